@@ -1,0 +1,71 @@
+package signature
+
+import (
+	"encoding/hex"
+	"fmt"
+)
+
+// Kind names how a signature was made. A kind carries its algorithm's version,
+// so that two versions can live side by side while a federation moves over.
+// The list is closed: a number is never used again.
+type Kind uint8
+
+// The kinds of today.
+const (
+	KindBody       Kind = 1 // every decoded part of the message, exactly
+	KindText       Kind = 2 // the visible text, normalised
+	KindAttachment Kind = 3 // one decoded attachment or image, exactly
+)
+
+var kindNames = map[Kind]string{KindBody: "body", KindText: "text", KindAttachment: "attachment"}
+
+// String gives the kind's name as headers, logs and JSON show it.
+func (k Kind) String() string {
+	if name, ok := kindNames[k]; ok {
+		return name
+	}
+	return fmt.Sprintf("kind-%d", uint8(k))
+}
+
+// ParseKind is the inverse of String for the known kinds.
+func ParseKind(name string) (Kind, error) {
+	for k, n := range kindNames {
+		if n == name {
+			return k, nil
+		}
+	}
+	return 0, fmt.Errorf("unknown signature kind %q", name)
+}
+
+// Signature is one digest of a message.
+type Signature struct {
+	Kind   Kind
+	Digest Digest
+}
+
+// ID is the short name of a signature in headers and logs: its kind and the
+// first 16 hex digits of its digest.
+func (s Signature) ID() string {
+	return s.Kind.String() + ":" + hex.EncodeToString(s.Digest[:8])
+}
+
+// Set is all that Compute found in one message.
+type Set struct {
+	// Signatures are the report keys, without duplicates, strongest kind first.
+	// It is empty where the message has too little content to sign.
+	Signatures []Signature
+	// Counting are the one or two of them under which the message is counted.
+	Counting []Signature
+}
+
+// Field is one header field as it stands in the message. Value may be folded
+// (CRLF or LF, then a blank or tab) and may hold any bytes.
+type Field struct{ Name, Value string }
+
+// Message is a message as the milter or a mailbox hands it over: nothing in it
+// is trusted to be well-formed.
+type Message struct {
+	Header    []Field // in the order of the message
+	Body      []byte  // raw, after the empty line; CRLF or LF
+	Truncated bool    // Body is only the beginning of the message's body
+}
