@@ -1,0 +1,147 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"os"
+	"reflect"
+	"regexp"
+	"time"
+)
+
+// DefaultPath is where the daemon looks when it is not told otherwise.
+const DefaultPath = "/etc/spambloom/spambloom.toml"
+
+// maxFile bounds what is read of a configuration file, in bytes.
+const maxFile = 1 << 20
+
+// Config holds a valid value for every key. The fields are documented by the
+// table in keys.go, which is also contrib/spambloom.toml.
+type Config struct {
+	Site struct {
+		Name          string // "": the host name
+		FederationKey string // "": federation.key in the state folder
+	}
+	Milter struct {
+		Listen            []string
+		LocalNetworks     []netip.Prefix
+		SkipAuthenticated bool
+		MaxMessage        int64  // bytes
+		Oversize          string // judge, skip
+		OnFailure         string // accept, tempfail
+		MaxConnections    int64
+	}
+	Actions struct{ Spam, Bulk, Clean string }
+	Bulk    struct {
+		Threshold int64
+		Period    time.Duration
+		Keep      int64
+		Capacity  int64
+		Count     string // recipients, messages
+	}
+	Reports struct {
+		Quorum          float64
+		Period          time.Duration
+		Keep            int64
+		Capacity        int64
+		MaxErrorPerMail float64
+	}
+	Redis   struct{ URL string } // "": no exchange
+	Control struct {
+		Listen string // "": spambloom.sock in the state folder
+		Group  string // "": unchanged
+	}
+	HTTP struct{ Listen string } // "": none
+	Log  struct{ Level, Format string }
+
+	where map[string]string // key -> "file:line: key" or "--flag", where it was set
+}
+
+// Default is the configuration of an empty file.
+func Default() *Config {
+	c := &Config{where: make(map[string]string)}
+	for _, k := range keys {
+		if err := k.kind.set(c, k.def); err != nil {
+			panic(fmt.Sprintf("default of %s: %v", k.path(), err))
+		}
+	}
+	return c
+}
+
+// Load reads a file. Its error joins all that is wrong with the file, one line
+// each, in the form "file:line: key: what is wrong; allowed: ...".
+func Load(path string) (*Config, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(text) > maxFile {
+		return nil, fmt.Errorf("%s: larger than %d bytes", path, maxFile)
+	}
+	return parse(path, string(text))
+}
+
+// Override sets a key ("milter.listen") from outside the file, such as from a
+// flag, whose name it takes for its errors. The value is checked like the
+// file's: a string, or a []string for a list.
+func (c *Config) Override(path, flag string, value any) error {
+	k := lookup(path)
+	if list, ok := value.([]string); ok {
+		anys := make([]any, len(list))
+		for i, s := range list {
+			anys[i] = s
+		}
+		value = anys
+	}
+	if err := k.kind.set(c, value); err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	c.where[path] = flag
+	return nil
+}
+
+// Where says where a key got its value, as the head of an error: "file:line:
+// key", the name of a flag, or "default of key".
+func (c *Config) Where(path string) string {
+	if w, ok := c.where[path]; ok {
+		return w
+	}
+	return "default of " + lookup(path).path()
+}
+
+// Effective lists every key with its value, passwords taken out, for the log.
+func (c *Config) Effective() []slog.Attr {
+	attrs := make([]slog.Attr, 0, len(keys))
+	for _, k := range keys {
+		attrs = append(attrs, slog.String(k.path(), redact(literal(k.kind.get(c)))))
+	}
+	return attrs
+}
+
+// password is the secret part of a URL with user information.
+var password = regexp.MustCompile(`(://[^:@/\s]*):[^@\s]*@`)
+
+func redact(s string) string { return password.ReplaceAllString(s, "$1:***@") }
+
+// Changed lists the keys whose values differ from old's: those that a running
+// daemon can take over, and those that need a restart.
+func (c *Config) Changed(old *Config) (live, restart []string) {
+	for _, k := range keys {
+		if reflect.DeepEqual(k.kind.get(c), k.kind.get(old)) {
+			continue
+		}
+		if k.live {
+			live = append(live, k.path())
+		} else {
+			restart = append(restart, k.path())
+		}
+	}
+	return live, restart
+}

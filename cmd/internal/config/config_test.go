@@ -1,0 +1,278 @@
+package config
+
+import (
+	"flag"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+var update = flag.Bool("update", false, "rewrite the example file and the .error files")
+
+const exampleFile = "../../../contrib/spambloom.toml"
+
+func TestExampleFile(t *testing.T) {
+	if *update {
+		if err := os.WriteFile(exampleFile, []byte(Example()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	committed, err := os.ReadFile(exampleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(committed) != Example() {
+		t.Error("contrib/spambloom.toml differs from the table in keys.go: run make generate")
+	}
+}
+
+// The example says what the defaults are, so reading it must give them, also
+// with the comment signs taken away.
+func TestExampleIsTheDefault(t *testing.T) {
+	c, err := parse("example", Example())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if live, restart := c.Changed(Default()); live != nil || restart != nil {
+		t.Errorf("the example changes %v %v", live, restart)
+	}
+	c, err = parse("example", regexp.MustCompile(`(?m)^#(\w)`).ReplaceAllString(Example(), "$1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range keys {
+		want := k.def
+		if k.example != nil {
+			want = k.example
+		}
+		if got := k.kind.get(c); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s = %v, want %v", k.path(), got, want)
+		}
+		if !strings.HasPrefix(c.Where(k.path()), "example:") {
+			t.Errorf("%s was not read from the file but from %s", k.path(), c.Where(k.path()))
+		}
+	}
+}
+
+func TestExampleWidth(t *testing.T) {
+	for i, line := range strings.Split(Example(), "\n") {
+		if len(line) > 85 {
+			t.Errorf("line %d has %d columns: %s", i+1, len(line), line)
+		}
+	}
+}
+
+func TestLoad(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.toml")
+	text := `
+milter.oversize = "skip"
+[site]
+name = "mx-1.example"
+[milter]
+listen = ["unix:/run/m.sock",
+          "inet:8899@[::1]"]
+local_networks = ["10.0.0.0/8", "192.0.2.7"]
+max_message = "64 KiB"
+[bulk]
+capacity = 5_000_000
+period = "36h"
+[reports]
+quorum = 1
+max_error_per_mail = 1e-4
+[redis]
+url = "redis://me:secret@db:6379/0"
+`
+	text = strings.Replace(text, "milter.oversize = \"skip\"\n", "", 1)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.where = c.where
+	want.Site.Name = "mx-1.example"
+	want.Milter.Listen = []string{"unix:/run/m.sock", "inet:8899@[::1]"}
+	want.Milter.LocalNetworks = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.7/32")}
+	want.Milter.MaxMessage = 64 << 10
+	want.Bulk.Capacity = 5_000_000
+	want.Bulk.Period = 36 * time.Hour
+	want.Reports.MaxErrorPerMail = 1e-4
+	want.Redis.URL = "redis://me:secret@db:6379/0"
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("got  %+v\nwant %+v", c, want)
+	}
+	for key, want := range map[string]string{
+		"milter.listen": path + ":5: milter.listen",
+		"bulk.period":   path + ":11: bulk.period",
+		"http.listen":   "default of http.listen",
+	} {
+		if got := c.Where(key); got != want {
+			t.Errorf("Where(%s) = %q, want %q", key, got, want)
+		}
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	dir := t.TempDir()
+	big := filepath.Join(dir, "big.toml")
+	if err := os.WriteFile(big, []byte(strings.Repeat("# padding\n", maxFile/10+1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		filepath.Join(dir, "none.toml"): "no such file",
+		dir:                             "is a directory",
+		big:                             "larger than 1048576 bytes",
+	} {
+		if _, err := Load(path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+			t.Errorf("Load(%s) = %v, want %q and the path", path, err, want)
+		}
+	}
+}
+
+// Every bad file dies for the reason that stands beside it.
+func TestBadFiles(t *testing.T) {
+	files, err := filepath.Glob("testdata/bad/*.toml")
+	if err != nil || len(files) < 20 {
+		t.Fatal("corpus of bad files is missing:", len(files), err)
+	}
+	for _, path := range files {
+		_, err := Load(path)
+		if err == nil {
+			t.Errorf("%s: accepted", path)
+			continue
+		}
+		got := err.Error() + "\n"
+		want := strings.TrimSuffix(path, ".toml") + ".error"
+		if *update {
+			if err := os.WriteFile(want, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if text, err := os.ReadFile(want); err != nil || string(text) != got {
+			t.Errorf("%s: got\n%swant\n%s%v", path, got, text, err)
+		}
+	}
+}
+
+func TestOverride(t *testing.T) {
+	c := Default()
+	if err := c.Override("milter.listen", "--listen", []string{"unix:/a", "unix:/b"}); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(c.Milter.Listen, []string{"unix:/a", "unix:/b"}) || c.Where("milter.listen") != "--listen" {
+		t.Errorf("listen = %v from %s", c.Milter.Listen, c.Where("milter.listen"))
+	}
+	err := c.Override("site.name", "--site", "mx 1")
+	if err == nil || err.Error() != `--site: "mx 1" is not a site name; allowed: 1 to 64 of a-z A-Z 0-9 . _ -` {
+		t.Error(err)
+	}
+}
+
+func TestEffectiveHidesPasswords(t *testing.T) {
+	for _, url := range []string{
+		"redis://user:hunter2@db:6379/0",
+		"rediss://:hunter2@db:6379",
+		"redis://a:hunter2@db1,redis://b:hunter2@db2",
+		"unix://:hunter2@/run/redis.sock",
+	} {
+		c := Default()
+		if err := c.Override("redis.url", "--redis", url); err != nil {
+			t.Fatal(err)
+		}
+		line := slog.GroupValue(c.Effective()...).String()
+		if strings.Contains(line, "hunter2") || !strings.Contains(line, "***") {
+			t.Errorf("%s: %s", url, line)
+		}
+		if !strings.Contains(line, `milter.max_message="10MiB"`) {
+			t.Error(line)
+		}
+	}
+}
+
+func TestChanged(t *testing.T) {
+	a, b := Default(), Default()
+	b.Log.Level = "debug"
+	b.Milter.LocalNetworks = nil
+	b.Bulk.Capacity = 1_000_000
+	live, restart := b.Changed(a)
+	if !slices.Equal(live, []string{"milter.local_networks", "log.level"}) || !slices.Equal(restart, []string{"bulk.capacity"}) {
+		t.Errorf("live %v, restart %v", live, restart)
+	}
+}
+
+func TestFitName(t *testing.T) {
+	for in, want := range map[string]string{
+		"mx1.example.org":        "mx1.example.org",
+		"":                       "site",
+		"mail host":              "mail-host",
+		"müller":                 "m-ller",
+		strings.Repeat("x", 100): strings.Repeat("x", 64),
+	} {
+		if got := FitName(in); got != want {
+			t.Errorf("FitName(%q) = %q, want %q", in, got, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		name := FitName(rapid.String().Draw(t, "host name"))
+		if err := Default().Override("site.name", "host name", name); err != nil || name == "" {
+			t.Fatal(name, err)
+		}
+	})
+}
+
+func TestShowSizeIsParsed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.Int64Min(0).Draw(t, "n")
+		if got, ok := parseSize(showSize(n)); !ok || got != n {
+			t.Fatalf("%d -> %s -> %d", n, showSize(n), got)
+		}
+	})
+}
+
+func TestShowDurationIsParsed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := time.Duration(rapid.Int64().Draw(t, "d"))
+		if got, err := time.ParseDuration(showDuration(d)); err != nil || got != d {
+			t.Fatalf("%d -> %s -> %d", d, showDuration(d), got)
+		}
+	})
+	if got := showDuration(24 * time.Hour); got != "24h" {
+		t.Error(got)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"listen", "local_networks", "max_message"}
+	for in, want := range map[string]string{
+		"listne": "listen", "maxmessage": "max_message", "max-message": "max_message",
+		"localnetworks": "local_networks", "zzzzzz": "", "": "",
+	} {
+		if got := nearest(in, names); got != want {
+			t.Errorf("nearest(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+// A file is read or refused, never worse; what is accepted can be shown.
+func FuzzParse(f *testing.F) {
+	f.Add(Example())
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := parse("f", text)
+		if err == nil {
+			c.Effective()
+		} else if err.Error() == "" {
+			t.Error("an error without text")
+		}
+	})
+}

@@ -1,0 +1,145 @@
+package config
+
+import "time"
+
+// key is one line of the table that is the source of everything about the
+// configuration.
+type key struct {
+	section, name string
+	kind          kind
+	def           any    // default, as the TOML decoder gives it
+	example       any    // stands in the example file where the default is empty
+	live          bool   // a running daemon takes it over on HUP
+	doc           string // wrapped by hand at 76 columns
+}
+
+func (k key) path() string { return k.section + "." + k.name }
+
+// sections in the order of the example file.
+var sections = []struct{ name, doc string }{
+	{"site", "Who this machine is in the federation."},
+	{"milter", "What Postfix or Sendmail talks to."},
+	{"actions", "What is done with a message, by verdict: accept (the message passes as it\ncame, without our headers), tag (headers only), quarantine (the MTA's hold\nqueue), reject (550 5.7.1), tempfail (451 4.7.1), discard."},
+	{"bulk", "How often a message was seen. Bulk is not spam: newsletters are bulk too."},
+	{"reports", "Messages that people reported as spam. Period, keep, capacity and\nmax_error_per_mail size the shared filters and must be the same on all sites\nof a federation."},
+	{"redis", "How reports and counts travel to the other sites."},
+	{"control", "What the command spambloom talks to."},
+	{"http", "Metrics and health."},
+	{"log", "What is written to standard error."},
+}
+
+// actions that a verdict can have.
+var actions = []string{"accept", "tag", "quarantine", "reject", "tempfail", "discard"}
+
+const day = 24 * time.Hour
+
+var keys = []key{
+	{section: "site", name: "name", def: "", example: "mx1",
+		kind: siteName(func(c *Config) *string { return &c.Site.Name }),
+		doc:  "Name of this site, unique in the federation; 1 to 64 letters, digits and\n\".\", \"_\", \"-\". Default: the host name."},
+	{section: "site", name: "federation_key", def: "", example: "/etc/spambloom/federation.key",
+		kind: text(func(c *Config) *string { return &c.Site.FederationKey }, "a path"),
+		doc:  "File with the key that all sites of the federation share: 64 hex digits on\none line, mode 0600. Made at the first start where it is missing. Default:\nfederation.key in the state folder."},
+
+	{section: "milter", name: "listen", def: []any{"inet:8899@127.0.0.1"},
+		kind: texts(func(c *Config) *[]string { return &c.Milter.Listen }, `addresses such as "inet:8899@127.0.0.1" or "unix:/run/spambloom/milter.sock"`),
+		doc:  "Addresses to listen on: inet:PORT@HOST, inet:HOST:PORT, inet6:PORT@[HOST],\nunix:PATH or local:PATH. Sockets handed over by systemd come first."},
+	{section: "milter", name: "local_networks", def: []any{"127.0.0.0/8", "::1/128"}, live: true,
+		kind: prefixes(func(c *Config) *prefixList { return &c.Milter.LocalNetworks }),
+		doc:  "Mail from clients in these networks is neither judged nor counted."},
+	{section: "milter", name: "skip_authenticated", def: true, live: true,
+		kind: boolean(func(c *Config) *bool { return &c.Milter.SkipAuthenticated }),
+		doc:  "Mail from authenticated senders is neither judged nor counted."},
+	{section: "milter", name: "max_message", def: "10MiB", live: true,
+		kind: size(func(c *Config) *int64 { return &c.Milter.MaxMessage }, 64<<10, 1<<30),
+		doc:  "How much of a message is kept in memory for judging it."},
+	{section: "milter", name: "oversize", def: "judge", live: true,
+		kind: choice(func(c *Config) *string { return &c.Milter.Oversize }, "judge", "skip"),
+		doc:  "A larger message is judged by what was kept of it (judge), or not at all\n(skip)."},
+	{section: "milter", name: "on_failure", def: "accept", live: true,
+		kind: choice(func(c *Config) *string { return &c.Milter.OnFailure }, "accept", "tempfail"),
+		doc:  "What happens to a message that could not be judged for a fault of ours."},
+	{section: "milter", name: "max_connections", def: int64(500), live: true,
+		kind: integer(func(c *Config) *int64 { return &c.Milter.MaxConnections }, 1, 100_000),
+		doc:  "Connections from the MTA at one time. More are told to come back later."},
+
+	{section: "actions", name: "spam", def: "tag", live: true,
+		kind: choice(func(c *Config) *string { return &c.Actions.Spam }, actions...),
+		doc:  "Reported as spam, and not revoked."},
+	{section: "actions", name: "bulk", def: "tag", live: true,
+		kind: choice(func(c *Config) *string { return &c.Actions.Bulk }, actions...),
+		doc:  "Seen at least bulk.threshold times."},
+	{section: "actions", name: "clean", def: "tag", live: true,
+		kind: choice(func(c *Config) *string { return &c.Actions.Clean }, actions...),
+		doc:  "Everything else."},
+
+	{section: "bulk", name: "threshold", def: int64(20), live: true,
+		kind: integer(func(c *Config) *int64 { return &c.Bulk.Threshold }, 2, 1_000_000_000),
+		doc:  "Sightings, over all sites, from which on a message is bulk."},
+	{section: "bulk", name: "period", def: "24h",
+		kind: duration(func(c *Config) *time.Duration { return &c.Bulk.Period }, time.Hour, 31*day),
+		doc:  "Length of a counting generation."},
+	{section: "bulk", name: "keep", def: int64(2),
+		kind: integer(func(c *Config) *int64 { return &c.Bulk.Keep }, 1, 31),
+		doc:  "Generations that are kept, the current one included."},
+	{section: "bulk", name: "capacity", def: int64(20_000_000),
+		kind: integer(func(c *Config) *int64 { return &c.Bulk.Capacity }, 1_000, 1_000_000_000),
+		doc:  "Different messages that this site counts in one period. It sizes the memory."},
+	{section: "bulk", name: "count", def: "recipients", live: true,
+		kind: choice(func(c *Config) *string { return &c.Bulk.Count }, "recipients", "messages"),
+		doc:  "A message to three recipients counts three times (recipients) or once\n(messages)."},
+
+	{section: "reports", name: "quorum", def: 1.0,
+		kind: quorum(func(c *Config) *float64 { return &c.Reports.Quorum }),
+		doc:  "How many reporters it takes. In this release always 1.0: one is enough."},
+	{section: "reports", name: "period", def: "168h",
+		kind: duration(func(c *Config) *time.Duration { return &c.Reports.Period }, time.Hour, 366*day),
+		doc:  "Length of a generation of reports."},
+	{section: "reports", name: "keep", def: int64(5),
+		kind: integer(func(c *Config) *int64 { return &c.Reports.Keep }, 1, 60),
+		doc:  "Generations that are kept, the current one included: a report is forgotten\nafter keep - 1 to keep periods."},
+	{section: "reports", name: "capacity", def: int64(1_000_000),
+		kind: integer(func(c *Config) *int64 { return &c.Reports.Capacity }, 1_000, 100_000_000),
+		doc:  "Reported messages over all kept generations and all sites. It sizes the\nmemory."},
+	{section: "reports", name: "max_error_per_mail", def: 1e-6,
+		kind: fraction(func(c *Config) *float64 { return &c.Reports.MaxErrorPerMail }, 1e-12, 1e-2),
+		doc:  "Chance that a message which nobody reported is called spam, with the filters\nfilled to their capacity."},
+
+	{section: "redis", name: "url", def: "", example: "redis://127.0.0.1:6379/0",
+		kind: text(func(c *Config) *string { return &c.Redis.URL }, `a URL such as "redis://127.0.0.1:6379/0"`),
+		doc:  "The Redis of the federation: redis://, rediss:// (TLS) or unix://, with user\nand password where needed. Empty: this site works alone."},
+
+	{section: "control", name: "listen", def: "", example: "unix:/run/spambloom/control.sock",
+		kind: text(func(c *Config) *string { return &c.Control.Listen }, `a unix socket such as "unix:/run/spambloom/control.sock"`),
+		doc:  "Unix socket, mode 0660. Default: spambloom.sock in the state folder."},
+	{section: "control", name: "group", def: "", example: "spambloom",
+		kind: text(func(c *Config) *string { return &c.Control.Group }, "the name of a group"),
+		doc:  "Group that may use the control socket and the milter's unix sockets.\nDefault: the daemon's own."},
+
+	{section: "http", name: "listen", def: "127.0.0.1:8898",
+		kind: text(func(c *Config) *string { return &c.HTTP.Listen }, `HOST:PORT such as "127.0.0.1:8898"`),
+		doc:  "/metrics for Prometheus, /healthz, /readyz, and / for people. It asks for no\npassword: keep it on loopback or behind a firewall. Empty: none."},
+
+	{section: "log", name: "level", def: "info", live: true,
+		kind: choice(func(c *Config) *string { return &c.Log.Level }, "debug", "info", "warn", "error"),
+		doc:  "Least severe level that is logged. The line for each message is info."},
+	{section: "log", name: "format", def: "text",
+		kind: choice(func(c *Config) *string { return &c.Log.Format }, "text", "json"),
+		doc:  "One line an event: key=value text, or JSON."},
+}
+
+// later are keys that the documentation of the federation speaks of and that
+// this release does not have yet.
+var later = map[string]string{
+	"site.signing_key": "comes with signed exchange; not in this release",
+	"peer":             "comes with signed exchange; not in this release",
+}
+
+func lookup(path string) key {
+	for _, k := range keys {
+		if k.path() == path {
+			return k
+		}
+	}
+	panic("config: no key " + path)
+}

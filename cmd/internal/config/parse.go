@@ -1,0 +1,201 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// parse reads the text of a file. Path only names the file in errors.
+func parse(path, input string) (*Config, error) {
+	var top map[string]toml.Primitive
+	md, err := toml.Decode(input, &top)
+	var syntax toml.ParseError
+	if errors.As(err, &syntax) {
+		return nil, fmt.Errorf("%s:%d: %s", path, syntax.Position.Line, syntax.Message)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	f := &file{path: path, md: md, config: Default()}
+	for _, name := range slices.Sorted(maps.Keys(top)) {
+		f.section(name, top[name])
+	}
+	return f.config, f.err()
+}
+
+// file is one file while it is checked.
+type file struct {
+	path   string
+	md     toml.MetaData
+	config *Config
+	faults []fault
+}
+
+type fault struct {
+	line int
+	text string
+}
+
+// err joins the faults in the order of the file.
+func (f *file) err() error {
+	slices.SortStableFunc(f.faults, func(a, b fault) int { return cmp.Compare(a.line, b.line) })
+	var errs []error
+	for _, x := range f.faults {
+		errs = append(errs, errors.New(x.text))
+	}
+	return errors.Join(errs...)
+}
+
+func (f *file) section(name string, p toml.Primitive) {
+	f.visit(name, p, func(v any) error {
+		if why, ok := later[name]; ok {
+			return errors.New(why)
+		}
+		_, table := v.(map[string]any)
+		known := slices.Contains(sectionNames(), name)
+		switch {
+		case !known && !table:
+			return fmt.Errorf("key outside of a section; allowed: below one of [%s]", strings.Join(sectionNames(), "], ["))
+		case !known:
+			return unknown("section", name, sectionNames())
+		case !table:
+			return fmt.Errorf("is a section: write [%s] on a line of its own, and its keys below", name)
+		}
+		return nil
+	})
+	if !slices.Contains(sectionNames(), name) {
+		return
+	}
+	var values map[string]toml.Primitive
+	if f.md.PrimitiveDecode(p, &values) != nil {
+		return // not a table: said above
+	}
+	for _, k := range slices.Sorted(maps.Keys(values)) {
+		f.key(name, k, values[k])
+	}
+}
+
+func (f *file) key(section, name string, p toml.Primitive) {
+	path := section + "." + name
+	line := f.visit(path, p, func(v any) error {
+		if why, ok := later[path]; ok {
+			return errors.New(why)
+		}
+		if !slices.Contains(keyNames(section), name) {
+			return unknown("key", name, keyNames(section))
+		}
+		return lookup(path).kind.set(f.config, v)
+	})
+	f.config.where[path] = fmt.Sprintf("%s:%d: %s", f.path, line, path)
+}
+
+// visit hands the value of p to check, and takes note of its error with the
+// line on which the key stands.
+func (f *file) visit(path string, p toml.Primitive, check func(any) error) (line int) {
+	c := &checker{check: check}
+	line = f.line(p, c)
+	if c.err != nil {
+		f.faults = append(f.faults, fault{line, fmt.Sprintf("%s:%d: %s: %v", f.path, line, path, c.err)})
+	}
+	return line
+}
+
+// line is where p stands, seen by c. A table that only dotted keys speak of
+// stands where the first of them does.
+func (f *file) line(p toml.Primitive, c *checker) int {
+	var pos toml.ParseError
+	if errors.As(f.md.PrimitiveDecode(p, c), &pos) && pos.Position.Line > 0 {
+		return pos.Position.Line
+	}
+	var within map[string]toml.Primitive
+	if f.md.PrimitiveDecode(p, &within) != nil {
+		return 0
+	}
+	first := 0
+	for _, q := range within {
+		if n := f.line(q, &checker{check: func(any) error { return nil }}); first == 0 || n > 0 && n < first {
+			first = n
+		}
+	}
+	return first
+}
+
+// checker sees one value. It always fails, since the decoder tells the line of
+// a value only in its errors.
+type checker struct {
+	check func(any) error
+	err   error
+}
+
+var errPosition = errors.New("position wanted")
+
+func (c *checker) UnmarshalTOML(v any) error {
+	c.err = c.check(v)
+	return errPosition
+}
+
+func sectionNames() []string {
+	var names []string
+	for _, s := range sections {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+func keyNames(section string) []string {
+	var names []string
+	for _, k := range keys {
+		if k.section == section {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}
+
+func unknown(what, name string, allowed []string) error {
+	hint := ""
+	if best := nearest(name, allowed); best != "" {
+		hint = fmt.Sprintf("; did you mean %q?", best)
+	}
+	return fmt.Errorf("unknown %s%s; allowed: %s", what, hint, strings.Join(allowed, ", "))
+}
+
+// nearest is the name that differs least from s, or "" where none is near.
+func nearest(s string, names []string) string {
+	best, least := "", max(2, len(s)/3)+1
+	for _, n := range names {
+		if d := distance(s, n); d < least {
+			best, least = n, d
+		}
+	}
+	return best
+}
+
+// distance is the Levenshtein distance. A key as long as a file must not cost
+// time: names are short, so that the first bytes are enough.
+func distance(a, b string) int {
+	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
