@@ -1,7 +1,243 @@
 package signature
 
-// Parse splits a raw message. CONTRACT STUB.
-func Parse(raw []byte) Message { panic("being built") }
+import (
+	"bytes"
+	"strings"
+	"sync"
 
-// Compute signs a message. CONTRACT STUB.
-func Compute(m Message) Set { panic("being built") }
+	"golang.org/x/text/cases"
+)
+
+const (
+	// maxSource bounds the decoded text, in bytes, from which the visible text
+	// is taken.
+	maxSource = 2 << 20
+	// minAttachment is the decoded size, in bytes, from which on an attachment
+	// signs: below it are blank pages, short notes and empty archives, which
+	// people send to each other without the sender's knowledge.
+	minAttachment = 1 << 10
+	// minImage is the same for images: below it are logos, buttons and tracking
+	// pixels, which spam copies from the mail it imitates.
+	minImage = 16 << 10
+	// maxAttachments bounds the attachment signatures of one message.
+	maxAttachments = 16
+	// maxKept bounds the buffers, in bytes, that are kept for the next message.
+	maxKept = 1 << 20
+)
+
+// Compute signs a message. It reads what mail programs would show, whatever
+// the state of the message, in time linear in its size, and in memory of about
+// twice its largest part. It is safe for concurrent use.
+func Compute(m Message) Set {
+	c := computers.Get().(*computer)
+	defer c.release()
+	complete := walk(m, true, c.leaf)
+	text := c.visibleText()
+
+	var set Set
+	add := func(s Signature) { set.Signatures = append(set.Signatures, s) }
+	signsText := isEnough(text)
+	if complete && !m.Truncated && (signsText || len(c.attachments) > 0) {
+		add(Signature{KindBody, Sum(KindBody, c.parts)})
+	}
+	if signsText {
+		add(Signature{KindText, Sum(KindText, text)})
+	}
+	for _, d := range c.attachments {
+		add(Signature{KindAttachment, d})
+	}
+	set.Counting = counting(set.Signatures)
+	return set
+}
+
+// Text returns the normalised visible text of m as KindText signs it, or ""
+// where it has too little content to be signed.
+func Text(m Message) string {
+	c := computers.Get().(*computer)
+	defer c.release()
+	walk(m, true, c.leaf)
+	if text := c.visibleText(); isEnough(text) {
+		return string(text)
+	}
+	return ""
+}
+
+// Attached returns the messages attached to m as message/rfc822, as mail
+// programs forward them. Those inside an attached message stay there.
+func Attached(m Message) []Message {
+	var attached []Message
+	walk(m, false, func(l leaf) {
+		if !isMessage(l.mimeHeader) {
+			return
+		}
+		inner := Parse(decodeTransfer(nil, l.raw, l.encoding))
+		inner.Truncated = l.cut
+		attached = append(attached, inner)
+	})
+	return attached
+}
+
+// counting picks the key under which a message is counted: the text signature,
+// so that copies that vary in what normalising takes out count as one message;
+// else the body signature; else the first attachment. One key, not all: each
+// costs cells of the counting filter.
+func counting(signatures []Signature) []Signature {
+	for _, kind := range []Kind{KindText, KindBody, KindAttachment} {
+		for _, s := range signatures {
+			if s.Kind == kind {
+				return []Signature{s}
+			}
+		}
+	}
+	return nil
+}
+
+// computer holds what the leaf parts of one message gave so far, and buffers.
+type computer struct {
+	parts       []byte   // class and digest of each part
+	attachments []Digest // that sign, without duplicates
+	source      []byte   // the decoded text parts, one after the other
+	texts       []textPart
+	hasHTML     map[int]bool // by number of alternative
+
+	decoded []byte
+	visible []byte
+	words   normaliser
+}
+
+// textPart is a text that may be visible.
+type textPart struct {
+	start, end  int // in source
+	charset     string
+	isHTML      bool
+	alternative int
+}
+
+var computers = sync.Pool{New: func() any {
+	return &computer{hasHTML: make(map[int]bool), words: normaliser{fold: cases.Fold()}}
+}}
+
+// release empties c and gives it back, without the buffers that are too large
+// to be kept.
+func (c *computer) release() {
+	keep := func(b []byte) []byte {
+		if cap(b) > maxKept {
+			return nil
+		}
+		return b[:0]
+	}
+	c.parts, c.source, c.decoded, c.visible = keep(c.parts), keep(c.source), keep(c.decoded), keep(c.visible)
+	c.words.reset(keep)
+	c.attachments, c.texts = nil, c.texts[:0]
+	clear(c.hasHTML)
+	computers.Put(c)
+}
+
+// Classes of parts: what the exact body signature keeps of a media type.
+const (
+	classPlain = 'p'
+	classHTML  = 'h'
+	classOther = 'o'
+)
+
+func class(mediaType string) byte {
+	switch {
+	case mediaType == "text/html":
+		return classHTML
+	case strings.HasPrefix(mediaType, "text/"):
+		return classPlain
+	}
+	return classOther
+}
+
+// leaf takes in one part.
+func (c *computer) leaf(l leaf) {
+	kind := class(l.mediaType)
+	isText := kind != classOther && l.disposition != "attachment"
+	if isText && kind == classHTML {
+		c.hasHTML[l.alternative] = true
+	}
+	if l.cut {
+		return
+	}
+	c.decoded = decodeTransfer(c.decoded[:0], l.raw, l.encoding)
+	content := canonical(c.decoded)
+	if len(content) == 0 {
+		return
+	}
+	digest := Sum(KindAttachment, content)
+	c.parts = append(c.parts, kind)
+	c.parts = append(c.parts, digest[:]...)
+	if isText {
+		c.keepText(l, kind == classHTML, content)
+	} else if signsAttachment(l.mediaType, content) {
+		c.attach(digest)
+	}
+}
+
+func (c *computer) keepText(l leaf, isHTML bool, content []byte) {
+	start := len(c.source)
+	content = content[:min(len(content), maxSource-start)]
+	c.source = append(c.source, content...)
+	c.texts = append(c.texts, textPart{start, len(c.source), l.charset, isHTML, l.alternative})
+}
+
+func (c *computer) attach(d Digest) {
+	if len(c.attachments) == maxAttachments {
+		return
+	}
+	for _, have := range c.attachments {
+		if have == d {
+			return
+		}
+	}
+	c.attachments = append(c.attachments, d)
+}
+
+// signsAttachment tells whether an attachment has content of its own. What
+// names its sender, and so comes with all his mail, does not sign, nor do the
+// parts that mail systems make.
+func signsAttachment(mediaType string, content []byte) bool {
+	switch mediaType {
+	case "text/vcard", "text/x-vcard", "text/directory", "application/pgp-keys", "application/pgp-signature",
+		"application/pkcs7-signature", "application/x-pkcs7-signature":
+		return false
+	}
+	if strings.HasPrefix(mediaType, "message/") {
+		return false
+	}
+	if strings.HasPrefix(mediaType, "image/") || isImage(content) {
+		return len(content) >= minImage
+	}
+	return len(content) >= minAttachment
+}
+
+// isImage knows the image formats of mail by their first bytes, as the media
+// type often is application/octet-stream.
+func isImage(content []byte) bool {
+	for _, magic := range []string{"GIF8", "\x89PNG", "\xFF\xD8\xFF", "BM"} {
+		if bytes.HasPrefix(content, []byte(magic)) {
+			return true
+		}
+	}
+	return bytes.HasPrefix(content, []byte("RIFF")) && len(content) > 12 && string(content[8:12]) == "WEBP"
+}
+
+// visibleText returns the normalised text that a reader sees. Where a
+// multipart/alternative has an HTML part, that is the one he sees, and the
+// others in it do not count; HTML has nearly always the same words as the plain
+// text beside it, but a sender who wants to hide can put any words there.
+func (c *computer) visibleText() []byte {
+	for _, t := range c.texts {
+		if t.alternative > 0 && c.hasHTML[t.alternative] && !t.isHTML {
+			continue
+		}
+		text := toUTF8(c.source[t.start:t.end], t.charset, t.isHTML)
+		if t.isHTML {
+			c.visible = appendVisible(c.visible[:0], text)
+			text = c.visible
+		}
+		c.words.add(text)
+	}
+	return c.words.out
+}

@@ -1,0 +1,18 @@
+// Package signature turns a mail message into signatures: short digests by
+// which another copy of the same message is known again, on this site or on
+// another.
+//
+//	raw message --Parse--> Message --walk--> leaf parts, transfer decoded
+//	                       (or from a milter)     |            |
+//	                                    every part, exactly    texts a reader sees,
+//	                                     |           |         normalised
+//	                                KindBody   KindAttachment   KindText
+//
+// It owns the reading of mail as it really comes, with faults by accident and
+// on purpose: a part that is broken costs that part, never the rest of the
+// message, and no message costs more than time linear in its size. It owns the
+// rules for how much content a message needs to be signed. It does not know what
+// signatures are used for, and it reads no network, files or clock: the same
+// message has the same signatures everywhere. FORMAT.md has what is hashed, byte
+// by byte.
+package signature

@@ -1,0 +1,102 @@
+package signature
+
+import (
+	"bytes"
+	"slices"
+	"unicode/utf8"
+)
+
+// A text signs from this much content on. Below it are the lines that people
+// write to each other every day ("please find attached the invoice"): a
+// signature of those would name no message.
+const (
+	minLetters = 100 // weighed by weight
+	minWords   = 12  // different ones
+
+	// maxBrief is the length, in bytes, up to which boilerplate can matter.
+	maxBrief = 1 << 10
+)
+
+// boilerplate is text that programs add to mail, normalised. It is part of what
+// is signed, but does not count as content: "see attached" with a virus
+// scanner's note below is as little as "see attached".
+var boilerplate = [][]byte{
+	[]byte("sent from my iphone"),
+	[]byte("sent from my ipad"),
+	[]byte("sent from my blackberry wireless device"),
+	[]byte("sent from my samsung galaxy smartphone"),
+	[]byte("get outlook for ios"),
+	[]byte("get outlook for android"),
+	[]byte("von meinem iphone gesendet"),
+	[]byte("envoyé de mon iphone"),
+	[]byte("enviado desde mi iphone"),
+	[]byte("this is a multipart message in mime format"),
+	[]byte("this message has been scanned for viruses and dangerous content by mailscanner and is believed to be clean"),
+	[]byte("this email has been checked for viruses by avast antivirus software"),
+	[]byte("this email has been scanned by the messagelabs email security system"),
+	[]byte("if you cannot see this message view it in your browser"),
+	[]byte("if you are having trouble viewing this email click here"),
+	[]byte("your mail program does not support html messages"),
+	[]byte("do you yahoo"),
+	[]byte("get your free email at"),
+}
+
+// isEnough tells whether normalised text has enough content to be signed. Of
+// scripts without blanks each letter counts as a word.
+func isEnough(text []byte) bool {
+	if len(text) < maxBrief {
+		text = withoutBoilerplate(text)
+	}
+	letters := 0
+	words := make([][]byte, 0, minWords) // different ones
+	for len(text) > 0 && (letters < minLetters || len(words) < minWords) {
+		text = bytes.TrimLeft(text, " ")
+		word := text[:wordLength(text)]
+		text = text[len(word):]
+		if len(words) < minWords && !slices.ContainsFunc(words, func(w []byte) bool { return bytes.Equal(w, word) }) {
+			words = append(words, word)
+		}
+		for len(word) > 0 {
+			r, size := utf8.DecodeRune(word)
+			letters += weight(r)
+			word = word[size:]
+		}
+	}
+	return letters >= minLetters && len(words) >= minWords
+}
+
+// weight is what a letter counts: a Han character or a Kana says about as much
+// as three letters of an alphabet, a Hangul syllable as much as two.
+func weight(r rune) int {
+	switch {
+	case 0xAC00 <= r && r <= 0xD7A3:
+		return 2
+	case 0x3005 <= r && isDense(r):
+		return 3
+	}
+	return 1
+}
+
+// wordLength returns the length of the word with which text begins.
+func wordLength(text []byte) int {
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		switch {
+		case isDense(r) && i == 0:
+			return size
+		case isDense(r) || r == ' ':
+			return i
+		}
+		i += size
+	}
+	return len(text)
+}
+
+func withoutBoilerplate(text []byte) []byte {
+	for _, phrase := range boilerplate {
+		if bytes.Contains(text, phrase) {
+			text = bytes.ReplaceAll(text, phrase, nil)
+		}
+	}
+	return text
+}

@@ -1,0 +1,217 @@
+package signature
+
+import (
+	"bytes"
+	"strings"
+)
+
+const (
+	// maxEntities bounds the messages, multiparts and leaf parts of one message.
+	maxEntities = 10_000
+	// maxWrapped bounds how deep messages may lie in each other while each is
+	// encoded once more: every such level is decoded whole.
+	maxWrapped = 4
+	// maxBoundary bounds the length of a boundary; RFC 2046 allows 70.
+	maxBoundary = 998
+)
+
+// leaf is a part that has no parts.
+type leaf struct {
+	mimeHeader
+	raw []byte // as transferred
+	// alternative is the number of the outermost multipart/alternative around
+	// the part within its message, 0 where there is none.
+	alternative int
+	cut         bool // the part reaches to the end of a truncated message
+}
+
+// walker finds the leaf parts of a message in one pass over its body, however
+// deep they lie: the open multiparts are on a stack, and a line that begins
+// with "--" is looked up among their boundaries. A delimiter of an outer
+// multipart ends all inner ones, so that an unclosed one costs nothing.
+type walker struct {
+	visit func(leaf)
+	// descend tells to look into message/rfc822 parts; else they are leaves.
+	descend   bool
+	truncated bool
+
+	body         []byte
+	stack        []multipart
+	open         map[string]int // boundary to its innermost index in stack
+	entities     int
+	alternatives int
+	wrapped      int
+	overflow     bool // a limit was hit: the rest was not looked at
+}
+
+type multipart struct {
+	boundary    string
+	shadowed    int // index in stack that boundary meant before, or -1
+	alternative int
+}
+
+// delimiter is a line that separates or ends parts. start is where the content
+// before it ends, next where the line after it begins.
+type delimiter struct {
+	level       int // index in stack; -1 at the end of the body
+	closing     bool
+	start, next int
+}
+
+// walk visits the leaf parts of m in order. It reports whether all of m was
+// looked at.
+func walk(m Message, descend bool, visit func(leaf)) bool {
+	w := walker{visit: visit, descend: descend, truncated: m.Truncated, open: make(map[string]int)}
+	w.message(messageMIME(m.Header), m.Body)
+	return !w.overflow
+}
+
+func (w *walker) message(h mimeHeader, body []byte) {
+	w.body = body
+	pos, alternative := 0, 0
+	for {
+		if w.entities++; w.entities > maxEntities {
+			w.overflow = true
+			return
+		}
+		if w.descend && isMessage(h) && isIdentity(h.encoding) {
+			pos += len(body[pos:]) - len(skipPostmark(body[pos:]))
+			h, pos = w.header(pos)
+			alternative = 0
+			continue
+		}
+		d := w.entity(h, pos, alternative)
+		for d.closing { // what follows is an epilogue, up to an outer delimiter
+			w.popTo(d.level)
+			d = w.findDelimiter(d.next)
+		}
+		w.popTo(d.level + 1)
+		if d.level < 0 || w.overflow {
+			return
+		}
+		alternative = w.stack[d.level].alternative
+		h, pos = w.header(d.next)
+	}
+}
+
+// entity handles the part with header h and content at pos, and returns the
+// delimiter from which to go on.
+func (w *walker) entity(h mimeHeader, pos, alternative int) delimiter {
+	if !strings.HasPrefix(h.mediaType, "multipart/") {
+		d := w.findDelimiter(pos)
+		w.leaf(h, pos, d, alternative)
+		return d
+	}
+	level := len(w.stack)
+	if h.boundary != "" && len(h.boundary) <= maxBoundary {
+		w.push(h, alternative)
+	}
+	d := w.findDelimiter(pos)
+	if d.level < level || d.closing {
+		// Not one part in it. What would be the preamble is all there is to see.
+		w.leaf(mimeHeader{mediaType: "text/plain"}, pos, d, alternative)
+	}
+	return d
+}
+
+func (w *walker) leaf(h mimeHeader, pos int, d delimiter, alternative int) {
+	raw := w.body[pos:max(pos, d.start)]
+	cut := w.truncated && d.level < 0
+	if w.descend && isMessage(h) && w.wrapped < maxWrapped && !cut {
+		w.unwrap(h, raw)
+		return
+	}
+	w.visit(leaf{mimeHeader: h, raw: raw, alternative: alternative, cut: cut})
+}
+
+// unwrap walks a message that is transferred in an encoding, although RFC 2046
+// section 5.2.1 forbids it.
+func (w *walker) unwrap(h mimeHeader, raw []byte) {
+	m := Parse(decodeTransfer(nil, raw, h.encoding))
+	inner := walker{visit: w.visit, descend: true, wrapped: w.wrapped + 1,
+		open: make(map[string]int), entities: w.entities, alternatives: w.alternatives}
+	inner.message(messageMIME(m.Header), m.Body)
+	w.entities, w.alternatives, w.overflow = inner.entities, inner.alternatives, inner.overflow
+}
+
+// header reads the header of a part that begins at pos, and returns where its
+// content begins.
+func (w *walker) header(pos int) (mimeHeader, int) {
+	h, length := partMIME(w.body[pos:], func(line []byte) bool {
+		level, _ := w.match(line)
+		return level >= 0
+	})
+	return h, pos + length
+}
+
+func (w *walker) push(h mimeHeader, alternative int) {
+	if alternative == 0 && h.mediaType == "multipart/alternative" {
+		w.alternatives++
+		alternative = w.alternatives
+	}
+	shadowed, ok := w.open[h.boundary]
+	if !ok {
+		shadowed = -1
+	}
+	w.open[h.boundary] = len(w.stack)
+	w.stack = append(w.stack, multipart{h.boundary, shadowed, alternative})
+}
+
+// popTo closes the multiparts from index level on.
+func (w *walker) popTo(level int) {
+	for i := len(w.stack) - 1; i >= level; i-- {
+		if top := w.stack[i]; top.shadowed >= 0 {
+			w.open[top.boundary] = top.shadowed
+		} else {
+			delete(w.open, top.boundary)
+		}
+	}
+	w.stack = w.stack[:level]
+}
+
+// findDelimiter returns the first delimiter of an open multipart at or after
+// the line that begins at pos. The line's end before it belongs to it (RFC 2046
+// section 5.1.1).
+func (w *walker) findDelimiter(pos int) delimiter {
+	for start := pos; len(w.stack) > 0 && start < len(w.body); {
+		if !bytes.HasPrefix(w.body[start:], []byte("--")) {
+			i := bytes.Index(w.body[start:], []byte("\n--"))
+			if i < 0 {
+				break
+			}
+			start += i + 1
+		}
+		line, next := cutLine(w.body, start)
+		if level, closing := w.match(line); level >= 0 {
+			return delimiter{level, closing, start, next}
+		}
+		start = next
+	}
+	return delimiter{level: -1, start: len(w.body), next: len(w.body)}
+}
+
+// match tells which open multipart has line as a delimiter; -1 for none.
+func (w *walker) match(line []byte) (level int, closing bool) {
+	line = bytes.TrimRight(line, " \t\r")
+	if len(line) > maxBoundary+4 {
+		return -1, false
+	}
+	line = line[2:]
+	if level, ok := w.open[string(line)]; ok {
+		return level, false
+	}
+	if line, ok := bytes.CutSuffix(line, []byte("--")); ok {
+		if level, ok := w.open[string(line)]; ok {
+			return level, true
+		}
+	}
+	return -1, false
+}
+
+func isMessage(h mimeHeader) bool {
+	return h.mediaType == "message/rfc822" || h.mediaType == "message/global"
+}
+
+func isIdentity(encoding string) bool {
+	return encoding != "base64" && encoding != "quoted-printable"
+}
