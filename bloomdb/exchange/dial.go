@@ -1,0 +1,163 @@
+package exchange
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// Timeouts where the URL has none. They bound how long Run takes to return from
+// a link that swallows everything.
+const (
+	dialTimeout = 2 * time.Second
+	ioTimeout   = 3 * time.Second // the wait for one answer, or for one write
+	poolSize    = 4               // the publisher, the follower, and room
+)
+
+// Dial makes a client from a URL. It does not connect; a Redis that is down is
+// found out by Run.
+//
+//	redis://USER:PASSWORD@HOST:PORT/DB      one server; rediss:// with TLS
+//	unix:///PATH?db=N                       one server by its socket
+//	redis://HOST:PORT,HOST:PORT,...         a cluster's nodes
+//	redis://HOST:PORT,.../DB?master_name=M  sentinels; USER and PASSWORD are
+//	                                        theirs, ?username= and ?password= the server's
+//
+// The further parameters are those of redis.ParseURL, redis.ParseClusterURL and
+// redis.ParseFailoverURL. No error tells the password.
+func Dial(rawURL string) (redis.UniversalClient, error) {
+	c, err := dial(rawURL)
+	if err != nil {
+		var inURL *url.Error
+		if errors.As(err, &inURL) { // its text has the whole URL
+			err = inURL.Err
+		}
+		return nil, fmt.Errorf("redis url: %w", err)
+	}
+	return c, nil
+}
+
+func dial(rawURL string) (redis.UniversalClient, error) {
+	first, more := splitHosts(rawURL)
+	u, err := url.Parse(first)
+	if err != nil {
+		return nil, err
+	}
+	query := u.Query()
+	for _, host := range more {
+		query.Add("addr", host)
+	}
+	u.RawQuery = query.Encode()
+	switch {
+	case query.Has("master_name"):
+		return dialSentinels(u.String())
+	case len(query["addr"]) > 0:
+		if strings.Trim(u.Path, "/0") != "" {
+			return nil, fmt.Errorf("a cluster has no database %s", u.Path)
+		}
+		u.Path = ""
+		return dialCluster(u.String())
+	default:
+		return dialServer(u.String())
+	}
+}
+
+// splitHosts takes the second and further hosts out of the URL's authority.
+func splitHosts(rawURL string) (first string, more []string) {
+	scheme, rest, ok := strings.Cut(rawURL, "://")
+	if !ok || scheme == "unix" {
+		return rawURL, nil
+	}
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	hosts := rest[strings.LastIndex(rest[:end], "@")+1 : end]
+	list := strings.Split(hosts, ",")
+	begin := strings.TrimSuffix(rest[:end], hosts)
+	return scheme + "://" + begin + list[0] + rest[end:], list[1:]
+}
+
+func dialServer(u string) (redis.UniversalClient, error) {
+	o, err := redis.ParseURL(u)
+	if err != nil {
+		return nil, err
+	}
+	o.MaintNotificationsConfig = noMaintenance()
+	bound(&o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolSize)
+	// Our loops repeat what failed; a client that repeats on its own only makes
+	// them wait longer.
+	o.MaxRetries, o.DialerRetries = -1, 1
+	o.ContextTimeoutEnabled = true
+	return redis.NewClient(o), nil
+}
+
+func dialCluster(u string) (redis.UniversalClient, error) {
+	o, err := redis.ParseClusterURL(u)
+	if err != nil {
+		return nil, err
+	}
+	if o.TLSConfig != nil {
+		o.TLSConfig.ServerName = "" // every node by its own name
+	}
+	o.MaintNotificationsConfig = noMaintenance()
+	bound(&o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolSize)
+	o.MaxRetries, o.DialerRetries = -1, 1
+	o.ContextTimeoutEnabled = true
+	return redis.NewClusterClient(o), nil
+}
+
+func dialSentinels(u string) (redis.UniversalClient, error) {
+	o, err := redis.ParseFailoverURL(u)
+	if err != nil {
+		return nil, err
+	}
+	if o.TLSConfig != nil {
+		o.TLSConfig.ServerName = ""
+	}
+	bound(&o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolSize)
+	o.MaxRetries, o.DialerRetries = -1, 1
+	o.ContextTimeoutEnabled = true
+	return redis.NewFailoverClient(o), nil
+}
+
+func bound(dial, read, write *time.Duration, pool *int) {
+	for _, d := range []struct {
+		value    *time.Duration
+		fallback time.Duration
+	}{{dial, dialTimeout}, {read, ioTimeout}, {write, ioTimeout}} {
+		if *d.value == 0 {
+			*d.value = d.fallback
+		}
+	}
+	if *pool == 0 {
+		*pool = poolSize
+	}
+}
+
+// noMaintenance turns off a handshake command that only Redis' own cloud knows
+// and that a user with few rights may not give.
+func noMaintenance() *maintnotifications.Config {
+	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+}
+
+// Logger lets a command send the Redis client's own lines to slog, at level
+// debug: what matters of them Exchange logs itself. The client has one logger
+// for the whole process, so it is the command that sets it:
+//
+//	redis.SetLogger(exchange.Logger{Log: log})
+type Logger struct{ Log *slog.Logger }
+
+// Printf logs one line of the client.
+func (l Logger) Printf(ctx context.Context, format string, v ...any) {
+	if l.Log.Enabled(ctx, slog.LevelDebug) {
+		l.Log.DebugContext(ctx, fmt.Sprintf(format, v...), "client", "redis")
+	}
+}

@@ -1,0 +1,207 @@
+package exchange
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+)
+
+var discard = slog.New(slog.DiscardHandler)
+
+// server is a real redis-server on a unix socket in a folder of its own.
+type server struct {
+	t    testing.TB
+	dir  string
+	args []string
+	cmd  *exec.Cmd
+}
+
+// startRedis starts one, without persistence unless args say otherwise.
+func startRedis(t testing.TB, args ...string) *server {
+	t.Helper()
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Skip("install redis-server: this test needs a real one")
+	}
+	dir, err := os.MkdirTemp("", "redis") // t.TempDir is too long for a socket's name
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{t: t, dir: dir, args: append([]string{path, "--port", "0", "--unixsocket", filepath.Join(dir, "s"),
+		"--dir", dir, "--save", "", "--appendonly", "no", "--logfile", "log"}, args...)}
+	s.start()
+	t.Cleanup(func() {
+		s.kill()
+		os.RemoveAll(dir)
+	})
+	return s
+}
+
+func (s *server) start() {
+	s.t.Helper()
+	s.cmd = exec.Command(s.args[0], s.args[1:]...)
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	c := s.client()
+	defer c.Close()
+	eventually(s.t, "redis-server answers", func() bool { return c.Ping(s.t.Context()).Err() == nil })
+}
+
+// kill is kill -9.
+func (s *server) kill() {
+	if s.cmd != nil {
+		s.cmd.Process.Kill()
+		s.cmd.Wait()
+		s.cmd = nil
+	}
+}
+
+func (s *server) signal(sig syscall.Signal) {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *server) socket() string { return filepath.Join(s.dir, "s") }
+func (s *server) url() string    { return "unix://" + s.socket() }
+
+func (s *server) client() redis.UniversalClient {
+	s.t.Helper()
+	c, err := Dial(s.url())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return c
+}
+
+// proxy stands between a client and a Redis. It can swallow what passes, as a
+// firewall does that forgot the connection: nobody is told.
+type proxy struct {
+	listener net.Listener
+	network  string
+	target   string
+	hole     atomic.Int64 // connections up to this number are swallowed
+	accepted atomic.Int64
+
+	wg    sync.WaitGroup
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+func startProxy(t testing.TB, network, target string) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{listener: l, network: network, target: target}
+	p.wg.Go(p.serve)
+	t.Cleanup(func() {
+		l.Close()
+		p.reset()
+		p.wg.Wait()
+	})
+	return p
+}
+
+func (p *proxy) url() string { return "redis://" + p.listener.Addr().String() }
+
+// swallow makes all connections of today deaf and mute; later ones work.
+func (p *proxy) swallow() { p.hole.Store(p.accepted.Load()) }
+
+// swallowAll does the same to later connections.
+func (p *proxy) swallowAll() { p.hole.Store(1 << 62) }
+
+func (p *proxy) heal() { p.reset(); p.hole.Store(0) }
+
+// reset closes all connections.
+func (p *proxy) reset() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conns {
+		c.Close()
+	}
+	p.conns = nil
+}
+
+func (p *proxy) serve() {
+	for {
+		c, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		up, err := net.Dial(p.network, p.target)
+		if err != nil {
+			c.Close()
+			continue
+		}
+		n := p.accepted.Add(1)
+		p.mu.Lock()
+		p.conns = append(p.conns, c, up)
+		p.mu.Unlock()
+		p.wg.Go(func() { p.copy(n, up, c) })
+		p.wg.Go(func() { p.copy(n, c, up) })
+	}
+}
+
+func (p *proxy) copy(n int64, to, from net.Conn) {
+	defer to.Close()
+	buf := make([]byte, 32<<10)
+	for {
+		k, err := from.Read(buf)
+		if n > p.hole.Load() {
+			if _, werr := to.Write(buf[:k]); werr != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// startMini starts a miniredis and a client of it.
+func startMini(t testing.TB) (*miniredis.Miniredis, redis.UniversalClient) {
+	t.Helper()
+	m := miniredis.RunT(t)
+	return m, dialed(t, "redis://"+m.Addr())
+}
+
+func dialed(t testing.TB, url string) redis.UniversalClient {
+	t.Helper()
+	c, err := Dial(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// eventually waits for what other goroutines and processes bring about.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("it never came true that %s", what)
+		case <-tick.C:
+		}
+	}
+}

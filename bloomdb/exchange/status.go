@@ -1,0 +1,165 @@
+package exchange
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spambloom/spambloom/bloomdb"
+)
+
+// Status is how the exchange stands.
+type Status struct {
+	// Connected: news are heard, and the last command to Redis succeeded.
+	Connected bool `json:"connected"`
+
+	// LastError is the last fault, also after it was overcome.
+	LastError   string     `json:"last_error,omitempty"`
+	LastErrorAt *time.Time `json:"last_error_at,omitempty"`
+
+	// Published is the last own delta in the stream.
+	Published Position `json:"published"`
+
+	Sites []SiteStatus `json:"sites"` // the others, by name
+}
+
+// SiteStatus is how far one other site is followed.
+type SiteStatus struct {
+	Site    string           `json:"site"`
+	Head    Position         `json:"head"`              // the newest delta known to exist
+	Applied Position         `json:"applied"`           // the newest delta in our database
+	Lag     uint64           `json:"lag"`               // deltas between the two
+	Heard   *time.Time       `json:"heard,omitempty"`   // when its news last came
+	Gaps    int64            `json:"gaps"`              // times that deltas were missing in the stream
+	Refused map[string]int64 `json:"refused,omitempty"` // deltas refused since the start, by cause
+}
+
+// Status tells how the exchange stands now.
+func (x *Exchange) Status() Status {
+	s := Status{Connected: x.link.connected(), Published: *x.published.Load(), Sites: []SiteStatus{}}
+	x.link.mu.Lock()
+	if x.link.lastError != "" {
+		at := x.link.lastFault
+		s.LastError, s.LastErrorAt = x.link.lastError, &at
+	}
+	x.link.mu.Unlock()
+
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, o := range x.origins {
+		s.Sites = append(s.Sites, x.siteStatus(o))
+	}
+	slices.SortFunc(s.Sites, func(a, b SiteStatus) int { return strings.Compare(a.Site, b.Site) })
+	return s
+}
+
+func (x *Exchange) siteStatus(o *origin) SiteStatus {
+	applied := x.cursor(o.site)
+	s := SiteStatus{Site: o.site, Head: o.head, Applied: applied, Lag: applied.lag(o.head), Gaps: o.gaps}
+	if !o.heard.IsZero() {
+		heard := o.heard
+		s.Heard = &heard
+	}
+	for c, n := range o.refused {
+		if s.Refused == nil {
+			s.Refused = make(map[string]int64)
+		}
+		s.Refused[string(c)] = n
+	}
+	return s
+}
+
+// cause is why something was refused.
+type cause string
+
+const (
+	causeNews       cause = "news"       // a message or a head that cannot be read
+	causeStream     cause = "stream"     // the key is no stream
+	causeEntry      cause = "entry"      // the entry holds no delta
+	causeOversize   cause = "oversize"   // over 1 MiB
+	causeOrigin     cause = "origin"     // another site's or another position's record
+	causeFederation cause = "federation" // made under another key
+	causeParameters cause = "parameters" // made with other sizes or periods
+	causeTorn       cause = "torn"       // damaged
+)
+
+func causeOf(err error) cause {
+	for _, known := range []struct {
+		err   error
+		cause cause
+	}{
+		{bloomdb.ErrFederation, causeFederation},
+		{bloomdb.ErrParameters, causeParameters},
+		{errOversize, causeOversize},
+		{errOrigin, causeOrigin},
+		{errEntry, causeEntry},
+	} {
+		if errors.Is(err, known.err) {
+			return known.cause
+		}
+	}
+	return causeTorn
+}
+
+// refuse counts what was refused and logs it once per site, cause and minute.
+// The site is empty where it is not known.
+func (x *Exchange) refuse(site string, c cause, err error) {
+	x.metrics.refused.WithLabelValues(site, string(c)).Inc()
+	if x.quiet.allow(site + " " + string(c)) {
+		x.log.Warn("refused", "from", site, "cause", c, "error", err)
+	}
+}
+
+// refuseLocked is refuse for a known site; x.mu is held.
+func (x *Exchange) refuseLocked(o *origin, c cause, err error) {
+	o.refused[c]++
+	x.refuse(o.site, c, err)
+}
+
+// metrics are the counters; site labels are bounded by maxSites.
+type metrics struct {
+	published      prometheus.Counter
+	publishedBytes prometheus.Counter
+	reconnects     prometheus.Counter
+	applied        *prometheus.CounterVec
+	refused        *prometheus.CounterVec
+	gaps           *prometheus.CounterVec
+}
+
+func newMetrics() *metrics {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: "spambloom_exchange_" + name, Help: help})
+	}
+	vec := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "spambloom_exchange_" + name, Help: help}, labels)
+	}
+	return &metrics{
+		published:      counter("published_total", "Deltas of this site brought into its stream."),
+		publishedBytes: counter("published_bytes_total", "Bytes of these deltas."),
+		reconnects:     counter("resubscriptions_total", "Subscriptions given up after a fault."),
+		applied:        vec("applied_total", "Deltas of other sites applied.", "site"),
+		refused:        vec("refused_total", "News and deltas refused; the site is empty where it is not known.", "site", "cause"),
+		gaps:           vec("gaps_total", "Times that deltas were missing in a stream.", "site"),
+	}
+}
+
+func (m *metrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.published, m.publishedBytes, m.reconnects, m.applied, m.refused, m.gaps}
+}
+
+var lagDesc = prometheus.NewDesc("spambloom_exchange_lag",
+	"Deltas that other sites published and this one has not applied.", []string{"site"}, nil)
+
+// lagCollector reads the lags when they are asked for.
+type lagCollector struct{ x *Exchange }
+
+func (c lagCollector) Describe(ch chan<- *prometheus.Desc) { ch <- lagDesc }
+
+func (c lagCollector) Collect(ch chan<- prometheus.Metric) {
+	for _, s := range c.x.Status().Sites {
+		ch <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue, float64(s.Lag), s.Site)
+	}
+}
