@@ -1,48 +1,21 @@
 package bloomdb
 
-// CONTRACT of the package, being built: the exported names below are what the
-// other packages may rely on.
-
 import (
 	"context"
+	"encoding/hex"
 	"errors"
-	"log/slog"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/gofrs/flock"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/signature"
 )
-
-// Options say where a database stands and how large its filters are.
-type Options struct {
-	Dir  string   // state folder; made with mode 0700 where missing
-	Site string   // this site's name: 1 to 64 characters of a-z A-Z 0-9 . _ -
-	Key  [32]byte // federation key: indices are HMACs under it
-
-	Reports ReportOptions
-	Counts  CountOptions
-
-	// Exchange says that changes are to be kept for NextDelta.
-	Exchange bool
-
-	Log *slog.Logger     // nil: discard
-	Now func() time.Time // nil: time.Now
-}
-
-// ReportOptions size the spam and revocation filters.
-type ReportOptions struct {
-	Period          time.Duration // length of a generation, UTC-aligned; default 168h
-	Keep            int           // generations kept, the current one included; default 5
-	Capacity        int64         // reported messages over all kept generations; default 1,000,000
-	KeysPerMessage  int           // default 8
-	MaxErrorPerMail float64       // default 1e-6
-}
-
-// CountOptions size this site's counting filter.
-type CountOptions struct {
-	Period   time.Duration // default 24h
-	Keep     int           // default 2
-	Capacity int64         // distinct messages counted in one period; default 20,000,000
-}
 
 // Errors a caller branches on.
 var (
@@ -55,158 +28,133 @@ var (
 	ErrGap        = errors.New("sequence gap")       // Apply: earlier deltas of the origin are missing
 )
 
-// DB is what this site knows. All methods are safe for concurrent use.
-type DB struct{}
+// DB is what this site knows. All methods are safe for concurrent use, except
+// Close, which must be the last.
+type DB struct {
+	opt          Options
+	keyed        *signature.Keyed
+	keyID        [8]byte
+	lock         *flock.Flock
+	journal      *journal
+	spamShape    filter.BitsShape
+	revokedShape filter.BitsShape
+	countsShape  filter.CountsShape
+	closed       atomic.Bool
+
+	view   atomic.Pointer[view]
+	viewMu sync.Mutex // serialises changes of the view's structure
+
+	sitesMu sync.Mutex // guards sites; held while a delta is applied
+	sites   map[origin]*siteState
+
+	pub publisher
+
+	snapshotMu sync.Mutex // one snapshot at a time; guards saved
+	saved      map[string]savedState
+	lastSave   time.Time // of this process
+	// journalBase is the journal's size after the last snapshot.
+	journalBase atomic.Int64
+
+	measuredMu sync.Mutex // guards measured
+	measured   map[measuredFilter]measuredError
+}
+
+// siteState is where we stand in another site's stream.
+type siteState struct {
+	seq  uint64 // last delta applied
+	gaps uint64 // deltas that were never seen
+}
 
 // Open locks Dir, validates all that is in it, replays the journal, and names
-// file and offset of what is wrong.
-func Open(o Options) (*DB, error) { panic("being built") }
-
-// Close writes a snapshot and unlocks. No other method may run or follow.
-func (db *DB) Close() error { panic("being built") }
-
-// Run does the periodic work (count journal to disk every second, snapshots,
-// generations that age out) until ctx ends. It returns nil at ctx's end.
-func (db *DB) Run(ctx context.Context) error { panic("being built") }
-
-// Evidence is the answer to both questions about one message.
-type Evidence struct {
-	Listed  bool    // some signature was reported and not revoked
-	Matches []Match // the signatures with a listing or a revocation, listed ones first
-	Count   uint64  // how often the message was seen: the largest over its counting keys, all sites summed
-	Sites   int     // listed: sites that reported it; else sites that counted it
+// file and offset of what is wrong. ErrLocked when another process has it; a
+// *DamageError for a file that is not as it was written.
+func Open(o Options) (*DB, error) {
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("state folder: %w", err)
+	}
+	db := &DB{
+		opt:          o,
+		keyed:        signature.NewKeyed(o.Key[:]),
+		lock:         flock.New(filepath.Join(o.Dir, "lock")),
+		spamShape:    o.spamShape(),
+		revokedShape: o.revokedShape(),
+		countsShape:  o.countsShape(),
+		sites:        make(map[origin]*siteState),
+		saved:        make(map[string]savedState),
+		measured:     make(map[measuredFilter]measuredError),
+		lastSave:     o.Now(),
+	}
+	id, _ := hex.DecodeString(KeyID(o.Key))
+	db.keyID = [8]byte(id)
+	db.view.Store(&view{})
+	if ok, err := db.lock.TryLock(); err != nil {
+		return nil, fmt.Errorf("state folder %s: lock: %w", o.Dir, err)
+	} else if !ok {
+		return nil, fmt.Errorf("state folder %s: %w", o.Dir, ErrLocked)
+	}
+	if err := db.load(); err != nil {
+		db.lock.Unlock()
+		return nil, err
+	}
+	return db, nil
 }
 
-// Match is a signature found in a report generation; the newest generation
-// wins, within one the revocation wins.
-type Match struct {
-	Signature  signature.Signature
-	Revoked    bool
-	Generation int64 // number of the period since 1970
-	Sites      []string
+// Close writes a snapshot and unlocks the folder. No other method may run at the
+// same time or follow, except those that only read the filters.
+func (db *DB) Close() error {
+	if db.closed.Swap(true) {
+		return ErrClosed
+	}
+	err := db.save()
+	err = errors.Join(err, db.journal.close(), db.pub.close(db.opt.Dir))
+	return errors.Join(err, db.lock.Unlock())
 }
 
-// Judge asks the filters. It does no I/O and cannot fail.
-func (db *DB) Judge(set signature.Set) Evidence { panic("being built") }
+const (
+	syncInterval    = time.Second
+	saveInterval    = 10 * time.Minute
+	maxJournalBytes = 64 << 20 // a snapshot is made earlier when the journal is this long
+)
 
-// Count adds n sightings of a message to the current counting generation. It
-// does not wait for the disk: up to a second of counts is lost by a crash. An
-// error (disk full) means that the count stands in memory only.
-func (db *DB) Count(set signature.Set, n uint32) error { panic("being built") }
-
-// Report lists all of set's signatures as spam. When it returns nil, the report
-// is on disk. ErrNothing, ErrFull, ErrClosed or a wrapped I/O error.
-func (db *DB) Report(set signature.Set) error { panic("being built") }
-
-// Revoke takes a listing back for all of set's signatures; durable like Report.
-func (db *DB) Revoke(set signature.Set) error { panic("being built") }
-
-// Trace says, for one signature, everything that speaks for or against it.
-type Trace struct {
-	Signature signature.Signature
-	Spam      []Trail // generations and sites that reported it
-	Revoked   []Trail
-	Counts    []Trail // per counting generation and site
+// Run does the periodic work until ctx ends: counts to disk every second,
+// generations that age out, snapshots every ten minutes or 64 MiB of journal.
+// It returns nil at ctx's end. Faults of the disk are logged and tried again.
+func (db *DB) Run(ctx context.Context) error {
+	tick := time.NewTicker(syncInterval)
+	defer tick.Stop()
+	var fault string // the last one logged
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		err := db.maintain()
+		switch {
+		case err != nil && err.Error() != fault:
+			fault = err.Error()
+			db.opt.Log.Error("state cannot be written", "err", err)
+		case err == nil && fault != "":
+			fault = ""
+			db.opt.Log.Info("state can be written again")
+		}
+	}
 }
 
-// Trail is one generation's and site's part of a Trace.
-type Trail struct {
-	Site       string
-	Generation int64
-	Start      time.Time // begin of the generation's period
-	Count      uint64    // for Counts
+func (db *DB) maintain() error {
+	db.expire()
+	err := errors.Join(db.journal.flush(), db.pub.write(db.opt.Dir, db.opt.Now()))
+	db.snapshotMu.Lock()
+	due := db.opt.Now().Sub(db.lastSave) >= saveInterval
+	db.snapshotMu.Unlock()
+	if due || db.journal.bytesFrom(0)-db.journalBase.Load() > maxJournalBytes {
+		err = errors.Join(err, db.save())
+	}
+	return err
 }
 
-// Explain traces every signature of set, newest generation first.
-func (db *DB) Explain(set signature.Set) []Trace { panic("being built") }
-
-// Status is what the database knows about itself.
-type Status struct {
-	Site    string         `json:"site"`
-	Epoch   uint64         `json:"epoch"`
-	KeyID   string         `json:"key_id"`
-	Filters []FilterStatus `json:"filters"`      // newest generation first
-	Sites   []SiteStatus   `json:"sites"`        // this site first
-	Memory  int64          `json:"memory_bytes"` // held for filters and parts
-	Journal int64          `json:"journal_bytes"`
-	Error   string         `json:"error,omitempty"` // the journal's fault, while it lasts
-
-	// ErrorPerMail estimates, from today's fill, the chance that a message nobody
-	// reported is called listed.
-	ErrorPerMail float64 `json:"error_per_mail"`
-}
-
-// FilterStatus describes one generation of one filter.
-type FilterStatus struct {
-	Kind       string    `json:"kind"` // spam, revoked, counts
-	Generation int64     `json:"generation"`
-	Start      time.Time `json:"start"`
-	Fill       float64   `json:"fill"`  // share of bits or cells in use, all sites
-	Error      float64   `json:"error"` // chance that one absent key is found
-	Memory     int64     `json:"memory_bytes"`
-}
-
-// SiteStatus describes what is held of one origin.
-type SiteStatus struct {
-	Site  string `json:"site"`
-	Epoch uint64 `json:"epoch"`
-	Seq   uint64 `json:"seq"`   // this site: last delta made; others: last delta applied
-	Cells int64  `json:"cells"` // bits and cells held
-	Gaps  int64  `json:"gaps"`  // deltas that were never seen
-}
-
-// Status is cheap enough for a scrape every few seconds.
-func (db *DB) Status() Status { panic("being built") }
-
-// Check validates the invariants of memory and disk; it is `spambloom fsck` and
-// the end of every test.
-func (db *DB) Check() error { panic("being built") }
-
-// Delta is one message of the exchange: the encoded record and where it stands.
-type Delta struct {
-	Site  string
-	Epoch uint64 // larger for a state folder made later
-	Seq   uint64 // 1, 2, 3, ... within an epoch
-	Data  []byte // the record; at most 1 MiB
-}
-
-// NextDelta encodes what changed since the last one, as the record with
-// sequence number after+1, where after is the last number known to be in the
-// stream. It returns false when nothing changed. The same delta is returned
-// until Published is told, so a retry cannot lose or double anything.
-func (db *DB) NextDelta() (Delta, bool, error) { panic("being built") }
-
-// Published says that the delta stands in the stream and need not be kept.
-func (db *DB) Published(d Delta) error { panic("being built") }
-
-// Resume tells, before the first NextDelta, which (epoch, seq) the stream of
-// this site ends with (zeros: it is empty or gone). Where the stream lacks what
-// was published before, everything live is published again.
-func (db *DB) Resume(epoch, seq uint64) error { panic("being built") }
-
-// Head is the (epoch, seq) of the last delta that was Published.
-func (db *DB) Head() (epoch, seq uint64) { panic("being built") }
-
-// Cursor is the (epoch, seq) of the last delta applied of a site; zeros for
-// none.
-func (db *DB) Cursor(site string) (epoch, seq uint64) { panic("being built") }
-
-// Apply joins another site's delta. Applying one twice, late or out of order
-// changes nothing. A record whose seq is not the cursor's next one is refused
-// with ErrGap and nothing is changed, unless gapOK: then it is applied, the
-// cursor moves on, and the gap is counted. Own records are ignored (nil).
-// ErrFederation, ErrParameters (both sides' values in the text), or an error
-// that says what is torn.
-func (db *DB) Apply(data []byte, gapOK bool) error { panic("being built") }
-
-// DecodeOrigin reads site, epoch and seq of a record without applying it.
-func DecodeOrigin(data []byte) (site string, epoch, seq uint64, err error) { panic("being built") }
-
-// NewKey makes a federation key. ReadKey and WriteKey hold it as 64 hex digits
-// on one line, file mode 0600.
-func NewKey() ([32]byte, error)                { panic("being built") }
-func ReadKey(path string) ([32]byte, error)    { panic("being built") }
-func WriteKey(path string, key [32]byte) error { panic("being built") }
-
-// KeyID names a federation key without giving it away: 16 hex digits.
-func KeyID(key [32]byte) string { panic("being built") }
+// self is this site in its present life.
+func (db *DB) self() origin { return origin{db.opt.Site, db.pub.epoch()} }

@@ -1,0 +1,214 @@
+package bloomdb
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+)
+
+// maxOrigins bounds the sites, in all their lives, that are held.
+const maxOrigins = 4096
+
+// overload is how far a filter may be filled beyond what it was sized for.
+const overload = 1.25
+
+// Cursor is the (epoch, seq) of the last delta applied of a site, in its latest
+// life; zeros for none.
+func (db *DB) Cursor(site string) (epoch, seq uint64) {
+	db.sitesMu.Lock()
+	defer db.sitesMu.Unlock()
+	for o, s := range db.sites {
+		if o.site == site && o.epoch >= epoch {
+			epoch, seq = o.epoch, s.seq
+		}
+	}
+	return epoch, seq
+}
+
+// Apply joins another site's delta. Applying one twice, late or out of order
+// changes nothing. A record whose sequence number is not the cursor's next one
+// is refused with ErrGap and nothing is changed, unless gapOK: then it is
+// applied, the cursor moves on, and the gap is counted. Own records are ignored.
+// ErrFederation, ErrParameters (both sides' values in the text), ErrFull, or an
+// error that says what is torn.
+func (db *DB) Apply(data []byte, gapOK bool) error {
+	d, err := db.decodeDelta(data)
+	if err != nil {
+		return err
+	}
+	if d.origin.site == db.opt.Site {
+		return nil
+	}
+	db.sitesMu.Lock()
+	defer db.sitesMu.Unlock()
+	name := fmt.Sprintf("delta %s %d-%d", d.origin.site, d.origin.epoch, d.seq)
+	state := db.sites[d.origin]
+	if state == nil {
+		if len(db.sites) >= maxOrigins {
+			return fmt.Errorf("%s: more than %d sites: %w", name, maxOrigins, ErrFull)
+		}
+		state = &siteState{}
+	}
+	if d.seq <= state.seq {
+		return nil
+	}
+	if d.seq != state.seq+1 && !gapOK {
+		return fmt.Errorf("%s: %w: %d was the last", name, ErrGap, state.seq)
+	}
+	parts, err := db.partsFor(d)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	for i, p := range parts {
+		if p == nil {
+			continue
+		}
+		if err := p.merge(d.sections[i].cells); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	state.gaps += d.seq - state.seq - 1
+	state.seq = d.seq
+	db.sites[d.origin] = state
+	return nil
+}
+
+// partOf is where a section's cells go.
+type partOf struct {
+	part   *filter.Part
+	others *filter.Bits // nil for counts
+}
+
+func (p *partOf) merge(cells []filter.Cell) error {
+	if err := p.part.Merge(cells); err != nil {
+		return err
+	}
+	if p.others != nil {
+		for _, c := range cells {
+			p.others.SetBit(c.Pos)
+		}
+	}
+	return nil
+}
+
+// partsFor finds or makes the part for each section, nil for those that aged
+// out. Nothing is merged before all sections are known to be good.
+func (db *DB) partsFor(d delta) ([]*partOf, error) {
+	for _, s := range d.sections {
+		if err := db.acceptable(d.origin, s); err != nil {
+			return nil, err
+		}
+	}
+	parts := make([]*partOf, len(d.sections))
+	for i, s := range d.sections {
+		if db.aged(s.target) {
+			continue
+		}
+		p, err := db.partFor(d.origin, s.target, s.shape)
+		if err != nil {
+			return nil, err
+		}
+		parts[i] = p
+	}
+	return parts, nil
+}
+
+// acceptable refuses a section that can't be joined.
+func (db *DB) acceptable(o origin, s deltaSection) error {
+	what := fmt.Sprintf("%s generation %d", s.target.kind, s.target.gen)
+	if here := int64(db.opt.period(s.target.kind) / time.Second); s.period != here {
+		return fmt.Errorf("%s: %w: period there %d s, here %d s", what, ErrParameters, s.period, here)
+	}
+	if db.aged(s.target) {
+		return nil
+	}
+	if db.early(s.target) {
+		return fmt.Errorf("%s begins %s: the clocks differ", what, db.opt.start(s.target).Format(time.RFC3339))
+	}
+	if s.target.kind == countFilter {
+		if g := db.view.Load().count(s.target.gen); g != nil {
+			for _, p := range g.parts {
+				if p.origin == o && p.shape != s.shape {
+					return fmt.Errorf("%s: %w: %d lines, before %d", what, ErrParameters, s.shape.lines, p.shape.lines)
+				}
+			}
+		}
+		return nil
+	}
+	here := db.shapeFor(s.target)
+	if bitsShape(here) != s.shape {
+		return fmt.Errorf("%s: %w: there %d lines and k=%d, here %d lines and k=%d (reports.capacity, keep and max_error_per_mail must be equal at all sites)",
+			what, ErrParameters, s.shape.lines, s.shape.k, here.Lines, here.K)
+	}
+	g := db.view.Load().report(s.target.gen)
+	if g == nil || g.listing(s.target.kind).others == nil {
+		return db.fits(what, here, int64(len(s.cells)), s.target)
+	}
+	others := g.listing(s.target.kind).others
+	fresh := others.Ones()
+	for _, c := range s.cells {
+		if !others.Bit(c.Pos) {
+			fresh++
+		}
+	}
+	return db.fits(what, here, fresh, s.target)
+}
+
+// fits refuses to fill a bit filter so far that its error would grow beyond what
+// it was made for. It is also what stops a site that sends all ones.
+func (db *DB) fits(what string, s filter.BitsShape, ones int64, t target) error {
+	if limit := db.fillLimit(t.kind, s); ones > limit {
+		return fmt.Errorf("%s: %w: %d bits set, at most %d", what, ErrFull, ones, limit)
+	}
+	return nil
+}
+
+// fillLimit is the number of ones up to which a bit filter may be filled.
+func (db *DB) fillLimit(kind filterKind, s filter.BitsShape) int64 {
+	keys := db.opt.keysPerGeneration()
+	if kind == revokedFilter {
+		keys /= revokedShare
+	}
+	return max(int64(s.Fill(keys)*overload*float64(s.Size())), int64(4*s.K))
+}
+
+// partFor finds or makes an origin's part of a filter.
+func (db *DB) partFor(o origin, t target, s shape) (p *partOf, err error) {
+	if t.kind == countFilter {
+		err = db.change(func(v *view) error {
+			return v.editCount(t.gen, func(g *countGeneration) error {
+				p = &partOf{part: findPart(&g.parts, o, t.kind, s)}
+				return nil
+			})
+		})
+		return p, err
+	}
+	if here := bitsShape(db.shapeFor(t)); here != s {
+		return nil, fmt.Errorf("%w: there %d lines and k=%d, here %d lines and k=%d", ErrParameters, s.lines, s.k, here.lines, here.k)
+	}
+	err = db.change(func(v *view) error {
+		return v.editReport(t.gen, func(g *reportGeneration) (err error) {
+			l := g.listing(t.kind)
+			if l.others == nil {
+				if l.others, err = filter.NewBits(s.bits()); err != nil {
+					return err
+				}
+			}
+			p = &partOf{part: findPart(&l.parts, o, t.kind, s), others: l.others}
+			return nil
+		})
+	})
+	return p, err
+}
+
+func findPart(parts *[]sitePart, o origin, kind filterKind, s shape) *filter.Part {
+	for _, p := range *parts {
+		if p.origin == o {
+			return p.part
+		}
+	}
+	part := filter.NewPart(s.size(kind), kind == countFilter)
+	*parts = append(*parts, sitePart{origin: o, shape: s, part: part})
+	return part
+}

@@ -1,0 +1,154 @@
+package bloomdb
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+)
+
+// Check validates the invariants of memory and disk: parts decode to what their
+// totals say, the joined bits of the others are exactly the union of their
+// parts, generations stand in order, and every file in the folder reads without
+// a fault. Reports and deltas should rest while it runs.
+func (db *DB) Check() error {
+	v := db.view.Load()
+	err := errors.Join(v.checkOrder(), db.checkFiles())
+	for _, g := range v.reports {
+		for _, kind := range []filterKind{spamFilter, revokedFilter} {
+			if e := g.listing(kind).check(); e != nil {
+				err = errors.Join(err, fmt.Errorf("%s generation %d: %w", kind, g.num, e))
+			}
+		}
+	}
+	for _, g := range v.counts {
+		for _, p := range g.parts {
+			if e := p.part.Check(); e != nil {
+				err = errors.Join(err, fmt.Errorf("counts generation %d of site %s: %w", g.num, p.origin.site, e))
+			}
+		}
+		if e := g.checkOwn(); e != nil {
+			err = errors.Join(err, fmt.Errorf("counts generation %d: %w", g.num, e))
+		}
+	}
+	return err
+}
+
+func (v *view) checkOrder() error {
+	newest := func(a, b int64) bool { return a > b }
+	for i := 1; i < len(v.reports); i++ {
+		if !newest(v.reports[i-1].num, v.reports[i].num) {
+			return fmt.Errorf("report generation %d stands before %d", v.reports[i-1].num, v.reports[i].num)
+		}
+	}
+	for i := 1; i < len(v.counts); i++ {
+		if !newest(v.counts[i-1].num, v.counts[i].num) {
+			return fmt.Errorf("count generation %d stands before %d", v.counts[i-1].num, v.counts[i].num)
+		}
+	}
+	return nil
+}
+
+// check holds the joined bits against the parts.
+func (l *listing) check() error {
+	if err := checkOnes(l.own); err != nil {
+		return fmt.Errorf("own bits: %w", err)
+	}
+	if err := checkOnes(l.others); err != nil {
+		return fmt.Errorf("others' bits: %w", err)
+	}
+	for _, p := range l.parts {
+		if err := p.part.Check(); err != nil {
+			return fmt.Errorf("site %s: %w", p.origin.site, err)
+		}
+	}
+	if l.others == nil {
+		return nil
+	}
+	var union, all []filter.Cell
+	for i := range filter.Blocks(l.others.Shape().Size()) {
+		union = union[:0]
+		for _, p := range l.parts {
+			union = p.part.Block(i, union)
+		}
+		slices.SortFunc(union, func(a, b filter.Cell) int { return int(int64(a.Pos) - int64(b.Pos)) })
+		union = slices.Compact(union)
+		if all = l.others.Block(i, all[:0]); !slices.Equal(all, union) {
+			return fmt.Errorf("block %d: %d bits joined, the sites' parts have %d", i, len(all), len(union))
+		}
+	}
+	return nil
+}
+
+func checkOnes(b *filter.Bits) error {
+	if b == nil {
+		return nil
+	}
+	var cells []filter.Cell
+	ones := int64(0)
+	for i := range filter.Blocks(b.Shape().Size()) {
+		cells = b.Block(i, cells[:0])
+		ones += int64(len(cells))
+	}
+	if ones != b.Ones() {
+		return fmt.Errorf("%d ones, counted %d", ones, b.Ones())
+	}
+	return nil
+}
+
+func (g *countGeneration) checkOwn() error {
+	if g.own == nil {
+		return nil
+	}
+	var cells []filter.Cell
+	used := int64(0)
+	for i := range filter.Blocks(g.own.Shape().Size()) {
+		cells = g.own.Block(i, cells[:0])
+		used += int64(len(cells))
+	}
+	if used != g.own.Used() {
+		return fmt.Errorf("%d cells in use, counted %d", used, g.own.Used())
+	}
+	return nil
+}
+
+// checkFiles reads every file of the folder as Open would.
+func (db *DB) checkFiles() error {
+	db.snapshotMu.Lock()
+	defer db.snapshotMu.Unlock()
+	if err := db.journal.flush(); err != nil {
+		return err
+	}
+	_, err := readIdentity(db.opt.Dir)
+	segments := make(map[uint32]bool)
+	entries, e := os.ReadDir(db.opt.Dir)
+	if e != nil {
+		return fmt.Errorf("state folder: %w", e)
+	}
+	for _, entry := range entries {
+		name := entry.Name()
+		path := filepath.Join(db.opt.Dir, name)
+		if strings.HasSuffix(name, ".snapshot") && !strings.HasPrefix(name, ".") {
+			_, e := readSnapshot(path, db.keyID, nil)
+			err = errors.Join(err, e)
+		}
+		if n, ok := strings.CutPrefix(name, "journal-"); ok {
+			if num, e := strconv.ParseUint(n, 10, 32); e == nil {
+				segments[uint32(num)] = true
+			}
+		}
+	}
+	order := slices.Sorted(maps.Keys(segments))
+	for i, n := range order {
+		last := i == len(order)-1 // records may be half written while we read
+		_, _, e := readSegment(segmentPath(db.opt.Dir, n), db.keyID, last, func(int64, record) error { return nil })
+		err = errors.Join(err, e)
+	}
+	return err
+}

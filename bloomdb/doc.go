@@ -1,0 +1,39 @@
+// Package bloomdb holds what this site knows: which signatures were reported as
+// spam, which listings were taken back, how often each message was seen, here
+// and on every other site of the federation. It owns the state folder and its
+// formats (FORMAT.md), the generations and their ageing, and the records of the
+// exchange. It does no network I/O: package exchange carries the records.
+//
+//	Report, Revoke  -> journal, fsync -> own bits        -> pending delta
+//	Count           -> own cells -> journal (each second) -> pending delta
+//	Apply           -> the origin's part, and the bits of all others joined
+//	Judge, Explain  <- own bits, others' bits, own cells, parts' cells
+//	Run             -> journal fsync, new and aged-out generations, snapshots
+//	NextDelta       <- pending changes; Published lets the journal go
+//
+// # State
+//
+// Three kinds of filter stand in generations, one for each UTC-aligned period:
+// the spam filter and the revocation filter (Yan & Cho 2006, section 4), and the
+// refined counting filter (section 3). Of each the site has its own, which only
+// it changes. Another site's filters are kept apart as compressed parts, so that
+// its influence can be told and taken away; for speed the bits of all other
+// sites are also joined in one filter by OR. Counts are never joined: a count is
+// the sum over sites of the least cell. Heuristic H1 works on the site's own
+// state only: on merged state it would count too low.
+//
+// # Judging
+//
+// A signature is listed when some generation's spam filter has it and no
+// revocation filter of that generation or a newer one has it: the newest
+// generation wins, within one the revocation wins. So a message that was
+// revoked can be reported again in the next period. Generations that age out
+// are dropped whole, which bounds the life of a wrong listing.
+//
+// # Durability
+//
+// A report's journal record is on disk before Report returns. Records tell
+// absolute values, so that replaying one twice changes nothing; snapshots can
+// therefore be written while the filters change, and kill -9 at any moment
+// loses no acknowledged report. Counts are synced every second.
+package bloomdb

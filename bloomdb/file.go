@@ -1,0 +1,115 @@
+package bloomdb
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/google/renameio/v2"
+)
+
+// DamageError says which file is not what was written, and from which byte on.
+type DamageError struct {
+	Path   string
+	Offset int64
+	Err    error
+}
+
+func (e *DamageError) Error() string {
+	return fmt.Sprintf("%s is damaged at offset %d: %v", e.Path, e.Offset, e.Err)
+}
+
+func (e *DamageError) Unwrap() error { return e.Err }
+
+func damaged(path string, offset int64, err error) error {
+	return &DamageError{Path: path, Offset: offset, Err: err}
+}
+
+// syncDir makes renames and new files in a folder durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil {
+		return fmt.Errorf("sync folder %s: %w", dir, err)
+	}
+	return nil
+}
+
+// identity is the file "identity": whose state the folder holds, and how much of
+// it other sites were told. It is one line of JSON and one of its CRC32C.
+type identity struct {
+	Version      int    `json:"version"`
+	Site         string `json:"site"`
+	Epoch        uint64 `json:"epoch"` // milliseconds since 1970 when the folder was made
+	KeyID        string `json:"key_id"`
+	ReportPeriod int64  `json:"report_period"` // seconds
+	CountPeriod  int64  `json:"count_period"`  // seconds
+
+	// Published are the last delta known to be in the stream, and the place in
+	// the journal before which nothing is left to be published.
+	PublishedSeq uint64 `json:"published_seq"`
+	PublishedLSN lsn    `json:"published_lsn"`
+	// Republish says that the journal no longer has all that is unpublished:
+	// everything live must go out again.
+	Republish bool `json:"republish,omitempty"`
+}
+
+const identityVersion = 1
+
+func identityPath(dir string) string { return filepath.Join(dir, "identity") }
+
+func (id identity) write(dir string) error {
+	line, err := json.Marshal(id)
+	if err != nil {
+		return err
+	}
+	line = fmt.Appendf(append(line, '\n'), "crc32c %08x\n", crc32.Checksum(line, castagnoli))
+	path := identityPath(dir)
+	if err := renameio.WriteFile(path, line, 0o600); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return syncDir(dir)
+}
+
+// readIdentity returns an error that wraps os.ErrNotExist for a new folder.
+func readIdentity(dir string) (id identity, err error) {
+	path := identityPath(dir)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return id, err
+	}
+	line, sum, ok := bytes.Cut(data, []byte("\ncrc32c "))
+	crc, err := strconv.ParseUint(string(bytes.TrimSuffix(sum, []byte("\n"))), 16, 32)
+	if !ok || err != nil || len(sum) != 9 || uint32(crc) != crc32.Checksum(line, castagnoli) {
+		return id, damaged(path, int64(len(line)), fmt.Errorf("checksum line is missing or wrong"))
+	}
+	if err := json.Unmarshal(line, &id); err != nil {
+		return id, damaged(path, 0, err)
+	}
+	if id.Version != identityVersion {
+		return id, fmt.Errorf("%s: version %d, this program reads %d", path, id.Version, identityVersion)
+	}
+	return id, nil
+}
+
+// check compares the folder's identity with what the options say.
+func (id identity) check(o *Options) error {
+	switch path := identityPath(o.Dir); {
+	case id.Site != o.Site:
+		return fmt.Errorf("%s: the state is of site %q, the name given is %q", path, id.Site, o.Site)
+	case id.KeyID != KeyID(o.Key):
+		return fmt.Errorf("%s: the state was made under federation key %s, the key given is %s", path, id.KeyID, KeyID(o.Key))
+	case id.ReportPeriod != int64(o.Reports.Period.Seconds()):
+		return fmt.Errorf("%s: the report period was %d s, the one given is %s", path, id.ReportPeriod, o.Reports.Period)
+	case id.CountPeriod != int64(o.Counts.Period.Seconds()):
+		return fmt.Errorf("%s: the count period was %d s, the one given is %s", path, id.CountPeriod, o.Counts.Period)
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package filter
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
+// Cell is one non-zero cell of a filter: its position and its absolute value,
+// which for a bit is 1.
+type Cell struct {
+	Pos   uint64
+	Value uint32
+}
+
+// BlockCells is how many cells are coded together: small enough to decode one
+// in microseconds, large enough that its overhead does not show.
+const BlockCells = 1 << 12
+
+// MaxValue is the largest count a cell holds; it stays there.
+const MaxValue = 1<<20 - 1
+
+// Blocks is the number of blocks of a filter of size cells.
+func Blocks(size uint64) uint64 { return (size + BlockCells - 1) / BlockCells }
+
+// AppendCells codes cells, which must be ascending and distinct, not before
+// base, and have values from 1 to MaxValue: gaps by Rice's code, whose parameter
+// is chosen for them; values, when asked for, by Elias' gamma code. Bits
+// (values false) never take more than one bit a position. FORMAT.md has the
+// layout.
+func AppendCells(dst []byte, base uint64, cells []Cell, values bool) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(cells)))
+	if len(cells) == 0 {
+		return dst
+	}
+	k := riceParameter(cells[len(cells)-1].Pos-base+1, uint64(len(cells)))
+	w := bitWriter{dst: append(dst, byte(k))}
+	next := base
+	for _, c := range cells {
+		gap := c.Pos - next
+		w.unary(gap >> k)
+		w.bits(gap&(1<<k-1), k)
+		if values {
+			n := uint(bits.Len32(c.Value)) - 1
+			w.unary(uint64(n))
+			w.bits(uint64(c.Value)&(1<<n-1), n)
+		}
+		next = c.Pos + 1
+	}
+	return w.end()
+}
+
+// riceParameter is the best k for n gaps that sum to span: near log2 of the
+// mean gap times ln 2 (Kiely 2004).
+func riceParameter(span, n uint64) uint {
+	mean := float64(span) / float64(n) * 0.69
+	if mean < 1 {
+		return 0
+	}
+	return uint(bits.Len64(uint64(mean)) - 1)
+}
+
+var errCells = errors.New("coded cells are cut short")
+
+// DecodeCells appends the cells at the head of data to dst, and returns what
+// follows them. Positions are from base to limit-1; anything else is an error.
+// No more than len(data)*8 cells can come out.
+func DecodeCells(dst []Cell, data []byte, base, limit uint64, values bool) (cells []Cell, rest []byte, err error) {
+	n, used := binary.Uvarint(data)
+	if used <= 0 {
+		return dst, nil, errCells
+	}
+	data = data[used:]
+	if n == 0 {
+		return dst, data, nil
+	}
+	if n > limit-base || n > uint64(len(data))*8 {
+		return dst, nil, fmt.Errorf("%d cells coded in %d bytes for %d positions", n, len(data), limit-base)
+	}
+	k := uint(data[0])
+	if k > 40 {
+		return dst, nil, fmt.Errorf("rice parameter %d, must be at most 40", k)
+	}
+	r := bitReader{src: data[1:]}
+	for next := base; n > 0; n-- {
+		gap := r.unary()<<k | r.bits(k)
+		if r.short || gap >= limit-next {
+			return dst, nil, fmt.Errorf("%w or lead beyond position %d", errCells, limit)
+		}
+		c := Cell{Pos: next + gap, Value: 1}
+		if values {
+			l := r.unary()
+			if l >= 20 {
+				return dst, nil, fmt.Errorf("value of %d bits at position %d", l+1, c.Pos)
+			}
+			c.Value = uint32(1<<l | r.bits(uint(l)))
+		}
+		next = c.Pos + 1
+		dst = append(dst, c)
+	}
+	if r.short {
+		return dst, nil, errCells
+	}
+	return dst, r.rest(), nil
+}
+
+// bitWriter writes bits from the highest bit of each byte on.
+type bitWriter struct {
+	dst []byte
+	acc uint64
+	n   uint // bits in acc, below 8 between calls
+}
+
+func (w *bitWriter) bits(v uint64, n uint) {
+	for n > 32 {
+		w.bits(v>>32, n-32)
+		v, n = v&(1<<32-1), 32
+	}
+	w.acc = w.acc<<n | v
+	for w.n += n; w.n >= 8; {
+		w.n -= 8
+		w.dst = append(w.dst, byte(w.acc>>w.n))
+	}
+}
+
+// unary writes v ones and a zero.
+func (w *bitWriter) unary(v uint64) {
+	for ; v >= 32; v -= 32 {
+		w.bits(1<<32-1, 32)
+	}
+	w.bits(1<<(v+1)-2, uint(v)+1)
+}
+
+// end pads with zeros to a full byte.
+func (w *bitWriter) end() []byte {
+	if w.n > 0 {
+		w.bits(0, 8-w.n)
+	}
+	return w.dst
+}
+
+// bitReader reads what bitWriter wrote. Beyond the end it sets short and
+// returns zeros.
+type bitReader struct {
+	src   []byte
+	acc   uint64
+	n     uint // valid low bits of acc
+	short bool
+}
+
+func (r *bitReader) fill(n uint) bool {
+	for r.n < n {
+		if len(r.src) == 0 {
+			r.short = true
+			return false
+		}
+		r.acc, r.src, r.n = r.acc<<8|uint64(r.src[0]), r.src[1:], r.n+8
+	}
+	return true
+}
+
+func (r *bitReader) bits(n uint) uint64 {
+	if n > 32 {
+		hi := r.bits(n - 32)
+		return hi<<32 | r.bits(32)
+	}
+	if !r.fill(n) {
+		return 0
+	}
+	r.n -= n
+	return r.acc >> r.n & (1<<n - 1)
+}
+
+func (r *bitReader) unary() uint64 {
+	v := uint64(0)
+	for r.fill(1) {
+		ones := uint(bits.LeadingZeros64(^r.acc << (64 - r.n)))
+		if ones < r.n {
+			r.n -= ones + 1
+			return v + uint64(ones)
+		}
+		v += uint64(r.n)
+		r.n = 0
+	}
+	return 0
+}
+
+// rest is what follows the padded bits.
+func (r *bitReader) rest() []byte { return r.src }

@@ -1,0 +1,19 @@
+// Package filter holds the program's filters as plain data structures: the
+// Bloom filter in its blocked two-line layout (Bits), the refined counting
+// filter in its split store (Counts), and the compressed, mutable form in which
+// another site's filter is held (Part). It knows neither time nor sites nor
+// files nor the network; bloomdb gives them their meaning.
+//
+//	Hash (keyed, four 64-bit lanes) -> positions -> Bits.Set / Bits.Has
+//	                                             -> Counts.Add / Counts.Count
+//	changed cells -> AppendCells -> ... -> DecodeCells -> Part.Merge
+//
+// Every structure joins: bits by OR, cells by maximum. A join is idempotent and
+// commutative, so a delta that comes twice, late or out of order does no harm.
+//
+// Terms: m bits or cells, n keys, k positions a key; a line is 64 bytes, one
+// cache line. Papers: Yan & Cho, "Enhancing Collaborative Spam Detection with
+// Bloom Filters" (2006), for the counting heuristics H1 and H2 and the split
+// store; Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient Bloom
+// Filters" (2007), for blocking.
+package filter

@@ -1,0 +1,36 @@
+package filter
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// Hash is the source of all positions of one key: four independent 64-bit
+// lanes. It must come from a keyed hash. With a public one, a few crafted spams
+// can cover all the bits of a message chosen beforehand.
+type Hash [4]uint64
+
+// HashBytes cuts a 32-byte digest into the lanes, big-endian.
+func HashBytes(d [32]byte) Hash {
+	var h Hash
+	for i := range h {
+		h[i] = binary.BigEndian.Uint64(d[8*i:])
+	}
+	return h
+}
+
+// Bytes is the inverse of HashBytes.
+func (h Hash) Bytes() [32]byte {
+	var d [32]byte
+	for i, lane := range h {
+		binary.BigEndian.PutUint64(d[8*i:], lane)
+	}
+	return d
+}
+
+// reduce maps a lane to 0..n-1 ("fastrange", Lemire 2019). Its bias is below
+// n/2^64, and n need not be a power of two.
+func reduce(lane, n uint64) uint64 {
+	hi, _ := bits.Mul64(lane, n)
+	return hi
+}

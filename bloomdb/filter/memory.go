@@ -1,0 +1,33 @@
+package filter
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// words is zeroed memory outside the Go heap, on huge pages where the kernel
+// has them: a lookup in a large filter is one cache miss, and 4-KiB pages make
+// it half as slow again. Outside the heap it does not inflate the collector's
+// goal either. A page costs memory only once it is written.
+//
+// The memory is given back when the words value is no longer reachable, so
+// methods that read w must keep the value alive until they are done with it.
+type words struct{ w []uint64 }
+
+func newWords(n uint64) (*words, error) {
+	if n == 0 || n > 1<<37 {
+		return nil, fmt.Errorf("filter of %d words: size out of range", n)
+	}
+	mem, err := unix.Mmap(-1, 0, int(n*8), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return nil, fmt.Errorf("filter of %d bytes: mmap: %w", n*8, err)
+	}
+	// Only advice: without huge pages the filter is slower, not wrong.
+	_ = unix.Madvise(mem, unix.MADV_HUGEPAGE)
+	v := &words{w: unsafe.Slice((*uint64)(unsafe.Pointer(&mem[0])), n)}
+	runtime.AddCleanup(v, func(mem []byte) { _ = unix.Munmap(mem) }, mem)
+	return v, nil
+}

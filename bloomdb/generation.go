@@ -1,0 +1,308 @@
+package bloomdb
+
+import (
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+)
+
+// filterKind is one of the three filters of a generation.
+type filterKind uint8
+
+// The numbers stand in snapshots and deltas.
+const (
+	spamFilter    filterKind = 1
+	revokedFilter filterKind = 2
+	countFilter   filterKind = 3
+)
+
+func (k filterKind) String() string {
+	switch k {
+	case spamFilter:
+		return "spam"
+	case revokedFilter:
+		return "revoked"
+	case countFilter:
+		return "counts"
+	}
+	return "unknown"
+}
+
+func (k filterKind) valid() bool { return k >= spamFilter && k <= countFilter }
+
+// target names one filter of one generation.
+type target struct {
+	kind filterKind
+	gen  int64
+}
+
+// origin is a site in one of its lives: a state folder made anew counts anew.
+type origin struct {
+	site  string
+	epoch uint64
+}
+
+// view is all that Judge sees. It is never changed: a change of its structure
+// makes a new one. The filters in it do change, and are safe for that.
+type view struct {
+	reports []*reportGeneration // newest first
+	counts  []*countGeneration  // newest first
+}
+
+type reportGeneration struct {
+	num     int64
+	spam    listing
+	revoked listing
+}
+
+// listing is one bit filter of a generation in its three forms.
+type listing struct {
+	own    *filter.Bits // this site's; nil before its first key
+	others *filter.Bits // all parts joined; nil before the first part
+	parts  []sitePart   // each other site's
+}
+
+type countGeneration struct {
+	num   int64
+	own   *filter.Counts // nil before the first count
+	parts []sitePart
+}
+
+// sitePart is one origin's part of a filter, and its geometry.
+type sitePart struct {
+	origin origin
+	shape  shape
+	part   *filter.Part
+}
+
+// shape is the geometry of any filter, as snapshots and deltas tell it.
+type shape struct {
+	lines uint64
+	k     int // bits a key; 4 for counts
+}
+
+func (s shape) bits() filter.BitsShape     { return filter.BitsShape{Lines: s.lines, K: s.k} }
+func (s shape) counts() filter.CountsShape { return filter.CountsShape{Lines: s.lines} }
+
+func bitsShape(b filter.BitsShape) shape     { return shape{b.Lines, b.K} }
+func countsShape(c filter.CountsShape) shape { return shape{c.Lines, 4} }
+
+func (s shape) size(kind filterKind) uint64 {
+	if kind == countFilter {
+		return s.counts().Size()
+	}
+	return s.bits().Size()
+}
+
+func (s shape) valid(kind filterKind) error {
+	if kind == countFilter {
+		return s.counts().Valid()
+	}
+	return s.bits().Valid()
+}
+
+// listing returns the listing of a generation, nil for another kind.
+func (g *reportGeneration) listing(kind filterKind) *listing {
+	if kind == revokedFilter {
+		return &g.revoked
+	}
+	return &g.spam
+}
+
+func (v *view) report(num int64) *reportGeneration {
+	for _, g := range v.reports {
+		if g.num == num {
+			return g
+		}
+	}
+	return nil
+}
+
+func (v *view) count(num int64) *countGeneration {
+	for _, g := range v.counts {
+		if g.num == num {
+			return g
+		}
+	}
+	return nil
+}
+
+// period is the length of a kind's generations.
+func (o *Options) period(kind filterKind) time.Duration {
+	if kind == countFilter {
+		return o.Counts.Period
+	}
+	return o.Reports.Period
+}
+
+func (o *Options) keep(kind filterKind) int {
+	if kind == countFilter {
+		return o.Counts.Keep
+	}
+	return o.Reports.Keep
+}
+
+// generation is the number of the period in which t falls, counted from 1970.
+func (o *Options) generation(kind filterKind, t time.Time) int64 {
+	return t.Unix() / int64(o.period(kind)/time.Second)
+}
+
+func (o *Options) start(t target) time.Time {
+	return time.Unix(t.gen*int64(o.period(t.kind)/time.Second), 0).UTC()
+}
+
+// aged says that a generation is older than those kept. A generation of the
+// future is not: a clock set back must not destroy what is known.
+func (db *DB) aged(t target) bool {
+	return t.gen <= db.opt.generation(t.kind, db.opt.Now())-int64(db.opt.keep(t.kind))
+}
+
+// early says that a generation is further ahead than the clocks of sites may
+// differ: more than one period.
+func (db *DB) early(t target) bool {
+	return t.gen > db.opt.generation(t.kind, db.opt.Now())+1
+}
+
+// change makes a new view. edit may replace the slices' elements and must not
+// change what they point to; it runs under db.viewMu.
+func (db *DB) change(edit func(v *view) error) error {
+	db.viewMu.Lock()
+	defer db.viewMu.Unlock()
+	old := db.view.Load()
+	next := &view{reports: slices.Clone(old.reports), counts: slices.Clone(old.counts)}
+	if err := edit(next); err != nil {
+		return err
+	}
+	db.view.Store(next)
+	return nil
+}
+
+// editReport replaces (or adds) a generation by a copy that f may change.
+func (v *view) editReport(num int64, f func(g *reportGeneration) error) error {
+	i := slices.IndexFunc(v.reports, func(g *reportGeneration) bool { return g.num <= num })
+	if i < 0 {
+		i = len(v.reports)
+	}
+	g := reportGeneration{num: num}
+	if i < len(v.reports) && v.reports[i].num == num {
+		g = *v.reports[i]
+	} else {
+		v.reports = slices.Insert(v.reports, i, nil)
+	}
+	g.spam.parts, g.revoked.parts = slices.Clone(g.spam.parts), slices.Clone(g.revoked.parts)
+	if err := f(&g); err != nil {
+		return err
+	}
+	v.reports[i] = &g
+	return nil
+}
+
+// editCount is editReport for counting generations.
+func (v *view) editCount(num int64, f func(g *countGeneration) error) error {
+	i := slices.IndexFunc(v.counts, func(g *countGeneration) bool { return g.num <= num })
+	if i < 0 {
+		i = len(v.counts)
+	}
+	g := countGeneration{num: num}
+	if i < len(v.counts) && v.counts[i].num == num {
+		g = *v.counts[i]
+	} else {
+		v.counts = slices.Insert(v.counts, i, nil)
+	}
+	g.parts = slices.Clone(g.parts)
+	if err := f(&g); err != nil {
+		return err
+	}
+	v.counts[i] = &g
+	return nil
+}
+
+// ownBits returns this site's filter of a generation, made where missing with
+// the given shape.
+func (db *DB) ownBits(t target, s filter.BitsShape) (*filter.Bits, error) {
+	if g := db.view.Load().report(t.gen); g != nil && g.listing(t.kind).own != nil {
+		return g.listing(t.kind).own, nil
+	}
+	var own *filter.Bits
+	err := db.change(func(v *view) error {
+		return v.editReport(t.gen, func(g *reportGeneration) (err error) {
+			l := g.listing(t.kind)
+			if l.own == nil {
+				l.own, err = filter.NewBits(s)
+			}
+			own = l.own
+			return err
+		})
+	})
+	return own, err
+}
+
+// ownCounts is ownBits for the counting filter.
+func (db *DB) ownCounts(gen int64, s filter.CountsShape) (*filter.Counts, error) {
+	if g := db.view.Load().count(gen); g != nil && g.own != nil {
+		return g.own, nil
+	}
+	var own *filter.Counts
+	err := db.change(func(v *view) error {
+		return v.editCount(gen, func(g *countGeneration) (err error) {
+			if g.own == nil {
+				g.own, err = filter.NewCounts(s)
+			}
+			own = g.own
+			return err
+		})
+	})
+	return own, err
+}
+
+// shapeFor is the shape of a bit filter in a generation: that of what is there
+// already, which may come from an earlier setting, else that of the options.
+func (db *DB) shapeFor(t target) filter.BitsShape {
+	if g := db.view.Load().report(t.gen); g != nil {
+		l := g.listing(t.kind)
+		if l.own != nil {
+			return l.own.Shape()
+		}
+		if l.others != nil {
+			return l.others.Shape()
+		}
+	}
+	if t.kind == revokedFilter {
+		return db.revokedShape
+	}
+	return db.spamShape
+}
+
+// expire drops the generations that have aged out.
+func (db *DB) expire() {
+	v := db.view.Load()
+	oldReport := func(g *reportGeneration) bool { return db.aged(target{spamFilter, g.num}) }
+	oldCount := func(g *countGeneration) bool { return db.aged(target{countFilter, g.num}) }
+	old := slices.ContainsFunc(v.reports, oldReport) || slices.ContainsFunc(v.counts, oldCount)
+	if !old {
+		return
+	}
+	_ = db.change(func(v *view) error {
+		v.reports = slices.DeleteFunc(v.reports, oldReport)
+		v.counts = slices.DeleteFunc(v.counts, oldCount)
+		return nil
+	})
+}
+
+// allParts lists the other sites' parts of every filter.
+func (v *view) allParts() iter.Seq2[target, []sitePart] {
+	return func(yield func(target, []sitePart) bool) {
+		for _, g := range v.reports {
+			if !yield(target{spamFilter, g.num}, g.spam.parts) || !yield(target{revokedFilter, g.num}, g.revoked.parts) {
+				return
+			}
+		}
+		for _, g := range v.counts {
+			if !yield(target{countFilter, g.num}, g.parts) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package bloomdb
+
+import (
+	"slices"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// Evidence is the answer to both questions about one message.
+type Evidence struct {
+	Listed  bool    // some signature was reported and not revoked
+	Matches []Match // the signatures with a listing, revoked or not; those that stand first
+	Count   uint64  // how often the message was seen: the largest over its counting keys, all sites summed
+	Sites   int     // listed: sites that reported a signature; else sites that counted it
+}
+
+// Match is a signature that was reported. The newest generation wins, within one
+// the revocation wins.
+type Match struct {
+	Signature  signature.Signature
+	Revoked    bool
+	Generation int64    // the newest that lists it: number of the period since 1970
+	Sites      []string // that reported it in that generation
+}
+
+// Judge asks the filters. It does no I/O and cannot fail.
+func (db *DB) Judge(set signature.Set) Evidence {
+	v := db.view.Load()
+	var e Evidence
+	for _, s := range set.Signatures {
+		if m, ok := v.match(s, db.reportHash(s), db.opt.Site); ok {
+			e.Matches = append(e.Matches, m)
+			e.Listed = e.Listed || !m.Revoked
+		}
+	}
+	slices.SortStableFunc(e.Matches, func(a, b Match) int { return boolOrder(a.Revoked) - boolOrder(b.Revoked) })
+	counters := 0
+	for _, s := range set.Counting {
+		if n, sites := v.seen(db.countHash(s), db.opt.Site); n > e.Count {
+			e.Count, counters = n, sites
+		}
+	}
+	e.Sites = counters
+	if e.Listed {
+		e.Sites = reporters(e.Matches)
+	}
+	return e
+}
+
+func boolOrder(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// reporters counts the sites behind the matches that stand.
+func reporters(matches []Match) int {
+	var sites []string
+	for _, m := range matches {
+		if !m.Revoked {
+			sites = append(sites, m.Sites...)
+		}
+	}
+	slices.Sort(sites)
+	return len(slices.Compact(sites))
+}
+
+// match looks for the newest generation that lists a key, and for a revocation
+// in that one or a newer one.
+func (v *view) match(s signature.Signature, h filter.Hash, self string) (m Match, ok bool) {
+	for i, g := range v.reports {
+		if !g.spam.has(h) {
+			continue
+		}
+		sites := g.spam.sites(h, self)
+		if len(sites) == 0 {
+			continue // no site reported it: only the union of several has these bits
+		}
+		revoked := slices.ContainsFunc(v.reports[:i+1], func(g *reportGeneration) bool { return g.revoked.has(h) })
+		return Match{Signature: s, Revoked: revoked, Generation: g.num, Sites: sites}, true
+	}
+	return m, false
+}
+
+func (l *listing) has(h filter.Hash) bool {
+	return l.own != nil && l.own.Has(h) || l.others != nil && l.others.Has(h)
+}
+
+// sites names those whose filter has a key.
+func (l *listing) sites(h filter.Hash, self string) []string {
+	var names []string
+	if l.own != nil && l.own.Has(h) {
+		names = append(names, self)
+	}
+	for _, p := range l.parts {
+		var buf [16]uint64
+		if p.part.Min(p.shape.bits().Positions(h, buf[:0])) > 0 {
+			names = append(names, p.origin.site)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// seen sums a key's counts over generations and sites.
+func (v *view) seen(h filter.Hash, self string) (n uint64, sites int) {
+	var names []string
+	for _, g := range v.counts {
+		if c := g.ownCount(h); c > 0 {
+			n += uint64(c)
+			names = append(names, self)
+		}
+		for _, p := range g.parts {
+			if c := p.count(h); c > 0 {
+				n += uint64(c)
+				names = append(names, p.origin.site)
+			}
+		}
+	}
+	slices.Sort(names)
+	return n, len(slices.Compact(names))
+}
+
+func (g *countGeneration) ownCount(h filter.Hash) uint32 {
+	if g.own == nil {
+		return 0
+	}
+	return g.own.Count(h)
+}
+
+func (p *sitePart) count(h filter.Hash) uint32 {
+	positions := p.shape.counts().Positions(h)
+	return p.part.Min(positions[:])
+}
+
+// Trace says, for one signature, everything that speaks for or against it.
+type Trace struct {
+	Signature signature.Signature
+	Spam      []Trail // generations and sites that reported it, newest first
+	Revoked   []Trail // that took it back
+	Counts    []Trail // how often each site counted it; only for counting keys
+}
+
+// Trail is one site's part of a Trace in one generation.
+type Trail struct {
+	Site       string
+	Generation int64
+	Start      time.Time // begin of the generation's period
+	Count      uint64    // for Counts
+}
+
+// Explain traces every signature of set, newest generation first.
+func (db *DB) Explain(set signature.Set) []Trace {
+	v := db.view.Load()
+	var traces []Trace
+	for _, s := range set.Signatures {
+		t := Trace{Signature: s}
+		h := db.reportHash(s)
+		for _, g := range v.reports {
+			t.Spam = append(t.Spam, db.trails(spamFilter, g, h)...)
+			t.Revoked = append(t.Revoked, db.trails(revokedFilter, g, h)...)
+		}
+		if slices.Contains(set.Counting, s) {
+			t.Counts = db.countTrails(v, db.countHash(s))
+		}
+		traces = append(traces, t)
+	}
+	return traces
+}
+
+func (db *DB) trails(kind filterKind, g *reportGeneration, h filter.Hash) []Trail {
+	var trails []Trail
+	if l := g.listing(kind); l.has(h) {
+		for _, site := range l.sites(h, db.opt.Site) {
+			trails = append(trails, db.trail(target{kind, g.num}, site, 0))
+		}
+	}
+	return trails
+}
+
+func (db *DB) countTrails(v *view, h filter.Hash) []Trail {
+	var trails []Trail
+	for _, g := range v.counts {
+		t := target{countFilter, g.num}
+		if c := g.ownCount(h); c > 0 {
+			trails = append(trails, db.trail(t, db.opt.Site, c))
+		}
+		for _, p := range g.parts {
+			if c := p.count(h); c > 0 {
+				trails = append(trails, db.trail(t, p.origin.site, c))
+			}
+		}
+	}
+	return trails
+}
+
+func (db *DB) trail(t target, site string, count uint32) Trail {
+	return Trail{Site: site, Generation: t.gen, Start: db.opt.start(t), Count: uint64(count)}
+}

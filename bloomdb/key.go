@@ -1,0 +1,84 @@
+package bloomdb
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// The purposes of keyed digests. A digest made for one can't stand for another.
+var (
+	purposeReport = []byte("spambloom report 1")
+	purposeCount  = []byte("spambloom count 1")
+	purposeDelta  = []byte("spambloom delta 1")
+	purposeID     = []byte("spambloom key id 1")
+)
+
+// NewKey makes a random federation key.
+func NewKey() (key [32]byte, err error) {
+	_, err = rand.Read(key[:])
+	return key, err
+}
+
+// WriteKey writes a federation key as 64 hex digits on one line, mode 0600, to
+// a file that must not exist yet.
+func WriteKey(path string, key [32]byte) error {
+	if _, err := os.Lstat(path); err == nil {
+		return fmt.Errorf("federation key %s: %w", path, os.ErrExist)
+	}
+	err := renameio.WriteFile(path, []byte(hex.EncodeToString(key[:])+"\n"), 0o600, renameio.WithStaticPermissions(0o600))
+	if err != nil {
+		return fmt.Errorf("federation key %s: %w", path, err)
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// ReadKey reads what WriteKey wrote. A key that others may read is refused.
+func ReadKey(path string) (key [32]byte, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return key, fmt.Errorf("federation key: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return key, fmt.Errorf("federation key: %w", err)
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return key, fmt.Errorf("federation key %s: mode is %04o, must be 0600 or less (chmod 600 %s)", path, mode, path)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, 1024))
+	if err != nil {
+		return key, fmt.Errorf("federation key %s: %w", path, err)
+	}
+	raw, err := hex.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(raw) != len(key) {
+		return key, fmt.Errorf("federation key %s: must be 64 hex digits on one line", path)
+	}
+	return [32]byte(raw), nil
+}
+
+// KeyID names a federation key without giving it away: 16 hex digits.
+func KeyID(key [32]byte) string {
+	d := signature.NewKeyed(key[:]).Sum(purposeID)
+	return hex.EncodeToString(d[:8])
+}
+
+// reportHash and countHash give a signature's positions, for those who have the
+// federation key only.
+func (db *DB) reportHash(s signature.Signature) filter.Hash {
+	return filter.HashBytes(db.keyed.Sum(purposeReport, s.Digest[:]))
+}
+
+func (db *DB) countHash(s signature.Signature) filter.Hash {
+	return filter.HashBytes(db.keyed.Sum(purposeCount, s.Digest[:]))
+}

@@ -1,0 +1,142 @@
+package bloomdb
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+)
+
+// Options say where a database stands and how large its filters are.
+type Options struct {
+	Dir  string   // state folder; made with mode 0700 where missing
+	Site string   // this site's name: 1 to 64 characters of a-z A-Z 0-9 . _ -
+	Key  [32]byte // federation key: positions are HMACs under it
+
+	Reports ReportOptions
+	Counts  CountOptions
+
+	// Exchange says that changes are to be kept for NextDelta.
+	Exchange bool
+
+	Log *slog.Logger     // nil: discard
+	Now func() time.Time // nil: time.Now
+}
+
+// ReportOptions size the spam and revocation filters. All sites of a federation
+// must have the same.
+type ReportOptions struct {
+	Period          time.Duration // length of a generation, UTC-aligned, whole seconds; default 168h
+	Keep            int           // generations kept, the current one included, 1 to 64; default 5
+	Capacity        int64         // reported messages over all kept generations and sites; default 1,000,000
+	KeysPerMessage  int           // signatures a message has at most, 1 to 256; default 8
+	MaxErrorPerMail float64       // chance that a message nobody reported is listed; default 1e-6
+}
+
+// CountOptions size this site's own counting filter. Sites may differ.
+type CountOptions struct {
+	Period   time.Duration // length of a generation; default 24h
+	Keep     int           // generations kept, 1 to 64; default 2
+	Capacity int64         // distinct messages in one period; default 20,000,000
+}
+
+// revokedShare is how many revocations are planned for: one in so many reports.
+const revokedShare = 8
+
+// revokedError is the chance that the revocation filter knows a signature that
+// nobody revoked. At 1e-10, ten million reported signatures lose none to it.
+const revokedError = 1e-10
+
+func (o *Options) complete() error {
+	fill(&o.Reports.Period, 168*time.Hour)
+	fill(&o.Reports.Keep, 5)
+	fill(&o.Reports.Capacity, 1_000_000)
+	fill(&o.Reports.KeysPerMessage, 8)
+	fill(&o.Reports.MaxErrorPerMail, 1e-6)
+	fill(&o.Counts.Period, 24*time.Hour)
+	fill(&o.Counts.Keep, 2)
+	fill(&o.Counts.Capacity, 20_000_000)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o.validate()
+}
+
+func fill[T comparable](v *T, def T) {
+	var zero T
+	if *v == zero {
+		*v = def
+	}
+}
+
+func (o *Options) validate() error {
+	r, c := o.Reports, o.Counts
+	switch {
+	case o.Dir == "":
+		return errors.New("no state folder given")
+	case !ValidSite(o.Site):
+		return fmt.Errorf("site name %q: must be 1 to 64 characters of a-z A-Z 0-9 . _ -", o.Site)
+	case r.Period < time.Second || r.Period%time.Second != 0:
+		return fmt.Errorf("report period %s: must be whole seconds", r.Period)
+	case c.Period < time.Second || c.Period%time.Second != 0:
+		return fmt.Errorf("count period %s: must be whole seconds", c.Period)
+	case r.Keep < 1 || r.Keep > 64 || c.Keep < 1 || c.Keep > 64:
+		return fmt.Errorf("generations kept: %d of reports, %d of counts; must be 1 to 64", r.Keep, c.Keep)
+	case r.Capacity < 1 || c.Capacity < 1:
+		return fmt.Errorf("capacity: %d reports, %d counts; must be at least 1", r.Capacity, c.Capacity)
+	case r.KeysPerMessage < 1 || r.KeysPerMessage > 256:
+		return fmt.Errorf("keys per message %d: must be 1 to 256", r.KeysPerMessage)
+	case r.MaxErrorPerMail < 1e-12 || r.MaxErrorPerMail > 0.5:
+		return fmt.Errorf("error per mail %g: must be 1e-12 to 0.5", r.MaxErrorPerMail)
+	case o.spamShape().Lines == filter.MaxLines || r.Capacity > 1<<40:
+		return fmt.Errorf("report capacity %d: a generation would be larger than 8 GiB", r.Capacity)
+	case c.Capacity > filter.MaxLines*16:
+		return fmt.Errorf("count capacity %d: must be at most %d", c.Capacity, filter.MaxLines*16)
+	}
+	return nil
+}
+
+// ValidSite says whether a site may have this name: 1 to 64 characters of a-z
+// A-Z 0-9 . _ -, no dot first.
+func ValidSite(name string) bool {
+	if len(name) < 1 || len(name) > 64 || name[0] == '.' {
+		return false
+	}
+	for _, c := range []byte(name) {
+		ok := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-'
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// keysPerGeneration is the share of the capacity that one generation holds.
+func (o *Options) keysPerGeneration() float64 {
+	return float64(o.Reports.Capacity) * float64(o.Reports.KeysPerMessage) / float64(o.Reports.Keep)
+}
+
+// lookupError is what one lookup in one filter may err, so that all lookups of
+// a mail together stay below the target: its signatures, in every generation,
+// in the own filter and in that of the others.
+func (o *Options) lookupError() float64 {
+	lookups := float64(o.Reports.KeysPerMessage) * float64(o.Reports.Keep) * 2
+	return o.Reports.MaxErrorPerMail / lookups
+}
+
+func (o *Options) spamShape() filter.BitsShape {
+	return filter.SizeBits(o.keysPerGeneration(), o.lookupError())
+}
+
+func (o *Options) revokedShape() filter.BitsShape {
+	return filter.SizeBits(o.keysPerGeneration()/revokedShare, revokedError/float64(o.Reports.Keep*2))
+}
+
+func (o *Options) countsShape() filter.CountsShape {
+	return filter.SizeCounts(float64(o.Counts.Capacity))
+}

@@ -1,0 +1,383 @@
+package bloomdb
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+)
+
+const (
+	maxDeltaCells  = 100_000   // cells of a delta: with these it stays below 1 MiB
+	maxPending     = 4_000_000 // positions kept for the next deltas: 32 MB
+	maxUnpublished = 256 << 20 // bytes of journal kept for unpublished changes
+	identityWrites = 5 * time.Second
+)
+
+// publisher collects what other sites have not been told.
+//
+//	note -> pending -> ready -> NextDelta -> flight -> Published
+//	                backlog ----^  whole filters, after a loss
+//
+// The journal keeps the records of what is unpublished; identity tells from
+// where. Where that would be too long, everything live is published again.
+type publisher struct {
+	mu      sync.Mutex // guards pending, total and lost
+	on      bool
+	pending map[target][]uint64
+	total   int
+	lost    bool // pending was too long and is forgotten
+
+	deltaMu   sync.Mutex // guards all below; taken before mu
+	id        identity
+	dirty     bool // id is not on disk
+	written   time.Time
+	resumed   bool
+	ready     []changedCells
+	readyMark lsn // all before it is in ready or published
+	backlog   []wholeFilter
+	flight    *flight
+}
+
+// changedCells are positions of one filter, ascending and distinct.
+type changedCells struct {
+	target    target
+	positions []uint64
+}
+
+// wholeFilter is a filter of which the blocks from next on are to be published.
+type wholeFilter struct {
+	target target
+	next   uint64
+}
+
+// flight is the delta that was handed out and not yet confirmed.
+type flight struct {
+	delta Delta
+	done  bool // with it, all before readyMark is published
+}
+
+func (p *publisher) begin(id identity, on bool) {
+	p.id, p.on, p.pending = id, on, make(map[target][]uint64)
+	if !on && !id.Republish {
+		// Changes made from now on are not kept for an exchange that comes later.
+		p.id.Republish, p.dirty = true, true
+	}
+}
+
+func (p *publisher) epoch() uint64 {
+	p.deltaMu.Lock()
+	defer p.deltaMu.Unlock()
+	return p.id.Epoch
+}
+
+// note remembers changed cells.
+func (p *publisher) note(t target, positions []uint64) {
+	if !p.on {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.total+len(positions) > maxPending {
+		clear(p.pending)
+		p.total, p.lost = 0, true
+		return
+	}
+	p.pending[t] = append(p.pending[t], positions...)
+	p.total += len(positions)
+}
+
+// redo is note for a record that the journal tells again.
+func (p *publisher) redo(at lsn, t target, positions []uint64) {
+	if at >= p.id.PublishedLSN {
+		p.note(t, positions)
+	}
+}
+
+// write brings the identity to disk where it has changed.
+func (p *publisher) write(dir string, now time.Time) error {
+	p.deltaMu.Lock()
+	defer p.deltaMu.Unlock()
+	if !p.dirty || now.Sub(p.written) < identityWrites {
+		return nil
+	}
+	return p.writeLocked(dir, now)
+}
+
+// close writes it for the last time.
+func (p *publisher) close(dir string) error {
+	p.deltaMu.Lock()
+	defer p.deltaMu.Unlock()
+	if !p.dirty {
+		return nil
+	}
+	return p.writeLocked(dir, time.Time{})
+}
+
+func (p *publisher) writeLocked(dir string, now time.Time) error {
+	if err := p.id.write(dir); err != nil {
+		return err
+	}
+	p.dirty, p.written = false, now
+	return nil
+}
+
+// keepFrom says from where the journal must be kept, of which all before begin
+// stands in snapshots. A journal that is too long is given up: everything live
+// is then published again.
+func (db *DB) keepFrom(begin lsn) (lsn, error) {
+	p := &db.pub
+	p.deltaMu.Lock()
+	defer p.deltaMu.Unlock()
+	if !p.on || p.id.Republish {
+		return begin, p.writeLocked(db.opt.Dir, db.opt.Now())
+	}
+	if db.journal.bytesFrom(p.id.PublishedLSN) > maxUnpublished {
+		db.publishAll()
+		return begin, p.writeLocked(db.opt.Dir, db.opt.Now())
+	}
+	return min(begin, p.id.PublishedLSN), nil
+}
+
+// publishAll puts every own filter in the backlog. deltaMu is held.
+func (db *DB) publishAll() {
+	p := &db.pub
+	p.id.Republish, p.dirty = true, true
+	p.backlog = p.backlog[:0]
+	v := db.view.Load()
+	for _, g := range v.reports {
+		p.backlog = append(p.backlog, wholeFilter{target: target{revokedFilter, g.num}}, wholeFilter{target: target{spamFilter, g.num}})
+	}
+	for _, g := range v.counts {
+		p.backlog = append(p.backlog, wholeFilter{target: target{countFilter, g.num}})
+	}
+}
+
+// Delta is one message of the exchange: the encoded record and where it stands.
+type Delta struct {
+	Site  string
+	Epoch uint64 // larger for a state folder made later
+	Seq   uint64 // 1, 2, 3, ... within an epoch
+	Data  []byte // the record; at most 1 MiB
+}
+
+// MaxDelta is the size in bytes that no record exceeds.
+const MaxDelta = 1 << 20
+
+// Resume tells, before the first NextDelta and after every reconnection, which
+// (epoch, seq) the stream of this site ends with (zeros: it is empty or gone).
+// Where the stream lacks what was published before, everything live is published
+// again.
+func (db *DB) Resume(epoch, seq uint64) error {
+	p := &db.pub
+	p.deltaMu.Lock()
+	defer p.deltaMu.Unlock()
+	p.dirty = true
+	if f := p.flight; f != nil && f.delta.Epoch == epoch && f.delta.Seq == seq {
+		p.confirm() // it had arrived; only the answer was lost
+	}
+	switch {
+	case epoch > p.id.Epoch:
+		// The folder is older than what it published last: a backup was restored,
+		// or a clock was wrong. Others hold that life's state; this is a new one.
+		p.id.Epoch, p.id.PublishedSeq = epoch+1, 0
+		db.publishAll()
+	case epoch < p.id.Epoch && p.id.PublishedSeq > 0, epoch == p.id.Epoch && seq < p.id.PublishedSeq:
+		db.publishAll() // the stream was lost
+	case epoch == p.id.Epoch:
+		p.id.PublishedSeq = seq
+	}
+	if p.id.Republish && len(p.backlog) == 0 {
+		db.publishAll()
+	}
+	if f := p.flight; f != nil && (f.delta.Epoch != p.id.Epoch || f.delta.Seq != p.id.PublishedSeq+1) {
+		db.publishAll() // its number is taken: what it told goes out again
+		p.flight = nil
+	}
+	p.resumed = true
+	return p.writeLocked(db.opt.Dir, db.opt.Now())
+}
+
+// Head is the (epoch, seq) of the last delta that was Published.
+func (db *DB) Head() (epoch, seq uint64) {
+	db.pub.deltaMu.Lock()
+	defer db.pub.deltaMu.Unlock()
+	return db.pub.id.Epoch, db.pub.id.PublishedSeq
+}
+
+// NextDelta encodes what changed since the last one. It returns false when
+// nothing changed, or Resume was not yet called. The same delta is returned
+// until Published is told, so that a retry can neither lose nor double anything.
+func (db *DB) NextDelta() (Delta, bool, error) {
+	p := &db.pub
+	p.deltaMu.Lock()
+	defer p.deltaMu.Unlock()
+	if !p.resumed {
+		return Delta{}, false, nil
+	}
+	for p.flight == nil {
+		db.gather()
+		if len(p.ready) == 0 && len(p.backlog) == 0 {
+			if p.id.PublishedLSN < p.readyMark {
+				p.id.PublishedLSN, p.dirty = p.readyMark, true
+			}
+			return Delta{}, false, nil
+		}
+		sections := db.takeSections()
+		if len(sections) == 0 {
+			continue // all of it aged out or was empty
+		}
+		d := Delta{Site: db.opt.Site, Epoch: p.id.Epoch, Seq: p.id.PublishedSeq + 1}
+		d.Data = db.encodeDelta(d, sections)
+		if len(d.Data) > MaxDelta {
+			return Delta{}, false, fmt.Errorf("delta %d is %d bytes long, must be at most %d", d.Seq, len(d.Data), MaxDelta)
+		}
+		p.flight = &flight{delta: d, done: len(p.ready) == 0 && len(p.backlog) == 0}
+	}
+	return p.flight.delta, true, nil
+}
+
+// gather moves what is pending to ready, when that is empty.
+func (db *DB) gather() {
+	p := &db.pub
+	if len(p.ready) > 0 {
+		return
+	}
+	mark := db.journal.mark() // first: a record before it was noted before it
+	p.mu.Lock()
+	pending, lost := p.pending, p.lost
+	p.pending, p.total, p.lost = make(map[target][]uint64, len(pending)), 0, false
+	p.mu.Unlock()
+	if lost {
+		db.publishAll()
+	}
+	for t, positions := range pending {
+		slices.Sort(positions)
+		p.ready = append(p.ready, changedCells{t, slices.Compact(positions)})
+	}
+	slices.SortFunc(p.ready, func(a, b changedCells) int { return int(b.target.kind) - int(a.target.kind) })
+	p.readyMark = mark
+}
+
+// takeSections takes cells for one delta from ready, then from the backlog.
+func (db *DB) takeSections() []deltaSection {
+	p := &db.pub
+	var sections []deltaSection
+	room := maxDeltaCells
+	for len(p.ready) > 0 && room > 0 {
+		last := &p.ready[len(p.ready)-1] // reports before counts
+		n := min(room, len(last.positions))
+		if s, ok := db.changedSection(last.target, last.positions[:n]); ok {
+			sections = append(sections, s)
+		}
+		room -= n
+		if last.positions = last.positions[n:]; len(last.positions) == 0 {
+			p.ready = p.ready[:len(p.ready)-1]
+		}
+	}
+	for len(p.backlog) > 0 && room >= filter.BlockCells {
+		s, more := db.wholeSection(&p.backlog[0], room)
+		if len(s.cells) > 0 {
+			sections = append(sections, s)
+		}
+		room -= len(s.cells)
+		if more {
+			break
+		}
+		p.backlog = p.backlog[1:]
+	}
+	return sections
+}
+
+// changedSection reads the cells' values as they are now.
+func (db *DB) changedSection(t target, positions []uint64) (deltaSection, bool) {
+	s, cell, ok := db.ownFilter(t)
+	if !ok {
+		return deltaSection{}, false
+	}
+	sec := deltaSection{target: t, shape: s, cells: make([]filter.Cell, 0, len(positions))}
+	for _, pos := range positions {
+		if v := cell(pos); v > 0 {
+			sec.cells = append(sec.cells, filter.Cell{Pos: pos, Value: v})
+		}
+	}
+	return sec, len(sec.cells) > 0
+}
+
+// ownFilter gives access to one of the site's own filters.
+func (db *DB) ownFilter(t target) (s shape, cell func(pos uint64) uint32, ok bool) {
+	v := db.view.Load()
+	if t.kind == countFilter {
+		if g := v.count(t.gen); g != nil && g.own != nil {
+			return countsShape(g.own.Shape()), g.own.Cell, true
+		}
+		return s, nil, false
+	}
+	if g := v.report(t.gen); g != nil && g.listing(t.kind).own != nil {
+		own := g.listing(t.kind).own
+		return bitsShape(own.Shape()), func(pos uint64) uint32 {
+			if own.Bit(pos) {
+				return 1
+			}
+			return 0
+		}, true
+	}
+	return s, nil, false
+}
+
+// wholeSection takes blocks of a filter, until room cells or its end; more says
+// that it has further ones.
+func (db *DB) wholeSection(w *wholeFilter, room int) (sec deltaSection, more bool) {
+	s, block, ok := db.ownBlocks(w.target)
+	if !ok {
+		return sec, false
+	}
+	sec = deltaSection{target: w.target, shape: s}
+	blocks := filter.Blocks(s.size(w.target.kind))
+	for ; w.next < blocks; w.next++ {
+		if len(sec.cells)+filter.BlockCells > room {
+			return sec, true
+		}
+		sec.cells = block(w.next, sec.cells)
+	}
+	return sec, false
+}
+
+func (db *DB) ownBlocks(t target) (s shape, block func(i uint64, dst []filter.Cell) []filter.Cell, ok bool) {
+	v := db.view.Load()
+	if t.kind == countFilter {
+		if g := v.count(t.gen); g != nil && g.own != nil {
+			return countsShape(g.own.Shape()), g.own.Block, true
+		}
+		return s, nil, false
+	}
+	if g := v.report(t.gen); g != nil && g.listing(t.kind).own != nil {
+		own := g.listing(t.kind).own
+		return bitsShape(own.Shape()), own.Block, true
+	}
+	return s, nil, false
+}
+
+// Published says that the delta stands in the stream and need not be kept. It
+// changes nothing when it is not the one that NextDelta returned last.
+func (db *DB) Published(d Delta) error {
+	p := &db.pub
+	p.deltaMu.Lock()
+	defer p.deltaMu.Unlock()
+	if p.flight == nil || p.flight.delta.Epoch != d.Epoch || p.flight.delta.Seq != d.Seq {
+		return nil
+	}
+	p.confirm()
+	return nil
+}
+
+// confirm takes the delta in flight as published. deltaMu is held.
+func (p *publisher) confirm() {
+	p.id.PublishedSeq, p.dirty = p.flight.delta.Seq, true
+	if p.flight.done {
+		p.id.PublishedLSN, p.id.Republish = p.readyMark, false
+	}
+	p.flight = nil
+}

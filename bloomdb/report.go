@@ -1,0 +1,95 @@
+package bloomdb
+
+import (
+	"fmt"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// maxKeys bounds the signatures of one report: a journal record holds them.
+const maxKeys = 256
+
+// Report lists all of set's signatures as spam. When it returns nil, the report
+// is on disk. ErrNothing, ErrFull, ErrClosed, or a wrapped I/O error, after which
+// nothing was listed.
+func (db *DB) Report(set signature.Set) error { return db.list(spamFilter, set) }
+
+// Revoke takes back the listing of all of set's signatures; durable like Report,
+// with the same errors.
+func (db *DB) Revoke(set signature.Set) error { return db.list(revokedFilter, set) }
+
+// list writes the keys to the journal, waits for the disk, and then sets their
+// bits: nobody sees a listing that a crash could take back.
+func (db *DB) list(kind filterKind, set signature.Set) error {
+	switch {
+	case db.closed.Load():
+		return ErrClosed
+	case len(set.Signatures) == 0:
+		return ErrNothing
+	case len(set.Signatures) > maxKeys:
+		return fmt.Errorf("%d signatures in one report, must be at most %d", len(set.Signatures), maxKeys)
+	}
+	t := target{kind, db.opt.generation(kind, db.opt.Now())}
+	own, err := db.ownBits(t, db.shapeFor(t))
+	if err != nil {
+		return err
+	}
+	if err := db.fits(kind.String()+" filter", own.Shape(), own.Ones(), t); err != nil {
+		return err
+	}
+	r := record{target: t}
+	for _, s := range set.Signatures {
+		r.hashes = append(r.hashes, db.reportHash(s))
+	}
+	at, err := db.journal.append(r)
+	if err != nil {
+		return err
+	}
+	defer db.journal.done(at)
+	if err := db.journal.sync(at); err != nil {
+		return err
+	}
+	var positions []uint64
+	for _, h := range r.hashes {
+		own.Set(h)
+		positions = own.Shape().Positions(h, positions)
+	}
+	db.pub.note(t, positions)
+	return nil
+}
+
+// Count adds n sightings of a message, under each of its counting keys, to the
+// current counting generation. It does not wait for the disk: up to a second of
+// counts is lost by a crash. An error (disk full) means that the count stands in
+// memory only.
+func (db *DB) Count(set signature.Set, n uint32) error {
+	if n == 0 || len(set.Counting) == 0 {
+		return nil
+	}
+	if db.closed.Load() {
+		return ErrClosed
+	}
+	t := target{countFilter, db.opt.generation(countFilter, db.opt.Now())}
+	own, err := db.ownCounts(t.gen, db.countsShape)
+	if err != nil {
+		return err
+	}
+	for _, s := range set.Counting {
+		if e := db.countKey(own, t, db.countHash(s), min(n, filter.MaxValue)); e != nil {
+			err = e
+		}
+	}
+	return err
+}
+
+func (db *DB) countKey(own *filter.Counts, t target, h filter.Hash, n uint32) error {
+	reached := own.Add(h, n)
+	at, err := db.journal.append(record{target: t, hashes: []filter.Hash{h}, count: reached})
+	p := own.Shape().Positions(h)
+	db.pub.note(t, p[:])
+	if err == nil {
+		db.journal.done(at)
+	}
+	return err
+}

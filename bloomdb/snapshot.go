@@ -1,0 +1,337 @@
+package bloomdb
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+)
+
+// The snapshot's layout stands in FORMAT.md.
+const (
+	snapshotMagic   = "SBSNAP\r\n"
+	snapshotVersion = 1
+	endOfSection    = 0xffffffff
+	maxBlockCode    = 1 << 16
+	maxSections     = 1 << 10
+)
+
+// snapshot is a file of filters of one origin: either one filter of this site's
+// own, or all parts held of another site with the place in its stream up to
+// which they tell.
+type snapshot struct {
+	origin   origin
+	seq      uint64
+	gaps     uint64
+	sections []section
+}
+
+// section is one filter of a snapshot.
+type section struct {
+	target target
+	period int64 // seconds
+	shape  shape
+	block  func(i uint64, dst []filter.Cell) []filter.Cell // when written
+}
+
+// writeSnapshot replaces the file at path at once: temporary file, fsync,
+// rename, fsync of the folder.
+func writeSnapshot(path string, keyID [8]byte, s snapshot) error {
+	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(0o600))
+	if err != nil {
+		return fmt.Errorf("snapshot %s: %w", path, err)
+	}
+	defer f.Cleanup()
+	w := bufio.NewWriterSize(f, 1<<20)
+	if err = s.encode(w, keyID); err == nil {
+		err = w.Flush()
+	}
+	if err == nil {
+		err = f.CloseAtomicallyReplace()
+	}
+	if err != nil {
+		return fmt.Errorf("snapshot %s: %w", path, err)
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func (s snapshot) encode(w io.Writer, keyID [8]byte) error {
+	head := append([]byte(snapshotMagic), 0, snapshotVersion)
+	head = append(head, keyID[:]...)
+	head = append(head, byte(len(s.origin.site)))
+	head = append(head, s.origin.site...)
+	for _, v := range []uint64{s.origin.epoch, s.seq, s.gaps} {
+		head = binary.BigEndian.AppendUint64(head, v)
+	}
+	head = binary.BigEndian.AppendUint32(head, uint32(len(s.sections)))
+	if err := writeChecked(w, head); err != nil {
+		return err
+	}
+	for _, sec := range s.sections {
+		if err := sec.encode(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeChecked writes bytes and their CRC32C.
+func writeChecked(w io.Writer, b []byte) error {
+	_, err := w.Write(binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)))
+	return err
+}
+
+func (s section) encode(w io.Writer) error {
+	head := []byte{byte(s.target.kind)}
+	head = binary.BigEndian.AppendUint64(head, uint64(s.target.gen))
+	head = binary.BigEndian.AppendUint64(head, uint64(s.period))
+	head = binary.BigEndian.AppendUint64(head, s.shape.lines)
+	head = append(head, byte(s.shape.k))
+	if err := writeChecked(w, head); err != nil {
+		return err
+	}
+	var cells []filter.Cell
+	var frame []byte
+	total := uint64(0)
+	for i := range filter.Blocks(s.shape.size(s.target.kind)) {
+		if cells = s.block(i, cells[:0]); len(cells) == 0 {
+			continue
+		}
+		total += uint64(len(cells))
+		frame = appendBlockHead(frame[:0], uint32(i))
+		frame = filter.AppendCells(frame, i*filter.BlockCells, cells, s.target.kind == countFilter)
+		if err := writeBlock(w, frame); err != nil {
+			return err
+		}
+	}
+	return writeBlock(w, binary.BigEndian.AppendUint64(appendBlockHead(frame[:0], endOfSection), total))
+}
+
+// A block's frame: index, length of what follows, code, CRC32C of all.
+func appendBlockHead(dst []byte, index uint32) []byte {
+	return append(binary.BigEndian.AppendUint32(dst, index), 0, 0, 0, 0)
+}
+
+func writeBlock(w io.Writer, frame []byte) error {
+	binary.BigEndian.PutUint32(frame[4:], uint32(len(frame)-8))
+	return writeChecked(w, frame)
+}
+
+// loader takes what a snapshot holds: section once for each section, and then
+// cells for each of its blocks.
+type loader interface {
+	section(sec section) error
+	cells(sec section, cells []filter.Cell) error
+}
+
+// readSnapshot reads a file, checks every byte of it, and hands its content to
+// load, which may be nil for a check. Damage is a *DamageError.
+func readSnapshot(path string, keyID [8]byte, load func(s *snapshot) loader) (s snapshot, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return s, fmt.Errorf("snapshot: %w", err)
+	}
+	defer f.Close()
+	r := &checkedReader{r: bufio.NewReaderSize(f, 1<<20)}
+	s, n, err := decodeSnapshotHead(r, keyID)
+	if err == nil {
+		var l loader
+		if load != nil {
+			l = load(&s)
+		}
+		for range n {
+			if err = decodeSection(r, l); err != nil {
+				break
+			}
+		}
+	}
+	if err == nil {
+		if _, e := r.r.ReadByte(); e != io.EOF {
+			err = errors.New("bytes after the last section")
+		}
+	}
+	if err != nil {
+		return s, damaged(path, r.at, err)
+	}
+	return s, nil
+}
+
+// checkedReader reads pieces that end in their CRC32C.
+type checkedReader struct {
+	r  *bufio.Reader
+	at int64 // begin of the piece being read
+	b  []byte
+}
+
+// more reads n further bytes of the piece.
+func (c *checkedReader) more(n int) ([]byte, error) {
+	from := len(c.b)
+	c.b = append(c.b, make([]byte, n)...)
+	if _, err := io.ReadFull(c.r, c.b[from:]); err != nil {
+		return nil, errors.New("file is cut short")
+	}
+	return c.b[from:], nil
+}
+
+// end reads and compares the checksum, and begins the next piece.
+func (c *checkedReader) end() error {
+	sum := crc32.Checksum(c.b, castagnoli)
+	crc, err := c.more(4)
+	if err != nil {
+		return err
+	}
+	if binary.BigEndian.Uint32(crc) != sum {
+		return errors.New("checksum is wrong")
+	}
+	c.at += int64(len(c.b))
+	c.b = c.b[:0]
+	return nil
+}
+
+func decodeSnapshotHead(r *checkedReader, keyID [8]byte) (s snapshot, sections uint32, err error) {
+	head, err := r.more(8 + 2 + 8 + 1)
+	if err != nil {
+		return s, 0, err
+	}
+	if string(head[:8]) != snapshotMagic {
+		return s, 0, errors.New("not a snapshot: wrong magic")
+	}
+	if v := binary.BigEndian.Uint16(head[8:]); v != snapshotVersion {
+		return s, 0, fmt.Errorf("snapshot version %d, this program reads %d", v, snapshotVersion)
+	}
+	key := [8]byte(head[10:18])
+	n := int(head[18])
+	rest, err := r.more(n + 3*8 + 4)
+	if err != nil {
+		return s, 0, err
+	}
+	s.origin.site = string(rest[:n])
+	s.origin.epoch = binary.BigEndian.Uint64(rest[n:])
+	s.seq, s.gaps = binary.BigEndian.Uint64(rest[n+8:]), binary.BigEndian.Uint64(rest[n+16:])
+	sections = binary.BigEndian.Uint32(rest[n+24:])
+	if err := r.end(); err != nil {
+		return s, 0, err
+	}
+	if key != keyID {
+		return s, 0, fmt.Errorf("made under federation key %x, the key given is %x", key, keyID)
+	}
+	if !ValidSite(s.origin.site) || sections > maxSections {
+		return s, 0, fmt.Errorf("site %q, %d sections", s.origin.site, sections)
+	}
+	return s, sections, nil
+}
+
+func decodeSection(r *checkedReader, l loader) error {
+	head, err := r.more(1 + 3*8 + 1)
+	if err != nil {
+		return err
+	}
+	sec := section{
+		target: target{filterKind(head[0]), int64(binary.BigEndian.Uint64(head[1:]))},
+		period: int64(binary.BigEndian.Uint64(head[9:])),
+		shape:  shape{binary.BigEndian.Uint64(head[17:]), int(head[25])},
+	}
+	if err := r.end(); err != nil {
+		return err
+	}
+	if !sec.target.kind.valid() {
+		return fmt.Errorf("unknown filter kind %d", sec.target.kind)
+	}
+	if err := sec.shape.valid(sec.target.kind); err != nil {
+		return fmt.Errorf("%s filter: %w", sec.target.kind, err)
+	}
+	if l != nil {
+		if err := l.section(sec); err != nil {
+			return err
+		}
+	}
+	return decodeBlocks(r, sec, l)
+}
+
+func decodeBlocks(r *checkedReader, sec section, l loader) error {
+	blocks, size := filter.Blocks(sec.shape.size(sec.target.kind)), sec.shape.size(sec.target.kind)
+	var cells []filter.Cell
+	total := uint64(0)
+	for next := uint64(0); ; {
+		head, err := r.more(8)
+		if err != nil {
+			return err
+		}
+		index, n := uint64(binary.BigEndian.Uint32(head)), binary.BigEndian.Uint32(head[4:])
+		if n > maxBlockCode {
+			return fmt.Errorf("block of %d bytes", n)
+		}
+		code, err := r.more(int(n))
+		if err != nil {
+			return err
+		}
+		code = bytes.Clone(code)
+		if err := r.end(); err != nil {
+			return err
+		}
+		if index == endOfSection {
+			if n != 8 || binary.BigEndian.Uint64(code) != total {
+				return fmt.Errorf("section has %d cells, its end says otherwise", total)
+			}
+			return nil
+		}
+		if index < next || index >= blocks {
+			return fmt.Errorf("block %d of %d after block %d", index, blocks, next)
+		}
+		from := index * filter.BlockCells
+		cells, rest, err := filter.DecodeCells(cells[:0], code, from, min(from+filter.BlockCells, size), sec.target.kind == countFilter)
+		if err != nil || len(rest) > 0 {
+			return fmt.Errorf("block %d: %w", index, errors.Join(err, trailing(rest)))
+		}
+		total += uint64(len(cells))
+		next = index + 1
+		if l != nil {
+			if err := l.cells(sec, cells); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func trailing(rest []byte) error {
+	if len(rest) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d bytes too many", len(rest))
+}
+
+// Names of snapshot files.
+func ownPath(dir string, t target) string {
+	return filepath.Join(dir, fmt.Sprintf("%s-%d.snapshot", t.kind, t.gen))
+}
+
+func sitePath(dir string, o origin) string {
+	return filepath.Join(dir, fmt.Sprintf("site-%s-%d.snapshot", o.site, o.epoch))
+}
+
+// parseOwnPath is the inverse of ownPath.
+func parseOwnPath(name string) (t target, ok bool) {
+	name, ok = strings.CutSuffix(name, ".snapshot")
+	kind, gen, dash := strings.Cut(name, "-")
+	if !ok || !dash {
+		return t, false
+	}
+	num, err := strconv.ParseInt(gen, 10, 64)
+	for k := spamFilter; k <= countFilter; k++ {
+		if k.String() == kind && err == nil {
+			return target{k, num}, true
+		}
+	}
+	return t, false
+}

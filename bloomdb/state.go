@@ -1,0 +1,342 @@
+package bloomdb
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+)
+
+// savedState tells whether a snapshot file on disk still says what memory says:
+// it is written again only when this has changed.
+type savedState struct {
+	changes   int64  // own filters: changes since the start, plus one
+	seq, gaps uint64 // other sites: the cursor
+	sections  int
+}
+
+// pendingSnapshot is a snapshot that may have to be written.
+type pendingSnapshot struct {
+	path     string
+	state    savedState
+	snapshot snapshot
+}
+
+// load reads the state folder into an empty database: identity, snapshots,
+// then the journal.
+func (db *DB) load() error {
+	dir := db.opt.Dir
+	id, err := readIdentity(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		id, err = db.begin()
+	}
+	if err == nil {
+		err = id.check(&db.opt)
+	}
+	if err != nil {
+		return err
+	}
+	db.pub.begin(id, db.opt.Exchange)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("state folder: %w", err)
+	}
+	segments := make(map[uint32]int64)
+	for _, e := range entries {
+		if err := db.loadFile(e.Name(), segments); err != nil {
+			return err
+		}
+	}
+	if err := db.replay(segments); err != nil {
+		return err
+	}
+	db.expire()
+	db.journal, err = openJournal(dir, db.keyID, segments)
+	return err
+}
+
+// begin makes the identity of a new folder. A folder with state but without an
+// identity has lost a file.
+func (db *DB) begin() (identity, error) {
+	entries, err := os.ReadDir(db.opt.Dir)
+	if err != nil {
+		return identity{}, fmt.Errorf("state folder: %w", err)
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".snapshot") || strings.HasPrefix(e.Name(), "journal-") {
+			return identity{}, fmt.Errorf("%s is missing, but %s is there", identityPath(db.opt.Dir), e.Name())
+		}
+	}
+	id := identity{
+		Version:      identityVersion,
+		Site:         db.opt.Site,
+		Epoch:        uint64(max(1, db.opt.Now().UnixMilli())),
+		KeyID:        KeyID(db.opt.Key),
+		ReportPeriod: int64(db.opt.Reports.Period / time.Second),
+		CountPeriod:  int64(db.opt.Counts.Period / time.Second),
+	}
+	return id, id.write(db.opt.Dir)
+}
+
+// loadFile takes one file of the folder: a snapshot is read, a journal segment
+// noted, a temporary file of a crash removed, anything else left alone.
+func (db *DB) loadFile(name string, segments map[uint32]int64) error {
+	path := filepath.Join(db.opt.Dir, name)
+	if n, ok := strings.CutPrefix(name, "journal-"); ok {
+		num, err := strconv.ParseUint(n, 10, 32)
+		if err == nil {
+			segments[uint32(num)] = 0
+		}
+		return nil
+	}
+	if strings.HasPrefix(name, ".") && strings.Contains(name, ".snapshot") {
+		return os.Remove(path)
+	}
+	if !strings.HasSuffix(name, ".snapshot") {
+		return nil
+	}
+	db.saved[path] = savedState{} // on disk, and to be written again or removed
+	t, own := parseOwnPath(name)
+	if own && db.aged(t) {
+		return nil
+	}
+	s, err := readSnapshot(path, db.keyID, func(s *snapshot) loader {
+		if own {
+			return &ownLoader{db: db, want: t, path: path}
+		}
+		return &siteLoader{db: db, origin: s.origin}
+	})
+	if err != nil {
+		return err
+	}
+	if own {
+		if s.origin != db.self() || len(s.sections) > 0 {
+			return damaged(path, 0, fmt.Errorf("it is of site %s, epoch %d", s.origin.site, s.origin.epoch))
+		}
+		return nil
+	}
+	if path != sitePath(db.opt.Dir, s.origin) || s.origin.site == db.opt.Site {
+		return damaged(path, 0, fmt.Errorf("it is of site %s, epoch %d", s.origin.site, s.origin.epoch))
+	}
+	db.sites[s.origin] = &siteState{seq: s.seq, gaps: s.gaps}
+	return nil
+}
+
+// ownLoader fills this site's own filters.
+type ownLoader struct {
+	db     *DB
+	want   target
+	path   string
+	bits   *filter.Bits
+	counts *filter.Counts
+}
+
+func (l *ownLoader) section(sec section) (err error) {
+	if sec.target != l.want || l.bits != nil || l.counts != nil {
+		return fmt.Errorf("it holds %s generation %d", sec.target.kind, sec.target.gen)
+	}
+	if sec.target.kind == countFilter {
+		l.counts, err = l.db.ownCounts(sec.target.gen, sec.shape.counts())
+	} else {
+		l.bits, err = l.db.ownBits(sec.target, sec.shape.bits())
+	}
+	return err
+}
+
+func (l *ownLoader) cells(_ section, cells []filter.Cell) error {
+	for _, c := range cells {
+		if l.counts != nil {
+			l.counts.RaiseCell(c.Pos, c.Value)
+		} else {
+			l.bits.SetBit(c.Pos)
+		}
+	}
+	return nil
+}
+
+// siteLoader fills another site's parts.
+type siteLoader struct {
+	db     *DB
+	origin origin
+	part   *partOf
+}
+
+func (l *siteLoader) section(sec section) (err error) {
+	l.part = nil
+	if l.db.aged(sec.target) {
+		return nil
+	}
+	if period := int64(l.db.opt.period(sec.target.kind) / time.Second); sec.period != period {
+		return fmt.Errorf("period of %d s, here %d", sec.period, period)
+	}
+	l.part, err = l.db.partFor(l.origin, sec.target, sec.shape)
+	return err
+}
+
+func (l *siteLoader) cells(_ section, cells []filter.Cell) error {
+	if l.part == nil {
+		return nil
+	}
+	return l.part.merge(cells)
+}
+
+// replay applies the journal's segments in order. Their valid sizes come back in
+// segments. A tail torn by a crash is cut off.
+func (db *DB) replay(segments map[uint32]int64) error {
+	order := slices.Sorted(maps.Keys(segments))
+	for i, n := range order {
+		path := segmentPath(db.opt.Dir, n)
+		last := i == len(order)-1
+		size, torn, err := readSegment(path, db.keyID, last, func(at int64, r record) error {
+			return db.redo(makeLSN(n, at), r)
+		})
+		if err != nil {
+			return err
+		}
+		if torn > 0 {
+			db.opt.Log.Warn("journal ends in an unfinished record, as after a crash", "path", path, "offset", size, "bytes", torn)
+			if err := os.Truncate(path, size); err != nil {
+				return fmt.Errorf("journal: %w", err)
+			}
+		}
+		if segments[n] = size; size == 0 {
+			delete(segments, n)
+			if err := os.Remove(path); err != nil {
+				return fmt.Errorf("journal: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// redo applies a record of the journal.
+func (db *DB) redo(at lsn, r record) error {
+	if db.aged(r.target) {
+		return nil
+	}
+	if r.target.kind == countFilter {
+		own, err := db.ownCounts(r.target.gen, db.countsShape)
+		if err != nil {
+			return err
+		}
+		own.Raise(r.hashes[0], r.count)
+		p := own.Shape().Positions(r.hashes[0])
+		db.pub.redo(at, r.target, p[:])
+		return nil
+	}
+	own, err := db.ownBits(r.target, db.shapeFor(r.target))
+	if err != nil {
+		return err
+	}
+	for _, h := range r.hashes {
+		own.Set(h)
+		db.pub.redo(at, r.target, own.Shape().Positions(h, nil))
+	}
+	return nil
+}
+
+// save writes what has changed since the last time, and removes the files of
+// generations that aged out and the journal that is no longer needed.
+func (db *DB) save() error {
+	db.snapshotMu.Lock()
+	defer db.snapshotMu.Unlock()
+	begin, err := db.journal.rotate()
+	if err != nil {
+		return err
+	}
+	live := make(map[string]savedState)
+	for _, s := range append(db.ownSnapshots(), db.siteSnapshots()...) {
+		live[s.path] = s.state
+		if db.saved[s.path] == s.state {
+			continue
+		}
+		if err := writeSnapshot(s.path, db.keyID, s.snapshot); err != nil {
+			return err
+		}
+		db.saved[s.path] = s.state
+	}
+	for path := range db.saved {
+		if _, ok := live[path]; !ok {
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("snapshot: %w", err)
+			}
+		}
+	}
+	db.saved, db.lastSave = live, db.opt.Now()
+	db.journalBase.Store(db.journal.bytesFrom(0))
+	keep, err := db.keepFrom(begin)
+	if err != nil {
+		return err
+	}
+	if err := db.journal.drop(keep); err != nil {
+		return err
+	}
+	db.journalBase.Store(db.journal.bytesFrom(0))
+	return nil
+}
+
+// ownSnapshots lists this site's own filters, one a file.
+func (db *DB) ownSnapshots() []pendingSnapshot {
+	var list []pendingSnapshot
+	add := func(t target, changes int64, s shape, block func(uint64, []filter.Cell) []filter.Cell) {
+		sec := section{target: t, period: int64(db.opt.period(t.kind) / time.Second), shape: s, block: block}
+		list = append(list, pendingSnapshot{
+			path:     ownPath(db.opt.Dir, t),
+			state:    savedState{changes: changes + 1, sections: 1},
+			snapshot: snapshot{origin: db.self(), sections: []section{sec}},
+		})
+	}
+	v := db.view.Load()
+	for _, g := range v.reports {
+		for _, kind := range []filterKind{spamFilter, revokedFilter} {
+			if own := g.listing(kind).own; own != nil {
+				add(target{kind, g.num}, own.Ones(), bitsShape(own.Shape()), own.Block)
+			}
+		}
+	}
+	for _, g := range v.counts {
+		if g.own != nil {
+			add(target{countFilter, g.num}, g.own.Changes(), countsShape(g.own.Shape()), g.own.Block)
+		}
+	}
+	return list
+}
+
+// siteSnapshots lists the other sites, with all parts of one in one file beside
+// its cursor. The cursor is read before the parts: they may tell more than it
+// says, never less.
+func (db *DB) siteSnapshots() []pendingSnapshot {
+	db.sitesMu.Lock()
+	files := make(map[origin]*pendingSnapshot, len(db.sites))
+	for o, s := range db.sites {
+		files[o] = &pendingSnapshot{
+			path:     sitePath(db.opt.Dir, o),
+			state:    savedState{seq: s.seq, gaps: s.gaps},
+			snapshot: snapshot{origin: o, seq: s.seq, gaps: s.gaps},
+		}
+	}
+	db.sitesMu.Unlock()
+	for t, parts := range db.view.Load().allParts() {
+		for _, p := range parts {
+			if f := files[p.origin]; f != nil {
+				f.snapshot.sections = append(f.snapshot.sections, section{
+					target: t, period: int64(db.opt.period(t.kind) / time.Second), shape: p.shape, block: p.part.Block,
+				})
+				f.state.sections++
+			}
+		}
+	}
+	list := make([]pendingSnapshot, 0, len(files))
+	for _, f := range files {
+		list = append(list, *f)
+	}
+	return list
+}

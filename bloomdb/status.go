@@ -1,0 +1,169 @@
+package bloomdb
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+)
+
+// Status is what the database knows about itself.
+type Status struct {
+	Site    string         `json:"site"`
+	Epoch   uint64         `json:"epoch"`
+	KeyID   string         `json:"key_id"`
+	Filters []FilterStatus `json:"filters"`      // newest generation first
+	Sites   []SiteStatus   `json:"sites"`        // this site first
+	Memory  int64          `json:"memory_bytes"` // held for filters and parts
+	Journal int64          `json:"journal_bytes"`
+	Error   string         `json:"error,omitempty"` // the journal's fault, while it lasts
+
+	// ErrorPerMail estimates, from the filters as they are, the chance that a
+	// message nobody reported, with as many signatures as planned for, is listed.
+	ErrorPerMail float64 `json:"error_per_mail"`
+}
+
+// FilterStatus describes one generation of one filter, all sites together.
+type FilterStatus struct {
+	Kind       string    `json:"kind"` // spam, revoked, counts
+	Generation int64     `json:"generation"`
+	Start      time.Time `json:"start"`
+	Fill       float64   `json:"fill"`  // share of bits or cells in use; the fuller of own and others'
+	Error      float64   `json:"error"` // bits: chance that one absent key is found
+	Memory     int64     `json:"memory_bytes"`
+	Saturated  int64     `json:"saturated,omitempty"` // counts: raises lost to a full overflow table
+}
+
+// SiteStatus describes what is held of one origin.
+type SiteStatus struct {
+	Site   string `json:"site"`
+	Epoch  uint64 `json:"epoch"`
+	Seq    uint64 `json:"seq"`   // this site: last delta published; others: last delta applied
+	Cells  int64  `json:"cells"` // bits and cells held
+	Memory int64  `json:"memory_bytes"`
+	Gaps   uint64 `json:"gaps"` // deltas that were never seen
+}
+
+// Status is cheap enough for a scrape every few seconds: only filters that have
+// changed are measured again.
+func (db *DB) Status() Status {
+	v := db.view.Load()
+	epoch, seq := db.Head()
+	s := Status{Site: db.opt.Site, Epoch: epoch, KeyID: KeyID(db.opt.Key), Journal: db.journal.bytesFrom(0)}
+	if err := db.journal.lastFault(); err != nil {
+		s.Error = err.Error()
+	}
+	self := SiteStatus{Site: db.opt.Site, Epoch: epoch, Seq: seq}
+	for _, g := range v.reports {
+		for _, kind := range []filterKind{spamFilter, revokedFilter} {
+			if f, ok := db.listingStatus(target{kind, g.num}, g.listing(kind), &self); ok {
+				s.Filters = append(s.Filters, f)
+				if kind == spamFilter {
+					s.ErrorPerMail += f.Error * float64(db.opt.Reports.KeysPerMessage)
+				}
+			}
+		}
+	}
+	for _, g := range v.counts {
+		s.Filters = append(s.Filters, db.countStatus(g, &self))
+	}
+	for _, f := range s.Filters {
+		s.Memory += f.Memory
+	}
+	s.Sites = append([]SiteStatus{self}, db.otherSites(v)...)
+	return s
+}
+
+func (db *DB) listingStatus(t target, l *listing, self *SiteStatus) (f FilterStatus, ok bool) {
+	if l.own == nil && l.others == nil {
+		return f, false
+	}
+	f = FilterStatus{Kind: t.kind.String(), Generation: t.gen, Start: db.opt.start(t)}
+	for _, b := range []*filter.Bits{l.own, l.others} {
+		if b == nil {
+			continue
+		}
+		f.Fill = max(f.Fill, float64(b.Ones())/float64(b.Shape().Size()))
+		f.Error += db.measure(measuredFilter{t, b == l.own}, b)
+		f.Memory += b.Shape().Bytes()
+	}
+	if l.own != nil {
+		self.Cells += l.own.Ones()
+		self.Memory += l.own.Shape().Bytes()
+	}
+	for _, p := range l.parts {
+		f.Memory += p.part.Bytes()
+	}
+	return f, true
+}
+
+func (db *DB) countStatus(g *countGeneration, self *SiteStatus) FilterStatus {
+	t := target{countFilter, g.num}
+	f := FilterStatus{Kind: t.kind.String(), Generation: g.num, Start: db.opt.start(t)}
+	if g.own != nil {
+		f.Fill = float64(g.own.Used()) / float64(g.own.Shape().Size())
+		f.Memory, f.Saturated = g.own.Bytes(), g.own.Saturated()
+		self.Cells += g.own.Used()
+		self.Memory += g.own.Bytes()
+	}
+	for _, p := range g.parts {
+		f.Fill = max(f.Fill, float64(p.part.Cells())/float64(p.part.Size()))
+		f.Memory += p.part.Bytes()
+	}
+	return f
+}
+
+func (db *DB) otherSites(v *view) []SiteStatus {
+	db.sitesMu.Lock()
+	byOrigin := make(map[origin]*SiteStatus, len(db.sites))
+	for o, s := range db.sites {
+		byOrigin[o] = &SiteStatus{Site: o.site, Epoch: o.epoch, Seq: s.seq, Gaps: s.gaps}
+	}
+	db.sitesMu.Unlock()
+	for _, parts := range v.allParts() {
+		for _, p := range parts {
+			if s := byOrigin[p.origin]; s != nil {
+				s.Cells += p.part.Cells()
+				s.Memory += p.part.Bytes()
+			}
+		}
+	}
+	var list []SiteStatus
+	for _, s := range byOrigin {
+		list = append(list, *s)
+	}
+	slices.SortFunc(list, func(a, b SiteStatus) int {
+		return cmp.Or(cmp.Compare(a.Site, b.Site), cmp.Compare(b.Epoch, a.Epoch))
+	})
+	return list
+}
+
+// measuredFilter names a bit filter whose error was measured.
+type measuredFilter struct {
+	target target
+	own    bool
+}
+
+// measuredError is what was measured when the filter had so many ones.
+type measuredError struct {
+	ones  int64
+	error float64
+}
+
+// measure is the filter's error; it reads all of it when it has changed.
+func (db *DB) measure(name measuredFilter, b *filter.Bits) float64 {
+	db.measuredMu.Lock()
+	defer db.measuredMu.Unlock()
+	m, ok := db.measured[name]
+	if ones := b.Ones(); !ok || m.ones != ones {
+		m = measuredError{ones, b.Error()}
+		db.measured[name] = m
+	}
+	for old := range db.measured {
+		if db.aged(old.target) {
+			delete(db.measured, old)
+		}
+	}
+	return m.error
+}
