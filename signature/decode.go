@@ -83,7 +83,7 @@ func appendLooseBase64(dst, raw []byte) []byte {
 func appendLooseQP(dst, raw []byte) []byte {
 	for pos := 0; pos < len(raw); {
 		line, next := cutLine(raw, pos)
-		line = bytes.TrimRight(line, " \t")
+		line = bytes.TrimRight(line, " \t\r")
 		line, soft := bytes.CutSuffix(line, []byte("="))
 		for i := 0; i < len(line); i++ {
 			if line[i] == '=' && i+2 < len(line) && isHex(line[i+1]) && isHex(line[i+2]) {

@@ -18,6 +18,9 @@ const (
 	// longWord is the number of characters, punctuation around it aside, from
 	// which on a word is no word but an identifier, a key or a hash buster.
 	longWord = 24
+	// maxToken bounds the bytes that are folded at once. Only text without
+	// blanks has longer tokens; those are cut.
+	maxToken = 16 << 10
 )
 
 // normaliser collects words from text that came in any form, until it is full.
@@ -77,7 +80,9 @@ func tokenEnd(text []byte) (end int, ascii bool) {
 			break
 		}
 		ascii = false
-		end += size
+		if end += size; end >= maxToken {
+			break
+		}
 	}
 	return end, ascii
 }

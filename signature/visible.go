@@ -39,9 +39,9 @@ type element struct {
 // Block elements and line breaks become a newline. Scripts, styles, comments
 // and elements hidden by an attribute of their own or of an outer element are
 // left out; style sheets are not applied.
-func appendVisible(dst, page_ []byte) []byte {
+func appendVisible(dst, source []byte) []byte {
 	p := page{text: dst}
-	z := html.NewTokenizer(bytes.NewReader(page_))
+	z := html.NewTokenizer(bytes.NewReader(source))
 	for {
 		switch z.Next() {
 		case html.ErrorToken:
@@ -113,10 +113,7 @@ func (p *page) end(name atom.Atom) {
 func (p *page) endImplied(name atom.Atom) {
 	rule, ok := implied[name]
 	if !ok {
-		if inline[name] || name == 0 {
-			return
-		}
-		rule = impliedByBlock
+		return
 	}
 	for i := len(p.open) - 1; i >= 0; i-- {
 		open := p.open[i].name
@@ -135,25 +132,13 @@ func (p *page) endImplied(name atom.Atom) {
 type endRule struct{ ends, within []atom.Atom }
 
 var (
-	impliedByBlock = endRule{[]atom.Atom{atom.P}, []atom.Atom{atom.Table, atom.Td, atom.Th, atom.Div, atom.Li, atom.Button, atom.Object}}
-	impliedByCell  = endRule{[]atom.Atom{atom.Td, atom.Th}, []atom.Atom{atom.Table, atom.Tr}}
-	impliedByItem  = endRule{[]atom.Atom{atom.Li}, []atom.Atom{atom.Ul, atom.Ol}}
-	impliedByTerm  = endRule{[]atom.Atom{atom.Dt, atom.Dd}, []atom.Atom{atom.Dl}}
-
-	implied = map[atom.Atom]endRule{
-		atom.Td: impliedByCell, atom.Th: impliedByCell,
-		atom.Tr:   {[]atom.Atom{atom.Tr}, []atom.Atom{atom.Table}},
-		atom.Li:   impliedByItem,
-		atom.Dt:   impliedByTerm,
-		atom.Dd:   impliedByTerm,
-		atom.Body: {[]atom.Atom{atom.Head}, nil},
-	}
+	implied = impliedEnds()
 
 	void = atoms(atom.Area, atom.Base, atom.Br, atom.Col, atom.Embed, atom.Hr, atom.Img, atom.Input,
 		atom.Link, atom.Meta, atom.Param, atom.Source, atom.Track, atom.Wbr)
 
 	// unseen elements show nothing of what is between their tags.
-	unseen = atoms(atom.Head, atom.Title, atom.Script, atom.Style, atom.Template, atom.Iframe,
+	unseen = atoms(atom.Title, atom.Script, atom.Style, atom.Template, atom.Iframe,
 		atom.Noembed, atom.Noframes, atom.Object, atom.Svg, atom.Math, atom.Select, atom.Datalist,
 		atom.Audio, atom.Video, atom.Canvas)
 
@@ -164,6 +149,25 @@ var (
 		atom.Span, atom.Strike, atom.Strong, atom.Style, atom.Sub, atom.Sup, atom.Time, atom.Tt,
 		atom.U, atom.Var, atom.Wbr)
 )
+
+func impliedEnds() map[atom.Atom]endRule {
+	cell := endRule{[]atom.Atom{atom.Td, atom.Th}, []atom.Atom{atom.Table, atom.Tr}}
+	term := endRule{[]atom.Atom{atom.Dt, atom.Dd}, []atom.Atom{atom.Dl}}
+	m := map[atom.Atom]endRule{
+		atom.Td: cell, atom.Th: cell,
+		atom.Tr: {[]atom.Atom{atom.Tr}, []atom.Atom{atom.Table}},
+		atom.Li: {[]atom.Atom{atom.Li}, []atom.Atom{atom.Ul, atom.Ol}},
+		atom.Dt: term, atom.Dd: term,
+	}
+	paragraph := endRule{[]atom.Atom{atom.P}, []atom.Atom{atom.Table, atom.Td, atom.Th, atom.Button}}
+	for _, name := range []atom.Atom{atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Center,
+		atom.Div, atom.Dl, atom.Fieldset, atom.Footer, atom.Form, atom.H1, atom.H2, atom.H3, atom.H4,
+		atom.H5, atom.H6, atom.Header, atom.Hr, atom.Main, atom.Nav, atom.Ol, atom.P, atom.Pre,
+		atom.Section, atom.Ul} {
+		m[name] = paragraph
+	}
+	return m
+}
 
 func atoms(list ...atom.Atom) map[atom.Atom]bool {
 	m := make(map[atom.Atom]bool, len(list))

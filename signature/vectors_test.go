@@ -1,0 +1,146 @@
+package signature
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata/*.want")
+
+// vector is the form of a .want file: a line for each signature, then the text.
+func vector(m Message) []byte {
+	var b bytes.Buffer
+	for _, s := range Compute(m).Signatures {
+		fmt.Fprintf(&b, "%s %x\n", s.Kind, s.Digest)
+	}
+	if text := Text(m); text != "" {
+		fmt.Fprintf(&b, "text: %s\n", text)
+	}
+	return b.Bytes()
+}
+
+func TestVectors(t *testing.T) {
+	mails, err := filepath.Glob("testdata/*.eml")
+	if err != nil || len(mails) == 0 {
+		t.Fatalf("no vectors: %v", err)
+	}
+	for _, mail := range mails {
+		t.Run(filepath.Base(mail), func(t *testing.T) {
+			got := vector(Parse(readVector(t, mail)))
+			base := strings.TrimSuffix(mail, ".eml")
+			if *update {
+				writeFile(t, base+".want", got)
+				return
+			}
+			want, err := os.ReadFile(base + ".want")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, want) {
+				writeFile(t, base+".got", got)
+				t.Errorf("see %s.got: got\n%s\nwant\n%s", base, got, want)
+			}
+		})
+	}
+}
+
+func readVector(t *testing.T, name string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func writeFile(t *testing.T, name string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// vectorSet computes the vector whose name begins with number.
+func vectorSet(t *testing.T, number string) Set {
+	t.Helper()
+	names, _ := filepath.Glob("testdata/" + number + "-*.eml")
+	if len(names) != 1 {
+		t.Fatalf("vector %s: found %v", number, names)
+	}
+	return Compute(Parse(readVector(t, names[0])))
+}
+
+func ofKind(s Set, k Kind) []Digest {
+	var digests []Digest
+	for _, sig := range s.Signatures {
+		if sig.Kind == k {
+			digests = append(digests, sig.Digest)
+		}
+	}
+	return digests
+}
+
+func TestVectorsAgree(t *testing.T) {
+	for _, tt := range []struct {
+		kind    Kind
+		vectors string
+		why     string
+	}{
+		{KindBody, "01 02 03 04 05 06 08", "encoding, line ends, blank lines at the end and header fields are not content"},
+		{KindBody, "11 12 13 14 38", "boundaries are not content"},
+		{KindBody, "15 16", "an unclosed multipart ends with the one around it"},
+		{KindBody, "20 21", "a mailbox quotes From lines"},
+		{KindText, "01 02 03 04 05 06 07 08 10 11 12 13 14 15 16 18 32 38", "a reader sees the same"},
+		{KindText, "01 09", "what varies from copy to copy is taken out"},
+		{KindText, "20 21", "a mailbox quotes From lines"},
+		{KindText, "23 24 25", "charsets are not content"},
+		{KindText, "26 27", "charsets are not content"},
+		{KindText, "28 29", "charsets are not content"},
+		{KindAttachment, "15 16 17", "the same file"},
+	} {
+		numbers := strings.Fields(tt.vectors)
+		first := ofKind(vectorSet(t, numbers[0]), tt.kind)
+		if len(first) == 0 {
+			t.Errorf("vector %s has no %s signature", numbers[0], tt.kind)
+		}
+		for _, number := range numbers[1:] {
+			if got := ofKind(vectorSet(t, number), tt.kind); !slices.Equal(got, first) {
+				t.Errorf("%s of vectors %s and %s differ: %s", tt.kind, numbers[0], number, tt.why)
+			}
+		}
+	}
+}
+
+func TestVectorsDiffer(t *testing.T) {
+	for _, tt := range []struct {
+		kind    Kind
+		vectors string
+	}{
+		{KindBody, "01 07 09 10 11 15 17 18 20 22 23 24"},
+		{KindText, "01 20 22 23 26 28 30 31"},
+	} {
+		seen := make(map[Digest]string)
+		for number := range strings.FieldsSeq(tt.vectors) {
+			for _, d := range ofKind(vectorSet(t, number), tt.kind) {
+				if other := seen[d]; other != "" {
+					t.Errorf("vectors %s and %s have the same %s signature", other, number, tt.kind)
+				}
+				seen[d] = number
+			}
+		}
+	}
+}
+
+func TestVectorsUnsigned(t *testing.T) {
+	for number := range strings.FieldsSeq("19 33 34 35 37") {
+		if s := vectorSet(t, number); len(s.Signatures)+len(s.Counting) > 0 {
+			t.Errorf("vector %s is signed: %v", number, s)
+		}
+	}
+}
