@@ -1,0 +1,249 @@
+package milter
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	gomilter "github.com/emersion/go-milter"
+)
+
+const (
+	// offerTimeout is for the MTA's first packet; both MTAs send it at once.
+	offerTimeout = 30 * time.Second
+	// contentTimeout is for the next packet within header and body, which MTAs
+	// send from their disk, and for the rest of a packet that has begun.
+	contentTimeout = 5 * time.Minute
+	// readStep is how far memory is taken ahead of a packet's bytes.
+	readStep = 64<<10 + 1
+	// maxUnsent is how much is written before it is sent; only a message with
+	// thousands of forged headers comes there.
+	maxUnsent = 16 << 10
+	// keptBuffer is the largest packet buffer that an idle connection keeps.
+	keptBuffer = 4 << 10
+)
+
+var errDraining = errors.New("server is shutting down")
+
+// conn is an MTA's connection as the library sees it. It hands over whole,
+// checked packets only, has the deadlines that the library lacks, and reports
+// what goes wrong: towards the library each end is io.EOF, so that nothing goes
+// to the process-wide log. What is written is sent when the next packet is
+// waited for: headers and action of a message go out together.
+//
+// All methods but cut belong to the session's goroutine.
+type conn struct {
+	net.Conn
+	server  *Server
+	session *session
+	raw     syscall.RawConn // TCP only
+	in      *bufio.Reader
+	buffer  []byte // the packet read last, with its length
+	unread  []byte // its part the library has not read
+	out     []byte // written, not sent
+	sendErr error  // the first error of sending; the connection is over then
+
+	negotiated bool
+	protocol   gomilter.OptProtocol
+	content    bool // between the first header and the end of message
+	replied    bool // the message's reply is written
+
+	busy  atomic.Bool // a message is in flight: from MAIL until its reply is sent
+	close sync.Once
+}
+
+func newConn(nc net.Conn, s *Server) *conn {
+	c := &conn{Conn: nc, server: s, in: bufio.NewReader(nc)}
+	if t, ok := nc.(*net.TCPConn); ok {
+		c.raw, _ = t.SyscallConn() // nil on error: acknowledgements are late then, no more
+	}
+	c.session = &session{conn: c, server: s}
+	return c
+}
+
+// Read is called by the library for each packet's length and data in turn.
+func (c *conn) Read(p []byte) (int, error) {
+	if len(c.unread) == 0 {
+		if err := c.nextPacket(); err != nil {
+			c.report(err)
+			return 0, io.EOF
+		}
+	}
+	n := copy(p, c.unread)
+	c.unread = c.unread[n:]
+	return n, nil
+}
+
+// nextPacket reads up to a packet that is for the library. It answers itself
+// what the library answers wrongly (the offer) or ends a connection for: an
+// unknown SMTP command and SMFIC_QUIT_NC, "quit, a new client follows".
+func (c *conn) nextPacket() error {
+	for {
+		if err := c.endTurn(); err != nil {
+			return err
+		}
+		if err := c.readPacket(); err != nil {
+			return err
+		}
+		var err error
+		switch code := gomilter.Code(c.buffer[packetHead]); code {
+		case gomilter.CodeOptNeg:
+			var answer []byte
+			c.protocol, answer, err = negotiate(c.buffer[packetHead+1:])
+			c.out, c.negotiated = append(c.out, answer...), err == nil
+		case codeUnknown:
+			c.out = appendPacket(c.out, gomilter.Code(gomilter.ActContinue))
+		case gomilter.CodeQuitNewConn:
+			c.session.newClient()
+		default:
+			if !c.negotiated {
+				return fmt.Errorf("%w: command %q before the offer", errProtocol, byte(code))
+			}
+			c.unread, err = repair(c.buffer)
+			return err
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// endTurn sends what was written, and ends the message whose reply that was.
+func (c *conn) endTurn() error {
+	if err := c.flush(); err != nil {
+		return err
+	}
+	if c.replied {
+		c.replied, c.content = false, false
+		c.busy.Store(false)
+	}
+	if !c.busy.Load() && c.server.stopping() {
+		return errDraining
+	}
+	if cap(c.buffer) > keptBuffer && !c.content {
+		c.buffer = nil
+	}
+	return nil
+}
+
+// readPacket reads length and data of one packet into buffer. The length is
+// believed only as far as bytes arrive.
+func (c *conn) readPacket() error {
+	c.await(c.patience(), packetHead)
+	c.buffer = slices.Grow(c.buffer[:0], packetHead)[:packetHead]
+	if _, err := io.ReadFull(c.in, c.buffer); err != nil {
+		return err
+	}
+	length := int(binary.BigEndian.Uint32(c.buffer))
+	if length < 1 || length > maxPacket {
+		return fmt.Errorf("%w: packet of %d bytes, must be 1 to %d", errProtocol, length, maxPacket)
+	}
+	c.await(contentTimeout, length)
+	for length > 0 {
+		end, n := len(c.buffer), min(length, readStep)
+		c.buffer = slices.Grow(c.buffer, n)[:end+n]
+		if _, err := io.ReadFull(c.in, c.buffer[end:]); err != nil {
+			return noEOF(err)
+		}
+		length -= n
+	}
+	return nil
+}
+
+// patience is how long the MTA may be silent before the next packet.
+func (c *conn) patience() time.Duration {
+	switch {
+	case !c.negotiated:
+		return offerTimeout
+	case c.content:
+		return contentTimeout
+	}
+	return c.server.options.Load().IdleTimeout
+}
+
+// await sets the deadline for n bytes that are not here yet. On TCP it also asks
+// for acknowledgements without delay: Sendmail writes each packet in two pieces
+// and Nagle's algorithm holds back the second until the first is acknowledged.
+func (c *conn) await(limit time.Duration, n int) {
+	if c.in.Buffered() >= n {
+		return
+	}
+	limit = min(limit, c.server.options.Load().IdleTimeout)
+	c.Conn.SetReadDeadline(time.Now().Add(limit)) // an error shows in the read
+	if c.raw != nil {
+		quickAck(c.raw)
+	}
+}
+
+// Write never fails towards the library; sending does, before the next packet.
+func (c *conn) Write(p []byte) (int, error) {
+	c.out = append(c.out, p...)
+	if len(c.out) > maxUnsent {
+		c.flush()
+	}
+	return len(p), nil
+}
+
+// flush sends what was written. Its error comes again at each further call.
+func (c *conn) flush() error {
+	if len(c.out) > 0 && c.sendErr == nil {
+		c.Conn.SetWriteDeadline(time.Now().Add(c.server.options.Load().WriteTimeout))
+		_, c.sendErr = c.Conn.Write(c.out)
+	}
+	c.out = c.out[:0]
+	return c.sendErr
+}
+
+// progress tells the MTA that the answer to the end of message takes longer
+// (SMFIR_PROGRESS); it then starts its timeout anew.
+func (c *conn) progress() {
+	c.out = appendPacket(c.out, codeProgress)
+	c.flush() // an error comes again when the answer is sent
+}
+
+// report logs and counts why the connection ends, unless it ends as it should.
+func (c *conn) report(err error) {
+	cause := "connection"
+	switch {
+	case errors.Is(err, errDraining), errors.Is(err, io.EOF) && !c.busy.Load():
+		return
+	case errors.Is(err, errProtocol):
+		cause = "protocol"
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		cause = "timeout"
+	}
+	c.server.metrics.failure(cause)
+	c.server.options.Load().Log.Warn("milter connection broken",
+		slog.String("remote", c.RemoteAddr().String()),
+		slog.String("cause", cause),
+		slog.Bool("in_message", c.busy.Load()),
+		slog.Any("error", err))
+}
+
+// Close is called by the library at the end of the session's goroutine.
+func (c *conn) Close() error {
+	err := c.Conn.Close()
+	c.close.Do(func() { c.server.release(c) })
+	return err
+}
+
+// cut ends the connection from outside; the session notices in its next Read.
+func (c *conn) cut() { c.Conn.Close() }
+
+// noEOF makes an end within a packet an error, also at its first byte.
+func noEOF(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -1,0 +1,28 @@
+// Package milter judges mail for a mail server (Postfix, Sendmail) over the
+// milter protocol.
+//
+// It owns the sessions, the policy (evidence to verdict to action) and the
+// headers. It does not own what is known about a message: signatures come from
+// package signature, evidence from package bloomdb. It knows no configuration
+// file and makes no network request of its own.
+//
+// The life of a message:
+//
+//	MTA -> Server.Serve -> listener (limit, retry) -> conn (packets, deadlines)
+//	    -> go-milter -> session: MAIL, RCPT, header, body ... collected, bounded
+//	    end of message: skip?  authenticated, local, oversize
+//	                    judge: signature.Compute, DB.Count, DB.Judge, Policy.Decide
+//	                    answer: forged headers off, own headers on, action
+//	                    one log line
+//
+// The protocol itself is spoken by github.com/emersion/go-milter v0.5.0. conn,
+// listener and session stand around it and make up for what it does not do;
+// each place says what and why. Nothing of a session reaches the library's own
+// log or ends it by an error, so one message never costs the next.
+//
+// Goroutines: one for each connection, made by the library; one for each message
+// while it is judged. Server.Shutdown waits for all of them.
+//
+// If a message cannot be judged (a panic, the deadline), it passes, and the
+// header, the log and a metric say so; Options.TempfailOnFailure changes that.
+package milter

@@ -1,0 +1,126 @@
+package milter
+
+import (
+	"fmt"
+	"strings"
+
+	gomilter "github.com/emersion/go-milter"
+)
+
+// The headers this program adds. Copies that arrive with a message are forged
+// (or of another site, which comes to the same) and are removed.
+const (
+	headerVerdict = "X-Spambloom"
+	headerFlag    = "X-Spam-Flag"
+)
+
+// forged counts the headers of ours that a message arrived with. A milter
+// addresses a header by its name and its number within that name.
+type forged struct{ verdict, flag int }
+
+func (f *forged) see(name string) {
+	switch name = strings.TrimSpace(name); {
+	case strings.EqualFold(name, headerVerdict):
+		f.verdict++
+	case strings.EqualFold(name, headerFlag):
+		f.flag++
+	}
+}
+
+// remove deletes from the last to the first: a deletion moves the numbers of
+// those behind it.
+func (f forged) remove(m *gomilter.Modifier) error {
+	for ; f.verdict > 0; f.verdict-- {
+		if err := m.ChangeHeader(f.verdict, headerVerdict, ""); err != nil {
+			return err
+		}
+	}
+	for ; f.flag > 0; f.flag-- {
+		if err := m.ChangeHeader(f.flag, headerFlag, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// modify asks the MTA for the changes to the message. Mail that is not delivered
+// needs none; Accept takes forged headers off and adds nothing.
+func (d Decision) modify(m *gomilter.Modifier, msg *message) error {
+	switch d.Action {
+	case Reject, Tempfail, Discard:
+		return nil
+	}
+	if err := msg.forged.remove(m); err != nil || d.Action == Accept {
+		return err
+	}
+	if d.Action == Quarantine {
+		if err := m.Quarantine(d.name()); err != nil {
+			return err
+		}
+	}
+	if d.Verdict == Spam {
+		if err := m.InsertHeader(0, headerFlag, "YES"); err != nil {
+			return err
+		}
+	}
+	// Index 0 is above the MTA's own Received field.
+	return m.InsertHeader(0, headerVerdict, d.header(msg.options.Site))
+}
+
+// response is the last word on the message.
+func (d Decision) response() gomilter.Response {
+	switch d.Action {
+	case Reject:
+		return reply("550 5.7.1 Message refused: " + d.name())
+	case Tempfail:
+		return reply("451 4.7.1 Try again later: " + d.name())
+	case Discard:
+		return sticky{gomilter.RespDiscard}
+	}
+	return gomilter.RespContinue
+}
+
+// reply is an SMTP reply of our own. MTAs read it as a format: Postfix drops a
+// single %, Sendmail then replaces the whole text.
+func reply(text string) gomilter.Response {
+	return sticky{gomilter.NewResponseStr(byte(gomilter.ActReplyCode), strings.ReplaceAll(text, "%", "%%"))}
+}
+
+// header is the value of X-Spambloom.
+func (d Decision) header(site string) string {
+	site = printable(site)
+	if d.Reason != "" {
+		return fmt.Sprintf("%s; reason=%s; site=%s", d.Verdict, d.Reason, site)
+	}
+	var b strings.Builder
+	b.WriteString(string(d.Verdict))
+	if len(d.Signatures) > 0 {
+		fmt.Fprintf(&b, "; kind=%s", d.Signatures[0].Kind)
+	}
+	fmt.Fprintf(&b, "; count=%d; sites=%d; site=%s", d.Count, d.Sites, site)
+	if len(d.Signatures) > 0 {
+		fmt.Fprintf(&b, "; id=%s", d.Signatures[0].ID())
+	}
+	return b.String()
+}
+
+// name is the short form for quarantine reasons and replies.
+func (d Decision) name() string {
+	switch {
+	case d.Reason != "":
+		return string(d.Verdict) + " " + d.Reason
+	case len(d.Signatures) > 0:
+		return string(d.Verdict) + " " + d.Signatures[0].ID()
+	}
+	return string(d.Verdict)
+}
+
+// printable keeps a value within one parameter of one header line.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r <= ' ' || r >= 0x7f || r == ';' {
+			return '_'
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,84 @@
+package milter
+
+import (
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// judge waits for the judgement of a message, tells the MTA meanwhile that work
+// goes on, and gives up at the deadline. Judging is pure computing and cannot be
+// interrupted: past the deadline it goes on unheard, and Shutdown waits for it.
+func (x *session) judge(msg *message) Decision {
+	s, o := x.server, msg.options
+	content, sightings := msg.content(), msg.sightings()
+	judged := make(chan Decision, 1)
+	s.running.Go(func() { judged <- s.guard(o, content, sightings) })
+
+	deadline, progress := time.NewTimer(o.JudgeTimeout), time.NewTicker(s.progress)
+	defer deadline.Stop()
+	defer progress.Stop()
+	for {
+		select {
+		case d := <-judged:
+			return d
+		case <-progress.C:
+			x.conn.progress()
+		case <-deadline.C:
+			return s.fail(o, "deadline", fmt.Sprintf("no judgement after %v", o.JudgeTimeout))
+		}
+	}
+}
+
+// guard makes a panic a failure of this one message.
+func (s *Server) guard(o *Options, content signature.Message, sightings uint32) (d Decision) {
+	defer func() {
+		if v := recover(); v != nil {
+			d = s.fail(o, "panic", v)
+		}
+	}()
+	return s.judge(o, content, sightings)
+}
+
+// judgeMessage counts the message, then asks both questions about it: the copy
+// that reaches the bulk threshold is bulk itself.
+func (s *Server) judgeMessage(o *Options, content signature.Message, sightings uint32) Decision {
+	set := signature.Compute(content)
+	if len(set.Signatures) == 0 {
+		return o.Policy.Decide(bloomdb.Evidence{}, false)
+	}
+	if err := s.db.Count(set, sightings); err != nil {
+		s.metrics.failure("count")
+		if s.countFailed.allow() {
+			o.Log.Error("count is not on disk", "error", err)
+		}
+	}
+	d := o.Policy.Decide(s.db.Judge(set), true)
+	if len(d.Signatures) == 0 {
+		d.Signatures = set.Counting
+	}
+	return d
+}
+
+// failure is the decision about a message that cannot be judged.
+func (o *Options) failure(cause string) Decision {
+	d := Decision{Verdict: failed, Action: Tag, Reason: cause}
+	if o.TempfailOnFailure {
+		d.Action = Tempfail
+	}
+	return d
+}
+
+// fail logs and counts a failure of ours, with the stack if it is a panic.
+func (s *Server) fail(o *Options, cause string, v any) Decision {
+	s.metrics.failure(cause)
+	attrs := []any{"cause", cause, "error", fmt.Sprint(v)}
+	if cause == "panic" {
+		attrs = append(attrs, "stack", string(debug.Stack()))
+	}
+	o.Log.Error("message not judged", attrs...)
+	return o.failure(cause)
+}

@@ -1,0 +1,71 @@
+package milter
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+	"time"
+
+	gomilter "github.com/emersion/go-milter"
+)
+
+// listener stands between a net.Listener and the library, whose Serve gives up
+// at any error of Accept, even one that passes (too many open files).
+type listener struct {
+	net.Listener
+	server *Server
+	// accepted is the session of the connection that Accept returned last. The
+	// library calls Accept and NewMilter in turn from one goroutine; that is how
+	// session and connection come together.
+	accepted *session
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	const shortest, longest = 5 * time.Millisecond, time.Second
+	for pause := shortest; ; {
+		nc, err := l.Listener.Accept()
+		switch {
+		case err == nil:
+			pause = shortest
+			if c := l.server.admit(nc); c != nil {
+				l.accepted = c.session
+				return c, nil
+			}
+		case errors.Is(err, net.ErrClosed):
+			return nil, err
+		default:
+			if l.server.acceptFailed.allow() {
+				l.server.options.Load().Log.Error("accept failed, trying again", "listen", l.Addr().String(), "error", err)
+			}
+			if !wait(l.server.stop, pause) {
+				return nil, net.ErrClosed
+			}
+			pause = min(2*pause, longest)
+		}
+	}
+}
+
+// newMilter is called after each Accept, and only then: all responses of a
+// session are sticky.
+func (l *listener) newMilter() gomilter.Milter { return l.accepted }
+
+// wait says false when ctx ended first.
+func wait(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// throttle lets one log line a minute through.
+type throttle struct{ last atomic.Int64 } // Unix nanoseconds
+
+func (t *throttle) allow() bool {
+	now, last := time.Now().UnixNano(), t.last.Load()
+	return now-last >= int64(time.Minute) && t.last.CompareAndSwap(last, now)
+}

@@ -1,0 +1,357 @@
+package milter
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-message/textproto"
+	gomilter "github.com/emersion/go-milter"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spambloom/spambloom/signature"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience bounds each wait of a test; it is only used up by a failing one.
+const patience = 10 * time.Second
+
+// judged is what a test's judgement was called with.
+type judged struct {
+	content   signature.Message
+	sightings uint32
+}
+
+// bench is a running server, with its log and what it judged.
+type bench struct {
+	*Server
+	t    testing.TB
+	addr string
+	log  logBuffer
+
+	mu     sync.Mutex
+	judged []judged
+}
+
+// start runs a server. Messages are judged by decide instead of the database if
+// it is not nil.
+func start(t testing.TB, o Options, decide func(judged) Decision) *bench {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return startOn(t, ln, o, decide)
+}
+
+func startOn(t testing.TB, ln net.Listener, o Options, decide func(judged) Decision) *bench {
+	t.Helper()
+	b := &bench{t: t, addr: ln.Addr().String()}
+	if o.Log == nil {
+		o.Log = slog.New(slog.NewJSONHandler(&b.log, nil))
+	}
+	if o.Site == "" {
+		o.Site = "mx1"
+	}
+	b.Server = NewServer(nil, o)
+	if decide != nil {
+		b.Server.judge = func(_ *Options, c signature.Message, n uint32) Decision {
+			b.mu.Lock()
+			b.judged = append(b.judged, judged{c, n})
+			b.mu.Unlock()
+			return decide(judged{c, n})
+		}
+	}
+	served := make(chan error, 1)
+	go func() { served <- b.Serve(ln) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := b.Shutdown(ctx); err != nil {
+			t.Errorf("shutdown: %v", err)
+		}
+		if err := <-served; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	return b
+}
+
+// clean is the decision of tests that look at something else.
+func clean(judged) Decision { return Decision{Verdict: Clean, Action: Tag} }
+
+// contents are the messages judged so far.
+func (b *bench) contents() []judged {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.judged)
+}
+
+// lines are the log lines of messages so far.
+func (b *bench) lines() []map[string]any { return b.log.lines(b.t, "message") }
+
+// logBuffer keeps JSON log lines.
+type logBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+func (l *logBuffer) lines(t testing.TB, msg string) (found []map[string]any) {
+	t.Helper()
+	for line := range strings.Lines(l.String()) {
+		var m map[string]any
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatalf("log line %q: %v", line, err)
+		}
+		if m["msg"] == msg {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// metric is the value of a counter, gauge or histogram count, summed over the
+// series that have the label value ("" for all).
+func (b *bench) metric(name, label string) (sum float64) {
+	b.t.Helper()
+	r := prometheus.NewRegistry()
+	r.MustRegister(b.Collectors()...)
+	families, err := r.Gather()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			if label == "" || m.GetLabel()[0].GetValue() == label {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	return sum
+}
+
+// eventually waits for what another goroutine is about to do.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+	}
+}
+
+// Protocol flags as MTAs offer them.
+const (
+	offerAll  = gomilter.OptProtocol(0x1fffff) // Postfix with milter_protocol = 6, Sendmail 8.14 and later
+	offerOld  = gomilter.OptProtocol(0x7f)     // version 2
+	offerNoNR = offerOld | gomilter.OptNoUnknown | gomilter.OptNoData | gomilter.OptSkip
+)
+
+// offering is a dialer whose connections offer protocol flags that go-milter's
+// client itself cannot offer.
+type offering gomilter.OptProtocol
+
+func (o offering) Dial(network, addr string) (net.Conn, error) {
+	nc, err := net.Dial(network, addr)
+	if err != nil {
+		return nil, err
+	}
+	return &offeringConn{Conn: nc, protocol: uint32(o)}, nil
+}
+
+type offeringConn struct {
+	net.Conn
+	protocol uint32
+	done     bool
+}
+
+func (c *offeringConn) Write(p []byte) (int, error) {
+	if !c.done {
+		c.done = true
+		binary.BigEndian.PutUint32(p[packetHead+1+8:], c.protocol)
+	}
+	return c.Conn.Write(p)
+}
+
+// mta is go-milter's client after connect and HELO.
+type mta struct {
+	*gomilter.ClientSession
+	t testing.TB
+}
+
+func dial(t testing.TB, network, addr string, offer gomilter.OptProtocol, client string) *mta {
+	t.Helper()
+	// go-milter's client takes SMFIR_SKIP for an error, so it must not offer it.
+	c := gomilter.NewClientWithOptions(network, addr, gomilter.ClientOptions{
+		Dialer: offering(offer &^ gomilter.OptSkip), ActionMask: neededActions,
+		ReadTimeout: patience, WriteTimeout: patience,
+	})
+	s, err := c.Session()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &mta{s, t}
+	t.Cleanup(func() { s.Close() })
+	m.must(s.Conn("client.example", gomilter.FamilyInet, 25, client))
+	m.must(s.Helo("client.example"))
+	return m
+}
+
+func (m *mta) must(a *gomilter.Action, err error) {
+	m.t.Helper()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	if a.Code != gomilter.ActContinue {
+		m.t.Fatalf("answer %q before end of message", a.Code)
+	}
+}
+
+// mail is a message to send: header lines "Name: value", recipients, body.
+type mail struct {
+	header []string
+	rcpts  int
+	body   string
+	macros []string // sent before MAIL
+}
+
+// send returns what the server changes and its final answer.
+func (m *mta) send(msg mail) ([]gomilter.ModifyAction, *gomilter.Action) {
+	m.t.Helper()
+	if msg.macros != nil {
+		if err := m.Macros(gomilter.CodeMail, msg.macros...); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	m.must(m.Mail("sender@example.org", nil))
+	for range max(1, msg.rcpts) {
+		m.must(m.Rcpt("recipient@example.org", nil))
+	}
+	var h textproto.Header
+	for _, line := range slices.Backward(msg.header) {
+		name, value, _ := strings.Cut(line, ": ")
+		h.Add(name, value)
+	}
+	m.must(m.Header(h))
+	changes, action, err := m.BodyReadFrom(strings.NewReader(msg.body))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return changes, action
+}
+
+// changed shows changes shortly: "+0 Name: value", "-2 Name", "hold reason".
+func changed(changes []gomilter.ModifyAction) (short []string) {
+	for _, c := range changes {
+		index := string(rune('0' + c.HeaderIndex))
+		switch c.Code {
+		case gomilter.ActInsertHeader:
+			short = append(short, "+"+index+" "+c.HeaderName+": "+c.HeaderValue)
+		case gomilter.ActChangeHeader:
+			short = append(short, "-"+index+" "+c.HeaderName+c.HeaderValue)
+		case gomilter.ActQuarantine:
+			short = append(short, "hold "+c.Reason)
+		default:
+			short = append(short, "unexpected "+string(rune(c.Code)))
+		}
+	}
+	return short
+}
+
+// wire is an MTA that sends packets as the test likes.
+type wire struct {
+	net.Conn
+	t testing.TB
+}
+
+// dialWire connects; with offer 0 it does not negotiate.
+func dialWire(t testing.TB, addr string, offer gomilter.OptProtocol) *wire {
+	t.Helper()
+	nc, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { nc.Close() })
+	w := &wire{nc, t}
+	if offer != 0 {
+		w.write(appendPacket(nil, gomilter.CodeOptNeg, 6, 0x1ff, uint32(offer)))
+		w.expect("O")
+	}
+	return w
+}
+
+func packet(code byte, data string) []byte {
+	p := binary.BigEndian.AppendUint32(nil, uint32(1+len(data)))
+	return append(append(p, code), data...)
+}
+
+func (w *wire) write(p []byte) {
+	w.t.Helper()
+	if _, err := w.Write(p); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *wire) send(code byte, data string) { w.t.Helper(); w.write(packet(code, data)) }
+
+func (w *wire) receive() (code byte, data []byte, err error) {
+	w.SetReadDeadline(time.Now().Add(patience))
+	var head [packetHead]byte
+	if _, err := io.ReadFull(w, head[:]); err != nil {
+		return 0, nil, err
+	}
+	data = make([]byte, binary.BigEndian.Uint32(head[:]))
+	if _, err := io.ReadFull(w, data); err != nil {
+		return 0, nil, err
+	}
+	return data[0], data[1:], nil
+}
+
+// expect reads as many answers as codes has letters.
+func (w *wire) expect(codes string) {
+	w.t.Helper()
+	for i := range codes {
+		code, data, err := w.receive()
+		if err != nil {
+			w.t.Fatalf("answer %d of %q: %v", i, codes, err)
+		}
+		if code != codes[i] {
+			w.t.Fatalf("answer %d of %q is %q %q", i, codes, code, data)
+		}
+	}
+}
+
+// expectClosed reads until the server closes, and fails if it waits instead.
+func (w *wire) expectClosed() {
+	w.t.Helper()
+	w.SetReadDeadline(time.Now().Add(patience))
+	if _, err := io.Copy(io.Discard, w); err != nil && errors.Is(err, context.DeadlineExceeded) {
+		w.t.Fatalf("connection is still open: %v", err)
+	}
+}

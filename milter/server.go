@@ -1,0 +1,190 @@
+package milter
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	gomilter "github.com/emersion/go-milter"
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// Options say how messages are treated. The zero value of a field is its
+// default.
+type Options struct {
+	Site   string // this site's name in headers
+	Policy Policy
+
+	LocalNetworks     []netip.Prefix // clients whose mail is not judged; a submission without an address is from 127.0.0.1
+	SkipAuthenticated bool           // mail of authenticated senders is not judged
+
+	// MaxMessage is how many bytes of header and body are kept in memory; default
+	// 10 MiB. A longer message is judged on what was kept, or not at all if
+	// SkipOversize.
+	MaxMessage   int64
+	SkipOversize bool
+
+	TempfailOnFailure bool // a message that cannot be judged is answered 451, not passed
+	CountRecipients   bool // a message counts once for each recipient, else once
+
+	MaxConnections int           // default 1000; more are closed at once
+	IdleTimeout    time.Duration // silence of the MTA; default 2h, as with libmilter: an SMTP client may take long for its DATA
+	WriteTimeout   time.Duration // default 30s
+	JudgeTimeout   time.Duration // from end of message to the verdict; default 30s
+
+	Log *slog.Logger // default: discard
+}
+
+func (o Options) withDefaults() *Options {
+	o.MaxMessage = cmp.Or(o.MaxMessage, 10<<20)
+	o.MaxConnections = cmp.Or(o.MaxConnections, 1000)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, 2*time.Hour)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
+	o.JudgeTimeout = cmp.Or(o.JudgeTimeout, 30*time.Second)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &o
+}
+
+// Server judges the mail of any number of MTAs. Its methods are safe for
+// concurrent use.
+type Server struct {
+	db       *bloomdb.DB
+	options  atomic.Pointer[Options]
+	metrics  *metrics
+	judge    func(*Options, signature.Message, uint32) Decision // judgeMessage
+	progress time.Duration                                      // between two progress packets
+
+	stop    context.Context // ends when Shutdown begins
+	drain   context.CancelFunc
+	running sync.WaitGroup // sessions and judgements; grows only while not draining, or from a session
+
+	mu        sync.Mutex // guards the two below, and draining against both
+	listeners map[net.Listener]struct{}
+	conns     map[*conn]struct{}
+
+	countFailed, acceptFailed, refusing throttle
+}
+
+// NewServer makes a server that asks db and counts in it.
+func NewServer(db *bloomdb.DB, o Options) *Server {
+	s := &Server{
+		db:        db,
+		metrics:   newMetrics(),
+		progress:  10 * time.Second,
+		listeners: map[net.Listener]struct{}{},
+		conns:     map[*conn]struct{}{},
+	}
+	s.judge = s.judgeMessage
+	s.stop, s.drain = context.WithCancel(context.Background())
+	s.Reload(o)
+	return s
+}
+
+// Reload sets new options. They apply from each connection's next message on.
+func (s *Server) Reload(o Options) { s.options.Store(o.withDefaults()) }
+
+// Serve accepts MTAs on ln until Shutdown, then returns nil. It closes ln. It
+// may run for several listeners at once.
+func (s *Server) Serve(ln net.Listener) error {
+	s.mu.Lock()
+	stopped := s.stopping()
+	if !stopped {
+		s.listeners[ln] = struct{}{}
+		s.running.Add(1)
+	}
+	s.mu.Unlock()
+	if stopped {
+		return ln.Close()
+	}
+	defer s.running.Done()
+
+	l := &listener{Listener: ln, server: s}
+	err := (&gomilter.Server{NewMilter: l.newMilter}).Serve(l)
+	s.mu.Lock()
+	delete(s.listeners, ln)
+	s.mu.Unlock()
+	if s.stopping() {
+		return nil
+	}
+	return fmt.Errorf("milter: accept on %s: %w", ln.Addr(), err)
+}
+
+func (s *Server) stopping() bool { return s.stop.Err() != nil }
+
+// Shutdown stops accepting, closes the connections without a message in flight,
+// lets the others finish their message, and cuts what is left when ctx ends.
+// It returns when all goroutines have ended: nil, or ctx's error if it had to
+// cut. An idle connection is an SMTP session that may go on for minutes, so it is
+// not waited for.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	s.drain()
+	for ln := range s.listeners {
+		ln.Close()
+	}
+	s.cut(func(c *conn) bool { return !c.busy.Load() })
+	s.mu.Unlock()
+
+	ended := make(chan struct{})
+	go func() { s.running.Wait(); close(ended) }()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	s.cut(func(*conn) bool { return true })
+	s.mu.Unlock()
+	<-ended
+	return ctx.Err()
+}
+
+// cut closes the connections that match. The caller holds mu.
+func (s *Server) cut(match func(*conn) bool) {
+	for c := range s.conns {
+		if match(c) {
+			c.cut()
+		}
+	}
+}
+
+// admit registers a new connection, or closes it and returns nil.
+func (s *Server) admit(nc net.Conn) *conn {
+	o := s.options.Load()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopping() {
+		nc.Close()
+		return nil
+	}
+	if len(s.conns) >= o.MaxConnections {
+		nc.Close()
+		s.metrics.refused.Inc()
+		if s.refusing.allow() {
+			o.Log.Error("milter connection refused", "limit", o.MaxConnections)
+		}
+		return nil
+	}
+	c := newConn(nc, s)
+	s.conns[c] = struct{}{}
+	s.running.Add(1)
+	s.metrics.connections.Inc()
+	return c
+}
+
+func (s *Server) release(c *conn) {
+	s.mu.Lock()
+	delete(s.conns, c)
+	s.mu.Unlock()
+	s.metrics.connections.Dec()
+	s.running.Done()
+}

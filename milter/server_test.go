@@ -1,0 +1,366 @@
+package milter
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	gomilter "github.com/emersion/go-milter"
+)
+
+// flaky fails its first Accepts as a process without free descriptors does.
+type flaky struct {
+	net.Listener
+	failures atomic.Int32
+}
+
+func (f *flaky) Accept() (net.Conn, error) {
+	if f.failures.Add(-1) >= 0 {
+		return nil, &net.OpError{Op: "accept", Err: syscall.EMFILE}
+	}
+	return f.Listener.Accept()
+}
+
+func TestAcceptIsTriedAgain(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &flaky{Listener: ln}
+	f.failures.Store(3)
+	b := startOn(t, f, Options{}, clean)
+	dial(t, "tcp", b.addr, offerAll, "192.0.2.1").send(mail{body: "x"})
+	if got := b.log.lines(t, "accept failed, trying again"); len(got) != 1 {
+		t.Errorf("three failures in a row make %d log lines, want 1", len(got))
+	}
+}
+
+// deaf is a listener whose Accept only fails.
+type deaf struct{ net.Listener }
+
+func (deaf) Accept() (net.Conn, error) { return nil, syscall.EMFILE }
+func (deaf) Close() error              { return nil }
+func (deaf) Addr() net.Addr            { return &net.TCPAddr{} }
+
+func TestShutdownEndsRetrying(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewServer(nil, Options{})
+		served := make(chan error, 1)
+		go func() { served <- s.Serve(deaf{}) }()
+		time.Sleep(time.Hour) // in the bubble's time
+		if err := s.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+}
+
+func TestServeNamesWhyItEnds(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.Close()
+	err = NewServer(nil, Options{}).Serve(ln)
+	if !errors.Is(err, net.ErrClosed) || !strings.Contains(err.Error(), ln.Addr().String()) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestServeAfterShutdown(t *testing.T) {
+	s := NewServer(nil, Options{})
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Serve(ln); err != nil {
+		t.Errorf("serve: %v", err)
+	}
+	if c, err := net.Dial("tcp", ln.Addr().String()); err == nil {
+		c.Close()
+		t.Error("the listener is still open")
+	}
+}
+
+func TestSeveralListeners(t *testing.T) {
+	b := start(t, Options{}, clean)
+	path := filepath.Join(t.TempDir(), "milter.sock")
+	ln, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- b.Serve(ln) }()
+	dial(t, "tcp", b.addr, offerAll, "192.0.2.1").send(mail{body: "x"})
+	dial(t, "unix", path, offerAll, "192.0.2.2").send(mail{body: "x"})
+	if len(b.lines()) != 2 {
+		t.Errorf("log %s", b.log.String())
+	}
+	if err := b.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestShutdownFinishesMessagesInFlight(t *testing.T) {
+	entered, release := make(chan struct{}), make(chan struct{})
+	b := start(t, Options{}, func(j judged) Decision { close(entered); <-release; return clean(j) })
+	idle := dialWire(t, b.addr, offerAll)
+	busy := dialWire(t, b.addr, offerAll)
+	half := dialWire(t, b.addr, offerAll) // goes on after Shutdown has begun
+	half.send('M', "<s>\x00")
+	eventually(t, "a half message", func() bool { return b.busyConns() == 1 })
+	busy.send('M', "<s>\x00")
+	busy.send('E', "")
+	<-entered
+
+	down := make(chan error, 1)
+	go func() { down <- b.Shutdown(t.Context()) }()
+	idle.expectClosed()
+	if _, err := net.Dial("tcp", b.addr); err == nil {
+		t.Error("still accepting")
+	}
+	close(release)
+	busy.expect("ic")
+	busy.expectClosed()
+	select {
+	case err := <-down:
+		t.Fatalf("Shutdown returned %v with a message in flight", err)
+	default:
+	}
+	half.send('A', "")
+	half.expectClosed()
+	if err := <-down; err != nil {
+		t.Errorf("shutdown: %v", err)
+	}
+}
+
+func (b *bench) busyConns() (n int) {
+	b.Server.mu.Lock()
+	defer b.Server.mu.Unlock()
+	for c := range b.conns {
+		if c.busy.Load() {
+			n++
+		}
+	}
+	return n
+}
+
+func TestShutdownCutsAtTheEnd(t *testing.T) {
+	b := start(t, Options{}, clean)
+	w := dialWire(t, b.addr, offerAll)
+	w.send('M', "<s>\x00")
+	eventually(t, "a half message", func() bool { return b.busyConns() == 1 })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := b.Shutdown(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("shutdown: %v", err)
+	}
+	w.expectClosed()
+}
+
+func TestConnectionLimit(t *testing.T) {
+	b := start(t, Options{MaxConnections: 2}, clean)
+	first := dialWire(t, b.addr, offerAll)
+	dialWire(t, b.addr, offerAll)
+	for range 3 {
+		dialWire(t, b.addr, 0).expectClosed()
+	}
+	if n := b.metric("spambloom_milter_refused_total", ""); n != 3 {
+		t.Errorf("refused metric %v", n)
+	}
+	if lines := b.log.lines(t, "milter connection refused"); len(lines) != 1 {
+		t.Errorf("%d log lines", len(lines))
+	}
+	first.send('Q', "")
+	first.expectClosed()
+	eventually(t, "a free place", func() bool { return b.metric("spambloom_milter_connections", "") == 1 })
+	dial(t, "tcp", b.addr, offerAll, "192.0.2.1").send(mail{body: "x"})
+}
+
+func TestThousandConnections(t *testing.T) {
+	const n = 1000
+	b := start(t, Options{MaxConnections: n}, clean)
+	conns := make([]*wire, n)
+	for i := range conns {
+		conns[i] = dialWire(t, b.addr, offerAll)
+		switch i % 4 {
+		case 0: // offers and is silent
+		case 1: // stops in the middle of a packet
+			conns[i].write(packet('B', "body")[:7])
+		case 2: // claims a large packet
+			conns[i].write([]byte{0, 0x0f, 0xff, 0xff, 'B'})
+		case 3: // stops in the middle of a message
+			conns[i].send('M', "<s>\x00")
+			conns[i].send('B', strings.Repeat("x", 1000))
+		}
+	}
+	// All are open, and the daemon still works, with each on its own session.
+	if open := b.metric("spambloom_milter_connections", ""); open != n {
+		t.Fatalf("%v connections open", open)
+	}
+	var clients sync.WaitGroup
+	want := make([]string, 0, n/4)
+	for i := 0; i < n; i += 4 {
+		client := fmt.Sprintf("192.0.%d.%d", i/256, i%256)
+		want = append(want, client)
+		clients.Go(func() {
+			w := conns[i]
+			w.send('C', "h\x004\x00\x19"+client+"\x00")
+			w.send('M', "<s>\x00")
+			w.send('E', "")
+			w.expect("ic")
+		})
+	}
+	clients.Wait()
+	var got []string
+	for _, line := range b.lines() {
+		got = append(got, line["client"].(string))
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("clients %v", got)
+	}
+	for _, w := range conns {
+		w.Close()
+	}
+	eventually(t, "all sessions ended", func() bool { return b.metric("spambloom_milter_connections", "") == 0 })
+}
+
+func TestStalledClientsAreCut(t *testing.T) {
+	for name, stall := range map[string]func(*wire){
+		"silent":         func(*wire) {},
+		"in a length":    func(w *wire) { w.write([]byte{0, 0}) },
+		"in a packet":    func(w *wire) { w.write(packet('M', "<s>\x00")[:6]) },
+		"in a message":   func(w *wire) { w.send('M', "<s>\x00") },
+		"in the content": func(w *wire) { w.send('M', "<s>\x00"); w.send('L', "a\x00b\x00") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := start(t, Options{IdleTimeout: 30 * time.Millisecond}, clean)
+			w := dialWire(t, b.addr, offerAll)
+			stall(w)
+			w.expectClosed()
+			eventually(t, "the session's end", func() bool { return b.metric("spambloom_milter_connections", "") == 0 })
+			if n := b.metric("spambloom_milter_failures_total", "timeout"); n != 1 {
+				t.Errorf("timeout metric %v, log %s", n, b.log.String())
+			}
+		})
+	}
+}
+
+func TestClientThatDoesNotRead(t *testing.T) {
+	b := start(t, Options{WriteTimeout: 30 * time.Millisecond}, clean)
+	w := dialWire(t, b.addr, offerOld)
+	stop := make(chan struct{})
+	go func() { // each header is answered, until all buffers are full
+		defer close(stop)
+		p := bytes.Repeat(packet('L', "a\x00b\x00"), 1000)
+		for {
+			if _, err := w.Write(p); err != nil {
+				return
+			}
+		}
+	}()
+	eventually(t, "the session's end", func() bool { return b.metric("spambloom_milter_failures_total", "timeout") == 1 })
+	<-stop
+}
+
+// Nothing that a client sends goes to the process-wide log, and each connection
+// costs only itself.
+func TestGarbage(t *testing.T) {
+	var std bytes.Buffer
+	before := log.Writer()
+	log.SetOutput(&std)
+	defer log.SetOutput(before)
+
+	offer := string(appendPacket(nil, gomilter.CodeOptNeg, 6, 0x1ff, uint32(offerAll)))
+	for name, bytes := range map[string]string{
+		"HTTP":                    "GET / HTTP/1.0\r\n\r\n",
+		"zero length":             "\x00\x00\x00\x00",
+		"huge length":             "\xff\xff\xff\xffB",
+		"over the limit":          "\x00\x10\x00\x01B",
+		"command before offer":    string(packet('M', "<s>\x00")),
+		"short offer":             string(packet('O', "\x00\x00\x00\x06")),
+		"version 1":               string(appendPacket(nil, 'O', 1, 0x1ff, 0)),
+		"no header changes":       string(appendPacket(nil, 'O', 6, 0x0f, 0)),
+		"unknown command":         offer + string(packet('Z', "")),
+		"connect without family":  offer + string(packet('C', "host\x00")),
+		"connect without NUL":     offer + string(packet('C', "host")),
+		"connect without port":    offer + string(packet('C', "host\x004\x00")),
+		"connect, unknown family": offer + string(packet('C', "host\x00X\x00\x19address\x00")),
+		"macros without a stage":  offer + string(packet('D', "")),
+		"header without NUL":      offer + string(packet('L', "Subject")),
+		"header without a name":   offer + string(packet('L', "\x00value\x00")),
+		"header without an end":   offer + string(packet('L', "Subject\x00value")),
+		"empty header":            offer + string(packet('L', "")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := start(t, Options{}, clean)
+			w := dialWire(t, b.addr, 0)
+			w.write([]byte(bytes))
+			w.expectClosed()
+			lines := b.log.lines(t, "milter connection broken")
+			if len(lines) != 1 || lines[0]["cause"] != "protocol" || lines[0]["remote"] != w.LocalAddr().String() {
+				t.Errorf("log %v", lines)
+			}
+			dial(t, "tcp", b.addr, offerAll, "192.0.2.1").send(mail{body: "x"})
+		})
+	}
+	t.Run("gone in a message", func(t *testing.T) {
+		b := start(t, Options{}, clean)
+		w := dialWire(t, b.addr, offerAll)
+		w.send('M', "<s>\x00")
+		w.write(packet('B', "half a packet")[:8])
+		w.Close()
+		eventually(t, "the session's end", func() bool { return b.metric("spambloom_milter_failures_total", "connection") == 1 })
+	})
+	t.Run("gone before the answer", func(t *testing.T) {
+		release := make(chan struct{})
+		b := start(t, Options{}, func(j judged) Decision { <-release; return clean(j) })
+		w := dialWire(t, b.addr, offerAll)
+		w.send('M', "<s>\x00")
+		w.send('E', "")
+		eventually(t, "judging", func() bool { return len(b.contents()) == 1 })
+		w.Conn.(*net.TCPConn).SetLinger(0)
+		w.Close()
+		close(release)
+		eventually(t, "the session's end", func() bool { return b.metric("spambloom_milter_connections", "") == 0 })
+	})
+	if std.Len() > 0 {
+		t.Errorf("process-wide log: %s", std.String())
+	}
+}
+
+func TestLibrarysOwnClient(t *testing.T) {
+	b := start(t, Options{}, clean)
+	// Version 6 is asked for and answered, with flags of version 2.
+	c := gomilter.NewClientWithOptions("tcp", b.addr, gomilter.ClientOptions{ActionMask: neededActions})
+	s, err := c.Session()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if s.ActionOpts != neededActions || s.ProtocolOpts != 0 {
+		t.Errorf("answer %#x %#x", s.ActionOpts, s.ProtocolOpts)
+	}
+}

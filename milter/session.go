@@ -1,0 +1,163 @@
+package milter
+
+import (
+	"net"
+	"net/netip"
+	"net/textproto"
+	"strings"
+	"time"
+
+	gomilter "github.com/emersion/go-milter"
+)
+
+// session is one MTA connection: at least one SMTP client, any number of its
+// messages. The library calls its methods one after the other.
+type session struct {
+	conn   *conn
+	server *Server
+	client netip.Addr
+	macros macros   // of connect and HELO: they hold for each message
+	msg    *message // nil between two messages
+}
+
+// sticky is a response after which the library keeps the session. It would
+// replace it after each accept, reject, tempfail or discard, and with it lose the
+// client's address and, for a rejected recipient, the rest of the message.
+type sticky struct{ once gomilter.Response }
+
+func (r sticky) Response() *gomilter.Message { return r.once.Response() }
+func (sticky) Continue() bool                { return true }
+
+// next lets the MTA go on; it is silent if the MTA does not wait.
+func (x *session) next(silent gomilter.OptProtocol) (gomilter.Response, error) {
+	if x.conn.protocol&silent != 0 {
+		return nil, nil
+	}
+	return gomilter.RespContinue, nil
+}
+
+// collect takes what the library holds for the session, and empties its maps.
+// Otherwise headers pile up there from message to message (Sendmail never sends
+// ABORT), without limit, and a macro of one message shows in the next.
+func (x *session) collect(m *gomilter.Modifier, into *macros) {
+	into.merge(m.Macros)
+	clear(m.Macros)
+	clear(m.Headers)
+}
+
+// message is the one in flight. MAIL begins it.
+func (x *session) message(m *gomilter.Modifier) *message {
+	if x.msg == nil {
+		x.msg = &message{macros: x.macros, client: x.client, options: x.server.options.Load()}
+		x.conn.busy.Store(true)
+	}
+	x.collect(m, &x.msg.macros)
+	return x.msg
+}
+
+// end forgets the message; the connection's data stay.
+func (x *session) end() {
+	x.msg = nil
+	x.conn.replied = true
+}
+
+// newClient begins a new SMTP session on the same connection.
+func (x *session) newClient() {
+	x.end()
+	x.client, x.macros = netip.Addr{}, macros{}
+}
+
+// localhost stands for a client without an address, a local submission.
+var localhost = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
+// Connect implements gomilter.Milter.
+func (x *session) Connect(_, family string, _ uint16, ip net.IP, m *gomilter.Modifier) (gomilter.Response, error) {
+	addr, ok := netip.AddrFromSlice(ip)
+	if !ok && !strings.HasPrefix(family, "tcp") {
+		addr = localhost
+	}
+	x.client = addr.Unmap()
+	x.collect(m, &x.macros)
+	return x.next(gomilter.OptNoConnReply)
+}
+
+// Helo implements gomilter.Milter.
+func (x *session) Helo(_ string, m *gomilter.Modifier) (gomilter.Response, error) {
+	x.collect(m, &x.macros)
+	return x.next(gomilter.OptNoHeloReply)
+}
+
+// MailFrom implements gomilter.Milter. It ends the message before, too, because
+// Sendmail sends no ABORT between two.
+func (x *session) MailFrom(_ string, m *gomilter.Modifier) (gomilter.Response, error) {
+	x.msg = nil
+	x.message(m)
+	return x.next(gomilter.OptNoMailReply)
+}
+
+// RcptTo implements gomilter.Milter.
+func (x *session) RcptTo(_ string, m *gomilter.Modifier) (gomilter.Response, error) {
+	x.message(m).recipients++
+	return x.next(gomilter.OptNoRcptReply)
+}
+
+// Header implements gomilter.Milter.
+func (x *session) Header(name, value string, m *gomilter.Modifier) (gomilter.Response, error) {
+	x.conn.content = true
+	x.message(m).addField(name, value)
+	return x.next(gomilter.OptNoHeaderReply)
+}
+
+// Headers implements gomilter.Milter: the end of the header. The library's map is
+// of no use, it has lost order and spelling.
+func (x *session) Headers(_ textproto.MIMEHeader, m *gomilter.Modifier) (gomilter.Response, error) {
+	x.conn.content = true
+	x.message(m)
+	return x.next(gomilter.OptNoEOHReply)
+}
+
+// BodyChunk implements gomilter.Milter.
+func (x *session) BodyChunk(chunk []byte, m *gomilter.Modifier) (gomilter.Response, error) {
+	if more := x.message(m).addChunk(chunk); !more && x.conn.protocol&gomilter.OptSkip != 0 {
+		return sticky{gomilter.NewResponse(byte(gomilter.ActSkip), nil)}, nil
+	}
+	return gomilter.RespContinue, nil
+}
+
+// Abort implements gomilter.Milter.
+func (x *session) Abort(*gomilter.Modifier) error {
+	x.end()
+	return nil
+}
+
+// Body implements gomilter.Milter: the end of message. It returns no error and
+// lets no panic out. Both would end the connection, and Postfix then answers all
+// further mail of the SMTP session with 451.
+func (x *session) Body(m *gomilter.Modifier) (resp gomilter.Response, _ error) {
+	defer x.end()
+	msg := x.message(m)
+	defer func() {
+		if v := recover(); v != nil {
+			resp = x.server.fail(msg.options, "panic", v).response()
+		}
+	}()
+	return x.endOfMessage(msg, m), nil
+}
+
+// endOfMessage is the whole way of a message: judge, answer, log.
+func (x *session) endOfMessage(msg *message, m *gomilter.Modifier) gomilter.Response {
+	begun := time.Now()
+	var d Decision
+	if reason := msg.skip(); reason != "" {
+		d = skipped(reason)
+	} else {
+		d = x.judge(msg) // signature.Compute, DB.Count, DB.Judge, Policy.Decide
+	}
+	if err := d.modify(m, msg); err != nil {
+		d = x.server.fail(msg.options, "answer", err)
+	}
+	took := time.Since(begun)
+	x.server.metrics.message(msg, d, took)
+	msg.log(d, took)
+	return d.response()
+}
