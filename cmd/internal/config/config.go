@@ -125,10 +125,10 @@ func (c *Config) Effective() []slog.Attr {
 	return attrs
 }
 
-// password is the secret part of a URL with user information.
-var password = regexp.MustCompile(`(://[^:@/\s]*):[^@\s]*@`)
+// password is the secret part of a URL: behind the user, or a parameter.
+var password = regexp.MustCompile(`(://[^:@/\s]*:)[^@\s]*(@)|([?&]\w*password=)[^&#"]*`)
 
-func redact(s string) string { return password.ReplaceAllString(s, "$1:***@") }
+func redact(s string) string { return password.ReplaceAllString(s, "$1$3***$2") }
 
 // Changed lists the keys whose values differ from old's: those that a running
 // daemon can take over, and those that need a restart.

@@ -185,6 +185,7 @@ func TestEffectiveHidesPasswords(t *testing.T) {
 		"rediss://:hunter2@db:6379",
 		"redis://a:hunter2@db1,redis://b:hunter2@db2",
 		"unix://:hunter2@/run/redis.sock",
+		"redis://a:hunter2@s1,s2/0?master_name=m&password=hunter2&sentinel_password=hunter2&x=1",
 	} {
 		c := Default()
 		if err := c.Override("redis.url", "--redis", url); err != nil {

@@ -43,7 +43,7 @@ var keys = []key{
 
 	{section: "milter", name: "listen", def: []any{"inet:8899@127.0.0.1"},
 		kind: texts(func(c *Config) *[]string { return &c.Milter.Listen }, `addresses such as "inet:8899@127.0.0.1" or "unix:/run/spambloom/milter.sock"`),
-		doc:  "Addresses to listen on: inet:PORT@HOST, inet:HOST:PORT, inet6:PORT@[HOST],\nunix:PATH or local:PATH. Sockets handed over by systemd come first."},
+		doc:  "Addresses to listen on: inet:PORT@HOST, inet:HOST:PORT, inet6:PORT@[HOST],\nunix:PATH or local:PATH. Sockets handed over by systemd are used instead."},
 	{section: "milter", name: "local_networks", def: []any{"127.0.0.0/8", "::1/128"}, live: true,
 		kind: prefixes(func(c *Config) *prefixList { return &c.Milter.LocalNetworks }),
 		doc:  "Mail from clients in these networks is neither judged nor counted."},
@@ -59,9 +59,9 @@ var keys = []key{
 	{section: "milter", name: "on_failure", def: "accept", live: true,
 		kind: choice(func(c *Config) *string { return &c.Milter.OnFailure }, "accept", "tempfail"),
 		doc:  "What happens to a message that could not be judged for a fault of ours."},
-	{section: "milter", name: "max_connections", def: int64(500), live: true,
+	{section: "milter", name: "max_connections", def: int64(1000), live: true,
 		kind: integer(func(c *Config) *int64 { return &c.Milter.MaxConnections }, 1, 100_000),
-		doc:  "Connections from the MTA at one time. More are told to come back later."},
+		doc:  "Connections from the MTA at one time. More are closed at once."},
 
 	{section: "actions", name: "spam", def: "tag", live: true,
 		kind: choice(func(c *Config) *string { return &c.Actions.Spam }, actions...),

@@ -1,0 +1,229 @@
+package layers
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/spambloom/spambloom/"
+
+// repository is the root of the sources.
+var repository = os.DirFS("../../..")
+
+// allowed lists every package and all it may import of this module. milter,
+// reporting and bloomdb/exchange never import each other: they meet in the
+// database. Only commands know the configuration.
+var allowed = map[string][]string{
+	"signature":        {},
+	"bloomdb/filter":   {},
+	"bloomdb":          {"signature", "bloomdb/filter"},
+	"bloomdb/exchange": {"bloomdb"},
+	"reporting":        {"signature", "bloomdb"},
+	"milter":           {"signature", "bloomdb"},
+
+	"cmd/internal/config":  {},
+	"cmd/internal/layers":  {},
+	"cmd/internal/socket":  {},
+	"cmd/internal/mailbox": {"signature"},
+
+	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/exchange", "reporting", "milter", "cmd/internal/config", "cmd/internal/socket"},
+	"cmd/spambloom":  {"signature", "bloomdb", "reporting", "cmd/internal/mailbox", "cmd/internal/socket"},
+}
+
+// inTests may be imported by tests besides.
+var inTests = map[string][]string{
+	"cmd/spambloom":    {"milter"},
+	"bloomdb/exchange": {"signature"},
+}
+
+// reserved imports belong to the packages that are listed, and to no others.
+var reserved = map[string][]string{
+	"github.com/emersion/go-milter":  {"milter"},
+	"github.com/emersion/go-message": {"signature"},
+	"github.com/redis/go-redis/v9":   {"bloomdb/exchange", "cmd/spambloomd"},
+	"github.com/BurntSushi/toml":     {"cmd/internal/config"},
+	"github.com/minio/sha256-simd":   {"signature"},
+	"crypto/md5":                     {},
+	"crypto/sha1":                    {},
+	"crypto/sha256":                  {},
+	"crypto/sha512":                  {},
+	"unsafe":                         {"bloomdb/filter"},
+	"flag":                           {},
+	"github.com/prometheus/client_golang/prometheus/promauto": {},
+}
+
+// forbidden imports, by package: signature is pure, and neither it nor the
+// database speaks to a network.
+var forbidden = map[string][]string{
+	"signature":      {"net", "net/http", "os", "os/exec", "time", "log/slog"},
+	"bloomdb":        {"net", "net/http", "os/exec"},
+	"bloomdb/filter": {"net", "net/http", "os", "os/exec"},
+}
+
+// commandsOnly are calls that decide for the whole process.
+var commandsOnly = []string{
+	"os.Exit", "os.Getenv", "os.LookupEnv", "os.Environ", "os.Args",
+	"slog.SetDefault", "signal.Notify", "signal.NotifyContext",
+	"prometheus.MustRegister", "prometheus.Register", "redis.SetLogger",
+}
+
+// topLevel is all that stands at the top, beside files that begin with a dot.
+var topLevel = []string{
+	"cmd", "milter", "signature", "bloomdb", "reporting", "contrib",
+	"docker-compose.yml", "go.mod", "go.sum", "README.md",
+	"Makefile", "LICENSE", "CHANGELOG.md", "Dockerfile",
+}
+
+// made are folders that building and running leave there; git ignores them.
+var made = []string{"bin", "spambloom-data"}
+
+// eachFile parses every Go source of the module.
+func eachFile(t *testing.T, mode parser.Mode, visit func(name string, src []byte, file *ast.File)) {
+	t.Helper()
+	files := 0
+	err := fs.WalkDir(repository, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "testdata" || slices.Contains(made, name) || len(name) > 1 && name[0] == '.') {
+			return fs.SkipDir
+		}
+		if d.IsDir() || path.Ext(name) != ".go" {
+			return nil
+		}
+		src, err := fs.ReadFile(repository, name)
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, src, mode|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		files++
+		visit(name, src, file)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files < 10 {
+		t.Fatalf("only %d Go files found: not the repository?", files)
+	}
+}
+
+func TestImports(t *testing.T) {
+	eachFile(t, parser.ImportsOnly, func(name string, _ []byte, file *ast.File) {
+		pkg := path.Dir(name)
+		edges, ok := allowed[pkg]
+		if !ok {
+			t.Errorf("%s: package %s is not in the table of layers", name, pkg)
+		}
+		test := strings.HasSuffix(name, "_test.go")
+		if test {
+			edges = append(slices.Clip(edges), append(inTests[pkg], pkg)...)
+		}
+		for _, spec := range file.Imports {
+			imported, _ := strconv.Unquote(spec.Path.Value)
+			if ours, ok := strings.CutPrefix(imported, module); ok && !slices.Contains(edges, ours) {
+				t.Errorf("%s: %s must not import %s", name, pkg, ours)
+			}
+			if !test {
+				checkForeign(t, name, pkg, imported)
+			}
+		}
+	})
+}
+
+func checkForeign(t *testing.T, name, pkg, imported string) {
+	for lib, owners := range reserved {
+		if (imported == lib || strings.HasPrefix(imported, lib+"/")) && !slices.Contains(owners, pkg) {
+			t.Errorf("%s: %s must not import %s: it belongs to %v", name, pkg, imported, owners)
+		}
+	}
+	if imported == "log" || slices.Contains(forbidden[pkg], imported) {
+		t.Errorf("%s: %s must not import %s", name, pkg, imported)
+	}
+}
+
+// Digests are made in one file, so that the library can be changed there.
+func TestDigestsInOneFile(t *testing.T) {
+	seen := false
+	eachFile(t, parser.ImportsOnly, func(name string, src []byte, _ *ast.File) {
+		if strings.HasSuffix(name, "_test.go") || !bytes.Contains(src, []byte(`"github.com/minio/sha256-simd"`)) {
+			return
+		}
+		seen = seen || name == "signature/digest.go"
+		if name != "signature/digest.go" {
+			t.Errorf("%s: digests are made in signature/digest.go", name)
+		}
+	})
+	if !seen {
+		t.Error("signature/digest.go does not use minio/sha256-simd")
+	}
+}
+
+// Libraries never exit, read flags or environment, or work before they are
+// asked.
+func TestLibrariesDecideNothing(t *testing.T) {
+	eachFile(t, 0, func(name string, _ []byte, file *ast.File) {
+		if strings.HasSuffix(name, "_test.go") {
+			return
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				if n.Name.Name == "init" && n.Recv == nil {
+					t.Errorf("%s: func init", name)
+				}
+			case *ast.SelectorExpr:
+				if x, ok := n.X.(*ast.Ident); ok && !strings.HasPrefix(name, "cmd/") && slices.Contains(commandsOnly, x.Name+"."+n.Sel.Name) {
+					t.Errorf("%s: %s.%s is for commands", name, x.Name, n.Sel.Name)
+				}
+			}
+			return true
+		})
+	})
+}
+
+// Loops wait for a context or a timer, never asleep and deaf.
+func TestNobodySleeps(t *testing.T) {
+	eachFile(t, 0, func(name string, src []byte, _ *ast.File) {
+		if !strings.HasSuffix(name, "_test.go") && bytes.Contains(src, []byte("time.Sleep(")) {
+			t.Errorf("%s: time.Sleep", name)
+		}
+	})
+}
+
+func TestFileLength(t *testing.T) {
+	eachFile(t, parser.PackageClauseOnly, func(name string, src []byte, _ *ast.File) {
+		if n := bytes.Count(src, []byte("\n")); n > 500 {
+			t.Errorf("%s: %d lines, at most 500", name, n)
+		}
+	})
+}
+
+func TestTopLevel(t *testing.T) {
+	entries, err := fs.ReadDir(repository, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name()[0] != '.' && !slices.Contains(topLevel, e.Name()) && !slices.Contains(made, e.Name()) {
+			t.Errorf("%s does not belong at the top of the repository", e.Name())
+		}
+	}
+	for _, name := range topLevel {
+		if _, err := fs.Stat(repository, name); err != nil {
+			t.Error(err)
+		}
+	}
+}
