@@ -1,0 +1,61 @@
+# make run     starts the daemon on loopback and says what to type next
+# make test    installs what the tests need, checks the sources, runs everything
+# make build   bin/spambloomd and bin/spambloom
+# make bench   the benchmarks
+# make fuzz    every fuzz target for 30 seconds
+# make generate  the files made from sources, such as contrib/spambloom.toml
+
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+LDFLAGS  = -X main.version=$(VERSION)
+
+.PHONY: run build test tools check bench fuzz generate
+
+run: build
+	@exec bin/spambloomd --data spambloom-data
+
+build:
+	$(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/ ./cmd/...
+
+# The checks stand before the tests, so that go test has the last word.
+test: tools check
+	$(GO) test -race -count=1 ./...
+
+check:
+	@unformatted=$$(gofmt -l .); \
+	if [ -n "$$unformatted" ]; then echo "gofmt -w is wanted by: $$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+# What the tests use beside Go, as COMMAND:DEBIAN-PACKAGES. Where something is
+# missing and cannot be installed, its tests skip and say so.
+TOOLS = cc:gcc,libc6-dev postfix:postfix redis-server:redis-server xz:xz-utils \
+	curl:curl docker-compose:docker-compose
+
+tools:
+	@PATH="$$PATH:/usr/sbin:/sbin"; missing=; \
+	for tool in $(TOOLS); do \
+		command -v "$${tool%%:*}" >/dev/null || missing="$$missing $$(echo "$${tool#*:}" | tr , ' ')"; \
+	done; \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "postfix postfix/main_mailer_type select No configuration" | debconf-set-selections; \
+		export DEBIAN_FRONTEND=noninteractive; \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing; \
+	else \
+		echo "make test: not installed, their tests are skipped; install as root:$$missing"; \
+	fi
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+fuzz:
+	@set -e; for pkg in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "$$pkg $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime 30s -fuzzminimizetime 100x $$pkg; \
+		done; \
+	done
+
+generate:
+	$(GO) generate ./...
