@@ -1,0 +1,99 @@
+package reporting
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// Answer is what /v1/check says about a message.
+type Answer struct {
+	Verdict string   `json:"verdict"`
+	Kinds   []string `json:"kinds,omitempty"` // kinds that are listed
+	Count   uint64   `json:"count"`           // how often the message was seen, all sites summed
+	Sites   int      `json:"sites"`           // sites that reported it, or else counted it
+	ID      string   `json:"id,omitempty"`    // the first listed signature, else the first counting one
+}
+
+// newAnswer puts evidence and verdict about set together.
+func newAnswer(set signature.Set, e bloomdb.Evidence, verdict string) Answer {
+	var listed []signature.Signature
+	for _, m := range e.Matches {
+		if !m.Revoked {
+			listed = append(listed, m.Signature)
+		}
+	}
+	a := Answer{Verdict: verdict, Kinds: kinds(listed), Count: e.Count, Sites: e.Sites}
+	switch {
+	case len(listed) > 0:
+		a.ID = listed[0].ID()
+	case len(set.Counting) > 0:
+		a.ID = set.Counting[0].ID()
+	}
+	return a
+}
+
+// Explanation is what /v1/explain says: the answer, and for each signature
+// everything that speaks for or against it.
+type Explanation struct {
+	Answer
+	Signatures []Trace `json:"signatures"`
+}
+
+// Trace is a bloomdb.Trace on the wire; the newest generation comes first.
+type Trace struct {
+	Kind    string  `json:"kind"`
+	Digest  string  `json:"digest"`
+	ID      string  `json:"id"`
+	Listed  bool    `json:"listed"` // reported, and not revoked since
+	Spam    []Trail `json:"spam,omitempty"`
+	Revoked []Trail `json:"revoked,omitempty"`
+	Counts  []Trail `json:"counts,omitempty"`
+}
+
+// Trail is one generation's and site's part of a Trace.
+type Trail struct {
+	Site       string    `json:"site"`
+	Generation int64     `json:"generation"`
+	Start      time.Time `json:"start"` // begin of the generation's period
+	Count      uint64    `json:"count,omitempty"`
+}
+
+func newExplanation(a Answer, e bloomdb.Evidence, set signature.Set, traces []bloomdb.Trace) Explanation {
+	listed := map[signature.Signature]bool{}
+	for _, m := range e.Matches {
+		listed[m.Signature] = !m.Revoked
+	}
+	wire := NewRequest(set).Signatures
+	x := Explanation{Answer: a, Signatures: make([]Trace, len(traces))}
+	for i, t := range traces {
+		x.Signatures[i] = Trace{
+			Kind: wire[i].Kind, Digest: wire[i].Digest, ID: t.Signature.ID(),
+			Listed: listed[t.Signature],
+			Spam:   newTrails(t.Spam), Revoked: newTrails(t.Revoked), Counts: newTrails(t.Counts),
+		}
+	}
+	return x
+}
+
+func newTrails(trails []bloomdb.Trail) []Trail {
+	var list []Trail
+	for _, t := range trails {
+		list = append(list, Trail{t.Site, t.Generation, t.Start.UTC(), t.Count})
+	}
+	return list
+}
+
+// Receipt is what /v1/report and /v1/revoke say when the record is on disk.
+type Receipt struct {
+	IDs []string `json:"ids"`
+}
+
+// Status is what /v1/status says.
+type Status struct {
+	Version  string          `json:"version"`
+	Database bloomdb.Status  `json:"database"`
+	Daemon   json.RawMessage `json:"daemon,omitempty"` // facts of the daemon's other parts
+}

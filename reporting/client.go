@@ -1,0 +1,158 @@
+package reporting
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+const (
+	dialTimeout   = 5 * time.Second
+	answerTimeout = 30 * time.Second
+	maxAnswer     = 16 << 20 // bytes; an explanation names every site and generation
+)
+
+// ErrUnavailable means that nobody answers on the control socket.
+var ErrUnavailable = errors.New("no daemon answers")
+
+// Client asks a daemon through its control socket. It is safe for concurrent
+// use.
+type Client struct {
+	http *http.Client
+}
+
+// Dial connects to the daemon's control socket, unix:PATH. ErrUnavailable,
+// wrapped with the socket and the cause, when nobody answers there.
+func Dial(spec string) (*Client, error) {
+	path, ok := strings.CutPrefix(spec, "unix:")
+	if !ok || path == "" {
+		return nil, fmt.Errorf("control socket %q: want unix:PATH", spec)
+	}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		d := net.Dialer{Timeout: dialTimeout}
+		conn, err := d.DialContext(ctx, "unix", path)
+		if err != nil {
+			return nil, fmt.Errorf("%w on %s: %w", ErrUnavailable, spec, cause(err))
+		}
+		return conn, nil
+	}
+	conn, err := dial(context.Background(), "", "")
+	if err != nil {
+		return nil, err
+	}
+	conn.Close()
+	transport := &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 16}
+	return &Client{&http.Client{Transport: transport, Timeout: answerTimeout}}, nil
+}
+
+// cause is what the kernel said, without the address around it.
+func cause(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op.Err
+	}
+	return err
+}
+
+// Close closes the idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Check asks for the verdict on a message. Like all questions it returns a
+// *Problem where the daemon refuses, and ErrUnavailable where none answers.
+func (c *Client) Check(ctx context.Context, r Request) (Answer, error) {
+	var a Answer
+	err := c.ask(ctx, http.MethodPost, "/v1/check", r, &a)
+	return a, err
+}
+
+// Explain asks for the verdict and everything behind it.
+func (c *Client) Explain(ctx context.Context, r Request) (Explanation, error) {
+	var x Explanation
+	err := c.ask(ctx, http.MethodPost, "/v1/explain", r, &x)
+	return x, err
+}
+
+// Report reports a message as spam; when it returns nil, that is on disk.
+func (c *Client) Report(ctx context.Context, r Request) (Receipt, error) {
+	var receipt Receipt
+	err := c.ask(ctx, http.MethodPost, "/v1/report", r, &receipt)
+	return receipt, err
+}
+
+// Revoke takes a message's listing back; durable like Report.
+func (c *Client) Revoke(ctx context.Context, r Request) (Receipt, error) {
+	var receipt Receipt
+	err := c.ask(ctx, http.MethodPost, "/v1/revoke", r, &receipt)
+	return receipt, err
+}
+
+// Status asks what the daemon knows about itself.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	var s Status
+	err := c.ask(ctx, http.MethodGet, "/v1/status", nil, &s)
+	return s, err
+}
+
+// ask sends question, unless nil, and decodes the reply into answer.
+func (c *Client) ask(ctx context.Context, method, path string, question, answer any) error {
+	var body io.Reader
+	if question != nil {
+		data, err := json.Marshal(question)
+		if err != nil {
+			return fmt.Errorf("write the request: %w", err)
+		}
+		body = bytes.NewReader(data)
+	}
+	// The host is of no meaning on a unix socket, but HTTP/1.1 wants one.
+	request, err := http.NewRequestWithContext(ctx, method, "http://spambloom"+path, body)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := c.http.Do(request)
+	if err != nil {
+		return fmt.Errorf("ask the daemon: %w", unwrapURL(err))
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	if err != nil {
+		return fmt.Errorf("read the daemon's answer: %w", err)
+	}
+	return decodeAnswer(response.StatusCode, data, answer)
+}
+
+// decodeAnswer reads a reply: answer's JSON under status 200, else a *Problem.
+func decodeAnswer(status int, data []byte, answer any) error {
+	if len(data) > maxAnswer {
+		return fmt.Errorf("the daemon's answer is over %d bytes", maxAnswer)
+	}
+	if status != http.StatusOK {
+		var p Problem
+		if err := json.Unmarshal(data, &p); err != nil || p.Detail == "" {
+			p.Detail = fmt.Sprintf("the daemon answers %d %s", status, http.StatusText(status))
+		}
+		p.Status = status // what the server did counts, not what the text says
+		return &p
+	}
+	if err := json.Unmarshal(data, answer); err != nil {
+		return fmt.Errorf("read the daemon's answer: %w", err)
+	}
+	return nil
+}
+
+// unwrapURL drops method and address, which say nothing on a unix socket.
+func unwrapURL(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}

@@ -1,0 +1,153 @@
+package reporting
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// Class says what sort of spam a report is about; empty where nobody said.
+type Class string
+
+// Classes are those a report may name.
+var Classes = []Class{"phish", "scam", "malware", "bulk", "other"}
+
+// ParseClass checks a class's name. The empty name is a class nobody gave.
+func ParseClass(name string) (Class, error) {
+	if name == "" {
+		return "", nil
+	}
+	for _, c := range Classes {
+		if string(c) == name {
+			return c, nil
+		}
+	}
+	return "", fmt.Errorf("unknown class %q; want one of %v", name, Classes)
+}
+
+// maxReporter bounds a reporter's name in bytes: an address has at most 254
+// (RFC 5321, section 4.5.3.1.3, without the brackets).
+const maxReporter = 254
+
+// CheckReporter refuses names that are too long or hold anything but visible
+// characters, as they would disturb logs. The empty name is allowed.
+func CheckReporter(name string) error {
+	if len(name) > maxReporter {
+		return fmt.Errorf("reporter of %d bytes; at most %d", len(name), maxReporter)
+	}
+	if !utf8.ValidString(name) {
+		return fmt.Errorf("reporter %q is not UTF-8", name)
+	}
+	for _, r := range name {
+		if !unicode.IsGraphic(r) || unicode.IsSpace(r) {
+			return fmt.Errorf("reporter %q: %q is not allowed in a name", name, r)
+		}
+	}
+	return nil
+}
+
+// Report is one person's word about one message.
+type Report struct {
+	Set      signature.Set
+	Reporter string // who says so, unproven
+	Class    Class
+	Origin   Origin
+}
+
+// DeskOptions are what a Desk needs beside its database.
+type DeskOptions struct {
+	Log *slog.Logger // nil: discard
+}
+
+// Desk accepts reports and revocations, or says why not. It is safe for
+// concurrent use.
+type Desk struct {
+	db       *bloomdb.DB
+	log      *slog.Logger
+	accepted *prometheus.CounterVec
+	refused  *prometheus.CounterVec
+}
+
+// NewDesk returns the desk before db.
+func NewDesk(db *bloomdb.DB, o DeskOptions) *Desk {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Desk{
+		db:  db,
+		log: o.Log,
+		accepted: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "spambloom_reports_total",
+			Help: "Reports and revocations accepted, which are on disk.",
+		}, []string{"action", "class"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "spambloom_reports_refused_total",
+			Help: "Reports and revocations refused, by reason.",
+		}, []string{"action", "reason"}),
+	}
+}
+
+// Collectors are the desk's metrics.
+func (d *Desk) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{d.accepted, d.refused}
+}
+
+// Report lists a message as spam. When it returns nil, the report is on disk.
+// Errors are those of bloomdb.DB.Report.
+func (d *Desk) Report(r Report) error { return d.accept("report", r, d.db.Report) }
+
+// Revoke takes a listing back; errors as for Report.
+func (d *Desk) Revoke(r Report) error { return d.accept("revoke", r, d.db.Revoke) }
+
+func (d *Desk) accept(action string, r Report, write func(signature.Set) error) error {
+	if err := write(r.Set); err != nil {
+		d.refused.WithLabelValues(action, reason(err)).Inc()
+		return err
+	}
+	d.accepted.WithLabelValues(action, string(r.Class)).Inc()
+	d.log.Info(action+" accepted",
+		"reporter", r.Reporter, "class", r.Class, r.Origin.attr(),
+		"kinds", kinds(r.Set.Signatures), "ids", ids(r.Set.Signatures))
+	return nil
+}
+
+// reason names a refusal for the metric.
+func reason(err error) string {
+	switch {
+	case errors.Is(err, bloomdb.ErrNothing):
+		return "too_little_content"
+	case errors.Is(err, bloomdb.ErrFull):
+		return "full"
+	case errors.Is(err, bloomdb.ErrClosed):
+		return "closing"
+	}
+	return "storage"
+}
+
+func ids(signatures []signature.Signature) []string {
+	list := make([]string, len(signatures))
+	for i, s := range signatures {
+		list[i] = s.ID()
+	}
+	return list
+}
+
+// kinds names the kinds in order, each once.
+func kinds(signatures []signature.Signature) []string {
+	var list []string
+	seen := map[signature.Kind]bool{}
+	for _, s := range signatures {
+		if !seen[s.Kind] {
+			seen[s.Kind] = true
+			list = append(list, s.Kind.String())
+		}
+	}
+	return list
+}

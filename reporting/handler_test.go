@@ -1,0 +1,424 @@
+package reporting
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.uber.org/goleak"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/signature"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// openDB opens a small database whose clock stands still.
+func openDB(t *testing.T) *bloomdb.DB {
+	t.Helper()
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	db, err := bloomdb.Open(bloomdb.Options{
+		Dir: t.TempDir(), Site: "mx1", Key: [32]byte{1},
+		Reports: bloomdb.ReportOptions{Capacity: 1000},
+		Counts:  bloomdb.CountOptions{Capacity: 1000},
+		Now:     func() time.Time { return now },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// logBuffer collects a log that the server writes while the test reads.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// control is a running control API.
+type control struct {
+	db     *bloomdb.DB
+	desk   *Desk
+	socket string
+	client *Client
+	log    *logBuffer
+}
+
+func decide(e bloomdb.Evidence, signed bool) string {
+	switch {
+	case !signed:
+		return "skipped"
+	case e.Listed:
+		return "spam"
+	}
+	return "clean"
+}
+
+// serve runs a control API on a unix socket until the test's end.
+func serve(t *testing.T) *control {
+	t.Helper()
+	c := &control{db: openDB(t), log: &logBuffer{}}
+	log := slog.New(slog.NewTextHandler(c.log, nil))
+	c.desk = NewDesk(c.db, DeskOptions{Log: log})
+	h := NewHandler(c.desk, HandlerOptions{
+		Decide:  decide,
+		Version: "1.2.3",
+		Status:  func() any { return map[string]int{"sessions": 7} },
+		Log:     log,
+	})
+	c.socket = listenAndServe(t, NewServer(h, log))
+	var err error
+	if c.client, err = Dial("unix:" + c.socket); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.client.Close()
+		if err := c.db.Check(); err != nil {
+			t.Error(err)
+		}
+		if err := c.db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+func listenAndServe(t *testing.T, server *http.Server) (path string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "reporting") // t.TempDir may be too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(dir, "control.sock")
+	ln, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() { done <- server.Serve(ln) }()
+	t.Cleanup(func() {
+		if err := server.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+		os.RemoveAll(dir)
+	})
+	return path
+}
+
+func testSet(contents ...string) signature.Set {
+	var set signature.Set
+	for i, c := range contents {
+		kind := []signature.Kind{signature.KindBody, signature.KindText, signature.KindAttachment}[i%3]
+		s := signature.Signature{Kind: kind, Digest: signature.Sum(kind, []byte(c))}
+		set.Signatures = append(set.Signatures, s)
+		if kind == signature.KindText {
+			set.Counting = []signature.Signature{s}
+		}
+	}
+	return set
+}
+
+func TestReportCheckRevoke(t *testing.T) {
+	c, ctx := serve(t), t.Context()
+	r := NewRequest(testSet("body", "text"))
+	r.Reporter, r.Class = "anna@example.org", "phish"
+	id := testSet("body", "text").Counting[0].ID()
+
+	check := func(want Answer) {
+		t.Helper()
+		got, err := c.client.Check(ctx, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, b := asJSON(t, got), asJSON(t, want); a != b {
+			t.Errorf("check says %s; want %s", a, b)
+		}
+	}
+	check(Answer{Verdict: "clean", ID: id})
+
+	if err := c.db.Count(testSet("body", "text"), 3); err != nil {
+		t.Fatal(err)
+	}
+	check(Answer{Verdict: "clean", Count: 3, Sites: 1, ID: id})
+
+	receipt, err := c.client.Report(ctx, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(receipt.IDs) != 2 || receipt.IDs[1] != id {
+		t.Errorf("receipt %v", receipt.IDs)
+	}
+	spam := Answer{Verdict: "spam", Kinds: []string{"body", "text"}, Count: 3, Sites: 1, ID: receipt.IDs[0]}
+	check(spam)
+	if line := c.log.String(); strings.Count(line, "report accepted") != 1 ||
+		!strings.Contains(line, "reporter=anna@example.org class=phish origin.uid=") ||
+		!strings.Contains(line, id) {
+		t.Errorf("log %q", line)
+	}
+
+	if _, err := c.client.Revoke(ctx, r); err != nil {
+		t.Fatal(err)
+	}
+	check(Answer{Verdict: "clean", Count: 3, Sites: 1, ID: id})
+	wantMetric(t, c.desk, `spambloom_reports_total{action="revoke",class="phish"} 1`)
+}
+
+func TestExplain(t *testing.T) {
+	c, ctx := serve(t), t.Context()
+	set := testSet("body", "text")
+	if err := c.db.Count(set, 5); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.client.Report(ctx, NewRequest(testSet("other body", "text"))); err != nil {
+		t.Fatal(err)
+	}
+	x, err := c.client.Explain(ctx, NewRequest(set))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x.Verdict != "spam" || len(x.Signatures) != 2 {
+		t.Fatalf("%+v", x)
+	}
+	body, text := x.Signatures[0], x.Signatures[1]
+	if body.Listed || body.Spam != nil || !text.Listed || text.ID != x.ID {
+		t.Errorf("body %+v, text %+v", body, text)
+	}
+	week := time.Date(2026, 11, 19, 0, 0, 0, 0, time.UTC) // 1970 began on a Thursday
+	if len(text.Spam) != 1 || text.Spam[0].Site != "mx1" || !text.Spam[0].Start.Equal(week) {
+		t.Errorf("spam %+v", text.Spam)
+	}
+	if len(text.Counts) != 1 || text.Counts[0].Count != 5 || text.Revoked != nil {
+		t.Errorf("counts %+v, revoked %+v", text.Counts, text.Revoked)
+	}
+}
+
+func TestStatus(t *testing.T) {
+	c := serve(t)
+	s, err := c.client.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Version != "1.2.3" || s.Database.Site != "mx1" || string(s.Daemon) != `{"sessions":7}` {
+		t.Errorf("%+v", s)
+	}
+}
+
+// Messages without signatures are refused on report, skipped on check.
+func TestTooLittleContent(t *testing.T) {
+	c, ctx := serve(t), t.Context()
+	for name, do := range map[string]func(context.Context, Request) (Receipt, error){
+		"report": c.client.Report, "revoke": c.client.Revoke,
+	} {
+		_, err := do(ctx, Request{})
+		var p *Problem
+		if !errors.As(err, &p) || p.Status != 422 || p.Detail != "too little content to sign" {
+			t.Errorf("%s: %v", name, err)
+		}
+		wantMetric(t, c.desk, `spambloom_reports_refused_total{action="`+name+`",reason="too_little_content"} 1`)
+	}
+	if a, err := c.client.Check(ctx, Request{}); err != nil || a.Verdict != "skipped" {
+		t.Errorf("check: %+v, %v", a, err)
+	}
+}
+
+// Whatever is wrong with a request, the answer is a problem with a sentence.
+func TestProblems(t *testing.T) {
+	c := serve(t)
+	digest := strings.Repeat("ab", 32)
+	signatures := func(n int) string {
+		one := `{"kind":"body","digest":"` + digest + `","counting":true}`
+		return `{"signatures":[` + strings.TrimSuffix(strings.Repeat(one+",", n), ",") + `]}`
+	}
+	for _, test := range []struct {
+		method, path, body string
+		status             int
+		detail             string
+	}{
+		{"GET", "/v1/check", "", 405, "/v1/check takes POST"},
+		{"POST", "/v1/status", "{}", 405, "/v1/status takes GET"},
+		{"GET", "/", "", 404, `there is no "/"`},
+		{"POST", "/v2/report", "{}", 404, `there is no "/v2/report"`},
+		{"POST", "/v1/report", "", 400, "EOF"},
+		{"POST", "/v1/report", "spam", 400, "invalid character"},
+		{"POST", "/v1/report", "[]", 400, "cannot unmarshal array"},
+		{"POST", "/v1/report", `{"signatures":[]} {}`, 400, "more follows the object"},
+		{"POST", "/v1/report", `{"signature":[]}`, 400, `unknown field "signature"`},
+		{"POST", "/v1/report", `{"signatures":[{"kind":"smell","digest":"` + digest + `"}]}`, 400, `signature 1: unknown signature kind "smell"`},
+		{"POST", "/v1/report", `{"signatures":[{"kind":"body","digest":"abcd"}]}`, 400, "digest of 4 characters; want 64 hex digits"},
+		{"POST", "/v1/report", `{"signatures":[{"kind":"body","digest":"` + strings.Repeat("xy", 32) + `"}]}`, 400, "signature 1: digest"},
+		{"POST", "/v1/check", signatures(MaxSignatures + 1), 400, "257 signatures; at most 256"},
+		{"POST", "/v1/check", signatures(3), 400, "3 counting signatures; at most 2"},
+		{"POST", "/v1/report", `{"class":"cheese"}`, 400, `unknown class "cheese"; want one of [phish`},
+		{"POST", "/v1/report", `{"reporter":"a b"}`, 400, "is not allowed in a name"},
+		{"POST", "/v1/report", `{"reporter":"a\nb"}`, 400, "is not allowed in a name"},
+		{"POST", "/v1/report", `{"reporter":"` + strings.Repeat("x", 255) + `"}`, 400, "reporter of 255 bytes"},
+		{"POST", "/v1/report", `{"reporter":"` + strings.Repeat("x", MaxBody) + `"}`, 413, "over 1048576 bytes"},
+	} {
+		request, err := http.NewRequest(test.method, "http://spambloom"+test.path, strings.NewReader(test.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := c.client.http.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p Problem
+		err = json.NewDecoder(response.Body).Decode(&p)
+		response.Body.Close()
+		if err != nil || response.StatusCode != test.status || p.Status != test.status ||
+			response.Header.Get("Content-Type") != "application/problem+json" ||
+			p.Type != "about:blank" || p.Title == "" || !strings.Contains(p.Detail, test.detail) {
+			t.Errorf("%s %s %.60s: %d %+v %v; want %d with %q", test.method, test.path, test.body,
+				response.StatusCode, p, err, test.status, test.detail)
+		}
+	}
+}
+
+func TestClosedDatabase(t *testing.T) {
+	db := openDB(t)
+	desk := NewDesk(db, DeskOptions{})
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	err := desk.Report(Report{Set: testSet("body", "text")})
+	if p := problemOf(err); p.Status != http.StatusServiceUnavailable {
+		t.Errorf("%v is answered %d %s", err, p.Status, p.Detail)
+	}
+	wantMetric(t, desk, `spambloom_reports_refused_total{action="report",reason="closing"} 1`)
+}
+
+// wantMetric looks for a line among what a scrape would show.
+func wantMetric(t *testing.T, d *Desk, line string) {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(d.Collectors()...)
+	scrape := httptest.NewRecorder()
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(scrape, httptest.NewRequest("GET", "/metrics", nil))
+	if !strings.Contains(scrape.Body.String(), line+"\n") {
+		t.Errorf("no metric %s in\n%s", line, scrape.Body)
+	}
+}
+
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestDialNobody(t *testing.T) {
+	dir := t.TempDir()
+	stale := filepath.Join(dir, "stale.sock")
+	ln, err := net.Listen("unix", stale)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.(*net.UnixListener).SetUnlinkOnClose(false)
+	ln.Close()
+	for _, spec := range []string{"unix:" + filepath.Join(dir, "none.sock"), "unix:" + stale} {
+		if _, err := Dial(spec); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), spec) {
+			t.Errorf("%s: %v", spec, err)
+		}
+	}
+	for _, spec := range []string{"", "unix:", "inet:1@localhost", stale} {
+		if _, err := Dial(spec); err == nil || errors.Is(err, ErrUnavailable) {
+			t.Errorf("%q: %v", spec, err)
+		}
+	}
+}
+
+// A daemon of another version, or none of ours, is an error that says so.
+func TestDecodeAnswer(t *testing.T) {
+	for _, c := range []struct {
+		status int
+		data   string
+		want   string
+	}{
+		{502, "<html>", "the daemon answers 502 Bad Gateway"},
+		{404, `{"status":200,"detail":"no"}`, "no"},
+		{200, "", "read the daemon's answer"},
+		{200, `{"verdict":1}`, "read the daemon's answer"},
+		{200, strings.Repeat(" ", maxAnswer+1), "over"},
+	} {
+		err := decodeAnswer(c.status, []byte(c.data), &Answer{})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%d %.20q: %v; want %q", c.status, c.data, err, c.want)
+		}
+		var p *Problem
+		if errors.As(err, &p) != (c.status != 200) || p != nil && p.Status != c.status {
+			t.Errorf("%d: problem %+v", c.status, p)
+		}
+	}
+}
+
+// A client that stops in the middle of its request is cut, and others are
+// served meanwhile.
+func TestSlowClient(t *testing.T) {
+	c := serve(t)
+	server := NewServer(http.NotFoundHandler(), nil)
+	server.ReadHeaderTimeout, server.ReadTimeout = 50*time.Millisecond, 50*time.Millisecond
+	path := listenAndServe(t, server)
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Le"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.client.Status(t.Context()); err != nil {
+		t.Error(err)
+	}
+	// The read ends only because the server gives the connection up.
+	if rest, err := io.ReadAll(conn); err != nil {
+		t.Errorf("%q, %v", rest, err)
+	}
+}
+
+func TestServerIsBounded(t *testing.T) {
+	s := NewServer(http.NotFoundHandler(), nil)
+	if s.ReadHeaderTimeout <= 0 || s.ReadTimeout <= 0 || s.WriteTimeout <= 0 || s.IdleTimeout <= 0 {
+		t.Error("a client may take for ever")
+	}
+	path := listenAndServe(t, s)
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nX-Long: "+strings.Repeat("x", 64<<10)+"\r\n\r\n")
+	if reply, _ := io.ReadAll(conn); !bytes.HasPrefix(reply, []byte("HTTP/1.1 431")) {
+		t.Errorf("a header of 64 KiB is answered %.60q", reply)
+	}
+}

@@ -1,0 +1,111 @@
+package reporting
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spambloom/spambloom/signature"
+)
+
+// Bounds of a request.
+const (
+	MaxBody       = 1 << 20 // bytes
+	MaxSignatures = 256
+	maxCounting   = 2 // as signature.Set says
+)
+
+// Request is the body of every POST: one message's signatures, and for a
+// report or a revocation who makes it and what sort of spam it is.
+type Request struct {
+	Signatures []Signature `json:"signatures"`
+	Reporter   string      `json:"reporter,omitempty"`
+	Class      Class       `json:"class,omitempty"`
+}
+
+// Signature is a signature.Signature on the wire.
+type Signature struct {
+	Kind     string `json:"kind"`
+	Digest   string `json:"digest"`             // 64 hex digits
+	Counting bool   `json:"counting,omitempty"` // the message is counted under it
+}
+
+// NewRequest writes a message's signatures as a request.
+func NewRequest(set signature.Set) Request {
+	counting := map[signature.Signature]bool{}
+	for _, s := range set.Counting {
+		counting[s] = true
+	}
+	r := Request{Signatures: make([]Signature, len(set.Signatures))}
+	for i, s := range set.Signatures {
+		r.Signatures[i] = Signature{s.Kind.String(), hex.EncodeToString(s.Digest[:]), counting[s]}
+	}
+	return r
+}
+
+// DecodeRequest reads one request: a single JSON object without unknown
+// members, within the bounds, whose every member is valid. The error says what
+// is wrong with which member. It is for the reader to bound the bytes.
+func DecodeRequest(body io.Reader) (Request, error) {
+	decoder := json.NewDecoder(body)
+	decoder.DisallowUnknownFields()
+	var r Request
+	if err := decoder.Decode(&r); err != nil {
+		return Request{}, fmt.Errorf("read the request: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		if err == nil {
+			err = errors.New("more follows the object")
+		}
+		return Request{}, fmt.Errorf("read the request: %w", err)
+	}
+	if _, err := r.Set(); err != nil {
+		return Request{}, err
+	}
+	if err := CheckReporter(r.Reporter); err != nil {
+		return Request{}, err
+	}
+	if _, err := ParseClass(string(r.Class)); err != nil {
+		return Request{}, err
+	}
+	return r, nil
+}
+
+// Set reads the signatures back. The error names the first one that is wrong.
+func (r Request) Set() (signature.Set, error) {
+	if len(r.Signatures) > MaxSignatures {
+		return signature.Set{}, fmt.Errorf("%d signatures; at most %d", len(r.Signatures), MaxSignatures)
+	}
+	var set signature.Set
+	for i, wire := range r.Signatures {
+		s, err := wire.decode()
+		if err != nil {
+			return signature.Set{}, fmt.Errorf("signature %d: %w", i+1, err)
+		}
+		set.Signatures = append(set.Signatures, s)
+		if wire.Counting {
+			set.Counting = append(set.Counting, s)
+		}
+	}
+	if len(set.Counting) > maxCounting {
+		return signature.Set{}, fmt.Errorf("%d counting signatures; at most %d", len(set.Counting), maxCounting)
+	}
+	return set, nil
+}
+
+func (w Signature) decode() (signature.Signature, error) {
+	kind, err := signature.ParseKind(w.Kind)
+	if err != nil {
+		return signature.Signature{}, err
+	}
+	s := signature.Signature{Kind: kind}
+	if len(w.Digest) != hex.EncodedLen(len(s.Digest)) {
+		return signature.Signature{}, fmt.Errorf("digest of %d characters; want 64 hex digits", len(w.Digest))
+	}
+	if _, err := hex.Decode(s.Digest[:], []byte(w.Digest)); err != nil {
+		return signature.Signature{}, fmt.Errorf("digest: %w", err)
+	}
+	return s, nil
+}

@@ -1,0 +1,62 @@
+package reporting
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Bounds of a connection. A request is small and comes from this machine, so
+// whoever needs longer is stuck.
+const (
+	headerTimeout = 5 * time.Second
+	readTimeout   = 10 * time.Second
+	writeTimeout  = 30 * time.Second // a report waits for the disk
+	idleTimeout   = 60 * time.Second
+	maxHeader     = 16 << 10 // bytes
+)
+
+// NewServer returns the server of the control API: its Serve runs until its
+// Shutdown, which waits for the requests in flight. Slow clients are cut, and a
+// handler's panic costs one connection.
+func NewServer(h http.Handler, log *slog.Logger) *http.Server {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return context.WithValue(ctx, originKey{}, peerOf(conn))
+		},
+	}
+}
+
+// Origin is the process at the other end of the control socket, as the kernel
+// names it; Known is false where the kernel does not.
+type Origin struct {
+	UID, PID int
+	Known    bool
+}
+
+type originKey struct{}
+
+func originOf(ctx context.Context) Origin {
+	o, _ := ctx.Value(originKey{}).(Origin)
+	return o
+}
+
+// attr is the origin in a log line; nothing where it is unknown.
+func (o Origin) attr() slog.Attr {
+	if !o.Known {
+		return slog.Attr{}
+	}
+	return slog.Group("origin", "uid", o.UID, "pid", o.PID)
+}
