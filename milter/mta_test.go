@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -351,7 +352,7 @@ func (w *wire) expect(codes string) {
 func (w *wire) expectClosed() {
 	w.t.Helper()
 	w.SetReadDeadline(time.Now().Add(patience))
-	if _, err := io.Copy(io.Discard, w); err != nil && errors.Is(err, context.DeadlineExceeded) {
+	if _, err := io.Copy(io.Discard, w); errors.Is(err, os.ErrDeadlineExceeded) {
 		w.t.Fatalf("connection is still open: %v", err)
 	}
 }

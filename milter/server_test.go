@@ -248,17 +248,20 @@ func TestThousandConnections(t *testing.T) {
 }
 
 func TestStalledClientsAreCut(t *testing.T) {
-	for name, stall := range map[string]func(*wire){
-		"silent":         func(*wire) {},
-		"in a length":    func(w *wire) { w.write([]byte{0, 0}) },
-		"in a packet":    func(w *wire) { w.write(packet('M', "<s>\x00")[:6]) },
-		"in a message":   func(w *wire) { w.send('M', "<s>\x00") },
-		"in the content": func(w *wire) { w.send('M', "<s>\x00"); w.send('L', "a\x00b\x00") },
+	offer := string(appendPacket(nil, gomilter.CodeOptNeg, 6, 0x1ff, uint32(offerAll)))
+	mail, field := string(packet('M', "<s>\x00")), string(packet('L', "a\x00b\x00"))
+	for name, sent := range map[string]string{
+		"before the offer": "",
+		"after the offer":  offer,
+		"in a length":      offer + "\x00\x00",
+		"in a packet":      offer + mail[:6],
+		"in a message":     offer + mail,
+		"in the content":   offer + mail + field,
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := start(t, Options{IdleTimeout: 30 * time.Millisecond}, clean)
-			w := dialWire(t, b.addr, offerAll)
-			stall(w)
+			w := dialWire(t, b.addr, 0)
+			w.write([]byte(sent))
 			w.expectClosed()
 			eventually(t, "the session's end", func() bool { return b.metric("spambloom_milter_connections", "") == 0 })
 			if n := b.metric("spambloom_milter_failures_total", "timeout"); n != 1 {
@@ -269,20 +272,26 @@ func TestStalledClientsAreCut(t *testing.T) {
 }
 
 func TestClientThatDoesNotRead(t *testing.T) {
-	b := start(t, Options{WriteTimeout: 30 * time.Millisecond}, clean)
-	w := dialWire(t, b.addr, offerOld)
-	stop := make(chan struct{})
-	go func() { // each header is answered, until all buffers are full
-		defer close(stop)
-		p := bytes.Repeat(packet('L', "a\x00b\x00"), 1000)
-		for {
-			if _, err := w.Write(p); err != nil {
-				return
-			}
-		}
-	}()
-	eventually(t, "the session's end", func() bool { return b.metric("spambloom_milter_failures_total", "timeout") == 1 })
-	<-stop
+	ln, err := net.Listen("unix", filepath.Join(t.TempDir(), "s")) // its buffers are small
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := startOn(t, ln, Options{WriteTimeout: 30 * time.Millisecond}, clean)
+	nc, err := net.Dial("unix", b.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	// Each header is answered, until the buffers are full.
+	p := append(appendPacket(nil, gomilter.CodeOptNeg, 6, 0x1ff, uint32(offerOld)), packet('M', "<s>\x00")...)
+	for err == nil {
+		_, err = nc.Write(p)
+		p = bytes.Repeat(packet('L', "a\x00b\x00"), 1000)
+	}
+	eventually(t, "the session's end", func() bool { return b.metric("spambloom_milter_connections", "") == 0 })
+	if n := b.metric("spambloom_milter_failures_total", "timeout"); n != 1 {
+		t.Errorf("timeout metric %v, log %s", n, b.log.String())
+	}
 }
 
 // Nothing that a client sends goes to the process-wide log, and each connection

@@ -180,7 +180,7 @@ func TestMacros(t *testing.T) {
 	message("DMi\x00sendmail\x00{auth_authen}\x00\x00", "M<s>\x00", "DRr\x00x\x00", "R<r>\x00", "N")
 	message("M<s>\x00", "R<r>\x00", "N", "DEi\x00postfix\x00")
 	w.send('A', "")
-	message("M<s>\x00", "R<r>\x00", "N")                                      // no macros: none of the message before
+	message("M<s>\x00", "R<r>\x00", "N")                                       // no macros: none of the message before
 	message("DM{auth_authen}\x00alice\x00", "M<s>\x00", "R<r>\x00", "A")       // the abort forgets the sender
 	message("M<s>\x00", "R<r>\x00", "DNi\x00eoh\x00", "N", "DEx\x00later\x00") // kept over a later packet
 	want := []string{"sendmail ", "postfix ", " ", " ", "eoh "}

@@ -1,0 +1,86 @@
+package milter
+
+import (
+	"bytes"
+	"io"
+	"log"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	gomilter "github.com/emersion/go-milter"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// script is an MTA that sends fixed bytes and reads all answers.
+type script struct {
+	io.Reader
+	answers bytes.Buffer
+}
+
+func (s *script) Write(p []byte) (int, error)      { return s.answers.Write(p) }
+func (s *script) Close() error                     { return nil }
+func (s *script) LocalAddr() net.Addr              { return &net.UnixAddr{} }
+func (s *script) RemoteAddr() net.Addr             { return &net.UnixAddr{} }
+func (s *script) SetDeadline(time.Time) error      { return nil }
+func (s *script) SetReadDeadline(time.Time) error  { return nil }
+func (s *script) SetWriteDeadline(time.Time) error { return nil }
+
+// once is a listener with a single connection.
+type once struct{ next net.Conn }
+
+func (l *once) Accept() (net.Conn, error) {
+	if c := l.next; c != nil {
+		l.next = nil
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+func (l *once) Close() error   { return nil }
+func (l *once) Addr() net.Addr { return &net.UnixAddr{} }
+
+// FuzzSession sends bytes after a proper offer. Whatever they are, the session
+// ends, no message keeps more than its limit, and the library had nothing to
+// log: its own panics and errors would show there.
+func FuzzSession(f *testing.F) {
+	message := string(packet('C', "h\x004\x00\x19192.0.2.1\x00")) + string(packet('D', "Mi\x00Q\x00")) +
+		string(packet('M', "<s>\x00")) + string(packet('R', "<r>\x00")) + string(packet('L', "X-Spambloom\x00spam\x00")) +
+		string(packet('N', "")) + string(packet('B', "body")) + string(packet('E', ""))
+	f.Add(uint32(offerAll), []byte(message+string(packet('A', ""))+string(packet('Q', ""))))
+	f.Add(uint32(offerOld), []byte(message[:len(message)-3]))
+	f.Add(uint32(offerNoNR), []byte(message+string(packet('U', "FOO\x00"))+string(packet('K', ""))+message))
+	f.Fuzz(func(t *testing.T, offer uint32, data []byte) {
+		var std bytes.Buffer
+		defer log.SetOutput(log.Writer())
+		log.SetOutput(&std)
+
+		const limit = 1000
+		s := NewServer(nil, Options{MaxMessage: limit})
+		s.judge = func(_ *Options, c signature.Message, _ uint32) Decision {
+			size := len(c.Body)
+			for _, field := range c.Header {
+				size += len(field.Name) + len(field.Value)
+			}
+			if size > limit {
+				t.Errorf("%d bytes kept", size)
+			}
+			return clean(judged{})
+		}
+		mta := &script{Reader: io.MultiReader(bytes.NewReader(appendPacket(nil, gomilter.CodeOptNeg, 6, 0x1ff, offer)), bytes.NewReader(data))}
+		if err := s.Serve(&once{mta}); err == nil || !strings.Contains(err.Error(), net.ErrClosed.Error()) {
+			t.Errorf("serve: %v", err)
+		}
+		s.running.Wait()
+		if std.Len() > 0 {
+			t.Errorf("process-wide log: %s", std.String())
+		}
+		for p := mta.answers.Bytes(); len(p) > 0; {
+			n := packetHead + int(p[0])<<24 + int(p[1])<<16 + int(p[2])<<8 + int(p[3])
+			if n <= packetHead || n > len(p) {
+				t.Fatalf("answer is no packet: %q", p)
+			}
+			p = p[n:]
+		}
+	})
+}

@@ -1,0 +1,49 @@
+package milter
+
+import (
+	"net"
+	"syscall"
+	"testing"
+)
+
+// Sendmail writes a packet in two pieces; without quick acknowledgement the
+// second waits some 40 ms for the first one's.
+func TestQuickAck(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	client, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	nc, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	raw, err := nc.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	quick := func() (on int) {
+		raw.Control(func(fd uintptr) { on, err = syscall.GetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_QUICKACK) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return on
+	}
+	off := func() { // as the kernel does by itself once it sees questions and answers
+		raw.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_QUICKACK, 0) })
+	}
+	c := newConn(nc, NewServer(nil, Options{}))
+	if off(); err != nil || quick() != 0 {
+		t.Skipf("TCP_QUICKACK cannot be turned off here: %v", err)
+	}
+	client.Write(packet('Q', ""))
+	if c.await(patience, packetHead); quick() != 1 {
+		t.Error("no quick acknowledgement before a read that waits")
+	}
+}
