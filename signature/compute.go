@@ -11,7 +11,7 @@ import (
 const (
 	// maxSource bounds the decoded text, in bytes, from which the visible text
 	// is taken.
-	maxSource = 2 << 20
+	maxSource = 1 << 20
 	// minAttachment is the decoded size, in bytes, from which on an attachment
 	// signs: below it are blank pages, short notes and empty archives, which
 	// people send to each other without the sender's knowledge.

@@ -167,7 +167,7 @@ func (n *normaliser) token(t []byte) {
 // host name, and not too long for one.
 func (n *normaliser) word(w []byte) {
 	w = cutLink(w)
-	w = bytes.TrimFunc(w, func(r rune) bool { return !isAlphanumeric(r) })
+	w = bytes.TrimFunc(w, func(r rune) bool { return !isAlphanumeric(r) && !isLetter(r) })
 	if len(w) == 0 || bytes.IndexByte(w, '@') >= 0 || isHost(w) {
 		return
 	}

@@ -7,7 +7,7 @@ import (
 
 const (
 	// maxEntities bounds the messages, multiparts and leaf parts of one message.
-	maxEntities = 10_000
+	maxEntities = 50_000
 	// maxWrapped bounds how deep messages may lie in each other while each is
 	// encoded once more: every such level is decoded whole.
 	maxWrapped = 4

@@ -1,0 +1,101 @@
+package signature
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// hostile are messages made to cost much. Their benchmark shows that none does;
+// the tests here show that each is still read.
+var hostile = []struct {
+	name  string
+	make  func() string
+	kinds string
+}{
+	{"20,000 deep", func() string { return nested(20_000) }, "body text"},
+	{"20,000 deep, then text", func() string {
+		return "Content-Type: multipart/mixed; boundary=top\n\n--top\n" + nested(20_000) + "\n--top\n\n" + prose + "\n--top--\n"
+	}, "body text"},
+	{"500,000 parts", func() string {
+		return "Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + prose + strings.Repeat("--b\n\nx\n", 500_000)
+	}, "text"},
+	{"header line of 1 MB", func() string { return "X: " + strings.Repeat("y", 1<<20) + "\n\n" + prose }, "body text"},
+	{"content type of 1 MB", func() string {
+		return "Content-Type: text/plain; " + strings.Repeat("a*0=b;", 1<<17) + "\n\n" + prose
+	}, "body text"},
+	{"part header of 1 MB", func() string {
+		return "Content-Type: multipart/mixed; boundary=b\n\n--b\n" + strings.Repeat("X: y\n", 1<<18) + "\n" + prose
+	}, "body text"},
+	{"50 MB of text", func() string { return "Subject: x\n\n" + strings.Repeat(prose, 50<<20/len(prose)) }, "body text"},
+	{"50 MB attachment", func() string {
+		return "Content-Type: application/pdf\nContent-Transfer-Encoding: base64\n\n" + base64.StdEncoding.EncodeToString(make([]byte, 37<<20))
+	}, "body attachment"},
+	{"50 MB of quoted-printable", func() string {
+		return "Content-Transfer-Encoding: quoted-printable\n\n" + prose + strings.Repeat("=41=\n", 10<<20)
+	}, "body text"},
+	{"NUL bytes", func() string { return "Subject: x\n\n" + prose + strings.Repeat("\x00", 5<<20) }, "body text"},
+	{"carriage returns", func() string { return "Subject: x\n\n" + prose + strings.Repeat("\r", 5<<20) }, "body text"},
+	{"quotes", func() string {
+		return "Subject: x\n\n" + prose + strings.Repeat(">", 5<<20) + strings.Repeat("\n>", 1<<20)
+	}, "body text"},
+	{"open elements", func() string {
+		return "Content-Type: text/html\n\n" + strings.Repeat("<div><p><td>", 1<<16) + prose + strings.Repeat("</b>", 1<<18)
+	}, "body text"},
+	{"attributes", func() string {
+		return "Content-Type: text/html\n\n" + prose + "<p " + strings.Repeat("a=b ", 1<<18) + " style='" + strings.Repeat("display:none;", 1<<16) + "'>"
+	}, "body text"},
+	{"less-than signs", func() string { return "Content-Type: text/html\n\n" + prose + strings.Repeat("<", 2<<20) }, "body text"},
+	{"unclosed comment", func() string { return "Content-Type: text/html\n\n" + prose + strings.Repeat("<!-- ", 1<<19) }, "body text"},
+	{"unclosed script", func() string {
+		return "Content-Type: text/html\n\n" + prose + "<script>" + strings.Repeat("<!--<script </scrip", 1<<17)
+	}, "body text"},
+	{"entities", func() string { return "Content-Type: text/html\n\n" + prose + strings.Repeat("&ampx&#1;", 1<<18) }, "body text"},
+	{"ligatures that grow", func() string {
+		return "Content-Type: text/plain; charset=utf-8\n\n" + prose + strings.Repeat("\uFDFA", 1<<19)
+	}, "body text"},
+	{"marks without end", func() string {
+		return "Content-Type: text/plain; charset=utf-8\n\n" + prose + "a" + strings.Repeat("\u0301\u0316", 1<<19)
+	}, "body text"},
+}
+
+func TestHostile(t *testing.T) {
+	for _, tt := range hostile {
+		if got := kinds(Compute(Parse([]byte(tt.make())))); got != tt.kinds {
+			t.Errorf("%s: signed by %q, want %q", tt.name, got, tt.kinds)
+		}
+	}
+}
+
+func BenchmarkHostile(b *testing.B) {
+	for _, tt := range hostile {
+		raw := []byte(tt.make())
+		b.Run(strings.ReplaceAll(tt.name, ",", ""), func(b *testing.B) {
+			b.SetBytes(int64(len(raw)))
+			b.ReportAllocs()
+			for b.Loop() {
+				Compute(Parse(raw))
+			}
+		})
+	}
+}
+
+func TestAttachmentsBounded(t *testing.T) {
+	var raw strings.Builder
+	raw.WriteString("Content-Type: multipart/mixed; boundary=b\n\n")
+	for i := range 40 {
+		fmt.Fprintf(&raw, "--b\nContent-Type: application/zip\n\n%d%s\n", i/2, strings.Repeat("x", minAttachment))
+	}
+	s := Compute(Parse([]byte(raw.String())))
+	if got := len(ofKind(s, KindAttachment)); got != maxAttachments {
+		t.Errorf("%d attachment signatures, want %d", got, maxAttachments)
+	}
+	seen := make(map[Signature]bool)
+	for _, sig := range s.Signatures {
+		if seen[sig] {
+			t.Errorf("%s twice", sig.ID())
+		}
+		seen[sig] = true
+	}
+}

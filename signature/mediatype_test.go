@@ -1,0 +1,37 @@
+package signature
+
+import (
+	"reflect"
+	"testing"
+)
+
+func TestMIMEHeader(t *testing.T) {
+	for _, tt := range []struct {
+		contentType, encoding, disposition string
+		want                               mimeHeader
+	}{
+		{"", "", "", mimeHeader{mediaType: "text/plain"}},
+		{"Text/HTML; Charset=UTF-8", "8BIT", "", mimeHeader{mediaType: "text/html", charset: "utf-8", encoding: "8bit"}},
+		{"text", "", "", mimeHeader{mediaType: "text/plain"}},
+		{"multipart/mixed; boundary=----=_Part_1", "", "", mimeHeader{mediaType: "multipart/mixed", boundary: "----=_Part_1"}},
+		{"multipart/mixed; boundary=a b=c; x", "", "", mimeHeader{mediaType: "multipart/mixed", boundary: "a b=c"}},
+		{`multipart/mixed boundary="a;b"`, "", "", mimeHeader{mediaType: "multipart/mixed", boundary: "a;b"}},
+		{`multipart/mixed; boundary="a\"b"; foo; name=a b`, "", "", mimeHeader{mediaType: "multipart/mixed", boundary: `a"b`}},
+		{`multipart/mixed; name="open; boundary=ab`, "", "", mimeHeader{mediaType: "multipart/mixed", boundary: "ab"}},
+		{"multipart/mixed;\r\n\tboundary=\"a\r\n b\"", "", "", mimeHeader{mediaType: "multipart/mixed", boundary: "a b"}},
+		{"text/html; charset=utf-8; charset=koi8-r", "", "", mimeHeader{mediaType: "text/html", charset: "utf-8"}},
+		{"text/plain (comment)", "base64 (x)", "", mimeHeader{mediaType: "text/plain", encoding: "base64"}},
+		{"", "base64;", "", mimeHeader{mediaType: "text/plain", encoding: "base64"}},
+		{"", ` "Base64"`, "Attachment; filename=x", mimeHeader{mediaType: "text/plain", encoding: "base64", disposition: "attachment"}},
+		{"", "quoted-printable\r\n", "inline", mimeHeader{mediaType: "text/plain", encoding: "quoted-printable", disposition: "inline"}},
+	} {
+		got := messageMIME([]Field{{"content-type", tt.contentType}, {"Subject", "x"},
+			{"CONTENT-TRANSFER-ENCODING", tt.encoding}, {"Content-Disposition", tt.disposition}, {"Content-Type", "text/late"}})
+		if tt.contentType == "" {
+			tt.want.mediaType = "text/late"
+		}
+		if !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%q %q %q:\ngot  %+v\nwant %+v", tt.contentType, tt.encoding, tt.disposition, got, tt.want)
+		}
+	}
+}
