@@ -72,7 +72,7 @@ func (l *listing) check() error {
 		return nil
 	}
 	var union, all []filter.Cell
-	for i := range filter.Blocks(l.others.Shape().Size()) {
+	for i := range filter.Blocks(l.others.Shape().Size(), false) {
 		union = union[:0]
 		for _, p := range l.parts {
 			union = p.part.Block(i, union)
@@ -92,7 +92,7 @@ func checkOnes(b *filter.Bits) error {
 	}
 	var cells []filter.Cell
 	ones := int64(0)
-	for i := range filter.Blocks(b.Shape().Size()) {
+	for i := range filter.Blocks(b.Shape().Size(), false) {
 		cells = b.Block(i, cells[:0])
 		ones += int64(len(cells))
 	}
@@ -108,7 +108,7 @@ func (g *countGeneration) checkOwn() error {
 	}
 	var cells []filter.Cell
 	used := int64(0)
-	for i := range filter.Blocks(g.own.Shape().Size()) {
+	for i := range filter.Blocks(g.own.Shape().Size(), true) {
 		cells = g.own.Block(i, cells[:0])
 		used += int64(len(cells))
 	}

@@ -7,7 +7,6 @@ import (
 	"hash/crc32"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"github.com/google/renameio/v2"
 )
@@ -70,12 +69,16 @@ func (id identity) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	line = fmt.Appendf(append(line, '\n'), "crc32c %08x\n", crc32.Checksum(line, castagnoli))
+	line = append(append(line, '\n'), checksumLine(line)...)
 	path := identityPath(dir)
 	if err := renameio.WriteFile(path, line, 0o600); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return syncDir(dir)
+}
+
+func checksumLine(line []byte) string {
+	return fmt.Sprintf("crc32c %08x\n", crc32.Checksum(line, castagnoli))
 }
 
 // readIdentity returns an error that wraps os.ErrNotExist for a new folder.
@@ -85,10 +88,9 @@ func readIdentity(dir string) (id identity, err error) {
 	if err != nil {
 		return id, err
 	}
-	line, sum, ok := bytes.Cut(data, []byte("\ncrc32c "))
-	crc, err := strconv.ParseUint(string(bytes.TrimSuffix(sum, []byte("\n"))), 16, 32)
-	if !ok || err != nil || len(sum) != 9 || uint32(crc) != crc32.Checksum(line, castagnoli) {
-		return id, damaged(path, int64(len(line)), fmt.Errorf("checksum line is missing or wrong"))
+	line, sum, _ := bytes.Cut(data, []byte("\n"))
+	if want := checksumLine(line); string(sum) != want {
+		return id, damaged(path, int64(len(line)), fmt.Errorf("checksum line is %q, should be %q", sum, want))
 	}
 	if err := json.Unmarshal(line, &id); err != nil {
 		return id, damaged(path, 0, err)

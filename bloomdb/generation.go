@@ -30,6 +30,9 @@ func (k filterKind) String() string {
 	return "unknown"
 }
 
+// blockSize is the number of cells that are coded together.
+func (k filterKind) blockSize() uint64 { return filter.BlockSize(k == countFilter) }
+
 func (k filterKind) valid() bool { return k >= spamFilter && k <= countFilter }
 
 // target names one filter of one generation.
@@ -94,6 +97,10 @@ func (s shape) size(kind filterKind) uint64 {
 		return s.counts().Size()
 	}
 	return s.bits().Size()
+}
+
+func (s shape) blocks(kind filterKind) uint64 {
+	return filter.Blocks(s.size(kind), kind == countFilter)
 }
 
 func (s shape) valid(kind filterKind) error {

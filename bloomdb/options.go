@@ -130,11 +130,11 @@ func (o *Options) lookupError() float64 {
 }
 
 func (o *Options) spamShape() filter.BitsShape {
-	return filter.SizeBits(o.keysPerGeneration(), o.lookupError())
+	return filter.SizeBits(o.keysPerGeneration(), o.lookupError(), 8)
 }
 
 func (o *Options) revokedShape() filter.BitsShape {
-	return filter.SizeBits(o.keysPerGeneration()/revokedShare, revokedError/float64(o.Reports.Keep*2))
+	return filter.SizeBits(o.keysPerGeneration()/revokedShare, revokedError/float64(o.Reports.Keep*2), 16)
 }
 
 func (o *Options) countsShape() filter.CountsShape {

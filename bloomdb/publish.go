@@ -277,7 +277,7 @@ func (db *DB) takeSections() []deltaSection {
 			p.ready = p.ready[:len(p.ready)-1]
 		}
 	}
-	for len(p.backlog) > 0 && room >= filter.BlockCells {
+	for len(p.backlog) > 0 && room >= int(p.backlog[0].target.kind.blockSize()) {
 		s, more := db.wholeSection(&p.backlog[0], room)
 		if len(s.cells) > 0 {
 			sections = append(sections, s)
@@ -335,9 +335,9 @@ func (db *DB) wholeSection(w *wholeFilter, room int) (sec deltaSection, more boo
 		return sec, false
 	}
 	sec = deltaSection{target: w.target, shape: s}
-	blocks := filter.Blocks(s.size(w.target.kind))
+	blocks := s.blocks(w.target.kind)
 	for ; w.next < blocks; w.next++ {
-		if len(sec.cells)+filter.BlockCells > room {
+		if len(sec.cells)+int(w.target.kind.blockSize()) > room {
 			return sec, true
 		}
 		sec.cells = block(w.next, sec.cells)

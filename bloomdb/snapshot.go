@@ -104,13 +104,13 @@ func (s section) encode(w io.Writer) error {
 	var cells []filter.Cell
 	var frame []byte
 	total := uint64(0)
-	for i := range filter.Blocks(s.shape.size(s.target.kind)) {
+	for i := range s.shape.blocks(s.target.kind) {
 		if cells = s.block(i, cells[:0]); len(cells) == 0 {
 			continue
 		}
 		total += uint64(len(cells))
 		frame = appendBlockHead(frame[:0], uint32(i))
-		frame = filter.AppendCells(frame, i*filter.BlockCells, cells, s.target.kind == countFilter)
+		frame = filter.AppendCells(frame, i*s.target.kind.blockSize(), cells, s.target.kind == countFilter)
 		if err := writeBlock(w, frame); err != nil {
 			return err
 		}
@@ -260,7 +260,7 @@ func decodeSection(r *checkedReader, l loader) error {
 }
 
 func decodeBlocks(r *checkedReader, sec section, l loader) error {
-	blocks, size := filter.Blocks(sec.shape.size(sec.target.kind)), sec.shape.size(sec.target.kind)
+	blocks, size := sec.shape.blocks(sec.target.kind), sec.shape.size(sec.target.kind)
 	var cells []filter.Cell
 	total := uint64(0)
 	for next := uint64(0); ; {
@@ -289,8 +289,8 @@ func decodeBlocks(r *checkedReader, sec section, l loader) error {
 		if index < next || index >= blocks {
 			return fmt.Errorf("block %d of %d after block %d", index, blocks, next)
 		}
-		from := index * filter.BlockCells
-		cells, rest, err := filter.DecodeCells(cells[:0], code, from, min(from+filter.BlockCells, size), sec.target.kind == countFilter)
+		from := index * sec.target.kind.blockSize()
+		cells, rest, err := filter.DecodeCells(cells[:0], code, from, min(from+sec.target.kind.blockSize(), size), sec.target.kind == countFilter)
 		if err != nil || len(rest) > 0 {
 			return fmt.Errorf("block %d: %w", index, errors.Join(err, trailing(rest)))
 		}

@@ -103,25 +103,21 @@ func (s BitsShape) mixture(n float64, f func(fill float64) float64, times float6
 	return math.Pow(sum, times)
 }
 
-// SizeBits is the smallest shape that holds n keys at the given error: the
-// chance, between 1e-15 and 0.5, that a key never added is found.
-func SizeBits(n float64, target float64) BitsShape {
-	best := BitsShape{Lines: MaxLines, K: 16}
-	for _, k := range []int{8, 16} {
-		lo, hi := uint64(2), uint64(MaxLines)
-		for lo < hi {
-			mid := lo + (hi-lo)/2
-			if (BitsShape{Lines: mid, K: k}).Error(n) <= target {
-				hi = mid
-			} else {
-				lo = mid + 1
-			}
-		}
-		if lo < best.Lines {
-			best = BitsShape{Lines: lo, K: k}
+// SizeBits is the smallest shape with k bits a key that holds n keys at the
+// given error: the chance, between 1e-15 and 0.5, that a key never added is
+// found. At errors below 1e-6 a filter with k=16 is smaller; one with k=8 has
+// fewer ones, so that parts and deltas of it are.
+func SizeBits(n, target float64, k int) BitsShape {
+	lo, hi := uint64(2), uint64(MaxLines)
+	for lo < hi {
+		mid := lo + (hi-lo)/2
+		if (BitsShape{Lines: mid, K: k}).Error(n) <= target {
+			hi = mid
+		} else {
+			lo = mid + 1
 		}
 	}
-	return best
+	return BitsShape{Lines: lo, K: k}
 }
 
 // Bits is a Bloom filter in the blocked two-line layout: a key's K bits stand
@@ -231,8 +227,8 @@ func (b *Bits) Error() float64 {
 // Block appends the set positions of block i to dst, ascending.
 func (b *Bits) Block(i uint64, dst []Cell) []Cell {
 	defer runtime.KeepAlive(b.mem)
-	from := i * BlockCells
-	to := min(from+BlockCells, b.shape.Size())
+	from := i * bitBlock
+	to := min(from+bitBlock, b.shape.Size())
 	for pos := from; pos < to; pos += 64 {
 		for w := atomic.LoadUint64(&b.mem.w[pos>>6]); w != 0; w &= w - 1 {
 			dst = append(dst, Cell{Pos: pos + uint64(bits.TrailingZeros64(w)), Value: 1})

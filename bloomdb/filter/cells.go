@@ -14,15 +14,30 @@ type Cell struct {
 	Value uint32
 }
 
-// BlockCells is how many cells are coded together: small enough to decode one
-// in microseconds, large enough that its overhead does not show.
-const BlockCells = 1 << 12
+// Cells are coded together in blocks: small enough to decode one in
+// microseconds, large enough that a block's overhead does not show. A block of
+// counts is a chunk of the split store; a block of bits is eight times as long,
+// since it is decoded for hits only.
+const (
+	countBlock = 1 << 12
+	bitBlock   = 1 << 15
+)
+
+// BlockSize is the number of cells of a block, of counts or of bits.
+func BlockSize(counts bool) uint64 {
+	if counts {
+		return countBlock
+	}
+	return bitBlock
+}
 
 // MaxValue is the largest count a cell holds; it stays there.
 const MaxValue = 1<<20 - 1
 
 // Blocks is the number of blocks of a filter of size cells.
-func Blocks(size uint64) uint64 { return (size + BlockCells - 1) / BlockCells }
+func Blocks(size uint64, counts bool) uint64 {
+	return (size + BlockSize(counts) - 1) / BlockSize(counts)
+}
 
 // AppendCells codes cells, which must be ascending and distinct, not before
 // base, and have values from 1 to MaxValue: gaps by Rice's code, whose parameter

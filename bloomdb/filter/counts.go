@@ -16,7 +16,7 @@ const (
 	escape      = 15   // the cell's value stands in the chunk's overflow table
 	maxOverflow = 512  // overflow entries a chunk; bounds the store to three times its base
 	stripes     = 1024 // locks
-	chunkLines  = BlockCells / lineCells
+	chunkLines  = countBlock / lineCells
 )
 
 // CountsShape is the geometry of a Counts filter.
@@ -90,7 +90,7 @@ func NewCounts(shape CountsShape) (*Counts, error) {
 	return &Counts{
 		shape:  shape,
 		mem:    mem,
-		tables: make([]atomic.Pointer[overflow], Blocks(shape.Size())),
+		tables: make([]atomic.Pointer[overflow], Blocks(shape.Size(), true)),
 		locks:  make([]paddedMutex, stripes),
 	}, nil
 }
@@ -147,7 +147,7 @@ func (c *Counts) RaiseCell(pos uint64, t uint32) {
 func (c *Counts) Count(h Hash) uint32 { return c.min(c.shape.Positions(h)) }
 
 func (c *Counts) lock(pos uint64) *sync.Mutex {
-	mu := &c.locks[pos/BlockCells%stripes].Mutex
+	mu := &c.locks[pos/countBlock%stripes].Mutex
 	mu.Lock()
 	return mu
 }
@@ -172,7 +172,7 @@ func (c *Counts) Cell(pos uint64) uint32 {
 	if v < escape {
 		return v
 	}
-	return c.tables[pos/BlockCells].Load().get(uint32(pos % BlockCells))
+	return c.tables[pos/countBlock].Load().get(uint32(pos % countBlock))
 }
 
 // store writes a cell; the chunk is locked. The overflow entry is written before
@@ -197,8 +197,8 @@ func (c *Counts) store(pos uint64, v uint32) {
 
 // spill puts a value above 14 into the chunk's table, which grows by copying.
 func (c *Counts) spill(pos uint64, v uint32) bool {
-	table := &c.tables[pos/BlockCells]
-	t, offset := table.Load(), uint32(pos%BlockCells)
+	table := &c.tables[pos/countBlock]
+	t, offset := table.Load(), uint32(pos%countBlock)
 	if t != nil && t.replace(offset, v) {
 		return true
 	}
@@ -221,11 +221,11 @@ func (c *Counts) spill(pos uint64, v uint32) bool {
 // Block appends the non-zero cells of block i, ascending, as they stand at one
 // moment.
 func (c *Counts) Block(i uint64, dst []Cell) []Cell {
-	from := i * BlockCells
+	from := i * countBlock
 	mu := c.lock(from)
 	defer mu.Unlock()
 	defer runtime.KeepAlive(c.mem)
-	to := min(from+BlockCells, c.shape.Size())
+	to := min(from+countBlock, c.shape.Size())
 	for word := from / wordCells; word < to/wordCells; word++ {
 		for w := atomic.LoadUint64(&c.mem.w[word]); w != 0; {
 			j := uint64(bits.TrailingZeros64(w)) / 4

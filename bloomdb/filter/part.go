@@ -17,6 +17,7 @@ import (
 type Part struct {
 	size   uint64
 	values bool
+	block  uint64 // cells of a block
 
 	mu     sync.RWMutex // guards blocks; the slices in it are never changed
 	blocks map[uint64][]byte
@@ -31,7 +32,7 @@ const blockOverhead = 48
 // NewPart makes an empty part of a filter of size cells; values says whether
 // its cells count or are bits.
 func NewPart(size uint64, values bool) *Part {
-	return &Part{size: size, values: values, blocks: make(map[uint64][]byte)}
+	return &Part{size: size, values: values, block: BlockSize(values), blocks: make(map[uint64][]byte)}
 }
 
 // Size is the number of cells of the whole filter.
@@ -52,9 +53,9 @@ func (p *Part) Merge(cells []Cell) error {
 		}
 	}
 	for len(cells) > 0 {
-		block := cells[0].Pos / BlockCells
+		block := cells[0].Pos / p.block
 		n := 1
-		for n < len(cells) && cells[n].Pos/BlockCells == block {
+		for n < len(cells) && cells[n].Pos/p.block == block {
 			n++
 		}
 		if err := p.mergeBlock(block, cells[:n]); err != nil {
@@ -73,7 +74,7 @@ func (p *Part) mergeBlock(block uint64, cells []Cell) error {
 		return err
 	}
 	joined := join(old, cells)
-	code := AppendCells(nil, block*BlockCells, joined, p.values)
+	code := AppendCells(nil, block*p.block, joined, p.values)
 	if was, ok := p.blocks[block]; ok {
 		p.bytes.Add(-int64(len(was)))
 	} else {
@@ -110,8 +111,8 @@ func (p *Part) decode(block uint64, dst []Cell) ([]Cell, error) {
 	if !ok {
 		return dst, nil
 	}
-	from := block * BlockCells
-	cells, rest, err := DecodeCells(dst, code, from, min(from+BlockCells, p.size), p.values)
+	from := block * p.block
+	cells, rest, err := DecodeCells(dst, code, from, min(from+p.block, p.size), p.values)
 	if err == nil && len(rest) > 0 {
 		err = errBlock
 	}
@@ -136,7 +137,7 @@ func (p *Part) Min(positions []uint64) uint32 {
 	var buf [256]Cell
 	block, cells := ^uint64(0), buf[:0]
 	for _, pos := range positions {
-		if b := pos / BlockCells; b != block {
+		if b := pos / p.block; b != block {
 			block, cells = b, p.Block(b, buf[:0])
 		}
 		v := find(cells, pos)

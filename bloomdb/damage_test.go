@@ -1,0 +1,283 @@
+package bloomdb
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// small is a database whose files are a few hundred bytes each, so that every
+// byte of them can be tried.
+func small(dir string) Options {
+	o := testOptions(dir, "mx1")
+	o.Reports.Capacity, o.Counts.Capacity = 10, 10
+	return o
+}
+
+// filled returns the folder of a database that was closed, or crashed.
+func filled(t *testing.T, closed bool) string {
+	dir := t.TempDir()
+	db := openTest(t, small(dir))
+	other := openTest(t, func() Options { o := small(t.TempDir()); o.Site = "mx2"; return o }())
+	mustReport(t, other, 7)
+	mustCount(t, other, 7, 20)
+	mustApply(t, db, drain(t, other)...)
+	if err := db.save(); err != nil {
+		t.Fatal(err)
+	}
+	mustReport(t, db, 1)
+	mustReport(t, db, 2)
+	mustCount(t, db, 1, 30)
+	if closed {
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	} else {
+		if err := db.journal.flush(); err != nil {
+			t.Fatal(err)
+		}
+		crash(t, db)
+	}
+	return dir
+}
+
+func files(t *testing.T, dir, pattern string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no %s in %s: %v", pattern, dir, err)
+	}
+	return names
+}
+
+// copyDir makes a copy that may be damaged.
+func copyDir(t *testing.T, from, to string) {
+	t.Helper()
+	os.RemoveAll(to)
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A snapshot cut at every possible length, or with one flipped bit, is named,
+// with the offset, and nothing of it is used.
+func TestDamagedSnapshot(t *testing.T) {
+	dir := filled(t, true)
+	work := t.TempDir()
+	keyID := func() [8]byte { db := openTest(t, small(t.TempDir())); return db.keyID }()
+	for _, path := range append(files(t, dir, "*.snapshot"), identityPath(dir)) {
+		name := filepath.Base(path)
+		good, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		try := func(what string, at int, data []byte) {
+			t.Helper()
+			bad := filepath.Join(work, name)
+			if err := os.WriteFile(bad, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var err error
+			if name == "identity" {
+				_, err = readIdentity(work)
+			} else {
+				_, err = readSnapshot(bad, keyID, nil)
+			}
+			var damage *DamageError
+			if !errors.As(err, &damage) || damage.Path != bad || damage.Offset > int64(len(good)) {
+				t.Fatalf("%s %s at %d of %d: error %v", name, what, at, len(good), err)
+			}
+		}
+		for at := range good {
+			try("cut", at, good[:at])
+			flipped := []byte(string(good))
+			flipped[at] ^= 1 << (at % 8)
+			try("flipped", at, flipped)
+		}
+		try("longer", len(good), append([]byte(string(good)), 0))
+	}
+}
+
+// The same through Open: the daemon does not start on a damaged folder, and says
+// which file it is.
+func TestOpenNamesDamage(t *testing.T) {
+	dir, work := filled(t, true), filepath.Join(t.TempDir(), "work")
+	for _, path := range append(files(t, dir, "*.snapshot"), files(t, dir, "journal-*")...) {
+		copyDir(t, dir, work)
+		name := filepath.Base(path)
+		bad := filepath.Join(work, name)
+		data, _ := os.ReadFile(bad)
+		data[len(data)/2] ^= 4
+		os.WriteFile(bad, data, 0o600)
+		db, err := Open(small(work))
+		if err == nil {
+			db.Close()
+			t.Errorf("%s: no error", name)
+		} else if !strings.Contains(err.Error(), bad+" is damaged at offset ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	copyDir(t, dir, work)
+	os.Remove(identityPath(work))
+	if _, err := Open(small(work)); err == nil || !strings.Contains(err.Error(), "identity is missing") {
+		t.Errorf("identity removed: %v", err)
+	}
+}
+
+// A journal cut anywhere, as by a crash, opens with all records before the cut;
+// a flipped bit in its middle is damage; never is anything made up.
+func TestCutJournal(t *testing.T) {
+	dir, work := filled(t, false), filepath.Join(t.TempDir(), "work")
+	last := filepath.Base(files(t, dir, "journal-*")[len(files(t, dir, "journal-*"))-1])
+	good, _ := os.ReadFile(filepath.Join(dir, last))
+	before := 0
+	for cut := range good {
+		copyDir(t, dir, work)
+		os.WriteFile(filepath.Join(work, last), good[:cut], 0o600)
+		db, err := Open(small(work))
+		if err != nil {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		known := 0
+		for n, want := range map[int]bool{1: true, 2: true, 3: false} {
+			if db.Judge(message(n)).Listed {
+				known++
+				if !want {
+					t.Fatalf("cut at %d: message %d was made up", cut, n)
+				}
+			}
+		}
+		if known < before {
+			t.Fatalf("cut at %d: %d reports, %d with less of the journal", cut, known, before)
+		}
+		before = known
+		if !db.Judge(message(7)).Listed {
+			t.Fatalf("cut at %d: the other site's report is lost", cut)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+	}
+	if before != 2 {
+		t.Errorf("%d reports at the last cut, want 2", before)
+	}
+	for at := range good {
+		copyDir(t, dir, work)
+		bad := []byte(string(good))
+		bad[at] ^= 0x40
+		os.WriteFile(filepath.Join(work, last), bad, 0o600)
+		db, err := Open(small(work))
+		var damage *DamageError
+		if err != nil && !errors.As(err, &damage) {
+			t.Fatalf("byte %d flipped: %v", at, err)
+		}
+		if err == nil { // taken for a tail that a crash has torn
+			if db.Judge(message(3)).Listed {
+				t.Fatalf("byte %d flipped: a report was made up", at)
+			}
+			db.Close()
+		}
+	}
+}
+
+// Left-overs of a crash in the middle of a snapshot are cleared; strange files
+// are left alone.
+func TestLeftOvers(t *testing.T) {
+	dir := filled(t, true)
+	temp := filepath.Join(dir, ".spam-2931.snapshot123456")
+	strange := filepath.Join(dir, "notes.txt")
+	os.WriteFile(temp, []byte("half"), 0o600)
+	os.WriteFile(strange, []byte("mine"), 0o600)
+	db := openTest(t, small(dir))
+	if _, err := os.Stat(temp); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("temporary file: %v", err)
+	}
+	if _, err := os.Stat(strange); err != nil {
+		t.Errorf("strange file: %v", err)
+	}
+	if !db.Judge(message(1)).Listed {
+		t.Error("report lost")
+	}
+}
+
+func FuzzSnapshot(f *testing.F) {
+	dir := f.TempDir()
+	db, err := Open(small(dir))
+	if err != nil {
+		f.Fatal(err)
+	}
+	db.Report(message(1))
+	db.Count(message(1), 99)
+	db.Close()
+	names, _ := filepath.Glob(filepath.Join(dir, "*.snapshot"))
+	for _, n := range names {
+		data, _ := os.ReadFile(n)
+		f.Add(data)
+	}
+	path := filepath.Join(f.TempDir(), "fuzz.snapshot")
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		readSnapshot(path, db.keyID, nil)
+	})
+}
+
+func FuzzJournal(f *testing.F) {
+	j := journal{keyID: [8]byte{1}}
+	seg := j.header()
+	seg = appendFrame(seg, record{target: target{spamFilter, 2900}, hashes: hashesOf(message(1))})
+	seg = appendFrame(seg, record{target: target{countFilter, -3}, hashes: hashesOf(message(2))[:1], count: 77})
+	f.Add(seg)
+	f.Add(seg[:len(seg)-3])
+	path := filepath.Join(f.TempDir(), "journal")
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, last := range []bool{true, false} {
+			size, torn, err := readSegment(path, [8]byte{1}, last, func(int64, record) error { return nil })
+			if err == nil && size+torn != int64(len(data)) {
+				t.Fatalf("%d and %d of %d bytes", size, torn, len(data))
+			}
+		}
+	})
+}
+
+// FuzzDelta leaves the authentication code out of the way: it is made right for
+// whatever the fuzzer wrote.
+func FuzzDelta(f *testing.F) {
+	o := small(f.TempDir())
+	o.Site = "b"
+	b := openTest(f, o)
+	b.Report(message(1))
+	b.Count(message(1), 20)
+	b.Resume(0, 0)
+	d, _, err := b.NextDelta()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(d.Data[:len(d.Data)-macSize])
+	f.Add([]byte(deltaMagic))
+	a := openTest(f, small(f.TempDir()))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		a.Apply(body, true)
+		mac := a.keyed.Sum(purposeDelta, body)
+		site, _, _, err := DecodeOrigin(body)
+		if a.Apply(append(body, mac[:]...), true) == nil && err != nil {
+			t.Fatalf("applied a record of site %q: %v", site, err)
+		}
+	})
+}
+
+func hashesOf(set signature.Set) (hashes []filter.Hash) {
+	for i, s := range set.Signatures {
+		hashes = append(hashes, filter.Hash{uint64(i), uint64(s.Digest[0])})
+	}
+	return hashes
+}

@@ -1,0 +1,422 @@
+package bloomdb
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+)
+
+// drain takes all deltas a site has, as the exchange would.
+func drain(t testing.TB, db *DB) []Delta {
+	t.Helper()
+	if !db.pub.resumed {
+		if err := db.Resume(db.Head()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var all []Delta
+	for {
+		d, ok, err := db.NextDelta()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			return all
+		}
+		again, _, _ := db.NextDelta()
+		if !bytes.Equal(again.Data, d.Data) {
+			t.Fatal("an unconfirmed delta came back changed")
+		}
+		if err := db.Published(d); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, d)
+	}
+}
+
+func mustApply(t testing.TB, db *DB, deltas ...Delta) {
+	t.Helper()
+	for _, d := range deltas {
+		if err := db.Apply(d.Data, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestTwoSites(t *testing.T) {
+	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
+	mustReport(t, a, 1)
+	mustReport(t, b, 1)
+	mustCount(t, a, 1, 17)
+	mustCount(t, b, 1, 25)
+	mustReport(t, b, 2)
+	mustApply(t, a, drain(t, b)...)
+	mustApply(t, b, drain(t, a)...)
+	for _, db := range []*DB{a, b} {
+		if e := db.Judge(message(1)); !e.Listed || e.Sites != 2 || e.Count != 42 {
+			t.Errorf("site %s: %+v", db.opt.Site, e)
+		}
+		if e := db.Judge(message(2)); !e.Listed || e.Sites != 1 || e.Matches[0].Sites[0] != "b" {
+			t.Errorf("site %s: %+v", db.opt.Site, e)
+		}
+	}
+	if err := a.Revoke(message(2)); err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, b, drain(t, a)...)
+	if b.Judge(message(2)).Listed {
+		t.Error("b does not know of a's revocation")
+	}
+	if tr := b.Explain(message(2))[0]; len(tr.Revoked) != 1 || tr.Revoked[0].Site != "a" || tr.Spam[0].Site != "b" {
+		t.Errorf("trace %+v", tr)
+	}
+	s := a.Status()
+	if len(s.Sites) != 2 || s.Sites[0].Site != "a" || s.Sites[1].Site != "b" || s.Sites[1].Seq != 1 || s.Sites[1].Cells == 0 {
+		t.Errorf("status %+v", s.Sites)
+	}
+	if len(drain(t, a)) != 0 {
+		t.Error("a delta though nothing changed")
+	}
+}
+
+// What a site holds of others survives its restart, with the cursor.
+func TestPartsSurvive(t *testing.T) {
+	ao := testOptions(t.TempDir(), "a")
+	a, b := openTest(t, ao), openTest(t, testOptions(t.TempDir(), "b"))
+	mustReport(t, b, 1)
+	mustCount(t, b, 1, 100)
+	mustApply(t, a, drain(t, b)...)
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a = openTest(t, ao)
+	if e := a.Judge(message(1)); !e.Listed || e.Count != 100 {
+		t.Errorf("after a restart: %+v", e)
+	}
+	if epoch, seq := a.Cursor("b"); epoch != b.pub.epoch() || seq != 1 {
+		t.Errorf("cursor %d-%d", epoch, seq)
+	}
+	mustReport(t, b, 2)
+	mustApply(t, a, drain(t, b)...)
+	if !a.Judge(message(2)).Listed {
+		t.Error("the next delta was not applied")
+	}
+}
+
+func TestSequence(t *testing.T) {
+	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
+	var d []Delta
+	for i := range 4 {
+		mustReport(t, b, i)
+		d = append(d, drain(t, b)...)
+	}
+	mustApply(t, a, d[0], d[0])
+	if err := a.Apply(d[2].Data, false); !errors.Is(err, ErrGap) || !strings.Contains(err.Error(), "1 was the last") {
+		t.Errorf("gap: %v", err)
+	}
+	if a.Judge(message(2)).Listed {
+		t.Error("a refused delta was applied")
+	}
+	if err := a.Apply(d[2].Data, true); err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, a, d[1]) // late: the cursor is past it, and nothing happens
+	if _, seq := a.Cursor("b"); seq != 3 || a.Status().Sites[1].Gaps != 1 {
+		t.Errorf("cursor %d, gaps %d", seq, a.Status().Sites[1].Gaps)
+	}
+	if err := b.Apply(d[0].Data, false); err != nil {
+		t.Errorf("own record: %v", err)
+	}
+}
+
+func TestRefusedDeltas(t *testing.T) {
+	open := func(site string, change func(o *Options)) *DB {
+		o := testOptions(t.TempDir(), site)
+		change(&o)
+		return openTest(t, o)
+	}
+	a := open("a", func(o *Options) {})
+	for name, tc := range map[string]struct {
+		change func(o *Options)
+		want   error
+		text   string
+	}{
+		"another key":      {func(o *Options) { o.Key[9]++ }, ErrFederation, KeyID(testKey)},
+		"another capacity": {func(o *Options) { o.Reports.Capacity = 90_000 }, ErrParameters, "lines"},
+		"another period":   {func(o *Options) { o.Reports.Period = time.Hour }, ErrParameters, "604800 s"},
+		"the future":       {func(o *Options) { c := newClock(); c.add(400 * time.Hour); o.Now = c.Now }, nil, "clocks differ"},
+	} {
+		b := open("b", tc.change)
+		mustReport(t, b, 1)
+		for _, d := range drain(t, b) {
+			err := a.Apply(d.Data, false)
+			if err == nil || tc.want != nil && !errors.Is(err, tc.want) || !strings.Contains(err.Error(), tc.text) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if len(a.Status().Sites) != 1 || a.Judge(message(1)).Listed {
+		t.Error("a refused delta left something behind")
+	}
+	c := open("c", func(o *Options) { o.Counts.Capacity = 77_000 }) // a size of its own
+	mustCount(t, c, 1, 5)
+	mustApply(t, a, drain(t, c)...)
+	if a.Judge(message(1)).Count != 5 {
+		t.Error("counts of another size were not joined")
+	}
+}
+
+// A delta with any byte changed, or cut anywhere, is refused.
+func TestTornDelta(t *testing.T) {
+	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
+	mustReport(t, b, 1)
+	mustCount(t, b, 1, 40)
+	d := drain(t, b)[0]
+	for cut := range d.Data {
+		if err := a.Apply(d.Data[:cut], true); err == nil {
+			t.Fatalf("cut at %d: no error", cut)
+		}
+		torn := bytes.Clone(d.Data)
+		torn[cut] ^= 0x10
+		if err := a.Apply(torn, true); err == nil {
+			t.Fatalf("byte %d flipped: no error", cut)
+		}
+	}
+	if a.Judge(message(1)).Listed {
+		t.Error("a torn delta was applied")
+	}
+}
+
+// A member that sends all ones is refused.
+func TestAllOnes(t *testing.T) {
+	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
+	gen := b.opt.generation(spamFilter, b.opt.Now())
+	sec := deltaSection{target: target{spamFilter, gen}, shape: bitsShape(b.spamShape)}
+	for pos := range min(sec.shape.size(spamFilter), maxDeltaCells) {
+		sec.cells = append(sec.cells, filter.Cell{Pos: pos, Value: 1})
+	}
+	d := Delta{Site: "b", Epoch: 1, Seq: 1}
+	d.Data = b.encodeDelta(d, []deltaSection{sec})
+	if err := a.Apply(d.Data, false); !errors.Is(err, ErrFull) {
+		t.Errorf("all ones: %v, want ErrFull", err)
+	}
+}
+
+// Whatever the order, the losses and the doubles: once a site has all deltas, it
+// answers like every other one.
+func TestSitesConverge(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		names := []string{"a", "b", "c"}
+		var dbs []*DB
+		for _, n := range names {
+			db, err := Open(testOptions(t.TempDir(), n))
+			if err != nil {
+				rt.Fatal(err)
+			}
+			dbs = append(dbs, db)
+			defer db.Close()
+		}
+		streams := make(map[int][]Delta)
+		counts := make(map[int]uint64)
+		listed, revoked := make(map[int]bool), make(map[int]bool)
+		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+			i, n := rapid.IntRange(0, 2).Draw(rt, "site"), rapid.IntRange(0, 9).Draw(rt, "message")
+			switch rapid.SampledFrom([]string{"report", "revoke", "count", "publish", "apply"}).Draw(rt, "what") {
+			case "report":
+				mustReport(t, dbs[i], n)
+				listed[n] = true
+			case "revoke":
+				if err := dbs[i].Revoke(message(n)); err != nil {
+					rt.Fatal(err)
+				}
+				revoked[n] = true
+			case "count":
+				c := rapid.Uint32Range(1, 30).Draw(rt, "times")
+				mustCount(t, dbs[i], n, c)
+				counts[n] += uint64(c)
+			case "publish":
+				streams[i] = append(streams[i], drain(t, dbs[i])...)
+			case "apply": // any record, in any order; gaps are refused
+				if s := streams[i]; len(s) > 0 {
+					d := s[rapid.IntRange(0, len(s)-1).Draw(rt, "record")]
+					err := dbs[rapid.IntRange(0, 2).Draw(rt, "to")].Apply(d.Data, false)
+					if err != nil && !errors.Is(err, ErrGap) {
+						rt.Fatal(err)
+					}
+				}
+			}
+		}
+		for i, db := range dbs {
+			streams[i] = append(streams[i], drain(t, db)...)
+		}
+		for to, db := range dbs {
+			for from := range dbs {
+				if from != to {
+					mustApply(t, db, streams[from]...)
+				}
+			}
+			if err := db.Check(); err != nil {
+				rt.Fatal(err)
+			}
+			for n := range 10 {
+				e := db.Judge(message(n))
+				if e.Listed != (listed[n] && !revoked[n]) || e.Count < counts[n] || e.Count > counts[n]+60 {
+					rt.Fatalf("site %s, message %d: listed %v, count %d; want %v and not %v, %d",
+						db.opt.Site, n, e.Listed, e.Count, listed[n], revoked[n], counts[n])
+				}
+			}
+		}
+	})
+}
+
+// Crashes at any moment between making, sending and confirming a delta: what the
+// stream holds in the end is all that was reported.
+func TestPublishAcrossCrashes(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	o := testOptions(t.TempDir(), "a")
+	var stream []Delta
+	n := 0
+	for range 60 {
+		db, err := Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var epoch, seq uint64
+		if len(stream) > 0 {
+			epoch, seq = stream[len(stream)-1].Epoch, stream[len(stream)-1].Seq
+		}
+		if err := db.Resume(epoch, seq); err != nil {
+			t.Fatal(err)
+		}
+		for range r.IntN(12) {
+			switch r.IntN(4) {
+			case 0:
+				mustReport(t, db, n)
+				n++
+			case 1:
+				if err := db.save(); err != nil {
+					t.Fatal(err)
+				}
+			case 2:
+				db.pub.close(o.Dir)
+			case 3:
+				d, ok, err := db.NextDelta()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !ok || r.IntN(4) == 0 { // the crash comes before it is sent
+					break
+				}
+				stream = append(stream, d)
+				if r.IntN(4) > 0 { // or before the answer is read
+					db.Published(d)
+				} else if err := db.Resume(d.Epoch, d.Seq); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if r.IntN(3) == 0 {
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			crash(t, db)
+		}
+	}
+	db := openTest(t, o)
+	last := stream[len(stream)-1]
+	if err := db.Resume(last.Epoch, last.Seq); err != nil {
+		t.Fatal(err)
+	}
+	stream = append(stream, drain(t, db)...)
+	b := openTest(t, testOptions(t.TempDir(), "b"))
+	mustApply(t, b, stream...)
+	for i := range n {
+		if !b.Judge(message(i)).Listed {
+			t.Errorf("message %d of %d is lost", i, n)
+		}
+	}
+}
+
+// The stream is gone (FLUSHALL), or the exchange is switched on later: all that
+// is live goes out again.
+func TestPublishAgain(t *testing.T) {
+	o := testOptions(t.TempDir(), "a")
+	o.Exchange = false
+	db := openTest(t, o)
+	mustReport(t, db, 1)
+	mustCount(t, db, 1, 33)
+	db.Close()
+	o.Exchange = true
+	db = openTest(t, o)
+	mustReport(t, db, 2)
+	check := func(what string, first uint64, stream []Delta) {
+		t.Helper()
+		b := openTest(t, testOptions(t.TempDir(), "b"))
+		for i, d := range stream {
+			if d.Seq != first+uint64(i) {
+				t.Errorf("%s: sequence number %d, want %d", what, d.Seq, first+uint64(i))
+			}
+			if err := b.Apply(d.Data, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if e := b.Judge(message(1)); !e.Listed || e.Count != 33 || !b.Judge(message(2)).Listed {
+			t.Errorf("%s: %+v", what, e)
+		}
+	}
+	first := drain(t, db)
+	check("switched on later", 1, first)
+	if err := db.Resume(0, 0); err != nil {
+		t.Fatal(err)
+	}
+	again := drain(t, db)
+	check("stream lost", uint64(len(first))+1, again)
+
+	// An older copy of the folder comes back, and the stream is ahead of it.
+	epoch := db.pub.epoch()
+	if err := db.Resume(epoch+5, 9); err != nil {
+		t.Fatal(err)
+	}
+	if d, ok, _ := db.NextDelta(); !ok || d.Epoch != epoch+6 || d.Seq != 1 {
+		t.Errorf("new life begins at %d-%d, was %d", d.Epoch, d.Seq, epoch)
+	}
+}
+
+// A flood makes several deltas, each below the limit.
+func TestLargeDelta(t *testing.T) {
+	o := testOptions(t.TempDir(), "a")
+	o.Counts.Capacity = 200_000
+	a := openTest(t, o)
+	for n := range 60_000 {
+		mustCount(t, a, n, uint32(n%40)+1)
+	}
+	deltas := drain(t, a)
+	if len(deltas) < 2 {
+		t.Errorf("%d deltas", len(deltas))
+	}
+	total := 0
+	for _, d := range deltas {
+		total += len(d.Data)
+		if len(d.Data) > MaxDelta {
+			t.Errorf("delta of %d bytes", len(d.Data))
+		}
+	}
+	t.Logf("%d deltas, %.1f bits a counted message", len(deltas), float64(total)*8/60_000)
+	b := openTest(t, testOptions(t.TempDir(), "b"))
+	mustApply(t, b, deltas...)
+	for n := 0; n < 60_000; n += 500 {
+		if got, want := b.Judge(message(n)).Count, a.Judge(message(n)).Count; got != want {
+			t.Fatalf("message %d: count %d, at its site %d", n, got, want)
+		}
+	}
+}
