@@ -120,7 +120,7 @@ func (c *Config) Where(path string) string {
 func (c *Config) Effective() []slog.Attr {
 	attrs := make([]slog.Attr, 0, len(keys))
 	for _, k := range keys {
-		attrs = append(attrs, slog.String(k.path(), redact(literal(k.kind.get(c)))))
+		attrs = append(attrs, slog.String(k.path(), redact(plain(k.kind.get(c)))))
 	}
 	return attrs
 }

@@ -195,7 +195,7 @@ func TestEffectiveHidesPasswords(t *testing.T) {
 		if strings.Contains(line, "hunter2") || !strings.Contains(line, "***") {
 			t.Errorf("%s: %s", url, line)
 		}
-		if !strings.Contains(line, `milter.max_message="10MiB"`) {
+		if !strings.Contains(line, "milter.max_message=10MiB") {
 			t.Error(line)
 		}
 	}

@@ -64,6 +64,19 @@ func literal(v any) string {
 	}
 }
 
+// plain writes a value without TOML's quotes and brackets, for the log, which
+// has quotes of its own.
+func plain(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case []any:
+		return strings.TrimSuffix(fmt.Sprintln(v...), "\n")
+	default:
+		return literal(v)
+	}
+}
+
 // grouped writes thousands apart from 10,000 on: 20_000_000.
 func grouped(n int64) string {
 	s := strconv.FormatInt(n, 10)

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spambloom/spambloom/bloomdb"
+)
+
+// databaseCollector shows the database's status to Prometheus. Generations are
+// labels; those that aged out are gone from the next scrape on.
+type databaseCollector struct{ db *bloomdb.DB }
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("spambloom_db_"+name, help, labels, nil)
+}
+
+var (
+	buildInfo    = prometheus.NewDesc("spambloom_build_info", "Always 1; the version is in the label.", []string{"version"}, nil)
+	dbFill       = describe("filter_fill_ratio", "Share of bits or cells in use, all sites.", "filter", "generation")
+	dbError      = describe("filter_error_ratio", "Chance that one absent key is found.", "filter", "generation")
+	dbFilterSize = describe("filter_memory_bytes", "Memory of one generation of a filter.", "filter", "generation")
+	dbMemory     = describe("memory_bytes", "Memory of all filters and parts.")
+	dbJournal    = describe("journal_bytes", "Size of the journal since the last snapshot.")
+	dbFault      = describe("journal_fault", "1 while the journal cannot be written.")
+	dbPerMail    = describe("error_per_mail_ratio", "Chance that a message nobody reported is called spam.")
+	dbSequence   = describe("site_sequence", "Last delta made by this site, or applied of another.", "origin")
+	dbCells      = describe("site_cells", "Bits and cells held of a site.", "origin")
+	dbGaps       = describe("site_gaps_total", "Deltas of a site that were never seen.", "origin")
+)
+
+func (databaseCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{buildInfo, dbFill, dbError, dbFilterSize, dbMemory, dbJournal, dbFault, dbPerMail, dbSequence, dbCells, dbGaps} {
+		ch <- d
+	}
+}
+
+func (c databaseCollector) Collect(ch chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	s := c.db.Status()
+	gauge(buildInfo, 1, programVersion())
+	gauge(dbMemory, float64(s.Memory))
+	gauge(dbJournal, float64(s.Journal))
+	gauge(dbPerMail, s.ErrorPerMail)
+	fault := 0.0
+	if s.Error != "" {
+		fault = 1
+	}
+	gauge(dbFault, fault)
+	for _, f := range s.Filters {
+		generation := strconv.FormatInt(f.Generation, 10)
+		gauge(dbFill, f.Fill, f.Kind, generation)
+		gauge(dbError, f.Error, f.Kind, generation)
+		gauge(dbFilterSize, float64(f.Memory), f.Kind, generation)
+	}
+	for _, site := range s.Sites {
+		gauge(dbSequence, float64(site.Seq), site.Site)
+		gauge(dbCells, float64(site.Cells), site.Site)
+		ch <- prometheus.MustNewConstMetric(dbGaps, prometheus.CounterValue, float64(site.Gaps), site.Site)
+	}
+}

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/reporting"
+)
+
+// grace is how long a stop waits for messages and requests in flight.
+const grace = 60 * time.Second
+
+// server is the running daemon.
+type server struct {
+	started *settings // with which the parts were made
+	current *settings // after the last reload; only hangups touches it
+	level   *slog.LevelVar
+	log     *slog.Logger
+
+	db       *bloomdb.DB
+	policy   atomic.Pointer[milter.Policy] // for the control API; the milter has its own
+	milter   *milter.Server
+	control  *http.Server
+	http     *http.Server       // nil: none
+	exchange *exchange.Exchange // nil: none
+	redis    redis.UniversalClient
+
+	serving atomic.Bool // between the start and the stop, for /readyz
+}
+
+// serve is the daemon's life: it returns after everything has ended, nil if a
+// signal asked for it.
+func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err error) {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+
+	level := new(slog.LevelVar)
+	log := s.logger(stderr, level)
+	log.LogAttrs(ctx, slog.LevelInfo, "config", append(s.Effective(),
+		slog.String("file", s.file), slog.String("state", s.data), slog.String("site", s.site), slog.String("version", programVersion()))...)
+
+	key, err := openKey(s, log)
+	if err != nil {
+		return err
+	}
+	db, err := bloomdb.Open(s.databaseOptions(key, log))
+	if err != nil {
+		return &failure{exIOErr, err}
+	}
+	defer func() {
+		if closeErr := db.Close(); closeErr != nil {
+			err = errors.Join(err, &failure{exIOErr, closeErr})
+		}
+	}()
+	sockets, err := listen(s)
+	if err != nil {
+		return err
+	}
+	defer sockets.close()
+
+	d := &server{started: s, current: s, level: level, log: log, db: db}
+	if err := d.assemble(bloomdb.KeyID(key), sockets); err != nil {
+		return err
+	}
+	if s.file == "" {
+		printNext(stdout, s)
+	}
+	return d.run(ctx, hup, sockets)
+}
+
+// openKey makes the state folder and reads the federation's key, or makes it.
+func openKey(s *settings, log *slog.Logger) (key [32]byte, err error) {
+	if err := os.MkdirAll(s.data, 0o700); err != nil {
+		return key, &failure{exCantCreate, fmt.Errorf("state folder: %w", err)}
+	}
+	key, err = bloomdb.ReadKey(s.key)
+	if errors.Is(err, fs.ErrNotExist) {
+		log.Info("federation key made", "path", s.key)
+		key, err = makeKey(s.key)
+	}
+	if err != nil {
+		return key, &failure{exConfig, err}
+	}
+	return key, nil
+}
+
+// makeKey makes a key, unless another daemon that shares the file is faster:
+// then its key is the one. A link appears whole or not at all.
+func makeKey(path string) (key [32]byte, err error) {
+	if key, err = bloomdb.NewKey(); err != nil {
+		return key, err
+	}
+	fresh := path + "." + bloomdb.KeyID(key)
+	if err := bloomdb.WriteKey(fresh, key); err != nil {
+		return key, err
+	}
+	defer os.Remove(fresh)
+	if err := os.Link(fresh, path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return key, fmt.Errorf("federation key: %w", err)
+	}
+	return bloomdb.ReadKey(path)
+}
+
+// assemble makes the parts and joins them. Nothing runs yet.
+func (d *server) assemble(keyID string, sockets *sockets) error {
+	s := d.started
+	policy := s.policy()
+	d.policy.Store(&policy)
+	d.milter = milter.NewServer(d.db, s.milterOptions(s.site, d.log))
+	if s.Redis.URL != "" {
+		client, err := exchange.Dial(s.Redis.URL)
+		if err != nil {
+			return &failure{exConfig, fmt.Errorf("%s: %w", s.Where("redis.url"), err)}
+		}
+		redis.SetLogger(exchange.Logger{Log: d.log})
+		d.redis = client
+		d.exchange = exchange.New(d.db, client, keyID, exchange.Options{Log: d.log})
+	}
+	desk := reporting.NewDesk(d.db, reporting.DeskOptions{Log: d.log})
+	d.control = reporting.NewServer(reporting.NewHandler(desk, reporting.HandlerOptions{
+		Decide: func(e bloomdb.Evidence, signed bool) string {
+			return string(d.policy.Load().Decide(e, signed).Verdict)
+		},
+		Version: programVersion(),
+		Status:  func() any { return d.facts() },
+		Log:     d.log,
+	}), d.log)
+	if sockets.http != nil {
+		d.http = d.newHTTP(desk)
+	}
+	return nil
+}
+
+// run serves until ctx ends or a part fails, then stops the parts in the order
+// in which they need each other: who brings mail and reports first, then the
+// exchange and the database's own work.
+func (d *server) run(ctx context.Context, hup <-chan os.Signal, sockets *sockets) error {
+	front, frontCtx := errgroup.WithContext(ctx)
+	for _, ln := range sockets.milter {
+		front.Go(func() error { return d.milter.Serve(ln) })
+	}
+	front.Go(func() error { return served(d.control.Serve(sockets.control)) })
+	if d.http != nil {
+		front.Go(func() error { return served(d.http.Serve(sockets.http)) })
+	}
+	workCtx, stopWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWork()
+	back, backCtx := errgroup.WithContext(workCtx)
+	back.Go(func() error { return d.db.Run(backCtx) })
+	if d.exchange != nil {
+		back.Go(func() error { return d.exchange.Run(backCtx) })
+	}
+	back.Go(func() error { d.hangups(backCtx, hup); return nil })
+
+	d.serving.Store(true)
+	d.notify(daemon.SdNotifyReady)
+	d.log.Info("ready", sockets.attrs()...)
+	select {
+	case <-frontCtx.Done():
+	case <-backCtx.Done():
+	}
+	d.serving.Store(false)
+	d.notify(daemon.SdNotifyStopping)
+	d.log.Info("stopping")
+	err := errors.Join(d.stopFront(), front.Wait())
+	stopWork()
+	err = errors.Join(err, back.Wait())
+	if d.redis != nil {
+		err = errors.Join(err, d.redis.Close())
+	}
+	d.log.Info("stopped")
+	return err
+}
+
+// stopFront ends the servers: no new connections; what is in flight has the
+// time of grace, then it is cut.
+func (d *server) stopFront() error {
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	var stop errgroup.Group
+	for name, shutdown := range d.fronts() {
+		stop.Go(func() error {
+			if err := shutdown(ctx); err != nil {
+				d.log.Warn("cut off at the stop", "server", name, "error", err)
+			}
+			return nil
+		})
+	}
+	return stop.Wait()
+}
+
+func (d *server) fronts() map[string]func(context.Context) error {
+	fronts := map[string]func(context.Context) error{"milter": d.milter.Shutdown, "control": d.control.Shutdown}
+	if d.http != nil {
+		fronts["http"] = d.http.Shutdown
+	}
+	return fronts
+}
+
+// served takes the error away with which a server says that it was stopped.
+func served(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// hangups reloads the configuration at each SIGHUP. A wrong one changes
+// nothing.
+func (d *server) hangups(ctx context.Context, hup <-chan os.Signal) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hup:
+			d.notify(daemon.SdNotifyReloading)
+			d.reload()
+			d.notify(daemon.SdNotifyReady)
+		}
+	}
+}
+
+func (d *server) reload() {
+	s, err := d.started.reload()
+	if err != nil {
+		d.log.Error("not reloaded, the configuration in use stays", "error", err)
+		return
+	}
+	live, _ := s.Changed(d.current.Config)
+	_, restart := s.Changed(d.started.Config)
+	policy := s.policy()
+	d.policy.Store(&policy)
+	d.milter.Reload(s.milterOptions(d.started.site, d.log))
+	d.level.Set(s.logLevel())
+	d.current = s
+	d.log.Info("reloaded", "changed", live)
+	if len(restart) > 0 {
+		d.log.Warn("changed keys that need a restart", "keys", restart)
+	}
+}
+
+// notify tells systemd, where it started us.
+func (d *server) notify(state string) {
+	if _, err := daemon.SdNotify(false, state); err != nil {
+		d.log.Warn("systemd was not told", "state", state, "error", err)
+	}
+}

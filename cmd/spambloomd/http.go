@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/reporting"
+)
+
+// newHTTP is the listener for monitoring:
+//
+//	/metrics   Prometheus
+//	/healthz   200 while the process answers at all
+//	/readyz    200 while it serves and reports can be written, else 503 and why
+//	/          a page for people
+func (d *server) newHTTP(desk *reporting.Desk) *http.Server {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(d.registry(desk), promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelWarn)}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", d.readyz)
+	mux.HandleFunc("GET /{$}", d.statusPage)
+	return &http.Server{
+		Handler:           mux,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// registry holds the metrics of all parts, and those of the process.
+func (d *server) registry(desk *reporting.Desk) *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r.MustRegister(databaseCollector{d.db})
+	r.MustRegister(d.milter.Collectors()...)
+	r.MustRegister(desk.Collectors()...)
+	if d.exchange != nil {
+		r.MustRegister(d.exchange.Collectors()...)
+	}
+	return r
+}
+
+func (d *server) readyz(w http.ResponseWriter, _ *http.Request) {
+	if !d.serving.Load() {
+		http.Error(w, "not serving", http.StatusServiceUnavailable)
+		return
+	}
+	if fault := d.db.Status().Error; fault != "" {
+		http.Error(w, "reports cannot be written: "+fault, http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ready")
+}
+
+// facts is what the daemon adds to the database's status.
+type facts struct {
+	Site     string           `json:"site"`
+	Milter   []string         `json:"milter"`
+	Exchange *exchange.Status `json:"exchange,omitempty"`
+}
+
+func (d *server) facts() facts {
+	f := facts{Site: d.started.site, Milter: d.started.Milter.Listen}
+	if d.exchange != nil {
+		status := d.exchange.Status()
+		f.Exchange = &status
+	}
+	return f
+}
+
+// statusPage shows what `spambloom status` prints.
+func (d *server) statusPage(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+	err := page.Execute(w, struct {
+		Version string
+		DB      bloomdb.Status
+		facts
+	}{versionText(), d.db.Status(), d.facts()})
+	if err != nil {
+		d.log.Debug("status page", "error", err)
+	}
+}
+
+var page = template.Must(template.New("status").Funcs(template.FuncMap{
+	"mib":     func(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) },
+	"percent": func(x float64) string { return fmt.Sprintf("%.4g %%", 100*x) },
+	"rate":    func(x float64) string { return fmt.Sprintf("%.2g", x) },
+	"day":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") },
+}).Parse(`<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>spambloom on {{.Site}}</title>
+<style>body{font:15px/1.5 system-ui,sans-serif;margin:2rem;max-width:60rem}
+table{border-collapse:collapse;margin:.5rem 0 1.5rem}td,th{padding:.15rem 1rem .15rem 0;text-align:left}
+th{border-bottom:1px solid #999;font-weight:600}td.n,th.n{text-align:right}.fault{color:#a00}</style>
+<h1>spambloom on {{.Site}}</h1>
+<p>{{.Version}}. Federation {{.DB.KeyID}}. Filters hold {{mib .DB.Memory}}, the journal {{mib .DB.Journal}}.
+A message that nobody reported is called spam with a chance of {{rate .DB.ErrorPerMail}}.</p>
+{{with .DB.Error}}<p class="fault">Reports cannot be written: {{.}}</p>{{end}}
+<h2>Filters</h2>
+<table><tr><th>filter<th>since<th class="n">fill<th class="n">error per key<th class="n">memory</tr>
+{{range .DB.Filters}}<tr><td>{{.Kind}}<td>{{day .Start}}<td class="n">{{percent .Fill}}<td class="n">{{rate .Error}}<td class="n">{{mib .Memory}}</tr>
+{{end}}</table>
+<h2>Sites</h2>
+<table><tr><th>site<th class="n">last delta<th class="n">bits and cells<th class="n">gaps</tr>
+{{range .DB.Sites}}<tr><td>{{.Site}}<td class="n">{{.Seq}}<td class="n">{{.Cells}}<td class="n">{{.Gaps}}</tr>
+{{end}}</table>
+{{with .Exchange}}<h2>Exchange</h2>
+<p>{{if .Connected}}Connected to Redis.{{else}}<span class="fault">Not connected to Redis.</span>{{end}}
+{{with .LastError}}Last fault: {{.}}{{end}}</p>
+<table><tr><th>site<th class="n">behind by<th class="n">gaps</tr>
+{{range .Sites}}<tr><td>{{.Site}}<td class="n">{{.Lag}}<td class="n">{{.Gaps}}</tr>
+{{end}}</table>{{end}}
+<p><a href="/metrics">metrics</a> <a href="/healthz">healthz</a> <a href="/readyz">readyz</a></p>
+</html>
+`))

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"fmt"
+	"net"
+
+	"github.com/coreos/go-systemd/v22/activation"
+
+	"github.com/spambloom/spambloom/cmd/internal/socket"
+)
+
+// sockets are all addresses that the daemon listens on. They are bound before
+// anything runs, so that an address in use is an error of the start.
+type sockets struct {
+	milter  []net.Listener
+	control net.Listener
+	http    net.Listener // nil: none
+}
+
+// socketMode lets the owner and the group in. The state folder or the folder of
+// the socket may be stricter.
+const socketMode = 0o660
+
+// listen binds the addresses of the settings. Sockets that systemd hands over
+// (FileDescriptorName= control, http, or anything else for the milter) take the
+// place of the settings' own.
+func listen(s *settings) (_ *sockets, err error) {
+	handed, err := activation.ListenersWithNames()
+	if err != nil {
+		return nil, &failure{exCantCreate, fmt.Errorf("sockets from systemd: %w", err)}
+	}
+	l := new(sockets)
+	defer func() {
+		if err != nil {
+			l.close()
+		}
+	}()
+	for name, lns := range handed {
+		l.adopt(name, lns)
+	}
+	if len(l.milter) == 0 {
+		for _, spec := range s.Milter.Listen {
+			ln, err := bind(s, "milter.listen", spec)
+			if err != nil {
+				return nil, err
+			}
+			l.milter = append(l.milter, ln)
+		}
+	}
+	if l.control == nil {
+		if l.control, err = bind(s, "control.listen", s.Control.Listen); err != nil {
+			return nil, err
+		}
+	}
+	if l.http == nil && s.HTTP.Listen != "" {
+		if l.http, err = bind(s, "http.listen", s.HTTP.Listen); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+func bind(s *settings, key, spec string) (net.Listener, error) {
+	ln, err := socket.Listen(spec, socketMode, s.Control.Group)
+	if err != nil {
+		return nil, &failure{exCantCreate, fmt.Errorf("%s: %w", s.Where(key), err)}
+	}
+	return ln, nil
+}
+
+// adopt takes sockets from systemd. What it hands over as something else than a
+// stream socket is nil.
+func (l *sockets) adopt(name string, lns []net.Listener) {
+	for _, ln := range lns {
+		switch {
+		case ln == nil:
+		case name == "control" && l.control == nil:
+			l.control = ln
+		case name == "http" && l.http == nil:
+			l.http = ln
+		default:
+			l.milter = append(l.milter, ln)
+		}
+	}
+}
+
+// close is for a start that fails; later the servers close what they serve, and
+// a second close does nothing.
+func (l *sockets) close() {
+	for _, ln := range append(l.milter, l.control, l.http) {
+		if ln != nil {
+			ln.Close()
+		}
+	}
+}
+
+// attrs are the addresses as the log shows them.
+func (l *sockets) attrs() []any {
+	var milters []string
+	for _, ln := range l.milter {
+		milters = append(milters, ln.Addr().String())
+	}
+	attrs := []any{"milter", milters, "control", l.control.Addr().String()}
+	if l.http != nil {
+		attrs = append(attrs, "http", l.http.Addr().String())
+	}
+	return attrs
+}

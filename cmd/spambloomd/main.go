@@ -1,0 +1,136 @@
+// Command spambloomd judges mail for an MTA. It owns the wiring: it reads the
+// configuration, opens the database, listens, and joins the packages that do
+// the work, none of which knows the others. It is the only writer of its state
+// folder; everything else talks to it through its sockets.
+//
+//	parse flags -> load config -> open database -> listen -> serve
+//	  SIGHUP   reload what can be reloaded
+//	  SIGTERM  stop accepting -> finish messages in flight -> snapshot -> exit 0
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	// A second signal ends the process at once; nothing acknowledged is lost.
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is the whole program but for the process around it. It returns the exit
+// code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	cmd := command(stdout, stderr)
+	cmd.SetArgs(args)
+	cmd.SetOut(stdout)
+	cmd.SetErr(stderr)
+	err := cmd.ExecuteContext(ctx)
+	if err != nil {
+		complain(stderr, err)
+	}
+	return exitCode(err)
+}
+
+const help = `spambloomd judges mail for Postfix and Sendmail, as a milter: spam is what people
+reported, bulk is what was seen often, on this site and on all it is joined with.
+
+Without -c it reads /etc/spambloom/spambloom.toml where that exists; without a
+file it listens on loopback only. The flags below override the file.
+
+SIGHUP reloads the configuration, SIGTERM finishes messages in flight and stops.`
+
+// flags are what the command line says. Empty values leave the word to the
+// configuration file.
+type flags struct {
+	config string
+	test   bool
+	data   string
+
+	// overrides of the configuration, by key
+	listen                     []string
+	control, http, redis, site string
+}
+
+func command(stdout, stderr io.Writer) *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:               "spambloomd",
+		Short:             "mail filter daemon",
+		Long:              help + "\n\n" + exitCodes,
+		Version:           versionText(),
+		Args:              usageArgs,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := newSettings(f, cmd.Flags().Changed)
+			if err != nil || f.test {
+				return reportTest(stdout, f, s, err)
+			}
+			return serve(cmd.Context(), s, stdout, stderr)
+		},
+	}
+	cmd.SetVersionTemplate("{{.Version}}\n")
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &failure{exUsage, err} })
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVarP(&f.config, "config", "c", "", "configuration `FILE`")
+	fs.BoolVarP(&f.test, "test", "t", false, "test the configuration and exit with 0 or 78")
+	fs.StringVar(&f.data, "data", "", "state `FOLDER`")
+	fs.StringArrayVar(&f.listen, "listen", nil, "milter `ADDRESS`, such as inet:8899@127.0.0.1 or unix:PATH; may be repeated")
+	fs.StringVar(&f.control, "control", "", "control socket, unix:`PATH`")
+	fs.StringVar(&f.http, "http", "", "`HOST:PORT` of metrics and health; empty for none")
+	fs.StringVar(&f.redis, "redis", "", "`URL` of the Redis that joins the sites; empty for none")
+	fs.StringVar(&f.site, "site", "", "`NAME` of this site")
+	return cmd
+}
+
+func usageArgs(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return &failure{exUsage, fmt.Errorf("unknown argument %q", args[0])}
+	}
+	return nil
+}
+
+// reportTest ends -t, and a start whose settings are wrong.
+func reportTest(stdout io.Writer, f flags, s *settings, err error) error {
+	if err != nil {
+		return err
+	}
+	from := s.file
+	if from == "" {
+		from = "the default configuration"
+	}
+	_, err = fmt.Fprintf(stdout, "%s is good\n", from)
+	return err
+}
+
+// complain writes an error in the voice of the commands, one line each for
+// joined ones, and a hint where there is one.
+func complain(stderr io.Writer, err error) {
+	errs := []error{err}
+	var f *failure
+	if errors.As(err, &f) {
+		err = f.err
+		errs = []error{err}
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		errs = joined.Unwrap()
+	}
+	for _, e := range errs {
+		fmt.Fprintf(stderr, "spambloomd: error: %v\n", e)
+	}
+	if hint := hint(err); hint != "" {
+		fmt.Fprintf(stderr, "spambloomd: hint: %s\n", hint)
+	}
+}

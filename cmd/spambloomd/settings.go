@@ -1,0 +1,201 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/cmd/internal/config"
+	"github.com/spambloom/spambloom/cmd/internal/socket"
+	"github.com/spambloom/spambloom/milter"
+)
+
+// settings are the configuration with the flags laid over it, and what follows
+// from both.
+type settings struct {
+	*config.Config
+	file string // "": no file was read
+	data string // state folder
+	site string
+	key  string // file of the federation's key
+
+	reload func() (*settings, error) // the same again from the file of now
+}
+
+// newSettings reads the configuration and checks everything that can be checked
+// without touching anything. Changed tells whether a flag was given.
+func newSettings(f flags, changed func(flag string) bool) (*settings, error) {
+	s := &settings{file: f.config, data: stateFolder(f.data)}
+	s.reload = func() (*settings, error) { return newSettings(f, changed) }
+	if err := s.load(); err != nil {
+		return nil, &failure{exConfig, err}
+	}
+	for _, o := range []struct {
+		flag, key string
+		value     any
+	}{
+		{"listen", "milter.listen", f.listen},
+		{"control", "control.listen", f.control},
+		{"http", "http.listen", f.http},
+		{"redis", "redis.url", f.redis},
+		{"site", "site.name", f.site},
+	} {
+		if !changed(o.flag) {
+			continue
+		}
+		if err := s.Override(o.key, "--"+o.flag, o.value); err != nil {
+			return nil, &failure{exConfig, err}
+		}
+	}
+	host, _ := os.Hostname() // without one, the site is called "site"
+	s.site = cmp.Or(s.Site.Name, config.FitName(host))
+	s.key = cmp.Or(s.Site.FederationKey, filepath.Join(s.data, "federation.key"))
+	if s.Control.Listen == "" {
+		s.Control.Listen = "unix:" + filepath.Join(s.data, "spambloom.sock")
+	}
+	if err := s.check(); err != nil {
+		return nil, &failure{exConfig, err}
+	}
+	return s, nil
+}
+
+// load reads the file that was named, else the default one, else none.
+func (s *settings) load() (err error) {
+	if s.file != "" {
+		s.Config, err = config.Load(s.file)
+		return err
+	}
+	s.Config, err = config.Load(config.DefaultPath)
+	if errors.Is(err, fs.ErrNotExist) {
+		s.Config = config.Default()
+		return nil
+	}
+	s.file = config.DefaultPath
+	return err
+}
+
+// stateFolder is what --data says, else what systemd made for us, else where
+// the distribution has such things, for root, or below the working folder.
+func stateFolder(flag string) string {
+	if flag != "" {
+		return flag
+	}
+	if made, _, _ := strings.Cut(os.Getenv("STATE_DIRECTORY"), ":"); made != "" {
+		return made
+	}
+	if os.Geteuid() == 0 {
+		return "/var/lib/spambloom"
+	}
+	return "spambloom-data"
+}
+
+// check finds what is wrong with values that the table of keys takes for text.
+func (s *settings) check() error {
+	var errs []error
+	fault := func(key string, err error) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", s.Where(key), err))
+		}
+	}
+	if len(s.Milter.Listen) == 0 {
+		fault("milter.listen", errors.New("no address; at least one is wanted"))
+	}
+	for _, spec := range s.Milter.Listen {
+		_, _, err := socket.Parse(spec)
+		fault("milter.listen", err)
+	}
+	network, _, err := socket.Parse(s.Control.Listen)
+	if err == nil && network != "unix" {
+		err = fmt.Errorf("%q is no unix socket; allowed: unix:PATH", s.Control.Listen)
+	}
+	fault("control.listen", err)
+	if s.HTTP.Listen != "" {
+		_, _, err := socket.Parse(s.HTTP.Listen)
+		fault("http.listen", err)
+	}
+	if s.Redis.URL != "" {
+		fault("redis.url", checkRedis(s.Redis.URL))
+	}
+	if _, err := bloomdb.ReadKey(s.key); !errors.Is(err, fs.ErrNotExist) {
+		fault("site.federation_key", err)
+	}
+	return errors.Join(errs...)
+}
+
+func checkRedis(url string) error {
+	client, err := exchange.Dial(url)
+	if err != nil {
+		return err
+	}
+	return client.Close()
+}
+
+func (s *settings) policy() milter.Policy {
+	return milter.Policy{
+		Spam:          milter.Action(s.Actions.Spam),
+		Bulk:          milter.Action(s.Actions.Bulk),
+		Clean:         milter.Action(s.Actions.Clean),
+		BulkThreshold: uint64(s.Bulk.Threshold),
+	}
+}
+
+func (s *settings) milterOptions(site string, log *slog.Logger) milter.Options {
+	return milter.Options{
+		Site:              site,
+		Policy:            s.policy(),
+		LocalNetworks:     s.Milter.LocalNetworks,
+		SkipAuthenticated: s.Milter.SkipAuthenticated,
+		MaxMessage:        s.Milter.MaxMessage,
+		SkipOversize:      s.Milter.Oversize == "skip",
+		TempfailOnFailure: s.Milter.OnFailure == "tempfail",
+		CountRecipients:   s.Bulk.Count == "recipients",
+		MaxConnections:    int(s.Milter.MaxConnections),
+		Log:               log,
+	}
+}
+
+func (s *settings) databaseOptions(key [32]byte, log *slog.Logger) bloomdb.Options {
+	return bloomdb.Options{
+		Dir:  s.data,
+		Site: s.site,
+		Key:  key,
+		Reports: bloomdb.ReportOptions{
+			Period:          s.Reports.Period,
+			Keep:            int(s.Reports.Keep),
+			Capacity:        s.Reports.Capacity,
+			MaxErrorPerMail: s.Reports.MaxErrorPerMail,
+		},
+		Counts: bloomdb.CountOptions{
+			Period:   s.Bulk.Period,
+			Keep:     int(s.Bulk.Keep),
+			Capacity: s.Bulk.Capacity,
+		},
+		Exchange: s.Redis.URL != "",
+		Log:      log,
+	}
+}
+
+// logger writes lines to w, at a level that a reload can change.
+func (s *settings) logger(w io.Writer, level *slog.LevelVar) *slog.Logger {
+	level.Set(s.logLevel())
+	o := &slog.HandlerOptions{Level: level}
+	if s.Log.Format == "json" {
+		return slog.New(slog.NewJSONHandler(w, o))
+	}
+	return slog.New(slog.NewTextHandler(w, o))
+}
+
+func (s *settings) logLevel() (level slog.Level) {
+	if err := level.UnmarshalText([]byte(s.Log.Level)); err != nil {
+		panic(err) // the table of keys allows slog's names only
+	}
+	return level
+}
