@@ -21,6 +21,10 @@ const (
 	poolSize    = 4               // the publisher, the follower, and room
 )
 
+// noRetries: our loops repeat what failed. A client that repeats on its own only
+// makes them wait longer.
+const noRetries = -1
+
 // Dial makes a client from a URL. It does not connect; a Redis that is down is
 // found out by Run.
 //
@@ -92,10 +96,9 @@ func dialServer(u string) (redis.UniversalClient, error) {
 	}
 	o.MaintNotificationsConfig = noMaintenance()
 	bound(&o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolSize)
-	// Our loops repeat what failed; a client that repeats on its own only makes
-	// them wait longer.
-	o.MaxRetries, o.DialerRetries = -1, 1
+	o.MaxRetries, o.DialerRetries = noRetries, 1
 	o.ContextTimeoutEnabled = true
+	o.DisableIdentity = true // CLIENT SETINFO is a right more
 	return redis.NewClient(o), nil
 }
 
@@ -109,8 +112,9 @@ func dialCluster(u string) (redis.UniversalClient, error) {
 	}
 	o.MaintNotificationsConfig = noMaintenance()
 	bound(&o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolSize)
-	o.MaxRetries, o.DialerRetries = -1, 1
+	o.MaxRetries, o.DialerRetries = noRetries, 1
 	o.ContextTimeoutEnabled = true
+	o.DisableIdentity = true // CLIENT SETINFO is a right more
 	return redis.NewClusterClient(o), nil
 }
 
@@ -123,8 +127,9 @@ func dialSentinels(u string) (redis.UniversalClient, error) {
 		o.TLSConfig.ServerName = ""
 	}
 	bound(&o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolSize)
-	o.MaxRetries, o.DialerRetries = -1, 1
+	o.MaxRetries, o.DialerRetries = noRetries, 1
 	o.ContextTimeoutEnabled = true
+	o.DisableIdentity = true // CLIENT SETINFO is a right more
 	return redis.NewFailoverClient(o), nil
 }
 

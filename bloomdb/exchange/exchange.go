@@ -19,9 +19,8 @@ type Options struct {
 	// other sites after half of it on average, plus the way through Redis.
 	Interval time.Duration
 
-	// Heartbeat is how often the head of the own stream is announced where
-	// nothing else is; default 2 s. A link that says nothing for three times as
-	// long is taken for dead.
+	// Heartbeat is how often the head of the own stream is announced; default
+	// 2 s. A link that says nothing for three times as long is taken for dead.
 	Heartbeat time.Duration
 
 	// StreamLength is about how many deltas Redis keeps of this site; default
@@ -61,9 +60,8 @@ type Exchange struct {
 	link    link
 	quiet   limiter // keeps repeated refusals out of the log
 
-	published atomic.Pointer[Position] // where our stream ends
-	spoke     atomic.Int64             // when we last published, Unix nanoseconds; 0: not since the last fault
-	heard     atomic.Int64             // when our own news last came back
+	spoke atomic.Int64 // when we last published, Unix nanoseconds; 0: not since the last fault
+	heard atomic.Int64 // when our own news last came back
 
 	news   chan news     // subscriber to follower
 	resync chan struct{} // subscriber to follower: news may be missing
@@ -77,7 +75,7 @@ type Exchange struct {
 // federation's key: federations that share a Redis do not meet.
 func New(db *bloomdb.DB, c redis.UniversalClient, keyID string, o Options) *Exchange {
 	o = o.withDefaults()
-	x := &Exchange{
+	return &Exchange{
 		db:      db,
 		site:    db.Status().Site,
 		streams: newStreams(c, keyID),
@@ -89,8 +87,6 @@ func New(db *bloomdb.DB, c redis.UniversalClient, keyID string, o Options) *Exch
 		resync:  make(chan struct{}, 1),
 		origins: make(map[string]*origin),
 	}
-	x.published.Store(&Position{})
-	return x
 }
 
 // Run exchanges until ctx ends and then returns nil. Faults of Redis are met with

@@ -90,7 +90,10 @@ func (x *Exchange) hear(n news) {
 		o.head = n.head
 	}
 	if n.record != nil && n.head.follows(o.at) {
-		x.consume(o, entry{at: n.head, size: len(n.record), record: n.record}, false)
+		e := entry{at: n.head, size: len(n.record), record: n.record}
+		if x.apply(o.site, e, false) == nil {
+			o.at = e.at
+		} // else the stream will tell: anybody may have said this
 	}
 }
 
@@ -155,36 +158,40 @@ func (x *Exchange) readBatch(ctx context.Context, site string) error {
 		o.head = o.at
 	}
 	for _, e := range batch {
-		x.consume(o, e, true)
+		x.consume(o, e)
 	}
 	return nil
 }
 
-// consume applies an entry or passes it over. From the stream, a gap before it
-// is final: ids only grow, so what is missing was trimmed, or was refused. From
-// the news, it means that the stream is to be read.
-func (x *Exchange) consume(o *origin, e entry, fromStream bool) {
-	err := checkEntry(o.site, e)
-	if err == nil {
-		err = x.db.Apply(e.record, false)
-	}
+// consume applies an entry of the stream, or passes it over where it is refused.
+// A gap before it is final: ids only grow, so what is missing was trimmed, or was
+// refused.
+func (x *Exchange) consume(o *origin, e entry) {
+	err := x.apply(o.site, e, false)
 	if errors.Is(err, bloomdb.ErrGap) {
-		if !fromStream {
-			return
-		}
 		o.gaps++
 		x.metrics.gaps.WithLabelValues(o.site).Inc()
 		if x.quiet.allow("gap " + o.site) {
 			x.log.Warn("deltas are missing in the stream", "from", o.site, "after", o.at.String(), "next", e.at.String())
 		}
-		err = x.db.Apply(e.record, true)
+		err = x.apply(o.site, e, true)
 	}
 	if err != nil {
 		x.refuseLocked(o, causeOf(err), fmt.Errorf("delta %v: %w", e.at, err))
-	} else {
-		x.metrics.applied.WithLabelValues(o.site).Inc()
 	}
 	o.at = e.at
+}
+
+// apply gives an entry to the database, if it belongs where it was found.
+func (x *Exchange) apply(site string, e entry, gapOK bool) error {
+	if err := checkEntry(site, e); err != nil {
+		return err
+	}
+	if err := x.db.Apply(e.record, gapOK); err != nil {
+		return err
+	}
+	x.metrics.applied.WithLabelValues(site).Inc()
+	return nil
 }
 
 // Errors of entries that the database never gets to see.

@@ -28,9 +28,9 @@ func (b *backoff) next() time.Duration {
 // succeeded forgets earlier failures.
 func (b *backoff) succeeded() { b.wait = 0 }
 
-// pause waits after a failure. It returns false when ctx ends.
-func (b *backoff) pause(ctx context.Context) bool {
-	t := time.NewTimer(b.next())
+// sleep returns false when ctx ends before d is over.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-ctx.Done():

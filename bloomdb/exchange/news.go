@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/spambloom/spambloom/bloomdb"
 )
 
 // newsVersion begins every message of the channel; FORMAT.md has the grammar.
@@ -12,11 +14,10 @@ const newsVersion = "spambloom1"
 
 // Bounds of what is taken from outside.
 const (
-	maxRecord     = 1 << 20                     // a record, in the stream
+	maxRecord     = bloomdb.MaxDelta            // in the stream
 	maxNewsRecord = 64 << 10                    // a record that the news carry themselves
 	maxNewsLine   = 128                         // the line before it: 10+1+5+1+64+1+41+1 bytes at most
 	maxNews       = maxNewsLine + maxNewsRecord // a message of the channel
-	maxSiteName   = 64
 )
 
 var errNewsVersion = errors.New("news of another version")
@@ -51,7 +52,7 @@ func decodeNews(payload []byte) (news, error) {
 	if word[0] != newsVersion {
 		return news{}, fmt.Errorf("%w: %.20q", errNewsVersion, word[0])
 	}
-	if len(word) != 4 || !validSite(word[2]) {
+	if len(word) != 4 || !bloomdb.ValidSite(word[2]) {
 		return news{}, fmt.Errorf("news are not VERSION KIND SITE EPOCH-SEQ: %.100q", line)
 	}
 	head, err := parsePosition(word[3])
@@ -67,19 +68,4 @@ func decodeNews(payload []byte) (news, error) {
 		return news{}, fmt.Errorf("news of %s: %.20q with a record of %d bytes", n.site, word[1], len(record))
 	}
 	return n, nil
-}
-
-// validSite holds the rule for site names of bloomdb.Options.
-func validSite(name string) bool {
-	if name == "" || len(name) > maxSiteName {
-		return false
-	}
-	for _, c := range []byte(name) {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '_', c == '-':
-		default:
-			return false
-		}
-	}
-	return true
 }

@@ -20,7 +20,7 @@ type Status struct {
 	LastError   string     `json:"last_error,omitempty"`
 	LastErrorAt *time.Time `json:"last_error_at,omitempty"`
 
-	// Published is the last own delta in the stream.
+	// Published is the last own delta that went into the stream.
 	Published Position `json:"published"`
 
 	Sites []SiteStatus `json:"sites"` // the others, by name
@@ -39,7 +39,8 @@ type SiteStatus struct {
 
 // Status tells how the exchange stands now.
 func (x *Exchange) Status() Status {
-	s := Status{Connected: x.link.connected(), Published: *x.published.Load(), Sites: []SiteStatus{}}
+	s := Status{Connected: x.link.connected(), Sites: []SiteStatus{}}
+	s.Published.Epoch, s.Published.Seq = x.db.Head()
 	x.link.mu.Lock()
 	if x.link.lastError != "" {
 		at := x.link.lastFault
@@ -83,7 +84,8 @@ const (
 	causeOrigin     cause = "origin"     // another site's or another position's record
 	causeFederation cause = "federation" // made under another key
 	causeParameters cause = "parameters" // made with other sizes or periods
-	causeTorn       cause = "torn"       // damaged
+	causeFull       cause = "full"       // more than the filters are made for
+	causeInvalid    cause = "invalid"    // torn, forged, or of a clock far off; the log says which
 )
 
 func causeOf(err error) cause {
@@ -93,6 +95,7 @@ func causeOf(err error) cause {
 	}{
 		{bloomdb.ErrFederation, causeFederation},
 		{bloomdb.ErrParameters, causeParameters},
+		{bloomdb.ErrFull, causeFull},
 		{errOversize, causeOversize},
 		{errOrigin, causeOrigin},
 		{errEntry, causeEntry},
@@ -101,7 +104,7 @@ func causeOf(err error) cause {
 			return known.cause
 		}
 	}
-	return causeTorn
+	return causeInvalid
 }
 
 // refuse counts what was refused and logs it once per site, cause and minute.

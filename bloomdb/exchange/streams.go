@@ -203,7 +203,7 @@ func (s *streams) readHeads(ctx context.Context) (heads map[string]Position, bad
 	heads = make(map[string]Position, len(reply))
 	for site, id := range reply {
 		at, err := parsePosition(id)
-		if err != nil || !validSite(site) {
+		if err != nil || !bloomdb.ValidSite(site) {
 			bad++
 			continue
 		}

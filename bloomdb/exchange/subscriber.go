@@ -23,7 +23,7 @@ func (x *Exchange) subscribe(ctx context.Context) {
 		}
 		x.link.failed(partSubscribe, err)
 		x.metrics.reconnects.Inc()
-		if !wait.pause(ctx) {
+		if !sleep(ctx, wait.next()) {
 			return
 		}
 	}

@@ -1,0 +1,399 @@
+package exchange
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/spambloom/spambloom/bloomdb"
+)
+
+// Reports, revocations and counts of each site reach all others, and one that
+// joins later.
+func TestSitesConverge(t *testing.T) {
+	for _, server := range []string{"miniredis", "redis"} {
+		t.Run(server, func(t *testing.T) {
+			url := ""
+			if server == "redis" {
+				url = startRedis(t).url()
+			} else {
+				m, _ := startMini(t)
+				url = "redis://" + m.Addr()
+			}
+			sites := []*site{
+				startSite(t, t.TempDir(), "a", url),
+				startSite(t, t.TempDir(), "b", url),
+				startSite(t, t.TempDir(), "c", url),
+			}
+			const n = 20
+			for i := range n {
+				for _, s := range sites {
+					s.report(mail("spam of "+s.db.Status().Site+" %d", i))
+					s.count(mail("bulk %d", i), uint32(i+1))
+				}
+			}
+			sites[1].revoke(mail("spam of a %d", 0))
+			late := startSite(t, t.TempDir(), "late", url)
+			sites = append(sites, late)
+
+			for _, s := range sites {
+				s.awaitAll("spam of b %d", n)
+				s.awaitAll("spam of c %d", n)
+				eventually(t, "the revocation is known", func() bool { return !s.lists(mail("spam of a %d", 0)) && s.lists(mail("spam of a %d", n-1)) })
+				for i := range n {
+					want := uint64(3 * (i + 1))
+					eventually(t, "the counts of all sites add up", func() bool { return s.counts(mail("bulk %d", i)) >= want })
+					if got := s.counts(mail("bulk %d", i)); got != want {
+						t.Errorf("bulk %d was counted %d times, not %d", i, got, want)
+					}
+				}
+			}
+			awaitLevel(t, sites...)
+			for _, s := range sites {
+				st := s.x.Status()
+				if !st.Connected || len(st.Sites) < 2 {
+					t.Errorf("status %+v", st)
+				}
+				for _, o := range st.Sites {
+					if o.Lag != 0 || o.Gaps != 0 || o.Refused != nil {
+						t.Errorf("status of %s: %+v", o.Site, o)
+					}
+				}
+			}
+		})
+	}
+}
+
+// While all goes well, deltas are applied from the news: the streams are read
+// once, at the start.
+func TestNewsSufficeInSequence(t *testing.T) {
+	server := startRedis(t)
+	a := startSite(t, t.TempDir(), "a", server.url())
+	b := startSite(t, t.TempDir(), "b", server.url())
+	a.report(mail("first"))
+	eventually(t, "the first report arrives", func() bool { return b.lists(mail("first")) })
+	awaitLevel(t, a, b)
+
+	c := server.client()
+	defer c.Close()
+	reads := func() string {
+		stats := c.Info(t.Context(), "commandstats").Val()
+		return regexp.MustCompile(`cmdstat_xread:calls=\d+`).FindString(stats)
+	}
+	before := reads()
+	for i := range 30 {
+		a.count(mail("m %d", i), 1)
+		eventually(t, "the count arrives", func() bool { return b.counts(mail("m %d", i)) == 1 })
+	}
+	if after := reads(); after != before {
+		t.Errorf("the streams were read: %s became %s", before, after)
+	}
+}
+
+func TestRestartGoesOnFromTheCursor(t *testing.T) {
+	server := startRedis(t)
+	dirA, dirB := t.TempDir(), t.TempDir()
+	a := startSite(t, dirA, "a", server.url())
+	b := startSite(t, dirB, "b", server.url())
+	a.report(mail("before"))
+	eventually(t, "the report arrives", func() bool { return b.lists(mail("before")) })
+	awaitLevel(t, a, b)
+	applied := b.of("a").Applied
+	b.stop()
+	a.report(mail("meanwhile"))
+	eventually(t, "it is published", func() bool { _, seq := a.db.Head(); return seq > applied.Seq })
+	a.stop()
+
+	a = startSite(t, dirA, "a", server.url())
+	b = startSite(t, dirB, "b", server.url())
+	if got := b.of("a").Applied; got != (Position{}) && got != applied && !got.after(applied) {
+		t.Errorf("the cursor went back from %v to %v", applied, got)
+	}
+	a.report(mail("after"))
+	for _, m := range []string{"before", "meanwhile", "after"} {
+		eventually(t, m+" is known", func() bool { return b.lists(mail("%s", m)) })
+	}
+	awaitLevel(t, a, b)
+	if st := b.of("a"); st.Gaps != 0 || st.Applied.Epoch != applied.Epoch {
+		t.Errorf("after the restart: %+v, before: %v", st, applied)
+	}
+}
+
+// A site that lost its state folder comes back as a new life of its own: what
+// others hold of the old one stays.
+func TestLostStateFolder(t *testing.T) {
+	server := startRedis(t)
+	a := startSite(t, t.TempDir(), "a", server.url())
+	b := startSite(t, t.TempDir(), "b", server.url())
+	a.report(mail("old life"))
+	eventually(t, "the report arrives", func() bool { return b.lists(mail("old life")) })
+	awaitLevel(t, a, b)
+	old := b.of("a").Applied
+	a.stop()
+
+	a = startSite(t, t.TempDir(), "a", server.url())
+	a.report(mail("new life"))
+	eventually(t, "the new life is heard", func() bool { return b.lists(mail("new life")) })
+	if !b.lists(mail("old life")) {
+		t.Error("the old life is forgotten")
+	}
+	if st := b.of("a"); st.Applied.Epoch <= old.Epoch || st.Gaps != 0 {
+		t.Errorf("%+v after %v", st, old)
+	}
+}
+
+// A state folder restored from a backup is older than what was published.
+func TestRestoredBackup(t *testing.T) {
+	server := startRedis(t)
+	dir := t.TempDir()
+	a := startSite(t, dir, "a", server.url())
+	b := startSite(t, t.TempDir(), "b", server.url())
+	a.report(mail("saved"))
+	awaitLevel(t, a, b)
+	a.stop()
+	backup := copyDir(t, dir)
+	a = startSite(t, dir, "a", server.url())
+	for i := range 5 {
+		a.report(mail("lost %d", i))
+		b.awaitAll("lost %d", i+1)
+	}
+	a.stop()
+
+	a = startSite(t, backup, "a", server.url())
+	a.report(mail("after"))
+	for _, m := range []string{"saved", "after"} {
+		eventually(t, m+" is known", func() bool { return b.lists(mail("%s", m)) })
+	}
+	b.awaitAll("lost %d", 5)
+	c := startSite(t, t.TempDir(), "c", server.url())
+	eventually(t, "a new site knows it too", func() bool { return c.lists(mail("after")) && c.lists(mail("saved")) })
+}
+
+// Two daemons with one name would drown Redis in what they know, each publishing
+// all of it after every delta of the other. One of them keeps silent instead.
+func TestTwoDaemonsWithOneName(t *testing.T) {
+	server := startRedis(t)
+	one := startSite(t, t.TempDir(), "a", server.url())
+	one.report(mail("one"))
+	one.awaitConnected()
+	eventually(t, "it is published", func() bool { _, seq := one.db.Head(); return seq > 0 })
+	two := startSite(t, t.TempDir(), "a", server.url())
+	two.report(mail("two"))
+	eventually(t, "the first one notices", func() bool {
+		return strings.Contains(one.x.Status().LastError, errNameTaken.Error())
+	})
+	c := server.client()
+	defer c.Close()
+	entries := func() int64 { return c.XLen(t.Context(), two.x.streams.stream("a")).Val() }
+	before := entries()
+	for i := range 10 {
+		one.report(mail("one %d", i))
+		time.Sleep(50 * time.Millisecond) // several intervals and heartbeats
+	}
+	if after := entries(); after != before {
+		t.Errorf("the stream grew from %d to %d entries", before, after)
+	}
+	if one.x.Status().Connected {
+		t.Error("it calls itself connected")
+	}
+}
+
+// A reader whose cursor was trimmed away goes on with what is left, and says so.
+func TestTrimmedStream(t *testing.T) {
+	server := startRedis(t)
+	dir := t.TempDir()
+	a := startSite(t, t.TempDir(), "a", server.url())
+	b := startSite(t, dir, "b", server.url())
+	a.report(mail("first"))
+	eventually(t, "it is known", func() bool { return b.lists(mail("first")) })
+	awaitLevel(t, a, b)
+	b.stop()
+	for i := range 20 {
+		_, before := a.db.Head()
+		a.report(mail("m %d", i))
+		eventually(t, "it is published", func() bool { _, seq := a.db.Head(); return seq > before })
+	}
+	c := server.client()
+	defer c.Close()
+	if err := c.XTrimMaxLen(t.Context(), a.x.streams.stream("a"), 5).Err(); err != nil {
+		t.Fatal(err)
+	}
+	b = startSite(t, dir, "b", server.url())
+	eventually(t, "what is left is known", func() bool { return b.lists(mail("m %d", 19)) && b.lists(mail("m %d", 15)) })
+	if st := b.of("a"); st.Gaps != 1 || st.Lag != 0 || st.Refused != nil {
+		t.Errorf("%+v", st)
+	}
+	if b.lists(mail("m %d", 14)) {
+		t.Error("what was trimmed came from somewhere")
+	}
+	a.report(mail("after"))
+	eventually(t, "it goes on", func() bool { return b.lists(mail("after")) })
+}
+
+// The rights that FORMAT.md asks for suffice, and news are heard under them.
+func TestLeastRights(t *testing.T) {
+	doc, err := os.ReadFile("FORMAT.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^    (ACL SETUSER .*)$`).FindSubmatch(doc)
+	if line == nil {
+		t.Fatal("FORMAT.md has no ACL SETUSER line")
+	}
+	server := startRedis(t)
+	c := server.client()
+	defer c.Close()
+	var acl []any
+	for word := range strings.FieldsSeq(strings.Replace(string(line[1]), ">PASSWORD", ">geheim", 1)) {
+		acl = append(acl, word)
+	}
+	if err := c.Do(t.Context(), acl...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Do(t.Context(), "ACL", "SETUSER", "default", "off").Err(); err != nil {
+		t.Fatal(err)
+	}
+	url := "unix://spambloom:geheim@" + server.socket()
+	a := startSite(t, t.TempDir(), "a", url)
+	b := startSite(t, t.TempDir(), "b", url)
+	a.awaitConnected()
+	b.awaitConnected()
+	a.report(mail("x"))
+	eventually(t, "the report arrives", func() bool { return b.lists(mail("x")) })
+	a.stop()
+	a = startSite(t, t.TempDir(), "a", url)
+	a.report(mail("y"))
+	eventually(t, "the next life's too", func() bool { return b.lists(mail("y")) })
+	if s := b.x.Status(); s.LastError != "" {
+		t.Error(s.LastError)
+	}
+}
+
+// Sites whose parameters differ refuse each other and go on with the rest.
+func TestOtherParameters(t *testing.T) {
+	server := startRedis(t)
+	a := startSite(t, t.TempDir(), "a", server.url())
+	b := startSite(t, t.TempDir(), "b", server.url())
+	o := siteOptions(t.TempDir(), "other")
+	o.Reports.Capacity *= 2
+	other := startSiteWith(t, o, server.url())
+	for i := range 3 {
+		other.report(mail("other %d", i))
+		a.report(mail("a %d", i))
+		eventually(t, "it is refused", func() bool { return b.of("other").Refused[string(causeParameters)] > int64(i) })
+	}
+	b.awaitAll("a %d", 3)
+	eventually(t, "the other one refuses too", func() bool { return other.of("a").Refused[string(causeParameters)] > 0 })
+	if st := b.of("other"); st.Lag == 0 || st.Applied != (Position{}) {
+		t.Errorf("what was refused counts as applied: %+v", st)
+	}
+	if b.lists(mail("other %d", 0)) {
+		t.Error("it was applied")
+	}
+}
+
+// What strangers write into the keys is refused, counted, and holds up nobody.
+func TestGarbage(t *testing.T) {
+	server := startRedis(t)
+	a := startSite(t, t.TempDir(), "a", server.url())
+	b := startSite(t, t.TempDir(), "b", server.url())
+	a.report(mail("first"))
+	eventually(t, "the first report arrives", func() bool { return b.lists(mail("first")) })
+	awaitLevel(t, a, b)
+	c := server.client()
+	defer c.Close()
+	s := a.x.streams
+	add := func(site, id string, values ...any) {
+		t.Helper()
+		if err := c.XAdd(t.Context(), &redis.XAddArgs{Stream: s.stream(site), ID: id, Values: values}).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own, err := s.read(t.Context(), "a", Position{})
+	if err != nil || len(own) == 0 {
+		t.Fatal(own, err)
+	}
+	torn := append([]byte(nil), own[0].record...)
+	torn[len(torn)-1] ^= 1
+
+	other := siteOptions(t.TempDir(), "evil")
+	other.Key[0]++
+	foreign := foreignRecord(t, other)
+
+	add("evil", "1-1", entryField, strings.Repeat("x", 3<<19)) // 1.5 MiB
+	add("evil", "1-2", "x", "y")
+	add("evil", "1-3", entryField, "no record at all")
+	add("evil", "1-4", entryField, own[0].record) // of another site
+	add("evil", foreign.at.String(), entryField, foreign.record)
+	c.Set(t.Context(), s.stream("text"), "not a stream", 0)
+	add("torn", own[0].at.String(), entryField, torn)
+	c.HSet(t.Context(), s.heads(), "evil", foreign.at.String(), "text", "9-9", "no/site", "1-1", "bad", "head",
+		"far", "18446744073709551615-18446744073709551615", "torn", own[0].at.String())
+	for _, news := range []string{"", "garbage", "spambloom2 head a 1-1\n", "spambloom1 head evil 9-9\n", strings.Repeat("x", 3<<19),
+		"spambloom1 head text 9-9\n", "spambloom1 head new 18446744073709551615-1\n", "spambloom1 delta a 1-1\nx",
+		"spambloom1 delta a " + Position{own[0].at.Epoch, own[0].at.Seq + 1}.String() + "\nx"} {
+		c.Publish(t.Context(), s.channel(), news)
+	}
+
+	b.x.requestResync()
+	for _, want := range []cause{causeOversize, causeEntry, causeInvalid, causeOrigin, causeFederation} {
+		eventually(t, "it is refused: "+string(want), func() bool { return b.of("evil").Refused[string(want)]+b.of("torn").Refused[string(want)] > 0 })
+	}
+	eventually(t, "the key that is no stream is refused", func() bool { return b.of("text").Refused[string(causeStream)] > 0 })
+	for i := range 5 {
+		a.report(mail("a %d", i))
+		b.report(mail("b %d", i))
+	}
+	b.awaitAll("a %d", 5)
+	a.awaitAll("b %d", 5)
+	if got := b.of("evil").Refused[string(causeOversize)]; got > 3 {
+		t.Errorf("the same record was refused %d times", got)
+	}
+}
+
+// foreignRecord is a good record of another federation.
+func foreignRecord(t *testing.T, o bloomdb.Options) entry {
+	t.Helper()
+	db, err := bloomdb.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.Resume(0, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Report(mail("foreign")); err != nil {
+		t.Fatal(err)
+	}
+	d, ok, err := db.NextDelta()
+	if !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	return entry{at: Position{d.Epoch, d.Seq}, record: d.Data}
+}
+
+// Garbage in a site's own stream stops it only where no later id is left, and
+// then the message says what to do.
+func TestGarbageInTheOwnStream(t *testing.T) {
+	server := startRedis(t)
+	c := server.client()
+	defer c.Close()
+	key := newStreams(c, bloomdb.KeyID(testKey)).stream("a")
+	c.XAdd(t.Context(), &redis.XAddArgs{Stream: key, ID: "9999999999999-7", Values: []any{"x", "y"}})
+	a := startSite(t, t.TempDir(), "a", server.url())
+	b := startSite(t, t.TempDir(), "b", server.url())
+	a.report(mail("behind it"))
+	eventually(t, "it is overcome", func() bool { return b.lists(mail("behind it")) })
+
+	c.XAdd(t.Context(), &redis.XAddArgs{Stream: key, ID: "18446744073709551615-1", Values: []any{"x", "y"}})
+	a.report(mail("stuck"))
+	eventually(t, "it says what to do", func() bool {
+		return strings.Contains(a.x.Status().LastError, "18446744073709551615-1, which no site writes: delete that key")
+	})
+	c.Del(t.Context(), key)
+	eventually(t, "it goes on", func() bool { return b.lists(mail("stuck")) })
+}

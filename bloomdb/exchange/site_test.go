@@ -1,0 +1,177 @@
+package exchange
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/signature"
+)
+
+var testKey = [32]byte{1, 2, 3}
+
+// site is a database with its exchange, as a daemon has them.
+type site struct {
+	t      testing.TB
+	db     *bloomdb.DB
+	x      *Exchange
+	client redis.UniversalClient
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// siteOptions are small and fast.
+func siteOptions(dir, name string) bloomdb.Options {
+	return bloomdb.Options{
+		Dir: dir, Site: name, Key: testKey, Exchange: true,
+		Reports: bloomdb.ReportOptions{Capacity: 10_000},
+		Counts:  bloomdb.CountOptions{Capacity: 10_000},
+	}
+}
+
+// startSite opens or reopens the site in dir and joins it to the Redis at url.
+func startSite(t testing.TB, dir, name, url string) *site {
+	t.Helper()
+	return startSiteWith(t, siteOptions(dir, name), url)
+}
+
+func startSiteWith(t testing.TB, o bloomdb.Options, url string) *site {
+	t.Helper()
+	db, err := bloomdb.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := Dial(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := New(db, client, bloomdb.KeyID(o.Key), Options{Interval: 20 * time.Millisecond, Heartbeat: 100 * time.Millisecond})
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &site{t: t, db: db, x: x, client: client, cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		if err := x.Run(ctx); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	}()
+	t.Cleanup(s.stop)
+	return s
+}
+
+// stop ends the site as a daemon does, and checks its state.
+func (s *site) stop() {
+	if s.client == nil {
+		return
+	}
+	s.cancel()
+	<-s.done
+	if err := s.db.Check(); err != nil {
+		s.t.Errorf("check: %v", err)
+	}
+	if err := s.db.Close(); err != nil {
+		s.t.Errorf("close: %v", err)
+	}
+	s.client.Close()
+	s.client = nil
+}
+
+// mail is the signatures of one of many different messages.
+func mail(format string, args ...any) signature.Set {
+	sig := signature.Signature{Kind: signature.KindText}
+	sig.Digest = signature.Sum(sig.Kind, fmt.Appendf(nil, format, args...))
+	return signature.Set{Signatures: []signature.Signature{sig}, Counting: []signature.Signature{sig}}
+}
+
+func (s *site) report(m signature.Set) {
+	s.t.Helper()
+	if err := s.db.Report(m); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *site) revoke(m signature.Set) {
+	s.t.Helper()
+	if err := s.db.Revoke(m); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *site) count(m signature.Set, n uint32) {
+	s.t.Helper()
+	if err := s.db.Count(m, n); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *site) lists(m signature.Set) bool    { return s.db.Judge(m).Listed }
+func (s *site) counts(m signature.Set) uint64 { return s.db.Judge(m).Count }
+
+// listsAll says whether all of n reported mails of a series are known.
+func (s *site) listsAll(series string, n int) bool {
+	for i := range n {
+		if !s.lists(mail(series, i)) {
+			return false
+		}
+	}
+	return true
+}
+
+// of is what the site's status says of another one.
+func (s *site) of(name string) SiteStatus {
+	for _, o := range s.x.Status().Sites {
+		if o.Site == name {
+			return o
+		}
+	}
+	return SiteStatus{}
+}
+
+func (s *site) awaitAll(series string, n int) {
+	s.t.Helper()
+	name := s.db.Status().Site
+	eventually(s.t, fmt.Sprintf("%s lists all %d of %q", name, n, series), func() bool { return s.listsAll(series, n) })
+}
+
+func (s *site) awaitConnected() {
+	s.t.Helper()
+	eventually(s.t, "the site is connected", func() bool { return s.x.Status().Connected })
+}
+
+// awaitLevel waits until every site has applied everything of every other one.
+func awaitLevel(t testing.TB, sites ...*site) {
+	t.Helper()
+	eventually(t, "all sites are level", func() bool {
+		for _, s := range sites {
+			for _, other := range sites {
+				if s == other {
+					continue
+				}
+				if _, pending, err := other.db.NextDelta(); pending || err != nil {
+					return false
+				}
+				epoch, seq := other.db.Head()
+				e, q := s.db.Cursor(other.db.Status().Site)
+				if seq > 0 && (e != epoch || q != seq) {
+					return false
+				}
+			}
+		}
+		return true
+	})
+}
+
+// copyDir makes a copy of a state folder.
+func copyDir(t testing.TB, dir string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
