@@ -1,0 +1,161 @@
+package bloomdb
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/signature"
+)
+
+func randomHash(r *rand.Rand) filter.Hash {
+	return filter.Hash{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}
+}
+
+// BenchmarkJudge asks about messages of two signatures, one of them counted, in
+// a database whose current spam filter has 1 GiB.
+func BenchmarkJudge(b *testing.B) {
+	o := testOptions(b.TempDir(), "mx1")
+	o.Reports = ReportOptions{Capacity: 12_700_000, Keep: 1}
+	o.Counts.Capacity = 20_000_000
+	db := openTest(b, o)
+	t := target{spamFilter, db.opt.generation(spamFilter, db.opt.Now())}
+	own, err := db.ownBits(t, db.spamShape)
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 50_000_000 {
+		own.SetBit(r.Uint64N(own.Shape().Size()))
+	}
+	for n := range 1000 {
+		mustReport(b, db, n)
+		mustCount(b, db, n, 30)
+	}
+	b.Logf("spam filter: %d MiB", own.Shape().Bytes()>>20)
+	for _, tc := range []struct {
+		name string
+		n    int
+	}{{"unknown", 1_000_000}, {"listed", 1000}} {
+		sets := make([]signature.Set, min(tc.n, 1<<14))
+		for i := range sets {
+			n := i % tc.n
+			if tc.name == "unknown" {
+				n += 10_000_000
+			}
+			sets[i] = message(n)
+		}
+		b.Run(tc.name, func(b *testing.B) {
+			for i := range b.N {
+				if db.Judge(sets[i%len(sets)]).Listed != (tc.name == "listed") {
+					b.Fatal("wrong verdict")
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/2, "ns/signature")
+		})
+	}
+}
+
+func BenchmarkReport(b *testing.B) {
+	o := testOptions(b.TempDir(), "mx1")
+	o.Reports.Capacity = 10_000_000
+	db := openTest(b, o)
+	b.Run("one", func(b *testing.B) {
+		for n := range b.N {
+			mustReport(b, db, n)
+		}
+	})
+	b.Run("parallel", func(b *testing.B) {
+		b.SetParallelism(32)
+		b.RunParallel(func(pb *testing.PB) {
+			r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+			for pb.Next() {
+				mustReport(b, db, r.Int())
+			}
+		})
+	})
+}
+
+func BenchmarkCount(b *testing.B) {
+	o := testOptions(b.TempDir(), "mx1")
+	o.Counts.Capacity = 20_000_000
+	o.Exchange = false
+	db := openTest(b, o)
+	r := rand.New(rand.NewPCG(1, 2))
+	for range b.N {
+		mustCount(b, db, r.IntN(1<<20), 1)
+	}
+}
+
+// BenchmarkResident fills a database of the default size to its capacity: a
+// million reported messages of 8 keys over five generations, an eighth of them
+// revoked, and 20 million counted messages in each of two periods; and beside it
+// the filter of 32 million near-duplicate keys at an error of 1e-3 that a later
+// version brings. Resident memory is the kernel's figure.
+func BenchmarkResident(b *testing.B) {
+	o := testOptions(b.TempDir(), "mx1")
+	o.Reports, o.Counts, o.Exchange = ReportOptions{}, CountOptions{}, false
+	db, err := Open(o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(residentMB(b), "MB-start")
+	r := rand.New(rand.NewPCG(1, 2))
+	now := db.opt.Now()
+	for gen := range db.opt.Reports.Keep {
+		t := target{spamFilter, db.opt.generation(spamFilter, now) - int64(gen)}
+		for kind, keys := range map[filterKind]int{spamFilter: 1_600_000, revokedFilter: 200_000} {
+			t.kind = kind
+			own, err := db.ownBits(t, db.shapeFor(t))
+			if err != nil {
+				b.Fatal(err)
+			}
+			for range keys {
+				own.Set(randomHash(r))
+			}
+		}
+	}
+	for gen := range db.opt.Counts.Keep {
+		own, err := db.ownCounts(db.opt.generation(countFilter, now)-int64(gen), db.countsShape)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for range 20_000_000 {
+			n := uint32(1)
+			if r.IntN(100) >= 85 { // 85 % of messages are seen once, the rest has a heavy tail
+				n = uint32(min(2/(1-r.Float64()), 10_000))
+			}
+			own.Add(randomHash(r), n)
+		}
+	}
+	b.ReportMetric(residentMB(b), "MB-full")
+	s := db.Status()
+	b.ReportMetric(s.ErrorPerMail*1e6, "error-per-mail-1e-6")
+	near, err := filter.NewBits(filter.SizeBits(32_000_000, 1e-3, 8))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for range 32_000_000 {
+		near.Set(randomHash(r))
+	}
+	b.ReportMetric(residentMB(b), "MB-full-with-near-keys")
+	b.ReportMetric(0, "ns/op")
+	crash(b, db)
+}
+
+func residentMB(b *testing.B) float64 {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		b.Skip(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "VmRSS:")
+	kb, err := strconv.Atoi(strings.Fields(rest)[0])
+	if err != nil {
+		b.Fatal(err)
+	}
+	return float64(kb) / 1024
+}
