@@ -30,7 +30,7 @@ check:
 # What the tests use beside Go, as COMMAND:DEBIAN-PACKAGES. Where something is
 # missing and cannot be installed, its tests skip and say so.
 TOOLS = cc:gcc,libc6-dev postfix:postfix redis-server:redis-server xz:xz-utils \
-	curl:curl docker-compose:docker-compose
+	curl:curl docker-compose:docker-compose systemd-analyze:systemd
 
 tools:
 	@PATH="$$PATH:/usr/sbin:/sbin"; missing=; \

@@ -115,16 +115,16 @@ func reportTest(stdout io.Writer, f flags, s *settings, err error) error {
 	return err
 }
 
-// complain writes an error in the voice of the commands, one line each for
+// complain writes an error in the voice of the commands, one line for each of
 // joined ones, and a hint where there is one.
 func complain(stderr io.Writer, err error) {
-	errs := []error{err}
+	fault := err
 	var f *failure
 	if errors.As(err, &f) {
-		err = f.err
-		errs = []error{err}
+		fault = f.err
 	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+	errs := []error{fault}
+	if joined, ok := fault.(interface{ Unwrap() []error }); ok {
 		errs = joined.Unwrap()
 	}
 	for _, e := range errs {

@@ -124,8 +124,10 @@ func (s *settings) check() error {
 	if s.Redis.URL != "" {
 		fault("redis.url", checkRedis(s.Redis.URL))
 	}
-	if _, err := bloomdb.ReadKey(s.key); !errors.Is(err, fs.ErrNotExist) {
-		fault("site.federation_key", err)
+	if s.Site.FederationKey != "" {
+		if _, err := bloomdb.ReadKey(s.key); !errors.Is(err, fs.ErrNotExist) {
+			fault("site.federation_key", err)
+		}
 	}
 	return errors.Join(errs...)
 }

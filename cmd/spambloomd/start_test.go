@@ -1,0 +1,210 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// free are flags with which a start takes no address from anybody.
+var free = []string{"--listen", "inet:0@127.0.0.1", "--http", "127.0.0.1:0"}
+
+// start runs the program in this process until it ends by itself.
+func start(t *testing.T, args ...string) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	code := run(ctx, args, &stdout, &stderr)
+	return result{code, stdout.String(), stderr.String()}
+}
+
+// A start that fails says why, in one line that names the thing, and its exit
+// code says what sort of failure it is.
+func TestFailedStarts(t *testing.T) {
+	dir := folder(t)
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	control, err := net.Listen("unix", filepath.Join(dir, "busy.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer control.Close()
+	config := func(text string) string {
+		f, err := os.CreateTemp(dir, "*.toml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		return write(t, f.Name(), text)
+	}
+	file := write(t, filepath.Join(dir, "file"), "")
+	open := write(t, filepath.Join(dir, "open.key"), strings.Repeat("0", 64))
+	if err := os.Chmod(open, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	listenBusy := config(fmt.Sprintf("[milter]\nlisten = [\"inet:%s\"]\n", busy.Addr()))
+	badKey := config("[site]\nname = \"mx 1\"\n[mitler]\n")
+	openKey := config(fmt.Sprintf("[site]\nfederation_key = %q\n", open))
+	badRedis := config("[redis]\nurl = \"http://127.0.0.1\"\n")
+	badListen := config("[milter]\nlisten = [\"inet:8899\", \"unix:\"]\n")
+	badGroup := config("[control]\ngroup = \"no-such-group\"\n")
+
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+		want []string
+	}{
+		{"unknown flag", []string{"--nonsense"}, 64, []string{"error: unknown flag: --nonsense", "hint: see spambloomd --help"}},
+		{"argument", []string{"start"}, 64, []string{`error: unknown argument "start"`}},
+		{"no config", []string{"-c", dir + "/none.toml"}, 78, []string{"none.toml: no such file"}},
+		{"bad config", []string{"-c", badKey}, 78, []string{badKey + `:2: site.name: "mx 1" is not a site name`, badKey + ":3: mitler: unknown section"}},
+		{"bad config, tested", []string{"-t", "-c", badKey}, 78, []string{badKey + ":2:", badKey + ":3:"}},
+		{"bad flag", []string{"--site", "mx 1"}, 78, []string{"error: --site:"}},
+		{"bad addresses", []string{"-c", badListen}, 78, []string{badListen + ":2: milter.listen: address \"inet:8899\": no host", badListen + `:2: milter.listen: address "unix:": no path`}},
+		{"bad address by flag", []string{"--listen", "8899"}, 78, []string{`error: --listen: address "8899": want inet:PORT@HOST`}},
+		{"control by TCP", []string{"--control", "inet:8897@127.0.0.1"}, 78, []string{"--control:", "is no unix socket; allowed: unix:PATH"}},
+		{"bad Redis", []string{"-t", "-c", badRedis}, 78, []string{badRedis + ":2: redis.url: "}},
+		{"readable key", []string{"-t", "-c", openKey}, 78, []string{openKey + ":2: site.federation_key: ", "mode is 0644"}},
+		{"milter port in use", []string{"-c", listenBusy, "--data", dir + "/s1", "--http", ""}, 75, []string{listenBusy + ":2: milter.listen: ", "port in use", "hint: choose another address"}},
+		{"HTTP port in use", []string{"--data", dir + "/s2", "--listen", "inet:0@127.0.0.1", "--http", busy.Addr().String()}, 75, []string{"--http: ", "port in use"}},
+		{"control socket in use", append([]string{"--data", dir + "/s3", "--control", "unix:" + dir + "/busy.sock"}, free...), 75, []string{"--control: ", "socket in use"}},
+		{"no such group", append([]string{"-c", badGroup, "--data", dir + "/s4"}, free...), 73, []string{`group "no-such-group"`}},
+		{"state below a file", append([]string{"--data", file + "/state"}, free...), 73, []string{"state folder: ", file}},
+		{"no address", []string{"-c", config("[milter]\nlisten = []\n")}, 78, []string{":2: milter.listen: no address"}},
+		{"foreign address", []string{"--data", dir + "/s5", "--listen", "inet:0@192.0.2.1", "--http", ""}, 73, []string{"--listen: ", "192.0.2.1 is no address of this machine"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := start(t, c.args...)
+			if r.code != c.code {
+				t.Errorf("exit code %d, want %d", r.code, c.code)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(r.stderr, want) {
+					t.Errorf("stderr lacks %q:\n%s", want, r.stderr)
+				}
+			}
+			if !strings.Contains(r.stderr, "spambloomd: error: ") {
+				t.Errorf("not in the voice of the commands:\n%s", r.stderr)
+			}
+		})
+	}
+}
+
+func TestGoodTest(t *testing.T) {
+	dir := t.TempDir()
+	path := write(t, filepath.Join(dir, "good.toml"), "[site]\nname = \"mx1\"\n")
+	if r := start(t, "-t", "-c", path, "--data", dir+"/state"); r.code != 0 || r.stdout != path+" is good\n" {
+		t.Errorf("%+v", r)
+	}
+	if _, err := os.Stat(dir + "/state"); err == nil {
+		t.Error("-t made a state folder")
+	}
+	for _, shipped := range []string{"spambloom.toml", "container.toml"} {
+		if r := start(t, "-t", "-c", "../../contrib/"+shipped, "--data", dir+"/state"); r.code != 0 {
+			t.Errorf("%s: %+v", shipped, r)
+		}
+	}
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	r := start(t, "--help")
+	for _, want := range []string{"--data FOLDER", "-c, --config FILE", "--listen ADDRESS", "78  wrong configuration", "SIGHUP"} {
+		if !strings.Contains(r.stdout, want) {
+			t.Errorf("--help lacks %q:\n%s", want, r.stdout)
+		}
+	}
+	if r := start(t, "--version"); r.code != 0 || !strings.HasPrefix(r.stdout, "spambloomd ") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A second daemon does not get the folder of the first one, and a damaged file
+// in it is named.
+func TestStateFolder(t *testing.T) {
+	dir := folder(t)
+	args := append([]string{"--data", filepath.Join(dir, "state")}, free...)
+	ctx, stop := context.WithCancel(t.Context())
+	ready := make(chan struct{})
+	ended := make(chan int)
+	go func() {
+		ended <- run(ctx, args, &bytes.Buffer{}, notice{"msg=ready", ready})
+	}()
+	<-ready
+	if r := start(t, args...); r.code != 75 || !strings.Contains(r.stderr, "in use by another process") || !strings.Contains(r.stderr, "hint: another spambloomd") {
+		t.Errorf("%+v", r)
+	}
+	stop()
+	if code := <-ended; code != 0 {
+		t.Errorf("stopped with exit code %d", code)
+	}
+	identity := filepath.Join(dir, "state", "identity")
+	write(t, identity, "garbage")
+	if r := start(t, args...); r.code != 74 || !strings.Contains(r.stderr, identity) {
+		t.Errorf("%+v", r)
+	}
+}
+
+// notice is a log that closes a channel when it first sees a word.
+type notice struct {
+	word string
+	seen chan struct{}
+}
+
+func (n notice) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte(n.word)) {
+		close(n.seen)
+	}
+	return len(line), nil
+}
+
+// Two daemons that start at once with one key file agree on one key.
+func TestMakeKeyTogether(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "federation.key")
+	type made struct {
+		key [32]byte
+		err error
+	}
+	all := make(chan made)
+	for range 20 {
+		go func() {
+			key, err := makeKey(path)
+			all <- made{key, err}
+		}()
+	}
+	first := <-all
+	for range 19 {
+		if next := <-all; next != first || next.err != nil {
+			t.Errorf("%x %v, and %x %v", next.key, next.err, first.key, first.err)
+		}
+	}
+	if left, _ := filepath.Glob(path + ".*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestStateFolderChoice(t *testing.T) {
+	t.Setenv("STATE_DIRECTORY", "/var/lib/a:/var/lib/b")
+	for flag, want := range map[string]string{"": "/var/lib/a", "/data": "/data"} {
+		if got := stateFolder(flag); got != want {
+			t.Errorf("stateFolder(%q) = %s, want %s", flag, got, want)
+		}
+	}
+	t.Setenv("STATE_DIRECTORY", "")
+	want := "spambloom-data"
+	if os.Geteuid() == 0 {
+		want = "/var/lib/spambloom"
+	}
+	if got := stateFolder(""); got != want {
+		t.Errorf("stateFolder = %s, want %s", got, want)
+	}
+}
