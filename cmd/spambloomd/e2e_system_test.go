@@ -1,0 +1,155 @@
+package main
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// What `make run` prints can be typed as it stands, from the repository.
+func TestMakeRun(t *testing.T) {
+	if _, err := os.Stat("/etc/spambloom/spambloom.toml"); err == nil {
+		t.Skip("this machine has a configuration in /etc/spambloom: make run uses that")
+	}
+	recipe := execute(t, repository, "make", "-n", "run")
+	start := regexp.MustCompile(`(?m)^exec bin/spambloomd (.*)$`).FindStringSubmatch(recipe.stdout)
+	if start == nil {
+		t.Fatalf("make run does not start bin/spambloomd: %+v", recipe)
+	}
+	state := filepath.Join(folder(t), "state")
+	args := append(strings.Fields(strings.Replace(start[1], "spambloom-data", state, 1)), "--listen", "inet:0@127.0.0.1", "--http", "127.0.0.1:0")
+	out, err := os.Create(filepath.Join(folder(t), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	cmd := exec.Command(program(t, "spambloomd"), args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = repository, out, out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	var printed string
+	eventually(t, "the daemon is ready", func() bool {
+		text, err := os.ReadFile(out.Name())
+		printed = string(text)
+		return err == nil && strings.Contains(printed, "msg=ready")
+	})
+	lines := regexp.MustCompile(`(?m)^  (\S.*)$`).FindAllStringSubmatch(printed, -1)
+	if len(lines) != 3 {
+		t.Fatalf("%d lines to type, want 3:\n%s", len(lines), printed)
+	}
+	for i, want := range []string{"text ", "", "spam"} {
+		r := execute(t, repository, "sh", "-c", lines[i][1])
+		if r.code != 0 || !strings.Contains(r.stdout, want) {
+			t.Errorf("%s: %+v, want exit 0 and %q", lines[i][1], r, want)
+		}
+	}
+}
+
+// The daemon tells systemd when it is ready, reloads and stops, and takes the
+// sockets that systemd hands over.
+func TestSystemd(t *testing.T) {
+	dir := folder(t)
+	notify, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(dir, "notify"), Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer notify.Close()
+	milter, handed := handOver(t, "tcp", "127.0.0.1:0")
+	control, handedControl := handOver(t, "unix", filepath.Join(dir, "control.sock"))
+
+	// The shell is the process that systemd would have started.
+	cmd := exec.Command("sh", "-c", `LISTEN_PID=$$ exec "$0" "$@"`, program(t, "spambloomd"), "--http", "", "--listen", "inet:1@192.0.2.1")
+	cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+filepath.Join(dir, "notify"), "STATE_DIRECTORY="+filepath.Join(dir, "state"),
+		"LISTEN_FDS=2", "LISTEN_FDNAMES=spambloom.socket:control")
+	cmd.ExtraFiles = []*os.File{handed, handedControl}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }) // both fail after a good end
+	expectNotice(t, notify, "READY=1")
+	conn, err := net.Dial("tcp", milter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	if r := execute(t, "", program(t, "spambloom"), "status", "--control", "unix:"+control); r.code != 0 {
+		t.Errorf("status through the socket of systemd: %+v", r)
+	}
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	expectNotice(t, notify, "RELOADING=1")
+	expectNotice(t, notify, "READY=1")
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	expectNotice(t, notify, "STOPPING=1")
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// handOver listens like systemd and gives the file to inherit.
+func handOver(t *testing.T, network, address string) (addr string, file *os.File) {
+	t.Helper()
+	ln, err := net.Listen(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	file, err = ln.(interface{ File() (*os.File, error) }).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	return ln.Addr().String(), file
+}
+
+func expectNotice(t *testing.T, conn *net.UnixConn, want string) {
+	t.Helper()
+	if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	buffer := make([]byte, 4096)
+	n, err := conn.Read(buffer)
+	if err != nil || string(buffer[:n]) != want {
+		t.Fatalf("systemd was told %q (%v), want %q", buffer[:n], err, want)
+	}
+}
+
+// Debian's docker-compose reads the file, and it has the parts it promises.
+func TestComposeFile(t *testing.T) {
+	r := execute(t, repository, find(t, "docker-compose"), "config")
+	if r.code != 0 {
+		t.Fatalf("docker-compose config: %+v", r)
+	}
+	for _, want := range []string{"redis:", "spambloomd-a:", "spambloomd-b:", "postfix-a:", "postfix-b:", "federation:/federation"} {
+		if !strings.Contains(r.stdout, want) {
+			t.Errorf("no %s in\n%s", want, r.stdout)
+		}
+	}
+}
+
+// systemd reads the unit without complaint. Programs that are not installed
+// here are no fault of it.
+func TestUnitFile(t *testing.T) {
+	r := execute(t, repository, find(t, "systemd-analyze"), "verify", "contrib/spambloom.service")
+	for line := range strings.Lines(r.stderr + r.stdout) {
+		if strings.Contains(line, "spambloom.service") && !strings.Contains(line, "is not executable") {
+			t.Error(line)
+		}
+	}
+}
