@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -137,7 +138,7 @@ func TestStateFolder(t *testing.T) {
 	ready := make(chan struct{})
 	ended := make(chan int)
 	go func() {
-		ended <- run(ctx, args, &bytes.Buffer{}, notice{"msg=ready", ready})
+		ended <- run(ctx, args, &bytes.Buffer{}, call{"msg=ready", func() { close(ready) }})
 	}()
 	<-ready
 	if r := start(t, args...); r.code != 75 || !strings.Contains(r.stderr, "in use by another process") || !strings.Contains(r.stderr, "hint: another spambloomd") {
@@ -154,15 +155,15 @@ func TestStateFolder(t *testing.T) {
 	}
 }
 
-// notice is a log that closes a channel when it first sees a word.
-type notice struct {
+// call is a log that calls a function at each line with a word.
+type call struct {
 	word string
-	seen chan struct{}
+	do   func()
 }
 
-func (n notice) Write(line []byte) (int, error) {
-	if bytes.Contains(line, []byte(n.word)) {
-		close(n.seen)
+func (c call) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte(c.word)) {
+		c.do()
 	}
 	return len(line), nil
 }
@@ -206,5 +207,24 @@ func TestStateFolderChoice(t *testing.T) {
 	}
 	if got := stateFolder(""); got != want {
 		t.Errorf("stateFolder = %s, want %s", got, want)
+	}
+}
+
+// What the configuration allows at its ends, the database takes. Memory is not
+// touched before there are reports.
+func TestExtremeSizes(t *testing.T) {
+	for _, text := range []string{
+		"[reports]\ncapacity = 10_000_000\nmax_error_per_mail = 1e-9\nkeep = 1\nperiod = \"8784h\"\n[bulk]\ncapacity = 1_000_000_000\nkeep = 31\nperiod = \"744h\"\n",
+		"[reports]\ncapacity = 1_000\nmax_error_per_mail = 1e-2\nkeep = 60\nperiod = \"1h\"\n[bulk]\ncapacity = 1_000\nkeep = 1\nperiod = \"1h\"\n",
+	} {
+		dir := folder(t)
+		args := append([]string{"-c", write(t, filepath.Join(dir, "c.toml"), text), "--data", filepath.Join(dir, "state")}, free...)
+		ctx, stop := context.WithCancel(t.Context())
+		var stderr bytes.Buffer
+		log := io.MultiWriter(&stderr, call{"msg=ready", stop})
+		if code := run(ctx, args, io.Discard, log); code != 0 {
+			t.Errorf("exit code %d\n%s", code, stderr.String())
+		}
+		stop()
 	}
 }

@@ -174,7 +174,7 @@ func TestOverride(t *testing.T) {
 		t.Errorf("listen = %v from %s", c.Milter.Listen, c.Where("milter.listen"))
 	}
 	err := c.Override("site.name", "--site", "mx 1")
-	if err == nil || err.Error() != `--site: "mx 1" is not a site name; allowed: 1 to 64 of a-z A-Z 0-9 . _ -` {
+	if err == nil || err.Error() != `--site: "mx 1" is not a site name; allowed: 1 to 64 of a-z A-Z 0-9 . _ -, no dot first` {
 		t.Error(err)
 	}
 }
@@ -217,6 +217,7 @@ func TestFitName(t *testing.T) {
 		"mx1.example.org":        "mx1.example.org",
 		"":                       "site",
 		"mail host":              "mail-host",
+		".hidden":                "-hidden",
 		"müller":                 "m-ller",
 		strings.Repeat("x", 100): strings.Repeat("x", 64),
 	} {

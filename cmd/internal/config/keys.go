@@ -36,7 +36,7 @@ const day = 24 * time.Hour
 var keys = []key{
 	{section: "site", name: "name", def: "", example: "mx1",
 		kind: siteName(func(c *Config) *string { return &c.Site.Name }),
-		doc:  "Name of this site, unique in the federation; 1 to 64 letters, digits and\n\".\", \"_\", \"-\". Default: the host name."},
+		doc:  "Name of this site, unique in the federation; 1 to 64 letters, digits and\n\".\", \"_\", \"-\", no dot first. Default: the host name."},
 	{section: "site", name: "federation_key", def: "", example: "/etc/spambloom/federation.key",
 		kind: text(func(c *Config) *string { return &c.Site.FederationKey }, "a path"),
 		doc:  "File with the key that all sites of the federation share: 64 hex digits on\none line, mode 0600. Made at the first start where it is missing. Default:\nfederation.key in the state folder."},
@@ -99,10 +99,10 @@ var keys = []key{
 		kind: integer(func(c *Config) *int64 { return &c.Reports.Keep }, 1, 60),
 		doc:  "Generations that are kept, the current one included: a report is forgotten\nafter keep - 1 to keep periods."},
 	{section: "reports", name: "capacity", def: int64(1_000_000),
-		kind: integer(func(c *Config) *int64 { return &c.Reports.Capacity }, 1_000, 100_000_000),
+		kind: integer(func(c *Config) *int64 { return &c.Reports.Capacity }, 1_000, 10_000_000),
 		doc:  "Reported messages over all kept generations and all sites. It sizes the\nmemory."},
 	{section: "reports", name: "max_error_per_mail", def: 1e-6,
-		kind: fraction(func(c *Config) *float64 { return &c.Reports.MaxErrorPerMail }, 1e-12, 1e-2),
+		kind: fraction(func(c *Config) *float64 { return &c.Reports.MaxErrorPerMail }, 1e-9, 1e-2),
 		doc:  "Chance that a message which nobody reported is called spam, with the filters\nfilled to their capacity."},
 
 	{section: "redis", name: "url", def: "", example: "redis://127.0.0.1:6379/0",

@@ -47,7 +47,7 @@ func text(field func(*Config) *string, allowed string) kind {
 }
 
 func siteName(field func(*Config) *string) kind {
-	k := text(field, `1 to 64 of a-z A-Z 0-9 . _ -`)
+	k := text(field, `1 to 64 of a-z A-Z 0-9 . _ -, no dot first`)
 	parse := k.parse
 	k.parse = func(c *Config, v any) error {
 		if s, ok := v.(string); ok && s != "" && s != FitName(s) {
@@ -68,8 +68,11 @@ func FitName(s string) string {
 		}
 		return '-'
 	}, s)
-	if fit == "" {
+	switch {
+	case fit == "":
 		return "site"
+	case fit[0] == '.':
+		fit = "-" + fit[1:]
 	}
 	return fit[:min(len(fit), 64)]
 }
@@ -227,14 +230,14 @@ func quorum(field func(*Config) *float64) kind {
 
 func duration(field func(*Config) *time.Duration, least, most time.Duration) kind {
 	return kind{
-		allowed: fmt.Sprintf("a duration from %q to %q", showDuration(least), showDuration(most)),
+		allowed: fmt.Sprintf("a duration from %q to %q, in whole seconds", showDuration(least), showDuration(most)),
 		parse: func(c *Config, v any) error {
 			s, ok := v.(string)
 			d, err := time.ParseDuration(s)
 			if !ok || err != nil {
 				return wrong(v, "a duration")
 			}
-			if d < least || d > most {
+			if d < least || d > most || d%time.Second != 0 {
 				return fmt.Errorf("%s is out of range", literal(v))
 			}
 			*field(c) = d
