@@ -66,7 +66,9 @@ type Exchange struct {
 	news   chan news     // subscriber to follower
 	resync chan struct{} // subscriber to follower: news may be missing
 
-	mu      sync.Mutex // guards origins and what they hold
+	// mu guards origins and what they hold. Only the follower writes them, under
+	// mu; it reads them without.
+	mu      sync.Mutex
 	origins map[string]*origin
 }
 

@@ -344,6 +344,7 @@ func TestGarbage(t *testing.T) {
 		eventually(t, "it is refused: "+string(want), func() bool { return b.of("evil").Refused[string(want)]+b.of("torn").Refused[string(want)] > 0 })
 	}
 	eventually(t, "the key that is no stream is refused", func() bool { return b.of("text").Refused[string(causeStream)] > 0 })
+	eventually(t, "a head without a stream is forgotten", func() bool { return b.of("far").Site != "" && b.of("far").Lag == 0 })
 	for i := range 5 {
 		a.report(mail("a %d", i))
 		b.report(mail("b %d", i))
@@ -374,6 +375,26 @@ func foreignRecord(t *testing.T, o bloomdb.Options) entry {
 		t.Fatal(ok, err)
 	}
 	return entry{at: Position{d.Epoch, d.Seq}, record: d.Data}
+}
+
+// What was passed over is not held against who comes later under that name.
+func TestGarbageIsDeleted(t *testing.T) {
+	server := startRedis(t)
+	b := startSite(t, t.TempDir(), "b", server.url())
+	c := server.client()
+	defer c.Close()
+	s := b.x.streams
+	c.XAdd(t.Context(), &redis.XAddArgs{Stream: s.stream("a"), ID: "9999999999999-7", Values: []any{"x", "y"}})
+	c.HSet(t.Context(), s.heads(), "a", "9999999999999-7")
+	b.x.requestResync()
+	eventually(t, "garbage is passed over", func() bool { return b.of("a").Refused[string(causeEntry)] == 1 })
+
+	c.Del(t.Context(), s.stream("a"), s.heads())
+	a := startSite(t, t.TempDir(), "a", server.url())
+	a.report(mail("x"))
+	eventually(t, "it is published", func() bool { _, seq := a.db.Head(); return seq > 0 })
+	b.x.requestResync() // which happens every half minute
+	eventually(t, "the report arrives", func() bool { return b.lists(mail("x")) })
 }
 
 // Garbage in a site's own stream stops it only where no later id is left, and

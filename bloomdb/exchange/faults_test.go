@@ -197,6 +197,27 @@ func TestBlackHole(t *testing.T) {
 	}
 }
 
+// A site that was cut off misses news, and nobody will repeat them: it looks at
+// the streams as soon as it is back.
+func TestSubscribedAgain(t *testing.T) {
+	server := startRedis(t)
+	p := startProxy(t, "unix", server.socket())
+	a := startSite(t, t.TempDir(), "a", server.url())
+	b := startSite(t, t.TempDir(), "b", p.url())
+	a.awaitConnected()
+	b.awaitConnected()
+	p.closed.Store(true)
+	p.reset()
+	a.report(mail("missed"))
+	eventually(t, "it is published", func() bool { _, seq := a.db.Head(); return seq > 0 })
+	a.stop()
+	if b.lists(mail("missed")) {
+		t.Fatal("the site was not cut off")
+	}
+	p.closed.Store(false)
+	eventually(t, "it is known", func() bool { return b.lists(mail("missed")) })
+}
+
 // A subscription to a Redis that answers, but that nobody publishes to any more
 // (a demoted primary): the own news do not come back.
 func TestSubscriptionAtTheWrongRedis(t *testing.T) {

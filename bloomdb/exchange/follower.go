@@ -27,13 +27,10 @@ type origin struct {
 	refused map[cause]int64
 }
 
-// behind says whether the site's stream is to be read.
-func (o *origin) behind() bool { return o.head.after(o.at) }
-
 // follow applies the other sites' deltas: from the news where they are next in
-// sequence, from the streams otherwise. It takes one batch of each site that is
-// behind, then the news that came meanwhile, so that a site with a long way to
-// go does not hold up the others.
+// sequence, from the streams otherwise. News and small batches of whoever is
+// behind take turns, by the chance of select and map, so that a site with a long
+// way to go does not hold up the others.
 func (x *Exchange) follow(ctx context.Context) {
 	every := time.NewTicker(resyncPeriod)
 	defer every.Stop()
@@ -46,7 +43,7 @@ func (x *Exchange) follow(ctx context.Context) {
 	)
 	for {
 		var work <-chan struct{} // not nil where there is something to read
-		if paused == nil && (resync || len(x.laggards()) > 0) {
+		if paused == nil && (resync || x.laggard() != nil) {
 			work = ready
 		}
 		select {
@@ -79,36 +76,33 @@ func (x *Exchange) follow(ctx context.Context) {
 
 // hear takes one piece of news.
 func (x *Exchange) hear(n news) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	o := x.origin(n.site)
 	if o == nil {
 		return
 	}
+	// What is refused here is left to the stream: anybody may have said this.
+	applied := n.record != nil && n.head.follows(o.at) &&
+		x.apply(o.site, entry{at: n.head, size: len(n.record), record: n.record}, false) == nil
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	o.heard = time.Now()
 	if n.head.after(o.head) {
 		o.head = n.head
 	}
-	if n.record != nil && n.head.follows(o.at) {
-		e := entry{at: n.head, size: len(n.record), record: n.record}
-		if x.apply(o.site, e, false) == nil {
-			o.at = e.at
-		} // else the stream will tell: anybody may have said this
+	if applied {
+		o.at = n.head
 	}
 }
 
-// catchUp reads the heads, where asked to, and one batch of every site that is
-// behind.
+// catchUp reads the heads, where asked to, and one batch of a site that is behind.
 func (x *Exchange) catchUp(ctx context.Context, heads bool) error {
 	if heads {
 		if err := x.readHeads(ctx); err != nil {
 			return err
 		}
 	}
-	for _, site := range x.laggards() {
-		if err := x.readBatch(ctx, site); err != nil {
-			return err
-		}
+	if o := x.laggard(); o != nil {
+		return x.readBatch(ctx, o)
 	}
 	return nil
 }
@@ -121,44 +115,43 @@ func (x *Exchange) readHeads(ctx context.Context) error {
 	if bad > 0 {
 		x.refuse("", causeNews, fmt.Errorf("%s: %d entries are not SITE EPOCH-SEQ", x.streams.heads(), bad))
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	for site, head := range heads {
 		o := x.origin(site)
 		if o == nil {
 			continue
 		}
+		x.mu.Lock()
 		// A stream that ends before what was consumed was made anew. What we passed
 		// over without applying it must not hide what comes now.
 		if o.at.after(head) {
 			o.at = x.cursor(site)
 		}
 		o.head = head
+		x.mu.Unlock()
 	}
 	return nil
 }
 
 // readBatch consumes the next entries of a site's stream.
-func (x *Exchange) readBatch(ctx context.Context, site string) error {
-	x.mu.Lock()
-	at := x.origins[site].at
-	x.mu.Unlock()
-	batch, err := x.streams.read(ctx, site, at)
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	o := x.origins[site]
+func (x *Exchange) readBatch(ctx context.Context, o *origin) error {
+	batch, err := x.streams.read(ctx, o.site, o.at)
 	if err != nil && strings.Contains(err.Error(), "WRONGTYPE") { // that key only, not Redis
-		x.refuseLocked(o, causeStream, err)
-		err, batch = nil, nil
+		x.refuseFrom(o, causeStream, err)
+		batch, err = nil, nil
 	}
 	if err != nil {
 		return err
 	}
-	if len(batch) == 0 { // the stream's end, whatever the news said
-		o.head = o.at
-	}
 	for _, e := range batch {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		x.consume(o, e)
+	}
+	if len(batch) == 0 { // the stream's end, whatever the news said
+		x.mu.Lock()
+		o.head = o.at
+		x.mu.Unlock()
 	}
 	return nil
 }
@@ -168,8 +161,8 @@ func (x *Exchange) readBatch(ctx context.Context, site string) error {
 // refused.
 func (x *Exchange) consume(o *origin, e entry) {
 	err := x.apply(o.site, e, false)
-	if errors.Is(err, bloomdb.ErrGap) {
-		o.gaps++
+	gap := errors.Is(err, bloomdb.ErrGap)
+	if gap {
 		x.metrics.gaps.WithLabelValues(o.site).Inc()
 		if x.quiet.allow("gap " + o.site) {
 			x.log.Warn("deltas are missing in the stream", "from", o.site, "after", o.at.String(), "next", e.at.String())
@@ -177,9 +170,14 @@ func (x *Exchange) consume(o *origin, e entry) {
 		err = x.apply(o.site, e, true)
 	}
 	if err != nil {
-		x.refuseLocked(o, causeOf(err), fmt.Errorf("delta %v: %w", e.at, err))
+		x.refuseFrom(o, causeOf(err), fmt.Errorf("delta %v: %w", e.at, err))
 	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	o.at = e.at
+	if gap {
+		o.gaps++
+	}
 }
 
 // apply gives an entry to the database, if it belongs where it was found.
@@ -220,7 +218,7 @@ func checkEntry(site string, e entry) error {
 }
 
 // origin finds or makes what is known of a site; nil for ourselves and for names
-// beyond maxSites. x.mu is held.
+// beyond maxSites.
 func (x *Exchange) origin(site string) *origin {
 	o := x.origins[site]
 	switch {
@@ -234,6 +232,8 @@ func (x *Exchange) origin(site string) *origin {
 	}
 	at := x.cursor(site)
 	o = &origin{site: site, at: at, head: at, refused: make(map[cause]int64)}
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	x.origins[site] = o
 	return o
 }
@@ -243,15 +243,12 @@ func (x *Exchange) cursor(site string) Position {
 	return Position{epoch, seq}
 }
 
-// laggards are the sites whose streams are to be read.
-func (x *Exchange) laggards() []string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	var sites []string
-	for site, o := range x.origins {
-		if o.behind() {
-			sites = append(sites, site)
+// laggard is one of the sites whose streams are to be read, if any.
+func (x *Exchange) laggard() *origin {
+	for _, o := range x.origins {
+		if o.head.after(o.at) {
+			return o
 		}
 	}
-	return sites
+	return nil
 }

@@ -94,6 +94,7 @@ type proxy struct {
 	network  string
 	target   string
 	hole     atomic.Int64 // connections up to this number are swallowed
+	closed   atomic.Bool  // new connections are refused
 	accepted atomic.Int64
 
 	wg    sync.WaitGroup
@@ -144,8 +145,11 @@ func (p *proxy) serve() {
 			return
 		}
 		up, err := net.Dial(p.network, p.target)
-		if err != nil {
+		if err != nil || p.closed.Load() {
 			c.Close()
+			if err == nil {
+				up.Close()
+			}
 			continue
 		}
 		n := p.accepted.Add(1)

@@ -116,10 +116,12 @@ func (x *Exchange) refuse(site string, c cause, err error) {
 	}
 }
 
-// refuseLocked is refuse for a known site; x.mu is held.
-func (x *Exchange) refuseLocked(o *origin, c cause, err error) {
-	o.refused[c]++
+// refuseFrom is refuse for a known site.
+func (x *Exchange) refuseFrom(o *origin, c cause, err error) {
 	x.refuse(o.site, c, err)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	o.refused[c]++
 }
 
 // metrics are the counters; site labels are bounded by maxSites.

@@ -10,11 +10,11 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
-// Bounds of one read from a stream, so that neither Redis nor we hold much of
-// it at once. A batch may pass batchBytes by one record.
+// Bounds of one read from a stream: what is held at once, and how long news wait
+// for it to be applied. A batch may pass batchBytes by one record.
 const (
-	batchEntries = 256
-	batchBytes   = 2 << 20
+	batchEntries = 64
+	batchBytes   = 512 << 10
 )
 
 // entryField holds the record in a stream entry.

@@ -1,0 +1,94 @@
+package exchange
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+)
+
+// newPublisher is a site that publishes when it is told to.
+func newPublisher(b *testing.B, url string) *publisher {
+	b.Helper()
+	db, err := bloomdb.Open(siteOptions(b.TempDir(), "a"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { db.Close() })
+	return &publisher{Exchange: New(db, dialed(b, url), bloomdb.KeyID(testKey), Options{})}
+}
+
+// publishCounts makes one delta of n counted messages.
+func (p *publisher) publishCounts(b *testing.B, delta, n int) {
+	b.Helper()
+	for i := range n {
+		if err := p.db.Count(mail("delta %d message %d", delta, i), 1); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := p.take(b.Context(), p.drain); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkPublish: one delta of 20 counted messages made and published.
+func BenchmarkPublish(b *testing.B) {
+	p := newPublisher(b, startRedis(b).url())
+	delta := 0
+	for b.Loop() {
+		p.publishCounts(b, delta%400, 20) // a filter for 10,000
+		delta++
+	}
+}
+
+// BenchmarkCatchUp: a new site reads a stream of 2,000 deltas of 20 counted
+// messages each.
+func BenchmarkCatchUp(b *testing.B) {
+	const deltas = 2000
+	url := startRedis(b).url()
+	p := newPublisher(b, url)
+	for i := range deltas {
+		p.publishCounts(b, i%400, 20)
+	}
+	epoch, seq := p.db.Head()
+	for b.Loop() {
+		s := startSite(b, b.TempDir(), "b", url)
+		eventually(b, "it is level", func() bool {
+			e, q := s.db.Cursor("a")
+			return e == epoch && q == seq
+		})
+		b.StopTimer()
+		s.stop()
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(deltas*b.N)/b.Elapsed().Seconds(), "deltas/s")
+	b.ReportMetric(float64(20*deltas*b.N)/b.Elapsed().Seconds(), "messages/s")
+}
+
+// BenchmarkLatency: from the moment that a delta is made to the moment that
+// another site has applied it. A daemon adds up to Options.Interval before.
+func BenchmarkLatency(b *testing.B) {
+	url := startRedis(b).url()
+	p := newPublisher(b, url)
+	s := startSite(b, b.TempDir(), "b", url)
+	s.awaitConnected()
+	var took []time.Duration
+	delta := 0
+	for b.Loop() {
+		start := time.Now()
+		p.publishCounts(b, delta%400, 1)
+		delta++
+		_, seq := p.db.Head()
+		for {
+			if _, q := s.db.Cursor("a"); q >= seq {
+				break
+			}
+			time.Sleep(20 * time.Microsecond)
+		}
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+}
