@@ -20,8 +20,11 @@ const (
 	maxAnswer     = 16 << 20 // bytes; an explanation names every site and generation
 )
 
-// ErrUnavailable means that nobody answers on the control socket.
-var ErrUnavailable = errors.New("no daemon answers")
+// Errors a caller branches on, beside *Problem.
+var (
+	ErrUnavailable = errors.New("no daemon answers")                 // on the control socket
+	ErrProtocol    = errors.New("the answer is not of a spambloomd") // or of one with another API
+)
 
 // Client asks a daemon through its control socket. It is safe for concurrent
 // use.
@@ -132,7 +135,7 @@ func (c *Client) ask(ctx context.Context, method, path string, question, answer 
 // decodeAnswer reads a reply: answer's JSON under status 200, else a *Problem.
 func decodeAnswer(status int, data []byte, answer any) error {
 	if len(data) > maxAnswer {
-		return fmt.Errorf("the daemon's answer is over %d bytes", maxAnswer)
+		return fmt.Errorf("%w: it is over %d bytes", ErrProtocol, maxAnswer)
 	}
 	if status != http.StatusOK {
 		var p Problem
@@ -143,7 +146,7 @@ func decodeAnswer(status int, data []byte, answer any) error {
 		return &p
 	}
 	if err := json.Unmarshal(data, answer); err != nil {
-		return fmt.Errorf("read the daemon's answer: %w", err)
+		return fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
 	return nil
 }

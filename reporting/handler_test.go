@@ -367,9 +367,9 @@ func TestDecodeAnswer(t *testing.T) {
 	}{
 		{502, "<html>", "the daemon answers 502 Bad Gateway"},
 		{404, `{"status":200,"detail":"no"}`, "no"},
-		{200, "", "read the daemon's answer"},
-		{200, `{"verdict":1}`, "read the daemon's answer"},
-		{200, strings.Repeat(" ", maxAnswer+1), "over"},
+		{200, "", ErrProtocol.Error()},
+		{200, `{"verdict":1}`, ErrProtocol.Error()},
+		{200, strings.Repeat(" ", maxAnswer+1), "over 16777216 bytes"},
 	} {
 		err := decodeAnswer(c.status, []byte(c.data), &Answer{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// syncBuffer collects what several goroutines write.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+func (s *syncBuffer) logger() *slog.Logger { return slog.New(slog.NewTextHandler(s, nil)) }
+
+// numbered yields n inputs and counts those taken.
+func numbered(n int, taken *atomic.Int32) iter.Seq2[input, error] {
+	return func(yield func(input, error) bool) {
+		for i := range n {
+			taken.Add(1)
+			m := signature.Message{Body: fmt.Append(nil, i)}
+			if !yield(input{name: fmt.Sprint("m", i), message: m}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func newTestCLI() (*cli, *bytes.Buffer) {
+	var stderr bytes.Buffer
+	return &cli{stdin: strings.NewReader(""), stdout: &bytes.Buffer{}, stderr: &stderr}, &stderr
+}
+
+// Work in parallel, results in order, and an error costs one message.
+func TestProcessInOrder(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	c, stderr := newTestCLI()
+	var taken, busy, most atomic.Int32
+	meet := make(chan struct{})
+	work := func(_ context.Context, m signature.Message) (string, error) {
+		if n := busy.Add(1); n > most.Load() {
+			most.Store(n)
+		}
+		defer busy.Add(-1)
+		switch body := string(m.Body); body {
+		case "0":
+			<-meet // the first one waits for the second
+		case "1":
+			close(meet)
+		case "7", "8":
+			return "", bloomdb.ErrNothing
+		}
+		return string(m.Body), nil
+	}
+	var shown []string
+	err := process(t.Context(), c, numbered(100, &taken), work, func(r result[string]) error {
+		shown = append(shown, r.name)
+		return nil
+	})
+	var want []string
+	for i := range 100 {
+		want = append(want, fmt.Sprint("m", i))
+	}
+	if !slices.Equal(shown, want) {
+		t.Errorf("shown %v", shown)
+	}
+	if exitCode(err) != exData || !strings.Contains(err.Error(), "m7: too little") {
+		t.Errorf("error %v", err)
+	}
+	if got := stderr.String(); got != "spambloom: error: m7: too little content to sign\nspambloom: error: m8: too little content to sign\n" {
+		t.Errorf("stderr %q", got)
+	}
+	if most.Load() > maxParallel+2 {
+		t.Errorf("%d messages in work at once", most.Load())
+	}
+}
+
+// An error that would meet every message ends the work soon, and all that had
+// begun is waited for.
+func TestProcessFatal(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	c, stderr := newTestCLI()
+	var taken atomic.Int32
+	work := func(_ context.Context, m signature.Message) (string, error) {
+		if string(m.Body) == "3" {
+			return "", reporting.ErrUnavailable
+		}
+		return "", nil
+	}
+	shown := 0
+	err := process(t.Context(), c, numbered(1_000_000, &taken), work, func(result[string]) error { shown++; return nil })
+	if exitCode(err) != exUnavailable || shown != 4 || stderr.Len() != 0 {
+		t.Errorf("%v after %d results, stderr %q", err, shown, stderr)
+	}
+	if n := taken.Load(); n > 1000 {
+		t.Errorf("%d messages were begun", n)
+	}
+}
+
+// A full disk behind stdout is an error, not a silent loss.
+func TestProcessOutputError(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	c, _ := newTestCLI()
+	c.stdout = brokenWriter{}
+	var taken atomic.Int32
+	work := func(context.Context, signature.Message) (string, error) { return "x", nil }
+	err := process(t.Context(), c, numbered(10, &taken), work, func(r result[string]) error { return c.print(r.answer) })
+	if exitCode(err) != exIOErr {
+		t.Errorf("%v: exit code %d", err, exitCode(err))
+	}
+}
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestProgress(t *testing.T) {
+	var w bytes.Buffer
+	p := &progress{w: &w}
+	for range few {
+		p.add()
+	}
+	if w.Len() != 0 {
+		t.Errorf("a bar for %d messages: %q", few, w.String())
+	}
+	p.add()
+	if !strings.Contains(w.String(), "messages") || !strings.Contains(w.String(), "21") {
+		t.Errorf("no bar for %d messages: %q", few+1, w.String())
+	}
+	p.finish()
+	quiet := &progress{}
+	for range 100 {
+		quiet.add()
+	}
+	quiet.finish()
+}
+
+func TestSize(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 400 << 20: "400.0 MiB", 5 << 40: "5.0 TiB", 5 << 50: "5120.0 TiB"} {
+		if got := size(n); got != want {
+			t.Errorf("size(%d) = %q, want %q", n, got, want)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// checked is what `check --json` prints for a message. Class stays empty until
+// the daemon keeps the classes of reports.
+type checked struct {
+	File    string   `json:"file"`
+	Verdict string   `json:"verdict,omitempty"`
+	Class   string   `json:"class,omitempty"`
+	Kinds   []string `json:"kinds,omitempty"`
+	Count   uint64   `json:"count"`
+	Sites   int      `json:"sites"`
+	ID      string   `json:"id,omitempty"`
+	Error   string   `json:"error,omitempty"`
+}
+
+func newChecked(name string, a reporting.Answer, err error) checked {
+	return checked{File: name, Verdict: a.Verdict, Kinds: a.Kinds, Count: a.Count, Sites: a.Sites, ID: a.ID, Error: errorText(err)}
+}
+
+func (c *cli) checkCommand() *cobra.Command {
+	var asJSON, spamc bool
+	cmd := &cobra.Command{
+		Use:   "check [FILE...]",
+		Short: "ask the daemon for the verdict on messages",
+		Long: `check asks the daemon for the verdict on each message and prints it, one line
+a message. It does not count the messages as seen.
+
+The verdict is spam (reported, and not revoked), bulk (seen many times, which
+alone is no spam), clean, or skipped (too little content to sign).
+
+Exit codes:
+  0   one of the messages, or all, are spam
+  1   none is spam
+With --spamc it is the other way about, as spamc -c has it: 1 for spam, 0 for
+none. An error of any message comes before both:` + errorCodes,
+		Example: `  spambloom check message.eml
+  formail -s spambloom check < mbox
+  :0 W                             # procmail
+  * ? spambloom check
+  Junk/`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			spam, err := c.check(cmd.Context(), names, asJSON)
+			if err != nil {
+				return err
+			}
+			if spam == spamc {
+				return verdictExit(1)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line: file, verdict, class, kinds, count, sites, id, error")
+	cmd.Flags().BoolVar(&spamc, "spamc", false, "exit 1 for spam and 0 for none")
+	return cmd
+}
+
+// check prints the verdicts; spam tells whether one of them is spam.
+func (c *cli) check(ctx context.Context, names []string, asJSON bool) (spam bool, err error) {
+	daemon, err := c.dial()
+	if err != nil {
+		return false, err
+	}
+	defer daemon.Close()
+	ask := func(ctx context.Context, m signature.Message) (reporting.Answer, error) {
+		return daemon.Check(ctx, reporting.NewRequest(signature.Compute(m)))
+	}
+	err = process(ctx, c, c.inputs(names), ask, func(r result[reporting.Answer]) error {
+		spam = spam || r.answer.Verdict == "spam"
+		if asJSON {
+			return c.printJSON(newChecked(r.name, r.answer, r.err))
+		}
+		if r.err != nil {
+			return nil
+		}
+		return c.print(verdictLine(r.name, r.answer))
+	})
+	return spam, err
+}
+
+// verdictLine has the form of the header that the milter adds.
+func verdictLine(name string, a reporting.Answer) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", name, a.Verdict)
+	if len(a.Kinds) > 0 {
+		fmt.Fprintf(&b, "; kind=%s", strings.Join(a.Kinds, ","))
+	}
+	if a.ID == "" {
+		b.WriteString("; too little content to sign")
+	} else {
+		fmt.Fprintf(&b, "; count=%d; sites=%d; id=%s", a.Count, a.Sites, a.ID)
+	}
+	b.WriteByte('\n')
+	return b.String()
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/internal/mailbox"
+	"github.com/spambloom/spambloom/reporting"
+)
+
+// Exit codes, as in sysexits.h.
+const (
+	exUsage       = 64
+	exData        = 65
+	exNoInput     = 66
+	exUnavailable = 69
+	exIOErr       = 74
+	exTempFail    = 75
+	exProtocol    = 76
+	exNoPerm      = 77
+)
+
+// errorCodes is the part of every verb's help that tells errors apart.
+const errorCodes = `
+  64  wrong usage
+  65  a message of 0 bytes, or with too little content to sign
+  66  a file that cannot be read
+  69  no daemon answers
+  74  the disk failed
+  75  the daemon cannot do it now; try again later
+  76  the daemon is of another version, or none of ours
+  77  no permission
+Of several messages that failed, the first one decides; the others are done.`
+
+// verdictExit ends `check` with a code that is no error.
+type verdictExit int
+
+func (v verdictExit) Error() string { return fmt.Sprintf("exit %d", int(v)) }
+
+// usageError is a mistake on the command line.
+type usageError struct{ error }
+
+func (e *usageError) Unwrap() error { return e.error }
+
+var errNoCommand = errors.New("no command given")
+
+// toldError is an error that is on stderr already.
+type toldError struct{ error }
+
+func (e *toldError) Unwrap() error { return e.error }
+
+// outputError is a failure to write a result.
+type outputError struct{ error }
+
+func (e *outputError) Unwrap() error { return e.error }
+
+// exitCode is the one place where errors become exit codes.
+func exitCode(err error) int {
+	var verdict verdictExit
+	var usage *usageError
+	var output *outputError
+	var problem *reporting.Problem
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &verdict):
+		return int(verdict)
+	case errors.As(err, &usage):
+		return exUsage
+	case errors.As(err, &output):
+		return exIOErr
+	case errors.Is(err, mailbox.ErrEmpty), errors.Is(err, bloomdb.ErrNothing):
+		return exData
+	case errors.As(err, &problem):
+		return problemCode(problem.Status)
+	case errors.Is(err, reporting.ErrProtocol):
+		return exProtocol
+	case errors.Is(err, reporting.ErrUnavailable) && errors.Is(err, fs.ErrPermission):
+		return exNoPerm
+	case errors.Is(err, reporting.ErrUnavailable):
+		return exUnavailable
+	}
+	var input *inputError
+	if errors.As(err, &input) {
+		return exNoInput
+	}
+	return exTempFail // the connection broke: the daemon is stopping, or stuck
+}
+
+// problemCode maps the statuses of the control API.
+func problemCode(status int) int {
+	switch status {
+	case http.StatusUnprocessableEntity:
+		return exData
+	case http.StatusForbidden:
+		return exNoPerm
+	case http.StatusServiceUnavailable:
+		return exTempFail
+	case http.StatusInternalServerError:
+		return exIOErr
+	}
+	return exProtocol
+}
+
+// hint says what to do about the mistakes that are easily made.
+func hint(err error) string {
+	switch exitCode(err) {
+	case exUsage:
+		return "see spambloom --help, or spambloom COMMAND --help"
+	case exData:
+		if errors.Is(err, mailbox.ErrEmpty) {
+			return ""
+		}
+		return "a message is signed from a dozen different words of visible text on, or for an attachment of some size"
+	case exUnavailable:
+		return "start spambloomd, or name its socket with --control unix:PATH or SPAMBLOOM_CONTROL"
+	case exNoPerm:
+		return "the control socket is open to the daemon's user and to the group that [control] names; run as one of these"
+	case exProtocol:
+		return "compare spambloom version with spambloom status"
+	}
+	return ""
+}

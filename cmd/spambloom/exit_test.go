@@ -1,0 +1,42 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/internal/mailbox"
+	"github.com/spambloom/spambloom/reporting"
+)
+
+func TestExitCode(t *testing.T) {
+	problem := func(status int) error { return fmt.Errorf("a.eml: %w", &reporting.Problem{Status: status}) }
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{nil, 0},
+		{verdictExit(1), 1},
+		{&usageError{errNoCommand}, 64},
+		{&toldError{&inputError{fmt.Errorf("a.eml: %w", mailbox.ErrEmpty)}}, 65},
+		{fmt.Errorf("a.eml: %w", bloomdb.ErrNothing), 65},
+		{problem(422), 65},
+		{&toldError{&inputError{fs.ErrNotExist}}, 66},
+		{&inputError{fs.ErrPermission}, 66},
+		{fmt.Errorf("%w on x: %w", reporting.ErrUnavailable, fs.ErrNotExist), 69},
+		{problem(500), 74},
+		{&outputError{errors.New("disk full")}, 74},
+		{problem(503), 75},
+		{errors.New("unexpected EOF"), 75},
+		{problem(400), 76},
+		{problem(404), 76},
+		{problem(403), 77},
+		{fmt.Errorf("%w on x: %w", reporting.ErrUnavailable, fs.ErrPermission), 77},
+	} {
+		if got := exitCode(c.err); got != c.want {
+			t.Errorf("%v: exit code %d, want %d", c.err, got, c.want)
+		}
+	}
+}

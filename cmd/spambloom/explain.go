@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// explained is what `explain --json` prints for a message.
+type explained struct {
+	checked
+	Signatures []reporting.Trace `json:"signatures,omitempty"`
+}
+
+func (c *cli) explainCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "explain [FILE...]",
+		Short: "say why a message has its verdict",
+		Long: `explain asks the daemon for the verdict on each message and for all that speaks
+for or against it: which signature was reported or revoked, by which site and in
+which generation (a period of time; what ages out of the last one is forgotten),
+and how often each site has seen the message.
+
+Exit codes:
+  0   the daemon has answered, whatever the verdict` + errorCodes,
+		Example: `  spambloom explain message.eml`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return c.explain(cmd.Context(), names, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line: those of check, and signatures")
+	return cmd
+}
+
+func (c *cli) explain(ctx context.Context, names []string, asJSON bool) error {
+	daemon, err := c.dial()
+	if err != nil {
+		return err
+	}
+	defer daemon.Close()
+	ask := func(ctx context.Context, m signature.Message) (reporting.Explanation, error) {
+		return daemon.Explain(ctx, reporting.NewRequest(signature.Compute(m)))
+	}
+	return process(ctx, c, c.inputs(names), ask, func(r result[reporting.Explanation]) error {
+		if asJSON {
+			return c.printJSON(explained{newChecked(r.name, r.answer.Answer, r.err), r.answer.Signatures})
+		}
+		if r.err != nil {
+			return nil
+		}
+		return c.print(explanationText(r.name, r.answer))
+	})
+}
+
+// explanationText is the readable form.
+func explanationText(name string, x reporting.Explanation) string {
+	var b strings.Builder
+	b.WriteString(verdictLine(name, x.Answer))
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, t := range x.Signatures {
+		fmt.Fprintf(table, "  %s %s\n", t.ID, standing(t))
+		for _, trail := range t.Spam {
+			fmt.Fprintf(table, "    reported\t%s\t%s\n", trail.Site, period(trail))
+		}
+		for _, trail := range t.Revoked {
+			fmt.Fprintf(table, "    revoked\t%s\t%s\n", trail.Site, period(trail))
+		}
+		for _, trail := range t.Counts {
+			fmt.Fprintf(table, "    counted\t%s\t%s\t%d times\n", trail.Site, period(trail), trail.Count)
+		}
+	}
+	table.Flush() // into b, which cannot fail
+	return b.String()
+}
+
+func standing(t reporting.Trace) string {
+	switch {
+	case t.Listed:
+		return "is listed as spam"
+	case len(t.Spam) > 0:
+		return "was reported and revoked"
+	}
+	return "is not listed"
+}
+
+func period(t reporting.Trail) string {
+	return fmt.Sprintf("generation %d, from %s", t.Generation, t.Start.UTC().Format(time.DateOnly+" 15:04 MST"))
+}

@@ -1,0 +1,93 @@
+// Command spambloom reports spam and asks the daemon of this machine about
+// messages. It owns the verbs, what they print and their exit codes. Messages
+// are signed here; only signatures go to the daemon, through its control
+// socket.
+//
+//	FILE... -> mailbox.Read -> signature.Compute -> reporting.Client -> stdout
+//
+// Results go to stdout, everything else to stderr as `spambloom: error: ...`
+// and `spambloom: hint: ...`, in lower case and without a full stop; a hint says
+// what to do. There is no signal handling: a command that is killed leaves
+// nothing half done.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run does one command and returns its exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	c := &cli{stdin: stdin, stdout: stdout, stderr: stderr}
+	root := c.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !c.ran {
+		err = &usageError{err}
+	}
+	c.complain(err)
+	return exitCode(err)
+}
+
+// cli is one run of the program.
+type cli struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+
+	control string // --control
+	ran     bool   // flags and arguments were right, and a verb has begun
+}
+
+func (c *cli) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "spambloom",
+		Short: "report spam, and ask why a message is called spam",
+		Long: `spambloom reports spam to the spambloomd of this machine, and asks it about
+messages. Messages never leave this program: it sends their signatures.
+
+FILE is a message, an mbox, a Maildir, a folder of these, or - for standard
+input, which is also the default.`,
+		Version:       programVersion(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return &usageError{errNoCommand}
+		},
+		PersistentPreRun: func(*cobra.Command, []string) { c.ran = true },
+	}
+	root.SetVersionTemplate(versionText())
+	root.PersistentFlags().StringVar(&c.control, "control", "",
+		"control socket of the daemon, unix:PATH (default: $SPAMBLOOM_CONTROL, or where daemons have it)")
+	root.AddCommand(c.checkCommand(), c.reportCommand(), c.revokeCommand(), c.signCommand(),
+		c.explainCommand(), c.statusCommand(), c.versionCommand())
+	return root
+}
+
+// complain prints an error and what can be done about it; errors that were
+// printed when they happened leave only the hint.
+func (c *cli) complain(err error) {
+	var done verdictExit
+	if err == nil || errors.As(err, &done) {
+		return
+	}
+	var told *toldError
+	if !errors.As(err, &told) {
+		fmt.Fprintf(c.stderr, "spambloom: error: %v\n", err)
+	}
+	if h := hint(err); h != "" {
+		fmt.Fprintf(c.stderr, "spambloom: hint: %s\n", h)
+	}
+}

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+)
+
+// print writes a result.
+func (c *cli) print(text string) error {
+	if _, err := io.WriteString(c.stdout, text); err != nil {
+		return &outputError{err}
+	}
+	return nil
+}
+
+// printJSON writes a result as one line.
+func (c *cli) printJSON(v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return c.print(string(data) + "\n")
+}
+
+// errorText is the text of an error in a JSON object, empty for none.
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

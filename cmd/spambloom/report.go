@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"os/user"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// reportFlags are those of report and revoke.
+type reportFlags struct {
+	class    reporting.Class
+	reporter string
+	dryRun   bool
+}
+
+// classValue is the flag --class.
+type classValue struct{ class *reporting.Class }
+
+func (v classValue) String() string { return "" }
+func (v classValue) Type() string   { return "CLASS" }
+func (v classValue) Set(name string) (err error) {
+	*v.class, err = reporting.ParseClass(name)
+	return err
+}
+
+// reporterValue is the flag --as.
+type reporterValue struct{ name *string }
+
+func (v reporterValue) String() string { return "" }
+func (v reporterValue) Type() string   { return "REPORTER" }
+func (v reporterValue) Set(name string) error {
+	*v.name = name
+	return reporting.CheckReporter(name)
+}
+
+func (f *reportFlags) add(cmd *cobra.Command) {
+	var names []string
+	for _, class := range reporting.Classes {
+		names = append(names, string(class))
+	}
+	cmd.Flags().Var(classValue{&f.class}, "class", "what sort of spam it is: "+strings.Join(names, ", "))
+	cmd.Flags().Var(reporterValue{&f.reporter}, "as", "who reports (default: your login name)")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what would be sent, one JSON object a message, and send nothing")
+	// The flag exists, so this cannot fail.
+	_ = cmd.RegisterFlagCompletionFunc("class", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
+}
+
+const reportHelp = `
+
+Mail that was forwarded as attachment (message/rfc822) is unpacked: the attached
+messages are taken in the place of the one around them. Only signatures are
+sent, with the class and who reports; --dry-run shows exactly what.
+
+Exit codes:
+  0   all messages are accepted, and on the daemon's disk` + errorCodes
+
+func (c *cli) reportCommand() *cobra.Command {
+	var flags reportFlags
+	cmd := &cobra.Command{
+		Use:   "report [FILE...]",
+		Short: "report messages as spam",
+		Long: `report tells the daemon that messages are spam: the next copies, here and on the
+other sites of the federation, are called spam.` + reportHelp,
+		Example: `  spambloom report spam.eml
+  spambloom report --class phish --as anna@example.org ~/Maildir/.Junk
+  macro index,pager S "<pipe-message>spambloom report<enter>"      # mutt`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return c.send(cmd.Context(), names, flags, (*reporting.Client).Report)
+		},
+	}
+	flags.add(cmd)
+	return cmd
+}
+
+func (c *cli) revokeCommand() *cobra.Command {
+	var flags reportFlags
+	cmd := &cobra.Command{
+		Use:   "revoke [FILE...]",
+		Short: "take back reports: the messages are no spam",
+		Long: `revoke tells the daemon that messages are no spam after all: their signatures
+are no longer listed, whoever reported them.` + reportHelp,
+		Example: `  spambloom revoke invoice.eml`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return c.send(cmd.Context(), names, flags, (*reporting.Client).Revoke)
+		},
+	}
+	flags.add(cmd)
+	return cmd
+}
+
+// send sends a report or a revocation of each message.
+func (c *cli) send(ctx context.Context, names []string, flags reportFlags,
+	verb func(*reporting.Client, context.Context, reporting.Request) (reporting.Receipt, error),
+) error {
+	if flags.reporter == "" {
+		flags.reporter = loginName()
+	}
+	messages := unpacked(c.inputs(names))
+	if flags.dryRun {
+		write := func(_ context.Context, m signature.Message) (reporting.Request, error) { return flags.request(m) }
+		return process(ctx, c, messages, write, func(r result[reporting.Request]) error {
+			if r.err != nil {
+				return nil
+			}
+			return c.printJSON(r.answer)
+		})
+	}
+	daemon, err := c.dial()
+	if err != nil {
+		return err
+	}
+	defer daemon.Close()
+	send := func(ctx context.Context, m signature.Message) (reporting.Receipt, error) {
+		request, err := flags.request(m)
+		if err != nil {
+			return reporting.Receipt{}, err
+		}
+		return verb(daemon, ctx, request)
+	}
+	return process(ctx, c, messages, send, func(r result[reporting.Receipt]) error {
+		if r.err != nil {
+			return nil
+		}
+		return c.print(r.name + ": accepted; id=" + strings.Join(r.answer.IDs, ",") + "\n")
+	})
+}
+
+// request signs a message; bloomdb.ErrNothing where there is too little of it.
+func (f reportFlags) request(m signature.Message) (reporting.Request, error) {
+	set := signature.Compute(m)
+	if len(set.Signatures) == 0 {
+		return reporting.Request{}, bloomdb.ErrNothing
+	}
+	r := reporting.NewRequest(set)
+	r.Class, r.Reporter = f.class, f.reporter
+	return r, nil
+}
+
+// loginName is the user's, or empty where the system does not know it.
+func loginName() string {
+	u, err := user.Current()
+	if err != nil || reporting.CheckReporter(u.Username) != nil {
+		return ""
+	}
+	return u.Username
+}

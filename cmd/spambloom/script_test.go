@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/signature"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"spambloom": main})
+}
+
+// TestScripts runs the command as a process of its own, against the daemon's
+// database and control API in this one.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			d, err := startDaemon()
+			if err != nil {
+				return err
+			}
+			env.Defer(d.remove)
+			env.Values["daemon"] = d
+			env.Setenv("SOCKETS", d.dir)
+			// The race detector would hold each of our many processes for a second.
+			env.Setenv("GORACE", "atexit_sleep_ms=0")
+			env.Setenv("SPAMBLOOM_CONTROL", "unix:"+d.socket("daemon"))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": cmdExits,
+			"count": cmdCount,
+			"stop":  func(ts *testscript.TestScript, _ bool, _ []string) { ts.Check(daemonOf(ts).stop()) },
+			"fake":  cmdFake,
+			"log":   cmdLog,
+		},
+	})
+}
+
+// daemon is what spambloomd is to the command: a database behind a control
+// socket.
+type daemon struct {
+	dir     string // short enough for sockets
+	db      *bloomdb.DB
+	log     *syncBuffer
+	servers []*http.Server
+	done    chan error // one value from each server
+}
+
+func (d *daemon) socket(name string) string { return filepath.Join(d.dir, name+".sock") }
+
+func startDaemon() (*daemon, error) {
+	dir, err := os.MkdirTemp("", "spambloom")
+	if err != nil {
+		return nil, err
+	}
+	d := &daemon{dir: dir, log: &syncBuffer{}, done: make(chan error)}
+	d.db, err = bloomdb.Open(bloomdb.Options{
+		Dir: filepath.Join(dir, "state"), Site: "mx1", Key: [32]byte{1},
+		Reports: bloomdb.ReportOptions{Capacity: 1000},
+		Counts:  bloomdb.CountOptions{Capacity: 1000},
+	})
+	if err != nil {
+		return nil, err
+	}
+	policy := milter.Policy{BulkThreshold: 20}
+	handler := reporting.NewHandler(reporting.NewDesk(d.db, reporting.DeskOptions{Log: d.log.logger()}), reporting.HandlerOptions{
+		Decide: func(e bloomdb.Evidence, signed bool) string { return string(policy.Decide(e, signed).Verdict) },
+		Status: func() any {
+			return map[string]any{"milter": []string{"inet:8899@127.0.0.1"}, "exchange": map[string]int{"lag_ms": 12}}
+		},
+		Version: "1.2.3",
+	})
+	return d, d.serve("daemon", handler)
+}
+
+// serve serves a handler on the socket of that name.
+func (d *daemon) serve(name string, h http.Handler) error {
+	ln, err := net.Listen("unix", d.socket(name))
+	if err != nil {
+		return err
+	}
+	server := reporting.NewServer(h, nil)
+	d.servers = append(d.servers, server)
+	go func() { d.done <- server.Serve(ln) }()
+	return nil
+}
+
+// stop ends all servers; the sockets are gone, as after a clean stop.
+func (d *daemon) stop() error {
+	var errs error
+	for _, s := range d.servers {
+		errs = errors.Join(errs, s.Shutdown(context.Background()))
+		if err := <-d.done; !errors.Is(err, http.ErrServerClosed) {
+			errs = errors.Join(errs, err)
+		}
+	}
+	d.servers = nil
+	return errs
+}
+
+func (d *daemon) remove() {
+	if err := errors.Join(d.stop(), d.db.Check(), d.db.Close(), os.RemoveAll(d.dir)); err != nil {
+		panic(err) // testscript has no t here
+	}
+}
+
+func daemonOf(ts *testscript.TestScript) *daemon { return ts.Value("daemon").(*daemon) }
+
+// cmdExits: exits CODE COMMAND ARGS... runs a command that must exit with CODE.
+func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND ARGS...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	code := 0
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if code != want {
+		ts.Fatalf("exit code %d, want %d", code, want)
+	}
+}
+
+// cmdCount: count N FILE counts a message as the milter does.
+func cmdCount(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.ParseUint(args[0], 10, 32)
+	ts.Check(err)
+	set := signature.Compute(signature.Parse([]byte(ts.ReadFile(args[1]))))
+	ts.Check(daemonOf(ts).db.Count(set, uint32(n)))
+}
+
+// cmdFake: fake STATUS BODY puts something at the socket that answers every
+// request so; with status 0 it hangs up.
+func cmdFake(ts *testscript.TestScript, _ bool, args []string) {
+	status, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	name := "fake" + args[0]
+	ts.Check(daemonOf(ts).serve(name, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if status == 0 {
+			panic(http.ErrAbortHandler)
+		}
+		w.WriteHeader(status)
+		fmt.Fprint(w, args[1])
+	})))
+	ts.Setenv("SPAMBLOOM_CONTROL", "unix:"+daemonOf(ts).socket(name))
+}
+
+// cmdLog: log writes the daemon's log to the file daemon.log.
+func cmdLog(ts *testscript.TestScript, _ bool, _ []string) {
+	ts.Check(os.WriteFile(ts.MkAbs("daemon.log"), []byte(daemonOf(ts).log.String()), 0o600))
+}
