@@ -18,6 +18,7 @@ var soak = os.Getenv("SPAMBLOOM_SOAK") != ""
 // A daemon that is killed while users report loses no report that it has
 // acknowledged.
 func TestKillLosesNoReport(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, "one", filepath.Join(folder(t), "key"), "")
 	rounds := 6
 	if soak {
@@ -95,6 +96,7 @@ func expectListed(t *testing.T, s *site, reported []reporting.Request) {
 
 // Two sites go on while Redis is away, and agree after it has come back.
 func TestRedisAway(t *testing.T) {
+	t.Parallel()
 	redis := startRedis(t)
 	key := filepath.Join(folder(t), "key")
 	a, b := newSite(t, "a", key, redis.url()).start(), newSite(t, "b", key, redis.url()).start()

@@ -38,6 +38,7 @@ func expectVerdict(t *testing.T, d *delivered, verdict string, count int, site s
 // The main job on one site: a user reports what was delivered, the next copy is
 // tagged; the report is revoked, the next copy is clean again.
 func TestMailReportRevoke(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, "one", filepath.Join(folder(t), "key"), "").start()
 	p := startPostfix(t, "one", s.milter)
 	body := text()
@@ -93,6 +94,7 @@ func expectLogLines(t *testing.T, s *site, p *postfix) {
 
 // A report on one site is known on the other, and the counts of both add up.
 func TestTwoSites(t *testing.T) {
+	t.Parallel()
 	redis := startRedis(t)
 	key := filepath.Join(folder(t), "key")
 	a, b := newSite(t, "a", key, redis.url()).start(), newSite(t, "b", key, redis.url()).start()
@@ -108,9 +110,7 @@ func TestTwoSites(t *testing.T) {
 	if r := a.cli("report", at.path); r.code != 0 {
 		t.Fatalf("report: %+v", r)
 	}
-	reported := time.Now()
 	eventually(t, "b knows the report", func() bool { return b.check(t, body).Verdict == "spam" })
-	t.Logf("the other site knew %v after the report", time.Since(reported).Round(time.Millisecond))
 	expectVerdict(t, pb.send(message(body)), "spam", 4, "b")
 	eventually(t, "a has heard of all sightings", func() bool { return a.check(t, body).Count == 4 })
 	expectVerdict(t, pa.send(message(body)), "spam", 5, "a")
@@ -119,6 +119,29 @@ func TestTwoSites(t *testing.T) {
 		t.Fatalf("revoke: %+v", r)
 	}
 	eventually(t, "a knows the revocation", func() bool { return a.check(t, body).Verdict == "clean" })
+	logLag(t, a, b)
+}
+
+// logLag measures how long after its acknowledgement a report is known on the
+// other site. It is promised within two seconds; a loaded machine may be slower,
+// so the figure is shown and nothing asserted.
+func logLag(t *testing.T, from, to *site) {
+	t.Helper()
+	var longest, sum time.Duration
+	const reports = 5
+	client := from.client()
+	for range reports {
+		body := text()
+		if _, err := client.Report(t.Context(), request(body)); err != nil {
+			t.Fatal(err)
+		}
+		reported := time.Now()
+		eventually(t, "the other site knows the report", func() bool { return to.check(t, body).Verdict == "spam" })
+		lag := time.Since(reported)
+		longest, sum = max(longest, lag), sum+lag
+	}
+	t.Logf("the other site knew a report %v after its acknowledgement on average, at most %v",
+		(sum / reports).Round(time.Millisecond), longest.Round(time.Millisecond))
 }
 
 // check asks the daemon through the control socket, without a process.
@@ -145,6 +168,7 @@ func (s *site) client() *reporting.Client {
 // SIGTERM lets the message in flight have its verdict; after that mail flows
 // without one.
 func TestStopFinishesMessage(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, "one", filepath.Join(folder(t), "key"), "").start()
 	p := startPostfix(t, "one", s.milter)
 	mail := message(text())
@@ -167,6 +191,7 @@ func TestStopFinishesMessage(t *testing.T) {
 // SIGHUP takes over actions, names what needs a restart, and survives a file
 // that is wrong.
 func TestReload(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, "one", filepath.Join(folder(t), "key"), "").start()
 	p := startPostfix(t, "one", s.milter)
 	body := text()
@@ -214,6 +239,7 @@ func (s *site) reload(t *testing.T, config, answer string) {
 // A thousand clients that send garbage, stop in the middle or say nothing do
 // not keep the mail from its verdict once they are gone, nor harm the daemon.
 func TestThousandBadClients(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, "one", filepath.Join(folder(t), "key"), "").start()
 	p := startPostfix(t, "one", s.milter)
 	negotiate := append([]byte{0, 0, 0, 13, 'O'}, make([]byte, 12)...)

@@ -14,6 +14,7 @@ import (
 
 // What `make run` prints can be typed as it stands, from the repository.
 func TestMakeRun(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat("/etc/spambloom/spambloom.toml"); err == nil {
 		t.Skip("this machine has a configuration in /etc/spambloom: make run uses that")
 	}
@@ -61,6 +62,7 @@ func TestMakeRun(t *testing.T) {
 // The daemon tells systemd when it is ready, reloads and stops, and takes the
 // sockets that systemd hands over.
 func TestSystemd(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	notify, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(dir, "notify"), Net: "unixgram"})
 	if err != nil {
@@ -132,6 +134,7 @@ func expectNotice(t *testing.T, conn *net.UnixConn, want string) {
 
 // Debian's docker-compose reads the file, and it has the parts it promises.
 func TestComposeFile(t *testing.T) {
+	t.Parallel()
 	r := execute(t, repository, find(t, "docker-compose"), "config")
 	if r.code != 0 {
 		t.Fatalf("docker-compose config: %+v", r)
@@ -146,6 +149,7 @@ func TestComposeFile(t *testing.T) {
 // systemd reads the unit without complaint. Programs that are not installed
 // here are no fault of it.
 func TestUnitFile(t *testing.T) {
+	t.Parallel()
 	r := execute(t, repository, find(t, "systemd-analyze"), "verify", "contrib/spambloom.service")
 	for line := range strings.Lines(r.stderr + r.stdout) {
 		if strings.Contains(line, "spambloom.service") && !strings.Contains(line, "is not executable") {

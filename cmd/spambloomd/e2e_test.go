@@ -40,6 +40,8 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	bin = dir
+	// The race detector makes a program wait a second at its end.
+	os.Setenv("GORACE", "atexit_sleep_ms=0")
 	code := m.Run()
 	if code == 0 {
 		if err := goleak.Find(); err != nil {
