@@ -2,43 +2,12 @@ package milter
 
 import (
 	"bytes"
-	"io"
 	"log"
-	"net"
-	"strings"
 	"testing"
-	"time"
 
 	gomilter "github.com/emersion/go-milter"
 	"github.com/spambloom/spambloom/signature"
 )
-
-// script is an MTA that sends fixed bytes and reads all answers.
-type script struct {
-	io.Reader
-	answers bytes.Buffer
-}
-
-func (s *script) Write(p []byte) (int, error)      { return s.answers.Write(p) }
-func (s *script) Close() error                     { return nil }
-func (s *script) LocalAddr() net.Addr              { return &net.UnixAddr{} }
-func (s *script) RemoteAddr() net.Addr             { return &net.UnixAddr{} }
-func (s *script) SetDeadline(time.Time) error      { return nil }
-func (s *script) SetReadDeadline(time.Time) error  { return nil }
-func (s *script) SetWriteDeadline(time.Time) error { return nil }
-
-// once is a listener with a single connection.
-type once struct{ next net.Conn }
-
-func (l *once) Accept() (net.Conn, error) {
-	if c := l.next; c != nil {
-		l.next = nil
-		return c, nil
-	}
-	return nil, net.ErrClosed
-}
-func (l *once) Close() error   { return nil }
-func (l *once) Addr() net.Addr { return &net.UnixAddr{} }
 
 // FuzzSession sends bytes after a proper offer. Whatever they are, the session
 // ends, no message keeps more than its limit, and the library had nothing to
@@ -67,11 +36,8 @@ func FuzzSession(f *testing.F) {
 			}
 			return clean(judged{})
 		}
-		mta := &script{Reader: io.MultiReader(bytes.NewReader(appendPacket(nil, gomilter.CodeOptNeg, 6, 0x1ff, offer)), bytes.NewReader(data))}
-		if err := s.Serve(&once{mta}); err == nil || !strings.Contains(err.Error(), net.ErrClosed.Error()) {
-			t.Errorf("serve: %v", err)
-		}
-		s.running.Wait()
+		mta := &script{Reader: bytes.NewReader(append(appendPacket(nil, gomilter.CodeOptNeg, 6, 0x1ff, offer), data...))}
+		mta.run(t, s)
 		if std.Len() > 0 {
 			t.Errorf("process-wide log: %s", std.String())
 		}

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/emersion/go-message/textproto"
 	gomilter "github.com/emersion/go-milter"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spambloom/spambloom/signature"
@@ -254,12 +253,11 @@ func (m *mta) send(msg mail) ([]gomilter.ModifyAction, *gomilter.Action) {
 	for range max(1, msg.rcpts) {
 		m.must(m.Rcpt("recipient@example.org", nil))
 	}
-	var h textproto.Header
-	for _, line := range slices.Backward(msg.header) {
+	for _, line := range msg.header {
 		name, value, _ := strings.Cut(line, ": ")
-		h.Add(name, value)
+		m.must(m.HeaderField(name, value))
 	}
-	m.must(m.Header(h))
+	m.must(m.HeaderEnd())
 	changes, action, err := m.BodyReadFrom(strings.NewReader(msg.body))
 	if err != nil {
 		m.t.Fatal(err)

@@ -90,6 +90,9 @@ func TestServeAfterShutdown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if c := s.admit(&script{}); c != nil { // accepted just before
+		t.Error("a connection was admitted")
+	}
 	if err := s.Serve(ln); err != nil {
 		t.Errorf("serve: %v", err)
 	}

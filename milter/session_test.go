@@ -38,17 +38,18 @@ func TestActions(t *testing.T) {
 		code    gomilter.ActionCode
 		reply   string
 	}{
+		{Discard, nil, 'd', ""},
 		{Accept, nil, 'c', ""},
 		{Tag, []string{flag, verdict}, 'c', ""},
 		{Quarantine, []string{"hold spam text:ab010203040506ef", flag, verdict}, 'c', ""},
 		{Reject, nil, 'y', "550 5.7.1 Message refused: spam text:ab010203040506ef"},
 		{Tempfail, nil, 'y', "451 4.7.1 Try again later: spam text:ab010203040506ef"},
-		{Discard, nil, 'd', ""},
 	}
 	// All on one connection: go-milter forgets the session after each answer but
 	// "continue", and MTAs tell client and HELO only once.
 	b := start(t, Options{}, decideBySubject)
 	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.7")
+	dial(t, "tcp", b.addr, offerAll, "192.0.2.8") // whose session it would get instead
 	for _, test := range tests {
 		changes, answer := m.send(mail{header: []string{"Subject: " + string(test.action)}, body: "x"})
 		if got := changed(changes); !slices.Equal(got, test.changes) {
@@ -222,6 +223,9 @@ func TestSessionEmptiesTheLibrarysMaps(t *testing.T) {
 func TestNothingLeaksIntoTheNextMessage(t *testing.T) {
 	b := start(t, Options{CountRecipients: true}, clean)
 	m := dial(t, "tcp", b.addr, offerOld, "192.0.2.1")
+	m.must(m.Mail("given.up@example.org", nil)) // and no ABORT, as with Sendmail
+	m.must(m.Rcpt("recipient@example.org", nil))
+	m.must(m.HeaderField("Subject", "given up"))
 	for i := range 3 {
 		m.send(mail{header: []string{fmt.Sprintf("Subject: %d", i), "Message-ID: <1@x>"}, rcpts: 3 - i, body: fmt.Sprint("body ", i)})
 	}

@@ -1,0 +1,105 @@
+package milter
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	gomilter "github.com/emersion/go-milter"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// script is an MTA that sends fixed bytes and takes all answers.
+type script struct {
+	io.Reader
+	answers   bytes.Buffer
+	largest   int             // bytes in one write
+	deadlines []time.Duration // set for reads
+}
+
+func (s *script) Write(p []byte) (int, error) {
+	s.largest = max(s.largest, len(p))
+	return s.answers.Write(p)
+}
+func (s *script) Close() error                     { return nil }
+func (s *script) LocalAddr() net.Addr              { return &net.UnixAddr{} }
+func (s *script) RemoteAddr() net.Addr             { return &net.UnixAddr{} }
+func (s *script) SetDeadline(time.Time) error      { return nil }
+func (s *script) SetWriteDeadline(time.Time) error { return nil }
+func (s *script) SetReadDeadline(t time.Time) error {
+	s.deadlines = append(s.deadlines, time.Until(t).Round(10*time.Second))
+	return nil
+}
+
+// run lets srv serve the script to its end.
+func (s *script) run(t *testing.T, srv *Server) {
+	t.Helper()
+	if err := srv.Serve(&once{s}); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("serve: %v", err)
+	}
+	srv.running.Wait()
+}
+
+// once is a listener with a single connection.
+type once struct{ next net.Conn }
+
+func (l *once) Accept() (net.Conn, error) {
+	if c := l.next; c != nil {
+		l.next = nil
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+func (l *once) Close() error   { return nil }
+func (l *once) Addr() net.Addr { return &net.UnixAddr{} }
+
+var fullOffer = appendPacket(nil, gomilter.CodeOptNeg, 6, 0x1ff, uint32(offerAll))
+
+func packets(all ...[]byte) []byte { return slices.Concat(append([][]byte{fullOffer}, all...)...) }
+
+// Each packet has a deadline for its length and one for the rest.
+func TestPatience(t *testing.T) {
+	field, mail, end := packet('L', "a\x00b\x00"), packet('M', "<s>\x00"), packet('E', "")
+	mta := &script{Reader: iotest.OneByteReader(bytes.NewReader(packets(mail, field, field, end, mail)))}
+	s := NewServer(nil, Options{})
+	s.judge = func(*Options, signature.Message, uint32) Decision { return clean(judged{}) }
+	mta.run(t, s)
+	const offer, idle, content = offerTimeout, 2 * time.Hour, contentTimeout
+	want := []time.Duration{offer, content, idle, content, idle, content, content, content, content, content, idle, content, idle}
+	if !slices.Equal(mta.deadlines, want) {
+		t.Errorf("deadlines %v, want %v", mta.deadlines, want)
+	}
+}
+
+func TestMuchOutputIsSentInPieces(t *testing.T) {
+	forged := packet('L', "X-Spambloom\x00clean\x00")
+	mta := &script{Reader: bytes.NewReader(packets(packet('M', "<s>\x00"), bytes.Repeat(forged, 10_000), packet('E', "")))}
+	s := NewServer(nil, Options{})
+	s.judge = func(*Options, signature.Message, uint32) Decision { return clean(judged{}) }
+	mta.run(t, s)
+	if deletions := bytes.Count(mta.answers.Bytes(), []byte("X-Spambloom\x00\x00")); deletions != 10_000 {
+		t.Errorf("%d deletions", deletions)
+	}
+	if mta.largest > maxUnsent+100 {
+		t.Errorf("%d bytes held before they were sent", mta.largest)
+	}
+}
+
+func TestIdleConnectionKeepsNoLargeBuffer(t *testing.T) {
+	chunk := packet('B', strings.Repeat("x", 60_000))
+	c := newConn(&script{Reader: bytes.NewReader(packets(chunk, packet('A', "")))}, NewServer(nil, Options{}))
+	for range len(chunk) + len(packet('A', "")) {
+		if _, err := c.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if cap(c.buffer) > keptBuffer {
+		t.Errorf("buffer of %d bytes", cap(c.buffer))
+	}
+}
