@@ -52,6 +52,7 @@ func expectNewcomer(t *testing.T, url string) {
 }
 
 func TestRedisDownAtStart(t *testing.T) {
+	t.Parallel()
 	server := startRedis(t)
 	server.kill()
 	a := startSite(t, t.TempDir(), "a", server.url())
@@ -68,6 +69,7 @@ func TestRedisDownAtStart(t *testing.T) {
 }
 
 func TestConnectionsKilledInALoop(t *testing.T) {
+	t.Parallel()
 	server := startRedis(t)
 	a := startSite(t, t.TempDir(), "a", server.url())
 	b := startSite(t, t.TempDir(), "b", server.url())
@@ -90,6 +92,7 @@ func TestConnectionsKilledInALoop(t *testing.T) {
 
 // SIGSTOP: the kernel still answers for Redis, so that only timeouts tell.
 func TestRedisStopped(t *testing.T) {
+	t.Parallel()
 	server := startRedis(t)
 	a := startSite(t, t.TempDir(), "a", server.url()+impatient)
 	b := startSite(t, t.TempDir(), "b", server.url()+impatient)
@@ -112,6 +115,7 @@ func TestRedisKilled(t *testing.T) {
 		"an older state kept": {"--save", "3600 1000000"}, // saved below by hand
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			server := startRedis(t, persistence...)
 			a := startSite(t, t.TempDir(), "a", server.url())
 			b := startSite(t, t.TempDir(), "b", server.url())
@@ -133,6 +137,7 @@ func TestRedisKilled(t *testing.T) {
 }
 
 func TestFlushAll(t *testing.T) {
+	t.Parallel()
 	server := startRedis(t)
 	a := startSite(t, t.TempDir(), "a", server.url())
 	b := startSite(t, t.TempDir(), "b", server.url())
@@ -153,6 +158,7 @@ func TestFlushAll(t *testing.T) {
 
 // OOM refuses the script. What waits is published when there is room again.
 func TestRedisOutOfMemory(t *testing.T) {
+	t.Parallel()
 	server := startRedis(t)
 	a := startSite(t, t.TempDir(), "a", server.url())
 	b := startSite(t, t.TempDir(), "b", server.url())
@@ -172,6 +178,7 @@ func TestRedisOutOfMemory(t *testing.T) {
 // A link that swallows everything without a word, in both directions: first the
 // connections of the time (a firewall forgot them), then all of them.
 func TestBlackHole(t *testing.T) {
+	t.Parallel()
 	server := startRedis(t)
 	p := startProxy(t, "unix", server.socket())
 	a := startSite(t, t.TempDir(), "a", p.url()+impatient)
@@ -200,6 +207,7 @@ func TestBlackHole(t *testing.T) {
 // A site that was cut off misses news, and nobody will repeat them: it looks at
 // the streams as soon as it is back.
 func TestSubscribedAgain(t *testing.T) {
+	t.Parallel()
 	server := startRedis(t)
 	p := startProxy(t, "unix", server.socket())
 	a := startSite(t, t.TempDir(), "a", server.url())
@@ -221,6 +229,7 @@ func TestSubscribedAgain(t *testing.T) {
 // A subscription to a Redis that answers, but that nobody publishes to any more
 // (a demoted primary): the own news do not come back.
 func TestSubscriptionAtTheWrongRedis(t *testing.T) {
+	t.Parallel()
 	primary, demoted := startRedis(t), startRedis(t)
 	a := startSite(t, t.TempDir(), "a", primary.url())
 	a.awaitConnected()

@@ -1,0 +1,108 @@
+package exchange
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// freePort is a TCP port of loopback that was free a moment ago.
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// All keys of a federation are on one node of a cluster, and its scripts run
+// there.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	port := freePort(t)
+	server := startRedis(t, "--port", fmt.Sprint(port), "--cluster-enabled", "yes", "--cluster-port", fmt.Sprint(freePort(t)), "--bind", "127.0.0.1")
+	c := server.client()
+	defer c.Close()
+	if err := c.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the cluster is up", func() bool {
+		return strings.HasPrefix(c.ClusterInfo(t.Context()).Val(), "cluster_state:ok")
+	})
+	url := fmt.Sprintf("redis://127.0.0.1:%d,127.0.0.1:%d", port, port)
+	a := startSite(t, t.TempDir(), "a", url)
+	b := startSite(t, t.TempDir(), "b", url)
+	if _, ok := a.client.(*redis.ClusterClient); !ok {
+		t.Fatalf("the client is a %T", a.client)
+	}
+	a.awaitConnected()
+	traffic(t, a, b, func(int) {})
+	expectNewcomer(t, url)
+}
+
+// When the primary dies, the sentinel's choice is followed, and what the new one
+// lacks is published again.
+func TestSentinelFailover(t *testing.T) {
+	t.Parallel()
+	ports := []int{freePort(t), freePort(t), freePort(t)}
+	tcp := func(port int, args ...string) *server {
+		return startRedis(t, append([]string{"--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0"}, args...)...)
+	}
+	primary := tcp(ports[0])
+	replica := tcp(ports[1], "--replicaof", fmt.Sprintf("127.0.0.1 %d", ports[0]))
+	sentinelAddr := startSentinel(t, ports[2], ports[0])
+	rc := replica.client()
+	defer rc.Close()
+	sc := redis.NewSentinelClient(&redis.Options{Addr: sentinelAddr})
+	defer sc.Close()
+	eventually(t, "the sentinel knows the replica", func() bool {
+		list, _ := sc.Replicas(t.Context(), "m").Result()
+		return len(list) == 1 && list[0]["master-link-status"] == "ok"
+	})
+
+	url := "redis://" + sentinelAddr + impatient + "&master_name=m"
+	a := startSite(t, t.TempDir(), "a", url)
+	b := startSite(t, t.TempDir(), "b", url)
+	a.awaitConnected()
+	b.awaitConnected()
+	traffic(t, a, b, func(i int) {
+		if i == 20 {
+			primary.kill()
+		}
+	})
+	if role, err := rc.Do(t.Context(), "ROLE").Slice(); err != nil || role[0] != "master" {
+		t.Errorf("the replica is %v, %v", role, err)
+	}
+	expectNewcomer(t, url)
+}
+
+func startSentinel(t *testing.T, port, primary int) (addr string) {
+	t.Helper()
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Skip("install redis-server: this test needs a real one")
+	}
+	conf := filepath.Join(t.TempDir(), "sentinel.conf")
+	settings := fmt.Appendf(nil, "port %d\nbind 127.0.0.1\nsentinel monitor m 127.0.0.1 %d 1\n"+
+		"sentinel down-after-milliseconds m 300\nsentinel failover-timeout m 2000\n", port, primary)
+	if err := os.WriteFile(conf, settings, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, conf, "--sentinel")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	return fmt.Sprintf("127.0.0.1:%d", port)
+}
