@@ -15,7 +15,7 @@ run: build
 	@exec bin/spambloomd --data spambloom-data
 
 build:
-	$(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/ ./cmd/...
+	$(GO) build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/...
 
 # The checks stand before the tests, so that go test has the last word.
 test: tools check

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -120,6 +121,9 @@ func TestTwoSites(t *testing.T) {
 	}
 	eventually(t, "a knows the revocation", func() bool { return a.check(t, body).Verdict == "clean" })
 	logLag(t, a, b)
+	if _, page := a.get("/"); !strings.Contains(page, "Connected to Redis.") || !strings.Contains(page, "<td>b<td") {
+		t.Errorf("the page does not show the exchange with b:\n%s", page)
+	}
 }
 
 // logLag measures how long after its acknowledgement a report is known on the
@@ -165,6 +169,32 @@ func (s *site) client() *reporting.Client {
 	return c
 }
 
+// The way that contrib/postfix.md shows for Debian: smtpd in its chroot, and the
+// milter's unix socket below it, given to Postfix' group.
+func TestUnixSocketInChroot(t *testing.T) {
+	t.Parallel()
+	p := newPostfix(t)
+	dir := filepath.Join(p.dir, "spool", "spambloom")
+	if err := os.Mkdir(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(dir, 0, groupID(t, "postfix")); err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t, "one", filepath.Join(folder(t), "key"), "")
+	s.configure(t, `listen = ["inet:0@127.0.0.1"]`, fmt.Sprintf("listen = [%q]", "unix:"+filepath.Join(dir, "milter.sock")))
+	s.configure(t, "[log]", "[control]\ngroup = \"postfix\"\n[log]")
+	s.start()
+	p.start("one", "unix:spambloom/milter.sock", "y")
+	expectVerdict(t, p.send(message(text())), "clean", 1, "one")
+	if code := s.stop(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d\n%s", code, s.log())
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
 // SIGTERM lets the message in flight have its verdict; after that mail flows
 // without one.
 func TestStopFinishesMessage(t *testing.T) {
@@ -198,15 +228,13 @@ func TestReload(t *testing.T) {
 	if r := s.cli("report", p.send(message(body)).path); r.code != 0 {
 		t.Fatalf("report: %+v", r)
 	}
-	path := filepath.Join(s.dir, "spambloom.toml")
-	old, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.reload(t, "[actions]\nspam = \"delete\"\n"+string(old), `"not reloaded`)
-	s.reload(t, "[actions]\nspam = \"reject\"\n"+strings.Replace(string(old), "threshold = 50", "threshold = 60\nkeep = 3", 1), `"reloaded"`)
+	s.configure(t, "[log]", "[actions]\nspam = \"delete\"\n[log]")
+	s.reload(t, `"not reloaded`)
+	s.configure(t, "delete", "reject")
+	s.configure(t, "threshold = 50", "threshold = 60\nkeep = 3")
+	s.reload(t, `"reloaded"`)
 	for _, want := range []string{
-		path + `:2: actions.spam: \"delete\" is not one of the choices`,
+		`spambloom.toml:18: actions.spam: \"delete\" is not one of the choices`,
 		`"changed":["actions.spam","bulk.threshold"]`,
 		`"changed keys that need a restart","keys":["bulk.keep"]`,
 	} {
@@ -225,15 +253,28 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// reload writes a new configuration and waits for the line that answers to it.
-func (s *site) reload(t *testing.T, config, answer string) {
+// reload sends SIGHUP and waits for the line that answers to it.
+func (s *site) reload(t *testing.T, answer string) {
 	t.Helper()
-	write(t, filepath.Join(s.dir, "spambloom.toml"), config)
 	before := len(s.log())
 	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the log says "+answer, func() bool { return strings.Contains(s.log()[before:], answer) })
+}
+
+// configure replaces one text of the configuration by another.
+func (s *site) configure(t *testing.T, old, new string) {
+	t.Helper()
+	path := filepath.Join(s.dir, "spambloom.toml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), old) {
+		t.Fatalf("no %q in\n%s", old, text)
+	}
+	write(t, path, strings.Replace(string(text), old, new, 1))
 }
 
 // A thousand clients that send garbage, stop in the middle or say nothing do

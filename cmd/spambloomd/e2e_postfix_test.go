@@ -49,12 +49,11 @@ smtpd_peername_lookup = no
 disable_dns_lookups = yes
 smtpd_relay_restrictions = reject_unauth_destination
 smtpd_client_connection_count_limit = 0
-smtpd_milters = inet:%[3]s
-milter_default_action = accept
+smtpd_milters = { %[3]s, default_action=accept }
 `
 
 const masterCF = `
-127.0.0.1:%d inet n - n - - smtpd
+127.0.0.1:%d inet n - %s - - smtpd
 cleanup unix n - n - 0 cleanup
 qmgr unix n - n 300 1 qmgr
 rewrite unix - - n - - trivial-rewrite
@@ -68,12 +67,17 @@ anvil unix - - n - 1 anvil
 postlog unix-dgram n - n - 1 postlogd
 `
 
+// startPostfix runs an instance whose milter listens on a TCP address.
 func startPostfix(t *testing.T, site, milter string) *postfix {
+	t.Helper()
+	return newPostfix(t).start(site, "inet:"+milter, "n")
+}
+
+// newPostfix makes the folders of an instance.
+func newPostfix(t *testing.T) *postfix {
 	t.Helper()
 	need(t, os.Geteuid() == 0, "root, which Postfix starts as")
 	p := &postfix{t: t, dir: folder(t), command: find(t, "postfix")}
-	port := freePort(t)
-	p.addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	for name, owner := range map[string]string{"etc": "root", "spool": "root", "log": "root", "data": "postfix", "mail": "nobody"} {
 		if err := os.Mkdir(filepath.Join(p.dir, name), 0o755); err != nil {
 			t.Fatal(err)
@@ -82,8 +86,18 @@ func startPostfix(t *testing.T, site, milter string) *postfix {
 			t.Fatal(err)
 		}
 	}
+	return p
+}
+
+// start runs the instance. The milter is an address as main.cf has it; chroot
+// says whether smtpd runs in one, y or n.
+func (p *postfix) start(site, milter, chroot string) *postfix {
+	t := p.t
+	t.Helper()
+	port := freePort(t)
+	p.addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	write(t, filepath.Join(p.dir, "etc/main.cf"), fmt.Sprintf(mainCF, p.dir, site, milter))
-	write(t, filepath.Join(p.dir, "etc/master.cf"), fmt.Sprintf(masterCF, port))
+	write(t, filepath.Join(p.dir, "etc/master.cf"), fmt.Sprintf(masterCF, port, chroot))
 	for _, name := range []string{"etc/main.cf", "etc/master.cf"} {
 		if err := os.Chmod(filepath.Join(p.dir, name), 0o644); err != nil {
 			t.Fatal(err)
@@ -113,6 +127,19 @@ func userID(t *testing.T, name string) int {
 		t.Fatal(err)
 	}
 	id, err := strconv.Atoi(u.Uid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func groupID(t *testing.T, name string) int {
+	t.Helper()
+	g, err := user.LookupGroup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := strconv.Atoi(g.Gid)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,13 +66,12 @@ func (d *server) readyz(w http.ResponseWriter, _ *http.Request) {
 
 // facts is what the daemon adds to the database's status.
 type facts struct {
-	Site     string           `json:"site"`
 	Milter   []string         `json:"milter"`
 	Exchange *exchange.Status `json:"exchange,omitempty"`
 }
 
 func (d *server) facts() facts {
-	f := facts{Site: d.started.site, Milter: d.started.Milter.Listen}
+	f := facts{Milter: d.started.Milter.Listen}
 	if d.exchange != nil {
 		status := d.exchange.Status()
 		f.Exchange = &status
@@ -100,11 +99,11 @@ var page = template.Must(template.New("status").Funcs(template.FuncMap{
 	"rate":    func(x float64) string { return fmt.Sprintf("%.2g", x) },
 	"day":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") },
 }).Parse(`<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>spambloom on {{.Site}}</title>
+<html lang="en"><meta charset="utf-8"><title>spambloom on {{.DB.Site}}</title>
 <style>body{font:15px/1.5 system-ui,sans-serif;margin:2rem;max-width:60rem}
 table{border-collapse:collapse;margin:.5rem 0 1.5rem}td,th{padding:.15rem 1rem .15rem 0;text-align:left}
 th{border-bottom:1px solid #999;font-weight:600}td.n,th.n{text-align:right}.fault{color:#a00}</style>
-<h1>spambloom on {{.Site}}</h1>
+<h1>spambloom on {{.DB.Site}}</h1>
 <p>{{.Version}}. Federation {{.DB.KeyID}}. Filters hold {{mib .DB.Memory}}, the journal {{mib .DB.Journal}}.
 A message that nobody reported is called spam with a chance of {{rate .DB.ErrorPerMail}}.</p>
 {{with .DB.Error}}<p class="fault">Reports cannot be written: {{.}}</p>{{end}}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/internal/config"
+	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// monitored is a server with a database, as the HTTP listener sees it.
+func monitored(t *testing.T) (*server, http.Handler) {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	s := &settings{Config: config.Default(), data: t.TempDir(), site: "mx1"}
+	o := s.databaseOptions([32]byte{1}, log)
+	o.Reports.Capacity, o.Counts.Capacity = 1000, 1000
+	db, err := bloomdb.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	d := &server{started: s, log: log, db: db, milter: milter.NewServer(db, s.milterOptions(s.site, log))}
+	return d, d.newHTTP(reporting.NewDesk(db, reporting.DeskOptions{})).Handler
+}
+
+func TestReadiness(t *testing.T) {
+	d, h := monitored(t)
+	for _, c := range []struct {
+		path    string
+		serving bool
+		want    int
+	}{
+		{"/readyz", false, 503}, {"/readyz", true, 200}, {"/readyz", false, 503},
+		{"/healthz", false, 200}, {"/healthz", true, 200},
+		{"/", true, 200}, {"/nonsense", true, 404},
+	} {
+		d.serving.Store(c.serving)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", c.path, nil))
+		if w.Code != c.want {
+			t.Errorf("GET %s, serving %v: %d, want %d", c.path, c.serving, w.Code, c.want)
+		}
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("POST", "/healthz", nil))
+	if w.Code != 405 {
+		t.Errorf("POST /healthz: %d, want 405", w.Code)
+	}
+}
+
+// The metrics and the page show what the database says of itself.
+func TestStatusIsShown(t *testing.T) {
+	d, h := monitored(t)
+	set := signature.Compute(signature.Parse([]byte(message(text()))))
+	if err := d.db.Report(set); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.db.Count(set, 1); err != nil {
+		t.Fatal(err)
+	}
+	for path, wants := range map[string][]string{
+		"/": {"<h1>spambloom on mx1</h1>", "<td>spam<td>", "<td>counts<td>", "<td>mx1<td"},
+		"/metrics": {
+			`spambloom_db_filter_fill_ratio{filter="spam",generation="`, `spambloom_db_filter_memory_bytes{filter="counts",`,
+			`spambloom_db_site_cells{origin="mx1"}`, "spambloom_db_journal_fault 0", "spambloom_build_info{version=",
+			"spambloom_milter_connections 0", "process_open_fds", "go_goroutines",
+		},
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		for _, want := range wants {
+			if !strings.Contains(w.Body.String(), want) {
+				t.Errorf("GET %s lacks %q:\n%s", path, want, w.Body)
+			}
+		}
+	}
+}
