@@ -52,7 +52,7 @@ func (h *handler) answer(method string, do func(*http.Request) (any, error)) htt
 			newProblem(http.StatusMethodNotAllowed, "%s takes %s", r.URL.Path, method).write(w)
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		answer, err := do(r)
 		if err == nil {
 			writeJSON(w, http.StatusOK, "application/json", answer)
@@ -66,21 +66,18 @@ func (h *handler) answer(method string, do func(*http.Request) (any, error)) htt
 	}
 }
 
-// read takes the report out of a request; for a question only its set counts.
+// read takes the report out of a request.
 func read(r *http.Request) (Report, error) {
-	request, err := DecodeRequest(r.Body)
+	report, err := decodeRequest(r.Body)
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		return Report{}, newProblem(http.StatusRequestEntityTooLarge, "the request is over %d bytes", tooLarge.Limit)
+		return report, newProblem(http.StatusRequestEntityTooLarge, "the request is over %d bytes", tooLarge.Limit)
 	}
 	if err != nil {
-		return Report{}, newProblem(http.StatusBadRequest, "%v", err)
+		return report, newProblem(http.StatusBadRequest, "%v", err)
 	}
-	set, err := request.Set()
-	if err != nil {
-		return Report{}, newProblem(http.StatusBadRequest, "%v", err)
-	}
-	return Report{set, request.Reporter, request.Class, originOf(r.Context())}, nil
+	report.Origin = originOf(r.Context())
+	return report, nil
 }
 
 func (h *handler) check(r *http.Request) (any, error) {

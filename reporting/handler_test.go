@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -255,8 +256,11 @@ func TestProblems(t *testing.T) {
 	c := serve(t)
 	digest := strings.Repeat("ab", 32)
 	signatures := func(n int) string {
-		one := `{"kind":"body","digest":"` + digest + `","counting":true}`
-		return `{"signatures":[` + strings.TrimSuffix(strings.Repeat(one+",", n), ",") + `]}`
+		var list []string
+		for i := range n {
+			list = append(list, fmt.Sprintf(`{"kind":"body","digest":"%064x","counting":true}`, i))
+		}
+		return `{"signatures":[` + strings.Join(list, ",") + `]}`
 	}
 	for _, test := range []struct {
 		method, path, body string
@@ -275,13 +279,14 @@ func TestProblems(t *testing.T) {
 		{"POST", "/v1/report", `{"signatures":[{"kind":"smell","digest":"` + digest + `"}]}`, 400, `signature 1: unknown signature kind "smell"`},
 		{"POST", "/v1/report", `{"signatures":[{"kind":"body","digest":"abcd"}]}`, 400, "digest of 4 characters; want 64 hex digits"},
 		{"POST", "/v1/report", `{"signatures":[{"kind":"body","digest":"` + strings.Repeat("xy", 32) + `"}]}`, 400, "signature 1: digest"},
-		{"POST", "/v1/check", signatures(MaxSignatures + 1), 400, "257 signatures; at most 256"},
+		{"POST", "/v1/check", signatures(maxSignatures + 1), 400, "257 signatures; at most 256"},
 		{"POST", "/v1/check", signatures(3), 400, "3 counting signatures; at most 2"},
+		{"POST", "/v1/check", strings.Replace(signatures(3), "0002", "0001", 1), 400, "signature 3 stands there twice"},
 		{"POST", "/v1/report", `{"class":"cheese"}`, 400, `unknown class "cheese"; want one of [phish`},
 		{"POST", "/v1/report", `{"reporter":"a b"}`, 400, "is not allowed in a name"},
 		{"POST", "/v1/report", `{"reporter":"a\nb"}`, 400, "is not allowed in a name"},
 		{"POST", "/v1/report", `{"reporter":"` + strings.Repeat("x", 255) + `"}`, 400, "reporter of 255 bytes"},
-		{"POST", "/v1/report", `{"reporter":"` + strings.Repeat("x", MaxBody) + `"}`, 413, "over 1048576 bytes"},
+		{"POST", "/v1/report", `{"reporter":"` + strings.Repeat("x", maxBody) + `"}`, 413, "over 1048576 bytes"},
 	} {
 		request, err := http.NewRequest(test.method, "http://spambloom"+test.path, strings.NewReader(test.body))
 		if err != nil {

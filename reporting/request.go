@@ -6,14 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spambloom/spambloom/signature"
 )
 
 // Bounds of a request.
 const (
-	MaxBody       = 1 << 20 // bytes
-	MaxSignatures = 256
+	maxBody       = 1 << 20 // bytes
+	maxSignatures = 256
 	maxCounting   = 2 // as signature.Set says
 )
 
@@ -34,55 +35,55 @@ type Signature struct {
 
 // NewRequest writes a message's signatures as a request.
 func NewRequest(set signature.Set) Request {
-	counting := map[signature.Signature]bool{}
-	for _, s := range set.Counting {
-		counting[s] = true
-	}
 	r := Request{Signatures: make([]Signature, len(set.Signatures))}
 	for i, s := range set.Signatures {
-		r.Signatures[i] = Signature{s.Kind.String(), hex.EncodeToString(s.Digest[:]), counting[s]}
+		r.Signatures[i] = Signature{s.Kind.String(), hex.EncodeToString(s.Digest[:]), slices.Contains(set.Counting, s)}
 	}
 	return r
 }
 
-// DecodeRequest reads one request: a single JSON object without unknown
-// members, within the bounds, whose every member is valid. The error says what
-// is wrong with which member. It is for the reader to bound the bytes.
-func DecodeRequest(body io.Reader) (Request, error) {
+// decodeRequest reads one request as a report; for a question only its set
+// counts. It is a single JSON object without unknown members, within the
+// bounds, whose every member is valid. The error says what is wrong with which
+// member. It is for the caller to bound the bytes.
+func decodeRequest(body io.Reader) (Report, error) {
 	decoder := json.NewDecoder(body)
 	decoder.DisallowUnknownFields()
 	var r Request
 	if err := decoder.Decode(&r); err != nil {
-		return Request{}, fmt.Errorf("read the request: %w", err)
+		return Report{}, fmt.Errorf("read the request: %w", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		if err == nil {
 			err = errors.New("more follows the object")
 		}
-		return Request{}, fmt.Errorf("read the request: %w", err)
+		return Report{}, fmt.Errorf("read the request: %w", err)
 	}
-	if _, err := r.Set(); err != nil {
-		return Request{}, err
+	set, err := decodeSet(r.Signatures)
+	if err != nil {
+		return Report{}, err
 	}
 	if err := CheckReporter(r.Reporter); err != nil {
-		return Request{}, err
+		return Report{}, err
 	}
 	if _, err := ParseClass(string(r.Class)); err != nil {
-		return Request{}, err
+		return Report{}, err
 	}
-	return r, nil
+	return Report{Set: set, Reporter: r.Reporter, Class: r.Class}, nil
 }
 
-// Set reads the signatures back. The error names the first one that is wrong.
-func (r Request) Set() (signature.Set, error) {
-	if len(r.Signatures) > MaxSignatures {
-		return signature.Set{}, fmt.Errorf("%d signatures; at most %d", len(r.Signatures), MaxSignatures)
+// decodeSet reads signatures back. The error names the first one that is wrong.
+func decodeSet(signatures []Signature) (set signature.Set, err error) {
+	if len(signatures) > maxSignatures {
+		return set, fmt.Errorf("%d signatures; at most %d", len(signatures), maxSignatures)
 	}
-	var set signature.Set
-	for i, wire := range r.Signatures {
+	for i, wire := range signatures {
 		s, err := wire.decode()
 		if err != nil {
-			return signature.Set{}, fmt.Errorf("signature %d: %w", i+1, err)
+			return set, fmt.Errorf("signature %d: %w", i+1, err)
+		}
+		if slices.Contains(set.Signatures, s) {
+			return set, fmt.Errorf("signature %d stands there twice", i+1)
 		}
 		set.Signatures = append(set.Signatures, s)
 		if wire.Counting {
@@ -90,7 +91,7 @@ func (r Request) Set() (signature.Set, error) {
 		}
 	}
 	if len(set.Counting) > maxCounting {
-		return signature.Set{}, fmt.Errorf("%d counting signatures; at most %d", len(set.Counting), maxCounting)
+		return set, fmt.Errorf("%d counting signatures; at most %d", len(set.Counting), maxCounting)
 	}
 	return set, nil
 }

@@ -38,7 +38,8 @@ func (c *cli) dial() (*reporting.Client, error) {
 // service, by configuration, by default, and when run by hand in this folder.
 func controlSockets() []string {
 	var paths []string
-	if dir := os.Getenv("STATE_DIRECTORY"); dir != "" {
+	// systemd writes all state folders of a unit there; the daemon has one.
+	if dir, _, _ := strings.Cut(os.Getenv("STATE_DIRECTORY"), ":"); dir != "" {
 		paths = append(paths, filepath.Join(dir, "spambloom.sock"))
 	}
 	return append(paths, "/run/spambloom/control.sock", "/var/lib/spambloom/spambloom.sock",

@@ -70,7 +70,7 @@ input, which is also the default.`,
 	}
 	root.SetVersionTemplate(versionText())
 	root.PersistentFlags().StringVar(&c.control, "control", "",
-		"control socket of the daemon, unix:PATH (default: $SPAMBLOOM_CONTROL, or where daemons have it)")
+		"the daemon's control socket, `unix:PATH` (default: $SPAMBLOOM_CONTROL, or where daemons have it)")
 	root.AddCommand(c.checkCommand(), c.reportCommand(), c.revokeCommand(), c.signCommand(),
 		c.explainCommand(), c.statusCommand(), c.versionCommand())
 	return root
