@@ -44,6 +44,9 @@ func (s *script) run(t *testing.T, srv *Server) {
 		t.Errorf("serve: %v", err)
 	}
 	srv.running.Wait()
+	if n := srv.held.Load(); n != 0 {
+		t.Errorf("%d bytes are still booked as held", n)
+	}
 }
 
 // once is a listener with a single connection.

@@ -107,6 +107,8 @@ func (d Decision) header(site string) string {
 // name is the short form for quarantine reasons and replies.
 func (d Decision) name() string {
 	switch {
+	case d.Verdict == failed:
+		return "not judged"
 	case d.Reason != "":
 		return string(d.Verdict) + " " + d.Reason
 	case len(d.Signatures) > 0:

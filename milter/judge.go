@@ -16,7 +16,7 @@ func (x *session) judge(msg *message) Decision {
 	s, o := x.server, msg.options
 	content, sightings := msg.content(), msg.sightings()
 	judged := make(chan Decision, 1)
-	s.running.Go(func() { judged <- s.guard(o, content, sightings) })
+	s.running.Go(func() { judged <- s.guard(msg, content, sightings) })
 
 	deadline, progress := time.NewTimer(o.JudgeTimeout), time.NewTicker(s.progress)
 	defer deadline.Stop()
@@ -28,19 +28,19 @@ func (x *session) judge(msg *message) Decision {
 		case <-progress.C:
 			x.conn.progress()
 		case <-deadline.C:
-			return s.fail(o, "deadline", fmt.Sprintf("no judgement after %v", o.JudgeTimeout))
+			return s.fail(msg, "deadline", fmt.Sprintf("no judgement after %v", o.JudgeTimeout))
 		}
 	}
 }
 
 // guard makes a panic a failure of this one message.
-func (s *Server) guard(o *Options, content signature.Message, sightings uint32) (d Decision) {
+func (s *Server) guard(msg *message, content signature.Message, sightings uint32) (d Decision) {
 	defer func() {
 		if v := recover(); v != nil {
-			d = s.fail(o, "panic", v)
+			d = s.fail(msg, "panic", v)
 		}
 	}()
-	return s.judge(o, content, sightings)
+	return s.judge(msg.options, content, sightings)
 }
 
 // judgeMessage counts the message, then asks both questions about it: the copy
@@ -73,12 +73,12 @@ func (o *Options) failure(cause string) Decision {
 }
 
 // fail logs and counts a failure of ours, with the stack if it is a panic.
-func (s *Server) fail(o *Options, cause string, v any) Decision {
+func (s *Server) fail(msg *message, cause string, v any) Decision {
 	s.metrics.failure(cause)
-	attrs := []any{"cause", cause, "error", fmt.Sprint(v)}
+	attrs := []any{"queue_id", msg.queueID, "cause", cause, "error", fmt.Sprint(v)}
 	if cause == "panic" {
 		attrs = append(attrs, "stack", string(debug.Stack()))
 	}
-	o.Log.Error("message not judged", attrs...)
-	return o.failure(cause)
+	msg.options.Log.Error("message not judged", attrs...)
+	return msg.options.failure(cause)
 }

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spambloom/spambloom/signature"
@@ -13,6 +14,16 @@ import (
 // fieldOverhead is charged for each header field beside its bytes, so that many
 // tiny fields stay within MaxMessage too. Unit: bytes.
 const fieldOverhead = 64
+
+// smallChunk is the size below which a body chunk is joined to the one before:
+// MTAs send 64 KiB and a rest, and a client of tiny chunks must not take many
+// times their memory. Unit: bytes.
+const smallChunk = 4 << 10
+
+// heldMessages bounds what all messages in flight keep together, in units of
+// MaxMessage: a thousand MTA connections must not fill the memory. A message for
+// which nothing is left is treated like one over MaxMessage.
+const heldMessages = 32
 
 // maxMessageID bounds the Message-ID in the log line. Unit: bytes.
 const maxMessageID = 256
@@ -44,10 +55,30 @@ type message struct {
 	forged     forged
 
 	header   []signature.Field
-	body     [][]byte // the chunks as the library allocated them
-	size     int64    // header and body bytes seen
-	kept     int64    // header and body bytes held, fieldOverhead included
-	oversize bool     // something was not kept
+	body     [][]byte      // the chunks as the library allocated them
+	size     int64         // header and body bytes seen
+	kept     int64         // header and body bytes held, fieldOverhead included
+	oversize bool          // something was not kept
+	held     *atomic.Int64 // kept, summed over the server's messages
+}
+
+// keep says whether n more bytes may be held, and books them.
+func (m *message) keep(n int64) bool {
+	if m.kept+n > m.options.MaxMessage {
+		return false
+	}
+	if m.held.Add(n) > heldMessages*m.options.MaxMessage {
+		m.held.Add(-n)
+		return false
+	}
+	m.kept += n
+	return true
+}
+
+// release gives back what the message held.
+func (m *message) release() {
+	m.held.Add(-m.kept)
+	m.kept, m.header, m.body = 0, nil, nil
 }
 
 // skip is the reason why the message needs no judgement; "" for none. It may
@@ -70,38 +101,48 @@ func (m *message) skip() (reason string) {
 func (m *message) addField(name, value string) {
 	m.forged.see(name)
 	if strings.EqualFold(name, "Message-ID") {
-		m.id = value[:min(len(value), maxMessageID)]
+		m.id = strings.TrimSpace(value) // it is often folded
+		m.id = m.id[:min(len(m.id), maxMessageID)]
 	}
 	n := int64(len(name) + len(value))
 	m.size += n
-	n += fieldOverhead
-	if m.skip() != "" {
+	if m.oversize || m.skip() != "" {
 		return
 	}
-	if m.oversize || m.kept+n > m.options.MaxMessage {
-		m.oversize = true
+	if !m.keep(n + fieldOverhead) {
+		m.overflow()
 		return
 	}
-	m.kept += n
 	m.header = append(m.header, signature.Field{Name: name, Value: value})
 }
 
 // addChunk says whether more of the body is of use.
 func (m *message) addChunk(chunk []byte) (more bool) {
 	m.size += int64(len(chunk))
-	if m.skip() != "" {
+	if m.oversize || m.skip() != "" {
 		return false
 	}
 	n := min(int64(len(chunk)), m.options.MaxMessage-m.kept)
-	m.oversize = m.oversize || n < int64(len(chunk))
-	if n > 0 {
-		m.kept += n
+	if !m.keep(n) {
+		n = 0
+	}
+	if last := len(m.body) - 1; last >= 0 && n < smallChunk {
+		m.body[last] = append(m.body[last], chunk[:n]...)
+	} else {
 		m.body = append(m.body, chunk[:n])
 	}
-	if m.oversize && m.options.SkipOversize {
-		m.header, m.body = nil, nil
+	if n < int64(len(chunk)) {
+		m.overflow()
 	}
 	return !m.oversize
+}
+
+// overflow notes that the message is not kept to its end.
+func (m *message) overflow() {
+	m.oversize = true
+	if m.options.SkipOversize {
+		m.release()
+	}
 }
 
 // content is the message for signature.Compute. A body of one chunk, which is

@@ -84,6 +84,9 @@ func startOn(t testing.TB, ln net.Listener, o Options, decide func(judged) Decis
 		if err := <-served; err != nil {
 			t.Errorf("serve: %v", err)
 		}
+		if n := b.held.Load(); n != 0 {
+			t.Errorf("%d bytes are still booked as held", n)
+		}
 	})
 	return b
 }

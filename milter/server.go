@@ -27,7 +27,7 @@ type Options struct {
 
 	// MaxMessage is how many bytes of header and body are kept in memory; default
 	// 10 MiB. A longer message is judged on what was kept, or not at all if
-	// SkipOversize.
+	// SkipOversize. All messages in flight keep at most 32 times as much.
 	MaxMessage   int64
 	SkipOversize bool
 
@@ -65,6 +65,7 @@ type Server struct {
 
 	stop    context.Context // ends when Shutdown begins
 	drain   context.CancelFunc
+	held    atomic.Int64   // bytes kept by all messages in flight
 	running sync.WaitGroup // sessions and judgements; grows only while not draining, or from a session
 
 	mu        sync.Mutex // guards the two below, and draining against both
@@ -181,7 +182,9 @@ func (s *Server) admit(nc net.Conn) *conn {
 	return c
 }
 
+// release is the end of a session, called from its goroutine.
 func (s *Server) release(c *conn) {
+	c.session.drop()
 	s.mu.Lock()
 	delete(s.conns, c)
 	s.mu.Unlock()

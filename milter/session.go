@@ -48,16 +48,24 @@ func (x *session) collect(m *gomilter.Modifier, into *macros) {
 // message is the one in flight. MAIL begins it.
 func (x *session) message(m *gomilter.Modifier) *message {
 	if x.msg == nil {
-		x.msg = &message{macros: x.macros, client: x.client, options: x.server.options.Load()}
+		x.msg = &message{macros: x.macros, client: x.client, options: x.server.options.Load(), held: &x.server.held}
 		x.conn.busy.Store(true)
 	}
 	x.collect(m, &x.msg.macros)
 	return x.msg
 }
 
-// end forgets the message; the connection's data stay.
+// drop forgets the message; the connection's data stay.
+func (x *session) drop() {
+	if x.msg != nil {
+		x.msg.release()
+		x.msg = nil
+	}
+}
+
+// end drops the message and lets the connection be idle.
 func (x *session) end() {
-	x.msg = nil
+	x.drop()
 	x.conn.replied = true
 }
 
@@ -90,7 +98,7 @@ func (x *session) Helo(_ string, m *gomilter.Modifier) (gomilter.Response, error
 // MailFrom implements gomilter.Milter. It ends the message before, too, because
 // Sendmail sends no ABORT between two.
 func (x *session) MailFrom(_ string, m *gomilter.Modifier) (gomilter.Response, error) {
-	x.msg = nil
+	x.drop()
 	x.message(m)
 	return x.next(gomilter.OptNoMailReply)
 }
@@ -138,7 +146,7 @@ func (x *session) Body(m *gomilter.Modifier) (resp gomilter.Response, _ error) {
 	msg := x.message(m)
 	defer func() {
 		if v := recover(); v != nil {
-			resp = x.server.fail(msg.options, "panic", v).response()
+			resp = x.server.fail(msg, "panic", v).response()
 		}
 	}()
 	return x.endOfMessage(msg, m), nil
@@ -154,7 +162,7 @@ func (x *session) endOfMessage(msg *message, m *gomilter.Modifier) gomilter.Resp
 		d = x.judge(msg) // signature.Compute, DB.Count, DB.Judge, Policy.Decide
 	}
 	if err := d.modify(m, msg); err != nil {
-		d = x.server.fail(msg.options, "answer", err)
+		d = x.server.fail(msg, "answer", err)
 	}
 	took := time.Since(begun)
 	x.server.metrics.message(msg, d, took)

@@ -208,6 +208,7 @@ func TestMacros(t *testing.T) {
 func TestSessionEmptiesTheLibrarysMaps(t *testing.T) {
 	s := NewServer(nil, Options{})
 	x := &session{conn: &conn{server: s}, server: s}
+	defer x.drop()
 	m := &gomilter.Modifier{Macros: map[string]string{"i": "Q"}, Headers: textproto.MIMEHeader{"A": {"b"}}}
 	if _, err := x.Header("A", "b", m); err != nil {
 		t.Fatal(err)
@@ -282,6 +283,9 @@ func TestOversize(t *testing.T) {
 				w.send('B', strings.Repeat("x", 60_000))
 				w.expect(test.answers[i : i+1])
 			}
+			if test.skip && b.held.Load() != 0 {
+				t.Errorf("%d bytes held for a message that will be skipped", b.held.Load())
+			}
 			w.send('E', "")
 			code, data, err := w.receive()
 			if err != nil || code != 'i' || !strings.Contains(string(data), test.wantHeader) {
@@ -296,6 +300,44 @@ func TestOversize(t *testing.T) {
 				t.Errorf("truncated %v, kept %d of %d", c.Truncated, kept, limit)
 			}
 		})
+	}
+}
+
+// Messages that stop half-way hold what they sent, but all together no more than
+// the server's limit.
+func TestMessagesInFlightAreBounded(t *testing.T) {
+	const limit = 1000
+	b := start(t, Options{MaxMessage: limit}, clean)
+	var half []*wire
+	for range heldMessages + 5 {
+		w := dialWire(t, b.addr, offerAll)
+		w.send('M', "<s>\x00")
+		w.send('B', strings.Repeat("x", limit))
+		if code, _, err := w.receive(); err != nil || code != 'c' && code != 's' {
+			t.Fatalf("answer %q %v", code, err)
+		}
+		half = append(half, w)
+	}
+	if held := b.held.Load(); held != heldMessages*limit {
+		t.Errorf("%d bytes held, want %d", held, heldMessages*limit)
+	}
+	for _, w := range half[:heldMessages] {
+		w.Close()
+	}
+	last := half[heldMessages]
+	last.send('E', "")
+	last.expect("ic")
+	if c := b.contents()[0].content; !c.Truncated || len(c.Body) != 0 {
+		t.Errorf("message without room: %+v", c)
+	}
+	eventually(t, "room again", func() bool { return b.held.Load() == 0 })
+	last.send('M', "<s>\x00")
+	last.send('B', strings.Repeat("x", limit))
+	last.expect("c")
+	last.send('E', "")
+	last.expect("ic")
+	if c := b.contents()[1].content; c.Truncated || len(c.Body) != limit {
+		t.Errorf("message with room: %d bytes, truncated %v", len(c.Body), c.Truncated)
 	}
 }
 
@@ -340,8 +382,11 @@ func TestFailureCostsOneMessage(t *testing.T) {
 				return clean(j)
 			})
 			m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
-			changes, answer := m.send(mail{header: []string{"Subject: fail"}, body: "x"})
+			changes, answer := m.send(mail{header: []string{"Subject: fail"}, body: "x", macros: []string{"i", "4QX"}})
 			close(release)
+			if answer.Code == 'y' && answer.SMTPText != "4.7.1 Try again later: not judged" {
+				t.Errorf("reply %q", answer.SMTPText)
+			}
 			if got := changed(changes); !slices.Equal(got, test.header) || answer.Code != test.code {
 				t.Errorf("changes %q, answer %q", got, answer.Code)
 			}
@@ -354,7 +399,7 @@ func TestFailureCostsOneMessage(t *testing.T) {
 				t.Errorf("failures metric %v", n)
 			}
 			lines := b.log.lines(t, "message not judged")
-			if len(lines) != 1 || lines[0]["cause"] != test.cause || (test.cause == "panic") != (lines[0]["stack"] != nil) {
+			if len(lines) != 1 || lines[0]["cause"] != test.cause || lines[0]["queue_id"] != "4QX" || (test.cause == "panic") != (lines[0]["stack"] != nil) {
 				t.Errorf("log %v", lines)
 			}
 			if n := b.metric("spambloom_messages_total", "failed"); n != 1 {
@@ -407,11 +452,11 @@ func TestOneLogLineWithoutAddresses(t *testing.T) {
 		return Decision{Verdict: Spam, Action: Tag, Signatures: []signature.Signature{someSignature, other}, Count: 12, Sites: 2}
 	})
 	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
-	m.send(mail{header: []string{"Message-Id: <1@x>", "From: from@example.org"}, body: "12345", macros: []string{"i", "4QX"}})
+	m.send(mail{header: []string{"Message-Id: \n\t<1@x>", "From: from@example.org"}, body: "12345", macros: []string{"i", "4QX"}})
 	line := b.lines()[0]
 	for key, want := range map[string]any{"queue_id": "4QX", "message_id": "<1@x>", "client": "192.0.2.1",
 		"verdict": "spam", "action": "tag", "reason": "", "kinds": "text,body", "count": 12., "sites": 2.,
-		"ids": "text:ab010203040506ef,body:ab010203040506ef", "size": 40.} {
+		"ids": "text:ab010203040506ef,body:ab010203040506ef", "size": 42.} {
 		if line[key] != want {
 			t.Errorf("%s is %v, want %v", key, line[key], want)
 		}
@@ -421,6 +466,29 @@ func TestOneLogLineWithoutAddresses(t *testing.T) {
 	}
 	if log := b.log.String(); strings.Count(log, "\n") != 1 || strings.Contains(log, "example.org") {
 		t.Errorf("log %s", log)
+	}
+}
+
+func TestTinyChunksAreJoined(t *testing.T) {
+	s := NewServer(nil, Options{})
+	x := &session{conn: &conn{server: s}, server: s}
+	defer x.drop()
+	var want strings.Builder
+	for i := range 10_000 {
+		chunk := fmt.Appendf(nil, "%d,", i)
+		if i == 5000 {
+			chunk = []byte(strings.Repeat("x", smallChunk))
+		}
+		want.Write(chunk)
+		if _, err := x.BodyChunk(chunk, &gomilter.Modifier{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(x.msg.body) != 2 {
+		t.Errorf("%d chunks held", len(x.msg.body))
+	}
+	if string(x.msg.content().Body) != want.String() {
+		t.Error("the body is another one")
 	}
 }
 
