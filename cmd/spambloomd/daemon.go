@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -93,11 +94,12 @@ func openKey(s *settings, log *slog.Logger) (key [32]byte, err error) {
 	}
 	key, err = bloomdb.ReadKey(s.key)
 	if errors.Is(err, fs.ErrNotExist) {
-		log.Info("federation key made", "path", s.key)
-		key, err = makeKey(s.key)
+		if key, err = makeKey(s.key); err == nil {
+			log.Info("federation key made", "path", s.key, "id", bloomdb.KeyID(key))
+		}
 	}
 	if err != nil {
-		return key, &failure{exConfig, err}
+		return key, &failure{exConfig, fmt.Errorf("%s: %w", s.Where("site.federation_key"), err)}
 	}
 	return key, nil
 }
@@ -180,7 +182,8 @@ func (d *server) run(ctx context.Context, hup <-chan os.Signal, sockets *sockets
 	d.serving.Store(false)
 	d.notify(daemon.SdNotifyStopping)
 	d.log.Info("stopping")
-	err := errors.Join(d.stopFront(), front.Wait())
+	d.stopFront()
+	err := front.Wait()
 	stopWork()
 	err = errors.Join(err, back.Wait())
 	if d.redis != nil {
@@ -192,27 +195,23 @@ func (d *server) run(ctx context.Context, hup <-chan os.Signal, sockets *sockets
 
 // stopFront ends the servers: no new connections; what is in flight has the
 // time of grace, then it is cut.
-func (d *server) stopFront() error {
+func (d *server) stopFront() {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
-	var stop errgroup.Group
-	for name, shutdown := range d.fronts() {
-		stop.Go(func() error {
+	var stopping sync.WaitGroup
+	stop := func(name string, shutdown func(context.Context) error) {
+		stopping.Go(func() {
 			if err := shutdown(ctx); err != nil {
 				d.log.Warn("cut off at the stop", "server", name, "error", err)
 			}
-			return nil
 		})
 	}
-	return stop.Wait()
-}
-
-func (d *server) fronts() map[string]func(context.Context) error {
-	fronts := map[string]func(context.Context) error{"milter": d.milter.Shutdown, "control": d.control.Shutdown}
+	stop("milter", d.milter.Shutdown)
+	stop("control", d.control.Shutdown)
 	if d.http != nil {
-		fronts["http"] = d.http.Shutdown
+		stop("http", d.http.Shutdown)
 	}
-	return fronts
+	stopping.Wait()
 }
 
 // served takes the error away with which a server says that it was stopped.

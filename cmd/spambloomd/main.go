@@ -9,12 +9,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -74,8 +75,11 @@ func command(stdout, stderr io.Writer) *cobra.Command {
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := newSettings(f, cmd.Flags().Changed)
-			if err != nil || f.test {
-				return reportTest(stdout, f, s, err)
+			if err != nil {
+				return err
+			}
+			if f.test {
+				return sayGood(stdout, s)
 			}
 			return serve(cmd.Context(), s, stdout, stderr)
 		},
@@ -102,33 +106,17 @@ func usageArgs(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// reportTest ends -t, and a start whose settings are wrong.
-func reportTest(stdout io.Writer, f flags, s *settings, err error) error {
-	if err != nil {
-		return err
-	}
-	from := s.file
-	if from == "" {
-		from = "the default configuration"
-	}
-	_, err = fmt.Fprintf(stdout, "%s is good\n", from)
+// sayGood ends -t.
+func sayGood(stdout io.Writer, s *settings) error {
+	_, err := fmt.Fprintf(stdout, "%s is good\n", cmp.Or(s.file, "the default configuration"))
 	return err
 }
 
 // complain writes an error in the voice of the commands, one line for each of
 // joined ones, and a hint where there is one.
 func complain(stderr io.Writer, err error) {
-	fault := err
-	var f *failure
-	if errors.As(err, &f) {
-		fault = f.err
-	}
-	errs := []error{fault}
-	if joined, ok := fault.(interface{ Unwrap() []error }); ok {
-		errs = joined.Unwrap()
-	}
-	for _, e := range errs {
-		fmt.Fprintf(stderr, "spambloomd: error: %v\n", e)
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintf(stderr, "spambloomd: error: %s\n", strings.TrimSuffix(line, "\n"))
 	}
 	if hint := hint(err); hint != "" {
 		fmt.Fprintf(stderr, "spambloomd: hint: %s\n", hint)
