@@ -122,7 +122,7 @@ func (c *Client) ask(ctx context.Context, method, path string, question, answer 
 	request.Header.Set("Content-Type", "application/json")
 	response, err := c.http.Do(request)
 	if err != nil {
-		return fmt.Errorf("ask the daemon: %w", unwrapURL(err))
+		return fmt.Errorf("ask the daemon: %w", broken(err))
 	}
 	defer response.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
@@ -151,11 +151,15 @@ func decodeAnswer(status int, data []byte, answer any) error {
 	return nil
 }
 
-// unwrapURL drops method and address, which say nothing on a unix socket.
-func unwrapURL(err error) error {
+// broken says how a connection failed, without method and address, which say
+// nothing on a unix socket.
+func broken(err error) error {
 	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err
+	switch {
+	case !errors.As(err, &u):
+		return err
+	case u.Timeout():
+		return fmt.Errorf("it has not answered within %v", answerTimeout)
 	}
-	return err
+	return u.Err
 }

@@ -363,6 +363,26 @@ func TestDialNobody(t *testing.T) {
 	}
 }
 
+// A daemon that is stuck does not hold its clients for ever.
+func TestStuckDaemon(t *testing.T) {
+	release := make(chan struct{})
+	path := listenAndServe(t, NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }), nil))
+	client, err := Dial("unix:" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	defer close(release)
+	if client.http.Timeout != answerTimeout {
+		t.Errorf("the client waits for %v", client.http.Timeout)
+	}
+	client.http.Timeout = 20 * time.Millisecond
+	_, err = client.Status(t.Context())
+	if err == nil || errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "ask the daemon: it has not answered within 30s") {
+		t.Errorf("%v", err)
+	}
+}
+
 // A daemon of another version, or none of ours, is an error that says so.
 func TestDecodeAnswer(t *testing.T) {
 	for _, c := range []struct {

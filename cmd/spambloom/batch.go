@@ -136,6 +136,7 @@ func process[T any](ctx context.Context, c *cli, inputs iter.Seq2[input, error],
 		switch {
 		case r.err == nil:
 		case concernsOne(r.err):
+			bar.clear()
 			fmt.Fprintf(c.stderr, "spambloom: error: %v\n", r.err)
 			if first == nil {
 				first = &toldError{r.err}

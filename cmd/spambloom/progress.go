@@ -44,6 +44,13 @@ func (p *progress) add() {
 	_ = p.bar.Add(step) // a bar that cannot be drawn is no fault of the work
 }
 
+// clear makes room for a line; the next message draws the bar again.
+func (p *progress) clear() {
+	if p.bar != nil {
+		_ = p.bar.Clear()
+	}
+}
+
 // finish takes the bar away.
 func (p *progress) finish() {
 	if p.bar != nil {
