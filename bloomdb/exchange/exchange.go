@@ -25,8 +25,8 @@ type Options struct {
 
 	// StreamLength is about how many deltas Redis keeps of this site; default
 	// 100,000. At one delta a second that is 28 hours: a site that was away for a
-	// day's maintenance misses nothing. A small site's delta of some 200 bytes
-	// makes that 25 MB of Redis' memory.
+	// day's maintenance misses nothing. In Redis' memory it is 16 MB for a site
+	// with one message a second, 107 MB with a hundred, 850 MB with a thousand.
 	StreamLength int64
 
 	Log *slog.Logger // nil: discard

@@ -1,12 +1,14 @@
 package exchange
 
 import (
+	"encoding/json"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/spambloom/spambloom/bloomdb"
@@ -65,6 +67,51 @@ func TestSitesConverge(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What status page and scraper see.
+func TestStatusAndMetrics(t *testing.T) {
+	server := startRedis(t)
+	a := startSite(t, t.TempDir(), "a", server.url())
+	b := startSite(t, t.TempDir(), "b", server.url())
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(b.x.Collectors()...)
+	a.report(mail("x"))
+	eventually(t, "the report arrives", func() bool { return b.lists(mail("x")) })
+	awaitLevel(t, a, b)
+	b.awaitConnected()
+	eventually(t, "the position is told", func() bool { return b.of("a").Applied == a.x.Status().Published })
+
+	text, err := json.Marshal(b.x.Status())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := regexp.MustCompile(`^{"connected":true,"published":{"epoch":\d+,"seq":0},"sites":\[{"site":"a",` +
+		`"head":{"epoch":\d+,"seq":1},"applied":{"epoch":\d+,"seq":1},"lag":0,"heard":"[^"]+","gaps":0}\]}$`)
+	if !want.Match(text) {
+		t.Errorf("%s", text)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string]float64)
+	for _, f := range families {
+		m := f.GetMetric()[0]
+		got[f.GetName()] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+	}
+	for name, value := range map[string]float64{
+		"spambloom_exchange_connected":             1,
+		"spambloom_exchange_applied_total":         1,
+		"spambloom_exchange_lag":                   0,
+		"spambloom_exchange_published_total":       0,
+		"spambloom_exchange_published_bytes_total": 0,
+		"spambloom_exchange_resubscriptions_total": 0,
+	} {
+		if v, ok := got[name]; !ok || v != value {
+			t.Errorf("%s is %v, %v", name, v, ok)
+		}
 	}
 }
 

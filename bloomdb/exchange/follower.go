@@ -202,7 +202,7 @@ var (
 // checkEntry holds an entry against the place where it was found.
 func checkEntry(site string, e entry) error {
 	switch {
-	case e.size < 0 || e.size == 0:
+	case e.size <= 0:
 		return errEntry
 	case e.size > maxRecord:
 		return fmt.Errorf("%w: %d bytes, the limit is %d", errOversize, e.size, maxRecord)

@@ -64,7 +64,7 @@ func (l *link) works(p part) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if up, tried := l.up[p]; tried && !up {
-		l.log.Info("redis is back", "part", p)
+		l.log.Info("exchange works again", "part", p)
 	}
 	l.set(p, true)
 }
@@ -74,7 +74,7 @@ func (l *link) failed(p part, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if up, tried := l.up[p]; up || !tried {
-		l.log.Warn("redis fails, will be tried again", "part", p, "error", err)
+		l.log.Warn("exchange fails, will be tried again", "part", p, "error", err)
 	}
 	l.set(p, false)
 	l.lastError, l.lastFault = string(p)+": "+err.Error(), time.Now()

@@ -2,7 +2,6 @@ package exchange
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -19,8 +18,6 @@ const (
 	maxNewsLine   = 128                         // the line before it: 10+1+5+1+64+1+41+1 bytes at most
 	maxNews       = maxNewsLine + maxNewsRecord // a message of the channel
 )
-
-var errNewsVersion = errors.New("news of another version")
 
 // news is one message of the channel.
 type news struct {
@@ -50,7 +47,7 @@ func decodeNews(payload []byte) (news, error) {
 	}
 	word := strings.Split(string(line), " ")
 	if word[0] != newsVersion {
-		return news{}, fmt.Errorf("%w: %.20q", errNewsVersion, word[0])
+		return news{}, fmt.Errorf("news of another version: %.20q", word[0])
 	}
 	if len(word) != 4 || !bloomdb.ValidSite(word[2]) {
 		return news{}, fmt.Errorf("news are not VERSION KIND SITE EPOCH-SEQ: %.100q", line)

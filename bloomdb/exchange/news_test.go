@@ -2,7 +2,6 @@ package exchange
 
 import (
 	"bytes"
-	"errors"
 	"strings"
 	"testing"
 
@@ -93,12 +92,6 @@ func FuzzNews(f *testing.F) {
 			t.Fatalf("%q is also %q", payload, again)
 		}
 	})
-}
-
-func TestNewsVersionError(t *testing.T) {
-	if _, err := decodeNews([]byte("spambloom9 x\n")); !errors.Is(err, errNewsVersion) {
-		t.Fatal(err)
-	}
 }
 
 func TestPosition(t *testing.T) {
