@@ -3,41 +3,54 @@ module github.com/spambloom/spambloom
 go 1.26.0
 
 require (
-	github.com/BurntSushi/toml v1.6.0 // indirect
-	github.com/alicebob/miniredis/v2 v2.40.0 // indirect
+	github.com/BurntSushi/toml v1.6.0 // the configuration file; it knows the keys that nothing asked for
+	github.com/coreos/go-systemd/v22 v22.7.0 // sd_notify and socket activation
+	github.com/emersion/go-message v0.18.2 // MIME headers, charsets, transfer encodings
+	github.com/emersion/go-milter v0.5.0 // the milter protocol
+	github.com/gofrs/flock v0.13.1 // one process for one state folder
+	github.com/google/renameio/v2 v2.0.2 // files that are replaced whole or not at all
+	github.com/minio/sha256-simd v1.0.1 // digests, in signature/digest.go only
+	github.com/prometheus/client_golang v1.25.0 // metrics
+	github.com/redis/go-redis/v9 v9.23.0 // the exchange between sites
+	github.com/schollz/progressbar/v3 v3.19.1 // progress of long runs of the command
+	github.com/spf13/cobra v1.10.2 // verbs, flags, help and completions
+	golang.org/x/net v0.62.0 // the HTML tokenizer
+	golang.org/x/sync v0.24.0 // errgroup: goroutines with an owner
+	golang.org/x/sys v0.49.0 // mmap, madvise, socket options
+	golang.org/x/term v0.47.0 // whether standard error is a terminal
+	golang.org/x/text v0.43.0 // Unicode normal forms, charsets
+)
+
+// For tests.
+require (
+	github.com/alicebob/miniredis/v2 v2.40.0 // a Redis in the test's own process
+	github.com/emersion/go-smtp v0.25.1 // sends mail into the real Postfix
+	github.com/rogpeppe/go-internal v1.16.0 // testscript: the commands' scripts
+	go.uber.org/goleak v1.3.0 // no goroutine outlives its test
+	pgregory.net/rapid v1.3.0 // properties, checked against models
+)
+
+require (
+	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
-	github.com/coreos/go-systemd/v22 v22.7.0 // indirect
-	github.com/emersion/go-message v0.18.2 // indirect
-	github.com/emersion/go-milter v0.5.0 // indirect
 	github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6 // indirect
-	github.com/emersion/go-smtp v0.25.1 // indirect
-	github.com/gofrs/flock v0.13.1 // indirect
-	github.com/google/renameio/v2 v2.0.2 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/klauspost/cpuid/v2 v2.4.0 // indirect
-	github.com/minio/sha256-simd v1.0.1 // indirect
 	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
-	github.com/prometheus/client_golang v1.25.0 // indirect
-	github.com/redis/go-redis/v9 v9.23.0 // indirect
+	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
+	github.com/prometheus/client_model v0.6.3 // indirect
+	github.com/prometheus/common v0.72.0 // indirect
+	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect
-	github.com/rogpeppe/go-internal v1.16.0 // indirect
-	github.com/schollz/progressbar/v3 v3.19.1 // indirect
-	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.0.9 // indirect
 	github.com/yuin/gopher-lua v1.1.1 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
-	go.uber.org/goleak v1.3.0 // indirect
 	golang.org/x/exp/typeparams v0.0.0-20231108232855-2478ac86f678 // indirect
 	golang.org/x/mod v0.41.0 // indirect
-	golang.org/x/net v0.62.0 // indirect
-	golang.org/x/sync v0.24.0 // indirect
-	golang.org/x/sys v0.49.0 // indirect
-	golang.org/x/term v0.47.0 // indirect
-	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
 	honnef.co/go/tools v0.8.2 // indirect
-	pgregory.net/rapid v1.3.0 // indirect
 )
 
 tool honnef.co/go/tools/cmd/staticcheck
