@@ -160,7 +160,7 @@ local_networks = []
 capacity = 10_000
 threshold = 50
 [reports]
-capacity = 10_000
+capacity = 100_000
 [redis]
 url = %q
 [http]
