@@ -215,7 +215,9 @@ func (c *conn) progress() {
 func (c *conn) report(err error) {
 	cause := "connection"
 	switch {
-	case errors.Is(err, errDraining), errors.Is(err, io.EOF) && !c.busy.Load():
+	case errors.Is(err, errDraining):
+		return
+	case !c.busy.Load() && (errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed)): // closed by the MTA, or by Shutdown
 		return
 	case errors.Is(err, errProtocol):
 		cause = "protocol"

@@ -20,6 +20,9 @@
 // each place says what and why. Nothing of a session reaches the library's own
 // log or ends it by an error, so one message never costs the next.
 //
+// Memory is bounded whatever a client sends: a packet by 1 MiB, a message by
+// Options.MaxMessage, all messages in flight by 32 times that.
+//
 // Goroutines: one for each connection, made by the library; one for each message
 // while it is judged. Server.Shutdown waits for all of them.
 //

@@ -66,9 +66,9 @@ type Server struct {
 	stop    context.Context // ends when Shutdown begins
 	drain   context.CancelFunc
 	held    atomic.Int64   // bytes kept by all messages in flight
-	running sync.WaitGroup // sessions and judgements; grows only while not draining, or from a session
+	running sync.WaitGroup // Serve calls, sessions, judgements
 
-	mu        sync.Mutex // guards the two below, and draining against both
+	mu        sync.Mutex // guards the two below; nothing is added to them once stop has ended
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
 

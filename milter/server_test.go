@@ -155,6 +155,9 @@ func TestShutdownFinishesMessagesInFlight(t *testing.T) {
 	if err := <-down; err != nil {
 		t.Errorf("shutdown: %v", err)
 	}
+	if lines := b.log.lines(t, "milter connection broken"); len(lines) > 0 {
+		t.Errorf("an orderly end is logged as a broken one: %v", lines)
+	}
 }
 
 func (b *bench) busyConns() (n int) {

@@ -1,0 +1,143 @@
+package milter
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	gomilter "github.com/emersion/go-milter"
+)
+
+func TestOversize(t *testing.T) {
+	const limit = 100_000
+	for _, test := range []struct {
+		name       string
+		offer      gomilter.OptProtocol
+		skip       bool
+		answers    string // to three chunks of 60,000 bytes, then end of message
+		wantHeader string
+	}{
+		{"judged on what was kept", offerAll, false, "csic", "clean; count=0; sites=0; site=mx1"},
+		{"MTA without skip", offerAll &^ gomilter.OptSkip, false, "cccic", "clean; count=0; sites=0; site=mx1"},
+		{"skipped", offerAll, true, "csic", "skipped; reason=oversize; site=mx1"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := start(t, Options{MaxMessage: limit, SkipOversize: test.skip}, clean)
+			w := dialWire(t, b.addr, test.offer)
+			w.send('M', "<s>\x00")
+			w.send('L', "Subject\x00long\x00")
+			w.send('N', "")
+			for i := 0; test.answers[i] != 'i'; i++ {
+				w.send('B', strings.Repeat("x", 60_000))
+				w.expect(test.answers[i : i+1])
+			}
+			if test.skip && b.held.Load() != 0 {
+				t.Errorf("%d bytes held for a message that will be skipped", b.held.Load())
+			}
+			w.send('E', "")
+			code, data, err := w.receive()
+			if err != nil || code != 'i' || !strings.Contains(string(data), test.wantHeader) {
+				t.Errorf("answer %q %q %v", code, data, err)
+			}
+			w.expect("c")
+			if test.skip {
+				return
+			}
+			c := b.contents()[0].content
+			if kept := len(c.Body) + len("Subjectlong") + fieldOverhead; !c.Truncated || kept != limit {
+				t.Errorf("truncated %v, kept %d of %d", c.Truncated, kept, limit)
+			}
+		})
+	}
+}
+
+func TestMegabyteHeaderLine(t *testing.T) {
+	b := start(t, Options{}, clean)
+	w := dialWire(t, b.addr, offerAll)
+	w.send('M', "<s>\x00")
+	w.send('L', "X-Long\x00"+strings.Repeat("x", 1_000_000)+"\x00")
+	w.send('L', "Subject\x00after\x00")
+	w.send('E', "")
+	w.expect("ic")
+	if h := b.contents()[0].content.Header; len(h) != 2 || len(h[0].Value) != 1_000_000 || h[1].Value != "after" {
+		t.Errorf("%d header fields", len(h))
+	}
+}
+
+// Messages that stop half-way hold what they sent, but all together no more than
+// the server's limit.
+func TestMessagesInFlightAreBounded(t *testing.T) {
+	const limit = 1000
+	b := start(t, Options{MaxMessage: limit}, clean)
+	var half []*wire
+	for range heldMessages + 5 {
+		w := dialWire(t, b.addr, offerAll)
+		w.send('M', "<s>\x00")
+		w.send('B', strings.Repeat("x", limit))
+		if code, _, err := w.receive(); err != nil || code != 'c' && code != 's' {
+			t.Fatalf("answer %q %v", code, err)
+		}
+		half = append(half, w)
+	}
+	if held := b.held.Load(); held != heldMessages*limit {
+		t.Errorf("%d bytes held, want %d", held, heldMessages*limit)
+	}
+	for _, w := range half[:heldMessages] {
+		w.Close()
+	}
+	last := half[heldMessages]
+	last.send('E', "")
+	last.expect("ic")
+	if c := b.contents()[0].content; !c.Truncated || len(c.Body) != 0 {
+		t.Errorf("message without room: %+v", c)
+	}
+	eventually(t, "room again", func() bool { return b.held.Load() == 0 })
+	last.send('M', "<s>\x00")
+	last.send('B', strings.Repeat("x", limit))
+	last.expect("c")
+	last.send('E', "")
+	last.expect("ic")
+	if c := b.contents()[1].content; c.Truncated || len(c.Body) != limit {
+		t.Errorf("message with room: %d bytes, truncated %v", len(c.Body), c.Truncated)
+	}
+}
+
+func TestManyHeaderFieldsAreBounded(t *testing.T) {
+	const limit = 64 << 10
+	b := start(t, Options{MaxMessage: limit}, clean)
+	w := dialWire(t, b.addr, offerAll)
+	w.send('M', "<s>\x00")
+	w.write([]byte(strings.Repeat(string(packet('L', "a\x00b\x00")), 100_000)))
+	w.send('E', "")
+	w.expect("ic")
+	c := b.contents()[0].content
+	if len(c.Header) == 0 || len(c.Header) > limit/fieldOverhead || !c.Truncated {
+		t.Errorf("%d fields kept, truncated %v", len(c.Header), c.Truncated)
+	}
+	if size := b.lines()[0]["size"]; size != 200_000. {
+		t.Errorf("logged size %v", size)
+	}
+}
+
+func TestTinyChunksAreJoined(t *testing.T) {
+	s := NewServer(nil, Options{})
+	x := &session{conn: &conn{server: s}, server: s}
+	defer x.drop()
+	var want strings.Builder
+	for i := range 10_000 {
+		chunk := fmt.Appendf(nil, "%d,", i)
+		if i == 5000 {
+			chunk = []byte(strings.Repeat("x", smallChunk))
+		}
+		want.Write(chunk)
+		if _, err := x.BodyChunk(chunk, &gomilter.Modifier{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(x.msg.body) != 2 {
+		t.Errorf("%d chunks held", len(x.msg.body))
+	}
+	if string(x.msg.content().Body) != want.String() {
+		t.Error("the body is another one")
+	}
+}
