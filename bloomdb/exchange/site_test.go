@@ -51,7 +51,7 @@ func startSiteWith(t testing.TB, o bloomdb.Options, url string) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := New(db, client, bloomdb.KeyID(o.Key), Options{Interval: 20 * time.Millisecond, Heartbeat: 100 * time.Millisecond})
+	x := New(db, client, bloomdb.KeyID(o.Key), Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond})
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &site{t: t, db: db, x: x, client: client, cancel: cancel, done: make(chan struct{})}
 	go func() {

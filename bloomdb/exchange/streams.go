@@ -104,6 +104,17 @@ while #batch < entries and held < bytes do
 end
 return batch`)
 
+// headsScript returns at most ARGV[1] heads, as SITE, EPOCH-SEQ, ...; what is too
+// long for either never leaves Redis, only the empty strings in its place.
+var headsScript = redis.NewScript(`
+local all, heads = redis.call('HGETALL', KEYS[1]), {}
+for i = 1, math.min(#all, 2 * tonumber(ARGV[1])), 2 do
+  local site, id = all[i], all[i + 1]
+  if #site > 64 or #id > 41 then site, id = '', '' end
+  heads[i], heads[i + 1] = site, id
+end
+return heads`)
+
 // tail is the last position the site's stream ever had; zero where there is no
 // stream.
 func (s *streams) tail(ctx context.Context, site string) (Position, error) {
@@ -193,16 +204,17 @@ func parseEntry(reply any) (entry, error) {
 	return e, nil
 }
 
-// readHeads returns the head of every site that ever published. Names and
-// positions that are none are left out and counted.
+// readHeads returns the heads of the sites that ever published, of at most
+// maxSites. What is no name or no position is left out and counted.
 func (s *streams) readHeads(ctx context.Context) (heads map[string]Position, bad int, err error) {
-	reply, err := s.redis.HGetAll(ctx, s.heads()).Result()
+	reply, err := headsScript.Run(ctx, s.redis, []string{s.heads()}, maxSites).StringSlice()
 	if err != nil {
 		return nil, 0, fmt.Errorf("%s: %w", s.heads(), err)
 	}
-	heads = make(map[string]Position, len(reply))
-	for site, id := range reply {
-		at, err := parsePosition(id)
+	heads = make(map[string]Position, len(reply)/2)
+	for i := 0; i+1 < len(reply); i += 2 {
+		site := reply[i]
+		at, err := parsePosition(reply[i+1])
 		if err != nil || !bloomdb.ValidSite(site) {
 			bad++
 			continue

@@ -223,6 +223,13 @@ func TestHeadsAreNotBelieved(t *testing.T) {
 		if err != nil || bad != 4 || len(heads) != 1 {
 			t.Fatalf("%v, %d, %v", heads, bad, err)
 		}
+		for i := range 2 * maxSites {
+			s.redis.HSet(t.Context(), s.heads(), fmt.Sprint("site", i), "1-1")
+		}
+		heads, _, err = s.readHeads(t.Context())
+		if err != nil || len(heads) > maxSites || len(heads) < maxSites-5 {
+			t.Fatalf("%d heads, %v", len(heads), err)
+		}
 	})
 }
 
