@@ -49,6 +49,9 @@ const revokedShare = 8
 // nobody revoked. At 1e-10, ten million reported signatures lose none to it.
 const revokedError = 1e-10
 
+// maxCounted is how many messages a counting filter of 8 GiB holds.
+const maxCounted int64 = filter.MaxLines * 16
+
 func (o *Options) complete() error {
 	fill(&o.Reports.Period, 168*time.Hour)
 	fill(&o.Reports.Keep, 5)
@@ -95,8 +98,8 @@ func (o *Options) validate() error {
 		return fmt.Errorf("error per mail %g: must be 1e-12 to 0.5", r.MaxErrorPerMail)
 	case o.spamShape().Lines == filter.MaxLines || r.Capacity > 1<<40:
 		return fmt.Errorf("report capacity %d: a generation would be larger than 8 GiB", r.Capacity)
-	case c.Capacity > filter.MaxLines*16:
-		return fmt.Errorf("count capacity %d: must be at most %d", c.Capacity, filter.MaxLines*16)
+	case c.Capacity > maxCounted:
+		return fmt.Errorf("count capacity %d: must be at most %d", c.Capacity, maxCounted)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package filter
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"unsafe"
 
@@ -18,15 +19,14 @@ import (
 type words struct{ w []uint64 }
 
 func newWords(n uint64) (*words, error) {
-	if n == 0 || n > 1<<37 {
+	if n == 0 || n > math.MaxInt/8 {
 		return nil, fmt.Errorf("filter of %d words: size out of range", n)
 	}
 	mem, err := unix.Mmap(-1, 0, int(n*8), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		return nil, fmt.Errorf("filter of %d bytes: mmap: %w", n*8, err)
 	}
-	// Only advice: without huge pages the filter is slower, not wrong.
-	_ = unix.Madvise(mem, unix.MADV_HUGEPAGE)
+	wantHugePages(mem)
 	v := &words{w: unsafe.Slice((*uint64)(unsafe.Pointer(&mem[0])), n)}
 	runtime.AddCleanup(v, func(mem []byte) { _ = unix.Munmap(mem) }, mem)
 	return v, nil
