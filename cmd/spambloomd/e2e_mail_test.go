@@ -158,14 +158,18 @@ func (s *site) check(t *testing.T, body string) reporting.Answer {
 	return answer
 }
 
-// client is a connection to the control socket that ends with the test.
+// client asks through the control socket. It connects anew after a restart.
 func (s *site) client() *reporting.Client {
 	s.t.Helper()
+	if s.reporter != nil {
+		return s.reporter
+	}
 	c, err := reporting.Dial(s.control)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(c.Close)
+	s.reporter = c
 	return c
 }
 

@@ -24,6 +24,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/spambloom/spambloom/reporting"
 )
 
 // patience bounds every wait of these tests. It is no assertion about speed: a
@@ -145,6 +147,8 @@ type site struct {
 	milter  string // address, once it is ready
 	http    string
 	control string // spec of the control socket
+
+	reporter *reporting.Client // see client
 }
 
 // small filters make a daemon that starts at once. No network is local, so that
