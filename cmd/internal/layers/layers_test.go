@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +34,7 @@ var allowed = map[string][]string{
 	"cmd/internal/config":  {},
 	"cmd/internal/layers":  {},
 	"cmd/internal/socket":  {},
-	"cmd/internal/mailbox": {"signature"},
+	"cmd/internal/mailbox": {},
 
 	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/exchange", "reporting", "milter", "cmd/internal/config", "cmd/internal/socket"},
 	"cmd/spambloom":  {"signature", "bloomdb", "reporting", "cmd/internal/mailbox", "cmd/internal/socket"},
@@ -224,6 +225,34 @@ func TestTopLevel(t *testing.T) {
 	for _, name := range topLevel {
 		if _, err := fs.Stat(repository, name); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// link is a link to a file of the repository in Markdown.
+var link = regexp.MustCompile(`\]\(([^):#]+)\)`)
+
+func TestDocumentsLinkToFiles(t *testing.T) {
+	documents, err := fs.Glob(repository, "*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	contrib, err := fs.Glob(repository, "contrib/*.md")
+	if err != nil || len(contrib) == 0 {
+		t.Fatal("no documents in contrib", err)
+	}
+	for _, name := range append(documents, contrib...) {
+		text, err := fs.ReadFile(repository, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllSubmatch(text, -1) {
+			if _, err := fs.Stat(repository, path.Join(path.Dir(name), string(m[1]))); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if name == "README.md" && bytes.Count(text, []byte("\n")) >= 120 {
+			t.Error("README.md has 120 lines or more")
 		}
 	}
 }
