@@ -7,11 +7,12 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
-// maxOrigins bounds the sites, in all their lives, that are held.
-const maxOrigins = 4096
-
-// overload is how far a filter may be filled beyond what it was sized for.
-const overload = 1.25
+// Bounds on what other sites may make us hold.
+const (
+	maxOrigins = 4096 // sites, each in all its lives
+	maxLives   = 16   // of one site
+	minParts   = 256 << 20
+)
 
 // Cursor is the (epoch, seq) of the last delta applied of a site, in its latest
 // life; zeros for none.
@@ -45,8 +46,8 @@ func (db *DB) Apply(data []byte, gapOK bool) error {
 	name := fmt.Sprintf("delta %s %d-%d", d.origin.site, d.origin.epoch, d.seq)
 	state := db.sites[d.origin]
 	if state == nil {
-		if len(db.sites) >= maxOrigins {
-			return fmt.Errorf("%s: more than %d sites: %w", name, maxOrigins, ErrFull)
+		if err := db.roomForSite(d.origin.site); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
 		state = &siteState{}
 	}
@@ -74,6 +75,40 @@ func (db *DB) Apply(data []byte, gapOK bool) error {
 	return nil
 }
 
+func (db *DB) roomForSite(site string) error {
+	lives := 0
+	for o := range db.sites {
+		if o.site == site {
+			lives++
+		}
+	}
+	if len(db.sites) >= maxOrigins || lives >= maxLives {
+		return fmt.Errorf("%w: %d sites are held, this one in %d lives", ErrFull, len(db.sites), lives)
+	}
+	return nil
+}
+
+// partsLimit is how many bytes all parts may take: twice what this site's own
+// filters take when they are full, and never less than 256 MiB.
+func (db *DB) partsLimit() int64 {
+	reports := (db.spamShape.Bytes() + db.revokedShape.Bytes()) * int64(db.opt.Reports.Keep)
+	return max(minParts, 2*(reports+int64(db.countsShape.Lines)*64*int64(db.opt.Counts.Keep)))
+}
+
+// roomForParts refuses deltas when the parts have reached their limit.
+func (db *DB) roomForParts() error {
+	total := int64(0)
+	for _, parts := range db.view.Load().allParts() {
+		for _, p := range parts {
+			total += p.part.Bytes()
+		}
+	}
+	if limit := db.partsLimit(); total >= limit {
+		return fmt.Errorf("%w: other sites' filters take %d MiB, the limit", ErrFull, limit>>20)
+	}
+	return nil
+}
+
 // partOf is where a section's cells go.
 type partOf struct {
 	part   *filter.Part
@@ -95,6 +130,9 @@ func (p *partOf) merge(cells []filter.Cell) error {
 // partsFor finds or makes the part for each section, nil for those that aged
 // out. Nothing is merged before all sections are known to be good.
 func (db *DB) partsFor(d delta) ([]*partOf, error) {
+	if err := db.roomForParts(); err != nil {
+		return nil, err
+	}
 	for _, s := range d.sections {
 		if err := db.acceptable(d.origin, s); err != nil {
 			return nil, err
@@ -138,8 +176,7 @@ func (db *DB) acceptable(o origin, s deltaSection) error {
 	}
 	here := db.shapeFor(s.target)
 	if bitsShape(here) != s.shape {
-		return fmt.Errorf("%s: %w: there %d lines and k=%d, here %d lines and k=%d (reports.capacity, keep and max_error_per_mail must be equal at all sites)",
-			what, ErrParameters, s.shape.lines, s.shape.k, here.Lines, here.K)
+		return fmt.Errorf("%s: %w (reports.capacity, keep and max_error_per_mail must be equal at all sites)", what, differs(s.shape, bitsShape(here)))
 	}
 	g := db.view.Load().report(s.target.gen)
 	if g == nil || g.listing(s.target.kind).others == nil {
@@ -170,7 +207,7 @@ func (db *DB) fillLimit(kind filterKind, s filter.BitsShape) int64 {
 	if kind == revokedFilter {
 		keys /= revokedShare
 	}
-	return max(int64(s.Fill(keys)*overload*float64(s.Size())), int64(4*s.K))
+	return max(int64(s.Fill(keys)*float64(s.Size())), int64(4*s.K))
 }
 
 // partFor finds or makes an origin's part of a filter.
@@ -184,9 +221,6 @@ func (db *DB) partFor(o origin, t target, s shape) (p *partOf, err error) {
 		})
 		return p, err
 	}
-	if here := bitsShape(db.shapeFor(t)); here != s {
-		return nil, fmt.Errorf("%w: there %d lines and k=%d, here %d lines and k=%d", ErrParameters, s.lines, s.k, here.lines, here.k)
-	}
 	err = db.change(func(v *view) error {
 		return v.editReport(t.gen, func(g *reportGeneration) (err error) {
 			l := g.listing(t.kind)
@@ -194,12 +228,18 @@ func (db *DB) partFor(o origin, t target, s shape) (p *partOf, err error) {
 				if l.others, err = filter.NewBits(s.bits()); err != nil {
 					return err
 				}
+			} else if here := bitsShape(l.others.Shape()); here != s {
+				return differs(s, here)
 			}
 			p = &partOf{part: findPart(&l.parts, o, t.kind, s), others: l.others}
 			return nil
 		})
 	})
 	return p, err
+}
+
+func differs(there, here shape) error {
+	return fmt.Errorf("%w: there %d lines and k=%d, here %d lines and k=%d", ErrParameters, there.lines, there.k, here.lines, here.k)
 }
 
 func findPart(parts *[]sitePart, o origin, kind filterKind, s shape) *filter.Part {

@@ -44,6 +44,8 @@ type DB struct {
 	view   atomic.Pointer[view]
 	viewMu sync.Mutex // serialises changes of the view's structure
 
+	agedTicks int // how often Run saw generations that aged out and are still held
+
 	sitesMu sync.Mutex // guards sites; held while a delta is applied
 	sites   map[origin]*siteState
 
@@ -51,7 +53,8 @@ type DB struct {
 
 	snapshotMu sync.Mutex // one snapshot at a time; guards saved
 	saved      map[string]savedState
-	lastSave   time.Time // of this process
+	lastSave   time.Time // that succeeded, or the start
+	triedSave  time.Time
 	// journalBase is the journal's size after the last snapshot.
 	journalBase atomic.Int64
 
@@ -116,6 +119,7 @@ func (db *DB) Close() error {
 const (
 	syncInterval    = time.Second
 	saveInterval    = 10 * time.Minute
+	saveRetry       = time.Minute
 	maxJournalBytes = 64 << 20 // a snapshot is made earlier when the journal is this long
 )
 
@@ -146,15 +150,32 @@ func (db *DB) Run(ctx context.Context) error {
 
 func (db *DB) maintain() error {
 	db.expire()
+	db.pub.compact()
 	err := errors.Join(db.journal.flush(), db.pub.write(db.opt.Dir, db.opt.Now()))
-	db.snapshotMu.Lock()
-	due := db.opt.Now().Sub(db.lastSave) >= saveInterval
-	db.snapshotMu.Unlock()
-	if due || db.journal.bytesFrom(0)-db.journalBase.Load() > maxJournalBytes {
+	if db.saveDue() {
 		err = errors.Join(err, db.save())
 	}
 	return err
 }
+
+// saveDue says that it is time for snapshots: by the clock, by the journal's
+// length, or since something stands in no journal. What failed is tried again
+// after a minute.
+func (db *DB) saveDue() bool {
+	db.snapshotMu.Lock()
+	defer db.snapshotMu.Unlock()
+	now := db.opt.Now()
+	if wait := now.Sub(db.triedSave); wait >= 0 && wait < saveRetry {
+		return false
+	}
+	age := now.Sub(db.lastSave)
+	return age >= saveInterval || age < 0 || db.journal.snapshotDue() ||
+		db.journal.bytesFrom(0)-db.journalBase.Load() > maxJournalBytes
+}
+
+// Fault is what keeps this site's state from being written, while it lasts. It
+// is cheap.
+func (db *DB) Fault() error { return db.journal.lastFault() }
 
 // self is this site in its present life.
 func (db *DB) self() origin { return origin{db.opt.Site, db.pub.epoch()} }

@@ -231,8 +231,8 @@ func FuzzSnapshot(f *testing.F) {
 func FuzzJournal(f *testing.F) {
 	j := journal{keyID: [8]byte{1}}
 	seg := j.header()
-	seg = appendFrame(seg, record{target: target{spamFilter, 2900}, hashes: hashesOf(message(1))})
-	seg = appendFrame(seg, record{target: target{countFilter, -3}, hashes: hashesOf(message(2))[:1], count: 77})
+	seg = appendFrame(seg, record{target: target{spamFilter, 2900}, hashes: hashesOf(message(1))}, 0)
+	seg = appendFrame(seg, record{target: target{countFilter, -3}, hashes: hashesOf(message(2))[:1], count: 77}, 60)
 	f.Add(seg)
 	f.Add(seg[:len(seg)-3])
 	path := filepath.Join(f.TempDir(), "journal")

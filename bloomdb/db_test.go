@@ -133,8 +133,51 @@ func TestReportRevokeJudge(t *testing.T) {
 	}
 	step("revoked in the later period", 1, false, 2)
 	c.add(5 * 168 * time.Hour)
-	db.expire()
 	step("aged out", 1, false, 0)
+	if len(db.view.Load().reports) == 0 {
+		t.Error("dropped at once: a clock that is wrong for a moment would destroy it")
+	}
+	for range keepAged {
+		db.expire()
+	}
+	if n := len(db.view.Load().reports); n != 0 {
+		t.Errorf("%d generations are held", n)
+	}
+}
+
+// A clock that runs ten years ahead for a while, also over a restart, costs
+// nothing.
+func TestClockAheadForAMoment(t *testing.T) {
+	c := newClock()
+	o := testOptions(t.TempDir(), "mx1")
+	o.Now = c.Now
+	db := openTest(t, o)
+	mustReport(t, db, 1)
+	const years = 10 * 365 * 24 * time.Hour
+	c.add(years)
+	if err := db.maintain(); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = openTest(t, o)
+	if err := db.maintain(); err != nil {
+		t.Fatal(err)
+	}
+	if db.Judge(message(1)).Listed {
+		t.Error("listed after ten years")
+	}
+	c.add(-years)
+	if !db.Judge(message(1)).Listed {
+		t.Error("lost")
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if db = openTest(t, o); !db.Judge(message(1)).Listed {
+		t.Error("lost after the restart")
+	}
 }
 
 func TestTooLittleToSign(t *testing.T) {
@@ -170,7 +213,6 @@ func TestCountsLiveTwoPeriods(t *testing.T) {
 		t.Errorf("count %d in the second period, want 22", e.Count)
 	}
 	c.add(24 * time.Hour)
-	db.expire()
 	if e := db.Judge(message(1)); e.Count != 1 {
 		t.Errorf("count %d in the third period, want 1", e.Count)
 	}
@@ -284,6 +326,23 @@ func TestCapacityChanged(t *testing.T) {
 	}
 }
 
+// The same where another site's state of that generation is held, and no own.
+func TestCapacityChangedWithPeer(t *testing.T) {
+	o := testOptions(t.TempDir(), "mx1")
+	db, b := openTest(t, o), openTest(t, testOptions(t.TempDir(), "b"))
+	mustReport(t, b, 1)
+	mustApply(t, db, drain(t, b)...)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	o.Reports.Capacity = 50_000
+	db = openTest(t, o)
+	mustReport(t, db, 2)
+	if !db.Judge(message(1)).Listed || !db.Judge(message(2)).Listed {
+		t.Error("lost by another capacity")
+	}
+}
+
 func TestFull(t *testing.T) {
 	o := testOptions(t.TempDir(), "mx1")
 	o.Reports.Capacity = 50
@@ -299,55 +358,8 @@ func TestFull(t *testing.T) {
 	if n < 40 { // 50 messages of 8 keys in 5 generations: 80 keys each
 		t.Errorf("full after %d reports of two keys", n)
 	}
-	if s := db.Status(); s.ErrorPerMail > 100*1e-6 {
+	if s := db.Status(); s.ErrorPerMail > 2*1e-6 {
 		t.Errorf("error per mail %g when full, target 1e-6", s.ErrorPerMail)
-	}
-}
-
-// The disk is full while reports come: they are refused, those acknowledged
-// stay, and all goes on when there is room again.
-func TestJournalFault(t *testing.T) {
-	o := testOptions(t.TempDir(), "mx1")
-	db := openTest(t, o)
-	mustReport(t, db, 1)
-	db.journal.mu.Lock()
-	good := db.journal.file
-	readOnly, err := os.Open(good.Name()) // writes fail as on a full disk
-	if err != nil {
-		t.Fatal(err)
-	}
-	db.journal.file = readOnly
-	db.journal.buf.Reset(readOnly)
-	db.journal.mu.Unlock()
-	good.Close()
-	if err := db.Report(message(2)); err == nil {
-		t.Fatal("report was acknowledged without a disk")
-	}
-	if db.Judge(message(2)).Listed {
-		t.Error("a refused report is listed")
-	}
-	if s := db.Status(); s.Error == "" {
-		t.Error("status does not show the fault")
-	}
-	if err := db.Report(message(3)); err == nil {
-		t.Fatal("truncating a read-only file succeeded")
-	}
-	db.journal.mu.Lock()
-	db.journal.file, err = os.OpenFile(good.Name(), os.O_WRONLY, 0)
-	db.journal.mu.Unlock()
-	if err != nil {
-		t.Fatal(err)
-	}
-	mustReport(t, db, 4)
-	if s := db.Status(); s.Error != "" {
-		t.Errorf("status after repair: %s", s.Error)
-	}
-	crash(t, db)
-	db = openTest(t, o)
-	for n, want := range map[int]bool{1: true, 2: false, 3: false, 4: true} {
-		if got := db.Judge(message(n)).Listed; got != want {
-			t.Errorf("message %d listed: %v, want %v", n, got, want)
-		}
 	}
 }
 

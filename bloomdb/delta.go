@@ -32,7 +32,6 @@ type deltaSection struct {
 type delta struct {
 	origin   origin
 	seq      uint64
-	made     time.Time
 	sections []deltaSection
 }
 
@@ -95,14 +94,17 @@ func decodeOrigin(r *deltaReader) (keyID []byte, d delta, err error) {
 	if v := r.u8(); v != deltaVersion {
 		return nil, d, fmt.Errorf("delta version %d, this program reads %d", v, deltaVersion)
 	}
-	r.u8() // flags
+	flags := r.u8()
 	keyID = r.take(8)
 	n := r.u8()
 	d.origin.site = string(r.take(n))
 	d.origin.epoch, d.seq = r.u64(), r.u64()
-	d.made = time.UnixMilli(int64(r.u64()))
+	r.u64() // when it was made: for people who look at records
 	if r.fail {
 		return nil, d, errShort
+	}
+	if flags != 0 {
+		return nil, d, fmt.Errorf("flags %#x, this program knows none", flags)
 	}
 	if !ValidSite(d.origin.site) || d.seq == 0 || d.origin.epoch == 0 {
 		return nil, d, fmt.Errorf("site %q, epoch %d, sequence number %d", d.origin.site, d.origin.epoch, d.seq)
@@ -172,6 +174,10 @@ func decodeSections(r *deltaReader) ([]deltaSection, error) {
 			return nil, fmt.Errorf("%s generation %d: %w", s.target.kind, s.target.gen, errors.Join(err, trailing(rest)))
 		}
 		cells += len(s.cells)
+		if n := len(sections); n > 0 && !sections[n-1].target.before(s.target) {
+			return nil, fmt.Errorf("%s generation %d stands after %s generation %d",
+				s.target.kind, s.target.gen, sections[n-1].target.kind, sections[n-1].target.gen)
+		}
 		sections = append(sections, s)
 	}
 	if n := r.u16(); n > maxSignature {

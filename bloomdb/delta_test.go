@@ -3,7 +3,7 @@ package bloomdb
 import (
 	"bytes"
 	"errors"
-	"math/rand/v2"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -78,7 +78,7 @@ func TestTwoSites(t *testing.T) {
 		t.Errorf("trace %+v", tr)
 	}
 	s := a.Status()
-	if len(s.Sites) != 2 || s.Sites[0].Site != "a" || s.Sites[1].Site != "b" || s.Sites[1].Seq != 1 || s.Sites[1].Cells == 0 {
+	if len(s.Sites) != 2 || s.Sites[0].Site != "a" || s.Sites[1].Site != "b" || s.Sites[1].Seq != 2 || s.Sites[1].Cells == 0 {
 		t.Errorf("status %+v", s.Sites)
 	}
 	if len(drain(t, a)) != 0 {
@@ -100,7 +100,7 @@ func TestPartsSurvive(t *testing.T) {
 	if e := a.Judge(message(1)); !e.Listed || e.Count != 100 {
 		t.Errorf("after a restart: %+v", e)
 	}
-	if epoch, seq := a.Cursor("b"); epoch != b.pub.epoch() || seq != 1 {
+	if epoch, seq := a.Cursor("b"); epoch != b.pub.epoch() || seq != 2 {
 		t.Errorf("cursor %d-%d", epoch, seq)
 	}
 	mustReport(t, b, 2)
@@ -276,119 +276,77 @@ func TestSitesConverge(t *testing.T) {
 	})
 }
 
-// Crashes at any moment between making, sending and confirming a delta: what the
-// stream holds in the end is all that was reported.
-func TestPublishAcrossCrashes(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
-	o := testOptions(t.TempDir(), "a")
-	var stream []Delta
-	n := 0
-	for range 60 {
-		db, err := Open(o)
-		if err != nil {
+// Reports of other parameters are refused; the counts beside them are not lost.
+func TestCountsPassWhereReportsAreRefused(t *testing.T) {
+	a := openTest(t, testOptions(t.TempDir(), "a"))
+	o := testOptions(t.TempDir(), "b")
+	o.Reports.Capacity = 90_000
+	b := openTest(t, o)
+	mustReport(t, b, 1)
+	mustCount(t, b, 1, 30)
+	refused := 0
+	for _, d := range drain(t, b) {
+		if err := a.Apply(d.Data, true); errors.Is(err, ErrParameters) {
+			refused++
+		} else if err != nil {
 			t.Fatal(err)
 		}
-		var epoch, seq uint64
-		if len(stream) > 0 {
-			epoch, seq = stream[len(stream)-1].Epoch, stream[len(stream)-1].Seq
-		}
-		if err := db.Resume(epoch, seq); err != nil {
-			t.Fatal(err)
-		}
-		for range r.IntN(12) {
-			switch r.IntN(4) {
-			case 0:
-				mustReport(t, db, n)
-				n++
-			case 1:
-				if err := db.save(); err != nil {
-					t.Fatal(err)
-				}
-			case 2:
-				db.pub.close(o.Dir)
-			case 3:
-				d, ok, err := db.NextDelta()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if !ok || r.IntN(4) == 0 { // the crash comes before it is sent
-					break
-				}
-				stream = append(stream, d)
-				if r.IntN(4) > 0 { // or before the answer is read
-					db.Published(d)
-				} else if err := db.Resume(d.Epoch, d.Seq); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		if r.IntN(3) == 0 {
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
-			}
-		} else {
-			crash(t, db)
-		}
 	}
-	db := openTest(t, o)
-	last := stream[len(stream)-1]
-	if err := db.Resume(last.Epoch, last.Seq); err != nil {
-		t.Fatal(err)
-	}
-	stream = append(stream, drain(t, db)...)
-	b := openTest(t, testOptions(t.TempDir(), "b"))
-	mustApply(t, b, stream...)
-	for i := range n {
-		if !b.Judge(message(i)).Listed {
-			t.Errorf("message %d of %d is lost", i, n)
-		}
+	if e := a.Judge(message(1)); refused != 1 || e.Listed || e.Count != 30 {
+		t.Errorf("%d refused, %+v", refused, e)
 	}
 }
 
-// The stream is gone (FLUSHALL), or the exchange is switched on later: all that
-// is live goes out again.
-func TestPublishAgain(t *testing.T) {
-	o := testOptions(t.TempDir(), "a")
-	o.Exchange = false
-	db := openTest(t, o)
-	mustReport(t, db, 1)
-	mustCount(t, db, 1, 33)
-	db.Close()
-	o.Exchange = true
-	db = openTest(t, o)
-	mustReport(t, db, 2)
-	check := func(what string, first uint64, stream []Delta) {
-		t.Helper()
-		b := openTest(t, testOptions(t.TempDir(), "b"))
-		for i, d := range stream {
-			if d.Seq != first+uint64(i) {
-				t.Errorf("%s: sequence number %d, want %d", what, d.Seq, first+uint64(i))
-			}
-			if err := b.Apply(d.Data, true); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if e := b.Judge(message(1)); !e.Listed || e.Count != 33 || !b.Judge(message(2)).Listed {
-			t.Errorf("%s: %+v", what, e)
-		}
+func TestRepeatedSections(t *testing.T) {
+	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
+	sec := deltaSection{target: target{spamFilter, b.opt.generation(spamFilter, b.opt.Now())}, shape: bitsShape(b.spamShape)}
+	d := Delta{Site: "b", Epoch: 2, Seq: 1}
+	d.Data = b.encodeDelta(d, []deltaSection{sec, sec})
+	if err := a.Apply(d.Data, false); err == nil || !strings.Contains(err.Error(), "stands after") {
+		t.Errorf("two sections of one filter: %v", err)
 	}
-	first := drain(t, db)
-	check("switched on later", 1, first)
-	if err := db.Resume(0, 0); err != nil {
-		t.Fatal(err)
-	}
-	again := drain(t, db)
-	check("stream lost", uint64(len(first))+1, again)
+}
 
-	// An older copy of the folder comes back, and the stream is ahead of it.
-	epoch := db.pub.epoch()
-	if err := db.Resume(epoch+5, 9); err != nil {
-		t.Fatal(err)
+// A member can't make us hold more than the limit, nor more lives than there is
+// room for; when a site is silent for long, it is forgotten.
+func TestBoundsOnMembers(t *testing.T) {
+	c := newClock()
+	o := testOptions(t.TempDir(), "a")
+	o.Now = c.Now
+	a := openTest(t, o)
+	send := func(site string, epoch uint64, sections ...deltaSection) error {
+		d := Delta{Site: site, Epoch: epoch, Seq: 1}
+		d.Data = a.encodeDelta(d, sections)
+		return a.Apply(d.Data, false)
 	}
-	if d, ok, _ := db.NextDelta(); !ok || d.Epoch != epoch+6 || d.Seq != 1 {
-		t.Errorf("new life begins at %d-%d, was %d", d.Epoch, d.Seq, epoch)
+	for life := range uint64(maxLives) {
+		if err := send("b", 2+2*life); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := send("b", 1000); !errors.Is(err, ErrFull) {
+		t.Errorf("one life too many: %v", err)
+	}
+	sec := deltaSection{target: target{countFilter, a.opt.generation(countFilter, c.Now())}, shape: shape{filter.MaxLines, 4}}
+	for i := range uint64(maxDeltaCells) {
+		sec.cells = append(sec.cells, filter.Cell{Pos: i * filter.BlockSize(true) * 40, Value: 1})
+	}
+	var err error
+	for n := 0; n < 40 && err == nil; n++ {
+		for i := range sec.cells {
+			sec.cells[i].Pos += filter.BlockSize(true)
+		}
+		err = send(fmt.Sprintf("c%d", n), 2, sec)
+	}
+	if !errors.Is(err, ErrFull) {
+		t.Errorf("parts of %d MiB: %v", a.Status().Memory>>20, err)
+	}
+	c.add(400 * 24 * time.Hour)
+	for range keepAged {
+		a.expire()
+	}
+	if n := len(a.Status().Sites); n != 1 {
+		t.Errorf("%d sites are remembered though nothing is held of them", n)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/google/renameio/v2"
 )
@@ -46,14 +47,16 @@ func syncDir(dir string) error {
 type identity struct {
 	Version      int    `json:"version"`
 	Site         string `json:"site"`
-	Epoch        uint64 `json:"epoch"` // milliseconds since 1970 when the folder was made
+	Epoch        uint64 `json:"epoch"` // the folder's life: see newEpoch
 	KeyID        string `json:"key_id"`
 	ReportPeriod int64  `json:"report_period"` // seconds
 	CountPeriod  int64  `json:"count_period"`  // seconds
 
 	// Published are the last delta known to be in the stream, and the place in
-	// the journal before which nothing is left to be published.
+	// the journal before which nothing is left to be published. Reserved is the
+	// last number given to a delta: none is given to two.
 	PublishedSeq uint64 `json:"published_seq"`
+	ReservedSeq  uint64 `json:"reserved_seq"`
 	PublishedLSN lsn    `json:"published_lsn"`
 	// Republish says that the journal no longer has all that is unpublished:
 	// everything live must go out again.
@@ -61,6 +64,18 @@ type identity struct {
 }
 
 const identityVersion = 1
+
+// newEpoch names the life of a folder made at a time, in milliseconds since
+// 1970. It is even. A life that goes on with the filters of the one before, since
+// that one's numbers can't be used any more, is odd: its counts hold those of the
+// life before, and are not added to them.
+func newEpoch(now time.Time) uint64 { return uint64(max(2, now.UnixMilli())) &^ 1 }
+
+// nextLife is the least odd epoch after another.
+func nextLife(epoch uint64) uint64 { return (epoch + 1) | 1 }
+
+// carriesOver says that a life began with the filters of the one before.
+func carriesOver(epoch uint64) bool { return epoch&1 == 1 }
 
 func identityPath(dir string) string { return filepath.Join(dir, "identity") }
 
@@ -71,7 +86,7 @@ func (id identity) write(dir string) error {
 	}
 	line = append(append(line, '\n'), checksumLine(line)...)
 	path := identityPath(dir)
-	if err := renameio.WriteFile(path, line, 0o600); err != nil {
+	if err := renameio.WriteFile(path, line, 0o600, renameio.WithTempDir(dir)); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return syncDir(dir)

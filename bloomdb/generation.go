@@ -1,6 +1,8 @@
 package bloomdb
 
 import (
+	"cmp"
+	"fmt"
 	"iter"
 	"slices"
 	"time"
@@ -41,6 +43,11 @@ type target struct {
 	gen  int64
 }
 
+// before is the order of sections in a record: by kind, then by generation.
+func (t target) before(u target) bool {
+	return t.kind < u.kind || t.kind == u.kind && t.gen < u.gen
+}
+
 // origin is a site in one of its lives: a state folder made anew counts anew.
 type origin struct {
 	site  string
@@ -71,6 +78,9 @@ type countGeneration struct {
 	num   int64
 	own   *filter.Counts // nil before the first count
 	parts []sitePart
+	// countedParts are those whose counts are added: all but the lives of a site
+	// whose counts the next life carried over.
+	countedParts []sitePart
 }
 
 // sitePart is one origin's part of a filter, and its geometry.
@@ -104,10 +114,13 @@ func (s shape) blocks(kind filterKind) uint64 {
 }
 
 func (s shape) valid(kind filterKind) error {
-	if kind == countFilter {
-		return s.counts().Valid()
+	if kind != countFilter {
+		return s.bits().Valid()
 	}
-	return s.bits().Valid()
+	if s.k != countsShape(s.counts()).k {
+		return fmt.Errorf("k is %d, must be 4", s.k)
+	}
+	return s.counts().Valid()
 }
 
 // listing returns the listing of a generation, nil for another kind.
@@ -222,8 +235,25 @@ func (v *view) editCount(num int64, f func(g *countGeneration) error) error {
 	if err := f(&g); err != nil {
 		return err
 	}
+	g.countedParts = counted(g.parts)
 	v.counts[i] = &g
 	return nil
+}
+
+// counted leaves out each life whose counts the same site's next life holds.
+func counted(parts []sitePart) []sitePart {
+	lives := slices.Clone(parts)
+	slices.SortFunc(lives, func(a, b sitePart) int {
+		return cmp.Or(cmp.Compare(a.origin.site, b.origin.site), cmp.Compare(b.origin.epoch, a.origin.epoch))
+	})
+	var out []sitePart
+	for i, p := range lives {
+		carried := i > 0 && lives[i-1].origin.site == p.origin.site && carriesOver(lives[i-1].origin.epoch)
+		if !carried {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // ownBits returns this site's filter of a generation, made where missing with
@@ -282,20 +312,65 @@ func (db *DB) shapeFor(t target) filter.BitsShape {
 	return db.spamShape
 }
 
-// expire drops the generations that have aged out.
+// keepAged is for how many seconds a generation that aged out is held, out of
+// sight of Judge: a clock that is wrong for a moment must not destroy what is
+// known.
+const keepAged = 600
+
+// current is the view without what has aged out.
+func (db *DB) current() view {
+	v := *db.view.Load()
+	for i, g := range v.reports {
+		if db.aged(target{spamFilter, g.num}) {
+			v.reports = v.reports[:i]
+			break
+		}
+	}
+	for i, g := range v.counts {
+		if db.aged(target{countFilter, g.num}) {
+			v.counts = v.counts[:i]
+			break
+		}
+	}
+	return v
+}
+
+// expire drops the generations that aged out, when it has seen them at keepAged
+// calls in turn; Run calls it each second.
 func (db *DB) expire() {
-	v := db.view.Load()
-	oldReport := func(g *reportGeneration) bool { return db.aged(target{spamFilter, g.num}) }
-	oldCount := func(g *countGeneration) bool { return db.aged(target{countFilter, g.num}) }
-	old := slices.ContainsFunc(v.reports, oldReport) || slices.ContainsFunc(v.counts, oldCount)
-	if !old {
+	all, v := db.view.Load(), db.current()
+	if len(all.reports) == len(v.reports) && len(all.counts) == len(v.counts) {
+		db.agedTicks = 0
 		return
 	}
+	if db.agedTicks++; db.agedTicks < keepAged {
+		return
+	}
+	db.agedTicks = 0
 	_ = db.change(func(v *view) error {
-		v.reports = slices.DeleteFunc(v.reports, oldReport)
-		v.counts = slices.DeleteFunc(v.counts, oldCount)
+		v.reports = slices.DeleteFunc(v.reports, func(g *reportGeneration) bool { return db.aged(target{spamFilter, g.num}) })
+		v.counts = slices.DeleteFunc(v.counts, func(g *countGeneration) bool { return db.aged(target{countFilter, g.num}) })
 		return nil
 	})
+	db.forget()
+}
+
+// forget drops the cursors of sites of which nothing is held any more. Should one
+// speak again, its stream is read from its begin.
+func (db *DB) forget() {
+	db.sitesMu.Lock()
+	defer db.sitesMu.Unlock()
+	held := make(map[origin]bool)
+	for _, parts := range db.view.Load().allParts() {
+		for _, p := range parts {
+			held[p.origin] = true
+		}
+	}
+	for o := range db.sites {
+		if !held[o] {
+			delete(db.sites, o)
+		}
+	}
 }
 
 // allParts lists the other sites' parts of every filter.

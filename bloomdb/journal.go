@@ -2,37 +2,12 @@ package bloomdb
 
 import (
 	"bufio"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
-
-	"github.com/spambloom/spambloom/bloomdb/filter"
 )
-
-// The journal's layout stands in FORMAT.md.
-const (
-	journalMagic   = "SBJRNL\r\n"
-	journalVersion = 1
-	journalHeader  = 8 + 2 + 8 + 4 // magic, version, key id, CRC
-	frameHeader    = 4 + 4         // CRC, length
-	maxRecord      = 256*32 + 64   // a report of 256 signatures
-)
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// record is one change of this site's own state. It tells absolute facts, so
-// that replaying it twice changes nothing.
-type record struct {
-	target target
-	hashes []filter.Hash // spam, revoked: the keys; counts: one key
-	count  uint32        // counts: the count that the key has reached
-}
 
 // lsn is a place in the journal: segment number and offset in it.
 type lsn uint64
@@ -51,11 +26,13 @@ type journal struct {
 	file    *os.File
 	buf     *bufio.Writer
 	segment uint32
-	offset  int64 // written into buf
-	onDisk  int64 // offset that is synced
+	newest  uint32 // the highest segment number that was tried
+	offset  int64  // written into buf
+	onDisk  int64  // offset that is synced
 	open    map[lsn]struct{}
 	sizes   map[uint32]int64 // older segments
-	fault   error            // a failed write; cleared when the segment was cut back
+	fault   error            // a failed write; cleared when a new segment was started
+	lost    bool             // something applied may stand in no segment: a snapshot is due
 
 	syncMu sync.Mutex // held by the one who syncs for all
 }
@@ -69,17 +46,23 @@ func openJournal(dir string, keyID [8]byte, older map[uint32]int64) (*journal, e
 	j := &journal{dir: dir, keyID: keyID, open: make(map[lsn]struct{}), sizes: older}
 	j.applied = sync.NewCond(&j.mu)
 	for n := range older {
-		j.segment = max(j.segment, n)
+		j.newest = max(j.newest, n)
 	}
-	return j, j.start(j.segment + 1)
+	j.newest++
+	f, err := j.create(j.newest)
+	if err != nil {
+		return nil, err
+	}
+	j.begin(f, j.newest)
+	return j, nil
 }
 
-// start makes a segment and syncs its header and the folder.
-func (j *journal) start(segment uint32) error {
+// create makes a segment's file and syncs its header and the folder.
+func (j *journal) create(segment uint32) (*os.File, error) {
 	path := segmentPath(j.dir, segment)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("journal: %w", err)
+		return nil, fmt.Errorf("journal: %w", err)
 	}
 	if _, err = f.Write(j.header()); err == nil {
 		err = f.Sync()
@@ -90,23 +73,20 @@ func (j *journal) start(segment uint32) error {
 	if err != nil {
 		f.Close()
 		os.Remove(path)
-		return fmt.Errorf("journal %s: %w", path, err)
+		return nil, fmt.Errorf("journal %s: %w", path, err)
 	}
-	j.file, j.buf, j.segment = f, bufio.NewWriterSize(f, 1<<18), segment
-	j.offset, j.onDisk = journalHeader, journalHeader
-	return nil
+	return f, nil
 }
 
-func (j *journal) header() []byte {
-	b := append([]byte(journalMagic), 0, journalVersion)
-	b = append(b, j.keyID[:]...)
-	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+// begin makes a created segment the one that is written. mu is held.
+func (j *journal) begin(f *os.File, segment uint32) {
+	j.file, j.buf, j.segment = f, bufio.NewWriterSize(f, 1<<18), segment
+	j.offset, j.onDisk = journalHeader, journalHeader
 }
 
 // append adds a record. The caller calls done with what it returns once the
 // change stands in the filters.
 func (j *journal) append(r record) (lsn, error) {
-	frame := appendFrame(nil, r)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.fault != nil {
@@ -115,6 +95,7 @@ func (j *journal) append(r record) (lsn, error) {
 		}
 	}
 	at := makeLSN(j.segment, j.offset)
+	frame := appendFrame(nil, r, j.offset-j.onDisk)
 	if _, err := j.buf.Write(frame); err != nil {
 		return 0, j.fail(err)
 	}
@@ -137,23 +118,34 @@ func (j *journal) fail(err error) error {
 	return j.fault
 }
 
-// repair ends the segment at its last synced byte and starts a new one. After a
-// failed fsync nothing later in a file can be trusted.
+// repair ends a faulty segment at its last synced byte and starts a new one.
+// After a failed fsync nothing later in a file can be trusted. mu is held.
 func (j *journal) repair() error {
 	if j.file != nil {
-		if err := j.file.Truncate(j.onDisk); err != nil {
+		if err := cutFile(j.file, j.onDisk); err != nil {
 			return j.fail(err)
 		}
 		j.sizes[j.segment] = j.onDisk
 		j.file.Close() // all that counts is synced
 		j.file = nil
 	}
-	if err := j.start(j.segment + 1); err != nil {
+	j.newest++
+	f, err := j.create(j.newest)
+	if err != nil {
 		j.fault = err
 		return err
 	}
-	j.fault = nil
+	j.begin(f, j.newest)
+	j.fault, j.lost = nil, true
 	return nil
+}
+
+// cutFile shortens a file, durably.
+func cutFile(f *os.File, size int64) error {
+	if err := f.Truncate(size); err != nil {
+		return err
+	}
+	return f.Sync()
 }
 
 // sync returns when the record at the given place is on disk. One caller syncs
@@ -162,47 +154,72 @@ func (j *journal) sync(at lsn) error {
 	j.syncMu.Lock()
 	defer j.syncMu.Unlock()
 	j.mu.Lock()
-	if at.segment() < j.segment || at < makeLSN(j.segment, j.onDisk) {
-		defer j.mu.Unlock()
-		if at.segment() < j.segment && at >= makeLSN(at.segment(), j.sizes[at.segment()]) {
-			return fmt.Errorf("journal %s: the record was lost in a failed write", segmentPath(j.dir, at.segment()))
-		}
-		return nil
-	}
-	if j.fault != nil {
-		defer j.mu.Unlock()
-		return j.fault
-	}
-	if err := j.buf.Flush(); err != nil {
-		defer j.mu.Unlock()
-		return j.fail(err)
-	}
-	file, offset := j.file, j.offset
-	j.mu.Unlock() // appends go on while the disk works; switchSegment waits
-	err := file.Sync()
-	j.mu.Lock()
 	defer j.mu.Unlock()
-	if err != nil {
-		return j.fail(err)
+	if j.fault != nil {
+		if err := j.repair(); err != nil {
+			return err
+		}
 	}
-	j.onDisk = offset
+	if at.segment() == j.segment && at >= makeLSN(j.segment, j.onDisk) {
+		j.syncFile()
+	}
+	switch {
+	case j.fault != nil:
+		return j.fault
+	case at.segment() < j.segment && at >= makeLSN(at.segment(), j.sizes[at.segment()]):
+		return fmt.Errorf("journal %s: the record was lost in a failed write", segmentPath(j.dir, at.segment()))
+	}
 	return nil
 }
 
-// flush syncs all that was appended.
+// syncFile writes and syncs what was appended so far. Appends go on while the
+// disk works; one that fails then may replace the file, which sync notices. Both
+// locks are held; mu is let go meanwhile.
+func (j *journal) syncFile() {
+	if err := j.buf.Flush(); err != nil {
+		j.fail(err)
+		return
+	}
+	file, offset := j.file, j.offset
+	j.mu.Unlock()
+	err := file.Sync()
+	j.mu.Lock()
+	switch {
+	case j.file != file: // given up meanwhile, at the byte that was synced before
+	case err != nil:
+		j.fail(err)
+	default:
+		j.onDisk = offset
+	}
+}
+
+// flush syncs all that was appended. What a fault lost stands in the filters
+// still: snapshotDue says so.
 func (j *journal) flush() error {
 	j.mu.Lock()
-	at := makeLSN(j.segment, j.offset-1)
+	at := makeLSN(j.segment, journalHeader) // on disk already, unless something follows it
+	if j.offset > j.onDisk {
+		at = makeLSN(j.segment, j.offset-1)
+	}
+	faulty := j.fault != nil
 	j.mu.Unlock()
-	return j.sync(at)
+	err := j.sync(at)
+	if faulty && j.lastFault() == nil {
+		return nil // repaired: the records of before are what snapshotDue is for
+	}
+	return err
+}
+
+// snapshotDue says that changes stand in the filters and perhaps in no segment.
+func (j *journal) snapshotDue() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.lost
 }
 
 // rotate syncs the segment, starts the next one, and returns its begin, when all
 // records before it stand in the filters.
 func (j *journal) rotate() (lsn, error) {
-	if err := j.flush(); err != nil {
-		return 0, err
-	}
 	begin, err := j.switchSegment()
 	if err != nil {
 		return 0, err
@@ -215,25 +232,70 @@ func (j *journal) rotate() (lsn, error) {
 	return begin, nil
 }
 
-// switchSegment starts the next segment and returns its begin.
+// switchSegment starts the next segment and returns its begin. The slow parts,
+// creating and syncing, are done while appends go on.
 func (j *journal) switchSegment() (lsn, error) {
 	j.syncMu.Lock() // nobody syncs the file that is closed here
 	defer j.syncMu.Unlock()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.fault == nil {
-		if err := j.buf.Flush(); err != nil {
-			return 0, j.fail(err)
-		}
-		if err := j.file.Sync(); err != nil {
-			return 0, j.fail(err)
-		}
-		j.onDisk = j.offset
+		j.syncFile()
 	}
-	if err := j.repair(); err != nil {
-		return 0, err
+	if j.fault != nil {
+		if err := j.repair(); err != nil {
+			return 0, err
+		}
+		return makeLSN(j.segment, journalHeader), nil
 	}
-	return makeLSN(j.segment, journalHeader), nil
+	j.newest++
+	segment := j.newest
+	j.mu.Unlock()
+	fresh, err := j.create(segment)
+	j.mu.Lock()
+	if err != nil {
+		return 0, err // the old segment goes on
+	}
+	if j.fault != nil || j.newest != segment { // a fault came between; its repair may have been faster
+		fresh.Close()
+		os.Remove(fresh.Name())
+		if j.fault != nil {
+			return 0, j.fault
+		}
+		return makeLSN(j.segment, journalHeader), nil
+	}
+	if err := j.buf.Flush(); err != nil {
+		fresh.Close()
+		os.Remove(fresh.Name())
+		return 0, j.fail(err)
+	}
+	j.replace(fresh, segment)
+	return makeLSN(segment, journalHeader), nil
+}
+
+// replace begins a segment, then syncs and closes the one before. Who waits for
+// a record in that one waits for syncMu, which is held, like mu.
+func (j *journal) replace(fresh *os.File, segment uint32) {
+	old, number, size, synced := j.file, j.segment, j.offset, j.onDisk
+	j.sizes[number] = synced
+	j.begin(fresh, segment)
+	j.mu.Unlock()
+	err := old.Sync()
+	j.mu.Lock()
+	if err != nil {
+		j.lost = true
+		cutFile(old, synced) // nothing was acknowledged behind it
+	} else {
+		j.sizes[number] = size
+	}
+	old.Close()
+}
+
+// saved says that all before a place stands in snapshots.
+func (j *journal) saved() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lost = false
 }
 
 // mark is the place before which all records stand in the filters.
@@ -293,144 +355,4 @@ func (j *journal) close() error {
 		err = errors.Join(err, j.file.Close())
 	}
 	return err
-}
-
-// appendFrame codes a record with its frame: CRC32C over length and body,
-// length, body.
-func appendFrame(dst []byte, r record) []byte {
-	at := len(dst)
-	dst = append(dst, make([]byte, frameHeader)...)
-	dst = append(dst, byte(r.target.kind))
-	dst = binary.AppendVarint(dst, r.target.gen)
-	if r.target.kind == countFilter {
-		dst = binary.AppendUvarint(dst, uint64(r.count))
-		dst = binary.BigEndian.AppendUint64(dst, r.hashes[0][0])
-		dst = binary.BigEndian.AppendUint64(dst, r.hashes[0][1])
-	} else {
-		for _, h := range r.hashes {
-			b := h.Bytes()
-			dst = append(dst, b[:]...)
-		}
-	}
-	binary.BigEndian.PutUint32(dst[at+4:], uint32(len(dst)-at-frameHeader))
-	binary.BigEndian.PutUint32(dst[at:], crc32.Checksum(dst[at+4:], castagnoli))
-	return dst
-}
-
-// decodeRecord reads a frame's body.
-func decodeRecord(body []byte) (r record, err error) {
-	if len(body) < 2 {
-		return r, fmt.Errorf("record of %d bytes", len(body))
-	}
-	r.target.kind = filterKind(body[0])
-	if !r.target.kind.valid() {
-		return r, fmt.Errorf("unknown record type %d", body[0])
-	}
-	gen, n := binary.Varint(body[1:])
-	if n <= 0 {
-		return r, errors.New("generation is cut short")
-	}
-	r.target.gen, body = gen, body[1+n:]
-	if r.target.kind != countFilter {
-		return decodeKeys(r, body)
-	}
-	count, n := binary.Uvarint(body)
-	if n <= 0 || count < 1 || count > filter.MaxValue || len(body) != n+16 {
-		return r, errors.New("count record has a wrong length or value")
-	}
-	r.count = uint32(count)
-	r.hashes = []filter.Hash{{binary.BigEndian.Uint64(body[n:]), binary.BigEndian.Uint64(body[n+8:])}}
-	return r, nil
-}
-
-func decodeKeys(r record, body []byte) (record, error) {
-	if len(body) == 0 || len(body)%32 != 0 {
-		return r, fmt.Errorf("%d bytes of keys, must be a multiple of 32", len(body))
-	}
-	for b := range slices.Chunk(body, 32) {
-		r.hashes = append(r.hashes, filter.HashBytes([32]byte(b)))
-	}
-	return r, nil
-}
-
-// readSegment calls apply for each record of a segment and returns where its
-// valid records end. A tail that a crash has torn is no error when the segment
-// is the last one; damage before valid records always is.
-func readSegment(path string, keyID [8]byte, last bool, apply func(at int64, r record) error) (size int64, torn int64, err error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return 0, 0, fmt.Errorf("journal: %w", err)
-	}
-	if len(data) < journalHeader {
-		if last {
-			return 0, int64(len(data)), nil // the crash came while the segment was made
-		}
-		return 0, 0, damaged(path, int64(len(data)), errors.New("header is cut short"))
-	}
-	j := journal{keyID: keyID}
-	if want := j.header(); string(data[:journalHeader]) != string(want) {
-		return 0, 0, damaged(path, 0, headerFault(data, want))
-	}
-	for at := journalHeader; at < len(data); {
-		body, err := frameAt(data, at)
-		if err != nil {
-			if last && !validFrameAfter(data, at+1) {
-				return int64(at), int64(len(data) - at), nil
-			}
-			return 0, 0, damaged(path, int64(at), err)
-		}
-		r, err := decodeRecord(body)
-		if err == nil {
-			err = apply(int64(at), r)
-		}
-		if err != nil {
-			return 0, 0, damaged(path, int64(at), err)
-		}
-		at += frameHeader + len(body)
-	}
-	return int64(len(data)), 0, nil
-}
-
-func headerFault(data, want []byte) error {
-	switch {
-	case string(data[:8]) != journalMagic:
-		return errors.New("not a journal: wrong magic")
-	case string(data[8:10]) != string(want[8:10]):
-		return fmt.Errorf("journal version %d, this program reads %d", binary.BigEndian.Uint16(data[8:]), journalVersion)
-	case crc32.Checksum(data[:journalHeader-4], castagnoli) != binary.BigEndian.Uint32(data[journalHeader-4:]):
-		return errors.New("header checksum is wrong")
-	}
-	return fmt.Errorf("made under federation key %x, the key given is %x", data[10:18], want[10:18])
-}
-
-// frameAt returns the body of the frame at an offset.
-func frameAt(data []byte, at int) ([]byte, error) {
-	if len(data)-at < frameHeader {
-		return nil, io.ErrUnexpectedEOF
-	}
-	n := binary.BigEndian.Uint32(data[at+4:])
-	if n < 2 || n > maxRecord {
-		return nil, fmt.Errorf("record length %d", n)
-	}
-	end := at + frameHeader + int(n)
-	if end > len(data) {
-		return nil, io.ErrUnexpectedEOF
-	}
-	if crc32.Checksum(data[at+4:end], castagnoli) != binary.BigEndian.Uint32(data[at:]) {
-		return nil, errors.New("record checksum is wrong")
-	}
-	return data[at+frameHeader : end], nil
-}
-
-// validFrameAfter tells damage from a torn tail: after a tear nothing valid
-// follows.
-func validFrameAfter(data []byte, from int) bool {
-	for at := from; at < len(data)-frameHeader; at++ {
-		if body, err := frameAt(data, at); err == nil {
-			if _, err := decodeRecord(body); err == nil {
-				return true
-			}
-		}
-	}
-	return false
 }

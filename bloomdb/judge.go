@@ -27,7 +27,7 @@ type Match struct {
 
 // Judge asks the filters. It does no I/O and cannot fail.
 func (db *DB) Judge(set signature.Set) Evidence {
-	v := db.view.Load()
+	v := db.current()
 	var e Evidence
 	for _, s := range set.Signatures {
 		if m, ok := v.match(s, db.reportHash(s), db.opt.Site); ok {
@@ -113,7 +113,7 @@ func (v *view) seen(h filter.Hash, self string) (n uint64, sites int) {
 			n += uint64(c)
 			names = append(names, self)
 		}
-		for _, p := range g.parts {
+		for _, p := range g.countedParts {
 			if c := p.count(h); c > 0 {
 				n += uint64(c)
 				names = append(names, p.origin.site)
@@ -154,7 +154,7 @@ type Trail struct {
 
 // Explain traces every signature of set, newest generation first.
 func (db *DB) Explain(set signature.Set) []Trace {
-	v := db.view.Load()
+	v := db.current()
 	var traces []Trace
 	for _, s := range set.Signatures {
 		t := Trace{Signature: s}
@@ -164,7 +164,7 @@ func (db *DB) Explain(set signature.Set) []Trace {
 			t.Revoked = append(t.Revoked, db.trails(revokedFilter, g, h)...)
 		}
 		if slices.Contains(set.Counting, s) {
-			t.Counts = db.countTrails(v, db.countHash(s))
+			t.Counts = db.countTrails(&v, db.countHash(s))
 		}
 		traces = append(traces, t)
 	}
@@ -188,7 +188,7 @@ func (db *DB) countTrails(v *view, h filter.Hash) []Trail {
 		if c := g.ownCount(h); c > 0 {
 			trails = append(trails, db.trail(t, db.opt.Site, c))
 		}
-		for _, p := range g.parts {
+		for _, p := range g.countedParts {
 			if c := p.count(h); c > 0 {
 				trails = append(trails, db.trail(t, p.origin.site, c))
 			}

@@ -3,13 +3,12 @@ package bloomdb
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/google/renameio/v2"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/signature"
@@ -29,17 +28,27 @@ func NewKey() (key [32]byte, err error) {
 	return key, err
 }
 
-// WriteKey writes a federation key as 64 hex digits on one line, mode 0600, to
-// a file that must not exist yet.
+// WriteKey writes a federation key as 64 hex digits on one line, mode 0600. The
+// file appears whole or not at all; one that is there is never replaced
+// (os.ErrExist).
 func WriteKey(path string, key [32]byte) error {
-	if _, err := os.Lstat(path); err == nil {
-		return fmt.Errorf("federation key %s: %w", path, os.ErrExist)
-	}
-	err := renameio.WriteFile(path, []byte(hex.EncodeToString(key[:])+"\n"), 0o600, renameio.WithStaticPermissions(0o600))
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-") // mode 0600
 	if err != nil {
 		return fmt.Errorf("federation key %s: %w", path, err)
 	}
-	return syncDir(filepath.Dir(path))
+	defer os.Remove(f.Name())
+	_, err = f.WriteString(hex.EncodeToString(key[:]) + "\n")
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Link(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("federation key %s: %w", path, err)
+	}
+	return syncDir(dir)
 }
 
 // ReadKey reads what WriteKey wrote. A key that others may read is refused.

@@ -119,9 +119,13 @@ func ValidSite(name string) bool {
 	return true
 }
 
-// keysPerGeneration is the share of the capacity that one generation holds.
+// unevenness is how much more than its share of the capacity a generation
+// holds, at the same error: periods differ.
+const unevenness = 1.25
+
+// keysPerGeneration is what one generation holds.
 func (o *Options) keysPerGeneration() float64 {
-	return float64(o.Reports.Capacity) * float64(o.Reports.KeysPerMessage) / float64(o.Reports.Keep)
+	return unevenness * float64(o.Reports.Capacity) * float64(o.Reports.KeysPerMessage) / float64(o.Reports.Keep)
 }
 
 // lookupError is what one lookup in one filter may err, so that all lookups of

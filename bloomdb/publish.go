@@ -2,6 +2,7 @@ package bloomdb
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ const (
 	maxPending     = 4_000_000 // positions kept for the next deltas: 32 MB
 	maxUnpublished = 256 << 20 // bytes of journal kept for unpublished changes
 	identityWrites = 5 * time.Second
+	compactPending = 100_000 // positions from which on the pending ones are sorted out
 )
 
 // publisher collects what other sites have not been told.
@@ -39,6 +41,7 @@ type publisher struct {
 	readyMark lsn // all before it is in ready or published
 	backlog   []wholeFilter
 	flight    *flight
+	spare     bool // the reserved number was given to no delta yet
 }
 
 // changedCells are positions of one filter, ascending and distinct.
@@ -87,6 +90,23 @@ func (p *publisher) note(t target, positions []uint64) {
 	}
 	p.pending[t] = append(p.pending[t], positions...)
 	p.total += len(positions)
+}
+
+// compact sorts out positions that are pending more than once, in a long outage
+// most of them, while others may be noted.
+func (p *publisher) compact() {
+	p.mu.Lock()
+	if p.total < compactPending {
+		p.mu.Unlock()
+		return
+	}
+	pending := p.pending
+	p.pending, p.total = make(map[target][]uint64, len(pending)), 0
+	p.mu.Unlock()
+	for t, positions := range pending {
+		slices.Sort(positions)
+		p.note(t, slices.Compact(positions))
+	}
 }
 
 // redo is note for a record that the journal tells again.
@@ -138,7 +158,8 @@ func (db *DB) keepFrom(begin lsn) (lsn, error) {
 		db.publishAll()
 		return begin, p.writeLocked(db.opt.Dir, db.opt.Now())
 	}
-	return min(begin, p.id.PublishedLSN), nil
+	// The identity on disk must not need what is dropped now.
+	return min(begin, p.id.PublishedLSN), p.writeLocked(db.opt.Dir, db.opt.Now())
 }
 
 // publishAll puts every own filter in the backlog. deltaMu is held.
@@ -146,11 +167,16 @@ func (db *DB) publishAll() {
 	p := &db.pub
 	p.id.Republish, p.dirty = true, true
 	p.backlog = p.backlog[:0]
-	v := db.view.Load()
-	for _, g := range v.reports {
-		p.backlog = append(p.backlog, wholeFilter{target: target{revokedFilter, g.num}}, wholeFilter{target: target{spamFilter, g.num}})
+	if p.flight != nil {
+		p.flight.done = false // with it, not all is published any more
 	}
-	for _, g := range v.counts {
+	v := db.view.Load()
+	for _, kind := range []filterKind{spamFilter, revokedFilter} {
+		for _, g := range slices.Backward(v.reports) {
+			p.backlog = append(p.backlog, wholeFilter{target: target{kind, g.num}})
+		}
+	}
+	for _, g := range slices.Backward(v.counts) {
 		p.backlog = append(p.backlog, wholeFilter{target: target{countFilter, g.num}})
 	}
 }
@@ -179,22 +205,22 @@ func (db *DB) Resume(epoch, seq uint64) error {
 		p.confirm() // it had arrived; only the answer was lost
 	}
 	switch {
-	case epoch > p.id.Epoch:
-		// The folder is older than what it published last: a backup was restored,
-		// or a clock was wrong. Others hold that life's state; this is a new one.
-		p.id.Epoch, p.id.PublishedSeq = epoch+1, 0
+	case epoch > p.id.Epoch, epoch == p.id.Epoch && seq > p.id.ReservedSeq:
+		// Numbers were given that this folder does not know of: it is a backup, or
+		// a clock was wrong. Others hold that life's state; this is the next one.
+		if epoch >= math.MaxUint64-1 {
+			return fmt.Errorf("stream ends with epoch %d: no later one is left", epoch)
+		}
+		p.id.Epoch, p.id.PublishedSeq, p.id.ReservedSeq = nextLife(epoch), 0, 0
+		p.flight, p.spare = nil, false
 		db.publishAll()
 	case epoch < p.id.Epoch && p.id.PublishedSeq > 0, epoch == p.id.Epoch && seq < p.id.PublishedSeq:
 		db.publishAll() // the stream was lost
 	case epoch == p.id.Epoch:
-		p.id.PublishedSeq = seq
+		p.id.PublishedSeq = seq // what came after it, if anything, is pending again
 	}
 	if p.id.Republish && len(p.backlog) == 0 {
 		db.publishAll()
-	}
-	if f := p.flight; f != nil && (f.delta.Epoch != p.id.Epoch || f.delta.Seq != p.id.PublishedSeq+1) {
-		db.publishAll() // its number is taken: what it told goes out again
-		p.flight = nil
 	}
 	p.resumed = true
 	return p.writeLocked(db.opt.Dir, db.opt.Now())
@@ -225,18 +251,36 @@ func (db *DB) NextDelta() (Delta, bool, error) {
 			}
 			return Delta{}, false, nil
 		}
+		d, err := db.reserve() // first: what is taken must not be lost to an error
+		if err != nil {
+			return Delta{}, false, err
+		}
 		sections := db.takeSections()
 		if len(sections) == 0 {
 			continue // all of it aged out or was empty
 		}
-		d := Delta{Site: db.opt.Site, Epoch: p.id.Epoch, Seq: p.id.PublishedSeq + 1}
-		d.Data = db.encodeDelta(d, sections)
-		if len(d.Data) > MaxDelta {
+		if d.Data = db.encodeDelta(d, sections); len(d.Data) > MaxDelta {
 			return Delta{}, false, fmt.Errorf("delta %d is %d bytes long, must be at most %d", d.Seq, len(d.Data), MaxDelta)
 		}
 		p.flight = &flight{delta: d, done: len(p.ready) == 0 && len(p.backlog) == 0}
+		p.spare = false
 	}
 	return p.flight.delta, true, nil
+}
+
+// reserve gives the next delta its number, on disk before anybody sees it: were
+// it given twice, receivers would take the second delta for the first.
+func (db *DB) reserve() (Delta, error) {
+	p := &db.pub
+	if !p.spare {
+		p.id.ReservedSeq = max(p.id.ReservedSeq, p.id.PublishedSeq) + 1
+		if err := p.writeLocked(db.opt.Dir, db.opt.Now()); err != nil {
+			p.id.ReservedSeq--
+			return Delta{}, err
+		}
+		p.spare = true
+	}
+	return Delta{Site: db.opt.Site, Epoch: p.id.Epoch, Seq: p.id.ReservedSeq}, nil
 }
 
 // gather moves what is pending to ready, when that is empty.
@@ -257,28 +301,52 @@ func (db *DB) gather() {
 		slices.Sort(positions)
 		p.ready = append(p.ready, changedCells{t, slices.Compact(positions)})
 	}
-	slices.SortFunc(p.ready, func(a, b changedCells) int { return int(b.target.kind) - int(a.target.kind) })
+	slices.SortFunc(p.ready, func(a, b changedCells) int {
+		if a.target.before(b.target) {
+			return -1
+		}
+		return 1
+	})
 	p.readyMark = mark
 }
 
-// takeSections takes cells for one delta from ready, then from the backlog.
+// takeSections takes cells for one delta from ready, or else from the backlog.
+// Reports and counts never share a delta: who must refuse the one, since its
+// parameters differ, is not to lose the other.
 func (db *DB) takeSections() []deltaSection {
 	p := &db.pub
+	if len(p.ready) == 0 {
+		return db.takeBacklog()
+	}
 	var sections []deltaSection
-	room := maxDeltaCells
-	for len(p.ready) > 0 && room > 0 {
-		last := &p.ready[len(p.ready)-1] // reports before counts
-		n := min(room, len(last.positions))
-		if s, ok := db.changedSection(last.target, last.positions[:n]); ok {
+	counts := p.ready[0].target.kind == countFilter
+	for room := maxDeltaCells; len(p.ready) > 0 && room > 0; {
+		next := &p.ready[0]
+		if (next.target.kind == countFilter) != counts {
+			break
+		}
+		n := min(room, len(next.positions))
+		if s, ok := db.changedSection(next.target, next.positions[:n]); ok {
 			sections = append(sections, s)
 		}
 		room -= n
-		if last.positions = last.positions[n:]; len(last.positions) == 0 {
-			p.ready = p.ready[:len(p.ready)-1]
+		if next.positions = next.positions[n:]; len(next.positions) == 0 {
+			p.ready = p.ready[1:]
 		}
 	}
-	for len(p.backlog) > 0 && room >= int(p.backlog[0].target.kind.blockSize()) {
-		s, more := db.wholeSection(&p.backlog[0], room)
+	return sections
+}
+
+func (db *DB) takeBacklog() []deltaSection {
+	p := &db.pub
+	var sections []deltaSection
+	counts := p.backlog[0].target.kind == countFilter
+	for room := maxDeltaCells; len(p.backlog) > 0; {
+		next := &p.backlog[0]
+		if (next.target.kind == countFilter) != counts || room < int(next.target.kind.blockSize()) {
+			break
+		}
+		s, more := db.wholeSection(next, room)
 		if len(s.cells) > 0 {
 			sections = append(sections, s)
 		}
@@ -293,71 +361,64 @@ func (db *DB) takeSections() []deltaSection {
 
 // changedSection reads the cells' values as they are now.
 func (db *DB) changedSection(t target, positions []uint64) (deltaSection, bool) {
-	s, cell, ok := db.ownFilter(t)
+	own, ok := db.ownFilter(t)
 	if !ok {
 		return deltaSection{}, false
 	}
-	sec := deltaSection{target: t, shape: s, cells: make([]filter.Cell, 0, len(positions))}
+	sec := deltaSection{target: t, shape: own.shape, cells: make([]filter.Cell, 0, len(positions))}
 	for _, pos := range positions {
-		if v := cell(pos); v > 0 {
+		if v := own.cell(pos); v > 0 {
 			sec.cells = append(sec.cells, filter.Cell{Pos: pos, Value: v})
 		}
 	}
 	return sec, len(sec.cells) > 0
 }
 
-// ownFilter gives access to one of the site's own filters.
-func (db *DB) ownFilter(t target) (s shape, cell func(pos uint64) uint32, ok bool) {
-	v := db.view.Load()
-	if t.kind == countFilter {
-		if g := v.count(t.gen); g != nil && g.own != nil {
-			return countsShape(g.own.Shape()), g.own.Cell, true
-		}
-		return s, nil, false
-	}
-	if g := v.report(t.gen); g != nil && g.listing(t.kind).own != nil {
-		own := g.listing(t.kind).own
-		return bitsShape(own.Shape()), func(pos uint64) uint32 {
-			if own.Bit(pos) {
-				return 1
-			}
-			return 0
-		}, true
-	}
-	return s, nil, false
-}
-
 // wholeSection takes blocks of a filter, until room cells or its end; more says
 // that it has further ones.
 func (db *DB) wholeSection(w *wholeFilter, room int) (sec deltaSection, more bool) {
-	s, block, ok := db.ownBlocks(w.target)
+	own, ok := db.ownFilter(w.target)
 	if !ok {
 		return sec, false
 	}
-	sec = deltaSection{target: w.target, shape: s}
-	blocks := s.blocks(w.target.kind)
-	for ; w.next < blocks; w.next++ {
+	sec = deltaSection{target: w.target, shape: own.shape}
+	for ; w.next < own.shape.blocks(w.target.kind); w.next++ {
 		if len(sec.cells)+int(w.target.kind.blockSize()) > room {
 			return sec, true
 		}
-		sec.cells = block(w.next, sec.cells)
+		sec.cells = own.block(w.next, sec.cells)
 	}
 	return sec, false
 }
 
-func (db *DB) ownBlocks(t target) (s shape, block func(i uint64, dst []filter.Cell) []filter.Cell, ok bool) {
+// ownFilter gives access to one of the site's own filters, of either form.
+type ownFilter struct {
+	shape shape
+	cell  func(pos uint64) uint32
+	block func(i uint64, dst []filter.Cell) []filter.Cell
+}
+
+func (db *DB) ownFilter(t target) (f ownFilter, ok bool) {
 	v := db.view.Load()
 	if t.kind == countFilter {
-		if g := v.count(t.gen); g != nil && g.own != nil {
-			return countsShape(g.own.Shape()), g.own.Block, true
+		g := v.count(t.gen)
+		if g == nil || g.own == nil {
+			return f, false
 		}
-		return s, nil, false
+		return ownFilter{countsShape(g.own.Shape()), g.own.Cell, g.own.Block}, true
 	}
-	if g := v.report(t.gen); g != nil && g.listing(t.kind).own != nil {
-		own := g.listing(t.kind).own
-		return bitsShape(own.Shape()), own.Block, true
+	g := v.report(t.gen)
+	if g == nil || g.listing(t.kind).own == nil {
+		return f, false
 	}
-	return s, nil, false
+	own := g.listing(t.kind).own
+	bit := func(pos uint64) uint32 {
+		if own.Bit(pos) {
+			return 1
+		}
+		return 0
+	}
+	return ownFilter{bitsShape(own.Shape()), bit, own.Block}, true
 }
 
 // Published says that the delta stands in the stream and need not be kept. It

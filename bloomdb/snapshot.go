@@ -29,7 +29,7 @@ const (
 
 // snapshot is a file of filters of one origin: either one filter of this site's
 // own, or all parts held of another site with the place in its stream up to
-// which they tell.
+// which they tell. Reading leaves sections empty: they go to the loader.
 type snapshot struct {
 	origin   origin
 	seq      uint64
@@ -161,11 +161,21 @@ func readSnapshot(path string, keyID [8]byte, load func(s *snapshot) loader) (s 
 			err = errors.New("bytes after the last section")
 		}
 	}
-	if err != nil {
+	var refused *loadError
+	switch {
+	case errors.As(err, &refused):
+		return s, fmt.Errorf("snapshot %s: %w", path, refused.err)
+	case err != nil:
 		return s, damaged(path, r.at, err)
 	}
 	return s, nil
 }
+
+// loadError is an error of the loader: the file is good, its content can't be
+// taken.
+type loadError struct{ err error }
+
+func (e *loadError) Error() string { return e.err.Error() }
 
 // checkedReader reads pieces that end in their CRC32C.
 type checkedReader struct {
@@ -253,7 +263,7 @@ func decodeSection(r *checkedReader, l loader) error {
 	}
 	if l != nil {
 		if err := l.section(sec); err != nil {
-			return err
+			return &loadError{err}
 		}
 	}
 	return decodeBlocks(r, sec, l)
@@ -298,7 +308,7 @@ func decodeBlocks(r *checkedReader, sec section, l loader) error {
 		next = index + 1
 		if l != nil {
 			if err := l.cells(sec, cells); err != nil {
-				return err
+				return &loadError{err}
 			}
 		}
 	}

@@ -58,7 +58,6 @@ func (db *DB) load() error {
 	if err := db.replay(segments); err != nil {
 		return err
 	}
-	db.expire()
 	db.journal, err = openJournal(dir, db.keyID, segments)
 	return err
 }
@@ -78,7 +77,7 @@ func (db *DB) begin() (identity, error) {
 	id := identity{
 		Version:      identityVersion,
 		Site:         db.opt.Site,
-		Epoch:        uint64(max(1, db.opt.Now().UnixMilli())),
+		Epoch:        newEpoch(db.opt.Now()),
 		KeyID:        KeyID(db.opt.Key),
 		ReportPeriod: int64(db.opt.Reports.Period / time.Second),
 		CountPeriod:  int64(db.opt.Counts.Period / time.Second),
@@ -97,7 +96,7 @@ func (db *DB) loadFile(name string, segments map[uint32]int64) error {
 		}
 		return nil
 	}
-	if strings.HasPrefix(name, ".") && strings.Contains(name, ".snapshot") {
+	if strings.HasPrefix(name, ".") && (strings.Contains(name, ".snapshot") || strings.HasPrefix(name, ".identity")) {
 		return os.Remove(path)
 	}
 	if !strings.HasSuffix(name, ".snapshot") {
@@ -105,9 +104,6 @@ func (db *DB) loadFile(name string, segments map[uint32]int64) error {
 	}
 	db.saved[path] = savedState{} // on disk, and to be written again or removed
 	t, own := parseOwnPath(name)
-	if own && db.aged(t) {
-		return nil
-	}
 	s, err := readSnapshot(path, db.keyID, func(s *snapshot) loader {
 		if own {
 			return &ownLoader{db: db, want: t, path: path}
@@ -118,16 +114,22 @@ func (db *DB) loadFile(name string, segments map[uint32]int64) error {
 		return err
 	}
 	if own {
-		if s.origin != db.self() || len(s.sections) > 0 {
-			return damaged(path, 0, fmt.Errorf("it is of site %s, epoch %d", s.origin.site, s.origin.epoch))
-		}
-		return nil
+		return db.checkOrigin(path, t, s.origin)
 	}
-	if path != sitePath(db.opt.Dir, s.origin) || s.origin.site == db.opt.Site {
-		return damaged(path, 0, fmt.Errorf("it is of site %s, epoch %d", s.origin.site, s.origin.epoch))
+	if err := db.checkOrigin(path, t, s.origin); err != nil {
+		return err
 	}
 	db.sites[s.origin] = &siteState{seq: s.seq, gaps: s.gaps}
 	return nil
+}
+
+// checkOrigin compares a snapshot's name with what it holds.
+func (db *DB) checkOrigin(path string, t target, o origin) error {
+	own := path == ownPath(db.opt.Dir, t)
+	if own == (o.site == db.opt.Site) && (own || path == sitePath(db.opt.Dir, o)) {
+		return nil
+	}
+	return damaged(path, 0, fmt.Errorf("it is of site %s, epoch %d", o.site, o.epoch))
 }
 
 // ownLoader fills this site's own filters.
@@ -170,10 +172,6 @@ type siteLoader struct {
 }
 
 func (l *siteLoader) section(sec section) (err error) {
-	l.part = nil
-	if l.db.aged(sec.target) {
-		return nil
-	}
 	if period := int64(l.db.opt.period(sec.target.kind) / time.Second); sec.period != period {
 		return fmt.Errorf("period of %d s, here %d", sec.period, period)
 	}
@@ -182,9 +180,6 @@ func (l *siteLoader) section(sec section) (err error) {
 }
 
 func (l *siteLoader) cells(_ section, cells []filter.Cell) error {
-	if l.part == nil {
-		return nil
-	}
 	return l.part.merge(cells)
 }
 
@@ -203,7 +198,7 @@ func (db *DB) replay(segments map[uint32]int64) error {
 		}
 		if torn > 0 {
 			db.opt.Log.Warn("journal ends in an unfinished record, as after a crash", "path", path, "offset", size, "bytes", torn)
-			if err := os.Truncate(path, size); err != nil {
+			if err := cutPath(path, size); err != nil {
 				return fmt.Errorf("journal: %w", err)
 			}
 		}
@@ -217,11 +212,16 @@ func (db *DB) replay(segments map[uint32]int64) error {
 	return nil
 }
 
+func cutPath(path string, size int64) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(cutFile(f, size), f.Close())
+}
+
 // redo applies a record of the journal.
 func (db *DB) redo(at lsn, r record) error {
-	if db.aged(r.target) {
-		return nil
-	}
 	if r.target.kind == countFilter {
 		own, err := db.ownCounts(r.target.gen, db.countsShape)
 		if err != nil {
@@ -248,6 +248,7 @@ func (db *DB) redo(at lsn, r record) error {
 func (db *DB) save() error {
 	db.snapshotMu.Lock()
 	defer db.snapshotMu.Unlock()
+	db.triedSave = db.opt.Now()
 	begin, err := db.journal.rotate()
 	if err != nil {
 		return err
@@ -271,6 +272,7 @@ func (db *DB) save() error {
 		}
 	}
 	db.saved, db.lastSave = live, db.opt.Now()
+	db.journal.saved()
 	db.journalBase.Store(db.journal.bytesFrom(0))
 	keep, err := db.keepFrom(begin)
 	if err != nil {

@@ -42,16 +42,16 @@ type SiteStatus struct {
 	Seq    uint64 `json:"seq"`   // this site: last delta published; others: last delta applied
 	Cells  int64  `json:"cells"` // bits and cells held
 	Memory int64  `json:"memory_bytes"`
-	Gaps   uint64 `json:"gaps"` // deltas that were never seen
+	Gaps   uint64 `json:"gaps"` // numbers of deltas that were never seen, or that a crash kept from being used
 }
 
 // Status is cheap enough for a scrape every few seconds: only filters that have
 // changed are measured again.
 func (db *DB) Status() Status {
-	v := db.view.Load()
+	v := db.current()
 	epoch, seq := db.Head()
 	s := Status{Site: db.opt.Site, Epoch: epoch, KeyID: KeyID(db.opt.Key), Journal: db.journal.bytesFrom(0)}
-	if err := db.journal.lastFault(); err != nil {
+	if err := db.Fault(); err != nil {
 		s.Error = err.Error()
 	}
 	self := SiteStatus{Site: db.opt.Site, Epoch: epoch, Seq: seq}
@@ -71,7 +71,7 @@ func (db *DB) Status() Status {
 	for _, f := range s.Filters {
 		s.Memory += f.Memory
 	}
-	s.Sites = append([]SiteStatus{self}, db.otherSites(v)...)
+	s.Sites = append([]SiteStatus{self}, db.otherSites(&v)...)
 	return s
 }
 

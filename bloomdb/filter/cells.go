@@ -14,8 +14,9 @@ type Cell struct {
 	Value uint32
 }
 
-// Cells are coded together in blocks: small enough to decode one in
-// microseconds, large enough that a block's overhead does not show. A block of
+// Cells are coded together in blocks: small enough to decode one in some
+// microseconds when it is a tenth full (tens of them when it is full), large
+// enough that a block's overhead does not show. A block of
 // counts is a chunk of the split store; a block of bits is eight times as long,
 // since it is decoded for hits only.
 const (
@@ -42,8 +43,7 @@ func Blocks(size uint64, counts bool) uint64 {
 // AppendCells codes cells, which must be ascending and distinct, not before
 // base, and have values from 1 to MaxValue: gaps by Rice's code, whose parameter
 // is chosen for them; values, when asked for, by Elias' gamma code. Bits
-// (values false) never take more than one bit a position. FORMAT.md has the
-// layout.
+// (values false) take about one bit a position at most. FORMAT.md has the layout.
 func AppendCells(dst []byte, base uint64, cells []Cell, values bool) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(cells)))
 	if len(cells) == 0 {

@@ -35,8 +35,9 @@ func (s CountsShape) Valid() error {
 // Size is m, the number of cells.
 func (s CountsShape) Size() uint64 { return s.Lines * lineCells }
 
-// SizeCounts is the shape for n distinct keys: eight cells a key, at which about
-// one key in a thousand is counted too high, and none too low.
+// SizeCounts is the shape for n distinct keys: eight cells a key. Of n such keys
+// about 0.8 % are then counted too high, by one mostly, of absent ones 3 % are
+// counted, and none is counted too low.
 func SizeCounts(n float64) CountsShape {
 	lines := uint64(n*8/lineCells) + 1
 	lines = (lines + chunkLines - 1) / chunkLines * chunkLines

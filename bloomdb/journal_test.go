@@ -1,0 +1,193 @@
+package bloomdb
+
+import (
+	"os"
+	"testing"
+)
+
+// breakDisk makes all writes to the journal's segment fail, as on a full disk,
+// until the function it returns is called.
+func breakDisk(t *testing.T, db *DB) (mend func()) {
+	t.Helper()
+	j := db.journal
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	good := j.file
+	readOnly, err := os.Open(good.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.file = readOnly
+	j.buf.Reset(readOnly)
+	return func() {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		readOnly.Close()
+		j.file = good
+	}
+}
+
+// Reports that the disk does not take are refused, those acknowledged stay, and
+// all goes on when there is room again.
+func TestJournalFault(t *testing.T) {
+	o := testOptions(t.TempDir(), "mx1")
+	db := openTest(t, o)
+	mustReport(t, db, 1)
+	mend := breakDisk(t, db)
+	for _, n := range []int{2, 3} {
+		if err := db.Report(message(n)); err == nil {
+			t.Fatal("report was acknowledged without a disk")
+		}
+		if db.Judge(message(n)).Listed {
+			t.Error("a refused report is listed")
+		}
+	}
+	if s := db.Status(); s.Error == "" || db.Fault() == nil {
+		t.Error("status does not show the fault")
+	}
+	mend()
+	mustReport(t, db, 4)
+	if s := db.Status(); s.Error != "" {
+		t.Errorf("status after repair: %s", s.Error)
+	}
+	crash(t, db)
+	db = openTest(t, o)
+	for n, want := range map[int]bool{1: true, 2: false, 3: false, 4: true} {
+		if got := db.Judge(message(n)).Listed; got != want {
+			t.Errorf("message %d listed: %v, want %v", n, got, want)
+		}
+	}
+}
+
+// A fault after which no mail comes is repaired by the work of each second, and
+// the counts that no journal has come to disk in snapshots.
+func TestFaultWithoutTraffic(t *testing.T) {
+	o := testOptions(t.TempDir(), "mx1")
+	db := openTest(t, o)
+	mend := breakDisk(t, db)
+	mustCount(t, db, 1, 30)
+	if err := db.maintain(); err == nil {
+		t.Error("no error though the disk takes nothing")
+	}
+	if err := db.maintain(); err == nil {
+		t.Error("no error at the second try")
+	}
+	mend()
+	if err := db.maintain(); err != nil {
+		t.Errorf("the disk is well again: %v", err)
+	}
+	if db.Fault() != nil {
+		t.Errorf("fault %v", db.Fault())
+	}
+	crash(t, db)
+	db = openTest(t, o)
+	if e := db.Judge(message(1)); e.Count != 30 {
+		t.Errorf("count %d after the crash, want 30", e.Count)
+	}
+}
+
+// While one report waits for its fsync, another one's write fails and gives the
+// segment up: what was not synced is not acknowledged.
+func TestRepairDuringSync(t *testing.T) {
+	o := testOptions(t.TempDir(), "mx1")
+	db := openTest(t, o)
+	mustReport(t, db, 1)
+	j := db.journal
+	at, err := j.append(record{target: target{spamFilter, 2931}, hashes: hashesOf(message(2))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.syncMu.Lock() // as sync does, up to the moment in which the disk works
+	j.mu.Lock()
+	if err := j.buf.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	j.fail(os.ErrInvalid)
+	if err := j.repair(); err != nil {
+		t.Fatal(err)
+	}
+	j.mu.Unlock()
+	j.syncMu.Unlock()
+	if err := j.sync(at); err == nil {
+		t.Error("a record that was cut off was acknowledged")
+	}
+	j.done(at)
+	mustReport(t, db, 3)
+	crash(t, db)
+	db = openTest(t, o)
+	if !db.Judge(message(1)).Listed || !db.Judge(message(3)).Listed {
+		t.Error("an acknowledged report is lost")
+	}
+}
+
+// After a power failure pages that nobody synced may be missing while later ones
+// are there. That is no damage; a hole in what was synced is.
+func TestHoles(t *testing.T) {
+	for _, synced := range []bool{false, true} {
+		o := testOptions(t.TempDir(), "mx1")
+		db := openTest(t, o)
+		mustReport(t, db, 1)
+		j := db.journal
+		hole := j.offset
+		mustCount(t, db, 2, 1)
+		mustCount(t, db, 3, 1)
+		if synced {
+			if err := j.flush(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mustCount(t, db, 4, 1)
+		j.buf.Flush()
+		path := j.file.Name()
+		crash(t, db)
+		data, _ := os.ReadFile(path)
+		clear(data[hole : hole+20])
+		os.WriteFile(path, data, 0o600)
+		db, err := Open(o)
+		if (err != nil) != synced {
+			t.Errorf("hole in what was synced (%v): error %v", synced, err)
+		}
+		if err == nil {
+			if !db.Judge(message(1)).Listed {
+				t.Error("an acknowledged report is lost")
+			}
+			db.Close()
+		}
+	}
+}
+
+// Snapshots that fail are tried again after a minute, not each second.
+func TestFailingSnapshots(t *testing.T) {
+	c := newClock()
+	o := testOptions(t.TempDir(), "mx1")
+	o.Now = c.Now
+	db := openTest(t, o)
+	mustReport(t, db, 1)
+	c.add(saveInterval)
+	blocked := ownPath(o.Dir, target{spamFilter, o.withDefaults(t).generation(spamFilter, c.Now())})
+	if err := os.MkdirAll(blocked+"/x", 0o700); err != nil { // a rename onto it fails
+		t.Fatal(err)
+	}
+	for range 30 {
+		c.add(syncInterval)
+		db.maintain()
+	}
+	if got := len(files(t, o.Dir, "journal-*")); got > 2 {
+		t.Errorf("%d segments after half a minute of failing snapshots", got)
+	}
+	os.RemoveAll(blocked)
+	c.add(saveRetry)
+	if err := db.maintain(); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(files(t, o.Dir, "journal-*")); got != 1 && !o.Exchange {
+		t.Errorf("%d segments after a snapshot", got)
+	}
+}
+
+func (o Options) withDefaults(t *testing.T) *Options {
+	if err := o.complete(); err != nil {
+		t.Fatal(err)
+	}
+	return &o
+}

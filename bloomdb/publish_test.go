@@ -1,0 +1,230 @@
+package bloomdb
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// Crashes at any moment between making, sending and confirming a delta: what the
+// stream holds in the end is all that was reported.
+func TestPublishAcrossCrashes(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	o := testOptions(t.TempDir(), "a")
+	var stream []Delta
+	n := 0
+	for range 60 {
+		db, err := Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var epoch, seq uint64
+		if len(stream) > 0 {
+			epoch, seq = stream[len(stream)-1].Epoch, stream[len(stream)-1].Seq
+		}
+		if err := db.Resume(epoch, seq); err != nil {
+			t.Fatal(err)
+		}
+		for range r.IntN(12) {
+			switch r.IntN(4) {
+			case 0:
+				mustReport(t, db, n)
+				n++
+			case 1:
+				if err := db.save(); err != nil {
+					t.Fatal(err)
+				}
+			case 2:
+				db.pub.close(o.Dir)
+			case 3:
+				d, ok, err := db.NextDelta()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !ok || r.IntN(4) == 0 { // the crash comes before it is sent
+					break
+				}
+				stream = append(stream, d)
+				if r.IntN(4) > 0 { // or before the answer is read
+					db.Published(d)
+				} else if err := db.Resume(d.Epoch, d.Seq); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if r.IntN(3) == 0 {
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			crash(t, db)
+		}
+	}
+	db := openTest(t, o)
+	last := stream[len(stream)-1]
+	if err := db.Resume(last.Epoch, last.Seq); err != nil {
+		t.Fatal(err)
+	}
+	stream = append(stream, drain(t, db)...)
+	b := openTest(t, testOptions(t.TempDir(), "b"))
+	for _, d := range stream { // a crash leaves numbers that no delta has
+		if err := b.Apply(d.Data, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range n {
+		if !b.Judge(message(i)).Listed {
+			t.Errorf("message %d of %d is lost", i, n)
+		}
+	}
+}
+
+// The stream is gone (FLUSHALL), or the exchange is switched on later: all that
+// is live goes out again.
+func TestPublishAgain(t *testing.T) {
+	o := testOptions(t.TempDir(), "a")
+	o.Exchange = false
+	db := openTest(t, o)
+	mustReport(t, db, 1)
+	mustCount(t, db, 1, 33)
+	db.Close()
+	o.Exchange = true
+	db = openTest(t, o)
+	mustReport(t, db, 2)
+	check := func(what string, first uint64, stream []Delta) {
+		t.Helper()
+		b := openTest(t, testOptions(t.TempDir(), "b"))
+		for i, d := range stream {
+			if d.Seq != first+uint64(i) {
+				t.Errorf("%s: sequence number %d, want %d", what, d.Seq, first+uint64(i))
+			}
+			if err := b.Apply(d.Data, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if e := b.Judge(message(1)); !e.Listed || e.Count != 33 || !b.Judge(message(2)).Listed {
+			t.Errorf("%s: %+v", what, e)
+		}
+	}
+	first := drain(t, db)
+	check("switched on later", 1, first)
+	if err := db.Resume(0, 0); err != nil {
+		t.Fatal(err)
+	}
+	again := drain(t, db)
+	check("stream lost", uint64(len(first))+1, again)
+
+	// An older copy of the folder comes back, and the stream is ahead of it.
+	epoch := db.pub.epoch()
+	if err := db.Resume(epoch+5, 9); err != nil {
+		t.Fatal(err)
+	}
+	if d, ok, _ := db.NextDelta(); !ok || d.Epoch != epoch+7 || d.Seq != 1 {
+		t.Errorf("new life begins at %d-%d, was %d", d.Epoch, d.Seq, epoch)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	openTest(t, o) // the filters' files are of the life before
+}
+
+// A life that goes on with the counts of the one before is not added to it, at
+// sites that hold both; one that began with nothing is.
+func TestLives(t *testing.T) {
+	c := newClock()
+	ao := testOptions(t.TempDir(), "a")
+	ao.Now = c.Now
+	a, b := openTest(t, ao), openTest(t, testOptions(t.TempDir(), "b"))
+	mustCount(t, a, 1, 10)
+	mustApply(t, b, drain(t, a)...)
+	epoch, seq := a.Head()
+	if err := a.Resume(epoch, seq+100); err != nil { // numbers that the folder did not give
+		t.Fatal(err)
+	}
+	mustCount(t, a, 1, 3)
+	mustApply(t, b, drain(t, a)...)
+	if e := b.Judge(message(1)); e.Count != 13 {
+		t.Errorf("count %d after a life that went on, want 13", e.Count)
+	}
+	a.Close()
+	c.add(time.Hour)
+	ao.Dir = t.TempDir() // the folder is lost
+	a = openTest(t, ao)
+	mustCount(t, a, 1, 4)
+	mustApply(t, b, drain(t, a)...)
+	if e := b.Judge(message(1)); e.Count != 17 || e.Sites != 1 {
+		t.Errorf("count %d at %d sites after a new folder, want 17 at 1", e.Count, e.Sites)
+	}
+}
+
+// Redis forgets its last deltas, and the host with the daemon fails as well: the
+// lost numbers are not given again, or receivers would take the new deltas for
+// the old ones.
+func TestNumbersAreNotGivenAgain(t *testing.T) {
+	o := testOptions(t.TempDir(), "a")
+	a, b := openTest(t, o), openTest(t, testOptions(t.TempDir(), "b"))
+	n := 0
+	for ; n < 5; n++ {
+		mustReport(t, a, n)
+		mustApply(t, b, drain(t, a)...)
+	}
+	epoch := a.pub.epoch()
+	crash(t, a)
+	for _, tail := range []uint64{3, 0} {
+		a = openTest(t, o)
+		mustReport(t, a, n)
+		if err := a.Resume(epoch, tail); err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range drain(t, a) {
+			if _, seq := b.Cursor("a"); d.Seq <= seq {
+				t.Errorf("number %d given again, b has %d", d.Seq, seq)
+			}
+			if err := b.Apply(d.Data, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !b.Judge(message(n)).Listed {
+			t.Errorf("tail %d: b does not know of report %d", tail, n)
+		}
+		n++
+		crash(t, a)
+	}
+}
+
+// The stream is lost while a delta is on its way: its confirmation does not mean
+// that all is published.
+func TestLostStreamWithADeltaOnItsWay(t *testing.T) {
+	o := testOptions(t.TempDir(), "a")
+	a := openTest(t, o)
+	mustReport(t, a, 1)
+	drain(t, a)
+	mustReport(t, a, 2)
+	d, ok, err := a.NextDelta()
+	if !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if err := a.Resume(0, 0); err != nil {
+		t.Fatal(err)
+	}
+	a.Published(d)
+	stream := []Delta{d}
+	a.pub.close(o.Dir)
+	crash(t, a) // before the rest is out
+	a = openTest(t, o)
+	if err := a.Resume(d.Epoch, d.Seq); err != nil {
+		t.Fatal(err)
+	}
+	stream = append(stream, drain(t, a)...)
+	b := openTest(t, testOptions(t.TempDir(), "b"))
+	for _, d := range stream {
+		if err := b.Apply(d.Data, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !b.Judge(message(1)).Listed || !b.Judge(message(2)).Listed {
+		t.Error("a new site does not get what the lost stream had")
+	}
+}

@@ -1,0 +1,193 @@
+package bloomdb
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+)
+
+// The journal's layout stands in FORMAT.md.
+const (
+	journalMagic   = "SBJRNL\r\n"
+	journalVersion = 1
+	journalHeader  = 8 + 2 + 8 + 4 // magic, version, key id, CRC
+	frameHeader    = 4 + 4         // CRC, length
+	maxRecord      = 256*32 + 64   // a report of 256 signatures
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// record is one change of this site's own state. It tells absolute facts, so
+// that replaying it twice changes nothing.
+type record struct {
+	target target
+	hashes []filter.Hash // spam, revoked: the keys; counts: one key
+	count  uint32        // counts: the count that the key has reached
+}
+
+func (j *journal) header() []byte {
+	b := append([]byte(journalMagic), 0, journalVersion)
+	b = append(b, j.keyID[:]...)
+	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+// appendFrame codes a record with its frame: CRC32C over length and body,
+// length, body. unsynced is how many bytes of the segment before it were not
+// known to be on disk: it tells damage from what a crash leaves.
+func appendFrame(dst []byte, r record, unsynced int64) []byte {
+	at := len(dst)
+	dst = append(dst, make([]byte, frameHeader)...)
+	dst = append(dst, byte(r.target.kind))
+	dst = binary.AppendVarint(dst, r.target.gen)
+	dst = binary.AppendUvarint(dst, uint64(unsynced))
+	if r.target.kind == countFilter {
+		dst = binary.AppendUvarint(dst, uint64(r.count))
+		dst = binary.BigEndian.AppendUint64(dst, r.hashes[0][0])
+		dst = binary.BigEndian.AppendUint64(dst, r.hashes[0][1])
+	} else {
+		for _, h := range r.hashes {
+			b := h.Bytes()
+			dst = append(dst, b[:]...)
+		}
+	}
+	binary.BigEndian.PutUint32(dst[at+4:], uint32(len(dst)-at-frameHeader))
+	binary.BigEndian.PutUint32(dst[at:], crc32.Checksum(dst[at+4:], castagnoli))
+	return dst
+}
+
+// decodeRecord reads a frame's body.
+func decodeRecord(body []byte) (r record, unsynced int64, err error) {
+	r.target.kind = filterKind(body[0])
+	if !r.target.kind.valid() {
+		return r, 0, fmt.Errorf("unknown record type %d", body[0])
+	}
+	gen, n := binary.Varint(body[1:])
+	if n <= 0 {
+		return r, 0, errors.New("generation is cut short")
+	}
+	r.target.gen, body = gen, body[1+n:]
+	behind, n := binary.Uvarint(body)
+	if n <= 0 || behind > 1<<40 {
+		return r, 0, errors.New("unsynced length is cut short or too large")
+	}
+	r, err = decodeKeys(r, body[n:])
+	return r, int64(behind), err
+}
+
+func decodeKeys(r record, body []byte) (record, error) {
+	if r.target.kind == countFilter {
+		count, n := binary.Uvarint(body)
+		if n <= 0 || count < 1 || count > filter.MaxValue || len(body) != n+16 {
+			return r, errors.New("count record has a wrong length or value")
+		}
+		r.count = uint32(count)
+		r.hashes = []filter.Hash{{binary.BigEndian.Uint64(body[n:]), binary.BigEndian.Uint64(body[n+8:])}}
+		return r, nil
+	}
+	if len(body) == 0 || len(body)%32 != 0 {
+		return r, fmt.Errorf("%d bytes of keys, must be a multiple of 32", len(body))
+	}
+	for b := range slices.Chunk(body, 32) {
+		r.hashes = append(r.hashes, filter.HashBytes([32]byte(b)))
+	}
+	return r, nil
+}
+
+// readSegment calls apply for each record of a segment and returns where its
+// valid records end, and the length of the tail after them. A tail that a crash
+// has torn is no error when the segment is the last one.
+func readSegment(path string, keyID [8]byte, last bool, apply func(at int64, r record) error) (size, tail int64, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return 0, 0, fmt.Errorf("journal: %w", err)
+	}
+	j := journal{keyID: keyID}
+	want := j.header()
+	if last && torn(data, len(want)) {
+		return 0, int64(len(data)), nil // the crash came while the segment was made
+	}
+	if len(data) < len(want) {
+		return 0, 0, damaged(path, int64(len(data)), errors.New("header is cut short"))
+	}
+	if string(data[:len(want)]) != string(want) {
+		return 0, 0, damaged(path, 0, headerFault(data, want))
+	}
+	for at := len(want); at < len(data); {
+		body, err := frameAt(data, at)
+		if err != nil {
+			if last && !syncedBeyond(data, at) {
+				return int64(at), int64(len(data) - at), nil
+			}
+			return 0, 0, damaged(path, int64(at), err)
+		}
+		r, _, err := decodeRecord(body)
+		if err != nil {
+			return 0, 0, damaged(path, int64(at), err)
+		}
+		if err := apply(int64(at), r); err != nil {
+			return 0, 0, fmt.Errorf("journal %s at offset %d: %w", path, at, err)
+		}
+		at += frameHeader + len(body)
+	}
+	return int64(len(data)), 0, nil
+}
+
+// torn says that a segment ends before its header does, or is all zeros, which
+// is what a crash leaves of a file that was never synced.
+func torn(data []byte, header int) bool {
+	return len(data) < header || len(bytes.Trim(data, "\x00")) == 0
+}
+
+func headerFault(data, want []byte) error {
+	switch {
+	case string(data[:8]) != journalMagic:
+		return errors.New("not a journal: wrong magic")
+	case string(data[8:10]) != string(want[8:10]):
+		return fmt.Errorf("journal version %d, this program reads %d", binary.BigEndian.Uint16(data[8:]), journalVersion)
+	case crc32.Checksum(data[:journalHeader-4], castagnoli) != binary.BigEndian.Uint32(data[journalHeader-4:]):
+		return errors.New("header checksum is wrong")
+	}
+	return fmt.Errorf("made under federation key %x, the key given is %x", data[10:18], want[10:18])
+}
+
+// frameAt returns the body of the frame at an offset.
+func frameAt(data []byte, at int) ([]byte, error) {
+	if len(data)-at < frameHeader {
+		return nil, io.ErrUnexpectedEOF
+	}
+	n := binary.BigEndian.Uint32(data[at+4:])
+	if n < 2 || n > maxRecord {
+		return nil, fmt.Errorf("record length %d", n)
+	}
+	end := at + frameHeader + int(n)
+	if end > len(data) {
+		return nil, io.ErrUnexpectedEOF
+	}
+	if crc32.Checksum(data[at+4:end], castagnoli) != binary.BigEndian.Uint32(data[at:]) {
+		return nil, errors.New("record checksum is wrong")
+	}
+	return data[at+frameHeader : end], nil
+}
+
+// syncedBeyond tells damage from what a crash leaves: after a power failure
+// later pages may be on disk where earlier ones are not, as long as nobody synced
+// them. It is damage when a later frame says that the bad one was synced.
+func syncedBeyond(data []byte, bad int) bool {
+	for at := bad + 1; at < len(data)-frameHeader; at++ {
+		body, err := frameAt(data, at)
+		if err != nil {
+			continue
+		}
+		if _, unsynced, err := decodeRecord(body); err == nil && int64(at)-unsynced > int64(bad) {
+			return true
+		}
+	}
+	return false
+}
