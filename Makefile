@@ -9,7 +9,11 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS  = -X main.version=$(VERSION)
 
-.PHONY: run build test tools check bench fuzz generate
+# Where Sendmail is unpacked for its tests: its package and Postfix' exclude each
+# other.
+export SPAMBLOOM_SENDMAIL ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spambloom/sendmail
+
+.PHONY: run build test tools sendmail check bench fuzz generate
 
 run: build
 	@exec bin/spambloomd --data spambloom-data
@@ -18,7 +22,7 @@ build:
 	$(GO) build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/...
 
 # The checks stand before the tests, so that go test has the last word.
-test: tools check
+test: tools sendmail check
 	$(GO) test -race -count=1 ./...
 
 check:
@@ -30,7 +34,7 @@ check:
 # What the tests use beside Go, as COMMAND:DEBIAN-PACKAGES. Where something is
 # missing and cannot be installed, its tests skip and say so.
 TOOLS = cc:gcc,libc6-dev postfix:postfix redis-server:redis-server xz:xz-utils \
-	curl:curl docker-compose:docker-compose systemd-analyze:systemd
+	curl:curl docker-compose:docker-compose systemd-analyze:systemd m4:m4
 
 tools:
 	@PATH="$$PATH:/usr/sbin:/sbin"; missing=; \
@@ -44,6 +48,20 @@ tools:
 		apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing; \
 	else \
 		echo "make test: not installed, their tests are skipped; install as root:$$missing"; \
+	fi
+
+# Sendmail itself is only unpacked; its libraries are installed.
+sendmail:
+	@program="$$SPAMBLOOM_SENDMAIL/usr/libexec/sendmail/sendmail"; \
+	if [ -x "$$program" ] && ! ldd "$$program" | grep -q 'not found'; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		export DEBIAN_FRONTEND=noninteractive; \
+		mkdir -p "$$SPAMBLOOM_SENDMAIL" && cd "$$SPAMBLOOM_SENDMAIL" && apt-get update -qq && \
+		apt-get install -y -qq --no-install-recommends $$(apt-cache depends sendmail-bin | sed -n 's/^ *Depends: \(lib.*\)/\1/p') && \
+		apt-get download -qq -o APT::Sandbox::User=root sendmail-bin sendmail-cf && \
+		for package in sendmail-*.deb; do dpkg -x "$$package" . && rm "$$package" || exit; done; \
+	else \
+		echo "make test: no Sendmail in $$SPAMBLOOM_SENDMAIL, its tests are skipped; root on Debian has it unpacked there"; \
 	fi
 
 bench:

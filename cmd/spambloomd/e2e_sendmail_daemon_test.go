@@ -1,0 +1,315 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/mail"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/emersion/go-smtp"
+)
+
+// sendmail is an own instance of Sendmail that hands everything for others to a
+// folder.
+type sendmail struct {
+	t       *testing.T
+	dir     string
+	prefix  string // the usr in which the package is unpacked
+	cmd     *exec.Cmd
+	ended   chan error
+	port    int
+	maildir string
+}
+
+// newSendmail makes the folders of an instance.
+func newSendmail(t *testing.T) *sendmail {
+	t.Helper()
+	need(t, os.Geteuid() == 0, "root, which Sendmail starts as")
+	need(t, execute(t, "", find(t, "unshare"), "--uts", "true").code == 0, "the right to a UTS namespace")
+	m := &sendmail{t: t, dir: folder(t), port: freePort(t)}
+	m.prefix = filepath.Join("/", os.Getenv("SPAMBLOOM_SENDMAIL"), "usr")
+	_, err := os.Stat(m.program())
+	need(t, err == nil, "Sendmail at "+m.program()+" (make test as root unpacks it; SPAMBLOOM_SENDMAIL names the folder)")
+	m.maildir = filepath.Join(m.dir, "mail")
+	for _, name := range []string{"queue", "mail"} {
+		if err := os.Mkdir(filepath.Join(m.dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m
+}
+
+func (m *sendmail) program() string { return filepath.Join(m.prefix, "libexec/sendmail/sendmail") }
+
+// configure makes sendmail.cf for a milter at an address in Sendmail's notation.
+// Sendmail listens on ::1 too where that exists.
+func (m *sendmail) configure(milter string) {
+	m.t.Helper()
+	cf := filepath.Join(m.prefix, "share/sendmail/cf") + "/"
+	args := []string{"-D_CF_DIR_=" + cf, "-DTEST_DIR=" + m.dir, "-DTEST_MILTER=" + milter,
+		fmt.Sprintf("-DTEST_PORT=%d", m.port), fmt.Sprintf("-DTEST_SINK_PORT=%d", startSink(m.t, m.maildir))}
+	if hasIPv6() {
+		args = append(args, "-DTEST_IPV6")
+	}
+	made := execute(m.t, "", find(m.t, "m4"), append(args, cf+"m4/cf.m4", "testdata/sendmail.mc")...)
+	if made.code != 0 {
+		m.t.Fatalf("m4: %+v", made)
+	}
+	write(m.t, filepath.Join(m.dir, "sendmail.cf"), made.stdout)
+	write(m.t, filepath.Join(m.dir, "switch"), "hosts files\naliases files\n")
+}
+
+// start runs Sendmail under a host name of its own: it waits a minute for one
+// with a dot, and an address needs no DNS.
+func (m *sendmail) start(milter string) {
+	m.t.Helper()
+	m.configure(milter)
+	log, err := os.Create(filepath.Join(m.dir, "log"))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer log.Close()
+	m.cmd = exec.Command(find(m.t, "unshare"), "--uts", "sh", "-c", `hostname 127.0.0.1 && exec "$0" "$@"`,
+		m.program(), "-C", filepath.Join(m.dir, "sendmail.cf"), "-X", filepath.Join(m.dir, "transcript"), "-bD")
+	m.cmd.Stdout, m.cmd.Stderr = log, log
+	if err := m.cmd.Start(); err != nil {
+		m.t.Fatal(err)
+	}
+	m.ended = make(chan error, 1)
+	go func() { m.ended <- m.cmd.Wait() }()
+	m.t.Cleanup(m.stop)
+	eventually(m.t, "Sendmail answers", func() bool {
+		select {
+		case err := <-m.ended:
+			m.ended <- err
+			m.t.Fatalf("Sendmail ended at its start: %v", err)
+		default:
+		}
+		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", m.port))
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+}
+
+func hasIPv6() bool {
+	ln, err := net.Listen("tcp", "[::1]:0")
+	if err == nil {
+		ln.Close()
+	}
+	return err == nil
+}
+
+func (m *sendmail) stop() {
+	_ = m.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
+	<-m.ended
+	if !m.t.Failed() {
+		return
+	}
+	for _, name := range []string{"log", "transcript"} {
+		text, _ := os.ReadFile(filepath.Join(m.dir, name)) // missing where Sendmail came not so far
+		m.t.Logf("%s of Sendmail, its end:\n%s", name, text[max(0, len(text)-5000):])
+	}
+}
+
+// sink is the next hop. It keeps each mail as a file in a folder.
+type sink string
+
+// startSink listens until the end of the test.
+func startSink(t *testing.T, dir string) (port int) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return sink(dir), nil }))
+	server.Domain = "sink.example.test"
+	server.MaxLineLength = 4096 // Sendmail breaks lines at 2040
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ln) }()
+	t.Cleanup(func() {
+		server.Close()
+		if err := <-ended; err != nil && !errors.Is(err, smtp.ErrServerClosed) {
+			t.Error(err)
+		}
+	})
+	return ln.Addr().(*net.TCPAddr).Port
+}
+
+func (sink) Reset()                               {}
+func (sink) Logout() error                        { return nil }
+func (sink) Mail(string, *smtp.MailOptions) error { return nil }
+func (sink) Rcpt(string, *smtp.RcptOptions) error { return nil }
+func (s sink) Data(r io.Reader) error {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	partial := filepath.Join(string(s), fmt.Sprintf(".%x", rand.Uint64()))
+	if err := os.WriteFile(partial, text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(partial, filepath.Join(string(s), filepath.Base(partial)[1:]))
+}
+
+// smtpSession is one SMTP connection, for any number of mails.
+type smtpSession struct {
+	*smtp.Client
+	m *sendmail
+}
+
+// connect comes from an address of this machine, and goes to one of its family.
+func (m *sendmail) connect(from string) *smtpSession {
+	m.t.Helper()
+	to := "127.0.0.1"
+	if strings.Contains(from, ":") {
+		to = "::1"
+	}
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	conn, err := dialer.DialContext(m.t.Context(), "tcp", net.JoinHostPort(to, fmt.Sprint(m.port)))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	c := smtp.NewClient(conn)
+	m.t.Cleanup(func() { c.Close() }) // an error after Quit
+	if err := c.Hello("client.example.net"); err != nil {
+		m.t.Fatal(err)
+	}
+	return &smtpSession{c, m}
+}
+
+// nobodyHere is a recipient that Sendmail refuses.
+const nobodyHere = "nobody-here@example.test"
+
+// begin goes as far as DATA, and refuses to be told that nobodyHere exists.
+func (s *smtpSession) begin(rcpts ...string) *smtp.DataCommand {
+	s.m.t.Helper()
+	if err := s.Mail("someone@example.net", nil); err != nil {
+		s.m.t.Fatal(err)
+	}
+	for _, rcpt := range rcpts {
+		if err := s.Rcpt(rcpt, nil); (err != nil) != (rcpt == nobodyHere) {
+			s.m.t.Fatalf("%s: %v", rcpt, err)
+		}
+	}
+	data, err := s.Data()
+	if err != nil {
+		s.m.t.Fatal(err)
+	}
+	return data
+}
+
+// try hands a mail over and returns the answer to it.
+func (s *smtpSession) try(mail string, rcpts ...string) error {
+	s.m.t.Helper()
+	if len(rcpts) == 0 {
+		rcpts = []string{"you@example.test"}
+	}
+	data := s.begin(rcpts...)
+	if _, err := io.WriteString(data, mail); err != nil {
+		s.m.t.Fatal(err)
+	}
+	return data.Close()
+}
+
+// send hands a mail over that is to be delivered, and waits for that.
+func (s *smtpSession) send(mail string, rcpts ...string) *delivered {
+	s.m.t.Helper()
+	if err := s.try(mail, rcpts...); err != nil {
+		s.m.t.Fatal(err)
+	}
+	return s.m.await(mail)
+}
+
+// await waits for the delivery of a mail.
+func (m *sendmail) await(mail string) (d *delivered) {
+	m.t.Helper()
+	eventually(m.t, "the mail is delivered", func() bool { d = m.find(mail); return d != nil })
+	return d
+}
+
+var messageID = regexp.MustCompile(`Message-ID: (<.*>)`)
+
+// find looks for a mail by its Message-ID; nil if it is not delivered.
+func (m *sendmail) find(text string) *delivered {
+	m.t.Helper()
+	id := messageID.FindStringSubmatch(text)[1]
+	files, err := filepath.Glob(filepath.Join(m.maildir, "[^.]*"))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	for _, path := range files {
+		file, err := os.Open(path)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		read, err := mail.ReadMessage(file)
+		file.Close()
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		if read.Header.Get("Message-Id") == id {
+			return &delivered{path, read.Header}
+		}
+	}
+	return nil
+}
+
+// messageLine is spambloomd's line about a message.
+type messageLine struct {
+	Msg       string
+	QueueID   string `json:"queue_id"`
+	MessageID string `json:"message_id"`
+	Client    string
+	Verdict   string
+	Action    string
+	Reason    string
+	Count     int
+}
+
+// messages are the lines so far, in their order.
+func (s *site) messages() (lines []messageLine) {
+	s.t.Helper()
+	for text := range strings.Lines(s.log()) {
+		var line messageLine
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			s.t.Fatalf("%v: %s", err, text)
+		}
+		if line.Msg == "message" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// overNetworks runs a test with the milter on a unix socket and on TCP. The
+// notation of both is the same for spambloomd and Sendmail.
+func overNetworks(t *testing.T, test func(t *testing.T, s *site, m *sendmail)) {
+	for _, network := range []string{"unix", "inet"} {
+		t.Run(network, func(t *testing.T) {
+			t.Parallel()
+			m := newSendmail(t)
+			s := newSite(t, "one", filepath.Join(folder(t), "key"), "")
+			milter := "unix:" + filepath.Join(s.dir, "milter.sock")
+			if network == "inet" {
+				milter = fmt.Sprintf("inet:%d@127.0.0.1", freePort(t))
+			}
+			s.configure(t, "inet:0@127.0.0.1", milter)
+			s.configure(t, "local_networks = []", "local_networks = []\nmax_message = \"64KiB\"\noversize = \"skip\"")
+			s.start()
+			m.start(milter)
+			test(t, s, m)
+		})
+	}
+}
