@@ -114,7 +114,7 @@ type textPart struct {
 }
 
 var computers = sync.Pool{New: func() any {
-	return &computer{hasHTML: make(map[int]bool), words: normaliser{fold: cases.Fold()}}
+	return &computer{hasHTML: make(map[int]bool), words: normaliser{caser: cases.Fold()}}
 }}
 
 // release empties c and gives it back, without the buffers that are too large

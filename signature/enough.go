@@ -14,7 +14,7 @@ const (
 	minWords   = 12  // different ones
 
 	// maxBrief is the length, in bytes, up to which boilerplate can matter.
-	maxBrief = 1 << 10
+	maxBrief = 512
 )
 
 // boilerplate is text that programs add to mail, normalised. It is part of what
@@ -38,6 +38,8 @@ var boilerplate = [][]byte{
 	[]byte("if you are having trouble viewing this email click here"),
 	[]byte("your mail program does not support html messages"),
 	[]byte("do you yahoo"),
+	[]byte("to unsubscribe from this group send an email to"),
+	[]byte("your use of yahoo groups is subject to"),
 	[]byte("get your free email at"),
 }
 

@@ -40,8 +40,10 @@ func (f *mimeFields) slot(name string) *string {
 }
 
 func (f *mimeFields) add(name, value string) {
-	if slot := f.slot(name); slot != nil && *slot == "" && len(value) <= maxField {
-		*slot = unfold.Replace(value)
+	if slot := f.slot(name); slot != nil && *slot == "" {
+		if value = unfold.Replace(value); len(value) <= maxField {
+			*slot = value
+		}
 	}
 }
 
@@ -79,7 +81,7 @@ func partMIME(data []byte, stop func(line []byte) bool) (mimeHeader, int) {
 		if !ok {
 			return f.parse(), s.pos
 		}
-		if len(value) <= maxField && len(name) > len("content-") && name[0]|0x20 == 'c' {
+		if name[0]|0x20 == 'c' { // spare the others the copy
 			f.add(string(name), string(bytes.TrimSpace(value)))
 		}
 	}

@@ -28,7 +28,7 @@ type normaliser struct {
 	out     []byte
 	full    bool
 	scratch [2][]byte
-	fold    cases.Caser
+	caser   cases.Caser
 }
 
 // reset empties n, keeping of its buffers what keep returns.
@@ -50,7 +50,7 @@ func (n *normaliser) add(text []byte) {
 		if ascii {
 			n.word(n.lower(text[:end]))
 		} else {
-			n.token(n.folded(text[:end]))
+			n.token(n.fold(text[:end]))
 		}
 		text = text[end:]
 	}
@@ -99,9 +99,9 @@ func (n *normaliser) lower(word []byte) []byte {
 	return out
 }
 
-// folded is word without ignorable characters, in NFKC and case folded: the
+// fold is word without ignorable characters, in NFKC and case folded: the
 // Unicode standard's toNFKC_Casefold (section 3.13) in its steps.
-func (n *normaliser) folded(word []byte) []byte {
+func (n *normaliser) fold(word []byte) []byte {
 	a, b := n.scratch[0][:0], n.scratch[1][:0]
 	for i := 0; i < len(word); {
 		r, size := utf8.DecodeRune(word[i:])
@@ -121,8 +121,8 @@ func (n *normaliser) folded(word []byte) []byte {
 // three times as long.
 func (n *normaliser) appendFold(dst, src []byte) []byte {
 	dst = slices.Grow(dst, 3*len(src))
-	n.fold.Reset()
-	written, _, err := n.fold.Transform(dst[len(dst):cap(dst)], src, true)
+	n.caser.Reset()
+	written, _, err := n.caser.Transform(dst[len(dst):cap(dst)], src, true)
 	if err != nil { // no room is the only error it has, and there is room
 		panic(fmt.Sprintf("signature: case folding %d bytes: %v", len(src), err))
 	}
@@ -166,16 +166,26 @@ func (n *normaliser) token(t []byte) {
 // word appends the letters of w, if w is a word: not a link, an address or a
 // host name, and not too long for one.
 func (n *normaliser) word(w []byte) {
-	w = cutLink(w)
-	w = bytes.TrimFunc(w, func(r rune) bool { return !isAlphanumeric(r) && !isLetter(r) })
-	if len(w) == 0 || bytes.IndexByte(w, '@') >= 0 || isHost(w) {
+	if bytes.IndexByte(w, '@') >= 0 {
 		return
 	}
-	if len(w) >= longWord && utf8.RuneCount(w) >= longWord {
+	if bytes.IndexByte(w, '.') >= 0 || bytes.IndexByte(w, ':') >= 0 {
+		if w = cutLink(w); isHost(trimPunctuation(w)) {
+			return
+		}
+	}
+	if len(w) >= longWord && utf8.RuneCount(trimPunctuation(w)) >= longWord {
 		return
 	}
 	letters := w[:0]
 	for i := 0; i < len(w); {
+		if c := w[i]; c < utf8.RuneSelf {
+			if 'a' <= c && c <= 'z' {
+				letters = append(letters, c)
+			}
+			i++
+			continue
+		}
 		r, size := utf8.DecodeRune(w[i:])
 		if isLetter(r) {
 			letters = append(letters, w[i:i+size]...)
@@ -183,6 +193,11 @@ func (n *normaliser) word(w []byte) {
 		i += size
 	}
 	n.append(letters, false)
+}
+
+// trimPunctuation takes off both ends what is neither letter nor digit.
+func trimPunctuation(w []byte) []byte {
+	return bytes.TrimFunc(w, func(r rune) bool { return !isAlphanumeric(r) && !isLetter(r) })
 }
 
 // append adds a word, and a blank before it if both it and what is before it

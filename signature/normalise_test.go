@@ -9,7 +9,7 @@ import (
 )
 
 func normalised(texts ...string) string {
-	n := normaliser{fold: cases.Fold()}
+	n := normaliser{caser: cases.Fold()}
 	for _, text := range texts {
 		n.add([]byte(text))
 	}

@@ -1,0 +1,118 @@
+package signature
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// corpusPath is real mail, ham and spam, which is not part of the repository.
+const corpusPath = "../../shared/corpora/spamassassin.tar.xz"
+
+type mail struct {
+	name string
+	spam bool
+	raw  []byte
+}
+
+// corpus returns the mail of the SpamAssassin public corpus, or skips.
+func corpus(tb testing.TB) []mail {
+	tb.Helper()
+	mails, err := readCorpus()
+	if err != nil && os.Getenv("SPAMBLOOM_REQUIRE") == "all" {
+		tb.Fatal(err)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		tb.Skipf("no mail to test with at %s", corpusPath)
+	case errors.Is(err, exec.ErrNotFound):
+		tb.Skip("no xz to unpack the mail to test with: apt-get install xz-utils")
+	case err != nil:
+		tb.Fatal(err)
+	}
+	return mails
+}
+
+var readCorpus = sync.OnceValues(func() ([]mail, error) {
+	if _, err := os.Stat(corpusPath); err != nil {
+		return nil, err
+	}
+	unpacked, err := exec.Command("xz", "--decompress", "--stdout", corpusPath).Output()
+	if err != nil {
+		return nil, err
+	}
+	var mails []mail
+	for r := tar.NewReader(bytes.NewReader(unpacked)); ; {
+		head, err := r.Next()
+		if err == io.EOF {
+			return mails, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if head.Typeflag != tar.TypeReg {
+			continue
+		}
+		raw, err := io.ReadAll(r)
+		if err != nil {
+			return nil, err
+		}
+		mails = append(mails, mail{head.Name, strings.Contains(head.Name, "/spam/"), raw})
+	}
+})
+
+// No signature that is strong alone is shared by a ham and a spam message.
+func TestCorpusNoFalseAgreement(t *testing.T) {
+	type count struct{ ham, spam []string }
+	found := make(map[Signature]*count)
+	var signed, spam int
+	mails := corpus(t)
+	for _, m := range mails {
+		s := Compute(Parse(m.raw))
+		if len(s.Signatures) > 0 {
+			signed++
+		}
+		for _, sig := range s.Signatures {
+			c := found[sig]
+			if c == nil {
+				c = new(count)
+				found[sig] = c
+			}
+			if m.spam {
+				c.spam = append(c.spam, m.name)
+			} else {
+				c.ham = append(c.ham, m.name)
+			}
+		}
+		if m.spam {
+			spam++
+		}
+	}
+	if spam == 0 || spam == len(mails) {
+		t.Fatalf("%d of %d messages are spam: cannot compare", spam, len(mails))
+	}
+
+	sharedHam, sharedSpam := make(map[Kind]int), make(map[Kind]int)
+	for sig, c := range found {
+		if len(c.ham) > 0 && len(c.spam) > 0 {
+			t.Errorf("%s is shared by ham %v and spam %v", sig.ID(), c.ham, c.spam)
+		}
+		if len(c.ham) > 1 {
+			sharedHam[sig.Kind] += len(c.ham)
+		}
+		if len(c.spam) > 1 {
+			sharedSpam[sig.Kind] += len(c.spam)
+		}
+	}
+	t.Logf("%d messages, %d of them spam; %d signed", len(mails), spam, signed)
+	for _, k := range []Kind{KindBody, KindText, KindAttachment} {
+		t.Logf("%s: %d ham and %d spam messages share one with another of their sort", k, sharedHam[k], sharedSpam[k])
+	}
+}

@@ -1,0 +1,247 @@
+package signature
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"mime/quotedprintable"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// line draws a line of a message: prose, or something a mailbox or a parser
+// could stumble over.
+func line(t *rapid.T) string {
+	return rapid.OneOf(
+		rapid.StringMatching(`[a-zA-Z ,.]{0,70}`),
+		rapid.StringMatching(`>{0,3}From [a-z ]{0,20}`),
+		rapid.SampledFrom([]string{"", "", ">", "> quoted", "--", "--b", "-- ", "=", "caf\u00e9 \u00fc", "Content-Type: text/html", "<p hidden>a</p>"}),
+	).Draw(t, "line")
+}
+
+func lines(t *rapid.T) string {
+	return strings.Join(rapid.SliceOfN(rapid.Custom(line), 0, 20).Draw(t, "lines"), "\n") + "\n" + prose
+}
+
+// tree draws a message or a part, header included, of any depth up to depth.
+func tree(t *rapid.T, depth int) string {
+	if depth == 0 || rapid.Bool().Draw(t, "leaf") {
+		kind := rapid.SampledFrom([]string{"text/plain", "text/html; charset=iso-8859-1", "application/pdf", "text/plain; charset=utf-8\nContent-Disposition: attachment"}).Draw(t, "kind")
+		return "Content-Type: " + kind + "\n\n" + lines(t)
+	}
+	kind := rapid.SampledFrom([]string{"mixed", "alternative", "related"}).Draw(t, "multipart")
+	boundary := rapid.StringMatching(`B[a-z]{3,6}`).Draw(t, "boundary")
+	var b strings.Builder
+	fmt.Fprintf(&b, "Content-Type: multipart/%s; boundary=%s\n\n", kind, boundary)
+	for range rapid.IntRange(1, 3).Draw(t, "parts") {
+		fmt.Fprintf(&b, "--%s\n%s\n", boundary, tree(t, depth-1))
+	}
+	if rapid.Bool().Draw(t, "closed") {
+		fmt.Fprintf(&b, "--%s--\n", boundary)
+	}
+	return b.String()
+}
+
+func toCRLF(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }
+
+// mailboxCopy is what an mbox makes of a message: quoted From lines, lines added at
+// both ends, trace fields.
+func mailboxCopy(raw string) string {
+	var quoted []string
+	for line := range strings.SplitSeq(raw, "\n") {
+		if strings.HasPrefix(strings.TrimLeft(line, ">"), "From ") {
+			line = ">" + line
+		}
+		quoted = append(quoted, line)
+	}
+	return "From a@b.example Sat Nov 21 03:00:00 2026\nReceived: from a\n\tby b\n" + strings.Join(quoted, "\n") + "\n\n"
+}
+
+func TestCopiesAgree(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		raw := tree(t, 3)
+		want := Compute(Parse([]byte(raw)))
+		for name, other := range map[string]string{"CRLF": toCRLF(raw), "mailbox": mailboxCopy(raw), "mailbox with CRLF": toCRLF(mailboxCopy(raw))} {
+			if got := Compute(Parse([]byte(other))); !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s copy of %q: got %v, want %v", name, raw, got, want)
+			}
+		}
+	})
+}
+
+func TestEncodingsAgree(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := lines(t)
+		head := "Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: "
+		want := Compute(Parse([]byte(head + "8bit\n\n" + text)))
+
+		var qp bytes.Buffer
+		w := quotedprintable.NewWriter(&qp)
+		io.WriteString(w, text)
+		w.Close()
+		for encoding, body := range map[string]string{
+			"base64":           base64.StdEncoding.EncodeToString([]byte(toCRLF(text))),
+			"quoted-printable": qp.String(),
+		} {
+			if got := Compute(Parse([]byte(head + encoding + "\n\n" + body))); !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s of %q: got %v, want %v", encoding, text, got, want)
+			}
+		}
+	})
+}
+
+// Any change to a word changes both the text and the body signature.
+func TestChangesShow(t *testing.T) {
+	words := strings.Fields(prose)
+	rapid.Check(t, func(t *rapid.T) {
+		changed := append([]string(nil), words...)
+		i := rapid.IntRange(0, len(words)-1).Draw(t, "word")
+		changed[i] = rapid.StringMatching(`[a-z]{5,10}q`).Draw(t, "instead")
+		a := Compute(Parse([]byte("\n" + strings.Join(words, " "))))
+		b := Compute(Parse([]byte("\n" + strings.Join(changed, " "))))
+		for _, s := range a.Signatures {
+			for _, other := range b.Signatures {
+				if s == other {
+					t.Fatalf("%s is the same after changing %q to %q", s.Kind, words[i], changed[i])
+				}
+			}
+		}
+	})
+}
+
+func TestTruncated(t *testing.T) {
+	pdf := strings.Repeat("pdf ", minAttachment)
+	raw := "Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + prose + "\n--b\nContent-Type: application/pdf\n\n" + pdf + "\n--b\nContent-Type: application/zip\n\n" + pdf + "more"
+	whole := Parse([]byte(raw + pdf))
+	cut := Parse([]byte(raw))
+	cut.Truncated = true
+	if got := kinds(Compute(whole)); got != "body text attachment attachment" {
+		t.Fatalf("whole message signed by %q", got)
+	}
+	got := Compute(cut)
+	if kinds(got) != "text attachment" {
+		t.Fatalf("cut message signed by %q, want text and the attachment before the cut", kinds(got))
+	}
+	if !reflect.DeepEqual(got.Signatures, Compute(whole).Signatures[1:3]) {
+		t.Errorf("parts before the cut have other signatures than in the whole message")
+	}
+
+	// The HTML part is cut, so nobody knows what a reader would see.
+	alternative := Parse([]byte("Content-Type: multipart/alternative; boundary=b\n\n--b\n\n" + prose + "\n--b\nContent-Type: text/html\n\n<p>" + prose))
+	alternative.Truncated = true
+	if got := Compute(alternative); len(got.Signatures) > 0 {
+		t.Errorf("alternative with a cut HTML part signed by %q", kinds(got))
+	}
+}
+
+func TestAttached(t *testing.T) {
+	inner := "Subject: inner\nContent-Type: text/plain\n\n" + prose
+	deep := "Content-Type: message/rfc822\n\n" + inner
+	raw := "Content-Type: multipart/mixed; boundary=b\n\n--b\n\nsee below\n--b\nContent-Type: message/rfc822\n\n" + deep +
+		"\n--b\nContent-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n" + base64.StdEncoding.EncodeToString([]byte(inner)) + "\n--b--\n"
+	got := Attached(Parse([]byte(raw)))
+	if len(got) != 2 {
+		t.Fatalf("%d messages attached, want 2", len(got))
+	}
+	want := Compute(Parse([]byte(inner)))
+	for i, m := range got {
+		if !reflect.DeepEqual(Compute(m), want) {
+			t.Errorf("message %d: signatures differ from those of the message sent alone", i)
+		}
+	}
+	if inmost := Attached(got[0]); len(inmost) != 1 || inmost[0].Header[0].Value != "inner" {
+		t.Errorf("message in message: got %v", inmost)
+	}
+	if got := Attached(Parse([]byte(inner))); got != nil {
+		t.Errorf("a message without attachments has attached %v", got)
+	}
+}
+
+func TestCounting(t *testing.T) {
+	file := "Content-Type: application/pdf\n\n" + strings.Repeat("pdf ", minAttachment)
+	cut := Parse([]byte("Content-Type: multipart/mixed; boundary=b\n\n--b\n" + file + "\n--b\n"))
+	cut.Truncated = true
+	for _, tt := range []struct {
+		name string
+		m    Message
+		want Kind
+	}{
+		{"text", Parse([]byte("\n" + prose)), KindText},
+		{"no text", Parse([]byte(file)), KindBody},
+		{"no text, cut", cut, KindAttachment},
+	} {
+		if got := Compute(tt.m).Counting; len(got) != 1 || got[0].Kind != tt.want {
+			t.Errorf("%s: counted by %v, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestSignsAttachment(t *testing.T) {
+	for _, tt := range []struct {
+		mediaType, content string
+		want               bool
+	}{
+		{"application/pdf", strings.Repeat("x", minAttachment), true},
+		{"application/pdf", strings.Repeat("x", minAttachment-1), false},
+		{"image/png", strings.Repeat("x", minImage-1), false},
+		{"image/png", strings.Repeat("x", minImage), true},
+		{"application/octet-stream", "GIF89a" + strings.Repeat("x", minAttachment), false},
+		{"application/octet-stream", "RIFFsizeWEBP" + strings.Repeat("x", minAttachment), false},
+		{"text/x-vcard", strings.Repeat("x", minAttachment), false},
+		{"message/delivery-status", strings.Repeat("x", minAttachment), false},
+	} {
+		if got := signsAttachment(tt.mediaType, []byte(tt.content)); got != tt.want {
+			t.Errorf("%s of %d bytes: %v, want %v", tt.mediaType, len(tt.content), got, tt.want)
+		}
+	}
+}
+
+func FuzzCompute(f *testing.F) {
+	addVectors(f)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		m := Parse(raw)
+		body := bytes.Clone(m.Body)
+		got := Compute(m)
+		if again := Compute(Parse(raw)); !reflect.DeepEqual(got, again) {
+			t.Fatalf("second time: got %v, first %v", again, got)
+		}
+		if !bytes.Equal(m.Body, body) {
+			t.Fatal("Compute changed the body")
+		}
+		if len(got.Signatures) > 2+maxAttachments || len(got.Counting) > 1 {
+			t.Fatalf("%d signatures, %d to count", len(got.Signatures), len(got.Counting))
+		}
+		if text := Text(m); len(text) > maxText || (text == "") != (len(ofKind(got, KindText)) == 0) {
+			t.Fatalf("text of %d bytes for signatures %v", len(text), got)
+		}
+		normal := bytes.ReplaceAll(raw, []byte("\r"), nil)
+		lf := Compute(Parse(normal))
+		crlf := Compute(Parse(bytes.ReplaceAll(normal, []byte("\n"), []byte("\r\n"))))
+		if !reflect.DeepEqual(lf, crlf) {
+			t.Fatalf("LF gives %v, CRLF %v", lf, crlf)
+		}
+		for _, inner := range Attached(m) {
+			Compute(inner)
+		}
+	})
+}
+
+func addVectors(f *testing.F) {
+	names, err := filepath.Glob("testdata/*.eml")
+	if err != nil || len(names) == 0 {
+		f.Fatalf("no vectors: %v", err)
+	}
+	for _, name := range names {
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(raw)
+	}
+}
