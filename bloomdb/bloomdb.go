@@ -23,6 +23,7 @@ var (
 	ErrNothing    = errors.New("too little content to sign") // a Set without signatures
 	ErrFull       = errors.New("the generation's capacity is used up")
 	ErrClosed     = errors.New("database is closed")
+	ErrIdentity   = errors.New("another identity")   // Open: the folder is of another site, key or period
 	ErrParameters = errors.New("parameters differ")  // Apply: made with other sizes, periods or layouts
 	ErrFederation = errors.New("another federation") // Apply: made under another key
 	ErrGap        = errors.New("sequence gap")       // Apply: earlier deltas of the origin are missing
@@ -69,7 +70,8 @@ type siteState struct {
 }
 
 // Open locks Dir, validates all that is in it, replays the journal, and names
-// file and offset of what is wrong. ErrLocked when another process has it; a
+// file and offset of what is wrong. ErrLocked when another process has it,
+// ErrIdentity when the options are not those with which the folder was made; a
 // *DamageError for a file that is not as it was written.
 func Open(o Options) (*DB, error) {
 	if err := o.complete(); err != nil {

@@ -120,13 +120,19 @@ func readIdentity(dir string) (id identity, err error) {
 func (id identity) check(o *Options) error {
 	switch path := identityPath(o.Dir); {
 	case id.Site != o.Site:
-		return fmt.Errorf("%s: the state is of site %q, the name given is %q", path, id.Site, o.Site)
+		return fmt.Errorf("%s: %w: it is of site %q, the name given is %q", path, ErrIdentity, id.Site, o.Site)
 	case id.KeyID != KeyID(o.Key):
-		return fmt.Errorf("%s: the state was made under federation key %s, the key given is %s", path, id.KeyID, KeyID(o.Key))
+		return fmt.Errorf("%s: %w: it was made under federation key %s, the key given is %s", path, ErrIdentity, id.KeyID, KeyID(o.Key))
 	case id.ReportPeriod != int64(o.Reports.Period.Seconds()):
-		return fmt.Errorf("%s: the report period was %d s, the one given is %s", path, id.ReportPeriod, o.Reports.Period)
+		return fmt.Errorf("%s: %w: the report period was %d s, the one given is %s", path, ErrIdentity, id.ReportPeriod, o.Reports.Period)
 	case id.CountPeriod != int64(o.Counts.Period.Seconds()):
-		return fmt.Errorf("%s: the count period was %d s, the one given is %s", path, id.CountPeriod, o.Counts.Period)
+		return fmt.Errorf("%s: %w: the count period was %d s, the one given is %s", path, ErrIdentity, id.CountPeriod, o.Counts.Period)
 	}
 	return nil
+}
+
+// HasState says whether a folder holds the state of a site.
+func HasState(dir string) bool {
+	_, err := os.Stat(identityPath(dir))
+	return err == nil
 }

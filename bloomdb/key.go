@@ -43,7 +43,7 @@ func WriteKey(path string, key [32]byte) error {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Link(f.Name(), path)
+		err = os.Link(f.Name(), path) // fails where path exists
 	}
 	if err != nil {
 		return fmt.Errorf("federation key %s: %w", path, err)

@@ -86,10 +86,7 @@ func TestSentinelFailover(t *testing.T) {
 
 func startSentinel(t *testing.T, port, primary int) (addr string) {
 	t.Helper()
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Skip("install redis-server: this test needs a real one")
-	}
+	path := redisServer(t)
 	conf := filepath.Join(t.TempDir(), "sentinel.conf")
 	settings := fmt.Appendf(nil, "port %d\nbind 127.0.0.1\nsentinel monitor m 127.0.0.1 %d 1\n"+
 		"sentinel down-after-milliseconds m 300\nsentinel failover-timeout m 2000\n", port, primary)

@@ -27,13 +27,25 @@ type server struct {
 	cmd  *exec.Cmd
 }
 
+// redisServer is the program's path. Without it the test is skipped, or fails
+// where SPAMBLOOM_REQUIRE says that everything must be there.
+func redisServer(t testing.TB) string {
+	t.Helper()
+	path, err := exec.LookPath("redis-server")
+	switch {
+	case err == nil:
+	case os.Getenv("SPAMBLOOM_REQUIRE") == "all":
+		t.Fatal(err)
+	default:
+		t.Skip("install redis-server: this test needs a real one")
+	}
+	return path
+}
+
 // startRedis starts one, without persistence unless args say otherwise.
 func startRedis(t testing.TB, args ...string) *server {
 	t.Helper()
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Skip("install redis-server: this test needs a real one")
-	}
+	path := redisServer(t)
 	dir, err := os.MkdirTemp("", "redis") // t.TempDir is too long for a socket's name
 	if err != nil {
 		t.Fatal(err)

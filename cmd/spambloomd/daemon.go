@@ -87,13 +87,14 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	return d.run(ctx, hup, sockets)
 }
 
-// openKey makes the state folder and reads the federation's key, or makes it.
+// openKey makes the state folder and reads the federation's key, or makes it for
+// a new folder. State is of no use without the key that it was made with.
 func openKey(s *settings, log *slog.Logger) (key [32]byte, err error) {
 	if err := os.MkdirAll(s.data, 0o700); err != nil {
 		return key, &failure{exCantCreate, fmt.Errorf("state folder: %w", err)}
 	}
 	key, err = bloomdb.ReadKey(s.key)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) && !bloomdb.HasState(s.data) {
 		if key, err = makeKey(s.key); err == nil {
 			log.Info("federation key made", "path", s.key, "id", bloomdb.KeyID(key))
 		}
@@ -105,18 +106,14 @@ func openKey(s *settings, log *slog.Logger) (key [32]byte, err error) {
 }
 
 // makeKey makes a key, unless another daemon that shares the file is faster:
-// then its key is the one. A link appears whole or not at all.
-func makeKey(path string) (key [32]byte, err error) {
-	if key, err = bloomdb.NewKey(); err != nil {
+// then its key is the one.
+func makeKey(path string) ([32]byte, error) {
+	key, err := bloomdb.NewKey()
+	if err != nil {
 		return key, err
 	}
-	fresh := path + "." + bloomdb.KeyID(key)
-	if err := bloomdb.WriteKey(fresh, key); err != nil {
+	if err := bloomdb.WriteKey(path, key); err != nil && !errors.Is(err, fs.ErrExist) {
 		return key, err
-	}
-	defer os.Remove(fresh)
-	if err := os.Link(fresh, path); err != nil && !errors.Is(err, fs.ErrExist) {
-		return key, fmt.Errorf("federation key: %w", err)
 	}
 	return bloomdb.ReadKey(path)
 }

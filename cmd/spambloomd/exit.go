@@ -44,6 +44,8 @@ func exitCode(err error) int {
 		return 0
 	case errors.As(err, &f) && (f.code == exUsage || f.code == exConfig):
 		return f.code
+	case errors.Is(err, bloomdb.ErrIdentity):
+		return exConfig
 	case errors.Is(err, bloomdb.ErrLocked), errors.Is(err, syscall.EADDRINUSE):
 		return exTempFail
 	case errors.Is(err, fs.ErrPermission):
@@ -60,6 +62,8 @@ func hint(err error) string {
 	switch {
 	case errors.Is(err, bloomdb.ErrLocked):
 		return "another spambloomd runs with this folder; stop it, or choose a folder with --data"
+	case errors.Is(err, bloomdb.ErrIdentity):
+		return "give the name, key and periods of before, or another folder with --data"
 	case errors.Is(err, syscall.EADDRINUSE):
 		return "choose another address with --listen, --control or --http, or in the configuration"
 	case errors.As(err, &f) && f.code == exUsage:

@@ -57,8 +57,8 @@ func (d *server) readyz(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "not serving", http.StatusServiceUnavailable)
 		return
 	}
-	if fault := d.db.Status().Error; fault != "" {
-		http.Error(w, "reports cannot be written: "+fault, http.StatusServiceUnavailable)
+	if fault := d.db.Fault(); fault != nil {
+		http.Error(w, "reports cannot be written: "+fault.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	fmt.Fprintln(w, "ready")

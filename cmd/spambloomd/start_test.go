@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb"
 )
 
 // free are flags with which a start takes no address from anybody.
@@ -227,4 +229,36 @@ func TestExtremeSizes(t *testing.T) {
 		}
 		stop()
 	}
+}
+
+// State without the key that it was made with is of no use: no other key is made
+// in its place.
+func TestLostKey(t *testing.T) {
+	data := t.TempDir()
+	db, err := bloomdb.Open(bloomdb.Options{Dir: data, Site: "mx1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, "--data", data, "--site", "mx1", "--listen", "inet:0@127.0.0.1", "--http", "")
+	if r.code != 78 || !strings.Contains(r.stderr, "federation.key") {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+	if _, err := os.Stat(filepath.Join(data, "federation.key")); err == nil {
+		t.Error("a new key was made")
+	}
+	if r := start(t, "--data", writeKeyAt(t, data), "--site", "mx2", "--listen", "inet:0@127.0.0.1", "--http", ""); r.code != 78 || !strings.Contains(r.stderr, `of site "mx1"`) {
+		t.Errorf("another name: exit %d: %s", r.code, r.stderr)
+	}
+}
+
+// writeKeyAt gives a folder the key of all zeros, with which TestLostKey made it.
+func writeKeyAt(t *testing.T, dir string) string {
+	t.Helper()
+	if err := bloomdb.WriteKey(filepath.Join(dir, "federation.key"), [32]byte{}); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
