@@ -7,7 +7,7 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG VERSION=
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-X main.version=$VERSION" -o /out/ ./cmd/spambloomd ./cmd/spambloom
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-X github.com/spambloom/spambloom/cmd/internal/version.linked=$VERSION" -o /out/ ./cmd/spambloomd ./cmd/spambloom
 
 FROM debian:bookworm-slim AS postfix
 RUN apt-get update \

@@ -7,7 +7,7 @@
 
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
-LDFLAGS  = -X main.version=$(VERSION)
+LDFLAGS  = -X github.com/spambloom/spambloom/cmd/internal/version.linked=$(VERSION)
 
 # Where Sendmail is unpacked for its tests: its package and Postfix' exclude each
 # other.

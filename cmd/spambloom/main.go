@@ -19,6 +19,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/spambloom/spambloom/cmd/internal/version"
 )
 
 func main() {
@@ -59,7 +61,7 @@ messages. Messages never leave this program: it sends their signatures.
 
 FILE is a message, an mbox, a Maildir, a folder of these, or - for standard
 input, which is also the default.`,
-		Version:       programVersion(),
+		Version:       version.String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
@@ -68,7 +70,7 @@ input, which is also the default.`,
 		},
 		PersistentPreRun: func(*cobra.Command, []string) { c.ran = true },
 	}
-	root.SetVersionTemplate(versionText())
+	root.SetVersionTemplate(version.Text("spambloom") + "\n")
 	root.PersistentFlags().StringVar(&c.control, "control", "",
 		"the daemon's control socket, `unix:PATH` (default: $SPAMBLOOM_CONTROL, or where daemons have it)")
 	root.AddCommand(c.checkCommand(), c.reportCommand(), c.revokeCommand(), c.signCommand(),

@@ -1,28 +1,10 @@
 package main
 
 import (
-	"cmp"
-	"fmt"
-	"runtime"
-	"runtime/debug"
-
 	"github.com/spf13/cobra"
+
+	"github.com/spambloom/spambloom/cmd/internal/version"
 )
-
-// version is set by the linker: -X main.version=v1.2.3.
-var version string
-
-// programVersion is the version, or what the build knows in its place.
-func programVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return cmp.Or(version, info.Main.Version, "unknown")
-	}
-	return cmp.Or(version, "unknown")
-}
-
-func versionText() string {
-	return fmt.Sprintf("spambloom %s (%s)\n", programVersion(), runtime.Version())
-}
 
 func (c *cli) versionCommand() *cobra.Command {
 	return &cobra.Command{
@@ -30,7 +12,7 @@ func (c *cli) versionCommand() *cobra.Command {
 		Short: "print the version of this program",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return c.print(versionText())
+			return c.print(version.Text("spambloom") + "\n")
 		},
 	}
 }

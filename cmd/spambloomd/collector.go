@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/internal/version"
 )
 
 // databaseCollector shows the database's status to Prometheus. Generations are
@@ -41,7 +42,7 @@ func (c databaseCollector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
 	s := c.db.Status()
-	gauge(buildInfo, 1, programVersion())
+	gauge(buildInfo, 1, version.String())
 	gauge(dbMemory, float64(s.Memory))
 	gauge(dbJournal, float64(s.Journal))
 	gauge(dbPerMail, s.ErrorPerMail)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/cmd/internal/version"
 	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/reporting"
 )
@@ -56,7 +57,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	level := new(slog.LevelVar)
 	log := s.logger(stderr, level)
 	log.LogAttrs(ctx, slog.LevelInfo, "config", append(s.Effective(),
-		slog.String("file", s.file), slog.String("state", s.data), slog.String("site", s.site), slog.String("version", programVersion()))...)
+		slog.String("file", s.file), slog.String("state", s.data), slog.String("site", s.site), slog.String("version", version.String()))...)
 
 	key, err := openKey(s, log)
 	if err != nil {
@@ -138,7 +139,7 @@ func (d *server) assemble(keyID string, sockets *sockets) error {
 		Decide: func(e bloomdb.Evidence, signed bool) string {
 			return string(d.policy.Load().Decide(e, signed).Verdict)
 		},
-		Version: programVersion(),
+		Version: version.String(),
 		Status:  func() any { return d.facts() },
 		Log:     d.log,
 	}), d.log)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/cmd/internal/version"
 	"github.com/spambloom/spambloom/reporting"
 )
 
@@ -87,7 +88,7 @@ func (d *server) statusPage(w http.ResponseWriter, _ *http.Request) {
 		Version string
 		DB      bloomdb.Status
 		facts
-	}{versionText(), d.db.Status(), d.facts()})
+	}{version.Text("spambloomd"), d.db.Status(), d.facts()})
 	if err != nil {
 		d.log.Debug("status page", "error", err)
 	}

@@ -19,6 +19,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/spambloom/spambloom/cmd/internal/version"
 )
 
 func main() {
@@ -68,7 +70,7 @@ func command(stdout, stderr io.Writer) *cobra.Command {
 		Use:               "spambloomd",
 		Short:             "mail filter daemon",
 		Long:              help + "\n\n" + exitCodes,
-		Version:           versionText(),
+		Version:           version.Text("spambloomd"),
 		Args:              usageArgs,
 		SilenceErrors:     true,
 		SilenceUsage:      true,

@@ -35,9 +35,10 @@ var allowed = map[string][]string{
 	"cmd/internal/layers":  {},
 	"cmd/internal/socket":  {},
 	"cmd/internal/mailbox": {},
+	"cmd/internal/version": {},
 
-	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/exchange", "reporting", "milter", "cmd/internal/config", "cmd/internal/socket"},
-	"cmd/spambloom":  {"signature", "bloomdb", "reporting", "cmd/internal/mailbox", "cmd/internal/socket"},
+	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/exchange", "reporting", "milter", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/version"},
+	"cmd/spambloom":  {"signature", "bloomdb", "reporting", "cmd/internal/mailbox", "cmd/internal/socket", "cmd/internal/version"},
 }
 
 // inTests may be imported by tests besides.
