@@ -21,10 +21,12 @@
 // log or ends it by an error, so one message never costs the next.
 //
 // Memory is bounded whatever a client sends: a packet by 1 MiB, a message by
-// Options.MaxMessage, all messages in flight by 32 times that.
+// Options.MaxMessage, all messages in flight by 32 times that. Judging takes
+// more, a copy of the body and what signature.Compute needs, but as many messages
+// are judged at a time as there are processors; the others wait in order.
 //
 // Goroutines: one for each connection, made by the library; one for each message
-// while it is judged. Server.Shutdown waits for all of them.
+// while it is judged or waits for it. Server.Shutdown waits for all of them.
 //
 // If a message cannot be judged (a panic, the deadline), it passes, and the
 // header, the log and a metric say so; Options.TempfailOnFailure changes that.

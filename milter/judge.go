@@ -1,6 +1,7 @@
 package milter
 
 import (
+	"context"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -14,12 +15,13 @@ import (
 // interrupted: past the deadline it goes on unheard, and Shutdown waits for it.
 func (x *session) judge(msg *message) Decision {
 	s, o := x.server, msg.options
-	content, sightings := msg.content(), msg.sightings()
+	ctx, giveUp := context.WithTimeout(context.Background(), o.JudgeTimeout)
+	defer giveUp()
+	content := *msg // the session drops its own at the deadline
 	judged := make(chan Decision, 1)
-	s.running.Go(func() { judged <- s.guard(msg, content, sightings) })
+	s.running.Go(func() { s.inTurn(ctx, func() { judged <- s.guard(&content) }) })
 
-	deadline, progress := time.NewTimer(o.JudgeTimeout), time.NewTicker(s.progress)
-	defer deadline.Stop()
+	progress := time.NewTicker(s.progress)
 	defer progress.Stop()
 	for {
 		select {
@@ -27,20 +29,35 @@ func (x *session) judge(msg *message) Decision {
 			return d
 		case <-progress.C:
 			x.conn.progress()
-		case <-deadline.C:
+		case <-ctx.Done():
 			return s.fail(msg, "deadline", fmt.Sprintf("no judgement after %v", o.JudgeTimeout))
 		}
 	}
 }
 
+// inTurn calls work when a processor is free for it, or not at all if ctx ends
+// first. Whoever waits longest is next (a channel serves its senders in order):
+// many costly messages at once then make mail wait, while judged side by side
+// they would all pass their deadlines together.
+func (s *Server) inTurn(ctx context.Context, work func()) {
+	select {
+	case s.turns <- struct{}{}:
+		defer func() { <-s.turns }()
+		if ctx.Err() == nil { // both may be ready
+			work()
+		}
+	case <-ctx.Done():
+	}
+}
+
 // guard makes a panic a failure of this one message.
-func (s *Server) guard(msg *message, content signature.Message, sightings uint32) (d Decision) {
+func (s *Server) guard(msg *message) (d Decision) {
 	defer func() {
 		if v := recover(); v != nil {
 			d = s.fail(msg, "panic", v)
 		}
 	}()
-	return s.judge(msg.options, content, sightings)
+	return s.judge(msg.options, msg.content(), msg.sightings())
 }
 
 // judgeMessage counts the message, then asks both questions about it: the copy

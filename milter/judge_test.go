@@ -2,9 +2,13 @@ package milter
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/signature"
@@ -126,4 +130,88 @@ func TestCountErrorCostsNoMail(t *testing.T) {
 	if n := b.metric("spambloom_milter_failures_total", "count"); n != 3 {
 		t.Errorf("failures metric %v", n)
 	}
+}
+
+// waiting is a session, without a connection's loop, whose message is at its end
+// and has n recipients.
+func waiting(s *Server, n uint32) (*session, *message) {
+	x := newConn(&script{}, s).session
+	return x, &message{options: s.options.Load(), held: &s.held, recipients: n}
+}
+
+// Many costly messages at once: as many are judged as there are processors, the
+// others wait in order, also beyond a sign of progress to their MTAs.
+func TestMessagesAreJudgedInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		processors := runtime.GOMAXPROCS(0)
+		s := NewServer(nil, Options{CountRecipients: true, JudgeTimeout: time.Hour})
+		begun, release := make(chan uint32, processors+5), make(chan struct{})
+		s.judge = func(_ *Options, _ signature.Message, n uint32) Decision {
+			begun <- n
+			<-release
+			return clean(judged{})
+		}
+		for n := range processors + 5 {
+			x, msg := waiting(s, uint32(n+1))
+			go x.judge(msg)
+			synctest.Wait()
+		}
+		time.Sleep(s.progress + time.Second)
+		synctest.Wait()
+		if len(begun) != processors {
+			t.Errorf("%d messages are judged at a time, want %d", len(begun), processors)
+		}
+		for range 5 {
+			release <- struct{}{}
+			synctest.Wait()
+		}
+		close(release)
+		synctest.Wait()
+		close(begun)
+		last := uint32(0)
+		for n := range begun {
+			if n != last+1 {
+				t.Errorf("message %d is judged after message %d", n, last)
+			}
+			last = n
+		}
+		if last != uint32(processors+5) {
+			t.Errorf("the last message judged is %d", last)
+		}
+	})
+}
+
+// A message that gave up waiting costs no work, and those that held it up
+// cost nobody their turn.
+func TestWaitingEndsAtTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewServer(nil, Options{})
+		begun, release := 0, make(chan struct{})
+		var mu sync.Mutex
+		s.judge = func(*Options, signature.Message, uint32) Decision {
+			mu.Lock()
+			begun++
+			mu.Unlock()
+			<-release
+			return clean(judged{})
+		}
+		for range runtime.GOMAXPROCS(0) {
+			x, msg := waiting(s, 1)
+			go x.judge(msg)
+		}
+		synctest.Wait()
+		x, msg := waiting(s, 1)
+		if d := x.judge(msg); d.Reason != "deadline" {
+			t.Errorf("a message that waits in vain is %+v", d)
+		}
+		close(release)
+		s.running.Wait()
+		if begun != runtime.GOMAXPROCS(0) {
+			t.Errorf("%d messages were judged, one of them unheard", begun)
+		}
+		x, msg = waiting(s, 1)
+		if d := x.judge(msg); d.Verdict != Clean {
+			t.Errorf("afterwards a message is %+v", d)
+		}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,7 +38,7 @@ type Options struct {
 	MaxConnections int           // default 1000; more are closed at once
 	IdleTimeout    time.Duration // silence of the MTA; default 2h, as with libmilter: an SMTP client may take long for its DATA
 	WriteTimeout   time.Duration // default 30s
-	JudgeTimeout   time.Duration // from end of message to the verdict; default 30s
+	JudgeTimeout   time.Duration // from end of message to the verdict, waiting for a processor included; default 30s
 
 	Log *slog.Logger // default: discard
 }
@@ -61,6 +62,7 @@ type Server struct {
 	options  atomic.Pointer[Options]
 	metrics  *metrics
 	judge    func(*Options, signature.Message, uint32) Decision // judgeMessage
+	turns    chan struct{}                                      // one for each message that is judged; see inTurn
 	progress time.Duration                                      // between two progress packets
 
 	stop    context.Context // ends when Shutdown begins
@@ -80,6 +82,7 @@ func NewServer(db *bloomdb.DB, o Options) *Server {
 	s := &Server{
 		db:        db,
 		metrics:   newMetrics(),
+		turns:     make(chan struct{}, runtime.GOMAXPROCS(0)),
 		progress:  10 * time.Second,
 		listeners: map[net.Listener]struct{}{},
 		conns:     map[*conn]struct{}{},
