@@ -211,7 +211,8 @@ func (c *conn) progress() {
 	c.flush() // an error comes again when the answer is sent
 }
 
-// report logs and counts why the connection ends, unless it ends as it should.
+// report counts why the connection ends, unless it ends as it should, and logs
+// the first of each cause a minute: anyone who reaches the port can break them.
 func (c *conn) report(err error) {
 	cause := "connection"
 	switch {
@@ -225,6 +226,9 @@ func (c *conn) report(err error) {
 		cause = "timeout"
 	}
 	c.server.metrics.failure(cause)
+	if !c.server.broken[cause].allow() {
+		return
+	}
 	c.server.options.Load().Log.Warn("milter connection broken",
 		slog.String("remote", c.RemoteAddr().String()),
 		slog.String("cause", cause),

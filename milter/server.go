@@ -75,6 +75,7 @@ type Server struct {
 	conns     map[*conn]struct{}
 
 	countFailed, acceptFailed, refusing throttle
+	broken                              map[string]*throttle // by cause; see conn.report
 }
 
 // NewServer makes a server that asks db and counts in it.
@@ -86,6 +87,7 @@ func NewServer(db *bloomdb.DB, o Options) *Server {
 		progress:  10 * time.Second,
 		listeners: map[net.Listener]struct{}{},
 		conns:     map[*conn]struct{}{},
+		broken:    map[string]*throttle{"connection": {}, "protocol": {}, "timeout": {}},
 	}
 	s.judge = s.judgeMessage
 	s.stop, s.drain = context.WithCancel(context.Background())

@@ -366,6 +366,29 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
+// Whoever reaches the port can fill the metric, not the log; and one cause does
+// not hide another.
+func TestBrokenConnectionsAreLoggedOnceAMinute(t *testing.T) {
+	b := start(t, Options{}, clean)
+	for range 5 {
+		w := dialWire(t, b.addr, 0)
+		w.write([]byte("GET / HTTP/1.0\r\n\r\n"))
+		w.expectClosed()
+	}
+	w := dialWire(t, b.addr, offerAll)
+	w.write(packet('B', "half a packet")[:8])
+	w.Close()
+	eventually(t, "the sessions' ends", func() bool { return b.metric("spambloom_milter_failures_total", "") == 6 })
+	eventually(t, "the last session's log line", func() bool { return b.metric("spambloom_milter_connections", "") == 0 })
+	var causes []any
+	for _, line := range b.log.lines(t, "milter connection broken") {
+		causes = append(causes, line["cause"])
+	}
+	if !slices.Equal(causes, []any{"protocol", "connection"}) {
+		t.Errorf("log lines of causes %v", causes)
+	}
+}
+
 func TestLibrarysOwnClient(t *testing.T) {
 	b := start(t, Options{}, clean)
 	// Version 6 is asked for and answered, with flags of version 2.
