@@ -27,13 +27,25 @@ func (db *DB) Cursor(site string) (epoch, seq uint64) {
 	return epoch, seq
 }
 
+// Order says what is known of the deltas between the cursor and a record.
+type Order int
+
+const (
+	// Next: nothing is known. The record's number must be the cursor's next one.
+	Next Order = iota
+	// Skipped: there are none that could be applied. Their numbers were never
+	// used, after a crash of their site, or they were refused.
+	Skipped
+	// Lost: they can't be had any more. They are counted as missed.
+	Lost
+)
+
 // Apply joins another site's delta. Applying one twice, late or out of order
-// changes nothing. A record whose sequence number is not the cursor's next one
-// is refused with ErrGap and nothing is changed, unless gapOK: then it is
-// applied, the cursor moves on, and the gap is counted. Own records are ignored.
-// ErrFederation, ErrParameters (both sides' values in the text), ErrFull, or an
-// error that says what is torn.
-func (db *DB) Apply(data []byte, gapOK bool) error {
+// changes nothing. A record that must be the Next and is not is refused with
+// ErrGap, and nothing is changed. Own records are ignored. ErrFederation,
+// ErrParameters (both sides' values in the text), ErrFull, or an error that says
+// what is torn.
+func (db *DB) Apply(data []byte, order Order) error {
 	d, err := db.decodeDelta(data)
 	if err != nil {
 		return err
@@ -54,7 +66,7 @@ func (db *DB) Apply(data []byte, gapOK bool) error {
 	if d.seq <= state.seq {
 		return nil
 	}
-	if d.seq != state.seq+1 && !gapOK {
+	if d.seq != state.seq+1 && order == Next {
 		return fmt.Errorf("%s: %w: %d was the last", name, ErrGap, state.seq)
 	}
 	parts, err := db.partsFor(d)
@@ -69,7 +81,9 @@ func (db *DB) Apply(data []byte, gapOK bool) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	state.gaps += d.seq - state.seq - 1
+	if order == Lost {
+		state.gaps += d.seq - state.seq - 1
+	}
 	state.seq = d.seq
 	db.sites[d.origin] = state
 	return nil

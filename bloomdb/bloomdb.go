@@ -66,7 +66,7 @@ type DB struct {
 // siteState is where we stand in another site's stream.
 type siteState struct {
 	seq  uint64 // last delta applied
-	gaps uint64 // deltas that were never seen
+	gaps uint64 // deltas that were lost on the way
 }
 
 // Open locks Dir, validates all that is in it, replays the journal, and names

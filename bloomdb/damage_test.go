@@ -122,6 +122,14 @@ func TestOpenNamesDamage(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	for _, path := range files(t, dir, "*.snapshot") {
+		copyDir(t, dir, work)
+		gone := filepath.Join(work, filepath.Base(path))
+		os.Remove(gone)
+		if _, err := Open(small(work)); err == nil || !strings.Contains(err.Error(), gone) || !strings.Contains(err.Error(), "missing") {
+			t.Errorf("%s removed: %v", gone, err)
+		}
+	}
 	copyDir(t, dir, work)
 	os.Remove(identityPath(work))
 	if _, err := Open(small(work)); err == nil || !strings.Contains(err.Error(), "identity is missing") {
@@ -266,10 +274,10 @@ func FuzzDelta(f *testing.F) {
 	f.Add([]byte(deltaMagic))
 	a := openTest(f, small(f.TempDir()))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		a.Apply(body, true)
+		a.Apply(body, Skipped)
 		mac := a.keyed.Sum(purposeDelta, body)
 		site, _, _, err := DecodeOrigin(body)
-		if a.Apply(append(body, mac[:]...), true) == nil && err != nil {
+		if a.Apply(append(body, mac[:]...), Skipped) == nil && err != nil {
 			t.Fatalf("applied a record of site %q: %v", site, err)
 		}
 	})

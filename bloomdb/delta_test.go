@@ -44,7 +44,7 @@ func drain(t testing.TB, db *DB) []Delta {
 func mustApply(t testing.TB, db *DB, deltas ...Delta) {
 	t.Helper()
 	for _, d := range deltas {
-		if err := db.Apply(d.Data, false); err != nil {
+		if err := db.Apply(d.Data, Next); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -118,20 +118,20 @@ func TestSequence(t *testing.T) {
 		d = append(d, drain(t, b)...)
 	}
 	mustApply(t, a, d[0], d[0])
-	if err := a.Apply(d[2].Data, false); !errors.Is(err, ErrGap) || !strings.Contains(err.Error(), "1 was the last") {
+	if err := a.Apply(d[2].Data, Next); !errors.Is(err, ErrGap) || !strings.Contains(err.Error(), "1 was the last") {
 		t.Errorf("gap: %v", err)
 	}
 	if a.Judge(message(2)).Listed {
 		t.Error("a refused delta was applied")
 	}
-	if err := a.Apply(d[2].Data, true); err != nil {
+	if err := a.Apply(d[2].Data, Lost); err != nil {
 		t.Fatal(err)
 	}
 	mustApply(t, a, d[1]) // late: the cursor is past it, and nothing happens
 	if _, seq := a.Cursor("b"); seq != 3 || a.Status().Sites[1].Gaps != 1 {
 		t.Errorf("cursor %d, gaps %d", seq, a.Status().Sites[1].Gaps)
 	}
-	if err := b.Apply(d[0].Data, false); err != nil {
+	if err := b.Apply(d[0].Data, Next); err != nil {
 		t.Errorf("own record: %v", err)
 	}
 }
@@ -156,7 +156,7 @@ func TestRefusedDeltas(t *testing.T) {
 		b := open("b", tc.change)
 		mustReport(t, b, 1)
 		for _, d := range drain(t, b) {
-			err := a.Apply(d.Data, false)
+			err := a.Apply(d.Data, Next)
 			if err == nil || tc.want != nil && !errors.Is(err, tc.want) || !strings.Contains(err.Error(), tc.text) {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -180,12 +180,12 @@ func TestTornDelta(t *testing.T) {
 	mustCount(t, b, 1, 40)
 	d := drain(t, b)[0]
 	for cut := range d.Data {
-		if err := a.Apply(d.Data[:cut], true); err == nil {
+		if err := a.Apply(d.Data[:cut], Skipped); err == nil {
 			t.Fatalf("cut at %d: no error", cut)
 		}
 		torn := bytes.Clone(d.Data)
 		torn[cut] ^= 0x10
-		if err := a.Apply(torn, true); err == nil {
+		if err := a.Apply(torn, Skipped); err == nil {
 			t.Fatalf("byte %d flipped: no error", cut)
 		}
 	}
@@ -204,7 +204,7 @@ func TestAllOnes(t *testing.T) {
 	}
 	d := Delta{Site: "b", Epoch: 1, Seq: 1}
 	d.Data = b.encodeDelta(d, []deltaSection{sec})
-	if err := a.Apply(d.Data, false); !errors.Is(err, ErrFull) {
+	if err := a.Apply(d.Data, Next); !errors.Is(err, ErrFull) {
 		t.Errorf("all ones: %v, want ErrFull", err)
 	}
 }
@@ -246,7 +246,7 @@ func TestSitesConverge(t *testing.T) {
 			case "apply": // any record, in any order; gaps are refused
 				if s := streams[i]; len(s) > 0 {
 					d := s[rapid.IntRange(0, len(s)-1).Draw(rt, "record")]
-					err := dbs[rapid.IntRange(0, 2).Draw(rt, "to")].Apply(d.Data, false)
+					err := dbs[rapid.IntRange(0, 2).Draw(rt, "to")].Apply(d.Data, Next)
 					if err != nil && !errors.Is(err, ErrGap) {
 						rt.Fatal(err)
 					}
@@ -286,7 +286,7 @@ func TestCountsPassWhereReportsAreRefused(t *testing.T) {
 	mustCount(t, b, 1, 30)
 	refused := 0
 	for _, d := range drain(t, b) {
-		if err := a.Apply(d.Data, true); errors.Is(err, ErrParameters) {
+		if err := a.Apply(d.Data, Skipped); errors.Is(err, ErrParameters) {
 			refused++
 		} else if err != nil {
 			t.Fatal(err)
@@ -302,7 +302,7 @@ func TestRepeatedSections(t *testing.T) {
 	sec := deltaSection{target: target{spamFilter, b.opt.generation(spamFilter, b.opt.Now())}, shape: bitsShape(b.spamShape)}
 	d := Delta{Site: "b", Epoch: 2, Seq: 1}
 	d.Data = b.encodeDelta(d, []deltaSection{sec, sec})
-	if err := a.Apply(d.Data, false); err == nil || !strings.Contains(err.Error(), "stands after") {
+	if err := a.Apply(d.Data, Next); err == nil || !strings.Contains(err.Error(), "stands after") {
 		t.Errorf("two sections of one filter: %v", err)
 	}
 }
@@ -317,7 +317,7 @@ func TestBoundsOnMembers(t *testing.T) {
 	send := func(site string, epoch uint64, sections ...deltaSection) error {
 		d := Delta{Site: site, Epoch: epoch, Seq: 1}
 		d.Data = a.encodeDelta(d, sections)
-		return a.Apply(d.Data, false)
+		return a.Apply(d.Data, Next)
 	}
 	for life := range uint64(maxLives) {
 		if err := send("b", 2+2*life); err != nil {

@@ -61,6 +61,9 @@ type identity struct {
 	// Republish says that the journal no longer has all that is unpublished:
 	// everything live must go out again.
 	Republish bool `json:"republish,omitempty"`
+
+	// Snapshots are the files without which the folder is not whole.
+	Snapshots []string `json:"snapshots"`
 }
 
 const identityVersion = 1

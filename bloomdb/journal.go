@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 )
 
 // lsn is a place in the journal: segment number and offset in it.
@@ -41,7 +42,8 @@ func segmentPath(dir string, segment uint32) string {
 	return filepath.Join(dir, fmt.Sprintf("journal-%08d", segment))
 }
 
-// openJournal starts a new segment after the given ones.
+// openJournal starts a new segment after the given ones. On a full disk the
+// journal begins with that fault.
 func openJournal(dir string, keyID [8]byte, older map[uint32]int64) (*journal, error) {
 	j := &journal{dir: dir, keyID: keyID, open: make(map[lsn]struct{}), sizes: older}
 	j.applied = sync.NewCond(&j.mu)
@@ -50,10 +52,14 @@ func openJournal(dir string, keyID [8]byte, older map[uint32]int64) (*journal, e
 	}
 	j.newest++
 	f, err := j.create(j.newest)
-	if err != nil {
+	switch {
+	case err == nil:
+		j.begin(f, j.newest)
+	case errors.Is(err, syscall.ENOSPC):
+		j.fault = err // what is known can be asked; reports wait for room
+	default:
 		return nil, err
 	}
-	j.begin(f, j.newest)
 	return j, nil
 }
 

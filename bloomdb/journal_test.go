@@ -1,7 +1,10 @@
 package bloomdb
 
 import (
+	"errors"
 	"os"
+	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -190,4 +193,52 @@ func (o Options) withDefaults(t *testing.T) *Options {
 		t.Fatal(err)
 	}
 	return &o
+}
+
+// A daemon that starts on a full disk judges by what is known, refuses reports,
+// and goes on when there is room.
+func TestStartOnFullDisk(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: it mounts a small file system")
+	}
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
+		if os.Getenv("SPAMBLOOM_REQUIRE") == "all" {
+			t.Fatal(err)
+		}
+		t.Skipf("no file system of our own: %v", err)
+	}
+	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+	o := testOptions(filepath.Join(dir, "state"), "mx1")
+	db := openTest(t, o)
+	mustReport(t, db, 1)
+	crash(t, db)
+	ballast := filepath.Join(dir, "ballast")
+	full := os.WriteFile(ballast, make([]byte, 1<<20), 0o600)
+	if !errors.Is(full, syscall.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", full)
+	}
+	db = openTest(t, o)
+	if !db.Judge(message(1)).Listed || db.Fault() == nil {
+		t.Errorf("listed %v, fault %v", db.Judge(message(1)).Listed, db.Fault())
+	}
+	if err := db.Report(message(2)); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("report on a full disk: %v", err)
+	}
+	mustRemove(t, ballast)
+	mustReport(t, db, 3)
+	if db.Fault() != nil || db.Judge(message(2)).Listed || !db.Judge(message(3)).Listed {
+		t.Errorf("with room again: fault %v", db.Fault())
+	}
+	crash(t, db)
+	if db = openTest(t, o); !db.Judge(message(1)).Listed || !db.Judge(message(3)).Listed {
+		t.Error("lost")
+	}
+}
+
+func mustRemove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
 }

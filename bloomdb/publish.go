@@ -3,6 +3,7 @@ package bloomdb
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -123,6 +124,21 @@ func (p *publisher) write(dir string, now time.Time) error {
 	if !p.dirty || now.Sub(p.written) < identityWrites {
 		return nil
 	}
+	return p.writeLocked(dir, now)
+}
+
+// rests notes, on disk, which snapshots the folder rests on.
+func (p *publisher) rests(dir string, paths []string, now time.Time) error {
+	p.deltaMu.Lock()
+	defer p.deltaMu.Unlock()
+	names := make([]string, len(paths))
+	for i, path := range paths {
+		names[i] = filepath.Base(path)
+	}
+	if slices.Equal(names, p.id.Snapshots) {
+		return nil
+	}
+	p.id.Snapshots = names
 	return p.writeLocked(dir, now)
 }
 

@@ -70,7 +70,7 @@ func TestPublishAcrossCrashes(t *testing.T) {
 	stream = append(stream, drain(t, db)...)
 	b := openTest(t, testOptions(t.TempDir(), "b"))
 	for _, d := range stream { // a crash leaves numbers that no delta has
-		if err := b.Apply(d.Data, true); err != nil {
+		if err := b.Apply(d.Data, Skipped); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -100,7 +100,7 @@ func TestPublishAgain(t *testing.T) {
 			if d.Seq != first+uint64(i) {
 				t.Errorf("%s: sequence number %d, want %d", what, d.Seq, first+uint64(i))
 			}
-			if err := b.Apply(d.Data, true); err != nil {
+			if err := b.Apply(d.Data, Skipped); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -182,7 +182,7 @@ func TestNumbersAreNotGivenAgain(t *testing.T) {
 			if _, seq := b.Cursor("a"); d.Seq <= seq {
 				t.Errorf("number %d given again, b has %d", d.Seq, seq)
 			}
-			if err := b.Apply(d.Data, true); err != nil {
+			if err := b.Apply(d.Data, Skipped); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -220,7 +220,7 @@ func TestLostStreamWithADeltaOnItsWay(t *testing.T) {
 	stream = append(stream, drain(t, a)...)
 	b := openTest(t, testOptions(t.TempDir(), "b"))
 	for _, d := range stream {
-		if err := b.Apply(d.Data, true); err != nil {
+		if err := b.Apply(d.Data, Skipped); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -49,6 +49,9 @@ func (db *DB) load() error {
 	if err != nil {
 		return fmt.Errorf("state folder: %w", err)
 	}
+	if err := id.checkPresent(dir, entries); err != nil {
+		return err
+	}
 	segments := make(map[uint32]int64)
 	for _, e := range entries {
 		if err := db.loadFile(e.Name(), segments); err != nil {
@@ -60,6 +63,17 @@ func (db *DB) load() error {
 	}
 	db.journal, err = openJournal(dir, db.keyID, segments)
 	return err
+}
+
+// checkPresent names a snapshot that is gone: what it held would be lost without
+// a word.
+func (id identity) checkPresent(dir string, entries []os.DirEntry) error {
+	for _, name := range id.Snapshots {
+		if !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == name }) {
+			return damaged(filepath.Join(dir, name), 0, errors.New("the file is missing"))
+		}
+	}
+	return nil
 }
 
 // begin makes the identity of a new folder. A folder with state but without an
@@ -263,6 +277,9 @@ func (db *DB) save() error {
 			return err
 		}
 		db.saved[s.path] = s.state
+	}
+	if err := db.pub.rests(db.opt.Dir, slices.Sorted(maps.Keys(live)), db.opt.Now()); err != nil {
+		return err
 	}
 	for path := range db.saved {
 		if _, ok := live[path]; !ok {

@@ -42,7 +42,7 @@ type SiteStatus struct {
 	Seq    uint64 `json:"seq"`   // this site: last delta published; others: last delta applied
 	Cells  int64  `json:"cells"` // bits and cells held
 	Memory int64  `json:"memory_bytes"`
-	Gaps   uint64 `json:"gaps"` // numbers of deltas that were never seen, or that a crash kept from being used
+	Gaps   uint64 `json:"gaps"` // deltas that were lost on the way
 }
 
 // Status is cheap enough for a scrape every few seconds: only filters that have

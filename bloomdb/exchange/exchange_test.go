@@ -369,7 +369,7 @@ func TestGarbage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	own, err := s.read(t.Context(), "a", Position{})
+	own, _, err := s.read(t.Context(), "a", Position{})
 	if err != nil || len(own) == 0 {
 		t.Fatal(own, err)
 	}
@@ -473,4 +473,50 @@ func TestGarbageInTheOwnStream(t *testing.T) {
 	})
 	c.Del(t.Context(), key)
 	eventually(t, "it goes on", func() bool { return b.lists(mail("stuck")) })
+}
+
+// A crash leaves numbers that no delta has, and refused deltas stand in the
+// stream: neither is a loss.
+func TestNoFalseGaps(t *testing.T) {
+	server := startRedis(t)
+	dir := t.TempDir()
+	a := startSite(t, dir, "a", server.url())
+	b := startSite(t, t.TempDir(), "b", server.url())
+	o := siteOptions(t.TempDir(), "other")
+	o.Reports.Capacity *= 2
+	other := startSiteWith(t, o, server.url())
+	a.report(mail("one"))
+	eventually(t, "one is known", func() bool { return b.lists(mail("one")) })
+	awaitLevel(t, a, b)
+	a.stop()
+
+	db, err := bloomdb.Open(siteOptions(dir, "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Resume(db.Head()); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Report(mail("two")); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := db.NextDelta(); !ok || err != nil { // it never reaches Redis
+		t.Fatal(ok, err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a = startSite(t, dir, "a", server.url())
+	eventually(t, "two is known", func() bool { return b.lists(mail("two")) })
+	for i := range 4 {
+		a.report(mail("report %d", i))
+		a.count(mail("counted %d", i), 3)
+		eventually(t, "the counts arrive where reports are refused", func() bool { return other.counts(mail("counted %d", i)) == 3 })
+	}
+	eventually(t, "reports are refused", func() bool { return other.of("a").Refused[string(causeParameters)] > 0 })
+	for _, s := range []*site{b, other} {
+		if st := s.of("a"); st.Gaps != 0 || s.db.Status().Sites[1].Gaps != 0 {
+			t.Errorf("%s: %+v, database %+v", s.db.Status().Site, st, s.db.Status().Sites)
+		}
+	}
 }

@@ -82,7 +82,7 @@ func (x *Exchange) hear(n news) {
 	}
 	// What is refused here is left to the stream: anybody may have said this.
 	applied := n.record != nil && n.head.follows(o.at) &&
-		x.apply(o.site, entry{at: n.head, size: len(n.record), record: n.record}, false) == nil
+		x.apply(o.site, entry{at: n.head, size: len(n.record), record: n.record}, bloomdb.Next) == nil
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	o.heard = time.Now()
@@ -134,7 +134,7 @@ func (x *Exchange) readHeads(ctx context.Context) error {
 
 // readBatch consumes the next entries of a site's stream.
 func (x *Exchange) readBatch(ctx context.Context, o *origin) error {
-	batch, err := x.streams.read(ctx, o.site, o.at)
+	batch, whole, err := x.streams.read(ctx, o.site, o.at)
 	if err != nil && strings.Contains(err.Error(), "WRONGTYPE") { // that key only, not Redis
 		x.refuseFrom(o, causeStream, err)
 		batch, err = nil, nil
@@ -146,7 +146,8 @@ func (x *Exchange) readBatch(ctx context.Context, o *origin) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		x.consume(o, e)
+		x.consume(o, e, whole)
+		whole = true // the entries of a batch are neighbours
 	}
 	if len(batch) == 0 { // the stream's end, whatever the news said
 		x.mu.Lock()
@@ -157,17 +158,22 @@ func (x *Exchange) readBatch(ctx context.Context, o *origin) error {
 }
 
 // consume applies an entry of the stream, or passes it over where it is refused.
-// A gap before it is final: ids only grow, so what is missing was trimmed, or was
-// refused.
-func (x *Exchange) consume(o *origin, e entry) {
-	err := x.apply(o.site, e, false)
-	gap := errors.Is(err, bloomdb.ErrGap)
-	if gap {
+// Where it is a neighbour of the last one consumed, numbers between them are
+// those of no delta, or of refused ones; else deltas were trimmed away, for good,
+// since ids only grow.
+func (x *Exchange) consume(o *origin, e entry, neighbour bool) {
+	err := x.apply(o.site, e, bloomdb.Next)
+	missing := errors.Is(err, bloomdb.ErrGap)
+	gap := missing && !neighbour
+	switch {
+	case gap:
 		x.metrics.gaps.WithLabelValues(o.site).Inc()
 		if x.quiet.allow("gap " + o.site) {
 			x.log.Warn("deltas are missing in the stream", "from", o.site, "after", o.at.String(), "next", e.at.String())
 		}
-		err = x.apply(o.site, e, true)
+		err = x.apply(o.site, e, bloomdb.Lost)
+	case missing:
+		err = x.apply(o.site, e, bloomdb.Skipped)
 	}
 	if err != nil {
 		x.refuseFrom(o, causeOf(err), fmt.Errorf("delta %v: %w", e.at, err))
@@ -181,11 +187,11 @@ func (x *Exchange) consume(o *origin, e entry) {
 }
 
 // apply gives an entry to the database, if it belongs where it was found.
-func (x *Exchange) apply(site string, e entry, gapOK bool) error {
+func (x *Exchange) apply(site string, e entry, order bloomdb.Order) error {
 	if err := checkEntry(site, e); err != nil {
 		return err
 	}
-	if err := x.db.Apply(e.record, gapOK); err != nil {
+	if err := x.db.Apply(e.record, order); err != nil {
 		return err
 	}
 	x.metrics.applied.WithLabelValues(site).Inc()

@@ -13,7 +13,7 @@ import (
 const nameTakenWait = time.Minute
 
 // errNameTaken says that somebody else writes our stream.
-var errNameTaken = errors.New("another daemon publishes under this site's name")
+var errNameTaken = errors.New("another daemon publishes under this site's name: give each its own [site] name; what is reported here is kept, and tried again in a minute")
 
 // publish brings this site's deltas into its stream, every Interval, and its
 // head into the news, every Heartbeat.

@@ -82,13 +82,14 @@ if head ~= '0-0' then redis.call('HSET', KEYS[2], site, head) end
 redis.call('PUBLISH', channel, line)
 return head`)
 
-// readScript returns the entries after ARGV[1] as {id, size of the record,
-// record}, the record empty where it is larger than ARGV[4]: what is too large
-// never leaves Redis. Size -1: the entry holds something else.
+// readScript returns how many entries have the id ARGV[1] itself, 0 or 1, and
+// then those after it as {id, size of the record, record}, the record empty where
+// it is larger than ARGV[4]: what is too large never leaves Redis. Size -1: the
+// entry holds something else.
 var readScript = redis.NewScript(`
 local after, entries, bytes, limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local batch, held = {}, 0
-while #batch < entries and held < bytes do
+local batch, held = {#redis.call('XRANGE', KEYS[1], after, after)}, 0
+while #batch <= entries and held < bytes do
   local reply = redis.call('XREAD', 'COUNT', 1, 'STREAMS', KEYS[1], after)
   if not reply then break end
   local entry = reply[1][2][1]
@@ -167,23 +168,27 @@ type entry struct {
 }
 
 // read returns the entries after a position: at most batchEntries, about
-// batchBytes; none at the stream's end.
-func (s *streams) read(ctx context.Context, site string, after Position) ([]entry, error) {
+// batchBytes; none at the stream's end. whole says that the stream still has the
+// entry at that position, so that nothing between is gone.
+func (s *streams) read(ctx context.Context, site string, after Position) (batch []entry, whole bool, err error) {
 	key := s.stream(site)
 	reply, err := readScript.Run(ctx, s.redis, []string{key},
 		after.String(), batchEntries, batchBytes, maxRecord).Slice()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", key, err)
+		return nil, false, fmt.Errorf("%s: %w", key, err)
 	}
-	batch := make([]entry, 0, len(reply))
-	for _, r := range reply {
+	if len(reply) == 0 {
+		return nil, false, fmt.Errorf("%s: empty reply", key)
+	}
+	batch = make([]entry, 0, len(reply)-1)
+	for _, r := range reply[1:] {
 		e, err := parseEntry(r)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", key, err)
+			return nil, false, fmt.Errorf("%s: %w", key, err)
 		}
 		batch = append(batch, e)
 	}
-	return batch, nil
+	return batch, reply[0] == int64(1), nil
 }
 
 func parseEntry(reply any) (entry, error) {

@@ -56,7 +56,7 @@ func TestPublishTwiceIsOnce(t *testing.T) {
 			mustPublish(t, s, delta("a", 5, 1, "one\x00\r\n"), Position{})
 		}
 		mustTail(t, s, "a", Position{5, 1})
-		batch, err := s.read(ctx, "a", Position{})
+		batch, _, err := s.read(ctx, "a", Position{})
 		if err != nil || len(batch) != 1 || string(batch[0].record) != "one\x00\r\n" {
 			t.Fatalf("the stream holds %v, %v", batch, err)
 		}
@@ -89,7 +89,7 @@ func TestLargeRecordIsNotCarried(t *testing.T) {
 		if err != nil || msg.Payload != "spambloom1 head a 5-1\n" {
 			t.Fatalf("the news were %.60q, %v", msg, err)
 		}
-		batch, err := s.read(ctx, "a", Position{})
+		batch, _, err := s.read(ctx, "a", Position{})
 		if err != nil || len(batch) != 1 || string(batch[0].record) != record {
 			t.Fatalf("%d entries, %v", len(batch), err)
 		}
@@ -183,7 +183,7 @@ func TestReadIsBounded(t *testing.T) {
 		var at Position
 		batches := 0
 		for {
-			batch, err := s.read(ctx, "a", at)
+			batch, _, err := s.read(ctx, "a", at)
 			if err != nil {
 				t.Fatal(err)
 			}
