@@ -60,11 +60,16 @@ func (s BitsShape) section() int {
 	return 6
 }
 
-// Positions appends the K bit positions of a key to dst.
+// Positions appends the K bit positions of a key to dst, ascending.
 func (s BitsShape) Positions(h Hash, dst []uint64) []uint64 {
+	type half struct{ line, lane uint64 }
 	a, b := s.lines(h)
+	halves := [2]half{{a, h[2]}, {b, h[3]}}
+	if a > b {
+		halves[0], halves[1] = halves[1], halves[0]
+	}
 	sec := s.section()
-	for _, half := range [2]struct{ line, lane uint64 }{{a, h[2]}, {b, h[3]}} {
+	for _, half := range halves {
 		lane := half.lane
 		for j := 0; j < s.K/2; j++ {
 			dst = append(dst, half.line*lineBits+uint64(j)<<sec|lane&(1<<sec-1))

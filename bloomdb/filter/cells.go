@@ -82,42 +82,70 @@ var errCells = errors.New("coded cells are cut short")
 // follows them. Positions are from base to limit-1; anything else is an error.
 // No more than len(data)*8 cells can come out.
 func DecodeCells(dst []Cell, data []byte, base, limit uint64, values bool) (cells []Cell, rest []byte, err error) {
-	n, used := binary.Uvarint(data)
-	if used <= 0 {
-		return dst, nil, errCells
+	r, err := newCellReader(data, base, limit, values)
+	if err != nil {
+		return dst, nil, err
 	}
-	data = data[used:]
-	if n == 0 {
-		return dst, data, nil
-	}
-	if n > limit-base || n > uint64(len(data))*8 {
-		return dst, nil, fmt.Errorf("%d cells coded in %d bytes for %d positions", n, len(data), limit-base)
-	}
-	k := uint(data[0])
-	if k > 40 {
-		return dst, nil, fmt.Errorf("rice parameter %d, must be at most 40", k)
-	}
-	r := bitReader{src: data[1:]}
-	for next := base; n > 0; n-- {
-		gap := r.unary()<<k | r.bits(k)
-		if r.short || gap >= limit-next {
-			return dst, nil, fmt.Errorf("%w or lead beyond position %d", errCells, limit)
+	for r.left > 0 {
+		c, err := r.next()
+		if err != nil {
+			return dst, nil, err
 		}
-		c := Cell{Pos: next + gap, Value: 1}
-		if values {
-			l := r.unary()
-			if l >= 20 {
-				return dst, nil, fmt.Errorf("value of %d bits at position %d", l+1, c.Pos)
-			}
-			c.Value = uint32(1<<l | r.bits(uint(l)))
-		}
-		next = c.Pos + 1
 		dst = append(dst, c)
 	}
-	if r.short {
-		return dst, nil, errCells
+	return dst, r.bits.rest(), nil
+}
+
+// cellReader decodes a list of cells one by one.
+type cellReader struct {
+	bits   bitReader
+	k      uint
+	values bool
+	left   uint64 // cells to come
+	pos    uint64 // least position of the next one
+	limit  uint64
+}
+
+func newCellReader(data []byte, base, limit uint64, values bool) (r cellReader, err error) {
+	n, used := binary.Uvarint(data)
+	if used <= 0 {
+		return r, errCells
 	}
-	return dst, r.rest(), nil
+	data = data[used:]
+	r = cellReader{values: values, left: n, pos: base, limit: limit, bits: bitReader{src: data}}
+	if n == 0 {
+		return r, nil
+	}
+	if n > limit-base || n > uint64(len(data))*8 {
+		return r, fmt.Errorf("%d cells coded in %d bytes for %d positions", n, len(data), limit-base)
+	}
+	if r.k = uint(data[0]); r.k > 40 {
+		return r, fmt.Errorf("rice parameter %d, must be at most 40", r.k)
+	}
+	r.bits.src = data[1:]
+	return r, nil
+}
+
+// next decodes one cell; left must not be zero.
+func (r *cellReader) next() (Cell, error) {
+	gap := r.bits.unary()<<r.k | r.bits.bits(r.k)
+	if r.bits.short || gap >= r.limit-r.pos {
+		return Cell{}, fmt.Errorf("%w or lead beyond position %d", errCells, r.limit)
+	}
+	c := Cell{Pos: r.pos + gap, Value: 1}
+	if r.values {
+		l := r.bits.unary()
+		if l >= 20 {
+			return Cell{}, fmt.Errorf("value of %d bits at position %d", l+1, c.Pos)
+		}
+		c.Value = uint32(1<<l | r.bits.bits(uint(l)))
+		if r.bits.short {
+			return Cell{}, errCells
+		}
+	}
+	r.pos = c.Pos + 1
+	r.left--
+	return c, nil
 }
 
 // bitWriter writes bits from the highest bit of each byte on.

@@ -1,10 +1,8 @@
 package filter
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -132,30 +130,54 @@ func (p *Part) Block(i uint64, dst []Cell) []Cell {
 }
 
 // Min is the least of the cells at the given positions, which decides how often
-// a key was counted, and whether all its bits are set.
+// a key was counted, and whether all its bits are set. The positions must be
+// ascending, as those of a key are.
 func (p *Part) Min(positions []uint64) uint32 {
 	least := uint32(MaxValue)
-	var buf [256]Cell
-	block, cells := ^uint64(0), buf[:0]
-	for _, pos := range positions {
-		if b := pos / p.block; b != block {
-			block, cells = b, p.Block(b, buf[:0])
+	for len(positions) > 0 {
+		block, n := positions[0]/p.block, 1
+		for n < len(positions) && positions[n]/p.block == block {
+			n++
 		}
-		v := find(cells, pos)
-		if v == 0 {
+		if least = min(least, p.minOf(block, positions[:n])); least == 0 {
 			return 0
 		}
-		least = min(least, v)
+		positions = positions[n:]
 	}
 	return least
 }
 
-func find(cells []Cell, pos uint64) uint32 {
-	i, ok := slices.BinarySearchFunc(cells, pos, func(c Cell, pos uint64) int { return cmp.Compare(c.Pos, pos) })
+// minOf decodes a block as far as is needed: up to the first position that is
+// not there, or the last.
+func (p *Part) minOf(block uint64, positions []uint64) uint32 {
+	p.mu.RLock()
+	code, ok := p.blocks[block]
+	p.mu.RUnlock()
 	if !ok {
 		return 0
 	}
-	return cells[i].Value
+	from := block * p.block
+	r, err := newCellReader(code, from, min(from+p.block, p.size), p.values)
+	if err != nil {
+		return 0 // our own code, written by mergeBlock; Check proves it
+	}
+	least := uint32(MaxValue)
+	for r.left > 0 {
+		c, err := r.next()
+		if err != nil || c.Pos > positions[0] {
+			return 0
+		}
+		if c.Pos < positions[0] {
+			continue
+		}
+		least = min(least, c.Value)
+		for positions[0] == c.Pos { // a position may stand twice
+			if positions = positions[1:]; len(positions) == 0 {
+				return least
+			}
+		}
+	}
+	return 0
 }
 
 // Check decodes every block and compares the totals.
