@@ -162,6 +162,9 @@ func (c *computer) leaf(l leaf) {
 	}
 	c.decoded = decodeTransfer(c.decoded[:0], l.raw, l.encoding)
 	content := canonical(c.decoded)
+	if isIdentity(l.encoding) {
+		content = rejoin(content)
+	}
 	if len(content) == 0 {
 		return
 	}

@@ -20,6 +20,9 @@ func decodeTransfer(dst, raw []byte, encoding string) []byte {
 	dst = slices.Grow(dst, len(raw)) // no encoding makes content longer
 	if encoding == "quoted-printable" {
 		raw = unquoteFrom(raw)
+		if hasLongLine(raw) {
+			raw = rejoin(stripCR(bytes.Clone(raw)))
+		}
 	}
 	var h message.Header
 	h.Set("Content-Transfer-Encoding", encoding)
