@@ -88,7 +88,12 @@ func newTrails(trails []bloomdb.Trail) []Trail {
 
 // Receipt is what /v1/report and /v1/revoke say when the record is on disk.
 type Receipt struct {
-	IDs []string `json:"ids"`
+	IDs     []string `json:"ids"`
+	Verdict string   `json:"verdict,omitempty"` // from now on; empty from a daemon that does not say
+
+	// RevokedUntil is set where a report has no effect yet: the message was
+	// revoked in this period, and until its end the revocation wins.
+	RevokedUntil time.Time `json:"revoked_until,omitzero"`
 }
 
 // Status is what /v1/status says.

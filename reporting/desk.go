@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -29,7 +30,7 @@ func ParseClass(name string) (Class, error) {
 			return c, nil
 		}
 	}
-	return "", fmt.Errorf("unknown class %q; want one of %v", name, Classes)
+	return "", fmt.Errorf("unknown class %.60q; want one of %v", name, Classes)
 }
 
 // maxReporter bounds a reporter's name in bytes: an address has at most 254
@@ -99,23 +100,50 @@ func (d *Desk) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{d.accepted, d.refused}
 }
 
-// Report lists a message as spam. When it returns nil, the report is on disk.
-// Errors are those of bloomdb.DB.Report.
-func (d *Desk) Report(r Report) error { return d.accept("report", r, d.db.Report) }
+// Report lists a message as spam. When the error is nil, the report is on disk,
+// and the evidence is what is known of the message from now on: it may still not
+// be listed, as a revocation of the same period wins. Errors are those of
+// bloomdb.DB.Report.
+func (d *Desk) Report(r Report) (bloomdb.Evidence, error) {
+	return d.accept("report", r, d.db.Report)
+}
 
-// Revoke takes a listing back; errors as for Report.
-func (d *Desk) Revoke(r Report) error { return d.accept("revoke", r, d.db.Revoke) }
+// Revoke takes a listing back; evidence and errors as for Report.
+func (d *Desk) Revoke(r Report) (bloomdb.Evidence, error) {
+	return d.accept("revoke", r, d.db.Revoke)
+}
 
-func (d *Desk) accept(action string, r Report, write func(signature.Set) error) error {
+func (d *Desk) accept(action string, r Report, write func(signature.Set) error) (bloomdb.Evidence, error) {
 	if err := write(r.Set); err != nil {
 		d.refused.WithLabelValues(action, reason(err)).Inc()
-		return err
+		return bloomdb.Evidence{}, err
 	}
+	evidence := d.db.Judge(r.Set)
 	d.accepted.WithLabelValues(action, string(r.Class)).Inc()
 	d.log.Info(action+" accepted",
 		"reporter", r.Reporter, "class", r.Class, r.Origin.attr(),
-		"kinds", kinds(r.Set.Signatures), "ids", ids(r.Set.Signatures))
-	return nil
+		"kinds", kinds(r.Set.Signatures), "ids", ids(r.Set.Signatures), "listed", evidence.Listed)
+	return evidence, nil
+}
+
+// revokedUntil is when the last revocation of a message stops outweighing
+// reports: at the end of its period. Zero where nobody revoked the message.
+func (d *Desk) revokedUntil(set signature.Set) time.Time {
+	var until time.Time
+	for _, t := range d.db.Explain(set) {
+		for _, trail := range t.Revoked {
+			if end := trail.Start.Add(period(trail)); end.After(until) {
+				until = end
+			}
+		}
+	}
+	return until
+}
+
+// period is the length of a generation's period: generations are numbered from
+// 1970 on.
+func period(t bloomdb.Trail) time.Duration {
+	return time.Duration(t.Start.Unix()/max(t.Generation, 1)) * time.Second
 }
 
 // reason names a refusal for the metric.

@@ -91,8 +91,11 @@ func (h *handler) check(r *http.Request) (any, error) {
 
 func (h *handler) judge(r Report) (Answer, bloomdb.Evidence) {
 	evidence := h.desk.db.Judge(r.Set)
-	verdict := h.Decide(evidence, len(r.Set.Signatures) > 0)
-	return newAnswer(r.Set, evidence, verdict), evidence
+	return newAnswer(r.Set, evidence, h.verdict(evidence, r)), evidence
+}
+
+func (h *handler) verdict(e bloomdb.Evidence, r Report) string {
+	return h.Decide(e, len(r.Set.Signatures) > 0)
 }
 
 func (h *handler) explain(r *http.Request) (any, error) {
@@ -109,7 +112,15 @@ func (h *handler) report(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Receipt{ids(report.Set.Signatures)}, h.desk.Report(report)
+	evidence, err := h.desk.Report(report)
+	if err != nil {
+		return nil, err
+	}
+	receipt := Receipt{IDs: ids(report.Set.Signatures), Verdict: h.verdict(evidence, report)}
+	if !evidence.Listed {
+		receipt.RevokedUntil = h.desk.revokedUntil(report.Set)
+	}
+	return receipt, nil
 }
 
 func (h *handler) revoke(r *http.Request) (any, error) {
@@ -117,7 +128,11 @@ func (h *handler) revoke(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Receipt{ids(report.Set.Signatures)}, h.desk.Revoke(report)
+	evidence, err := h.desk.Revoke(report)
+	if err != nil {
+		return nil, err
+	}
+	return Receipt{IDs: ids(report.Set.Signatures), Verdict: h.verdict(evidence, report)}, nil
 }
 
 func (h *handler) status(*http.Request) (any, error) {

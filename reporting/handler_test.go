@@ -122,7 +122,7 @@ func listenAndServe(t *testing.T, server *http.Server) (path string) {
 		t.Fatal(err)
 	}
 	done := make(chan error)
-	go func() { done <- server.Serve(ln) }()
+	go func() { done <- server.Serve(Limit(ln)) }()
 	t.Cleanup(func() {
 		if err := server.Shutdown(context.Background()); err != nil {
 			t.Error(err)
@@ -191,6 +191,38 @@ func TestReportCheckRevoke(t *testing.T) {
 	}
 	check(Answer{Verdict: "clean", Count: 3, Sites: 1, ID: id})
 	wantMetric(t, c.desk, `spambloom_reports_total{action="revoke",class="phish"} 1`)
+}
+
+// A report that a revocation of the same period outweighs says so, and until
+// when; one of which something else is listed is plain spam.
+func TestReportAfterRevoke(t *testing.T) {
+	c, ctx := serve(t), t.Context()
+	r := NewRequest(testSet("body", "text"))
+	next := time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC) // a week after Thursday the 19th
+	for i, step := range []struct {
+		do      func(context.Context, Request) (Receipt, error)
+		verdict string
+		until   time.Time
+	}{
+		{c.client.Report, "spam", time.Time{}},
+		{c.client.Revoke, "clean", time.Time{}},
+		{c.client.Report, "clean", next},
+	} {
+		receipt, err := step.do(ctx, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if receipt.Verdict != step.verdict || !receipt.RevokedUntil.Equal(step.until) {
+			t.Errorf("step %d: %s", i+1, asJSON(t, receipt))
+		}
+	}
+	if log := c.log.String(); strings.Count(log, "listed=true") != 1 || strings.Count(log, "listed=false") != 2 {
+		t.Errorf("log %q", log)
+	}
+	other, err := c.client.Report(ctx, NewRequest(testSet("other body", "text")))
+	if err != nil || other.Verdict != "spam" || !other.RevokedUntil.IsZero() {
+		t.Errorf("with another body: %s, %v", asJSON(t, other), err)
+	}
 }
 
 func TestExplain(t *testing.T) {
@@ -314,7 +346,7 @@ func TestClosedDatabase(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	err := desk.Report(Report{Set: testSet("body", "text")})
+	_, err := desk.Report(Report{Set: testSet("body", "text")})
 	if p := problemOf(err); p.Status != http.StatusServiceUnavailable {
 		t.Errorf("%v is answered %d %s", err, p.Status, p.Detail)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -92,5 +91,5 @@ func standing(t reporting.Trace) string {
 }
 
 func period(t reporting.Trail) string {
-	return fmt.Sprintf("generation %d, from %s", t.Generation, t.Start.UTC().Format(time.DateOnly+" 15:04 MST"))
+	return fmt.Sprintf("generation %d, from %s", t.Generation, instant(t.Start))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"time"
 )
 
 // print writes a result.
@@ -29,3 +30,6 @@ func errorText(err error) string {
 	}
 	return err.Error()
 }
+
+// instant writes a moment to the minute.
+func instant(t time.Time) string { return t.UTC().Format(time.DateOnly + " 15:04 MST") }

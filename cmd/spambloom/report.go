@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os/user"
 	"strings"
 
@@ -56,6 +57,10 @@ const reportHelp = `
 Mail that was forwarded as attachment (message/rfc822) is unpacked: the attached
 messages are taken in the place of the one around them. Only signatures are
 sent, with the class and who reports; --dry-run shows exactly what.
+
+Within one period ([reports] period of the daemon, a week by default) a
+revocation wins: what was revoked can be reported at once, but is spam only when
+it is reported again in a later period. report says so, and when that begins.
 
 Exit codes:
   0   all messages are accepted, and on the daemon's disk` + errorCodes
@@ -127,8 +132,17 @@ func (c *cli) send(ctx context.Context, names []string, flags reportFlags,
 		if r.err != nil {
 			return nil
 		}
-		return c.print(r.name + ": accepted; id=" + strings.Join(r.answer.IDs, ",") + "\n")
+		return c.print(receiptLine(r.name, r.answer))
 	})
+}
+
+// receiptLine says that a message is accepted, and where that has no effect.
+func receiptLine(name string, r reporting.Receipt) string {
+	note := ""
+	if !r.RevokedUntil.IsZero() {
+		note = ", but still not spam: it was revoked in this period, which ends " + instant(r.RevokedUntil)
+	}
+	return fmt.Sprintf("%s: accepted%s; id=%s\n", name, note, strings.Join(r.IDs, ","))
 }
 
 // request signs a message; bloomdb.ErrNothing where there is too little of it.

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -75,7 +74,7 @@ func statusText(s reporting.Status) string {
 	fmt.Fprintln(table, "FILTER\tGENERATION\tFROM\tFILL\tERROR\tMEMORY")
 	for _, f := range db.Filters {
 		fmt.Fprintf(table, "%s\t%d\t%s\t%.2f %%\t%.2g\t%s\n", f.Kind, f.Generation,
-			f.Start.UTC().Format(time.DateOnly+" 15:04 MST"), 100*f.Fill, f.Error, size(f.Memory))
+			instant(f.Start), 100*f.Fill, f.Error, size(f.Memory))
 	}
 	table.Flush()
 
