@@ -36,8 +36,8 @@ type Message struct {
 // Read yields the messages of names in order; "-" is standard input, no names
 // at all too. With an error stands the Name it is about, and what follows is
 // still read. Folders are read recursively, without what begins with a dot; of a
-// Maildir only cur and new are. The iterator can be used once where it reads
-// standard input.
+// Maildir only cur and new are. A folder without any message is an error. The
+// iterator can be used once where it reads standard input.
 func Read(names []string, stdin io.Reader) iter.Seq2[Message, error] {
 	if len(names) == 0 {
 		names = []string{"-"}
@@ -60,6 +60,9 @@ func readName(name string, stdin io.Reader, yield func(Message, error) bool) boo
 		_, _ = io.Copy(io.Discard, stdin)
 		return more
 	}
+	if name == "" {
+		return yield(Message{}, errors.New("an empty file name"))
+	}
 	info, err := os.Stat(name)
 	if err != nil {
 		return yield(Message{Name: name}, err)
@@ -80,12 +83,16 @@ func readFile(name string, yield func(Message, error) bool) bool {
 }
 
 func readFolder(root string, yield func(Message, error) bool) bool {
-	more := true
+	more, found := true, false
+	see := func(m Message, err error) bool {
+		found = true
+		return yield(m, err)
+	}
 	// The function keeps all errors to itself, so WalkDir has none.
 	_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			more = yield(Message{Name: path}, err)
+			more = see(Message{Name: path}, err)
 		case path == root:
 		case strings.HasPrefix(entry.Name(), "."):
 			if entry.IsDir() {
@@ -98,13 +105,16 @@ func readFolder(root string, yield func(Message, error) bool) bool {
 		case isMaildir(filepath.Dir(path)):
 			// Indices and lists of the IMAP server stand beside cur and new.
 		default:
-			more = readEntry(path, entry, yield)
+			more = readEntry(path, entry, see)
 		}
 		if !more {
 			return fs.SkipAll
 		}
 		return nil
 	})
+	if !found {
+		return yield(Message{Name: root}, fmt.Errorf("%s: no message in it", root))
+	}
 	return more
 }
 

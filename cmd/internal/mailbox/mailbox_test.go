@@ -167,12 +167,38 @@ func TestMaildir(t *testing.T) {
 	}
 }
 
+// A folder in which no message is found is an error, not a silent nothing; one
+// with a broken message has had its error.
+func TestEmptyFolder(t *testing.T) {
+	root := tree(t, map[string]string{
+		"empty/.hidden": "A: 1\n", "maildir/cur/.keep": "", "maildir/new/.keep": "", "maildir/subscriptions": "x",
+		"broken/0": "", "outer/inner/a": "A: 1\n",
+	})
+	if err := os.Mkdir(filepath.Join(root, "outer/other"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, name := range []string{"empty", "maildir", "broken", "outer"} {
+		names = append(names, filepath.Join(root, name))
+	}
+	want := []string{
+		"empty error empty: no message in it", "maildir error maildir: no message in it",
+		"broken/0 error broken/0: message of 0 bytes", `outer/inner/a "A: 1\n"`,
+	}
+	if lines := list(root, "", names...); !slices.Equal(lines, want) {
+		t.Errorf("\n got %q\nwant %q", lines, want)
+	}
+}
+
 func TestNames(t *testing.T) {
 	root := tree(t, map[string]string{"a": "A: 1\n", "b": "B: 1\n"})
 	a, b := filepath.Join(root, "a"), filepath.Join(root, "b")
 	want := []string{`a "A: 1\n"`, "none error stat none: no such file or directory", `- "S: 1\n"`, `b "B: 1\n"`}
 	if lines := list(root, "S: 1\n", a, filepath.Join(root, "none"), "-", b); !slices.Equal(lines, want) {
 		t.Errorf("\n got %q\nwant %q", lines, want)
+	}
+	if lines := list(root, "", "", a); !slices.Equal(lines, []string{" error an empty file name", `a "A: 1\n"`}) {
+		t.Errorf("an empty name: %q", lines)
 	}
 	if lines := list(root, "S: 1\n"); !slices.Equal(lines, []string{`- "S: 1\n"`}) {
 		t.Errorf("no names: %q", lines)
