@@ -26,8 +26,10 @@ const (
 )
 
 // Compute signs a message. It reads what mail programs would show, whatever
-// the state of the message, in time linear in its size, and in memory of about
-// twice its largest part. It is safe for concurrent use.
+// the state of the message, in time linear in its size. Beside m itself it takes
+// memory of up to three times the size of m, where encoded messages lie in each
+// other, and a few MiB; mostly, of the largest part. It is safe for concurrent
+// use.
 func Compute(m Message) Set {
 	c := computers.Get().(*computer)
 	defer c.release()
@@ -63,11 +65,14 @@ func Text(m Message) string {
 }
 
 // Attached returns the messages attached to m as message/rfc822, as mail
-// programs forward them. Those inside an attached message stay there.
+// programs forward them. Those inside an attached message stay there. The
+// messages in a multipart/report (RFC 6522) and a multipart/digest (RFC 2046
+// section 5.1.5) are not attached: a mail system returned the one to its
+// sender, and a mailing list bundled the others.
 func Attached(m Message) []Message {
 	var attached []Message
 	walk(m, false, func(l leaf) {
-		if !isMessage(l.mimeHeader) {
+		if !isMessage(l.mimeHeader) || l.report || l.digest {
 			return
 		}
 		inner := Parse(decodeTransfer(nil, l.raw, l.encoding))

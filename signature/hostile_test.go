@@ -3,6 +3,7 @@ package signature
 import (
 	"encoding/base64"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -78,6 +79,22 @@ func BenchmarkHostile(b *testing.B) {
 				Compute(Parse(raw))
 			}
 		})
+	}
+}
+
+// An encoded message in a message costs its size, not its fields.
+func TestWrappedMemory(t *testing.T) {
+	inner := strings.Repeat("a:\n", 1<<20/3) + "\n" + prose
+	m := Parse([]byte("Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n" + base64.StdEncoding.EncodeToString([]byte(inner))))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	s := Compute(m)
+	runtime.ReadMemStats(&after)
+	if got := kinds(s); got != "body text" {
+		t.Errorf("signed by %q", got)
+	}
+	if got, limit := after.TotalAlloc-before.TotalAlloc, uint64(4*len(m.Body)); got > limit {
+		t.Errorf("%d bytes taken for a message of %d, want at most %d", got, len(m.Body), limit)
 	}
 }
 

@@ -25,6 +25,7 @@ type mimeFields struct{ contentType, encoding, disposition string }
 
 func (f *mimeFields) slot(name string) *string {
 	const prefix = "content-"
+	name = strings.TrimRight(name, " \t") // as a milter has them
 	if len(name) <= len(prefix) || !strings.EqualFold(name[:len(prefix)], prefix) {
 		return nil
 	}
@@ -81,7 +82,7 @@ func partMIME(data []byte, stop func(line []byte) bool) (mimeHeader, int) {
 		if !ok {
 			return f.parse(), s.pos
 		}
-		if name[0]|0x20 == 'c' { // spare the others the copy
+		if f.slot(string(name)) != nil { // spare the others the copy
 			f.add(string(name), string(bytes.TrimSpace(value)))
 		}
 	}

@@ -5,6 +5,16 @@ import (
 	"testing"
 )
 
+// A milter's names keep the blank before the colon, Parse's do not.
+func TestMIMEHeaderBlankBeforeColon(t *testing.T) {
+	parsed := Parse([]byte("Content-Type : text/html\nContent-Transfer-Encoding\t: base64\n\n"))
+	want := messageMIME(parsed.Header)
+	got := messageMIME([]Field{{"Content-Type ", "text/html"}, {"Content-Transfer-Encoding\t", "base64"}})
+	if !reflect.DeepEqual(got, want) || got.mediaType != "text/html" || got.encoding != "base64" {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
 func TestMIMEHeader(t *testing.T) {
 	for _, tt := range []struct {
 		contentType, encoding, disposition string

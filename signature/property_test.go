@@ -163,6 +163,26 @@ func TestAttached(t *testing.T) {
 	}
 }
 
+// What a mail system returned and what a list bundled, nobody attached.
+func TestAttachedByNobody(t *testing.T) {
+	const inner = "Content-Type: message/rfc822\n\nSubject: innocent\n\n" + prose
+	for _, tt := range []struct {
+		name, raw string
+		want      int
+	}{
+		{"forwarded", "Content-Type: multipart/mixed; boundary=b\n\n--b\n" + inner + "\n--b--\n", 1},
+		{"forwarded alone", inner, 1},
+		{"bounce", "Content-Type: multipart/report; report-type=delivery-status; boundary=b\n\n--b\n\nsorry\n--b\n" + inner + "\n--b--\n", 0},
+		{"digest", "Content-Type: multipart/digest; boundary=b\n\n--b\n" + inner + "\n--b\n" + inner + "\n--b--\n", 0},
+		{"digest with a footer", "Content-Type: multipart/mixed; boundary=a\n\n--a\nContent-Type: multipart/digest; boundary=b\n\n--b\n" + inner + "\n--b--\n--a\n\nfooter\n--a--\n", 0},
+		{"forwarded bounce", "Content-Type: message/rfc822\n\nContent-Type: multipart/report; boundary=b\n\n--b\n" + inner + "\n--b--\n", 1},
+	} {
+		if got := Attached(Parse([]byte(tt.raw))); len(got) != tt.want {
+			t.Errorf("%s: %d messages attached, want %d", tt.name, len(got), tt.want)
+		}
+	}
+}
+
 func TestCounting(t *testing.T) {
 	file := "Content-Type: application/pdf\n\n" + strings.Repeat("pdf ", minAttachment)
 	cut := Parse([]byte("Content-Type: multipart/mixed; boundary=b\n\n--b\n" + file + "\n--b\n"))

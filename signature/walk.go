@@ -18,11 +18,18 @@ const (
 // leaf is a part that has no parts.
 type leaf struct {
 	mimeHeader
+	surroundings
 	raw []byte // as transferred
-	// alternative is the number of the outermost multipart/alternative around
-	// the part within its message, 0 where there is none.
+	cut bool   // the part reaches to the end of a truncated message
+}
+
+// surroundings is what a part has around it.
+type surroundings struct {
+	// alternative is the number of the outermost multipart/alternative within
+	// the part's message, 0 where there is none.
 	alternative int
-	cut         bool // the part reaches to the end of a truncated message
+	report      bool // a multipart/report, also around the part's message
+	digest      bool // a multipart/digest, also around the part's message
 }
 
 // walker finds the leaf parts of a message in one pass over its body, however
@@ -45,9 +52,9 @@ type walker struct {
 }
 
 type multipart struct {
-	boundary    string
-	shadowed    int // index in stack that boundary meant before, or -1
-	alternative int
+	boundary string
+	shadowed int          // index in stack that boundary meant before, or -1
+	inside   surroundings // of its parts
 }
 
 // delimiter is a line that separates or ends parts. start is where the content
@@ -62,13 +69,13 @@ type delimiter struct {
 // looked at.
 func walk(m Message, descend bool, visit func(leaf)) bool {
 	w := walker{visit: visit, descend: descend, truncated: m.Truncated, open: make(map[string]int)}
-	w.message(messageMIME(m.Header), m.Body)
+	w.message(messageMIME(m.Header), m.Body, surroundings{})
 	return !w.overflow
 }
 
-func (w *walker) message(h mimeHeader, body []byte) {
+func (w *walker) message(h mimeHeader, body []byte, around surroundings) {
 	w.body = body
-	pos, alternative := 0, 0
+	pos := 0
 	for {
 		if w.entities++; w.entities > maxEntities {
 			w.overflow = true
@@ -77,10 +84,10 @@ func (w *walker) message(h mimeHeader, body []byte) {
 		if w.descend && isMessage(h) && isIdentity(h.encoding) {
 			pos += len(body[pos:]) - len(skipPostmark(body[pos:]))
 			h, pos = w.header(pos)
-			alternative = 0
+			around.alternative = 0
 			continue
 		}
-		d := w.entity(h, pos, alternative)
+		d := w.entity(h, pos, around)
 		for d.closing { // what follows is an epilogue, up to an outer delimiter
 			w.popTo(d.level)
 			d = w.findDelimiter(d.next)
@@ -89,48 +96,50 @@ func (w *walker) message(h mimeHeader, body []byte) {
 		if d.level < 0 || w.overflow {
 			return
 		}
-		alternative = w.stack[d.level].alternative
+		around = w.stack[d.level].inside
 		h, pos = w.header(d.next)
 	}
 }
 
 // entity handles the part with header h and content at pos, and returns the
 // delimiter from which to go on.
-func (w *walker) entity(h mimeHeader, pos, alternative int) delimiter {
+func (w *walker) entity(h mimeHeader, pos int, around surroundings) delimiter {
 	if !strings.HasPrefix(h.mediaType, "multipart/") {
 		d := w.findDelimiter(pos)
-		w.leaf(h, pos, d, alternative)
+		w.leaf(h, pos, d, around)
 		return d
 	}
 	level := len(w.stack)
 	if h.boundary != "" && len(h.boundary) <= maxBoundary {
-		w.push(h, alternative)
+		w.push(h, around)
 	}
 	d := w.findDelimiter(pos)
 	if d.level < level || d.closing {
 		// Not one part in it. What would be the preamble is all there is to see.
-		w.leaf(mimeHeader{mediaType: "text/plain"}, pos, d, alternative)
+		w.leaf(mimeHeader{mediaType: "text/plain"}, pos, d, around)
 	}
 	return d
 }
 
-func (w *walker) leaf(h mimeHeader, pos int, d delimiter, alternative int) {
+func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 	raw := w.body[pos:max(pos, d.start)]
 	cut := w.truncated && d.level < 0
 	if w.descend && isMessage(h) && w.wrapped < maxWrapped && !cut {
-		w.unwrap(h, raw)
+		w.unwrap(h, raw, around)
 		return
 	}
-	w.visit(leaf{mimeHeader: h, raw: raw, alternative: alternative, cut: cut})
+	w.visit(leaf{mimeHeader: h, surroundings: around, raw: raw, cut: cut})
 }
 
 // unwrap walks a message that is transferred in an encoding, although RFC 2046
 // section 5.2.1 forbids it.
-func (w *walker) unwrap(h mimeHeader, raw []byte) {
-	m := Parse(decodeTransfer(nil, raw, h.encoding))
+func (w *walker) unwrap(h mimeHeader, raw []byte, around surroundings) {
+	decoded := skipPostmark(decodeTransfer(nil, raw, h.encoding))
+	h, length := partMIME(decoded, nil)
+	around.alternative = 0
 	inner := walker{visit: w.visit, descend: true, wrapped: w.wrapped + 1,
 		open: make(map[string]int), entities: w.entities, alternatives: w.alternatives}
-	inner.message(messageMIME(m.Header), m.Body)
+	inner.message(h, decoded[length:], around)
 	w.entities, w.alternatives, w.overflow = inner.entities, inner.alternatives, inner.overflow
 }
 
@@ -144,17 +153,24 @@ func (w *walker) header(pos int) (mimeHeader, int) {
 	return h, pos + length
 }
 
-func (w *walker) push(h mimeHeader, alternative int) {
-	if alternative == 0 && h.mediaType == "multipart/alternative" {
-		w.alternatives++
-		alternative = w.alternatives
+func (w *walker) push(h mimeHeader, around surroundings) {
+	switch h.mediaType {
+	case "multipart/alternative":
+		if around.alternative == 0 {
+			w.alternatives++
+			around.alternative = w.alternatives
+		}
+	case "multipart/report":
+		around.report = true
+	case "multipart/digest":
+		around.digest = true
 	}
 	shadowed, ok := w.open[h.boundary]
 	if !ok {
 		shadowed = -1
 	}
 	w.open[h.boundary] = len(w.stack)
-	w.stack = append(w.stack, multipart{h.boundary, shadowed, alternative})
+	w.stack = append(w.stack, multipart{h.boundary, shadowed, around})
 }
 
 // popTo closes the multiparts from index level on.

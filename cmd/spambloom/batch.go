@@ -50,7 +50,9 @@ func (c *cli) inputs(names []string) iter.Seq2[input, error] {
 }
 
 // unpacked puts the messages that are attached to a message in its place: that
-// is how people forward a spam without spoiling it.
+// is how people forward a spam without spoiling it. A bounce and a digest of a
+// list stay whole: what is in them was not attached by a person, and is mostly
+// innocent.
 func unpacked(inputs iter.Seq2[input, error]) iter.Seq2[input, error] {
 	return func(yield func(input, error) bool) {
 		for in, err := range inputs {

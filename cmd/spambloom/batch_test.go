@@ -141,6 +141,29 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
 
+// Only what a person attached takes the place of the message around it.
+func TestUnpacked(t *testing.T) {
+	const inner = "Content-Type: message/rfc822\n\nSubject: inner\n\nhello\n"
+	for kind, want := range map[string][]string{
+		"mixed":  {"m, attached message 1", "m, attached message 2"},
+		"report": {"m"},
+		"digest": {"m"},
+	} {
+		m := signature.Parse([]byte("Content-Type: multipart/" + kind + "; boundary=b\n\n--b\n" + inner + "--b\n" + inner + "--b--\n"))
+		one := func(yield func(input, error) bool) { yield(input{"m", m}, nil) }
+		var got []string
+		for in, err := range unpacked(one) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, in.name)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("multipart/%s: %q, want %q", kind, got, want)
+		}
+	}
+}
+
 func TestProgress(t *testing.T) {
 	var w bytes.Buffer
 	p := &progress{w: &w}
