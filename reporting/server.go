@@ -18,9 +18,9 @@ const (
 	maxHeader     = 16 << 10 // bytes
 )
 
-// NewServer returns the server of the control API: its Serve runs until its
-// Shutdown, which waits for the requests in flight. Slow clients are cut, and a
-// handler's panic costs one connection.
+// NewServer returns the server of the control API: its Serve, on a listener that
+// went through Limit, runs until its Shutdown, which waits for the requests in
+// flight. Slow clients are cut, and a handler's panic costs one connection.
 func NewServer(h http.Handler, log *slog.Logger) *http.Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -34,7 +34,7 @@ func NewServer(h http.Handler, log *slog.Logger) *http.Server {
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
-			return context.WithValue(ctx, originKey{}, peerOf(conn))
+			return context.WithValue(ctx, originKey{}, originOfConn(conn))
 		},
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/spambloom/spambloom/bloomdb"
@@ -157,9 +158,9 @@ func (d *server) run(ctx context.Context, hup <-chan os.Signal, sockets *sockets
 	for _, ln := range sockets.milter {
 		front.Go(func() error { return d.milter.Serve(ln) })
 	}
-	front.Go(func() error { return served(d.control.Serve(sockets.control)) })
+	front.Go(func() error { return served(d.control.Serve(reporting.Limit(sockets.control))) })
 	if d.http != nil {
-		front.Go(func() error { return served(d.http.Serve(sockets.http)) })
+		front.Go(func() error { return served(d.http.Serve(netutil.LimitListener(sockets.http, maxHTTP))) })
 	}
 	workCtx, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()

@@ -17,6 +17,10 @@ import (
 	"github.com/spambloom/spambloom/reporting"
 )
 
+// maxHTTP bounds the open connections of the HTTP listener; further ones wait.
+// Each takes a file descriptor, which the mail server's connections need.
+const maxHTTP = 64
+
 // newHTTP is the listener for monitoring:
 //
 //	/metrics   Prometheus

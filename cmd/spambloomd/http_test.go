@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/config"
@@ -85,4 +88,55 @@ func TestStatusIsShown(t *testing.T) {
 			}
 		}
 	}
+}
+
+// crowd is a listener at which n clients wait already.
+type crowd chan net.Conn
+
+func newCrowd(n int) crowd {
+	c := make(crowd, n)
+	for range n {
+		_, served := net.Pipe()
+		c <- served
+	}
+	return c
+}
+
+func (c crowd) Accept() (net.Conn, error) {
+	if conn, ok := <-c; ok {
+		return conn, nil
+	}
+	return nil, net.ErrClosed
+}
+func (c crowd) Close() error { close(c); return nil }
+func (crowd) Addr() net.Addr { return &net.UnixAddr{} }
+
+// Clients of the control API and of monitoring that connect and stay cannot use
+// up the file descriptors that the mail server's connections need.
+func TestConnectionsAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, _ := monitored(t)
+		control, monitoring := newCrowd(300), newCrowd(300)
+		s := &sockets{control: control, http: monitoring}
+		if err := d.assemble("", s); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- d.run(ctx, nil, s) }()
+		synctest.Wait()
+		for _, c := range []struct {
+			name    string
+			waiting int
+			want    int
+		}{{"control", len(control), 256}, {"http", len(monitoring), maxHTTP}} {
+			if open := 300 - c.waiting; open != c.want {
+				t.Errorf("%s: %d connections are open, want %d", c.name, open, c.want)
+			}
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }
