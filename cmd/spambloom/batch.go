@@ -117,18 +117,20 @@ func inOrder[T any](ctx context.Context, inputs iter.Seq2[input, error], work fu
 
 // process works on all inputs and shows the results in order. An error that
 // concerns one message is told, and the others go on; the first such error is
-// returned. An error that all would meet ends the work.
-func process[T any](ctx context.Context, c *cli, inputs iter.Seq2[input, error],
+// returned. An error that all would meet ends the work; of several messages it is
+// a *stoppedError. The word done is what became of those without an error.
+func process[T any](ctx context.Context, c *cli, done string, inputs iter.Seq2[input, error],
 	work func(context.Context, signature.Message) (T, error), show func(result[T]) error,
 ) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	bar := newProgress(c)
 	defer bar.finish()
-	var first, fatal error
-	for slot := range inOrder(ctx, inputs, work) {
+	var first error
+	begun, stopped := 0, &stoppedError{done: done}
+	for slot := range inOrder(ctx, counted(inputs, &begun), work) {
 		r := <-slot
-		if fatal != nil {
+		if stopped.error != nil {
 			continue // wait for what had begun
 		}
 		bar.add()
@@ -137,6 +139,7 @@ func process[T any](ctx context.Context, c *cli, inputs iter.Seq2[input, error],
 		}
 		switch {
 		case r.err == nil:
+			stopped.count++
 		case concernsOne(r.err):
 			bar.clear()
 			fmt.Fprintf(c.stderr, "spambloom: error: %v\n", r.err)
@@ -144,14 +147,29 @@ func process[T any](ctx context.Context, c *cli, inputs iter.Seq2[input, error],
 				first = &toldError{r.err}
 			}
 		default:
-			fatal = r.err
+			stopped.error, stopped.name = r.err, r.name
 			cancel()
 		}
 	}
-	if fatal != nil {
-		return fatal
+	switch {
+	case stopped.error == nil:
+		return first
+	case begun > 1: // the queue has ended, and with it who counts
+		return stopped
 	}
-	return first
+	return stopped.error
+}
+
+// counted counts in n what is taken of inputs.
+func counted(inputs iter.Seq2[input, error], n *int) iter.Seq2[input, error] {
+	return func(yield func(input, error) bool) {
+		for in, err := range inputs {
+			*n++
+			if !yield(in, err) {
+				return
+			}
+		}
+	}
 }
 
 // concernsOne tells an error about one message from one that all would meet.

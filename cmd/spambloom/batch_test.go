@@ -80,7 +80,7 @@ func TestProcessInOrder(t *testing.T) {
 		return string(m.Body), nil
 	}
 	var shown []string
-	err := process(t.Context(), c, numbered(100, &taken), work, func(r result[string]) error {
+	err := process(t.Context(), c, "done", numbered(100, &taken), work, func(r result[string]) error {
 		shown = append(shown, r.name)
 		return nil
 	})
@@ -115,9 +115,13 @@ func TestProcessFatal(t *testing.T) {
 		return "", nil
 	}
 	shown := 0
-	err := process(t.Context(), c, numbered(1_000_000, &taken), work, func(result[string]) error { shown++; return nil })
+	err := process(t.Context(), c, "done", numbered(1_000_000, &taken), work, func(result[string]) error { shown++; return nil })
 	if exitCode(err) != exUnavailable || shown != 4 || stderr.Len() != 0 {
 		t.Errorf("%v after %d results, stderr %q", err, shown, stderr)
+	}
+	var stopped *stoppedError
+	if !errors.As(err, &stopped) || stopped.rest() != "stopped at m3: 3 done; run it again for this one and those after it" {
+		t.Errorf("%#v", err)
 	}
 	if n := taken.Load(); n > 1000 {
 		t.Errorf("%d messages were begun", n)
@@ -131,7 +135,7 @@ func TestProcessOutputError(t *testing.T) {
 	c.stdout = brokenWriter{}
 	var taken atomic.Int32
 	work := func(context.Context, signature.Message) (string, error) { return "x", nil }
-	err := process(t.Context(), c, numbered(10, &taken), work, func(r result[string]) error { return c.print(r.answer) })
+	err := process(t.Context(), c, "done", numbered(10, &taken), work, func(r result[string]) error { return c.print(r.answer) })
 	if exitCode(err) != exIOErr {
 		t.Errorf("%v: exit code %d", err, exitCode(err))
 	}

@@ -75,7 +75,7 @@ func (c *cli) check(ctx context.Context, names []string, asJSON bool) (spam bool
 	ask := func(ctx context.Context, m signature.Message) (reporting.Answer, error) {
 		return daemon.Check(ctx, reporting.NewRequest(signature.Compute(m)))
 	}
-	err = process(ctx, c, c.inputs(names), ask, func(r result[reporting.Answer]) error {
+	err = process(ctx, c, "checked", c.inputs(names), ask, func(r result[reporting.Answer]) error {
 		spam = spam || r.answer.Verdict == "spam"
 		if asJSON {
 			return c.printJSON(newChecked(r.name, r.answer, r.err))

@@ -52,6 +52,22 @@ type toldError struct{ error }
 
 func (e *toldError) Unwrap() error { return e.error }
 
+// stoppedError is an error that all messages would meet, at one of several.
+type stoppedError struct {
+	error
+	name  string // the message that met it
+	count int    // of the messages before it that are done
+	done  string // what that is: accepted, checked
+}
+
+func (e *stoppedError) Unwrap() error { return e.error }
+
+// rest says what is left to do. Of the messages after the one that failed some
+// were in work, of which nobody knows.
+func (e *stoppedError) rest() string {
+	return fmt.Sprintf("stopped at %s: %d %s; run it again for this one and those after it", e.name, e.count, e.done)
+}
+
 // outputError is a failure to write a result.
 type outputError struct{ error }
 
@@ -114,13 +130,31 @@ func hint(err error) string {
 		if errors.Is(err, mailbox.ErrEmpty) {
 			return ""
 		}
-		return "a message is signed from a dozen different words of visible text on, or for an attachment of some size"
+		return "too short to recognise: it needs at least a dozen different words, or an attachment of 1 KiB"
 	case exUnavailable:
 		return "start spambloomd, or name its socket with --control unix:PATH or SPAMBLOOM_CONTROL"
+	case exIOErr, exTempFail:
+		return trouble(err)
 	case exNoPerm:
 		return "the control socket is open to the daemon's user and to the group that [control] names; run as one of these"
 	case exProtocol:
 		return "compare spambloom version with spambloom status"
 	}
 	return ""
+}
+
+// trouble says what to do about a disk or a daemon in trouble. What the daemon
+// has refused left no trace; of what it has not answered nobody knows.
+func trouble(err error) string {
+	var output *outputError
+	var problem *reporting.Problem
+	switch {
+	case errors.As(err, &output):
+		return "results cannot be written; is the disk behind standard output full?"
+	case !errors.As(err, &problem):
+		return "run it again; it does no harm to report a message twice"
+	case problem.Status == http.StatusInternalServerError:
+		return "free space on the disk of the daemon's state folder; nothing of this message was accepted"
+	}
+	return "run it again later; nothing of this message was accepted"
 }

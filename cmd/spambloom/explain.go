@@ -48,7 +48,7 @@ func (c *cli) explain(ctx context.Context, names []string, asJSON bool) error {
 	ask := func(ctx context.Context, m signature.Message) (reporting.Explanation, error) {
 		return daemon.Explain(ctx, reporting.NewRequest(signature.Compute(m)))
 	}
-	return process(ctx, c, c.inputs(names), ask, func(r result[reporting.Explanation]) error {
+	return process(ctx, c, "explained", c.inputs(names), ask, func(r result[reporting.Explanation]) error {
 		if asJSON {
 			return c.printJSON(explained{newChecked(r.name, r.answer.Answer, r.err), r.answer.Signatures})
 		}

@@ -89,6 +89,10 @@ func (c *cli) complain(err error) {
 	if !errors.As(err, &told) {
 		fmt.Fprintf(c.stderr, "spambloom: error: %v\n", err)
 	}
+	var stopped *stoppedError
+	if errors.As(err, &stopped) {
+		fmt.Fprintf(c.stderr, "spambloom: error: %s\n", stopped.rest())
+	}
 	if h := hint(err); h != "" {
 		fmt.Fprintf(c.stderr, "spambloom: hint: %s\n", h)
 	}

@@ -109,7 +109,7 @@ func (c *cli) send(ctx context.Context, names []string, flags reportFlags,
 	messages := unpacked(c.inputs(names))
 	if flags.dryRun {
 		write := func(_ context.Context, m signature.Message) (reporting.Request, error) { return flags.request(m) }
-		return process(ctx, c, messages, write, func(r result[reporting.Request]) error {
+		return process(ctx, c, "printed", messages, write, func(r result[reporting.Request]) error {
 			if r.err != nil {
 				return nil
 			}
@@ -128,7 +128,7 @@ func (c *cli) send(ctx context.Context, names []string, flags reportFlags,
 		}
 		return verb(daemon, ctx, request)
 	}
-	return process(ctx, c, messages, send, func(r result[reporting.Receipt]) error {
+	return process(ctx, c, "accepted", messages, send, func(r result[reporting.Receipt]) error {
 		if r.err != nil {
 			return nil
 		}

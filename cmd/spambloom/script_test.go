@@ -97,7 +97,7 @@ func (d *daemon) serve(name string, h http.Handler) error {
 	}
 	server := reporting.NewServer(h, nil)
 	d.servers = append(d.servers, server)
-	go func() { d.done <- server.Serve(ln) }()
+	go func() { d.done <- server.Serve(reporting.Limit(ln)) }()
 	return nil
 }
 

@@ -53,7 +53,7 @@ func (c *cli) sign(ctx context.Context, names []string, asJSON, verbose bool) er
 		}
 		return s, nil
 	}
-	return process(ctx, c, c.inputs(names), compute, func(r result[signed]) error {
+	return process(ctx, c, "signed", c.inputs(names), compute, func(r result[signed]) error {
 		s := r.answer
 		s.File, s.Error = r.name, errorText(r.err)
 		if asJSON {
