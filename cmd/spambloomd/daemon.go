@@ -73,7 +73,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 			err = errors.Join(err, &failure{exIOErr, closeErr})
 		}
 	}()
-	sockets, err := listen(s)
+	sockets, err := listen(s, log)
 	if err != nil {
 		return err
 	}

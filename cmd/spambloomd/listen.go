@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 	"net"
 
 	"github.com/coreos/go-systemd/v22/activation"
@@ -24,7 +25,7 @@ const socketMode = 0o660
 // listen binds the addresses of the settings. Sockets that systemd hands over
 // (FileDescriptorName= control, http, or anything else for the milter) take the
 // place of the settings' own.
-func listen(s *settings) (_ *sockets, err error) {
+func listen(s *settings, log *slog.Logger) (_ *sockets, err error) {
 	handed, err := activation.ListenersWithNames()
 	if err != nil {
 		return nil, &failure{exCantCreate, fmt.Errorf("sockets from systemd: %w", err)}
@@ -40,7 +41,7 @@ func listen(s *settings) (_ *sockets, err error) {
 	}
 	if len(l.milter) == 0 {
 		for _, spec := range s.Milter.Listen {
-			ln, err := bind(s, "milter.listen", spec)
+			ln, err := bind(s, log, "milter.listen", spec)
 			if err != nil {
 				return nil, err
 			}
@@ -48,22 +49,30 @@ func listen(s *settings) (_ *sockets, err error) {
 		}
 	}
 	if l.control == nil {
-		if l.control, err = bind(s, "control.listen", s.Control.Listen); err != nil {
+		if l.control, err = bind(s, log, "control.listen", s.Control.Listen); err != nil {
 			return nil, err
 		}
 	}
 	if l.http == nil && s.HTTP.Listen != "" {
-		if l.http, err = bind(s, "http.listen", s.HTTP.Listen); err != nil {
+		if l.http, err = bind(s, log, "http.listen", s.HTTP.Listen); err != nil {
 			return nil, err
 		}
 	}
 	return l, nil
 }
 
-func bind(s *settings, key, spec string) (net.Listener, error) {
+// bind listens on one address. It warns of a unix socket that the group it is
+// given to cannot get to.
+func bind(s *settings, log *slog.Logger, key, spec string) (net.Listener, error) {
 	ln, err := socket.Listen(spec, socketMode, s.Control.Group)
 	if err != nil {
 		return nil, &failure{exCantCreate, fmt.Errorf("%s: %w", s.Where(key), err)}
+	}
+	if s.Control.Group != "" && ln.Addr().Network() == "unix" {
+		if err := socket.CheckWay(ln.Addr().String(), s.Control.Group); err != nil {
+			log.Warn("the group of control.group cannot get to this socket: put it elsewhere, such as into /run/spambloom",
+				"key", key, "listen", spec, "error", err)
+		}
 	}
 	return ln, nil
 }

@@ -59,7 +59,7 @@ func newSettings(f flags, changed func(flag string) bool) (*settings, error) {
 	s.site = cmp.Or(s.Site.Name, config.FitName(host))
 	s.key = cmp.Or(s.Site.FederationKey, filepath.Join(s.data, "federation.key"))
 	if s.Control.Listen == "" {
-		s.Control.Listen = "unix:" + filepath.Join(s.data, "spambloom.sock")
+		s.Control.Listen = "unix:" + s.controlSocket()
 	}
 	if err := s.check(); err != nil {
 		return nil, &failure{exConfig, err}
@@ -97,6 +97,16 @@ func stateFolder(flag string) string {
 	return "spambloom-data"
 }
 
+// controlSocket is where the socket is that nobody named: in the folder that
+// systemd made for such things, which others may enter, else in the state folder,
+// which they may not. The command spambloom looks in both.
+func (s *settings) controlSocket() string {
+	if made, _, _ := strings.Cut(os.Getenv("RUNTIME_DIRECTORY"), ":"); made != "" {
+		return filepath.Join(made, "control.sock")
+	}
+	return filepath.Join(s.data, "spambloom.sock")
+}
+
 // check finds what is wrong with values that the table of keys takes for text.
 func (s *settings) check() error {
 	var errs []error
@@ -112,24 +122,49 @@ func (s *settings) check() error {
 		_, _, err := socket.Parse(spec)
 		fault("milter.listen", err)
 	}
-	network, _, err := socket.Parse(s.Control.Listen)
-	if err == nil && network != "unix" {
-		err = fmt.Errorf("%q is no unix socket; allowed: unix:PATH", s.Control.Listen)
-	}
+	_, err := socket.ParseUnix(s.Control.Listen)
 	fault("control.listen", err)
+	_, err = socket.LookupGroup(s.Control.Group)
+	fault("control.group", err)
 	if s.HTTP.Listen != "" {
 		_, _, err := socket.Parse(s.HTTP.Listen)
+		if errors.Is(err, socket.ErrForm) {
+			err = fmt.Errorf("address %q: want HOST:PORT", s.HTTP.Listen)
+		}
 		fault("http.listen", err)
 	}
 	if s.Redis.URL != "" {
 		fault("redis.url", checkRedis(s.Redis.URL))
 	}
 	if s.Site.FederationKey != "" {
-		if _, err := bloomdb.ReadKey(s.key); !errors.Is(err, fs.ErrNotExist) {
-			fault("site.federation_key", err)
-		}
+		fault("site.federation_key", s.checkKey())
 	}
 	return errors.Join(errs...)
+}
+
+// checkKey takes a key that is missing for one that the start will make, if its
+// folder is there or made at the start with the state folder.
+func (s *settings) checkKey() error {
+	_, err := bloomdb.ReadKey(s.key)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	folder := filepath.Dir(s.key)
+	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) && !within(folder, s.data) {
+		return fmt.Errorf("%s: folder %s does not exist", s.key, folder)
+	}
+	return nil
+}
+
+// within says whether path is folder or below it.
+func within(folder, path string) bool {
+	folder, folderErr := filepath.Abs(folder)
+	path, pathErr := filepath.Abs(path)
+	if folderErr != nil || pathErr != nil {
+		return false
+	}
+	rest, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(rest)
 }
 
 func checkRedis(url string) error {

@@ -57,6 +57,7 @@ func TestFailedStarts(t *testing.T) {
 	listenBusy := config(fmt.Sprintf("[milter]\nlisten = [\"inet:%s\"]\n", busy.Addr()))
 	badKey := config("[site]\nname = \"mx 1\"\n[mitler]\n")
 	openKey := config(fmt.Sprintf("[site]\nfederation_key = %q\n", open))
+	farKey := config(fmt.Sprintf("[site]\nfederation_key = %q\n", dir+"/none/federation.key"))
 	badRedis := config("[redis]\nurl = \"http://127.0.0.1\"\n")
 	badListen := config("[milter]\nlisten = [\"inet:8899\", \"unix:\"]\n")
 	badGroup := config("[control]\ngroup = \"no-such-group\"\n")
@@ -75,13 +76,17 @@ func TestFailedStarts(t *testing.T) {
 		{"bad flag", []string{"--site", "mx 1"}, 78, []string{"error: --site:"}},
 		{"bad addresses", []string{"-c", badListen}, 78, []string{badListen + ":2: milter.listen: address \"inet:8899\": no host", badListen + `:2: milter.listen: address "unix:": no path`}},
 		{"bad address by flag", []string{"--listen", "8899"}, 78, []string{`error: --listen: address "8899": want inet:PORT@HOST`}},
-		{"control by TCP", []string{"--control", "inet:8897@127.0.0.1"}, 78, []string{"--control:", "is no unix socket; allowed: unix:PATH"}},
+		{"control by TCP", []string{"--control", "inet:8897@127.0.0.1"}, 78, []string{"--control:", "want unix:PATH"}},
+		{"control by a wrong address", []string{"--control", "inet:1@1"}, 78, []string{`--control: address "inet:1@1": want unix:PATH`}},
+		{"HTTP without a host", []string{"-t", "--http", "8898"}, 78, []string{`--http: address "8898": want HOST:PORT`}},
+		{"HTTP on all interfaces by mistake", []string{"-t", "--http", ":8898"}, 78, []string{"--http: ", "for all interfaces write 0.0.0.0"}},
+		{"key in no folder", []string{"-t", "-c", farKey}, 78, []string{farKey + ":2: site.federation_key: ", "folder " + dir + "/none does not exist"}},
 		{"bad Redis", []string{"-t", "-c", badRedis}, 78, []string{badRedis + ":2: redis.url: "}},
 		{"readable key", []string{"-t", "-c", openKey}, 78, []string{openKey + ":2: site.federation_key: ", "mode is 0644"}},
 		{"milter port in use", []string{"-c", listenBusy, "--data", dir + "/s1", "--http", ""}, 75, []string{listenBusy + ":2: milter.listen: ", "port in use", "hint: choose another address"}},
 		{"HTTP port in use", []string{"--data", dir + "/s2", "--listen", "inet:0@127.0.0.1", "--http", busy.Addr().String()}, 75, []string{"--http: ", "port in use"}},
 		{"control socket in use", append([]string{"--data", dir + "/s3", "--control", "unix:" + dir + "/busy.sock"}, free...), 75, []string{"--control: ", "socket in use"}},
-		{"no such group", append([]string{"-c", badGroup, "--data", dir + "/s4"}, free...), 73, []string{`group "no-such-group"`}},
+		{"no such group", []string{"-t", "-c", badGroup}, 78, []string{badGroup + ":2: control.group: there is no group \"no-such-group\""}},
 		{"state below a file", append([]string{"--data", file + "/state"}, free...), 73, []string{"state folder: ", file}},
 		{"no address", []string{"-c", config("[milter]\nlisten = []\n")}, 78, []string{":2: milter.listen: no address"}},
 		{"foreign address", []string{"--data", dir + "/s5", "--listen", "inet:0@192.0.2.1", "--http", ""}, 73, []string{"--listen: ", "192.0.2.1 is no address of this machine"}},
@@ -113,7 +118,13 @@ func TestGoodTest(t *testing.T) {
 		t.Error("-t made a state folder")
 	}
 	for _, shipped := range []string{"spambloom.toml", "container.toml"} {
-		if r := start(t, "-t", "-c", "../../contrib/"+shipped, "--data", dir+"/state"); r.code != 0 {
+		text, err := os.ReadFile("../../contrib/" + shipped)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The container's volume.
+		here := write(t, filepath.Join(dir, shipped), strings.ReplaceAll(string(text), `"/federation/`, `"`+dir+"/"))
+		if r := start(t, "-t", "-c", here, "--data", dir+"/state"); r.code != 0 {
 			t.Errorf("%s: %+v", shipped, r)
 		}
 	}
@@ -261,4 +272,50 @@ func writeKeyAt(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// Without a word about it the control socket is where systemd made a folder that
+// users of the group can enter.
+func TestControlSocketChoice(t *testing.T) {
+	for _, c := range []struct{ runtime, flag, want string }{
+		{"", "", "unix:/data/spambloom.sock"},
+		{"/run/a:/run/b", "", "unix:/run/a/control.sock"},
+		{"/run/a", "unix:/run/c.sock", "unix:/run/c.sock"},
+	} {
+		t.Setenv("RUNTIME_DIRECTORY", c.runtime)
+		given := func(flag string) bool { return flag == "control" && c.flag != "" }
+		s, err := newSettings(flags{config: "../../contrib/spambloom.toml", data: "/data", control: c.flag}, given)
+		if err != nil || s.Control.Listen != c.want {
+			t.Errorf("%+v: %v, error %v", c, s.Control.Listen, err)
+		}
+	}
+}
+
+// A group that is let in at the socket but not at its folder is told so.
+func TestClosedFolder(t *testing.T) {
+	dir := folder(t)
+	path := write(t, filepath.Join(dir, "c.toml"), fmt.Sprintf("[control]\ngroup = \"%d\"\n", os.Getgid()))
+	for folder, warned := range map[string]bool{dir: false, filepath.Join(dir, "state"): true} {
+		args := append([]string{"-c", path, "--data", filepath.Join(dir, "state"), "--control", "unix:" + filepath.Join(folder, "c.sock")}, free...)
+		ctx, stop := context.WithCancel(t.Context())
+		var stderr bytes.Buffer
+		if code := run(ctx, args, io.Discard, io.MultiWriter(&stderr, call{"msg=ready", stop})); code != 0 {
+			t.Fatalf("exit code %d\n%s", code, stderr.String())
+		}
+		want := "may not enter the folder " + filepath.Join(dir, "state")
+		if got := strings.Contains(stderr.String(), want); got != warned {
+			t.Errorf("socket in %s: warned %v, want %v\n%s", folder, got, warned, stderr.String())
+		}
+	}
+}
+
+// A key where the start makes the folder is no fault, in whatever words.
+func TestKeyInStateFolder(t *testing.T) {
+	dir := t.TempDir()
+	path := write(t, filepath.Join(dir, "c.toml"), fmt.Sprintf("[site]\nfederation_key = %q\n", filepath.Join(dir, "a", "federation.key")))
+	for state, code := range map[string]int{"a": 0, "a/b/../c": 0, "ab": 78} {
+		if r := start(t, "-t", "-c", path, "--data", dir+"/"+state); r.code != code {
+			t.Errorf("state in %s: %+v", state, r)
+		}
+	}
 }

@@ -40,6 +40,13 @@ func Listen(spec string, mode fs.FileMode, group string) (net.Listener, error) {
 	return ln, nil
 }
 
+// inUse is syscall.EADDRINUSE in words of its own: the address stands before it,
+// and "address already in use" behind it would say the same again.
+type inUse string
+
+func (e inUse) Error() string { return string(e) }
+func (inUse) Unwrap() error   { return syscall.EADDRINUSE }
+
 // explain puts the key fact of a failed TCP listen first.
 func explain(address string, err error) error {
 	host, port, splitErr := net.SplitHostPort(address)
@@ -48,7 +55,7 @@ func explain(address string, err error) error {
 	}
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("port in use: another process listens on port %s of %s: %w", port, host, syscall.EADDRINUSE)
+		return inUse("port in use by another process")
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return fmt.Errorf("%s is no address of this machine: %w", host, syscall.EADDRNOTAVAIL)
 	case errors.Is(err, syscall.EACCES):
@@ -58,7 +65,7 @@ func explain(address string, err error) error {
 }
 
 func listenUnix(path string, mode fs.FileMode, group string) (net.Listener, error) {
-	gid, err := lookupGroup(group)
+	gid, err := LookupGroup(group)
 	if err != nil {
 		return nil, err
 	}
@@ -112,12 +119,12 @@ func removeStale(path string) error {
 		return err
 	}
 	if info.Mode().Type() != fs.ModeSocket {
-		return fmt.Errorf("%s exists and is no socket: %w", path, syscall.EADDRINUSE)
+		return inUse("a file is there that is no socket")
 	}
 	conn, err := net.DialTimeout("unix", path, staleTimeout)
 	if err == nil {
 		conn.Close()
-		return fmt.Errorf("socket in use: another process answers on %s: %w", path, syscall.EADDRINUSE)
+		return inUse("socket in use by another process")
 	}
 	if !errors.Is(err, syscall.ECONNREFUSED) {
 		return fmt.Errorf("socket %s exists, and whether it is in use cannot be told: %w", path, err)
@@ -125,8 +132,38 @@ func removeStale(path string) error {
 	return os.Remove(path)
 }
 
-// lookupGroup gives the number of a group, -1 for none.
-func lookupGroup(group string) (int, error) {
+// CheckWay says which folder on the way to a unix socket a group may not enter:
+// the group of a socket is of no use to anybody who does not get to it. It judges
+// by owner and mode alone.
+func CheckWay(path, group string) error {
+	gid, err := LookupGroup(group)
+	if err != nil {
+		return err
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return err
+	}
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		if err != nil {
+			return err
+		}
+		enter := fs.FileMode(0o001)
+		if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Gid) == gid {
+			enter = 0o010
+		}
+		if info.Mode()&enter == 0 {
+			return fmt.Errorf("group %q may not enter the folder %s, mode %04o", group, dir, info.Mode().Perm())
+		}
+		if dir == filepath.Dir(dir) {
+			return nil
+		}
+	}
+}
+
+// LookupGroup gives the number of a group, which is a name or a number; -1 for
+// none.
+func LookupGroup(group string) (int, error) {
 	if group == "" {
 		return -1, nil
 	}
@@ -134,6 +171,9 @@ func lookupGroup(group string) (int, error) {
 		return int(gid), nil
 	}
 	g, err := user.LookupGroup(group)
+	if _, unknown := errors.AsType[user.UnknownGroupError](err); unknown {
+		return -1, fmt.Errorf("there is no group %q on this machine", group)
+	}
 	if err != nil {
 		return -1, fmt.Errorf("group %q: %w", group, err)
 	}

@@ -21,7 +21,9 @@ import (
 // maxPath is what fits in sockaddr_un of Linux beside the closing NUL.
 const maxPath = 107
 
-const forms = "want inet:PORT@HOST, inet:HOST:PORT, inet6:PORT@[ADDR], unix:PATH or local:PATH"
+// ErrForm is what Parse says of an address that has none of the forms. A caller
+// that wants less than all of them says it better.
+var ErrForm = errors.New("want inet:PORT@HOST, inet:HOST:PORT, inet6:PORT@[ADDR], unix:PATH or local:PATH")
 
 // Parse splits a spec into the network ("tcp4", "tcp6" or "unix") and the
 // address that package net takes. Port 0 is any free port; a host must always
@@ -32,6 +34,16 @@ func Parse(spec string) (network, address string, err error) {
 		return "", "", fmt.Errorf("address %q: %w", spec, err)
 	}
 	return network, address, nil
+}
+
+// ParseUnix gives the path of an address that must be a unix socket's.
+func ParseUnix(spec string) (path string, err error) {
+	scheme, _, _ := strings.Cut(spec, ":")
+	if scheme != "unix" && scheme != "local" && !strings.HasPrefix(spec, "/") {
+		return "", fmt.Errorf("address %q: want unix:PATH", spec)
+	}
+	_, path, err = Parse(spec)
+	return path, err
 }
 
 func parse(spec string) (network, address string, err error) {
@@ -48,7 +60,7 @@ func parse(spec string) (network, address string, err error) {
 	if strings.Contains(spec, ":") && !strings.ContainsAny(spec, "@/") {
 		return parseInet("inet", spec)
 	}
-	return "", "", errors.New(forms)
+	return "", "", ErrForm
 }
 
 func parseUnix(path string) (network, address string, err error) {
@@ -101,7 +113,7 @@ func hostPort(s string) (host, port string, err error) {
 	if !at {
 		i := strings.LastIndexByte(s, ':')
 		if i < 0 {
-			return "", "", errors.New("no host; " + forms)
+			return "", "", fmt.Errorf("no host; %w", ErrForm)
 		}
 		host, port = s[:i], s[i+1:]
 		if strings.Contains(host, ":") && !strings.HasPrefix(host, "[") {

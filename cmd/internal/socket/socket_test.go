@@ -88,6 +88,9 @@ func wantError(t *testing.T, spec, text string, is error) {
 		ln.Close()
 		t.Fatalf("listening on %s succeeded", spec)
 	}
+	if strings.Count(err.Error(), "in use") > 1 {
+		t.Errorf("said twice: %v", err)
+	}
 	if !strings.Contains(err.Error(), text) || !strings.Contains(err.Error(), spec) || !errors.Is(err, is) {
 		t.Fatalf("error %q; want the spec, %q and %v", err, text, is)
 	}
@@ -95,7 +98,8 @@ func wantError(t *testing.T, spec, text string, is error) {
 
 func TestListenPortInUse(t *testing.T) {
 	port := listen(t, "inet:0@127.0.0.1").Addr().(*net.TCPAddr).Port
-	wantError(t, "inet:"+strconv.Itoa(port)+"@127.0.0.1", "port in use", syscall.EADDRINUSE)
+	spec := "inet:" + strconv.Itoa(port) + "@127.0.0.1"
+	wantError(t, spec, "listen on "+spec+": port in use by another process", syscall.EADDRINUSE)
 }
 
 func TestListenForeignAddress(t *testing.T) {
@@ -186,4 +190,52 @@ func TestListenLeavesOtherFiles(t *testing.T) {
 
 func TestListenMissingFolder(t *testing.T) {
 	wantError(t, "unix:"+filepath.Join(t.TempDir(), "no", "s.sock"), "does not exist", fs.ErrNotExist)
+}
+
+func TestParseUnix(t *testing.T) {
+	for spec, want := range map[string]string{"unix:/run/s": "/run/s", "local:s": "s", "/run/s": "/run/s"} {
+		if path, err := ParseUnix(spec); path != want || err != nil {
+			t.Errorf("ParseUnix(%q) = %q, %v", spec, path, err)
+		}
+	}
+	for spec, want := range map[string]string{"inet:1@1": "want unix:PATH", "s": "want unix:PATH", "127.0.0.1:1": "want unix:PATH", "unix:": "no path"} {
+		if _, err := ParseUnix(spec); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("ParseUnix(%q): error %v, want %q", spec, err, want)
+		}
+	}
+}
+
+// The way is open where each folder lets the group, or everybody else, in.
+func TestCheckWay(t *testing.T) {
+	top, err := os.MkdirTemp("", "way-") // t.TempDir is closed to others
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(top) })
+	folder := filepath.Join(top, "folder")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	own, other := strconv.Itoa(os.Getgid()), strconv.Itoa(os.Getgid()+1)
+	for _, c := range []struct {
+		top, folder fs.FileMode
+		group, want string
+	}{
+		{0o755, 0o755, own, ""},
+		{0o755, 0o750, own, ""},
+		{0o755, 0o705, own, folder + ", mode 0705"},
+		{0o755, 0o700, own, folder + ", mode 0700"},
+		{0o711, 0o755, other, ""},
+		{0o755, 0o750, other, folder + ", mode 0750"},
+		{0o700, 0o755, other, top + ", mode 0700"},
+		{0o755, 0o755, "no-such-group", "no group"},
+	} {
+		if err := errors.Join(os.Chmod(top, c.top), os.Chmod(folder, c.folder)); err != nil {
+			t.Fatal(err)
+		}
+		err := CheckWay(filepath.Join(folder, "s.sock"), c.group)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
 }
