@@ -43,7 +43,7 @@ Exit codes:
   0   one of the messages, or all, are spam
   1   none is spam
 With --spamc it is the other way about, as spamc -c has it: 1 for spam, 0 for
-none. An error of any message comes before both:` + errorCodes,
+none. An error of any message comes before both:` + questionCodes,
 		Example: `  spambloom check message.eml
   formail -s spambloom check < mbox
   :0 W                             # procmail

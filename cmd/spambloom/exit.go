@@ -23,17 +23,33 @@ const (
 	exNoPerm      = 77
 )
 
-// errorCodes is the part of every verb's help that tells errors apart.
-const errorCodes = `
-  64  wrong usage
-  65  a message of 0 bytes, or with too little content to sign
-  66  a file that cannot be read
-  69  no daemon answers
-  74  the disk failed
+// The parts of the verbs' help that tell errors apart: each verb has those that
+// it can meet.
+const (
+	usageCode = `
+  64  wrong usage`
+	emptyCode = `
+  65  a message of 0 bytes`
+	littleCode = emptyCode + `, or with too little content to sign`
+	inputCode  = `
+  66  a file that cannot be read, or a folder without messages`
+	outputCode = `
+  74  the results cannot be written`
+	daemonCodes = `
+  69  no daemon answers` + outputCode + `, or the daemon's disk failed
   75  the daemon cannot do it now; try again later
   76  the daemon is of another version, or none of ours
-  77  no permission
-Of several messages that failed, the first one decides; the others are done.`
+  77  no permission`
+	firstDecides = `
+Of several messages that failed, the first one decides, and the others are done`
+	daemonEnds = `;
+69 to 77 end the work.`
+
+	questionCodes = usageCode + emptyCode + inputCode + daemonCodes + firstDecides + daemonEnds
+	reportCodes   = usageCode + littleCode + inputCode + daemonCodes + firstDecides + daemonEnds
+	signCodes     = usageCode + littleCode + inputCode + outputCode + firstDecides + `.`
+	statusCodes   = usageCode + daemonCodes
+)
 
 // verdictExit ends `check` with a code that is no error.
 type verdictExit int

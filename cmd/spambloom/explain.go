@@ -29,7 +29,7 @@ which generation (a period of time; what ages out of the last one is forgotten),
 and how often each site has seen the message.
 
 Exit codes:
-  0   the daemon has answered, whatever the verdict` + errorCodes,
+  0   the daemon has answered, whatever the verdict` + questionCodes,
 		Example: `  spambloom explain message.eml`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			return c.explain(cmd.Context(), names, asJSON)

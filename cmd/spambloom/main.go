@@ -75,7 +75,23 @@ input, which is also the default.`,
 		"the daemon's control socket, `unix:PATH` (default: $SPAMBLOOM_CONTROL, or where daemons have it)")
 	root.AddCommand(c.checkCommand(), c.reportCommand(), c.revokeCommand(), c.signCommand(),
 		c.explainCommand(), c.statusCommand(), c.versionCommand())
+	checkHelp(root)
 	return root
+}
+
+// checkHelp makes help for a command that does not exist an error.
+func checkHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, err := root.Find([]string{"help"})
+	if err != nil {
+		panic(err) // it was made above
+	}
+	help.Args = func(_ *cobra.Command, args []string) error {
+		if found, rest, err := root.Find(args); err != nil || len(rest) > 0 {
+			return fmt.Errorf("unknown command %.60q for %q", args[len(args)-max(1, len(rest))], found.CommandPath())
+		}
+		return nil
+	}
 }
 
 // complain prints an error and what can be done about it; errors that were

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os/user"
@@ -15,29 +16,9 @@ import (
 
 // reportFlags are those of report and revoke.
 type reportFlags struct {
-	class    reporting.Class
+	class    string
 	reporter string
 	dryRun   bool
-}
-
-// classValue is the flag --class.
-type classValue struct{ class *reporting.Class }
-
-func (v classValue) String() string { return "" }
-func (v classValue) Type() string   { return "CLASS" }
-func (v classValue) Set(name string) (err error) {
-	*v.class, err = reporting.ParseClass(name)
-	return err
-}
-
-// reporterValue is the flag --as.
-type reporterValue struct{ name *string }
-
-func (v reporterValue) String() string { return "" }
-func (v reporterValue) Type() string   { return "REPORTER" }
-func (v reporterValue) Set(name string) error {
-	*v.name = name
-	return reporting.CheckReporter(name)
 }
 
 func (f *reportFlags) add(cmd *cobra.Command) {
@@ -45,11 +26,24 @@ func (f *reportFlags) add(cmd *cobra.Command) {
 	for _, class := range reporting.Classes {
 		names = append(names, string(class))
 	}
-	cmd.Flags().Var(classValue{&f.class}, "class", "what sort of spam it is: "+strings.Join(names, ", "))
-	cmd.Flags().Var(reporterValue{&f.reporter}, "as", "who reports (default: your login name)")
+	cmd.Flags().StringVar(&f.class, "class", "", "`CLASS` of spam it is: "+strings.Join(names, ", "))
+	cmd.Flags().StringVar(&f.reporter, "as", "", "name or address of the `REPORTER` (default: your login name)")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what would be sent, one JSON object a message, and send nothing")
 	// The flag exists, so this cannot fail.
 	_ = cmd.RegisterFlagCompletionFunc("class", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// check refuses what the daemon would refuse, before a message is read, and adds
+// the default.
+func (f *reportFlags) check() error {
+	if _, err := reporting.ParseClass(f.class); err != nil {
+		return fmt.Errorf("--class: %w", err)
+	}
+	if err := reporting.CheckReporter(f.reporter); err != nil {
+		return fmt.Errorf("--as: %w", err)
+	}
+	f.reporter = cmp.Or(f.reporter, loginName())
+	return nil
 }
 
 const reportHelp = `
@@ -63,7 +57,7 @@ revocation wins: what was revoked can be reported at once, but is spam only when
 it is reported again in a later period. report says so, and when that begins.
 
 Exit codes:
-  0   all messages are accepted, and on the daemon's disk` + errorCodes
+  0   all messages are accepted, and on the daemon's disk` + reportCodes
 
 func (c *cli) reportCommand() *cobra.Command {
 	var flags reportFlags
@@ -103,8 +97,8 @@ are no longer listed, whoever reported them.` + reportHelp,
 func (c *cli) send(ctx context.Context, names []string, flags reportFlags,
 	verb func(*reporting.Client, context.Context, reporting.Request) (reporting.Receipt, error),
 ) error {
-	if flags.reporter == "" {
-		flags.reporter = loginName()
+	if err := flags.check(); err != nil {
+		return &usageError{err}
 	}
 	messages := unpacked(c.inputs(names))
 	if flags.dryRun {
@@ -152,7 +146,7 @@ func (f reportFlags) request(m signature.Message) (reporting.Request, error) {
 		return reporting.Request{}, bloomdb.ErrNothing
 	}
 	r := reporting.NewRequest(set)
-	r.Class, r.Reporter = f.class, f.reporter
+	r.Class, r.Reporter = reporting.Class(f.class), f.reporter
 	return r, nil
 }
 

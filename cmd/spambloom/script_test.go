@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -37,6 +38,7 @@ func TestScripts(t *testing.T) {
 			env.Defer(d.remove)
 			env.Values["daemon"] = d
 			env.Setenv("SOCKETS", d.dir)
+			env.Setenv("LONG", strings.Repeat("x", 5000))
 			// The race detector would hold each of our many processes for a second.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			env.Setenv("SPAMBLOOM_CONTROL", "unix:"+d.socket("daemon"))

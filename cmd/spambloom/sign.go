@@ -30,7 +30,7 @@ digest, and an asterisk on those under which the message is counted. It works
 without a daemon.
 
 Exit codes:
-  0   all messages are signed` + errorCodes,
+  0   all messages are signed` + signCodes,
 		Example: `  spambloom sign -v message.eml`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			return c.sign(cmd.Context(), names, asJSON, verbose)

@@ -26,7 +26,7 @@ message spam that nobody reported, the memory they take, and how far each site
 of the federation has been heard.
 
 Exit codes:
-  0   the daemon has answered` + errorCodes,
+  0   the daemon has answered` + statusCodes,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.status(cmd.Context(), asJSON)
