@@ -73,7 +73,7 @@ func explanationText(name string, x reporting.Explanation) string {
 			fmt.Fprintf(table, "    revoked\t%s\t%s\n", trail.Site, period(trail))
 		}
 		for _, trail := range t.Counts {
-			fmt.Fprintf(table, "    counted\t%s\t%s\t%d times\n", trail.Site, period(trail), trail.Count)
+			fmt.Fprintf(table, "    counted\t%s\t%s\t%s\n", trail.Site, period(trail), times(trail.Count))
 		}
 	}
 	table.Flush() // into b, which cannot fail
@@ -88,6 +88,13 @@ func standing(t reporting.Trace) string {
 		return "was reported and revoked"
 	}
 	return "is not listed"
+}
+
+func times(n uint64) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 func period(t reporting.Trail) string {

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -84,7 +85,11 @@ func startDaemon() (*daemon, error) {
 	handler := reporting.NewHandler(reporting.NewDesk(d.db, reporting.DeskOptions{Log: d.log.logger()}), reporting.HandlerOptions{
 		Decide: func(e bloomdb.Evidence, signed bool) string { return string(policy.Decide(e, signed).Verdict) },
 		Status: func() any {
-			return map[string]any{"milter": []string{"inet:8899@127.0.0.1"}, "exchange": map[string]int{"lag_ms": 12}}
+			site := map[string]any{"site": "mx2", "heard": time.Now(), "lag": 4, "gaps": 0}
+			return map[string]any{
+				"milter":   []string{"inet:8899@127.0.0.1"},
+				"exchange": map[string]any{"connected": true, "sites": []any{site}},
+			}
 		},
 		Version: "1.2.3",
 	})

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -49,11 +50,11 @@ func (c *cli) status(ctx context.Context, asJSON bool) error {
 	if asJSON {
 		return c.printJSON(s)
 	}
-	return c.print(statusText(s))
+	return c.print(statusText(s, time.Now()))
 }
 
 // statusText is the readable form.
-func statusText(s reporting.Status) string {
+func statusText(s reporting.Status, now time.Time) string {
 	var b strings.Builder
 	db := s.Database
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -62,11 +63,15 @@ func statusText(s reporting.Status) string {
 	fmt.Fprintf(table, "federation key\t%s\n", db.KeyID)
 	fmt.Fprintf(table, "memory\t%s\n", size(db.Memory))
 	fmt.Fprintf(table, "journal\t%s\n", size(db.Journal))
-	fmt.Fprintf(table, "wrong listings\t%.2g per message nobody reported\n", db.ErrorPerMail)
+	fmt.Fprintf(table, "false positives\t%.2g is the chance that a mail nobody reported is called spam\n", db.ErrorPerMail)
 	if db.Error != "" {
 		fmt.Fprintf(table, "error\t%s\n", db.Error)
 	}
-	printFacts(table, s.Daemon)
+	exchange, facts := splitFacts(s.Daemon)
+	printFacts(table, facts)
+	if exchange != nil {
+		exchange.lines(table, now)
+	}
 	table.Flush()
 
 	b.WriteByte('\n')
@@ -85,17 +90,24 @@ func statusText(s reporting.Status) string {
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\n", site.Site, site.Epoch, site.Seq, site.Cells, site.Gaps)
 	}
 	table.Flush()
+
+	if exchange != nil {
+		b.WriteByte('\n')
+		exchange.table(&b, now)
+	}
 	return b.String()
 }
 
 // printFacts shows what the daemon's other parts say of themselves, whatever
 // that is in its version: one line a fact, nested names joined by blanks.
-func printFacts(w io.Writer, raw json.RawMessage) {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber() // large numbers as they were written
-	var facts any
-	if decoder.Decode(&facts) == nil {
-		printFact(w, "", facts)
+func printFacts(w io.Writer, facts map[string]json.RawMessage) {
+	for _, name := range slices.Sorted(maps.Keys(facts)) {
+		decoder := json.NewDecoder(bytes.NewReader(facts[name]))
+		decoder.UseNumber() // large numbers as they were written
+		var fact any
+		if decoder.Decode(&fact) == nil {
+			printFact(w, name, fact)
+		}
 	}
 }
 

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// exchangeStatus is what is shown of the daemon's exchange with other sites: the
+// fields that the status of package exchange has under these names.
+type exchangeStatus struct {
+	Connected   bool           `json:"connected"`
+	LastError   string         `json:"last_error"`
+	LastErrorAt time.Time      `json:"last_error_at"`
+	Sites       []followedSite `json:"sites"`
+}
+
+type followedSite struct {
+	Site    string           `json:"site"`
+	Heard   time.Time        `json:"heard"` // zero: never
+	Lag     uint64           `json:"lag"`   // deltas
+	Gaps    int64            `json:"gaps"`
+	Refused map[string]int64 `json:"refused"` // deltas, by cause
+}
+
+// splitFacts takes the exchange out of what the daemon's parts say; nil where
+// the daemon has none, or one of another version.
+func splitFacts(raw json.RawMessage) (*exchangeStatus, map[string]json.RawMessage) {
+	var facts map[string]json.RawMessage
+	if json.Unmarshal(raw, &facts) != nil {
+		return nil, nil
+	}
+	var x *exchangeStatus
+	if json.Unmarshal(facts["exchange"], &x) != nil {
+		return nil, facts
+	}
+	delete(facts, "exchange")
+	return x, facts
+}
+
+// lines says how the connection stands; an old fault is called over.
+func (x *exchangeStatus) lines(w io.Writer, now time.Time) {
+	state := "not connected"
+	if x.Connected {
+		state = "connected"
+	}
+	fmt.Fprintf(w, "redis\t%s\n", state)
+	if x.LastError == "" {
+		return
+	}
+	over := ""
+	if x.Connected {
+		over = " (over)"
+	}
+	fmt.Fprintf(w, "last redis fault\t%s%s: %s\n", ago(x.LastErrorAt, now), over, x.LastError)
+}
+
+// table shows how far each other site is followed.
+func (x *exchangeStatus) table(w io.Writer, now time.Time) {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "SITE\tHEARD\tLAG\tGAPS\tREFUSED")
+	for _, s := range x.Sites {
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\n", s.Site, ago(s.Heard, now), s.Lag, s.Gaps, refusals(s.Refused))
+	}
+	table.Flush()
+}
+
+// refusals writes how many were refused, and why.
+func refusals(byCause map[string]int64) string {
+	var list []string
+	for _, cause := range slices.Sorted(maps.Keys(byCause)) {
+		list = append(list, fmt.Sprintf("%d %s", byCause[cause], cause))
+	}
+	if list == nil {
+		return "0"
+	}
+	return strings.Join(list, ", ")
+}
+
+// ago writes how long before now a moment was, in its largest unit.
+func ago(t, now time.Time) string {
+	d := max(now.Sub(t), 0)
+	switch {
+	case t.IsZero():
+		return "never"
+	case d < time.Minute:
+		return fmt.Sprintf("%d s ago", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%d min ago", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h ago", d/time.Hour)
+	}
+	return fmt.Sprintf("%d days ago", d/(24*time.Hour))
+}
