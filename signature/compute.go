@@ -2,6 +2,7 @@ package signature
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"sync"
 
@@ -13,8 +14,8 @@ const (
 	// is taken.
 	maxSource = 1 << 20
 	// minAttachment is the decoded size, in bytes, from which on an attachment
-	// signs: below it are blank pages, short notes and empty archives, which
-	// people send to each other without the sender's knowledge.
+	// signs: below it are short notes and empty archives, which people send to
+	// each other without the sender's knowledge.
 	minAttachment = 1 << 10
 	// minImage is the same for images: below it are logos, buttons and tracking
 	// pixels, which spam copies from the mail it imitates.
@@ -34,19 +35,25 @@ func Compute(m Message) Set {
 	c := computers.Get().(*computer)
 	defer c.release()
 	complete := walk(m, true, c.leaf)
-	text := c.visibleText()
+	text := c.visibleText(false)
+	signsText := isEnough(text, c.needed(m))
+	attachments := c.files
+	if !signsText {
+		for _, d := range c.embedded {
+			attachments = addDigest(attachments, d)
+		}
+	}
 
 	var set Set
-	add := func(s Signature) { set.Signatures = append(set.Signatures, s) }
-	signsText := isEnough(text)
-	if complete && !m.Truncated && (signsText || len(c.attachments) > 0) {
-		add(Signature{KindBody, Sum(KindBody, c.parts)})
+	add := func(kind Kind, d Digest) { set.Signatures = append(set.Signatures, Signature{kind, d}) }
+	if complete && !m.Truncated && (len(attachments) > 0 || isEnough(text, brief) || isEnough(c.visibleText(true), brief)) {
+		add(KindBody, Sum(KindBody, c.parts))
 	}
 	if signsText {
-		add(Signature{KindText, Sum(KindText, text)})
+		add(KindText, Sum(KindText, text))
 	}
-	for _, d := range c.attachments {
-		add(Signature{KindAttachment, d})
+	for _, d := range attachments {
+		add(KindAttachment, d)
 	}
 	set.Counting = counting(set.Signatures)
 	return set
@@ -58,7 +65,7 @@ func Text(m Message) string {
 	c := computers.Get().(*computer)
 	defer c.release()
 	walk(m, true, c.leaf)
-	if text := c.visibleText(); isEnough(text) {
+	if text := c.visibleText(false); isEnough(text, c.needed(m)) {
 		return string(text)
 	}
 	return ""
@@ -99,11 +106,13 @@ func counting(signatures []Signature) []Signature {
 
 // computer holds what the leaf parts of one message gave so far, and buffers.
 type computer struct {
-	parts       []byte   // class and digest of each part
-	attachments []Digest // that sign, without duplicates
-	source      []byte   // the decoded text parts, one after the other
-	texts       []textPart
-	hasHTML     map[int]bool // by number of alternative
+	parts    []byte   // class and digest of each part
+	files    []Digest // attachments that sign, without duplicates
+	embedded []Digest // images that sign where the text does not, likewise
+	hasFile  bool     // the text stands beside a file
+	source   []byte   // the decoded text parts, one after the other
+	texts    []textPart
+	hasHTML  map[int]bool // by number of alternative
 
 	decoded []byte
 	visible []byte
@@ -116,6 +125,7 @@ type textPart struct {
 	charset     string
 	isHTML      bool
 	alternative int
+	aside       bool // signs with the body only
 }
 
 var computers = sync.Pool{New: func() any {
@@ -133,7 +143,7 @@ func (c *computer) release() {
 	}
 	c.parts, c.source, c.decoded, c.visible = keep(c.parts), keep(c.source), keep(c.decoded), keep(c.visible)
 	c.words.reset(keep)
-	c.attachments, c.texts = nil, c.texts[:0]
+	c.files, c.embedded, c.hasFile, c.texts = nil, nil, false, c.texts[:0]
 	clear(c.hasHTML)
 	computers.Put(c)
 }
@@ -158,11 +168,11 @@ func class(mediaType string) byte {
 // leaf takes in one part.
 func (c *computer) leaf(l leaf) {
 	kind := class(l.mediaType)
-	isText := kind != classOther && l.disposition != "attachment"
-	if isText && kind == classHTML {
+	isText := kind != classOther && l.disposition != "attachment" && !unread[l.mediaType]
+	if isText && kind == classHTML && !l.far {
 		c.hasHTML[l.alternative] = true
 	}
-	if l.cut {
+	if isText && l.cut {
 		return
 	}
 	c.decoded = decodeTransfer(c.decoded[:0], l.raw, l.encoding)
@@ -173,13 +183,17 @@ func (c *computer) leaf(l leaf) {
 	if len(content) == 0 {
 		return
 	}
-	digest := Sum(KindAttachment, content)
-	c.parts = append(c.parts, kind)
-	c.parts = append(c.parts, digest[:]...)
-	if isText {
+	var digest Digest
+	if !l.cut {
+		digest = Sum(KindAttachment, content)
+		c.parts = append(c.parts, kind)
+		c.parts = append(c.parts, digest[:]...)
+	}
+	switch {
+	case isText:
 		c.keepText(l, kind == classHTML, content)
-	} else if signsAttachment(l.mediaType, content) {
-		c.attach(digest)
+	case !isText && !l.report && signsAttachment(l.mediaType, content):
+		c.attach(l, content, digest)
 	}
 }
 
@@ -187,42 +201,68 @@ func (c *computer) keepText(l leaf, isHTML bool, content []byte) {
 	start := len(c.source)
 	content = content[:min(len(content), maxSource-start)]
 	c.source = append(c.source, content...)
-	c.texts = append(c.texts, textPart{start, len(c.source), l.charset, isHTML, l.alternative})
+	c.texts = append(c.texts, textPart{start, len(c.source), l.charset, isHTML, l.alternative, l.report || l.far})
 }
 
-func (c *computer) attach(d Digest) {
-	if len(c.attachments) == maxAttachments {
-		return
+// attach notes an attachment. One that is cut has no digest, but the text stands
+// beside it as in the whole message.
+func (c *computer) attach(l leaf, content []byte, d Digest) {
+	embedded := isImage(l.mediaType, content) && (l.disposition == "inline" || l.hasID || l.related)
+	if !embedded && !l.far {
+		c.hasFile = true
 	}
-	for _, have := range c.attachments {
-		if have == d {
-			return
-		}
+	switch {
+	case l.cut:
+	case embedded:
+		c.embedded = addDigest(c.embedded, d)
+	default:
+		c.files = addDigest(c.files, d)
 	}
-	c.attachments = append(c.attachments, d)
 }
 
-// signsAttachment tells whether an attachment has content of its own. What
-// names its sender, and so comes with all his mail, does not sign, nor do the
-// parts that mail systems make.
+func addDigest(list []Digest, d Digest) []Digest {
+	if len(list) == maxAttachments || slices.Contains(list, d) {
+		return list
+	}
+	return append(list, d)
+}
+
+// unread are text types that programs read, not people. Each comes with fixed
+// words, the same from everyone. Any other type is shown as plain text, as RFC
+// 2046 section 4.1.4 wants it.
+var unread = map[string]bool{
+	"text/calendar": true, "text/vcard": true, "text/x-vcard": true, "text/x-vcalendar": true, "text/directory": true,
+	"text/rfc822-headers": true, "text/csv": true, "text/tab-separated-values": true, "text/xml": true,
+	"text/css": true, "text/javascript": true, "text/ecmascript": true, "text/x-amp-html": true, "text/watch-html": true,
+}
+
+// unsigned are types of parts that do not sign as attachments: what names its
+// sender and so comes with all his mail, what mail systems make, and what
+// belongs to a page.
+var unsigned = map[string]bool{
+	"text/vcard": true, "text/x-vcard": true, "text/directory": true, "text/rfc822-headers": true,
+	"text/css": true, "text/javascript": true, "text/ecmascript": true, "text/x-amp-html": true, "text/watch-html": true,
+	"application/pgp-keys": true, "application/pgp-signature": true,
+	"application/pkcs7-signature": true, "application/x-pkcs7-signature": true,
+}
+
+// signsAttachment tells whether an attachment has content of its own.
 func signsAttachment(mediaType string, content []byte) bool {
-	switch mediaType {
-	case "text/vcard", "text/x-vcard", "text/directory", "application/pgp-keys", "application/pgp-signature",
-		"application/pkcs7-signature", "application/x-pkcs7-signature":
+	if unsigned[mediaType] || strings.HasPrefix(mediaType, "message/") {
 		return false
 	}
-	if strings.HasPrefix(mediaType, "message/") {
-		return false
-	}
-	if strings.HasPrefix(mediaType, "image/") || isImage(content) {
+	if isImage(mediaType, content) {
 		return len(content) >= minImage
 	}
 	return len(content) >= minAttachment
 }
 
-// isImage knows the image formats of mail by their first bytes, as the media
+// isImage knows the image formats of mail by their first bytes too, as the media
 // type often is application/octet-stream.
-func isImage(content []byte) bool {
+func isImage(mediaType string, content []byte) bool {
+	if strings.HasPrefix(mediaType, "image/") {
+		return true
+	}
 	for _, magic := range []string{"GIF8", "\x89PNG", "\xFF\xD8\xFF", "BM"} {
 		if bytes.HasPrefix(content, []byte(magic)) {
 			return true
@@ -231,13 +271,37 @@ func isImage(content []byte) bool {
 	return bytes.HasPrefix(content, []byte("RIFF")) && len(content) > 12 && string(content[8:12]) == "WEBP"
 }
 
-// visibleText returns the normalised text that a reader sees. Where a
-// multipart/alternative has an HTML part, that is the one he sees, and the
-// others in it do not count; HTML has nearly always the same words as the plain
-// text beside it, but a sender who wants to hide can put any words there.
-func (c *computer) visibleText() []byte {
+// needed is what the text needs to sign.
+func (c *computer) needed(m Message) amount {
+	if c.hasFile || isAutoReply(m.Header) {
+		return ample
+	}
+	return brief
+}
+
+// isAutoReply knows the replies that programs give (RFC 3834 section 5).
+func isAutoReply(header []Field) bool {
+	for _, f := range header {
+		if strings.EqualFold(strings.TrimRight(f.Name, " \t"), "Auto-Submitted") {
+			value := strings.ToLower(strings.TrimSpace(unfold.Replace(f.Value)))
+			return strings.HasPrefix(value, "auto-replied")
+		}
+	}
+	return false
+}
+
+// visibleText returns the normalised text that a reader sees, either of the
+// parts aside or of all others; it is gone with the next call. Aside are those in
+// a multipart/report, as a mail system's notice is the same for everyone, and the
+// message that it returns is not this one; and those beyond maxReach.
+//
+// Where a multipart/alternative has an HTML part, that is the one he sees, and
+// the others in it do not count; HTML has nearly always the same words as the
+// plain text beside it, but a sender who wants to hide can put any words there.
+func (c *computer) visibleText(aside bool) []byte {
+	c.words.restart()
 	for _, t := range c.texts {
-		if t.alternative > 0 && c.hasHTML[t.alternative] && !t.isHTML {
+		if t.aside != aside || t.alternative > 0 && c.hasHTML[t.alternative] && !t.isHTML {
 			continue
 		}
 		text := toUTF8(c.source[t.start:t.end], t.charset, t.isHTML)

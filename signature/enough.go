@@ -6,13 +6,25 @@ import (
 	"unicode/utf8"
 )
 
-// A text signs from this much content on. Below it are the lines that people
-// write to each other every day ("please find attached the invoice"): a
-// signature of those would name no message.
-const (
-	minLetters = 100 // weighed by weight
-	minWords   = 12  // different ones
+// amount is how much content a text has.
+type amount struct {
+	letters int // weighed by weight
+	words   int // different ones
+}
 
+var (
+	// brief is what a text needs to sign. Below it are the lines that people
+	// write to each other every day: a signature of those would name no message.
+	brief = amount{letters: 100, words: 12}
+	// ample is what it needs where such lines are longer: beside a file ("good
+	// morning, please find attached the invoice for this month"), and in an
+	// automatic reply ("thank you for your message, I am out of the office").
+	ample = amount{letters: 300, words: maxWords}
+)
+
+const (
+	// maxWords bounds the different words that are looked for.
+	maxWords = 40
 	// maxBrief is the length, in bytes, up to which boilerplate can matter.
 	maxBrief = 512
 )
@@ -43,19 +55,21 @@ var boilerplate = [][]byte{
 	[]byte("get your free email at"),
 }
 
-// isEnough tells whether normalised text has enough content to be signed. Of
-// scripts without blanks each letter counts as a word.
-func isEnough(text []byte) bool {
+// isEnough tells whether normalised text has the content needed. Of scripts
+// without blanks each letter counts as a word.
+func isEnough(text []byte, need amount) bool {
 	if len(text) < maxBrief {
 		text = withoutBoilerplate(text)
 	}
 	letters := 0
-	words := make([][]byte, 0, minWords) // different ones
-	for len(text) > 0 && (letters < minLetters || len(words) < minWords) {
-		text = bytes.TrimLeft(text, " ")
+	words := make([][]byte, 0, maxWords) // different ones
+	for letters < need.letters || len(words) < need.words {
+		if text = bytes.TrimLeft(text, " "); len(text) == 0 {
+			return false
+		}
 		word := text[:wordLength(text)]
 		text = text[len(word):]
-		if len(words) < minWords && !slices.ContainsFunc(words, func(w []byte) bool { return bytes.Equal(w, word) }) {
+		if len(words) < need.words && !slices.ContainsFunc(words, func(w []byte) bool { return bytes.Equal(w, word) }) {
 			words = append(words, word)
 		}
 		for len(word) > 0 {
@@ -64,7 +78,7 @@ func isEnough(text []byte) bool {
 			word = word[size:]
 		}
 	}
-	return letters >= minLetters && len(words) >= minWords
+	return true
 }
 
 // weight is what a letter counts: a Han character or a Kana says about as much

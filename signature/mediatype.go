@@ -18,10 +18,11 @@ type mimeHeader struct {
 	charset     string // lower case
 	encoding    string // Content-Transfer-Encoding, lower case
 	disposition string // lower case
+	hasID       bool   // a Content-ID, by which HTML shows the part
 }
 
 // mimeFields picks the MIME fields out of a header. The first of each counts.
-type mimeFields struct{ contentType, encoding, disposition string }
+type mimeFields struct{ contentType, encoding, disposition, id string }
 
 func (f *mimeFields) slot(name string) *string {
 	const prefix = "content-"
@@ -36,6 +37,8 @@ func (f *mimeFields) slot(name string) *string {
 		return &f.encoding
 	case strings.EqualFold(rest, "disposition"):
 		return &f.disposition
+	case strings.EqualFold(rest, "id"):
+		return &f.id
 	}
 	return nil
 }
@@ -61,6 +64,7 @@ func (f *mimeFields) parse() mimeHeader {
 	}
 	disposition, _, _ := strings.Cut(f.disposition, ";")
 	h.disposition = strings.ToLower(strings.TrimSpace(disposition))
+	h.hasID = strings.TrimSpace(f.id) != ""
 	return h
 }
 

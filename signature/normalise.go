@@ -21,19 +21,28 @@ const (
 	// maxToken bounds the bytes that are folded at once. Only text without
 	// blanks has longer tokens; those are cut.
 	maxToken = 16 << 10
+	// maxFolded bounds the bytes that are folded in all, in or out: some
+	// characters grow elevenfold, others vanish, and neither fills the text.
+	maxFolded = maxSource / 4
 )
 
-// normaliser collects words from text that came in any form, until it is full.
+// normaliser collects words from text that came in any form, until it is full
+// or has done its share of work.
 type normaliser struct {
 	out     []byte
 	full    bool
+	folded  int // bytes in or out of folding, whichever were more
 	scratch [2][]byte
 	caser   cases.Caser
 }
 
+// restart empties n.
+func (n *normaliser) restart() { n.out, n.full, n.folded = n.out[:0], false, 0 }
+
 // reset empties n, keeping of its buffers what keep returns.
 func (n *normaliser) reset(keep func([]byte) []byte) {
-	n.out, n.full = keep(n.out), false
+	n.restart()
+	n.out = keep(n.out)
 	n.scratch = [2][]byte{keep(n.scratch[0]), keep(n.scratch[1])}
 }
 
@@ -50,7 +59,10 @@ func (n *normaliser) add(text []byte) {
 		if ascii {
 			n.word(n.lower(text[:end]))
 		} else {
-			n.token(n.fold(text[:end]))
+			folded := n.fold(text[:end])
+			n.folded += max(end, len(folded))
+			n.token(folded)
+			n.full = n.full || n.folded >= maxFolded
 		}
 		text = text[end:]
 	}

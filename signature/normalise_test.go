@@ -1,6 +1,7 @@
 package signature
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -79,11 +80,45 @@ func TestIsEnough(t *testing.T) {
 		{"short Han", "尊敬的客户您好谢谢", false},
 		{"one Han character", strings.Repeat("哈", 200), false},
 		{"Thai", strings.Repeat("ขอเสนอโปรโมชั่นพิเศษสำหรับท่านในเดือนนี้เท่านั้น", 3), true},
+		{"11 words and boilerplate", "alpha bravo charlie deltaaaaaaaaa echoooooooooooooo foxtroooooooot golfffffffff hotelllllllllll indiaaaaaaaaaa julietttttttt kilooooooooooo sent from my iphone", false},
 		{"boilerplate", "see attached this message has been scanned for viruses and dangerous content by mailscanner and is believed to be clean sent from my iphone", false},
 	} {
-		if got := isEnough([]byte(tt.text)); got != tt.want {
+		if got := isEnough([]byte(tt.text), brief); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
+	}
+	for text, want := range map[string]bool{normalised(prose): false, normalised(ampleProse): true, strings.Repeat("internationalisation ", 39): false} {
+		if got := isEnough([]byte(text), ample); got != want {
+			t.Errorf("ample %.20q: %v, want %v", text, got, want)
+		}
+	}
+}
+
+// Folding that fills no text ends too.
+func TestNormaliseWork(t *testing.T) {
+	for name, blown := range map[string]string{
+		"growing":    strings.Repeat("\uFDFA", maxFolded/33+1),
+		"vanishing":  strings.Repeat("\u00ad\u00ad\u00ad ", maxFolded/6+1),
+		"unlettered": strings.Repeat("🔥 ", maxFolded/4+1),
+	} {
+		n := normaliser{caser: cases.Fold()}
+		n.add([]byte(blown + blown))
+		n.add([]byte("more"))
+		if !n.full || bytes.HasSuffix(n.out, []byte("more")) {
+			t.Errorf("%s: %d bytes folded, and still not full", name, n.folded)
+		}
+		if most := maxFolded + 11*maxToken; n.folded > most {
+			t.Errorf("%s: %d bytes folded, want at most %d", name, n.folded, most)
+		}
+		n.restart()
+		n.add([]byte("more"))
+		if string(n.out) != "more" {
+			t.Errorf("%s: the next text is %q", name, n.out)
+		}
+	}
+	// Mail in other scripts has room for the longest text.
+	if got := normalised(strings.Repeat("слово, ", maxText)); len(got) < maxText-len(" слово") {
+		t.Errorf("Cyrillic text of %d bytes, want %d", len(got), maxText)
 	}
 }
 

@@ -117,7 +117,7 @@ func TestChangesShow(t *testing.T) {
 
 func TestTruncated(t *testing.T) {
 	pdf := strings.Repeat("pdf ", minAttachment)
-	raw := "Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + prose + "\n--b\nContent-Type: application/pdf\n\n" + pdf + "\n--b\nContent-Type: application/zip\n\n" + pdf + "more"
+	raw := "Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + ampleProse + "\n--b\nContent-Type: application/pdf\n\n" + pdf + "\n--b\nContent-Type: application/zip\n\n" + pdf + "more"
 	whole := Parse([]byte(raw + pdf))
 	cut := Parse([]byte(raw))
 	cut.Truncated = true

@@ -11,6 +11,11 @@ const (
 	// maxWrapped bounds how deep messages may lie in each other while each is
 	// encoded once more: every such level is decoded whole.
 	maxWrapped = 4
+	// maxReach is how far behind the header, in bytes without CR, a part may
+	// begin to sign as text or to raise what the text needs. A milter keeps
+	// only the beginning of a large message; what is beyond this must not
+	// change the text signature that the whole message has.
+	maxReach = 1 << 20
 	// maxBoundary bounds the length of a boundary; RFC 2046 allows 70.
 	maxBoundary = 998
 )
@@ -21,6 +26,7 @@ type leaf struct {
 	surroundings
 	raw []byte // as transferred
 	cut bool   // the part reaches to the end of a truncated message
+	far bool   // the part begins more than maxReach bytes behind the header
 }
 
 // surroundings is what a part has around it.
@@ -28,6 +34,7 @@ type surroundings struct {
 	// alternative is the number of the outermost multipart/alternative within
 	// the part's message, 0 where there is none.
 	alternative int
+	related     bool // a multipart/related within the part's message
 	report      bool // a multipart/report, also around the part's message
 	digest      bool // a multipart/digest, also around the part's message
 }
@@ -49,6 +56,10 @@ type walker struct {
 	alternatives int
 	wrapped      int
 	overflow     bool // a limit was hit: the rest was not looked at
+
+	base    int // where body begins, in bytes behind the message's header
+	counted int // up to here
+	returns int // there are that many CR in body
 }
 
 type multipart struct {
@@ -84,7 +95,7 @@ func (w *walker) message(h mimeHeader, body []byte, around surroundings) {
 		if w.descend && isMessage(h) && isIdentity(h.encoding) {
 			pos += len(body[pos:]) - len(skipPostmark(body[pos:]))
 			h, pos = w.header(pos)
-			around.alternative = 0
+			around.alternative, around.related = 0, false
 			continue
 		}
 		d := w.entity(h, pos, around)
@@ -125,22 +136,30 @@ func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 	raw := w.body[pos:max(pos, d.start)]
 	cut := w.truncated && d.level < 0
 	if w.descend && isMessage(h) && w.wrapped < maxWrapped && !cut {
-		w.unwrap(h, raw, around)
+		w.unwrap(h, raw, around, w.offset(pos))
 		return
 	}
-	w.visit(leaf{mimeHeader: h, surroundings: around, raw: raw, cut: cut})
+	w.visit(leaf{mimeHeader: h, surroundings: around, raw: raw, cut: cut, far: w.offset(pos) > maxReach})
 }
 
 // unwrap walks a message that is transferred in an encoding, although RFC 2046
 // section 5.2.1 forbids it.
-func (w *walker) unwrap(h mimeHeader, raw []byte, around surroundings) {
+func (w *walker) unwrap(h mimeHeader, raw []byte, around surroundings, base int) {
 	decoded := skipPostmark(decodeTransfer(nil, raw, h.encoding))
 	h, length := partMIME(decoded, nil)
-	around.alternative = 0
-	inner := walker{visit: w.visit, descend: true, wrapped: w.wrapped + 1,
+	around.alternative, around.related = 0, false
+	inner := walker{visit: w.visit, descend: true, wrapped: w.wrapped + 1, base: base,
 		open: make(map[string]int), entities: w.entities, alternatives: w.alternatives}
 	inner.message(h, decoded[length:], around)
 	w.entities, w.alternatives, w.overflow = inner.entities, inner.alternatives, inner.overflow
+}
+
+// offset is where pos, which never goes back, is behind the message's header. CR
+// does not count, as copies differ in it.
+func (w *walker) offset(pos int) int {
+	w.returns += bytes.Count(w.body[w.counted:pos], []byte("\r"))
+	w.counted = pos
+	return w.base + pos - w.returns
 }
 
 // header reads the header of a part that begins at pos, and returns where its
@@ -160,6 +179,8 @@ func (w *walker) push(h mimeHeader, around surroundings) {
 			w.alternatives++
 			around.alternative = w.alternatives
 		}
+	case "multipart/related":
+		around.related = true
 	case "multipart/report":
 		around.report = true
 	case "multipart/digest":
