@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/spambloom/spambloom/bloomdb"
 )
@@ -350,129 +349,6 @@ func TestOtherParameters(t *testing.T) {
 	if b.lists(mail("other %d", 0)) {
 		t.Error("it was applied")
 	}
-}
-
-// What strangers write into the keys is refused, counted, and holds up nobody.
-func TestGarbage(t *testing.T) {
-	server := startRedis(t)
-	a := startSite(t, t.TempDir(), "a", server.url())
-	b := startSite(t, t.TempDir(), "b", server.url())
-	a.report(mail("first"))
-	eventually(t, "the first report arrives", func() bool { return b.lists(mail("first")) })
-	awaitLevel(t, a, b)
-	c := server.client()
-	defer c.Close()
-	s := a.x.streams
-	add := func(site, id string, values ...any) {
-		t.Helper()
-		if err := c.XAdd(t.Context(), &redis.XAddArgs{Stream: s.stream(site), ID: id, Values: values}).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	own, _, err := s.read(t.Context(), "a", Position{})
-	if err != nil || len(own) == 0 {
-		t.Fatal(own, err)
-	}
-	torn := append([]byte(nil), own[0].record...)
-	torn[len(torn)-1] ^= 1
-
-	other := siteOptions(t.TempDir(), "evil")
-	other.Key[0]++
-	foreign := foreignRecord(t, other)
-
-	add("evil", "1-1", entryField, strings.Repeat("x", 3<<19)) // 1.5 MiB
-	add("evil", "1-2", "x", "y")
-	add("evil", "1-3", entryField, "no record at all")
-	add("evil", "1-4", entryField, own[0].record) // of another site
-	add("evil", foreign.at.String(), entryField, foreign.record)
-	c.Set(t.Context(), s.stream("text"), "not a stream", 0)
-	add("torn", own[0].at.String(), entryField, torn)
-	c.HSet(t.Context(), s.heads(), "evil", foreign.at.String(), "text", "9-9", "no/site", "1-1", "bad", "head",
-		"far", "18446744073709551615-18446744073709551615", "torn", own[0].at.String())
-	for _, news := range []string{"", "garbage", "spambloom2 head a 1-1\n", "spambloom1 head evil 9-9\n", strings.Repeat("x", 3<<19),
-		"spambloom1 head text 9-9\n", "spambloom1 head new 18446744073709551615-1\n", "spambloom1 delta a 1-1\nx",
-		"spambloom1 delta a " + Position{own[0].at.Epoch, own[0].at.Seq + 1}.String() + "\nx"} {
-		c.Publish(t.Context(), s.channel(), news)
-	}
-
-	b.x.requestResync()
-	for _, want := range []cause{causeOversize, causeEntry, causeInvalid, causeOrigin, causeFederation} {
-		eventually(t, "it is refused: "+string(want), func() bool { return b.of("evil").Refused[string(want)]+b.of("torn").Refused[string(want)] > 0 })
-	}
-	eventually(t, "the key that is no stream is refused", func() bool { return b.of("text").Refused[string(causeStream)] > 0 })
-	eventually(t, "a head without a stream is forgotten", func() bool { return b.of("far").Site != "" && b.of("far").Lag == 0 })
-	for i := range 5 {
-		a.report(mail("a %d", i))
-		b.report(mail("b %d", i))
-	}
-	b.awaitAll("a %d", 5)
-	a.awaitAll("b %d", 5)
-	if got := b.of("evil").Refused[string(causeOversize)]; got > 3 {
-		t.Errorf("the same record was refused %d times", got)
-	}
-}
-
-// foreignRecord is a good record of another federation.
-func foreignRecord(t *testing.T, o bloomdb.Options) entry {
-	t.Helper()
-	db, err := bloomdb.Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	if err := db.Resume(0, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Report(mail("foreign")); err != nil {
-		t.Fatal(err)
-	}
-	d, ok, err := db.NextDelta()
-	if !ok || err != nil {
-		t.Fatal(ok, err)
-	}
-	return entry{at: Position{d.Epoch, d.Seq}, record: d.Data}
-}
-
-// What was passed over is not held against who comes later under that name.
-func TestGarbageIsDeleted(t *testing.T) {
-	server := startRedis(t)
-	b := startSite(t, t.TempDir(), "b", server.url())
-	c := server.client()
-	defer c.Close()
-	s := b.x.streams
-	c.XAdd(t.Context(), &redis.XAddArgs{Stream: s.stream("a"), ID: "9999999999999-7", Values: []any{"x", "y"}})
-	c.HSet(t.Context(), s.heads(), "a", "9999999999999-7")
-	b.x.requestResync()
-	eventually(t, "garbage is passed over", func() bool { return b.of("a").Refused[string(causeEntry)] == 1 })
-
-	c.Del(t.Context(), s.stream("a"), s.heads())
-	a := startSite(t, t.TempDir(), "a", server.url())
-	a.report(mail("x"))
-	eventually(t, "it is published", func() bool { _, seq := a.db.Head(); return seq > 0 })
-	b.x.requestResync() // which happens every half minute
-	eventually(t, "the report arrives", func() bool { return b.lists(mail("x")) })
-}
-
-// Garbage in a site's own stream stops it only where no later id is left, and
-// then the message says what to do.
-func TestGarbageInTheOwnStream(t *testing.T) {
-	server := startRedis(t)
-	c := server.client()
-	defer c.Close()
-	key := newStreams(c, bloomdb.KeyID(testKey)).stream("a")
-	c.XAdd(t.Context(), &redis.XAddArgs{Stream: key, ID: "9999999999999-7", Values: []any{"x", "y"}})
-	a := startSite(t, t.TempDir(), "a", server.url())
-	b := startSite(t, t.TempDir(), "b", server.url())
-	a.report(mail("behind it"))
-	eventually(t, "it is overcome", func() bool { return b.lists(mail("behind it")) })
-
-	c.XAdd(t.Context(), &redis.XAddArgs{Stream: key, ID: "18446744073709551615-1", Values: []any{"x", "y"}})
-	a.report(mail("stuck"))
-	eventually(t, "it says what to do", func() bool {
-		return strings.Contains(a.x.Status().LastError, "18446744073709551615-1, which no site writes: delete that key")
-	})
-	c.Del(t.Context(), key)
-	eventually(t, "it goes on", func() bool { return b.lists(mail("stuck")) })
 }
 
 // A crash leaves numbers that no delta has, and refused deltas stand in the
