@@ -83,9 +83,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	if err := d.assemble(bloomdb.KeyID(key), sockets); err != nil {
 		return err
 	}
-	if s.file == "" {
-		printNext(stdout, s)
-	}
+	printNext(stdout, s)
 	return d.run(ctx, hup, sockets)
 }
 
@@ -96,7 +94,11 @@ func openKey(s *settings, log *slog.Logger) (key [32]byte, err error) {
 		return key, &failure{exCantCreate, fmt.Errorf("state folder: %w", err)}
 	}
 	key, err = bloomdb.ReadKey(s.key)
-	if errors.Is(err, fs.ErrNotExist) && !bloomdb.HasState(s.data) {
+	switch {
+	case !errors.Is(err, fs.ErrNotExist):
+	case bloomdb.HasState(s.data):
+		err = fmt.Errorf("%w: %w", errLostKey, err)
+	default:
 		if key, err = makeKey(s.key); err == nil {
 			log.Info("federation key made", "path", s.key, "id", bloomdb.KeyID(key))
 		}

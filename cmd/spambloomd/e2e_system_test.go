@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -49,13 +51,35 @@ func TestMakeRun(t *testing.T) {
 		return err == nil && strings.Contains(printed, "msg=ready")
 	})
 	lines := regexp.MustCompile(`(?m)^  (\S.*)$`).FindAllStringSubmatch(printed, -1)
-	if len(lines) != 3 {
-		t.Fatalf("%d lines to type, want 3:\n%s", len(lines), printed)
+	if len(lines) != 5 {
+		t.Fatalf("%d lines to type, want 5:\n%s", len(lines), printed)
 	}
-	for i, want := range []string{"text ", "", "spam"} {
+	for i, want := range []string{"text ", "", "spam", "", "site"} {
 		r := execute(t, repository, "sh", "-c", lines[i][1])
 		if r.code != 0 || !strings.Contains(r.stdout, want) {
 			t.Errorf("%s: %+v, want exit 0 and %q", lines[i][1], r, want)
+		}
+	}
+}
+
+// What is printed is true of the flags too, and gives no password away.
+func TestNextShowsRedis(t *testing.T) {
+	for flag, want := range map[string]string{
+		"": "Redis: none.",
+		"redis://me:secret@db:6379/0?password=secret": "Redis: redis://db:6379/0.",
+		"unix:///run/redis.sock":                      "Redis: unix:///run/redis.sock.",
+	} {
+		s := &settings{Config: config.Default(), data: "/data"}
+		s.Redis.URL = flag
+		var out bytes.Buffer
+		printNext(&out, s)
+		if !strings.Contains(out.String(), want) || strings.Contains(out.String(), "secret") {
+			t.Errorf("with --redis %q, want %q:\n%s", flag, want, out.String())
+		}
+		s.file = "c.toml"
+		out.Reset()
+		if printNext(&out, s); out.Len() > 0 {
+			t.Errorf("with a configuration file: %s", out.String())
 		}
 	}
 }
@@ -78,6 +102,17 @@ func TestSystemd(t *testing.T) {
 	cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+filepath.Join(dir, "notify"), "STATE_DIRECTORY="+filepath.Join(dir, "state"),
 		"LISTEN_FDS=2", "LISTEN_FDNAMES=spambloom.socket:control")
 	cmd.ExtraFiles = []*os.File{handed, handedControl}
+	out, err := os.Create(filepath.Join(dir, "journal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	info, err := out.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := info.Sys().(*syscall.Stat_t)
+	cmd.Stdout, cmd.Env = out, append(cmd.Env, fmt.Sprintf("JOURNAL_STREAM=%d:%d", place.Dev, place.Ino))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -102,6 +137,9 @@ func TestSystemd(t *testing.T) {
 	expectNotice(t, notify, "STOPPING=1")
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
+	}
+	if printed, err := os.ReadFile(out.Name()); err != nil || len(printed) > 0 {
+		t.Errorf("in the journal stands what to type (%v):\n%s", err, printed)
 	}
 }
 

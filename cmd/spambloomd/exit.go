@@ -27,6 +27,9 @@ const exitCodes = `Exit codes:
   77  no permission
   78  wrong configuration`
 
+// errLostKey is state whose federation key is missing.
+var errLostKey = errors.New("the state folder was made with a key that is not there")
+
 // failure is an error with the exit code of the step that failed.
 type failure struct {
 	code int
@@ -59,11 +62,16 @@ func exitCode(err error) int {
 // hint says what to do about the mistakes that are easily made.
 func hint(err error) string {
 	var f *failure
+	var damage *bloomdb.DamageError
 	switch {
 	case errors.Is(err, bloomdb.ErrLocked):
 		return "another spambloomd runs with this folder; stop it, or choose a folder with --data"
 	case errors.Is(err, bloomdb.ErrIdentity):
-		return "give the name, key and periods of before, or another folder with --data"
+		return "give the name, key and periods of before; to join with a new key, start with an empty state folder (this site's reports are forgotten)"
+	case errors.Is(err, errLostKey):
+		return "copy the key from another site or a backup"
+	case errors.As(err, &damage):
+		return "restore the state folder from a backup, or move it away and put only its federation.key into a new one: this site's own reports are then forgotten"
 	case errors.Is(err, syscall.EADDRINUSE):
 		return "choose another address with --listen, --control or --http, or in the configuration"
 	case errors.As(err, &f) && f.code == exUsage:

@@ -1,16 +1,23 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
+
+	"github.com/coreos/go-systemd/v22/journal"
 )
 
-// printNext tells somebody who starts the daemon without a configuration what
-// to type next. Each line works as it stands, from the folder it was started in.
+// printNext tells somebody who starts the daemon by hand without a configuration
+// what to type next. Each line works as it stands, from the folder it was started
+// in. In the journal of a service nobody types.
 func printNext(w io.Writer, s *settings) {
+	if logged, err := journal.StdoutIsJournalStream(); s.file != "" || err == nil && logged {
+		return
+	}
 	command := "spambloom"
 	if dir := filepath.Dir(os.Args[0]); dir != "." {
 		command = filepath.Join(dir, command)
@@ -20,12 +27,24 @@ func printNext(w io.Writer, s *settings) {
 		message = "MESSAGE"
 	}
 	fmt.Fprintf(w, `
-spambloomd serves with its defaults: milter on %s, no Redis, state in %s.
+spambloomd serves without a configuration file.
+Milter: %s. Redis: %s. State: %s.
 In another terminal, in this folder, type next:
 
-  %[3]s sign %[4]s
-  %[3]s report --control %[5]s %[4]s
-  %[3]s check --control %[5]s %[4]s
+  %[4]s sign %[5]s
+  %[4]s report --control %[6]s %[5]s
+  %[4]s check --control %[6]s %[5]s
+  %[4]s revoke --control %[6]s %[5]s
+  %[4]s status --control %[6]s
 
-`, cmp.Or(s.Milter.Listen...), s.data, command, message, s.Control.Listen)
+`, strings.Join(s.Milter.Listen, ", "), redisShown(s.Redis.URL), s.data, command, message, s.Control.Listen)
+}
+
+// redisShown is a Redis without user, password and parameters.
+func redisShown(spec string) string {
+	u, err := url.Parse(spec)
+	if spec == "" || err != nil {
+		return "none"
+	}
+	return u.Scheme + "://" + u.Host + u.Path
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -163,8 +164,18 @@ func TestStateFolder(t *testing.T) {
 	}
 	identity := filepath.Join(dir, "state", "identity")
 	write(t, identity, "garbage")
-	if r := start(t, args...); r.code != 74 || !strings.Contains(r.stderr, identity) {
+	if r := start(t, args...); r.code != 74 || !strings.Contains(r.stderr, identity) || !strings.Contains(r.stderr, "hint: restore the state folder from a backup, or move it away and put only its federation.key") {
 		t.Errorf("%+v", r)
+	}
+	// As the hint says.
+	state, away := filepath.Join(dir, "state"), filepath.Join(dir, "away")
+	err := errors.Join(os.Rename(state, away), os.Mkdir(state, 0o700), os.Rename(filepath.Join(away, "federation.key"), filepath.Join(state, "federation.key")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, stopAgain := context.WithCancel(t.Context())
+	if code := run(again, args, io.Discard, call{"msg=ready", stopAgain}); code != 0 {
+		t.Errorf("a new folder with the key: exit code %d", code)
 	}
 }
 
@@ -254,7 +265,7 @@ func TestLostKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := start(t, "--data", data, "--site", "mx1", "--listen", "inet:0@127.0.0.1", "--http", "")
-	if r.code != 78 || !strings.Contains(r.stderr, "federation.key") {
+	if r.code != 78 || !strings.Contains(r.stderr, "federation.key") || !strings.Contains(r.stderr, "hint: copy the key from another site or a backup") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 	if _, err := os.Stat(filepath.Join(data, "federation.key")); err == nil {
@@ -262,6 +273,14 @@ func TestLostKey(t *testing.T) {
 	}
 	if r := start(t, "--data", writeKeyAt(t, data), "--site", "mx2", "--listen", "inet:0@127.0.0.1", "--http", ""); r.code != 78 || !strings.Contains(r.stderr, `of site "mx1"`) {
 		t.Errorf("another name: exit %d: %s", r.code, r.stderr)
+	}
+	other := filepath.Join(t.TempDir(), "other.key")
+	if err := bloomdb.WriteKey(other, [32]byte{1}); err != nil {
+		t.Fatal(err)
+	}
+	config := write(t, other+".toml", fmt.Sprintf("[site]\nname = \"mx1\"\nfederation_key = %q\n", other))
+	if r := start(t, "-c", config, "--data", data, "--listen", "inet:0@127.0.0.1", "--http", ""); r.code != 78 || !strings.Contains(r.stderr, "to join with a new key, start with an empty state folder") {
+		t.Errorf("another key: exit %d: %s", r.code, r.stderr)
 	}
 }
 
