@@ -124,8 +124,8 @@ func process[T any](ctx context.Context, c *cli, done string, inputs iter.Seq2[i
 ) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	bar := newProgress(c)
-	defer bar.finish()
+	c.bar = newProgress(c)
+	defer c.bar.finish()
 	var first error
 	begun, stopped := 0, &stoppedError{done: done}
 	for slot := range inOrder(ctx, counted(inputs, &begun), work) {
@@ -133,7 +133,7 @@ func process[T any](ctx context.Context, c *cli, done string, inputs iter.Seq2[i
 		if stopped.error != nil {
 			continue // wait for what had begun
 		}
-		bar.add()
+		c.bar.add()
 		if err := show(r); err != nil {
 			r.err = err
 		}
@@ -141,8 +141,7 @@ func process[T any](ctx context.Context, c *cli, done string, inputs iter.Seq2[i
 		case r.err == nil:
 			stopped.count++
 		case concernsOne(r.err):
-			bar.clear()
-			fmt.Fprintf(c.stderr, "spambloom: error: %v\n", r.err)
+			c.tell("error", r.err.Error())
 			if first == nil {
 				first = &toldError{r.err}
 			}

@@ -6,8 +6,8 @@
 //	FILE... -> mailbox.Read -> signature.Compute -> reporting.Client -> stdout
 //
 // Results go to stdout, everything else to stderr as `spambloom: error: ...`
-// and `spambloom: hint: ...`, in lower case and without a full stop; a hint says
-// what to do. There is no signal handling: a command that is killed leaves
+// `spambloom: warning: ...` and `spambloom: hint: ...`, in lower case and without a
+// full stop; a hint says what to do. There is no signal handling: a command that is killed leaves
 // nothing half done.
 package main
 
@@ -47,6 +47,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 type cli struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
+
+	bar *progress // while messages are worked on
 
 	control string // --control
 	ran     bool   // flags and arguments were right, and a verb has begun

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"time"
 )
@@ -21,6 +22,12 @@ func (c *cli) printJSON(v any) error {
 		return err
 	}
 	return c.print(string(data) + "\n")
+}
+
+// tell writes a line to stderr while messages are worked on: an error, a warning.
+func (c *cli) tell(kind, text string) {
+	c.bar.clear()
+	fmt.Fprintf(c.stderr, "spambloom: %s: %s\n", kind, text)
 }
 
 // errorText is the text of an error in a JSON object, empty for none.

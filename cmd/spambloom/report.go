@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os/user"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -102,12 +103,13 @@ func (c *cli) send(ctx context.Context, names []string, flags reportFlags,
 	}
 	messages := unpacked(c.inputs(names))
 	if flags.dryRun {
-		write := func(_ context.Context, m signature.Message) (reporting.Request, error) { return flags.request(m) }
-		return process(ctx, c, "printed", messages, write, func(r result[reporting.Request]) error {
+		write := func(_ context.Context, m signature.Message) (parcel, error) { return flags.pack(m) }
+		return process(ctx, c, "printed", messages, write, func(r result[parcel]) error {
 			if r.err != nil {
 				return nil
 			}
-			return c.printJSON(r.answer)
+			c.warnLarge(r)
+			return c.printJSON(r.answer.request)
 		})
 	}
 	daemon, err := c.dial()
@@ -115,19 +117,26 @@ func (c *cli) send(ctx context.Context, names []string, flags reportFlags,
 		return err
 	}
 	defer daemon.Close()
-	send := func(ctx context.Context, m signature.Message) (reporting.Receipt, error) {
-		request, err := flags.request(m)
-		if err != nil {
-			return reporting.Receipt{}, err
+	send := func(ctx context.Context, m signature.Message) (parcel, error) {
+		p, err := flags.pack(m)
+		if err == nil {
+			p.receipt, err = verb(daemon, ctx, p.request)
 		}
-		return verb(daemon, ctx, request)
+		return p, err
 	}
-	return process(ctx, c, "accepted", messages, send, func(r result[reporting.Receipt]) error {
+	return process(ctx, c, "accepted", messages, send, func(r result[parcel]) error {
 		if r.err != nil {
 			return nil
 		}
-		return c.print(receiptLine(r.name, r.answer))
+		c.warnLarge(r)
+		return c.print(receiptLine(r.name, r.answer.receipt))
 	})
+}
+
+func (c *cli) warnLarge(r result[parcel]) {
+	if r.answer.needsWhole {
+		c.tell("warning", r.name+": mail over max_message is judged on its beginning; this report may not match its copies")
+	}
 }
 
 // receiptLine says that a message is accepted, and where that has no effect.
@@ -139,15 +148,42 @@ func receiptLine(name string, r reporting.Receipt) string {
 	return fmt.Sprintf("%s: accepted%s; id=%s\n", name, note, strings.Join(r.IDs, ","))
 }
 
-// request signs a message; bloomdb.ErrNothing where there is too little of it.
-func (f reportFlags) request(m signature.Message) (reporting.Request, error) {
+// parcel is a message's way to the daemon and back.
+type parcel struct {
+	request    reporting.Request
+	receipt    reporting.Receipt
+	needsWhole bool // the request has no signature of the message's beginning
+}
+
+// pack signs a message; bloomdb.ErrNothing where there is too little of it.
+func (f reportFlags) pack(m signature.Message) (parcel, error) {
 	set := signature.Compute(m)
 	if len(set.Signatures) == 0 {
-		return reporting.Request{}, bloomdb.ErrNothing
+		return parcel{}, bloomdb.ErrNothing
 	}
-	r := reporting.NewRequest(set)
-	r.Class, r.Reporter = reporting.Class(f.class), f.reporter
-	return r, nil
+	p := parcel{request: reporting.NewRequest(set), needsWhole: needsWhole(m, set)}
+	p.request.Class, p.request.Reporter = reporting.Class(f.class), f.reporter
+	return p, nil
+}
+
+// keptOfMessage is how many bytes of a message the milter keeps by default:
+// [milter] max_message. This program does not know what is configured.
+const keptOfMessage = 10 << 20
+
+// needsWhole tells whether none of a message's signatures can be made of what the
+// milter keeps of its copies.
+func needsWhole(m signature.Message, set signature.Set) bool {
+	room := keptOfMessage
+	for _, f := range m.Header {
+		room -= len(f.Name) + len(f.Value)
+	}
+	if len(m.Body) <= room {
+		return false
+	}
+	beginning := signature.Message{Header: m.Header, Body: m.Body[:max(room, 0)], Truncated: true}
+	return !slices.ContainsFunc(signature.Compute(beginning).Signatures, func(s signature.Signature) bool {
+		return slices.Contains(set.Signatures, s)
+	})
 }
 
 // loginName is the user's, or empty where the system does not know it.

@@ -51,6 +51,7 @@ func TestScripts(t *testing.T) {
 			"stop":  func(ts *testscript.TestScript, _ bool, _ []string) { ts.Check(daemonOf(ts).stop()) },
 			"fake":  cmdFake,
 			"log":   cmdLog,
+			"large": cmdLarge,
 		},
 	})
 }
@@ -175,4 +176,18 @@ func cmdFake(ts *testscript.TestScript, _ bool, args []string) {
 // cmdLog: log writes the daemon's log to the file daemon.log.
 func cmdLog(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(os.WriteFile(ts.MkAbs("daemon.log"), []byte(daemonOf(ts).log.String()), 0o600))
+}
+
+// cmdLarge: large FILE [TEXT...] writes a message with an attachment of 11 MiB, and
+// with the text of these files before it.
+func cmdLarge(ts *testscript.TestScript, _ bool, args []string) {
+	text := ""
+	for _, file := range args[1:] {
+		text += "--x\nContent-Type: text/plain\n\n" + ts.ReadFile(file) + "\n"
+	}
+	line := strings.Repeat("QUJD", 19) + "\n"
+	message := "Subject: large\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=x\n\n" + text +
+		"--x\nContent-Type: application/zip; name=a.zip\nContent-Disposition: attachment; filename=a.zip\n" +
+		"Content-Transfer-Encoding: base64\n\n" + strings.Repeat(line, 11<<20/len(line)) + "--x--\n"
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(message), 0o600))
 }
