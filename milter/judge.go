@@ -6,7 +6,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -65,7 +64,7 @@ func (s *Server) guard(msg *message) (d Decision) {
 func (s *Server) judgeMessage(o *Options, content signature.Message, sightings uint32) Decision {
 	set := signature.Compute(content)
 	if len(set.Signatures) == 0 {
-		return o.Policy.Decide(bloomdb.Evidence{}, false)
+		return unsigned(content.Truncated)
 	}
 	if err := s.db.Count(set, sightings); err != nil {
 		s.metrics.failure("count")

@@ -215,3 +215,21 @@ func TestWaitingEndsAtTheDeadline(t *testing.T) {
 		}
 	})
 }
+
+// Of a message without a signature the cut is the reason, where there was one:
+// the whole may have had content enough.
+func TestUnsignedReason(t *testing.T) {
+	b := start(t, Options{MaxMessage: 400}, nil)
+	b.Server.db = openDB(t)
+	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
+	const header = "Content-Type: text/plain"
+	for body, want := range map[string]string{
+		"Hello.\r\n": "skipped; reason=too-little-content; site=mx1",
+		"Hello.\r\n" + strings.Repeat("\r\n", 1000) + letter.body: "skipped; reason=oversize; site=mx1",
+	} {
+		changes, _ := m.send(mail{header: []string{header}, body: body})
+		if got := changed(changes); !slices.Equal(got, []string{"+0 X-Spambloom: " + want}) {
+			t.Errorf("%d bytes: %q, want %q", len(body), got, want)
+		}
+	}
+}

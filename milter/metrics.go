@@ -31,7 +31,7 @@ func newMetrics() *metrics {
 		skipped:  vec("spambloom_skipped_total", "Messages not judged on purpose, by reason.", "reason"),
 		failures: vec("spambloom_milter_failures_total", "Failures of messages and connections, by cause.", "cause"),
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "spambloom_message_bytes_total", Help: "Header and body bytes of messages."}),
+			Name: "spambloom_message_bytes_total", Help: "Header and body bytes of messages received."}),
 		judging: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "spambloom_judging_seconds", Help: "Time from end of message to the answer.",
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1, 5, 30}}),

@@ -50,7 +50,7 @@ func ParseAction(name string) (Action, error) {
 const (
 	reasonAuthenticated = "authenticated"
 	reasonLocal         = "local"
-	reasonOversize      = "oversize"
+	reasonOversize      = "oversize" // also: nothing can be signed of what was kept
 	reasonLittle        = "too-little-content"
 )
 
@@ -62,6 +62,15 @@ func skipped(reason string) Decision {
 		d.Action = Accept
 	}
 	return d
+}
+
+// unsigned is the decision about a message without a signature. One that was cut
+// off may have had enough content: its size is the reason.
+func unsigned(truncated bool) Decision {
+	if truncated {
+		return skipped(reasonOversize)
+	}
+	return skipped(reasonLittle)
 }
 
 // Policy maps evidence to a verdict and its action.
@@ -84,7 +93,7 @@ type Decision struct {
 // not signed had too little content; it is never called spam or bulk.
 func (p Policy) Decide(e bloomdb.Evidence, signed bool) Decision {
 	if !signed {
-		return skipped(reasonLittle)
+		return unsigned(false)
 	}
 	d := Decision{Verdict: Clean, Action: p.Clean, Count: e.Count, Sites: e.Sites}
 	switch {

@@ -176,7 +176,7 @@ func (s *Server) admit(nc net.Conn) *conn {
 		nc.Close()
 		s.metrics.refused.Inc()
 		if s.refusing.allow() {
-			o.Log.Error("milter connection refused", "limit", o.MaxConnections)
+			o.Log.Error("milter connection refused: as many are open as milter.max_connections allows", "limit", o.MaxConnections)
 		}
 		return nil
 	}

@@ -194,7 +194,7 @@ func TestConnectionLimit(t *testing.T) {
 	if n := b.metric("spambloom_milter_refused_total", ""); n != 3 {
 		t.Errorf("refused metric %v", n)
 	}
-	if lines := b.log.lines(t, "milter connection refused"); len(lines) != 1 {
+	if lines := b.log.lines(t, "milter connection refused: as many are open as milter.max_connections allows"); len(lines) != 1 {
 		t.Errorf("%d log lines", len(lines))
 	}
 	first.send('Q', "")

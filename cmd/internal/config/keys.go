@@ -52,7 +52,7 @@ var keys = []key{
 		doc:  "Mail from authenticated senders is neither judged nor counted."},
 	{section: "milter", name: "max_message", def: "10MiB", live: true,
 		kind: size(func(c *Config) *int64 { return &c.Milter.MaxMessage }, 64<<10, 1<<30),
-		doc:  "How much of a message is kept in memory for judging it."},
+		doc:  "How much of a message is kept in memory for judging it. A larger one is judged\non its beginning, so a report of it may not match its copies."},
 	{section: "milter", name: "oversize", def: "judge", live: true,
 		kind: choice(func(c *Config) *string { return &c.Milter.Oversize }, "judge", "skip"),
 		doc:  "A larger message is judged by what was kept of it (judge), or not at all\n(skip)."},
@@ -111,10 +111,10 @@ var keys = []key{
 
 	{section: "control", name: "listen", def: "", example: "unix:/run/spambloom/control.sock",
 		kind: text(func(c *Config) *string { return &c.Control.Listen }, `a unix socket such as "unix:/run/spambloom/control.sock"`),
-		doc:  "Unix socket, mode 0660. Default: spambloom.sock in the state folder."},
+		doc:  "Unix socket, mode 0660. Default: control.sock in the RUNTIME_DIRECTORY of\nsystemd where there is one, else spambloom.sock in the state folder."},
 	{section: "control", name: "group", def: "", example: "spambloom",
 		kind: text(func(c *Config) *string { return &c.Control.Group }, "the name of a group"),
-		doc:  "Group that may use the control socket and the milter's unix sockets.\nDefault: the daemon's own."},
+		doc:  "Group that may use the control socket and the milter's unix sockets, where\nit may enter their folders. It may not enter the state folder: set listen too,\nunless systemd runs the daemon. Default: the daemon's own."},
 
 	{section: "http", name: "listen", def: "127.0.0.1:8898",
 		kind: text(func(c *Config) *string { return &c.HTTP.Listen }, `HOST:PORT such as "127.0.0.1:8898"`),
