@@ -102,6 +102,7 @@ var page = template.Must(template.New("status").Funcs(template.FuncMap{
 	"mib":     func(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) },
 	"percent": func(x float64) string { return fmt.Sprintf("%.4g %%", 100*x) },
 	"rate":    func(x float64) string { return fmt.Sprintf("%.2g", x) },
+	"second":  func(t *time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") },
 	"day":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") },
 }).Parse(`<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>spambloom on {{.DB.Site}}</title>
@@ -122,7 +123,7 @@ A message that nobody reported is called spam with a chance of {{rate .DB.ErrorP
 {{end}}</table>
 {{with .Exchange}}<h2>Exchange</h2>
 <p>{{if .Connected}}Connected to Redis.{{else}}<span class="fault">Not connected to Redis.</span>{{end}}
-{{with .LastError}}Last fault: {{.}}{{end}}</p>
+{{if .LastError}}Last fault, {{second .LastErrorAt}}{{if .Connected}} (over){{end}}: {{.LastError}}{{end}}</p>
 <table><tr><th>site<th class="n">behind by<th class="n">gaps</tr>
 {{range .Sites}}<tr><td>{{.Site}}<td class="n">{{.Lag}}<td class="n">{{.Gaps}}</tr>
 {{end}}</table>{{end}}

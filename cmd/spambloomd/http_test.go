@@ -9,8 +9,10 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/exchange"
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/reporting"
@@ -139,4 +141,24 @@ func TestConnectionsAreLimited(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A fault of the exchange stands on the page with its time, and as over once the
+// exchange is connected again.
+func TestFaultIsDated(t *testing.T) {
+	at := time.Date(2026, 11, 21, 5, 4, 3, 0, time.UTC)
+	for connected, want := range map[bool]string{
+		true:  "Connected to Redis.\nLast fault, 2026-11-21 05:04:03Z (over): refused<",
+		false: "Not connected to Redis.</span>\nLast fault, 2026-11-21 05:04:03Z: refused<",
+	} {
+		var out strings.Builder
+		err := page.Execute(&out, struct {
+			Version string
+			DB      bloomdb.Status
+			facts
+		}{facts: facts{Exchange: &exchange.Status{Connected: connected, LastError: "refused", LastErrorAt: &at}}})
+		if err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("connected %v (%v), want %q:\n%s", connected, err, want, out.String())
+		}
+	}
 }
