@@ -125,6 +125,7 @@ func TestContentSigns(t *testing.T) {
 // A milter keeps only the beginning of a large message. Its text signature is
 // that of the whole message, in any line ends.
 func TestLargeMessages(t *testing.T) {
+	t.Parallel()
 	text := "Content-Type: text/plain\n\n" + ampleProse
 	footer := "Content-Type: text/plain\n\nYou get this because you are on our list.\n"
 	for name, raw := range map[string]string{
@@ -144,10 +145,16 @@ func TestLargeMessages(t *testing.T) {
 		}
 	}
 	// At the border, CR does not decide.
-	for n := maxReach - 300; n < maxReach; n += 60 {
-		raw := multi("mixed", text, "Content-Type: text/plain; x\n\n"+strings.Repeat("12\n", n/3), footer)
-		if a, b := Text(Parse([]byte(raw))), Text(Parse([]byte(toCRLF(raw)))); a != b {
+	seen := make(map[string]bool)
+	for n := maxReach - 1200; n < maxReach; n += 200 {
+		raw := multi("mixed", text, "Content-Type: application/x-filler\n\n"+strings.Repeat("12\n", n/3), footer)
+		a, b := Text(Parse([]byte(raw))), Text(Parse([]byte(toCRLF(raw))))
+		if a != b {
 			t.Errorf("a part behind %d bytes: LF gives %q, CRLF %q", n, a, b)
 		}
+		seen[a] = true
+	}
+	if len(seen) != 2 {
+		t.Errorf("%d texts around the border, want one with the footer and one without", len(seen))
 	}
 }

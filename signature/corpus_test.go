@@ -70,6 +70,7 @@ var readCorpus = sync.OnceValues(func() ([]mail, error) {
 
 // No signature that is strong alone is shared by a ham and a spam message.
 func TestCorpusNoFalseAgreement(t *testing.T) {
+	t.Parallel()
 	type count struct{ ham, spam []string }
 	found := make(map[Signature]*count)
 	var signed, spam int
