@@ -5,8 +5,8 @@
 // filters or choose a verdict; bodies never reach it, only signatures.
 //
 //	spambloom report -> Client -> unix socket -> NewHandler
-//	    -> Desk.Report: validate, DB.Report (journal on disk), one log line
-//	    -> "accepted"
+//	    -> Desk.Report: DB.Report (journal on disk), DB.Judge, one log line
+//	    -> "accepted", and the verdict from now on
 //	spambloom check  -> Client -> unix socket -> NewHandler
 //	    -> DB.Judge, Decide -> verdict
 //

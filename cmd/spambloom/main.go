@@ -5,10 +5,10 @@
 //
 //	FILE... -> mailbox.Read -> signature.Compute -> reporting.Client -> stdout
 //
-// Results go to stdout, everything else to stderr as `spambloom: error: ...`
-// `spambloom: warning: ...` and `spambloom: hint: ...`, in lower case and without a
-// full stop; a hint says what to do. There is no signal handling: a command that is killed leaves
-// nothing half done.
+// Results go to stdout, everything else to stderr as `spambloom: error: ...`,
+// `spambloom: warning: ...` and `spambloom: hint: ...`, in lower case and without
+// a full stop; a hint says what to do. There is no signal handling: a command
+// that is killed leaves nothing half done.
 package main
 
 import (

@@ -185,9 +185,9 @@ func cmdLarge(ts *testscript.TestScript, _ bool, args []string) {
 	for _, file := range args[1:] {
 		text += "--x\nContent-Type: text/plain\n\n" + ts.ReadFile(file) + "\n"
 	}
-	line := strings.Repeat("QUJD", 19) + "\n"
+	line := strings.Repeat("x", 990) + "\n"
 	message := "Subject: large\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=x\n\n" + text +
-		"--x\nContent-Type: application/zip; name=a.zip\nContent-Disposition: attachment; filename=a.zip\n" +
-		"Content-Transfer-Encoding: base64\n\n" + strings.Repeat(line, 11<<20/len(line)) + "--x--\n"
+		"--x\nContent-Type: application/zip; name=a.zip\nContent-Disposition: attachment; filename=a.zip\n\n" +
+		strings.Repeat(line, 11<<20/len(line)) + "--x--\n"
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(message), 0o600))
 }
