@@ -50,7 +50,7 @@ type Config struct {
 	}
 	Redis   struct{ URL string } // "": no exchange
 	Control struct {
-		Listen string // "": spambloom.sock in the state folder
+		Listen string // "": the commands choose a place
 		Group  string // "": unchanged
 	}
 	HTTP struct{ Listen string } // "": none

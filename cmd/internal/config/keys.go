@@ -114,7 +114,7 @@ var keys = []key{
 		doc:  "Unix socket, mode 0660. Default: control.sock in the RUNTIME_DIRECTORY of\nsystemd where there is one, else spambloom.sock in the state folder."},
 	{section: "control", name: "group", def: "", example: "spambloom",
 		kind: text(func(c *Config) *string { return &c.Control.Group }, "the name of a group"),
-		doc:  "Group that may use the control socket and the milter's unix sockets, where\nit may enter their folders. It may not enter the state folder: set listen too,\nunless systemd runs the daemon. Default: the daemon's own."},
+		doc:  "Group that may use the control socket and the milter's unix sockets. The\ndaemon's user must be in it, and it must get into their folders, which the\nstate folder allows nobody: set listen too, unless systemd runs the daemon.\nDefault: the daemon's own."},
 
 	{section: "http", name: "listen", def: "127.0.0.1:8898",
 		kind: text(func(c *Config) *string { return &c.HTTP.Listen }, `HOST:PORT such as "127.0.0.1:8898"`),
