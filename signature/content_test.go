@@ -129,16 +129,16 @@ func TestLargeMessages(t *testing.T) {
 	text := "Content-Type: text/plain\n\n" + ampleProse
 	footer := "Content-Type: text/plain\n\nYou get this because you are on our list.\n"
 	for name, raw := range map[string]string{
-		"footer behind a file":         multi("mixed", text, file(strings.Repeat("x", 2<<10)), footer),
-		"HTML behind a file":           multi("alternative", text, file(strings.Repeat("x", 2<<10)), "Content-Type: text/html\n\n"+brand),
-		"file behind a picture":        multi("mixed", "\n"+prose, image("Content-ID: <x>\n")+strings.Repeat("A", 2<<20), file("x")),
-		"file that is cut":             multi("mixed", "\n"+prose, file(strings.Repeat("x", 2<<10))),
-		"footer in an encoded message": multi("mixed", text, file(strings.Repeat("x", 2<<10)), "Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n"+encoded("Subject: x\n\nfooter")),
+		"footer behind a file":         multi("mixed", text, file(strings.Repeat("x", 5<<8)), footer),
+		"HTML behind a file":           multi("alternative", text, file(strings.Repeat("x", 5<<8)), "Content-Type: text/html\n\n"+brand),
+		"file behind a picture":        multi("mixed", "\n"+prose, image("Content-ID: <x>\n")+strings.Repeat("A", 3<<19), file("x")),
+		"file that is cut":             multi("mixed", "\n"+prose, file(strings.Repeat("x", 5<<8))),
+		"footer in an encoded message": multi("mixed", text, file(strings.Repeat("x", 5<<8)), "Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n"+encoded("Subject: x\n\nfooter")),
 	} {
 		for _, raw := range []string{raw, toCRLF(raw)} {
 			whole := Parse([]byte(raw))
 			cut := whole
-			cut.Body, cut.Truncated = cut.Body[:3<<19], true
+			cut.Body, cut.Truncated = cut.Body[:5<<18], true
 			if got, want := Text(cut), Text(whole); got != want {
 				t.Errorf("%s: the beginning has the text %q, the whole %q", name, got, want)
 			}

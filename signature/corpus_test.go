@@ -75,7 +75,8 @@ func TestCorpusNoFalseAgreement(t *testing.T) {
 	found := make(map[Signature]*count)
 	var signed, spam int
 	mails := corpus(t)
-	for _, m := range mails {
+	for i := 0; i < len(mails); i += scale { // all of it where the race detector does not look on
+		m := mails[i]
 		s := Compute(Parse(m.raw))
 		if len(s.Signatures) > 0 {
 			signed++
