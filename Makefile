@@ -2,6 +2,7 @@
 # make test    installs what the tests need, checks the sources, runs everything
 # make build   bin/spambloomd and bin/spambloom
 # make bench   the benchmarks
+# make soak    the long fault tests: Redis away for a minute, sixty times kill -9
 # make fuzz    every fuzz target for 30 seconds
 # make generate  the files made from sources, such as contrib/spambloom.toml
 
@@ -13,7 +14,7 @@ LDFLAGS  = -X github.com/spambloom/spambloom/cmd/internal/version.linked=$(VERSI
 # other.
 export SPAMBLOOM_SENDMAIL ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spambloom/sendmail
 
-.PHONY: run build test tools sendmail check bench fuzz generate
+.PHONY: run build test tools sendmail check bench soak fuzz generate
 
 run: build
 	@exec bin/spambloomd --data spambloom-data
@@ -66,6 +67,9 @@ sendmail:
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+soak: tools
+	SPAMBLOOM_SOAK=1 $(GO) test -race -count=1 -timeout 20m -v -run 'TestRedisAway|TestKillLosesNoReport' ./cmd/spambloomd
 
 fuzz:
 	@set -e; for pkg in $$($(GO) list ./...); do \

@@ -22,7 +22,7 @@
 //
 // Memory is bounded whatever a client sends: a packet by 1 MiB, a message by
 // Options.MaxMessage, all messages in flight by 32 times that. Judging takes
-// more, a copy of the body and what signature.Compute needs, but as many messages
+// more, up to three times the message (signature.Compute), but as many messages
 // are judged at a time as there are processors; the others wait in order.
 //
 // Goroutines: one for each connection, made by the library; one for each message
