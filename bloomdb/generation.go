@@ -320,17 +320,14 @@ const keepAged = 600
 // current is the view without what has aged out.
 func (db *DB) current() view {
 	v := *db.view.Load()
-	for i, g := range v.reports {
-		if db.aged(target{spamFilter, g.num}) {
-			v.reports = v.reports[:i]
-			break
-		}
+	now := db.opt.Now()
+	oldest := func(k filterKind) int64 { return db.opt.generation(k, now) - int64(db.opt.keep(k)) + 1 }
+	reports, counts := oldest(spamFilter), oldest(countFilter)
+	for len(v.reports) > 0 && v.reports[len(v.reports)-1].num < reports {
+		v.reports = v.reports[:len(v.reports)-1]
 	}
-	for i, g := range v.counts {
-		if db.aged(target{countFilter, g.num}) {
-			v.counts = v.counts[:i]
-			break
-		}
+	for len(v.counts) > 0 && v.counts[len(v.counts)-1].num < counts {
+		v.counts = v.counts[:len(v.counts)-1]
 	}
 	return v
 }

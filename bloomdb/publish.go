@@ -27,11 +27,12 @@ const (
 // The journal keeps the records of what is unpublished; identity tells from
 // where. Where that would be too long, everything live is published again.
 type publisher struct {
-	mu      sync.Mutex // guards pending, total and lost
-	on      bool
-	pending map[target][]uint64
-	total   int
-	lost    bool // pending was too long and is forgotten
+	mu        sync.Mutex // guards pending, total, compactAt and lost
+	on        bool
+	pending   map[target][]uint64
+	total     int
+	compactAt int  // the total at which compact has work
+	lost      bool // pending was too long and is forgotten
 
 	deltaMu   sync.Mutex // guards all below; taken before mu
 	id        identity
@@ -94,10 +95,14 @@ func (p *publisher) note(t target, positions []uint64) {
 }
 
 // compact sorts out positions that are pending more than once, in a long outage
-// most of them, while others may be noted.
+// most of them, while others may be noted. It does so each time their number has
+// doubled. deltaMu keeps gather away meanwhile, which would take what is being
+// sorted for published.
 func (p *publisher) compact() {
+	p.deltaMu.Lock()
+	defer p.deltaMu.Unlock()
 	p.mu.Lock()
-	if p.total < compactPending {
+	if p.total < max(compactPending, p.compactAt) {
 		p.mu.Unlock()
 		return
 	}
@@ -108,6 +113,9 @@ func (p *publisher) compact() {
 		slices.Sort(positions)
 		p.note(t, slices.Compact(positions))
 	}
+	p.mu.Lock()
+	p.compactAt = 2 * p.total
+	p.mu.Unlock()
 }
 
 // redo is note for a record that the journal tells again.
@@ -309,6 +317,7 @@ func (db *DB) gather() {
 	p.mu.Lock()
 	pending, lost := p.pending, p.lost
 	p.pending, p.total, p.lost = make(map[target][]uint64, len(pending)), 0, false
+	p.compactAt = 0
 	p.mu.Unlock()
 	if lost {
 		db.publishAll()

@@ -228,3 +228,26 @@ func TestLostStreamWithADeltaOnItsWay(t *testing.T) {
 		t.Error("a new site does not get what the lost stream had")
 	}
 }
+
+// In a long outage the same positions come again and again: they are sorted out,
+// and nothing of them is lost, nor taken for published meanwhile.
+func TestCompactPending(t *testing.T) {
+	o := testOptions(t.TempDir(), "a")
+	a := openTest(t, o)
+	if err := a.Resume(0, 0); err != nil {
+		t.Fatal(err)
+	}
+	const times = compactPending/4 + 10
+	for range times {
+		mustCount(t, a, 1, 1)
+	}
+	a.pub.compact()
+	if a.pub.total != 4 {
+		t.Errorf("%d positions are pending for one message, want 4", a.pub.total)
+	}
+	b := openTest(t, testOptions(t.TempDir(), "b"))
+	mustApply(t, b, drain(t, a)...)
+	if got := b.Judge(message(1)).Count; got != times {
+		t.Errorf("count %d, want %d", got, times)
+	}
+}

@@ -153,9 +153,7 @@ func expectMessageLines(t *testing.T, s *site, m *sendmail, client string, want 
 // Sendmail writes an IPv6 client in a form of its own, on each later message too.
 func TestSendmailIPv6(t *testing.T) {
 	t.Parallel()
-	if !hasIPv6() {
-		t.Skip("missing: an address ::1")
-	}
+	need(t, hasIPv6(), "an address ::1")
 	overNetworks(t, func(t *testing.T, s *site, m *sendmail) {
 		c := m.connect("::1")
 		c.send(message(text()))
