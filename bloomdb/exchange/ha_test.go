@@ -58,9 +58,14 @@ func TestSentinelFailover(t *testing.T) {
 	}
 	primary := tcp(ports[0])
 	replica := tcp(ports[1], "--replicaof", fmt.Sprintf("127.0.0.1 %d", ports[0]))
-	sentinelAddr := startSentinel(t, ports[2], ports[0])
 	rc := replica.client()
 	defer rc.Close()
+	// A sentinel that comes before the link is up looks again after 10 s only,
+	// and once more 10 s later.
+	eventually(t, "the replica follows the primary", func() bool {
+		return strings.Contains(rc.Info(t.Context(), "replication").Val(), "master_link_status:up")
+	})
+	sentinelAddr := startSentinel(t, ports[2], ports[0])
 	sc := redis.NewSentinelClient(&redis.Options{Addr: sentinelAddr})
 	defer sc.Close()
 	eventually(t, "the sentinel knows the replica", func() bool {
