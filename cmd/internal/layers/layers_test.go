@@ -37,6 +37,16 @@ var allowed = map[string][]string{
 	"cmd/internal/mailbox": {},
 	"cmd/internal/version": {},
 
+	"cmd/bloomlab":             {"cmd/bloomlab/lab", "cmd/bloomlab/draw", "cmd/bloomlab/yancho", "cmd/bloomlab/retouched", "cmd/bloomlab/crosscheck", "cmd/bloomlab/iterative", "cmd/bloomlab/generalized", "cmd/bloomlab/beyond", "cmd/internal/version"},
+	"cmd/bloomlab/lab":         {},
+	"cmd/bloomlab/draw":        {"cmd/bloomlab/lab"},
+	"cmd/bloomlab/yancho":      {"bloomdb/filter", "cmd/bloomlab/lab"},
+	"cmd/bloomlab/retouched":   {"bloomdb/filter", "cmd/bloomlab/lab"},
+	"cmd/bloomlab/crosscheck":  {"bloomdb/filter", "cmd/bloomlab/lab"},
+	"cmd/bloomlab/iterative":   {"bloomdb/filter", "cmd/bloomlab/lab"},
+	"cmd/bloomlab/generalized": {"bloomdb/filter", "cmd/bloomlab/lab"},
+	"cmd/bloomlab/beyond":      {"signature", "bloomdb/filter", "cmd/bloomlab/lab"},
+
 	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/exchange", "reporting", "milter", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/version"},
 	"cmd/spambloom":  {"signature", "bloomdb", "reporting", "cmd/internal/mailbox", "cmd/internal/socket", "cmd/internal/version"},
 }
@@ -54,6 +64,7 @@ var reserved = map[string][]string{
 	"github.com/redis/go-redis/v9":   {"bloomdb/exchange", "cmd/spambloomd"},
 	"github.com/BurntSushi/toml":     {"cmd/internal/config"},
 	"github.com/minio/sha256-simd":   {"signature"},
+	"gonum.org/v1/plot":              {"cmd/bloomlab/draw"},
 	"crypto/md5":                     {},
 	"crypto/sha1":                    {},
 	"crypto/sha256":                  {},

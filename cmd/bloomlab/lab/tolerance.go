@@ -1,0 +1,73 @@
+package lab
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Sigmas is how many standard errors a mean may stand from its reference. A
+// full run has some hundreds of rows: with three, one sound row in 370 would be
+// out, so one or two in every run; with four it is one in 16,000.
+const Sigmas = 4
+
+// WhySigmas is the reason to give with StandardErrors and Events.
+const WhySigmas = "4 standard errors: one sound row in 16,000 is out"
+
+// outside is the chance of a normal value to be more than Sigmas above its mean.
+var outside = distuv.UnitNormal.Survival(Sigmas)
+
+// StandardErrors is the tolerance of a mean against an exact reference: Sigmas
+// standard errors, widened as Student's t demands for few rounds. Where a round
+// has a few events at most, Events is the one to use.
+func StandardErrors(s Summary) float64 {
+	return width(s) * s.SD / math.Sqrt(float64(max(1, s.Rounds)))
+}
+
+// width is Student's t that is exceeded as rarely as Sigmas normal deviations.
+func width(s Summary) float64 {
+	if s.Rounds < 2 {
+		return math.Inf(1)
+	}
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(s.Rounds - 1)}.Quantile(1 - outside)
+}
+
+// AgainstRounds is the tolerance of a mean against one that the paper took over
+// so many rounds with the deviation sd of a round (0: as much as ours).
+func AgainstRounds(rounds int, sd float64) func(Summary) float64 {
+	return func(s Summary) float64 {
+		paper := sd
+		if paper == 0 {
+			paper = s.SD
+		}
+		return width(s) * math.Sqrt(s.SD*s.SD/float64(max(1, s.Rounds))+paper*paper/float64(rounds))
+	}
+}
+
+// Events is the tolerance of a rate of rare events: each of our rounds has
+// perRound chances for one; the paper counted its rate over chances in all
+// (0: the reference is exact). Deviations of few rounds say little about rare
+// events, so it is taken from the number of events, which is Poisson. Two more
+// on either side keep it honest where there were none.
+func Events(perRound float64, reference, chances float64) func(Summary) float64 {
+	return func(s Summary) float64 {
+		ours := perRound * float64(max(1, s.Rounds))
+		if chances == 0 {
+			return Sigmas * math.Sqrt((reference*ours+2)/ours/ours)
+		}
+		rate := (s.Mean*ours + reference*chances + 4) / (ours + chances)
+		return Sigmas * math.Sqrt(rate*(1/ours+1/chances))
+	}
+}
+
+// Within is a tolerance that does not depend on what was measured: for computed
+// values half a unit of the last printed digit, say.
+func Within(half float64) func(Summary) float64 {
+	return func(Summary) float64 { return half }
+}
+
+// Plus widens a tolerance by a constant: the part of the difference that is the
+// paper's own, such as its rounding or its single draw.
+func Plus(tolerance func(Summary) float64, systematic float64) func(Summary) float64 {
+	return func(s Summary) float64 { return tolerance(s) + systematic }
+}
