@@ -11,6 +11,11 @@
 // Every structure joins: bits by OR, cells by maximum. A join is idempotent and
 // commutative, so a delta that comes twice, late or out of order does no harm.
 //
+// The papers' own structures stand beside them, each in a file of its name, and
+// take positions from any hash family:
+//
+//	Universal, Chunks, Hash.Positions -> positions -> Classic.Set / Classic.Has
+//
 // Terms: m bits or cells, n keys, k positions a key; a line is 64 bytes, one
 // cache line. Papers: Yan & Cho, "Enhancing Collaborative Spam Detection with
 // Bloom Filters" (2006), for the counting heuristics H1 and H2 and the split
