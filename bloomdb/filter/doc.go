@@ -1,5 +1,5 @@
 // Package filter holds the program's filters as plain data structures: the
-// Bloom filter in its blocked two-line layout (Bits), the refined counting
+// Bloom filter in its blocked one- and two-line layouts (Bits), the refined counting
 // filter in its split store (Counts), and the compressed, mutable form in which
 // another site's filter is held (Part). It knows neither time nor sites nor
 // files nor the network; bloomdb gives them their meaning.
