@@ -1,0 +1,295 @@
+package filter
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func newIterative(t testing.TB, shape IterativeShape) *Iterative {
+	t.Helper()
+	f, err := NewIterative(shape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestIterativeShape(t *testing.T) {
+	good := IterativeShape{M: 1000, K: 5, Walk: 64, MaxFill: 0.5}
+	for _, tc := range []struct {
+		want   string
+		change func(*IterativeShape)
+	}{
+		{"m is 0", func(s *IterativeShape) { s.M = 0 }},
+		{"m is 9223372036854775808", func(s *IterativeShape) { s.M = 1 << 63 }},
+		{"k is 0", func(s *IterativeShape) { s.K = 0 }},
+		{"k is 65", func(s *IterativeShape) { s.K = 65 }},
+		{"walk is 0", func(s *IterativeShape) { s.Walk = 0 }},
+		{"walk is 1048577", func(s *IterativeShape) { s.Walk = MaxWalk + 1 }},
+		{"fill limit is 0", func(s *IterativeShape) { s.MaxFill = 0 }},
+		{"fill limit is 1", func(s *IterativeShape) { s.MaxFill = 1 }},
+		{"fill limit is NaN", func(s *IterativeShape) { s.MaxFill = math.NaN() }},
+		{"m is 9: with the fill limit 0.5 not even one key of k=5 fits", func(s *IterativeShape) { s.M = 9 }},
+	} {
+		shape := good
+		tc.change(&shape)
+		if _, err := NewIterative(shape); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%+v: %v, want %q", shape, err, tc.want)
+		}
+	}
+	if f := newIterative(t, good); f.Shape() != good || good.Bytes() != 128 {
+		t.Errorf("shape %+v of %d bytes", f.Shape(), good.Bytes())
+	}
+}
+
+// looped is a sequence that any generator could have given: its positions over
+// and over.
+func looped(positions []uint64) Sequence {
+	i := -1
+	return func() uint64 {
+		i++
+		return positions[i%len(positions)]
+	}
+}
+
+// iterativeModel does what the paper's tables say, in a set of positions.
+type iterativeModel struct {
+	shape IterativeShape
+	ones  map[uint64]bool
+	adds  map[int]int // that a key's Add was taken for
+}
+
+// add says whether the key could be counted.
+func (m *iterativeModel) add(key int, positions []uint64) bool {
+	if float64(len(m.ones)+m.shape.K) > m.shape.MaxFill*float64(m.shape.M) {
+		return false
+	}
+	first := positions[:m.shape.K]
+	isNew := false
+	for _, pos := range first {
+		isNew = isNew || !m.ones[pos]
+	}
+	if isNew {
+		for _, pos := range first {
+			m.ones[pos] = true
+		}
+		m.adds[key]++
+		return true
+	}
+	for _, pos := range positions[m.shape.K:][:m.shape.Walk] {
+		if !m.ones[pos] {
+			m.ones[pos] = true
+			m.adds[key]++
+			return true
+		}
+	}
+	return false
+}
+
+// The filter has the bits of the model, refuses what it must and nothing else,
+// and no run is shorter than the number of times its key was added.
+func TestIterativeModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		shape := IterativeShape{
+			M:       rapid.Uint64Range(40, 400).Draw(t, "m"),
+			K:       rapid.IntRange(1, 6).Draw(t, "k"),
+			Walk:    rapid.IntRange(1, 12).Draw(t, "walk"),
+			MaxFill: rapid.Float64Range(0.2, 0.9).Draw(t, "fill limit"),
+		}
+		f, err := NewIterative(shape)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys := make([][]uint64, 8)
+		for i := range keys {
+			keys[i] = rapid.SliceOfN(rapid.Uint64Range(0, shape.M-1), shape.K+shape.Walk, shape.K+shape.Walk).Draw(t, "positions")
+		}
+		model := &iterativeModel{shape: shape, ones: make(map[uint64]bool), adds: make(map[int]int)}
+		for range rapid.IntRange(0, 60).Draw(t, "adds") {
+			key := rapid.IntRange(0, len(keys)-1).Draw(t, "key")
+			if got, want := f.Add(looped(keys[key])), model.add(key, keys[key]); got != want {
+				t.Fatalf("key %d was counted: %v, model says %v", key, got, want)
+			}
+		}
+		if f.Ones() != uint64(len(model.ones)) || f.Fill() > shape.MaxFill {
+			t.Fatalf("%d ones, model has %d; fill %v", f.Ones(), len(model.ones), f.Fill())
+		}
+		for key, positions := range keys {
+			run := 0
+			for run < len(positions) && model.ones[positions[run]] {
+				run++
+			}
+			e := f.Estimate(looped(positions))
+			if e.Run != run || e.Found != (run >= shape.K) || e.AtLeast != (run == len(positions)) {
+				t.Fatalf("key %d: %+v, run in the model %d", key, e, run)
+			}
+			if n := model.adds[key]; n > 0 && (!e.Found || e.Run-shape.K+1 < n || e.Count < 1) {
+				t.Fatalf("key %d was added %d times: %+v", key, n, e)
+			}
+			if !e.Found && (e.Count != 0 || e.Paper != 0) {
+				t.Fatalf("key %d is not there: %+v", key, e)
+			}
+		}
+	})
+}
+
+func TestIterativeStopsAtItsLimit(t *testing.T) {
+	r := seeded(t, 3)
+	shape := IterativeShape{M: SizeIterative(1000, 1000, 5, 0.5), K: 5, Walk: 64, MaxFill: 0.5}
+	f := newIterative(t, shape)
+	taken := 0
+	for range 2000 {
+		h := hash(r)
+		ones := f.Ones()
+		if f.Add(h.Sequence(shape.M)) {
+			taken++
+		} else if !f.Full() || f.Ones() != ones {
+			t.Fatalf("refused at %d ones of %d, then %d", ones, shape.M, f.Ones())
+		}
+	}
+	// About a thousand keys were planned for: the number of ones has a deviation
+	// of less than the root of m, which is a key for every three bits.
+	if d := math.Abs(float64(taken) - 1000); d > 4*math.Sqrt(float64(shape.M))/2.5 || f.Adds() != uint64(taken) {
+		t.Errorf("took %d keys, was planned for 1000; %d adds", taken, f.Adds())
+	}
+	f.Reset()
+	if f.Full() || f.Ones() != 0 || f.Adds() != 0 || f.Estimate(hash(r).Sequence(shape.M)).Run != 0 {
+		t.Errorf("after Reset: %d ones, %d adds", f.Ones(), f.Adds())
+	}
+}
+
+// A key that comes more often than its walk allows is known to have come at
+// least so often.
+func TestIterativeWalkEnds(t *testing.T) {
+	h := hash(seeded(t, 4))
+	shape := IterativeShape{M: 1 << 16, K: 5, Walk: 64, MaxFill: 0.5}
+	f := newIterative(t, shape)
+	counted := 0
+	for range 100 {
+		if f.Add(h.Sequence(shape.M)) {
+			counted++
+		}
+	}
+	e := f.Estimate(h.Sequence(shape.M))
+	if counted != 65 || !e.AtLeast || e.Run != 69 || math.Abs(e.Count-65) > 0.5 {
+		t.Errorf("counted %d of 100, estimate %+v", counted, e)
+	}
+}
+
+// mixture adds distinct keys, one of them so many times more often, evenly mixed,
+// and returns the heavy one.
+func mixture(r *rand.Rand, f *Iterative, distinct, repeats int) Hash {
+	heavy := hash(r)
+	order := make([]bool, distinct+repeats)
+	for i := range repeats {
+		order[i] = true
+	}
+	r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	for _, again := range order {
+		h := heavy
+		if !again {
+			h = hash(r)
+		}
+		f.Add(h.Sequence(f.Shape().M))
+	}
+	return heavy
+}
+
+// The fill, the error and the corrected estimate are what the docs say; the
+// paper's equations are off as far as the docs say. Worked by hand: k=5, m=7.2135
+// bits an Add, alpha 0.7: Eq. 6: 1-exp(-3.8/7.2135) = 0.4095; corrected:
+// (3.8/3.5)(1-exp(-3.5/7.2135)) = 0.4173.
+func TestIterativeAgainstItsFormulas(t *testing.T) {
+	r := seeded(t, 5)
+	const distinct, repeats, rounds = 7000, 3000, 20
+	shape := IterativeShape{M: 72135, K: 5, Walk: 1 << 16, MaxFill: 0.9}
+	if p := shape.PaperFill(distinct, distinct+repeats); math.Abs(p-0.4095) > 1e-4 {
+		t.Errorf("Eq. 6 gives %v", p)
+	}
+	if p := shape.ExpectedFill(distinct, distinct+repeats); math.Abs(p-0.4173) > 1e-4 {
+		t.Errorf("corrected fill is %v", p)
+	}
+	f := newIterative(t, shape)
+	var fill, corrected, paper, found float64
+	for range rounds {
+		f.Reset()
+		heavy := mixture(r, f, distinct, repeats)
+		e := f.Estimate(heavy.Sequence(shape.M))
+		fill += f.Fill() / rounds
+		corrected += e.Count / repeats / rounds
+		paper += e.Paper / repeats / rounds
+		for range 10000 {
+			if f.Estimate(hash(r).Sequence(shape.M)).Found {
+				found++
+			}
+		}
+	}
+	// A run of 3,000 repetitions deviates by 1.5 %, the mean of 20 by 0.35 %.
+	if math.Abs(corrected-1) > 4*0.0035 || paper < 1.035 || paper > 1.09 {
+		t.Errorf("a key added %d times reads %.4f of it corrected, %.4f by Eq. 9", repeats, corrected, paper)
+	}
+	if want := shape.ExpectedFill(distinct, distinct+repeats); math.Abs(fill-want) > 0.002 {
+		t.Errorf("fill %.4f, expected %.4f", fill, want)
+	}
+	want := shape.ExpectedError(distinct, distinct+repeats) * rounds * 10000
+	if math.Abs(found-want) > 4*math.Sqrt(want)+0.02*want {
+		t.Errorf("%v keys found that were never added, expected %.0f", found, want)
+	}
+}
+
+func TestSizeIterativeIsTheInverse(t *testing.T) {
+	for _, tc := range []struct{ distinct, adds, fill float64 }{
+		{1000, 1000, 0.5}, {1000, 2000, 0.5}, {1e6, 1.2e6, 0.4}, {50, 5000, 0.5}, {1e5, 1e5, 0.9},
+	} {
+		s := IterativeShape{M: SizeIterative(tc.distinct, tc.adds, 5, tc.fill), K: 5}
+		if got := s.ExpectedFill(tc.distinct, tc.adds); math.Abs(got-tc.fill) > 0.002 {
+			t.Errorf("%+v: %d bits fill to %v", tc, s.M, got)
+		}
+	}
+	if m := SizeIterative(1e6, 1e6, 5, 0.5); m < 7_213_000 || m > 7_214_000 {
+		t.Errorf("%d bits for a million keys that never repeat, expected 5/ln 2 each", m)
+	}
+}
+
+// The endless sequence begins with the positions a Classic filter would take,
+// and adding by it makes no garbage.
+func TestSequence(t *testing.T) {
+	h := hash(seeded(t, 6))
+	seq := h.Sequence(1_000_003)
+	for i, want := range h.Positions(1_000_003, 20, nil) {
+		if got := seq(); got != want {
+			t.Fatalf("position %d is %d, want %d", i, got, want)
+		}
+	}
+	f := newIterative(t, IterativeShape{M: 1 << 20, K: 5, Walk: 64, MaxFill: 0.5})
+	if n := testing.AllocsPerRun(100, func() { f.Add(h.Sequence(1 << 20)) }); n != 0 {
+		t.Errorf("%v allocations an Add", n)
+	}
+}
+
+func BenchmarkIterativeAdd(b *testing.B) {
+	shape := IterativeShape{M: 1 << 26, K: 5, Walk: 64, MaxFill: 0.5}
+	r := seeded(b, 7)
+	keys := make([]Hash, 1<<20)
+	for i := range keys {
+		keys[i] = hash(r)
+	}
+	for _, bm := range []struct {
+		name string
+		keys []Hash
+	}{{"new", keys}, {"walk64", keys[:1]}} {
+		b.Run(bm.name, func(b *testing.B) {
+			f := newIterative(b, shape)
+			for i := 0; b.Loop(); i++ {
+				if i%len(keys) == 0 {
+					f.Reset()
+				}
+				f.Add(bm.keys[i%len(bm.keys)].Sequence(shape.M))
+			}
+		})
+	}
+}
