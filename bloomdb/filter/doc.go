@@ -15,6 +15,8 @@
 // take positions from any hash family:
 //
 //	Universal, Chunks, Hash.Positions -> positions -> Classic.Set / Classic.Has
+//	                                               -> Counting.Add / Counting.Count, on Flat or Split cells
+//	reported and revoked -> Pair.Listed
 //
 // Terms: m bits or cells, n keys, k positions a key; a line is 64 bytes, one
 // cache line. Papers: Yan & Cho, "Enhancing Collaborative Spam Detection with
