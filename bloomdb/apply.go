@@ -69,6 +69,7 @@ func (db *DB) Apply(data []byte, order Order) error {
 	if d.seq != state.seq+1 && order == Next {
 		return fmt.Errorf("%s: %w: %d was the last", name, ErrGap, state.seq)
 	}
+	d.sections = db.joinable(d, state)
 	parts, err := db.partsFor(d)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -105,7 +106,11 @@ func (db *DB) roomForSite(site string) error {
 // partsLimit is how many bytes all parts may take: twice what this site's own
 // filters take when they are full, and never less than 256 MiB.
 func (db *DB) partsLimit() int64 {
-	reports := (db.spamShape.Bytes() + db.revokedShape.Bytes()) * int64(db.opt.Reports.Keep)
+	generation := db.spamShape.Bytes() + db.revokedShape.Bytes()
+	if db.opt.Reports.Classes {
+		generation += db.classShape.Bytes()
+	}
+	reports := generation * int64(db.opt.Reports.Keep)
 	return max(minParts, 2*(reports+int64(db.countsShape.Lines)*64*int64(db.opt.Counts.Keep)))
 }
 
@@ -144,6 +149,9 @@ func (p *partOf) merge(cells []filter.Cell) error {
 // partsFor finds or makes the part for each section, nil for those that aged
 // out. Nothing is merged before all sections are known to be good.
 func (db *DB) partsFor(d delta) ([]*partOf, error) {
+	if len(d.sections) == 0 {
+		return nil, nil
+	}
 	if err := db.roomForParts(); err != nil {
 		return nil, err
 	}

@@ -40,12 +40,15 @@ type DB struct {
 	spamShape    filter.BitsShape
 	revokedShape filter.BitsShape
 	countsShape  filter.CountsShape
+	classShape   filter.BitsShape
 	closed       atomic.Bool
 
 	view   atomic.Pointer[view]
 	viewMu sync.Mutex // serialises changes of the view's structure
 
 	agedTicks int // how often Run saw generations that aged out and are still held
+
+	classesLost atomic.Int64 // the last generation whose class filter was full
 
 	sitesMu sync.Mutex // guards sites; held while a delta is applied
 	sites   map[origin]*siteState
@@ -67,6 +70,8 @@ type DB struct {
 type siteState struct {
 	seq  uint64 // last delta applied
 	gaps uint64 // deltas that were lost on the way
+
+	classesRefused bool // it was said that its classes can't be joined
 }
 
 // Open locks Dir, validates all that is in it, replays the journal, and names
@@ -87,6 +92,7 @@ func Open(o Options) (*DB, error) {
 		spamShape:    o.spamShape(),
 		revokedShape: o.revokedShape(),
 		countsShape:  o.countsShape(),
+		classShape:   o.classShape(),
 		sites:        make(map[origin]*siteState),
 		saved:        make(map[string]savedState),
 		measured:     make(map[measuredFilter]measuredError),

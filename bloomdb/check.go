@@ -21,7 +21,7 @@ func (db *DB) Check() error {
 	v := db.view.Load()
 	err := errors.Join(v.checkOrder(), db.checkFiles())
 	for _, g := range v.reports {
-		for _, kind := range []filterKind{spamFilter, revokedFilter} {
+		for _, kind := range reportKinds {
 			if e := g.listing(kind).check(); e != nil {
 				err = errors.Join(err, fmt.Errorf("%s generation %d: %w", kind, g.num, e))
 			}

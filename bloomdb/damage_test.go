@@ -15,7 +15,7 @@ import (
 // byte of them can be tried.
 func small(dir string) Options {
 	o := testOptions(dir, "mx1")
-	o.Reports.Capacity, o.Counts.Capacity = 10, 10
+	o.Reports.Capacity, o.Counts.Capacity, o.Reports.Classes = 10, 10, true
 	return o
 }
 
@@ -24,13 +24,13 @@ func filled(t *testing.T, closed bool) string {
 	dir := t.TempDir()
 	db := openTest(t, small(dir))
 	other := openTest(t, func() Options { o := small(t.TempDir()); o.Site = "mx2"; return o }())
-	mustReport(t, other, 7)
+	mustReportAs(t, other, 7, ClassScam)
 	mustCount(t, other, 7, 20)
 	mustApply(t, db, drain(t, other)...)
 	if err := db.save(); err != nil {
 		t.Fatal(err)
 	}
-	mustReport(t, db, 1)
+	mustReportAs(t, db, 1, ClassPhish)
 	mustReport(t, db, 2)
 	mustCount(t, db, 1, 30)
 	if closed {
@@ -219,7 +219,7 @@ func FuzzSnapshot(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	db.Report(message(1))
+	db.Report(message(1), ClassPhish)
 	db.Count(message(1), 99)
 	db.Close()
 	names, _ := filepath.Glob(filepath.Join(dir, "*.snapshot"))
@@ -240,6 +240,7 @@ func FuzzJournal(f *testing.F) {
 	j := journal{keyID: [8]byte{1}}
 	seg := j.header()
 	seg = appendFrame(seg, record{target: target{spamFilter, 2900}, hashes: hashesOf(message(1))}, 0)
+	seg = appendFrame(seg, record{target: target{spamFilter, 2900}, hashes: hashesOf(message(3)), class: ClassScam}, 0)
 	seg = appendFrame(seg, record{target: target{countFilter, -3}, hashes: hashesOf(message(2))[:1], count: 77}, 60)
 	f.Add(seg)
 	f.Add(seg[:len(seg)-3])
@@ -263,14 +264,17 @@ func FuzzDelta(f *testing.F) {
 	o := small(f.TempDir())
 	o.Site = "b"
 	b := openTest(f, o)
-	b.Report(message(1))
+	b.Report(message(1), ClassPhish)
 	b.Count(message(1), 20)
 	b.Resume(0, 0)
-	d, _, err := b.NextDelta()
-	if err != nil {
-		f.Fatal(err)
+	for range 3 { // reports, counts, classes
+		d, ok, err := b.NextDelta()
+		if err != nil || !ok {
+			f.Fatal(ok, err)
+		}
+		f.Add(d.Data[:len(d.Data)-macSize])
+		b.Published(d)
 	}
-	f.Add(d.Data[:len(d.Data)-macSize])
 	f.Add([]byte(deltaMagic))
 	a := openTest(f, small(f.TempDir()))
 	f.Fuzz(func(t *testing.T, body []byte) {

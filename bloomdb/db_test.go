@@ -87,7 +87,7 @@ func message(n int) signature.Set {
 
 func mustReport(t testing.TB, db *DB, n int) {
 	t.Helper()
-	if err := db.Report(message(n)); err != nil {
+	if err := db.Report(message(n), ClassOther); err != nil {
 		t.Fatalf("report %d: %v", n, err)
 	}
 }
@@ -182,7 +182,7 @@ func TestClockAheadForAMoment(t *testing.T) {
 
 func TestTooLittleToSign(t *testing.T) {
 	db := openTest(t, testOptions(t.TempDir(), "mx1"))
-	if err := db.Report(signature.Set{}); !errors.Is(err, ErrNothing) {
+	if err := db.Report(signature.Set{}, ClassOther); !errors.Is(err, ErrNothing) {
 		t.Errorf("report: %v, want ErrNothing", err)
 	}
 	if err := db.Revoke(signature.Set{}); !errors.Is(err, ErrNothing) {
@@ -264,7 +264,7 @@ func TestCloseAndOpen(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Report(message(1)); !errors.Is(err, ErrClosed) {
+	if err := db.Report(message(1), ClassOther); !errors.Is(err, ErrClosed) {
 		t.Errorf("report after close: %v", err)
 	}
 	db = openTest(t, o)
@@ -350,7 +350,7 @@ func TestFull(t *testing.T) {
 	var err error
 	n := 0
 	for ; n < 1000 && err == nil; n++ {
-		err = db.Report(message(n))
+		err = db.Report(message(n), ClassOther)
 	}
 	if !errors.Is(err, ErrFull) {
 		t.Fatalf("after %d reports: %v, want ErrFull", n, err)
@@ -371,7 +371,7 @@ func TestParallel(t *testing.T) {
 	for w := range 4 {
 		wg.Go(func() {
 			for i := range 50 {
-				if err := db.Report(message(w*1000 + i)); err != nil {
+				if err := db.Report(message(w*1000+i), ClassOther); err != nil {
 					t.Error(err)
 				}
 				for range 4 {

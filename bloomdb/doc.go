@@ -15,7 +15,8 @@
 //
 // Three kinds of filter stand in generations, one for each UTC-aligned period:
 // the spam filter and the revocation filter (Yan & Cho 2006, section 4), and the
-// refined counting filter (section 3). Of each the site has its own, which only
+// refined counting filter (section 3). Where classes are kept, a fourth one holds
+// the classes of reports (type Class). Of each the site has its own, which only
 // it changes. Another site's filters are kept apart as compressed parts, so that
 // its influence can be told and taken away; for speed the bits of all other
 // sites are also joined in one filter by OR. Counts are never joined: a count is
@@ -28,7 +29,8 @@
 // revocation filter of that generation or a newer one has it: the newest
 // generation wins, within one the revocation wins. So a message that was
 // revoked can be reported again in the next period. Generations that age out
-// are dropped whole, which bounds the life of a wrong listing.
+// are dropped whole, which bounds the life of a wrong listing. A listing that
+// stands is asked for its class, which names it and decides nothing.
 //
 // # Durability
 //

@@ -10,7 +10,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
-// filterKind is one of the three filters of a generation.
+// filterKind is one of the filters of a generation.
 type filterKind uint8
 
 // The numbers stand in snapshots and deltas.
@@ -18,7 +18,11 @@ const (
 	spamFilter    filterKind = 1
 	revokedFilter filterKind = 2
 	countFilter   filterKind = 3
+	classFilter   filterKind = 4
 )
+
+// reportKinds are the bit filters of a generation of reports.
+var reportKinds = [...]filterKind{spamFilter, revokedFilter, classFilter}
 
 func (k filterKind) String() string {
 	switch k {
@@ -28,6 +32,8 @@ func (k filterKind) String() string {
 		return "revoked"
 	case countFilter:
 		return "counts"
+	case classFilter:
+		return "classes"
 	}
 	return "unknown"
 }
@@ -35,7 +41,15 @@ func (k filterKind) String() string {
 // blockSize is the number of cells that are coded together.
 func (k filterKind) blockSize() uint64 { return filter.BlockSize(k == countFilter) }
 
-func (k filterKind) valid() bool { return k >= spamFilter && k <= countFilter }
+func (k filterKind) valid() bool { return k >= spamFilter && k <= classFilter }
+
+// parcel is what may stand in one delta: spam and revoked bits, or else one kind.
+func (k filterKind) parcel() filterKind {
+	if k == revokedFilter {
+		return spamFilter
+	}
+	return k
+}
 
 // target names one filter of one generation.
 type target struct {
@@ -65,6 +79,7 @@ type reportGeneration struct {
 	num     int64
 	spam    listing
 	revoked listing
+	classes listing // of (class, signature) pairs; empty where classes are off
 }
 
 // listing is one bit filter of a generation in its three forms.
@@ -123,10 +138,13 @@ func (s shape) valid(kind filterKind) error {
 	return s.counts().Valid()
 }
 
-// listing returns the listing of a generation, nil for another kind.
+// listing returns one of the bit filters of a generation.
 func (g *reportGeneration) listing(kind filterKind) *listing {
-	if kind == revokedFilter {
+	switch kind {
+	case revokedFilter:
 		return &g.revoked
+	case classFilter:
+		return &g.classes
 	}
 	return &g.spam
 }
@@ -211,7 +229,10 @@ func (v *view) editReport(num int64, f func(g *reportGeneration) error) error {
 	} else {
 		v.reports = slices.Insert(v.reports, i, nil)
 	}
-	g.spam.parts, g.revoked.parts = slices.Clone(g.spam.parts), slices.Clone(g.revoked.parts)
+	for _, kind := range reportKinds {
+		l := g.listing(kind)
+		l.parts = slices.Clone(l.parts)
+	}
 	if err := f(&g); err != nil {
 		return err
 	}
@@ -306,8 +327,11 @@ func (db *DB) shapeFor(t target) filter.BitsShape {
 			return l.others.Shape()
 		}
 	}
-	if t.kind == revokedFilter {
+	switch t.kind {
+	case revokedFilter:
 		return db.revokedShape
+	case classFilter:
+		return db.classShape
 	}
 	return db.spamShape
 }
@@ -374,8 +398,10 @@ func (db *DB) forget() {
 func (v *view) allParts() iter.Seq2[target, []sitePart] {
 	return func(yield func(target, []sitePart) bool) {
 		for _, g := range v.reports {
-			if !yield(target{spamFilter, g.num}, g.spam.parts) || !yield(target{revokedFilter, g.num}, g.revoked.parts) {
-				return
+			for _, kind := range reportKinds {
+				if !yield(target{kind, g.num}, g.listing(kind).parts) {
+					return
+				}
 			}
 		}
 		for _, g := range v.counts {

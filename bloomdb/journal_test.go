@@ -38,7 +38,7 @@ func TestJournalFault(t *testing.T) {
 	mustReport(t, db, 1)
 	mend := breakDisk(t, db)
 	for _, n := range []int{2, 3} {
-		if err := db.Report(message(n)); err == nil {
+		if err := db.Report(message(n), ClassOther); err == nil {
 			t.Fatal("report was acknowledged without a disk")
 		}
 		if db.Judge(message(n)).Listed {
@@ -219,7 +219,7 @@ func TestStartOnFullDisk(t *testing.T) {
 	if !db.Judge(message(1)).Listed || db.Fault() == nil {
 		t.Errorf("listed %v, fault %v", db.Judge(message(1)).Listed, db.Fault())
 	}
-	if err := db.Report(message(2)); !errors.Is(err, syscall.ENOSPC) {
+	if err := db.Report(message(2), ClassOther); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("report on a full disk: %v", err)
 	}
 	mustRemove(t, ballast)

@@ -11,6 +11,7 @@ import (
 // Evidence is the answer to both questions about one message.
 type Evidence struct {
 	Listed  bool    // some signature was reported and not revoked
+	Class   Class   // the gravest of the matches that stand
 	Matches []Match // the signatures with a listing, revoked or not; those that stand first
 	Count   uint64  // how often the message was seen: the largest over its counting keys, all sites summed
 	Sites   int     // listed: sites that reported a signature; else sites that counted it
@@ -21,6 +22,7 @@ type Evidence struct {
 type Match struct {
 	Signature  signature.Signature
 	Revoked    bool
+	Class      Class    // the gravest under which a listing that stands was reported
 	Generation int64    // the newest that lists it: number of the period since 1970
 	Sites      []string // that reported it in that generation
 }
@@ -30,9 +32,16 @@ func (db *DB) Judge(set signature.Set) Evidence {
 	v := db.current()
 	var e Evidence
 	for _, s := range set.Signatures {
-		if m, ok := v.match(s, db.reportHash(s), db.opt.Site); ok {
+		h := db.reportHash(s)
+		if m, ok := v.match(s, h, db.opt.Site); ok {
+			if !m.Revoked && db.opt.Reports.Classes {
+				m.Class = db.classOf(&v, h)
+			}
+			if !m.Revoked {
+				e.Listed = true
+				e.Class = gravest(e.Class, m.Class)
+			}
 			e.Matches = append(e.Matches, m)
-			e.Listed = e.Listed || !m.Revoked
 		}
 	}
 	slices.SortStableFunc(e.Matches, func(a, b Match) int { return boolOrder(a.Revoked) - boolOrder(b.Revoked) })
@@ -149,6 +158,7 @@ type Trail struct {
 	Site       string
 	Generation int64
 	Start      time.Time // begin of the generation's period
+	Classes    []Class   // for Spam: as which the site reported it, the gravest first
 	Count      uint64    // for Counts
 }
 
@@ -173,10 +183,18 @@ func (db *DB) Explain(set signature.Set) []Trace {
 
 func (db *DB) trails(kind filterKind, g *reportGeneration, h filter.Hash) []Trail {
 	var trails []Trail
-	if l := g.listing(kind); l.has(h) {
-		for _, site := range l.sites(h, db.opt.Site) {
-			trails = append(trails, db.trail(target{kind, g.num}, site, 0))
-		}
+	l := g.listing(kind)
+	if !l.has(h) {
+		return nil
+	}
+	var classes map[string][]Class
+	if kind == spamFilter && db.opt.Reports.Classes {
+		classes = db.classesBySite(g, h)
+	}
+	for _, site := range l.sites(h, db.opt.Site) {
+		t := db.trail(target{kind, g.num}, site, 0)
+		t.Classes = classes[site]
+		trails = append(trails, t)
 	}
 	return trails
 }

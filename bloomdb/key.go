@@ -18,6 +18,7 @@ import (
 var (
 	purposeReport = []byte("spambloom report 1")
 	purposeCount  = []byte("spambloom count 1")
+	purposeClass  = []byte("spambloom class 1")
 	purposeDelta  = []byte("spambloom delta 1")
 	purposeID     = []byte("spambloom key id 1")
 )

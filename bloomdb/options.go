@@ -33,6 +33,12 @@ type ReportOptions struct {
 	Capacity        int64         // reported messages over all kept generations and sites; default 1,000,000
 	KeysPerMessage  int           // signatures a message has at most, 1 to 256; default 8
 	MaxErrorPerMail float64       // chance that a message nobody reported is listed; default 1e-6
+
+	// Classes says to keep the classes of reports, and to hear those of other
+	// sites; sites may differ. Where it is switched off, the class filters are
+	// forgotten with the next snapshot. Switched on, classes are known of reports
+	// that come from then on, and of those that the journal still has.
+	Classes bool
 }
 
 // CountOptions size this site's own counting filter. Sites may differ.
@@ -96,7 +102,7 @@ func (o *Options) validate() error {
 		return fmt.Errorf("keys per message %d: must be 1 to 256", r.KeysPerMessage)
 	case r.MaxErrorPerMail < 1e-12 || r.MaxErrorPerMail > 0.5:
 		return fmt.Errorf("error per mail %g: must be 1e-12 to 0.5", r.MaxErrorPerMail)
-	case o.spamShape().Lines == filter.MaxLines || r.Capacity > 1<<40:
+	case max(o.spamShape().Lines, o.classShape().Lines) == filter.MaxLines || r.Capacity > 1<<40:
 		return fmt.Errorf("report capacity %d: a generation would be larger than 8 GiB", r.Capacity)
 	case c.Capacity > maxCounted:
 		return fmt.Errorf("count capacity %d: must be at most %d", c.Capacity, maxCounted)
@@ -142,6 +148,11 @@ func (o *Options) spamShape() filter.BitsShape {
 
 func (o *Options) revokedShape() filter.BitsShape {
 	return filter.SizeBits(o.keysPerGeneration()/revokedShare, revokedError/float64(o.Reports.Keep*2), 16)
+}
+
+// classShape holds every signature that is planned for under one class.
+func (o *Options) classShape() filter.BitsShape {
+	return filter.SizeBits(o.keysPerGeneration(), classError, 8)
 }
 
 func (o *Options) countsShape() filter.CountsShape {

@@ -195,7 +195,7 @@ func (db *DB) publishAll() {
 		p.flight.done = false // with it, not all is published any more
 	}
 	v := db.view.Load()
-	for _, kind := range []filterKind{spamFilter, revokedFilter} {
+	for _, kind := range reportKinds {
 		for _, g := range slices.Backward(v.reports) {
 			p.backlog = append(p.backlog, wholeFilter{target: target{kind, g.num}})
 		}
@@ -336,18 +336,18 @@ func (db *DB) gather() {
 }
 
 // takeSections takes cells for one delta from ready, or else from the backlog.
-// Reports and counts never share a delta: who must refuse the one, since its
-// parameters differ, is not to lose the other.
+// Reports, counts and classes never share a delta: who must refuse the one, since
+// its parameters differ or it is not known there, is not to lose the other.
 func (db *DB) takeSections() []deltaSection {
 	p := &db.pub
 	if len(p.ready) == 0 {
 		return db.takeBacklog()
 	}
 	var sections []deltaSection
-	counts := p.ready[0].target.kind == countFilter
+	parcel := p.ready[0].target.kind.parcel()
 	for room := maxDeltaCells; len(p.ready) > 0 && room > 0; {
 		next := &p.ready[0]
-		if (next.target.kind == countFilter) != counts {
+		if next.target.kind.parcel() != parcel {
 			break
 		}
 		n := min(room, len(next.positions))
@@ -365,10 +365,10 @@ func (db *DB) takeSections() []deltaSection {
 func (db *DB) takeBacklog() []deltaSection {
 	p := &db.pub
 	var sections []deltaSection
-	counts := p.backlog[0].target.kind == countFilter
+	parcel := p.backlog[0].target.kind.parcel()
 	for room := maxDeltaCells; len(p.backlog) > 0; {
 		next := &p.backlog[0]
-		if (next.target.kind == countFilter) != counts || room < int(next.target.kind.blockSize()) {
+		if next.target.kind.parcel() != parcel || room < int(next.target.kind.blockSize()) {
 			break
 		}
 		s, more := db.wholeSection(next, room)

@@ -10,18 +10,21 @@ import (
 // maxKeys bounds the signatures of one report: a journal record holds them.
 const maxKeys = 256
 
-// Report lists all of set's signatures as spam. When it returns nil, the report
-// is on disk. ErrNothing, ErrFull, ErrClosed, or a wrapped I/O error, after which
-// nothing was listed.
-func (db *DB) Report(set signature.Set) error { return db.list(spamFilter, set) }
+// Report lists all of set's signatures as spam of a class, which is kept where
+// ReportOptions.Classes says so. When it returns nil, the report is on disk.
+// ErrNothing, ErrFull, ErrClosed, or a wrapped I/O error, after which nothing was
+// listed.
+func (db *DB) Report(set signature.Set, class Class) error {
+	return db.list(spamFilter, set, class)
+}
 
 // Revoke takes back the listing of all of set's signatures; durable like Report,
 // with the same errors.
-func (db *DB) Revoke(set signature.Set) error { return db.list(revokedFilter, set) }
+func (db *DB) Revoke(set signature.Set) error { return db.list(revokedFilter, set, ClassOther) }
 
 // list writes the keys to the journal, waits for the disk, and then sets their
 // bits: nobody sees a listing that a crash could take back.
-func (db *DB) list(kind filterKind, set signature.Set) error {
+func (db *DB) list(kind filterKind, set signature.Set, class Class) error {
 	switch {
 	case db.closed.Load():
 		return ErrClosed
@@ -38,7 +41,7 @@ func (db *DB) list(kind filterKind, set signature.Set) error {
 	if err := db.fits(kind.String()+" filter", own.Shape(), own.Ones(), t); err != nil {
 		return err
 	}
-	r := record{target: t}
+	r := record{target: t, class: db.keptClass(class, t.gen)}
 	for _, s := range set.Signatures {
 		r.hashes = append(r.hashes, db.reportHash(s))
 	}
@@ -50,13 +53,7 @@ func (db *DB) list(kind filterKind, set signature.Set) error {
 	if err := db.journal.sync(at); err != nil {
 		return err
 	}
-	var positions []uint64
-	for _, h := range r.hashes {
-		own.Set(h)
-		positions = own.Shape().Positions(h, positions)
-	}
-	db.pub.note(t, positions)
-	return nil
+	return db.set(r, db.pub.note)
 }
 
 // Count adds n sightings of a message, under each of its counting keys, to the

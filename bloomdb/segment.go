@@ -30,6 +30,16 @@ type record struct {
 	target target
 	hashes []filter.Hash // spam, revoked: the keys; counts: one key
 	count  uint32        // counts: the count that the key has reached
+	class  Class         // spam: that the report names
+}
+
+// kind is the record's first byte. A report that names its class has the number
+// of the class filter, whose bits follow from its keys.
+func (r record) kind() filterKind {
+	if r.class.Named() {
+		return classFilter
+	}
+	return r.target.kind
 }
 
 func (j *journal) header() []byte {
@@ -44,7 +54,7 @@ func (j *journal) header() []byte {
 func appendFrame(dst []byte, r record, unsynced int64) []byte {
 	at := len(dst)
 	dst = append(dst, make([]byte, frameHeader)...)
-	dst = append(dst, byte(r.target.kind))
+	dst = append(dst, byte(r.kind()))
 	dst = binary.AppendVarint(dst, r.target.gen)
 	dst = binary.AppendUvarint(dst, uint64(unsynced))
 	if r.target.kind == countFilter {
@@ -52,6 +62,9 @@ func appendFrame(dst []byte, r record, unsynced int64) []byte {
 		dst = binary.BigEndian.AppendUint64(dst, r.hashes[0][0])
 		dst = binary.BigEndian.AppendUint64(dst, r.hashes[0][1])
 	} else {
+		if r.class.Named() {
+			dst = append(dst, byte(r.class))
+		}
 		for _, h := range r.hashes {
 			b := h.Bytes()
 			dst = append(dst, b[:]...)
@@ -90,6 +103,12 @@ func decodeKeys(r record, body []byte) (record, error) {
 		r.count = uint32(count)
 		r.hashes = []filter.Hash{{binary.BigEndian.Uint64(body[n:]), binary.BigEndian.Uint64(body[n+8:])}}
 		return r, nil
+	}
+	if r.target.kind == classFilter {
+		if len(body) == 0 || !Class(body[0]).Named() {
+			return r, errors.New("report has no class, or an unknown one")
+		}
+		r.target.kind, r.class, body = spamFilter, Class(body[0]), body[1:]
 	}
 	if len(body) == 0 || len(body)%32 != 0 {
 		return r, fmt.Errorf("%d bytes of keys, must be a multiple of 32", len(body))

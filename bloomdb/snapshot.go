@@ -338,7 +338,7 @@ func parseOwnPath(name string) (t target, ok bool) {
 		return t, false
 	}
 	num, err := strconv.ParseInt(gen, 10, 64)
-	for k := spamFilter; k <= countFilter; k++ {
+	for k := spamFilter; k.valid(); k++ {
 		if k.String() == kind && err == nil {
 			return target{k, num}, true
 		}

@@ -49,7 +49,7 @@ func (db *DB) load() error {
 	if err != nil {
 		return fmt.Errorf("state folder: %w", err)
 	}
-	if err := id.checkPresent(dir, entries); err != nil {
+	if err := db.checkPresent(id, entries); err != nil {
 		return err
 	}
 	segments := make(map[uint32]int64)
@@ -67,13 +67,22 @@ func (db *DB) load() error {
 
 // checkPresent names a snapshot that is gone: what it held would be lost without
 // a word.
-func (id identity) checkPresent(dir string, entries []os.DirEntry) error {
+func (db *DB) checkPresent(id identity, entries []os.DirEntry) error {
 	for _, name := range id.Snapshots {
+		if t, own := parseOwnPath(name); own && db.unwanted(t.kind) {
+			continue
+		}
 		if !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == name }) {
-			return damaged(filepath.Join(dir, name), 0, errors.New("the file is missing"))
+			return damaged(filepath.Join(db.opt.Dir, name), 0, errors.New("the file is missing"))
 		}
 	}
 	return nil
+}
+
+// unwanted says that what the folder holds of a kind is forgotten: classes, where
+// they are off now.
+func (db *DB) unwanted(kind filterKind) bool {
+	return kind == classFilter && !db.opt.Reports.Classes
 }
 
 // begin makes the identity of a new folder. A folder with state but without an
@@ -118,6 +127,9 @@ func (db *DB) loadFile(name string, segments map[uint32]int64) error {
 	}
 	db.saved[path] = savedState{} // on disk, and to be written again or removed
 	t, own := parseOwnPath(name)
+	if own && db.unwanted(t.kind) {
+		return nil // the next snapshot removes it
+	}
 	s, err := readSnapshot(path, db.keyID, func(s *snapshot) loader {
 		if own {
 			return &ownLoader{db: db, want: t, path: path}
@@ -189,11 +201,17 @@ func (l *siteLoader) section(sec section) (err error) {
 	if period := int64(l.db.opt.period(sec.target.kind) / time.Second); sec.period != period {
 		return fmt.Errorf("period of %d s, here %d", sec.period, period)
 	}
+	if l.part = nil; l.db.unwanted(sec.target.kind) {
+		return nil
+	}
 	l.part, err = l.db.partFor(l.origin, sec.target, sec.shape)
 	return err
 }
 
 func (l *siteLoader) cells(_ section, cells []filter.Cell) error {
+	if l.part == nil {
+		return nil
+	}
 	return l.part.merge(cells)
 }
 
@@ -246,15 +264,7 @@ func (db *DB) redo(at lsn, r record) error {
 		db.pub.redo(at, r.target, p[:])
 		return nil
 	}
-	own, err := db.ownBits(r.target, db.shapeFor(r.target))
-	if err != nil {
-		return err
-	}
-	for _, h := range r.hashes {
-		own.Set(h)
-		db.pub.redo(at, r.target, own.Shape().Positions(h, nil))
-	}
-	return nil
+	return db.set(r, func(t target, positions []uint64) { db.pub.redo(at, t, positions) })
 }
 
 // save writes what has changed since the last time, and removes the files of
@@ -315,7 +325,7 @@ func (db *DB) ownSnapshots() []pendingSnapshot {
 	}
 	v := db.view.Load()
 	for _, g := range v.reports {
-		for _, kind := range []filterKind{spamFilter, revokedFilter} {
+		for _, kind := range reportKinds {
 			if own := g.listing(kind).own; own != nil {
 				add(target{kind, g.num}, own.Ones(), bitsShape(own.Shape()), own.Block)
 			}

@@ -26,7 +26,7 @@ type Status struct {
 
 // FilterStatus describes one generation of one filter, all sites together.
 type FilterStatus struct {
-	Kind       string    `json:"kind"` // spam, revoked, counts
+	Kind       string    `json:"kind"` // spam, revoked, classes, counts
 	Generation int64     `json:"generation"`
 	Start      time.Time `json:"start"`
 	Fill       float64   `json:"fill"`  // share of bits or cells in use; the fuller of own and others'
@@ -56,7 +56,7 @@ func (db *DB) Status() Status {
 	}
 	self := SiteStatus{Site: db.opt.Site, Epoch: epoch, Seq: seq}
 	for _, g := range v.reports {
-		for _, kind := range []filterKind{spamFilter, revokedFilter} {
+		for _, kind := range reportKinds {
 			if f, ok := db.listingStatus(target{kind, g.num}, g.listing(kind), &self); ok {
 				s.Filters = append(s.Filters, f)
 				if kind == spamFilter {

@@ -97,11 +97,22 @@ func (d Decision) header(site string) string {
 	if len(d.Signatures) > 0 {
 		fmt.Fprintf(&b, "; kind=%s", d.Signatures[0].Kind)
 	}
+	if class := d.className(); class != "" {
+		fmt.Fprintf(&b, "; class=%s", class)
+	}
 	fmt.Fprintf(&b, "; count=%d; sites=%d; site=%s", d.Count, d.Sites, site)
 	if len(d.Signatures) > 0 {
 		fmt.Fprintf(&b, "; id=%s", d.Signatures[0].ID())
 	}
 	return b.String()
+}
+
+// className is empty where no class is known.
+func (d Decision) className() string {
+	if !d.Class.Named() {
+		return ""
+	}
+	return d.Class.String()
 }
 
 // name is the short form for quarantine reasons and replies.

@@ -19,7 +19,7 @@ func openDB(t *testing.T) *bloomdb.DB {
 	t.Helper()
 	db, err := bloomdb.Open(bloomdb.Options{
 		Dir: t.TempDir(), Site: "mx1",
-		Reports: bloomdb.ReportOptions{Capacity: 1000},
+		Reports: bloomdb.ReportOptions{Capacity: 1000, Classes: true},
 		Counts:  bloomdb.CountOptions{Capacity: 1000},
 	})
 	if err != nil {
@@ -68,11 +68,15 @@ func TestReportedSpamIsTagged(t *testing.T) {
 		}
 	}
 	header := func(verdict string, s signature.Signature, count int) string {
-		return fmt.Sprintf("+0 X-Spambloom: %s; kind=%s; count=%d; sites=1; site=mx1; id=%s", verdict, s.Kind, count, s.ID())
+		kind, class := s.Kind.String(), ""
+		if verdict == "spam" {
+			class = "; class=scam"
+		}
+		return fmt.Sprintf("+0 X-Spambloom: %s; kind=%s%s; count=%d; sites=1; site=mx1; id=%s", verdict, kind, class, count, s.ID())
 	}
 	expect(1, header("clean", set.Counting[0], 1))
 	expect(4, header("clean", set.Counting[0], 5))
-	if err := db.Report(set); err != nil {
+	if err := db.Report(set, bloomdb.ClassScam); err != nil {
 		t.Fatal(err)
 	}
 	expect(1, "+0 X-Spam-Flag: YES", header("spam", set.Signatures[0], 6))

@@ -178,6 +178,7 @@ func (m *message) log(d Decision, took time.Duration) {
 		slog.String("verdict", string(d.Verdict)),
 		slog.String("action", string(d.Action)),
 		slog.String("reason", d.Reason),
+		slog.String("class", d.className()),
 		slog.String("kinds", strings.Join(kinds, ",")),
 		slog.String("ids", strings.Join(ids, ",")),
 		slog.Uint64("count", d.Count),

@@ -83,6 +83,7 @@ type Policy struct {
 type Decision struct {
 	Verdict    Verdict
 	Action     Action
+	Class      bloomdb.Class         // of spam; ClassOther where none is known
 	Reason     string                // why it was skipped or failed; else ""
 	Signatures []signature.Signature // those that decided, the strongest first
 	Count      uint64                // sightings, all sites summed
@@ -98,7 +99,7 @@ func (p Policy) Decide(e bloomdb.Evidence, signed bool) Decision {
 	d := Decision{Verdict: Clean, Action: p.Clean, Count: e.Count, Sites: e.Sites}
 	switch {
 	case e.Listed:
-		d.Verdict, d.Action = Spam, p.Spam
+		d.Verdict, d.Action, d.Class = Spam, p.Spam, e.Class
 		for _, m := range e.Matches {
 			if !m.Revoked {
 				d.Signatures = append(d.Signatures, m.Signature)

@@ -10,11 +10,12 @@ import (
 
 // Answer is what /v1/check says about a message.
 type Answer struct {
-	Verdict string   `json:"verdict"`
-	Kinds   []string `json:"kinds,omitempty"` // kinds that are listed
-	Count   uint64   `json:"count"`           // how often the message was seen, all sites summed
-	Sites   int      `json:"sites"`           // sites that reported it, or else counted it
-	ID      string   `json:"id,omitempty"`    // the first listed signature, else the first counting one
+	Verdict string        `json:"verdict"`
+	Class   bloomdb.Class `json:"class,omitzero"`  // the gravest it was reported as; absent where none is known
+	Kinds   []string      `json:"kinds,omitempty"` // kinds that are listed
+	Count   uint64        `json:"count"`           // how often the message was seen, all sites summed
+	Sites   int           `json:"sites"`           // sites that reported it, or else counted it
+	ID      string        `json:"id,omitempty"`    // the first listed signature, else the first counting one
 }
 
 // newAnswer puts evidence and verdict about set together.
@@ -25,7 +26,7 @@ func newAnswer(set signature.Set, e bloomdb.Evidence, verdict string) Answer {
 			listed = append(listed, m.Signature)
 		}
 	}
-	a := Answer{Verdict: verdict, Kinds: kinds(listed), Count: e.Count, Sites: e.Sites}
+	a := Answer{Verdict: verdict, Class: e.Class, Kinds: kinds(listed), Count: e.Count, Sites: e.Sites}
 	switch {
 	case len(listed) > 0:
 		a.ID = listed[0].ID()
@@ -55,10 +56,11 @@ type Trace struct {
 
 // Trail is one generation's and site's part of a Trace.
 type Trail struct {
-	Site       string    `json:"site"`
-	Generation int64     `json:"generation"`
-	Start      time.Time `json:"start"` // begin of the generation's period
-	Count      uint64    `json:"count,omitempty"`
+	Site       string          `json:"site"`
+	Generation int64           `json:"generation"`
+	Start      time.Time       `json:"start"`             // begin of the generation's period
+	Classes    []bloomdb.Class `json:"classes,omitempty"` // as which the site reported it, the gravest first
+	Count      uint64          `json:"count,omitempty"`
 }
 
 func newExplanation(a Answer, e bloomdb.Evidence, set signature.Set, traces []bloomdb.Trace) Explanation {
@@ -81,7 +83,7 @@ func newExplanation(a Answer, e bloomdb.Evidence, set signature.Set, traces []bl
 func newTrails(trails []bloomdb.Trail) []Trail {
 	var list []Trail
 	for _, t := range trails {
-		list = append(list, Trail{t.Site, t.Generation, t.Start.UTC(), t.Count})
+		list = append(list, Trail{t.Site, t.Generation, t.Start.UTC(), t.Classes, t.Count})
 	}
 	return list
 }

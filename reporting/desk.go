@@ -14,25 +14,6 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Class says what sort of spam a report is about; empty where nobody said.
-type Class string
-
-// Classes are those a report may name.
-var Classes = []Class{"phish", "scam", "malware", "bulk", "other"}
-
-// ParseClass checks a class's name. The empty name is a class nobody gave.
-func ParseClass(name string) (Class, error) {
-	if name == "" {
-		return "", nil
-	}
-	for _, c := range Classes {
-		if string(c) == name {
-			return c, nil
-		}
-	}
-	return "", fmt.Errorf("unknown class %.60q; want one of %v", name, Classes)
-}
-
 // maxReporter bounds a reporter's name in bytes: an address has at most 254
 // (RFC 5321, section 4.5.3.1.3, without the brackets).
 const maxReporter = 254
@@ -57,8 +38,8 @@ func CheckReporter(name string) error {
 // Report is one person's word about one message.
 type Report struct {
 	Set      signature.Set
-	Reporter string // who says so, unproven
-	Class    Class
+	Reporter string        // who says so, unproven
+	Class    bloomdb.Class // no effect on revocations but in the log
 	Origin   Origin
 }
 
@@ -105,21 +86,21 @@ func (d *Desk) Collectors() []prometheus.Collector {
 // be listed, as a revocation of the same period wins. Errors are those of
 // bloomdb.DB.Report.
 func (d *Desk) Report(r Report) (bloomdb.Evidence, error) {
-	return d.accept("report", r, d.db.Report)
+	return d.accept("report", r, func() error { return d.db.Report(r.Set, r.Class) })
 }
 
 // Revoke takes a listing back; evidence and errors as for Report.
 func (d *Desk) Revoke(r Report) (bloomdb.Evidence, error) {
-	return d.accept("revoke", r, d.db.Revoke)
+	return d.accept("revoke", r, func() error { return d.db.Revoke(r.Set) })
 }
 
-func (d *Desk) accept(action string, r Report, write func(signature.Set) error) (bloomdb.Evidence, error) {
-	if err := write(r.Set); err != nil {
+func (d *Desk) accept(action string, r Report, write func() error) (bloomdb.Evidence, error) {
+	if err := write(); err != nil {
 		d.refused.WithLabelValues(action, reason(err)).Inc()
 		return bloomdb.Evidence{}, err
 	}
 	evidence := d.db.Judge(r.Set)
-	d.accepted.WithLabelValues(action, string(r.Class)).Inc()
+	d.accepted.WithLabelValues(action, r.Class.String()).Inc()
 	d.log.Info(action+" accepted",
 		"reporter", r.Reporter, "class", r.Class, r.Origin.attr(),
 		"kinds", kinds(r.Set.Signatures), "ids", ids(r.Set.Signatures), "listed", evidence.Listed)

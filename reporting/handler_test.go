@@ -34,7 +34,7 @@ func openDB(t *testing.T) *bloomdb.DB {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	db, err := bloomdb.Open(bloomdb.Options{
 		Dir: t.TempDir(), Site: "mx1", Key: [32]byte{1},
-		Reports: bloomdb.ReportOptions{Capacity: 1000},
+		Reports: bloomdb.ReportOptions{Capacity: 1000, Classes: true},
 		Counts:  bloomdb.CountOptions{Capacity: 1000},
 		Now:     func() time.Time { return now },
 	})
@@ -151,7 +151,7 @@ func testSet(contents ...string) signature.Set {
 func TestReportCheckRevoke(t *testing.T) {
 	c, ctx := serve(t), t.Context()
 	r := NewRequest(testSet("body", "text"))
-	r.Reporter, r.Class = "anna@example.org", "phish"
+	r.Reporter, r.Class = "anna@example.org", bloomdb.ClassPhish
 	id := testSet("body", "text").Counting[0].ID()
 
 	check := func(want Answer) {
@@ -178,7 +178,7 @@ func TestReportCheckRevoke(t *testing.T) {
 	if len(receipt.IDs) != 2 || receipt.IDs[1] != id {
 		t.Errorf("receipt %v", receipt.IDs)
 	}
-	spam := Answer{Verdict: "spam", Kinds: []string{"body", "text"}, Count: 3, Sites: 1, ID: receipt.IDs[0]}
+	spam := Answer{Verdict: "spam", Class: bloomdb.ClassPhish, Kinds: []string{"body", "text"}, Count: 3, Sites: 1, ID: receipt.IDs[0]}
 	check(spam)
 	if line := c.log.String(); strings.Count(line, "report accepted") != 1 ||
 		!strings.Contains(line, "reporter=anna@example.org class=phish origin.uid=") ||

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -21,9 +22,9 @@ const (
 // Request is the body of every POST: one message's signatures, and for a
 // report or a revocation who makes it and what sort of spam it is.
 type Request struct {
-	Signatures []Signature `json:"signatures"`
-	Reporter   string      `json:"reporter,omitempty"`
-	Class      Class       `json:"class,omitempty"`
+	Signatures []Signature   `json:"signatures"`
+	Reporter   string        `json:"reporter,omitempty"`
+	Class      bloomdb.Class `json:"class,omitzero"` // by name; none is bloomdb.ClassOther
 }
 
 // Signature is a signature.Signature on the wire.
@@ -64,9 +65,6 @@ func decodeRequest(body io.Reader) (Report, error) {
 		return Report{}, err
 	}
 	if err := CheckReporter(r.Reporter); err != nil {
-		return Report{}, err
-	}
-	if _, err := ParseClass(string(r.Class)); err != nil {
 		return Report{}, err
 	}
 	return Report{Set: set, Reporter: r.Reporter, Class: r.Class}, nil

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -31,7 +32,7 @@ func TestRequestRoundTrip(t *testing.T) {
 	})
 	kind := rapid.SampledFrom([]signature.Kind{signature.KindBody, signature.KindText, signature.KindAttachment})
 	rapid.Check(t, func(t *rapid.T) {
-		want := Report{Reporter: "anna@example.org", Class: rapid.SampledFrom(Classes).Draw(t, "class")}
+		want := Report{Reporter: "anna@example.org", Class: rapid.SampledFrom(bloomdb.Classes()).Draw(t, "class")}
 		for _, d := range rapid.SliceOfNDistinct(digest, 0, maxSignatures, rapid.ID).Draw(t, "digests") {
 			want.Set.Signatures = append(want.Set.Signatures, signature.Signature{Kind: kind.Draw(t, "kind"), Digest: d})
 		}

@@ -373,7 +373,7 @@ func TestNoFalseGaps(t *testing.T) {
 	if err := db.Resume(db.Head()); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Report(mail("two")); err != nil {
+	if err := db.Report(mail("two"), bloomdb.ClassOther); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok, err := db.NextDelta(); !ok || err != nil { // it never reaches Redis

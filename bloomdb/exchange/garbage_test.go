@@ -80,7 +80,7 @@ func foreignRecord(t *testing.T, o bloomdb.Options) entry {
 	if err := db.Resume(0, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Report(mail("foreign")); err != nil {
+	if err := db.Report(mail("foreign"), bloomdb.ClassOther); err != nil {
 		t.Fatal(err)
 	}
 	d, ok, err := db.NextDelta()

@@ -90,7 +90,7 @@ func mail(format string, args ...any) signature.Set {
 
 func (s *site) report(m signature.Set) {
 	s.t.Helper()
-	if err := s.db.Report(m); err != nil {
+	if err := s.db.Report(m, bloomdb.ClassOther); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -7,25 +7,26 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting"
 	"github.com/spambloom/spambloom/signature"
 )
 
-// checked is what `check --json` prints for a message. Class stays empty until
-// the daemon keeps the classes of reports.
+// checked is what `check --json` prints for a message. The class is there where
+// the message is spam and the daemon keeps the classes of reports.
 type checked struct {
-	File    string   `json:"file"`
-	Verdict string   `json:"verdict,omitempty"`
-	Class   string   `json:"class,omitempty"`
-	Kinds   []string `json:"kinds,omitempty"`
-	Count   uint64   `json:"count"`
-	Sites   int      `json:"sites"`
-	ID      string   `json:"id,omitempty"`
-	Error   string   `json:"error,omitempty"`
+	File    string        `json:"file"`
+	Verdict string        `json:"verdict,omitempty"`
+	Class   bloomdb.Class `json:"class,omitzero"`
+	Kinds   []string      `json:"kinds,omitempty"`
+	Count   uint64        `json:"count"`
+	Sites   int           `json:"sites"`
+	ID      string        `json:"id,omitempty"`
+	Error   string        `json:"error,omitempty"`
 }
 
 func newChecked(name string, a reporting.Answer, err error) checked {
-	return checked{File: name, Verdict: a.Verdict, Kinds: a.Kinds, Count: a.Count, Sites: a.Sites, ID: a.ID, Error: errorText(err)}
+	return checked{File: name, Verdict: a.Verdict, Class: a.Class, Kinds: a.Kinds, Count: a.Count, Sites: a.Sites, ID: a.ID, Error: errorText(err)}
 }
 
 func (c *cli) checkCommand() *cobra.Command {
@@ -94,6 +95,9 @@ func verdictLine(name string, a reporting.Answer) string {
 	fmt.Fprintf(&b, "%s: %s", name, a.Verdict)
 	if len(a.Kinds) > 0 {
 		fmt.Fprintf(&b, "; kind=%s", strings.Join(a.Kinds, ","))
+	}
+	if a.Class.Named() {
+		fmt.Fprintf(&b, "; class=%s", a.Class)
 	}
 	if a.ID == "" {
 		b.WriteString("; too little content to sign")

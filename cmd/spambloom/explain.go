@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -67,7 +68,7 @@ func explanationText(name string, x reporting.Explanation) string {
 	for _, t := range x.Signatures {
 		fmt.Fprintf(table, "  %s %s\n", t.ID, standing(t))
 		for _, trail := range t.Spam {
-			fmt.Fprintf(table, "    reported\t%s\t%s\n", trail.Site, period(trail))
+			fmt.Fprintf(table, "    reported\t%s\t%s%s\n", trail.Site, period(trail), asClasses(trail.Classes))
 		}
 		for _, trail := range t.Revoked {
 			fmt.Fprintf(table, "    revoked\t%s\t%s\n", trail.Site, period(trail))
@@ -88,6 +89,18 @@ func standing(t reporting.Trace) string {
 		return "was reported and revoked"
 	}
 	return "is not listed"
+}
+
+// asClasses names the classes of a site's reports, the one that counts first.
+func asClasses(classes []bloomdb.Class) string {
+	if len(classes) == 0 {
+		return ""
+	}
+	names := make([]string, len(classes))
+	for i, c := range classes {
+		names[i] = c.String()
+	}
+	return "\tas " + strings.Join(names, ", ")
 }
 
 func times(n uint64) string {

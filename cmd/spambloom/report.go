@@ -17,17 +17,18 @@ import (
 
 // reportFlags are those of report and revoke.
 type reportFlags struct {
-	class    string
-	reporter string
-	dryRun   bool
+	className string
+	class     bloomdb.Class // parsed by check
+	reporter  string
+	dryRun    bool
 }
 
 func (f *reportFlags) add(cmd *cobra.Command) {
 	var names []string
-	for _, class := range reporting.Classes {
-		names = append(names, string(class))
+	for _, class := range bloomdb.Classes() {
+		names = append(names, class.String())
 	}
-	cmd.Flags().StringVar(&f.class, "class", "", "`CLASS` of spam it is: "+strings.Join(names, ", "))
+	cmd.Flags().StringVar(&f.className, "class", "", "`CLASS` of spam it is: "+strings.Join(names, ", "))
 	cmd.Flags().StringVar(&f.reporter, "as", "", "name or address of the `REPORTER` (default: your login name)")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what would be sent, one JSON object a message, and send nothing")
 	// The flag exists, so this cannot fail.
@@ -36,8 +37,8 @@ func (f *reportFlags) add(cmd *cobra.Command) {
 
 // check refuses what the daemon would refuse, before a message is read, and adds
 // the default.
-func (f *reportFlags) check() error {
-	if _, err := reporting.ParseClass(f.class); err != nil {
+func (f *reportFlags) check() (err error) {
+	if f.class, err = bloomdb.ParseClass(f.className); err != nil {
 		return fmt.Errorf("--class: %w", err)
 	}
 	if err := reporting.CheckReporter(f.reporter); err != nil {
@@ -66,7 +67,9 @@ func (c *cli) reportCommand() *cobra.Command {
 		Use:   "report [FILE...]",
 		Short: "report messages as spam",
 		Long: `report tells the daemon that messages are spam: the next copies, here and on the
-other sites of the federation, are called spam.` + reportHelp,
+other sites of the federation, are called spam. Where the daemon keeps classes
+([reports] classes), their header and check say of which class, too; of several,
+malware comes before phish, scam and bulk.` + reportHelp,
 		Example: `  spambloom report spam.eml
   spambloom report --class phish --as anna@example.org ~/Maildir/.Junk
   macro index,pager S "<pipe-message>spambloom report<enter>"      # mutt`,
@@ -162,7 +165,7 @@ func (f reportFlags) pack(m signature.Message) (parcel, error) {
 		return parcel{}, bloomdb.ErrNothing
 	}
 	p := parcel{request: reporting.NewRequest(set), needsWhole: needsWhole(m, set)}
-	p.request.Class, p.request.Reporter = reporting.Class(f.class), f.reporter
+	p.request.Class, p.request.Reporter = f.class, f.reporter
 	return p, nil
 }
 

@@ -76,7 +76,7 @@ func startDaemon() (*daemon, error) {
 	d := &daemon{dir: dir, log: &syncBuffer{}, done: make(chan error)}
 	d.db, err = bloomdb.Open(bloomdb.Options{
 		Dir: filepath.Join(dir, "state"), Site: "mx1", Key: [32]byte{1},
-		Reports: bloomdb.ReportOptions{Capacity: 1000},
+		Reports: bloomdb.ReportOptions{Capacity: 1000, Classes: true},
 		Counts:  bloomdb.CountOptions{Capacity: 1000},
 	})
 	if err != nil {

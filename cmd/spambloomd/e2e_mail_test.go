@@ -16,6 +16,7 @@ import (
 
 	"github.com/emersion/go-smtp"
 
+	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -98,7 +99,11 @@ func TestTwoSites(t *testing.T) {
 	t.Parallel()
 	redis := startRedis(t)
 	key := filepath.Join(folder(t), "key")
-	a, b := newSite(t, "a", key, redis.url()).start(), newSite(t, "b", key, redis.url()).start()
+	a, b := newSite(t, "a", key, redis.url()), newSite(t, "b", key, redis.url())
+	for _, s := range []*site{a, b} {
+		s.configure(t, "[reports]", "[reports]\nclasses = true")
+		s.start()
+	}
 	pa, pb := startPostfix(t, "a", a.milter), startPostfix(t, "b", b.milter)
 
 	body := text()
@@ -108,11 +113,15 @@ func TestTwoSites(t *testing.T) {
 	eventually(t, "b has heard of both sightings", func() bool { return b.check(t, body).Count == 2 })
 	expectVerdict(t, pb.send(message(body)), "clean", 3, "b")
 
-	if r := a.cli("report", at.path); r.code != 0 {
+	if r := a.cli("report", "--class", "phish", at.path); r.code != 0 {
 		t.Fatalf("report: %+v", r)
 	}
-	eventually(t, "b knows the report", func() bool { return b.check(t, body).Verdict == "spam" })
-	expectVerdict(t, pb.send(message(body)), "spam", 4, "b")
+	eventually(t, "b knows the report", func() bool { return b.check(t, body).Class == bloomdb.ClassPhish })
+	tagged := pb.send(message(body))
+	expectVerdict(t, tagged, "spam", 4, "b")
+	if _, fields := tagged.verdict(t); fields["class"] != "phish" {
+		t.Errorf("class of a mail reported as phish on another site: %v", fields)
+	}
 	eventually(t, "a has heard of all sightings", func() bool { return a.check(t, body).Count == 4 })
 	expectVerdict(t, pa.send(message(body)), "spam", 5, "a")
 

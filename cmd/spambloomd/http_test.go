@@ -68,7 +68,7 @@ func TestReadiness(t *testing.T) {
 func TestStatusIsShown(t *testing.T) {
 	d, h := monitored(t)
 	set := signature.Compute(signature.Parse([]byte(message(text()))))
-	if err := d.db.Report(set); err != nil {
+	if err := d.db.Report(set, bloomdb.ClassOther); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.db.Count(set, 1); err != nil {

@@ -209,6 +209,7 @@ func (s *settings) databaseOptions(key [32]byte, log *slog.Logger) bloomdb.Optio
 			Keep:            int(s.Reports.Keep),
 			Capacity:        s.Reports.Capacity,
 			MaxErrorPerMail: s.Reports.MaxErrorPerMail,
+			Classes:         s.Reports.Classes,
 		},
 		Counts: bloomdb.CountOptions{
 			Period:   s.Bulk.Period,

@@ -47,6 +47,7 @@ type Config struct {
 		Keep            int64
 		Capacity        int64
 		MaxErrorPerMail float64
+		Classes         bool
 	}
 	Redis   struct{ URL string } // "": no exchange
 	Control struct {

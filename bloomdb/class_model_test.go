@@ -1,0 +1,184 @@
+package bloomdb
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// fact is a report or a revocation in the model.
+type fact struct {
+	gen     int64
+	message int
+	site    string
+	revoked bool
+	class   Class
+}
+
+// classModel is what a site should know: plain lists.
+type classModel struct{ known map[string][]fact }
+
+// judge says whether a message is listed at a site, as what, and what explain has
+// to name for each generation and reporting site.
+func (m *classModel) judge(site string, n int, oldest int64) (listed bool, class Class, trails map[string]string) {
+	revoked := int64(math.MinInt64)
+	trails = make(map[string]string)
+	for _, f := range m.known[site] {
+		if f.message == n && f.revoked && f.gen >= oldest {
+			revoked = max(revoked, f.gen)
+		}
+	}
+	named := make(map[string][]Class)
+	for _, f := range m.known[site] {
+		if f.message != n || f.revoked || f.gen < oldest {
+			continue
+		}
+		at := fmt.Sprintf("%s %d", f.site, f.gen)
+		trails[at] = ""
+		if f.class.Named() && !slices.Contains(named[at], f.class) {
+			named[at] = append(named[at], f.class)
+		}
+		if f.gen > revoked {
+			listed, class = true, gravest(class, f.class)
+		}
+	}
+	for at, classes := range named {
+		slices.Sort(classes)
+		trails[at] = fmt.Sprint(classes)
+	}
+	return listed, class, trails
+}
+
+// classWorld is two sites that exchange deltas, beside their model.
+type classWorld struct {
+	*rapid.T
+	clock   *clock
+	options map[string]Options
+	dbs     map[string]*DB
+	model   classModel
+	untold  map[string][]fact  // known to a site only
+	streams map[string][]Delta // all that a site has published
+}
+
+func (w *classWorld) open(site string) {
+	db, err := Open(w.options[site])
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.dbs[site] = db
+	epoch, seq := uint64(0), uint64(0)
+	if s := w.streams[site]; len(s) > 0 {
+		epoch, seq = s[len(s)-1].Epoch, s[len(s)-1].Seq
+	}
+	if err := db.Resume(epoch, seq); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// hear applies another site's stream from the cursor on, as the exchange does.
+func (w *classWorld) hear(site, from string) {
+	for _, d := range w.streams[from] {
+		if err := w.dbs[site].Apply(d.Data, Skipped); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+func (w *classWorld) step(t *testing.T, site, other string) {
+	db := w.dbs[site]
+	f := fact{gen: db.opt.generation(spamFilter, w.clock.Now()), site: site, message: rapid.IntRange(0, 5).Draw(w.T, "message")}
+	switch rapid.SampledFrom([]string{"report", "report", "report", "revoke", "exchange", "period", "save", "crash", "close"}).Draw(w.T, "what") {
+	case "report":
+		f.class = rapid.SampledFrom(Classes()).Draw(w.T, "class")
+		mustReportAs(t, db, f.message, f.class)
+		w.model.known[site], w.untold[site] = append(w.model.known[site], f), append(w.untold[site], f)
+	case "revoke":
+		f.revoked = true
+		if err := db.Revoke(message(f.message)); err != nil {
+			w.Fatal(err)
+		}
+		w.model.known[site], w.untold[site] = append(w.model.known[site], f), append(w.untold[site], f)
+	case "exchange":
+		w.streams[site] = append(w.streams[site], drain(t, db)...)
+		w.hear(other, site)
+		w.model.known[other] = append(w.model.known[other], w.untold[site]...)
+		w.untold[site] = nil
+	case "period":
+		w.clock.add(168 * time.Hour)
+	case "save":
+		if err := db.save(); err != nil {
+			w.Fatal(err)
+		}
+	case "crash":
+		crash(t, db)
+		w.open(site)
+		w.hear(site, other)
+	case "close":
+		if err := db.Close(); err != nil {
+			w.Fatal(err)
+		}
+		w.open(site)
+	}
+}
+
+// Whatever is reported, revoked and exchanged, through crashes, restarts and the
+// change of periods: a site names the class that plain lists name.
+func TestClassesModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := classWorld{
+			T: rt, clock: newClock(), options: make(map[string]Options), dbs: make(map[string]*DB),
+			model:  classModel{known: make(map[string][]fact)},
+			untold: make(map[string][]fact), streams: make(map[string][]Delta),
+		}
+		defer func() {
+			for _, db := range w.dbs {
+				db.Close()
+			}
+		}()
+		names := []string{"a", "b"}
+		for _, n := range names {
+			o := classOptions(t.TempDir(), n)
+			o.Now = w.clock.Now
+			w.options[n] = o
+			w.open(n)
+		}
+		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
+			i := rapid.IntRange(0, 1).Draw(rt, "site")
+			w.step(t, names[i], names[1-i])
+			w.check()
+		}
+		for _, db := range w.dbs {
+			if err := db.Check(); err != nil {
+				rt.Fatal(err)
+			}
+		}
+	})
+}
+
+func (w *classWorld) check() {
+	for site, db := range w.dbs {
+		oldest := db.opt.generation(spamFilter, db.opt.Now()) - int64(db.opt.Reports.Keep) + 1
+		for n := range 6 {
+			listed, class, trails := w.model.judge(site, n, oldest)
+			e := db.Judge(message(n))
+			if e.Listed != listed || e.Class != class {
+				w.Fatalf("site %s, message %d: listed %v as %s, want %v as %s", site, n, e.Listed, e.Class, listed, class)
+			}
+			got := make(map[string]string)
+			for _, trail := range db.Explain(message(n))[0].Spam {
+				at := fmt.Sprintf("%s %d", trail.Site, trail.Generation)
+				if got[at] = ""; len(trail.Classes) > 0 {
+					got[at] = fmt.Sprint(trail.Classes)
+				}
+			}
+			if !maps.Equal(got, trails) {
+				w.Fatalf("site %s, message %d: trails %v, want %v", site, n, got, trails)
+			}
+		}
+	}
+}

@@ -1,0 +1,306 @@
+package bloomdb
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+)
+
+func classOptions(dir, site string) Options {
+	o := testOptions(dir, site)
+	o.Reports.Classes = true
+	return o
+}
+
+func mustReportAs(t testing.TB, db *DB, n int, c Class) {
+	t.Helper()
+	if err := db.Report(message(n), c); err != nil {
+		t.Fatalf("report %d: %v", n, err)
+	}
+}
+
+func wantClass(t testing.TB, db *DB, n int, want Class) {
+	t.Helper()
+	e := db.Judge(message(n))
+	if e.Class != want || len(e.Matches) > 0 && e.Matches[0].Class != want {
+		t.Errorf("site %s, message %d: class %s, matches %v, want %s", db.opt.Site, n, e.Class, e.Matches, want)
+	}
+}
+
+// classFiles are the snapshots of own class filters.
+func classFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "classes-*.snapshot"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func TestClassNames(t *testing.T) {
+	for _, c := range Classes() {
+		text, _ := c.MarshalText()
+		var back Class
+		if err := back.UnmarshalText(text); err != nil || back != c {
+			t.Errorf("%s is read as %s, %v", c, back, err)
+		}
+	}
+	if c, err := ParseClass(""); c != ClassOther || err != nil {
+		t.Errorf("no name is %s, %v", c, err)
+	}
+	if _, err := ParseClass("Phish"); err == nil || !strings.Contains(err.Error(), "want one of [phish scam malware bulk other]") {
+		t.Error(err)
+	}
+	for _, tc := range [][3]Class{
+		{ClassOther, ClassOther, ClassOther}, {ClassOther, ClassBulk, ClassBulk}, {ClassBulk, ClassOther, ClassBulk},
+		{ClassScam, ClassPhish, ClassPhish}, {ClassMalware, ClassPhish, ClassMalware}, {ClassScam, ClassBulk, ClassScam},
+	} {
+		if got := gravest(tc[0], tc[1]); got != tc[2] {
+			t.Errorf("gravest of %s and %s is %s", tc[0], tc[1], got)
+		}
+	}
+}
+
+// A class stands in the journal with its report: a crash before any snapshot
+// loses neither.
+func TestClassesSurviveCrash(t *testing.T) {
+	o := classOptions(t.TempDir(), "mx1")
+	db := openTest(t, o)
+	mustReportAs(t, db, 1, ClassPhish)
+	mustReportAs(t, db, 2, ClassOther)
+	crash(t, db)
+	db = openTest(t, o)
+	wantClass(t, db, 1, ClassPhish)
+	wantClass(t, db, 2, ClassOther)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantClass(t, openTest(t, o), 1, ClassPhish)
+}
+
+// Off, nothing of the classes is held, read or sent; on again, they begin anew. No
+// listing depends on it.
+func TestClassesSwitched(t *testing.T) {
+	on := classOptions(t.TempDir(), "mx1")
+	off := on
+	off.Reports.Classes = false
+	b := openTest(t, classOptions(t.TempDir(), "b"))
+	db := openTest(t, on)
+	mustReportAs(t, db, 1, ClassPhish)
+	mustReportAs(t, b, 2, ClassScam)
+	mustApply(t, db, drain(t, b)...)
+	wantClass(t, db, 2, ClassScam)
+	if err := db.save(); err != nil {
+		t.Fatal(err)
+	}
+	mustReportAs(t, db, 3, ClassMalware) // this one stands in the journal only
+	crash(t, db)
+
+	db = openTest(t, off)
+	for n := 1; n <= 3; n++ {
+		if !db.Judge(message(n)).Listed {
+			t.Errorf("message %d is no longer listed", n)
+		}
+		wantClass(t, db, n, ClassOther)
+	}
+	mustReportAs(t, db, 4, ClassBulk)
+	drain(t, db) // or the journal keeps the records for other sites, and tells them again
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if left := classFiles(t, on.Dir); left != nil {
+		t.Errorf("%v are left", left)
+	}
+
+	db = openTest(t, on)
+	for n := 1; n <= 4; n++ {
+		if !db.Judge(message(n)).Listed {
+			t.Errorf("message %d is no longer listed", n)
+		}
+		wantClass(t, db, n, ClassOther)
+	}
+	mustReportAs(t, db, 1, ClassPhish)
+	wantClass(t, db, 1, ClassPhish)
+}
+
+// A damaged class filter is named like any other file; where classes are off, it
+// is not read, and mail can be judged.
+func TestDamagedClasses(t *testing.T) {
+	o := classOptions(t.TempDir(), "mx1")
+	db := openTest(t, o)
+	mustReportAs(t, db, 1, ClassPhish)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := classFiles(t, o.Dir)[0]
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)/2] ^= 1
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var damage *DamageError
+	if _, err := Open(o); !errors.As(err, &damage) || damage.Path != path {
+		t.Fatalf("classes on: %v", err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(o); err == nil || !strings.Contains(err.Error(), "missing") {
+		t.Fatalf("classes on, file gone: %v", err)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.Reports.Classes = false
+	db, err = Open(o)
+	if err != nil {
+		t.Fatalf("classes off: %v", err)
+	}
+	if !db.Judge(message(1)).Listed {
+		t.Error("the listing is lost")
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	openTest(t, o)
+}
+
+// A site with classes off hears the reports of one with classes on, and misses
+// nothing by its own account; the other way round there is no class to hear.
+func TestClassesIgnoredWhereOff(t *testing.T) {
+	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, classOptions(t.TempDir(), "b"))
+	mustReportAs(t, b, 1, ClassPhish)
+	deltas := drain(t, b)
+	mustApply(t, a, deltas...)
+	if !a.Judge(message(1)).Listed {
+		t.Error("the report is not known")
+	}
+	wantClass(t, a, 1, ClassOther)
+	s := a.Status()
+	if _, seq := a.Cursor("b"); seq != deltas[len(deltas)-1].Seq || s.Sites[1].Gaps != 0 {
+		t.Errorf("at %d of %d, %d gaps", seq, deltas[len(deltas)-1].Seq, s.Sites[1].Gaps)
+	}
+	if slices.ContainsFunc(s.Filters, func(f FilterStatus) bool { return f.Kind == "classes" }) {
+		t.Errorf("class filters are held: %+v", s.Filters)
+	}
+	mustReportAs(t, a, 2, ClassScam)
+	mustApply(t, b, drain(t, a)...)
+	if !b.Judge(message(2)).Listed {
+		t.Error("the report is not known")
+	}
+	wantClass(t, b, 2, ClassOther)
+}
+
+// logTo collects warnings.
+func logTo(o *Options) *bytes.Buffer {
+	var log bytes.Buffer
+	o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	return &log
+}
+
+// Classes that can't be joined cost no report, and one line of the log.
+func TestClassesOfOtherParameters(t *testing.T) {
+	o := classOptions(t.TempDir(), "a")
+	log := logTo(&o)
+	a, b := openTest(t, o), openTest(t, classOptions(t.TempDir(), "b"))
+	b.classShape.Lines += 7
+	for n := range 3 {
+		mustReportAs(t, b, n, ClassPhish)
+		mustApply(t, a, drain(t, b)...)
+		if !a.Judge(message(n)).Listed {
+			t.Errorf("message %d is not listed", n)
+		}
+		wantClass(t, a, n, ClassOther)
+	}
+	both := fmt.Sprintf("there %d lines and k=%d, here %d lines", b.classShape.Lines, b.classShape.K, a.classShape.Lines)
+	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "site=b") || !strings.Contains(text, both) {
+		t.Errorf("log %q, want one line with %q", text, both)
+	}
+}
+
+// Who claims a class for what it did not report is not believed.
+func TestClassWithoutReport(t *testing.T) {
+	a, b := openTest(t, classOptions(t.TempDir(), "a")), openTest(t, classOptions(t.TempDir(), "b"))
+	mustReportAs(t, a, 1, ClassScam)
+	mustReportAs(t, b, 1, ClassMalware)
+	for _, d := range drain(t, b) { // the record with the spam bits gets lost
+		if got, err := b.decodeDelta(d.Data); err != nil || got.sections[0].target.kind == spamFilter {
+			continue
+		}
+		if err := a.Apply(d.Data, Skipped); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if g := a.view.Load().reports[0]; g.classes.others.Ones() == 0 {
+		t.Fatal("nothing was applied")
+	}
+	wantClass(t, a, 1, ClassScam)
+}
+
+// A full class filter costs the class, never the report.
+func TestClassesFull(t *testing.T) {
+	o := classOptions(t.TempDir(), "mx1")
+	o.Reports.Capacity = 200 // 400 signatures in a generation
+	log := logTo(&o)
+	db := openTest(t, o)
+	lost := 0
+	for n := range 150 {
+		for _, c := range []Class{ClassBulk, ClassScam, ClassPhish, ClassMalware} {
+			mustReportAs(t, db, n, c)
+		}
+		if db.Judge(message(n)).Class != ClassMalware {
+			lost++
+		}
+	}
+	if lost < 50 || lost > 110 { // room for 50 messages of two signatures under four classes
+		t.Errorf("%d classes were not kept", lost)
+	}
+	if text := log.String(); strings.Count(text, "without their class") != 1 {
+		t.Errorf("log %q", text)
+	}
+}
+
+// The label of a class that nobody named appears as often as classError says: in
+// a full filter, four questions for each listing.
+func TestWrongLabels(t *testing.T) {
+	db := openTest(t, classOptions(t.TempDir(), "mx1"))
+	gen := db.opt.generation(spamFilter, db.opt.Now())
+	r := rand.New(rand.NewPCG(1, 2))
+	fill := func(kind filterKind, n int, keys func() filter.Hash) {
+		own, err := db.ownBits(target{kind, gen}, db.shapeFor(target{kind, gen}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range n {
+			own.Set(keys())
+		}
+	}
+	fill(classFilter, int(db.opt.keysPerGeneration()), func() filter.Hash { return randomHash(r) })
+	const listed = 50_000
+	var keys []filter.Hash
+	fill(spamFilter, listed, func() filter.Hash { keys = append(keys, randomHash(r)); return keys[len(keys)-1] })
+	wrong := 0.0
+	for _, h := range keys {
+		if db.classOf(db.view.Load(), h).Named() {
+			wrong++
+		}
+	}
+	// The filter's own draw spreads beside the questions': a tenth of the mean.
+	want := listed * namedClasses * classError
+	if off := math.Abs(wrong - want); off > 4*math.Sqrt(want)+want/10 {
+		t.Errorf("%g of %d listings have a wrong label, want %g", wrong, listed, want)
+	}
+}
