@@ -9,14 +9,13 @@ import (
 )
 
 const (
-	countK      = 4   // cells a key
-	lineCells   = 128 // 4-bit cells of a line
-	wordCells   = 16
-	inPlace     = 14   // largest value a cell holds itself
-	escape      = 15   // the cell's value stands in the chunk's overflow table
-	maxOverflow = 512  // overflow entries a chunk; bounds the store to three times its base
-	stripes     = 1024 // locks
-	chunkLines  = countBlock / lineCells
+	countK     = 4   // cells a key
+	lineCells  = 128 // 4-bit cells of a line
+	wordCells  = 16
+	inPlace    = 14   // largest value a cell holds itself
+	escape     = 15   // the cell's value stands in the chunk's overflow table
+	stripes    = 1024 // locks
+	chunkLines = countBlock / lineCells
 )
 
 // CountsShape is the geometry of a Counts filter.
@@ -47,10 +46,13 @@ func SizeCounts(n float64) CountsShape {
 // Positions are a key's four cells, all in one line, each in a quarter of its
 // own: they are always distinct (heuristic H2, Yan & Cho section 3).
 func (s CountsShape) Positions(h Hash) [countK]uint64 {
-	line := reduce(h[0], s.Lines) * lineCells
-	var p [countK]uint64
+	return cellsOf(reduce(h[0], s.Lines), h[1])
+}
+
+// cellsOf are the four cells that a lane picks in a line.
+func cellsOf(line, lane uint64) (p [countK]uint64) {
 	for j := range p {
-		p[j] = line + uint64(j)*(lineCells/countK) + h[1]>>(5*j)&31
+		p[j] = line*lineCells + uint64(j)*(lineCells/countK) + lane>>(5*j)&31
 	}
 	return p
 }
@@ -64,19 +66,21 @@ func (s CountsShape) Positions(h Hash) [countK]uint64 {
 // above 14; beyond that the cells of that chunk stay at 14, and Saturated
 // counts them.
 type Counts struct {
-	shape     CountsShape
-	mem       *words
-	tables    []atomic.Pointer[overflow]
-	locks     []paddedMutex
-	used      atomic.Int64 // cells above zero
-	entries   atomic.Int64 // words of overflow tables
-	saturated atomic.Int64
-	changes   atomic.Int64
+	shape   CountsShape
+	mem     *words
+	tables  []atomic.Pointer[overflow]
+	stripes []stripe
 }
 
-type paddedMutex struct {
+// stripe guards every 1,024th chunk and holds what is known about those. It has
+// a cache line of its own.
+type stripe struct {
 	sync.Mutex
-	_ [56]byte // one cache line each
+	used      int64 // cells above zero
+	entries   int64 // words of overflow tables
+	saturated int64
+	changes   int64
+	_         [24]byte
 }
 
 // NewCounts makes an empty filter.
@@ -89,10 +93,10 @@ func NewCounts(shape CountsShape) (*Counts, error) {
 		return nil, err
 	}
 	return &Counts{
-		shape:  shape,
-		mem:    mem,
-		tables: make([]atomic.Pointer[overflow], Blocks(shape.Size(), true)),
-		locks:  make([]paddedMutex, stripes),
+		shape:   shape,
+		mem:     mem,
+		tables:  make([]atomic.Pointer[overflow], Blocks(shape.Size(), true)),
+		stripes: make([]stripe, stripes),
 	}, nil
 }
 
@@ -100,28 +104,49 @@ func NewCounts(shape CountsShape) (*Counts, error) {
 func (c *Counts) Shape() CountsShape { return c.shape }
 
 // Used is the number of cells above zero.
-func (c *Counts) Used() int64 { return c.used.Load() }
+func (c *Counts) Used() int64 { return c.sum(func(s *stripe) int64 { return s.used }) }
 
 // Saturated is how many raises were lost to a full overflow table.
-func (c *Counts) Saturated() int64 { return c.saturated.Load() }
+func (c *Counts) Saturated() int64 { return c.sum(func(s *stripe) int64 { return s.saturated }) }
 
 // Changes grows whenever a cell has changed.
-func (c *Counts) Changes() int64 { return c.changes.Load() }
+func (c *Counts) Changes() int64 { return c.sum(func(s *stripe) int64 { return s.changes }) }
 
 // Bytes is the memory held: base, table pointers and overflow tables.
 func (c *Counts) Bytes() int64 {
-	return int64(c.shape.Lines)*lineWords*8 + int64(len(c.tables))*8 + c.entries.Load()*4
+	entries := c.sum(func(s *stripe) int64 { return s.entries })
+	return int64(c.shape.Lines)*lineWords*8 + int64(len(c.tables))*8 + entries*4
+}
+
+// sum takes each stripe's lock in turn, some tens of microseconds in all.
+func (c *Counts) sum(of func(*stripe) int64) int64 {
+	total := int64(0)
+	for i := range c.stripes {
+		s := &c.stripes[i]
+		s.Lock()
+		total += of(s)
+		s.Unlock()
+	}
+	return total
 }
 
 // Add counts a key d more times and returns its new count t: all its cells that
 // are below t = count+d are raised to t (H1). For every key Count is then at
 // least the number of its adds.
-func (c *Counts) Add(h Hash, d uint32) (t uint32) {
-	p := c.shape.Positions(h)
-	mu := c.lock(p[0])
-	defer mu.Unlock()
-	t = min(c.min(p)+d, MaxValue)
-	c.raise(p, t)
+func (c *Counts) Add(h Hash, d uint32) (t uint32) { return c.add(h[0], h[1], d) }
+
+func (c *Counts) add(h0, h1 uint64, d uint32) (t uint32) {
+	line := reduce(h0, c.shape.Lines)
+	s := c.lock(line * lineCells)
+	defer s.Unlock()
+	least, most := c.codes(line, h1)
+	if t = least + min(d, MaxValue); t <= inPlace && most < escape {
+		c.raiseInPlace(s, line, h1, t)
+		return t
+	}
+	p := cellsOf(line, h1)
+	t = min(c.min(p)+min(d, MaxValue), MaxValue)
+	c.raise(s, p, t)
 	return t
 }
 
@@ -129,39 +154,82 @@ func (c *Counts) Add(h Hash, d uint32) (t uint32) {
 // it twice, or after later Adds, changes nothing.
 func (c *Counts) Raise(h Hash, t uint32) {
 	p := c.shape.Positions(h)
-	mu := c.lock(p[0])
-	defer mu.Unlock()
-	c.raise(p, min(t, MaxValue))
+	s := c.lock(p[0])
+	defer s.Unlock()
+	c.raise(s, p, min(t, MaxValue))
 }
 
 // RaiseCell joins one cell, pos < Shape().Size(): it becomes at least t.
 func (c *Counts) RaiseCell(pos uint64, t uint32) {
-	mu := c.lock(pos)
-	defer mu.Unlock()
+	s := c.lock(pos)
+	defer s.Unlock()
 	if c.Cell(pos) < t {
-		c.changes.Add(1)
-		c.store(pos, min(t, MaxValue))
+		s.changes++
+		c.store(s, pos, min(t, MaxValue))
 	}
 }
 
 // Count is the least of a key's cells.
-func (c *Counts) Count(h Hash) uint32 { return c.min(c.shape.Positions(h)) }
+func (c *Counts) Count(h Hash) uint32 { return c.count(h[0], h[1]) }
 
-func (c *Counts) lock(pos uint64) *sync.Mutex {
-	mu := &c.locks[pos/countBlock%stripes].Mutex
-	mu.Lock()
-	return mu
+func (c *Counts) count(h0, h1 uint64) uint32 {
+	line := reduce(h0, c.shape.Lines)
+	least, most := c.codes(line, h1)
+	if most < escape {
+		return least
+	}
+	return c.min(cellsOf(line, h1))
+}
+
+func (c *Counts) lock(pos uint64) *stripe {
+	s := &c.stripes[pos/countBlock%stripes]
+	s.Lock()
+	return s
+}
+
+func (c *Counts) line(i uint64) *[lineWords]uint64 {
+	return (*[lineWords]uint64)(c.mem.w[i*lineWords:])
+}
+
+// codes are the least and the greatest of the four codes that a lane picks in a
+// line; below 15, a code is the cell's value.
+func (c *Counts) codes(line, lane uint64) (least, most uint32) {
+	w := c.line(line)
+	v0 := uint32(atomic.LoadUint64(&w[lane>>4&1])>>(lane%16*4)) & 15
+	v1 := uint32(atomic.LoadUint64(&w[2+lane>>9&1])>>(lane>>5%16*4)) & 15
+	v2 := uint32(atomic.LoadUint64(&w[4+lane>>14&1])>>(lane>>10%16*4)) & 15
+	v3 := uint32(atomic.LoadUint64(&w[6+lane>>19&1])>>(lane>>15%16*4)) & 15
+	runtime.KeepAlive(c.mem)
+	return min(v0, v1, v2, v3), max(v0, v1, v2, v3)
+}
+
+// raiseInPlace is raise for a t up to 14 where no cell has overflowed.
+func (c *Counts) raiseInPlace(s *stripe, line, lane uint64, t uint32) {
+	defer runtime.KeepAlive(c.mem)
+	words := c.line(line)
+	s.changes++
+	for j := range countK {
+		w, shift := &words[2*j+int(lane>>4&1)], lane%16*4
+		old := atomic.LoadUint64(w)
+		if v := old >> shift & 15; v < uint64(t) {
+			if v == 0 {
+				s.used++
+			}
+			atomic.StoreUint64(w, old&^(15<<shift)|uint64(t)<<shift)
+		}
+		lane >>= 5
+	}
 }
 
 func (c *Counts) min(p [countK]uint64) uint32 {
 	return min(c.Cell(p[0]), c.Cell(p[1]), c.Cell(p[2]), c.Cell(p[3]))
 }
 
-func (c *Counts) raise(p [countK]uint64, t uint32) {
-	c.changes.Add(1)
+func (c *Counts) raise(s *stripe, p [countK]uint64, t uint32) {
+	s.changes++
 	for _, pos := range p {
 		if c.Cell(pos) < t {
-			c.store(pos, t)
+			c.store(s, pos, t)
 		}
 	}
 }
@@ -176,28 +244,28 @@ func (c *Counts) Cell(pos uint64) uint32 {
 	return c.tables[pos/countBlock].Load().get(uint32(pos % countBlock))
 }
 
-// store writes a cell; the chunk is locked. The overflow entry is written before
+// store writes a cell of a locked stripe. The overflow entry is written before
 // the cell says that there is one, so that a reader never misses it.
-func (c *Counts) store(pos uint64, v uint32) {
+func (c *Counts) store(s *stripe, pos uint64, v uint32) {
 	defer runtime.KeepAlive(c.mem)
 	code := uint64(v)
 	if v > inPlace {
 		code = escape
-		if !c.spill(pos, v) {
-			c.saturated.Add(1)
+		if !c.spill(s, pos, v) {
+			s.saturated++
 			code = inPlace
 		}
 	}
 	w, shift := &c.mem.w[pos/wordCells], pos%wordCells*4
 	old := atomic.LoadUint64(w)
 	if old>>shift&15 == 0 {
-		c.used.Add(1)
+		s.used++
 	}
 	atomic.StoreUint64(w, old&^(15<<shift)|code<<shift)
 }
 
 // spill puts a value above 14 into the chunk's table, which grows by copying.
-func (c *Counts) spill(pos uint64, v uint32) bool {
+func (c *Counts) spill(s *stripe, pos uint64, v uint32) bool {
 	table := &c.tables[pos/countBlock]
 	t, offset := table.Load(), uint32(pos%countBlock)
 	if t != nil && t.replace(offset, v) {
@@ -208,9 +276,9 @@ func (c *Counts) spill(pos uint64, v uint32) bool {
 	}
 	if t == nil || (t.n+1)*4 > len(t.slots)*3 {
 		grown := t.grow()
-		c.entries.Add(int64(len(grown.slots)))
+		s.entries += int64(len(grown.slots))
 		if t != nil {
-			c.entries.Add(-int64(len(t.slots)))
+			s.entries -= int64(len(t.slots))
 		}
 		t = grown
 	}
@@ -236,65 +304,4 @@ func (c *Counts) Block(i uint64, dst []Cell) []Cell {
 		}
 	}
 	return dst
-}
-
-// overflow is a chunk's table of values above 14: open addressing, a slot is a
-// 12-bit offset and the whole 20-bit value; zero is empty. One writer, who holds
-// the chunk's lock, and readers without.
-type overflow struct {
-	n     int
-	slots []uint32
-}
-
-const valueBits = 20
-
-func (t *overflow) slot(offset uint32) uint32 {
-	return offset * 0x9E3779B1 >> (32 - uint(bits.TrailingZeros(uint(len(t.slots)))))
-}
-
-func (t *overflow) get(offset uint32) uint32 {
-	for i, mask := t.slot(offset), uint32(len(t.slots)-1); ; i = (i + 1) & mask {
-		v := atomic.LoadUint32(&t.slots[i])
-		if v == 0 {
-			return inPlace // not reached: the entry is written before its cell's code
-		}
-		if v>>valueBits == offset {
-			return v & MaxValue
-		}
-	}
-}
-
-// replace sets the value of an offset that is there.
-func (t *overflow) replace(offset, v uint32) bool {
-	for i, mask := t.slot(offset), uint32(len(t.slots)-1); t.slots[i] != 0; i = (i + 1) & mask {
-		if t.slots[i]>>valueBits == offset {
-			atomic.StoreUint32(&t.slots[i], offset<<valueBits|v)
-			return true
-		}
-	}
-	return false
-}
-
-// insert adds an offset that is not there; a slot must be free.
-func (t *overflow) insert(offset, v uint32) {
-	i, mask := t.slot(offset), uint32(len(t.slots)-1)
-	for t.slots[i] != 0 {
-		i = (i + 1) & mask
-	}
-	atomic.StoreUint32(&t.slots[i], offset<<valueBits|v)
-	t.n++
-}
-
-// grow copies to a table of twice the size; a nil table becomes one of 8 slots.
-func (t *overflow) grow() *overflow {
-	if t == nil {
-		return &overflow{slots: make([]uint32, 8)}
-	}
-	g := &overflow{slots: make([]uint32, 2*len(t.slots))}
-	for _, v := range t.slots {
-		if v != 0 {
-			g.insert(v>>valueBits, v&MaxValue)
-		}
-	}
-	return g
 }

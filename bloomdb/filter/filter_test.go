@@ -111,6 +111,9 @@ func TestCountsSaturate(t *testing.T) {
 	if got := c.Count(h); got != MaxValue {
 		t.Errorf("count %d, want %d", got, MaxValue)
 	}
+	if got := c.Add(Hash{3, 4}, math.MaxUint32); got != MaxValue || c.Count(Hash{3, 4}) != MaxValue {
+		t.Errorf("more than a counter holds became %d, then %d", got, c.Count(Hash{3, 4}))
+	}
 	r := seeded(t, 5)
 	for range 3000 { // one chunk of 4,096 cells, far more than 512 of them above 14
 		c.Add(hash(r), 20)
@@ -143,6 +146,13 @@ func TestCountsParallel(t *testing.T) {
 	wg.Wait()
 	if got := c.Count(Hash{7, 7}); got < 4*adds {
 		t.Errorf("count %d, added %d times", got, 4*adds)
+	}
+	used := int64(0)
+	for i := range Blocks(c.Shape().Size(), true) {
+		used += int64(len(c.Block(i, nil)))
+	}
+	if c.Used() != used || c.Changes() != 8*adds {
+		t.Errorf("%d cells used, there are %d; %d changes, there were %d", c.Used(), used, c.Changes(), 8*adds)
 	}
 }
 
