@@ -16,6 +16,8 @@
 //
 //	Universal, Chunks, Hash.Positions -> positions -> Classic.Set / Classic.Has
 //	                                               -> Counting.Add / Counting.Count, on Flat or Split cells
+//	                                               -> Retouched.Clear / Retouched.Has
+//	                                               -> CrossCheck.Add / CrossCheck.Query
 //	reported and revoked -> Pair.Listed
 //
 // Terms: m bits or cells, n keys, k positions a key; a line is 64 bytes, one
