@@ -26,10 +26,10 @@ func (s SplitShape) Valid() error {
 		return fmt.Errorf("m is %d, must be 1 to %d", s.Cells, MaxPositions/(s.Bits+1))
 	}
 	if most := max(1, s.Cells/256); s.Chunks < 1 || s.Chunks > most {
-		return fmt.Errorf("N is %d chunks, must be 1 to %d for m = %d", s.Chunks, most, s.Cells)
+		return fmt.Errorf("%d chunks (N), must be 1 to %d for m = %d", s.Chunks, most, s.Cells)
 	}
 	if s.chunk() > 1<<24 {
-		return fmt.Errorf("N is %d chunks: of %d cells each, must be at most %d", s.Chunks, s.chunk(), 1<<24)
+		return fmt.Errorf("%d chunks (N) of %d cells each, must be at most %d", s.Chunks, s.chunk(), 1<<24)
 	}
 	if s.Limit > s.Largest() {
 		return fmt.Errorf("limit is %d, must be at most %d", s.Limit, s.Largest())

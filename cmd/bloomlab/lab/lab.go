@@ -25,6 +25,11 @@ type Experiment struct {
 	Source string // paper, and where in it: "Yan & Cho 2006, section 6, Table III"
 	Trials []Trial
 
+	// Derived computes further rows, which stand behind the others, from the means
+	// of these: the ratio of two, say, since the mean of the rounds' ratios is
+	// something else. Nil: there are none.
+	Derived func(rows []Row) []Derived
+
 	// Figures draws the rows, which come in the order of the cells; nil: there is
 	// nothing to draw.
 	Figures func(rows []Row) []Figure
@@ -69,6 +74,13 @@ type Cell struct {
 	Why       string // why this tolerance, in a few words
 
 	Note string // the paper's error, and how a reader checks it
+}
+
+// Derived is a cell that no round gives, with the summary that was computed for
+// it.
+type Derived struct {
+	Cell    Cell
+	Summary Summary
 }
 
 // None is the printed value of a cell that the paper does not have.

@@ -95,6 +95,19 @@ func TestRowOutside(t *testing.T) {
 	}
 }
 
+func TestDerivedRowsStandBehind(t *testing.T) {
+	e := coin(nil)
+	e.Derived = func(rows []Row) []Derived {
+		ratio := Summary{Mean: rows[3].Measured / rows[2].Measured, Rounds: rows[2].Rounds}
+		return []Derived{{Cell: Cell{Name: "ratio", Paper: 2, Tolerance: Within(0.5)}, Summary: ratio}}
+	}
+	rows := mustRun(t, e, Options{Rounds: 20, Seed: 1})
+	last := rows[len(rows)-1]
+	if len(rows) != 5 || last.Experiment != "coin" || last.Cell != "ratio" || last.Measured != 3 || last.Within {
+		t.Errorf("%d rows, the last %+v", len(rows), last)
+	}
+}
+
 func TestRunRefuses(t *testing.T) {
 	if _, err := Run(context.Background(), coin(nil), Options{Rounds: 0}); err == nil || !strings.Contains(err.Error(), "0 rounds") {
 		t.Errorf("no rounds: %v", err)

@@ -80,7 +80,13 @@ func Run(ctx context.Context, e Experiment, o Options) ([]Row, error) {
 	if err := group.Wait(); err != nil {
 		return nil, fmt.Errorf("%s: %w", e.Name, err)
 	}
-	return e.rows(blocks), nil
+	rows := e.rows(blocks)
+	if e.Derived != nil {
+		for _, d := range e.Derived(rows) {
+			rows = append(rows, newRow(e.Name, d.Cell, d.Summary))
+		}
+	}
+	return rows, nil
 }
 
 func (e Experiment) blocks(rounds int) []block {
