@@ -8,7 +8,7 @@
 //	                                             -> Counts.Add / Counts.Count
 //	changed cells -> AppendCells -> ... -> DecodeCells -> Part.Merge
 //
-// Every structure joins: bits by OR, cells by maximum. A join is idempotent and
+// These join: bits by OR, cells by maximum. A join is idempotent and
 // commutative, so a delta that comes twice, late or out of order does no harm.
 //
 // The papers' own structures stand beside them, each in a file of its name, and
@@ -18,7 +18,11 @@
 //	                                               -> Counting.Add / Counting.Count, on Flat or Split cells
 //	                                               -> Retouched.Clear / Retouched.Has
 //	                                               -> CrossCheck.Add / CrossCheck.Query
+//	                                               -> Generalized.Insert / Generalized.Has
+//	Hash.Sequence -> positions without end -> Iterative.Add / Iterative.Estimate
 //	reported and revoked -> Pair.Listed
+//
+// Generalized and Iterative filters are never joined.
 //
 // Terms: m bits or cells, n keys, k positions a key; a line is 64 bytes, one
 // cache line. Papers: Yan & Cho, "Enhancing Collaborative Spam Detection with

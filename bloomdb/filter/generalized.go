@@ -1,0 +1,185 @@
+package filter
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+const (
+	// MaxGeneralizedBits bounds m of a Generalized filter: 16 MiB.
+	MaxGeneralizedBits = 1 << 27
+	// MaxGeneralizedK bounds k0+k1.
+	MaxGeneralizedK = 512
+)
+
+// GeneralizedShape is the geometry of a Generalized filter.
+type GeneralizedShape struct {
+	M      uint64 // bits, at least k0+k1 and 64, at most MaxGeneralizedBits
+	K0, K1 int    // resetting and setting hash functions, each at least 1, at most MaxGeneralizedK in all
+}
+
+// Valid says what is wrong with a shape from outside. With k0 = 0 the filter
+// would be a plain Bloom filter, whose errors have no bound; that is Classic.
+func (s GeneralizedShape) Valid() error {
+	if s.K0 < 1 || s.K1 < 1 || s.K0 > MaxGeneralizedK || s.K1 > MaxGeneralizedK-s.K0 {
+		return fmt.Errorf("k0 is %d and k1 is %d, must be at least 1 each and at most %d together", s.K0, s.K1, MaxGeneralizedK)
+	}
+	if s.M < uint64(max(64, s.K0+s.K1)) || s.M > MaxGeneralizedBits {
+		return fmt.Errorf("m is %d, must be %d to %d", s.M, max(64, s.K0+s.K1), MaxGeneralizedBits)
+	}
+	return nil
+}
+
+// String is the shape in the paper's symbols.
+func (s GeneralizedShape) String() string {
+	return fmt.Sprintf("m=%d k0=%d k1=%d", s.M, s.K0, s.K1)
+}
+
+// Generalized is a Bloom filter that cannot be saturated (Laufer, Velloso,
+// Duarte, "A Generalized Bloom Filter to Secure Distributed Network
+// Applications", 2011). A key sets the bits of its k1 functions h and then resets
+// those of its k0 functions g; where both name one bit, reset wins. It is found
+// when all its g bits are 0 and its h bits 1.
+//
+//	sender    Insert, Insert, ... -> AppendBinary
+//	receiver  DecodeGeneralized -> Plausible -> Has
+//
+// It is how a site is heard that is trusted by half: whatever bits it sends, all
+// ones or drawn at will, at most the share F_p of keys is found that were chosen
+// without knowledge of them (FalsePositiveBound, Eq. 19; 6.3 % at k0=k1=2, 0.4 %
+// at 4). So such a filter is asked as it came and for itself, one vote of several:
+// of v voters that know nothing of each other, q agree on such a key with the
+// chance C(v,q) F_p^q at most. It is never joined: the OR or AND of two is the
+// state of neither, and every key of both may be lost.
+//
+// What F_p does not bound: keys for which the bits were made. Who knows the
+// positions can choose bits that match m/6.5 of m/3.3 chosen keys at k0=k1=2,
+// m/13 at 4, against the m/155 and m/622 that honest Inserts keep at 5 % of
+// false negatives. It is the size m that bounds this, and the quorum that makes
+// it harmless. Nor is F_p exact where m is small: coinciding positions raise it
+// by a factor of up to 1 + (k0+k1)^2/(2m).
+//
+// The price is memory and forgetting: the older a key, the surer it is lost
+// (FalseNegativeAfter). F_n (FalseNegativeBound) bounds this for n later keys,
+// not for any number: in a steady state all old keys are lost but a share F_p.
+// The filter thus keeps what is recent, which suits a stream without end.
+//
+// A key one of whose h positions is also one of its g positions could never be
+// found by the letter of the paper, as its reset bit is asked for a 1. Has leaves
+// out such an h position.
+//
+// Keys come as positions, first the k0 to reset, then the k1 to set, each below
+// m; they should come from a keyed Hash. Reads may run at the same time as each
+// other, but not as a write.
+type Generalized struct {
+	shape    GeneralizedShape
+	words    []uint64
+	ones     uint64
+	inserted uint64
+}
+
+// NewGeneralized makes a filter of zeros (p0 = 1).
+func NewGeneralized(shape GeneralizedShape) (*Generalized, error) {
+	if err := shape.Valid(); err != nil {
+		return nil, fmt.Errorf("generalized bloom filter: %w", err)
+	}
+	return &Generalized{shape: shape, words: make([]uint64, (shape.M+63)/64)}, nil
+}
+
+// Shape returns the geometry.
+func (g *Generalized) Shape() GeneralizedShape { return g.shape }
+
+// Ones is the number of set bits.
+func (g *Generalized) Ones() uint64 { return g.ones }
+
+// Inserted is the number of Inserts. Of a decoded filter it is what the sender
+// says.
+func (g *Generalized) Inserted() uint64 { return g.inserted }
+
+// Initialize begins anew: each bit is 0 with the chance p0, 0 to 1, the paper's
+// initial condition. The error is least for all zeros or all ones, and F_p for
+// p0 = k0/(k0+k1) (Eq. 27). It takes a draw for each bit.
+func (g *Generalized) Initialize(p0 float64, r *rand.Rand) error {
+	if !(p0 >= 0 && p0 <= 1) {
+		return fmt.Errorf("generalized bloom filter: initial condition p0 is %v, must be 0 to 1", p0)
+	}
+	clear(g.words)
+	g.ones, g.inserted = 0, 0
+	for pos := range g.shape.M {
+		if r.Float64() >= p0 {
+			g.set(pos)
+		}
+	}
+	return nil
+}
+
+// Insert adds a key by its k0+k1 positions. Keys inserted before may be lost.
+func (g *Generalized) Insert(positions []uint64) {
+	resetting, setting := positions[:g.shape.K0], positions[g.shape.K0:g.shape.K0+g.shape.K1]
+	for _, pos := range setting {
+		g.set(pos)
+	}
+	for _, pos := range resetting {
+		g.reset(pos)
+	}
+	g.inserted++
+}
+
+func (g *Generalized) set(pos uint64) {
+	w, bit := &g.words[pos>>6], uint64(1)<<(pos&63)
+	if *w&bit == 0 {
+		*w |= bit
+		g.ones++
+	}
+}
+
+func (g *Generalized) reset(pos uint64) {
+	w, bit := &g.words[pos>>6], uint64(1)<<(pos&63)
+	if *w&bit != 0 {
+		*w &^= bit
+		g.ones--
+	}
+}
+
+func (g *Generalized) bit(pos uint64) bool { return g.words[pos>>6]>>(pos&63)&1 != 0 }
+
+// Has asks for a key by its k0+k1 positions. The key inserted last is always
+// found, one before with the chance 1-FalseNegativeAfter, any other with Error,
+// unless the bits were made for it.
+func (g *Generalized) Has(positions []uint64) bool {
+	resetting, setting := positions[:g.shape.K0], positions[g.shape.K0:g.shape.K0+g.shape.K1]
+	for _, pos := range resetting {
+		if g.bit(pos) {
+			return false
+		}
+	}
+	for _, pos := range setting {
+		if !g.bit(pos) && !slices.Contains(resetting, pos) {
+			return false
+		}
+	}
+	return true
+}
+
+// Error is the chance that a key is found which was chosen without knowledge of
+// the bits, from the bits as they stand: p^k0 (1-p)^k1 (Eq. 16), p being the
+// share of zeros. It is at most FalsePositiveBound.
+func (g *Generalized) Error() float64 {
+	return g.shape.falsePositive(1-float64(g.ones)/float64(g.shape.M), float64(g.shape.K0), float64(g.shape.K1))
+}
+
+// Plausible is the first gate for a filter from outside that should have begun
+// with zeros: Inserts raise the share of ones towards k1/(k0+k1), never beyond. An
+// error says that there are more by six standard deviations, so no honest
+// history has led there. A filter made by hand can pass.
+func (g *Generalized) Plausible() error {
+	m := float64(g.shape.M)
+	q0, q1 := g.shape.rates()
+	steady := m * q1 / (q0 + q1)
+	if most := steady + 6*math.Sqrt(m)/2; float64(g.ones) > most {
+		return fmt.Errorf("generalized bloom filter %s has %d ones, inserts lead to %.0f and never beyond %.0f", g.shape, g.ones, steady, most)
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package filter
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math/bits"
+)
+
+const (
+	generalizedMagic   = "SBGN"
+	generalizedVersion = 1
+	generalizedHead    = 4 + 1 + 2 + 2 + 8 + 8 // magic, version, k0, k1, m, inserted
+	crcBytes           = 4
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Bytes is the length of an encoded filter of this shape.
+func (s GeneralizedShape) Bytes() int { return generalizedHead + int((s.M+7)/8) + crcBytes }
+
+// AppendBinary appends the filter's bytes to dst; FORMAT.md has the layout. It
+// never fails; the error is there for encoding.BinaryAppender.
+func (g *Generalized) AppendBinary(dst []byte) ([]byte, error) {
+	from := len(dst)
+	dst = append(dst, generalizedMagic...)
+	dst = append(dst, generalizedVersion)
+	dst = binary.BigEndian.AppendUint16(dst, uint16(g.shape.K0))
+	dst = binary.BigEndian.AppendUint16(dst, uint16(g.shape.K1))
+	dst = binary.BigEndian.AppendUint64(dst, g.shape.M)
+	dst = binary.BigEndian.AppendUint64(dst, g.inserted)
+	for i, left := 0, int(g.shape.M+7)/8; left > 0; i, left = i+1, left-8 {
+		var word [8]byte
+		binary.LittleEndian.PutUint64(word[:], g.words[i])
+		dst = append(dst, word[:min(8, left)]...)
+	}
+	return binary.BigEndian.AppendUint32(dst, crc32.Checksum(dst[from:], castagnoli)), nil
+}
+
+// DecodeGeneralized reads a filter that AppendBinary wrote and nothing else. It
+// must be of the shape want: a sender does not choose how large it is, nor how
+// many functions bound its errors. Errors name what is wrong, both shapes where
+// they differ. No memory is taken for a filter before all of it is checked.
+func DecodeGeneralized(data []byte, want GeneralizedShape) (*Generalized, error) {
+	shape, inserted, err := generalizedHeader(data)
+	if err != nil {
+		return nil, fmt.Errorf("generalized bloom filter: %w", err)
+	}
+	if shape != want {
+		return nil, fmt.Errorf("generalized bloom filter: it has %s, expected %s", shape, want)
+	}
+	body, sum := data[:len(data)-crcBytes], binary.BigEndian.Uint32(data[len(data)-crcBytes:])
+	if got := crc32.Checksum(body, castagnoli); got != sum {
+		return nil, fmt.Errorf("generalized bloom filter: checksum is %08x, must be %08x", sum, got)
+	}
+	content := body[generalizedHead:]
+	if used := shape.M % 8; used != 0 && content[len(content)-1]>>used != 0 {
+		return nil, fmt.Errorf("generalized bloom filter: bits are set beyond m=%d", shape.M)
+	}
+	g, err := NewGeneralized(shape)
+	if err != nil {
+		return nil, err
+	}
+	g.inserted = inserted
+	for i := range g.words {
+		var word [8]byte
+		copy(word[:], content[8*i:])
+		g.words[i] = binary.LittleEndian.Uint64(word[:])
+		g.ones += uint64(bits.OnesCount64(g.words[i]))
+	}
+	return g, nil
+}
+
+var errNotGeneralized = errors.New("bytes do not begin with " + generalizedMagic)
+
+// generalizedHeader reads the head and proves that all bytes it promises are
+// there and no more.
+func generalizedHeader(data []byte) (shape GeneralizedShape, inserted uint64, err error) {
+	if len(data) < len(generalizedMagic) || string(data[:len(generalizedMagic)]) != generalizedMagic {
+		return shape, 0, errNotGeneralized
+	}
+	if len(data) < generalizedHead+crcBytes {
+		return shape, 0, fmt.Errorf("it is cut short at %d bytes", len(data))
+	}
+	if v := data[4]; v != generalizedVersion {
+		return shape, 0, fmt.Errorf("version %d, this program reads %d", v, generalizedVersion)
+	}
+	shape = GeneralizedShape{
+		K0: int(binary.BigEndian.Uint16(data[5:])),
+		K1: int(binary.BigEndian.Uint16(data[7:])),
+		M:  binary.BigEndian.Uint64(data[9:]),
+	}
+	if err := shape.Valid(); err != nil {
+		return shape, 0, err
+	}
+	if len(data) != shape.Bytes() {
+		return shape, 0, fmt.Errorf("it has %d bytes, %s takes %d", len(data), shape, shape.Bytes())
+	}
+	return shape, binary.BigEndian.Uint64(data[17:]), nil
+}

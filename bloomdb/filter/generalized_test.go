@@ -1,0 +1,305 @@
+package filter
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func newGeneralized(t testing.TB, shape GeneralizedShape) *Generalized {
+	t.Helper()
+	g, err := NewGeneralized(shape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func encoded(t testing.TB, g *Generalized) []byte {
+	t.Helper()
+	b, err := g.AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestGeneralizedShape(t *testing.T) {
+	for _, tc := range []struct {
+		shape GeneralizedShape
+		want  string // empty: valid
+	}{
+		{GeneralizedShape{M: 64, K0: 1, K1: 1}, ""},
+		{GeneralizedShape{M: MaxGeneralizedBits, K0: 256, K1: 256}, ""},
+		{GeneralizedShape{M: 1000, K0: 0, K1: 4}, "k0 is 0"},
+		{GeneralizedShape{M: 1000, K0: 4, K1: 0}, "k1 is 0"},
+		{GeneralizedShape{M: 1000, K0: 256, K1: 257}, "at most 512 together"},
+		{GeneralizedShape{M: 1000, K0: 1, K1: math.MaxInt}, "at most 512 together"},
+		{GeneralizedShape{M: 63, K0: 2, K1: 2}, "m is 63, must be 64 to"},
+		{GeneralizedShape{M: 99, K0: 50, K1: 50}, "m is 99, must be 100 to"},
+		{GeneralizedShape{M: MaxGeneralizedBits + 1, K0: 2, K1: 2}, "m is 134217729"},
+	} {
+		_, err := NewGeneralized(tc.shape)
+		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+			t.Errorf("%s: %v, want %q", tc.shape, err, tc.want)
+		}
+	}
+	g := newGeneralized(t, GeneralizedShape{M: 64, K0: 1, K1: 1})
+	for _, p0 := range []float64{-0.1, 1.1, math.NaN()} {
+		if err := g.Initialize(p0, seeded(t, 1)); err == nil {
+			t.Errorf("p0=%v was taken", p0)
+		}
+	}
+}
+
+// The filter answers as a plain set of positions does that is changed and asked
+// by the paper's rules, and its bytes read back are the same filter.
+func TestGeneralizedModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		shape := GeneralizedShape{
+			M:  rapid.Uint64Range(64, 200).Draw(t, "m"),
+			K0: rapid.IntRange(1, 5).Draw(t, "k0"),
+			K1: rapid.IntRange(1, 5).Draw(t, "k1"),
+		}
+		g, err := NewGeneralized(shape)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := rapid.SliceOfN(rapid.Uint64Range(0, shape.M-1), shape.K0+shape.K1, shape.K0+shape.K1)
+		model := make(map[uint64]bool)
+		var keys [][]uint64
+		for range rapid.IntRange(0, 40).Draw(t, "inserts") {
+			x := key.Draw(t, "positions")
+			keys = append(keys, x)
+			g.Insert(x)
+			for _, pos := range x[shape.K0:] {
+				model[pos] = true
+			}
+			for _, pos := range x[:shape.K0] {
+				delete(model, pos)
+			}
+			if !g.Has(x) {
+				t.Fatalf("%v is not found right after it was inserted", x)
+			}
+		}
+		read, err := DecodeGeneralized(encodedIn(t, g), shape)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range append(keys, key.Draw(t, "another")) {
+			want := true
+			for i, pos := range x {
+				own := slices.Contains(x[:shape.K0], pos)
+				want = want && (i < shape.K0 && !model[pos] || i >= shape.K0 && (model[pos] || own))
+			}
+			if g.Has(x) != want || read.Has(x) != want {
+				t.Fatalf("%v: found %v, read back %v, model says %v", x, g.Has(x), read.Has(x), want)
+			}
+		}
+		for _, f := range []*Generalized{g, read} {
+			if f.Ones() != uint64(len(model)) || f.Inserted() != uint64(len(keys)) || f.Shape() != shape {
+				t.Fatalf("%s: %d ones, %d inserted; model has %d, %d", f.Shape(), f.Ones(), f.Inserted(), len(model), len(keys))
+			}
+			if f.Error() > shape.FalsePositiveBound()*(1+1e-12) {
+				t.Fatalf("error %v is above the bound %v", f.Error(), shape.FalsePositiveBound())
+			}
+		}
+	})
+}
+
+func encodedIn(t *rapid.T, g *Generalized) []byte {
+	b, err := g.AppendBinary([]byte("before"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b[len("before"):]
+}
+
+// By hand, for m=65,536, n=256, k0=k1=2, p0=1/4: u = exp(-1/64) = 0.984496,
+// p = u/4 + (1-u)/2 = 0.253876, f_p = (p(1-p))^2 = 0.03588,
+// F_n = 1 - ((1+u)/2)^4 = 0.03065, F_p = 1/16.
+func TestGeneralizedFormulas(t *testing.T) {
+	s := GeneralizedShape{M: 65536, K0: 2, K1: 2}
+	for _, tc := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"p", s.Zeros(256, 0.25), 0.253876},
+		{"f_p", s.FalsePositive(256, 0.25), 0.03588},
+		{"f_p simplified", s.FalsePositiveSimplified(256, 0.25), 0.03588},
+		{"F_p", s.FalsePositiveBound(), 0.0625},
+		{"F_n", s.FalseNegativeBound(256), 0.03065},
+		{"f_n of the last", s.FalseNegativeAfter(0), 0},
+		{"f_n of one before 256", s.FalseNegativeAfter(256), 0.03065},
+		{"p without end", s.Zeros(1e9, 1), 0.5},
+		{"f_n without end", s.FalseNegativeAfter(1e9), 1 - 0.0625},
+		{"F_p at k=4+4", GeneralizedShape{M: 65536, K0: 4, K1: 4}.FalsePositiveBound(), 1.0 / 256},
+		{"F_p at k=2+3", GeneralizedShape{M: 65536, K0: 2, K1: 3}.FalsePositiveBound(), 0.4 * 0.4 * 0.6 * 0.6 * 0.6},
+	} {
+		if math.Abs(tc.got-tc.want) > 2e-5 {
+			t.Errorf("%s is %v, want %v", tc.name, tc.got, tc.want)
+		}
+	}
+}
+
+// Positions from the keyed lanes behave as the formulas say, also after so many
+// keys that the filter has forgotten most of them.
+func TestGeneralizedAgainstItsFormulas(t *testing.T) {
+	r := seeded(t, 8)
+	const rounds, queries = 30, 2000
+	for _, tc := range []struct {
+		shape GeneralizedShape
+		keys  int
+	}{
+		{GeneralizedShape{M: 8192, K0: 2, K1: 2}, 256},
+		{GeneralizedShape{M: 8192, K0: 4, K1: 4}, 5000},
+	} {
+		found, lost, wrong := 0.0, 0.0, 0.0
+		k := tc.shape.K0 + tc.shape.K1
+		for range rounds {
+			g := newGeneralized(t, tc.shape)
+			oldest := hash(r).Positions(tc.shape.M, k, nil)
+			g.Insert(oldest)
+			for range tc.keys {
+				g.Insert(hash(r).Positions(tc.shape.M, k, nil))
+			}
+			if !g.Has(oldest) {
+				lost++
+			}
+			for range queries {
+				if g.Has(hash(r).Positions(tc.shape.M, k, nil)) {
+					wrong++
+				}
+			}
+			if err := g.Plausible(); err != nil {
+				t.Error(err)
+			}
+			found += g.Error() * queries
+		}
+		expected := tc.shape.FalsePositive(float64(tc.keys), 1) * rounds * queries
+		if math.Abs(wrong-expected) > 4*math.Sqrt(expected)+0.05*expected || math.Abs(found-expected) > 0.1*expected {
+			t.Errorf("%s: %v of %d found that were not inserted, expected %.0f; by its bits %.0f", tc.shape, wrong, rounds*queries, expected, found)
+		}
+		p := tc.shape.FalseNegativeAfter(float64(tc.keys))
+		if math.Abs(lost-p*rounds) > 4*math.Sqrt(p*(1-p)*rounds) {
+			t.Errorf("%s: oldest key lost %v times in %d, expected %.1f", tc.shape, lost, rounds, p*rounds)
+		}
+	}
+}
+
+// All ones, all zeros, or half of each: keys that were not chosen for the bits
+// are found no more often than the bound says.
+func TestGeneralizedCannotBeSaturated(t *testing.T) {
+	r := seeded(t, 9)
+	shape := GeneralizedShape{M: 65536, K0: 2, K1: 2}
+	for _, tc := range []struct {
+		p0        float64
+		want      float64
+		plausible bool
+	}{{0, 0, false}, {1, 0, true}, {0.5, 0.0625, true}, {0.4, 0.0576, false}} {
+		g := newGeneralized(t, shape)
+		if err := g.Initialize(tc.p0, r); err != nil {
+			t.Fatal(err)
+		}
+		const queries = 20000
+		found := 0.0
+		for range queries {
+			if g.Has(hash(r).Positions(shape.M, 4, nil)) {
+				found++
+			}
+		}
+		if want := tc.want * queries; math.Abs(found-want) > 5+4*math.Sqrt(want) {
+			t.Errorf("p0=%v: %v of %d found, expected %.0f", tc.p0, found, queries, want)
+		}
+		if err := g.Plausible(); (err == nil) != tc.plausible {
+			t.Errorf("p0=%v, %d ones: %v", tc.p0, g.Ones(), err)
+		}
+	}
+}
+
+// resealed is the bytes with their checksum made right again.
+func resealed(b []byte, change func([]byte)) []byte {
+	b = bytes.Clone(b)
+	change(b)
+	return binary.BigEndian.AppendUint32(b[:len(b)-4], crc32.Checksum(b[:len(b)-4], castagnoli))
+}
+
+func TestDecodeGeneralizedRefuses(t *testing.T) {
+	r := seeded(t, 10)
+	shape := GeneralizedShape{M: 1003, K0: 2, K1: 3}
+	g := newGeneralized(t, shape)
+	for range 50 {
+		g.Insert(hash(r).Positions(shape.M, 5, nil))
+	}
+	good := encoded(t, g)
+	if len(good) != shape.Bytes() {
+		t.Errorf("%d bytes, Bytes says %d", len(good), shape.Bytes())
+	}
+	other := shape
+	other.K1 = 4
+	for _, tc := range []struct {
+		name string
+		data []byte
+		want GeneralizedShape
+		err  string
+	}{
+		{"empty", nil, shape, "do not begin with SBGN"},
+		{"head only", good[:20], shape, "cut short at 20 bytes"},
+		{"a byte less", good[:len(good)-1], shape, "it has 154 bytes, m=1003 k0=2 k1=3 takes 155"},
+		{"a byte more", append(bytes.Clone(good), 0), shape, "it has 156 bytes"},
+		{"another shape", good, other, "it has m=1003 k0=2 k1=3, expected m=1003 k0=2 k1=4"},
+		{"version", resealed(good, func(b []byte) { b[4] = 2 }), shape, "version 2, this program reads 1"},
+		{"k0 is 0", resealed(good, func(b []byte) { b[6] = 0 }), shape, "k0 is 0"},
+		{"m without end", resealed(good, func(b []byte) { b[9] = 0xff }), shape, "m is 1837"},
+		{"a bit beyond m", resealed(good, func(b []byte) { b[len(b)-5] |= 0x80 }), shape, "bits are set beyond m=1003"},
+		{"a flipped bit", func() []byte { b := bytes.Clone(good); b[60] ^= 1; return b }(), shape, "checksum is"},
+	} {
+		if got, err := DecodeGeneralized(tc.data, tc.want); err == nil || got != nil || !strings.Contains(err.Error(), tc.err) {
+			t.Errorf("%s: %v, want %q", tc.name, err, tc.err)
+		}
+	}
+}
+
+// What decodes is what was encoded, byte by byte, and takes no more memory than
+// its bytes.
+func FuzzDecodeGeneralized(f *testing.F) {
+	r := seeded(f, 11)
+	for _, shape := range []GeneralizedShape{{M: 64, K0: 1, K1: 1}, {M: 1003, K0: 2, K1: 3}, {M: 700, K0: 4, K1: 4}} {
+		g := newGeneralized(f, shape)
+		for range 20 {
+			g.Insert(hash(r).Positions(shape.M, shape.K0+shape.K1, nil))
+		}
+		good := encoded(f, g)
+		f.Add(good)
+		f.Add(good[:len(good)-1])
+		f.Add(resealed(good, func(b []byte) { b[len(b)-5] = 0xff }))
+	}
+	f.Add(resealed(make([]byte, generalizedHead+crcBytes), func(b []byte) {
+		copy(b, generalizedMagic+"\x01\x00\x02\x00\x02\xff\xff\xff\xff\xff\xff\xff\xff")
+	}))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		shape, _, err := generalizedHeader(data)
+		if err != nil {
+			if g, err := DecodeGeneralized(data, shape); err == nil {
+				t.Fatalf("a bad head, and yet %+v", g.Shape())
+			}
+			return
+		}
+		g, err := DecodeGeneralized(data, shape)
+		if err != nil {
+			return
+		}
+		if 8*len(g.words) > len(data)+8 || g.Ones() > shape.M {
+			t.Fatalf("%d bytes became %d words with %d ones", len(data), len(g.words), g.Ones())
+		}
+		if again := encoded(t, g); !bytes.Equal(again, data) {
+			t.Fatalf("encoded again: %x, was %x", again, data)
+		}
+	})
+}
