@@ -42,7 +42,7 @@ type Retouching struct {
 }
 
 // Retouched is the retouched Bloom filter (Donnet, Baynat, Friedman, "Retouched
-// Bloom Filters", CoNEXT 2006): bits of a Bloom filter are cleared, so that known
+// Bloom Filters", 2006): bits of a Bloom filter are cleared, so that known
 // false positives are no longer found. It stays as large as it was. The price is
 // members that are lost, false negatives, which a Bloom filter never has; other
 // false positives go too.
