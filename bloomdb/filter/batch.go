@@ -13,7 +13,7 @@ const batchKeys = 16
 // several keys are fetched at the same time, so that a key costs a fraction of a
 // cache miss. Like Has it takes no locks.
 func (b *Bits) HasBatch(keys []Hash, dst []bool) []bool {
-	if b.ones.Load() == 0 {
+	if !b.begun.Load() {
 		return append(dst, make([]bool, len(keys))...)
 	}
 	for len(keys) > 0 {

@@ -14,7 +14,10 @@ import (
 type Bits struct {
 	shape BitsShape
 	mem   *words
-	ones  atomic.Int64
+	begun atomic.Bool // before the first bit is set, so that an empty filter answers without its memory
+
+	_    [64]byte // writers of ones leave the readers' cache line alone
+	ones atomic.Int64
 }
 
 // NewBits makes an empty filter.
@@ -46,12 +49,19 @@ func (b *Bits) Set(h Hash) {
 // SetBit sets one bit, pos < Shape().Size(), and says whether it was clear.
 func (b *Bits) SetBit(pos uint64) bool {
 	defer runtime.KeepAlive(b.mem)
+	b.beginSet()
 	w, bit := &b.mem.w[pos>>6], uint64(1)<<(pos&63)
 	if atomic.LoadUint64(w)&bit != 0 || atomic.OrUint64(w, bit)&bit != 0 {
 		return false
 	}
 	b.ones.Add(1)
 	return true
+}
+
+func (b *Bits) beginSet() {
+	if !b.begun.Load() {
+		b.begun.Store(true)
+	}
 }
 
 // Bit reads one bit, pos < Shape().Size().

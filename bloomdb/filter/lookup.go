@@ -14,7 +14,7 @@ func (b *Bits) Has(h Hash) bool { return b.has(h[0], h[1], h[2], h[3]) }
 // and costs one miss; where keys are there mostly, the processor foresees it and
 // fetches both lines at once.
 func (b *Bits) has(h0, h1, h2, h3 uint64) bool {
-	if b.ones.Load() == 0 {
+	if !b.begun.Load() {
 		return false
 	}
 	l0, l1, from := b.shape.lines(h0, h1)
