@@ -62,6 +62,7 @@ type Cells interface {
 type Counting struct {
 	extension Extension
 	k         int
+	max       uint32 // of a cell
 	cells     Cells
 }
 
@@ -73,7 +74,7 @@ func NewCounting(extension Extension, k int, cells Cells) (*Counting, error) {
 	if err := validSize(cells.Size(), k); err != nil {
 		return nil, fmt.Errorf("counting filter: %w", err)
 	}
-	return &Counting{extension: extension, k: k, cells: cells}, nil
+	return &Counting{extension: extension, k: k, max: cells.Max(), cells: cells}, nil
 }
 
 // Extension says which of the two it is.
@@ -97,7 +98,7 @@ func (c *Counting) Add(positions []uint64, d uint32) uint32 {
 		c.cells.Raise(positions, t)
 		return t
 	}
-	count := c.cells.Max()
+	count := c.max
 	for i, pos := range positions {
 		if slices.Contains(positions[:i], pos) {
 			continue
@@ -109,7 +110,7 @@ func (c *Counting) Add(positions []uint64, d uint32) uint32 {
 	return count
 }
 
-func (c *Counting) saturate(v uint64) uint32 { return uint32(min(v, uint64(c.cells.Max()))) }
+func (c *Counting) saturate(v uint64) uint32 { return uint32(min(v, uint64(c.max))) }
 
 // Delete takes d insertions of a key back. A refined filter refuses it: a cell
 // that was above a key's least counted other keys only, and would no longer. A
@@ -126,7 +127,7 @@ func (c *Counting) Delete(positions []uint64, d uint32) error {
 		if slices.Contains(positions[:i], pos) {
 			continue
 		}
-		if v := c.cells.Cell(pos); v < c.cells.Max() {
+		if v := c.cells.Cell(pos); v < c.max {
 			c.cells.SetCell(pos, v-d)
 		}
 	}

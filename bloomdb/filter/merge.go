@@ -23,14 +23,14 @@ import (
 
 // compatible names both sides where two filters cannot be merged.
 func (c *Counting) compatible(other *Counting) error {
-	if c.extension != other.extension || c.k != other.k || c.cells.Size() != other.cells.Size() || c.cells.Max() != other.cells.Max() {
+	if c.extension != other.extension || c.k != other.k || c.cells.Size() != other.cells.Size() || c.max != other.max {
 		return fmt.Errorf("counting filter (%v) cannot be merged with one of (%v)", c.parameters(), other.parameters())
 	}
 	return nil
 }
 
 func (c *Counting) parameters() string {
-	return fmt.Sprintf("%v, m=%d k=%d max=%d", c.extension, c.cells.Size(), c.k, c.cells.Max())
+	return fmt.Sprintf("%v, m=%d k=%d max=%d", c.extension, c.cells.Size(), c.k, c.max)
 }
 
 // Sum adds other cell by cell, as the paper prints it: min(max, a+b). It must

@@ -55,8 +55,8 @@ func Events(perRound float64, reference, chances float64) func(Summary) float64 
 		if chances == 0 {
 			return Sigmas * math.Sqrt((reference*ours+2)/ours/ours)
 		}
-		rate := (s.Mean*ours + reference*chances + 4) / (ours + chances)
-		return Sigmas * math.Sqrt(rate*(1/ours+1/chances))
+		rate := (s.Mean*ours + reference*chances) / (ours + chances)
+		return Sigmas * math.Sqrt((rate*ours+2)/ours/ours+(rate*chances+2)/chances/chances)
 	}
 }
 

@@ -1,0 +1,108 @@
+package yancho
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+)
+
+// chunked is a filter whose positions are the chunks of a digest.
+type chunked struct {
+	name  string
+	bytes int // of the digest
+	m     uint64
+	n, k  int
+	note  string
+}
+
+const notePublic = "the paper has the bound of 2^(bits/k) positions; that one of the longest digests cannot serve Table I's last row follows"
+
+var chunkings = []chunked{
+	{"MD5", 16, 160_000, 10_000, 4, ""},
+	{"MD5", 16, 160_000, 10_000, 8, ""},
+	{"SHA-1", 20, 160_000, 10_000, 8, ""},
+	{"SHA-1", 20, 700_000, 43_750, 8, "all positions are utilisable, as the paper counts them; but 2^20 is 1.5 times m, so that the modulus " +
+		"hits half of the positions twice as often as the others, and the error of 5.7E-4 that Eq. 1 promises is not reached"},
+	{"SHA-256", 32, 400_000, 10_000, 8, ""},
+	{"SHA-256", 32, 400_000, 10_000, 16, notePublic},
+}
+
+// utilisable shows section III's bound on chunks of a digest, and what a filter
+// then errs. A digest's bits are drawn, as good as those of any message.
+func utilisable() lab.Experiment {
+	e := lab.Experiment{
+		Name:   "yancho-utilisable",
+		Title:  "chunks of a digest as hash functions: positions never reached",
+		Source: paper + "section III, \"choosing proper hash functions\", and Fig. 1",
+	}
+	for _, c := range chunkings {
+		e.Trials = append(e.Trials, c.bound(), c.measured())
+	}
+	return e
+}
+
+func (c chunked) String() string {
+	return fmt.Sprintf("%s m=%dK n=%.4gK k=%d", c.name, c.m/1000, float64(c.n)/1000, c.k)
+}
+
+func (c chunked) bound() lab.Trial {
+	bound := min(float64(c.m), math.Exp2(float64(c.bytes*8/c.k)))
+	return lab.Trial{
+		Fixed: true,
+		Cells: []lab.Cell{
+			{Name: c.String() + " utilisable bits", Paper: bound, Tolerance: lab.Within(0), Why: "min(m, 2^(bits/k))"},
+			{Name: c.String() + " Eq. 1", Paper: none},
+		},
+		New: func(*rand.Rand) lab.Round {
+			chunks := must(filter.NewChunks(c.m, c.k, c.bytes))
+			return func(_ *rand.Rand, out []float64) {
+				out[0] = float64(chunks.Utilisable())
+				out[1] = filter.ClassicError(float64(c.m), float64(c.n), c.k)
+			}
+		},
+	}
+}
+
+func (c chunked) measured() lab.Trial {
+	const asked = 20_000
+	cell := lab.Cell{
+		Name: c.String() + " measured", Paper: none, Note: c.note,
+		Tolerance: lab.Plus(lab.Events(asked, c.expected(), 0), 0.01*c.expected()),
+		Why:       "4 standard errors around (sum of p fill)^k over positions of chance p, and 1 % for its being an estimate",
+	}.Expect(c.expected())
+	return lab.Trial{
+		Cells: []lab.Cell{cell},
+		New: func(*rand.Rand) lab.Round {
+			chunks := must(filter.NewChunks(c.m, c.k, c.bytes))
+			f := must(filter.NewClassic(c.m, c.k))
+			digest := make([]byte, 40)
+			return func(r *rand.Rand, out []float64) {
+				out[0] = falsePositives(f, c.n, asked, func(dst []uint64) []uint64 {
+					for i := 0; i < c.bytes; i += 8 {
+						binary.BigEndian.PutUint64(digest[i:], r.Uint64())
+					}
+					return must(chunks.Positions(digest[:c.bytes], dst))
+				})
+			}
+		},
+	}
+}
+
+// expected is the error with positions that are not equally likely: a chunk has
+// v values, of which q = floor(v/m) or q+1 lead to a position.
+func (c chunked) expected() float64 {
+	v := math.Exp2(float64(c.bytes * 8 / c.k))
+	m := float64(c.m)
+	q := math.Floor(v / m)
+	often := v - q*m // positions with q+1 values
+	probes := float64(c.k * c.n)
+	hit := func(positions, values float64) float64 {
+		p := values / v
+		return positions * p * -math.Expm1(probes*math.Log1p(-p))
+	}
+	return math.Pow(hit(often, q+1)+hit(m-often, q), float64(c.k))
+}

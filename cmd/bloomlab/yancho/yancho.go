@@ -1,0 +1,47 @@
+// Package yancho does the experiments of Yan & Cho, "Enhancing Signature-based
+// Collaborative Spam Detection with Bloom Filters" (Newcastle CS-TR-973, June
+// 2006; also ACSAC 2006), again: Table I, Table II and the example before it,
+// the simulations of section V, the utilisable size of section III, and what the
+// merge of section IV does to refined filters.
+//
+// The structures are those of bloomdb/filter: Classic, Universal, Chunks,
+// Counting. The package owns the paper's parameters, its printed values, and
+// where they are in error.
+package yancho
+
+import (
+	"math/rand/v2"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+)
+
+const paper = "Yan & Cho 2006 (CS-TR-973), "
+
+var none = lab.None
+
+// Experiments are all of the paper, in its order.
+func Experiments() []lab.Experiment {
+	all := []lab.Experiment{table1(), table2()}
+	for _, s := range simulations {
+		all = append(all, s.experiment())
+	}
+	return append(all, utilisable(), merge())
+}
+
+// must is for parameters that stand in this package: an error is a mistake in it.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// newCounting makes a filter of m flat cells.
+func newCounting(e filter.Extension, m uint64, k, width int) (*filter.Counting, *filter.Flat) {
+	cells := must(filter.NewFlat(m, width))
+	return must(filter.NewCounting(e, k, cells)), cells
+}
+
+// drawKey draws from the paper's universe A = {1, ..., p-1}.
+func drawKey(r *rand.Rand) uint64 { return 1 + r.Uint64N(filter.UniversalPrime-1) }
