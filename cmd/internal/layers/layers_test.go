@@ -45,7 +45,7 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/crosscheck":  {"bloomdb/filter", "cmd/bloomlab/lab"},
 	"cmd/bloomlab/iterative":   {"bloomdb/filter", "cmd/bloomlab/lab"},
 	"cmd/bloomlab/generalized": {"bloomdb/filter", "cmd/bloomlab/lab"},
-	"cmd/bloomlab/beyond":      {"signature", "bloomdb/filter", "cmd/bloomlab/lab"},
+	"cmd/bloomlab/beyond":      {"signature", "bloomdb/filter", "cmd/bloomlab/lab", "cmd/bloomlab/yancho"},
 
 	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/exchange", "reporting", "milter", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/version"},
 	"cmd/spambloom":  {"signature", "bloomdb", "reporting", "cmd/internal/mailbox", "cmd/internal/socket", "cmd/internal/version"},

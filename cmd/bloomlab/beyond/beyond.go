@@ -1,0 +1,22 @@
+// Package beyond has the experiments that no paper has: what the ways to merge
+// counting filters cost (merge), how many bits a cell takes in each store for the
+// counts that mail has (split), and what it takes to have a chosen message listed
+// with public and with keyed hashes (framing).
+package beyond
+
+import "github.com/spambloom/spambloom/cmd/bloomlab/lab"
+
+// Experiments are all of them.
+func Experiments() []lab.Experiment {
+	return []lab.Experiment{merge(), split(), framing()}
+}
+
+var none = lab.None
+
+// must is for parameters that stand in this package: an error is a mistake in it.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
