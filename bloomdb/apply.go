@@ -261,7 +261,7 @@ func (db *DB) partFor(o origin, t target, s shape) (p *partOf, err error) {
 }
 
 func differs(there, here shape) error {
-	return fmt.Errorf("%w: there %d lines and k=%d, here %d lines and k=%d", ErrParameters, there.lines, there.k, here.lines, here.k)
+	return fmt.Errorf("%w: there %v, here %v", ErrParameters, there.bits(), here.bits())
 }
 
 func findPart(parts *[]sitePart, o origin, kind filterKind, s shape) *filter.Part {

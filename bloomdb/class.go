@@ -44,7 +44,7 @@ const (
 // classError is the chance that a full class filter knows a pair that was never
 // added. A listing is asked for four classes at each site that reported it: a
 // filter that is full of pairs gives a wrong label to 4 of 1000 listings of one
-// site, and one that is a third full to 4 of a million. It is full only when every
+// site, and one that is a third full to 1 of 10,000. It is full only when every
 // message has as many signatures as were planned for, and every report a class.
 const classError = 1e-3
 
@@ -102,21 +102,31 @@ func gravest(a, b Class) Class {
 	return a
 }
 
-// classHash gives the positions of a (class, signature) pair, of which h are the
-// signature's in the spam filter: those are all that the journal knows of it.
-func (db *DB) classHash(c Class, h filter.Hash) filter.Hash {
-	lanes := h.Bytes()
-	return filter.HashBytes(db.keyed.Sum(purposeClass, []byte{byte(c)}, lanes[:]))
-}
-
-// labels are the positions of a signature under each named class, by Class.
+// labels are a signature's positions under each named class, by Class.
 type labels [namedClasses + 1]filter.Hash
 
+// labels derives them from the signature's positions in the spam filter, which
+// are all that the journal knows of it. One keyed digest serves all classes, a
+// lane each, since digests are what costs most when a message is judged.
 func (db *DB) labels(h filter.Hash) (l labels) {
+	lanes := h.Bytes()
+	digest := filter.HashBytes(db.keyed.Sum(purposeClass, lanes[:]))
 	for c := ClassMalware; c.Named(); c++ {
-		l[c] = db.classHash(c, h)
+		l[c] = stretch(digest[c-1])
 	}
 	return l
+}
+
+// stretch makes four lanes of one: the first outputs of SplitMix64 (Steele, Lea,
+// Flood 2014).
+func stretch(state uint64) (h filter.Hash) {
+	for i := range h {
+		state += 0x9e3779b97f4a7c15
+		z := (state ^ state>>30) * 0xbf58476d1ce4e5b9
+		z = (z ^ z>>27) * 0x94d049bb133111eb
+		h[i] = z ^ z>>31
+	}
+	return h
 }
 
 // classOf is the gravest class under which a signature's listing that stands was
@@ -129,11 +139,11 @@ func (db *DB) classOf(v *view, h filter.Hash) Class {
 		if g.revoked.has(h) {
 			break // and all that is older
 		}
-		if !g.spam.has(h) {
+		if !g.lists(h) {
 			continue
 		}
 		for c := ClassMalware; c.Named() && c != class; c++ {
-			if g.reportedAs(l[c], h, db.opt.Site) {
+			if g.reportedAs(l[c], h) {
 				class = c
 				break
 			}
@@ -142,14 +152,18 @@ func (db *DB) classOf(v *view, h filter.Hash) Class {
 	return class
 }
 
-// reportedAs says whether some site that reported a key did so under a class. The
-// sites' parts are asked only where the joined bits say yes.
-func (g *reportGeneration) reportedAs(label, h filter.Hash, self string) bool {
-	if !g.classes.has(label) {
+// reportedAs says whether some site that reported a key did so under a class. This
+// one is asked first, and other sites' parts only where their joined bits say yes:
+// parts are slow.
+func (g *reportGeneration) reportedAs(label, h filter.Hash) bool {
+	if l := g.classes.own; l != nil && l.Has(label) && g.spam.own != nil && g.spam.own.Has(h) {
+		return true
+	}
+	if l := g.classes.others; l == nil || !l.Has(label) {
 		return false
 	}
-	sites := g.spam.sites(h, self)
-	return slices.ContainsFunc(g.classes.sites(label, self), func(s string) bool { return slices.Contains(sites, s) })
+	sites := g.spam.partsWith(h)
+	return slices.ContainsFunc(g.classes.partsWith(label), func(s string) bool { return slices.Contains(sites, s) })
 }
 
 // classesBySite names the classes under which each site reported a key, the
@@ -195,7 +209,7 @@ func (db *DB) set(r record, done func(t target, positions []uint64)) error {
 	if r.class.Named() && db.opt.Reports.Classes {
 		labels := make([]filter.Hash, len(r.hashes))
 		for i, h := range r.hashes {
-			labels[i] = db.classHash(r.class, h)
+			labels[i] = db.labels(h)[r.class]
 		}
 		if err := db.setBits(target{classFilter, r.target.gen}, labels, done); err != nil {
 			return err

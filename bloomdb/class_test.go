@@ -225,7 +225,7 @@ func TestClassesOfOtherParameters(t *testing.T) {
 		}
 		wantClass(t, a, n, ClassOther)
 	}
-	both := fmt.Sprintf("there %d lines and k=%d, here %d lines", b.classShape.Lines, b.classShape.K, a.classShape.Lines)
+	both := fmt.Sprintf("there %v, here %v", b.classShape, a.classShape)
 	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "site=b") || !strings.Contains(text, both) {
 		t.Errorf("log %q, want one line with %q", text, both)
 	}

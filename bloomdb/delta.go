@@ -50,8 +50,7 @@ func (db *DB) encodeDelta(d Delta, sections []deltaSection) []byte {
 		b = append(b, byte(s.target.kind))
 		b = binary.BigEndian.AppendUint64(b, uint64(s.target.gen))
 		b = binary.BigEndian.AppendUint64(b, uint64(db.opt.period(s.target.kind)/time.Second))
-		b = binary.BigEndian.AppendUint64(b, s.shape.lines)
-		b = append(b, byte(s.shape.k))
+		b = s.shape.appendTo(b)
 		at := len(b)
 		b = append(b, 0, 0, 0, 0)
 		b = filter.AppendCells(b, 0, s.cells, s.target.kind == countFilter)
@@ -153,7 +152,7 @@ func decodeSections(r *deltaReader) ([]deltaSection, error) {
 	for n := r.u16(); n > 0; n-- {
 		s := deltaSection{target: target{kind: filterKind(r.u8())}}
 		s.target.gen, s.period = int64(r.u64()), int64(r.u64())
-		s.shape = shape{r.u64(), r.u8()}
+		s.shape = decodeShape(r.u64(), r.take(1)[0])
 		code := r.take(int(r.u32()))
 		if r.fail {
 			return nil, errShort

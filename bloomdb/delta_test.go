@@ -327,7 +327,7 @@ func TestBoundsOnMembers(t *testing.T) {
 	if err := send("b", 1000); !errors.Is(err, ErrFull) {
 		t.Errorf("one life too many: %v", err)
 	}
-	sec := deltaSection{target: target{countFilter, a.opt.generation(countFilter, c.Now())}, shape: shape{filter.MaxLines, 4}}
+	sec := deltaSection{target: target{countFilter, a.opt.generation(countFilter, c.Now())}, shape: countsShape(filter.CountsShape{Lines: filter.MaxLines})}
 	for i := range uint64(maxDeltaCells) {
 		sec.cells = append(sec.cells, filter.Cell{Pos: i * filter.BlockSize(true) * 40, Value: 1})
 	}

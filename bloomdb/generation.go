@@ -2,6 +2,7 @@ package bloomdb
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"iter"
 	"slices"
@@ -107,15 +108,38 @@ type sitePart struct {
 
 // shape is the geometry of any filter, as snapshots and deltas tell it.
 type shape struct {
-	lines uint64
-	k     int // bits a key; 4 for counts
+	lines   uint64
+	k       int  // bits a key; 4 for counts
+	oneLine bool // a key's bits stand in one line, not in two
 }
 
-func (s shape) bits() filter.BitsShape     { return filter.BitsShape{Lines: s.lines, K: s.k} }
+func (s shape) bits() filter.BitsShape {
+	b := filter.BitsShape{Lines: s.lines, K: s.k}
+	if s.oneLine {
+		b.Span = 1
+	}
+	return b
+}
+
 func (s shape) counts() filter.CountsShape { return filter.CountsShape{Lines: s.lines} }
 
-func bitsShape(b filter.BitsShape) shape     { return shape{b.Lines, b.K} }
-func countsShape(c filter.CountsShape) shape { return shape{c.Lines, 4} }
+func bitsShape(b filter.BitsShape) shape     { return shape{b.Lines, b.K, b.Span == 1} }
+func countsShape(c filter.CountsShape) shape { return shape{c.Lines, 4, false} }
+
+// oneLineFlag stands in the byte of k.
+const oneLineFlag = 0x80
+
+func (s shape) appendTo(dst []byte) []byte {
+	k := byte(s.k)
+	if s.oneLine {
+		k |= oneLineFlag
+	}
+	return append(binary.BigEndian.AppendUint64(dst, s.lines), k)
+}
+
+func decodeShape(lines uint64, k byte) shape {
+	return shape{lines, int(k &^ oneLineFlag), k&oneLineFlag != 0}
+}
 
 func (s shape) size(kind filterKind) uint64 {
 	if kind == countFilter {
@@ -132,7 +156,7 @@ func (s shape) valid(kind filterKind) error {
 	if kind != countFilter {
 		return s.bits().Valid()
 	}
-	if s.k != countsShape(s.counts()).k {
+	if s != countsShape(s.counts()) {
 		return fmt.Errorf("k is %d, must be 4", s.k)
 	}
 	return s.counts().Valid()

@@ -81,7 +81,7 @@ func reporters(matches []Match) int {
 // in that one or a newer one.
 func (v *view) match(s signature.Signature, h filter.Hash, self string) (m Match, ok bool) {
 	for i, g := range v.reports {
-		if !g.spam.has(h) {
+		if !g.lists(h) {
 			continue
 		}
 		sites := g.spam.sites(h, self)
@@ -94,6 +94,9 @@ func (v *view) match(s signature.Signature, h filter.Hash, self string) (m Match
 	return m, false
 }
 
+// lists says whether a generation lists a key, revoked or not.
+func (g *reportGeneration) lists(h filter.Hash) bool { return g.spam.has(h) }
+
 func (l *listing) has(h filter.Hash) bool {
 	return l.own != nil && l.own.Has(h) || l.others != nil && l.others.Has(h)
 }
@@ -104,14 +107,21 @@ func (l *listing) sites(h filter.Hash, self string) []string {
 	if l.own != nil && l.own.Has(h) {
 		names = append(names, self)
 	}
+	names = append(names, l.partsWith(h)...)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// partsWith names the other sites whose part has a key.
+func (l *listing) partsWith(h filter.Hash) []string {
+	var names []string
 	for _, p := range l.parts {
 		var buf [16]uint64
 		if p.part.Min(p.shape.bits().Positions(h, buf[:0])) > 0 {
 			names = append(names, p.origin.site)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return names
 }
 
 // seen sums a key's counts over generations and sites.

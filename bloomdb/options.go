@@ -150,9 +150,11 @@ func (o *Options) revokedShape() filter.BitsShape {
 	return filter.SizeBits(o.keysPerGeneration()/revokedShare, revokedError/float64(o.Reports.Keep*2), 16)
 }
 
-// classShape holds every signature that is planned for under one class.
+// classShape holds every signature that is planned for under one class. Four bits
+// a pair, in one line, take 22 bits of memory a pair where eight in two take 15;
+// but deltas and parts have half as many ones, and a part is asked in one block.
 func (o *Options) classShape() filter.BitsShape {
-	return filter.SizeBits(o.keysPerGeneration(), classError, 8)
+	return filter.BitsShape{K: 4, Span: 1}.Fit(o.keysPerGeneration(), classError)
 }
 
 func (o *Options) countsShape() filter.CountsShape {

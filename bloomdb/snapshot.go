@@ -96,8 +96,7 @@ func (s section) encode(w io.Writer) error {
 	head := []byte{byte(s.target.kind)}
 	head = binary.BigEndian.AppendUint64(head, uint64(s.target.gen))
 	head = binary.BigEndian.AppendUint64(head, uint64(s.period))
-	head = binary.BigEndian.AppendUint64(head, s.shape.lines)
-	head = append(head, byte(s.shape.k))
+	head = s.shape.appendTo(head)
 	if err := writeChecked(w, head); err != nil {
 		return err
 	}
@@ -250,7 +249,7 @@ func decodeSection(r *checkedReader, l loader) error {
 	sec := section{
 		target: target{filterKind(head[0]), int64(binary.BigEndian.Uint64(head[1:]))},
 		period: int64(binary.BigEndian.Uint64(head[9:])),
-		shape:  shape{binary.BigEndian.Uint64(head[17:]), int(head[25])},
+		shape:  decodeShape(binary.BigEndian.Uint64(head[17:]), head[25]),
 	}
 	if err := r.end(); err != nil {
 		return err

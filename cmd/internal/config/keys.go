@@ -106,7 +106,7 @@ var keys = []key{
 		doc:  "Chance that a message which nobody reported is called spam, with the filters\nfilled to their capacity."},
 	{section: "reports", name: "classes", def: false,
 		kind: boolean(func(c *Config) *bool { return &c.Reports.Classes }),
-		doc:  "Keep the classes of reports (spambloom report --class) and name them with the\nverdict. It takes a sixth more memory for reports: at the default capacity up\nto 19 MB, and as much again for the classes of other sites. Sites may differ.\nSwitched off, the classes are forgotten."},
+		doc:  "Keep the classes of reports (spambloom report --class) and name them with the\nverdict. It takes a quarter more memory for reports: at the default capacity\n27 MB once all generations have classes, and 27 MB for those of other sites.\nSites may differ. Switched off, the classes are forgotten."},
 
 	{section: "redis", name: "url", def: "", example: "redis://127.0.0.1:6379/0",
 		kind: text(func(c *Config) *string { return &c.Redis.URL }, `a URL such as "redis://127.0.0.1:6379/0"`),
