@@ -41,27 +41,46 @@ func (b *Bits) Ones() int64 { return b.ones.Load() }
 // Set adds a key.
 func (b *Bits) Set(h Hash) {
 	var buf [16]uint64
+	b.beginSet()
+	fresh := int64(0)
 	for _, pos := range b.shape.Positions(h, buf[:0]) {
-		b.SetBit(pos)
+		if b.raise(pos) {
+			fresh++
+		}
 	}
+	runtime.KeepAlive(b.mem)
+	b.ones.Add(fresh)
 }
 
 // SetBit sets one bit, pos < Shape().Size(), and says whether it was clear.
 func (b *Bits) SetBit(pos uint64) bool {
-	defer runtime.KeepAlive(b.mem)
 	b.beginSet()
-	w, bit := &b.mem.w[pos>>6], uint64(1)<<(pos&63)
-	if atomic.LoadUint64(w)&bit != 0 || atomic.OrUint64(w, bit)&bit != 0 {
-		return false
+	fresh := b.raise(pos)
+	runtime.KeepAlive(b.mem)
+	if fresh {
+		b.ones.Add(1)
 	}
-	b.ones.Add(1)
-	return true
+	return fresh
+}
+
+// raise sets a bit, which is not counted yet, and says whether it was clear.
+func (b *Bits) raise(pos uint64) bool {
+	w, bit := &b.mem.w[pos>>6], uint64(1)<<(pos&63)
+	return atomic.LoadUint64(w)&bit == 0 && atomic.OrUint64(w, bit)&bit == 0
 }
 
 func (b *Bits) beginSet() {
 	if !b.begun.Load() {
 		b.begun.Store(true)
 	}
+}
+
+// Reset makes the filter empty. No one else may use it meanwhile.
+func (b *Bits) Reset() {
+	clear(b.mem.w)
+	b.ones.Store(0)
+	b.begun.Store(false)
+	runtime.KeepAlive(b.mem)
 }
 
 // Bit reads one bit, pos < Shape().Size().

@@ -1,0 +1,43 @@
+package beyond
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+)
+
+func TestLayout(t *testing.T) {
+	e := layout()
+	const rounds, seed = 5, 4
+	t.Logf("seed %d, %d rounds", seed, rounds)
+	rows, err := lab.Run(context.Background(), e, lab.Options{Rounds: rounds, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		if !r.Within || math.IsNaN(r.Tolerance) && r.Note == "" {
+			t.Errorf("%s: measured %v, want %v within %v", r.Cell, r.Measured, r.Reference, r.Tolerance)
+		}
+	}
+	for i := 0; i < len(layoutSizes)*6; i += 6 {
+		if c, two, one := rows[i].Measured, rows[i+2].Measured, rows[i+4].Measured; !(c < two && two < one) {
+			t.Errorf("%s: classic %v, two lines %v, one line %v", rows[i].Cell, c, two, one)
+		}
+	}
+	f := e.Figures(rows)[0]
+	if len(f.Series) != 6 || len(f.Series[1].Points) != len(layoutSizes) || f.Series[1].Points[2].Y != rows[12].Measured {
+		t.Errorf("figure %+v", f)
+	}
+}
+
+// The references are what the formulas were known to give before this program:
+// at 16 bits a key and k=8.
+func TestLayoutReferences(t *testing.T) {
+	for i, want := range []float64{5.75e-4, 6.40e-4, 9.09e-4} {
+		if got := arrangements[i].expected(16); math.Abs(got-want) > 0.005*want {
+			t.Errorf("%s: %v, want %v", arrangements[i].name, got, want)
+		}
+	}
+}
