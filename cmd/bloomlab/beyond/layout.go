@@ -68,13 +68,13 @@ func layoutTrial(size float64) lab.Trial {
 		t.Cells = append(t.Cells,
 			lab.Cell{
 				Name:      fmt.Sprintf("%g bits a key, %s: error on the bits", size, a.name),
-				Paper:     lab.None,
+				Paper:     none,
 				Tolerance: lab.Plus(lab.StandardErrors, systematic),
 				Why:       "4 standard errors, and 3/lines of the value: the formula is for many lines",
 			}.Expect(want),
 			lab.Cell{
 				Name:  fmt.Sprintf("%g bits a key, %s: absent keys found", size, a.name),
-				Paper: lab.None,
+				Paper: none,
 				Tolerance: lab.Plus(func(s lab.Summary) float64 {
 					return max(lab.StandardErrors(s), events(s))
 				}, systematic),
@@ -124,20 +124,12 @@ type bloom interface {
 	Reset()
 }
 
-// filter makes an empty one; all sizes here are in range.
+// filter makes an empty one.
 func (a arrangement) filter(size float64) bloom {
 	if a.lines == 0 {
-		c, err := filter.NewClassic(a.shape(size).Size(), layoutK)
-		if err != nil {
-			panic(fmt.Sprintf("layout: %v", err))
-		}
-		return &classic{Classic: c}
+		return &classic{Classic: must(filter.NewClassic(a.shape(size).Size(), layoutK))}
 	}
-	b, err := filter.NewBits(a.shape(size))
-	if err != nil {
-		panic(fmt.Sprintf("layout: %v", err))
-	}
-	return b
+	return must(filter.NewBits(a.shape(size)))
 }
 
 // classic takes its positions from the lanes of a hash.
@@ -166,7 +158,7 @@ func layoutBitsFor() lab.Trial {
 	t := lab.Trial{Fixed: true}
 	for _, x := range layoutTargets {
 		for _, a := range arrangements {
-			c := lab.Cell{Name: fmt.Sprintf("error %g, %s: bits a key", x.target, a.name), Paper: lab.None}
+			c := lab.Cell{Name: fmt.Sprintf("error %g, %s: bits a key", x.target, a.name), Paper: none}
 			reference := map[int]float64{0: x.classic, 1: x.oneLine}[a.lines]
 			if reference > 0 {
 				c = c.Expect(reference)
