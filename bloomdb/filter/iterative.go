@@ -159,7 +159,7 @@ type Estimate struct {
 	Found   bool    // j >= K: the key was added, or is found with the chance Fill^K
 	AtLeast bool    // the run ends where the walk must: the key was added at least so often
 	Count   float64 // how often it was added, corrected; 0 where not Found, else from 1
-	Paper   float64 // the same by the paper's Eq. 9, too high by 5 to 8 %; 0 where not Found
+	Paper   float64 // the same by the paper's Eq. 9, too high by 2 to 8 %; 0 where not Found
 }
 
 // Estimate asks how often a key was added while the filter was not full. seq must
@@ -169,8 +169,9 @@ type Estimate struct {
 // P/(1-P) at the fill P of today, and divides the rest by the mean over all Adds
 // of 1/(1-p): the positions that each one walked, p being the fill it met. It
 // supposes that the key came as evenly as the others. For a key added a thousand
-// times it is true to about 2 % (one standard deviation); one added once reads
-// 1.2 to 1.35, as there is no count below 1. Thresholds should be 5 and more.
+// times it is true to about 2 % (one standard deviation). One added once reads
+// 1.2 to 1.35 on average, as there is no count below 1, and 5 or more with a chance
+// of some thousandths. Thresholds should be 5 and more.
 func (f *Iterative) Estimate(seq Sequence) Estimate {
 	most := f.shape.K + f.shape.Walk
 	e := Estimate{}
