@@ -87,13 +87,11 @@ func (c *Classic) Bit(pos uint64) bool { return c.words[pos>>6]>>(pos&63)&1 != 0
 
 // SetBit sets the bit at pos < m and says whether it was clear.
 func (c *Classic) SetBit(pos uint64) bool {
-	w, bit := &c.words[pos>>6], uint64(1)<<(pos&63)
-	if *w&bit != 0 {
-		return false
-	}
-	*w |= bit
-	c.ones++
-	return true
+	w := &c.words[pos>>6]
+	was := *w >> (pos & 63) & 1
+	*w |= 1 << (pos & 63)
+	c.ones += was ^ 1 // no branch: at half fill it would be mispredicted every other time
+	return was == 0
 }
 
 // ClearBit clears the bit at pos < m and says whether it was set. Every key that

@@ -40,7 +40,8 @@ type Experiment struct {
 type Trial struct {
 	Cells []Cell
 
-	// Fixed says that nothing is drawn: one round is enough, and is all there is.
+	// Fixed says that one round is enough, and is all there is: nothing is drawn, or
+	// nothing that would come out differently the next time.
 	Fixed bool
 
 	// New makes the round function of one worker, with scratch of its own; a

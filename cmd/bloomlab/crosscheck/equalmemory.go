@@ -1,0 +1,177 @@
+package crosscheck
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+)
+
+// layout is one way to use 16 bits a key: bits a key of the main filter, if there
+// is one, and of the filters of the classes, which have equal shares of the keys.
+type layout struct {
+	name                 string
+	main, classes, class int
+}
+
+var layouts = []layout{
+	{name: "one filter", main: 16},
+	{name: "main and 2 classes", main: 8, classes: 2, class: 8},
+	{name: "main and 4 classes", main: 8, classes: 4, class: 8},
+	{name: "2 classes, no main", classes: 2, class: 16},
+	{name: "4 classes, no main", classes: 4, class: 16},
+}
+
+const (
+	equalMemory     = "equal memory, 16 bits a key: "
+	noteEqualMemory = "not in the paper: its multi-BF rows are held against single ones of broken hashing; with sound hashing C classes cost C times the false positives of one filter"
+)
+
+// shares cuts n keys into the classes.
+func (l layout) shares(n int) []int {
+	shares := make([]int, l.classes)
+	for i := range shares {
+		shares[i] = n*(i+1)/l.classes - n*i/l.classes
+	}
+	return shares
+}
+
+// rate is the error for keys that were never added.
+func (l layout) rate(n int) float64 {
+	of := func(keys, multiple int) float64 {
+		return filter.ClassicError(float64(keys*multiple), float64(keys), hashes(multiple))
+	}
+	if l.classes == 0 {
+		return of(n, l.main)
+	}
+	main := 1.0
+	if l.main > 0 {
+		main = of(n, l.main)
+	}
+	var classes []float64
+	for _, share := range l.shares(n) {
+		classes = append(classes, of(share, l.class))
+	}
+	return filter.CrossCheckError(main, classes...)
+}
+
+// round makes the simulation of a layout: random keys, and the number of false
+// positives among the queries.
+func (l layout) round(n, queries int) func(r *rand.Rand) float64 {
+	b := &bank{queries: queries}
+	add := func(keys, multiple int) *filter.Classic {
+		c := must(filter.NewClassic(uint64(keys*multiple), hashes(multiple)))
+		b.filters = append(b.filters, keyed{Classic: c, keys: keys})
+		return c
+	}
+	var classes []*filter.Classic
+	for _, share := range l.shares(n) {
+		classes = append(classes, add(share, l.class))
+	}
+	if l.main == 0 {
+		return func(r *rand.Rand) float64 {
+			b.fill(r)
+			return float64(foundInAny(classes, queries, r))
+		}
+	}
+	c := check{}
+	first := add(n, l.main)
+	if len(classes) > 0 {
+		c.cross = must(filter.NewCrossCheck(first, classes...))
+	}
+	b.check(first, c)
+	return func(r *rand.Rand) float64 {
+		var out [1]float64
+		b.fill(r)
+		b.query(r, out[:])
+		return out[0]
+	}
+}
+
+// foundInAny is how many of the queries at least one filter finds. A key that one
+// filter has found is not asked for in the others.
+func foundInAny(filters []*filter.Classic, queries int, r *rand.Rand) int {
+	left := queries
+	for _, f := range filters {
+		left -= countPositives(f, left, r)
+	}
+	return queries - left
+}
+
+func countPositives(f *filter.Classic, queries int, r *rand.Rand) int {
+	n := 0
+	positives(f, queries, r, func([]uint64) { n++ })
+	return n
+}
+
+// equalMemoryTrial simulates all layouts, and how often a member's label has a
+// class too many.
+func (t table) equalMemoryTrial() lab.Trial {
+	n := t.keys(all)
+	var cells []lab.Cell
+	for _, l := range layouts {
+		cells = append(cells, falsePositiveCell(equalMemory+l.name, lab.None, l.rate(n)*float64(t.queries), noteEqualMemory))
+	}
+	return lab.Trial{Cells: append(cells, t.labelCell()), New: func(*rand.Rand) lab.Round {
+		var rounds []func(*rand.Rand) float64
+		for _, l := range layouts {
+			rounds = append(rounds, l.round(n, t.queries))
+		}
+		other := must(filter.NewClassic(t.size(classB, 8), hashes(8)))
+		return func(r *rand.Rand, out []float64) {
+			for i, round := range rounds {
+				out[i] = round(r)
+			}
+			fillFilter(other, t.b, r)
+			out[len(rounds)] = float64(countPositives(other, t.a, r)) / float64(t.a)
+		}
+	}}
+}
+
+// labelCell is the share of the members of A that the filter of B has too: f_B.
+func (t table) labelCell() lab.Cell {
+	f := filter.ClassicError(float64(t.size(classB, 8)), float64(t.b), hashes(8))
+	poisson := lab.Events(float64(t.a), f, 0)
+	return lab.Cell{
+		Name: "main-A-B 8-8-8: members of A with the label B too, share", Paper: lab.None,
+		Tolerance: func(s lab.Summary) float64 { return max(poisson(s), lab.StandardErrors(s)) },
+		Why:       "against f_B of Eq. 33: " + lab.WhySigmas,
+		Note:      "not in the paper, which names the class of a key without an error of its own",
+	}.Expect(f)
+}
+
+// equalMemoryRatios are the false positives of each layout to those of one filter.
+func (t table) equalMemoryRatios(rows []lab.Row) []lab.Derived {
+	n := t.keys(all)
+	var one lab.Row
+	var derived []lab.Derived
+	for _, row := range rows {
+		for i, l := range layouts {
+			if row.Cell != falsePositiveName(equalMemory+l.name) {
+				continue
+			}
+			if i == 0 {
+				one = row
+				continue
+			}
+			derived = append(derived, ratio(l.name, row, one, l.rate(n)/layouts[0].rate(n)))
+		}
+	}
+	return derived
+}
+
+// ratio is the row of x/y, whose relative variances add up.
+func ratio(name string, x, y lab.Row, expected float64) lab.Derived {
+	mean := x.Measured / y.Measured
+	s := lab.Summary{
+		Mean: mean, SD: mean * math.Hypot(x.SD/x.Measured, y.SD/y.Measured), Rounds: min(x.Rounds, y.Rounds),
+	}
+	poisson := lab.Sigmas * expected * math.Sqrt((1/x.Reference+1/y.Reference)/float64(s.Rounds))
+	cell := lab.Cell{
+		Name: equalMemory + name + " / one filter", Paper: lab.None, Note: noteEqualMemory,
+		Tolerance: func(s lab.Summary) float64 { return max(poisson, lab.StandardErrors(s)) },
+		Why:       "against Eq. 31 / Eq. 3: " + lab.WhySigmas,
+	}
+	return lab.Derived{Cell: cell.Expect(expected), Summary: s}
+}

@@ -1,0 +1,201 @@
+package crosscheck
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+)
+
+// bank has the filters that some structures are made of, each once: structures
+// share their keys, and so they share filters.
+type bank struct {
+	queries int
+	filters []keyed
+	mains   []main
+}
+
+// keyed is a filter and the number of keys it gets.
+type keyed struct {
+	*filter.Classic
+	part     part
+	multiple int
+	keys     int
+}
+
+// main is a filter of all keys, with all structures that ask it first.
+type main struct {
+	*filter.Classic
+	checks []check
+}
+
+// check is what a structure does with a positive of its main filter.
+type check struct {
+	cross *filter.CrossCheck // nil: a single filter, which has no more to ask
+	out   int
+}
+
+func (t table) newBank(structures []structure) *bank {
+	b := &bank{queries: t.queries}
+	for i, s := range structures {
+		var parts []*filter.Classic
+		for j, p := range s.parts() {
+			parts = append(parts, b.filter(t, p, s.multiples[j]))
+		}
+		c := check{out: i}
+		if len(parts) > 1 {
+			c.cross = must(filter.NewCrossCheck(parts[0], parts[1:]...))
+		}
+		b.check(parts[0], c)
+	}
+	return b
+}
+
+// filter finds or makes a filter.
+func (b *bank) filter(t table, p part, multiple int) *filter.Classic {
+	for _, f := range b.filters {
+		if f.part == p && f.multiple == multiple {
+			return f.Classic
+		}
+	}
+	c := must(filter.NewClassic(t.size(p, multiple), hashes(multiple)))
+	b.filters = append(b.filters, keyed{c, p, multiple, t.keys(p)})
+	return c
+}
+
+// must is for the paper's sizes, which are in range.
+func must[T any](x T, err error) T {
+	if err != nil {
+		panic(fmt.Sprintf("crosscheck: %v", err))
+	}
+	return x
+}
+
+// check adds a structure to its main filter.
+func (b *bank) check(first *filter.Classic, c check) {
+	for i := range b.mains {
+		if b.mains[i].Classic == first {
+			b.mains[i].checks = append(b.mains[i].checks, c)
+			return
+		}
+	}
+	b.mains = append(b.mains, main{first, []check{c}})
+}
+
+// fill adds random keys to all filters. The positions of a key in two filters are
+// independent, so each filter can be filled by itself.
+func (b *bank) fill(r *rand.Rand) {
+	for _, f := range b.filters {
+		fillFilter(f.Classic, f.keys, r)
+	}
+}
+
+// chunk is a piece of a filter that stays in the first-level cache: 4 KiB.
+const chunk = 1 << 15
+
+// fillFilter sets the positions of so many random keys. All of them together are
+// keys*k independent draws, and their order does not matter. So it is drawn first
+// how many of them fall into each piece of the filter, and then where: it is the
+// same as to draw one after the other, without the cache misses.
+func fillFilter(f *filter.Classic, keys int, r *rand.Rand) {
+	f.Reset()
+	left := keys * f.K()
+	for from, m := uint64(0), f.Size(); from < m; from += chunk {
+		size, n := min(chunk, m-from), left
+		if from+size < m && left > 0 {
+			n = int(distuv.Binomial{N: float64(left), P: float64(size) / float64(m-from), Src: r}.Rand())
+		}
+		left -= n
+		for ; n > 1; n -= 2 {
+			x := r.Uint64()
+			f.SetBit(from + high(x, size))
+			f.SetBit(from + low(x, size))
+		}
+		if n > 0 {
+			f.SetBit(from + high(r.Uint64(), size))
+		}
+	}
+}
+
+// high and low make two positions below m out of one draw. They are uniform up to
+// m/2^32, which is less than 1 % of the mean for the largest filter, and as
+// likely too much as too little.
+func high(x, m uint64) uint64 { return x >> 32 * m >> 32 }
+func low(x, m uint64) uint64  { return x & (1<<32 - 1) * m >> 32 }
+
+// query asks for keys that were never added and sets out to the number that each
+// structure finds.
+func (b *bank) query(r *rand.Rand, out []float64) {
+	clear(out)
+	for _, m := range b.mains {
+		positives(m.Classic, b.queries, r, func(inMain []uint64) {
+			for _, c := range m.checks {
+				if c.cross == nil || c.found(inMain, r) {
+					out[c.out]++
+				}
+			}
+		})
+	}
+}
+
+// found draws the key's positions in the class filters.
+func (c check) found(inMain []uint64, r *rand.Rand) bool {
+	var inClass [filter.MaxK]uint64
+	return c.cross.Query(inMain, func(i int) []uint64 {
+		class := c.cross.Class(i)
+		return appendPositions(inClass[:0], class, class.K(), r)
+	}) != 0
+}
+
+// block is how many keys are asked for at a time.
+const block = 256
+
+// positives draws keys that were never added, so many, and tells the positions of
+// those that a filter finds. Most keys are not found, and nobody asks for the rest of their
+// positions; so two of each key of a block are drawn first and looked up without a
+// branch, that the lookups' cache misses overlap.
+func positives(f *filter.Classic, queries int, r *rand.Rand, tell func(positions []uint64)) {
+	var first [block][2]uint64
+	var positions [filter.MaxK]uint64
+	m, k := f.Size(), f.K()
+	for left := queries; left > 0; left -= block {
+		alive := 0
+		for range min(block, left) {
+			x := r.Uint64()
+			p, q := high(x, m), low(x, m)
+			if k == 1 {
+				q = p
+			}
+			first[alive] = [2]uint64{p, q}
+			alive += number(f.Bit(p)) & number(f.Bit(q))
+		}
+		for _, two := range first[:alive] {
+			n := min(k, 2)
+			if positions := appendPositions(append(positions[:0], two[:n]...), f, k-n, r); f.Has(positions[n:]) {
+				tell(positions)
+			}
+		}
+	}
+}
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// appendPositions draws n positions of a key.
+func appendPositions(dst []uint64, f *filter.Classic, n int, r *rand.Rand) []uint64 {
+	m := f.Size()
+	for ; n > 1; n -= 2 {
+		x := r.Uint64()
+		dst = append(dst, high(x, m), low(x, m))
+	}
+	if n > 0 {
+		dst = append(dst, high(r.Uint64(), m))
+	}
+	return dst
+}
