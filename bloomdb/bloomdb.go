@@ -50,6 +50,8 @@ type DB struct {
 
 	classesLost atomic.Int64 // the last generation whose class filter was full
 
+	retouchMu sync.Mutex // held by the one who changes masks; taken before the journal's
+
 	sitesMu sync.Mutex // guards sites; held while a delta is applied
 	sites   map[origin]*siteState
 

@@ -27,6 +27,11 @@ func (db *DB) Check() error {
 			}
 		}
 	}
+	for _, g := range v.reports {
+		if e := g.checkMask(); e != nil {
+			err = errors.Join(err, fmt.Errorf("mask of spam generation %d: %w", g.num, e))
+		}
+	}
 	for _, g := range v.counts {
 		for _, p := range g.parts {
 			if e := p.part.Check(); e != nil {
@@ -136,6 +141,10 @@ func (db *DB) checkFiles() error {
 		path := filepath.Join(db.opt.Dir, name)
 		if strings.HasSuffix(name, ".snapshot") && !strings.HasPrefix(name, ".") {
 			_, e := readSnapshot(path, db.keyID, nil)
+			err = errors.Join(err, e)
+		}
+		if gen, ok := parseMaskPath(name); ok {
+			_, e := readMask(path, db.keyID, gen)
 			err = errors.Join(err, e)
 		}
 		if n, ok := strings.CutPrefix(name, "journal-"); ok {

@@ -81,6 +81,7 @@ type reportGeneration struct {
 	spam    listing
 	revoked listing
 	classes listing // of (class, signature) pairs; empty where classes are off
+	mask    *mask   // over the spam listing; nil before the first retouch
 }
 
 // listing is one bit filter of a generation in its three forms.
@@ -349,6 +350,9 @@ func (db *DB) shapeFor(t target) filter.BitsShape {
 		}
 		if l.others != nil {
 			return l.others.Shape()
+		}
+		if t.kind == spamFilter && g.mask != nil {
+			return g.mask.shape
 		}
 	}
 	switch t.kind {

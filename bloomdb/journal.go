@@ -90,9 +90,9 @@ func (j *journal) begin(f *os.File, segment uint32) {
 	j.offset, j.onDisk = journalHeader, journalHeader
 }
 
-// append adds a record. The caller calls done with what it returns once the
-// change stands in the filters.
-func (j *journal) append(r record) (lsn, error) {
+// append adds records, one behind the other. The caller calls done with what it
+// returns once their changes stand in the filters.
+func (j *journal) append(records ...record) (lsn, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.fault != nil {
@@ -101,11 +101,13 @@ func (j *journal) append(r record) (lsn, error) {
 		}
 	}
 	at := makeLSN(j.segment, j.offset)
-	frame := appendFrame(nil, r, j.offset-j.onDisk)
-	if _, err := j.buf.Write(frame); err != nil {
-		return 0, j.fail(err)
+	for _, r := range records {
+		frame := appendFrame(nil, r, j.offset-j.onDisk)
+		if _, err := j.buf.Write(frame); err != nil {
+			return 0, j.fail(err)
+		}
+		j.offset += int64(len(frame))
 	}
-	j.offset += int64(len(frame))
 	j.open[at] = struct{}{}
 	return at, nil
 }

@@ -94,8 +94,9 @@ func (v *view) match(s signature.Signature, h filter.Hash, self string) (m Match
 	return m, false
 }
 
-// lists says whether a generation lists a key, revoked or not.
-func (g *reportGeneration) lists(h filter.Hash) bool { return g.spam.has(h) }
+// lists says whether a generation lists a key, revoked or not, and no retouch
+// hides it.
+func (g *reportGeneration) lists(h filter.Hash) bool { return g.spam.has(h) && !g.mask.hides(h) }
 
 func (l *listing) has(h filter.Hash) bool {
 	return l.own != nil && l.own.Has(h) || l.others != nil && l.others.Has(h)
@@ -169,6 +170,7 @@ type Trail struct {
 	Generation int64
 	Start      time.Time // begin of the generation's period
 	Classes    []Class   // for Spam: as which the site reported it, the gravest first
+	Retouched  bool      // for Spam: a masked bit hides it from Judge
 	Count      uint64    // for Counts
 }
 
@@ -204,6 +206,7 @@ func (db *DB) trails(kind filterKind, g *reportGeneration, h filter.Hash) []Trai
 	for _, site := range l.sites(h, db.opt.Site) {
 		t := db.trail(target{kind, g.num}, site, 0)
 		t.Classes = classes[site]
+		t.Retouched = kind == spamFilter && g.mask.hides(h)
 		trails = append(trails, t)
 	}
 	return trails

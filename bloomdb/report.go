@@ -25,13 +25,8 @@ func (db *DB) Revoke(set signature.Set) error { return db.list(revokedFilter, se
 // list writes the keys to the journal, waits for the disk, and then sets their
 // bits: nobody sees a listing that a crash could take back.
 func (db *DB) list(kind filterKind, set signature.Set, class Class) error {
-	switch {
-	case db.closed.Load():
-		return ErrClosed
-	case len(set.Signatures) == 0:
-		return ErrNothing
-	case len(set.Signatures) > maxKeys:
-		return fmt.Errorf("%d signatures in one report, must be at most %d", len(set.Signatures), maxKeys)
+	if err := db.writable(set); err != nil {
+		return err
 	}
 	t := target{kind, db.opt.generation(kind, db.opt.Now())}
 	own, err := db.ownBits(t, db.shapeFor(t))
@@ -45,7 +40,9 @@ func (db *DB) list(kind filterKind, set signature.Set, class Class) error {
 	for _, s := range set.Signatures {
 		r.hashes = append(r.hashes, db.reportHash(s))
 	}
-	at, err := db.journal.append(r)
+	masks, release := db.heardThrough(t, r.hashes)
+	defer release()
+	at, err := db.journal.append(append([]record{r}, masks...)...)
 	if err != nil {
 		return err
 	}
@@ -53,7 +50,23 @@ func (db *DB) list(kind filterKind, set signature.Set, class Class) error {
 	if err := db.journal.sync(at); err != nil {
 		return err
 	}
+	if err := db.applyMasks(masks); err != nil {
+		return err
+	}
 	return db.set(r, db.pub.note)
+}
+
+// writable says why a set can't be written.
+func (db *DB) writable(set signature.Set) error {
+	switch {
+	case db.closed.Load():
+		return ErrClosed
+	case len(set.Signatures) == 0:
+		return ErrNothing
+	case len(set.Signatures) > maxKeys:
+		return fmt.Errorf("%d signatures in one report, must be at most %d", len(set.Signatures), maxKeys)
+	}
+	return nil
 }
 
 // Count adds n sightings of a message, under each of its counting keys, to the

@@ -31,12 +31,20 @@ type record struct {
 	hashes []filter.Hash // spam, revoked: the keys; counts: one key
 	count  uint32        // counts: the count that the key has reached
 	class  Class         // spam: that the report names
+
+	retouched []retouchedKey // of a mask: the keys, and no hashes
 }
+
+// maskRecord stands in the place of a kind in a record of retouched keys.
+const maskRecord filterKind = 16
 
 // kind is the record's first byte. A report that names its class has the number
 // of the class filter, whose bits follow from its keys.
 func (r record) kind() filterKind {
-	if r.class.Named() {
+	switch {
+	case len(r.retouched) > 0:
+		return maskRecord
+	case r.class.Named():
 		return classFilter
 	}
 	return r.target.kind
@@ -57,6 +65,9 @@ func appendFrame(dst []byte, r record, unsynced int64) []byte {
 	dst = append(dst, byte(r.kind()))
 	dst = binary.AppendVarint(dst, r.target.gen)
 	dst = binary.AppendUvarint(dst, uint64(unsynced))
+	for _, k := range r.retouched {
+		dst = appendRetouched(dst, k)
+	}
 	if r.target.kind == countFilter {
 		dst = binary.AppendUvarint(dst, uint64(r.count))
 		dst = binary.BigEndian.AppendUint64(dst, r.hashes[0][0])
@@ -77,9 +88,12 @@ func appendFrame(dst []byte, r record, unsynced int64) []byte {
 
 // decodeRecord reads a frame's body.
 func decodeRecord(body []byte) (r record, unsynced int64, err error) {
-	r.target.kind = filterKind(body[0])
+	kind := filterKind(body[0])
+	if r.target.kind = kind; kind == maskRecord {
+		r.target.kind = spamFilter
+	}
 	if !r.target.kind.valid() {
-		return r, 0, fmt.Errorf("unknown record type %d", body[0])
+		return r, 0, fmt.Errorf("unknown record type %d", kind)
 	}
 	gen, n := binary.Varint(body[1:])
 	if n <= 0 {
@@ -89,6 +103,13 @@ func decodeRecord(body []byte) (r record, unsynced int64, err error) {
 	behind, n := binary.Uvarint(body)
 	if n <= 0 || behind > 1<<40 {
 		return r, 0, errors.New("unsynced length is cut short or too large")
+	}
+	if kind == maskRecord {
+		r.retouched, err = decodeRetouched(body[n:])
+		if err == nil && len(r.retouched) == 0 {
+			err = errors.New("mask record has no keys")
+		}
+		return r, int64(behind), err
 	}
 	r, err = decodeKeys(r, body[n:])
 	return r, int64(behind), err

@@ -47,14 +47,14 @@ type section struct {
 
 // writeSnapshot replaces the file at path at once: temporary file, fsync,
 // rename, fsync of the folder.
-func writeSnapshot(path string, keyID [8]byte, s snapshot) error {
+func writeSnapshot(path string, encode func(w io.Writer) error) error {
 	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(0o600))
 	if err != nil {
 		return fmt.Errorf("snapshot %s: %w", path, err)
 	}
 	defer f.Cleanup()
 	w := bufio.NewWriterSize(f, 1<<20)
-	if err = s.encode(w, keyID); err == nil {
+	if err = encode(w); err == nil {
 		err = w.Flush()
 	}
 	if err == nil {

@@ -3,6 +3,7 @@ package bloomdb
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -28,6 +29,15 @@ type pendingSnapshot struct {
 	path     string
 	state    savedState
 	snapshot snapshot
+	write    func(w io.Writer) error // in the place of snapshot: a mask
+}
+
+// encode writes the file.
+func (s pendingSnapshot) encode(w io.Writer, keyID [8]byte) error {
+	if s.write != nil {
+		return s.write(w)
+	}
+	return s.snapshot.encode(w, keyID)
 }
 
 // load reads the state folder into an empty database: identity, snapshots,
@@ -57,6 +67,9 @@ func (db *DB) load() error {
 		if err := db.loadFile(e.Name(), segments); err != nil {
 			return err
 		}
+	}
+	if err := db.loadMasks(entries); err != nil {
+		return err
 	}
 	if err := db.replay(segments); err != nil {
 		return err
@@ -119,7 +132,7 @@ func (db *DB) loadFile(name string, segments map[uint32]int64) error {
 		}
 		return nil
 	}
-	if strings.HasPrefix(name, ".") && (strings.Contains(name, ".snapshot") || strings.HasPrefix(name, ".identity")) {
+	if strings.HasPrefix(name, ".") && (strings.Contains(name, ".snapshot") || strings.Contains(name, ".mask") || strings.HasPrefix(name, ".identity")) {
 		return os.Remove(path)
 	}
 	if !strings.HasSuffix(name, ".snapshot") {
@@ -264,6 +277,9 @@ func (db *DB) redo(at lsn, r record) error {
 		db.pub.redo(at, r.target, p[:])
 		return nil
 	}
+	if len(r.retouched) > 0 {
+		return db.applyMasks([]record{r})
+	}
 	return db.set(r, func(t target, positions []uint64) { db.pub.redo(at, t, positions) })
 }
 
@@ -278,12 +294,12 @@ func (db *DB) save() error {
 		return err
 	}
 	live := make(map[string]savedState)
-	for _, s := range append(db.ownSnapshots(), db.siteSnapshots()...) {
+	for _, s := range slices.Concat(db.ownSnapshots(), db.siteSnapshots(), db.maskSnapshots()) {
 		live[s.path] = s.state
 		if db.saved[s.path] == s.state {
 			continue
 		}
-		if err := writeSnapshot(s.path, db.keyID, s.snapshot); err != nil {
+		if err := writeSnapshot(s.path, func(w io.Writer) error { return s.encode(w, db.keyID) }); err != nil {
 			return err
 		}
 		db.saved[s.path] = s.state

@@ -33,6 +33,11 @@ type FilterStatus struct {
 	Error      float64   `json:"error"` // bits: chance that one absent key is found
 	Memory     int64     `json:"memory_bytes"`
 	Saturated  int64     `json:"saturated,omitempty"` // counts: raises lost to a full overflow table
+
+	// Masked is how many bits are hidden by retouches; spam only. Lost estimates how
+	// many reported signatures are no longer found for them.
+	Masked int64   `json:"masked,omitempty"`
+	Lost   float64 `json:"lost,omitempty"`
 }
 
 // SiteStatus describes what is held of one origin.
@@ -58,6 +63,9 @@ func (db *DB) Status() Status {
 	for _, g := range v.reports {
 		for _, kind := range reportKinds {
 			if f, ok := db.listingStatus(target{kind, g.num}, g.listing(kind), &self); ok {
+				if kind == spamFilter {
+					f.addMask(g)
+				}
 				s.Filters = append(s.Filters, f)
 				if kind == spamFilter {
 					s.ErrorPerMail += f.Error * float64(db.opt.Reports.KeysPerMessage)

@@ -1,0 +1,230 @@
+package bloomdb
+
+import (
+	"cmp"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// maxRetouched bounds the keys that are retouched in one generation, and with
+// them its masked bits and the mask's memory.
+const maxRetouched = 1 << 16
+
+// retouchedKey is a key that this site has taken out of a generation, and the bit
+// that does it.
+type retouchedKey struct {
+	hash filter.Hash
+	bit  uint8   // which of the key's bits is masked, in the order of its Positions; or takenBack
+	name shortID // for people
+	at   int64   // when, in seconds since 1970
+}
+
+// takenBack stands in the place of a bit: the key is not retouched any more.
+const takenBack = 0xff
+
+// shortID is what signature.ID writes of a signature.
+type shortID struct {
+	kind signature.Kind
+	id   [8]byte
+}
+
+func newShortID(s signature.Signature) shortID { return shortID{s.Kind, [8]byte(s.Digest[:8])} }
+
+func (s shortID) String() string { return s.kind.String() + ":" + hex.EncodeToString(s.id[:]) }
+
+// mask is what is cleared of a generation's spam filters, own and others', by AND
+// NOT when a key is found in them. The bits themselves stay, so that no delta can
+// bring a listing back, and a bit can be given back. Readers share its lock;
+// DB.retouchMu is held by the one who changes it.
+type mask struct {
+	shape filter.BitsShape
+
+	mu      sync.RWMutex // guards all below
+	keys    map[filter.Hash]retouchedKey
+	bits    map[uint64][]filter.Hash // each masked position: the keys that rest on it
+	changes int64
+}
+
+func newMask(shape filter.BitsShape) *mask {
+	return &mask{shape: shape, keys: make(map[filter.Hash]retouchedKey), bits: make(map[uint64][]filter.Hash)}
+}
+
+// hides says whether one of a key's bits is masked. A nil mask hides nothing.
+func (m *mask) hides(h filter.Hash) bool {
+	if m == nil {
+		return false
+	}
+	var buf [16]uint64
+	positions := m.shape.Positions(h, buf[:0])
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return slices.ContainsFunc(positions, func(pos uint64) bool { return len(m.bits[pos]) > 0 })
+}
+
+// retouched says whether a key itself was retouched.
+func (m *mask) retouched(h filter.Hash) bool {
+	if m == nil {
+		return false
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	_, ok := m.keys[h]
+	return ok
+}
+
+// masks says whether a position is masked.
+func (m *mask) masks(pos uint64) bool {
+	if m == nil {
+		return false
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return len(m.bits[pos]) > 0
+}
+
+// restingOn lists the keys whose masked bit is one of some positions.
+func (m *mask) restingOn(positions map[uint64]bool) []retouchedKey {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var keys []retouchedKey
+	for pos := range positions {
+		for _, h := range m.bits[pos] {
+			keys = append(keys, m.keys[h])
+		}
+	}
+	return keys
+}
+
+// position is that of a retouched key's masked bit. The bit's number holds for any
+// k, as a generation that was not yet in a snapshot may get another shape.
+func (m *mask) position(k retouchedKey) uint64 {
+	return m.shape.Positions(k.hash, nil)[int(k.bit)%m.shape.K]
+}
+
+// set takes over what is said of some keys, in the place of what was said before.
+// Doing so twice changes nothing.
+func (m *mask) set(keys []retouchedKey) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, k := range keys {
+		m.remove(k.hash)
+		m.changes++
+		if k.bit != takenBack {
+			pos := m.position(k)
+			m.keys[k.hash] = k
+			m.bits[pos] = append(m.bits[pos], k.hash)
+		}
+	}
+}
+
+// remove gives a key's bit back, unless others rest on it. mu is held.
+func (m *mask) remove(h filter.Hash) {
+	k, ok := m.keys[h]
+	if !ok {
+		return
+	}
+	delete(m.keys, h)
+	pos := m.position(k)
+	rest := slices.DeleteFunc(m.bits[pos], func(other filter.Hash) bool { return other == h })
+	if m.bits[pos] = rest; len(rest) == 0 {
+		delete(m.bits, pos)
+	}
+}
+
+// all lists the keys, the one retouched last first.
+func (m *mask) all() []retouchedKey {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	keys := make([]retouchedKey, 0, len(m.keys))
+	for _, k := range m.keys {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b retouchedKey) int {
+		return cmp.Or(cmp.Compare(b.at, a.at), slices.Compare(a.hash[:], b.hash[:]))
+	})
+	return keys
+}
+
+// masked lists the positions.
+func (m *mask) masked() []uint64 {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	positions := make([]uint64, 0, len(m.bits))
+	for pos := range m.bits {
+		positions = append(positions, pos)
+	}
+	return positions
+}
+
+func (m *mask) size() (keys, bits int, changes int64) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return len(m.keys), len(m.bits), m.changes
+}
+
+// maskedBytes is what one retouched key takes in memory: two map entries.
+const maskedBytes = 256
+
+// check holds keys and bits against each other.
+func (m *mask) check() error {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	resting := 0
+	for pos, keys := range m.bits {
+		for _, h := range keys {
+			if k, ok := m.keys[h]; !ok || m.position(k) != pos {
+				return fmt.Errorf("masked bit %d: no retouched key rests on it", pos)
+			}
+		}
+		resting += len(keys)
+	}
+	if resting != len(m.keys) || len(m.keys) > maxRetouched {
+		return fmt.Errorf("%d retouched keys, %d of them rest on a masked bit, at most %d", len(m.keys), resting, maxRetouched)
+	}
+	return nil
+}
+
+// A retouched key on disk: hash, bit, kind, short ID, time.
+const retouchedSize = 32 + 1 + 1 + 8 + 8
+
+func appendRetouched(dst []byte, k retouchedKey) []byte {
+	hash := k.hash.Bytes()
+	dst = append(dst, hash[:]...)
+	dst = append(dst, k.bit, byte(k.name.kind))
+	dst = append(dst, k.name.id[:]...)
+	return binary.BigEndian.AppendUint64(dst, uint64(k.at))
+}
+
+// decodeRetouched reads keys to the end of b.
+func decodeRetouched(b []byte) ([]retouchedKey, error) {
+	if len(b)%retouchedSize != 0 {
+		return nil, fmt.Errorf("%d bytes of retouched keys, must be a multiple of %d", len(b), retouchedSize)
+	}
+	keys := make([]retouchedKey, 0, len(b)/retouchedSize)
+	for e := range slices.Chunk(b, retouchedSize) {
+		k := retouchedKey{
+			hash: filter.HashBytes([32]byte(e)),
+			bit:  e[32],
+			name: shortID{signature.Kind(e[33]), [8]byte(e[34:])},
+			at:   int64(binary.BigEndian.Uint64(e[42:])),
+		}
+		if k.bit >= maxBits && k.bit != takenBack {
+			return nil, fmt.Errorf("retouched key rests on its bit %d, must be below %d", k.bit, maxBits)
+		}
+		keys = append(keys, k)
+	}
+	return keys, nil
+}
+
+// maxBits is the largest k of a bit filter.
+const maxBits = 16
+
+// moment is a time as a retouched key has it.
+func moment(at int64) time.Time { return time.Unix(at, 0).UTC() }

@@ -1,0 +1,133 @@
+package bloomdb
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// The mask's layout stands in FORMAT.md.
+const (
+	maskMagic   = "SBMASK\r\n"
+	maskVersion = 1
+	maskHeader  = 8 + 2 + 8 + 8 + 4 // magic, version, key id, generation, number of keys
+	maxMaskFile = maskHeader + maxRetouched*retouchedSize + 4
+)
+
+func maskPath(dir string, gen int64) string {
+	return filepath.Join(dir, fmt.Sprintf("spam-%d.mask", gen))
+}
+
+// parseMaskPath is the inverse of maskPath.
+func parseMaskPath(name string) (gen int64, ok bool) {
+	name, spam := strings.CutPrefix(name, "spam-")
+	name, mask := strings.CutSuffix(name, ".mask")
+	gen, err := strconv.ParseInt(name, 10, 64)
+	return gen, spam && mask && err == nil
+}
+
+// encodeMask writes the retouched keys of a generation.
+func encodeMask(w io.Writer, keyID [8]byte, gen int64, keys []retouchedKey) error {
+	b := append([]byte(maskMagic), 0, maskVersion)
+	b = append(b, keyID[:]...)
+	b = binary.BigEndian.AppendUint64(b, uint64(gen))
+	b = binary.BigEndian.AppendUint32(b, uint32(len(keys)))
+	for _, k := range keys {
+		b = appendRetouched(b, k)
+	}
+	return writeChecked(w, b)
+}
+
+// readMask reads a mask's file. Damage is a *DamageError.
+func readMask(path string, keyID [8]byte, gen int64) ([]retouchedKey, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("mask: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxMaskFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("mask %s: %w", path, err)
+	}
+	keys, err := decodeMask(data, keyID, gen)
+	if err != nil {
+		return nil, damaged(path, 0, err)
+	}
+	return keys, nil
+}
+
+func decodeMask(data []byte, keyID [8]byte, gen int64) ([]retouchedKey, error) {
+	body := len(data) - 4
+	switch {
+	case len(data) > maxMaskFile:
+		return nil, fmt.Errorf("it has over %d bytes", maxMaskFile)
+	case body < maskHeader:
+		return nil, errors.New("file is cut short")
+	case string(data[:8]) != maskMagic:
+		return nil, errors.New("not a mask: wrong magic")
+	case binary.BigEndian.Uint16(data[8:]) != maskVersion:
+		return nil, fmt.Errorf("mask version %d, this program reads %d", binary.BigEndian.Uint16(data[8:]), maskVersion)
+	case crc32.Checksum(data[:body], castagnoli) != binary.BigEndian.Uint32(data[body:]):
+		return nil, errors.New("checksum is wrong")
+	case [8]byte(data[10:]) != keyID:
+		return nil, fmt.Errorf("made under federation key %x, the key given is %x", data[10:18], keyID)
+	case int64(binary.BigEndian.Uint64(data[18:])) != gen:
+		return nil, fmt.Errorf("it is of generation %d", int64(binary.BigEndian.Uint64(data[18:])))
+	}
+	keys, err := decodeRetouched(data[maskHeader:body])
+	if err != nil {
+		return nil, err
+	}
+	if n := binary.BigEndian.Uint32(data[26:]); int(n) != len(keys) {
+		return nil, fmt.Errorf("it has %d keys, its head says %d", len(keys), n)
+	}
+	for _, k := range keys {
+		if k.bit == takenBack {
+			return nil, fmt.Errorf("%s is not retouched", k.name)
+		}
+	}
+	return keys, nil
+}
+
+// loadMasks reads the masks of a folder, after its filters: those have the shape.
+func (db *DB) loadMasks(entries []os.DirEntry) error {
+	for _, e := range entries {
+		gen, ok := parseMaskPath(e.Name())
+		if !ok {
+			continue
+		}
+		path := maskPath(db.opt.Dir, gen)
+		keys, err := readMask(path, db.keyID, gen)
+		if err != nil {
+			return err
+		}
+		db.saved[path] = savedState{} // on disk, and to be written again or removed
+		if err := db.applyMasks([]record{{target: target{spamFilter, gen}, retouched: keys}}); err != nil {
+			return fmt.Errorf("mask %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// maskSnapshots lists the masks, one a file.
+func (db *DB) maskSnapshots() []pendingSnapshot {
+	var list []pendingSnapshot
+	for _, g := range db.view.Load().reports {
+		if g.mask == nil {
+			continue
+		}
+		_, _, changes := g.mask.size()
+		list = append(list, pendingSnapshot{
+			path:  maskPath(db.opt.Dir, g.num),
+			state: savedState{changes: changes + 1, sections: 1},
+			write: func(w io.Writer) error { return encodeMask(w, db.keyID, g.num, g.mask.all()) },
+		})
+	}
+	return list
+}

@@ -1,0 +1,299 @@
+package bloomdb
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// Retouching is what a retouch of one message costs.
+type Retouching struct {
+	// Listings are those that the message is taken out of: for each of its
+	// signatures, the generations that list it, newest first. Empty where nothing
+	// lists the message.
+	Listings []RetouchedListing
+
+	// Loss is how many reported signatures, in expectation, are no longer found, if
+	// the message itself was never reported: then it was found by their bits.
+	Loss float64
+	// LossOfOthers is the same if it was reported: its own are not counted.
+	LossOfOthers float64
+}
+
+// RetouchedListing is one signature in one generation.
+type RetouchedListing struct {
+	Signature    signature.Signature
+	Generation   int64
+	Start        time.Time // begin of the generation's period
+	Loss         float64   // as in Retouching; 0 where the bit was masked before
+	LossOfOthers float64
+}
+
+// Retouch takes a message out of the listings, here only: no other site is told
+// (Donnet, Baynat, Friedman, "Retouched Bloom Filters", 2006). In every live
+// generation that lists one of its signatures, and has no revocation of it, one
+// of its bits is masked, in this site's spam filter and in those of all others:
+// the one by which the fewest other listings are lost (minimum-FN selection,
+// section IV). No report of another site lists the signature in that generation
+// again. An own report does: it gives its bits back, and other retouched
+// signatures that rested on them get other ones.
+//
+// When it returns nil, that is on disk. ErrNothing, ErrFull, ErrClosed, or a
+// wrapped I/O error, after which nothing was retouched.
+func (db *DB) Retouch(set signature.Set) (Retouching, error) {
+	if err := db.writable(set); err != nil {
+		return Retouching{}, err
+	}
+	db.retouchMu.Lock()
+	defer db.retouchMu.Unlock()
+	p, err := db.planRetouch(set)
+	if err != nil || len(p.records) == 0 {
+		return p.Retouching, err
+	}
+	at, err := db.journal.append(p.records...)
+	if err != nil {
+		return Retouching{}, err
+	}
+	defer db.journal.done(at)
+	if err := db.journal.sync(at); err != nil {
+		return Retouching{}, err
+	}
+	return p.Retouching, db.applyMasks(p.records)
+}
+
+// PlanRetouch says what Retouch would do, and does nothing. Errors as for Retouch.
+func (db *DB) PlanRetouch(set signature.Set) (Retouching, error) {
+	if err := db.writable(set); err != nil {
+		return Retouching{}, err
+	}
+	db.retouchMu.Lock()
+	defer db.retouchMu.Unlock()
+	p, err := db.planRetouch(set)
+	return p.Retouching, err
+}
+
+// retouchPlan is a Retouching and the journal records that make it so.
+type retouchPlan struct {
+	Retouching
+	records []record
+}
+
+// planRetouch chooses the bits. retouchMu is held.
+func (db *DB) planRetouch(set signature.Set) (p retouchPlan, err error) {
+	v := db.current()
+	now := db.opt.Now()
+	for i, g := range v.reports {
+		c := db.chooser(g)
+		var keys []retouchedKey
+		for _, s := range set.Signatures {
+			h := db.reportHash(s)
+			if !v.retouchable(i, h, db.opt.Site) {
+				continue
+			}
+			bit, load, ok := c.choose(h)
+			if !ok {
+				continue // it can't be: nothing is forbidden
+			}
+			keys = append(keys, retouchedKey{h, bit, newShortID(s), now.Unix()})
+			p.Listings = append(p.Listings, RetouchedListing{s, g.num, db.opt.start(target{spamFilter, g.num}), load.Keys, load.Others})
+			p.Loss += load.Keys
+			p.LossOfOthers += load.Others
+		}
+		held := 0
+		if g.mask != nil {
+			held, _, _ = g.mask.size()
+		}
+		if held+len(keys) > maxRetouched {
+			return retouchPlan{}, fmt.Errorf("mask of spam generation %d: %w: %d signatures are retouched, at most %d", g.num, ErrFull, held, maxRetouched)
+		}
+		p.records = appendMaskRecords(p.records, g.num, keys)
+	}
+	p.sortAs(set)
+	return p, nil
+}
+
+// sortAs puts the listings into the order of the set's signatures.
+func (p *retouchPlan) sortAs(set signature.Set) {
+	slices.SortStableFunc(p.Listings, func(a, b RetouchedListing) int {
+		return slices.Index(set.Signatures, a.Signature) - slices.Index(set.Signatures, b.Signature)
+	})
+}
+
+// retouchable says that generation i lists a key, or would but for the bit of
+// another one, which may be given back.
+func (v *view) retouchable(i int, h filter.Hash, self string) bool {
+	g := v.reports[i]
+	revoked := func(g *reportGeneration) bool { return g.revoked.has(h) }
+	return g.spam.has(h) && len(g.spam.sites(h, self)) > 0 && !g.mask.retouched(h) &&
+		!slices.ContainsFunc(v.reports[:i+1], revoked)
+}
+
+// bitChooser finds the bit of a key in one generation that costs the least.
+type bitChooser struct {
+	shape       filter.BitsShape
+	own, others *filter.Bits
+	mask        *mask
+	forbidden   map[uint64]bool // positions that must not be masked
+	chosen      map[uint64]bool // those that this chooser has given out
+}
+
+func (db *DB) chooser(g *reportGeneration) *bitChooser {
+	return &bitChooser{
+		shape: db.shapeFor(target{spamFilter, g.num}), own: g.spam.own, others: g.spam.others, mask: g.mask,
+		forbidden: make(map[uint64]bool), chosen: make(map[uint64]bool),
+	}
+}
+
+// choose returns the number of a key's bit, and how many others it costs. A bit
+// that is masked already costs nothing. It is not ok when all are forbidden.
+func (c *bitChooser) choose(h filter.Hash) (bit uint8, least filter.Load, ok bool) {
+	least.Keys = math.Inf(1)
+	positions := c.shape.Positions(h, nil)
+	for i, pos := range positions {
+		if c.forbidden[pos] {
+			continue
+		}
+		var load filter.Load
+		if !c.chosen[pos] && !c.mask.masks(pos) {
+			load = filter.LoadAt(pos, c.own, c.others)
+		}
+		if load.Keys < least.Keys {
+			bit, least, ok = uint8(i), load, true
+		}
+	}
+	if ok {
+		c.chosen[positions[bit]] = true
+	}
+	return bit, least, ok
+}
+
+// heardThrough returns what must change in the mask so that an own report of some
+// keys is heard: their own retouches are taken back, and other keys that rested on
+// their bits get other ones. Until release is called, nobody else changes masks.
+func (db *DB) heardThrough(t target, keys []filter.Hash) (records []record, release func()) {
+	release = func() {}
+	g := db.view.Load().report(t.gen)
+	if t.kind != spamFilter || g == nil || !slices.ContainsFunc(keys, g.mask.hides) {
+		return nil, release
+	}
+	db.retouchMu.Lock()
+	c := db.chooser(g)
+	for _, h := range keys {
+		for _, pos := range c.shape.Positions(h, nil) {
+			c.forbidden[pos] = true
+		}
+	}
+	changed := g.mask.restingOn(c.forbidden)
+	for i := range changed {
+		k := &changed[i]
+		bit, _, ok := c.choose(k.hash)
+		switch {
+		case slices.Contains(keys, k.hash):
+			k.bit = takenBack
+		case ok:
+			k.bit = bit
+		default: // all its bits are the reported ones: nobody can tell it from them
+			k.bit = takenBack
+			db.opt.Log.Warn("a retouch is taken back: a report has the same bits", "id", k.name.String(), "generation", t.gen)
+		}
+	}
+	return appendMaskRecords(nil, t.gen, changed), db.retouchMu.Unlock
+}
+
+// keysPerMaskRecord is what fits into a journal record.
+const keysPerMaskRecord = (maxRecord - 64) / retouchedSize
+
+// appendMaskRecords writes what is said of keys of one generation as records.
+func appendMaskRecords(records []record, gen int64, keys []retouchedKey) []record {
+	for some := range slices.Chunk(keys, keysPerMaskRecord) {
+		records = append(records, record{target: target{spamFilter, gen}, retouched: some})
+	}
+	return records
+}
+
+// applyMasks takes records over into the masks of their generations.
+func (db *DB) applyMasks(records []record) error {
+	for _, r := range records {
+		m, err := db.maskOf(r.target)
+		if err != nil {
+			return err
+		}
+		m.set(r.retouched)
+	}
+	return nil
+}
+
+// maskOf returns a generation's mask, made where missing.
+func (db *DB) maskOf(t target) (*mask, error) {
+	if g := db.view.Load().report(t.gen); g != nil && g.mask != nil {
+		return g.mask, nil
+	}
+	shape := db.shapeFor(t)
+	var m *mask
+	err := db.change(func(v *view) error {
+		return v.editReport(t.gen, func(g *reportGeneration) error {
+			if g.mask == nil {
+				g.mask = newMask(shape)
+			}
+			m = g.mask
+			return nil
+		})
+	})
+	return m, err
+}
+
+// RetouchedKey is a signature that is retouched in one generation.
+type RetouchedKey struct {
+	ID         string // as signature.Signature.ID writes it
+	Generation int64
+	Start      time.Time // begin of the generation's period
+	At         time.Time // when it was retouched
+}
+
+// Retouched lists the retouched signatures of live generations: the newest
+// generation first, in it the latest retouch.
+func (db *DB) Retouched() []RetouchedKey {
+	var list []RetouchedKey
+	v := db.current()
+	for _, g := range v.reports {
+		if g.mask == nil {
+			continue
+		}
+		for _, k := range g.mask.all() {
+			list = append(list, RetouchedKey{k.name.String(), g.num, db.opt.start(target{spamFilter, g.num}), moment(k.at)})
+		}
+	}
+	return list
+}
+
+// addMask adds a generation's mask to what is said of its spam filter. The loss is
+// estimated from the filter as it stands, and as if each retouched key had been
+// reported, which is the larger one of both.
+func (f *FilterStatus) addMask(g *reportGeneration) {
+	if g.mask == nil {
+		return
+	}
+	keys, bits, _ := g.mask.size()
+	f.Masked = int64(bits)
+	f.Memory += int64(keys) * maskedBytes
+	for _, pos := range g.mask.masked() {
+		f.Lost += 1 + filter.LoadAt(pos, g.spam.own, g.spam.others).Others
+	}
+}
+
+// checkMask holds a mask against itself and against the shape of its filters.
+func (g *reportGeneration) checkMask() error {
+	if g.mask == nil {
+		return nil
+	}
+	for _, b := range []*filter.Bits{g.spam.own, g.spam.others} {
+		if b != nil && !b.Shape().Equal(g.mask.shape) {
+			return fmt.Errorf("made for %v, the filter has %v", g.mask.shape, b.Shape())
+		}
+	}
+	return g.mask.check()
+}

@@ -1,0 +1,297 @@
+package bloomdb
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// crowded are options under which keys share most of their bits: two lines for
+// 125 keys.
+func crowded(dir, site string, c *clock) Options {
+	o := testOptions(dir, site)
+	o.Reports = ReportOptions{Capacity: 100, KeysPerMessage: 2, Keep: 2, MaxErrorPerMail: 0.5}
+	o.Now = c.Now
+	return o
+}
+
+// generationModel is what a plain program knows of one generation: keys, and no
+// bits.
+type generationModel struct {
+	spam      map[string]map[filter.Hash]bool // by site
+	revoked   map[string]map[filter.Hash]bool
+	retouched map[filter.Hash]bool
+}
+
+// retouchModel is a database, another site, and what should be known.
+type retouchModel struct {
+	t           *testing.T
+	db, other   *DB
+	sent        []Delta // by the other site
+	opt         Options
+	clock       *clock
+	generations map[int64]*generationModel
+}
+
+func (m *retouchModel) now() *generationModel {
+	num := m.opt.generation(spamFilter, m.clock.Now())
+	if m.generations[num] == nil {
+		m.generations[num] = &generationModel{
+			spam:      map[string]map[filter.Hash]bool{"a": {}, "b": {}},
+			revoked:   map[string]map[filter.Hash]bool{"a": {}, "b": {}},
+			retouched: map[filter.Hash]bool{},
+		}
+	}
+	return m.generations[num]
+}
+
+// live lists the generations that are not aged out, newest first.
+func (m *retouchModel) live() (list []int64) {
+	newest := m.opt.generation(spamFilter, m.clock.Now())
+	for num := range m.generations {
+		if num > newest-int64(m.opt.Reports.Keep) {
+			list = append(list, num)
+		}
+	}
+	slices.Sort(list)
+	slices.Reverse(list)
+	return list
+}
+
+// found says whether one site's keys together have all bits of a key.
+func found(shape filter.BitsShape, sites map[string]map[filter.Hash]bool, h filter.Hash) bool {
+	for _, keys := range sites {
+		set := map[uint64]bool{}
+		for key := range keys {
+			for _, pos := range shape.Positions(key, nil) {
+				set[pos] = true
+			}
+		}
+		if !slices.ContainsFunc(shape.Positions(h, nil), func(pos uint64) bool { return !set[pos] }) {
+			return true
+		}
+	}
+	return false
+}
+
+// hidden says whether a masked bit is one of a key's: the collateral.
+func (m *retouchModel) hidden(num int64, h filter.Hash) bool {
+	masked := m.masked(num)
+	return slices.ContainsFunc(m.db.spamShape.Positions(h, nil), func(pos uint64) bool { return masked[pos] != nil })
+}
+
+// masked are the database's masked bits, with the keys that rest on them.
+func (m *retouchModel) masked(num int64) map[uint64][]filter.Hash {
+	g := m.db.view.Load().report(num)
+	if g == nil || g.mask == nil {
+		return nil
+	}
+	bits := map[uint64][]filter.Hash{}
+	for pos, keys := range g.mask.bits {
+		bits[pos] = slices.Clone(keys)
+		slices.SortFunc(bits[pos], func(a, b filter.Hash) int { return slices.Compare(a[:], b[:]) })
+	}
+	return bits
+}
+
+func (m *retouchModel) listed(h filter.Hash) bool {
+	revoked := false
+	for _, num := range m.live() {
+		g := m.generations[num]
+		revoked = revoked || found(m.db.revokedShape, g.revoked, h)
+		if found(m.db.spamShape, g.spam, h) && !m.hidden(num, h) {
+			return !revoked
+		}
+	}
+	return false
+}
+
+func (m *retouchModel) check(t *rapid.T) {
+	for n := range retouchMessages {
+		want := false
+		for _, s := range message(n).Signatures {
+			want = want || m.listed(m.db.reportHash(s))
+		}
+		if got := m.db.Judge(message(n)).Listed; got != want {
+			t.Fatalf("message %d: listed %v, want %v", n, got, want)
+		}
+	}
+	for _, num := range m.live() {
+		resting := map[filter.Hash]bool{}
+		for pos, keys := range m.masked(num) {
+			for _, h := range keys {
+				resting[h] = true
+				if !slices.Contains(m.db.spamShape.Positions(h, nil), pos) {
+					t.Fatalf("generation %d: a key rests on bit %d, which is none of its own", num, pos)
+				}
+			}
+		}
+		if !maps.Equal(resting, m.generations[num].retouched) {
+			t.Fatalf("generation %d: %d keys are retouched, want %d", num, len(resting), len(m.generations[num].retouched))
+		}
+	}
+}
+
+const retouchMessages = 20
+
+// Whatever is reported, revoked, retouched and heard, and however the database
+// is stopped: a retouched key is not listed before this site reports it again, a
+// reported one is, and nothing else changes but what shares a masked bit.
+func TestRetouchModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		c := newClock()
+		m := &retouchModel{t: t, opt: crowded(t.TempDir(), "a", c), clock: c, generations: map[int64]*generationModel{}}
+		m.opt.Exchange = false // so that the journal goes with each snapshot
+		if err := m.opt.complete(); err != nil {
+			t.Fatal(err)
+		}
+		m.db, m.other = mustOpen(t, m.opt), mustOpen(t, crowded(t.TempDir(), "b", c))
+		defer func() { m.db.Close(); m.other.Close() }()
+		m.now()
+		anyMessage := rapid.IntRange(0, retouchMessages-1)
+		rt.Repeat(map[string]func(*rapid.T){
+			"":             m.check,
+			"report":       func(rt *rapid.T) { m.report(rt, anyMessage.Draw(rt, "n")) },
+			"retouch":      func(rt *rapid.T) { m.retouch(rt, anyMessage.Draw(rt, "n")) },
+			"report there": func(rt *rapid.T) { m.hear(rt, m.now().spam["b"], anyMessage.Draw(rt, "n"), reportOther(m.other)) },
+			"revoke there": func(rt *rapid.T) {
+				m.hear(rt, m.now().revoked["b"], rapid.IntRange(0, 2).Draw(rt, "n"), m.other.Revoke)
+			},
+			"revoke": func(rt *rapid.T) {
+				n := rapid.IntRange(0, 2).Draw(rt, "n")
+				m.add(rt, m.now().revoked["a"], n, m.db.Revoke(message(n)))
+			},
+			"rest": func(rt *rapid.T) {
+				m.rest(rt, rapid.SampledFrom([]string{"save", "kill", "close", "period"}).Draw(rt, "what"))
+			},
+		})
+	})
+}
+
+func reportOther(db *DB) func(signature.Set) error {
+	return func(set signature.Set) error { return db.Report(set, ClassOther) }
+}
+
+func mustOpen(t *testing.T, o Options) *DB {
+	t.Helper()
+	db, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// add notes a message's keys, unless it was refused for want of room.
+func (m *retouchModel) add(rt *rapid.T, keys map[filter.Hash]bool, n int, err error) (ok bool) {
+	if errors.Is(err, ErrFull) {
+		return false
+	}
+	if err != nil {
+		rt.Fatal(err)
+	}
+	for _, s := range message(n).Signatures {
+		keys[m.db.reportHash(s)] = true
+	}
+	return true
+}
+
+func (m *retouchModel) report(rt *rapid.T, n int) {
+	g, num := m.now(), m.opt.generation(spamFilter, m.clock.Now())
+	if !m.add(rt, g.spam["a"], n, m.db.Report(message(n), ClassOther)) {
+		return
+	}
+	for _, s := range message(n).Signatures {
+		h := m.db.reportHash(s)
+		if delete(g.retouched, h); m.hidden(num, h) {
+			rt.Fatalf("message %d was reported here, and is hidden", n)
+		}
+	}
+}
+
+// hear lets the other site write a message and tell it.
+func (m *retouchModel) hear(rt *rapid.T, keys map[filter.Hash]bool, n int, write func(signature.Set) error) {
+	m.add(rt, keys, n, write(message(n)))
+	deltas := drain(m.t, m.other)
+	m.sent = append(m.sent, deltas...)
+	mustApply(m.t, m.db, deltas...)
+}
+
+func (m *retouchModel) retouch(rt *rapid.T, n int) {
+	plan, err := m.db.PlanRetouch(message(n))
+	if err != nil {
+		rt.Fatal(err)
+	}
+	done, err := m.db.Retouch(message(n))
+	if err != nil {
+		rt.Fatal(err)
+	}
+	if !slices.Equal(plan.Listings, done.Listings) || plan.Loss != done.Loss {
+		rt.Fatalf("planned %+v, done %+v", plan, done)
+	}
+	for _, s := range message(n).Signatures {
+		h := m.db.reportHash(s)
+		for _, num := range m.live() {
+			g := m.generations[num]
+			if found(m.db.revokedShape, g.revoked, h) {
+				break
+			}
+			if found(m.db.spamShape, g.spam, h) {
+				g.retouched[h] = true
+			}
+		}
+	}
+	if m.db.Judge(message(n)).Listed {
+		rt.Fatalf("message %d is listed after its retouch", n)
+	}
+}
+
+func (m *retouchModel) rest(rt *rapid.T, what string) {
+	switch what {
+	case "save":
+		if err := m.db.save(); err != nil {
+			rt.Fatal(err)
+		}
+	case "period":
+		m.clock.add(168 * time.Hour)
+		m.now()
+	default:
+		m.stop(rt, what == "kill")
+	}
+}
+
+// stop ends the database, as kill -9 does or in order, and opens it again. What
+// it has forgotten of the other site is sent again.
+func (m *retouchModel) stop(rt *rapid.T, kill bool) {
+	if err := m.db.Check(); err != nil {
+		rt.Fatal(err)
+	}
+	before := m.allMasked()
+	if kill {
+		crash(m.t, m.db)
+	} else if err := m.db.Close(); err != nil {
+		rt.Fatal(err)
+	}
+	m.db = mustOpen(m.t, m.opt)
+	mustApply(m.t, m.db, m.sent...)
+	same := func(a, b map[uint64][]filter.Hash) bool { return maps.EqualFunc(a, b, slices.Equal) }
+	if after := m.allMasked(); !maps.EqualFunc(before, after, same) {
+		rt.Fatalf("masked before the stop: %v, after: %v", before, after)
+	}
+}
+
+func (m *retouchModel) allMasked() map[int64]map[uint64][]filter.Hash {
+	all := map[int64]map[uint64][]filter.Hash{}
+	for _, num := range m.live() {
+		if bits := m.masked(num); len(bits) > 0 {
+			all[num] = bits
+		}
+	}
+	return all
+}

@@ -1,0 +1,315 @@
+package bloomdb
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/signature"
+)
+
+func mustRetouch(t testing.TB, db *DB, n int) Retouching {
+	t.Helper()
+	r, err := db.Retouch(message(n))
+	if err != nil {
+		t.Fatalf("retouch %d: %v", n, err)
+	}
+	return r
+}
+
+func TestRetouch(t *testing.T) {
+	c := newClock()
+	options := func(site string) Options {
+		o := testOptions(t.TempDir(), site)
+		o.Now = c.Now
+		return o
+	}
+	a, b := openTest(t, options("a")), openTest(t, options("b"))
+	if r := mustRetouch(t, a, 1); len(r.Listings) != 0 || r.Loss != 0 {
+		t.Errorf("nobody lists it: %+v", r)
+	}
+	mustReport(t, a, 1)
+	mustReport(t, b, 1)
+	mustReport(t, a, 2)
+	c.add(168 * time.Hour)
+	mustReport(t, b, 1)
+	mustApply(t, a, drain(t, b)...)
+	drain(t, a)
+
+	plan, err := a.PlanRetouch(message(1))
+	if err != nil || !a.Judge(message(1)).Listed {
+		t.Fatalf("the plan did something: %v", err)
+	}
+	if len(plan.Listings) != 4 || plan.Loss < 4 || plan.Loss > 4.2 || plan.LossOfOthers > 0.2 {
+		t.Errorf("plan %+v, want two signatures in two generations", plan)
+	}
+	if plan.Listings[0].Signature != message(1).Signatures[0] || plan.Listings[0].Generation != plan.Listings[1].Generation+1 {
+		t.Errorf("order of %+v: want signature by signature, newest generation first", plan.Listings)
+	}
+	mustRetouch(t, a, 1)
+	if a.Judge(message(1)).Listed || !a.Judge(message(2)).Listed {
+		t.Error("want message 1 retouched, and 2 listed as before")
+	}
+	if r := mustRetouch(t, a, 1); len(r.Listings) != 0 {
+		t.Errorf("retouched twice: %+v", r)
+	}
+	if d := drain(t, a); len(d) > 0 || !b.Judge(message(1)).Listed {
+		t.Errorf("%d deltas tell the others of a retouch", len(d))
+	}
+	for _, trace := range a.Explain(message(1)) {
+		for _, trail := range trace.Spam {
+			if !trail.Retouched {
+				t.Errorf("not explained: %+v", trail)
+			}
+		}
+	}
+	if s := a.Status(); s.Filters[0].Masked != 2 || math.Abs(s.Filters[0].Lost-2) > 0.1 {
+		t.Errorf("status %+v", s.Filters[0])
+	}
+	if keys := a.Retouched(); len(keys) != 4 || !keys[0].At.Equal(c.Now()) || keys[0].Generation != keys[3].Generation+1 ||
+		!strings.Contains(message(1).Signatures[0].ID()+message(1).Signatures[1].ID(), keys[0].ID) {
+		t.Errorf("list %+v", keys)
+	}
+
+	mustReport(t, b, 1) // again, in the same period
+	mustApply(t, a, drain(t, b)...)
+	if a.Judge(message(1)).Listed {
+		t.Error("another site has brought the listing back")
+	}
+	mustReport(t, a, 1)
+	if !a.Judge(message(1)).Listed {
+		t.Error("the own report is not heard")
+	}
+}
+
+func TestRetouchErrors(t *testing.T) {
+	db := openTest(t, testOptions(t.TempDir(), "mx1"))
+	if _, err := db.Retouch(signature.Set{}); !errors.Is(err, ErrNothing) {
+		t.Errorf("no signatures: %v", err)
+	}
+	if _, err := db.PlanRetouch(signature.Set{Signatures: make([]signature.Signature, maxKeys+1)}); err == nil {
+		t.Error("a plan of too many signatures")
+	}
+	mustReport(t, db, 1)
+	mend := breakDisk(t, db)
+	if _, err := db.Retouch(message(1)); err == nil {
+		t.Error("acknowledged without a disk")
+	}
+	if !db.Judge(message(1)).Listed {
+		t.Error("retouched though the disk failed")
+	}
+	mend()
+
+	// The bound is of keys in one generation.
+	m, err := db.maskOf(target{spamFilter, db.opt.generation(spamFilter, db.opt.Now())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := make([]retouchedKey, maxRetouched-1)
+	for i := range keys {
+		keys[i] = retouchedKey{hash: filter.Hash{uint64(i) << 40, 1, 2, 3}, name: shortID{kind: signature.KindText}}
+	}
+	m.set(keys)
+	if _, err := db.Retouch(message(1)); !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "65535 signatures are retouched, at most 65536") {
+		t.Errorf("two more than fit: %v", err)
+	}
+	if !db.Judge(message(1)).Listed {
+		t.Error("half of a message was retouched")
+	}
+	if err := db.save(); err != nil { // a full mask has a file, and that can be read
+		t.Fatal(err)
+	}
+}
+
+// A report with the very bits of a retouched key takes the retouch back: there is
+// no bit left that would hide the one and not the other.
+func TestRetouchOfTheSameBits(t *testing.T) {
+	db := openTest(t, testOptions(t.TempDir(), "mx1"))
+	mustReport(t, db, 1)
+	mustRetouch(t, db, 1)
+	now := target{spamFilter, db.opt.generation(spamFilter, db.opt.Now())}
+	m := db.view.Load().report(now.gen).mask
+	twin := m.all()[0].hash
+	twin[2] ^= 1 << 63 // above the bits that place it
+	records, release := db.heardThrough(now, []filter.Hash{twin})
+	release()
+	if len(records) != 1 || len(records[0].retouched) != 1 || records[0].retouched[0].bit != takenBack {
+		t.Errorf("records %+v", records)
+	}
+}
+
+// retouchWorld is a generation with many keys that are set past the journal.
+type retouchWorld struct {
+	db   *DB
+	keys []signature.Set
+}
+
+func newRetouchWorld(t *testing.T, n int) *retouchWorld {
+	o := testOptions(t.TempDir(), "mx1")
+	o.Reports = ReportOptions{Capacity: int64(n), KeysPerMessage: 1, Keep: 1, MaxErrorPerMail: 0.01}
+	w := &retouchWorld{db: openTest(t, o)}
+	now := target{spamFilter, w.db.opt.generation(spamFilter, w.db.opt.Now())}
+	own, err := w.db.ownBits(now, w.db.spamShape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		set := oneKey(i)
+		own.Set(w.db.reportHash(set.Signatures[0]))
+		w.keys = append(w.keys, set)
+	}
+	return w
+}
+
+func oneKey(n int) signature.Set {
+	var s signature.Signature
+	s.Kind = signature.KindText
+	binary.BigEndian.PutUint64(s.Digest[:], uint64(n))
+	return signature.Set{Signatures: []signature.Signature{s}}
+}
+
+func (w *retouchWorld) listed() (n int) {
+	for _, set := range w.keys {
+		if w.db.Judge(set).Listed {
+			n++
+		}
+	}
+	return n
+}
+
+// The loss that is foretold, against the one that is counted: for messages that
+// only the filter's error lists, and for messages that were reported. Counted
+// losses overlap a little, and the estimate of a load errs by up to 1.5 %.
+func TestRetouchLoss(t *testing.T) {
+	const keys, retouches = 20_000, 150
+	for _, reported := range []bool{false, true} {
+		t.Run(fmt.Sprintf("reported %v", reported), func(t *testing.T) {
+			w := newRetouchWorld(t, keys)
+			before, foretold, done := w.listed(), 0.0, 0
+			for n := keys; done < retouches; n++ {
+				set := oneKey(n)
+				if reported {
+					set = w.keys[n%keys*7%keys]
+				}
+				if !w.db.Judge(set).Listed {
+					continue
+				}
+				r, err := w.db.Retouch(set)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if foretold += r.Loss; reported {
+					foretold += 1 + r.LossOfOthers - r.Loss
+				}
+				done++
+			}
+			lost := float64(before - w.listed())
+			t.Logf("%d retouches: %.0f reported signatures lost, %.1f foretold", done, lost, foretold)
+			if sigma := math.Sqrt(foretold - float64(done)); math.Abs(lost-foretold) > 3*sigma+0.025*foretold {
+				t.Errorf("%.0f reported signatures lost, %.1f foretold, sigma %.1f", lost, foretold, sigma)
+			}
+			if s := w.db.Status().Filters[0]; s.Masked > retouches || math.Abs(s.Lost-lost) > 0.1*lost {
+				t.Errorf("status: %d bits masked, %.1f lost; %.0f are", s.Masked, s.Lost, lost)
+			}
+		})
+	}
+}
+
+func TestRetouchParallel(t *testing.T) {
+	o := crowded(t.TempDir(), "mx1", newClock())
+	db := openTest(t, o)
+	var wg sync.WaitGroup
+	for w := range 3 {
+		wg.Go(func() {
+			for i := range 15 {
+				n := (w + i) % 5
+				if err := db.Report(message(n), ClassOther); err != nil {
+					t.Error(err)
+				}
+				if _, err := db.Retouch(message(n)); err != nil {
+					t.Error(err)
+				}
+				db.Judge(message(i))
+				db.Status()
+			}
+		})
+	}
+	wg.Go(func() {
+		for range 5 {
+			if err := db.save(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	wg.Wait()
+	before := db.Retouched()
+	crash(t, db)
+	db = openTest(t, o)
+	if after := db.Retouched(); fmt.Sprint(before) != fmt.Sprint(after) {
+		t.Errorf("retouched before the crash: %v, after: %v", before, after)
+	}
+}
+
+// A mask's file that is not as it was written is not taken, whichever byte it is.
+func TestMaskDamage(t *testing.T) {
+	o := testOptions(t.TempDir(), "mx1")
+	db := openTest(t, o)
+	mustReport(t, db, 1)
+	mustRetouch(t, db, 1)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := maskPath(o.Dir, o.generationNow())
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := range good {
+		bad := append([]byte{}, good...)
+		bad[at] ^= 4
+		os.WriteFile(path, bad, 0o600)
+		var damage *DamageError
+		if db, err := Open(o); !errors.As(err, &damage) || !strings.Contains(err.Error(), path) {
+			t.Fatalf("byte %d: %v", at, err)
+		} else if err == nil {
+			db.Close()
+		}
+	}
+	os.Remove(path)
+	if _, err := Open(o); err == nil || !strings.Contains(err.Error(), "the file is missing") {
+		t.Errorf("without the mask: %v", err)
+	}
+	os.WriteFile(path, good, 0o600)
+	os.WriteFile(filepath.Join(o.Dir, ".spam-1.mask123"), good[:9], 0o600)
+	if db = openTest(t, o); db.Judge(message(1)).Listed {
+		t.Error("the retouch is lost")
+	}
+}
+
+func (o *Options) generationNow() int64 {
+	full := *o
+	_ = full.complete() // with the defaults
+	return full.generation(spamFilter, full.Now())
+}
+
+func FuzzMask(f *testing.F) {
+	f.Fuzz(func(t *testing.T, data []byte) {
+		keys, err := decodeMask(data, [8]byte{1}, 2930)
+		if err != nil {
+			return
+		}
+		m := newMask(filter.BitsShape{Lines: 4, K: 8})
+		m.set(keys)
+		if m.set(keys); m.check() != nil || len(m.all()) > len(keys) {
+			t.Fatalf("%d keys make a mask of %d: %v", len(keys), len(m.all()), m.check())
+		}
+	})
+}
