@@ -58,8 +58,9 @@ type Trace struct {
 type Trail struct {
 	Site       string          `json:"site"`
 	Generation int64           `json:"generation"`
-	Start      time.Time       `json:"start"`             // begin of the generation's period
-	Classes    []bloomdb.Class `json:"classes,omitempty"` // as which the site reported it, the gravest first
+	Start      time.Time       `json:"start"`               // begin of the generation's period
+	Classes    []bloomdb.Class `json:"classes,omitempty"`   // as which the site reported it, the gravest first
+	Retouched  bool            `json:"retouched,omitempty"` // a masked bit hides this report
 	Count      uint64          `json:"count,omitempty"`
 }
 
@@ -83,7 +84,7 @@ func newExplanation(a Answer, e bloomdb.Evidence, set signature.Set, traces []bl
 func newTrails(trails []bloomdb.Trail) []Trail {
 	var list []Trail
 	for _, t := range trails {
-		list = append(list, Trail{t.Site, t.Generation, t.Start.UTC(), t.Classes, t.Count})
+		list = append(list, Trail{t.Site, t.Generation, t.Start.UTC(), t.Classes, t.Retouched, t.Count})
 	}
 	return list
 }

@@ -97,6 +97,27 @@ func (c *Client) Revoke(ctx context.Context, r Request) (Receipt, error) {
 	return receipt, err
 }
 
+// Retouch takes a message out of the listings on this site; durable like Report.
+func (c *Client) Retouch(ctx context.Context, r Request) (Retouching, error) {
+	var done Retouching
+	err := c.ask(ctx, http.MethodPost, "/v1/retouch", r, &done)
+	return done, err
+}
+
+// PlanRetouch asks what Retouch would do.
+func (c *Client) PlanRetouch(ctx context.Context, r Request) (Retouching, error) {
+	var plan Retouching
+	err := c.ask(ctx, http.MethodPost, "/v1/retouch/plan", r, &plan)
+	return plan, err
+}
+
+// Retouched asks which signatures are retouched.
+func (c *Client) Retouched(ctx context.Context) (RetouchedList, error) {
+	var list RetouchedList
+	err := c.ask(ctx, http.MethodGet, "/v1/retouched", nil, &list)
+	return list, err
+}
+
 // Status asks what the daemon knows about itself.
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	var s Status

@@ -37,6 +37,9 @@ func NewHandler(d *Desk, o HandlerOptions) http.Handler {
 	mux.HandleFunc("/v1/explain", h.answer(http.MethodPost, h.explain))
 	mux.HandleFunc("/v1/report", h.answer(http.MethodPost, h.report))
 	mux.HandleFunc("/v1/revoke", h.answer(http.MethodPost, h.revoke))
+	mux.HandleFunc("/v1/retouch", h.answer(http.MethodPost, h.retouch))
+	mux.HandleFunc("/v1/retouch/plan", h.answer(http.MethodPost, h.planRetouch))
+	mux.HandleFunc("/v1/retouched", h.answer(http.MethodGet, h.retouched))
 	mux.HandleFunc("/v1/status", h.answer(http.MethodGet, h.status))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		newProblem(http.StatusNotFound, "there is no %.100q", r.URL.Path).write(w)
