@@ -68,7 +68,7 @@ func explanationText(name string, x reporting.Explanation) string {
 	for _, t := range x.Signatures {
 		fmt.Fprintf(table, "  %s %s\n", t.ID, standing(t))
 		for _, trail := range t.Spam {
-			fmt.Fprintf(table, "    reported\t%s\t%s%s\n", trail.Site, period(trail), asClasses(trail.Classes))
+			fmt.Fprintf(table, "    reported\t%s\t%s%s\n", trail.Site, period(trail), asClasses(trail.Classes)+asRetouched(trail))
 		}
 		for _, trail := range t.Revoked {
 			fmt.Fprintf(table, "    revoked\t%s\t%s\n", trail.Site, period(trail))
@@ -85,8 +85,10 @@ func standing(t reporting.Trace) string {
 	switch {
 	case t.Listed:
 		return "is listed as spam"
-	case len(t.Spam) > 0:
+	case len(t.Spam) > 0 && len(t.Revoked) > 0:
 		return "was reported and revoked"
+	case len(t.Spam) > 0:
+		return "was reported and retouched"
 	}
 	return "is not listed"
 }
@@ -101,6 +103,14 @@ func asClasses(classes []bloomdb.Class) string {
 		names[i] = c.String()
 	}
 	return "\tas " + strings.Join(names, ", ")
+}
+
+// asRetouched marks a report that a masked bit hides.
+func asRetouched(t reporting.Trail) string {
+	if t.Retouched {
+		return "\tretouched"
+	}
+	return ""
 }
 
 func times(n uint64) string {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting"
 )
 
@@ -64,6 +65,9 @@ func statusText(s reporting.Status, now time.Time) string {
 	fmt.Fprintf(table, "memory\t%s\n", size(db.Memory))
 	fmt.Fprintf(table, "journal\t%s\n", size(db.Journal))
 	fmt.Fprintf(table, "false positives\t%.2g is the chance that a mail nobody reported is called spam\n", db.ErrorPerMail)
+	if masked, lost := retouches(db); masked > 0 {
+		fmt.Fprintf(table, "retouched\t%d bits masked; they cost up to %.1f reported signatures (estimate)\n", masked, lost)
+	}
 	if db.Error != "" {
 		fmt.Fprintf(table, "error\t%s\n", db.Error)
 	}
@@ -96,6 +100,15 @@ func statusText(s reporting.Status, now time.Time) string {
 		exchange.table(&b, now)
 	}
 	return b.String()
+}
+
+// retouches sums up the masks of all generations.
+func retouches(db bloomdb.Status) (masked int64, lost float64) {
+	for _, f := range db.Filters {
+		masked += f.Masked
+		lost += f.Lost
+	}
+	return masked, lost
 }
 
 // printFacts shows what the daemon's other parts say of themselves, whatever

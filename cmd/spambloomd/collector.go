@@ -22,6 +22,8 @@ var (
 	dbFill       = describe("filter_fill_ratio", "Share of bits or cells in use, all sites.", "filter", "generation")
 	dbError      = describe("filter_error_ratio", "Chance that one absent key is found.", "filter", "generation")
 	dbFilterSize = describe("filter_memory_bytes", "Memory of one generation of a filter.", "filter", "generation")
+	dbMasked     = describe("masked_bits", "Bits hidden by retouches.", "generation")
+	dbLost       = describe("masked_listings_lost", "Estimate of reported signatures that masked bits hide.", "generation")
 	dbMemory     = describe("memory_bytes", "Memory of all filters and parts.")
 	dbJournal    = describe("journal_bytes", "Size of the journal since the last snapshot.")
 	dbFault      = describe("journal_fault", "1 while the journal cannot be written.")
@@ -32,7 +34,7 @@ var (
 )
 
 func (databaseCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{buildInfo, dbFill, dbError, dbFilterSize, dbMemory, dbJournal, dbFault, dbPerMail, dbSequence, dbCells, dbGaps} {
+	for _, d := range []*prometheus.Desc{buildInfo, dbFill, dbError, dbFilterSize, dbMasked, dbLost, dbMemory, dbJournal, dbFault, dbPerMail, dbSequence, dbCells, dbGaps} {
 		ch <- d
 	}
 }
@@ -56,6 +58,10 @@ func (c databaseCollector) Collect(ch chan<- prometheus.Metric) {
 		gauge(dbFill, f.Fill, f.Kind, generation)
 		gauge(dbError, f.Error, f.Kind, generation)
 		gauge(dbFilterSize, float64(f.Memory), f.Kind, generation)
+		if f.Masked > 0 {
+			gauge(dbMasked, float64(f.Masked), generation)
+			gauge(dbLost, f.Lost, generation)
+		}
 	}
 	for _, site := range s.Sites {
 		gauge(dbSequence, float64(site.Seq), site.Site)

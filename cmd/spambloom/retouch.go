@@ -1,0 +1,245 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// retouchFlags are those of retouch.
+type retouchFlags struct {
+	yes, dryRun, list, asJSON bool
+	reporter                  string
+}
+
+const retouchHelp = `retouch takes messages that are wrongly called spam out of the listings of this
+site. In every generation that lists one of a message's signatures, one of its
+bits is masked, whichever site it came from.
+
+It is local: no other site is told. Where a message was reported by mistake, use
+revoke, which tells all sites and costs no other report. Use retouch where nobody
+reported the message (a Bloom filter errs now and then), or where this site alone
+wants it through: a later report of it by another site, in the same period, does
+not bring it back. A report of this site does.
+
+A masked bit is one that other reported signatures may need: these are no longer
+found either. How many that are in expectation is printed before it is done.
+--dry-run prints only that; without it, retouch asks on a terminal, and wants --yes
+where there is none. The masks go with their generations ([reports] period and
+keep).
+
+Exit codes:
+  0   all messages are done, which includes those that nothing lists
+  1   the answer to the question was no` + reportCodes
+
+func (c *cli) retouchCommand() *cobra.Command {
+	var flags retouchFlags
+	cmd := &cobra.Command{
+		Use:   "retouch [FILE...]",
+		Short: "clear messages that are wrongly listed, on this site only",
+		Long:  retouchHelp,
+		Example: `  spambloom retouch --dry-run invoice.eml
+  spambloom retouch --yes < invoice.eml
+  spambloom retouch --list`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if flags.yes && flags.dryRun || flags.list && (flags.yes || flags.dryRun) {
+				return &usageError{errors.New("--yes, --dry-run and --list: only one of them")}
+			}
+			if flags.list {
+				return c.listRetouched(cmd.Context(), names, flags)
+			}
+			return c.retouch(cmd.Context(), names, flags)
+		},
+	}
+	cmd.Flags().BoolVar(&flags.yes, "yes", false, "do it without asking")
+	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "print what it would do and cost, and do nothing")
+	cmd.Flags().BoolVar(&flags.list, "list", false, "list what is retouched")
+	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object a line")
+	cmd.Flags().StringVar(&flags.reporter, "as", "", "name or address of `WHO` asks for it (default: your login name)")
+	return cmd
+}
+
+// retouchable is a message that something lists, on its way.
+type retouchable struct {
+	name    string
+	request reporting.Request
+	plan    reporting.Retouching
+}
+
+// retouched is what `retouch --json` prints for a message.
+type retouched struct {
+	File string `json:"file"`
+	Done bool   `json:"done"`
+	*reporting.Retouching
+	Error string `json:"error,omitempty"`
+}
+
+var (
+	errNeedsYes = errors.New("nobody is there to be asked: retouch wants --yes, or --dry-run")
+	errDeclined = verdictExit(1)
+)
+
+// retouch plans all messages, shows the cost, asks, and does them.
+func (c *cli) retouch(ctx context.Context, names []string, flags retouchFlags) error {
+	if err := reporting.CheckReporter(flags.reporter); err != nil {
+		return &usageError{fmt.Errorf("--as: %w", err)}
+	}
+	if !flags.yes && !flags.dryRun && !isTerminal(c.stdin) {
+		return &usageError{errNeedsYes}
+	}
+	daemon, err := c.dial()
+	if err != nil {
+		return err
+	}
+	defer daemon.Close()
+	planned, failed := c.planRetouch(ctx, daemon, names, flags)
+	if failed != nil && !told(failed) || len(planned) == 0 || flags.dryRun {
+		return failed
+	}
+	if !flags.yes && !c.confirm("retouch?") {
+		return errDeclined
+	}
+	for i, m := range planned {
+		done, err := daemon.Retouch(ctx, m.request)
+		if err != nil {
+			return &stoppedError{error: fmt.Errorf("%s: %w", m.name, err), name: m.name, count: i, done: "retouched"}
+		}
+		if err := c.showRetouching(m.name, done, true, flags.asJSON); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+func told(err error) bool {
+	var t *toldError
+	return errors.As(err, &t)
+}
+
+// planRetouch asks for the cost of each message and shows it, and at last the sum.
+// It returns those that something lists.
+func (c *cli) planRetouch(ctx context.Context, daemon *reporting.Client, names []string, flags retouchFlags) ([]retouchable, error) {
+	plan := func(ctx context.Context, m signature.Message) (p retouchable, err error) {
+		set := signature.Compute(m)
+		if len(set.Signatures) == 0 {
+			return p, bloomdb.ErrNothing
+		}
+		p.request = reporting.NewRequest(set)
+		p.request.Reporter = cmp.Or(flags.reporter, loginName())
+		p.plan, err = daemon.PlanRetouch(ctx, p.request)
+		return p, err
+	}
+	var planned []retouchable
+	var sum reporting.Retouching
+	err := process(ctx, c, "planned", unpacked(c.inputs(names)), plan, func(r result[retouchable]) error {
+		if r.err != nil {
+			if flags.asJSON {
+				return c.printJSON(retouched{File: r.name, Error: errorText(r.err)})
+			}
+			return nil
+		}
+		m := r.answer
+		m.name = r.name
+		if len(m.plan.Listings) > 0 {
+			planned = append(planned, m)
+			sum.Loss += m.plan.Loss
+			sum.LossOfOthers += m.plan.LossOfOthers
+			sum.Listings = append(sum.Listings, m.plan.Listings...)
+		} else if flags.asJSON && !flags.dryRun {
+			return c.showRetouching(m.name, m.plan, true, true)
+		}
+		if flags.asJSON && !flags.dryRun {
+			return nil // printed when it is done
+		}
+		return c.showRetouching(m.name, m.plan, false, flags.asJSON)
+	})
+	if len(planned) > 0 {
+		c.tell("warning", costText(sum))
+	}
+	return planned, err
+}
+
+// costText says what is lost, before it is.
+func costText(r reporting.Retouching) string {
+	return fmt.Sprintf("%d listings to be masked; expected loss: %.1f reported signatures, or %.1f of others where the messages were reported themselves",
+		len(r.Listings), r.Loss, r.LossOfOthers)
+}
+
+// showRetouching prints what is planned for a message, or done.
+func (c *cli) showRetouching(name string, r reporting.Retouching, done, asJSON bool) error {
+	if asJSON {
+		return c.printJSON(retouched{File: name, Done: done, Retouching: &r})
+	}
+	if len(r.Listings) == 0 {
+		return c.print(name + ": nothing to retouch: not listed\n")
+	}
+	var b strings.Builder
+	if done {
+		fmt.Fprintf(&b, "%s: retouched; now %s\n", name, r.Verdict)
+		return c.print(b.String())
+	}
+	fmt.Fprintf(&b, "%s: %s\n", name, r.Verdict)
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, l := range r.Listings {
+		fmt.Fprintf(table, "  %s\tgeneration %d, from %s\texpected loss %.2f\n", l.ID, l.Generation, instant(l.Start), l.Loss)
+	}
+	table.Flush() // into b, which cannot fail
+	return c.print(b.String())
+}
+
+// confirm asks on the terminal. Anything but yes is no.
+func (c *cli) confirm(question string) bool {
+	fmt.Fprintf(c.stderr, "spambloom: %s [y/N] ", question)
+	answer, err := bufio.NewReader(io.LimitReader(c.stdin, 64)).ReadString('\n')
+	if err != nil && answer == "" {
+		fmt.Fprintln(c.stderr)
+	}
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
+}
+
+// listRetouched prints what is retouched.
+func (c *cli) listRetouched(ctx context.Context, names []string, flags retouchFlags) error {
+	if len(names) > 0 {
+		return &usageError{errors.New("--list takes no FILE")}
+	}
+	daemon, err := c.dial()
+	if err != nil {
+		return err
+	}
+	defer daemon.Close()
+	list, err := daemon.Retouched(ctx)
+	if err != nil {
+		return err
+	}
+	if more := list.Total - len(list.Signatures); more > 0 {
+		defer c.tell("warning", fmt.Sprintf("%d more are not shown", more))
+	}
+	if flags.asJSON {
+		for _, k := range list.Signatures {
+			if err := c.printJSON(k); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var b strings.Builder
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "SIGNATURE\tGENERATION\tFROM\tRETOUCHED")
+	for _, k := range list.Signatures {
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\n", k.ID, k.Generation, instant(k.Start), instant(k.At))
+	}
+	table.Flush()
+	return c.print(b.String())
+}
