@@ -114,7 +114,7 @@ func TestHashesAndRates(t *testing.T) {
 // A filter filled piece by piece has in each piece, whole or not, the ones that
 // independent draws would leave there, and none is lost.
 func TestFillFilter(t *testing.T) {
-	const m, keys, k = 5*chunk/2 + 1000, 30_000, 2
+	const m, keys, k = 5*piece/2 + 1000, 60_000, 2
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
 	f := must(filter.NewClassic(m, k))
@@ -123,8 +123,8 @@ func TestFillFilter(t *testing.T) {
 	for range int(rounds) {
 		fillFilter(f, keys, r)
 		sum += float64(f.Ones())
-		for from := uint64(0); from < m; from += chunk {
-			size, ones := min(chunk, m-from), 0.0
+		for from := uint64(0); from < m; from += piece {
+			size, ones := min(piece, m-from), 0.0
 			for pos := from; pos < from+size; pos++ {
 				if f.Bit(pos) {
 					ones++

@@ -92,8 +92,9 @@ func (b *bank) fill(r *rand.Rand) {
 	}
 }
 
-// chunk is a piece of a filter that stays in the first-level cache: 4 KiB.
-const chunk = 1 << 15
+// piece is a part of a filter that stays in the first-level cache, 8 KiB; a draw
+// has four positions in it.
+const piece = 1 << 16
 
 // fillFilter sets the positions of so many random keys. All of them together are
 // keys*k independent draws, and their order does not matter. So it is drawn first
@@ -102,18 +103,20 @@ const chunk = 1 << 15
 func fillFilter(f *filter.Classic, keys int, r *rand.Rand) {
 	f.Reset()
 	left := keys * f.K()
-	for from, m := uint64(0), f.Size(); from < m; from += chunk {
-		size, n := min(chunk, m-from), left
+	for from, m := uint64(0), f.Size(); from < m; from += piece {
+		size, n := min(piece, m-from), left
 		if from+size < m && left > 0 {
 			n = int(distuv.Binomial{N: float64(left), P: float64(size) / float64(m-from), Src: r}.Rand())
 		}
 		left -= n
-		for ; n > 1; n -= 2 {
+		for ; n >= 4 && size == piece; n -= 4 {
 			x := r.Uint64()
-			f.SetBit(from + high(x, size))
-			f.SetBit(from + low(x, size))
+			f.SetBit(from + x%piece)
+			f.SetBit(from + x>>16%piece)
+			f.SetBit(from + x>>32%piece)
+			f.SetBit(from + x>>48)
 		}
-		if n > 0 {
+		for ; n > 0; n-- {
 			f.SetBit(from + high(r.Uint64(), size))
 		}
 	}
@@ -129,10 +132,11 @@ func low(x, m uint64) uint64  { return x & (1<<32 - 1) * m >> 32 }
 // structure finds.
 func (b *bank) query(r *rand.Rand, out []float64) {
 	clear(out)
+	scratch := make([]uint64, 0, filter.MaxK)
 	for _, m := range b.mains {
 		positives(m.Classic, b.queries, r, func(inMain []uint64) {
 			for _, c := range m.checks {
-				if c.cross == nil || c.found(inMain, r) {
+				if c.cross == nil || c.found(inMain, r, scratch) {
 					out[c.out]++
 				}
 			}
@@ -140,12 +144,11 @@ func (b *bank) query(r *rand.Rand, out []float64) {
 	}
 }
 
-// found draws the key's positions in the class filters.
-func (c check) found(inMain []uint64, r *rand.Rand) bool {
-	var inClass [filter.MaxK]uint64
+// found draws the key's positions in the class filters, into scratch.
+func (c check) found(inMain []uint64, r *rand.Rand, scratch []uint64) bool {
 	return c.cross.Query(inMain, func(i int) []uint64 {
 		class := c.cross.Class(i)
-		return appendPositions(inClass[:0], class, class.K(), r)
+		return appendPositions(scratch[:0], class, class.K(), r)
 	}) != 0
 }
 
