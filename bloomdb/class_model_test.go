@@ -109,7 +109,7 @@ func (w *classWorld) step(t *testing.T, site, other string) {
 		w.model.known[other] = append(w.model.known[other], w.untold[site]...)
 		w.untold[site] = nil
 	case "period":
-		w.clock.add(168 * time.Hour)
+		w.clock.add(time.Duration(rapid.IntRange(1, 3).Draw(w.T, "periods")) * 168 * time.Hour)
 	case "save":
 		if err := db.save(); err != nil {
 			w.Fatal(err)

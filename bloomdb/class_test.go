@@ -9,9 +9,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 )
@@ -302,5 +305,69 @@ func TestWrongLabels(t *testing.T) {
 	want := listed * namedClasses * classError
 	if off := math.Abs(wrong - want); off > 4*math.Sqrt(want)+want/10 {
 		t.Errorf("%g of %d listings have a wrong label, want %g", wrong, listed, want)
+	}
+}
+
+// Who sees a listing sees its class too, however close the report is.
+func TestClassComesWithListing(t *testing.T) {
+	db := openTest(t, classOptions(t.TempDir(), "mx1"))
+	const messages = 100
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for n := range messages {
+			if err := db.Report(message(n), ClassPhish); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for n := range messages {
+		e := db.Judge(message(n))
+		for deadline := time.Now().Add(time.Minute); !e.Listed && time.Now().Before(deadline); e = db.Judge(message(n)) {
+			runtime.Gosched()
+		}
+		if !e.Listed || e.Class != ClassPhish {
+			t.Errorf("message %d: listed %v as %s", n, e.Listed, e.Class)
+		}
+	}
+	wg.Wait()
+}
+
+// When the stream was lost, everything live goes out again, classes too.
+func TestClassesRepublished(t *testing.T) {
+	b := openTest(t, classOptions(t.TempDir(), "b"))
+	mustReportAs(t, b, 1, ClassPhish)
+	drain(t, b)
+	if err := b.Resume(0, 0); err != nil {
+		t.Fatal(err)
+	}
+	late := openTest(t, classOptions(t.TempDir(), "late"))
+	for _, d := range drain(t, b) {
+		if err := late.Apply(d.Data, Skipped); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantClass(t, late, 1, ClassPhish)
+}
+
+func TestClassRecord(t *testing.T) {
+	keys := make([]byte, 64)
+	for name, tc := range map[string]struct {
+		body []byte
+		want string // in the error
+	}{
+		"good":          {append([]byte{4, 10, 0, byte(ClassScam)}, keys...), ""},
+		"no class":      {[]byte{4, 10, 0}, "no class"},
+		"other":         {append([]byte{4, 10, 0, 0}, keys...), "no class, or an unknown one"},
+		"unknown class": {append([]byte{4, 10, 0, 5}, keys...), "no class, or an unknown one"},
+		"no keys":       {[]byte{4, 10, 0, 2}, "0 bytes of keys"},
+		"half a key":    {append([]byte{4, 10, 0, 2}, keys[:40]...), "40 bytes of keys"},
+	} {
+		r, _, err := decodeRecord(tc.body)
+		switch {
+		case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
+			t.Errorf("%s: %v", name, err)
+		case tc.want == "" && (err != nil || r.class != ClassScam || r.target != target{spamFilter, 5} || len(r.hashes) != 2):
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
 	}
 }
