@@ -33,7 +33,7 @@ func TestExperiments(t *testing.T) {
 		if e.Name != "crosscheck-table3" && e.Name != "crosscheck-table5" {
 			continue
 		}
-		rows := run(t, e, 4)
+		rows := run(t, e, 2)
 		figures := e.Figures(rows)
 		if len(figures) != 1 || len(figures[0].Series) != 9 {
 			t.Fatalf("%s: figures %v", e.Name, figures)
