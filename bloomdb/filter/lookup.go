@@ -19,12 +19,19 @@ func (b *Bits) has(h0, h1, h2, h3 uint64) bool {
 	}
 	l0, l1, from := b.shape.lines(h0, h1)
 	var hit uint64
-	if b.shape.K == 8 && b.shape.Span != 1 { // the default, without calls
+	switch two := b.shape.Span != 1; {
+	case two && b.shape.K == 8: // these two, which the program uses, without calls
 		if hit = quarters(b.line(l0), h2); hit != 0 {
 			hit = quarters(b.line(l1), h3)
 		}
-	} else if hit = b.probe(l0, h2, 0); hit != 0 {
-		hit = b.probe(l1, h3, from)
+	case two && b.shape.K == 16:
+		if hit = allEighths(b.line(l0), h2); hit != 0 {
+			hit = allEighths(b.line(l1), h3)
+		}
+	default:
+		if hit = b.probe(l0, h2, 0); hit != 0 {
+			hit = b.probe(l1, h3, from)
+		}
 	}
 	runtime.KeepAlive(b.mem)
 	return hit != 0
@@ -46,7 +53,7 @@ func (b *Bits) probe(l, lane uint64, from int) uint64 {
 	case sec == 6 && b.shape.K == 8:
 		return eighths((*[4]uint64)(line[4:]), lane)
 	case sec == 6: // k=16 in two lines
-		return eighths((*[4]uint64)(line[:4]), lane) & eighths((*[4]uint64)(line[4:]), lane>>24)
+		return allEighths(line, lane)
 	default:
 		return sections(line, lane, from, b.shape.K/2, sec)
 	}
@@ -66,6 +73,11 @@ func eighths(w *[4]uint64, lane uint64) uint64 {
 		(atomic.LoadUint64(&w[1]) >> (lane >> 6 & 63)) &
 		(atomic.LoadUint64(&w[2]) >> (lane >> 12 & 63)) &
 		(atomic.LoadUint64(&w[3]) >> (lane >> 18 & 63)) & 1
+}
+
+// allEighths is probe for eight sections of 64 bits.
+func allEighths(line *[lineWords]uint64, lane uint64) uint64 {
+	return eighths((*[4]uint64)(line[:4]), lane) & eighths((*[4]uint64)(line[4:]), lane>>24)
 }
 
 // sections is probe for n sections of any size.
