@@ -55,7 +55,7 @@ func (s GeneralizedShape) String() string {
 // state of neither, and every key of both may be lost.
 //
 // What F_p does not bound: keys for which the bits were made. Who knows the
-// positions can choose bits that match m/6.5 of m/3.3 chosen keys at k0=k1=2,
+// positions can choose bits that match m/6.4 of m/3.3 chosen keys at k0=k1=2,
 // m/13 at 4, against the m/155 and m/622 that honest Inserts keep at 5 % of
 // false negatives. It is the size m that bounds this, and the quorum that makes
 // it harmless. Nor is F_p exact where m is small: coinciding positions raise it

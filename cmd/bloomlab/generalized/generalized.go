@@ -1,0 +1,81 @@
+// Package generalized does the experiments of Laufer, Velloso and Duarte, "A
+// Generalized Bloom Filter to Secure Distributed Network Applications" (2011),
+// again: its Tables 1 to 8, computed by its formulas and measured on filters, and
+// the attacks that the structure is made for, with one that it does not withstand.
+//
+//	table row -> formulas of filter.GeneralizedShape   held against the printed value
+//	          -> rounds on filter.Generalized, Classic  held against the formulas
+//
+// Rounds are those of the paper's section 4: new universal hash functions, the
+// initial condition drawn, n keys inserted, then keys asked from the other half of
+// the universe. The tables are for n = 256; the columns of the Bloom filter that
+// are 0 or 100 % by definition are left out.
+package generalized
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+)
+
+const (
+	paper = "Laufer, Velloso, Duarte 2011, "
+	n     = 256 // keys inserted
+)
+
+// Experiments are all of the package, in the order of the paper.
+func Experiments() []lab.Experiment {
+	var all []lab.Experiment
+	for _, t := range tables {
+		all = append(all, t.experiment())
+	}
+	return append(all, attacks())
+}
+
+// share is the tolerance, in the unit of the cells, of a share of tries against a
+// formula that is good to the given part of it.
+func share(tries, reference, part, unit float64) func(lab.Summary) float64 {
+	counted := lab.Events(tries, reference, 0)
+	return func(s lab.Summary) float64 {
+		spread := unit * counted(s)
+		if s.Rounds > 1 {
+			spread = math.Max(spread, lab.StandardErrors(s))
+		}
+		return spread + unit*part*reference
+	}
+}
+
+const whyShare = "4 standard errors (Poisson, or as the rounds spread), and 1 % for the formula, which takes bits as independent"
+
+// functions are the k0+k1 hash functions of a round. A filter.Universal has no
+// more than filter.MaxK, so there may be several.
+type functions []*filter.Universal
+
+func drawFunctions(r *rand.Rand, m uint64, k int) functions {
+	var f functions
+	for ; k > 0; k -= filter.MaxK {
+		u, err := filter.DrawUniversal(m, min(k, filter.MaxK), r)
+		if err != nil {
+			panic(err) // the tables' sizes; a test runs them all
+		}
+		f = append(f, u)
+	}
+	return f
+}
+
+func (f functions) positions(x uint64, dst []uint64) []uint64 {
+	for _, u := range f {
+		dst = u.Positions(x, dst)
+	}
+	return dst
+}
+
+// inserted and asked draw a key from the first and the second half of the
+// universe.
+func inserted(r *rand.Rand) uint64 { return 1 + r.Uint64N(filter.UniversalPrime/2) }
+
+func asked(r *rand.Rand) uint64 {
+	return 1 + filter.UniversalPrime/2 + r.Uint64N(filter.UniversalPrime/2-1)
+}
