@@ -37,6 +37,30 @@ func (s GeneralizedShape) String() string {
 	return fmt.Sprintf("m=%d k0=%d k1=%d", s.M, s.K0, s.K1)
 }
 
+// Positions appends the positions of a key to dst: k0 to reset, then k1 to set.
+// The first four are the lanes themselves, each further one a lane stirred anew.
+// Those of Hash.Positions would not do: they are three numbers' multiples, so that
+// with a chance of about 1/m all setting ones coincide with resetting ones at
+// once, and such a key is found in any filter of zeros.
+func (s GeneralizedShape) Positions(h Hash, dst []uint64) []uint64 {
+	for i := range s.K0 + s.K1 {
+		lane := h[i%len(h)]
+		if turn := uint64(i / len(h)); turn > 0 {
+			lane = stir(lane + turn*0x9e3779b97f4a7c15)
+		}
+		dst = append(dst, reduce(lane, s.M))
+	}
+	return dst
+}
+
+// stir spreads every bit over all 64 (the finaliser of SplitMix64, Steele, Lea,
+// Flood 2014).
+func stir(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
 // Generalized is a Bloom filter that cannot be saturated (Laufer, Velloso,
 // Duarte, "A Generalized Bloom Filter to Secure Distributed Network
 // Applications", 2011). A key sets the bits of its k1 functions h and then resets
@@ -71,7 +95,7 @@ func (s GeneralizedShape) String() string {
 // out such an h position.
 //
 // Keys come as positions, first the k0 to reset, then the k1 to set, each below
-// m; they should come from a keyed Hash. Reads may run at the same time as each
+// m; mail's come from GeneralizedShape.Positions of a keyed Hash. Reads may run at the same time as each
 // other, but not as a write.
 type Generalized struct {
 	shape    GeneralizedShape

@@ -67,7 +67,7 @@ func saturated(k int, p0 float64) lab.Trial {
 				}
 				out[0], out[1] = 0, 0
 				for range attackQueries {
-					positions := newKey(r).Positions(attackBits, 2*k, buf)
+					positions := shape.Positions(newKey(r), buf)
 					if bloom.Has(positions) {
 						out[0] += 1.0 / attackQueries
 					}
@@ -163,7 +163,7 @@ func (c *crafter) round(r *rand.Rand, out []float64) {
 }
 
 func (c *crafter) positions(key filter.Hash) []uint64 {
-	return key.Positions(attackBits, c.shape.K0+c.shape.K1, c.buf)
+	return c.shape.Positions(key, c.buf)
 }
 
 // offer inserts the key if no fixed bit is against it, and fixes its bits. What a
@@ -217,12 +217,12 @@ func endless() lab.Trial {
 			buf := make([]uint64, 0, 4)
 			return func(r *rand.Rand, out []float64) {
 				g, first := newFilter(shape), newKey(r)
-				g.Insert(first.Positions(shape.M, 4, buf))
+				g.Insert(shape.Positions(first, buf))
 				for range later {
-					g.Insert(newKey(r).Positions(shape.M, 4, buf))
+					g.Insert(shape.Positions(newKey(r), buf))
 				}
 				out[0] = 1
-				if g.Has(first.Positions(shape.M, 4, buf)) {
+				if g.Has(shape.Positions(first, buf)) {
 					out[0] = 0
 				}
 			}
@@ -248,7 +248,7 @@ func coinciding() lab.Trial {
 				}
 				out[0] = 0
 				for range queries {
-					if g.Has(newKey(r).Positions(shape.M, 8, buf)) {
+					if g.Has(shape.Positions(newKey(r), buf)) {
 						out[0] += 1.0 / queries
 					}
 				}
