@@ -371,3 +371,16 @@ func TestClassRecord(t *testing.T) {
 		}
 	}
 }
+
+// A listing that is cleared on this site has no class here; a site that still
+// lists it names one.
+func TestRetouchedClass(t *testing.T) {
+	a, b := openTest(t, classOptions(t.TempDir(), "a")), openTest(t, classOptions(t.TempDir(), "b"))
+	mustReportAs(t, a, 1, ClassPhish)
+	mustApply(t, b, drain(t, a)...)
+	mustRetouch(t, a, 1)
+	wantClass(t, a, 1, ClassOther)
+	wantClass(t, b, 1, ClassPhish)
+	mustReportAs(t, a, 1, ClassScam) // which takes the retouch back
+	wantClass(t, a, 1, ClassPhish)
+}
