@@ -134,16 +134,5 @@ func (c *Counting) Delete(positions []uint64, d uint32) error {
 	return nil
 }
 
-// Above is the number of cells larger than v. It reads them all.
-func (c *Counting) Above(v uint32) int {
-	n := 0
-	for pos := range c.cells.Size() {
-		if c.cells.Cell(pos) > v {
-			n++
-		}
-	}
-	return n
-}
-
 // Reset sets all counts to zero.
 func (c *Counting) Reset() { c.cells.Reset() }

@@ -41,13 +41,15 @@ func (f *Flat) Bytes() int64 { return int64(len(f.data)) }
 // Cell reads the cell at pos < m.
 func (f *Flat) Cell(pos uint64) uint32 {
 	bit := pos * f.width
-	return uint32(binary.LittleEndian.Uint64(f.data[bit>>3:])>>(bit&7)) & f.max
+	at := bit >> 3
+	return uint32(binary.LittleEndian.Uint64(f.data[at:at+8])>>(bit&7)) & f.max
 }
 
 // SetCell writes v <= Max to the cell at pos < m.
 func (f *Flat) SetCell(pos uint64, v uint32) {
 	bit := pos * f.width
-	eight, shift := f.data[bit>>3:], bit&7
+	at, shift := bit>>3, bit&7
+	eight := f.data[at : at+8]
 	rest := binary.LittleEndian.Uint64(eight) &^ (uint64(f.max) << shift)
 	binary.LittleEndian.PutUint64(eight, rest|uint64(v)<<shift)
 }

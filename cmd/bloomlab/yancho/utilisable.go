@@ -81,7 +81,7 @@ func (c chunked) measured() lab.Trial {
 			f := must(filter.NewClassic(c.m, c.k))
 			digest := make([]byte, 40)
 			return func(r *rand.Rand, out []float64) {
-				out[0] = falsePositives(f, c.n, asked, func(dst []uint64) []uint64 {
+				out[0] = falsePositives(f, c.n, asked, func(_ uint64, dst []uint64) []uint64 {
 					for i := 0; i < c.bytes; i += 8 {
 						binary.BigEndian.PutUint64(digest[i:], r.Uint64())
 					}

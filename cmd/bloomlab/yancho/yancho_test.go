@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,9 +12,14 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 )
 
-// Every row of every experiment is within its tolerance, from two rounds on.
+// Every row of every experiment is within its tolerance, from two rounds on. Under
+// the race detector the simulations that insert one by one are left out: they are
+// the code of experiments 2 and 5, which stay, with more insertions.
 func TestRowsAreWithin(t *testing.T) {
 	for _, e := range Experiments() {
+		if racing && slices.Contains([]string{"1", "3", "4", "6", "7", "8"}, strings.TrimPrefix(e.Name, "yancho-exp")) {
+			continue
+		}
 		rows, err := lab.Run(context.Background(), e, lab.Options{Rounds: 2, Seed: 1})
 		if err != nil {
 			t.Fatal(err)

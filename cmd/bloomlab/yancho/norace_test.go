@@ -1,0 +1,5 @@
+//go:build !race
+
+package yancho
+
+const racing = false
