@@ -17,6 +17,7 @@ package crosscheck
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
@@ -73,7 +74,7 @@ func (t table) experiment() lab.Experiment {
 func (t table) trial(structures []structure) lab.Trial {
 	var cells []lab.Cell
 	for _, s := range structures {
-		cells = append(cells, falsePositiveCell(s.name(), s.printed, t.expected(s), s.note))
+		cells = append(cells, falsePositiveCell(s.name(), s.printed, t.estimate(s), t.queries, s.note))
 	}
 	return lab.Trial{Cells: cells, New: func(*rand.Rand) lab.Round {
 		b := t.newBank(structures)
@@ -86,17 +87,22 @@ func (t table) trial(structures []structure) lab.Trial {
 
 func falsePositiveName(structure string) string { return structure + ": false positives" }
 
-// falsePositiveCell is held against a computed number of false positives a round.
-func falsePositiveCell(name string, printed, expected float64, note string) lab.Cell {
-	c := lab.Cell{Name: falsePositiveName(name), Paper: printed, Note: note}
-	c = c.Expect(expected)
-	poisson := lab.Events(1, expected, 0)
-	c.Tolerance, c.Why = poisson, "against Eq. 3 or 31: 4 deviations of so few events"
-	if expected > 50 {
-		c.Why = "against Eq. 3 or 31: " + lab.WhySigmas
-		c.Tolerance = func(s lab.Summary) float64 { return max(poisson(s), lab.StandardErrors(s)) }
+// falsePositiveCell is held against the number of false positives that is computed.
+// Its deviation is computed too, since few rounds tell little of it: that number is
+// Poisson, and varies with the filling besides. Two events more keep the tolerance
+// honest where there are none.
+func falsePositiveCell(name string, printed float64, e estimate, queries int, note string) lab.Cell {
+	expected := e.rate * float64(queries)
+	variance := expected + expected*expected*e.spread
+	c := lab.Cell{
+		Name: falsePositiveName(name), Paper: printed, Note: note,
+		Tolerance: func(s lab.Summary) float64 {
+			rounds := float64(max(1, s.Rounds))
+			return lab.Sigmas * math.Sqrt(variance/rounds+2/(rounds*rounds))
+		},
+		Why: "against Eq. 3 or 31: 4 standard errors, of a Poisson number and the filling",
 	}
-	return c
+	return c.Expect(expected)
 }
 
 // memoryTrial computes the memory columns.

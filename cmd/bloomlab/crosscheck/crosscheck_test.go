@@ -96,7 +96,7 @@ func TestHashesAndRates(t *testing.T) {
 		multiples []int
 		want      float64
 	}{{[]int{4}, f4}, {[]int{4, 8}, f4 * f8}, {[]int{4, 8, 4}, f4 * (f8 + f4 - f8*f4)}} {
-		if got := tables[3].rate(structure{multiples: c.multiples}); math.Abs(got-c.want) > 1e-5*c.want {
+		if got := tables[3].estimate(structure{multiples: c.multiples}).rate; math.Abs(got-c.want) > 1e-5*c.want {
 			t.Errorf("%v: rate %v, want %v", c.multiples, got, c.want)
 		}
 	}

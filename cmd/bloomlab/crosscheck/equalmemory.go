@@ -37,23 +37,23 @@ func (l layout) shares(n int) []int {
 	return shares
 }
 
-// rate is the error for keys that were never added.
-func (l layout) rate(n int) float64 {
-	of := func(keys, multiple int) float64 {
-		return filter.ClassicError(float64(keys*multiple), float64(keys), hashes(multiple))
+// estimate is what the equations have for n keys.
+func (l layout) estimate(n int) estimate {
+	of := func(keys, multiple int) estimate {
+		return oneFilter(float64(keys*multiple), float64(keys), hashes(multiple))
 	}
 	if l.classes == 0 {
 		return of(n, l.main)
 	}
-	main := 1.0
+	main := estimate{rate: 1}
 	if l.main > 0 {
 		main = of(n, l.main)
 	}
-	var classes []float64
+	var classes []estimate
 	for _, share := range l.shares(n) {
 		classes = append(classes, of(share, l.class))
 	}
-	return filter.CrossCheckError(main, classes...)
+	return crossed(main, classes)
 }
 
 // round makes the simulation of a layout: random keys, and the number of false
@@ -111,7 +111,7 @@ func (t table) equalMemoryTrial() lab.Trial {
 	n := t.keys(all)
 	var cells []lab.Cell
 	for _, l := range layouts {
-		cells = append(cells, falsePositiveCell(equalMemory+l.name, lab.None, l.rate(n)*float64(t.queries), noteEqualMemory))
+		cells = append(cells, falsePositiveCell(equalMemory+l.name, lab.None, l.estimate(n), t.queries, noteEqualMemory))
 	}
 	return lab.Trial{Cells: append(cells, t.labelCell()), New: func(*rand.Rand) lab.Round {
 		var rounds []func(*rand.Rand) float64
@@ -132,18 +132,16 @@ func (t table) equalMemoryTrial() lab.Trial {
 // labelCell is the share of the members of A that the filter of B has too: f_B.
 func (t table) labelCell() lab.Cell {
 	f := filter.ClassicError(float64(t.size(classB, 8)), float64(t.b), hashes(8))
-	poisson := lab.Events(float64(t.a), f, 0)
 	return lab.Cell{
 		Name: "main-A-B 8-8-8: members of A with the label B too, share", Paper: lab.None,
-		Tolerance: func(s lab.Summary) float64 { return max(poisson(s), lab.StandardErrors(s)) },
-		Why:       "against f_B of Eq. 33: " + lab.WhySigmas,
+		Tolerance: lab.Events(float64(t.a), f, 0),
+		Why:       "against f_B of Eq. 33: 4 standard errors of a Poisson number",
 		Note:      "not in the paper, which names the class of a key without an error of its own",
 	}.Expect(f)
 }
 
 // equalMemoryRatios are the false positives of each layout to those of one filter.
 func (t table) equalMemoryRatios(rows []lab.Row) []lab.Derived {
-	n := t.keys(all)
 	var one lab.Row
 	var derived []lab.Derived
 	for _, row := range rows {
@@ -155,23 +153,26 @@ func (t table) equalMemoryRatios(rows []lab.Row) []lab.Derived {
 				one = row
 				continue
 			}
-			derived = append(derived, ratio(l.name, row, one, l.rate(n)/layouts[0].rate(n)))
+			derived = append(derived, t.ratio(l, row, one))
 		}
 	}
 	return derived
 }
 
-// ratio is the row of x/y, whose relative variances add up.
-func ratio(name string, x, y lab.Row, expected float64) lab.Derived {
-	mean := x.Measured / y.Measured
-	s := lab.Summary{
-		Mean: mean, SD: mean * math.Hypot(x.SD/x.Measured, y.SD/y.Measured), Rounds: min(x.Rounds, y.Rounds),
-	}
-	poisson := lab.Sigmas * expected * math.Sqrt((1/x.Reference+1/y.Reference)/float64(s.Rounds))
+// ratio is the row of a layout's false positives to those of one filter. Their
+// relative variances add up.
+func (t table) ratio(l layout, row, one lab.Row) lab.Derived {
+	x, y := l.estimate(t.keys(all)), layouts[0].estimate(t.keys(all))
+	queries := float64(t.queries)
+	expected := x.rate / y.rate
+	deviation := expected * math.Sqrt(1/(x.rate*queries)+x.spread+1/(y.rate*queries)+y.spread)
 	cell := lab.Cell{
-		Name: equalMemory + name + " / one filter", Paper: lab.None, Note: noteEqualMemory,
-		Tolerance: func(s lab.Summary) float64 { return max(poisson, lab.StandardErrors(s)) },
-		Why:       "against Eq. 31 / Eq. 3: " + lab.WhySigmas,
+		Name: equalMemory + l.name + " / one filter", Paper: lab.None, Note: noteEqualMemory,
+		Tolerance: func(s lab.Summary) float64 { return lab.Sigmas * deviation / math.Sqrt(float64(s.Rounds)) },
+		Why:       "against Eq. 31 / Eq. 3: 4 standard errors, of Poisson numbers and the fillings",
 	}
-	return lab.Derived{Cell: cell.Expect(expected), Summary: s}
+	mean := row.Measured / one.Measured
+	return lab.Derived{Cell: cell.Expect(expected), Summary: lab.Summary{
+		Mean: mean, SD: mean * math.Hypot(row.SD/row.Measured, one.SD/one.Measured), Rounds: min(row.Rounds, one.Rounds),
+	}}
 }

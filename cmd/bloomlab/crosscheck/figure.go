@@ -30,7 +30,7 @@ func (t table) figure(rows []lab.Row) lab.Figure {
 			x, row := t.bits(s)/(8*1024), measured[falsePositiveName(s.name())]
 			printed.Points = append(printed.Points, lab.Point{X: x, Y: s.printed / queries})
 			ours.Points = append(ours.Points, lab.Point{X: x, Y: row.Measured / queries, Deviation: row.SD / queries})
-			theory.Points = append(theory.Points, lab.Point{X: x, Y: t.rate(s)})
+			theory.Points = append(theory.Points, lab.Point{X: x, Y: t.estimate(s).rate})
 		}
 		f.Series = append(f.Series, theory, ours, printed)
 	}

@@ -97,22 +97,49 @@ func (t table) bits(s structure) float64 {
 	return sum
 }
 
-// rate is the error of a structure for keys that were never added: Eq. 3 for one
-// filter, Eq. 31 for more.
-func (t table) rate(s structure) float64 {
-	var f []float64
+// estimate is what the equations have for keys that were never added: the rate at
+// which they are found, and the relative variance of it from one filling to the
+// next.
+type estimate struct{ rate, spread float64 }
+
+// oneFilter is Eq. 3. The number of bits left 0 varies as that of empty bins does,
+// by m*e^-c*(1-(1+c)e^-c) with c = kn/m, and the rate with the k-th power of the
+// rest.
+func oneFilter(m, n float64, k int) estimate {
+	fill, c := filter.ClassicFill(m, n, k), float64(k)*n/m
+	variance := math.Exp(-c) * (1 - (1+c)*math.Exp(-c)) / m
+	return estimate{filter.ClassicError(m, n, k), variance * math.Pow(float64(k)/fill, 2)}
+}
+
+// crossed is Eq. 31, for any number of classes. Each has its share in the rate
+// and, squared, in the spread.
+func crossed(main estimate, classes []estimate) estimate {
+	var rates []float64
+	sum, spread := 0.0, 0.0
+	for _, c := range classes {
+		rates = append(rates, c.rate)
+		sum += c.rate
+	}
+	for _, c := range classes {
+		spread += c.spread * math.Pow(c.rate/sum, 2)
+	}
+	return estimate{filter.CrossCheckError(main.rate, rates...), main.spread + spread}
+}
+
+func (t table) estimate(s structure) estimate {
+	var f []estimate
 	for i, p := range s.parts() {
 		multiple := s.multiples[i]
-		f = append(f, filter.ClassicError(float64(t.size(p, multiple)), float64(t.keys(p)), hashes(multiple)))
+		f = append(f, oneFilter(float64(t.size(p, multiple)), float64(t.keys(p)), hashes(multiple)))
 	}
 	if len(f) == 1 {
 		return f[0]
 	}
-	return filter.CrossCheckError(f[0], f[1:]...)
+	return crossed(f[0], f[1:])
 }
 
 // expected is the number of false positives by Eq. 3 or Eq. 31.
-func (t table) expected(s structure) float64 { return t.rate(s) * float64(t.queries) }
+func (t table) expected(s structure) float64 { return t.estimate(s).rate * float64(t.queries) }
 
 // What keeps a printed number away from Eq. 31.
 const (
