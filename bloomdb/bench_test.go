@@ -1,6 +1,7 @@
 package bloomdb
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -80,14 +81,51 @@ func BenchmarkReport(b *testing.B) {
 	})
 }
 
+// BenchmarkCount counts a message, alone and with the burst counter beside it.
+// The clock stands still, so that the counter's filter fills to its half: the most
+// that it costs.
 func BenchmarkCount(b *testing.B) {
+	for _, window := range []time.Duration{0, 10 * time.Minute} {
+		b.Run(fmt.Sprintf("burst=%s", window), func(b *testing.B) {
+			o := testOptions(b.TempDir(), "mx1")
+			o.Counts.Capacity, o.Counts.Burst = 20_000_000, window
+			o.Exchange = false
+			db := openTest(b, o)
+			r := rand.New(rand.NewPCG(1, 2))
+			b.ResetTimer()
+			for range b.N {
+				mustCount(b, db, r.IntN(1<<20), 1)
+			}
+		})
+	}
+}
+
+// BenchmarkBurst is one sighting in the burst counter alone, of a new message and
+// of one that was seen before.
+func BenchmarkBurst(b *testing.B) {
 	o := testOptions(b.TempDir(), "mx1")
-	o.Counts.Capacity = 20_000_000
-	o.Exchange = false
-	db := openTest(b, o)
+	o.Counts.Capacity, o.Counts.Burst = 20_000_000, 10*time.Minute
+	if err := o.complete(); err != nil {
+		b.Fatal(err)
+	}
 	r := rand.New(rand.NewPCG(1, 2))
-	for range b.N {
-		mustCount(b, db, r.IntN(1<<20), 1)
+	for name, again := range map[string]bool{"new": false, "seen 20 times": true} {
+		b.Run(name, func(b *testing.B) {
+			now, h := o.Now(), randomHash(r)
+			c, err := newBurstCounter(&o)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for i := range b.N {
+				if !again || i%20 == 0 {
+					h = randomHash(r)
+				}
+				if i%100_000 == 0 {
+					now = now.Add(2 * time.Minute)
+				}
+				c.add(h, 1, now)
+			}
+		})
 	}
 }
 

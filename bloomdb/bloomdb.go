@@ -50,6 +50,8 @@ type DB struct {
 
 	classesLost atomic.Int64 // the last generation whose class filter was full
 
+	burst *burstCounter // nil: none
+
 	retouchMu sync.Mutex // held by the one who changes masks; taken before the journal's
 
 	sitesMu sync.Mutex // guards sites; held while a delta is applied
@@ -99,6 +101,10 @@ func Open(o Options) (*DB, error) {
 		saved:        make(map[string]savedState),
 		measured:     make(map[measuredFilter]measuredError),
 		lastSave:     o.Now(),
+	}
+	var err error
+	if db.burst, err = newBurstCounter(&o); err != nil {
+		return nil, err
 	}
 	id, _ := hex.DecodeString(KeyID(o.Key))
 	db.keyID = [8]byte(id)

@@ -162,6 +162,7 @@ type Trace struct {
 	Spam      []Trail // generations and sites that reported it, newest first
 	Revoked   []Trail // that took it back
 	Counts    []Trail // how often each site counted it; only for counting keys
+	Burst     *Burst  // how often this site did in the last minutes; nil for other keys, and where CountOptions.Burst is 0
 }
 
 // Trail is one site's part of a Trace in one generation.
@@ -186,7 +187,12 @@ func (db *DB) Explain(set signature.Set) []Trace {
 			t.Revoked = append(t.Revoked, db.trails(revokedFilter, g, h)...)
 		}
 		if slices.Contains(set.Counting, s) {
-			t.Counts = db.countTrails(&v, db.countHash(s))
+			h := db.countHash(s)
+			t.Counts = db.countTrails(&v, h)
+			if db.burst != nil {
+				burst := db.burst.ask(h, db.opt.Now())
+				t.Burst = &burst
+			}
 		}
 		traces = append(traces, t)
 	}

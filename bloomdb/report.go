@@ -80,13 +80,16 @@ func (db *DB) Count(set signature.Set, n uint32) error {
 	if db.closed.Load() {
 		return ErrClosed
 	}
-	t := target{countFilter, db.opt.generation(countFilter, db.opt.Now())}
+	now := db.opt.Now()
+	t := target{countFilter, db.opt.generation(countFilter, now)}
 	own, err := db.ownCounts(t.gen, db.countsShape)
 	if err != nil {
 		return err
 	}
 	for _, s := range set.Counting {
-		if e := db.countKey(own, t, db.countHash(s), min(n, filter.MaxValue)); e != nil {
+		h := db.countHash(s)
+		db.burst.add(h, n, now)
+		if e := db.countKey(own, t, h, min(n, filter.MaxValue)); e != nil {
 			err = e
 		}
 	}

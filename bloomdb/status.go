@@ -17,6 +17,7 @@ type Status struct {
 	Sites   []SiteStatus   `json:"sites"`        // this site first
 	Memory  int64          `json:"memory_bytes"` // held for filters and parts
 	Journal int64          `json:"journal_bytes"`
+	Burst   *BurstStatus   `json:"burst,omitempty"` // nil: CountOptions.Burst is 0
 	Error   string         `json:"error,omitempty"` // the journal's fault, while it lasts
 
 	// ErrorPerMail estimates, from the filters as they are, the chance that a
@@ -78,6 +79,9 @@ func (db *DB) Status() Status {
 	}
 	for _, f := range s.Filters {
 		s.Memory += f.Memory
+	}
+	if s.Burst = db.burst.status(db.opt.Now()); s.Burst != nil {
+		s.Memory += s.Burst.Memory
 	}
 	s.Sites = append([]SiteStatus{self}, db.otherSites(&v)...)
 	return s

@@ -2,6 +2,7 @@ package reporting
 
 import (
 	"encoding/json"
+	"math"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
@@ -52,6 +53,23 @@ type Trace struct {
 	Spam    []Trail `json:"spam,omitempty"`
 	Revoked []Trail `json:"revoked,omitempty"`
 	Counts  []Trail `json:"counts,omitempty"`
+	Burst   *Burst  `json:"burst,omitempty"` // for counting signatures, where the daemon keeps it
+}
+
+// Burst is how often this site saw a message lately: an estimate, see
+// bloomdb.Burst.
+type Burst struct {
+	Seconds float64 `json:"seconds"` // the time that was counted, up to now
+	Count   uint64  `json:"count"`
+	AtLeast bool    `json:"at_least,omitempty"` // so often or more
+	Missed  bool    `json:"missed,omitempty"`   // too many messages came for all to be counted
+}
+
+func newBurst(b *bloomdb.Burst) *Burst {
+	if b == nil {
+		return nil
+	}
+	return &Burst{math.Round(b.Covers.Seconds()), b.Count, b.AtLeast, b.Missed}
 }
 
 // Trail is one generation's and site's part of a Trace.
@@ -75,7 +93,7 @@ func newExplanation(a Answer, e bloomdb.Evidence, set signature.Set, traces []bl
 		x.Signatures[i] = Trace{
 			Kind: wire[i].Kind, Digest: wire[i].Digest, ID: t.Signature.ID(),
 			Listed: listed[t.Signature],
-			Spam:   newTrails(t.Spam), Revoked: newTrails(t.Revoked), Counts: newTrails(t.Counts),
+			Spam:   newTrails(t.Spam), Revoked: newTrails(t.Revoked), Counts: newTrails(t.Counts), Burst: newBurst(t.Burst),
 		}
 	}
 	return x

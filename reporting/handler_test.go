@@ -35,7 +35,7 @@ func openDB(t *testing.T) *bloomdb.DB {
 	db, err := bloomdb.Open(bloomdb.Options{
 		Dir: t.TempDir(), Site: "mx1", Key: [32]byte{1},
 		Reports: bloomdb.ReportOptions{Capacity: 1000, Classes: true},
-		Counts:  bloomdb.CountOptions{Capacity: 1000},
+		Counts:  bloomdb.CountOptions{Capacity: 1000, Burst: 10 * time.Minute},
 		Now:     func() time.Time { return now },
 	})
 	if err != nil {

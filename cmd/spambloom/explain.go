@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -76,6 +77,9 @@ func explanationText(name string, x reporting.Explanation) string {
 		for _, trail := range t.Counts {
 			fmt.Fprintf(table, "    counted\t%s\t%s\t%s\n", trail.Site, period(trail), times(trail.Count))
 		}
+		if t.Burst != nil {
+			fmt.Fprintf(table, "    counted\there\t%s\n", lately(*t.Burst))
+		}
 	}
 	table.Flush() // into b, which cannot fail
 	return b.String()
@@ -118,6 +122,22 @@ func times(n uint64) string {
 		return "once"
 	}
 	return fmt.Sprintf("%d times", n)
+}
+
+// lately says how often this site saw a message in the last minutes. Few
+// sightings, and estimates, are said as what they are.
+func lately(b reporting.Burst) string {
+	text := "not"
+	switch {
+	case b.AtLeast:
+		text = fmt.Sprintf("%d times or more", b.Count)
+	case b.Count > 0:
+		text = "about " + times(b.Count)
+	}
+	if b.Missed {
+		text += ", without those that came when there was no room for more"
+	}
+	return fmt.Sprintf("in the last %s\t%s", (time.Duration(b.Seconds) * time.Second), text)
 }
 
 func period(t reporting.Trail) string {

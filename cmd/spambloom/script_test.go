@@ -77,7 +77,7 @@ func startDaemon() (*daemon, error) {
 	d.db, err = bloomdb.Open(bloomdb.Options{
 		Dir: filepath.Join(dir, "state"), Site: "mx1", Key: [32]byte{1},
 		Reports: bloomdb.ReportOptions{Capacity: 1000, Classes: true},
-		Counts:  bloomdb.CountOptions{Capacity: 1000},
+		Counts:  bloomdb.CountOptions{Capacity: 1000, Burst: 10 * time.Minute},
 	})
 	if err != nil {
 		return nil, err

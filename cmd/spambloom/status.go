@@ -65,6 +65,9 @@ func statusText(s reporting.Status, now time.Time) string {
 	fmt.Fprintf(table, "memory\t%s\n", size(db.Memory))
 	fmt.Fprintf(table, "journal\t%s\n", size(db.Journal))
 	fmt.Fprintf(table, "false positives\t%.2g is the chance that a mail nobody reported is called spam\n", db.ErrorPerMail)
+	if b := db.Burst; b != nil {
+		fmt.Fprintf(table, "burst counter\t%s, %.1f %% full\n", time.Duration(b.Window)*time.Second, 100*b.Fill)
+	}
 	if masked, lost := retouches(db); masked > 0 {
 		fmt.Fprintf(table, "retouched\t%d bits masked; they cost up to %.1f reported signatures (estimate)\n", masked, lost)
 	}

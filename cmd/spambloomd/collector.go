@@ -24,6 +24,8 @@ var (
 	dbFilterSize = describe("filter_memory_bytes", "Memory of one generation of a filter.", "filter", "generation")
 	dbMasked     = describe("masked_bits", "Bits hidden by retouches.", "generation")
 	dbLost       = describe("masked_listings_lost", "Estimate of reported signatures that masked bits hide.", "generation")
+	dbBurstFill  = describe("burst_fill_ratio", "Fill of the burst counter's fullest filter; it counts up to 0.5.")
+	dbBurstSize  = describe("burst_memory_bytes", "Memory of the burst counter.")
 	dbMemory     = describe("memory_bytes", "Memory of all filters and parts.")
 	dbJournal    = describe("journal_bytes", "Size of the journal since the last snapshot.")
 	dbFault      = describe("journal_fault", "1 while the journal cannot be written.")
@@ -34,7 +36,7 @@ var (
 )
 
 func (databaseCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{buildInfo, dbFill, dbError, dbFilterSize, dbMasked, dbLost, dbMemory, dbJournal, dbFault, dbPerMail, dbSequence, dbCells, dbGaps} {
+	for _, d := range []*prometheus.Desc{buildInfo, dbFill, dbError, dbFilterSize, dbMasked, dbLost, dbBurstFill, dbBurstSize, dbMemory, dbJournal, dbFault, dbPerMail, dbSequence, dbCells, dbGaps} {
 		ch <- d
 	}
 }
@@ -53,6 +55,10 @@ func (c databaseCollector) Collect(ch chan<- prometheus.Metric) {
 		fault = 1
 	}
 	gauge(dbFault, fault)
+	if s.Burst != nil {
+		gauge(dbBurstFill, s.Burst.Fill)
+		gauge(dbBurstSize, float64(s.Burst.Memory))
+	}
 	for _, f := range s.Filters {
 		generation := strconv.FormatInt(f.Generation, 10)
 		gauge(dbFill, f.Fill, f.Kind, generation)

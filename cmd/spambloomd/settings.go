@@ -215,6 +215,7 @@ func (s *settings) databaseOptions(key [32]byte, log *slog.Logger) bloomdb.Optio
 			Period:   s.Bulk.Period,
 			Keep:     int(s.Bulk.Keep),
 			Capacity: s.Bulk.Capacity,
+			Burst:    s.Bulk.Burst,
 		},
 		Exchange: s.Redis.URL != "",
 		Log:      log,

@@ -40,6 +40,7 @@ type Config struct {
 		Keep      int64
 		Capacity  int64
 		Count     string // recipients, messages
+		Burst     time.Duration
 	}
 	Reports struct {
 		Quorum          float64

@@ -88,6 +88,9 @@ var keys = []key{
 	{section: "bulk", name: "count", def: "recipients", live: true,
 		kind: choice(func(c *Config) *string { return &c.Bulk.Count }, "recipients", "messages"),
 		doc:  "A message to three recipients counts three times (recipients) or once\n(messages)."},
+	{section: "bulk", name: "burst", def: "10m",
+		kind: durationOrNone(func(c *Config) *time.Duration { return &c.Bulk.Burst }, time.Minute, time.Hour),
+		doc:  "spambloom explain also says how often this site saw a message in so short a\ntime, up to now. It is kept in memory only, 2 MiB with the defaults; the memory\ngrows with capacity / period * burst. \"0s\": off."},
 
 	{section: "reports", name: "quorum", def: 1.0,
 		kind: quorum(func(c *Config) *float64 { return &c.Reports.Quorum }),

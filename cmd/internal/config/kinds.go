@@ -247,6 +247,23 @@ func duration(field func(*Config) *time.Duration, least, most time.Duration) kin
 	}
 }
 
+// durationOrNone is a duration, or 0s.
+func durationOrNone(field func(*Config) *time.Duration, least, most time.Duration) kind {
+	k := duration(field, least, most)
+	parse := k.parse
+	k.allowed = `"0s", or ` + k.allowed
+	k.parse = func(c *Config, v any) error {
+		if s, ok := v.(string); ok {
+			if d, err := time.ParseDuration(s); err == nil && d == 0 {
+				*field(c) = 0
+				return nil
+			}
+		}
+		return parse(c, v)
+	}
+	return k
+}
+
 // showDuration leaves out the zero minutes and seconds at the end.
 func showDuration(d time.Duration) string {
 	s := d.String()

@@ -1,0 +1,309 @@
+package bloomdb
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+)
+
+func burstOptions(t testing.TB, c *clock) Options {
+	o := testOptions(t.TempDir(), "mx1")
+	o.Counts.Burst = 10 * time.Minute
+	o.Now = c.Now
+	return o
+}
+
+// burstOf asks as explain does.
+func burstOf(t testing.TB, db *DB, n int) Burst {
+	t.Helper()
+	traces := db.Explain(message(n))
+	if traces[0].Burst != nil || traces[1].Burst == nil {
+		t.Fatalf("traces %+v: want a burst of the counting key only", traces)
+	}
+	return *traces[1].Burst
+}
+
+// A sighting is in the window for ten minutes at least and for twelve at most.
+func TestBurstWindow(t *testing.T) {
+	c := newClock() // 5:06:07: the sub-window began seven seconds ago
+	db := openTest(t, burstOptions(t, c))
+	mustCount(t, db, 1, 7)
+	for _, step := range []struct {
+		after  time.Duration
+		count  uint64
+		covers time.Duration
+	}{
+		{0, 7, 0},
+		{4 * time.Minute, 7, 4 * time.Minute},
+		{6*time.Minute - time.Second, 7, 10*time.Minute - time.Second},
+		{time.Minute + 53*time.Second, 7, 11*time.Minute + 52*time.Second},
+		{time.Second, 0, 10 * time.Minute}, // 5:18:00: six sub-windows later
+		{45 * time.Second, 0, 10*time.Minute + 45*time.Second},
+	} {
+		c.add(step.after)
+		if b := burstOf(t, db, 1); b.Count != step.count || b.Covers != step.covers || b.AtLeast || b.Missed {
+			t.Errorf("%s: %+v, want %d in %s", c.Now().Format(time.TimeOnly), b, step.count, step.covers)
+		}
+	}
+	mustCount(t, db, 1, 2)
+	c.add(2 * time.Minute)
+	mustCount(t, db, 1, 3)
+	if b := burstOf(t, db, 1); b.Count != 5 {
+		t.Errorf("over two sub-windows: %+v, want 5", b)
+	}
+	c.add(-24 * time.Hour)
+	if b := burstOf(t, db, 1); b.Count != 0 || b.Covers != 0 {
+		t.Errorf("a day before: %+v, want nothing", b)
+	}
+	mustCount(t, db, 1, 4)
+	if b := burstOf(t, db, 1); b.Count != 4 {
+		t.Errorf("with the clock set back: %+v, want 4", b)
+	}
+}
+
+func TestBurstAfterRestart(t *testing.T) {
+	c := newClock()
+	o := burstOptions(t, c)
+	db := openTest(t, o)
+	mustCount(t, db, 1, 7)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = openTest(t, o)
+	c.add(90 * time.Second)
+	if b := burstOf(t, db, 1); b.Count != 0 || b.Covers != 90*time.Second {
+		t.Errorf("%+v, want nothing in the 90 s since the start", b)
+	}
+	if e := db.Judge(message(1)); e.Count != 7 {
+		t.Errorf("count %d, want 7: only the window is in memory only", e.Count)
+	}
+}
+
+// Beyond 64 in a sub-window the count is a lower bound.
+func TestBurstAtLeast(t *testing.T) {
+	c := newClock()
+	db := openTest(t, burstOptions(t, c))
+	mustCount(t, db, 1, 60)
+	if b := burstOf(t, db, 1); b.AtLeast || b.Count < 55 || b.Count > 65 {
+		t.Errorf("60 sightings: %+v", b)
+	}
+	mustCount(t, db, 2, math.MaxUint32)
+	if b := burstOf(t, db, 2); !b.AtLeast || b.Count < 60 || b.Count > 65 {
+		t.Errorf("millions of sightings: %+v", b)
+	}
+	c.add(2 * time.Minute)
+	mustCount(t, db, 2, 10)
+	if b := burstOf(t, db, 2); !b.AtLeast || b.Count < 70 || b.Count > 75 {
+		t.Errorf("and 10 in the next sub-window: %+v", b)
+	}
+}
+
+// A sub-window with no room left says so until it is out of the window, and never
+// is more than half full.
+func TestBurstFull(t *testing.T) {
+	c := newClock()
+	db := openTest(t, burstOptions(t, c))
+	key := func(n int) filter.Hash { return db.countHash(message(n).Counting[0]) }
+	n := 0
+	for ; !burstOf(t, db, 1).Missed; n += 100 {
+		for i := range 100 {
+			db.burst.add(key(n+i), 1, c.Now())
+		}
+		if n > 10_000 {
+			t.Fatal("room for ten times what it was made for")
+		}
+	}
+	if n < 1000 {
+		t.Errorf("full after %d keys, made for 1000 of which some come again", n)
+	}
+	if s := db.Status().Burst; !s.Missed || s.Fill > 0.5 || s.Fill < 0.49 || s.Memory != db.burst.bytes() || s.Window != 600 {
+		t.Errorf("status %+v", s)
+	}
+	c.add(2 * time.Minute)
+	mustCount(t, db, 1_000_000, 5)
+	if b := burstOf(t, db, 1_000_000); !b.Missed || b.Count < 5 {
+		t.Errorf("in the next sub-window: %+v, want 5, and that some may be missed", b)
+	}
+	c.add(10 * time.Minute)
+	if b := burstOf(t, db, 1_000_000); b.Missed || b.Count != 5 {
+		t.Errorf("when the full one is over: %+v", b)
+	}
+}
+
+// halfFull fills the sub-window of now with mail that is mostly new, and between
+// it with probes: each adds one sighting of the next one. The probes begin and end
+// at these shares of the time.
+func halfFull(t *testing.T, r *rand.Rand, db *DB, now time.Time, probes []filter.Hash, from, to float64) {
+	t.Helper()
+	all := 0.95 * float64(db.burst.shape.M) * math.Ln2 / burstK // about as many others as fit
+	others, done := 0.0, 0
+	for ; db.burst.status(now).Fill < 0.499; others++ {
+		db.burst.add(randomHash(r), 1, now)
+		for ; done < len(probes) && others/all >= from+(to-from)*float64(done)/float64(len(probes)); done++ {
+			db.burst.add(probes[done], 1, now)
+		}
+	}
+	if done < len(probes) {
+		t.Fatalf("%d sightings did not come", len(probes)-done)
+	}
+}
+
+// In a filter that is filled to half: how far off a count is on average, when its
+// sightings came evenly and when they came at the begin or the end.
+func TestBurstError(t *testing.T) {
+	const each = 100
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, when := range []struct {
+		from, to, least, most float64
+	}{
+		{0, 0.9, 0.9, 1.1},
+		{0, 0.05, 0.7, 0.8},
+		{0.9, 0.95, 1.1, 1.4},
+	} {
+		c := newClock()
+		o := burstOptions(t, c)
+		o.Counts.Capacity = 10_000_000
+		db := openTest(t, o)
+		counts := []int{1, 2, 5, 10, 20, 30}
+		keys := make([][]filter.Hash, len(counts))
+		var probes []filter.Hash
+		for i, count := range counts {
+			for range each {
+				h := randomHash(r)
+				keys[i] = append(keys[i], h)
+				for range count {
+					probes = append(probes, h)
+				}
+			}
+		}
+		r.Shuffle(len(probes), func(i, j int) { probes[i], probes[j] = probes[j], probes[i] })
+		halfFull(t, r, db, c.Now(), probes, when.from, when.to)
+		for i, count := range counts {
+			sum := 0.0
+			for _, h := range keys[i] {
+				sum += float64(db.burst.ask(h, c.Now()).Count)
+			}
+			mean := sum / each
+			t.Logf("seen %d times between %.2f and %.2f: reads %.2f in the mean", count, when.from, when.to, mean)
+			if mean < when.least*float64(count)-0.5 || mean > when.most*float64(count)+0.7 {
+				t.Errorf("seen %d times between %.2f and %.2f: reads %.2f in the mean", count, when.from, when.to, mean)
+			}
+		}
+		found := 0.0
+		const strangers = 20_000
+		for range strangers {
+			if db.burst.ask(randomHash(r), c.Now()).Count > 0 {
+				found++
+			}
+		}
+		if want := strangers / 256.0; math.Abs(found-want) > 4*math.Sqrt(want) {
+			t.Errorf("%g of %d strangers read as seen, want %.0f", found, strangers, want)
+		}
+	}
+}
+
+func r0(a, b int) uint64 { return rand.New(rand.NewPCG(uint64(a), uint64(b))).Uint64() }
+
+// Against a list of what was seen when, with filters that are almost empty: each
+// sub-window may be off by 2 and 5 %.
+func TestBurstModel(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(rt *rapid.T) {
+		c := newClock()
+		o := Options{Dir: dir, Site: "mx1", Counts: CountOptions{Capacity: 50_000_000, Burst: 5 * time.Minute}, Now: c.Now}
+		if err := o.complete(); err != nil {
+			rt.Fatal(err)
+		}
+		b, err := newBurstCounter(&o)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		type sighting struct {
+			key int
+			num int64
+		}
+		seen := make(map[sighting]uint32)
+		start := c.Now()
+		key := func(n int) filter.Hash { return filter.Hash{r0(n, 1), r0(n, 2), r0(n, 3), r0(n, 4)} }
+		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
+			if rapid.Bool().Draw(rt, "later") {
+				c.add(time.Duration(rapid.IntRange(0, 200).Draw(rt, "seconds")) * time.Second)
+			}
+			n, times := rapid.IntRange(0, 9).Draw(rt, "key"), rapid.Uint32Range(1, 12).Draw(rt, "times")
+			b.add(key(n), times, c.Now())
+			seen[sighting{n, b.number(c.Now())}] += times
+			for n := range 11 {
+				want, most, windows := 0.0, false, 0.0
+				for s, times := range seen {
+					if s.key == n && s.num > b.number(c.Now())-burstKept {
+						want += math.Min(float64(times), burstWalk)
+						most = most || times > burstWalk+1
+						windows++
+					}
+				}
+				got := b.ask(key(n), c.Now())
+				if math.Abs(float64(got.Count)-want) > 2*windows+0.05*want || got.Missed || most && !got.AtLeast {
+					rt.Fatalf("key %d: %+v, want %g", n, got, want)
+				}
+				if got.Covers > c.Now().Sub(start) || got.Covers > o.Counts.Burst*6/5 {
+					rt.Fatalf("covers %s of %s", got.Covers, c.Now().Sub(start))
+				}
+			}
+		}
+	})
+}
+
+func TestBurstParallel(t *testing.T) {
+	c := newClock()
+	db := openTest(t, burstOptions(t, c))
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for range 100 {
+				mustCount(t, db, w, 1)
+				db.Explain(message(w))
+				db.Status()
+				c.add(50 * time.Millisecond)
+			}
+		})
+	}
+	wg.Wait() // 20 seconds later, still in the same sub-window
+	for w := range 4 {
+		if b := burstOf(t, db, w); !b.AtLeast {
+			t.Errorf("%+v, want 64 or more", b)
+		}
+	}
+}
+
+func TestBurstOptions(t *testing.T) {
+	db := openTest(t, testOptions(t.TempDir(), "mx1"))
+	mustCount(t, db, 1, 1)
+	if tr := db.Explain(message(1)); tr[1].Burst != nil || db.Status().Burst != nil {
+		t.Error("there is a burst counter, and nobody wanted one")
+	}
+	for _, bad := range []time.Duration{-time.Minute, time.Second, 2 * time.Hour, 90*time.Second + 1} {
+		o := testOptions(t.TempDir(), "mx1")
+		if o.Counts.Burst = bad; true {
+			if _, err := Open(o); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("burst window %s", bad)) {
+				t.Errorf("window %s: %v", bad, err)
+			}
+		}
+	}
+	full := Options{Dir: "x", Site: "mx1", Counts: CountOptions{Burst: 10 * time.Minute}}
+	if err := full.complete(); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := newBurstCounter(&full); err != nil || b.bytes() < 1<<20 || b.bytes() > 3<<20 {
+		t.Errorf("%d bytes at the default capacity, the page says 2 MiB", b.bytes())
+	} else {
+		t.Logf("%.2f MiB at the default capacity", float64(b.bytes())/(1<<20))
+	}
+}
