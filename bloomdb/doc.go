@@ -5,6 +5,7 @@
 // exchange. It does no network I/O: package exchange carries the records.
 //
 //	Report, Revoke  -> journal, fsync -> own bits        -> pending delta
+//	Retouch         -> journal, fsync -> the generation's mask, told to nobody
 //	Count           -> own cells -> journal (each second) -> pending delta
 //	Apply           -> the origin's part, and the bits of all others joined
 //	Judge, Explain  <- own bits, others' bits, own cells, parts' cells
@@ -31,6 +32,16 @@
 // revoked can be reported again in the next period. Generations that age out
 // are dropped whole, which bounds the life of a wrong listing. A listing that
 // stands is asked for its class, which names it and decides nothing.
+//
+// Retouch takes a signature out of a generation here and nowhere else: one of its
+// bits is masked, and what has a masked bit is not found (Donnet, Baynat, Friedman
+// 2006). The mask costs other signatures their listing, about one for each bit. It
+// stands until the site reports the signature itself, or its generation ages out.
+//
+// # Lately
+//
+// Explain also says how often this site saw a message in the last minutes, where
+// CountOptions.Burst says so: iterative Bloom filters in a ring, in memory only.
 //
 // # Durability
 //

@@ -294,6 +294,36 @@ func TestMaskDamage(t *testing.T) {
 	}
 }
 
+// A mask and its file go when the generation ages out.
+func TestMaskGoesWithItsGeneration(t *testing.T) {
+	c := newClock()
+	o := testOptions(t.TempDir(), "mx1")
+	o.Now = c.Now
+	db := openTest(t, o)
+	mustReport(t, db, 1)
+	mustRetouch(t, db, 1)
+	path := maskPath(o.Dir, db.opt.generation(spamFilter, c.Now()))
+	if err := db.save(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+	c.add(5 * 168 * time.Hour)
+	if keys := db.Retouched(); len(keys) != 0 {
+		t.Errorf("%+v is listed, and aged out", keys)
+	}
+	for range keepAged {
+		db.expire()
+	}
+	if err := db.save(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file of an aged-out mask: %v", err)
+	}
+}
+
 func (o *Options) generationNow() int64 {
 	full := *o
 	_ = full.complete() // with the defaults

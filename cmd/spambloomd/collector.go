@@ -64,7 +64,7 @@ func (c databaseCollector) Collect(ch chan<- prometheus.Metric) {
 		gauge(dbFill, f.Fill, f.Kind, generation)
 		gauge(dbError, f.Error, f.Kind, generation)
 		gauge(dbFilterSize, float64(f.Memory), f.Kind, generation)
-		if f.Masked > 0 {
+		if f.Kind == "spam" {
 			gauge(dbMasked, float64(f.Masked), generation)
 			gauge(dbLost, f.Lost, generation)
 		}

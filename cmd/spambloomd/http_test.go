@@ -74,11 +74,16 @@ func TestStatusIsShown(t *testing.T) {
 	if err := d.db.Count(set, 1); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := d.db.Retouch(set); err != nil {
+		t.Fatal(err)
+	}
 	for path, wants := range map[string][]string{
 		"/": {"<h1>spambloom on mx1</h1>", "<td>spam<td>", "<td>counts<td>", "<td>mx1<td"},
 		"/metrics": {
 			`spambloom_db_filter_fill_ratio{filter="spam",generation="`, `spambloom_db_filter_memory_bytes{filter="counts",`,
-			`spambloom_db_site_cells{origin="mx1"}`, "spambloom_db_journal_fault 0", "spambloom_build_info{version=",
+			`spambloom_db_site_cells{origin="mx1"}`, "spambloom_db_journal_fault 0",
+			`spambloom_db_masked_bits{generation="`, `spambloom_db_masked_listings_lost{generation="`,
+			"spambloom_db_burst_fill_ratio ", "spambloom_db_burst_memory_bytes ", "spambloom_build_info{version=",
 			"spambloom_milter_connections 0", "process_open_fds", "go_goroutines",
 		},
 	} {
