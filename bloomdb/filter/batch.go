@@ -16,10 +16,13 @@ func (b *Bits) HasBatch(keys []Hash, dst []bool) []bool {
 	if !b.begun.Load() {
 		return append(dst, make([]bool, len(keys))...)
 	}
-	for len(keys) > 0 {
+	for len(keys) > 1 {
 		n := min(len(keys), batchKeys)
 		dst = b.hasSome(keys[:n], dst)
 		keys = keys[n:]
+	}
+	if len(keys) == 1 { // nothing to overlap with
+		dst = append(dst, b.Has(keys[0]))
 	}
 	runtime.KeepAlive(b.mem)
 	return dst
