@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -143,6 +144,36 @@ func TestRetouchOfTheSameBits(t *testing.T) {
 	release()
 	if len(records) != 1 || len(records[0].retouched) != 1 || records[0].retouched[0].bit != takenBack {
 		t.Errorf("records %+v", records)
+	}
+}
+
+// An own report of a message that needs a masked bit gets that bit, and who rested
+// on it gets another one: now, and after a crash.
+func TestReportThroughMask(t *testing.T) {
+	o := crowded(t.TempDir(), "mx1", newClock())
+	db := openTest(t, o)
+	mustReport(t, db, 1)
+	mustRetouch(t, db, 1)
+	rested := db.view.Load().report(db.opt.generation(spamFilter, db.opt.Now())).mask.masked()
+	for _, pos := range rested {
+		n := 0
+		for !slices.Contains(db.spamShape.Positions(db.reportHash(oneKey(n).Signatures[0]), nil), pos) {
+			n++
+		}
+		if err := db.Report(oneKey(n), ClassOther); err != nil {
+			t.Fatal(err)
+		}
+		for _, when := range []string{"at once", "after a crash"} {
+			m := db.view.Load().report(db.opt.generation(spamFilter, db.opt.Now())).mask
+			if !db.Judge(oneKey(n)).Listed || db.Judge(message(1)).Listed {
+				t.Errorf("%s: want the report listed, and the message still retouched", when)
+			}
+			if bits := m.masked(); slices.Contains(bits, pos) || len(bits) != len(rested) || m.check() != nil {
+				t.Errorf("%s: masked %v, before %v: %v", when, bits, rested, m.check())
+			}
+			crash(t, db)
+			db = openTest(t, o)
+		}
 	}
 }
 
