@@ -92,7 +92,7 @@ func standing(t reporting.Trace) string {
 	case len(t.Spam) > 0 && len(t.Revoked) > 0:
 		return "was reported and revoked"
 	case len(t.Spam) > 0:
-		return "was reported and retouched"
+		return "was reported, and is hidden by a retouch"
 	}
 	return "is not listed"
 }
@@ -112,7 +112,7 @@ func asClasses(classes []bloomdb.Class) string {
 // asRetouched marks a report that a masked bit hides.
 func asRetouched(t reporting.Trail) string {
 	if t.Retouched {
-		return "\tretouched"
+		return "\thidden by a retouch"
 	}
 	return ""
 }
