@@ -38,7 +38,7 @@ func layout() lab.Experiment {
 	for _, size := range layoutSizes {
 		e.Trials = append(e.Trials, layoutTrial(size))
 	}
-	e.Trials = append(e.Trials, layoutBitsFor())
+	e.Trials = append(e.Trials, layoutBitsFor(), layoutJoin())
 	return e
 }
 
@@ -91,13 +91,12 @@ func layoutRound(size float64) lab.Round {
 	for _, a := range arrangements {
 		filters = append(filters, a.filter(size))
 	}
-	draw := func(r *rand.Rand) filter.Hash { return filter.Hash{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()} }
 	return func(r *rand.Rand, out []float64) {
 		for _, f := range filters {
 			f.Reset()
 		}
 		for range layoutKeys {
-			h := draw(r)
+			h := drawKey(r)
 			for _, f := range filters {
 				f.Set(h)
 			}
@@ -106,7 +105,7 @@ func layoutRound(size float64) lab.Round {
 			out[2*i], out[2*i+1] = f.Error(), 0
 		}
 		for range layoutKeys {
-			h := draw(r)
+			h := drawKey(r)
 			for i, f := range filters {
 				if f.Has(h) {
 					out[2*i+1] += 1.0 / layoutKeys
@@ -116,12 +115,17 @@ func layoutRound(size float64) lab.Round {
 	}
 }
 
+func drawKey(r *rand.Rand) filter.Hash {
+	return filter.Hash{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}
+}
+
 // bloom is a Bloom filter of any arrangement.
 type bloom interface {
 	Set(filter.Hash)
 	Has(filter.Hash) bool
 	Error() float64 // on the bits
 	Reset()
+	join(other bloom, fresh bool) // other is of the same arrangement and size
 }
 
 // filter makes an empty one.
@@ -129,7 +133,22 @@ func (a arrangement) filter(size float64) bloom {
 	if a.lines == 0 {
 		return &classic{Classic: must(filter.NewClassic(a.shape(size).Size(), layoutK))}
 	}
-	return must(filter.NewBits(a.shape(size)))
+	return &blocked{must(filter.NewBits(a.shape(size)))}
+}
+
+// blocked is a filter of one or two lines a key.
+type blocked struct{ *filter.Bits }
+
+// join fills a fresh filter as one that nobody sees yet, and joins further ones
+// as to a filter in use.
+func (b *blocked) join(other bloom, fresh bool) {
+	join := b.Or
+	if fresh {
+		join = b.OrExclusive
+	}
+	if err := join(other.(*blocked).Bits); err != nil {
+		panic(err)
+	}
 }
 
 // classic takes its positions from the lanes of a hash.
@@ -145,6 +164,12 @@ func (c *classic) place(h filter.Hash) []uint64 {
 
 func (c *classic) Set(h filter.Hash)      { c.Classic.Set(c.place(h)) }
 func (c *classic) Has(h filter.Hash) bool { return c.Classic.Has(c.place(h)) }
+
+func (c *classic) join(other bloom, _ bool) {
+	if err := c.Or(other.(*classic).Classic); err != nil {
+		panic(err)
+	}
+}
 
 // layoutTargets are errors, with the bits a key that a classic filter and one
 // line of eight 64-bit sections take for them, worked out apart from this

@@ -41,3 +41,17 @@ func TestLayoutReferences(t *testing.T) {
 		}
 	}
 }
+
+// So are those of the join, for the classic filter; a join of one is the filter.
+func TestJoinReferences(t *testing.T) {
+	for i, want := range []float64{5.7e-4, 2.5e-2, 0.31, 0.86} {
+		if got := arrangements[0].joined(joinSites[i]); math.Abs(got-want) > 0.02*want {
+			t.Errorf("%d filters: %v, want %v", joinSites[i], got, want)
+		}
+	}
+	for _, a := range arrangements {
+		if got, want := a.joined(1), a.expected(joinSize); got != want {
+			t.Errorf("%s: one filter %v, want %v", a.name, got, want)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package beyond
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+)
+
+// joinSize is the memory of each site's filter, in bits for one of its own keys.
+const joinSize = 16
+
+// joinSites are the numbers of sites whose filters are joined, ascending.
+var joinSites = []int{1, 2, 4, 8}
+
+// layoutJoin shows what a join costs filters that were sized for the keys of one
+// site: it holds the keys of all, and its error is that of a filter into which
+// they all were set. Filters that are joined must be sized for the union.
+func layoutJoin() lab.Trial {
+	t := lab.Trial{New: func(*rand.Rand) lab.Round { return joinRound() }}
+	for _, sites := range joinSites {
+		for _, a := range arrangements {
+			want := a.joined(sites)
+			systematic := 3 / float64(a.shape(joinSize).Lines) * want
+			t.Cells = append(t.Cells, lab.Cell{
+				Name:      fmt.Sprintf("%d filters of %d bits a key joined, %s: absent keys found", sites, joinSize, a.name),
+				Paper:     none,
+				Tolerance: lab.Plus(lab.Events(layoutKeys, want, 0), systematic),
+				Why: "4 standard errors of a count of events around the formula for the keys of all in the size of one, " +
+					"and 3/lines of the value",
+			}.Expect(want))
+		}
+	}
+	return t
+}
+
+// joined is the formula's error of the join: all sites' keys in the size of one.
+func (a arrangement) joined(sites int) float64 {
+	n := float64(sites * layoutKeys)
+	if a.lines == 0 {
+		return filter.ClassicError(float64(a.shape(joinSize).Size()), n, layoutK)
+	}
+	return a.shape(joinSize).Error(n)
+}
+
+// joinRound joins one site after the other, each with keys of its own, and asks
+// for the same absent keys when there are as many sites as a cell wants.
+func joinRound() lab.Round {
+	var all, site []bloom
+	for _, a := range arrangements {
+		all, site = append(all, a.filter(joinSize)), append(site, a.filter(joinSize))
+	}
+	return func(r *rand.Rand, out []float64) {
+		for _, f := range all {
+			f.Reset()
+		}
+		row := 0
+		for sites := 1; row < len(joinSites); sites++ {
+			for _, f := range site {
+				f.Reset()
+			}
+			setKeys(r, site)
+			for i, f := range all {
+				f.join(site[i], sites == 1)
+			}
+			if sites == joinSites[row] {
+				absentFound(r, all, out[row*len(all):])
+				row++
+			}
+		}
+	}
+}
+
+// setKeys sets layoutKeys new keys, the same ones in all filters.
+func setKeys(r *rand.Rand, filters []bloom) {
+	for range layoutKeys {
+		h := drawKey(r)
+		for _, f := range filters {
+			f.Set(h)
+		}
+	}
+}
+
+// absentFound asks all filters for the same layoutKeys keys that nobody set.
+func absentFound(r *rand.Rand, filters []bloom, share []float64) {
+	var found [8]int
+	for range layoutKeys {
+		h := drawKey(r)
+		for i, f := range filters {
+			if f.Has(h) {
+				found[i]++
+			}
+		}
+	}
+	for i := range filters {
+		share[i] = float64(found[i]) / layoutKeys
+	}
+}
