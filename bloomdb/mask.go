@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -138,14 +139,12 @@ func (m *mask) remove(h filter.Hash) {
 	}
 }
 
-// all lists the keys, the one retouched last first.
+// all lists the keys, the one retouched last first. They are sorted without the
+// lock: a writer that waits for it keeps Judge waiting, too.
 func (m *mask) all() []retouchedKey {
 	m.mu.RLock()
-	defer m.mu.RUnlock()
-	keys := make([]retouchedKey, 0, len(m.keys))
-	for _, k := range m.keys {
-		keys = append(keys, k)
-	}
+	keys := slices.AppendSeq(make([]retouchedKey, 0, len(m.keys)), maps.Values(m.keys))
+	m.mu.RUnlock()
 	slices.SortFunc(keys, func(a, b retouchedKey) int {
 		return cmp.Or(cmp.Compare(b.at, a.at), slices.Compare(a.hash[:], b.hash[:]))
 	})
