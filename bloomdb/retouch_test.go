@@ -91,6 +91,32 @@ func TestRetouch(t *testing.T) {
 	}
 }
 
+// A retouch holds in the generations that listed the message when it was made: a
+// report of another site in a later one is news, and lists it.
+func TestRetouchHoldsInItsGenerations(t *testing.T) {
+	c := newClock()
+	options := func(site string) Options {
+		o := testOptions(t.TempDir(), site)
+		o.Now = c.Now
+		return o
+	}
+	a, b := openTest(t, options("a")), openTest(t, options("b"))
+	mustReport(t, b, 1)
+	c.add(168 * time.Hour)
+	mustApply(t, a, drain(t, b)...)
+	if r := mustRetouch(t, a, 1); len(r.Listings) != 2 || a.Judge(message(1)).Listed {
+		t.Fatalf("want two signatures taken out of the older generation: %+v", r)
+	}
+	mustReport(t, b, 1)
+	mustApply(t, a, drain(t, b)...)
+	if !a.Judge(message(1)).Listed {
+		t.Error("a report in a generation that did not list the message is not heard")
+	}
+	if r := mustRetouch(t, a, 1); len(r.Listings) != 2 || a.Judge(message(1)).Listed {
+		t.Errorf("retouched there, too: %+v", r)
+	}
+}
+
 func TestRetouchErrors(t *testing.T) {
 	db := openTest(t, testOptions(t.TempDir(), "mx1"))
 	if _, err := db.Retouch(signature.Set{}); !errors.Is(err, ErrNothing) {

@@ -30,8 +30,10 @@ bits is masked, whichever site it came from.
 It is local: no other site is told. Where a message was reported by mistake, use
 revoke, which tells all sites and costs no other report. Use retouch where nobody
 reported the message (a Bloom filter errs now and then), or where this site alone
-wants it through: a later report of it by another site, in the same period, does
-not bring it back. A report of this site does.
+wants it through: a later report of it by another site does not bring it back in a
+generation that listed it before. A report in another one does, such as one of next
+week, or of this week where only older ones listed it. So does a report of this
+site.
 
 A masked bit is one that other reported signatures may need: these are no longer
 found either. How many that are in expectation is printed before it is done.
