@@ -85,11 +85,13 @@ func explanationText(name string, x reporting.Explanation) string {
 	return b.String()
 }
 
+// standing says what became of a signature. Trails stand newest first: a report
+// that is newer than all revocations is not listed only where a retouch hides it.
 func standing(t reporting.Trace) string {
 	switch {
 	case t.Listed:
 		return "is listed as spam"
-	case len(t.Spam) > 0 && len(t.Revoked) > 0:
+	case len(t.Spam) > 0 && len(t.Revoked) > 0 && t.Revoked[0].Generation >= t.Spam[0].Generation:
 		return "was reported and revoked"
 	case len(t.Spam) > 0:
 		return "was reported, and is hidden by a retouch"
