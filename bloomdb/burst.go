@@ -36,10 +36,10 @@ const (
 type burstCounter struct {
 	window, step time.Duration
 	shape        filter.IterativeShape
-	since        time.Time // what was before is not known
 
-	mu   sync.Mutex // guards ring
-	ring [burstKept]burstStep
+	mu    sync.Mutex // guards all below
+	since time.Time  // by the wall clock; what was before is not known
+	ring  [burstKept]burstStep
 }
 
 // burstStep is one sub-window.
@@ -102,7 +102,7 @@ func newBurstCounter(o *Options) (*burstCounter, error) {
 	}
 	b := &burstCounter{
 		window: o.Counts.Burst, step: o.Counts.Burst / burstSteps,
-		shape: o.burstShape(), since: o.Now(),
+		shape: o.burstShape(), since: o.Now().Round(0),
 	}
 	var errs error
 	for i := range b.ring {
@@ -123,6 +123,7 @@ func (b *burstCounter) add(h filter.Hash, n uint32, now time.Time) {
 	num := b.number(now)
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.notice(now)
 	s := &b.ring[((num%burstKept)+burstKept)%burstKept]
 	if s.num != num { // of the turn before, or of a clock that was set back
 		s.filter.Reset()
@@ -140,10 +141,11 @@ func (b *burstCounter) add(h filter.Hash, n uint32, now time.Time) {
 // ask sums up what is in the window.
 func (b *burstCounter) ask(h filter.Hash, now time.Time) Burst {
 	num := b.number(now)
-	burst := Burst{Covers: b.covers(now)}
 	sum := 0.0
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.notice(now)
+	burst := Burst{Covers: b.covers(now)}
 	for i := range b.ring {
 		s := &b.ring[i]
 		if !s.within(num) {
@@ -161,13 +163,20 @@ func (b *burstCounter) ask(h filter.Hash, now time.Time) Burst {
 // within says whether a sub-window is in the window that ends with another one.
 func (s *burstStep) within(num int64) bool { return s.num > num-burstKept && s.num <= num }
 
-// covers is how far back the window goes.
+// notice makes now the start where the clock was set back to before it. mu is held.
+func (b *burstCounter) notice(now time.Time) {
+	if now.Before(b.since) {
+		b.since = now.Round(0)
+	}
+}
+
+// covers is how far back the window goes. mu is held.
 func (b *burstCounter) covers(now time.Time) time.Duration {
 	oldest := time.Unix(0, (b.number(now)-burstKept+1)*int64(b.step))
 	if oldest.Before(b.since) {
 		oldest = b.since
 	}
-	return max(0, now.Sub(oldest))
+	return now.Sub(oldest)
 }
 
 // bytes is what the counter takes, from the start on.
@@ -177,10 +186,11 @@ func (b *burstCounter) status(now time.Time) *BurstStatus {
 	if b == nil {
 		return nil
 	}
-	s := &BurstStatus{Window: b.window.Seconds(), Covers: math.Round(b.covers(now).Seconds()), Memory: b.bytes()}
 	num := b.number(now)
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.notice(now)
+	s := &BurstStatus{Window: b.window.Seconds(), Covers: math.Round(b.covers(now).Seconds()), Memory: b.bytes()}
 	for i := range b.ring {
 		if step := &b.ring[i]; step.within(num) {
 			s.Fill = max(s.Fill, step.filter.Fill())
