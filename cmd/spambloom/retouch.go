@@ -143,7 +143,7 @@ func (c *cli) planRetouch(ctx context.Context, daemon *reporting.Client, names [
 		return p, err
 	}
 	var planned []retouchable
-	var sum reporting.Retouching
+	var sum cost
 	err := process(ctx, c, "planned", unpacked(c.inputs(names)), plan, func(r result[retouchable]) error {
 		if r.err != nil {
 			if flags.asJSON {
@@ -155,9 +155,7 @@ func (c *cli) planRetouch(ctx context.Context, daemon *reporting.Client, names [
 		m.name = r.name
 		if len(m.plan.Listings) > 0 {
 			planned = append(planned, m)
-			sum.Loss += m.plan.Loss
-			sum.LossOfOthers += m.plan.LossOfOthers
-			sum.Listings = append(sum.Listings, m.plan.Listings...)
+			sum.add(m.plan.Listings)
 		} else if flags.asJSON && !flags.dryRun {
 			return c.showRetouching(m.name, m.plan, true, true)
 		}
@@ -167,15 +165,42 @@ func (c *cli) planRetouch(ctx context.Context, daemon *reporting.Client, names [
 		return c.showRetouching(m.name, m.plan, false, flags.asJSON)
 	})
 	if len(planned) > 0 {
-		c.tell("warning", costText(sum))
+		c.tell("warning", sum.String())
 	}
 	return planned, err
 }
 
-// costText says what is lost, before it is.
-func costText(r reporting.Retouching) string {
+// cost is what all messages lose together. Copies of a message, and messages with
+// the same attachment, share listings: each is counted once.
+type cost struct {
+	listings           map[listingName]bool
+	loss, lossOfOthers float64
+}
+
+type listingName struct {
+	id         string
+	generation int64
+}
+
+func (c *cost) add(listings []reporting.RetouchedListing) {
+	if c.listings == nil {
+		c.listings = make(map[listingName]bool)
+	}
+	for _, l := range listings {
+		name := listingName{l.ID, l.Generation}
+		if c.listings[name] {
+			continue
+		}
+		c.listings[name] = true
+		c.loss += l.Loss
+		c.lossOfOthers += l.LossOfOthers
+	}
+}
+
+// String says what is lost, before it is.
+func (c *cost) String() string {
 	return fmt.Sprintf("%d listings to be masked; expected loss: %.1f reported signatures, or %.1f of others where the messages were reported themselves",
-		len(r.Listings), r.Loss, r.LossOfOthers)
+		len(c.listings), c.loss, c.lossOfOthers)
 }
 
 // showRetouching prints what is planned for a message, or done.
@@ -183,7 +208,7 @@ func (c *cli) showRetouching(name string, r reporting.Retouching, done, asJSON b
 	if asJSON {
 		return c.printJSON(retouched{File: name, Done: done, Retouching: &r})
 	}
-	if len(r.Listings) == 0 {
+	if len(r.Listings) == 0 && !done { // a copy of one that is done has none any more
 		return c.print(name + ": nothing to retouch: not listed\n")
 	}
 	var b strings.Builder
