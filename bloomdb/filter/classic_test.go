@@ -183,6 +183,30 @@ func TestUniversal(t *testing.T) {
 	}
 }
 
+// The constants that are drawn are spread over all that Eq. 2 allows: each of 16
+// equal ranges has its share of the c, and of the d.
+func TestDrawUniversal(t *testing.T) {
+	r := seeded(t, 3)
+	const draws, k, ranges = 100, MaxK, 16
+	var c, d [ranges]int
+	for range draws {
+		u, err := DrawUniversal(1000, k, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range u.f {
+			c[f.C*ranges/UniversalPrime]++
+			d[f.D*ranges/UniversalPrime]++
+		}
+	}
+	const want = draws * k / ranges
+	for i := range ranges {
+		if math.Abs(float64(c[i]-want)) > 5*math.Sqrt(want) || math.Abs(float64(d[i]-want)) > 5*math.Sqrt(want) {
+			t.Errorf("range %d of %d: %d of c, %d of d, want about %d", i, ranges, c[i], d[i], want)
+		}
+	}
+}
+
 // Products of the largest keys and constants do not overflow.
 func TestUniversalAgainstBigNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -61,6 +61,21 @@ type iterativeModel struct {
 	shape IterativeShape
 	ones  map[uint64]bool
 	adds  map[int]int // that a key's Add was taken for
+	walks []float64   // of each Add that met a filter with room: 1/(1-p)
+}
+
+// fill is p.
+func (m *iterativeModel) fill() float64 { return float64(len(m.ones)) / float64(m.shape.M) }
+
+// count is the corrected estimate for a run: the ones beyond K, but for those that
+// follow by chance, by the mean walk.
+func (m *iterativeModel) count(run int) float64 {
+	sum := 0.0
+	for _, walk := range m.walks {
+		sum += walk
+	}
+	mean, chance := sum/float64(len(m.walks)), m.fill()/(1-m.fill())
+	return max(1, 1+(float64(run-m.shape.K)-chance)/mean)
 }
 
 // add says whether the key could be counted.
@@ -68,6 +83,7 @@ func (m *iterativeModel) add(key int, positions []uint64) bool {
 	if float64(len(m.ones)+m.shape.K) > m.shape.MaxFill*float64(m.shape.M) {
 		return false
 	}
+	m.walks = append(m.walks, 1/(1-m.fill()))
 	first := positions[:m.shape.K]
 	isNew := false
 	for _, pos := range first {
@@ -126,6 +142,12 @@ func TestIterativeModel(t *testing.T) {
 			e := f.Estimate(looped(positions))
 			if e.Run != run || e.Found != (run >= shape.K) || e.AtLeast != (run == len(positions)) {
 				t.Fatalf("key %d: %+v, run in the model %d", key, e, run)
+			}
+			if want := model.count(run); e.Found && math.Abs(e.Count-want) > 1e-9*want {
+				t.Fatalf("key %d with a run of %d counts %v, model says %v", key, run, e.Count, want)
+			}
+			if want := float64(run-shape.K+1) * (1 - model.fill()/2); e.Found && math.Abs(e.Paper-want) > 1e-9*want {
+				t.Fatalf("key %d with a run of %d counts %v by Eq. 9, model says %v", key, run, e.Paper, want)
 			}
 			if n := model.adds[key]; n > 0 && (!e.Found || e.Run-shape.K+1 < n || e.Count < 1) {
 				t.Fatalf("key %d was added %d times: %+v", key, n, e)
