@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -96,18 +97,24 @@ func decodeMask(data []byte, keyID [8]byte, gen int64) ([]retouchedKey, error) {
 }
 
 // loadMasks reads the masks of a folder, after its filters: those have the shape.
-func (db *DB) loadMasks(entries []os.DirEntry) error {
+// One that the identity does not name is passed over. If it was being written at a
+// crash, the journal has it all; else a program that knows no masks had the folder
+// meanwhile, and own reports of that time would be hidden.
+func (db *DB) loadMasks(entries []os.DirEntry, named []string) error {
 	for _, e := range entries {
 		gen, ok := parseMaskPath(e.Name())
 		if !ok {
 			continue
 		}
 		path := maskPath(db.opt.Dir, gen)
+		db.saved[path] = savedState{} // on disk, and to be written again or removed
+		if !slices.Contains(named, e.Name()) {
+			continue
+		}
 		keys, err := readMask(path, db.keyID, gen)
 		if err != nil {
 			return err
 		}
-		db.saved[path] = savedState{} // on disk, and to be written again or removed
 		if err := db.applyMasks([]record{{target: target{spamFilter, gen}, retouched: keys}}); err != nil {
 			return fmt.Errorf("mask %s: %w", path, err)
 		}

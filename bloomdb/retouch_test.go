@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -378,6 +379,44 @@ func TestMaskGoesWithItsGeneration(t *testing.T) {
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the file of an aged-out mask: %v", err)
+	}
+}
+
+// A mask counts where the identity names it. One that a crash left before that is
+// in the journal; one from before another program had the folder is past.
+func TestMaskNotNamed(t *testing.T) {
+	o := testOptions(t.TempDir(), "mx1")
+	o.Exchange = false // so that the journal goes with each snapshot
+	db := openTest(t, o)
+	mustReport(t, db, 1)
+	mustReport(t, db, 2)
+	mustRetouch(t, db, 1)
+	for _, s := range db.maskSnapshots() { // as save does, which a crash then stops
+		if err := writeSnapshot(s.path, func(w io.Writer) error { return s.encode(w, db.keyID) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	crash(t, db)
+	db = openTest(t, o)
+	if db.Judge(message(1)).Listed || !db.Judge(message(2)).Listed {
+		t.Error("a retouch is lost, by a crash while its mask was written")
+	}
+	if err := db.save(); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.pub.rests(o.Dir, []string{ownPath(o.Dir, target{spamFilter, o.generationNow()})}, db.opt.Now()); err != nil {
+		t.Fatal(err)
+	}
+	crash(t, db)
+	db = openTest(t, o)
+	if !db.Judge(message(1)).Listed {
+		t.Error("a mask that the identity does not name hides a report")
+	}
+	if err := db.save(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(maskPath(o.Dir, o.generationNow())); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the mask's file: %v", err)
 	}
 }
 

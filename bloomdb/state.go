@@ -68,7 +68,7 @@ func (db *DB) load() error {
 			return err
 		}
 	}
-	if err := db.loadMasks(entries); err != nil {
+	if err := db.loadMasks(entries, id.Snapshots); err != nil {
 		return err
 	}
 	if err := db.replay(segments); err != nil {
