@@ -227,7 +227,7 @@ func mixture(r *rand.Rand, f *Iterative, distinct, repeats int) Hash {
 // (3.8/3.5)(1-exp(-3.5/7.2135)) = 0.4173.
 func TestIterativeAgainstItsFormulas(t *testing.T) {
 	r := seeded(t, 5)
-	const distinct, repeats, rounds = 7000, 3000, 20
+	const distinct, repeats, rounds = 7000, 3000, 8
 	shape := IterativeShape{M: 72135, K: 5, Walk: 1 << 16, MaxFill: 0.9}
 	if p := shape.PaperFill(distinct, distinct+repeats); math.Abs(p-0.4095) > 1e-4 {
 		t.Errorf("Eq. 6 gives %v", p)
@@ -250,8 +250,8 @@ func TestIterativeAgainstItsFormulas(t *testing.T) {
 			}
 		}
 	}
-	// A run of 3,000 repetitions deviates by 1.5 %, the mean of 20 by 0.35 %.
-	if math.Abs(corrected-1) > 4*0.0035 || paper < 1.035 || paper > 1.09 {
+	// A run of 3,000 repetitions deviates by 1.5 %, the mean of 8 by 0.53 %.
+	if math.Abs(corrected-1) > 4*0.0053 || paper < 1.035 || paper > 1.09 {
 		t.Errorf("a key added %d times reads %.4f of it corrected, %.4f by Eq. 9", repeats, corrected, paper)
 	}
 	if want := shape.ExpectedFill(distinct, distinct+repeats); math.Abs(fill-want) > 0.002 {
