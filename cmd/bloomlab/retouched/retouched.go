@@ -195,7 +195,7 @@ func noteChi(cells []lab.Cell) {
 	last := len(betas) - 1
 	note := func(variant, beta int, text string) { cells[variant*len(betas)+beta].Note = text }
 	note(0, 0, `the text ranks "Ratio Selection" first and last; the last is Random, as the rows show`)
-	note(0, last, "the text says that chi is reliably above 1.4; at beta=100% Random has 1.36, which is computed in closed form too: see Test ClosedForm")
+	note(0, last, "the text says that chi is reliably above 1.4; at beta=100% Random has 1.36, which is computed in closed form too: see TestClosedForm")
 	note(3, last, "the text says above 1.8 for Ratio; it is 1.795")
 	note(4, 0, "with v_B of B, as CREATEFV(B) in Algorithm 3 says, Maximum FP has no more than Random at small beta, and the ranking in the text fails")
 	note(5, 0, "with v_B of B, as CREATEFV(B) in Algorithm 4 says, Ratio has no more than Minimum FN at small beta, where v_B is 1 nearly everywhere")

@@ -34,7 +34,7 @@ type simulation struct {
 	note string // of all rates
 }
 
-const noteWeight = "the text says that l is the number of non-zero elements, of which there are some 9,500; " +
+const noteWeight = "the text says that l is the number of non-zero elements, of which there are at most 10,000; " +
 	"it is the length of the sequence: the small printed means times 1000 l are whole for l = %s"
 
 var simulations = []simulation{
