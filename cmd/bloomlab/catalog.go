@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+)
+
+// catalog lists all experiments, paper by paper.
+func catalog() []lab.Experiment {
+	return slices.Concat[[]lab.Experiment]()
+}
+
+// names are those that a command line may have.
+func names() []string {
+	var names []string
+	for _, e := range catalog() {
+		names = append(names, e.Name)
+	}
+	return append(names, "all")
+}
+
+// choose finds experiments by their names, each once, in the order of the list.
+func choose(wanted []string) ([]lab.Experiment, error) {
+	for _, name := range wanted {
+		if known := names(); !slices.Contains(known, name) {
+			return nil, fmt.Errorf("unknown experiment %.60q; known are: %s", name, strings.Join(known, ", "))
+		}
+	}
+	all := slices.Contains(wanted, "all")
+	return slices.DeleteFunc(catalog(), func(e lab.Experiment) bool {
+		return !all && !slices.Contains(wanted, e.Name)
+	}), nil
+}
+
+func completeNames(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	left := slices.DeleteFunc(names(), func(name string) bool { return slices.Contains(args, name) })
+	return left, cobra.ShellCompDirectiveNoFileComp
+}
