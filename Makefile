@@ -1,7 +1,8 @@
 # make run     starts the daemon on loopback and says what to type next
 # make test    installs what the tests need, checks the sources, runs everything
-# make build   bin/spambloomd and bin/spambloom
+# make build   bin/spambloomd, bin/spambloom and bin/bloomlab
 # make bench   the benchmarks
+# make lab     every experiment of the papers, 1,000 rounds: cmd/bloomlab/RESULTS.txt
 # make soak    the long fault tests: Redis away for a minute, sixty times kill -9
 # make fuzz    every fuzz target for 30 seconds
 # make generate  the files made from sources, such as contrib/spambloom.toml
@@ -14,7 +15,7 @@ LDFLAGS  = -X github.com/spambloom/spambloom/cmd/internal/version.linked=$(VERSI
 # other.
 export SPAMBLOOM_SENDMAIL ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spambloom/sendmail
 
-.PHONY: run build test tools sendmail check bench soak fuzz generate
+.PHONY: run build test tools sendmail check bench lab soak fuzz generate
 
 run: build
 	@exec bin/spambloomd --data spambloom-data
@@ -67,6 +68,10 @@ sendmail:
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+lab: build
+	bin/bloomlab run all --rounds 1000 >bin/RESULTS.txt
+	mv bin/RESULTS.txt cmd/bloomlab/RESULTS.txt
 
 soak: tools
 	SPAMBLOOM_SOAK=1 $(GO) test -race -count=1 -timeout 20m -v -run 'TestRedisAway|TestKillLosesNoReport' ./cmd/spambloomd
