@@ -8,11 +8,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/retouched"
+	"github.com/spambloom/spambloom/cmd/bloomlab/yancho"
 )
 
 // catalog lists all experiments, paper by paper.
 func catalog() []lab.Experiment {
-	return slices.Concat[[]lab.Experiment]()
+	return slices.Concat(
+		yancho.Experiments(),
+		retouched.Experiments(),
+	)
 }
 
 // names are those that a command line may have.

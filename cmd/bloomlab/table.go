@@ -13,64 +13,72 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 )
 
-// printTable writes the rows of one experiment: a line each, its note below, and
-// at the end the reasons of the tolerances.
+// printTable writes the rows of one experiment, a line each, and below them the
+// reasons of the tolerances, by letters, and the notes, by numbers.
 func printTable(w io.Writer, e lab.Experiment, rows []lab.Row) error {
-	var out bytes.Buffer
-	fmt.Fprintf(&out, "%s: %s\n(%s)\n\n", e.Name, e.Title, e.Source)
-	var reasons []string
+	var reasons, notes footnotes
 	var table bytes.Buffer
 	t := tabwriter.NewWriter(&table, 0, 0, 2, ' ', tabwriter.AlignRight)
 	width := 0 // of the names, which stand to the left
 	for _, row := range rows {
 		width = max(width, utf8.RuneCountInString(row.Cell))
 	}
-	fmt.Fprintf(t, "%-*s\tpaper\treference\tmeasured\tsd\trounds\ttolerance\t\twithin\t\n", width, "cell")
+	fmt.Fprintf(t, "%-*s\tpaper\treference\tmeasured\tsd\trounds\ttolerance\t\twithin\tnote\t\n", width, "cell")
 	for _, row := range rows {
-		printRow(t, width, row, reason(&reasons, row.Why))
+		why, note := "", ""
+		if i, ok := reasons.add(row.Why); ok {
+			why = string('a' + rune(i))
+		}
+		if i, ok := notes.add(row.Note); ok {
+			note = strconv.Itoa(i + 1)
+		}
+		fmt.Fprintf(t, "%-*s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t\n", width, row.Cell,
+			decimal(row.Paper), decimal(row.Reference), decimal(row.Measured), decimal(row.SD), row.Rounds,
+			decimal(row.Tolerance), why, within(row), note)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	lines := bytes.Split(bytes.TrimSuffix(table.Bytes(), []byte("\n")), []byte("\n"))
-	for i, line := range lines {
-		out.Write(bytes.Trim(line, " "))
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "%s: %s\n(%s)\n\n", e.Name, e.Title, e.Source)
+	for line := range bytes.Lines(table.Bytes()) {
+		out.Write(bytes.Trim(line, " \n"))
 		out.WriteByte('\n')
-		if i > 0 && rows[i-1].Note != "" {
-			fmt.Fprintf(&out, "      %s\n", rows[i-1].Note)
-		}
 	}
 	for i, why := range reasons {
 		fmt.Fprintf(&out, "%c: %s\n", 'a'+rune(i), why)
+	}
+	for i, note := range notes {
+		fmt.Fprintf(&out, "%d: %s\n", i+1, note)
 	}
 	out.WriteByte('\n')
 	_, err := w.Write(out.Bytes())
 	return err
 }
 
-// reason numbers the reasons of tolerances by letters.
-func reason(reasons *[]string, why string) string {
-	if why == "" {
-		return ""
+// footnotes are texts that many rows refer to, each once.
+type footnotes []string
+
+// add says where a text stands; an empty one stands nowhere.
+func (f *footnotes) add(text string) (i int, ok bool) {
+	if text == "" {
+		return 0, false
 	}
-	i := slices.Index(*reasons, why)
-	if i < 0 {
-		i = len(*reasons)
-		*reasons = append(*reasons, why)
+	if i = slices.Index(*f, text); i < 0 {
+		i = len(*f)
+		*f = append(*f, text)
 	}
-	return string('a' + rune(i))
+	return i, true
 }
 
-func printRow(w io.Writer, width int, row lab.Row, why string) {
-	within := "yes"
+func within(row lab.Row) string {
 	switch {
 	case math.IsNaN(row.Tolerance):
-		within, why = "-", ""
-	case !row.Within:
-		within = "NO"
+		return "-"
+	case row.Within:
+		return "yes"
 	}
-	fmt.Fprintf(w, "%-*s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t\n", width, row.Cell, decimal(row.Paper), decimal(row.Reference),
-		decimal(row.Measured), decimal(row.SD), row.Rounds, decimal(row.Tolerance), why, within)
+	return "NO"
 }
 
 // decimal writes a number with four digits, and one that is not there as "-".

@@ -12,19 +12,20 @@ func TestPrintTable(t *testing.T) {
 	rows := []lab.Row{
 		{Cell: "m=80K k=4", Paper: 0.0239, Reference: 0.0239, Measured: 0.02395, SD: 0.0016, Rounds: 100, Tolerance: 0.0007, Within: true, Why: "4 standard errors"},
 		{Cell: "k=8", Paper: 2.725, Reference: 2.753, Measured: 2.9, Rounds: 1, Tolerance: 1e-6, Why: "digits", Note: "the digits are swapped: 3.2E-6/1.2E-6"},
-		{Cell: "free", Paper: lab.None, Reference: lab.None, Measured: 0, SD: 0, Rounds: 100, Tolerance: lab.None, Within: true, Why: "digits"},
+		{Cell: "free", Paper: lab.None, Reference: lab.None, Measured: 0, SD: 0, Rounds: 100, Tolerance: lab.None, Within: true, Why: "too few events"},
 	}
 	e := lab.Experiment{Name: "demo", Title: "three rows", Source: "paper, Table I"}
 	want := `demo: three rows
 (paper, Table I)
 
-cell        paper  reference  measured      sd  rounds  tolerance     within
+cell        paper  reference  measured      sd  rounds  tolerance     within  note
 m=80K k=4  0.0239     0.0239   0.02395  0.0016     100  7.000e-04  a     yes
-k=8         2.725      2.753       2.9       0       1  1.000e-06  b      NO
-      the digits are swapped: 3.2E-6/1.2E-6
-free            -          -         0       0     100          -          -
+k=8         2.725      2.753       2.9       0       1  1.000e-06  b      NO     1
+free            -          -         0       0     100          -  c       -
 a: 4 standard errors
 b: digits
+c: too few events
+1: the digits are swapped: 3.2E-6/1.2E-6
 
 `
 	var got bytes.Buffer
