@@ -7,6 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spambloom/spambloom/cmd/bloomlab/beyond"
+	"github.com/spambloom/spambloom/cmd/bloomlab/crosscheck"
+	"github.com/spambloom/spambloom/cmd/bloomlab/generalized"
+	"github.com/spambloom/spambloom/cmd/bloomlab/iterative"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 	"github.com/spambloom/spambloom/cmd/bloomlab/retouched"
 	"github.com/spambloom/spambloom/cmd/bloomlab/yancho"
@@ -17,6 +21,10 @@ func catalog() []lab.Experiment {
 	return slices.Concat(
 		yancho.Experiments(),
 		retouched.Experiments(),
+		crosscheck.Experiments(),
+		iterative.Experiments(),
+		generalized.Experiments(),
+		beyond.Experiments(),
 	)
 }
 
