@@ -12,6 +12,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -73,6 +76,8 @@ func compose(f lab.Figure) (*plot.Plot, *plot.Legend, error) {
 	p.Add(plotter.NewGrid())
 	legend := plot.NewLegend()
 	legend.Top = true
+	legend.Padding = vg.Millimeter
+	legend.TextStyle.Font.Size = vg.Points(10)
 	drawn := 0
 	for i, s := range f.Series {
 		points := visible(s.Points, f.X, f.Y)
@@ -80,7 +85,7 @@ func compose(f lab.Figure) (*plot.Plot, *plot.Legend, error) {
 			continue // all of a logarithmic axis' points are zero
 		}
 		drawn++
-		if err := add(p, &legend, i, s, points); err != nil {
+		if err := add(p, &legend, f, i, points); err != nil {
 			return nil, nil, fmt.Errorf("series %s: %w", s.Name, err)
 		}
 	}
@@ -97,9 +102,31 @@ func setAxis(a *plot.Axis, from lab.Axis) {
 	a.Padding = 0
 	if from.Log {
 		a.Scale = plot.LogScale{}
-		a.Tick.Marker = plot.LogTicks{Prec: -1}
+		a.Tick.Marker = decades{}
 	}
 }
+
+// decades are the ticks of a logarithmic axis. plot's own multiply their way up,
+// and label what comes of it: 9.999999999999999e-05.
+type decades struct{}
+
+// Ticks labels the powers of ten between low and high, and where there are few,
+// twice and five times these.
+func (decades) Ticks(low, high float64) []plot.Tick {
+	ticks := plot.LogTicks{Prec: 3}.Ticks(low, high)
+	for i, t := range ticks {
+		digit, exponent, _ := strings.Cut(strconv.FormatFloat(t.Value, 'e', 2, 64), "e")
+		ticks[i].Label = ""
+		if digit == "1.00" || high < 100*low && (digit == "2.00" || digit == "5.00") {
+			v, _ := strconv.ParseFloat(digit+"e"+exponent, 64)
+			ticks[i].Label = strconv.FormatFloat(v, 'g', -1, 64)
+		}
+	}
+	return ticks
+}
+
+// palette has a colour for each of the first fourteen lines.
+var palette = slices.Concat(plotutil.SoftColors, plotutil.DarkColors)
 
 // bound widens a range of one value, which a logarithmic axis cannot show.
 func bound(a *plot.Axis, from lab.Axis) {
@@ -111,13 +138,24 @@ func bound(a *plot.Axis, from lab.Axis) {
 	}
 }
 
-func add(p *plot.Plot, legend *plot.Legend, i int, s lab.Series, points series) error {
+// origin is the series whose colour series i has: the first whose name its own
+// begins with. "refined, printed" looks like "refined".
+func origin(all []lab.Series, i int) int {
+	return slices.IndexFunc(all, func(s lab.Series) bool { return strings.HasPrefix(all[i].Name, s.Name) })
+}
+
+func add(p *plot.Plot, legend *plot.Legend, f lab.Figure, i int, points series) error {
+	s, first := f.Series[i], origin(f.Series, i)
 	line, marks, err := plotter.NewLinePoints(points)
 	if err != nil {
 		return err
 	}
-	line.Color, marks.Color = plotutil.Color(i), plotutil.Color(i)
+	line.Color = palette[first%len(palette)]
+	marks.Color = line.Color
 	marks.Shape = plotutil.Shape(i)
+	if first != i {
+		line.Dashes = plotutil.Dashes(2)
+	}
 	if s.Theory {
 		line.Dashes = plotutil.Dashes(1)
 		p.Add(line)
@@ -153,8 +191,8 @@ func visible(points []lab.Point, x, y lab.Axis) series {
 			continue
 		}
 		low := pt.Deviation
-		if y.Log && pt.Y-low <= 0 {
-			low = pt.Y * 0.9
+		if y.Log {
+			low = min(low, pt.Y*0.9) // a bar that reaches zero would have no end
 		}
 		s.XYs = append(s.XYs, plotter.XY{X: pt.X, Y: pt.Y})
 		s.YErrors = append(s.YErrors, struct{ Low, High float64 }{low, pt.Deviation})

@@ -33,7 +33,7 @@ func TestSave(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"errors decay", "bits a key", "chance of error", ">measured<", ">theory<"} {
+	for _, want := range []string{">0.1<", ">1<", "errors decay", "bits a key", "chance of error", ">measured<", ">theory<"} {
 		if !bytes.Contains(svg, []byte(want)) {
 			t.Errorf("the SVG does not show %q", want)
 		}
