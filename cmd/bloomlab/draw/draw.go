@@ -114,13 +114,16 @@ type decades struct{}
 // twice and five times these.
 func (decades) Ticks(low, high float64) []plot.Tick {
 	ticks := plot.LogTicks{Prec: 3}.Ticks(low, high)
+	named := make(map[string]bool)
 	for i, t := range ticks {
 		digit, exponent, _ := strings.Cut(strconv.FormatFloat(t.Value, 'e', 2, 64), "e")
 		ticks[i].Label = ""
-		if digit == "1.00" || high < 100*low && (digit == "2.00" || digit == "5.00") {
-			v, _ := strconv.ParseFloat(digit+"e"+exponent, 64)
-			ticks[i].Label = strconv.FormatFloat(v, 'g', -1, 64)
+		if named[digit+exponent] || digit != "1.00" && (high > 100*low || digit != "2.00" && digit != "5.00") {
+			continue
 		}
+		named[digit+exponent] = true
+		v, _ := strconv.ParseFloat(digit+"e"+exponent, 64)
+		ticks[i].Label = strconv.FormatFloat(v, 'g', -1, 64)
 	}
 	return ticks
 }
