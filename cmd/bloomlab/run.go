@@ -108,11 +108,11 @@ func runAll(ctx context.Context, experiments []lab.Experiment, f runFlags, stdou
 
 // show prints the rows and draws the figures of one experiment.
 func (f runFlags) show(e lab.Experiment, rows []lab.Row, stdout io.Writer) error {
-	print := printTable
+	write := printTable
 	if f.json {
-		print = printJSON
+		write = printJSON
 	}
-	if err := print(stdout, e, rows); err != nil {
+	if err := write(stdout, e, rows); err != nil {
 		return err
 	}
 	if f.plot == "" || e.Figures == nil {
