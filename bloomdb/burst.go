@@ -20,6 +20,7 @@ const (
 	burstFresh = 0.7 // share of sightings that are the first of their key
 	leastBurst = time.Minute
 	mostBurst  = time.Hour
+	burstBytes = 256 << 20 // that the counter may take; with the defaults it is 2 MiB
 )
 
 // burstCounter counts this site's sightings over a short window, in memory only:
@@ -91,6 +92,10 @@ func (o *Options) validBurst() error {
 	}
 	if err := o.burstShape().Valid(); err != nil {
 		return fmt.Errorf("burst window %s: %w", o.Counts.Burst, err)
+	}
+	if size := burstKept * o.burstShape().Bytes(); size > burstBytes {
+		return fmt.Errorf("burst window %s: it would take %d MiB at this count capacity and period, at most %d",
+			o.Counts.Burst, size>>20, burstBytes>>20)
 	}
 	return nil
 }

@@ -298,6 +298,11 @@ func TestBurstOptions(t *testing.T) {
 			}
 		}
 	}
+	large := testOptions(t.TempDir(), "mx1")
+	large.Counts = CountOptions{Burst: time.Hour, Period: time.Hour, Capacity: 1e9}
+	if _, err := Open(large); err == nil || !strings.Contains(err.Error(), "burst window 1h0m0s: it would take 1") {
+		t.Errorf("a counter of many gigabytes: %v", err)
+	}
 	full := Options{Dir: "x", Site: "mx1", Counts: CountOptions{Burst: 10 * time.Minute}}
 	if err := full.complete(); err != nil {
 		t.Fatal(err)
