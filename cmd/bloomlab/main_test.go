@@ -116,7 +116,7 @@ func TestResultsAreOurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range catalog() {
-		if !bytes.Contains(results, []byte("\n"+e.Name+": ")) {
+		if title := []byte("\n" + e.Name + ": "); !bytes.HasPrefix(results, title[1:]) && !bytes.Contains(results, title) {
 			t.Errorf("RESULTS.txt has no %s", e.Name)
 		}
 		if e.Work(1000) != e.Work(1) {
