@@ -127,7 +127,7 @@ func (c *conn) endTurn() error {
 		c.replied, c.content = false, false
 		c.busy.Store(false)
 	}
-	if !c.busy.Load() && c.server.stopping() {
+	if !c.busy.Load() && c.server.closing.Load() {
 		return errDraining
 	}
 	if cap(c.buffer) > keptBuffer && !c.content {

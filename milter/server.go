@@ -67,6 +67,7 @@ type Server struct {
 
 	stop    context.Context // ends when Shutdown begins
 	drain   context.CancelFunc
+	closing atomic.Bool    // connections without a message in flight are closed
 	held    atomic.Int64   // bytes kept by all messages in flight
 	running sync.WaitGroup // Serve calls, sessions, judgements
 
@@ -126,22 +127,36 @@ func (s *Server) Serve(ln net.Listener) error {
 
 func (s *Server) stopping() bool { return s.stop.Err() != nil }
 
-// Shutdown stops accepting, closes the connections without a message in flight,
-// lets the others finish their message, and cuts what is left when ctx ends.
-// It returns when all goroutines have ended: nil, or ctx's error if it had to
-// cut. An idle connection is an SMTP session that may go on for minutes, so it is
-// not waited for.
+// arriving is how long Shutdown goes on reading connections without a message in
+// flight: the begin of a message may have been sent and not been read, since MTAs
+// do not wait for answers to it.
+const arriving = 250 * time.Millisecond
+
+// Shutdown stops accepting, closes the connections without a message in flight
+// after a quarter of a second, lets the others finish their message, and cuts
+// what is left when ctx ends. It returns when all goroutines have ended: nil, or
+// ctx's error if it had to cut. An idle connection is an SMTP session that may go
+// on for minutes, so it is not waited for.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.drain()
 	for ln := range s.listeners {
 		ln.Close()
 	}
-	s.cut(func(c *conn) bool { return !c.busy.Load() })
 	s.mu.Unlock()
 
 	ended := make(chan struct{})
 	go func() { s.running.Wait(); close(ended) }()
+	select {
+	case <-ended:
+		return nil
+	case <-time.After(arriving):
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	s.closing.Store(true)
+	s.cut(func(c *conn) bool { return !c.busy.Load() })
+	s.mu.Unlock()
 	select {
 	case <-ended:
 		return nil

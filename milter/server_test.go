@@ -160,6 +160,22 @@ func TestShutdownFinishesMessagesInFlight(t *testing.T) {
 	}
 }
 
+// A message whose begin is on its way when Shutdown begins is finished too.
+func TestShutdownHearsWhatArrives(t *testing.T) {
+	b := start(t, Options{}, clean)
+	w := dialWire(t, b.addr, offerAll)
+	down := make(chan error, 1)
+	go func() { down <- b.Shutdown(t.Context()) }()
+	eventually(t, "Shutdown begins", b.stopping)
+	w.send('M', "<s>\x00")
+	w.send('E', "")
+	w.expect("ic")
+	w.expectClosed()
+	if err := <-down; err != nil {
+		t.Errorf("shutdown: %v", err)
+	}
+}
+
 func (b *bench) busyConns() (n int) {
 	b.Server.mu.Lock()
 	defer b.Server.mu.Unlock()
