@@ -15,9 +15,17 @@ const (
 	KindBody       Kind = 1 // every decoded part of the message, exactly
 	KindText       Kind = 2 // the visible text, normalised
 	KindAttachment Kind = 3 // one decoded attachment or image, exactly
+	KindText2      Kind = 4 // the visible text, normalised further: look-alikes are folded
+	KindSketch     Kind = 5 // a near-duplicate of the visible text: "at least t of b keys"
+	KindImage      Kind = 6 // a near-duplicate of an image, likewise
+	KindDomain     Kind = 7 // a link's registrable domain: corroborates, never lists alone
+	KindContent    Kind = 8 // what an archive or PDF holds, however it is packed
 )
 
-var kindNames = map[Kind]string{KindBody: "body", KindText: "text", KindAttachment: "attachment"}
+var kindNames = map[Kind]string{
+	KindBody: "body", KindText: "text", KindAttachment: "attachment", KindText2: "text2",
+	KindSketch: "sketch", KindImage: "image", KindDomain: "domain", KindContent: "content",
+}
 
 // String gives the kind's name as headers, logs and JSON show it.
 func (k Kind) String() string {
@@ -56,6 +64,11 @@ type Set struct {
 	Signatures []Signature
 	// Counting are the one or two of them under which the message is counted.
 	Counting []Signature
+	// Sketches tell near-duplicates: of the visible text, then of images.
+	Sketches []Sketch
+	// Domains are the registrable domains that the message links to, lower case,
+	// without duplicates, in order of first occurrence. At most 16.
+	Domains []string
 }
 
 // Field is one header field as it stands in the message. Value may be folded
