@@ -1,0 +1,86 @@
+package signature
+
+import "unicode/utf8"
+
+// A shingle is a run of words: a key says about as much as three words of an
+// alphabet, an anchor as two. What a word says is its measure.
+const (
+	wordMeasure   = 12
+	keyMeasure    = 3 * wordMeasure
+	anchorMeasure = 2 * wordMeasure
+	// shortWord is the length, in bytes, of the words that anchors leave out: "of
+	// the" stands everywhere.
+	shortWord = 3
+)
+
+// token is a word of the visible text, or a character where a script puts no
+// blanks between words.
+type token struct {
+	start, end uint32 // in the folded text
+	quoted     bool   // not its author's own words
+}
+
+// measure is what a token says. Four Han characters say as much as three words,
+// so do six Kana, and nine letters of the scripts of South-East Asia.
+func (t token) measure(text []byte) int {
+	r, _ := utf8.DecodeRune(text[t.start:t.end])
+	switch {
+	case !isDense(r):
+		return wordMeasure
+	case 0x3040 <= r && r <= 0x312F, 0x31A0 <= r && r <= 0x31BF, 0x31F0 <= r && r <= 0x31FF:
+		return wordMeasure / 2
+	case r >= 0x3005:
+		return wordMeasure * 3 / 4
+	}
+	return wordMeasure / 3
+}
+
+// wordsOf is the sketch of the words of a text.
+func wordsOf(text []byte, tokens []token) Sketch {
+	s := Sketch{Kind: KindSketch}
+	words := make([]word, 0, len(tokens))
+	long := make([]word, 0, len(tokens))
+	for i, t := range tokens {
+		w := word{hashWord(text[t.start:t.end]), uint32(i), t.measure(text)}
+		words = append(words, w)
+		if w.measure < wordMeasure || t.end-t.start > shortWord {
+			long = append(long, w)
+		}
+	}
+	s.Keys = shingles(words, keyMeasure)
+	s.Anchors = shingles(long, anchorMeasure)
+	return s
+}
+
+// word is what a token is to its shingles.
+type word struct {
+	hash    uint64
+	pos     uint32
+	measure int
+}
+
+// shingles are the runs of words that come to a measure, one from each word on
+// from which there are enough.
+func shingles(words []word, measure int) []Feature {
+	features := make([]Feature, 0, len(words))
+	for i := range words {
+		h, sum := uint64(measure), 0
+		for j := i; j < len(words) && sum < measure; j++ {
+			h = scramble(h ^ words[j].hash)
+			sum += words[j].measure
+		}
+		if sum >= measure {
+			features = append(features, Feature{h, words[i].pos})
+		}
+	}
+	return features
+}
+
+// hashWord is FNV-1a of 64 bits.
+func hashWord(w []byte) uint64 {
+	h := uint64(14695981039346656037)
+	for _, c := range w {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	return h
+}
