@@ -1,9 +1,9 @@
 package signature
 
 import (
+	"math"
 	"math/bits"
 	"slices"
-	"sort"
 )
 
 // Sketch is what a near-duplicate of a message, or of an image in it, is told by:
@@ -57,7 +57,7 @@ const (
 	candidates = 12
 	// reach is how many levels below its own a text is asked at: it may be 2^reach
 	// times as long as the reported text that it contains.
-	reach = 5
+	reach = 4
 	// maxAsked bounds the groups of one check.
 	maxAsked = 1024
 )
@@ -71,22 +71,22 @@ const (
 // decides which features are taken: a sender who could choose them would let them
 // fall into words that differ from mail to mail.
 //
-// A text of n different keys is of level L, the highest at which at least 20 of
-// their keyed hashes begin with L zero bits. Of those, the 20 smallest are stored
-// (all, where n < 20); anchors are those whose hashes begin with L+1 zero bits
-// (any, at level 0), smallest first.
+// A text is of level L, the highest at which at least 20 of its different keyed
+// keys begin with L zero bits. Of those, the 20 smallest are stored (all, where the
+// text has fewer). Its anchors are those that begin with L+1 zero bits, the smallest
+// first.
 func (s Sketch) Reported(keyed func(uint64) uint64) []Group {
 	if s.Kind == KindImage {
 		return nil
 	}
-	keys := distinct(keyedFeatures(s.Keys, keyed))
-	if len(keys) < fewestKeys {
+	keys := placesOf(s.Keys, keyed)
+	level, ok := levelOf(keys)
+	if !ok {
 		return nil
 	}
-	level := levelOf(keys)
 	sample := smallest(keys, level, storedKeys)
 	var groups []Group
-	for _, a := range smallest(distinct(keyedFeatures(s.Anchors, keyed)), anchorLevel(level), candidates) {
+	for _, a := range smallest(placesOf(s.Anchors, keyed), level+1, candidates) {
 		groups = append(groups, Group{Anchor: anchorAt(a, level), Keys: sample, Need: need, Weak: weak})
 	}
 	return groups
@@ -100,12 +100,12 @@ func (s Sketch) Asked(keyed func(uint64) uint64) []Group {
 	if s.Kind == KindImage {
 		return nil
 	}
-	keys, anchors := keyedFeatures(s.Keys, keyed), keyedFeatures(s.Anchors, keyed)
-	all := distinct(keys)
-	if len(all) < fewestKeys {
+	keys := placesOf(s.Keys, keyed)
+	own, ok := levelOf(keys)
+	if !ok {
 		return nil
 	}
-	own := levelOf(all)
+	anchors := placesOf(s.Anchors, keyed)
 	var groups []Group
 	for level := own + 1; level >= max(0, own-reach); level-- {
 		groups = appendAsked(groups, anchors, keys, level)
@@ -114,22 +114,22 @@ func (s Sketch) Asked(keyed func(uint64) uint64) []Group {
 }
 
 // appendAsked appends the groups of one level.
-func appendAsked(groups []Group, anchors, keys []Feature, level int) []Group {
+func appendAsked(groups []Group, anchors, keys []place, level int) []Group {
 	extent := uint32(storedKeys*5/2) << level // of the longest text of the level, in words
 	near := sampled(keys, level, 2*extent)
 	hashes := make([]uint64, len(near))
 	for i, k := range near {
-		hashes[i] = k.Hash
+		hashes[i] = k.hash
 	}
 	from, to := 0, 0
-	for _, a := range sampled(anchors, anchorLevel(level), extent) {
-		for from < len(near) && near[from].Pos+extent < a.Pos {
+	for _, a := range sampled(anchors, level+1, extent) {
+		for from < len(near) && near[from].pos+extent < a.pos {
 			from++
 		}
-		for to < len(near) && near[to].Pos <= a.Pos+extent {
+		for to < len(near) && near[to].pos <= a.pos+extent {
 			to++
 		}
-		g := Group{Anchor: anchorAt(a.Hash, level), Keys: hashes[from:to], Need: need, Weak: weak}
+		g := Group{Anchor: anchorAt(a.hash, level), Keys: hashes[from:to], Need: need, Weak: weak}
 		if len(g.Keys) > fewAsked {
 			g.Need, g.Weak = needOfMany, weakOfMany
 		}
@@ -140,66 +140,82 @@ func appendAsked(groups []Group, anchors, keys []Feature, level int) []Group {
 	return groups
 }
 
-// keyedFeatures are features under their keyed hashes.
-func keyedFeatures(features []Feature, keyed func(uint64) uint64) []Feature {
-	out := make([]Feature, len(features))
+// place is a feature under its keyed hash.
+type place struct {
+	hash  uint64
+	pos   uint32
+	since uint32 // words since it occurred last; never where it did not
+}
+
+const never = math.MaxUint32
+
+// placesOf are the places of features, in the same order.
+func placesOf(features []Feature, keyed func(uint64) uint64) []place {
+	places := make([]place, len(features))
+	mask := uint64(1)<<bits.Len(uint(2*len(features))) - 1
+	last := make([]uint32, mask+1) // number of the last place of a hash; open addressing
 	for i, f := range features {
-		out[i] = Feature{keyed(f.Hash), f.Pos}
+		p := place{keyed(f.Hash), f.Pos, never}
+		slot := p.hash & mask
+		for last[slot] != 0 && places[last[slot]-1].hash != p.hash {
+			slot = (slot + 1) & mask
+		}
+		if n := last[slot]; n != 0 {
+			p.since = p.pos - places[n-1].pos
+		}
+		last[slot] = uint32(i + 1)
+		places[i] = p
 	}
-	return out
+	return places
 }
 
-// distinct are the different hashes of features, smallest first.
-func distinct(features []Feature) []uint64 {
-	hashes := make([]uint64, len(features))
-	for i, f := range features {
-		hashes[i] = f.Hash
+// levelOf is the highest level that holds storedKeys different keys; 0 where there
+// are fewer. It is not ok where there are too few for a sketch.
+func levelOf(keys []place) (level int, ok bool) {
+	var at [65]int // different keys by their leading zero bits
+	n := 0
+	for _, k := range keys {
+		if k.since == never {
+			at[bits.LeadingZeros64(k.hash)]++
+			n++
+		}
 	}
-	slices.Sort(hashes)
-	return slices.Compact(hashes)
-}
-
-// levelOf is the highest level that holds storedKeys of sorted hashes; 0 where
-// there are fewer.
-func levelOf(sorted []uint64) int {
-	if len(sorted) < storedKeys {
-		return 0
+	if n < fewestKeys {
+		return 0, false
 	}
-	return bits.LeadingZeros64(sorted[storedKeys-1])
-}
-
-// anchorLevel is how many zero bits the anchors of a level begin with.
-func anchorLevel(level int) int {
-	if level == 0 {
-		return 0
+	n = 0
+	for level = 64; level > 0; level-- {
+		if n += at[level]; n >= storedKeys {
+			break
+		}
 	}
-	return level + 1
+	return level, true
 }
 
 // anchorAt tells apart the anchors of the levels: reports of different length do
 // not share one.
 func anchorAt(hash uint64, level int) uint64 { return scramble(hash + uint64(level)) }
 
-// smallest are the first of sorted hashes that are of a level, at most n.
-func smallest(sorted []uint64, level, n int) []uint64 {
-	end := sort.Search(len(sorted), func(i int) bool { return bits.LeadingZeros64(sorted[i]) < level })
-	return sorted[:min(n, end)]
+// smallest are the n smallest different hashes among those of a level.
+func smallest(places []place, level, n int) []uint64 {
+	var hashes []uint64
+	for _, p := range places {
+		if p.since == never && bits.LeadingZeros64(p.hash) >= level {
+			hashes = append(hashes, p.hash)
+		}
+	}
+	slices.Sort(hashes)
+	return hashes[:min(n, len(hashes))]
 }
 
-// sampled are the features of a level. Of one that occurs several times within
-// apart words, the first counts.
-func sampled(features []Feature, level int, apart uint32) []Feature {
-	var out []Feature
-	last := make(map[uint64]uint32)
-	for _, f := range features {
-		if bits.LeadingZeros64(f.Hash) < level {
-			continue
+// sampled are the places of a level, but for those within apart words of the same
+// hash's last.
+func sampled(places []place, level int, apart uint32) []place {
+	out := make([]place, 0, len(places)>>level+8)
+	for _, p := range places {
+		if p.since > apart && bits.LeadingZeros64(p.hash) >= level {
+			out = append(out, p)
 		}
-		if at, ok := last[f.Hash]; ok && f.Pos-at <= apart {
-			continue
-		}
-		last[f.Hash] = f.Pos
-		out = append(out, f)
 	}
 	return out
 }
