@@ -52,6 +52,9 @@ type DB struct {
 
 	burst *burstCounter // nil: none
 
+	never   *neverList
+	neverMu sync.Mutex // held by the one who changes the never-list and its files
+
 	retouchMu sync.Mutex // held by the one who changes masks; taken before the journal's
 
 	sitesMu sync.Mutex // guards sites; held while a delta is applied
@@ -109,6 +112,9 @@ func Open(o Options) (*DB, error) {
 	id, _ := hex.DecodeString(KeyID(o.Key))
 	db.keyID = [8]byte(id)
 	db.view.Store(&view{})
+	if err := db.beginNever(); err != nil {
+		return nil, err
+	}
 	if ok, err := db.lock.TryLock(); err != nil {
 		return nil, fmt.Errorf("state folder %s: lock: %w", o.Dir, err)
 	} else if !ok {

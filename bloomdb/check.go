@@ -147,6 +147,10 @@ func (db *DB) checkFiles() error {
 			_, e := readMask(path, db.keyID, gen)
 			err = errors.Join(err, e)
 		}
+		if isNeverPath(name) {
+			_, e := readNever(path, db.keyID)
+			err = errors.Join(err, e)
+		}
 		if n, ok := strings.CutPrefix(name, "journal-"); ok {
 			if num, e := strconv.ParseUint(n, 10, 32); e == nil {
 				segments[uint32(num)] = true

@@ -38,6 +38,14 @@
 // 2006). The mask costs other signatures their listing, about one for each bit. It
 // stands until the site reports the signature itself, or its generation ages out.
 //
+// # Never
+//
+// What an administrator declared never to be spam is kept exactly, in no filter,
+// and is asked last: a message whose text or body is declared, or of whose sketch
+// at least half is, is listed only for an attachment of its own. Reports of it are
+// refused. Who copies a declared message to hide in it must write no more than he
+// copies, and must know what was declared: the list is told to nobody.
+//
 // # Lately
 //
 // Explain also says how often this site saw a message in the last minutes, where

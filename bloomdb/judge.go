@@ -15,6 +15,11 @@ type Evidence struct {
 	Matches []Match // the signatures with a listing, revoked or not; those that stand first
 	Count   uint64  // how often the message was seen: the largest over its counting keys, all sites summed
 	Sites   int     // listed: sites that reported a signature; else sites that counted it
+
+	// Never says that the message is on the never-list. It is listed then only for an
+	// attachment that the declared message did not have.
+	Never  bool
+	Spared []Match // listings that do not count, since the never-list has the message or the part
 }
 
 // Match is a signature that was reported. The newest generation wins, within one
@@ -62,6 +67,7 @@ func (db *DB) Judge(set signature.Set) Evidence {
 	if e.Listed {
 		e.Sites = reporters(e.Matches)
 	}
+	db.spare(set, &e, counters)
 	return e
 }
 

@@ -21,6 +21,7 @@ var (
 	purposeClass  = []byte("spambloom class 1")
 	purposeDelta  = []byte("spambloom delta 1")
 	purposeID     = []byte("spambloom key id 1")
+	purposeNever  = []byte("spambloom never 1")
 )
 
 // NewKey makes a random federation key.

@@ -12,8 +12,8 @@ const maxKeys = 256
 
 // Report lists all of set's signatures as spam of a class, which is kept where
 // ReportOptions.Classes says so. When it returns nil, the report is on disk.
-// ErrNothing, ErrFull, ErrClosed, or a wrapped I/O error, after which nothing was
-// listed.
+// ErrNothing, ErrNever, ErrFull, ErrClosed, or a wrapped I/O error, after which
+// nothing was listed.
 func (db *DB) Report(set signature.Set, class Class) error {
 	return db.list(spamFilter, set, class)
 }
@@ -27,6 +27,12 @@ func (db *DB) Revoke(set signature.Set) error { return db.list(revokedFilter, se
 func (db *DB) list(kind filterKind, set signature.Set, class Class) error {
 	if err := db.writable(set); err != nil {
 		return err
+	}
+	if kind == spamFilter {
+		var err error
+		if set, err = db.reportable(set); err != nil {
+			return err
+		}
 	}
 	t := target{kind, db.opt.generation(kind, db.opt.Now())}
 	own, err := db.ownBits(t, db.shapeFor(t))

@@ -71,6 +71,9 @@ func (db *DB) load() error {
 	if err := db.loadMasks(entries, id.Snapshots); err != nil {
 		return err
 	}
+	if err := db.loadNever(entries); err != nil {
+		return err
+	}
 	if err := db.replay(segments); err != nil {
 		return err
 	}
@@ -132,7 +135,7 @@ func (db *DB) loadFile(name string, segments map[uint32]int64) error {
 		}
 		return nil
 	}
-	if strings.HasPrefix(name, ".") && (strings.Contains(name, ".snapshot") || strings.Contains(name, ".mask") || strings.HasPrefix(name, ".identity")) {
+	if strings.HasPrefix(name, ".") && (strings.Contains(name, ".snapshot") || strings.Contains(name, ".mask") || strings.HasPrefix(name, ".identity") || strings.HasPrefix(name, ".never-")) {
 		return os.Remove(path)
 	}
 	if !strings.HasSuffix(name, ".snapshot") {

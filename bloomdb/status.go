@@ -18,6 +18,7 @@ type Status struct {
 	Memory  int64          `json:"memory_bytes"` // held for filters and parts
 	Journal int64          `json:"journal_bytes"`
 	Burst   *BurstStatus   `json:"burst,omitempty"` // nil: CountOptions.Burst is 0
+	Never   NeverStatus    `json:"never"`
 	Error   string         `json:"error,omitempty"` // the journal's fault, while it lasts
 
 	// ErrorPerMail estimates, from the filters as they are, the chance that a
@@ -57,6 +58,7 @@ func (db *DB) Status() Status {
 	v := db.current()
 	epoch, seq := db.Head()
 	s := Status{Site: db.opt.Site, Epoch: epoch, KeyID: KeyID(db.opt.Key), Journal: db.journal.bytesFrom(0)}
+	s.Never = db.neverStatus()
 	if err := db.Fault(); err != nil {
 		s.Error = err.Error()
 	}

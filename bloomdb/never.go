@@ -1,0 +1,445 @@
+package bloomdb
+
+import (
+	"cmp"
+	"crypto/cipher"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// Bounds of the never-list.
+const (
+	maxNever     = 10_000
+	maxNeverNote = 200 // bytes
+	// maxNeverKeys is how many keys are kept of one sketch: the smallest ones, and
+	// of a message that is asked about only keys as small are compared (a bottom-k
+	// sketch: Cohen and Kaplan, "Summarizing data using bottom-k sketches", 2007).
+	maxNeverKeys = 256
+	// minNeverKeys is how many keys a near-duplicate has in common with the message
+	// that was declared, at least.
+	minNeverKeys = 8
+	// maxNeverSame bounds the entries that one key leads to, and so the time of a
+	// question, where very many near-duplicates of each other are declared.
+	maxNeverSame = 32
+	// maxNeverSketches bounds the sketches of one entry: the text, and images.
+	maxNeverSketches = 17
+)
+
+// ErrNever refuses a report of a message on the never-list.
+var ErrNever = errors.New("the message is on the never-list")
+
+// NeverEntry is one message on the never-list.
+type NeverEntry struct {
+	ID         string    // of its strongest signature
+	At         time.Time // when it was declared
+	Note       string    // by whoever declared it
+	Signatures int       // exact ones that are kept
+	Keys       int       // of its sketches
+}
+
+// neverEntry is an entry as it is kept.
+type neverEntry struct {
+	name     shortID
+	at       int64 // seconds since 1970
+	note     string
+	exact    []neverSignature
+	sketches []neverSketch
+}
+
+// neverSignature is the keyed hash of a signature; the kind says what it covers.
+type neverSignature struct {
+	kind signature.Kind
+	hash filter.Hash
+}
+
+// neverSketch are the smallest keyed keys of a sketch, ascending. All says that
+// there are no others.
+type neverSketch struct {
+	kind signature.Kind
+	keys []uint64
+	all  bool
+}
+
+func (e *neverEntry) public() NeverEntry {
+	p := NeverEntry{ID: e.name.String(), At: moment(e.at), Note: e.note, Signatures: len(e.exact)}
+	for _, s := range e.sketches {
+		p.Keys += len(s.keys)
+	}
+	return p
+}
+
+// neverList is what this site declares never to be spam. It is exact: no Bloom
+// filter, which would spare other mail too.
+type neverList struct {
+	prf    cipher.Block // keys of sketches, keyed; positions in no filter
+	spared atomic.Int64 // judgements that it changed
+
+	mu      sync.RWMutex
+	entries map[shortID]*neverEntry
+	exact   map[filter.Hash]bool
+	index   map[uint64][]keptSketch // by key of a sketch; at most maxNeverSame
+}
+
+// keptSketch is one sketch of the list, in the index.
+type keptSketch *neverSketch
+
+func newNeverList(prf cipher.Block) *neverList {
+	l := &neverList{prf: prf}
+	l.rebuild(make(map[shortID]*neverEntry))
+	return l
+}
+
+// rebuild makes the index of entries anew. The lock is held.
+func (l *neverList) rebuild(entries map[shortID]*neverEntry) {
+	l.entries, l.exact, l.index = entries, make(map[filter.Hash]bool), make(map[uint64][]keptSketch)
+	for _, e := range entries {
+		l.enter(e)
+	}
+}
+
+// enter adds an entry to the index. The lock is held.
+func (l *neverList) enter(e *neverEntry) {
+	for _, s := range e.exact {
+		l.exact[s.hash] = true
+	}
+	for i := range e.sketches {
+		s := &e.sketches[i]
+		for _, key := range s.keys {
+			if len(l.index[key]) < maxNeverSame {
+				l.index[key] = append(l.index[key], s)
+			}
+		}
+	}
+}
+
+// put adds entries, or replaces those of the same name.
+func (l *neverList) put(entries ...*neverEntry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range entries {
+		_, replaced := l.entries[e.name]
+		l.entries[e.name] = e
+		if replaced {
+			l.rebuild(l.entries)
+		} else {
+			l.enter(e)
+		}
+	}
+}
+
+func (l *neverList) remove(names []shortID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, name := range names {
+		delete(l.entries, name)
+	}
+	l.rebuild(l.entries)
+}
+
+// all lists the entries, the one declared last first.
+func (l *neverList) all() []*neverEntry {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	list := make([]*neverEntry, 0, len(l.entries))
+	for _, e := range l.entries {
+		list = append(list, e)
+	}
+	slices.SortFunc(list, func(a, b *neverEntry) int {
+		return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(a.name.kind, b.name.kind), slices.Compare(a.name.id[:], b.name.id[:]))
+	})
+	return list
+}
+
+// isPart tells the kinds that stand for one part of a message. Such a part may be
+// in other mail too, so that its declaration covers the part and not the message.
+func isPart(k signature.Kind) bool {
+	return k == signature.KindAttachment || k == signature.KindContent || k == signature.KindImage
+}
+
+// coverage is what the never-list says of one message.
+type coverage struct {
+	message bool                         // all of it, but parts that are not declared
+	parts   map[signature.Signature]bool // parts that are declared
+	images  bool                         // each of its image sketches is declared
+}
+
+// spares tells whether a listing under s does not count.
+func (c *coverage) spares(s signature.Signature) bool {
+	switch {
+	case s.Kind == signature.KindImage:
+		return c.images
+	case isPart(s.Kind):
+		return c.parts[s]
+	}
+	return c.message
+}
+
+// covers asks what of a message is declared: its exact signatures, and where none
+// of its text is, its sketch.
+func (l *neverList) covers(set signature.Set, hash func(signature.Signature) filter.Hash) (c coverage) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if len(l.entries) == 0 {
+		return c
+	}
+	for _, s := range set.Signatures {
+		switch {
+		case !l.exact[hash(s)]:
+		case isPart(s.Kind):
+			if c.parts == nil {
+				c.parts = make(map[signature.Signature]bool)
+			}
+			c.parts[s] = true
+		default:
+			c.message = true
+		}
+	}
+	images, declared := 0, 0
+	for _, s := range set.Sketches[:min(len(set.Sketches), maxNeverSketches)] {
+		if s.Kind == signature.KindImage {
+			images++
+			if l.hasSketch(s) {
+				declared++
+			}
+		} else if !c.message {
+			c.message = l.hasSketch(s)
+		}
+	}
+	c.images = images > 0 && declared == images
+	return c
+}
+
+// hasSketch tells whether at least half of a sketch's keys are those of one
+// declared sketch. It is half of the message that is asked about, not of the
+// declared one: who adds more text of his own than he copied is not spared. The
+// lock is held.
+func (l *neverList) hasSketch(asked signature.Sketch) bool {
+	keys := l.keyed(asked)
+	shared := make(map[keptSketch]int)
+	for _, key := range keys {
+		for _, kept := range l.index[key] {
+			if kept.kind == asked.Kind {
+				shared[kept]++
+			}
+		}
+	}
+	for kept, n := range shared {
+		comparable := len(keys)
+		if !kept.all {
+			comparable, _ = slices.BinarySearch(keys, kept.keys[len(kept.keys)-1]+1)
+		}
+		if n >= minNeverKeys && 2*n >= comparable {
+			return true
+		}
+	}
+	return false
+}
+
+// keyed returns the keys of a sketch as they are kept: encrypted, each once,
+// ascending. Who reads the file and has no federation key cannot find words in it.
+func (l *neverList) keyed(s signature.Sketch) []uint64 {
+	keys := make([]uint64, 0, len(s.Keys))
+	var block [16]byte
+	for _, f := range s.Keys {
+		clear(block[8:])
+		binary.BigEndian.PutUint64(block[:], f.Hash)
+		l.prf.Encrypt(block[:], block[:])
+		keys = append(keys, binary.BigEndian.Uint64(block[:])>>1) // room for one more than the largest
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// newEntry writes a message as an entry.
+func (db *DB) newEntry(set signature.Set, note string) *neverEntry {
+	e := &neverEntry{name: newShortID(set.Signatures[0]), at: db.opt.Now().Unix(), note: note}
+	for _, s := range set.Signatures {
+		e.exact = append(e.exact, neverSignature{s.Kind, db.reportHash(s)})
+	}
+	for _, s := range set.Sketches[:min(len(set.Sketches), maxNeverSketches)] {
+		keys := db.never.keyed(s)
+		if kept := keys[:min(len(keys), maxNeverKeys)]; len(kept) > 0 {
+			e.sketches = append(e.sketches, neverSketch{s.Kind, slices.Clone(kept), len(kept) == len(keys)})
+		}
+	}
+	return e
+}
+
+// Never declares that a message is never spam, on this site only: it is not listed
+// whoever reported it, and a report of it here is refused with ErrNever. So is a
+// near-duplicate, of which at least half of the keys of its sketch are those of
+// the declared message. An attachment, or an image, of the message is not listed
+// in other mail either; one that the message did not have is, also beside the
+// declared text. Declaring a message again changes its note, at most 200 bytes of
+// visible characters.
+//
+// When it returns nil, the declaration is on disk. ErrNothing, ErrFull, ErrClosed,
+// or a wrapped I/O error, after which nothing was declared.
+func (db *DB) Never(set signature.Set, note string) (NeverEntry, error) {
+	if err := db.writable(set); err != nil {
+		return NeverEntry{}, err
+	}
+	if err := CheckNote(note); err != nil {
+		return NeverEntry{}, err
+	}
+	db.neverMu.Lock()
+	defer db.neverMu.Unlock()
+	e := db.newEntry(set, note)
+	db.never.mu.RLock()
+	n, known := len(db.never.entries), db.never.entries[e.name] != nil
+	db.never.mu.RUnlock()
+	if n >= maxNever && !known {
+		return NeverEntry{}, fmt.Errorf("never-list: %w: it has %d messages, at most %d", ErrFull, n, maxNever)
+	}
+	if err := writeNever(db.opt.Dir, db.keyID, e); err != nil {
+		return NeverEntry{}, err
+	}
+	db.never.put(e)
+	return e.public(), nil
+}
+
+// CheckNote refuses a note that is too long, or would disturb a list.
+func CheckNote(note string) error {
+	if len(note) > maxNeverNote {
+		return fmt.Errorf("note of %d bytes, must be at most %d", len(note), maxNeverNote)
+	}
+	if !utf8.ValidString(note) || strings.ContainsFunc(note, func(r rune) bool { return !unicode.IsGraphic(r) }) {
+		return fmt.Errorf("note %q: only visible characters and blanks are allowed", note)
+	}
+	return nil
+}
+
+// Unnever takes a message off the never-list: all entries with one of its
+// signatures that is not of a part, or of any where it has no others. None is no
+// error. When it returns nil, that is on disk. ErrNothing, ErrClosed, or a wrapped
+// I/O error.
+func (db *DB) Unnever(set signature.Set) ([]NeverEntry, error) {
+	if err := db.writable(set); err != nil {
+		return nil, err
+	}
+	onlyParts := !slices.ContainsFunc(set.Signatures, func(s signature.Signature) bool { return !isPart(s.Kind) })
+	asked := make(map[filter.Hash]bool)
+	for _, s := range set.Signatures {
+		if onlyParts || !isPart(s.Kind) {
+			asked[db.reportHash(s)] = true
+		}
+	}
+	return db.unnever(func(e *neverEntry) bool {
+		return slices.ContainsFunc(e.exact, func(s neverSignature) bool { return asked[s.hash] })
+	})
+}
+
+// UnneverID takes the entry of an id off the never-list; else as Unnever.
+func (db *DB) UnneverID(id string) ([]NeverEntry, error) {
+	if db.closed.Load() {
+		return nil, ErrClosed
+	}
+	return db.unnever(func(e *neverEntry) bool { return e.name.String() == id })
+}
+
+func (db *DB) unnever(chosen func(*neverEntry) bool) (removed []NeverEntry, err error) {
+	db.neverMu.Lock()
+	defer db.neverMu.Unlock()
+	var names []shortID
+	for _, e := range db.never.all() {
+		if !chosen(e) {
+			continue
+		}
+		if err = os.Remove(neverPath(db.opt.Dir, e.name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			err = fmt.Errorf("never-list: %w", err)
+			break
+		}
+		err = nil
+		names = append(names, e.name)
+		removed = append(removed, e.public())
+	}
+	if len(names) == 0 {
+		return nil, err
+	}
+	db.never.remove(names)
+	return removed, errors.Join(err, syncDir(db.opt.Dir))
+}
+
+// NeverList lists the declared messages, the latest first.
+func (db *DB) NeverList() []NeverEntry {
+	entries := db.never.all()
+	list := make([]NeverEntry, len(entries))
+	for i, e := range entries {
+		list[i] = e.public()
+	}
+	return list
+}
+
+// NeverStatus says how large the never-list is, and what it did since the start.
+type NeverStatus struct {
+	Entries int   `json:"entries"`
+	Spared  int64 `json:"spared"` // judgements of messages that would have been spam
+}
+
+func (db *DB) neverStatus() NeverStatus {
+	db.never.mu.RLock()
+	defer db.never.mu.RUnlock()
+	return NeverStatus{len(db.never.entries), db.never.spared.Load()}
+}
+
+// spare takes out of the evidence what the never-list forbids. It comes last.
+// Counters are the sites that counted the message.
+func (db *DB) spare(set signature.Set, e *Evidence, counters int) {
+	c := db.never.covers(set, db.reportHash)
+	e.Never = c.message
+	if !c.message && !c.images && len(c.parts) == 0 {
+		return
+	}
+	var stand []Match
+	for _, m := range e.Matches {
+		if c.spares(m.Signature) {
+			e.Spared = append(e.Spared, m)
+		} else {
+			stand = append(stand, m)
+		}
+	}
+	if e.Matches = stand; !e.Listed {
+		return
+	}
+	e.Listed, e.Class = false, ClassOther
+	for _, m := range stand {
+		if !m.Revoked {
+			e.Listed, e.Class = true, gravest(e.Class, m.Class)
+		}
+	}
+	if e.Sites = reporters(stand); !e.Listed {
+		e.Sites = counters
+		db.never.spared.Add(1)
+	}
+}
+
+// reportable returns what of a message may be reported: without declared parts.
+// ErrNever where the message is declared, or nothing is left.
+func (db *DB) reportable(set signature.Set) (signature.Set, error) {
+	c := db.never.covers(set, db.reportHash)
+	if c.message {
+		return set, ErrNever
+	}
+	if len(c.parts) > 0 {
+		set.Signatures = slices.DeleteFunc(slices.Clone(set.Signatures), c.spares)
+	}
+	if c.images {
+		set.Sketches = slices.DeleteFunc(slices.Clone(set.Sketches), func(s signature.Sketch) bool { return s.Kind == signature.KindImage })
+	}
+	if len(set.Signatures) == 0 {
+		return set, ErrNever
+	}
+	return set, nil
+}

@@ -1,0 +1,283 @@
+package bloomdb
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/signature"
+)
+
+// with adds a signature of another kind to a message.
+func with(set signature.Set, kind signature.Kind, content string) signature.Set {
+	s := signature.Signature{Kind: kind, Digest: signature.Sum(kind, []byte(content))}
+	set.Signatures = append(slices.Clone(set.Signatures), s)
+	return set
+}
+
+// sketched adds a text sketch whose keys are the numbers from begin to end.
+func sketched(set signature.Set, begin, end uint64) signature.Set {
+	s := signature.Sketch{Kind: signature.KindSketch}
+	for n := begin; n < end; n++ {
+		s.Keys = append(s.Keys, signature.Feature{Hash: rand.New(rand.NewPCG(n, 1)).Uint64(), Pos: uint32(n)})
+	}
+	set.Sketches = append(slices.Clone(set.Sketches), s)
+	return set
+}
+
+func mustNever(t *testing.T, db *DB, set signature.Set, note string) NeverEntry {
+	t.Helper()
+	e, err := db.Never(set, note)
+	if err != nil {
+		t.Fatalf("never: %v", err)
+	}
+	return e
+}
+
+func TestNeverRefuses(t *testing.T) {
+	db := openTest(t, testOptions(t.TempDir(), "mx1"))
+	if _, err := db.Never(signature.Set{}, ""); !errors.Is(err, ErrNothing) {
+		t.Errorf("no signatures: %v", err)
+	}
+	for _, note := range []string{strings.Repeat("n", maxNeverNote+1), "two\nlines", "\xff", "\x1b[1m"} {
+		if _, err := db.Never(message(1), note); err == nil {
+			t.Errorf("note %.20q is accepted", note)
+		}
+	}
+	if got := db.NeverList(); len(got) != 0 {
+		t.Errorf("refused, but listed: %v", got)
+	}
+}
+
+// A declared message is not listed, whether it was reported before, or is by
+// another site; here it can't be reported.
+func TestNeverSpares(t *testing.T) {
+	db := openTest(t, testOptions(t.TempDir(), "mx1"))
+	other := openTest(t, testOptions(t.TempDir(), "mx2"))
+	mustReport(t, db, 1)
+	mustReport(t, other, 2)
+	mustCount(t, db, 1, 3)
+	mustNever(t, db, message(1), "newsletter")
+	mustNever(t, db, message(2), "")
+	mustApply(t, db, drain(t, other)...)
+	for n := 1; n <= 2; n++ {
+		e := db.Judge(message(n))
+		if e.Listed || !e.Never || len(e.Spared) != 2 || len(e.Matches) != 0 {
+			t.Errorf("message %d: %+v", n, e)
+		}
+		if err := db.Report(message(n), ClassOther); !errors.Is(err, ErrNever) {
+			t.Errorf("report of message %d: %v", n, err)
+		}
+	}
+	if e := db.Judge(message(1)); e.Count != 3 || e.Sites != 1 {
+		t.Errorf("count %d of %d sites", e.Count, e.Sites)
+	}
+	mustReport(t, db, 3)
+	if e := db.Judge(message(3)); !e.Listed || e.Never {
+		t.Errorf("another message: %+v", e)
+	}
+	if s := db.Status().Never; s.Entries != 2 || s.Spared == 0 {
+		t.Errorf("status %+v", s)
+	}
+	if e := other.Judge(message(2)); !e.Listed {
+		t.Error("the other site has heard of it")
+	}
+	if err := db.Revoke(message(1)); err != nil {
+		t.Errorf("revoke: %v", err)
+	}
+}
+
+// A declared attachment is spared wherever it is; an attachment that the declared
+// message did not have is not, beside the declared text either.
+func TestNeverAttachments(t *testing.T) {
+	terms := func(n int) signature.Set { return with(message(n), signature.KindAttachment, "terms") }
+	for _, tt := range []struct {
+		name     string
+		reported signature.Set // by another site
+		judged   signature.Set
+		listed   bool
+	}{
+		{"the declared message", terms(1), terms(1), false},
+		{"its attachment in other mail", terms(9), terms(2), false},
+		{"other mail with its attachment", terms(2), terms(2), true},
+		{"another attachment beside its text", with(message(9), signature.KindAttachment, "trojan"), with(message(1), signature.KindAttachment, "trojan"), true},
+	} {
+		db := openTest(t, testOptions(t.TempDir(), "mx1"))
+		other := openTest(t, testOptions(t.TempDir(), "mx2"))
+		mustNever(t, db, terms(1), "")
+		if err := other.Report(tt.reported, ClassOther); err != nil {
+			t.Fatal(err)
+		}
+		mustApply(t, db, drain(t, other)...)
+		if e := db.Judge(tt.judged); e.Listed != tt.listed {
+			t.Errorf("%s: %+v", tt.name, e)
+		}
+	}
+}
+
+// What is reported of other mail leaves declared parts out; a message that is
+// nothing but such parts is refused.
+func TestNeverReportLeavesPartsOut(t *testing.T) {
+	db := openTest(t, testOptions(t.TempDir(), "mx1"))
+	mustNever(t, db, with(message(1), signature.KindAttachment, "terms"), "")
+	only := with(signature.Set{}, signature.KindAttachment, "terms")
+	if err := db.Report(only, ClassOther); !errors.Is(err, ErrNever) {
+		t.Errorf("only the attachment: %v", err)
+	}
+	if err := db.Report(with(message(2), signature.KindAttachment, "terms"), ClassOther); err != nil {
+		t.Fatal(err)
+	}
+	if removed, err := db.Unnever(message(1)); err != nil || len(removed) != 1 {
+		t.Fatalf("%v, %v", removed, err)
+	}
+	if e := db.Judge(only); e.Listed || len(e.Spared) > 0 {
+		t.Errorf("the attachment was reported all the same: %+v", e)
+	}
+	if e := db.Judge(message(2)); !e.Listed {
+		t.Error("the message around it was not")
+	}
+}
+
+// Near-duplicates are declared, too: where half of what is asked about is.
+func TestNeverSketch(t *testing.T) {
+	const size = 3000
+	for _, tt := range []struct {
+		name       string
+		begin, end uint64
+		never      bool
+	}{
+		{"the same text", 0, size, true},
+		{"a tenth is other", size / 10, size + size/10, true},
+		{"an extract", 1000, 1400, true},
+		{"as much again below", 0, 2*size - 300, true},
+		{"three times as much below", 0, 4 * size, false},
+		{"one in ten", 0, 10 * size, false},
+		{"unrelated", 5 * size, 6 * size, false},
+		{"a line of it", 0, minNeverKeys / 2, false},
+	} {
+		db := openTest(t, testOptions(t.TempDir(), "mx1"))
+		e := mustNever(t, db, sketched(message(1), 0, size), "")
+		if e.Keys != maxNeverKeys {
+			t.Fatalf("%d keys are kept", e.Keys)
+		}
+		if got := db.Judge(sketched(message(2), tt.begin, tt.end)); got.Never != tt.never {
+			t.Errorf("%s: never %v", tt.name, got.Never)
+		}
+	}
+	db := openTest(t, testOptions(t.TempDir(), "mx1"))
+	mustNever(t, db, sketched(message(1), 0, 40), "all its keys are kept")
+	if !db.Judge(sketched(message(2), 0, 80)).Never || db.Judge(sketched(message(2), 0, 90)).Never {
+		t.Error("a short text is not told by half of its keys")
+	}
+	if err := db.Report(sketched(message(2), 0, 80), ClassOther); !errors.Is(err, ErrNever) {
+		t.Errorf("report of a near-duplicate: %v", err)
+	}
+}
+
+// Declarations outlive a crash at once, and so does taking them back.
+func TestNeverDurable(t *testing.T) {
+	o := testOptions(t.TempDir(), "mx1")
+	db := openTest(t, o)
+	first := mustNever(t, db, sketched(message(1), 0, 50), "one")
+	mustNever(t, db, message(2), "two")
+	mustNever(t, db, message(2), "two, again")
+	crash(t, db)
+
+	db = openTest(t, o)
+	list := db.NeverList()
+	if len(list) != 2 || !slices.Contains(list, first) || !slices.ContainsFunc(list, func(e NeverEntry) bool { return e.Note == "two, again" }) {
+		t.Fatalf("list %+v", list)
+	}
+	if !db.Judge(message(1)).Never || !db.Judge(sketched(message(3), 0, 50)).Never {
+		t.Error("forgotten")
+	}
+	if removed, err := db.Unnever(message(3)); err != nil || len(removed) != 0 {
+		t.Errorf("one that is not there: %v, %v", removed, err)
+	}
+	if removed, err := db.UnneverID(first.ID); err != nil || len(removed) != 1 || removed[0] != first {
+		t.Errorf("by id: %v, %v", removed, err)
+	}
+	if db.Judge(message(1)).Never || db.Judge(sketched(message(3), 0, 50)).Never || !db.Judge(message(2)).Never {
+		t.Error("the wrong one is gone")
+	}
+	crash(t, db)
+	if list := openTest(t, o).NeverList(); len(list) != 1 {
+		t.Errorf("after taking back: %+v", list)
+	}
+}
+
+func TestNeverFull(t *testing.T) {
+	db := openTest(t, testOptions(t.TempDir(), "mx1"))
+	for n := range maxNever {
+		var name shortID
+		binary.BigEndian.PutUint64(name.id[:], uint64(n))
+		db.never.put(&neverEntry{name: name})
+	}
+	if _, err := db.Never(message(1), ""); !errors.Is(err, ErrFull) {
+		t.Errorf("one more than %d: %v", maxNever, err)
+	}
+}
+
+// A file that was cut, or has a flipped bit, or belongs to another message, stops
+// Open by its name.
+func TestNeverDamaged(t *testing.T) {
+	o := testOptions(t.TempDir(), "mx1")
+	db := openTest(t, o)
+	mustNever(t, db, sketched(with(message(1), signature.KindAttachment, "a"), 0, 20), "note")
+	path := files(t, o.Dir, "never-*")[0]
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := filepath.Join(t.TempDir(), filepath.Base(path))
+	try := func(what string, data []byte) {
+		t.Helper()
+		if err := os.WriteFile(bad, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var damage *DamageError
+		if _, err := readNever(bad, db.keyID); !errors.As(err, &damage) || damage.Path != bad {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	for at := range good {
+		flipped := slices.Clone(good)
+		flipped[at] ^= 1 << (at % 8)
+		try(fmt.Sprintf("cut at %d", at), good[:at])
+		try(fmt.Sprintf("flipped at %d", at), flipped)
+	}
+	try("longer", append(slices.Clone(good), 0))
+
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path, path[:len(path)-1]+"-"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(o); err == nil || !strings.Contains(err.Error(), "never-") {
+		t.Errorf("under another name: %v", err)
+	}
+}
+
+// The fuzzer writes what stands between header and checksum, and these are right.
+func FuzzNever(f *testing.F) {
+	f.Fuzz(func(t *testing.T, entry []byte) {
+		data := append([]byte(neverMagic), 0, neverVersion, 1, 0, 0, 0, 0, 0, 0, 0)
+		data = append(data, entry...)
+		data = binary.BigEndian.AppendUint32(data, crc32.Checksum(data, castagnoli))
+		e, err := decodeNever(data, [8]byte{1})
+		if err != nil {
+			return
+		}
+		if got := encodeNever([8]byte{1}, e); string(got) != string(data) {
+			t.Fatalf("written again as %q", got)
+		}
+	})
+}
