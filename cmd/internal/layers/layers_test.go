@@ -31,11 +31,12 @@ var allowed = map[string][]string{
 	"reporting":        {"signature", "bloomdb"},
 	"milter":           {"signature", "bloomdb"},
 
-	"cmd/internal/config":  {},
-	"cmd/internal/layers":  {},
-	"cmd/internal/socket":  {},
-	"cmd/internal/mailbox": {},
-	"cmd/internal/version": {},
+	"cmd/internal/config":    {},
+	"cmd/internal/layers":    {},
+	"cmd/internal/socket":    {},
+	"cmd/internal/mailbox":   {},
+	"cmd/internal/version":   {},
+	"cmd/internal/variation": {"signature"},
 
 	"cmd/bloomlab":             {"cmd/bloomlab/lab", "cmd/bloomlab/draw", "cmd/bloomlab/yancho", "cmd/bloomlab/retouched", "cmd/bloomlab/crosscheck", "cmd/bloomlab/iterative", "cmd/bloomlab/generalized", "cmd/bloomlab/beyond", "cmd/internal/version"},
 	"cmd/bloomlab/lab":         {},
