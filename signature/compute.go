@@ -36,7 +36,7 @@ func Compute(m Message) Set {
 	defer c.release()
 	complete := walk(m, true, c.leaf)
 	text := c.visibleText(false)
-	signsText := isEnough(text, c.needed(m))
+	signsText, signsText2 := isEnough(text, c.needed(m)), isEnough(c.words2.text, c.needed(m))
 	attachments := c.files
 	if !signsText {
 		for _, d := range c.embedded {
@@ -51,6 +51,9 @@ func Compute(m Message) Set {
 	}
 	if signsText {
 		add(KindText, Sum(KindText, text))
+	}
+	if signsText2 {
+		add(KindText2, Sum(KindText2, c.words2.text))
 	}
 	for _, d := range attachments {
 		add(KindAttachment, d)
@@ -89,12 +92,12 @@ func Attached(m Message) []Message {
 	return attached
 }
 
-// counting picks the key under which a message is counted: the text signature,
-// so that copies that vary in what normalising takes out count as one message;
+// counting picks the key under which a message is counted: the text signature
+// of version 2, so that copies that vary in what it takes out count as one message;
 // else the body signature; else the first attachment. One key, not all: each
 // costs cells of the counting filter.
 func counting(signatures []Signature) []Signature {
-	for _, kind := range []Kind{KindText, KindBody, KindAttachment} {
+	for _, kind := range []Kind{KindText2, KindText, KindBody, KindAttachment} {
 		for _, s := range signatures {
 			if s.Kind == kind {
 				return []Signature{s}
@@ -117,6 +120,7 @@ type computer struct {
 	decoded []byte
 	visible []byte
 	words   normaliser
+	words2  tokeniser // the visible text in version 2, tokens and all
 }
 
 // textPart is a text that may be visible.
@@ -143,6 +147,7 @@ func (c *computer) release() {
 	}
 	c.parts, c.source, c.decoded, c.visible = keep(c.parts), keep(c.source), keep(c.decoded), keep(c.visible)
 	c.words.reset(keep)
+	c.words2.reset(keep)
 	c.files, c.embedded, c.hasFile, c.texts = nil, nil, false, c.texts[:0]
 	clear(c.hasHTML)
 	computers.Put(c)
@@ -291,7 +296,8 @@ func isAutoReply(header []Field) bool {
 }
 
 // visibleText returns the normalised text that a reader sees, either of the
-// parts aside or of all others; it is gone with the next call. Aside are those in
+// parts aside or of all others; it is gone with the next call. With the others,
+// version 2 of their text is left in c.words2. Aside are those in
 // a multipart/report, as a mail system's notice is the same for everyone, and the
 // message that it returns is not this one; and those beyond maxReach.
 //
@@ -300,6 +306,9 @@ func isAutoReply(header []Field) bool {
 // plain text beside it, but a sender who wants to hide can put any words there.
 func (c *computer) visibleText(aside bool) []byte {
 	c.words.restart()
+	if !aside {
+		c.words2.restart()
+	}
 	for _, t := range c.texts {
 		if t.aside != aside || t.alternative > 0 && c.hasHTML[t.alternative] && !t.isHTML {
 			continue
@@ -310,6 +319,9 @@ func (c *computer) visibleText(aside bool) []byte {
 			text = c.visible
 		}
 		c.words.add(text)
+		if !aside {
+			c.words2.add(text, nil)
+		}
 	}
 	return c.words.out
 }

@@ -121,14 +121,14 @@ func TestTruncated(t *testing.T) {
 	whole := Parse([]byte(raw + pdf))
 	cut := Parse([]byte(raw))
 	cut.Truncated = true
-	if got := kinds(Compute(whole)); got != "body text attachment attachment" {
+	if got := kinds(Compute(whole)); got != "body text text2 attachment attachment" {
 		t.Fatalf("whole message signed by %q", got)
 	}
 	got := Compute(cut)
-	if kinds(got) != "text attachment" {
+	if kinds(got) != "text text2 attachment" {
 		t.Fatalf("cut message signed by %q, want text and the attachment before the cut", kinds(got))
 	}
-	if !reflect.DeepEqual(got.Signatures, Compute(whole).Signatures[1:3]) {
+	if !reflect.DeepEqual(got.Signatures, Compute(whole).Signatures[1:4]) {
 		t.Errorf("parts before the cut have other signatures than in the whole message")
 	}
 
@@ -192,7 +192,7 @@ func TestCounting(t *testing.T) {
 		m    Message
 		want Kind
 	}{
-		{"text", Parse([]byte("\n" + prose)), KindText},
+		{"text", Parse([]byte("\n" + prose)), KindText2},
 		{"no text", Parse([]byte(file)), KindBody},
 		{"no text, cut", cut, KindAttachment},
 	} {
@@ -234,7 +234,7 @@ func FuzzCompute(f *testing.F) {
 		if !bytes.Equal(m.Body, body) {
 			t.Fatal("Compute changed the body")
 		}
-		if len(got.Signatures) > 2+maxAttachments || len(got.Counting) > 1 {
+		if len(got.Signatures) > 3+maxAttachments || len(got.Counting) > 1 {
 			t.Fatalf("%d signatures, %d to count", len(got.Signatures), len(got.Counting))
 		}
 		if text := Text(m); len(text) > maxText || (text == "") != (len(ofKind(got, KindText)) == 0) {

@@ -66,7 +66,7 @@ func TestDeliveredCopiesAgree(t *testing.T) {
 		for _, n := range []int{989, 990, 991, 997, 998, 999, 1979, 1995, 1996, 2039, 2040, 2041, 10_000} {
 			whole := prose + longLine(n) + "\n" + prose
 			want := Compute(Parse([]byte(head + "\n" + whole)))
-			if len(want.Signatures) != 2 {
+			if len(want.Signatures) < 2 {
 				t.Fatalf("%q and a line of %d bytes: signed by %q", head, n, kinds(want))
 			}
 			for name, deliver := range deliveries {

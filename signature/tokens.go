@@ -1,0 +1,171 @@
+package signature
+
+import (
+	"unicode/utf8"
+)
+
+const (
+	// maxText2 bounds the folded text of version 2, in bytes. It is cut after
+	// the last token that fits.
+	maxText2 = 256 << 10
+	// spacedOut is the number of single letters in a row from which on they are
+	// one word that was spaced out, as in "v i a g r a".
+	spacedOut = 4
+)
+
+// span is a stretch of a text, in bytes.
+type span struct{ start, end int }
+
+// tokeniser makes the text of version 2: it collects folded words from text that
+// came in any form, until it is full.
+type tokeniser struct {
+	text    []byte // the tokens: one blank between words, none beside dense ones
+	tokens  []token
+	singles int  // tokens at the end that are single letters, with one blank between
+	dense   bool // the last token is a letter of a script without blanks
+	quoted  bool // what is added now is
+	full    bool
+
+	letters foldedWord
+	lower   []byte
+}
+
+func (t *tokeniser) restart() {
+	t.text, t.tokens, t.singles, t.full = t.text[:0], t.tokens[:0], 0, false
+}
+
+// reset empties t, keeping of its buffers what keep returns.
+func (t *tokeniser) reset(keep func([]byte) []byte) {
+	t.restart()
+	t.text, t.lower, t.letters.out = keep(t.text), keep(t.lower), keep(t.letters.out)
+	if cap(t.tokens) > maxKept/16 {
+		t.tokens = nil
+	}
+}
+
+// add appends the words of text, which is UTF-8. quotes are the stretches of it,
+// in order, that count as quoted.
+func (t *tokeniser) add(text []byte, quotes []span) {
+	for pos, blanks := 0, 2; pos < len(text) && !t.full; {
+		if size := blankSize(text[pos:]); size > 0 {
+			pos += size
+			blanks++
+			continue
+		}
+		for len(quotes) > 0 && quotes[0].end <= pos {
+			quotes = quotes[1:]
+		}
+		t.quoted = len(quotes) > 0 && quotes[0].start <= pos
+		if blanks > 1 {
+			t.joinSingles()
+		}
+		pos += t.addToken(text[pos:])
+		blanks = 0
+	}
+	t.joinSingles()
+}
+
+// addToken adds the words of the token with which text begins, and returns its
+// length. Most tokens are letters with punctuation around them: those are folded
+// at once.
+func (t *tokeniser) addToken(text []byte) int {
+	t.letters.reset()
+	for i, c := range text {
+		if c < utf8.RuneSelf {
+			if l := asciiLetter[c]; l != 0 {
+				t.letters.push(l)
+				continue
+			}
+			if isPlainSign[c] {
+				continue
+			}
+			if isBlank[c] {
+				t.append(t.letters.word(), false)
+				return i
+			}
+		}
+		if n := closing(text[i:]); n > 0 {
+			t.append(t.letters.word(), false)
+			return i + n
+		}
+		return t.addMixed(text)
+	}
+	t.append(t.letters.word(), false)
+	return len(text)
+}
+
+// append adds a token, and a blank before it where both it and the one before are
+// words.
+func (t *tokeniser) append(word []byte, dense bool) {
+	if len(word) == 0 || t.full {
+		return
+	}
+	single := !dense && isSingle(word)
+	if !single {
+		t.joinSingles()
+	}
+	if len(t.text)+1+len(word) > maxText2 {
+		t.full = true
+		return
+	}
+	if len(t.tokens) > 0 && !dense && !t.dense {
+		t.text = append(t.text, ' ')
+	}
+	start := len(t.text)
+	t.text = append(t.text, word...)
+	t.tokens = append(t.tokens, token{uint32(start), uint32(len(t.text)), t.quoted})
+	t.dense = dense
+	if single {
+		t.singles++
+	}
+}
+
+// isSingle tells a word of one letter.
+func isSingle(word []byte) bool {
+	_, size := utf8.DecodeRune(word)
+	return size == len(word)
+}
+
+// joinSingles makes one word of the single letters at the end, where they are
+// enough to be a word that was spaced out.
+func (t *tokeniser) joinSingles() {
+	if t.singles < spacedOut {
+		t.singles = 0
+		return
+	}
+	last := t.tokens[len(t.tokens)-t.singles:]
+	t.letters.reset()
+	for _, l := range last {
+		t.letters.push(t.text[l.start:l.end]...)
+	}
+	t.text = append(t.text[:last[0].start], t.letters.out...)
+	last[0].end = uint32(len(t.text))
+	t.tokens = t.tokens[:len(t.tokens)-t.singles+1]
+	t.singles = 0
+}
+
+// blankSize is the length of the blank with which text begins, 0 for none.
+func blankSize(text []byte) int {
+	if c := text[0]; c < utf8.RuneSelf {
+		if isBlank[c] {
+			return 1
+		}
+		return 0
+	}
+	if r, size := utf8.DecodeRune(text); isWideBlank(r) {
+		return size
+	}
+	return 0
+}
+
+// isBlank are the ASCII characters that separate words. Other control characters
+// show nothing.
+var isBlank = [utf8.RuneSelf]bool{' ': true, '\t': true, '\n': true, '\v': true, '\f': true, '\r': true, '<': true, '>': true, '"': true}
+
+func isWideBlank(r rune) bool {
+	switch r {
+	case 0x85, 0xA0, 0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000:
+		return true
+	}
+	return 0x2000 <= r && r <= 0x200A
+}
