@@ -219,8 +219,8 @@ func (db *DB) loadNever(entries []os.DirEntry) error {
 	return nil
 }
 
-// ParseNeverID tells whether a name has the form of NeverEntry.ID.
-func ParseNeverID(name string) bool {
+// IsNeverID tells whether a name has the form of NeverEntry.ID.
+func IsNeverID(name string) bool {
 	kind, id, ok := strings.Cut(name, ":")
 	_, err := signature.ParseKind(kind)
 	_, bad := hex.DecodeString(id)

@@ -54,6 +54,9 @@ const (
 	reasonLittle        = "too-little-content"
 )
 
+// reasonNever is the reason for Allowed: the message is on the never-list.
+const reasonNever = "never"
+
 // skipped is the decision to not judge. Mail of authenticated senders and local
 // networks is mostly outgoing: it gets no header.
 func skipped(reason string) Decision {
@@ -84,7 +87,7 @@ type Decision struct {
 	Verdict    Verdict
 	Action     Action
 	Class      bloomdb.Class         // of spam; ClassOther where none is known
-	Reason     string                // why it was skipped or failed; else ""
+	Reason     string                // why it was skipped, allowed or failed; else ""
 	Signatures []signature.Signature // those that decided, the strongest first
 	Count      uint64                // sightings, all sites summed
 	Sites      int                   // sites behind the verdict
@@ -105,6 +108,8 @@ func (p Policy) Decide(e bloomdb.Evidence, signed bool) Decision {
 				d.Signatures = append(d.Signatures, m.Signature)
 			}
 		}
+	case e.Never:
+		d.Verdict, d.Reason = Allowed, reasonNever
 	case p.BulkThreshold > 0 && e.Count >= p.BulkThreshold:
 		d.Verdict, d.Action = Bulk, p.Bulk
 	}

@@ -26,6 +26,7 @@ func TestDecide(t *testing.T) {
 		{"revoked", policy, revoked, true, Decision{Verdict: Clean, Action: Accept, Count: 3, Sites: 1}},
 		{"below the threshold", policy, bloomdb.Evidence{Count: 19}, true, Decision{Verdict: Clean, Action: Accept, Count: 19}},
 		{"at the threshold", policy, bloomdb.Evidence{Count: 20}, true, Decision{Verdict: Bulk, Action: Quarantine, Count: 20}},
+		{"on the never-list", policy, bloomdb.Evidence{Never: true, Count: 50, Sites: 2}, true, Decision{Verdict: Allowed, Action: Accept, Reason: reasonNever, Count: 50, Sites: 2}},
 		{"no threshold", Policy{}, bloomdb.Evidence{Count: 1 << 60}, true, Decision{Verdict: Clean, Action: Tag, Count: 1 << 60}},
 		{"actions default to tag", Policy{BulkThreshold: 1}, bloomdb.Evidence{Count: 1}, true, Decision{Verdict: Bulk, Action: Tag, Count: 1}},
 		{"not signed", policy, listed, false, Decision{Verdict: Skipped, Action: Tag, Reason: "too-little-content"}},

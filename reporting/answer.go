@@ -17,6 +17,7 @@ type Answer struct {
 	Count   uint64        `json:"count"`           // how often the message was seen, all sites summed
 	Sites   int           `json:"sites"`           // sites that reported it, or else counted it
 	ID      string        `json:"id,omitempty"`    // the first listed signature, else the first counting one
+	Never   bool          `json:"never,omitempty"` // on the never-list
 }
 
 // newAnswer puts evidence and verdict about set together.
@@ -27,7 +28,7 @@ func newAnswer(set signature.Set, e bloomdb.Evidence, verdict string) Answer {
 			listed = append(listed, m.Signature)
 		}
 	}
-	a := Answer{Verdict: verdict, Class: e.Class, Kinds: kinds(listed), Count: e.Count, Sites: e.Sites}
+	a := Answer{Verdict: verdict, Class: e.Class, Kinds: kinds(listed), Count: e.Count, Sites: e.Sites, Never: e.Never}
 	switch {
 	case len(listed) > 0:
 		a.ID = listed[0].ID()
@@ -49,7 +50,8 @@ type Trace struct {
 	Kind    string  `json:"kind"`
 	Digest  string  `json:"digest"`
 	ID      string  `json:"id"`
-	Listed  bool    `json:"listed"` // reported, and not revoked since
+	Listed  bool    `json:"listed"`          // reported, and not revoked since
+	Never   bool    `json:"never,omitempty"` // reported, but it does not count: the never-list has it
 	Spam    []Trail `json:"spam,omitempty"`
 	Revoked []Trail `json:"revoked,omitempty"`
 	Counts  []Trail `json:"counts,omitempty"`
@@ -87,13 +89,17 @@ func newExplanation(a Answer, e bloomdb.Evidence, set signature.Set, traces []bl
 	for _, m := range e.Matches {
 		listed[m.Signature] = !m.Revoked
 	}
+	spared := map[signature.Signature]bool{}
+	for _, m := range e.Spared {
+		spared[m.Signature] = true
+	}
 	wire := NewRequest(set).Signatures
 	x := Explanation{Answer: a, Signatures: make([]Trace, len(traces))}
 	for i, t := range traces {
 		x.Signatures[i] = Trace{
 			Kind: wire[i].Kind, Digest: wire[i].Digest, ID: t.Signature.ID(),
-			Listed: listed[t.Signature],
-			Spam:   newTrails(t.Spam), Revoked: newTrails(t.Revoked), Counts: newTrails(t.Counts), Burst: newBurst(t.Burst),
+			Listed: listed[t.Signature], Never: spared[t.Signature],
+			Spam: newTrails(t.Spam), Revoked: newTrails(t.Revoked), Counts: newTrails(t.Counts), Burst: newBurst(t.Burst),
 		}
 	}
 	return x

@@ -118,6 +118,28 @@ func (c *Client) Retouched(ctx context.Context) (RetouchedList, error) {
 	return list, err
 }
 
+// Never declares that a message is never spam; durable like Report.
+func (c *Client) Never(ctx context.Context, r NeverRequest) (NeverList, error) {
+	var added NeverList
+	err := c.ask(ctx, http.MethodPost, "/v1/never", r, &added)
+	return added, err
+}
+
+// Unnever takes declarations back; durable like Report. The list is what was
+// removed.
+func (c *Client) Unnever(ctx context.Context, r NeverRequest) (NeverList, error) {
+	var removed NeverList
+	err := c.ask(ctx, http.MethodPost, "/v1/never/remove", r, &removed)
+	return removed, err
+}
+
+// NeverList asks which messages are declared.
+func (c *Client) NeverList(ctx context.Context) (NeverList, error) {
+	var list NeverList
+	err := c.ask(ctx, http.MethodGet, "/v1/never/list", nil, &list)
+	return list, err
+}
+
 // Status asks what the daemon knows about itself.
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	var s Status

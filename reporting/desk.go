@@ -132,6 +132,8 @@ func reason(err error) string {
 	switch {
 	case errors.Is(err, bloomdb.ErrNothing):
 		return "too_little_content"
+	case errors.Is(err, bloomdb.ErrNever):
+		return "never"
 	case errors.Is(err, bloomdb.ErrFull):
 		return "full"
 	case errors.Is(err, bloomdb.ErrClosed):

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 
@@ -40,6 +41,9 @@ func NewHandler(d *Desk, o HandlerOptions) http.Handler {
 	mux.HandleFunc("/v1/retouch", h.answer(http.MethodPost, h.retouch))
 	mux.HandleFunc("/v1/retouch/plan", h.answer(http.MethodPost, h.planRetouch))
 	mux.HandleFunc("/v1/retouched", h.answer(http.MethodGet, h.retouched))
+	mux.HandleFunc("/v1/never", h.answer(http.MethodPost, h.never))
+	mux.HandleFunc("/v1/never/remove", h.answer(http.MethodPost, h.unnever))
+	mux.HandleFunc("/v1/never/list", h.answer(http.MethodGet, h.neverList))
 	mux.HandleFunc("/v1/status", h.answer(http.MethodGet, h.status))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		newProblem(http.StatusNotFound, "there is no %.100q", r.URL.Path).write(w)
@@ -70,8 +74,10 @@ func (h *handler) answer(method string, do func(*http.Request) (any, error)) htt
 }
 
 // read takes the report out of a request.
-func read(r *http.Request) (Report, error) {
-	report, err := decodeRequest(r.Body)
+func read(r *http.Request) (Report, error) { return readAs(r, decodeRequest) }
+
+func readAs(r *http.Request, decode func(io.Reader) (Report, error)) (Report, error) {
+	report, err := decode(r.Body)
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		return report, newProblem(http.StatusRequestEntityTooLarge, "the request is over %d bytes", tooLarge.Limit)

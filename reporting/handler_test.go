@@ -77,6 +77,8 @@ func decide(e bloomdb.Evidence, signed bool) string {
 		return "skipped"
 	case e.Listed:
 		return "spam"
+	case e.Never:
+		return "allowed"
 	}
 	return "clean"
 }

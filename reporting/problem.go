@@ -34,6 +34,8 @@ func problemOf(err error) *Problem {
 		return problem
 	case errors.Is(err, bloomdb.ErrNothing):
 		return newProblem(http.StatusUnprocessableEntity, "%v", bloomdb.ErrNothing)
+	case errors.Is(err, bloomdb.ErrNever):
+		return newProblem(http.StatusConflict, "%v", bloomdb.ErrNever)
 	case errors.Is(err, bloomdb.ErrFull):
 		return newProblem(http.StatusServiceUnavailable, "%v; the next one begins later", err)
 	case errors.Is(err, bloomdb.ErrClosed):

@@ -48,18 +48,31 @@ func NewRequest(set signature.Set) Request {
 // bounds, whose every member is valid. The error says what is wrong with which
 // member. It is for the caller to bound the bytes.
 func decodeRequest(body io.Reader) (Report, error) {
+	var r Request
+	if err := decodeObject(body, &r); err != nil {
+		return Report{}, err
+	}
+	return r.report()
+}
+
+// decodeObject reads a single JSON object without unknown members.
+func decodeObject(body io.Reader, object any) error {
 	decoder := json.NewDecoder(body)
 	decoder.DisallowUnknownFields()
-	var r Request
-	if err := decoder.Decode(&r); err != nil {
-		return Report{}, fmt.Errorf("read the request: %w", err)
+	if err := decoder.Decode(object); err != nil {
+		return fmt.Errorf("read the request: %w", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		if err == nil {
 			err = errors.New("more follows the object")
 		}
-		return Report{}, fmt.Errorf("read the request: %w", err)
+		return fmt.Errorf("read the request: %w", err)
 	}
+	return nil
+}
+
+// report checks every member.
+func (r Request) report() (Report, error) {
 	set, err := decodeSet(r.Signatures)
 	if err != nil {
 		return Report{}, err

@@ -179,7 +179,7 @@ func concernsOne(err error) bool {
 	case errors.As(err, &input), errors.Is(err, bloomdb.ErrNothing):
 		return true
 	case errors.As(err, &problem):
-		return problem.Status == http.StatusUnprocessableEntity
+		return problem.Status == http.StatusUnprocessableEntity || problem.Status == http.StatusConflict
 	}
 	return false
 }

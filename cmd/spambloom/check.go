@@ -22,11 +22,12 @@ type checked struct {
 	Count   uint64        `json:"count"`
 	Sites   int           `json:"sites"`
 	ID      string        `json:"id,omitempty"`
+	Never   bool          `json:"never,omitempty"`
 	Error   string        `json:"error,omitempty"`
 }
 
 func newChecked(name string, a reporting.Answer, err error) checked {
-	return checked{File: name, Verdict: a.Verdict, Class: a.Class, Kinds: a.Kinds, Count: a.Count, Sites: a.Sites, ID: a.ID, Error: errorText(err)}
+	return checked{File: name, Verdict: a.Verdict, Class: a.Class, Kinds: a.Kinds, Count: a.Count, Sites: a.Sites, ID: a.ID, Never: a.Never, Error: errorText(err)}
 }
 
 func (c *cli) checkCommand() *cobra.Command {
@@ -38,7 +39,7 @@ func (c *cli) checkCommand() *cobra.Command {
 a message. It does not count the messages as seen.
 
 The verdict is spam (reported, and not revoked), bulk (seen many times, which
-alone is no spam), clean, or skipped (too little content to sign).
+alone is no spam), allowed (on the never-list), clean, or skipped (too little content to sign).
 
 Exit codes:
   0   one of the messages, or all, are spam
@@ -93,6 +94,9 @@ func (c *cli) check(ctx context.Context, names []string, asJSON bool) (spam bool
 func verdictLine(name string, a reporting.Answer) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", name, a.Verdict)
+	if a.Never && a.Verdict != "spam" {
+		b.WriteString("; reason=never")
+	}
 	if len(a.Kinds) > 0 {
 		fmt.Fprintf(&b, "; kind=%s", strings.Join(a.Kinds, ","))
 	}

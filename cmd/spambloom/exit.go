@@ -31,6 +31,7 @@ const (
 	emptyCode = `
   65  a message of 0 bytes`
 	littleCode = emptyCode + `, or with too little content to sign`
+	reportCode = littleCode + `, or on the never-list`
 	inputCode  = `
   66  a file that cannot be read, or a folder without messages`
 	outputCode = `
@@ -46,7 +47,7 @@ Of several messages that failed, the first one decides, and the others are done`
 69 to 77 end the work.`
 
 	questionCodes = usageCode + emptyCode + inputCode + daemonCodes + firstDecides + daemonEnds
-	reportCodes   = usageCode + littleCode + inputCode + daemonCodes + firstDecides + daemonEnds
+	reportCodes   = usageCode + reportCode + inputCode + daemonCodes + firstDecides + daemonEnds
 	signCodes     = usageCode + littleCode + inputCode + outputCode + firstDecides + `.`
 	statusCodes   = usageCode + daemonCodes
 )
@@ -125,7 +126,7 @@ func exitCode(err error) int {
 // problemCode maps the statuses of the control API.
 func problemCode(status int) int {
 	switch status {
-	case http.StatusUnprocessableEntity:
+	case http.StatusUnprocessableEntity, http.StatusConflict:
 		return exData
 	case http.StatusForbidden:
 		return exNoPerm
@@ -139,12 +140,16 @@ func problemCode(status int) int {
 
 // hint says what to do about the mistakes that are easily made.
 func hint(err error) string {
+	var problem *reporting.Problem
 	switch exitCode(err) {
 	case exUsage:
 		return "see spambloom --help, or spambloom COMMAND --help"
 	case exData:
 		if errors.Is(err, mailbox.ErrEmpty) {
 			return ""
+		}
+		if errors.As(err, &problem) && problem.Status == http.StatusConflict {
+			return "an administrator of this site declared it; see spambloom never --list"
 		}
 		return "too short to recognise: it needs at least a dozen different words, or an attachment of 1 KiB"
 	case exUnavailable:

@@ -91,6 +91,8 @@ func standing(t reporting.Trace) string {
 	switch {
 	case t.Listed:
 		return "is listed as spam"
+	case t.Never:
+		return "was reported, but is on the never-list"
 	case len(t.Spam) > 0 && len(t.Revoked) > 0 && t.Revoked[0].Generation >= t.Spam[0].Generation:
 		return "was reported and revoked"
 	case len(t.Spam) > 0:

@@ -71,6 +71,9 @@ func statusText(s reporting.Status, now time.Time) string {
 	if masked, lost := retouches(db); masked > 0 {
 		fmt.Fprintf(table, "retouched\t%d bits masked; they cost up to %.1f reported signatures (estimate)\n", masked, lost)
 	}
+	if n := db.Never; n.Entries > 0 {
+		fmt.Fprintf(table, "never-list\t%d messages; would have been spam since the start: %d judgements\n", n.Entries, n.Spared)
+	}
 	if db.Error != "" {
 		fmt.Fprintf(table, "error\t%s\n", db.Error)
 	}

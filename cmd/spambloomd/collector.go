@@ -26,6 +26,8 @@ var (
 	dbLost       = describe("masked_listings_lost", "Estimate of reported signatures that masked bits hide.", "generation")
 	dbBurstFill  = describe("burst_fill_ratio", "Fill of the burst counter's fullest filter; it counts up to 0.5.")
 	dbBurstSize  = describe("burst_memory_bytes", "Memory of the burst counter.")
+	dbNever      = describe("never_messages", "Messages on the never-list.")
+	dbSpared     = describe("never_spared_total", "Judgements of messages that the never-list kept from being called spam.")
 	dbMemory     = describe("memory_bytes", "Memory of all filters and parts.")
 	dbJournal    = describe("journal_bytes", "Size of the journal since the last snapshot.")
 	dbFault      = describe("journal_fault", "1 while the journal cannot be written.")
@@ -36,7 +38,7 @@ var (
 )
 
 func (databaseCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{buildInfo, dbFill, dbError, dbFilterSize, dbMasked, dbLost, dbBurstFill, dbBurstSize, dbMemory, dbJournal, dbFault, dbPerMail, dbSequence, dbCells, dbGaps} {
+	for _, d := range []*prometheus.Desc{buildInfo, dbFill, dbError, dbFilterSize, dbMasked, dbLost, dbBurstFill, dbBurstSize, dbNever, dbSpared, dbMemory, dbJournal, dbFault, dbPerMail, dbSequence, dbCells, dbGaps} {
 		ch <- d
 	}
 }
@@ -59,6 +61,8 @@ func (c databaseCollector) Collect(ch chan<- prometheus.Metric) {
 		gauge(dbBurstFill, s.Burst.Fill)
 		gauge(dbBurstSize, float64(s.Burst.Memory))
 	}
+	gauge(dbNever, float64(s.Never.Entries))
+	ch <- prometheus.MustNewConstMetric(dbSpared, prometheus.CounterValue, float64(s.Never.Spared))
 	for _, f := range s.Filters {
 		generation := strconv.FormatInt(f.Generation, 10)
 		gauge(dbFill, f.Fill, f.Kind, generation)
