@@ -55,6 +55,9 @@ func Compute(m Message) Set {
 	if signsText2 {
 		add(KindText2, Sum(KindText2, c.words2.text))
 	}
+	if own := c.ownWords(m); isEnough(c.own, c.needed(m)) {
+		set.Sketches = append(set.Sketches, wordsOf(c.words2.text, own))
+	}
 	for _, d := range attachments {
 		add(KindAttachment, d)
 	}
@@ -121,6 +124,7 @@ type computer struct {
 	visible []byte
 	words   normaliser
 	words2  tokeniser // the visible text in version 2, tokens and all
+	own     []byte    // the words of it that are the author's own
 }
 
 // textPart is a text that may be visible.
@@ -148,6 +152,7 @@ func (c *computer) release() {
 	c.parts, c.source, c.decoded, c.visible = keep(c.parts), keep(c.source), keep(c.decoded), keep(c.visible)
 	c.words.reset(keep)
 	c.words2.reset(keep)
+	c.own = keep(c.own)
 	c.files, c.embedded, c.hasFile, c.texts = nil, nil, false, c.texts[:0]
 	clear(c.hasHTML)
 	computers.Put(c)
