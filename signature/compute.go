@@ -62,6 +62,7 @@ func Compute(m Message) Set {
 		add(KindAttachment, d)
 	}
 	set.Counting = counting(set.Signatures)
+	set.Domains = c.domains()
 	return set
 }
 
@@ -125,6 +126,7 @@ type computer struct {
 	words   normaliser
 	words2  tokeniser // the visible text in version 2, tokens and all
 	own     []byte    // the words of it that are the author's own
+	links   links
 }
 
 // textPart is a text that may be visible.
@@ -153,6 +155,7 @@ func (c *computer) release() {
 	c.words.reset(keep)
 	c.words2.reset(keep)
 	c.own = keep(c.own)
+	c.links.reset(keep)
 	c.files, c.embedded, c.hasFile, c.texts = nil, nil, false, c.texts[:0]
 	clear(c.hasHTML)
 	computers.Put(c)

@@ -67,7 +67,8 @@ type Set struct {
 	// Sketches tell near-duplicates: of the visible text, then of images.
 	Sketches []Sketch
 	// Domains are the registrable domains that the message links to, lower case,
-	// without duplicates, in order of first occurrence. At most 16.
+	// without duplicates, at most 16, in order of first occurrence: of an HTML part,
+	// those in tags, then those in the text. An IP address stands in brackets.
 	Domains []string
 }
 

@@ -24,7 +24,8 @@ var repository = os.DirFS("../../..")
 // reporting and bloomdb/exchange never import each other: they meet in the
 // database. Only commands know the configuration.
 var allowed = map[string][]string{
-	"signature":        {},
+	"signature":        {"signature/suffix"},
+	"signature/suffix": {},
 	"bloomdb/filter":   {},
 	"bloomdb":          {"signature", "bloomdb/filter"},
 	"bloomdb/exchange": {"bloomdb"},

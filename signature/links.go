@@ -1,0 +1,155 @@
+package signature
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+const (
+	maxDomains = 16   // of a Set
+	maxLinks   = 8192 // hosts that are looked at in one message
+	maxLinked  = 1024 // different domains that are told apart
+	keptHosts  = 256  // of one message, for which the maps are kept for the next one
+)
+
+// rank says how surely a link is what the sender wants a reader to follow.
+type rank uint8
+
+const (
+	clicked rank = iota // a reference of a tag that is clicked; a URL in plain text
+	shown               // a URL in the text of a page
+	bare                // a host name without a scheme
+	loaded              // pictures, styles, what stands in comments
+)
+
+// links collects the domains that a message links to.
+type links struct {
+	found  []linked
+	index  map[string]int // by domain: its place in found
+	hosts  map[string]int // likewise, by host as it stands; -1 for none
+	looked int
+	text   []byte // buffer
+}
+
+type linked struct {
+	domain string
+	rank   rank // the best
+}
+
+// scan notes the links of one text part in UTF-8.
+func (l *links) scan(text []byte, isHTML bool) {
+	if isHTML {
+		l.scanHTML(text)
+		return
+	}
+	l.scanText(text, clicked)
+}
+
+// addHost notes a link to a host as it stands in the URL.
+func (l *links) addHost(raw []byte, r rank) {
+	if len(raw) < 3 || l.looked == maxLinks {
+		return
+	}
+	l.looked++
+	if l.hosts == nil {
+		l.hosts, l.index = make(map[string]int), make(map[string]int)
+	}
+	i, known := l.hosts[string(raw)]
+	if !known {
+		i = l.place(linkDomain(raw))
+		l.hosts[string(raw)] = i
+	}
+	if i >= 0 {
+		l.found[i].rank = min(l.found[i].rank, r)
+	}
+}
+
+// place is a domain's place in found, made where it is new; -1 for none.
+func (l *links) place(domain string) int {
+	if i, ok := l.index[domain]; ok {
+		return i
+	}
+	if domain == "" || len(l.found) == maxLinked {
+		return -1
+	}
+	domain = strings.Clone(domain)
+	l.index[domain] = len(l.found)
+	l.found = append(l.found, linked{domain, loaded})
+	return len(l.found) - 1
+}
+
+// domains are the ones that count, in order of first occurrence. Where there are
+// too many, those of well-known senders, which say nothing, yield first, then those
+// of lower rank; of the last rank that has places left, half of them are for the
+// first and half for the last ones. So no row of decoys, before the link that a
+// reader shall follow or behind it, pushes that out.
+func (l *links) domains() []string {
+	keep := l.found
+	if len(keep) > maxDomains {
+		keep = l.choose()
+	}
+	var names []string
+	for _, k := range keep {
+		names = append(names, k.domain)
+	}
+	return names
+}
+
+func (l *links) choose() []linked {
+	class := func(f linked) int {
+		if WellKnown(f.domain) {
+			return int(loaded) + 1
+		}
+		return int(f.rank)
+	}
+	var chosen []int
+	for c := 0; len(chosen) < maxDomains; c++ {
+		var of []int
+		for i, f := range l.found {
+			if class(f) == c {
+				of = append(of, i)
+			}
+		}
+		if room := maxDomains - len(chosen); len(of) > room {
+			of = append(of[:room-room/2], of[len(of)-room/2:]...)
+		}
+		chosen = append(chosen, of...)
+	}
+	slices.Sort(chosen)
+	keep := make([]linked, len(chosen))
+	for i, at := range chosen {
+		keep[i] = l.found[at]
+	}
+	return keep
+}
+
+// reset empties l for the next message.
+func (l *links) reset(keep func([]byte) []byte) {
+	fresh := links{text: keep(l.text), found: l.found[:0]}
+	if len(l.hosts) <= keptHosts {
+		clear(l.hosts)
+		clear(l.index)
+		fresh.hosts, fresh.index = l.hosts, l.index
+	}
+	*l = fresh
+}
+
+// domains are the domains that the message links to: from all of its texts, also
+// those beside the HTML part of an alternative. What a mail system returned, and
+// what lies far behind, does not count.
+func (c *computer) domains() []string {
+	for _, t := range c.texts {
+		source := c.source[t.start:t.end]
+		if t.aside || !t.isHTML && bytes.IndexByte(source, '.') < 0 {
+			continue
+		}
+		c.links.scan(toUTF8(source, t.charset, t.isHTML), t.isHTML)
+	}
+	return c.links.domains()
+}
+
+// DomainSignature is the signature of a link's registrable domain.
+func DomainSignature(domain string) Signature {
+	return Signature{KindDomain, Sum(KindDomain, []byte(domain))}
+}
