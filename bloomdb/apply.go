@@ -110,6 +110,9 @@ func (db *DB) partsLimit() int64 {
 	if db.opt.Reports.Classes {
 		generation += db.classShape.Bytes()
 	}
+	if !db.opt.Reports.NoSketches {
+		generation += db.sketchShape.Bytes()
+	}
 	reports := generation * int64(db.opt.Reports.Keep)
 	return max(minParts, 2*(reports+int64(db.countsShape.Lines)*64*int64(db.opt.Counts.Keep)))
 }
@@ -226,8 +229,11 @@ func (db *DB) fits(what string, s filter.BitsShape, ones int64, t target) error 
 // fillLimit is the number of ones up to which a bit filter may be filled.
 func (db *DB) fillLimit(kind filterKind, s filter.BitsShape) int64 {
 	keys := db.opt.keysPerGeneration()
-	if kind == revokedFilter {
+	switch kind {
+	case revokedFilter:
 		keys /= revokedShare
+	case sketchFilter:
+		keys = db.opt.sketchEntriesPerGeneration()
 	}
 	return max(int64(s.Fill(keys)*float64(s.Size())), int64(4*s.K))
 }

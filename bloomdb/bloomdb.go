@@ -41,6 +41,8 @@ type DB struct {
 	revokedShape filter.BitsShape
 	countsShape  filter.CountsShape
 	classShape   filter.BitsShape
+	sketchShape  filter.BitsShape
+	sipKeys      map[signature.Kind]sipKey
 	closed       atomic.Bool
 
 	view   atomic.Pointer[view]
@@ -48,7 +50,8 @@ type DB struct {
 
 	agedTicks int // how often Run saw generations that aged out and are still held
 
-	classesLost atomic.Int64 // the last generation whose class filter was full
+	classesLost  atomic.Int64 // the last generation whose class filter was full
+	sketchesLost atomic.Int64 // the last generation whose sketch filter was full
 
 	burst *burstCounter // nil: none
 
@@ -100,11 +103,13 @@ func Open(o Options) (*DB, error) {
 		revokedShape: o.revokedShape(),
 		countsShape:  o.countsShape(),
 		classShape:   o.classShape(),
+		sketchShape:  o.sketchShape(),
 		sites:        make(map[origin]*siteState),
 		saved:        make(map[string]savedState),
 		measured:     make(map[measuredFilter]measuredError),
 		lastSave:     o.Now(),
 	}
+	db.sipKeys = sketchSipKeys(db.keyed)
 	var err error
 	if db.burst, err = newBurstCounter(&o); err != nil {
 		return nil, err

@@ -122,11 +122,16 @@ func (db *DB) labels(h filter.Hash) (l labels) {
 func stretch(state uint64) (h filter.Hash) {
 	for i := range h {
 		state += 0x9e3779b97f4a7c15
-		z := (state ^ state>>30) * 0xbf58476d1ce4e5b9
-		z = (z ^ z>>27) * 0x94d049bb133111eb
-		h[i] = z ^ z>>31
+		h[i] = mix(state)
 	}
 	return h
+}
+
+// mix is the finaliser of SplitMix64.
+func mix(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
 }
 
 // classOf is the gravest class under which a signature's listing that stands was
@@ -206,6 +211,12 @@ func (db *DB) keptClass(c Class, gen int64) Class {
 // set sets a report's or a revocation's bits. Its label comes first: who sees the
 // listing sees its class too. done is told of the positions.
 func (db *DB) set(r record, done func(t target, positions []uint64)) error {
+	if r.target.kind == sketchFilter {
+		if db.unwanted(sketchFilter) {
+			return nil
+		}
+		return db.setBits(r.target, stretchAll(r.seeds), done)
+	}
 	if r.class.Named() && db.opt.Reports.Classes {
 		labels := make([]filter.Hash, len(r.hashes))
 		for i, h := range r.hashes {
@@ -237,11 +248,11 @@ func (db *DB) setBits(t target, keys []filter.Hash, done func(t target, position
 // are off, nobody wants them.
 func (db *DB) joinable(d delta, state *siteState) []deltaSection {
 	return slices.DeleteFunc(d.sections, func(s deltaSection) bool {
+		if db.unwanted(s.target.kind) {
+			return true
+		}
 		if s.target.kind != classFilter {
 			return false
-		}
-		if db.unwanted(classFilter) {
-			return true
 		}
 		err := db.acceptable(d.origin, s)
 		if err != nil && !state.classesRefused {

@@ -158,7 +158,7 @@ func decodeSections(r *deltaReader) ([]deltaSection, error) {
 			return nil, errShort
 		}
 		if !s.target.kind.valid() {
-			return nil, fmt.Errorf("unknown filter kind %d", s.target.kind)
+			return nil, s.target.kind.unknown()
 		}
 		if err := s.shape.valid(s.target.kind); err != nil {
 			return nil, fmt.Errorf("%s filter: %w", s.target.kind, err)

@@ -17,7 +17,8 @@
 // Three kinds of filter stand in generations, one for each UTC-aligned period:
 // the spam filter and the revocation filter (Yan & Cho 2006, section 4), and the
 // refined counting filter (section 3). Where classes are kept, a fourth one holds
-// the classes of reports (type Class). Of each the site has its own, which only
+// the classes of reports (type Class); where sketches are, a fifth one holds what
+// near-duplicates are told by (sketch.go). Of each the site has its own, which only
 // it changes. Another site's filters are kept apart as compressed parts, so that
 // its influence can be told and taken away; for speed the bits of all other
 // sites are also joined in one filter by OR. Counts are never joined: a count is
@@ -33,10 +34,24 @@
 // are dropped whole, which bounds the life of a wrong listing. A listing that
 // stands is asked for its class, which names it and decides nothing.
 //
+// A message without a listed signature may be a near-duplicate of a reported one: a
+// sketch of it matches where one site has stored enough of it in one generation
+// (signature.Sketch). The same rule holds between report and revocation, and a
+// revoked message takes the listing of all its near-duplicates by their sketches
+// back. Two things it does not: a message that was reported itself stays listed by
+// its own signatures; and one that was revoked itself, by its body or text, is not
+// listed by a sketch of the same generation or an older one. A spammer who encloses
+// the text of a revoked message thereby escapes the sketch, as he would with a text
+// of his own; that nobody's mail is listed for its likeness to a revoked one weighs
+// more.
+//
 // Retouch takes a signature out of a generation here and nowhere else: one of its
 // bits is masked, and what has a masked bit is not found (Donnet, Baynat, Friedman
 // 2006). The mask costs other signatures their listing, about one for each bit. It
 // stands until the site reports the signature itself, or its generation ages out.
+// Sketches are not retouched: what matches by one has many keys in the filter, each
+// with bits of others, and near-duplicates of it would go on to match. A message that
+// is listed by its likeness is revoked, which all sites hear, or declared never spam.
 //
 // # Never
 //

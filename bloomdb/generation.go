@@ -20,10 +20,11 @@ const (
 	revokedFilter filterKind = 2
 	countFilter   filterKind = 3
 	classFilter   filterKind = 4
+	sketchFilter  filterKind = 5
 )
 
 // reportKinds are the bit filters of a generation of reports.
-var reportKinds = [...]filterKind{spamFilter, revokedFilter, classFilter}
+var reportKinds = [...]filterKind{spamFilter, revokedFilter, classFilter, sketchFilter}
 
 func (k filterKind) String() string {
 	switch k {
@@ -35,6 +36,8 @@ func (k filterKind) String() string {
 		return "counts"
 	case classFilter:
 		return "classes"
+	case sketchFilter:
+		return "sketches"
 	}
 	return "unknown"
 }
@@ -42,7 +45,12 @@ func (k filterKind) String() string {
 // blockSize is the number of cells that are coded together.
 func (k filterKind) blockSize() uint64 { return filter.BlockSize(k == countFilter) }
 
-func (k filterKind) valid() bool { return k >= spamFilter && k <= classFilter }
+func (k filterKind) valid() bool { return k >= spamFilter && k <= sketchFilter }
+
+// unknown is the error for a kind that is not valid.
+func (k filterKind) unknown() error {
+	return fmt.Errorf("filter kind %d, which this program does not know: made by a newer version", uint8(k))
+}
 
 // parcel is what may stand in one delta: spam and revoked bits, or else one kind.
 func (k filterKind) parcel() filterKind {
@@ -77,11 +85,12 @@ type view struct {
 }
 
 type reportGeneration struct {
-	num     int64
-	spam    listing
-	revoked listing
-	classes listing // of (class, signature) pairs; empty where classes are off
-	mask    *mask   // over the spam listing; nil before the first retouch
+	num      int64
+	spam     listing
+	revoked  listing
+	classes  listing // of (class, signature) pairs; empty where classes are off
+	sketches listing // of near-duplicates' groups, reported and revoked; empty where they are off
+	mask     *mask   // over the spam listing; nil before the first retouch
 }
 
 // listing is one bit filter of a generation in its three forms.
@@ -170,6 +179,8 @@ func (g *reportGeneration) listing(kind filterKind) *listing {
 		return &g.revoked
 	case classFilter:
 		return &g.classes
+	case sketchFilter:
+		return &g.sketches
 	}
 	return &g.spam
 }
@@ -360,6 +371,8 @@ func (db *DB) shapeFor(t target) filter.BitsShape {
 		return db.revokedShape
 	case classFilter:
 		return db.classShape
+	case sketchFilter:
+		return db.sketchShape
 	}
 	return db.spamShape
 }

@@ -13,6 +13,7 @@ type Evidence struct {
 	Listed  bool    // some signature was reported and not revoked
 	Class   Class   // the gravest of the matches that stand
 	Matches []Match // the signatures with a listing, revoked or not; those that stand first
+	Weak    []Match // sketches of which fewer keys were found than a match needs; none is revoked
 	Count   uint64  // how often the message was seen: the largest over its counting keys, all sites summed
 	Sites   int     // listed: sites that reported a signature; else sites that counted it
 
@@ -30,6 +31,10 @@ type Match struct {
 	Class      Class    // the gravest under which a listing that stands was reported
 	Generation int64    // the newest that lists it: number of the period since 1970
 	Sites      []string // that reported it in that generation
+
+	// Of a sketch, whose Signature has the anchor in its digest's first 8 bytes: the
+	// keys that were found of those asked for, and how many of them a match needs.
+	Found, Need, Keys int
 }
 
 // Judge asks the filters. It does no I/O and cannot fail.
@@ -55,6 +60,9 @@ func (db *DB) Judge(set signature.Set) Evidence {
 			}
 			e.Matches = append(e.Matches, m)
 		}
+	}
+	if v.hasSketches() {
+		db.addSketches(&e, &v, db.asked(set.Sketches), set.Signatures)
 	}
 	slices.SortStableFunc(e.Matches, func(a, b Match) int { return boolOrder(a.Revoked) - boolOrder(b.Revoked) })
 	counters := 0

@@ -19,6 +19,7 @@ var (
 	purposeReport = []byte("spambloom report 1")
 	purposeCount  = []byte("spambloom count 1")
 	purposeClass  = []byte("spambloom class 1")
+	purposeSketch = []byte("spambloom sketch 1")
 	purposeDelta  = []byte("spambloom delta 1")
 	purposeID     = []byte("spambloom key id 1")
 	purposeNever  = []byte("spambloom never 1")

@@ -410,6 +410,7 @@ func (db *DB) spare(set signature.Set, e *Evidence, counters int) {
 			stand = append(stand, m)
 		}
 	}
+	e.Weak = slices.DeleteFunc(e.Weak, func(m Match) bool { return c.spares(m.Signature) })
 	if e.Matches = stand; !e.Listed {
 		return
 	}

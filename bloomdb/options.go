@@ -39,6 +39,11 @@ type ReportOptions struct {
 	// forgotten with the next snapshot. Switched on, classes are known of reports
 	// that come from then on, and of those that the journal still has.
 	Classes bool
+
+	// NoSketches says to keep no near-duplicates, and not to hear those of other
+	// sites; sites may differ. Where they are switched off, the sketch filters are
+	// forgotten with the next snapshot.
+	NoSketches bool
 }
 
 // CountOptions size this site's own counting filter. Sites may differ.
@@ -108,7 +113,7 @@ func (o *Options) validate() error {
 		return fmt.Errorf("keys per message %d: must be 1 to 256", r.KeysPerMessage)
 	case r.MaxErrorPerMail < 1e-12 || r.MaxErrorPerMail > 0.5:
 		return fmt.Errorf("error per mail %g: must be 1e-12 to 0.5", r.MaxErrorPerMail)
-	case max(o.spamShape().Lines, o.classShape().Lines) == filter.MaxLines || r.Capacity > 1<<40:
+	case max(o.spamShape().Lines, o.classShape().Lines, o.sketchShape().Lines) == filter.MaxLines || r.Capacity > 1<<40:
 		return fmt.Errorf("report capacity %d: a generation would be larger than 8 GiB", r.Capacity)
 	case c.Capacity > maxCounted:
 		return fmt.Errorf("count capacity %d: must be at most %d", c.Capacity, maxCounted)
@@ -161,6 +166,16 @@ func (o *Options) revokedShape() filter.BitsShape {
 // but deltas and parts have half as many ones, and a part is asked in one block.
 func (o *Options) classShape() filter.BitsShape {
 	return filter.BitsShape{K: 4, Span: 1}.Fit(o.keysPerGeneration(), classError)
+}
+
+// sketchEntriesPerGeneration is what the sketch filter of one generation holds: the
+// groups of its reports and of their revocations.
+func (o *Options) sketchEntriesPerGeneration() float64 {
+	return unevenness * float64(o.Reports.Capacity) * plannedEntries / float64(o.Reports.Keep)
+}
+
+func (o *Options) sketchShape() filter.BitsShape {
+	return filter.BitsShape{K: 4, Span: 1}.Fit(o.sketchEntriesPerGeneration(), sketchKeyError)
 }
 
 func (o *Options) countsShape() filter.CountsShape {

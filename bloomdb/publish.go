@@ -336,7 +336,7 @@ func (db *DB) gather() {
 }
 
 // takeSections takes cells for one delta from ready, or else from the backlog.
-// Reports, counts and classes never share a delta: who must refuse the one, since
+// Reports, counts, classes and sketches never share a delta: who must refuse the one, since
 // its parameters differ or it is not known there, is not to lose the other.
 func (db *DB) takeSections() []deltaSection {
 	p := &db.pub

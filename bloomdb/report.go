@@ -2,6 +2,7 @@ package bloomdb
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/signature"
@@ -10,30 +11,34 @@ import (
 // maxKeys bounds the signatures of one report: a journal record holds them.
 const maxKeys = 256
 
-// Report lists all of set's signatures as spam of a class, which is kept where
-// ReportOptions.Classes says so. When it returns nil, the report is on disk.
+// Report lists all of set's signatures and sketches as spam of a class, which is kept
+// where ReportOptions.Classes says so. When it returns nil, the report is on disk.
 // ErrNothing, ErrNever, ErrFull, ErrClosed, or a wrapped I/O error, after which
 // nothing was listed.
 func (db *DB) Report(set signature.Set, class Class) error {
-	return db.list(spamFilter, set, class)
+	err := db.writable(set)
+	if err == nil {
+		set, err = db.reportable(set)
+	}
+	if err != nil {
+		return err
+	}
+	return db.list(spamFilter, set, db.reported(set.Sketches), class)
 }
 
-// Revoke takes back the listing of all of set's signatures; durable like Report,
-// with the same errors.
-func (db *DB) Revoke(set signature.Set) error { return db.list(revokedFilter, set, ClassOther) }
-
-// list writes the keys to the journal, waits for the disk, and then sets their
-// bits: nobody sees a listing that a crash could take back.
-func (db *DB) list(kind filterKind, set signature.Set, class Class) error {
+// Revoke takes back the listing of all of set's signatures, and of its
+// near-duplicates by their sketches; durable like Report, with the same errors. An
+// exact listing of another message is not touched.
+func (db *DB) Revoke(set signature.Set) error {
 	if err := db.writable(set); err != nil {
 		return err
 	}
-	if kind == spamFilter {
-		var err error
-		if set, err = db.reportable(set); err != nil {
-			return err
-		}
-	}
+	return db.list(revokedFilter, set, db.reported(set.Sketches), ClassOther)
+}
+
+// list writes the keys and the sketches' groups to the journal, waits for the disk,
+// and then sets their bits: nobody sees a listing that a crash could take back.
+func (db *DB) list(kind filterKind, set signature.Set, groups []kindGroups, class Class) error {
 	t := target{kind, db.opt.generation(kind, db.opt.Now())}
 	own, err := db.ownBits(t, db.shapeFor(t))
 	if err != nil {
@@ -42,13 +47,17 @@ func (db *DB) list(kind filterKind, set signature.Set, class Class) error {
 	if err := db.fits(kind.String()+" filter", own.Shape(), own.Ones(), t); err != nil {
 		return err
 	}
+	sketches, err := db.sketchRecords(groups, sketchListOf(kind), t.gen)
+	if err != nil {
+		return err
+	}
 	r := record{target: t, class: db.keptClass(class, t.gen)}
 	for _, s := range set.Signatures {
 		r.hashes = append(r.hashes, db.reportHash(s))
 	}
 	masks, release := db.heardThrough(t, r.hashes)
 	defer release()
-	at, err := db.journal.append(append([]record{r}, masks...)...)
+	at, err := db.journal.append(slices.Concat([]record{r}, sketches, masks)...)
 	if err != nil {
 		return err
 	}
@@ -58,6 +67,11 @@ func (db *DB) list(kind filterKind, set signature.Set, class Class) error {
 	}
 	if err := db.applyMasks(masks); err != nil {
 		return err
+	}
+	for _, s := range sketches {
+		if err := db.set(s, db.pub.note); err != nil {
+			return err
+		}
 	}
 	return db.set(r, db.pub.note)
 }

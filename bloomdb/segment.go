@@ -31,6 +31,7 @@ type record struct {
 	hashes []filter.Hash // spam, revoked: the keys; counts: one key
 	count  uint32        // counts: the count that the key has reached
 	class  Class         // spam: that the report names
+	seeds  []uint64      // sketches: of the entries' positions, and no hashes
 
 	retouched []retouchedKey // of a mask: the keys, and no hashes
 }
@@ -68,6 +69,9 @@ func appendFrame(dst []byte, r record, unsynced int64) []byte {
 	for _, k := range r.retouched {
 		dst = appendRetouched(dst, k)
 	}
+	for _, seed := range r.seeds {
+		dst = binary.BigEndian.AppendUint64(dst, seed)
+	}
 	if r.target.kind == countFilter {
 		dst = binary.AppendUvarint(dst, uint64(r.count))
 		dst = binary.BigEndian.AppendUint64(dst, r.hashes[0][0])
@@ -93,7 +97,7 @@ func decodeRecord(body []byte) (r record, unsynced int64, err error) {
 		r.target.kind = spamFilter
 	}
 	if !r.target.kind.valid() {
-		return r, 0, fmt.Errorf("unknown record type %d", kind)
+		return r, 0, fmt.Errorf("record type %d, which this program does not know: made by a newer version", kind)
 	}
 	gen, n := binary.Varint(body[1:])
 	if n <= 0 {
@@ -125,6 +129,9 @@ func decodeKeys(r record, body []byte) (record, error) {
 		r.hashes = []filter.Hash{{binary.BigEndian.Uint64(body[n:]), binary.BigEndian.Uint64(body[n+8:])}}
 		return r, nil
 	}
+	if r.target.kind == sketchFilter {
+		return decodeSeeds(r, body)
+	}
 	if r.target.kind == classFilter {
 		if len(body) == 0 || !Class(body[0]).Named() {
 			return r, errors.New("report has no class, or an unknown one")
@@ -136,6 +143,16 @@ func decodeKeys(r record, body []byte) (record, error) {
 	}
 	for b := range slices.Chunk(body, 32) {
 		r.hashes = append(r.hashes, filter.HashBytes([32]byte(b)))
+	}
+	return r, nil
+}
+
+func decodeSeeds(r record, body []byte) (record, error) {
+	if len(body) == 0 || len(body)%sketchSeedBytes != 0 {
+		return r, fmt.Errorf("%d bytes of sketch entries, must be a multiple of %d", len(body), sketchSeedBytes)
+	}
+	for b := range slices.Chunk(body, sketchSeedBytes) {
+		r.seeds = append(r.seeds, binary.BigEndian.Uint64(b))
 	}
 	return r, nil
 }

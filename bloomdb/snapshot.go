@@ -255,7 +255,7 @@ func decodeSection(r *checkedReader, l loader) error {
 		return err
 	}
 	if !sec.target.kind.valid() {
-		return fmt.Errorf("unknown filter kind %d", sec.target.kind)
+		return sec.target.kind.unknown()
 	}
 	if err := sec.shape.valid(sec.target.kind); err != nil {
 		return fmt.Errorf("%s filter: %w", sec.target.kind, err)

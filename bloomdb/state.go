@@ -95,10 +95,10 @@ func (db *DB) checkPresent(id identity, entries []os.DirEntry) error {
 	return nil
 }
 
-// unwanted says that what the folder holds of a kind is forgotten: classes, where
-// they are off now.
+// unwanted says that what the folder holds of a kind is forgotten: classes and
+// sketches, where they are off now.
 func (db *DB) unwanted(kind filterKind) bool {
-	return kind == classFilter && !db.opt.Reports.Classes
+	return kind == classFilter && !db.opt.Reports.Classes || kind == sketchFilter && db.opt.Reports.NoSketches
 }
 
 // begin makes the identity of a new folder. A folder with state but without an

@@ -1,0 +1,211 @@
+package bloomdb
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// How sketches are kept. A generation has one pooled filter, in which stand, for
+// each group that was reported (signature.Group), its anchor and the pairs of the
+// anchor with each of its keys. A message is asked for every anchor it has, and for
+// the pairs of those that are found: a match is one group of which one site has
+// stored the anchor and Need pairs. A pair belongs to one anchor, so that keys of
+// different reports never add up, though the filter forgets which key came from
+// which report. Revoked groups stand in the same filter: their positions come from
+// keys of their own, and are independent of those of the reported ones.
+//
+// # Error
+//
+// Four bits a pair in one line, at p = 3 % where a generation is full: 85 bytes a
+// reported message of three groups of 20 keys, the quarter more that a generation
+// holds and the revocations within. Eight bits a pair would err as much there, and
+// cost deltas and parts twice as many ones; two lines would cost an unknown message
+// nothing but a listed one twice the cache misses, for 2.9 %. At the capacity, evenly
+// over the generations, p is 1.5 %, and 2.2 % with an eighth of it revoked.
+//
+// An anchor is stored four times, 16 bits: it is what decides whether anything is
+// found at all. A message that nobody reported is listed, for A anchors with n keys
+// each, of which Need are asked for, in G generations, own and others', with a chance
+// of
+//
+//	A * 2G * p^4 * P(Binomial(n, p) >= Need)
+//
+// For 300 anchors of 80 keys, 8 needed, in five generations that is 2.6e-7 at the
+// capacity with an eighth of it revoked, 7e-6 if all ten filters are full, which is
+// more than twice the capacity; for groups of 20 keys it is 4e-12 and 3e-10. Anchors
+// stored once would give 3e-2: the keys have to be few bits to be many.
+const (
+	anchorCopies   = 4
+	plannedGroups  = 3
+	plannedKeys    = 20
+	plannedEntries = plannedGroups * (anchorCopies + plannedKeys) // of one report
+	sketchKeyError = 0.03                                         // of a full generation
+)
+
+// Bounds of one report and one question, whatever a sketch says.
+const (
+	maxSketches      = 8
+	maxReportedKeys  = 1000 // entries of one report: a journal record holds them
+	maxAskedGroups   = 2048 // of one message
+	maxKeysPerGroup  = 256
+	sketchSeedBytes  = 8
+	sketchStatusAsks = 300 // groups of plannedAsked keys, for the estimate in Status
+	plannedAsked     = 80
+	plannedNeed      = 8
+)
+
+// sketchLists are the lists that a sketch filter holds in one: their entries'
+// positions differ by these numbers, which are odd and of no other meaning.
+type sketchList uint64
+
+const (
+	reportedGroups sketchList = 0x9ae16a3b2f90404f
+	revokedGroups  sketchList = 0xc949d7c7509e6557
+)
+
+func sketchListOf(kind filterKind) sketchList {
+	if kind == revokedFilter {
+		return revokedGroups
+	}
+	return reportedGroups
+}
+
+// sketchSipKeys derives, for each kind of sketch, the key under which its features
+// are hashed from the federation's key: with public hashes, a sender could choose
+// which features are taken, and a few crafted reports would match a message that was
+// chosen beforehand.
+func sketchSipKeys(keyed *signature.Keyed) map[signature.Kind]sipKey {
+	keys := make(map[signature.Kind]sipKey)
+	for _, kind := range []signature.Kind{signature.KindSketch, signature.KindImage} {
+		digest := keyed.Sum(purposeSketch, []byte{byte(kind)})
+		keys[kind] = sipKey{binary.BigEndian.Uint64(digest[:]), binary.BigEndian.Uint64(digest[8:])}
+	}
+	return keys
+}
+
+// seed is what the seeds of a group's entries are made of. Groups have keyed hashes,
+// so that what is mixed here is unknown to all who do not have the federation's key.
+func (l sketchList) seed(anchor uint64) uint64 { return mix(anchor ^ uint64(l)) }
+
+// anchorSeed and pairSeed are the seeds of an entry's positions, of which stretch
+// makes the lanes.
+func anchorSeed(seed uint64, i int) uint64    { return seed + uint64(i) }
+func pairSeed(seed uint64, key uint64) uint64 { return mix(seed ^ key) }
+
+// kindGroups are the groups of one sketch.
+type kindGroups struct {
+	kind   signature.Kind
+	groups []signature.Group
+}
+
+// reported and asked take the groups out of a message's sketches.
+func (db *DB) reported(sketches []signature.Sketch) []kindGroups {
+	return db.groupsOf(sketches, signature.Sketch.Reported)
+}
+
+func (db *DB) asked(sketches []signature.Sketch) []kindGroups {
+	return db.groupsOf(sketches, signature.Sketch.Asked)
+}
+
+func (db *DB) groupsOf(sketches []signature.Sketch, groups func(s signature.Sketch, keyed func(uint64) uint64) []signature.Group) []kindGroups {
+	var list []kindGroups
+	for _, s := range sketches[:min(len(sketches), maxSketches)] {
+		sip, ok := db.sipKeys[s.Kind]
+		if !ok {
+			continue
+		}
+		if g := groups(s, sip.hash); len(g) > 0 {
+			list = append(list, kindGroups{s.Kind, g[:min(len(g), maxAskedGroups)]})
+		}
+	}
+	return list
+}
+
+// sketchRecords are the journal records of a report's or a revocation's groups:
+// none where sketches are off, or where the generation's filter is full, which is
+// said once. A report is never refused for its sketch.
+func (db *DB) sketchRecords(sketches []kindGroups, l sketchList, gen int64) ([]record, error) {
+	if len(sketches) == 0 || db.unwanted(sketchFilter) {
+		return nil, nil
+	}
+	t := target{sketchFilter, gen}
+	own, err := db.ownBits(t, db.shapeFor(t))
+	if err != nil {
+		return nil, err
+	}
+	if err := db.fits(fmt.Sprintf("sketch filter generation %d", gen), own.Shape(), own.Ones(), t); err != nil {
+		if db.sketchesLost.Swap(gen) != gen {
+			db.opt.Log.Warn("reports are kept without their sketches", "err", err)
+		}
+		return nil, nil
+	}
+	if seeds := db.entrySeeds(sketches, l, gen); len(seeds) > 0 {
+		return []record{{target: t, seeds: seeds}}, nil
+	}
+	return nil, nil
+}
+
+// entrySeeds lists what a report stores: for each group its anchor's copies and its
+// pairs. Groups that the bounds leave no room for are left out whole.
+func (db *DB) entrySeeds(sketches []kindGroups, l sketchList, gen int64) []uint64 {
+	var seeds []uint64
+	for _, s := range sketches {
+		for _, g := range db.chosen(s, l, gen) {
+			if len(g.Keys) > maxKeysPerGroup || len(seeds)+anchorCopies+len(g.Keys) > maxReportedKeys {
+				continue
+			}
+			seed := l.seed(g.Anchor)
+			for i := range anchorCopies {
+				seeds = append(seeds, anchorSeed(seed, i))
+			}
+			for _, key := range g.Keys {
+				seeds = append(seeds, pairSeed(seed, key))
+			}
+		}
+	}
+	slices.Sort(seeds)
+	return slices.Compact(seeds)
+}
+
+// chosen are the groups of a sketch that are stored in a generation, of those that it
+// offers: first those whose anchor nobody has stored there yet, so that each report is
+// told from the others, then the first ones. Where the site has stored nearly all keys
+// of one of them there, it has this very text, or one that differs by a word: a
+// campaign that is reported a thousand times stores its groups once.
+func (db *DB) chosen(s kindGroups, l sketchList, gen int64) []signature.Group {
+	g := db.view.Load().report(gen)
+	if s.kind == signature.KindImage || len(s.groups) <= signature.StoredAnchors || g == nil {
+		return s.groups
+	}
+	q := newSketchQuery(s, l)
+	own := q.anchored(g.sketches.own, nil)
+	if slices.ContainsFunc(own, func(i int) bool {
+		pairs := q.pairs(i)
+		return count(g.sketches.own.HasBatch(pairs, nil)) >= len(pairs)-len(pairs)/10
+	}) {
+		return nil
+	}
+	var unused, used []signature.Group
+	taken := q.anchored(g.sketches.others, own)
+	for i, group := range s.groups {
+		if slices.Contains(taken, i) {
+			used = append(used, group)
+		} else {
+			unused = append(unused, group)
+		}
+	}
+	return append(unused, used...)[:signature.StoredAnchors]
+}
+
+// stretchAll makes positions of seeds.
+func stretchAll(seeds []uint64) []filter.Hash {
+	hashes := make([]filter.Hash, len(seeds))
+	for i, s := range seeds {
+		hashes[i] = stretch(s)
+	}
+	return hashes
+}

@@ -1,0 +1,293 @@
+package bloomdb
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/signature"
+)
+
+// wordy is message number n with a sketch of some words; each word is a feature.
+func wordy(n int, words ...int) signature.Set {
+	set := message(n)
+	s := signature.Sketch{Kind: signature.KindSketch}
+	for pos, w := range words {
+		s.Anchors = append(s.Anchors, signature.Feature{Hash: mix(uint64(2*w + 1)), Pos: uint32(pos)})
+		s.Keys = append(s.Keys, signature.Feature{Hash: mix(uint64(2*w + 2)), Pos: uint32(pos)})
+	}
+	set.Sketches = []signature.Sketch{s}
+	return set
+}
+
+// words are n words that begin with a number.
+func words(from, n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = from + i
+	}
+	return list
+}
+
+func mustReportSet(t testing.TB, db *DB, set signature.Set) {
+	t.Helper()
+	if err := db.Report(set, ClassOther); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A near-duplicate of a reported message is listed, what shares a third of its words
+// or none is not, and an exact match is shown before the sketch.
+func TestSketchLists(t *testing.T) {
+	db := openTest(t, testOptions(t.TempDir(), "mx1"))
+	mustReportSet(t, db, wordy(1, words(0, 60)...))
+	near := append(words(0, 50), words(1000, 10)...)
+	e := db.Judge(wordy(2, near...))
+	if !e.Listed || len(e.Matches) != 1 || e.Matches[0].Signature.Kind != signature.KindSketch || e.Sites != 1 {
+		t.Fatalf("near-duplicate: %+v", e)
+	}
+	if m := e.Matches[0]; m.Found < m.Need || m.Need < 1 || m.Keys < m.Found || !strings.HasPrefix(m.Signature.ID(), "sketch:") {
+		t.Errorf("match %+v", m)
+	}
+	padded := append(append(words(5000, 200), words(0, 60)...), words(7000, 200)...)
+	if !db.Judge(wordy(2, padded...)).Listed {
+		t.Error("the same amid other text is not listed")
+	}
+	if e := db.Judge(wordy(2, words(10_000, 60)...)); e.Listed || len(e.Weak) > 0 {
+		t.Errorf("other words: %+v", e)
+	}
+	if e := db.Judge(wordy(1, words(0, 60)...)); len(e.Matches) != 3 || e.Matches[2].Signature.Kind != signature.KindSketch {
+		t.Errorf("the message itself: %+v", e.Matches)
+	}
+	if e := db.Judge(message(2)); e.Listed {
+		t.Error("a message without a sketch is listed")
+	}
+}
+
+// A revoked near-duplicate takes the sketch's listing of others back, and leaves
+// their exact ones. A revocation of the exact text takes back both.
+func TestSketchRevoked(t *testing.T) {
+	o := testOptions(t.TempDir(), "mx1")
+	clock := newClock()
+	o.Now = clock.Now
+	db := openTest(t, o)
+	reported, near := wordy(1, words(0, 60)...), wordy(2, append(words(0, 55), words(1000, 5)...)...)
+	mustReportSet(t, db, reported)
+	if err := db.Revoke(near); err != nil {
+		t.Fatal(err)
+	}
+	e := db.Judge(near)
+	if e.Listed || len(e.Matches) != 1 || !e.Matches[0].Revoked || len(e.Weak) > 0 {
+		t.Errorf("the revoked one: %+v", e)
+	}
+	third := wordy(3, append(words(0, 57), words(2000, 3)...)...)
+	if db.Judge(third).Listed {
+		t.Error("another near-duplicate is listed still")
+	}
+	e = db.Judge(reported)
+	if !e.Listed || e.Matches[0].Signature.Kind != signature.KindBody || !e.Matches[2].Revoked {
+		t.Errorf("the exact listing of another message: %+v", e)
+	}
+	clock.add(168 * time.Hour)
+	mustReportSet(t, db, reported)
+	if !db.Judge(near).Listed {
+		t.Error("reported again in the next period, it is not listed")
+	}
+	near.Sketches = nil
+	if err := db.Revoke(near); err != nil {
+		t.Fatal(err)
+	}
+	near = wordy(2, append(words(0, 55), words(1000, 5)...)...)
+	if db.Judge(near).Listed {
+		t.Error("revoked by its exact text, it is listed still")
+	}
+	if !db.Judge(third).Listed {
+		t.Error("an exact revocation cleared another message")
+	}
+}
+
+// Only the union of two sites' reports has enough keys of a group: nobody reported
+// such a message.
+func TestSketchOfOneSite(t *testing.T) {
+	group := func(keys ...uint64) []kindGroups {
+		return []kindGroups{{signature.KindSketch, []signature.Group{{Anchor: 77, Keys: keys, Need: 4, Weak: 3}}}}
+	}
+	db := openTest(t, testOptions(t.TempDir(), "mx1"))
+	for site, groups := range map[string][]kindGroups{"a": group(1, 2, 3), "b": group(4, 5, 6), "mx1": group(7, 8)} {
+		from := db
+		if site != "mx1" {
+			from = openTest(t, testOptions(t.TempDir(), site))
+		}
+		if err := from.list(spamFilter, message(1), groups, ClassOther); err != nil {
+			t.Fatal(err)
+		}
+		if site != "mx1" {
+			mustApply(t, db, drain(t, from)...)
+		}
+	}
+	judge := func(groups []kindGroups) (e Evidence) {
+		v := db.current()
+		db.addSketches(&e, &v, groups, nil)
+		return e
+	}
+	if e := judge(group(1, 2, 4, 5, 7, 8)); e.Listed || len(e.Weak) > 0 {
+		t.Errorf("two keys of each of three sites: %+v", e)
+	}
+	if e := judge(group(1, 2, 3, 4, 5)); e.Listed || len(e.Weak) != 1 || e.Weak[0].Sites[0] != "a" || e.Weak[0].Found != 3 {
+		t.Errorf("three keys of one site, two of another: %+v", e)
+	}
+}
+
+// Reported again and again, a message stores nothing more.
+func TestSketchReportedTwice(t *testing.T) {
+	o := testOptions(t.TempDir(), "mx1")
+	db := openTest(t, o)
+	set := wordy(1, words(0, 200)...)
+	mustReportSet(t, db, set)
+	own := db.view.Load().reports[0].sketches.own
+	ones := own.Ones()
+	if most := int64(plannedEntries * 4); ones > most || ones < most/2 {
+		t.Errorf("a report sets %d bits, at most %d", ones, most)
+	}
+	mustReportSet(t, db, set)
+	if own.Ones() != ones {
+		t.Errorf("%d bits, %d after the second report", ones, own.Ones())
+	}
+	mustReportSet(t, db, wordy(2, append(words(0, 150), words(900, 50)...)...))
+	if n := own.Ones() - ones; n < ones/2 {
+		t.Errorf("a near-duplicate sets %d further bits: it shares an anchor", n)
+	}
+}
+
+// Off, nothing of the sketches is held, read or sent; on again, they begin anew.
+func TestSketchesSwitched(t *testing.T) {
+	on := testOptions(t.TempDir(), "mx1")
+	off := on
+	off.Reports.NoSketches = true
+	b := openTest(t, testOptions(t.TempDir(), "b"))
+	db := openTest(t, on)
+	mustReportSet(t, db, wordy(1, words(0, 60)...))
+	mustReportSet(t, b, wordy(2, words(1000, 60)...))
+	mustApply(t, db, drain(t, b)...)
+	if !db.Judge(wordy(3, words(1000, 60)...)).Listed {
+		t.Error("the other site's report is not known")
+	}
+	if err := db.save(); err != nil {
+		t.Fatal(err)
+	}
+	mustReportSet(t, db, wordy(4, words(2000, 60)...)) // stands in the journal only
+	crash(t, db)
+
+	db = openTest(t, off)
+	for from := 0; from < 3000; from += 1000 {
+		if db.Judge(wordy(9, words(from, 60)...)).Listed {
+			t.Errorf("words from %d: listed by a sketch", from)
+		}
+	}
+	if !db.Judge(message(1)).Listed {
+		t.Error("the exact listing is gone")
+	}
+	mustReportSet(t, b, wordy(5, words(3000, 60)...))
+	mustApply(t, db, drain(t, b)...)
+	if !db.Judge(message(5)).Listed {
+		t.Error("the other site's exact listing is not heard")
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if names, _ := filepath.Glob(filepath.Join(on.Dir, "sketches-*")); len(names) > 0 {
+		t.Errorf("%v are left", names)
+	}
+
+	db = openTest(t, on)
+	mustReportSet(t, db, wordy(6, words(0, 60)...))
+	if !db.Judge(wordy(9, words(0, 60)...)).Listed {
+		t.Error("on again, a report is not known")
+	}
+}
+
+// A report's sketch is on disk with it.
+func TestSketchSurvivesCrash(t *testing.T) {
+	o := testOptions(t.TempDir(), "mx1")
+	db := openTest(t, o)
+	mustReportSet(t, db, wordy(1, words(0, 60)...))
+	crash(t, db)
+	db = openTest(t, o)
+	if !db.Judge(wordy(2, words(0, 60)...)).Listed {
+		t.Error("lost in a crash")
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !openTest(t, o).Judge(wordy(2, words(0, 60)...)).Listed {
+		t.Error("lost in a snapshot")
+	}
+}
+
+// A delta of sketches of another size is refused by name, and costs no other one.
+func TestSketchParameters(t *testing.T) {
+	a := openTest(t, testOptions(t.TempDir(), "a"))
+	o := testOptions(t.TempDir(), "b")
+	b := openTest(t, o)
+	b.sketchShape.Lines += 2
+	mustReportSet(t, b, wordy(1, words(0, 60)...))
+	refused := 0
+	for _, d := range drain(t, b) {
+		if err := a.Apply(d.Data, Skipped); err != nil {
+			if refused++; !errors.Is(err, ErrParameters) || !strings.Contains(err.Error(), "sketches generation") {
+				t.Error(err)
+			}
+		}
+	}
+	if refused != 1 || !a.Judge(message(1)).Listed {
+		t.Errorf("%d deltas refused; exact listing %v", refused, a.Judge(message(1)).Listed)
+	}
+}
+
+// A filter that is full takes no more sketches, and every report.
+func TestSketchFilterFull(t *testing.T) {
+	o := testOptions(t.TempDir(), "mx1")
+	o.Reports.Capacity = 20
+	db := openTest(t, o)
+	for n := range 5 {
+		mustReportSet(t, db, wordy(n, words(1000*n, 60)...))
+	}
+	own := db.view.Load().reports[0].sketches.own
+	for ; own.Ones() <= db.fillLimit(sketchFilter, own.Shape()); own.Set(stretch(uint64(own.Ones()))) {
+	}
+	ones := own.Ones()
+	mustReportSet(t, db, wordy(9, words(9000, 60)...))
+	if own.Ones() != ones || !db.Judge(message(9)).Listed {
+		t.Errorf("%d bits, before %d; exact listing %v", own.Ones(), ones, db.Judge(message(9)).Listed)
+	}
+	if db.Judge(wordy(99, words(9000, 60)...)).Listed {
+		t.Error("the sketch is listed")
+	}
+	if !db.Judge(wordy(99, words(0, 60)...)).Listed {
+		t.Error("an earlier sketch is no longer listed")
+	}
+}
+
+// What a newer version has made is named as such.
+func TestNewerFilterKind(t *testing.T) {
+	dir := filled(t, true)
+	path := files(t, dir, "spam-*.snapshot")[0]
+	var file strings.Builder
+	s := snapshot{origin: origin{"mx1", 2}, sections: []section{{target: target{200, 1}, period: 1, shape: shape{2, 8, false}}}}
+	keyID := openTest(t, small(t.TempDir())).keyID
+	s.sections[0].block = nil
+	s.sections[0].shape.lines = 0
+	if err := s.encode(&file, keyID); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(file.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(small(dir))
+	if err == nil || !strings.Contains(err.Error(), "filter kind 200, which this program does not know: made by a newer version") {
+		t.Error(err)
+	}
+}
