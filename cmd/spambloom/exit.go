@@ -17,10 +17,12 @@ const (
 	exData        = 65
 	exNoInput     = 66
 	exUnavailable = 69
+	exCantCreate  = 73
 	exIOErr       = 74
 	exTempFail    = 75
 	exProtocol    = 76
 	exNoPerm      = 77
+	exInterrupted = 130 // as shells say it of SIGINT
 )
 
 // The parts of the verbs' help that tell errors apart: each verb has those that
@@ -36,6 +38,9 @@ const (
   66  a file that cannot be read, or a folder without messages`
 	outputCode = `
   74  the results cannot be written`
+	createCode = `
+  73  the plot cannot be written`
+	stateCode   = outputCode + `, or the temporary files`
 	daemonCodes = `
   69  no daemon answers` + outputCode + `, or the daemon's disk failed
   75  the daemon cannot do it now; try again later
@@ -49,6 +54,7 @@ Of several messages that failed, the first one decides, and the others are done`
 	questionCodes = usageCode + emptyCode + inputCode + daemonCodes + firstDecides + daemonEnds
 	reportCodes   = usageCode + reportCode + inputCode + daemonCodes + firstDecides + daemonEnds
 	signCodes     = usageCode + littleCode + inputCode + outputCode + firstDecides + `.`
+	replayCodes   = usageCode + emptyCode + inputCode + createCode + stateCode + firstDecides + `.`
 	statusCodes   = usageCode + daemonCodes
 )
 
@@ -90,11 +96,23 @@ type outputError struct{ error }
 
 func (e *outputError) Unwrap() error { return e.error }
 
+// createError is a file for results that cannot be written.
+type createError struct{ error }
+
+func (e *createError) Unwrap() error { return e.error }
+
+// stateError is a failure of the databases of a replay.
+type stateError struct{ error }
+
+func (e *stateError) Unwrap() error { return e.error }
+
 // exitCode is the one place where errors become exit codes.
 func exitCode(err error) int {
 	var verdict verdictExit
 	var usage *usageError
 	var output *outputError
+	var create *createError
+	var state *stateError
 	var problem *reporting.Problem
 	switch {
 	case err == nil:
@@ -103,8 +121,10 @@ func exitCode(err error) int {
 		return int(verdict)
 	case errors.As(err, &usage):
 		return exUsage
-	case errors.As(err, &output):
+	case errors.As(err, &output), errors.As(err, &state):
 		return exIOErr
+	case errors.As(err, &create):
+		return exCantCreate
 	case errors.Is(err, mailbox.ErrEmpty), errors.Is(err, bloomdb.ErrNothing):
 		return exData
 	case errors.As(err, &problem):
@@ -168,8 +188,11 @@ func hint(err error) string {
 // has refused left no trace; of what it has not answered nobody knows.
 func trouble(err error) string {
 	var output *outputError
+	var state *stateError
 	var problem *reporting.Problem
 	switch {
+	case errors.As(err, &state):
+		return "is there room in the folder for temporary files? TMPDIR names another one"
 	case errors.As(err, &output):
 		return "results cannot be written; is the disk behind standard output full?"
 	case !errors.As(err, &problem):

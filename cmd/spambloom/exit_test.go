@@ -28,6 +28,8 @@ func TestExitCode(t *testing.T) {
 		{fmt.Errorf("%w on x: %w", reporting.ErrUnavailable, fs.ErrNotExist), 69},
 		{problem(500), 74},
 		{&outputError{errors.New("disk full")}, 74},
+		{&stateError{errors.New("disk full")}, 74},
+		{&createError{fs.ErrPermission}, 73},
 		{problem(503), 75},
 		{errors.New("unexpected EOF"), 75},
 		{problem(400), 76},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -21,23 +22,43 @@ type explained struct {
 }
 
 func (c *cli) explainCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, ask, withText bool
 	cmd := &cobra.Command{
 		Use:   "explain [FILE...]",
-		Short: "say why a message has its verdict",
+		Short: "say why a message has its verdict, or why two match",
 		Long: `explain asks the daemon for the verdict on each message and for all that speaks
 for or against it: which signature was reported or revoked, by which site and in
 which generation (a period of time; what ages out of the last one is forgotten),
 and how often each site has seen the message.
 
+Of exactly two files it says whether a report of the one would list the other, both
+ways, and why: the signatures that both have, what of the reported sketch the other
+has, how much of their texts is the same (in runs of three words), and the domains
+that both link to. Each must be one message; no daemon is asked, but with --ask it
+is asked about each. A federation's key decides which features a sketch is made of:
+32 other keys are tried, and the middle result is shown.
+
+With --json, one object of two files: files, matches, text (jaccard, a_in_b, b_in_a),
+domains, reported (file, lists, listed, because, signatures, sketches: kind, found,
+of, need, matches, weak, tried, contained), and texts with --text.
+
 Exit codes:
   0   the daemon has answered, whatever the verdict` + questionCodes,
-		Example: `  spambloom explain message.eml`,
+		Example: `  spambloom explain message.eml
+  spambloom explain reported.eml missed.eml`,
 		RunE: func(cmd *cobra.Command, names []string) error {
+			if len(names) == 2 && !ask {
+				return c.compareFiles(names, asJSON, withText)
+			}
+			if withText {
+				return &usageError{errors.New("--text is for two files; spambloom sign -v has it of one")}
+			}
 			return c.explain(cmd.Context(), names, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line: those of check, and signatures")
+	cmd.Flags().BoolVar(&ask, "ask", false, "ask the daemon about each of two files, too")
+	cmd.Flags().BoolVar(&withText, "text", false, "of two files: print their normalised texts")
 	return cmd
 }
 

@@ -7,8 +7,8 @@
 //
 // Results go to stdout, everything else to stderr as `spambloom: error: ...`,
 // `spambloom: warning: ...` and `spambloom: hint: ...`, in lower case and without
-// a full stop; a hint says what to do. There is no signal handling: a command
-// that is killed leaves nothing half done.
+// a full stop; a hint says what to do. A command that is killed leaves nothing half
+// done, so only replay, which has temporary files, handles a signal.
 package main
 
 import (
@@ -51,6 +51,7 @@ type cli struct {
 	bar *progress // while messages are worked on
 
 	control string // --control
+	late    bool   // nothing is printed before the work is done
 	ran     bool   // flags and arguments were right, and a verb has begun
 }
 
@@ -76,7 +77,7 @@ input, which is also the default.`,
 	root.PersistentFlags().StringVar(&c.control, "control", "",
 		"the daemon's control socket, `unix:PATH` (default: $SPAMBLOOM_CONTROL, or where daemons have it)")
 	root.AddCommand(c.checkCommand(), c.reportCommand(), c.revokeCommand(), c.retouchCommand(), c.neverCommand(), c.signCommand(),
-		c.explainCommand(), c.statusCommand(), c.versionCommand())
+		c.explainCommand(), c.statusCommand(), c.replayCommand(), c.versionCommand())
 	checkHelp(root)
 	return root
 }

@@ -19,9 +19,9 @@ type progress struct {
 }
 
 // newProgress shows progress on stderr. Results that run over a terminal are
-// progress enough.
+// progress enough; some verbs print none before the end.
 func newProgress(c *cli) *progress {
-	if !isTerminal(c.stderr) || isTerminal(c.stdout) {
+	if !isTerminal(c.stderr) || isTerminal(c.stdout) && !c.late {
 		return &progress{}
 	}
 	return &progress{w: c.stderr}

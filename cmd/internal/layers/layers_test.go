@@ -38,6 +38,8 @@ var allowed = map[string][]string{
 	"cmd/internal/mailbox":   {},
 	"cmd/internal/version":   {},
 	"cmd/internal/variation": {"signature"},
+	"cmd/internal/compare":   {"signature"},
+	"cmd/internal/replay":    {"signature", "bloomdb", "milter", "cmd/internal/compare"},
 
 	"cmd/bloomlab":             {"cmd/bloomlab/lab", "cmd/bloomlab/draw", "cmd/bloomlab/yancho", "cmd/bloomlab/retouched", "cmd/bloomlab/crosscheck", "cmd/bloomlab/iterative", "cmd/bloomlab/generalized", "cmd/bloomlab/beyond", "cmd/internal/version"},
 	"cmd/bloomlab/lab":         {},
@@ -50,12 +52,11 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/beyond":      {"signature", "bloomdb/filter", "cmd/bloomlab/lab", "cmd/bloomlab/yancho"},
 
 	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/exchange", "reporting", "milter", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/version"},
-	"cmd/spambloom":  {"signature", "bloomdb", "reporting", "cmd/internal/mailbox", "cmd/internal/socket", "cmd/internal/version"},
+	"cmd/spambloom":  {"signature", "bloomdb", "reporting", "milter", "cmd/internal/compare", "cmd/internal/mailbox", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
 }
 
 // inTests may be imported by tests besides.
 var inTests = map[string][]string{
-	"cmd/spambloom":    {"milter"},
 	"bloomdb/exchange": {"signature"},
 }
 

@@ -1,0 +1,93 @@
+package replay
+
+import (
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/internal/compare"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// reported remembers the messages that were reported, which filters don't: it is
+// how a match is traced to the one that it is owed to, and how a match that is owed
+// to none, an error of a filter, is told.
+type reported struct {
+	exact    map[signature.Signature]*Message // of equal ones the first
+	messages []*Message
+}
+
+func newReported() *reported {
+	return &reported{exact: make(map[signature.Signature]*Message)}
+}
+
+func (r *reported) add(m *Message) {
+	r.messages = append(r.messages, m)
+	for _, s := range m.Set.Signatures {
+		if r.exact[s] == nil {
+			r.exact[s] = m
+		}
+	}
+}
+
+// Reason is why a message was listed.
+type Reason struct {
+	Kind     string  `json:"kind"`
+	ID       string  `json:"id"`
+	Reported string  `json:"reported,omitempty"` // the earlier message that it matches; none: a filter erred
+	Likeness float64 `json:"likeness,omitempty"` // of a sketch: the share of the reported features that the message has
+	Domains  int     `json:"domains,omitempty"`  // of a link: reported messages that share a domain with it
+}
+
+// reasons traces the matches that list a message.
+func (r *reported) reasons(set signature.Set, e bloomdb.Evidence) []Reason {
+	var reasons []Reason
+	for _, m := range e.Matches {
+		if m.Revoked {
+			continue
+		}
+		reason := Reason{Kind: m.Signature.Kind.String(), ID: m.Signature.ID()}
+		switch m.Signature.Kind {
+		case signature.KindSketch, signature.KindImage:
+			r.traceSketch(&reason, set, m.Signature.Kind)
+		case signature.KindDomain:
+			r.traceDomain(&reason, set)
+		default:
+			if m := r.exact[m.Signature]; m != nil {
+				reason.Reported = m.Name
+			}
+		}
+		reasons = append(reasons, reason)
+	}
+	return reasons
+}
+
+// traceSketch names the message of whose sketch most is in the listed one. Which
+// groups of it are stored is the database's secret.
+func (r *reported) traceSketch(reason *Reason, set signature.Set, kind signature.Kind) {
+	for _, listed := range set.Sketches {
+		if listed.Kind != kind {
+			continue
+		}
+		for _, m := range r.messages {
+			for _, s := range m.Set.Sketches {
+				if s.Kind != kind {
+					continue
+				}
+				if l := compare.Contained(s, listed); l > reason.Likeness {
+					reason.Likeness, reason.Reported = l, m.Name
+				}
+			}
+		}
+	}
+}
+
+// traceDomain names the first message that has a domain in common.
+func (r *reported) traceDomain(reason *Reason, set signature.Set) {
+	for _, m := range r.messages {
+		if len(compare.CommonDomains(m.Set, set)) == 0 {
+			continue
+		}
+		reason.Domains++
+		if reason.Reported == "" {
+			reason.Reported = m.Name
+		}
+	}
+}

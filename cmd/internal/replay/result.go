@@ -1,0 +1,154 @@
+package replay
+
+import (
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// Result is what became of an archive. Caught means the verdict spam; bulk is a
+// verdict of its own.
+type Result struct {
+	Messages int `json:"messages"`
+	Spam     int `json:"spam"`
+	Ham      int `json:"ham"`
+
+	Caught      int     `json:"caught"`       // spam with the verdict spam
+	CaughtShare float64 `json:"caught_share"` // of all spam
+	Missed      int     `json:"missed"`       // the rest of the spam
+	HamHit      int     `json:"ham_hit"`      // ham with the verdict spam
+
+	BulkSpam     int `json:"bulk_spam"`     // of the missed: called bulk
+	BulkHam      int `json:"bulk_ham"`      // ham called bulk
+	UnsignedSpam int `json:"unsigned_spam"` // of the missed: too little content to sign
+	UnsignedHam  int `json:"unsigned_ham"`
+
+	Reported     int `json:"reported"`     // spam that was reported in time for some message
+	Unreportable int `json:"unreportable"` // too little content to report
+
+	Kinds []KindResult `json:"kinds"` // in the order of the kinds' numbers
+
+	FalsePositives []FalsePositive `json:"false_positives"` // in order
+	MissedFiles    []Miss          `json:"missed_files,omitempty"`
+
+	From         time.Time `json:"from,omitzero"`
+	To           time.Time `json:"to,omitzero"`
+	JudgeSeconds float64   `json:"judge_seconds"` // to judge, count, report and exchange
+
+	outcomes []outcome // in order, for the plot
+}
+
+// KindResult is what one kind of signature did. A message may be listed by several.
+type KindResult struct {
+	Kind   string `json:"kind"`
+	Caught int    `json:"caught"` // spam that it lists
+	Alone  int    `json:"alone"`  // of that: no other kind does
+	HamHit int    `json:"ham_hit"`
+}
+
+// FalsePositive is ham with the verdict spam.
+type FalsePositive struct {
+	File    string    `json:"file"`
+	Time    time.Time `json:"time,omitzero"`
+	Reasons []Reason  `json:"reasons"`
+}
+
+// Miss is spam that was not caught.
+type Miss struct {
+	File    string `json:"file"`
+	Verdict string `json:"verdict"` // clean, bulk or skipped
+}
+
+// outcome is one point of the plot.
+type outcome struct {
+	time         time.Time
+	spam, caught bool
+}
+
+func newResult() *Result {
+	r := &Result{FalsePositives: []FalsePositive{}}
+	for k := signature.KindBody; k <= signature.KindContent; k++ {
+		r.Kinds = append(r.Kinds, KindResult{Kind: k.String()})
+	}
+	return r
+}
+
+// add counts one message.
+func (r *Result) add(m *Message, d milter.Decision, e bloomdb.Evidence, reasons []Reason) {
+	listed := d.Verdict == milter.Spam
+	r.outcomes = append(r.outcomes, outcome{m.Time, m.Spam, listed})
+	r.Messages++
+	if m.Spam {
+		r.addSpam(m, d)
+	} else {
+		r.addHam(m, d, reasons)
+	}
+	if listed {
+		r.addKinds(m.Spam, e)
+	}
+}
+
+func (r *Result) addSpam(m *Message, d milter.Decision) {
+	r.Spam++
+	switch d.Verdict {
+	case milter.Spam:
+		r.Caught++
+		return
+	case milter.Bulk:
+		r.BulkSpam++
+	case milter.Skipped:
+		r.UnsignedSpam++
+	}
+	r.Missed++
+	r.MissedFiles = append(r.MissedFiles, Miss{File: m.Name, Verdict: string(d.Verdict)})
+}
+
+func (r *Result) addHam(m *Message, d milter.Decision, reasons []Reason) {
+	r.Ham++
+	switch d.Verdict {
+	case milter.Spam:
+		r.HamHit++
+		r.FalsePositives = append(r.FalsePositives, FalsePositive{m.Name, m.Time, reasons})
+	case milter.Bulk:
+		r.BulkHam++
+	case milter.Skipped:
+		r.UnsignedHam++
+	}
+}
+
+// addKinds counts the kinds that list a message, each once.
+func (r *Result) addKinds(spam bool, e bloomdb.Evidence) {
+	var kinds []*KindResult
+	seen := make(map[signature.Kind]bool)
+	for _, m := range e.Matches {
+		k := m.Signature.Kind
+		if m.Revoked || seen[k] || k < 1 || int(k) > len(r.Kinds) {
+			continue
+		}
+		seen[k] = true
+		kinds = append(kinds, &r.Kinds[k-1])
+	}
+	for _, k := range kinds {
+		switch {
+		case !spam:
+			k.HamHit++
+		default:
+			k.Caught++
+			if len(kinds) == 1 {
+				k.Alone++
+			}
+		}
+	}
+}
+
+func (r *Result) finish(messages []Message, judging time.Duration) {
+	if r.Spam > 0 {
+		r.CaughtShare = float64(r.Caught) / float64(r.Spam)
+	}
+	if len(messages) > 0 {
+		r.From, r.To = messages[0].Time, messages[len(messages)-1].Time
+	}
+	r.JudgeSeconds = judging.Seconds()
+}

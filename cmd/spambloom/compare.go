@@ -1,0 +1,187 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spambloom/spambloom/cmd/internal/compare"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// compared is what `explain --json A B` prints.
+type compared struct {
+	Files    [2]string        `json:"files"`
+	Matches  bool             `json:"matches"` // a report of either lists the other
+	Text     compare.Likeness `json:"text"`
+	Domains  []string         `json:"domains"`
+	Reported [2]direction     `json:"reported"` // of the first file, of the second
+	Texts    []string         `json:"texts,omitempty"`
+}
+
+// direction is what a report of one message says about the other.
+type direction struct {
+	File       string          `json:"file"`
+	Lists      string          `json:"lists"` // the other file
+	Listed     bool            `json:"listed"`
+	Because    string          `json:"because"`
+	Signatures []string        `json:"signatures"` // that both have
+	Sketches   []sketchOverlap `json:"sketches"`
+}
+
+// sketchOverlap is a compare.Overlap as JSON has it.
+type sketchOverlap struct {
+	Kind      string  `json:"kind"`
+	Found     int     `json:"found"`
+	Of        int     `json:"of"`
+	Need      int     `json:"need"`
+	Matches   int     `json:"matches"`
+	Weak      int     `json:"weak"`
+	Tried     int     `json:"tried"`
+	Contained float64 `json:"contained"`
+}
+
+// compareFiles explains two messages; nobody is asked.
+func (c *cli) compareFiles(names []string, asJSON, withText bool) error {
+	var sets [2]signature.Set
+	var texts [2]string
+	for i, name := range names {
+		in, err := c.single(name)
+		if err != nil {
+			return err
+		}
+		sets[i], texts[i] = signature.Compute(in.message), signature.Text(in.message)
+	}
+	x := newCompared([2]string(names), sets, texts)
+	if withText {
+		x.Texts = texts[:]
+	}
+	if asJSON {
+		return c.printJSON(x)
+	}
+	return c.print(comparedText(x))
+}
+
+var errSeveral = errors.New("more than one message in it, want one to compare")
+
+// single reads a file that has one message.
+func (c *cli) single(name string) (one input, err error) {
+	n := 0
+	for in, err := range c.inputs([]string{name}) {
+		if n++; n > 1 {
+			return one, &inputError{fmt.Errorf("%s: %w", name, errSeveral)}
+		}
+		if err != nil {
+			return one, err
+		}
+		one = in
+	}
+	return one, nil
+}
+
+func newCompared(names [2]string, sets [2]signature.Set, texts [2]string) compared {
+	x := compared{Files: names, Text: compare.Texts(texts[0], texts[1]), Domains: []string{}}
+	for i := range x.Reported {
+		reported, asked := sets[i], sets[1-i]
+		match := compare.Reported(reported, asked)
+		d := direction{File: names[i], Lists: names[1-i], Signatures: []string{}, Sketches: []sketchOverlap{}}
+		d.Listed, d.Because = conclude(match, reported, asked)
+		for _, s := range match.Equal {
+			d.Signatures = append(d.Signatures, s.ID())
+		}
+		for _, o := range match.Sketch {
+			d.Sketches = append(d.Sketches, sketchOverlap{o.Kind.String(), o.Found, o.Of, o.Need, o.Matches, o.Weak, compare.Keys, o.Contained})
+		}
+		x.Domains = append(x.Domains[:0], match.Domains...)
+		x.Matches = x.Matches || d.Listed
+		x.Reported[i] = d
+	}
+	return x
+}
+
+// conclude says whether a report of the one lists the other, and why.
+func conclude(match compare.Comparison, reported, asked signature.Set) (listed bool, because string) {
+	var reasons, rest []string
+	for _, s := range match.Equal {
+		reasons = append(reasons, s.Kind.String()+" is equal")
+	}
+	for _, o := range match.Sketch {
+		text := fmt.Sprintf("%s %s", o.Kind, overlapText(o))
+		switch {
+		case o.Listed():
+			reasons = append(reasons, text)
+		case o.ListedWeakly() && len(match.Domains) > 0:
+			rest = append(rest, text+", which is enough with a link to "+match.Domains[0]+" where that is no large sender's")
+		default:
+			rest = append(rest, text)
+		}
+	}
+	switch {
+	case len(reasons) > 0:
+		return true, strings.Join(reasons, ", ")
+	case len(reported.Signatures) == 0:
+		return false, "it has too little content to report"
+	case len(asked.Signatures) == 0:
+		return false, "the other has too little content to sign"
+	case len(match.Sketch) == 0:
+		return false, strings.Join(append([]string{"no signature is equal"}, unsketched(reported, asked)...), "; ")
+	}
+	return false, "no signature is equal; " + strings.Join(rest, ", ")
+}
+
+// unsketched says which message has no sketch that the other could match.
+func unsketched(reported, asked signature.Set) []string {
+	switch {
+	case len(reported.Sketches) == 0 && len(asked.Sketches) == 0:
+		return []string{"neither has text enough for a sketch"}
+	case len(reported.Sketches) == 0:
+		return []string{"it has too little text of its own for a sketch"}
+	case len(asked.Sketches) == 0:
+		return []string{"the other has too little text of its own for a sketch"}
+	}
+	return []string{"their sketches are of different kinds"}
+}
+
+// overlapText says how much of a reported sketch the other message has.
+func overlapText(o compare.Overlap) string {
+	text := "has no anchor in common"
+	if o.Of > 0 {
+		text = fmt.Sprintf("has %d of %d keys (needs %d)", o.Found, o.Of, o.Need)
+	}
+	if o.Matches > 0 && o.Matches < compare.Keys {
+		text += fmt.Sprintf(", a match in %d of %d federations", o.Matches, compare.Keys)
+	}
+	return text
+}
+
+// comparedText is the readable form.
+func comparedText(x compared) string {
+	var b strings.Builder
+	for _, d := range x.Reported {
+		verdict := "no"
+		if d.Listed {
+			verdict = "yes"
+		}
+		fmt.Fprintf(&b, "would a report of %s list %s? %s: %s\n", d.File, d.Lists, verdict, d.Because)
+	}
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, id := range x.Reported[0].Signatures {
+		fmt.Fprintf(table, "  both have\t%s\n", id)
+	}
+	for _, d := range x.Reported {
+		for _, s := range d.Sketches {
+			fmt.Fprintf(table, "  %s of %s\t%.0f %% of its features are in %s\n", s.Kind, d.File, 100*s.Contained, d.Lists)
+		}
+	}
+	fmt.Fprintf(table, "  texts\t%.0f %% in common; %.0f %% of %s, %.0f %% of %s\n",
+		100*x.Text.Jaccard, 100*x.Text.AInB, x.Files[0], 100*x.Text.BInA, x.Files[1])
+	for _, domain := range x.Domains {
+		fmt.Fprintf(table, "  both link to\t%s\n", domain)
+	}
+	for i, text := range x.Texts {
+		fmt.Fprintf(table, "  text of %s\t%s\n", x.Files[i], text)
+	}
+	table.Flush() // into b, which cannot fail
+	return b.String()
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// source is a path and what the mail in it is.
+type source struct {
+	path string
+	spam bool
+}
+
+// maxLabel bounds a line of a label file, in bytes.
+const maxLabel = 64 << 10
+
+// sources are all paths that the flags name: spam, ham, then the labels.
+func (f *replayFlags) sources(stdin io.Reader) ([]source, error) {
+	var sources []source
+	for _, path := range f.spam {
+		sources = append(sources, source{path, true})
+	}
+	for _, path := range f.ham {
+		sources = append(sources, source{path, false})
+	}
+	if f.labels == "" {
+		return sources, nil
+	}
+	in, dir := stdin, ""
+	if f.labels != "-" {
+		file, err := os.Open(f.labels)
+		if err != nil {
+			return nil, &inputError{err}
+		}
+		defer file.Close()
+		in, dir = file, filepath.Dir(f.labels)
+	}
+	labels, err := readLabels(in, dir)
+	if err != nil {
+		return nil, &inputError{fmt.Errorf("%s: %w", f.labels, err)}
+	}
+	return append(sources, labels...), nil
+}
+
+// readLabels reads lines "spam PATH" and "ham PATH", with a tab or blanks between.
+// Empty lines, and those that begin with a #, are skipped. Paths are relative to dir.
+func readLabels(r io.Reader, dir string) ([]source, error) {
+	var sources []source
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLabel)
+	n := 0
+	for lines.Scan() {
+		n++
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		at := strings.IndexAny(line, " \t")
+		if at < 0 {
+			return nil, fmt.Errorf("line %d: no path in %.80q", n, line)
+		}
+		label, path := line[:at], strings.TrimSpace(line[at:])
+		if label = strings.ToLower(label); label != "spam" && label != "ham" {
+			return nil, fmt.Errorf("line %d: label %.40q, want spam or ham", n, label)
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		sources = append(sources, source{path, label == "spam"})
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("line %d: %w", n+1, err)
+	}
+	if len(sources) == 0 {
+		return nil, fmt.Errorf("no label in it")
+	}
+	return sources, nil
+}
+
+// labelled remembers what each message is, between where it is read and where it
+// comes out, in the same order.
+type labelled struct {
+	mu   sync.Mutex // they are read by another goroutine
+	spam []bool
+}
+
+// inputs reads the messages of all sources.
+func (l *labelled) inputs(c *cli, sources []source) iter.Seq2[input, error] {
+	return func(yield func(input, error) bool) {
+		for _, s := range sources {
+			for in, err := range c.inputs([]string{s.path}) {
+				l.mu.Lock()
+				l.spam = append(l.spam, s.spam)
+				l.mu.Unlock()
+				if !yield(in, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// next says whether the next message that comes out is spam.
+func (l *labelled) next() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	spam := l.spam[0]
+	l.spam = l.spam[1:]
+	return spam
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spambloom/spambloom/cmd/internal/replay"
+)
+
+// replayedText is the readable form.
+func replayedText(r replayed) string {
+	var b strings.Builder
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "messages\t%d\t%s\n", r.Messages, messagesNote(r))
+	fmt.Fprintf(table, "spam\t%d\t%d reported%s\n", r.Spam, r.Reported, ifAny(", %d with too little content to report", r.Unreportable))
+	fmt.Fprintf(table, "  caught\t%d\t%s\n", r.Caught, percent(r.Caught, r.Spam))
+	fmt.Fprintf(table, "  missed\t%d\t%s%s%s\n", r.Missed, percent(r.Missed, r.Spam),
+		ifAny(", %d of them bulk", r.BulkSpam), ifAny(", %d with too little content to sign", r.UnsignedSpam))
+	fmt.Fprintf(table, "ham\t%d\t%s\n", r.Ham, strings.TrimPrefix(ifAny(", %d bulk", r.BulkHam)+ifAny(", %d with too little content to sign", r.UnsignedHam), ", "))
+	fmt.Fprintf(table, "  hit\t%d\t%s\n", r.HamHit, percent(r.HamHit, r.Ham))
+	table.Flush() // into b, which cannot fail
+	b.WriteString(kindsText(r.Kinds))
+	for _, fp := range r.FalsePositives {
+		fmt.Fprintf(&b, "\nham hit: %s\n", fp.File)
+		for _, reason := range fp.Reasons {
+			fmt.Fprintf(&b, "  %s\n", reasonText(reason))
+		}
+	}
+	if len(r.MissedFiles) > 0 {
+		b.WriteString("\n")
+	}
+	for _, m := range r.MissedFiles {
+		fmt.Fprintf(&b, "missed: %s: %s\n", m.File, m.Verdict)
+	}
+	fmt.Fprintf(&b, "\nsigned in %.1f s (%.0f messages/s, %.1f MB/s), judged in %.1f s\n",
+		r.SignSeconds, perSecond(r.Messages, r.SignSeconds), perSecond(int(r.Bytes), r.SignSeconds)/1e6, r.JudgeSeconds)
+	return b.String()
+}
+
+func messagesNote(r replayed) string {
+	var notes []string
+	if !r.From.IsZero() && r.Order == "time" {
+		notes = append(notes, fmt.Sprintf("from %s to %s", r.From.Format("2006-01-02"), r.To.Format("2006-01-02")))
+	}
+	if r.WithoutTime > 0 {
+		notes = append(notes, fmt.Sprintf("%d without a time", r.WithoutTime))
+	}
+	if r.Unreadable > 0 {
+		notes = append(notes, fmt.Sprintf("%d could not be read", r.Unreadable))
+	}
+	return strings.Join(notes, ", ")
+}
+
+// kindsText is the table of what each kind of signature did.
+func kindsText(kinds []replay.KindResult) string {
+	var b strings.Builder
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(table, "\n\tkind\tspam caught\tby it alone\tham hit\t\n")
+	for _, k := range kinds {
+		fmt.Fprintf(table, "\t%s\t%d\t%d\t%d\t\n", k.Kind, k.Caught, k.Alone, k.HamHit)
+	}
+	table.Flush()
+	return b.String()
+}
+
+// reasonText says what a match is owed to.
+func reasonText(r replay.Reason) string {
+	switch {
+	case r.Reported == "":
+		return fmt.Sprintf("%s: no reported message has it: a filter erred", r.ID)
+	case r.Domains > 0:
+		return fmt.Sprintf("%s: %d reported messages have such a domain, the first is %s", r.ID, r.Domains, r.Reported)
+	case r.Likeness > 0:
+		return fmt.Sprintf("%s: has %.0f %% of what makes the sketch of %s", r.ID, 100*r.Likeness, r.Reported)
+	}
+	return fmt.Sprintf("%s: equals that of %s", r.ID, r.Reported)
+}
+
+// ifAny formats a number that is not 0.
+func ifAny(format string, n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(format, n)
+}
+
+func percent(n, of int) string {
+	if of == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(of))
+}
+
+func perSecond(n int, seconds float64) float64 {
+	if seconds <= 0 {
+		return 0
+	}
+	return float64(n) / seconds
+}
