@@ -14,6 +14,7 @@ require (
 	github.com/redis/go-redis/v9 v9.23.0 // the exchange between sites
 	github.com/schollz/progressbar/v3 v3.19.1 // progress of long runs of the command
 	github.com/spf13/cobra v1.10.2 // verbs, flags, help and completions
+	golang.org/x/image v0.30.0 // images in BMP and WebP; fonts, in tests
 	golang.org/x/net v0.62.0 // the HTML tokenizer
 	golang.org/x/sync v0.24.0 // errgroup: goroutines with an owner
 	golang.org/x/sys v0.49.0 // mmap, madvise, socket options
@@ -55,7 +56,6 @@ require (
 	github.com/yuin/gopher-lua v1.1.1 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
 	golang.org/x/exp/typeparams v0.0.0-20231108232855-2478ac86f678 // indirect
-	golang.org/x/image v0.30.0 // indirect
 	golang.org/x/mod v0.41.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect

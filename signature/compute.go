@@ -27,9 +27,10 @@ const (
 )
 
 // Compute signs a message. It reads what mail programs would show, whatever
-// the state of the message, in time linear in its size. Beside m itself it takes
-// memory of up to three times the size of m, where encoded messages lie in each
-// other, and a few MiB; mostly, of the largest part. It is safe for concurrent
+// the state of the message, in time linear in its size, and up to 150 ms for images.
+// Beside m itself it takes memory of up to three times the size of m, where encoded
+// messages lie in each other, and up to 64 MiB for images; mostly, of the largest
+// part. It is safe for concurrent
 // use.
 func Compute(m Message) Set {
 	c := computers.Get().(*computer)
@@ -43,6 +44,7 @@ func Compute(m Message) Set {
 			attachments = addDigest(attachments, d)
 		}
 	}
+	images := c.imageSketches(signsText2, c.words2.text)
 
 	var set Set
 	add := func(kind Kind, d Digest) { set.Signatures = append(set.Signatures, Signature{kind, d}) }
@@ -61,6 +63,7 @@ func Compute(m Message) Set {
 	for _, d := range attachments {
 		add(KindAttachment, d)
 	}
+	set.Sketches = append(set.Sketches, images...)
 	set.Counting = counting(set.Signatures)
 	set.Domains = c.domains()
 	return set
@@ -118,6 +121,7 @@ type computer struct {
 	embedded []Digest // images that sign where the text does not, likewise
 	hasFile  bool     // the text stands beside a file
 	source   []byte   // the decoded text parts, one after the other
+	images   []leaf   // that may have a sketch
 	texts    []textPart
 	hasHTML  map[int]bool // by number of alternative
 
@@ -157,6 +161,7 @@ func (c *computer) release() {
 	c.own = keep(c.own)
 	c.links.reset(keep)
 	c.files, c.embedded, c.hasFile, c.texts = nil, nil, false, c.texts[:0]
+	c.images = nil
 	clear(c.hasHTML)
 	computers.Put(c)
 }
@@ -202,6 +207,9 @@ func (c *computer) leaf(l leaf) {
 		c.parts = append(c.parts, kind)
 		c.parts = append(c.parts, digest[:]...)
 	}
+	if !isText && !l.report && !l.cut && len(content) >= minPicture && isImage(l.mediaType, content) {
+		c.look(l)
+	}
 	switch {
 	case isText:
 		c.keepText(l, kind == classHTML, content)
@@ -220,7 +228,7 @@ func (c *computer) keepText(l leaf, isHTML bool, content []byte) {
 // attach notes an attachment. One that is cut has no digest, but the text stands
 // beside it as in the whole message.
 func (c *computer) attach(l leaf, content []byte, d Digest) {
-	embedded := isImage(l.mediaType, content) && (l.disposition == "inline" || l.hasID || l.related)
+	embedded := isEmbedded(l, content)
 	if !embedded && !l.far {
 		c.hasFile = true
 	}
@@ -231,6 +239,11 @@ func (c *computer) attach(l leaf, content []byte, d Digest) {
 	default:
 		c.files = addDigest(c.files, d)
 	}
+}
+
+// isEmbedded tells whether a part is an image that is shown in the text.
+func isEmbedded(l leaf, content []byte) bool {
+	return isImage(l.mediaType, content) && (l.disposition == "inline" || l.hasID || l.related)
 }
 
 func addDigest(list []Digest, d Digest) []Digest {

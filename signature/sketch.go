@@ -77,7 +77,7 @@ const (
 // first.
 func (s Sketch) Reported(keyed func(uint64) uint64) []Group {
 	if s.Kind == KindImage {
-		return nil
+		return s.imageGroups(keyed, 1)
 	}
 	keys := placesOf(s.Keys, keyed)
 	level, ok := levelOf(keys)
@@ -98,7 +98,7 @@ func (s Sketch) Reported(keyed func(uint64) uint64) []Group {
 // the same as for Reported. Keys of different groups share memory.
 func (s Sketch) Asked(keyed func(uint64) uint64) []Group {
 	if s.Kind == KindImage {
-		return nil
+		return s.imageGroups(keyed, math.MaxUint32)
 	}
 	keys := placesOf(s.Keys, keyed)
 	own, ok := levelOf(keys)

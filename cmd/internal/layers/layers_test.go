@@ -24,13 +24,14 @@ var repository = os.DirFS("../../..")
 // reporting and bloomdb/exchange never import each other: they meet in the
 // database. Only commands know the configuration.
 var allowed = map[string][]string{
-	"signature":        {"signature/suffix"},
-	"signature/suffix": {},
-	"bloomdb/filter":   {},
-	"bloomdb":          {"signature", "bloomdb/filter"},
-	"bloomdb/exchange": {"bloomdb"},
-	"reporting":        {"signature", "bloomdb"},
-	"milter":           {"signature", "bloomdb"},
+	"signature":         {"signature/picture", "signature/suffix"},
+	"signature/picture": {},
+	"signature/suffix":  {},
+	"bloomdb/filter":    {},
+	"bloomdb":           {"signature", "bloomdb/filter"},
+	"bloomdb/exchange":  {"bloomdb"},
+	"reporting":         {"signature", "bloomdb"},
+	"milter":            {"signature", "bloomdb"},
 
 	"cmd/internal/config":    {},
 	"cmd/internal/layers":    {},
@@ -80,9 +81,10 @@ var reserved = map[string][]string{
 // forbidden imports, by package: signature is pure, and neither it nor the
 // database speaks to a network.
 var forbidden = map[string][]string{
-	"signature":      {"net", "net/http", "os", "os/exec", "time", "log/slog"},
-	"bloomdb":        {"net", "net/http", "os/exec"},
-	"bloomdb/filter": {"net", "net/http", "os", "os/exec"},
+	"signature":         {"net", "net/http", "os", "os/exec", "time", "log/slog"},
+	"signature/picture": {"net", "net/http", "os", "os/exec", "time", "log/slog"},
+	"bloomdb":           {"net", "net/http", "os/exec"},
+	"bloomdb/filter":    {"net", "net/http", "os", "os/exec"},
 }
 
 // commandsOnly are calls that decide for the whole process.

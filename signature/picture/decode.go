@@ -1,0 +1,140 @@
+package picture
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"image"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/vp8"
+)
+
+const (
+	// minSide and minArea are the smallest image, in pixels, that has a code.
+	// Below are logos, icons, buttons, portraits and tracking pixels, which many
+	// senders share, or which spam copies from the mail it imitates.
+	minSide = 100
+	minArea = 30_000
+	// maxSide bounds a side, so that no area overflows.
+	maxSide = 16 << 10
+	// maxScans bounds the scans of a progressive JPEG; encoders make about ten.
+	// Each can cost a pass over the whole image for a dozen bytes.
+	maxScans = 24
+	// scansOfPass is how many scans cost about as much as the pixels themselves.
+	scansOfPass = 8
+)
+
+var (
+	errFormat = errors.New("no image of a known format")
+	errSize   = errors.New("image too small or too large")
+)
+
+// decode decodes an image, or the first frame of an animation, if its cost is at
+// most budget, and returns the cost; both in pixels. The header is read first, as
+// decoders take the memory that it asks for: what is too small, too large or over
+// the budget costs nothing.
+func decode(content []byte, budget int) (image.Image, int, error) {
+	c, format, err := readHeader(content)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !isSized(c.Width, c.Height) {
+		return nil, 0, errSize
+	}
+	cost := c.Width * c.Height
+	if format == "jpeg" {
+		// The start of a scan never stands inside the data of another (ITU-T
+		// T.81 section B.1.1.5): counted everywhere, there are never too few.
+		scans := bytes.Count(content, []byte("\xFF\xDA"))
+		if scans > maxScans {
+			return nil, 0, errSize
+		}
+		cost += cost * scans / scansOfPass
+	}
+	if cost > budget {
+		return nil, 0, errSize
+	}
+	m, err := decodeAs(format, content)
+	if err == nil && !isSized(m.Bounds().Dx(), m.Bounds().Dy()) { // a frame of an animation
+		err = errSize
+	}
+	return m, cost, err
+}
+
+func isSized(width, height int) bool {
+	return min(width, height) >= minSide && max(width, height) <= maxSide && width*height >= minArea
+}
+
+func readHeader(content []byte) (c image.Config, format string, err error) {
+	r := bytes.NewReader(content)
+	switch {
+	case bytes.HasPrefix(content, []byte("GIF8")):
+		c, err = gif.DecodeConfig(r)
+		return c, "gif", err
+	case bytes.HasPrefix(content, []byte("\x89PNG")):
+		c, err = png.DecodeConfig(r)
+		return c, "png", err
+	case bytes.HasPrefix(content, []byte("\xFF\xD8\xFF")):
+		c, err = jpeg.DecodeConfig(r)
+		return c, "jpeg", err
+	case bytes.HasPrefix(content, []byte("BM")):
+		c, err = bmp.DecodeConfig(r)
+		return c, "bmp", err
+	case bytes.HasPrefix(content, []byte("RIFF")):
+		h, err := vp8Decoder(content).DecodeFrameHeader()
+		return image.Config{Width: h.Width, Height: h.Height}, "webp", err
+	}
+	return c, "", errFormat
+}
+
+func decodeAs(format string, content []byte) (image.Image, error) {
+	r := bytes.NewReader(content)
+	switch format {
+	case "gif":
+		return gif.Decode(r)
+	case "png":
+		return png.Decode(r)
+	case "jpeg":
+		return jpeg.Decode(r)
+	case "bmp":
+		return bmp.Decode(r)
+	}
+	d := vp8Decoder(content)
+	if _, err := d.DecodeFrameHeader(); err != nil {
+		return nil, err
+	}
+	return d.DecodeFrame()
+}
+
+// vp8Decoder returns a decoder of the lossy image in a WebP file, without its
+// transparency; an empty one where there is none. A file's own header may tell
+// another size than the image in it, so that only the latter is believed.
+// Lossless WebP is not read: a few bytes of it can ask for 180 MB of tables.
+func vp8Decoder(content []byte) *vp8.Decoder {
+	d := vp8.NewDecoder()
+	var chunk []byte
+	if len(content) > 12 && string(content[8:12]) == "WEBP" {
+		chunk = riffChunk(content[12:], "VP8 ")
+	}
+	d.Init(bytes.NewReader(chunk), len(chunk))
+	return d
+}
+
+// riffChunk returns the first chunk of that name.
+func riffChunk(content []byte, name string) []byte {
+	for len(content) >= 8 {
+		size := int(binary.LittleEndian.Uint32(content[4:]))
+		if size > len(content)-8 {
+			return nil
+		}
+		if string(content[:4]) == name {
+			return content[8 : 8+size]
+		}
+		content = content[min(len(content), 8+size+size&1):]
+	}
+	return nil
+}
