@@ -2,6 +2,7 @@
 # make test    installs what the tests need, checks the sources, runs everything
 # make build   bin/spambloomd, bin/spambloom and bin/bloomlab
 # make bench   the benchmarks
+# make bench-signatures  which varied copies of a spam are caught; CORPUS=PATH
 # make lab     every experiment of the papers, 1,000 rounds: cmd/bloomlab/RESULTS.txt
 # make soak    the long fault tests: Redis away for a minute, sixty times kill -9
 # make fuzz    every fuzz target for 30 seconds
@@ -15,7 +16,7 @@ LDFLAGS  = -X github.com/spambloom/spambloom/cmd/internal/version.linked=$(VERSI
 # other.
 export SPAMBLOOM_SENDMAIL ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spambloom/sendmail
 
-.PHONY: run build test tools sendmail check bench lab soak fuzz generate
+.PHONY: run build test tools sendmail check bench bench-signatures lab soak fuzz generate
 
 run: build
 	@exec bin/spambloomd --data spambloom-data
@@ -68,6 +69,12 @@ sendmail:
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# A folder with spam and ham in it, or such a .tar.xz.
+CORPUS ?= ../shared/corpora/spamassassin.tar.xz
+
+bench-signatures: build
+	bin/bloomlab signatures --corpus $(CORPUS)
 
 lab: build
 	bin/bloomlab run all --rounds 1000 >bin/RESULTS.txt

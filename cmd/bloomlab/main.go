@@ -68,9 +68,10 @@ func (e outputError) Unwrap() error { return e.error }
 
 func exitCode(err error) int {
 	var outside outsideError
+	var missed missedError
 	var output outputError
 	switch {
-	case errors.As(err, &outside):
+	case errors.As(err, &outside), errors.As(err, &missed):
 		return exOutside
 	case errors.As(err, &output):
 		return exIOErr
@@ -87,6 +88,7 @@ func rootCommand(stdout, stderr io.Writer) *cobra.Command {
 		Long: `bloomlab runs the experiments of the five papers whose filters spambloom uses,
 with this program's own filters, and holds what comes out against what the
 papers print. Where a paper is in error, the row says so and how to check it.
+With ` + "`signatures`" + ` it measures which varied copies of a spam are caught.
 
 Exit codes: 0 all rows within their tolerance, 1 some are not, 64 wrong usage,
 74 results that cannot be written, 130 interrupted.`,
@@ -97,6 +99,6 @@ Exit codes: 0 all rows within their tolerance, 1 some are not, 64 wrong usage,
 		RunE:          func(*cobra.Command, []string) error { return errors.New("no command given; try `bloomlab --help`") },
 	}
 	root.SetVersionTemplate(version.Text("bloomlab") + "\n")
-	root.AddCommand(listCommand(stdout), runCommand(stdout, stderr))
+	root.AddCommand(listCommand(stdout), runCommand(stdout, stderr), signaturesCommand(stdout, stderr))
 	return root
 }

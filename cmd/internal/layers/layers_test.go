@@ -42,7 +42,7 @@ var allowed = map[string][]string{
 	"cmd/internal/compare":   {"signature"},
 	"cmd/internal/replay":    {"signature", "bloomdb", "milter", "cmd/internal/compare"},
 
-	"cmd/bloomlab":             {"cmd/bloomlab/lab", "cmd/bloomlab/draw", "cmd/bloomlab/yancho", "cmd/bloomlab/retouched", "cmd/bloomlab/crosscheck", "cmd/bloomlab/iterative", "cmd/bloomlab/generalized", "cmd/bloomlab/beyond", "cmd/internal/version"},
+	"cmd/bloomlab":             {"cmd/bloomlab/lab", "cmd/bloomlab/draw", "cmd/bloomlab/yancho", "cmd/bloomlab/retouched", "cmd/bloomlab/crosscheck", "cmd/bloomlab/iterative", "cmd/bloomlab/generalized", "cmd/bloomlab/beyond", "cmd/bloomlab/replica", "cmd/internal/variation", "cmd/internal/version"},
 	"cmd/bloomlab/lab":         {},
 	"cmd/bloomlab/draw":        {"cmd/bloomlab/lab"},
 	"cmd/bloomlab/yancho":      {"bloomdb/filter", "cmd/bloomlab/lab"},
@@ -51,6 +51,7 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/iterative":   {"bloomdb/filter", "cmd/bloomlab/lab"},
 	"cmd/bloomlab/generalized": {"bloomdb/filter", "cmd/bloomlab/lab"},
 	"cmd/bloomlab/beyond":      {"signature", "bloomdb/filter", "cmd/bloomlab/lab", "cmd/bloomlab/yancho"},
+	"cmd/bloomlab/replica":     {"signature", "bloomdb", "cmd/internal/mailbox", "cmd/internal/variation"},
 
 	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/exchange", "reporting", "milter", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/version"},
 	"cmd/spambloom":  {"signature", "bloomdb", "reporting", "milter", "cmd/internal/compare", "cmd/internal/mailbox", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
