@@ -75,6 +75,9 @@ func TestKinds(t *testing.T) {
 		t.Run(k.Name, func(t *testing.T) {
 			varied, differ := 0, false
 			for i, m := range mails {
+				if k.Rebuilt() && i > 0 {
+					continue // only the text in the picture or file would be another one
+				}
 				before := string(m.Raw())
 				original, copied, ok := k.Vary(1, from, m, raws[i])
 				if string(m.Raw()) != before {
