@@ -23,6 +23,7 @@ type replayFlags struct {
 	order     string
 	noClock   bool
 	run       replay.Options
+	keys      int
 	missed    bool
 	asJSON    bool
 	plot      string
@@ -48,14 +49,19 @@ PATH is a message, an mbox, a Maildir, a folder of these, or - for standard inpu
 A line of the file that --labels names is "spam PATH" or "ham PATH", with a tab or
 blank between; paths are relative to that file.
 
+A federation's key decides which features of a reported text make its sketch, so
+what is like it in part is listed under one key and not under the other. With --keys
+N it is run under so many, and all ham that was hit under some is shown.
+
 All signatures are held in memory: some 10 KiB a message.
 
 With --json, one object: messages, spam, ham, caught, caught_share (of the spam),
 missed, ham_hit, bulk_spam, bulk_ham, unsigned_spam, unsigned_ham (too little content
 to sign), reported, unreportable, kinds (kind, caught, alone: by no other kind,
-ham_hit), false_positives (file, time, reasons: kind, id, reported: the message that
-it is owed to, or none where a filter erred, likeness for sketches: the share of the
-reported sketch's features, domains: reported messages that share one),
+ham_hit), false_positives (file, time, keys: under how many it was hit, reasons: kind, id,
+reported: the message that it is owed to, or none where a filter erred, found, need,
+likeness for sketches: the share of the reported one's features, domains: reported
+messages that share one), keys (seed, caught, ham_hit, bulk_ham),
 missed_files (file, verdict) with --missed, from, to, without_time, unreadable,
 sign_seconds, judge_seconds, bytes, sites, seed, report_after, report_share, clock,
 order.
@@ -80,17 +86,23 @@ Exit codes:
 	flags.Float64Var(&f.run.ReportShare, "report-share", 1, "the share of spam that anybody reports, 0 to 1")
 	flags.Uint64Var(&f.run.BulkThreshold, "bulk-threshold", 20, "sightings from which a message is bulk; 0: never")
 	flags.Uint64Var(&f.run.Seed, "seed", 1, "of what is drawn: sites, reports, the filters' key")
+	flags.IntVar(&f.keys, "keys", 1, "run it under `N` federation keys, those of the seeds from --seed on")
 	flags.BoolVar(&f.missed, "missed", false, "print the spam that was missed, too")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	flags.StringVar(&f.plot, "plot", "", "draw the share of spam caught over the messages, into `FILE.svg`")
 	return cmd
 }
 
+// maxKeys bounds --keys.
+const maxKeys = 1000
+
 // check finds mistakes of the command line before any work is done.
 func (f *replayFlags) check() error {
 	switch {
 	case len(f.spam) == 0 && len(f.ham) == 0 && f.labels == "":
 		return errors.New("no mail given: want --spam and --ham, or --labels")
+	case f.keys < 1 || f.keys > maxKeys:
+		return fmt.Errorf("%d keys, must be 1 to %d", f.keys, maxKeys)
 	case f.order != "time" && f.order != "file":
 		return fmt.Errorf("--order %q: want time or file", f.order)
 	case f.plot != "" && filepath.Ext(f.plot) != ".svg":
@@ -142,7 +154,7 @@ func (c *cli) replay(ctx context.Context, f replayFlags) error {
 	if f.order == "time" {
 		out.WithoutTime = replay.Sort(a.messages)
 	}
-	if out.Result, err = c.runArchive(ctx, a.messages, f.run); err != nil {
+	if out.Result, err = c.runArchive(ctx, a.messages, f); err != nil {
 		return err
 	}
 	if !f.missed {
@@ -167,16 +179,16 @@ func createPlot(name string) (*os.File, error) {
 }
 
 // runArchive replays in a folder of its own.
-func (c *cli) runArchive(ctx context.Context, messages []replay.Message, o replay.Options) (*replay.Result, error) {
+func (c *cli) runArchive(ctx context.Context, messages []replay.Message, f replayFlags) (*replay.Result, error) {
 	dir, err := makeStateFolder()
 	if err != nil {
 		return nil, &stateError{err}
 	}
 	defer os.RemoveAll(dir)
-	o.Dir = dir
+	f.run.Dir = dir
 	c.bar = newProgress(c)
 	defer c.bar.finish()
-	result, err := replay.Run(ctx, messages, o, c.bar.add)
+	result, err := replay.RunKeys(ctx, messages, f.run, f.keys, c.bar.add)
 	switch {
 	case ctx.Err() != nil:
 		return nil, verdictExit(exInterrupted)

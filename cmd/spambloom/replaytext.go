@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -21,8 +22,9 @@ func replayedText(r replayed) string {
 	fmt.Fprintf(table, "  hit\t%d\t%s\n", r.HamHit, percent(r.HamHit, r.Ham))
 	table.Flush() // into b, which cannot fail
 	b.WriteString(kindsText(r.Kinds))
+	b.WriteString(keysText(r))
 	for _, fp := range r.FalsePositives {
-		fmt.Fprintf(&b, "\nham hit: %s\n", fp.File)
+		fmt.Fprintf(&b, "\nham hit: %s%s\n", fp.File, underKeys(fp.Keys, len(r.Keys)))
 		for _, reason := range fp.Reasons {
 			fmt.Fprintf(&b, "  %s\n", reasonText(reason))
 		}
@@ -64,6 +66,36 @@ func kindsText(kinds []replay.KindResult) string {
 	return b.String()
 }
 
+// keysText sums up the results under several keys.
+func keysText(r replayed) string {
+	if len(r.Keys) < 2 {
+		return ""
+	}
+	caught, hit := make([]int, len(r.Keys)), make([]int, len(r.Keys))
+	for i, k := range r.Keys {
+		caught[i], hit[i] = k.Caught, k.HamHit
+	}
+	return fmt.Sprintf("\nunder %d keys: caught %s; ham hit %s\nthe figures above are those of the first one\n",
+		len(r.Keys), spread(caught), spread(hit))
+}
+
+// spread says between what numbers lie, and their mean.
+func spread(numbers []int) string {
+	sum := 0
+	for _, n := range numbers {
+		sum += n
+	}
+	return fmt.Sprintf("%d to %d, %.1f on average", slices.Min(numbers), slices.Max(numbers), float64(sum)/float64(len(numbers)))
+}
+
+// underKeys says under how many of several keys ham was hit.
+func underKeys(n, of int) string {
+	if of < 2 {
+		return ""
+	}
+	return fmt.Sprintf(", under %d of %d keys", n, of)
+}
+
 // reasonText says what a match is owed to.
 func reasonText(r replay.Reason) string {
 	switch {
@@ -72,7 +104,7 @@ func reasonText(r replay.Reason) string {
 	case r.Domains > 0:
 		return fmt.Sprintf("%s: %d reported messages have such a domain, the first is %s", r.ID, r.Domains, r.Reported)
 	case r.Likeness > 0:
-		return fmt.Sprintf("%s: has %.0f %% of what makes the sketch of %s", r.ID, 100*r.Likeness, r.Reported)
+		return fmt.Sprintf("%s: %d keys found (needs %d); %.0f %% of the sketch of %s", r.ID, r.Found, r.Need, 100*r.Likeness, r.Reported)
 	}
 	return fmt.Sprintf("%s: equals that of %s", r.ID, r.Reported)
 }

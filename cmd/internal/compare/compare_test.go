@@ -3,6 +3,8 @@ package compare
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/spambloom/spambloom/signature"
@@ -109,6 +111,39 @@ func TestTexts(t *testing.T) {
 		got := Texts(c.a, c.b)
 		if math.Abs(got.Jaccard-c.want.Jaccard) > 1e-9 || math.Abs(got.AInB-c.want.AInB) > 1e-9 || math.Abs(got.BInA-c.want.BInA) > 1e-9 {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
+// What Reported says of real messages is what is seen: a copy with words in front
+// matches, another text does not.
+func TestMessages(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	write := func(words int) string {
+		var b strings.Builder
+		for range words {
+			for range 2 + random.IntN(6) {
+				b.WriteByte("abdefghikmnoprstu"[random.IntN(17)])
+			}
+			b.WriteByte(" \n"[random.IntN(12)/11])
+		}
+		return b.String()
+	}
+	sign := func(body string) signature.Set {
+		return signature.Compute(signature.Parse([]byte("Subject: x\n\n" + body)))
+	}
+	text := write(150)
+	reported := sign(text)
+	if len(reported.Sketches) == 0 {
+		t.Fatal("a text of 150 words has no sketch")
+	}
+	for _, c := range []struct {
+		name, body string
+		want       bool
+	}{{"itself", text, true}, {"behind other words", write(30) + text, true}, {"another", write(150), false}} {
+		got := Reported(reported, sign(c.body))
+		if len(got.Sketch) != 1 || got.Sketch[0].Listed() != c.want {
+			t.Errorf("%s: %+v", c.name, got.Sketch)
 		}
 	}
 }

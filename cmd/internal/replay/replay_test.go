@@ -157,6 +157,23 @@ func TestRunEqualsModel(t *testing.T) {
 	})
 }
 
+func TestRunKeys(t *testing.T) {
+	o := options("")
+	dir, remove := stateFolder(t)
+	defer remove()
+	o.Dir, o.Seed = dir, 10
+	r, err := RunKeys(context.Background(), archive("Sa", "Ha", "Sa", "Hb", "Ha"), o, 3, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []KeyResult{{10, 1, 2, 0}, {11, 1, 2, 0}, {12, 1, 2, 0}}; !slices.Equal(r.Keys, want) {
+		t.Errorf("%v, want %v", r.Keys, want)
+	}
+	if fp := r.FalsePositives; len(fp) != 2 || fp[0].File != "1Ha" || fp[0].Keys != 3 || fp[1].File != "4Ha" || fp[1].Keys != 3 {
+		t.Errorf("%+v", fp)
+	}
+}
+
 func TestNobodyReports(t *testing.T) {
 	o := options("")
 	o.ReportShare = 0

@@ -32,6 +32,8 @@ type Reason struct {
 	Kind     string  `json:"kind"`
 	ID       string  `json:"id"`
 	Reported string  `json:"reported,omitempty"` // the earlier message that it matches; none: a filter erred
+	Found    int     `json:"found,omitempty"`    // of a sketch: keys of one group that the filters have
+	Need     int     `json:"need,omitempty"`     // of a sketch: for a match
 	Likeness float64 `json:"likeness,omitempty"` // of a sketch: the share of the reported features that the message has
 	Domains  int     `json:"domains,omitempty"`  // of a link: reported messages that share a domain with it
 }
@@ -43,7 +45,7 @@ func (r *reported) reasons(set signature.Set, e bloomdb.Evidence) []Reason {
 		if m.Revoked {
 			continue
 		}
-		reason := Reason{Kind: m.Signature.Kind.String(), ID: m.Signature.ID()}
+		reason := Reason{Kind: m.Signature.Kind.String(), ID: m.Signature.ID(), Found: m.Found, Need: m.Need}
 		switch m.Signature.Kind {
 		case signature.KindSketch, signature.KindImage:
 			r.traceSketch(&reason, set, m.Signature.Kind)

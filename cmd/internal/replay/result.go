@@ -30,12 +30,14 @@ type Result struct {
 
 	Kinds []KindResult `json:"kinds"` // in the order of the kinds' numbers
 
-	FalsePositives []FalsePositive `json:"false_positives"` // in order
+	FalsePositives []FalsePositive `json:"false_positives"` // in order; those of further keys behind
 	MissedFiles    []Miss          `json:"missed_files,omitempty"`
 
 	From         time.Time `json:"from,omitzero"`
 	To           time.Time `json:"to,omitzero"`
 	JudgeSeconds float64   `json:"judge_seconds"` // to judge, count, report and exchange
+
+	Keys []KeyResult `json:"keys,omitempty"` // of RunKeys
 
 	outcomes []outcome // in order, for the plot
 }
@@ -52,6 +54,7 @@ type KindResult struct {
 type FalsePositive struct {
 	File    string    `json:"file"`
 	Time    time.Time `json:"time,omitzero"`
+	Keys    int       `json:"keys"` // under so many it was hit
 	Reasons []Reason  `json:"reasons"`
 }
 
@@ -110,7 +113,7 @@ func (r *Result) addHam(m *Message, d milter.Decision, reasons []Reason) {
 	switch d.Verdict {
 	case milter.Spam:
 		r.HamHit++
-		r.FalsePositives = append(r.FalsePositives, FalsePositive{m.Name, m.Time, reasons})
+		r.FalsePositives = append(r.FalsePositives, FalsePositive{File: m.Name, Time: m.Time, Reasons: reasons})
 	case milter.Bulk:
 		r.BulkHam++
 	case milter.Skipped:
