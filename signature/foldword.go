@@ -2,6 +2,7 @@ package signature
 
 import (
 	"bytes"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -108,50 +109,233 @@ func closing(text []byte) int {
 // addMixed adds the words of the token with which text begins, whatever is in it,
 // and returns its length.
 func (t *tokeniser) addMixed(text []byte) int {
-	end := 0
-	for end < len(text) && end < maxToken {
-		if blankSize(text[end:]) > 0 {
-			break
+	start, end := 0, 0
+	for end < len(text) && end < maxToken && (blankSize(text[end:]) == 0 || isLeetK(text, end)) {
+		r, size := utf8.DecodeRune(text[end:])
+		if r >= utf8.RuneSelf {
+			form, changed := looksLike.of(r)
+			if !changed {
+				form = string(text[end : end+size])
+			}
+			if first, _ := utf8.DecodeRuneInString(form); isDense(first) {
+				t.addWord(text[start:end])
+				t.addDense(form)
+				start = end + size
+			}
 		}
-		_, size := utf8.DecodeRune(text[end:])
 		end += size
 	}
-	t.lower = append(t.lower[:0], bytes.ToLower(text[:end])...)
-	rest := t.lower
-	for len(rest) > 0 {
-		r, size := utf8.DecodeRune(rest)
-		if isDense(r) {
-			t.append(rest[:size], true)
-			rest = rest[size:]
-			continue
-		}
-		n := bytes.IndexFunc(rest, isDense)
-		if n < 0 {
-			n = len(rest)
-		}
-		t.addWord(rest[:n])
-		rest = rest[n:]
-	}
+	t.addWord(text[start:end])
 	return end
 }
 
+// isLeetK tells the "<" of "|<", which is a k where a word goes on.
+func isLeetK(text []byte, i int) bool {
+	return text[i] == '<' && i > 0 && text[i-1] == '|' && i+1 < len(text) && asciiClass[text[i+1]&0x7f] == isALetter
+}
+
+func (t *tokeniser) addDense(letters string) {
+	for i, r := range letters {
+		t.append([]byte(letters[i:i+utf8.RuneLen(r)]), true)
+	}
+}
+
+// addWord adds w, if it is a word: not a link, an address or a host name.
 func (t *tokeniser) addWord(w []byte) {
-	if bytes.IndexByte(w, '@') >= 0 {
+	if len(w) == 0 {
 		return
 	}
-	if w = cutLink(w); isHost(trimPunctuation(w)) {
+	w = t.shown(w)
+	if i := bytes.LastIndexByte(w, '@'); i >= 0 && isHost(trimPunctuation(w[i+1:])) {
 		return
+	}
+	if bytes.IndexByte(w, '.') >= 0 || bytes.IndexByte(w, ':') >= 0 {
+		if w = cutLink(w); isHost(trimPunctuation(w)) {
+			return
+		}
+	}
+	if bytes.ContainsAny(w, `\|(`) {
+		w = []byte(drawn.Replace(string(w)))
 	}
 	t.letters.reset()
-	for len(w) > 0 {
-		r, size := utf8.DecodeRune(w)
-		switch {
-		case r < utf8.RuneSelf && asciiLetter[r] != 0:
-			t.letters.push(asciiLetter[r])
-		case r >= utf8.RuneSelf && isLetter(r) && r != unicode.ReplacementChar:
-			t.letters.pushLetter(w[:size])
-		}
-		w = w[size:]
-	}
+	t.letters.pushMixed(w)
 	t.append(t.letters.word(), false)
+}
+
+// shown is w, in lower case where it is ASCII, without what shows nothing:
+// ignorable characters, control characters, bytes that are none.
+func (t *tokeniser) shown(w []byte) []byte {
+	out := t.lower[:0]
+	for i := 0; i < len(w); {
+		r, size := utf8.DecodeRune(w[i:])
+		switch {
+		case 'A' <= r && r <= 'Z':
+			out = append(out, w[i]|0x20)
+		case r < ' ', 0x7F <= r && r < 0xA0, r == utf8.RuneError, isIgnorable(r):
+		default:
+			out = append(out, w[i:i+size]...)
+		}
+		i += size
+	}
+	t.lower = out
+	return out
+}
+
+// drawn are letters that are drawn with several characters, longest first.
+var drawn = strings.NewReplacer(`|\/|`, "m", `\/\/`, "w", `/\/\`, "m", `|\|`, "n", `/\/`, "n", `|-|`, "h", `|_|`, "u", `(_)`, "u",
+	`|<`, "k", `|(`, "k", `|)`, "d", `|>`, "p", `|3`, "b", `|2`, "r", `|=`, "f", `|_`, "l", `_|`, "j", `\/`, "v", `/\`, "a", `()`, "o", `)(`, "x")
+
+// glyph is what a character is within a word.
+type glyph uint8
+
+const (
+	saysNothing glyph = iota
+	isALetter
+	isADigit // stands for a letter where it is among letters
+	isASign  // likewise
+)
+
+var asciiClass = func() (table [utf8.RuneSelf]glyph) {
+	for c := range table {
+		switch {
+		case asciiLetter[c] != 0:
+			table[c] = isALetter
+		case '0' <= c && c <= '9':
+			table[c] = isADigit
+		}
+	}
+	for _, c := range "$@|!+(" {
+		table[c] = isASign
+	}
+	return table
+}()
+
+// leet is the letter that an ASCII digit or sign stands for.
+var leet = [utf8.RuneSelf]byte{'0': 'o', '1': 'i', '2': 'z', '3': 'e', '4': 'a', '5': 's', '6': 'b', '7': 't', '8': 'b', '9': 'g',
+	'$': 's', '@': 'a', '|': 'i', '!': 'i', '+': 't', '(': 'c'}
+
+// classify tells what r is, and its folded form: "" where it is r itself.
+func classify(r rune) (glyph, string) {
+	if r < utf8.RuneSelf {
+		return asciiClass[r], ""
+	}
+	form, changed := looksLike.of(r)
+	switch {
+	case unicode.IsNumber(r):
+		if !changed {
+			return saysNothing, ""
+		}
+		return isADigit, form
+	case isLetter(r) && !isPoint(r):
+		return isALetter, form
+	case changed && unicode.Is(unicode.So, r):
+		return isALetter, form
+	case changed && !unicode.IsMark(r):
+		return isASign, form
+	}
+	return saysNothing, ""
+}
+
+// isPoint tells the marks of scripts whose marks are accents, or points that most
+// writers leave out.
+func isPoint(r rune) bool {
+	return unicode.Is(unicode.Mn, r) && unicode.In(r, unicode.Inherited, unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Hebrew, unicode.Arabic)
+}
+
+// makeup is what a token is made of.
+type makeup struct{ letters, digits, run, leading int }
+
+func makeupOf(w []byte) (m makeup) {
+	run := 0
+	for i := 0; i < len(w); {
+		r, size := utf8.DecodeRune(w[i:])
+		i += size
+		switch c, _ := classify(r); c {
+		case isALetter:
+			m.letters++
+			run = 0
+		case isADigit:
+			m.digits++
+			run++
+			if m.letters == 0 {
+				m.leading++
+			}
+			m.run = max(m.run, run)
+		}
+	}
+	return m
+}
+
+// digitsAreLetters tells whether the digits of a token w stand for letters: they
+// do where they are few among letters, and no number with its unit.
+func (m makeup) digitsAreLetters(w []byte) bool {
+	if m.digits == 0 || m.run > 2 || m.digits > 2*m.letters {
+		return false
+	}
+	return m.leading != m.digits || !units[string(bytes.TrimLeft(trimPunctuation(w), "0123456789.,:-/"))]
+}
+
+// units are what stands behind numbers.
+var units = map[string]bool{"am": true, "pm": true, "st": true, "nd": true, "rd": true, "th": true, "mg": true, "ml": true,
+	"kg": true, "gb": true, "mb": true, "kb": true, "km": true, "cm": true, "mm": true, "mhz": true, "ghz": true, "hz": true,
+	"k": true, "m": true, "x": true, "h": true, "d": true, "s": true, "g": true, "c": true, "f": true, "min": true, "hr": true, "hrs": true,
+	"yr": true, "yrs": true, "sec": true, "lb": true, "lbs": true, "oz": true, "ft": true, "in": true, "usd": true, "eur": true}
+
+// pushMixed adds what stands for letters in w. A sign does if it stands alone
+// beside a letter; some that end words do only within.
+func (f *foldedWord) pushMixed(w []byte) {
+	m := makeupOf(w)
+	if m.letters == 0 || m.letters+m.digits >= longWord {
+		return
+	}
+	digits := m.digitsAreLetters(w)
+	for i := 0; i < len(w); {
+		r, size := utf8.DecodeRune(w[i:])
+		c, form := classify(r)
+		if c == isALetter || c == isADigit && digits || c == isASign && signIsLetter(w, i, size) {
+			f.pushForm(r, form, w[i:i+size])
+		}
+		i += size
+	}
+}
+
+func (f *foldedWord) pushForm(r rune, form string, itself []byte) {
+	switch {
+	case form == "" && r < utf8.RuneSelf && leet[r] != 0:
+		f.push(leet[r])
+	case form == "" && r < utf8.RuneSelf:
+		f.push(asciiLetter[r])
+	case form == "":
+		f.pushLetter(itself)
+	default:
+		for i, l := range form {
+			f.pushLetter([]byte(form[i : i+utf8.RuneLen(l)]))
+		}
+	}
+}
+
+// signIsLetter tells whether the sign at i stands for a letter: not beside the
+// same sign, and where it is one of those that end or begin words, within one.
+func signIsLetter(w []byte, i, size int) bool {
+	before, _ := utf8.DecodeLastRune(w[:i])
+	after, _ := utf8.DecodeRune(w[i+size:])
+	r, _ := utf8.DecodeRune(w[i:])
+	if before == r || after == r {
+		return false
+	}
+	followed := i+size < len(w) && isShape(after)
+	preceded := i > 0 && isShape(before)
+	switch r {
+	case '!':
+		return followed
+	case '(', '©', '®', '™', '°':
+		return followed && preceded
+	}
+	return followed || preceded
+}
+
+// isShape tells characters that words are made of.
+func isShape(r rune) bool {
+	c, _ := classify(r)
+	return c != saysNothing
 }

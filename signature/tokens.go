@@ -26,7 +26,8 @@ type tokeniser struct {
 	quoted  bool // what is added now is
 	full    bool
 
-	letters foldedWord
+	letters foldedWord // of the word that is read
+	joined  foldedWord // of the single letters before it
 	lower   []byte
 }
 
@@ -38,6 +39,7 @@ func (t *tokeniser) restart() {
 func (t *tokeniser) reset(keep func([]byte) []byte) {
 	t.restart()
 	t.text, t.lower, t.letters.out = keep(t.text), keep(t.lower), keep(t.letters.out)
+	t.joined.out = keep(t.joined.out)
 	if cap(t.tokens) > maxKept/16 {
 		t.tokens = nil
 	}
@@ -134,11 +136,11 @@ func (t *tokeniser) joinSingles() {
 		return
 	}
 	last := t.tokens[len(t.tokens)-t.singles:]
-	t.letters.reset()
+	t.joined.reset()
 	for _, l := range last {
-		t.letters.push(t.text[l.start:l.end]...)
+		t.joined.push(t.text[l.start:l.end]...)
 	}
-	t.text = append(t.text[:last[0].start], t.letters.out...)
+	t.text = append(t.text[:last[0].start], t.joined.out...)
 	last[0].end = uint32(len(t.text))
 	t.tokens = t.tokens[:len(t.tokens)-t.singles+1]
 	t.singles = 0

@@ -1,0 +1,78 @@
+package signature
+
+import (
+	_ "embed"
+	"strconv"
+	"strings"
+)
+
+//go:generate go test -run ^TestLookAlikesGenerated$ -update .
+
+// lookAlikeList is the table as text: the folded form, in hexadecimal with "+"
+// between characters, then the characters and ranges of them that become it.
+//
+//go:embed lookalikes.txt
+var lookAlikeList string
+
+// maxFoldable is the end of the characters that the table can hold: what is above
+// it stays as it is.
+const maxFoldable = 0x30000
+
+// lookAlikes is the table for looking up: pages of 256 characters, each the number
+// of a form; 0 where the character stays.
+type lookAlikes struct {
+	forms []string
+	pages [maxFoldable >> 8]*[256]uint16
+}
+
+var looksLike = readLookAlikes(lookAlikeList)
+
+func readLookAlikes(list string) *lookAlikes {
+	table := &lookAlikes{forms: []string{""}}
+	for line := range strings.Lines(list) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || fields[0] == "#" {
+			continue
+		}
+		var form strings.Builder
+		for digits := range strings.SplitSeq(fields[0], "+") {
+			form.WriteRune(hexRune(digits))
+		}
+		table.forms = append(table.forms, form.String())
+		for _, field := range fields[1:] {
+			first, last, isRange := strings.Cut(field, "-")
+			if !isRange {
+				last = first
+			}
+			table.set(hexRune(first), hexRune(last), uint16(len(table.forms)-1))
+		}
+	}
+	return table
+}
+
+func hexRune(digits string) rune {
+	r, err := strconv.ParseUint(digits, 16, 21)
+	if err != nil || r >= maxFoldable {
+		panic("signature: lookalikes.txt: no character: " + digits) // a test reads it
+	}
+	return rune(r)
+}
+
+func (t *lookAlikes) set(first, last rune, form uint16) {
+	for r := first; r <= last; r++ {
+		page := &t.pages[r>>8]
+		if *page == nil {
+			*page = new([256]uint16)
+		}
+		(*page)[r&0xff] = form
+	}
+}
+
+// of is the folded form of r, and whether it is another than r.
+func (t *lookAlikes) of(r rune) (string, bool) {
+	if r >= maxFoldable || t.pages[r>>8] == nil {
+		return "", false
+	}
+	form := t.pages[r>>8][r&0xff]
+	return t.forms[form], form != 0
+}
