@@ -126,7 +126,8 @@ type computer struct {
 	hasHTML  map[int]bool // by number of alternative
 
 	decoded []byte
-	visible []byte
+	page    page
+	plain   page // of a part that version 1 reads otherwise
 	words   normaliser
 	words2  tokeniser // the visible text in version 2, tokens and all
 	own     []byte    // the words of it that are the author's own
@@ -155,7 +156,9 @@ func (c *computer) release() {
 		}
 		return b[:0]
 	}
-	c.parts, c.source, c.decoded, c.visible = keep(c.parts), keep(c.source), keep(c.decoded), keep(c.visible)
+	c.parts, c.source, c.decoded = keep(c.parts), keep(c.source), keep(c.decoded)
+	c.page.reset(keep)
+	c.plain.reset(keep)
 	c.words.reset(keep)
 	c.words2.reset(keep)
 	c.own = keep(c.own)
@@ -334,14 +337,10 @@ func (c *computer) visibleText(aside bool) []byte {
 		if t.aside != aside || t.alternative > 0 && c.hasHTML[t.alternative] && !t.isHTML {
 			continue
 		}
-		text := toUTF8(c.source[t.start:t.end], t.charset, t.isHTML)
-		if t.isHTML {
-			c.visible = appendVisible(c.visible[:0], text)
-			text = c.visible
-		}
-		c.words.add(text)
+		seen := c.show(c.source[t.start:t.end], t)
+		c.words.add(seen.text)
 		if !aside {
-			c.words2.add(text, nil)
+			c.words2.add(seen.text2, seen.quotes)
 		}
 	}
 	return c.words.out

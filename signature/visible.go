@@ -25,31 +25,47 @@ const (
 // page follows the open elements of an HTML text, far enough to know what a
 // reader sees. It builds no tree: it knows which elements end by themselves,
 // not how a browser repairs the rest.
+//
+// It gives both versions of the visible text in one pass.
 type page struct {
 	open []element
-	text []byte
+	text []byte // version 1
+
+	text2   []byte // version 2
+	quotes  []span // of it
+	quote   int    // index in open of the outermost element that is quoted, or -1
+	from    int    // where that begins in text2
+	rest    int    // where it is quoted from, up to the end, or -1
+	sheets  sheet
+	limited bool // a limit was hit
+
+	style, class, id []byte // of the element that is read, in lower case
 }
 
 type element struct {
 	name atom.Atom
 	look look
+	box  box
 }
 
-// appendVisible appends to dst the text of an HTML page that a reader sees.
-// Block elements and line breaks become a newline. Scripts, styles, comments
-// and elements hidden by an attribute of their own or of an outer element are
-// left out; style sheets are not applied.
-func appendVisible(dst, source []byte) []byte {
-	p := page{text: dst}
+// read takes in an HTML page. Of version 1 it gives the text that a reader sees:
+// block elements and line breaks become a newline; scripts, styles, comments and
+// elements hidden by an attribute of their own or of an outer element are left
+// out; style sheets are not applied. Version 2 applies them too.
+func (p *page) read(source []byte) {
+	p.open, p.text, p.text2, p.quotes, p.quote = p.open[:0], p.text[:0], p.text2[:0], p.quotes[:0], -1
+	p.rest, p.sheets, p.limited = -1, readSheets(source), false
 	z := html.NewTokenizer(bytes.NewReader(source))
 	for {
 		switch z.Next() {
 		case html.ErrorToken:
-			return p.text
-		case html.TextToken:
-			if p.look() == 0 {
-				p.text = append(p.text, z.Text()...)
+			p.truncate(0)
+			if p.rest >= 0 {
+				p.quotes = append(p.quotes, span{p.rest, len(p.text2)})
 			}
+			return
+		case html.TextToken:
+			p.show(z.Text())
 		case html.StartTagToken, html.SelfClosingTagToken:
 			p.start(z)
 		case html.EndTagToken:
@@ -57,6 +73,29 @@ func appendVisible(dst, source []byte) []byte {
 			p.end(atom.Lookup(name))
 		}
 	}
+}
+
+// reset empties p, keeping of its buffers what keep returns.
+func (p *page) reset(keep func([]byte) []byte) {
+	p.text, p.text2, p.sheets = keep(p.text), keep(p.text2), sheet{}
+	p.style, p.class, p.id = keep(p.style), keep(p.class), keep(p.id)
+	if cap(p.quotes) > maxKept/16 {
+		p.quotes = nil
+	}
+}
+
+func (p *page) show(text []byte) {
+	if p.look() == 0 {
+		p.text = append(p.text, text...)
+	}
+	if p.box().isSeen() {
+		p.text2 = append(p.text2, text...)
+	}
+}
+
+func (p *page) newline() {
+	p.text = append(p.text, '\n')
+	p.text2 = append(p.text2, '\n')
 }
 
 func (p *page) look() look {
@@ -71,7 +110,7 @@ func (p *page) start(z *html.Tokenizer) {
 	name := atom.Lookup(raw)
 	p.endImplied(name)
 	if !inline[name] && name != 0 {
-		p.text = append(p.text, '\n')
+		p.newline()
 	}
 	if void[name] {
 		return
@@ -80,6 +119,9 @@ func (p *page) start(z *html.Tokenizer) {
 	if unseen[name] {
 		l |= gone
 	}
+	var d declared
+	p.style, p.class, p.id = p.style[:0], p.class[:0], p.id[:0]
+	quoted := false
 	for hasAttr {
 		var key, value []byte
 		key, value, hasAttr = z.TagAttr()
@@ -87,11 +129,25 @@ func (p *page) start(z *html.Tokenizer) {
 		case "hidden":
 			l |= gone
 		case "style":
-			l = l.styled(string(value))
+			p.style = appendLower(p.style[:0], value)
+			if decidesLook(p.style) {
+				l = l.styled(string(value))
+			}
 		}
+		quoted = p.attribute(name, string(key), value, &d) || quoted
 	}
-	if len(p.open) < maxOpen {
-		p.open = append(p.open, element{name, l})
+	p.declare(&d, raw)
+	b := p.box().inside(&d)
+	if unseen[name] {
+		b.look |= gone
+	}
+	if len(p.open) == maxOpen {
+		p.limited = true
+		return
+	}
+	p.open = append(p.open, element{name, l, b})
+	if quoted && p.quote < 0 {
+		p.quote, p.from = len(p.open)-1, len(p.text2)
 	}
 }
 
@@ -99,14 +155,23 @@ func (p *page) start(z *html.Tokenizer) {
 // tag that fits none is ignored, as browsers do.
 func (p *page) end(name atom.Atom) {
 	if !inline[name] && name != 0 {
-		p.text = append(p.text, '\n')
+		p.newline()
 	}
 	for i := len(p.open) - 1; i >= 0; i-- {
 		if p.open[i].name == name {
-			p.open = p.open[:i]
+			p.truncate(i)
 			return
 		}
 	}
+}
+
+// truncate closes the elements from index i on.
+func (p *page) truncate(i int) {
+	if p.quote >= i {
+		p.quotes = append(p.quotes, span{p.from, len(p.text2)})
+		p.quote = -1
+	}
+	p.open = p.open[:i]
 }
 
 // endImplied closes what the start of an element closes without an end tag.
@@ -118,7 +183,7 @@ func (p *page) endImplied(name atom.Atom) {
 	for i := len(p.open) - 1; i >= 0; i-- {
 		open := p.open[i].name
 		if contains(rule.ends, open) {
-			p.open = p.open[:i]
+			p.truncate(i)
 			return
 		}
 		if contains(rule.within, open) {
@@ -184,6 +249,23 @@ func contains(list []atom.Atom, a atom.Atom) bool {
 		}
 	}
 	return false
+}
+
+// decidesLook tells whether a style in lower case has a property that styled
+// reads.
+func decidesLook(style []byte) bool {
+	return bytes.Contains(style, []byte("display")) || bytes.Contains(style, []byte("visibility")) || bytes.Contains(style, []byte("font-size"))
+}
+
+// appendLower appends text to dst, ASCII in lower case.
+func appendLower(dst, text []byte) []byte {
+	for _, c := range text {
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		dst = append(dst, c)
+	}
+	return dst
 }
 
 // styled is the look of an element with a style attribute inside an element of

@@ -34,7 +34,9 @@ func TestVisible(t *testing.T) {
 		{"unclosed tag", "a<b title='", "a"},
 		{"deep", strings.Repeat("<div>", 1000) + "a" + strings.Repeat("</div>", 1000) + "b", "a b"},
 	} {
-		got := strings.Join(strings.Fields(string(appendVisible(nil, []byte(tt.in)))), " ")
+		var p page
+		p.read([]byte(tt.in))
+		got := strings.Join(strings.Fields(string(p.text)), " ")
 		if got != tt.want {
 			t.Errorf("%s: %q shows %q, want %q", tt.name, tt.in, got, tt.want)
 		}

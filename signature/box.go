@@ -1,0 +1,135 @@
+package signature
+
+import (
+	"bytes"
+
+	"golang.org/x/net/html/atom"
+)
+
+// box is what decides in version 2 whether the text of an element is seen.
+type box struct {
+	look       look
+	ink, paper int32 // colours
+}
+
+// root is the box of a page without a style.
+var root = box{ink: 0x000000, paper: 0xFFFFFF}
+
+func (p *page) box() box {
+	if len(p.open) == 0 {
+		return root
+	}
+	return p.open[len(p.open)-1].box
+}
+
+// isSeen tells whether text in b is seen: neither hidden, nor in the colour of
+// what is behind it.
+func (b box) isSeen() bool {
+	if b.look != 0 || b.ink == transparent {
+		return false
+	}
+	return b.ink < 0 || b.paper < 0 || !nearlyEqual(b.ink, b.paper)
+}
+
+// inside is the box of an element in b for which d is declared.
+func (b box) inside(d *declared) box {
+	if d.set == 0 {
+		return b
+	}
+	value := func(p property, otherwise int32) int32 {
+		if d.set&(1<<p) != 0 {
+			return d.values[p]
+		}
+		return otherwise
+	}
+	boxIsNothing := value(overflow, 1) == 0 && value(extent, 1) == 0
+	if value(display, 1) == 0 || value(opacity, 1) == 0 || value(position, 1) == 0 || boxIsNothing {
+		b.look |= gone
+	}
+	switch value(visibility, 2) {
+	case 0:
+		b.look |= invisible
+	case 1:
+		b.look &^= invisible
+	}
+	switch value(textSize, 2) {
+	case 0:
+		b.look |= tiny
+	case 1:
+		b.look &^= tiny
+	}
+	if c := value(ink, inheritedColour); c != inheritedColour {
+		b.ink = c
+	}
+	if c := value(paper, transparent); c != transparent && c != inheritedColour {
+		b.paper = c
+	}
+	return b
+}
+
+// attribute notes what an attribute of an element says in version 2: in d, in
+// p.class and p.id. It tells whether the element is quoted by it.
+func (p *page) attribute(name atom.Atom, key string, value []byte, d *declared) (quoted bool) {
+	switch key {
+	case "style":
+		return name == atom.Blockquote && bytes.Contains(p.style, []byte("border-left"))
+	case "class":
+		p.class = appendLower(p.class[:0], value)
+		return containsAny(p.class, quotedClasses)
+	case "id":
+		p.id = appendLower(p.id[:0], value)
+		if p.rest < 0 && containsAny(p.id, beforeQuotes) {
+			p.rest = len(p.text2)
+		}
+		return containsAny(p.id, quotedIDs)
+	case "type", "cite":
+		return name == atom.Blockquote
+	case "hidden":
+		d.put(display, 0, false)
+	case "bgcolor":
+		d.put(paper, colourOf(string(bytes.ToLower(value))), false)
+	case "background":
+		d.put(paper, unknownColour, false)
+	case "color":
+		if name == atom.Font {
+			d.put(ink, colourOf(string(bytes.ToLower(value))), false)
+		}
+	case "text":
+		if name == atom.Body {
+			d.put(ink, colourOf(string(bytes.ToLower(value))), false)
+		}
+	case "href":
+		if name == atom.A {
+			d.put(ink, linkColour, false)
+		}
+	}
+	return false
+}
+
+// linkColour is what browsers give to links that have no colour.
+const linkColour = 0x0000EE
+
+// declare puts what style sheets and the style attribute say of an element over
+// what its other attributes do.
+func (p *page) declare(d *declared, name []byte) {
+	p.sheets.apply(d, name, p.class, p.id)
+	d.declare(p.style)
+}
+
+// Classes and ids by which mail programs mark what they quote, and signatures.
+var (
+	quotedClasses = [][]byte{[]byte("gmail_quote"), []byte("gmail_attr"), []byte("yahoo_quoted"), []byte("moz-cite-prefix"),
+		[]byte("moz-signature"), []byte("gmail_signature"), []byte("protonmail_quote"), []byte("protonmail_signature")}
+	quotedIDs = [][]byte{[]byte("yahoo_quoted"), []byte("mail-editor-reference-message"), []byte("reply-intro"), []byte("olk_src_body_section")}
+	// beforeQuotes stand before what is quoted, which follows up to the end.
+	beforeQuotes = [][]byte{[]byte("divrplyfwdmsg"), []byte("appendonsend")}
+)
+
+func containsAny(text []byte, words [][]byte) bool {
+	for _, word := range words {
+		if bytes.Contains(text, word) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,189 @@
+package signature
+
+import "bytes"
+
+// sheet is what the style sheets of a page say, by selector: an element, ".class",
+// "#id", "element.class" or "element#id". Other selectors are not followed, but
+// that they give what they select a background is known.
+type sheet struct {
+	rules map[string]*declared
+	limit bool // there was more
+}
+
+// readSheets reads the style elements of a page, wherever they stand. Those in
+// comments are for programs that nobody else uses.
+func readSheets(source []byte) (s sheet) {
+	left := maxSheet
+	for pos := 0; ; {
+		i := bytes.IndexByte(source[pos:], '<')
+		if i < 0 {
+			return s
+		}
+		pos += i + 1
+		switch rest := source[pos:]; {
+		case bytes.HasPrefix(rest, []byte("!--")):
+			end := bytes.Index(rest, []byte("-->"))
+			if end < 0 {
+				return s
+			}
+			pos += end
+		case len(rest) > 6 && rest[0]|0x20 == 's' && bytes.EqualFold(rest[:5], []byte("style")):
+			open := bytes.IndexByte(rest, '>')
+			if open < 0 {
+				return s
+			}
+			end := indexFold(rest, "</style")
+			if end < open {
+				end = len(rest)
+			}
+			text := rest[open+1 : max(open+1, end)]
+			if len(text) > left {
+				text, s.limit = text[:left], true
+			}
+			left -= len(text)
+			s.read(bytes.ToLower(text))
+			pos += end
+		}
+	}
+}
+
+// indexFold is bytes.Index of an ASCII word that begins with "</", in any case.
+func indexFold(b []byte, word string) int {
+	for pos := 0; ; {
+		i := bytes.Index(b[pos:], []byte("</"))
+		if i < 0 || pos+i+len(word) > len(b) {
+			return -1
+		}
+		pos += i
+		if bytes.EqualFold(b[pos:pos+len(word)], []byte(word)) {
+			return pos
+		}
+		pos += 2
+	}
+}
+
+// read takes in the rules of a style sheet in lower case. Rules in a block of an
+// at-rule hold for some screens only and are left out.
+func (s *sheet) read(text []byte) {
+	for len(text) > 0 {
+		text = bytes.TrimLeft(text, " \t\r\n\f;}")
+		if comment, ok := bytes.CutPrefix(text, []byte("/*")); ok {
+			_, text, _ = bytes.Cut(comment, []byte("*/"))
+			continue
+		}
+		text = trimMarks(text)
+		open := bytes.IndexByte(text, '{')
+		if open < 0 {
+			return
+		}
+		selectors := text[:open]
+		if bytes.HasPrefix(text, []byte("@")) {
+			if end := bytes.IndexByte(selectors, ';'); end >= 0 {
+				text = text[end:]
+				continue
+			}
+			text = text[blockEnd(text, open):]
+			continue
+		}
+		body, rest, _ := bytes.Cut(text[open+1:], []byte("}"))
+		text = rest
+		var d declared
+		d.declare(body)
+		if d.set != 0 {
+			s.addRule(selectors, &d)
+		}
+	}
+}
+
+// trimMarks takes off the comment marks of HTML, which style sheets may be
+// wrapped in.
+func trimMarks(text []byte) []byte {
+	text = bytes.TrimPrefix(text, []byte("<!--"))
+	text = bytes.TrimPrefix(text, []byte("-->"))
+	return bytes.TrimLeft(text, " \t\r\n")
+}
+
+// blockEnd is where the block that opens at open ends.
+func blockEnd(text []byte, open int) int {
+	depth := 0
+	for i := open; i < len(text); i++ {
+		switch text[i] {
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return len(text)
+}
+
+func (s *sheet) addRule(selectors []byte, d *declared) {
+	for len(selectors) > 0 {
+		var one []byte
+		one, selectors, _ = bytes.Cut(selectors, []byte(","))
+		one = bytes.TrimSpace(one)
+		rule := d
+		if i := bytes.LastIndexAny(one, " \t\r\n>+~"); i >= 0 {
+			if d.set&(1<<paper) == 0 {
+				continue
+			}
+			one, rule = one[i+1:], &declared{}
+			rule.put(paper, unknownColour, false)
+		}
+		if len(one) == 0 || len(one) > 100 || bytes.ContainsAny(one, ":[*") {
+			continue
+		}
+		if s.rules == nil {
+			s.rules = make(map[string]*declared)
+		}
+		known := s.rules[string(one)]
+		if known == nil {
+			if len(s.rules) == maxSelectors {
+				s.limit = true
+				return
+			}
+			known = new(declared)
+			s.rules[string(one)] = known
+		}
+		known.add(rule)
+	}
+}
+
+// apply puts over d what the sheets say of an element. Class is its attribute, in
+// lower case as all names.
+func (s *sheet) apply(d *declared, name, class, id []byte) {
+	if len(s.rules) == 0 || len(name) > 64 || len(id) > 64 {
+		return
+	}
+	var buf [128]byte
+	look := func(parts ...[]byte) {
+		key := buf[:0]
+		for _, part := range parts {
+			key = append(key, part...)
+		}
+		if rule := s.rules[string(key)]; rule != nil {
+			d.add(rule)
+		}
+	}
+	look(name)
+	rest := class
+	for range maxClasses {
+		rest = bytes.TrimLeft(rest, " \t\r\n")
+		if len(rest) == 0 {
+			break
+		}
+		end := bytes.IndexAny(rest, " \t\r\n")
+		if end < 0 {
+			end = len(rest)
+		}
+		look([]byte("."), rest[:end])
+		look(name, []byte("."), rest[:end])
+		rest = rest[end:]
+	}
+	if len(id) > 0 {
+		look([]byte("#"), id)
+		look(name, []byte("#"), id)
+	}
+}

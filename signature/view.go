@@ -1,0 +1,69 @@
+package signature
+
+import (
+	"bytes"
+	"slices"
+)
+
+// view is the text of one part as a reader sees it, in both versions. It is gone
+// with the next part.
+type view struct {
+	text   []byte // version 1
+	text2  []byte // version 2
+	quotes []span // of text2, what its author did not write, in order
+}
+
+// show reads one part.
+func (c *computer) show(source []byte, t textPart) view {
+	text := toUTF8(source, t.charset, t.isHTML)
+	text2 := toUTF8Version2(source, text, t.charset)
+	isHTML := t.isHTML || isPage(text2)
+	s := view{text, text2, nil}
+	if isHTML {
+		c.page.read(text2)
+		s.text2, s.quotes = c.page.text2, c.page.quotes
+	}
+	switch {
+	case t.isHTML && sameBytes(text, text2):
+		s.text = c.page.text
+	case t.isHTML: // charsets that version 1 does not know
+		c.plain.read(text)
+		s.text = c.plain.text
+	}
+	s.quotes = merge(appendQuoted(s.quotes, s.text2))
+	return s
+}
+
+// isPage tells an HTML page that is declared as plain text.
+func isPage(text []byte) bool {
+	text = bytes.TrimLeft(text[:min(len(text), 512)], " \t\r\n\ufeff")
+	for _, begin := range []string{"<!doctype html", "<html"} {
+		if len(text) > len(begin) && bytes.EqualFold(text[:len(begin)], []byte(begin)) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameBytes tells whether a and b are one slice.
+func sameBytes(a, b []byte) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// merge puts spans in order and joins those that overlap.
+func merge(spans []span) []span {
+	if len(spans) < 2 {
+		return spans
+	}
+	slices.SortFunc(spans, func(a, b span) int { return a.start - b.start })
+	out := spans[:1]
+	for _, s := range spans[1:] {
+		last := &out[len(out)-1]
+		if s.start <= last.end {
+			last.end = max(last.end, s.end)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}

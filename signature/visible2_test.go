@@ -1,0 +1,92 @@
+package signature
+
+import (
+	"strings"
+	"testing"
+)
+
+// shows is what a reader sees of a page in version 2.
+func shows(page string) string {
+	c := computer{hasHTML: make(map[int]bool)}
+	s := c.show([]byte(page), textPart{isHTML: true, charset: "utf-8"})
+	return strings.Join(strings.Fields(string(s.text2)), " ")
+}
+
+func TestVisible2(t *testing.T) {
+	for _, tt := range []struct{ name, in, want string }{
+		{"class", "<style>.x{display:none}</style>a<p class='y x'>b</p>c", "a c"},
+		{"id", "<style>#x{visibility:hidden}</style>a<p id=x>b</p>c", "a c"},
+		{"element", "<STYLE type=text/css><!-- B { Display : None } --></STYLE>a<b>b</b>c", "ac"},
+		{"element with class", "<style>b.x{display:none}</style>a<b class=x>b</b><i class=x>c</i>", "ac"},
+		{"list of selectors", "<style>.y,\n.x , h1{display:none}</style>a<p class=x>b<h1>c</h1>d", "a d"},
+		{"sheet behind the text", "a<p class=x>b</p>c<style>.x{display:none}</style>", "a c"},
+		{"sheet of Outlook", "<!--[if mso]><style>.x{display:none}</style><![endif]-->a<b class=x>b</b>", "ab"},
+		{"sheet for small screens", "<style>@media (max-width:600px){.x{display:none} .y{color:red}} .z{display:none}</style>a<b class=x>b</b><b class=z>c</b>", "ab"},
+		{"import and comments", "<style>@import url(x);/* } .y{ */.x{display:none}</style>a<b class=x>b</b>", "a"},
+		{"descendants are not followed", "<style>div .x{display:none}</style>a<b class=x>b</b>", "ab"},
+		{"the style attribute counts more", "<style>.x{display:none}</style>a<b class=x style='display:inline'>b</b>", "ab"},
+		{"but for what is important", "<style>.x{display:none !important}</style>a<b class=x style='display:inline'>b</b>", "a"},
+		{"tiny", "a<b style='font-size:1px'>b</b><b style='font:2px Arial'>c</b><b style='font-size:3px'>d</b>", "ad"},
+		{"font of no size", "a<b style='font:0/0 a'>b</b><b style='font-size:0.05em'>c</b>", "a"},
+		{"tiny outside", "<div style='font-size:1px'>a<b style='font-size:2em'>b</b><b style='font-size:12px'>c</b></div>", "c"},
+		{"white on white", "a<font color=white>b</font><span style='color:#FEFEFE'>c</span><span style='color:rgb(255, 255, 255)'>d</span>", "a"},
+		{"white on blue", "<table><td bgcolor=#0000ff><font color=#fff>a</font></table><body bgcolor=black text=white>b", "a b"},
+		{"black on black", "<body bgcolor=#000000><p>a</p><font color=#ffffff>b</font>", "b"},
+		{"white on a picture", "<div style='background:url(x.png)'><font color=white>a</font></div><table background=x.png><td style='color:#fff'>b</table>", "a b"},
+		{"white on an unknown background", "<style>#c .x{background:#00f;color:#fff}</style><a class=x href=y style='color:#fff'>a</a>", "a"},
+		{"link", "<body bgcolor=black><a href=x>a</a>b", "a"},
+		{"see through", "a<b style='color:transparent'>b</b><b style='opacity:0'>c</b><b style='color:rgba(0,0,0,0)'>d</b>", "a"},
+		{"no height", "a<p style='max-height:0px;overflow:hidden'>b</p><p style='height:0'>c</p>", "a c"},
+		{"outside", "a<p style='text-indent:-9999px'>b</p><p style='position:absolute;left:-2000px'>c</p><p style='margin-left:-5px'>d</p>", "a d"},
+		{"hidden for Outlook", "a<p style='mso-hide:all'>b</p>c", "a c"},
+		{"hidden for screen readers is seen", "a<b aria-hidden=true>b</b><img alt=c>", "ab"},
+		{"raw text", "a<xmp><b>c</xmp><plaintext>d<p>", "a <b>c d<p>"},
+		{"conditional comments", "<!--[if mso]>a<![endif]--><![if !mso]>b<![endif]>", "b"},
+		{"nested", "<style>.x{display:none}</style><div class=x>a<div>b</div><p style='display:block'>c</div>d", "d"},
+		{"sheet without end", "a<style>.x{display:none", "a"},
+	} {
+		if got := shows(tt.in); got != tt.want {
+			t.Errorf("%s: %q shows %q, want %q", tt.name, tt.in, got, tt.want)
+		}
+	}
+}
+
+// ownWords is what of a text its author wrote.
+func ownWords(text string, isHTML bool) string {
+	c := computer{hasHTML: make(map[int]bool)}
+	s := c.show([]byte(text), textPart{isHTML: isHTML, charset: "utf-8"})
+	c.words2.add(s.text2, s.quotes)
+	var own []string
+	for _, t := range c.words2.tokens {
+		if !t.quoted {
+			own = append(own, string(c.words2.text[t.start:t.end]))
+		}
+	}
+	return strings.Join(own, " ")
+}
+
+func TestQuoted(t *testing.T) {
+	for _, tt := range []struct {
+		name, in, want string
+		isHTML         bool
+	}{
+		{"lines", "aa\n> b\n >> c\n| d\ne", "a e", false},
+		{"attribution", "aa\nOn Monday Bob wrote:\n\n> b\ne", "a e", false},
+		{"colon without a quote", "take these:\ne", "take these e", false},
+		{"signature", "aa\n-- \nBob\n", "a", false},
+		{"rule of dashes", "aa\n---------------\nb", "a b", false},
+		{"original message", "aa\n-----Original Message-----\nFrom: b\nc", "a", false},
+		{"german", "aa\n-------- Ursprüngliche Nachricht --------\nVon: b", "a", false},
+		{"mailing list", "aa\n_______________________________________________\nx mailing list\nhttp://a.example/mailman/listinfo/x", "a", false},
+		{"groups", "aa\n------------------------ Yahoo! Groups Sponsor ---------------------~-->\nbuy\n", "a", false},
+		{"blockquote by a mail program", "aa<blockquote type=cite>b<p>c</blockquote>d", "a d", true},
+		{"blockquote by an author", "aa<blockquote>b</blockquote>d", "a b d", true},
+		{"Gmail", "aa<div class='gmail_quote'><div class=gmail_attr>On x wrote:</div>b</div>", "a", true},
+		{"Outlook", "aa<div id=divRplyFwdMsg><b>From:</b> b</div>c<p>d", "a", true},
+		{"lines in a page", "aa<br>&gt; b<br>c", "a c", true},
+	} {
+		if got := ownWords(tt.in, tt.isHTML); got != tt.want {
+			t.Errorf("%s: author's words of %q are %q, want %q", tt.name, tt.in, got, tt.want)
+		}
+	}
+}
