@@ -37,7 +37,9 @@ func Compute(m Message) Set {
 	defer c.release()
 	complete := walk(m, true, c.leaf)
 	text := c.visibleText(false)
-	signsText, signsText2 := isEnough(text, c.needed(m)), isEnough(c.words2.text, c.needed(m))
+	c.words2.markBoilerplate()
+	signsText, signsText2 := isEnough(text, c.needed(m), boilerplate().text), isEnough(c.words2.text, c.needed(m), boilerplate().text2)
+	guarded := (signsText || signsText2) && c.guardOf(m, text) != guardNone
 	attachments := c.files
 	if !signsText {
 		for _, d := range c.embedded {
@@ -48,16 +50,16 @@ func Compute(m Message) Set {
 
 	var set Set
 	add := func(kind Kind, d Digest) { set.Signatures = append(set.Signatures, Signature{kind, d}) }
-	if complete && !m.Truncated && (len(attachments) > 0 || isEnough(text, brief) || isEnough(c.visibleText(true), brief)) {
+	if complete && !m.Truncated && (len(attachments) > 0 || isEnough(text, brief, boilerplate().text) || isEnough(c.visibleText(true), brief, boilerplate().text)) {
 		add(KindBody, Sum(KindBody, c.parts))
 	}
-	if signsText {
+	if signsText && !guarded {
 		add(KindText, Sum(KindText, text))
 	}
-	if signsText2 {
+	if signsText2 && !guarded {
 		add(KindText2, Sum(KindText2, c.words2.text))
 	}
-	if own := c.ownWords(m); isEnough(c.own, c.needed(m)) {
+	if own := c.ownWords(m); isEnough(c.own, c.needed(m), boilerplate().text2) && !guarded {
 		set.Sketches = append(set.Sketches, wordsOf(c.words2.text, own))
 	}
 	for _, d := range attachments {
@@ -75,7 +77,7 @@ func Text(m Message) string {
 	c := computers.Get().(*computer)
 	defer c.release()
 	walk(m, true, c.leaf)
-	if text := c.visibleText(false); isEnough(text, c.needed(m)) {
+	if text := c.visibleText(false); isEnough(text, c.needed(m), boilerplate().text) && c.guardOf(m, text) == guardNone {
 		return string(text)
 	}
 	return ""
@@ -119,6 +121,7 @@ type computer struct {
 	parts    []byte   // class and digest of each part
 	files    []Digest // attachments that sign, without duplicates
 	embedded []Digest // images that sign where the text does not, likewise
+	calendar bool     // a part is a calendar object that asks or answers
 	hasFile  bool     // the text stands beside a file
 	source   []byte   // the decoded text parts, one after the other
 	images   []leaf   // that may have a sketch
@@ -163,7 +166,7 @@ func (c *computer) release() {
 	c.words2.reset(keep)
 	c.own = keep(c.own)
 	c.links.reset(keep)
-	c.files, c.embedded, c.hasFile, c.texts = nil, nil, false, c.texts[:0]
+	c.files, c.embedded, c.hasFile, c.calendar, c.texts = nil, nil, false, false, c.texts[:0]
 	c.images = nil
 	clear(c.hasHTML)
 	computers.Put(c)
@@ -212,6 +215,9 @@ func (c *computer) leaf(l leaf) {
 	}
 	if !isText && !l.report && !l.cut && len(content) >= minPicture && isImage(l.mediaType, content) {
 		c.look(l)
+	}
+	if l.mediaType == "text/calendar" || l.mediaType == "application/ics" {
+		c.calendar = c.calendar || isCalendarMethod(content)
 	}
 	switch {
 	case isText:

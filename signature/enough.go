@@ -25,42 +25,25 @@ var (
 const (
 	// maxWords bounds the different words that are looked for.
 	maxWords = 40
-	// maxBrief is the length, in bytes, up to which boilerplate can matter.
-	maxBrief = 512
 )
-
-// boilerplate is text that programs add to mail, normalised. It is part of what
-// is signed, but does not count as content: "see attached" with a virus
-// scanner's note below is as little as "see attached".
-var boilerplate = [][]byte{
-	[]byte("sent from my iphone"),
-	[]byte("sent from my ipad"),
-	[]byte("sent from my blackberry wireless device"),
-	[]byte("sent from my samsung galaxy smartphone"),
-	[]byte("get outlook for ios"),
-	[]byte("get outlook for android"),
-	[]byte("von meinem iphone gesendet"),
-	[]byte("envoyé de mon iphone"),
-	[]byte("enviado desde mi iphone"),
-	[]byte("this is a multipart message in mime format"),
-	[]byte("this message has been scanned for viruses and dangerous content by mailscanner and is believed to be clean"),
-	[]byte("this email has been checked for viruses by avast antivirus software"),
-	[]byte("this email has been scanned by the messagelabs email security system"),
-	[]byte("if you cannot see this message view it in your browser"),
-	[]byte("if you are having trouble viewing this email click here"),
-	[]byte("your mail program does not support html messages"),
-	[]byte("do you yahoo"),
-	[]byte("to unsubscribe from this group send an email to"),
-	[]byte("your use of yahoo groups is subject to"),
-	[]byte("get your free email at"),
-}
 
 // isEnough tells whether normalised text has the content needed. Of scripts
 // without blanks each letter counts as a word.
-func isEnough(text []byte, need amount) bool {
-	if len(text) < maxBrief {
-		text = withoutBoilerplate(text)
+//
+// Phrases are the boilerplate, normalised like the text.
+func isEnough(text []byte, need amount, p *phrases) bool {
+	switch {
+	case !hasContent(text, need):
+		return false
+	case len(text) > maxBoilerplate:
+		return true
 	}
+	own := withoutBoilerplate(text, p)
+	return len(own) == len(text) || hasContent(own, need)
+}
+
+// hasContent is isEnough, boilerplate and all.
+func hasContent(text []byte, need amount) bool {
 	letters := 0
 	words := make([][]byte, 0, maxWords) // different ones
 	for letters < need.letters || len(words) < need.words {
@@ -106,13 +89,4 @@ func wordLength(text []byte) int {
 		i += size
 	}
 	return len(text)
-}
-
-func withoutBoilerplate(text []byte) []byte {
-	for _, phrase := range boilerplate {
-		if bytes.Contains(text, phrase) {
-			text = bytes.ReplaceAll(text, phrase, nil)
-		}
-	}
-	return text
 }

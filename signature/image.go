@@ -38,7 +38,7 @@ func (c *computer) imageSketches(signsText bool, text []byte) []Sketch {
 	if len(c.images) == 0 {
 		return nil
 	}
-	isAmple := signsText && isEnough(text, ample)
+	isAmple := signsText && isEnough(text, ample, boilerplate().text2)
 	var sketches []Sketch
 	left, size := maxPixels, 0
 	for _, l := range c.images {

@@ -83,12 +83,12 @@ func TestIsEnough(t *testing.T) {
 		{"11 words and boilerplate", "alpha bravo charlie deltaaaaaaaaa echoooooooooooooo foxtroooooooot golfffffffff hotelllllllllll indiaaaaaaaaaa julietttttttt kilooooooooooo sent from my iphone", false},
 		{"boilerplate", "see attached this message has been scanned for viruses and dangerous content by mailscanner and is believed to be clean sent from my iphone", false},
 	} {
-		if got := isEnough([]byte(tt.text), brief); got != tt.want {
+		if got := isEnough([]byte(tt.text), brief, boilerplate().text); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
 	for text, want := range map[string]bool{normalised(prose): false, normalised(ampleProse): true, strings.Repeat("internationalisation ", 39): false} {
-		if got := isEnough([]byte(text), ample); got != want {
+		if got := isEnough([]byte(text), ample, boilerplate().text); got != want {
 			t.Errorf("ample %.20q: %v, want %v", text, got, want)
 		}
 	}

@@ -1,0 +1,196 @@
+package signature
+
+import (
+	"bytes"
+	"mime"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A guard knows mail that is nearly the same from many senders or to many
+// recipients, and that nobody wants to lose to one report by mistake. Such a message
+// signs exactly, by its body and attachments; its text and sketch do not sign.
+type guard uint8
+
+const (
+	guardNone       guard = iota
+	guardCode             // a code for one use
+	guardInvitation       // a calendar invitation, or the answer to one
+	guardBounce           // a mail system's notice that is no multipart/report
+	guardReceipt          // "your message was read"
+	guardAway             // an automatic reply
+	guardChallenge        // "confirm that you are a person"
+	guardList             // a mailing list's own mail: reminders, confirmations
+)
+
+// String is the guard's name in figures and tests.
+func (g guard) String() string {
+	return [...]string{"none", "code", "invitation", "bounce", "receipt", "away", "challenge", "list"}[g]
+}
+
+// Lengths of normalised text, in bytes, up to which mail can be such: longer mail
+// has words of its own.
+const (
+	maxCodeText       = 1000
+	maxInvitationText = 1500
+	maxReceiptText    = 600
+	maxAwayText       = 1500
+	maxChallengeText  = 2000
+	maxListText       = 3000
+	bounceStart       = 400 // of text, in which a bounce says so
+)
+
+// guardOf tells what a message is. Text is its visible text in version 1, and what
+// it holds must say so: a header field alone is soon written.
+func (c *computer) guardOf(m Message, text []byte) guard {
+	switch n := len(text); {
+	case n == 0:
+	case c.calendar && n <= maxInvitationText && invitationWords().text.has(text):
+		return guardInvitation
+	case isSentBy(m.Header, "mailer-daemon", "postmaster", "mail delivery s") && bounceWords().text.has(text[:min(n, bounceStart)]):
+		return guardBounce
+	case n <= maxReceiptText && receiptWords().text.has(text):
+		return guardReceipt
+	case n <= maxAwayText && isReplyByProgram(m.Header) && awayWords().text.has(text):
+		return guardAway
+	case len(c.files) > 0:
+	case n <= maxChallengeText && challengeWords().text.has(text):
+		return guardChallenge
+	case n <= maxListText && (listWords().text.has(text) || isSentBy(m.Header, listPrograms...) && confirmWords().text.has(text)):
+		return guardList
+	case n <= maxCodeText && codeWords().text.has(text) && codeHints().text.has(text) && c.showsCode():
+		return guardCode
+	}
+	return guardNone
+}
+
+// field returns the value of the first header field of a name, unfolded.
+func field(header []Field, name string) string {
+	for _, f := range header {
+		if strings.EqualFold(strings.TrimRight(f.Name, " \t"), name) {
+			return strings.TrimSpace(unfold.Replace(f.Value))
+		}
+	}
+	return ""
+}
+
+// isSentBy tells whether From names one of these programs, in lower case.
+func isSentBy(header []Field, programs ...string) bool {
+	from := strings.ToLower(field(header, "From"))
+	for _, p := range programs {
+		if strings.Contains(from, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// isReplyByProgram knows automatic replies by what vacation programs put into the
+// header (RFC 3834 section 5 and older habits), or by their subject.
+func isReplyByProgram(header []Field) bool {
+	switch {
+	case strings.HasPrefix(strings.ToLower(field(header, "Auto-Submitted")), "auto-"),
+		field(header, "X-Autoreply") != "", field(header, "X-Autorespond") != "", field(header, "X-Autoresponder") != "",
+		strings.EqualFold(field(header, "Precedence"), "auto_reply"):
+		return true
+	}
+	subject := strings.ToLower(subjectOf(header))
+	for _, prefix := range awaySubjects {
+		if strings.HasPrefix(subject, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxSubject bounds, in bytes, what is read of a subject.
+const maxSubject = 1000
+
+// subjectOf decodes the subject (RFC 2047) as far as its charset is known.
+func subjectOf(header []Field) string {
+	raw := field(header, "Subject")
+	raw = raw[:min(len(raw), maxSubject)]
+	if decoded, err := new(mime.WordDecoder).DecodeHeader(raw); err == nil {
+		return decoded
+	}
+	return raw
+}
+
+// maxCodeSource bounds the text, in bytes and markup included, that is searched for
+// a code.
+const maxCodeSource = 256 << 10
+
+// showsCode tells whether a code stands in the visible text.
+func (c *computer) showsCode() bool {
+	for _, t := range c.texts {
+		if t.aside || t.end > maxCodeSource || t.alternative > 0 && c.hasHTML[t.alternative] && !t.isHTML {
+			continue
+		}
+		if hasCode(c.show(c.source[t.start:t.end], t).text) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasCode looks for a word that is a code, or for two groups of three digits.
+func hasCode(text []byte) bool {
+	digits := 0 // of the word before, where that is nothing else
+	for word := range bytes.FieldsFuncSeq(text, isNoCode) {
+		word = bytes.Trim(word, "-")
+		if isCode(word) {
+			return true
+		}
+		n := 0
+		if isDigits(word) {
+			n = len(word)
+		}
+		if n == 3 && digits == 3 {
+			return true
+		}
+		digits = n
+	}
+	return false
+}
+
+// isNoCode are the characters between words. Scripts without blanks write a code
+// next to letters.
+func isNoCode(r rune) bool {
+	return r >= utf8.RuneSelf || r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+}
+
+// isCode tells 4 to 8 digits, the same in groups, and 5 to 10 capital letters and
+// digits mixed, with at least two digits. A year is none.
+func isCode(word []byte) bool {
+	digits, letters, hyphens := 0, 0, 0
+	for _, c := range word {
+		switch {
+		case '0' <= c && c <= '9':
+			digits++
+		case 'A' <= c && c <= 'Z':
+			letters++
+		case c == '-':
+			hyphens++
+		default:
+			return false
+		}
+	}
+	if letters == 0 && digits == 4 && hyphens == 0 {
+		return !bytes.HasPrefix(word, []byte("19")) && !bytes.HasPrefix(word, []byte("20"))
+	}
+	if hyphens > 2 || digits < 2 {
+		return false
+	}
+	return letters == 0 && 4 <= digits && digits <= 8 || letters > 0 && 5 <= digits+letters && digits+letters <= 10
+}
+
+func isDigits(word []byte) bool {
+	return len(word) > 0 && !bytes.ContainsFunc(word, func(r rune) bool { return r < '0' || r > '9' })
+}
+
+// isCalendarMethod tells a calendar object that asks or answers (RFC 5546).
+func isCalendarMethod(content []byte) bool {
+	head := bytes.ToUpper(content[:min(len(content), 4096)])
+	return bytes.Contains(head, []byte("BEGIN:VCALENDAR")) && bytes.Contains(head, []byte("METHOD:"))
+}
