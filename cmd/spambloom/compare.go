@@ -155,6 +155,9 @@ func overlapText(o compare.Overlap) string {
 	return text
 }
 
+// ordinals tell the two messages apart where their names would be too long.
+var ordinals = [2]string{"first", "second"}
+
 // comparedText is the readable form.
 func comparedText(x compared) string {
 	var b strings.Builder
@@ -169,18 +172,18 @@ func comparedText(x compared) string {
 	for _, id := range x.Reported[0].Signatures {
 		fmt.Fprintf(table, "  both have\t%s\n", id)
 	}
-	for _, d := range x.Reported {
-		for _, s := range d.Sketches {
-			fmt.Fprintf(table, "  %s of %s\t%.0f %% of its features are in %s\n", s.Kind, d.File, 100*s.Contained, d.Lists)
+	for i, ordinal := range ordinals {
+		for _, s := range x.Reported[i].Sketches {
+			fmt.Fprintf(table, "  %s of the %s\t%.0f %% of its features are in the other\n", s.Kind, ordinal, 100*s.Contained)
 		}
 	}
-	fmt.Fprintf(table, "  texts\t%.0f %% in common; %.0f %% of %s, %.0f %% of %s\n",
-		100*x.Text.Jaccard, 100*x.Text.AInB, x.Files[0], 100*x.Text.BInA, x.Files[1])
+	fmt.Fprintf(table, "  texts\t%.0f %% in common: %.0f %% of the first, %.0f %% of the second\n",
+		100*x.Text.Jaccard, 100*x.Text.AInB, 100*x.Text.BInA)
 	for _, domain := range x.Domains {
 		fmt.Fprintf(table, "  both link to\t%s\n", domain)
 	}
 	for i, text := range x.Texts {
-		fmt.Fprintf(table, "  text of %s\t%s\n", x.Files[i], text)
+		fmt.Fprintf(table, "  text of the %s\t%s\n", ordinals[i], text)
 	}
 	table.Flush() // into b, which cannot fail
 	return b.String()
