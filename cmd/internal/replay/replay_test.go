@@ -122,7 +122,7 @@ func TestRunEqualsModel(t *testing.T) {
 	const keep = 5
 	week := func(at time.Time) int64 { return at.Unix() / int64(reportPeriod/time.Second) }
 	rapid.Check(t, func(t *rapid.T) {
-		codes := rapid.SliceOfN(rapid.SampledFrom([]string{"Sa", "Sb", "Sc", "S", "Ha", "Hb", "Hd", "H"}), 1, 40).Draw(t, "messages")
+		codes := rapid.SliceOfN(rapid.SampledFrom([]string{"Sa", "Sb", "Sc", "S", "Ha", "Hb", "Hd", "H"}), 1, 20).Draw(t, "messages")
 		messages := archive(codes...)
 		at := messages[0].Time
 		for i := range messages {
