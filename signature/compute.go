@@ -65,6 +65,9 @@ func Compute(m Message) Set {
 	for _, d := range attachments {
 		add(KindAttachment, d)
 	}
+	for _, d := range c.contents() {
+		add(KindContent, d)
+	}
 	set.Sketches = append(set.Sketches, images...)
 	set.Counting = counting(set.Signatures)
 	set.Domains = c.domains()
@@ -125,6 +128,7 @@ type computer struct {
 	hasFile  bool     // the text stands beside a file
 	source   []byte   // the decoded text parts, one after the other
 	images   []leaf   // that may have a sketch
+	packed   []leaf   // archives and PDFs
 	texts    []textPart
 	hasHTML  map[int]bool // by number of alternative
 
@@ -167,7 +171,7 @@ func (c *computer) release() {
 	c.own = keep(c.own)
 	c.links.reset(keep)
 	c.files, c.embedded, c.hasFile, c.calendar, c.texts = nil, nil, false, false, c.texts[:0]
-	c.images = nil
+	c.images, c.packed = nil, nil
 	clear(c.hasHTML)
 	computers.Put(c)
 }
@@ -247,6 +251,9 @@ func (c *computer) attach(l leaf, content []byte, d Digest) {
 		c.embedded = addDigest(c.embedded, d)
 	default:
 		c.files = addDigest(c.files, d)
+		if isPacked(content) && len(c.packed) < maxAttachments {
+			c.packed = append(c.packed, l)
+		}
 	}
 }
 

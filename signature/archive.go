@@ -1,0 +1,232 @@
+package signature
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"io"
+	"slices"
+	"strings"
+)
+
+const (
+	// minContent is what an archive or PDF must hold, in bytes, apart from what
+	// programs put into all of theirs.
+	minContent = 1 << 10
+	// maxMembers bounds the members of an archive, and the streams of a PDF.
+	maxMembers = 2000
+	// A message may have maxInflated bytes inflated; at most freeInflated and
+	// inflatedOfByte for each byte of its archives and PDFs.
+	maxInflated    = 16 << 20
+	freeInflated   = 2 << 20
+	inflatedOfByte = 4
+)
+
+// contents returns the digests of what the archives and PDFs of a message hold.
+func (c *computer) contents() []Digest {
+	var digests []Digest
+	size, used := 0, 0
+	for _, l := range c.packed {
+		raw := decodeTransfer(c.decoded[:0], l.raw, l.encoding)
+		c.decoded = raw
+		size += len(raw)
+		u := unpacker{left: min(maxInflated, freeInflated+inflatedOfByte*size) - used}
+		before := u.left
+		if d, ok := u.digest(raw); ok {
+			digests = addDigest(digests, d)
+		}
+		used += before - u.left
+	}
+	return digests
+}
+
+// isPacked knows archives and PDFs by their first bytes.
+func isPacked(content []byte) bool {
+	return bytes.HasPrefix(content, []byte("PK\x03\x04")) || bytes.HasPrefix(content, []byte("\x1f\x8b")) ||
+		bytes.HasPrefix(content, []byte("%PDF-"))
+}
+
+// unpacker collects the digests of members of one archive, or streams of a PDF.
+type unpacker struct {
+	left    int // bytes that may still be inflated
+	held    int // bytes of members that count
+	members []Digest
+	over    bool // a limit was hit or data is faulty: no digest
+}
+
+// digest returns the digest of what content holds, whatever its members are called
+// and in which order, when and how well they were packed. There is none where they
+// have too little content, or are over the limits.
+func (u *unpacker) digest(content []byte) (Digest, bool) {
+	switch {
+	case bytes.HasPrefix(content, []byte("%PDF-")):
+		u.pdf(content)
+	case bytes.HasPrefix(content, []byte("PK\x03\x04")):
+		u.zip(content)
+	default:
+		u.gzip(content)
+	}
+	if u.over || u.held < minContent {
+		return Digest{}, false
+	}
+	slices.SortFunc(u.members, func(a, b Digest) int { return bytes.Compare(a[:], b[:]) })
+	var list []byte
+	for _, d := range slices.Compact(u.members) {
+		list = append(list, d[:]...)
+	}
+	return Sum(KindContent, list), true
+}
+
+// inflate reads r to its end, or gives up where the limit is hit.
+func (u *unpacker) inflate(r io.Reader) []byte {
+	data, err := io.ReadAll(io.LimitReader(r, int64(u.left)+1))
+	if len(data) > u.left || err != nil {
+		u.over = true
+	}
+	u.left = max(0, u.left-len(data))
+	return data
+}
+
+// member takes in the data of one member.
+func (u *unpacker) member(data []byte) {
+	if len(data) == 0 || u.over {
+		return
+	}
+	if len(u.members) == maxMembers {
+		u.over = true
+		return
+	}
+	u.held += len(data)
+	u.members = append(u.members, Sum(KindContent, data))
+}
+
+func (u *unpacker) gzip(content []byte) {
+	r, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		u.over = true
+		return
+	}
+	data := u.inflate(r)
+	if len(data) < 512 || string(data[257:262]) != "ustar" {
+		u.member(data)
+		return
+	}
+	files := tar.NewReader(bytes.NewReader(data))
+	for range maxMembers {
+		head, err := files.Next()
+		if err != nil {
+			u.over = u.over || err != io.EOF
+			return
+		}
+		if head.Typeflag == tar.TypeReg && !isByTheWay(head.Name) {
+			u.member(u.inflate(files))
+		}
+	}
+	u.over = true
+}
+
+// zip also reads the documents of Office (ECMA-376) and OpenDocument, and JAR.
+func (u *unpacker) zip(content []byte) {
+	// The reader takes memory for each entry of the directory.
+	if bytes.Count(content, []byte("PK\x01\x02")) > 2*maxMembers {
+		u.over = true
+		return
+	}
+	r, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+	if err != nil {
+		u.over = true
+		return
+	}
+	isDocument := slices.ContainsFunc(r.File, func(f *zip.File) bool {
+		return f.Name == "[Content_Types].xml" || f.Name == "mimetype"
+	})
+	for _, f := range r.File {
+		if u.over {
+			return
+		}
+		switch {
+		case f.Mode().IsDir() || isByTheWay(f.Name) || isDocument && isFormat(f.Name):
+		case f.Flags&1 != 0:
+			u.encrypted(f)
+		default:
+			data := u.file(f)
+			if isDocument && strings.HasSuffix(f.Name, ".xml") {
+				data = textOfXML(data)
+			}
+			u.member(data)
+		}
+	}
+}
+
+func (u *unpacker) file(f *zip.File) []byte {
+	r, err := f.Open()
+	if err != nil {
+		u.over = true
+		return nil
+	}
+	defer r.Close()
+	return u.inflate(r)
+}
+
+// encrypted takes in a member that cannot be read by what the directory tells of
+// its plain content: checksum and length. It stands apart from all that can be
+// read, so that nobody can pass such a member off as another's file.
+func (u *unpacker) encrypted(f *zip.File) {
+	if f.CRC32 == 0 || f.UncompressedSize64 < minContent {
+		return
+	}
+	told := binary.BigEndian.AppendUint32([]byte("encrypted"), f.CRC32)
+	u.member(binary.BigEndian.AppendUint64(told, f.UncompressedSize64))
+	u.held += minContent
+}
+
+// isByTheWay tells of files that systems and packers add.
+func isByTheWay(name string) bool {
+	name = strings.ToLower(strings.ReplaceAll(name, `\`, "/"))
+	base := name[strings.LastIndexByte(name, '/')+1:]
+	return strings.HasPrefix(name, "__macosx/") || strings.HasPrefix(name, "meta-inf/") ||
+		base == ".ds_store" || base == "thumbs.db" || base == "desktop.ini"
+}
+
+// isFormat tells of members of a document that say how it looks, by whom and when
+// it was made: they are the same in many documents, or never.
+func isFormat(name string) bool {
+	for _, part := range []string{"_rels/", "docProps/", "customXml/", "theme/", "slideLayouts/", "slideMasters/",
+		"printerSettings/", "Thumbnails/", "Configurations2/"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	switch name[strings.LastIndexByte(name, '/')+1:] {
+	case "[Content_Types].xml", "mimetype", "styles.xml", "settings.xml", "webSettings.xml", "fontTable.xml", "numbering.xml",
+		"workbook.xml", "calcChain.xml", "presentation.xml", "presProps.xml", "viewProps.xml", "tableStyles.xml",
+		"meta.xml", "manifest.rdf", "stylesWithEffects.xml", "footnotes.xml", "endnotes.xml", "commentsExtended.xml":
+		return true
+	}
+	return false
+}
+
+// textOfXML returns what stands between the tags, in place, with one blank for each
+// run of tags and white space.
+func textOfXML(data []byte) []byte {
+	out := data[:0]
+	inTag := false
+	for _, b := range data {
+		switch {
+		case b == '<':
+			inTag = true
+		case b == '>' && inTag:
+			inTag, b = false, ' '
+		}
+		isBlank := b == ' ' || b == '\t' || b == '\r' || b == '\n'
+		if !inTag && (!isBlank || len(out) > 0 && out[len(out)-1] != ' ') {
+			if isBlank {
+				b = ' '
+			}
+			out = append(out, b)
+		}
+	}
+	return bytes.TrimSuffix(out, []byte(" "))
+}
