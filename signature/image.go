@@ -18,10 +18,10 @@ const (
 	largeArea, largeSide = 160_000, 250
 
 	// needOfImage is t in "at least t of 20 keys", weakOfImage that where
-	// something else corroborates it. Variations of an image keep 16 to 20, and 13
-	// where one line of ten is another; different images of the same layout have
-	// up to 8 in common (of 12,375 pairs none had more), all others up to 7.
-	needOfImage, weakOfImage = 9, 7
+	// something else corroborates it. Variations of an image keep 15 to 20, and
+	// about 11 to 13 where one line of ten is another; different images of one
+	// template have up to 10 in common (none of 22,350 pairs had more), others 8.
+	needOfImage, weakOfImage = 11, 8
 )
 
 // look notes an image for imageSketches, which knows whether the text signs.

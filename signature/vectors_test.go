@@ -13,11 +13,22 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/*.want")
 
-// vector is the form of a .want file: a line for each signature, then the text.
+// vector is the form of a .want file: a line for each signature, for each image the
+// anchors and keys of its first view, then the text.
 func vector(m Message) []byte {
 	var b bytes.Buffer
-	for _, s := range Compute(m).Signatures {
+	set := Compute(m)
+	for _, s := range set.Signatures {
 		fmt.Fprintf(&b, "%s %x\n", s.Kind, s.Digest)
+	}
+	for _, s := range set.Sketches {
+		if s.Kind == KindImage {
+			reported := s.Reported(func(hash uint64) uint64 { return hash })
+			for _, g := range reported {
+				fmt.Fprintf(&b, "image anchor %016x\n", g.Anchor)
+			}
+			fmt.Fprintf(&b, "image keys %016x\n", reported[0].Keys)
+		}
 	}
 	if text := Text(m); text != "" {
 		fmt.Fprintf(&b, "text: %s\n", text)
@@ -107,6 +118,8 @@ func TestVectorsAgree(t *testing.T) {
 		{KindText, "28 29", "charsets are not content"},
 		{KindAttachment, "15 16 17", "the same file"},
 		{KindAttachment, "45 46", "the same file"},
+		{KindContent, "72 73", "names, order, dates and compression are not content"},
+		{KindContent, "74 75", "identifiers, dates, order and the name of the program are not content"},
 	} {
 		numbers := strings.Fields(tt.vectors)
 		first := ofKind(vectorSet(t, numbers[0]), tt.kind)
