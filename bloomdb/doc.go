@@ -49,9 +49,10 @@
 // bits is masked, and what has a masked bit is not found (Donnet, Baynat, Friedman
 // 2006). The mask costs other signatures their listing, about one for each bit. It
 // stands until the site reports the signature itself, or its generation ages out.
-// Sketches are not retouched: what matches by one has many keys in the filter, each
-// with bits of others, and near-duplicates of it would go on to match. A message that
-// is listed by its likeness is revoked, which all sites hear, or declared never spam.
+// A message whose body or text is retouched in a generation is not listed by its
+// sketch there either. The sketch itself has no masked bits: what matches by one has
+// many keys in the filter. A message that is listed by its likeness alone is therefore
+// not retouched, but revoked, which all sites hear, or declared never spam.
 //
 // # Never
 //

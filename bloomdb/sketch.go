@@ -3,6 +3,7 @@ package bloomdb
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
@@ -20,24 +21,23 @@ import (
 //
 // # Error
 //
-// Four bits a pair in one line, at p = 3 % where a generation is full: 85 bytes a
+// Four bits an entry in one line, at p = 3 % where a generation is full: 85 bytes a
 // reported message of three groups of 20 keys, the quarter more that a generation
-// holds and the revocations within. Eight bits a pair would err as much there, and
-// cost deltas and parts twice as many ones; two lines would cost an unknown message
-// nothing but a listed one twice the cache misses, for 2.9 %. At the capacity, evenly
-// over the generations, p is 1.5 %, and 2.2 % with an eighth of it revoked.
+// holds and its revocations within. Eight bits would err more there, and cost deltas
+// and parts twice as many ones; two lines, for 2.9 %, twice the cache misses where
+// keys are there. At the capacity, evenly over the generations, p is 1.5 %, and 2.2 %
+// with an eighth of it revoked.
 //
-// An anchor is stored four times, 16 bits: it is what decides whether anything is
-// found at all. A message that nobody reported is listed, for A anchors with n keys
-// each, of which Need are asked for, in G generations, own and others', with a chance
-// of
+// An anchor is stored four times, 16 bits: it decides whether keys are asked for at
+// all. A message that nobody reported is listed, for A groups of n keys of which t are
+// needed, in G generations, own and others', with a chance of
 //
-//	A * 2G * p^4 * P(Binomial(n, p) >= Need)
+//	A * 2G * p^4 * P(Binomial(n, p) >= t)
 //
-// For 300 anchors of 80 keys, 8 needed, in five generations that is 2.6e-7 at the
-// capacity with an eighth of it revoked, 7e-6 if all ten filters are full, which is
-// more than twice the capacity; for groups of 20 keys it is 4e-12 and 3e-10. Anchors
-// stored once would give 3e-2: the keys have to be few bits to be many.
+// For 300 groups of 50 keys, 8 needed, in five generations that is 9e-9 at the capacity
+// with an eighth of it revoked, and 3e-7 where all ten filters are full, which is two
+// and a half times the capacity. With anchors stored once it would be 1e-3 and 1e-2:
+// keys have to be of few bits, since they have to be many.
 const (
 	anchorCopies   = 4
 	plannedGroups  = 3
@@ -48,15 +48,51 @@ const (
 
 // Bounds of one report and one question, whatever a sketch says.
 const (
-	maxSketches      = 8
-	maxReportedKeys  = 1000 // entries of one report: a journal record holds them
-	maxAskedGroups   = 2048 // of one message
-	maxKeysPerGroup  = 256
-	sketchSeedBytes  = 8
-	sketchStatusAsks = 300 // groups of plannedAsked keys, for the estimate in Status
-	plannedAsked     = 80
-	plannedNeed      = 8
+	maxSketches     = 8
+	maxReportedKeys = 1000 // entries of one report: a journal record holds them
+	maxAskedGroups  = 2048 // of one sketch
+	maxKeysPerGroup = 256
+	sketchSeedBytes = 8
 )
+
+// The message for which Status estimates the error: a long text.
+const (
+	typicalGroups = 300
+	typicalKeys   = 50
+	typicalNeed   = 8
+)
+
+// matchError is the chance that such a message, which nobody reported, matches in one
+// filter with an error of p.
+func matchError(p float64) float64 {
+	return typicalGroups * math.Pow(p, anchorCopies) * atLeast(typicalNeed, typicalKeys, p)
+}
+
+// atLeast is P(Binomial(n, p) >= t).
+func atLeast(t, n int, p float64) float64 {
+	if p >= 1 {
+		return 1
+	}
+	sum, term := 0.0, math.Pow(1-p, float64(n)) // of k hits
+	for k := range n + 1 {
+		if k >= t {
+			sum += term
+		}
+		term *= float64(n-k) / float64(k+1) * p / (1 - p)
+	}
+	return sum
+}
+
+// sketchError is matchError of a generation's filters as they stand.
+func (db *DB) sketchError(g *reportGeneration) float64 {
+	sum := 0.0
+	for _, b := range []*filter.Bits{g.sketches.own, g.sketches.others} {
+		if b != nil {
+			sum += matchError(db.measure(measuredFilter{target{sketchFilter, g.num}, b == g.sketches.own}, b))
+		}
+	}
+	return sum
+}
 
 // sketchLists are the lists that a sketch filter holds in one: their entries'
 // positions differ by these numbers, which are odd and of no other meaning.

@@ -291,3 +291,51 @@ func TestNewerFilterKind(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What is said of memory and errors at the default sizes.
+func TestSketchSizes(t *testing.T) {
+	o := Options{Dir: "x", Site: "mx1"}
+	if err := o.complete(); err != nil {
+		t.Fatal(err)
+	}
+	s := o.sketchShape()
+	full := o.sketchEntriesPerGeneration()
+	planned := full / unevenness
+	const revoked = 1 + 1.0/revokedShare
+	for _, tc := range []struct {
+		what      string
+		got, most float64
+	}{
+		{"bytes a reported message", float64(s.Bytes()) * float64(o.Reports.Keep) / float64(o.Reports.Capacity), 85.1},
+		{"error of a full generation", s.Error(full), 0.03},
+		{"error at the capacity", s.Error(planned), 0.0153},
+		{"error at the capacity, an eighth revoked", s.Error(planned * revoked), 0.022},
+		{"error a mail at the capacity, an eighth revoked", 10 * matchError(s.Error(planned*revoked)), 9e-9},
+		{"error a mail, all full", 10 * matchError(s.Error(full)), 3.1e-7},
+	} {
+		if tc.got > tc.most || tc.got < tc.most*0.85 {
+			t.Errorf("%s: %.4g, said to be %.4g", tc.what, tc.got, tc.most)
+		}
+	}
+}
+
+// A retouched message is not listed by its sketch, near-duplicates of it are, and its
+// report is heard again.
+func TestSketchRetouched(t *testing.T) {
+	db := openTest(t, testOptions(t.TempDir(), "mx1"))
+	set, near := wordy(1, words(0, 60)...), wordy(2, append(words(0, 55), words(1000, 5)...)...)
+	mustReportSet(t, db, set)
+	if _, err := db.Retouch(set); err != nil {
+		t.Fatal(err)
+	}
+	if e := db.Judge(set); e.Listed || len(e.Weak) > 0 {
+		t.Errorf("retouched: %+v", e)
+	}
+	if !db.Judge(near).Listed {
+		t.Error("a near-duplicate is not listed")
+	}
+	mustReportSet(t, db, set)
+	if e := db.Judge(set); !e.Listed || len(e.Matches) != 3 {
+		t.Errorf("reported again: %+v", e)
+	}
+}

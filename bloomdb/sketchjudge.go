@@ -210,11 +210,13 @@ func (v *view) hasSketches() bool {
 }
 
 // judgeSketch looks for the newest generation in which one site has stored enough of
-// one group. A revocation in that one or a newer one takes it back. Where no match
+// one group. A revocation in that one or a newer one takes it back, and a generation in
+// which the message itself was retouched does not count. Where no match
 // stands, it is the newest weak one that does, or else the match that was revoked.
 func (db *DB) judgeSketch(v *view, s kindGroups, exact []signature.Signature) (m Match, strong, ok bool) {
 	q := newSketchQuery(s, reportedGroups)
 	var weak, revoked *Match
+	var message []filter.Hash
 	from := -1 // the newest generation with a revocation; not yet known
 	for i, g := range v.reports {
 		list := q.overlaps(g, db.opt.Site, suffices, false)
@@ -222,7 +224,11 @@ func (db *DB) judgeSketch(v *view, s kindGroups, exact []signature.Signature) (m
 			continue
 		}
 		if from < 0 {
-			from = db.revokedFrom(v, s, exact)
+			message = db.messageHashes(exact)
+			from = db.revokedFrom(v, s, message)
+		}
+		if g.mask != nil && slices.ContainsFunc(message, g.mask.retouched) {
+			continue
 		}
 		best, isStrong := q.best(list)
 		m := db.sketchMatch(&q, list, best, g.num)
@@ -249,14 +255,7 @@ func (db *DB) judgeSketch(v *view, s kindGroups, exact []signature.Signature) (m
 // or of a near-duplicate of it: of one site's, enough of one of the message's groups,
 // whichever it is. The groups of a revoked message need not be those by which it was
 // listed, which are of another one.
-func (db *DB) revokedFrom(v *view, s kindGroups, exact []signature.Signature) int {
-	var message []filter.Hash
-	for _, e := range exact {
-		switch e.Kind { // an attachment does not stand for its message
-		case signature.KindBody, signature.KindText, signature.KindText2:
-			message = append(message, db.reportHash(e))
-		}
-	}
+func (db *DB) revokedFrom(v *view, s kindGroups, message []filter.Hash) int {
 	q := newSketchQuery(s, revokedGroups)
 	for i, g := range v.reports {
 		if slices.ContainsFunc(message, g.revoked.has) || len(q.overlaps(g, db.opt.Site, enough, false)) > 0 {
@@ -264,6 +263,19 @@ func (db *DB) revokedFrom(v *view, s kindGroups, exact []signature.Signature) in
 		}
 	}
 	return len(v.reports)
+}
+
+// messageHashes are the positions of a message's body and text. An attachment does
+// not stand for its message.
+func (db *DB) messageHashes(exact []signature.Signature) []filter.Hash {
+	var hashes []filter.Hash
+	for _, s := range exact {
+		switch s.Kind {
+		case signature.KindBody, signature.KindText, signature.KindText2:
+			hashes = append(hashes, db.reportHash(s))
+		}
+	}
+	return hashes
 }
 
 // best is the largest overlap that makes a match, else the largest.

@@ -22,13 +22,14 @@ type Status struct {
 	Error   string         `json:"error,omitempty"` // the journal's fault, while it lasts
 
 	// ErrorPerMail estimates, from the filters as they are, the chance that a
-	// message nobody reported, with as many signatures as planned for, is listed.
+	// message nobody reported, with as many signatures as planned for and a long text
+	// that is asked for near-duplicates, is listed.
 	ErrorPerMail float64 `json:"error_per_mail"`
 }
 
 // FilterStatus describes one generation of one filter, all sites together.
 type FilterStatus struct {
-	Kind       string    `json:"kind"` // spam, revoked, classes, counts
+	Kind       string    `json:"kind"` // spam, revoked, classes, sketches, counts
 	Generation int64     `json:"generation"`
 	Start      time.Time `json:"start"`
 	Fill       float64   `json:"fill"`  // share of bits or cells in use; the fuller of own and others'
@@ -70,8 +71,11 @@ func (db *DB) Status() Status {
 					f.addMask(g)
 				}
 				s.Filters = append(s.Filters, f)
-				if kind == spamFilter {
+				switch kind {
+				case spamFilter:
 					s.ErrorPerMail += f.Error * float64(db.opt.Reports.KeysPerMessage)
+				case sketchFilter:
+					s.ErrorPerMail += db.sketchError(g)
 				}
 			}
 		}

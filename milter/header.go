@@ -97,6 +97,9 @@ func (d Decision) header(site string) string {
 	if len(d.Signatures) > 0 {
 		fmt.Fprintf(&b, "; kind=%s", d.Signatures[0].Kind)
 	}
+	if d.Need > 0 {
+		fmt.Fprintf(&b, "; found=%d; need=%d", d.Found, d.Need)
+	}
 	if class := d.className(); class != "" {
 		fmt.Fprintf(&b, "; class=%s", class)
 	}

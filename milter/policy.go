@@ -91,6 +91,10 @@ type Decision struct {
 	Signatures []signature.Signature // those that decided, the strongest first
 	Count      uint64                // sightings, all sites summed
 	Sites      int                   // sites behind the verdict
+
+	// Of the first signature, where it is a sketch: the keys found, and how many of
+	// them are needed. Else both are 0.
+	Found, Need int
 }
 
 // Decide is pure: the same evidence gives the same decision. A message that is
@@ -105,6 +109,9 @@ func (p Policy) Decide(e bloomdb.Evidence, signed bool) Decision {
 		d.Verdict, d.Action, d.Class = Spam, p.Spam, e.Class
 		for _, m := range e.Matches {
 			if !m.Revoked {
+				if len(d.Signatures) == 0 {
+					d.Found, d.Need = m.Found, m.Need
+				}
 				d.Signatures = append(d.Signatures, m.Signature)
 			}
 		}

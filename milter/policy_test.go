@@ -13,6 +13,8 @@ func TestDecide(t *testing.T) {
 	body, text := signature.Signature{Kind: signature.KindBody}, signature.Signature{Kind: signature.KindText}
 	listed := bloomdb.Evidence{Listed: true, Count: 50, Sites: 2, Matches: []bloomdb.Match{{Signature: text}, {Signature: body, Revoked: true}}}
 	revoked := bloomdb.Evidence{Count: 3, Sites: 1, Matches: []bloomdb.Match{{Signature: text, Revoked: true}}}
+	sketch := signature.Signature{Kind: signature.KindSketch, Digest: signature.Digest{0xab}}
+	alike := bloomdb.Evidence{Listed: true, Sites: 1, Matches: []bloomdb.Match{{Signature: sketch, Found: 14, Need: 8, Keys: 42}}}
 	policy := Policy{Spam: Reject, Bulk: Quarantine, Clean: Accept, BulkThreshold: 20}
 	tests := []struct {
 		name   string
@@ -23,6 +25,8 @@ func TestDecide(t *testing.T) {
 	}{
 		{"spam before bulk", policy, listed, true,
 			Decision{Verdict: Spam, Action: Reject, Signatures: []signature.Signature{text}, Count: 50, Sites: 2}},
+		{"by a sketch", policy, alike, true,
+			Decision{Verdict: Spam, Action: Reject, Signatures: []signature.Signature{sketch}, Sites: 1, Found: 14, Need: 8}},
 		{"revoked", policy, revoked, true, Decision{Verdict: Clean, Action: Accept, Count: 3, Sites: 1}},
 		{"below the threshold", policy, bloomdb.Evidence{Count: 19}, true, Decision{Verdict: Clean, Action: Accept, Count: 19}},
 		{"at the threshold", policy, bloomdb.Evidence{Count: 20}, true, Decision{Verdict: Bulk, Action: Quarantine, Count: 20}},
@@ -35,6 +39,14 @@ func TestDecide(t *testing.T) {
 		if got := test.policy.Decide(test.e, test.signed); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
 		}
+	}
+}
+
+func TestHeaderOfSketch(t *testing.T) {
+	sketch := signature.Signature{Kind: signature.KindSketch, Digest: signature.Digest{0xab}}
+	d := Decision{Verdict: Spam, Signatures: []signature.Signature{sketch}, Sites: 1, Found: 14, Need: 8}
+	if got, want := d.header("mx1"), "spam; kind=sketch; found=14; need=8; count=0; sites=1; site=mx1; id=sketch:ab00000000000000"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 

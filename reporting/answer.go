@@ -18,17 +18,24 @@ type Answer struct {
 	Sites   int           `json:"sites"`           // sites that reported it, or else counted it
 	ID      string        `json:"id,omitempty"`    // the first listed signature, else the first counting one
 	Never   bool          `json:"never,omitempty"` // on the never-list
+
+	// Overlap is there where ID is a sketch: how alike a reported message is.
+	Overlap *Overlap `json:"overlap,omitempty"`
 }
 
 // newAnswer puts evidence and verdict about set together.
 func newAnswer(set signature.Set, e bloomdb.Evidence, verdict string) Answer {
 	var listed []signature.Signature
+	var overlap *Overlap // of the first
 	for _, m := range e.Matches {
 		if !m.Revoked {
+			if len(listed) == 0 {
+				overlap = overlapOf(m)
+			}
 			listed = append(listed, m.Signature)
 		}
 	}
-	a := Answer{Verdict: verdict, Class: e.Class, Kinds: kinds(listed), Count: e.Count, Sites: e.Sites, Never: e.Never}
+	a := Answer{Verdict: verdict, Class: e.Class, Kinds: kinds(listed), Count: e.Count, Sites: e.Sites, Never: e.Never, Overlap: overlap}
 	switch {
 	case len(listed) > 0:
 		a.ID = listed[0].ID()
@@ -42,7 +49,8 @@ func newAnswer(set signature.Set, e bloomdb.Evidence, verdict string) Answer {
 // everything that speaks for or against it.
 type Explanation struct {
 	Answer
-	Signatures []Trace `json:"signatures"`
+	Signatures []Trace       `json:"signatures"`
+	Sketches   []SketchTrace `json:"sketches,omitempty"`
 }
 
 // Trace is a bloomdb.Trace on the wire; the newest generation comes first.

@@ -113,7 +113,9 @@ func (h *handler) explain(r *http.Request) (any, error) {
 		return nil, err
 	}
 	answer, evidence := h.judge(report)
-	return newExplanation(answer, evidence, report.Set, h.desk.db.Explain(report.Set)), nil
+	x := newExplanation(answer, evidence, report.Set, h.desk.db.Explain(report.Set))
+	x.Sketches = newSketchTraces(h.desk.db.ExplainSketches(report.Set))
+	return x, nil
 }
 
 func (h *handler) report(r *http.Request) (any, error) {

@@ -320,7 +320,7 @@ func TestProblems(t *testing.T) {
 		{"POST", "/v1/report", `{"reporter":"a b"}`, 400, "is not allowed in a name"},
 		{"POST", "/v1/report", `{"reporter":"a\nb"}`, 400, "is not allowed in a name"},
 		{"POST", "/v1/report", `{"reporter":"` + strings.Repeat("x", 255) + `"}`, 400, "reporter of 255 bytes"},
-		{"POST", "/v1/report", `{"reporter":"` + strings.Repeat("x", maxBody) + `"}`, 413, "over 1048576 bytes"},
+		{"POST", "/v1/report", `{"reporter":"` + strings.Repeat("x", maxBody) + `"}`, 413, "over 2097152 bytes"},
 	} {
 		request, err := http.NewRequest(test.method, "http://spambloom"+test.path, strings.NewReader(test.body))
 		if err != nil {

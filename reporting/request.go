@@ -14,15 +14,16 @@ import (
 
 // Bounds of a request.
 const (
-	maxBody       = 1 << 20 // bytes
+	maxBody       = 2 << 20 // bytes
 	maxSignatures = 256
 	maxCounting   = 2 // as signature.Set says
 )
 
-// Request is the body of every POST: one message's signatures, and for a
+// Request is the body of every POST: one message's signatures and sketches, and for a
 // report or a revocation who makes it and what sort of spam it is.
 type Request struct {
 	Signatures []Signature   `json:"signatures"`
+	Sketches   []Sketch      `json:"sketches,omitempty"`
 	Reporter   string        `json:"reporter,omitempty"`
 	Class      bloomdb.Class `json:"class,omitzero"` // by name; none is bloomdb.ClassOther
 }
@@ -36,7 +37,7 @@ type Signature struct {
 
 // NewRequest writes a message's signatures as a request.
 func NewRequest(set signature.Set) Request {
-	r := Request{Signatures: make([]Signature, len(set.Signatures))}
+	r := Request{Signatures: make([]Signature, len(set.Signatures)), Sketches: newSketches(set.Sketches)}
 	for i, s := range set.Signatures {
 		r.Signatures[i] = Signature{s.Kind.String(), hex.EncodeToString(s.Digest[:]), slices.Contains(set.Counting, s)}
 	}
@@ -75,6 +76,9 @@ func decodeObject(body io.Reader, object any) error {
 func (r Request) report() (Report, error) {
 	set, err := decodeSet(r.Signatures)
 	if err != nil {
+		return Report{}, err
+	}
+	if set.Sketches, err = decodeSketches(r.Sketches); err != nil {
 		return Report{}, err
 	}
 	if err := CheckReporter(r.Reporter); err != nil {

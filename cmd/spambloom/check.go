@@ -23,11 +23,13 @@ type checked struct {
 	Sites   int           `json:"sites"`
 	ID      string        `json:"id,omitempty"`
 	Never   bool          `json:"never,omitempty"`
-	Error   string        `json:"error,omitempty"`
+
+	Overlap *reporting.Overlap `json:"overlap,omitempty"` // where a sketch lists it
+	Error   string             `json:"error,omitempty"`
 }
 
 func newChecked(name string, a reporting.Answer, err error) checked {
-	return checked{File: name, Verdict: a.Verdict, Class: a.Class, Kinds: a.Kinds, Count: a.Count, Sites: a.Sites, ID: a.ID, Never: a.Never, Error: errorText(err)}
+	return checked{File: name, Verdict: a.Verdict, Class: a.Class, Kinds: a.Kinds, Count: a.Count, Sites: a.Sites, ID: a.ID, Never: a.Never, Overlap: a.Overlap, Error: errorText(err)}
 }
 
 func (c *cli) checkCommand() *cobra.Command {
@@ -99,6 +101,9 @@ func verdictLine(name string, a reporting.Answer) string {
 	}
 	if len(a.Kinds) > 0 {
 		fmt.Fprintf(&b, "; kind=%s", strings.Join(a.Kinds, ","))
+	}
+	if a.Overlap != nil {
+		fmt.Fprintf(&b, "; found=%d; need=%d", a.Overlap.Found, a.Overlap.Need)
 	}
 	if a.Class.Named() {
 		fmt.Fprintf(&b, "; class=%s", a.Class)

@@ -18,7 +18,8 @@ import (
 // explained is what `explain --json` prints for a message.
 type explained struct {
 	checked
-	Signatures []reporting.Trace `json:"signatures,omitempty"`
+	Signatures []reporting.Trace       `json:"signatures,omitempty"`
+	Sketches   []reporting.SketchTrace `json:"sketches,omitempty"`
 }
 
 func (c *cli) explainCommand() *cobra.Command {
@@ -73,7 +74,7 @@ func (c *cli) explain(ctx context.Context, names []string, asJSON bool) error {
 	}
 	return process(ctx, c, "explained", c.inputs(names), ask, func(r result[reporting.Explanation]) error {
 		if asJSON {
-			return c.printJSON(explained{newChecked(r.name, r.answer.Answer, r.err), r.answer.Signatures})
+			return c.printJSON(explained{newChecked(r.name, r.answer.Answer, r.err), r.answer.Signatures, r.answer.Sketches})
 		}
 		if r.err != nil {
 			return nil
@@ -101,6 +102,9 @@ func explanationText(name string, x reporting.Explanation) string {
 		if t.Burst != nil {
 			fmt.Fprintf(table, "    counted\there\t%s\n", lately(*t.Burst))
 		}
+	}
+	for _, t := range x.Sketches {
+		sketchText(table, t)
 	}
 	table.Flush() // into b, which cannot fail
 	return b.String()

@@ -210,6 +210,7 @@ func (s *settings) databaseOptions(key [32]byte, log *slog.Logger) bloomdb.Optio
 			Capacity:        s.Reports.Capacity,
 			MaxErrorPerMail: s.Reports.MaxErrorPerMail,
 			Classes:         s.Reports.Classes,
+			NoSketches:      !s.Reports.Sketches,
 		},
 		Counts: bloomdb.CountOptions{
 			Period:   s.Bulk.Period,

@@ -49,6 +49,7 @@ type Config struct {
 		Capacity        int64
 		MaxErrorPerMail float64
 		Classes         bool
+		Sketches        bool
 	}
 	Redis   struct{ URL string } // "": no exchange
 	Control struct {

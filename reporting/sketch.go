@@ -1,0 +1,154 @@
+package reporting
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/signature"
+)
+
+const (
+	maxSketches = 8       // of a message: its text, and images
+	maxFeatures = 1 << 14 // anchors of a sketch, and keys: text of 64 KiB has some 10,000
+	featureHash = 8       // bytes
+)
+
+// Sketch is a signature.Sketch on the wire. Its features are written in the order
+// of their positions: how many words after the one before, as an unsigned varint
+// (encoding/binary), and the hash in 8 bytes, big-endian; all of that in base64
+// (RFC 4648, section 4).
+type Sketch struct {
+	Kind    string `json:"kind"`
+	Anchors string `json:"anchors"`
+	Keys    string `json:"keys"`
+}
+
+func newSketches(sketches []signature.Sketch) []Sketch {
+	var list []Sketch
+	for _, s := range sketches[:min(len(sketches), maxSketches)] {
+		list = append(list, Sketch{s.Kind.String(), encodeFeatures(s.Anchors), encodeFeatures(s.Keys)})
+	}
+	return list
+}
+
+func encodeFeatures(features []signature.Feature) string {
+	var b []byte
+	last := uint32(0)
+	for _, f := range features[:min(len(features), maxFeatures)] {
+		b = binary.AppendUvarint(b, uint64(f.Pos-last))
+		b = binary.BigEndian.AppendUint64(b, f.Hash)
+		last = f.Pos
+	}
+	return base64.StdEncoding.EncodeToString(b)
+}
+
+// decodeSketches reads sketches back. The error names the first one that is wrong.
+func decodeSketches(sketches []Sketch) ([]signature.Sketch, error) {
+	if len(sketches) > maxSketches {
+		return nil, fmt.Errorf("%d sketches; at most %d", len(sketches), maxSketches)
+	}
+	var list []signature.Sketch
+	for i, wire := range sketches {
+		s, err := wire.decode()
+		if err != nil {
+			return nil, fmt.Errorf("sketch %d: %w", i+1, err)
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+func (w Sketch) decode() (s signature.Sketch, err error) {
+	if s.Kind, err = signature.ParseKind(w.Kind); err != nil {
+		return s, err
+	}
+	if s.Kind != signature.KindSketch && s.Kind != signature.KindImage {
+		return s, fmt.Errorf("kind %q is not one of sketches", w.Kind)
+	}
+	if s.Anchors, err = decodeFeatures(w.Anchors); err != nil {
+		return s, fmt.Errorf("anchors: %w", err)
+	}
+	if s.Keys, err = decodeFeatures(w.Keys); err != nil {
+		return s, fmt.Errorf("keys: %w", err)
+	}
+	return s, nil
+}
+
+// decodeFeatures reads features in at most the memory of their text.
+func decodeFeatures(text string) ([]signature.Feature, error) {
+	b, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, err
+	}
+	var features []signature.Feature
+	last := uint64(0)
+	for len(b) > 0 {
+		if len(features) == maxFeatures {
+			return nil, fmt.Errorf("more than %d", maxFeatures)
+		}
+		apart, n := binary.Uvarint(b)
+		if n <= 0 || apart > math.MaxUint32-last || len(b) < n+featureHash {
+			return nil, errors.New("cut short, or a position is too large")
+		}
+		last += apart
+		features = append(features, signature.Feature{Hash: binary.BigEndian.Uint64(b[n:]), Pos: uint32(last)})
+		b = b[n+featureHash:]
+	}
+	return features, nil
+}
+
+// Overlap says how alike a message and a reported one are, where a sketch lists it.
+type Overlap struct {
+	Found int `json:"found"` // keys of the reported one that the message has
+	Need  int `json:"need"`  // so many list it
+	Keys  int `json:"keys"`  // that were asked for, with those of other text around
+}
+
+// overlapOf is that of a match; nil where it is exact.
+func overlapOf(m bloomdb.Match) *Overlap {
+	if m.Need == 0 {
+		return nil
+	}
+	return &Overlap{m.Found, m.Need, m.Keys}
+}
+
+// SketchTrace is a bloomdb.SketchTrace on the wire; the newest generation comes first.
+type SketchTrace struct {
+	Kind    string        `json:"kind"`
+	Groups  int           `json:"groups"` // asked for
+	Spam    []SketchTrail `json:"spam,omitempty"`
+	Revoked []SketchTrail `json:"revoked,omitempty"`
+}
+
+// SketchTrail is the best group of one site in one generation.
+type SketchTrail struct {
+	Site       string    `json:"site"`
+	Generation int64     `json:"generation"`
+	Start      time.Time `json:"start"` // begin of the generation's period
+	ID         string    `json:"id"`    // of the group
+	Found      int       `json:"found"`
+	Need       int       `json:"need"`
+	Weak       int       `json:"weak"` // so many count where something else corroborates them
+	Keys       int       `json:"keys"`
+}
+
+func newSketchTraces(traces []bloomdb.SketchTrace) []SketchTrace {
+	var list []SketchTrace
+	for _, t := range traces {
+		list = append(list, SketchTrace{t.Kind.String(), t.Groups, newSketchTrails(t.Spam), newSketchTrails(t.Revoked)})
+	}
+	return list
+}
+
+func newSketchTrails(trails []bloomdb.SketchTrail) []SketchTrail {
+	var list []SketchTrail
+	for _, t := range trails {
+		list = append(list, SketchTrail{t.Site, t.Generation, t.Start.UTC(), t.Anchor.ID(), t.Found, t.Need, t.Weak, t.Keys})
+	}
+	return list
+}
