@@ -1,0 +1,80 @@
+package bloomdb
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/signature"
+)
+
+// sketchBench is a database of the default size whose sketch filters, own and others',
+// hold the planned load in each of the generations kept. The spam filters are as full.
+func sketchBench(b *testing.B, sketches bool) *DB {
+	o := testOptions(b.TempDir(), "mx1")
+	o.Reports, o.Exchange = ReportOptions{}, false
+	db, err := Open(o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { crash(b, db) })
+	r := rand.New(rand.NewPCG(1, 2))
+	load := map[filterKind]int{spamFilter: int(db.opt.keysPerGeneration())}
+	if sketches {
+		load[sketchFilter] = int(db.opt.sketchEntriesPerGeneration() / unevenness)
+	}
+	for gen := range db.opt.Reports.Keep {
+		for kind, n := range load {
+			t := target{kind, db.opt.generation(spamFilter, db.opt.Now()) - int64(gen)}
+			own, err := db.ownBits(t, db.shapeFor(t))
+			if err != nil {
+				b.Fatal(err)
+			}
+			other, err := db.partFor(origin{"mx2", 2}, t, bitsShape(own.Shape()))
+			if err != nil {
+				b.Fatal(err)
+			}
+			for i := range n {
+				own.Set(randomHash(r))
+				if kind == sketchFilter || i%10 == 0 {
+					other.others.Set(randomHash(r))
+				}
+			}
+		}
+	}
+	return db
+}
+
+// BenchmarkJudgeSketch asks about unknown messages of one signature and a sketch, in
+// turn in a database with sketches and in one without, so that both see the same
+// machine.
+func BenchmarkJudgeSketch(b *testing.B) {
+	dbs := [2]*DB{sketchBench(b, false), sketchBench(b, true)}
+	for _, size := range []int{50, 300, 3000} {
+		sets := make([]signature.Set, 64)
+		groups := 0
+		for n := range sets {
+			sets[n] = wordy(n, words(1_000_000*(n+1), size)...)
+			groups += len(dbs[1].asked(sets[n].Sketches)[0].groups)
+		}
+		b.Run(map[int]string{50: "words=50", 300: "words=300", 3000: "words=3000"}[size], func(b *testing.B) {
+			var took [2][]time.Duration
+			for n := range b.N {
+				for i, db := range dbs {
+					begin := time.Now()
+					if db.Judge(sets[n%len(sets)]).Listed {
+						b.Fatal("listed")
+					}
+					took[i] = append(took[i], time.Since(begin))
+				}
+			}
+			for i, name := range []string{"us-without", "us-with"} {
+				slices.Sort(took[i])
+				b.ReportMetric(float64(took[i][len(took[i])/2].Nanoseconds())/1000, name)
+			}
+			b.ReportMetric(float64(groups)/float64(len(sets)), "groups")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
