@@ -159,10 +159,10 @@ func (f signatureFlags) show(w io.Writer, rows []replica.Row, s replica.Summary)
 		return enc.Encode(s)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "kind\tcopies\tcaught %%\tsketch %%\tpeer %%\taim %%\t\tby\n")
+	fmt.Fprintf(t, "kind\tcopies\tcaught %%\tmin-hash %%\tpeer %%\taim %%\t\tby\n")
 	for _, r := range rows {
-		sketch := 100 * float64(r.Sketch) / float64(max(1, r.Copies))
-		fmt.Fprintf(t, "%s\t%d\t%.1f\t%.1f\t%s\t%s\t%s\t%s\n", r.Kind, r.Copies, r.Rate, sketch, orDash(r.Peer), percent(r.Aim), mark(r), by(r))
+		minHash := 100 * float64(r.Rival) / float64(max(1, r.Copies))
+		fmt.Fprintf(t, "%s\t%d\t%.1f\t%.1f\t%s\t%s\t%s\t%s\n", r.Kind, r.Copies, r.Rate, minHash, orDash(r.Peer), percent(r.Aim), mark(r), by(r))
 	}
 	if err := t.Flush(); err != nil {
 		return err

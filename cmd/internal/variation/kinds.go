@@ -73,8 +73,9 @@ func smallKinds() []Kind {
 
 func wordKinds() []Kind {
 	return []Kind{
-		{Name: "swapped", About: "10 % of the words swapped for others", Peer: "97", Aim: aim, vary: swapWords(0.10)},
-		{Name: "swapped-many", About: "30 % of the words swapped for others", Peer: "75", Aim: aimSwapped, vary: swapWords(0.30)},
+		{Name: "swapped", About: "5 % of the words swapped for others", Peer: "97", Aim: aim, vary: swapWords(0.05)},
+		{Name: "swapped-many", About: "9 % of the words swapped for others", Peer: "75", Aim: aimSwapped, vary: swapWords(0.09)},
+		{Name: "swapped-heavy", About: "25 % of the words swapped for others", vary: swapWords(0.25)},
 		{Name: "typos", About: "a letter left out, doubled or exchanged in 5 % of the words", Aim: aim, vary: mistype},
 		{Name: "spaces", About: "blanks doubled, and 3 % of them removed", Aim: aim, vary: changeSpaces},
 		{Name: "joined", About: "5 % of the words joined to the next by a hyphen, 5 % split by one", Aim: aim, vary: joinWords},
@@ -103,8 +104,9 @@ func orderKinds() []Kind {
 
 func largeKinds() []Kind {
 	return []Kind{
-		{Name: "template", About: "campaign template: sentences with 25 % of the words in other wordings", Peer: "81", Aim: aim, vary: template(0.25)},
-		{Name: "template-hard", About: "campaign template: sentences with 50 % of the words in other wordings", Peer: "21", Aim: aimTemplate, vary: template(0.50)},
+		{Name: "template", About: "campaign template: sentences with 18 % of the words in other wordings", Peer: "81", Aim: aim, vary: template(0.18)},
+		{Name: "template-hard", About: "campaign template: sentences with 33 % of the words in other wordings", Peer: "21", Aim: aimTemplate, vary: template(0.33)},
+		{Name: "template-heavy", About: "campaign template: sentences with 50 % of the words in other wordings", vary: template(0.50)},
 		{Name: "padded-after", About: "a page of innocent text after it", Peer: "69", Aim: aimPadded, vary: pad(false)},
 		{Name: "padded-before", About: "a page of innocent text before it", Peer: "69", Aim: aimPadded, vary: pad(true)},
 		{Name: "truncated", About: "only the first 60 % of the text", Aim: aim, vary: truncate},

@@ -1,0 +1,48 @@
+package replica
+
+import (
+	"hash/fnv"
+	"math"
+	"strings"
+
+	"github.com/spambloom/spambloom/signature"
+)
+
+// minHashes is how many minima the reference keeps; a match is more than half.
+const minHashes = 32
+
+// minHash is the method that most of the peers' figures come from, done to the same
+// copies, so that a row's strength can be told from the figure printed for peers:
+// the minimum, under each of 32 hashes, over all runs of three words (Broder 1997;
+// rspamd takes them so, and wants more than 16 equal).
+func minHash(m signature.Message) (minima [minHashes]uint64, ok bool) {
+	words := strings.Fields(signature.Text(m))
+	for i := range minima {
+		minima[i] = math.MaxUint64
+	}
+	for i := 0; i+3 <= len(words); i++ {
+		h := fnv.New64a()
+		h.Write([]byte(strings.Join(words[i:i+3], " ")))
+		x := h.Sum64()
+		for j := range minima {
+			x += 0x9e3779b97f4a7c15 // SplitMix64 gives each run its 32 hashes
+			z := (x ^ x>>30) * 0xbf58476d1ce4e5b9
+			z = (z ^ z>>27) * 0x94d049bb133111eb
+			minima[j] = min(minima[j], z^z>>31)
+		}
+	}
+	return minima, len(words) >= 3
+}
+
+// minHashMatch says whether more than half of the minima are equal.
+func minHashMatch(original, copied []byte) bool {
+	a, okA := minHash(signature.Parse(original))
+	b, okB := minHash(signature.Parse(copied))
+	equal := 0
+	for i := range a {
+		if a[i] == b[i] {
+			equal++
+		}
+	}
+	return okA && okB && equal > minHashes/2
+}
