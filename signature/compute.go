@@ -59,8 +59,10 @@ func Compute(m Message) Set {
 	if signsText2 && !guarded {
 		add(KindText2, Sum(KindText2, c.words2.text))
 	}
-	if own := c.ownWords(m); isEnough(c.own, c.needed(m), boilerplate().text2) && !guarded {
-		set.Sketches = append(set.Sketches, wordsOf(c.words2.text, own))
+	if own := c.ownWords(m); isEnough(c.own, brief, boilerplate().text2) && !guarded {
+		s := wordsOf(c.words2.text, own)
+		s.AskOnly = !isEnough(c.own, c.needed(m), boilerplate().text2)
+		set.Sketches = append(set.Sketches, s)
 	}
 	for _, d := range attachments {
 		add(KindAttachment, d)

@@ -21,6 +21,10 @@ type Sketch struct {
 	Kind    Kind      // KindSketch or KindImage
 	Anchors []Feature // by position; an anchor may occur several times
 	Keys    []Feature // by position, likewise
+	// AskOnly says that the text has too little content to be reported, but
+	// enough to be asked for: a few lines beside a file, which spam may have been
+	// given.
+	AskOnly bool
 }
 
 // Feature is one feature of a sketch.
@@ -74,8 +78,11 @@ const (
 // A text is of level L, the highest at which at least 20 of its different keyed
 // keys begin with L zero bits. Of those, the 20 smallest are stored (all, where the
 // text has fewer). Its anchors are those that begin with L+1 zero bits, the smallest
-// first.
+// first. None, where the sketch is AskOnly.
 func (s Sketch) Reported(keyed func(uint64) uint64) []Group {
+	if s.AskOnly {
+		return nil
+	}
 	if s.Kind == KindImage {
 		return s.imageGroups(keyed, 1)
 	}

@@ -1,6 +1,7 @@
 package signature
 
 import (
+	"bytes"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -131,4 +132,27 @@ func TestTextAroundDoesNotMatter(t *testing.T) {
 			t.Fatalf("a text of %d words does not match inside one of %d", n, len(padded))
 		}
 	})
+}
+
+// A few lines beside a file are a cover note that anybody writes: they are not
+// reported, but asked for, so that a spam's copy with a file added is known.
+func TestShortTextBesideAFileIsOnlyAsked(t *testing.T) {
+	const text = "Your parcel could not be brought to you on Monday because nobody opened our driver the door." +
+		" Please choose another day on the page below and pay the small customs duty there in advance."
+	file := bytes.Repeat([]byte("%PDF-1.4 some file of its own\n"), 100)
+	alone := Compute(Parse([]byte("Subject: a\n\n" + text)))
+	beside := Compute(Parse([]byte("Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + text +
+		"\n--b\nContent-Type: application/pdf\nContent-Disposition: attachment\n\n" + string(file) + "\n--b--\n")))
+	if len(alone.Sketches) != 1 || len(beside.Sketches) != 1 {
+		t.Fatalf("%d and %d sketches, want one each", len(alone.Sketches), len(beside.Sketches))
+	}
+	keyed := keyedBy(1)
+	if groups := beside.Sketches[0].Reported(keyed); len(groups) > 0 {
+		t.Errorf("beside a file, %d groups are reported", len(groups))
+	}
+	st := make(stored)
+	st.report(alone.Sketches[0], keyed)
+	if _, ok := st.found(beside.Sketches[0], keyed); !ok {
+		t.Error("the text does not match its copy beside a file")
+	}
 }
