@@ -68,7 +68,7 @@ func (b box) inside(d *declared) box {
 }
 
 // attribute notes what an attribute of an element says in version 2: in d, in
-// p.class and p.id. It tells whether the element is quoted by it.
+// p.class, p.id and p.reversed. It tells whether the element is quoted by it.
 func (p *page) attribute(name atom.Atom, key string, value []byte, d *declared) (quoted bool) {
 	switch key {
 	case "style":
@@ -94,6 +94,8 @@ func (p *page) attribute(name atom.Atom, key string, value []byte, d *declared) 
 		if name == atom.Font {
 			d.put(ink, colourOf(string(bytes.ToLower(value))), false)
 		}
+	case "dir":
+		p.reversed = name == atom.Bdo && bytes.EqualFold(value, []byte("rtl"))
 	case "text":
 		if name == atom.Body {
 			d.put(ink, colourOf(string(bytes.ToLower(value))), false)

@@ -72,6 +72,7 @@ func Compute(m Message) Set {
 	}
 	set.Sketches = append(set.Sketches, images...)
 	set.Counting = counting(set.Signatures)
+	set.Limits = c.hit(complete)
 	set.Domains = c.domains()
 	return set
 }
@@ -133,6 +134,7 @@ type computer struct {
 	packed   []leaf   // archives and PDFs
 	texts    []textPart
 	hasHTML  map[int]bool // by number of alternative
+	limits   Limits
 
 	decoded []byte
 	page    page
@@ -175,6 +177,7 @@ func (c *computer) release() {
 	c.files, c.embedded, c.hasFile, c.calendar, c.texts = nil, nil, false, false, c.texts[:0]
 	c.images, c.packed = nil, nil
 	clear(c.hasHTML)
+	c.limits = 0
 	computers.Put(c)
 }
 
@@ -235,9 +238,23 @@ func (c *computer) leaf(l leaf) {
 
 func (c *computer) keepText(l leaf, isHTML bool, content []byte) {
 	start := len(c.source)
-	content = content[:min(len(content), maxSource-start)]
+	if len(content) > maxSource-start {
+		content = content[:maxSource-start]
+		c.limits |= LimitDecoded
+	}
 	c.source = append(c.source, content...)
 	c.texts = append(c.texts, textPart{start, len(c.source), l.charset, isHTML, l.alternative, l.report || l.far})
+}
+
+// hit are the limits that bit.
+func (c *computer) hit(complete bool) Limits {
+	if !complete {
+		c.limits |= LimitParts
+	}
+	if c.words2.full {
+		c.limits |= LimitText2
+	}
+	return c.limits
 }
 
 // attach notes an attachment. One that is cut has no digest, but the text stands
@@ -251,6 +268,8 @@ func (c *computer) attach(l leaf, content []byte, d Digest) {
 	case l.cut:
 	case embedded:
 		c.embedded = addDigest(c.embedded, d)
+	case len(c.files) == maxAttachments && !slices.Contains(c.files, d):
+		c.limits |= LimitAttachments
 	default:
 		c.files = addDigest(c.files, d)
 		if isPacked(content) && len(c.packed) < maxAttachments {
@@ -357,6 +376,9 @@ func (c *computer) visibleText(aside bool) []byte {
 		if !aside {
 			c.words2.add(seen.text2, seen.quotes)
 		}
+	}
+	if c.words.full {
+		c.limits |= LimitText
 	}
 	return c.words.out
 }

@@ -56,6 +56,34 @@ var hostile = []struct {
 	{"ligatures that grow", func() string {
 		return "Content-Type: text/plain; charset=utf-8\n\n" + prose + strings.Repeat("\uFDFA", 1<<19/scale)
 	}, "body text text2"},
+	{"100,000 selectors", func() string {
+		var sheet strings.Builder
+		for i := range 100_000 / scale {
+			fmt.Fprintf(&sheet, ".c%d,p.c%d{color:red}", i, i)
+		}
+		return "Content-Type: text/html\n\n" + prose + "<style>" + sheet.String() + "</style>" + strings.Repeat("<p class='c1 c2 c3 c4'>x</p>", 1<<14/scale)
+	}, "body text text2"},
+	{"deep with styles", func() string {
+		return "Content-Type: text/html\n\n<style>div{color:#111}</style>" + prose + strings.Repeat("<div style='color:#123456;font-size:12px' class='a b'>", 1<<15/scale)
+	}, "body text text2"},
+	{"10 MB of tags", func() string {
+		return "Content-Type: text/html\n\n" + prose + strings.Repeat("<b></b><i class=x>", 10<<20/18/scale)
+	}, "body text text2"},
+	{"one class attribute of 1 MB", func() string {
+		return "Content-Type: text/html\n\n<style>.x{color:red}</style>" + prose + "<p class='" + strings.Repeat("x ", 1<<19/scale) + "'>"
+	}, "body text text2"},
+	{"open style sheets", func() string { return "Content-Type: text/html\n\n" + prose + strings.Repeat("<style>@{", 1<<17/scale) }, "body text text2"},
+	{"leet without end", func() string { return "Subject: x\n\n" + prose + strings.Repeat("|\\/|1@(|<", 1<<18/scale) }, "body text text2"},
+	{"single letters", func() string { return "Subject: x\n\n" + prose + strings.Repeat("r n ", 1<<18/scale) }, "body text text2"},
+	{"overrides", func() string {
+		return "Content-Type: text/plain; charset=utf-8\n\n" + prose + strings.Repeat("\u202eab", 1<<18/scale)
+	}, "body text text2"},
+	{"UTF-7", func() string {
+		return "Content-Type: text/plain; charset=utf-7\n\n" + prose + strings.Repeat("+AGE-+", 1<<18/scale)
+	}, "body text text2"},
+	{"quotes and rules", func() string {
+		return "Subject: x\n\n" + prose + strings.Repeat("> a\n__________\nb:\n", 1<<16/scale)
+	}, "body text text2"},
 	{"marks without end", func() string {
 		return "Content-Type: text/plain; charset=utf-8\n\n" + prose + "a" + strings.Repeat("\u0301\u0316", 1<<19/scale)
 	}, "body text text2"},

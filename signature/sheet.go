@@ -6,8 +6,8 @@ import "bytes"
 // "#id", "element.class" or "element#id". Other selectors are not followed, but
 // that they give what they select a background is known.
 type sheet struct {
-	rules map[string]*declared
-	limit bool // there was more
+	rules  map[string]*declared
+	limits Limits
 }
 
 // readSheets reads the style elements of a page, wherever they stand. Those in
@@ -38,7 +38,8 @@ func readSheets(source []byte) (s sheet) {
 			}
 			text := rest[open+1 : max(open+1, end)]
 			if len(text) > left {
-				text, s.limit = text[:left], true
+				text = text[:left]
+				s.limits |= LimitStyleSheets
 			}
 			left -= len(text)
 			s.read(bytes.ToLower(text))
@@ -141,7 +142,7 @@ func (s *sheet) addRule(selectors []byte, d *declared) {
 		known := s.rules[string(one)]
 		if known == nil {
 			if len(s.rules) == maxSelectors {
-				s.limit = true
+				s.limits |= LimitStyleSheets
 				return
 			}
 			known = new(declared)

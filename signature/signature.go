@@ -70,6 +70,8 @@ type Set struct {
 	// without duplicates, at most 16, in order of first occurrence: of an HTML part,
 	// those in tags, then those in the text. An IP address stands in brackets.
 	Domains []string
+	// Limits are the bounds that bit: what is beyond them does not count.
+	Limits Limits
 }
 
 // Field is one header field as it stands in the message. Value may be folded

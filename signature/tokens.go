@@ -50,9 +50,7 @@ func (t *tokeniser) reset(keep func([]byte) []byte) {
 func (t *tokeniser) add(text []byte, quotes []span) {
 	for pos, blanks := 0, 2; pos < len(text) && !t.full; {
 		if size := blankSize(text[pos:]); size > 0 {
-			if blanks++; text[pos] == '\n' {
-				blanks++
-			}
+			blanks++
 			pos += size
 			continue
 		}

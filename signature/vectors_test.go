@@ -33,7 +33,22 @@ func vector(m Message) []byte {
 	if text := Text(m); text != "" {
 		fmt.Fprintf(&b, "text: %s\n", text)
 	}
+	if text := text2(m); text != "" {
+		fmt.Fprintf(&b, "text2: %s\n", text)
+	}
 	return b.Bytes()
+}
+
+// text2 is the text that KindText2 signs, or "" where it does not.
+func text2(m Message) string {
+	c := computers.Get().(*computer)
+	defer c.release()
+	walk(m, true, c.leaf)
+	c.visibleText(false)
+	if !isEnough(c.words2.text, c.needed(m)) {
+		return ""
+	}
+	return string(c.words2.text)
 }
 
 func TestVectors(t *testing.T) {
@@ -116,6 +131,10 @@ func TestVectorsAgree(t *testing.T) {
 		{KindText, "23 24 25", "charsets are not content"},
 		{KindText, "26 27", "charsets are not content"},
 		{KindText, "28 29", "charsets are not content"},
+		{KindText2, "01 02 03 04 05 06 07 08 09 10 11 12 13 14 18 32 38 60 61 62 63 64 65 66", "a reader sees the same"},
+		{KindText2, "23 24 25", "charsets are not content"},
+		{KindText2, "26 27", "charsets are not content"},
+		{KindText2, "28 29", "charsets are not content"},
 		{KindAttachment, "15 16 17", "the same file"},
 		{KindAttachment, "45 46", "the same file"},
 		{KindContent, "72 73", "names, order, dates and compression are not content"},
@@ -141,6 +160,7 @@ func TestVectorsDiffer(t *testing.T) {
 	}{
 		{KindBody, "01 07 09 10 11 15 17 18 20 22 23 24 40 45 46 47 48 49 50 52 53 54 55 56"},
 		{KindText, "01 20 22 23 26 28 30 31 40 45 48 49"},
+		{KindText2, "01 20 22 23 26 28 30 31 40 45 48 49 67 68 69 70 71"},
 	} {
 		seen := make(map[Digest]string)
 		for number := range strings.FieldsSeq(tt.vectors) {

@@ -16,7 +16,7 @@ type view struct {
 // show reads one part.
 func (c *computer) show(source []byte, t textPart) view {
 	text := toUTF8(source, t.charset, t.isHTML)
-	text2 := toUTF8Version2(source, text, t.charset)
+	text2 := toUTF8Version2(source, text, t.charset, t.isHTML)
 	isHTML := t.isHTML || isPage(text2)
 	s := view{text, text2, nil}
 	if isHTML {
@@ -30,7 +30,11 @@ func (c *computer) show(source []byte, t textPart) view {
 		c.plain.read(text)
 		s.text = c.plain.text
 	}
+	s.text2 = inShownOrder(s.text2)
 	s.quotes = merge(appendQuoted(s.quotes, s.text2))
+	if isHTML {
+		c.limits |= c.page.limits
+	}
 	return s
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -31,21 +32,24 @@ type page struct {
 	open []element
 	text []byte // version 1
 
-	text2   []byte // version 2
-	quotes  []span // of it
-	quote   int    // index in open of the outermost element that is quoted, or -1
-	from    int    // where that begins in text2
-	rest    int    // where it is quoted from, up to the end, or -1
-	sheets  sheet
-	limited bool // a limit was hit
+	text2  []byte // version 2
+	quotes []span // of it
+	quote  int    // index in open of the outermost element that is quoted, or -1
+	from   int    // where that begins in text2
+	rest   int    // where it is quoted from, up to the end, or -1
+	sheets sheet
+	limits Limits
 
-	style, class, id []byte // of the element that is read, in lower case
+	// Of the element that is read, in lower case.
+	style, class, id []byte
+	reversed         bool
 }
 
 type element struct {
-	name atom.Atom
-	look look
-	box  box
+	name     atom.Atom
+	look     look
+	box      box
+	reversed bool // its text goes from right to left, whatever it is
 }
 
 // read takes in an HTML page. Of version 1 it gives the text that a reader sees:
@@ -54,7 +58,8 @@ type element struct {
 // out; style sheets are not applied. Version 2 applies them too.
 func (p *page) read(source []byte) {
 	p.open, p.text, p.text2, p.quotes, p.quote = p.open[:0], p.text[:0], p.text2[:0], p.quotes[:0], -1
-	p.rest, p.sheets, p.limited = -1, readSheets(source), false
+	p.rest, p.sheets = -1, readSheets(source)
+	p.limits = p.sheets.limits
 	z := html.NewTokenizer(bytes.NewReader(source))
 	for {
 		switch z.Next() {
@@ -122,6 +127,7 @@ func (p *page) start(z *html.Tokenizer) {
 	var d declared
 	p.style, p.class, p.id = p.style[:0], p.class[:0], p.id[:0]
 	quoted := false
+	p.reversed = false
 	for hasAttr {
 		var key, value []byte
 		key, value, hasAttr = z.TagAttr()
@@ -142,10 +148,13 @@ func (p *page) start(z *html.Tokenizer) {
 		b.look |= gone
 	}
 	if len(p.open) == maxOpen {
-		p.limited = true
+		p.limits |= LimitOpenElements
 		return
 	}
-	p.open = append(p.open, element{name, l, b})
+	p.open = append(p.open, element{name, l, b, p.reversed})
+	if p.reversed {
+		p.text2 = utf8.AppendRune(p.text2, rightToLeftOverride)
+	}
 	if quoted && p.quote < 0 {
 		p.quote, p.from = len(p.open)-1, len(p.text2)
 	}
@@ -170,6 +179,11 @@ func (p *page) truncate(i int) {
 	if p.quote >= i {
 		p.quotes = append(p.quotes, span{p.from, len(p.text2)})
 		p.quote = -1
+	}
+	for _, e := range p.open[i:] {
+		if e.reversed {
+			p.text2 = utf8.AppendRune(p.text2, popDirection)
+		}
 	}
 	p.open = p.open[:i]
 }

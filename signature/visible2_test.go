@@ -79,7 +79,7 @@ func TestQuoted(t *testing.T) {
 		{"german", "aa\n-------- Ursprüngliche Nachricht --------\nVon: b", "a", false},
 		{"mailing list", "aa\n_______________________________________________\nx mailing list\nhttp://a.example/mailman/listinfo/x", "a", false},
 		{"groups", "aa\n------------------------ Yahoo! Groups Sponsor ---------------------~-->\nbuy\n", "a", false},
-		{"blockquote by a mail program", "aa<blockquote type=cite>b<p>c</blockquote>d", "a d", true},
+		{"blockquote by a mail program", "aa<blockquote type=cite>b<p>c</blockquote>dog", "a dog", true},
 		{"blockquote by an author", "aa<blockquote>b</blockquote>d", "a b d", true},
 		{"Gmail", "aa<div class='gmail_quote'><div class=gmail_attr>On x wrote:</div>b</div>", "a", true},
 		{"Outlook", "aa<div id=divRplyFwdMsg><b>From:</b> b</div>c<p>d", "a", true},

@@ -1,0 +1,118 @@
+package signature
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestCharsetsVersion2(t *testing.T) {
+	for _, tt := range []struct{ charset, in, want string }{
+		{"utf-7", "Hi Mom +Jjo-! A+ImIDkQ. 1 +- 1", "Hi Mom \u263a! A\u2262\u0391. 1 + 1"},
+		{"unicode-1-1-utf-7", "+2D3cCQ-x", "\U0001F409x"},
+		{"utf-7", "cut +", "cut +"},
+		{"utf-7", "cut +A", "cut "},
+		{"cp932", "\x83e\x83X\x83g", "テスト"},
+		{"ks_c_5601", "\xb0\xa1", "가"},
+		{"cp-1251", "\xf0\xf3", "ру"},
+		{"iso-8859-1", "caf\xc3\xa9", "cafÃ©"}, // as mail programs show it
+	} {
+		text := toUTF8([]byte(tt.in), tt.charset, false)
+		if got := toUTF8Version2([]byte(tt.in), text, tt.charset, false); string(got) != tt.want {
+			t.Errorf("%s of %q: got %q, want %q", tt.charset, tt.in, got, tt.want)
+		}
+	}
+}
+
+func TestShownOrder(t *testing.T) {
+	for _, tt := range []struct{ in, want string }{
+		{"buy \u202eargaiv\u202c now", "buy \u202eviagra\u202c now"},
+		{"a \u202ecb\nd", "a \u202ebc\nd"},
+		{"\u202eéa", "\u202eaé"},
+		{"\u202eשלום", "\u202eשלום"},
+		{"\u202eba\u202edc", "\u202eab\u202ecd"},
+	} {
+		if got := string(inShownOrder([]byte(tt.in))); got != tt.want {
+			t.Errorf("%+q is shown as %+q, want %+q", tt.in, got, tt.want)
+		}
+	}
+	if got := shows("a <bdo dir=rtl>argaiv</bdo> b"); got != "a \u202eviagra\u202c b" {
+		t.Errorf("bdo: got %+q", got)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	for _, tt := range []struct{ raw, want string }{
+		{"\n" + prose, ""},
+		{"\n" + strings.Repeat(prose, 2*maxText/len(prose)), "text"},
+		{"\n" + strings.Repeat(prose, maxSource/len(prose)+1), "decoded text text2"},
+		{"Content-Type: text/html\n\n" + strings.Repeat("<div>", maxOpen+1), "open-elements"},
+		{"Content-Type: text/html\n\n<style>" + strings.Repeat(" ", maxSheet+1), "style-sheets"},
+		{nested(maxEntities), "parts"},
+	} {
+		if got := strings.Join(Compute(Parse([]byte(tt.raw))).Limits.Names(), " "); got != tt.want {
+			t.Errorf("%.40q: limits %q, want %q", tt.raw, got, tt.want)
+		}
+	}
+	if all := (1<<len(LimitNames()) - 1); all != int(LimitAttachments<<1-1) {
+		t.Errorf("%d limits have names", len(LimitNames()))
+	}
+}
+
+// Wrapped otherwise, quoted in HTML or with other blanks, a text stays the same.
+func TestText2OfCopies(t *testing.T) {
+	words := strings.Fields(ampleProse)
+	rapid.Check(t, func(t *rapid.T) {
+		picked := rapid.SliceOfN(rapid.SampledFrom(words), 1, 60).Draw(t, "words")
+		plain := strings.Join(picked, " ")
+		want := folded(plain)
+		var wrapped strings.Builder
+		for _, word := range picked {
+			wrapped.WriteString(word + rapid.SampledFrom([]string{" ", "\n", "\r\n", "\t", "\u00a0", "  "}).Draw(t, "blank"))
+		}
+		for name, got := range map[string]string{
+			"wrapped": folded(wrapped.String()), "HTML": folded(shows("<p>" + plain)), "capitals": folded(strings.ToUpper(plain)),
+			"again": folded(want),
+		} {
+			if got != want {
+				t.Fatalf("%s: got %q, want %q", name, got, want)
+			}
+		}
+	})
+}
+
+// FuzzText2 reads anything as a text part of version 2.
+func FuzzText2(f *testing.F) {
+	for _, seed := range []string{prose, "<style>.a{display:none}</style><p class=a>b", "\u202eabc", "+AGE-", "v i a g r a", "vi@gr4 |<ill", "<blockquote type=cite>x", "-- \nx", "ｱｲ가나"} {
+		f.Add([]byte(seed), true, "utf-8")
+		f.Add([]byte(seed), false, "utf-7")
+	}
+	f.Fuzz(func(t *testing.T, text []byte, isHTML bool, charset string) {
+		source := bytes.Clone(text)
+		c := computer{hasHTML: make(map[int]bool)}
+		s := c.show(text, textPart{isHTML: isHTML, charset: charset})
+		c.words2.add(s.text2, s.quotes)
+		if !bytes.Equal(text, source) {
+			t.Fatal("the source was changed")
+		}
+		if !slices.IsSortedFunc(s.quotes, func(a, b span) int { return a.start - b.end }) {
+			t.Fatalf("quotes are %v", s.quotes)
+		}
+		end := uint32(0)
+		for _, w := range c.words2.tokens {
+			if w.start < end || w.end <= w.start || int(w.end) > len(c.words2.text) {
+				t.Fatalf("token %v behind %d in a text of %d bytes", w, end, len(c.words2.text))
+			}
+			end = w.end
+			if word := string(c.words2.text[w.start:w.end]); folded(word) != word {
+				t.Fatalf("%q folds to %q", word, folded(word))
+			}
+		}
+		if len(c.words2.text) > maxText2 {
+			t.Fatalf("text of %d bytes", len(c.words2.text))
+		}
+	})
+}
