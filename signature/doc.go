@@ -6,7 +6,7 @@
 //	                       (or from a milter)     |            |
 //	                                    every part, exactly    texts a reader sees,
 //	                                     |           |         normalised
-//	                                KindBody   KindAttachment   KindText
+//	                                KindBody   KindAttachment   KindText, KindText2
 //
 // It owns the reading of mail as it really comes, with faults by accident and
 // on purpose: a part that is broken costs that part, never the rest of the

@@ -171,7 +171,7 @@ func (t *tokeniser) shown(w []byte) []byte {
 		switch {
 		case 'A' <= r && r <= 'Z':
 			out = append(out, w[i]|0x20)
-		case r < ' ', 0x7F <= r && r < 0xA0, r == utf8.RuneError, isIgnorable(r):
+		case r < ' ', 0x300 <= r && r < 0x370, 0x7F <= r && r < 0xA0, r == utf8.RuneError, isIgnorable(r):
 		default:
 			out = append(out, w[i:i+size]...)
 		}
@@ -218,6 +218,9 @@ var leet = [utf8.RuneSelf]byte{'0': 'o', '1': 'i', '2': 'z', '3': 'e', '4': 'a',
 func classify(r rune) (glyph, string) {
 	if r < utf8.RuneSelf {
 		return asciiClass[r], ""
+	}
+	if 0x300 <= r && r < 0x370 { // accents
+		return saysNothing, ""
 	}
 	form, changed := looksLike.of(r)
 	switch {

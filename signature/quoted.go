@@ -9,12 +9,13 @@ import "bytes"
 func appendQuoted(spans []span, text []byte) []span {
 	previous := span{} // the last line that is not empty
 	inQuote := false
+	rulers := maxRulers
 	for pos := 0; pos < len(text); {
 		line, next := cutLine(text, pos)
 		words := bytes.TrimSpace(line)
 		switch {
 		case len(words) == 0:
-		case endsOwnWords(line, words, text[next:]):
+		case endsOwnWords(line, words, text[next:], &rulers):
 			return append(spans, span{pos, len(text)})
 		case words[0] == '>' || words[0] == '|' && len(words) > 1:
 			if !inQuote && isAttribution(text[previous.start:previous.end]) {
@@ -39,7 +40,7 @@ func isAttribution(line []byte) bool {
 
 // endsOwnWords tells a line from which on nothing is the author's own: a signature's
 // mark, a separator of mail programs, a ruler above what a mailing list adds.
-func endsOwnWords(line, words, below []byte) bool {
+func endsOwnWords(line, words, below []byte, rulers *int) bool {
 	if bytes.Equal(bytes.TrimRight(line, "\r\n"), []byte("-- ")) {
 		return true
 	}
@@ -51,7 +52,11 @@ func endsOwnWords(line, words, below []byte) bool {
 	if title := bytes.Trim(words, "-_=~*> "); len(title) > 0 {
 		return words[0] == '-' && len(words) > len(title)+6 && isForwardTitle(title)
 	}
-	return len(words) >= 10 && isListFooter(below)
+	if len(words) < 10 || *rulers == 0 {
+		return false
+	}
+	*rulers--
+	return isListFooter(below)
 }
 
 // isForwardTitle tells what stands between dashes above a message that is quoted
@@ -70,8 +75,12 @@ func isForwardTitle(title []byte) bool {
 	return false
 }
 
-// maxFooter is how much of what is below a ruler is looked at, in bytes.
-const maxFooter = 600
+const (
+	// maxFooter is how much of what is below a ruler is looked at, in bytes.
+	maxFooter = 600
+	// maxRulers is below how many rulers of a part is looked.
+	maxRulers = 32
+)
 
 // isListFooter tells what mailing lists and scanners add below a ruler.
 func isListFooter(below []byte) bool {

@@ -45,7 +45,7 @@ func text2(m Message) string {
 	defer c.release()
 	walk(m, true, c.leaf)
 	c.visibleText(false)
-	if !isEnough(c.words2.text, c.needed(m)) {
+	if !isEnough2(c.words2.text, c.needed(m)) {
 		return ""
 	}
 	return string(c.words2.text)
