@@ -102,9 +102,13 @@ func reasonText(r replay.Reason) string {
 	case r.Reported == "":
 		return fmt.Sprintf("%s: no reported message has it: a filter erred", r.ID)
 	case r.Domains > 0:
-		return fmt.Sprintf("%s: %d reported messages have such a domain, the first is %s", r.ID, r.Domains, r.Reported)
+		return fmt.Sprintf("%s: links to a domain of %s%s", r.ID, r.Reported, ifAny(" and %d others", r.Domains-1))
 	case r.Likeness > 0:
-		return fmt.Sprintf("%s: %d keys found (needs %d); %.0f %% of the sketch of %s", r.ID, r.Found, r.Need, 100*r.Likeness, r.Reported)
+		corroborated := ""
+		if r.Found < r.Need {
+			corroborated = ", or fewer with such a link"
+		}
+		return fmt.Sprintf("%s: %d keys found (needs %d%s); %.0f %% of the sketch of %s", r.ID, r.Found, r.Need, corroborated, 100*r.Likeness, r.Reported)
 	}
 	return fmt.Sprintf("%s: equals that of %s", r.ID, r.Reported)
 }
