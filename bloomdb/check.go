@@ -32,13 +32,18 @@ func (db *DB) Check() error {
 			err = errors.Join(err, fmt.Errorf("mask of spam generation %d: %w", g.num, e))
 		}
 	}
+	for _, g := range v.reports {
+		if e := checkUsed(g.domains); e != nil {
+			err = errors.Join(err, fmt.Errorf("domains generation %d: %w", g.num, e))
+		}
+	}
 	for _, g := range v.counts {
 		for _, p := range g.parts {
 			if e := p.part.Check(); e != nil {
 				err = errors.Join(err, fmt.Errorf("counts generation %d of site %s: %w", g.num, p.origin.site, e))
 			}
 		}
-		if e := g.checkOwn(); e != nil {
+		if e := checkUsed(g.own); e != nil {
 			err = errors.Join(err, fmt.Errorf("counts generation %d: %w", g.num, e))
 		}
 	}
@@ -107,18 +112,18 @@ func checkOnes(b *filter.Bits) error {
 	return nil
 }
 
-func (g *countGeneration) checkOwn() error {
-	if g.own == nil {
+func checkUsed(c *filter.Counts) error {
+	if c == nil {
 		return nil
 	}
 	var cells []filter.Cell
 	used := int64(0)
-	for i := range filter.Blocks(g.own.Shape().Size(), true) {
-		cells = g.own.Block(i, cells[:0])
+	for i := range filter.Blocks(c.Shape().Size(), true) {
+		cells = c.Block(i, cells[:0])
 		used += int64(len(cells))
 	}
-	if used != g.own.Used() {
-		return fmt.Errorf("%d cells in use, counted %d", used, g.own.Used())
+	if used != c.Used() {
+		return fmt.Errorf("%d cells in use, counted %d", used, c.Used())
 	}
 	return nil
 }

@@ -160,6 +160,9 @@ func decodeSections(r *deltaReader) ([]deltaSection, error) {
 		if !s.target.kind.valid() {
 			return nil, s.target.kind.unknown()
 		}
+		if s.target.kind == domainFilter {
+			return nil, fmt.Errorf("counts of %s, which no site tells", s.target.kind)
+		}
 		if err := s.shape.valid(s.target.kind); err != nil {
 			return nil, fmt.Errorf("%s filter: %w", s.target.kind, err)
 		}

@@ -21,6 +21,7 @@ const (
 	countFilter   filterKind = 3
 	classFilter   filterKind = 4
 	sketchFilter  filterKind = 5
+	domainFilter  filterKind = 6 // counts; of this site only, in generations of reports
 )
 
 // reportKinds are the bit filters of a generation of reports.
@@ -38,14 +39,19 @@ func (k filterKind) String() string {
 		return "classes"
 	case sketchFilter:
 		return "sketches"
+	case domainFilter:
+		return "domains"
 	}
 	return "unknown"
 }
 
 // blockSize is the number of cells that are coded together.
-func (k filterKind) blockSize() uint64 { return filter.BlockSize(k == countFilter) }
+func (k filterKind) blockSize() uint64 { return filter.BlockSize(k.counts()) }
 
-func (k filterKind) valid() bool { return k >= spamFilter && k <= sketchFilter }
+func (k filterKind) valid() bool { return k >= spamFilter && k <= domainFilter }
+
+// counts says that the filter has counts, not bits.
+func (k filterKind) counts() bool { return k == countFilter || k == domainFilter }
 
 // unknown is the error for a kind that is not valid.
 func (k filterKind) unknown() error {
@@ -88,9 +94,10 @@ type reportGeneration struct {
 	num      int64
 	spam     listing
 	revoked  listing
-	classes  listing // of (class, signature) pairs; empty where classes are off
-	sketches listing // of near-duplicates' groups, reported and revoked; empty where they are off
-	mask     *mask   // over the spam listing; nil before the first retouch
+	classes  listing        // of (class, signature) pairs; empty where classes are off
+	sketches listing        // of near-duplicates' groups, reported and revoked; empty where they are off
+	domains  *filter.Counts // of link domains; nil before the first count
+	mask     *mask          // over the spam listing; nil before the first retouch
 }
 
 // listing is one bit filter of a generation in its three forms.
@@ -152,18 +159,18 @@ func decodeShape(lines uint64, k byte) shape {
 }
 
 func (s shape) size(kind filterKind) uint64 {
-	if kind == countFilter {
+	if kind.counts() {
 		return s.counts().Size()
 	}
 	return s.bits().Size()
 }
 
 func (s shape) blocks(kind filterKind) uint64 {
-	return filter.Blocks(s.size(kind), kind == countFilter)
+	return filter.Blocks(s.size(kind), kind.counts())
 }
 
 func (s shape) valid(kind filterKind) error {
-	if kind != countFilter {
+	if !kind.counts() {
 		return s.bits().Valid()
 	}
 	if s != countsShape(s.counts()) {

@@ -35,6 +35,8 @@ type Match struct {
 	// Of a sketch, whose Signature has the anchor in its digest's first 8 bytes: the
 	// keys that were found of those asked for, and how many of them a match needs.
 	Found, Need, Keys int
+
+	Domain string // of a link; of signature.KindDomain only
 }
 
 // Judge asks the filters. It does no I/O and cannot fail.
@@ -64,6 +66,7 @@ func (db *DB) Judge(set signature.Set) Evidence {
 	if v.hasSketches() {
 		db.addSketches(&e, &v, db.asked(set.Sketches), set.Signatures)
 	}
+	db.addDomains(&e, &v, set.Domains)
 	slices.SortStableFunc(e.Matches, func(a, b Match) int { return boolOrder(a.Revoked) - boolOrder(b.Revoked) })
 	counters := 0
 	for _, s := range set.Counting {

@@ -20,6 +20,7 @@ var (
 	purposeCount  = []byte("spambloom count 1")
 	purposeClass  = []byte("spambloom class 1")
 	purposeSketch = []byte("spambloom sketch 1")
+	purposeDomain = []byte("spambloom domain 1")
 	purposeDelta  = []byte("spambloom delta 1")
 	purposeID     = []byte("spambloom key id 1")
 	purposeNever  = []byte("spambloom never 1")

@@ -17,6 +17,7 @@ type Options struct {
 
 	Reports ReportOptions
 	Counts  CountOptions
+	Domains DomainOptions
 
 	// Exchange says that changes are to be kept for NextDelta.
 	Exchange bool
@@ -78,6 +79,7 @@ func (o *Options) complete() error {
 	fill(&o.Counts.Period, 24*time.Hour)
 	fill(&o.Counts.Keep, 2)
 	fill(&o.Counts.Capacity, 20_000_000)
+	fill(&o.Domains.Campaigns, defaultCampaigns)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -118,7 +120,7 @@ func (o *Options) validate() error {
 	case c.Capacity > maxCounted:
 		return fmt.Errorf("count capacity %d: must be at most %d", c.Capacity, maxCounted)
 	}
-	return o.validBurst()
+	return errors.Join(o.validBurst(), o.validDomains())
 }
 
 // ValidSite says whether a site may have this name: 1 to 64 characters of a-z

@@ -52,9 +52,10 @@ func (db *DB) list(kind filterKind, set signature.Set, groups []kindGroups, clas
 		return err
 	}
 	r := record{target: t, class: db.keptClass(class, t.gen)}
-	for _, s := range set.Signatures {
+	for _, s := range slices.Concat(set.Signatures, db.domainSignatures(kind, set)) {
 		r.hashes = append(r.hashes, db.reportHash(s))
 	}
+	campaign := kind == spamFilter && db.isCampaign(set)
 	masks, release := db.heardThrough(t, r.hashes)
 	defer release()
 	at, err := db.journal.append(slices.Concat([]record{r}, sketches, masks)...)
@@ -73,7 +74,11 @@ func (db *DB) list(kind filterKind, set signature.Set, groups []kindGroups, clas
 			return err
 		}
 	}
-	return db.set(r, db.pub.note)
+	if err := db.set(r, db.pub.note); err != nil {
+		return err
+	}
+	db.countListed(kind, set, campaign)
+	return nil
 }
 
 // writable says why a set can't be written.

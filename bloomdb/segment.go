@@ -72,7 +72,7 @@ func appendFrame(dst []byte, r record, unsynced int64) []byte {
 	for _, seed := range r.seeds {
 		dst = binary.BigEndian.AppendUint64(dst, seed)
 	}
-	if r.target.kind == countFilter {
+	if r.target.kind.counts() {
 		dst = binary.AppendUvarint(dst, uint64(r.count))
 		dst = binary.BigEndian.AppendUint64(dst, r.hashes[0][0])
 		dst = binary.BigEndian.AppendUint64(dst, r.hashes[0][1])
@@ -120,7 +120,7 @@ func decodeRecord(body []byte) (r record, unsynced int64, err error) {
 }
 
 func decodeKeys(r record, body []byte) (record, error) {
-	if r.target.kind == countFilter {
+	if r.target.kind.counts() {
 		count, n := binary.Uvarint(body)
 		if n <= 0 || count < 1 || count > filter.MaxValue || len(body) != n+16 {
 			return r, errors.New("count record has a wrong length or value")

@@ -109,7 +109,7 @@ func (s section) encode(w io.Writer) error {
 		}
 		total += uint64(len(cells))
 		frame = appendBlockHead(frame[:0], uint32(i))
-		frame = filter.AppendCells(frame, i*s.target.kind.blockSize(), cells, s.target.kind == countFilter)
+		frame = filter.AppendCells(frame, i*s.target.kind.blockSize(), cells, s.target.kind.counts())
 		if err := writeBlock(w, frame); err != nil {
 			return err
 		}
@@ -299,7 +299,7 @@ func decodeBlocks(r *checkedReader, sec section, l loader) error {
 			return fmt.Errorf("block %d of %d after block %d", index, blocks, next)
 		}
 		from := index * sec.target.kind.blockSize()
-		cells, rest, err := filter.DecodeCells(cells[:0], code, from, min(from+sec.target.kind.blockSize(), size), sec.target.kind == countFilter)
+		cells, rest, err := filter.DecodeCells(cells[:0], code, from, min(from+sec.target.kind.blockSize(), size), sec.target.kind.counts())
 		if err != nil || len(rest) > 0 {
 			return fmt.Errorf("block %d: %w", index, errors.Join(err, trailing(rest)))
 		}

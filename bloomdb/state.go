@@ -95,10 +95,11 @@ func (db *DB) checkPresent(id identity, entries []os.DirEntry) error {
 	return nil
 }
 
-// unwanted says that what the folder holds of a kind is forgotten: classes and
-// sketches, where they are off now.
+// unwanted says that what the folder holds of a kind is forgotten: classes, sketches
+// and counts of domains, where they are off now.
 func (db *DB) unwanted(kind filterKind) bool {
-	return kind == classFilter && !db.opt.Reports.Classes || kind == sketchFilter && db.opt.Reports.NoSketches
+	return kind == classFilter && !db.opt.Reports.Classes || kind == sketchFilter && db.opt.Reports.NoSketches ||
+		kind == domainFilter && db.opt.Domains.Campaigns < 0
 }
 
 // begin makes the identity of a new folder. A folder with state but without an
@@ -187,9 +188,12 @@ func (l *ownLoader) section(sec section) (err error) {
 	if sec.target != l.want || l.bits != nil || l.counts != nil {
 		return fmt.Errorf("it holds %s generation %d", sec.target.kind, sec.target.gen)
 	}
-	if sec.target.kind == countFilter {
+	switch sec.target.kind {
+	case domainFilter:
+		l.counts, err = l.db.ownDomains(sec.target.gen, sec.shape.counts())
+	case countFilter:
 		l.counts, err = l.db.ownCounts(sec.target.gen, sec.shape.counts())
-	} else {
+	default:
 		l.bits, err = l.db.ownBits(sec.target, sec.shape.bits())
 	}
 	return err
@@ -214,6 +218,9 @@ type siteLoader struct {
 }
 
 func (l *siteLoader) section(sec section) (err error) {
+	if sec.target.kind == domainFilter {
+		return fmt.Errorf("counts of %s, which no site tells", sec.target.kind)
+	}
 	if period := int64(l.db.opt.period(sec.target.kind) / time.Second); sec.period != period {
 		return fmt.Errorf("period of %d s, here %d", sec.period, period)
 	}
@@ -270,6 +277,13 @@ func cutPath(path string, size int64) error {
 
 // redo applies a record of the journal.
 func (db *DB) redo(at lsn, r record) error {
+	if r.target.kind == domainFilter {
+		own, err := db.ownDomains(r.target.gen, domainsShape())
+		if err == nil && !db.unwanted(domainFilter) {
+			own.Raise(r.hashes[0], r.count)
+		}
+		return err
+	}
 	if r.target.kind == countFilter {
 		own, err := db.ownCounts(r.target.gen, db.countsShape)
 		if err != nil {
@@ -348,6 +362,9 @@ func (db *DB) ownSnapshots() []pendingSnapshot {
 			if own := g.listing(kind).own; own != nil {
 				add(target{kind, g.num}, own.Ones(), bitsShape(own.Shape()), own.Block)
 			}
+		}
+		if own := g.domains; own != nil {
+			add(target{domainFilter, g.num}, own.Changes(), countsShape(own.Shape()), own.Block)
 		}
 	}
 	for _, g := range v.counts {

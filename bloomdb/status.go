@@ -29,7 +29,7 @@ type Status struct {
 
 // FilterStatus describes one generation of one filter, all sites together.
 type FilterStatus struct {
-	Kind       string    `json:"kind"` // spam, revoked, classes, sketches, counts
+	Kind       string    `json:"kind"` // spam, revoked, classes, sketches, domains, counts
 	Generation int64     `json:"generation"`
 	Start      time.Time `json:"start"`
 	Fill       float64   `json:"fill"`  // share of bits or cells in use; the fuller of own and others'
@@ -78,6 +78,11 @@ func (db *DB) Status() Status {
 					s.ErrorPerMail += db.sketchError(g)
 				}
 			}
+		}
+	}
+	for _, g := range v.reports {
+		if g.domains != nil {
+			s.Filters = append(s.Filters, db.domainStatus(g, &self))
 		}
 	}
 	for _, g := range v.counts {

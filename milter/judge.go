@@ -72,7 +72,11 @@ func (s *Server) judgeMessage(o *Options, content signature.Message, sightings u
 			o.Log.Error("count is not on disk", "error", err)
 		}
 	}
-	d := o.Policy.Decide(s.db.Judge(set), true)
+	evidence := s.db.Judge(set)
+	if err := s.db.Saw(set, evidence, sightings); err != nil {
+		s.metrics.failure("count")
+	}
+	d := o.Policy.Decide(evidence, true)
 	if len(d.Signatures) == 0 {
 		d.Signatures = set.Counting
 	}

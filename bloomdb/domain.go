@@ -1,0 +1,299 @@
+package bloomdb
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// How link domains are used. A domain never lists a message by having been in a
+// reported one: spam links to everyone's pages. It does so in two ways.
+//
+// Corroboration: the domains of a reported message stand in the spam filter as
+// signatures of signature.KindDomain, so that all sites know them. A message with a
+// weak sketch match, of which too few keys were found, is listed where one of its
+// domains is, too.
+//
+// Alone: this site counts, for each domain, the campaigns in which it was reported,
+// and the sightings of mail with it that was not listed. A domain with Campaigns or
+// more campaigns that hardly ever occurs in other mail is spam's alone, and lists
+// what links to it. The counts are of this site only, and are not exchanged: no site
+// has to believe another one's ratio.
+//
+// A campaign is a report of a message that nothing but its domain listed when the
+// report came. So a message reported by many is one campaign, and so are its
+// near-duplicates. What keeps reporters of a newsletter from making its domain
+// spam's alone is the other half: each of its copies that came here before it was
+// reported is a sighting, of which only one a campaign is forgiven. A newsletter
+// that two read and one reports each time has as many sightings as campaigns left
+// over, and is never over the limit. The price is that a spammer who sends this site
+// many copies before the first report has his domain listed late, or never; those
+// copies are what text and sketches are for. Who gets a newsletter alone at a site,
+// and reports every issue, does have it listed at that site, and only there.
+//
+// Revoking a message counts its domains as seen revokedSightings times: the campaign
+// is taken back, and some more.
+//
+// Domains of signature.WellKnown, and those an administrator names, do neither.
+//
+// Counts stand in one refined counting filter a generation of reports, made with the
+// first count: 1.6 MiB, for domainsPlanned entries, of which a domain has two, under
+// keys of their own. A count is never too low. A full filter counts 0.8 % of its
+// entries too high, and so does it 3 % of absent ones, mostly by one; sightings
+// counted too high only spare a domain. It is written to the journal without waiting
+// for the disk, like counts of messages: a crash loses up to a second.
+const (
+	domainsPlanned   = 400_000 // entries a generation
+	reportedDomains  = 4       // of a message that a report lists
+	revokedSightings = 10      // of each domain of a message that is revoked
+	defaultCampaigns = 3
+	// ordinaryShare is how many sightings beyond its campaigns a domain may have:
+	// one in so many campaigns.
+	ordinaryShare = 10
+)
+
+// DomainOptions say what link domains do. Sites may differ.
+type DomainOptions struct {
+	// Campaigns is from how many reported campaigns on a domain that hardly occurs
+	// in other mail lists messages; default 3. Below 0: never, and nothing is counted.
+	Campaigns int
+	// NeverAlone are registrable domains that say nothing against a message, beside
+	// those of signature.WellKnown.
+	NeverAlone []string
+}
+
+// domainCounts are what this site knows of a domain, over all generations.
+type domainCounts struct {
+	campaigns, sightings uint64
+	newest               int64 // generation with a campaign
+}
+
+// isSpams is the rule for a domain that is spam's alone. Each campaign has one
+// sighting of its own.
+func (c domainCounts) isSpams(campaigns int) bool {
+	others := c.sightings - min(c.sightings, c.campaigns)
+	return campaigns > 0 && c.campaigns >= uint64(campaigns) && others <= c.campaigns/ordinaryShare
+}
+
+// domainKeys are the positions of a domain's two counts.
+type domainKeys struct{ campaigns, sightings filter.Hash }
+
+// domainKeys takes two lanes of one keyed digest for each.
+func (db *DB) domainKeys(domain string) domainKeys {
+	h := filter.HashBytes(db.keyed.Sum(purposeDomain, []byte(domain)))
+	return domainKeys{filter.Hash{h[0], h[1]}, filter.Hash{h[2], h[3]}}
+}
+
+// speaking are the domains of a message that may say something against it.
+func (db *DB) speaking(domains []string) []string {
+	var list []string
+	for _, d := range domains[:min(len(domains), maxSetDomains)] {
+		if !signature.WellKnown(d) && !slices.Contains(db.opt.Domains.NeverAlone, d) {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// maxSetDomains is how many domains of a set count: what signature.Set has at most.
+const maxSetDomains = 16
+
+// domainSignatures are listed and taken back with a message's own.
+func (db *DB) domainSignatures(kind filterKind, set signature.Set) []signature.Signature {
+	domains := db.speaking(set.Domains)
+	if kind == spamFilter {
+		domains = domains[:min(len(domains), reportedDomains)]
+	}
+	domains = domains[:min(len(domains), maxKeys-len(set.Signatures))]
+	signatures := make([]signature.Signature, len(domains))
+	for i, d := range domains {
+		signatures[i] = signature.DomainSignature(d)
+	}
+	return signatures
+}
+
+// addDomains asks what the domains of a message say against it, where nothing else
+// has listed it and it was not revoked itself.
+func (db *DB) addDomains(e *Evidence, v *view, domains []string) {
+	if len(e.Matches) > 0 || len(domains) == 0 {
+		return
+	}
+	domains = db.speaking(domains)
+	if m, ok := db.spamsAlone(v, domains); ok {
+		e.Matches, e.Listed = append(e.Matches, m), true
+		return
+	}
+	if len(e.Weak) == 0 {
+		return
+	}
+	for _, d := range domains {
+		s := signature.DomainSignature(d)
+		m, ok := v.match(s, db.reportHash(s), db.opt.Site)
+		m.Domain = d
+		if ok && corroborates(m, e.Weak) {
+			e.Matches, e.Listed = append(e.Matches, e.Weak[0], m), true
+			return
+		}
+	}
+}
+
+// corroborates decides whether a reported domain makes a weak match a listing: where
+// both stand.
+func corroborates(domain Match, weak []Match) bool {
+	return !domain.Revoked && len(weak) > 0 && !weak[0].Revoked
+}
+
+// spamsAlone looks for the first domain that is spam's alone.
+func (db *DB) spamsAlone(v *view, domains []string) (m Match, ok bool) {
+	if db.unwanted(domainFilter) || !slices.ContainsFunc(v.reports, func(g *reportGeneration) bool { return g.domains != nil }) {
+		return m, false
+	}
+	for _, d := range domains {
+		if c := v.domain(db.domainKeys(d)); c.isSpams(db.opt.Domains.Campaigns) {
+			return Match{Signature: signature.DomainSignature(d), Domain: d, Generation: c.newest, Sites: []string{db.opt.Site}}, true
+		}
+	}
+	return m, false
+}
+
+// domain sums a domain's counts over the generations.
+func (v *view) domain(k domainKeys) (c domainCounts) {
+	for _, g := range v.reports {
+		if g.domains == nil {
+			continue
+		}
+		n := g.domains.Count(k.campaigns)
+		if n > 0 && c.campaigns == 0 {
+			c.newest = g.num
+		}
+		c.campaigns += uint64(n)
+		c.sightings += uint64(g.domains.Count(k.sightings))
+	}
+	return c
+}
+
+// isCampaign says whether a report of a message is a campaign of its own: nothing
+// has listed it yet but perhaps a domain.
+func (db *DB) isCampaign(set signature.Set) bool {
+	return !slices.ContainsFunc(db.Judge(set).Matches, func(m Match) bool {
+		return !m.Revoked && m.Signature.Kind != signature.KindDomain
+	})
+}
+
+// Saw counts the domains of a message that came n times and was judged so. Who counts
+// a message and judges it calls Saw last: else its own sighting would speak for it. It
+// does not wait for the disk. An error means that the counts stand in memory only.
+func (db *DB) Saw(set signature.Set, e Evidence, n uint32) error {
+	if e.Listed || n == 0 {
+		return nil
+	}
+	return db.countDomains(set, n, func(k domainKeys) filter.Hash { return k.sightings })
+}
+
+// countListed counts the domains of a report that is a campaign, or of a revocation.
+// Either is on disk by now, so that a fault here is no fault of it.
+func (db *DB) countListed(kind filterKind, set signature.Set, campaign bool) {
+	var err error
+	switch {
+	case kind == revokedFilter:
+		err = db.countDomains(set, revokedSightings, func(k domainKeys) filter.Hash { return k.sightings })
+	case campaign:
+		err = db.countDomains(set, 1, func(k domainKeys) filter.Hash { return k.campaigns })
+	}
+	if err != nil {
+		db.opt.Log.Warn("a report's link domains are not counted", "err", err)
+	}
+}
+
+func (db *DB) countDomains(set signature.Set, n uint32, key func(domainKeys) filter.Hash) error {
+	domains := db.speaking(set.Domains)
+	if len(domains) == 0 || db.unwanted(domainFilter) {
+		return nil
+	}
+	if db.closed.Load() {
+		return ErrClosed
+	}
+	t := target{domainFilter, db.opt.generation(domainFilter, db.opt.Now())}
+	own, err := db.ownDomains(t.gen, domainsShape())
+	if err != nil {
+		return err
+	}
+	for _, d := range domains {
+		h := key(db.domainKeys(d))
+		at, e := db.journal.append(record{target: t, hashes: []filter.Hash{h}, count: own.Add(h, min(n, filter.MaxValue))})
+		if e != nil {
+			err = e
+			continue
+		}
+		db.journal.done(at)
+	}
+	return err
+}
+
+func domainsShape() filter.CountsShape { return filter.SizeCounts(domainsPlanned) }
+
+// ownDomains returns the counts of domains of a generation, made where missing.
+func (db *DB) ownDomains(gen int64, s filter.CountsShape) (*filter.Counts, error) {
+	if g := db.view.Load().report(gen); g != nil && g.domains != nil {
+		return g.domains, nil
+	}
+	var own *filter.Counts
+	err := db.change(func(v *view) error {
+		return v.editReport(gen, func(g *reportGeneration) (err error) {
+			if g.domains == nil {
+				g.domains, err = filter.NewCounts(s)
+			}
+			own = g.domains
+			return err
+		})
+	})
+	return own, err
+}
+
+// domainStatus describes a generation's counts of domains.
+func (db *DB) domainStatus(g *reportGeneration, self *SiteStatus) FilterStatus {
+	t := target{domainFilter, g.num}
+	f := FilterStatus{Kind: t.kind.String(), Generation: g.num, Start: db.opt.start(t)}
+	f.Fill = float64(g.domains.Used()) / float64(g.domains.Shape().Size())
+	f.Memory, f.Saturated = g.domains.Bytes(), g.domains.Saturated()
+	self.Cells += g.domains.Used()
+	self.Memory += f.Memory
+	return f
+}
+
+// DomainTrace is what is known of one link domain of a message.
+type DomainTrace struct {
+	Domain    string
+	Ignored   bool   // it is on a list of domains that say nothing
+	Campaigns uint64 // reported here
+	Sightings uint64 // here, in mail that was not listed
+	Alone     bool   // it is spam's alone
+	Reported  *Match // some site reported a message with it; nil: none
+}
+
+// ExplainDomains says what speaks for and against the domains of a message.
+func (db *DB) ExplainDomains(set signature.Set) []DomainTrace {
+	v := db.current()
+	var traces []DomainTrace
+	for _, d := range set.Domains[:min(len(set.Domains), maxSetDomains)] {
+		c, s := v.domain(db.domainKeys(d)), signature.DomainSignature(d)
+		t := DomainTrace{Domain: d, Ignored: len(db.speaking([]string{d})) == 0, Campaigns: c.campaigns, Sightings: c.sightings}
+		t.Alone = !t.Ignored && c.isSpams(db.opt.Domains.Campaigns)
+		if m, ok := v.match(s, db.reportHash(s), db.opt.Site); ok {
+			m.Domain = d
+			t.Reported = &m
+		}
+		traces = append(traces, t)
+	}
+	return traces
+}
+
+// validDomains says what is wrong with the options of domains.
+func (o *Options) validDomains() error {
+	if o.Domains.Campaigns > 1_000_000 {
+		return fmt.Errorf("domain campaigns %d: must be at most 1,000,000", o.Domains.Campaigns)
+	}
+	return nil
+}

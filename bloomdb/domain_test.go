@@ -1,0 +1,372 @@
+package bloomdb
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/signature"
+)
+
+// linking is a message of its own text that links to domains.
+func linking(name string, domains ...string) signature.Set {
+	set := setOf(name)
+	set.Domains = domains
+	return set
+}
+
+func setOf(name string) signature.Set {
+	s := signature.Signature{Kind: signature.KindText, Digest: signature.Sum(signature.KindText, []byte(name))}
+	return signature.Set{Signatures: []signature.Signature{s}, Counting: []signature.Signature{s}}
+}
+
+func TestDomainRule(t *testing.T) {
+	for _, c := range []struct {
+		campaigns, sightings uint64
+		want                 bool
+	}{
+		{0, 0, false}, {2, 2, false}, {3, 0, true}, {3, 3, true}, {3, 4, false}, {9, 10, false},
+		{10, 11, true}, {10, 12, false}, {100, 110, true}, {100, 111, false}, {1, 1000, false},
+	} {
+		if got := (domainCounts{campaigns: c.campaigns, sightings: c.sightings}).isSpams(3); got != c.want {
+			t.Errorf("%d campaigns, %d sightings: %v", c.campaigns, c.sightings, got)
+		}
+	}
+	if (domainCounts{campaigns: 5}).isSpams(-1) {
+		t.Error("the rule is off, and lists")
+	}
+}
+
+func TestCorroboration(t *testing.T) {
+	stands, revoked := Match{}, Match{Revoked: true}
+	for _, c := range []struct {
+		name   string
+		domain Match
+		weak   []Match
+		want   bool
+	}{
+		{"both stand", stands, []Match{stands}, true},
+		{"a domain alone", stands, nil, false},
+		{"the domain was revoked", revoked, []Match{stands}, false},
+		{"the sketch was revoked", stands, []Match{revoked}, false},
+	} {
+		if got := corroborates(c.domain, c.weak); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+// reportCampaigns reports n messages, each of which came once before, with links.
+func reportCampaigns(t *testing.T, db *DB, name string, n int, domains ...string) {
+	t.Helper()
+	for i := range n {
+		set := linking(fmt.Sprint(name, i), domains...)
+		see(t, db, set, 1)
+		if err := db.Report(set, ClassOther); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// see does what happens when a message comes n times, and returns the evidence.
+func see(t *testing.T, db *DB, set signature.Set, n uint32) Evidence {
+	t.Helper()
+	if err := db.Count(set, n); err != nil {
+		t.Fatal(err)
+	}
+	e := db.Judge(set)
+	if err := db.Saw(set, e, n); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestDomainIsSpamsAlone(t *testing.T) {
+	db := openTest(t, testOptions(t.TempDir(), "a"))
+	reportCampaigns(t, db, "spam", 2, "spam.example")
+	if e := see(t, db, linking("new", "spam.example"), 0); e.Listed {
+		t.Fatal("two campaigns list")
+	}
+	reportCampaigns(t, db, "more", 1, "spam.example")
+	e := see(t, db, linking("new", "other.example", "spam.example"), 50)
+	if !e.Listed || len(e.Matches) != 1 || e.Matches[0].Domain != "spam.example" || e.Sites != 1 ||
+		e.Matches[0].Signature != signature.DomainSignature("spam.example") {
+		t.Fatalf("three campaigns: %+v", e)
+	}
+	if e := see(t, db, linking("again", "spam.example"), 1); !e.Listed {
+		t.Error("sightings of listed mail speak for the domain")
+	}
+	if see(t, db, linking("clean", "other.example"), 1).Listed || see(t, db, setOf("none"), 1).Listed {
+		t.Error("mail without the domain is listed")
+	}
+}
+
+func TestOneMessageIsOneCampaign(t *testing.T) {
+	db := openTest(t, testOptions(t.TempDir(), "a"))
+	for range 10 {
+		if err := db.Report(linking("same", "spam.example"), ClassOther); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c := db.ExplainDomains(linking("x", "spam.example"))[0].Campaigns; c != 1 {
+		t.Errorf("%d campaigns", c)
+	}
+}
+
+// A newsletter that came to two people, of which one reports each issue.
+func TestReporterOfNewsletterListsNothing(t *testing.T) {
+	db := openTest(t, testOptions(t.TempDir(), "a"))
+	for i := range 50 {
+		issue := linking(fmt.Sprint("issue ", i), "news.example")
+		if see(t, db, issue, 2).Listed {
+			t.Fatalf("issue %d is listed before it was reported", i)
+		}
+		if err := db.Report(issue, ClassOther); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestOrdinaryMailSparesDomain(t *testing.T) {
+	db := openTest(t, testOptions(t.TempDir(), "a"))
+	see(t, db, linking("friend", "both.example"), 1)
+	reportCampaigns(t, db, "spam", 9, "both.example")
+	if see(t, db, linking("new", "both.example"), 0).Listed {
+		t.Error("a domain of ordinary mail lists")
+	}
+}
+
+func TestRevocationTakesCampaignsBack(t *testing.T) {
+	db := openTest(t, testOptions(t.TempDir(), "a"))
+	reportCampaigns(t, db, "spam", 5, "spam.example")
+	set := linking("new", "spam.example")
+	if !db.Judge(set).Listed {
+		t.Fatal("not listed")
+	}
+	if err := db.Revoke(set); err != nil {
+		t.Fatal(err)
+	}
+	if db.Judge(set).Listed || db.Judge(linking("other", "spam.example")).Listed {
+		t.Error("listed after a revocation")
+	}
+}
+
+func TestDomainsThatSayNothing(t *testing.T) {
+	o := testOptions(t.TempDir(), "a")
+	o.Domains.NeverAlone = []string{"ours.example"}
+	db := openTest(t, o)
+	reportCampaigns(t, db, "spam", 5, "google.com", "ours.example")
+	if e := db.Judge(linking("new", "google.com", "ours.example")); e.Listed {
+		t.Errorf("listed: %+v", e)
+	}
+	for _, d := range db.ExplainDomains(linking("new", "google.com", "ours.example")) {
+		if !d.Ignored || d.Campaigns > 0 || d.Reported != nil {
+			t.Errorf("counted: %+v", d)
+		}
+	}
+}
+
+func TestDomainRuleOff(t *testing.T) {
+	o := testOptions(t.TempDir(), "a")
+	o.Domains.Campaigns = -1
+	db := openTest(t, o)
+	reportCampaigns(t, db, "spam", 5, "spam.example")
+	if db.Judge(linking("new", "spam.example")).Listed || db.view.Load().reports[0].domains != nil {
+		t.Error("it is off, and lists or counts")
+	}
+}
+
+func TestDomainsAge(t *testing.T) {
+	o, c := testOptions(t.TempDir(), "a"), newClock()
+	o.Now = c.Now
+	db := openTest(t, o)
+	reportCampaigns(t, db, "spam", 2, "spam.example")
+	c.add(7 * 24 * time.Hour)
+	reportCampaigns(t, db, "later", 1, "spam.example")
+	if !db.Judge(linking("new", "spam.example")).Listed {
+		t.Error("two generations do not add up")
+	}
+	c.add(4 * 7 * 24 * time.Hour)
+	if db.Judge(linking("new", "spam.example")).Listed {
+		t.Error("listed after the first generation aged out")
+	}
+}
+
+func TestDomainsSurvive(t *testing.T) {
+	for name, stop := range map[string]func(t *testing.T, db *DB){
+		"a crash": func(t *testing.T, db *DB) {
+			if err := db.journal.flush(); err != nil {
+				t.Fatal(err)
+			}
+			crash(t, db)
+		},
+		"a stop": func(t *testing.T, db *DB) {
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		o := testOptions(t.TempDir(), "a")
+		db := openTest(t, o)
+		reportCampaigns(t, db, "spam", 3, "spam.example")
+		see(t, db, linking("ham", "ham.example"), 7)
+		stop(t, db)
+		db = openTest(t, o)
+		got := db.ExplainDomains(linking("new", "spam.example", "ham.example"))
+		if got[0].Campaigns != 3 || !got[0].Alone || got[1].Sightings != 7 || got[1].Alone {
+			t.Errorf("after %s: %+v", name, got)
+		}
+	}
+}
+
+func TestDamagedDomainsAreNamed(t *testing.T) {
+	o := testOptions(t.TempDir(), "a")
+	db := openTest(t, o)
+	reportCampaigns(t, db, "spam", 3, "spam.example")
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, _ := filepath.Glob(filepath.Join(o.Dir, "domains-*.snapshot"))
+	if len(files) != 1 {
+		t.Fatalf("snapshots: %v", files)
+	}
+	data, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)/2] ^= 1
+	if err := os.WriteFile(files[0], data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if db, err := Open(o); err == nil {
+		db.Close()
+		t.Error("opened with a damaged snapshot")
+	}
+}
+
+// Counts are never told, and never taken from a delta.
+func TestDomainsStayHere(t *testing.T) {
+	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
+	reportCampaigns(t, a, "spam", 3, "spam.example")
+	mustApply(t, b, drain(t, a)...)
+	got := b.ExplainDomains(linking("new", "spam.example"))[0]
+	if got.Campaigns != 0 || got.Sightings != 0 || got.Alone {
+		t.Errorf("b counts %+v", got)
+	}
+	if got.Reported == nil || !slices.Equal(got.Reported.Sites, []string{"a"}) {
+		t.Errorf("b does not know that a reported it: %+v", got.Reported)
+	}
+}
+
+func TestReportOfManySignaturesAndDomains(t *testing.T) {
+	db := openTest(t, testOptions(t.TempDir(), "a"))
+	set := linking("x", "a.example", "b.example", "c.example", "d.example", "e.example")
+	for i := len(set.Signatures); i < maxKeys; i++ {
+		set.Signatures = append(set.Signatures, setOf(fmt.Sprint(i)).Signatures[0])
+	}
+	if err := db.Report(set, ClassOther); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Against a model: the counts of few domains are those of a map, through reports,
+// revocations, sightings and restarts.
+func TestDomainModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		dir, err := os.MkdirTemp("", "domains")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		o := testOptions(dir, "a")
+		db, err := Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		campaigns, sightings := map[string]uint64{}, map[string]uint64{}
+		reported, revoked := map[int]bool{}, map[int]bool{}
+		step := func(err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			d := rapid.SampledFrom([]string{"a.example", "b.example", "c.example"}).Draw(t, "domain")
+			n := rapid.IntRange(0, 6).Draw(t, "message")
+			set := linking(fmt.Sprint(n), d)
+			alone := campaigns[d] >= 3 && max(sightings[d], campaigns[d])-campaigns[d] <= campaigns[d]/10
+			listed := reported[n] && !revoked[n] || !reported[n] && alone
+			if got := db.Judge(set).Listed; got != listed {
+				t.Fatalf("message %d with %s: listed %v, want %v (%d campaigns, %d sightings)", n, d, got, listed, campaigns[d], sightings[d])
+			}
+			switch rapid.IntRange(0, 5).Draw(t, "action") {
+			case 0, 1, 2:
+				step(db.Report(set, ClassOther))
+				if !reported[n] || revoked[n] {
+					campaigns[d]++
+				}
+				reported[n] = true
+			case 3:
+				step(db.Saw(set, db.Judge(set), 1))
+				if !listed {
+					sightings[d]++
+				}
+			case 4:
+				step(db.Revoke(set))
+				revoked[n] = true
+				sightings[d] += revokedSightings
+			case 5:
+				step(db.Close())
+				db, err = Open(o)
+				step(err)
+			}
+		}
+		step(db.Check())
+		step(db.Close())
+	})
+}
+
+// A message of which a part was reported, too little to list it, is listed where the
+// reported message had a link to the same domain.
+func TestReportedDomainCorroborates(t *testing.T) {
+	db := openTest(t, testOptions(t.TempDir(), "a"))
+	reported := wordy(1, words(0, 20)...)
+	reported.Domains = []string{"google.com", "spam.example"}
+	mustReportSet(t, db, reported)
+	weak := signature.Set{}
+	for shared := 1; shared < 20 && len(weak.Sketches) == 0; shared++ {
+		set := wordy(2, append(words(0, shared), words(1000, 20-shared)...)...)
+		if e := db.Judge(set); !e.Listed && len(e.Weak) > 0 {
+			weak = set
+		}
+	}
+	if len(weak.Sketches) == 0 {
+		t.Fatal("no weak match to be had")
+	}
+	for _, c := range []struct {
+		domain string
+		want   bool
+	}{{"spam.example", true}, {"google.com", false}, {"other.example", false}} {
+		weak.Domains = []string{c.domain}
+		e := db.Judge(weak)
+		if e.Listed != c.want || c.want && (len(e.Matches) != 2 || e.Matches[1].Domain != c.domain) {
+			t.Errorf("%s: %+v", c.domain, e)
+		}
+	}
+	domainOnly := linking("new", "spam.example")
+	if db.Judge(domainOnly).Listed {
+		t.Error("a reported domain lists alone")
+	}
+	if err := db.Revoke(linking("ham", "spam.example")); err != nil {
+		t.Fatal(err)
+	}
+	weak.Domains = []string{"spam.example"}
+	if e := db.Judge(weak); e.Listed {
+		t.Errorf("a revoked domain corroborates: %+v", e)
+	}
+}
