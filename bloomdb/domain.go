@@ -295,5 +295,10 @@ func (o *Options) validDomains() error {
 	if o.Domains.Campaigns > 1_000_000 {
 		return fmt.Errorf("domain campaigns %d: must be at most 1,000,000", o.Domains.Campaigns)
 	}
+	for _, d := range o.Domains.NeverAlone {
+		if !signature.IsDomain(d) {
+			return fmt.Errorf("domain %q that says nothing: must be a registrable domain in lower case ASCII, as example.com", d)
+		}
+	}
 	return nil
 }

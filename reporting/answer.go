@@ -12,12 +12,13 @@ import (
 // Answer is what /v1/check says about a message.
 type Answer struct {
 	Verdict string        `json:"verdict"`
-	Class   bloomdb.Class `json:"class,omitzero"`  // the gravest it was reported as; absent where none is known
-	Kinds   []string      `json:"kinds,omitempty"` // kinds that are listed
-	Count   uint64        `json:"count"`           // how often the message was seen, all sites summed
-	Sites   int           `json:"sites"`           // sites that reported it, or else counted it
-	ID      string        `json:"id,omitempty"`    // the first listed signature, else the first counting one
-	Never   bool          `json:"never,omitempty"` // on the never-list
+	Class   bloomdb.Class `json:"class,omitzero"`   // the gravest it was reported as; absent where none is known
+	Kinds   []string      `json:"kinds,omitempty"`  // kinds that are listed
+	Domain  string        `json:"domain,omitempty"` // a link's, that listed it
+	Count   uint64        `json:"count"`            // how often the message was seen, all sites summed
+	Sites   int           `json:"sites"`            // sites that reported it, or else counted it
+	ID      string        `json:"id,omitempty"`     // the first listed signature, else the first counting one
+	Never   bool          `json:"never,omitempty"`  // on the never-list
 
 	// Overlap is there where ID is a sketch: how alike a reported message is.
 	Overlap *Overlap `json:"overlap,omitempty"`
@@ -35,7 +36,7 @@ func newAnswer(set signature.Set, e bloomdb.Evidence, verdict string) Answer {
 			listed = append(listed, m.Signature)
 		}
 	}
-	a := Answer{Verdict: verdict, Class: e.Class, Kinds: kinds(listed), Count: e.Count, Sites: e.Sites, Never: e.Never, Overlap: overlap}
+	a := Answer{Verdict: verdict, Class: e.Class, Kinds: kinds(listed), Domain: listingDomain(e), Count: e.Count, Sites: e.Sites, Never: e.Never, Overlap: overlap}
 	switch {
 	case len(listed) > 0:
 		a.ID = listed[0].ID()
@@ -51,6 +52,7 @@ type Explanation struct {
 	Answer
 	Signatures []Trace       `json:"signatures"`
 	Sketches   []SketchTrace `json:"sketches,omitempty"`
+	Domains    []DomainTrace `json:"domains,omitempty"`
 }
 
 // Trace is a bloomdb.Trace on the wire; the newest generation comes first.

@@ -115,6 +115,7 @@ func (h *handler) explain(r *http.Request) (any, error) {
 	answer, evidence := h.judge(report)
 	x := newExplanation(answer, evidence, report.Set, h.desk.db.Explain(report.Set))
 	x.Sketches = newSketchTraces(h.desk.db.ExplainSketches(report.Set))
+	x.Domains = newDomainTraces(h.desk.db.ExplainDomains(report.Set))
 	return x, nil
 }
 

@@ -24,6 +24,7 @@ const (
 type Request struct {
 	Signatures []Signature   `json:"signatures"`
 	Sketches   []Sketch      `json:"sketches,omitempty"`
+	Domains    []string      `json:"domains,omitempty"` // that it links to, as signature.Set has them
 	Reporter   string        `json:"reporter,omitempty"`
 	Class      bloomdb.Class `json:"class,omitzero"` // by name; none is bloomdb.ClassOther
 }
@@ -37,7 +38,7 @@ type Signature struct {
 
 // NewRequest writes a message's signatures as a request.
 func NewRequest(set signature.Set) Request {
-	r := Request{Signatures: make([]Signature, len(set.Signatures)), Sketches: newSketches(set.Sketches)}
+	r := Request{Signatures: make([]Signature, len(set.Signatures)), Sketches: newSketches(set.Sketches), Domains: set.Domains}
 	for i, s := range set.Signatures {
 		r.Signatures[i] = Signature{s.Kind.String(), hex.EncodeToString(s.Digest[:]), slices.Contains(set.Counting, s)}
 	}
@@ -79,6 +80,9 @@ func (r Request) report() (Report, error) {
 		return Report{}, err
 	}
 	if set.Sketches, err = decodeSketches(r.Sketches); err != nil {
+		return Report{}, err
+	}
+	if set.Domains, err = decodeDomains(r.Domains); err != nil {
 		return Report{}, err
 	}
 	if err := CheckReporter(r.Reporter); err != nil {

@@ -73,7 +73,7 @@ func Compute(m Message) Set {
 	set.Sketches = append(set.Sketches, images...)
 	set.Counting = counting(set.Signatures)
 	set.Limits = c.hit(complete)
-	set.Domains = c.domains()
+	set.Domains = c.domains(m.Header)
 	return set
 }
 

@@ -29,7 +29,8 @@ type links struct {
 	index  map[string]int // by domain: its place in found
 	hosts  map[string]int // likewise, by host as it stands; -1 for none
 	looked int
-	text   []byte // buffer
+	ours   []string // the recipients'
+	text   []byte   // buffer
 }
 
 type linked struct {
@@ -43,7 +44,7 @@ func (l *links) scan(text []byte, isHTML bool) {
 		l.scanHTML(text)
 		return
 	}
-	l.scanText(text, clicked)
+	l.scanText(withoutListFooter(text), clicked)
 }
 
 // addHost notes a link to a host as it stands in the URL.
@@ -70,7 +71,7 @@ func (l *links) place(domain string) int {
 	if i, ok := l.index[domain]; ok {
 		return i
 	}
-	if domain == "" || len(l.found) == maxLinked {
+	if domain == "" || len(l.found) == maxLinked || slices.Contains(l.ours, domain) {
 		return -1
 	}
 	domain = strings.Clone(domain)
@@ -138,7 +139,10 @@ func (l *links) reset(keep func([]byte) []byte) {
 // domains are the domains that the message links to: from all of its texts, also
 // those beside the HTML part of an alternative. What a mail system returned, and
 // what lies far behind, does not count.
-func (c *computer) domains() []string {
+// Nor do those of the recipients that the header names: spam writes them into its
+// links, and people write about what is theirs.
+func (c *computer) domains(header []Field) []string {
+	c.links.ours = recipientDomains(header)
 	for _, t := range c.texts {
 		source := c.source[t.start:t.end]
 		if t.aside || !t.isHTML && bytes.IndexByte(source, '.') < 0 {
@@ -147,6 +151,38 @@ func (c *computer) domains() []string {
 		c.links.scan(toUTF8(source, t.charset, t.isHTML), t.isHTML)
 	}
 	return c.links.domains()
+}
+
+const (
+	maxRecipients     = 16   // whose domains are known
+	maxRecipientField = 4096 // bytes of a field that are read
+)
+
+// recipientDomains are the domains behind each "@" of the first To and the first Cc.
+func recipientDomains(header []Field) []string {
+	var domains []string
+	for _, name := range []string{"To", "Cc"} {
+		i := slices.IndexFunc(header, func(f Field) bool { return strings.EqualFold(strings.TrimRight(f.Name, " \t"), name) })
+		if i < 0 {
+			continue
+		}
+		value := header[i].Value[:min(len(header[i].Value), maxRecipientField)]
+		for len(domains) < maxRecipients {
+			_, rest, found := strings.Cut(value, "@")
+			if !found {
+				break
+			}
+			end := strings.IndexAny(rest, " \t\r\n,;>)\"")
+			if end < 0 {
+				end = len(rest)
+			}
+			if d := linkDomain([]byte(rest[:end])); d != "" && !slices.Contains(domains, d) {
+				domains = append(domains, d)
+			}
+			value = rest[end:]
+		}
+	}
+	return domains
 }
 
 // DomainSignature is the signature of a link's registrable domain.

@@ -48,7 +48,7 @@ func (l *links) scanHTML(page []byte) {
 	if bytes.IndexByte(text, '&') >= 0 {
 		text = []byte(html.UnescapeString(string(text)))
 	}
-	l.scanText(text, shown)
+	l.scanText(withoutListFooter(text), shown)
 }
 
 // opensTag says whether a tag may begin so, behind its "<".

@@ -83,6 +83,27 @@ func TestLinksInHTML(t *testing.T) {
 	}
 }
 
+func TestLinksOfListFooters(t *testing.T) {
+	const own = "see http://example.com/\n"
+	for _, c := range []struct{ name, text, want string }{
+		{"Mailman", own + "_______________________________________________\nX mailing list\nhttp://lists.example.net/mailman/listinfo/x\n", "example.com"},
+		{"sponsor above", own + "-------------------------\nThis sf.net email is sponsored by: Y\nhttp://example.org/y\n______________\nX mailing list\n", "example.com"},
+		{"signature", own + "-- \nX Users' Group\nhttp://example.net/mailman/listinfo/x for unsubscription\n", "example.com"},
+		{"one line", own + "\nhttp://example.net/mailman/listinfo/x\n", "example.com"},
+		{"a newsletter's", own + "--------------------\nTo unsubscribe: http://example.net/\n", "example.com example.net"},
+		{"not at the end", "____________\nX mailing list\n" + strings.Repeat("word ", 500) + own, "example.com"},
+		{"behind a page", "<a href=http://example.com/>x</a></html>\n____________\nX mailing list http://example.net/\n", "example.com"},
+	} {
+		mediaType := "text/plain"
+		if strings.HasPrefix(c.text, "<") {
+			mediaType = "text/html"
+		}
+		if got := linkedFrom(mediaType, c.text); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
 func TestLinksOfParts(t *testing.T) {
 	parts := "--b\nContent-Type: %s\n\nhttp://example.com/\n\n--b\nContent-Type: text/html\n\n<a href=http://example.net>x</a>\n\n--b--\n"
 	for _, c := range []struct{ head, want string }{
@@ -91,6 +112,7 @@ func TestLinksOfParts(t *testing.T) {
 		{"Content-Type: multipart/report; boundary=b\n\n" + fmt.Sprintf(parts, "text/plain"), ""},
 		{"Content-Transfer-Encoding: quoted-printable\n\nhttp://exa=\nmple=2Ecom/", "example.com"},
 		{"Content-Transfer-Encoding: base64\n\naHR0cDovL2V4YW1wbGUuY29tLw==", "example.com"},
+		{"To: Ann <ann@mail.example.org>,\n joe@example.net\nCC: x@example.info\n\nhttp://example.com/?a=http://www.example.org/ http://example.net http://example.info", "example.com"},
 		{"Subject: http://example.org\nList-Unsubscribe: <http://example.net>\n\nno link", ""},
 	} {
 		if got := strings.Join(Compute(Parse([]byte(c.head))).Domains, " "); got != c.want {
@@ -198,7 +220,7 @@ func BenchmarkLinks(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for _, c := range computers {
-			c.domains()
+			c.domains(nil)
 			c.links.reset(func(b []byte) []byte { return b[:0] })
 		}
 	}

@@ -79,3 +79,45 @@ func (l *links) isHost(word []byte) bool {
 	host := string(bytes.ToLower(word[:end]))
 	return isHostName(host) && suffix.Known(host)
 }
+
+// maxListFooter bounds, in bytes, what a mailing list adds at the end of a text.
+const maxListFooter = 2048
+
+// listMarks are words by which software of mailing lists is known in a footer. That
+// of newsletters is not among them: their links are their senders' own.
+var listMarks = [][]byte{[]byte("mailman/listinfo"), []byte("mailing list"), []byte("sf.net email"), []byte("yahoogroups"), []byte("to post to this group")}
+
+// withoutListFooter is a text without what a mailing list added at its end, from a
+// ruler or the mark of a mail signature on, or the line of the list's address. Its
+// links, to the list's pages and sponsors, come with every message of the list, with
+// the spam too that is sent to it.
+func withoutListFooter(text []byte) []byte {
+	end := text[max(0, len(text)-maxListFooter):]
+	lower := appendLower(nil, end)
+	last := -1
+	for _, mark := range listMarks {
+		last = max(last, bytes.LastIndex(lower, mark))
+	}
+	if last < 0 {
+		return text
+	}
+	start := len(end) // of the footer
+	for pos := 0; pos < len(end); {
+		line, next := cutLine(end, pos)
+		if isRuler(line) && pos <= last || pos <= last && last < next {
+			start = pos
+			break
+		}
+		pos = next
+	}
+	return text[:len(text)-len(end)+start]
+}
+
+// isRuler tells the line above a footer: ten or more of one sign, or "-- ".
+func isRuler(line []byte) bool {
+	if bytes.Equal(bytes.TrimRight(line, "\r\n"), []byte("-- ")) {
+		return true
+	}
+	line = bytes.TrimSpace(line)
+	return len(line) >= 10 && bytes.IndexByte([]byte("-_=~*"), line[0]) >= 0 && len(bytes.Trim(line, string(line[:1]))) == 0
+}

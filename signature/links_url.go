@@ -231,3 +231,7 @@ func addressDomain(a netip.Addr) string {
 	}
 	return "[" + a.String() + "]"
 }
+
+// IsDomain says whether d has the form of the domains of a Set: a registrable domain
+// in ASCII form, or an IP address of a public network in brackets.
+func IsDomain(d string) bool { return d != "" && linkDomain([]byte(d)) == d }

@@ -106,6 +106,9 @@ func explanationText(name string, x reporting.Explanation) string {
 	for _, t := range x.Sketches {
 		sketchText(table, t)
 	}
+	for _, d := range x.Domains {
+		fmt.Fprintf(table, "  links to %s, %s\n", d.Domain, domainStanding(d))
+	}
 	table.Flush() // into b, which cannot fail
 	return b.String()
 }
@@ -124,6 +127,19 @@ func standing(t reporting.Trace) string {
 		return "was reported, and is hidden by a retouch"
 	}
 	return "is not listed"
+}
+
+// domainStanding says what a link's domain says against a message.
+func domainStanding(d reporting.DomainTrace) string {
+	switch {
+	case d.Ignored:
+		return "which says nothing: it is well-known, or on never_alone"
+	case d.Alone:
+		return fmt.Sprintf("which is spam's alone: %d campaigns, %d other sightings", d.Campaigns, d.Sightings)
+	case len(d.Reported) > 0:
+		return fmt.Sprintf("which was reported by %s: %d campaigns here, %d other sightings", strings.Join(d.Reported, ", "), d.Campaigns, d.Sightings)
+	}
+	return fmt.Sprintf("which was not reported: %d sightings here", d.Sightings)
 }
 
 // asClasses names the classes of a site's reports, the one that counts first.

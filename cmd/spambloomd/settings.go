@@ -218,9 +218,18 @@ func (s *settings) databaseOptions(key [32]byte, log *slog.Logger) bloomdb.Optio
 			Capacity: s.Bulk.Capacity,
 			Burst:    s.Bulk.Burst,
 		},
+		Domains:  s.domainOptions(),
 		Exchange: s.Redis.URL != "",
 		Log:      log,
 	}
+}
+
+func (s *settings) domainOptions() bloomdb.DomainOptions {
+	o := bloomdb.DomainOptions{Campaigns: int(s.Domains.Campaigns), NeverAlone: s.Domains.NeverAlone}
+	if !s.Domains.Alone {
+		o.Campaigns = -1
+	}
+	return o
 }
 
 // logger writes lines to w, at a level that a reload can change.

@@ -51,6 +51,11 @@ type Config struct {
 		Classes         bool
 		Sketches        bool
 	}
+	Domains struct {
+		Alone      bool
+		Campaigns  int64
+		NeverAlone []string
+	}
 	Redis   struct{ URL string } // "": no exchange
 	Control struct {
 		Listen string // "": the commands choose a place
