@@ -26,12 +26,13 @@ type Sketch struct {
 	Kind    string `json:"kind"`
 	Anchors string `json:"anchors"`
 	Keys    string `json:"keys"`
+	AskOnly bool   `json:"ask_only,omitempty"` // too little content to be reported
 }
 
 func newSketches(sketches []signature.Sketch) []Sketch {
 	var list []Sketch
 	for _, s := range sketches[:min(len(sketches), maxSketches)] {
-		list = append(list, Sketch{s.Kind.String(), encodeFeatures(s.Anchors), encodeFeatures(s.Keys)})
+		list = append(list, Sketch{s.Kind.String(), encodeFeatures(s.Anchors), encodeFeatures(s.Keys), s.AskOnly})
 	}
 	return list
 }
@@ -70,6 +71,7 @@ func (w Sketch) decode() (s signature.Sketch, err error) {
 	if s.Kind != signature.KindSketch && s.Kind != signature.KindImage {
 		return s, fmt.Errorf("kind %q is not one of sketches", w.Kind)
 	}
+	s.AskOnly = w.AskOnly
 	if s.Anchors, err = decodeFeatures(w.Anchors); err != nil {
 		return s, fmt.Errorf("anchors: %w", err)
 	}

@@ -26,7 +26,7 @@ func drawSketch(t *rapid.T) signature.Sketch {
 		return list
 	}
 	kind := rapid.SampledFrom([]signature.Kind{signature.KindSketch, signature.KindImage}).Draw(t, "kind")
-	return signature.Sketch{Kind: kind, Anchors: features("anchors"), Keys: features("keys")}
+	return signature.Sketch{Kind: kind, Anchors: features("anchors"), Keys: features("keys"), AskOnly: rapid.Bool().Draw(t, "ask only")}
 }
 
 // What a client writes of sketches the server reads as the same.

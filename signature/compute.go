@@ -50,7 +50,7 @@ func Compute(m Message) Set {
 
 	var set Set
 	add := func(kind Kind, d Digest) { set.Signatures = append(set.Signatures, Signature{kind, d}) }
-	if complete && !m.Truncated && (len(attachments) > 0 || isEnough(text, brief, boilerplate().text) || isEnough(c.visibleText(true), brief, boilerplate().text)) {
+	if complete && !m.Truncated && (len(attachments) > 0 || len(images) > 0 || isEnough(text, brief, boilerplate().text) || isEnough(c.visibleText(true), brief, boilerplate().text)) {
 		add(KindBody, Sum(KindBody, c.parts))
 	}
 	if signsText && !guarded {
@@ -70,7 +70,9 @@ func Compute(m Message) Set {
 	for _, d := range c.contents() {
 		add(KindContent, d)
 	}
-	set.Sketches = append(set.Sketches, images...)
+	if set.Sketches = append(set.Sketches, images...); len(set.Signatures) == 0 {
+		set.Sketches = nil
+	}
 	set.Counting = counting(set.Signatures)
 	set.Limits = c.hit(complete)
 	set.Domains = c.domains(m.Header)

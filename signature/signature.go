@@ -64,7 +64,8 @@ type Set struct {
 	Signatures []Signature
 	// Counting are the one or two of them under which the message is counted.
 	Counting []Signature
-	// Sketches tell near-duplicates: of the visible text, then of images.
+	// Sketches tell near-duplicates: of the visible text, then of images. A message
+	// that has some has a signature too.
 	Sketches []Sketch
 	// Domains are the registrable domains that the message links to, lower case,
 	// without duplicates, at most 16, in order of first occurrence: of an HTML part,
