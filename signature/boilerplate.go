@@ -101,7 +101,7 @@ func (p *phrases) find(text []byte, dst []span) []span {
 	for pos := 0; pos+phraseKey <= len(text); {
 		n := p.at(text[pos:])
 		if n > 0 {
-			dst = append(dst, span{pos, pos + n})
+			dst = append(dst, span{pos, pos + n, byProgram})
 		}
 		pos += max(n, 1)
 		for pos < len(text) && !beginsWord(text, pos) {
@@ -152,7 +152,7 @@ func (t *tokeniser) markBoilerplate() {
 			i++
 		}
 		for ; i < len(t.tokens) && int(t.tokens[i].start) < s.end; i++ {
-			t.tokens[i].quoted = true
+			t.tokens[i].by = byProgram
 		}
 	}
 }

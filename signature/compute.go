@@ -35,6 +35,7 @@ const (
 func Compute(m Message) Set {
 	c := computers.Get().(*computer)
 	defer c.release()
+	c.answer = answerOf(m.Header)
 	complete := walk(m, true, c.leaf)
 	text := c.visibleText(false)
 	c.words2.markBoilerplate()
@@ -59,7 +60,7 @@ func Compute(m Message) Set {
 	if signsText2 && !guarded {
 		add(KindText2, Sum(KindText2, c.words2.text))
 	}
-	if own := c.ownWords(m); isEnough(c.own, brief, boilerplate().text2) && !guarded {
+	if own := c.ownWords(); isEnough(c.own, brief, boilerplate().text2) && !guarded {
 		s := wordsOf(c.words2.text, own)
 		s.AskOnly = !isEnough(c.own, c.needed(m), boilerplate().text2)
 		set.Sketches = append(set.Sketches, s)
@@ -143,7 +144,8 @@ type computer struct {
 	plain   page // of a part that version 1 reads otherwise
 	words   normaliser
 	words2  tokeniser // the visible text in version 2, tokens and all
-	own     []byte    // the words of it that are the author's own
+	own     []byte    // the words of it that are sketched
+	answer  answer    // the message is one
 	links   links
 }
 
@@ -154,6 +156,7 @@ type textPart struct {
 	isHTML      bool
 	alternative int
 	aside       bool // signs with the body only
+	attached    bool // is in a message that this one brings
 }
 
 var computers = sync.Pool{New: func() any {
@@ -245,7 +248,7 @@ func (c *computer) keepText(l leaf, isHTML bool, content []byte) {
 		c.limits |= LimitDecoded
 	}
 	c.source = append(c.source, content...)
-	c.texts = append(c.texts, textPart{start, len(c.source), l.charset, isHTML, l.alternative, l.report || l.far})
+	c.texts = append(c.texts, textPart{start, len(c.source), l.charset, isHTML, l.alternative, l.report || l.far, l.attached})
 }
 
 // hit are the limits that bit.

@@ -119,7 +119,7 @@ func TestBoilerplate(t *testing.T) {
 				t.Errorf("of %q stays %q", phrase, own)
 			}
 			for _, tok := range c.words2.tokens {
-				if !tok.quoted {
+				if tok.by == byAuthor {
 					t.Errorf("%q: %q is its author's own", phrase, c.words2.text[tok.start:tok.end])
 				}
 			}

@@ -1,34 +1,134 @@
 package signature
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
+
+// author tells whose words a stretch of text has.
+type author uint8
+
+const (
+	byAuthor  author = iota // the message's own
+	byOther                 // of another message, which it quotes
+	byProgram               // that mail programs, mailing lists and scanners add
+)
+
+// span is a stretch of a text, in bytes.
+type span struct {
+	start, end int
+	by         author
+}
+
+// maxAdded is the length, in bytes, of what may stand below a signature's mark or
+// above a list's footer and be one. What is longer is the message, whatever is above
+// it.
+const maxAdded = 1500
 
 // appendQuoted appends the stretches of a text that its author did not write: lines
-// that begin with ">" or "|" and the line before them that says who wrote them; what
-// is below "-- " or a line that says that a message was attached, and what mailing
-// lists add, up to the end.
-func appendQuoted(spans []span, text []byte) []span {
-	previous := span{} // the last line that is not empty
-	inQuote := false
-	rulers := maxRulers
+// that begin with a quotation mark and the line before them that says who wrote them;
+// below "-- ", and what mailing lists and scanners add, up to the end. In an answer,
+// also what is below a line that says that a message follows, and lines with any mark
+// that its first quoted line has: elsewhere these would be a place to hide, as they
+// show little or nothing.
+func appendQuoted(spans []span, text []byte, answer bool) []span {
+	q := quotes{answer: answer, spans: spans, tail: tailOf(text)}
 	for pos := 0; pos < len(text); {
 		line, next := cutLine(text, pos)
 		words := bytes.TrimSpace(line)
 		switch {
 		case len(words) == 0:
-		case endsOwnWords(line, words, text[next:], &rulers):
-			return append(spans, span{pos, len(text)})
-		case words[0] == '>' || words[0] == '|' && len(words) > 1:
-			if !inQuote && isAttribution(text[previous.start:previous.end]) {
-				spans = append(spans, previous)
-			}
-			spans = append(spans, span{pos, next})
-			inQuote = true
+		case pos >= q.tail && beginsAddition(line, words, text[next:]):
+			return append(q.spans, span{pos, len(text), byProgram})
+		case answer && isForward(words):
+			return append(q.spans, span{pos, len(text), byOther})
 		default:
-			previous, inQuote = span{pos, next}, false
+			q.line(text, words, span{pos, next, byOther})
 		}
 		pos = next
 	}
-	return spans
+	return q.spans
+}
+
+// quotes collects quoted lines.
+type quotes struct {
+	spans    []span
+	answer   bool
+	tail     int    // from here on, an addition may begin
+	mark     []byte // of an answer's quoted lines
+	previous span   // the last line that is not empty
+	inside   bool   // which is quoted
+}
+
+// line takes in one line that is not empty.
+func (q *quotes) line(text, words []byte, at span) {
+	introduced := isAttribution(text[q.previous.start:q.previous.end])
+	if q.answer && introduced && !q.inside && len(q.mark) == 0 {
+		q.mark = markOf(words)
+	}
+	if isQuoted(words) || len(q.mark) > 0 && bytes.HasPrefix(words, q.mark) {
+		if !q.inside && introduced {
+			q.spans = append(q.spans, q.previous)
+		}
+		q.spans = append(q.spans, at)
+		q.inside = true
+	} else {
+		q.inside = false
+	}
+	q.previous = at
+}
+
+// tailOf is where the last lines of a text begin that come to maxAdded bytes, those
+// that begin with ">" not counted.
+func tailOf(text []byte) int {
+	start := len(text)
+	for left := maxAdded; start > 0; {
+		line := text[bytes.LastIndexByte(text[:start-1], '\n')+1 : start]
+		if trimmed := bytes.TrimLeft(line, " \t"); len(trimmed) == 0 || trimmed[0] != '>' {
+			left -= len(line)
+		}
+		if left < 0 {
+			break
+		}
+		start -= len(line)
+	}
+	return start
+}
+
+// maxInitials is the length of the name that some mail programs put before each
+// quoted line, as in "JH> ".
+const maxInitials = 12
+
+// isQuoted tells a line that begins with ">" or "|", or with initials and ">".
+func isQuoted(words []byte) bool {
+	switch words[0] {
+	case '>':
+		return true
+	case '|':
+		return len(words) > 1
+	}
+	i := 0
+	for i < len(words) && i <= maxInitials && isAlphanumeric(rune(words[i])) {
+		i++
+	}
+	if i == 0 || i > maxInitials || i == len(words) || words[i] != '>' {
+		return false
+	}
+	return i+1 == len(words) || words[i+1] == ' ' || words[i+1] == '>'
+}
+
+// markOf is what a line begins with that a mail program may have put there: one to
+// four signs, but for what lists begin with.
+func markOf(words []byte) []byte {
+	const longest = 4
+	i := 0
+	for i < len(words) && words[i] > ' ' && words[i] < 0x7f && !isAlphanumeric(rune(words[i])) {
+		i++
+	}
+	if i == 0 || i > longest || i == 1 && bytes.IndexByte([]byte(`*-+"'([<&$`), words[0]) >= 0 {
+		return nil
+	}
+	return words[:i]
 }
 
 // isAttribution tells a line that says who wrote what is quoted below it: it ends
@@ -38,58 +138,70 @@ func isAttribution(line []byte) bool {
 	return len(line) < 300 && bytes.HasSuffix(line, []byte(":"))
 }
 
-// endsOwnWords tells a line from which on nothing is the author's own: a signature's
-// mark, a separator of mail programs, a ruler above what a mailing list adds.
-func endsOwnWords(line, words, below []byte, rulers *int) bool {
+// isForward tells a line below which another message stands whole: dashes around
+// words that say so.
+func isForward(words []byte) bool {
+	title := bytes.Trim(words, "-_ ")
+	if words[0] != '-' && words[0] != '_' || len(words) <= len(title)+6 || len(title) > 40 {
+		return false
+	}
+	return containsAny(appendLower(nil, title), forwardTitles)
+}
+
+// beginsAddition tells a line from which on nothing is the author's own: a signature's
+// mark (RFC 3676 section 4.3), or a ruler above what a mailing list or scanner adds.
+func beginsAddition(line, words, below []byte) bool {
 	if bytes.Equal(bytes.TrimRight(line, "\r\n"), []byte("-- ")) {
 		return true
 	}
-	switch words[0] {
-	case '_', '-', '=', '~', '*':
-	default:
+	if bytes.IndexByte([]byte("_-=~*"), words[0]) < 0 {
 		return false
 	}
-	if title := bytes.Trim(words, "-_=~*> "); len(title) > 0 {
-		return words[0] == '-' && len(words) > len(title)+6 && isForwardTitle(title)
+	title := bytes.Trim(words, "-_=~*> ")
+	if len(title) > 0 {
+		return len(words) > len(title)+6 && len(title) <= 40 && containsAny(appendLower(nil, title), footerTitles)
 	}
-	if len(words) < 10 || *rulers == 0 {
-		return false
-	}
-	*rulers--
-	return isListFooter(below)
+	return len(words) >= 10 && containsAny(appendLower(nil, below[:min(len(below), maxFooter)]), footerPhrases)
 }
 
-// isForwardTitle tells what stands between dashes above a message that is quoted
-// whole.
-func isForwardTitle(title []byte) bool {
-	if len(title) > 40 {
-		return false
-	}
-	lower := appendLower(nil, title)
-	for _, word := range []string{"original", "forwarded message", "ursprüngliche nachricht", "weitergeleitete nachricht", "message d'origine",
-		"message transféré", "mensaje original", "messaggio originale", "mensagem original", "oorspronkelijk bericht", "yahoo! groups"} {
-		if bytes.Contains(lower, []byte(word)) {
-			return true
-		}
-	}
-	return false
-}
+// maxFooter is how much of what is below a ruler is looked at, in bytes.
+const maxFooter = 600
 
-const (
-	// maxFooter is how much of what is below a ruler is looked at, in bytes.
-	maxFooter = 600
-	// maxRulers is below how many rulers of a part is looked.
-	maxRulers = 32
+var (
+	forwardTitles = phrasesOf("original", "forwarded message", "ursprüngliche nachricht", "weitergeleitete nachricht",
+		"message d'origine", "message transféré", "mensaje original", "messaggio originale", "mensagem original",
+		"oorspronkelijk bericht")
+	footerTitles  = phrasesOf("yahoo! groups")
+	footerPhrases = phrasesOf("mailing list", "mailman/listinfo", "unsubscribe", "to post to this group", "yahoo! groups",
+		"yahoogroups", "list archive", "this sf.net email", "sponsored by", "scanned for virus", "checked for virus",
+		"this e-mail is confidential", "listserv", "majordomo")
 )
 
-// isListFooter tells what mailing lists and scanners add below a ruler.
-func isListFooter(below []byte) bool {
-	lower := appendLower(nil, below[:min(len(below), maxFooter)])
-	for _, word := range []string{"mailing list", "mailman/listinfo", "unsubscribe", "to post to this group", "yahoo! groups", "yahoogroups",
-		"list archive", "this sf.net email", "sponsored by", "scanned for virus", "checked for virus", "this e-mail is confidential", "listserv", "majordomo"} {
-		if bytes.Contains(lower, []byte(word)) {
-			return true
+func phrasesOf(list ...string) [][]byte {
+	var phrases [][]byte
+	for _, p := range list {
+		phrases = append(phrases, []byte(p))
+	}
+	return phrases
+}
+
+// merge puts spans in order, and joins those of one author that touch. Of two that
+// overlap, the earlier one counts.
+func merge(spans []span) []span {
+	slices.SortStableFunc(spans, func(a, b span) int { return a.start - b.start })
+	out := spans[:0]
+	for _, s := range spans {
+		if len(out) > 0 {
+			last := &out[len(out)-1]
+			if s.by == last.by && s.start <= last.end {
+				last.end = max(last.end, s.end)
+				continue
+			}
+			s.start = max(s.start, last.end)
+		}
+		if s.start < s.end {
+			out = append(out, s)
 		}
 	}
-	return false
+	return out
 }

@@ -1,10 +1,6 @@
 package signature
 
-import (
-	"slices"
-	"strings"
-	"unicode/utf8"
-)
+import "unicode/utf8"
 
 // A shingle is a run of words: a key says about as much as three words of an
 // alphabet, an anchor as two. What a word says is its measure.
@@ -21,44 +17,37 @@ const (
 // blanks between words.
 type token struct {
 	start, end uint32 // in the folded text
-	quoted     bool   // not its author's own words
+	by         author
 }
 
 const (
-	// fewOwn is the number of words below which a text is all quotes. One that
-	// answers no other message is then sketched with them: a quotation mark before
-	// each line is no place to hide.
-	fewOwn = 5
 	// maxSketched bounds the words that are sketched.
 	maxSketched = 16 << 10
 )
 
-// ownWords are the tokens of the text in version 2 that are sketched, and leaves
-// their text in c.own.
-func (c *computer) ownWords(m Message) []token {
-	own := make([]token, 0, len(c.words2.tokens))
-	for _, t := range c.words2.tokens {
-		if !t.quoted {
-			own = append(own, t)
-		}
-	}
-	if len(own) < fewOwn && !isAnswer(m.Header) {
-		own = c.words2.tokens
-	}
-	own = own[:min(len(own), maxSketched)]
-	c.own = c.own[:0]
-	for _, t := range own {
-		c.own = append(append(c.own, c.words2.text[t.start:t.end]...), ' ')
+// ownWords are the tokens of the text in version 2 that are sketched: its author's
+// own. Where these are too few and the message answers no other, those that he quotes
+// as well: a quotation mark before each line is no place to hide. It leaves their text
+// in c.own.
+func (c *computer) ownWords() []token {
+	own := c.wordsBy(byAuthor)
+	if c.answer == noAnswer && !isEnough(c.own, brief, boilerplate().text2) {
+		own = c.wordsBy(byOther)
 	}
 	return own
 }
 
-// isAnswer tells a message that answers another (RFC 5322 section 3.6.4).
-func isAnswer(header []Field) bool {
-	return slices.ContainsFunc(header, func(f Field) bool {
-		name := strings.TrimRight(f.Name, " \t")
-		return strings.EqualFold(name, "In-Reply-To") || strings.EqualFold(name, "References")
-	})
+// wordsBy are the tokens by the author, and by others up to last.
+func (c *computer) wordsBy(last author) []token {
+	own := make([]token, 0, len(c.words2.tokens))
+	c.own = c.own[:0]
+	for _, t := range c.words2.tokens {
+		if t.by <= last && len(own) < maxSketched {
+			own = append(own, t)
+			c.own = append(append(c.own, c.words2.text[t.start:t.end]...), ' ')
+		}
+	}
+	return own
 }
 
 // measure is what a token says. Four Han characters say as much as three words,

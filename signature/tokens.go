@@ -13,17 +13,14 @@ const (
 	spacedOut = 4
 )
 
-// span is a stretch of a text, in bytes.
-type span struct{ start, end int }
-
 // tokeniser makes the text of version 2: it collects folded words from text that
 // came in any form, until it is full.
 type tokeniser struct {
 	text    []byte // the tokens: one blank between words, none beside dense ones
 	tokens  []token
-	singles int  // tokens at the end that are single letters, with one blank between
-	dense   bool // the last token is a letter of a script without blanks
-	quoted  bool // what is added now is
+	singles int    // tokens at the end that are single letters, with one blank between
+	dense   bool   // the last token is a letter of a script without blanks
+	by      author // of what is added now
 	full    bool
 
 	letters foldedWord // of the word that is read
@@ -46,7 +43,7 @@ func (t *tokeniser) reset(keep func([]byte) []byte) {
 }
 
 // add appends the words of text, which is UTF-8. quotes are the stretches of it,
-// in order, that count as quoted.
+// in order, that are not its author's own.
 func (t *tokeniser) add(text []byte, quotes []span) {
 	for pos, blanks := 0, 2; pos < len(text) && !t.full; {
 		if size := blankSize(text[pos:]); size > 0 {
@@ -57,7 +54,10 @@ func (t *tokeniser) add(text []byte, quotes []span) {
 		for len(quotes) > 0 && quotes[0].end <= pos {
 			quotes = quotes[1:]
 		}
-		t.quoted = len(quotes) > 0 && quotes[0].start <= pos
+		t.by = byAuthor
+		if len(quotes) > 0 && quotes[0].start <= pos {
+			t.by = quotes[0].by
+		}
 		if blanks > 1 {
 			t.joinSingles()
 		}
@@ -115,7 +115,7 @@ func (t *tokeniser) append(word []byte, dense bool) {
 	}
 	start := len(t.text)
 	t.text = append(t.text, word...)
-	t.tokens = append(t.tokens, token{uint32(start), uint32(len(t.text)), t.quoted})
+	t.tokens = append(t.tokens, token{uint32(start), uint32(len(t.text)), t.by})
 	t.dense = dense
 	if single {
 		t.singles++

@@ -1,9 +1,6 @@
 package signature
 
-import (
-	"bytes"
-	"slices"
-)
+import "bytes"
 
 // view is the text of one part as a reader sees it, in both versions. It is gone
 // with the next part.
@@ -21,7 +18,10 @@ func (c *computer) show(source []byte, t textPart) view {
 	s := view{text, text2, nil}
 	if isHTML {
 		c.page.read(text2)
-		s.text2, s.quotes = c.page.text2, c.page.quotes
+		s.text2 = c.page.text2
+		if c.answer == byThread { // these marks are seen by nobody
+			s.quotes = c.page.quotes
+		}
 	}
 	switch {
 	case t.isHTML && sameBytes(text, text2):
@@ -31,9 +31,12 @@ func (c *computer) show(source []byte, t textPart) view {
 		s.text = c.plain.text
 	}
 	s.text2 = inShownOrder(s.text2)
-	s.quotes = merge(appendQuoted(s.quotes, s.text2))
+	s.quotes = merge(appendQuoted(s.quotes, s.text2, c.answer != noAnswer))
 	if isHTML {
 		c.limits |= c.page.limits
+	}
+	if t.attached {
+		s.quotes = []span{{0, len(s.text2), byOther}}
 	}
 	return s
 }
@@ -52,22 +55,4 @@ func isPage(text []byte) bool {
 // sameBytes tells whether a and b are one slice.
 func sameBytes(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
-}
-
-// merge puts spans in order and joins those that overlap.
-func merge(spans []span) []span {
-	if len(spans) < 2 {
-		return spans
-	}
-	slices.SortFunc(spans, func(a, b span) int { return a.start - b.start })
-	out := spans[:1]
-	for _, s := range spans[1:] {
-		last := &out[len(out)-1]
-		if s.start <= last.end {
-			last.end = max(last.end, s.end)
-			continue
-		}
-		out = append(out, s)
-	}
-	return out
 }

@@ -66,7 +66,7 @@ func (p *page) read(source []byte) {
 		case html.ErrorToken:
 			p.truncate(0)
 			if p.rest >= 0 {
-				p.quotes = append(p.quotes, span{p.rest, len(p.text2)})
+				p.quotes = append(p.quotes, span{p.rest, len(p.text2), byOther})
 			}
 			return
 		case html.TextToken:
@@ -177,7 +177,7 @@ func (p *page) end(name atom.Atom) {
 // truncate closes the elements from index i on.
 func (p *page) truncate(i int) {
 	if p.quote >= i {
-		p.quotes = append(p.quotes, span{p.from, len(p.text2)})
+		p.quotes = append(p.quotes, span{p.from, len(p.text2), byOther})
 		p.quote = -1
 	}
 	for _, e := range p.open[i:] {

@@ -52,41 +52,65 @@ func TestVisible2(t *testing.T) {
 }
 
 // ownWords is what of a text its author wrote.
-func ownWords(text string, isHTML bool) string {
+func ownWords(text string, isHTML, answer bool) string {
 	c := computer{hasHTML: make(map[int]bool)}
+	if answer {
+		c.answer = byThread
+	}
 	s := c.show([]byte(text), textPart{isHTML: isHTML, charset: "utf-8"})
 	c.words2.add(s.text2, s.quotes)
 	var own []string
-	for _, t := range c.words2.tokens {
-		if !t.quoted {
-			own = append(own, string(c.words2.text[t.start:t.end]))
-		}
+	for _, t := range c.wordsBy(byAuthor) {
+		own = append(own, string(c.words2.text[t.start:t.end]))
 	}
 	return strings.Join(own, " ")
 }
 
 func TestQuoted(t *testing.T) {
+	long := strings.Repeat("zu ", maxAdded/3)
+	const plain, page = false, true
 	for _, tt := range []struct {
-		name, in, want string
-		isHTML         bool
+		name, in      string
+		isHTML        bool
+		answer, other string // the author's words in an answer, and in any other message
 	}{
-		{"lines", "aa\n> b\n >> c\n| d\ne", "a e", false},
-		{"attribution", "aa\nOn Monday Bob wrote:\n\n> b\ne", "a e", false},
-		{"colon without a quote", "take these:\ne", "take these e", false},
-		{"signature", "aa\n-- \nBob\n", "a", false},
-		{"rule of dashes", "aa\n---------------\nb", "a b", false},
-		{"original message", "aa\n-----Original Message-----\nFrom: b\nc", "a", false},
-		{"german", "aa\n-------- Ursprüngliche Nachricht --------\nVon: b", "a", false},
-		{"mailing list", "aa\n_______________________________________________\nx mailing list\nhttp://a.example/mailman/listinfo/x", "a", false},
-		{"groups", "aa\n------------------------ Yahoo! Groups Sponsor ---------------------~-->\nbuy\n", "a", false},
-		{"blockquote by a mail program", "aa<blockquote type=cite>b<p>c</blockquote>dog", "a dog", true},
-		{"blockquote by an author", "aa<blockquote>b</blockquote>d", "a b d", true},
-		{"Gmail", "aa<div class='gmail_quote'><div class=gmail_attr>On x wrote:</div>b</div>", "a", true},
-		{"Outlook", "aa<div id=divRplyFwdMsg><b>From:</b> b</div>c<p>d", "a", true},
-		{"lines in a page", "aa<br>&gt; b<br>c", "a c", true},
+		{"lines", "aa\n> b\n >> c\n| d\ne", plain, "a e", "a e"},
+		{"initials", "aa\nJH> b\n  Tim>> c\ne> d\nf", plain, "a f", "a f"},
+		{"attribution", "aa\nOn Monday Bob wrote:\n\n> b\ne", plain, "a e", "a e"},
+		{"colon without a quote", "take these:\ne", plain, "take these e", "take these e"},
+		{"marks of its own", "aa\nBob wrote:\n--]bo ce\n--]do\nen", plain, "a en", "a bob wrote bo ce do en"},
+		{"a list", "we have:\n* aa\n* bo\n- ce", plain, "we have a bo ce", "we have a bo ce"},
+		{"signature", "aa\n-- \nBob\n", plain, "a", "a"},
+		{"signature of a page", "aa\n-- \n" + long, plain, ownWords("aa\n"+long, plain, true), ownWords("aa\n"+long, plain, true)},
+		{"rule of dashes", "aa\n---------------\nb", plain, "a b", "a b"},
+		{"original message", "aa\n-----Original Message-----\nFrom: b\nc", plain, "a", "a originai mesage from b c"},
+		{"german", "aa\n-------- Ursprüngliche Nachricht --------\nVon: b", plain, "a", "a ursprungiche nachricht von b"},
+		{"mailing list", "aa\n_______________________________________________\nx mailing list\nhttp://a.example/mailman/listinfo/x", plain, "a", "a"},
+		{"groups", "aa\n------------------------ Yahoo! Groups Sponsor ---------------------~-->\nbuy\n", plain, "a", "a"},
+		{"blockquote by a mail program", "aa<blockquote type=cite>b<p>c</blockquote>dog", page, "a dog", "a b c dog"},
+		{"blockquote by an author", "aa<blockquote>b</blockquote>d", page, "a b d", "a b d"},
+		{"Gmail", "aa<div class='gmail_quote'><div class=gmail_attr>On x wrote:</div>b</div>", page, "a", "a on x wrote b"},
+		{"Outlook", "aa<div id=divRplyFwdMsg><b>From:</b> b</div>c<p>d", page, "a", "a from b c d"},
+		{"lines in a page", "aa<br>&gt; b<br>c", page, "a c", "a c"},
 	} {
-		if got := ownWords(tt.in, tt.isHTML); got != tt.want {
-			t.Errorf("%s: author's words of %q are %q, want %q", tt.name, tt.in, got, tt.want)
+		for answer, want := range map[bool]string{true: tt.answer, false: tt.other} {
+			if got := ownWords(tt.in, tt.isHTML, answer); got != want {
+				t.Errorf("%s, an answer %t: author's words of %q are %q, want %q", tt.name, answer, tt.in, got, want)
+			}
 		}
+	}
+}
+
+func TestAnswerOf(t *testing.T) {
+	for subject, want := range map[string]answer{
+		"Re: the bridge": bySubject, "AW: Brücke": bySubject, "[list] RE[2]: bridge": bySubject, "Fwd: a": bySubject,
+		"=?utf-8?Q?Re=3A_caf=C3=A9?=": bySubject, "the bridge": noAnswer, "Really: a": noAnswer, "12: a": noAnswer, "": noAnswer,
+	} {
+		if got := answerOf([]Field{{"Subject", subject}}); got != want {
+			t.Errorf("%q: %d, want %d", subject, got, want)
+		}
+	}
+	if got := answerOf([]Field{{"Subject", "Re: a"}, {"references ", "<a@b.example>"}}); got != byThread {
+		t.Errorf("with References: %d, want %d", got, byThread)
 	}
 }

@@ -37,6 +37,7 @@ type surroundings struct {
 	related     bool // a multipart/related within the part's message
 	report      bool // a multipart/report, also around the part's message
 	digest      bool // a multipart/digest, also around the part's message
+	attached    bool // a message that another one brings
 }
 
 // walker finds the leaf parts of a message in one pass over its body, however
@@ -95,7 +96,7 @@ func (w *walker) message(h mimeHeader, body []byte, around surroundings) {
 		if w.descend && isMessage(h) && isIdentity(h.encoding) {
 			pos += len(body[pos:]) - len(skipPostmark(body[pos:]))
 			h, pos = w.header(pos)
-			around.alternative, around.related = 0, false
+			around.alternative, around.related, around.attached = 0, false, true
 			continue
 		}
 		d := w.entity(h, pos, around)
@@ -147,7 +148,7 @@ func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 func (w *walker) unwrap(h mimeHeader, raw []byte, around surroundings, base int) {
 	decoded := skipPostmark(decodeTransfer(nil, raw, h.encoding))
 	h, length := partMIME(decoded, nil)
-	around.alternative, around.related = 0, false
+	around.alternative, around.related, around.attached = 0, false, true
 	inner := walker{visit: w.visit, descend: true, wrapped: w.wrapped + 1, base: base,
 		open: make(map[string]int), entities: w.entities, alternatives: w.alternatives}
 	inner.message(h, decoded[length:], around)

@@ -9,7 +9,7 @@ import (
 	"mime/quotedprintable"
 	"strings"
 
-	"golang.org/x/net/html/charset"
+	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/transform"
 )
 
@@ -70,13 +70,14 @@ func (p *Part) writeChildren(boundary, path string) []byte {
 	return out.Bytes()
 }
 
-// encodeText writes text in its charset, or in UTF-8 where that lacks a letter.
+// encodeText writes text in its charset, or in UTF-8 where that lacks a letter: an
+// HTML form's encoder, which writes such a letter as an entity, does not suit mail.
 func (p *Part) encodeText() (text []byte, name string) {
-	e, _ := charset.Lookup(p.Charset)
-	if e == nil || p.Charset == "utf-8" {
+	e, err := htmlindex.Get(p.Charset)
+	if err != nil || p.Charset == "utf-8" {
 		return p.Body, "utf-8"
 	}
-	text, _, err := transform.Bytes(e.NewEncoder(), p.Body)
+	text, _, err = transform.Bytes(e.NewEncoder(), p.Body)
 	if err != nil {
 		return p.Body, "utf-8"
 	}
