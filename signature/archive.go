@@ -29,7 +29,7 @@ func (c *computer) contents() []Digest {
 	var digests []Digest
 	size, used := 0, 0
 	for _, l := range c.packed {
-		raw := decodeTransfer(c.decoded[:0], l.raw, l.encoding)
+		raw := decodeFile(c.decoded[:0], l)
 		c.decoded = raw
 		size += len(raw)
 		u := unpacker{left: min(maxInflated, freeInflated+inflatedOfByte*size) - used}

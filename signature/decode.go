@@ -38,6 +38,24 @@ func decodeTransfer(dst, raw []byte, encoding string) []byte {
 	return appendLooseQP(dst, raw)
 }
 
+// decodeFile appends to dst the bytes of a file. Other than its canonical content,
+// they are those that its sender encoded, CR and all. Without an encoding, and in
+// the line ends of quoted-printable, nobody knows which these were: each is LF.
+func decodeFile(dst []byte, l leaf) []byte {
+	if l.encoding == "base64" {
+		return decodeTransfer(dst, l.raw, l.encoding)
+	}
+	from, raw := len(dst), l.raw
+	if bytes.IndexByte(raw, '\r') >= 0 {
+		raw = stripCR(bytes.Clone(raw))
+	}
+	dst = decodeTransfer(dst, raw, l.encoding)
+	if isIdentity(l.encoding) {
+		dst = append(dst[:from], rejoin(stripFromQuotes(dst[from:]))...)
+	}
+	return dst
+}
+
 // appendAll appends all that r gives to dst, which should have room for it.
 func appendAll(dst []byte, r io.Reader) ([]byte, error) {
 	for {

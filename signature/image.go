@@ -42,7 +42,7 @@ func (c *computer) imageSketches(signsText bool, text []byte) []Sketch {
 	var sketches []Sketch
 	left, size := maxPixels, 0
 	for _, l := range c.images {
-		content := decodeTransfer(c.decoded[:0], l.raw, l.encoding) // to the byte
+		content := decodeFile(c.decoded[:0], l)
 		c.decoded = content
 		embedded := isEmbedded(l, content)
 		if embedded && isAmple || len(sketches) == maxPictures {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"mime/quotedprintable"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -219,49 +217,5 @@ func TestSignsAttachment(t *testing.T) {
 		if got := signsAttachment(tt.mediaType, []byte(tt.content)); got != tt.want {
 			t.Errorf("%s of %d bytes: %v, want %v", tt.mediaType, len(tt.content), got, tt.want)
 		}
-	}
-}
-
-func FuzzCompute(f *testing.F) {
-	addVectors(f)
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		m := Parse(raw)
-		body := bytes.Clone(m.Body)
-		got := Compute(m)
-		if again := Compute(Parse(raw)); !reflect.DeepEqual(got, again) {
-			t.Fatalf("second time: got %v, first %v", again, got)
-		}
-		if !bytes.Equal(m.Body, body) {
-			t.Fatal("Compute changed the body")
-		}
-		if len(got.Signatures) > 3+maxAttachments || len(got.Counting) > 1 {
-			t.Fatalf("%d signatures, %d to count", len(got.Signatures), len(got.Counting))
-		}
-		if text := Text(m); len(text) > maxText || (text == "") != (len(ofKind(got, KindText)) == 0) {
-			t.Fatalf("text of %d bytes for signatures %v", len(text), got)
-		}
-		normal := bytes.ReplaceAll(raw, []byte("\r"), nil)
-		lf := Compute(Parse(normal))
-		crlf := Compute(Parse(bytes.ReplaceAll(normal, []byte("\n"), []byte("\r\n"))))
-		if !reflect.DeepEqual(lf, crlf) {
-			t.Fatalf("LF gives %v, CRLF %v", lf, crlf)
-		}
-		for _, inner := range Attached(m) {
-			Compute(inner)
-		}
-	})
-}
-
-func addVectors(f *testing.F) {
-	names, err := filepath.Glob("testdata/*.eml")
-	if err != nil || len(names) == 0 {
-		f.Fatalf("no vectors: %v", err)
-	}
-	for _, name := range names {
-		raw, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(raw)
 	}
 }

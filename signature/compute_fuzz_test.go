@@ -1,0 +1,125 @@
+package signature
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// FuzzCompute goes the whole way: whatever the bytes, what comes out is within
+// bounds, the same each time, and the same for copies with other line ends.
+func FuzzCompute(f *testing.F) {
+	addFiles(f, "testdata/*.eml")
+	addFiles(f, "testdata/guard/*.eml")
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		m := Parse(raw)
+		body := bytes.Clone(m.Body)
+		got := Compute(m)
+		if again := Compute(Parse(raw)); !reflect.DeepEqual(got, again) {
+			t.Fatalf("second time: got %v, first %v", again, got)
+		}
+		if !bytes.Equal(m.Body, body) {
+			t.Fatal("Compute changed the body")
+		}
+		if text := Text(m); len(text) > maxText || (text == "") != (len(ofKind(got, KindText)) == 0) {
+			t.Fatalf("text of %d bytes for signatures %v", len(text), got)
+		}
+		checkSet(t, got)
+		checkLineEnds(t, raw)
+		m.Truncated = true
+		checkSet(t, Compute(m))
+		for _, inner := range Attached(m) {
+			checkSet(t, Compute(inner))
+		}
+	})
+}
+
+// checkLineEnds: LF and CRLF copies of a message, and the messages attached to them,
+// are signed alike.
+func checkLineEnds(t *testing.T, raw []byte) {
+	t.Helper()
+	normal := bytes.ReplaceAll(raw, []byte("\r"), nil)
+	lf, crlf := Parse(normal), Parse(bytes.ReplaceAll(normal, []byte("\n"), []byte("\r\n")))
+	if a, b := Compute(lf), Compute(crlf); !reflect.DeepEqual(a, b) {
+		t.Fatalf("LF gives %v, CRLF %v", a, b)
+	}
+	a, b := Attached(lf), Attached(crlf)
+	if len(a) != len(b) {
+		t.Fatalf("%d messages attached with LF, %d with CRLF", len(a), len(b))
+	}
+	for i := range a {
+		if a, b := Compute(a[i]), Compute(b[i]); !reflect.DeepEqual(a, b) {
+			t.Fatalf("message %d attached: LF gives %v, CRLF %v", i, a, b)
+		}
+	}
+}
+
+// checkSet: all of a set is within the bounds that its members promise.
+func checkSet(t *testing.T, set Set) {
+	t.Helper()
+	if len(set.Signatures) > 3+2*maxAttachments {
+		t.Fatalf("%d signatures", len(set.Signatures))
+	}
+	for i, s := range set.Signatures {
+		if slices.Contains(set.Signatures[:i], s) {
+			t.Fatalf("%s twice", s.ID())
+		}
+	}
+	if len(set.Counting) > 1 || len(set.Counting) == 0 != (len(set.Signatures) == 0) || len(set.Counting) == 1 && !slices.Contains(set.Signatures, set.Counting[0]) {
+		t.Fatalf("counted by %v, signed by %v", set.Counting, set.Signatures)
+	}
+	if len(set.Domains) > maxDomains || slices.Contains(set.Domains, "") || len(slices.Compact(slices.Sorted(slices.Values(set.Domains)))) != len(set.Domains) {
+		t.Fatalf("domains %q", set.Domains)
+	}
+	if len(set.Sketches) > 1+maxPictures || len(set.Sketches) > 0 && len(set.Signatures) == 0 {
+		t.Fatalf("%d sketches beside %d signatures", len(set.Sketches), len(set.Signatures))
+	}
+	for _, s := range set.Sketches {
+		checkSketch(t, s)
+	}
+}
+
+// checkSketch: a sketch has no more features than words, by position, and a report
+// and a check of it as many groups as they may.
+func checkSketch(t *testing.T, s Sketch) {
+	t.Helper()
+	byPos := func(a, b Feature) int { return int(a.Pos) - int(b.Pos) }
+	if max(len(s.Anchors), len(s.Keys)) > maxSketched || !slices.IsSortedFunc(s.Anchors, byPos) || !slices.IsSortedFunc(s.Keys, byPos) {
+		t.Fatalf("%d anchors, %d keys, or in disorder", len(s.Anchors), len(s.Keys))
+	}
+	keyed := func(h uint64) uint64 { return scramble(h ^ 0x5eed) }
+	reported, asked := s.Reported(keyed), s.Asked(keyed)
+	if len(reported) > candidates || len(asked) > maxAsked || s.AskOnly && len(reported) > 0 {
+		t.Fatalf("%d groups reported, %d asked", len(reported), len(asked))
+	}
+	for _, g := range reported {
+		if len(g.Keys) > storedKeys || len(g.Keys) < g.Weak || g.Weak > g.Need {
+			t.Fatalf("group of %d keys reported, %d needed, weakly %d", len(g.Keys), g.Need, g.Weak)
+		}
+	}
+	for _, g := range asked {
+		if g.Need < 1 || g.Weak < 1 || g.Weak > g.Need || len(g.Keys) < g.Weak {
+			t.Fatalf("group of %d keys asked, %d needed, weakly %d", len(g.Keys), g.Need, g.Weak)
+		}
+	}
+}
+
+func addVectors(f *testing.F) { addFiles(f, "testdata/*.eml") }
+
+// addFiles makes seeds of files.
+func addFiles(f *testing.F, pattern string) {
+	names, err := filepath.Glob(pattern)
+	if err != nil || len(names) == 0 {
+		f.Fatalf("no files %s: %v", pattern, err)
+	}
+	for _, name := range names {
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(raw)
+	}
+}
