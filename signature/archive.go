@@ -37,6 +37,9 @@ func (c *computer) contents() []Digest {
 		if d, ok := u.digest(raw); ok {
 			digests = addDigest(digests, d)
 		}
+		if u.limited {
+			c.limits |= LimitContents
+		}
 		used += before - u.left
 	}
 	return digests
@@ -54,6 +57,7 @@ type unpacker struct {
 	held    int // bytes of members that count
 	members []Digest
 	over    bool // a limit was hit or data is faulty: no digest
+	limited bool // a limit was hit
 }
 
 // digest returns the digest of what content holds, whatever its members are called
@@ -82,12 +86,16 @@ func (u *unpacker) digest(content []byte) (Digest, bool) {
 // inflate reads r to its end, or gives up where the limit is hit.
 func (u *unpacker) inflate(r io.Reader) []byte {
 	data, err := io.ReadAll(io.LimitReader(r, int64(u.left)+1))
-	if len(data) > u.left || err != nil {
-		u.over = true
+	if len(data) > u.left {
+		u.limit()
 	}
+	u.over = u.over || err != nil
 	u.left = max(0, u.left-len(data))
 	return data
 }
+
+// limit gives up, as a limit is hit.
+func (u *unpacker) limit() { u.over, u.limited = true, true }
 
 // member takes in the data of one member.
 func (u *unpacker) member(data []byte) {
@@ -95,7 +103,7 @@ func (u *unpacker) member(data []byte) {
 		return
 	}
 	if len(u.members) == maxMembers {
-		u.over = true
+		u.limit()
 		return
 	}
 	u.held += len(data)
@@ -124,14 +132,14 @@ func (u *unpacker) gzip(content []byte) {
 			u.member(u.inflate(files))
 		}
 	}
-	u.over = true
+	u.limit()
 }
 
 // zip also reads the documents of Office (ECMA-376) and OpenDocument, and JAR.
 func (u *unpacker) zip(content []byte) {
 	// The reader takes memory for each entry of the directory.
 	if bytes.Count(content, []byte("PK\x01\x02")) > 2*maxMembers {
-		u.over = true
+		u.limit()
 		return
 	}
 	r, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))

@@ -36,7 +36,9 @@ func Compute(m Message) Set {
 	c := computers.Get().(*computer)
 	defer c.release()
 	c.answer = answerOf(m.Header)
-	complete := walk(m, true, c.leaf)
+	limits := walk(m, true, c.leaf)
+	c.limits |= limits
+	complete := limits&LimitParts == 0
 	text := c.visibleText(false)
 	c.words2.markBoilerplate()
 	signsText, signsText2 := isEnough(text, c.needed(m), boilerplate().text), isEnough(c.words2.text, c.needed(m), boilerplate().text2)
@@ -75,8 +77,8 @@ func Compute(m Message) Set {
 		set.Sketches = nil
 	}
 	set.Counting = counting(set.Signatures)
-	set.Limits = c.hit(complete)
 	set.Domains = c.domains(m.Header)
+	set.Limits = c.hit()
 	return set
 }
 
@@ -207,6 +209,9 @@ func class(mediaType string) byte {
 func (c *computer) leaf(l leaf) {
 	kind := class(l.mediaType)
 	isText := kind != classOther && l.disposition != "attachment" && !unread[l.mediaType]
+	if isText && l.far {
+		c.limits |= LimitReach
+	}
 	if isText && kind == classHTML && !l.far {
 		c.hasHTML[l.alternative] = true
 	}
@@ -252,14 +257,11 @@ func (c *computer) keepText(l leaf, isHTML bool, content []byte) {
 }
 
 // hit are the limits that bit.
-func (c *computer) hit(complete bool) Limits {
-	if !complete {
-		c.limits |= LimitParts
-	}
+func (c *computer) hit() Limits {
 	if c.words2.full {
 		c.limits |= LimitText2
 	}
-	return c.limits
+	return c.limits | c.links.limits
 }
 
 // attach notes an attachment. One that is cut has no digest, but the text stands

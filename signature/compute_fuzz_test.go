@@ -92,7 +92,7 @@ func checkSketch(t *testing.T, s Sketch) {
 	}
 	keyed := func(h uint64) uint64 { return scramble(h ^ 0x5eed) }
 	reported, asked := s.Reported(keyed), s.Asked(keyed)
-	if len(reported) > candidates || len(asked) > maxAsked || s.AskOnly && len(reported) > 0 {
+	if len(reported) > candidates || len(asked) > MaxAsked || s.AskOnly && len(reported) > 0 {
 		t.Fatalf("%d groups reported, %d asked", len(reported), len(asked))
 	}
 	for _, g := range reported {

@@ -1,6 +1,10 @@
 package signature
 
-import "github.com/spambloom/spambloom/signature/picture"
+import (
+	"errors"
+
+	"github.com/spambloom/spambloom/signature/picture"
+)
 
 const (
 	// minPicture is the size, in bytes, from which on an image is looked at.
@@ -26,9 +30,11 @@ const (
 
 // look notes an image for imageSketches, which knows whether the text signs.
 func (c *computer) look(l leaf) {
-	if len(c.images) < maxLooked {
-		c.images = append(c.images, l)
+	if len(c.images) == maxLooked {
+		c.limits |= LimitImages
+		return
 	}
+	c.images = append(c.images, l)
 }
 
 // imageSketches returns the sketches of the images that tell what the message is:
@@ -45,12 +51,19 @@ func (c *computer) imageSketches(signsText bool, text []byte) []Sketch {
 		content := decodeFile(c.decoded[:0], l)
 		c.decoded = content
 		embedded := isEmbedded(l, content)
-		if embedded && isAmple || len(sketches) == maxPictures {
+		if embedded && isAmple {
 			continue
+		}
+		if len(sketches) == maxPictures {
+			c.limits |= LimitImages
+			break
 		}
 		size += len(content)
 		im, cost, err := picture.Read(content, min(left, freePixels+pixelsOfByte*size-(maxPixels-left)))
 		left -= cost
+		if errors.Is(err, picture.ErrCost) {
+			c.limits |= LimitImages
+		}
 		isLarge := im.Width*im.Height >= largeArea && min(im.Width, im.Height) >= largeSide
 		if err != nil || embedded && signsText && !isLarge {
 			continue

@@ -1,13 +1,17 @@
 package signature
 
 // Limits are bounds that bit while a message was signed: what is beyond them was not
-// looked at. A set of bits.
-type Limits uint16
+// looked at. A set of bits. FORMAT.md says what each costs the message.
+type Limits uint32
 
 // The limits.
 const (
 	// LimitParts: the message has more than 50,000 messages, multiparts and parts.
 	LimitParts Limits = 1 << iota
+	// LimitWrapped: encoded messages lie in each other more than four deep.
+	LimitWrapped
+	// LimitReach: a text part begins more than 1 MiB behind the header.
+	LimitReach
 	// LimitDecoded: its text parts have more than 1 MiB, decoded.
 	LimitDecoded
 	// LimitText: its text has more than 64 KiB in version 1, or costs as much.
@@ -16,14 +20,31 @@ const (
 	LimitText2
 	// LimitOpenElements: its HTML lies more than 256 elements deep.
 	LimitOpenElements
-	// LimitStyleSheets: its HTML has more than 256 KiB of style sheets, or more than
-	// 5,000 selectors.
+	// LimitStyleSheets: its HTML has more than 256 KiB of style sheets, more than 5,000
+	// selectors, or more than 16 classes on one element.
 	LimitStyleSheets
+	// LimitWords: more than 16,384 of its words would be sketched.
+	LimitWords
+	// LimitGroups: a check of its sketch would ask for more than 1,024 groups. How many
+	// these are depends on a site's key, so that Compute does not know: whoever calls
+	// Sketch.Asked tells by MaxAsked.
+	LimitGroups
 	// LimitAttachments: more than 16 attachments would sign.
 	LimitAttachments
+	// LimitContents: its archives and PDFs inflate to more than they may, or have more
+	// than 2,000 members.
+	LimitContents
+	// LimitImages: more than four images would be looked at, more than two have a
+	// sketch, or they cost more pixels than they may.
+	LimitImages
+	// LimitLinks: it has more than 8,192 links, or links to more than 1,024 domains.
+	LimitLinks
+	// LimitDomains: it links to more than 16 domains.
+	LimitDomains
 )
 
-var limitNames = []string{"parts", "decoded", "text", "text2", "open-elements", "style-sheets", "attachments"}
+var limitNames = []string{"parts", "wrapped", "reach", "decoded", "text", "text2", "open-elements", "style-sheets",
+	"words", "groups", "attachments", "contents", "images", "links", "domains"}
 
 // LimitNames are the names of all limits, for metrics: lower case, in a fixed order.
 func LimitNames() []string { return append([]string(nil), limitNames...) }

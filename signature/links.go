@@ -29,6 +29,7 @@ type links struct {
 	index  map[string]int // by domain: its place in found
 	hosts  map[string]int // likewise, by host as it stands; -1 for none
 	looked int
+	limits Limits
 	ours   []string // the recipients'
 	text   []byte   // buffer
 }
@@ -49,7 +50,11 @@ func (l *links) scan(text []byte, isHTML bool) {
 
 // addHost notes a link to a host as it stands in the URL.
 func (l *links) addHost(raw []byte, r rank) {
-	if len(raw) < 3 || l.looked == maxLinks {
+	if len(raw) < 3 {
+		return
+	}
+	if l.looked == maxLinks {
+		l.limits |= LimitLinks
 		return
 	}
 	l.looked++
@@ -71,7 +76,11 @@ func (l *links) place(domain string) int {
 	if i, ok := l.index[domain]; ok {
 		return i
 	}
-	if domain == "" || len(l.found) == maxLinked || slices.Contains(l.ours, domain) {
+	if domain == "" || slices.Contains(l.ours, domain) {
+		return -1
+	}
+	if len(l.found) == maxLinked {
+		l.limits |= LimitLinks
 		return -1
 	}
 	domain = strings.Clone(domain)
@@ -88,6 +97,7 @@ func (l *links) place(domain string) int {
 func (l *links) domains() []string {
 	keep := l.found
 	if len(keep) > maxDomains {
+		l.limits |= LimitDomains
 		keep = l.choose()
 	}
 	var names []string

@@ -30,7 +30,9 @@ func (u *unpacker) pdf(content []byte) {
 			return
 		}
 		content = rest
-		u.over = u.over || streams == maxMembers
+		if streams == maxMembers {
+			u.limit()
+		}
 		dictionary := dictionaryBefore(before)
 		if !isShown(dictionary) {
 			continue

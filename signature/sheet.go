@@ -183,6 +183,9 @@ func (s *sheet) apply(d *declared, name, class, id []byte) {
 		look(name, []byte("."), rest[:end])
 		rest = rest[end:]
 	}
+	if len(bytes.TrimLeft(rest, " \t\r\n")) > 0 {
+		s.limits |= LimitStyleSheets
+	}
 	if len(id) > 0 {
 		look([]byte("#"), id)
 		look(name, []byte("#"), id)

@@ -42,10 +42,15 @@ func (c *computer) wordsBy(last author) []token {
 	own := make([]token, 0, len(c.words2.tokens))
 	c.own = c.own[:0]
 	for _, t := range c.words2.tokens {
-		if t.by <= last && len(own) < maxSketched {
-			own = append(own, t)
-			c.own = append(append(c.own, c.words2.text[t.start:t.end]...), ' ')
+		if t.by > last {
+			continue
 		}
+		if len(own) == maxSketched {
+			c.limits |= LimitWords
+			break
+		}
+		own = append(own, t)
+		c.own = append(append(c.own, c.words2.text[t.start:t.end]...), ' ')
 	}
 	return own
 }

@@ -62,8 +62,9 @@ const (
 	// reach is how many levels below its own a text is asked at: it may be 2^reach
 	// times as long as the reported text that it contains.
 	reach = 4
-	// maxAsked bounds the groups of one check.
-	maxAsked = 1024
+	// MaxAsked bounds the groups that Asked returns. Where there are as many, it is to
+	// be said that LimitGroups bit.
+	MaxAsked = 1024
 )
 
 // Reported are the groups that a report of the message offers, each with the same
@@ -140,7 +141,7 @@ func appendAsked(groups []Group, anchors, keys []place, level int) []Group {
 		if len(g.Keys) > fewAsked {
 			g.Need, g.Weak = needOfMany, weakOfMany
 		}
-		if len(g.Keys) >= g.Weak && len(groups) < maxAsked {
+		if len(g.Keys) >= g.Weak && len(groups) < MaxAsked {
 			groups = append(groups, g)
 		}
 	}

@@ -44,24 +44,6 @@ func TestShownOrder(t *testing.T) {
 	}
 }
 
-func TestLimits(t *testing.T) {
-	for _, tt := range []struct{ raw, want string }{
-		{"\n" + prose, ""},
-		{"\n" + strings.Repeat(prose, 2*maxText/len(prose)), "text"},
-		{"\n" + strings.Repeat(prose, maxSource/len(prose)+1), "decoded text text2"},
-		{"Content-Type: text/html\n\n" + strings.Repeat("<div>", maxOpen+1), "open-elements"},
-		{"Content-Type: text/html\n\n<style>" + strings.Repeat(" ", maxSheet+1), "style-sheets"},
-		{nested(maxEntities), "parts"},
-	} {
-		if got := strings.Join(Compute(Parse([]byte(tt.raw))).Limits.Names(), " "); got != tt.want {
-			t.Errorf("%.40q: limits %q, want %q", tt.raw, got, tt.want)
-		}
-	}
-	if all := (1<<len(LimitNames()) - 1); all != int(LimitAttachments<<1-1) {
-		t.Errorf("%d limits have names", len(LimitNames()))
-	}
-}
-
 // Wrapped otherwise, quoted in HTML or with other blanks, a text stays the same.
 func TestText2OfCopies(t *testing.T) {
 	words := strings.Fields(ampleProse)

@@ -33,7 +33,7 @@ func (c *computer) show(source []byte, t textPart) view {
 	s.text2 = inShownOrder(s.text2)
 	s.quotes = merge(appendQuoted(s.quotes, s.text2, c.answer != noAnswer))
 	if isHTML {
-		c.limits |= c.page.limits
+		c.limits |= c.page.limits | c.page.sheets.limits
 	}
 	if t.attached {
 		s.quotes = []span{{0, len(s.text2), byOther}}

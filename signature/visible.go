@@ -59,7 +59,7 @@ type element struct {
 func (p *page) read(source []byte) {
 	p.open, p.text, p.text2, p.quotes, p.quote = p.open[:0], p.text[:0], p.text2[:0], p.quotes[:0], -1
 	p.rest, p.sheets = -1, readSheets(source)
-	p.limits = p.sheets.limits
+	p.limits = 0
 	z := html.NewTokenizer(bytes.NewReader(source))
 	for {
 		switch z.Next() {

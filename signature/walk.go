@@ -56,7 +56,7 @@ type walker struct {
 	entities     int
 	alternatives int
 	wrapped      int
-	overflow     bool // a limit was hit: the rest was not looked at
+	limits       Limits // that bit; at LimitParts, the rest was not looked at
 
 	base    int // where body begins, in bytes behind the message's header
 	counted int // up to here
@@ -77,12 +77,11 @@ type delimiter struct {
 	start, next int
 }
 
-// walk visits the leaf parts of m in order. It reports whether all of m was
-// looked at.
-func walk(m Message, descend bool, visit func(leaf)) bool {
+// walk visits the leaf parts of m in order, and returns the limits that bit.
+func walk(m Message, descend bool, visit func(leaf)) Limits {
 	w := walker{visit: visit, descend: descend, truncated: m.Truncated, open: make(map[string]int)}
 	w.message(messageMIME(m.Header), m.Body, surroundings{})
-	return !w.overflow
+	return w.limits
 }
 
 func (w *walker) message(h mimeHeader, body []byte, around surroundings) {
@@ -90,7 +89,7 @@ func (w *walker) message(h mimeHeader, body []byte, around surroundings) {
 	pos := 0
 	for {
 		if w.entities++; w.entities > maxEntities {
-			w.overflow = true
+			w.limits |= LimitParts
 			return
 		}
 		if w.descend && isMessage(h) && isIdentity(h.encoding) {
@@ -105,7 +104,7 @@ func (w *walker) message(h mimeHeader, body []byte, around surroundings) {
 			d = w.findDelimiter(d.next)
 		}
 		w.popTo(d.level + 1)
-		if d.level < 0 || w.overflow {
+		if d.level < 0 || w.limits&LimitParts != 0 {
 			return
 		}
 		around = w.stack[d.level].inside
@@ -136,9 +135,12 @@ func (w *walker) entity(h mimeHeader, pos int, around surroundings) delimiter {
 func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 	raw := w.body[pos:max(pos, d.start)]
 	cut := w.truncated && d.level < 0
-	if w.descend && isMessage(h) && w.wrapped < maxWrapped && !cut {
-		w.unwrap(h, raw, around, w.offset(pos))
-		return
+	if w.descend && isMessage(h) && !cut {
+		if w.wrapped < maxWrapped {
+			w.unwrap(h, raw, around, w.offset(pos))
+			return
+		}
+		w.limits |= LimitWrapped
 	}
 	w.visit(leaf{mimeHeader: h, surroundings: around, raw: raw, cut: cut, far: w.offset(pos) > maxReach})
 }
@@ -152,7 +154,8 @@ func (w *walker) unwrap(h mimeHeader, raw []byte, around surroundings, base int)
 	inner := walker{visit: w.visit, descend: true, wrapped: w.wrapped + 1, base: base,
 		open: make(map[string]int), entities: w.entities, alternatives: w.alternatives}
 	inner.message(h, decoded[length:], around)
-	w.entities, w.alternatives, w.overflow = inner.entities, inner.alternatives, inner.overflow
+	w.entities, w.alternatives = inner.entities, inner.alternatives
+	w.limits |= inner.limits
 }
 
 // offset is where pos, which never goes back, is behind the message's header. CR

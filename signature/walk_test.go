@@ -11,14 +11,14 @@ import (
 // leaves lists type, number of alternative where there is one, and content of
 // the leaf parts of a message.
 func leaves(raw string) (list []string, complete bool) {
-	complete = walk(Parse([]byte(raw)), true, func(l leaf) {
+	limits := walk(Parse([]byte(raw)), true, func(l leaf) {
 		s := l.mediaType
 		if l.alternative > 0 {
 			s += fmt.Sprint(" ", l.alternative)
 		}
 		list = append(list, s+": "+strings.TrimRight(string(l.raw), "\r\n"))
 	})
-	return list, complete
+	return list, limits == 0
 }
 
 func TestWalk(t *testing.T) {
@@ -92,7 +92,7 @@ func TestWalkLimits(t *testing.T) {
 		{"long line like a boundary", "Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + strings.Repeat("--", 5<<20), true},
 	} {
 		n := 0
-		if complete := walk(Parse([]byte(tt.raw)), true, func(leaf) { n++ }); complete != tt.complete {
+		if complete := walk(Parse([]byte(tt.raw)), true, func(leaf) { n++ }) == 0; complete != tt.complete {
 			t.Errorf("%s: complete = %v, want %v", tt.name, complete, tt.complete)
 		}
 		if n > maxEntities {

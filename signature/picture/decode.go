@@ -31,6 +31,10 @@ const (
 var (
 	errFormat = errors.New("no image of a known format")
 	errSize   = errors.New("image too small or too large")
+
+	// ErrCost is what Read returns for an image that costs more than the budget, or
+	// has more than 24 scans.
+	ErrCost = errors.New("image costs too much")
 )
 
 // decode decodes an image, or the first frame of an animation, if its cost is at
@@ -51,12 +55,12 @@ func decode(content []byte, budget int) (image.Image, int, error) {
 		// T.81 section B.1.1.5): counted everywhere, there are never too few.
 		scans := bytes.Count(content, []byte("\xFF\xDA"))
 		if scans > maxScans {
-			return nil, 0, errSize
+			return nil, 0, ErrCost
 		}
 		cost += cost * scans / scansOfPass
 	}
 	if cost > budget {
-		return nil, 0, errSize
+		return nil, 0, ErrCost
 	}
 	m, err := decodeAs(format, content)
 	if err == nil && !isSized(m.Bounds().Dx(), m.Bounds().Dy()) { // a frame of an animation

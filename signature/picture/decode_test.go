@@ -76,14 +76,14 @@ func TestScansBounded(t *testing.T) {
 		t.Errorf("one scan: cost %d, error %v", cost, err)
 	}
 	content = append(content, bytes.Repeat([]byte("\xFF\xDA\x00\x08"), maxScans)...)
-	if _, cost, err := decode(content, plenty); err != errSize || cost != 0 {
+	if _, cost, err := decode(content, plenty); err != ErrCost || cost != 0 {
 		t.Errorf("%d scans: cost %d, error %v", maxScans+1, cost, err)
 	}
 }
 
 func TestBudget(t *testing.T) {
 	content := asPNG(t, canvas(300, 200, color.White))
-	for budget, want := range map[int]error{60_000: nil, 59_999: errSize, 0: errSize} {
+	for budget, want := range map[int]error{60_000: nil, 59_999: ErrCost, 0: ErrCost} {
 		if _, _, err := decode(content, budget); err != want {
 			t.Errorf("budget %d: %v, want %v", budget, err, want)
 		}

@@ -1,0 +1,161 @@
+package signature
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// numbered repeats a format with the numbers below n.
+func numbered(format string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
+}
+
+// letters is i in letters, as digits are no words.
+func letters(i int) string {
+	const alphabet = "bcdfghjklm"
+	var b strings.Builder
+	for _, digit := range fmt.Sprintf("%06d", i) {
+		b.WriteByte(alphabet[digit-'0'])
+		b.WriteByte("ae"[digit&1])
+	}
+	return b.String()
+}
+
+// lengthy is text of n different words.
+func lengthy(n int) string {
+	words := make([]string, n)
+	for i := range words {
+		words[i] = letters(i)
+	}
+	return strings.Join(words, " ")
+}
+
+func wrappedIn(levels int, raw string) string {
+	for range levels {
+		raw = "Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n" + encoded(raw)
+	}
+	return raw
+}
+
+// hugeImage is the beginning of a PNG of 2,000 by 2,000 pixels.
+func hugeImage() []byte {
+	head := []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR")
+	head = binary.BigEndian.AppendUint32(head, 2000)
+	head = binary.BigEndian.AppendUint32(head, 2000)
+	head = append(head, 8, 0, 0, 0, 0)
+	head = binary.BigEndian.AppendUint32(head, crc32.ChecksumIEEE(head[12:]))
+	return append(head, make([]byte, minPicture)...)
+}
+
+func zipFile(tb testing.TB, members ...member) string {
+	return "Content-Type: application/zip\nContent-Transfer-Encoding: base64\n\n" + encode(zipped(tb, members...)) + "\n"
+}
+
+// bites are messages of which each makes limits bite; the last in the list of names
+// is the one that it is made for.
+func bites(tb testing.TB) []struct{ name, raw, want string } {
+	const html = "Content-Type: text/html\n\n"
+	const mixed = "Content-Type: multipart/mixed; boundary=b\n\n"
+	page := imagePart("", pageImage(tb))
+	small := make([]member, maxMembers+1)
+	for i := range small {
+		small[i] = member{fmt.Sprint(i), "x"}
+	}
+	return []struct{ name, raw, want string }{
+		{"nothing", "\n" + prose, ""},
+		{"deep", nested(maxEntities), "parts"},
+		{"wrapped as deep as may be", wrappedIn(maxWrapped, "\n"+prose), ""},
+		{"wrapped deeper", wrappedIn(maxWrapped+1, "\n"+prose), "wrapped"},
+		{"text far behind", mixed + "--b\n\n" + prose + "\n--b\nContent-Type: application/zip\n\n" + strings.Repeat("x", maxReach) + "\n--b\n\n" + prose, "reach"},
+		{"1 MiB of text", "\n" + strings.Repeat(prose, maxSource/len(prose)+1), "decoded text text2 words"},
+		{"128 KiB of text", "\n" + strings.Repeat(prose, 2*maxText/len(prose)), "text words"},
+		{"300 KiB of text", "\n" + strings.Repeat(prose, 300<<10/len(prose)), "text text2 words"},
+		{"many short words", "\n" + strings.Repeat("so we go on ", maxSketched/4+1), "words"},
+		{"as many as may be", "\n" + strings.Repeat("so we go on ", maxSketched/4), ""},
+		{"open elements", html + strings.Repeat("<div>", maxOpen+1), "open-elements"},
+		{"a long style sheet", html + "<style>" + strings.Repeat(" ", maxSheet+1), "style-sheets"},
+		{"many selectors", html + "<style>" + numbered(".a%d{color:red}", maxSelectors+1), "style-sheets"},
+		{"many classes", html + "<style>.a{color:red}</style><p class='" + numbered("c%d ", maxClasses+1) + "'>x", "style-sheets"},
+		{"as many classes as may be", html + "<style>.a{color:red}</style><p class='" + numbered("c%d ", maxClasses) + "'>x", ""},
+		{"attachments", mixed + numbered("--b\nContent-Type: application/zip\n\n%d"+strings.Repeat("x", minAttachment)+"\n", maxAttachments+1), "attachments"},
+		{"an archive that inflates", zipFile(tb, member{"a", strings.Repeat("x", freeInflated+1<<20)}), "contents"},
+		{"an archive of many members", zipFile(tb, small...), "contents"},
+		{"a PDF of many streams", "Content-Type: application/pdf\n\n%PDF-1.4\n" + numbered("%d obj <<>>\nstream\nx\nendstream\n", maxMembers+1), "contents"},
+		{"a broken archive", "Content-Type: application/zip\n\nPK\x03\x04" + strings.Repeat("x", minAttachment), ""},
+		{"images", mixed + strings.Repeat(page, maxPictures), ""},
+		{"more images", mixed + strings.Repeat(page, maxPictures+1), "images"},
+		{"many images that show nothing", mixed + strings.Repeat("--b\nContent-Type: image/gif\n\nGIF8"+strings.Repeat("x", minPicture)+"\n", maxLooked+1), "images"},
+		{"a huge image", mixed + imagePart("", hugeImage()), "images"},
+		{"a broken image", mixed + imagePart("", []byte("\x89PNG"+strings.Repeat("x", minPicture))), ""},
+		{"links", html + strings.Repeat("<a href=http://a.example></a>", maxLinks+1), "links"},
+		{"domains that are told apart", html + numbered("<a href=http://a%d.example></a>", maxLinked+1), "links domains"},
+		{"domains", html + numbered("<a href=http://a%d.example></a>", maxDomains+1), "domains"},
+		{"as many domains as may be", html + numbered("<a href=http://a%d.example></a>", maxDomains), ""},
+	}
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	var bitten Limits
+	for _, tt := range bites(t) {
+		got := Compute(Parse([]byte(tt.raw))).Limits
+		if names := strings.Join(got.Names(), " "); names != tt.want {
+			t.Errorf("%s: limits %q, want %q", tt.name, names, tt.want)
+		}
+		bitten |= got
+	}
+	if all := Limits(1<<len(LimitNames()) - 1); bitten != all&^LimitGroups {
+		t.Errorf("no message for %v", (all &^ (bitten | LimitGroups)).Names())
+	}
+}
+
+// A text of as many different words as sketches hold is asked for within the limit;
+// one that says the same again and again, with other words between, is not.
+func TestLimitOfGroups(t *testing.T) {
+	keyed := func(h uint64) uint64 { return scramble(h ^ 7) }
+	for text, want := range map[string]bool{lengthy(maxSketched): false, strings.Repeat(lengthy(110)+" ", maxSketched/110): true} {
+		set := Compute(Parse([]byte("\n" + text)))
+		if len(set.Sketches) != 1 {
+			t.Fatalf("%.20q: %d sketches", text, len(set.Sketches))
+		}
+		if n := len(set.Sketches[0].Asked(keyed)); (n == MaxAsked) != want || n > MaxAsked {
+			t.Errorf("%.20q: %d groups asked", text, n)
+		}
+	}
+}
+
+// Each limit has a bit, a name and a line of its own in FORMAT.md.
+func TestLimitNames(t *testing.T) {
+	names := LimitNames()
+	if last := 1 << (len(names) - 1); LimitDomains != Limits(last) {
+		t.Errorf("%d names for limits up to %b", len(names), LimitDomains)
+	}
+	if len(slices.Compact(slices.Sorted(slices.Values(names)))) != len(names) {
+		t.Errorf("a name stands twice in %q", names)
+	}
+	format, err := os.ReadFile("FORMAT.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(format), "\n## Limits\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	var listed []string
+	for line := range strings.Lines(table) {
+		if _, after, found := strings.Cut(line, "| `"); found {
+			name, _, _ := strings.Cut(after, "`")
+			listed = append(listed, name)
+		}
+	}
+	if !slices.Equal(listed, names) {
+		t.Errorf("FORMAT.md has the limits %q, want %q", listed, names)
+	}
+}
