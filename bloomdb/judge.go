@@ -21,6 +21,8 @@ type Evidence struct {
 	// attachment that the declared message did not have.
 	Never  bool
 	Spared []Match // listings that do not count, since the never-list has the message or the part
+
+	Limits signature.Limits // that bit while the filters were asked: LimitGroups or none
 }
 
 // Match is a signature that was reported. The newest generation wins, within one

@@ -191,6 +191,9 @@ func suffices(g signature.Group) int {
 // a revocation of the message itself.
 func (db *DB) addSketches(e *Evidence, v *view, sketches []kindGroups, exact []signature.Signature) {
 	for _, s := range sketches {
+		if len(s.groups) >= signature.MaxAsked {
+			e.Limits |= signature.LimitGroups
+		}
 		m, strong, ok := db.judgeSketch(v, s, exact)
 		switch {
 		case ok && strong:

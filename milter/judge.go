@@ -64,7 +64,9 @@ func (s *Server) guard(msg *message) (d Decision) {
 func (s *Server) judgeMessage(o *Options, content signature.Message, sightings uint32) Decision {
 	set := signature.Compute(content)
 	if len(set.Signatures) == 0 {
-		return unsigned(content.Truncated)
+		d := unsigned(content.Truncated)
+		d.Limits = set.Limits
+		return d
 	}
 	if err := s.db.Count(set, sightings); err != nil {
 		s.metrics.failure("count")
@@ -80,6 +82,7 @@ func (s *Server) judgeMessage(o *Options, content signature.Message, sightings u
 	if len(d.Signatures) == 0 {
 		d.Signatures = set.Counting
 	}
+	d.Limits = set.Limits | evidence.Limits
 	return d
 }
 

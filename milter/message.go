@@ -171,7 +171,7 @@ func (m *message) log(d Decision, took time.Duration) {
 	for i, s := range d.Signatures {
 		kinds[i], ids[i] = s.Kind.String(), s.ID()
 	}
-	m.options.Log.Info("message",
+	attrs := []any{
 		slog.String("queue_id", m.queueID),
 		slog.String("message_id", m.id),
 		slog.String("client", m.client.String()),
@@ -184,5 +184,10 @@ func (m *message) log(d Decision, took time.Duration) {
 		slog.Uint64("count", d.Count),
 		slog.Int("sites", d.Sites),
 		slog.Int64("size", m.size),
-		slog.Float64("duration_ms", float64(took.Microseconds())/1000))
+		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
+	}
+	if d.Limits != 0 {
+		attrs = append(attrs, slog.String("limits", strings.Join(d.Limits.Names(), ",")))
+	}
+	m.options.Log.Info("message", attrs...)
 }

@@ -95,6 +95,8 @@ type Decision struct {
 	// Of the first signature, where it is a sketch: the keys found, and how many of
 	// them are needed. Else both are 0.
 	Found, Need int
+
+	Limits signature.Limits // that bit while the message was signed and judged
 }
 
 // Decide is pure: the same evidence gives the same decision. A message that is

@@ -1,0 +1,69 @@
+package milter
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// Each limit is counted once for each message that it bit, under its own name.
+func TestLimitsAreCounted(t *testing.T) {
+	const metric = "spambloom_limits_total"
+	b := start(t, Options{}, func(j judged) Decision {
+		d := Decision{Verdict: Clean, Action: Tag}
+		for i, name := range signature.LimitNames() {
+			if strings.Contains(string(j.content.Body), "<"+name+">") {
+				d.Limits |= 1 << i
+			}
+		}
+		return d
+	})
+	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
+	m.send(mail{body: "none\r\n"})
+	for i, name := range signature.LimitNames() {
+		if n := b.metric(metric, name); n != 0 {
+			t.Errorf("%s: counted %v times before", name, n)
+		}
+		m.send(mail{body: "<" + name + ">\r\n"})
+		if n, all := b.metric(metric, name), b.metric(metric, ""); n != 1 || all != float64(i+1) {
+			t.Errorf("%s: counted %v times, all %v, want once and %d", name, n, all, i+1)
+		}
+	}
+	lines := b.lines()
+	if got := lines[0]["limits"]; got != nil {
+		t.Errorf("without a limit: limits %v in the log", got)
+	}
+	if got := lines[1]["limits"]; got != signature.LimitNames()[0] {
+		t.Errorf("limits %v in the log", got)
+	}
+}
+
+// What signing and judging bring about is counted, in mail that is signed and not.
+func TestLimitsOfJudgement(t *testing.T) {
+	db := openDB(t)
+	b := start(t, Options{}, nil)
+	b.Server.db = db
+	if err := db.Report(letter.set(), bloomdb.ClassOther); err != nil { // else nobody asks for groups
+		t.Fatal(err)
+	}
+	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
+	var cycle strings.Builder // the same words again and again, with others between
+	for i := range 110 {
+		fmt.Fprintf(&cycle, "b%cd%cfeg ", 'a'+i%10, 'a'+i/10)
+	}
+	m.send(mail{body: strings.Repeat(strings.TrimSpace(cycle.String())+"\r\n", 160)})
+	m.send(mail{header: []string{"Content-Type: text/html"}, body: strings.Repeat("<div>", 300)})
+	var bitten []string
+	for _, name := range signature.LimitNames() {
+		if b.metric("spambloom_limits_total", name) == 1 {
+			bitten = append(bitten, name)
+		}
+	}
+	if want := []string{"text", "open-elements", "words", "groups"}; !slices.Equal(bitten, want) {
+		t.Errorf("counted %q, want %q", bitten, want)
+	}
+}
