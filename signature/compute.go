@@ -62,9 +62,9 @@ func Compute(m Message) Set {
 	if signsText2 && !guarded {
 		add(KindText2, Sum(KindText2, c.words2.text))
 	}
-	if own := c.ownWords(); isEnough(c.own, brief, boilerplate().text2) && !guarded {
+	if own := c.ownWords(); isEnough(c.own, brief, boilerplate().text2) {
 		s := wordsOf(c.words2.text, own)
-		s.AskOnly = !isEnough(c.own, c.needed(m), boilerplate().text2)
+		s.AskOnly = guarded || !isEnough(c.own, c.needed(m), boilerplate().text2)
 		set.Sketches = append(set.Sketches, s)
 	}
 	for _, d := range attachments {

@@ -10,7 +10,9 @@ import (
 
 // A guard knows mail that is nearly the same from many senders or to many
 // recipients, and that nobody wants to lose to one report by mistake. Such a message
-// signs exactly, by its body and attachments; its text and sketch do not sign.
+// signs exactly, by its body and attachments; its text does not sign, and its sketch
+// is only asked: a spammer gains nothing by such words in the copies of what was
+// reported without them.
 type guard uint8
 
 const (
@@ -38,32 +40,40 @@ const (
 	maxAwayText       = 1500
 	maxChallengeText  = 2000
 	maxListText       = 3000
-	bounceStart       = 400 // of text, in which a bounce says so
+	noticeStart       = 400 // of text, in which bounces, challenges and lists say what they are
 )
 
-// guardOf tells what a message is. Text is its visible text in version 1, and what
-// it holds must say so: a header field alone is soon written.
+// guardOf tells what a message is. Text is its visible text in version 1, that in
+// version 2 stands in c.words2, and what they hold must say so, both of them: a header
+// field is soon written, and so are words that style sheets hide.
 func (c *computer) guardOf(m Message, text []byte) guard {
+	says := func(f foldings) bool { return f.text.has(text) && f.text2.has(c.words2.text) }
+	begins := func(f foldings) bool {
+		return f.text.has(startOf(text)) && f.text2.has(startOf(c.words2.text))
+	}
 	switch n := len(text); {
 	case n == 0:
-	case c.calendar && n <= maxInvitationText && invitationWords().text.has(text):
+	case c.calendar && n <= maxInvitationText && says(invitationWords()):
 		return guardInvitation
-	case isSentBy(m.Header, "mailer-daemon", "postmaster", "mail delivery s") && bounceWords().text.has(text[:min(n, bounceStart)]):
+	case isSentBy(m.Header, "mailer-daemon", "postmaster", "mail delivery s") && begins(bounceWords()):
 		return guardBounce
-	case n <= maxReceiptText && receiptWords().text.has(text):
+	case n <= maxReceiptText && says(receiptWords()):
 		return guardReceipt
-	case n <= maxAwayText && isReplyByProgram(m.Header) && awayWords().text.has(text):
+	case n <= maxAwayText && isReplyByProgram(m.Header) && says(awayWords()):
 		return guardAway
 	case len(c.files) > 0:
-	case n <= maxChallengeText && challengeWords().text.has(text):
+	case n <= maxChallengeText && begins(challengeWords()):
 		return guardChallenge
-	case n <= maxListText && (listWords().text.has(text) || isSentBy(m.Header, listPrograms...) && confirmWords().text.has(text)):
+	case n <= maxListText && (begins(listWords()) || isSentBy(m.Header, listPrograms...) && says(confirmWords())):
 		return guardList
-	case n <= maxCodeText && codeWords().text.has(text) && codeHints().text.has(text) && c.showsCode():
+	case n <= maxCodeText && says(codeWords()) && says(codeHints()) && c.showsCode():
 		return guardCode
 	}
 	return guardNone
 }
+
+// startOf is the text in which a notice says what it is.
+func startOf(text []byte) []byte { return text[:min(len(text), noticeStart)] }
 
 // field returns the value of the first header field of a name, unfolded.
 func field(header []Field, name string) string {

@@ -24,9 +24,10 @@ func guardSeen(m Message) guard {
 // weakKinds are those that vary with nothing that a guarded message varies in.
 var weakKinds = []Kind{KindText, KindText2, KindSketch}
 
+// hasWeak tells whether a report of a message lists by one of them.
 func hasWeak(s Set) bool {
 	return slices.ContainsFunc(s.Signatures, func(s Signature) bool { return slices.Contains(weakKinds, s.Kind) }) ||
-		slices.ContainsFunc(s.Sketches, func(s Sketch) bool { return slices.Contains(weakKinds, s.Kind) })
+		slices.ContainsFunc(s.Sketches, func(s Sketch) bool { return slices.Contains(weakKinds, s.Kind) && !s.AskOnly })
 }
 
 // One user reports a, and b, the same for somebody else, must not be listed. What
@@ -77,6 +78,32 @@ func TestGuards(t *testing.T) {
 				t.Errorf("the imitation does not sign: guard %v", guardSeen(spam))
 			}
 		})
+	}
+}
+
+// Words of a guard in the copy of a reported spam do not hide it, and words that
+// nobody sees, or that stand far below, make no guard.
+func TestGuardsHideNothing(t *testing.T) {
+	page := func(more string) Message {
+		return Parse([]byte("Content-Type: text/html\n\n<style>.q{display:none}</style><p>" + ampleProse + "</p>" + more))
+	}
+	code := "<p>Your code is 482913. It is valid for ten minutes. Do not share it.</p>"
+	guarded := Compute(page(code))
+	if guardSeen(page(code)) != guardCode || len(guarded.Sketches) != 1 || !guarded.Sketches[0].AskOnly {
+		t.Fatalf("with a code: guard %v, sketches %d", guardSeen(page(code)), len(guarded.Sketches))
+	}
+	if n := len(guarded.Sketches[0].Asked(func(h uint64) uint64 { return h })); n == 0 {
+		t.Error("nothing is asked for")
+	}
+	for name, more := range map[string]string{
+		"code":      "<p class=q>Your code is 482913. It is valid for ten minutes. Do not share it.</p>",
+		"list":      "<p class=q>mailing list memberships reminder</p>",
+		"below":     "<p>mailing list memberships reminder</p>",
+		"challenge": "<p>challenge-response system to</p>",
+	} {
+		if got := guardSeen(page(more)); got != guardNone {
+			t.Errorf("%s: guard %v", name, got)
+		}
 	}
 }
 
