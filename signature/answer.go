@@ -14,18 +14,31 @@ const (
 	byThread         // its header names the other (RFC 5322 section 3.6.4)
 )
 
-// answerOf reads a message's header.
-func answerOf(header []Field) answer {
-	a := noAnswer
+// origin is what a header says of where a message comes from.
+type origin struct {
+	answer answer
+	list   bool // a mailing list distributed it
+}
+
+// originOf reads a message's header.
+func originOf(header []Field) origin {
+	var o origin
 	for _, f := range header {
-		switch name := strings.TrimRight(f.Name, " \t"); {
-		case strings.EqualFold(name, "In-Reply-To"), strings.EqualFold(name, "References"):
-			return byThread
-		case strings.EqualFold(name, "Subject") && isAnswerSubject(f.Value):
-			a = bySubject
+		switch name := strings.ToLower(strings.TrimRight(f.Name, " \t")); name {
+		case "in-reply-to", "references":
+			o.answer = byThread
+		case "subject":
+			if o.answer == noAnswer && isAnswerSubject(f.Value) {
+				o.answer = bySubject
+			}
+		case "list-id", "list-unsubscribe", "list-post", "list-help", "mailing-list", "x-mailing-list", "x-beenthere", "x-mailman-version":
+			o.list = true
+		case "precedence":
+			value := strings.ToLower(strings.TrimSpace(f.Value))
+			o.list = o.list || value == "list" || value == "bulk"
 		}
 	}
-	return a
+	return o
 }
 
 // answerMarks are what mail programs put before the subject of an answer, or of a

@@ -35,7 +35,7 @@ const (
 func Compute(m Message) Set {
 	c := computers.Get().(*computer)
 	defer c.release()
-	c.answer = answerOf(m.Header)
+	c.origin = originOf(m.Header)
 	limits := walk(m, true, c.leaf)
 	c.limits |= limits
 	complete := limits&LimitParts == 0
@@ -147,7 +147,7 @@ type computer struct {
 	words   normaliser
 	words2  tokeniser // the visible text in version 2, tokens and all
 	own     []byte    // the words of it that are sketched
-	answer  answer    // the message is one
+	origin  origin    // what the header says
 	links   links
 }
 

@@ -20,28 +20,35 @@ type span struct {
 	by         author
 }
 
-// maxAdded is the length, in bytes, of what may stand below a signature's mark or
-// above a list's footer and be one. What is longer is the message, whatever is above
-// it.
-const maxAdded = 1500
+// Bounds, in bytes, of what may stand below a signature's mark or a list's ruler and
+// be a signature or a footer. What is longer is the message, whatever is above it.
+const (
+	maxSignature   = 600
+	maxAddedByList = 1500 // by a mailing list, after a signature
+)
 
 // appendQuoted appends the stretches of a text that its author did not write: lines
 // that begin with a quotation mark and the line before them that says who wrote them;
-// below "-- ", and what mailing lists and scanners add, up to the end. In an answer,
-// also what is below a line that says that a message follows, and lines with any mark
+// below "-- ", and in what a mailing list distributed, what lists and scanners add,
+// up to the end; what SpamAssassin wrote. In an answer, also what is below a line that says that a message follows, and lines with any mark
 // that its first quoted line has: elsewhere these would be a place to hide, as they
 // show little or nothing.
-func appendQuoted(spans []span, text []byte, answer bool) []span {
-	q := quotes{answer: answer, spans: spans, tail: tailOf(text)}
+func appendQuoted(spans []span, text []byte, from origin) []span {
+	q := quotes{answer: from.answer != noAnswer, spans: spans}
+	if q.tail = tailOf(text, maxSignature); from.list {
+		q.tail = tailOf(text, maxAddedByList)
+	}
 	for pos := 0; pos < len(text); {
 		line, next := cutLine(text, pos)
 		words := bytes.TrimSpace(line)
 		switch {
 		case len(words) == 0:
-		case pos >= q.tail && beginsAddition(line, words, text[next:]):
+		case pos >= q.tail && (isSignatureMark(line) || from.list && beginsFooter(words, text[next:])):
 			return append(q.spans, span{pos, len(text), byProgram})
-		case answer && isForward(words):
+		case q.answer && isForward(words):
 			return append(q.spans, span{pos, len(text), byOther})
+		case bytes.HasPrefix(words, []byte("SPAM: ")): // older versions of SpamAssassin
+			q.spans = append(q.spans, span{pos, next, byProgram})
 		default:
 			q.line(text, words, span{pos, next, byOther})
 		}
@@ -78,11 +85,11 @@ func (q *quotes) line(text, words []byte, at span) {
 	q.previous = at
 }
 
-// tailOf is where the last lines of a text begin that come to maxAdded bytes, those
-// that begin with ">" not counted.
-func tailOf(text []byte) int {
+// tailOf is where the last lines of a text begin that come to at most left bytes,
+// those that begin with ">" not counted.
+func tailOf(text []byte, left int) int {
 	start := len(text)
-	for left := maxAdded; start > 0; {
+	for start > 0 {
 		line := text[bytes.LastIndexByte(text[:start-1], '\n')+1 : start]
 		if trimmed := bytes.TrimLeft(line, " \t"); len(trimmed) == 0 || trimmed[0] != '>' {
 			left -= len(line)
@@ -148,12 +155,13 @@ func isForward(words []byte) bool {
 	return containsAny(appendLower(nil, title), forwardTitles)
 }
 
-// beginsAddition tells a line from which on nothing is the author's own: a signature's
-// mark (RFC 3676 section 4.3), or a ruler above what a mailing list or scanner adds.
-func beginsAddition(line, words, below []byte) bool {
-	if bytes.Equal(bytes.TrimRight(line, "\r\n"), []byte("-- ")) {
-		return true
-	}
+// isSignatureMark tells the line above a signature (RFC 3676 section 4.3).
+func isSignatureMark(line []byte) bool {
+	return bytes.Equal(bytes.TrimRight(line, "\r\n"), []byte("-- "))
+}
+
+// beginsFooter tells a ruler above what a mailing list or a scanner adds.
+func beginsFooter(words, below []byte) bool {
 	if bytes.IndexByte([]byte("_-=~*"), words[0]) < 0 {
 		return false
 	}

@@ -31,7 +31,7 @@ const (
 // in c.own.
 func (c *computer) ownWords() []token {
 	own := c.wordsBy(byAuthor)
-	if c.answer == noAnswer && !isEnough(c.own, brief, boilerplate().text2) {
+	if c.origin.answer == noAnswer && !isEnough(c.own, brief, boilerplate().text2) {
 		own = c.wordsBy(byOther)
 	}
 	return own

@@ -19,7 +19,7 @@ func (c *computer) show(source []byte, t textPart) view {
 	if isHTML {
 		c.page.read(text2)
 		s.text2 = c.page.text2
-		if c.answer == byThread { // these marks are seen by nobody
+		if c.origin.answer == byThread { // these marks are seen by nobody
 			s.quotes = c.page.quotes
 		}
 	}
@@ -31,7 +31,7 @@ func (c *computer) show(source []byte, t textPart) view {
 		s.text = c.plain.text
 	}
 	s.text2 = inShownOrder(s.text2)
-	s.quotes = merge(appendQuoted(s.quotes, s.text2, c.answer != noAnswer))
+	s.quotes = merge(appendQuoted(s.quotes, s.text2, c.origin))
 	if isHTML {
 		c.limits |= c.page.limits | c.page.sheets.limits
 	}

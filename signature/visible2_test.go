@@ -53,9 +53,9 @@ func TestVisible2(t *testing.T) {
 
 // ownWords is what of a text its author wrote.
 func ownWords(text string, isHTML, answer bool) string {
-	c := computer{hasHTML: make(map[int]bool)}
+	c := computer{hasHTML: make(map[int]bool), origin: origin{list: answer}}
 	if answer {
-		c.answer = byThread
+		c.origin.answer = byThread
 	}
 	s := c.show([]byte(text), textPart{isHTML: isHTML, charset: "utf-8"})
 	c.words2.add(s.text2, s.quotes)
@@ -67,7 +67,7 @@ func ownWords(text string, isHTML, answer bool) string {
 }
 
 func TestQuoted(t *testing.T) {
-	long := strings.Repeat("zu ", maxAdded/3)
+	long := strings.Repeat("zu ", maxAddedByList/3)
 	const plain, page = false, true
 	for _, tt := range []struct {
 		name, in      string
@@ -82,11 +82,12 @@ func TestQuoted(t *testing.T) {
 		{"a list", "we have:\n* aa\n* bo\n- ce", plain, "we have a bo ce", "we have a bo ce"},
 		{"signature", "aa\n-- \nBob\n", plain, "a", "a"},
 		{"signature of a page", "aa\n-- \n" + long, plain, ownWords("aa\n"+long, plain, true), ownWords("aa\n"+long, plain, true)},
+		{"report of a filter", "SPAM: ---- Start SpamAssassin results\nSPAM: bo\naa", plain, "a", "a"},
 		{"rule of dashes", "aa\n---------------\nb", plain, "a b", "a b"},
 		{"original message", "aa\n-----Original Message-----\nFrom: b\nc", plain, "a", "a originai mesage from b c"},
 		{"german", "aa\n-------- Ursprüngliche Nachricht --------\nVon: b", plain, "a", "a ursprungiche nachricht von b"},
-		{"mailing list", "aa\n_______________________________________________\nx mailing list\nhttp://a.example/mailman/listinfo/x", plain, "a", "a"},
-		{"groups", "aa\n------------------------ Yahoo! Groups Sponsor ---------------------~-->\nbuy\n", plain, "a", "a"},
+		{"mailing list", "aa\n_______________________________________________\nx mailing list\nhttp://a.example/mailman/listinfo/x", plain, "a", "a x maing ist"},
+		{"groups", "aa\n------------------------ Yahoo! Groups Sponsor ---------------------~-->\nbuy\n", plain, "a", "a yaho groups sponsor buy"},
 		{"blockquote by a mail program", "aa<blockquote type=cite>b<p>c</blockquote>dog", page, "a dog", "a b c dog"},
 		{"blockquote by an author", "aa<blockquote>b</blockquote>d", page, "a b d", "a b d"},
 		{"Gmail", "aa<div class='gmail_quote'><div class=gmail_attr>On x wrote:</div>b</div>", page, "a", "a on x wrote b"},
@@ -101,16 +102,16 @@ func TestQuoted(t *testing.T) {
 	}
 }
 
-func TestAnswerOf(t *testing.T) {
+func TestOriginOf(t *testing.T) {
 	for subject, want := range map[string]answer{
 		"Re: the bridge": bySubject, "AW: Brücke": bySubject, "[list] RE[2]: bridge": bySubject, "Fwd: a": bySubject,
 		"=?utf-8?Q?Re=3A_caf=C3=A9?=": bySubject, "the bridge": noAnswer, "Really: a": noAnswer, "12: a": noAnswer, "": noAnswer,
 	} {
-		if got := answerOf([]Field{{"Subject", subject}}); got != want {
+		if got := originOf([]Field{{"Subject", subject}}).answer; got != want {
 			t.Errorf("%q: %d, want %d", subject, got, want)
 		}
 	}
-	if got := answerOf([]Field{{"Subject", "Re: a"}, {"references ", "<a@b.example>"}}); got != byThread {
+	if got := originOf([]Field{{"Subject", "Re: a"}, {"references ", "<a@b.example>"}}).answer; got != byThread {
 		t.Errorf("with References: %d, want %d", got, byThread)
 	}
 }
