@@ -53,8 +53,8 @@ const (
 	// reported, as far as can be told from the number of keys asked: up to
 	// fewAsked. needOfMany is t where it is. The weak ones are for matches that
 	// something else corroborates.
-	need, weak             = 8, 6
-	needOfMany, weakOfMany = 11, 9
+	need, weak             = 8, 5
+	needOfMany, weakOfMany = 10, 8
 	fewAsked               = 50
 	// candidates is how many groups a report offers, to choose from those whose
 	// anchor nobody uses yet.
