@@ -21,6 +21,7 @@ type checked struct {
 	Kinds   []string      `json:"kinds,omitempty"`
 	Count   uint64        `json:"count"`
 	Sites   int           `json:"sites"`
+	Domain  string        `json:"domain,omitempty"` // of a link, that listed it
 	ID      string        `json:"id,omitempty"`
 	Never   bool          `json:"never,omitempty"`
 
@@ -29,7 +30,7 @@ type checked struct {
 }
 
 func newChecked(name string, a reporting.Answer, err error) checked {
-	return checked{File: name, Verdict: a.Verdict, Class: a.Class, Kinds: a.Kinds, Count: a.Count, Sites: a.Sites, ID: a.ID, Never: a.Never, Overlap: a.Overlap, Error: errorText(err)}
+	return checked{File: name, Verdict: a.Verdict, Class: a.Class, Kinds: a.Kinds, Domain: a.Domain, Count: a.Count, Sites: a.Sites, ID: a.ID, Never: a.Never, Overlap: a.Overlap, Error: errorText(err)}
 }
 
 func (c *cli) checkCommand() *cobra.Command {
@@ -64,7 +65,7 @@ none. An error of any message comes before both:` + questionCodes,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line: file, verdict, class, kinds, count, sites, id, error")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line: file, verdict, class, kinds, count, sites, domain, id, never, overlap, error")
 	cmd.Flags().BoolVar(&spamc, "spamc", false, "exit 1 for spam and 0 for none")
 	return cmd
 }
@@ -104,6 +105,9 @@ func verdictLine(name string, a reporting.Answer) string {
 	}
 	if a.Overlap != nil {
 		fmt.Fprintf(&b, "; found=%d; need=%d", a.Overlap.Found, a.Overlap.Need)
+	}
+	if a.Domain != "" {
+		fmt.Fprintf(&b, "; domain=%s", a.Domain)
 	}
 	if a.Class.Named() {
 		fmt.Fprintf(&b, "; class=%s", a.Class)

@@ -20,6 +20,15 @@ type explained struct {
 	checked
 	Signatures []reporting.Trace       `json:"signatures,omitempty"`
 	Sketches   []reporting.SketchTrace `json:"sketches,omitempty"`
+	Domains    []reporting.DomainTrace `json:"domains,omitempty"`
+	Limits     []string                `json:"limits,omitempty"`
+}
+
+// explanation is the daemon's, and what it does not know: the limits that bit while
+// the message was signed here.
+type explanation struct {
+	reporting.Explanation
+	limits []string
 }
 
 func (c *cli) explainCommand() *cobra.Command {
@@ -57,7 +66,7 @@ Exit codes:
 			return c.explain(cmd.Context(), names, asJSON)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line: those of check, and signatures")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line: those of check, and signatures, sketches, domains, limits")
 	cmd.Flags().BoolVar(&ask, "ask", false, "ask the daemon about each of two files, too")
 	cmd.Flags().BoolVar(&withText, "text", false, "of two files: print their normalised texts")
 	return cmd
@@ -69,12 +78,15 @@ func (c *cli) explain(ctx context.Context, names []string, asJSON bool) error {
 		return err
 	}
 	defer daemon.Close()
-	ask := func(ctx context.Context, m signature.Message) (reporting.Explanation, error) {
-		return daemon.Explain(ctx, reporting.NewRequest(signature.Compute(m)))
+	ask := func(ctx context.Context, m signature.Message) (explanation, error) {
+		set := signature.Compute(m)
+		x, err := daemon.Explain(ctx, reporting.NewRequest(set))
+		return explanation{x, set.Limits.Names()}, err
 	}
-	return process(ctx, c, "explained", c.inputs(names), ask, func(r result[reporting.Explanation]) error {
+	return process(ctx, c, "explained", c.inputs(names), ask, func(r result[explanation]) error {
+		x := r.answer
 		if asJSON {
-			return c.printJSON(explained{newChecked(r.name, r.answer.Answer, r.err), r.answer.Signatures, r.answer.Sketches})
+			return c.printJSON(explained{newChecked(r.name, x.Answer, r.err), x.Signatures, x.Sketches, x.Domains, x.limits})
 		}
 		if r.err != nil {
 			return nil
@@ -84,7 +96,7 @@ func (c *cli) explain(ctx context.Context, names []string, asJSON bool) error {
 }
 
 // explanationText is the readable form.
-func explanationText(name string, x reporting.Explanation) string {
+func explanationText(name string, x explanation) string {
 	var b strings.Builder
 	b.WriteString(verdictLine(name, x.Answer))
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -108,6 +120,9 @@ func explanationText(name string, x reporting.Explanation) string {
 	}
 	for _, d := range x.Domains {
 		fmt.Fprintf(table, "  links to %s, %s\n", d.Domain, domainStanding(d))
+	}
+	for _, limit := range x.limits {
+		fmt.Fprintf(table, "  part of it does not count, by the limit %s\n", limit)
 	}
 	table.Flush() // into b, which cannot fail
 	return b.String()
@@ -135,11 +150,11 @@ func domainStanding(d reporting.DomainTrace) string {
 	case d.Ignored:
 		return "which says nothing: it is well-known, or on never_alone"
 	case d.Alone:
-		return fmt.Sprintf("which is spam's alone: %d campaigns, %d other sightings", d.Campaigns, d.Sightings)
+		return fmt.Sprintf("which is spam's alone: %s, %s", several(d.Campaigns, "campaign"), several(d.Sightings, "other sighting"))
 	case len(d.Reported) > 0:
-		return fmt.Sprintf("which was reported by %s: %d campaigns here, %d other sightings", strings.Join(d.Reported, ", "), d.Campaigns, d.Sightings)
+		return fmt.Sprintf("which was reported by %s: %s here, %s", strings.Join(d.Reported, ", "), several(d.Campaigns, "campaign"), several(d.Sightings, "other sighting"))
 	}
-	return fmt.Sprintf("which was not reported: %d sightings here", d.Sightings)
+	return fmt.Sprintf("which was not reported: %s here", several(d.Sightings, "sighting"))
 }
 
 // asClasses names the classes of a site's reports, the one that counts first.
@@ -160,6 +175,14 @@ func asRetouched(t reporting.Trail) string {
 		return "\thidden by a retouch"
 	}
 	return ""
+}
+
+// several is a number of things.
+func several[N int | int64 | uint64](n N, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 func times(n uint64) string {

@@ -16,8 +16,13 @@ import (
 type signed struct {
 	File       string                `json:"file"`
 	Signatures []reporting.Signature `json:"signatures"`
+	Sketches   []reporting.Sketch    `json:"sketches,omitempty"`
+	Domains    []string              `json:"domains,omitempty"`
+	Limits     []string              `json:"limits,omitempty"`
 	Text       string                `json:"text,omitempty"`
 	Error      string                `json:"error,omitempty"`
+
+	likenesses []string // the sketches, to be read
 }
 
 func (c *cli) signCommand() *cobra.Command {
@@ -27,7 +32,18 @@ func (c *cli) signCommand() *cobra.Command {
 		Short: "print the signatures of messages; asks nobody",
 		Long: `sign prints the signatures of each message, strongest kind first: file, kind and
 digest, and an asterisk on those under which the message is counted. It works
-without a daemon.
+without a daemon. The kinds:
+  body         all parts, exactly
+  text, text2  the text that a reader sees, in two versions
+  attachment   a file, exactly
+  content      what an archive or PDF holds, however it is packed
+Then follow, a line each, what near-duplicates are told by (sketch of the text, image),
+the domains that the message links to, and the limits beyond which something of it
+does not count (signature/FORMAT.md has them).
+
+With --json, one object a line: file, signatures (kind, digest, counting), sketches
+(kind, anchors, keys, ask_only), domains, limits, text (with -v), error. The first of
+these are what a request to the daemon has (reporting/API.md).
 
 Exit codes:
   0   all messages are signed` + signCodes,
@@ -36,7 +52,7 @@ Exit codes:
 			return c.sign(cmd.Context(), names, asJSON, verbose)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line: file, signatures, text, error")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line: file, signatures, sketches, domains, limits, text, error")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "print the normalised text too, of which the text signature is made")
 	return cmd
 }
@@ -44,7 +60,9 @@ Exit codes:
 func (c *cli) sign(ctx context.Context, names []string, asJSON, verbose bool) error {
 	compute := func(_ context.Context, m signature.Message) (signed, error) {
 		set := signature.Compute(m)
-		s := signed{Signatures: reporting.NewRequest(set).Signatures}
+		request := reporting.NewRequest(set)
+		s := signed{Signatures: request.Signatures, Sketches: request.Sketches, Domains: request.Domains,
+			Limits: set.Limits.Names(), likenesses: sketchLines(set.Sketches)}
 		if verbose {
 			s.Text = signature.Text(m)
 		}
@@ -73,8 +91,30 @@ func (s signed) lines() string {
 		}
 		fmt.Fprintf(&b, "%s: %s %s%s\n", s.File, sig.Kind, sig.Digest, mark)
 	}
+	for _, line := range s.likenesses {
+		fmt.Fprintf(&b, "%s: %s\n", s.File, line)
+	}
+	for _, domain := range s.Domains {
+		fmt.Fprintf(&b, "%s: domain %s\n", s.File, domain)
+	}
+	for _, limit := range s.Limits {
+		fmt.Fprintf(&b, "%s: limit %s\n", s.File, limit)
+	}
 	if s.Text != "" {
 		fmt.Fprintf(&b, "%s: text is %s\n", s.File, s.Text)
 	}
 	return b.String()
+}
+
+// sketchLines says of each sketch how much it has.
+func sketchLines(sketches []signature.Sketch) []string {
+	var lines []string
+	for _, s := range sketches {
+		line := fmt.Sprintf("%s of %d keys, %d anchors", s.Kind, len(s.Keys), len(s.Anchors))
+		if s.AskOnly {
+			line += "; too little to be reported"
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }

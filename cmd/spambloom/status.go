@@ -72,7 +72,7 @@ func statusText(s reporting.Status, now time.Time) string {
 		fmt.Fprintf(table, "retouched\t%d bits masked; they cost up to %.1f reported signatures (estimate)\n", masked, lost)
 	}
 	if n := db.Never; n.Entries > 0 {
-		fmt.Fprintf(table, "never-list\t%d messages; would have been spam since the start: %d judgements\n", n.Entries, n.Spared)
+		fmt.Fprintf(table, "never-list\t%s; would have been spam since the start: %s\n", several(n.Entries, "message"), several(n.Spared, "judgement"))
 	}
 	if db.Error != "" {
 		fmt.Fprintf(table, "error\t%s\n", db.Error)
