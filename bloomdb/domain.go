@@ -33,8 +33,16 @@ import (
 // copies are what text and sketches are for. Who gets a newsletter alone at a site,
 // and reports every issue, does have it listed at that site, and only there.
 //
-// Revoking a message counts its domains as seen revokedSightings times: the campaign
-// is taken back, and some more.
+// Revoking a message revokes its domains, too: none of them is spam's alone in a
+// generation in which some site revoked it, nor afterwards until it is reported again.
+// So a wrong listing ends at once, on all sites and however many campaigns there were.
+// It counts them as seen revokedSightings times beside: the campaign is taken back,
+// and some more. A message that was revoked is no campaign when it is reported again.
+//
+// Mail that its domain alone listed is not counted as seen. Nobody reports what is in
+// the junk folder already, so that such sightings would end every listing after a few
+// copies, right or wrong. A wrong one ends when someone takes a message out of the junk
+// folder, which revokes it, or else with the generations of its campaigns.
 //
 // Domains of signature.WellKnown, and those an administrator names, do neither.
 //
@@ -114,6 +122,13 @@ func (db *DB) domainSignatures(kind filterKind, set signature.Set) []signature.S
 	return signatures
 }
 
+// judgeLinks leaves weak matches out that the never-list has, before domains make
+// listings of them.
+func (db *DB) judgeLinks(e *Evidence, v *view, domains []string, c *coverage) {
+	e.Weak = slices.DeleteFunc(e.Weak, func(m Match) bool { return c.spares(m.Signature) })
+	db.addDomains(e, v, domains)
+}
+
 // addDomains asks what the domains of a message say against it, where nothing else
 // has listed it and it was not revoked itself.
 func (db *DB) addDomains(e *Evidence, v *view, domains []string) {
@@ -151,11 +166,17 @@ func (db *DB) spamsAlone(v *view, domains []string) (m Match, ok bool) {
 		return m, false
 	}
 	for _, d := range domains {
-		if c := v.domain(db.domainKeys(d)); c.isSpams(db.opt.Domains.Campaigns) {
-			return Match{Signature: signature.DomainSignature(d), Domain: d, Generation: c.newest, Sites: []string{db.opt.Site}}, true
+		s := signature.DomainSignature(d)
+		if c := v.domain(db.domainKeys(d)); c.isSpams(db.opt.Domains.Campaigns) && !v.revokedSince(c.newest, db.reportHash(s)) {
+			return Match{Signature: s, Domain: d, Generation: c.newest, Sites: []string{db.opt.Site}}, true
 		}
 	}
 	return m, false
+}
+
+// revokedSince says whether a key was revoked in a generation or a newer one.
+func (v *view) revokedSince(gen int64, h filter.Hash) bool {
+	return slices.ContainsFunc(v.reports, func(g *reportGeneration) bool { return g.num >= gen && g.revoked.has(h) })
 }
 
 // domain sums a domain's counts over the generations.
@@ -174,12 +195,11 @@ func (v *view) domain(k domainKeys) (c domainCounts) {
 	return c
 }
 
-// isCampaign says whether a report of a message is a campaign of its own: nothing
-// has listed it yet but perhaps a domain.
+// isCampaign says whether a report of a message is a campaign of its own: neither it
+// nor a near-duplicate was reported yet, revoked or not. Else each report of a revoked
+// message would be one more, since it is not listed by the one before.
 func (db *DB) isCampaign(set signature.Set) bool {
-	return !slices.ContainsFunc(db.Judge(set).Matches, func(m Match) bool {
-		return !m.Revoked && m.Signature.Kind != signature.KindDomain
-	})
+	return !slices.ContainsFunc(db.Judge(set).Matches, func(m Match) bool { return m.Signature.Kind != signature.KindDomain })
 }
 
 // Saw counts the domains of a message that came n times and was judged so. Who counts
@@ -280,7 +300,7 @@ func (db *DB) ExplainDomains(set signature.Set) []DomainTrace {
 	for _, d := range set.Domains[:min(len(set.Domains), maxSetDomains)] {
 		c, s := v.domain(db.domainKeys(d)), signature.DomainSignature(d)
 		t := DomainTrace{Domain: d, Ignored: len(db.speaking([]string{d})) == 0, Campaigns: c.campaigns, Sightings: c.sightings}
-		t.Alone = !t.Ignored && c.isSpams(db.opt.Domains.Campaigns)
+		t.Alone = !t.Ignored && c.isSpams(db.opt.Domains.Campaigns) && !v.revokedSince(c.newest, db.reportHash(s))
 		if m, ok := v.match(s, db.reportHash(s), db.opt.Site); ok {
 			m.Domain = d
 			t.Reported = &m

@@ -142,17 +142,42 @@ func TestOrdinaryMailSparesDomain(t *testing.T) {
 }
 
 func TestRevocationTakesCampaignsBack(t *testing.T) {
-	db := openTest(t, testOptions(t.TempDir(), "a"))
-	reportCampaigns(t, db, "spam", 5, "spam.example")
-	set := linking("new", "spam.example")
-	if !db.Judge(set).Listed {
-		t.Fatal("not listed")
+	for _, campaigns := range []int{5, 200} {
+		t.Run(fmt.Sprint(campaigns), func(t *testing.T) {
+			db := openTest(t, testOptions(t.TempDir(), "a"))
+			reportCampaigns(t, db, "spam", campaigns, "spam.example")
+			set := linking("new", "spam.example")
+			if !db.Judge(set).Listed {
+				t.Fatal("not listed")
+			}
+			if err := db.Revoke(set); err != nil {
+				t.Fatal(err)
+			}
+			other := linking("other", "spam.example")
+			if db.Judge(set).Listed || db.Judge(other).Listed || db.ExplainDomains(other)[0].Alone {
+				t.Error("listed after a revocation")
+			}
+			reportCampaigns(t, db, "later", 1, "spam.example")
+			if db.Judge(other).Listed {
+				t.Error("listed again in the period of the revocation")
+			}
+		})
 	}
+}
+
+// What many report after one has revoked it is not a campaign for each of them.
+func TestReportsOfRevokedMessageAreOneCampaign(t *testing.T) {
+	db := openTest(t, testOptions(t.TempDir(), "a"))
+	set := linking("issue", "news.example")
+	mustReportSet(t, db, set)
 	if err := db.Revoke(set); err != nil {
 		t.Fatal(err)
 	}
-	if db.Judge(set).Listed || db.Judge(linking("other", "spam.example")).Listed {
-		t.Error("listed after a revocation")
+	for range 30 {
+		mustReportSet(t, db, set)
+	}
+	if c := db.ExplainDomains(set)[0].Campaigns; c != 1 {
+		t.Errorf("%d campaigns", c)
 	}
 }
 
@@ -289,7 +314,7 @@ func TestDomainModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		campaigns, sightings := map[string]uint64{}, map[string]uint64{}
-		reported, revoked := map[int]bool{}, map[int]bool{}
+		reported, revoked, taken := map[int]bool{}, map[int]bool{}, map[string]bool{}
 		step := func(err error) {
 			if err != nil {
 				t.Fatal(err)
@@ -299,7 +324,7 @@ func TestDomainModel(t *testing.T) {
 			d := rapid.SampledFrom([]string{"a.example", "b.example", "c.example"}).Draw(t, "domain")
 			n := rapid.IntRange(0, 6).Draw(t, "message")
 			set := linking(fmt.Sprint(n), d)
-			alone := campaigns[d] >= 3 && max(sightings[d], campaigns[d])-campaigns[d] <= campaigns[d]/10
+			alone := !taken[d] && campaigns[d] >= 3 && max(sightings[d], campaigns[d])-campaigns[d] <= campaigns[d]/10
 			listed := reported[n] && !revoked[n] || !reported[n] && alone
 			if got := db.Judge(set).Listed; got != listed {
 				t.Fatalf("message %d with %s: listed %v, want %v (%d campaigns, %d sightings)", n, d, got, listed, campaigns[d], sightings[d])
@@ -307,7 +332,7 @@ func TestDomainModel(t *testing.T) {
 			switch rapid.IntRange(0, 5).Draw(t, "action") {
 			case 0, 1, 2:
 				step(db.Report(set, ClassOther))
-				if !reported[n] || revoked[n] {
+				if !reported[n] {
 					campaigns[d]++
 				}
 				reported[n] = true
@@ -318,7 +343,7 @@ func TestDomainModel(t *testing.T) {
 				}
 			case 4:
 				step(db.Revoke(set))
-				revoked[n] = true
+				revoked[n], taken[d] = true, true
 				sightings[d] += revokedSightings
 			case 5:
 				step(db.Close())
@@ -331,6 +356,19 @@ func TestDomainModel(t *testing.T) {
 	})
 }
 
+// weaklyLike is a message of which too few words were reported: of wordy(_, words(0, 20)).
+func weaklyLike(t *testing.T, db *DB) signature.Set {
+	t.Helper()
+	for shared := 1; shared < 20; shared++ {
+		set := wordy(2, append(words(0, shared), words(1000, 20-shared)...)...)
+		if e := db.Judge(set); !e.Listed && len(e.Weak) > 0 {
+			return set
+		}
+	}
+	t.Fatal("no weak match to be had")
+	return signature.Set{}
+}
+
 // A message of which a part was reported, too little to list it, is listed where the
 // reported message had a link to the same domain.
 func TestReportedDomainCorroborates(t *testing.T) {
@@ -338,16 +376,7 @@ func TestReportedDomainCorroborates(t *testing.T) {
 	reported := wordy(1, words(0, 20)...)
 	reported.Domains = []string{"google.com", "spam.example"}
 	mustReportSet(t, db, reported)
-	weak := signature.Set{}
-	for shared := 1; shared < 20 && len(weak.Sketches) == 0; shared++ {
-		set := wordy(2, append(words(0, shared), words(1000, 20-shared)...)...)
-		if e := db.Judge(set); !e.Listed && len(e.Weak) > 0 {
-			weak = set
-		}
-	}
-	if len(weak.Sketches) == 0 {
-		t.Fatal("no weak match to be had")
-	}
+	weak := weaklyLike(t, db)
 	for _, c := range []struct {
 		domain string
 		want   bool

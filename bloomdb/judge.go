@@ -68,7 +68,8 @@ func (db *DB) Judge(set signature.Set) Evidence {
 	if v.hasSketches() {
 		db.addSketches(&e, &v, db.asked(set.Sketches), set.Signatures)
 	}
-	db.addDomains(&e, &v, set.Domains)
+	c := db.never.covers(set, db.reportHash)
+	db.judgeLinks(&e, &v, set.Domains, &c)
 	slices.SortStableFunc(e.Matches, func(a, b Match) int { return boolOrder(a.Revoked) - boolOrder(b.Revoked) })
 	counters := 0
 	for _, s := range set.Counting {
@@ -80,7 +81,7 @@ func (db *DB) Judge(set signature.Set) Evidence {
 	if e.Listed {
 		e.Sites = reporters(e.Matches)
 	}
-	db.spare(set, &e, counters)
+	db.spare(&c, &e, counters)
 	return e
 }
 

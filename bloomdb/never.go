@@ -394,10 +394,10 @@ func (db *DB) neverStatus() NeverStatus {
 	return NeverStatus{len(db.never.entries), db.never.spared.Load()}
 }
 
-// spare takes out of the evidence what the never-list forbids. It comes last.
+// spare takes out of the evidence what the never-list forbids. It comes last; weak
+// matches are out by then, since a domain would have made listings of them.
 // Counters are the sites that counted the message.
-func (db *DB) spare(set signature.Set, e *Evidence, counters int) {
-	c := db.never.covers(set, db.reportHash)
+func (db *DB) spare(c *coverage, e *Evidence, counters int) {
 	e.Never = c.message
 	if !c.message && !c.images && len(c.parts) == 0 {
 		return
@@ -410,7 +410,6 @@ func (db *DB) spare(set signature.Set, e *Evidence, counters int) {
 			stand = append(stand, m)
 		}
 	}
-	e.Weak = slices.DeleteFunc(e.Weak, func(m Match) bool { return c.spares(m.Signature) })
 	if e.Matches = stand; !e.Listed {
 		return
 	}

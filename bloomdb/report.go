@@ -33,7 +33,22 @@ func (db *DB) Revoke(set signature.Set) error {
 	if err := db.writable(set); err != nil {
 		return err
 	}
-	return db.list(revokedFilter, set, db.reported(set.Sketches), ClassOther)
+	sketches := set.Sketches
+	if len(db.messageHashes(set.Signatures)) == 0 {
+		sketches = evenAskOnly(sketches)
+	}
+	return db.list(revokedFilter, set, db.reported(sketches), ClassOther)
+}
+
+// evenAskOnly are sketches that are reported, too. A message that was cut off may have
+// no signature of its text: what is only asked for can list it then, and nothing else
+// stands for a revocation of it.
+func evenAskOnly(sketches []signature.Sketch) []signature.Sketch {
+	sketches = slices.Clone(sketches)
+	for i := range sketches {
+		sketches[i].AskOnly = false
+	}
+	return sketches
 }
 
 // list writes the keys and the sketches' groups to the journal, waits for the disk,

@@ -1,0 +1,84 @@
+package bloomdb
+
+import (
+	"testing"
+
+	"github.com/spambloom/spambloom/signature"
+)
+
+// A message that was listed wrongly, by whatever, is clean at once where it is
+// revoked, and on every other site with the next delta.
+func TestRevocationEndsListing(t *testing.T) {
+	for name, listed := range map[string]func(t *testing.T, a, b *DB) signature.Set{
+		"by its own signatures": func(t *testing.T, a, b *DB) signature.Set {
+			mustReportSet(t, a, message(2))
+			return message(2)
+		},
+		"by a sketch": func(t *testing.T, a, b *DB) signature.Set {
+			mustReportSet(t, a, wordy(1, words(0, 60)...))
+			return wordy(2, append(words(0, 55), words(1000, 5)...)...)
+		},
+		"by a sketch, of a message that was cut off": func(t *testing.T, a, b *DB) signature.Set {
+			mustReportSet(t, a, wordy(1, words(0, 60)...))
+			set := wordy(2, words(0, 60)...)
+			set.Signatures = with(signature.Set{}, signature.KindAttachment, "terms").Signatures
+			set.Sketches[0].AskOnly = true
+			return set
+		},
+		"by a weak sketch and a domain": func(t *testing.T, a, b *DB) signature.Set {
+			reported := wordy(1, words(0, 20)...)
+			reported.Domains = []string{"spam.example"}
+			mustReportSet(t, a, reported)
+			weak := weaklyLike(t, a)
+			weak.Domains = []string{"spam.example"}
+			return weak
+		},
+		"by a domain that is spam's alone on both sites": func(t *testing.T, a, b *DB) signature.Set {
+			reportCampaigns(t, a, "spam", 30, "spam.example")
+			reportCampaigns(t, b, "other", 30, "spam.example")
+			return linking("ham", "spam.example")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
+			set := listed(t, a, b)
+			mustApply(t, b, drain(t, a)...)
+			if !a.Judge(set).Listed || !b.Judge(set).Listed {
+				t.Fatal("not listed on both sites")
+			}
+			if err := b.Revoke(set); err != nil {
+				t.Fatal(err)
+			}
+			if e := b.Judge(set); e.Listed {
+				t.Errorf("where it was revoked: %+v", e)
+			}
+			mustApply(t, a, drain(t, b)...)
+			if e := a.Judge(set); e.Listed {
+				t.Errorf("on the other site: %+v", e)
+			}
+		})
+	}
+}
+
+// A declared image that matches weakly is not listed by a domain beside it.
+func TestNeverImageIsNotCorroborated(t *testing.T) {
+	db := openTest(t, testOptions(t.TempDir(), "a"))
+	other := openTest(t, testOptions(t.TempDir(), "b"))
+	reported := wordy(1, words(0, 20)...)
+	reported.Domains = []string{"spam.example"}
+	mustReportSet(t, other, reported)
+	mustApply(t, db, drain(t, other)...)
+	weak := weaklyLike(t, db)
+	weak.Domains = []string{"spam.example"}
+	if !db.Judge(weak).Listed {
+		t.Fatal("not listed before")
+	}
+	c := coverage{images: true}
+	e, v := Evidence{}, db.current()
+	db.addSketches(&e, &v, db.asked(weak.Sketches), nil)
+	e.Weak[0].Signature.Kind = signature.KindImage
+	db.judgeLinks(&e, &v, weak.Domains, &c)
+	if e.Listed || len(e.Weak) > 0 || len(e.Matches) > 0 {
+		t.Errorf("%+v", e)
+	}
+}
