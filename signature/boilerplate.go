@@ -69,15 +69,27 @@ func keyOf(b []byte) uint64 {
 
 func slotOf(key uint64) uint64 { return key * 0x9E3779B97F4A7C15 >> 52 }
 
-// at returns the length of the longest phrase with which text begins, 0 for none.
-func (p *phrases) at(text []byte) int {
-	if len(text) < phraseKey {
+// at returns the length of the longest phrase that stands at pos in text, 0 for
+// none.
+func (p *phrases) at(text []byte, pos int) int {
+	var key uint64
+	switch rest := text[pos:]; {
+	case len(rest) >= 8: // most places: one load
+		key = binary.LittleEndian.Uint64(rest) & (1<<(8*phraseKey) - 1)
+	case len(rest) >= phraseKey:
+		key = keyOf(rest)
+	default:
 		return 0
 	}
-	key := keyOf(text)
 	if !p.known[slotOf(key)] {
 		return 0
 	}
+	return p.longest(text[pos:], key)
+}
+
+// longest is at, for a text that begins with the key of a phrase or with one of the
+// same hash.
+func (p *phrases) longest(text []byte, key uint64) int {
 	for _, phrase := range p.byKey[key] {
 		if len(phrase) <= len(text) && string(text[:len(phrase)]) == string(phrase) && endsWord(text, len(phrase)) {
 			return len(phrase)
@@ -98,33 +110,41 @@ func endsWord(text []byte, n int) bool {
 
 // find appends the places of phrases in normalised text, in order.
 func (p *phrases) find(text []byte, dst []span) []span {
-	for pos := 0; pos+phraseKey <= len(text); {
-		n := p.at(text[pos:])
+	for pos := 0; pos < len(text); {
+		n := p.at(text, pos)
 		if n > 0 {
 			dst = append(dst, span{pos, pos + n, byProgram})
 		}
-		pos += max(n, 1)
-		for pos < len(text) && !beginsWord(text, pos) {
-			pos++
-		}
+		pos = nextWord(text, pos+max(n, 1))
 	}
 	return dst
 }
 
-// beginsWord tells whether a word of text begins at pos, which is not 0.
-func beginsWord(text []byte, pos int) bool {
-	if text[pos-1] == ' ' {
-		return true
+// nextWord is the first place from pos on, which is not 0, at which a word of text
+// begins: behind a blank, or with a letter of a script without blanks.
+func nextWord(text []byte, pos int) int {
+	for ; pos < len(text); pos++ {
+		if text[pos-1] == ' ' {
+			return pos
+		}
+		if text[pos] >= utf8.RuneSelf && utf8.RuneStart(text[pos]) {
+			if r, _ := utf8.DecodeRune(text[pos:]); isDense(r) {
+				return pos
+			}
+		}
 	}
-	if text[pos] < utf8.RuneSelf || !utf8.RuneStart(text[pos]) {
-		return false
-	}
-	r, _ := utf8.DecodeRune(text[pos:])
-	return isDense(r)
+	return pos
 }
 
 // has tells whether one of the phrases is in text.
-func (p *phrases) has(text []byte) bool { return len(p.find(text, nil)) > 0 }
+func (p *phrases) has(text []byte) bool {
+	for pos := 0; pos < len(text); pos = nextWord(text, pos+1) {
+		if p.at(text, pos) > 0 {
+			return true
+		}
+	}
+	return false
+}
 
 // boilerplateIn appends the stretches of normalised text that are boilerplate.
 func boilerplateIn(text []byte, p *phrases, dst []span) []span {

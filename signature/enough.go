@@ -2,7 +2,6 @@ package signature
 
 import (
 	"bytes"
-	"slices"
 	"unicode/utf8"
 )
 
@@ -45,23 +44,45 @@ func isEnough(text []byte, need amount, p *phrases) bool {
 // hasContent is isEnough, boilerplate and all.
 func hasContent(text []byte, need amount) bool {
 	letters := 0
-	words := make([][]byte, 0, maxWords) // different ones
+	var different [maxWords][]byte
+	words := different[:0]
 	for letters < need.letters || len(words) < need.words {
 		if text = bytes.TrimLeft(text, " "); len(text) == 0 {
 			return false
 		}
 		word := text[:wordLength(text)]
 		text = text[len(word):]
-		if len(words) < need.words && !slices.ContainsFunc(words, func(w []byte) bool { return bytes.Equal(w, word) }) {
+		if len(words) < need.words && !isAmong(words, word) {
 			words = append(words, word)
 		}
-		for len(word) > 0 {
-			r, size := utf8.DecodeRune(word)
-			letters += weight(r)
-			word = word[size:]
-		}
+		letters += weightOf(word)
 	}
 	return true
+}
+
+func isAmong(words [][]byte, word []byte) bool {
+	for _, w := range words {
+		if string(w) == string(word) {
+			return true
+		}
+	}
+	return false
+}
+
+// weightOf is what the letters of a word count.
+func weightOf(word []byte) int {
+	sum := 0
+	for i := 0; i < len(word); {
+		if word[i] < utf8.RuneSelf {
+			sum++
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRune(word[i:])
+		sum += weight(r)
+		i += size
+	}
+	return sum
 }
 
 // weight is what a letter counts: a Han character or a Kana says about as much
@@ -79,11 +100,18 @@ func weight(r rune) int {
 // wordLength returns the length of the word with which text begins.
 func wordLength(text []byte) int {
 	for i := 0; i < len(text); {
+		if c := text[i]; c < utf8.RuneSelf {
+			if c == ' ' {
+				return i
+			}
+			i++
+			continue
+		}
 		r, size := utf8.DecodeRune(text[i:])
 		switch {
 		case isDense(r) && i == 0:
 			return size
-		case isDense(r) || r == ' ':
+		case isDense(r):
 			return i
 		}
 		i += size

@@ -55,6 +55,10 @@ func (n *normaliser) add(text []byte) {
 			text = text[1:]
 			continue
 		}
+		if size := n.addPlain(text); size > 0 {
+			text = text[size:]
+			continue
+		}
 		end, ascii := tokenEnd(text)
 		if ascii {
 			n.word(n.lower(text[:end]))
@@ -66,6 +70,62 @@ func (n *normaliser) add(text []byte) {
 		}
 		text = text[end:]
 	}
+}
+
+// What the bytes of a token say about it, in plainClass.
+const (
+	plainLetter = iota // in lower case: plainClass has the letter itself
+	plainSign          // says nothing
+	plainDot           // may be of a host name, or end a sentence
+	notPlain           // may be of a link, an address, or of other scripts
+	plainEnd           // separates words
+)
+
+// plainClass is the letter in lower case that a byte is, else its class.
+var plainClass = func() (table [256]byte) {
+	for i := range table {
+		switch c := byte(i); {
+		case 'a' <= c|0x20 && c|0x20 <= 'z' && c < utf8.RuneSelf:
+			table[c] = c | 0x20
+		case isSeparator(c):
+			table[c] = plainEnd
+		case c == '@' || c == ':' || c >= utf8.RuneSelf:
+			table[c] = notPlain
+		case c == '.':
+			table[c] = plainDot
+		default:
+			table[c] = plainSign
+		}
+	}
+	return table
+}()
+
+// addPlain appends the word with which text begins and returns the length of its
+// token, if that is one of most tokens: of ASCII, short, no link or address or host
+// name for it has no dot but at its end. Else it returns 0.
+func (n *normaliser) addPlain(text []byte) int {
+	var word [longWord]byte
+	size, letters, dots := 0, 0, 0
+	for ; size < len(text); size++ {
+		c := plainClass[text[size]]
+		if c == plainEnd {
+			break
+		}
+		if c == notPlain || size == longWord-1 {
+			return 0
+		}
+		if c == plainDot {
+			dots++
+		} else if c > plainEnd {
+			word[letters] = c
+			letters++
+		}
+	}
+	if dots > 1 || dots == 1 && (text[size-1] != '.' || letters >= 3 && string(word[letters-3:letters]) == "www") {
+		return 0
+	}
+	n.append(word[:letters], false)
+	return size
 }
 
 func isSeparator(c byte) bool {
@@ -220,7 +280,7 @@ func (n *normaliser) append(word []byte, dense bool) {
 		return
 	}
 	blank := 0
-	if last, _ := utf8.DecodeLastRune(n.out); len(n.out) > 0 && !dense && !isDense(last) {
+	if !dense && len(n.out) > 0 && !endsDense(n.out) {
 		blank = 1
 	}
 	if room := maxText - len(n.out) - blank; len(word) > room {
@@ -234,6 +294,15 @@ func (n *normaliser) append(word []byte, dense bool) {
 		n.out = append(n.out, ' ')
 	}
 	n.out = append(n.out, word...)
+}
+
+// endsDense tells whether the last letter is of a script without blanks.
+func endsDense(text []byte) bool {
+	if text[len(text)-1] < utf8.RuneSelf {
+		return false
+	}
+	last, _ := utf8.DecodeLastRune(text)
+	return isDense(last)
 }
 
 // runeStart returns the last position up to i at which a character begins.
