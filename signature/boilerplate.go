@@ -24,7 +24,7 @@ const (
 // phrases are texts to be found in normalised text, at the beginning of words.
 type phrases struct {
 	byKey map[uint64][][]byte // the longest first
-	known [1 << 12]bool       // by a hash of the key: most places have none
+	known [1 << 9]uint64      // bits by a hash of the key: most places have none
 }
 
 // foldings are the ways in which text is normalised: those of the two versions.
@@ -53,7 +53,8 @@ func newPhrases(lists [][]string, fold func(string) []byte) *phrases {
 			}
 			key := keyOf(folded)
 			p.byKey[key] = append(p.byKey[key], folded)
-			p.known[slotOf(key)] = true
+			slot := slotOf(key)
+			p.known[slot>>6] |= 1 << (slot & 63)
 		}
 	}
 	for _, list := range p.byKey {
@@ -67,7 +68,7 @@ func keyOf(b []byte) uint64 {
 	return uint64(binary.LittleEndian.Uint32(b)) | uint64(binary.LittleEndian.Uint16(b[4:]))<<32
 }
 
-func slotOf(key uint64) uint64 { return key * 0x9E3779B97F4A7C15 >> 52 }
+func slotOf(key uint64) uint64 { return key * 0x9E3779B97F4A7C15 >> 49 }
 
 // at returns the length of the longest phrase that stands at pos in text, 0 for
 // none.
@@ -81,7 +82,7 @@ func (p *phrases) at(text []byte, pos int) int {
 	default:
 		return 0
 	}
-	if !p.known[slotOf(key)] {
+	if slot := slotOf(key); p.known[slot>>6]&(1<<(slot&63)) == 0 {
 		return 0
 	}
 	return p.longest(text[pos:], key)

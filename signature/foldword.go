@@ -20,20 +20,25 @@ func (w *foldedWord) reset() { w.out, w.count = w.out[:0], 0 }
 // push adds ASCII letters.
 func (w *foldedWord) push(letters ...byte) {
 	for _, c := range letters {
-		w.count++
-		n := len(w.out)
-		if n == 0 {
-			w.out = append(w.out, c)
-			continue
-		}
-		switch last := w.out[n-1]; {
-		case last == 'r' && c == 'n':
-			w.replaceLast('m')
-		case last == 'v' && c == 'v':
-			w.replaceLast('w')
-		case last != c:
-			w.out = append(w.out, c)
-		}
+		w.pushOne(c)
+	}
+}
+
+// pushOne adds an ASCII letter.
+func (w *foldedWord) pushOne(c byte) {
+	w.count++
+	n := len(w.out)
+	if n == 0 {
+		w.out = append(w.out, c)
+		return
+	}
+	switch last := w.out[n-1]; {
+	case last == 'r' && c == 'n':
+		w.replaceLast('m')
+	case last == 'v' && c == 'v':
+		w.replaceLast('w')
+	case last != c:
+		w.out = append(w.out, c)
 	}
 }
 
@@ -111,17 +116,19 @@ func closing(text []byte) int {
 func (t *tokeniser) addMixed(text []byte) int {
 	start, end := 0, 0
 	for end < len(text) && end < maxToken && (blankSize(text[end:]) == 0 || isLeetK(text, end)) {
+		if text[end] < utf8.RuneSelf {
+			end++
+			continue
+		}
 		r, size := utf8.DecodeRune(text[end:])
-		if r >= utf8.RuneSelf {
-			form, changed := looksLike.of(r)
-			if !changed {
-				form = string(text[end : end+size])
-			}
-			if first, _ := utf8.DecodeRuneInString(form); isDense(first) {
-				t.addWord(text[start:end])
-				t.addDense(form)
-				start = end + size
-			}
+		form, changed := looksLike.of(r)
+		if !changed {
+			form = string(text[end : end+size])
+		}
+		if first, _ := utf8.DecodeRuneInString(form); isDense(first) {
+			t.addWord(text[start:end])
+			t.addDense(form)
+			start = end + size
 		}
 		end += size
 	}
@@ -167,11 +174,19 @@ func (t *tokeniser) addWord(w []byte) {
 func (t *tokeniser) shown(w []byte) []byte {
 	out := t.lower[:0]
 	for i := 0; i < len(w); {
+		if c := w[i]; c < utf8.RuneSelf {
+			i++
+			switch {
+			case 'A' <= c && c <= 'Z':
+				out = append(out, c|0x20)
+			case c >= ' ' && c != 0x7F:
+				out = append(out, c)
+			}
+			continue
+		}
 		r, size := utf8.DecodeRune(w[i:])
 		switch {
-		case 'A' <= r && r <= 'Z':
-			out = append(out, w[i]|0x20)
-		case r < ' ', 0x300 <= r && r < 0x370, 0x7F <= r && r < 0xA0, r == utf8.RuneError, isIgnorable(r):
+		case 0x300 <= r && r < 0x370, 0x7F <= r && r < 0xA0, r == utf8.RuneError, isIgnorable(r):
 		default:
 			out = append(out, w[i:i+size]...)
 		}
@@ -251,9 +266,16 @@ type makeup struct{ letters, digits, run, leading int }
 func makeupOf(w []byte) (m makeup) {
 	run := 0
 	for i := 0; i < len(w); {
-		r, size := utf8.DecodeRune(w[i:])
-		i += size
-		switch c, _ := classify(r); c {
+		var c glyph
+		if w[i] < utf8.RuneSelf {
+			c = asciiClass[w[i]]
+			i++
+		} else {
+			r, size := utf8.DecodeRune(w[i:])
+			c, _ = classify(r)
+			i += size
+		}
+		switch c {
 		case isALetter:
 			m.letters++
 			run = 0
@@ -293,6 +315,11 @@ func (f *foldedWord) pushMixed(w []byte) {
 	}
 	digits := m.digitsAreLetters(w)
 	for i := 0; i < len(w); {
+		if c := w[i]; c < utf8.RuneSelf && asciiLetter[c] != 0 {
+			f.pushOne(asciiLetter[c])
+			i++
+			continue
+		}
 		r, size := utf8.DecodeRune(w[i:])
 		c, form := classify(r)
 		if c == isALetter || c == isADigit && digits || c == isASign && signIsLetter(w, i, size) {

@@ -10,9 +10,11 @@ import (
 type marks uint8
 
 const (
-	ends    marks = 1 << iota // the byte is in no word
-	dotted                    // a dot
-	coloned                   // a colon
+	ends     marks = 1 << iota // the byte is in no word
+	dotted                     // a dot
+	coloned                    // a colon
+	slashed                    // a slash
+	lettered                   // the letter that "www." begins with
 )
 
 // wordMarks ends words where mail programs end the links that they find in text.
@@ -23,7 +25,7 @@ var wordMarks = func() (m [256]marks) {
 	for _, c := range []byte("<>\"'`(){}|^,;\x7f") {
 		m[c] = ends
 	}
-	m['.'], m[':'] = dotted, coloned
+	m['.'], m[':'], m['/'], m['w'], m['W'] = dotted, coloned, slashed, lettered, lettered
 	return m
 }()
 
@@ -38,12 +40,22 @@ func (l *links) scanText(text []byte, r rank) {
 			seen |= wordMarks[text[at]]
 			at++
 		}
-		if seen != 0 && at-begin >= 4 {
+		if mayLink[seen&^ends] && at-begin >= 4 {
 			l.scanWord(text[begin:at], r)
 		}
 		at++
 	}
 }
+
+// mayLink tells of what marks a word with a link is: it has a colon, or a dot with a
+// slash or a "w".
+var mayLink = func() (m [2 * lettered]bool) {
+	for i := range m {
+		has := marks(i)
+		m[i] = has&coloned != 0 || has&dotted != 0 && has&(slashed|lettered) != 0
+	}
+	return m
+}()
 
 func (l *links) scanWord(word []byte, r rank) {
 	word = word[:min(len(word), 2*maxURL)]
@@ -93,10 +105,13 @@ var listMarks = [][]byte{[]byte("mailman/listinfo"), []byte("mailing list"), []b
 // the spam too that is sent to it.
 func withoutListFooter(text []byte) []byte {
 	end := text[max(0, len(text)-maxListFooter):]
-	lower := appendLower(nil, end)
+	var buf [maxListFooter]byte
+	lower := appendLower(buf[:0], end)
 	last := -1
 	for _, mark := range listMarks {
-		last = max(last, bytes.LastIndex(lower, mark))
+		if bytes.Contains(lower, mark) { // seldom: and the search from the end is slow
+			last = max(last, bytes.LastIndex(lower, mark))
+		}
 	}
 	if last < 0 {
 		return text

@@ -71,30 +71,50 @@ func (t *tokeniser) add(text []byte, quotes []span) {
 // length. Most tokens are letters with punctuation around them: those are folded
 // at once.
 func (t *tokeniser) addToken(text []byte) int {
-	t.letters.reset()
+	w := &t.letters
+	w.reset()
 	for i, c := range text {
-		if c < utf8.RuneSelf {
-			if l := asciiLetter[c]; l != 0 {
-				t.letters.push(l)
-				continue
+		switch class := tokenClass[c]; class {
+		case tokenSign:
+			continue
+		case tokenBlank:
+			t.append(w.word(), false)
+			return i
+		case tokenOther:
+			if n := closing(text[i:]); n > 0 {
+				t.append(w.word(), false)
+				return i + n
 			}
-			if isPlainSign[c] {
-				continue
-			}
-			if isBlank[c] {
-				t.append(t.letters.word(), false)
-				return i
-			}
+			return t.addMixed(text)
+		default:
+			w.pushOne(class)
 		}
-		if n := closing(text[i:]); n > 0 {
-			t.append(t.letters.word(), false)
-			return i + n
-		}
-		return t.addMixed(text)
 	}
-	t.append(t.letters.word(), false)
+	t.append(w.word(), false)
 	return len(text)
 }
+
+// What a byte is in most tokens, beside the canonical letter that it may be.
+const (
+	tokenOther = iota
+	tokenSign  // says nothing
+	tokenBlank
+)
+
+// tokenClass is the canonical letter that a byte is, else its class.
+var tokenClass = func() (table [256]byte) {
+	for c := range byte(utf8.RuneSelf) {
+		switch {
+		case asciiLetter[c] != 0:
+			table[c] = asciiLetter[c]
+		case isPlainSign[c]:
+			table[c] = tokenSign
+		case isBlank[c]:
+			table[c] = tokenBlank
+		}
+	}
+	return table
+}()
 
 // append adds a token, and a blank before it where both it and the one before are
 // words.
@@ -124,6 +144,9 @@ func (t *tokeniser) append(word []byte, dense bool) {
 
 // isSingle tells a word of one letter.
 func isSingle(word []byte) bool {
+	if word[0] < utf8.RuneSelf {
+		return len(word) == 1
+	}
 	_, size := utf8.DecodeRune(word)
 	return size == len(word)
 }

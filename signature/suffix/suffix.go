@@ -8,6 +8,7 @@ package suffix
 import (
 	_ "embed"
 	"strings"
+	"sync"
 )
 
 // Dated is the day of the list's copy.
@@ -74,24 +75,49 @@ func cut(host string) int {
 	}
 }
 
-// find looks a name up, by halving the table.
+// find looks a name up.
 func find(name string) (r rule) {
-	for low, high := 0, len(table); low < high; {
-		begin := strings.LastIndexByte(table[:(low+high)/2], '\n') + 1
-		end := begin + strings.IndexByte(table[begin:], '\n')
-		line, signs, _ := strings.Cut(table[begin:end], " ")
-		switch {
-		case line == name:
+	index := indexed()
+	for slot := hash(name) & (slots - 1); index[slot] != 0; slot = (slot + 1) & (slots - 1) {
+		line, _, _ := strings.Cut(table[index[slot]-1:], "\n")
+		if rest, ok := strings.CutPrefix(line, name); ok && (rest == "" || rest[0] == ' ') {
 			return rule{
-				plain:     signs == "" || strings.IndexByte(signs, plainToo) >= 0,
-				wildcard:  strings.IndexByte(signs, wildcard) >= 0,
-				exception: strings.IndexByte(signs, exception) >= 0,
+				plain:     rest == "" || strings.IndexByte(rest, plainToo) >= 0,
+				wildcard:  strings.IndexByte(rest, wildcard) >= 0,
+				exception: strings.IndexByte(rest, exception) >= 0,
 			}
-		case line < name:
-			low = end + 1
-		default:
-			high = begin
 		}
 	}
 	return r
+}
+
+// slots is the number of places in the index: a power of two above the rules of the
+// list, which come to half of it.
+const slots = 1 << 15
+
+// indexed finds the lines of the table by a hash of the name: their begin, from 1 on,
+// with open addressing; 0 is no line. It is made when it is first needed.
+var indexed = sync.OnceValue(func() *[slots]uint32 {
+	index := new([slots]uint32)
+	at := 0
+	for line := range strings.Lines(table) {
+		name, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		slot := hash(name) & (slots - 1)
+		for index[slot] != 0 {
+			slot = (slot + 1) & (slots - 1)
+		}
+		index[slot] = uint32(at + 1)
+		at += len(line)
+	}
+	return index
+})
+
+// hash is FNV-1a in 32 bits. The names of a mail cannot make it slow: the table has
+// none of them.
+func hash(name string) uint32 {
+	h := uint32(2166136261)
+	for i := range len(name) {
+		h = (h ^ uint32(name[i])) * 16777619
+	}
+	return h ^ h>>15
 }
