@@ -1,6 +1,7 @@
 package signature
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"slices"
@@ -73,30 +74,30 @@ func slotOf(key uint64) uint64 { return key * 0x9E3779B97F4A7C15 >> 49 }
 // at returns the length of the longest phrase that stands at pos in text, 0 for
 // none.
 func (p *phrases) at(text []byte, pos int) int {
-	var key uint64
+	key, ok := p.keyAt(text, pos)
+	if !ok {
+		return 0
+	}
+	for _, phrase := range p.byKey[key] {
+		if n := len(phrase); bytes.HasPrefix(text[pos:], phrase) && endsWord(text[pos:], n) {
+			return n
+		}
+	}
+	return 0
+}
+
+// keyAt is the key at pos in text; not ok where no phrase has it.
+func (p *phrases) keyAt(text []byte, pos int) (key uint64, ok bool) {
 	switch rest := text[pos:]; {
 	case len(rest) >= 8: // most places: one load
 		key = binary.LittleEndian.Uint64(rest) & (1<<(8*phraseKey) - 1)
 	case len(rest) >= phraseKey:
 		key = keyOf(rest)
 	default:
-		return 0
+		return 0, false
 	}
-	if slot := slotOf(key); p.known[slot>>6]&(1<<(slot&63)) == 0 {
-		return 0
-	}
-	return p.longest(text[pos:], key)
-}
-
-// longest is at, for a text that begins with the key of a phrase or with one of the
-// same hash.
-func (p *phrases) longest(text []byte, key uint64) int {
-	for _, phrase := range p.byKey[key] {
-		if len(phrase) <= len(text) && string(text[:len(phrase)]) == string(phrase) && endsWord(text, len(phrase)) {
-			return len(phrase)
-		}
-	}
-	return 0
+	slot := slotOf(key)
+	return key, p.known[slot>>6]&(1<<(slot&63)) != 0
 }
 
 // endsWord tells whether a word of text ends at n.
@@ -109,9 +110,10 @@ func endsWord(text []byte, n int) bool {
 	return isDense(last) || isDense(next)
 }
 
-// find appends the places of phrases in normalised text, in order.
-func (p *phrases) find(text []byte, dst []span) []span {
-	for pos := 0; pos < len(text); {
+// find appends the places of phrases in normalised text, in order: of those that
+// begin before to.
+func (p *phrases) find(text []byte, to int, dst []span) []span {
+	for pos := 0; pos < to; {
 		n := p.at(text, pos)
 		if n > 0 {
 			dst = append(dst, span{pos, pos + n, byProgram})
@@ -147,15 +149,16 @@ func (p *phrases) has(text []byte) bool {
 	return false
 }
 
-// boilerplateIn appends the stretches of normalised text that are boilerplate.
-func boilerplateIn(text []byte, p *phrases, dst []span) []span {
-	from := len(dst)
-	dst = p.find(text, dst)
-	if len(dst) == from {
-		return dst
+// boilerplateIn are the stretches of normalised text that are boilerplate, in order.
+func boilerplateIn(text []byte, p *phrases) []span { return joinNear(p.find(text, len(text), nil)) }
+
+// joinNear joins the places of phrases that have little text between them.
+func joinNear(places []span) []span {
+	if len(places) == 0 {
+		return nil
 	}
-	merged := dst[:from+1]
-	for _, s := range dst[from+1:] {
+	merged := places[:1]
+	for _, s := range places[1:] {
 		if last := &merged[len(merged)-1]; s.start-last.end <= boilerplateGap {
 			last.end = s.end
 		} else {
@@ -168,7 +171,7 @@ func boilerplateIn(text []byte, p *phrases, dst []span) []span {
 // markBoilerplate marks the tokens that are boilerplate as not their author's own.
 func (t *tokeniser) markBoilerplate() {
 	i := 0
-	for _, s := range boilerplateIn(t.text, boilerplate().text2, nil) {
+	for _, s := range boilerplateIn(t.text, boilerplate().text2) {
 		for i < len(t.tokens) && int(t.tokens[i].start) < s.start {
 			i++
 		}
@@ -180,15 +183,23 @@ func (t *tokeniser) markBoilerplate() {
 
 // withoutBoilerplate returns normalised text without it.
 func withoutBoilerplate(text []byte, p *phrases) []byte {
-	places := boilerplateIn(text, p, nil)
-	if len(places) == 0 {
+	return cutOut(text, boilerplateIn(text, p))
+}
+
+// cutOut returns text with a blank for each of the places in it, which are in order.
+// What lies behind its end does not matter.
+func cutOut(text []byte, places []span) []byte {
+	if len(places) == 0 || places[0].start >= len(text) {
 		return text
 	}
 	own := make([]byte, 0, len(text))
 	pos := 0
 	for _, s := range places {
+		if s.start >= len(text) {
+			break
+		}
 		own = append(append(own, text[pos:s.start]...), ' ')
-		pos = s.end
+		pos = min(s.end, len(text))
 	}
 	return append(own, text[pos:]...)
 }

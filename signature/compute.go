@@ -41,7 +41,8 @@ func Compute(m Message) Set {
 	complete := limits&LimitParts == 0
 	text := c.visibleText(false)
 	c.words2.markBoilerplate()
-	signsText, signsText2 := isEnough(text, c.needed(m), boilerplate().text), isEnough(c.words2.text, c.needed(m), boilerplate().text2)
+	needed := c.needed(m)
+	signsText, signsText2 := isEnough(text, needed, boilerplate().text), isEnough(c.words2.text, needed, boilerplate().text2)
 	guarded := (signsText || signsText2) && c.guardOf(m, text) != guardNone
 	attachments := c.files
 	if !signsText {
@@ -53,7 +54,7 @@ func Compute(m Message) Set {
 
 	var set Set
 	add := func(kind Kind, d Digest) { set.Signatures = append(set.Signatures, Signature{kind, d}) }
-	if complete && !m.Truncated && (len(attachments) > 0 || len(images) > 0 || isEnough(text, brief, boilerplate().text) || isEnough(c.visibleText(true), brief, boilerplate().text)) {
+	if complete && !m.Truncated && (len(attachments) > 0 || len(images) > 0 || signsText || isEnough(text, brief, boilerplate().text) || isEnough(c.visibleText(true), brief, boilerplate().text)) {
 		add(KindBody, Sum(KindBody, c.parts))
 	}
 	if signsText && !guarded {
@@ -64,7 +65,7 @@ func Compute(m Message) Set {
 	}
 	if own := c.ownWords(); isEnough(c.own, brief, boilerplate().text2) {
 		s := wordsOf(c.words2.text, own)
-		s.AskOnly = guarded || !isEnough(c.own, c.needed(m), boilerplate().text2)
+		s.AskOnly = guarded || needed != brief && !isEnough(c.own, needed, boilerplate().text2)
 		set.Sketches = append(set.Sketches, s)
 	}
 	for _, d := range attachments {

@@ -37,8 +37,25 @@ func isEnough(text []byte, need amount, p *phrases) bool {
 	case len(text) > maxBoilerplate:
 		return true
 	}
+	if hasContent(ownBeginning(text, 4*need.letters, p), need) { // as most of it has
+		return true
+	}
 	own := withoutBoilerplate(text, p)
 	return len(own) == len(text) || hasContent(own, need)
+}
+
+// ownBeginning is what withoutBoilerplate leaves of the first n bytes of text or a
+// little less: up to a blank, before which no phrase that begins later matters.
+func ownBeginning(text []byte, n int, p *phrases) []byte {
+	if len(text) <= n+boilerplateGap {
+		return nil
+	}
+	end := bytes.LastIndexByte(text[:n], ' ')
+	if end < 0 {
+		return nil
+	}
+	places := joinNear(p.find(text, n+boilerplateGap, nil))
+	return cutOut(text[:end], places)
 }
 
 // hasContent is isEnough, boilerplate and all.

@@ -11,7 +11,7 @@ func FuzzBoilerplate(f *testing.F) {
 		walk(Message{Body: []byte(text)}, true, c.leaf)
 		visible := c.visibleText(false)
 		end := 0
-		for _, s := range boilerplateIn(visible, boilerplate().text, nil) {
+		for _, s := range boilerplateIn(visible, boilerplate().text) {
 			if s.start < end || s.end <= s.start || s.end > len(visible) {
 				t.Fatalf("%v after %d, of %d bytes", s, end, len(visible))
 			}
