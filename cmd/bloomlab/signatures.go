@@ -167,8 +167,8 @@ func (f signatureFlags) show(w io.Writer, rows []replica.Row, s replica.Summary)
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%d spams reported. %d of %d ham hit%s\nreport filters: %.0f bytes a message; a copy is signed and judged in %.2f ms (p50), %.2f ms (p95)\n",
-		s.Reported, len(s.HamHits), s.Ham, named(s.HamHits), s.Memory, float64(s.P50)/1e6, float64(s.P95)/1e6)
+	_, err := fmt.Fprintf(w, "\n%d spams reported. %d of %d ham hit%s\nreport filters: %.0f bytes a message, of which sketches %.0f; a copy is signed and judged in %.2f ms (p50), %.2f ms (p95)\n",
+		s.Reported, len(s.HamHits), s.Ham, named(s.HamHits), s.Memory, s.Sketches, float64(s.P50)/1e6, float64(s.P95)/1e6)
 	return err
 }
 

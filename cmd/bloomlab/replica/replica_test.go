@@ -67,7 +67,7 @@ func TestRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Reported != 3 || s.Ham != 1 || len(s.HamHits) != 0 || s.Memory <= 0 || s.P95 < s.P50 || s.P50 <= 0 {
+		if s.Reported != 3 || s.Ham != 1 || len(s.HamHits) != 0 || s.Sketches <= 0 || s.Memory <= s.Sketches || s.P95 < s.P50 || s.P50 <= 0 {
 			t.Errorf("together %v: summary %+v", together, s)
 		}
 		if r := rows[0]; r.Copies != 3 || r.Caught != 3 || r.Rate != 100 || r.By["text"] != 3 || r.Missed() {
