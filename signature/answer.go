@@ -31,7 +31,7 @@ func originOf(header []Field) origin {
 			if o.answer == noAnswer && isAnswerSubject(f.Value) {
 				o.answer = bySubject
 			}
-		case "list-id", "list-unsubscribe", "list-post", "list-help", "mailing-list", "x-mailing-list", "x-beenthere", "x-mailman-version":
+		case "list-id", "list-post", "mailing-list", "x-mailing-list", "x-beenthere", "x-mailman-version":
 			o.list = true
 		case "precedence":
 			value := strings.ToLower(strings.TrimSpace(f.Value))

@@ -24,7 +24,7 @@ type span struct {
 // be a signature or a footer. What is longer is the message, whatever is above it.
 const (
 	maxSignature   = 600
-	maxAddedByList = 1500 // by a mailing list, after a signature
+	maxAddedByList = 900 // by a mailing list, after a signature
 )
 
 // appendQuoted appends the stretches of a text that its author did not write: lines

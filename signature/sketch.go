@@ -1,6 +1,7 @@
 package signature
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -78,8 +79,9 @@ const (
 //
 // A text is of level L, the highest at which at least 20 of its different keyed
 // keys begin with L zero bits. Of those, the 20 smallest are stored (all, where the
-// text has fewer). Its anchors are those that begin with L+1 zero bits, the smallest
-// first. None, where the sketch is AskOnly.
+// text has fewer). Its anchors are those that begin with L+1 zero bits, of which the 12
+// smallest are offered, by turns from the beginning, the middle and the end of the text.
+// None, where the sketch is AskOnly.
 func (s Sketch) Reported(keyed func(uint64) uint64) []Group {
 	if s.AskOnly {
 		return nil
@@ -92,12 +94,39 @@ func (s Sketch) Reported(keyed func(uint64) uint64) []Group {
 	if !ok {
 		return nil
 	}
-	sample := smallest(keys, level, storedKeys)
+	var sample []uint64
+	for _, k := range smallest(keys, level, storedKeys) {
+		sample = append(sample, k.hash)
+	}
 	var groups []Group
-	for _, a := range smallest(placesOf(s.Anchors, keyed), level+1, candidates) {
-		groups = append(groups, Group{Anchor: anchorAt(a, level), Keys: sample, Need: need, Weak: weak})
+	for _, a := range spread(smallest(placesOf(s.Anchors, keyed), level+1, candidates)) {
+		groups = append(groups, Group{Anchor: anchorAt(a.hash, level), Keys: sample, Need: need, Weak: weak})
 	}
 	return groups
+}
+
+// spread orders anchors so that each StoredAnchors in a row stand in different parts of
+// the text, where it has some there: what cuts off a part of it leaves the others. In
+// each part, the order is as before.
+func spread(anchors []place) []place {
+	var parts [StoredAnchors][]place
+	length := uint32(1)
+	for _, a := range anchors {
+		length = max(length, a.pos+1)
+	}
+	for _, a := range anchors {
+		i := uint64(a.pos) * StoredAnchors / uint64(length)
+		parts[i] = append(parts[i], a)
+	}
+	out := make([]place, 0, len(anchors))
+	for n := 0; len(out) < len(anchors); n++ {
+		for _, part := range parts {
+			if n < len(part) {
+				out = append(out, part[n])
+			}
+		}
+	}
+	return out
 }
 
 // Asked are the groups that a check of the message asks for: at each level at
@@ -204,16 +233,16 @@ func levelOf(keys []place) (level int, ok bool) {
 // not share one.
 func anchorAt(hash uint64, level int) uint64 { return scramble(hash + uint64(level)) }
 
-// smallest are the n smallest different hashes among those of a level.
-func smallest(places []place, level, n int) []uint64 {
-	var hashes []uint64
+// smallest are the n different places of a level with the smallest hashes.
+func smallest(places []place, level, n int) []place {
+	var of []place
 	for _, p := range places {
 		if p.since == never && bits.LeadingZeros64(p.hash) >= level {
-			hashes = append(hashes, p.hash)
+			of = append(of, p)
 		}
 	}
-	slices.Sort(hashes)
-	return hashes[:min(n, len(hashes))]
+	slices.SortFunc(of, func(a, b place) int { return cmp.Compare(a.hash, b.hash) })
+	return of[:min(n, len(of))]
 }
 
 // sampled are the places of a level, but for those within apart words of the same

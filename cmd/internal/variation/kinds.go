@@ -8,6 +8,7 @@ const (
 	aimTemplate = 60
 	aimSwapped  = 85
 	aimPadded   = 90
+	aimPart     = 90 // where whole parts are gone or apart; our own, no peer was measured
 )
 
 // near is what the best peers have in each of the rows that leave the text alone.
@@ -98,7 +99,7 @@ func letterKinds() []Kind {
 func orderKinds() []Kind {
 	return []Kind{
 		{Name: "paragraphs", About: "the paragraphs in another order", Peer: "96", Aim: aim, vary: shuffleParagraphs},
-		{Name: "sentences", About: "the sentences in another order", Aim: aim, vary: shuffleSentences},
+		{Name: "sentences", About: "the sentences in another order", Aim: aimPart, vary: shuffleSentences},
 	}
 }
 
@@ -109,7 +110,7 @@ func largeKinds() []Kind {
 		{Name: "template-heavy", About: "campaign template: sentences with 50 % of the words in other wordings", vary: template(0.50)},
 		{Name: "padded-after", About: "a page of innocent text after it", Peer: "69", Aim: aimPadded, vary: pad(false)},
 		{Name: "padded-before", About: "a page of innocent text before it", Peer: "69", Aim: aimPadded, vary: pad(true)},
-		{Name: "truncated", About: "only the first 60 % of the text", Aim: aim, vary: truncate},
+		{Name: "truncated", About: "only the first 60 % of the text", Aim: aimPart, vary: truncate},
 		{Name: "two-joined", About: "another spam's text after it", Aim: aimPadded, vary: joinMails},
 	}
 }
