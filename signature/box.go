@@ -2,6 +2,7 @@ package signature
 
 import (
 	"bytes"
+	"slices"
 
 	"golang.org/x/net/html/atom"
 )
@@ -21,6 +22,49 @@ func (p *page) box() box {
 	}
 	return p.open[len(p.open)-1].box
 }
+
+// boxOf is the box of an element, for which d is declared.
+func (p *page) boxOf(name atom.Atom, d *declared, closed bool) box {
+	if p.all {
+		b := p.box()
+		if noText[name] {
+			b.look |= gone
+		}
+		return b
+	}
+	b := p.outside(name).inside(d)
+	if unseen[name] && !(closed && isForeign(name)) {
+		b.look |= gone
+	}
+	return b
+}
+
+// noText are elements whose text no program shows.
+var noText = atoms(atom.Title, atom.Script, atom.Style, atom.Template)
+
+// outside is the box in which an element stands. One of HTML ends a drawing or formula
+// that is open around it (HTML Standard, section 13.2.6.5).
+func (p *page) outside(name atom.Atom) box {
+	if p.box().look&gone == 0 || !breaksOut[name] {
+		return p.box()
+	}
+	i := slices.IndexFunc(p.open, func(e element) bool { return isForeign(e.name) })
+	switch {
+	case i < 0:
+		return p.box()
+	case i == 0:
+		return root
+	}
+	return p.open[i-1].box
+}
+
+// isForeign tells the elements with another language inside, which may close
+// themselves.
+func isForeign(name atom.Atom) bool { return name == atom.Svg || name == atom.Math }
+
+var breaksOut = atoms(atom.B, atom.Big, atom.Blockquote, atom.Body, atom.Center, atom.Code, atom.Dd, atom.Div, atom.Dl, atom.Dt,
+	atom.Em, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.I, atom.Li, atom.Menu, atom.Nobr, atom.Ol, atom.P, atom.Pre,
+	atom.Ruby, atom.S, atom.Small, atom.Span, atom.Strong, atom.Strike, atom.Sub, atom.Sup, atom.Table, atom.Tt, atom.U, atom.Ul, atom.Var)
 
 // isSeen tells whether text in b is seen: neither hidden, nor in the colour of
 // what is behind it.
@@ -43,7 +87,8 @@ func (b box) inside(d *declared) box {
 		return otherwise
 	}
 	boxIsNothing := value(overflow, 1) == 0 && value(extent, 1) == 0
-	if value(display, 1) == 0 || value(opacity, 1) == 0 || value(position, 1) == 0 || boxIsNothing {
+	isOutside := value(indent, 1) == 0 || value(offset, 1) == 0 && value(movable, 0) == 1
+	if value(display, 1) == 0 || value(opacity, 1) == 0 || isOutside || boxIsNothing {
 		b.look |= gone
 	}
 	switch value(visibility, 2) {
@@ -65,6 +110,18 @@ func (b box) inside(d *declared) box {
 		b.paper = c
 	}
 	return b
+}
+
+// breaks tells whether an element in b, for which d is declared, begins and ends a
+// line: as CSS says, else by its name. What is not there breaks none.
+func (b box) breaks(d *declared, name atom.Atom) bool {
+	if b.look&gone != 0 {
+		return false
+	}
+	if d.set&(1<<display) != 0 && d.values[display] != 1 {
+		return d.values[display] == 3
+	}
+	return isBlock(name)
 }
 
 // attribute notes what an attribute of an element says in version 2: in d, in
@@ -114,8 +171,20 @@ const linkColour = 0x0000EE
 // declare puts what style sheets and the style attribute say of an element over
 // what its other attributes do.
 func (p *page) declare(d *declared, name []byte) {
-	p.sheets.apply(d, name, p.class, p.id)
-	d.declare(p.style)
+	p.path = append(p.path[:len(p.open)], p.named(name))
+	p.sheets.apply(d, p.path)
+	d.declare(cleanStyle(p.style))
+}
+
+// named is the element that is read, for selectors. Where some look at the elements
+// around another, it is a copy.
+func (p *page) named(name []byte) named {
+	e := named{name, p.class, p.id}
+	if p.sheets.count > 0 {
+		e.class = e.class[:min(len(e.class), maxClassList)]
+		e = named{bytes.Clone(e.name), bytes.Clone(e.class), bytes.Clone(e.id)}
+	}
+	return e
 }
 
 // Classes and ids by which mail programs mark what they quote, and signatures.

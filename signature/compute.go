@@ -67,6 +67,8 @@ func Compute(m Message) Set {
 		s := wordsOf(c.words2.text, own)
 		s.AskOnly = guarded || needed != brief && !isEnough(c.own, needed, boilerplate().text2)
 		set.Sketches = append(set.Sketches, s)
+	} else if s, ok := c.sketchOfAll(); ok {
+		set.Sketches = append(set.Sketches, s)
 	}
 	for _, d := range attachments {
 		add(KindAttachment, d)

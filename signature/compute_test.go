@@ -32,3 +32,35 @@ func TestComputePlain(t *testing.T) {
 		t.Errorf("Counting = %v, want the text signature", s.Counting)
 	}
 }
+
+// What is reported once is found again where its copy shows it in a way that we take
+// for hidden, or for another's words. Of what is only asked nothing is reported.
+func TestCopiesThatSeemEmpty(t *testing.T) {
+	html := "Content-Type: text/html\n\n"
+	keyed := keyedBy(1)
+	reported := stored{}
+	reported.report(Compute(Parse([]byte(html + "<p>" + ampleProse))).Sketches[0], keyed)
+	for name, raw := range map[string]string{
+		"moved out and in":     html + "<div style='margin-left:-900px;padding-left:900px'>" + ampleProse,
+		"no width but a least": html + "<div style='width:0;min-width:90%;overflow:hidden'>" + ampleProse,
+		"hidden, then shown":   html + "<style>.x{display:none} [class=x]{display:block}</style><p class=x>" + ampleProse,
+		"a signature":          "\nHello\n-- \n" + ampleProse,
+	} {
+		s := Compute(Parse([]byte(raw))).Sketches
+		if len(s) != 1 || !s[0].AskOnly || len(s[0].Reported(keyed)) != 0 {
+			t.Errorf("%s: sketches %d", name, len(s))
+			continue
+		}
+		if _, ok := reported.found(s[0], keyed); !ok {
+			t.Errorf("%s: not found", name)
+		}
+	}
+	for name, raw := range map[string]string{
+		"an answer":     "In-Reply-To: <a@b.example>\n\nHello\n-- \n" + ampleProse,
+		"nothing there": html + "<title>" + ampleProse + "</title><p>a",
+	} {
+		if s := Compute(Parse([]byte(raw))).Sketches; len(s) != 0 {
+			t.Errorf("%s: sketches %d", name, len(s))
+		}
+	}
+}

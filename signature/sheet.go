@@ -3,17 +3,24 @@ package signature
 import "bytes"
 
 // sheet is what the style sheets of a page say, by selector: an element, ".class",
-// "#id", "element.class" or "element#id". Other selectors are not followed, but
-// that they give what they select a background is known.
+// "#id", "element.class" or "element#id"; and chains of such. Other selectors are not
+// followed, but that they give what they select a background is known.
 type sheet struct {
 	rules  map[string]*declared
+	chains map[string][]chain // by the key of the last compound
+	count  int                // of chains
+	steps  int                // that may still be spent on them
 	limits Limits
 }
+
+// stepsPerByte bounds what chains may cost, by the length of their page.
+const stepsPerByte = 4
 
 // readSheets reads the style elements of a page, wherever they stand. Those in
 // comments are for programs that nobody else uses.
 func readSheets(source []byte) (s sheet) {
 	left := maxSheet
+	s.steps = stepsPerByte * len(source)
 	for pos := 0; ; {
 		i := bytes.IndexByte(source[pos:], '<')
 		if i < 0 {
@@ -42,7 +49,7 @@ func readSheets(source []byte) (s sheet) {
 				s.limits |= LimitStyleSheets
 			}
 			left -= len(text)
-			s.read(bytes.ToLower(text))
+			s.read(cleanStyle(bytes.ToLower(text)))
 			pos += end
 		}
 	}
@@ -63,8 +70,8 @@ func indexFold(b []byte, word string) int {
 	}
 }
 
-// read takes in the rules of a style sheet in lower case. Rules in a block of an
-// at-rule hold for some screens only and are left out.
+// read takes in the rules of a style sheet in lower case, without comments; of the
+// blocks of at-rules, those that hold for a usual window.
 func (s *sheet) read(text []byte) {
 	for len(text) > 0 {
 		text = bytes.TrimLeft(text, " \t\r\n\f;}")
@@ -83,7 +90,11 @@ func (s *sheet) read(text []byte) {
 				text = text[end:]
 				continue
 			}
-			text = text[blockEnd(text, open):]
+			if applies(bytes.TrimSpace(selectors)) {
+				text = text[open+1:]
+			} else {
+				text = text[blockEnd(text, open):]
+			}
 			continue
 		}
 		body, rest, _ := bytes.Cut(text[open+1:], []byte("}"))
@@ -125,37 +136,65 @@ func (s *sheet) addRule(selectors []byte, d *declared) {
 		var one []byte
 		one, selectors, _ = bytes.Cut(selectors, []byte(","))
 		one = bytes.TrimSpace(one)
-		rule := d
-		if i := bytes.LastIndexAny(one, " \t\r\n>+~"); i >= 0 {
-			if d.set&(1<<paper) == 0 {
-				continue
-			}
-			one, rule = one[i+1:], &declared{}
-			rule.put(paper, unknownColour, false)
-		}
-		if len(one) == 0 || len(one) > 100 || bytes.ContainsAny(one, ":[*") {
+		if len(one) == 0 || len(one) > 100 {
 			continue
 		}
-		if s.rules == nil {
-			s.rules = make(map[string]*declared)
-		}
-		known := s.rules[string(one)]
-		if known == nil {
-			if len(s.rules) == maxSelectors {
-				s.limits |= LimitStyleSheets
-				return
+		if !bytes.ContainsAny(one, ":[+~") {
+			if list, ok := readChain(one); ok && (len(list) > 1 || !list[0].isSimple() || one[0] == '*') {
+				s.addChain(chain{list, d})
+				continue
 			}
-			known = new(declared)
-			s.rules[string(one)] = known
 		}
-		known.add(rule)
+		s.addSimple(one, d)
 	}
 }
 
-// apply puts over d what the sheets say of an element. Class is its attribute, in
-// lower case as all names.
-func (s *sheet) apply(d *declared, name, class, id []byte) {
-	if len(s.rules) == 0 || len(name) > 64 || len(id) > 64 {
+func (s *sheet) addChain(c chain) {
+	if s.count == maxSelectors {
+		s.limits |= LimitStyleSheets
+		return
+	}
+	if s.chains == nil {
+		s.chains = make(map[string][]chain)
+	}
+	s.count++
+	key := c.compounds[len(c.compounds)-1].key()
+	s.chains[key] = append(s.chains[key], c)
+}
+
+// addSimple adds a rule by its selector, or what it says of a background where that is
+// not followed.
+func (s *sheet) addSimple(one []byte, rule *declared) {
+	if i := bytes.LastIndexAny(one, " \t\r\n>+~"); i >= 0 {
+		if rule.set&(1<<paper) == 0 {
+			return
+		}
+		one, rule = one[i+1:], &declared{}
+		rule.put(paper, unknownColour, false)
+	}
+	if len(one) == 0 || bytes.ContainsAny(one, ":[*") {
+		return
+	}
+	if s.rules == nil {
+		s.rules = make(map[string]*declared)
+	}
+	known := s.rules[string(one)]
+	if known == nil {
+		if len(s.rules) == maxSelectors {
+			s.limits |= LimitStyleSheets
+			return
+		}
+		known = new(declared)
+		s.rules[string(one)] = known
+	}
+	known.add(rule)
+}
+
+// apply puts over d what the sheets say of the last of a path of elements. Names,
+// classes and ids are in lower case.
+func (s *sheet) apply(d *declared, path []named) {
+	e := path[len(path)-1]
+	if len(s.rules) == 0 && s.count == 0 || len(e.name) > 64 || len(e.id) > 64 {
 		return
 	}
 	var buf [128]byte
@@ -167,9 +206,11 @@ func (s *sheet) apply(d *declared, name, class, id []byte) {
 		if rule := s.rules[string(key)]; rule != nil {
 			d.add(rule)
 		}
+		s.follow(d, s.chains[string(key)], path)
 	}
-	look(name)
-	rest := class
+	look([]byte("*"))
+	look(e.name)
+	rest := e.class
 	for range maxClasses {
 		rest = bytes.TrimLeft(rest, " \t\r\n")
 		if len(rest) == 0 {
@@ -180,14 +221,26 @@ func (s *sheet) apply(d *declared, name, class, id []byte) {
 			end = len(rest)
 		}
 		look([]byte("."), rest[:end])
-		look(name, []byte("."), rest[:end])
+		look(e.name, []byte("."), rest[:end])
 		rest = rest[end:]
 	}
 	if len(bytes.TrimLeft(rest, " \t\r\n")) > 0 {
 		s.limits |= LimitStyleSheets
 	}
-	if len(id) > 0 {
-		look([]byte("#"), id)
-		look(name, []byte("#"), id)
+	if len(e.id) > 0 {
+		look([]byte("#"), e.id)
+		look(e.name, []byte("#"), e.id)
+	}
+}
+
+// follow adds what chains say that select the last of a path.
+func (s *sheet) follow(d *declared, chains []chain, path []named) {
+	for _, c := range chains {
+		if c.fits(path, &s.steps) {
+			d.add(c.declared)
+		}
+	}
+	if s.steps < 0 {
+		s.limits |= LimitStyleSheets
 	}
 }

@@ -37,6 +37,34 @@ func (c *computer) ownWords() []token {
 	return own
 }
 
+// sketchOfAll is what is asked, and never reported, of a new message whose author
+// shows too few words of his own: of all words, those too that are hidden, quoted or
+// boilerplate, and those of every alternative. Who shows his text where we take it for
+// hidden, or all of it below the mark of a signature, is found by it. Mail of lists,
+// which add words that spam on the list has too, is left out. The text of version 2
+// is gone then.
+func (c *computer) sketchOfAll() (s Sketch, ok bool) {
+	if c.origin.answer != noAnswer || c.origin.list {
+		return s, false
+	}
+	wasFull := c.words2.full
+	c.words2.restart()
+	c.page.all = true
+	for _, t := range c.texts {
+		if !t.aside {
+			c.words2.add(c.show(c.source[t.start:t.end], t).text2, nil)
+		}
+	}
+	c.page.all = false
+	c.words2.full = c.words2.full || wasFull
+	if !hasContent(c.words2.text, brief) {
+		return s, false
+	}
+	s = wordsOf(c.words2.text, c.wordsBy(byProgram))
+	s.AskOnly = true
+	return s, true
+}
+
 // wordsBy are the tokens by the author, and by others up to last.
 func (c *computer) wordsBy(last author) []token {
 	own := make([]token, 0, len(c.words2.tokens))

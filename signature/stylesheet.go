@@ -19,7 +19,7 @@ const (
 type property uint8
 
 const (
-	display    property = iota // 0: none
+	display    property = iota // 0: none, 1: as the element, 2: within a line, 3: in lines of its own
 	visibility                 // 0: hidden, 1: visible, 2: as outside
 	textSize                   // of the font; 0: too small to be read, 1: not, 2: a share of that outside
 	ink                        // the colour of the text
@@ -27,7 +27,9 @@ const (
 	opacity                    // 0: none
 	overflow                   // 0: hidden
 	extent                     // 0: no height or no width
-	position                   // 0: far outside the window
+	indent                     // 0: far outside the window
+	offset                     // likewise, where the element may be moved
+	movable                    // 1: it may be
 	properties
 )
 
@@ -84,7 +86,7 @@ func (d *declared) declare(list []byte) {
 
 // reader has what reads the value of a property, by its name in CSS.
 var reader = map[string]func(d *declared, value string, important bool){
-	"display": func(d *declared, v string, i bool) { d.put(display, zeroIf(v == "none"), i) },
+	"display": readDisplay,
 	"visibility": func(d *declared, v string, i bool) {
 		d.put(visibility, map[string]int32{"hidden": 0, "collapse": 0, "inherit": 2}[v]|zeroIf(v == "hidden" || v == "collapse" || v == "inherit"), i)
 	},
@@ -98,20 +100,58 @@ var reader = map[string]func(d *declared, value string, important bool){
 			d.put(paper, unknownColour, i)
 		}
 	},
-	"opacity":     func(d *declared, v string, i bool) { d.put(opacity, zeroIf(isAtMost(v, 0.05)), i) },
+	"opacity":     readOpacity,
 	"overflow":    func(d *declared, v string, i bool) { d.put(overflow, zeroIf(v == "hidden" || v == "clip"), i) },
 	"overflow-y":  func(d *declared, v string, i bool) { d.put(overflow, zeroIf(v == "hidden" || v == "clip"), i) },
 	"height":      readExtent,
 	"max-height":  readExtent,
 	"width":       readExtent,
 	"max-width":   readExtent,
-	"text-indent": readPlace,
-	"left":        readPlace,
-	"top":         readPlace,
-	"right":       readPlace,
-	"margin-left": readPlace,
-	"margin-top":  readPlace,
-	"mso-hide":    func(d *declared, v string, i bool) { d.put(display, zeroIf(v == "all"), i) },
+	"text-indent": readIndent,
+	"margin-left": readIndent,
+	"margin-top":  readIndent,
+	"left":        readOffset,
+	"top":         readOffset,
+	"right":       readOffset,
+	"bottom":      readOffset,
+	"position":    func(d *declared, v string, i bool) { d.put(movable, 1-zeroIf(v != "static"), i) },
+	"clip":        func(d *declared, v string, i bool) { hideIf(d, strings.HasPrefix(v, "rect(0"), i) },
+	"clip-path": func(d *declared, v string, i bool) {
+		hideIf(d, v == "inset(100%)" || v == "inset(50%)" || v == "circle(0)", i)
+	},
+	"transform": func(d *declared, v string, i bool) { hideIf(d, strings.Contains(v, "scale(0)"), i) },
+	"filter": func(d *declared, v string, i bool) {
+		hideIf(d, strings.Contains(v, "opacity=0)") || strings.Contains(v, "opacity(0"), i)
+	},
+	"mso-hide": func(d *declared, v string, i bool) { hideIf(d, v == "all", i) },
+}
+
+// hideIf notes what hides an element; what does not hide it, does not show it either.
+func hideIf(d *declared, hides, important bool) {
+	if hides {
+		d.put(display, 0, important)
+	}
+}
+
+func readDisplay(d *declared, v string, important bool) {
+	value := int32(1)
+	switch {
+	case v == "none":
+		value = 0
+	case strings.HasPrefix(v, "inline"), v == "contents":
+		value = 2
+	case v == "block", v == "flex", v == "grid", v == "list-item", strings.HasPrefix(v, "table"):
+		value = 3
+	}
+	d.put(display, value, important)
+}
+
+func readOpacity(d *declared, v string, important bool) {
+	n, unit, ok := measure(v)
+	if unit == "%" {
+		n /= 100
+	}
+	d.put(opacity, zeroIf(ok && n <= 0.05), important)
 }
 
 func zeroIf(hidden bool) int32 {
@@ -121,10 +161,10 @@ func zeroIf(hidden bool) int32 {
 	return 1
 }
 
-// readExtent notes a side of nothing; another side that is something does not
-// undo it.
+// readExtent notes a side of nothing, or of so few pixels that no letter shows;
+// another side that is something does not undo it.
 func readExtent(d *declared, v string, important bool) {
-	if isAtMost(v, 0) {
+	if n, unit, ok := measure(v); ok && (n <= 0 || n <= 2 && (unit == "px" || unit == "")) {
 		d.put(extent, 0, important)
 	}
 }
@@ -132,8 +172,12 @@ func readExtent(d *declared, v string, important bool) {
 // farOutside is where, in CSS pixels, no window is.
 const farOutside = -500
 
-func readPlace(d *declared, v string, important bool) {
-	d.put(position, zeroIf(isAtMost(v, farOutside)), important)
+func readIndent(d *declared, v string, important bool) {
+	d.put(indent, zeroIf(isAtMost(v, farOutside)), important)
+}
+
+func readOffset(d *declared, v string, important bool) {
+	d.put(offset, zeroIf(isAtMost(v, farOutside)), important)
 }
 
 // isAtMost tells a number of whatever unit that is at most limit.

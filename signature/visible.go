@@ -38,6 +38,8 @@ type page struct {
 	from   int    // where that begins in text2
 	rest   int    // where it is quoted from, up to the end, or -1
 	sheets sheet
+	path   []named // the open elements, for the sheets
+	all    bool    // version 2 takes in what is hidden, too
 	limits Limits
 
 	// Of the element that is read, in lower case.
@@ -49,6 +51,7 @@ type element struct {
 	name     atom.Atom
 	look     look
 	box      box
+	breaks   bool // it begins and ends a line
 	reversed bool // its text goes from right to left, whatever it is
 }
 
@@ -62,7 +65,8 @@ func (p *page) read(source []byte) {
 	p.limits = 0
 	z := html.NewTokenizer(bytes.NewReader(source))
 	for {
-		switch z.Next() {
+		token := z.Next()
+		switch token {
 		case html.ErrorToken:
 			p.truncate(0)
 			if p.rest >= 0 {
@@ -72,7 +76,7 @@ func (p *page) read(source []byte) {
 		case html.TextToken:
 			p.show(z.Text())
 		case html.StartTagToken, html.SelfClosingTagToken:
-			p.start(z)
+			p.start(z, token == html.SelfClosingTagToken)
 		case html.EndTagToken:
 			name, _ := z.TagName()
 			p.end(atom.Lookup(name))
@@ -98,10 +102,9 @@ func (p *page) show(text []byte) {
 	}
 }
 
-func (p *page) newline() {
-	p.text = append(p.text, '\n')
-	p.text2 = append(p.text2, '\n')
-}
+// isBlock tells the elements that part the words around them, where no style says
+// otherwise.
+func isBlock(name atom.Atom) bool { return !inline[name] && name != 0 }
 
 func (p *page) look() look {
 	if len(p.open) == 0 {
@@ -110,15 +113,13 @@ func (p *page) look() look {
 	return p.open[len(p.open)-1].look
 }
 
-func (p *page) start(z *html.Tokenizer) {
+// start opens an element, or not, where the tag closes itself and may.
+func (p *page) start(z *html.Tokenizer, closed bool) {
 	raw, hasAttr := z.TagName()
 	name := atom.Lookup(raw)
 	p.endImplied(name)
-	if !inline[name] && name != 0 {
-		p.newline()
-	}
-	if void[name] {
-		return
+	if isBlock(name) {
+		p.text = append(p.text, '\n')
 	}
 	l := p.look()
 	if unseen[name] {
@@ -143,15 +144,19 @@ func (p *page) start(z *html.Tokenizer) {
 		quoted = p.attribute(name, string(key), value, &d) || quoted
 	}
 	p.declare(&d, raw)
-	b := p.box().inside(&d)
-	if unseen[name] {
-		b.look |= gone
+	breaks := p.box().breaks(&d, name)
+	if breaks {
+		p.text2 = append(p.text2, '\n')
 	}
+	if void[name] {
+		return
+	}
+	b := p.boxOf(name, &d, closed)
 	if len(p.open) == maxOpen {
 		p.limits |= LimitOpenElements
 		return
 	}
-	p.open = append(p.open, element{name, l, b, p.reversed})
+	p.open = append(p.open, element{name, l, b, breaks, p.reversed})
 	if p.reversed {
 		p.text2 = utf8.AppendRune(p.text2, rightToLeftOverride)
 	}
@@ -161,16 +166,22 @@ func (p *page) start(z *html.Tokenizer) {
 }
 
 // end closes the innermost open element of the name, and all inside it. An end
-// tag that fits none is ignored, as browsers do.
+// tag that fits none is ignored, as browsers do; two of them part words all the same.
 func (p *page) end(name atom.Atom) {
-	if !inline[name] && name != 0 {
-		p.newline()
+	if isBlock(name) {
+		p.text = append(p.text, '\n')
 	}
 	for i := len(p.open) - 1; i >= 0; i-- {
 		if p.open[i].name == name {
+			if p.open[i].breaks {
+				p.text2 = append(p.text2, '\n')
+			}
 			p.truncate(i)
 			return
 		}
+	}
+	if name == atom.P || name == atom.Br {
+		p.text2 = append(p.text2, '\n')
 	}
 }
 
