@@ -1,0 +1,129 @@
+package signature
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// repeated is prose and then about a size of one piece.
+func repeated(header, piece string, size int) string {
+	return header + "\n\n" + prose + strings.Repeat(piece, size/scale/len(piece))
+}
+
+// repeatedParts is prose and then n parts of one piece.
+func repeatedParts(piece string, n int) string {
+	return "Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + prose + "\n" + strings.Repeat("--b\n"+piece+"\n", n/scale) + "--b--\n"
+}
+
+const (
+	asPlain = "Content-Type: text/plain; charset=utf-8"
+	asPage  = "Content-Type: text/html; charset=utf-8"
+)
+
+// everyLookAlike is every character that version 2 folds.
+func everyLookAlike() string {
+	var b strings.Builder
+	for r := rune(0x80); r < maxFoldable; r++ {
+		if _, changed := looksLike.of(r); changed {
+			b.WriteRune(r)
+			if r%7 == 0 {
+				b.WriteByte(' ')
+			}
+		}
+	}
+	return b.String()
+}
+
+// hostileParts are more of them: one and more for each part of the way from a message
+// to its signatures.
+var hostileParts = []struct {
+	name string
+	make func(tb testing.TB) string
+}{
+	{"links", func(testing.TB) string {
+		var b strings.Builder
+		for i := range 25_000 / scale {
+			fmt.Fprintf(&b, "http://h%d.example%d.co.uk/ ", i, i)
+		}
+		return repeated(asPlain, b.String(), b.Len()*scale)
+	}},
+	{"links in a page", func(testing.TB) string {
+		return repeated(asPage, "<a href='http://%77ww.b\u00fccher.example/?u=http://x.org'>", 1<<20)
+	}},
+	{"at signs", func(testing.TB) string { return repeated(asPlain, "@", 1<<20) }},
+	{"addresses", func(testing.TB) string { return repeated(asPlain, "a@b.c ", 1<<20) }},
+	{"dots", func(testing.TB) string { return repeated(asPlain, ".", 1<<20) }},
+	{"dots and blanks", func(testing.TB) string { return repeated(asPlain, "a. ", 1<<20) }},
+	{"letters", func(testing.TB) string { return repeated(asPlain, "a b ", 1<<20) }},
+	{"colons and slashes", func(testing.TB) string { return repeated(asPlain, "http://", 1<<20) }},
+	{"quotation marks", func(testing.TB) string { return repeated(asPlain, "> a\n> b:\n", 1<<20) }},
+	{"rulers", func(testing.TB) string { return repeated(asPlain, "----------\nx:\n", 1<<20) }},
+	{"beginnings of boilerplate", func(testing.TB) string { return repeated(asPlain, "this email has been ", 1<<20) }},
+	{"boilerplate", func(testing.TB) string { return repeated(asPlain, "sent from my iphone x ", 1<<20) }},
+	{"look-alikes", func(testing.TB) string { return repeated(asPlain, everyLookAlike(), 1<<20*scale) }},
+	{"look-alikes in full", func(testing.TB) string { return repeated(asPlain, everyLookAlike(), 1<<20) }},
+	{"combining marks", func(testing.TB) string { return repeated(asPlain, "a\u0301\u0316\u0345\u0f71 ", 1<<20) }},
+	{"isolates", func(testing.TB) string { return repeated(asPlain, "\u2067\u202ea\u2069\u05d0 ", 1<<20) }},
+	{"Thai and Han", func(testing.TB) string { return repeated(asPlain, "สวัสดี中文", 1<<20) }},
+	{"ESC", func(testing.TB) string {
+		return repeated("Content-Type: text/plain; charset=iso-2022-jp", "\x1b$Ba\x1b(B", 1<<20)
+	}},
+	{"styled elements", func(testing.TB) string {
+		return repeated(asPage, "<p style='color:rgb(1,2,3);display:block;font-size:0.1em;x:y' class='a b c' id=d>", 1<<20)
+	}},
+	{"end tags", func(testing.TB) string {
+		return repeated(asPage, strings.Repeat("<i>", 256)+strings.Repeat("</b>", 4<<10), 1<<20)
+	}},
+	{"open comments", func(testing.TB) string { return repeated(asPage, "<!--a", 1<<20) }},
+	{"ampersands", func(testing.TB) string { return repeated(asPage, "&", 1<<20) }},
+	{"base64 in base64", func(testing.TB) string {
+		return wrappedIn(4, "Subject: x\n\n"+strings.Repeat(prose, 1<<20/scale/len(prose)))
+	}},
+	{"attachments", func(testing.TB) string {
+		return repeatedParts("Content-Type: application/x-a\nContent-Transfer-Encoding: base64\n\n"+encoded(strings.Repeat("x", 1100)), 5_000)
+	}},
+	{"small attachments", func(testing.TB) string { return repeatedParts("Content-Type: application/x-a\n\nx", 50_000) }},
+	{"images", func(testing.TB) string {
+		return repeatedParts("Content-Type: image/png\nContent-Transfer-Encoding: base64\n\n"+encoded(string(hugeImage())), 1_000)
+	}},
+	{"archives in archives", func(tb testing.TB) string {
+		data := strings.Repeat("\x00", 8<<20/scale)
+		for range 4 {
+			data = string(gzipped(tb, "a", []byte(data)))
+		}
+		return repeatedParts("Content-Type: application/gzip\nContent-Transfer-Encoding: base64\n\n"+encoded(data+strings.Repeat("\x00", minAttachment)), 16*scale)
+	}},
+	{"an archive that grows", func(tb testing.TB) string {
+		return "Content-Type: multipart/mixed; boundary=b\n\n--b\n" + zipFile(tb, member{"a", strings.Repeat("\x00", 61<<20/scale)}) + "--b--\n"
+	}},
+	{"PDF streams", func(testing.TB) string {
+		return "Content-Type: application/pdf\n\n%PDF-1.4\n" + strings.Repeat("1 0 obj<</Length 9/Filter/FlateDecode>>stream\nx\x9c\x03\x00endstream endobj\n", 100_000/scale)
+	}},
+}
+
+// Each is signed, or at least its body is.
+func TestHostileParts(t *testing.T) {
+	t.Parallel()
+	for _, tt := range hostileParts {
+		s := Compute(Parse([]byte(tt.make(t))))
+		if len(s.Signatures) == 0 {
+			t.Errorf("%s: not signed", tt.name)
+		}
+		if len(s.Domains) > maxDomains || len(s.Sketches) > 1+maxPictures {
+			t.Errorf("%s: %d domains and %d sketches", tt.name, len(s.Domains), len(s.Sketches))
+		}
+	}
+}
+
+func BenchmarkHostileParts(b *testing.B) {
+	for _, tt := range hostileParts {
+		raw := []byte(tt.make(b))
+		b.Run(tt.name, func(b *testing.B) {
+			b.SetBytes(int64(len(raw)))
+			for b.Loop() {
+				Compute(Parse(raw))
+			}
+		})
+	}
+}
