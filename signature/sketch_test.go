@@ -92,9 +92,13 @@ func binomial(n, k int) float64 {
 }
 
 func TestMatchProbabilityAgreesWithSimulation(t *testing.T) {
+	t.Parallel()
 	const rounds = 400
-	for _, kept := range []float64{1, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5} {
+	for i, kept := range []float64{1, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5} {
 		for _, length := range []int{150, 1000} {
+			if length == 1000 && (i+4)%scale != 0 {
+				continue // where all is dear, one such text, where the chance is neither sure nor small
+			}
 			rng := rand.New(rand.NewPCG(uint64(length), math.Float64bits(kept)))
 			matched := 0
 			for range rounds {
