@@ -107,8 +107,6 @@ func checkSketch(t *testing.T, s Sketch) {
 	}
 }
 
-func addVectors(f *testing.F) { addFiles(f, "testdata/*.eml") }
-
 // addFiles makes seeds of files.
 func addFiles(f *testing.F, pattern string) {
 	names, err := filepath.Glob(pattern)
