@@ -241,6 +241,11 @@ var scannerNotes = []string{
 
 // listFooters are those of mailing lists and newsletters.
 var listFooters = []string{
+	"you are receiving this email because you signed up", "you are receiving this email because you opted in via our website", "our mailing address is",
+	"want to change how you receive these emails", "you can update your preferences or unsubscribe from this list", "you can update your preferences", "or unsubscribe from this list",
+	"reply to this email directly or view it on github", "you are receiving this because you", "are subscribed to this thread",
+	"you can view comment on or merge this pull request online at", "commit summary", "file changes", "patch links", "this message was sent by atlassian jira",
+	"get jira notifications on your phone download the jira cloud app for android or ios", "manage notifications give feedback privacy policy",
 	"to unsubscribe from this group send an email to", "your use of yahoo groups is subject to", "yahoo groups sponsor",
 	"you received this message because you are subscribed to", "you are receiving this email because you", "you received this email because you",
 	"you are receiving this message because", "to unsubscribe from this list", "to unsubscribe from this mailing list", "to unsubscribe send",

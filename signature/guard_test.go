@@ -107,6 +107,36 @@ func TestGuardsHideNothing(t *testing.T) {
 	}
 }
 
+// What services add to the mail of all their customers is none of these' own words.
+func TestServicesAddBoilerplate(t *testing.T) {
+	mailer := func(words, firm string) string {
+		return words + "\nYou are receiving this email because you signed up at our website. Our mailing address is: " + firm +
+			". Want to change how you receive these emails? You can update your preferences or unsubscribe from this list.\n"
+	}
+	pull := func(words, path string) string {
+		return words + "\n\nYou can view, comment on, or merge this pull request online at:\n\nhttps://github.com/" + path +
+			"\n\nCommit Summary\n\nFile Changes\n\nPatch Links:\n\nReply to this email directly or view it on GitHub:\nYou are receiving this because you are subscribed to this thread.\n"
+	}
+	for name, pair := range map[string][2]string{
+		"mailer": {mailer(ampleProse[:240], "City Library, Box 12"), mailer(ampleProse[250:], "Rook and Pawn, Box 7")},
+		"pulls":  {pull(ampleProse[:240], "a/b/pull/5"), pull(ampleProse[250:], "c/d/pull/77")},
+	} {
+		for key := range uint64(20) {
+			reported := stored{}
+			for _, s := range Compute(Message{Body: []byte(pair[0])}).Sketches {
+				reported.report(s, keyedBy(key))
+			}
+			sketches := Compute(Message{Body: []byte(pair[1])}).Sketches
+			if len(reported) == 0 || len(sketches) == 0 {
+				t.Fatalf("%s: no sketch", name)
+			}
+			if best, _ := reported.found(sketches[0], keyedBy(key)); best > 0 {
+				t.Errorf("%s: %d keys in common under key %d", name, best, key)
+			}
+		}
+	}
+}
+
 // A guarded text makes the body the key of counting, not the sender's logo.
 func TestGuardedCounting(t *testing.T) {
 	a := guardFile(t, "code-a")
