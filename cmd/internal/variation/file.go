@@ -70,9 +70,17 @@ func readMember(f *zip.File) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(r, 1<<20))
 }
 
+// leastInFile is how much text a file gets, in bytes: a page with less is a note that
+// anybody writes.
+const leastInFile = 2000
+
 // withPDF writes the message's text as a PDF of one page.
 func withPDF(d *draw, m *Mail) {
-	m.withFile(d, filePart("application/pdf", "invoice.pdf", label(d, pdf(m.Text()))))
+	text := m.Text()
+	for text != "" && len(text) < leastInFile {
+		text += "\n" + text
+	}
+	m.withFile(d, filePart("application/pdf", "invoice.pdf", label(d, pdf(text))))
 }
 
 // pdf writes a file of one page (ISO 32000-1, annex H) whose metadata label fills in.
