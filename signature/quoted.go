@@ -43,8 +43,10 @@ func appendQuoted(spans []span, text []byte, from origin) []span {
 		words := bytes.TrimSpace(line)
 		switch {
 		case len(words) == 0:
-		case pos >= q.tail && (isSignatureMark(line) || from.list && beginsFooter(words, text[next:])):
+		case pos >= q.tail && isSignatureMark(line):
 			return append(q.spans, span{pos, len(text), byProgram})
+		case pos >= q.tail && from.list && q.footer(text, words, pos):
+			next = q.spans[len(q.spans)-1].end
 		case q.answer && isForward(words):
 			return append(q.spans, span{pos, len(text), byOther})
 		case bytes.HasPrefix(words, []byte("SPAM: ")): // older versions of SpamAssassin
@@ -65,6 +67,7 @@ type quotes struct {
 	mark     []byte // of an answer's quoted lines
 	previous span   // the last line that is not empty
 	inside   bool   // which is quoted
+	footers  bool   // a list's footer was found
 }
 
 // line takes in one line that is not empty.
@@ -160,8 +163,8 @@ func isSignatureMark(line []byte) bool {
 	return bytes.Equal(bytes.TrimRight(line, "\r\n"), []byte("-- "))
 }
 
-// beginsFooter tells a ruler above what a mailing list or a scanner adds.
-func beginsFooter(words, below []byte) bool {
+// beginsFooter tells a ruler, above which a text may end and a list's footer begin.
+func beginsFooter(words []byte) bool {
 	if bytes.IndexByte([]byte("_-=~*"), words[0]) < 0 {
 		return false
 	}
@@ -169,11 +172,39 @@ func beginsFooter(words, below []byte) bool {
 	if len(title) > 0 {
 		return len(words) > len(title)+6 && len(title) <= 40 && containsAny(appendLower(nil, title), footerTitles)
 	}
-	return len(words) >= 10 && containsAny(appendLower(nil, below[:min(len(below), maxFooter)]), footerPhrases)
+	return len(words) >= 10
 }
 
-// maxFooter is how much of what is below a ruler is looked at, in bytes.
-const maxFooter = 600
+// footer takes in the paragraph at pos, if a mailing list added it: it has the words
+// that lists have, and begins with a ruler or comes after one that does.
+func (q *quotes) footer(text, words []byte, pos int) bool {
+	if !q.footers && !beginsFooter(words) {
+		return false
+	}
+	end := paragraphEnd(text, pos)
+	if !containsAny(appendLower(nil, text[pos:end]), footerPhrases) {
+		return false
+	}
+	q.spans, q.footers = append(q.spans, span{pos, end, byProgram}), true
+	return true
+}
+
+// paragraphEnd is where the next empty line begins after pos, those that follow the
+// first line aside; where no footer is that long, sooner.
+func paragraphEnd(text []byte, pos int) int {
+	limit := pos + maxAddedByList
+	_, pos = cutLine(text, pos)
+	hasText := false
+	for pos < len(text) && pos < limit {
+		line, next := cutLine(text, pos)
+		isEmpty := len(bytes.TrimSpace(line)) == 0
+		if isEmpty && hasText {
+			break
+		}
+		hasText, pos = hasText || !isEmpty, next
+	}
+	return pos
+}
 
 var (
 	forwardTitles = phrasesOf("original", "forwarded message", "ursprüngliche nachricht", "weitergeleitete nachricht",
@@ -182,7 +213,7 @@ var (
 	footerTitles  = phrasesOf("yahoo! groups")
 	footerPhrases = phrasesOf("mailing list", "mailman/listinfo", "unsubscribe", "to post to this group", "yahoo! groups",
 		"yahoogroups", "list archive", "this sf.net email", "sponsored by", "scanned for virus", "checked for virus",
-		"this e-mail is confidential", "listserv", "majordomo")
+		"this e-mail is confidential", "listserv", "majordomo", "do you yahoo", "hotmail.com", "msn.com")
 )
 
 func phrasesOf(list ...string) [][]byte {
