@@ -2,6 +2,7 @@ package signature
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strings"
 	"unicode/utf8"
 
@@ -52,8 +53,16 @@ func guessUTF8(text []byte, isHTML bool) []byte {
 }
 
 func isASCII(b []byte) bool {
+	if bytes.IndexByte(b, 0x1b) >= 0 { // ESC switches charsets in ISO 2022
+		return false
+	}
+	for ; len(b) >= 8; b = b[8:] {
+		if binary.LittleEndian.Uint64(b)&0x8080808080808080 != 0 {
+			return false
+		}
+	}
 	for _, c := range b {
-		if c >= utf8.RuneSelf || c == 0x1b { // ESC switches charsets in ISO 2022
+		if c >= utf8.RuneSelf {
 			return false
 		}
 	}

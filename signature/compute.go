@@ -64,7 +64,7 @@ func Compute(m Message) Set {
 		add(KindText2, Sum(KindText2, c.words2.text))
 	}
 	if own := c.ownWords(); isEnough(c.own, brief, boilerplate().text2) {
-		s := wordsOf(c.words2.text, own)
+		s := c.wordsOf(c.words2.text, own)
 		s.AskOnly = guarded || needed != brief && !isEnough(c.own, needed, boilerplate().text2)
 		set.Sketches = append(set.Sketches, s)
 	} else if s, ok := c.sketchOfAll(); ok {
@@ -150,8 +150,11 @@ type computer struct {
 	words   normaliser
 	words2  tokeniser // the visible text in version 2, tokens and all
 	own     []byte    // the words of it that are sketched
-	origin  origin    // what the header says
 	links   links
+	origin  origin // what the header says
+
+	ownTokens      []token // of own
+	shingled, long []word  // buffers, of up to maxSketched
 }
 
 // textPart is a text that may be visible.
@@ -160,8 +163,9 @@ type textPart struct {
 	charset     string
 	isHTML      bool
 	alternative int
-	aside       bool // signs with the body only
-	attached    bool // is in a message that this one brings
+	aside       bool   // signs with the body only
+	attached    bool   // is in a message that this one brings
+	utf8        []byte // as version 1 reads it, nil until it is asked for
 }
 
 var computers = sync.Pool{New: func() any {
@@ -183,6 +187,7 @@ func (c *computer) release() {
 	c.words.reset(keep)
 	c.words2.reset(keep)
 	c.own = keep(c.own)
+	clear(c.texts)
 	c.links.reset(keep)
 	c.files, c.embedded, c.hasFile, c.calendar, c.texts = nil, nil, false, false, c.texts[:0]
 	c.images, c.packed = nil, nil
@@ -256,7 +261,7 @@ func (c *computer) keepText(l leaf, isHTML bool, content []byte) {
 		c.limits |= LimitDecoded
 	}
 	c.source = append(c.source, content...)
-	c.texts = append(c.texts, textPart{start, len(c.source), l.charset, isHTML, l.alternative, l.report || l.far, l.attached})
+	c.texts = append(c.texts, textPart{start, len(c.source), l.charset, isHTML, l.alternative, l.report || l.far, l.attached, nil})
 }
 
 // hit are the limits that bit.
@@ -377,7 +382,8 @@ func (c *computer) visibleText(aside bool) []byte {
 	if !aside {
 		c.words2.restart()
 	}
-	for _, t := range c.texts {
+	for i := range c.texts {
+		t := &c.texts[i]
 		if t.aside != aside || t.alternative > 0 && c.hasHTML[t.alternative] && !t.isHTML {
 			continue
 		}

@@ -17,16 +17,25 @@ type Digest [sha256.Size]byte
 // byte), the content's length (8 bytes, big-endian) and the content. The length
 // keeps apart contents of which one is the other's beginning.
 func Sum(kind Kind, content []byte) Digest {
-	h := sha256.New()
-	var head [9]byte
-	head[0] = byte(kind)
-	binary.BigEndian.PutUint64(head[1:], uint64(len(content)))
-	h.Write(head[:])
-	h.Write(content)
-	var d Digest
-	h.Sum(d[:0])
-	return d
+	s := summers.Get().(*summer)
+	defer summers.Put(s)
+	s.hash.Reset()
+	s.head[0] = byte(kind)
+	binary.BigEndian.PutUint64(s.head[1:], uint64(len(content)))
+	s.hash.Write(s.head[:])
+	s.hash.Write(content)
+	s.hash.Sum(s.digest[:0])
+	return s.digest
 }
+
+// summer is what Sum needs on the heap.
+type summer struct {
+	hash   hash.Hash
+	head   [9]byte
+	digest Digest
+}
+
+var summers = sync.Pool{New: func() any { return &summer{hash: sha256.New()} }}
 
 // Keyed makes HMAC-SHA-256 (RFC 2104) digests under one key. It is safe for
 // concurrent use.

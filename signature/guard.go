@@ -133,7 +133,8 @@ const maxCodeSource = 256 << 10
 
 // showsCode tells whether a code stands in the visible text.
 func (c *computer) showsCode() bool {
-	for _, t := range c.texts {
+	for i := range c.texts {
+		t := &c.texts[i]
 		if t.aside || t.end > maxCodeSource || t.alternative > 0 && c.hasHTML[t.alternative] && !t.isHTML {
 			continue
 		}

@@ -153,12 +153,13 @@ func (l *links) reset(keep func([]byte) []byte) {
 // links, and people write about what is theirs.
 func (c *computer) domains(header []Field) []string {
 	c.links.ours = recipientDomains(header)
-	for _, t := range c.texts {
+	for i := range c.texts {
+		t := &c.texts[i]
 		source := c.source[t.start:t.end]
 		if t.aside || !t.isHTML && bytes.IndexByte(source, '.') < 0 {
 			continue
 		}
-		c.links.scan(toUTF8(source, t.charset, t.isHTML), t.isHTML)
+		c.links.scan(t.text(source), t.isHTML)
 	}
 	return c.links.domains()
 }

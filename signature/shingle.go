@@ -50,8 +50,8 @@ func (c *computer) sketchOfAll() (s Sketch, ok bool) {
 	wasFull := c.words2.full
 	c.words2.restart()
 	c.page.all = true
-	for _, t := range c.texts {
-		if !t.aside {
+	for i := range c.texts {
+		if t := &c.texts[i]; !t.aside {
 			c.words2.add(c.show(c.source[t.start:t.end], t).text2, nil)
 		}
 	}
@@ -60,14 +60,14 @@ func (c *computer) sketchOfAll() (s Sketch, ok bool) {
 	if !hasContent(c.words2.text, brief) {
 		return s, false
 	}
-	s = wordsOf(c.words2.text, c.wordsBy(byProgram))
+	s = c.wordsOf(c.words2.text, c.wordsBy(byProgram))
 	s.AskOnly = true
 	return s, true
 }
 
-// wordsBy are the tokens by the author, and by others up to last.
+// wordsBy are the tokens by the author, and by others up to last, until the next call.
 func (c *computer) wordsBy(last author) []token {
-	own := make([]token, 0, len(c.words2.tokens))
+	own := c.ownTokens[:0]
 	c.own = c.own[:0]
 	for _, t := range c.words2.tokens {
 		if t.by > last {
@@ -80,6 +80,7 @@ func (c *computer) wordsBy(last author) []token {
 		own = append(own, t)
 		c.own = append(append(c.own, c.words2.text[t.start:t.end]...), ' ')
 	}
+	c.ownTokens = own
 	return own
 }
 
@@ -99,17 +100,17 @@ func (t token) measure(text []byte) int {
 }
 
 // wordsOf is the sketch of the words of a text.
-func wordsOf(text []byte, tokens []token) Sketch {
+func (c *computer) wordsOf(text []byte, tokens []token) Sketch {
 	s := Sketch{Kind: KindSketch}
-	words := make([]word, 0, len(tokens))
-	long := make([]word, 0, len(tokens))
+	words, long := c.shingled[:0], c.long[:0]
 	for i, t := range tokens {
-		w := word{hashWord(text[t.start:t.end]), uint32(i), t.measure(text)}
+		w := word{hashWord(text[t.start:t.end]), uint32(i), int32(t.measure(text))}
 		words = append(words, w)
 		if w.measure < wordMeasure || t.end-t.start > shortWord {
 			long = append(long, w)
 		}
 	}
+	c.shingled, c.long = words, long
 	s.Keys = shingles(words, keyMeasure)
 	s.Anchors = shingles(long, anchorMeasure)
 	return s
@@ -119,15 +120,15 @@ func wordsOf(text []byte, tokens []token) Sketch {
 type word struct {
 	hash    uint64
 	pos     uint32
-	measure int
+	measure int32
 }
 
 // shingles are the runs of words that come to a measure, one from each word on
 // from which there are enough.
-func shingles(words []word, measure int) []Feature {
+func shingles(words []word, measure int32) []Feature {
 	features := make([]Feature, 0, len(words))
 	for i := range words {
-		h, sum := uint64(measure), 0
+		h, sum := uint64(measure), int32(0)
 		for j := i; j < len(words) && sum < measure; j++ {
 			h = scramble(h ^ words[j].hash)
 			sum += words[j].measure

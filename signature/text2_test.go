@@ -75,7 +75,7 @@ func FuzzText2(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte, isHTML bool, charset string) {
 		source := bytes.Clone(text)
 		c := computer{hasHTML: make(map[int]bool)}
-		s := c.show(text, textPart{isHTML: isHTML, charset: charset})
+		s := c.show(text, &textPart{isHTML: isHTML, charset: charset})
 		c.words2.add(s.text2, s.quotes)
 		if !bytes.Equal(text, source) {
 			t.Fatal("the source was changed")

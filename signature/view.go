@@ -11,8 +11,8 @@ type view struct {
 }
 
 // show reads one part.
-func (c *computer) show(source []byte, t textPart) view {
-	text := toUTF8(source, t.charset, t.isHTML)
+func (c *computer) show(source []byte, t *textPart) view {
+	text := t.text(source)
 	text2 := toUTF8Version2(source, text, t.charset, t.isHTML)
 	isHTML := t.isHTML || isPage(text2)
 	s := view{text, text2, nil}
@@ -39,6 +39,14 @@ func (c *computer) show(source []byte, t textPart) view {
 		s.quotes = []span{{0, len(s.text2), byOther}}
 	}
 	return s
+}
+
+// text is the part in UTF-8 as version 1 reads it.
+func (t *textPart) text(source []byte) []byte {
+	if t.utf8 == nil {
+		t.utf8 = toUTF8(source, t.charset, t.isHTML)
+	}
+	return t.utf8
 }
 
 // isPage tells an HTML page that is declared as plain text.

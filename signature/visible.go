@@ -29,8 +29,9 @@ const (
 //
 // It gives both versions of the visible text in one pass.
 type page struct {
-	open []element
-	text []byte // version 1
+	markup markup
+	open   []element
+	text   []byte // version 1
 
 	text2  []byte // version 2
 	quotes []span // of it
@@ -44,6 +45,7 @@ type page struct {
 
 	// Of the element that is read, in lower case.
 	style, class, id []byte
+	declared         declared
 	reversed         bool
 }
 
@@ -63,9 +65,10 @@ func (p *page) read(source []byte) {
 	p.open, p.text, p.text2, p.quotes, p.quote = p.open[:0], p.text[:0], p.text2[:0], p.quotes[:0], -1
 	p.rest, p.sheets = -1, readSheets(source)
 	p.limits = 0
-	z := html.NewTokenizer(bytes.NewReader(source))
+	z := &p.markup
+	z.begin(source)
 	for {
-		token := z.Next()
+		token := z.next()
 		switch token {
 		case html.ErrorToken:
 			p.truncate(0)
@@ -74,12 +77,11 @@ func (p *page) read(source []byte) {
 			}
 			return
 		case html.TextToken:
-			p.show(z.Text())
+			p.show(z.shown())
 		case html.StartTagToken, html.SelfClosingTagToken:
 			p.start(z, token == html.SelfClosingTagToken)
 		case html.EndTagToken:
-			name, _ := z.TagName()
-			p.end(atom.Lookup(name))
+			p.end(atom.Lookup(z.name))
 		}
 	}
 }
@@ -88,6 +90,7 @@ func (p *page) read(source []byte) {
 func (p *page) reset(keep func([]byte) []byte) {
 	p.text, p.text2, p.sheets = keep(p.text), keep(p.text2), sheet{}
 	p.style, p.class, p.id = keep(p.style), keep(p.class), keep(p.id)
+	p.markup.reset(keep)
 	if cap(p.quotes) > maxKept/16 {
 		p.quotes = nil
 	}
@@ -114,9 +117,8 @@ func (p *page) look() look {
 }
 
 // start opens an element, or not, where the tag closes itself and may.
-func (p *page) start(z *html.Tokenizer, closed bool) {
-	raw, hasAttr := z.TagName()
-	name := atom.Lookup(raw)
+func (p *page) start(z *markup, closed bool) {
+	name := atom.Lookup(z.name)
 	p.endImplied(name)
 	if isBlock(name) {
 		p.text = append(p.text, '\n')
@@ -125,14 +127,14 @@ func (p *page) start(z *html.Tokenizer, closed bool) {
 	if unseen[name] {
 		l |= gone
 	}
-	var d declared
+	p.declared = declared{}
+	d := &p.declared // calls through pointers would move it to the heap
 	p.style, p.class, p.id = p.style[:0], p.class[:0], p.id[:0]
 	quoted := false
 	p.reversed = false
-	for hasAttr {
-		var key, value []byte
-		key, value, hasAttr = z.TagAttr()
-		switch string(key) {
+	for _, a := range z.attrs {
+		value := z.value(a)
+		switch a.key {
 		case "hidden":
 			l |= gone
 		case "style":
@@ -141,17 +143,17 @@ func (p *page) start(z *html.Tokenizer, closed bool) {
 				l = l.styled(string(value))
 			}
 		}
-		quoted = p.attribute(name, string(key), value, &d) || quoted
+		quoted = p.attribute(name, a.key, value, d) || quoted
 	}
-	p.declare(&d, raw)
-	breaks := p.box().breaks(&d, name)
+	p.declare(d, z.name)
+	breaks := p.box().breaks(d, name)
 	if breaks {
 		p.text2 = append(p.text2, '\n')
 	}
 	if void[name] {
 		return
 	}
-	b := p.boxOf(name, &d, closed)
+	b := p.boxOf(name, d, closed)
 	if len(p.open) == maxOpen {
 		p.limits |= LimitOpenElements
 		return

@@ -8,7 +8,7 @@ import (
 // shows is what a reader sees of a page in version 2.
 func shows(page string) string {
 	c := computer{hasHTML: make(map[int]bool)}
-	s := c.show([]byte(page), textPart{isHTML: true, charset: "utf-8"})
+	s := c.show([]byte(page), &textPart{isHTML: true, charset: "utf-8"})
 	return strings.Join(strings.Fields(string(s.text2)), " ")
 }
 
@@ -104,7 +104,7 @@ func ownWords(text string, isHTML, answer bool) string {
 	if answer {
 		c.origin.answer = byThread
 	}
-	s := c.show([]byte(text), textPart{isHTML: isHTML, charset: "utf-8"})
+	s := c.show([]byte(text), &textPart{isHTML: isHTML, charset: "utf-8"})
 	c.words2.add(s.text2, s.quotes)
 	var own []string
 	for _, t := range c.wordsBy(byAuthor) {

@@ -79,7 +79,7 @@ type delimiter struct {
 
 // walk visits the leaf parts of m in order, and returns the limits that bit.
 func walk(m Message, descend bool, visit func(leaf)) Limits {
-	w := walker{visit: visit, descend: descend, truncated: m.Truncated, open: make(map[string]int)}
+	w := walker{visit: visit, descend: descend, truncated: m.Truncated}
 	w.message(messageMIME(m.Header), m.Body, surroundings{})
 	return w.limits
 }
@@ -152,7 +152,7 @@ func (w *walker) unwrap(h mimeHeader, raw []byte, around surroundings, base int)
 	h, length := partMIME(decoded, nil)
 	around.alternative, around.related, around.attached = 0, false, true
 	inner := walker{visit: w.visit, descend: true, wrapped: w.wrapped + 1, base: base,
-		open: make(map[string]int), entities: w.entities, alternatives: w.alternatives}
+		entities: w.entities, alternatives: w.alternatives}
 	inner.message(h, decoded[length:], around)
 	w.entities, w.alternatives = inner.entities, inner.alternatives
 	w.limits |= inner.limits
@@ -193,6 +193,9 @@ func (w *walker) push(h mimeHeader, around surroundings) {
 	shadowed, ok := w.open[h.boundary]
 	if !ok {
 		shadowed = -1
+	}
+	if w.open == nil {
+		w.open = make(map[string]int)
 	}
 	w.open[h.boundary] = len(w.stack)
 	w.stack = append(w.stack, multipart{h.boundary, shadowed, around})
