@@ -157,9 +157,12 @@ func (t *tokeniser) addWord(w []byte) {
 		return
 	}
 	if bytes.IndexByte(w, '.') >= 0 || bytes.IndexByte(w, ':') >= 0 {
-		if w = cutLink(w); isHost(trimPunctuation(w)) {
+		if w = cutLink(w); bytes.Count(w, []byte(".")) < joinedWords && isHost(trimPunctuation(w)) {
 			return
 		}
+	}
+	if len(w) >= longWord && t.addJoined(w) {
+		return
 	}
 	if bytes.ContainsAny(w, `\|(`) {
 		w = []byte(drawn.Replace(string(w)))
@@ -167,6 +170,28 @@ func (t *tokeniser) addWord(w []byte) {
 	t.letters.reset()
 	t.letters.pushMixed(w)
 	t.append(t.letters.word(), false)
+}
+
+// joinedWords is the number of words in one token from which on the signs between
+// them stand for blanks, as in "buy-now-and-get-two".
+const joinedWords = 5
+
+// addJoined adds the words of w if it is several that are joined by signs. Pieces with
+// digits are left out: those of identifiers have some.
+func (t *tokeniser) addJoined(w []byte) bool {
+	words := bytes.FieldsFunc(w, func(r rune) bool { return !isAlphanumeric(r) && !isLetter(r) && r != '\'' })
+	if len(words) < joinedWords {
+		return false
+	}
+	for _, word := range words {
+		if bytes.ContainsAny(word, "0123456789") {
+			continue
+		}
+		t.letters.reset()
+		t.letters.pushMixed(word)
+		t.append(t.letters.word(), false)
+	}
+	return true
 }
 
 // shown is w, in lower case where it is ASCII, without what shows nothing:

@@ -98,3 +98,29 @@ func FuzzText2(f *testing.F) {
 		}
 	})
 }
+
+// A sign in place of each blank joins words to one token, which is no identifier.
+func TestSignsForBlanks(t *testing.T) {
+	const text = "please visit our new shop and get two pairs of shoes for the price of one this week only"
+	want := tokensOf(text)
+	for _, sign := range []string{"-", "_", ",", "/", ".", "|", "*", "~", "\u2013", "\u00b7", "\u2764"} {
+		if got := tokensOf(strings.ReplaceAll(text, " ", sign)); !slices.Equal(got, want) {
+			t.Errorf("%q for blanks: %q, want %q", sign, got, want)
+		}
+	}
+	for _, identifier := range []string{"3f2504e0-4f89-11d3-9a0c-0305e82c3301", "deadbeefcafebabedeadbeefcafe"} {
+		if got := tokensOf(identifier); len(got) > 0 {
+			t.Errorf("%q: %q, want nothing", identifier, got)
+		}
+	}
+}
+
+func tokensOf(text string) []string {
+	var t tokeniser
+	t.add([]byte(text), nil)
+	var list []string
+	for _, tok := range t.tokens {
+		list = append(list, string(t.text[tok.start:tok.end]))
+	}
+	return list
+}

@@ -78,11 +78,11 @@ func (t *tokeniser) addToken(text []byte) int {
 		case tokenSign:
 			continue
 		case tokenBlank:
-			t.append(w.word(), false)
+			t.addPlain(text[:i])
 			return i
 		case tokenOther:
 			if n := closing(text[i:]); n > 0 {
-				t.append(w.word(), false)
+				t.addPlain(text[:i])
 				return i + n
 			}
 			return t.addMixed(text)
@@ -90,8 +90,18 @@ func (t *tokeniser) addToken(text []byte) int {
 			w.pushOne(class)
 		}
 	}
-	t.append(w.word(), false)
+	t.addPlain(text)
 	return len(text)
+}
+
+// addPlain adds the word of a token that has nothing but letters and plain signs,
+// which t.letters has collected.
+func (t *tokeniser) addPlain(token []byte) {
+	if t.letters.count >= longWord {
+		t.addWord(token)
+		return
+	}
+	t.append(t.letters.word(), false)
 }
 
 // What a byte is in most tokens, beside the canonical letter that it may be.
