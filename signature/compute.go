@@ -63,7 +63,7 @@ func Compute(m Message) Set {
 	if signsText2 && !guarded {
 		add(KindText2, Sum(KindText2, c.words2.text))
 	}
-	if own := c.ownWords(); isEnough(c.own, brief, boilerplate().text2) {
+	if own, areEnough := c.ownWords(); areEnough {
 		s := c.wordsOf(c.words2.text, own)
 		s.AskOnly = guarded || needed != brief && !isEnough(c.own, needed, boilerplate().text2)
 		set.Sketches = append(set.Sketches, s)
@@ -360,7 +360,7 @@ func (c *computer) needed(m Message) amount {
 // isAutoReply knows the replies that programs give (RFC 3834 section 5).
 func isAutoReply(header []Field) bool {
 	for _, f := range header {
-		if strings.EqualFold(strings.TrimRight(f.Name, " \t"), "Auto-Submitted") {
+		if f.is("Auto-Submitted") {
 			value := strings.ToLower(strings.TrimSpace(unfold.Replace(f.Value)))
 			return strings.HasPrefix(value, "auto-replied")
 		}

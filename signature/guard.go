@@ -78,7 +78,7 @@ func startOf(text []byte) []byte { return text[:min(len(text), noticeStart)] }
 // field returns the value of the first header field of a name, unfolded.
 func field(header []Field, name string) string {
 	for _, f := range header {
-		if strings.EqualFold(strings.TrimRight(f.Name, " \t"), name) {
+		if f.is(name) {
 			return strings.TrimSpace(unfold.Replace(f.Value))
 		}
 	}

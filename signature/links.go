@@ -173,7 +173,7 @@ const (
 func recipientDomains(header []Field) []string {
 	var domains []string
 	for _, name := range []string{"To", "Cc"} {
-		i := slices.IndexFunc(header, func(f Field) bool { return strings.EqualFold(strings.TrimRight(f.Name, " \t"), name) })
+		i := slices.IndexFunc(header, func(f Field) bool { return f.is(name) })
 		if i < 0 {
 			continue
 		}

@@ -5,11 +5,15 @@ import (
 	"html"
 )
 
-// linkAttributes are the attributes that hold a URL, with the rank of the link.
-var linkAttributes = map[string]rank{
-	"href": clicked, "action": clicked, "formaction": clicked, "xlink:href": clicked,
-	"src": loaded, "background": loaded, "data": loaded, "poster": loaded, "longdesc": loaded, "ping": loaded,
-	"lowsrc": loaded, "dynsrc": loaded, "cite": loaded, "codebase": loaded, "archive": loaded,
+// linkAttribute tells the attributes that hold a URL, with the rank of the link.
+func linkAttribute(name string) (r rank, isURL bool) {
+	switch name {
+	case "href", "action", "formaction", "xlink:href":
+		return clicked, true
+	case "src", "background", "data", "poster", "longdesc", "ping", "lowsrc", "dynsrc", "cite", "codebase", "archive":
+		return loaded, true
+	}
+	return 0, false
 }
 
 // scanHTML notes the links of an HTML page: those in tags, whether they are seen or
@@ -70,7 +74,7 @@ func (l *links) tag(page []byte, at int, inComment bool) int {
 		at++
 	}
 	name := page[begin:at]
-	if !withinLine[lowerName(bytes.TrimPrefix(name, []byte("/")))] {
+	if !isWithinLine(lowerName(bytes.TrimPrefix(name, []byte("/")))) {
 		l.text = append(l.text, '\n')
 	}
 	for at < len(page) && page[at] != '>' {
@@ -83,9 +87,13 @@ func (l *links) tag(page []byte, at int, inComment bool) int {
 	return at + 1
 }
 
-var withinLine = map[string]bool{
-	"a": true, "b": true, "i": true, "u": true, "s": true, "em": true, "strong": true, "font": true, "span": true,
-	"wbr": true, "big": true, "small": true, "tt": true, "code": true, "sub": true, "sup": true, "bdo": true, "nobr": true,
+// isWithinLine tells the elements of text within a line.
+func isWithinLine(name string) bool {
+	switch name {
+	case "a", "b", "i", "u", "s", "em", "strong", "font", "span", "wbr", "big", "small", "tt", "code", "sub", "sup", "bdo", "nobr":
+		return true
+	}
+	return false
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }
@@ -138,7 +146,7 @@ func attribute(b []byte, at int) (key, value []byte, next int) {
 // attribute notes the links in an attribute.
 func (l *links) attribute(tag, key, value []byte, inComment bool) {
 	name := lowerName(key)
-	r, isURL := linkAttributes[name]
+	r, isURL := linkAttribute(name)
 	isRest := name == "style" || name == "srcset" || name == "content" || len(name) > 2 && name[:2] == "on"
 	if !isURL && !isRest {
 		return

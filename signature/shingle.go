@@ -28,13 +28,15 @@ const (
 // ownWords are the tokens of the text in version 2 that are sketched: its author's
 // own. Where these are too few and the message answers no other, those that he quotes
 // as well: a quotation mark before each line is no place to hide. It leaves their text
-// in c.own.
-func (c *computer) ownWords() []token {
-	own := c.wordsBy(byAuthor)
-	if c.origin.answer == noAnswer && !isEnough(c.own, brief, boilerplate().text2) {
+// in c.own, and tells whether that has the content of a text that signs.
+func (c *computer) ownWords() (own []token, areEnough bool) {
+	own = c.wordsBy(byAuthor)
+	areEnough = isEnough(c.own, brief, boilerplate().text2)
+	if c.origin.answer == noAnswer && !areEnough {
 		own = c.wordsBy(byOther)
+		areEnough = isEnough(c.own, brief, boilerplate().text2)
 	}
-	return own
+	return own, areEnough
 }
 
 // sketchOfAll is what is asked, and never reported, of a new message whose author

@@ -3,6 +3,7 @@ package signature
 import (
 	"encoding/hex"
 	"fmt"
+	"strings"
 )
 
 // Kind names how a signature was made. A kind carries its algorithm's version,
@@ -78,6 +79,15 @@ type Set struct {
 // Field is one header field as it stands in the message. Value may be folded
 // (CRLF or LF, then a blank or tab) and may hold any bytes.
 type Field struct{ Name, Value string }
+
+// is tells whether the field has this name. Blanks may stand before its colon.
+func (f Field) is(name string) bool {
+	end := len(f.Name)
+	for end > 0 && (f.Name[end-1] == ' ' || f.Name[end-1] == '\t') {
+		end--
+	}
+	return strings.EqualFold(f.Name[:end], name)
+}
 
 // Message is a message as the milter or a mailbox hands it over: nothing in it
 // is trusted to be well-formed.
