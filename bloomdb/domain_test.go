@@ -165,6 +165,27 @@ func TestRevocationTakesCampaignsBack(t *testing.T) {
 	}
 }
 
+// A revocation counts against what was reported up to its generation: campaigns of a
+// later one list the domain again.
+func TestDomainIsReportedAgainLater(t *testing.T) {
+	o, c := testOptions(t.TempDir(), "a"), newClock()
+	o.Now = c.Now
+	db := openTest(t, o)
+	reportCampaigns(t, db, "spam", 200, "spam.example")
+	set := linking("new", "spam.example")
+	if err := db.Revoke(set); err != nil {
+		t.Fatal(err)
+	}
+	c.add(7 * 24 * time.Hour)
+	if db.Judge(set).Listed {
+		t.Error("listed in the next period, without a report")
+	}
+	reportCampaigns(t, db, "later", 1, "spam.example")
+	if !db.Judge(linking("other", "spam.example")).Listed {
+		t.Error("not listed after a later campaign")
+	}
+}
+
 // What many report after one has revoked it is not a campaign for each of them.
 func TestReportsOfRevokedMessageAreOneCampaign(t *testing.T) {
 	db := openTest(t, testOptions(t.TempDir(), "a"))

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -69,6 +70,23 @@ func TestSketchLists(t *testing.T) {
 
 // A revoked near-duplicate takes the sketch's listing of others back, and leaves
 // their exact ones. A revocation of the exact text takes back both.
+// An anchor counts where all its copies stand: else a full filter would have too many.
+func TestAnchorNeedsAllItsCopies(t *testing.T) {
+	for copies := range anchorCopies + 1 {
+		b, err := filter.NewBits(filter.BitsShape{Lines: 1024, K: 4, Span: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := newSketchQuery(kindGroups{signature.KindSketch, []signature.Group{{Anchor: 7}}}, reportedGroups)
+		for i := range copies {
+			b.Set(stretch(anchorSeed(q.seeds[0], i)))
+		}
+		if found := len(q.anchored(b, nil)) > 0; found != (copies == anchorCopies) {
+			t.Errorf("%d of %d copies: found %t", copies, anchorCopies, found)
+		}
+	}
+}
+
 func TestSketchRevoked(t *testing.T) {
 	o := testOptions(t.TempDir(), "mx1")
 	clock := newClock()
