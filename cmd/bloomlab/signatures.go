@@ -39,9 +39,10 @@ func signaturesCommand(stdout, stderr io.Writer) *cobra.Command {
 		Use:   "signatures",
 		Short: "measure which varied copies of a reported spam are caught",
 		Long: `Report real spams, vary each in many ways, and print how many of the varied copies
-are caught, kind of variation by kind: "sketch" is the share whose sketch alone
-matches, "by" the signatures that caught them, "peer" the best of Razor, Pyzor, DCC
-and rspamd in that row, "aim" what we want; rows below it are marked.
+are caught, kind of variation by kind: "min-hash" is what rspamd's method
+catches of the same copies, "peer" the best of Razor, Pyzor, DCC and rspamd as it was
+measured in that row, on other copies, "aim" what we want, "by" the signatures that
+caught them. Rows below the aim are marked.
 
 Each copy is judged by a database in which only its original was reported. For a
 seed the copies are the same on every machine.`,
