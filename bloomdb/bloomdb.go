@@ -117,9 +117,7 @@ func Open(o Options) (*DB, error) {
 	id, _ := hex.DecodeString(KeyID(o.Key))
 	db.keyID = [8]byte(id)
 	db.view.Store(&view{})
-	if err := db.beginNever(); err != nil {
-		return nil, err
-	}
+	db.never = newNeverList(newSipKey(db.keyed.Sum(purposeNever)))
 	if ok, err := db.lock.TryLock(); err != nil {
 		return nil, fmt.Errorf("state folder %s: lock: %w", o.Dir, err)
 	} else if !ok {

@@ -2,8 +2,6 @@ package bloomdb
 
 import (
 	"cmp"
-	"crypto/cipher"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -83,7 +81,7 @@ func (e *neverEntry) public() NeverEntry {
 // neverList is what this site declares never to be spam. It is exact: no Bloom
 // filter, which would spare other mail too.
 type neverList struct {
-	prf    cipher.Block // keys of sketches, keyed; positions in no filter
+	key    sipKey       // of the keys of sketches, which are positions in no filter
 	spared atomic.Int64 // judgements that it changed
 
 	mu      sync.RWMutex
@@ -95,8 +93,8 @@ type neverList struct {
 // keptSketch is one sketch of the list, in the index.
 type keptSketch *neverSketch
 
-func newNeverList(prf cipher.Block) *neverList {
-	l := &neverList{prf: prf}
+func newNeverList(key sipKey) *neverList {
+	l := &neverList{key: key}
 	l.rebuild(make(map[shortID]*neverEntry))
 	return l
 }
@@ -247,16 +245,11 @@ func (l *neverList) hasSketch(asked signature.Sketch) bool {
 	return false
 }
 
-// keyed returns the keys of a sketch as they are kept: encrypted, each once,
-// ascending. Who reads the file and has no federation key cannot find words in it.
+// keyed returns the keys of a sketch as they are kept: hashed, each once, ascending. Who reads the file and has no federation key cannot find words in it.
 func (l *neverList) keyed(s signature.Sketch) []uint64 {
 	keys := make([]uint64, 0, len(s.Keys))
-	var block [16]byte
 	for _, f := range s.Keys {
-		clear(block[8:])
-		binary.BigEndian.PutUint64(block[:], f.Hash)
-		l.prf.Encrypt(block[:], block[:])
-		keys = append(keys, binary.BigEndian.Uint64(block[:])>>1) // room for one more than the largest
+		keys = append(keys, l.key.hash(f.Hash)>>1) // room for one more than the largest
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys)

@@ -2,7 +2,6 @@ package bloomdb
 
 import (
 	"bytes"
-	"crypto/aes"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -186,17 +185,6 @@ func decodeNeverSketches(b *bytes.Buffer, e *neverEntry) error {
 		}
 		e.sketches = append(e.sketches, s)
 	}
-	return nil
-}
-
-// beginNever makes the empty list, with its own key.
-func (db *DB) beginNever() error {
-	key := db.keyed.Sum(purposeNever)
-	prf, err := aes.NewCipher(key[:])
-	if err != nil {
-		return fmt.Errorf("never-list: %w", err)
-	}
-	db.never = newNeverList(prf)
 	return nil
 }
 

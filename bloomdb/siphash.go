@@ -3,10 +3,17 @@ package bloomdb
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/spambloom/spambloom/signature"
 )
 
 // sipKey is a key of SipHash.
 type sipKey [2]uint64
+
+// newSipKey makes a key of a digest's first 16 bytes.
+func newSipKey(d signature.Digest) sipKey {
+	return sipKey{binary.BigEndian.Uint64(d[:]), binary.BigEndian.Uint64(d[8:])}
+}
 
 // sum is SipHash-2-4 (Aumasson, Bernstein: "SipHash: a fast short-input PRF",
 // 2012, section 2): a keyed hash that costs a fortieth of an HMAC. Who does not

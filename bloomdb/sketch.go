@@ -1,7 +1,6 @@
 package bloomdb
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -117,8 +116,7 @@ func sketchListOf(kind filterKind) sketchList {
 func sketchSipKeys(keyed *signature.Keyed) map[signature.Kind]sipKey {
 	keys := make(map[signature.Kind]sipKey)
 	for _, kind := range []signature.Kind{signature.KindSketch, signature.KindImage} {
-		digest := keyed.Sum(purposeSketch, []byte{byte(kind)})
-		keys[kind] = sipKey{binary.BigEndian.Uint64(digest[:]), binary.BigEndian.Uint64(digest[8:])}
+		keys[kind] = newSipKey(keyed.Sum(purposeSketch, []byte{byte(kind)}))
 	}
 	return keys
 }

@@ -5,8 +5,15 @@
 //	raw message --Parse--> Message --walk--> leaf parts, transfer decoded
 //	                       (or from a milter)     |            |
 //	                                    every part, exactly    texts a reader sees,
-//	                                     |           |         normalised
-//	                                KindBody   KindAttachment   KindText, KindText2
+//	                                     |           |         normalised, with links
+//	                                KindBody   KindAttachment   |          |
+//	                                          images, archives  |   words of the author
+//	                                              |             |          |
+//	                                KindImage, KindContent   KindText,  KindSketch,
+//	                                                         KindText2  KindDomain
+//
+// Most kinds are digests that are equal or not. KindSketch and KindImage are sketches,
+// of which enough has to be equal, and KindDomain only speaks beside them.
 //
 // It owns the reading of mail as it really comes, with faults by accident and
 // on purpose: a part that is broken costs that part, never the rest of the
