@@ -15,19 +15,24 @@ import (
 
 // Options say how often and how much. Zero values mean the defaults.
 type Options struct {
-	// Interval is how often deltas are made; default 1 s. A report is seen on
-	// other sites after half of it on average, plus the way through Redis.
-	Interval time.Duration
+	// Interval is how often counts are published at rest, and MaxInterval how often
+	// in a flood: between the two, the more there was to say the longer is the
+	// wait. Defaults 1 s and 60 s. Reports and revocations do not wait for it.
+	Interval    time.Duration
+	MaxInterval time.Duration
 
 	// Heartbeat is how often the head of the own stream is announced; default
 	// 2 s. A link that says nothing for three times as long is taken for dead.
 	Heartbeat time.Duration
 
-	// StreamLength is about how many deltas Redis keeps of this site; default
-	// 100,000. At one delta a second that is 28 hours: a site that was away for a
-	// day's maintenance misses nothing. In Redis' memory it is 16 MB for a site
-	// with one message a second, 107 MB with a hundred, 850 MB with a thousand.
+	// StreamLength is about how many deltas Redis keeps of this site at most;
+	// default 100,000. Most of the time it is fewer: what stands in the last two
+	// snapshots is trimmed away.
 	StreamLength int64
+
+	// SnapshotInterval is how often a snapshot is published although few deltas
+	// came since the last one; default 24 h.
+	SnapshotInterval time.Duration
 
 	Log *slog.Logger // nil: discard
 }
@@ -35,6 +40,13 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.Interval <= 0 {
 		o.Interval = time.Second
+	}
+	if o.MaxInterval <= 0 {
+		o.MaxInterval = time.Minute
+	}
+	o.MaxInterval = max(o.MaxInterval, o.Interval)
+	if o.SnapshotInterval <= 0 {
+		o.SnapshotInterval = 24 * time.Hour
 	}
 	if o.Heartbeat <= 0 {
 		o.Heartbeat = 2 * time.Second

@@ -89,7 +89,8 @@ func TestStatusAndMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := regexp.MustCompile(`^{"connected":true,"published":{"epoch":\d+,"seq":0},"sites":\[{"site":"a",` +
-		`"head":{"epoch":\d+,"seq":1},"applied":{"epoch":\d+,"seq":1},"lag":0,"heard":"[^"]+","gaps":0}\]}$`)
+		`"trust":"full","head":{"epoch":\d+,"seq":1},"applied":{"epoch":\d+,"seq":1},"lag":0,"lag_seconds":0,` +
+		`"heard":"[^"]+","skew_seconds":0,"gaps":0}\]}$`)
 	if !want.Match(text) {
 		t.Errorf("%s", text)
 	}

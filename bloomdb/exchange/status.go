@@ -20,21 +20,48 @@ type Status struct {
 	LastError   string     `json:"last_error,omitempty"`
 	LastErrorAt *time.Time `json:"last_error_at,omitempty"`
 
-	// Published is the last own delta that went into the stream.
-	Published Position `json:"published"`
+	// Published is the last own delta that went into the stream; Snapshot is up to
+	// which of them this site's snapshot in Redis reaches, nil where there is none.
+	Published Position  `json:"published"`
+	Snapshot  *Position `json:"snapshot,omitempty"`
 
 	Sites []SiteStatus `json:"sites"` // the others, by name
 }
 
 // SiteStatus is how far one other site is followed.
 type SiteStatus struct {
-	Site    string           `json:"site"`
-	Head    Position         `json:"head"`              // the newest delta known to exist
-	Applied Position         `json:"applied"`           // the newest delta in our database
-	Lag     uint64           `json:"lag"`               // deltas between the two
-	Heard   *time.Time       `json:"heard,omitempty"`   // when its news last came
-	Gaps    int64            `json:"gaps"`              // times that deltas were missing in the stream
-	Refused map[string]int64 `json:"refused,omitempty"` // deltas refused since the start, by cause
+	Site    string   `json:"site"`
+	Trust   string   `json:"trust"`   // full, vote or none
+	Head    Position `json:"head"`    // the newest delta known to exist
+	Applied Position `json:"applied"` // the newest delta in our database
+	Lag     uint64   `json:"lag"`     // deltas between the two
+
+	// LagSeconds is for how long something of the site has been waiting to be
+	// applied; 0 where nothing waits.
+	LagSeconds float64 `json:"lag_seconds"`
+
+	Heard    *time.Time `json:"heard,omitempty"`    // when its news last came
+	Snapshot *Position  `json:"snapshot,omitempty"` // up to where its snapshot reaches, as it says; nil: none
+	Loading  *Progress  `json:"loading,omitempty"`  // its snapshot is being read
+
+	// SkewSeconds is by how much the site's clock is ahead of ours; negative:
+	// behind. It has the time of the way in it. Clock: it is off by more than an
+	// hour. What a site sends that is ahead by so much is held back.
+	SkewSeconds float64 `json:"skew_seconds"`
+	Clock       bool    `json:"clock,omitempty"`
+
+	Muted bool   `json:"muted,omitempty"` // nothing of it is read
+	Votes uint64 `json:"votes,omitempty"` // stamp of the votes held of it; 0: none
+
+	// Gaps is how often deltas were missing that no snapshot has brought since.
+	Gaps    int64            `json:"gaps"`
+	Refused map[string]int64 `json:"refused,omitempty"` // records refused since the start, by cause
+}
+
+// Progress is how far a snapshot was read.
+type Progress struct {
+	Chunks int `json:"chunks"`
+	Of     int `json:"of"`
 }
 
 // Status tells how the exchange stands now.
@@ -59,7 +86,7 @@ func (x *Exchange) Status() Status {
 
 func (x *Exchange) siteStatus(o *origin) SiteStatus {
 	applied := x.cursor(o.site)
-	s := SiteStatus{Site: o.site, Head: o.head, Applied: applied, Lag: applied.lag(o.head), Gaps: o.gaps}
+	s := SiteStatus{Site: o.site, Trust: "full", Head: o.head, Applied: applied, Lag: applied.lag(o.head), Gaps: o.gaps}
 	if !o.heard.IsZero() {
 		heard := o.heard
 		s.Heard = &heard
