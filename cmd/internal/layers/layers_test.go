@@ -33,6 +33,8 @@ var allowed = map[string][]string{
 	"reporting":         {"signature", "bloomdb"},
 	"milter":            {"signature", "bloomdb"},
 
+	"bloomdb/exchange/linkfault": {},
+
 	"cmd/internal/config":    {},
 	"cmd/internal/layers":    {},
 	"cmd/internal/socket":    {},
@@ -59,7 +61,9 @@ var allowed = map[string][]string{
 
 // inTests may be imported by tests besides.
 var inTests = map[string][]string{
-	"bloomdb/exchange": {"signature"},
+	"bloomdb/exchange": {"signature", "bloomdb/exchange/linkfault"},
+
+	"cmd/spambloomd": {"bloomdb/exchange/linkfault"},
 }
 
 // reserved imports belong to the packages that are listed, and to no others.
