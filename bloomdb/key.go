@@ -36,13 +36,32 @@ func NewKey() (key [32]byte, err error) {
 // file appears whole or not at all; one that is there is never replaced
 // (os.ErrExist).
 func WriteKey(path string, key [32]byte) error {
+	return writeKeyFile("federation key", path, hex.EncodeToString(key[:]))
+}
+
+// ReadKey reads what WriteKey wrote. A key that others may read is refused.
+func ReadKey(path string) (key [32]byte, err error) {
+	text, err := readKeyFile("federation key", path)
+	if err != nil {
+		return key, err
+	}
+	raw, err := hex.DecodeString(text)
+	if err != nil || len(raw) != len(key) {
+		return key, fmt.Errorf("federation key %s: must be 64 hex digits on one line", path)
+	}
+	return [32]byte(raw), nil
+}
+
+// writeKeyFile writes a secret of one line, mode 0600, whole or not at all. It
+// never replaces a file (os.ErrExist).
+func writeKeyFile(what, path, line string) error {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-") // mode 0600
 	if err != nil {
-		return fmt.Errorf("federation key %s: %w", path, err)
+		return fmt.Errorf("%s %s: %w", what, path, err)
 	}
 	defer os.Remove(f.Name())
-	_, err = f.WriteString(hex.EncodeToString(key[:]) + "\n")
+	_, err = f.WriteString(line + "\n")
 	if err == nil {
 		err = f.Sync()
 	}
@@ -50,34 +69,31 @@ func WriteKey(path string, key [32]byte) error {
 		err = os.Link(f.Name(), path) // fails where path exists
 	}
 	if err != nil {
-		return fmt.Errorf("federation key %s: %w", path, err)
+		return fmt.Errorf("%s %s: %w", what, path, err)
 	}
 	return syncDir(dir)
 }
 
-// ReadKey reads what WriteKey wrote. A key that others may read is refused.
-func ReadKey(path string) (key [32]byte, err error) {
+// readKeyFile reads a secret, without the blanks around it. One that others may
+// read is refused.
+func readKeyFile(what, path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return key, fmt.Errorf("federation key: %w", err)
+		return "", fmt.Errorf("%s: %w", what, err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return key, fmt.Errorf("federation key: %w", err)
+		return "", fmt.Errorf("%s: %w", what, err)
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return key, fmt.Errorf("federation key %s: mode is %04o, must be 0600 or less (chmod 600 %s)", path, mode, path)
+		return "", fmt.Errorf("%s %s: mode is %04o, must be 0600 or less (chmod 600 %s)", what, path, mode, path)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, 1024))
 	if err != nil {
-		return key, fmt.Errorf("federation key %s: %w", path, err)
+		return "", fmt.Errorf("%s %s: %w", what, path, err)
 	}
-	raw, err := hex.DecodeString(strings.TrimSpace(string(text)))
-	if err != nil || len(raw) != len(key) {
-		return key, fmt.Errorf("federation key %s: must be 64 hex digits on one line", path)
-	}
-	return [32]byte(raw), nil
+	return strings.TrimSpace(string(text)), nil
 }
 
 // KeyID names a federation key without giving it away: 16 hex digits.

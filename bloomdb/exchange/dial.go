@@ -35,9 +35,13 @@ const noRetries = -1
 //	                                        theirs, ?username= and ?password= the server's
 //
 // The further parameters are those of redis.ParseURL, redis.ParseClusterURL and
-// redis.ParseFailoverURL. No error tells the password.
-func Dial(rawURL string) (redis.UniversalClient, error) {
-	c, err := dial(rawURL)
+// redis.ParseFailoverURL. The files of the options are read now. No error tells
+// the password.
+func Dial(rawURL string, o DialOptions) (redis.UniversalClient, error) {
+	if err := o.Check(); err != nil {
+		return nil, fmt.Errorf("redis: %w", err)
+	}
+	c, err := dial(rawURL, o)
 	if err != nil {
 		var inURL *url.Error
 		if errors.As(err, &inURL) { // its text has the whole URL
@@ -48,7 +52,7 @@ func Dial(rawURL string) (redis.UniversalClient, error) {
 	return c, nil
 }
 
-func dial(rawURL string) (redis.UniversalClient, error) {
+func dial(rawURL string, files DialOptions) (redis.UniversalClient, error) {
 	first, more := splitHosts(rawURL)
 	u, err := url.Parse(first)
 	if err != nil {
@@ -61,15 +65,15 @@ func dial(rawURL string) (redis.UniversalClient, error) {
 	u.RawQuery = query.Encode()
 	switch {
 	case query.Has("master_name"):
-		return dialSentinels(u.String())
+		return dialSentinels(u.String(), files)
 	case len(query["addr"]) > 0:
 		if strings.Trim(u.Path, "/0") != "" {
 			return nil, fmt.Errorf("a cluster has no database %s", u.Path)
 		}
 		u.Path = ""
-		return dialCluster(u.String())
+		return dialCluster(u.String(), files)
 	default:
-		return dialServer(u.String())
+		return dialServer(u.String(), files)
 	}
 }
 
@@ -89,9 +93,12 @@ func splitHosts(rawURL string) (first string, more []string) {
 	return scheme + "://" + begin + list[0] + rest[end:], list[1:]
 }
 
-func dialServer(u string) (redis.UniversalClient, error) {
+func dialServer(u string, files DialOptions) (redis.UniversalClient, error) {
 	o, err := redis.ParseURL(u)
 	if err != nil {
+		return nil, err
+	}
+	if err := files.apply(o.TLSConfig); err != nil {
 		return nil, err
 	}
 	o.MaintNotificationsConfig = noMaintenance()
@@ -102,13 +109,16 @@ func dialServer(u string) (redis.UniversalClient, error) {
 	return redis.NewClient(o), nil
 }
 
-func dialCluster(u string) (redis.UniversalClient, error) {
+func dialCluster(u string, files DialOptions) (redis.UniversalClient, error) {
 	o, err := redis.ParseClusterURL(u)
 	if err != nil {
 		return nil, err
 	}
 	if o.TLSConfig != nil {
 		o.TLSConfig.ServerName = "" // every node by its own name
+	}
+	if err := files.apply(o.TLSConfig); err != nil {
+		return nil, err
 	}
 	o.MaintNotificationsConfig = noMaintenance()
 	bound(&o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolSize)
@@ -118,13 +128,16 @@ func dialCluster(u string) (redis.UniversalClient, error) {
 	return redis.NewClusterClient(o), nil
 }
 
-func dialSentinels(u string) (redis.UniversalClient, error) {
+func dialSentinels(u string, files DialOptions) (redis.UniversalClient, error) {
 	o, err := redis.ParseFailoverURL(u)
 	if err != nil {
 		return nil, err
 	}
 	if o.TLSConfig != nil {
 		o.TLSConfig.ServerName = ""
+	}
+	if err := files.apply(o.TLSConfig); err != nil {
+		return nil, err
 	}
 	bound(&o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolSize)
 	o.MaxRetries, o.DialerRetries = noRetries, 1

@@ -69,7 +69,7 @@ func TestDialRefuses(t *testing.T) {
 		"redis://u:geheim@h\x7f":            "control character",
 		"redis://h1:1,h2:2?master_name=&x=": "unexpected option",
 	} {
-		c, err := Dial(url)
+		c, err := Dial(url, DialOptions{})
 		if err == nil {
 			c.Close()
 			t.Errorf("%s: no error", url)

@@ -92,7 +92,7 @@ func (s *server) url() string    { return "unix://" + s.socket() }
 
 func (s *server) client() redis.UniversalClient {
 	s.t.Helper()
-	c, err := Dial(s.url())
+	c, err := Dial(s.url(), DialOptions{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func startMini(t testing.TB) (*miniredis.Miniredis, redis.UniversalClient) {
 
 func dialed(t testing.TB, url string) redis.UniversalClient {
 	t.Helper()
-	c, err := Dial(url)
+	c, err := Dial(url, DialOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func startSiteWith(t testing.TB, o bloomdb.Options, url string) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := Dial(url)
+	client, err := Dial(url, DialOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -129,7 +129,7 @@ func (d *server) assemble(keyID string, sockets *sockets) error {
 	d.policy.Store(&policy)
 	d.milter = milter.NewServer(d.db, s.milterOptions(s.site, d.log))
 	if s.Redis.URL != "" {
-		client, err := exchange.Dial(s.Redis.URL)
+		client, err := exchange.Dial(s.Redis.URL, exchange.DialOptions{})
 		if err != nil {
 			return &failure{exConfig, fmt.Errorf("%s: %w", s.Where("redis.url"), err)}
 		}

@@ -168,7 +168,7 @@ func within(folder, path string) bool {
 }
 
 func checkRedis(url string) error {
-	client, err := exchange.Dial(url)
+	client, err := exchange.Dial(url, exchange.DialOptions{})
 	if err != nil {
 		return err
 	}

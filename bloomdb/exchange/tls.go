@@ -1,0 +1,68 @@
+package exchange
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// DialOptions are what a URL cannot say of a link with TLS (rediss://): files in
+// PEM. The zero value trusts the system's CAs and shows no certificate.
+type DialOptions struct {
+	CA   string // path of the CAs that sign the servers' certificates, instead of the system's
+	Cert string // path of the certificate that the servers ask for, with its chain
+	Key  string // path of its private key
+}
+
+// Check reads the files.
+func (o DialOptions) Check() error { return o.apply(&tls.Config{}) }
+
+// apply puts what the files hold into c, which is nil for a link without TLS.
+func (o DialOptions) apply(c *tls.Config) error {
+	switch {
+	case o == DialOptions{}:
+		return nil
+	case c == nil:
+		return errors.New("a CA or a certificate is of use with rediss:// only")
+	case (o.Cert == "") != (o.Key == ""):
+		return errors.New("a certificate and its key go together: one of them is missing")
+	}
+	if o.CA != "" {
+		roots, err := readCAs(o.CA)
+		if err != nil {
+			return err
+		}
+		c.RootCAs = roots
+	}
+	if o.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
+		if err != nil {
+			return fmt.Errorf("certificate %s with key %s: %w", o.Cert, o.Key, err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return nil
+}
+
+// maxCAs bounds a file of CAs: all of Debian's are 220 kB.
+const maxCAs = 4 << 20
+
+func readCAs(path string) (*x509.CertPool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("ca: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxCAs))
+	if err != nil {
+		return nil, fmt.Errorf("ca %s: %w", path, err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("ca %s: holds no certificate in PEM (-----BEGIN CERTIFICATE-----)", path)
+	}
+	return pool, nil
+}
