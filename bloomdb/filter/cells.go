@@ -57,9 +57,7 @@ func AppendCells(dst []byte, base uint64, cells []Cell, values bool) []byte {
 		w.unary(gap >> k)
 		w.bits(gap&(1<<k-1), k)
 		if values {
-			n := uint(bits.Len32(c.Value)) - 1
-			w.unary(uint64(n))
-			w.bits(uint64(c.Value)&(1<<n-1), n)
+			w.gamma(c.Value)
 		}
 		next = c.Pos + 1
 	}
@@ -67,13 +65,10 @@ func AppendCells(dst []byte, base uint64, cells []Cell, values bool) []byte {
 }
 
 // riceParameter is the best k for n gaps that sum to span: near log2 of the
-// mean gap times ln 2 (Kiely 2004).
+// mean gap times ln 2 (Kiely 2004). It is reckoned in whole numbers, since the
+// reader of lines reckons it again.
 func riceParameter(span, n uint64) uint {
-	mean := float64(span) / float64(n) * 0.69
-	if mean < 1 {
-		return 0
-	}
-	return uint(bits.Len64(uint64(mean)) - 1)
+	return uint(max(bits.Len64(span*69/(n*100)), 1) - 1)
 }
 
 var errCells = errors.New("coded cells are cut short")
@@ -134,100 +129,11 @@ func (r *cellReader) next() (Cell, error) {
 	}
 	c := Cell{Pos: r.pos + gap, Value: 1}
 	if r.values {
-		l := r.bits.unary()
-		if l >= 20 {
-			return Cell{}, fmt.Errorf("value of %d bits at position %d", l+1, c.Pos)
-		}
-		c.Value = uint32(1<<l | r.bits.bits(uint(l)))
-		if r.bits.short {
-			return Cell{}, errCells
+		if c.Value = r.bits.gamma(); c.Value == 0 {
+			return Cell{}, fmt.Errorf("%w or have a value above %d at position %d", errCells, MaxValue, c.Pos)
 		}
 	}
 	r.pos = c.Pos + 1
 	r.left--
 	return c, nil
 }
-
-// bitWriter writes bits from the highest bit of each byte on.
-type bitWriter struct {
-	dst []byte
-	acc uint64
-	n   uint // bits in acc, below 8 between calls
-}
-
-func (w *bitWriter) bits(v uint64, n uint) {
-	for n > 32 {
-		w.bits(v>>32, n-32)
-		v, n = v&(1<<32-1), 32
-	}
-	w.acc = w.acc<<n | v
-	for w.n += n; w.n >= 8; {
-		w.n -= 8
-		w.dst = append(w.dst, byte(w.acc>>w.n))
-	}
-}
-
-// unary writes v ones and a zero.
-func (w *bitWriter) unary(v uint64) {
-	for ; v >= 32; v -= 32 {
-		w.bits(1<<32-1, 32)
-	}
-	w.bits(1<<(v+1)-2, uint(v)+1)
-}
-
-// end pads with zeros to a full byte.
-func (w *bitWriter) end() []byte {
-	if w.n > 0 {
-		w.bits(0, 8-w.n)
-	}
-	return w.dst
-}
-
-// bitReader reads what bitWriter wrote. Beyond the end it sets short and
-// returns zeros.
-type bitReader struct {
-	src   []byte
-	acc   uint64
-	n     uint // valid low bits of acc
-	short bool
-}
-
-func (r *bitReader) fill(n uint) bool {
-	for r.n < n {
-		if len(r.src) == 0 {
-			r.short = true
-			return false
-		}
-		r.acc, r.src, r.n = r.acc<<8|uint64(r.src[0]), r.src[1:], r.n+8
-	}
-	return true
-}
-
-func (r *bitReader) bits(n uint) uint64 {
-	if n > 32 {
-		hi := r.bits(n - 32)
-		return hi<<32 | r.bits(32)
-	}
-	if !r.fill(n) {
-		return 0
-	}
-	r.n -= n
-	return r.acc >> r.n & (1<<n - 1)
-}
-
-func (r *bitReader) unary() uint64 {
-	v := uint64(0)
-	for r.fill(1) {
-		ones := uint(bits.LeadingZeros64(^r.acc << (64 - r.n)))
-		if ones < r.n {
-			r.n -= ones + 1
-			return v + uint64(ones)
-		}
-		v += uint64(r.n)
-		r.n = 0
-	}
-	return 0
-}
-
-// rest is what follows the padded bits.
-func (r *bitReader) rest() []byte { return r.src }
