@@ -1,6 +1,7 @@
 package bloomdb
 
 import (
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,6 +22,10 @@ type Options struct {
 
 	// Exchange says that changes are to be kept for NextDelta.
 	Exchange bool
+
+	// SigningKey signs this site's records; nil: they prove membership only.
+	SigningKey ed25519.PrivateKey
+	Members    Members
 
 	Log *slog.Logger     // nil: discard
 	Now func() time.Time // nil: time.Now
