@@ -12,13 +12,6 @@ import (
 // The layout stands in FORMAT.md.
 const maxCellsTotal = 1 << 20 // of one record, whatever its bytes say
 
-// codeCells and codeLines are the codings of a section of a delta: any cells, and
-// the bits of a blocked filter.
-const (
-	codeCells = 1
-	codeLines = 2
-)
-
 // deltaSection is the changed cells of one filter: positions ascending, absolute
 // values.
 type deltaSection struct {
@@ -40,10 +33,8 @@ func (db *DB) encodeDelta(d Delta, prev uint64, sections []deltaSection) []byte 
 	b := binary.BigEndian.AppendUint16(nil, uint16(len(sections)))
 	for _, s := range sections {
 		b = db.appendSectionHead(b, s.target, s.shape)
-		b = append(b, codeCells)
 		at := len(b)
-		b = append(b, 0, 0, 0, 0)
-		b = filter.AppendCells(b, 0, s.cells, s.target.kind == countFilter)
+		b = s.appendCells(append(b, 0, 0, 0, 0))
 		binary.BigEndian.PutUint32(b[at:], uint32(len(b)-at-4))
 	}
 	h := Head{Type: RecordDelta, Site: d.Site, Epoch: d.Epoch, Seq: d.Seq, Prev: prev, Made: db.opt.Now()}
@@ -101,12 +92,11 @@ func decodeSections(r *recordReader) ([]deltaSection, error) {
 		if err != nil {
 			return nil, err
 		}
-		coding := r.u8()
 		code := r.take(int(r.u32()))
 		if r.fail {
 			return nil, errShort
 		}
-		if s.cells, err = decodeSectionCells(s, coding, code, maxCellsTotal-cells); err != nil {
+		if s.cells, err = s.decodeCells(code, maxCellsTotal-cells); err != nil {
 			return nil, fmt.Errorf("%s generation %d: %w", s.target.kind, s.target.gen, err)
 		}
 		cells += len(s.cells)
@@ -122,14 +112,20 @@ func decodeSections(r *recordReader) ([]deltaSection, error) {
 	return sections, trailing(r.b)
 }
 
-// decodeSectionCells reads at most room cells.
-func decodeSectionCells(s deltaSection, coding int, code []byte, room int) ([]filter.Cell, error) {
-	if coding != codeCells {
-		return nil, fmt.Errorf("coding %d, which this program does not know", coding)
+func (s deltaSection) appendCells(dst []byte) []byte {
+	if s.target.kind.counts() {
+		return filter.AppendCountLines(dst, s.shape.counts(), s.cells)
 	}
-	if claimed, _ := binary.Uvarint(code); claimed > uint64(room) {
-		return nil, fmt.Errorf("more than %d cells", maxCellsTotal)
+	return filter.AppendLines(dst, s.shape.bits(), s.cells)
+}
+
+// decodeCells reads at most room cells.
+func (s deltaSection) decodeCells(code []byte, room int) (cells []filter.Cell, err error) {
+	var rest []byte
+	if s.target.kind.counts() {
+		cells, rest, err = filter.DecodeCountLines(nil, code, s.shape.counts(), room)
+	} else {
+		cells, rest, err = filter.DecodeLines(nil, code, s.shape.bits(), room)
 	}
-	cells, rest, err := filter.DecodeCells(nil, code, 0, s.shape.size(s.target.kind), s.target.kind == countFilter)
 	return cells, errors.Join(err, trailing(rest))
 }
