@@ -19,6 +19,11 @@ const (
 	dialTimeout = 2 * time.Second
 	ioTimeout   = 3 * time.Second // the wait for one answer, or for one write
 	poolSize    = 4               // the publisher, the follower, and room
+
+	// clusterReload is how old what is known of a cluster's nodes may be while
+	// commands are given. The client asks again by itself when a node sends it
+	// elsewhere, but not when a node is dead.
+	clusterReload = 2 * time.Second
 )
 
 // noRetries: our loops repeat what failed. A client that repeats on its own only
@@ -120,6 +125,7 @@ func dialCluster(u string, files DialOptions) (redis.UniversalClient, error) {
 	if err := files.apply(o.TLSConfig); err != nil {
 		return nil, err
 	}
+	o.ClusterStateReloadInterval = clusterReload
 	o.MaintNotificationsConfig = noMaintenance()
 	bound(&o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolSize)
 	o.MaxRetries, o.DialerRetries = noRetries, 1
