@@ -269,21 +269,21 @@ func FuzzDelta(f *testing.F) {
 	b.Count(message(1), 20)
 	b.Resume(0, 0)
 	for range 3 { // reports, counts, classes
-		d, ok, err := b.NextDelta(true)
+		d, ok, err := b.NextDelta()
 		if err != nil || !ok {
 			f.Fatal(ok, err)
 		}
 		f.Add(d.Data[:len(d.Data)-macSize])
 		b.Published(d)
 	}
-	f.Add([]byte(recordMagic))
+	f.Add([]byte(deltaMagic))
 	a := openTest(f, small(f.TempDir()))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		a.Apply(body, Skipped)
-		mac := a.keyed.Sum(purposeRecord, body)
-		h, err := DecodeHead(body)
+		mac := a.keyed.Sum(purposeDelta, body)
+		site, _, _, err := DecodeOrigin(body)
 		if a.Apply(append(body, mac[:]...), Skipped) == nil && err != nil {
-			t.Fatalf("applied a record of site %q: %v", h.Site, err)
+			t.Fatalf("applied a record of site %q: %v", site, err)
 		}
 	})
 }

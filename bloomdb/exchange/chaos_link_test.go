@@ -1,0 +1,215 @@
+package exchange
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/exchange/linkfault"
+)
+
+// startLink puts a proxy before a server.
+func startLink(t testing.TB, server *server) (p *linkfault.Proxy, url string) {
+	t.Helper()
+	p, err := linkfault.Start("unix", server.socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p, "redis://" + p.Addr()
+}
+
+func joinSite(t testing.TB, o bloomdb.Options, url string, x Options) *site {
+	t.Helper()
+	client, err := Dial(url, DialOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return joinWith(t, o, client, x)
+}
+
+// joinWith is startSite with the client and the exchange's options in the caller's
+// hands, and with the database's own work running as in a daemon.
+func joinWith(t testing.TB, o bloomdb.Options, client redis.UniversalClient, x Options) *site {
+	t.Helper()
+	db, err := bloomdb.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{t: t, db: db, client: client, done: make(chan struct{})}
+	s.x = New(db, s.client, bloomdb.KeyID(o.Key), x)
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	work := make(chan struct{})
+	go func() {
+		defer close(work)
+		if err := db.Run(ctx); err != nil {
+			t.Errorf("Run of the database: %v", err)
+		}
+	}()
+	go func() {
+		defer close(s.done)
+		if err := s.x.Run(ctx); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		<-work
+	}()
+	t.Cleanup(s.stop)
+	return s
+}
+
+// A Redis on another continent, and one that is overloaded: an answer takes 200 ms,
+// then 2 s. The daemon's own times must bear it.
+func TestSlowLink(t *testing.T) {
+	t.Parallel()
+	server := startRedis(t)
+	link, url := startLink(t, server)
+	link.Set(linkfault.Fault{Delay: 100 * time.Millisecond})
+	a := joinSite(t, siteOptions(t.TempDir(), "a"), url, Options{})
+	b := joinSite(t, siteOptions(t.TempDir(), "b"), server.url(), Options{})
+	a.awaitConnected()
+	traffic(t, a, b, func(i int) {
+		if i == 20 {
+			link.Set(linkfault.Fault{Delay: time.Second})
+		}
+	})
+	expectNewcomer(t, server.url())
+	for _, s := range []*site{a, b} {
+		for _, o := range s.x.Status().Sites {
+			if o.Gaps != 0 || o.Refused != nil {
+				t.Errorf("%s of %s: %+v", s.db.Status().Site, o.Site, o)
+			}
+		}
+	}
+}
+
+// Connections end in the midst of an answer, at places drawn by a seed.
+func TestCutAnywhere(t *testing.T) {
+	t.Parallel()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	server := startRedis(t)
+	linkA, urlA := startLink(t, server)
+	linkB, urlB := startLink(t, server)
+	a := startSite(t, t.TempDir(), "a", urlA)
+	b := startSite(t, t.TempDir(), "b", urlB)
+	traffic(t, a, b, func(i int) {
+		after := 1 + random.Int64N(20_000)
+		linkA.Set(linkfault.Fault{CutAfter: after})
+		linkB.Set(linkfault.Fault{CutAfter: after / 2})
+		if i == 39 {
+			linkA.Set(linkfault.Fault{})
+			linkB.Set(linkfault.Fault{})
+		}
+	})
+	for _, s := range []*site{a, b} {
+		if s.x.Status().LastError == "" {
+			t.Error("nothing was cut")
+		}
+	}
+	expectNewcomer(t, server.url())
+}
+
+// Commands arrive, their answers do not: what is sent again must not stand twice.
+func TestAnswersAreLost(t *testing.T) {
+	t.Parallel()
+	server := startRedis(t)
+	link, url := startLink(t, server)
+	a := startSite(t, t.TempDir(), "a", url+impatient)
+	b := startSite(t, t.TempDir(), "b", server.url())
+	a.awaitConnected()
+	traffic(t, a, b, func(i int) {
+		switch i % 10 {
+		case 3:
+			link.Set(linkfault.Fault{StallDown: true})
+		case 6:
+			eventually(t, "the fault is noticed", func() bool { return !a.x.Status().Connected })
+			link.Reset()
+			link.Set(linkfault.Fault{})
+		}
+	})
+	expectNewcomer(t, server.url())
+	if st := b.of("a"); st.Gaps != 0 || st.Refused != nil {
+		t.Errorf("%+v", st)
+	}
+}
+
+// A firewall forgets the connections of both sites in turn.
+func TestHalfOpen(t *testing.T) {
+	t.Parallel()
+	server := startRedis(t)
+	linkA, urlA := startLink(t, server)
+	linkB, urlB := startLink(t, server)
+	a := startSite(t, t.TempDir(), "a", urlA+impatient)
+	b := startSite(t, t.TempDir(), "b", urlB+impatient)
+	a.awaitConnected()
+	b.awaitConnected()
+	traffic(t, a, b, func(i int) {
+		switch i % 10 {
+		case 3:
+			linkA.HalfOpen()
+		case 8:
+			linkB.HalfOpen()
+		}
+	})
+	expectNewcomer(t, server.url())
+}
+
+// The link is gone for more than a day, by the sites' clocks, while mail is counted
+// again and again. What waits is bounded by what is distinct: an absolute value
+// replaces the older one.
+func TestAwayForADay(t *testing.T) {
+	t.Parallel()
+	server := startRedis(t)
+	link, url := startLink(t, server)
+	var passed atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(passed.Load())) }
+	join := func(name, url string) *site {
+		o := siteOptions(t.TempDir(), name)
+		o.Now = now
+		return joinSite(t, o, url, Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond})
+	}
+	a, b := join("a", url), join("b", server.url())
+	a.awaitConnected()
+	const mails, times = 300, 100
+	up := func(times uint32, format string) int64 {
+		before, _ := link.Bytes()
+		for range times {
+			for i := range mails {
+				a.count(mail(format, i), 1)
+			}
+		}
+		link.Set(linkfault.Fault{})
+		eventually(t, "the counts arrive", func() bool { return b.counts(mail(format, mails-1)) == uint64(times) })
+		awaitLevel(t, a, b)
+		after, _ := link.Bytes()
+		return after - before
+	}
+	cut := func() {
+		link.Set(linkfault.Fault{Refuse: true})
+		link.Reset()
+		eventually(t, "the fault is noticed", func() bool { return !a.x.Status().Connected })
+	}
+	cut()
+	once := up(1, "once %d")
+	cut()
+	a.report(mail("reported while away"))
+	passed.Store(int64(26 * time.Hour))
+	often := up(times, "often %d")
+	if often > 3*once {
+		t.Errorf("%d mails counted once took %d bytes, counted %d times %d bytes", mails, once, times, often)
+	}
+	eventually(t, "the report arrives", func() bool { return b.lists(mail("reported while away")) })
+	for i := range mails {
+		if n := b.counts(mail("often %d", i)); n != times {
+			t.Fatalf("mail %d was counted %d times", i, n)
+		}
+	}
+	t.Logf("%d mails: %d bytes counted once, %d bytes counted %d times", mails, once, often, times)
+}

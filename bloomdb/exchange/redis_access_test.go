@@ -1,0 +1,170 @@
+package exchange
+
+import (
+	"crypto/x509"
+	"fmt"
+	"net"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A wrong password is told, without itself, and tried again: the administrator puts
+// it right in Redis, and nothing was lost.
+func TestPassword(t *testing.T) {
+	t.Parallel()
+	server := startRedis(t)
+	c := server.client()
+	defer c.Close()
+	if err := c.ConfigSet(t.Context(), "requirepass", "another").Err(); err != nil {
+		t.Fatal(err)
+	}
+	url := "unix://:geheim@" + server.socket()
+	a := startSite(t, t.TempDir(), "a", url)
+	b := startSite(t, t.TempDir(), "b", url)
+	eventually(t, "the fault is told", func() bool { return strings.Contains(a.x.Status().LastError, "WRONGPASS") })
+	if e := a.x.Status().LastError; strings.Contains(e, "geheim") {
+		t.Errorf("the password is told: %s", e)
+	}
+	traffic(t, a, b, func(i int) {
+		if i == 30 {
+			admin := dialed(t, "unix://:another@"+server.socket())
+			if err := admin.ConfigSet(t.Context(), "requirepass", "geheim").Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	expectNewcomer(t, url)
+}
+
+// A Redis that is reached by TLS alone, with a certificate of a private CA, and that
+// wants one of its clients.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	a := newAuthority(t)
+	a.issue("redis", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	a.issue("member", &x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	port := freePort(t)
+	startRedis(t, "--bind", "127.0.0.1", "--tls-port", fmt.Sprint(port), "--tls-auth-clients", "yes",
+		"--tls-ca-cert-file", a.path("ca.pem"), "--tls-cert-file", a.path("redis.pem"), "--tls-key-file", a.path("redis.key"))
+	url := fmt.Sprintf("rediss://127.0.0.1:%d", port)
+	join := func(name string, files DialOptions) *site {
+		client, err := Dial(url, files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return joinWith(t, siteOptions(t.TempDir(), name), client, Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond})
+	}
+	files := DialOptions{CA: a.path("ca.pem"), Cert: a.path("member.pem"), Key: a.path("member.key")}
+	one, two := join("one", files), join("two", files)
+	stranger := join("stranger", DialOptions{CA: newAuthority(t).path("ca.pem")})
+	traffic(t, one, two, func(int) {})
+	eventually(t, "the wrong CA is named", func() bool {
+		return strings.Contains(stranger.x.Status().LastError, "certificate signed by unknown authority")
+	})
+	if stranger.x.Status().Connected {
+		t.Error("it believed a server of another CA")
+	}
+	late := join("late", files)
+	late.awaitAll("spam of a %d", 40)
+}
+
+// aclLines are the commands that FORMAT.md tells an administrator to give: the first
+// makes the user, the second adds what a cluster needs.
+func aclLines(t *testing.T, password string) (lines [][]any) {
+	t.Helper()
+	doc, err := os.ReadFile("FORMAT.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range regexp.MustCompile(`(?m)^    (ACL SETUSER .*)$`).FindAllSubmatch(doc, -1) {
+		var words []any
+		for word := range strings.FieldsSeq(strings.Replace(string(found[1]), ">PASSWORD", ">"+password, 1)) {
+			words = append(words, word)
+		}
+		lines = append(lines, words)
+	}
+	if len(lines) != 2 {
+		t.Fatalf("FORMAT.md has %d ACL SETUSER lines", len(lines))
+	}
+	return lines
+}
+
+// The documented rights are enough for a life with losses, and none of them is
+// there for nothing: what Redis counted is what the line allows.
+func TestRightsAreThoseThatAreUsed(t *testing.T) {
+	t.Parallel()
+	server := startRedis(t)
+	admin := server.client()
+	defer admin.Close()
+	words := aclLines(t, "geheim")[0]
+	if err := admin.Do(t.Context(), words...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	user := "unix://spambloom:geheim@" + server.socket()
+	dir := t.TempDir()
+	a := startSite(t, dir, "a", user)
+	b := startSite(t, t.TempDir(), "b", user)
+	traffic(t, a, b, func(i int) {
+		if i == 20 {
+			admin.FlushAll(t.Context())
+		}
+	})
+	expectNewcomer(t, user)
+	a.stop()
+	a = startSite(t, dir, "a", user)
+	a.report(mail("after"))
+	eventually(t, "it goes on", func() bool { return b.lists(mail("after")) })
+
+	expectNothingDenied(t, admin)
+	for _, unused := range unusedRights(t, admin, words) {
+		t.Errorf("the right %s is not used", unused)
+	}
+	expectForbidden(t, dialed(t, user))
+}
+
+func expectNothingDenied(t *testing.T, admin redis.UniversalClient) {
+	t.Helper()
+	denied, err := admin.Do(t.Context(), "ACL", "LOG").Slice()
+	if err != nil || len(denied) > 0 {
+		t.Errorf("denied: %v, %v", denied, err)
+	}
+}
+
+// onFault are commands that a healthy, busy link has no need of: a ping where all is
+// silent, and a look at what stands there where a command came twice.
+var onFault = []string{"+ping", "+xrevrange"}
+
+// unusedRights are the commands of the line that nobody gave.
+func unusedRights(t *testing.T, admin redis.UniversalClient, line []any) (unused []string) {
+	t.Helper()
+	stats := admin.Info(t.Context(), "commandstats").Val()
+	for _, word := range line {
+		right := word.(string)
+		command, ok := strings.CutPrefix(right, "+")
+		if ok && !slices.Contains(onFault, right) && !strings.Contains(stats, "cmdstat_"+command+":") {
+			unused = append(unused, right)
+		}
+	}
+	return unused
+}
+
+// expectForbidden shows what a stolen password does not give.
+func expectForbidden(t *testing.T, user redis.UniversalClient) {
+	t.Helper()
+	for _, command := range [][]any{
+		{"FLUSHALL"}, {"KEYS", "*"}, {"CONFIG", "GET", "*"}, {"ACL", "LIST"}, {"SHUTDOWN"},
+		{"SET", "elsewhere", "x"}, {"XADD", "elsewhere", "*", "a", "b"}, {"PUBLISH", "elsewhere", "x"},
+		{"EVAL", "return redis.call('SET', KEYS[1], 'x')", 1, "elsewhere"},
+	} {
+		err := user.Do(t.Context(), command...).Err()
+		if err == nil || !strings.Contains(err.Error(), "NOPERM") && !strings.Contains(err.Error(), "can't access") {
+			t.Errorf("%v: %v", command, err)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package exchange
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/spambloom/spambloom/bloomdb"
+)
+
+const slots = 16384
+
+// node is a server of a cluster.
+type node struct {
+	*server
+	port, bus int
+	client    redis.UniversalClient
+}
+
+func startNode(t *testing.T) *node {
+	t.Helper()
+	n := &node{port: freePort(t), bus: freePort(t)}
+	n.server = startRedis(t, "--port", fmt.Sprint(n.port), "--bind", "127.0.0.1", "--cluster-enabled", "yes",
+		"--cluster-port", fmt.Sprint(n.bus), "--cluster-node-timeout", "1000", "--repl-diskless-sync-delay", "0")
+	n.client = n.server.client()
+	t.Cleanup(func() { n.client.Close() })
+	return n
+}
+
+func (n *node) do(args ...any) string {
+	n.t.Helper()
+	answer, err := n.client.Do(n.t.Context(), args...).Text()
+	if err != nil {
+		n.t.Fatalf("%v: %v", args, err)
+	}
+	return answer
+}
+
+// startCluster starts three nodes that share the slots, and a replica of the one
+// that holds the federation's keys.
+func startCluster(t *testing.T, keyID string) (nodes []*node, url string, holder, replica *node) {
+	t.Helper()
+	nodes = []*node{startNode(t), startNode(t), startNode(t), startNode(t)}
+	var addrs []string
+	share := (slots + 2) / 3
+	for i, n := range nodes {
+		addrs = append(addrs, fmt.Sprintf("127.0.0.1:%d", n.port))
+		if i < 3 {
+			n.do("CLUSTER", "ADDSLOTSRANGE", i*share, min((i+1)*share, slots)-1)
+			n.do("CLUSTER", "SET-CONFIG-EPOCH", i+1)
+		}
+		if i > 0 {
+			nodes[0].do("CLUSTER", "MEET", "127.0.0.1", n.port, n.bus)
+		}
+	}
+	eventuallyAll(t, nodes, "cluster_known_nodes:4")
+	slot := nodes[0].client.ClusterKeySlot(t.Context(), newStreams(nil, keyID).heads()).Val()
+	holder, replica = nodes[int(slot)/share], nodes[3]
+	id := holder.do("CLUSTER", "MYID")
+	eventually(t, "the fourth is a replica", func() bool {
+		return replica.client.Do(t.Context(), "CLUSTER", "REPLICATE", id).Err() == nil
+	})
+	eventuallyAll(t, nodes, "cluster_state:ok")
+	eventually(t, "the replica follows", func() bool {
+		return strings.Contains(replica.client.Info(t.Context(), "replication").Val(), "master_link_status:up")
+	})
+	return nodes, "redis://spambloom:geheim@" + strings.Join(addrs, ",") + impatient, holder, replica
+}
+
+// eventuallyAll waits until every node says so of the cluster.
+func eventuallyAll(t *testing.T, nodes []*node, what string) {
+	t.Helper()
+	for _, n := range nodes {
+		eventually(t, fmt.Sprintf("node %d says %s", n.port, what), func() bool {
+			return strings.Contains(n.client.ClusterInfo(t.Context()).Val(), what)
+		})
+	}
+}
+
+// Three nodes: all keys of the federation are on one of them. When it dies, its
+// replica takes over.
+func TestClusterFailover(t *testing.T) {
+	t.Parallel()
+	nodes, url, holder, replica := startCluster(t, bloomdb.KeyID(testKey))
+	for _, n := range nodes { // each as the administrator set it up
+		for _, line := range aclLines(t, "geheim") {
+			if err := n.client.Do(t.Context(), line...).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	a := startSite(t, t.TempDir(), "a", url)
+	b := startSite(t, t.TempDir(), "b", url)
+	a.awaitConnected()
+	b.awaitConnected()
+	keys := 0
+	traffic(t, a, b, func(i int) {
+		if i == 20 {
+			keys = int(holder.client.DBSize(t.Context()).Val())
+			holder.kill()
+		}
+	})
+	if keys < 3 {
+		t.Errorf("the node that should hold the federation had %d keys", keys)
+	}
+	if role, err := replica.client.Do(t.Context(), "ROLE").Slice(); err != nil || role[0] != "master" {
+		t.Errorf("the replica is %v, %v", role, err)
+	}
+	expectNewcomer(t, url)
+	for _, n := range nodes {
+		if n != holder {
+			expectNothingDenied(t, n.client)
+		}
+	}
+}

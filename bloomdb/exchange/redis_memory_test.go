@@ -1,0 +1,75 @@
+package exchange
+
+import (
+	"strings"
+	"testing"
+)
+
+// Out of memory, Redis refuses what would be written; what stands in it is still
+// read, news are still heard, and everything is published when there is room.
+func TestOutOfMemoryIsReadOn(t *testing.T) {
+	t.Parallel()
+	server := startRedis(t, "--maxmemory-policy", "noeviction")
+	a := startSite(t, t.TempDir(), "a", server.url())
+	b := startSite(t, t.TempDir(), "b", server.url())
+	c := server.client()
+	defer c.Close()
+	const n = 20
+	for i := range n {
+		a.report(mail("before %d", i))
+	}
+	b.awaitAll("before %d", n)
+	if err := c.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	a.report(mail("during"))
+	eventually(t, "the fault is told", func() bool { return strings.Contains(a.x.Status().LastError, "OOM") })
+
+	late := startSite(t, t.TempDir(), "late", server.url())
+	late.awaitAll("before %d", n)
+	if late.lists(mail("during")) || b.lists(mail("during")) {
+		t.Error("what Redis refused is known elsewhere")
+	}
+	if !a.lists(mail("during")) {
+		t.Error("the report is not known where it was made")
+	}
+	if err := c.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*site{b, late} {
+		eventually(t, "the report arrives", func() bool { return s.lists(mail("during")) })
+	}
+	traffic(t, a, b, func(int) {})
+	expectNewcomer(t, server.url())
+}
+
+// Room for a while, and again none: the limit stands a little above what is used,
+// as it does in a Redis that others fill too.
+func TestMemoryAtItsLimit(t *testing.T) {
+	t.Parallel()
+	server := startRedis(t, "--maxmemory-policy", "noeviction")
+	a := startSite(t, t.TempDir(), "a", server.url())
+	b := startSite(t, t.TempDir(), "b", server.url())
+	c := server.client()
+	defer c.Close()
+	ballast := strings.Repeat("x", 1<<20)
+	refused := 0
+	traffic(t, a, b, func(i int) {
+		switch {
+		case i%10 == 2:
+			c.ConfigSet(t.Context(), "maxmemory", "1")
+		case i%10 == 7:
+			c.ConfigSet(t.Context(), "maxmemory", "64mb")
+		}
+		if c.Set(t.Context(), "ballast", ballast, 0).Err() != nil {
+			refused++
+		}
+		if i == 39 {
+			c.ConfigSet(t.Context(), "maxmemory", "0")
+		}
+	})
+	if refused < 10 {
+		t.Errorf("Redis refused only %d writes", refused)
+	}
+	expectNewcomer(t, server.url())
+}

@@ -1,0 +1,76 @@
+package exchange
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// The primary takes writes that its replica never gets, and dies: Sentinel's choice
+// lacks them. They were confirmed to the sites, and must come back all the same.
+func TestFailoverLosesWrites(t *testing.T) {
+	t.Parallel()
+	ports := []int{freePort(t), freePort(t), freePort(t)}
+	tcp := func(port int, args ...string) *server {
+		return startRedis(t, append([]string{"--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0"}, args...)...)
+	}
+	primary := tcp(ports[0])
+	replica := tcp(ports[1], "--replicaof", fmt.Sprintf("127.0.0.1 %d", ports[0]))
+	pc, rc := primary.client(), replica.client()
+	defer pc.Close()
+	defer rc.Close()
+	eventually(t, "the replica follows the primary", func() bool {
+		return strings.Contains(rc.Info(t.Context(), "replication").Val(), "master_link_status:up")
+	})
+	sentinel := startSentinel(t, ports[2], ports[0])
+	sc := redis.NewSentinelClient(&redis.Options{Addr: sentinel})
+	defer sc.Close()
+	eventually(t, "the sentinel knows the replica", func() bool {
+		list, _ := sc.Replicas(t.Context(), "m").Result()
+		return len(list) == 1 && list[0]["master-link-status"] == "ok"
+	})
+	url := "redis://" + sentinel + impatient + "&master_name=m"
+	a := startSite(t, t.TempDir(), "a", url)
+	b := startSite(t, t.TempDir(), "b", url)
+	a.awaitConnected()
+	b.awaitConnected()
+	var had, got int64 // bytes of replication, at the primary's death
+	traffic(t, a, b, func(i int) {
+		switch i {
+		case 10:
+			replica.signal(syscall.SIGSTOP)
+			pc.ClientKillByFilter(t.Context(), "TYPE", "replica")
+		case 20:
+			// What is lost was applied elsewhere, and its sites think it published.
+			b.awaitAll("spam of a %d", 20)
+			had = replicated(t, pc)
+			primary.kill()
+			replica.signal(syscall.SIGCONT)
+			got = replicated(t, rc)
+		}
+	})
+	if got >= had {
+		t.Errorf("no writes were lost: the primary was at byte %d, the replica at %d", had, got)
+	}
+	t.Logf("the replica lacked %d bytes", had-got)
+	expectNewcomer(t, url)
+}
+
+// replicated is how many bytes a server's replication has had.
+func replicated(t *testing.T, c redis.UniversalClient) int64 {
+	t.Helper()
+	found := regexp.MustCompile(`master_repl_offset:(\d+)`).FindStringSubmatch(c.Info(t.Context(), "replication").Val())
+	if found == nil {
+		t.Fatal("no offset of replication")
+	}
+	n, err := strconv.ParseInt(found[1], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
