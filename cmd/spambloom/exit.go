@@ -112,6 +112,7 @@ func exitCode(err error) int {
 	var usage *usageError
 	var output *outputError
 	var create *createError
+	var key *keyError
 	var state *stateError
 	var problem *reporting.Problem
 	switch {
@@ -125,7 +126,7 @@ func exitCode(err error) int {
 		return exIOErr
 	case errors.As(err, &create):
 		return exCantCreate
-	case errors.Is(err, mailbox.ErrEmpty), errors.Is(err, bloomdb.ErrNothing):
+	case errors.As(err, &key), errors.Is(err, mailbox.ErrEmpty), errors.Is(err, bloomdb.ErrNothing):
 		return exData
 	case errors.As(err, &problem):
 		return problemCode(problem.Status)
@@ -165,13 +166,18 @@ func hint(err error) string {
 	case exUsage:
 		return "see spambloom --help, or spambloom COMMAND --help"
 	case exData:
-		if errors.Is(err, mailbox.ErrEmpty) {
+		var key *keyError
+		if errors.Is(err, mailbox.ErrEmpty) || errors.As(err, &key) {
 			return ""
 		}
 		if errors.As(err, &problem) && problem.Status == http.StatusConflict {
 			return "an administrator of this site declared it; see spambloom never --list"
 		}
 		return "too short to recognise: it needs at least a dozen different words, or an attachment of 1 KiB"
+	case exCantCreate:
+		if errors.Is(err, fs.ErrExist) {
+			return "a key is never replaced; spambloom keygen --public FILE shows the public half of a site's key"
+		}
 	case exUnavailable:
 		return "start spambloomd, or name its socket with --control unix:PATH or SPAMBLOOM_CONTROL"
 	case exIOErr, exTempFail:

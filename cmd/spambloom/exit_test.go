@@ -29,6 +29,7 @@ func TestExitCode(t *testing.T) {
 		{problem(500), 74},
 		{&outputError{errors.New("disk full")}, 74},
 		{&stateError{errors.New("disk full")}, 74},
+		{&keyError{errors.New("no key")}, 65},
 		{&createError{fs.ErrPermission}, 73},
 		{problem(503), 75},
 		{errors.New("unexpected EOF"), 75},
