@@ -14,35 +14,46 @@ const (
 	minParts   = 256 << 20
 )
 
-// Cursor is the (epoch, seq) of the last delta applied of a site, in its latest
-// life; zeros for none.
+// Cursor is the (epoch, seq) up to which a site is heard, in its latest life: the
+// number of the last delta applied, or the position of a snapshot. Zeros for none.
 func (db *DB) Cursor(site string) (epoch, seq uint64) {
 	db.sitesMu.Lock()
 	defer db.sitesMu.Unlock()
-	for o, s := range db.sites {
-		if o.site == site && o.epoch >= epoch {
-			epoch, seq = o.epoch, s.seq
+	o, state := db.latest(site)
+	if state == nil {
+		return 0, 0
+	}
+	return o.epoch, state.seq
+}
+
+// latest is a site's latest life of which something is known; nil for none. sitesMu
+// is held.
+func (db *DB) latest(site string) (o origin, state *siteState) {
+	for known, s := range db.sites {
+		if known.site == site && known.epoch >= o.epoch {
+			o, state = known, s
 		}
 	}
-	return epoch, seq
+	return o, state
 }
 
 // Order says what is known of the deltas between the cursor and a record.
 type Order int
 
 const (
-	// Next: nothing is known. The record's number must be the cursor's next one.
+	// Next: nothing is known. Nothing may be missing before the record.
 	Next Order = iota
-	// Skipped: there are none that could be applied. Their numbers were never
-	// used, after a crash of their site, or they were refused.
+	// Skipped: those that are missing were refused.
 	Skipped
-	// Lost: they can't be had any more. They are counted as missed.
+	// Lost: they can't be had from the stream. They are counted as missed until a
+	// snapshot has brought them.
 	Lost
 )
 
 // Apply joins another site's delta. Applying one twice, late or out of order
-// changes nothing. A record that must be the Next and is not is refused with
-// ErrGap, and nothing is changed. Own records are ignored. ErrFederation,
+// changes nothing. A record before which something is missing is refused with
+// ErrGap unless Order says otherwise, and nothing is changed. Own records are
+// ignored. ErrFederation, ErrStranger, ErrUnsigned, ErrTrust, ErrReplayed, ErrClock,
 // ErrParameters (both sides' values in the text), ErrFull, or an error that says
 // what is torn.
 func (db *DB) Apply(data []byte, order Order) error {
@@ -50,44 +61,59 @@ func (db *DB) Apply(data []byte, order Order) error {
 	if err != nil {
 		return err
 	}
-	if d.origin.site == db.opt.Site {
+	if d.Site == db.opt.Site {
 		return nil
+	}
+	if err := db.heardInFull(d.Site); err != nil {
+		return fmt.Errorf("%s: %w", d, err)
 	}
 	db.sitesMu.Lock()
 	defer db.sitesMu.Unlock()
-	name := fmt.Sprintf("delta %s %d-%d", d.origin.site, d.origin.epoch, d.seq)
-	state := db.sites[d.origin]
-	if state == nil {
-		if err := db.roomForSite(d.origin.site); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		state = &siteState{}
+	state, err := db.stateOf(d.Head)
+	if err != nil {
+		return err
 	}
-	if d.seq <= state.seq {
+	if d.Seq <= state.seq {
 		return nil
 	}
-	if d.seq != state.seq+1 && order == Next {
-		return fmt.Errorf("%s: %w: %d was the last", name, ErrGap, state.seq)
+	if d.Prev > state.seq && order == Next {
+		return fmt.Errorf("%s: %w: it comes after %d, and %d was the last", d, ErrGap, d.Prev, state.seq)
 	}
 	d.sections = db.joinable(d, state)
 	parts, err := db.partsFor(d)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", d, err)
 	}
 	for i, p := range parts {
 		if p == nil {
 			continue
 		}
 		if err := p.merge(d.sections[i].cells); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("%s: %w", d, err)
 		}
 	}
-	if order == Lost {
-		state.gaps += d.seq - state.seq - 1
+	if order == Lost && d.Prev > state.seq {
+		state.gaps += d.Prev - state.seq
+		state.hole = d.Prev
 	}
-	state.seq = d.seq
+	state.seq = d.Seq
 	db.sites[d.origin] = state
 	return nil
+}
+
+// stateOf finds where we stand in a record's life, or makes it where there is room.
+// A life that another one has followed tells nothing new. sitesMu is held.
+func (db *DB) stateOf(h Head) (*siteState, error) {
+	if now, _ := db.latest(h.Site); h.Epoch < now.epoch {
+		return nil, fmt.Errorf("%s: %w: epoch %d has followed", h, ErrReplayed, now.epoch)
+	}
+	if state := db.sites[h.origin()]; state != nil {
+		return state, nil
+	}
+	if err := db.roomForSite(h.Site); err != nil {
+		return nil, fmt.Errorf("%s: %w", h, err)
+	}
+	return &siteState{}, nil
 }
 
 func (db *DB) roomForSite(site string) error {
@@ -187,7 +213,7 @@ func (db *DB) acceptable(o origin, s deltaSection) error {
 		return nil
 	}
 	if db.early(s.target) {
-		return fmt.Errorf("%s begins %s: the clocks differ", what, db.opt.start(s.target).Format(time.RFC3339))
+		return fmt.Errorf("%s begins %s: %w", what, db.opt.start(s.target).Format(time.RFC3339), ErrClock)
 	}
 	if s.target.kind == countFilter {
 		if g := db.view.Load().count(s.target.gen); g != nil {

@@ -27,6 +27,13 @@ var (
 	ErrParameters = errors.New("parameters differ")  // Apply: made with other sizes, periods or layouts
 	ErrFederation = errors.New("another federation") // Apply: made under another key
 	ErrGap        = errors.New("sequence gap")       // Apply: earlier deltas of the origin are missing
+
+	// Of records, beside these:
+	ErrStranger = errors.New("not a member here")
+	ErrUnsigned = errors.New("not signed by its site")
+	ErrTrust    = errors.New("not heard in full")
+	ErrReplayed = errors.New("of a life that is over")
+	ErrClock    = errors.New("the clocks differ")
 )
 
 // DB is what this site knows. All methods are safe for concurrent use, except
@@ -78,8 +85,9 @@ type DB struct {
 
 // siteState is where we stand in another site's stream.
 type siteState struct {
-	seq  uint64 // last delta applied
-	gaps uint64 // deltas that were lost on the way
+	seq  uint64 // last delta applied, or position of the last snapshot
+	gaps uint64 // deltas that were lost on the way, and that no snapshot has brought
+	hole uint64 // the number from which on nothing is missing
 
 	classesRefused bool // it was said that its classes can't be joined
 }

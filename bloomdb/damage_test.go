@@ -269,21 +269,21 @@ func FuzzDelta(f *testing.F) {
 	b.Count(message(1), 20)
 	b.Resume(0, 0)
 	for range 3 { // reports, counts, classes
-		d, ok, err := b.NextDelta()
+		d, ok, err := b.NextDelta(true)
 		if err != nil || !ok {
 			f.Fatal(ok, err)
 		}
 		f.Add(d.Data[:len(d.Data)-macSize])
 		b.Published(d)
 	}
-	f.Add([]byte(deltaMagic))
+	f.Add([]byte(recordMagic))
 	a := openTest(f, small(f.TempDir()))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		a.Apply(body, Skipped)
-		mac := a.keyed.Sum(purposeDelta, body)
-		site, _, _, err := DecodeOrigin(body)
+		mac := a.keyed.Sum(purposeRecord, body)
+		h, err := DecodeHead(body)
 		if a.Apply(append(body, mac[:]...), Skipped) == nil && err != nil {
-			t.Fatalf("applied a record of site %q: %v", site, err)
+			t.Fatalf("applied a record of site %q: %v", h.Site, err)
 		}
 	})
 }

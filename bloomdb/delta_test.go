@@ -23,14 +23,14 @@ func drain(t testing.TB, db *DB) []Delta {
 	}
 	var all []Delta
 	for {
-		d, ok, err := db.NextDelta()
+		d, ok, err := db.NextDelta(true)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !ok {
 			return all
 		}
-		again, _, _ := db.NextDelta()
+		again, _, _ := db.NextDelta(true)
 		if !bytes.Equal(again.Data, d.Data) {
 			t.Fatal("an unconfirmed delta came back changed")
 		}
@@ -203,7 +203,7 @@ func TestAllOnes(t *testing.T) {
 		sec.cells = append(sec.cells, filter.Cell{Pos: pos, Value: 1})
 	}
 	d := Delta{Site: "b", Epoch: 1, Seq: 1}
-	d.Data = b.encodeDelta(d, []deltaSection{sec})
+	d.Data = b.encodeDelta(d, 0, []deltaSection{sec})
 	if err := a.Apply(d.Data, Next); !errors.Is(err, ErrFull) {
 		t.Errorf("all ones: %v, want ErrFull", err)
 	}
@@ -301,7 +301,7 @@ func TestRepeatedSections(t *testing.T) {
 	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
 	sec := deltaSection{target: target{spamFilter, b.opt.generation(spamFilter, b.opt.Now())}, shape: bitsShape(b.spamShape)}
 	d := Delta{Site: "b", Epoch: 2, Seq: 1}
-	d.Data = b.encodeDelta(d, []deltaSection{sec, sec})
+	d.Data = b.encodeDelta(d, 0, []deltaSection{sec, sec})
 	if err := a.Apply(d.Data, Next); err == nil || !strings.Contains(err.Error(), "stands after") {
 		t.Errorf("two sections of one filter: %v", err)
 	}
@@ -316,7 +316,7 @@ func TestBoundsOnMembers(t *testing.T) {
 	a := openTest(t, o)
 	send := func(site string, epoch uint64, sections ...deltaSection) error {
 		d := Delta{Site: site, Epoch: epoch, Seq: 1}
-		d.Data = a.encodeDelta(d, sections)
+		d.Data = a.encodeDelta(d, 0, sections)
 		return a.Apply(d.Data, Next)
 	}
 	for life := range uint64(maxLives) {

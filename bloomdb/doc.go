@@ -11,6 +11,7 @@
 //	Judge, Explain  <- own bits, others' bits, own cells, parts' cells
 //	Run             -> journal fsync, new and aged-out generations, snapshots
 //	NextDelta       <- pending changes; Published lets the journal go
+//	NewSnapshot     <- own filters, for who comes too late for the deltas
 //
 // # State
 //

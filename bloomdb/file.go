@@ -52,14 +52,18 @@ type identity struct {
 	ReportPeriod int64  `json:"report_period"` // seconds
 	CountPeriod  int64  `json:"count_period"`  // seconds
 
-	// Published are the last delta known to be in the stream, and the place in
-	// the journal before which nothing is left to be published. Reserved is the
-	// last number given to a delta: none is given to two.
+	// Published are the last number that was published or left out, and the place in
+	// the journal before which nothing is left to be published. Tail is the number
+	// with which the stream ends, Reserved the last one given to a delta: none is
+	// given to two.
 	PublishedSeq uint64 `json:"published_seq"`
+	TailSeq      uint64 `json:"tail_seq"`
 	ReservedSeq  uint64 `json:"reserved_seq"`
 	PublishedLSN lsn    `json:"published_lsn"`
-	// Republish says that the journal no longer has all that is unpublished:
-	// everything live must go out again.
+	// LeftSeq is the last number that was left out.
+	LeftSeq uint64 `json:"left_seq,omitempty"`
+	// Republish says that stream and journal no longer have all that other sites
+	// must know: a snapshot has to be published.
 	Republish bool `json:"republish,omitempty"`
 
 	// Snapshots are the files without which the folder is not whole.

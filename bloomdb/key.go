@@ -21,7 +21,7 @@ var (
 	purposeClass  = []byte("spambloom class 1")
 	purposeSketch = []byte("spambloom sketch 1")
 	purposeDomain = []byte("spambloom domain 1")
-	purposeDelta  = []byte("spambloom delta 1")
+	purposeRecord = []byte("spambloom record 2")
 	purposeID     = []byte("spambloom key id 1")
 	purposeNever  = []byte("spambloom never 1")
 )

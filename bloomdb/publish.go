@@ -22,11 +22,13 @@ const (
 // publisher collects what other sites have not been told.
 //
 //	note -> pending -> ready -> NextDelta -> flight -> Published
-//	                backlog ----^  whole filters, after a loss
 //
 // The journal keeps the records of what is unpublished; identity tells from
-// where. Where that would be too long, everything live is published again.
+// where. Where that would be too long, a number is left out, which receivers see,
+// and a snapshot tells them everything (SnapshotDue).
 type publisher struct {
+	changed chan struct{} // a report waits in pending; one at most
+
 	mu        sync.Mutex // guards pending, total, compactAt and lost
 	on        bool
 	pending   map[target][]uint64
@@ -41,7 +43,6 @@ type publisher struct {
 	resumed   bool
 	ready     []changedCells
 	readyMark lsn // all before it is in ready or published
-	backlog   []wholeFilter
 	flight    *flight
 	spare     bool // the reserved number was given to no delta yet
 }
@@ -52,12 +53,6 @@ type changedCells struct {
 	positions []uint64
 }
 
-// wholeFilter is a filter of which the blocks from next on are to be published.
-type wholeFilter struct {
-	target target
-	next   uint64
-}
-
 // flight is the delta that was handed out and not yet confirmed.
 type flight struct {
 	delta Delta
@@ -66,6 +61,7 @@ type flight struct {
 
 func (p *publisher) begin(id identity, on bool) {
 	p.id, p.on, p.pending = id, on, make(map[target][]uint64)
+	p.changed = make(chan struct{}, 1)
 	if !on && !id.Republish {
 		// Changes made from now on are not kept for an exchange that comes later.
 		p.id.Republish, p.dirty = true, true
@@ -92,7 +88,19 @@ func (p *publisher) note(t target, positions []uint64) {
 	}
 	p.pending[t] = append(p.pending[t], positions...)
 	p.total += len(positions)
+	if t.kind.urgent() {
+		select {
+		case p.changed <- struct{}{}:
+		default:
+		}
+	}
 }
+
+// urgent says that other sites are told at once: of what people reported.
+func (k filterKind) urgent() bool { return k != countFilter }
+
+// Changed receives when a report or a revocation waits to be published.
+func (db *DB) Changed() <-chan struct{} { return db.pub.changed }
 
 // compact sorts out positions that are pending more than once, in a long outage
 // most of them, while others may be noted. It does so each time their number has
@@ -179,30 +187,19 @@ func (db *DB) keepFrom(begin lsn) (lsn, error) {
 		return begin, p.writeLocked(db.opt.Dir, db.opt.Now())
 	}
 	if db.journal.bytesFrom(p.id.PublishedLSN) > maxUnpublished {
-		db.publishAll()
+		p.leaveOut()
 		return begin, p.writeLocked(db.opt.Dir, db.opt.Now())
 	}
 	// The identity on disk must not need what is dropped now.
 	return min(begin, p.id.PublishedLSN), p.writeLocked(db.opt.Dir, db.opt.Now())
 }
 
-// publishAll puts every own filter in the backlog. deltaMu is held.
-func (db *DB) publishAll() {
-	p := &db.pub
+// leaveOut gives a number to no delta: receivers see that something is missing, and
+// take the snapshot that is due from now on. deltaMu is held.
+func (p *publisher) leaveOut() {
 	p.id.Republish, p.dirty = true, true
-	p.backlog = p.backlog[:0]
-	if p.flight != nil {
-		p.flight.done = false // with it, not all is published any more
-	}
-	v := db.view.Load()
-	for _, kind := range reportKinds {
-		for _, g := range slices.Backward(v.reports) {
-			p.backlog = append(p.backlog, wholeFilter{target: target{kind, g.num}})
-		}
-	}
-	for _, g := range slices.Backward(v.counts) {
-		p.backlog = append(p.backlog, wholeFilter{target: target{countFilter, g.num}})
-	}
+	p.id.ReservedSeq = max(p.id.ReservedSeq, p.id.PublishedSeq) + 1
+	p.id.PublishedSeq, p.id.LeftSeq, p.spare = p.id.ReservedSeq, p.id.ReservedSeq, false
 }
 
 // Delta is one message of the exchange: the encoded record and where it stands.
@@ -218,8 +215,7 @@ const MaxDelta = 1 << 20
 
 // Resume tells, before the first NextDelta and after every reconnection, which
 // (epoch, seq) the stream of this site ends with (zeros: it is empty or gone).
-// Where the stream lacks what was published before, everything live is published
-// again.
+// Where the stream lacks what was published before, a snapshot is due.
 func (db *DB) Resume(epoch, seq uint64) error {
 	p := &db.pub
 	p.deltaMu.Lock()
@@ -235,32 +231,39 @@ func (db *DB) Resume(epoch, seq uint64) error {
 		if epoch >= math.MaxUint64-1 {
 			return fmt.Errorf("stream ends with epoch %d: no later one is left", epoch)
 		}
-		p.id.Epoch, p.id.PublishedSeq, p.id.ReservedSeq = nextLife(epoch), 0, 0
-		p.flight, p.spare = nil, false
-		db.publishAll()
-	case epoch < p.id.Epoch && p.id.PublishedSeq > 0, epoch == p.id.Epoch && seq < p.id.PublishedSeq:
-		db.publishAll() // the stream was lost
-	case epoch == p.id.Epoch:
-		p.id.PublishedSeq = seq // what came after it, if anything, is pending again
+		p.id.Epoch = nextLife(epoch)
+		p.id.PublishedSeq, p.id.TailSeq, p.id.ReservedSeq, p.id.LeftSeq = 0, 0, 0, 0
+		p.flight = nil
+		p.leaveOut()
+	case epoch == p.id.Epoch && seq < p.id.TailSeq, epoch < p.id.Epoch && p.id.TailSeq > 0:
+		// The stream was lost. Numbers go on, so that who misses some sees it.
+		p.id.Republish, p.id.TailSeq = true, 0
+		if epoch == p.id.Epoch {
+			p.id.TailSeq = seq
+		}
+	case epoch == p.id.Epoch: // what came after it, if anything, is pending again
+		p.id.TailSeq, p.id.PublishedSeq = seq, max(p.id.PublishedSeq, seq)
 	}
-	if p.id.Republish && len(p.backlog) == 0 {
-		db.publishAll()
+	if p.id.Republish && !p.resumed {
+		p.leaveOut() // since the last start, changes may not have been kept
 	}
 	p.resumed = true
 	return p.writeLocked(db.opt.Dir, db.opt.Now())
 }
 
-// Head is the (epoch, seq) of the last delta that was Published.
+// Head is the (epoch, seq) up to which this site has published: the number of the
+// last delta, or a later one that was left out.
 func (db *DB) Head() (epoch, seq uint64) {
 	db.pub.deltaMu.Lock()
 	defer db.pub.deltaMu.Unlock()
 	return db.pub.id.Epoch, db.pub.id.PublishedSeq
 }
 
-// NextDelta encodes what changed since the last one. It returns false when
-// nothing changed, or Resume was not yet called. The same delta is returned
-// until Published is told, so that a retry can neither lose nor double anything.
-func (db *DB) NextDelta() (Delta, bool, error) {
+// NextDelta encodes what changed since the last one: reports and what goes with
+// them, and with all set counts too. It returns false when nothing changed, or
+// Resume was not yet called. The same delta is returned until Published is told, so
+// that a retry can neither lose nor double anything.
+func (db *DB) NextDelta(all bool) (Delta, bool, error) {
 	p := &db.pub
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
@@ -268,9 +271,9 @@ func (db *DB) NextDelta() (Delta, bool, error) {
 		return Delta{}, false, nil
 	}
 	for p.flight == nil {
-		db.gather()
-		if len(p.ready) == 0 && len(p.backlog) == 0 {
-			if p.id.PublishedLSN < p.readyMark {
+		next := db.gather(all)
+		if next < 0 {
+			if all && p.id.PublishedLSN < p.readyMark {
 				p.id.PublishedLSN, p.dirty = p.readyMark, true
 			}
 			return Delta{}, false, nil
@@ -279,14 +282,14 @@ func (db *DB) NextDelta() (Delta, bool, error) {
 		if err != nil {
 			return Delta{}, false, err
 		}
-		sections := db.takeSections()
+		sections := db.takeSections(next)
 		if len(sections) == 0 {
 			continue // all of it aged out or was empty
 		}
-		if d.Data = db.encodeDelta(d, sections); len(d.Data) > MaxDelta {
+		if d.Data = db.encodeDelta(d, p.id.PublishedSeq, sections); len(d.Data) > MaxDelta {
 			return Delta{}, false, fmt.Errorf("delta %d is %d bytes long, must be at most %d", d.Seq, len(d.Data), MaxDelta)
 		}
-		p.flight = &flight{delta: d, done: len(p.ready) == 0 && len(p.backlog) == 0}
+		p.flight = &flight{delta: d, done: len(p.ready) == 0}
 		p.spare = false
 	}
 	return p.flight.delta, true, nil
@@ -307,22 +310,18 @@ func (db *DB) reserve() (Delta, error) {
 	return Delta{Site: db.opt.Site, Epoch: p.id.Epoch, Seq: p.id.ReservedSeq}, nil
 }
 
-// gather moves what is pending to ready, when that is empty.
-func (db *DB) gather() {
+// gather moves what is pending to ready, where that has nothing to publish, and
+// returns the place in it to go on from: -1 where nothing is to be published. What
+// is not urgent stays pending unless all is wanted. The mark is that of the last time
+// all was: before it, nothing is pending.
+func (db *DB) gather(all bool) (next int) {
 	p := &db.pub
-	if len(p.ready) > 0 {
-		return
+	wanted := func(c changedCells) bool { return all || c.target.kind.urgent() }
+	if next := slices.IndexFunc(p.ready, wanted); next >= 0 {
+		return next
 	}
 	mark := db.journal.mark() // first: a record before it was noted before it
-	p.mu.Lock()
-	pending, lost := p.pending, p.lost
-	p.pending, p.total, p.lost = make(map[target][]uint64, len(pending)), 0, false
-	p.compactAt = 0
-	p.mu.Unlock()
-	if lost {
-		db.publishAll()
-	}
-	for t, positions := range pending {
+	for t, positions := range p.take(all) {
 		slices.Sort(positions)
 		p.ready = append(p.ready, changedCells{t, slices.Compact(positions)})
 	}
@@ -332,21 +331,41 @@ func (db *DB) gather() {
 		}
 		return 1
 	})
-	p.readyMark = mark
+	if all {
+		p.readyMark = mark
+	}
+	return slices.IndexFunc(p.ready, wanted)
 }
 
-// takeSections takes cells for one delta from ready, or else from the backlog.
-// Reports, counts, classes and sketches never share a delta: who must refuse the one, since
-// its parameters differ or it is not known there, is not to lose the other.
-func (db *DB) takeSections() []deltaSection {
-	p := &db.pub
-	if len(p.ready) == 0 {
-		return db.takeBacklog()
+// take empties pending, of what is urgent or of all. deltaMu is held.
+func (p *publisher) take(all bool) map[target][]uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lost {
+		p.lost = false
+		p.leaveOut()
 	}
+	taken := make(map[target][]uint64, len(p.pending))
+	for t, positions := range p.pending {
+		if all || t.kind.urgent() {
+			taken[t] = positions
+			p.total -= len(positions)
+			delete(p.pending, t)
+		}
+	}
+	p.compactAt = 0
+	return taken
+}
+
+// takeSections takes cells for one delta from a place in ready. Reports, counts,
+// classes and sketches never share a delta: who must refuse the one, since its
+// parameters differ or it is not known there, is not to lose the other.
+func (db *DB) takeSections(at int) []deltaSection {
+	p := &db.pub
 	var sections []deltaSection
-	parcel := p.ready[0].target.kind.parcel()
-	for room := maxDeltaCells; len(p.ready) > 0 && room > 0; {
-		next := &p.ready[0]
+	parcel := p.ready[at].target.kind.parcel()
+	for room := maxDeltaCells; at < len(p.ready) && room > 0; {
+		next := &p.ready[at]
 		if next.target.kind.parcel() != parcel {
 			break
 		}
@@ -356,30 +375,8 @@ func (db *DB) takeSections() []deltaSection {
 		}
 		room -= n
 		if next.positions = next.positions[n:]; len(next.positions) == 0 {
-			p.ready = p.ready[1:]
+			p.ready = slices.Delete(p.ready, at, at+1)
 		}
-	}
-	return sections
-}
-
-func (db *DB) takeBacklog() []deltaSection {
-	p := &db.pub
-	var sections []deltaSection
-	parcel := p.backlog[0].target.kind.parcel()
-	for room := maxDeltaCells; len(p.backlog) > 0; {
-		next := &p.backlog[0]
-		if next.target.kind.parcel() != parcel || room < int(next.target.kind.blockSize()) {
-			break
-		}
-		s, more := db.wholeSection(next, room)
-		if len(s.cells) > 0 {
-			sections = append(sections, s)
-		}
-		room -= len(s.cells)
-		if more {
-			break
-		}
-		p.backlog = p.backlog[1:]
 	}
 	return sections
 }
@@ -397,23 +394,6 @@ func (db *DB) changedSection(t target, positions []uint64) (deltaSection, bool) 
 		}
 	}
 	return sec, len(sec.cells) > 0
-}
-
-// wholeSection takes blocks of a filter, until room cells or its end; more says
-// that it has further ones.
-func (db *DB) wholeSection(w *wholeFilter, room int) (sec deltaSection, more bool) {
-	own, ok := db.ownFilter(w.target)
-	if !ok {
-		return sec, false
-	}
-	sec = deltaSection{target: w.target, shape: own.shape}
-	for ; w.next < own.shape.blocks(w.target.kind); w.next++ {
-		if len(sec.cells)+int(w.target.kind.blockSize()) > room {
-			return sec, true
-		}
-		sec.cells = own.block(w.next, sec.cells)
-	}
-	return sec, false
 }
 
 // ownFilter gives access to one of the site's own filters, of either form.
@@ -461,9 +441,10 @@ func (db *DB) Published(d Delta) error {
 
 // confirm takes the delta in flight as published. deltaMu is held.
 func (p *publisher) confirm() {
-	p.id.PublishedSeq, p.dirty = p.flight.delta.Seq, true
+	p.id.TailSeq, p.dirty = p.flight.delta.Seq, true
+	p.id.PublishedSeq = max(p.id.PublishedSeq, p.id.TailSeq)
 	if p.flight.done {
-		p.id.PublishedLSN, p.id.Republish = p.readyMark, false
+		p.id.PublishedLSN = max(p.id.PublishedLSN, p.readyMark)
 	}
 	p.flight = nil
 }

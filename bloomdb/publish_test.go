@@ -39,7 +39,7 @@ func TestPublishAcrossCrashes(t *testing.T) {
 			case 2:
 				db.pub.close(o.Dir)
 			case 3:
-				d, ok, err := db.NextDelta()
+				d, ok, err := db.NextDelta(true)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -81,8 +81,8 @@ func TestPublishAcrossCrashes(t *testing.T) {
 	}
 }
 
-// The stream is gone (FLUSHALL), or the exchange is switched on later: all that
-// is live goes out again.
+// The stream is gone (FLUSHALL), or the exchange is switched on later: a snapshot is
+// due, and a site that had everything before misses nothing.
 func TestPublishAgain(t *testing.T) {
 	o := testOptions(t.TempDir(), "a")
 	o.Exchange = false
@@ -93,35 +93,52 @@ func TestPublishAgain(t *testing.T) {
 	o.Exchange = true
 	db = openTest(t, o)
 	mustReport(t, db, 2)
-	check := func(what string, first uint64, stream []Delta) {
+	follower := openTest(t, testOptions(t.TempDir(), "c"))
+	check := func(what string) {
 		t.Helper()
 		b := openTest(t, testOptions(t.TempDir(), "b"))
-		for i, d := range stream {
-			if d.Seq != first+uint64(i) {
-				t.Errorf("%s: sequence number %d, want %d", what, d.Seq, first+uint64(i))
-			}
-			if err := b.Apply(d.Data, Skipped); err != nil {
-				t.Fatal(err)
-			}
+		stream := drain(t, db)
+		if !db.SnapshotDue() {
+			t.Errorf("%s: no snapshot is due", what)
+		}
+		p := publishSnapshot(t, db)
+		if len(stream) > 0 && b.Apply(stream[0].Data, Next) == nil {
+			t.Errorf("%s: a new site does not see that something is missing", what)
+		}
+		p.take(t, b)
+		for _, db := range []*DB{b, follower} {
+			mustApply(t, db, stream...)
 		}
 		if e := b.Judge(message(1)); !e.Listed || e.Count != 33 || !b.Judge(message(2)).Listed {
 			t.Errorf("%s: %+v", what, e)
 		}
 	}
-	first := drain(t, db)
-	check("switched on later", 1, first)
+	if err := db.Resume(db.Head()); err != nil {
+		t.Fatal(err)
+	}
+	w := db.NewSnapshot()
+	if w.Seq() != 1 || !db.SnapshotDue() {
+		t.Fatalf("switched on later: position %d, want the first number left out", w.Seq())
+	}
+	publishSnapshot(t, db).take(t, follower)
+	mustApply(t, follower, drain(t, db)...)
 	if err := db.Resume(0, 0); err != nil {
 		t.Fatal(err)
 	}
-	again := drain(t, db)
-	check("stream lost", uint64(len(first))+1, again)
+	mustReport(t, db, 3)
+	check("stream lost")
+	if !follower.Judge(message(3)).Listed || follower.Wanting("a") {
+		t.Error("a site that had everything misses something")
+	}
 
 	// An older copy of the folder comes back, and the stream is ahead of it.
 	epoch := db.pub.epoch()
 	if err := db.Resume(epoch+5, 9); err != nil {
 		t.Fatal(err)
 	}
-	if d, ok, _ := db.NextDelta(); !ok || d.Epoch != epoch+7 || d.Seq != 1 {
+	check("folder restored")
+	mustReport(t, db, 4)
+	if d, ok, _ := db.NextDelta(true); !ok || d.Epoch != epoch+7 || d.Seq != 2 {
 		t.Errorf("new life begins at %d-%d, was %d", d.Epoch, d.Seq, epoch)
 	}
 	if err := db.Close(); err != nil {
@@ -143,6 +160,7 @@ func TestLives(t *testing.T) {
 	if err := a.Resume(epoch, seq+100); err != nil { // numbers that the folder did not give
 		t.Fatal(err)
 	}
+	publishSnapshot(t, a).take(t, b)
 	mustCount(t, a, 1, 3)
 	mustApply(t, b, drain(t, a)...)
 	if e := b.Judge(message(1)); e.Count != 13 {
@@ -202,7 +220,7 @@ func TestLostStreamWithADeltaOnItsWay(t *testing.T) {
 	mustReport(t, a, 1)
 	drain(t, a)
 	mustReport(t, a, 2)
-	d, ok, err := a.NextDelta()
+	d, ok, err := a.NextDelta(true)
 	if !ok || err != nil {
 		t.Fatal(ok, err)
 	}
@@ -219,6 +237,10 @@ func TestLostStreamWithADeltaOnItsWay(t *testing.T) {
 	}
 	stream = append(stream, drain(t, a)...)
 	b := openTest(t, testOptions(t.TempDir(), "b"))
+	if !a.SnapshotDue() {
+		t.Fatal("no snapshot is due")
+	}
+	publishSnapshot(t, a).take(t, b)
 	for _, d := range stream {
 		if err := b.Apply(d.Data, Skipped); err != nil {
 			t.Fatal(err)

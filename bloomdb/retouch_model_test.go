@@ -225,7 +225,7 @@ func (m *retouchModel) hear(rt *rapid.T, kind filterKind, n int) {
 		sec.cells = append(sec.cells, filter.Cell{Pos: pos, Value: 1})
 	}
 	d := Delta{Site: "b", Epoch: 2, Seq: uint64(len(m.sent)) + 1}
-	d.Data = m.db.encodeDelta(d, []deltaSection{sec})
+	d.Data = m.db.encodeDelta(d, 0, []deltaSection{sec})
 	if m.add(rt, keys, n, m.db.Apply(d.Data, Next)) {
 		m.sent = append(m.sent, d)
 	}

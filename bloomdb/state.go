@@ -162,7 +162,7 @@ func (db *DB) loadFile(name string, segments map[uint32]int64) error {
 	if err := db.checkOrigin(path, t, s.origin); err != nil {
 		return err
 	}
-	db.sites[s.origin] = &siteState{seq: s.seq, gaps: s.gaps}
+	db.sites[s.origin] = &siteState{seq: s.seq, gaps: s.gaps, hole: s.seq}
 	return nil
 }
 

@@ -377,7 +377,7 @@ func TestNoFalseGaps(t *testing.T) {
 	if err := db.Report(mail("two"), bloomdb.ClassOther); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, err := db.NextDelta(); !ok || err != nil { // it never reaches Redis
+	if _, ok, err := db.NextDelta(true); !ok || err != nil { // it never reaches Redis
 		t.Fatal(ok, err)
 	}
 	if err := db.Close(); err != nil {

@@ -213,12 +213,12 @@ func checkEntry(site string, e entry) error {
 	case e.size > maxRecord:
 		return fmt.Errorf("%w: %d bytes, the limit is %d", errOversize, e.size, maxRecord)
 	}
-	from, epoch, seq, err := bloomdb.DecodeOrigin(e.record)
+	h, err := bloomdb.DecodeHead(e.record)
 	if err != nil {
 		return err
 	}
-	if at := (Position{epoch, seq}); from != site || at != e.at {
-		return fmt.Errorf("%w: it is %v of %q", errOrigin, at, from)
+	if at := (Position{h.Epoch, h.Seq}); h.Type != bloomdb.RecordDelta || h.Site != site || at != e.at {
+		return fmt.Errorf("%w: it is %s", errOrigin, h)
 	}
 	return nil
 }

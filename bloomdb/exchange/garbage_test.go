@@ -83,7 +83,7 @@ func foreignRecord(t *testing.T, o bloomdb.Options) entry {
 	if err := db.Report(mail("foreign"), bloomdb.ClassOther); err != nil {
 		t.Fatal(err)
 	}
-	d, ok, err := db.NextDelta()
+	d, ok, err := db.NextDelta(true)
 	if !ok || err != nil {
 		t.Fatal(ok, err)
 	}

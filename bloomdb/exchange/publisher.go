@@ -104,7 +104,7 @@ func (p *publisher) resume(ctx context.Context) error {
 // drain publishes until there is nothing to publish.
 func (p *publisher) drain(ctx context.Context) error {
 	for {
-		d, ok, err := p.db.NextDelta()
+		d, ok, err := p.db.NextDelta(true)
 		if err != nil {
 			return fmt.Errorf("next delta: %w", err)
 		}

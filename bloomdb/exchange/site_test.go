@@ -152,7 +152,7 @@ func awaitLevel(t testing.TB, sites ...*site) {
 				if s == other {
 					continue
 				}
-				if _, pending, err := other.db.NextDelta(); pending || err != nil {
+				if _, pending, err := other.db.NextDelta(true); pending || err != nil {
 					return false
 				}
 				epoch, seq := other.db.Head()

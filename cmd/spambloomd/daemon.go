@@ -64,6 +64,9 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
+	if _, err := openSigningKey(s, log); err != nil {
+		return err
+	}
 	db, err := bloomdb.Open(s.databaseOptions(key, log))
 	if err != nil {
 		return &failure{exIOErr, err}
@@ -129,7 +132,7 @@ func (d *server) assemble(keyID string, sockets *sockets) error {
 	d.policy.Store(&policy)
 	d.milter = milter.NewServer(d.db, s.milterOptions(s.site, d.log))
 	if s.Redis.URL != "" {
-		client, err := exchange.Dial(s.Redis.URL, exchange.DialOptions{})
+		client, err := exchange.Dial(s.Redis.URL, s.dialOptions())
 		if err != nil {
 			return &failure{exConfig, fmt.Errorf("%s: %w", s.Where("redis.url"), err)}
 		}

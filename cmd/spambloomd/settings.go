@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/spambloom/spambloom/bloomdb"
-	"github.com/spambloom/spambloom/bloomdb/exchange"
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/internal/socket"
 	"github.com/spambloom/spambloom/milter"
@@ -26,6 +25,7 @@ type settings struct {
 	data string // state folder
 	site string
 	key  string // file of the federation's key
+	sign string // file of this site's own key
 
 	reload func() (*settings, error) // the same again from the file of now
 }
@@ -58,6 +58,7 @@ func newSettings(f flags, changed func(flag string) bool) (*settings, error) {
 	host, _ := os.Hostname() // without one, the site is called "site"
 	s.site = cmp.Or(s.Site.Name, config.FitName(host))
 	s.key = cmp.Or(s.Site.FederationKey, filepath.Join(s.data, "federation.key"))
+	s.sign = cmp.Or(s.Site.SigningKey, filepath.Join(s.data, "site.key"))
 	if s.Control.Listen == "" {
 		s.Control.Listen = "unix:" + s.controlSocket()
 	}
@@ -133,25 +134,26 @@ func (s *settings) check() error {
 		}
 		fault("http.listen", err)
 	}
-	if s.Redis.URL != "" {
-		fault("redis.url", checkRedis(s.Redis.URL))
-	}
 	if s.Site.FederationKey != "" {
-		fault("site.federation_key", s.checkKey())
+		_, err := bloomdb.ReadKey(s.key)
+		fault("site.federation_key", s.checkKey(s.key, err))
 	}
-	return errors.Join(errs...)
+	if s.Site.SigningKey != "" {
+		_, err := bloomdb.ReadSigningKey(s.sign)
+		fault("site.signing_key", s.checkKey(s.sign, err))
+	}
+	return errors.Join(append(errs, s.checkRedis(), s.checkPeers())...)
 }
 
-// checkKey takes a key that is missing for one that the start will make, if its
-// folder is there or made at the start with the state folder.
-func (s *settings) checkKey() error {
-	_, err := bloomdb.ReadKey(s.key)
+// checkKey takes a key that err calls missing for one that the start will make, if
+// its folder is there or made at the start with the state folder.
+func (s *settings) checkKey(path string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	folder := filepath.Dir(s.key)
+	folder := filepath.Dir(path)
 	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) && !within(folder, s.data) {
-		return fmt.Errorf("%s: folder %s does not exist", s.key, folder)
+		return fmt.Errorf("%s: folder %s does not exist", path, folder)
 	}
 	return nil
 }
@@ -165,14 +167,6 @@ func within(folder, path string) bool {
 	}
 	rest, err := filepath.Rel(folder, path)
 	return err == nil && filepath.IsLocal(rest)
-}
-
-func checkRedis(url string) error {
-	client, err := exchange.Dial(url, exchange.DialOptions{})
-	if err != nil {
-		return err
-	}
-	return client.Close()
 }
 
 func (s *settings) policy() milter.Policy {

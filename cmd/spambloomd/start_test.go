@@ -60,6 +60,16 @@ func TestFailedStarts(t *testing.T) {
 	openKey := config(fmt.Sprintf("[site]\nfederation_key = %q\n", open))
 	farKey := config(fmt.Sprintf("[site]\nfederation_key = %q\n", dir+"/none/federation.key"))
 	badRedis := config("[redis]\nurl = \"http://127.0.0.1\"\n")
+	openSign := config(fmt.Sprintf("[site]\nsigning_key = %q\n", open))
+	badCA := config(fmt.Sprintf("[redis]\nurl = \"rediss://h\"\nca = %q\n", file))
+	badPair := config(fmt.Sprintf("[redis]\nurl = \"rediss://h\"\ncert = %q\n", file))
+	plainCA := config(fmt.Sprintf("[redis]\nurl = \"redis://h\"\nca = %q\n", pemFile(t, dir)))
+	sign, public := signingKey(t, dir)
+	peer := func(name, key string) string {
+		return config(fmt.Sprintf("[site]\nname = \"mx1\"\nsigning_key = %q\n[[peer]]\nname = %q\nkey = %q\n", sign, name, key))
+	}
+	badPeer, secretPeer := peer("mx2", "ed25519:AAAA"), peer("mx2", "ed25519-private:AAAA")
+	namesake, sameKey := peer("mx1", otherKey), peer("mx2", public)
 	badListen := config("[milter]\nlisten = [\"inet:8899\", \"unix:\"]\n")
 	badGroup := config("[control]\ngroup = \"no-such-group\"\n")
 
@@ -84,6 +94,14 @@ func TestFailedStarts(t *testing.T) {
 		{"key in no folder", []string{"-t", "-c", farKey}, 78, []string{farKey + ":2: site.federation_key: ", "folder " + dir + "/none does not exist"}},
 		{"bad Redis", []string{"-t", "-c", badRedis}, 78, []string{badRedis + ":2: redis.url: "}},
 		{"readable key", []string{"-t", "-c", openKey}, 78, []string{openKey + ":2: site.federation_key: ", "mode is 0644"}},
+		{"readable signing key", []string{"-t", "-c", openSign}, 78, []string{openSign + ":2: site.signing_key: ", "mode is 0644"}},
+		{"CA is none", []string{"-t", "-c", badCA}, 78, []string{badCA + ":3: redis.ca: ca " + file + ": holds no certificate"}},
+		{"CA without TLS", []string{"-t", "-c", plainCA}, 78, []string{plainCA + ":2: redis.url: ", "rediss:// only"}},
+		{"certificate without a key", []string{"-t", "-c", badPair}, 78, []string{badPair + ":3: redis.cert: ", "go together"}},
+		{"bad key of a peer", []string{"-t", "-c", badPeer}, 78, []string{badPeer + `:6: peer.key: "ed25519:AAAA" is not a public key`}},
+		{"private key of a peer", []string{"-t", "-c", secretPeer}, 78, []string{secretPeer + ":6: peer.key: that is a private key"}},
+		{"peer of our name", []string{"-t", "-c", namesake}, 78, []string{namesake + `:6: peer.key: "mx1" is this site's own name, and its key is ` + public}},
+		{"peer of our key", []string{"-t", "-c", sameKey}, 78, []string{sameKey + `:6: peer.key: the key of "mx2" is this site's own`}},
 		{"milter port in use", []string{"-c", listenBusy, "--data", dir + "/s1", "--http", ""}, 75, []string{listenBusy + ":2: milter.listen: ", "port in use", "hint: choose another address"}},
 		{"HTTP port in use", []string{"--data", dir + "/s2", "--listen", "inet:0@127.0.0.1", "--http", busy.Addr().String()}, 75, []string{"--http: ", "port in use"}},
 		{"control socket in use", append([]string{"--data", dir + "/s3", "--control", "unix:" + dir + "/busy.sock"}, free...), 75, []string{"--control: ", "socket in use"}},

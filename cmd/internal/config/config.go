@@ -8,6 +8,8 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -23,6 +25,7 @@ type Config struct {
 	Site struct {
 		Name          string // "": the host name
 		FederationKey string // "": federation.key in the state folder
+		SigningKey    string // "": site.key in the state folder
 	}
 	Milter struct {
 		Listen            []string
@@ -44,6 +47,7 @@ type Config struct {
 	}
 	Reports struct {
 		Quorum          float64
+		Votes           int64
 		Period          time.Duration
 		Keep            int64
 		Capacity        int64
@@ -56,7 +60,13 @@ type Config struct {
 		Campaigns  int64
 		NeverAlone []string
 	}
-	Redis   struct{ URL string } // "": no exchange
+	Redis struct {
+		URL           string // "": no exchange
+		CA            string // "": the system's
+		Cert, Key     string // "": none
+		SnapshotLimit int64  // bytes
+	}
+	Peers   []Peer
 	Control struct {
 		Listen string // "": the commands choose a place
 		Group  string // "": unchanged
@@ -67,15 +77,31 @@ type Config struct {
 	where map[string]string // key -> "file:line: key" or "--flag", where it was set
 }
 
+// Peer is what one [[peer]] table says of another site.
+type Peer struct {
+	Name       string
+	Key        string // ed25519:BASE64; "": none
+	NextKey    string // "": none
+	Trust      string // full, vote, none
+	MaxReports int64  // 0: the default
+	MaxCounts  int64  // 0: the default
+}
+
 // Default is the configuration of an empty file.
 func Default() *Config {
 	c := &Config{where: make(map[string]string)}
 	for _, k := range keys {
-		if err := k.kind.set(c, k.def); err != nil {
-			panic(fmt.Sprintf("default of %s: %v", k.path(), err))
+		if k.section != peerSection {
+			k.setDefault(c)
 		}
 	}
 	return c
+}
+
+func (k key) setDefault(c *Config) {
+	if err := k.kind.set(c, k.def); err != nil {
+		panic(fmt.Sprintf("default of %s: %v", k.path(), err))
+	}
 }
 
 // Load reads a file. Its error joins all that is wrong with the file, one line
@@ -124,13 +150,28 @@ func (c *Config) Where(path string) string {
 	return "default of " + lookup(path).path()
 }
 
+// WherePeer is Where for a key of c.Peers[i]; of one that was not set, it is the
+// table's place.
+func (c *Config) WherePeer(i int, name string) string {
+	if w, ok := c.where[peerKey(i, name)]; ok {
+		return w
+	}
+	return c.where[peerKey(i, "")]
+}
+
 // Effective lists every key with its value, passwords taken out, for the log.
 func (c *Config) Effective() []slog.Attr {
 	attrs := make([]slog.Attr, 0, len(keys))
 	for _, k := range keys {
-		attrs = append(attrs, slog.String(k.path(), redact(plain(k.kind.get(c)))))
+		if k.section != peerSection {
+			attrs = append(attrs, slog.String(k.path(), redact(plain(k.kind.get(c)))))
+		}
 	}
-	return attrs
+	var peers []string
+	for _, p := range c.Peers {
+		peers = append(peers, p.Name+" "+p.Trust)
+	}
+	return append(attrs, slog.String(peerSection, strings.Join(peers, ", ")))
 }
 
 // password is the secret part of a URL: behind the user, or a parameter.
@@ -142,7 +183,7 @@ func redact(s string) string { return password.ReplaceAllString(s, "$1$3***$2") 
 // daemon can take over, and those that need a restart.
 func (c *Config) Changed(old *Config) (live, restart []string) {
 	for _, k := range keys {
-		if reflect.DeepEqual(k.kind.get(c), k.kind.get(old)) {
+		if k.section == peerSection || reflect.DeepEqual(k.kind.get(c), k.kind.get(old)) {
 			continue
 		}
 		if k.live {
@@ -150,6 +191,9 @@ func (c *Config) Changed(old *Config) (live, restart []string) {
 		} else {
 			restart = append(restart, k.path())
 		}
+	}
+	if !slices.Equal(c.Peers, old.Peers) {
+		restart = append(restart, peerSection)
 	}
 	return live, restart
 }

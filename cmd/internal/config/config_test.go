@@ -45,7 +45,7 @@ func TestExampleIsTheDefault(t *testing.T) {
 	if live, restart := c.Changed(Default()); live != nil || restart != nil {
 		t.Errorf("the example changes %v %v", live, restart)
 	}
-	c, err = parse("example", regexp.MustCompile(`(?m)^#(\w)`).ReplaceAllString(Example(), "$1"))
+	c, err = parse("example", regexp.MustCompile(`(?m)^#([\w\[])`).ReplaceAllString(Example(), "$1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,8 +57,12 @@ func TestExampleIsTheDefault(t *testing.T) {
 		if got := k.kind.get(c); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s = %v, want %v", k.path(), got, want)
 		}
-		if !strings.HasPrefix(c.Where(k.path()), "example:") {
-			t.Errorf("%s was not read from the file but from %s", k.path(), c.Where(k.path()))
+		where := c.Where(k.path())
+		if k.section == peerSection {
+			where = c.WherePeer(0, k.name)
+		}
+		if !strings.HasPrefix(where, "example:") {
+			t.Errorf("%s was not read from the file but from %s", k.path(), where)
 		}
 	}
 }
@@ -269,6 +273,9 @@ func TestNearest(t *testing.T) {
 // A file is read or refused, never worse; what is accepted can be shown.
 func FuzzParse(f *testing.F) {
 	f.Add(Example())
+	f.Add("peer.name = 1\n")
+	f.Add("[[peer]]\nname = \"mx2\"\n[[\"peer\"]]\n[[peer.name]]\n")
+	f.Add("peer = [{name = \"mx2\"}, {}]\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := parse("f", text)
 		if err == nil {
@@ -277,4 +284,50 @@ func FuzzParse(f *testing.F) {
 			t.Error("an error without text")
 		}
 	})
+}
+
+// Each table of a list has its own lines, also for those who look later.
+func TestPeers(t *testing.T) {
+	const text = `peer = 1 # a heading in a comment: [[peer]]
+`
+	if _, err := parse("f", text); err == nil {
+		t.Error("a number was taken for a list of peers")
+	}
+	c, err := parse("f", `[site]
+name = "mx1"
+[[peer]] # the first
+name = "mx2"
+key = "ed25519:AAAA"
+
+[[ peer ]]
+name = "mx3"
+trust = "vote"
+key = "ed25519:BBBB"
+next_key = "ed25519:CCCC"
+max_reports = 1_000
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Peer{
+		{Name: "mx2", Key: "ed25519:AAAA", Trust: "full"},
+		{Name: "mx3", Key: "ed25519:BBBB", NextKey: "ed25519:CCCC", Trust: "vote", MaxReports: 1000},
+	}
+	if !slices.Equal(c.Peers, want) {
+		t.Errorf("%+v", c.Peers)
+	}
+	for _, p := range []struct {
+		i          int
+		name, want string
+	}{{0, "key", "f:5: peer.key"}, {0, "trust", "f:3: peer"}, {1, "key", "f:10: peer.key"}, {1, "max_counts", "f:7: peer"}} {
+		if got := c.WherePeer(p.i, p.name); got != p.want {
+			t.Errorf("%s of peer %d stands at %q, want %q", p.name, p.i, got, p.want)
+		}
+	}
+	if live, restart := c.Changed(Default()); live != nil || !slices.Equal(restart, []string{"site.name", "peer"}) {
+		t.Errorf("live %v, restart %v", live, restart)
+	}
+	if line := slog.GroupValue(c.Effective()...).String(); !strings.Contains(line, "peer=mx2 full, mx3 vote") {
+		t.Error(line)
+	}
 }

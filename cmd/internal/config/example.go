@@ -16,7 +16,7 @@ func Example() string {
 		"# [HUP] are taken over by a running daemon on SIGHUP; the others need a restart.\n" +
 		"# Check a changed file with: spambloomd -t -c FILE\n")
 	for _, s := range sections {
-		fmt.Fprintf(&b, "\n%s[%s]\n", commented(s.doc), s.name)
+		fmt.Fprintf(&b, "\n%s%s\n", commented(s.doc), heading(s.name))
 		for _, k := range keys {
 			if k.section == s.name {
 				b.WriteString("\n" + k.lines())
@@ -24,6 +24,15 @@ func Example() string {
 		}
 	}
 	return b.String()
+}
+
+// heading opens a section. A table of a list stands in a comment, as it would be
+// one of the list.
+func heading(section string) string {
+	if section == peerSection {
+		return "#[[" + section + "]]"
+	}
+	return "[" + section + "]"
 }
 
 func (k key) lines() string {

@@ -24,6 +24,7 @@ var sections = []struct{ name, doc string }{
 	{"reports", "Messages that people reported as spam. Period, keep, capacity and\nmax_error_per_mail size the shared filters and must be the same on all sites\nof a federation."},
 	{"domains", "What the domains of links say."},
 	{"redis", "How reports and counts travel to the other sites."},
+	{peerSection, "Another site of the federation, one such table for each. spambloom keygen prints\nthe table that a site gives to the others. Without any, every site that proves\nthe federation key is heard in full, whatever name it gives itself; once there is\none, only those that are named, and only what is signed with their keys. A table\nof this site itself does no harm, so that all sites may have the same tables."},
 	{"control", "What the command spambloom talks to."},
 	{"http", "Metrics and health."},
 	{"log", "What is written to standard error."},
@@ -41,6 +42,9 @@ var keys = []key{
 	{section: "site", name: "federation_key", def: "", example: "/etc/spambloom/federation.key",
 		kind: text(func(c *Config) *string { return &c.Site.FederationKey }, "a path"),
 		doc:  "File with the key that all sites of the federation share: 64 hex digits on\none line, mode 0600. Made at the first start where it is missing. Default:\nfederation.key in the state folder."},
+	{section: "site", name: "signing_key", def: "", example: "/etc/spambloom/site.key",
+		kind: text(func(c *Config) *string { return &c.Site.SigningKey }, "a path"),
+		doc:  "File with the Ed25519 key that this site signs its records with, mode 0600.\nMade at the first start where it is missing, or before by spambloom keygen.\nDefault: site.key in the state folder."},
 
 	{section: "milter", name: "listen", def: []any{"inet:8899@127.0.0.1"},
 		kind: texts(func(c *Config) *[]string { return &c.Milter.Listen }, `addresses such as "inet:8899@127.0.0.1" or "unix:/run/spambloom/milter.sock"`),
@@ -96,6 +100,9 @@ var keys = []key{
 	{section: "reports", name: "quorum", def: 1.0,
 		kind: quorum(func(c *Config) *float64 { return &c.Reports.Quorum }),
 		doc:  "How many reporters it takes. In this release always 1.0: one is enough."},
+	{section: "reports", name: "votes", def: int64(2),
+		kind: integer(func(c *Config) *int64 { return &c.Reports.Votes }, 2, 64),
+		doc:  "How many sites with trust = \"vote\" it takes to call a message spam that no other\nsite reported."},
 	{section: "reports", name: "period", def: "168h",
 		kind: duration(func(c *Config) *time.Duration { return &c.Reports.Period }, time.Hour, 366*day),
 		doc:  "Length of a generation of reports."},
@@ -128,6 +135,37 @@ var keys = []key{
 	{section: "redis", name: "url", def: "", example: "redis://127.0.0.1:6379/0",
 		kind: text(func(c *Config) *string { return &c.Redis.URL }, `a URL such as "redis://127.0.0.1:6379/0"`),
 		doc:  "The Redis of the federation: redis://, rediss:// (TLS) or unix://, with user\nand password where needed. Empty: this site works alone."},
+	{section: "redis", name: "ca", def: "", example: "/etc/spambloom/redis-ca.pem",
+		kind: text(func(c *Config) *string { return &c.Redis.CA }, "a path"),
+		doc:  "File of the CA that signed the certificate of Redis, in PEM, for rediss://.\nDefault: the CAs of the system."},
+	{section: "redis", name: "cert", def: "", example: "/etc/spambloom/redis.pem",
+		kind: text(func(c *Config) *string { return &c.Redis.Cert }, "a path"),
+		doc:  "File of the certificate that Redis asks for, with its chain, in PEM. Default: none."},
+	{section: "redis", name: "key", def: "", example: "/etc/spambloom/redis.key",
+		kind: text(func(c *Config) *string { return &c.Redis.Key }, "a path"),
+		doc:  "File of that certificate's private key, in PEM."},
+	{section: "redis", name: "snapshot_limit", def: "512MiB",
+		kind: size(func(c *Config) *int64 { return &c.Redis.SnapshotLimit }, 1<<20, 16<<30),
+		doc:  "How much this site's snapshot may take in Redis, from which others get what they\nmissed. While a new one is written there are two. What does not fit is left out,\nthe oldest counts first."},
+
+	{section: peerSection, name: "name", def: "", example: "mx2",
+		kind: siteName(ofPeer(func(p *Peer) *string { return &p.Name })),
+		doc:  "Name of the site, as its [site] has it."},
+	{section: peerSection, name: "key", def: "", example: "ed25519:GX9rI+FshTLGq8g4+s1eqmN5t8KA7pUzX4AZCV1GW/g=",
+		kind: text(ofPeer(func(p *Peer) *string { return &p.Key }), `a public key, "ed25519:" and base64`),
+		doc:  "Public key of the site. It may be missing where trust is none."},
+	{section: peerSection, name: "next_key", def: "", example: "ed25519:6kqIo0zI2I0ZcLvK0QvN5v2FtMOhPKuqRkC8FrRWXgk=",
+		kind: text(ofPeer(func(p *Peer) *string { return &p.NextKey }), `a public key, "ed25519:" and base64`),
+		doc:  "A second key that is good as well, while the site changes its key."},
+	{section: peerSection, name: "trust", def: "full",
+		kind: choice(ofPeer(func(p *Peer) *string { return &p.Trust }), "full", "vote", "none"),
+		doc:  "full: its reports and counts act as this site's own do. vote: a message that it\nreported lately is spam once reports.votes such sites say so; its counts are not\nheard. none: nothing of it is heard."},
+	{section: peerSection, name: "max_reports", def: int64(0),
+		kind: integer(ofPeer(func(p *Peer) *int64 { return &p.MaxReports }), 0, 10_000_000),
+		doc:  "Messages that are taken of the site's reports in one reports.period; what goes\nbeyond is refused until the next one. 0: half of reports.capacity."},
+	{section: peerSection, name: "max_counts", def: int64(0),
+		kind: integer(ofPeer(func(p *Peer) *int64 { return &p.MaxCounts }), 0, 4_000_000_000),
+		doc:  "Messages that are taken of the site's counts in one bulk.period. 0: four times\nbulk.capacity."},
 
 	{section: "control", name: "listen", def: "", example: "unix:/run/spambloom/control.sock",
 		kind: text(func(c *Config) *string { return &c.Control.Listen }, `a unix socket such as "unix:/run/spambloom/control.sock"`),
@@ -148,11 +186,12 @@ var keys = []key{
 		doc:  "One line an event: key=value text, or JSON."},
 }
 
-// later are keys that the documentation of the federation speaks of and that
-// this release does not have yet.
-var later = map[string]string{
-	"site.signing_key": "comes with signed exchange; not in this release",
-	"peer":             "comes with signed exchange; not in this release",
+// peerSection is written [[peer]], once for each site.
+const peerSection = "peer"
+
+// ofPeer is a field of the last peer, which is the one that is read.
+func ofPeer[T any](field func(*Peer) *T) func(*Config) *T {
+	return func(c *Config) *T { return field(&c.Peers[len(c.Peers)-1]) }
 }
 
 func lookup(path string) key {

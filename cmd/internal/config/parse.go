@@ -22,8 +22,12 @@ func parse(path, input string) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	f := &file{path: path, md: md, config: Default()}
+	f := &file{path: path, input: strings.Split(input, "\n"), md: md, config: Default()}
 	for _, name := range slices.Sorted(maps.Keys(top)) {
+		if name == peerSection {
+			f.peers(top[name])
+			continue
+		}
 		f.section(name, top[name])
 	}
 	return f.config, f.err()
@@ -32,6 +36,7 @@ func parse(path, input string) (*Config, error) {
 // file is one file while it is checked.
 type file struct {
 	path   string
+	input  []string // lines
 	md     toml.MetaData
 	config *Config
 	faults []fault
@@ -54,14 +59,11 @@ func (f *file) err() error {
 
 func (f *file) section(name string, p toml.Primitive) {
 	f.visit(name, p, func(v any) error {
-		if why, ok := later[name]; ok {
-			return errors.New(why)
-		}
 		_, table := v.(map[string]any)
 		known := slices.Contains(sectionNames(), name)
 		switch {
 		case !known && !table:
-			return fmt.Errorf("key outside of a section; allowed: below one of [%s]", strings.Join(sectionNames(), "], ["))
+			return fmt.Errorf("key outside of a section; allowed: below one of %s", strings.Join(headings(), ", "))
 		case !known:
 			return unknown("section", name, sectionNames())
 		case !table:
@@ -83,16 +85,18 @@ func (f *file) section(name string, p toml.Primitive) {
 
 func (f *file) key(section, name string, p toml.Primitive) {
 	path := section + "." + name
-	line := f.visit(path, p, func(v any) error {
-		if why, ok := later[path]; ok {
-			return errors.New(why)
-		}
+	line := f.visit(path, p, f.setter(section, name))
+	f.config.where[path] = fmt.Sprintf("%s:%d: %s", f.path, line, path)
+}
+
+// setter sets a key, if there is one of that name.
+func (f *file) setter(section, name string) func(any) error {
+	return func(v any) error {
 		if !slices.Contains(keyNames(section), name) {
 			return unknown("key", name, keyNames(section))
 		}
-		return lookup(path).kind.set(f.config, v)
-	})
-	f.config.where[path] = fmt.Sprintf("%s:%d: %s", f.path, line, path)
+		return lookup(section+"."+name).kind.set(f.config, v)
+	}
 }
 
 // visit hands the value of p to check, and takes note of its error with the
@@ -100,10 +104,15 @@ func (f *file) key(section, name string, p toml.Primitive) {
 func (f *file) visit(path string, p toml.Primitive, check func(any) error) (line int) {
 	c := &checker{check: check}
 	line = f.line(p, c)
-	if c.err != nil {
-		f.faults = append(f.faults, fault{line, fmt.Sprintf("%s:%d: %s: %v", f.path, line, path, c.err)})
-	}
+	f.fault(line, path, c.err)
 	return line
+}
+
+// fault takes note of an error, if it is one.
+func (f *file) fault(line int, path string, err error) {
+	if err != nil {
+		f.faults = append(f.faults, fault{line, fmt.Sprintf("%s:%d: %s: %v", f.path, line, path, err)})
+	}
 }
 
 // line is where p stands, seen by c. A table that only dotted keys speak of
@@ -146,6 +155,15 @@ func sectionNames() []string {
 		names = append(names, s.name)
 	}
 	return names
+}
+
+// headings are how sections are written.
+func headings() []string {
+	var list []string
+	for _, name := range sectionNames() {
+		list = append(list, strings.TrimPrefix(heading(name), "#"))
+	}
+	return list
 }
 
 func keyNames(section string) []string {

@@ -151,7 +151,7 @@ func (s *sites) exchange(i int) error {
 
 func (s *sites) publish(from *site) error {
 	for {
-		d, more, err := from.db.NextDelta()
+		d, more, err := from.db.NextDelta(true)
 		if err != nil || !more {
 			return err
 		}

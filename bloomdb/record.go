@@ -1,0 +1,241 @@
+package bloomdb
+
+import (
+	"crypto/ed25519"
+	"crypto/hmac"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// RecordType says what a record tells. All that goes through Redis is a record in
+// one envelope; its layout stands in FORMAT.md.
+type RecordType uint8
+
+// The numbers stand in records.
+const (
+	RecordDelta     RecordType = 1 // what changed since the delta before it
+	RecordChunk     RecordType = 2 // a piece of a snapshot
+	RecordManifest  RecordType = 3 // which chunks make a snapshot, and where the stream goes on
+	RecordHeartbeat RecordType = 4 // where the stream, the snapshot and the votes stand
+	RecordVotes     RecordType = 5 // the site's recent reports, in a Generalized Bloom filter
+)
+
+func (t RecordType) String() string {
+	switch t {
+	case RecordDelta:
+		return "delta"
+	case RecordChunk:
+		return "chunk"
+	case RecordManifest:
+		return "manifest"
+	case RecordHeartbeat:
+		return "heartbeat"
+	case RecordVotes:
+		return "votes"
+	}
+	return fmt.Sprintf("record type %d", uint8(t))
+}
+
+// Head is what every record says of itself.
+type Head struct {
+	Type  RecordType
+	Site  string
+	Epoch uint64 // of the site's life, never 0
+	Seq   uint64 // of a delta its number, from 1; else the site's position when it was made
+	Prev  uint64 // of a delta: the number before which nothing is missing; else 0
+	Made  time.Time
+}
+
+func (h Head) String() string {
+	return fmt.Sprintf("%s %s %d-%d", h.Type, h.Site, h.Epoch, h.Seq)
+}
+
+func (h Head) origin() origin { return origin{h.Site, h.Epoch} }
+
+const (
+	recordMagic   = "SBRC"
+	recordVersion = 2
+	macSize       = 32
+	recordTail    = 1 + macSize // length of the signature, HMAC
+
+	// maxRecordHead is the length of the longest head.
+	maxRecordHead = 4 + 1 + 1 + 8 + 1 + 64 + 4*8
+
+	// maxSkew is how far the clocks of sites may differ.
+	maxSkew = time.Hour
+)
+
+// encodeRecord closes head and body with the site's signature, where it has a key,
+// and with the HMAC under the federation key, which proves membership and
+// wholeness.
+func (db *DB) encodeRecord(h Head, body []byte) []byte {
+	b := make([]byte, 0, maxRecordHead+len(body)+ed25519.SignatureSize+recordTail)
+	b = append(b, recordMagic...)
+	b = append(b, recordVersion, byte(h.Type))
+	b = append(b, db.keyID[:]...)
+	b = append(b, byte(len(h.Site)))
+	b = append(b, h.Site...)
+	for _, v := range []uint64{h.Epoch, h.Seq, h.Prev, uint64(h.Made.UnixMilli())} {
+		b = binary.BigEndian.AppendUint64(b, v)
+	}
+	b = append(b, body...)
+	signed := 0
+	if db.opt.SigningKey != nil {
+		b = append(b, ed25519.Sign(db.opt.SigningKey, b)...)
+		signed = ed25519.SignatureSize
+	}
+	b = append(b, byte(signed))
+	mac := db.keyed.Sum(purposeRecord, b)
+	return append(b, mac[:]...)
+}
+
+// recordReader reads fields; after the first that does not fit, it only returns
+// zeros.
+type recordReader struct {
+	b    []byte
+	fail bool
+}
+
+func (r *recordReader) take(n int) []byte {
+	if n < 0 || n > len(r.b) {
+		r.fail, r.b = true, nil
+		return make([]byte, max(0, min(n, 32)))
+	}
+	v := r.b[:n]
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *recordReader) u8() int     { return int(r.take(1)[0]) }
+func (r *recordReader) u16() int    { return int(binary.BigEndian.Uint16(r.take(2))) }
+func (r *recordReader) u32() uint32 { return binary.BigEndian.Uint32(r.take(4)) }
+func (r *recordReader) u64() uint64 { return binary.BigEndian.Uint64(r.take(8)) }
+
+var errShort = errors.New("record is cut short")
+
+// decodeHead reads the head.
+func decodeHead(r *recordReader) (keyID []byte, h Head, err error) {
+	if string(r.take(4)) != recordMagic {
+		return nil, h, errors.New("not a record: wrong magic")
+	}
+	if v := r.u8(); v != recordVersion {
+		return nil, h, fmt.Errorf("record version %d, this program reads %d", v, recordVersion)
+	}
+	h.Type = RecordType(r.u8())
+	keyID = r.take(8)
+	n := r.u8()
+	h.Site = string(r.take(n))
+	h.Epoch, h.Seq, h.Prev = r.u64(), r.u64(), r.u64()
+	ms := r.u64()
+	switch {
+	case r.fail:
+		return nil, h, errShort
+	case h.Type < RecordDelta || h.Type > RecordVotes:
+		return nil, h, fmt.Errorf("%v, which this program does not know: made by a newer version", h.Type)
+	case !ValidSite(h.Site) || h.Epoch == 0 || ms > 1<<53:
+		return nil, h, fmt.Errorf("%s of site %q, epoch %d, made at %d ms", h.Type, h.Site, h.Epoch, ms)
+	case h.Type == RecordDelta && (h.Seq == 0 || h.Prev >= h.Seq) || h.Type != RecordDelta && h.Prev != 0:
+		return nil, h, fmt.Errorf("%s of site %q has number %d after %d", h.Type, h.Site, h.Seq, h.Prev)
+	}
+	h.Made = time.UnixMilli(int64(ms)).UTC()
+	return keyID, h, nil
+}
+
+// DecodeHead reads what a record says of itself. It is proven by nothing: who
+// applies the record checks.
+func DecodeHead(data []byte) (Head, error) {
+	_, h, err := decodeHead(&recordReader{b: data})
+	return h, err
+}
+
+// openRecord checks a record's envelope and returns its body, which shares memory
+// with data. Errors name the record: ErrFederation, ErrStranger, ErrUnsigned, or
+// one that says what is torn.
+func (db *DB) openRecord(data []byte, want RecordType) (h Head, body []byte, err error) {
+	if len(data) > MaxDelta {
+		return h, nil, fmt.Errorf("record of %d bytes, must be at most %d", len(data), MaxDelta)
+	}
+	r := &recordReader{b: data}
+	keyID, h, err := decodeHead(r)
+	if err != nil {
+		return h, nil, err
+	}
+	if h.Type != want {
+		return h, nil, fmt.Errorf("%s: it should be a %s", h, want)
+	}
+	if [8]byte(keyID) != db.keyID {
+		return h, nil, fmt.Errorf("%s: %w: made under key %x, here %x", h, ErrFederation, keyID, db.keyID)
+	}
+	body, signature, err := db.openTail(data, len(data)-len(r.b))
+	if err == nil && h.Site != db.opt.Site {
+		err = db.opt.Members.verify(h.Site, data[:len(data)-recordTail-len(signature)], signature)
+	}
+	if err != nil {
+		return h, nil, fmt.Errorf("%s: %w", h, err)
+	}
+	return h, body, nil
+}
+
+// openTail checks the HMAC and takes the record apart behind its head.
+func (db *DB) openTail(data []byte, head int) (body, signature []byte, err error) {
+	at := len(data) - recordTail
+	if at < head {
+		return nil, nil, errShort
+	}
+	if mac := db.keyed.Sum(purposeRecord, data[:at+1]); !hmac.Equal(mac[:], data[at+1:]) {
+		return nil, nil, errors.New("authentication code is wrong: torn, or not from a member")
+	}
+	n := int(data[at])
+	if n != 0 && n != ed25519.SignatureSize {
+		return nil, nil, fmt.Errorf("signature of %d bytes", n)
+	}
+	if at-n < head {
+		return nil, nil, errShort
+	}
+	return data[head : at-n], data[at-n : at], nil
+}
+
+// current refuses a record of a clock that is far ahead. One that is old may have
+// waited.
+func (db *DB) checkClock(h Head) error {
+	if ahead := h.Made.Sub(db.opt.Now()); ahead > maxSkew {
+		return fmt.Errorf("%s: %w: it was made at %s, %s from now", h, ErrClock, h.Made.Format(time.RFC3339), ahead.Round(time.Second))
+	}
+	return nil
+}
+
+// Heartbeat is a site's word on where it stands. Head.Seq is the number up to which
+// it has published; the stream may end before it, where a snapshot has the rest.
+type Heartbeat struct {
+	Head
+	Snapshot uint64 // position of its snapshot in Redis; 0: none
+	Votes    uint64 // stamp of its votes in Redis; 0: none
+}
+
+// Heartbeat makes this site's: snapshot and votes are what stands in Redis.
+func (db *DB) Heartbeat(snapshot, votes uint64) []byte {
+	h := db.head(RecordHeartbeat)
+	body := binary.BigEndian.AppendUint64(nil, snapshot)
+	return db.encodeRecord(h, binary.BigEndian.AppendUint64(body, votes))
+}
+
+// head is that of a record which this site makes now.
+func (db *DB) head(t RecordType) Head {
+	epoch, seq := db.Head()
+	return Head{Type: t, Site: db.opt.Site, Epoch: epoch, Seq: seq, Made: db.opt.Now()}
+}
+
+// ReadHeartbeat checks and reads one. Its clock may be wrong: that is what the
+// caller looks at Made for.
+func (db *DB) ReadHeartbeat(data []byte) (Heartbeat, error) {
+	h, body, err := db.openRecord(data, RecordHeartbeat)
+	if err != nil {
+		return Heartbeat{}, err
+	}
+	if len(body) != 16 {
+		return Heartbeat{}, fmt.Errorf("%s: body of %d bytes, must be 16", h, len(body))
+	}
+	return Heartbeat{Head: h, Snapshot: binary.BigEndian.Uint64(body), Votes: binary.BigEndian.Uint64(body[8:])}, nil
+}

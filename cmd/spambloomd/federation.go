@@ -1,0 +1,115 @@
+package main
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/cmd/internal/config"
+)
+
+func (s *settings) dialOptions() exchange.DialOptions {
+	return exchange.DialOptions{CA: s.Redis.CA, Cert: s.Redis.Cert, Key: s.Redis.Key}
+}
+
+// checkRedis reads the URL and the files that go with it.
+func (s *settings) checkRedis() error {
+	if s.Redis.URL == "" {
+		return nil
+	}
+	for _, files := range []struct {
+		key string
+		o   exchange.DialOptions
+	}{
+		{"redis.ca", exchange.DialOptions{CA: s.Redis.CA}},
+		{"redis.cert", exchange.DialOptions{Cert: s.Redis.Cert, Key: s.Redis.Key}},
+	} {
+		if err := files.o.Check(); err != nil {
+			return fmt.Errorf("%s: %w", s.Where(files.key), err)
+		}
+	}
+	client, err := exchange.Dial(s.Redis.URL, s.dialOptions())
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.Where("redis.url"), err)
+	}
+	return client.Close()
+}
+
+// checkPeers reads the keys of the peers, and finds this site among them.
+func (s *settings) checkPeers() error {
+	var errs []error
+	for i, p := range s.Peers {
+		for _, k := range []struct{ name, value string }{{"key", p.Key}, {"next_key", p.NextKey}} {
+			if k.value == "" {
+				continue
+			}
+			if _, err := bloomdb.ParsePublicKey(k.value); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", s.WherePeer(i, k.name), err))
+			}
+		}
+	}
+	if key, err := bloomdb.ReadSigningKey(s.sign); err == nil { // else the start makes it, or refuses it
+		errs = append(errs, s.checkOwnPeer(key))
+	}
+	return errors.Join(errs...)
+}
+
+// openSigningKey reads this site's own key, or makes it.
+func openSigningKey(s *settings, log *slog.Logger) (ed25519.PrivateKey, error) {
+	key, err := bloomdb.ReadSigningKey(s.sign)
+	if errors.Is(err, fs.ErrNotExist) {
+		if key, err = makeSigningKey(s.sign); err == nil {
+			log.Info("signing key made", "path", s.sign, "public", bloomdb.PublicKey(key))
+		}
+	}
+	if err != nil {
+		return nil, &failure{exConfig, fmt.Errorf("%s: %w", s.Where("site.signing_key"), err)}
+	}
+	if err := s.checkOwnPeer(key); err != nil {
+		return nil, &failure{exConfig, err}
+	}
+	return key, nil
+}
+
+// makeSigningKey makes a key, unless somebody is faster: then that one is it.
+func makeSigningKey(path string) (ed25519.PrivateKey, error) {
+	key, err := bloomdb.NewSigningKey()
+	if err != nil {
+		return nil, err
+	}
+	if err := bloomdb.WriteSigningKey(path, key); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return bloomdb.ReadSigningKey(path)
+}
+
+// checkOwnPeer finds a [[peer]] of this site's own name that is another site, and a
+// key of this site that is given to another name.
+func (s *settings) checkOwnPeer(key ed25519.PrivateKey) error {
+	own := bloomdb.PublicKey(key)
+	for i, p := range s.Peers {
+		ours := p.Key == own || p.NextKey == own
+		switch {
+		case p.Name == s.site && !ours:
+			return fmt.Errorf("%s: %q is this site's own name, and its key is %s; two sites of one name undo each other's work", s.WherePeer(i, "key"), p.Name, own)
+		case p.Name != s.site && ours:
+			return fmt.Errorf("%s: the key of %q is this site's own; each site has its own (spambloom keygen)", s.WherePeer(i, "key"), p.Name)
+		}
+	}
+	return nil
+}
+
+// others are the peers without this site itself.
+func (s *settings) others() []config.Peer {
+	var list []config.Peer
+	for _, p := range s.Peers {
+		if p.Name != s.site {
+			list = append(list, p)
+		}
+	}
+	return list
+}

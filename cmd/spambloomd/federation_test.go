@@ -1,0 +1,70 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"path/filepath"
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb"
+)
+
+// otherKey is the public key of some other site.
+const otherKey = "ed25519:GX9rI+FshTLGq8g4+s1eqmN5t8KA7pUzX4AZCV1GW/g="
+
+// signingKey makes a key file.
+func signingKey(t *testing.T, dir string) (path, public string) {
+	t.Helper()
+	key, err := bloomdb.NewSigningKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(dir, "made.key")
+	if err := bloomdb.WriteSigningKey(path, key); err != nil {
+		t.Fatal(err)
+	}
+	return path, bloomdb.PublicKey(key)
+}
+
+// pemFile makes a file with a certificate.
+func pemFile(t *testing.T, dir string) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return write(t, filepath.Join(dir, "ca.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+}
+
+// A site may stand in its own list, so that all sites have the same one.
+func TestOwnPeerIsNoFault(t *testing.T) {
+	dir := t.TempDir()
+	sign, public := signingKey(t, dir)
+	path := write(t, filepath.Join(dir, "c.toml"), fmt.Sprintf(`[site]
+name = "mx1"
+signing_key = %q
+[[peer]]
+name = "mx1"
+key = %q
+[[peer]]
+name = "mx2"
+key = %q
+`, sign, public, otherKey))
+	s, err := newSettings(flags{config: path, data: dir}, func(string) bool { return false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if others := s.others(); len(others) != 1 || others[0].Name != "mx2" {
+		t.Errorf("%+v", others)
+	}
+}
