@@ -259,35 +259,6 @@ func FuzzJournal(f *testing.F) {
 	})
 }
 
-// FuzzDelta leaves the authentication code out of the way: it is made right for
-// whatever the fuzzer wrote.
-func FuzzDelta(f *testing.F) {
-	o := small(f.TempDir())
-	o.Site = "b"
-	b := openTest(f, o)
-	b.Report(message(1), ClassPhish)
-	b.Count(message(1), 20)
-	b.Resume(0, 0)
-	for range 3 { // reports, counts, classes
-		d, ok, err := b.NextDelta(true)
-		if err != nil || !ok {
-			f.Fatal(ok, err)
-		}
-		f.Add(d.Data[:len(d.Data)-macSize])
-		b.Published(d)
-	}
-	f.Add([]byte(recordMagic))
-	a := openTest(f, small(f.TempDir()))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		a.Apply(body, Skipped)
-		mac := a.keyed.Sum(purposeRecord, body)
-		h, err := DecodeHead(body)
-		if a.Apply(append(body, mac[:]...), Skipped) == nil && err != nil {
-			t.Fatalf("applied a record of site %q: %v", h.Site, err)
-		}
-	})
-}
-
 func hashesOf(set signature.Set) (hashes []filter.Hash) {
 	for i, s := range set.Signatures {
 		hashes = append(hashes, filter.Hash{uint64(i), uint64(s.Digest[0])})
