@@ -292,6 +292,11 @@ func (db *DB) NextDelta(all bool) (Delta, bool, error) {
 		p.flight = &flight{delta: d, done: len(p.ready) == 0}
 		p.spare = false
 	}
+	// Counts wait for the disk here, not in Count: what others were told of must not
+	// be forgotten.
+	if err := db.journal.flush(); err != nil {
+		return Delta{}, false, fmt.Errorf("delta %d: %w", p.flight.delta.Seq, err)
+	}
 	return p.flight.delta, true, nil
 }
 
