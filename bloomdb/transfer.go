@@ -70,8 +70,9 @@ func (w *SnapshotWriter) Seq() uint64 { return w.seq }
 // Bytes is how long the chunks so far are.
 func (w *SnapshotWriter) Bytes() int64 { return w.bytes }
 
-// Next makes the next chunk; false after the last one.
-func (w *SnapshotWriter) Next() (chunk []byte, ok bool) {
+// Next makes the next chunk; false after the last one. Counts wait for the disk here:
+// what others were told of must not be forgotten. An error is the disk's.
+func (w *SnapshotWriter) Next() (chunk []byte, ok bool, err error) {
 	body := binary.BigEndian.AppendUint32(nil, uint32(len(w.digests)))
 	empty := len(body)
 	for full := false; len(w.targets) > 0 && !full; {
@@ -81,13 +82,16 @@ func (w *SnapshotWriter) Next() (chunk []byte, ok bool) {
 		}
 	}
 	if len(body) == empty {
-		return nil, false
+		return nil, false, nil
+	}
+	if err := w.db.journal.flush(); err != nil {
+		return nil, false, fmt.Errorf("snapshot: chunk %d: %w", len(w.digests), err)
 	}
 	h := Head{Type: RecordChunk, Site: w.db.opt.Site, Epoch: w.epoch, Seq: w.seq, Made: w.db.opt.Now()}
 	chunk = w.db.encodeRecord(h, body)
 	w.bytes += int64(len(chunk))
 	w.digests = append(w.digests, chunkID(chunk))
-	return chunk, true
+	return chunk, true, nil
 }
 
 // LeaveRest ends the snapshot with what has been coded so far: it would become too

@@ -20,7 +20,10 @@ func publishSnapshot(t testing.TB, db *DB) published {
 	var p published
 	w := db.NewSnapshot()
 	for {
-		chunk, ok := w.Next()
+		chunk, ok, err := w.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if !ok {
 			break
 		}
@@ -136,9 +139,9 @@ func TestSnapshotLeavesRest(t *testing.T) {
 		t.Fatalf("%d chunks of %d bytes, want several", len(whole.chunks), len(whole.chunks[0]))
 	}
 	w := a.NewSnapshot()
-	chunk, _ := w.Next()
+	chunk, _, _ := w.Next()
 	w.LeaveRest()
-	if _, ok := w.Next(); ok {
+	if _, ok, _ := w.Next(); ok {
 		t.Error("a chunk after LeaveRest")
 	}
 	m, err := b.ReadManifest(w.Manifest(0))
@@ -218,7 +221,7 @@ func TestSnapshotDue(t *testing.T) {
 	a.pub.deltaMu.Lock()
 	a.pub.leaveOut()
 	a.pub.deltaMu.Unlock()
-	for _, ok := w.Next(); ok; _, ok = w.Next() {
+	for _, ok, _ := w.Next(); ok; _, ok, _ = w.Next() {
 	}
 	if err := a.SnapshotPublished(w); err != nil || !a.SnapshotDue() {
 		t.Errorf("one that began before: due %v, %v", a.SnapshotDue(), err)
