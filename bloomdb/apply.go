@@ -104,6 +104,9 @@ func (db *DB) Apply(data []byte, order Order) error {
 // stateOf finds where we stand in a record's life, or makes it where there is room.
 // A life that another one has followed tells nothing new. sitesMu is held.
 func (db *DB) stateOf(h Head) (*siteState, error) {
+	if db.Muted(h.Site) {
+		return nil, fmt.Errorf("%s: %w", h, ErrMuted)
+	}
 	if now, _ := db.latest(h.Site); h.Epoch < now.epoch {
 		return nil, fmt.Errorf("%s: %w: epoch %d has followed", h, ErrReplayed, now.epoch)
 	}
@@ -143,24 +146,10 @@ func (db *DB) partsLimit() int64 {
 	return max(minParts, 2*(reports+int64(db.countsShape.Lines)*64*int64(db.opt.Counts.Keep)))
 }
 
-// roomForParts refuses deltas when the parts have reached their limit.
-func (db *DB) roomForParts() error {
-	total := int64(0)
-	for _, parts := range db.view.Load().allParts() {
-		for _, p := range parts {
-			total += p.part.Bytes()
-		}
-	}
-	if limit := db.partsLimit(); total >= limit {
-		return fmt.Errorf("%w: other sites' filters take %d MiB, the limit", ErrFull, limit>>20)
-	}
-	return nil
-}
-
 // partOf is where a section's cells go.
 type partOf struct {
 	part   *filter.Part
-	others *filter.Bits // nil for counts
+	others *filter.Bits // nil for counts, and where the site has no say
 }
 
 func (p *partOf) merge(cells []filter.Cell) error {
@@ -181,7 +170,7 @@ func (db *DB) partsFor(d delta) ([]*partOf, error) {
 	if len(d.sections) == 0 {
 		return nil, nil
 	}
-	if err := db.roomForParts(); err != nil {
+	if err := db.roomForParts(d.Site, sectionsNeed(d.sections)); err != nil {
 		return nil, err
 	}
 	for _, s := range d.sections {
@@ -223,11 +212,14 @@ func (db *DB) acceptable(o origin, s deltaSection) error {
 				}
 			}
 		}
-		return nil
+		return db.withinCap(what, o, s)
 	}
 	here := db.shapeFor(s.target)
 	if bitsShape(here) != s.shape {
 		return fmt.Errorf("%s: %w (reports.capacity, keep and max_error_per_mail must be equal at all sites)", what, differs(s.shape, bitsShape(here)))
+	}
+	if err := db.withinCap(what, o, s); err != nil {
+		return err
 	}
 	g := db.view.Load().report(s.target.gen)
 	if g == nil || g.listing(s.target.kind).others == nil {
@@ -253,7 +245,10 @@ func (db *DB) fits(what string, s filter.BitsShape, ones int64, t target) error 
 }
 
 // fillLimit is the number of ones up to which a bit filter may be filled.
-func (db *DB) fillLimit(kind filterKind, s filter.BitsShape) int64 {
+func (db *DB) fillLimit(kind filterKind, s filter.BitsShape) int64 { return db.onesOf(kind, s, 1) }
+
+// onesOf is the number of ones that a share of what a generation is planned for sets.
+func (db *DB) onesOf(kind filterKind, s filter.BitsShape, share float64) int64 {
 	keys := db.opt.keysPerGeneration()
 	switch kind {
 	case revokedFilter:
@@ -261,7 +256,7 @@ func (db *DB) fillLimit(kind filterKind, s filter.BitsShape) int64 {
 	case sketchFilter:
 		keys = db.opt.sketchEntriesPerGeneration()
 	}
-	return max(int64(s.Fill(keys)*float64(s.Size())), int64(4*s.K))
+	return max(int64(s.Fill(share*keys)*float64(s.Size())), int64(4*s.K))
 }
 
 // partFor finds or makes an origin's part of a filter.
@@ -286,6 +281,9 @@ func (db *DB) partFor(o origin, t target, s shape) (p *partOf, err error) {
 				return differs(s, here)
 			}
 			p = &partOf{part: findPart(&l.parts, o, t.kind, s), others: l.others}
+			if !v.voices.hears(o.site) {
+				p.others = nil
+			}
 			return nil
 		})
 	})

@@ -42,8 +42,7 @@ type DB struct {
 	opt          Options
 	keyed        *signature.Keyed
 	keyID        [8]byte
-	lock         *flock.Flock // of the state folder; nil: another DB has it
-	previous     *DB          // under Options.PreviousKey; nil: none
+	lock         *flock.Flock
 	journal      *journal
 	spamShape    filter.BitsShape
 	revokedShape filter.BitsShape
@@ -68,8 +67,9 @@ type DB struct {
 
 	retouchMu sync.Mutex // held by the one who changes masks; taken before the journal's
 
-	sitesMu sync.Mutex // guards sites; held while a delta is applied
+	sitesMu sync.Mutex // guards sites and uses; held while a delta is applied
 	sites   map[origin]*siteState
+	uses    map[siteTarget]*siteUse
 
 	pub publisher
 
@@ -80,8 +80,9 @@ type DB struct {
 	// journalBase is the journal's size after the last snapshot.
 	journalBase atomic.Int64
 
-	measuredMu sync.Mutex // guards measured
-	measured   map[measuredFilter]measuredError
+	measuredMu    sync.Mutex // guards what follows
+	measured      map[measuredFilter]measuredError
+	measuredParts map[measuredPart]measuredError
 }
 
 // siteState is where we stand in another site's stream.
@@ -97,9 +98,6 @@ type siteState struct {
 // file and offset of what is wrong. ErrLocked when another process has it,
 // ErrIdentity when the options are not those with which the folder was made; a
 // *DamageError for a file that is not as it was written.
-//
-// With Options.PreviousKey it opens two databases, see Previous. The first time, that of
-// Key is made. Without PreviousKey, a key that was rolled over to is found by itself.
 func Open(o Options) (*DB, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -107,35 +105,21 @@ func Open(o Options) (*DB, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
-	lock := flock.New(filepath.Join(o.Dir, "lock"))
-	if ok, err := lock.TryLock(); err != nil {
-		return nil, fmt.Errorf("state folder %s: lock: %w", o.Dir, err)
-	} else if !ok {
-		return nil, fmt.Errorf("state folder %s: %w", o.Dir, ErrLocked)
-	}
-	db, err := openAll(o)
-	if err != nil {
-		lock.Unlock()
-		return nil, err
-	}
-	db.lock = lock
-	return db, nil
-}
-
-// newDB makes an empty database.
-func newDB(o Options) (*DB, error) {
 	db := &DB{
-		opt:          o,
-		keyed:        signature.NewKeyed(o.Key[:]),
-		spamShape:    o.spamShape(),
-		revokedShape: o.revokedShape(),
-		countsShape:  o.countsShape(),
-		classShape:   o.classShape(),
-		sketchShape:  o.sketchShape(),
-		sites:        make(map[origin]*siteState),
-		saved:        make(map[string]savedState),
-		measured:     make(map[measuredFilter]measuredError),
-		lastSave:     o.Now(),
+		opt:           o,
+		keyed:         signature.NewKeyed(o.Key[:]),
+		lock:          flock.New(filepath.Join(o.Dir, "lock")),
+		spamShape:     o.spamShape(),
+		revokedShape:  o.revokedShape(),
+		countsShape:   o.countsShape(),
+		classShape:    o.classShape(),
+		sketchShape:   o.sketchShape(),
+		sites:         make(map[origin]*siteState),
+		uses:          make(map[siteTarget]*siteUse),
+		saved:         make(map[string]savedState),
+		measured:      make(map[measuredFilter]measuredError),
+		measuredParts: make(map[measuredPart]measuredError),
+		lastSave:      o.Now(),
 	}
 	db.sipKeys = sketchSipKeys(db.keyed)
 	var err error
@@ -144,8 +128,17 @@ func newDB(o Options) (*DB, error) {
 	}
 	id, _ := hex.DecodeString(KeyID(o.Key))
 	db.keyID = [8]byte(id)
-	db.view.Store(&view{})
+	db.view.Store(&view{voices: &voices{members: o.Members}})
 	db.never = newNeverList(newSipKey(db.keyed.Sum(purposeNever)))
+	if ok, err := db.lock.TryLock(); err != nil {
+		return nil, fmt.Errorf("state folder %s: lock: %w", o.Dir, err)
+	} else if !ok {
+		return nil, fmt.Errorf("state folder %s: %w", o.Dir, ErrLocked)
+	}
+	if err := db.load(); err != nil {
+		db.lock.Unlock()
+		return nil, err
+	}
 	return db, nil
 }
 
@@ -157,13 +150,7 @@ func (db *DB) Close() error {
 	}
 	err := db.save()
 	err = errors.Join(err, db.journal.close(), db.pub.close(db.opt.Dir))
-	if db.previous != nil {
-		err = errors.Join(err, db.previous.Close())
-	}
-	if db.lock != nil {
-		err = errors.Join(err, db.lock.Unlock())
-	}
-	return err
+	return errors.Join(err, db.lock.Unlock())
 }
 
 const (
@@ -174,8 +161,8 @@ const (
 )
 
 // Run does the periodic work until ctx ends: counts to disk every second,
-// generations that age out, snapshots every ten minutes or 64 MiB of journal; of the
-// previous key's database, too. It returns nil at ctx's end. Faults of the disk are logged and tried again.
+// generations that age out, snapshots every ten minutes or 64 MiB of journal.
+// It returns nil at ctx's end. Faults of the disk are logged and tried again.
 func (db *DB) Run(ctx context.Context) error {
 	tick := time.NewTicker(syncInterval)
 	defer tick.Stop()
@@ -205,9 +192,6 @@ func (db *DB) maintain() error {
 	if db.saveDue() {
 		err = errors.Join(err, db.save())
 	}
-	if db.previous != nil {
-		err = errors.Join(err, db.previous.maintain())
-	}
 	return err
 }
 
@@ -228,9 +212,7 @@ func (db *DB) saveDue() bool {
 
 // Fault is what keeps this site's state from being written, while it lasts. It
 // is cheap.
-func (db *DB) Fault() error {
-	return db.inOrder(func(d *DB) error { return d.journal.lastFault() })
-}
+func (db *DB) Fault() error { return db.journal.lastFault() }
 
 // self is this site in its present life.
 func (db *DB) self() origin { return origin{db.opt.Site, db.pub.epoch()} }

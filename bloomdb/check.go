@@ -14,8 +14,8 @@ import (
 )
 
 // Check validates the invariants of memory and disk: parts decode to what their
-// totals say, the joined bits of the others are exactly the union of their
-// parts, generations stand in order, and every file in the folder reads without
+// totals say, the joined bits of the others are exactly the union of the
+// parts that are heard, generations stand in order, and every file in the folder reads without
 // a fault. Reports and deltas should rest while it runs.
 func (db *DB) Check() error {
 	v := db.view.Load()
@@ -45,11 +45,6 @@ func (db *DB) Check() error {
 		}
 		if e := checkUsed(g.own); e != nil {
 			err = errors.Join(err, fmt.Errorf("counts generation %d: %w", g.num, e))
-		}
-	}
-	if db.previous != nil {
-		if e := db.previous.Check(); e != nil {
-			err = errors.Join(err, fmt.Errorf("previous federation key: %w", e))
 		}
 	}
 	return err
@@ -89,13 +84,13 @@ func (l *listing) check() error {
 	var union, all []filter.Cell
 	for i := range filter.Blocks(l.others.Shape().Size(), false) {
 		union = union[:0]
-		for _, p := range l.parts {
+		for _, p := range l.heard {
 			union = p.part.Block(i, union)
 		}
 		slices.SortFunc(union, func(a, b filter.Cell) int { return int(int64(a.Pos) - int64(b.Pos)) })
 		union = slices.Compact(union)
 		if all = l.others.Block(i, all[:0]); !slices.Equal(all, union) {
-			return fmt.Errorf("block %d: %d bits joined, the sites' parts have %d", i, len(all), len(union))
+			return fmt.Errorf("block %d: %d bits joined, the heard sites' parts have %d", i, len(all), len(union))
 		}
 	}
 	return nil

@@ -55,6 +55,19 @@
 // many keys in the filter. A message that is listed by its likeness alone is therefore
 // not retouched, but revoked, which all sites hear, or declared never spam.
 //
+// # Sites that have a say
+//
+// A site that is muted, or whose trust is not TrustFull, has no say: its parts are held
+// and asked by nobody, and the joined bits are made without it. Where a site's trust is
+// taken away in the options, what was heard of it before stays on disk that way until
+// its generations age out, and comes back with the trust. Drop deletes it at once.
+//
+// What a site may make us hold is capped: in each generation the bits or cells of
+// Member.MaxReports and MaxCounts messages, by default half of a generation of reports
+// and four times this site's own capacity of counts; and in memory half of what all
+// parts together may take. A record that would go over a cap is refused whole, and the
+// site's further records of that generation with it.
+//
 // # Never
 //
 // What an administrator declared never to be spam is kept exactly, in no filter,

@@ -124,19 +124,19 @@ func (db *DB) domainSignatures(kind filterKind, set signature.Set) []signature.S
 
 // judgeLinks leaves weak matches out that the never-list has, before domains make
 // listings of them.
-func (k *knowledge) judgeLinks(e *Evidence, domains []string, c *coverage) {
+func (db *DB) judgeLinks(e *Evidence, v *view, domains []string, c *coverage) {
 	e.Weak = slices.DeleteFunc(e.Weak, func(m Match) bool { return c.spares(m.Signature) })
-	k.addDomains(e, domains)
+	db.addDomains(e, v, domains)
 }
 
 // addDomains asks what the domains of a message say against it, where nothing else
 // has listed it and it was not revoked itself.
-func (k *knowledge) addDomains(e *Evidence, domains []string) {
+func (db *DB) addDomains(e *Evidence, v *view, domains []string) {
 	if len(e.Matches) > 0 || len(domains) == 0 {
 		return
 	}
-	domains = k.db.speaking(domains)
-	if m, ok := k.spamsAlone(domains); ok {
+	domains = db.speaking(domains)
+	if m, ok := db.spamsAlone(v, domains); ok {
 		e.Matches, e.Listed = append(e.Matches, m), true
 		return
 	}
@@ -145,7 +145,7 @@ func (k *knowledge) addDomains(e *Evidence, domains []string) {
 	}
 	for _, d := range domains {
 		s := signature.DomainSignature(d)
-		m, ok := k.match(s, k.db.reportHash(s))
+		m, ok := v.match(s, db.reportHash(s), db.opt.Site)
 		m.Domain = d
 		if ok && corroborates(m, e.Weak) {
 			e.Matches, e.Listed = append(e.Matches, e.Weak[0], m), true
@@ -161,14 +161,14 @@ func corroborates(domain Match, weak []Match) bool {
 }
 
 // spamsAlone looks for the first domain that is spam's alone.
-func (k *knowledge) spamsAlone(domains []string) (m Match, ok bool) {
-	if k.db.unwanted(domainFilter) || !k.countsDomains() {
+func (db *DB) spamsAlone(v *view, domains []string) (m Match, ok bool) {
+	if db.unwanted(domainFilter) || !slices.ContainsFunc(v.reports, func(g *reportGeneration) bool { return g.domains != nil }) {
 		return m, false
 	}
 	for _, d := range domains {
 		s := signature.DomainSignature(d)
-		if c := k.domain(d); c.isSpams(k.db.opt.Domains.Campaigns) && !k.revokedByAny(s, c.newest) {
-			return Match{Signature: s, Domain: d, Generation: c.newest, Sites: []string{k.db.opt.Site}}, true
+		if c := v.domain(db.domainKeys(d)); c.isSpams(db.opt.Domains.Campaigns) && !v.revokedSince(c.newest, db.reportHash(s)) {
+			return Match{Signature: s, Domain: d, Generation: c.newest, Sites: []string{db.opt.Site}}, true
 		}
 	}
 	return m, false
@@ -209,9 +209,7 @@ func (db *DB) Saw(set signature.Set, e Evidence, n uint32) error {
 	if e.Listed || n == 0 {
 		return nil
 	}
-	return db.inBoth(func(d *DB) error {
-		return d.countDomains(set, n, func(k domainKeys) filter.Hash { return k.sightings })
-	})
+	return db.countDomains(set, n, func(k domainKeys) filter.Hash { return k.sightings })
 }
 
 // countListed counts the domains of a report that is a campaign, or of a revocation.
@@ -297,13 +295,13 @@ type DomainTrace struct {
 
 // ExplainDomains says what speaks for and against the domains of a message.
 func (db *DB) ExplainDomains(set signature.Set) []DomainTrace {
-	k := db.know(signature.Set{})
+	v := db.current()
 	var traces []DomainTrace
 	for _, d := range set.Domains[:min(len(set.Domains), maxSetDomains)] {
-		c, s := k.domain(d), signature.DomainSignature(d)
+		c, s := v.domain(db.domainKeys(d)), signature.DomainSignature(d)
 		t := DomainTrace{Domain: d, Ignored: len(db.speaking([]string{d})) == 0, Campaigns: c.campaigns, Sightings: c.sightings}
-		t.Alone = !t.Ignored && c.isSpams(db.opt.Domains.Campaigns) && !k.revokedByAny(s, c.newest)
-		if m, ok := k.match(s, db.reportHash(s)); ok {
+		t.Alone = !t.Ignored && c.isSpams(db.opt.Domains.Campaigns) && !v.revokedSince(c.newest, db.reportHash(s))
+		if m, ok := v.match(s, db.reportHash(s), db.opt.Site); ok {
 			m.Domain = d
 			t.Reported = &m
 		}

@@ -7,8 +7,6 @@ import (
 	"hash/crc32"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -67,6 +65,9 @@ type identity struct {
 	// Republish says that stream and journal no longer have all that other sites
 	// must know: a snapshot has to be published.
 	Republish bool `json:"republish,omitempty"`
+
+	// Muted are the sites whose influence was taken away, by name.
+	Muted []mutedSite `json:"muted,omitempty"`
 
 	// Snapshots are the files without which the folder is not whole.
 	Snapshots []string `json:"snapshots"`
@@ -140,10 +141,8 @@ func (id identity) check(o *Options) error {
 	return nil
 }
 
-// HasState says whether a folder holds the state of a site, under whatever key.
+// HasState says whether a folder holds the state of a site.
 func HasState(dir string) bool {
-	entries, _ := os.ReadDir(dir) // a folder that is not there holds none
-	return holdsIdentity(dir) || slices.ContainsFunc(entries, func(e os.DirEntry) bool {
-		return strings.HasPrefix(e.Name(), keyFolderPrefix) && holdsIdentity(filepath.Join(dir, e.Name()))
-	})
+	_, err := os.Stat(identityPath(dir))
+	return err == nil
 }

@@ -88,6 +88,7 @@ type origin struct {
 type view struct {
 	reports []*reportGeneration // newest first
 	counts  []*countGeneration  // newest first
+	voices  *voices             // which sites' parts are asked
 }
 
 type reportGeneration struct {
@@ -103,16 +104,17 @@ type reportGeneration struct {
 // listing is one bit filter of a generation in its three forms.
 type listing struct {
 	own    *filter.Bits // this site's; nil before its first key
-	others *filter.Bits // all parts joined; nil before the first part
+	others *filter.Bits // all heard parts joined; nil before the first part
 	parts  []sitePart   // each other site's
+	heard  []sitePart   // those that are asked: of sites that have a say
 }
 
 type countGeneration struct {
 	num   int64
 	own   *filter.Counts // nil before the first count
 	parts []sitePart
-	// countedParts are those whose counts are added: all but the lives of a site
-	// whose counts the next life carried over.
+	// countedParts are those whose counts are added: of sites that have a say, all
+	// but the lives whose counts the next life carried over.
 	countedParts []sitePart
 }
 
@@ -252,7 +254,7 @@ func (db *DB) change(edit func(v *view) error) error {
 	db.viewMu.Lock()
 	defer db.viewMu.Unlock()
 	old := db.view.Load()
-	next := &view{reports: slices.Clone(old.reports), counts: slices.Clone(old.counts)}
+	next := &view{reports: slices.Clone(old.reports), counts: slices.Clone(old.counts), voices: old.voices}
 	if err := edit(next); err != nil {
 		return err
 	}
@@ -279,6 +281,10 @@ func (v *view) editReport(num int64, f func(g *reportGeneration) error) error {
 	if err := f(&g); err != nil {
 		return err
 	}
+	for _, kind := range reportKinds {
+		l := g.listing(kind)
+		l.heard = v.voices.heard(l.parts)
+	}
 	v.reports[i] = &g
 	return nil
 }
@@ -299,7 +305,7 @@ func (v *view) editCount(num int64, f func(g *countGeneration) error) error {
 	if err := f(&g); err != nil {
 		return err
 	}
-	g.countedParts = counted(g.parts)
+	g.countedParts = counted(v.voices.heard(g.parts))
 	v.counts[i] = &g
 	return nil
 }
@@ -440,6 +446,7 @@ func (db *DB) forget() {
 			delete(db.sites, o)
 		}
 	}
+	db.forgetAgedUses()
 }
 
 // allParts lists the other sites' parts of every filter.

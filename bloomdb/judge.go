@@ -43,20 +43,20 @@ type Match struct {
 
 // Judge asks the filters. It does no I/O and cannot fail.
 func (db *DB) Judge(set signature.Set) Evidence {
-	k := db.know(set)
+	v := db.current()
 	var e Evidence
 	hashes := make([]filter.Hash, 0, 8)
 	for _, s := range set.Signatures {
 		hashes = append(hashes, db.reportHash(s))
 	}
-	found := k.found(set.Signatures, hashes, make([]bool, 0, 8))
+	found := v.found(hashes, make([]bool, 0, 8))
 	for i, s := range set.Signatures {
 		if !found[i] {
 			continue
 		}
-		if m, ok := k.match(s, hashes[i]); ok {
+		if m, ok := v.match(s, hashes[i], db.opt.Site); ok {
 			if !m.Revoked && db.opt.Reports.Classes {
-				m.Class = k.classOf(s, hashes[i])
+				m.Class = db.classOf(&v, hashes[i])
 			}
 			if !m.Revoked {
 				e.Listed = true
@@ -65,13 +65,15 @@ func (db *DB) Judge(set signature.Set) Evidence {
 			e.Matches = append(e.Matches, m)
 		}
 	}
-	k.addSketches(&e, set.Signatures)
-	c := db.covers(set)
-	k.judgeLinks(&e, set.Domains, &c)
+	if v.hasSketches() {
+		db.addSketches(&e, &v, db.asked(set.Sketches), set.Signatures)
+	}
+	c := db.never.covers(set, db.reportHash)
+	db.judgeLinks(&e, &v, set.Domains, &c)
 	slices.SortStableFunc(e.Matches, func(a, b Match) int { return boolOrder(a.Revoked) - boolOrder(b.Revoked) })
 	counters := 0
 	for _, s := range set.Counting {
-		if n, sites := k.seen(s); n > e.Count {
+		if n, sites := v.seen(db.countHash(s), db.opt.Site); n > e.Count {
 			e.Count, counters = n, sites
 		}
 	}
@@ -126,18 +128,17 @@ func (v *view) found(keys []filter.Hash, dst []bool) []bool {
 }
 
 // match looks for the newest generation that lists a key, and for a revocation
-// in that one or a newer one. What the other key's database takes back counts, too.
-func (v *view) match(s signature.Signature, h filter.Hash, self string, other *knowledge) (m Match, ok bool) {
+// in that one or a newer one.
+func (v *view) match(s signature.Signature, h filter.Hash, self string) (m Match, ok bool) {
 	for i, g := range v.reports {
-		if !g.lists(h) || other.retouched(s, g.num) {
+		if !g.lists(h) {
 			continue
 		}
 		sites := g.spam.sites(h, self)
 		if len(sites) == 0 {
 			continue // no site reported it: only the union of several has these bits
 		}
-		revoked := slices.ContainsFunc(v.reports[:i+1], func(g *reportGeneration) bool { return g.revoked.has(h) }) ||
-			other.revokedSince(s, g.num)
+		revoked := slices.ContainsFunc(v.reports[:i+1], func(g *reportGeneration) bool { return g.revoked.has(h) })
 		return Match{Signature: s, Revoked: revoked, Generation: g.num, Sites: sites}, true
 	}
 	return m, false
@@ -165,7 +166,7 @@ func (l *listing) sites(h filter.Hash, self string) []string {
 // partsWith names the other sites whose part has a key.
 func (l *listing) partsWith(h filter.Hash) []string {
 	var names []string
-	for _, p := range l.parts {
+	for _, p := range l.heard {
 		var buf [16]uint64
 		if p.part.Min(p.shape.bits().Positions(h, buf[:0])) > 0 {
 			names = append(names, p.origin.site)
@@ -226,16 +227,6 @@ type Trail struct {
 
 // Explain traces every signature of set, newest generation first.
 func (db *DB) Explain(set signature.Set) []Trace {
-	traces := db.explain(set)
-	if db.previous != nil {
-		for i, before := range db.previous.explain(set) {
-			traces[i].unite(before)
-		}
-	}
-	return traces
-}
-
-func (db *DB) explain(set signature.Set) []Trace {
 	v := db.current()
 	var traces []Trace
 	for _, s := range set.Signatures {

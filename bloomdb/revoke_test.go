@@ -74,10 +74,10 @@ func TestNeverImageIsNotCorroborated(t *testing.T) {
 		t.Fatal("not listed before")
 	}
 	c := coverage{images: true}
-	e, k := Evidence{}, db.know(weak)
-	k.addSketches(&e, nil)
+	e, v := Evidence{}, db.current()
+	db.addSketches(&e, &v, db.asked(weak.Sketches), nil)
 	e.Weak[0].Signature.Kind = signature.KindImage
-	k.judgeLinks(&e, weak.Domains, &c)
+	db.judgeLinks(&e, &v, weak.Domains, &c)
 	if e.Listed || len(e.Weak) > 0 || len(e.Matches) > 0 {
 		t.Errorf("%+v", e)
 	}

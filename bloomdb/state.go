@@ -54,6 +54,9 @@ func (db *DB) load() error {
 	if err != nil {
 		return err
 	}
+	if err := db.beginSites(id); err != nil {
+		return err
+	}
 	db.pub.begin(id, db.opt.Exchange)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -141,6 +144,9 @@ func (db *DB) loadFile(name string, segments map[uint32]int64) error {
 	}
 	if !strings.HasSuffix(name, ".snapshot") {
 		return nil
+	}
+	if db.isDropped(name) { // a crash kept its file from being removed
+		return os.Remove(path)
 	}
 	db.saved[path] = savedState{} // on disk, and to be written again or removed
 	t, own := parseOwnPath(name)

@@ -1,8 +1,6 @@
 package bloomdb
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
@@ -21,15 +19,9 @@ type Status struct {
 	Never   NeverStatus    `json:"never"`
 	Error   string         `json:"error,omitempty"` // the journal's fault, while it lasts
 
-	// Previous is the database under the previous federation key, while that is rolled
-	// over; it may be left out from PreviousUntil on, when what was reported before the
-	// roll-over has aged out.
-	Previous      *Status    `json:"previous,omitempty"`
-	PreviousUntil *time.Time `json:"previous_until,omitempty"`
-
 	// ErrorPerMail estimates, from the filters as they are, the chance that a
 	// message nobody reported, with as many signatures as planned for and a long text
-	// that is asked for near-duplicates, is listed; by the previous key's database, too.
+	// that is asked for near-duplicates, is listed.
 	ErrorPerMail float64 `json:"error_per_mail"`
 }
 
@@ -49,16 +41,6 @@ type FilterStatus struct {
 	Lost   float64 `json:"lost,omitempty"`
 }
 
-// SiteStatus describes what is held of one origin.
-type SiteStatus struct {
-	Site   string `json:"site"`
-	Epoch  uint64 `json:"epoch"`
-	Seq    uint64 `json:"seq"`   // this site: last delta published; others: last delta applied
-	Cells  int64  `json:"cells"` // bits and cells held
-	Memory int64  `json:"memory_bytes"`
-	Gaps   uint64 `json:"gaps"` // deltas that were lost on the way
-}
-
 // Status is cheap enough for a scrape every few seconds: only filters that have
 // changed are measured again.
 func (db *DB) Status() Status {
@@ -66,7 +48,7 @@ func (db *DB) Status() Status {
 	epoch, seq := db.Head()
 	s := Status{Site: db.opt.Site, Epoch: epoch, KeyID: KeyID(db.opt.Key), Journal: db.journal.bytesFrom(0)}
 	s.Never = db.neverStatus()
-	if err := db.journal.lastFault(); err != nil {
+	if err := db.Fault(); err != nil {
 		s.Error = err.Error()
 	}
 	self := SiteStatus{Site: db.opt.Site, Epoch: epoch, Seq: seq}
@@ -100,12 +82,7 @@ func (db *DB) Status() Status {
 	if s.Burst = db.burst.status(db.opt.Now()); s.Burst != nil {
 		s.Memory += s.Burst.Memory
 	}
-	s.Sites = append([]SiteStatus{self}, db.otherSites(&v)...)
-	if db.previous != nil {
-		before, until := db.previous.Status(), db.previousUntil()
-		s.Previous, s.PreviousUntil = &before, &until
-		s.ErrorPerMail += before.ErrorPerMail
-	}
+	s.Sites = db.siteStatus(&v, self)
 	return s
 }
 
@@ -148,31 +125,6 @@ func (db *DB) countStatus(g *countGeneration, self *SiteStatus) FilterStatus {
 	return f
 }
 
-func (db *DB) otherSites(v *view) []SiteStatus {
-	db.sitesMu.Lock()
-	byOrigin := make(map[origin]*SiteStatus, len(db.sites))
-	for o, s := range db.sites {
-		byOrigin[o] = &SiteStatus{Site: o.site, Epoch: o.epoch, Seq: s.seq, Gaps: s.gaps}
-	}
-	db.sitesMu.Unlock()
-	for _, parts := range v.allParts() {
-		for _, p := range parts {
-			if s := byOrigin[p.origin]; s != nil {
-				s.Cells += p.part.Cells()
-				s.Memory += p.part.Bytes()
-			}
-		}
-	}
-	var list []SiteStatus
-	for _, s := range byOrigin {
-		list = append(list, *s)
-	}
-	slices.SortFunc(list, func(a, b SiteStatus) int {
-		return cmp.Or(cmp.Compare(a.Site, b.Site), cmp.Compare(b.Epoch, a.Epoch))
-	})
-	return list
-}
-
 // measuredFilter names a bit filter whose error was measured.
 type measuredFilter struct {
 	target target
@@ -197,6 +149,11 @@ func (db *DB) measure(name measuredFilter, b *filter.Bits) float64 {
 	for old := range db.measured {
 		if db.aged(old.target) {
 			delete(db.measured, old)
+		}
+	}
+	for old := range db.measuredParts {
+		if db.aged(old.target) {
+			delete(db.measuredParts, old)
 		}
 	}
 	return m.error

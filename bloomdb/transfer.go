@@ -257,7 +257,7 @@ func (db *DB) applyChunkSection(o origin, state *siteState, r *recordReader) err
 	if len(db.joinable(delta{origin: o, sections: []deltaSection{s}}, state)) == 0 || db.aged(s.target) {
 		return nil
 	}
-	if err := db.roomForParts(); err != nil {
+	if err := db.roomForParts(o.site, blocksNeed(*blocks)); err != nil {
 		return err
 	}
 	if err := db.acceptable(o, s); err != nil {

@@ -64,11 +64,10 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	options := s.databaseOptions(key, log)
-	if options.SigningKey, err = openSigningKey(s, log); err != nil {
+	if _, err := openSigningKey(s, log); err != nil {
 		return err
 	}
-	db, err := bloomdb.Open(options)
+	db, err := bloomdb.Open(s.databaseOptions(key, log))
 	if err != nil {
 		return &failure{exIOErr, err}
 	}

@@ -1,0 +1,390 @@
+package bloomdb
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+)
+
+// deltasOf has another site report and count messages, and takes what it publishes.
+func deltasOf(t testing.TB, site string, messages ...int) []Delta {
+	t.Helper()
+	db := openTest(t, classOptions(t.TempDir(), site))
+	for _, n := range messages {
+		if err := db.Report(wordy(n, words(100*n, 60)...), ClassPhish); err != nil {
+			t.Fatal(err)
+		}
+		mustCount(t, db, n, uint32(10+n))
+	}
+	return drain(t, db)
+}
+
+// sameAnswers compares all that two databases say of messages.
+func sameAnswers(a, b *DB, messages ...int) error {
+	for _, n := range messages {
+		set := wordy(n, words(100*n, 60)...)
+		near := wordy(n+1000, words(100*n, 59)...)
+		if x, y := a.Judge(set), b.Judge(set); !reflect.DeepEqual(x, y) {
+			return fmt.Errorf("message %d is judged %+v, want %+v", n, x, y)
+		}
+		if x, y := a.Judge(near), b.Judge(near); !reflect.DeepEqual(x, y) {
+			return fmt.Errorf("near-duplicate of %d is judged %+v, want %+v", n, x, y)
+		}
+		if x, y := a.Explain(set), b.Explain(set); !reflect.DeepEqual(x, y) {
+			return fmt.Errorf("message %d is explained by %+v, want %+v", n, x, y)
+		}
+		if x, y := a.ExplainSketches(set), b.ExplainSketches(set); !reflect.DeepEqual(x, y) {
+			return fmt.Errorf("sketch of %d is explained by %+v, want %+v", n, x, y)
+		}
+	}
+	return sameOthers(a, b)
+}
+
+// sameOthers compares the joined bits, every one of them.
+func sameOthers(a, b *DB) error {
+	nums := make(map[int64]bool)
+	for _, v := range []*view{a.view.Load(), b.view.Load()} {
+		for _, g := range v.reports {
+			nums[g.num] = true
+		}
+	}
+	for num := range nums {
+		for _, kind := range reportKinds {
+			x, y := a.othersOf(kind, num), b.othersOf(kind, num)
+			shape := a.shapeFor(target{kind, num})
+			for i := range filter.Blocks(shape.Size(), false) {
+				if x, y := x(i), y(i); !reflect.DeepEqual(x, y) {
+					return fmt.Errorf("%s generation %d, block %d: %d bits of others, want %d", kind, num, i, len(x), len(y))
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (db *DB) othersOf(kind filterKind, num int64) func(i uint64) []filter.Cell {
+	g := db.view.Load().report(num)
+	if g == nil || g.listing(kind).others == nil {
+		return func(uint64) []filter.Cell { return nil }
+	}
+	return func(i uint64) []filter.Cell { return g.listing(kind).others.Block(i, nil) }
+}
+
+// heardOf opens a database that has heard some deltas.
+func heardOf(t testing.TB, deltas ...[]Delta) *DB {
+	t.Helper()
+	db := openTest(t, classOptions(t.TempDir(), "a"))
+	for _, d := range deltas {
+		mustApply(t, db, d...)
+	}
+	return db
+}
+
+// A muted site says nothing any more, through restarts and crashes; unmuted, it is
+// where it was.
+func TestMute(t *testing.T) {
+	b, c := deltasOf(t, "b", 1, 2), deltasOf(t, "c", 2, 3)
+	all, onlyC := heardOf(t, b, c), heardOf(t, c)
+	db := heardOf(t, b, c)
+	if err := db.save(); err != nil {
+		t.Fatal(err)
+	}
+	expect := func(what string, want *DB) {
+		t.Helper()
+		if err := sameAnswers(db, want, 1, 2, 3, 4); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	expect("before", all)
+	if err := db.Mute("b", true); err != nil {
+		t.Fatal(err)
+	}
+	expect("muted", onlyC)
+	epoch, seq := db.Cursor("b")
+	later := Delta{Site: "b", Epoch: epoch, Seq: seq + 1}
+	later.Data = db.encodeDelta(later, seq, nil)
+	if err := db.Apply(later.Data, Next); !errors.Is(err, ErrMuted) {
+		t.Errorf("a muted site's record: %v", err)
+	}
+	if e, s := db.Cursor("b"); e != epoch || s != seq {
+		t.Errorf("the cursor went to %d-%d", e, s)
+	}
+	crash(t, db)
+	db = openTest(t, db.opt)
+	expect("after a crash", onlyC)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = openTest(t, db.opt)
+	expect("after a restart", onlyC)
+	if err := db.Mute("b", false); err != nil {
+		t.Fatal(err)
+	}
+	expect("unmuted", all)
+	crash(t, db)
+	db = openTest(t, db.opt)
+	expect("unmuted, after a crash", all)
+	mustApply(t, db, later)
+}
+
+// After Drop all is as if the site had never been heard: verdicts, bits, status, files.
+// It stays so until the site is unmuted, and then its stream is heard from the begin.
+func TestDrop(t *testing.T) {
+	b, c := deltasOf(t, "b", 1, 2, 5), deltasOf(t, "c", 2, 3)
+	never, db := heardOf(t, c), heardOf(t, b, c)
+	if err := errors.Join(db.save(), never.save()); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Drop("b"); err != nil {
+		t.Fatal(err)
+	}
+	expect := func(what string) {
+		t.Helper()
+		if err := sameAnswers(db, never, 1, 2, 3, 5); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if err := sameStatus(db, never); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if names, _ := filepath.Glob(filepath.Join(db.opt.Dir, "site-b-*")); len(names) > 0 {
+			t.Errorf("%s: %v is there", what, names)
+		}
+		if err := db.Apply(b[0].Data, Next); !errors.Is(err, ErrMuted) {
+			t.Errorf("%s: a record of it: %v", what, err)
+		}
+	}
+	expect("dropped")
+	crash(t, db)
+	db = openTest(t, db.opt)
+	expect("after a crash")
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = openTest(t, db.opt)
+	expect("after a restart")
+	if err := db.Mute("b", false); err != nil {
+		t.Fatal(err)
+	}
+	if epoch, seq := db.Cursor("b"); epoch != 0 || seq != 0 {
+		t.Errorf("after it is unmuted its cursor is %d-%d", epoch, seq)
+	}
+	mustApply(t, db, b...)
+	if err := sameAnswers(db, heardOf(t, b, c), 1, 2, 3, 5); err != nil {
+		t.Errorf("heard anew: %v", err)
+	}
+	if err := db.save(); err != nil {
+		t.Fatal(err)
+	}
+	crash(t, db)
+	if err := sameAnswers(openTest(t, db.opt), heardOf(t, b, c), 1, 2, 3, 5); err != nil {
+		t.Errorf("heard anew, after a crash: %v", err)
+	}
+}
+
+// sameStatus compares what is held, but for this site's own life and the line that says
+// that a site is dropped.
+func sameStatus(a, b *DB) error {
+	x, y := a.Status(), b.Status()
+	if !reflect.DeepEqual(x.Filters, y.Filters) || x.Memory != y.Memory || x.ErrorPerMail != y.ErrorPerMail {
+		return fmt.Errorf("filters %+v, want %+v", x.Filters, y.Filters)
+	}
+	var sites []SiteStatus
+	for _, s := range x.Sites[1:] {
+		if !s.Dropped {
+			sites = append(sites, s)
+		}
+	}
+	if len(sites)+len(y.Sites[1:]) > 0 && !reflect.DeepEqual(sites, y.Sites[1:]) {
+		return fmt.Errorf("sites %+v, want %+v", sites, y.Sites[1:])
+	}
+	return nil
+}
+
+// kill -9 after the identity says that a site is dropped, and before its file is gone.
+func TestDropCutShort(t *testing.T) {
+	b, c := deltasOf(t, "b", 1), deltasOf(t, "b-1", 2)
+	db := heardOf(t, b, c)
+	if err := db.save(); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Base(sitePath(db.opt.Dir, origin{"b", b[0].Epoch}))
+	data, err := os.ReadFile(filepath.Join(db.opt.Dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Drop("b"); err != nil {
+		t.Fatal(err)
+	}
+	crash(t, db)
+	if err := os.WriteFile(filepath.Join(db.opt.Dir, name), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db = openTest(t, db.opt)
+	if err := sameAnswers(db, heardOf(t, c), 1, 2); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(db.opt.Dir, name)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file is still there: %v", err)
+	}
+}
+
+func TestSitesThatCannotBeMuted(t *testing.T) {
+	db := heardOf(t)
+	for site, want := range map[string]string{"a": "this one", "": "site name", "../x": "site name"} {
+		for what, err := range map[string]error{"mute": db.Mute(site, true), "unmute": db.Mute(site, false), "drop": db.Drop(site)} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s %q: %v", what, site, err)
+			}
+		}
+	}
+	if err := db.Mute("unheard", false); err != nil {
+		t.Errorf("unmute a site that is not muted: %v", err)
+	}
+	if err := db.Mute("unheard", true); err != nil || !db.Muted("unheard") {
+		t.Errorf("mute a site that was never heard: %v", err)
+	}
+	if s := db.Status().Sites; len(s) != 2 || s[1].Site != "unheard" || !s[1].Muted || s[1].Dropped {
+		t.Errorf("status %+v", s)
+	}
+}
+
+// What is said of muted sites in a damaged or foreign identity is not believed.
+func TestDamagedMuted(t *testing.T) {
+	for name, muted := range map[string][]mutedSite{
+		"itself":      {{Site: "a"}},
+		"no name":     {{Site: "b/c"}},
+		"no order":    {{Site: "c"}, {Site: "b"}},
+		"named twice": {{Site: "b"}, {Site: "b"}},
+	} {
+		db := heardOf(t)
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		id, err := readIdentity(db.opt.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id.Muted = muted
+		if err := id.write(db.opt.Dir); err != nil {
+			t.Fatal(err)
+		}
+		var damage *DamageError
+		if _, err := Open(db.opt); !errors.As(err, &damage) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A site that is no longer trusted in full loses its say when the database opens; what
+// is held of it comes back with the trust.
+func TestTrustTakenAway(t *testing.T) {
+	b, c := deltasOf(t, "b", 1, 2), deltasOf(t, "c", 2, 3)
+	db, all, onlyC := heardOf(t, b, c), heardOf(t, b, c), heardOf(t, c)
+	for name, tc := range map[string]struct {
+		members Members
+		want    *DB
+		trust   Trust
+	}{
+		"vote":     {Members{"b": {Trust: TrustVote}, "c": {}}, onlyC, TrustVote},
+		"none":     {Members{"b": {Trust: TrustNone}, "c": {}}, onlyC, TrustNone},
+		"stranger": {Members{"c": {}}, onlyC, TrustNone},
+		"full":     {Members{"b": {}, "c": {}}, all, TrustFull},
+		"no names": {nil, all, TrustFull},
+	} {
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		o := db.opt
+		o.Members = tc.members
+		db = openTest(t, o)
+		if err := sameAnswers(db, tc.want, 1, 2, 3); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := db.TrustOf("b"); got != tc.trust {
+			t.Errorf("%s: trust %s", name, got)
+		}
+		if s := db.Status().Sites[1]; s.Site != "b" || s.Trust != tc.trust.String() || s.Cells == 0 {
+			t.Errorf("%s: %+v", name, s)
+		}
+		if err := db.Check(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		next := Delta{Site: "b", Epoch: b[0].Epoch, Seq: 100}
+		next.Data = db.encodeDelta(next, 0, nil)
+		if err := db.Apply(next.Data, Skipped); (err != nil) != (tc.trust != TrustFull) {
+			t.Errorf("%s: a record: %v", name, err)
+		}
+	}
+}
+
+// Verdicts are given all the while, and never name a site after it was muted.
+func TestJudgeWhileSitesAreMuted(t *testing.T) {
+	b, c := deltasOf(t, "b", 1), deltasOf(t, "c", 2)
+	db := heardOf(t, b, c)
+	stop := make(chan struct{})
+	var asking sync.WaitGroup
+	for range 2 {
+		asking.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if !db.Judge(message(2)).Listed {
+					t.Error("the message of another site is not listed")
+					return
+				}
+				db.Judge(wordy(1, words(100, 60)...))
+				db.Status()
+			}
+		})
+	}
+	for range 20 {
+		if err := db.Mute("b", true); err != nil {
+			t.Fatal(err)
+		}
+		if e := db.Judge(wordy(1, words(100, 60)...)); e.Listed || e.Count > 0 {
+			t.Fatalf("muted, and yet %+v", e)
+		}
+		if err := db.Mute("b", false); err != nil {
+			t.Fatal(err)
+		}
+		if !db.Judge(message(1)).Listed {
+			t.Fatal("unmuted, and not heard")
+		}
+	}
+	close(stop)
+	asking.Wait()
+}
+
+// A site that is muted while its generations age out is forgotten with them, and stays
+// muted.
+func TestMutedSiteAges(t *testing.T) {
+	c := newClock()
+	o := classOptions(t.TempDir(), "a")
+	o.Now = c.Now
+	db := openTest(t, o)
+	mustApply(t, db, deltasOf(t, "b", 1)...)
+	if err := db.Mute("b", true); err != nil {
+		t.Fatal(err)
+	}
+	c.add(400 * 24 * time.Hour)
+	for range keepAged {
+		db.expire()
+	}
+	if s := db.Status(); len(s.Filters) > 0 || len(s.Sites) != 2 || !s.Sites[1].Muted || s.Sites[1].Memory > 0 {
+		t.Errorf("status %+v", s)
+	}
+	if err := db.Mute("b", false); err != nil {
+		t.Error(err)
+	}
+}

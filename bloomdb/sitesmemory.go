@@ -1,0 +1,102 @@
+package bloomdb
+
+import (
+	"fmt"
+)
+
+// partBlock and partCell bound what a block and a cell of a part take, in bytes.
+const (
+	partBlock = 112
+	partCell  = 8
+)
+
+// roomForParts refuses a site's record that would make its parts, or those of all,
+// take too much memory.
+func (db *DB) roomForParts(site string, need int64) error {
+	limit, total := db.partsLimit(), int64(0)
+	for _, parts := range db.view.Load().allParts() {
+		for _, p := range parts {
+			total += p.part.Bytes()
+		}
+	}
+	if total+need <= limit/2 {
+		return nil
+	}
+	return db.partsBytes(site).room(limit, site, need)
+}
+
+// partsBytes is the memory that each site's parts take. Sites that may come take
+// nothing yet: those named as members, and the one that asks.
+func (db *DB) partsBytes(site string) memoryUse {
+	use := memoryUse{site: 0}
+	for name, m := range db.opt.Members {
+		if m.Trust == TrustFull {
+			use[name] = 0
+		}
+	}
+	for _, parts := range db.view.Load().allParts() {
+		for _, p := range parts {
+			use[p.origin.site] += p.part.Bytes()
+		}
+	}
+	return use
+}
+
+// memoryUse is how many bytes the parts of each site take, all known sites included.
+type memoryUse map[string]int64
+
+// room says whether a site may take need bytes more. Half of the limit is set apart in
+// equal shares: what is in its share, a site can always have. The other half is for
+// whoever comes first, but no site may take more than half of the limit in all, unless
+// it is the only one. So all parts stay within the limit, whatever the sites send, and
+// none can keep another one from its share. Where members are not named, shares shrink
+// with each name that is heard, and late sites may find nothing left.
+func (u memoryUse) room(limit int64, site string, need int64) error {
+	share := limit / 2 / int64(len(u))
+	total, over := need, int64(0) // over: what all have beyond their shares
+	for name, n := range u {
+		total += n
+		if name == site {
+			n += need
+		}
+		over += max(0, n-share)
+	}
+	own := u[site] + need
+	switch {
+	case total > limit:
+		return fmt.Errorf("%w: other sites' filters would take %d MiB, at most %d", ErrFull, total>>20, limit>>20)
+	case own <= share:
+		return nil
+	case len(u) > 1 && own > limit/2:
+		return fmt.Errorf("%w: the site's filters would take %d MiB, at most %d, half of what is for all", ErrFull, own>>20, limit>>21)
+	case over > limit/2:
+		return fmt.Errorf("%w: the site's filters would take %d MiB, its share is %d, and what is beyond the shares is used up", ErrFull, own>>20, share>>20)
+	}
+	return nil
+}
+
+// sectionsNeed bounds the memory that sections take in parts.
+func sectionsNeed(sections []deltaSection) int64 {
+	need := int64(0)
+	for _, s := range sections {
+		last := ^uint64(0)
+		for _, c := range s.cells {
+			if block := c.Pos / s.target.kind.blockSize(); block != last {
+				last = block
+				need += partBlock
+			}
+			need += partCell
+		}
+	}
+	return need
+}
+
+// blocksNeed bounds what the coded blocks of a chunk's section take.
+func blocksNeed(r recordReader) int64 {
+	need := int64(0)
+	for len(r.b) > 0 && !r.fail {
+		r.u32()
+		need += partBlock + int64(len(r.take(int(r.u32()))))
+	}
+	return need
+}
