@@ -42,7 +42,8 @@ type DB struct {
 	opt          Options
 	keyed        *signature.Keyed
 	keyID        [8]byte
-	lock         *flock.Flock
+	lock         *flock.Flock // of the state folder; nil: another DB has it
+	previous     *DB          // under Options.PreviousKey; nil: none
 	journal      *journal
 	spamShape    filter.BitsShape
 	revokedShape filter.BitsShape
@@ -98,6 +99,9 @@ type siteState struct {
 // file and offset of what is wrong. ErrLocked when another process has it,
 // ErrIdentity when the options are not those with which the folder was made; a
 // *DamageError for a file that is not as it was written.
+//
+// With Options.PreviousKey it opens two databases, see Previous. The first time, that of
+// Key is made. Without PreviousKey, a key that was rolled over to is found by itself.
 func Open(o Options) (*DB, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -105,10 +109,26 @@ func Open(o Options) (*DB, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
+	lock := flock.New(filepath.Join(o.Dir, "lock"))
+	if ok, err := lock.TryLock(); err != nil {
+		return nil, fmt.Errorf("state folder %s: lock: %w", o.Dir, err)
+	} else if !ok {
+		return nil, fmt.Errorf("state folder %s: %w", o.Dir, ErrLocked)
+	}
+	db, err := openAll(o)
+	if err != nil {
+		lock.Unlock()
+		return nil, err
+	}
+	db.lock = lock
+	return db, nil
+}
+
+// newDB makes an empty database.
+func newDB(o Options) (*DB, error) {
 	db := &DB{
 		opt:           o,
 		keyed:         signature.NewKeyed(o.Key[:]),
-		lock:          flock.New(filepath.Join(o.Dir, "lock")),
 		spamShape:     o.spamShape(),
 		revokedShape:  o.revokedShape(),
 		countsShape:   o.countsShape(),
@@ -130,15 +150,6 @@ func Open(o Options) (*DB, error) {
 	db.keyID = [8]byte(id)
 	db.view.Store(&view{voices: &voices{members: o.Members}})
 	db.never = newNeverList(newSipKey(db.keyed.Sum(purposeNever)))
-	if ok, err := db.lock.TryLock(); err != nil {
-		return nil, fmt.Errorf("state folder %s: lock: %w", o.Dir, err)
-	} else if !ok {
-		return nil, fmt.Errorf("state folder %s: %w", o.Dir, ErrLocked)
-	}
-	if err := db.load(); err != nil {
-		db.lock.Unlock()
-		return nil, err
-	}
 	return db, nil
 }
 
@@ -150,7 +161,13 @@ func (db *DB) Close() error {
 	}
 	err := db.save()
 	err = errors.Join(err, db.journal.close(), db.pub.close(db.opt.Dir))
-	return errors.Join(err, db.lock.Unlock())
+	if db.previous != nil {
+		err = errors.Join(err, db.previous.Close())
+	}
+	if db.lock != nil {
+		err = errors.Join(err, db.lock.Unlock())
+	}
+	return err
 }
 
 const (
@@ -161,8 +178,8 @@ const (
 )
 
 // Run does the periodic work until ctx ends: counts to disk every second,
-// generations that age out, snapshots every ten minutes or 64 MiB of journal.
-// It returns nil at ctx's end. Faults of the disk are logged and tried again.
+// generations that age out, snapshots every ten minutes or 64 MiB of journal; of the
+// previous key's database, too. It returns nil at ctx's end. Faults of the disk are logged and tried again.
 func (db *DB) Run(ctx context.Context) error {
 	tick := time.NewTicker(syncInterval)
 	defer tick.Stop()
@@ -192,6 +209,9 @@ func (db *DB) maintain() error {
 	if db.saveDue() {
 		err = errors.Join(err, db.save())
 	}
+	if db.previous != nil {
+		err = errors.Join(err, db.previous.maintain())
+	}
 	return err
 }
 
@@ -212,7 +232,9 @@ func (db *DB) saveDue() bool {
 
 // Fault is what keeps this site's state from being written, while it lasts. It
 // is cheap.
-func (db *DB) Fault() error { return db.journal.lastFault() }
+func (db *DB) Fault() error {
+	return db.inOrder(func(d *DB) error { return d.journal.lastFault() })
+}
 
 // self is this site in its present life.
 func (db *DB) self() origin { return origin{db.opt.Site, db.pub.epoch()} }

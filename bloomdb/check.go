@@ -47,6 +47,11 @@ func (db *DB) Check() error {
 			err = errors.Join(err, fmt.Errorf("counts generation %d: %w", g.num, e))
 		}
 	}
+	if db.previous != nil {
+		if e := db.previous.Check(); e != nil {
+			err = errors.Join(err, fmt.Errorf("previous federation key: %w", e))
+		}
+	}
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // Class says what sort of spam a message was reported as. The zero value is
@@ -135,13 +136,13 @@ func mix(z uint64) uint64 {
 }
 
 // classOf is the gravest class under which a signature's listing that stands was
-// reported: in a generation that no revocation has taken back, by a site that
-// reported the signature there.
-func (db *DB) classOf(v *view, h filter.Hash) Class {
+// reported: in a generation that no revocation has taken back, here or under the other
+// key, by a site that reported the signature there.
+func (db *DB) classOf(v *view, s signature.Signature, h filter.Hash, other *knowledge) Class {
 	class := ClassOther
 	l := db.labels(h)
 	for _, g := range v.reports {
-		if g.revoked.has(h) {
+		if g.revoked.has(h) || other.revokedSince(s, g.num) {
 			break // and all that is older
 		}
 		if !g.lists(h) {

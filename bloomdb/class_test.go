@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/signature"
 )
 
 func classOptions(dir, site string) Options {
@@ -297,7 +298,7 @@ func TestWrongLabels(t *testing.T) {
 	fill(spamFilter, listed, func() filter.Hash { keys = append(keys, randomHash(r)); return keys[len(keys)-1] })
 	wrong := 0.0
 	for _, h := range keys {
-		if db.classOf(db.view.Load(), h).Named() {
+		if db.classOf(db.view.Load(), signature.Signature{}, h, nil).Named() {
 			wrong++
 		}
 	}

@@ -124,19 +124,19 @@ func (db *DB) domainSignatures(kind filterKind, set signature.Set) []signature.S
 
 // judgeLinks leaves weak matches out that the never-list has, before domains make
 // listings of them.
-func (db *DB) judgeLinks(e *Evidence, v *view, domains []string, c *coverage) {
+func (k *knowledge) judgeLinks(e *Evidence, domains []string, c *coverage) {
 	e.Weak = slices.DeleteFunc(e.Weak, func(m Match) bool { return c.spares(m.Signature) })
-	db.addDomains(e, v, domains)
+	k.addDomains(e, domains)
 }
 
 // addDomains asks what the domains of a message say against it, where nothing else
 // has listed it and it was not revoked itself.
-func (db *DB) addDomains(e *Evidence, v *view, domains []string) {
+func (k *knowledge) addDomains(e *Evidence, domains []string) {
 	if len(e.Matches) > 0 || len(domains) == 0 {
 		return
 	}
-	domains = db.speaking(domains)
-	if m, ok := db.spamsAlone(v, domains); ok {
+	domains = k.db.speaking(domains)
+	if m, ok := k.spamsAlone(domains); ok {
 		e.Matches, e.Listed = append(e.Matches, m), true
 		return
 	}
@@ -145,7 +145,7 @@ func (db *DB) addDomains(e *Evidence, v *view, domains []string) {
 	}
 	for _, d := range domains {
 		s := signature.DomainSignature(d)
-		m, ok := v.match(s, db.reportHash(s), db.opt.Site)
+		m, ok := k.match(s, k.db.reportHash(s))
 		m.Domain = d
 		if ok && corroborates(m, e.Weak) {
 			e.Matches, e.Listed = append(e.Matches, e.Weak[0], m), true
@@ -161,14 +161,14 @@ func corroborates(domain Match, weak []Match) bool {
 }
 
 // spamsAlone looks for the first domain that is spam's alone.
-func (db *DB) spamsAlone(v *view, domains []string) (m Match, ok bool) {
-	if db.unwanted(domainFilter) || !slices.ContainsFunc(v.reports, func(g *reportGeneration) bool { return g.domains != nil }) {
+func (k *knowledge) spamsAlone(domains []string) (m Match, ok bool) {
+	if k.db.unwanted(domainFilter) || !k.countsDomains() {
 		return m, false
 	}
 	for _, d := range domains {
 		s := signature.DomainSignature(d)
-		if c := v.domain(db.domainKeys(d)); c.isSpams(db.opt.Domains.Campaigns) && !v.revokedSince(c.newest, db.reportHash(s)) {
-			return Match{Signature: s, Domain: d, Generation: c.newest, Sites: []string{db.opt.Site}}, true
+		if c := k.domain(d); c.isSpams(k.db.opt.Domains.Campaigns) && !k.revokedByAny(s, c.newest) {
+			return Match{Signature: s, Domain: d, Generation: c.newest, Sites: []string{k.db.opt.Site}}, true
 		}
 	}
 	return m, false
@@ -209,7 +209,9 @@ func (db *DB) Saw(set signature.Set, e Evidence, n uint32) error {
 	if e.Listed || n == 0 {
 		return nil
 	}
-	return db.countDomains(set, n, func(k domainKeys) filter.Hash { return k.sightings })
+	return db.inBoth(func(d *DB) error {
+		return d.countDomains(set, n, func(k domainKeys) filter.Hash { return k.sightings })
+	})
 }
 
 // countListed counts the domains of a report that is a campaign, or of a revocation.
@@ -295,13 +297,13 @@ type DomainTrace struct {
 
 // ExplainDomains says what speaks for and against the domains of a message.
 func (db *DB) ExplainDomains(set signature.Set) []DomainTrace {
-	v := db.current()
+	k := db.know(signature.Set{})
 	var traces []DomainTrace
 	for _, d := range set.Domains[:min(len(set.Domains), maxSetDomains)] {
-		c, s := v.domain(db.domainKeys(d)), signature.DomainSignature(d)
+		c, s := k.domain(d), signature.DomainSignature(d)
 		t := DomainTrace{Domain: d, Ignored: len(db.speaking([]string{d})) == 0, Campaigns: c.campaigns, Sightings: c.sightings}
-		t.Alone = !t.Ignored && c.isSpams(db.opt.Domains.Campaigns) && !v.revokedSince(c.newest, db.reportHash(s))
-		if m, ok := v.match(s, db.reportHash(s), db.opt.Site); ok {
+		t.Alone = !t.Ignored && c.isSpams(db.opt.Domains.Campaigns) && !k.revokedByAny(s, c.newest)
+		if m, ok := k.match(s, db.reportHash(s)); ok {
 			m.Domain = d
 			t.Reported = &m
 		}

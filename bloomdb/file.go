@@ -7,6 +7,8 @@ import (
 	"hash/crc32"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -141,8 +143,10 @@ func (id identity) check(o *Options) error {
 	return nil
 }
 
-// HasState says whether a folder holds the state of a site.
+// HasState says whether a folder holds the state of a site, under whatever key.
 func HasState(dir string) bool {
-	_, err := os.Stat(identityPath(dir))
-	return err == nil
+	entries, _ := os.ReadDir(dir) // a folder that is not there holds none
+	return holdsIdentity(dir) || slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		return strings.HasPrefix(e.Name(), keyFolderPrefix) && holdsIdentity(filepath.Join(dir, e.Name()))
+	})
 }

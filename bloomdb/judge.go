@@ -43,20 +43,20 @@ type Match struct {
 
 // Judge asks the filters. It does no I/O and cannot fail.
 func (db *DB) Judge(set signature.Set) Evidence {
-	v := db.current()
+	k := db.know(set)
 	var e Evidence
 	hashes := make([]filter.Hash, 0, 8)
 	for _, s := range set.Signatures {
 		hashes = append(hashes, db.reportHash(s))
 	}
-	found := v.found(hashes, make([]bool, 0, 8))
+	found := k.found(set.Signatures, hashes, make([]bool, 0, 8))
 	for i, s := range set.Signatures {
 		if !found[i] {
 			continue
 		}
-		if m, ok := v.match(s, hashes[i], db.opt.Site); ok {
+		if m, ok := k.match(s, hashes[i]); ok {
 			if !m.Revoked && db.opt.Reports.Classes {
-				m.Class = db.classOf(&v, hashes[i])
+				m.Class = k.classOf(s, hashes[i])
 			}
 			if !m.Revoked {
 				e.Listed = true
@@ -65,15 +65,13 @@ func (db *DB) Judge(set signature.Set) Evidence {
 			e.Matches = append(e.Matches, m)
 		}
 	}
-	if v.hasSketches() {
-		db.addSketches(&e, &v, db.asked(set.Sketches), set.Signatures)
-	}
-	c := db.never.covers(set, db.reportHash)
-	db.judgeLinks(&e, &v, set.Domains, &c)
+	k.addSketches(&e, set.Signatures)
+	c := db.covers(set)
+	k.judgeLinks(&e, set.Domains, &c)
 	slices.SortStableFunc(e.Matches, func(a, b Match) int { return boolOrder(a.Revoked) - boolOrder(b.Revoked) })
 	counters := 0
 	for _, s := range set.Counting {
-		if n, sites := v.seen(db.countHash(s), db.opt.Site); n > e.Count {
+		if n, sites := k.seen(s); n > e.Count {
 			e.Count, counters = n, sites
 		}
 	}
@@ -128,17 +126,18 @@ func (v *view) found(keys []filter.Hash, dst []bool) []bool {
 }
 
 // match looks for the newest generation that lists a key, and for a revocation
-// in that one or a newer one.
-func (v *view) match(s signature.Signature, h filter.Hash, self string) (m Match, ok bool) {
+// in that one or a newer one. What the other key's database takes back counts, too.
+func (v *view) match(s signature.Signature, h filter.Hash, self string, other *knowledge) (m Match, ok bool) {
 	for i, g := range v.reports {
-		if !g.lists(h) {
+		if !g.lists(h) || other.retouched(s, g.num) {
 			continue
 		}
 		sites := g.spam.sites(h, self)
 		if len(sites) == 0 {
 			continue // no site reported it: only the union of several has these bits
 		}
-		revoked := slices.ContainsFunc(v.reports[:i+1], func(g *reportGeneration) bool { return g.revoked.has(h) })
+		revoked := slices.ContainsFunc(v.reports[:i+1], func(g *reportGeneration) bool { return g.revoked.has(h) }) ||
+			other.revokedSince(s, g.num)
 		return Match{Signature: s, Revoked: revoked, Generation: g.num, Sites: sites}, true
 	}
 	return m, false
@@ -227,6 +226,16 @@ type Trail struct {
 
 // Explain traces every signature of set, newest generation first.
 func (db *DB) Explain(set signature.Set) []Trace {
+	traces := db.explain(set)
+	if db.previous != nil {
+		for i, before := range db.previous.explain(set) {
+			traces[i].unite(before)
+		}
+	}
+	return traces
+}
+
+func (db *DB) explain(set signature.Set) []Trace {
 	v := db.current()
 	var traces []Trace
 	for _, s := range set.Signatures {

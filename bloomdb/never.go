@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -219,6 +220,20 @@ func (l *neverList) covers(set signature.Set, hash func(signature.Signature) fil
 	return c
 }
 
+// covers asks the never-lists of both databases.
+func (db *DB) covers(set signature.Set) coverage {
+	c := db.never.covers(set, db.reportHash)
+	if db.previous == nil {
+		return c
+	}
+	before := db.previous.never.covers(set, db.previous.reportHash)
+	if c.parts == nil {
+		c.parts = before.parts
+	}
+	maps.Copy(c.parts, before.parts)
+	return coverage{c.message || before.message, c.parts, c.images || before.images}
+}
+
 // hasSketch tells whether at least half of a sketch's keys are those of one
 // declared sketch. It is half of the message that is asked about, not of the
 // declared one: who adds more text of his own than he copied is not spared. The
@@ -279,7 +294,8 @@ func (db *DB) newEntry(set signature.Set, note string) *neverEntry {
 // visible characters.
 //
 // When it returns nil, the declaration is on disk. ErrNothing, ErrFull, ErrClosed,
-// or a wrapped I/O error, after which nothing was declared.
+// or a wrapped I/O error, after which nothing was declared (of two databases, the first
+// may know it after a restart).
 func (db *DB) Never(set signature.Set, note string) (NeverEntry, error) {
 	if err := db.writable(set); err != nil {
 		return NeverEntry{}, err
@@ -287,20 +303,35 @@ func (db *DB) Never(set signature.Set, note string) (NeverEntry, error) {
 	if err := CheckNote(note); err != nil {
 		return NeverEntry{}, err
 	}
-	db.neverMu.Lock()
-	defer db.neverMu.Unlock()
-	e := db.newEntry(set, note)
-	db.never.mu.RLock()
-	n, known := len(db.never.entries), db.never.entries[e.name] != nil
-	db.never.mu.RUnlock()
-	if n >= maxNever && !known {
-		return NeverEntry{}, fmt.Errorf("never-list: %w: it has %d messages, at most %d", ErrFull, n, maxNever)
+	var entries []*neverEntry
+	for _, d := range db.both() {
+		d.neverMu.Lock()
+		defer d.neverMu.Unlock()
+		e := d.newEntry(set, note)
+		if err := d.never.fits(e); err != nil {
+			return NeverEntry{}, err
+		}
+		entries = append(entries, e)
 	}
-	if err := writeNever(db.opt.Dir, db.keyID, e); err != nil {
-		return NeverEntry{}, err
+	for i, d := range db.both() {
+		if err := writeNever(d.opt.Dir, d.keyID, entries[i]); err != nil {
+			return NeverEntry{}, err
+		}
 	}
-	db.never.put(e)
-	return e.public(), nil
+	for i, d := range db.both() {
+		d.never.put(entries[i])
+	}
+	return entries[0].public(), nil
+}
+
+// fits says whether there is room for an entry.
+func (l *neverList) fits(e *neverEntry) error {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if n := len(l.entries); n >= maxNever && l.entries[e.name] == nil {
+		return fmt.Errorf("never-list: %w: it has %d messages, at most %d", ErrFull, n, maxNever)
+	}
+	return nil
 }
 
 // CheckNote refuses a note that is too long, or would disturb a list.
@@ -322,6 +353,10 @@ func (db *DB) Unnever(set signature.Set) ([]NeverEntry, error) {
 	if err := db.writable(set); err != nil {
 		return nil, err
 	}
+	return db.unneverBoth(func(d *DB) ([]NeverEntry, error) { return d.unneverSet(set) })
+}
+
+func (db *DB) unneverSet(set signature.Set) ([]NeverEntry, error) {
 	onlyParts := !slices.ContainsFunc(set.Signatures, func(s signature.Signature) bool { return !isPart(s.Kind) })
 	asked := make(map[filter.Hash]bool)
 	for _, s := range set.Signatures {
@@ -339,7 +374,19 @@ func (db *DB) UnneverID(id string) ([]NeverEntry, error) {
 	if db.closed.Load() {
 		return nil, ErrClosed
 	}
-	return db.unnever(func(e *neverEntry) bool { return e.name.String() == id })
+	return db.unneverBoth(func(d *DB) ([]NeverEntry, error) {
+		return d.unnever(func(e *neverEntry) bool { return e.name.String() == id })
+	})
+}
+
+// unneverBoth takes entries off both databases' lists, and names each message once.
+func (db *DB) unneverBoth(unnever func(*DB) ([]NeverEntry, error)) (removed []NeverEntry, err error) {
+	err = db.inOrder(func(d *DB) error {
+		entries, err := unnever(d)
+		removed = unitedEntries(removed, entries)
+		return err
+	})
+	return removed, err
 }
 
 func (db *DB) unnever(chosen func(*neverEntry) bool) (removed []NeverEntry, err error) {
@@ -367,11 +414,25 @@ func (db *DB) unnever(chosen func(*neverEntry) bool) (removed []NeverEntry, err 
 
 // NeverList lists the declared messages, the latest first.
 func (db *DB) NeverList() []NeverEntry {
-	entries := db.never.all()
-	list := make([]NeverEntry, len(entries))
-	for i, e := range entries {
-		list[i] = e.public()
+	list := []NeverEntry{}
+	for _, d := range db.both() {
+		var entries []NeverEntry
+		for _, e := range d.never.all() {
+			entries = append(entries, e.public())
+		}
+		list = unitedEntries(list, entries)
 	}
+	return list
+}
+
+// unitedEntries adds entries of messages that are not listed yet; the latest comes first.
+func unitedEntries(list, more []NeverEntry) []NeverEntry {
+	for _, e := range more {
+		if !slices.ContainsFunc(list, func(o NeverEntry) bool { return o.ID == e.ID }) {
+			list = append(list, e)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b NeverEntry) int { return b.At.Compare(a.At) })
 	return list
 }
 
@@ -421,7 +482,7 @@ func (db *DB) spare(c *coverage, e *Evidence, counters int) {
 // reportable returns what of a message may be reported: without declared parts.
 // ErrNever where the message is declared, or nothing is left.
 func (db *DB) reportable(set signature.Set) (signature.Set, error) {
-	c := db.never.covers(set, db.reportHash)
+	c := db.covers(set)
 	if c.message {
 		return set, ErrNever
 	}

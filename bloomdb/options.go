@@ -16,6 +16,10 @@ type Options struct {
 	Site string   // this site's name: 1 to 64 characters of a-z A-Z 0-9 . _ -
 	Key  [32]byte // federation key: positions are HMACs under it
 
+	// PreviousKey is the federation key that Key takes the place of, while sites roll
+	// over and while reports made under it live; nil: none. See DB.Previous.
+	PreviousKey *[32]byte
+
 	Reports ReportOptions
 	Counts  CountOptions
 	Domains DomainOptions
@@ -108,6 +112,8 @@ func (o *Options) validate() error {
 		return errors.New("no state folder given")
 	case !ValidSite(o.Site):
 		return fmt.Errorf("site name %q: must be 1 to 64 characters of a-z A-Z 0-9 . _ -", o.Site)
+	case o.PreviousKey != nil && *o.PreviousKey == o.Key:
+		return fmt.Errorf("the previous federation key is the key itself, %s", KeyID(o.Key))
 	case r.Period < time.Second || r.Period%time.Second != 0:
 		return fmt.Errorf("report period %s: must be whole seconds", r.Period)
 	case c.Period < time.Second || c.Period%time.Second != 0:

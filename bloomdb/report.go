@@ -12,9 +12,9 @@ import (
 const maxKeys = 256
 
 // Report lists all of set's signatures and sketches as spam of a class, which is kept
-// where ReportOptions.Classes says so. When it returns nil, the report is on disk.
-// ErrNothing, ErrNever, ErrFull, ErrClosed, or a wrapped I/O error, after which
-// nothing was listed.
+// where ReportOptions.Classes says so. When it returns nil, the report is on disk, in
+// the previous key's database too. ErrNothing, ErrNever, ErrFull, ErrClosed, or a
+// wrapped I/O error, after which nothing was listed; reporting it again does no harm.
 func (db *DB) Report(set signature.Set, class Class) error {
 	err := db.writable(set)
 	if err == nil {
@@ -23,7 +23,7 @@ func (db *DB) Report(set signature.Set, class Class) error {
 	if err != nil {
 		return err
 	}
-	return db.list(spamFilter, set, db.reported(set.Sketches), class)
+	return db.list(spamFilter, set, class)
 }
 
 // Revoke takes back the listing of all of set's signatures, and of its
@@ -33,11 +33,10 @@ func (db *DB) Revoke(set signature.Set) error {
 	if err := db.writable(set); err != nil {
 		return err
 	}
-	sketches := set.Sketches
 	if len(db.messageHashes(set.Signatures)) == 0 {
-		sketches = evenAskOnly(sketches)
+		set.Sketches = evenAskOnly(set.Sketches)
 	}
-	return db.list(revokedFilter, set, db.reported(sketches), ClassOther)
+	return db.list(revokedFilter, set, ClassOther)
 }
 
 // evenAskOnly are sketches that are reported, too. A message that was cut off may have
@@ -51,49 +50,99 @@ func evenAskOnly(sketches []signature.Sketch) []signature.Sketch {
 	return sketches
 }
 
-// list writes the keys and the sketches' groups to the journal, waits for the disk,
-// and then sets their bits: nobody sees a listing that a crash could take back.
-func (db *DB) list(kind filterKind, set signature.Set, groups []kindGroups, class Class) error {
-	t := target{kind, db.opt.generation(kind, db.opt.Now())}
-	own, err := db.ownBits(t, db.shapeFor(t))
-	if err != nil {
-		return err
-	}
-	if err := db.fits(kind.String()+" filter", own.Shape(), own.Ones(), t); err != nil {
-		return err
-	}
-	sketches, err := db.sketchRecords(groups, sketchListOf(kind), t.gen)
-	if err != nil {
-		return err
-	}
-	r := record{target: t, class: db.keptClass(class, t.gen)}
-	for _, s := range slices.Concat(set.Signatures, db.domainSignatures(kind, set)) {
-		r.hashes = append(r.hashes, db.reportHash(s))
-	}
+// list writes a report or a revocation to the journal, waits for the disk, and then
+// sets its bits: nobody sees a listing that a crash could take back. Where there are
+// two databases, no bit of either is set before both have it on disk. A fault of the
+// second one leaves the record in the first one's journal: a restart may bring back
+// there what was acknowledged to nobody.
+func (db *DB) list(kind filterKind, set signature.Set, class Class) error {
 	campaign := kind == spamFilter && db.isCampaign(set)
-	masks, release := db.heardThrough(t, r.hashes)
-	defer release()
-	at, err := db.journal.append(slices.Concat([]record{r}, sketches, masks)...)
-	if err != nil {
-		return err
+	var postings []*posting
+	for _, d := range db.both() {
+		p, err := d.newPosting(kind, set, d.reported(set.Sketches), class)
+		if err != nil {
+			return err
+		}
+		defer p.release()
+		postings = append(postings, p)
 	}
-	defer db.journal.done(at)
-	if err := db.journal.sync(at); err != nil {
-		return err
-	}
-	if err := db.applyMasks(masks); err != nil {
-		return err
-	}
-	for _, s := range sketches {
-		if err := db.set(s, db.pub.note); err != nil {
+	return post(postings, func(d *DB) { d.countListed(kind, set, campaign) })
+}
+
+// post makes postings durable, then seen; done follows each.
+func post(postings []*posting, done func(*DB)) error {
+	for _, p := range postings {
+		if err := p.write(); err != nil {
 			return err
 		}
 	}
-	if err := db.set(r, db.pub.note); err != nil {
+	for _, p := range postings {
+		if err := p.show(); err != nil {
+			return err
+		}
+		done(p.db)
+	}
+	return nil
+}
+
+// posting is a report or a revocation on its way into one database.
+type posting struct {
+	db       *DB
+	report   record
+	sketches []record
+	masks    []record
+	at       lsn    // in the journal; 0: not there
+	release  func() // must be called in the end
+}
+
+// newPosting makes the records, and finds what speaks against them.
+func (db *DB) newPosting(kind filterKind, set signature.Set, groups []kindGroups, class Class) (*posting, error) {
+	t := target{kind, db.opt.generation(kind, db.opt.Now())}
+	own, err := db.ownBits(t, db.shapeFor(t))
+	if err != nil {
+		return nil, err
+	}
+	if err := db.fits(kind.String()+" filter", own.Shape(), own.Ones(), t); err != nil {
+		return nil, err
+	}
+	p := &posting{db: db, report: record{target: t, class: db.keptClass(class, t.gen)}}
+	if p.sketches, err = db.sketchRecords(groups, sketchListOf(kind), t.gen); err != nil {
+		return nil, err
+	}
+	for _, s := range slices.Concat(set.Signatures, db.domainSignatures(kind, set)) {
+		p.report.hashes = append(p.report.hashes, db.reportHash(s))
+	}
+	masks, unlock := db.heardThrough(t, p.report.hashes)
+	p.masks = masks
+	p.release = func() {
+		if p.at != 0 {
+			db.journal.done(p.at)
+		}
+		unlock()
+	}
+	return p, nil
+}
+
+// write returns when the records are on disk.
+func (p *posting) write() (err error) {
+	if p.at, err = p.db.journal.append(slices.Concat([]record{p.report}, p.sketches, p.masks)...); err != nil {
 		return err
 	}
-	db.countListed(kind, set, campaign)
-	return nil
+	return p.db.journal.sync(p.at)
+}
+
+// show sets the bits: those of the sketches first, so that who sees the listing sees
+// them, too.
+func (p *posting) show() error {
+	if err := p.db.applyMasks(p.masks); err != nil {
+		return err
+	}
+	for _, s := range p.sketches {
+		if err := p.db.set(s, p.db.pub.note); err != nil {
+			return err
+		}
+	}
+	return p.db.set(p.report, p.db.pub.note)
 }
 
 // writable says why a set can't be written.
@@ -120,6 +169,10 @@ func (db *DB) Count(set signature.Set, n uint32) error {
 	if db.closed.Load() {
 		return ErrClosed
 	}
+	return db.inBoth(func(d *DB) error { return d.count(set, n) })
+}
+
+func (db *DB) count(set signature.Set, n uint32) error {
 	now := db.opt.Now()
 	t := target{countFilter, db.opt.generation(countFilter, now)}
 	own, err := db.ownCounts(t.gen, db.countsShape)

@@ -1,6 +1,7 @@
 package bloomdb
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -48,21 +49,27 @@ func (db *DB) Retouch(set signature.Set) (Retouching, error) {
 	if err := db.writable(set); err != nil {
 		return Retouching{}, err
 	}
-	db.retouchMu.Lock()
-	defer db.retouchMu.Unlock()
-	p, err := db.planRetouch(set)
-	if err != nil || len(p.records) == 0 {
-		return p.Retouching, err
+	for _, d := range db.both() {
+		d.retouchMu.Lock()
+		defer d.retouchMu.Unlock()
 	}
-	at, err := db.journal.append(p.records...)
+	plan, plans, err := db.planBoth(set)
 	if err != nil {
-		return Retouching{}, err
+		return plan, err
 	}
-	defer db.journal.done(at)
-	if err := db.journal.sync(at); err != nil {
-		return Retouching{}, err
+	for i, d := range db.both() {
+		done, err := d.writeMasks(plans[i].records)
+		defer done()
+		if err != nil {
+			return Retouching{}, err
+		}
 	}
-	return p.Retouching, db.applyMasks(p.records)
+	for i, d := range db.both() {
+		if err := d.applyMasks(plans[i].records); err != nil {
+			return Retouching{}, err
+		}
+	}
+	return plan, nil
 }
 
 // PlanRetouch says what Retouch would do, and does nothing. Errors as for Retouch.
@@ -70,16 +77,63 @@ func (db *DB) PlanRetouch(set signature.Set) (Retouching, error) {
 	if err := db.writable(set); err != nil {
 		return Retouching{}, err
 	}
-	db.retouchMu.Lock()
-	defer db.retouchMu.Unlock()
-	p, err := db.planRetouch(set)
-	return p.Retouching, err
+	for _, d := range db.both() {
+		d.retouchMu.Lock()
+		defer d.retouchMu.Unlock()
+	}
+	plan, _, err := db.planBoth(set)
+	return plan, err
 }
 
 // retouchPlan is a Retouching and the journal records that make it so.
 type retouchPlan struct {
 	Retouching
 	records []record
+}
+
+// planBoth plans for both databases, and sums their plans up. Their retouchMu are held.
+func (db *DB) planBoth(set signature.Set) (sum Retouching, plans []retouchPlan, err error) {
+	for _, d := range db.both() {
+		p, err := d.planRetouch(set)
+		if err != nil {
+			return Retouching{}, nil, err
+		}
+		plans = append(plans, p)
+		sum.add(p.Retouching)
+	}
+	sum.sortAs(set)
+	return sum, plans, nil
+}
+
+// add sums up what is lost in two databases; what both have keeps its listing in the
+// other one, so that the sum is the most that it can be.
+func (r *Retouching) add(o Retouching) {
+	r.Loss += o.Loss
+	r.LossOfOthers += o.LossOfOthers
+	for _, l := range o.Listings {
+		i := slices.IndexFunc(r.Listings, func(k RetouchedListing) bool {
+			return k.Signature == l.Signature && k.Generation == l.Generation
+		})
+		if i < 0 {
+			r.Listings = append(r.Listings, l)
+			continue
+		}
+		r.Listings[i].Loss += l.Loss
+		r.Listings[i].LossOfOthers += l.LossOfOthers
+	}
+}
+
+// writeMasks returns when records are on disk. The caller calls done when they stand in
+// the masks, or are given up.
+func (db *DB) writeMasks(records []record) (done func(), err error) {
+	if len(records) == 0 {
+		return func() {}, nil
+	}
+	at, err := db.journal.append(records...)
+	if err != nil {
+		return func() {}, err
+	}
+	return func() { db.journal.done(at) }, db.journal.sync(at)
 }
 
 // planRetouch chooses the bits. retouchMu is held.
@@ -112,14 +166,15 @@ func (db *DB) planRetouch(set signature.Set) (p retouchPlan, err error) {
 		}
 		p.records = appendMaskRecords(p.records, g.num, keys)
 	}
-	p.sortAs(set)
 	return p, nil
 }
 
-// sortAs puts the listings into the order of the set's signatures.
-func (p *retouchPlan) sortAs(set signature.Set) {
-	slices.SortStableFunc(p.Listings, func(a, b RetouchedListing) int {
-		return slices.Index(set.Signatures, a.Signature) - slices.Index(set.Signatures, b.Signature)
+// sortAs puts the listings into the order of the set's signatures, those of one newest
+// generation first.
+func (r *Retouching) sortAs(set signature.Set) {
+	slices.SortStableFunc(r.Listings, func(a, b RetouchedListing) int {
+		return cmp.Or(slices.Index(set.Signatures, a.Signature)-slices.Index(set.Signatures, b.Signature),
+			cmp.Compare(b.Generation, a.Generation))
 	})
 }
 
@@ -257,6 +312,22 @@ type RetouchedKey struct {
 // Retouched lists the retouched signatures of live generations: the newest
 // generation first, in it the latest retouch.
 func (db *DB) Retouched() []RetouchedKey {
+	var list []RetouchedKey
+	for _, d := range db.both() {
+		for _, k := range d.retouchedKeys() {
+			known := slices.ContainsFunc(list, func(o RetouchedKey) bool { return o.ID == k.ID && o.Generation == k.Generation })
+			if !known || d == db {
+				list = append(list, k)
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b RetouchedKey) int {
+		return cmp.Or(cmp.Compare(b.Generation, a.Generation), b.At.Compare(a.At))
+	})
+	return list
+}
+
+func (db *DB) retouchedKeys() []RetouchedKey {
 	var list []RetouchedKey
 	v := db.current()
 	for _, g := range v.reports {

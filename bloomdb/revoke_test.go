@@ -74,10 +74,10 @@ func TestNeverImageIsNotCorroborated(t *testing.T) {
 		t.Fatal("not listed before")
 	}
 	c := coverage{images: true}
-	e, v := Evidence{}, db.current()
-	db.addSketches(&e, &v, db.asked(weak.Sketches), nil)
+	e, k := Evidence{}, db.know(weak)
+	k.addSketches(&e, nil)
 	e.Weak[0].Signature.Kind = signature.KindImage
-	db.judgeLinks(&e, &v, weak.Domains, &c)
+	k.judgeLinks(&e, weak.Domains, &c)
 	if e.Listed || len(e.Weak) > 0 || len(e.Matches) > 0 {
 		t.Errorf("%+v", e)
 	}

@@ -134,6 +134,7 @@ func pairSeed(seed uint64, key uint64) uint64 { return mix(seed ^ key) }
 type kindGroups struct {
 	kind   signature.Kind
 	groups []signature.Group
+	number int // of the sketch in its set
 }
 
 // reported and asked take the groups out of a message's sketches.
@@ -147,13 +148,13 @@ func (db *DB) asked(sketches []signature.Sketch) []kindGroups {
 
 func (db *DB) groupsOf(sketches []signature.Sketch, groups func(s signature.Sketch, keyed func(uint64) uint64) []signature.Group) []kindGroups {
 	var list []kindGroups
-	for _, s := range sketches[:min(len(sketches), maxSketches)] {
+	for i, s := range sketches[:min(len(sketches), maxSketches)] {
 		sip, ok := db.sipKeys[s.Kind]
 		if !ok {
 			continue
 		}
 		if g := groups(s, sip.hash); len(g) > 0 {
-			list = append(list, kindGroups{s.Kind, g[:min(len(g), maxAskedGroups)]})
+			list = append(list, kindGroups{s.Kind, g[:min(len(g), maxAskedGroups)], i})
 		}
 	}
 	return list

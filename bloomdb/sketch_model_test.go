@@ -83,7 +83,7 @@ func (w *sketchWorld) step(t *testing.T, site, other string) {
 			kind = revokedFilter
 		}
 		w.reports++
-		if err := db.list(kind, message(w.reports), []kindGroups{{signature.KindSketch, f.groups}}, ClassOther); err != nil {
+		if err := listGroups(db, kind, message(w.reports), []kindGroups{{kind: signature.KindSketch, groups: f.groups}}); err != nil {
 			w.Fatal(err)
 		}
 		w.known[site], w.news[site] = append(w.known[site], f), append(w.news[site], f)
@@ -158,8 +158,8 @@ func (w *sketchWorld) ask(site string, asked []signature.Group) {
 	revoked := newest(facts, true, asked, 3)
 	strong, weak := newest(facts, false, asked, 3), newest(facts, false, asked, 2)
 	var e Evidence
-	v := db.current()
-	db.addSketches(&e, &v, []kindGroups{{signature.KindSketch, asked}}, nil)
+	k := knowledge{db: db, view: db.current(), asked: []kindGroups{{kind: signature.KindSketch, groups: asked}}}
+	k.addSketches(&e, nil)
 	listed := strong > revoked
 	onlyWeak := !listed && weak > revoked
 	overruled := !listed && !onlyWeak && strong > math.MinInt64

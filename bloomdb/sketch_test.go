@@ -77,7 +77,7 @@ func TestAnchorNeedsAllItsCopies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q := newSketchQuery(kindGroups{signature.KindSketch, []signature.Group{{Anchor: 7}}}, reportedGroups)
+		q := newSketchQuery(kindGroups{kind: signature.KindSketch, groups: []signature.Group{{Anchor: 7}}}, reportedGroups)
 		for i := range copies {
 			b.Set(stretch(anchorSeed(q.seeds[0], i)))
 		}
@@ -127,11 +127,21 @@ func TestSketchRevoked(t *testing.T) {
 	}
 }
 
+// listGroups reports or revokes a message with groups that the test has made.
+func listGroups(db *DB, kind filterKind, set signature.Set, groups []kindGroups) error {
+	p, err := db.newPosting(kind, set, groups, ClassOther)
+	if err != nil {
+		return err
+	}
+	defer p.release()
+	return post([]*posting{p}, func(*DB) {})
+}
+
 // Only the union of two sites' reports has enough keys of a group: nobody reported
 // such a message.
 func TestSketchOfOneSite(t *testing.T) {
 	group := func(keys ...uint64) []kindGroups {
-		return []kindGroups{{signature.KindSketch, []signature.Group{{Anchor: 77, Keys: keys, Need: 4, Weak: 3}}}}
+		return []kindGroups{{kind: signature.KindSketch, groups: []signature.Group{{Anchor: 77, Keys: keys, Need: 4, Weak: 3}}}}
 	}
 	db := openTest(t, testOptions(t.TempDir(), "mx1"))
 	for site, groups := range map[string][]kindGroups{"a": group(1, 2, 3), "b": group(4, 5, 6), "mx1": group(7, 8)} {
@@ -139,7 +149,7 @@ func TestSketchOfOneSite(t *testing.T) {
 		if site != "mx1" {
 			from = openTest(t, testOptions(t.TempDir(), site))
 		}
-		if err := from.list(spamFilter, message(1), groups, ClassOther); err != nil {
+		if err := listGroups(from, spamFilter, message(1), groups); err != nil {
 			t.Fatal(err)
 		}
 		if site != "mx1" {
@@ -147,8 +157,8 @@ func TestSketchOfOneSite(t *testing.T) {
 		}
 	}
 	judge := func(groups []kindGroups) (e Evidence) {
-		v := db.current()
-		db.addSketches(&e, &v, groups, nil)
+		k := knowledge{db: db, view: db.current(), asked: groups}
+		k.addSketches(&e, nil)
 		return e
 	}
 	if e := judge(group(1, 2, 4, 5, 7, 8)); e.Listed || len(e.Weak) > 0 {

@@ -14,6 +14,8 @@ type SketchTrace struct {
 	Groups  int           // that were asked for
 	Spam    []SketchTrail // reported groups with a key of it, newest generation first
 	Revoked []SketchTrail // revoked ones
+
+	number int // of the sketch in its set
 }
 
 // SketchTrail is the best group of one site in one generation: the one of whose keys
@@ -31,11 +33,19 @@ type SketchTrail struct {
 // ExplainSketches traces every sketch of set. An anchor of which no key is found is
 // left out: filters err.
 func (db *DB) ExplainSketches(set signature.Set) []SketchTrace {
+	traces := db.explainSketches(set)
+	if db.previous != nil {
+		traces = unitedSketchTraces(traces, db.previous.explainSketches(set))
+	}
+	return traces
+}
+
+func (db *DB) explainSketches(set signature.Set) []SketchTrace {
 	v := db.current()
 	var traces []SketchTrace
 	for _, s := range db.asked(set.Sketches) {
 		traces = append(traces, SketchTrace{
-			Kind: s.kind, Groups: len(s.groups),
+			Kind: s.kind, Groups: len(s.groups), number: s.number,
 			Spam: db.sketchTrails(&v, s, reportedGroups), Revoked: db.sketchTrails(&v, s, revokedGroups),
 		})
 	}

@@ -3,6 +3,7 @@ package bloomdb
 import (
 	"cmp"
 	"encoding/binary"
+	"math"
 	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
@@ -186,23 +187,43 @@ func suffices(g signature.Group) int {
 	return min(g.Weak, enough(g))
 }
 
+// sketchFinding is what is known of one sketch of a message.
+type sketchFinding struct {
+	number int // of the sketch in its set
+	match  Match
+	strong bool // it is a match; else a weak one
+}
+
 // addSketches asks for the near-duplicates of a message. A listing by an exact
 // signature is not taken back by a revoked near-duplicate, and one by a sketch is by
 // a revocation of the message itself.
-func (db *DB) addSketches(e *Evidence, v *view, sketches []kindGroups, exact []signature.Signature) {
-	for _, s := range sketches {
-		if len(s.groups) >= signature.MaxAsked {
-			e.Limits |= signature.LimitGroups
-		}
-		m, strong, ok := db.judgeSketch(v, s, exact)
-		switch {
-		case ok && strong:
-			e.Matches = append(e.Matches, m)
-			e.Listed = e.Listed || !m.Revoked
-		case ok:
-			e.Weak = append(e.Weak, m)
+func (k *knowledge) addSketches(e *Evidence, exact []signature.Signature) {
+	if slices.ContainsFunc(k.asked, func(s kindGroups) bool { return len(s.groups) >= signature.MaxAsked }) {
+		e.Limits |= signature.LimitGroups
+	}
+	findings := k.judgeSketches(exact, k.twin)
+	if k.twin != nil {
+		findings = unitedFindings(findings, k.twin.judgeSketches(exact, k))
+	}
+	for _, f := range findings {
+		if f.strong {
+			e.Matches = append(e.Matches, f.match)
+			e.Listed = e.Listed || !f.match.Revoked
+		} else {
+			e.Weak = append(e.Weak, f.match)
 		}
 	}
+}
+
+// judgeSketches asks one database. What the other key's takes back counts, too.
+func (k *knowledge) judgeSketches(exact []signature.Signature, other *knowledge) []sketchFinding {
+	var findings []sketchFinding
+	for _, s := range k.asked {
+		if m, strong, ok := k.judgeSketch(s, exact, other); ok {
+			findings = append(findings, sketchFinding{s.number, m, strong})
+		}
+	}
+	return findings
 }
 
 // hasSketches says whether there is anything to ask for near-duplicates.
@@ -216,32 +237,32 @@ func (v *view) hasSketches() bool {
 // one group. A revocation in that one or a newer one takes it back, and a generation in
 // which the message itself was retouched does not count. Where no match
 // stands, it is the newest weak one that does, or else the match that was revoked.
-func (db *DB) judgeSketch(v *view, s kindGroups, exact []signature.Signature) (m Match, strong, ok bool) {
+func (k *knowledge) judgeSketch(s kindGroups, exact []signature.Signature, other *knowledge) (m Match, strong, ok bool) {
 	q := newSketchQuery(s, reportedGroups)
 	var weak, revoked *Match
 	var message []filter.Hash
-	from := -1 // the newest generation with a revocation; not yet known
-	for i, g := range v.reports {
-		list := q.overlaps(g, db.opt.Site, suffices, false)
+	from, known := int64(0), false // the newest generation with a revocation
+	for _, g := range k.view.reports {
+		list := q.overlaps(g, k.db.opt.Site, suffices, false)
 		if len(list) == 0 {
 			continue
 		}
-		if from < 0 {
-			message = db.messageHashes(exact)
-			from = db.revokedFrom(v, s, message)
+		if !known {
+			message, known = k.db.messageHashes(exact), true
+			from = max(k.revokedFrom(s, message), other.revokedSketchFrom(s.number, exact))
 		}
-		if g.mask != nil && slices.ContainsFunc(message, g.mask.retouched) {
+		if g.mask != nil && slices.ContainsFunc(message, g.mask.retouched) || other.retouchedMessage(exact, g.num) {
 			continue
 		}
 		best, isStrong := q.best(list)
-		m := db.sketchMatch(&q, list, best, g.num)
+		m := k.db.sketchMatch(&q, list, best, g.num)
 		switch {
-		case isStrong && i < from:
+		case isStrong && g.num > from:
 			return m, true, true
 		case isStrong && revoked == nil:
 			m.Revoked = true
 			revoked = &m
-		case !isStrong && i < from && weak == nil:
+		case !isStrong && g.num > from && weak == nil:
 			weak = &m
 		}
 	}
@@ -254,18 +275,21 @@ func (db *DB) judgeSketch(v *view, s kindGroups, exact []signature.Signature) (m
 	return m, false, false
 }
 
-// revokedFrom is the index of the newest generation with a revocation of the message
-// or of a near-duplicate of it: of one site's, enough of one of the message's groups,
+// neverRevoked is older than every generation.
+const neverRevoked = math.MinInt64
+
+// revokedFrom is the newest generation with a revocation of the message or of a
+// near-duplicate of it: of one site's, enough of one of the message's groups,
 // whichever it is. The groups of a revoked message need not be those by which it was
 // listed, which are of another one.
-func (db *DB) revokedFrom(v *view, s kindGroups, message []filter.Hash) int {
+func (k *knowledge) revokedFrom(s kindGroups, message []filter.Hash) int64 {
 	q := newSketchQuery(s, revokedGroups)
-	for i, g := range v.reports {
-		if slices.ContainsFunc(message, g.revoked.has) || len(q.overlaps(g, db.opt.Site, enough, false)) > 0 {
-			return i
+	for _, g := range k.view.reports {
+		if slices.ContainsFunc(message, g.revoked.has) || len(q.overlaps(g, k.db.opt.Site, enough, false)) > 0 {
+			return g.num
 		}
 	}
-	return len(v.reports)
+	return neverRevoked
 }
 
 // messageHashes are the positions of a message's body and text. An attachment does

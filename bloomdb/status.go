@@ -19,9 +19,15 @@ type Status struct {
 	Never   NeverStatus    `json:"never"`
 	Error   string         `json:"error,omitempty"` // the journal's fault, while it lasts
 
+	// Previous is the database under the previous federation key, while that is rolled
+	// over; it may be left out from PreviousUntil on, when what was reported before the
+	// roll-over has aged out.
+	Previous      *Status    `json:"previous,omitempty"`
+	PreviousUntil *time.Time `json:"previous_until,omitempty"`
+
 	// ErrorPerMail estimates, from the filters as they are, the chance that a
 	// message nobody reported, with as many signatures as planned for and a long text
-	// that is asked for near-duplicates, is listed.
+	// that is asked for near-duplicates, is listed; by the previous key's database, too.
 	ErrorPerMail float64 `json:"error_per_mail"`
 }
 
@@ -48,7 +54,7 @@ func (db *DB) Status() Status {
 	epoch, seq := db.Head()
 	s := Status{Site: db.opt.Site, Epoch: epoch, KeyID: KeyID(db.opt.Key), Journal: db.journal.bytesFrom(0)}
 	s.Never = db.neverStatus()
-	if err := db.Fault(); err != nil {
+	if err := db.journal.lastFault(); err != nil {
 		s.Error = err.Error()
 	}
 	self := SiteStatus{Site: db.opt.Site, Epoch: epoch, Seq: seq}
@@ -83,6 +89,11 @@ func (db *DB) Status() Status {
 		s.Memory += s.Burst.Memory
 	}
 	s.Sites = db.siteStatus(&v, self)
+	if db.previous != nil {
+		before, until := db.previous.Status(), db.previousUntil()
+		s.Previous, s.PreviousUntil = &before, &until
+		s.ErrorPerMail += before.ErrorPerMail
+	}
 	return s
 }
 

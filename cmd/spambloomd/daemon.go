@@ -64,10 +64,11 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	if _, err := openSigningKey(s, log); err != nil {
+	options := s.databaseOptions(key, log)
+	if options.SigningKey, err = openSigningKey(s, log); err != nil {
 		return err
 	}
-	db, err := bloomdb.Open(s.databaseOptions(key, log))
+	db, err := bloomdb.Open(options)
 	if err != nil {
 		return &failure{exIOErr, err}
 	}

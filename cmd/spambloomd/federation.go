@@ -9,7 +9,6 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange"
-	"github.com/spambloom/spambloom/cmd/internal/config"
 )
 
 func (s *settings) dialOptions() exchange.DialOptions {
@@ -39,17 +38,29 @@ func (s *settings) checkRedis() error {
 	return client.Close()
 }
 
-// checkPeers reads the keys of the peers, and finds this site among them.
-func (s *settings) checkPeers() error {
+// readPeers settles who is heard, reads their keys, and finds this site among them.
+func (s *settings) readPeers() error {
+	if len(s.Peers) == 0 {
+		return nil
+	}
 	var errs []error
+	s.members = make(bloomdb.Members)
 	for i, p := range s.Peers {
+		trust, err := bloomdb.ParseTrust(p.Trust)
+		m := bloomdb.Member{Trust: trust, MaxReports: p.MaxReports, MaxCounts: p.MaxCounts}
+		errs = append(errs, err)
 		for _, k := range []struct{ name, value string }{{"key", p.Key}, {"next_key", p.NextKey}} {
 			if k.value == "" {
 				continue
 			}
-			if _, err := bloomdb.ParsePublicKey(k.value); err != nil {
+			key, err := bloomdb.ParsePublicKey(k.value)
+			if err != nil {
 				errs = append(errs, fmt.Errorf("%s: %w", s.WherePeer(i, k.name), err))
 			}
+			m.Keys = append(m.Keys, key)
+		}
+		if p.Name != s.site {
+			s.members[p.Name] = m
 		}
 	}
 	if key, err := bloomdb.ReadSigningKey(s.sign); err == nil { // else the start makes it, or refuses it
@@ -101,15 +112,4 @@ func (s *settings) checkOwnPeer(key ed25519.PrivateKey) error {
 		}
 	}
 	return nil
-}
-
-// others are the peers without this site itself.
-func (s *settings) others() []config.Peer {
-	var list []config.Peer
-	for _, p := range s.Peers {
-		if p.Name != s.site {
-			list = append(list, p)
-		}
-	}
-	return list
 }

@@ -64,7 +64,7 @@ key = %q
 	if err != nil {
 		t.Fatal(err)
 	}
-	if others := s.others(); len(others) != 1 || others[0].Name != "mx2" {
-		t.Errorf("%+v", others)
+	if _, ok := s.members["mx2"]; !ok || len(s.members) != 1 {
+		t.Errorf("%+v", s.members)
 	}
 }

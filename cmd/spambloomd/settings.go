@@ -27,6 +27,8 @@ type settings struct {
 	key  string // file of the federation's key
 	sign string // file of this site's own key
 
+	members bloomdb.Members // who is heard; nil: everybody
+
 	reload func() (*settings, error) // the same again from the file of now
 }
 
@@ -142,7 +144,7 @@ func (s *settings) check() error {
 		_, err := bloomdb.ReadSigningKey(s.sign)
 		fault("site.signing_key", s.checkKey(s.sign, err))
 	}
-	return errors.Join(append(errs, s.checkRedis(), s.checkPeers())...)
+	return errors.Join(append(errs, s.checkRedis(), s.readPeers())...)
 }
 
 // checkKey takes a key that err calls missing for one that the start will make, if
@@ -213,6 +215,7 @@ func (s *settings) databaseOptions(key [32]byte, log *slog.Logger) bloomdb.Optio
 			Burst:    s.Bulk.Burst,
 		},
 		Domains:  s.domainOptions(),
+		Members:  s.members,
 		Exchange: s.Redis.URL != "",
 		Log:      log,
 	}

@@ -1,0 +1,345 @@
+package bloomdb
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/signature"
+)
+
+var newKey = [32]byte{9, 8, 7}
+
+// rolledOver are the options of a site that has both keys.
+func rolledOver(o Options) Options {
+	before := o.Key
+	o.Key, o.PreviousKey = newKey, &before
+	return o
+}
+
+// onlyNew are those of a site that has left the previous key behind.
+func onlyNew(o Options) Options {
+	o.Key, o.PreviousKey = newKey, nil
+	return o
+}
+
+func listed(t testing.TB, db *DB, n int, want bool) {
+	t.Helper()
+	if e := db.Judge(message(n)); e.Listed != want {
+		t.Errorf("message %d: listed %v, want %v: %+v", n, e.Listed, want, e)
+	}
+}
+
+// federation of three sites in the middle of a roll-over: a has the old key, b both, c
+// the new one.
+type rolling struct{ a, b, c *DB }
+
+func newRolling(t testing.TB, now func() time.Time) rolling {
+	t.Helper()
+	open := func(site string, keys func(Options) Options) *DB {
+		o := testOptions(t.TempDir(), site)
+		o.Now = now
+		return openTest(t, keys(o))
+	}
+	return rolling{
+		open("a", func(o Options) Options { return o }), open("b", rolledOver), open("c", onlyNew),
+	}
+}
+
+// exchange carries what each has to say to those that share a key with it.
+func (r rolling) exchange(t testing.TB) {
+	t.Helper()
+	for _, pair := range [][2]*DB{{r.a, r.b.Previous()}, {r.b.Previous(), r.a}, {r.b, r.c}, {r.c, r.b}} {
+		mustApply(t, pair[1], drain(t, pair[0])...)
+	}
+}
+
+func TestRollingSitesHearEachOther(t *testing.T) {
+	r := newRolling(t, newClock().Now)
+	mustReport(t, r.a, 1)
+	mustReport(t, r.b, 2)
+	mustReport(t, r.c, 3)
+	for _, db := range []*DB{r.a, r.b, r.c} {
+		mustReport(t, db, 4)
+	}
+	r.exchange(t)
+	for _, w := range []struct {
+		db     *DB
+		listed []int
+		sites  []string // behind message 4
+	}{
+		{r.a, []int{1, 2, 4}, []string{"a", "b"}},
+		{r.b, []int{1, 2, 3, 4}, []string{"a", "b", "c"}},
+		{r.c, []int{2, 3, 4}, []string{"b", "c"}},
+	} {
+		for n := 1; n <= 5; n++ {
+			listed(t, w.db, n, slices.Contains(w.listed, n))
+		}
+		e := w.db.Judge(message(4))
+		if len(e.Matches) != 2 || !slices.Equal(e.Matches[0].Sites, w.sites) || e.Sites != len(w.sites) {
+			t.Errorf("site %s: %+v, want one match of each signature by %v", w.db.opt.Site, e, w.sites)
+		}
+	}
+	if err := r.b.Revoke(message(4)); err != nil {
+		t.Fatal(err)
+	}
+	r.exchange(t)
+	for _, db := range []*DB{r.a, r.b, r.c} {
+		listed(t, db, 4, false)
+	}
+	// What one of them takes back acts on b, whoever reported it under which key.
+	if err := r.a.Revoke(message(3)); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.c.Revoke(message(1)); err != nil {
+		t.Fatal(err)
+	}
+	listed(t, r.b, 1, true)
+	r.exchange(t)
+	listed(t, r.b, 1, false)
+	listed(t, r.b, 3, false)
+	listed(t, r.b, 2, true)
+}
+
+// The newest generation wins across both keys: what was taken back under one can be
+// reported again under the other in the next period, and not in the same one.
+func TestNewestGenerationWinsAcrossKeys(t *testing.T) {
+	c := newClock()
+	r := newRolling(t, c.Now)
+	mustReport(t, r.a, 1)
+	if err := r.c.Revoke(message(1)); err != nil {
+		t.Fatal(err)
+	}
+	r.exchange(t)
+	mustReport(t, r.a, 1)
+	r.exchange(t)
+	listed(t, r.b, 1, false)
+	c.add(168 * time.Hour)
+	mustReport(t, r.a, 1)
+	r.exchange(t)
+	listed(t, r.b, 1, true)
+	if e := r.b.Judge(message(1)); len(e.Matches) != 2 || e.Matches[0].Generation != r.b.opt.generation(spamFilter, c.Now()) {
+		t.Errorf("%+v", e)
+	}
+	if err := r.c.Revoke(message(1)); err != nil {
+		t.Fatal(err)
+	}
+	r.exchange(t)
+	listed(t, r.b, 1, false)
+}
+
+// A site that has both keys counts once, and one that has only one of them counts, too.
+func TestCountsOfBothKeys(t *testing.T) {
+	r := newRolling(t, newClock().Now)
+	mustCount(t, r.a, 1, 3)
+	mustCount(t, r.b, 1, 10)
+	mustCount(t, r.c, 1, 500)
+	r.exchange(t)
+	for _, w := range []struct {
+		db    *DB
+		count uint64
+		sites int
+	}{{r.a, 13, 2}, {r.b, 513, 3}, {r.c, 510, 2}} {
+		if e := w.db.Judge(message(1)); e.Count != w.count || e.Sites != w.sites {
+			t.Errorf("site %s: %d by %d sites, want %d by %d", w.db.opt.Site, e.Count, e.Sites, w.count, w.sites)
+		}
+	}
+	trace := r.b.Explain(message(1))[1]
+	var sites []string
+	for _, trail := range trace.Counts {
+		sites = append(sites, trail.Site)
+	}
+	if !slices.Equal(sites, []string{"a", "b", "c"}) {
+		t.Errorf("explained by %v: %+v", sites, trace.Counts)
+	}
+}
+
+// Near-duplicates are told across the keys as well, and taken back.
+func TestSketchesOfBothKeys(t *testing.T) {
+	r := newRolling(t, newClock().Now)
+	near := func(n int) signature.Set {
+		return wordy(2, append(words(0, 57), words(n, 3)...)...)
+	}
+	mustReportSet(t, r.a, wordy(1, words(0, 60)...))
+	r.exchange(t)
+	for _, site := range []struct {
+		db   *DB
+		want bool
+	}{{r.a, true}, {r.b, true}, {r.c, false}} {
+		if e := site.db.Judge(near(1000)); e.Listed != site.want {
+			t.Errorf("site %s: %+v", site.db.opt.Site, e)
+		}
+	}
+	mustReportSet(t, r.c, wordy(1, words(0, 60)...))
+	r.exchange(t)
+	if e := r.b.Judge(near(1000)); len(e.Matches) != 1 || e.Sites != 2 {
+		t.Errorf("one match by two sites is wanted: %+v", e)
+	}
+	traces := r.b.ExplainSketches(near(1000))
+	if len(traces) != 1 || len(traces[0].Spam) != 2 {
+		t.Errorf("traces %+v", traces)
+	}
+	if err := r.c.Revoke(near(2000)); err != nil {
+		t.Fatal(err)
+	}
+	r.exchange(t)
+	if e := r.b.Judge(near(1000)); e.Listed {
+		t.Errorf("revoked under the other key: %+v", e)
+	}
+}
+
+// What was acknowledged before the roll-over is known through all of it, restarts and
+// crashes included, until its generations are over.
+func TestNothingIsLostByRollingOver(t *testing.T) {
+	c := newClock()
+	o := testOptions(t.TempDir(), "b")
+	o.Now = c.Now
+	var log bytes.Buffer
+	o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	db := openTest(t, o)
+	mustReport(t, db, 1)
+	mustReport(t, db, 2)
+	mustCount(t, db, 1, 7)
+	if err := db.Revoke(message(2)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Never(message(3), "ours"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		db = openTest(t, rolledOver(o))
+		listed(t, db, 1, true)
+		listed(t, db, 2, false)
+		if e := db.Judge(message(1)); e.Count != 7 {
+			t.Errorf("count %d", e.Count)
+		}
+		if err := db.Report(message(3), ClassOther); !errors.Is(err, ErrNever) {
+			t.Errorf("a declared message is reported: %v", err)
+		}
+		mustReport(t, db, 4)
+		crash(t, db)
+		db.previous.journal.file.Close()
+	}
+	if s := log.String(); !strings.Contains(s, "under the previous federation key only") {
+		t.Errorf("log:\n%s", s)
+	}
+	db = openTest(t, rolledOver(o))
+	if _, err := db.Never(message(3), "ours"); err != nil {
+		t.Fatal(err)
+	}
+	if list := db.NeverList(); len(list) != 1 {
+		t.Errorf("never-list %+v", list)
+	}
+	until := *db.Status().PreviousUntil
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	c.add(until.Sub(c.Now()) - time.Second)
+	db = openTest(t, rolledOver(o))
+	listed(t, db, 1, true)
+	c.add(time.Second)
+	listed(t, db, 1, false)
+	mustReport(t, db, 5)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	log.Reset()
+	db = openTest(t, onlyNew(o))
+	listed(t, db, 5, true)
+	if e := db.Judge(message(3)); !e.Never {
+		t.Error("the declaration is lost")
+	}
+	if s := log.String(); !strings.Contains(s, "rm -f identity") || strings.Contains(s, "under the previous federation key only") {
+		t.Errorf("log:\n%s", s)
+	}
+}
+
+// Whoever stops in the middle, or goes back, finds what the key had.
+func TestKeysFindTheirFolders(t *testing.T) {
+	o := testOptions(t.TempDir(), "b")
+	run := func(o Options, n int, known ...int) {
+		t.Helper()
+		db := openTest(t, o)
+		for _, k := range known {
+			listed(t, db, k, true)
+		}
+		mustReport(t, db, n)
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	third := func(o Options) Options {
+		before := newKey
+		o.Key, o.PreviousKey = [32]byte{3}, &before
+		return o
+	}
+	run(o, 1)
+	run(rolledOver(o), 2, 1)
+	run(o, 3, 1, 2) // back again
+	run(rolledOver(o), 4, 1, 2, 3)
+	run(onlyNew(o), 5, 2, 4)
+	run(third(o), 6, 2, 4, 5)
+	var log bytes.Buffer
+	last := third(o)
+	last.PreviousKey, last.Log = nil, slog.New(slog.NewTextHandler(&log, nil))
+	run(last, 7, 6)
+	for _, command := range []string{"rm -f identity", "rm -r '" + keyFolder(o.Dir, KeyID(newKey))} {
+		if !strings.Contains(log.String(), command) {
+			t.Errorf("%q is not in the log:\n%s", command, log.String())
+		}
+	}
+	if _, err := Open(Options{Dir: o.Dir, Site: "b", Key: [32]byte{4}}); !errors.Is(err, ErrIdentity) {
+		t.Errorf("a key that nothing was rolled over to: %v", err)
+	}
+	before := [32]byte{5}
+	if _, err := Open(Options{Dir: o.Dir, Site: "b", Key: [32]byte{4}, PreviousKey: &before}); !errors.Is(err, ErrIdentity) {
+		t.Errorf("two keys that nothing is of: %v", err)
+	}
+	if _, err := Open(Options{Dir: o.Dir, Site: "b", Key: newKey, PreviousKey: &newKey}); err == nil {
+		t.Error("a key that is its own previous one")
+	}
+}
+
+// The command that the log names leaves what is in use, also if it is cut off anywhere.
+func TestOldStateRemoved(t *testing.T) {
+	o := testOptions(t.TempDir(), "b")
+	db := openTest(t, o)
+	mustReport(t, db, 1)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = openTest(t, rolledOver(o))
+	mustReport(t, db, 2)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range []string{"identity", "journal-*", "*.snapshot", "*.mask", "never-*"} {
+		names, err := filepath.Glob(filepath.Join(o.Dir, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if err := os.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+			db := openTest(t, onlyNew(o))
+			listed(t, db, 2, true)
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if !HasState(o.Dir) {
+		t.Error("the state folder is taken for an empty one")
+	}
+}
