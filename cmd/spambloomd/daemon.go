@@ -43,6 +43,7 @@ type server struct {
 	control  *http.Server
 	http     *http.Server       // nil: none
 	exchange *exchange.Exchange // nil: none
+	previous *exchange.Exchange // under the previous federation key; nil: none
 	redis    redis.UniversalClient
 
 	serving atomic.Bool // between the start and the stop, for /readyz
@@ -65,6 +66,9 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	options := s.databaseOptions(key, log)
+	if options.PreviousKey, err = openPreviousKey(s); err != nil {
+		return err
+	}
 	if options.SigningKey, err = openSigningKey(s, log); err != nil {
 		return err
 	}
@@ -84,7 +88,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	defer sockets.close()
 
 	d := &server{started: s, current: s, level: level, log: log, db: db}
-	if err := d.assemble(bloomdb.KeyID(key), sockets); err != nil {
+	if err := d.assemble(sockets); err != nil {
 		return err
 	}
 	printNext(stdout, s)
@@ -100,7 +104,7 @@ func openKey(s *settings, log *slog.Logger) (key [32]byte, err error) {
 	key, err = bloomdb.ReadKey(s.key)
 	switch {
 	case !errors.Is(err, fs.ErrNotExist):
-	case bloomdb.HasState(s.data):
+	case bloomdb.HasState(s.data), s.previousKey != "":
 		err = fmt.Errorf("%w: %w", errLostKey, err)
 	default:
 		if key, err = makeKey(s.key); err == nil {
@@ -127,7 +131,7 @@ func makeKey(path string) ([32]byte, error) {
 }
 
 // assemble makes the parts and joins them. Nothing runs yet.
-func (d *server) assemble(keyID string, sockets *sockets) error {
+func (d *server) assemble(sockets *sockets) error {
 	s := d.started
 	policy := s.policy()
 	d.policy.Store(&policy)
@@ -139,7 +143,8 @@ func (d *server) assemble(keyID string, sockets *sockets) error {
 		}
 		redis.SetLogger(exchange.Logger{Log: d.log})
 		d.redis = client
-		d.exchange = exchange.New(d.db, client, keyID, exchange.Options{Log: d.log})
+		d.exchange = exchange.New(d.db, client, d.db.Status().KeyID, s.exchangeOptions(d.log))
+		d.joinPrevious()
 	}
 	desk := reporting.NewDesk(d.db, reporting.DeskOptions{Log: d.log})
 	d.control = reporting.NewServer(reporting.NewHandler(desk, reporting.HandlerOptions{
@@ -174,6 +179,9 @@ func (d *server) run(ctx context.Context, hup <-chan os.Signal, sockets *sockets
 	back.Go(func() error { return d.db.Run(backCtx) })
 	if d.exchange != nil {
 		back.Go(func() error { return d.exchange.Run(backCtx) })
+	}
+	if d.previous != nil {
+		back.Go(func() error { return d.previous.Run(backCtx) })
 	}
 	back.Go(func() error { d.hangups(backCtx, hup); return nil })
 

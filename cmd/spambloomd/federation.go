@@ -15,6 +15,10 @@ func (s *settings) dialOptions() exchange.DialOptions {
 	return exchange.DialOptions{CA: s.Redis.CA, Cert: s.Redis.Cert, Key: s.Redis.Key}
 }
 
+func (s *settings) exchangeOptions(log *slog.Logger) exchange.Options {
+	return exchange.Options{Log: log}
+}
+
 // checkRedis reads the URL and the files that go with it.
 func (s *settings) checkRedis() error {
 	if s.Redis.URL == "" {

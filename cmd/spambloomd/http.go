@@ -48,12 +48,9 @@ func (d *server) newHTTP(desk *reporting.Desk) *http.Server {
 func (d *server) registry(desk *reporting.Desk) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	r.MustRegister(databaseCollector{d.db})
 	r.MustRegister(d.milter.Collectors()...)
 	r.MustRegister(desk.Collectors()...)
-	if d.exchange != nil {
-		r.MustRegister(d.exchange.Collectors()...)
-	}
+	d.registerDatabases(r)
 	return r
 }
 
@@ -73,6 +70,7 @@ func (d *server) readyz(w http.ResponseWriter, _ *http.Request) {
 type facts struct {
 	Milter   []string         `json:"milter"`
 	Exchange *exchange.Status `json:"exchange,omitempty"`
+	Previous *exchange.Status `json:"previous_exchange,omitempty"` // under the previous federation key
 }
 
 func (d *server) facts() facts {
@@ -80,6 +78,10 @@ func (d *server) facts() facts {
 	if d.exchange != nil {
 		status := d.exchange.Status()
 		f.Exchange = &status
+	}
+	if d.previous != nil {
+		status := d.previous.Status()
+		f.Previous = &status
 	}
 	return f
 }
@@ -112,6 +114,8 @@ th{border-bottom:1px solid #999;font-weight:600}td.n,th.n{text-align:right}.faul
 <h1>spambloom on {{.DB.Site}}</h1>
 <p>{{.Version}}. Federation {{.DB.KeyID}}. Filters hold {{mib .DB.Memory}}, the journal {{mib .DB.Journal}}.
 A message that nobody reported is called spam with a chance of {{rate .DB.ErrorPerMail}}.</p>
+{{with .DB.Previous}}<p>The federation key is rolled over: what was known under the one before,
+{{.KeyID}}, is asked as well, and its sites are heard. It may be left out from {{day $.DB.PreviousUntil}} on.</p>{{end}}
 {{with .DB.Error}}<p class="fault">Reports cannot be written: {{.}}</p>{{end}}
 <h2>Filters</h2>
 <table><tr><th>filter<th>since<th class="n">fill<th class="n">error per key<th class="n">memory</tr>

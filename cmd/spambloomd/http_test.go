@@ -125,7 +125,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 		d, _ := monitored(t)
 		control, monitoring := newCrowd(300), newCrowd(300)
 		s := &sockets{control: control, http: monitoring}
-		if err := d.assemble("", s); err != nil {
+		if err := d.assemble(s); err != nil {
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithCancel(t.Context())

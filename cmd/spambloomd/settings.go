@@ -27,6 +27,8 @@ type settings struct {
 	key  string // file of the federation's key
 	sign string // file of this site's own key
 
+	previousKey string // file of the federation key before; "": none
+
 	members bloomdb.Members // who is heard; nil: everybody
 
 	reload func() (*settings, error) // the same again from the file of now
@@ -60,6 +62,7 @@ func newSettings(f flags, changed func(flag string) bool) (*settings, error) {
 	host, _ := os.Hostname() // without one, the site is called "site"
 	s.site = cmp.Or(s.Site.Name, config.FitName(host))
 	s.key = cmp.Or(s.Site.FederationKey, filepath.Join(s.data, "federation.key"))
+	s.previousKey = s.Site.PreviousKey
 	s.sign = cmp.Or(s.Site.SigningKey, filepath.Join(s.data, "site.key"))
 	if s.Control.Listen == "" {
 		s.Control.Listen = "unix:" + s.controlSocket()
@@ -140,6 +143,7 @@ func (s *settings) check() error {
 		_, err := bloomdb.ReadKey(s.key)
 		fault("site.federation_key", s.checkKey(s.key, err))
 	}
+	fault("site.previous_federation_key", s.checkRollover())
 	if s.Site.SigningKey != "" {
 		_, err := bloomdb.ReadSigningKey(s.sign)
 		fault("site.signing_key", s.checkKey(s.sign, err))

@@ -25,6 +25,7 @@ type Config struct {
 	Site struct {
 		Name          string // "": the host name
 		FederationKey string // "": federation.key in the state folder
+		PreviousKey   string // "": none
 		SigningKey    string // "": site.key in the state folder
 	}
 	Milter struct {
