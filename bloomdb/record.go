@@ -221,6 +221,9 @@ func (db *DB) Heartbeat(snapshot, votes uint64) []byte {
 	return db.encodeRecord(h, binary.BigEndian.AppendUint64(body, votes))
 }
 
+// Now is the time by the clock that this site's records are made with.
+func (db *DB) Now() time.Time { return db.opt.Now() }
+
 // head is that of a record which this site makes now.
 func (db *DB) head(t RecordType) Head {
 	epoch, seq := db.Head()

@@ -100,7 +100,7 @@ func TestCutAnywhere(t *testing.T) {
 	a := startSite(t, t.TempDir(), "a", urlA)
 	b := startSite(t, t.TempDir(), "b", urlB)
 	traffic(t, a, b, func(i int) {
-		after := 1 + random.Int64N(20_000)
+		after := 1 + random.Int64N(2_000)
 		linkA.Set(linkfault.Fault{CutAfter: after})
 		linkB.Set(linkfault.Fault{CutAfter: after / 2})
 		if i == 39 {

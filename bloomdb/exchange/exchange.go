@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/spambloom/spambloom/bloomdb"
@@ -24,6 +23,11 @@ type Options struct {
 	// Heartbeat is how often the head of the own stream is announced; default
 	// 2 s. A link that says nothing for three times as long is taken for dead.
 	Heartbeat time.Duration
+
+	// SnapshotLimit is how many bytes a snapshot may take in Redis, and while it is
+	// written twice as many; default 512 MiB. What has no place in it is left out,
+	// counts first.
+	SnapshotLimit int64
 
 	// StreamLength is about how many deltas Redis keeps of this site at most;
 	// default 100,000. Most of the time it is fewer: what stands in the last two
@@ -45,6 +49,9 @@ func (o Options) withDefaults() Options {
 		o.MaxInterval = time.Minute
 	}
 	o.MaxInterval = max(o.MaxInterval, o.Interval)
+	if o.SnapshotLimit <= 0 {
+		o.SnapshotLimit = 512 << 20
+	}
 	if o.SnapshotInterval <= 0 {
 		o.SnapshotInterval = 24 * time.Hour
 	}
@@ -65,7 +72,7 @@ func (o Options) withDefaults() Options {
 type Exchange struct {
 	db      *bloomdb.DB
 	site    string // our own name
-	streams *streams
+	wire    wire
 	o       Options
 	log     *slog.Logger
 	metrics *metrics
@@ -78,28 +85,35 @@ type Exchange struct {
 	news   chan news     // subscriber to follower
 	resync chan struct{} // subscriber to follower: news may be missing
 
-	// mu guards origins and what they hold. Only the follower writes them, under
-	// mu; it reads them without.
-	mu      sync.Mutex
-	origins map[string]*origin
+	// mu guards what Status tells: origins and what they hold, snapshot, strangers.
+	// Of origins only the follower writes, under mu; it reads them without.
+	mu        sync.Mutex
+	origins   map[string]*origin
+	snapshot  *Position       // of our own in Redis
+	strangers map[cause]int64 // refused, of no site that is known
 }
 
 // New makes an Exchange of a database that was opened with Options.Exchange. The
 // client remains the caller's to close, after Run. keyID is bloomdb.KeyID of the
 // federation's key: federations that share a Redis do not meet.
 func New(db *bloomdb.DB, c redis.UniversalClient, keyID string, o Options) *Exchange {
+	return newExchange(db, newStreams(c, keyID), o)
+}
+
+func newExchange(db *bloomdb.DB, w wire, o Options) *Exchange {
 	o = o.withDefaults()
 	return &Exchange{
-		db:      db,
-		site:    db.Status().Site,
-		streams: newStreams(c, keyID),
-		o:       o,
-		log:     o.Log,
-		metrics: newMetrics(),
-		link:    link{log: o.Log},
-		news:    make(chan news, queuedNews),
-		resync:  make(chan struct{}, 1),
-		origins: make(map[string]*origin),
+		db:        db,
+		site:      db.Status().Site,
+		wire:      w,
+		o:         o,
+		log:       o.Log,
+		metrics:   newMetrics(),
+		link:      link{log: o.Log},
+		news:      make(chan news, queuedNews),
+		resync:    make(chan struct{}, 1),
+		origins:   make(map[string]*origin),
+		strangers: make(map[cause]int64),
 	}
 }
 
@@ -114,17 +128,4 @@ func (x *Exchange) Run(ctx context.Context) error {
 	wg.Go(func() { x.follow(ctx) })
 	wg.Wait()
 	return nil
-}
-
-// Collectors returns the exchange's metrics for a registry.
-func (x *Exchange) Collectors() []prometheus.Collector {
-	return append(x.metrics.collectors(), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "spambloom_exchange_connected",
-		Help: "1 while news are heard and the last command to Redis succeeded.",
-	}, func() float64 {
-		if x.link.connected() {
-			return 1
-		}
-		return 0
-	}), lagCollector{x})
 }

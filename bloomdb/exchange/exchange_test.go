@@ -244,7 +244,7 @@ func TestTwoDaemonsWithOneName(t *testing.T) {
 	})
 	c := server.client()
 	defer c.Close()
-	entries := func() int64 { return c.XLen(t.Context(), two.x.streams.stream("a")).Val() }
+	entries := func() int64 { return c.XLen(t.Context(), two.keys().stream("a")).Val() }
 	before := entries()
 	for i := range 10 {
 		one.report(mail("one %d", i))
@@ -258,15 +258,18 @@ func TestTwoDaemonsWithOneName(t *testing.T) {
 	}
 }
 
-// A reader whose cursor was trimmed away goes on with what is left, and says so.
+// A reader whose cursor was trimmed away goes on with what is left and says so,
+// until the site's next snapshot fills the gap.
 func TestTrimmedStream(t *testing.T) {
 	server := startRedis(t)
-	dir := t.TempDir()
-	a := startSite(t, t.TempDir(), "a", server.url())
-	b := startSite(t, dir, "b", server.url())
+	dirA, dirB := t.TempDir(), t.TempDir()
+	rarely := Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond}
+	a := joinSite(t, siteOptions(dirA, "a"), server.url(), rarely)
+	b := startSite(t, dirB, "b", server.url())
 	a.report(mail("first"))
 	eventually(t, "it is known", func() bool { return b.lists(mail("first")) })
 	awaitLevel(t, a, b)
+	eventually(t, "a has a snapshot", func() bool { return a.x.Status().Snapshot != nil })
 	b.stop()
 	for i := range 20 {
 		_, before := a.db.Head()
@@ -275,19 +278,63 @@ func TestTrimmedStream(t *testing.T) {
 	}
 	c := server.client()
 	defer c.Close()
-	if err := c.XTrimMaxLen(t.Context(), a.x.streams.stream("a"), 5).Err(); err != nil {
+	if err := c.XTrimMaxLen(t.Context(), a.keys().stream("a"), 5).Err(); err != nil {
 		t.Fatal(err)
 	}
-	b = startSite(t, dir, "b", server.url())
+	b = startSite(t, dirB, "b", server.url())
 	eventually(t, "what is left is known", func() bool { return b.lists(mail("m %d", 19)) && b.lists(mail("m %d", 15)) })
-	if st := b.of("a"); st.Gaps != 1 || st.Lag != 0 || st.Refused != nil {
-		t.Errorf("%+v", st)
-	}
+	eventually(t, "the gap is told", func() bool { st := b.of("a"); return st.Gaps == 1 && st.Lag == 0 && st.Refused == nil })
 	if b.lists(mail("m %d", 14)) {
 		t.Error("what was trimmed came from somewhere")
 	}
 	a.report(mail("after"))
 	eventually(t, "it goes on", func() bool { return b.lists(mail("after")) })
+
+	a.stop()
+	a = startSite(t, dirA, "a", server.url()) // with snapshots in quick succession
+	a.report(mail("later"))
+	b.awaitAll("m %d", 20)
+	eventually(t, "the gap is filled", func() bool { return b.of("a").Gaps == 0 && !b.db.Wanting("a") })
+	expectNoFault(t, a, b)
+}
+
+// Who comes late, to streams that were emptied, finds everything in the snapshots.
+func TestNewcomerReadsSnapshots(t *testing.T) {
+	server := startRedis(t)
+	a := startSite(t, t.TempDir(), "a", server.url())
+	b := startSite(t, t.TempDir(), "b", server.url())
+	for i := range 40 {
+		a.report(mail("spam of a %d", i))
+		b.report(mail("spam of b %d", i))
+		a.count(mail("bulk %d", i), 2)
+		b.count(mail("bulk %d", i), 3)
+	}
+	awaitLevel(t, a, b)
+	c := server.client()
+	defer c.Close()
+	for _, s := range []*site{a, b} {
+		eventually(t, "the snapshot has all", func() bool {
+			st := s.x.Status()
+			return st.Snapshot != nil && *st.Snapshot == st.Published
+		})
+		c.XTrimMaxLen(t.Context(), s.keys().stream(s.db.Status().Site), 0)
+	}
+	expectNewcomer(t, server.url())
+	late := startSite(t, t.TempDir(), "late", server.url())
+	awaitLevel(t, a, b, late)
+	eventually(t, "nothing is missing", func() bool { return late.of("a").Lag == 0 && late.of("b").Lag == 0 })
+	expectNoFault(t, a, b, late)
+}
+
+func expectNoFault(t *testing.T, sites ...*site) {
+	t.Helper()
+	for _, s := range sites {
+		for _, o := range s.x.Status().Sites {
+			if o.Gaps != 0 || o.Refused != nil || o.Clock {
+				t.Errorf("%s of %s: %+v", s.db.Status().Site, o.Site, o)
+			}
+		}
+	}
 }
 
 // The rights that FORMAT.md asks for suffice, and news are heard under them.
@@ -344,7 +391,8 @@ func TestOtherParameters(t *testing.T) {
 	}
 	b.awaitAll("a %d", 3)
 	eventually(t, "the other one refuses too", func() bool { return other.of("a").Refused[string(causeParameters)] > 0 })
-	if st := b.of("other"); st.Lag == 0 || st.Applied != (Position{}) {
+	eventually(t, "it lags", func() bool { return b.of("other").Lag > 0 })
+	if st := b.of("other"); st.Applied != (Position{}) {
 		t.Errorf("what was refused counts as applied: %+v", st)
 	}
 	if b.lists(mail("other %d", 0)) {

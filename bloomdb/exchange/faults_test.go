@@ -235,7 +235,7 @@ func TestSubscriptionAtTheWrongRedis(t *testing.T) {
 	a.awaitConnected()
 	wrong := dialed(t, demoted.url())
 	x := &Exchange{site: "a", o: a.x.o, log: discard, metrics: newMetrics(), link: link{log: discard},
-		streams: newStreams(wrong, "k"), news: make(chan news, 1), resync: make(chan struct{}, 1)}
+		wire: newStreams(wrong, "k"), news: make(chan news, 1), resync: make(chan struct{}, 1)}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	err := make(chan error)
@@ -259,9 +259,10 @@ func TestSubscriptionAtTheWrongRedis(t *testing.T) {
 // A follower that is busy does not stop the subscriber, and misses nothing: it
 // is told to look at the streams.
 func TestNewsAreDroppedNotQueuedForEver(t *testing.T) {
+	db := openDB(t, siteOptions(t.TempDir(), "a"))
 	x := &Exchange{site: "me", log: discard, metrics: newMetrics(), news: make(chan news, queuedNews), resync: make(chan struct{}, 1)}
-	for i := range queuedNews {
-		x.receive([]byte(news{site: "a", head: Position{1, uint64(i) + 1}}.line()))
+	for range queuedNews {
+		x.receive(db.Heartbeat(0, 0))
 	}
 	select {
 	case <-x.resync:
@@ -269,7 +270,7 @@ func TestNewsAreDroppedNotQueuedForEver(t *testing.T) {
 	default:
 	}
 	for range 3 {
-		x.receive([]byte(news{site: "a", head: Position{1, 100}}.line()))
+		x.receive(db.Heartbeat(0, 0))
 	}
 	if len(x.news) != queuedNews {
 		t.Errorf("%d news in the queue", len(x.news))

@@ -2,35 +2,19 @@ package exchange
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
-const (
-	// maxSites bounds what is remembered of names that come from outside.
-	maxSites = 1024
-	// resyncPeriod is how often all heads are read even if nothing seems missing.
-	resyncPeriod = 30 * time.Second
-)
+// resyncPeriod is how often all heads are read even if nothing seems missing.
+const resyncPeriod = 30 * time.Second
 
-// origin is what the follower knows of one other site.
-type origin struct {
-	site    string
-	at      Position  // the last delta consumed: applied, or refused and passed over
-	head    Position  // the newest one known
-	heard   time.Time // when its news last came
-	gaps    int64
-	refused map[cause]int64
-}
-
-// follow applies the other sites' deltas: from the news where they are next in
-// sequence, from the streams otherwise. News and small batches of whoever is
-// behind take turns, by the chance of select and map, so that a site with a long
-// way to go does not hold up the others.
+// follow applies the other sites' deltas: from the news where nothing is missing
+// before them, from the streams and snapshots otherwise. News and small batches of
+// whoever is behind take turns, by the chance of select and map, so that a site
+// with a long way to go does not hold up the others.
 func (x *Exchange) follow(ctx context.Context) {
 	every := time.NewTicker(resyncPeriod)
 	defer every.Stop()
@@ -43,7 +27,7 @@ func (x *Exchange) follow(ctx context.Context) {
 	)
 	for {
 		var work <-chan struct{} // not nil where there is something to read
-		if paused == nil && (resync || x.laggard() != nil) {
+		if paused == nil && (resync || x.anyWork()) {
 			work = ready
 		}
 		select {
@@ -74,187 +58,164 @@ func (x *Exchange) follow(ctx context.Context) {
 	}
 }
 
-// hear takes one piece of news.
-func (x *Exchange) hear(n news) {
-	o := x.origin(n.site)
-	if o == nil {
-		return
-	}
-	// What is refused here is left to the stream: anybody may have said this.
-	applied := n.record != nil && n.head.follows(o.at) &&
-		x.apply(o.site, entry{at: n.head, size: len(n.record), record: n.record}, bloomdb.Next) == nil
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	o.heard = time.Now()
-	if n.head.after(o.head) {
-		o.head = n.head
-	}
-	if applied {
-		o.at = n.head
-	}
-}
-
-// catchUp reads the heads, where asked to, and one batch of a site that is behind.
+// catchUp reads the heads, where asked to, and does one step of reading a site that
+// is behind.
 func (x *Exchange) catchUp(ctx context.Context, heads bool) error {
 	if heads {
 		if err := x.readHeads(ctx); err != nil {
 			return err
 		}
 	}
-	if o := x.laggard(); o != nil {
-		return x.readBatch(ctx, o)
+	now := time.Now()
+	for _, o := range x.origins {
+		if step := x.work(o, now); step != nil {
+			return step(x, ctx, o)
+		}
 	}
 	return nil
 }
 
+// anyWork says whether a site has something to be read.
+func (x *Exchange) anyWork() bool {
+	now := time.Now()
+	for _, o := range x.origins {
+		if x.work(o, now) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// readHeads reads what is kept of all sites, and has everything looked at again
+// that was found missing: Redis may be another one by now.
 func (x *Exchange) readHeads(ctx context.Context) error {
-	heads, bad, err := x.streams.readHeads(ctx)
+	heads, bad, err := x.wire.heads(ctx)
 	if err != nil {
 		return err
 	}
 	if bad > 0 {
-		x.refuse("", causeNews, fmt.Errorf("%s: %d entries are not SITE EPOCH-SEQ", x.streams.heads(), bad))
+		x.refuse(nil, causeNews, fmt.Errorf("%d of the heads are none", bad))
 	}
-	for site, head := range heads {
-		o := x.origin(site)
-		if o == nil {
+	for _, h := range heads {
+		if h.site == x.site {
 			continue
 		}
-		x.mu.Lock()
-		// A stream that ends before what was consumed was made anew. What we passed
-		// over without applying it must not hide what comes now.
-		if o.at.after(head) {
-			o.at = x.cursor(site)
+		x.hearKept(h)
+		if o := x.origins[h.site]; o != nil {
+			x.lookAgain(o, h.tail)
 		}
-		o.head = head
-		x.mu.Unlock()
 	}
 	return nil
 }
 
-// readBatch consumes the next entries of a site's stream.
-func (x *Exchange) readBatch(ctx context.Context, o *origin) error {
-	batch, whole, err := x.streams.read(ctx, o.site, o.at)
-	if err != nil && strings.Contains(err.Error(), "WRONGTYPE") { // that key only, not Redis
-		x.refuseFrom(o, causeStream, err)
-		batch, err = nil, nil
+// hearKept takes a heartbeat that may have waited for long.
+func (x *Exchange) hearKept(h head) {
+	record, err := bloomdb.DecodeHead(h.heartbeat)
+	if err == nil && record.Site != h.site {
+		err = fmt.Errorf("%w: the head of %s is that of %s", errOrigin, h.site, record.Site)
 	}
 	if err != nil {
-		return err
+		x.refuse(x.origins[h.site], causeOf(err), err)
+		return
 	}
-	for _, e := range batch {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		x.consume(o, e, whole)
-		whole = true // the entries of a batch are neighbours
-	}
-	if len(batch) == 0 { // the stream's end, whatever the news said
-		x.mu.Lock()
-		o.head = o.at
-		x.mu.Unlock()
-	}
-	return nil
+	x.hearHeartbeat(h.heartbeat, false)
 }
 
-// consume applies an entry of the stream, or passes it over where it is refused.
-// Where it is a neighbour of the last one consumed, numbers between them are
-// those of no delta, or of refused ones; else deltas were trimmed away, for good,
-// since ids only grow.
-func (x *Exchange) consume(o *origin, e entry, neighbour bool) {
-	err := x.apply(o.site, e, bloomdb.Next)
-	missing := errors.Is(err, bloomdb.ErrGap)
-	gap := missing && !neighbour
-	switch {
-	case gap:
-		x.metrics.gaps.WithLabelValues(o.site).Inc()
-		if x.quiet.allow("gap " + o.site) {
-			x.log.Warn("deltas are missing in the stream", "from", o.site, "after", o.at.String(), "next", e.at.String())
-		}
-		err = x.apply(o.site, e, bloomdb.Lost)
-	case missing:
-		err = x.apply(o.site, e, bloomdb.Skipped)
-	}
-	if err != nil {
-		x.refuseFrom(o, causeOf(err), fmt.Errorf("delta %v: %w", e.at, err))
-	}
+// lookAgain has a site's stream and snapshot read anew where something is missing.
+func (x *Exchange) lookAgain(o *origin, tail Position) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	o.at = e.at
-	if gap {
-		o.gaps++
+	// A stream that ends before what was consumed was made anew. What we passed
+	// over without applying it must not hide what comes now.
+	if o.at.after(tail) {
+		o.at = x.cursor(o.site)
 	}
+	if tail.after(o.at) {
+		o.claim = tail
+	}
+	o.dry, o.looked, o.votesLooked = false, o.took, o.votes
+	o.settle(time.Now())
 }
 
-// apply gives an entry to the database, if it belongs where it was found.
-func (x *Exchange) apply(site string, e entry, order bloomdb.Order) error {
-	if err := checkEntry(site, e); err != nil {
-		return err
+// hear takes one piece of news.
+func (x *Exchange) hear(n news) {
+	if n.head.Type == bloomdb.RecordHeartbeat {
+		x.hearHeartbeat(n.record, true)
+		return
 	}
-	if err := x.db.Apply(e.record, order); err != nil {
-		return err
+	o := x.origins[n.head.Site]
+	if o == nil {
+		return // its heartbeat comes, and then its stream is read
 	}
-	x.metrics.applied.WithLabelValues(site).Inc()
-	return nil
-}
-
-// Errors of entries that the database never gets to see.
-var (
-	errOversize = errors.New("the record is too large")
-	errOrigin   = errors.New("the record is not what its place says")
-	errEntry    = errors.New("the stream entry is not a delta")
-)
-
-// checkEntry holds an entry against the place where it was found.
-func checkEntry(site string, e entry) error {
-	switch {
-	case e.size <= 0:
-		return errEntry
-	case e.size > maxRecord:
-		return fmt.Errorf("%w: %d bytes, the limit is %d", errOversize, e.size, maxRecord)
-	}
-	h, err := bloomdb.DecodeHead(e.record)
-	if err != nil {
-		return err
-	}
-	if at := (Position{h.Epoch, h.Seq}); h.Type != bloomdb.RecordDelta || h.Site != site || at != e.at {
-		return fmt.Errorf("%w: it is %s", errOrigin, h)
-	}
-	return nil
-}
-
-// origin finds or makes what is known of a site; nil for ourselves and for names
-// beyond maxSites.
-func (x *Exchange) origin(site string) *origin {
-	o := x.origins[site]
-	switch {
-	case o != nil || site == x.site:
-		return o
-	case len(x.origins) >= maxSites:
-		if x.quiet.allow("sites") {
-			x.log.Warn("too many sites, more are not heard", "limit", maxSites, "site", site)
-		}
-		return nil
-	}
-	at := x.cursor(site)
-	o = &origin{site: site, at: at, head: at, refused: make(map[cause]int64)}
+	// What is refused here is left to the stream: anybody may have said this.
+	at := Position{n.head.Epoch, n.head.Seq}
+	applied := x.listensTo(o) && at.Epoch == o.at.Epoch && n.head.Prev <= o.at.Seq && at.after(o.at) &&
+		x.apply(o.site, entry{at: at, size: len(n.record), record: n.record}, bloomdb.Next) == nil
+	now := time.Now()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.origins[site] = o
-	return o
-}
-
-func (x *Exchange) cursor(site string) Position {
-	epoch, seq := x.db.Cursor(site)
-	return Position{epoch, seq}
-}
-
-// laggard is one of the sites whose streams are to be read, if any.
-func (x *Exchange) laggard() *origin {
-	for _, o := range x.origins {
-		if o.head.after(o.at) {
-			return o
-		}
+	o.heard = now
+	switch {
+	case applied:
+		o.at, o.head = at, later(o.head, at)
+	case at.after(o.claim):
+		o.claim = at
 	}
-	return nil
+	o.settle(now)
+}
+
+// listensTo says whether deltas of a site are applied at all.
+func (x *Exchange) listensTo(o *origin) bool {
+	return x.db.TrustOf(o.site) == bloomdb.TrustFull && !o.ahead() && !time.Now().Before(o.held) && !x.db.Muted(o.site)
+}
+
+// hearHeartbeat takes a site's word on where it stands. Live is what comes from the
+// channel: only of that the time tells whether a clock is behind.
+func (x *Exchange) hearHeartbeat(record []byte, live bool) {
+	h, err := x.db.ReadHeartbeat(record)
+	if err != nil {
+		var o *origin
+		if said, headErr := bloomdb.DecodeHead(record); headErr == nil {
+			o = x.origins[said.Site]
+		}
+		x.refuse(o, causeOf(err), err)
+		return
+	}
+	o := x.origin(h.Site)
+	if o == nil {
+		return
+	}
+	now, skew := time.Now(), h.Made.Sub(x.db.Now())
+	x.mu.Lock()
+	if live {
+		o.heard = now
+	}
+	o.takeHeartbeat(h, skew, live)
+	o.settle(now)
+	x.mu.Unlock()
+	if skew > maxSkew || live && skew < -maxSkew {
+		x.refuse(o, causeClock, fmt.Errorf("%s: %w: it was made at %s, %s from now", h.Head, bloomdb.ErrClock,
+			h.Made.Format(time.RFC3339), skew.Round(time.Second)))
+	}
+}
+
+// takeHeartbeat notes what a heartbeat says. One that is older than what was heard
+// is a repetition, unless the site's clock was put back.
+func (o *origin) takeHeartbeat(h bloomdb.Heartbeat, skew time.Duration, live bool) {
+	if back := o.beat.Sub(h.Made); back > 0 && skew+back < time.Minute {
+		return
+	}
+	o.beat = h.Made
+	if live || skew > maxSkew || o.ahead() {
+		o.skew = skew
+	}
+	if at := (Position{h.Epoch, h.Seq}); at.after(o.head) {
+		o.head, o.dry = at, false
+	}
+	o.votesSaid, o.snapshot = h.Votes, Position{}
+	if h.Snapshot > 0 {
+		o.snapshot = Position{h.Epoch, h.Snapshot}
+	} else {
+		o.looked = o.took // it may come back at the same place
+	}
 }

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -9,7 +10,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
-// What strangers write into the keys is refused, counted, and holds up nobody.
+// What others write into the keys is refused, counted, and holds up nobody.
 func TestGarbage(t *testing.T) {
 	server := startRedis(t)
 	a := startSite(t, t.TempDir(), "a", server.url())
@@ -19,45 +20,56 @@ func TestGarbage(t *testing.T) {
 	awaitLevel(t, a, b)
 	c := server.client()
 	defer c.Close()
-	s := a.x.streams
+	s := a.keys()
 	add := func(site, id string, values ...any) {
 		t.Helper()
 		if err := c.XAdd(t.Context(), &redis.XAddArgs{Stream: s.stream(site), ID: id, Values: values}).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	own, _, err := s.read(t.Context(), "a", Position{})
+	own, err := s.read(t.Context(), "a", Position{})
 	if err != nil || len(own) == 0 {
 		t.Fatal(own, err)
 	}
-	torn := append([]byte(nil), own[0].record...)
+	torn := bytes.Clone(own[0].record)
 	torn[len(torn)-1] ^= 1
-
 	other := siteOptions(t.TempDir(), "evil")
 	other.Key[0]++
-	foreign := foreignRecord(t, other)
+	foreign := openDB(t, other)
+	if err := foreign.Resume(0, 0); err != nil {
+		t.Fatal(err)
+	}
+	record := nextDelta(t, foreign, "foreign")
 
 	add("evil", "1-1", entryField, strings.Repeat("x", 3<<19)) // 1.5 MiB
 	add("evil", "1-2", "x", "y")
 	add("evil", "1-3", entryField, "no record at all")
 	add("evil", "1-4", entryField, own[0].record) // of another site
-	add("evil", foreign.at.String(), entryField, foreign.record)
+	add("evil", Position{own[0].at.Epoch, own[0].at.Seq + 1}.String(), entryField, torn)
+	at := Position{record.Epoch, record.Seq}.String()
+	add("evil", at, entryField, record.Data)
 	c.Set(t.Context(), s.stream("text"), "not a stream", 0)
-	add("torn", own[0].at.String(), entryField, torn)
-	c.HSet(t.Context(), s.heads(), "evil", foreign.at.String(), "text", "9-9", "no/site", "1-1", "bad", "head",
-		"far", "18446744073709551615-18446744073709551615", "torn", own[0].at.String())
-	for _, news := range []string{"", "garbage", "spambloom2 head a 1-1\n", "spambloom1 head evil 9-9\n", strings.Repeat("x", 3<<19),
-		"spambloom1 head text 9-9\n", "spambloom1 head new 18446744073709551615-1\n", "spambloom1 delta a 1-1\nx",
-		"spambloom1 delta a " + Position{own[0].at.Epoch, own[0].at.Seq + 1}.String() + "\nx"} {
+	c.HSet(t.Context(), s.manifestKey("far"), "not", "a string")
+	const last = "18446744073709551615-18446744073709551615"
+	for site, tail := range map[string]string{"evil": last, "text": "9-9", "far": last} {
+		member := openDB(t, siteOptions(t.TempDir(), site))
+		c.HSet(t.Context(), s.headsKey(), site, member.Heartbeat(77, 77))
+		c.HSet(t.Context(), s.tailsKey(), site, tail)
+	}
+	c.HSet(t.Context(), s.headsKey(), "no/site", "x", "bad", "head", "foreign", foreign.Heartbeat(1, 1), "b2", a.db.Heartbeat(0, 0))
+	for _, news := range []string{"", "garbage", strings.Repeat("x", 3<<19), string(torn), string(foreign.Heartbeat(0, 0)), string(record.Data)} {
 		c.Publish(t.Context(), s.channel(), news)
 	}
 
 	b.x.requestResync()
-	for _, want := range []cause{causeOversize, causeEntry, causeInvalid, causeOrigin, causeFederation} {
-		eventually(t, "it is refused: "+string(want), func() bool { return b.of("evil").Refused[string(want)]+b.of("torn").Refused[string(want)] > 0 })
+	for _, want := range []cause{causeOversize, causeEntry, causeInvalid, causeOrigin} {
+		eventually(t, "it is refused: "+string(want), func() bool { return b.of("evil").Refused[string(want)] > 0 })
 	}
 	eventually(t, "the key that is no stream is refused", func() bool { return b.of("text").Refused[string(causeStream)] > 0 })
-	eventually(t, "a head without a stream is forgotten", func() bool { return b.of("far").Site != "" && b.of("far").Lag == 0 })
+	eventually(t, "names without proof are refused", func() bool {
+		refused := b.x.Status().Refused
+		return refused[string(causeNews)] > 0 && refused[string(causeOrigin)] > 0 && b.of("evil").Refused[string(causeFederation)] > 0
+	})
 	for i := range 5 {
 		a.report(mail("a %d", i))
 		b.report(mail("b %d", i))
@@ -67,27 +79,9 @@ func TestGarbage(t *testing.T) {
 	if got := b.of("evil").Refused[string(causeOversize)]; got > 3 {
 		t.Errorf("the same record was refused %d times", got)
 	}
-}
-
-// foreignRecord is a good record of another federation.
-func foreignRecord(t *testing.T, o bloomdb.Options) entry {
-	t.Helper()
-	db, err := bloomdb.Open(o)
-	if err != nil {
-		t.Fatal(err)
+	if names := len(b.x.Status().Sites); names != 4 {
+		t.Errorf("%d sites: %+v", names, b.x.Status().Sites)
 	}
-	defer db.Close()
-	if err := db.Resume(0, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Report(mail("foreign"), bloomdb.ClassOther); err != nil {
-		t.Fatal(err)
-	}
-	d, ok, err := db.NextDelta(true)
-	if !ok || err != nil {
-		t.Fatal(ok, err)
-	}
-	return entry{at: Position{d.Epoch, d.Seq}, record: d.Data}
 }
 
 // What was passed over is not held against who comes later under that name.
@@ -96,13 +90,15 @@ func TestGarbageIsDeleted(t *testing.T) {
 	b := startSite(t, t.TempDir(), "b", server.url())
 	c := server.client()
 	defer c.Close()
-	s := b.x.streams
+	s := b.keys()
 	c.XAdd(t.Context(), &redis.XAddArgs{Stream: s.stream("a"), ID: "9999999999999-7", Values: []any{"x", "y"}})
-	c.HSet(t.Context(), s.heads(), "a", "9999999999999-7")
+	member := openDB(t, siteOptions(t.TempDir(), "a"))
+	c.HSet(t.Context(), s.headsKey(), "a", member.Heartbeat(0, 0))
+	c.HSet(t.Context(), s.tailsKey(), "a", "9999999999999-7")
 	b.x.requestResync()
 	eventually(t, "garbage is passed over", func() bool { return b.of("a").Refused[string(causeEntry)] == 1 })
 
-	c.Del(t.Context(), s.stream("a"), s.heads())
+	c.Del(t.Context(), s.stream("a"), s.headsKey(), s.tailsKey())
 	a := startSite(t, t.TempDir(), "a", server.url())
 	a.report(mail("x"))
 	eventually(t, "it is published", func() bool { _, seq := a.db.Head(); return seq > 0 })

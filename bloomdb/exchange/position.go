@@ -35,11 +35,6 @@ func (p Position) after(q Position) bool {
 	return p.Epoch > q.Epoch || p.Epoch == q.Epoch && p.Seq > q.Seq
 }
 
-// follows says whether p is the next delta after q in q's epoch.
-func (p Position) follows(q Position) bool {
-	return p.Epoch == q.Epoch && p.Seq > 0 && p.Seq-1 == q.Seq
-}
-
 // lag counts the deltas up to head that are missing at p. Of an older epoch it
 // is not known how many there were.
 func (p Position) lag(head Position) uint64 {
@@ -51,4 +46,12 @@ func (p Position) lag(head Position) uint64 {
 	default:
 		return head.Seq
 	}
+}
+
+// later is the one of two positions that comes after the other.
+func later(p, q Position) Position {
+	if q.after(p) {
+		return q
+	}
+	return p
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
 )
 
 // nameTakenWait is how long a site whose name another one uses keeps silent.
@@ -15,54 +17,93 @@ const nameTakenWait = time.Minute
 // errNameTaken says that somebody else writes our stream.
 var errNameTaken = errors.New("another daemon publishes under this site's name: give each its own [site] name; what is reported here is kept, and tried again in a minute")
 
-// publish brings this site's deltas into its stream, every Interval, and its
-// head into the news, every Heartbeat.
+// publish brings this site's deltas into its stream, its snapshots and votes to
+// where others find them, and its head into the news.
 func (x *Exchange) publish(ctx context.Context) {
-	interval := time.NewTicker(x.o.Interval)
-	defer interval.Stop()
-	heartbeat := time.NewTicker(x.o.Heartbeat)
-	defer heartbeat.Stop()
-	p := publisher{Exchange: x}
+	p := newPublisher(x)
 	var wait backoff
-	step := p.drain
-	for {
-		err := p.take(ctx, step)
-		if ctx.Err() != nil {
-			return
-		}
-		if err != nil {
-			x.spoke.Store(0)
-			x.link.failed(partPublish, err)
-			after := wait.next()
-			if errors.Is(err, errNameTaken) {
-				x.log.Error("deltas stay here", "error", err)
-				after = nameTakenWait
-			}
-			if !sleep(ctx, after) {
-				return
-			}
+	for ctx.Err() == nil {
+		p.lookForReports()
+		step := p.next(time.Now())
+		if step == nil {
+			p.rest(ctx)
 			continue
 		}
-		x.link.works(partPublish)
-		wait.succeeded()
-		select {
-		case <-ctx.Done():
+		err := p.take(ctx, step)
+		switch {
+		case ctx.Err() != nil:
 			return
-		case <-interval.C:
-			step = p.drain
-		case <-heartbeat.C:
-			step = p.heartbeat
+		case err == nil:
+			x.link.works(partPublish)
+			wait.succeeded()
+			continue
 		}
+		x.spoke.Store(0)
+		x.link.failed(partPublish, err)
+		after := wait.next()
+		if errors.Is(err, errNameTaken) {
+			x.log.Error("deltas stay here", "error", err)
+			after = nameTakenWait
+		}
+		sleep(ctx, after)
 	}
 }
 
 // publisher is the state of the publish loop.
 type publisher struct {
 	*Exchange
-	resumed bool     // tail is known, to us and to the database
-	started bool     // it was once
-	tail    Position // where our stream ends
-	sent    Position // the last delta we tried to publish
+	schedule schedule
+	resumed  bool     // tail is known, to us and to the database
+	started  bool     // it was once
+	tail     Position // where our stream ends
+	sent     Position // the last delta we tried to publish
+	counted  int      // bytes published since counts were due
+
+	snapshot publishedSnapshot
+	writing  *snapshotWriting // nil: none
+	votes    uint64           // stamp of the votes in Redis; 0: none of this life
+	votesAt  time.Time
+}
+
+func newPublisher(x *Exchange) *publisher {
+	return &publisher{Exchange: x, schedule: schedule{least: x.o.Interval, most: x.o.MaxInterval}}
+}
+
+// next is what is to be done now; nil where all is done. What people reported goes
+// first, and a snapshot is written where nothing else is to do.
+func (p *publisher) next(now time.Time) func(context.Context) error {
+	switch {
+	case p.schedule.reportsDue(now):
+		return p.publishReports
+	case p.schedule.heartbeatDue(now):
+		return p.beat
+	case p.schedule.countsDue(now):
+		return p.publishCounts
+	case p.writing != nil:
+		return p.writeSnapshot
+	}
+	return nil
+}
+
+// rest waits until something is to be done.
+func (p *publisher) rest(ctx context.Context) {
+	t := time.NewTimer(time.Until(p.schedule.earliest()))
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-p.db.Changed():
+		p.schedule.reported(time.Now())
+	case <-t.C:
+	}
+}
+
+// lookForReports notices what rest would have.
+func (p *publisher) lookForReports() {
+	select {
+	case <-p.db.Changed():
+		p.schedule.reported(time.Now())
+	default:
+	}
 }
 
 // take does one step. What fails is done again: the database gives the same
@@ -72,6 +113,7 @@ func (p *publisher) take(ctx context.Context, step func(context.Context) error) 
 		if err := p.resume(ctx); err != nil {
 			return err
 		}
+		step = p.beat // who has not been heard of is not read
 	}
 	err := step(ctx)
 	if errors.Is(err, errMoved) {
@@ -81,55 +123,103 @@ func (p *publisher) take(ctx context.Context, step func(context.Context) error) 
 }
 
 // resume tells the database where our stream ends, so that it publishes again
-// what the stream lacks.
+// what the stream lacks, and finds out which snapshot of ours is there.
 func (p *publisher) resume(ctx context.Context) error {
-	key := p.streams.stream(p.site)
-	tail, err := p.streams.tail(ctx, p.site)
+	tail, err := p.wire.tail(ctx, p.site)
 	switch {
 	case err != nil:
 		return err
 	case tail.Epoch == math.MaxUint64: // garbage: no later epoch is left
-		return fmt.Errorf("%s ends with %v, which no site writes: delete that key", key, tail)
+		return fmt.Errorf("the stream of %s ends with %v, which no site writes: delete that key", p.site, tail)
 	case p.started && tail.after(p.sent) && tail.after(p.tail):
 		p.tail = tail // next time, only what comes after it counts
-		return fmt.Errorf("%s goes on to %v: %w", key, tail, errNameTaken)
+		return fmt.Errorf("the stream of %s goes on to %v: %w", p.site, tail, errNameTaken)
 	}
 	if err := p.db.Resume(tail.Epoch, tail.Seq); err != nil {
 		return fmt.Errorf("resume after %v: %w", tail, err)
 	}
+	if err := p.findSnapshot(ctx); err != nil {
+		return err
+	}
+	p.writing, p.votes, p.votesAt = nil, 0, time.Time{}
 	p.tail, p.started, p.resumed = tail, true, true
 	return nil
 }
 
-// drain publishes until there is nothing to publish.
-func (p *publisher) drain(ctx context.Context) error {
-	for {
-		d, ok, err := p.db.NextDelta(true)
-		if err != nil {
-			return fmt.Errorf("next delta: %w", err)
-		}
-		if !ok {
-			return nil
-		}
-		p.sent = Position{d.Epoch, d.Seq}
-		if err := p.streams.publish(ctx, d, p.tail, p.o.StreamLength); err != nil {
-			return err
-		}
-		p.spoke.Store(time.Now().UnixNano())
-		p.tail = p.sent
-		if err := p.db.Published(d); err != nil {
-			return fmt.Errorf("delta %v: %w", p.sent, err)
-		}
-		p.metrics.published.Inc()
-		p.metrics.publishedBytes.Add(float64(len(d.Data)))
+// publishReports publishes one delta of what does not wait.
+func (p *publisher) publishReports(ctx context.Context) error {
+	_, more, err := p.publishNext(ctx, false)
+	if err == nil && !more {
+		p.schedule.reportsDone(time.Now())
 	}
+	return err
 }
 
-// heartbeat announces the head.
-func (p *publisher) heartbeat(ctx context.Context) error {
-	if err := p.streams.heartbeat(ctx, p.site, p.tail); err != nil {
+// publishCounts publishes one delta, of whatever waits.
+func (p *publisher) publishCounts(ctx context.Context) error {
+	size, more, err := p.publishNext(ctx, true)
+	p.counted += size
+	if err == nil && !more {
+		p.schedule.countsDone(time.Now(), p.counted)
+		p.counted = 0
+	}
+	return err
+}
+
+// publishNext publishes one delta; more says that there was one.
+func (p *publisher) publishNext(ctx context.Context, all bool) (size int, more bool, err error) {
+	d, more, err := p.db.NextDelta(all)
+	if err != nil {
+		return 0, false, fmt.Errorf("next delta: %w", err)
+	}
+	if !more {
+		return 0, false, nil
+	}
+	return len(d.Data), true, p.send(ctx, d)
+}
+
+func (p *publisher) send(ctx context.Context, d bloomdb.Delta) error {
+	p.sent = Position{d.Epoch, d.Seq}
+	if err := p.wire.publish(ctx, d, p.tail, p.o.StreamLength); err != nil {
 		return err
 	}
 	p.spoke.Store(time.Now().UnixNano())
+	p.tail = p.sent
+	if err := p.db.Published(d); err != nil {
+		return fmt.Errorf("delta %v: %w", p.sent, err)
+	}
+	if len(d.Data) > maxNews {
+		p.schedule.beat = time.Time{} // the news did not carry it: say that it is there
+	}
+	p.snapshot.deltas++
+	p.snapshot.since += int64(len(d.Data))
+	p.metrics.published.Inc()
+	p.metrics.publishedBytes.Add(float64(len(d.Data)))
 	return nil
 }
+
+// beat announces where we stand. Before that it brings the votes up to date, and
+// begins a snapshot where one is due.
+func (p *publisher) beat(ctx context.Context) error {
+	if err := p.publishVotes(ctx); err != nil {
+		return err
+	}
+	if p.writing == nil && p.snapshotDue(time.Now()) {
+		p.beginSnapshot()
+	}
+	err := p.wire.heartbeat(ctx, p.site, p.heartbeat(p.snapshot.seq), p.tail, p.snapshot.place)
+	if errors.Is(err, errSnapshotLost) {
+		p.snapshot = publishedSnapshot{}
+		p.setSnapshot(nil)
+		return nil // the next beat begins another one, and is due already
+	}
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	p.spoke.Store(now.UnixNano())
+	p.schedule.beat = now.Add(p.o.Heartbeat)
+	return nil
+}
+
+func (p *publisher) heartbeat(snapshot uint64) []byte { return p.db.Heartbeat(snapshot, p.votes) }

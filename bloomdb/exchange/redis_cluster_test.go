@@ -56,7 +56,7 @@ func startCluster(t *testing.T, keyID string) (nodes []*node, url string, holder
 		}
 	}
 	eventuallyAll(t, nodes, "cluster_known_nodes:4")
-	slot := nodes[0].client.ClusterKeySlot(t.Context(), newStreams(nil, keyID).heads()).Val()
+	slot := nodes[0].client.ClusterKeySlot(t.Context(), newStreams(nil, keyID).headsKey()).Val()
 	holder, replica = nodes[int(slot)/share], nodes[3]
 	id := holder.do("CLUSTER", "MYID")
 	eventually(t, "the fourth is a replica", func() bool {

@@ -51,7 +51,7 @@ func startSiteWith(t testing.TB, o bloomdb.Options, url string) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := New(db, client, bloomdb.KeyID(o.Key), Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond})
+	x := New(db, client, bloomdb.KeyID(o.Key), Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond, SnapshotInterval: 100 * time.Millisecond})
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &site{t: t, db: db, x: x, client: client, cancel: cancel, done: make(chan struct{})}
 	go func() {
@@ -63,6 +63,20 @@ func startSiteWith(t testing.TB, o bloomdb.Options, url string) *site {
 	t.Cleanup(s.stop)
 	return s
 }
+
+// openDB opens a database without an exchange.
+func openDB(t testing.TB, o bloomdb.Options) *bloomdb.DB {
+	t.Helper()
+	db, err := bloomdb.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// keys are the federation's in Redis.
+func (s *site) keys() *streams { return s.x.wire.(*streams) }
 
 // stop ends the site as a daemon does, and checks its state.
 func (s *site) stop() {

@@ -1,12 +1,9 @@
 package exchange
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spambloom/spambloom/bloomdb"
 )
@@ -26,6 +23,10 @@ type Status struct {
 	Snapshot  *Position `json:"snapshot,omitempty"`
 
 	Sites []SiteStatus `json:"sites"` // the others, by name
+
+	// Refused counts, by cause, what was refused since the start of names that are
+	// no site's here.
+	Refused map[string]int64 `json:"refused,omitempty"`
 }
 
 // SiteStatus is how far one other site is followed.
@@ -75,123 +76,54 @@ func (x *Exchange) Status() Status {
 	}
 	x.link.mu.Unlock()
 
+	now := time.Now()
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	s.Snapshot = x.snapshot
+	s.Refused = byName(x.strangers)
 	for _, o := range x.origins {
-		s.Sites = append(s.Sites, x.siteStatus(o))
+		s.Sites = append(s.Sites, x.siteStatus(o, now))
 	}
 	slices.SortFunc(s.Sites, func(a, b SiteStatus) int { return strings.Compare(a.Site, b.Site) })
 	return s
 }
 
-func (x *Exchange) siteStatus(o *origin) SiteStatus {
+func (x *Exchange) siteStatus(o *origin, now time.Time) SiteStatus {
+	trust := x.db.TrustOf(o.site)
 	applied := x.cursor(o.site)
-	s := SiteStatus{Site: o.site, Trust: "full", Head: o.head, Applied: applied, Lag: applied.lag(o.head), Gaps: o.gaps}
+	s := SiteStatus{
+		Site: o.site, Trust: trust.String(), Muted: x.db.Muted(o.site),
+		Head: o.head, Applied: applied,
+		SkewSeconds: o.skew.Round(time.Millisecond).Seconds(), Clock: o.skew.Abs() > maxSkew,
+		Gaps: o.gaps, Votes: o.votes, Refused: byName(o.refused),
+	}
+	if trust == bloomdb.TrustFull {
+		s.Lag = applied.lag(o.head)
+		if !o.waiting.IsZero() {
+			s.LagSeconds = now.Sub(o.waiting).Round(time.Millisecond).Seconds()
+		}
+	}
 	if !o.heard.IsZero() {
 		heard := o.heard
 		s.Heard = &heard
 	}
-	for c, n := range o.refused {
-		if s.Refused == nil {
-			s.Refused = make(map[string]int64)
-		}
-		s.Refused[string(c)] = n
+	if snapshot := o.snapshot; snapshot.Seq > 0 {
+		s.Snapshot = &snapshot
+	}
+	if l := o.loading; l != nil {
+		s.Loading = &Progress{Chunks: l.next, Of: l.manifest.Chunks()}
 	}
 	return s
 }
 
-// cause is why something was refused.
-type cause string
-
-const (
-	causeNews       cause = "news"       // a message or a head that cannot be read
-	causeStream     cause = "stream"     // the key is no stream
-	causeEntry      cause = "entry"      // the entry holds no delta
-	causeOversize   cause = "oversize"   // over 1 MiB
-	causeOrigin     cause = "origin"     // another site's or another position's record
-	causeFederation cause = "federation" // made under another key
-	causeParameters cause = "parameters" // made with other sizes or periods
-	causeFull       cause = "full"       // more than the filters are made for
-	causeInvalid    cause = "invalid"    // torn, forged, or of a clock far off; the log says which
-)
-
-func causeOf(err error) cause {
-	for _, known := range []struct {
-		err   error
-		cause cause
-	}{
-		{bloomdb.ErrFederation, causeFederation},
-		{bloomdb.ErrParameters, causeParameters},
-		{bloomdb.ErrFull, causeFull},
-		{errOversize, causeOversize},
-		{errOrigin, causeOrigin},
-		{errEntry, causeEntry},
-	} {
-		if errors.Is(err, known.err) {
-			return known.cause
-		}
+// byName is nil where nothing was counted.
+func byName(causes map[cause]int64) map[string]int64 {
+	if len(causes) == 0 {
+		return nil
 	}
-	return causeInvalid
-}
-
-// refuse counts what was refused and logs it once per site, cause and minute.
-// The site is empty where it is not known.
-func (x *Exchange) refuse(site string, c cause, err error) {
-	x.metrics.refused.WithLabelValues(site, string(c)).Inc()
-	if x.quiet.allow(site + " " + string(c)) {
-		x.log.Warn("refused", "from", site, "cause", c, "error", err)
+	named := make(map[string]int64, len(causes))
+	for c, n := range causes {
+		named[string(c)] = n
 	}
-}
-
-// refuseFrom is refuse for a known site.
-func (x *Exchange) refuseFrom(o *origin, c cause, err error) {
-	x.refuse(o.site, c, err)
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	o.refused[c]++
-}
-
-// metrics are the counters; site labels are bounded by maxSites.
-type metrics struct {
-	published      prometheus.Counter
-	publishedBytes prometheus.Counter
-	reconnects     prometheus.Counter
-	applied        *prometheus.CounterVec
-	refused        *prometheus.CounterVec
-	gaps           *prometheus.CounterVec
-}
-
-func newMetrics() *metrics {
-	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: "spambloom_exchange_" + name, Help: help})
-	}
-	vec := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "spambloom_exchange_" + name, Help: help}, labels)
-	}
-	return &metrics{
-		published:      counter("published_total", "Deltas of this site brought into its stream."),
-		publishedBytes: counter("published_bytes_total", "Bytes of these deltas."),
-		reconnects:     counter("resubscriptions_total", "Subscriptions given up after a fault."),
-		applied:        vec("applied_total", "Deltas of other sites applied.", "site"),
-		refused:        vec("refused_total", "News and deltas refused; the site is empty where it is not known.", "site", "cause"),
-		gaps:           vec("gaps_total", "Times that deltas were missing in a stream.", "site"),
-	}
-}
-
-func (m *metrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.published, m.publishedBytes, m.reconnects, m.applied, m.refused, m.gaps}
-}
-
-var lagDesc = prometheus.NewDesc("spambloom_exchange_lag",
-	"Deltas that other sites published and this one has not applied.", []string{"site"}, nil)
-
-// lagCollector reads the lags when they are asked for.
-type lagCollector struct{ x *Exchange }
-
-func (c lagCollector) Describe(ch chan<- *prometheus.Desc) { ch <- lagDesc }
-
-func (c lagCollector) Collect(ch chan<- prometheus.Metric) {
-	for _, s := range c.x.Status().Sites {
-		ch <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue, float64(s.Lag), s.Site)
-	}
+	return named
 }

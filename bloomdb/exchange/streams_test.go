@@ -56,7 +56,7 @@ func TestPublishTwiceIsOnce(t *testing.T) {
 			mustPublish(t, s, delta("a", 5, 1, "one\x00\r\n"), Position{})
 		}
 		mustTail(t, s, "a", Position{5, 1})
-		batch, _, err := s.read(ctx, "a", Position{})
+		batch, err := s.read(ctx, "a", Position{})
 		if err != nil || len(batch) != 1 || string(batch[0].record) != "one\x00\r\n" {
 			t.Fatalf("the stream holds %v, %v", batch, err)
 		}
@@ -64,12 +64,17 @@ func TestPublishTwiceIsOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, err := decodeNews([]byte(msg.Payload))
-		if err != nil || n.site != "a" || n.head != (Position{5, 1}) || string(n.record) != "one\x00\r\n" {
-			t.Fatalf("the news were %v, %v", n, err)
+		if msg.Payload != "one\x00\r\n" {
+			t.Fatalf("the news were %q", msg.Payload)
 		}
-		heads, bad, err := s.readHeads(ctx)
-		if err != nil || bad != 0 || len(heads) != 1 || heads["a"] != (Position{5, 1}) {
+		if err := s.heartbeat(ctx, "a", []byte("alive"), Position{5, 1}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if msg, err = ps.ReceiveMessage(ctx); err != nil || msg.Payload != "alive" {
+			t.Fatalf("the news were %q, %v", msg, err)
+		}
+		heads, bad, err := s.heads(ctx)
+		if err != nil || bad != 0 || len(heads) != 1 || heads[0].site != "a" || string(heads[0].heartbeat) != "alive" || heads[0].tail != (Position{5, 1}) {
 			t.Fatalf("heads %v, %d, %v", heads, bad, err)
 		}
 	})
@@ -83,13 +88,16 @@ func TestLargeRecordIsNotCarried(t *testing.T) {
 		if _, err := ps.Receive(ctx); err != nil {
 			t.Fatal(err)
 		}
-		record := strings.Repeat("r", maxNewsRecord+1)
+		record := strings.Repeat("r", maxNews+1)
 		mustPublish(t, s, delta("a", 5, 1, record), Position{})
+		if err := s.heartbeat(ctx, "a", []byte("alive"), Position{5, 1}, nil); err != nil {
+			t.Fatal(err)
+		}
 		msg, err := ps.ReceiveMessage(ctx)
-		if err != nil || msg.Payload != "spambloom1 head a 5-1\n" {
+		if err != nil || msg.Payload != "alive" {
 			t.Fatalf("the news were %.60q, %v", msg, err)
 		}
-		batch, _, err := s.read(ctx, "a", Position{})
+		batch, err := s.read(ctx, "a", Position{})
 		if err != nil || len(batch) != 1 || string(batch[0].record) != record {
 			t.Fatalf("%d entries, %v", len(batch), err)
 		}
@@ -112,20 +120,20 @@ func TestPublishNoticesAMovedStream(t *testing.T) {
 		if err := publish(delta("a", 4, 9, "nine"), Position{4, 8}); !errors.Is(err, errMoved) {
 			t.Errorf("another epoch was begun: %v", err)
 		}
-		if err := s.heartbeat(ctx, "a", Position{5, 1}); !errors.Is(err, errMoved) {
+		if err := s.heartbeat(ctx, "a", []byte("x"), Position{5, 1}, nil); !errors.Is(err, errMoved) {
 			t.Errorf("heartbeat behind the stream: %v", err)
 		}
 		mustTail(t, s, "a", Position{5, 2})
 		mustPublish(t, s, delta("a", 6, 1, "new epoch"), Position{5, 2})
 
 		s.redis.FlushAll(ctx)
-		if err := s.heartbeat(ctx, "a", Position{6, 1}); !errors.Is(err, errMoved) {
+		if err := s.heartbeat(ctx, "a", []byte("x"), Position{6, 1}, nil); !errors.Is(err, errMoved) {
 			t.Errorf("heartbeat after FLUSHALL: %v", err)
 		}
 		if err := publish(delta("a", 6, 2, "x"), Position{6, 1}); !errors.Is(err, errMoved) {
 			t.Errorf("publish after FLUSHALL: %v", err)
 		}
-		if n := s.redis.Exists(ctx, s.stream("a"), s.heads()).Val(); n != 0 {
+		if n := s.redis.Exists(ctx, s.stream("a"), s.headsKey()).Val(); n != 0 {
 			t.Errorf("%d keys were written in spite of it", n)
 		}
 	})
@@ -183,7 +191,7 @@ func TestReadIsBounded(t *testing.T) {
 		var at Position
 		batches := 0
 		for {
-			batch, _, err := s.read(ctx, "a", at)
+			batch, err := s.read(ctx, "a", at)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -218,16 +226,19 @@ func TestReadIsBounded(t *testing.T) {
 
 func TestHeadsAreNotBelieved(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *streams) {
-		s.redis.HSet(t.Context(), s.heads(), "a", "1-1", "b/c", "1-1", "d", "1", "e", "x-y", strings.Repeat("f", 65), "1-1")
-		heads, bad, err := s.readHeads(t.Context())
-		if err != nil || bad != 4 || len(heads) != 1 {
+		ctx := t.Context()
+		s.redis.HSet(ctx, s.headsKey(), "a", "alive", "b/c", "alive", "d", "", "e", strings.Repeat("e", maxHeartbeat+1),
+			strings.Repeat("f", 65), "alive", "g", "alive", "h", "alive")
+		s.redis.HSet(ctx, s.tailsKey(), "a", "1-1", "g", "x-y", "h", strings.Repeat("1", 42), "not in heads", "1-1")
+		heads, bad, err := s.heads(ctx)
+		if err != nil || bad != 6 || len(heads) != 1 || heads[0].tail != (Position{1, 1}) {
 			t.Fatalf("%v, %d, %v", heads, bad, err)
 		}
 		for i := range 2 * maxSites {
-			s.redis.HSet(t.Context(), s.heads(), fmt.Sprint("site", i), "1-1")
+			s.redis.HSet(ctx, s.headsKey(), fmt.Sprint("site", i), "alive")
 		}
-		heads, _, err = s.readHeads(t.Context())
-		if err != nil || len(heads) > maxSites || len(heads) < maxSites-5 {
+		heads, _, err = s.heads(ctx)
+		if err != nil || len(heads) > maxSites || len(heads) < maxSites-7 {
 			t.Fatalf("%d heads, %v", len(heads), err)
 		}
 	})
@@ -235,7 +246,7 @@ func TestHeadsAreNotBelieved(t *testing.T) {
 
 func TestKeysShareOneClusterSlot(t *testing.T) {
 	s := newStreams(nil, "0123456789abcdef")
-	for _, key := range []string{s.stream("a"), s.stream("b"), s.heads(), s.channel()} {
+	for _, key := range []string{s.stream("a"), s.stream("b"), s.headsKey(), s.tailsKey(), s.votesKey(), s.channel(), s.manifestKey("a"), s.slot("a", '0')} {
 		if !strings.HasPrefix(key, "{spambloom:0123456789abcdef}:") {
 			t.Error(key)
 		}

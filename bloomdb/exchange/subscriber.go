@@ -4,14 +4,41 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/spambloom/spambloom/bloomdb"
 )
 
 // queuedNews is how many news wait for the follower at most (4 MiB of them).
 const queuedNews = 64
+
+// news is one message of the channel: a delta or a heartbeat, whose head is proven
+// by nothing.
+type news struct {
+	head   bloomdb.Head
+	record []byte
+}
+
+// decodeNews reads what a message says of itself. The record shares memory with it.
+func decodeNews(message []byte) (news, error) {
+	if len(message) > maxNews {
+		return news{}, fmt.Errorf("news of %d bytes: the limit is %d", len(message), maxNews)
+	}
+	head, err := bloomdb.DecodeHead(message)
+	if err != nil {
+		return news{}, fmt.Errorf("news: %w", err)
+	}
+	switch head.Type {
+	case bloomdb.RecordDelta:
+	case bloomdb.RecordHeartbeat:
+		if len(message) > maxHeartbeat {
+			return news{}, fmt.Errorf("news: %s of %d bytes: the limit is %d", head.Type, len(message), maxHeartbeat)
+		}
+	default:
+		return news{}, fmt.Errorf("news: a %s, which is no news", head.Type)
+	}
+	return news{head: head, record: message}, nil
+}
 
 // subscribe listens to the channel, with a new subscription after every fault.
 func (x *Exchange) subscribe(ctx context.Context) {
@@ -31,43 +58,38 @@ func (x *Exchange) subscribe(ctx context.Context) {
 
 // listen hands on the news of one subscription until it fails.
 //
-// The client's own Channel hides what matters here: it subscribes again in
-// silence, drops news of a slow reader, and never notices a link that swallows
-// everything, for it does not look for the answers to its pings. So we receive
-// by ourselves: every Subscription that arrives means that news may have been
-// lost before it, and a link is dead when a ping stays without any answer, or
-// when what we publish does not come back to us. (The second is how a
-// subscription to a demoted Redis, cut off from the new one, is found.)
+// Every word that it was established means that news may have been lost before
+// it. A link is dead when a ping stays without any answer, or when what we publish
+// does not come back to us. (The second is how a subscription to a demoted Redis,
+// cut off from the new one, is found.)
 func (x *Exchange) listen(ctx context.Context, wait *backoff) error {
-	ps := x.streams.redis.Subscribe(ctx)
-	defer ps.Close()
-	defer context.AfterFunc(ctx, func() { ps.Close() })() // ReceiveTimeout does not look at ctx
-	if err := ps.Subscribe(ctx, x.streams.channel()); err != nil {
+	s, err := x.wire.subscribe(ctx)
+	if err != nil {
 		return err
 	}
+	defer s.close()
 	x.heard.Store(time.Now().UnixNano())
 	pinged := false
 	for {
-		msg, err := ps.ReceiveTimeout(ctx, x.o.Heartbeat*3/2)
-		var timeout net.Error
+		e, err := s.receive(ctx, x.o.Heartbeat*3/2)
 		switch {
 		case err == nil:
 			pinged = false
-		case errors.As(err, &timeout) && timeout.Timeout() && !pinged:
+		case errors.Is(err, errQuiet) && !pinged:
 			pinged = true
-			if err := ps.Ping(ctx); err != nil {
+			if err := s.ping(ctx); err != nil {
 				return err
 			}
 		default:
 			return err
 		}
-		switch msg := msg.(type) {
-		case *redis.Subscription:
+		if e.subscribed {
 			wait.succeeded()
 			x.link.works(partSubscribe)
 			x.requestResync()
-		case *redis.Message:
-			x.receive([]byte(msg.Payload))
+		}
+		if e.message != nil {
+			x.receive(e.message)
 		}
 		if silent := x.silence(); silent > 3*x.o.Heartbeat {
 			return fmt.Errorf("own news did not come back for %v", silent.Round(time.Millisecond))
@@ -86,13 +108,13 @@ func (x *Exchange) silence() time.Duration {
 
 // receive decodes one message and queues it for the follower, or asks for the
 // streams to be looked at where the queue is full.
-func (x *Exchange) receive(payload []byte) {
-	n, err := decodeNews(payload)
+func (x *Exchange) receive(message []byte) {
+	n, err := decodeNews(message)
 	if err != nil {
-		x.refuse("", causeNews, err)
+		x.refuse(nil, causeNews, err)
 		return
 	}
-	if n.site == x.site {
+	if n.head.Site == x.site {
 		x.heard.Store(time.Now().UnixNano())
 		return
 	}

@@ -1,0 +1,171 @@
+package exchange
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+)
+
+// loadTries is how often the reading of a snapshot begins again because the site
+// published the next one meanwhile.
+const loadTries = 5
+
+// loading is a snapshot that is being read.
+type loading struct {
+	manifest bloomdb.Manifest
+	record   []byte // the manifest's
+	next     int    // chunk
+	tries    int
+}
+
+// beginLoading looks at a site's snapshot, and begins to read it where it helps.
+func (x *Exchange) beginLoading(ctx context.Context, o *origin) error {
+	record, err := x.wire.manifest(ctx, o.site)
+	if err != nil && !errors.Is(err, errNotOurs) {
+		return err
+	}
+	x.mu.Lock()
+	o.looked = o.snapshot
+	x.mu.Unlock()
+	l, err := x.readManifest(o, record, err)
+	switch {
+	case err != nil && holds(err):
+		x.hold(o, err, time.Now())
+	case err != nil:
+		x.refuse(o, causeOf(err), err)
+		x.giveUp(o)
+	case l == nil:
+		x.giveUp(o)
+	default:
+		x.setLoading(o, l)
+	}
+	return nil
+}
+
+// readManifest returns the snapshot to be read, nil where it does not help.
+func (x *Exchange) readManifest(o *origin, record []byte, err error) (*loading, error) {
+	if err != nil || record == nil {
+		return nil, err
+	}
+	m, err := x.db.ReadManifest(record)
+	if err != nil {
+		return nil, err
+	}
+	if m.Site != o.site {
+		return nil, fmt.Errorf("%w: the manifest of %s is %s", errOrigin, o.site, m.Head)
+	}
+	at := Position{m.Epoch, m.Seq}
+	switch {
+	case o.gap != (Position{}) && (at.Epoch != o.gap.Epoch || !at.after(o.at)):
+		return nil, nil // of another life, or too old
+	case o.gap == (Position{}) && o.gaps == 0 && !at.after(o.at):
+		return nil, nil
+	}
+	return &loading{manifest: m, record: record}, nil
+}
+
+func (x *Exchange) setLoading(o *origin, l *loading) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	o.loading = l
+}
+
+// giveUp goes on without a snapshot: what is missing is lost until there is one.
+func (x *Exchange) giveUp(o *origin) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	o.loading = nil
+	if o.gap != (Position{}) {
+		o.lost, o.gap = o.gap, Position{}
+	}
+}
+
+// readChunk reads and joins the next chunk, and ends the reading after the last.
+func (x *Exchange) readChunk(ctx context.Context, o *origin) error {
+	l := o.loading
+	if l.next == l.manifest.Chunks() {
+		x.finishLoading(o)
+		return nil
+	}
+	chunk, err := x.wire.chunk(ctx, o.site, l.manifest.Slot, l.next)
+	if err != nil && !errors.Is(err, errNotOurs) {
+		return err
+	}
+	if err == nil && chunk == nil {
+		err = fmt.Errorf("chunk %d is not there", l.next)
+	}
+	if err == nil {
+		err = x.db.ApplyChunk(l.manifest, l.next, chunk)
+	}
+	switch {
+	case holds(err):
+		x.setLoading(o, nil) // and look for it again then
+		x.hold(o, err, time.Now())
+		return nil
+	case passable(err):
+		x.refuse(o, causeOf(err), err)
+	case err != nil:
+		return x.loadAgain(ctx, o, err)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	l.next++
+	return nil
+}
+
+// passable says that a record is what it should be and can't be joined here, as a
+// delta that is passed over.
+func passable(err error) bool {
+	return errors.Is(err, bloomdb.ErrParameters) || errors.Is(err, bloomdb.ErrFull) || errors.Is(err, bloomdb.ErrCapped)
+}
+
+// loadAgain begins anew where the site has published another snapshot meanwhile, and
+// gives up where the same one has a bad chunk.
+func (x *Exchange) loadAgain(ctx context.Context, o *origin, bad error) error {
+	record, err := x.wire.manifest(ctx, o.site)
+	if err != nil && !errors.Is(err, errNotOurs) {
+		return err
+	}
+	l, tries := o.loading, o.loading.tries+1
+	if err == nil && bytes.Equal(record, l.record) || tries >= loadTries {
+		x.refuse(o, causeOf(bad), fmt.Errorf("%s: %w", l.manifest.Head, bad))
+		x.giveUp(o)
+		return nil
+	}
+	again, err := x.readManifest(o, record, err)
+	if err != nil {
+		x.refuse(o, causeOf(err), err)
+	}
+	if again == nil {
+		x.giveUp(o)
+		return nil
+	}
+	again.tries = tries
+	x.setLoading(o, again)
+	return nil
+}
+
+// finishLoading goes on in the stream behind the snapshot.
+func (x *Exchange) finishLoading(o *origin) {
+	m := o.loading.manifest
+	if err := x.db.FinishSnapshot(m); err != nil {
+		x.refuse(o, causeOf(err), err)
+		x.giveUp(o)
+		return
+	}
+	x.metrics.loaded.WithLabelValues(o.site).Inc()
+	at := Position{m.Epoch, m.Seq}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	o.loading, o.gap, o.dry = nil, Position{}, false
+	o.took, o.looked = at, later(o.looked, at)
+	o.at, o.head = later(o.at, at), later(o.head, at)
+	if !x.db.Wanting(o.site) {
+		o.gaps = 0
+	}
+	o.settle(time.Now())
+}

@@ -1,0 +1,139 @@
+package exchange
+
+import (
+	"context"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+)
+
+const (
+	// maxSites bounds what is remembered of names that come from outside.
+	maxSites = 1024
+	// maxSkew is how far the clock of another site may be off.
+	maxSkew = time.Hour
+	// holdPause is how long a site is left alone of which nothing can be read now.
+	holdPause = 30 * time.Second
+)
+
+// origin is what the follower knows of one other site.
+type origin struct {
+	site string
+	at   Position // the last delta consumed: applied, or refused and passed over
+	head Position // what the site itself says that it has published
+
+	// claim is what somebody says to stand in the stream, until it was looked for.
+	claim Position
+	// dry says that the stream ends before head, so that only a snapshot helps, or
+	// more of the stream.
+	dry bool
+	// gap is the place before which deltas are missing, to be looked for in a
+	// snapshot; lost is the last one for which there was none.
+	gap, lost Position
+	// snapshot is up to where the site's snapshot reaches, as it says; looked is
+	// that of the last one looked at, took of the last one read to its end.
+	snapshot, looked, took Position
+	loading                *loading // the snapshot that is being read; nil: none
+
+	// Stamps of votes: that of the site's, as it says, of the last ones looked at,
+	// and of those that are held.
+	votesSaid, votesLooked, votes uint64
+
+	beat time.Time // by its clock, when it made its last heartbeat
+	skew time.Duration
+	held time.Time // before this, nothing of it is read
+
+	heard   time.Time // when its news last came
+	waiting time.Time // since when something waits to be applied; zero: nothing does
+	gaps    int64     // that no snapshot has filled
+	refused map[cause]int64
+}
+
+// ahead says that the site's clock is too far ahead to take what it sends.
+func (o *origin) ahead() bool { return o.skew > maxSkew }
+
+// behind says that the site has published what we have not consumed. A life in
+// which nothing was published yet has nothing to tell.
+func (o *origin) behind() bool { return o.head.Seq > 0 && o.head.after(o.at) }
+
+// unread says that the stream has, or may have, entries to be read.
+func (o *origin) unread() bool { return o.behind() && !o.dry || o.claim.after(o.at) }
+
+// wantsSnapshot says that the site's snapshot, one that was not looked at, may have
+// what the stream has not.
+func (o *origin) wantsSnapshot() bool {
+	if o.gap != (Position{}) {
+		return true
+	}
+	if !o.snapshot.after(o.looked) {
+		return false
+	}
+	return o.dry && o.behind() && o.snapshot.after(o.at) || o.gaps > 0 && o.snapshot.Epoch == o.at.Epoch
+}
+
+// settle notes since when something waits. It is called, under mu, after every
+// change of at and head.
+func (o *origin) settle(now time.Time) {
+	switch {
+	case !o.behind():
+		o.waiting = time.Time{}
+	case o.waiting.IsZero():
+		o.waiting = now
+	}
+}
+
+// origin finds or makes what is known of a site that has proven to be one; nil for
+// ourselves and for names beyond maxSites.
+func (x *Exchange) origin(site string) *origin {
+	o := x.origins[site]
+	switch {
+	case o != nil || site == x.site:
+		return o
+	case len(x.origins) >= maxSites:
+		if x.quiet.allow("sites") {
+			x.log.Warn("too many sites, more are not heard", "limit", maxSites, "site", site)
+		}
+		return nil
+	}
+	at := x.cursor(site)
+	o = &origin{site: site, at: at, head: at, refused: make(map[cause]int64)}
+	if x.db.Wanting(site) {
+		o.gaps = 1 // or more; it was before the start
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.origins[site] = o
+	return o
+}
+
+func (x *Exchange) cursor(site string) Position {
+	epoch, seq := x.db.Cursor(site)
+	return Position{epoch, seq}
+}
+
+// task is a step of reading what a site has published.
+type task func(*Exchange, context.Context, *origin) error
+
+// work returns what is to be read of a site now; nil for nothing.
+func (x *Exchange) work(o *origin, now time.Time) task {
+	if now.Before(o.held) {
+		return nil
+	}
+	var t task
+	trust := x.db.TrustOf(o.site)
+	switch {
+	case trust == bloomdb.TrustVote && o.votesSaid != o.votesLooked:
+		t = (*Exchange).readVotes
+	case trust != bloomdb.TrustFull || o.ahead():
+	case o.loading != nil:
+		t = (*Exchange).readChunk
+	case o.wantsSnapshot():
+		t = (*Exchange).beginLoading
+	case o.unread():
+		t = (*Exchange).readBatch
+	}
+	if t != nil && x.db.Muted(o.site) {
+		return nil
+	}
+	return t
+}

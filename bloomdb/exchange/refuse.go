@@ -1,0 +1,77 @@
+package exchange
+
+import (
+	"errors"
+
+	"github.com/spambloom/spambloom/bloomdb"
+)
+
+// cause is why something was refused.
+type cause string
+
+const (
+	causeNews       cause = "news"       // a message or a head that cannot be read
+	causeStream     cause = "stream"     // the key is of another type
+	causeEntry      cause = "entry"      // the entry holds no delta
+	causeOversize   cause = "oversize"   // over 1 MiB
+	causeOrigin     cause = "origin"     // another site's or another position's record
+	causeFederation cause = "federation" // made under another key
+	causeParameters cause = "parameters" // made with other sizes or periods
+	causeFull       cause = "full"       // more than the filters are made for
+	causeCapped     cause = "capped"     // more than is taken of this site
+	causeMuted      cause = "muted"      // the site is muted
+	causeTrust      cause = "trust"      // filters of a site that is not heard in full
+	causeStranger   cause = "stranger"   // no [[peer]] has that name
+	causeUnsigned   cause = "unsigned"   // not signed, or with a key that is not the site's
+	causeReplayed   cause = "replayed"   // of a life of the site that is over
+	causeClock      cause = "clock"      // of a clock that is off by more than an hour
+	causeInvalid    cause = "invalid"    // torn or forged; the log says which
+)
+
+func causeOf(err error) cause {
+	for _, known := range []struct {
+		err   error
+		cause cause
+	}{
+		{bloomdb.ErrFederation, causeFederation},
+		{bloomdb.ErrParameters, causeParameters},
+		{bloomdb.ErrFull, causeFull},
+		{bloomdb.ErrCapped, causeCapped},
+		{bloomdb.ErrMuted, causeMuted},
+		{bloomdb.ErrTrust, causeTrust},
+		{bloomdb.ErrStranger, causeStranger},
+		{bloomdb.ErrUnsigned, causeUnsigned},
+		{bloomdb.ErrReplayed, causeReplayed},
+		{bloomdb.ErrClock, causeClock},
+		{errOversize, causeOversize},
+		{errOrigin, causeOrigin},
+		{errEntry, causeEntry},
+		{errNotOurs, causeStream},
+	} {
+		if errors.Is(err, known.err) {
+			return known.cause
+		}
+	}
+	return causeInvalid
+}
+
+// refuse counts what was refused and logs it once per site, cause and minute. The
+// site is nil where none is known: names that anybody can invent fill neither the
+// log nor the metrics.
+func (x *Exchange) refuse(o *origin, c cause, err error) {
+	site := ""
+	if o != nil {
+		site = o.site
+	}
+	x.metrics.refused.WithLabelValues(site, string(c)).Inc()
+	if x.quiet.allow(site + " " + string(c)) {
+		x.log.Warn("refused", "from", site, "cause", c, "error", err)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if o != nil {
+		o.refused[c]++
+	} else {
+		x.strangers[c]++
+	}
+}

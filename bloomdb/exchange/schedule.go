@@ -1,0 +1,64 @@
+package exchange
+
+import "time"
+
+const (
+	// coalesce is how long a report waits for others that come with it, and
+	// reportPause the least time between two publications of reports: a delta costs
+	// some 200 bytes, and two writes of the disk.
+	coalesce    = 100 * time.Millisecond
+	reportPause = 200 * time.Millisecond
+
+	// countRate is how many bytes of counts a second are published without waiting
+	// longer. A site with 20 messages a second has less than 1 KiB; what is counted
+	// again while it waits is told once.
+	countRate = 16 << 10
+)
+
+// schedule says when what is to be published. The zero times are long past.
+type schedule struct {
+	least, most time.Duration // between publications of counts
+
+	reports     time.Time // when reports are published; zero: none wait
+	lastReports time.Time
+	counts      time.Time
+	beat        time.Time
+}
+
+// reported notes that a report waits.
+func (s *schedule) reported(now time.Time) {
+	if !s.reports.IsZero() {
+		return
+	}
+	s.reports = now.Add(coalesce)
+	if earliest := s.lastReports.Add(reportPause); s.reports.Before(earliest) {
+		s.reports = earliest
+	}
+}
+
+func (s *schedule) reportsDue(now time.Time) bool {
+	return !s.reports.IsZero() && !now.Before(s.reports)
+}
+func (s *schedule) countsDue(now time.Time) bool    { return !now.Before(s.counts) }
+func (s *schedule) heartbeatDue(now time.Time) bool { return !now.Before(s.beat) }
+
+func (s *schedule) reportsDone(now time.Time) { s.reports, s.lastReports = time.Time{}, now }
+
+// countsDone says that all is published, and how many bytes it took: the next time
+// is so far off that these were countRate.
+func (s *schedule) countsDone(now time.Time, bytes int) {
+	wait := time.Duration(bytes) * time.Second / countRate
+	s.counts = now.Add(min(max(wait, s.least), s.most))
+}
+
+// earliest is when something is due.
+func (s *schedule) earliest() time.Time {
+	first := s.counts
+	if s.beat.Before(first) {
+		first = s.beat
+	}
+	if !s.reports.IsZero() && s.reports.Before(first) {
+		first = s.reports
+	}
+	return first
+}

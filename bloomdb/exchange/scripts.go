@@ -1,0 +1,110 @@
+package exchange
+
+import "github.com/redis/go-redis/v9"
+
+// luaTail defines tail(key), the last id a stream ever had: an empty stream
+// still knows it, so XINFO and not XREVRANGE.
+const luaTail = `
+local function tail(key)
+  if redis.call('EXISTS', key) == 0 then return '0-0' end
+  local info = redis.call('XINFO', 'STREAM', key)
+  for i = 1, #info, 2 do
+    if info[i] == 'last-generated-id' then return info[i + 1] end
+  end
+end
+`
+
+var tailScript = redis.NewScript(luaTail + `return tail(KEYS[1])`)
+
+// publishScript adds one entry behind ARGV[2]. A command may reach Redis twice
+// (the answer was lost, the client tried again): then the entry stands there
+// already with the same record, and nothing is to do. It returns the id that
+// the stream ends with: ARGV[3] is success.
+var publishScript = redis.NewScript(luaTail + `
+local site, before, id, record, length, channel, carried = unpack(ARGV)
+local last = tail(KEYS[1])
+if last == id then
+  local entry = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
+  if entry and entry[1] == id and entry[2][2] == record then return id end
+  return 'other ' .. last
+end
+if last ~= before then return last end
+redis.call('XADD', KEYS[1], 'MAXLEN', '~', length, id, '` + entryField + `', record)
+redis.call('HSET', KEYS[2], site, id)
+if carried == '1' then redis.call('PUBLISH', channel, record) end
+return id`)
+
+// heartbeatScript keeps and spreads a heartbeat, if the stream ends with ARGV[2]
+// and the keys of the snapshot, KEYS[4] and KEYS[5] where they are given, exist.
+var heartbeatScript = redis.NewScript(luaTail + `
+local site, want, channel, record = unpack(ARGV)
+local last = tail(KEYS[1])
+if last ~= want then return last end
+for i = 4, #KEYS do
+  if redis.call('EXISTS', KEYS[i]) == 0 then return 'no snapshot' end
+end
+redis.call('HSET', KEYS[2], site, record)
+redis.call('HSET', KEYS[3], site, last)
+redis.call('PUBLISH', channel, record)
+return last`)
+
+// readScript returns the entries after ARGV[1] as {id, size of the record,
+// record}, the record empty where it is larger than ARGV[4]: what is too large
+// never leaves Redis. Size -1: the entry holds something else.
+var readScript = redis.NewScript(`
+local after, entries, bytes, limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local batch, held = {}, 0
+while #batch < entries and held < bytes do
+  local reply = redis.call('XREAD', 'COUNT', 1, 'STREAMS', KEYS[1], after)
+  if not reply then break end
+  local entry = reply[1][2][1]
+  local id, field = entry[1], entry[2]
+  local record, size = '', -1
+  if #field == 2 and field[1] == '` + entryField + `' then
+    size = #field[2]
+    if size <= limit then record = field[2] end
+  end
+  batch[#batch + 1] = {id, size, record}
+  held = held + #record
+  after = id
+end
+return batch`)
+
+// headsScript returns SITE, heartbeat, end of the stream, ... of at most ARGV[1]
+// sites; what is too long to be one never leaves Redis, only the empty strings in
+// its place.
+var headsScript = redis.NewScript(`
+local all, heads = redis.call('HGETALL', KEYS[1]), {}
+for i = 1, math.min(#all, 2 * tonumber(ARGV[1])), 2 do
+  local site, record, tail = all[i], all[i + 1], ''
+  if #site > 64 or #record > tonumber(ARGV[2]) then
+    site, record = '', ''
+  else
+    tail = redis.call('HGET', KEYS[2], site) or '0-0'
+    if #tail > 41 then tail = '' end
+  end
+  heads[#heads + 1], heads[#heads + 2], heads[#heads + 3] = site, record, tail
+end
+return heads`)
+
+// commitScript makes the chunks in a slot a snapshot, if all of them are there. It
+// returns how many there are. KEYS: manifest, slot, other slot, heads, stream.
+var commitScript = redis.NewScript(`
+local site, chunks, manifest, heartbeat, channel, trim = unpack(ARGV)
+local found = redis.call('HLEN', KEYS[2])
+if found ~= tonumber(chunks) then return found end
+redis.call('SET', KEYS[1], manifest)
+redis.call('HSET', KEYS[4], site, heartbeat)
+redis.call('PUBLISH', channel, heartbeat)
+if trim ~= '' and redis.call('EXISTS', KEYS[5]) == 1 then
+  redis.call('XTRIM', KEYS[5], 'MINID', trim)
+end
+redis.call('UNLINK', KEYS[3])
+return found`)
+
+// fieldScript returns the size of a hash's field ARGV[1] and its value, or an empty
+// one where it is larger than ARGV[2]. Size 0: there is none.
+var fieldScript = redis.NewScript(`
+local size = redis.call('HSTRLEN', KEYS[1], ARGV[1])
+if size == 0 or size > tonumber(ARGV[2]) then return {size, ''} end
+return {size, redis.call('HGET', KEYS[1], ARGV[1])}`)

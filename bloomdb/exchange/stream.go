@@ -1,0 +1,165 @@
+package exchange
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+)
+
+// readBatch consumes the next entries of a site's stream, up to a place before
+// which something is missing.
+func (x *Exchange) readBatch(ctx context.Context, o *origin) error {
+	batch, err := x.wire.read(ctx, o.site, o.at)
+	if errors.Is(err, errNotOurs) { // that key only, not Redis
+		x.refuse(o, causeStream, err)
+		batch, err = nil, nil
+	}
+	if err != nil {
+		return err
+	}
+	if len(batch) == 0 { // the stream's end, whatever was said
+		x.mu.Lock()
+		o.claim, o.dry = Position{}, o.behind()
+		x.mu.Unlock()
+	}
+	for _, e := range batch {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !x.consume(o, e) {
+			break
+		}
+	}
+	return nil
+}
+
+// consume applies an entry of the stream, or passes it over where it is refused.
+// It returns false where the entry has to wait: for what is missing before it, or
+// for better times.
+func (x *Exchange) consume(o *origin, e entry) bool {
+	now := time.Now()
+	order := bloomdb.Next
+	err := x.apply(o.site, e, order)
+	if errors.Is(err, bloomdb.ErrGap) {
+		missing := Position{e.at.Epoch, e.prev()}
+		switch {
+		case !missing.after(o.at): // they were refused
+			order = bloomdb.Skipped
+		case o.lost != missing:
+			o.gap = missing
+			return false
+		default:
+			order = bloomdb.Lost
+		}
+		err = x.apply(o.site, e, order)
+	}
+	if holds(err) {
+		x.hold(o, fmt.Errorf("delta %v: %w", e.at, err), now)
+		return false
+	}
+	if err != nil {
+		x.refuse(o, causeOf(err), fmt.Errorf("delta %v: %w", e.at, err))
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if o.at = e.at; err == nil {
+		o.head = later(o.head, e.at)
+	}
+	o.settle(now)
+	if err == nil && order == bloomdb.Lost {
+		x.missed(o, e)
+	}
+	return true
+}
+
+// missed notes a gap that no snapshot fills now. mu is held.
+func (x *Exchange) missed(o *origin, e entry) {
+	o.gaps++
+	x.metrics.gaps.WithLabelValues(o.site).Inc()
+	if x.quiet.allow("gap " + o.site) {
+		x.log.Warn("deltas are missing in the stream, and no snapshot has them so far",
+			"from", o.site, "up to", o.lost.String(), "next", e.at.String())
+	}
+}
+
+// holds says that an entry is not to be passed over: it can be applied later.
+func holds(err error) bool {
+	return errors.Is(err, bloomdb.ErrClock) || errors.Is(err, bloomdb.ErrMuted)
+}
+
+// hold leaves a site alone for a while. Its snapshot may help meanwhile: it may have
+// been made by a better clock than a delta.
+func (x *Exchange) hold(o *origin, err error, now time.Time) {
+	x.refuse(o, causeOf(err), err)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	o.held, o.dry = now.Add(holdPause), true
+}
+
+// apply gives an entry to the database, if it belongs where it was found.
+func (x *Exchange) apply(site string, e entry, order bloomdb.Order) error {
+	if err := checkEntry(site, e); err != nil {
+		return err
+	}
+	if err := x.db.Apply(e.record, order); err != nil {
+		return err
+	}
+	x.metrics.applied.WithLabelValues(site).Inc()
+	return nil
+}
+
+// Errors of records that the database never gets to see.
+var (
+	errOversize = errors.New("the record is too large")
+	errOrigin   = errors.New("the record is not what its place says")
+	errEntry    = errors.New("the stream entry is not a delta")
+)
+
+// checkEntry holds an entry against the place where it was found.
+func checkEntry(site string, e entry) error {
+	switch {
+	case e.size <= 0:
+		return errEntry
+	case e.size > maxRecord:
+		return fmt.Errorf("%w: %d bytes, the limit is %d", errOversize, e.size, maxRecord)
+	}
+	h, err := bloomdb.DecodeHead(e.record)
+	if err != nil {
+		return err
+	}
+	if at := (Position{h.Epoch, h.Seq}); h.Type != bloomdb.RecordDelta || h.Site != site || at != e.at {
+		return fmt.Errorf("%w: it is %s", errOrigin, h)
+	}
+	return nil
+}
+
+// prev is the number before which, as the record says, nothing may be missing.
+func (e entry) prev() uint64 {
+	h, _ := bloomdb.DecodeHead(e.record) // it was checked
+	return h.Prev
+}
+
+// readVotes fetches the votes of a site that is heard through them.
+func (x *Exchange) readVotes(ctx context.Context, o *origin) error {
+	said := o.votesSaid
+	record, err := x.wire.votes(ctx, o.site)
+	if err != nil && !errors.Is(err, errNotOurs) {
+		return err
+	}
+	if err == nil && record != nil {
+		err = x.hearVotes(record)
+	}
+	if err != nil {
+		x.refuse(o, causeOf(err), err)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	o.votesLooked = said // also where it was refused: until there are others
+	if err == nil && record != nil {
+		o.votes = said
+	}
+	return nil
+}
