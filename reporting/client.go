@@ -140,6 +140,27 @@ func (c *Client) NeverList(ctx context.Context) (NeverList, error) {
 	return list, err
 }
 
+// Sites asks how this site and the others stand.
+func (c *Client) Sites(ctx context.Context) (SiteList, error) {
+	var list SiteList
+	err := c.ask(ctx, http.MethodGet, "/v1/sites", nil, &list)
+	return list, err
+}
+
+// Mute takes a site's say away, or gives it back; durable like Report.
+func (c *Client) Mute(ctx context.Context, r SiteRequest) (SiteReceipt, error) {
+	var done SiteReceipt
+	err := c.ask(ctx, http.MethodPost, "/v1/mute", r, &done)
+	return done, err
+}
+
+// Drop deletes what is held of a site, and mutes it; durable like Report.
+func (c *Client) Drop(ctx context.Context, r SiteRequest) (SiteReceipt, error) {
+	var done SiteReceipt
+	err := c.ask(ctx, http.MethodPost, "/v1/drop", r, &done)
+	return done, err
+}
+
 // Status asks what the daemon knows about itself.
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	var s Status

@@ -17,9 +17,10 @@ type HandlerOptions struct {
 	// the message has no signatures. Required.
 	Decide func(e bloomdb.Evidence, signed bool) (verdict string)
 
-	Version string       // of the daemon
-	Status  func() any   // facts of the daemon's other parts, written as JSON; nil: none
-	Log     *slog.Logger // nil: discard
+	Version string        // of the daemon
+	Status  func() any    // facts of the daemon's other parts, written as JSON; nil: none
+	Links   func() []Link // how far other sites are heard; nil: nothing is known
+	Log     *slog.Logger  // nil: discard
 }
 
 type handler struct {
@@ -44,6 +45,9 @@ func NewHandler(d *Desk, o HandlerOptions) http.Handler {
 	mux.HandleFunc("/v1/never", h.answer(http.MethodPost, h.never))
 	mux.HandleFunc("/v1/never/remove", h.answer(http.MethodPost, h.unnever))
 	mux.HandleFunc("/v1/never/list", h.answer(http.MethodGet, h.neverList))
+	mux.HandleFunc("/v1/sites", h.answer(http.MethodGet, h.sites))
+	mux.HandleFunc("/v1/mute", h.answer(http.MethodPost, h.mute))
+	mux.HandleFunc("/v1/drop", h.answer(http.MethodPost, h.drop))
 	mux.HandleFunc("/v1/status", h.answer(http.MethodGet, h.status))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		newProblem(http.StatusNotFound, "there is no %.100q", r.URL.Path).write(w)

@@ -28,16 +28,20 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// openDB opens a small database whose clock stands still.
-func openDB(t *testing.T) *bloomdb.DB {
-	t.Helper()
+func smallOptions(dir string) bloomdb.Options {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	db, err := bloomdb.Open(bloomdb.Options{
-		Dir: t.TempDir(), Site: "mx1", Key: [32]byte{1},
+	return bloomdb.Options{
+		Dir: dir, Site: "mx1", Key: [32]byte{1},
 		Reports: bloomdb.ReportOptions{Capacity: 1000, Classes: true},
 		Counts:  bloomdb.CountOptions{Capacity: 1000, Burst: 10 * time.Minute},
 		Now:     func() time.Time { return now },
-	})
+	}
+}
+
+// openDB opens a small database whose clock stands still.
+func openDB(t *testing.T) *bloomdb.DB {
+	t.Helper()
+	db, err := bloomdb.Open(smallOptions(t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +97,10 @@ func serve(t *testing.T) *control {
 		Decide:  decide,
 		Version: "1.2.3",
 		Status:  func() any { return map[string]int{"sessions": 7} },
-		Log:     log,
+		Links: func() []Link {
+			return []Link{{Site: "mx3", Lag: 3, Refused: map[string]int64{"unsigned": 2}}}
+		},
+		Log: log,
 	})
 	c.socket = listenAndServe(t, NewServer(h, log))
 	var err error

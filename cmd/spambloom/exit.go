@@ -40,7 +40,9 @@ const (
   74  the results cannot be written`
 	createCode = `
   73  the plot cannot be written`
-	stateCode   = outputCode + `, or the temporary files`
+	stateCode = outputCode + `, or the temporary files`
+	siteCode  = `
+  65  there is no such site, or it is this one`
 	daemonCodes = `
   69  no daemon answers` + outputCode + `, or the daemon's disk failed
   75  the daemon cannot do it now; try again later
@@ -56,6 +58,7 @@ Of several messages that failed, the first one decides, and the others are done`
 	signCodes     = usageCode + littleCode + inputCode + outputCode + firstDecides + `.`
 	replayCodes   = usageCode + emptyCode + inputCode + createCode + stateCode + firstDecides + `.`
 	statusCodes   = usageCode + daemonCodes
+	siteCodes     = usageCode + siteCode + daemonCodes
 )
 
 // verdictExit ends `check` with a code that is no error.
@@ -170,6 +173,10 @@ func hint(err error) string {
 		if errors.Is(err, mailbox.ErrEmpty) || errors.As(err, &key) {
 			return ""
 		}
+		var site *siteError
+		if errors.As(err, &site) {
+			return "spambloom sites lists the others"
+		}
 		if errors.As(err, &problem) && problem.Status == http.StatusConflict {
 			return "an administrator of this site declared it; see spambloom never --list"
 		}
@@ -196,15 +203,20 @@ func trouble(err error) string {
 	var output *outputError
 	var state *stateError
 	var problem *reporting.Problem
+	var site *siteError
+	again, nothing := "report a message twice", "nothing of this message was accepted"
+	if errors.As(err, &site) {
+		again, nothing = "do it twice", "nothing was changed"
+	}
 	switch {
 	case errors.As(err, &state):
 		return "is there room in the folder for temporary files? TMPDIR names another one"
 	case errors.As(err, &output):
 		return "results cannot be written; is the disk behind standard output full?"
 	case !errors.As(err, &problem):
-		return "run it again; it does no harm to report a message twice"
+		return "run it again; it does no harm to " + again
 	case problem.Status == http.StatusInternalServerError:
-		return "free space on the disk of the daemon's state folder; nothing of this message was accepted"
+		return "free space on the disk of the daemon's state folder; " + nothing
 	}
-	return "run it again later; nothing of this message was accepted"
+	return "run it again later; " + nothing
 }

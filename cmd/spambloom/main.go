@@ -77,7 +77,7 @@ input, which is also the default.`,
 	root.PersistentFlags().StringVar(&c.control, "control", "",
 		"the daemon's control socket, `unix:PATH` (default: $SPAMBLOOM_CONTROL, or where daemons have it)")
 	root.AddCommand(c.checkCommand(), c.reportCommand(), c.revokeCommand(), c.retouchCommand(), c.neverCommand(), c.signCommand(),
-		c.explainCommand(), c.statusCommand(), c.keygenCommand(), c.replayCommand(), c.versionCommand())
+		c.explainCommand(), c.statusCommand(), c.sitesCommand(), c.muteCommand(), c.dropCommand(), c.keygenCommand(), c.replayCommand(), c.versionCommand())
 	checkHelp(root)
 	return root
 }

@@ -51,6 +51,7 @@ func TestScripts(t *testing.T) {
 			"stop":  func(ts *testscript.TestScript, _ bool, _ []string) { ts.Check(daemonOf(ts).stop()) },
 			"fake":  cmdFake,
 			"log":   cmdLog,
+			"hear":  cmdHear,
 			"large": cmdLarge,
 		},
 	})
@@ -74,11 +75,7 @@ func startDaemon() (*daemon, error) {
 		return nil, err
 	}
 	d := &daemon{dir: dir, log: &syncBuffer{}, done: make(chan error)}
-	d.db, err = bloomdb.Open(bloomdb.Options{
-		Dir: filepath.Join(dir, "state"), Site: "mx1", Key: [32]byte{1},
-		Reports: bloomdb.ReportOptions{Capacity: 1000, Classes: true},
-		Counts:  bloomdb.CountOptions{Capacity: 1000, Burst: 10 * time.Minute},
-	})
+	d.db, err = bloomdb.Open(smallOptions(filepath.Join(dir, "state"), "mx1"))
 	if err != nil {
 		return nil, err
 	}
@@ -92,9 +89,24 @@ func startDaemon() (*daemon, error) {
 				"exchange": map[string]any{"connected": true, "sites": []any{site}},
 			}
 		},
+		Links: func() []reporting.Link {
+			heard := time.Now()
+			return []reporting.Link{
+				{Site: "mx2", Heard: &heard, Lag: 4, LagSeconds: 2.5, Gaps: 1, Refused: map[string]int64{"unsigned": 3}, Votes: 17},
+				{Site: "mx3", SkewSeconds: -7300, Clock: true},
+			}
+		},
 		Version: "1.2.3",
 	})
 	return d, d.serve("daemon", handler)
+}
+
+func smallOptions(dir, site string) bloomdb.Options {
+	return bloomdb.Options{
+		Dir: dir, Site: site, Key: [32]byte{1},
+		Reports: bloomdb.ReportOptions{Capacity: 1000, Classes: true},
+		Counts:  bloomdb.CountOptions{Capacity: 1000, Burst: 10 * time.Minute},
+	}
 }
 
 // serve serves a handler on the socket of that name.
@@ -155,6 +167,22 @@ func cmdCount(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	set := signature.Compute(signature.Parse([]byte(ts.ReadFile(args[1]))))
 	ts.Check(daemonOf(ts).db.Count(set, uint32(n)))
+}
+
+// cmdHear: hear SITE FILE hears another site report a message.
+func cmdHear(ts *testscript.TestScript, _ bool, args []string) {
+	d := daemonOf(ts)
+	o := smallOptions(filepath.Join(d.dir, args[0]), args[0])
+	o.Exchange = true
+	other, err := bloomdb.Open(o)
+	ts.Check(err)
+	defer other.Close()
+	ts.Check(other.Resume(0, 0))
+	ts.Check(other.Report(signature.Compute(signature.Parse([]byte(ts.ReadFile(args[1])))), bloomdb.ClassOther))
+	delta, _, err := other.NextDelta(true)
+	ts.Check(err)
+	ts.Check(d.db.Apply(delta.Data, bloomdb.Next))
+	ts.Check(other.Published(delta))
 }
 
 // cmdFake: fake STATUS BODY puts something at the socket that answers every

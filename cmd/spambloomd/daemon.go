@@ -153,6 +153,7 @@ func (d *server) assemble(sockets *sockets) error {
 		},
 		Version: version.String(),
 		Status:  func() any { return d.facts() },
+		Links:   d.links,
 		Log:     d.log,
 	}), d.log)
 	if sockets.http != nil {

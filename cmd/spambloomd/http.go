@@ -32,7 +32,7 @@ func (d *server) newHTTP(desk *reporting.Desk) *http.Server {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(d.registry(desk), promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelWarn)}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", d.readyz)
-	mux.HandleFunc("GET /{$}", d.statusPage)
+	mux.HandleFunc("GET /{$}", d.statusPage(desk))
 	return &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: 5 * time.Second,
@@ -50,6 +50,7 @@ func (d *server) registry(desk *reporting.Desk) *prometheus.Registry {
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	r.MustRegister(d.milter.Collectors()...)
 	r.MustRegister(desk.Collectors()...)
+	r.MustRegister(siteCollector{func() []reporting.Site { return desk.Sites(d.links()) }})
 	d.registerDatabases(r)
 	return r
 }
@@ -86,17 +87,23 @@ func (d *server) facts() facts {
 	return f
 }
 
-// statusPage shows what `spambloom status` prints.
-func (d *server) statusPage(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
-	err := page.Execute(w, struct {
-		Version string
-		DB      bloomdb.Status
-		facts
-	}{version.Text("spambloomd"), d.db.Status(), d.facts()})
-	if err != nil {
-		d.log.Debug("status page", "error", err)
+// pageFacts are what the page shows.
+type pageFacts struct {
+	Version string
+	DB      bloomdb.Status
+	Sites   []reporting.Site
+	facts
+}
+
+// statusPage shows what `spambloom status` and `spambloom sites` print.
+func (d *server) statusPage(desk *reporting.Desk) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+		err := page.Execute(w, pageFacts{version.Text("spambloomd"), d.db.Status(), desk.Sites(d.links()), d.facts()})
+		if err != nil {
+			d.log.Debug("status page", "error", err)
+		}
 	}
 }
 
@@ -105,7 +112,13 @@ var page = template.Must(template.New("status").Funcs(template.FuncMap{
 	"percent": func(x float64) string { return fmt.Sprintf("%.4g %%", 100*x) },
 	"rate":    func(x float64) string { return fmt.Sprintf("%.2g", x) },
 	"second":  func(t *time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") },
-	"day":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") },
+	"sum": func(counts map[string]int64) (n int64) {
+		for _, c := range counts {
+			n += c
+		}
+		return n
+	},
+	"day": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") },
 }).Parse(`<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>spambloom on {{.DB.Site}}</title>
 <style>body{font:15px/1.5 system-ui,sans-serif;margin:2rem;max-width:60rem}
@@ -122,15 +135,11 @@ A message that nobody reported is called spam with a chance of {{rate .DB.ErrorP
 {{range .DB.Filters}}<tr><td>{{.Kind}}<td>{{day .Start}}<td class="n">{{percent .Fill}}<td class="n">{{rate .Error}}<td class="n">{{mib .Memory}}</tr>
 {{end}}</table>
 <h2>Sites</h2>
-<table><tr><th>site<th class="n">last delta<th class="n">bits and cells<th class="n">gaps</tr>
-{{range .DB.Sites}}<tr><td>{{.Site}}<td class="n">{{.Seq}}<td class="n">{{.Cells}}<td class="n">{{.Gaps}}</tr>
+{{with .Exchange}}<p>{{if .Connected}}Connected to Redis.{{else}}<span class="fault">Not connected to Redis.</span>{{end}}
+{{if .LastError}}Last fault, {{second .LastErrorAt}}{{if .Connected}} (over){{end}}: {{.LastError}}{{end}}</p>{{end}}
+<table><tr><th>site<th>state<th>trust<th>last news<th class="n">behind by<th class="n">bits and cells<th class="n">memory<th class="n">share of errors<th class="n">gaps<th class="n">refused</tr>
+{{range .Sites}}<tr><td>{{.Site}}<td>{{.State}}<td>{{.Trust}}{{if .Link}}<td>{{with .Heard}}{{second .}}{{else}}never{{end}}<td class="n">{{.Lag}}{{else}}<td><td>{{end}}<td class="n">{{.Cells}}<td class="n">{{mib .Memory}}<td class="n">{{percent .ErrorShare}}{{if .Link}}<td class="n">{{.Gaps}}<td class="n">{{sum .Refused}}{{else}}<td><td>{{end}}</tr>
 {{end}}</table>
-{{with .Exchange}}<h2>Exchange</h2>
-<p>{{if .Connected}}Connected to Redis.{{else}}<span class="fault">Not connected to Redis.</span>{{end}}
-{{if .LastError}}Last fault, {{second .LastErrorAt}}{{if .Connected}} (over){{end}}: {{.LastError}}{{end}}</p>
-<table><tr><th>site<th class="n">behind by<th class="n">gaps</tr>
-{{range .Sites}}<tr><td>{{.Site}}<td class="n">{{.Lag}}<td class="n">{{.Gaps}}</tr>
-{{end}}</table>{{end}}
 <p><a href="/metrics">metrics</a> <a href="/healthz">healthz</a> <a href="/readyz">readyz</a></p>
 </html>
 `))

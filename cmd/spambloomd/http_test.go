@@ -78,10 +78,10 @@ func TestStatusIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, wants := range map[string][]string{
-		"/": {"<h1>spambloom on mx1</h1>", "<td>spam<td>", "<td>counts<td>", "<td>mx1<td"},
+		"/": {"<h1>spambloom on mx1</h1>", "<td>spam<td>", "<td>counts<td>", "<td>mx1<td>self<td>"},
 		"/metrics": {
 			`spambloom_db_filter_fill_ratio{filter="spam",generation="`, `spambloom_db_filter_memory_bytes{filter="counts",`,
-			`spambloom_db_site_cells{origin="mx1"}`, "spambloom_db_journal_fault 0",
+			`spambloom_db_site_cells{origin="mx1"}`, `spambloom_site_state{origin="mx1",state="self"} 1`, `spambloom_site_error_share_ratio{origin="mx1"}`, "spambloom_db_journal_fault 0",
 			`spambloom_db_masked_bits{generation="`, `spambloom_db_masked_listings_lost{generation="`,
 			"spambloom_db_never_messages 0", "spambloom_db_never_spared_total 0", "spambloom_db_burst_fill_ratio ", "spambloom_db_burst_memory_bytes ", "spambloom_build_info{version=",
 			"spambloom_milter_connections 0", "process_open_fds", "go_goroutines",
@@ -157,13 +157,34 @@ func TestFaultIsDated(t *testing.T) {
 		false: "Not connected to Redis.</span>\nLast fault, 2026-11-21 05:04:03Z: refused<",
 	} {
 		var out strings.Builder
-		err := page.Execute(&out, struct {
-			Version string
-			DB      bloomdb.Status
-			facts
-		}{facts: facts{Exchange: &exchange.Status{Connected: connected, LastError: "refused", LastErrorAt: &at}}})
+		err := page.Execute(&out, pageFacts{facts: facts{Exchange: &exchange.Status{Connected: connected, LastError: "refused", LastErrorAt: &at}}})
 		if err != nil || !strings.Contains(out.String(), want) {
 			t.Errorf("connected %v (%v), want %q:\n%s", connected, err, want, out.String())
+		}
+	}
+}
+
+// A peer that was never heard stands on the page beside one that was, as the exchange
+// sees it.
+func TestSitesAreShown(t *testing.T) {
+	heard := time.Now()
+	links := linksOf([]exchange.SiteStatus{{
+		Site: "mx2", Lag: 7, LagSeconds: 3, Heard: &heard, Gaps: 2, Loading: &exchange.Progress{Chunks: 3, Of: 12},
+		Refused: map[string]int64{"unsigned": 4, "full": 1},
+	}}, bloomdb.Members{"mx2": {}, "mx3": {Trust: bloomdb.TrustVote}})
+	d, _ := monitored(t)
+	sites := reporting.NewDesk(d.db, reporting.DeskOptions{}).Sites(links)
+	var out strings.Builder
+	if err := page.Execute(&out, pageFacts{Sites: sites}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"<td>mx2<td>loading<td>full<td>" + heard.UTC().Format("2006-01-02 15:04:05Z") + `<td class="n">7<td class="n">0<td`,
+		`<td class="n">2<td class="n">5</tr>`,
+		"<td>mx3<td>silent<td>full<td>never",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
 }

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spambloom/spambloom/reporting"
+)
+
+const sitesHelp = `sites shows how this site and every other one of the federation stand.
+
+STATE    heard; silent (no news for a minute, or never); loading (its snapshot is
+         being read); capped (over its [[peer]] caps, until the period ends); clock
+         (its clock is more than an hour off, what is ahead waits); muted; dropped;
+         ignored (its trust is none, or others are named as peers)
+HEARD    when its news last came
+LAG      its deltas that are not in this database yet
+BEHIND   for how long the oldest of them has been waiting
+FILL     how much of its caps it has used, in the fullest filter
+ERROR    its part in the chance that mail nobody reported is called spam
+VOTES    whether its recent reports are held, to be asked as votes
+GAPS     how often deltas were missing that no snapshot has brought since
+REFUSED  records that were not taken, by cause, since the start
+
+Exit codes:
+  0   the daemon has answered` + statusCodes
+
+func (c *cli) sitesCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "sites",
+		Short: "show how the other sites stand: trust, lag, share of errors, what was refused",
+		Long:  sitesHelp,
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.sites(cmd.Context(), asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line, for each site")
+	return cmd
+}
+
+func (c *cli) sites(ctx context.Context, asJSON bool) error {
+	daemon, err := c.dial()
+	if err != nil {
+		return err
+	}
+	defer daemon.Close()
+	list, err := daemon.Sites(ctx)
+	if err != nil {
+		return err
+	}
+	if !asJSON {
+		return c.print(siteTable(list.Sites, time.Now()))
+	}
+	for _, s := range list.Sites {
+		if err := c.printJSON(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// siteTable is the readable form.
+func siteTable(sites []reporting.Site, now time.Time) string {
+	var b strings.Builder
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "SITE\tSTATE\tTRUST\tHEARD\tLAG\tBEHIND\tFILL\tERROR\tVOTES\tGAPS\tREFUSED")
+	for _, s := range sites {
+		trust := s.Trust
+		if trust == "" {
+			trust = "-"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.Site, stateText(s), trust, strings.Join(linkCells(s, now), "\t"))
+	}
+	table.Flush() // into b, which cannot fail
+	return b.String()
+}
+
+// stateText is the state, and what is to be known of it.
+func stateText(s reporting.Site) string {
+	switch {
+	case s.State == reporting.StateClock && s.Link != nil:
+		return fmt.Sprintf("clock %+.1f h", s.SkewSeconds/3600)
+	case s.State == reporting.StateLoading && s.Link != nil:
+		return fmt.Sprintf("loading %d/%d", s.Chunks, s.ChunksOf)
+	}
+	return s.State
+}
+
+// linkCells are the columns from HEARD on.
+func linkCells(s reporting.Site, now time.Time) []string {
+	cells := []string{"-", "-", "-", fullest(s.Fill), share(s.ErrorShare), "-", "-", "-"}
+	if s.State == reporting.StateSelf {
+		cells[3] = "-"
+	}
+	if s.Link == nil {
+		return cells
+	}
+	heard := time.Time{}
+	if s.Heard != nil {
+		heard = *s.Heard
+	}
+	cells[0], cells[1] = ago(heard, now), fmt.Sprint(s.Lag)
+	cells[2] = (time.Duration(s.LagSeconds) * time.Second).String()
+	if s.Votes > 0 {
+		cells[5] = "held"
+	}
+	cells[6], cells[7] = fmt.Sprint(s.Gaps), refusals(s.Refused)
+	return cells
+}
+
+// fullest is the largest of the shares.
+func fullest(fill map[string]float64) string {
+	most := 0.0
+	for _, f := range fill {
+		most = max(most, f)
+	}
+	return share(most)
+}
+
+func share(f float64) string {
+	if f > 0 && f < 0.01 {
+		return "< 1 %"
+	}
+	return fmt.Sprintf("%.0f %%", 100*f)
+}
