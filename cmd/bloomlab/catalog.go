@@ -9,6 +9,7 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/bloomlab/beyond"
 	"github.com/spambloom/spambloom/cmd/bloomlab/crosscheck"
+	"github.com/spambloom/spambloom/cmd/bloomlab/federation"
 	"github.com/spambloom/spambloom/cmd/bloomlab/generalized"
 	"github.com/spambloom/spambloom/cmd/bloomlab/iterative"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
@@ -25,6 +26,7 @@ func catalog() []lab.Experiment {
 		iterative.Experiments(),
 		generalized.Experiments(),
 		beyond.Experiments(),
+		federation.Experiments(),
 	)
 }
 

@@ -1,0 +1,92 @@
+package bloomdb
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+)
+
+// BenchmarkJudgeSites asks about messages that nobody has seen, and about some that
+// all sites have counted, where so many other sites are heard: each with a part of
+// the counts of two periods, with the mail of 1/rank of the largest's. A site's
+// filter is sized for what it counts. What Judge takes beyond that with no other
+// site is what the parts cost a mail. CPU time is this process', so that other work on
+// the machine shows less.
+func BenchmarkJudgeSites(b *testing.B) {
+	const largest = 200_000 // distinct messages a period
+	for _, sites := range []int{0, 10, 100} {
+		o := testOptions(b.TempDir(), "mx1")
+		o.Counts.Capacity = largest
+		db := openTest(b, o)
+		r := rand.New(rand.NewPCG(1, 2))
+		for rank := 1; rank <= sites; rank++ {
+			for gen := range db.opt.Counts.Keep {
+				fillCounts(b, db, r, rank, int64(gen), largest/rank)
+			}
+		}
+		b.Run(fmt.Sprintf("sites=%d/absent", sites), func(b *testing.B) {
+			defer reportCPU(b, cpuTime(b))
+			for i := range b.N {
+				db.Judge(message(1_000_000 + i))
+			}
+		})
+		b.Run(fmt.Sprintf("sites=%d/everywhere", sites), func(b *testing.B) {
+			defer reportCPU(b, cpuTime(b))
+			for i := range b.N {
+				if n := db.Judge(message(i % counted100)).Count; n < uint64(2*sites) {
+					b.Fatalf("count %d at %d sites", n, sites)
+				}
+			}
+		})
+	}
+}
+
+// cpuTime is what this process has taken so far.
+func cpuTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func reportCPU(b *testing.B, begin time.Duration) {
+	b.ReportMetric(float64(cpuTime(b)-begin)/float64(b.N)/1000, "cpu-us/op")
+}
+
+// counted100 are messages that all sites have seen.
+const counted100 = 100
+
+// fillCounts gives a site's part of a counting generation so many messages, of which
+// the first are those that all sites have.
+func fillCounts(b *testing.B, db *DB, r *rand.Rand, rank int, gen int64, messages int) {
+	own, err := filter.NewCounts(filter.SizeCounts(float64(messages)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for n := range messages {
+		h := randomHash(r)
+		if n < counted100 {
+			h = db.countHash(message(n).Counting[0])
+		}
+		own.Add(h, 1)
+	}
+	shape := countsShape(own.Shape())
+	t := target{countFilter, db.opt.generation(countFilter, db.opt.Now()) - gen}
+	p, err := db.partFor(origin{fmt.Sprintf("site%d", rank), 1}, t, shape)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var cells []filter.Cell
+	for i := range filter.Blocks(own.Shape().Size(), true) {
+		if cells = own.Block(i, cells[:0]); len(cells) > 0 {
+			if err := p.merge(cells); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package federation
+
+import (
+	"math/rand/v2"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+)
+
+// The filters of reports are sized as package bloomdb does for what the federation
+// reports in the time that is kept: five weeks.
+const (
+	keptWeeks = 5
+	weekly    = daily * 7 * reportsPerThousand / 1000
+	capacity  = weekly * keptWeeks // reported messages
+
+	unevenness     = 1.25 // of what a generation holds
+	keysPerMessage = mostSignatures
+	errorPerMail   = 1e-6
+	sketchKeyError = 0.03
+)
+
+const meanSignatures = (fewestSignatures + mostSignatures) / 2.0
+
+// spamShape is that of the spam filter of one week of a federation with so many
+// reports in it, sketchShape that of the near-duplicates'.
+func spamShape(week float64) filter.BitsShape {
+	const lookups = keysPerMessage * keptWeeks * 2
+	return filter.BitsShape{K: 8, Span: 1}.Fit(unevenness*week*keysPerMessage, errorPerMail/lookups)
+}
+
+func sketchShape(week float64) filter.BitsShape {
+	return filter.BitsShape{K: 4, Span: 1}.Fit(unevenness*week*sketchEntries, sketchKeyError)
+}
+
+// weekSpam and weekSketch are the filters of one week, at full size.
+var weekSpam, weekSketch = spamShape(weekly), sketchShape(weekly)
+
+const noteReports = "one report in 1,000 messages, each of a message that nobody else reports, of 2 to 8 signatures of 8 bits and 72 sketch " +
+	"entries of 4, published alone in a record of each filter. A line costs Rice's code of a gap, a flag, and 8x6 or 4x7 bits"
+
+// reportTraffic draws single reports at full size.
+func reportTraffic() lab.Trial {
+	spamBytes, sketchBytes := expectedReport()
+	return lab.Trial{
+		Cells: []lab.Cell{
+			near(cellSpam, spamBytes, 0.03, whyReports, noteReports),
+			near(cellSketch, sketchBytes, 0.03, whyReports, ""),
+		},
+		New: func(*rand.Rand) lab.Round {
+			const reports = 100
+			var code []byte
+			return func(r *rand.Rand, out []float64) {
+				out[0], out[1] = 0, 0
+				for range reports {
+					n := fewestSignatures + r.IntN(mostSignatures-fewestSignatures+1)
+					code = filter.AppendLines(code[:0], weekSpam, keysOf(r, weekSpam, n))
+					out[0] += float64(len(code)) / reports
+					code = filter.AppendLines(code[:0], weekSketch, keysOf(r, weekSketch, sketchEntries))
+					out[1] += float64(len(code)) / reports
+				}
+			}
+		},
+	}
+}
+
+const (
+	cellSpam   = "a report's signatures, bytes"
+	cellSketch = "a report's sketch, bytes"
+	whyReports = "4 standard errors, and 3 % for the gaps' parameter, which goes by the last line, and rounding to bytes"
+)
+
+// expectedReport are the bytes of a report's codes, by the equation.
+func expectedReport() (spam, sketch float64) {
+	for n := fewestSignatures; n <= mostSignatures; n++ {
+		spam += codeBytesOf(n, weekSpam) / (mostSignatures - fewestSignatures + 1)
+	}
+	return spam, codeBytesOf(sketchEntries, weekSketch)
+}
+
+// codeBytesOf is codeBytes of a number of keys.
+func codeBytesOf(keys int, s filter.BitsShape) float64 {
+	n, section := float64(keys), 6.0
+	if s.K == 4 {
+		section = 7
+	}
+	return 1 + 1 + 0.5 + n*(riceBits(n/float64(s.Lines))+1+float64(s.K)*section)/8
+}
+
+// keysOf are the bits of so many new keys.
+func keysOf(r *rand.Rand, s filter.BitsShape, keys int) []filter.Cell {
+	cells := make([]filter.Cell, 0, keys*s.K)
+	var buf [16]uint64
+	for range keys {
+		for _, pos := range s.Positions(drawHash(r), buf[:0]) {
+			cells = append(cells, filter.Cell{Pos: pos, Value: 1})
+		}
+	}
+	return sorted(cells)
+}
