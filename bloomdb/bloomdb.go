@@ -72,6 +72,10 @@ type DB struct {
 	sites   map[origin]*siteState
 	uses    map[siteTarget]*siteUse
 
+	own      *ownVotes
+	votersMu sync.Mutex // held by the one who changes voters
+	voters   atomic.Pointer[[]*voter]
+
 	pub publisher
 
 	snapshotMu sync.Mutex // one snapshot at a time; guards saved
@@ -149,6 +153,8 @@ func newDB(o Options) (*DB, error) {
 	id, _ := hex.DecodeString(KeyID(o.Key))
 	db.keyID = [8]byte(id)
 	db.view.Store(&view{voices: &voices{members: o.Members}})
+	db.own = newOwnVotes(db.votesKey(o.Site))
+	db.voters.Store(new([]*voter))
 	db.never = newNeverList(newSipKey(db.keyed.Sum(purposeNever)))
 	return db, nil
 }
@@ -204,6 +210,7 @@ func (db *DB) Run(ctx context.Context) error {
 
 func (db *DB) maintain() error {
 	db.expire()
+	db.own.expire(db.votesGeneration())
 	db.pub.compact()
 	err := errors.Join(db.journal.flush(), db.pub.write(db.opt.Dir, db.opt.Now()))
 	if db.saveDue() {

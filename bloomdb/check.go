@@ -157,6 +157,7 @@ func (db *DB) checkFiles() error {
 			_, e := readMask(path, db.keyID, gen)
 			err = errors.Join(err, e)
 		}
+		err = errors.Join(err, db.checkVotes(name))
 		if isNeverPath(name) {
 			_, e := readNever(path, db.keyID)
 			err = errors.Join(err, e)

@@ -243,6 +243,7 @@ func FuzzJournal(f *testing.F) {
 	seg = appendFrame(seg, record{target: target{spamFilter, 2900}, hashes: hashesOf(message(3)), class: ClassScam}, 0)
 	seg = appendFrame(seg, record{target: target{countFilter, -3}, hashes: hashesOf(message(2))[:1], count: 77}, 60)
 	seg = appendFrame(seg, record{target: target{spamFilter, 2900}, retouched: []retouchedKey{{hash: filter.Hash{1, 2, 3, 4}, bit: 7}}}, 0)
+	seg = appendFrame(seg, record{target: target{revokedFilter, 2900}, votes: []uint64{1, 2}}, 0)
 	f.Add(seg)
 	f.Add(seg[:len(seg)-3])
 	path := filepath.Join(f.TempDir(), "journal")

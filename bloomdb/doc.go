@@ -12,6 +12,8 @@
 //	Run             -> journal fsync, new and aged-out generations, snapshots
 //	NextDelta       <- pending changes; Published lets the journal go
 //	NewSnapshot     <- own filters, for who comes too late for the deltas
+//	Votes           <- own recent reports, for who does not trust this site in full
+//	HearVotes       -> those of a site that we do not; asked by Judge, joined with nothing
 //
 // # State
 //
@@ -67,6 +69,17 @@
 // and four times this site's own capacity of counts; and in memory half of what all
 // parts together may take. A record that would go over a cap is refused whole, and the
 // site's further records of that generation with it.
+//
+// # Votes
+//
+// Of a site that is trusted by half (TrustVote) nothing is joined. It is heard through
+// the Generalized Bloom filter of its recent reports (votes.go): a message is listed
+// when Options.Votes such sites vote for it. The chance that they do for one that was
+// not chosen for their bits is bounded whatever they send: VotesError, 4.2e-8 for two of
+// ten. What they hold against it beforehand is not bounded. A member with the federation
+// key can vote for any mail it has a copy of, and as many of them as votes are needed
+// can list it. So they only list, and never hide: a revocation here or at a site that is
+// heard in full takes such a listing back, in whichever generation it stands.
 //
 // # Never
 //

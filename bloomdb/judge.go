@@ -14,6 +14,7 @@ type Evidence struct {
 	Class   Class   // the gravest of the matches that stand
 	Matches []Match // the signatures with a listing, revoked or not; those that stand first
 	Weak    []Match // sketches of which fewer keys were found than a match needs; none is revoked
+	Votes   int     // sites heard by their votes that vote for the message, see VotesError
 	Count   uint64  // how often the message was seen: the largest over its counting keys, all sites summed
 	Sites   int     // listed: sites that reported a signature; else sites that counted it
 
@@ -39,6 +40,10 @@ type Match struct {
 	Found, Need, Keys int
 
 	Domain string // of a link; of signature.KindDomain only
+
+	// Votes says that it is listed by the votes of Sites, of which Options.Votes must
+	// agree. They tell no generation. A revocation in any generation revokes it.
+	Votes bool
 }
 
 // Judge asks the filters. It does no I/O and cannot fail.
@@ -66,6 +71,7 @@ func (db *DB) Judge(set signature.Set) Evidence {
 		}
 	}
 	k.addSketches(&e, set.Signatures)
+	k.judgeVotes(&e, set.Signatures)
 	c := db.covers(set)
 	k.judgeLinks(&e, set.Domains, &c)
 	slices.SortStableFunc(e.Matches, func(a, b Match) int { return boolOrder(a.Revoked) - boolOrder(b.Revoked) })
@@ -208,10 +214,11 @@ func (p *sitePart) count(h filter.Hash) uint32 {
 // Trace says, for one signature, everything that speaks for or against it.
 type Trace struct {
 	Signature signature.Signature
-	Spam      []Trail // generations and sites that reported it, newest first
-	Revoked   []Trail // that took it back
-	Counts    []Trail // how often each site counted it; only for counting keys
-	Burst     *Burst  // how often this site did in the last minutes; nil for other keys, and where CountOptions.Burst is 0
+	Spam      []Trail     // generations and sites that reported it, newest first
+	Revoked   []Trail     // that took it back
+	Counts    []Trail     // how often each site counted it; only for counting keys
+	Votes     []VoteTrail // sites that vote by it; only for a message's text and body
+	Burst     *Burst      // how often this site did in the last minutes; nil for other keys, and where CountOptions.Burst is 0
 }
 
 // Trail is one site's part of a Trace in one generation.
@@ -238,12 +245,16 @@ func (db *DB) Explain(set signature.Set) []Trace {
 func (db *DB) explain(set signature.Set) []Trace {
 	v := db.current()
 	var traces []Trace
-	for _, s := range set.Signatures {
+	voted := voteKeys(set.Signatures)
+	for i, s := range set.Signatures {
 		t := Trace{Signature: s}
 		h := db.reportHash(s)
 		for _, g := range v.reports {
 			t.Spam = append(t.Spam, db.trails(spamFilter, g, h)...)
 			t.Revoked = append(t.Revoked, db.trails(revokedFilter, g, h)...)
+		}
+		if slices.Contains(voted, i) {
+			t.Votes = db.voteTrails(&v, h)
 		}
 		if slices.Contains(set.Counting, s) {
 			h := db.countHash(s)

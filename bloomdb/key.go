@@ -24,6 +24,7 @@ var (
 	purposeRecord = []byte("spambloom record 2")
 	purposeID     = []byte("spambloom key id 1")
 	purposeNever  = []byte("spambloom never 1")
+	purposeVotes  = []byte("spambloom votes 1") // and the site's name
 )
 
 // NewKey makes a random federation key.

@@ -24,6 +24,10 @@ type Options struct {
 	Counts  CountOptions
 	Domains DomainOptions
 
+	// Votes is how many sites must vote for a message to list it, of those that are
+	// heard by their votes (TrustVote): 1 to 64, default 2. See VotesError.
+	Votes int
+
 	// Exchange says that changes are to be kept for NextDelta.
 	Exchange bool
 
@@ -89,6 +93,7 @@ func (o *Options) complete() error {
 	fill(&o.Counts.Keep, 2)
 	fill(&o.Counts.Capacity, 20_000_000)
 	fill(&o.Domains.Campaigns, defaultCampaigns)
+	fill(&o.Votes, votesNeeded)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -128,6 +133,8 @@ func (o *Options) validate() error {
 		return fmt.Errorf("error per mail %g: must be 1e-12 to 0.5", r.MaxErrorPerMail)
 	case max(o.spamShape().Lines, o.classShape().Lines, o.sketchShape().Lines) == filter.MaxLines || r.Capacity > 1<<40:
 		return fmt.Errorf("report capacity %d: a generation would be larger than 8 GiB", r.Capacity)
+	case o.Votes < 1 || o.Votes > 64:
+		return fmt.Errorf("votes needed: %d; must be 1 to 64", o.Votes)
 	case c.Capacity > maxCounted:
 		return fmt.Errorf("count capacity %d: must be at most %d", c.Capacity, maxCounted)
 	}

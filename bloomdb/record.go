@@ -43,7 +43,7 @@ type Head struct {
 	Type  RecordType
 	Site  string
 	Epoch uint64 // of the site's life, never 0
-	Seq   uint64 // of a delta its number, from 1; else the site's position when it was made
+	Seq   uint64 // of a delta its number, from 1; of votes their stamp; else the site's position when it was made
 	Prev  uint64 // of a delta: the number before which nothing is missing; else 0
 	Made  time.Time
 }

@@ -91,6 +91,7 @@ type posting struct {
 	report   record
 	sketches []record
 	masks    []record
+	votes    []record
 	at       lsn    // in the journal; 0: not there
 	release  func() // must be called in the end
 }
@@ -112,6 +113,7 @@ func (db *DB) newPosting(kind filterKind, set signature.Set, groups []kindGroups
 	for _, s := range slices.Concat(set.Signatures, db.domainSignatures(kind, set)) {
 		p.report.hashes = append(p.report.hashes, db.reportHash(s))
 	}
+	p.votes = db.voteRecord(kind, set.Signatures, t.gen)
 	masks, unlock := db.heardThrough(t, p.report.hashes)
 	p.masks = masks
 	p.release = func() {
@@ -125,7 +127,7 @@ func (db *DB) newPosting(kind filterKind, set signature.Set, groups []kindGroups
 
 // write returns when the records are on disk.
 func (p *posting) write() (err error) {
-	if p.at, err = p.db.journal.append(slices.Concat([]record{p.report}, p.sketches, p.masks)...); err != nil {
+	if p.at, err = p.db.journal.append(slices.Concat([]record{p.report}, p.sketches, p.masks, p.votes)...); err != nil {
 		return err
 	}
 	return p.db.journal.sync(p.at)
@@ -142,7 +144,10 @@ func (p *posting) show() error {
 			return err
 		}
 	}
-	return p.db.set(p.report, p.db.pub.note)
+	if err := p.db.set(p.report, p.db.pub.note); err != nil {
+		return err
+	}
+	return p.db.applyVotes(p.votes)
 }
 
 // writable says why a set can't be written.

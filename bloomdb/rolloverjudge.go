@@ -190,6 +190,7 @@ func (t *Trace) unite(o Trace) {
 	t.Spam = unitedTrails(t.Spam, o.Spam)
 	t.Revoked = unitedTrails(t.Revoked, o.Revoked)
 	t.Counts = unitedCounts(t.Counts, o.Counts)
+	t.Votes = unitedVotes(t.Votes, o.Votes)
 }
 
 // unitedTrails leaves one trail of each site and generation.

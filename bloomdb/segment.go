@@ -34,10 +34,15 @@ type record struct {
 	seeds  []uint64      // sketches: of the entries' positions, and no hashes
 
 	retouched []retouchedKey // of a mask: the keys, and no hashes
+	votes     []uint64       // of a report or revocation: seeds of its keys, and no hashes
 }
 
 // maskRecord stands in the place of a kind in a record of retouched keys.
 const maskRecord filterKind = 16
+
+// votesRecord is such a place-holder for what a report or revocation does to the
+// site's own votes. It stands behind the report's record and is synced with it.
+const votesRecord filterKind = 17
 
 // kind is the record's first byte. A report that names its class has the number
 // of the class filter, whose bits follow from its keys.
@@ -45,6 +50,8 @@ func (r record) kind() filterKind {
 	switch {
 	case len(r.retouched) > 0:
 		return maskRecord
+	case len(r.votes) > 0:
+		return votesRecord
 	case r.class.Named():
 		return classFilter
 	}
@@ -69,7 +76,10 @@ func appendFrame(dst []byte, r record, unsynced int64) []byte {
 	for _, k := range r.retouched {
 		dst = appendRetouched(dst, k)
 	}
-	for _, seed := range r.seeds {
+	if len(r.votes) > 0 {
+		dst = append(dst, byte(r.target.kind))
+	}
+	for _, seed := range slices.Concat(r.votes, r.seeds) {
 		dst = binary.BigEndian.AppendUint64(dst, seed)
 	}
 	if r.target.kind.counts() {
@@ -93,7 +103,7 @@ func appendFrame(dst []byte, r record, unsynced int64) []byte {
 // decodeRecord reads a frame's body.
 func decodeRecord(body []byte) (r record, unsynced int64, err error) {
 	kind := filterKind(body[0])
-	if r.target.kind = kind; kind == maskRecord {
+	if r.target.kind = kind; kind == maskRecord || kind == votesRecord {
 		r.target.kind = spamFilter
 	}
 	if !r.target.kind.valid() {
@@ -113,6 +123,10 @@ func decodeRecord(body []byte) (r record, unsynced int64, err error) {
 		if err == nil && len(r.retouched) == 0 {
 			err = errors.New("mask record has no keys")
 		}
+		return r, int64(behind), err
+	}
+	if kind == votesRecord {
+		r, err = decodeVoteRecord(r, body[n:])
 		return r, int64(behind), err
 	}
 	r, err = decodeKeys(r, body[n:])

@@ -207,6 +207,7 @@ func (db *DB) drop(site string) error {
 			delete(db.saved, sitePath(db.opt.Dir, o))
 		}
 	}
+	db.dropVoter(site)
 	db.forgetUses(site)
 	db.forgetMeasured(site)
 	return db.removeFiles(site)
@@ -233,8 +234,12 @@ func (p *publisher) silence(dir string, muted []mutedSite, gone string) error {
 	return nil
 }
 
-// isSiteFile says whether a file holds the parts of a site, in whichever life.
+// isSiteFile says whether a file holds the parts of a site, in whichever life, or its
+// votes.
 func isSiteFile(name, site string) bool {
+	if isVotesPath(name) {
+		return name == filepath.Base(votesPath("", site))
+	}
 	rest, ok := strings.CutPrefix(name, "site-"+site+"-")
 	epoch, snapshot := strings.CutSuffix(rest, ".snapshot")
 	return ok && snapshot && epoch != "" && strings.Trim(epoch, "0123456789") == ""

@@ -29,7 +29,7 @@ type pendingSnapshot struct {
 	path     string
 	state    savedState
 	snapshot snapshot
-	write    func(w io.Writer) error // in the place of snapshot: a mask
+	write    func(w io.Writer) error // in the place of snapshot: a mask, or own votes
 }
 
 // encode writes the file.
@@ -75,6 +75,9 @@ func (db *DB) load() error {
 		return err
 	}
 	if err := db.loadNever(entries); err != nil {
+		return err
+	}
+	if err := errors.Join(db.loadOwnVotes(entries, id.Snapshots), db.loadVotes(entries)); err != nil {
 		return err
 	}
 	if err := db.replay(segments); err != nil {
@@ -139,7 +142,7 @@ func (db *DB) loadFile(name string, segments map[uint32]int64) error {
 		}
 		return nil
 	}
-	if strings.HasPrefix(name, ".") && (strings.Contains(name, ".snapshot") || strings.Contains(name, ".mask") || strings.HasPrefix(name, ".identity") || strings.HasPrefix(name, ".never-")) {
+	if strings.HasPrefix(name, ".") && (strings.Contains(name, ".snapshot") || strings.Contains(name, ".mask") || strings.Contains(name, ".votes") || strings.HasPrefix(name, ".identity") || strings.HasPrefix(name, ".never-")) {
 		return os.Remove(path)
 	}
 	if !strings.HasSuffix(name, ".snapshot") {
@@ -300,8 +303,11 @@ func (db *DB) redo(at lsn, r record) error {
 		db.pub.redo(at, r.target, p[:])
 		return nil
 	}
-	if len(r.retouched) > 0 {
+	switch {
+	case len(r.retouched) > 0:
 		return db.applyMasks([]record{r})
+	case len(r.votes) > 0:
+		return db.applyVotes([]record{r})
 	}
 	return db.set(r, func(t target, positions []uint64) { db.pub.redo(at, t, positions) })
 }
@@ -317,7 +323,7 @@ func (db *DB) save() error {
 		return err
 	}
 	live := make(map[string]savedState)
-	for _, s := range slices.Concat(db.ownSnapshots(), db.siteSnapshots(), db.maskSnapshots()) {
+	for _, s := range slices.Concat(db.ownSnapshots(), db.siteSnapshots(), db.maskSnapshots(), db.voteSnapshots()) {
 		live[s.path] = s.state
 		if db.saved[s.path] == s.state {
 			continue

@@ -17,6 +17,7 @@ type Status struct {
 	Journal int64          `json:"journal_bytes"`
 	Burst   *BurstStatus   `json:"burst,omitempty"` // nil: CountOptions.Burst is 0
 	Never   NeverStatus    `json:"never"`
+	Votes   VotesStatus    `json:"votes"`
 	Error   string         `json:"error,omitempty"` // the journal's fault, while it lasts
 
 	// Previous is the database under the previous federation key, while that is rolled
@@ -53,7 +54,7 @@ func (db *DB) Status() Status {
 	v := db.current()
 	epoch, seq := db.Head()
 	s := Status{Site: db.opt.Site, Epoch: epoch, KeyID: KeyID(db.opt.Key), Journal: db.journal.bytesFrom(0)}
-	s.Never = db.neverStatus()
+	s.Never, s.Votes = db.neverStatus(), db.votesStatus()
 	if err := db.journal.lastFault(); err != nil {
 		s.Error = err.Error()
 	}
@@ -82,6 +83,7 @@ func (db *DB) Status() Status {
 	for _, g := range v.counts {
 		s.Filters = append(s.Filters, db.countStatus(g, &self))
 	}
+	s.Memory += s.Votes.Memory
 	for _, f := range s.Filters {
 		s.Memory += f.Memory
 	}

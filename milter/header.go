@@ -100,6 +100,9 @@ func (d Decision) header(site string) string {
 	if d.Need > 0 {
 		fmt.Fprintf(&b, "; found=%d; need=%d", d.Found, d.Need)
 	}
+	if d.Votes > 0 {
+		fmt.Fprintf(&b, "; votes=%d", d.Votes)
+	}
 	if class := d.className(); class != "" {
 		fmt.Fprintf(&b, "; class=%s", class)
 	}

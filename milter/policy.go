@@ -96,6 +96,8 @@ type Decision struct {
 	// them are needed. Else both are 0.
 	Found, Need int
 
+	Votes int // sites that vote for it, of those that are heard by their votes
+
 	Limits signature.Limits // that bit while the message was signed and judged
 }
 
@@ -105,7 +107,7 @@ func (p Policy) Decide(e bloomdb.Evidence, signed bool) Decision {
 	if !signed {
 		return unsigned(false)
 	}
-	d := Decision{Verdict: Clean, Action: p.Clean, Count: e.Count, Sites: e.Sites}
+	d := Decision{Verdict: Clean, Action: p.Clean, Count: e.Count, Sites: e.Sites, Votes: e.Votes}
 	switch {
 	case e.Listed:
 		d.Verdict, d.Action, d.Class = Spam, p.Spam, e.Class

@@ -15,6 +15,7 @@ func TestDecide(t *testing.T) {
 	revoked := bloomdb.Evidence{Count: 3, Sites: 1, Matches: []bloomdb.Match{{Signature: text, Revoked: true}}}
 	sketch := signature.Signature{Kind: signature.KindSketch, Digest: signature.Digest{0xab}}
 	alike := bloomdb.Evidence{Listed: true, Sites: 1, Matches: []bloomdb.Match{{Signature: sketch, Found: 14, Need: 8, Keys: 42}}}
+	byVotes := bloomdb.Evidence{Listed: true, Sites: 2, Votes: 2, Matches: []bloomdb.Match{{Signature: text, Votes: true, Sites: []string{"a", "b"}}}}
 	policy := Policy{Spam: Reject, Bulk: Quarantine, Clean: Accept, BulkThreshold: 20}
 	tests := []struct {
 		name   string
@@ -27,6 +28,9 @@ func TestDecide(t *testing.T) {
 			Decision{Verdict: Spam, Action: Reject, Signatures: []signature.Signature{text}, Count: 50, Sites: 2}},
 		{"by a sketch", policy, alike, true,
 			Decision{Verdict: Spam, Action: Reject, Signatures: []signature.Signature{sketch}, Sites: 1, Found: 14, Need: 8}},
+		{"by votes", policy, byVotes, true,
+			Decision{Verdict: Spam, Action: Reject, Signatures: []signature.Signature{text}, Sites: 2, Votes: 2}},
+		{"one vote", policy, bloomdb.Evidence{Votes: 1}, true, Decision{Verdict: Clean, Action: Accept, Votes: 1}},
 		{"revoked", policy, revoked, true, Decision{Verdict: Clean, Action: Accept, Count: 3, Sites: 1}},
 		{"below the threshold", policy, bloomdb.Evidence{Count: 19}, true, Decision{Verdict: Clean, Action: Accept, Count: 19}},
 		{"at the threshold", policy, bloomdb.Evidence{Count: 20}, true, Decision{Verdict: Bulk, Action: Quarantine, Count: 20}},
@@ -39,6 +43,14 @@ func TestDecide(t *testing.T) {
 		if got := test.policy.Decide(test.e, test.signed); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
 		}
+	}
+}
+
+func TestHeaderOfVotes(t *testing.T) {
+	text := signature.Signature{Kind: signature.KindText, Digest: signature.Digest{0xab}}
+	d := Decision{Verdict: Spam, Signatures: []signature.Signature{text}, Sites: 2, Votes: 2}
+	if got, want := d.header("mx1"), "spam; kind=text; votes=2; count=0; sites=2; site=mx1; id=text:ab00000000000000"; got != want {
+		t.Errorf("header %q, want %q", got, want)
 	}
 }
 

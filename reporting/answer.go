@@ -17,6 +17,7 @@ type Answer struct {
 	Domain  string        `json:"domain,omitempty"` // a link's, that listed it
 	Count   uint64        `json:"count"`            // how often the message was seen, all sites summed
 	Sites   int           `json:"sites"`            // sites that reported it, or else counted it
+	Votes   int           `json:"votes,omitempty"`  // sites heard by their votes that vote for it
 	ID      string        `json:"id,omitempty"`     // the first listed signature, else the first counting one
 	Never   bool          `json:"never,omitempty"`  // on the never-list
 
@@ -36,7 +37,7 @@ func newAnswer(set signature.Set, e bloomdb.Evidence, verdict string) Answer {
 			listed = append(listed, m.Signature)
 		}
 	}
-	a := Answer{Verdict: verdict, Class: e.Class, Kinds: kinds(listed), Domain: listingDomain(e), Count: e.Count, Sites: e.Sites, Never: e.Never, Overlap: overlap}
+	a := Answer{Verdict: verdict, Class: e.Class, Kinds: kinds(listed), Domain: listingDomain(e), Count: e.Count, Sites: e.Sites, Votes: e.Votes, Never: e.Never, Overlap: overlap}
 	switch {
 	case len(listed) > 0:
 		a.ID = listed[0].ID()
@@ -65,6 +66,7 @@ type Trace struct {
 	Spam    []Trail `json:"spam,omitempty"`
 	Revoked []Trail `json:"revoked,omitempty"`
 	Counts  []Trail `json:"counts,omitempty"`
+	Votes   []Vote  `json:"votes,omitempty"` // for the text and the body
 	Burst   *Burst  `json:"burst,omitempty"` // for counting signatures, where the daemon keeps it
 }
 
@@ -75,6 +77,22 @@ type Burst struct {
 	Count   uint64  `json:"count"`
 	AtLeast bool    `json:"at_least,omitempty"` // so often or more
 	Missed  bool    `json:"missed,omitempty"`   // too many messages came for all to be counted
+}
+
+// Vote is the word of a site that is heard by its votes.
+type Vote struct {
+	Site  string    `json:"site"`
+	Since time.Time `json:"since"`           // of reports from then on
+	Made  time.Time `json:"made"`            // when the site published it
+	Stale bool      `json:"stale,omitempty"` // too long ago to count
+}
+
+func newVotes(trails []bloomdb.VoteTrail) []Vote {
+	var list []Vote
+	for _, t := range trails {
+		list = append(list, Vote{t.Site, t.Since.UTC(), t.Made.UTC(), t.Stale})
+	}
+	return list
 }
 
 func newBurst(b *bloomdb.Burst) *Burst {
@@ -109,7 +127,7 @@ func newExplanation(a Answer, e bloomdb.Evidence, set signature.Set, traces []bl
 		x.Signatures[i] = Trace{
 			Kind: wire[i].Kind, Digest: wire[i].Digest, ID: t.Signature.ID(),
 			Listed: listed[t.Signature], Never: spared[t.Signature],
-			Spam: newTrails(t.Spam), Revoked: newTrails(t.Revoked), Counts: newTrails(t.Counts), Burst: newBurst(t.Burst),
+			Spam: newTrails(t.Spam), Revoked: newTrails(t.Revoked), Counts: newTrails(t.Counts), Votes: newVotes(t.Votes), Burst: newBurst(t.Burst),
 		}
 	}
 	return x

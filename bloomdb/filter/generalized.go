@@ -44,13 +44,18 @@ func (s GeneralizedShape) String() string {
 // once, and such a key is found in any filter of zeros.
 func (s GeneralizedShape) Positions(h Hash, dst []uint64) []uint64 {
 	for i := range s.K0 + s.K1 {
-		lane := h[i%len(h)]
-		if turn := uint64(i / len(h)); turn > 0 {
-			lane = stir(lane + turn*0x9e3779b97f4a7c15)
-		}
-		dst = append(dst, reduce(lane, s.M))
+		dst = append(dst, s.Position(h, i))
 	}
 	return dst
+}
+
+// Position is the one of number i, from 0: those from K0 on are set.
+func (s GeneralizedShape) Position(h Hash, i int) uint64 {
+	lane := h[i%len(h)]
+	if turn := uint64(i / len(h)); turn > 0 {
+		lane = stir(lane + turn*0x9e3779b97f4a7c15)
+	}
+	return reduce(lane, s.M)
 }
 
 // stir spreads every bit over all 64 (the finaliser of SplitMix64, Steele, Lea,
@@ -167,6 +172,9 @@ func (g *Generalized) reset(pos uint64) {
 	}
 }
 
+// Bit says whether a bit is set; its position must be below m.
+func (g *Generalized) Bit(pos uint64) bool { return g.bit(pos) }
+
 func (g *Generalized) bit(pos uint64) bool { return g.words[pos>>6]>>(pos&63)&1 != 0 }
 
 // Has asks for a key by its k0+k1 positions. The key inserted last is always
@@ -174,13 +182,13 @@ func (g *Generalized) bit(pos uint64) bool { return g.words[pos>>6]>>(pos&63)&1 
 // unless the bits were made for it.
 func (g *Generalized) Has(positions []uint64) bool {
 	resetting, setting := positions[:g.shape.K0], positions[g.shape.K0:g.shape.K0+g.shape.K1]
-	for _, pos := range resetting {
-		if g.bit(pos) {
+	for _, pos := range setting { // first: ones are the rare ones, which most keys lack
+		if !g.bit(pos) && !slices.Contains(resetting, pos) {
 			return false
 		}
 	}
-	for _, pos := range setting {
-		if !g.bit(pos) && !slices.Contains(resetting, pos) {
+	for _, pos := range resetting {
+		if g.bit(pos) {
 			return false
 		}
 	}

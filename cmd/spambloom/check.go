@@ -106,6 +106,9 @@ func verdictLine(name string, a reporting.Answer) string {
 	if a.Overlap != nil {
 		fmt.Fprintf(&b, "; found=%d; need=%d", a.Overlap.Found, a.Overlap.Need)
 	}
+	if a.Votes > 0 {
+		fmt.Fprintf(&b, "; votes=%d", a.Votes)
+	}
 	if a.Domain != "" {
 		fmt.Fprintf(&b, "; domain=%s", a.Domain)
 	}

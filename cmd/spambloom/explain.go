@@ -108,6 +108,9 @@ func explanationText(name string, x explanation) string {
 		for _, trail := range t.Revoked {
 			fmt.Fprintf(table, "    revoked\t%s\t%s\n", trail.Site, period(trail))
 		}
+		for _, vote := range t.Votes {
+			fmt.Fprintf(table, "    voted\t%s\t%s\n", vote.Site, voted(vote))
+		}
 		for _, trail := range t.Counts {
 			fmt.Fprintf(table, "    counted\t%s\t%s\t%s\n", trail.Site, period(trail), times(trail.Count))
 		}
@@ -126,6 +129,15 @@ func explanationText(name string, x explanation) string {
 	}
 	table.Flush() // into b, which cannot fail
 	return b.String()
+}
+
+// voted says of when a site's vote is.
+func voted(v reporting.Vote) string {
+	text := "published " + v.Made.Format(time.DateTime)
+	if v.Stale {
+		text += ", too long ago to count"
+	}
+	return text
 }
 
 // standing says what became of a signature. Trails stand newest first: a report

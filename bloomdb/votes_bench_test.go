@@ -1,0 +1,71 @@
+package bloomdb
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+)
+
+// votersWith are so many sites that vote, each with a filter of as many reports.
+func votersWith(b *testing.B, sites, reports int) *DB {
+	b.Helper()
+	db := listener(b, newClock(), votersNamed()...)
+	r := rand.New(rand.NewPCG(7, 7))
+	for _, site := range votersNamed()[:sites] {
+		f, err := filter.NewGeneralized(votesShape)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for range 2 * reports {
+			f.Insert(votePositions(r.Uint64(), nil))
+		}
+		if err := db.HearVotes(crafted(db, site, 1, f)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return db
+}
+
+// BenchmarkJudgeVotes is what voters add to the judgement of a message that nobody
+// knows.
+func BenchmarkJudgeVotes(b *testing.B) {
+	for _, tc := range []struct{ sites, reports int }{{0, 0}, {2, 1000}, {10, 1000}, {10, 100_000}} {
+		b.Run(fmt.Sprintf("sites=%d/reports=%d", tc.sites, tc.reports), func(b *testing.B) {
+			db := votersWith(b, tc.sites, tc.reports)
+			n := 0
+			for b.Loop() {
+				n++
+				if db.Judge(message(n)).Listed {
+					b.Fatal("listed")
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkVotesRecord is making and hearing a record, with its length: of a site
+// with few reports, and of one with so many that bits are shorter.
+func BenchmarkVotesRecord(b *testing.B) {
+	for _, reports := range []int{100, 1000, 4200, 100_000} {
+		b.Run(fmt.Sprintf("reports=%d", reports), func(b *testing.B) {
+			f, err := filter.NewGeneralized(votesShape)
+			if err != nil {
+				b.Fatal(err)
+			}
+			r := rand.New(rand.NewPCG(7, 7))
+			for range 2 * reports {
+				f.Insert(votePositions(r.Uint64(), nil))
+			}
+			var data []byte
+			for b.Loop() {
+				data = appendVotes(data[:0], votesBody{2930, 604800, f})
+				if _, err := decodeVotes(data); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(len(data)), "bytes")
+		})
+	}
+}

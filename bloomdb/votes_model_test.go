@@ -1,0 +1,413 @@
+package bloomdb
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+)
+
+// votesModel is a site beside filters that are told the same reports once, in order,
+// and that never see a disk.
+type votesModel struct {
+	*rapid.T
+	clock   *clock
+	opt     Options
+	db      *DB
+	filters map[int64]*filter.Generalized
+	revoked map[int64]map[int]bool // by generation
+}
+
+func (m *votesModel) generation() int64 { return m.opt.generation(spamFilter, m.clock.Now()) }
+
+func (m *votesModel) open() {
+	db, err := Open(m.opt)
+	if err != nil {
+		m.Fatal(err)
+	}
+	m.db = db
+}
+
+// tell does to the model what a report or revocation should do.
+func (m *votesModel) tell(n int, revoked bool) {
+	gen := m.generation()
+	if revoked {
+		if m.revoked[gen] == nil {
+			m.revoked[gen] = map[int]bool{}
+		}
+		m.revoked[gen][n] = true
+	} else if !m.revoked[gen][n] {
+		for _, g := range []int64{gen - 1, gen} {
+			if m.filters[g] == nil {
+				m.filters[g], _ = filter.NewGeneralized(votesShape)
+			}
+		}
+	}
+	for _, i := range voteKeys(message(n).Signatures) {
+		p := votePositions(voteSeed(m.db.own.key, m.db.reportHash(message(n).Signatures[i])), nil)
+		for g, f := range m.filters {
+			switch {
+			case revoked:
+				f.Retract(p)
+			case g >= gen-1 && !m.revoked[gen][n]:
+				f.Insert(p)
+			}
+		}
+	}
+}
+
+func (m *votesModel) step(t *testing.T) {
+	n := rapid.IntRange(0, 5).Draw(m.T, "message")
+	switch rapid.SampledFrom([]string{"report", "report", "report", "revoke", "period", "save", "publish", "crash", "close"}).Draw(m.T, "what") {
+	case "report":
+		mustReport(t, m.db, n)
+		m.tell(n, false)
+	case "revoke":
+		mustRevoke(t, m.db, n)
+		m.tell(n, true)
+	case "period":
+		m.clock.add(time.Duration(rapid.IntRange(1, 3).Draw(m.T, "periods")) * 168 * time.Hour)
+		for range keepAged * rapid.IntRange(0, 1).Draw(m.T, "expired") {
+			m.db.expire()
+			m.db.own.expire(m.db.votesGeneration())
+		}
+	case "save":
+		if err := m.db.save(); err != nil {
+			m.Fatal(err)
+		}
+	case "publish":
+		drain(t, m.db)
+	case "crash":
+		crash(t, m.db)
+		m.open()
+	case "close":
+		if err := m.db.Close(); err != nil {
+			m.Fatal(err)
+		}
+		m.open()
+	}
+}
+
+// check compares what is published now, and what will be in the next period, by
+// the number of their bits.
+func (m *votesModel) check() {
+	for _, gen := range []int64{m.generation() - 1, m.generation()} {
+		var got, want uint64
+		if f := m.db.own.filters[gen]; f != nil {
+			got = f.Ones()
+		}
+		if f := m.filters[gen]; f != nil {
+			want = f.Ones()
+		}
+		if got != want {
+			m.Fatalf("votes that begin with %d: %d bits, want %d", gen, got, want)
+		}
+	}
+}
+
+// checkBits compares the record's bits.
+func (m *votesModel) checkBits(gen int64) {
+	var want []filter.Cell
+	if f := m.filters[gen]; f != nil {
+		want = f.Cells(nil)
+	}
+	body, _, err := m.db.own.body(gen, m.opt.Reports.Period)
+	if err != nil {
+		m.Fatal(err)
+	}
+	v, err := decodeVotes(body)
+	if err != nil || v.gen != gen {
+		m.Fatalf("votes that begin with %d: %d, %v", gen, v.gen, err)
+	}
+	if got := v.filter.Cells(nil); !slices.Equal(got, want) {
+		m.Fatalf("votes that begin with %d: %d bits, want %d", gen, len(got), len(want))
+	}
+}
+
+// Through crashes, restarts, snapshots at any moment and the change of periods, what
+// a site publishes is, bit by bit, what its acknowledged reports and revocations lead
+// to in their order.
+func TestVotesModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		m := votesModel{T: rt, clock: newClock(), filters: map[int64]*filter.Generalized{}, revoked: map[int64]map[int]bool{}}
+		m.opt = *testOptions(t.TempDir(), "a").withDefaults(t)
+		m.opt.Now = m.clock.Now
+		m.open()
+		defer func() { m.db.Close() }()
+		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
+			m.step(t)
+			m.check()
+		}
+		m.checkBits(m.generation() - 1)
+		m.checkBits(m.generation())
+		if err := m.db.Check(); err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+// A report that the disk did not take is not voted for.
+func TestVotesOfRefusedReport(t *testing.T) {
+	c := newClock()
+	here, a := listener(t, c, "a"), member(t, c, "a")
+	mustReport(t, a, 1)
+	mend := breakDisk(t, a)
+	if err := a.Report(message(2), ClassOther); err == nil {
+		t.Fatal("reported without a disk")
+	}
+	mend()
+	mustReport(t, a, 3)
+	mustHear(t, here, a)
+	for n, want := range map[int]int{1: 1, 2: 0, 3: 1} {
+		if e := here.Judge(message(n)); e.Votes != want {
+			t.Errorf("message %d: %d votes, want %d", n, e.Votes, want)
+		}
+	}
+}
+
+// What was heard stands in the folder: a crash, and a start without Redis, keep it.
+// What would not be heard any more, or is torn, is forgotten.
+func TestHeardVotesLast(t *testing.T) {
+	c := newClock()
+	o := listenerOptions(t.TempDir(), c, "a", "b")
+	here, a, b := openTest(t, o), member(t, c, "a"), member(t, c, "b")
+	mustReport(t, a, 1)
+	mustReport(t, b, 1)
+	mustHear(t, here, a, b)
+	crash(t, here)
+	here = openTest(t, o)
+	if e := here.Judge(message(1)); e.Votes != 2 || !e.Listed {
+		t.Errorf("after a crash: %d votes", e.Votes)
+	}
+	if err := here.Close(); err != nil {
+		t.Fatal(err)
+	}
+	o.Members["b"] = Member{Trust: TrustNone}
+	here = openTest(t, o)
+	if e := here.Judge(message(1)); e.Votes != 1 {
+		t.Errorf("after the trust in one was taken away: %d votes", e.Votes)
+	}
+	if _, err := os.Stat(votesPath(o.Dir, "b")); err == nil {
+		t.Error("its file is there")
+	}
+	if err := here.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(votesPath(o.Dir, "a"), 100); err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	here = openTest(t, o)
+	if e := here.Judge(message(1)); e.Votes != 0 || !strings.Contains(log.String(), "votes of another site are forgotten") {
+		t.Errorf("after its file was torn: %d votes, %s", e.Votes, log.String())
+	}
+	mustHear(t, here, a)
+	if e := here.Judge(message(1)); e.Votes != 1 {
+		t.Errorf("heard again: %d votes", e.Votes)
+	}
+}
+
+// While the key is rolled over, votes come under either key, one vote a site; a
+// revocation under either takes the listing back.
+func TestVotesOfBothKeys(t *testing.T) {
+	c := newClock()
+	here := openTest(t, rolledOver(listenerOptions(t.TempDir(), c, "a", "b")))
+	o := testOptions(t.TempDir(), "a")
+	o.Now = c.Now
+	a := openTest(t, rolledOver(o))
+	b := member(t, c, "b")
+	for n := range 2 {
+		mustReport(t, a, n)
+		mustReport(t, b, n)
+	}
+	mustHear(t, here, a)
+	mustHear(t, here.Previous(), a.Previous())
+	if e := here.Judge(message(0)); e.Votes != 1 || e.Listed || len(here.Explain(message(0))[0].Votes) != 1 {
+		t.Errorf("one site under both keys: %+v", e)
+	}
+	mustHear(t, here.Previous(), b)
+	for n, want := range []int{2, 2, 0} {
+		if e := here.Judge(message(n)); e.Votes != want || e.Listed != (want == 2) {
+			t.Errorf("message %d: %+v", n, e)
+		}
+	}
+	mustRevoke(t, here, 1)
+	if e := here.Judge(message(1)); e.Votes != 2 || e.Listed {
+		t.Errorf("revoked: %+v", e)
+	}
+	mustRevoke(t, a, 0)
+	mustHear(t, here, a)
+	mustHear(t, here.Previous(), a.Previous())
+	if e := here.Judge(message(0)); e.Votes != 1 || e.Listed {
+		t.Errorf("revoked at one: %+v", e)
+	}
+}
+
+// A muted site has no vote, until it is heard again; of a dropped one nothing is left,
+// on disk neither.
+func TestVotesOfMutedSite(t *testing.T) {
+	c := newClock()
+	o := listenerOptions(t.TempDir(), c, "a", "b")
+	here, a, b := openTest(t, o), member(t, c, "a"), member(t, c, "b")
+	mustReport(t, a, 1)
+	mustReport(t, b, 1)
+	mustHear(t, here, a, b)
+	step := func(what string, votes int) {
+		t.Helper()
+		if e := here.Judge(message(1)); e.Votes != votes || e.Listed != (votes == 2) || len(here.Explain(message(1))[1].Votes) != votes {
+			t.Errorf("%s: %d votes, listed %v; want %d", what, e.Votes, e.Listed, votes)
+		}
+	}
+	step("both", 2)
+	must(t, here.Mute("b", true))
+	step("one is muted", 1)
+	mustReport(t, b, 2)
+	if err := here.HearVotes(mustVotes(t, b)); !errors.Is(err, ErrMuted) {
+		t.Errorf("heard of a muted site: %v", err)
+	}
+	must(t, here.Mute("b", false))
+	step("heard again", 2)
+	must(t, here.Drop("b"))
+	step("dropped", 1)
+	if names := mustGlob(t, o.Dir, "site-b*"); len(names) > 0 {
+		t.Errorf("left of a dropped site: %v", names)
+	}
+	crash(t, here)
+	here = openTest(t, o)
+	step("dropped, after a crash", 1)
+	must(t, here.Mute("b", false))
+	step("heard again, but nothing came", 1)
+	mustHear(t, here, b)
+	step("heard anew", 2)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustGlob(t *testing.T, dir, pattern string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// A torn file of this site's own votes is named, and one that is gone, too: what it
+// held stands nowhere else.
+func TestOwnVotesDamaged(t *testing.T) {
+	c := newClock()
+	o := testOptions(t.TempDir(), "a")
+	o.Now, o.Exchange = c.Now, false
+	db := openTest(t, o)
+	mustReport(t, db, 1)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := mustGlob(t, o.Dir, "own-*.votes")[0]
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	try := func(what string) {
+		t.Helper()
+		db, err := Open(o)
+		if err == nil {
+			db.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), path+" is damaged") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for at := 0; at < len(good); at += 1 + len(good)/20 {
+		bad := slices.Clone(good)
+		bad[at] ^= 1 << (at % 8)
+		os.WriteFile(path, bad, 0o600)
+		try("flipped")
+		os.WriteFile(path, good[:at], 0o600)
+		try("cut")
+	}
+	mustRemove(t, path)
+	try("gone")
+	os.WriteFile(path, good, 0o600)
+	openTest(t, o)
+}
+
+// Reports, records, hearing and judging go on at the same time.
+func TestVotesAtOnce(t *testing.T) {
+	c := newClock()
+	here, a, b := listener(t, c, "a", "b"), member(t, c, "a"), member(t, c, "b")
+	var all sync.WaitGroup
+	for _, db := range []*DB{a, b} {
+		all.Go(func() {
+			for n := range 20 {
+				mustReport(t, db, n)
+				mustHear(t, here, db)
+			}
+		})
+	}
+	all.Go(func() {
+		for n := range 200 {
+			here.Judge(message(n % 20))
+			here.Explain(message(n % 20))
+		}
+	})
+	all.Wait()
+	for n := range 20 {
+		if e := here.Judge(message(n)); !e.Listed {
+			t.Errorf("message %d has %d votes", n, e.Votes)
+		}
+	}
+}
+
+// Any body: what decodes is bounded, plausible, and the same when it is coded again.
+func FuzzVotes(f *testing.F) {
+	few, _ := filter.NewGeneralized(votesShape)
+	few.Insert(votePositions(7, nil))
+	f.Add(appendVotes(nil, votesBody{2930, 604800, few}))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		v, err := decodeVotes(data)
+		if err != nil {
+			return
+		}
+		if err := v.filter.Plausible(); err != nil {
+			t.Fatal(err)
+		}
+		again, err := decodeVotes(appendVotes(nil, v))
+		if err != nil || again.gen != v.gen || again.period != v.period || again.filter.Inserted() != v.filter.Inserted() ||
+			!slices.Equal(again.filter.Cells(nil), v.filter.Cells(nil)) {
+			t.Fatalf("decoded, coded and decoded: %v", err)
+		}
+	})
+}
+
+// Both codings hold what they are given, at the border between them and beyond it.
+func TestVotesCodings(t *testing.T) {
+	for _, ones := range []uint64{0, 1, maxVotesCells, maxVotesCells + 1, votesShape.M / 2} {
+		f := bitsAt(t, func(pos uint64) bool {
+			return pos%(votesShape.M/max(ones, 1)) == 0 && pos/(votesShape.M/max(ones, 1)) < ones
+		})
+		data := appendVotes(nil, votesBody{2930, 604800, f})
+		v, err := decodeVotes(data)
+		if err != nil || f.Ones() != ones || v.filter.Ones() != ones || !slices.Equal(v.filter.Cells(nil), f.Cells(nil)) {
+			t.Errorf("%d ones, %d bytes: %v", ones, len(data), err)
+		}
+		if want := byte(votesAsCells); len(data) > maxVotesBody || ones <= maxVotesCells && data[36] != want {
+			t.Errorf("%d ones: %d bytes in coding %d", ones, len(data), data[36])
+		}
+	}
+}

@@ -1,0 +1,318 @@
+package bloomdb
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/signature"
+)
+
+// listener is a site that hears others by their votes.
+func listener(t testing.TB, c *clock, voters ...string) *DB {
+	t.Helper()
+	return openTest(t, listenerOptions(t.TempDir(), c, voters...))
+}
+
+func listenerOptions(dir string, c *clock, voters ...string) Options {
+	o := testOptions(dir, "here")
+	o.Now, o.Members = c.Now, Members{"friend": {}}
+	for _, site := range voters {
+		o.Members[site] = Member{Trust: TrustVote}
+	}
+	return o
+}
+
+// member is a site that votes.
+func member(t testing.TB, c *clock, site string) *DB {
+	t.Helper()
+	o := testOptions(t.TempDir(), site)
+	o.Now = c.Now
+	return openTest(t, o)
+}
+
+func mustVotes(t testing.TB, db *DB) []byte {
+	t.Helper()
+	data, _, err := db.Votes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func mustHear(t testing.TB, db *DB, from ...*DB) {
+	t.Helper()
+	for _, site := range from {
+		if err := db.HearVotes(mustVotes(t, site)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func mustRevoke(t testing.TB, db *DB, n int) {
+	t.Helper()
+	if err := db.Revoke(message(n)); err != nil {
+		t.Fatalf("revoke %d: %v", n, err)
+	}
+}
+
+// Two sites that are heard by their votes list what they agree on, as they say it
+// now: one alone lists nothing, and a revocation at one of them takes its vote back.
+func TestVotesList(t *testing.T) {
+	c := newClock()
+	here, a, b := listener(t, c, "a", "b"), member(t, c, "a"), member(t, c, "b")
+	step := func(what string, n, votes int, listed bool) {
+		t.Helper()
+		mustHear(t, here, a, b)
+		e := here.Judge(message(n))
+		if e.Votes != votes || e.Listed != listed {
+			t.Errorf("%s: %d votes, listed %v; want %d, %v", what, e.Votes, e.Listed, votes, listed)
+		}
+	}
+	step("nobody reported it", 1, 0, false)
+	mustReport(t, a, 1)
+	c.add(time.Second)
+	step("one site did", 1, 1, false)
+	mustReport(t, b, 1)
+	c.add(time.Second)
+	step("both did", 1, 2, true)
+	step("another message", 2, 0, false)
+	e := here.Judge(message(1))
+	if m := e.Matches[0]; len(e.Matches) != 1 || !m.Votes || m.Revoked || !slices.Equal(m.Sites, []string{"a", "b"}) || e.Sites != 2 ||
+		m.Signature.Kind != signature.KindText {
+		t.Errorf("evidence %+v", e)
+	}
+	mustRevoke(t, b, 1)
+	step("revoked at one", 1, 1, false)
+	mustReport(t, b, 1)
+	step("reported again in the same period: the revocation wins there", 1, 1, false)
+	c.add(168 * time.Hour)
+	mustReport(t, b, 1)
+	step("reported again in the next period", 1, 2, true)
+}
+
+// A site that is heard in full lists alone, and its revocation weighs more than
+// votes, as one of this site does; so does a retouch, and the never-list spares.
+func TestVotesGiveWay(t *testing.T) {
+	c := newClock()
+	a, b, friend := member(t, c, "a"), member(t, c, "b"), member(t, c, "friend")
+	for n := range 5 {
+		mustReport(t, a, n)
+		mustReport(t, b, n)
+	}
+	here := listener(t, c, "a", "b")
+	mustHear(t, here, a, b)
+
+	mustReport(t, here, 1)
+	if e := here.Judge(message(1)); e.Votes != 2 || slices.ContainsFunc(e.Matches, func(m Match) bool { return m.Votes }) {
+		t.Errorf("listed without votes: %+v", e)
+	}
+	if err := here.Revoke(message(2)); err != nil {
+		t.Fatal(err)
+	}
+	mustRevoke(t, friend, 3)
+	mustApply(t, here, drain(t, friend)...)
+	c.add(168 * time.Hour) // votes tell no generation: every revocation that is kept counts
+	for n, want := range map[int]bool{0: true, 1: true, 2: false, 3: false} {
+		if e := here.Judge(message(n)); e.Votes != 2 || e.Listed != want {
+			t.Errorf("message %d: %d votes, listed %v; want %v", n, e.Votes, e.Listed, want)
+		}
+	}
+	if e := here.Judge(message(3)); len(e.Matches) != 1 || !e.Matches[0].Revoked || e.Sites != 0 {
+		t.Errorf("revoked: %+v", e)
+	}
+	if _, err := here.Retouch(message(1)); err != nil {
+		t.Fatal(err)
+	}
+	if e := here.Judge(message(1)); e.Listed || e.Votes != 2 {
+		t.Errorf("retouched: %+v", e)
+	}
+	if _, err := here.Never(message(4), "newsletter"); err != nil {
+		t.Fatal(err)
+	}
+	if e := here.Judge(message(4)); e.Listed || !e.Never || len(e.Spared) != 1 || e.Sites != 0 {
+		t.Errorf("on the never-list: %+v", e)
+	}
+}
+
+// The best key names the match: the text of version 2, and the body where only that
+// is known to the voters.
+func TestVotesByTextOrBody(t *testing.T) {
+	c := newClock()
+	here, a, b := listener(t, c, "a", "b"), member(t, c, "a"), member(t, c, "b")
+	sig := func(kind signature.Kind, name string) signature.Signature {
+		return signature.Signature{Kind: kind, Digest: signature.Sum(kind, []byte(name))}
+	}
+	body, text, text2 := sig(signature.KindBody, "x"), sig(signature.KindText, "x"), sig(signature.KindText2, "x")
+	file := sig(signature.KindAttachment, "x")
+	whole := signature.Set{Signatures: []signature.Signature{body, text, text2, file}}
+	for _, db := range []*DB{a, b} {
+		if err := db.Report(whole, ClassOther); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustHear(t, here, a, b)
+	for _, tc := range []struct {
+		name string
+		keys []signature.Signature
+		want signature.Kind // 0: not listed
+	}{
+		{"the message", whole.Signatures, signature.KindText2},
+		{"the same text in another body", []signature.Signature{sig(signature.KindBody, "y"), text2}, signature.KindText2},
+		{"a body whose text is not signed", []signature.Signature{body}, signature.KindBody},
+		{"the attachment with another text", []signature.Signature{sig(signature.KindBody, "y"), sig(signature.KindText2, "y"), file}, 0},
+		{"the attachment alone", []signature.Signature{file}, 0},
+	} {
+		e := here.Judge(signature.Set{Signatures: tc.keys})
+		if e.Listed != (tc.want != 0) || e.Listed && e.Matches[0].Signature.Kind != tc.want {
+			t.Errorf("%s: %+v", tc.name, e)
+		}
+	}
+	x := here.Explain(whole)
+	for i, want := range []int{2, 0, 2, 0} {
+		if got := x[i].Votes; len(got) != want || want > 0 && (got[0].Site != "a" || got[0].Stale || !got[0].Made.Equal(c.Now())) {
+			t.Errorf("votes by %s: %+v", x[i].Signature.Kind, got)
+		}
+	}
+}
+
+// Votes end: those of a site that goes on at the end of the period after the one in
+// which the message was reported, those of one that is silent a period later.
+func TestVotesEnd(t *testing.T) {
+	const period = 168 * time.Hour
+	c := newClock()
+	here, a, b := listener(t, c, "a", "b"), member(t, c, "a"), member(t, c, "b")
+	mustReport(t, a, 1)
+	mustReport(t, b, 1)
+	mustHear(t, here, a, b)
+	for i, want := range []struct{ silent, going int }{{2, 2}, {2, 2}, {0, 0}} {
+		if e := here.Judge(message(1)); e.Votes != want.silent {
+			t.Errorf("%d periods later: %d votes of silent sites, want %d", i, e.Votes, want.silent)
+		}
+		other := listener(t, c, "a", "b")
+		mustHear(t, other, a, b)
+		if e := other.Judge(message(1)); e.Votes != want.going {
+			t.Errorf("%d periods later: %d votes, want %d", i, e.Votes, want.going)
+		}
+		c.add(period)
+	}
+}
+
+// The stamp is another one after each report and revocation, when what is published
+// begins anew, and only then; it stays over a restart.
+func TestVotesStamp(t *testing.T) {
+	c := newClock()
+	o := testOptions(t.TempDir(), "a")
+	o.Now = c.Now
+	db := openTest(t, o)
+	last := uint64(0)
+	step := func(what string, changed bool) {
+		t.Helper()
+		_, stamp, err := db.Votes()
+		if err != nil || stamp != db.VotesStamp() || changed != (stamp > last) || !changed && stamp != last {
+			t.Errorf("%s: stamp %d after %d, %v", what, stamp, last, err)
+		}
+		last = stamp
+	}
+	step("new", true)
+	step("nothing happened", false)
+	mustReport(t, db, 1)
+	step("report", true)
+	mustReport(t, db, 1)
+	step("a report at the same moment", true)
+	mustRevoke(t, db, 1)
+	step("revocation", true)
+	c.add(time.Hour)
+	mustCount(t, db, 1, 5)
+	step("a count and an hour", false)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := db.Votes(); !errors.Is(err, ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+	db = openTest(t, o)
+	if db.VotesStamp() < last {
+		t.Errorf("stamp %d after the restart, %d before", db.VotesStamp(), last)
+	}
+	last = db.VotesStamp()
+	c.add(168 * time.Hour)
+	step("next period", true)
+	step("the same period", false)
+}
+
+// What is not to be heard is refused by name, and changes nothing.
+func TestHearVotesRefuses(t *testing.T) {
+	c := newClock()
+	here, a := listener(t, c, "a", "b"), member(t, c, "a")
+	mustReport(t, a, 1)
+	good := mustVotes(t, a)
+	o := testOptions(t.TempDir(), "a")
+	o.Now, o.Reports.Period = c.Now, 24*time.Hour
+	daily := openTest(t, o)
+	o = testOptions(t.TempDir(), "a")
+	o.Now, o.Key = c.Now, [32]byte{9}
+	foreign := openTest(t, o)
+	ahead := newClock()
+	ahead.add(2 * time.Hour)
+	odd := func(h Head, body []byte) []byte {
+		h.Type, h.Site, h.Epoch = RecordVotes, "a", 2
+		return a.encodeRecord(h, body)
+	}
+	body, _, err := a.own.body(a.votesGeneration(), a.opt.Reports.Period)
+	if err != nil {
+		t.Fatal(err)
+	}
+	future, _, _ := a.own.body(a.votesGeneration()+1, a.opt.Reports.Period)
+	for _, tc := range []struct {
+		name string
+		data []byte
+		is   error // or
+		says string
+	}{
+		{"federation", mustVotes(t, foreign), ErrFederation, ""},
+		{"stranger", mustVotes(t, member(t, c, "z")), ErrStranger, ""},
+		{"heard in full", mustVotes(t, member(t, c, "friend")), nil, "its trust is full"},
+		{"clock", mustVotes(t, member(t, ahead, "a")), ErrClock, ""},
+		{"period", mustVotes(t, daily), ErrParameters, "period there 86400 s, here 604800 s"},
+		{"torn", append(slices.Clone(good[:len(good)-1]), good[len(good)-1]^1), nil, "authentication code"},
+		{"short", good[:50], nil, "cut short"},
+		{"another record", a.encodeRecord(a.head(RecordHeartbeat), make([]byte, 16)), nil, "it should be a votes"},
+		{"no body", odd(Head{Made: c.Now()}, nil), nil, "votes of 0 bytes"},
+		{"begins too late", odd(Head{Made: c.Now()}, future), nil, "begin with generation"},
+		{"made before it begins", odd(Head{Made: c.Now().Add(-400 * time.Hour)}, body), nil, "begin with generation"},
+	} {
+		err := here.HearVotes(tc.data)
+		if err == nil || tc.is != nil && !errors.Is(err, tc.is) || !strings.Contains(err.Error(), tc.says) {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+	}
+	if e := here.Judge(message(1)); e.Votes != 0 {
+		t.Errorf("%d votes", e.Votes)
+	}
+	if err := here.HearVotes(mustVotes(t, here)); err != nil {
+		t.Errorf("own record: %v", err)
+	}
+}
+
+// An older record is no news, and one of a life that is over is refused.
+func TestHearVotesReplayed(t *testing.T) {
+	c := newClock()
+	here, a := listener(t, c, "a"), member(t, c, "a")
+	old := mustVotes(t, a)
+	mustReport(t, a, 1)
+	mustHear(t, here, a)
+	if err := here.HearVotes(old); err != nil || here.Judge(message(1)).Votes != 1 {
+		t.Errorf("an older record was taken: %v", err)
+	}
+	c.add(time.Hour)
+	mustHear(t, here, member(t, c, "a"))
+	if here.Judge(message(1)).Votes != 0 {
+		t.Error("the site's new life has not reported it")
+	}
+	if err := here.HearVotes(mustVotes(t, a)); !errors.Is(err, ErrReplayed) {
+		t.Errorf("a life that is over: %v", err)
+	}
+}

@@ -1,0 +1,163 @@
+package bloomdb
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+)
+
+// The layout of votes stands in FORMAT.md.
+const (
+	ownVotesMagic   = "SBVOTE\r\n"
+	ownVotesVersion = 1
+	ownVotesHeader  = 8 + 2 + 8 + 8 // magic, version, key id, stamp
+
+	votesHead      = 8 + 8 + 8 + 2 + 2 + 8 + 1 // generation, period, m, k0, k1, inserted, coding
+	votesAsBits    = 1
+	votesAsCells   = 2
+	maxVotesCells  = 1 << 19 // of more ones than that the bits are shorter
+	maxVotesCoding = 1<<19 + 64
+	maxVotesBody   = votesHead + maxVotesCoding
+)
+
+// votesBody is a filter of votes on its way.
+type votesBody struct {
+	gen    int64 // with which it begins
+	period int64 // of generations, in seconds
+	filter *filter.Generalized
+}
+
+// appendVotes codes the filter in the shorter of two ways: a site with few reports
+// sends some kilobytes.
+func appendVotes(dst []byte, v votesBody) []byte {
+	shape := v.filter.Shape()
+	dst = binary.BigEndian.AppendUint64(dst, uint64(v.gen))
+	dst = binary.BigEndian.AppendUint64(dst, uint64(v.period))
+	dst = binary.BigEndian.AppendUint64(dst, shape.M)
+	dst = binary.BigEndian.AppendUint16(dst, uint16(shape.K0))
+	dst = binary.BigEndian.AppendUint16(dst, uint16(shape.K1))
+	dst = binary.BigEndian.AppendUint64(dst, v.filter.Inserted())
+	if v.filter.Ones() > maxVotesCells {
+		dst, _ = v.filter.AppendBinary(append(dst, votesAsBits)) // never fails
+		return dst
+	}
+	cells := v.filter.Cells(make([]filter.Cell, 0, v.filter.Ones()))
+	return filter.AppendCells(append(dst, votesAsCells), 0, cells, false)
+}
+
+// decodeVotes reads all of what appendVotes wrote. Only the shape that all sites have
+// is taken, and only bits to which reports can have led. ErrParameters.
+func decodeVotes(data []byte) (v votesBody, err error) {
+	if len(data) < votesHead || len(data) > maxVotesBody {
+		return v, fmt.Errorf("votes of %d bytes, must be %d to %d", len(data), votesHead, maxVotesBody)
+	}
+	v.gen, v.period = int64(binary.BigEndian.Uint64(data)), int64(binary.BigEndian.Uint64(data[8:]))
+	shape := filter.GeneralizedShape{
+		M:  binary.BigEndian.Uint64(data[16:]),
+		K0: int(binary.BigEndian.Uint16(data[24:])),
+		K1: int(binary.BigEndian.Uint16(data[26:])),
+	}
+	if shape != votesShape {
+		return v, fmt.Errorf("votes: %w: there %v, here %v", ErrParameters, shape, votesShape)
+	}
+	inserted, coding, code := binary.BigEndian.Uint64(data[28:]), data[36], data[votesHead:]
+	switch coding {
+	case votesAsBits:
+		v.filter, err = filter.DecodeGeneralized(code, votesShape)
+		if err == nil && v.filter.Inserted() != inserted {
+			err = errors.New("two numbers of inserted keys")
+		}
+	case votesAsCells:
+		v.filter, err = decodeVotesCells(code, inserted)
+	default:
+		err = fmt.Errorf("coding %d, which this program does not know: made by a newer version", coding)
+	}
+	if err == nil {
+		err = v.filter.Plausible()
+	}
+	if err != nil {
+		return v, fmt.Errorf("votes: %w", err)
+	}
+	return v, nil
+}
+
+func decodeVotesCells(code []byte, inserted uint64) (*filter.Generalized, error) {
+	claimed, _ := binary.Uvarint(code)
+	if claimed > maxVotesCells {
+		return nil, fmt.Errorf("%d cells, must be at most %d", claimed, maxVotesCells)
+	}
+	cells, rest, err := filter.DecodeCells(make([]filter.Cell, 0, claimed), code, 0, votesShape.M, false)
+	if err = errors.Join(err, trailing(rest)); err != nil {
+		return nil, err
+	}
+	return filter.GeneralizedOf(votesShape, cells, inserted)
+}
+
+// encodeOwnVotes is the file of one of this site's filters, without its checksum.
+func (db *DB) encodeOwnVotes(gen int64) ([]byte, error) {
+	body, _, err := db.own.body(gen, db.opt.Reports.Period)
+	if err != nil {
+		return nil, err
+	}
+	db.own.mu.Lock()
+	stamp := db.own.stamp
+	db.own.mu.Unlock()
+	b := append([]byte(ownVotesMagic), 0, ownVotesVersion)
+	b = append(b, db.keyID[:]...)
+	b = binary.BigEndian.AppendUint64(b, stamp)
+	return append(b, body...), nil
+}
+
+// readOwnVotes reads a file of this site's. Damage is a *DamageError.
+func readOwnVotes(path string, keyID [8]byte, gen, period int64) (v votesBody, stamp uint64, err error) {
+	data, err := readBounded(path, ownVotesHeader+maxVotesBody+4)
+	if err != nil {
+		return v, 0, err
+	}
+	v, stamp, err = decodeOwnVotes(data, keyID)
+	if err == nil && (v.gen != gen || v.period != period) {
+		err = fmt.Errorf("it begins with generation %d of %d s", v.gen, v.period)
+	}
+	if err != nil {
+		return v, 0, damaged(path, 0, err)
+	}
+	return v, stamp, nil
+}
+
+// readBounded reads a file of at most so many bytes. A longer one is damage.
+func readBounded(path string, most int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("votes: %w", err)
+	}
+	if info.Size() > most {
+		return nil, damaged(path, most, fmt.Errorf("it has %d bytes, must be at most %d", info.Size(), most))
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("votes: %w", err)
+	}
+	return data, nil
+}
+
+func decodeOwnVotes(data []byte, keyID [8]byte) (v votesBody, stamp uint64, err error) {
+	body := len(data) - 4
+	switch {
+	case body < ownVotesHeader:
+		return v, 0, errors.New("file is cut short")
+	case string(data[:8]) != ownVotesMagic:
+		return v, 0, errors.New("no votes: wrong magic")
+	case binary.BigEndian.Uint16(data[8:]) != ownVotesVersion:
+		return v, 0, fmt.Errorf("votes version %d, this program reads %d", binary.BigEndian.Uint16(data[8:]), ownVotesVersion)
+	case crc32.Checksum(data[:body], castagnoli) != binary.BigEndian.Uint32(data[body:]):
+		return v, 0, errors.New("checksum is wrong")
+	case [8]byte(data[10:]) != keyID:
+		return v, 0, fmt.Errorf("made under federation key %x, the key given is %x", data[10:18], keyID)
+	}
+	v, err = decodeVotes(data[ownVotesHeader:body])
+	return v, binary.BigEndian.Uint64(data[18:]), err
+}

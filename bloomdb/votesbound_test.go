@@ -1,0 +1,224 @@
+package bloomdb
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+)
+
+// votersNamed are names of ten sites.
+func votersNamed() (names []string) {
+	for i := range 10 {
+		names = append(names, fmt.Sprintf("voter%d", i))
+	}
+	return names
+}
+
+// crafted is a record of votes that a member made by hand for some site.
+func crafted(db *DB, site string, stamp uint64, f *filter.Generalized) []byte {
+	h := Head{Type: RecordVotes, Site: site, Epoch: 2, Seq: stamp, Made: db.opt.Now()}
+	return db.encodeRecord(h, appendVotes(nil, votesBody{db.votesGeneration(), 604800, f}))
+}
+
+func bitsAt(t testing.TB, one func(pos uint64) bool) *filter.Generalized {
+	t.Helper()
+	cells := make([]filter.Cell, 0, votesShape.M)
+	for pos := range votesShape.M {
+		if one(pos) {
+			cells = append(cells, filter.Cell{Pos: pos, Value: 1})
+		}
+	}
+	f, err := filter.GeneralizedOf(votesShape, cells, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// Whatever ten sites send, also when all of them conspire to send the same bits, the
+// messages that they list and nobody reported stay below the bound: less than one in
+// 20 million, here none in 100,000; and no site votes for more than 2 F_p of them.
+func TestVotesAreBounded(t *testing.T) {
+	const seed = 17
+	r := rand.New(rand.NewPCG(seed, seed))
+	messages := 100_000 / stride
+	busy, err := filter.NewGeneralized(votesShape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 100 * 2000 / stride { // usual are 2,000 keys, of 1,000 reports in two periods
+		busy.Insert(votePositions(r.Uint64(), nil))
+	}
+	draw := func() *filter.Generalized { return bitsAt(t, func(uint64) bool { return r.Uint64()&1 == 1 }) }
+	same := draw()
+	c := newClock()
+	here := listener(t, c, votersNamed()...)
+	for n, tc := range []struct {
+		name string
+		bits *filter.Generalized // nil: each site draws its own
+	}{
+		{"all zeros", bitsAt(t, func(uint64) bool { return false })},
+		{"half and half, each its own", nil},
+		{"half and half, all the same", same},
+		{"each second bit", bitsAt(t, func(pos uint64) bool { return pos&1 == 1 })},
+		{"the first half", bitsAt(t, func(pos uint64) bool { return pos < votesShape.M/2 })},
+		{"100 times the usual traffic", busy},
+	} {
+		for _, site := range votersNamed() {
+			f := tc.bits
+			if f == nil {
+				f = draw()
+			}
+			if err := here.HearVotes(crafted(here, site, uint64(n), f)); err != nil {
+				t.Fatalf("%s: %v", tc.name, err)
+			}
+		}
+		votes, listed := 0, 0
+		for range messages {
+			if n := votesOf(*here.voters.Load(), randomHash(r), randomHash(r)); n > 0 {
+				votes += n
+				if n >= votesNeeded {
+					listed++
+				}
+			}
+		}
+		most := 10 * float64(messages) * votesPerMessage * votesShape.FalsePositiveBound()
+		if t.Logf("%s: %d votes, at most %.0f expected; %d listed of %d", tc.name, votes, most, listed, messages); listed > 0 || float64(votes) > most+5*math.Sqrt(most) {
+			t.Errorf("%s: above the bound", tc.name)
+		}
+	}
+}
+
+// votesOf counts the sites that vote by one of some keys.
+func votesOf(voters []*voter, keys ...filter.Hash) (n int) {
+	for _, v := range voters {
+		if slices.ContainsFunc(keys, v.has) {
+			n++
+		}
+	}
+	return n
+}
+
+// All ones are no history of reports, and are refused: they would not be found by
+// any key, and say that something is wrong.
+func TestImplausibleVotes(t *testing.T) {
+	c := newClock()
+	here := listener(t, c, "a")
+	ones := bitsAt(t, func(uint64) bool { return true })
+	err := here.HearVotes(crafted(here, "a", 1, ones))
+	if err == nil || !strings.Contains(err.Error(), "4194304 ones") || !strings.Contains(err.Error(), "votes a") {
+		t.Errorf("all ones: %v", err)
+	}
+	v := voter{key: here.votesKey("a"), filter: ones}
+	r := rand.New(rand.NewPCG(3, 3))
+	for range 1000 {
+		if v.has(randomHash(r)) {
+			t.Fatal("found in all ones")
+		}
+	}
+}
+
+// Why a key has other positions at each site: were they the same, sites with the same
+// bits would agree on what each of them finds, one message in 33,000.
+func TestVotesAtTheSamePositions(t *testing.T) {
+	const seed = 18
+	r := rand.New(rand.NewPCG(seed, seed))
+	f := bitsAt(t, func(uint64) bool { return r.Uint64()&1 == 1 })
+	same := []*voter{{filter: f, key: sipKey{1, 2}}, {filter: f, key: sipKey{1, 2}}}
+	other := []*voter{{filter: f, key: sipKey{1, 2}}, {filter: f, key: sipKey{3, 4}}}
+	agreed, apart := 0, 0
+	for range 500_000 {
+		x, y := randomHash(r), randomHash(r)
+		if votesOf(same, x, y) == 2 {
+			agreed++
+		}
+		if votesOf(other, x, y) == 2 {
+			apart++
+		}
+	}
+	if agreed < 3 || agreed > 35 || apart > 0 {
+		t.Errorf("seed %d: %d of 500,000 at the same positions, expected 15; %d at own ones, expected none", seed, agreed, apart)
+	}
+}
+
+// The limit of all this: who has the federation key makes bits for messages of his
+// choice. One such member lists nothing, two list all they chose, and only that.
+func TestVotesForChosenMessages(t *testing.T) {
+	c := newClock()
+	here := listener(t, c, votersNamed()...)
+	const chosen = 200
+	for i, site := range votersNamed()[:2] {
+		f, err := filter.NewGeneralized(votesShape)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range chosen {
+			for _, s := range message(n).Signatures {
+				f.Insert(votePositions(voteSeed(here.votesKey(site), here.reportHash(s)), nil))
+			}
+		}
+		if err := here.HearVotes(crafted(here, site, 1, f)); err != nil {
+			t.Fatal(err)
+		}
+		for n := range 2 * chosen {
+			want := 0
+			if n < chosen {
+				want = i + 1
+			}
+			if e := here.Judge(message(n)); e.Votes != want || e.Listed != (want == 2) {
+				t.Errorf("%d members: message %d has %d votes, listed %v", i+1, n, e.Votes, e.Listed)
+			}
+		}
+	}
+}
+
+// The bound by hand: F_p = 2^-16, so two of ten agree with C(10,2) (2^-15)^2 at most.
+func TestVotesError(t *testing.T) {
+	for _, tc := range []struct {
+		sites, needed int
+		want          float64
+	}{
+		{0, 2, 0}, {1, 2, 0}, {2, 2, 9.31e-10}, {10, 2, 4.19e-8}, {100, 2, 4.61e-6}, {100, 3, 4.6e-9}, {10, 1, 3.05e-4},
+	} {
+		if got := VotesError(tc.sites, tc.needed); math.Abs(got-tc.want) > 0.01*tc.want {
+			t.Errorf("%d sites, %d needed: %.3g, want %.3g", tc.sites, tc.needed, got, tc.want)
+		}
+	}
+}
+
+// The share of reports that a filter has lost is what the package says.
+func TestVotesForget(t *testing.T) {
+	const seed = 19
+	r := rand.New(rand.NewPCG(seed, seed))
+	f, err := filter.NewGeneralized(votesShape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reports := make([][2]uint64, 21_700)
+	for i := range reports {
+		reports[i] = [2]uint64{r.Uint64(), r.Uint64()}
+		f.Insert(votePositions(reports[i][0], nil))
+		f.Insert(votePositions(reports[i][1], nil))
+	}
+	for _, tc := range []struct {
+		after int
+		want  float64
+	}{{1_750, 0.01}, {4_200, 0.05}, {20_700, 0.5}} {
+		lost := 0
+		const window = 500 // reports around that age
+		for i := range window {
+			p := reports[len(reports)-1-tc.after+window/2-i]
+			if !f.Has(votePositions(p[0], nil)) && !f.Has(votePositions(p[1], nil)) {
+				lost++
+			}
+		}
+		if want := tc.want * window; math.Abs(float64(lost)-want) > 4*math.Sqrt(want) {
+			t.Errorf("%d of %d lost after %d others, expected %.0f", lost, window, tc.after, want)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package bloomdb
+
+import (
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+)
+
+// VotesStatus describes this site's votes and those it hears.
+type VotesStatus struct {
+	Needed int           `json:"needed"` // votes that list a message
+	Error  float64       `json:"error"`  // what VotesError says of the sites whose votes count
+	Own    VoterStatus   `json:"own"`
+	Sites  []VoterStatus `json:"sites,omitempty"` // by name
+	Memory int64         `json:"memory_bytes"`
+}
+
+// VoterStatus describes one site's votes.
+type VoterStatus struct {
+	Site  string    `json:"site"`
+	Since time.Time `json:"since"`           // reports from then on are in the filter
+	Made  time.Time `json:"made,omitzero"`   // when the site published it; absent for this site
+	Stale bool      `json:"stale,omitempty"` // too long ago to count
+	Muted bool      `json:"muted,omitempty"`
+	Keys  uint64    `json:"keys"`  // inserted, as the site says
+	Fill  float64   `json:"fill"`  // share of ones; it grows towards 0.5
+	Error float64   `json:"error"` // chance that one absent key is found; at most 2^-16
+}
+
+func (db *DB) votesStatus() VotesStatus {
+	s := VotesStatus{Needed: db.opt.Votes, Own: db.ownVoterStatus()}
+	now := db.opt.generation(spamFilter, db.opt.Now())
+	counting := 0
+	for _, v := range *db.voters.Load() {
+		site := db.voterStatus(v.head.Site, v.gen, v.filter)
+		site.Made, site.Stale, site.Muted = v.head.Made, v.stale(now), db.Muted(v.head.Site)
+		if !site.Stale && !site.Muted {
+			counting++
+		}
+		s.Sites = append(s.Sites, site)
+	}
+	s.Error = VotesError(counting, s.Needed)
+	db.own.mu.Lock()
+	filters := len(db.own.filters) + len(s.Sites)
+	db.own.mu.Unlock()
+	s.Memory = int64(filters) * int64(votesShape.M/8)
+	return s
+}
+
+func (db *DB) ownVoterStatus() VoterStatus {
+	db.own.mu.Lock()
+	defer db.own.mu.Unlock()
+	gen := db.votesGeneration()
+	return db.voterStatus(db.opt.Site, gen, db.own.filters[gen])
+}
+
+// voterStatus describes a filter; nil is an empty one.
+func (db *DB) voterStatus(site string, gen int64, f *filter.Generalized) VoterStatus {
+	s := VoterStatus{Site: site, Since: db.opt.start(target{spamFilter, gen})}
+	if f != nil {
+		s.Keys, s.Fill, s.Error = f.Inserted(), float64(f.Ones())/float64(votesShape.M), f.Error()
+	}
+	return s
+}
