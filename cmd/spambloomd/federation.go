@@ -16,7 +16,7 @@ func (s *settings) dialOptions() exchange.DialOptions {
 }
 
 func (s *settings) exchangeOptions(log *slog.Logger) exchange.Options {
-	return exchange.Options{Log: log}
+	return exchange.Options{SnapshotLimit: s.Redis.SnapshotLimit, Log: log}
 }
 
 // checkRedis reads the URL and the files that go with it.
