@@ -68,7 +68,8 @@ type DB struct {
 
 	retouchMu sync.Mutex // held by the one who changes masks; taken before the journal's
 
-	sitesMu sync.Mutex // guards sites and uses; held while a delta is applied
+	drops   atomic.Uint64 // see Drops
+	sitesMu sync.Mutex    // guards sites and uses; held while a delta is applied
 	sites   map[origin]*siteState
 	uses    map[siteTarget]*siteUse
 

@@ -135,8 +135,13 @@ func (db *DB) Drop(site string) error {
 	if err := db.drop(site); err != nil {
 		return fmt.Errorf("drop %s: %w", site, err)
 	}
+	db.drops.Add(1)
 	return nil
 }
+
+// Drops counts the calls of Drop since the start. Who follows streams learns from it
+// that a cursor may have gone back to the beginning.
+func (db *DB) Drops() uint64 { return db.drops.Load() }
 
 func (db *DB) silenceable(site string) error {
 	switch {

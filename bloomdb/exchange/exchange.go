@@ -85,6 +85,8 @@ type Exchange struct {
 	news   chan news     // subscriber to follower
 	resync chan struct{} // subscriber to follower: news may be missing
 
+	drops uint64 // by the database, that the follower knows of
+
 	// mu guards what Status tells: origins and what they hold, snapshot, strangers.
 	// Of origins only the follower writes, under mu; it reads them without.
 	mu        sync.Mutex
@@ -114,6 +116,7 @@ func newExchange(db *bloomdb.DB, w wire, o Options) *Exchange {
 		resync:    make(chan struct{}, 1),
 		origins:   make(map[string]*origin),
 		strangers: make(map[cause]int64),
+		drops:     db.Drops(),
 	}
 }
 

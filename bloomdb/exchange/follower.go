@@ -34,6 +34,7 @@ func (x *Exchange) follow(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case n := <-x.news:
+			x.afterDrop()
 			x.hear(n)
 		case <-x.resync:
 			resync = true
@@ -66,6 +67,7 @@ func (x *Exchange) catchUp(ctx context.Context, heads bool) error {
 			return err
 		}
 	}
+	x.afterDrop()
 	now := time.Now()
 	for _, o := range x.origins {
 		if step := x.work(o, now); step != nil {

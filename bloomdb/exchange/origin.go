@@ -106,6 +106,28 @@ func (x *Exchange) origin(site string) *origin {
 	return o
 }
 
+// afterDrop begins anew with what the database holds, once a site was dropped: what
+// was consumed of it is gone. It returns false where nothing was dropped.
+func (x *Exchange) afterDrop() bool {
+	drops := x.db.Drops()
+	if drops == x.drops {
+		return false
+	}
+	x.drops = drops
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, o := range x.origins {
+		o.at, o.claim, o.gap, o.lost = x.cursor(o.site), Position{}, Position{}, Position{}
+		o.looked, o.took, o.loading, o.dry = Position{}, Position{}, nil, false
+		o.votesLooked, o.votes, o.gaps = 0, 0, 0
+		if x.db.Wanting(o.site) {
+			o.gaps = 1
+		}
+		o.settle(time.Now())
+	}
+	return true
+}
+
 func (x *Exchange) cursor(site string) Position {
 	epoch, seq := x.db.Cursor(site)
 	return Position{epoch, seq}

@@ -29,7 +29,7 @@ func (x *Exchange) readBatch(ctx context.Context, o *origin) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if !x.consume(o, e) {
+		if x.afterDrop() || !x.consume(o, e) {
 			break
 		}
 	}

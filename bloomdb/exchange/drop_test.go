@@ -1,0 +1,29 @@
+package exchange
+
+import "testing"
+
+// A site that was dropped is heard from anew: what its stream had before the drop is
+// read again, however short the time between.
+func TestDroppedSiteIsHeardAnew(t *testing.T) {
+	m, _ := startMini(t)
+	url := "redis://" + m.Addr()
+	a := startSite(t, t.TempDir(), "a", url)
+	b := startSite(t, t.TempDir(), "b", url)
+	for i := range 5 {
+		a.report(mail("before %d", i))
+		b.awaitAll("before %d", i+1)
+	}
+	if err := b.db.Drop("a"); err != nil {
+		t.Fatal(err)
+	}
+	if b.lists(mail("before %d", 0)) {
+		t.Error("what was dropped is listed")
+	}
+	if err := b.db.Mute("a", false); err != nil {
+		t.Fatal(err)
+	}
+	b.awaitAll("before %d", 5)
+	a.report(mail("after"))
+	eventually(t, "what comes after is heard", func() bool { return b.lists(mail("after")) })
+	awaitLevel(t, a, b)
+}
