@@ -2,9 +2,11 @@
 # make test    installs what the tests need, checks the sources, runs everything
 # make build   bin/spambloomd, bin/spambloom and bin/bloomlab
 # make bench   the benchmarks
+# make bench-exchange  the way between sites: latency, bytes, a new site joining
 # make bench-signatures  which varied copies of a spam are caught; CORPUS=PATH
 # make lab     every experiment of the papers, 1,000 rounds: cmd/bloomlab/RESULTS.txt
-# make soak    the long fault tests: Redis away for a minute, sixty times kill -9
+# make soak    the long fault tests: Redis away for a minute, sixty times kill -9,
+#              five daemons for ten minutes amid faults of all kinds
 # make fuzz    every fuzz target for 30 seconds
 # make generate  the files made from sources, such as contrib/spambloom.toml
 
@@ -16,7 +18,7 @@ LDFLAGS  = -X github.com/spambloom/spambloom/cmd/internal/version.linked=$(VERSI
 # other.
 export SPAMBLOOM_SENDMAIL ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spambloom/sendmail
 
-.PHONY: run build test tools sendmail check bench bench-signatures lab soak fuzz generate
+.PHONY: run build test tools sendmail check bench bench-signatures bench-exchange lab soak fuzz generate
 
 run: build
 	@exec bin/spambloomd --data spambloom-data
@@ -76,12 +78,17 @@ CORPUS ?= ../shared/corpora/spamassassin.tar.xz
 bench-signatures: build
 	bin/bloomlab signatures --corpus $(CORPUS)
 
+# The programs are built as they are used, without the race detector.
+bench-exchange: tools
+	SPAMBLOOM_FIGURES=1 $(GO) test -count=1 -timeout 30m -v -run TestExchangeFigures ./cmd/spambloomd
+	SPAMBLOOM_FIGURES=1 $(GO) test -count=1 -timeout 30m -v -run TestNewSiteJoins ./bloomdb/exchange
+
 lab: build
 	bin/bloomlab run all --rounds 1000 >bin/RESULTS.txt
 	mv bin/RESULTS.txt cmd/bloomlab/RESULTS.txt
 
 soak: tools
-	SPAMBLOOM_SOAK=1 $(GO) test -race -count=1 -timeout 20m -v -run 'TestRedisAway|TestKillLosesNoReport' ./cmd/spambloomd
+	SPAMBLOOM_SOAK=1 $(GO) test -race -count=1 -timeout 30m -v -run 'TestRedisAway|TestKillLosesNoReport|TestFederationLosesNothing' ./cmd/spambloomd
 
 fuzz:
 	@set -e; for pkg in $$($(GO) list ./...); do \

@@ -1,9 +1,27 @@
 package exchange
 
 import (
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 )
+
+// usedMemory is how much Redis holds, in bytes.
+func usedMemory(t *testing.T, c redis.UniversalClient) int64 {
+	t.Helper()
+	found := regexp.MustCompile(`used_memory:(\d+)`).FindStringSubmatch(c.Info(t.Context(), "memory").Val())
+	if found == nil {
+		t.Fatal("Redis does not say what it holds")
+	}
+	n, err := strconv.ParseInt(found[1], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
 
 // Out of memory, Redis refuses what would be written; what stands in it is still
 // read, news are still heard, and everything is published when there is room.

@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 }
 
 var build = sync.OnceValue(func() error {
-	cmd := exec.Command("go", "build", "-race", "-o", bin+"/", "./cmd/spambloomd", "./cmd/spambloom")
+	cmd := exec.Command("go", "build", fmt.Sprintf("-race=%v", !figures), "-o", bin+"/", "./cmd/spambloomd", "./cmd/spambloom")
 	cmd.Dir = repository
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", cmd, err, out)

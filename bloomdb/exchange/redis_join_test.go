@@ -1,0 +1,116 @@
+package exchange
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+)
+
+// figures is set for a run that measures.
+var figures = os.Getenv("SPAMBLOOM_FIGURES") != ""
+
+// knowledge is what the ten sites of a federation hold, each a tenth of it.
+type knowledge struct {
+	sites            int
+	reports, counted int // of each site
+}
+
+// options are those of a member of such a federation.
+func (k knowledge) options(dir, name string) bloomdb.Options {
+	o := siteOptions(dir, name)
+	o.Reports.Capacity = int64(max(10_000, k.sites*k.reports))
+	o.Counts.Capacity = int64(max(10_000, k.counted))
+	return o
+}
+
+// publish makes one site, lets it know its part, and ends it when all of that stands
+// in Redis.
+func (k knowledge) publish(t *testing.T, url string, number int) {
+	t.Helper()
+	name := fmt.Sprintf("site%d", number)
+	s := joinSite(t, k.options(t.TempDir(), name), url, Options{Interval: 50 * time.Millisecond, MaxInterval: 200 * time.Millisecond})
+	defer s.stop()
+	s.awaitConnected()
+	const users = 64 // they share the disk's syncs
+	var filling sync.WaitGroup
+	for user := range users {
+		filling.Go(func() {
+			for i := user; i < k.reports; i += users {
+				s.report(mail("spam %d of "+name, i))
+			}
+		})
+	}
+	for i := range k.counted {
+		s.count(mail("bulk %d of "+name, i), 1)
+	}
+	filling.Wait()
+	within(t, 5*time.Minute, name+" has published", func() bool {
+		_, pending, err := s.db.NextDelta(true)
+		return err == nil && !pending && !s.db.SnapshotDue()
+	})
+}
+
+// A site that joins a federation knows in a moment what that has learned in weeks:
+// by the sites' snapshots, and what came after them in their streams.
+func TestNewSiteJoins(t *testing.T) {
+	k := knowledge{sites: 10, reports: 50, counted: 3000}
+	if figures {
+		k = knowledge{sites: 10, reports: 100_000, counted: 2_000_000}
+	}
+	server := startRedis(t)
+	for i := range k.sites {
+		k.publish(t, server.url(), i)
+	}
+	c := server.client()
+	defer c.Close()
+
+	begin := time.Now()
+	late := joinSite(t, k.options(t.TempDir(), "late"), server.url(), Options{})
+	within(t, 5*time.Minute, "the new site is level", func() bool { return late.knows(k.sites) })
+	took := time.Since(begin)
+	for i := range k.sites {
+		name := fmt.Sprintf("site%d", i)
+		for j := 0; j < k.reports; j += 1 + k.reports/50 {
+			if !late.lists(mail("spam %d of "+name, j)) {
+				t.Errorf("spam %d of %s is not known", j, name)
+			}
+		}
+		for j := 0; j < k.counted; j += 1 + k.counted/50 {
+			if n := late.counts(mail("bulk %d of "+name, j)); n < 1 {
+				t.Errorf("bulk %d of %s was counted %d times", j, name, n)
+			}
+		}
+	}
+	t.Logf("%d reported and %d counted messages of %d sites, %.0f MB in Redis, are known after %v",
+		k.sites*k.reports, k.sites*k.counted, k.sites, float64(usedMemory(t, c))/1e6, took.Round(time.Millisecond))
+}
+
+// knows says whether a site is level with so many others.
+func (s *site) knows(others int) bool {
+	sites := s.x.Status().Sites
+	for _, o := range sites {
+		if o.Lag > 0 || o.Loading != nil || o.Applied == (Position{}) || s.db.Wanting(o.Site) {
+			return false
+		}
+	}
+	return len(sites) == others
+}
+
+// within is eventually with a bound of its own, for what is large.
+func within(t *testing.T, bound time.Duration, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.After(bound)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-deadline:
+			t.Fatalf("not within %v: %s", bound, what)
+		case <-tick.C:
+		}
+	}
+}
