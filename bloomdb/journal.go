@@ -112,6 +112,16 @@ func (j *journal) append(records ...record) (lsn, error) {
 	return at, nil
 }
 
+// ready says whether a fault of before is over.
+func (j *journal) ready() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.fault == nil {
+		return nil
+	}
+	return j.repair()
+}
+
 func (j *journal) done(at lsn) {
 	j.mu.Lock()
 	delete(j.open, at)

@@ -52,9 +52,10 @@ func evenAskOnly(sketches []signature.Sketch) []signature.Sketch {
 
 // list writes a report or a revocation to the journal, waits for the disk, and then
 // sets its bits: nobody sees a listing that a crash could take back. Where there are
-// two databases, no bit of either is set before both have it on disk. A fault of the
-// second one leaves the record in the first one's journal: a restart may bring back
-// there what was acknowledged to nobody.
+// two databases, no bit of either is set before both have it on disk, and nothing is
+// written while one of them has a fault. The write by which the second one's fault is
+// found leaves the record in the first one's journal: a restart may bring back there
+// what was acknowledged to nobody.
 func (db *DB) list(kind filterKind, set signature.Set, class Class) error {
 	campaign := kind == spamFilter && db.isCampaign(set)
 	var postings []*posting
@@ -65,6 +66,9 @@ func (db *DB) list(kind filterKind, set signature.Set, class Class) error {
 		}
 		defer p.release()
 		postings = append(postings, p)
+	}
+	if err := db.ready(); err != nil {
+		return err
 	}
 	return post(postings, func(d *DB) { d.countListed(kind, set, campaign) })
 }

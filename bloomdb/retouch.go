@@ -57,6 +57,9 @@ func (db *DB) Retouch(set signature.Set) (Retouching, error) {
 	if err != nil {
 		return plan, err
 	}
+	if err := db.ready(); err != nil {
+		return Retouching{}, err
+	}
 	for i, d := range db.both() {
 		done, err := d.writeMasks(plans[i].records)
 		defer done()

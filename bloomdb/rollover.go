@@ -16,6 +16,7 @@ import (
 // two databases, one for each key, in one state folder:
 //
 //	Report, Revoke, Retouch, Never, Count, Saw -> both, durable in both
+//	Mute, Drop                                 -> both
 //	Judge, Explain                             <- both, as one
 //	NextDelta, Apply                           -- each with the members that have its key
 //
@@ -58,6 +59,11 @@ func (db *DB) inBoth(f func(*DB) error) error {
 		err = errors.Join(err, f(db.previous))
 	}
 	return err
+}
+
+// ready says that the journals of both can be written, as far as is known.
+func (db *DB) ready() error {
+	return db.inOrder(func(d *DB) error { return d.journal.ready() })
 }
 
 // keyFolderPrefix begins the names of the folders of keys that were rolled over to.
@@ -138,6 +144,9 @@ func openAll(o Options) (*DB, error) {
 	if db.previous, err = openFolder(p, previous); err != nil {
 		return nil, errors.Join(fmt.Errorf("previous federation key: %w", err), db.journal.close())
 	}
+	if err := db.uniteMuted(); err != nil {
+		return nil, errors.Join(err, db.journal.close(), db.previous.journal.close())
+	}
 	o.Log.Info("the federation key is rolled over", "current", KeyID(o.Key), "previous", KeyID(p.Key),
 		"previous_is_of_use_until", db.previousUntil().UTC().Format(time.RFC3339))
 	db.warnOfNever(previous)
@@ -161,6 +170,28 @@ func openFolder(o Options, folder string) (*DB, error) {
 		return nil, err
 	}
 	return db, db.load()
+}
+
+// uniteMuted mutes and drops in each database who is muted or dropped in the other one:
+// the one may have been made just now, or a fault may have come between the two.
+func (db *DB) uniteMuted() error {
+	for _, pair := range [][2]*DB{{db, db.previous}, {db.previous, db}} {
+		here, there := pair[0], pair[1]
+		for _, m := range there.view.Load().voices.muted {
+			known, muted := here.view.Load().voices.find(m.Site)
+			var err error
+			if !muted {
+				err = here.muteHere(m.Site, true)
+			}
+			if m.Dropped && !known.Dropped {
+				err = errors.Join(err, here.dropHere(m.Site))
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // previousUntil is when the last generation of reports that was made before the

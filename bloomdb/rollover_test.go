@@ -226,8 +226,7 @@ func TestNothingIsLostByRollingOver(t *testing.T) {
 			t.Errorf("a declared message is reported: %v", err)
 		}
 		mustReport(t, db, 4)
-		crash(t, db)
-		db.previous.journal.file.Close()
+		crashBoth(t, db)
 	}
 	if s := log.String(); !strings.Contains(s, "under the previous federation key only") {
 		t.Errorf("log:\n%s", s)

@@ -101,11 +101,17 @@ func (db *DB) Muted(site string) bool {
 // Once the site is heard again, what was held of it counts as before, and its stream or
 // snapshot brings the rest; of a dropped site they bring all. Any valid name can be
 // muted before it was ever heard, but not this site's own. Verdicts are given
-// meanwhile; other sites' records wait.
+// meanwhile; other sites' records wait. While the federation key is rolled over, it is
+// done under both keys; after an error, it may have been under one, and should be
+// tried again.
 func (db *DB) Mute(site string, on bool) error {
 	if err := db.silenceable(site); err != nil {
 		return err
 	}
+	return db.inOrder(func(d *DB) error { return d.muteHere(site, on) })
+}
+
+func (db *DB) muteHere(site string, on bool) error {
 	db.sitesMu.Lock()
 	defer db.sitesMu.Unlock()
 	var err error
@@ -128,6 +134,10 @@ func (db *DB) Drop(site string) error {
 	if err := db.Mute(site, true); err != nil { // at once; a snapshot may take a while
 		return err
 	}
+	return db.inOrder(func(d *DB) error { return d.dropHere(site) })
+}
+
+func (db *DB) dropHere(site string) error {
 	db.snapshotMu.Lock()
 	defer db.snapshotMu.Unlock()
 	db.sitesMu.Lock()

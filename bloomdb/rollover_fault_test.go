@@ -1,0 +1,232 @@
+package bloomdb
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/signature"
+)
+
+// A report that one of the two databases cannot write is refused, and listed in neither;
+// it can be reported again, and what was acknowledged is on disk in both.
+func TestFaultOfOneOfTwo(t *testing.T) {
+	for name, faulty := range map[string]func(*DB) *DB{
+		"current":  func(db *DB) *DB { return db },
+		"previous": func(db *DB) *DB { return db.Previous() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := rolledOver(testOptions(t.TempDir(), "b"))
+			db := openTest(t, o)
+			mustReport(t, db, 1)
+			mend := breakDisk(t, faulty(db))
+			if err := db.Report(message(2), ClassOther); err == nil {
+				t.Fatal("acknowledged without a disk")
+			}
+			if err := db.Revoke(message(1)); err == nil {
+				t.Fatal("acknowledged without a disk")
+			}
+			if _, err := db.Retouch(message(1)); err == nil {
+				t.Fatal("retouched without a disk")
+			}
+			for _, d := range db.both() {
+				if d.know(message(2)).onlyHere().lists(message(2)) || !d.know(message(1)).onlyHere().lists(message(1)) {
+					t.Errorf("%s shows what was refused", KeyID(d.opt.Key))
+				}
+			}
+			if db.Fault() == nil {
+				t.Error("the fault is not told")
+			}
+			mend()
+			mustReport(t, db, 2)
+			crashBoth(t, db)
+			db = openTest(t, o)
+			for _, d := range db.both() {
+				for n := 1; n <= 2; n++ {
+					if !d.know(message(n)).onlyHere().lists(message(n)) {
+						t.Errorf("message %d is lost in %s", n, KeyID(d.opt.Key))
+					}
+				}
+			}
+		})
+	}
+}
+
+// onlyHere is the knowledge of one database alone.
+func (k knowledge) onlyHere() *knowledge {
+	k.twin = nil
+	return &k
+}
+
+// lists says whether all of a message's signatures are listed.
+func (k *knowledge) lists(set signature.Set) bool {
+	for _, s := range set.Signatures {
+		if m, ok := k.match(s, k.db.reportHash(s)); !ok || m.Revoked {
+			return false
+		}
+	}
+	return true
+}
+
+// One that is full refuses for both.
+func TestOneOfTwoIsFull(t *testing.T) {
+	o := testOptions(t.TempDir(), "b")
+	o.Reports.Capacity = 50
+	db := openTest(t, o)
+	n := 0
+	for ; ; n++ {
+		if err := db.Report(message(n), ClassOther); errors.Is(err, ErrFull) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = openTest(t, rolledOver(o))
+	if err := db.Report(message(n), ClassOther); !errors.Is(err, ErrFull) {
+		t.Fatalf("%v, want ErrFull", err)
+	}
+	if db.Judge(message(n)).Listed {
+		t.Error("it is listed nevertheless")
+	}
+}
+
+// A retouch under one key holds against reports under the other, in its generation, until
+// the site reports the message itself.
+func TestRetouchAcrossKeys(t *testing.T) {
+	c := newClock()
+	o := testOptions(t.TempDir(), "b")
+	o.Now = c.Now
+	r := newRolling(t, c.Now)
+	before := openTest(t, o)
+	mustReport(t, r.a, 1)
+	mustApply(t, before, drain(t, r.a)...)
+	mustRetouch(t, before, 1)
+	if err := before.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b := openTest(t, rolledOver(o))
+	listed(t, b, 1, false)
+	mustReport(t, r.c, 1)
+	mustApply(t, b, drain(t, r.c)...)
+	listed(t, b, 1, false)
+	if keys := b.Retouched(); len(keys) != 2 {
+		t.Errorf("retouched: %+v", keys)
+	}
+	mustReport(t, b, 1)
+	listed(t, b, 1, true)
+
+	mustReport(t, r.a, 2)
+	mustReport(t, r.c, 2)
+	mustApply(t, b, drain(t, r.c)...)
+	mustApply(t, b.Previous(), drain(t, r.a)...)
+	listed(t, b, 2, true)
+	plan, err := b.PlanRetouch(message(2))
+	if err != nil || len(plan.Listings) != 2 {
+		t.Errorf("%v: %+v", err, plan.Listings)
+	}
+	mustRetouch(t, b, 2)
+	listed(t, b, 2, false)
+	c.add(168 * time.Hour)
+	mustReport(t, r.c, 2)
+	mustApply(t, b, drain(t, r.c)...)
+	listed(t, b, 2, true)
+}
+
+// What was counted of a domain before the roll-over counts after it, once.
+func TestDomainsOfBothKeys(t *testing.T) {
+	o := testOptions(t.TempDir(), "b")
+	db := openTest(t, o)
+	reportCampaigns(t, db, "before", 2, "spam.example")
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = openTest(t, rolledOver(o))
+	if e := db.Judge(linking("other", "spam.example")); e.Listed {
+		t.Errorf("two campaigns: %+v", e)
+	}
+	reportCampaigns(t, db, "after", 1, "spam.example")
+	e := db.Judge(linking("other", "spam.example"))
+	if !e.Listed || len(e.Matches) != 1 || e.Matches[0].Domain != "spam.example" {
+		t.Errorf("three campaigns: %+v", e)
+	}
+	if d := db.ExplainDomains(linking("other", "spam.example")); len(d) != 1 || d[0].Campaigns != 3 || !d[0].Alone {
+		t.Errorf("explained: %+v", d)
+	}
+	if err := db.Revoke(linking("after 0", "spam.example")); err != nil {
+		t.Fatal(err)
+	}
+	if db.Judge(linking("other", "spam.example")).Listed {
+		t.Error("it was revoked")
+	}
+}
+
+// Who is muted or dropped stays so under the new key, and both databases hear the next
+// change of it.
+func TestMutedAcrossKeys(t *testing.T) {
+	o := testOptions(t.TempDir(), "b")
+	db := openTest(t, o)
+	if err := db.Mute("a", true); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Drop("x"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = openTest(t, rolledOver(o))
+	for _, d := range db.both() {
+		if x, _ := d.view.Load().voices.find("x"); !d.Muted("a") || !x.Dropped {
+			t.Errorf("under %s: a muted %v, x %+v", KeyID(d.opt.Key), d.Muted("a"), x)
+		}
+	}
+	if err := db.Mute("a", false); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Drop("y"); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range db.both() {
+		if d.Muted("a") || !d.Muted("y") {
+			t.Errorf("under %s: a muted %v, y muted %v", KeyID(d.opt.Key), d.Muted("a"), d.Muted("y"))
+		}
+	}
+}
+
+// A site that changes its Ed25519 key is heard throughout, under either federation key,
+// by those who have both of its keys.
+func TestSiteChangesItsKey(t *testing.T) {
+	var keys []ed25519.PrivateKey
+	for range 3 {
+		key, err := NewSigningKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, key)
+	}
+	public := func(i int) ed25519.PublicKey { return keys[i].Public().(ed25519.PublicKey) }
+	o := rolledOver(testOptions(t.TempDir(), "b"))
+	o.Members = Members{"a": {Keys: []ed25519.PublicKey{public(0), public(1)}}}
+	b := openTest(t, o)
+	ao := rolledOver(testOptions(t.TempDir(), "a"))
+	for i, want := range []error{nil, nil, ErrUnsigned} {
+		ao.SigningKey = keys[i]
+		a := openTest(t, ao)
+		mustReport(t, a, i)
+		for _, pair := range [][2]*DB{{a, b}, {a.Previous(), b.Previous()}} {
+			for _, d := range drain(t, pair[0]) {
+				if err := pair[1].Apply(d.Data, Next); !errors.Is(err, want) {
+					t.Errorf("key %d: %v, want %v", i, err, want)
+				}
+			}
+		}
+		listed(t, b, i, want == nil)
+		if err := a.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package bloomdb
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// rollingSite is a site somewhere in its roll-over: phase 0 has the old key, 1 both, 2
+// the new one.
+type rollingSite struct {
+	name    string
+	options Options // with the old key
+	phase   int
+	db      *DB
+	known   [2][]fact // under the old and under the new key
+	untold  [2][]fact
+	streams [2][]Delta
+}
+
+func (s *rollingSite) keyed() Options {
+	switch s.phase {
+	case 1:
+		return rolledOver(s.options)
+	case 2:
+		return onlyNew(s.options)
+	}
+	return s.options
+}
+
+// under is the database of the old key (0) or the new one (1); nil where there is none.
+func (s *rollingSite) under(key int) *DB {
+	switch s.phase*2 + key {
+	case 0, 5:
+		return s.db
+	case 2:
+		return s.db.Previous()
+	case 3:
+		return s.db
+	}
+	return nil
+}
+
+func (s *rollingSite) open(t *rapid.T) {
+	var err error
+	if s.db, err = Open(s.keyed()); err != nil {
+		t.Fatal(err)
+	}
+	for key := range 2 {
+		if db := s.under(key); db != nil {
+			var epoch, seq uint64
+			if n := len(s.streams[key]); n > 0 {
+				epoch, seq = s.streams[key][n-1].Epoch, s.streams[key][n-1].Seq
+			}
+			if err := db.Resume(epoch, seq); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// hear takes all that another site has said under the keys that both have.
+func (s *rollingSite) hear(t *rapid.T, from *rollingSite) {
+	for key := range 2 {
+		if db := s.under(key); db != nil {
+			for _, d := range from.streams[key] {
+				if err := db.Apply(d.Data, Skipped); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+// lists is what plain lists say: the newest fact of all that the site's databases know,
+// and of one generation the revocation.
+func (s *rollingSite) lists(message int, oldest int64) bool {
+	listed, revoked := int64(-1), int64(-1)
+	for key := range 2 {
+		if s.under(key) == nil {
+			continue
+		}
+		for _, f := range s.known[key] {
+			switch {
+			case f.message != message || f.gen < oldest:
+			case f.revoked:
+				revoked = max(revoked, f.gen)
+			default:
+				listed = max(listed, f.gen)
+			}
+		}
+	}
+	return listed > revoked
+}
+
+type rollingWorld struct {
+	*rapid.T
+	t     *testing.T
+	clock *clock
+	sites []*rollingSite
+}
+
+func (w *rollingWorld) step(s *rollingSite) {
+	f := fact{gen: s.db.opt.generation(spamFilter, w.clock.Now()), site: s.name, message: rapid.IntRange(0, 3).Draw(w.T, "message")}
+	switch rapid.SampledFrom([]string{"report", "report", "report", "revoke", "exchange", "exchange", "period", "save", "crash", "roll"}).Draw(w.T, "what") {
+	case "report":
+		mustReport(w.t, s.db, f.message)
+		s.learn(f)
+	case "revoke":
+		f.revoked = true
+		if err := s.db.Revoke(message(f.message)); err != nil {
+			w.Fatal(err)
+		}
+		s.learn(f)
+	case "exchange":
+		w.publish(s)
+	case "period":
+		w.clock.add(168 * time.Hour)
+	case "save":
+		if err := s.db.save(); err != nil {
+			w.Fatal(err)
+		}
+	case "crash":
+		crashBoth(w.t, s.db)
+		w.open(s)
+	case "roll":
+		if s.phase == 2 {
+			return
+		}
+		if err := s.db.Close(); err != nil {
+			w.Fatal(err)
+		}
+		s.phase++
+		w.open(s)
+	}
+}
+
+// open starts a site, which then reads all streams of its keys.
+func (w *rollingWorld) open(s *rollingSite) {
+	s.open(w.T)
+	for _, o := range w.sites {
+		if o != s {
+			s.hear(w.T, o)
+		}
+	}
+}
+
+// learn notes what a site was told by its users.
+func (s *rollingSite) learn(f fact) {
+	for key := range 2 {
+		if s.under(key) != nil {
+			s.known[key] = append(s.known[key], f)
+			s.untold[key] = append(s.untold[key], f)
+		}
+	}
+}
+
+// publish brings what a site has to say to the others.
+func (w *rollingWorld) publish(s *rollingSite) {
+	for key := range 2 {
+		db := s.under(key)
+		if db == nil {
+			continue
+		}
+		s.streams[key] = append(s.streams[key], drain(w.t, db)...)
+		for _, o := range w.sites { // who has not that key yet will read it in the stream
+			if o != s {
+				o.known[key] = append(o.known[key], s.untold[key]...)
+			}
+		}
+		s.untold[key] = nil
+	}
+	for _, o := range w.sites {
+		if o != s {
+			o.hear(w.T, s)
+		}
+	}
+}
+
+// crashBoth is crash for both databases.
+func crashBoth(t testing.TB, db *DB) {
+	t.Helper()
+	if db.previous != nil {
+		db.previous.closed.Store(true)
+		db.previous.journal.file.Close()
+	}
+	crash(t, db)
+}
+
+// Whatever is reported and revoked at three sites that roll over at any time, each in its
+// turn, through crashes and the change of periods: each lists what plain lists of what it
+// heard under its keys list, and nothing that it had is gone until it leaves the old key.
+func TestRolloverModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := rollingWorld{T: rt, t: t, clock: newClock()}
+		defer func() {
+			for _, s := range w.sites {
+				if s.db != nil {
+					s.db.Close()
+				}
+			}
+		}()
+		for i, name := range []string{"a", "b", "c"} {
+			o := testOptions(t.TempDir(), name)
+			o.Now = w.clock.Now
+			s := &rollingSite{name: name, options: o, phase: rapid.IntRange(0, i).Draw(rt, "phase")}
+			s.open(rt)
+			w.sites = append(w.sites, s)
+		}
+		for range rapid.IntRange(1, 25).Draw(rt, "steps") {
+			i := rapid.IntRange(0, 2).Draw(rt, "site")
+			w.step(w.sites[i])
+			for _, s := range w.sites {
+				oldest := s.db.opt.generation(spamFilter, w.clock.Now()) - int64(s.db.opt.Reports.Keep) + 1
+				for n := range 4 {
+					if got, want := s.db.Judge(message(n)).Listed, s.lists(n, oldest); got != want {
+						rt.Fatalf("site %s in phase %d lists %d: %v, want %v", s.name, s.phase, n, got, want)
+					}
+				}
+			}
+		}
+		for _, s := range w.sites {
+			if err := s.db.Check(); err != nil {
+				rt.Fatal(err)
+			}
+		}
+	})
+}
