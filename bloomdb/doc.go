@@ -94,6 +94,17 @@
 // Explain also says how often this site saw a message in the last minutes, where
 // CountOptions.Burst says so: iterative Bloom filters in a ring, in memory only.
 //
+// # Roll-over
+//
+// What is held under one federation key cannot be asked under another. While the key is
+// rolled over there are two databases, and two folders, one for each (rollover.go). What
+// is reported, taken back, retouched, declared, counted and muted here goes to both, and
+// Judge asks both as one: the newest generation wins across them, and no site counts
+// twice. Each is exchanged with the sites that have its key. The previous one is left out
+// when what was reported before has aged out. Only the never-list does not age: what is
+// declared under the previous key only must be declared again, and Open says how many
+// messages that are.
+//
 // # Durability
 //
 // A report's journal record is on disk before Report returns. Records tell
