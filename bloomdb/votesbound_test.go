@@ -132,7 +132,8 @@ func TestVotesAtTheSamePositions(t *testing.T) {
 	same := []*voter{{filter: f, key: sipKey{1, 2}}, {filter: f, key: sipKey{1, 2}}}
 	other := []*voter{{filter: f, key: sipKey{1, 2}}, {filter: f, key: sipKey{3, 4}}}
 	agreed, apart := 0, 0
-	for range 500_000 {
+	const messages = 500_000 / stride
+	for range messages {
 		x, y := randomHash(r), randomHash(r)
 		if votesOf(same, x, y) == 2 {
 			agreed++
@@ -141,8 +142,8 @@ func TestVotesAtTheSamePositions(t *testing.T) {
 			apart++
 		}
 	}
-	if agreed < 3 || agreed > 35 || apart > 0 {
-		t.Errorf("seed %d: %d of 500,000 at the same positions, expected 15; %d at own ones, expected none", seed, agreed, apart)
+	if agreed < 1 || agreed > 35 || apart > 0 {
+		t.Errorf("seed %d: %d of %d at the same positions, expected %d; %d at own ones, expected none", seed, agreed, messages, messages>>15, apart)
 	}
 }
 

@@ -327,3 +327,65 @@ func TestGeneralizedPositionsDoNotCoincide(t *testing.T) {
 		}
 	}
 }
+
+// A retracted key is not found, and what was told once and is told again from some
+// point on, in its order and to the last, leads to the same bits.
+func TestGeneralizedRetract(t *testing.T) {
+	shape := GeneralizedShape{M: 64, K0: 2, K1: 3} // so small that keys are in each other's way
+	rapid.Check(t, func(t *rapid.T) {
+		type step struct {
+			key     []uint64
+			retract bool
+		}
+		position := rapid.SliceOfN(rapid.Uint64Range(0, shape.M-1), shape.K0+shape.K1, shape.K0+shape.K1)
+		steps := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
+			return step{position.Draw(t, "key"), rapid.Bool().Draw(t, "retract")}
+		}), 1, 20).Draw(t, "steps")
+		g, err := NewGeneralized(shape)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tell := func(s step) {
+			if s.retract {
+				g.Retract(s.key)
+			} else {
+				g.Insert(s.key)
+			}
+			if g.Has(s.key) == s.retract {
+				t.Fatalf("%v found: %v", s, !s.retract)
+			}
+		}
+		for _, s := range steps {
+			tell(s)
+		}
+		want := g.Cells(nil)
+		for _, s := range steps[rapid.IntRange(0, len(steps)-1).Draw(t, "from"):] {
+			tell(s)
+		}
+		if got := g.Cells(nil); !slices.Equal(got, want) || uint64(len(got)) != g.Ones() {
+			t.Fatalf("told again: %v, were %v", got, want)
+		}
+		again, err := GeneralizedOf(shape, want, 7)
+		if err != nil || !slices.Equal(again.Cells(nil), want) || again.Inserted() != 7 {
+			t.Fatalf("made of its cells: %v", err)
+		}
+	})
+}
+
+func TestGeneralizedOfRefuses(t *testing.T) {
+	shape := GeneralizedShape{M: 64, K0: 1, K1: 1}
+	for _, tc := range []struct {
+		ones []Cell
+		want string
+	}{
+		{[]Cell{{Pos: 64, Value: 1}}, "bit 64 is set of m=64 k0=1 k1=1"},
+		{[]Cell{{Pos: 70, Value: 1}, {Pos: 3, Value: 1}}, "not in order"},
+	} {
+		if _, err := GeneralizedOf(shape, tc.ones, 0); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%v: %v, want %q", tc.ones, err, tc.want)
+		}
+	}
+	if _, err := GeneralizedOf(GeneralizedShape{M: 64}, nil, 0); err == nil {
+		t.Error("a shape without functions was taken")
+	}
+}

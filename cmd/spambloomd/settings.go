@@ -220,6 +220,7 @@ func (s *settings) databaseOptions(key [32]byte, log *slog.Logger) bloomdb.Optio
 		},
 		Domains:  s.domainOptions(),
 		Members:  s.members,
+		Votes:    int(s.Reports.Votes),
 		Exchange: s.Redis.URL != "",
 		Log:      log,
 	}
