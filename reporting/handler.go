@@ -20,7 +20,12 @@ type HandlerOptions struct {
 	Version string        // of the daemon
 	Status  func() any    // facts of the daemon's other parts, written as JSON; nil: none
 	Links   func() []Link // how far other sites are heard; nil: nothing is known
-	Log     *slog.Logger  // nil: discard
+
+	// Strangers says what was refused of senders that did not prove to be a site, by
+	// cause; nil: nothing is known.
+	Strangers func() map[string]int64
+
+	Log *slog.Logger // nil: discard
 }
 
 type handler struct {

@@ -68,6 +68,10 @@ type Site struct {
 // SiteList is what /v1/sites says: this site first, the others by name.
 type SiteList struct {
 	Sites []Site `json:"sites"`
+
+	// Refused is what was refused since the start of senders that did not prove to be
+	// one of these sites, by cause.
+	Refused map[string]int64 `json:"refused,omitempty"`
 }
 
 // SiteRequest asks to mute a site, to hear it again, or to drop it.
@@ -170,7 +174,13 @@ func (h *handler) siteList() []Site {
 	return h.desk.Sites(h.Links())
 }
 
-func (h *handler) sites(*http.Request) (any, error) { return SiteList{h.siteList()}, nil }
+func (h *handler) sites(*http.Request) (any, error) {
+	list := SiteList{Sites: h.siteList()}
+	if h.Strangers != nil {
+		list.Refused = h.Strangers()
+	}
+	return list, nil
+}
 
 // site is how one other site stands. Of one that nobody knows nothing can be taken
 // away: its name is a slip of the pen more often than not.

@@ -18,6 +18,8 @@ type exchangeStatus struct {
 	LastError   string         `json:"last_error"`
 	LastErrorAt time.Time      `json:"last_error_at"`
 	Sites       []followedSite `json:"sites"`
+
+	Refused map[string]int64 `json:"refused"` // of no site that is known, by cause
 }
 
 type followedSite struct {
@@ -50,6 +52,9 @@ func (x *exchangeStatus) lines(w io.Writer, now time.Time) {
 		state = "connected"
 	}
 	fmt.Fprintf(w, "redis\t%s\n", state)
+	if len(x.Refused) > 0 {
+		fmt.Fprintf(w, "refused\t%s, under unknown names\n", refusals(x.Refused))
+	}
 	if x.LastError == "" {
 		return
 	}

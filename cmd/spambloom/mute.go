@@ -140,7 +140,7 @@ func muted(done reporting.SiteReceipt, undo bool) string {
 	case was == reporting.StateDropped:
 		return fmt.Sprintf("%s: heard again, from anew; its snapshot and stream bring what it has\n", done.Before.Site)
 	case was == reporting.StateMuted:
-		return fmt.Sprintf("%s: heard again; now %s\n", done.Before.Site, done.Now.State)
+		return fmt.Sprintf("%s: heard again\n", done.Before.Site)
 	}
 	return fmt.Sprintf("%s: was not muted\n", done.Before.Site)
 }

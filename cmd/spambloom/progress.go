@@ -46,7 +46,7 @@ func (p *progress) add() {
 
 // clear makes room for a line; the next message draws the bar again.
 func (p *progress) clear() {
-	if p.bar != nil {
+	if p != nil && p.bar != nil { // nil: nothing is worked on
 		_ = p.bar.Clear()
 	}
 }

@@ -96,7 +96,8 @@ func startDaemon() (*daemon, error) {
 				{Site: "mx3", SkewSeconds: -7300, Clock: true},
 			}
 		},
-		Version: "1.2.3",
+		Strangers: func() map[string]int64 { return map[string]int64{"stranger": 5} },
+		Version:   "1.2.3",
 	})
 	return d, d.serve("daemon", handler)
 }

@@ -55,6 +55,9 @@ func (c *cli) sites(ctx context.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	if len(list.Refused) > 0 {
+		defer c.tell("warning", fmt.Sprintf("also refused, of senders that are none of these or have another key: %s; the daemon's log names them", refusals(list.Refused)))
+	}
 	if !asJSON {
 		return c.print(siteTable(list.Sites, time.Now()))
 	}

@@ -154,7 +154,9 @@ func (d *server) assemble(sockets *sockets) error {
 		Version: version.String(),
 		Status:  func() any { return d.facts() },
 		Links:   d.links,
-		Log:     d.log,
+
+		Strangers: d.strangers,
+		Log:       d.log,
 	}), d.log)
 	if sockets.http != nil {
 		d.http = d.newHTTP(desk)

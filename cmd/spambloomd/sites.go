@@ -19,6 +19,14 @@ func (d *server) links() []reporting.Link {
 	return linksOf(followed, d.started.members)
 }
 
+// strangers says what was refused of senders that did not prove to be a site.
+func (d *server) strangers() map[string]int64 {
+	if d.exchange == nil {
+		return nil
+	}
+	return d.exchange.Status().Refused
+}
+
 // linksOf are the sites that were heard of, and the peers that never were. Of a site
 // that has both federation keys, what is said first counts.
 func linksOf(followed []exchange.SiteStatus, members bloomdb.Members) []reporting.Link {
