@@ -165,10 +165,10 @@ var keys = []key{
 		doc:  "full: its reports and counts act as this site's own do. vote: a message that it\nreported lately is spam once reports.votes such sites say so; its counts are not\nheard. none: nothing of it is heard."},
 	{section: peerSection, name: "max_reports", def: int64(0),
 		kind: integer(ofPeer(func(p *Peer) *int64 { return &p.MaxReports }), 0, 10_000_000),
-		doc:  "Messages that are taken of the site's reports in one reports.period; what goes\nbeyond is refused until the next one. 0: half of reports.capacity."},
+		doc:  "Messages that are taken of the site's reports in one reports.period; what goes\nbeyond is refused until the next one. 0: half of what the filters of a period are\nmade for, an eighth of reports.capacity where keep is 5."},
 	{section: peerSection, name: "max_counts", def: int64(0),
 		kind: integer(ofPeer(func(p *Peer) *int64 { return &p.MaxCounts }), 0, 4_000_000_000),
-		doc:  "Messages that are taken of the site's counts in one bulk.period. 0: four times\nbulk.capacity."},
+		doc:  "Messages that are taken of the site's counts in one bulk.period. 0: four times\nbulk.capacity, and at least 1,000,000."},
 
 	{section: "control", name: "listen", def: "", example: "unix:/run/spambloom/control.sock",
 		kind: text(func(c *Config) *string { return &c.Control.Listen }, `a unix socket such as "unix:/run/spambloom/control.sock"`),
