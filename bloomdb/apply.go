@@ -157,9 +157,7 @@ func (p *partOf) merge(cells []filter.Cell) error {
 		return err
 	}
 	if p.others != nil {
-		for _, c := range cells {
-			p.others.SetBit(c.Pos)
-		}
+		p.others.SetCells(cells)
 	}
 	return nil
 }

@@ -377,8 +377,6 @@ func (p *sitePart) joinTo(b *filter.Bits) {
 	var cells []filter.Cell
 	for i := range filter.Blocks(p.part.Size(), false) {
 		cells = p.part.Block(i, cells[:0])
-		for _, c := range cells {
-			b.SetBit(c.Pos)
-		}
+		b.SetCells(cells)
 	}
 }

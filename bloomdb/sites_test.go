@@ -388,3 +388,57 @@ func TestMutedSiteAges(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A site that is dropped, heard again and saved is on disk again, though its snapshot
+// says what it said before.
+func TestDropAndHearAgain(t *testing.T) {
+	b := deltasOf(t, "b", 1, 2)
+	db, never, all := heardOf(t, b), heardOf(t), heardOf(t, b)
+	if err := errors.Join(db.save(), db.Drop("b")); err != nil {
+		t.Fatal(err)
+	}
+	if err := sameStatus(db, never); err != nil {
+		t.Errorf("dropped: %v", err)
+	}
+	if err := db.Mute("b", false); err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, db, b...)
+	if err := db.save(); err != nil {
+		t.Fatal(err)
+	}
+	crash(t, db)
+	if err := sameAnswers(openTest(t, db.opt), all, 1, 2); err != nil {
+		t.Error(err)
+	}
+}
+
+// A site that is muted when the federation key is rolled over is muted under the new
+// key, too, and unmuted under both.
+func TestMutedAtRollOver(t *testing.T) {
+	o := classOptions(t.TempDir(), "a")
+	db := openTest(t, o)
+	if err := errors.Join(db.Mute("b", true), db.Drop("c"), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	before := o.Key
+	o.Key, o.PreviousKey = [32]byte{7}, &before
+	db = openTest(t, o)
+	for _, d := range db.both() {
+		m, _ := d.view.Load().voices.find("c")
+		if !d.Muted("b") || !m.Dropped {
+			t.Errorf("key %s: %+v", KeyID(d.opt.Key), d.view.Load().voices.muted)
+		}
+	}
+	if err := db.Mute("b", false); err != nil {
+		t.Fatal(err)
+	}
+	crash(t, db)
+	crashed := db.previous
+	crashed.closed.Store(true)
+	crashed.journal.file.Close()
+	db = openTest(t, o)
+	if db.Muted("b") || db.Previous().Muted("b") || !db.Muted("c") {
+		t.Error("unmuted, and muted again by a restart")
+	}
+}

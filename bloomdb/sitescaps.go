@@ -73,10 +73,7 @@ func (db *DB) withinCap(what string, o origin, s deltaSection) error {
 	if held+int64(len(s.cells)) <= most {
 		return nil
 	}
-	if use == nil {
-		use = &siteUse{}
-		db.uses[name] = use
-	}
+	use = db.useOf(name)
 	held = use.distinct(lives, s.target.kind, most)
 	if sent := held + fresh(lives, o, s); sent > most {
 		use.capped = true
@@ -185,11 +182,18 @@ func fresh(lives []sitePart, o origin, s deltaSection) int64 {
 // used is how much of its cap a site has used, 0 to 1, and whether it sent more.
 // sitesMu is held.
 func (db *DB) used(name siteTarget, s shape) (share float64, capped bool) {
-	n := held(db.livesOf(name))
-	if use := db.uses[name]; use != nil {
-		n, capped = n-use.overlap, use.capped
+	use, most := db.useOf(name), db.siteCap(name.site, name.target, s)
+	n := use.distinct(db.livesOf(name), name.target.kind, most)
+	return min(1, float64(n)/float64(most)), use.capped
+}
+
+func (db *DB) useOf(name siteTarget) *siteUse {
+	use := db.uses[name]
+	if use == nil {
+		use = &siteUse{}
+		db.uses[name] = use
 	}
-	return min(1, float64(n)/float64(db.siteCap(name.site, name.target, s))), capped
+	return use
 }
 
 // forgetUses forgets what a site has used. sitesMu is held.

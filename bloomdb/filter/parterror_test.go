@@ -3,6 +3,7 @@ package filter
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -30,4 +31,31 @@ func TestPartError(t *testing.T) {
 			t.Errorf("%v: part %g, filter %g", s, got, want)
 		}
 	}
+}
+
+// SetCells sets what SetBit sets, and counts each bit once.
+func TestSetCells(t *testing.T) {
+	s := BitsShape{Lines: 50, K: 8, Span: 1}
+	one, all := mustBits(t, s), mustBits(t, s)
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 200 {
+		cells := []Cell{{r.Uint64N(s.Size()), 1}, {r.Uint64N(s.Size()), 1}}
+		all.SetCells(cells)
+		for _, c := range cells {
+			one.SetBit(c.Pos)
+		}
+	}
+	all.SetCells(nil)
+	if one.Ones() != all.Ones() || !slices.Equal(one.Block(0, nil), all.Block(0, nil)) {
+		t.Errorf("%d bits, want %d", all.Ones(), one.Ones())
+	}
+}
+
+func mustBits(t *testing.T, s BitsShape) *Bits {
+	t.Helper()
+	b, err := NewBits(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }

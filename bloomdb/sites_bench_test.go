@@ -1,0 +1,54 @@
+package bloomdb
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+)
+
+// BenchmarkMute takes one of four sites out of a generation of default capacity that
+// the four have filled, and gives it its say back.
+func BenchmarkMute(b *testing.B) {
+	db := openTest(b, Options{Dir: b.TempDir(), Site: "a", Key: testKey, Now: newClock().Now})
+	t := target{spamFilter, db.opt.generation(spamFilter, db.opt.Now())}
+	r := rand.New(rand.NewPCG(1, 2))
+	keys := int(db.opt.keysPerGeneration()) / 4
+	for _, site := range []string{"b", "c", "d", "e"} {
+		scratch, err := filter.NewBits(db.spamShape)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for range keys {
+			scratch.Set(randomHash(r))
+		}
+		p, err := db.partFor(origin{site, 2}, t, bitsShape(db.spamShape))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := range filter.Blocks(scratch.Shape().Size(), false) {
+			if err := p.merge(scratch.Block(i, nil)); err != nil {
+				b.Fatal(err)
+			}
+		}
+		db.sites[origin{site, 2}] = &siteState{seq: 1}
+	}
+	b.Logf("%d keys of each of 4 sites, filter of %d MiB", keys, db.spamShape.Bytes()>>20)
+	for _, tc := range []struct {
+		name string
+		on   bool
+	}{{"mute", true}, {"unmute", false}} {
+		b.Run(tc.name, func(b *testing.B) {
+			for range b.N {
+				b.StopTimer()
+				if err := db.Mute("b", !tc.on); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+				if err := db.Mute("b", tc.on); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,196 @@
+package bloomdb
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// siteWorld is a database that hears three sites, beside all it was told: what it says
+// must be what a database says that heard the same of the sites that have a say, and
+// never had the others.
+type siteWorld struct {
+	*rapid.T
+	t       *testing.T
+	clock   *clock
+	db      *DB
+	own     []siteOp
+	peers   map[string]*DB
+	streams map[string][]Delta // of all lives, in order
+}
+
+var peerNames = []string{"b", "c", "d"}
+
+// siteOp is a report, a revocation or a sighting.
+type siteOp struct {
+	what    string
+	message int
+	class   Class
+}
+
+func drawOp(t *rapid.T) siteOp {
+	return siteOp{
+		rapid.SampledFrom([]string{"report", "report", "revoke", "count"}).Draw(t, "op"),
+		rapid.IntRange(1, 4).Draw(t, "message"), rapid.SampledFrom(Classes()).Draw(t, "class"),
+	}
+}
+
+// do makes own reports without sketches: of which groups a report keeps the sketch
+// goes by what is known when it is made, and is this site's own afterwards.
+func (w *siteWorld) do(db *DB, op siteOp) {
+	set := message(op.message)
+	if db.opt.Site != "a" {
+		set = wordy(op.message, words(100*op.message, 60)...)
+	}
+	var err error
+	switch op.what {
+	case "report":
+		err = db.Report(set, op.class)
+	case "revoke":
+		err = db.Revoke(set)
+	case "count":
+		err = errors.Join(db.Count(set, uint32(op.message)), db.journal.flush())
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *siteWorld) open(site, dir string) *DB {
+	o := classOptions(dir, site)
+	o.Now = w.clock.Now
+	db, err := Open(o)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return db
+}
+
+// reopen opens the database again, after what the test has done to it.
+func (w *siteWorld) reopen() { w.db = w.open("a", w.db.opt.Dir) }
+
+// hear applies what is new of a site. Of one that is muted all is refused.
+func (w *siteWorld) hear(site string) {
+	epoch, seq := w.db.Cursor(site)
+	for _, d := range w.streams[site] {
+		if d.Epoch < epoch || d.Epoch == epoch && d.Seq <= seq {
+			continue
+		}
+		err := w.db.Apply(d.Data, Next)
+		if w.db.Muted(site) && !errors.Is(err, ErrMuted) || !w.db.Muted(site) && err != nil {
+			w.Fatalf("delta %s %d-%d: %v", site, d.Epoch, d.Seq, err)
+		}
+	}
+}
+
+func (w *siteWorld) step() {
+	site := rapid.SampledFrom(peerNames).Draw(w.T, "site")
+	var err error
+	switch rapid.SampledFrom([]string{
+		"own", "peer", "peer", "publish", "hear", "hear", "mute", "unmute", "drop", "save", "close", "kill", "life",
+	}).Draw(w.T, "what") {
+	case "own":
+		op := drawOp(w.T)
+		w.do(w.db, op)
+		w.own = append(w.own, op)
+	case "peer":
+		w.do(w.peers[site], drawOp(w.T))
+	case "publish":
+		w.streams[site] = append(w.streams[site], drain(w.t, w.peers[site])...)
+	case "hear":
+		w.hear(site)
+	case "mute":
+		err = w.db.Mute(site, true)
+	case "unmute":
+		err = w.db.Mute(site, false)
+	case "drop":
+		err = w.db.Drop(site)
+	case "save":
+		err = w.db.save()
+	case "close":
+		err = w.db.Close()
+		w.reopen()
+	case "kill":
+		crash(w.t, w.db)
+		w.reopen()
+	case "life": // the site loses its folder
+		crash(w.t, w.peers[site])
+		w.clock.add(time.Second)
+		w.peers[site] = w.open(site, w.t.TempDir())
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// check compares with a database that never had those who have no say.
+func (w *siteWorld) check() {
+	ref := w.open("a", w.t.TempDir())
+	defer ref.Close()
+	for _, op := range w.own {
+		w.do(ref, op)
+	}
+	gone := true // nothing is held of those who have no say
+	for _, site := range peerNames {
+		epoch, seq := w.db.Cursor(site)
+		if w.db.Muted(site) {
+			gone = gone && epoch == 0
+			continue
+		}
+		for _, d := range w.streams[site] {
+			if d.Epoch < epoch || d.Epoch == epoch && d.Seq <= seq {
+				mustApply(w.t, ref, d)
+			}
+		}
+	}
+	if err := errors.Join(w.db.Check(), sameAnswers(w.db, ref, 1, 2, 3, 4)); err != nil {
+		w.Fatal(err)
+	}
+	if !gone {
+		return
+	}
+	if err := w.sameStatus(ref); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// sameStatus leaves out the sites that are muted and of which nothing is held.
+func (w *siteWorld) sameStatus(ref *DB) error {
+	muted := w.db.view.Load().voices
+	defer func() { _ = w.db.change(func(v *view) error { v.voices = muted; return nil }) }()
+	_ = w.db.change(func(v *view) error { v.voices = &voices{}; return nil })
+	return sameStatus(w.db, ref)
+}
+
+// Whatever is heard, muted, unmuted, dropped, in whatever order, through restarts and
+// crashes: a site without a say is as one that was never heard, and one that has its say
+// again is as one that always had.
+func TestSitesModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := siteWorld{T: rt, t: t, clock: newClock(), peers: make(map[string]*DB), streams: make(map[string][]Delta)}
+		w.db = w.open("a", t.TempDir())
+		for _, site := range peerNames {
+			w.peers[site] = w.open(site, t.TempDir())
+		}
+		defer func() {
+			for _, db := range w.peers {
+				db.Close()
+			}
+			w.db.Close()
+		}()
+		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
+			w.step()
+		}
+		w.check()
+		for _, site := range slices.Sorted(slices.Values(peerNames)) {
+			if err := w.db.Mute(site, false); err != nil {
+				rt.Fatal(err)
+			}
+			w.hear(site)
+		}
+		w.check()
+	})
+}
