@@ -220,38 +220,3 @@ func BenchmarkCounts(b *testing.B) {
 	b.Run("add/known", func(b *testing.B) { compare(b, known, miss, add) })
 	b.Run("add/new", func(b *testing.B) { compare(b, fresh, miss, add) })
 }
-
-// BenchmarkPart reads and joins one block of a part that is a tenth of a full
-// filter.
-func BenchmarkPart(b *testing.B) {
-	p := NewPart(64*countBlock, true)
-	r := rand.New(rand.NewPCG(7, 8))
-	block := func() []Cell {
-		var cells []Cell
-		for i := range uint64(64 * countBlock) {
-			if r.IntN(20) == 0 {
-				cells = append(cells, Cell{i, uint32(r.ExpFloat64()*2) + 1})
-			}
-		}
-		return cells
-	}
-	if err := p.Merge(block()); err != nil {
-		b.Fatal(err)
-	}
-	b.Run("count", func(b *testing.B) {
-		shape := CountsShape{Lines: p.Size() / lineCells}
-		for range b.N {
-			at := shape.Positions(hash(r))
-			p.Min(at[:])
-		}
-	})
-	b.Run("merge", func(b *testing.B) {
-		cells := block()
-		for range b.N {
-			if err := p.Merge(cells); err != nil {
-				b.Fatal(err)
-			}
-		}
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(cells)), "ns/cell")
-	})
-}

@@ -9,19 +9,29 @@ import (
 type bitWriter struct {
 	dst []byte
 	acc uint64
-	n   uint // bits in acc, below 8 between calls
+	n   uint // bits in acc, below 32 between calls
 }
 
+// bits writes the low n bits of v, which has no others.
 func (w *bitWriter) bits(v uint64, n uint) {
 	for n > 32 {
 		w.bits(v>>32, n-32)
 		v, n = v&(1<<32-1), 32
 	}
+	w.put(v, n)
+}
+
+// put writes the low n bits of v, at most 32.
+func (w *bitWriter) put(v uint64, n uint) {
 	w.acc = w.acc<<n | v
-	for w.n += n; w.n >= 8; {
-		w.n -= 8
-		w.dst = append(w.dst, byte(w.acc>>w.n))
+	if w.n += n; w.n >= 32 {
+		w.flush()
 	}
+}
+
+func (w *bitWriter) flush() {
+	w.n -= 32
+	w.dst = binary.BigEndian.AppendUint32(w.dst, uint32(w.acc>>w.n))
 }
 
 // unary writes v ones and a zero.
@@ -32,19 +42,70 @@ func (w *bitWriter) unary(v uint64) {
 	w.bits(1<<(v+1)-2, uint(v)+1)
 }
 
-// gamma writes v > 0 in Elias' code.
-func (w *bitWriter) gamma(v uint32) {
-	n := uint(bits.Len32(v)) - 1
-	w.unary(uint64(n))
-	w.bits(uint64(v)&(1<<n-1), n)
+// rice writes v in Rice's code: v>>k in unary, then the low k bits.
+func (w *bitWriter) rice(v uint64, k uint) {
+	if q := v >> k; q+1+uint64(k) <= 32 {
+		w.put((1<<(q+1)-2)<<k|v&(1<<k-1), uint(q)+1+k)
+		return
+	}
+	w.unary(v >> k)
+	w.bits(v&(1<<k-1), k)
+}
+
+// cells writes gaps, the first from next on, and values, and returns the least
+// position of a cell behind these. It is rice and gamma in a loop that keeps its
+// state in registers.
+func (w *bitWriter) cells(cells []Cell, next uint64, k uint, values bool) uint64 {
+	dst, acc, n := w.dst, w.acc, w.n
+	for _, c := range cells {
+		gap := c.Pos - next
+		next = c.Pos + 1
+		q := gap >> (k & 63)
+		code, size := (uint64(2)<<(q&63)-2)<<(k&63)|gap&(1<<(k&63)-1), q+1+uint64(k)
+		if values {
+			l := uint(bits.Len32(c.Value)) - 1
+			code = code<<((2*l+1)&63) | (2<<(l&63)-2)<<(l&63) | uint64(c.Value)&(1<<(l&63)-1)
+			size += uint64(2*l + 1)
+		}
+		if size > 32 {
+			w.dst, w.acc, w.n = dst, acc, n
+			if w.rice(gap, k); values {
+				w.gamma(c.Value)
+			}
+			dst, acc, n = w.dst, w.acc, w.n
+			continue
+		}
+		acc = acc<<(size&63) | code
+		if n += uint(size); n >= 32 {
+			n -= 32
+			dst = binary.BigEndian.AppendUint32(dst, uint32(acc>>(n&63)))
+		}
+	}
+	w.dst, w.acc, w.n = dst, acc, n
+	return next
 }
 
 // end pads with zeros to a full byte.
 func (w *bitWriter) end() []byte {
+	for ; w.n >= 8; w.n -= 8 {
+		w.dst = append(w.dst, byte(w.acc>>(w.n-8)))
+	}
 	if w.n > 0 {
-		w.bits(0, 8-w.n)
+		w.dst = append(w.dst, byte(w.acc<<(8-w.n)))
+		w.n = 0
 	}
 	return w.dst
+}
+
+// gamma writes v > 0 in Elias' code.
+func (w *bitWriter) gamma(v uint32) {
+	n := uint(bits.Len32(v)) - 1
+	if n < 16 {
+		w.put((1<<(n+1)-2)<<n|uint64(v)&(1<<n-1), 2*n+1)
+		return
+	}
+	w.unary(uint64(n))
+	w.bits(uint64(v)&(1<<n-1), n)
 }
 
 // bitReader reads what bitWriter wrote. Beyond the end it sets short and
@@ -104,10 +165,31 @@ func (r *bitReader) unary() uint64 {
 	}
 }
 
+// rice reads what bitWriter.rice wrote.
+func (r *bitReader) rice(k uint) uint64 {
+	if r.n < 32 {
+		r.fill()
+	}
+	// The common case: all of it stands in acc.
+	if q := uint(bits.LeadingZeros64(^r.acc)); q+1+k <= r.n {
+		v := uint64(q)<<k | r.acc<<(q+1)>>(64-k)
+		r.acc <<= q + 1 + k
+		r.n -= q + 1 + k
+		return v
+	}
+	return r.unary()<<k | r.bits(k)
+}
+
+// offset is how many bits of src were read.
+func (r *bitReader) offset() int { return r.at*8 - int(r.n) }
+
 // gamma reads what bitWriter.gamma wrote; 0 stands for a value above MaxValue, or
 // for an end.
 func (r *bitReader) gamma() uint32 {
 	l := r.unary()
+	if l == 0 && !r.short {
+		return 1
+	}
 	if l >= 20 {
 		return 0
 	}
@@ -123,3 +205,10 @@ func (r *bitReader) rest() []byte { return r.src[r.at-int(r.n/8):] }
 
 // padded says whether the bits up to the next full byte are zeros.
 func (r *bitReader) padded() bool { return r.n%8 == 0 || r.acc>>(64-r.n%8) == 0 }
+
+// seek goes to a bit of src.
+func (r *bitReader) seek(bit uint64) {
+	r.at = int(bit / 8)
+	r.acc, r.n = 0, 0
+	r.bits(uint(bit % 8))
+}

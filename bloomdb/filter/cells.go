@@ -3,7 +3,7 @@ package filter
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
+
 	"math/bits"
 )
 
@@ -51,16 +51,7 @@ func AppendCells(dst []byte, base uint64, cells []Cell, values bool) []byte {
 	}
 	k := riceParameter(cells[len(cells)-1].Pos-base+1, uint64(len(cells)))
 	w := bitWriter{dst: append(dst, byte(k))}
-	next := base
-	for _, c := range cells {
-		gap := c.Pos - next
-		w.unary(gap >> k)
-		w.bits(gap&(1<<k-1), k)
-		if values {
-			w.gamma(c.Value)
-		}
-		next = c.Pos + 1
-	}
+	w.cells(cells, base, k, values)
 	return w.end()
 }
 
@@ -81,59 +72,8 @@ func DecodeCells(dst []Cell, data []byte, base, limit uint64, values bool) (cell
 	if err != nil {
 		return dst, nil, err
 	}
-	for r.left > 0 {
-		c, err := r.next()
-		if err != nil {
-			return dst, nil, err
-		}
-		dst = append(dst, c)
+	if cells, err = r.appendTo(dst, r.left); err != nil {
+		return dst, nil, err
 	}
-	return dst, r.bits.rest(), nil
-}
-
-// cellReader decodes a list of cells one by one.
-type cellReader struct {
-	bits   bitReader
-	k      uint
-	values bool
-	left   uint64 // cells to come
-	pos    uint64 // least position of the next one
-	limit  uint64
-}
-
-func newCellReader(data []byte, base, limit uint64, values bool) (r cellReader, err error) {
-	n, used := binary.Uvarint(data)
-	if used <= 0 {
-		return r, errCells
-	}
-	data = data[used:]
-	r = cellReader{values: values, left: n, pos: base, limit: limit, bits: bitReader{src: data}}
-	if n == 0 {
-		return r, nil
-	}
-	if n > limit-base || n > uint64(len(data))*8 {
-		return r, fmt.Errorf("%d cells coded in %d bytes for %d positions", n, len(data), limit-base)
-	}
-	if r.k = uint(data[0]); r.k > 40 {
-		return r, fmt.Errorf("rice parameter %d, must be at most 40", r.k)
-	}
-	r.bits.src = data[1:]
-	return r, nil
-}
-
-// next decodes one cell; left must not be zero.
-func (r *cellReader) next() (Cell, error) {
-	gap := r.bits.unary()<<r.k | r.bits.bits(r.k)
-	if r.bits.short || gap >= r.limit-r.pos {
-		return Cell{}, fmt.Errorf("%w or lead beyond position %d", errCells, r.limit)
-	}
-	c := Cell{Pos: r.pos + gap, Value: 1}
-	if r.values {
-		if c.Value = r.bits.gamma(); c.Value == 0 {
-			return Cell{}, fmt.Errorf("%w or have a value above %d at position %d", errCells, MaxValue, c.Pos)
-		}
-	}
-	r.pos = c.Pos + 1
-	r.left--
-	return c, nil
+	return cells, r.bits.rest(), nil
 }

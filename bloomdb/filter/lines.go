@@ -75,9 +75,7 @@ func (l lineCode) append(dst []byte, cells []Cell) []byte {
 		for in < len(cells) && cells[in].Pos>>l.shift() == line {
 			in++
 		}
-		gap := line - next
-		w.unary(gap >> k)
-		w.bits(gap&(1<<k-1), k)
+		w.rice(line-next, k)
 		l.appendLine(&w, cells[:in])
 		next, cells = line+1, cells[in:]
 	}
@@ -200,7 +198,7 @@ func (l lineCode) decode(dst []Cell, code []byte, maxCells int) (cells []Cell, r
 	cells = slices.Grow(dst, min(maxCells, int(n)*l.sections, len(r.src)*8/int(l.section)))
 	next := uint64(0)
 	for range n {
-		gap := r.unary()<<k | r.bits(uint(k))
+		gap := r.rice(uint(k))
 		if r.short || gap >= l.lines-next {
 			return dst, nil, fmt.Errorf("%w or lead beyond line %d", errLines, l.lines)
 		}

@@ -1,8 +1,8 @@
 package filter
 
 import (
-	"errors"
 	"fmt"
+	"math/bits"
 	"sync"
 	"sync/atomic"
 )
@@ -10,28 +10,27 @@ import (
 // Part is a filter as received from another site: the cells it has sent so far,
 // held block by block in coded form. It takes close to the least memory that
 // its content needs: about a tenth of a full filter for one that is a hundredth
-// full, and for bits no more than a full one, but for the blocks' overhead. A
-// lookup decodes one or two blocks: some 15 ns for each cell in them. Reads and
-// merges may run at the same time.
+// full, and for bits little more than a full one. A lookup decodes some 64
+// cells of a block. Reads and merges may run at the same time.
 type Part struct {
 	size   uint64
 	values bool
-	block  uint64 // cells of a block
+	shift  uint // log2 of a block's cells
 
-	mu     sync.RWMutex // guards blocks; the slices in it are never changed
-	blocks map[uint64][]byte
+	mu    sync.RWMutex // guards pages; what a partBlock refers to is never changed
+	pages []partPage
 
 	cells atomic.Int64
 	bytes atomic.Int64
 }
 
-// blockOverhead is what a block takes beside its code: map entry and header.
-const blockOverhead = 96
-
 // NewPart makes an empty part of a filter of size cells; values says whether
 // its cells count or are bits.
 func NewPart(size uint64, values bool) *Part {
-	return &Part{size: size, values: values, block: BlockSize(values), blocks: make(map[uint64][]byte)}
+	p := &Part{size: size, values: values, shift: uint(bits.TrailingZeros64(BlockSize(values)))}
+	p.pages = make([]partPage, (Blocks(size, values)+pageBlocks-1)/pageBlocks)
+	p.bytes.Store(int64(len(p.pages)) * pageBytes)
+	return p
 }
 
 // Size is the number of cells of the whole filter.
@@ -43,6 +42,54 @@ func (p *Part) Cells() int64 { return p.cells.Load() }
 // Bytes is the memory held.
 func (p *Part) Bytes() int64 { return p.bytes.Load() }
 
+// bounds are the first position of a block, and the end of it.
+func (p *Part) bounds(block uint64) (from, limit uint64) {
+	from = block << p.shift
+	return from, min(from+1<<p.shift, p.size)
+}
+
+func (p *Part) load(block uint64) partBlock {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if b := p.pages[block/pageBlocks].at(block % pageBlocks); b != nil {
+		return *b
+	}
+	return partBlock{}
+}
+
+// Block appends the non-zero cells of block i to dst, ascending.
+func (p *Part) Block(i uint64, dst []Cell) []Cell {
+	b := p.load(i)
+	d := partDecoder{part: p}
+	dst, _ = d.all(&b, i, dst) // our own code; Check proves it
+	return dst
+}
+
+// Min is the least of the cells at the given positions, which decides how often
+// a key was counted, and whether all its bits are set. The positions must be
+// ascending, as those of a key are.
+func (p *Part) Min(positions []uint64) uint32 {
+	least := uint32(MaxValue)
+	var values [atOnce]uint32
+	for len(positions) > 0 {
+		block, n := positions[0]>>p.shift, 1
+		for n < min(len(positions), atOnce) && positions[n]>>p.shift == block {
+			n++
+		}
+		b := p.load(block)
+		if b.empty() {
+			return 0
+		}
+		for _, v := range p.read(&b, block, positions[:n], values[:n], true) {
+			if least = min(least, v); least == 0 {
+				return 0
+			}
+		}
+		positions = positions[n:]
+	}
+	return least
+}
+
 // Merge joins cells, ascending and distinct, by maximum. An error means that
 // they are not what was promised, and that nothing was changed.
 func (p *Part) Merge(cells []Cell) error {
@@ -51,13 +98,14 @@ func (p *Part) Merge(cells []Cell) error {
 			return fmt.Errorf("cell %d of %d: position %d, value %d", i, len(cells), c.Pos, c.Value)
 		}
 	}
+	d := partDecoder{part: p}
 	for len(cells) > 0 {
-		block := cells[0].Pos / p.block
+		block := cells[0].Pos >> p.shift
 		n := 1
-		for n < len(cells) && cells[n].Pos/p.block == block {
+		for n < len(cells) && cells[n].Pos>>p.shift == block {
 			n++
 		}
-		if err := p.mergeBlock(block, cells[:n]); err != nil {
+		if err := p.mergeBlock(&d, block, cells[:n]); err != nil {
 			return err
 		}
 		cells = cells[n:]
@@ -65,133 +113,133 @@ func (p *Part) Merge(cells []Cell) error {
 	return nil
 }
 
-func (p *Part) mergeBlock(block uint64, cells []Cell) error {
+// mergeBlock joins a block's cells. A few cells go behind the block's others as
+// they are; it is coded anew when those take a quarter of what the code takes.
+func (p *Part) mergeBlock(d *partDecoder, block uint64, cells []Cell) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	old, err := p.decode(block, nil)
+	var b partBlock
+	if at := p.pages[block/pageBlocks].at(block % pageBlocks); at != nil {
+		b = *at
+	}
+	if b.empty() {
+		p.put(block, d.encode(cells, block))
+		return nil
+	}
+	if len(b.late)+len(cells) <= b.lateLimit() {
+		fresh, more := d.newer(&b, block, cells)
+		if late, ok := b.withLate(more, p.values); ok {
+			b.late = late
+			b.all += fresh
+			p.put(block, b)
+			return nil
+		}
+	}
+	old, err := d.coded(&b, block, d.old[:0])
 	if err != nil {
 		return err
 	}
-	joined := join(old, cells)
-	code := AppendCells(nil, block*p.block, joined, p.values)
-	if was, ok := p.blocks[block]; ok {
-		p.bytes.Add(-int64(len(was)))
-	} else {
-		p.bytes.Add(blockOverhead)
+	d.old = old
+	if len(b.late) > 0 {
+		d.sortLate(&b, block)
+		d.few = join(d.few[:0], d.late, cells)
+		cells = d.few
 	}
-	p.blocks[block] = code
-	p.bytes.Add(int64(len(code)))
-	p.cells.Add(int64(len(joined) - len(old)))
+	d.joined = join(d.joined[:0], old, cells)
+	p.put(block, d.encode(d.joined, block))
 	return nil
 }
 
-// join merges two ascending lists; where both have a position, the larger value
-// stays.
-func join(a, b []Cell) []Cell {
-	out := make([]Cell, 0, len(a)+len(b))
-	for len(a) > 0 && len(b) > 0 {
-		switch {
-		case a[0].Pos < b[0].Pos:
-			out, a = append(out, a[0]), a[1:]
-		case a[0].Pos > b[0].Pos:
-			out, b = append(out, b[0]), b[1:]
-		default:
-			out = append(out, Cell{a[0].Pos, max(a[0].Value, b[0].Value)})
-			a, b = a[1:], b[1:]
-		}
+// put replaces a block.
+func (p *Part) put(block uint64, b partBlock) {
+	page := &p.pages[block/pageBlocks]
+	was := page.bytes()
+	at := page.at(block % pageBlocks)
+	if at == nil {
+		at = page.insert(block % pageBlocks)
 	}
-	return append(append(out, a...), b...)
+	p.bytes.Add(page.bytes() - was + b.bytes() - at.bytes())
+	p.cells.Add(int64(b.all) - int64(at.all))
+	*at = b
 }
 
-var errBlock = errors.New("block has bytes beyond its cells")
+// join appends two ascending lists, merged, to dst; where both have a position, the
+// larger value stays. It is quick where b is short.
+func join(dst, a, b []Cell) []Cell {
+	for _, c := range b {
+		n := 0
+		for n < len(a) && a[n].Pos < c.Pos {
+			n++
+		}
+		dst, a = append(dst, a[:n]...), a[n:]
+		if len(a) > 0 && a[0].Pos == c.Pos {
+			c.Value, a = max(c.Value, a[0].Value), a[1:]
+		}
+		dst = append(dst, c)
+	}
+	return append(dst, a...)
+}
 
-func (p *Part) decode(block uint64, dst []Cell) ([]Cell, error) {
-	code, ok := p.blocks[block]
-	if !ok {
-		return dst, nil
+// Install joins a whole block as a snapshot has it, coded by AppendCells, and
+// appends its cells to dst, ascending. Where the part has nothing in that block,
+// the code is kept as it is, unless it is longer than that of AppendCells. An error
+// says what is wrong with the code, and nothing was changed.
+func (p *Part) Install(block uint64, code []byte, dst []Cell) (cells []Cell, err error) {
+	if block >= Blocks(p.size, p.values) {
+		return dst, fmt.Errorf("block %d of %d", block, Blocks(p.size, p.values))
 	}
-	from := block * p.block
-	cells, rest, err := DecodeCells(dst, code, from, min(from+p.block, p.size), p.values)
-	if err == nil && len(rest) > 0 {
-		err = errBlock
-	}
+	d := partDecoder{part: p}
+	cells, b, err := d.adopt(code, block, dst)
 	if err != nil {
 		return dst, fmt.Errorf("block %d: %w", block, err)
 	}
-	return cells, nil
+	if fresh := cells[len(dst):]; len(fresh) == 0 || p.install(block, b) {
+		return cells, nil
+	}
+	return cells, p.mergeBlock(&d, block, cells[len(dst):])
 }
 
-// Block appends the non-zero cells of block i to dst, ascending.
-func (p *Part) Block(i uint64, dst []Cell) []Cell {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	cells, _ := p.decode(i, dst) // our own code, written by mergeBlock; Check proves it
-	return cells
-}
-
-// Min is the least of the cells at the given positions, which decides how often
-// a key was counted, and whether all its bits are set. The positions must be
-// ascending, as those of a key are.
-func (p *Part) Min(positions []uint64) uint32 {
-	least := uint32(MaxValue)
-	for len(positions) > 0 {
-		block, n := positions[0]/p.block, 1
-		for n < len(positions) && positions[n]/p.block == block {
-			n++
-		}
-		if least = min(least, p.minOf(block, positions[:n])); least == 0 {
-			return 0
-		}
-		positions = positions[n:]
+// install puts a block where there is none.
+func (p *Part) install(block uint64, b partBlock) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if b.empty() || p.pages[block/pageBlocks].at(block%pageBlocks) != nil {
+		return false
 	}
-	return least
-}
-
-// minOf decodes a block as far as is needed: up to the first position that is
-// not there, or the last.
-func (p *Part) minOf(block uint64, positions []uint64) uint32 {
-	p.mu.RLock()
-	code, ok := p.blocks[block]
-	p.mu.RUnlock()
-	if !ok {
-		return 0
-	}
-	from := block * p.block
-	r, err := newCellReader(code, from, min(from+p.block, p.size), p.values)
-	if err != nil {
-		return 0 // our own code, written by mergeBlock; Check proves it
-	}
-	least := uint32(MaxValue)
-	for r.left > 0 {
-		c, err := r.next()
-		if err != nil || c.Pos > positions[0] {
-			return 0
-		}
-		if c.Pos < positions[0] {
-			continue
-		}
-		least = min(least, c.Value)
-		for positions[0] == c.Pos { // a position may stand twice
-			if positions = positions[1:]; len(positions) == 0 {
-				return least
-			}
-		}
-	}
-	return 0
+	p.put(block, b)
+	return true
 }
 
 // Check decodes every block and compares the totals.
 func (p *Part) Check() error {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	cells, size := int64(0), int64(0)
-	for block, code := range p.blocks {
-		got, err := p.decode(block, nil)
-		if err != nil {
-			return err
+	d := partDecoder{part: p}
+	var got []Cell
+	var err error
+	cells, size := int64(0), int64(len(p.pages))*pageBytes
+	for i := range p.pages {
+		page := &p.pages[i]
+		size += page.bytes()
+		for j := range uint64(pageBlocks) {
+			b := page.at(j)
+			if b == nil {
+				continue
+			}
+			block := uint64(i)*pageBlocks + j
+			got, err = d.all(b, block, got[:0])
+			if err != nil {
+				return err
+			}
+			if len(got) != int(b.all) {
+				return fmt.Errorf("block %d has %d cells, says %d", block, len(got), b.all)
+			}
+			if again := d.encode(got, block); len(b.late) == 0 && string(again.code) != string(b.code) {
+				return fmt.Errorf("block %d: its %d cells have another code", block, len(got))
+			}
+			cells += int64(len(got))
+			size += b.bytes()
 		}
-		cells += int64(len(got))
-		size += int64(len(code)) + blockOverhead
 	}
 	if cells != p.Cells() || size != p.Bytes() {
 		return fmt.Errorf("part holds %d cells in %d bytes, its totals say %d in %d", cells, size, p.Cells(), p.Bytes())

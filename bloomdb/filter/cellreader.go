@@ -1,0 +1,135 @@
+package filter
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"slices"
+)
+
+// cellReader decodes a list of cells.
+type cellReader struct {
+	bits   bitReader
+	k      uint
+	values bool
+	left   uint64 // cells to come
+	pos    uint64 // least position of the next one
+	limit  uint64
+}
+
+func newCellReader(data []byte, base, limit uint64, values bool) (r cellReader, err error) {
+	n, used := binary.Uvarint(data)
+	if used <= 0 {
+		return r, errCells
+	}
+	data = data[used:]
+	r = cellReader{values: values, left: n, pos: base, limit: limit, bits: bitReader{src: data}}
+	if n == 0 {
+		return r, nil
+	}
+	if n > limit-base || n > uint64(len(data))*8 {
+		return r, fmt.Errorf("%d cells coded in %d bytes for %d positions", n, len(data), limit-base)
+	}
+	if r.k = uint(data[0]); r.k > 40 {
+		return r, fmt.Errorf("rice parameter %d, must be at most 40", r.k)
+	}
+	r.bits.src = data[1:]
+	return r, nil
+}
+
+// next decodes one cell; left must not be zero. Where it says false, err says why.
+func (r *cellReader) next() (Cell, bool) {
+	gap := r.bits.rice(r.k)
+	if r.bits.short || gap >= r.limit-r.pos {
+		return Cell{}, false
+	}
+	c := Cell{Pos: r.pos + gap, Value: 1}
+	if r.values {
+		if c.Value = r.bits.gamma(); c.Value == 0 {
+			return Cell{}, false
+		}
+	}
+	r.pos = c.Pos + 1
+	r.left--
+	return c, true
+}
+
+// err says why next found no cell behind those before.
+func (r *cellReader) err() error {
+	return fmt.Errorf("%w, lead beyond position %d or have a value above %d, from position %d on", errCells, r.limit, MaxValue, r.pos)
+}
+
+// appendTo decodes the next n cells, at most those that are left.
+func (r *cellReader) appendTo(dst []Cell, n uint64) ([]Cell, error) {
+	for n > 0 {
+		// Room for all at once only as far as the bytes that are there can fill it.
+		dst = slices.Grow(dst, int(min(n, countBlock)))
+		got := r.run(dst[len(dst):len(dst)+int(min(n, countBlock))], r.limit)
+		dst = dst[:len(dst)+got]
+		if n -= uint64(got); n == 0 || got == countBlock {
+			continue
+		}
+		c, ok := r.next()
+		if !ok {
+			return dst, r.err()
+		}
+		dst = append(dst, c)
+		n--
+	}
+	return dst, nil
+}
+
+// seek decodes up to the first cell at pos or later; its value is zero if there is
+// none.
+func (r *cellReader) seek(pos uint64) Cell {
+	var buf [32]Cell
+	for r.left > 0 {
+		n := r.run(buf[:], pos)
+		if n > 0 && buf[n-1].Pos >= pos {
+			return buf[n-1]
+		}
+		if n == len(buf) || r.left == 0 {
+			continue
+		}
+		if c, ok := r.next(); !ok || c.Pos >= pos {
+			return c // not ok in our own code: Check proves it
+		}
+	}
+	return Cell{}
+}
+
+// run is next in a loop that keeps its state in registers. It decodes up to
+// the first cell at stop or later, or until dst is full, and leaves to next what is
+// not quite regular, or stands in the last eight bytes.
+func (r *cellReader) run(dst []Cell, stop uint64) (n int) {
+	src, at, acc, have := r.bits.src, r.bits.at, r.bits.acc, r.bits.n
+	k, pos, limit, values := r.k, r.pos, r.limit, r.values
+	dst = dst[:min(uint64(len(dst)), r.left)]
+	for ; n < len(dst) && len(src)-at >= 8 && pos <= stop; n++ {
+		acc |= binary.BigEndian.Uint64(src[at:]) >> have
+		at += int(64-have) >> 3
+		have += (64 - have) &^ 7
+		q := uint(bits.LeadingZeros64(^acc))
+		used := q + 1 + k
+		gap, value := uint64(q)<<(k&63)|top(acc<<((q+1)&63), k), uint64(1)
+		if values {
+			l := uint(bits.LeadingZeros64(^(acc << (used & 63))))
+			value = 1<<(l&63) | top(acc<<((used+l+1)&63), l)
+			used += 2*l + 1
+		}
+		if used > min(have, 63) || gap >= limit-pos || value > MaxValue {
+			break
+		}
+		acc <<= used & 63
+		have -= used
+		dst[n] = Cell{Pos: pos + gap, Value: uint32(value)}
+		pos += gap + 1
+	}
+	r.bits.at, r.bits.acc, r.bits.n = at, acc, have
+	r.pos = pos
+	r.left -= uint64(n)
+	return n
+}
+
+// top is the top n bits of v, n below 64.
+func top(v uint64, n uint) uint64 { return v >> 1 >> ((63 - n) & 63) }
