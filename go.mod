@@ -4,11 +4,13 @@ go 1.26.0
 
 require (
 	github.com/BurntSushi/toml v1.6.0 // the configuration file; it knows the keys that nothing asked for
+	github.com/RoaringBitmap/roaring/v2 v2.30.0 // the laboratory: what a delta would take in it
 	github.com/coreos/go-systemd/v22 v22.7.0 // sd_notify and socket activation
 	github.com/emersion/go-message v0.18.2 // MIME headers, charsets, transfer encodings
 	github.com/emersion/go-milter v0.5.0 // the milter protocol
 	github.com/gofrs/flock v0.13.1 // one process for one state folder
 	github.com/google/renameio/v2 v2.0.2 // files that are replaced whole or not at all
+	github.com/klauspost/compress v1.20.3 // the laboratory: what a delta would take in zstd
 	github.com/minio/sha256-simd v1.0.1 // digests, in signature/digest.go only
 	github.com/prometheus/client_golang v1.25.0 // metrics
 	github.com/redis/go-redis/v9 v9.23.0 // the exchange between sites
@@ -40,13 +42,14 @@ require (
 	git.sr.ht/~sbinet/gg v0.7.0 // indirect
 	github.com/ajstarks/svgo v0.0.0-20211024235047-1546f124cd8b // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
+	github.com/bits-and-blooms/bitset v1.24.4 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6 // indirect
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
-	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/klauspost/cpuid/v2 v2.4.0 // indirect
 	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
+	github.com/mschoch/smat v0.2.0 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/prometheus/common v0.72.0 // indirect

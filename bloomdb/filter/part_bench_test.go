@@ -48,6 +48,7 @@ func benchCountsPart(b *testing.B, held int) {
 	}
 	p := NewPart(shape.Size(), true)
 	benchFill(b, p, own.Block)
+	benchInstall(b, p)
 	b.Run("min", func(b *testing.B) {
 		defer reportCPU(b)()
 		for i := range b.N {
@@ -86,6 +87,7 @@ func benchBitsPart(b *testing.B, held int) {
 	}
 	p := NewPart(shape.Size(), false)
 	benchFill(b, p, own.Block)
+	benchInstall(b, p)
 	b.Run("min", func(b *testing.B) {
 		var buf []uint64
 		defer reportCPU(b)()
@@ -111,6 +113,34 @@ func benchFill(b *testing.B, p *Part, block func(uint64, []Cell) []Cell) {
 		}
 	}
 	b.Logf("%d cells in %.2f MB, %.2f bytes each", p.Cells(), float64(p.Bytes())/1e6, float64(p.Bytes())/float64(p.Cells()))
+}
+
+// benchInstall builds the part anew from the blocks of a snapshot.
+func benchInstall(b *testing.B, p *Part) {
+	var codes [][]byte
+	var cells []Cell
+	for i := range Blocks(p.size, p.values) {
+		cells = p.Block(i, cells[:0])
+		codes = append(codes, AppendCells(nil, i<<p.shift, cells, p.values))
+	}
+	b.Run("install", func(b *testing.B) {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		begun := cpuTime(b)
+		for range b.N {
+			fresh := NewPart(p.size, p.values)
+			for i, code := range codes {
+				var err error
+				if cells, err = fresh.Install(uint64(i), code, cells[:0]); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if fresh.Cells() != p.Cells() {
+				b.Fatalf("%d cells of %d", fresh.Cells(), p.Cells())
+			}
+		}
+		b.ReportMetric(float64(p.Cells()*int64(b.N))/(cpuTime(b)-begun).Seconds()/1e6, "Mcells/cpu-s")
+	})
 }
 
 func benchMerge(b *testing.B, p *Part, delta func() []Cell) {

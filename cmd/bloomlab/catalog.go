@@ -9,6 +9,7 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/bloomlab/beyond"
 	"github.com/spambloom/spambloom/cmd/bloomlab/crosscheck"
+	"github.com/spambloom/spambloom/cmd/bloomlab/delta"
 	"github.com/spambloom/spambloom/cmd/bloomlab/federation"
 	"github.com/spambloom/spambloom/cmd/bloomlab/generalized"
 	"github.com/spambloom/spambloom/cmd/bloomlab/iterative"
@@ -26,6 +27,7 @@ func catalog() []lab.Experiment {
 		iterative.Experiments(),
 		generalized.Experiments(),
 		beyond.Experiments(),
+		delta.Experiments(),
 		federation.Experiments(),
 	)
 }

@@ -44,11 +44,12 @@ var allowed = map[string][]string{
 	"cmd/internal/compare":   {"signature"},
 	"cmd/internal/replay":    {"signature", "bloomdb", "milter", "cmd/internal/compare"},
 
-	"cmd/bloomlab":             {"cmd/bloomlab/lab", "cmd/bloomlab/draw", "cmd/bloomlab/yancho", "cmd/bloomlab/retouched", "cmd/bloomlab/crosscheck", "cmd/bloomlab/iterative", "cmd/bloomlab/generalized", "cmd/bloomlab/beyond", "cmd/bloomlab/federation", "cmd/bloomlab/replica", "cmd/internal/variation", "cmd/internal/version"},
+	"cmd/bloomlab":             {"cmd/bloomlab/lab", "cmd/bloomlab/draw", "cmd/bloomlab/yancho", "cmd/bloomlab/retouched", "cmd/bloomlab/crosscheck", "cmd/bloomlab/delta", "cmd/bloomlab/iterative", "cmd/bloomlab/generalized", "cmd/bloomlab/beyond", "cmd/bloomlab/federation", "cmd/bloomlab/replica", "cmd/internal/variation", "cmd/internal/version"},
 	"cmd/bloomlab/lab":         {},
 	"cmd/bloomlab/draw":        {"cmd/bloomlab/lab"},
 	"cmd/bloomlab/yancho":      {"bloomdb/filter", "cmd/bloomlab/lab"},
 	"cmd/bloomlab/retouched":   {"bloomdb/filter", "cmd/bloomlab/lab"},
+	"cmd/bloomlab/delta":       {"bloomdb/filter", "cmd/bloomlab/lab"},
 	"cmd/bloomlab/crosscheck":  {"bloomdb/filter", "cmd/bloomlab/lab"},
 	"cmd/bloomlab/iterative":   {"bloomdb/filter", "cmd/bloomlab/lab"},
 	"cmd/bloomlab/generalized": {"bloomdb/filter", "cmd/bloomlab/lab"},
@@ -75,12 +76,16 @@ var reserved = map[string][]string{
 	"github.com/BurntSushi/toml":     {"cmd/internal/config"},
 	"github.com/minio/sha256-simd":   {"signature"},
 	"gonum.org/v1/plot":              {"cmd/bloomlab/draw"},
-	"crypto/md5":                     {},
-	"crypto/sha1":                    {},
-	"crypto/sha256":                  {},
-	"crypto/sha512":                  {},
-	"unsafe":                         {"bloomdb/filter"},
-	"flag":                           {},
+
+	"github.com/RoaringBitmap/roaring/v2/roaring64": {"cmd/bloomlab/delta"},
+	"github.com/klauspost/compress/zstd":            {"cmd/bloomlab/delta"},
+
+	"crypto/md5":    {},
+	"crypto/sha1":   {},
+	"crypto/sha256": {},
+	"crypto/sha512": {},
+	"unsafe":        {"bloomdb/filter"},
+	"flag":          {},
 	"github.com/prometheus/client_golang/prometheus/promauto": {},
 }
 
