@@ -6,7 +6,8 @@
 //
 //	Hash (keyed, four 64-bit lanes) -> positions -> Bits.Set / Bits.Has
 //	                                             -> Counts.Add / Counts.Count
-//	changed cells -> AppendCells -> ... -> DecodeCells -> Part.Merge
+//	changed cells -> AppendLines, AppendCountLines -> ... -> DecodeLines, DecodeCountLines -> Part.Merge
+//	a block's cells -> AppendCells -> ... -> Part.Install
 //
 // These join: bits by OR, cells by maximum. A join is idempotent and
 // commutative, so a delta that comes twice, late or out of order does no harm.
