@@ -86,8 +86,14 @@ func newEpoch(now time.Time) uint64 { return uint64(max(2, now.UnixMilli())) &^ 
 // nextLife is the least odd epoch after another.
 func nextLife(epoch uint64) uint64 { return (epoch + 1) | 1 }
 
-// carriesOver says that a life began with the filters of the one before.
-func carriesOver(epoch uint64) bool { return epoch&1 == 1 }
+// maxCarried is how far apart, at most, the epochs are of lives that began with each
+// other's filters: each takes the least odd number after the one before. Folders
+// are made at times that differ by more.
+const maxCarried = 64
+
+// carriesOver says that a life began with the filters of an earlier one, or with
+// those of one that did.
+func carriesOver(epoch, earlier uint64) bool { return epoch&1 == 1 && epoch-earlier <= maxCarried }
 
 func identityPath(dir string) string { return filepath.Join(dir, "identity") }
 

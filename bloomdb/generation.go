@@ -318,7 +318,7 @@ func counted(parts []sitePart) []sitePart {
 	})
 	var out []sitePart
 	for i, p := range lives {
-		carried := i > 0 && lives[i-1].origin.site == p.origin.site && carriesOver(lives[i-1].origin.epoch)
+		carried := i > 0 && lives[i-1].origin.site == p.origin.site && carriesOver(lives[i-1].origin.epoch, p.origin.epoch)
 		if !carried {
 			out = append(out, p)
 		}

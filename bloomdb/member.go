@@ -88,9 +88,10 @@ func (db *DB) TrustOf(site string) Trust {
 	return TrustNone
 }
 
-// heardInFull refuses the filters of a site that is not.
+// heardInFull refuses the filters of a site that is not. Own records are only read,
+// never applied.
 func (db *DB) heardInFull(site string) error {
-	if t := db.TrustOf(site); t != TrustFull {
+	if t := db.TrustOf(site); t != TrustFull && site != db.opt.Site {
 		return fmt.Errorf("%w: its trust is %s", ErrTrust, t)
 	}
 	return nil

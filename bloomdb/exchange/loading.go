@@ -163,7 +163,8 @@ func (x *Exchange) finishLoading(o *origin) {
 	defer x.mu.Unlock()
 	o.loading, o.gap, o.dry = nil, Position{}, false
 	o.took, o.looked = at, later(o.looked, at)
-	o.at, o.head = later(o.at, at), later(o.head, at)
+	o.moveTo(later(o.at, at))
+	o.head = later(o.head, at)
 	if !x.db.Wanting(o.site) {
 		o.gaps = 0
 	}

@@ -71,6 +71,15 @@ func (o *origin) wantsSnapshot() bool {
 	return o.dry && o.behind() && o.snapshot.after(o.at) || o.gaps > 0 && o.snapshot.Epoch == o.at.Epoch
 }
 
+// moveTo notes what was consumed. What is missing of a life that is over, nobody
+// will bring.
+func (o *origin) moveTo(at Position) {
+	if at.Epoch > o.at.Epoch {
+		o.gaps = 0
+	}
+	o.at = at
+}
+
 // settle notes since when something waits. It is called, under mu, after every
 // change of at and head.
 func (o *origin) settle(now time.Time) {

@@ -168,19 +168,16 @@ func (x *Exchange) setSnapshot(at *Position) {
 // publishVotes publishes the votes, where they have changed.
 func (p *publisher) publishVotes(ctx context.Context) error {
 	now := time.Now()
-	if now.Sub(p.votesAt) < votesPause {
+	if now.Sub(p.votesAt) < votesPause || p.db.VotesStamp() == p.votes {
 		return nil
 	}
-	record, stamp, err := p.ownVotes()
+	record, stamp, err := p.db.Votes()
 	if err != nil {
 		return fmt.Errorf("votes: %w", err)
 	}
-	if stamp != p.votes && record != nil {
-		if err := p.wire.writeVotes(ctx, p.site, record); err != nil {
-			return err
-		}
-		p.votes = stamp
+	if err := p.wire.writeVotes(ctx, p.site, record); err != nil {
+		return err
 	}
-	p.votesAt = now
+	p.votes, p.votesAt = stamp, now
 	return nil
 }

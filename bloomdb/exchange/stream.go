@@ -65,7 +65,8 @@ func (x *Exchange) consume(o *origin, e entry) bool {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if o.at = e.at; err == nil {
+	o.moveTo(e.at)
+	if err == nil {
 		o.head = later(o.head, e.at)
 	}
 	o.settle(now)
@@ -150,7 +151,7 @@ func (x *Exchange) readVotes(ctx context.Context, o *origin) error {
 		return err
 	}
 	if err == nil && record != nil {
-		err = x.hearVotes(record)
+		err = x.db.HearVotes(record)
 	}
 	if err != nil {
 		x.refuse(o, causeOf(err), err)

@@ -1,0 +1,305 @@
+package exchange
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// The schedules of TestModel: how many in go test, and how many where
+// SPAMBLOOM_SOAK is set. SPAMBLOOM_SEED=N runs one.
+const (
+	modelSchedules     = 60
+	modelSchedulesSoak = 5000
+	modelLanes         = 4 // at the same time
+	modelSteps         = 40
+	modelKeys          = 24
+)
+
+// Whatever happens to sites, links and Redis: when all is quiet again, every site
+// knows what was acknowledged at every site, and nothing else.
+//
+// Not in it: a site that is restored from a backup while Redis loses what it
+// published since. It gives its numbers a second time, and who has heard the first
+// ones does not hear the second.
+func TestModel(t *testing.T) {
+	schedules, first := modelSchedules, rand.Uint64N(1<<40)
+	if os.Getenv("SPAMBLOOM_SOAK") != "" {
+		schedules = modelSchedulesSoak
+	}
+	if text := os.Getenv("SPAMBLOOM_SEED"); text != "" {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runModel(t, seed)
+		return
+	}
+	for lane := range modelLanes {
+		t.Run(strconv.Itoa(lane), func(t *testing.T) {
+			t.Parallel()
+			for i := lane; i < schedules && !t.Failed(); i += modelLanes {
+				runModel(t, first+uint64(i))
+			}
+		})
+	}
+}
+
+func runModel(t *testing.T, seed uint64) {
+	root, err := os.MkdirTemp("", "model")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(root)
+	synctest.Test(t, func(t *testing.T) {
+		m := newModel(t, seed, root)
+		m.run()
+		if t.Failed() {
+			t.Logf("SPAMBLOOM_SEED=%d: %d sites", seed, len(m.sites))
+			for _, line := range m.said {
+				t.Log(line)
+			}
+		}
+	})
+}
+
+// model is one schedule.
+type model struct {
+	t      *testing.T
+	random *rand.Rand
+	log    *simLog
+	sites  []*modelSite
+	saved  simKeys // what Redis would come back with
+	trims  bool    // streams lose deltas that no snapshot holds
+	said   []string
+	began  time.Time
+}
+
+func newModel(t *testing.T, seed uint64, root string) *model {
+	random := rand.New(rand.NewPCG(seed, 0))
+	m := &model{t: t, random: random, log: newSimLog(rand.New(rand.NewPCG(seed, 1))), began: time.Now()}
+	m.log.lost, m.log.doubled, m.log.late = random.Float64()/2, random.Float64()/2, random.Float64()/2
+	m.saved = m.log.backup()
+	// Where deltas go that no snapshot holds, the next snapshot has to come soon.
+	interval, length := 24*time.Hour, int64(100_000)
+	if m.trims = random.IntN(3) > 0; m.trims {
+		interval = []time.Duration{3 * time.Second, 30 * time.Second}[random.IntN(2)]
+		length = []int64{5, 100_000}[random.IntN(2)]
+	}
+	for i := range 3 + random.IntN(3) {
+		name := string(rune('a' + i))
+		m.sites = append(m.sites, &modelSite{
+			t: t, name: name, root: fmt.Sprintf("%s/%s", root, name), log: m.log, life: newLife(),
+			o: Options{SnapshotInterval: interval, StreamLength: length},
+		})
+	}
+	return m
+}
+
+// say notes what is done, for who looks for a fault.
+func (m *model) say(format string, args ...any) {
+	m.said = append(m.said, fmt.Sprintf("%9.3f ", time.Since(m.began).Seconds())+fmt.Sprintf(format, args...))
+}
+
+func (m *model) run() {
+	for _, s := range m.sites {
+		s.start()
+	}
+	for range modelSteps {
+		m.step()
+		if m.t.Failed() {
+			break
+		}
+	}
+	m.quiet()
+	for _, s := range m.sites {
+		s.check(m.sites, modelKeys)
+	}
+	for _, s := range m.sites {
+		s.stop()
+	}
+}
+
+// quiet ends all faults and waits until the sites are level: for a site that waits a
+// minute since it thinks that its name is taken, twice, and for what is looked at
+// every half minute.
+func (m *model) quiet() {
+	m.say("quiet")
+	m.log.mu.Lock()
+	lost, doubled, late := m.log.lost, m.log.doubled, m.log.late
+	m.log.lost, m.log.doubled, m.log.late = 0, 0, 0
+	m.log.mu.Unlock()
+	for _, s := range m.sites {
+		if s.db == nil {
+			s.start()
+		}
+		s.wire.cut.Store(false)
+		s.wire.unanswered.Store(0)
+	}
+	for range 30 {
+		time.Sleep(10 * time.Second)
+		if m.level() {
+			break
+		}
+	}
+	m.log.mu.Lock()
+	m.log.lost, m.log.doubled, m.log.late = lost, doubled, late
+	m.log.mu.Unlock()
+	for _, s := range m.sites {
+		s.life.settle()
+	}
+}
+
+// level says whether every site has heard all of every other one.
+func (m *model) level() bool {
+	for _, s := range m.sites {
+		for _, of := range m.sites {
+			if of != s && !s.level(of) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// save has all sites saved: they are stopped and started.
+func (m *model) save() {
+	for _, s := range m.sites {
+		s.stop()
+		s.start()
+	}
+}
+
+// step does one thing, and mostly what people do.
+func (m *model) step() {
+	s := m.sites[m.random.IntN(len(m.sites))]
+	switch n := m.random.IntN(100); {
+	case n < 50:
+		m.traffic(s)
+	case n < 65:
+		pause := time.Duration(m.random.Int64N(int64(20 * time.Second)))
+		m.say("pause of %v", pause)
+		time.Sleep(pause)
+	case n < 85:
+		m.disturb(s)
+	case n < 95:
+		m.redis(s)
+	default:
+		m.loseFolder(s)
+	}
+}
+
+func (m *model) traffic(s *modelSite) {
+	if s.db == nil {
+		m.say("start %s", s.name)
+		s.start()
+		return
+	}
+	key := m.random.IntN(modelKeys)
+	switch m.random.IntN(6) {
+	case 0, 1, 2:
+		m.say("%s reports %d", s.name, key)
+		s.report(key)
+	case 3:
+		m.say("%s revokes %d", s.name, key)
+		s.revoke(key)
+	default:
+		n := 1 + m.random.Uint32N(40)
+		m.say("%s counts %d %d times", s.name, key, n)
+		s.count(key, n)
+	}
+	time.Sleep(time.Duration(m.random.Int64N(int64(300 * time.Millisecond))))
+}
+
+// disturb is what happens to a site and its link.
+func (m *model) disturb(s *modelSite) {
+	if s.db == nil {
+		return
+	}
+	switch m.random.IntN(7) {
+	case 0, 1:
+		cut := !s.wire.cut.Load()
+		m.say("%s is cut off: %v", s.name, cut)
+		s.wire.cut.Store(cut)
+	case 2:
+		chance := m.random.Int64N(500)
+		m.say("%s gets no answer in %d of 1000", s.name, chance)
+		s.wire.unanswered.Store(chance)
+	case 3:
+		m.say("%s stops", s.name)
+		s.stop()
+	case 4:
+		m.say("%s crashes", s.name)
+		s.crash()
+	case 5:
+		m.say("%s crashes in the midst of a command", s.name)
+		s.wire.hang.Store(true)
+		time.Sleep(time.Duration(m.random.Int64N(int64(5 * time.Second))))
+		s.crash()
+	case 6:
+		m.say("the subscriptions break")
+		m.log.mu.Lock()
+		for sub := range m.log.subs {
+			sub.breakOff()
+		}
+		m.log.mu.Unlock()
+	}
+}
+
+// redis is what happens to Redis.
+func (m *model) redis(s *modelSite) {
+	switch m.random.IntN(4) {
+	case 0:
+		m.say("Redis saves")
+		m.saved = m.log.backup()
+	case 1:
+		m.say("Redis comes back with what it saved")
+		m.log.restore(m.saved)
+	case 2:
+		m.say("Redis comes back empty")
+		m.saved = simKeys{}.clone()
+		m.log.restore(m.saved)
+	case 3:
+		if !m.trims {
+			return
+		}
+		n := m.random.IntN(5)
+		m.say("the stream of %s is trimmed to %d", s.name, n)
+		m.log.trim(s.name, n)
+	}
+}
+
+// loseFolder takes a site's folder away, or puts a backup in its place, after all
+// others have heard all that it said and saved it.
+func (m *model) loseFolder(s *modelSite) {
+	m.quiet()
+	m.save()
+	if m.random.IntN(2) == 0 {
+		m.say("%s loses its folder", s.name)
+		s.crash()
+		s.n++ // which is not there
+		s.loses(newLife(), false, m.sites)
+		s.start()
+		return
+	}
+	m.say("%s is restored from a backup, some time later", s.name)
+	synctest.Wait()
+	backup, then := copyDir(m.t, s.dir()), s.life.clone()
+	for range 10 {
+		m.traffic(m.sites[m.random.IntN(len(m.sites))])
+	}
+	m.quiet()
+	m.save()
+	s.crash()
+	s.n++
+	if err := os.CopyFS(s.dir(), os.DirFS(backup)); err != nil {
+		m.t.Fatal(err)
+	}
+	s.loses(then, true, m.sites)
+	s.start()
+	time.Sleep(5 * time.Second) // it finds its stream as it was
+}

@@ -1,0 +1,249 @@
+package exchange
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/spambloom/spambloom/bloomdb"
+)
+
+// life is what was reported, revoked and counted in one life of a state folder.
+// Keys are numbers of mails.
+type life struct {
+	reported, revoked map[int]bool
+	// counted is how often at most, and sure how often at least. Between the two is
+	// what was counted recently: a crash may lose what is not on disk yet.
+	counted, sure, recent map[int]uint64
+}
+
+func newLife() *life {
+	return &life{make(map[int]bool), make(map[int]bool), make(map[int]uint64), make(map[int]uint64), make(map[int]uint64)}
+}
+
+func (l *life) clone() *life {
+	return &life{maps.Clone(l.reported), maps.Clone(l.revoked), maps.Clone(l.counted), maps.Clone(l.sure), maps.Clone(l.recent)}
+}
+
+// settle says that the counts so far are on disk.
+func (l *life) settle() {
+	for key, n := range l.recent {
+		l.sure[key] += n
+	}
+	clear(l.recent)
+}
+
+// pastLife is one that a site has lost, with its folder or since a backup.
+type pastLife struct {
+	*life
+	carried bool            // the next one began with a backup of it
+	held    map[string]bool // the sites that have all of it, and have not lost their own folder since
+}
+
+// modelSite is a site, and what the model knows of it.
+type modelSite struct {
+	t    *testing.T
+	name string
+	root string // of its folders
+	n    int    // of the folder
+	log  *simLog
+	o    Options
+
+	wire   *simWire
+	db     *bloomdb.DB // nil: down
+	x      *Exchange
+	cancel context.CancelFunc
+	done   *sync.WaitGroup
+
+	life *life
+	past []*pastLife
+}
+
+func (s *modelSite) dir() string { return filepath.Join(s.root, strconv.Itoa(s.n)) }
+
+// start is the start of a daemon.
+func (s *modelSite) start() {
+	o := siteOptions(s.dir(), s.name)
+	o.Reports.Capacity, o.Counts.Capacity = 1000, 1000
+	db, err := bloomdb.Open(o)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.wire = &simWire{log: s.log}
+	s.db, s.x, s.done = db, newExchange(db, s.wire, s.o), new(sync.WaitGroup)
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	s.done.Go(func() { s.x.Run(ctx) })
+	s.done.Go(func() { db.Run(ctx) })
+}
+
+// stop is SIGTERM.
+func (s *modelSite) stop() {
+	s.end()
+	s.life.settle()
+}
+
+func (s *modelSite) end() {
+	s.cancel()
+	s.done.Wait()
+	if err := s.db.Close(); err != nil {
+		s.t.Fatalf("%s: close: %v", s.name, err)
+	}
+	s.db = nil
+}
+
+// crash is kill -9: what stands in the folder at this moment is what is left. All
+// others are at rest then, in the midst of a command perhaps.
+func (s *modelSite) crash() {
+	synctest.Wait()
+	next := filepath.Join(s.root, strconv.Itoa(s.n+1))
+	if err := os.CopyFS(next, os.DirFS(s.dir())); err != nil {
+		s.t.Fatal(err)
+	}
+	clear(s.life.recent)
+	s.end() // which writes to the folder that is given up
+	os.RemoveAll(s.dir())
+	s.n++
+}
+
+func (s *modelSite) report(key int) {
+	if err := s.db.Report(mail("mail %d", key), bloomdb.ClassOther); err != nil {
+		s.t.Fatal(err)
+	}
+	s.life.reported[key] = true
+}
+
+func (s *modelSite) revoke(key int) {
+	if err := s.db.Revoke(mail("mail %d", key)); err != nil {
+		s.t.Fatal(err)
+	}
+	s.life.revoked[key] = true
+}
+
+func (s *modelSite) count(key int, n uint32) {
+	if err := s.db.Count(mail("mail %d", key), n); err != nil {
+		s.t.Fatal(err)
+	}
+	s.life.counted[key] += uint64(n)
+	s.life.recent[key] += uint64(n)
+}
+
+// loses begins another life: with nothing, or with a backup that was made when next
+// was known. All others have all of the one that ends.
+func (s *modelSite) loses(next *life, carried bool, others []*modelSite) {
+	held := make(map[string]bool)
+	for _, o := range others {
+		held[o.name] = o != s
+		for _, p := range o.past {
+			p.held[s.name] = false // it has to hear them again, if it can
+		}
+	}
+	s.past = append(s.past, &pastLife{s.life, carried, held})
+	s.life = next
+}
+
+// expectation is what a site must know and may know of a mail.
+type expectation struct {
+	reported, revoked       bool // must be
+	mayReported, mayRevoked bool
+	least, most             uint64
+}
+
+// expects says what a site should know of a mail from the life and lives of
+// another one, or of its own.
+func (s *modelSite) expects(of *modelSite, key int, k *expectation) {
+	if s == of { // nobody tells a site what it told
+		k.learn(of.life, key, true)
+		k.least += of.life.sure[key]
+		k.most += of.life.counted[key]
+		return
+	}
+	most := uint64(0) // of a life and those it began with a backup of: the counts of one of them count
+	for _, p := range of.past {
+		k.learn(p.life, key, p.held[s.name])
+		most = max(most, p.counted[key])
+		if p.carried {
+			continue
+		}
+		k.most += most
+		most = 0
+		if p.held[s.name] {
+			k.least += p.sure[key]
+		}
+	}
+	k.learn(of.life, key, true)
+	k.least += of.life.sure[key]
+	k.most += max(most, of.life.counted[key])
+}
+
+func (k *expectation) learn(l *life, key int, must bool) {
+	k.mayReported = k.mayReported || l.reported[key]
+	k.mayRevoked = k.mayRevoked || l.revoked[key]
+	k.reported = k.reported || must && l.reported[key]
+	k.revoked = k.revoked || must && l.revoked[key]
+}
+
+// check compares what the site knows with what it should.
+func (s *modelSite) check(sites []*modelSite, keys int) {
+	for key := range keys {
+		var k expectation
+		for _, of := range sites {
+			s.expects(of, key, &k)
+		}
+		e := s.db.Judge(mail("mail %d", key))
+		switch {
+		case k.reported && !k.mayRevoked && !e.Listed:
+			s.t.Errorf("%s lost mail %d", s.name, key)
+		case (!k.mayReported || k.revoked) && e.Listed:
+			s.t.Errorf("%s invented mail %d, or lost its revocation: %+v", s.name, key, k)
+		}
+		if e.Count < k.least || e.Count > k.most {
+			s.t.Errorf("%s counts mail %d %d times, not %d to %d", s.name, key, e.Count, k.least, k.most)
+		}
+	}
+	for _, of := range sites {
+		if of != s {
+			s.checkPart(of)
+		}
+	}
+}
+
+// checkPart compares what the site holds of another one's life with what that one
+// has: as many bits and cells, and nothing that is missing.
+func (s *modelSite) checkPart(of *modelSite) {
+	if cells, own := s.cellsOf(of), of.db.Status().Sites[0].Cells; cells != own {
+		s.t.Errorf("%s holds %d bits and cells of %s, which has %d", s.name, cells, of.name, own)
+	}
+	for _, o := range s.x.Status().Sites {
+		if o.Site == of.name && (o.Lag != 0 || o.Gaps != 0 || o.Refused != nil || o.Clock) {
+			s.t.Errorf("%s of %s: %+v", s.name, of.name, o)
+		}
+	}
+}
+
+// level says that the site has heard all of another one, and that no gap waits for
+// a snapshot.
+func (s *modelSite) level(of *modelSite) bool {
+	for _, o := range s.x.Status().Sites {
+		if o.Site == of.name && o.Lag == 0 && o.Gaps == 0 {
+			return s.cellsOf(of) == of.db.Status().Sites[0].Cells
+		}
+	}
+	return false
+}
+
+// cellsOf is how many bits and cells the site holds of another one's life.
+func (s *modelSite) cellsOf(of *modelSite) int64 {
+	epoch, _ := of.db.Head()
+	for _, held := range s.db.Status().Sites {
+		if held.Site == of.name && held.Epoch == epoch {
+			return held.Cells
+		}
+	}
+	return 0
+}

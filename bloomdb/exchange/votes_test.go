@@ -1,0 +1,118 @@
+package exchange
+
+import (
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+)
+
+// withTrust starts a site that hears others as the members say.
+func withTrust(t *testing.T, name, url string, members bloomdb.Members) *site {
+	t.Helper()
+	o := siteOptions(t.TempDir(), name)
+	o.Members = members
+	return joinSite(t, o, url, Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond, SnapshotInterval: 100 * time.Millisecond})
+}
+
+// Of a site whose trust is vote only the votes are taken, of one whose trust is none
+// nothing, and a stranger is refused. Members are found beside all of them.
+func TestTrust(t *testing.T) {
+	server := startRedis(t)
+	url := server.url()
+	one, two := startSite(t, t.TempDir(), "one", url), startSite(t, t.TempDir(), "two", url)
+	none, stranger := startSite(t, t.TempDir(), "none", url), startSite(t, t.TempDir(), "stranger", url)
+	full := startSite(t, t.TempDir(), "full", url)
+	for _, s := range []*site{one, two, none, stranger} {
+		s.report(mail("by all but full"))
+		s.report(mail("by %s", s.db.Status().Site))
+	}
+	full.report(mail("by full"))
+	for _, s := range []*site{one, two, none, stranger, full} {
+		eventually(t, "it is published", func() bool { st := s.x.Status(); return st.Snapshot != nil && st.Published.Seq > 0 })
+	}
+	vote, no := bloomdb.Member{Trust: bloomdb.TrustVote}, bloomdb.Member{Trust: bloomdb.TrustNone}
+	s := withTrust(t, "s", url, bloomdb.Members{"one": vote, "two": vote, "none": no, "full": {}})
+	s.report(mail("by s"))
+	eventually(t, "the full member is heard", func() bool { return s.lists(mail("by full")) })
+	eventually(t, "the votes are heard", func() bool { return s.of("one").Votes > 0 && s.of("two").Votes > 0 })
+	eventually(t, "the stranger is refused", func() bool { return s.x.Status().Refused[string(causeStranger)] > 0 })
+	eventually(t, "none is known", func() bool { return s.of("none").Trust == "none" })
+	eventually(t, "its own snapshot stands", func() bool { return s.x.Status().Snapshot != nil })
+	for _, name := range []string{"one", "two", "none", "stranger"} {
+		if s.lists(mail("by %s", name)) {
+			t.Errorf("%s alone decided", name)
+		}
+		if st := s.of(name); st.Applied != (Position{}) || st.Lag != 0 {
+			t.Errorf("deltas were taken or awaited: %+v", st)
+		}
+	}
+	if s.of("none").Votes != 0 || s.of("stranger").Site != "" {
+		t.Errorf("%+v", s.x.Status())
+	}
+}
+
+// Of a muted site nothing is read, and it is seen how far it lags. When it is heard
+// again, nothing is missing.
+func TestMuted(t *testing.T) {
+	server := startRedis(t)
+	a := startSite(t, t.TempDir(), "a", server.url())
+	b := startSite(t, t.TempDir(), "b", server.url())
+	a.report(mail("before"))
+	eventually(t, "it is heard", func() bool { return b.lists(mail("before")) })
+	if err := b.db.Mute("a", true); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		a.report(mail("m %d", i))
+		eventually(t, "it lags", func() bool { st := b.of("a"); return st.Muted && st.Lag > uint64(i) && st.LagSeconds > 0 })
+	}
+	if b.lists(mail("m 0")) {
+		t.Error("it was heard")
+	}
+	if err := b.db.Mute("a", false); err != nil {
+		t.Fatal(err)
+	}
+	b.awaitAll("m %d", 3)
+	eventually(t, "it is level", func() bool { st := b.of("a"); return st.Lag == 0 && st.LagSeconds == 0 })
+	expectNoFault(t, a, b)
+}
+
+// An hour and less of skew is tolerated. What is further ahead waits in its stream,
+// and nothing of it is lost.
+func TestClockSkew(t *testing.T) {
+	server := startRedis(t)
+	b := startSite(t, t.TempDir(), "b", server.url())
+	skewed := func(name string, by time.Duration) {
+		o := siteOptions(t.TempDir(), name)
+		o.Now = func() time.Time { return time.Now().Add(by) }
+		s := joinSite(t, o, server.url(), Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond})
+		s.report(mail("by %s", name))
+	}
+	skewed("ahead", 59*time.Minute)
+	skewed("behind", -59*time.Minute)
+	skewed("far", 2*time.Hour)
+	skewed("slow", -2*time.Hour)
+	for _, name := range []string{"ahead", "behind", "slow"} {
+		eventually(t, name+" is heard", func() bool { return b.lists(mail("by %s", name)) })
+	}
+	eventually(t, "those that are off are named", func() bool {
+		return b.of("far").Clock && b.of("slow").Clock && b.of("far").Refused[string(causeClock)] > 0
+	})
+	if st := b.of("ahead"); st.Clock || st.SkewSeconds < 3500 || st.Refused != nil {
+		t.Errorf("%+v", st)
+	}
+	eventually(t, "the far one waits", func() bool { st := b.of("far"); return st.Lag > 0 && st.LagSeconds > 0 })
+	if b.lists(mail("by far")) || b.of("far").Applied != (Position{}) {
+		t.Error("the far one was heard")
+	}
+	if st := b.of("slow"); st.SkewSeconds > -7000 {
+		t.Errorf("%+v", st)
+	}
+	late := joinSite(t, func() bloomdb.Options {
+		o := siteOptions(t.TempDir(), "late")
+		o.Now = func() time.Time { return time.Now().Add(2 * time.Hour) }
+		return o
+	}(), server.url(), Options{})
+	eventually(t, "who has that clock hears it", func() bool { return late.lists(mail("by far")) })
+}
