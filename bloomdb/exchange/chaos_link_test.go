@@ -41,8 +41,14 @@ func joinWith(t testing.TB, o bloomdb.Options, client redis.UniversalClient, x O
 	if err != nil {
 		t.Fatal(err)
 	}
+	return runSite(t, db, client, x)
+}
+
+// runSite joins an open database.
+func runSite(t testing.TB, db *bloomdb.DB, client redis.UniversalClient, x Options) *site {
+	t.Helper()
 	s := &site{t: t, db: db, client: client, done: make(chan struct{})}
-	s.x = New(db, s.client, bloomdb.KeyID(o.Key), x)
+	s.x = New(db, s.client, db.Status().KeyID, x)
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	work := make(chan struct{})

@@ -32,26 +32,44 @@ func (k knowledge) options(dir, name string) bloomdb.Options {
 func (k knowledge) publish(t *testing.T, url string, number int) {
 	t.Helper()
 	name := fmt.Sprintf("site%d", number)
-	s := joinSite(t, k.options(t.TempDir(), name), url, Options{Interval: 50 * time.Millisecond, MaxInterval: 200 * time.Millisecond})
+	db, err := bloomdb.Open(k.options(t.TempDir(), name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.fill(t, db, name)
+	client, err := Dial(url, DialOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := runSite(t, db, client, Options{Interval: 50 * time.Millisecond, MaxInterval: 200 * time.Millisecond})
 	defer s.stop()
 	s.awaitConnected()
+	within(t, 5*time.Minute, name+" has published", func() bool {
+		_, pending, err := s.db.NextDelta(true)
+		return err == nil && !pending && !s.db.SnapshotDue()
+	})
+}
+
+// fill makes a site's part of the knowledge.
+func (k knowledge) fill(t *testing.T, db *bloomdb.DB, name string) {
+	t.Helper()
 	const users = 64 // they share the disk's syncs
 	var filling sync.WaitGroup
 	for user := range users {
 		filling.Go(func() {
 			for i := user; i < k.reports; i += users {
-				s.report(mail("spam %d of "+name, i))
+				if err := db.Report(mail("spam %d of "+name, i), bloomdb.ClassOther); err != nil {
+					t.Error(err)
+				}
 			}
 		})
 	}
 	for i := range k.counted {
-		s.count(mail("bulk %d of "+name, i), 1)
+		if err := db.Count(mail("bulk %d of "+name, i), 1); err != nil {
+			t.Error(err)
+		}
 	}
 	filling.Wait()
-	within(t, 5*time.Minute, name+" has published", func() bool {
-		_, pending, err := s.db.NextDelta(true)
-		return err == nil && !pending && !s.db.SnapshotDue()
-	})
 }
 
 // A site that joins a federation knows in a moment what that has learned in weeks:
