@@ -198,16 +198,28 @@ func (u *mailflow) revoke() error {
 	return nil
 }
 
-// wrong lists what a site does not know as it was acknowledged.
-func (l *ledger) wrong(ctx context.Context, site *reporting.Client) (wrong []string, err error) {
-	for i, r := range l.reports {
+// verdict is what a message should be called, "" where nobody can know.
+func (r *report) verdict() string {
+	switch {
+	case r.revoked:
+		return "clean"
+	case r.unclear:
+		return ""
+	default:
+		return "spam"
+	}
+}
+
+// wrong are those of some reports that a site does not know as they were
+// acknowledged.
+func wrong(ctx context.Context, site *reporting.Client, reports []*report) (wrong []*report, err error) {
+	for _, r := range reports {
 		answer, err := site.Check(ctx, r.request)
 		if err != nil {
-			return nil, err
+			return reports, err
 		}
-		spam := answer.Verdict == "spam"
-		if spam == r.revoked && (r.revoked || !r.unclear) {
-			wrong = append(wrong, fmt.Sprintf("report %d (revoked: %v) is %s", i, r.revoked, answer.Verdict))
+		if want := r.verdict(); want != "" && answer.Verdict != want {
+			wrong = append(wrong, r)
 		}
 	}
 	return wrong, nil
