@@ -72,6 +72,8 @@ type DB struct {
 	sitesMu sync.Mutex    // guards sites and uses; held while a delta is applied
 	sites   map[origin]*siteState
 	uses    map[siteTarget]*siteUse
+	// blockCells are those of the last block that was installed; sitesMu guards them.
+	blockCells []filter.Cell
 
 	own      *ownVotes
 	votersMu sync.Mutex // held by the one who changes voters

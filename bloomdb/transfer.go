@@ -267,13 +267,17 @@ func (db *DB) applyChunkSection(o origin, state *siteState, r *recordReader) err
 	if err != nil {
 		return err
 	}
+	join := db.joinBlock
+	if db.roomy(o, s, claimedCells(*blocks)) {
+		join = db.installBlock
+	}
 	for next := uint64(0); len(blocks.b) > 0; {
 		index := uint64(blocks.u32())
 		code := blocks.take(int(blocks.u32()))
 		if blocks.fail || index < next || index >= s.shape.blocks(s.target.kind) || len(code) > maxBlockCode {
 			return fmt.Errorf("%s generation %d: block %d of %d bytes after block %d", s.target.kind, s.target.gen, index, len(code), next)
 		}
-		if err := db.joinBlock(o, s, part, index, code); err != nil {
+		if err := join(o, s, part, index, code); err != nil {
 			return fmt.Errorf("%s generation %d: block %d: %w", s.target.kind, s.target.gen, index, err)
 		}
 		next = index + 1
@@ -281,7 +285,43 @@ func (db *DB) applyChunkSection(o origin, state *siteState, r *recordReader) err
 	return nil
 }
 
-// joinBlock joins one block, if its cells are what they should be and there is room.
+// claimedCells is how many cells the coded blocks of a section say that they have,
+// which is no less than they have: what says less is refused.
+func claimedCells(r recordReader) (n int64) {
+	for len(r.b) > 0 && !r.fail {
+		r.u32()
+		claimed, _ := binary.Uvarint(r.take(int(r.u32())))
+		n += int64(min(claimed, 1<<20))
+	}
+	return n
+}
+
+// roomy says that a site may set n more cells of a filter, whatever these are.
+func (db *DB) roomy(o origin, s deltaSection, n int64) bool {
+	name := siteTarget{o.site, s.target}
+	if use := db.uses[name]; use != nil && use.capped || held(db.livesOf(name))+n > db.siteCap(o.site, s.target, s.shape) {
+		return false
+	}
+	if s.target.kind.counts() {
+		return true
+	}
+	ones := int64(0)
+	if g := db.view.Load().report(s.target.gen); g != nil && g.listing(s.target.kind).others != nil {
+		ones = g.listing(s.target.kind).others.Ones()
+	}
+	return ones+n <= db.fillLimit(s.target.kind, s.shape.bits())
+}
+
+// installBlock joins one block of a section for all of which there is room.
+func (db *DB) installBlock(_ origin, _ deltaSection, part *partOf, index uint64, code []byte) (err error) {
+	db.blockCells, err = part.part.Install(index, code, db.blockCells[:0])
+	if err == nil && part.others != nil {
+		part.others.SetCells(db.blockCells)
+	}
+	return err
+}
+
+// joinBlock joins one block, if there is room for its cells.
 func (db *DB) joinBlock(o origin, s deltaSection, part *partOf, index uint64, code []byte) error {
 	from, counts := index*s.target.kind.blockSize(), s.target.kind.counts()
 	cells, rest, err := filter.DecodeCells(nil, code, from, min(from+s.target.kind.blockSize(), s.shape.size(s.target.kind)), counts)
