@@ -1,7 +1,9 @@
 package bloomdb
 
 import (
+	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -214,7 +216,8 @@ func (db *DB) ReadManifest(data []byte) (m Manifest, err error) {
 }
 
 // ApplyChunk joins a manifest's chunk i. Chunks may come in any order and more than
-// once. Errors are those of Apply; a chunk of another snapshot is one.
+// once. Errors are those of Apply; a chunk of another snapshot is one. Sections that are
+// refused for ErrParameters, ErrFull or ErrCapped do not keep the others from being joined.
 func (db *DB) ApplyChunk(m Manifest, i int, data []byte) error {
 	h, body, err := db.openRecord(data, RecordChunk)
 	switch {
@@ -236,12 +239,24 @@ func (db *DB) ApplyChunk(m Manifest, i int, data []byte) error {
 		return err
 	}
 	db.sites[h.origin()] = state
+	var refused error // of the sections that can't be joined here, the first
 	for len(r.b) > 0 {
-		if err := db.applyChunkSection(h.origin(), state, r); err != nil {
+		err := db.applyChunkSection(h.origin(), state, r)
+		if err != nil && !unjoinable(err) {
 			return fmt.Errorf("%s: chunk %d: %w", h, i, err)
 		}
+		refused = cmp.Or(refused, err)
+	}
+	if refused != nil {
+		return fmt.Errorf("%s: chunk %d: %w", h, i, refused)
 	}
 	return nil
+}
+
+// unjoinable says that a section is what it should be and has no place here: what
+// stands beside it has.
+func unjoinable(err error) bool {
+	return errors.Is(err, ErrParameters) || errors.Is(err, ErrFull) || errors.Is(err, ErrCapped)
 }
 
 // applyChunkSection reads and joins a section's blocks.

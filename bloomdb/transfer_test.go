@@ -234,3 +234,21 @@ func TestSnapshotDue(t *testing.T) {
 		t.Errorf("due again, though nothing more was lost: %v", err)
 	}
 }
+
+// Reports of other parameters are refused; the counts in the same chunk are not lost.
+func TestChunkCountsPassWhereReportsAreRefused(t *testing.T) {
+	o := testOptions(t.TempDir(), "a")
+	o.Reports.Capacity = 90_000
+	a, b := openTest(t, o), openTest(t, testOptions(t.TempDir(), "b"))
+	mustReport(t, a, 1)
+	mustCount(t, a, 1, 30)
+	p := publishSnapshot(t, a)
+	m, err := b.ReadManifest(p.manifest)
+	if err != nil || m.Chunks() != 1 {
+		t.Fatal(m.Chunks(), err)
+	}
+	err = b.ApplyChunk(m, 0, p.chunks[0])
+	if e := b.Judge(message(1)); !errors.Is(err, ErrParameters) || e.Listed || e.Count != 30 {
+		t.Errorf("%v, %+v", err, e)
+	}
+}
