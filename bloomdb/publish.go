@@ -208,6 +208,7 @@ type Delta struct {
 	Epoch uint64 // larger for a state folder made later
 	Seq   uint64 // 1, 2, 3, ... within an epoch
 	Data  []byte // the record; at most 1 MiB
+	More  bool   // of what waited when it was made, something is left for the next one
 }
 
 // MaxDelta is the size in bytes that no record exceeds.
@@ -289,6 +290,7 @@ func (db *DB) NextDelta(all bool) (Delta, bool, error) {
 		if d.Data = db.encodeDelta(d, p.id.PublishedSeq, sections); len(d.Data) > MaxDelta {
 			return Delta{}, false, fmt.Errorf("delta %d is %d bytes long, must be at most %d", d.Seq, len(d.Data), MaxDelta)
 		}
+		d.More = p.readyFrom(all) >= 0
 		p.flight = &flight{delta: d, done: len(p.ready) == 0}
 		p.spare = false
 	}
@@ -321,8 +323,7 @@ func (db *DB) reserve() (Delta, error) {
 // all was: before it, nothing is pending.
 func (db *DB) gather(all bool) (next int) {
 	p := &db.pub
-	wanted := func(c changedCells) bool { return all || c.target.kind.urgent() }
-	if next := slices.IndexFunc(p.ready, wanted); next >= 0 {
+	if next := p.readyFrom(all); next >= 0 {
 		return next
 	}
 	mark := db.journal.mark() // first: a record before it was noted before it
@@ -339,7 +340,13 @@ func (db *DB) gather(all bool) (next int) {
 	if all {
 		p.readyMark = mark
 	}
-	return slices.IndexFunc(p.ready, wanted)
+	return p.readyFrom(all)
+}
+
+// readyFrom is the first place in ready that has something to publish, -1 where none
+// has: of what is urgent, or of all. deltaMu is held.
+func (p *publisher) readyFrom(all bool) int {
+	return slices.IndexFunc(p.ready, func(c changedCells) bool { return all || c.target.kind.urgent() })
 }
 
 // take empties pending, of what is urgent or of all. deltaMu is held.

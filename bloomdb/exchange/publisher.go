@@ -58,6 +58,7 @@ type publisher struct {
 	tail     Position // where our stream ends
 	sent     Position // the last delta we tried to publish
 	counted  int      // bytes published since counts were due
+	reported bool     // the last step published reports
 
 	snapshot publishedSnapshot
 	writing  *snapshotWriting // nil: none
@@ -70,12 +71,15 @@ func newPublisher(x *Exchange) *publisher {
 }
 
 // next is what is to be done now; nil where all is done. What people reported goes
-// first, and a snapshot is written where nothing else is to do.
+// first, but a heartbeat does not wait for the end of many reports: it tells of the
+// deltas that the news does not carry. A snapshot is written where nothing else is to
+// do.
 func (p *publisher) next(now time.Time) func(context.Context) error {
+	heartbeat := p.schedule.heartbeatDue(now)
 	switch {
-	case p.schedule.reportsDue(now):
+	case p.schedule.reportsDue(now) && !(heartbeat && p.reported):
 		return p.publishReports
-	case p.schedule.heartbeatDue(now):
+	case heartbeat:
 		return p.beat
 	case p.schedule.countsDue(now):
 		return p.publishCounts
@@ -146,36 +150,46 @@ func (p *publisher) resume(ctx context.Context) error {
 	return nil
 }
 
-// publishReports publishes one delta of what does not wait.
+// publishReports publishes one delta of what does not wait. What is reported
+// meanwhile comes with the next ones, after a pause.
 func (p *publisher) publishReports(ctx context.Context) error {
-	_, more, err := p.publishNext(ctx, false)
-	if err == nil && !more {
-		p.schedule.reportsDone(time.Now())
+	p.reported = true
+	d, found, err := p.publishNext(ctx, false)
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		p.schedule.reportsDone()
+	case !d.More:
+		p.schedule.reportsAgain(time.Now())
 	}
-	return err
+	return nil
 }
 
 // publishCounts publishes one delta, of whatever waits.
 func (p *publisher) publishCounts(ctx context.Context) error {
-	size, more, err := p.publishNext(ctx, true)
-	p.counted += size
-	if err == nil && !more {
+	d, _, err := p.publishNext(ctx, true)
+	if err != nil {
+		return err
+	}
+	p.counted += len(d.Data)
+	if !d.More {
 		p.schedule.countsDone(time.Now(), p.counted)
 		p.counted = 0
 	}
-	return err
+	return nil
 }
 
-// publishNext publishes one delta; more says that there was one.
-func (p *publisher) publishNext(ctx context.Context, all bool) (size int, more bool, err error) {
-	d, more, err := p.db.NextDelta(all)
+// publishNext publishes one delta, if it finds one.
+func (p *publisher) publishNext(ctx context.Context, all bool) (d bloomdb.Delta, found bool, err error) {
+	d, found, err = p.db.NextDelta(all)
 	if err != nil {
-		return 0, false, fmt.Errorf("next delta: %w", err)
+		return d, false, fmt.Errorf("next delta: %w", err)
 	}
-	if !more {
-		return 0, false, nil
+	if !found {
+		return d, false, nil
 	}
-	return len(d.Data), true, p.send(ctx, d)
+	return d, true, p.send(ctx, d)
 }
 
 func (p *publisher) send(ctx context.Context, d bloomdb.Delta) error {
@@ -201,6 +215,7 @@ func (p *publisher) send(ctx context.Context, d bloomdb.Delta) error {
 // beat announces where we stand. Before that it brings the votes up to date, and
 // begins a snapshot where one is due.
 func (p *publisher) beat(ctx context.Context) error {
+	p.reported = false
 	if err := p.publishVotes(ctx); err != nil {
 		return err
 	}

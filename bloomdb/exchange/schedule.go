@@ -42,9 +42,15 @@ func (s *schedule) reportsDue(now time.Time) bool {
 func (s *schedule) countsDue(now time.Time) bool    { return !now.Before(s.counts) }
 func (s *schedule) heartbeatDue(now time.Time) bool { return !now.Before(s.beat) }
 
-func (s *schedule) reportsDone(now time.Time) { s.reports, s.lastReports = time.Time{}, now }
+func (s *schedule) reportsDone() { s.reports = time.Time{} }
 
-// countsDone says that all is published, and how many bytes it took: the next time
+// reportsAgain says that what waited is published, and that more may have come
+// meanwhile.
+func (s *schedule) reportsAgain(now time.Time) {
+	s.reports, s.lastReports = now.Add(reportPause), now
+}
+
+// countsDone says that what waited is published, and how many bytes it took: the next time
 // is so far off that these were countRate.
 func (s *schedule) countsDone(now time.Time, bytes int) {
 	wait := time.Duration(bytes) * time.Second / countRate
