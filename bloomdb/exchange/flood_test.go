@@ -14,14 +14,25 @@ type floodedLog struct {
 	wire
 	happens            func(n int)
 	deltas, heartbeats int
+	room, cleared      int // chunks that are taken; how often a slot was emptied
 }
 
-func (l *floodedLog) tail(context.Context, string) (Position, error)              { return Position{}, nil }
-func (l *floodedLog) manifest(context.Context, string) ([]byte, error)            { return nil, nil }
-func (l *floodedLog) writeVotes(context.Context, string, []byte) error            { return nil }
-func (l *floodedLog) clearSlot(context.Context, string, byte) error               { return nil }
-func (l *floodedLog) commit(context.Context, commit) error                        { return nil }
-func (l *floodedLog) writeChunk(context.Context, string, byte, int, []byte) error { return nil }
+func (l *floodedLog) tail(context.Context, string) (Position, error)   { return Position{}, nil }
+func (l *floodedLog) manifest(context.Context, string) ([]byte, error) { return nil, nil }
+func (l *floodedLog) writeVotes(context.Context, string, []byte) error { return nil }
+func (l *floodedLog) commit(context.Context, commit) error             { return nil }
+
+func (l *floodedLog) clearSlot(context.Context, string, byte) error {
+	l.cleared++
+	return nil
+}
+
+func (l *floodedLog) writeChunk(context.Context, string, byte, int, []byte) error {
+	if l.room--; l.room < 0 {
+		return errNoRoom
+	}
+	return nil
+}
 
 func (l *floodedLog) publish(context.Context, bloomdb.Delta, Position, int64) error {
 	l.deltas++
@@ -53,7 +64,7 @@ func TestFlood(t *testing.T) {
 				s := &site{t: t, db: db}
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
-				log := &floodedLog{}
+				log := &floodedLog{room: 1000}
 				log.happens = func(n int) {
 					if n > 500 {
 						cancel()
@@ -89,4 +100,23 @@ func TestHeartbeatAmongReports(t *testing.T) {
 	if log.deltas < 4 || log.heartbeats < 4 {
 		t.Errorf("%d deltas and %d heartbeats in 10 steps", log.deltas, log.heartbeats)
 	}
+}
+
+// A snapshot for which there is no memory is given up at once, and for a while.
+func TestSnapshotWithoutRoom(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		db := openDB(t, siteOptions(dir, "a"))
+		(&site{t: t, db: db}).report(mail("x"))
+		log := &floodedLog{happens: func(int) {}}
+		ctx, cancel := context.WithTimeout(t.Context(), 3*noRoomPause)
+		defer cancel()
+		newExchange(db, log, Options{}).publish(ctx)
+		if log.cleared < 6 || log.cleared > 10 || log.room < -5 {
+			t.Errorf("emptied %d times, %d chunks refused; want three or four tries", log.cleared, -log.room)
+		}
+		if log.heartbeats < 500 {
+			t.Errorf("only %d heartbeats", log.heartbeats)
+		}
+	})
 }

@@ -40,8 +40,11 @@ func (s *streams) slot(site string, slot byte) string {
 // failed names the key in an error of Redis. A key of another type is the fault of
 // who wrote it, and not of the way there.
 func failed(key string, err error) error {
-	if strings.Contains(err.Error(), "WRONGTYPE") {
+	switch text := err.Error(); {
+	case strings.Contains(text, "WRONGTYPE"):
 		return fmt.Errorf("%s: %w", key, errNotOurs)
+	case strings.Contains(text, "OOM command not allowed"):
+		return fmt.Errorf("%s: %w: %w", key, errNoRoom, err)
 	}
 	return fmt.Errorf("%s: %w", key, err)
 }

@@ -62,6 +62,7 @@ type publisher struct {
 
 	snapshot publishedSnapshot
 	writing  *snapshotWriting // nil: none
+	noRoom   time.Time        // before this, no snapshot is begun
 	votes    uint64           // stamp of the votes in Redis; 0: none of this life
 	votesAt  time.Time
 }
@@ -120,8 +121,11 @@ func (p *publisher) take(ctx context.Context, step func(context.Context) error) 
 		step = p.beat // who has not been heard of is not read
 	}
 	err := step(ctx)
-	if errors.Is(err, errMoved) {
+	switch {
+	case errors.Is(err, errMoved):
 		p.resumed = false
+	case errors.Is(err, errNoRoom):
+		err = errors.Join(err, p.makeRoom(ctx))
 	}
 	return err
 }

@@ -91,3 +91,33 @@ func TestMemoryAtItsLimit(t *testing.T) {
 	}
 	expectNewcomer(t, server.url())
 }
+
+// Reports do not wait for a snapshot that Redis has no memory for: what is written of
+// it, now or before a crash, is given back.
+func TestReportsGoOnWithoutRoomForASnapshot(t *testing.T) {
+	t.Parallel()
+	server := startRedis(t, "--maxmemory-policy", "noeviction")
+	dir := t.TempDir()
+	a := startSite(t, dir, "a", server.url())
+	b := startSite(t, t.TempDir(), "b", server.url())
+	a.report(mail("before"))
+	eventually(t, "it has a snapshot", func() bool { return a.x.Status().Snapshot != nil })
+	a.stop()
+
+	c := server.client()
+	defer c.Close()
+	manifest, err := b.db.ReadManifest([]byte(c.Get(t.Context(), b.keys().manifestKey("a")).Val()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := b.keys().slot("a", otherSlot(manifest.Slot))
+	if err := c.HSet(t.Context(), half, "0", strings.Repeat("x", 32<<20)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ConfigSet(t.Context(), "maxmemory", "16mb").Err(); err != nil {
+		t.Fatal(err)
+	}
+	a = startSite(t, dir, "a", server.url())
+	a.report(mail("during"))
+	eventually(t, "the report arrives", func() bool { return b.lists(mail("during")) })
+}

@@ -19,6 +19,9 @@ const (
 	// votesPause is the least time between two publications of the votes, which are
 	// always told whole.
 	votesPause = time.Minute
+
+	// noRoomPause is how long no snapshot is begun after Redis had no memory left.
+	noRoomPause = 10 * time.Minute
 )
 
 // publishedSnapshot is what is known of our snapshot in Redis, and of what came
@@ -71,7 +74,7 @@ func (p *publisher) snapshotDue(now time.Time) bool {
 	_, seq := p.db.Head()
 	s := &p.snapshot
 	switch {
-	case seq == 0:
+	case seq == 0, now.Before(p.noRoom):
 		return false
 	case s.seq == 0 || p.db.SnapshotDue():
 		return true
@@ -81,13 +84,29 @@ func (p *publisher) snapshotDue(now time.Time) bool {
 	return s.deltas > 0 && now.Sub(s.made) >= p.o.SnapshotInterval
 }
 
-// beginSnapshot begins to write one, into the slot that is not in use.
+// beginSnapshot begins to write one.
 func (p *publisher) beginSnapshot() {
-	slot := byte(firstSlot)
-	if p.snapshot.place != nil {
-		slot = otherSlot(p.snapshot.place.slot)
+	p.writing = &snapshotWriting{writer: p.db.NewSnapshot(), place: place{slot: p.unusedSlot()}}
+}
+
+// unusedSlot is the slot that no snapshot stands in.
+func (p *publisher) unusedSlot() byte {
+	if p.snapshot.place == nil {
+		return firstSlot
 	}
-	p.writing = &snapshotWriting{writer: p.db.NewSnapshot(), place: place{slot: slot}}
+	return otherSlot(p.snapshot.place.slot)
+}
+
+// makeRoom gives back the memory of a snapshot that is not whole, of now or from
+// before a crash, since all sites' reports wait for it.
+func (p *publisher) makeRoom(ctx context.Context) error {
+	if p.writing != nil {
+		p.log.Warn("Redis has no memory left: the snapshot that was being written is given up, and tried again later",
+			"chunks", p.writing.place.chunks, "bytes", p.writing.writer.Bytes(), "in", noRoomPause)
+	}
+	p.writing = nil
+	p.noRoom = time.Now().Add(min(noRoomPause, p.o.SnapshotInterval))
+	return p.wire.clearSlot(ctx, p.site, p.unusedSlot())
 }
 
 // writeSnapshot does one step of writing: empties the slot, writes a chunk, or ends

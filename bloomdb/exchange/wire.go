@@ -30,6 +30,8 @@ var (
 	// errSnapshotLost says that the snapshot, or a chunk that was written for the
 	// next one, is not there any more.
 	errSnapshotLost = errors.New("the snapshot is not where this site left it")
+	// errNoRoom says that Redis is at its maxmemory: it takes nothing, and gives.
+	errNoRoom = errors.New("Redis has no memory left")
 	// errNotOurs says that a key holds something of another type.
 	errNotOurs = errors.New("the key holds something else")
 )
