@@ -143,7 +143,7 @@ func (db *DB) partsLimit() int64 {
 		generation += db.sketchShape.Bytes()
 	}
 	reports := generation * int64(db.opt.Reports.Keep)
-	return max(minParts, 2*(reports+int64(db.countsShape.Lines)*64*int64(db.opt.Counts.Keep)))
+	return max(db.leastParts, 2*(reports+int64(db.countsShape.Lines)*64*int64(db.opt.Counts.Keep)))
 }
 
 // partOf is where a section's cells go.

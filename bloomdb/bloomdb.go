@@ -68,10 +68,11 @@ type DB struct {
 
 	retouchMu sync.Mutex // held by the one who changes masks; taken before the journal's
 
-	drops   atomic.Uint64 // see Drops
-	sitesMu sync.Mutex    // guards sites and uses; held while a delta is applied
-	sites   map[origin]*siteState
-	uses    map[siteTarget]*siteUse
+	drops      atomic.Uint64 // see Drops
+	sitesMu    sync.Mutex    // guards sites and uses; held while a delta is applied
+	sites      map[origin]*siteState
+	uses       map[siteTarget]*siteUse
+	leastParts int64 // see partsLimit
 	// blockCells are those of the last block that was installed; sitesMu guards them.
 	blockCells []filter.Cell
 
@@ -147,6 +148,7 @@ func newDB(o Options) (*DB, error) {
 		measured:      make(map[measuredFilter]measuredError),
 		measuredParts: make(map[measuredPart]measuredError),
 		lastSave:      o.Now(),
+		leastParts:    minParts,
 	}
 	db.sipKeys = sketchSipKeys(db.keyed)
 	var err error

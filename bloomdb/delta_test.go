@@ -319,6 +319,7 @@ func TestBoundsOnMembers(t *testing.T) {
 		d.Data = a.encodeDelta(d, 0, sections)
 		return a.Apply(d.Data, Next)
 	}
+	a.leastParts = 64 << 20
 	for life := range uint64(maxLives) {
 		if err := send("b", 2+2*life); err != nil {
 			t.Fatal(err)

@@ -3,9 +3,9 @@
 package bloomdb
 
 // Under the race detector each step is some ten times as dear. What runs in one
-// goroutine has no races: fewer runs of a model, and each third byte of a file, are
+// goroutine has no races: fewer runs of a model, and each eighth byte of a file, are
 // enough there.
 const (
-	modelRuns = "30"
-	stride    = 3
+	modelRuns = "10"
+	stride    = 8
 )

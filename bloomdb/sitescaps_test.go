@@ -226,6 +226,7 @@ func TestSiteThatTakesAllMemory(t *testing.T) {
 	o := testOptions(t.TempDir(), "a")
 	o.Members = Members{"greedy": {MaxCounts: maxCounted}, "b": {}, "c": {}}
 	a, s := openTest(t, o), newSender(t)
+	a.leastParts = 64 << 20
 	sec := deltaSection{
 		target: target{countFilter, a.opt.generation(countFilter, a.opt.Now())},
 		shape:  countsShape(filter.CountsShape{Lines: filter.MaxLines}),
