@@ -83,6 +83,7 @@ func TestStatusAndMetrics(t *testing.T) {
 	awaitLevel(t, a, b)
 	b.awaitConnected()
 	eventually(t, "the position is told", func() bool { return b.of("a").Applied == a.x.Status().Published })
+	eventually(t, "a heartbeat is heard", func() bool { return b.of("a").Heard != nil })
 
 	text, err := json.Marshal(b.x.Status())
 	if err != nil {

@@ -156,10 +156,9 @@ func (x *Exchange) hear(n news) {
 	now := time.Now()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	o.heard = now
 	switch {
 	case applied:
-		o.at, o.head = at, later(o.head, at)
+		o.at, o.head, o.heard = at, later(o.head, at), now
 	case at.after(o.claim):
 		o.claim = at
 	}
@@ -189,12 +188,15 @@ func (x *Exchange) hearHeartbeat(record []byte, live bool) {
 	}
 	now, skew := time.Now(), h.Made.Sub(x.db.Now())
 	x.mu.Lock()
-	if live {
+	fresh := o.takeHeartbeat(h, skew, live)
+	if fresh && live {
 		o.heard = now
 	}
-	o.takeHeartbeat(h, skew, live)
 	o.settle(now)
 	x.mu.Unlock()
+	if !fresh {
+		return // anybody can say it again
+	}
 	if skew > maxSkew || live && skew < -maxSkew {
 		x.refuse(o, causeClock, fmt.Errorf("%s: %w: it was made at %s, %s from now", h.Head, bloomdb.ErrClock,
 			h.Made.Format(time.RFC3339), skew.Round(time.Second)))
@@ -202,13 +204,15 @@ func (x *Exchange) hearHeartbeat(record []byte, live bool) {
 }
 
 // takeHeartbeat notes what a heartbeat says. One that is older than what was heard
-// is a repetition, unless the site's clock was put back.
-func (o *origin) takeHeartbeat(h bloomdb.Heartbeat, skew time.Duration, live bool) {
+// is a repetition, unless the site's clock was put back. It returns false for what was
+// heard before.
+func (o *origin) takeHeartbeat(h bloomdb.Heartbeat, skew time.Duration, live bool) (fresh bool) {
 	if back := o.beat.Sub(h.Made); back > 0 && skew+back < time.Minute {
-		return
+		return false
 	}
+	fresh = !h.Made.Equal(o.beat)
 	o.beat = h.Made
-	if live || skew > maxSkew || o.ahead() {
+	if live && fresh || skew > maxSkew || o.ahead() {
 		o.skew = skew
 	}
 	if at := (Position{h.Epoch, h.Seq}); at.after(o.head) {
@@ -220,4 +224,5 @@ func (o *origin) takeHeartbeat(h bloomdb.Heartbeat, skew time.Duration, live boo
 	} else {
 		o.looked = o.took // it may come back at the same place
 	}
+	return fresh
 }

@@ -55,6 +55,8 @@ type link struct {
 
 	mu        sync.Mutex
 	up        map[part]bool // absent: not tried yet
+	told      map[part]bool // the log knows of the failure
+	quiet     limiter
 	lastError string
 	lastFault time.Time
 }
@@ -63,18 +65,24 @@ type link struct {
 func (l *link) works(p part) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if up, tried := l.up[p]; tried && !up {
+	if l.told[p] {
 		l.log.Info("exchange works again", "part", p)
+		delete(l.told, p)
 	}
 	l.set(p, true)
 }
 
-// failed notes a failure of a part. The log hears of the first in a row.
+// failed notes a failure of a part. The log hears of the first in a row, and of a part
+// that comes and goes once a minute.
 func (l *link) failed(p part, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if up, tried := l.up[p]; up || !tried {
+	if !l.told[p] && l.quiet.allow(string(p)) {
 		l.log.Warn("exchange fails, will be tried again", "part", p, "error", err)
+		if l.told == nil {
+			l.told = make(map[part]bool)
+		}
+		l.told[p] = true
 	}
 	l.set(p, false)
 	l.lastError, l.lastFault = string(p)+": "+err.Error(), time.Now()
