@@ -2,6 +2,7 @@ package bloomdb
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
@@ -43,10 +44,10 @@ type Order int
 const (
 	// Next: nothing is known. Nothing may be missing before the record.
 	Next Order = iota
-	// Skipped: those that are missing were refused.
+	// Skipped: those that are missing were refused. They are counted as missed until a
+	// snapshot has brought them: why they were refused may not last.
 	Skipped
-	// Lost: they can't be had from the stream. They are counted as missed until a
-	// snapshot has brought them.
+	// Lost: they can't be had from the stream. They are counted likewise.
 	Lost
 )
 
@@ -92,13 +93,22 @@ func (db *DB) Apply(data []byte, order Order) error {
 			return fmt.Errorf("%s: %w", d, err)
 		}
 	}
-	if order == Lost && d.Prev > state.seq {
-		state.gaps += d.Prev - state.seq
-		state.hole = d.Prev
+	if d.Prev > state.seq {
+		state.miss(d.Prev, order)
 	}
 	state.seq = d.Seq
 	db.sites[d.origin] = state
 	return nil
+}
+
+// miss notes that something before a number is missing.
+func (s *siteState) miss(before uint64, order Order) {
+	if order == Lost {
+		s.gaps += before - s.seq
+	} else {
+		s.gaps++ // how many of them were refused is not known here
+	}
+	s.hole = before
 }
 
 // stateOf finds where we stand in a record's life, or makes it where there is room.
@@ -259,6 +269,9 @@ func (db *DB) onesOf(kind filterKind, s filter.BitsShape, share float64) int64 {
 
 // partFor finds or makes an origin's part of a filter.
 func (db *DB) partFor(o origin, t target, s shape) (p *partOf, err error) {
+	if p := db.view.Load().partOf(o, t, s); p != nil {
+		return p, nil // a new view for each record would take longer than the record
+	}
 	if t.kind == countFilter {
 		err = db.change(func(v *view) error {
 			return v.editCount(t.gen, func(g *countGeneration) error {
@@ -286,6 +299,33 @@ func (db *DB) partFor(o origin, t target, s shape) (p *partOf, err error) {
 		})
 	})
 	return p, err
+}
+
+// partOf finds an origin's part of a filter; nil where it must be made.
+func (v *view) partOf(o origin, t target, s shape) *partOf {
+	ofOrigin := func(p sitePart) bool { return p.origin == o && p.shape == s }
+	if t.kind == countFilter {
+		if g := v.count(t.gen); g != nil {
+			if i := slices.IndexFunc(g.parts, ofOrigin); i >= 0 {
+				return &partOf{part: g.parts[i].part}
+			}
+		}
+		return nil
+	}
+	g := v.report(t.gen)
+	if g == nil {
+		return nil
+	}
+	l := g.listing(t.kind)
+	i := slices.IndexFunc(l.parts, ofOrigin)
+	if i < 0 {
+		return nil
+	}
+	p := &partOf{part: l.parts[i].part, others: l.others}
+	if !v.voices.hears(o.site) {
+		p.others = nil
+	}
+	return p
 }
 
 func differs(there, here shape) error {

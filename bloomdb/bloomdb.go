@@ -97,8 +97,10 @@ type DB struct {
 // siteState is where we stand in another site's stream.
 type siteState struct {
 	seq  uint64 // last delta applied, or position of the last snapshot
-	gaps uint64 // deltas that were lost on the way, and that no snapshot has brought
+	gaps uint64 // deltas that were lost on the way or refused, and that no snapshot has brought
 	hole uint64 // the number from which on nothing is missing
+
+	refused bool // some of a snapshot was, whose end is still to come
 
 	classesRefused bool // it was said that its classes can't be joined
 }

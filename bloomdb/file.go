@@ -80,11 +80,18 @@ const identityVersion = 1
 // newEpoch names the life of a folder made at a time, in milliseconds since
 // 1970. It is even. A life that goes on with the filters of the one before, since
 // that one's numbers can't be used any more, is odd: its counts hold those of the
-// life before, and are not added to them.
+// life before, and are not added to them. A life is even, too, that only comes after
+// another one: the folder was lost, and the clock was put back.
 func newEpoch(now time.Time) uint64 { return uint64(max(2, now.UnixMilli())) &^ 1 }
 
-// nextLife is the least odd epoch after another.
-func nextLife(epoch uint64) uint64 { return (epoch + 1) | 1 }
+// nextLife is the least odd epoch after another, or the least even one where the life
+// does not carry over what others hold of the one before.
+func nextLife(epoch uint64, carries bool) uint64 {
+	if carries {
+		return (epoch + 1) | 1
+	}
+	return (epoch + 2) &^ 1
+}
 
 // maxCarried is how far apart, at most, the epochs are of lives that began with each
 // other's filters: each takes the least odd number after the one before. Folders

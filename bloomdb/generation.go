@@ -58,14 +58,6 @@ func (k filterKind) unknown() error {
 	return fmt.Errorf("filter kind %d, which this program does not know: made by a newer version", uint8(k))
 }
 
-// parcel is what may stand in one delta: spam and revoked bits, or else one kind.
-func (k filterKind) parcel() filterKind {
-	if k == revokedFilter {
-		return spamFilter
-	}
-	return k
-}
-
 // target names one filter of one generation.
 type target struct {
 	kind filterKind
@@ -430,8 +422,9 @@ func (db *DB) expire() {
 	db.forget()
 }
 
-// forget drops the cursors of sites of which nothing is held any more. Should one
-// speak again, its stream is read from its begin.
+// forget drops the cursors of lives of which nothing is held any more, but for the
+// present ones of members that are named. Should one speak again, its stream is read from
+// its begin.
 func (db *DB) forget() {
 	db.sitesMu.Lock()
 	defer db.sitesMu.Unlock()
@@ -441,8 +434,12 @@ func (db *DB) forget() {
 			held[p.origin] = true
 		}
 	}
+	present := make(map[string]uint64)
 	for o := range db.sites {
-		if !held[o] {
+		present[o.site] = max(present[o.site], o.epoch)
+	}
+	for o := range db.sites {
+		if _, named := db.opt.Members[o.site]; !held[o] && (!named || o.epoch < present[o.site]) {
 			delete(db.sites, o)
 		}
 	}

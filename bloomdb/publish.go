@@ -177,13 +177,14 @@ func (p *publisher) writeLocked(dir string, now time.Time) error {
 }
 
 // keepFrom says from where the journal must be kept, of which all before begin
-// stands in snapshots. A journal that is too long is given up: everything live
-// is then published again.
+// stands in snapshots. A journal that is too long is given up: a snapshot is due then.
+// While one is due, the journal is kept all the same: what is reported while that one is
+// being written may not be in it.
 func (db *DB) keepFrom(begin lsn) (lsn, error) {
 	p := &db.pub
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
-	if !p.on || p.id.Republish {
+	if !p.on {
 		return begin, p.writeLocked(db.opt.Dir, db.opt.Now())
 	}
 	if db.journal.bytesFrom(p.id.PublishedLSN) > maxUnpublished {
@@ -232,7 +233,7 @@ func (db *DB) Resume(epoch, seq uint64) error {
 		if epoch >= math.MaxUint64-1 {
 			return fmt.Errorf("stream ends with epoch %d: no later one is left", epoch)
 		}
-		p.id.Epoch = nextLife(epoch)
+		p.id.Epoch = nextLife(epoch, p.id.ReservedSeq > 0 || epoch == p.id.Epoch)
 		p.id.PublishedSeq, p.id.TailSeq, p.id.ReservedSeq, p.id.LeftSeq = 0, 0, 0, 0
 		p.flight = nil
 		p.leaveOut()
@@ -327,7 +328,7 @@ func (db *DB) gather(all bool) (next int) {
 		return next
 	}
 	mark := db.journal.mark() // first: a record before it was noted before it
-	for t, positions := range p.take(all) {
+	for t, positions := range p.take(all, db.early) {
 		slices.Sort(positions)
 		p.ready = append(p.ready, changedCells{t, slices.Compact(positions)})
 	}
@@ -349,8 +350,10 @@ func (p *publisher) readyFrom(all bool) int {
 	return slices.IndexFunc(p.ready, func(c changedCells) bool { return all || c.target.kind.urgent() })
 }
 
-// take empties pending, of what is urgent or of all. deltaMu is held.
-func (p *publisher) take(all bool) map[target][]uint64 {
+// take empties pending, of what is urgent or of all. What was reported while the clock
+// was far ahead waits for its time: others would hear nothing more of this site until
+// then. After a crash meanwhile, only snapshots tell it. deltaMu is held.
+func (p *publisher) take(all bool, early func(target) bool) map[target][]uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.lost {
@@ -359,7 +362,7 @@ func (p *publisher) take(all bool) map[target][]uint64 {
 	}
 	taken := make(map[target][]uint64, len(p.pending))
 	for t, positions := range p.pending {
-		if all || t.kind.urgent() {
+		if (all || t.kind.urgent()) && !early(t) {
 			taken[t] = positions
 			p.total -= len(positions)
 			delete(p.pending, t)
@@ -369,16 +372,16 @@ func (p *publisher) take(all bool) map[target][]uint64 {
 	return taken
 }
 
-// takeSections takes cells for one delta from a place in ready. Reports, counts,
-// classes and sketches never share a delta: who must refuse the one, since its
-// parameters differ or it is not known there, is not to lose the other.
+// takeSections takes cells for one delta from a place in ready. Kinds never share a
+// delta: who must refuse the one, since its parameters differ, its site sent too much of
+// it, or it is not known there, is not to lose the other. A revocation least of all.
 func (db *DB) takeSections(at int) []deltaSection {
 	p := &db.pub
 	var sections []deltaSection
-	parcel := p.ready[at].target.kind.parcel()
+	kind := p.ready[at].target.kind
 	for room := maxDeltaCells; at < len(p.ready) && room > 0; {
 		next := &p.ready[at]
-		if next.target.kind.parcel() != parcel {
+		if next.target.kind != kind {
 			break
 		}
 		n := min(room, len(next.positions))

@@ -12,7 +12,7 @@ type SiteStatus struct {
 	Seq    uint64 `json:"seq"`   // this site: last delta published; others: last delta applied
 	Cells  int64  `json:"cells"` // bits and cells held
 	Memory int64  `json:"memory_bytes"`
-	Gaps   uint64 `json:"gaps"` // deltas that were lost on the way
+	Gaps   uint64 `json:"gaps"` // deltas that were lost on the way or refused
 
 	Trust   string `json:"trust"`                 // full, vote or none; this site: full
 	Muted   bool   `json:"muted"`                 // it has no say, see Mute

@@ -40,7 +40,6 @@ type SnapshotWriter struct {
 	db      *DB
 	epoch   uint64
 	seq     uint64
-	mark    lsn
 	targets []target
 	block   uint64 // of the first target, the next to be coded
 	whole   bool   // nothing was left out
@@ -50,9 +49,10 @@ type SnapshotWriter struct {
 }
 
 // NewSnapshot begins a snapshot of all own filters, at the position of now: reports
-// first, the newest generation first, counts last.
+// first, the newest generation first, counts last. Generations that others would
+// refuse, as this site's clock was wrong when they began, are not in it.
 func (db *DB) NewSnapshot() *SnapshotWriter {
-	w := &SnapshotWriter{db: db, whole: true, mark: db.journal.mark()}
+	w := &SnapshotWriter{db: db, whole: true}
 	w.epoch, w.seq = db.Head()
 	v := db.current()
 	for _, g := range v.reports {
@@ -63,6 +63,7 @@ func (db *DB) NewSnapshot() *SnapshotWriter {
 	for _, g := range v.counts {
 		w.targets = append(w.targets, target{countFilter, g.num})
 	}
+	w.targets = slices.DeleteFunc(w.targets, db.early)
 	return w
 }
 
@@ -157,10 +158,10 @@ func (w *SnapshotWriter) Manifest(slot byte) []byte {
 	return w.db.encodeRecord(h, body)
 }
 
-// SnapshotPublished says that chunks and manifest are where others find them: what
-// the journal tells before it need not be published any more. Where another number was
-// left out meanwhile, the snapshot is still due. One that left filters out serves all
-// the same, as nothing better can be had.
+// SnapshotPublished says that chunks and manifest are where others find them. Where
+// another number was left out meanwhile, the snapshot is still due. One that left
+// filters out serves all the same, as nothing better can be had. What waits to be
+// published goes on waiting: who follows the stream never reads the snapshot.
 func (db *DB) SnapshotPublished(w *SnapshotWriter) error {
 	p := &db.pub
 	p.deltaMu.Lock()
@@ -169,7 +170,6 @@ func (db *DB) SnapshotPublished(w *SnapshotWriter) error {
 		return nil
 	}
 	p.id.Republish = false
-	p.id.PublishedLSN = max(p.id.PublishedLSN, w.mark)
 	return p.writeLocked(db.opt.Dir, db.opt.Now())
 }
 
@@ -248,6 +248,7 @@ func (db *DB) ApplyChunk(m Manifest, i int, data []byte) error {
 		refused = cmp.Or(refused, err)
 	}
 	if refused != nil {
+		state.refused = true
 		return fmt.Errorf("%s: chunk %d: %w", h, i, refused)
 	}
 	return nil
@@ -292,7 +293,11 @@ func (db *DB) applyChunkSection(o origin, state *siteState, r *recordReader) err
 		if blocks.fail || index < next || index >= s.shape.blocks(s.target.kind) || len(code) > maxBlockCode {
 			return fmt.Errorf("%s generation %d: block %d of %d bytes after block %d", s.target.kind, s.target.gen, index, len(code), next)
 		}
-		if err := join(o, s, part, index, code); err != nil {
+		err := join(o, s, part, index, code)
+		if s.target.kind == classFilter && unjoinable(err) {
+			return nil // as joinable does
+		}
+		if err != nil {
 			return fmt.Errorf("%s generation %d: block %d: %w", s.target.kind, s.target.gen, index, err)
 		}
 		next = index + 1
@@ -354,7 +359,8 @@ func (db *DB) joinBlock(o origin, s deltaSection, part *partOf, index uint64, co
 }
 
 // FinishSnapshot says that all chunks of a manifest are joined: the cursor goes to
-// its position, and what was missing before it is there.
+// its position, and what was missing before it is there. Where something of them was
+// refused, it is missing.
 func (db *DB) FinishSnapshot(m Manifest) error {
 	if m.Site == db.opt.Site {
 		return nil
@@ -366,15 +372,18 @@ func (db *DB) FinishSnapshot(m Manifest) error {
 		return err
 	}
 	state.seq = max(state.seq, m.Seq)
-	if m.Whole && m.Seq >= state.hole {
+	switch {
+	case state.refused:
+		state.refused, state.gaps, state.hole = false, max(1, state.gaps), max(state.hole, m.Seq)
+	case m.Whole && m.Seq >= state.hole:
 		state.gaps = 0
 	}
 	db.sites[m.origin()] = state
 	return nil
 }
 
-// Wanting says that deltas of a site's present life were lost, and that no snapshot
-// has brought them back.
+// Wanting says that deltas of a site's present life were lost or refused, and that no
+// snapshot has brought them back.
 func (db *DB) Wanting(site string) bool {
 	db.sitesMu.Lock()
 	defer db.sitesMu.Unlock()
