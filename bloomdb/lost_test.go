@@ -173,3 +173,23 @@ func TestFolderLostWithClockBack(t *testing.T) {
 		t.Errorf("%d sightings, must be 30 of the life before and 7", n)
 	}
 }
+
+// A number that was set aside for a delta that came to nothing is not given once a later
+// one was left out: the delta would seem to come before itself.
+func TestSpareNumber(t *testing.T) {
+	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
+	mustReport(t, a, 1)
+	mustApply(t, b, drain(t, a)...)
+	a.pub.note(target{countFilter, 0}, []uint64{1}) // of a generation that is gone
+	if d := drain(t, a); len(d) != 0 || !a.pub.spare {
+		t.Fatalf("%d deltas, and no number is set aside", len(d))
+	}
+	mustReport(t, a, 2)
+	a.pub.lost = true // so that a number is left out
+	left := drain(t, a)
+	publishSnapshot(t, a).take(t, b)
+	mustApply(t, b, left...)
+	if !b.Judge(message(2)).Listed || b.Wanting("a") {
+		t.Error("the delta behind the number that was left out is not heard")
+	}
+}
