@@ -193,3 +193,68 @@ func TestSpareNumber(t *testing.T) {
 		t.Error("the delta behind the number that was left out is not heard")
 	}
 }
+
+// A delta that is published stands for what is in it. After a crash, the counts that
+// were left for the next one are published.
+func TestCrashBetweenDeltas(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		o := testOptions(t.TempDir(), "a")
+		a, b := openTest(t, o), openTest(t, testOptions(t.TempDir(), "b"))
+		mustCount(t, a, 1, 7)
+		mustReport(t, a, 2)
+		if err := a.Resume(0, 0); err != nil {
+			t.Fatal(err)
+		}
+		d, ok, err := a.NextDelta(all)
+		if !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		mustApply(t, b, d)
+		if err := a.Published(d); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.pub.close(o.Dir); err != nil { // the identity is written
+			t.Fatal(err)
+		}
+		crash(t, a)
+		a = openTest(t, o)
+		mustApply(t, b, drain(t, a)...)
+		if e := b.Judge(message(1)); e.Count != 7 || !b.Judge(message(2)).Listed {
+			t.Errorf("all %v: %+v", all, e)
+		}
+	}
+}
+
+// What is reported while a snapshot is written that is due is not in it, and is kept for
+// a delta: over saves, too.
+func TestReportWhileSnapshotIsWritten(t *testing.T) {
+	o := testOptions(t.TempDir(), "a")
+	a, b := openTest(t, o), openTest(t, testOptions(t.TempDir(), "b"))
+	mustReport(t, a, 1)
+	mustApply(t, b, drain(t, a)...)
+	if err := a.Resume(0, 0); err != nil || !a.SnapshotDue() { // the stream is gone
+		t.Fatal(err, a.SnapshotDue())
+	}
+	w := a.NewSnapshot()
+	for more := true; more; {
+		var err error
+		if _, more, err = w.Next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustReport(t, a, 2)
+	for range 2 {
+		if err := a.save(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.SnapshotPublished(w); err != nil || a.SnapshotDue() {
+		t.Fatal(err, a.SnapshotDue())
+	}
+	crash(t, a)
+	a = openTest(t, o)
+	mustApply(t, b, drain(t, a)...)
+	if !b.Judge(message(2)).Listed {
+		t.Error("a report made meanwhile is lost")
+	}
+}
