@@ -51,8 +51,8 @@ func output(t *testing.T, path string, args ...string) []byte {
 // comes out the same for one worker and for three.
 func TestRunAll(t *testing.T) {
 	path, figures := program(t), filepath.Join(t.TempDir(), "figures")
-	three := output(t, path, "run", "all", "--rounds", "5", "--workers", "3", "--json", "--plot", figures)
-	if one := output(t, path, "run", "all", "--rounds", "5", "--workers", "1", "--json"); !bytes.Equal(one, three) {
+	three := output(t, path, "run", "all", "--rounds", "3", "--workers", "3", "--json", "--plot", figures)
+	if one := output(t, path, "run", "all", "--rounds", "3", "--workers", "1", "--json"); !bytes.Equal(one, three) {
 		t.Errorf("one worker:\n%s\nthree workers:\n%s", one, three)
 	}
 	seen := map[string]bool{}
