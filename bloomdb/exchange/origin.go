@@ -80,6 +80,15 @@ func (o *origin) moveTo(at Position) {
 	o.at = at
 }
 
+// openGaps are the gaps that can still be filled: those of a life that is over, and
+// of which there will be no snapshot any more, are not told.
+func (o *origin) openGaps() int64 {
+	if o.head.Epoch > o.at.Epoch {
+		return 0
+	}
+	return o.gaps
+}
+
 // settle notes since when something waits. It is called, under mu, after every
 // change of at and head.
 func (o *origin) settle(now time.Time) {

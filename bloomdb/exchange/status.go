@@ -95,7 +95,7 @@ func (x *Exchange) siteStatus(o *origin, now time.Time) SiteStatus {
 		Site: o.site, Trust: trust.String(), Muted: x.db.Muted(o.site),
 		Head: o.head, Applied: applied,
 		SkewSeconds: o.skew.Round(time.Millisecond).Seconds(), Clock: o.skew.Abs() > maxSkew,
-		Gaps: o.gaps, Votes: o.votes, Refused: byName(o.refused),
+		Gaps: o.openGaps(), Votes: o.votes, Refused: byName(o.refused),
 	}
 	if trust == bloomdb.TrustFull {
 		s.Lag = applied.lag(o.head)
