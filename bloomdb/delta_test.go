@@ -297,6 +297,20 @@ func TestCountsPassWhereReportsAreRefused(t *testing.T) {
 	}
 }
 
+// A generation that is not to begin soon is refused, whatever the record's clock says.
+func TestFarGeneration(t *testing.T) {
+	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
+	for ahead, want := range map[int64]error{1: nil, 2: ErrClock} {
+		gen := b.opt.generation(spamFilter, b.opt.Now()) + ahead
+		sec := deltaSection{target: target{spamFilter, gen}, shape: bitsShape(b.spamShape), cells: []filter.Cell{{Pos: 5, Value: 1}}}
+		d := Delta{Site: "b", Epoch: 2, Seq: uint64(ahead)}
+		d.Data = b.encodeDelta(d, 0, []deltaSection{sec})
+		if err := a.Apply(d.Data, Next); !errors.Is(err, want) {
+			t.Errorf("%d ahead: %v", ahead, err)
+		}
+	}
+}
+
 func TestRepeatedSections(t *testing.T) {
 	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
 	sec := deltaSection{target: target{spamFilter, b.opt.generation(spamFilter, b.opt.Now())}, shape: bitsShape(b.spamShape)}

@@ -1,6 +1,7 @@
 package bloomdb
 
 import (
+	"errors"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -155,7 +156,8 @@ func TestLives(t *testing.T) {
 	ao.Now = c.Now
 	a, b := openTest(t, ao), openTest(t, testOptions(t.TempDir(), "b"))
 	mustCount(t, a, 1, 10)
-	mustApply(t, b, drain(t, a)...)
+	first := drain(t, a)
+	mustApply(t, b, first...)
 	epoch, seq := a.Head()
 	if err := a.Resume(epoch, seq+100); err != nil { // numbers that the folder did not give
 		t.Fatal(err)
@@ -163,6 +165,9 @@ func TestLives(t *testing.T) {
 	publishSnapshot(t, a).take(t, b)
 	mustCount(t, a, 1, 3)
 	mustApply(t, b, drain(t, a)...)
+	if err := b.Apply(first[0].Data, Next); !errors.Is(err, ErrReplayed) {
+		t.Errorf("a record of the life before: %v", err)
+	}
 	if e := b.Judge(message(1)); e.Count != 13 {
 		t.Errorf("count %d after a life that went on, want 13", e.Count)
 	}

@@ -359,8 +359,8 @@ func (db *DB) joinBlock(o origin, s deltaSection, part *partOf, index uint64, co
 }
 
 // FinishSnapshot says that all chunks of a manifest are joined: the cursor goes to
-// its position, and what was missing before it is there. Where something of them was
-// refused, it is missing.
+// its position, and what was missing before it is there. What was refused of them, or
+// left out of the snapshot, is missing.
 func (db *DB) FinishSnapshot(m Manifest) error {
 	if m.Site == db.opt.Site {
 		return nil
@@ -373,9 +373,9 @@ func (db *DB) FinishSnapshot(m Manifest) error {
 	}
 	state.seq = max(state.seq, m.Seq)
 	switch {
-	case state.refused:
+	case state.refused || !m.Whole:
 		state.refused, state.gaps, state.hole = false, max(1, state.gaps), max(state.hole, m.Seq)
-	case m.Whole && m.Seq >= state.hole:
+	case m.Seq >= state.hole:
 		state.gaps = 0
 	}
 	db.sites[m.origin()] = state

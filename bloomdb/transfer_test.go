@@ -151,8 +151,8 @@ func TestSnapshotLeavesRest(t *testing.T) {
 	if err := errors.Join(b.ApplyChunk(m, 0, chunk), b.FinishSnapshot(m)); err != nil {
 		t.Fatal(err)
 	}
-	if !b.Judge(message(1)).Listed {
-		t.Error("the reports were left out, not the counts")
+	if !b.Judge(message(1)).Listed || !b.Wanting("a") {
+		t.Errorf("the reports were left out, not the counts; wanting %v", b.Wanting("a"))
 	}
 	slices.Reverse(whole.chunks[1:]) // what comes in which order does not matter
 	m, _ = b.ReadManifest(whole.manifest)
@@ -163,6 +163,9 @@ func TestSnapshotLeavesRest(t *testing.T) {
 		if err := b.ApplyChunk(m, i, c); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := b.FinishSnapshot(m); err != nil || b.Wanting("a") {
+		t.Errorf("wanting after a whole snapshot, %v", err)
 	}
 	for n := 0; n < 200_000; n += 5000 {
 		if got, want := b.Judge(message(n)).Count, a.Judge(message(n)).Count; got != want {
@@ -184,6 +187,13 @@ func TestRefusedChunks(t *testing.T) {
 	}
 	if err := b.ApplyChunk(m, 0, old.chunks[0]); err == nil || !strings.Contains(err.Error(), "is not chunk 0") {
 		t.Errorf("chunk of another snapshot: %v", err)
+	}
+	mustReport(t, a, 3) // not published: the position stays
+	if w := a.NewSnapshot(); w.Seq() != m.Seq {
+		t.Fatalf("position %d, want %d", w.Seq(), m.Seq)
+	}
+	if err := b.ApplyChunk(m, 0, publishSnapshot(t, a).chunks[0]); err == nil || !strings.Contains(err.Error(), "is not chunk 0") {
+		t.Errorf("chunk of another snapshot of the same position: %v", err)
 	}
 	if err := b.ApplyChunk(m, 1, p.chunks[0]); err == nil {
 		t.Error("a chunk in the place of another")

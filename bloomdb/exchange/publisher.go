@@ -137,7 +137,7 @@ func (p *publisher) resume(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case tail.Epoch == math.MaxUint64: // garbage: no later epoch is left
+	case tail.Epoch >= math.MaxUint64-1: // garbage: no later epoch is left
 		return fmt.Errorf("the stream of %s ends with %v, which no site writes: delete that key", p.site, tail)
 	case p.started && tail.after(p.sent) && tail.after(p.tail):
 		p.tail = tail // next time, only what comes after it counts

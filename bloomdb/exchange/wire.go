@@ -31,7 +31,7 @@ var (
 	// next one, is not there any more.
 	errSnapshotLost = errors.New("the snapshot is not where this site left it")
 	// errNoRoom says that Redis is at its maxmemory: it takes nothing, and gives.
-	errNoRoom = errors.New("Redis has no memory left")
+	errNoRoom = errors.New("there is no memory left in Redis")
 	// errNotOurs says that a key holds something of another type.
 	errNotOurs = errors.New("the key holds something else")
 )
