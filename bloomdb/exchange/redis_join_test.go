@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // figures is set for a run that measures.
@@ -59,7 +61,7 @@ func (k knowledge) fill(t *testing.T, db *bloomdb.DB, name string) {
 	for user := range users {
 		filling.Go(func() {
 			for i := user; i < k.reports; i += users {
-				if err := db.Report(mail("spam %d of "+name, i), bloomdb.ClassOther); err != nil {
+				if err := db.Report(campaign(name, i), bloomdb.ClassOther); err != nil {
 					t.Error(err)
 				}
 			}
@@ -71,6 +73,28 @@ func (k knowledge) fill(t *testing.T, db *bloomdb.DB, name string) {
 		}
 	}
 	filling.Wait()
+}
+
+// campaign is spam with as many signatures as a report is planned to have at most, and
+// a sketch of a long text. The first signature is that of mail.
+func campaign(site string, i int) signature.Set {
+	set := mail("spam %d of "+site, i)
+	for n := range 7 {
+		part := signature.Signature{Kind: signature.KindAttachment}
+		part.Digest = signature.Sum(part.Kind, fmt.Appendf(nil, "part %d of spam %d of %s", n, i, site))
+		set.Signatures = append(set.Signatures, part)
+	}
+	words := signature.Sketch{Kind: signature.KindSketch}
+	for pos := range uint32(120) {
+		word := signature.Sum(signature.KindSketch, fmt.Appendf(nil, "word %d of spam %d of %s", pos, i, site))
+		hash := binary.BigEndian.Uint64(word[:])
+		words.Keys = append(words.Keys, signature.Feature{Hash: hash, Pos: pos})
+		if pos%4 == 0 {
+			words.Anchors = append(words.Anchors, signature.Feature{Hash: hash + 1, Pos: pos})
+		}
+	}
+	set.Sketches = []signature.Sketch{words}
+	return set
 }
 
 // A site that joins a federation knows in a moment what that has learned in weeks:
