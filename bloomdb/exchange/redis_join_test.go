@@ -25,7 +25,7 @@ type knowledge struct {
 // options are those of a member of such a federation.
 func (k knowledge) options(dir, name string) bloomdb.Options {
 	o := siteOptions(dir, name)
-	o.Reports.Capacity = int64(max(10_000, k.sites*k.reports))
+	o.Reports.Capacity = int64(max(10_000, 5*k.sites*k.reports)) // all stand in one generation of five
 	o.Counts.Capacity = int64(max(10_000, k.counted))
 	return o
 }
