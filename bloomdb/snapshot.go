@@ -21,7 +21,7 @@ import (
 // The snapshot's layout stands in FORMAT.md.
 const (
 	snapshotMagic   = "SBSNAP\r\n"
-	snapshotVersion = 1
+	snapshotVersion = 2 // of 1, which has no hole, it is the cursor
 	endOfSection    = 0xffffffff
 	maxBlockCode    = 1 << 16
 	maxSections     = 1 << 10
@@ -34,6 +34,7 @@ type snapshot struct {
 	origin   origin
 	seq      uint64
 	gaps     uint64
+	hole     uint64 // of another site: from here on nothing is missing
 	sections []section
 }
 
@@ -71,7 +72,7 @@ func (s snapshot) encode(w io.Writer, keyID [8]byte) error {
 	head = append(head, keyID[:]...)
 	head = append(head, byte(len(s.origin.site)))
 	head = append(head, s.origin.site...)
-	for _, v := range []uint64{s.origin.epoch, s.seq, s.gaps} {
+	for _, v := range []uint64{s.origin.epoch, s.seq, s.gaps, s.hole} {
 		head = binary.BigEndian.AppendUint64(head, v)
 	}
 	head = binary.BigEndian.AppendUint32(head, uint32(len(s.sections)))
@@ -216,19 +217,27 @@ func decodeSnapshotHead(r *checkedReader, keyID [8]byte) (s snapshot, sections u
 	if string(head[:8]) != snapshotMagic {
 		return s, 0, errors.New("not a snapshot: wrong magic")
 	}
-	if v := binary.BigEndian.Uint16(head[8:]); v != snapshotVersion {
+	v := binary.BigEndian.Uint16(head[8:])
+	if v != 1 && v != snapshotVersion {
 		return s, 0, fmt.Errorf("snapshot version %d, this program reads %d", v, snapshotVersion)
 	}
 	key := [8]byte(head[10:18])
 	n := int(head[18])
-	rest, err := r.more(n + 3*8 + 4)
+	numbers := 3 * 8 // epoch, cursor, gaps
+	if v > 1 {
+		numbers += 8
+	}
+	rest, err := r.more(n + numbers + 4)
 	if err != nil {
 		return s, 0, err
 	}
 	s.origin.site = string(rest[:n])
 	s.origin.epoch = binary.BigEndian.Uint64(rest[n:])
 	s.seq, s.gaps = binary.BigEndian.Uint64(rest[n+8:]), binary.BigEndian.Uint64(rest[n+16:])
-	sections = binary.BigEndian.Uint32(rest[n+24:])
+	if s.hole = s.seq; v > 1 {
+		s.hole = binary.BigEndian.Uint64(rest[n+24:])
+	}
+	sections = binary.BigEndian.Uint32(rest[n+numbers:])
 	if err := r.end(); err != nil {
 		return s, 0, err
 	}

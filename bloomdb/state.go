@@ -171,7 +171,7 @@ func (db *DB) loadFile(name string, segments map[uint32]int64) error {
 	if err := db.checkOrigin(path, t, s.origin); err != nil {
 		return err
 	}
-	db.sites[s.origin] = &siteState{seq: s.seq, gaps: s.gaps, hole: s.seq}
+	db.sites[s.origin] = &siteState{seq: s.seq, gaps: s.gaps, hole: s.hole}
 	return nil
 }
 
@@ -397,7 +397,7 @@ func (db *DB) siteSnapshots() []pendingSnapshot {
 		files[o] = &pendingSnapshot{
 			path:     sitePath(db.opt.Dir, o),
 			state:    savedState{seq: s.seq, gaps: s.gaps},
-			snapshot: snapshot{origin: o, seq: s.seq, gaps: s.gaps},
+			snapshot: snapshot{origin: o, seq: s.seq, gaps: s.gaps, hole: s.hole},
 		}
 	}
 	db.sitesMu.Unlock()

@@ -123,6 +123,29 @@ func TestSnapshotFillsGaps(t *testing.T) {
 	}
 }
 
+// Over a restart it is known which snapshot fills a gap: one from before the cursor may.
+func TestGapOverRestart(t *testing.T) {
+	a := openTest(t, testOptions(t.TempDir(), "a"))
+	bo := testOptions(t.TempDir(), "b")
+	b := openTest(t, bo)
+	mustReport(t, a, 1)
+	drain(t, a) // lost
+	p := publishSnapshot(t, a)
+	for n := 2; n < 4; n++ {
+		mustReport(t, a, n)
+		if err := b.Apply(drain(t, a)[0].Data, Lost); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b = openTest(t, bo)
+	if p.take(t, b); b.Wanting("a") || !b.Judge(message(1)).Listed {
+		t.Errorf("wanting %v", b.Wanting("a"))
+	}
+}
+
 // A snapshot that would be too large leaves out what comes last, and says so: it
 // fills no gap.
 func TestSnapshotLeavesRest(t *testing.T) {
