@@ -149,6 +149,13 @@ type Receipt struct {
 	// RevokedUntil is set where a report has no effect yet: the message was
 	// revoked in this period, and until its end the revocation wins.
 	RevokedUntil time.Time `json:"revoked_until,omitzero"`
+
+	// Sum and Quorum are there where the message counts and is not listed, or revoked,
+	// yet: the weight of those who say so, and how much it takes.
+	Sum    float64 `json:"sum,omitempty"`
+	Quorum float64 `json:"quorum,omitempty"`
+
+	Offer string `json:"offer,omitempty"` // retouch: the same false positive came back
 }
 
 // Status is what /v1/status says.
