@@ -1,0 +1,94 @@
+package bloomdb
+
+import (
+	"github.com/spambloom/spambloom/signature"
+)
+
+// Reportable is what of a message Report would list now, without the parts that are
+// declared never to be spam; else why it would not: ErrNothing, ErrNever, ErrFull,
+// ErrClosed, or the disk's fault while it lasts. It writes nothing, but where the
+// journal has a fault, it tries whether that is over. Nothing is promised: a report
+// that follows may find a fault of its own.
+func (db *DB) Reportable(set signature.Set) (signature.Set, error) {
+	err := db.writable(set)
+	if err == nil {
+		set, err = db.reportable(set)
+	}
+	if err == nil {
+		err = db.roomFor(spamFilter)
+	}
+	return set, err
+}
+
+// Revocable is Reportable for Revoke, which ErrNever does not concern.
+func (db *DB) Revocable(set signature.Set) error {
+	if err := db.writable(set); err != nil {
+		return err
+	}
+	return db.roomFor(revokedFilter)
+}
+
+// roomFor says why this site's filters of a kind would take nothing more now, in either
+// database: the generation is full, or the disk has a fault.
+func (db *DB) roomFor(kind filterKind) error {
+	err := db.inOrder(func(d *DB) error {
+		t := target{kind, d.opt.generation(kind, d.opt.Now())}
+		g := d.view.Load().report(t.gen)
+		if g == nil || g.listing(kind).own == nil {
+			return nil
+		}
+		own := g.listing(kind).own
+		return d.fits(kind.String()+" filter", own.Shape(), own.Ones(), t)
+	})
+	if err != nil {
+		return err
+	}
+	return db.ready()
+}
+
+// Essence is a set of which each sketch is cut down to what a report or a revocation
+// of it stores: one of the essence stores the same groups as one of the whole, under
+// the federation's key and, in a roll-over, under the previous one. Sketches that
+// are only asked for are cut down as though they were reported, since Revoke may do so.
+// It holds no text, and 384 bytes at most of a text's sketch (in a roll-over, 768), 312
+// of an image's, of at most 8 sketches in all.
+//
+// The essence is to be reported and revoked, not to be judged. What Report finds out
+// about near-duplicates beside goes by fewer features: a near-duplicate of a declared
+// message (Never) may be taken, so that the whole set is to be asked of Reportable
+// first, and a near-duplicate of a reported one may be a campaign of its own.
+func (db *DB) Essence(set signature.Set) signature.Set {
+	sketches := make([]signature.Sketch, 0, min(len(set.Sketches), maxSketches))
+	for _, s := range set.Sketches[:min(len(set.Sketches), maxSketches)] {
+		var keyed []func(uint64) uint64
+		for _, d := range db.both() {
+			if sip, ok := d.sipKeys[s.Kind]; ok {
+				keyed = append(keyed, sip.hash)
+			}
+		}
+		sketches = append(sketches, s.Essence(keyed...))
+	}
+	set.Sketches = sketches
+	return set
+}
+
+// leastAnchors is how many anchors of a sketch Anchors returns.
+const leastAnchors = 6
+
+// Anchors are keyed hashes, ascending, at most 6, by which two reports are told to be
+// about one thing: their sketches have at least AnchorsNeed in common. They are the
+// smallest of a text's anchors under the federation's key, which most variations of
+// it have, too, whatever their length: each is as likely to be among the smallest of a
+// near-duplicate as that is to share any anchor (a bottom-k sketch). Those of the
+// essence are those of the whole. After a roll-over they are others.
+func (db *DB) Anchors(s signature.Sketch) []uint64 {
+	sip, ok := db.sipKeys[s.Kind]
+	if !ok {
+		return nil
+	}
+	return s.LeastAnchors(leastAnchors, sip.hash)
+}
+
+// AnchorsNeed is how many anchors two sketches must have in common to be about one
+// thing, of which the one with fewer anchors has n: at least half of them.
+func (db *DB) AnchorsNeed(n int) int { return (n + 1) / 2 }

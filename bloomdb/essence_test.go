@@ -1,0 +1,213 @@
+package bloomdb
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/signature"
+)
+
+// Reportable and Revocable say beforehand what Report and Revoke say, and change
+// nothing.
+func TestReportableSaysWhatReportWould(t *testing.T) {
+	withPart := with(message(3), signature.KindAttachment, "terms")
+	for _, tt := range []struct {
+		name      string
+		before    func(t *testing.T, db *DB)
+		set       signature.Set
+		err       error // of a report
+		revokeErr error
+		taken     int // signatures
+	}{
+		{name: "anything", set: message(1), taken: 2},
+		{name: "nothing", set: signature.Set{}, err: ErrNothing, revokeErr: ErrNothing},
+		{name: "reported already", before: func(t *testing.T, db *DB) { mustReport(t, db, 1) }, set: message(1), taken: 2},
+		{name: "declared", before: func(t *testing.T, db *DB) { mustNever(t, db, message(1), "") }, set: message(1), err: ErrNever},
+		{name: "a part is declared", before: func(t *testing.T, db *DB) {
+			mustNever(t, db, with(signature.Set{}, signature.KindAttachment, "terms"), "")
+		}, set: withPart, taken: 2},
+		{name: "full of reports", before: func(t *testing.T, db *DB) { fillOwn(t, db, spamFilter) }, set: message(1), err: ErrFull},
+		{name: "full of revocations", before: func(t *testing.T, db *DB) { fillOwn(t, db, revokedFilter) }, set: message(1), revokeErr: ErrFull, taken: 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			db := openTest(t, testOptions(t.TempDir(), "mx1"))
+			if tt.before != nil {
+				tt.before(t, db)
+			}
+			evidence := db.Judge(tt.set)
+			size := db.journal.bytesFrom(0)
+			taken, err := db.Reportable(tt.set)
+			if !errors.Is(err, tt.err) || err == nil && len(taken.Signatures) != tt.taken {
+				t.Errorf("reportable: %d signatures, %v; want %d, %v", len(taken.Signatures), err, tt.taken, tt.err)
+			}
+			if err := db.Revocable(tt.set); !errors.Is(err, tt.revokeErr) {
+				t.Errorf("revocable: %v, want %v", err, tt.revokeErr)
+			}
+			if db.journal.bytesFrom(0) != size || !reflect.DeepEqual(db.Judge(tt.set), evidence) {
+				t.Error("asking has changed something")
+			}
+			if err := db.Report(tt.set, ClassOther); !errors.Is(err, tt.err) {
+				t.Errorf("report: %v, want %v", err, tt.err)
+			}
+			if err := db.Revoke(tt.set); !errors.Is(err, tt.revokeErr) {
+				t.Errorf("revoke: %v, want %v", err, tt.revokeErr)
+			}
+		})
+	}
+}
+
+// fillOwn fills this site's filter of the present generation.
+func fillOwn(t testing.TB, db *DB, kind filterKind) {
+	t.Helper()
+	tg := target{kind, db.opt.generation(kind, db.opt.Now())}
+	own, err := db.ownBits(tg, db.shapeFor(tg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := uint64(0); own.Ones() <= db.fillLimit(kind, own.Shape()); n++ {
+		own.Set(stretch(n))
+	}
+}
+
+// The previous key's database has a say in it, too.
+func TestReportableAsksBothKeys(t *testing.T) {
+	db := openTest(t, rolledOver(testOptions(t.TempDir(), "mx1")))
+	fillOwn(t, db.Previous(), spamFilter)
+	fillOwn(t, db.Previous(), revokedFilter)
+	if _, err := db.Reportable(message(1)); !errors.Is(err, ErrFull) {
+		t.Errorf("reportable: %v", err)
+	}
+	if err := db.Revocable(message(1)); !errors.Is(err, ErrFull) {
+		t.Errorf("revocable: %v", err)
+	}
+}
+
+// While the disk has a fault nothing is reportable, and once it is over it is.
+func TestReportableWhileDiskHasFault(t *testing.T) {
+	db := openTest(t, testOptions(t.TempDir(), "mx1"))
+	mustReport(t, db, 1)
+	db.journal.mu.Lock()
+	fault := db.journal.fail(errors.New("no room"))
+	db.journal.mu.Unlock()
+	blocked := filepath.Join(db.opt.Dir, filepath.Base(segmentPath("", db.journal.newest+1)))
+	if err := os.WriteFile(blocked, nil, 0o600); err != nil { // the repair's segment cannot be made
+		t.Fatal(err)
+	}
+	if _, err := db.Reportable(message(2)); err == nil {
+		t.Errorf("reportable with the fault %v", fault)
+	}
+	if err := os.Remove(blocked); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Reportable(message(2)); err != nil {
+		t.Error(err)
+	}
+	if err := db.Revocable(message(2)); err != nil {
+		t.Error(err)
+	}
+	crash(t, db)
+	if _, err := db.Reportable(message(2)); !errors.Is(err, ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+	if err := db.Revocable(message(2)); !errors.Is(err, ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+}
+
+// drawSketches draws sketches as messages have them: of a text of any length, perhaps
+// only asked for, and of images.
+func drawSketches(t *rapid.T) []signature.Sketch {
+	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+	n := rapid.OneOf(rapid.IntRange(0, 40), rapid.IntRange(40, 1500)).Draw(t, "words")
+	of := rapid.SampledFrom([]int{15, 60, 1 << 40}).Draw(t, "vocabulary")
+	list := make([]int, n)
+	for i := range list {
+		list[i] = rng.IntN(of)
+	}
+	sketches := wordy(0, list...).Sketches
+	sketches[0].AskOnly = rapid.Bool().Draw(t, "ask only")
+	for range rapid.IntRange(0, 10).Draw(t, "images") {
+		s := signature.Sketch{Kind: signature.KindImage}
+		for view := range uint32(3) {
+			for range 6 {
+				s.Anchors = append(s.Anchors, signature.Feature{Hash: rng.Uint64(), Pos: view})
+			}
+			for range 20 {
+				s.Keys = append(s.Keys, signature.Feature{Hash: rng.Uint64(), Pos: view})
+			}
+		}
+		sketches = append(sketches, s)
+	}
+	return sketches
+}
+
+// A report or a revocation of the essence writes the same records as one of the whole,
+// under each key.
+func TestEssenceIsStoredTheSame(t *testing.T) {
+	db := openTest(t, rolledOver(testOptions(t.TempDir(), "mx1")))
+	rapid.Check(t, func(t *rapid.T) {
+		set := message(rapid.IntRange(1, 1000).Draw(t, "message"))
+		set.Domains = []string{"spam.example"}
+		set.Sketches = drawSketches(t)
+		if rapid.Bool().Draw(t, "of a part only") {
+			set.Signatures = with(signature.Set{}, signature.KindAttachment, "terms").Signatures
+		}
+		essence := db.Essence(set)
+		for _, d := range db.both() {
+			for kind, sketches := range map[filterKind]func(signature.Set) []signature.Sketch{
+				spamFilter:    func(s signature.Set) []signature.Sketch { return s.Sketches },
+				revokedFilter: func(s signature.Set) []signature.Sketch { return evenAskOnly(s.Sketches) },
+			} {
+				want, got := recordsOf(t, d, kind, set, sketches(set)), recordsOf(t, d, kind, essence, sketches(essence))
+				if !reflect.DeepEqual(got, want) {
+					t.Fatalf("%s of the essence: %v, of the whole: %v", kind, got, want)
+				}
+			}
+		}
+		for i, s := range essence.Sketches {
+			if got, want := db.Anchors(s), db.Anchors(set.Sketches[i]); !slices.Equal(got, want) {
+				t.Fatalf("anchors %x of the essence, %x of the whole", got, want)
+			}
+		}
+		if rapid.Bool().Draw(t, "report it") { // so that later ones choose other anchors
+			if err := db.Report(set, ClassOther); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// recordsOf are the records that a report or a revocation would write.
+func recordsOf(t *rapid.T, db *DB, kind filterKind, set signature.Set, sketches []signature.Sketch) []record {
+	p, err := db.newPosting(kind, set, db.reported(sketches), ClassOther)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.release()
+	return append([]record{p.report}, p.sketches...)
+}
+
+// A revoked essence of a message that was only asked for takes the listing back.
+func TestEssenceRevokesWhatIsOnlyAsked(t *testing.T) {
+	db := openTest(t, testOptions(t.TempDir(), "mx1"))
+	mustReportSet(t, db, db.Essence(wordy(1, words(0, 600)...)))
+	near := wordy(2, words(0, 600)...)
+	near.Signatures = with(signature.Set{}, signature.KindAttachment, "terms").Signatures
+	near.Sketches[0].AskOnly = true
+	if !db.Judge(near).Listed {
+		t.Fatal("the near-duplicate of a reported essence is not listed")
+	}
+	if err := db.Revoke(db.Essence(near)); err != nil {
+		t.Fatal(err)
+	}
+	if db.Judge(near).Listed {
+		t.Error("listed after its essence was revoked")
+	}
+}

@@ -1,0 +1,91 @@
+package signature
+
+import (
+	"slices"
+
+	"github.com/spambloom/spambloom/signature/picture"
+)
+
+// Essence is the sketch cut down to the features that Reported uses under any of
+// the given functions: under each of them, the essence has the same reported groups as
+// the whole, whether it is AskOnly or is taken not to be. It says nothing of what the
+// groups were not made of, so that it is of no use to be asked.
+//
+// A feature has 12 bytes. The essence of a text has at most 32 of them for each
+// function: 20 keys and 12 anchors, 384 bytes; that of an image 26, 312 bytes,
+// however many functions. What is beyond them in a sketch of an image was made by no
+// image, and is cut off.
+func (s Sketch) Essence(keyed ...func(uint64) uint64) Sketch {
+	e := Sketch{Kind: s.Kind, AskOnly: s.AskOnly}
+	if s.Kind == KindImage {
+		e.Anchors = firstView(s.Anchors, len(picture.Code{}.Anchors))
+		e.Keys = firstView(s.Keys, len(picture.Code{}.Keys))
+		return e
+	}
+	anchors, keys := make([]bool, len(s.Anchors)), make([]bool, len(s.Keys))
+	for _, k := range keyed {
+		places := placesOf(s.Keys, k)
+		level, ok := levelOf(places)
+		if !ok {
+			continue
+		}
+		mark(keys, places, smallest(places, level, storedKeys))
+		places = placesOf(s.Anchors, k)
+		mark(anchors, places, smallest(places, level+1, candidates))
+	}
+	e.Anchors, e.Keys = marked(s.Anchors, anchors), marked(s.Keys, keys)
+	return e
+}
+
+// firstView are the first n features of an image's first view.
+func firstView(features []Feature, n int) []Feature {
+	var of []Feature
+	for _, f := range features {
+		if f.Pos == 0 && len(of) < n {
+			of = append(of, f)
+		}
+	}
+	return of
+}
+
+// mark notes where among places the chosen ones are: each where it occurs first.
+func mark(marks []bool, places, chosen []place) {
+	for i, p := range places {
+		if p.since == never && slices.ContainsFunc(chosen, func(c place) bool { return c.hash == p.hash }) {
+			marks[i] = true
+		}
+	}
+}
+
+func marked(features []Feature, marks []bool) []Feature {
+	var of []Feature
+	for i, f := range features {
+		if marks[i] {
+			of = append(of, f)
+		}
+	}
+	return of
+}
+
+// LeastAnchors are the n smallest different anchors, keyed, of those that Reported
+// offers, ascending, whatever the level of the text: fewer where it offers fewer, and
+// none where it offers none. Those of an image are all of them. AskOnly does not matter.
+// Those of the essence are those of the whole.
+func (s Sketch) LeastAnchors(n int, keyed func(uint64) uint64) []uint64 {
+	var of []uint64
+	if s.Kind == KindImage {
+		for _, a := range firstView(s.Anchors, len(picture.Code{}.Anchors)) {
+			of = append(of, keyed(a.Hash))
+		}
+		slices.Sort(of)
+		return slices.Compact(of)
+	}
+	level, ok := levelOf(placesOf(s.Keys, keyed))
+	if !ok {
+		return nil
+	}
+	for _, a := range smallest(placesOf(s.Anchors, keyed), level+1, min(n, candidates)) {
+		of = append(of, a.hash)
+	}
+	return of
+}
