@@ -22,6 +22,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/cmd/internal/trap"
 	"github.com/spambloom/spambloom/cmd/internal/version"
 	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/reporting"
@@ -44,6 +45,7 @@ type server struct {
 	http     *http.Server       // nil: none
 	exchange *exchange.Exchange // nil: none
 	previous *exchange.Exchange // under the previous federation key; nil: none
+	traps    map[string]*trap.Trap
 	redis    redis.UniversalClient
 
 	serving atomic.Bool // between the start and the stop, for /readyz
@@ -147,6 +149,7 @@ func (d *server) assemble(sockets *sockets) error {
 		d.joinPrevious()
 	}
 	desk := reporting.NewDesk(d.db, reporting.DeskOptions{Log: d.log})
+	d.newTraps(desk)
 	d.control = reporting.NewServer(reporting.NewHandler(desk, reporting.HandlerOptions{
 		Decide: func(e bloomdb.Evidence, signed bool) string {
 			return string(d.policy.Load().Decide(e, signed).Verdict)
@@ -176,6 +179,11 @@ func (d *server) run(ctx context.Context, hup <-chan os.Signal, sockets *sockets
 	if d.http != nil {
 		front.Go(func() error { return served(d.http.Serve(netutil.LimitListener(sockets.http, maxHTTP))) })
 	}
+	trapCtx, stopTraps := context.WithCancel(frontCtx)
+	defer stopTraps()
+	for _, t := range d.traps {
+		front.Go(func() error { t.Run(trapCtx); return nil })
+	}
 	workCtx, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 	back, backCtx := errgroup.WithContext(workCtx)
@@ -198,6 +206,7 @@ func (d *server) run(ctx context.Context, hup <-chan os.Signal, sockets *sockets
 	d.serving.Store(false)
 	d.notify(daemon.SdNotifyStopping)
 	d.log.Info("stopping")
+	stopTraps()
 	d.stopFront()
 	err := front.Wait()
 	stopWork()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/cmd/internal/trap"
 	"github.com/spambloom/spambloom/cmd/internal/version"
 	"github.com/spambloom/spambloom/reporting"
 )
@@ -51,6 +52,7 @@ func (d *server) registry(desk *reporting.Desk) *prometheus.Registry {
 	r.MustRegister(d.milter.Collectors()...)
 	r.MustRegister(desk.Collectors()...)
 	r.MustRegister(siteCollector{func() []reporting.Site { return desk.Sites(d.links()) }})
+	r.MustRegister(trapCollector{d.trapStatus})
 	d.registerDatabases(r)
 	return r
 }
@@ -72,10 +74,12 @@ type facts struct {
 	Milter   []string         `json:"milter"`
 	Exchange *exchange.Status `json:"exchange,omitempty"`
 	Previous *exchange.Status `json:"previous_exchange,omitempty"` // under the previous federation key
+
+	Traps map[string]trap.Status `json:"traps,omitempty"` // by name
 }
 
 func (d *server) facts() facts {
-	f := facts{Milter: d.started.Milter.Listen}
+	f := facts{Milter: d.started.Milter.Listen, Traps: d.trapStatus()}
 	if d.exchange != nil {
 		status := d.exchange.Status()
 		f.Exchange = &status

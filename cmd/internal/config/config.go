@@ -68,6 +68,7 @@ type Config struct {
 		SnapshotLimit int64  // bytes
 	}
 	Peers   []Peer
+	Traps   []Trap
 	Control struct {
 		Listen string // "": the commands choose a place
 		Group  string // "": unchanged
@@ -88,11 +89,18 @@ type Peer struct {
 	MaxCounts  int64  // 0: the default
 }
 
+// Trap is what one [[trap]] table says of a Maildir whose mail is all spam.
+type Trap struct {
+	Name    string
+	Maildir string // absolute
+	Class   string // phish, scam, malware, bulk, other
+}
+
 // Default is the configuration of an empty file.
 func Default() *Config {
 	c := &Config{where: make(map[string]string)}
 	for _, k := range keys {
-		if k.section != peerSection {
+		if !isList(k.section) {
 			k.setDefault(c)
 		}
 	}
@@ -154,17 +162,17 @@ func (c *Config) Where(path string) string {
 // WherePeer is Where for a key of c.Peers[i]; of one that was not set, it is the
 // table's place.
 func (c *Config) WherePeer(i int, name string) string {
-	if w, ok := c.where[peerKey(i, name)]; ok {
+	if w, ok := c.where[tableKey(peerSection, i, name)]; ok {
 		return w
 	}
-	return c.where[peerKey(i, "")]
+	return c.where[tableKey(peerSection, i, "")]
 }
 
 // Effective lists every key with its value, passwords taken out, for the log.
 func (c *Config) Effective() []slog.Attr {
 	attrs := make([]slog.Attr, 0, len(keys))
 	for _, k := range keys {
-		if k.section != peerSection {
+		if !isList(k.section) {
 			attrs = append(attrs, slog.String(k.path(), redact(plain(k.kind.get(c)))))
 		}
 	}
@@ -172,7 +180,11 @@ func (c *Config) Effective() []slog.Attr {
 	for _, p := range c.Peers {
 		peers = append(peers, p.Name+" "+p.Trust)
 	}
-	return append(attrs, slog.String(peerSection, strings.Join(peers, ", ")))
+	var traps []string
+	for _, t := range c.Traps {
+		traps = append(traps, t.Name+" "+t.Maildir)
+	}
+	return append(attrs, slog.String(peerSection, strings.Join(peers, ", ")), slog.String(trapSection, strings.Join(traps, ", ")))
 }
 
 // password is the secret part of a URL: behind the user, or a parameter.
@@ -184,7 +196,7 @@ func redact(s string) string { return password.ReplaceAllString(s, "$1$3***$2") 
 // daemon can take over, and those that need a restart.
 func (c *Config) Changed(old *Config) (live, restart []string) {
 	for _, k := range keys {
-		if k.section == peerSection || reflect.DeepEqual(k.kind.get(c), k.kind.get(old)) {
+		if isList(k.section) || reflect.DeepEqual(k.kind.get(c), k.kind.get(old)) {
 			continue
 		}
 		if k.live {
@@ -195,6 +207,9 @@ func (c *Config) Changed(old *Config) (live, restart []string) {
 	}
 	if !slices.Equal(c.Peers, old.Peers) {
 		restart = append(restart, peerSection)
+	}
+	if !slices.Equal(c.Traps, old.Traps) {
+		restart = append(restart, trapSection)
 	}
 	return live, restart
 }

@@ -58,8 +58,8 @@ func TestExampleIsTheDefault(t *testing.T) {
 			t.Errorf("%s = %v, want %v", k.path(), got, want)
 		}
 		where := c.Where(k.path())
-		if k.section == peerSection {
-			where = c.WherePeer(0, k.name)
+		if isList(k.section) {
+			where = c.where[tableKey(k.section, 0, k.name)]
 		}
 		if !strings.HasPrefix(where, "example:") {
 			t.Errorf("%s was not read from the file but from %s", k.path(), where)
@@ -276,6 +276,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("peer.name = 1\n")
 	f.Add("[[peer]]\nname = \"mx2\"\n[[\"peer\"]]\n[[peer.name]]\n")
 	f.Add("peer = [{name = \"mx2\"}, {}]\n")
+	f.Add("[[trap]]\nname = \"t\"\nmaildir = \"/t\"\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := parse("f", text)
 		if err == nil {

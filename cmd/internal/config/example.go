@@ -29,7 +29,7 @@ func Example() string {
 // heading opens a section. A table of a list stands in a comment, as it would be
 // one of the list.
 func heading(section string) string {
-	if section == peerSection {
+	if isList(section) {
 		return "#[[" + section + "]]"
 	}
 	return "[" + section + "]"

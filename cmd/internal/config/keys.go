@@ -25,6 +25,7 @@ var sections = []struct{ name, doc string }{
 	{"domains", "What the domains of links say."},
 	{"redis", "How reports and counts travel to the other sites."},
 	{peerSection, "Another site of the federation, one such table for each. spambloom keygen prints\nthe table that a site gives to the others. Without any, every site that proves\nthe federation key is heard in full, whatever name it gives itself; once there is\none, only those that are named, and only what is signed with their keys. A table\nof this site itself does no harm, so that all sites may have the same tables."},
+	{trapSection, "A Maildir whose mail is all spam, one such table for each: that of an address which\nnobody ever wrote to (contrib/traps.md). New mail in it is reported as it comes,\nby the reporter trap:NAME, and moved from new/ to cur/ as seen."},
 	{"control", "What the command spambloom talks to."},
 	{"http", "Metrics and health."},
 	{"log", "What is written to standard error."},
@@ -170,6 +171,16 @@ var keys = []key{
 		kind: integer(ofPeer(func(p *Peer) *int64 { return &p.MaxCounts }), 0, 4_000_000_000),
 		doc:  "Messages that are taken of the site's counts in one bulk.period. 0: four times\nbulk.capacity, and at least 1,000,000."},
 
+	{section: trapSection, name: "name", def: "", example: "trap1",
+		kind: fitName(ofTrap(func(t *Trap) *string { return &t.Name }), "a name"),
+		doc:  "Name of the trap, in the reports' reporter and in the metrics."},
+	{section: trapSection, name: "maildir", def: "", example: "/var/mail/trap",
+		kind: folder(ofTrap(func(t *Trap) *string { return &t.Maildir })),
+		doc:  "The Maildir. The daemon's user must be able to read its mail and to move it."},
+	{section: trapSection, name: "class", def: "other",
+		kind: choice(ofTrap(func(t *Trap) *string { return &t.Class }), "other", "phish", "scam", "malware", "bulk"),
+		doc:  "As what its mail is reported."},
+
 	{section: "control", name: "listen", def: "", example: "unix:/run/spambloom/control.sock",
 		kind: text(func(c *Config) *string { return &c.Control.Listen }, `a unix socket such as "unix:/run/spambloom/control.sock"`),
 		doc:  "Unix socket, mode 0660. Default: control.sock in the RUNTIME_DIRECTORY of\nsystemd where there is one, else spambloom.sock in the state folder."},
@@ -195,6 +206,14 @@ const peerSection = "peer"
 // ofPeer is a field of the last peer, which is the one that is read.
 func ofPeer[T any](field func(*Peer) *T) func(*Config) *T {
 	return func(c *Config) *T { return field(&c.Peers[len(c.Peers)-1]) }
+}
+
+// trapSection is written [[trap]], once for each Maildir.
+const trapSection = "trap"
+
+// ofTrap is a field of the last trap, likewise.
+func ofTrap[T any](field func(*Trap) *T) func(*Config) *T {
+	return func(c *Config) *T { return field(&c.Traps[len(c.Traps)-1]) }
 }
 
 func lookup(path string) key {

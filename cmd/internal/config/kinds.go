@@ -46,12 +46,14 @@ func text(field func(*Config) *string, allowed string) kind {
 	}
 }
 
-func siteName(field func(*Config) *string) kind {
+func siteName(field func(*Config) *string) kind { return fitName(field, "a site name") }
+
+func fitName(field func(*Config) *string, what string) kind {
 	k := text(field, `1 to 64 of a-z A-Z 0-9 . _ -, no dot first`)
 	parse := k.parse
 	k.parse = func(c *Config, v any) error {
 		if s, ok := v.(string); ok && s != "" && s != FitName(s) {
-			return wrong(v, "a site name")
+			return wrong(v, what)
 		}
 		return parse(c, v)
 	}

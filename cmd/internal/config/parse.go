@@ -24,8 +24,8 @@ func parse(path, input string) (*Config, error) {
 	}
 	f := &file{path: path, input: strings.Split(input, "\n"), md: md, config: Default()}
 	for _, name := range slices.Sorted(maps.Keys(top)) {
-		if name == peerSection {
-			f.peers(top[name])
+		if isList(name) {
+			f.tables(name, top[name])
 			continue
 		}
 		f.section(name, top[name])

@@ -39,6 +39,7 @@ var allowed = map[string][]string{
 	"cmd/internal/layers":    {},
 	"cmd/internal/socket":    {},
 	"cmd/internal/mailbox":   {},
+	"cmd/internal/trap":      {},
 	"cmd/internal/version":   {},
 	"cmd/internal/variation": {"signature"},
 	"cmd/internal/compare":   {"signature"},
@@ -57,7 +58,7 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/federation":  {"bloomdb/filter", "cmd/bloomlab/lab"},
 	"cmd/bloomlab/replica":     {"signature", "bloomdb", "cmd/internal/mailbox", "cmd/internal/variation"},
 
-	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/exchange", "reporting", "milter", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/version"},
+	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/exchange", "reporting", "milter", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
 	"cmd/spambloom":  {"signature", "bloomdb", "reporting", "milter", "cmd/internal/compare", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
 }
 

@@ -1,0 +1,338 @@
+package trap
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// maildir is a new Maildir.
+func maildir(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "trap")
+	makeMaildir(t, dir)
+	return dir
+}
+
+func makeMaildir(t *testing.T, dir string) {
+	t.Helper()
+	for _, sub := range []string{"tmp", "new", "cur"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// list is what stands in a folder of the Maildir.
+func list(t *testing.T, dir, sub string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(dir, sub))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// taker takes everything, unless told otherwise.
+type taker struct {
+	mu   sync.Mutex
+	got  []string
+	fail func(raw string) error
+}
+
+func (k *taker) failWith(fail func(raw string) error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.fail = fail
+}
+
+func (k *taker) take(_ context.Context, raw []byte, truncated bool) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.fail != nil {
+		if err := k.fail(string(raw)); err != nil {
+			return err
+		}
+	}
+	text := string(raw)
+	if truncated {
+		text += "..."
+	}
+	k.got = append(k.got, text)
+	return nil
+}
+
+// logBuffer collects a log that the trap writes while the test reads.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// watched runs a trap in a bubble, whose clock goes on only when the trap waits.
+func watched(t *testing.T, dir string, k *taker, test func(trap *Trap, log *logBuffer)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		var log logBuffer
+		trap := New(Options{Maildir: dir, Take: k.take, MaxMessage: 100, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); trap.Run(ctx) }()
+		synctest.Wait()
+		test(trap, &log)
+		cancel()
+		<-done
+	})
+}
+
+// New mail is taken as it comes, and no second time, also by the next daemon.
+func TestTaken(t *testing.T) {
+	dir, k := maildir(t), new(taker)
+	put(t, dir+"/new/1", "one")
+	put(t, dir+"/new/.hidden", "no")
+	put(t, dir+"/cur/2:2,FT", "two")   // moved by a mail program before we saw it
+	put(t, dir+"/cur/3:2,RS", "three") // taken before
+	put(t, dir+"/tmp/4", "on its way")
+	watched(t, dir, k, func(trap *Trap, _ *logBuffer) {
+		put(t, dir+"/new/5", "five")
+		put(t, dir+"/new/6", strings.Repeat("6", 101))
+		time.Sleep(pollEvery)
+		synctest.Wait()
+		if s := trap.Status(); s != (Status{Taken: 4}) {
+			t.Errorf("%+v", s)
+		}
+	})
+	watched(t, dir, k, func(trap *Trap, _ *logBuffer) {
+		time.Sleep(3 * pollEvery)
+		synctest.Wait()
+		if s := trap.Status(); s != (Status{}) {
+			t.Errorf("the next daemon: %+v", s)
+		}
+	})
+	slices.Sort(k.got)
+	if want := []string{strings.Repeat("6", 100) + "...", "five", "one", "two"}; !slices.Equal(k.got, want) {
+		t.Errorf("took %q, want %q", k.got, want)
+	}
+	if got, want := list(t, dir, "cur"), []string{"1:2,S", "2:2,FST", "3:2,RS", "5:2,S", "6:2,S"}; !slices.Equal(got, want) {
+		t.Errorf("cur has %q, want %q", got, want)
+	}
+	if got := list(t, dir, "new"); !slices.Equal(got, []string{".hidden"}) {
+		t.Errorf("new has %q", got)
+	}
+}
+
+// What is wrong with one message costs this one: it is moved, told once, and the rest
+// is taken.
+func TestRefused(t *testing.T) {
+	dir := maildir(t)
+	secret := filepath.Join(filepath.Dir(dir), "secret")
+	put(t, secret, "of somebody else")
+	for i, link := range []string{secret, "../../secret", "/etc/passwd", "nowhere", "7-good"} {
+		if err := os.Symlink(link, fmt.Sprintf("%s/new/1-link%d", dir, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Mkfifo(dir+"/new/2-pipe", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(dir+"/new/3-folder", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir+"/new/4-short", "short")
+	put(t, dir+"/new/7-good", "good")
+	k := &taker{fail: func(raw string) error {
+		if raw == "short" {
+			return fmt.Errorf("%w: too little", ErrRefused)
+		}
+		return nil
+	}}
+	watched(t, dir, k, func(trap *Trap, log *logBuffer) {
+		time.Sleep(3 * pollEvery)
+		synctest.Wait()
+		if s := trap.Status(); s != (Status{Taken: 1, Refused: 7}) {
+			t.Errorf("%+v", s)
+		}
+		if n := strings.Count(log.String(), "not taken"); n != 7*2 { // in the message and in the error
+			t.Errorf("told %d times: %s", n, log)
+		}
+	})
+	if !slices.Equal(k.got, []string{"good"}) {
+		t.Errorf("took %q", k.got)
+	}
+	if got := list(t, dir, "new"); !slices.Equal(got, []string{"3-folder"}) {
+		t.Errorf("new has %q", got)
+	}
+	if raw, err := os.ReadFile(secret); err != nil || string(raw) != "of somebody else" {
+		t.Errorf("%q, %v", raw, err)
+	}
+}
+
+// While it cannot be taken, as the disk is full, mail stays where it is; that is told
+// once, and it is taken when there is room.
+func TestWaits(t *testing.T) {
+	dir := maildir(t)
+	full := errors.New("no space left on device")
+	k := &taker{fail: func(string) error { return full }}
+	put(t, dir+"/new/1", "one")
+	put(t, dir+"/new/2", "two")
+	watched(t, dir, k, func(trap *Trap, log *logBuffer) {
+		time.Sleep(10 * retryAfter)
+		synctest.Wait()
+		if s := trap.Status(); s != (Status{Waiting: 2, Fault: full.Error()}) {
+			t.Errorf("%+v", s)
+		}
+		if got := list(t, dir, "new"); len(got) != 2 || strings.Count(log.String(), "spam trap waits") != 1 {
+			t.Errorf("new has %q; log: %s", got, log)
+		}
+		k.failWith(nil)
+		time.Sleep(retryAfter)
+		synctest.Wait()
+		if s := trap.Status(); s != (Status{Taken: 2}) || !strings.Contains(log.String(), "works again") {
+			t.Errorf("%+v; log: %s", s, log)
+		}
+	})
+}
+
+// A Maildir that is not there is waited for, and another one in its place is looked
+// through from the start.
+func TestVanishes(t *testing.T) {
+	dir, k := maildir(t), new(taker)
+	watched(t, dir, k, func(trap *Trap, log *logBuffer) {
+		if err := os.Rename(dir, dir+"-away"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * retryAfter)
+		synctest.Wait()
+		if s := trap.Status(); s.Fault == "" || strings.Count(log.String(), "spam trap waits") != 1 {
+			t.Errorf("%+v; log: %s", s, log)
+		}
+		makeMaildir(t, dir)
+		put(t, dir+"/cur/1", "one")
+		put(t, dir+"/new/2", "two")
+		time.Sleep(retryAfter)
+		synctest.Wait()
+		if s := trap.Status(); s != (Status{Taken: 2}) {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// A Maildir whose folder new leads elsewhere is not followed there.
+func TestLinkedFolder(t *testing.T) {
+	dir, k := maildir(t), new(taker)
+	away := t.TempDir()
+	put(t, away+"/1", "of somebody else")
+	if err := errors.Join(os.Remove(dir+"/new"), os.Symlink(away, dir+"/new")); err != nil {
+		t.Fatal(err)
+	}
+	watched(t, dir, k, func(trap *Trap, _ *logBuffer) {
+		if s := trap.Status(); s.Fault == "" || len(k.got) > 0 {
+			t.Errorf("%+v, took %q", s, k.got)
+		}
+	})
+}
+
+// A message that was taken and cannot be moved is not taken again and again.
+func TestCannotMove(t *testing.T) {
+	dir, k := maildir(t), new(taker)
+	for i := range 3 {
+		put(t, fmt.Sprintf("%s/new/%d", dir, i), "mail")
+	}
+	k.fail = func(string) error { return os.Rename(dir+"/cur", dir+"/gone") } // behind the first one's back
+	watched(t, dir, k, func(trap *Trap, _ *logBuffer) {
+		k.failWith(nil)
+		time.Sleep(5 * retryAfter)
+		synctest.Wait()
+		if s := trap.Status(); s.Taken != 1 || s.Waiting != 3 || s.Fault == "" {
+			t.Errorf("%+v", s)
+		}
+		if err := os.Mkdir(dir+"/cur", 0o700); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(retryAfter)
+		synctest.Wait()
+		if s := trap.Status(); s != (Status{Taken: 3}) || len(k.got) != 3 {
+			t.Errorf("%+v, took %q", s, k.got)
+		}
+	})
+}
+
+// Ten thousand messages at once are all taken, in the memory of a few.
+func TestBurst(t *testing.T) {
+	dir := maildir(t)
+	const mails = 10_000
+	for i := range mails {
+		put(t, fmt.Sprintf("%s/new/%d.M%dP.mx1", dir, i, i), "mail")
+	}
+	taken, most := 0, uint64(0)
+	var before, now runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	trap := New(Options{Maildir: dir, MaxMessage: 100, Take: func(context.Context, []byte, bool) error {
+		if taken++; taken%1000 == 0 {
+			runtime.GC()
+			runtime.ReadMemStats(&now)
+			most = max(most, now.HeapAlloc)
+		}
+		return nil
+	}})
+	for trap.Status().Taken < mails {
+		before := taken
+		if trap.look(t.Context()); taken == before {
+			t.Fatalf("stopped at %d: %+v", taken, trap.Status())
+		}
+	}
+	if taken != mails || len(list(t, dir, "new")) > 0 || len(list(t, dir, "cur")) != mails {
+		t.Errorf("%d taken of %d", taken, mails)
+	}
+	if most > before.HeapAlloc+4<<20 {
+		t.Errorf("%d bytes while at work, %d before", most, before.HeapAlloc)
+	}
+}
+
+func TestSeen(t *testing.T) {
+	for name, want := range map[string]string{
+		"1": "1:2,S", "1:2,": "1:2,S", "1:2,S": "1:2,S", "1:2,DF": "1:2,DFS", "1:2,RT": "1:2,RST", "1:2,FST": "1:2,FST", "1.S:1,S": "1.S:1,S:2,S",
+	} {
+		if got := withSeen(name); got != want || !seen(got) {
+			t.Errorf("%s becomes %s, want %s", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/internal/config"
+)
+
+// Mail that comes into a spam trap is reported: its next copy is spam. A second daemon
+// with the same Maildir reports none of it again.
+func TestTrap(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "mx1", "", "")
+	maildir := filepath.Join(s.dir, "trap")
+	for _, sub := range []string{"tmp", "new", "cur"} {
+		if err := os.MkdirAll(filepath.Join(maildir, sub), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(s.dir, "spambloom.toml")
+	settings, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, file, string(settings)+fmt.Sprintf("[[trap]]\nname = \"lure\"\nmaildir = %q\nclass = \"phish\"\n", maildir))
+
+	before, after := message(text()), message(text())
+	write(t, filepath.Join(maildir, "new", "1.before"), before)
+	write(t, filepath.Join(maildir, "new", "2.short"), message("hello"))
+	s.start()
+	write(t, filepath.Join(maildir, "new", "3.after"), after)
+	taken := func(n int) bool {
+		_, metrics := s.get("/metrics")
+		return strings.Contains(metrics, fmt.Sprintf(`spambloom_trap_messages_total{result="taken",trap="lure"} %d`, n))
+	}
+	eventually(t, "the mail is reported", func() bool { return taken(2) })
+	for _, raw := range []string{before, after} {
+		copied := write(t, filepath.Join(s.dir, "copy.eml"), "Received: from elsewhere\r\n"+raw)
+		if r := s.cli("check", copied); r.code != 0 || !strings.Contains(r.stdout, "spam") {
+			t.Errorf("a copy of trapped mail: %+v", r)
+		}
+	}
+	if r := s.cli("status"); !regexp.MustCompile(`(?m)^traps lure refused +1$`).MatchString(r.stdout) || !regexp.MustCompile(`(?m)^traps lure taken +2$`).MatchString(r.stdout) {
+		t.Errorf("status: %+v", r)
+	}
+	if log := s.log(); strings.Count(log, `"reporter":"trap:lure","class":"phish"`) != 2 || strings.Count(log, "trapped message not taken") != 1 {
+		t.Error(log)
+	}
+	if code := s.stop(syscall.SIGTERM); code != 0 {
+		t.Errorf("stopped with %d", code)
+	}
+
+	s.start()
+	write(t, filepath.Join(maildir, "new", "4.later"), message(text()))
+	eventually(t, "mail of later is reported", func() bool { return taken(1) })
+	names, err := filepath.Glob(filepath.Join(maildir, "cur", "*:2,S"))
+	if err != nil || len(names) != 4 {
+		t.Errorf("%q, %v", names, err)
+	}
+}
+
+// What the page on traps says is what the programs take.
+func TestTrapGuide(t *testing.T) {
+	guide, err := os.ReadFile("../../contrib/traps.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllStringSubmatch(string(guide), -1)
+	for _, b := range blocks {
+		if _, err := config.Load(write(t, filepath.Join(t.TempDir(), "guide.toml"), b[1])); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(blocks) == 0 {
+		t.Error("no configuration in the guide")
+	}
+	scripts := regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(guide), -1)
+	if len(scripts) == 0 {
+		t.Error("no commands in the guide")
+	}
+	dir := filepath.Join(folder(t), "trap")
+	for _, script := range scripts {
+		cmd := exec.Command("sh", "-eu", "-c", strings.NewReplacer("sudo ", "", "/var/mail/trap", dir, "-o spambloom -g spambloom ", "").Replace(script[1]))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s%v: %s", script[1], err, out)
+		}
+	}
+	for _, sub := range []string{"tmp", "new", "cur"} {
+		if info, err := os.Stat(filepath.Join(dir, sub)); err != nil || !info.IsDir() {
+			t.Errorf("the guide's commands do not make %s: %v", sub, err)
+		}
+	}
+}

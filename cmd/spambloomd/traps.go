@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/internal/trap"
+	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// trapReporter is the reporter of a trap's mail: no login name has a colon.
+func trapReporter(name string) string { return "trap:" + name }
+
+// newTraps makes the traps of the configuration, which report at the desk.
+func (d *server) newTraps(desk *reporting.Desk) {
+	d.traps = make(map[string]*trap.Trap)
+	for _, t := range d.started.Traps {
+		class, err := bloomdb.ParseClass(t.Class)
+		if err != nil {
+			panic(err) // the table of keys allows the names of classes only
+		}
+		report := func(set signature.Set) error {
+			_, err := desk.Report(reporting.Report{Set: set, Reporter: trapReporter(t.Name), Class: class})
+			return err
+		}
+		d.traps[t.Name] = trap.New(trap.Options{
+			Maildir:    t.Maildir,
+			MaxMessage: d.started.Milter.MaxMessage, // what the milter keeps of the copies
+			Log:        d.log.With("trap", t.Name),
+			Take: func(_ context.Context, raw []byte, truncated bool) error {
+				return reportTrapped(raw, truncated, report)
+			},
+		})
+	}
+}
+
+// reportTrapped signs and reports a message. Nobody looked at it before: if it makes
+// us panic, that costs this one.
+func reportTrapped(raw []byte, truncated bool, report func(signature.Set) error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%w: panic: %v\n%s", trap.ErrRefused, v, debug.Stack())
+		}
+	}()
+	m := signature.Parse(raw)
+	m.Truncated = truncated
+	set := signature.Compute(m)
+	err = bloomdb.ErrNothing
+	if len(set.Signatures) > 0 {
+		err = report(set)
+	}
+	if errors.Is(err, bloomdb.ErrNothing) || errors.Is(err, bloomdb.ErrNever) {
+		return fmt.Errorf("%w: %w", trap.ErrRefused, err)
+	}
+	return err
+}
+
+// trapStatus is how each trap stands; nil: there are none.
+func (d *server) trapStatus() map[string]trap.Status {
+	if len(d.traps) == 0 {
+		return nil
+	}
+	status := make(map[string]trap.Status, len(d.traps))
+	for name, t := range d.traps {
+		status[name] = t.Status()
+	}
+	return status
+}
+
+// trapCollector shows the traps to Prometheus.
+type trapCollector struct{ status func() map[string]trap.Status }
+
+var (
+	trapMessages = prometheus.NewDesc("spambloom_trap_messages_total", "Messages of a spam trap that were reported (taken), or moved without (refused).", []string{"trap", "result"}, nil)
+	trapWaiting  = prometheus.NewDesc("spambloom_trap_waiting", "Messages that wait in a spam trap.", []string{"trap"}, nil)
+	trapFault    = prometheus.NewDesc("spambloom_trap_fault", "1 while the mail of a spam trap cannot be taken.", []string{"trap"}, nil)
+)
+
+func (trapCollector) Describe(ch chan<- *prometheus.Desc) {
+	ch <- trapMessages
+	ch <- trapWaiting
+	ch <- trapFault
+}
+
+func (c trapCollector) Collect(ch chan<- prometheus.Metric) {
+	for name, s := range c.status() {
+		fault := 0.0
+		if s.Fault != "" {
+			fault = 1
+		}
+		ch <- prometheus.MustNewConstMetric(trapMessages, prometheus.CounterValue, float64(s.Taken), name, "taken")
+		ch <- prometheus.MustNewConstMetric(trapMessages, prometheus.CounterValue, float64(s.Refused), name, "refused")
+		ch <- prometheus.MustNewConstMetric(trapWaiting, prometheus.GaugeValue, float64(s.Waiting), name)
+		ch <- prometheus.MustNewConstMetric(trapFault, prometheus.GaugeValue, fault, name)
+	}
+}
