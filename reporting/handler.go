@@ -21,6 +21,10 @@ type HandlerOptions struct {
 	Status  func() any    // facts of the daemon's other parts, written as JSON; nil: none
 	Links   func() []Link // how far other sites are heard; nil: nothing is known
 
+	// Access decides who may do what; nil: everybody who gets to the handler may do
+	// everything, also in the name of others.
+	Access *Access
+
 	// Strangers says what was refused of senders that did not prove to be a site, by
 	// cause; nil: nothing is known.
 	Strangers func() map[string]int64
@@ -39,53 +43,102 @@ func NewHandler(d *Desk, o HandlerOptions) http.Handler {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	h := &handler{d, o}
+	if h.Access == nil {
+		h.Access = new(Access)
+	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("/v1/check", h.answer(http.MethodPost, h.check))
-	mux.HandleFunc("/v1/explain", h.answer(http.MethodPost, h.explain))
-	mux.HandleFunc("/v1/report", h.answer(http.MethodPost, h.report))
-	mux.HandleFunc("/v1/revoke", h.answer(http.MethodPost, h.revoke))
-	mux.HandleFunc("/v1/retouch", h.answer(http.MethodPost, h.retouch))
-	mux.HandleFunc("/v1/retouch/plan", h.answer(http.MethodPost, h.planRetouch))
-	mux.HandleFunc("/v1/retouched", h.answer(http.MethodGet, h.retouched))
-	mux.HandleFunc("/v1/never", h.answer(http.MethodPost, h.never))
-	mux.HandleFunc("/v1/never/remove", h.answer(http.MethodPost, h.unnever))
-	mux.HandleFunc("/v1/never/list", h.answer(http.MethodGet, h.neverList))
-	mux.HandleFunc("/v1/sites", h.answer(http.MethodGet, h.sites))
-	mux.HandleFunc("/v1/mute", h.answer(http.MethodPost, h.mute))
-	mux.HandleFunc("/v1/drop", h.answer(http.MethodPost, h.drop))
-	mux.HandleFunc("/v1/status", h.answer(http.MethodGet, h.status))
+	for _, e := range h.endpoints() {
+		mux.HandleFunc(e.path, h.answer(e))
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		newProblem(http.StatusNotFound, "there is no %.100q", r.URL.Path).write(w)
 	})
 	return mux
 }
 
-// answer wraps one endpoint: its method, its JSON answer, its errors.
-func (h *handler) answer(method string, do func(*http.Request) (any, error)) http.HandlerFunc {
+// endpoint is one path of the API, and what it takes to use it.
+type endpoint struct {
+	method, path string
+	needs        right
+	do           func(*http.Request) (any, error)
+}
+
+func (h *handler) endpoints() []endpoint {
+	return []endpoint{
+		{http.MethodPost, "/v1/check", toAsk, h.check},
+		{http.MethodPost, "/v1/explain", toAsk, h.explain},
+		{http.MethodPost, "/v1/report", toReport, h.report},
+		{http.MethodPost, "/v1/revoke", toReport, h.revoke},
+		{http.MethodPost, "/v1/retouch", toAdministrate, h.retouch},
+		{http.MethodPost, "/v1/retouch/plan", toAdministrate, h.planRetouch},
+		{http.MethodGet, "/v1/retouched", toAsk, h.retouched},
+		{http.MethodPost, "/v1/never", toAdministrate, h.never},
+		{http.MethodPost, "/v1/never/remove", toAdministrate, h.unnever},
+		{http.MethodGet, "/v1/never/list", toAsk, h.neverList},
+		{http.MethodGet, "/v1/sites", toAsk, h.sites},
+		{http.MethodPost, "/v1/mute", toAdministrate, h.mute},
+		{http.MethodPost, "/v1/drop", toAdministrate, h.drop},
+		{http.MethodGet, "/v1/status", toAsk, h.status},
+	}
+}
+
+// answer wraps one endpoint: its method, who may use it, its JSON answer, its errors.
+func (h *handler) answer(e endpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != method {
-			w.Header().Set("Allow", method)
-			newProblem(http.StatusMethodNotAllowed, "%s takes %s", r.URL.Path, method).write(w)
+		if r.Method != e.method {
+			w.Header().Set("Allow", e.method)
+			newProblem(http.StatusMethodNotAllowed, "%s takes %s", r.URL.Path, e.method).write(w)
+			return
+		}
+		caller := h.Access.caller(r)
+		if problem := caller.needs(e.needs); problem != nil {
+			h.refuse(w, r, caller, problem)
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		answer, err := do(r)
+		answer, err := e.do(withCaller(r, caller))
 		if err == nil {
 			writeJSON(w, http.StatusOK, "application/json", answer)
 			return
 		}
-		problem := problemOf(err)
-		if problem.Status == http.StatusInternalServerError {
+		switch problem := problemOf(err); problem.Status {
+		case http.StatusForbidden:
+			h.refuse(w, r, caller, problem)
+		case http.StatusInternalServerError:
 			h.Log.Error("control request failed", "path", r.URL.Path, "error", err)
+			fallthrough
+		default:
+			problem.write(w)
 		}
-		problem.write(w)
 	}
 }
 
-// read takes the report out of a request.
+// refuse answers a request for which the caller lacks the right.
+func (h *handler) refuse(w http.ResponseWriter, r *http.Request, c Caller, p *Problem) {
+	h.Log.Warn("control request refused", "path", r.URL.Path, "reason", p.Detail, c.origin.attr())
+	p.write(w)
+}
+
+// read takes the report out of a request, in the name of its reporter. A caller who
+// names none speaks for themselves.
 func read(r *http.Request) (Report, error) { return readAs(r, decodeRequest) }
 
 func readAs(r *http.Request, decode func(io.Reader) (Report, error)) (Report, error) {
+	report, err := readQuestion(r, decode)
+	if err != nil {
+		return report, err
+	}
+	caller := callerOf(r.Context())
+	name, problem := caller.speaksAs(report.Reporter)
+	if problem != nil {
+		return report, problem
+	}
+	report.Reporter, report.Origin = name, caller.origin
+	return report, nil
+}
+
+// readQuestion takes the message out of a request, of which no reporter matters.
+func readQuestion(r *http.Request, decode func(io.Reader) (Report, error)) (Report, error) {
 	report, err := decode(r.Body)
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
@@ -94,12 +147,11 @@ func readAs(r *http.Request, decode func(io.Reader) (Report, error)) (Report, er
 	if err != nil {
 		return report, newProblem(http.StatusBadRequest, "%v", err)
 	}
-	report.Origin = originOf(r.Context())
 	return report, nil
 }
 
 func (h *handler) check(r *http.Request) (any, error) {
-	report, err := read(r)
+	report, err := readQuestion(r, decodeRequest)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +169,7 @@ func (h *handler) verdict(e bloomdb.Evidence, r Report) string {
 }
 
 func (h *handler) explain(r *http.Request) (any, error) {
-	report, err := read(r)
+	report, err := readQuestion(r, decodeRequest)
 	if err != nil {
 		return nil, err
 	}

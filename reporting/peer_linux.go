@@ -1,11 +1,16 @@
 package reporting
 
 import (
+	"errors"
 	"net"
-	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
-// peerOf asks the kernel who connected (SO_PEERCRED, unix(7)).
+// peerOf asks the kernel who connected (SO_PEERCRED, unix(7)). It tells what the
+// process was when it connected; what it has become since, or to whom it handed the
+// connection, nobody knows.
 func peerOf(conn net.Conn) Origin {
 	uc, ok := conn.(*net.UnixConn)
 	if !ok {
@@ -17,9 +22,37 @@ func peerOf(conn net.Conn) Origin {
 	}
 	var o Origin
 	_ = raw.Control(func(fd uintptr) {
-		if cred, err := syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED); err == nil {
-			o = Origin{UID: int(cred.Uid), PID: int(cred.Pid), Known: true}
+		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+			o = Origin{UID: int(cred.Uid), GID: int(cred.Gid), PID: int(cred.Pid), Known: true}
+			o.Groups = peerGroups(fd)
 		}
 	})
 	return o
+}
+
+// maxGroups bounds the groups of a process: NGROUPS_MAX of Linux.
+const maxGroups = 65536
+
+// peerGroups asks for the supplementary groups of the process that connected
+// (SO_PEERGROUPS, Linux 4.13); nil where the kernel does not tell. Package unix has
+// the number of the option, but no call that takes a list.
+func peerGroups(fd uintptr) []int {
+	list := make([]uint32, 64)
+	for {
+		size := uint32(len(list)) * 4
+		_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, fd, unix.SOL_SOCKET, unix.SO_PEERGROUPS,
+			uintptr(unsafe.Pointer(&list[0])), uintptr(unsafe.Pointer(&size)), 0)
+		switch {
+		case errno == 0:
+			groups := make([]int, 0, size/4)
+			for _, gid := range list[:size/4] {
+				groups = append(groups, int(gid))
+			}
+			return groups
+		case errors.Is(errno, unix.ERANGE) && size/4 > uint32(len(list)) && size/4 <= maxGroups:
+			list = make([]uint32, size/4) // the kernel says how many there are
+		default:
+			return nil
+		}
+	}
 }

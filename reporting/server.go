@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"time"
 )
 
@@ -39,11 +40,25 @@ func NewServer(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-// Origin is the process at the other end of the control socket, as the kernel
-// names it; Known is false where the kernel does not.
+// Origin is where a request came from: a process at the other end of the unix
+// socket, as the kernel names it, or a client over TCP. The zero value is nobody
+// knows where.
 type Origin struct {
-	UID, PID int
-	Known    bool
+	UID, GID, PID int
+	Groups        []int  // supplementary ones; nil where the kernel does not tell them
+	Known         bool   // the kernel has named a process
+	Client        string // over TCP: the name that the client has proven; empty else
+}
+
+// String is unix:UID or tcp:CLIENT, or empty where nobody knows.
+func (o Origin) String() string {
+	switch {
+	case o.Client != "":
+		return "tcp:" + o.Client
+	case o.Known:
+		return "unix:" + strconv.Itoa(o.UID)
+	}
+	return ""
 }
 
 type originKey struct{}
@@ -55,8 +70,11 @@ func originOf(ctx context.Context) Origin {
 
 // attr is the origin in a log line; nothing where it is unknown.
 func (o Origin) attr() slog.Attr {
-	if !o.Known {
-		return slog.Attr{}
+	switch {
+	case o.Client != "":
+		return slog.Group("origin", "client", o.Client)
+	case o.Known:
+		return slog.Group("origin", "uid", o.UID, "pid", o.PID)
 	}
-	return slog.Group("origin", "uid", o.UID, "pid", o.PID)
+	return slog.Attr{}
 }

@@ -222,7 +222,7 @@ func (h *handler) silence(r *http.Request, action string, do func(*bloomdb.DB, S
 	var q SiteRequest
 	report, err := readAs(r, func(body io.Reader) (Report, error) {
 		err := decodeObject(body, &q)
-		return Report{}, errors.Join(err, CheckReporter(q.Reporter))
+		return Report{Reporter: q.Reporter}, errors.Join(err, CheckReporter(q.Reporter))
 	})
 	if err != nil {
 		return nil, err
@@ -236,7 +236,7 @@ func (h *handler) silence(r *http.Request, action string, do func(*bloomdb.DB, S
 			return nil, err
 		}
 	}
-	h.desk.log.Info(action+" accepted", "from", q.Site, "undo", q.Undo, "reporter", q.Reporter, report.Origin.attr())
+	h.desk.log.Info(action+" accepted", "from", q.Site, "undo", q.Undo, "reporter", report.Reporter, report.Origin.attr())
 	now, err := h.site(q.Site)
 	if err != nil { // nothing of it is left, not even its name
 		now = Site{Site: q.Site, State: StateDropped}

@@ -42,6 +42,7 @@ type server struct {
 	policy   atomic.Pointer[milter.Policy] // for the control API; the milter has its own
 	milter   *milter.Server
 	control  *http.Server
+	access   *reporting.Access
 	http     *http.Server       // nil: none
 	exchange *exchange.Exchange // nil: none
 	previous *exchange.Exchange // under the previous federation key; nil: none
@@ -148,12 +149,14 @@ func (d *server) assemble(sockets *sockets) error {
 		d.exchange = exchange.New(d.db, client, d.db.Status().KeyID, s.exchangeOptions(d.log))
 		d.joinPrevious()
 	}
+	d.access = reporting.NewAccess(s.accessOptions(s.Control.Group))
 	desk := reporting.NewDesk(d.db, reporting.DeskOptions{Log: d.log})
 	d.newTraps(desk)
 	d.control = reporting.NewServer(reporting.NewHandler(desk, reporting.HandlerOptions{
 		Decide: func(e bloomdb.Evidence, signed bool) string {
 			return string(d.policy.Load().Decide(e, signed).Verdict)
 		},
+		Access:  d.access,
 		Version: version.String(),
 		Status:  func() any { return d.facts() },
 		Links:   d.links,
@@ -272,6 +275,7 @@ func (d *server) reload() {
 	_, restart := s.Changed(d.started.Config)
 	policy := s.policy()
 	d.policy.Store(&policy)
+	d.access.Reload(s.accessOptions(d.started.Control.Group))
 	d.milter.Reload(s.milterOptions(d.started.site, d.log))
 	d.level.Set(s.logLevel())
 	d.current = s

@@ -15,6 +15,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/internal/socket"
 	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/reporting"
 )
 
 // settings are the configuration with the flags laid over it, and what follows
@@ -181,6 +182,21 @@ func (s *settings) policy() milter.Policy {
 		Bulk:          milter.Action(s.Actions.Bulk),
 		Clean:         milter.Action(s.Actions.Clean),
 		BulkThreshold: uint64(s.Bulk.Threshold),
+	}
+}
+
+// accessOptions say who may do what on a control socket of that group. A group that
+// has gone since the start has no number, and nobody in it.
+func (s *settings) accessOptions(group string) reporting.AccessOptions {
+	gid, err := socket.LookupGroup(group)
+	if err != nil {
+		gid = -1
+	}
+	return reporting.AccessOptions{
+		Group:     group,
+		GID:       gid,
+		Delegates: s.Control.Delegates,
+		DaemonUID: os.Geteuid(),
 	}
 }
 

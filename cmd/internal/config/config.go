@@ -70,8 +70,9 @@ type Config struct {
 	Peers   []Peer
 	Traps   []Trap
 	Control struct {
-		Listen string // "": the commands choose a place
-		Group  string // "": unchanged
+		Listen    string // "": the commands choose a place
+		Group     string // "": unchanged
+		Delegates []string
 	}
 	HTTP struct{ Listen string } // "": none
 	Log  struct{ Level, Format string }

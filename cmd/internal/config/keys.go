@@ -186,7 +186,10 @@ var keys = []key{
 		doc:  "Unix socket, mode 0660. Default: control.sock in the RUNTIME_DIRECTORY of\nsystemd where there is one, else spambloom.sock in the state folder."},
 	{section: "control", name: "group", def: "", example: "spambloom",
 		kind: text(func(c *Config) *string { return &c.Control.Group }, "the name of a group"),
-		doc:  "Group that may use the control socket and the milter's unix sockets. The\ndaemon's user must be in it, and it must get into their folders, which the\nstate folder allows nobody: set listen too, unless systemd runs the daemon.\nDefault: the daemon's own."},
+		doc:  "Group that may use the control socket and the milter's unix sockets: its members\nask, report and revoke. Root and the daemon's user may do everything, and only\nthey administrate (never, retouch, mute, drop). The daemon's user must be in the\ngroup, and it must get into the sockets' folders, which the state folder allows\nnobody: set listen too, unless systemd runs the daemon. Default: the daemon's\nown; then whoever can open the control socket may ask and report."},
+	{section: "control", name: "delegates", def: []any{}, example: []any{"vmail", "dovecot"}, live: true,
+		kind: texts(func(c *Config) *[]string { return &c.Control.Delegates }, "login names"),
+		doc:  "Login names of programs that report in the names of others (spambloom report\n--as), such as a mail store's. Everybody else reports in their own name, but for\nroot and the daemon's user."},
 
 	{section: "http", name: "listen", def: "127.0.0.1:8898",
 		kind: text(func(c *Config) *string { return &c.HTTP.Listen }, `HOST:PORT such as "127.0.0.1:8898"`),

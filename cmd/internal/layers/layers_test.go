@@ -85,7 +85,7 @@ var reserved = map[string][]string{
 	"crypto/sha1":   {},
 	"crypto/sha256": {},
 	"crypto/sha512": {},
-	"unsafe":        {"bloomdb/filter"},
+	"unsafe":        {"bloomdb/filter", "reporting"},
 	"flag":          {},
 	"github.com/prometheus/client_golang/prometheus/promauto": {},
 }
