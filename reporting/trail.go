@@ -11,11 +11,11 @@ import (
 // TrailRequest asks /v1/reports for the reports that are kept, the newest first.
 // Members that are empty do not narrow the answer.
 type TrailRequest struct {
-	Request             // of a message: the reports that share a signature or a sketch with it
-	By        string    `json:"by,omitempty"`     // a reporter
-	Since     time.Time `json:"since,omitzero"`   // made then or later
-	Limit     int       `json:"limit,omitempty"`  // at most so many; 0 and over 1,000: 1,000
-	Before    uint64    `json:"before,omitempty"` // ReportTrail.Next of an earlier answer: goes on there
+	Request           // of a message: the reports that share a signature or a sketch with it
+	By      string    `json:"by,omitempty"`     // a reporter
+	Since   time.Time `json:"since,omitzero"`   // made then or later
+	Limit   int       `json:"limit,omitempty"`  // at most so many; 0 and over 1,000: 1,000
+	Before  uint64    `json:"before,omitempty"` // ReportTrail.Next of an earlier answer: goes on there
 }
 
 // ReportTrail is a page of reports.

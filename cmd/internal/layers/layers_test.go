@@ -30,7 +30,9 @@ var allowed = map[string][]string{
 	"bloomdb/filter":    {},
 	"bloomdb":           {"signature", "bloomdb/filter"},
 	"bloomdb/exchange":  {"bloomdb"},
-	"reporting":         {"signature", "bloomdb"},
+	"reporting":         {"signature", "bloomdb", "reporting/ledger", "reporting/trust"},
+	"reporting/ledger":  {"signature", "reporting/trust"},
+	"reporting/trust":   {},
 	"milter":            {"signature", "bloomdb"},
 
 	"bloomdb/exchange/linkfault": {},

@@ -1,0 +1,100 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// putDue keeps a decision until it is settled: its action, the report whose message it
+// is about, and which parts of it.
+func (t *txn) putDue(a Action, report uint64, parts reached) (uint64, error) {
+	n, err := t.due.NextSequence()
+	if err != nil {
+		return 0, err
+	}
+	b := binary.AppendUvarint([]byte{byte(a), boolByte(parts.text)}, report)
+	for _, list := range [][]bool{parts.signatures, parts.sketches} {
+		b = binary.AppendUvarint(b, uint64(len(list)))
+		for _, on := range list {
+			b = append(b, boolByte(on))
+		}
+	}
+	key := newNumber(n)
+	return n, t.due.Put(key[:], b)
+}
+
+func boolByte(on bool) byte {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+// dueDecision is a decision as it is kept.
+type dueDecision struct {
+	action Action
+	report uint64
+	parts  reached
+}
+
+func decodeDue(data []byte) (r dueDecision, err error) {
+	d := &decoder{b: data}
+	r.action, r.parts.text = Action(d.byte()), d.byte() == 1
+	r.report = d.number(math.MaxUint64)
+	for range d.number(maxSignatures) {
+		r.parts.signatures = append(r.parts.signatures, d.byte() == 1)
+	}
+	for range d.number(maxSketches) {
+		r.parts.sketches = append(r.parts.sketches, d.byte() == 1)
+	}
+	if d.bad || len(d.b) > 0 || r.action != List && r.action != Revoke {
+		return r, fmt.Errorf("decision: %w: %d bytes", errDamaged, len(data))
+	}
+	return r, nil
+}
+
+// Due are decisions that were not settled, in their order; at most limit of those after
+// a number.
+func (l *Ledger) Due(after uint64, limit int) (list []Decision, err error) {
+	err = l.view(func(t *txn) error {
+		first := newNumber(after + 1)
+		c := t.due.Cursor()
+		for key, data := c.Seek(first[:]); key != nil && len(list) < limit; key, data = c.Next() {
+			if len(key) != len(number{}) {
+				return fmt.Errorf("decision: %w key", errDamaged)
+			}
+			kept, err := decodeDue(data)
+			if err != nil {
+				return err
+			}
+			d := Decision{Due: number(key).value(), ID: kept.report}
+			r, err := t.report(kept.report)
+			if err != nil {
+				return err
+			}
+			if r != nil && len(r.set.Signatures) == len(kept.parts.signatures) && len(r.set.Sketches) == len(kept.parts.sketches) {
+				d.Action, d.Set, d.Class = kept.action, kept.parts.of(r.set), r.class
+			}
+			list = append(list, d) // without an action where the report was forgotten
+		}
+		return nil
+	})
+	return list, err
+}
+
+// Settle says that a decision was carried out. It is forgotten with the next
+// transaction, or at the latest at the Close: until then a crash brings it back.
+func (l *Ledger) Settle(d Decision) {
+	if d.Due != 0 {
+		l.paid.add(newNumber(d.Due))
+	}
+}
+
+// Flush forgets what was settled, where that has not happened by the way.
+func (l *Ledger) Flush() error {
+	if !l.paid.waiting() {
+		return nil
+	}
+	return l.commit(func(*txn, *job) error { return nil })
+}

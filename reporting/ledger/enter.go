@@ -1,0 +1,420 @@
+package ledger
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spambloom/spambloom/reporting/trust"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// Entry is one reporter's word about one message.
+type Entry struct {
+	Stance   Stance
+	Reporter string    // at most 255 bytes
+	Trap     bool      // a spam trap: of full weight
+	At       time.Time // now
+	Period   time.Time // begin of the current period: a word of before counts anew
+	Class    uint8     // bloomdb's number; kept, and of no effect here
+	Origin   string    // how it came; at most 255 bytes
+	Set      signature.Set
+	Anchors  []Anchors // of Set.Sketches, one by one
+}
+
+// Action is what a decision is.
+type Action uint8
+
+// The actions.
+const (
+	None   Action = iota
+	List          // put Set into the spam filter
+	Revoke        // put Set into the revocation filter
+)
+
+// Decision is what follows from an entry. Where Action is not None, the caller carries
+// it out and then calls Settle; until then it is kept as due.
+type Decision struct {
+	Action Action
+	Set    signature.Set // what has the quorum, or lost it
+	Class  uint8         // of the report
+	Due    uint64        // for Settle; 0: nothing is kept
+
+	ID      uint64    // of the report; 0: it said nothing new
+	Weight  Weight    // of the reporter
+	Sum     Weight    // the greatest of the message's signatures, after the entry
+	Quorum  Weight    // that it takes
+	Revoked time.Time // when the message was taken back by a quorum before, the last time; zero: never
+}
+
+// Enter takes a report or a revocation; when it returns nil, that is on disk. ErrFull,
+// ErrClosed, or an error of the disk, after which nothing was entered.
+func (l *Ledger) Enter(e Entry) (Decision, error) {
+	if err := e.check(); err != nil {
+		return Decision{}, err
+	}
+	var d Decision
+	err := l.commit(func(t *txn, j *job) (err error) {
+		if d, j.refused, err = t.enter(e); err != nil {
+			return err
+		}
+		return t.flush()
+	})
+	if err != nil {
+		return Decision{}, err
+	}
+	return d, nil
+}
+
+func (e *Entry) check() error {
+	switch {
+	case e.Reporter == "" || len(e.Reporter) > maxText:
+		return fmt.Errorf("reporter of %d bytes; want 1 to %d", len(e.Reporter), maxText)
+	case len(e.Set.Signatures) == 0 || len(e.Set.Signatures) > maxSignatures:
+		return fmt.Errorf("report of %d signatures; want 1 to %d", len(e.Set.Signatures), maxSignatures)
+	case len(e.Set.Sketches) > maxSketches || len(e.Anchors) != len(e.Set.Sketches) || len(e.Set.Domains) > maxDomains:
+		return fmt.Errorf("report of %d sketches with anchors of %d, and %d domains", len(e.Set.Sketches), len(e.Anchors), len(e.Set.Domains))
+	}
+	for i, s := range e.Set.Sketches {
+		if len(s.Anchors) > maxFeatures || len(s.Keys) > maxFeatures || len(e.Anchors[i].Hashes) > maxAnchors {
+			return fmt.Errorf("sketch of %d anchors and %d keys", len(s.Anchors), len(s.Keys))
+		}
+	}
+	for _, d := range e.Set.Domains {
+		if len(d) > maxText {
+			return fmt.Errorf("domain of %d bytes", len(d))
+		}
+	}
+	return nil
+}
+
+// entering is an entry at work.
+type entering struct {
+	*txn
+	e       Entry
+	row     *row
+	weight  Weight
+	keys    []Key
+	tallies map[Key]*tally
+	fresh   []Key           // where the reporter's word is new, and no renewal
+	changed []Key           // these, and where it is renewed
+	old     map[uint64]bool // reports of the reporter that this one replaces; true: of the other stance
+}
+
+func (t *txn) enter(e Entry) (d Decision, refused, err error) {
+	w := &entering{txn: t, e: e, keys: keysOf(e.Set, e.Anchors), tallies: map[Key]*tally{}, old: map[uint64]bool{}}
+	if w.row, err = t.reporter(e.Reporter); err != nil {
+		return d, nil, err
+	}
+	w.weight = t.l.weight(w.row, e.Trap, e.At)
+	if err := w.look(); err != nil {
+		return d, nil, err
+	}
+	if len(w.changed) == 0 {
+		return w.known(), nil, nil
+	}
+	if t.count(countReports) >= t.l.opt.Max || w.row == nil && t.count(countReporters) >= maxReporters {
+		return d, ErrFull, nil
+	}
+	d, err = w.write()
+	return d, nil, err
+}
+
+// look reads the tallies and finds where the entry says something new.
+func (w *entering) look() error {
+	for _, k := range w.keys {
+		y, err := w.tally(k)
+		if err != nil {
+			return err
+		}
+		w.tallies[k] = y
+		var o opinion
+		var ok bool
+		if w.row != nil {
+			if o, ok, err = w.opinionOf(k, y, w.row.id); err != nil {
+				return err
+			}
+		}
+		same := ok && o.stance() == w.e.Stance
+		if same && !o.at.Before(w.e.Period) {
+			continue
+		}
+		if ok {
+			w.old[o.report] = w.old[o.report] || !same
+		}
+		if !same {
+			w.fresh = append(w.fresh, k)
+		}
+		w.changed = append(w.changed, k)
+	}
+	return nil
+}
+
+func (w *entering) sums(s Stance) func(Key) Weight {
+	return func(k Key) Weight { return w.tallies[k].sums[s] }
+}
+
+func (w *entering) reach(s Stance) reached {
+	return reach(w.e.Set, w.e.Anchors, w.sums(s), w.l.quorum)
+}
+
+// known is the decision on an entry that says nothing new: what has the quorum is
+// listed or revoked once more, as it may not be any longer.
+func (w *entering) known() Decision { return w.decision(w.reach(w.e.Stance)) }
+
+func (w *entering) decision(r reached) Decision {
+	d := Decision{Weight: w.weight, Quorum: w.l.quorum, Class: w.e.Class}
+	for _, s := range w.e.Set.Signatures {
+		y := w.tallies[signatureKey(s)]
+		d.Sum = max(d.Sum, y.sums[w.e.Stance])
+		if y.revoked.After(d.Revoked) {
+			d.Revoked = y.revoked
+		}
+	}
+	if r.any() {
+		d.Set = r.of(w.e.Set)
+		d.Action = List
+		if w.e.Stance == Ham {
+			d.Action = Revoke
+		}
+	}
+	return d
+}
+
+// write enters the report and says what follows.
+func (w *entering) write() (d Decision, err error) {
+	if w.row == nil {
+		if w.row, err = w.newReporter(w.e.Reporter, w.e.At); err != nil {
+			return d, err
+		}
+	}
+	spam, said := w.reach(Spam), w.reach(w.e.Stance)
+	n, err := w.reports.NextSequence()
+	if err != nil {
+		return d, err
+	}
+	early := !said.any()
+	credit, err := w.credit(early)
+	if err != nil {
+		return d, err
+	}
+	if err := w.replace(); err != nil {
+		return d, err
+	}
+	for _, k := range w.changed {
+		o := opinion{reporter: w.row.id, report: n, at: w.e.At.Truncate(time.Second), weight: w.weight, ham: w.e.Stance == Ham, early: early}
+		if err := w.addOpinion(k, w.tallies[k], o); err != nil {
+			return d, err
+		}
+	}
+	now := w.reach(w.e.Stance)
+	if w.e.Stance == Ham {
+		now = now.with(spam.without(w.reach(Spam)))
+	}
+	d = w.decision(now)
+	d.ID = n
+	if err := w.close(); err != nil {
+		return d, err
+	}
+	if err := w.record(n, early, credit); err != nil {
+		return d, err
+	}
+	if d.Action != None {
+		d.Due, err = w.putDue(d.Action, n, now)
+	}
+	return d, err
+}
+
+// credit gives those their due who said the same before the message was listed, or
+// taken back, and returns what this reporter gets for it: who comes later confirms
+// others and earns nothing.
+func (w *entering) credit(early bool) (Weight, error) {
+	others := Weight(0)
+	seen := map[uint64]bool{}
+	for _, k := range w.fresh {
+		y := w.tallies[k]
+		others = max(others, y.sums[w.e.Stance])
+		for i, o := range y.inline {
+			if !o.early || o.stance() != w.e.Stance || o.reporter == w.row.id || seen[o.report] {
+				continue
+			}
+			seen[o.report] = true
+			full, err := w.confirm(o)
+			if err != nil {
+				return 0, err
+			}
+			y.inline[i].early = !full
+		}
+	}
+	if !early {
+		return 0, nil
+	}
+	credit := min(others, newWeight(trust.MaxCredit))
+	w.experience(w.row, credit.Float(), 0, w.e.At)
+	return credit, nil
+}
+
+// confirm credits one report with this reporter's weight; full says that it has all
+// that a report can earn.
+func (w *entering) confirm(o opinion) (full bool, err error) {
+	r, err := w.report(o.report)
+	if err != nil || r == nil {
+		return true, err
+	}
+	most := newWeight(trust.MaxCredit)
+	add := min(w.weight, most-r.credit)
+	if add <= 0 {
+		return r.credit >= most, nil
+	}
+	other, err := w.reporterByID(o.reporter)
+	if err != nil {
+		return false, err
+	}
+	if other != nil {
+		w.experience(other, add.Float(), 0, w.e.At)
+	}
+	r.credit += add
+	return r.credit >= most, w.putReport(o.report, r)
+}
+
+// replace takes this reporter's earlier words out of the count.
+func (w *entering) replace() error {
+	for _, k := range w.changed {
+		o, ok, err := w.opinionOf(k, w.tallies[k], w.row.id)
+		if err == nil && ok {
+			err = w.removeOpinion(k, w.tallies[k], o)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for n, other := range w.old {
+		mark := flagRenewed
+		if other {
+			mark = flagWithdrawn
+		}
+		if err := w.mark(n, mark); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *txn) mark(n uint64, flag reportFlags) error {
+	r, err := t.report(n)
+	if err != nil || r == nil || r.flags&flag != 0 {
+		return err
+	}
+	r.flags |= flag
+	return t.putReport(n, r)
+}
+
+// close says in the tallies what is listed and revoked now, and refutes those who said
+// otherwise.
+func (w *entering) close() error {
+	for _, k := range w.keys {
+		y := w.tallies[k]
+		reached := y.sums[w.e.Stance] >= w.l.quorum
+		var err error
+		switch {
+		case w.e.Stance == Spam && reached && y.revoked.Before(w.e.Period):
+			// Listed in a later period than it was taken back, if ever: that counts.
+			y.listed = true
+			err = w.refute(k, y, Ham)
+		case w.e.Stance == Ham && reached:
+			if y.listed || y.sums[Spam] > 0 || y.revoked.IsZero() {
+				y.times++
+				y.revoked = w.e.At.Truncate(time.Second)
+			}
+			y.listed = false
+			err = w.refute(k, y, Spam)
+		case w.e.Stance == Ham && y.sums[Spam] < w.l.quorum:
+			y.listed = false
+		}
+		if err == nil {
+			err = w.putTally(k, y)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refute closes the case of those of a stance: their reports no longer count, and each
+// was wrong once.
+func (w *entering) refute(k Key, y *tally, s Stance) error {
+	if y.sums[s] == 0 && y.more == 0 && !hasStance(y, s) {
+		return nil
+	}
+	var wrong []opinion
+	if err := w.eachOpinion(k, y, func(o opinion) bool {
+		if o.stance() == s {
+			wrong = append(wrong, o)
+		}
+		return true
+	}); err != nil {
+		return err
+	}
+	for _, o := range wrong {
+		if err := w.removeOpinion(k, y, o); err != nil {
+			return err
+		}
+		if err := w.wrong(o); err != nil {
+			return err
+		}
+	}
+	y.sums[s] = 0
+	return nil
+}
+
+func hasStance(y *tally, s Stance) bool {
+	for _, o := range y.inline {
+		if o.stance() == s {
+			return true
+		}
+	}
+	return false
+}
+
+// wrong counts one report against its reporter, once.
+func (w *entering) wrong(o opinion) error {
+	r, err := w.report(o.report)
+	if err != nil || r == nil || r.flags&flagRefuted != 0 {
+		return err
+	}
+	r.flags |= flagRefuted
+	if other, err := w.reporterByID(o.reporter); err != nil {
+		return err
+	} else if other != nil {
+		w.experience(other, 0, trust.MaxCredit, w.e.At)
+	}
+	return w.putReport(o.report, r)
+}
+
+// record writes the report itself.
+func (w *entering) record(n uint64, early bool, credit Weight) error {
+	r := &report{
+		at: w.e.At.UTC(), reporter: w.row.id, weight: w.weight, credit: credit, class: w.e.Class,
+		origin: w.e.Origin, set: w.e.Set, anchors: w.e.Anchors,
+	}
+	if w.e.Stance == Ham {
+		r.flags |= flagHam
+		w.row.revocations++
+	} else {
+		w.row.reports++
+	}
+	if w.e.Trap {
+		r.flags |= flagTrap
+	}
+	if early {
+		r.flags |= flagEarly
+	}
+	w.row.last, w.row.dirty = w.e.At.Truncate(time.Second).UTC(), true
+	if err := w.putReport(n, r); err != nil {
+		return err
+	}
+	if err := w.by.Put(byKey(w.row.id, n), nil); err != nil {
+		return err
+	}
+	return w.add(countReports, 1)
+}

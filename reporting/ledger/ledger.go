@@ -1,0 +1,230 @@
+// Package ledger keeps who reported what: reports and revocations, reporters and
+// what they are worth, in one bbolt file. It decides when the summed weight of
+// distinct reporters reaches the quorum, by the model of reporting/trust. It does not
+// know the filters: what it decides is a Decision, which the caller carries out and
+// then settles. Bodies never reach it; of a message it keeps the signatures, the few
+// features that its sketches store, and the domains of its links.
+//
+//	Enter(entry) -> one transaction, with others that wait   (group commit, fsync)
+//	    reporter's weight, tally of each key, credit to who said so before
+//	    -> Decision: list this, revoke that; kept as due until Settle
+//	Open -> Due(): decisions that a crash left undone
+//	Expire(now): what is older than Memory is forgotten
+//
+// # What is counted
+//
+// Each exact signature has a tally: the sum of the weights of the distinct reporters
+// whose latest word on it is spam, and of those whose latest word is ham. A weight is
+// that of the time of the report. Once a sum reaches the quorum, the signature is
+// listed, or revoked. A revocation closes the case: the reports before it no longer
+// count, and their reporters are refuted; from then on it takes a quorum again. Who
+// takes an own report back is not refuted; where a listing loses its quorum by that,
+// it is revoked.
+//
+// Near-duplicates have no signature in common. Their sketches have tallies by anchor;
+// where enough anchors of a sketch (Anchors.Need) have the quorum, its message is
+// listed as if its text had it.
+//
+// A reporter counts once: the same word again, in the same period, changes nothing. In
+// a later period it counts anew, with the weight of then, and who is no longer heard of
+// is forgotten after Memory: so no listing outlives those who stand for it by more.
+//
+// The file's form is in FORMAT.md. A Ledger is safe for concurrent use.
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/spambloom/spambloom/reporting/trust"
+)
+
+// Errors a caller branches on.
+var (
+	ErrFull   = errors.New("the ledger of reports is full")
+	ErrClosed = errors.New("the ledger of reports is closed")
+)
+
+// Options of a Ledger.
+type Options struct {
+	Path   string // of the file; its folder exists
+	Model  trust.Model
+	Memory time.Duration // how long a report counts and is kept; 0: 35 days
+	Max    int64         // reports that are kept; 0: ten million. More are ErrFull
+
+	// NoSync leaves the disk to the system: for simulations, whose files need not
+	// outlive them.
+	NoSync bool
+
+	Log *slog.Logger // nil: discard
+}
+
+const (
+	defaultMemory = 35 * 24 * time.Hour
+	defaultMax    = 10_000_000
+	maxReporters  = 1_000_000
+	lockTimeout   = 2 * time.Second // for who else has the file open
+
+	// mapped is the address space set aside for the file, so that it need not be
+	// mapped anew, for which a writer would wait for readers. It is not memory.
+	mapped = 16 << 30
+)
+
+// Ledger is the open file.
+type Ledger struct {
+	opt    Options
+	quorum Weight
+	db     *bolt.DB
+	jobs   chan *job
+	quit   chan struct{} // closed by Close
+	ended  chan struct{} // closed when the last transaction has ended
+	closed sync.Once
+	paid   settled
+	fault  atomic.Pointer[string] // of the last transaction; nil: it went well
+}
+
+// Weight is a weight in thousandths, so that sums are exact.
+type Weight int64
+
+// newWeight rounds down: what is below the quorum stays below it.
+func newWeight(w float64) Weight { return Weight(math.Floor(w*1000 + 1e-6)) }
+
+// Float is the weight as trust has it.
+func (w Weight) Float() float64 { return float64(w) / 1000 }
+
+// Open opens the file, or makes it. A file of another version, and a damaged one, is
+// refused with an error that names it, and left as it is.
+func Open(o Options) (*Ledger, error) {
+	if err := o.Model.Check(); err != nil {
+		return nil, fmt.Errorf("model of trust: %w", err)
+	}
+	if o.Memory == 0 {
+		o.Memory = defaultMemory
+	}
+	if o.Max == 0 {
+		o.Max = defaultMax
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	db, err := openFile(o)
+	if err != nil {
+		return nil, fmt.Errorf("ledger %s: %w", o.Path, err)
+	}
+	l := &Ledger{
+		opt: o, db: db, quorum: Weight(math.Ceil(o.Model.Quorum*1000 - 1e-6)),
+		jobs: make(chan *job), quit: make(chan struct{}), ended: make(chan struct{}),
+	}
+	if err := l.begin(); err != nil {
+		return nil, errors.Join(fmt.Errorf("ledger %s: %w", o.Path, err), db.Close())
+	}
+	go l.work()
+	return l, nil
+}
+
+// openFile opens the file after a look at its length: of one that was cut short the
+// library would read beyond the end, and the process would die of it.
+func openFile(o Options) (*bolt.DB, error) {
+	options := &bolt.Options{Timeout: lockTimeout, NoSync: o.NoSync, FreelistType: bolt.FreelistMapType, InitialMmapSize: mapped}
+	info, err := os.Stat(o.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, err
+	case info.Size() > 0:
+		if err := checkLength(o.Path, info.Size()); err != nil {
+			return nil, err
+		}
+	}
+	db, err := bolt.Open(o.Path, 0o600, options)
+	return db, named(err)
+}
+
+// checkLength compares the length of a file with what its header says of it.
+func checkLength(path string, have int64) error {
+	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: lockTimeout, ReadOnly: true})
+	if err != nil {
+		return named(err)
+	}
+	defer db.Close()
+	return db.View(func(tx *bolt.Tx) error {
+		if want := tx.Size(); have < want {
+			return fmt.Errorf("it was cut short: %d bytes of %d", have, want)
+		}
+		return nil
+	})
+}
+
+// named says in our words what the library says of a file.
+func named(err error) error {
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return errors.New("another process has it open")
+	case errors.Is(err, bolterrors.ErrVersionMismatch):
+		return errors.New("it is of another version of bbolt's format, of which this program knows version 2")
+	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum):
+		return fmt.Errorf("it is damaged, or no ledger: %w", err)
+	}
+	return err
+}
+
+// version is that of the buckets and their records; see FORMAT.md.
+const version = 1
+
+// begin makes the buckets of a new file, and checks the version of another.
+func (l *Ledger) begin() error {
+	return l.db.Update(func(tx *bolt.Tx) error {
+		if tx.Bucket(bucketMeta) == nil {
+			if name, _ := tx.Cursor().First(); name != nil {
+				return fmt.Errorf("it is no ledger: it has a bucket %.40q and none %q", name, bucketMeta)
+			}
+			for _, name := range buckets {
+				if _, err := tx.CreateBucket(name); err != nil {
+					return err
+				}
+			}
+			return tx.Bucket(bucketMeta).Put(keyVersion, []byte{version})
+		}
+		if v := tx.Bucket(bucketMeta).Get(keyVersion); len(v) != 1 || v[0] != version {
+			return fmt.Errorf("it is of version %v; this program knows version %d", v, version)
+		}
+		for _, name := range buckets {
+			if tx.Bucket(name) == nil {
+				return fmt.Errorf("it is damaged: it has no bucket %q", name)
+			}
+		}
+		return nil
+	})
+}
+
+// Close writes what was settled and closes the file. What waits is refused.
+func (l *Ledger) Close() error {
+	var err error
+	l.closed.Do(func() {
+		close(l.quit)
+		<-l.ended
+		if l.paid.waiting() {
+			err = l.transaction(nil)
+		}
+		err = errors.Join(err, l.db.Close())
+	})
+	return err
+}
+
+// Fault is why the last transaction failed; nil where it did not.
+func (l *Ledger) Fault() error {
+	if text := l.fault.Load(); text != nil {
+		return errors.New(*text)
+	}
+	return nil
+}

@@ -1,0 +1,322 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/spambloom/spambloom/reporting/trust"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// view reads. What it hands out must be copied before it ends.
+func (l *Ledger) view(do func(*txn) error) error {
+	err := l.db.View(func(tx *bolt.Tx) error { return do(newTxn(tx, l)) })
+	if err != nil {
+		return fmt.Errorf("ledger %s: %w", l.opt.Path, err)
+	}
+	return nil
+}
+
+// Report is one report or revocation that is kept.
+type Report struct {
+	ID       uint64
+	At       time.Time
+	Stance   Stance
+	Reporter string
+	Trap     bool
+	Class    uint8
+	Origin   string
+	Weight   Weight
+	State    State
+	Set      signature.Set
+	Anchors  []Anchors
+}
+
+// State is what became of a report.
+type State string
+
+// The states.
+const (
+	Counts    State = "counts"    // it stands
+	Renewed   State = "renewed"   // the reporter said it again, and that one stands
+	Withdrawn State = "withdrawn" // the reporter said the opposite, or it was undone
+	Refuted   State = "refuted"   // others took it back
+)
+
+func (r *report) state() State {
+	switch {
+	case r.flags&flagRefuted != 0:
+		return Refuted
+	case r.flags&flagWithdrawn != 0:
+		return Withdrawn
+	case r.flags&flagRenewed != 0:
+		return Renewed
+	}
+	return Counts
+}
+
+// Query narrows what Reports returns; its zero value asks for all.
+type Query struct {
+	Set      signature.Set // reports that share a signature, or half of a sketch, with it
+	Anchors  []Anchors
+	Reporter string
+	Since    time.Time
+	Before   uint64 // numbers below this one; 0: all
+	Limit    int    // at least 1
+}
+
+// Reports returns reports, the newest first, and the Before with which to go on, 0 where
+// there are no more. Of a message that a thousand people reported, it knows the latest
+// and those that count: at most 10,000.
+func (l *Ledger) Reports(q Query) (list []Report, next uint64, err error) {
+	err = l.view(func(t *txn) error {
+		visit := func(n uint64) (more bool, err error) {
+			r, err := t.report(n)
+			if err != nil || r == nil || r.at.Before(q.Since) {
+				return true, err
+			}
+			row, err := t.reporterByID(r.reporter)
+			if err != nil || q.Reporter != "" && (row == nil || row.name != q.Reporter) {
+				return true, err
+			}
+			if len(list) == q.Limit {
+				next = list[len(list)-1].ID
+				return false, nil
+			}
+			list = append(list, r.public(n, row))
+			return true, nil
+		}
+		switch {
+		case len(q.Set.Signatures)+len(q.Set.Sketches) > 0:
+			return t.reportsOf(q, visit)
+		case q.Reporter != "":
+			return t.reportsBy(q, visit)
+		}
+		return t.allReports(q, visit)
+	})
+	return list, next, err
+}
+
+func (r *report) public(n uint64, by *row) Report {
+	p := Report{
+		ID: n, At: r.at, Stance: r.stance(), Trap: r.flags&flagTrap != 0, Class: r.class,
+		Origin: r.origin, Weight: r.weight, State: r.state(), Set: r.set, Anchors: r.anchors,
+	}
+	if by != nil {
+		p.Reporter = by.name
+	}
+	return p
+}
+
+// maxOfMessage bounds the reports of one message that are looked at.
+const maxOfMessage = 10_000
+
+// reportsOf visits the reports of a message. Those with which it has only anchors in
+// common must have as many as list its sketch.
+func (t *txn) reportsOf(q Query, visit func(uint64) (bool, error)) error {
+	found := map[uint64]bool{}
+	gather := func(k Key, add func(uint64)) error {
+		y, err := t.tally(k)
+		if err != nil {
+			return err
+		}
+		for _, n := range y.past {
+			add(n)
+		}
+		return t.eachOpinion(k, y, func(o opinion) bool {
+			add(o.report)
+			return len(found) < maxOfMessage
+		})
+	}
+	for _, s := range q.Set.Signatures {
+		if err := gather(signatureKey(s), func(n uint64) { found[n] = true }); err != nil {
+			return err
+		}
+	}
+	for i, a := range q.Anchors {
+		common := map[uint64]int{}
+		for _, h := range a.Hashes {
+			if err := gather(anchorKey(q.Set.Sketches[i].Kind, h), func(n uint64) { common[n]++ }); err != nil {
+				return err
+			}
+		}
+		for n, times := range common {
+			if a.Need > 0 && times >= a.Need {
+				found[n] = true
+			}
+		}
+	}
+	numbers := make([]uint64, 0, len(found))
+	for n := range found {
+		if q.Before == 0 || n < q.Before {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	for _, n := range slices.Backward(numbers) {
+		if more, err := visit(n); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// reportsBy visits those of a reporter.
+func (t *txn) reportsBy(q Query, visit func(uint64) (bool, error)) error {
+	row, err := t.reporter(q.Reporter)
+	if err != nil || row == nil {
+		return err
+	}
+	c := t.by.Cursor()
+	below := byKey(row.id, q.Before)
+	if q.Before == 0 {
+		below = byKey(row.id+1, 0)
+	}
+	for key := last(c, below); len(key) == 12 && binary.BigEndian.Uint32(key) == row.id; key, _ = c.Prev() {
+		if more, err := visit(binary.BigEndian.Uint64(key[4:])); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// last is the last key below one.
+func last(c *bolt.Cursor, below []byte) []byte {
+	if key, _ := c.Seek(below); key == nil {
+		key, _ = c.Last()
+		return key
+	}
+	key, _ := c.Prev()
+	return key
+}
+
+// slack is how far reports may be out of the order of their times, as clocks are.
+const slack = 24 * time.Hour
+
+func (t *txn) allReports(q Query, visit func(uint64) (bool, error)) error {
+	c := t.reports.Cursor()
+	var key []byte
+	if q.Before == 0 {
+		key, _ = c.Last()
+	} else {
+		below := newNumber(q.Before)
+		key = last(c, below[:])
+	}
+	for ; len(key) == 8; key, _ = c.Prev() {
+		n := number(key).value()
+		if r, err := t.report(n); err != nil || r != nil && r.at.Before(q.Since.Add(-slack)) {
+			return err
+		}
+		if more, err := visit(n); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// Reporter is a reporter and how far they are believed.
+type Reporter struct {
+	Name                 string
+	Weight               Weight  // of a report of now
+	Override             *Weight // the administrator's word; nil: the reputation's
+	Reputation           trust.Reputation
+	Reports, Revocations uint64 // ever
+	First, Last          time.Time
+}
+
+func (l *Ledger) publicReporter(r *row, now time.Time) Reporter {
+	p := Reporter{
+		Name: r.name, Weight: l.weight(r, false, now), Reputation: l.opt.Model.At(r.reputation, now),
+		Reports: r.reports, Revocations: r.revocations, First: r.first, Last: r.last,
+	}
+	if r.fixed {
+		w := r.override
+		p.Override = &w
+	}
+	return p
+}
+
+// Reporter returns one; ok is false where nobody of that name has reported.
+func (l *Ledger) Reporter(name string, now time.Time) (p Reporter, ok bool, err error) {
+	err = l.view(func(t *txn) error {
+		r, err := t.reporter(name)
+		if err == nil && r != nil {
+			p, ok = l.publicReporter(r, now), true
+		}
+		return err
+	})
+	return p, ok, err
+}
+
+// Reporters returns reporters by name, those after one, at most limit.
+func (l *Ledger) Reporters(after string, limit int, now time.Time) (list []Reporter, err error) {
+	err = l.view(func(t *txn) error {
+		c := t.reporters.Cursor()
+		for name, data := c.Seek([]byte(after + "\x00")); name != nil && len(list) < limit; name, data = c.Next() {
+			r, err := decodeRow(string(name), data)
+			if err != nil {
+				return err
+			}
+			list = append(list, l.publicReporter(r, now))
+		}
+		return nil
+	})
+	return list, err
+}
+
+// SetWeight gives a reporter a weight by hand, known or not; nil takes it back. When it
+// returns nil, that is on disk.
+func (l *Ledger) SetWeight(name string, weight *float64, now time.Time) (p Reporter, err error) {
+	if name == "" || len(name) > maxText {
+		return p, fmt.Errorf("reporter of %d bytes; want 1 to %d", len(name), maxText)
+	}
+	err = l.commit(func(t *txn, j *job) error {
+		r, err := t.reporter(name)
+		if err != nil {
+			return err
+		}
+		if r == nil {
+			if t.count(countReporters) >= maxReporters {
+				j.refused = ErrFull
+				return nil
+			}
+			if r, err = t.newReporter(name, now); err != nil {
+				return err
+			}
+		}
+		r.fixed, r.override, r.dirty = weight != nil, 0, true
+		if weight != nil {
+			r.override = newWeight(*weight)
+		}
+		p = l.publicReporter(r, now)
+		return t.flush()
+	})
+	return p, err
+}
+
+// Status is how much a ledger holds.
+type Status struct {
+	Reports   int64  `json:"reports"`   // that are kept
+	Reporters int64  `json:"reporters"` // likewise
+	Due       int    `json:"due"`       // decisions that are not carried out yet
+	Bytes     int64  `json:"bytes"`     // of the file
+	Error     string `json:"error,omitempty"`
+}
+
+// Status is quick, whatever the ledger holds.
+func (l *Ledger) Status() (s Status, err error) {
+	err = l.view(func(t *txn) error {
+		s.Reports, s.Reporters = t.count(countReports), t.count(countReporters)
+		s.Due = t.due.Stats().KeyN
+		s.Bytes = t.reports.Tx().Size()
+		return nil
+	})
+	if fault := l.Fault(); fault != nil {
+		s.Error = fault.Error()
+	}
+	return s, err
+}
