@@ -1,0 +1,257 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// anna is a user of the mail server.
+const anna = "anna@example.test"
+
+// newMailSite prepares a daemon that the owner of the mailboxes may speak to.
+func newMailSite(t *testing.T) *site {
+	t.Helper()
+	s := newSite(t, "one", filepath.Join(folder(t), "key"), "")
+	s.control = "unix:" + filepath.Join(s.dir, "control.sock")
+	s.configure(t, "[log]", fmt.Sprintf("[control]\nlisten = %q\ngroup = %q\n[log]", s.control, mailOwner))
+	return s
+}
+
+// words of the daemon's log about what was reported and revoked, since the last
+// call: one of "VERB REPORTER" for each.
+type heard struct {
+	s    *site
+	seen int
+}
+
+func (h *heard) news() (words []string) {
+	h.s.t.Helper()
+	log := h.s.log()
+	fresh := log[h.seen:]
+	h.seen = len(log)
+	for line := range strings.Lines(fresh) {
+		var entry struct{ Msg, Reporter string }
+		if json.Unmarshal([]byte(line), &entry) != nil {
+			continue
+		}
+		if verb, ok := strings.CutSuffix(entry.Msg, " accepted"); ok {
+			words = append(words, verb+" "+entry.Reporter)
+		}
+	}
+	return words
+}
+
+// expect holds the news against what is wanted; the move is complete by then, so
+// nothing more can come of it.
+func (h *heard) expect(after string, want ...string) {
+	h.s.t.Helper()
+	if got := h.news(); !slices.Equal(got, want) {
+		h.s.t.Errorf("%s: %q, want %q", after, got, want)
+	}
+}
+
+// What users do in their mail programs, and what it says to the daemon.
+func TestDovecotMoves(t *testing.T) {
+	t.Parallel()
+	s := newMailSite(t).start()
+	d := newDovecot(t, s).start()
+	h := &heard{s: s}
+	c := d.login(anna)
+	body := text()
+	c.put("INBOX", message(body))
+	c.put("INBOX", message(text()))
+	for _, step := range []struct{ from, command, to, want string }{
+		{"INBOX", "MOVE 1", "Junk", "report " + anna},
+		{"Junk", "MOVE 1", "Trash", ""}, // by its name
+		{"Trash", "MOVE 1", "Junk", "report " + anna},
+		{"Junk", "COPY 1", "Papierkorb", ""}, // by its special use
+		{"Junk", "COPY 1", "Deleted Items", ""},
+		{"Junk", "COPY 1", "Junk", ""},
+		{"Junk", "MOVE 1", "INBOX", "revoke " + anna},
+		{"INBOX", "MOVE 1", "Trash", ""},
+		{"Trash", "MOVE 1", "INBOX", ""},
+		{"INBOX", "COPY 2", "Junk", "report " + anna},
+	} {
+		c.do(fmt.Sprintf("SELECT %q", step.from))
+		c.do(fmt.Sprintf("%s %q", step.command, step.to))
+		var want []string
+		if step.want != "" {
+			want = []string{step.want}
+		}
+		h.expect(fmt.Sprint(step), want...)
+	}
+
+	c.put("Junk", message(text()))
+	h.expect("uploaded into Junk")
+	c.do("SELECT INBOX")
+	c.do("STORE 1 +FLAGS ($Junk Junk)")
+	h.expect("a keyword is set")
+	if r := execute(t, "", "doveadm", "-c", d.conf(), "move", "-u", anna, "Junk", "mailbox", "INBOX", "all"); r.code != 0 {
+		t.Errorf("doveadm: %+v", r)
+	}
+	h.expect("moved by the administrator")
+	c.empty("Junk")
+	h.expect("deleted in Junk")
+	if strings.Contains(d.log(), "Error") {
+		t.Errorf("errors in Dovecot's log:\n%s", d.log())
+	}
+}
+
+// The one click: the next copy is spam, until the mail is moved back.
+func TestDovecotReportRevoke(t *testing.T) {
+	t.Parallel()
+	s := newMailSite(t).start()
+	d := newDovecot(t, s).start()
+	c := d.login(anna)
+	body := text()
+	if got := s.check(t, body).Verdict; got != "clean" {
+		t.Errorf("before: %s", got)
+	}
+	c.put("INBOX", message(body))
+	c.do("SELECT INBOX")
+	c.do("MOVE 1 Junk")
+	if got := s.check(t, body).Verdict; got != "spam" {
+		t.Errorf("moved into Junk: %s", got)
+	}
+	c.do("SELECT Junk")
+	c.do("MOVE 1 INBOX")
+	if got := s.check(t, body).Verdict; got != "clean" {
+		t.Errorf("moved back: %s", got)
+	}
+	if strings.Contains(d.log(), "Error") {
+		t.Errorf("errors in Dovecot's log:\n%s", d.log())
+	}
+}
+
+// What the mail server files into Junk by itself, nobody has reported.
+func TestDovecotDelivery(t *testing.T) {
+	t.Parallel()
+	s := newMailSite(t).start()
+	d := newDovecot(t, s).start()
+	h := &heard{s: s}
+	c := d.login(anna)
+	c.put("INBOX", message(text())) // with it her home comes into being
+	d.deliver(anna, sieveRule(t), message(text(), "X-Spam-Flag: YES"))
+	if n := c.count("Junk"); n != 1 {
+		t.Errorf("%d mails in Junk, want the delivered one", n)
+	}
+	h.expect("filed at delivery")
+	c.do("SELECT Junk")
+	c.do("MOVE 1 INBOX")
+	h.expect("the user's word about it", "revoke "+anna)
+}
+
+// sieveRule is the one that contrib/postfix.md shows.
+func sieveRule(t *testing.T) string {
+	t.Helper()
+	guide, err := os.ReadFile(filepath.Join(repository, "contrib/postfix.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rule, _ := strings.Cut(string(guide), "Sieve files such mail with:\n\n```\n")
+	rule, _, found := strings.Cut(rule, "```")
+	if !found {
+		t.Fatal("no Sieve rule in contrib/postfix.md")
+	}
+	return rule
+}
+
+// Mail programs that set keywords and move nothing.
+func TestDovecotKeywords(t *testing.T) {
+	t.Parallel()
+	s := newMailSite(t).start()
+	d := newDovecot(t, s, "#imapsieve_mailbox3", "imapsieve_mailbox3").start()
+	h := &heard{s: s}
+	c := d.login(anna)
+	c.put("INBOX", message(text()))
+	c.do("SELECT INBOX")
+	for _, step := range []struct{ command, want string }{
+		{`STORE 1 +FLAGS (NonJunk)`, ""}, // mail programs do that by themselves
+		{`STORE 1 +FLAGS ($NotJunk \Seen)`, ""},
+		{`STORE 1 +FLAGS ($Junk)`, "report " + anna},
+		{`STORE 1 +FLAGS ($Junk)`, ""},
+		{`STORE 1 -FLAGS ($Junk)`, "revoke " + anna},
+		{`STORE 1 FLAGS (Junk)`, "report " + anna},
+		{`STORE 1 FLAGS (NonJunk)`, "revoke " + anna},
+		{`STORE 1 +FLAGS (NotMyJunk)`, ""},
+	} {
+		c.do(step.command)
+		var want []string
+		if step.want != "" {
+			want = []string{step.want}
+		}
+		h.expect(step.command, want...)
+	}
+}
+
+// Whatever fails behind it, the move is done, and Dovecot's log says what failed.
+func TestDovecotFailures(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name  string
+		spoil func(t *testing.T, s *site, d *dovecot)
+		want  string
+	}{
+		{"no wrapper", func(t *testing.T, _ *site, d *dovecot) {
+			if err := os.Remove(filepath.Join(d.dir, "lib/spambloom-imap")); err != nil {
+				t.Fatal(err)
+			}
+		}, "failed to pipe message to program `spambloom-imap'"},
+		{"no command", func(t *testing.T, _ *site, d *dovecot) {
+			if err := os.Remove(filepath.Join(d.dir, "spambloom")); err != nil {
+				t.Fatal(err)
+			}
+		}, "spambloom-imap: report by " + anna + ": exit code 127: "},
+		{"no permission", func(t *testing.T, s *site, _ *dovecot) {
+			if err := os.Chmod(strings.TrimPrefix(s.control, "unix:"), 0); err != nil {
+				t.Fatal(err)
+			}
+		}, "spambloom-imap: report by " + anna + ": exit code 77: "},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := newMailSite(t).start()
+			d := newDovecot(t, s).start()
+			test.spoil(t, s, d)
+			c := d.login(anna)
+			c.put("INBOX", message(text()))
+			c.do("SELECT INBOX")
+			c.do("MOVE 1 Junk")
+			if in, junk := c.count("INBOX"), c.count("Junk"); in != 0 || junk != 1 {
+				t.Errorf("%d mails in INBOX, %d in Junk", in, junk)
+			}
+			if !strings.Contains(d.log(), test.want) {
+				t.Errorf("Dovecot's log lacks %q", test.want)
+			}
+		})
+	}
+}
+
+// Of many mails moved at once all are reported, also those after one that cannot
+// be. How long it takes is shown, as the mail program waits for it.
+func TestDovecotManyMails(t *testing.T) {
+	t.Parallel()
+	s := newMailSite(t).start()
+	d := newDovecot(t, s).start()
+	h := &heard{s: s}
+	c := d.login(anna)
+	const mails = 20
+	c.put("INBOX", message("too short\r\n"))
+	for range mails {
+		c.put("INBOX", message(text()))
+	}
+	c.do("SELECT INBOX")
+	begin := time.Now()
+	c.do("MOVE 1:* Junk")
+	t.Logf("%d mails moved into Junk and reported in %v", mails+1, time.Since(begin).Round(time.Millisecond))
+	h.expect("moved all at once", slices.Repeat([]string{"report " + anna}, mails)...)
+	if n := strings.Count(d.log(), "spambloom-imap: report by "+anna+": exit code 65: "); n != 1 {
+		t.Errorf("%d lines in Dovecot's log about the short mail", n)
+	}
+}

@@ -1,0 +1,300 @@
+package main
+
+// A real Dovecot with contrib/dovecot, in a folder and on a port of its own. This
+// file starts and stops it, and speaks IMAP to it.
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// mailOwner owns the mailboxes; on a server that is mostly a user vmail.
+const mailOwner = "mail"
+
+// dovecot is an own instance, with the mailboxes of example.test.
+type dovecot struct {
+	t       *testing.T
+	dir     string
+	program string
+	port    int
+	cmd     *exec.Cmd
+	ended   chan error
+	paths   *strings.Replacer // from those in contrib/dovecot to this instance's
+}
+
+const dovecotConf = `
+base_dir = %[1]s/run
+state_dir = %[1]s/state
+log_path = %[1]s/log
+protocols = imap
+listen = 127.0.0.1
+ssl = no
+disable_plaintext_auth = no
+auth_mechanisms = plain
+first_valid_uid = 1
+first_valid_gid = 1
+mail_location = maildir:~/Maildir
+passdb {
+  driver = static
+  args = password=secret
+}
+userdb {
+  driver = static
+  args = uid=%[2]s gid=%[2]s home=%[1]s/mail/%%u allow_all_users=yes
+}
+service imap-login {
+  inet_listener imap {
+    port = %[3]d
+  }
+  inet_listener imaps {
+    port = 0
+  }
+}
+service auth {
+  unix_listener %[1]s/auth-smtp {
+    mode = 0666
+  }
+}
+namespace inbox {
+  inbox = yes
+  mailbox Junk {
+    special_use = \Junk
+    auto = create
+  }
+  mailbox Trash {
+    auto = create
+  }
+  mailbox Papierkorb {
+    special_use = \Trash
+    auto = create
+  }
+  mailbox "Deleted Items" {
+    auto = create
+  }
+}
+protocol lda {
+  mail_plugins = $mail_plugins sieve
+}
+!include %[1]s/90-spambloom.conf
+`
+
+// newDovecot writes the configuration of an instance whose wrapper finds the
+// daemon of s. Each change is made to contrib/dovecot/90-spambloom.conf: an old
+// text and the new one, in turn.
+func newDovecot(t *testing.T, s *site, changes ...string) *dovecot {
+	t.Helper()
+	need(t, os.Geteuid() == 0, "root, which Dovecot starts as")
+	d := &dovecot{t: t, dir: folder(t), program: find(t, "dovecot"), port: freePort(t)}
+	find(t, "sievec")
+	for _, name := range []string{"run", "state", "mail", "queue", "sieve", "lib"} {
+		if err := os.Mkdir(filepath.Join(d.dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"mail", "queue"} {
+		if err := os.Chown(filepath.Join(d.dir, name), userID(t, mailOwner), groupID(t, mailOwner)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.paths = strings.NewReplacer(
+		"/etc/dovecot/sieve/", d.dir+"/sieve/",
+		"executable = script /usr/bin/env", fmt.Sprintf("executable = script /usr/bin/env GORACE=%s SPAMBLOOM_CONTROL=%s SPAMBLOOM_COMMAND=%s",
+			os.Getenv("GORACE"), s.control, d.copyCommand()),
+		"/var/lib/spambloom-imap", d.dir,
+		"/usr/local/lib/spambloom", d.dir+"/lib",
+		"user = spambloom-imap", "user = "+mailOwner,
+		"user = vmail", "user = "+mailOwner,
+	)
+	conf := d.contrib("90-spambloom.conf")
+	for i := 0; i < len(changes); i += 2 {
+		if !strings.Contains(conf, changes[i]) {
+			t.Fatalf("no %q in\n%s", changes[i], conf)
+		}
+		conf = strings.ReplaceAll(conf, changes[i], changes[i+1])
+	}
+	write(t, filepath.Join(d.dir, "90-spambloom.conf"), conf)
+	write(t, d.conf(), fmt.Sprintf(dovecotConf, d.dir, mailOwner, d.port))
+	return d
+}
+
+func (d *dovecot) conf() string { return filepath.Join(d.dir, "dovecot.conf") }
+
+// contrib is a file of contrib/dovecot with this instance's paths.
+func (d *dovecot) contrib(name string) string {
+	d.t.Helper()
+	text, err := os.ReadFile(filepath.Join(repository, "contrib/dovecot", name))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return d.paths.Replace(string(text))
+}
+
+// copyCommand puts spambloom where the owner of the mailboxes may run it.
+func (d *dovecot) copyCommand() string {
+	d.t.Helper()
+	path := filepath.Join(d.dir, "spambloom")
+	if r := execute(d.t, "", "install", "-m", "0755", program(d.t, "spambloom"), path); r.code != 0 {
+		d.t.Fatalf("install: %+v", r)
+	}
+	return path
+}
+
+// start installs the scripts as contrib/mailbox.md says it, and runs the instance.
+func (d *dovecot) start() *dovecot {
+	t := d.t
+	t.Helper()
+	wrapper := write(t, filepath.Join(d.dir, "lib/spambloom-imap"), d.contrib("spambloom-imap"))
+	if err := os.Chmod(wrapper, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"report-spam.sieve", "report-ham.sieve", "report-flag.sieve"} {
+		script := write(t, filepath.Join(d.dir, "sieve", name), d.contrib(name))
+		if err := os.Chmod(script, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if r := execute(t, "", "sievec", "-c", d.conf(), script); r.code != 0 || r.stderr != "" {
+			t.Fatalf("sievec: %+v", r)
+		}
+	}
+	d.cmd = exec.Command(d.program, "-F", "-c", d.conf())
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	d.ended = make(chan error, 1)
+	go func() { d.ended <- d.cmd.Wait() }()
+	t.Cleanup(d.stop)
+	eventually(t, "Dovecot answers", func() bool {
+		if len(d.ended) > 0 {
+			t.Fatal("Dovecot ended at its start")
+		}
+		conn, err := net.Dial("tcp", d.addr())
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+	return d
+}
+
+func (d *dovecot) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(d.port)) }
+
+func (d *dovecot) stop() {
+	_ = d.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
+	if err := <-d.ended; err != nil {
+		d.t.Errorf("dovecot: %v", err)
+	}
+	if d.t.Failed() {
+		d.t.Logf("Dovecot:\n%s", d.log())
+	}
+}
+
+func (d *dovecot) log() string {
+	text, _ := os.ReadFile(filepath.Join(d.dir, "log")) // none where Dovecot did not start
+	return string(text)
+}
+
+// deliver hands a mail to the user's local delivery, with a Sieve script.
+func (d *dovecot) deliver(user, script, mail string) {
+	d.t.Helper()
+	home := filepath.Join(d.dir, "mail", user)
+	write(d.t, filepath.Join(home, ".dovecot.sieve"), script)
+	if err := os.Chown(filepath.Join(home, ".dovecot.sieve"), userID(d.t, mailOwner), groupID(d.t, mailOwner)); err != nil {
+		d.t.Fatal(err)
+	}
+	cmd := exec.Command("/usr/lib/dovecot/dovecot-lda", "-c", d.conf(), "-d", user)
+	cmd.Stdin = strings.NewReader(mail)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		d.t.Fatalf("dovecot-lda: %v\n%s%s", err, out, d.log())
+	}
+}
+
+// imap is the connection of a user's mail program.
+type imap struct {
+	t    *testing.T
+	conn net.Conn
+	in   *bufio.Reader
+	tag  int
+}
+
+// login connects as user, whose mailboxes exist from then on.
+func (d *dovecot) login(user string) *imap {
+	d.t.Helper()
+	conn, err := net.DialTimeout("tcp", d.addr(), patience)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() { conn.Close() })
+	c := &imap{t: d.t, conn: conn, in: bufio.NewReader(conn)}
+	c.line()
+	c.do(fmt.Sprintf("LOGIN %q secret", user))
+	return c
+}
+
+func (c *imap) line() string {
+	c.t.Helper()
+	if err := c.conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		c.t.Fatal(err)
+	}
+	line, err := c.in.ReadString('\n')
+	if err != nil {
+		c.t.Fatalf("IMAP: %v", err)
+	}
+	return strings.TrimRight(line, "\r\n")
+}
+
+// do gives a command, waits until it is completed, and returns what the server
+// said before. The test fails where the answer is not OK.
+func (c *imap) do(command string) string {
+	c.t.Helper()
+	c.tag++
+	tag := fmt.Sprintf("a%d ", c.tag)
+	if _, err := c.conn.Write([]byte(tag + command + "\r\n")); err != nil {
+		c.t.Fatal(err)
+	}
+	var said bytes.Buffer
+	for {
+		line := c.line()
+		if strings.HasPrefix(line, tag) {
+			if !strings.HasPrefix(line, tag+"OK") {
+				c.t.Fatalf("%.60s: %s", command, line)
+			}
+			return said.String()
+		}
+		said.WriteString(line + "\n")
+	}
+}
+
+// put appends a mail to a mailbox, as a mail program uploads one.
+func (c *imap) put(mailbox, mail string) {
+	c.t.Helper()
+	c.do(fmt.Sprintf("APPEND %q {%d+}\r\n%s", mailbox, len(mail), mail))
+}
+
+// empty deletes what is in a mailbox.
+func (c *imap) empty(mailbox string) {
+	c.t.Helper()
+	c.do(fmt.Sprintf("SELECT %q", mailbox))
+	c.do(`STORE 1:* +FLAGS.SILENT (\Deleted)`)
+	c.do("EXPUNGE")
+}
+
+// count is how many mails a mailbox has.
+func (c *imap) count(mailbox string) int {
+	c.t.Helper()
+	var n int
+	said := c.do(fmt.Sprintf("STATUS %q (MESSAGES)", mailbox))
+	if _, err := fmt.Sscanf(said[strings.Index(said, "(MESSAGES"):], "(MESSAGES %d)", &n); err != nil {
+		c.t.Fatalf("%v: %s", err, said)
+	}
+	return n
+}
