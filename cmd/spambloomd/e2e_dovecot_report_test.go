@@ -14,12 +14,13 @@ import (
 // anna is a user of the mail server.
 const anna = "anna@example.test"
 
-// newMailSite prepares a daemon that the owner of the mailboxes may speak to.
+// newMailSite prepares a daemon to which the owner of the mailboxes speaks for their
+// users.
 func newMailSite(t *testing.T) *site {
 	t.Helper()
 	s := newSite(t, "one", filepath.Join(folder(t), "key"), "")
 	s.control = "unix:" + filepath.Join(s.dir, "control.sock")
-	s.configure(t, "[log]", fmt.Sprintf("[control]\nlisten = %q\ngroup = %q\n[log]", s.control, mailOwner))
+	s.configure(t, "[log]", fmt.Sprintf("[control]\nlisten = %[1]q\ngroup = %[2]q\ndelegates = [%[2]q]\n[log]", s.control, mailOwner))
 	return s
 }
 
@@ -213,6 +214,10 @@ func TestDovecotFailures(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "spambloom-imap: report by " + anna + ": exit code 77: "},
+		{"no delegate", func(t *testing.T, s *site, _ *dovecot) {
+			s.configure(t, fmt.Sprintf("delegates = [%q]", mailOwner), "delegates = []")
+			s.reload(t, `"reloaded"`)
+		}, mailOwner + " may not speak for " + anna},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
