@@ -72,6 +72,24 @@ func unpacked(inputs iter.Seq2[input, error]) iter.Seq2[input, error] {
 	}
 }
 
+// errNotAttached is wrapped where a message has none attached, and should have.
+var errNotAttached = errors.New("no message is attached")
+
+// withAttached refuses messages that have none attached: what a person wrote
+// around a spam, and their next letters end with, must not be taken for it.
+func withAttached(inputs iter.Seq2[input, error]) iter.Seq2[input, error] {
+	return func(yield func(input, error) bool) {
+		for in, err := range inputs {
+			if err == nil && len(signature.Attached(in.message)) == 0 {
+				err = &inputError{fmt.Errorf("%s: %w", in.name, errNotAttached)}
+			}
+			if !yield(in, err) {
+				return
+			}
+		}
+	}
+}
+
 // result is what became of one message.
 type result[T any] struct {
 	name   string

@@ -33,8 +33,9 @@ const (
 	emptyCode = `
   65  a message of 0 bytes`
 	littleCode = emptyCode + `, or with too little content to sign`
-	reportCode = littleCode + `, or on the never-list`
-	inputCode  = `
+	reportCode = littleCode + `, or on the never-list,
+      or with no message attached where --attached is given`
+	inputCode = `
   66  a file that cannot be read, or a folder without messages`
 	outputCode = `
   74  the results cannot be written`
@@ -129,7 +130,7 @@ func exitCode(err error) int {
 		return exIOErr
 	case errors.As(err, &create):
 		return exCantCreate
-	case errors.As(err, &key), errors.Is(err, mailbox.ErrEmpty), errors.Is(err, bloomdb.ErrNothing):
+	case errors.As(err, &key), errors.Is(err, mailbox.ErrEmpty), errors.Is(err, errNotAttached), errors.Is(err, bloomdb.ErrNothing):
 		return exData
 	case errors.As(err, &problem):
 		return problemCode(problem.Status)
@@ -172,6 +173,9 @@ func hint(err error) string {
 		var key *keyError
 		if errors.Is(err, mailbox.ErrEmpty) || errors.As(err, &key) {
 			return ""
+		}
+		if errors.Is(err, errNotAttached) {
+			return "forward the message as attachment, so that it arrives as it was"
 		}
 		var site *siteError
 		if errors.As(err, &site) {

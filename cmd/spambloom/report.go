@@ -20,6 +20,7 @@ type reportFlags struct {
 	className string
 	class     bloomdb.Class // parsed by check
 	reporter  string
+	attached  bool // only messages that are attached to others
 	dryRun    bool
 }
 
@@ -30,6 +31,7 @@ func (f *reportFlags) add(cmd *cobra.Command) {
 	}
 	cmd.Flags().StringVar(&f.className, "class", "", "`CLASS` of spam it is: "+strings.Join(names, ", "))
 	cmd.Flags().StringVar(&f.reporter, "as", "", "name or address of the `REPORTER` (default: your login name)")
+	cmd.Flags().BoolVar(&f.attached, "attached", false, "take attached messages only: one without any is refused, as at a report address")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what would be sent, one JSON object a message, and send nothing")
 	// The flag exists, so this cannot fail.
 	_ = cmd.RegisterFlagCompletionFunc("class", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
@@ -104,7 +106,11 @@ func (c *cli) send(ctx context.Context, names []string, flags reportFlags,
 	if err := flags.check(); err != nil {
 		return &usageError{err}
 	}
-	messages := unpacked(c.inputs(names))
+	inputs := c.inputs(names)
+	if flags.attached {
+		inputs = withAttached(inputs)
+	}
+	messages := unpacked(inputs)
 	if flags.dryRun {
 		write := func(_ context.Context, m signature.Message) (parcel, error) { return flags.pack(m) }
 		return process(ctx, c, "printed", messages, write, func(r result[parcel]) error {
