@@ -1,0 +1,210 @@
+package ledger
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/spambloom/spambloom/signature"
+)
+
+// filled is the bytes of a ledger with some reports.
+func filled(t *testing.T) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "reports.db")
+	l, err := Open(Options{Path: path, Model: pair})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := voice{t: t, l: l, at: begin}
+	for i := range 100 {
+		v.say(Spam, "anna", message(i, i))
+		v.say(Spam, "bob", message(i, i))
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestOpenRefuses(t *testing.T) {
+	good := filled(t)
+	edited := func(edit func(tx *bolt.Tx) error) []byte {
+		path := filepath.Join(t.TempDir(), "reports.db")
+		if err := os.WriteFile(path, good, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		db, err := bolt.Open(path, 0o600, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Update(edit); err != nil {
+			t.Fatal(err)
+		}
+		db.Close()
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	format := bytes.Clone(good) // the version of bbolt's own format, in both headers
+	for _, page := range []int{0, os.Getpagesize()} {
+		format[page+16+4] = 9
+	}
+	for name, test := range map[string]struct {
+		data []byte
+		says string
+	}{
+		"a later version": {edited(func(tx *bolt.Tx) error {
+			return tx.Bucket(bucketMeta).Put(keyVersion, []byte{2})
+		}), "it is of version [2]; this program knows version 1"},
+		"another program's file": {edited(func(tx *bolt.Tx) error {
+			return tx.DeleteBucket(bucketMeta)
+		}), "it is no ledger"},
+		"a bucket is missing": {edited(func(tx *bolt.Tx) error {
+			return tx.DeleteBucket(bucketDue)
+		}), `it has no bucket "due"`},
+		"another format of bbolt": {format, "of another version of bbolt's format"},
+		"text":                    {bytes.Repeat([]byte("no ledger "), 2000), "it is damaged, or no ledger"},
+		"cut short":               {good[:8*os.Getpagesize()], "it was cut short"},
+		"cut in its header":       {good[:5000], "reports.db"},
+		"one byte":                {good[:1], "reports.db"},
+	} {
+		path := filepath.Join(t.TempDir(), "reports.db")
+		if err := os.WriteFile(path, test.data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l, err := Open(Options{Path: path, Model: pair})
+		if err == nil {
+			l.Close()
+			t.Errorf("%s: it is opened", name)
+			continue
+		}
+		if !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: it says %q, not %q and the path", name, err, test.says)
+		}
+		if left, err := os.ReadFile(path); err != nil || !bytes.Equal(left, test.data) {
+			t.Errorf("%s: the file has changed: %v", name, err)
+		}
+	}
+}
+
+func TestOpenTwice(t *testing.T) {
+	l := open(t, small)
+	if _, err := Open(l.opt); err == nil || !strings.Contains(err.Error(), "another process") {
+		t.Errorf("a second Open says %v", err)
+	}
+}
+
+func TestRecordsRoundTrip(t *testing.T) {
+	r := &report{
+		at: begin, flags: flagHam | flagRefuted, reporter: 77, weight: 1234, credit: 500, class: 2, origin: "unix:1000",
+		set: signature.Set{
+			Signatures: message(1, 2).Signatures, Domains: []string{"example.org"},
+			Sketches: []signature.Sketch{{Kind: signature.KindSketch, AskOnly: true, Anchors: []signature.Feature{{Hash: 9, Pos: 3}, {Hash: 8, Pos: 70}}, Keys: []signature.Feature{{Hash: 1}}}},
+		},
+		anchors: []Anchors{{Hashes: []uint64{5, 6}, Need: 1}},
+	}
+	again, err := decodeReport(r.encode())
+	if err != nil || !bytes.Equal(again.encode(), r.encode()) || again.set.Sketches[0].Anchors[1] != r.set.Sketches[0].Anchors[1] {
+		t.Errorf("%+v becomes %+v, %v", r, again, err)
+	}
+	for n := range len(r.encode()) {
+		if _, err := decodeReport(r.encode()[:n]); err == nil {
+			t.Errorf("%d of %d bytes are taken for a report", n, len(r.encode()))
+		}
+	}
+}
+
+// FuzzRecords feeds bytes to every decoder: what is read is written the same.
+func FuzzRecords(f *testing.F) {
+	r := &report{at: begin, reporter: 1, weight: 1000, origin: "trap", set: message(1, 2)}
+	y := &tally{listed: true, revoked: begin, times: 1, past: []uint64{4}, inline: []opinion{{reporter: 1, report: 2, at: begin, weight: 3, early: true}}}
+	f.Add(r.encode())
+	f.Add(y.encode())
+	f.Add(y.inline[0].append(nil))
+	f.Add((&row{id: 1, first: begin, last: begin}).encode())
+	f.Add([]byte{byte(List), 1, 9, 2, 1, 0, 0})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if r, err := decodeReport(data); err == nil {
+			if again, err := decodeReport(r.encode()); err != nil || !bytes.Equal(again.encode(), r.encode()) {
+				t.Errorf("report: %v", err)
+			}
+		}
+		if y, err := decodeTally(data); err == nil {
+			if again, err := decodeTally(y.encode()); err != nil || !bytes.Equal(again.encode(), y.encode()) {
+				t.Errorf("tally: %v", err)
+			}
+		}
+		if row, err := decodeRow("anna", data); err == nil && !bytes.Equal(row.encode(), data) {
+			t.Error("reporter")
+		}
+		if o, err := decodeOpinion(1, data); err == nil {
+			if again, err := decodeOpinion(1, o.append(nil)); err != nil || again != o {
+				t.Errorf("opinion: %v", err)
+			}
+		}
+		_, _ = decodeDue(data)
+	})
+}
+
+// TestDamagedValues: whatever stands in the values, no call panics, and each says so or
+// goes on.
+func TestDamagedValues(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	good := filled(t)
+	for range 30 {
+		path := filepath.Join(t.TempDir(), "reports.db")
+		if err := os.WriteFile(path, good, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l, err := Open(Options{Path: path, Model: pair, NoSync: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := [][]byte{bucketReports, bucketTallies, bucketReporters, bucketDue}[rng.IntN(4)]
+		if err := l.db.Update(func(tx *bolt.Tx) error { return spoil(tx.Bucket(name), rng) }); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = l.Enter(Entry{Reporter: "carl", At: begin, Period: begin, Set: message(rng.IntN(100), 1)})
+		_, _ = l.Enter(Entry{Reporter: "anna", Stance: Ham, At: begin, Period: begin, Set: message(rng.IntN(100), 1)})
+		_, _, _ = l.Reports(Query{Limit: 1000})
+		_, _ = l.Due(0, 1000)
+		_, _ = l.Withdraw(Undo{Reporter: "anna"})
+		_, _ = l.Expire(begin.Add(100 * week))
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// spoil changes a byte of each third value of a bucket.
+func spoil(b *bolt.Bucket, rng *rand.Rand) error {
+	changed := map[string][]byte{}
+	c := b.Cursor()
+	for k, v := c.First(); k != nil; k, v = c.Next() {
+		if rng.IntN(3) == 0 && len(v) > 0 {
+			v = bytes.Clone(v)
+			v[rng.IntN(min(len(v), 20))] ^= 1 << rng.IntN(8)
+			changed[string(k)] = v
+		}
+	}
+	for k, v := range changed {
+		if err := b.Put([]byte(k), v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
