@@ -23,6 +23,7 @@ require (
 	golang.org/x/sys v0.49.0 // mmap, madvise, socket options
 	golang.org/x/term v0.47.0 // whether standard error is a terminal
 	golang.org/x/text v0.43.0 // Unicode normal forms, charsets
+	golang.org/x/time v0.16.0 // a reporter's rate limit
 	gonum.org/v1/gonum v0.17.0 // distributions behind the laboratory's tolerances
 	gonum.org/v1/plot v0.17.0 // the laboratory's figures
 )

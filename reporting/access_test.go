@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/spambloom/spambloom/reporting/trust"
 )
 
 // people are the users of a machine that is made up.
@@ -44,7 +46,7 @@ func accessOf(t *testing.T, o *AccessOptions) (h http.Handler, log *logBuffer) {
 			t.Error(err)
 		}
 	})
-	return NewHandler(NewDesk(db, DeskOptions{Log: options.Log}), options), log
+	return NewHandler(NewDesk(db, openLedger(t, trust.Default()), DeskOptions{Log: options.Log}), options), log
 }
 
 // askAs sends a request from somewhere.

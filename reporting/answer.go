@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -162,5 +163,6 @@ type Receipt struct {
 type Status struct {
 	Version  string          `json:"version"`
 	Database bloomdb.Status  `json:"database"`
+	Reports  ledger.Status   `json:"reports"`
 	Daemon   json.RawMessage `json:"daemon,omitempty"` // facts of the daemon's other parts
 }

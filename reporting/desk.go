@@ -1,9 +1,11 @@
 package reporting
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -11,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -38,32 +41,61 @@ func CheckReporter(name string) error {
 // Report is one person's word about one message.
 type Report struct {
 	Set      signature.Set
-	Reporter string        // who says so, unproven
+	Reporter string        // who says so; "": nobody knows
 	Class    bloomdb.Class // no effect on revocations but in the log
 	Origin   Origin
+	Trap     bool // a spam trap: of full weight
+	Trusted  bool // as often as they like: traps, and who administrates
 }
 
-// DeskOptions are what a Desk needs beside its database.
+// Outcome is what became of a report or a revocation.
+type Outcome struct {
+	Evidence bloomdb.Evidence // what is known of the message from now on
+
+	// Sum and Quorum are the weight of those who say so, and how much it takes, where
+	// that is not reached yet; else 0.
+	Sum, Quorum float64
+
+	RevokedUntil time.Time // a report has no effect before: a revocation of this period wins; else zero
+
+	// Returned says that a message which was taken back now was so before, and had come
+	// back: a retouch would keep it away.
+	Returned bool
+}
+
+// DeskOptions are what a Desk needs beside its database and its ledger.
 type DeskOptions struct {
-	Log *slog.Logger // nil: discard
+	Period  time.Duration // of the database's generations of reports; 0: a week
+	MaxHour int           // reports and revocations of one reporter in an hour; 0: no limit
+	Quorum  float64       // of the ledger's model, as it is shown
+	Log     *slog.Logger  // nil: discard
 }
 
-// Desk accepts reports and revocations, or says why not. It is safe for
-// concurrent use.
+// Desk accepts reports and revocations, or says why not. The ledger knows who reported
+// what and decides what is listed; the desk carries that out in the database. It is
+// safe for concurrent use.
 type Desk struct {
 	db       *bloomdb.DB
+	ledger   *ledger.Ledger
+	opt      DeskOptions
+	limits   *limits
+	overdue  atomic.Bool // a decision could not be carried out
 	log      *slog.Logger
 	accepted *prometheus.CounterVec
 	refused  *prometheus.CounterVec
 }
 
-// NewDesk returns the desk before db.
-func NewDesk(db *bloomdb.DB, o DeskOptions) *Desk {
+// NewDesk returns the desk before db, with the ledger of its reports. Run carries out
+// what a crash has left in the ledger.
+func NewDesk(db *bloomdb.DB, l *ledger.Ledger, o DeskOptions) *Desk {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Desk{
-		db:  db,
+	if o.Period == 0 {
+		o.Period = 7 * 24 * time.Hour
+	}
+	d := &Desk{
+		db: db, ledger: l, opt: o, limits: newLimits(o.MaxHour),
 		log: o.Log,
 		accepted: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "spambloom_reports_total",
@@ -74,37 +106,123 @@ func NewDesk(db *bloomdb.DB, o DeskOptions) *Desk {
 			Help: "Reports and revocations refused, by reason.",
 		}, []string{"action", "reason"}),
 	}
+	d.overdue.Store(true)
+	return d
 }
 
 // Collectors are the desk's metrics.
 func (d *Desk) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{d.accepted, d.refused}
+	return []prometheus.Collector{d.accepted, d.refused, ledgerCollector{d}}
 }
 
-// Report lists a message as spam. When the error is nil, the report is on disk,
-// and the evidence is what is known of the message from now on: it may still not
-// be listed, as a revocation of the same period wins. Errors are those of
-// bloomdb.DB.Report.
-func (d *Desk) Report(r Report) (bloomdb.Evidence, error) {
-	return d.accept("report", r, func() error { return d.db.Report(r.Set, r.Class) })
-}
+// Report takes a report of spam. When the error is nil, it is on disk, and the message
+// is listed if those who report it have the quorum. It may still not be spam, as a
+// revocation of the same period wins. Errors are those of bloomdb.DB.Report, ErrTooMany,
+// and the ledger's.
+func (d *Desk) Report(r Report) (Outcome, error) { return d.accept("report", ledger.Spam, r) }
 
-// Revoke takes a listing back; evidence and errors as for Report.
-func (d *Desk) Revoke(r Report) (bloomdb.Evidence, error) {
-	return d.accept("revoke", r, func() error { return d.db.Revoke(r.Set) })
-}
+// Revoke takes a revocation; outcome and errors as for Report.
+func (d *Desk) Revoke(r Report) (Outcome, error) { return d.accept("revoke", ledger.Ham, r) }
 
-func (d *Desk) accept(action string, r Report, write func() error) (bloomdb.Evidence, error) {
-	if err := write(); err != nil {
+func (d *Desk) accept(action string, stance ledger.Stance, r Report) (Outcome, error) {
+	o, decision, err := d.enter(stance, r)
+	if err != nil {
 		d.refused.WithLabelValues(action, reason(err)).Inc()
-		return bloomdb.Evidence{}, err
+		return Outcome{}, err
 	}
-	evidence := d.db.Judge(r.Set)
 	d.accepted.WithLabelValues(action, r.Class.String()).Inc()
 	d.log.Info(action+" accepted",
 		"reporter", r.Reporter, "class", r.Class, r.Origin.attr(),
-		"kinds", kinds(r.Set.Signatures), "ids", ids(r.Set.Signatures), "listed", evidence.Listed)
-	return evidence, nil
+		"kinds", kinds(r.Set.Signatures), "ids", ids(r.Set.Signatures), "listed", o.Evidence.Listed,
+		"weight", decision.Weight.Float(), "sum", decision.Sum.Float(), "quorum", decision.Quorum.Float())
+	return o, nil
+}
+
+// enter puts a report into the ledger and carries out what that decides.
+func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger.Decision, err error) {
+	now := d.db.Now()
+	set := r.Set
+	if stance == ledger.Ham {
+		err = d.db.Revocable(set)
+	} else {
+		set, err = d.db.Reportable(set)
+	}
+	if err == nil && !r.Trap && !r.Trusted {
+		err = d.limits.take(r.Reporter, now)
+	}
+	if err != nil {
+		return o, decision, err
+	}
+	before := d.db.Judge(r.Set)
+	decision, err = d.ledger.Enter(d.entry(stance, r, set, now))
+	if err != nil {
+		return o, decision, err
+	}
+	whole := decision
+	whole.Set.Sketches = nil // the ledger has their essence
+	for _, place := range decision.Places {
+		whole.Set.Sketches = append(whole.Set.Sketches, set.Sketches[place])
+	}
+	if err := d.carryOut(whole); err != nil {
+		d.overdue.Store(true)
+		return o, decision, err
+	}
+	o.Evidence = d.db.Judge(r.Set)
+	if decision.Sum < decision.Quorum && (stance == ledger.Spam) != o.Evidence.Listed {
+		o.Sum, o.Quorum = decision.Sum.Float(), decision.Quorum.Float()
+	}
+	if stance == ledger.Spam && !o.Evidence.Listed && o.Quorum == 0 {
+		o.RevokedUntil = d.revokedUntil(r.Set)
+	}
+	o.Returned = stance == ledger.Ham && before.Listed && !decision.Revoked.IsZero()
+	return o, decision, nil
+}
+
+// anonymous is the reporter of whom the system knows no name.
+const anonymous = "anonymous"
+
+func (d *Desk) entry(stance ledger.Stance, r Report, set signature.Set, now time.Time) ledger.Entry {
+	e := ledger.Entry{
+		Stance: stance, Reporter: cmp.Or(r.Reporter, anonymous), Trap: r.Trap, At: now, Period: d.period(now),
+		Class: uint8(r.Class), Origin: r.Origin.String(), Set: d.db.Essence(set),
+	}
+	if r.Trap {
+		e.Origin = "trap"
+	}
+	e.Anchors = d.anchors(e.Set.Sketches)
+	return e
+}
+
+// anchors are those of sketches that can be reported.
+func (d *Desk) anchors(sketches []signature.Sketch) []ledger.Anchors {
+	list := make([]ledger.Anchors, len(sketches))
+	for i, s := range sketches {
+		if hashes := d.db.Anchors(s); !s.AskOnly && len(hashes) > 0 {
+			list[i] = ledger.Anchors{Hashes: hashes, Need: d.db.AnchorsNeed(len(hashes))}
+		}
+	}
+	return list
+}
+
+// period is the begin of the period in which a time is.
+func (d *Desk) period(now time.Time) time.Time {
+	seconds := int64(d.opt.Period / time.Second)
+	return time.Unix(now.Unix()/seconds*seconds, 0).UTC()
+}
+
+// carryOut does what the ledger has decided, and tells it so. What the database will
+// never take is given up.
+func (d *Desk) carryOut(decision ledger.Decision) (err error) {
+	switch decision.Action {
+	case ledger.List:
+		err = d.db.Report(decision.Set, bloomdb.Class(decision.Class))
+	case ledger.Revoke:
+		err = d.db.Revoke(decision.Set)
+	}
+	if err == nil || errors.Is(err, bloomdb.ErrNever) || errors.Is(err, bloomdb.ErrNothing) {
+		d.ledger.Settle(decision)
+	}
+	return err
 }
 
 // revokedUntil is when the last revocation of a message stops outweighing
@@ -134,9 +252,11 @@ func reason(err error) string {
 		return "too_little_content"
 	case errors.Is(err, bloomdb.ErrNever):
 		return "never"
-	case errors.Is(err, bloomdb.ErrFull):
+	case errors.Is(err, bloomdb.ErrFull), errors.Is(err, ledger.ErrFull):
 		return "full"
-	case errors.Is(err, bloomdb.ErrClosed):
+	case errors.Is(err, ErrTooMany):
+		return "too_many"
+	case errors.Is(err, bloomdb.ErrClosed), errors.Is(err, ledger.ErrClosed):
 		return "closing"
 	}
 	return "storage"

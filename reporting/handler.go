@@ -69,6 +69,10 @@ func (h *handler) endpoints() []endpoint {
 		{http.MethodPost, "/v1/explain", toAsk, h.explain},
 		{http.MethodPost, "/v1/report", toReport, h.report},
 		{http.MethodPost, "/v1/revoke", toReport, h.revoke},
+		{http.MethodPost, "/v1/reports", toReport, h.trail},
+		{http.MethodPost, "/v1/undo", toAdministrate, h.undo},
+		{http.MethodPost, "/v1/reporters", toReport, h.reporters},
+		{http.MethodPost, "/v1/reporters/weight", toAdministrate, h.setWeight},
 		{http.MethodPost, "/v1/retouch", toAdministrate, h.retouch},
 		{http.MethodPost, "/v1/retouch/plan", toAdministrate, h.planRetouch},
 		{http.MethodGet, "/v1/retouched", toAsk, h.retouched},
@@ -180,36 +184,37 @@ func (h *handler) explain(r *http.Request) (any, error) {
 	return x, nil
 }
 
-func (h *handler) report(r *http.Request) (any, error) {
+func (h *handler) report(r *http.Request) (any, error) { return h.enter(r, h.desk.Report) }
+
+func (h *handler) revoke(r *http.Request) (any, error) { return h.enter(r, h.desk.Revoke) }
+
+// enter takes a report or a revocation.
+func (h *handler) enter(r *http.Request, take func(Report) (Outcome, error)) (any, error) {
 	report, err := read(r)
 	if err != nil {
 		return nil, err
 	}
-	evidence, err := h.desk.Report(report)
+	report.Trusted = callerOf(r.Context()).Administrates()
+	o, err := take(report)
 	if err != nil {
 		return nil, err
 	}
-	receipt := Receipt{IDs: ids(report.Set.Signatures), Verdict: h.verdict(evidence, report)}
-	if !evidence.Listed {
-		receipt.RevokedUntil = h.desk.revokedUntil(report.Set)
+	receipt := Receipt{
+		IDs: ids(report.Set.Signatures), Verdict: h.verdict(o.Evidence, report),
+		RevokedUntil: o.RevokedUntil, Sum: o.Sum, Quorum: o.Quorum,
+	}
+	if o.Returned {
+		receipt.Offer = "retouch"
 	}
 	return receipt, nil
 }
 
-func (h *handler) revoke(r *http.Request) (any, error) {
-	report, err := read(r)
-	if err != nil {
-		return nil, err
-	}
-	evidence, err := h.desk.Revoke(report)
-	if err != nil {
-		return nil, err
-	}
-	return Receipt{IDs: ids(report.Set.Signatures), Verdict: h.verdict(evidence, report)}, nil
-}
-
 func (h *handler) status(*http.Request) (any, error) {
 	s := Status{Version: h.Version, Database: h.desk.db.Status()}
+	var err error
+	if s.Reports, err = h.desk.ledger.Status(); err != nil {
+		return nil, err
+	}
 	if h.Status != nil {
 		facts, err := json.Marshal(h.Status())
 		if err != nil {

@@ -23,6 +23,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/trust"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -92,7 +93,7 @@ func serve(t *testing.T) *control {
 	t.Helper()
 	c := &control{db: openDB(t), log: &logBuffer{}}
 	log := slog.New(slog.NewTextHandler(c.log, nil))
-	c.desk = NewDesk(c.db, DeskOptions{Log: log})
+	c.desk = NewDesk(c.db, openLedger(t, trust.Default()), DeskOptions{Log: log})
 	h := NewHandler(c.desk, HandlerOptions{
 		Decide:  decide,
 		Version: "1.2.3",
@@ -351,7 +352,7 @@ func TestProblems(t *testing.T) {
 
 func TestClosedDatabase(t *testing.T) {
 	db := openDB(t)
-	desk := NewDesk(db, DeskOptions{})
+	desk := NewDesk(db, openLedger(t, trust.Default()), DeskOptions{})
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/spambloom/spambloom/reporting/trust"
 )
 
 // dialAs connects as another user, with these groups. Linux keeps credentials by
@@ -70,7 +72,7 @@ func TestPeerOfAnotherUser(t *testing.T) {
 	const gid = 64999
 	log := &logBuffer{}
 	db := openDB(t)
-	h := NewHandler(NewDesk(db, DeskOptions{Log: slog.New(slog.NewTextHandler(log, nil))}), HandlerOptions{
+	h := NewHandler(NewDesk(db, openLedger(t, trust.Default()), DeskOptions{Log: slog.New(slog.NewTextHandler(log, nil))}), HandlerOptions{
 		Decide: decide,
 		Access: NewAccess(AccessOptions{Group: "testers", GID: gid, DaemonUID: os.Getuid()}),
 	})

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/ledger"
 )
 
 // Problem is an error of the control API in the form of RFC 9457. Its type is
@@ -38,7 +39,11 @@ func problemOf(err error) *Problem {
 		return newProblem(http.StatusConflict, "%v", bloomdb.ErrNever)
 	case errors.Is(err, bloomdb.ErrFull):
 		return newProblem(http.StatusServiceUnavailable, "%v; the next one begins later", err)
-	case errors.Is(err, bloomdb.ErrClosed):
+	case errors.Is(err, ledger.ErrFull):
+		return newProblem(http.StatusServiceUnavailable, "%v; old reports make room", err)
+	case errors.Is(err, ErrTooMany):
+		return newProblem(http.StatusTooManyRequests, "%v", err)
+	case errors.Is(err, bloomdb.ErrClosed), errors.Is(err, ledger.ErrClosed):
 		return newProblem(http.StatusServiceUnavailable, "the daemon is stopping")
 	}
 	return newProblem(http.StatusInternalServerError, "%v", err)

@@ -34,7 +34,7 @@ type Reported struct {
 	Origin   string        `json:"origin,omitempty"` // how it came: unix:UID, tcp:CLIENT, trap
 	Weight   float64       `json:"weight"`           // of the reporter, when it was made
 	State    string        `json:"state"`            // see API.md
-	IDs      []string      `json:"ids"`              // of its signatures, and of its sketches
+	IDs      []string      `json:"ids"`              // of its signatures
 }
 
 // UndoRequest takes back what a reporter reported and revoked.

@@ -19,6 +19,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/ledger"
+	"github.com/spambloom/spambloom/reporting/trust"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -63,6 +65,7 @@ type daemon struct {
 	dir     string // short enough for sockets
 	db      *bloomdb.DB
 	log     *syncBuffer
+	ledger  *ledger.Ledger
 	servers []*http.Server
 	done    chan error // one value from each server
 }
@@ -79,8 +82,12 @@ func startDaemon() (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.ledger, err = ledger.Open(ledger.Options{Path: filepath.Join(dir, "reports.db"), Model: trust.Default()})
+	if err != nil {
+		return nil, err
+	}
 	policy := milter.Policy{BulkThreshold: 20}
-	handler := reporting.NewHandler(reporting.NewDesk(d.db, reporting.DeskOptions{Log: d.log.logger()}), reporting.HandlerOptions{
+	handler := reporting.NewHandler(reporting.NewDesk(d.db, d.ledger, reporting.DeskOptions{Quorum: 1, Log: d.log.logger()}), reporting.HandlerOptions{
 		Decide: func(e bloomdb.Evidence, signed bool) string { return string(policy.Decide(e, signed).Verdict) },
 		Status: func() any {
 			site := map[string]any{"site": "mx2", "heard": time.Now(), "lag": 4, "gaps": 0}
@@ -136,7 +143,7 @@ func (d *daemon) stop() error {
 }
 
 func (d *daemon) remove() {
-	if err := errors.Join(d.stop(), d.db.Check(), d.db.Close(), os.RemoveAll(d.dir)); err != nil {
+	if err := errors.Join(d.stop(), d.ledger.Close(), d.db.Check(), d.db.Close(), os.RemoveAll(d.dir)); err != nil {
 		panic(err) // testscript has no t here
 	}
 }

@@ -39,6 +39,7 @@ type server struct {
 	log     *slog.Logger
 
 	db       *bloomdb.DB
+	desk     *reporting.Desk
 	policy   atomic.Pointer[milter.Policy] // for the control API; the milter has its own
 	milter   *milter.Server
 	control  *http.Server
@@ -84,13 +85,22 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 			err = errors.Join(err, &failure{exIOErr, closeErr})
 		}
 	}()
+	reports, err := openLedger(s, log)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := reports.Close(); closeErr != nil {
+			err = errors.Join(err, &failure{exIOErr, closeErr})
+		}
+	}()
 	sockets, err := listen(s, log)
 	if err != nil {
 		return err
 	}
 	defer sockets.close()
 
-	d := &server{started: s, current: s, level: level, log: log, db: db}
+	d := &server{started: s, current: s, level: level, log: log, db: db, desk: reporting.NewDesk(db, reports, s.deskOptions(log))}
 	if err := d.assemble(sockets); err != nil {
 		return err
 	}
@@ -150,9 +160,8 @@ func (d *server) assemble(sockets *sockets) error {
 		d.joinPrevious()
 	}
 	d.access = reporting.NewAccess(s.accessOptions(s.Control.Group))
-	desk := reporting.NewDesk(d.db, reporting.DeskOptions{Log: d.log})
-	d.newTraps(desk)
-	d.control = reporting.NewServer(reporting.NewHandler(desk, reporting.HandlerOptions{
+	d.newTraps(d.desk)
+	d.control = reporting.NewServer(reporting.NewHandler(d.desk, reporting.HandlerOptions{
 		Decide: func(e bloomdb.Evidence, signed bool) string {
 			return string(d.policy.Load().Decide(e, signed).Verdict)
 		},
@@ -165,7 +174,7 @@ func (d *server) assemble(sockets *sockets) error {
 		Log:       d.log,
 	}), d.log)
 	if sockets.http != nil {
-		d.http = d.newHTTP(desk)
+		d.http = d.newHTTP(d.desk)
 	}
 	return nil
 }
@@ -191,6 +200,7 @@ func (d *server) run(ctx context.Context, hup <-chan os.Signal, sockets *sockets
 	defer stopWork()
 	back, backCtx := errgroup.WithContext(workCtx)
 	back.Go(func() error { return d.db.Run(backCtx) })
+	back.Go(func() error { d.desk.Run(backCtx); return nil })
 	if d.exchange != nil {
 		back.Go(func() error { return d.exchange.Run(backCtx) })
 	}

@@ -193,12 +193,12 @@ func TestFederationLosesNothing(t *testing.T) {
 	}
 	t.Logf("SPAMBLOOM_SEED=%d", seed)
 	f := startFederation(t, 5, rand.New(rand.NewPCG(seed, 0)))
-	l := newLedger(f.random, 20)
+	l := newAccounts(f.random, 20)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var flows sync.WaitGroup
 	for i := range f.sites {
-		u := &mailflow{ledger: l, site: i, address: &f.addresses[i], client: f.clients[i], random: rand.New(rand.NewPCG(seed, uint64(i)+1))}
+		u := &mailflow{accounts: l, site: i, address: &f.addresses[i], client: f.clients[i], random: rand.New(rand.NewPCG(seed, uint64(i)+1))}
 		flows.Go(func() { u.work(ctx, pace) })
 	}
 	drawn := f.chaos(long)
@@ -216,8 +216,8 @@ func TestFederationLosesNothing(t *testing.T) {
 	}
 }
 
-// expectAgreement waits for it, and holds it against the ledger.
-func (f *federation) expectAgreement(l *ledger) {
+// expectAgreement waits for it, and holds it against the accounts.
+func (f *federation) expectAgreement(l *accounts) {
 	t := f.t
 	t.Helper()
 	for i, c := range f.clients {

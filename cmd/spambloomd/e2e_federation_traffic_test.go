@@ -89,8 +89,8 @@ type report struct {
 	unclear bool // a revocation was tried and not acknowledged
 }
 
-// ledger is what the daemons have acknowledged.
-type ledger struct {
+// accounts are what the daemons have acknowledged.
+type accounts struct {
 	mu        sync.Mutex
 	campaigns []*campaign
 	reports   []*report
@@ -107,8 +107,8 @@ type refusal struct {
 // outage is the time between a kill -9 and the next start's end.
 type outage struct{ killed, up time.Time }
 
-func newLedger(r *rand.Rand, campaigns int) *ledger {
-	l := &ledger{}
+func newAccounts(r *rand.Rand, campaigns int) *accounts {
+	l := &accounts{}
 	for range campaigns {
 		body := paragraph(r)
 		l.campaigns = append(l.campaigns, &campaign{body: body, request: request(body)})
@@ -118,7 +118,7 @@ func newLedger(r *rand.Rand, campaigns int) *ledger {
 
 // mailflow is the mail and the users of one site.
 type mailflow struct {
-	*ledger
+	*accounts
 	site    int
 	address *atomic.Pointer[string] // of the milter; another one after each start
 	client  *reporting.Client
@@ -226,7 +226,7 @@ func wrong(ctx context.Context, site *reporting.Client, reports []*report) (wron
 }
 
 // counts are the campaigns' counts as a site has them.
-func (l *ledger) counts(ctx context.Context, site *reporting.Client) (counts []uint64, err error) {
+func (l *accounts) counts(ctx context.Context, site *reporting.Client) (counts []uint64, err error) {
 	for _, c := range l.campaigns {
 		answer, err := site.Check(ctx, c.request)
 		if err != nil {
@@ -257,7 +257,7 @@ func (c *campaign) bounds(down [][]outage) (least, most uint64) {
 
 // expectService shows that mail and reports were taken whenever the daemon was there,
 // whatever happened to Redis and the links.
-func (l *ledger) expectService(t *testing.T, down [][]outage) {
+func (l *accounts) expectService(t *testing.T, down [][]outage) {
 	t.Helper()
 	for _, f := range l.refusals {
 		if !slices.ContainsFunc(down[f.site], func(o outage) bool { return f.to.After(o.killed) && f.from.Before(o.up) }) {
@@ -268,7 +268,7 @@ func (l *ledger) expectService(t *testing.T, down [][]outage) {
 
 // expectCounts holds the counts on which all sites agree against what was
 // acknowledged.
-func (l *ledger) expectCounts(t *testing.T, counts []uint64, down [][]outage) {
+func (l *accounts) expectCounts(t *testing.T, counts []uint64, down [][]outage) {
 	t.Helper()
 	var accepted, counted, atLeast, tried uint64
 	for i, c := range l.campaigns {
@@ -286,7 +286,7 @@ func (l *ledger) expectCounts(t *testing.T, counts []uint64, down [][]outage) {
 var errDisagree = errors.New("sites disagree")
 
 // agreed asks all sites for the counts.
-func (l *ledger) agreed(ctx context.Context, sites []*reporting.Client) (counts []uint64, err error) {
+func (l *accounts) agreed(ctx context.Context, sites []*reporting.Client) (counts []uint64, err error) {
 	for i, site := range sites {
 		own, err := l.counts(ctx, site)
 		switch {

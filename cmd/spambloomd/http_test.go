@@ -15,7 +15,6 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/exchange"
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/milter"
-	"github.com/spambloom/spambloom/reporting"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -36,7 +35,7 @@ func monitored(t *testing.T) (*server, http.Handler) {
 		}
 	})
 	d := &server{started: s, log: log, db: db, milter: milter.NewServer(db, s.milterOptions(s.site, log))}
-	return d, d.newHTTP(reporting.NewDesk(db, reporting.DeskOptions{})).Handler
+	return d, d.newHTTP(testDesk(t, db)).Handler
 }
 
 func TestReadiness(t *testing.T) {
@@ -173,7 +172,7 @@ func TestSitesAreShown(t *testing.T) {
 		Refused: map[string]int64{"unsigned": 4, "full": 1},
 	}}, bloomdb.Members{"mx2": {}, "mx3": {Trust: bloomdb.TrustVote}})
 	d, _ := monitored(t)
-	sites := reporting.NewDesk(d.db, reporting.DeskOptions{}).Sites(links)
+	sites := testDesk(t, d.db).Sites(links)
 	var out strings.Builder
 	if err := page.Execute(&out, pageFacts{Sites: sites}); err != nil {
 		t.Fatal(err)

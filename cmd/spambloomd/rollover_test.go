@@ -72,7 +72,7 @@ func TestRolloverIsShown(t *testing.T) {
 	d := &server{started: s, log: log, db: db, redis: client, milter: milter.NewServer(db, s.milterOptions(s.site, log))}
 	d.exchange = exchange.New(db, client, bloomdb.KeyID(o.Key), s.exchangeOptions(log))
 	d.joinPrevious()
-	h := d.newHTTP(reporting.NewDesk(db, reporting.DeskOptions{})).Handler
+	h := d.newHTTP(testDesk(t, db)).Handler
 	for path, wants := range map[string][]string{
 		"/": {"The federation key is rolled over", bloomdb.KeyID(*o.PreviousKey)},
 		"/metrics": {

@@ -149,6 +149,9 @@ func (s *settings) check() error {
 		_, err := bloomdb.ReadSigningKey(s.sign)
 		fault("site.signing_key", s.checkKey(s.sign, err))
 	}
+	if err := s.trustModel().Check(); err != nil {
+		fault("reports.newcomer_weight", err)
+	}
 	return errors.Join(append(errs, s.checkRedis(), s.readPeers())...)
 }
 

@@ -26,7 +26,7 @@ func (d *server) newTraps(desk *reporting.Desk) {
 			panic(err) // the table of keys allows the names of classes only
 		}
 		report := func(set signature.Set) error {
-			_, err := desk.Report(reporting.Report{Set: set, Reporter: trapReporter(t.Name), Class: class})
+			_, err := desk.Report(reporting.Report{Set: set, Reporter: trapReporter(t.Name), Class: class, Trap: true})
 			return err
 		}
 		d.traps[t.Name] = trap.New(trap.Options{

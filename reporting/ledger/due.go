@@ -74,7 +74,8 @@ func (l *Ledger) Due(after uint64, limit int) (list []Decision, err error) {
 				return err
 			}
 			if r != nil && len(r.set.Signatures) == len(kept.parts.signatures) && len(r.set.Sketches) == len(kept.parts.sketches) {
-				d.Action, d.Set, d.Class = kept.action, kept.parts.of(r.set), r.class
+				d.Action, d.Class = kept.action, r.class
+				d.Set, d.Places = kept.parts.of(r.set)
 			}
 			list = append(list, d) // without an action where the report was forgotten
 		}

@@ -36,6 +36,7 @@ const (
 type Decision struct {
 	Action Action
 	Set    signature.Set // what has the quorum, or lost it
+	Places []int         // of its sketches in the entry's set
 	Class  uint8         // of the report
 	Due    uint64        // for Settle; 0: nothing is kept
 
@@ -171,7 +172,7 @@ func (w *entering) decision(r reached) Decision {
 		}
 	}
 	if r.any() {
-		d.Set = r.of(w.e.Set)
+		d.Set, d.Places = r.of(w.e.Set)
 		d.Action = List
 		if w.e.Stance == Ham {
 			d.Action = Revoke

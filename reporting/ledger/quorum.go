@@ -83,9 +83,8 @@ func (r reached) with(other reached) reached {
 	return d
 }
 
-// of is the part of a message that r says.
-func (r reached) of(set signature.Set) signature.Set {
-	var part signature.Set
+// of is the part of a message that r says, and where its sketches stand in the message.
+func (r reached) of(set signature.Set) (part signature.Set, places []int) {
 	for i, s := range set.Signatures {
 		if r.signatures[i] {
 			part.Signatures = append(part.Signatures, s)
@@ -93,11 +92,11 @@ func (r reached) of(set signature.Set) signature.Set {
 	}
 	for i, s := range set.Sketches {
 		if r.sketches[i] {
-			part.Sketches = append(part.Sketches, s)
+			part.Sketches, places = append(part.Sketches, s), append(places, i)
 		}
 	}
 	if r.text {
 		part.Domains = set.Domains
 	}
-	return part
+	return part, places
 }

@@ -48,6 +48,11 @@ type Config struct {
 	}
 	Reports struct {
 		Quorum          float64
+		NewcomerWeight  float64
+		WeightFloor     float64
+		WeightCeiling   float64
+		WeightHalfLife  time.Duration
+		MaxPerHour      int64
 		Votes           int64
 		Period          time.Duration
 		Keep            int64

@@ -212,16 +212,17 @@ func fraction(field func(*Config) *float64, least, most float64) kind {
 	}
 }
 
-func quorum(field func(*Config) *float64) kind {
+// weight is what reporters' words count, and what it takes of them.
+func weight(field func(*Config) *float64, least, most float64) kind {
 	return kind{
-		allowed: "1.0",
+		allowed: fmt.Sprintf("a number from %v to %v", least, most),
 		parse: func(c *Config, v any) error {
 			n, ok := number(v)
 			if !ok {
 				return wrong(v, "a number")
 			}
-			if n != 1 {
-				return fmt.Errorf("%s is not there yet: quorums of distinct reporters come with a later release", literal(v))
+			if !(n >= least && n <= most) {
+				return fmt.Errorf("%s is out of range", literal(v))
 			}
 			*field(c) = n
 			return nil

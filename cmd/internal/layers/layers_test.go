@@ -60,7 +60,7 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/federation":  {"bloomdb/filter", "cmd/bloomlab/lab"},
 	"cmd/bloomlab/replica":     {"signature", "bloomdb", "cmd/internal/mailbox", "cmd/internal/variation"},
 
-	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/exchange", "reporting", "milter", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
+	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/exchange", "reporting", "reporting/ledger", "reporting/trust", "milter", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
 	"cmd/spambloom":  {"signature", "bloomdb", "reporting", "milter", "cmd/internal/compare", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
 }
 
@@ -69,6 +69,7 @@ var inTests = map[string][]string{
 	"bloomdb/exchange": {"signature", "bloomdb/exchange/linkfault"},
 
 	"cmd/spambloomd": {"bloomdb/exchange/linkfault"},
+	"cmd/spambloom":  {"reporting/ledger", "reporting/trust"},
 }
 
 // reserved imports belong to the packages that are listed, and to no others.
@@ -78,6 +79,7 @@ var reserved = map[string][]string{
 	"github.com/redis/go-redis/v9":   {"bloomdb/exchange", "cmd/spambloomd"},
 	"github.com/BurntSushi/toml":     {"cmd/internal/config"},
 	"github.com/minio/sha256-simd":   {"signature"},
+	"go.etcd.io/bbolt":               {"reporting/ledger"},
 	"gonum.org/v1/plot":              {"cmd/bloomlab/draw"},
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64": {"cmd/bloomlab/delta"},

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/ledger"
+	"github.com/spambloom/spambloom/reporting/trust"
+)
+
+// trustModel is how far reporters are believed.
+func (s *settings) trustModel() trust.Model {
+	return trust.Model{
+		Quorum: s.Reports.Quorum, Newcomer: s.Reports.NewcomerWeight,
+		Floor: s.Reports.WeightFloor, Ceiling: s.Reports.WeightCeiling,
+		HalfLife: s.Reports.WeightHalfLife,
+	}
+}
+
+// openLedger opens the ledger of reports in the state folder.
+func openLedger(s *settings, log *slog.Logger) (*ledger.Ledger, error) {
+	l, err := ledger.Open(ledger.Options{
+		Path:   filepath.Join(s.data, "reports.db"),
+		Model:  s.trustModel(),
+		Memory: s.Reports.Period * time.Duration(s.Reports.Keep),
+		Log:    log,
+	})
+	if err != nil {
+		return nil, &failure{exIOErr, err}
+	}
+	return l, nil
+}
+
+func (s *settings) deskOptions(log *slog.Logger) reporting.DeskOptions {
+	return reporting.DeskOptions{
+		Period:  s.Reports.Period,
+		MaxHour: int(s.Reports.MaxPerHour),
+		Quorum:  s.Reports.Quorum,
+		Log:     log,
+	}
+}

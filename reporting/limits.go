@@ -1,0 +1,62 @@
+package reporting
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// ErrTooMany refuses a report of somebody who has made too many in the last hour.
+var ErrTooMany = errors.New("too many reports")
+
+// maxLimits bounds the reporters whose rate is known at one time.
+const maxLimits = 100_000
+
+// limits hold each reporter to so many reports an hour, which may come at once.
+type limits struct {
+	hour int // 0: no limit
+
+	mu sync.Mutex
+	of map[string]*rate.Limiter
+}
+
+func newLimits(hour int) *limits { return &limits{hour: hour, of: map[string]*rate.Limiter{}} }
+
+// take allows one report, or returns ErrTooMany with the time after which one will be
+// allowed.
+func (l *limits) take(reporter string, now time.Time) error {
+	if l.hour == 0 {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	limiter := l.of[reporter]
+	if limiter == nil {
+		if len(l.of) >= maxLimits {
+			l.forget(now)
+		}
+		limiter = rate.NewLimiter(rate.Limit(float64(l.hour)/time.Hour.Seconds()), l.hour)
+		l.of[reporter] = limiter
+	}
+	if limiter.AllowN(now, 1) {
+		return nil
+	}
+	wait := time.Duration((1 - limiter.TokensAt(now)) / float64(limiter.Limit()) * float64(time.Second))
+	return fmt.Errorf("%w: %s may make %d in an hour; the next one in %v", ErrTooMany, reporter, l.hour, max(wait.Round(time.Second), time.Second))
+}
+
+// forget drops those who have their whole allowance again, and where that is nobody, all:
+// a limit that is forgotten too early costs less than memory without a bound.
+func (l *limits) forget(now time.Time) {
+	for name, limiter := range l.of {
+		if limiter.TokensAt(now) >= float64(l.hour) {
+			delete(l.of, name)
+		}
+	}
+	if len(l.of) >= maxLimits {
+		clear(l.of)
+	}
+}

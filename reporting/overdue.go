@@ -1,0 +1,126 @@
+package reporting
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spambloom/spambloom/bloomdb"
+)
+
+const (
+	overdueEvery = 5 * time.Second // what could not be carried out is tried again
+	expireEvery  = time.Minute     // what is too old is forgotten
+	dueBatch     = 100
+)
+
+// Run carries out what a crash or a full disk has left undone, and forgets what is too
+// old, until ctx ends. Faults of the disk are logged, and tried again.
+func (d *Desk) Run(ctx context.Context) {
+	overdue, expire := time.NewTicker(overdueEvery), time.NewTicker(expireEvery)
+	defer overdue.Stop()
+	defer expire.Stop()
+	told := faults{}
+	for {
+		told.log(d.log, "decisions of the ledger are not carried out yet", d.carryOutDue())
+		select {
+		case <-ctx.Done():
+			return
+		case <-overdue.C:
+		case <-expire.C:
+			told.log(d.log, "old reports are not forgotten", d.expire(ctx))
+		}
+	}
+}
+
+// faults are what was logged of work that is done again and again: each fault is told
+// once.
+type faults map[string]string
+
+func (f faults) log(log *slog.Logger, what string, err error) {
+	switch {
+	case err == nil:
+		delete(f, what)
+	case !errors.Is(err, bloomdb.ErrClosed) && f[what] != err.Error():
+		f[what] = err.Error()
+		log.Error(what, "error", err)
+	}
+}
+
+// carryOutDue carries out what is due in the ledger, where something may be.
+func (d *Desk) carryOutDue() error {
+	if !d.overdue.Swap(false) {
+		return d.ledger.Flush()
+	}
+	err := d.carryOutAll()
+	if err != nil {
+		d.overdue.Store(true)
+	}
+	return err
+}
+
+func (d *Desk) carryOutAll() error {
+	for after := uint64(0); ; {
+		due, err := d.ledger.Due(after, dueBatch)
+		if err != nil {
+			return err
+		}
+		for _, decision := range due {
+			after = decision.Due
+			err := d.carryOut(decision)
+			switch {
+			case err == nil:
+			case errors.Is(err, bloomdb.ErrNever), errors.Is(err, bloomdb.ErrNothing):
+				d.log.Info("a decision of the ledger is given up", "report", decision.ID, "reason", err)
+			default:
+				return err
+			}
+		}
+		if len(due) < dueBatch {
+			return d.ledger.Flush()
+		}
+	}
+}
+
+func (d *Desk) expire(ctx context.Context) error {
+	for {
+		more, err := d.ledger.Expire(d.db.Now())
+		if err != nil || !more || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// ledgerCollector shows the ledger to Prometheus.
+type ledgerCollector struct{ desk *Desk }
+
+var (
+	ledgerReports   = prometheus.NewDesc("spambloom_ledger_reports", "Reports and revocations that are kept, with who made them.", nil, nil)
+	ledgerReporters = prometheus.NewDesc("spambloom_ledger_reporters", "Reporters of whom something is known.", nil, nil)
+	ledgerDue       = prometheus.NewDesc("spambloom_ledger_due", "Decisions that are not carried out in the filters yet, or not yet forgotten.", nil, nil)
+	ledgerBytes     = prometheus.NewDesc("spambloom_ledger_bytes", "Size of the ledger of reports on disk.", nil, nil)
+	ledgerFault     = prometheus.NewDesc("spambloom_ledger_fault", "1 while the ledger of reports cannot be written.", nil, nil)
+)
+
+func (ledgerCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{ledgerReports, ledgerReporters, ledgerDue, ledgerBytes, ledgerFault} {
+		ch <- desc
+	}
+}
+
+func (c ledgerCollector) Collect(ch chan<- prometheus.Metric) {
+	s, err := c.desk.ledger.Status()
+	fault := 0.0
+	if err != nil || s.Error != "" {
+		fault = 1
+	}
+	for desc, v := range map[*prometheus.Desc]float64{
+		ledgerReports: float64(s.Reports), ledgerReporters: float64(s.Reporters), ledgerDue: float64(s.Due),
+		ledgerBytes: float64(s.Bytes), ledgerFault: fault,
+	} {
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v)
+	}
+}
