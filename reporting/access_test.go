@@ -51,12 +51,17 @@ func accessOf(t *testing.T, o *AccessOptions) (h http.Handler, log *logBuffer) {
 
 // askAs sends a request from somewhere.
 func askAs(h http.Handler, from Origin, method, path, body string) (status int, detail string) {
-	r := httptest.NewRequest(method, path, strings.NewReader(body))
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), originKey{}, from)))
+	w := answerTo(h, from, method, path, body)
 	var p Problem
 	_ = json.Unmarshal(w.Body.Bytes(), &p)
 	return w.Code, p.Detail
+}
+
+func answerTo(h http.Handler, from Origin, method, path, body string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), originKey{}, from)))
+	return w
 }
 
 // Who asks decides what they may do: members of the group may ask and report, root

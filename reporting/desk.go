@@ -153,7 +153,7 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 	if err != nil {
 		return o, decision, err
 	}
-	before := d.db.Judge(r.Set)
+	listed := stance == ledger.Ham && d.db.Judge(r.Set).Listed
 	decision, err = d.ledger.Enter(d.entry(stance, r, set, now))
 	if err != nil {
 		return o, decision, err
@@ -174,7 +174,7 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 	if stance == ledger.Spam && !o.Evidence.Listed && o.Quorum == 0 {
 		o.RevokedUntil = d.revokedUntil(r.Set)
 	}
-	o.Returned = stance == ledger.Ham && before.Listed && !decision.Revoked.IsZero()
+	o.Returned = listed && !decision.Revoked.IsZero()
 	return o, decision, nil
 }
 
