@@ -14,13 +14,13 @@ import (
 // anna is a user of the mail server.
 const anna = "anna@example.test"
 
-// newMailSite prepares a daemon to which the owner of the mailboxes speaks for their
-// users.
+// newMailSite prepares a daemon to which reportUser speaks for the users of the mail
+// server.
 func newMailSite(t *testing.T) *site {
 	t.Helper()
 	s := newSite(t, "one", filepath.Join(folder(t), "key"), "")
 	s.control = "unix:" + filepath.Join(s.dir, "control.sock")
-	s.configure(t, "[log]", fmt.Sprintf("[control]\nlisten = %[1]q\ngroup = %[2]q\ndelegates = [%[2]q]\n[log]", s.control, mailOwner))
+	s.configure(t, "[log]", fmt.Sprintf("[control]\nlisten = %[1]q\ngroup = %[2]q\ndelegates = [%[3]q]\n[log]", s.control, controlGroup, reportUser))
 	return s
 }
 
@@ -215,9 +215,9 @@ func TestDovecotFailures(t *testing.T) {
 			}
 		}, "spambloom-imap: report by " + anna + ": exit code 77: "},
 		{"no delegate", func(t *testing.T, s *site, _ *dovecot) {
-			s.configure(t, fmt.Sprintf("delegates = [%q]", mailOwner), "delegates = []")
+			s.configure(t, fmt.Sprintf("delegates = [%q]", reportUser), "delegates = []")
 			s.reload(t, `"reloaded"`)
-		}, mailOwner + " may not speak for " + anna},
+		}, reportUser + " may not speak for " + anna},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -18,8 +18,13 @@ import (
 	"time"
 )
 
-// mailOwner owns the mailboxes; on a server that is mostly a user vmail.
-const mailOwner = "mail"
+// Users and a group that every Debian has, in the places of those that are made on
+// a mail server.
+const (
+	mailOwner    = "mail"   // vmail, the owner of the mailboxes
+	reportUser   = "backup" // spambloom-report, the delegate
+	controlGroup = "games"  // spambloom, the group of the control socket
+)
 
 // dovecot is an own instance, with the mailboxes of example.test.
 type dovecot struct {
@@ -101,8 +106,8 @@ func newDovecot(t *testing.T, s *site, changes ...string) *dovecot {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"mail", "queue"} {
-		if err := os.Chown(filepath.Join(d.dir, name), userID(t, mailOwner), groupID(t, mailOwner)); err != nil {
+	for name, owner := range map[string]string{"mail": mailOwner, "queue": reportUser} {
+		if err := os.Chown(filepath.Join(d.dir, name), userID(t, owner), -1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -110,9 +115,10 @@ func newDovecot(t *testing.T, s *site, changes ...string) *dovecot {
 		"/etc/dovecot/sieve/", d.dir+"/sieve/",
 		"executable = script /usr/bin/env", fmt.Sprintf("executable = script /usr/bin/env GORACE=%s SPAMBLOOM_CONTROL=%s SPAMBLOOM_COMMAND=%s",
 			os.Getenv("GORACE"), s.control, d.copyCommand()),
-		"/var/lib/spambloom-imap", d.dir,
+		"/var/lib/spambloom-report", d.dir,
 		"/usr/local/lib/spambloom", d.dir+"/lib",
-		"user = spambloom-imap", "user = "+mailOwner,
+		"user = spambloom-report", "user = "+reportUser,
+		"group = spambloom", "group = "+controlGroup,
 		"user = vmail", "user = "+mailOwner,
 	)
 	conf := d.contrib("90-spambloom.conf")
