@@ -50,6 +50,9 @@ func (f faults) log(log *slog.Logger, what string, err error) {
 	}
 }
 
+// Fault is what keeps reports from being written, while it lasts.
+func (d *Desk) Fault() error { return errors.Join(d.db.Fault(), d.ledger.Fault()) }
+
 // carryOutDue carries out what is due in the ledger, where something may be.
 func (d *Desk) carryOutDue() error {
 	if !d.overdue.Swap(false) {

@@ -174,7 +174,7 @@ func (d *server) assemble(sockets *sockets) error {
 		Log:       d.log,
 	}), d.log)
 	if sockets.http != nil {
-		d.http = d.newHTTP(d.desk)
+		d.http = d.newHTTP()
 	}
 	return nil
 }

@@ -28,12 +28,12 @@ const maxHTTP = 64
 //	/healthz   200 while the process answers at all
 //	/readyz    200 while it serves and reports can be written, else 503 and why
 //	/          a page for people
-func (d *server) newHTTP(desk *reporting.Desk) *http.Server {
+func (d *server) newHTTP() *http.Server {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(d.registry(desk), promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelWarn)}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(d.registry(), promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelWarn)}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", d.readyz)
-	mux.HandleFunc("GET /{$}", d.statusPage(desk))
+	mux.HandleFunc("GET /{$}", d.statusPage())
 	return &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: 5 * time.Second,
@@ -46,12 +46,12 @@ func (d *server) newHTTP(desk *reporting.Desk) *http.Server {
 }
 
 // registry holds the metrics of all parts, and those of the process.
-func (d *server) registry(desk *reporting.Desk) *prometheus.Registry {
+func (d *server) registry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	r.MustRegister(d.milter.Collectors()...)
-	r.MustRegister(desk.Collectors()...)
-	r.MustRegister(siteCollector{func() []reporting.Site { return desk.Sites(d.links()) }})
+	r.MustRegister(d.desk.Collectors()...)
+	r.MustRegister(siteCollector{func() []reporting.Site { return d.desk.Sites(d.links()) }})
 	r.MustRegister(trapCollector{d.trapStatus})
 	d.registerDatabases(r)
 	return r
@@ -62,7 +62,7 @@ func (d *server) readyz(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "not serving", http.StatusServiceUnavailable)
 		return
 	}
-	if fault := d.db.Fault(); fault != nil {
+	if fault := d.desk.Fault(); fault != nil {
 		http.Error(w, "reports cannot be written: "+fault.Error(), http.StatusServiceUnavailable)
 		return
 	}
@@ -100,11 +100,11 @@ type pageFacts struct {
 }
 
 // statusPage shows what `spambloom status` and `spambloom sites` print.
-func (d *server) statusPage(desk *reporting.Desk) http.HandlerFunc {
+func (d *server) statusPage() http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
-		err := page.Execute(w, pageFacts{version.Text("spambloomd"), d.db.Status(), desk.Sites(d.links()), d.facts()})
+		err := page.Execute(w, pageFacts{version.Text("spambloomd"), d.db.Status(), d.desk.Sites(d.links()), d.facts()})
 		if err != nil {
 			d.log.Debug("status page", "error", err)
 		}

@@ -34,8 +34,8 @@ func monitored(t *testing.T) (*server, http.Handler) {
 			t.Error(err)
 		}
 	})
-	d := &server{started: s, log: log, db: db, milter: milter.NewServer(db, s.milterOptions(s.site, log))}
-	return d, d.newHTTP(testDesk(t, db)).Handler
+	d := &server{started: s, log: log, db: db, desk: testDesk(t, db), milter: milter.NewServer(db, s.milterOptions(s.site, log))}
+	return d, d.newHTTP().Handler
 }
 
 func TestReadiness(t *testing.T) {

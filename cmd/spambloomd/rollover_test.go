@@ -69,10 +69,10 @@ func TestRolloverIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
-	d := &server{started: s, log: log, db: db, redis: client, milter: milter.NewServer(db, s.milterOptions(s.site, log))}
+	d := &server{started: s, log: log, db: db, desk: testDesk(t, db), redis: client, milter: milter.NewServer(db, s.milterOptions(s.site, log))}
 	d.exchange = exchange.New(db, client, bloomdb.KeyID(o.Key), s.exchangeOptions(log))
 	d.joinPrevious()
-	h := d.newHTTP(testDesk(t, db)).Handler
+	h := d.newHTTP().Handler
 	for path, wants := range map[string][]string{
 		"/": {"The federation key is rolled over", bloomdb.KeyID(*o.PreviousKey)},
 		"/metrics": {

@@ -92,9 +92,10 @@ func (l *Ledger) Settle(d Decision) {
 	}
 }
 
-// Flush forgets what was settled, where that has not happened by the way.
+// Flush forgets what was settled, where that has not happened by the way, and after a
+// fault of the disk finds out whether it is over.
 func (l *Ledger) Flush() error {
-	if !l.paid.waiting() {
+	if !l.paid.waiting() && l.Fault() == nil {
 		return nil
 	}
 	return l.commit(func(*txn, *job) error { return nil })
