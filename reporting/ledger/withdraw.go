@@ -87,7 +87,7 @@ func (t *txn) withdraw(u Undo, below uint64) (done Undone, next uint64, err erro
 		if err != nil {
 			return done, 0, err
 		}
-		if r == nil || r.at.Before(u.Since) || r.state() != Counts {
+		if r == nil || r.at.Before(u.Since) {
 			continue
 		}
 		if err := t.withdrawOne(n, r, &done, u.DryRun); err != nil {
@@ -97,7 +97,8 @@ func (t *txn) withdraw(u Undo, below uint64) (done Undone, next uint64, err erro
 	return done, next, nil
 }
 
-// withdrawOne takes back one report.
+// withdrawOne takes back what still counts of one report: a part may have been said
+// anew, taken back or refuted, and the rest not.
 func (t *txn) withdrawOne(n uint64, r *report, done *Undone, dry bool) error {
 	tallies := map[Key]*tally{}
 	sum := func(k Key) Weight { return tallies[k].sums[r.stance()] }
@@ -113,6 +114,9 @@ func (t *txn) withdrawOne(n uint64, r *report, done *Undone, dry bool) error {
 		} else if ok && o.report == n {
 			mine[k] = o
 		}
+	}
+	if len(mine) == 0 {
+		return nil
 	}
 	before := reach(r.set, r.anchors, sum, t.l.quorum)
 	for k, o := range mine {

@@ -1,0 +1,381 @@
+package ledger
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/reporting/trust"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// One person, or a gang, says what they like at all sites, over months: other people
+// report other mail, revoke, are undone and forgotten, weights are set by hand, and
+// sites start again. As long as the gang's weights cannot reach the quorum, nothing that
+// only they reported is ever listed, at any site. And each decision is the model's.
+func TestNoneBelowTheQuorumListsAnything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := newFederation(t)
+		defer f.close()
+		t.Repeat(map[string]func(*rapid.T){
+			"":         f.agrees,
+			"lie":      f.lie,
+			"report":   f.report,
+			"crowd":    f.crowd,
+			"revoke":   f.revoke,
+			"undo":     f.undo,
+			"weigh":    f.weigh,
+			"wait":     f.wait,
+			"expire":   f.expire,
+			"restart":  f.restart,
+			"carryOut": f.carryOut,
+		})
+	})
+}
+
+// memory is how long the sites' reports count.
+const memory = 35 * 24 * time.Hour
+
+// federation is some sites, and what happens at them.
+type federation struct {
+	folder string
+	trust  trust.Model
+	sites  []*propertySite
+	now    time.Time
+	gang   []string
+	most   map[string]float64 // the greatest weight that a reporter ever could have
+}
+
+// propertySite is a ledger, and its model.
+type propertySite struct {
+	*Ledger
+	options   Options
+	model     *model
+	supported map[Key]map[string]bool // who ever reported it
+}
+
+// models have a ceiling, and a gang of a size, that stays below the quorum.
+var models = []struct {
+	trust trust.Model
+	gang  int
+}{
+	{trust.Model{Quorum: 2, Newcomer: 1, Ceiling: 1, HalfLife: 30 * 24 * time.Hour}, 1},
+	{trust.Model{Quorum: 2, Newcomer: 0.5, Floor: 0.05, Ceiling: 1, HalfLife: 30 * 24 * time.Hour}, 1},
+	{trust.Model{Quorum: 2, Newcomer: 0.7, Floor: 0.05, Ceiling: 0.999, HalfLife: 24 * time.Hour}, 2},
+	{trust.Model{Quorum: 3, Newcomer: 0.5, Floor: 0.05, Ceiling: 1, HalfLife: 30 * 24 * time.Hour}, 2},
+	{trust.Model{Quorum: 1, Newcomer: 0.3333, Floor: 0.01, Ceiling: 0.3333, HalfLife: 3 * 24 * time.Hour}, 3},
+}
+
+func newFederation(t *rapid.T) *federation {
+	folder, err := os.MkdirTemp("", "ledger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen := rapid.SampledFrom(models).Draw(t, "model")
+	f := &federation{folder: folder, trust: chosen.trust, now: begin, most: map[string]float64{}}
+	for i := range chosen.gang {
+		f.gang = append(f.gang, fmt.Sprintf("mallory%d", i))
+	}
+	for i := range rapid.IntRange(1, 3).Draw(t, "sites") {
+		s := &propertySite{
+			options:   Options{Path: filepath.Join(folder, fmt.Sprint(i)), Model: f.trust, Memory: memory, NoSync: true},
+			model:     newModel(f.trust),
+			supported: map[Key]map[string]bool{},
+		}
+		s.open(t)
+		f.sites = append(f.sites, s)
+	}
+	return f
+}
+
+func (s *propertySite) open(t *rapid.T) {
+	l, err := Open(s.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Ledger = l
+}
+
+func (f *federation) close() {
+	for _, s := range f.sites {
+		_ = s.Close() // a second one does nothing
+	}
+	_ = os.RemoveAll(f.folder)
+}
+
+func (f *federation) site(t *rapid.T) *propertySite {
+	return f.sites[rapid.IntRange(0, len(f.sites)-1).Draw(t, "site")]
+}
+
+func (f *federation) person(t *rapid.T) string {
+	return rapid.SampledFrom([]string{"anna", "bob", "carl", "trap"}).Draw(t, "reporter")
+}
+
+// mail draws a message of a family: messages of one share bodies, texts, attachments
+// and anchors, those of two share nothing.
+func mail(t *rapid.T, family int) (set signature.Set, anchors []Anchors) {
+	of := func(kind signature.Kind, name string, n int) {
+		if i := rapid.IntRange(-1, n-1).Draw(t, name); i >= 0 {
+			set.Signatures = append(set.Signatures, sign(kind, 1000*family+i))
+		}
+	}
+	of(signature.KindBody, "body", 3)
+	of(signature.KindText2, "text", 2)
+	of(signature.KindAttachment, "attachment", 2)
+	if len(set.Signatures) == 0 {
+		set.Signatures = append(set.Signatures, sign(signature.KindBody, 1000*family))
+	}
+	for _, kind := range []signature.Kind{signature.KindSketch, signature.KindImage} {
+		from := rapid.IntRange(-3, 3).Draw(t, "anchors")
+		if from < 0 {
+			continue
+		}
+		a := Anchors{Need: rapid.IntRange(0, 3).Draw(t, "need")}
+		for h := from; h < from+4; h++ {
+			a.Hashes = append(a.Hashes, uint64(1000*family+h))
+		}
+		set.Sketches, anchors = append(set.Sketches, signature.Sketch{Kind: kind}), append(anchors, a)
+	}
+	return set, anchors
+}
+
+// lied is the family that only the gang reports.
+const lied = 9
+
+func (f *federation) lie(t *rapid.T) {
+	set, anchors := mail(t, lied)
+	who := rapid.SampledFrom(f.gang).Draw(t, "liar")
+	for _, s := range f.sites {
+		f.enter(t, s, Entry{Reporter: who, Set: set, Anchors: anchors})
+	}
+}
+
+func (f *federation) report(t *rapid.T) {
+	set, anchors := mail(t, rapid.IntRange(0, 1).Draw(t, "family"))
+	who := rapid.OneOf(rapid.SampledFrom(f.gang), rapid.Custom(f.person)).Draw(t, "who")
+	f.enter(t, f.site(t), Entry{Reporter: who, Trap: who == "trap", Set: set, Anchors: anchors})
+}
+
+// crowd is more people than a tally has room for.
+func (f *federation) crowd(t *rapid.T) {
+	set, anchors := mail(t, rapid.IntRange(0, 1).Draw(t, "family"))
+	s, stance := f.site(t), rapid.SampledFrom([]Stance{Spam, Ham}).Draw(t, "stance")
+	for i := range rapid.IntRange(2, maxInline+8).Draw(t, "people") {
+		f.enter(t, s, Entry{Reporter: fmt.Sprint("one of the crowd ", i), Stance: stance, Set: set, Anchors: anchors})
+	}
+}
+
+func (f *federation) revoke(t *rapid.T) {
+	set, anchors := mail(t, rapid.SampledFrom([]int{0, 1, lied}).Draw(t, "family"))
+	who := rapid.OneOf(rapid.SampledFrom(f.gang), rapid.Custom(f.person)).Draw(t, "who")
+	f.enter(t, f.site(t), Entry{Stance: Ham, Reporter: who, Trap: who == "trap", Set: set, Anchors: anchors})
+}
+
+// enter gives a word to a site and its model.
+func (f *federation) enter(t *rapid.T, s *propertySite, e Entry) {
+	f.now = f.now.Add(time.Duration(rapid.IntRange(0, 5000).Draw(t, "ms")) * time.Millisecond)
+	e.At, e.Period = f.now, begin.Add(f.now.Sub(begin).Truncate(week))
+	if e.Stance == Spam {
+		for _, k := range keysOf(e.Set, e.Anchors) {
+			if s.supported[k] == nil {
+				s.supported[k] = map[string]bool{}
+			}
+			s.supported[k][e.Reporter] = true
+		}
+	}
+	f.could(e.Reporter, f.trust.Ceiling)
+	if e.Trap {
+		f.could(e.Reporter, f.trust.Quorum)
+	}
+	got, err := s.Enter(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := s.model.enter(e)
+	if have := decided(got); !have.equal(want.modelDecision) || got.Weight != want.weight || got.Sum != want.sum || !got.Revoked.Equal(want.revoked) {
+		t.Fatalf("%s of %s: %+v, the model has %+v", name(e.Stance), e.Reporter, got, want)
+	}
+	if got.Due != 0 && rapid.Bool().Draw(t, "settle") {
+		s.Settle(got)
+		s.model.due = s.model.due[:len(s.model.due)-1]
+	}
+	f.check(t, s, got, e.Anchors)
+}
+
+func name(s Stance) string { return map[Stance]string{Spam: "report", Ham: "revocation"}[s] }
+
+func (f *federation) could(who string, weight float64) { f.most[who] = max(f.most[who], weight) }
+
+// check holds a listing against who ever reported it at this site: their greatest
+// weights reach the quorum.
+func (f *federation) check(t *rapid.T, s *propertySite, d Decision, anchors []Anchors) {
+	if d.Action != List {
+		return
+	}
+	enough := func(k Key) bool {
+		sum := 0.0
+		for who := range s.supported[k] {
+			sum += f.most[who]
+		}
+		return sum >= f.trust.Quorum-1e-9
+	}
+	near := false
+	for _, a := range anchors {
+		n := 0
+		for _, h := range a.Hashes {
+			if enough(anchorKey(signature.KindSketch, h)) {
+				n++
+			}
+		}
+		near = near || a.Need > 0 && n >= a.Need
+	}
+	for _, g := range d.Set.Signatures {
+		if k := signatureKey(g); !enough(k) && !near {
+			t.Fatalf("%s is listed, which only %v reported", g.ID(), s.supported[k])
+		}
+		for family := range 1000 {
+			if g == sign(g.Kind, 1000*lied+family) {
+				t.Fatalf("%s is listed, which only the gang reported", g.ID())
+			}
+		}
+	}
+}
+
+func (f *federation) undo(t *rapid.T) {
+	s, who := f.site(t), rapid.OneOf(rapid.SampledFrom(f.gang), rapid.Custom(f.person)).Draw(t, "who")
+	since := f.now.Add(-time.Duration(rapid.IntRange(0, 60).Draw(t, "days")) * 24 * time.Hour).Truncate(time.Second)
+	if _, err := s.Withdraw(Undo{Reporter: who, Since: since}); err != nil {
+		t.Fatal(err)
+	}
+	s.model.undo(who, since)
+	f.carry(t, s)
+}
+
+// weigh sets a weight by hand, or leaves it to the reputation again. The gang's stay
+// below the quorum.
+func (f *federation) weigh(t *rapid.T) {
+	s, who := f.site(t), rapid.OneOf(rapid.SampledFrom(f.gang), rapid.Custom(f.person)).Draw(t, "who")
+	high := 3.0
+	if who != "anna" && who != "bob" && who != "carl" && who != "trap" {
+		high = f.trust.Ceiling
+	}
+	var weight *float64
+	r := s.model.reporter(who, f.now)
+	r.override = nil
+	if w := rapid.Float64Range(-1, high).Draw(t, "weight"); w >= 0 {
+		weight = &w
+		f.could(who, w)
+		o := newWeight(w)
+		r.override = &o
+	}
+	if _, err := s.SetWeight(who, weight, f.now); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (f *federation) wait(t *rapid.T) {
+	f.now = f.now.Add(time.Duration(rapid.IntRange(1, 30*24).Draw(t, "hours")) * time.Hour)
+}
+
+func (f *federation) expire(t *rapid.T) {
+	s := f.site(t)
+	for more := true; more; {
+		var err error
+		if more, err = s.Expire(f.now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.model.expire(f.now, memory)
+}
+
+func (f *federation) restart(t *rapid.T) {
+	s := f.site(t)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.open(t)
+}
+
+func (f *federation) carryOut(t *rapid.T) { f.carry(t, f.site(t)) }
+
+// carry settles what is due, which is what the model has, and in its order.
+func (f *federation) carry(t *rapid.T, s *propertySite) {
+	if err := s.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	list, err := s.Due(0, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) != len(s.model.due) {
+		t.Fatalf("due: %+v, the model has %+v", list, s.model.due)
+	}
+	for i, d := range list {
+		want := s.model.due[i]
+		if want.report.forgotten {
+			want = modelDecision{}
+		}
+		if !decided(d).equal(want) {
+			t.Fatalf("due: %+v, the model has %+v", d, want)
+		}
+		s.Settle(d)
+	}
+	s.model.due = nil
+}
+
+// agrees holds the reporters against the model's.
+func (f *federation) agrees(t *rapid.T) {
+	for _, s := range f.sites {
+		list, err := s.Reporters("", 1000, f.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := s.model.byName()
+		if len(list) != len(names) {
+			t.Fatalf("%d reporters, the model has %v", len(list), names)
+		}
+		for i, r := range list {
+			want := s.model.reporters[names[i]]
+			if r.Name != names[i] || r.Weight != s.model.weight(want, false, f.now) {
+				t.Fatalf("%s weighs %v, in the model %s %v", r.Name, r.Weight, names[i], s.model.weight(want, false, f.now))
+			}
+		}
+	}
+}
+
+// A report whose part was said anew, taken back or refuted still counts for the rest:
+// undo takes that back too.
+func TestUndoOfWhatCountsInPart(t *testing.T) {
+	first := signature.Set{Signatures: []signature.Signature{sign(signature.KindAttachment, 1), sign(signature.KindAttachment, 2)}}
+	second := signature.Set{Signatures: first.Signatures[1:]}
+	for state, after := range map[State]func(voice){
+		Renewed:   func(v voice) { v.say(Spam, "anna", second) },
+		Withdrawn: func(v voice) { v.say(Ham, "anna", second) },
+		Refuted:   func(v voice) { v.say(Ham, "bob", second) },
+	} {
+		v := voice{t: t, l: open(t, small), at: begin}
+		v.wants(v.say(Spam, "anna", first), List, 2)
+		v.at = begin.Add(week)
+		after(v)
+		list, _, err := v.l.Reports(Query{Reporter: "anna", Limit: 10})
+		if err != nil || list[len(list)-1].State != state {
+			t.Fatalf("want the state %s: %+v, %v", state, list, err)
+		}
+		if _, err := v.l.Withdraw(Undo{Reporter: "anna", Since: begin}); err != nil {
+			t.Fatal(err)
+		}
+		// Nobody stands for the first attachment any longer: what is due says so.
+		due, err := v.l.Due(0, 10)
+		delisted := false
+		for _, d := range due {
+			delisted = delisted || d.Action == Revoke && d.Set.Signatures[0] == first.Signatures[0]
+		}
+		if err != nil || !delisted {
+			t.Errorf("%s in part: due after undo is %+v, %v", state, due, err)
+		}
+	}
+}
