@@ -36,7 +36,7 @@ func TestAPIPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	examples := example.FindAllSubmatch(page, -1)
-	if len(examples) != 15 {
+	if len(examples) != 19 {
 		t.Errorf("%d examples in API.md", len(examples))
 	}
 	for _, e := range examples {

@@ -1,14 +1,18 @@
-// Package reporting takes reports of spam and answers questions about messages,
-// for the people and programs of this machine. It owns the desk, which accepts
-// or refuses a report, and the control API (HTTP and JSON over a unix socket,
-// see API.md): its server and its client. It does not sign messages, keep
-// filters or choose a verdict; bodies never reach it, only signatures.
+// Package reporting takes reports of spam and answers questions about messages, for
+// the people and programs of this machine and, where that is wanted, of others. It
+// owns the desk, which accepts or refuses a report, and the control API (HTTP and JSON,
+// see API.md): its server, its client, and who may do what there. It does not sign
+// messages, keep filters or choose a verdict; bodies never reach it, only signatures.
 //
-//	spambloom report -> Client -> unix socket -> NewHandler
-//	    -> Desk.Report: DB.Report (journal on disk), DB.Judge, one log line
+//	spambloom report -> Client -> unix socket, or TLS -> NewHandler: who asks, may they?
+//	    -> Desk.Report: DB.Reportable, rate limit
+//	         -> Ledger.Enter      who, when, weight, quorum   (on disk)
+//	         -> DB.Report         where the quorum is reached (on disk), then Ledger.Settle
+//	         -> DB.Judge, one log line
 //	    -> "accepted", and the verdict from now on
-//	spambloom check  -> Client -> unix socket -> NewHandler
-//	    -> DB.Judge, Decide -> verdict
+//	spambloom check  -> Client -> NewHandler -> DB.Judge, Decide -> verdict
+//	Desk.Run: what a crash or a full disk left undone is carried out; old reports are forgotten
 //
-// Who may report is, today, who may open the socket (its mode and group).
+// How far a reporter is believed is in package trust, what is kept of reports in
+// package ledger.
 package reporting
