@@ -142,6 +142,29 @@ func (c Caller) speaksAs(reporter string) (string, *Problem) {
 		c.called(), reporter)
 }
 
+// Whoami says who the caller is to the daemon.
+type Whoami struct {
+	Name   string   `json:"name"`
+	Origin string   `json:"origin"` // unix:UID or tcp:CLIENT
+	May    []string `json:"may"`    // of ask, report, speak (for others), administrate
+}
+
+func (h *handler) whoami(r *http.Request) (any, error) {
+	c := callerOf(r.Context())
+	w := Whoami{Name: c.Name(), Origin: c.Origin(), May: []string{}}
+	for _, m := range []struct {
+		word string
+		may  bool
+	}{
+		{"ask", c.right >= toAsk}, {"report", c.MayReport()}, {"speak", c.others}, {"administrate", c.Administrates()},
+	} {
+		if m.may {
+			w.May = append(w.May, m.word)
+		}
+	}
+	return w, nil
+}
+
 func (c Caller) called() string { return cmp.Or(c.name, "somebody whom the system does not name") }
 
 func (c Caller) members() string {

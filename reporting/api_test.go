@@ -27,7 +27,14 @@ func TestAPIPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := serve(t)
+	c, token, f := serve(t), "", (*far)(nil)
+	f = serveFar(t, func(f *far) {
+		var line string
+		if token, line, err = NewToken("store1"); err != nil {
+			t.Fatal(err)
+		}
+		f.tokensFile(t, line)
+	})
 	s := signature.Signature{Kind: signature.KindText}
 	if _, err := hex.Decode(s.Digest[:], []byte("2c624232cdd221771294dfbb310aca000a0df6ac8b66b696d90ef06fdefb64a3")); err != nil {
 		t.Fatal(err)
@@ -36,12 +43,12 @@ func TestAPIPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	examples := example.FindAllSubmatch(page, -1)
-	if len(examples) != 19 {
+	if len(examples) != 22 {
 		t.Errorf("%d examples in API.md", len(examples))
 	}
 	for _, e := range examples {
 		cmd := exec.Command("sh", "-c", string(e[1]))
-		cmd.Env = append(os.Environ(), "SOCKET="+c.socket)
+		cmd.Env = append(os.Environ(), "SOCKET="+c.socket, "REMOTE="+f.address, "TOKEN="+token, "CA="+f.ca.file)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s%v: %s", e[1], err, out)

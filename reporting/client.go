@@ -3,6 +3,7 @@ package reporting
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,13 +25,20 @@ const (
 var (
 	ErrUnavailable = errors.New("no daemon answers")                 // on the control socket
 	ErrProtocol    = errors.New("the answer is not of a spambloomd") // or of one with another API
+	ErrUntrusted   = errors.New("the daemon's certificate is not trusted")
 )
 
-// Client asks a daemon through its control socket. It is safe for concurrent
-// use.
+// Client asks a daemon through its control socket, or from another machine. It is
+// safe for concurrent use.
 type Client struct {
-	http *http.Client
+	http  *http.Client
+	base  string // of addresses, without a slash at its end
+	token string // shown with each request; empty: none
 }
+
+// unixBase is the address of a daemon on a unix socket: the host is of no meaning
+// there, but HTTP/1.1 wants one.
+const unixBase = "http://spambloom"
 
 // Dial connects to the daemon's control socket, unix:PATH. ErrUnavailable,
 // wrapped with the socket and the cause, when nobody answers there.
@@ -53,7 +61,7 @@ func Dial(spec string) (*Client, error) {
 	}
 	conn.Close()
 	transport := &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 16}
-	return &Client{&http.Client{Transport: transport, Timeout: answerTimeout}}, nil
+	return &Client{http: &http.Client{Transport: transport, Timeout: answerTimeout}, base: unixBase}, nil
 }
 
 // cause is what the kernel said, without the address around it.
@@ -178,10 +186,12 @@ func (c *Client) ask(ctx context.Context, method, path string, question, answer 
 		}
 		body = bytes.NewReader(data)
 	}
-	// The host is of no meaning on a unix socket, but HTTP/1.1 wants one.
-	request, err := http.NewRequestWithContext(ctx, method, "http://spambloom"+path, body)
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
 		return err
+	}
+	if c.token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	response, err := c.http.Do(request)
@@ -219,7 +229,13 @@ func decodeAnswer(status int, data []byte, answer any) error {
 // nothing on a unix socket.
 func broken(err error) error {
 	var u *url.Error
+	var certificate *tls.CertificateVerificationError
+	var plain tls.RecordHeaderError
 	switch {
+	case errors.As(err, &certificate):
+		return fmt.Errorf("%w: %w", ErrUntrusted, certificate.Err)
+	case errors.As(err, &plain), errors.Is(err, http.ErrSchemeMismatch):
+		return fmt.Errorf("%w: it does not speak TLS", ErrProtocol)
 	case !errors.As(err, &u):
 		return err
 	case u.Timeout():

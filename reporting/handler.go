@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 
 	"github.com/spambloom/spambloom/bloomdb"
 )
@@ -46,14 +47,18 @@ func NewHandler(d *Desk, o HandlerOptions) http.Handler {
 	if h.Access == nil {
 		h.Access = new(Access)
 	}
-	mux := http.NewServeMux()
+	paths := make(map[string]http.HandlerFunc)
 	for _, e := range h.endpoints() {
-		mux.HandleFunc(e.path, h.answer(e))
+		paths[e.path] = h.answer(e)
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+	// No ServeMux: its redirects and its own refusals are no answers of this API.
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if answer, ok := paths[r.URL.Path]; ok {
+			answer(w, r)
+			return
+		}
 		newProblem(http.StatusNotFound, "there is no %.100q", r.URL.Path).write(w)
 	})
-	return mux
 }
 
 // endpoint is one path of the API, and what it takes to use it.
@@ -65,6 +70,7 @@ type endpoint struct {
 
 func (h *handler) endpoints() []endpoint {
 	return []endpoint{
+		{http.MethodGet, "/v1/whoami", toNothing, h.whoami},
 		{http.MethodPost, "/v1/check", toAsk, h.check},
 		{http.MethodPost, "/v1/explain", toAsk, h.explain},
 		{http.MethodPost, "/v1/report", toReport, h.report},
@@ -144,14 +150,21 @@ func readAs(r *http.Request, decode func(io.Reader) (Report, error)) (Report, er
 // readQuestion takes the message out of a request, of which no reporter matters.
 func readQuestion(r *http.Request, decode func(io.Reader) (Report, error)) (Report, error) {
 	report, err := decode(r.Body)
+	return report, badRequest(err)
+}
+
+// badRequest is the answer to a request that cannot be read; nil for no error.
+func badRequest(err error) error {
 	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		return report, newProblem(http.StatusRequestEntityTooLarge, "the request is over %d bytes", tooLarge.Limit)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &tooLarge):
+		return newProblem(http.StatusRequestEntityTooLarge, "the request is over %d bytes", tooLarge.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return newProblem(http.StatusRequestTimeout, "the request took too long to come")
 	}
-	if err != nil {
-		return report, newProblem(http.StatusBadRequest, "%v", err)
-	}
-	return report, nil
+	return newProblem(http.StatusBadRequest, "%v", err)
 }
 
 func (h *handler) check(r *http.Request) (any, error) {

@@ -27,10 +27,7 @@ func (l originListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o := peerOf(conn); o.Known {
-		conn = originConn{conn, originAddr{conn.RemoteAddr(), o}}
-	}
-	return conn, nil
+	return originConn{conn, originAddr{conn.RemoteAddr(), peerOf(conn)}}, nil
 }
 
 type originConn struct {
@@ -39,6 +36,8 @@ type originConn struct {
 }
 
 func (c originConn) RemoteAddr() net.Addr { return c.remote }
+
+func (c originConn) Write(p []byte) (int, error) { return writeRefusal(c.Conn, p) }
 
 type originAddr struct {
 	net.Addr

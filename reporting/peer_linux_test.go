@@ -58,7 +58,7 @@ func dialAs(t *testing.T, path string, uid, gid int, groups ...uint32) net.Conn 
 // clientOver is a client that speaks on one connection.
 func clientOver(t *testing.T, conn net.Conn) *Client {
 	t.Helper()
-	c := &Client{http: &http.Client{Transport: &http.Transport{
+	c := &Client{base: unixBase, http: &http.Client{Transport: &http.Transport{
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil },
 	}}}
 	t.Cleanup(c.Close)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,12 +14,16 @@ import (
 	"github.com/spambloom/spambloom/reporting"
 )
 
-// dial finds the daemon's control socket and connects.
+// dial finds the daemon's control socket and connects, or connects to the daemon of
+// another machine.
 func (c *cli) dial() (*reporting.Client, error) {
 	if spec := cmp.Or(c.control, os.Getenv("SPAMBLOOM_CONTROL")); spec != "" {
+		if strings.HasPrefix(spec, "https:") {
+			return dialRemote(spec)
+		}
 		network, path, err := socket.Parse(spec)
-		if err == nil && network != "unix" {
-			err = fmt.Errorf("control socket %q: want unix:PATH", spec)
+		if errors.Is(err, socket.ErrForm) || err == nil && network != "unix" {
+			err = fmt.Errorf("control socket %q: want unix:PATH, or https://HOST:PORT of another machine", spec)
 		}
 		if err != nil {
 			return nil, &usageError{err}
@@ -44,4 +49,54 @@ func controlSockets() []string {
 	}
 	return append(paths, "/run/spambloom/control.sock", "/var/lib/spambloom/spambloom.sock",
 		"spambloom-data/spambloom.sock")
+}
+
+// maxToken bounds a file with a token, in bytes.
+const maxToken = 4096
+
+// dialRemote connects to another machine, with the credentials of the environment: a
+// command line can be read by every user.
+func dialRemote(spec string) (*reporting.Client, error) {
+	if _, err := reporting.RemoteAddress(spec); err != nil {
+		return nil, &usageError{err}
+	}
+	credentials := reporting.Credentials{
+		CA: os.Getenv("SPAMBLOOM_CA"), Cert: os.Getenv("SPAMBLOOM_CERT"), Key: os.Getenv("SPAMBLOOM_KEY"),
+		Token: os.Getenv("SPAMBLOOM_TOKEN"),
+	}
+	if path := os.Getenv("SPAMBLOOM_TOKEN_FILE"); path != "" && credentials.Token == "" {
+		var err error
+		if credentials.Token, err = readToken(path); err != nil {
+			return nil, readFault(err)
+		}
+	}
+	if err := credentials.Check(); err != nil {
+		return nil, readFault(err)
+	}
+	return reporting.DialRemote(spec, credentials)
+}
+
+// readToken reads a file that holds a token, and that others may not read.
+func readToken(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if mode := info.Mode().Perm(); mode&0o007 != 0 {
+		return "", fmt.Errorf("token %s: mode is %04o, others may read it (chmod o-rwx %s)", path, mode, path)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxToken))
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" {
+		return "", fmt.Errorf("token %s: the file is empty", path)
+	}
+	return token, nil
 }

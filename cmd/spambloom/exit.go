@@ -136,7 +136,7 @@ func exitCode(err error) int {
 		return problemCode(problem.Status)
 	case errors.Is(err, reporting.ErrProtocol):
 		return exProtocol
-	case errors.Is(err, reporting.ErrUnavailable) && errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, reporting.ErrUnavailable) && errors.Is(err, fs.ErrPermission), errors.Is(err, reporting.ErrUntrusted):
 		return exNoPerm
 	case errors.Is(err, reporting.ErrUnavailable):
 		return exUnavailable
@@ -153,9 +153,9 @@ func problemCode(status int) int {
 	switch status {
 	case http.StatusUnprocessableEntity, http.StatusConflict:
 		return exData
-	case http.StatusForbidden:
+	case http.StatusForbidden, http.StatusUnauthorized:
 		return exNoPerm
-	case http.StatusServiceUnavailable:
+	case http.StatusServiceUnavailable, http.StatusRequestTimeout:
 		return exTempFail
 	case http.StatusInternalServerError:
 		return exIOErr
@@ -194,6 +194,14 @@ func hint(err error) string {
 	case exIOErr, exTempFail:
 		return trouble(err)
 	case exNoPerm:
+		switch {
+		case errors.Is(err, reporting.ErrUntrusted):
+			return "SPAMBLOOM_CA names the file of the CA that signed the daemon's certificate"
+		case errors.As(err, &problem) && problem.Status == http.StatusUnauthorized:
+			return "SPAMBLOOM_TOKEN or SPAMBLOOM_TOKEN_FILE, or SPAMBLOOM_CERT and SPAMBLOOM_KEY, are what lets a client in; see spambloom token --help"
+		case errors.As(err, &problem):
+			return "[control] group and delegates of the daemon's configuration say who may; a new group counts from the next login on"
+		}
 		return "the control socket is open to the daemon's user and to the group that [control] names; run as one of these"
 	case exProtocol:
 		return "compare spambloom version with spambloom status"

@@ -54,6 +54,7 @@ func TestScripts(t *testing.T) {
 			"fake":  cmdFake,
 			"log":   cmdLog,
 			"hear":  cmdHear,
+			"far":   cmdFar,
 			"large": cmdLarge,
 		},
 	})
@@ -66,6 +67,7 @@ type daemon struct {
 	db      *bloomdb.DB
 	log     *syncBuffer
 	ledger  *ledger.Ledger
+	api     http.Handler
 	servers []*http.Server
 	done    chan error // one value from each server
 }
@@ -105,7 +107,9 @@ func startDaemon() (*daemon, error) {
 		},
 		Strangers: func() map[string]int64 { return map[string]int64{"stranger": 5} },
 		Version:   "1.2.3",
+		Access:    reporting.NewAccess(reporting.AccessOptions{DaemonUID: os.Getuid()}),
 	})
+	d.api = handler
 	return d, d.serve("daemon", handler)
 }
 

@@ -44,6 +44,8 @@ type server struct {
 	milter   *milter.Server
 	control  *http.Server
 	access   *reporting.Access
+	remote   *reporting.Remote  // who is let in from other machines; nil: nobody
+	far      *http.Server       // for them; nil: none
 	http     *http.Server       // nil: none
 	exchange *exchange.Exchange // nil: none
 	previous *exchange.Exchange // under the previous federation key; nil: none
@@ -161,7 +163,7 @@ func (d *server) assemble(sockets *sockets) error {
 	}
 	d.access = reporting.NewAccess(s.accessOptions(s.Control.Group))
 	d.newTraps(d.desk)
-	d.control = reporting.NewServer(reporting.NewHandler(d.desk, reporting.HandlerOptions{
+	api := reporting.NewHandler(d.desk, reporting.HandlerOptions{
 		Decide: func(e bloomdb.Evidence, signed bool) string {
 			return string(d.policy.Load().Decide(e, signed).Verdict)
 		},
@@ -172,7 +174,13 @@ func (d *server) assemble(sockets *sockets) error {
 
 		Strangers: d.strangers,
 		Log:       d.log,
-	}), d.log)
+	})
+	d.control = reporting.NewServer(api, d.log)
+	if sockets.remote != nil {
+		if err := d.openRemote(api); err != nil {
+			return err
+		}
+	}
 	if sockets.http != nil {
 		d.http = d.newHTTP()
 	}
@@ -188,6 +196,9 @@ func (d *server) run(ctx context.Context, hup <-chan os.Signal, sockets *sockets
 		front.Go(func() error { return d.milter.Serve(ln) })
 	}
 	front.Go(func() error { return served(d.control.Serve(reporting.Limit(sockets.control))) })
+	if d.far != nil {
+		front.Go(func() error { return served(d.far.Serve(d.remote.Listen(sockets.remote))) })
+	}
 	if d.http != nil {
 		front.Go(func() error { return served(d.http.Serve(netutil.LimitListener(sockets.http, maxHTTP))) })
 	}
@@ -246,6 +257,9 @@ func (d *server) stopFront() {
 	}
 	stop("milter", d.milter.Shutdown)
 	stop("control", d.control.Shutdown)
+	if d.far != nil {
+		stop("remote", d.far.Shutdown)
+	}
 	if d.http != nil {
 		stop("http", d.http.Shutdown)
 	}
@@ -286,6 +300,7 @@ func (d *server) reload() {
 	policy := s.policy()
 	d.policy.Store(&policy)
 	d.access.Reload(s.accessOptions(d.started.Control.Group))
+	d.reloadRemote(s)
 	d.milter.Reload(s.milterOptions(d.started.site, d.log))
 	d.level.Set(s.logLevel())
 	d.current = s

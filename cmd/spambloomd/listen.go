@@ -15,6 +15,7 @@ import (
 type sockets struct {
 	milter  []net.Listener
 	control net.Listener
+	remote  net.Listener // nil: none
 	http    net.Listener // nil: none
 }
 
@@ -23,8 +24,8 @@ type sockets struct {
 const socketMode = 0o660
 
 // listen binds the addresses of the settings. Sockets that systemd hands over
-// (FileDescriptorName= control, http, or anything else for the milter) take the
-// place of the settings' own.
+// (FileDescriptorName= control, remote, http, or anything else for the milter) take
+// the place of the settings' own.
 func listen(s *settings, log *slog.Logger) (_ *sockets, err error) {
 	handed, err := activation.ListenersWithNames()
 	if err != nil {
@@ -52,6 +53,15 @@ func listen(s *settings, log *slog.Logger) (_ *sockets, err error) {
 		if l.control, err = bind(s, log, "control.listen", s.Control.Listen); err != nil {
 			return nil, err
 		}
+	}
+	if l.remote == nil && s.Control.Remote != "" {
+		if l.remote, err = bind(s, log, "control.remote", s.Control.Remote); err != nil {
+			return nil, err
+		}
+	}
+	if l.remote != nil && s.Control.Remote == "" {
+		// Of whom to let in nothing was checked.
+		return nil, &failure{exConfig, fmt.Errorf("%s: is empty, but systemd hands over a socket named remote", s.Where("control.remote"))}
 	}
 	if l.http == nil && s.HTTP.Listen != "" {
 		if l.http, err = bind(s, log, "http.listen", s.HTTP.Listen); err != nil {
@@ -85,6 +95,8 @@ func (l *sockets) adopt(name string, lns []net.Listener) {
 		case ln == nil:
 		case name == "control" && l.control == nil:
 			l.control = ln
+		case name == "remote" && l.remote == nil:
+			l.remote = ln
 		case name == "http" && l.http == nil:
 			l.http = ln
 		default:
@@ -96,7 +108,7 @@ func (l *sockets) adopt(name string, lns []net.Listener) {
 // close is for a start that fails; later the servers close what they serve, and
 // a second close does nothing.
 func (l *sockets) close() {
-	for _, ln := range append(l.milter, l.control, l.http) {
+	for _, ln := range append(l.milter, l.control, l.remote, l.http) {
 		if ln != nil {
 			ln.Close()
 		}
@@ -110,6 +122,9 @@ func (l *sockets) attrs() []any {
 		milters = append(milters, ln.Addr().String())
 	}
 	attrs := []any{"milter", milters, "control", l.control.Addr().String()}
+	if l.remote != nil {
+		attrs = append(attrs, "remote", l.remote.Addr().String())
+	}
 	if l.http != nil {
 		attrs = append(attrs, "http", l.http.Addr().String())
 	}

@@ -152,7 +152,7 @@ func (s *settings) check() error {
 	if err := s.trustModel().Check(); err != nil {
 		fault("reports.newcomer_weight", err)
 	}
-	return errors.Join(append(errs, s.checkRedis(), s.readPeers())...)
+	return errors.Join(append(errs, s.checkRemote(), s.checkRedis(), s.readPeers())...)
 }
 
 // checkKey takes a key that err calls missing for one that the start will make, if

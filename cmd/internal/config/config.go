@@ -78,6 +78,11 @@ type Config struct {
 		Listen    string // "": the commands choose a place
 		Group     string // "": unchanged
 		Delegates []string
+
+		Remote                string // "": none
+		RemoteCert, RemoteKey string
+		RemoteClientsCA       string // "": no client has a certificate
+		RemoteTokens          string // "": no client has a token
 	}
 	HTTP struct{ Listen string } // "": none
 	Log  struct{ Level, Format string }

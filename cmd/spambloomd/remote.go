@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/spambloom/spambloom/cmd/internal/socket"
+	"github.com/spambloom/spambloom/reporting"
+)
+
+// checkRemote reads the address for other machines, and the files that go with it.
+func (s *settings) checkRemote() error {
+	if s.Control.Remote == "" {
+		return nil
+	}
+	network, _, err := socket.Parse(s.Control.Remote)
+	if errors.Is(err, socket.ErrForm) || err == nil && network == "unix" {
+		err = fmt.Errorf("address %q: want HOST:PORT", s.Control.Remote)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.Where("control.remote"), err)
+	}
+	for _, k := range []struct{ key, path string }{
+		{"control.remote_cert", s.Control.RemoteCert}, {"control.remote_key", s.Control.RemoteKey},
+	} {
+		if k.path == "" {
+			return fmt.Errorf("%s: is empty, but control.remote wants one", s.Where(k.key))
+		}
+	}
+	if s.Control.RemoteClientsCA == "" && s.Control.RemoteTokens == "" {
+		return fmt.Errorf("%s: needs control.remote_clients_ca or control.remote_tokens: without, nobody is let in", s.Where("control.remote"))
+	}
+	if _, err := reporting.NewRemote(s.remoteOptions(), nil); err != nil {
+		return fmt.Errorf("%s: %w", s.Where("control.remote"), err)
+	}
+	return nil
+}
+
+func (s *settings) remoteOptions() reporting.RemoteOptions {
+	return reporting.RemoteOptions{
+		Cert: s.Control.RemoteCert, Key: s.Control.RemoteKey,
+		ClientsCA: s.Control.RemoteClientsCA, Tokens: s.Control.RemoteTokens,
+	}
+}
+
+// openRemote makes the server for other machines, with the API that the control
+// socket has.
+func (d *server) openRemote(api http.Handler) (err error) {
+	if d.remote, err = reporting.NewRemote(d.started.remoteOptions(), d.log); err != nil {
+		return &failure{exConfig, fmt.Errorf("%s: %w", d.started.Where("control.remote"), err)}
+	}
+	d.far = d.remote.NewServer(api)
+	return nil
+}
+
+// reloadRemote reads certificates and tokens again. They were checked a moment ago.
+func (d *server) reloadRemote(s *settings) {
+	if d.remote == nil || s.Control.Remote == "" { // switched on or off: needs a restart
+		return
+	}
+	if err := d.remote.Reload(s.remoteOptions()); err != nil {
+		d.log.Error("certificates and tokens of remote clients are not read again, those in use stay", "error", err)
+	}
+}

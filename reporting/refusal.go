@@ -1,0 +1,63 @@
+package reporting
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// What net/http itself says of a request that it cannot read has this form: a status
+// line, these two fields, and the sentence. No answer of ours has it.
+var (
+	refusalBegin = []byte("HTTP/1.1 ")
+	refusalEnd   = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
+)
+
+// writeRefusal writes to conn what net/http says, and where that is the refusal of a
+// request it cannot read, which it writes at once and as plain text, a problem in its
+// place. There is no other way to change these answers.
+func writeRefusal(conn net.Conn, p []byte) (int, error) {
+	problem, ok := refusal(p)
+	if !ok {
+		return conn.Write(p)
+	}
+	if _, err := conn.Write(problem.raw()); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+func refusal(p []byte) (*Problem, bool) {
+	head, sentence, ok := bytes.Cut(p, refusalEnd)
+	line, begins := bytes.CutPrefix(head, refusalBegin)
+	if !ok || !begins || len(line) < 3 || bytes.ContainsRune(line, '\n') {
+		return nil, false
+	}
+	status, err := strconv.Atoi(string(line[:3]))
+	if err != nil || status < 400 {
+		return nil, false
+	}
+	_, detail, _ := strings.Cut(string(sentence), ": ")
+	switch status {
+	case http.StatusRequestHeaderFieldsTooLarge:
+		detail = fmt.Sprintf("the header is over %d bytes", maxHeader)
+	case http.StatusNotImplemented:
+		detail = "the transfer encoding is not supported"
+	}
+	return newProblem(status, "%s", cmp.Or(detail, "the request cannot be read as HTTP/1.1")), true
+}
+
+// raw is a whole HTTP answer, for a connection that ends with it.
+func (p *Problem) raw() []byte {
+	body, err := json.Marshal(p)
+	if err != nil {
+		body = []byte("{}") // a problem is four plain members
+	}
+	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\nX-Content-Type-Options: nosniff\r\n"+
+		"Content-Length: %d\r\nConnection: close\r\n\r\n%s\n", p.Status, p.Title, len(body)+1, body)
+}

@@ -1,0 +1,380 @@
+package reporting
+
+import (
+	"bufio"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A client is let in by a certificate or a token, under the name that these have.
+func TestRemoteClients(t *testing.T) {
+	token, line, err := NewToken("store1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := serveFar(t, func(f *far) { f.tokensFile(t, "# stores", line) })
+	other := newAuthority(t)
+	past := time.Now().Add(-time.Hour)
+	foreign := other.client("store9", time.Time{})
+	foreign.CA = f.ca.file
+	serverCert, serverKey := f.ca.server(time.Time{})
+	for _, c := range []struct {
+		name string
+		with Credentials
+		want string // the client's name
+		fail string // what the refusal says
+	}{
+		{"token", Credentials{CA: f.ca.file, Token: token}, "store1", ""},
+		{"certificate with DNS names", f.ca.client("common", time.Time{}, "store2.example.org", "other.example.org"), "store2.example.org", ""},
+		{"certificate with a common name", f.ca.client("store3", time.Time{}), "store3", ""},
+		{"nothing", Credentials{CA: f.ca.file}, "", "a certificate or a token is wanted"},
+		{"wrong token", Credentials{CA: f.ca.file, Token: token + "x"}, "", "the token is none of those that are let in"},
+		{"digest as token", Credentials{CA: f.ca.file, Token: strings.Fields(line)[1]}, "", "the token is none"},
+		{"certificate of another CA", foreign, "", "signed by unknown authority"},
+		{"expired certificate", f.ca.client("store4", past), "", "certificate has expired"},
+		{"certificate of a server", Credentials{CA: f.ca.file, Cert: serverCert, Key: serverKey}, "", "incompatible key usage"},
+		{"certificate with a name that is none", f.ca.client("two words", time.Time{}), "", "is not allowed in a name"},
+		{"certificate without a name", f.ca.client("", time.Time{}), "", "a client without a name"},
+		{"certificate that plays root", f.ca.client("uid:0", time.Time{}), "", "a name has no colon"},
+	} {
+		client, err := DialRemote(f.url(), c.with)
+		if c.fail != "" {
+			var p *Problem
+			if !errors.As(err, &p) || p.Status != http.StatusUnauthorized || !strings.Contains(p.Detail, c.fail) {
+				t.Errorf("%s: %v; want %q", c.name, err, c.fail)
+			}
+			if !strings.Contains(f.log.String(), c.fail) {
+				t.Errorf("%s: log %q", c.name, f.log.String())
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		who, err := client.Whoami(t.Context())
+		client.Close()
+		if err != nil || who.Name != c.want || who.Origin != "tcp:"+c.want || strings.Join(who.May, " ") != "ask report speak" {
+			t.Errorf("%s: %+v, %v", c.name, who, err)
+		}
+	}
+}
+
+// What was read again counts for the next request, also of clients that are connected:
+// one that was taken out is out, and one that was put in is in.
+func TestRemoteReload(t *testing.T) {
+	token, line, _ := NewToken("store1")
+	f := serveFar(t, func(f *far) { f.tokensFile(t, line) })
+	certificate := f.ca.client("store2", time.Time{})
+	byToken, err := DialRemote(f.url(), Credentials{CA: f.ca.file, Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer byToken.Close()
+	byCertificate, err := DialRemote(f.url(), certificate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer byCertificate.Close()
+
+	bad := f.options
+	bad.Tokens = f.ca.file
+	if err := f.remote.Reload(bad); err == nil {
+		t.Fatal("a file that holds no tokens is taken")
+	}
+	for _, c := range []*Client{byToken, byCertificate} {
+		if _, err := c.Whoami(t.Context()); err != nil {
+			t.Errorf("after a reload that failed: %v", err)
+		}
+	}
+
+	second := newAuthority(t)
+	f.options.ClientsCA = second.file
+	f.tokensFile(t)
+	if err := f.remote.Reload(f.options); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]*Client{"token": byToken, "certificate": byCertificate} {
+		var p *Problem
+		if _, err := c.Whoami(t.Context()); !errors.As(err, &p) || p.Status != http.StatusUnauthorized {
+			t.Errorf("%s that was taken out: %v", name, err)
+		}
+	}
+	fresh := second.client("store3", time.Time{})
+	fresh.CA = f.ca.file
+	c, err := DialRemote(f.url(), fresh)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+}
+
+// A mail store reports in the names of its users, and administrates nothing.
+func TestRemoteReports(t *testing.T) {
+	token, line, _ := NewToken("store1")
+	f := serveFar(t, func(f *far) { f.tokensFile(t, line); f.options.ClientsCA = "" })
+	c, err := DialRemote(f.url(), Credentials{CA: f.ca.file, Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	r := NewRequest(testSet("body", "text"))
+	r.Reporter = "anna@example.org"
+	if receipt, err := c.Report(t.Context(), r); err != nil || receipt.Verdict != "spam" {
+		t.Errorf("%+v, %v", receipt, err)
+	}
+	if log := f.log.String(); !strings.Contains(log, "reporter=anna@example.org class=other origin.client=store1 ") {
+		t.Errorf("log %q", log)
+	}
+	var p *Problem
+	if _, err := c.Mute(t.Context(), SiteRequest{Site: "mx2"}); !errors.As(err, &p) || p.Status != http.StatusForbidden || !strings.Contains(p.Detail, "store1 may not do this") {
+		t.Errorf("mute: %v", err)
+	}
+	if log := f.log.String(); strings.Contains(log, token) {
+		t.Errorf("the log has the token: %q", log)
+	}
+}
+
+// What is wrong with the files is an error of the start that names the file.
+func TestRemoteOptions(t *testing.T) {
+	a := newAuthority(t)
+	cert, key := a.server(time.Time{})
+	_, otherKey := a.server(time.Time{})
+	write := func(name, text string, mode os.FileMode) string {
+		path := filepath.Join(a.dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	token, line, _ := NewToken("store1")
+	_, longLine, _ := NewToken(strings.Repeat("x", maxReporter))
+	for _, c := range []struct {
+		o    RemoteOptions
+		want string // "": good
+	}{
+		{RemoteOptions{Cert: cert, Key: key, Tokens: write("good", "\n# a comment\n "+line+" \n"+longLine, 0o600)}, ""},
+		{RemoteOptions{Cert: cert, Key: key, ClientsCA: a.file}, ""},
+		{RemoteOptions{Cert: cert, Key: key}, "nobody could prove a name"},
+		{RemoteOptions{Cert: cert, Key: otherKey, ClientsCA: a.file}, "private key does not match"},
+		{RemoteOptions{Cert: "none.crt", Key: key, ClientsCA: a.file}, "none.crt: no such file"},
+		{RemoteOptions{Cert: cert, Key: key, ClientsCA: key}, key + ": holds no certificate"},
+		{RemoteOptions{Cert: cert, Key: key, Tokens: "none"}, "none: no such file"},
+		{RemoteOptions{Cert: cert, Key: key, Tokens: write("open", line, 0o640)}, "mode is 0640, must be 0600"},
+		{RemoteOptions{Cert: cert, Key: key, Tokens: write("token", "# x\nstore1 "+token, 0o600)}, "token: line 2: holds a token"},
+		{RemoteOptions{Cert: cert, Key: key, Tokens: write("short", "store1 token1:abcd", 0o600)}, "line 1: want token1: and 64 hex digits"},
+		{RemoteOptions{Cert: cert, Key: key, Tokens: write("old", "store1 "+strings.Replace(strings.Fields(line)[1], "token1", "token2", 1), 0o600)}, "line 1: want token1:"},
+		{RemoteOptions{Cert: cert, Key: key, Tokens: write("words", line+" more", 0o600)}, "line 1: want NAME token1:HEX"},
+		{RemoteOptions{Cert: cert, Key: key, Tokens: write("twice", line+"\nstore2 "+strings.Fields(line)[1], 0o600)}, "line 2: the same token as on line 1"},
+		{RemoteOptions{Cert: cert, Key: key, Tokens: write("colon", "uid:0 "+strings.Fields(line)[1], 0o600)}, "a name has no colon"},
+		{RemoteOptions{Cert: cert, Key: key, Tokens: write("large", strings.Repeat("#\n", maxTokenFile/2+1), 0o600)}, "larger than 1048576 bytes"},
+	} {
+		_, err := NewRemote(c.o, nil)
+		switch {
+		case c.want == "" && err != nil, c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%+v: %v; want %q", c.o, err, c.want)
+		case err != nil && strings.Contains(err.Error(), token):
+			t.Errorf("the error repeats the token: %v", err)
+		}
+	}
+	if _, _, err := NewToken("a b"); err == nil {
+		t.Error("a token for a name that is none")
+	}
+}
+
+// A daemon that cannot be trusted is not asked, and learns no token.
+func TestDialRemote(t *testing.T) {
+	const token = "spambloom1-secret"
+	f := serveFar(t, nil)
+	old := serveFar(t, func(f *far) { f.options.Cert, f.options.Key = f.ca.server(time.Now().Add(-time.Hour)) })
+	plain, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: http.NotFoundHandler()}
+	done := make(chan error)
+	go func() { done <- s.Serve(plain) }()
+	t.Cleanup(func() { s.Close(); <-done })
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	for _, c := range []struct {
+		name, spec string
+		with       Credentials
+		is         error // nil: none of those that a caller branches on
+		want       string
+	}{
+		{"unknown CA", f.url(), Credentials{Token: token}, ErrUntrusted, "unknown authority"},
+		{"expired certificate", old.url(), Credentials{CA: old.ca.file, Token: token}, ErrUntrusted, "expired"},
+		{"another host", strings.Replace(f.url(), "127.0.0.1", "127.0.0.2", 1), Credentials{CA: f.ca.file, Token: token}, ErrUnavailable, "refused"},
+		{"plain HTTP", "https://" + plain.Addr().String(), Credentials{CA: f.ca.file, Token: token}, ErrProtocol, "does not speak TLS"},
+		{"nobody", "https://" + gone.Addr().String(), Credentials{CA: f.ca.file, Token: token}, ErrUnavailable, gone.Addr().String()},
+		{"no such CA", f.url(), Credentials{CA: "none.pem"}, nil, "none.pem"},
+		{"certificate without a key", f.url(), Credentials{Cert: f.ca.file}, nil, "go together"},
+		{"certificate that is none", f.url(), Credentials{Cert: f.ca.file, Key: f.ca.file}, nil, "the client's certificate: "},
+		{"token of two lines", f.url(), Credentials{CA: f.ca.file, Token: token + "\nx"}, nil, "a character that none has"},
+		{"http", "http://" + f.address, Credentials{}, nil, "want https://HOST:PORT"},
+		{"a path", f.url() + "/v1", Credentials{}, nil, "want https://HOST:PORT"},
+		{"a password", "https://a:b@" + f.address, Credentials{}, nil, "want https://HOST:PORT"},
+		{"no host", "https://:8897", Credentials{}, nil, "want https://HOST:PORT"},
+	} {
+		_, err := DialRemote(c.spec, c.with)
+		if err == nil || !strings.Contains(err.Error(), c.want) || (c.is != nil && !errors.Is(err, c.is)) ||
+			(c.is == nil && (errors.Is(err, ErrUnavailable) || errors.Is(err, ErrProtocol) || errors.Is(err, ErrUntrusted))) {
+			t.Errorf("%s: %v; want %v, %q", c.name, err, c.is, c.want)
+		}
+		if err != nil && strings.Contains(err.Error(), token) {
+			t.Errorf("%s: the error repeats the token: %v", c.name, err)
+		}
+	}
+	named, err := RemoteAddress("https://mx1.example.org/")
+	if err != nil || named != "mx1.example.org:8897" {
+		t.Errorf("without a port: %q, %v", named, err)
+	}
+}
+
+// Who speaks plain HTTP to the port is told so, in plain HTTP; who speaks something
+// else, or an old TLS, is hung up on.
+func TestRemotePlain(t *testing.T) {
+	f := serveFar(t, nil)
+	answer, err := http.Post("http://"+f.address+"/v1/report", "application/json", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var p Problem
+	if err := json.NewDecoder(answer.Body).Decode(&p); err != nil || answer.StatusCode != 400 || p.Status != 400 || !strings.Contains(p.Detail, "speaks TLS") {
+		t.Errorf("%s %+v %v", answer.Status, p, err)
+	}
+	http.DefaultClient.CloseIdleConnections()
+
+	conn, err := net.Dial("tcp", f.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "\x01\x02\x03\x04\x05 not TLS"); err != nil {
+		t.Fatal(err)
+	}
+	if rest, err := io.ReadAll(conn); len(rest) != 0 {
+		t.Errorf("an answer to no language at all: %q, %v", rest, err)
+	}
+
+	if _, err := tls.Dial("tcp", f.address, &tls.Config{MaxVersion: tls.VersionTLS11, InsecureSkipVerify: true}); err == nil {
+		t.Error("TLS 1.1 is spoken")
+	}
+}
+
+// A client that stops in the handshake, or in the header, is cut; one that stops in the
+// body is told so, and cut.
+func TestRemoteSlowClients(t *testing.T) {
+	token, line, _ := NewToken("store1")
+	f := serveFar(t, func(f *far) {
+		f.tokensFile(t, line)
+		f.server = &http.Server{ReadHeaderTimeout: 300 * time.Millisecond, ReadTimeout: 300 * time.Millisecond}
+	})
+	silent, err := net.Dial("tcp", f.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	// The reads end only because the server gives the connection up.
+	if rest, err := io.ReadAll(silent); err != nil || len(rest) > 0 {
+		t.Errorf("in the handshake: %q, %v", rest, err)
+	}
+	config, err := Credentials{CA: f.ca.file}.config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ sent, want string }{
+		{"POST /v1/check HTTP/1.1\r\nHost: x\r\n", ""},
+		{"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Le", "HTTP/1.1 400 "}, // taken for a line
+		{"POST /v1/check HTTP/1.1\r\nHost: x\r\nAuthorization: bearer  " + token + "\r\nContent-Length: 100\r\n\r\n{", "HTTP/1.1 408 "},
+	} {
+		conn, err := tls.Dial("tcp", f.address, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, c.sent); err != nil {
+			t.Fatal(err)
+		}
+		rest, _ := io.ReadAll(bufio.NewReader(conn))
+		if !strings.HasPrefix(string(rest), c.want) || c.want == "" && len(rest) > 0 {
+			t.Errorf("%.60q is answered %q", c.sent, rest)
+		}
+	}
+}
+
+// The connections of other machines are bounded apart from those of this one.
+func TestRemoteConnectionsAreLimited(t *testing.T) {
+	f := serveFar(t, nil)
+	ln := make(crowd, 2*maxRemote)
+	for range cap(ln) {
+		_, served := net.Pipe()
+		ln <- served
+	}
+	limited, accepted := f.remote.Listen(ln), make(chan net.Conn)
+	go func() {
+		defer close(accepted)
+		for {
+			conn, err := limited.Accept()
+			if err != nil {
+				return
+			}
+			accepted <- conn
+		}
+	}()
+	var open []net.Conn
+	for range maxRemote {
+		open = append(open, <-accepted)
+	}
+	select {
+	case <-accepted:
+		t.Errorf("more than %d connections are open", maxRemote)
+	case <-time.After(50 * time.Millisecond):
+	}
+	open[0].Close()
+	(<-accepted).Close()
+	for _, conn := range open {
+		conn.Close()
+	}
+	limited.Close()
+	for conn := range accepted {
+		conn.Close()
+	}
+}
+
+func FuzzParseTokens(f *testing.F) {
+	f.Fuzz(func(t *testing.T, text []byte) {
+		list, err := parseTokens(text)
+		if err != nil {
+			if len(list) > 0 {
+				t.Errorf("clients beside the error %v", err)
+			}
+			return
+		}
+		if len(list) > maxTokens {
+			t.Errorf("%d clients", len(list))
+		}
+		for _, c := range list {
+			if err := checkClient(c.name); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
