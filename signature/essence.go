@@ -67,25 +67,17 @@ func marked(features []Feature, marks []bool) []Feature {
 	return of
 }
 
-// LeastAnchors are the n smallest different anchors, keyed, of those that Reported
-// offers, ascending, whatever the level of the text: fewer where it offers fewer, and
-// none where it offers none. Those of an image are all of them. AskOnly does not matter.
-// Those of the essence are those of the whole.
-func (s Sketch) LeastAnchors(n int, keyed func(uint64) uint64) []uint64 {
-	var of []uint64
-	if s.Kind == KindImage {
-		for _, a := range firstView(s.Anchors, len(picture.Code{}.Anchors)) {
-			of = append(of, keyed(a.Hash))
-		}
-		slices.Sort(of)
-		return slices.Compact(of)
-	}
-	level, ok := levelOf(placesOf(s.Keys, keyed))
-	if !ok {
+// LeastKeys are the n smallest different keys of a text, keyed, ascending: none where
+// it has too few for a sketch, or the sketch is not of a text. AskOnly does not matter.
+// Those of the essence are those of the whole, up to 20.
+func (s Sketch) LeastKeys(n int, keyed func(uint64) uint64) []uint64 {
+	places := placesOf(s.Keys, keyed)
+	if _, ok := levelOf(places); !ok || s.Kind == KindImage {
 		return nil
 	}
-	for _, a := range smallest(placesOf(s.Anchors, keyed), level+1, min(n, candidates)) {
-		of = append(of, a.hash)
+	var of []uint64
+	for _, k := range smallest(places, 0, n) {
+		of = append(of, k.hash)
 	}
 	return of
 }

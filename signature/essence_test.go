@@ -38,8 +38,8 @@ func checkEssence(t interface{ Fatalf(string, ...any) }, s Sketch, keys ...uint6
 				t.Fatalf("key %d of %v: the essence of %d and %d features reports %v, the whole of %d and %d %v",
 					i, keys, len(e.Anchors), len(e.Keys), got, len(s.Anchors), len(s.Keys), want)
 			}
-			if got, want := e.LeastAnchors(6, k), s.LeastAnchors(6, k); !slices.Equal(got, want) {
-				t.Fatalf("key %d of %v: the essence has the anchors %x, the whole %x", i, keys, got, want)
+			if got, want := e.LeastKeys(storedKeys, k), s.LeastKeys(storedKeys, k); !slices.Equal(got, want) {
+				t.Fatalf("key %d of %v: the essence has the smallest keys %x, the whole %x", i, keys, got, want)
 			}
 		}
 	}
@@ -100,9 +100,9 @@ func TestEssenceOfRealMailReportsTheSame(t *testing.T) {
 	}
 }
 
-// The smallest anchors are those of the text, at whatever level: a text twice as long
+// The smallest keys are those of the text, at whatever level: a text twice as long
 // that has all of it in it shares about half of them.
-func TestLeastAnchorsOfLongerText(t *testing.T) {
+func TestLeastKeysOfLongerText(t *testing.T) {
 	const rounds = 200
 	shared := 0
 	for i := range rounds {
@@ -110,14 +110,14 @@ func TestLeastAnchorsOfLongerText(t *testing.T) {
 		text := randomWords(rng, 150)
 		longer := slices.Concat(text, randomWords(rng, 150))
 		keyed := keyedBy(rng.Uint64())
-		least := longer.sketch().LeastAnchors(6, keyed)
-		for _, a := range text.sketch().LeastAnchors(6, keyed) {
-			if slices.Contains(least, a) {
+		least := longer.sketch().LeastKeys(12, keyed)
+		for _, k := range text.sketch().LeastKeys(12, keyed) {
+			if slices.Contains(least, k) {
 				shared++
 			}
 		}
 	}
-	if mean := float64(shared) / rounds; mean < 2.7 || mean > 3.3 {
-		t.Errorf("%.2f of 6 anchors shared, should be about 3", mean)
+	if mean := float64(shared) / rounds; mean < 5.5 || mean > 6.5 {
+		t.Errorf("%.2f of 12 keys shared, should be about 6", mean)
 	}
 }

@@ -1,0 +1,134 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/internal/variation"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// corpusPath is real mail, ham and spam, which is not part of the repository.
+const corpusPath = "../../../../shared/corpora/spamassassin.tar.xz"
+
+func realCorpus(t *testing.T) *Corpus {
+	t.Helper()
+	c, err := Read(context.Background(), corpusPath)
+	if errors.Is(err, fs.ErrNotExist) && os.Getenv("SPAMBLOOM_REQUIRE") != "all" {
+		t.Skipf("no mail to test with at %s", corpusPath)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// anchorsOf lists the anchors of a message's sketches.
+func anchorsOf(db *bloomdb.DB, raw []byte) (lists [][]uint64) {
+	for _, s := range signature.Compute(signature.Parse(raw)).Sketches {
+		if a := db.Anchors(s); len(a) > 0 {
+			lists = append(lists, a)
+		}
+	}
+	return lists
+}
+
+// alike says whether two messages are about one thing by their anchors.
+func alike(db *bloomdb.DB, a, b [][]uint64) bool {
+	for _, x := range a {
+		for _, y := range b {
+			shared := 0
+			for _, anchor := range x {
+				if slices.Contains(y, anchor) {
+					shared++
+				}
+			}
+			if shared >= db.AnchorsNeed(min(len(x), len(y))) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// The anchors of most varied copies of a spam are enough of the spam's; those of a
+// ham and a spam never are. With SPAMBLOOM_FIGURES=1 for all kinds, 150 spams and all
+// ham; else for a few.
+func TestAnchors(t *testing.T) {
+	c := realCorpus(t)
+	db, err := bloomdb.Open(bloomdb.Options{Dir: t.TempDir(), Site: "lab", Reports: bloomdb.ReportOptions{Capacity: 100}, Counts: bloomdb.CountOptions{Capacity: 100}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	spams, mails, chosen := 10, 150, kinds(t, "swapped", "salutation", "template")
+	if os.Getenv("SPAMBLOOM_FIGURES") != "" {
+		spams, mails, chosen = 150, 1<<20, variation.Kinds()
+	}
+	all, found, from := 0, 0, c.material()
+	for _, k := range chosen {
+		n, hits := varied(db, c, from, k, spams)
+		t.Logf("%-18s %4d copies, %4d alike", k.Name, n, hits)
+		if all, found = all+n, found+hits; 10*hits < 9*n && os.Getenv("SPAMBLOOM_FIGURES") == "" {
+			t.Errorf("%s: %d of %d copies are alike", k.Name, hits, n)
+		}
+	}
+	t.Logf("all: %d copies, %.1f %% alike", all, 100*float64(found)/float64(all))
+	pairs, names := unrelated(db, c, mails)
+	t.Logf("of %d pairs of a ham and a spam, %d alike", pairs, len(names))
+	if len(names) > 0 || pairs == 0 {
+		t.Errorf("%d pairs, alike are %s", pairs, strings.Join(names, ", "))
+	}
+}
+
+// varied counts the copies of some spams, and those that are alike.
+func varied(db *bloomdb.DB, c *Corpus, from *variation.Material, k variation.Kind, spams int) (n, hits int) {
+	for _, m := range c.choose(spams, 1) {
+		raw, copied, ok := k.Vary(1, from, m.Mail, m.Raw)
+		if !ok {
+			continue
+		}
+		a, b := anchorsOf(db, raw), anchorsOf(db, copied)
+		if len(a) == 0 || len(b) == 0 {
+			continue // told by its exact signatures
+		}
+		if n++; alike(db, a, b) {
+			hits++
+		}
+	}
+	return n, hits
+}
+
+// unrelated compares hams with spams, and names the pairs that are alike.
+func unrelated(db *bloomdb.DB, c *Corpus, mails int) (pairs int, names []string) {
+	anchors := make([][][]uint64, min(mails, len(c.Spams)))
+	byAnchor := make(map[uint64][]int)
+	for i := range anchors {
+		anchors[i] = anchorsOf(db, c.Spams[i].Raw)
+		for _, list := range anchors[i] {
+			for _, a := range list {
+				byAnchor[a] = append(byAnchor[a], i)
+			}
+		}
+	}
+	for _, ham := range c.Ham[:min(mails, len(c.Ham))] {
+		of := anchorsOf(db, ham.Raw)
+		pairs += len(anchors)
+		met := make(map[int]bool)
+		for _, a := range slices.Concat(of...) {
+			for _, i := range byAnchor[a] {
+				if !met[i] && alike(db, of, anchors[i]) {
+					names = append(names, ham.Name+"/"+c.Spams[i].Name)
+				}
+				met[i] = true
+			}
+		}
+	}
+	return pairs, names
+}
