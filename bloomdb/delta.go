@@ -51,6 +51,15 @@ func (db *DB) appendSectionHead(b []byte, t target, s shape) []byte {
 
 // decodeSectionHead reads it, and refuses filters that no site tells.
 func decodeSectionHead(r *recordReader) (s deltaSection, err error) {
+	s, err = decodeFilterHead(r)
+	if err == nil && s.target.kind == domainFilter {
+		err = fmt.Errorf("counts of %s, which no site tells", s.target.kind)
+	}
+	return s, err
+}
+
+// decodeFilterHead reads which filter of which generation a section is of.
+func decodeFilterHead(r *recordReader) (s deltaSection, err error) {
 	s.target.kind = filterKind(r.u8())
 	s.target.gen, s.period = int64(r.u64()), int64(r.u64())
 	s.shape = decodeShape(r.u64(), r.take(1)[0])
@@ -59,8 +68,6 @@ func decodeSectionHead(r *recordReader) (s deltaSection, err error) {
 		return s, errShort
 	case !s.target.kind.valid():
 		return s, s.target.kind.unknown()
-	case s.target.kind == domainFilter:
-		return s, fmt.Errorf("counts of %s, which no site tells", s.target.kind)
 	}
 	if err := s.shape.valid(s.target.kind); err != nil {
 		return s, fmt.Errorf("%s filter: %w", s.target.kind, err)

@@ -25,6 +25,7 @@ var (
 	purposeID     = []byte("spambloom key id 1")
 	purposeNever  = []byte("spambloom never 1")
 	purposeVotes  = []byte("spambloom votes 1") // and the site's name
+	purposeExport = []byte("spambloom export 1")
 )
 
 // NewKey makes a random federation key.

@@ -428,7 +428,15 @@ func (db *DB) ownFilter(t target) (f ownFilter, ok bool) {
 		return ownFilter{countsShape(g.own.Shape()), g.own.Cell, g.own.Block}, true
 	}
 	g := v.report(t.gen)
-	if g == nil || g.listing(t.kind).own == nil {
+	switch {
+	case g == nil:
+		return f, false
+	case t.kind == domainFilter:
+		if g.domains == nil {
+			return f, false
+		}
+		return ownFilter{countsShape(g.domains.Shape()), g.domains.Cell, g.domains.Block}, true
+	case g.listing(t.kind).own == nil:
 		return f, false
 	}
 	own := g.listing(t.kind).own

@@ -80,10 +80,15 @@ func (db *DB) load() error {
 	if err := errors.Join(db.loadOwnVotes(entries, id.Snapshots), db.loadVotes(entries)); err != nil {
 		return err
 	}
+	if err := db.joinImport(new(Imported)); err != nil {
+		return err
+	}
 	if err := db.replay(segments); err != nil {
 		return err
 	}
-	db.journal, err = openJournal(dir, db.keyID, segments)
+	if db.journal, err = openJournal(dir, db.keyID, segments); err == nil {
+		db.settleImport(true)
+	}
 	return err
 }
 
@@ -142,7 +147,7 @@ func (db *DB) loadFile(name string, segments map[uint32]int64) error {
 		}
 		return nil
 	}
-	if strings.HasPrefix(name, ".") && (strings.Contains(name, ".snapshot") || strings.Contains(name, ".mask") || strings.Contains(name, ".votes") || strings.HasPrefix(name, ".identity") || strings.HasPrefix(name, ".never-")) {
+	if strings.HasPrefix(name, ".") && (strings.Contains(name, ".snapshot") || strings.Contains(name, ".mask") || strings.Contains(name, ".votes") || strings.HasPrefix(name, ".identity") || strings.HasPrefix(name, ".import") || strings.HasPrefix(name, ".never-")) {
 		return os.Remove(path)
 	}
 	if !strings.HasSuffix(name, ".snapshot") {
@@ -318,6 +323,7 @@ func (db *DB) save() error {
 	db.snapshotMu.Lock()
 	defer db.snapshotMu.Unlock()
 	db.triedSave = db.opt.Now()
+	imported := db.importStands.Load()
 	begin, err := db.journal.rotate()
 	if err != nil {
 		return err
@@ -354,6 +360,9 @@ func (db *DB) save() error {
 		return err
 	}
 	db.journalBase.Store(db.journal.bytesFrom(0))
+	if imported {
+		return db.removeImport()
+	}
 	return nil
 }
 
