@@ -17,7 +17,12 @@ import (
 // dial finds the daemon's control socket and connects, or connects to the daemon of
 // another machine.
 func (c *cli) dial() (*reporting.Client, error) {
-	if spec := cmp.Or(c.control, os.Getenv("SPAMBLOOM_CONTROL")); spec != "" {
+	return c.dialTo(cmp.Or(c.control, os.Getenv("SPAMBLOOM_CONTROL")))
+}
+
+// dialTo connects to the control socket spec, empty for where daemons have it.
+func (c *cli) dialTo(spec string) (*reporting.Client, error) {
+	if spec != "" {
 		if strings.HasPrefix(spec, "https:") {
 			return dialRemote(spec)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/mailbox"
+	"github.com/spambloom/spambloom/cmd/internal/queue"
 	"github.com/spambloom/spambloom/reporting"
 )
 
@@ -49,13 +50,20 @@ const (
   75  the daemon cannot do it now; try again later
   76  the daemon is of another version, or none of ours
   77  no permission`
+	sendCodes = `
+  69  no daemon answers` + outputCode + `, the daemon's disk failed, or the
+      queue cannot be written
+  75  the queue is full; or the daemon cannot do it now
+  76  the daemon is of another version, or none of ours
+  77  no permission
+69, and 74 and 75 of the daemon, come where nothing can be queued, or --no-queue is given.`
 	firstDecides = `
 Of several messages that failed, the first one decides, and the others are done`
 	daemonEnds = `;
 69 to 77 end the work.`
 
 	questionCodes = usageCode + emptyCode + inputCode + daemonCodes + firstDecides + daemonEnds
-	reportCodes   = usageCode + reportCode + inputCode + daemonCodes + firstDecides + daemonEnds
+	reportCodes   = usageCode + reportCode + inputCode + sendCodes + firstDecides + daemonEnds
 	signCodes     = usageCode + littleCode + inputCode + outputCode + firstDecides + `.`
 	replayCodes   = usageCode + emptyCode + inputCode + createCode + stateCode + firstDecides + `.`
 	statusCodes   = usageCode + daemonCodes
@@ -119,11 +127,15 @@ func exitCode(err error) int {
 	var key *keyError
 	var state *stateError
 	var problem *reporting.Problem
+	var unflushed *unflushedError
+	var queued *queueError
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &verdict):
 		return int(verdict)
+	case errors.Is(err, queue.ErrFull), errors.As(err, &unflushed):
+		return exTempFail
 	case errors.As(err, &usage):
 		return exUsage
 	case errors.As(err, &output), errors.As(err, &state):
@@ -140,6 +152,8 @@ func exitCode(err error) int {
 		return exNoPerm
 	case errors.Is(err, reporting.ErrUnavailable):
 		return exUnavailable
+	case errors.As(err, &queued):
+		return exIOErr
 	}
 	var input *inputError
 	if errors.As(err, &input) {
@@ -155,7 +169,7 @@ func problemCode(status int) int {
 		return exData
 	case http.StatusForbidden, http.StatusUnauthorized:
 		return exNoPerm
-	case http.StatusServiceUnavailable, http.StatusRequestTimeout:
+	case http.StatusServiceUnavailable, http.StatusRequestTimeout, http.StatusTooManyRequests:
 		return exTempFail
 	case http.StatusInternalServerError:
 		return exIOErr
@@ -216,11 +230,19 @@ func trouble(err error) string {
 	var state *stateError
 	var problem *reporting.Problem
 	var site *siteError
+	var unflushed *unflushedError
+	var queued *queueError
 	again, nothing := "report a message twice", "nothing of this message was accepted"
 	if errors.As(err, &site) {
 		again, nothing = "do it twice", "nothing was changed"
 	}
 	switch {
+	case errors.As(err, &unflushed):
+		return "what waits is kept; run it again later"
+	case errors.Is(err, queue.ErrFull):
+		return "deliver what waits with spambloom flush, once the daemon takes it"
+	case errors.As(err, &queued):
+		return "SPAMBLOOM_QUEUE names another folder for what waits"
 	case errors.As(err, &state):
 		return "is there room in the folder for temporary files? TMPDIR names another one"
 	case errors.As(err, &output):

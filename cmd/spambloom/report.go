@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"os/user"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ type reportFlags struct {
 	reporter  string
 	attached  bool // only messages that are attached to others
 	dryRun    bool
+	noQueue   bool
 }
 
 func (f *reportFlags) add(cmd *cobra.Command) {
@@ -33,6 +35,7 @@ func (f *reportFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.reporter, "as", "", "name or address of the `REPORTER` (default: your login name)")
 	cmd.Flags().BoolVar(&f.attached, "attached", false, "take attached messages only: one without any is refused, as at a report address")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what would be sent, one JSON object a message, and send nothing")
+	cmd.Flags().BoolVar(&f.noQueue, "no-queue", false, "fail where the daemon is away, and queue nothing")
 	// The flag exists, so this cannot fail.
 	_ = cmd.RegisterFlagCompletionFunc("class", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -60,8 +63,13 @@ Within one period ([reports] period of the daemon, a week by default) a
 revocation wins: what was revoked can be reported at once, but is spam only when
 it is reported again in a later period. report says so, and when that begins.
 
+Where no daemon answers, or cannot take a report now, it waits in a queue on this
+disk, behind those that wait already: at most 1,000 of them. The next report or
+revocation delivers what waits, and so does flush; spambloom status says how many
+wait. A report counts from when it is delivered. --no-queue fails instead.
+
 Exit codes:
-  0   all messages are accepted, and on the daemon's disk` + reportCodes
+  0   all messages are accepted, and on the daemon's disk, or on this one: queued` + reportCodes
 
 func (c *cli) reportCommand() *cobra.Command {
 	var flags reportFlags
@@ -76,7 +84,7 @@ malware comes before phish, scam and bulk.` + reportHelp,
   spambloom report --class phish --as anna@example.org ~/Maildir/.Junk
   macro index,pager S "<pipe-message>spambloom report<enter>"      # mutt`,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			return c.send(cmd.Context(), names, flags, (*reporting.Client).Report)
+			return c.send(cmd.Context(), "report", names, flags)
 		},
 	}
 	flags.add(cmd)
@@ -92,17 +100,15 @@ func (c *cli) revokeCommand() *cobra.Command {
 are no longer listed, whoever reported them.` + reportHelp,
 		Example: `  spambloom revoke invoice.eml`,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			return c.send(cmd.Context(), names, flags, (*reporting.Client).Revoke)
+			return c.send(cmd.Context(), "revoke", names, flags)
 		},
 	}
 	flags.add(cmd)
 	return cmd
 }
 
-// send sends a report or a revocation of each message.
-func (c *cli) send(ctx context.Context, names []string, flags reportFlags,
-	verb func(*reporting.Client, context.Context, reporting.Request) (reporting.Receipt, error),
-) error {
+// send sends a report or a revocation of each message, or queues it.
+func (c *cli) send(ctx context.Context, verb string, names []string, flags reportFlags) error {
 	if err := flags.check(); err != nil {
 		return &usageError{err}
 	}
@@ -112,33 +118,44 @@ func (c *cli) send(ctx context.Context, names []string, flags reportFlags,
 	}
 	messages := unpacked(inputs)
 	if flags.dryRun {
-		write := func(_ context.Context, m signature.Message) (parcel, error) { return flags.pack(m) }
-		return process(ctx, c, "printed", messages, write, func(r result[parcel]) error {
-			if r.err != nil {
-				return nil
-			}
-			c.warnLarge(r)
-			return c.printJSON(r.answer.request)
-		})
+		return c.showRequests(ctx, messages, flags)
 	}
-	daemon, err := c.dial()
+	k, err := c.newCourier(ctx, verb, flags)
 	if err != nil {
 		return err
 	}
-	defer daemon.Close()
+	defer k.close()
 	send := func(ctx context.Context, m signature.Message) (parcel, error) {
 		p, err := flags.pack(m)
 		if err == nil {
-			p.receipt, err = verb(daemon, ctx, p.request)
+			p.receipt, p.queued, err = k.carry(ctx, p.request)
 		}
 		return p, err
 	}
-	return process(ctx, c, "accepted", messages, send, func(r result[parcel]) error {
+	queued := false
+	err = process(ctx, c, k.done(), messages, send, func(r result[parcel]) error {
 		if r.err != nil {
 			return nil
 		}
 		c.warnLarge(r)
-		return c.print(receiptLine(r.name, r.answer.receipt))
+		queued = queued || r.answer.queued != nil
+		return c.showReceipt(r.name, r.answer)
+	})
+	if queued {
+		c.tell("hint", "what is queued is on this disk; the next report delivers it, and so does spambloom flush")
+	}
+	return err
+}
+
+// showRequests prints what send would send.
+func (c *cli) showRequests(ctx context.Context, messages iter.Seq2[input, error], flags reportFlags) error {
+	write := func(_ context.Context, m signature.Message) (parcel, error) { return flags.pack(m) }
+	return process(ctx, c, "printed", messages, write, func(r result[parcel]) error {
+		if r.err != nil {
+			return nil
+		}
+		c.warnLarge(r)
+		return c.printJSON(r.answer.request)
 	})
 }
 
@@ -148,11 +165,25 @@ func (c *cli) warnLarge(r result[parcel]) {
 	}
 }
 
-// receiptLine says that a message is accepted, and where that has no effect.
+// showReceipt says what became of a message.
+func (c *cli) showReceipt(name string, p parcel) error {
+	if p.queued != nil {
+		return c.print(fmt.Sprintf("%s: queued; %v\n", name, p.queued))
+	}
+	if p.receipt.Offer == "retouch" {
+		c.tell("hint", name+": it was revoked before, and is listed again; spambloom retouch clears it for good, on this site")
+	}
+	return c.print(receiptLine(name, p.receipt))
+}
+
+// receiptLine says that a message is accepted, and where that has no effect yet.
 func receiptLine(name string, r reporting.Receipt) string {
 	note := ""
-	if !r.RevokedUntil.IsZero() {
+	switch {
+	case !r.RevokedUntil.IsZero():
 		note = ", but still not spam: it was revoked in this period, which ends " + instant(r.RevokedUntil)
+	case r.Quorum > 0:
+		note = fmt.Sprintf(", and waits for others: it has %.3g of the %.3g that it takes", r.Sum, r.Quorum)
 	}
 	return fmt.Sprintf("%s: accepted%s; id=%s\n", name, note, strings.Join(r.IDs, ","))
 }
@@ -161,7 +192,8 @@ func receiptLine(name string, r reporting.Receipt) string {
 type parcel struct {
 	request    reporting.Request
 	receipt    reporting.Receipt
-	needsWhole bool // the request has no signature of the message's beginning
+	queued     error // set: why it waits in the queue
+	needsWhole bool  // the request has no signature of the message's beginning
 }
 
 // pack signs a message; bloomdb.ErrNothing where there is too little of it.

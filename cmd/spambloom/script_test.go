@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/internal/queue"
 	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/reporting"
 	"github.com/spambloom/spambloom/reporting/ledger"
@@ -44,13 +45,19 @@ func TestScripts(t *testing.T) {
 			env.Setenv("LONG", strings.Repeat("x", 5000))
 			// The race detector would hold each of our many processes for a second.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
+			env.Setenv("SPAMBLOOM_QUEUE", filepath.Join(env.WorkDir, "queue"))
 			env.Setenv("SPAMBLOOM_CONTROL", "unix:"+d.socket("daemon"))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": cmdExits,
 			"count": cmdCount,
-			"stop":  func(ts *testscript.TestScript, _ bool, _ []string) { ts.Check(daemonOf(ts).stop()) },
+			"halt":  func(ts *testscript.TestScript, _ bool, _ []string) { ts.Check(daemonOf(ts).stop()) },
+			"start": func(ts *testscript.TestScript, _ bool, _ []string) {
+				d := daemonOf(ts)
+				ts.Check(d.serve("daemon", d.api))
+			},
+			"fill":  cmdFill,
 			"fake":  cmdFake,
 			"log":   cmdLog,
 			"hear":  cmdHear,
@@ -211,6 +218,16 @@ func cmdFake(ts *testscript.TestScript, _ bool, args []string) {
 		fmt.Fprint(w, args[1])
 	})))
 	ts.Setenv("SPAMBLOOM_CONTROL", "unix:"+daemonOf(ts).socket(name))
+}
+
+// cmdFill: fill N lets N reports wait in the queue.
+func cmdFill(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	q := queue.New(ts.Getenv("SPAMBLOOM_QUEUE"), queue.Options{})
+	for range n {
+		ts.Check(q.Add(queue.Entry{At: time.Now(), Verb: "report", Control: ts.Getenv("SPAMBLOOM_CONTROL")}))
+	}
 }
 
 // cmdLog: log writes the daemon's log to the file daemon.log.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/internal/queue"
 	"github.com/spambloom/spambloom/reporting"
 )
 
@@ -25,7 +27,8 @@ func (c *cli) statusCommand() *cobra.Command {
 		Short: "show what the daemon knows about itself",
 		Long: `status shows how full the daemon's filters are, how often they would call a
 message spam that nobody reported, the memory they take, and how far each site
-of the federation has been heard.
+of the federation has been heard; and first, also without a daemon, how many reports
+wait in this user's queue.
 
 Exit codes:
   0   the daemon has answered` + statusCodes,
@@ -38,20 +41,74 @@ Exit codes:
 	return cmd
 }
 
+// statusJSON is what `status --json` prints.
+type statusJSON struct {
+	*reporting.Status                // nil: no daemon answers
+	Queue             *queue.Waiting `json:"queue,omitempty"` // nil: nothing waits
+}
+
+// status also says what waits in the user's queue, which is there without a daemon.
 func (c *cli) status(ctx context.Context, asJSON bool) error {
-	daemon, err := c.dial()
+	waiting, err := c.waiting()
 	if err != nil {
 		return err
+	}
+	s, err := c.askStatus(ctx)
+	if s == nil && waiting == nil {
+		return err
+	}
+	if asJSON {
+		return errors.Join(c.printJSON(statusJSON{s, waiting}), err)
+	}
+	text := ""
+	if waiting != nil {
+		text = fmt.Sprintf("queue  %s here since %s\n", verb(waiting.Count, "report", "waits", "wait"), instant(waiting.Since))
+	}
+	if s != nil {
+		text += statusText(*s, time.Now())
+	}
+	return errors.Join(c.print(text), err)
+}
+
+// waiting is what waits in the user's queue, nil for nothing. A queue that cannot be
+// read is a warning: it says nothing about the daemon.
+func (c *cli) waiting() (*queue.Waiting, error) {
+	dir, err := queueFolder()
+	if err != nil {
+		return nil, err
+	}
+	w, err := queue.New(dir, queue.Options{}).Waiting()
+	if err != nil {
+		c.tell("warning", err.Error())
+	}
+	if w.Lost > 0 {
+		c.tell("warning", fmt.Sprintf("queue %s is damaged: %s passed over", dir, size(w.Lost)))
+	}
+	if w.Count == 0 {
+		return nil, nil
+	}
+	return &w, nil
+}
+
+// verb is a number of things and what they do.
+func verb(n int, thing, one, many string) string {
+	if n == 1 {
+		return several(n, thing) + " " + one
+	}
+	return several(n, thing) + " " + many
+}
+
+func (c *cli) askStatus(ctx context.Context) (*reporting.Status, error) {
+	daemon, err := c.dial()
+	if err != nil {
+		return nil, err
 	}
 	defer daemon.Close()
 	s, err := daemon.Status(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if asJSON {
-		return c.printJSON(s)
-	}
-	return c.print(statusText(s, time.Now()))
+	return &s, nil
 }
 
 // statusText is the readable form.

@@ -43,6 +43,7 @@ var allowed = map[string][]string{
 	"cmd/internal/mailbox":   {},
 	"cmd/internal/trap":      {},
 	"cmd/internal/version":   {},
+	"cmd/internal/queue":     {"reporting"},
 	"cmd/internal/variation": {"signature"},
 	"cmd/internal/compare":   {"signature"},
 	"cmd/internal/replay":    {"signature", "bloomdb", "milter", "cmd/internal/compare"},
@@ -61,7 +62,7 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/replica":     {"signature", "bloomdb", "cmd/internal/mailbox", "cmd/internal/variation"},
 
 	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/exchange", "reporting", "reporting/ledger", "reporting/trust", "milter", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
-	"cmd/spambloom":  {"signature", "bloomdb", "reporting", "milter", "cmd/internal/compare", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
+	"cmd/spambloom":  {"signature", "bloomdb", "reporting", "milter", "cmd/internal/compare", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
 }
 
 // inTests may be imported by tests besides.
@@ -70,6 +71,8 @@ var inTests = map[string][]string{
 
 	"cmd/spambloomd": {"bloomdb/exchange/linkfault"},
 	"cmd/spambloom":  {"reporting/ledger", "reporting/trust"},
+
+	"cmd/internal/queue": {"bloomdb"},
 }
 
 // reserved imports belong to the packages that are listed, and to no others.

@@ -1,0 +1,158 @@
+package queue
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+)
+
+// ErrFull is wrapped where no more can wait.
+var ErrFull = errors.New("the queue is full")
+
+// Options bound a queue.
+type Options struct {
+	Entries int   // that wait at once; 0: 1,000
+	Bytes   int64 // of the file; 0: 64 MiB
+}
+
+// Queue is the queue in a folder. It is safe for concurrent use, also by several
+// processes.
+type Queue struct {
+	dir string
+	Options
+
+	mu    sync.Mutex // one goroutine at a time takes the lock of the file
+	known known      // guarded by mu
+}
+
+// New names the queue in the folder dir, which is not touched before there is
+// something to wait in it: then it is made, readable by this user only. A folder or
+// file of another user, a symbolic link, and one that others can write is refused by
+// every method.
+func New(dir string, o Options) *Queue {
+	if o.Entries == 0 {
+		o.Entries = 1000
+	}
+	if o.Bytes == 0 {
+		o.Bytes = 64 << 20
+	}
+	return &Queue{dir: dir, Options: o}
+}
+
+// Dir is the folder.
+func (q *Queue) Dir() string { return q.dir }
+
+// maxFile is the most that a file of ours can have: Add keeps to Bytes, and
+// records that others are settled come behind that.
+func (q *Queue) maxFile() int64 { return q.Bytes + int64(2*q.Entries*headSize) + 1<<20 }
+
+// Waiting is what waits in a queue.
+type Waiting struct {
+	Count  int       `json:"count"`
+	Since  time.Time `json:"since,omitzero"` // the oldest was made
+	Bytes  int64     `json:"bytes,omitempty"`
+	Lost   int64     `json:"lost,omitempty"` // bytes of the file that were damaged, and passed over
+	Folder string    `json:"folder,omitempty"`
+}
+
+// Waiting tells what waits. It takes no lock and changes nothing, so that of what is
+// being written it sees what is whole.
+func (q *Queue) Waiting() (Waiting, error) {
+	w := Waiting{Folder: q.dir}
+	c, err := q.peek()
+	if err != nil {
+		return w, err
+	}
+	w.Count, w.Bytes, w.Lost = len(c.waiting), c.live, c.lost
+	if len(c.waiting) > 0 {
+		if e, err := c.waiting[0].entry(); err == nil {
+			w.Since = e.At
+		}
+	}
+	return w, nil
+}
+
+// peek reads the file as it is; where there is none, nothing waits.
+func (q *Queue) peek() (contents, error) {
+	err := q.checkFolder()
+	if err != nil {
+		return contents{}, ignoreMissing(err)
+	}
+	f, err := q.open(fileName, os.O_RDONLY)
+	if err != nil {
+		return contents{}, ignoreMissing(err)
+	}
+	defer f.Close()
+	c, _, err := q.readAll(f)
+	return c, err
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Add lets an entry wait: when it returns nil, that is on disk, and it will be handed
+// to a send of Deliver. The entry's number is given by the queue. ErrFull where there
+// are too many, or they are too large.
+func (q *Queue) Add(e Entry) error {
+	payload, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("queue: %w", err)
+	}
+	if len(payload) > maxPayload {
+		return fmt.Errorf("queue: an entry of %d bytes; at most %d", len(payload), maxPayload)
+	}
+	if err := q.makeFolder(); err != nil {
+		return err
+	}
+	return q.change(func(f *file) error {
+		// Numbers grow also over a file that was emptied: what settles an entry can
+		// never mean a later one.
+		r := record{kindEntry, max(f.last+1, uint64(e.At.UnixMicro())), payload}
+		if err := q.room(f, r.size()); err != nil {
+			return err
+		}
+		if err := f.append(r); err != nil {
+			return err
+		}
+		return f.sync()
+	})
+}
+
+// room refuses what is over the bounds.
+func (q *Queue) room(f *file, size int64) error {
+	switch {
+	case len(f.waiting) >= q.Entries:
+		return fmt.Errorf("%w: %d entries wait in %s", ErrFull, len(f.waiting), q.dir)
+	case f.live+size > q.Bytes:
+		return fmt.Errorf("%w: %d bytes wait in %s", ErrFull, f.live, q.dir)
+	case f.end+size <= q.Bytes:
+		return nil
+	}
+	// There would be room, but for what waits no more.
+	return f.rewrite()
+}
+
+// change does something to the file under its lock.
+func (q *Queue) change(do func(*file) error) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	unlock, _, err := q.lock(lockName, true)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	f, err := q.load()
+	if err != nil {
+		return err
+	}
+	defer f.close()
+	return do(f)
+}

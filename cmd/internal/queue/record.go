@@ -1,0 +1,192 @@
+package queue
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spambloom/spambloom/reporting"
+)
+
+// Version is the version of the file's form that this program writes and reads.
+const Version = 1
+
+const (
+	title      = "spambloom queue " // and the version, and a newline
+	maxTitle   = 32                 // bytes
+	headSize   = 28                 // bytes, of a record's head
+	maxPayload = 4 << 20            // bytes; the daemon takes requests of 2 MiB
+)
+
+// fileHead is how a file of this version begins.
+var fileHead = []byte(title + strconv.Itoa(Version) + "\n")
+
+// mark begins each record. JSON is UTF-8, which has no byte 0xff, so that no payload
+// has a mark in it.
+var mark = []byte{0xff, 'S', 'B', 'Q'}
+
+type kind uint8
+
+const (
+	kindEntry   kind = 1 // payload: the Entry as JSON
+	kindSettled kind = 2 // no payload: the entry of that number does not wait any more
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Entry is a report or a revocation that waits for the daemon.
+type Entry struct {
+	Number  uint64            `json:"-"` // later ones are larger; Add gives it
+	At      time.Time         `json:"at"`
+	Verb    string            `json:"verb"`              // report or revoke
+	Control string            `json:"control,omitempty"` // the daemon's socket; empty: where daemons have it
+	Request reporting.Request `json:"request"`
+}
+
+// VersionError is a file of another version of this program: it is left alone.
+type VersionError struct {
+	Path    string
+	Version string
+}
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("queue %s is of version %s, and this program knows version %d", e.Path, e.Version, Version)
+}
+
+// errForeign is a file that no spambloom wrote.
+var errForeign = errors.New("it is no queue of spambloom")
+
+// record is one record as it stands in the file.
+type record struct {
+	kind    kind
+	number  uint64
+	payload []byte
+}
+
+// appendTo writes the record behind data.
+func (r record) appendTo(data []byte) []byte {
+	start := len(data)
+	data = append(data, mark...)
+	data = append(data, byte(r.kind), 0, 0, 0)
+	data = binary.LittleEndian.AppendUint64(data, r.number)
+	data = binary.LittleEndian.AppendUint32(data, uint32(len(r.payload)))
+	data = binary.LittleEndian.AppendUint32(data, crc32.Checksum(r.payload, castagnoli))
+	data = binary.LittleEndian.AppendUint32(data, crc32.Checksum(data[start:], castagnoli))
+	return append(data, r.payload...)
+}
+
+// size is what the record takes in the file.
+func (r record) size() int64 { return int64(headSize + len(r.payload)) }
+
+// readRecord reads the record with which data begins; ok is false where none does
+// that is whole. The payload is a part of data.
+func readRecord(data []byte) (r record, ok bool) {
+	if len(data) < headSize || !bytes.HasPrefix(data, mark) ||
+		crc32.Checksum(data[:headSize-4], castagnoli) != binary.LittleEndian.Uint32(data[headSize-4:]) {
+		return r, false
+	}
+	length := int64(binary.LittleEndian.Uint32(data[16:]))
+	if length > maxPayload || length > int64(len(data)-headSize) {
+		return r, false
+	}
+	r = record{kind(data[4]), binary.LittleEndian.Uint64(data[8:]), data[headSize : headSize+length]}
+	return r, crc32.Checksum(r.payload, castagnoli) == binary.LittleEndian.Uint32(data[20:])
+}
+
+// contents is what a file holds.
+type contents struct {
+	waiting []record // in the order of the file; payloads are parts of what was read
+	end     int64    // of the last whole record: what follows was torn off while it was written
+	live    int64    // bytes that waiting takes
+	lost    int64    // bytes between whole records that are none
+	last    uint64   // the highest number
+}
+
+// read takes a file apart. A file that ends within its head or a record is one whose
+// writer was stopped: the rest of it is not in contents.end. An error is a
+// *VersionError without path, or errForeign.
+func read(data []byte) (contents, error) {
+	c := contents{end: int64(len(fileHead))}
+	if bytes.HasPrefix(fileHead, data) { // none yet, or torn
+		c.end = 0
+		if len(data) == len(fileHead) {
+			c.end = int64(len(data))
+		}
+		return c, nil
+	}
+	if !bytes.HasPrefix(data, fileHead) {
+		return c, stranger(data)
+	}
+	for at := c.end; ; {
+		next := findRecord(data, at)
+		if next < 0 {
+			break
+		}
+		r, _ := readRecord(data[next:])
+		c.lost += next - at
+		at = next + r.size()
+		c.end = at
+		c.note(r)
+	}
+	return c, nil
+}
+
+// note takes account of the next record.
+func (c *contents) note(r record) {
+	c.last = max(c.last, r.number)
+	switch r.kind {
+	case kindEntry:
+		c.waiting = append(c.waiting, r)
+		c.live += r.size()
+	case kindSettled: // mostly the first
+		if i := slices.IndexFunc(c.waiting, func(w record) bool { return w.number == r.number }); i >= 0 {
+			c.live -= c.waiting[i].size()
+			c.waiting = append(c.waiting[:i:i], c.waiting[i+1:]...)
+		}
+	}
+}
+
+// findRecord returns where the first whole record at or after from begins, -1 for
+// none.
+func findRecord(data []byte, from int64) int64 {
+	for {
+		i := bytes.Index(data[from:], mark)
+		if i < 0 {
+			return -1
+		}
+		from += int64(i)
+		if _, ok := readRecord(data[from:]); ok {
+			return from
+		}
+		from++
+	}
+}
+
+// stranger says what a file is that has another head.
+func stranger(data []byte) error {
+	line, _, ok := bytes.Cut(data[:min(len(data), maxTitle)], []byte("\n"))
+	version, ours := bytes.CutPrefix(line, []byte(title))
+	if !ok || !ours {
+		return errForeign
+	}
+	if _, err := strconv.ParseUint(string(version), 10, 32); err != nil {
+		return errForeign
+	}
+	return &VersionError{Version: string(version)}
+}
+
+// entry reads an entry's payload.
+func (r record) entry() (Entry, error) {
+	var e Entry
+	if err := json.Unmarshal(r.payload, &e); err != nil {
+		return e, fmt.Errorf("read entry %d of the queue: %w", r.number, err)
+	}
+	e.Number = r.number
+	return e, nil
+}
