@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/ledger"
 )
 
 // Exit codes, as in sysexits.h.
@@ -72,6 +73,10 @@ func hint(err error) string {
 		return "copy the key from another site or a backup"
 	case errors.As(err, &damage):
 		return "restore the state folder from a backup, or move it away and put only its federation.key into a new one: this site's own reports are then forgotten"
+	case errors.Is(err, ledger.ErrDamaged):
+		return "restore reports.db from a backup, or move it away: what is listed stays listed, and who reported it is forgotten"
+	case errors.Is(err, ledger.ErrVersion):
+		return "run the version of spambloomd that made reports.db, or move it away: what is listed stays listed, and who reported it is forgotten"
 	case errors.Is(err, syscall.EADDRINUSE):
 		return "choose another address with --listen, --control or --http, or in the configuration"
 	case errors.As(err, &f) && f.code == exUsage:

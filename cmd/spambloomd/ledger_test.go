@@ -1,7 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"io"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
@@ -23,4 +28,44 @@ func testDesk(t *testing.T, db *bloomdb.DB) *reporting.Desk {
 		}
 	})
 	return reporting.NewDesk(db, l, reporting.DeskOptions{})
+}
+
+// A ledger that cannot be used is named at the start, and without it, as the hint says,
+// the daemon starts: what is listed does not depend on it.
+func TestUnusableLedger(t *testing.T) {
+	dir := folder(t)
+	state := filepath.Join(dir, "state")
+	args := append([]string{"--data", state}, free...)
+	again := func() (code int) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		return run(ctx, args, io.Discard, call{"msg=ready", stop})
+	}
+	if code := again(); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	path := filepath.Join(state, "reports.db")
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := bytes.Clone(good)
+	for _, page := range []int{0, os.Getpagesize()} { // bbolt's two headers: its version
+		other[page+16+4] = 9
+	}
+	for hint, data := range map[string][]byte{
+		"hint: restore reports.db from a backup, or move it away": good[:3*os.Getpagesize()],
+		"hint: run the version of spambloomd that made":           other,
+	} {
+		write(t, path, string(data))
+		if r := start(t, args...); r.code != 74 || !strings.Contains(r.stderr, path) || !strings.Contains(r.stderr, hint) {
+			t.Errorf("%+v; want %q", r, hint)
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if code := again(); code != 0 {
+		t.Errorf("without the file: exit code %d", code)
+	}
 }

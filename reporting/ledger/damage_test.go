@@ -67,16 +67,16 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		"a later version": {edited(func(tx *bolt.Tx) error {
 			return tx.Bucket(bucketMeta).Put(keyVersion, []byte{2})
-		}), "it is of version [2]; this program knows version 1"},
+		}), "made by another version: version [2], and 1 is known"},
 		"another program's file": {edited(func(tx *bolt.Tx) error {
 			return tx.DeleteBucket(bucketMeta)
-		}), "it is no ledger"},
+		}), "damaged, or no ledger: it has a bucket"},
 		"a bucket is missing": {edited(func(tx *bolt.Tx) error {
 			return tx.DeleteBucket(bucketDue)
 		}), `it has no bucket "due"`},
-		"another format of bbolt": {format, "of another version of bbolt's format"},
-		"text":                    {bytes.Repeat([]byte("no ledger "), 2000), "it is damaged, or no ledger"},
-		"cut short":               {good[:8*os.Getpagesize()], "it was cut short"},
+		"another format of bbolt": {format, "made by another version of bbolt"},
+		"text":                    {bytes.Repeat([]byte("no ledger "), 2000), "damaged, or no ledger: invalid database"},
+		"cut short":               {good[:8*os.Getpagesize()], "cut short"},
 		"cut in its header":       {good[:5000], "reports.db"},
 		"one byte":                {good[:1], "reports.db"},
 	} {

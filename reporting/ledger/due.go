@@ -49,7 +49,7 @@ func decodeDue(data []byte) (r dueDecision, err error) {
 		r.parts.sketches = append(r.parts.sketches, d.byte() == 1)
 	}
 	if d.bad || len(d.b) > 0 || r.action != List && r.action != Revoke {
-		return r, fmt.Errorf("decision: %w: %d bytes", errDamaged, len(data))
+		return r, fmt.Errorf("decision: %w: %d bytes", ErrDamaged, len(data))
 	}
 	return r, nil
 }
@@ -62,7 +62,7 @@ func (l *Ledger) Due(after uint64, limit int) (list []Decision, err error) {
 		c := t.due.Cursor()
 		for key, data := c.Seek(first[:]); key != nil && len(list) < limit; key, data = c.Next() {
 			if len(key) != len(number{}) {
-				return fmt.Errorf("decision: %w key", errDamaged)
+				return fmt.Errorf("decision: %w key", ErrDamaged)
 			}
 			kept, err := decodeDue(data)
 			if err != nil {

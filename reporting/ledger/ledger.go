@@ -53,6 +53,9 @@ import (
 var (
 	ErrFull   = errors.New("the ledger of reports is full")
 	ErrClosed = errors.New("the ledger of reports is closed")
+
+	ErrDamaged = errors.New("damaged, or no ledger")   // of Open: the file is left as it is
+	ErrVersion = errors.New("made by another version") // likewise
 )
 
 // Options of a Ledger.
@@ -159,7 +162,7 @@ func checkLength(path string, have int64) error {
 	defer db.Close()
 	return db.View(func(tx *bolt.Tx) error {
 		if want := tx.Size(); have < want {
-			return fmt.Errorf("it was cut short: %d bytes of %d", have, want)
+			return fmt.Errorf("%w: cut short, %d bytes of %d", ErrDamaged, have, want)
 		}
 		return nil
 	})
@@ -171,9 +174,9 @@ func named(err error) error {
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return errors.New("another process has it open")
 	case errors.Is(err, bolterrors.ErrVersionMismatch):
-		return errors.New("it is of another version of bbolt's format, of which this program knows version 2")
+		return fmt.Errorf("%w of bbolt, whose format 2 is known", ErrVersion)
 	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum):
-		return fmt.Errorf("it is damaged, or no ledger: %w", err)
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return err
 }
@@ -186,7 +189,7 @@ func (l *Ledger) begin() error {
 	return l.db.Update(func(tx *bolt.Tx) error {
 		if tx.Bucket(bucketMeta) == nil {
 			if name, _ := tx.Cursor().First(); name != nil {
-				return fmt.Errorf("it is no ledger: it has a bucket %.40q and none %q", name, bucketMeta)
+				return fmt.Errorf("%w: it has a bucket %.40q and none %q", ErrDamaged, name, bucketMeta)
 			}
 			for _, name := range buckets {
 				if _, err := tx.CreateBucket(name); err != nil {
@@ -196,11 +199,11 @@ func (l *Ledger) begin() error {
 			return tx.Bucket(bucketMeta).Put(keyVersion, []byte{version})
 		}
 		if v := tx.Bucket(bucketMeta).Get(keyVersion); len(v) != 1 || v[0] != version {
-			return fmt.Errorf("it is of version %v; this program knows version %d", v, version)
+			return fmt.Errorf("%w: version %v, and %d is known", ErrVersion, v, version)
 		}
 		for _, name := range buckets {
 			if tx.Bucket(name) == nil {
-				return fmt.Errorf("it is damaged: it has no bucket %q", name)
+				return fmt.Errorf("%w: it has no bucket %q", ErrDamaged, name)
 			}
 		}
 		return nil

@@ -150,7 +150,7 @@ func decodeReport(data []byte) (*report, error) {
 		r.set.Domains = append(r.set.Domains, d.text())
 	}
 	if d.bad || len(d.b) > 0 || r.flags&^knownFlags != 0 {
-		return nil, fmt.Errorf("%w: %d bytes", errDamaged, len(data))
+		return nil, fmt.Errorf("%w: %d bytes", ErrDamaged, len(data))
 	}
 	return r, nil
 }

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -44,7 +43,7 @@ func (r *row) encode() []byte {
 
 func decodeRow(name string, b []byte) (*row, error) {
 	if len(b) != rowBytes || b[rowBytes-1] > 1 {
-		return nil, fmt.Errorf("reporter %q: %w", name, errDamaged)
+		return nil, fmt.Errorf("reporter %q: %w", name, ErrDamaged)
 	}
 	at := func(i int) uint64 { return binary.BigEndian.Uint64(b[4+8*i:]) }
 	instant := func(i int) time.Time { return time.Unix(int64(at(i)), 0).UTC() }
@@ -55,13 +54,11 @@ func decodeRow(name string, b []byte) (*row, error) {
 	}
 	for _, v := range []float64{r.reputation.Confirmed, r.reputation.Refuted} {
 		if !(v >= 0) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("reporter %q: %w", name, errDamaged)
+			return nil, fmt.Errorf("reporter %q: %w", name, ErrDamaged)
 		}
 	}
 	return r, nil
 }
-
-var errDamaged = errors.New("damaged")
 
 // reporter reads the row of a name; nil where there is none.
 func (t *txn) reporter(name string) (*row, error) {

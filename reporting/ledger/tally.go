@@ -100,7 +100,7 @@ func decodeTally(data []byte) (*tally, error) {
 		y.past = append(y.past, d.number(math.MaxUint64))
 	}
 	if d.bad || flags > 1 || len(d.b) > 0 {
-		return nil, fmt.Errorf("tally: %w: %d bytes", errDamaged, len(data))
+		return nil, fmt.Errorf("tally: %w: %d bytes", ErrDamaged, len(data))
 	}
 	return y, nil
 }
@@ -148,7 +148,7 @@ func decodeOpinion(reporter uint32, data []byte) (opinion, error) {
 	d := &decoder{b: data}
 	o := d.opinion(reporter)
 	if d.bad || len(d.b) > 0 {
-		return o, fmt.Errorf("opinion: %w: %d bytes", errDamaged, len(data))
+		return o, fmt.Errorf("opinion: %w: %d bytes", ErrDamaged, len(data))
 	}
 	return o, nil
 }
