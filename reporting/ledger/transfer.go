@@ -136,7 +136,7 @@ func (x *exporter) reports() error {
 	c := x.t.reports.Cursor()
 	for key, data := c.First(); key != nil && x.err == nil; key, data = c.Next() {
 		if _, err := decodeReport(data); err != nil || len(key) != len(number{}) {
-			return fmt.Errorf("report %x: %w", key, errDamaged)
+			return fmt.Errorf("report %x: %w", key, ErrDamaged)
 		}
 		x.record(recordReport, key, data)
 		x.sum.Reports++
@@ -149,7 +149,7 @@ func (x *exporter) tallies() error {
 	for key, data := c.First(); key != nil && x.err == nil; key, data = c.Next() {
 		y, err := decodeTally(data)
 		if err != nil || len(key) != len(Key{}) {
-			return fmt.Errorf("tally %x: %w", key, errDamaged)
+			return fmt.Errorf("tally %x: %w", key, ErrDamaged)
 		}
 		x.record(recordTally, key, data)
 		x.sum.Tallies++
@@ -265,7 +265,7 @@ func decodeRecord(data []byte) (rec record, err error) {
 		return rec, fmt.Errorf("a record of kind %q: it is damaged, or a newer version made it", data[0])
 	}
 	if err == nil && d.bad {
-		err = fmt.Errorf("record %q: %w", data[0], errDamaged)
+		err = fmt.Errorf("record %q: %w", data[0], ErrDamaged)
 	}
 	return rec, err
 }
