@@ -28,8 +28,8 @@ func typical(rng *rand.Rand) (signature.Set, []Anchors) {
 		}
 	}
 	set.Sketches = []signature.Sketch{sketch}
-	anchors := Anchors{Need: 3}
-	for range 6 {
+	anchors := Anchors{Need: 4}
+	for range 12 {
 		anchors.Hashes = append(anchors.Hashes, rng.Uint64())
 	}
 	return set, []Anchors{anchors}
