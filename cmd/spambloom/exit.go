@@ -195,6 +195,10 @@ func hint(err error) string {
 		if errors.As(err, &site) {
 			return "spambloom sites lists the others"
 		}
+		var reporter *reporterError
+		if errors.As(err, &reporter) {
+			return "spambloom reporters lists them"
+		}
 		if errors.As(err, &problem) && problem.Status == http.StatusConflict {
 			return "an administrator of this site declared it; see spambloom never --list"
 		}
@@ -233,7 +237,8 @@ func trouble(err error) string {
 	var unflushed *unflushedError
 	var queued *queueError
 	again, nothing := "report a message twice", "nothing of this message was accepted"
-	if errors.As(err, &site) {
+	var reporter *reporterError
+	if errors.As(err, &site) || errors.As(err, &reporter) {
 		again, nothing = "do it twice", "nothing was changed"
 	}
 	switch {

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/spambloom/spambloom/reporting"
+)
+
+const reportersHelp = `reporters shows how far the reporters of this site are believed: all of them, or
+those of the NAMEs. A message is listed when the weights of those who reported it
+reach the quorum ([reports] quorum).
+
+WEIGHT     of a report of now; set: by hand, with --weight
+CONFIRMED  reports that others confirmed; what is long ago counts less
+REFUTED    reports that others took back; likewise
+REPORTS    made ever, and revocations (REVOKED)
+
+Exit codes:
+  0   the daemon has answered, or the weight is set` + usageCode + `
+  65  there is no such reporter` + daemonCodes
+
+// reportersFlags are those of reporters.
+type reportersFlags struct {
+	weight           float64
+	set              bool // --weight is given
+	noWeight, asJSON bool
+}
+
+func (f *reportersFlags) check(names []string) error {
+	switch {
+	case f.set && f.noWeight:
+		return errors.New("--weight and --no-weight: only one of them")
+	case (f.set || f.noWeight) && len(names) == 0:
+		return errors.New("--weight and --no-weight want a NAME")
+	case f.weight < 0 || math.IsNaN(f.weight) || math.IsInf(f.weight, 0):
+		return fmt.Errorf("--weight: %v, want 0 or more", f.weight)
+	}
+	for _, name := range names {
+		if err := reporting.CheckReporter(name); err != nil {
+			return err
+		}
+		if name == "" {
+			return errors.New("an empty NAME")
+		}
+	}
+	return nil
+}
+
+func (c *cli) reportersCommand() *cobra.Command {
+	var flags reportersFlags
+	cmd := &cobra.Command{
+		Use:   "reporters [NAME...]",
+		Short: "show how far reporters are believed, or set it",
+		Long:  reportersHelp,
+		Example: `  spambloom reporters
+  spambloom reporters --weight 0 anna@example.org       # do not believe her
+  spambloom reporters --no-weight anna@example.org      # by her reputation again`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			flags.set = cmd.Flags().Changed("weight")
+			if err := flags.check(names); err != nil {
+				return &usageError{err}
+			}
+			return c.reporters(cmd.Context(), names, flags)
+		},
+		ValidArgsFunction: c.completeReporters,
+	}
+	cmd.Flags().Float64Var(&flags.weight, "weight", 0, "set the weight of the NAMEs to `W`, in the place of their reputation")
+	cmd.Flags().BoolVar(&flags.noWeight, "no-weight", false, "take a weight that was set back")
+	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object a line, for each reporter")
+	return cmd
+}
+
+// completeReporters offers the reporters that the daemon knows.
+func (c *cli) completeReporters(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	daemon, err := c.dial()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer daemon.Close()
+	list, err := daemon.Reporters(cmd.Context(), reporting.ReportersRequest{})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names := make([]string, len(list.Reporters))
+	for i, r := range list.Reporters {
+		names[i] = r.Name
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// reporterError is a refusal to do something about a reporter.
+type reporterError struct{ error }
+
+func (e *reporterError) Unwrap() error { return e.error }
+
+func (c *cli) reporters(ctx context.Context, names []string, flags reportersFlags) error {
+	daemon, err := c.dial()
+	if err != nil {
+		return err
+	}
+	defer daemon.Close()
+	var list reporting.Reporters
+	switch {
+	case len(names) == 0:
+		list, err = allReporters(ctx, daemon)
+	case flags.set || flags.noWeight:
+		list.Reporters, err = setWeights(ctx, daemon, names, flags)
+	default:
+		list, err = namedReporters(ctx, daemon, names)
+	}
+	if flags.asJSON {
+		for _, r := range list.Reporters {
+			err = errors.Join(err, c.printJSON(r))
+		}
+		return err
+	}
+	if len(list.Reporters) > 0 || err == nil {
+		err = errors.Join(err, c.print(reporterTable(list)))
+	}
+	return err
+}
+
+// allReporters asks page by page.
+func allReporters(ctx context.Context, daemon *reporting.Client) (all reporting.Reporters, err error) {
+	after := ""
+	for {
+		page, err := daemon.Reporters(ctx, reporting.ReportersRequest{After: after})
+		if err != nil {
+			return all, &reporterError{err}
+		}
+		all.Quorum, all.Reporters = page.Quorum, append(all.Reporters, page.Reporters...)
+		if page.Next <= after { // empty at the end
+			return all, nil
+		}
+		after = page.Next
+	}
+}
+
+func namedReporters(ctx context.Context, daemon *reporting.Client, names []string) (all reporting.Reporters, err error) {
+	for _, name := range names {
+		one, err := daemon.Reporters(ctx, reporting.ReportersRequest{Name: name})
+		if err != nil {
+			return all, &reporterError{err}
+		}
+		all.Quorum, all.Reporters = one.Quorum, append(all.Reporters, one.Reporters...)
+	}
+	return all, nil
+}
+
+// setWeights sets the weights; those before an error are set.
+func setWeights(ctx context.Context, daemon *reporting.Client, names []string, flags reportersFlags) (done []reporting.Reporter, err error) {
+	for _, name := range names {
+		ask := reporting.WeightRequest{Name: name}
+		if flags.set {
+			ask.Weight = &flags.weight
+		}
+		r, err := daemon.SetWeight(ctx, ask)
+		if err != nil {
+			return done, &reporterError{err}
+		}
+		done = append(done, r)
+	}
+	return done, nil
+}
+
+// reporterTable is the readable form. Names may be long, so they are last.
+func reporterTable(list reporting.Reporters) string {
+	var b strings.Builder
+	if list.Quorum > 0 {
+		fmt.Fprintf(&b, "quorum  %.3g\n\n", list.Quorum)
+	}
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "WEIGHT\tCONFIRMED\tREFUTED\tREPORTS\tREVOKED\tLAST\tREPORTER")
+	for _, r := range list.Reporters {
+		weight := fmt.Sprintf("%.3g", r.Weight)
+		if r.Override != nil {
+			weight += " set"
+		}
+		last := "-"
+		if !r.Last.IsZero() {
+			last = r.Last.UTC().Format("2006-01-02 15:04")
+		}
+		fmt.Fprintf(table, "%s\t%.1f\t%.1f\t%d\t%d\t%s\t%s\n", weight, r.Confirmed, r.Refuted, r.Reports, r.Revocations, last, r.Name)
+	}
+	table.Flush() // into b, which cannot fail
+	return b.String()
+}
