@@ -1,0 +1,130 @@
+package bloomdb
+
+import (
+	"math/bits"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+)
+
+// What is lost of ten million reported signatures to revocation filters that are full
+// to their plan, in expectation: at most this, whatever the options.
+const (
+	asked    = 10_000_000
+	mostLost = 0.001
+)
+
+func TestRevocationFiltersLoseNoReport(t *testing.T) {
+	for _, o := range []ReportOptions{
+		{}, {Capacity: 1000}, {Capacity: 20_000_000}, {Keep: 1}, {Keep: 64, Period: 24 * time.Hour},
+		{KeysPerMessage: 1}, {MaxErrorPerMail: 0.5}, {MaxErrorPerMail: 1e-12},
+	} {
+		all := Options{Dir: "x", Site: "mx1", Reports: o}
+		if err := all.complete(); err != nil {
+			t.Fatal(err)
+		}
+		filters := float64(2 * all.Reports.Keep) // this site's and those of all others
+		lost := asked * filters * all.revokedShape().Error(all.keysPerGeneration()/revokedShare)
+		if lost > mostLost {
+			t.Errorf("%+v: of %d reported signatures, %.3g are lost, at most %g", o, asked, lost, mostLost)
+		}
+	}
+}
+
+// The same by filters that are filled: those of this site and of others in each kept
+// generation, until they take no more. How many are lost is asked, and computed from
+// the bits; it is not more than planned. With SPAMBLOOM_FIGURES=1 at the default size
+// and for all ten million, else at a tenth of both.
+func TestFullRevocationFiltersLoseNoReport(t *testing.T) {
+	scale := 10
+	if os.Getenv("SPAMBLOOM_FIGURES") != "" {
+		scale = 1
+	}
+	o := alone(testOptions(t.TempDir(), "mx1"))
+	o.Reports.Capacity = int64(1_000_000 / scale)
+	db := openTest(t, o)
+	revoked, expected := fillRevoked(t, db)
+	lost := 0
+	began := time.Now()
+	view := db.current()
+	for n := range uint64(asked / scale) {
+		h := stretch(mix(n ^ 0x5eed))
+		for _, g := range view.reports {
+			if g.revoked.has(h) {
+				lost++
+				break
+			}
+		}
+	}
+	t.Logf("%d signatures, %d generations with %d revoked in all: %d lost, %.2g expected from the bits; %.0f ns each",
+		asked/scale, len(view.reports), revoked, lost, expected*asked, float64(time.Since(began).Nanoseconds())*float64(scale)/asked)
+	if lost > 0 || expected*asked > 1.2*mostLost || expected == 0 {
+		t.Errorf("%d of %d are lost; of %d, %.3g in expectation, at most %g", lost, asked/scale, asked, expected*asked, mostLost)
+	}
+	crash(t, db) // no site has told what the filters of others hold here
+	comparePlain(t, revoked/(2*db.opt.Reports.Keep), scale)
+}
+
+// fillRevoked fills the revocation filters of all kept generations, and says how many
+// keys they took and how likely they know another one.
+func fillRevoked(t *testing.T, db *DB) (keys int, chance float64) {
+	t.Helper()
+	newest := db.opt.generation(revokedFilter, db.opt.Now())
+	for gen := newest - int64(db.opt.Reports.Keep) + 1; gen <= newest; gen++ {
+		tg := target{revokedFilter, gen}
+		own, err := db.ownBits(tg, db.revokedShape)
+		if err != nil {
+			t.Fatal(err)
+		}
+		others, err := filter.NewBits(db.revokedShape)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = db.change(func(v *view) error {
+			return v.editReport(gen, func(g *reportGeneration) error { g.revoked.others = others; return nil })
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, b := range []*filter.Bits{own, others} {
+			for ; b.Ones() <= db.fillLimit(revokedFilter, b.Shape()); keys++ {
+				b.Set(stretch(mix(uint64(gen)<<40 ^ uint64(i)<<36 ^ uint64(keys))))
+			}
+			chance += b.Error()
+		}
+	}
+	return keys, chance
+}
+
+// comparePlain asks one plain Bloom filter of 16 bits a key, of which a key has 8: what
+// would be lost to it.
+func comparePlain(t *testing.T, keys, scale int) {
+	t.Helper()
+	plain, err := filter.NewClassic(16*uint64(keys), 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var positions [8]uint64
+	at := func(n uint64) []uint64 {
+		for i := range positions {
+			n = mix(n + 0x9e3779b97f4a7c15)
+			positions[i], _ = bits.Mul64(n, plain.Size())
+		}
+		return positions[:]
+	}
+	for n := range uint64(keys) {
+		plain.Set(at(mix(n)))
+	}
+	lost := 0
+	for n := range uint64(asked / scale) {
+		if plain.Has(at(mix(n ^ 0x5eed0000000000))) {
+			lost++
+		}
+	}
+	t.Logf("one plain filter of 16 bits a key, %d keys: %d lost of %d", keys, lost, asked/scale)
+	if scaled := lost * scale; scaled < 5000 || scaled > 6500 {
+		t.Errorf("to a plain filter %d of %d are lost, should be about 5,700", scaled, asked)
+	}
+}
