@@ -198,23 +198,12 @@ func (o Options) withDefaults(t *testing.T) *Options {
 // A daemon that starts on a full disk judges by what is known, refuses reports,
 // and goes on when there is room.
 func TestStartOnFullDisk(t *testing.T) {
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
-		if os.Getenv("SPAMBLOOM_REQUIRE") == "all" {
-			t.Fatal(err)
-		}
-		t.Skipf("it mounts a small file system, as root: %v", err)
-	}
-	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+	dir := smallDisk(t)
 	o := testOptions(filepath.Join(dir, "state"), "mx1")
 	db := openTest(t, o)
 	mustReport(t, db, 1)
 	crash(t, db)
-	ballast := filepath.Join(dir, "ballast")
-	full := os.WriteFile(ballast, make([]byte, 1<<20), 0o600)
-	if !errors.Is(full, syscall.ENOSPC) {
-		t.Fatalf("the disk is not full: %v", full)
-	}
+	ballast := fillDisk(t, dir)
 	db = openTest(t, o)
 	if !db.Judge(message(1)).Listed || db.Fault() == nil {
 		t.Errorf("listed %v, fault %v", db.Judge(message(1)).Listed, db.Fault())

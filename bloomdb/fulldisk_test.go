@@ -1,0 +1,193 @@
+package bloomdb
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// smallDisk mounts one of 256 KiB, or skips.
+func smallDisk(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
+		if os.Getenv("SPAMBLOOM_REQUIRE") == "all" {
+			t.Fatal(err)
+		}
+		t.Skipf("it mounts a small file system, as root: %v", err)
+	}
+	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+	return dir
+}
+
+// fillDisk leaves no room, but what the last page of a file has.
+func fillDisk(t *testing.T, dir string) (ballast string) {
+	t.Helper()
+	ballast = filepath.Join(dir, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 1<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+	return ballast
+}
+
+// diskWorld is a database on a small disk, and what it has said.
+type diskWorld struct {
+	*testing.T
+	db *DB
+
+	mu        sync.Mutex // guards all below
+	next      int
+	taken     []int // reported, acknowledged
+	refused   []int // reported, with an error
+	lastError error
+}
+
+// report reports a new message.
+func (w *diskWorld) report() error {
+	w.mu.Lock()
+	w.next++
+	n := w.next
+	w.mu.Unlock()
+	err := w.db.Report(message(n), Class(n%3))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err == nil {
+		w.taken = append(w.taken, n)
+	} else {
+		w.refused = append(w.refused, n)
+		w.lastError = err
+	}
+	return err
+}
+
+// reportUntilFull reports from several sides until each was refused.
+func (w *diskWorld) reportUntilFull() {
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 1000 {
+				if err := w.report(); errors.Is(err, syscall.ENOSPC) {
+					return
+				} else if err != nil {
+					w.Errorf("on a full disk: %v", err)
+					return
+				}
+			}
+			w.Error("a thousand reports are taken on a full disk")
+		})
+	}
+	all.Wait()
+}
+
+// check holds that what was acknowledged is listed, and what was refused is not.
+func (w *diskWorld) check(when string) {
+	w.Helper()
+	for _, n := range w.taken {
+		if !w.db.Judge(message(n)).Listed {
+			w.Errorf("%s: report %d was acknowledged, and is not listed", when, n)
+		}
+	}
+	for _, n := range w.refused {
+		if w.db.Judge(message(n)).Listed {
+			w.Errorf("%s: report %d was refused, and is listed", when, n)
+		}
+	}
+}
+
+// refuseAll holds that nothing else is taken on a full disk either, and leaves no trace.
+func (w *diskWorld) refuseAll(export []byte) {
+	w.Helper()
+	_, retouched := w.db.Retouch(message(1))
+	_, declared := w.db.Never(message(1), "")
+	_, imported := w.db.ImportOwn(bytes.NewReader(export))
+	_, reportable := w.db.Reportable(message(1))
+	for what, err := range map[string]error{
+		"revocation": w.db.Revoke(message(1)), "retouch": retouched, "never": declared, "import": imported,
+		"snapshot": w.db.save(), "reportable": reportable, "revocable": w.db.Revocable(message(1)),
+	} {
+		if !errors.Is(err, syscall.ENOSPC) {
+			w.Errorf("%s on a full disk: %v", what, err)
+		}
+	}
+	if w.db.Fault() == nil {
+		w.Error("a full disk is no fault")
+	}
+	if len(w.db.NeverList()) > 0 || len(w.db.Retouched()) > 0 || w.db.Judge(message(-1)).Listed {
+		w.Error("what was refused is known")
+	}
+}
+
+// A disk that runs full under a database in use, again and again: what is refused is not
+// listed, what is known is judged, and with room again all goes on as it was, without a
+// restart. What was acknowledged is there after a crash, and at other sites.
+func TestFullDisk(t *testing.T) {
+	dir := smallDisk(t)
+	c := newClock()
+	o := small(filepath.Join(dir, "state"))
+	o.Reports.Capacity, o.Now = 2000, c.Now
+	other := o
+	other.Site, other.Dir = "mx2", t.TempDir()
+	mx2 := openTest(t, other)
+	mustReport(t, mx2, -1)
+	w := &diskWorld{T: t, db: openTest(t, o)}
+	export := exported(t, mx2)
+	for round := range 6 {
+		for range 5 {
+			if err := w.report(); err != nil {
+				t.Fatalf("round %d: with room: %v", round, err)
+			}
+		}
+		if round%2 == 1 { // journal and snapshots differ in what they have
+			c.add(saveInterval)
+			if err := w.db.maintain(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ballast := fillDisk(t, dir)
+		w.reportUntilFull()
+		w.check("on a full disk")
+		w.refuseAll(export)
+		w.check("after all was refused")
+		c.add(saveInterval)
+		if err := w.db.maintain(); err == nil {
+			t.Error("a full disk is no fault of maintenance")
+		}
+		mustRemove(t, ballast)
+		if round%3 == 2 { // the daemon's loop finds the room, or the next report does
+			c.add(saveRetry)
+			if err := w.db.maintain(); err != nil || w.db.Fault() != nil {
+				t.Errorf("with room again: %v, fault %v", err, w.db.Fault())
+			}
+		}
+	}
+	t.Logf("%d reports taken, %d refused, the last one: %v", len(w.taken), len(w.refused), w.lastError)
+	w.revokeLast()
+	deltas := drain(t, w.db)
+	crash(t, w.db)
+	w.db, w.refused = openTest(t, o), nil
+	w.check("after a crash")
+	mustImport(t, w.db, export)
+	listed(t, w.db, -1, true)
+	for _, d := range deltas {
+		if err := mx2.Apply(d.Data, Lost); err != nil {
+			t.Error(err)
+		}
+	}
+	w.db = mx2
+	w.check("at another site")
+}
+
+// revokeLast takes the last report back: revocations are taken again, too.
+func (w *diskWorld) revokeLast() {
+	w.Helper()
+	last := len(w.taken) - 1
+	if err := w.db.Revoke(message(w.taken[last])); err != nil {
+		w.Fatal(err)
+	}
+	listed(w.T, w.db, w.taken[last], false)
+	w.taken = w.taken[:last]
+}
