@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,8 +25,9 @@ func (e *inputError) Unwrap() error { return e.error }
 
 // input is a message under its name.
 type input struct {
-	name    string
-	message signature.Message
+	name     string
+	message  signature.Message
+	feedback string // the type of the feedback report that brought it; empty: none did
 }
 
 // inputs reads the messages of names.
@@ -50,23 +52,49 @@ func (c *cli) inputs(names []string) iter.Seq2[input, error] {
 }
 
 // unpacked puts the messages that are attached to a message in its place: that
-// is how people forward a spam without spoiling it. A bounce and a digest of a
-// list stay whole: what is in them was not attached by a person, and is mostly
-// innocent.
+// is how people forward a spam without spoiling it. Of a feedback report (RFC 5965)
+// it is the message that is complained about. A bounce and a digest of a list stay
+// whole: what is in them was not attached by a person, and is mostly innocent.
 func unpacked(inputs iter.Seq2[input, error]) iter.Seq2[input, error] {
 	return func(yield func(input, error) bool) {
 		for in, err := range inputs {
-			var attached []signature.Message
-			if err == nil {
-				attached = signature.Attached(in.message)
-			}
-			if len(attached) == 0 && !yield(in, err) {
-				return
-			}
-			for i, m := range attached {
-				if !yield(input{fmt.Sprintf("%s, attached message %d", in.name, i+1), m}, nil) {
+			if err != nil {
+				if !yield(in, err) {
 					return
 				}
+				continue
+			}
+			for in, err := range inside(in) {
+				if !yield(in, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// errHeaderOnly is wrapped where a feedback report leaves the message out.
+var errHeaderOnly = errors.New("a feedback report with the message's header only, which cannot be signed")
+
+// inside yields what stands for a message.
+func inside(in input) iter.Seq2[input, error] {
+	return func(yield func(input, error) bool) {
+		if f, ok := signature.AsFeedback(in.message); ok {
+			reported := input{in.name + ", reported message", f.Original, cmp.Or(f.Type, "none")}
+			if f.HeaderOnly {
+				yield(reported, &inputError{fmt.Errorf("%s: %w", in.name, errHeaderOnly)})
+			} else {
+				yield(reported, nil)
+			}
+			return
+		}
+		attached := signature.Attached(in.message)
+		if len(attached) == 0 {
+			yield(in, nil)
+		}
+		for i, m := range attached {
+			if !yield(input{name: fmt.Sprintf("%s, attached message %d", in.name, i+1), message: m}, nil) {
+				return
 			}
 		}
 	}
@@ -80,7 +108,7 @@ var errNotAttached = errors.New("no message is attached")
 func withAttached(inputs iter.Seq2[input, error]) iter.Seq2[input, error] {
 	return func(yield func(input, error) bool) {
 		for in, err := range inputs {
-			if err == nil && len(signature.Attached(in.message)) == 0 {
+			if err == nil && !brings(in.message) {
 				err = &inputError{fmt.Errorf("%s: %w", in.name, errNotAttached)}
 			}
 			if !yield(in, err) {
@@ -88,6 +116,12 @@ func withAttached(inputs iter.Seq2[input, error]) iter.Seq2[input, error] {
 			}
 		}
 	}
+}
+
+// brings tells whether a message brings another one.
+func brings(m signature.Message) bool {
+	_, feedback := signature.AsFeedback(m)
+	return feedback || len(signature.Attached(m)) > 0
 }
 
 // result is what became of one message.
@@ -105,14 +139,14 @@ const maxParallel = 8
 // inOrder works on all inputs, some at a time, and queues a slot for each result
 // in the order of the inputs. The caller must take the queue to its end and the
 // result out of each slot; when ctx ends, no more inputs are begun.
-func inOrder[T any](ctx context.Context, inputs iter.Seq2[input, error], work func(context.Context, signature.Message) (T, error)) <-chan chan result[T] {
+func inOrder[T any](ctx context.Context, inputs iter.Seq2[input, error], work func(context.Context, input) (T, error)) <-chan chan result[T] {
 	queue := make(chan chan result[T], min(2*runtime.GOMAXPROCS(0), maxParallel))
 	begin := func(in input, err error, slot chan<- result[T]) {
 		if err != nil {
 			slot <- result[T]{name: in.name, err: err}
 			return
 		}
-		answer, err := work(ctx, in.message)
+		answer, err := work(ctx, in)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", in.name, err)
 		}
@@ -139,6 +173,13 @@ func inOrder[T any](ctx context.Context, inputs iter.Seq2[input, error], work fu
 // a *stoppedError. The word done is what became of those without an error.
 func process[T any](ctx context.Context, c *cli, done string, inputs iter.Seq2[input, error],
 	work func(context.Context, signature.Message) (T, error), show func(result[T]) error,
+) error {
+	return processInputs(ctx, c, done, inputs, func(ctx context.Context, in input) (T, error) { return work(ctx, in.message) }, show)
+}
+
+// processInputs is process for work that asks what brought a message.
+func processInputs[T any](ctx context.Context, c *cli, done string, inputs iter.Seq2[input, error],
+	work func(context.Context, input) (T, error), show func(result[T]) error,
 ) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -192,9 +233,10 @@ func counted(inputs iter.Seq2[input, error], n *int) iter.Seq2[input, error] {
 // concernsOne tells an error about one message from one that all would meet.
 func concernsOne(err error) bool {
 	var input *inputError
+	var feedback *feedbackError
 	var problem *reporting.Problem
 	switch {
-	case errors.As(err, &input), errors.Is(err, bloomdb.ErrNothing):
+	case errors.As(err, &input), errors.As(err, &feedback), errors.Is(err, bloomdb.ErrNothing):
 		return true
 	case errors.As(err, &problem):
 		return problem.Status == http.StatusUnprocessableEntity || problem.Status == http.StatusConflict

@@ -154,7 +154,7 @@ func TestUnpacked(t *testing.T) {
 		"digest": {"m"},
 	} {
 		m := signature.Parse([]byte("Content-Type: multipart/" + kind + "; boundary=b\n\n--b\n" + inner + "--b\n" + inner + "--b--\n"))
-		one := func(yield func(input, error) bool) { yield(input{"m", m}, nil) }
+		one := func(yield func(input, error) bool) { yield(input{name: "m", message: m}, nil) }
 		var got []string
 		for in, err := range unpacked(one) {
 			if err != nil {

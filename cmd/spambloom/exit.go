@@ -35,7 +35,8 @@ const (
   65  a message of 0 bytes`
 	littleCode = emptyCode + `, or with too little content to sign`
 	reportCode = littleCode + `, or on the never-list,
-      or with no message attached where --attached is given`
+      or with no message attached where --attached is given, or a feedback
+      report that is none of spam, or without the message`
 	inputCode = `
   66  a file that cannot be read, or a folder without messages`
 	outputCode = `
@@ -129,6 +130,7 @@ func exitCode(err error) int {
 	var problem *reporting.Problem
 	var unflushed *unflushedError
 	var queued *queueError
+	var feedback *feedbackError
 	switch {
 	case err == nil:
 		return 0
@@ -142,7 +144,7 @@ func exitCode(err error) int {
 		return exIOErr
 	case errors.As(err, &create):
 		return exCantCreate
-	case errors.As(err, &key), errors.Is(err, mailbox.ErrEmpty), errors.Is(err, errNotAttached), errors.Is(err, bloomdb.ErrNothing):
+	case errors.As(err, &key), errors.Is(err, mailbox.ErrEmpty), errors.Is(err, errNotAttached), errors.Is(err, errHeaderOnly), errors.As(err, &feedback), errors.Is(err, bloomdb.ErrNothing):
 		return exData
 	case errors.As(err, &problem):
 		return problemCode(problem.Status)
@@ -185,6 +187,13 @@ func hint(err error) string {
 		return "see spambloom --help, or spambloom COMMAND --help"
 	case exData:
 		var key *keyError
+		var feedback *feedbackError
+		switch {
+		case errors.Is(err, errNoSpam):
+			return "spambloom revoke takes it"
+		case errors.Is(err, errHeaderOnly), errors.As(err, &feedback):
+			return ""
+		}
 		if errors.Is(err, mailbox.ErrEmpty) || errors.As(err, &key) {
 			return ""
 		}

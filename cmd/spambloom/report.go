@@ -68,6 +68,11 @@ disk, behind those that wait already: at most 1,000 of them. The next report or
 revocation delivers what waits, and so does flush; spambloom status says how many
 wait. A report counts from when it is delivered. --no-queue fails instead.
 
+Feedback reports (ARF, RFC 5965), as mailbox providers send them, are understood: the
+message that is complained about is taken; fraud is reported as phish, and virus as
+malware, where --class says nothing else. report refuses not-spam (revoke takes
+it), and all that brings the header of the message only is refused.
+
 Exit codes:
   0   all messages are accepted, and on the daemon's disk, or on this one: queued` + reportCodes
 
@@ -118,22 +123,22 @@ func (c *cli) send(ctx context.Context, verb string, names []string, flags repor
 	}
 	messages := unpacked(inputs)
 	if flags.dryRun {
-		return c.showRequests(ctx, messages, flags)
+		return c.showRequests(ctx, verb, messages, flags)
 	}
 	k, err := c.newCourier(ctx, verb, flags)
 	if err != nil {
 		return err
 	}
 	defer k.close()
-	send := func(ctx context.Context, m signature.Message) (parcel, error) {
-		p, err := flags.pack(m)
+	send := func(ctx context.Context, in input) (parcel, error) {
+		p, err := flags.pack(verb, in)
 		if err == nil {
 			p.receipt, p.queued, err = k.carry(ctx, p.request)
 		}
 		return p, err
 	}
 	queued := false
-	err = process(ctx, c, k.done(), messages, send, func(r result[parcel]) error {
+	err = processInputs(ctx, c, k.done(), messages, send, func(r result[parcel]) error {
 		if r.err != nil {
 			return nil
 		}
@@ -148,9 +153,9 @@ func (c *cli) send(ctx context.Context, verb string, names []string, flags repor
 }
 
 // showRequests prints what send would send.
-func (c *cli) showRequests(ctx context.Context, messages iter.Seq2[input, error], flags reportFlags) error {
-	write := func(_ context.Context, m signature.Message) (parcel, error) { return flags.pack(m) }
-	return process(ctx, c, "printed", messages, write, func(r result[parcel]) error {
+func (c *cli) showRequests(ctx context.Context, verb string, messages iter.Seq2[input, error], flags reportFlags) error {
+	write := func(_ context.Context, in input) (parcel, error) { return flags.pack(verb, in) }
+	return processInputs(ctx, c, "printed", messages, write, func(r result[parcel]) error {
 		if r.err != nil {
 			return nil
 		}
@@ -197,13 +202,23 @@ type parcel struct {
 }
 
 // pack signs a message; bloomdb.ErrNothing where there is too little of it.
-func (f reportFlags) pack(m signature.Message) (parcel, error) {
+func (f reportFlags) pack(verb string, in input) (parcel, error) {
+	class, m := f.class, in.message
+	if in.feedback != "" {
+		of, err := classOfFeedback(in.feedback)
+		if err != nil && verb == "report" {
+			return parcel{}, err
+		}
+		if f.className == "" {
+			class = of
+		}
+	}
 	set := signature.Compute(m)
 	if len(set.Signatures) == 0 {
 		return parcel{}, bloomdb.ErrNothing
 	}
 	p := parcel{request: reporting.NewRequest(set), needsWhole: needsWhole(m, set)}
-	p.request.Class, p.request.Reporter = f.class, f.reporter
+	p.request.Class, p.request.Reporter = class, f.reporter
 	return p, nil
 }
 
