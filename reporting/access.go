@@ -55,7 +55,8 @@ type Caller struct {
 }
 
 // Name is the caller's login name, "uid:N" where the system knows none, or over TCP
-// the client's; empty where nobody knows. It is a valid reporter.
+// the client's; "unknown", and one reporter together, are those of whom the kernel tells
+// nothing. It is a valid reporter, and empty only without access control.
 func (c Caller) Name() string { return c.name }
 
 // Origin is where the caller's words come from: "unix:UID" or "tcp:CLIENT"; empty
@@ -102,6 +103,8 @@ func (a *Access) nameOf(o Origin) string {
 		return o.Client
 	case o.Known:
 		return a.names.of(o.UID)
+	case a.options.Load() != nil:
+		return unknownName
 	}
 	return ""
 }
@@ -165,7 +168,7 @@ func (h *handler) whoami(r *http.Request) (any, error) {
 	return w, nil
 }
 
-func (c Caller) called() string { return cmp.Or(c.name, "somebody whom the system does not name") }
+func (c Caller) called() string { return cmp.Or(c.name, unknownName) }
 
 func (c Caller) members() string {
 	if c.access == nil || c.access.Group == "" {
@@ -185,6 +188,8 @@ func callerOf(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c
 }
+
+const unknownName = "unknown"
 
 // uidName is what a user is called who has no login name. No login name looks like
 // that: a colon ends it in the system's files.

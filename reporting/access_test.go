@@ -89,7 +89,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"a user with no reporter's name", process(1002), &open, true, true, false, false, "uid:1002", "unix:1002"},
 		{"a mail store", Origin{Client: "store1"}, &group, true, true, true, false, "store1", "tcp:store1"},
 		{"nobody knows who", Origin{}, &group, false, false, false, false, "", ""},
-		{"nobody knows who, without a group", Origin{}, &open, true, true, false, false, "", ""},
+		{"nobody knows who, without a group", Origin{}, &open, true, true, false, false, "unknown", ""},
 		{"nobody, where nothing is asked", Origin{}, nil, true, true, true, true, "", ""},
 	} {
 		h, log := accessOf(t, c.options)
@@ -147,7 +147,7 @@ func TestRefusals(t *testing.T) {
 		{process(1000, 100), "/v1/report", bob, "anna may not speak for bob: only root, the daemon's user and the delegates of [control] speak for others"},
 		{process(1000, 100), "/v1/mute", "", "anna may not do this: only root and the daemon's user administrate"},
 		{Origin{Client: "store1"}, "/v1/mute", "", "store1 may not do this: a site is administrated on its own machine, by root and the daemon's user"},
-		{Origin{}, "/v1/report", "", "somebody whom the system does not name may not use the control socket: it is for root, the daemon's user, members of the group spambloom and delegates"},
+		{Origin{}, "/v1/report", "", "unknown may not use the control socket: it is for root, the daemon's user, members of the group spambloom and delegates"},
 	} {
 		if status, detail := askAs(h, c.from, "POST", c.path, c.body); status != http.StatusForbidden || detail != c.want {
 			t.Errorf("%s: %d %s; want %s", c.path, status, detail, c.want)

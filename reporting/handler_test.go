@@ -120,7 +120,7 @@ func serve(t *testing.T) *control {
 	return c
 }
 
-func listenAndServe(t *testing.T, server *http.Server) (path string) {
+func listenAndServe(t testing.TB, server *http.Server) (path string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "reporting") // t.TempDir may be too long for a socket
 	if err != nil {

@@ -12,10 +12,12 @@ import (
 )
 
 // What net/http itself says of a request that it cannot read has this form: a status
-// line, these two fields, and the sentence. No answer of ours has it.
+// line, these two fields, and the sentence. Of an expectation that it does not know it
+// says only the status. No answer of ours has either form.
 var (
 	refusalBegin = []byte("HTTP/1.1 ")
 	refusalEnd   = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
+	unexpected   = []byte("HTTP/1.1 417 Expectation Failed\r\n")
 )
 
 // writeRefusal writes to conn what net/http says, and where that is the refusal of a
@@ -33,6 +35,9 @@ func writeRefusal(conn net.Conn, p []byte) (int, error) {
 }
 
 func refusal(p []byte) (*Problem, bool) {
+	if bytes.HasPrefix(p, unexpected) {
+		return newProblem(http.StatusExpectationFailed, "only 100-continue can be expected"), true
+	}
 	head, sentence, ok := bytes.Cut(p, refusalEnd)
 	line, begins := bytes.CutPrefix(head, refusalBegin)
 	if !ok || !begins || len(line) < 3 || bytes.ContainsRune(line, '\n') {
