@@ -12,7 +12,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -126,5 +128,29 @@ func TestFuzzCorpusHasEveryEndpoint(t *testing.T) {
 		if !strings.Contains(all.String(), "string(\""+e.method+"\")\nstring(\""+e.path+"\")\n") {
 			t.Errorf("no input for %s %s", e.method, e.path)
 		}
+	}
+}
+
+// API.md has a line for each status.
+func TestStatusesAreListed(t *testing.T) {
+	page, err := os.ReadFile("API.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## Errors\n")
+	listed := []int{http.StatusOK}
+	for _, line := range regexp.MustCompile(`(?m)^\| ([0-9, ]+) \|`).FindAllStringSubmatch(section, -1) {
+		for _, number := range strings.Split(line[1], ", ") {
+			status, err := strconv.Atoi(number)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if status != http.StatusInternalServerError {
+				listed = append(listed, status)
+			}
+		}
+	}
+	if slices.Sort(listed); !slices.Equal(listed, statuses) {
+		t.Errorf("listed are %v, answered %v", listed, statuses)
 	}
 }

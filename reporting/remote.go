@@ -24,6 +24,7 @@ const (
 	maxRemote         = 128 // connections; further ones wait
 	remoteReadTimeout = 30 * time.Second
 	maxPEM            = 1 << 20 // bytes of a file of certificates
+	expirySoon        = 14 * 24 * time.Hour
 )
 
 // RemoteOptions name the files with which clients on other machines are let in. At
@@ -94,7 +95,18 @@ func (r *Remote) Reload(o RemoteOptions) error {
 		}
 	}
 	r.state.Store(s)
+	r.checkExpiry(pair.Leaf)
 	return nil
+}
+
+// checkExpiry says in the log when the daemon's certificate is about to be of no use.
+func (r *Remote) checkExpiry(leaf *x509.Certificate) {
+	switch left := time.Until(leaf.NotAfter); {
+	case left <= 0:
+		r.log.Warn("the certificate for remote clients has expired: none will trust it", "expired", leaf.NotAfter)
+	case left < expirySoon:
+		r.log.Warn("the certificate for remote clients expires soon", "expires", leaf.NotAfter)
+	}
 }
 
 // readPool reads certificates of who is trusted to sign others.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -118,6 +119,29 @@ func TestRemoteReload(t *testing.T) {
 	c.Close()
 }
 
+// A certificate of the daemon that has expired, or soon will, is said in its log.
+func TestRemoteCertificateEnds(t *testing.T) {
+	a := newAuthority(t)
+	for _, c := range []struct {
+		until time.Time
+		want  string // "": nothing
+	}{
+		{time.Now().Add(-time.Hour), "has expired"},
+		{time.Now().Add(24 * time.Hour), "expires soon"},
+		{time.Now().Add(expirySoon + time.Hour), ""},
+	} {
+		var log logBuffer
+		o := RemoteOptions{ClientsCA: a.file}
+		o.Cert, o.Key = a.server(c.until)
+		if _, err := NewRemote(o, slog.New(slog.NewTextHandler(&log, nil))); err != nil {
+			t.Fatal(err)
+		}
+		if text := log.String(); !strings.Contains(text, c.want) || c.want == "" && text != "" {
+			t.Errorf("until %v: log %q; want %q", c.until, text, c.want)
+		}
+	}
+}
+
 // A mail store reports in the names of its users, and administrates nothing.
 func TestRemoteReports(t *testing.T) {
 	token, line, _ := NewToken("store1")
@@ -212,6 +236,16 @@ func TestDialRemote(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone.Close()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for conn, err := silent.Accept(); err == nil; conn, err = silent.Accept() {
+			conn.Close()
+		}
+	}()
+	t.Cleanup(func() { silent.Close() })
 	for _, c := range []struct {
 		name, spec string
 		with       Credentials
@@ -223,6 +257,7 @@ func TestDialRemote(t *testing.T) {
 		{"another host", strings.Replace(f.url(), "127.0.0.1", "127.0.0.2", 1), Credentials{CA: f.ca.file, Token: token}, ErrUnavailable, "refused"},
 		{"plain HTTP", "https://" + plain.Addr().String(), Credentials{CA: f.ca.file, Token: token}, ErrProtocol, "does not speak TLS"},
 		{"nobody", "https://" + gone.Addr().String(), Credentials{CA: f.ca.file, Token: token}, ErrUnavailable, gone.Addr().String()},
+		{"somebody who hangs up", "https://" + silent.Addr().String(), Credentials{CA: f.ca.file, Token: token}, ErrUnavailable, silent.Addr().String()},
 		{"no such CA", f.url(), Credentials{CA: "none.pem"}, nil, "none.pem"},
 		{"certificate without a key", f.url(), Credentials{Cert: f.ca.file}, nil, "go together"},
 		{"certificate that is none", f.url(), Credentials{Cert: f.ca.file, Key: f.ca.file}, nil, "the client's certificate: "},

@@ -59,9 +59,18 @@ func DialRemote(spec string, o Credentials) (*Client, error) {
 	defer cancel()
 	if _, err := c.Whoami(ctx); err != nil {
 		c.Close()
-		return nil, err
+		return nil, unanswered(spec, err)
 	}
 	return c, nil
+}
+
+// unanswered makes ErrUnavailable of an error that came in the place of an answer.
+func unanswered(spec string, err error) error {
+	var p *Problem
+	if errors.As(err, &p) || errors.Is(err, ErrUnavailable) || errors.Is(err, ErrUntrusted) || errors.Is(err, ErrProtocol) {
+		return err
+	}
+	return fmt.Errorf("%w on %s: %w", ErrUnavailable, spec, err)
 }
 
 // RemoteAddress is the HOST:PORT of an address as DialRemote takes it.

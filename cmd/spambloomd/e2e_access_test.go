@@ -96,7 +96,9 @@ func borrowedCertificate(t *testing.T, dir string) (cert, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	encode := func(kind string, der []byte) string { return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})) }
+	encode := func(kind string, der []byte) string {
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+	}
 	return write(t, filepath.Join(dir, "remote.crt"), encode("CERTIFICATE", pair.Certificate[0])),
 		write(t, filepath.Join(dir, "remote.key"), encode("PRIVATE KEY", der))
 }
@@ -140,6 +142,21 @@ func TestMailStoreElsewhere(t *testing.T) {
 	far(77, "the token is none of those that are let in", "check", mail)
 	if code := s.stop(syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d\n%s", code, s.log())
+	}
+}
+
+// A socket for other machines that systemd hands over is not served before the
+// configuration says whom to let in.
+func TestRemoteSocketOfSystemd(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	_, handed := handOver(t, "tcp", "127.0.0.1:0")
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `LISTEN_PID=$$ exec "$0" "$@"`, program(t, "spambloomd"), "--http", "", "--listen", "inet:0@127.0.0.1", "--data", filepath.Join(dir, "state"))
+	cmd.Env = append(os.Environ(), "LISTEN_FDS=1", "LISTEN_FDNAMES=remote")
+	cmd.ExtraFiles = []*os.File{handed}
+	out, _ := cmd.CombinedOutput()
+	if code := cmd.ProcessState.ExitCode(); code != 78 || !strings.Contains(string(out), "control.remote: is empty, but systemd hands over a socket named remote") {
+		t.Errorf("exit code %d, want 78\n%s", code, out)
 	}
 }
 
