@@ -39,7 +39,7 @@ check:
 # What the tests use beside Go, as COMMAND:DEBIAN-PACKAGES. Where something is
 # missing and cannot be installed, its tests skip and say so.
 TOOLS = cc:gcc,libc6-dev postfix:postfix redis-server:redis-server xz:xz-utils \
-	dovecot:dovecot-imapd sievec:dovecot-sieve curl:curl docker-compose:docker-compose systemd-analyze:systemd m4:m4
+	dovecot:dovecot-imapd sievec:dovecot-sieve mutt:mutt procmail:procmail curl:curl docker-compose:docker-compose systemd-analyze:systemd m4:m4
 
 tools:
 	@PATH="$$PATH:/usr/sbin:/sbin"; missing=; \

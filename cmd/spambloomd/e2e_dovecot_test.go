@@ -34,7 +34,8 @@ type dovecot struct {
 	port    int
 	cmd     *exec.Cmd
 	ended   chan error
-	paths   *strings.Replacer // from those in contrib/dovecot to this instance's
+	paths   *strings.Replacer // from those in contrib to this instance's
+	changes []string          // see newDovecot
 }
 
 const dovecotConf = `
@@ -93,57 +94,39 @@ protocol lda {
 !include %[1]s/90-spambloom.conf
 `
 
-// newDovecot writes the configuration of an instance whose wrapper finds the
-// daemon of s. Each change is made to contrib/dovecot/90-spambloom.conf: an old
-// text and the new one, in turn.
+// newDovecot prepares an instance whose wrapper finds the daemon of s. The changes
+// are those to contrib/dovecot/90-spambloom.conf: an old text and the new one, in turn.
 func newDovecot(t *testing.T, s *site, changes ...string) *dovecot {
 	t.Helper()
 	need(t, os.Geteuid() == 0, "root, which Dovecot starts as")
-	d := &dovecot{t: t, dir: folder(t), program: find(t, "dovecot"), port: freePort(t)}
+	d := &dovecot{t: t, dir: folder(t), program: find(t, "dovecot"), port: freePort(t), changes: changes}
 	find(t, "sievec")
-	for _, name := range []string{"run", "state", "mail", "queue", "sieve", "lib"} {
+	for _, name := range []string{"run", "state", "mail"} {
 		if err := os.Mkdir(filepath.Join(d.dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, owner := range map[string]string{"mail": mailOwner, "queue": reportUser} {
-		if err := os.Chown(filepath.Join(d.dir, name), userID(t, owner), -1); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.Chown(filepath.Join(d.dir, "mail"), userID(t, mailOwner), -1); err != nil {
+		t.Fatal(err)
 	}
 	d.paths = strings.NewReplacer(
-		"/etc/dovecot/sieve/", d.dir+"/sieve/",
+		"/etc/dovecot/conf.d", d.dir,
+		"/etc/dovecot/sieve", d.dir+"/sieve",
 		"executable = script /usr/bin/env", fmt.Sprintf("executable = script /usr/bin/env GORACE=%s SPAMBLOOM_CONTROL=%s SPAMBLOOM_COMMAND=%s",
 			os.Getenv("GORACE"), s.control, d.copyCommand()),
 		"/var/lib/spambloom-report", d.dir,
 		"/usr/local/lib/spambloom", d.dir+"/lib",
 		"user = spambloom-report", "user = "+reportUser,
+		"-o spambloom-report", "-o "+reportUser,
 		"group = spambloom", "group = "+controlGroup,
 		"user = vmail", "user = "+mailOwner,
+		"sievec ", "sievec -c "+d.conf()+" ",
 	)
-	conf := d.contrib("90-spambloom.conf")
-	for i := 0; i < len(changes); i += 2 {
-		if !strings.Contains(conf, changes[i]) {
-			t.Fatalf("no %q in\n%s", changes[i], conf)
-		}
-		conf = strings.ReplaceAll(conf, changes[i], changes[i+1])
-	}
-	write(t, filepath.Join(d.dir, "90-spambloom.conf"), conf)
 	write(t, d.conf(), fmt.Sprintf(dovecotConf, d.dir, mailOwner, d.port))
 	return d
 }
 
 func (d *dovecot) conf() string { return filepath.Join(d.dir, "dovecot.conf") }
-
-// contrib is a file of contrib/dovecot with this instance's paths.
-func (d *dovecot) contrib(name string) string {
-	d.t.Helper()
-	text, err := os.ReadFile(filepath.Join(repository, "contrib/dovecot", name))
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	return d.paths.Replace(string(text))
-}
 
 // copyCommand puts spambloom where the owner of the mailboxes may run it.
 func (d *dovecot) copyCommand() string {
@@ -155,23 +138,47 @@ func (d *dovecot) copyCommand() string {
 	return path
 }
 
-// start installs the scripts as contrib/mailbox.md says it, and runs the instance.
+// install runs the commands of contrib/mailbox.md that concern nothing but files.
+func (d *dovecot) install() {
+	d.t.Helper()
+	commands := pageBlock(d.t, "mailbox.md", "useradd ") + pageBlock(d.t, "mailbox.md", "sievec ")
+	for command := range strings.Lines(commands) {
+		switch program, _, _ := strings.Cut(strings.TrimSpace(command), " "); program {
+		case "useradd", "systemctl":
+			continue
+		}
+		if r := execute(d.t, repository, "sh", "-c", d.paths.Replace(command)); r.code != 0 || r.stderr != "" {
+			d.t.Fatalf("%s: %+v", command, r)
+		}
+		if strings.Contains(command, "90-spambloom.conf") {
+			d.edit()
+		}
+	}
+}
+
+// edit does to the installed configuration what an administrator would.
+func (d *dovecot) edit() {
+	d.t.Helper()
+	path := filepath.Join(d.dir, "90-spambloom.conf")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	conf := string(text)
+	for i := 0; i < len(d.changes); i += 2 {
+		if !strings.Contains(conf, d.changes[i]) {
+			d.t.Fatalf("no %q in\n%s", d.changes[i], conf)
+		}
+		conf = strings.ReplaceAll(conf, d.changes[i], d.changes[i+1])
+	}
+	write(d.t, path, d.paths.Replace(conf))
+}
+
+// start installs and runs the instance.
 func (d *dovecot) start() *dovecot {
 	t := d.t
 	t.Helper()
-	wrapper := write(t, filepath.Join(d.dir, "lib/spambloom-imap"), d.contrib("spambloom-imap"))
-	if err := os.Chmod(wrapper, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"report-spam.sieve", "report-ham.sieve", "report-flag.sieve"} {
-		script := write(t, filepath.Join(d.dir, "sieve", name), d.contrib(name))
-		if err := os.Chmod(script, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if r := execute(t, "", "sievec", "-c", d.conf(), script); r.code != 0 || r.stderr != "" {
-			t.Fatalf("sievec: %+v", r)
-		}
-	}
+	d.install()
 	d.cmd = exec.Command(d.program, "-F", "-c", d.conf())
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -210,14 +217,14 @@ func (d *dovecot) log() string {
 }
 
 // deliver hands a mail to the user's local delivery, with a Sieve script.
-func (d *dovecot) deliver(user, script, mail string) {
+func (d *dovecot) deliver(user, script, mail string, flags ...string) {
 	d.t.Helper()
 	home := filepath.Join(d.dir, "mail", user)
 	write(d.t, filepath.Join(home, ".dovecot.sieve"), script)
 	if err := os.Chown(filepath.Join(home, ".dovecot.sieve"), userID(d.t, mailOwner), groupID(d.t, mailOwner)); err != nil {
 		d.t.Fatal(err)
 	}
-	cmd := exec.Command("/usr/lib/dovecot/dovecot-lda", "-c", d.conf(), "-d", user)
+	cmd := exec.Command("/usr/lib/dovecot/dovecot-lda", append(flags, "-c", d.conf(), "-d", user)...)
 	cmd.Stdin = strings.NewReader(mail)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		d.t.Fatalf("dovecot-lda: %v\n%s%s", err, out, d.log())

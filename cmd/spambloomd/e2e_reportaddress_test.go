@@ -52,20 +52,6 @@ func startReportHost(t *testing.T) *reportHost {
 	return &reportHost{p, s, &heard{s: s}}
 }
 
-// pageBlock is the block of a page in contrib that begins with first.
-func pageBlock(t *testing.T, page, first string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(repository, "contrib", page))
-	if err != nil {
-		t.Fatal(err)
-	}
-	block := regexp.MustCompile("(?sm)^```[a-z]*\n(" + regexp.QuoteMeta(first) + ".*?)^```").FindStringSubmatch(string(text))
-	if block == nil {
-		t.Fatalf("no block in %s begins with %q", page, first)
-	}
-	return block[1]
-}
-
 func appendTo(t *testing.T, path, text string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)

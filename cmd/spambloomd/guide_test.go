@@ -36,3 +36,37 @@ func TestFederationGuide(t *testing.T) {
 		t.Errorf("the guide lacks %q", acl)
 	}
 }
+
+// What the pages tell to write into spambloom.toml is good.
+func TestGuideConfigurations(t *testing.T) {
+	for _, page := range []string{"mailbox.md", "postfix.md"} {
+		text, err := os.ReadFile(filepath.Join(repository, "contrib", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := regexp.MustCompile("(?ms)^ *```toml\n(.*?)^ *```").FindAllStringSubmatch(string(text), -1)
+		if len(blocks) == 0 {
+			t.Errorf("no configuration in %s", page)
+		}
+		for _, b := range blocks {
+			if _, err := config.Load(write(t, filepath.Join(t.TempDir(), page), b[1])); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// pageBlock is the block of a page in contrib that begins with first, without what
+// it is indented by.
+func pageBlock(t *testing.T, page, first string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(repository, "contrib", page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?ms)^ *```[a-z]*\n *(" + regexp.QuoteMeta(first) + ".*?)^( *)```$").FindStringSubmatch(string(text))
+	if block == nil {
+		t.Fatalf("no block in %s begins with %q", page, first)
+	}
+	return strings.ReplaceAll(block[1], "\n"+block[2], "\n")
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What contrib/mailbox.md has beside Dovecot's Junk folder: each line is run with
+// the program that it is for.
+
+// shellUser prepares a home, and an environment in which the command is found and
+// finds the daemon.
+func shellUser(t *testing.T, s *site) (home string, env []string) {
+	t.Helper()
+	home = folder(t)
+	return home, append(os.Environ(), "HOME="+home, "TERM=xterm", "SPAMBLOOM_CONTROL="+s.control,
+		"PATH="+filepath.Dir(program(t, "spambloom"))+":"+os.Getenv("PATH"))
+}
+
+func runAs(t *testing.T, home string, env []string, stdin, name string, args ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Env, cmd.Stdin = home, env, strings.NewReader(stdin)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, out)
+	}
+}
+
+func loginName(t *testing.T) string {
+	t.Helper()
+	u, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Username
+}
+
+// unixMail is a message as it stands in a file: with the line ends of Unix.
+func unixMail(body string) string { return strings.ReplaceAll(message(body), "\r\n", "\n") }
+
+func TestMutt(t *testing.T) {
+	t.Parallel()
+	find(t, "mutt")
+	find(t, "script") // gives it a terminal
+	s := newSite(t, "one", filepath.Join(folder(t), "key"), "").start()
+	h := &heard{s: s}
+	home, env := shellUser(t, s)
+	bodies := []string{text(), text()}
+	var mbox strings.Builder
+	for _, body := range bodies {
+		mbox.WriteString("From x@y Sat Nov 21 18:00:00 2026\n" + unixMail(body) + "\n")
+	}
+	write(t, filepath.Join(home, "mbox"), mbox.String())
+	write(t, filepath.Join(home, "muttrc"), pageBlock(t, "mailbox.md", "set pipe_decode")+"set folder=~ wait_key=no quit=yes\n")
+	press := func(keys string) {
+		runAs(t, home, env, "", "script", "-qec", fmt.Sprintf(`mutt -n -F muttrc -f mbox -e 'push "%s"'`, keys), "typescript")
+	}
+	press("Sq")
+	h.expect("S on one message", "report "+loginName(t))
+	press("Xq")
+	h.expect("X on one message", "revoke "+loginName(t))
+	press("T.<enter>;Sq")
+	h.expect("S on two tagged ones", "report "+loginName(t), "report "+loginName(t))
+	if got := s.check(t, bodies[1]).Verdict; got != "spam" {
+		t.Errorf("the second message: %s", got)
+	}
+}
+
+func TestProcmail(t *testing.T) {
+	t.Parallel()
+	find(t, "procmail")
+	s := newSite(t, "one", filepath.Join(folder(t), "key"), "").start()
+	h := &heard{s: s}
+	home, env := shellUser(t, s)
+	rc := write(t, filepath.Join(home, "procmailrc"), "MAILDIR="+home+"\nDEFAULT=inbox/\nSHELL=/bin/sh\n"+
+		"PATH="+filepath.Dir(program(t, "spambloom"))+":/usr/bin:/bin\nSPAMBLOOM_CONTROL="+s.control+"\n"+
+		pageBlock(t, "mailbox.md", ":0 Wc"))
+	deliver := func(mail string) { runAs(t, home, env, mail, "procmail", "-m", rc) }
+	spam := text()
+	deliver(unixMail(spam))
+	deliver(strings.Replace(unixMail(spam), "you@example.test", "trap@example.org", 1))
+	h.expect("mail to the trap", "report "+loginName(t))
+	deliver(unixMail(spam))
+	s.stop(9)
+	deliver(unixMail(spam))
+	for folder, want := range map[string]int{"inbox/new/*": 2, "Junk/new/*": 2} {
+		if got, _ := filepath.Glob(filepath.Join(home, folder)); len(got) != want {
+			t.Errorf("%s: %d mails, want %d", folder, len(got), want)
+		}
+	}
+}
+
+// The lines for Roundcube are run as its plugin does it: quoted values take the
+// places of %u and %f, and a shell runs them.
+func TestRoundcubeLines(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "one", filepath.Join(folder(t), "key"), "").start()
+	h := &heard{s: s}
+	home, env := shellUser(t, s)
+	mail := write(t, filepath.Join(home, "rcmSALearn"), message(text()))
+	for line := range strings.Lines(pageBlock(t, "mailbox.md", "$config['markasjunk")) {
+		_, command, _ := strings.Cut(line, "_cmd'] = '")
+		command, _, found := strings.Cut(command, " | logger")
+		if !found {
+			continue // the name of the driver
+		}
+		runAs(t, home, env, "", "sh", "-c", strings.NewReplacer("%u", "'"+anna+"'", "%f", "'"+mail+"'").Replace(command))
+	}
+	h.expect("both lines", "report "+anna, "revoke "+anna)
+}
+
+// The Sieve script for a trap's address, at delivery.
+func TestDovecotTrap(t *testing.T) {
+	t.Parallel()
+	s := newMailSite(t).start()
+	h := &heard{s: s}
+	d := newDovecot(t, s, "  sieve_pipe_socket_dir", "  sieve_before = /etc/dovecot/sieve/trap.sieve\n  sieve_pipe_socket_dir").start()
+	script := write(t, filepath.Join(d.dir, "sieve/trap.sieve"), pageBlock(t, "mailbox.md", `require ["copy", "envelope"`))
+	if err := os.Chmod(script, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r := execute(t, "", "sievec", "-c", d.conf(), script); r.code != 0 {
+		t.Fatalf("sievec: %+v", r)
+	}
+	d.login(anna).put("INBOX", message(text())) // with it her home comes into being
+	d.deliver(anna, "keep;", message(text()), "-a", anna)
+	h.expect("mail to a person")
+	d.deliver(anna, "keep;", message(text()), "-a", "trap@example.org")
+	h.expect("mail to the trap", "report trap")
+}
+
+// Where users have mailboxes of their own uid, each speaks for themselves.
+func TestDovecotSystemUsers(t *testing.T) {
+	t.Parallel()
+	s := newMailSite(t)
+	s.configure(t, fmt.Sprintf("group = %q", controlGroup), fmt.Sprintf("group = %q", mailOwner))
+	s.start()
+	conf, err := os.ReadFile(filepath.Join(repository, "contrib/dovecot/90-spambloom.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := string(conf[strings.Index(string(conf), "service spambloom-imap {"):])
+	d := newDovecot(t, s, "  sieve_pipe_socket_dir = .\n", "", service, pageBlock(t, "mailbox.md", "plugin {\n  sieve_pipe_bin_dir"),
+		"vsz_limit = 4G", "vsz_limit = 0") // the race detector takes them all
+	d.start()
+	wrapper := filepath.Join(d.dir, "lib/spambloom-imap")
+	program_, err := os.ReadFile(wrapper)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, wrapper, strings.Replace(string(program_), "set -u", fmt.Sprintf("set -u\nexport GORACE=%s SPAMBLOOM_CONTROL=%s SPAMBLOOM_COMMAND=%s",
+		os.Getenv("GORACE"), s.control, filepath.Join(d.dir, "spambloom")), 1))
+	h := &heard{s: s}
+	for _, test := range []struct{ login, want string }{
+		{mailOwner, "report " + mailOwner},
+		{anna, ""}, // another one's name
+	} {
+		c := d.login(test.login)
+		c.put("INBOX", message(text()))
+		c.do("SELECT INBOX")
+		c.do("MOVE 1 Junk")
+		var want []string
+		if test.want != "" {
+			want = []string{test.want}
+		}
+		h.expect(test.login, want...)
+	}
+	if want := mailOwner + " may not speak for " + anna; !strings.Contains(d.log(), want) {
+		t.Errorf("Dovecot's log lacks %q:\n%s", want, d.log())
+	}
+}
