@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -235,6 +237,43 @@ func TestDovecotFailures(t *testing.T) {
 				t.Errorf("Dovecot's log lacks %q", test.want)
 			}
 		})
+	}
+}
+
+// While the daemon is away the move is done, the report waits, and the line for cron
+// delivers it.
+func TestDovecotQueue(t *testing.T) {
+	t.Parallel()
+	s := newMailSite(t).start()
+	d := newDovecot(t, s).start()
+	h := &heard{s: s}
+	c := d.login(anna)
+	body := text()
+	c.put("INBOX", message(body))
+	s.stop(syscall.SIGKILL)
+	c.do("SELECT INBOX")
+	c.do("MOVE 1 Junk")
+	if n := c.count("Junk"); n != 1 {
+		t.Errorf("%d mails in Junk, want 1", n)
+	}
+	if want := "spambloom-imap: report by " + anna + ": exit code 0: -: queued; "; !strings.Contains(d.log(), want) {
+		t.Errorf("Dovecot's log lacks %q", want)
+	}
+	s.start()
+	h.expect("the daemon is back")
+
+	line := d.paths.Replace(pageBlock(t, "mailbox.md", "*/5 "))
+	_, command, _ := strings.Cut(line, "spambloom-report ")
+	cron := exec.CommandContext(t.Context(), "sh", "-c", command)
+	cron.Env = d.environment(s)
+	cron.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{
+		Uid: uint32(userID(t, reportUser)), Gid: uint32(groupID(t, controlGroup))}}
+	if out, err := cron.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%s: %v\n%s", command, err, out)
+	}
+	h.expect("the line for cron", "report "+anna)
+	if got := s.check(t, body).Verdict; got != "spam" {
+		t.Errorf("delivered: %s", got)
 	}
 }
 

@@ -112,9 +112,9 @@ func newDovecot(t *testing.T, s *site, changes ...string) *dovecot {
 	d.paths = strings.NewReplacer(
 		"/etc/dovecot/conf.d", d.dir,
 		"/etc/dovecot/sieve", d.dir+"/sieve",
-		"executable = script /usr/bin/env", fmt.Sprintf("executable = script /usr/bin/env GORACE=%s SPAMBLOOM_CONTROL=%s SPAMBLOOM_COMMAND=%s",
-			os.Getenv("GORACE"), s.control, d.copyCommand()),
-		"/var/lib/spambloom-report", d.dir,
+		"executable = script ", "executable = script /usr/bin/env "+strings.Join(d.environment(s), " ")+" ",
+		"/var/lib/spambloom-report", d.dir+"/home",
+		"/usr/bin/spambloom", d.copyCommand(),
 		"/usr/local/lib/spambloom", d.dir+"/lib",
 		"user = spambloom-report", "user = "+reportUser,
 		"-o spambloom-report", "-o "+reportUser,
@@ -124,6 +124,13 @@ func newDovecot(t *testing.T, s *site, changes ...string) *dovecot {
 	)
 	write(t, d.conf(), fmt.Sprintf(dovecotConf, d.dir, mailOwner, d.port))
 	return d
+}
+
+// environment is what programs of this instance find instead of what a mail server
+// has in its usual places.
+func (d *dovecot) environment(s *site) []string {
+	return []string{"GORACE=" + os.Getenv("GORACE"), "SPAMBLOOM_CONTROL=" + s.control,
+		"SPAMBLOOM_COMMAND=" + filepath.Join(d.dir, "spambloom"), "SPAMBLOOM_QUEUE=" + filepath.Join(d.dir, "home/queue")}
 }
 
 func (d *dovecot) conf() string { return filepath.Join(d.dir, "dovecot.conf") }

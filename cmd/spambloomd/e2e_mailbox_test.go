@@ -152,12 +152,11 @@ func TestDovecotSystemUsers(t *testing.T) {
 		"vsz_limit = 4G", "vsz_limit = 0") // the race detector takes them all
 	d.start()
 	wrapper := filepath.Join(d.dir, "lib/spambloom-imap")
-	program_, err := os.ReadFile(wrapper)
+	script, err := os.ReadFile(wrapper)
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, wrapper, strings.Replace(string(program_), "set -u", fmt.Sprintf("set -u\nexport GORACE=%s SPAMBLOOM_CONTROL=%s SPAMBLOOM_COMMAND=%s",
-		os.Getenv("GORACE"), s.control, filepath.Join(d.dir, "spambloom")), 1))
+	write(t, wrapper, strings.Replace(string(script), "set -u", "set -u\nexport "+strings.Join(d.environment(s), " "), 1))
 	h := &heard{s: s}
 	for _, test := range []struct{ login, want string }{
 		{mailOwner, "report " + mailOwner},
