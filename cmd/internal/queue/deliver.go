@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"slices"
 )
 
 // ErrBusy is returned where another process delivers: it takes what was added
@@ -120,12 +121,6 @@ func (q *Queue) settle(number uint64) error {
 // Behind tells whether something waits that reporter says to the daemon at control,
 // behind which more of it must wait.
 func (q *Queue) Behind(control, reporter string) (bool, error) {
-	c, err := q.peek()
-	for _, r := range c.waiting {
-		e, err := r.entry()
-		if err == nil && partyOf(e) == (party{control, reporter}) {
-			return true, nil
-		}
-	}
-	return false, err
+	waiting, err := q.List()
+	return slices.ContainsFunc(waiting, func(e Entry) bool { return partyOf(e) == party{control, reporter} }), err
 }

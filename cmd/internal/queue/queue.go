@@ -76,6 +76,19 @@ func (q *Queue) Waiting() (Waiting, error) {
 	return w, nil
 }
 
+// List reads the entries that wait, the oldest first, but for such as cannot be read. Like
+// Waiting it takes no lock.
+func (q *Queue) List() ([]Entry, error) {
+	c, err := q.peek()
+	var entries []Entry
+	for _, r := range c.waiting {
+		if e, err := r.entry(); err == nil {
+			entries = append(entries, e)
+		}
+	}
+	return entries, err
+}
+
 // peek reads the file as it is; where there is none, nothing waits.
 func (q *Queue) peek() (contents, error) {
 	err := q.checkFolder()
