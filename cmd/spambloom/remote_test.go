@@ -1,12 +1,17 @@
 package main
 
 import (
+	"crypto"
+	"crypto/rand"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/pem"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -14,7 +19,8 @@ import (
 )
 
 // cmdFar: far TOKENS puts a daemon on another address of loopback, over TLS, that lets
-// in the clients of the file TOKENS. It writes ca.pem and sets SPAMBLOOM_CONTROL.
+// in the clients of the file TOKENS, and store2 with the certificate store2.pem and its
+// key store2.key. It writes these and ca.pem, and sets SPAMBLOOM_CONTROL.
 func cmdFar(ts *testscript.TestScript, _ bool, args []string) {
 	borrowed := httptest.NewTLSServer(http.NotFoundHandler()) // for its certificate of 127.0.0.1
 	pair := borrowed.TLS.Certificates[0]
@@ -26,9 +32,16 @@ func cmdFar(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Check(os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
 		return path
 	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "store2"}, NotAfter: time.Now().Add(time.Hour),
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, IsCA: true, BasicConstraintsValid: true,
+	}
+	client, err := x509.CreateCertificate(rand.Reader, template, template, pair.PrivateKey.(crypto.Signer).Public(), pair.PrivateKey)
+	ts.Check(err)
+	write("store2.key", "PRIVATE KEY", key)
 	remote, err := reporting.NewRemote(reporting.RemoteOptions{
 		Cert: write("ca.pem", "CERTIFICATE", pair.Certificate[0]), Key: write("far.key", "PRIVATE KEY", key),
-		Tokens: ts.MkAbs(args[0]),
+		Tokens: ts.MkAbs(args[0]), ClientsCA: write("store2.pem", "CERTIFICATE", client),
 	}, nil)
 	ts.Check(err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -1,13 +1,18 @@
 package main
 
 import (
+	"io"
+	"net"
+	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/internal/config"
+	"github.com/spambloom/spambloom/reporting"
 )
 
 // What a newcomer copies from the guide is what the programs take: the configuration
@@ -69,4 +74,44 @@ func pageBlock(t *testing.T, page, first string) string {
 		t.Fatalf("no block in %s begins with %q", page, first)
 	}
 	return strings.ReplaceAll(block[1], "\n"+block[2], "\n")
+}
+
+// The certificate that the guide for mail stores makes is one that clients trust, and its
+// configuration is good.
+func TestRemoteGuide(t *testing.T) {
+	dir := t.TempDir()
+	here := strings.NewReplacer("/etc/spambloom", dir, "mx1.example.org", "localhost")
+	set, err := config.Load(write(t, filepath.Join(dir, "guide.toml"), here.Replace(pageBlock(t, "remote.md", "[control]"))))
+	if err != nil || set.Control.Remote == "" {
+		t.Fatal(err)
+	}
+	_, err = exec.LookPath("openssl")
+	need(t, err == nil, "openssl (apt-get install openssl)")
+	if out, err := exec.Command("sh", "-c", here.Replace(pageBlock(t, "remote.md", "openssl "))).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	token, line, err := reporting.NewToken("store1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, set.Control.RemoteTokens, line)
+	s := &settings{Config: set}
+	remote, err := reporting.NewRemote(s.remoteOptions(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "{}") }) // that it is reached is enough
+	server, done := remote.NewServer(api), make(chan error)
+	go func() { done <- server.Serve(remote.Listen(ln)) }()
+	t.Cleanup(func() { server.Close(); <-done })
+	_, port, _ := net.SplitHostPort(ln.Addr().String())
+	client, err := reporting.DialRemote("https://localhost:"+port, reporting.Credentials{CA: set.Control.RemoteCert, Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.Close()
 }
