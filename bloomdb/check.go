@@ -168,6 +168,7 @@ func (db *DB) checkFiles() error {
 			}
 		}
 	}
+	err = errors.Join(err, db.checkImport())
 	order := slices.Sorted(maps.Keys(segments))
 	for i, n := range order {
 		last := i == len(order)-1 // records may be half written while we read

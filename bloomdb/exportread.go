@@ -232,7 +232,9 @@ func (e *exportReader) takeBlock(s deltaSection, r *recordReader, take exportTak
 	if r.fail || index < e.last.block || index >= s.shape.blocks(s.target.kind) || len(code) > maxBlockCode {
 		return fmt.Errorf("block %d of %d bytes; %d may come next", index, len(code), e.last.block)
 	}
-	e.last.block = index + 1
+	if e.last.block = index + 1; !e.taken {
+		return nil
+	}
 	from, counts := index*s.target.kind.blockSize(), s.target.kind.counts()
 	to := min(from+s.target.kind.blockSize(), s.shape.size(s.target.kind))
 	cells, rest, err := filter.DecodeCells(e.cell[:0], code, from, to, counts)
@@ -242,8 +244,6 @@ func (e *exportReader) takeBlock(s deltaSection, r *recordReader, take exportTak
 	if err != nil {
 		return fmt.Errorf("block %d: %w", index, err)
 	}
-	if e.cell = cells; !e.taken {
-		return nil
-	}
+	e.cell = cells
 	return take.cells(s, cells)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -112,6 +113,7 @@ func TestImportOutlivesFailedSnapshots(t *testing.T) {
 		}
 	}
 	checkLived(t, b, true)
+	checkDamagedImport(t, b)
 	crash(t, b)
 	if err := os.Remove(blocked); err != nil {
 		t.Fatal(err)
@@ -120,6 +122,28 @@ func TestImportOutlivesFailedSnapshots(t *testing.T) {
 	checkLived(t, b, true)
 	if _, err := os.Stat(importPath(o.Dir)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the file is left: %v", err)
+	}
+}
+
+// checkDamagedImport holds that a check names the file of an import that is not whole.
+func checkDamagedImport(t *testing.T, db *DB) {
+	t.Helper()
+	path := importPath(db.opt.Dir)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.checkImport(); err != nil {
+		t.Error(err)
+	}
+	for _, content := range [][]byte{whole[:len(whole)-1], whole} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := db.checkImport()
+		if damaged := len(content) < len(whole); damaged != (err != nil) || damaged && !strings.Contains(err.Error(), path) {
+			t.Errorf("%d of %d bytes: %v", len(content), len(whole), err)
+		}
 	}
 }
 

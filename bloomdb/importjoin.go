@@ -212,20 +212,33 @@ func (j *importJoin) cells(_ deltaSection, cells []filter.Cell) error {
 // joinImport joins the file of an import, where there is one; doing so again changes
 // nothing. Afterwards the next snapshots remove it.
 func (db *DB) joinImport(in *Imported) error {
+	found, err := db.readImportFile(&importJoin{db: db, in: in})
+	if found && err == nil {
+		db.importStands.Store(true)
+	}
+	return err
+}
+
+// checkImport reads the file, and joins nothing.
+func (db *DB) checkImport() error {
+	_, err := db.readImportFile(nil)
+	return err
+}
+
+func (db *DB) readImportFile(take exportTaker) (found bool, err error) {
 	path := importPath(db.opt.Dir)
 	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("import: %w", err)
 	}
 	defer f.Close()
-	if err := db.readImport(f, &importJoin{db: db, in: in}); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	if err := db.readImport(f, take); err != nil {
+		return true, fmt.Errorf("import %s: %w", path, err)
 	}
-	db.importStands.Store(true)
-	return nil
+	return true, nil
 }
 
 // settleImport lets other sites hear what was joined, where it is news, and brings it
