@@ -8,7 +8,7 @@
 # make soak    the long fault tests: Redis away for a minute, sixty times kill -9,
 #              five daemons for ten minutes amid faults of all kinds
 # make fuzz    every fuzz target for 30 seconds
-# make generate  the files made from sources, such as contrib/spambloom.toml
+# make generate  the files made from sources: contrib/spambloom.toml, contrib/man
 
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
@@ -39,7 +39,8 @@ check:
 # What the tests use beside Go, as COMMAND:DEBIAN-PACKAGES. Where something is
 # missing and cannot be installed, its tests skip and say so.
 TOOLS = cc:gcc,libc6-dev postfix:postfix redis-server:redis-server xz:xz-utils \
-	dovecot:dovecot-imapd sievec:dovecot-sieve mutt:mutt procmail:procmail curl:curl docker-compose:docker-compose systemd-analyze:systemd m4:m4
+	dovecot:dovecot-imapd sievec:dovecot-sieve mutt:mutt procmail:procmail curl:curl docker-compose:docker-compose systemd-analyze:systemd m4:m4 \
+	groff:groff-base zsh:zsh fish:fish
 
 tools:
 	@PATH="$$PATH:/usr/sbin:/sbin"; missing=; \

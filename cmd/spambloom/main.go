@@ -11,6 +11,8 @@
 // done, so only replay, which has temporary files, handles a signal.
 package main
 
+//go:generate go test -run ^TestManual$ -update .
+
 import (
 	"context"
 	"errors"
@@ -55,6 +57,31 @@ type cli struct {
 	ran     bool   // flags and arguments were right, and a verb has begun
 }
 
+const places = `
+
+Exit codes:
+  0   it is done
+  64  wrong usage; other codes are those of sysexits(3), and each command names
+      its own
+
+Environment:
+  SPAMBLOOM_CONTROL     the daemon's control socket, where --control is not given
+  SPAMBLOOM_QUEUE       the folder in which reports wait while the daemon is away
+  XDG_STATE_HOME        where SPAMBLOOM_QUEUE is not set: the queue is
+                        spambloom/queue in it
+  SPAMBLOOM_CA          the certificates that a daemon on another machine is trusted by
+  SPAMBLOOM_CERT        the certificate by which it knows this one
+  SPAMBLOOM_KEY         the key to that
+  SPAMBLOOM_TOKEN       the token by which it knows this one
+  SPAMBLOOM_TOKEN_FILE  the file that holds the token
+
+Files:
+  /run/spambloom/control.sock           the control socket, as [control] listen has it
+  /var/lib/spambloom/spambloom.sock     the control socket by default
+  ~/.local/state/spambloom/queue        reports that wait; ~ is the user's own home
+                                        folder by the system's account
+  /var/tmp/spambloom-queue-UID          likewise, of users without a home folder`
+
 func (c *cli) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "spambloom",
@@ -63,7 +90,7 @@ func (c *cli) root() *cobra.Command {
 messages. Messages never leave this program: it sends their signatures.
 
 FILE is a message, an mbox, a Maildir, a folder of these, or - for standard
-input, which is also the default.`,
+input, which is also the default.` + places,
 		Version:       version.String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,

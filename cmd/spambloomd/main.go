@@ -8,6 +8,8 @@
 //	  SIGTERM  stop accepting -> finish messages in flight -> snapshot -> exit 0
 package main
 
+//go:generate go test -run ^TestManual$ -update .
+
 import (
 	"cmp"
 	"context"
@@ -52,6 +54,15 @@ file it listens on loopback only. The flags below override the file.
 
 SIGHUP reloads the configuration, SIGTERM finishes messages in flight and stops.`
 
+const files = `Environment:
+  STATE_DIRECTORY  the state folder, as systemd sets it; --data comes before it
+
+Files:
+  /etc/spambloom/spambloom.toml      the configuration; every key is in the example
+  /var/lib/spambloom                 the state folder of root
+  ./spambloom-data                   the state folder of other users
+  /var/lib/spambloom/spambloom.sock  the control socket, where [control] names no other`
+
 // flags are what the command line says. Empty values leave the word to the
 // configuration file.
 type flags struct {
@@ -69,7 +80,7 @@ func command(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "spambloomd",
 		Short:             "mail filter daemon",
-		Long:              help + "\n\n" + exitCodes,
+		Long:              help + "\n\n" + exitCodes + "\n\n" + files,
 		Version:           version.Text("spambloomd"),
 		Args:              usageArgs,
 		SilenceErrors:     true,

@@ -44,6 +44,7 @@ var allowed = map[string][]string{
 	"cmd/internal/trap":      {},
 	"cmd/internal/version":   {},
 	"cmd/internal/queue":     {"reporting"},
+	"cmd/internal/manual":    {},
 	"cmd/internal/variation": {"signature"},
 	"cmd/internal/compare":   {"signature"},
 	"cmd/internal/replay":    {"signature", "bloomdb", "milter", "cmd/internal/compare"},
@@ -69,8 +70,8 @@ var allowed = map[string][]string{
 var inTests = map[string][]string{
 	"bloomdb/exchange": {"signature", "bloomdb/exchange/linkfault"},
 
-	"cmd/spambloomd": {"bloomdb/exchange/linkfault"},
-	"cmd/spambloom":  {"reporting/ledger", "reporting/trust"},
+	"cmd/spambloomd": {"bloomdb/exchange/linkfault", "cmd/internal/manual"},
+	"cmd/spambloom":  {"cmd/internal/manual", "reporting/ledger", "reporting/trust"},
 
 	"cmd/internal/queue": {"bloomdb"},
 }

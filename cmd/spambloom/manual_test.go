@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/internal/manual"
+)
+
+var update = flag.Bool("update", false, "rewrite the man pages")
+
+const manFolder = "../../contrib/man"
+
+// The pages in contrib are those of the help of today, of all commands and no others.
+func TestManual(t *testing.T) {
+	c := &cli{}
+	pages := manual.Pages(c.root(), 1, "spambloomd(8)")
+	old, err := filepath.Glob(manFolder + "/*.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	current := map[string][]byte{}
+	for _, p := range pages {
+		current[filepath.Join(manFolder, p.Name)] = p.Text
+		if *update {
+			if err := os.WriteFile(filepath.Join(manFolder, p.Name), p.Text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, path := range old {
+		if current[path] == nil && *update {
+			os.Remove(path)
+		} else if current[path] == nil {
+			t.Errorf("%s is of no command: run make generate", path)
+		}
+	}
+	for path, text := range current {
+		committed, err := os.ReadFile(path)
+		if err != nil || !bytes.Equal(committed, text) {
+			t.Errorf("%s differs from the help (%v): run make generate", path, err)
+		}
+	}
+}
+
+// A page has what its help has.
+func TestManualSays(t *testing.T) {
+	pages := map[string]string{}
+	c := &cli{}
+	for _, p := range manual.Pages(c.root(), 1, "spambloomd(8)") {
+		pages[p.Name] = string(p.Text)
+	}
+	for page, wants := range map[string][]string{
+		"spambloom.1": {".SH \"FILES\"\n", ".SH \"ENVIRONMENT\"\n", "\\fBSPAMBLOOM_QUEUE\\fR\n", "\\fBspambloomd\\fR(8)", "\\fBspambloom\\-undo\\fR(1)", ".B spambloom COMMAND"},
+		"spambloom-report.1": {"spambloom\\-report \\- report messages as spam\n", ".B spambloom report [FILE...] [OPTIONS]\n", "\\fB\\-\\-class\\fR \\fICLASS\\fR\n",
+			".SH \"EXIT STATUS\"\n", ".TP\n\\fB75\\fR\nthe queue is full; or the daemon cannot do it now\n", "macro index,pager S", "\\fB\\-\\-control\\fR \\fIunix:PATH\\fR"},
+		"spambloom-check.1": {".TP\n\\fB1\\fR\nnone is spam\n.PP\nWith \\-\\-spamc it is the other way about"},
+		"spambloom-sites.1": {".TP\n\\fBSTATE\\fR\nheard; silent (no news for a minute, or never); loading (its snapshot is being read);", ".TP\n\\fBHEARD\\fR\nwhen"},
+	} {
+		for _, want := range wants {
+			if !strings.Contains(pages[page], want) {
+				t.Errorf("%s lacks %q:\n%s", page, want, pages[page])
+			}
+		}
+	}
+}
+
+// The pages are read without a warning.
+func TestManualRenders(t *testing.T) {
+	paths, err := filepath.Glob(manFolder + "/*.[18]")
+	if err != nil || len(paths) < 20 {
+		t.Fatalf("%d pages, %v", len(paths), err)
+	}
+	look(t, "groff")
+	for _, path := range paths {
+		var stderr bytes.Buffer
+		cmd := exec.Command("groff", "-man", "-Tutf8", "-ww", "-rLL=80n", "-P-cbou", path)
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil || stderr.Len() > 0 || !bytes.Contains(out, []byte("SYNOPSIS")) {
+			t.Errorf("%s: %v\n%s", path, err, &stderr)
+		}
+	}
+}
+
+// look finds a program that a test needs.
+func look(t *testing.T, program string) {
+	t.Helper()
+	if _, err := exec.LookPath(program); err != nil {
+		if os.Getenv("SPAMBLOOM_REQUIRE") == "all" {
+			t.Fatalf("no %s: %v", program, err)
+		}
+		t.Skipf("no %s: %v", program, err)
+	}
+}
+
+// Completions are programs of the shells that they are for.
+func TestCompletions(t *testing.T) {
+	for shell, check := range map[string][]string{"bash": {"-n"}, "zsh": {"-n"}, "fish": {"--no-execute"}} {
+		t.Run(shell, func(t *testing.T) {
+			look(t, shell)
+			var script, stderr bytes.Buffer
+			if code := run(t.Context(), []string{"completion", shell}, nil, &script, &stderr); code != 0 || script.Len() == 0 {
+				t.Fatalf("exit code %d: %s", code, &stderr)
+			}
+			file := filepath.Join(t.TempDir(), "spambloom")
+			if err := os.WriteFile(file, script.Bytes(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if out, err := exec.Command(shell, append(check, file)...).CombinedOutput(); err != nil || len(out) > 0 {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+}

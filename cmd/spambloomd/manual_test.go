@@ -1,0 +1,27 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"os"
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/internal/manual"
+)
+
+var updateManual = flag.Bool("update", false, "rewrite the man page")
+
+// The page in contrib is that of the help of today.
+func TestManual(t *testing.T) {
+	page := manual.Pages(command(io.Discard, io.Discard), 8, "spambloom(1)")[0]
+	path := "../../contrib/man/" + page.Name
+	if *updateManual {
+		if err := os.WriteFile(path, page.Text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if committed, err := os.ReadFile(path); err != nil || !bytes.Equal(committed, page.Text) {
+		t.Errorf("%s differs from the help (%v): run make generate", path, err)
+	}
+}
