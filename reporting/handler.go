@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"strings"
 
 	"github.com/spambloom/spambloom/bloomdb"
 )
@@ -102,7 +103,7 @@ func (h *handler) answer(e endpoint) http.HandlerFunc {
 		}
 		caller := h.Access.caller(r)
 		if problem := caller.needs(e.needs); problem != nil {
-			h.refuse(w, r, caller, problem)
+			h.refuse(w, e, caller, problem)
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
@@ -113,7 +114,7 @@ func (h *handler) answer(e endpoint) http.HandlerFunc {
 		}
 		switch problem := problemOf(err); problem.Status {
 		case http.StatusForbidden:
-			h.refuse(w, r, caller, problem)
+			h.refuse(w, e, caller, problem)
 		case http.StatusInternalServerError:
 			h.Log.Error("control request failed", "path", r.URL.Path, "error", err)
 			fallthrough
@@ -124,8 +125,11 @@ func (h *handler) answer(e endpoint) http.HandlerFunc {
 }
 
 // refuse answers a request for which the caller lacks the right.
-func (h *handler) refuse(w http.ResponseWriter, r *http.Request, c Caller, p *Problem) {
-	h.Log.Warn("control request refused", "path", r.URL.Path, "reason", p.Detail, c.origin.attr())
+func (h *handler) refuse(w http.ResponseWriter, e endpoint, c Caller, p *Problem) {
+	h.Log.Warn("control request refused", "path", e.path, "reason", p.Detail, c.origin.attr())
+	if e.needs >= toReport { // to ask is no report
+		h.desk.refused.WithLabelValues(strings.TrimPrefix(e.path, "/v1/"), "not_allowed").Inc()
+	}
 	p.write(w)
 }
 

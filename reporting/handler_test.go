@@ -366,8 +366,13 @@ func TestClosedDatabase(t *testing.T) {
 // wantMetric looks for a line among what a scrape would show.
 func wantMetric(t *testing.T, d *Desk, line string) {
 	t.Helper()
+	wantCollected(t, d.Collectors(), line)
+}
+
+func wantCollected(t *testing.T, of []prometheus.Collector, line string) {
+	t.Helper()
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(d.Collectors()...)
+	registry.MustRegister(of...)
 	scrape := httptest.NewRecorder()
 	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(scrape, httptest.NewRequest("GET", "/metrics", nil))
 	if !strings.Contains(scrape.Body.String(), line+"\n") {

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/net/netutil"
 )
 
@@ -45,8 +46,9 @@ type RemoteOptions struct {
 // is out with the next Reload, also on the connections it has. It is safe for
 // concurrent use.
 type Remote struct {
-	log   *slog.Logger
-	state atomic.Pointer[remoteState]
+	log     *slog.Logger
+	state   atomic.Pointer[remoteState]
+	refused *prometheus.CounterVec
 }
 
 // remoteState is what was read from the files at one time.
@@ -60,8 +62,20 @@ func NewRemote(o RemoteOptions, log *slog.Logger) (*Remote, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	r := &Remote{log: log}
+	r := &Remote{log: log, refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "spambloom_remote_refused_total",
+		Help: "Connections without TLS, and requests of clients that prove no name, by reason.",
+	}, []string{"reason"})}
 	return r, r.Reload(o)
+}
+
+// Collectors are the metrics of who was not let in.
+func (r *Remote) Collectors() []prometheus.Collector { return []prometheus.Collector{r.refused} }
+
+// refuse takes note of a client that is not let in.
+func (r *Remote) refuse(reason, from string, err error) {
+	r.refused.WithLabelValues(reason).Inc()
+	r.log.Warn("remote client refused", "from", from, "error", err)
 }
 
 // Reload reads the files again, for the connections and requests from now on. After
@@ -153,7 +167,7 @@ func (l remoteListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &remoteConn{Conn: tls.Server(conn, l.remote.state.Load().tls), log: l.remote.log}, nil
+	return &remoteConn{Conn: tls.Server(conn, l.remote.state.Load().tls), remote: l.remote}, nil
 }
 
 // remoteConn is a TLS connection. It shakes hands with its first read, for which the
@@ -161,8 +175,8 @@ func (l remoteListener) Accept() (net.Conn, error) {
 // that speaks plain HTTP in its own language.
 type remoteConn struct {
 	*tls.Conn
-	log  *slog.Logger
-	open bool // hands were shaken; only the reader looks at it
+	remote *Remote
+	open   bool // hands were shaken; only the reader looks at it
 }
 
 func (c *remoteConn) Read(p []byte) (int, error) {
@@ -180,7 +194,7 @@ func (c *remoteConn) fail(err error) {
 	if errors.Is(err, io.EOF) { // somebody looked whether the port is open
 		return
 	}
-	c.log.Warn("remote client refused", "from", c.RemoteAddr().String(), "error", err)
+	c.remote.refuse("tls", c.RemoteAddr().String(), err)
 	var plain tls.RecordHeaderError
 	if errors.As(err, &plain) && plain.Conn != nil && isHTTP(plain.RecordHeader) {
 		p := newProblem(http.StatusBadRequest, "this port speaks TLS: the address begins with https://")
@@ -208,7 +222,7 @@ func (r *Remote) Authenticate(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		client, err := r.state.Load().client(request)
 		if err != nil {
-			r.log.Warn("remote client refused", "from", request.RemoteAddr, "error", err)
+			r.refuse("name", request.RemoteAddr, err)
 			w.Header().Set("WWW-Authenticate", `Bearer realm="spambloom"`)
 			w.Header().Set("Connection", "close")
 			newProblem(http.StatusUnauthorized, "%v", err).write(w)

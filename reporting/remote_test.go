@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -28,6 +29,7 @@ func TestRemoteClients(t *testing.T) {
 	foreign := other.client("store9", time.Time{})
 	foreign.CA = f.ca.file
 	serverCert, serverKey := f.ca.server(time.Time{})
+	refused := 0
 	for _, c := range []struct {
 		name string
 		with Credentials
@@ -53,6 +55,7 @@ func TestRemoteClients(t *testing.T) {
 			if !errors.As(err, &p) || p.Status != http.StatusUnauthorized || !strings.Contains(p.Detail, c.fail) {
 				t.Errorf("%s: %v; want %q", c.name, err, c.fail)
 			}
+			refused++
 			if !strings.Contains(f.log.String(), c.fail) {
 				t.Errorf("%s: log %q", c.name, f.log.String())
 			}
@@ -68,6 +71,7 @@ func TestRemoteClients(t *testing.T) {
 			t.Errorf("%s: %+v, %v", c.name, who, err)
 		}
 	}
+	wantCollected(t, f.remote.Collectors(), fmt.Sprintf(`spambloom_remote_refused_total{reason="name"} %d`, refused))
 }
 
 // What was read again counts for the next request, also of clients that are connected:

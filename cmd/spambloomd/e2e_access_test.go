@@ -77,6 +77,9 @@ func TestOtherUsers(t *testing.T) {
 	expect(member, 77, "uid:64001 may not speak for anna", "report", "--as", "anna", mail)
 	expect(member, 77, "only root and the daemon's user administrate", "never", mail)
 
+	if _, metrics := s.get("/metrics"); !strings.Contains(metrics, "\nspambloom_reports_refused_total{action=\"report\",reason=\"not_allowed\"} 1\n") {
+		t.Errorf("metrics lack the refused report:\n%s", metrics)
+	}
 	s.configure(t, "[control]", "[control]\ndelegates = [\"uid:64001\"]")
 	s.reload(t, `"reloaded"`)
 	expect(member, 0, "", "report", "--as", "anna", mail)
@@ -140,6 +143,9 @@ func TestMailStoreElsewhere(t *testing.T) {
 	write(t, tokens, "# nobody\n")
 	s.reload(t, `"reloaded"`)
 	far(77, "the token is none of those that are let in", "check", mail)
+	if _, metrics := s.get("/metrics"); !strings.Contains(metrics, "\nspambloom_remote_refused_total{reason=\"name\"} 1\n") {
+		t.Errorf("metrics lack the refused client:\n%s", metrics)
+	}
 	if code := s.stop(syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d\n%s", code, s.log())
 	}

@@ -51,6 +51,9 @@ func (d *server) registry() *prometheus.Registry {
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	r.MustRegister(d.milter.Collectors()...)
 	r.MustRegister(d.desk.Collectors()...)
+	if d.remote != nil {
+		r.MustRegister(d.remote.Collectors()...)
+	}
 	r.MustRegister(siteCollector{func() []reporting.Site { return d.desk.Sites(d.links()) }})
 	r.MustRegister(trapCollector{d.trapStatus})
 	d.registerDatabases(r)
