@@ -14,6 +14,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/generalized"
 	"github.com/spambloom/spambloom/cmd/bloomlab/iterative"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/reputation"
 	"github.com/spambloom/spambloom/cmd/bloomlab/retouched"
 	"github.com/spambloom/spambloom/cmd/bloomlab/yancho"
 )
@@ -29,6 +30,7 @@ func catalog() []lab.Experiment {
 		beyond.Experiments(),
 		delta.Experiments(),
 		federation.Experiments(),
+		reputation.Experiments(),
 	)
 }
 

@@ -44,6 +44,10 @@ type Trial struct {
 	// nothing that would come out differently the next time.
 	Fixed bool
 
+	// Most bounds the rounds, where one takes seconds and has the mean of many events;
+	// 0: as many as are asked for.
+	Most int
+
 	// New makes the round function of one worker, with scratch of its own; a
 	// value must not depend on earlier rounds. common is a fresh copy of the same
 	// stream for every worker and trial of the experiment: for what the experiment

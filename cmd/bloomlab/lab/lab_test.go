@@ -86,6 +86,19 @@ func TestRowsSumUpTheRounds(t *testing.T) {
 	}
 }
 
+// A trial whose rounds are dear has no more of them than it says.
+func TestMostRounds(t *testing.T) {
+	e := Experiment{Name: "dear", Trials: []Trial{{
+		Most: 6, Cells: []Cell{{Name: "rounds", Paper: None}},
+		New: func(*rand.Rand) Round { return func(_ *rand.Rand, out []float64) { out[0] = 1 } },
+	}}}
+	for asked, want := range map[int]int{2: 2, 6: 6, 1000: 6} {
+		if row := mustRun(t, e, Options{Rounds: asked, Seed: 1})[0]; row.Rounds != want || e.Work(asked) != want {
+			t.Errorf("%d asked: %d rounds, work of %d, want %d", asked, row.Rounds, e.Work(asked), want)
+		}
+	}
+}
+
 func TestRowOutside(t *testing.T) {
 	e := coin(StandardErrors)
 	e.Trials[0].Cells[0] = e.Trials[0].Cells[0].Expect(0)

@@ -38,8 +38,11 @@ func (e Experiment) Work(rounds int) int {
 }
 
 func (t Trial) rounds(asked int) int {
-	if t.Fixed {
+	switch {
+	case t.Fixed:
 		return 1
+	case t.Most > 0:
+		return min(asked, t.Most)
 	}
 	return asked
 }

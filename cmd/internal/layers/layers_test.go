@@ -49,7 +49,7 @@ var allowed = map[string][]string{
 	"cmd/internal/compare":   {"signature"},
 	"cmd/internal/replay":    {"signature", "bloomdb", "milter", "cmd/internal/compare"},
 
-	"cmd/bloomlab":             {"cmd/bloomlab/lab", "cmd/bloomlab/draw", "cmd/bloomlab/yancho", "cmd/bloomlab/retouched", "cmd/bloomlab/crosscheck", "cmd/bloomlab/delta", "cmd/bloomlab/iterative", "cmd/bloomlab/generalized", "cmd/bloomlab/beyond", "cmd/bloomlab/federation", "cmd/bloomlab/replica", "cmd/internal/variation", "cmd/internal/version"},
+	"cmd/bloomlab":             {"cmd/bloomlab/lab", "cmd/bloomlab/draw", "cmd/bloomlab/yancho", "cmd/bloomlab/retouched", "cmd/bloomlab/crosscheck", "cmd/bloomlab/delta", "cmd/bloomlab/iterative", "cmd/bloomlab/generalized", "cmd/bloomlab/beyond", "cmd/bloomlab/federation", "cmd/bloomlab/replica", "cmd/bloomlab/reputation", "cmd/internal/variation", "cmd/internal/version"},
 	"cmd/bloomlab/lab":         {},
 	"cmd/bloomlab/draw":        {"cmd/bloomlab/lab"},
 	"cmd/bloomlab/yancho":      {"bloomdb/filter", "cmd/bloomlab/lab"},
@@ -60,6 +60,7 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/generalized": {"bloomdb/filter", "cmd/bloomlab/lab"},
 	"cmd/bloomlab/beyond":      {"signature", "bloomdb/filter", "cmd/bloomlab/lab", "cmd/bloomlab/yancho"},
 	"cmd/bloomlab/federation":  {"bloomdb/filter", "cmd/bloomlab/lab"},
+	"cmd/bloomlab/reputation":  {"signature", "reporting/ledger", "reporting/trust", "cmd/bloomlab/lab"},
 	"cmd/bloomlab/replica":     {"signature", "bloomdb", "cmd/internal/mailbox", "cmd/internal/variation"},
 
 	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/exchange", "reporting", "reporting/ledger", "reporting/trust", "milter", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},

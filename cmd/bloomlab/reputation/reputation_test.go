@@ -1,0 +1,255 @@
+package reputation
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+)
+
+const seed = 20261121
+
+// village is a world that takes no time.
+var village = scenario{users: 150, days: 28, liars: 0.3, mix: usual}
+
+func runTrials(t *testing.T, trials ...lab.Trial) []lab.Row {
+	t.Helper()
+	t.Logf("seed %d", seed)
+	rows, err := lab.Run(context.Background(), lab.Experiment{Name: "test", Trials: trials}, lab.Options{Rounds: 3, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		if !r.Within || math.IsNaN(r.Measured) {
+			t.Errorf("%s: measured %v, want %v within %v", r.Cell, r.Measured, r.Reference, r.Tolerance)
+		}
+	}
+	return rows
+}
+
+// All ways to decide, in a village: shares are shares, nothing is listed by too few,
+// and where nobody lies, one needless report is not enough for two.
+func TestVillage(t *testing.T) {
+	ways := sizeWays()
+	for _, q := range quorums {
+		ways = append(ways, equals(q))
+	}
+	for _, row := range runTrials(t, trial{name: "village", scenario: village, ways: ways}.lab()) {
+		if row.Measured < 0 || row.Measured > 100 {
+			t.Errorf("%s: %v", row.Cell, row.Measured)
+		}
+	}
+	honest := village
+	honest.liars = 0
+	rows := byName(runTrials(t, trial{name: "village", scenario: honest, ways: []settings{settled(1), settled(3)}}.lab()))
+	for _, figure := range []string{junk, caught} {
+		one, three := rows[cellName("village", "quorum 1", figure)], rows[cellName("village", "quorum 3", figure)]
+		if one <= three || one == 0 {
+			t.Errorf("%s: %v at quorum 1, %v at quorum 3", figure, one, three)
+		}
+	}
+}
+
+// The ledger decides as the tally does, and a world as can be computed.
+func TestChecks(t *testing.T) {
+	runTrials(t, mistakesTrial(), ledgerTrial())
+}
+
+// The experiments' figures find their rows.
+func TestFigures(t *testing.T) {
+	var rows []lab.Row
+	for _, trial := range sweep().Trials {
+		for _, c := range trial.Cells {
+			rows = append(rows, lab.Row{Cell: c.Name, Measured: 7})
+		}
+	}
+	figures := sweepFigures(rows)
+	if len(figures) != 4 {
+		t.Fatalf("%d figures", len(figures))
+	}
+	for _, f := range figures {
+		for _, s := range f.Series {
+			for _, p := range s.Points {
+				if p.Y != 7 || len(s.Points) < len(shares) {
+					t.Errorf("%s: %s has no row behind %v", f.Name, s.Name, p)
+				}
+			}
+		}
+	}
+	for _, d := range comparisons(rows) {
+		if d.Summary.Mean != 1 {
+			t.Errorf("%s has no rows behind it", d.Cell.Name)
+		}
+	}
+}
+
+// A world comes out the same twice, and with other liars its mail is the same.
+func TestSameSeedSameWorld(t *testing.T) {
+	once := draw(seed, village)
+	if again := draw(seed, village); !reflect.DeepEqual(once, again) {
+		t.Error("the same seed drew another world")
+	}
+	peaceful := village
+	peaceful.liars = 0
+	if !reflect.DeepEqual(once.mail, draw(seed, peaceful).mail) {
+		t.Error("another share of liars drew other mail")
+	}
+	if reflect.DeepEqual(once.mail, draw(seed+1, village).mail) {
+		t.Error("another seed drew the same mail")
+	}
+	var weeks [2][]week
+	for i := range weeks {
+		w, err := once.run(newTally(settled(2).model, rules{}).enter, 2)
+		if err != nil || w.words == 0 {
+			t.Fatal(w.words, err)
+		}
+		weeks[i] = w.weeks
+	}
+	if !reflect.DeepEqual(weeks[0], weeks[1]) {
+		t.Errorf("two runs of one world: %v and %v", weeks[0], weeks[1])
+	}
+}
+
+// A book that lists for anybody, as one of quorum 1 does, is caught where it takes two;
+// one that fails ends the world.
+func TestBadBooks(t *testing.T) {
+	d := draw(seed, village)
+	if w, err := d.run(newTally(settled(1).model, rules{}).enter, 2); err != nil || w.below == 0 {
+		t.Errorf("%d listings by fewer than 2 seen, %v", w.below, err)
+	}
+	broken := errors.New("broken")
+	if _, err := d.run(func(word) (decision, error) { return decision{}, broken }, 1); !errors.Is(err, broken) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The newest generation counts, in one the revocation, and none for ever.
+func TestShelf(t *testing.T) {
+	keys := []key{1, 2}
+	for _, c := range []struct {
+		name            string
+		listed, revoked int
+		now             int
+		want            bool
+	}{
+		{"never reported", 0, 0, 1, false},
+		{"reported", 1, 0, 1, true},
+		{"revoked in the same period", 1, 1, 1, false},
+		{"reported again in a later one", 2, 1, 2, true},
+		{"revoked later", 1, 2, 2, false},
+		{"in the last period that is kept", 1, 0, keep, true},
+		{"forgotten", 1, 0, keep + 1, false},
+	} {
+		s := shelf{}
+		if c.listed > 0 {
+			s.take(decision{list: keys[1:]}, c.listed)
+		}
+		if c.revoked > 0 {
+			s.take(decision{revoke: keys[1:]}, c.revoked)
+		}
+		if got := s.listed(keys, c.now); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+// The sides are as many as the mix says; sleepers sleep, Sybils change their names, and
+// only the ring acts together.
+func TestPeople(t *testing.T) {
+	s := scenario{users: 4000, days: 28, liars: 0.5, mix: usual}
+	d := draw(seed, s)
+	count := map[side]int{}
+	for _, p := range d.people {
+		count[p.side]++
+	}
+	for side, share := range usual {
+		if want := share * 2000; math.Abs(float64(count[side])-want) > 5*math.Sqrt(want) {
+			t.Errorf("side %d: %d, want %v", side, count[side], want)
+		}
+	}
+	if count[honest] != 2000 {
+		t.Errorf("%d are honest, want 2,000", count[honest])
+	}
+	acted := map[side]bool{}
+	for _, a := range d.lies {
+		p := d.people[a.by]
+		acted[p.side] = true
+		if a.revoke != a.msg.spam {
+			t.Fatal("an act of the ring that is no lie")
+		}
+		if p.side == sleeper && a.at < wakeDay*hoursADay {
+			t.Fatalf("a sleeper lies in hour %v", a.at)
+		}
+	}
+	if !acted[colluder] || !acted[sleeper] || !acted[sybil] || acted[loner] || acted[honest] {
+		t.Errorf("in the ring are %v", acted)
+	}
+	if p := (person{side: sybil}); p.name(1, 0) == p.name(1, freshDays*hoursADay) || p.name(1, 0) != p.name(1, hoursADay) {
+		t.Error("a Sybil's name does not last a week")
+	}
+}
+
+// Each of the other rules, by hand: three reporters who are worth one, and one who is
+// wrong twice.
+func TestRules(t *testing.T) {
+	said := func(r rules) *tally {
+		x := newTally(settled(2).model, r)
+		for i, w := range []word{
+			{by: "liar", keys: []key{1}}, {by: "friend", keys: []key{1}}, // both earn 1
+			{by: "anna", keys: []key{1}, revoke: true}, {by: "bob", keys: []key{1}, revoke: true},
+		} {
+			w.at = epoch.Add(time.Duration(i) * time.Minute)
+			if _, err := x.enter(w); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return x
+	}
+	for _, c := range []struct {
+		name               string
+		rules              rules
+		confirmed, refuted float64
+	}{
+		{"as it is", rules{}, 1, 1},
+		{"what is refuted earns nothing", rules{forfeit: true}, 0, 1},
+		{"and counts twice", rules{forfeit: true, refutation: 2}, 0, 2},
+	} {
+		got := said(c.rules).reporters["liar"]
+		if math.Abs(got.Confirmed-c.confirmed) > 1e-3 || math.Abs(got.Refuted-c.refuted) > 1e-3 {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+	wrongTwice := said(rules{line: true, forfeit: true, refutation: 2})
+	r := *wrongTwice.reporters["liar"]
+	if got := wrongTwice.weigh(r, r.At); got != 1000 {
+		t.Errorf("wrong once: weight %v", got)
+	}
+	r.Refuted = 6
+	if got := wrongTwice.weigh(r, r.At); got != 0 {
+		t.Errorf("wrong three times: weight %v", got)
+	}
+	idle := newTally(settled(1).model, rules{needless: true})
+	if d, _ := idle.enter(word{by: "friend", keys: []key{1}, revoke: true, at: epoch}); d.revoke != nil {
+		t.Error("what nobody reported is revoked")
+	}
+	if d, _ := idle.enter(word{by: "anna", keys: []key{1}, at: epoch}); len(d.list) != 1 {
+		t.Error("a report after a needless revocation does not list")
+	}
+}
+
+// A site of 50,000 users takes a minute or two: its figures are in contrib/quorum.md.
+func TestLargeSite(t *testing.T) {
+	if os.Getenv("SPAMBLOOM_FIGURES") == "" {
+		t.Skip("set SPAMBLOOM_FIGURES=1 for figures")
+	}
+	for _, x := range (site{50_000, 21, 1}).trials() {
+		for _, row := range runTrials(t, x.lab()) {
+			t.Logf("%s %.3g", row.Cell, row.Measured)
+		}
+	}
+}

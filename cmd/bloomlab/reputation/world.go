@@ -1,0 +1,209 @@
+package reputation
+
+import (
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// scenario is a world to be drawn.
+type scenario struct {
+	users, days int
+	liars       float64 // share of the users
+	mix         mix     // of these
+}
+
+// epoch is when worlds begin: at the start of a period.
+var epoch = time.Unix(0, 0).Add(2000 * period).UTC()
+
+// The site's filters, as the configuration has them by default.
+const (
+	period = 7 * 24 * time.Hour
+	keep   = 5
+)
+
+// word is what a reporter says about a message.
+type word struct {
+	at     time.Time
+	by     string
+	revoke bool
+	keys   []key
+}
+
+// decision is what goes into the filters.
+type decision struct{ list, revoke []key }
+
+// book takes a word and says what follows. Times do not go back.
+type book func(word) (decision, error)
+
+// week is what became of the mail of a week, in copies.
+type week struct {
+	wanted, listed int // listed: wanted and in Junk
+	spam, caught   int
+}
+
+// world is one site over some weeks, with one way to decide.
+type world struct {
+	people []person
+	r      *rand.Rand // what readers do
+	book   book
+	shelf  shelf
+	acts   acts // to come
+	weeks  []week
+	words  int // entered
+
+	need    float64                 // the quorum in reporters of full weight
+	support map[key]map[string]bool // whose latest word is that it is spam
+	below   int                     // listings by fewer than need
+}
+
+// drawn is what worlds of one seed have in common: the mail, the readers, the lies.
+type drawn struct {
+	seed   uint64
+	people []person
+	mail   []delivery
+	lies   acts
+	weeks  int
+}
+
+// draw makes it. With another share of liars the mail stays the same.
+func draw(seed uint64, s scenario) drawn {
+	t := newTraffic(rand.New(rand.NewPCG(seed, 1)), s.users, s.days)
+	people := newPeople(rand.New(rand.NewPCG(seed, 2)), s.users, s.liars, s.mix)
+	return drawn{seed, people, t.deliveries, lies(rand.New(rand.NewPCG(seed, 3)), people, t), (s.days + 6) / 7}
+}
+
+// run lets the time pass for one way to decide. A message that is listed must have as
+// many distinct reporters behind it as make the quorum: need, at full weight.
+func (d drawn) run(b book, need float64) (*world, error) {
+	w := &world{
+		people: d.people, r: rand.New(rand.NewPCG(d.seed, 4)), book: b,
+		shelf: shelf{}, acts: slices.Clone(d.lies), weeks: make([]week, d.weeks),
+		need: need, support: map[key]map[string]bool{},
+	}
+	for _, copied := range d.mail {
+		for len(w.acts) > 0 && w.acts[0].at <= copied.at {
+			if err := w.do(heap.Pop(&w.acts).(act)); err != nil {
+				return nil, err
+			}
+		}
+		w.deliver(copied)
+	}
+	return w, nil
+}
+
+// deliver puts a copy into the inbox or into Junk, and its reader may do something
+// about it. All chances are drawn whatever happens, so that ways to decide are compared
+// on the same luck.
+func (w *world) deliver(d delivery) {
+	reading := d.at + w.r.ExpFloat64()*meanReading
+	u, mistaken := w.r.Float64(), w.r.Float64() < mistakes
+	junk := w.shelf.listed(d.msg.keys, generation(d.at))
+	w.weeks[int(d.at/hoursADay)/7].count(d.msg.spam, junk)
+	p, a := w.people[d.to], act{at: reading, by: d.to, msg: d.msg}
+	switch {
+	case p.lies(reading):
+		a.revoke = d.msg.spam
+		if p.side != loner || u >= lonerLies {
+			return
+		}
+	case junk:
+		a.revoke = true
+		if d.msg.spam || u >= p.rescues {
+			return
+		}
+	case u >= p.reports || !d.msg.spam && !mistaken:
+		return
+	}
+	heap.Push(&w.acts, a)
+}
+
+func (k *week) count(spam, junk bool) {
+	switch {
+	case spam && junk:
+		k.spam, k.caught = k.spam+1, k.caught+1
+	case spam:
+		k.spam++
+	case junk:
+		k.wanted, k.listed = k.wanted+1, k.listed+1
+	default:
+		k.wanted++
+	}
+}
+
+func (w *world) do(a act) error {
+	at, by := epoch.Add(time.Duration(a.at*float64(time.Hour))), w.people[a.by].name(a.by, a.at)
+	d, err := w.book(word{at: at, by: by, revoke: a.revoke, keys: a.msg.keys})
+	if err != nil {
+		return fmt.Errorf("hour %g: %w", a.at, err)
+	}
+	w.words++
+	w.witness(a, by, d)
+	w.shelf.take(d, generation(a.at))
+	return nil
+}
+
+// witness counts listings that too few stand behind, without a look at the book.
+func (w *world) witness(a act, by string, d decision) {
+	for _, k := range a.msg.keys {
+		if w.support[k] == nil {
+			w.support[k] = map[string]bool{}
+		}
+		delete(w.support[k], by)
+		if !a.revoke {
+			w.support[k][by] = true
+		}
+	}
+	for _, k := range d.list {
+		if float64(len(w.support[k])) < w.need {
+			w.below++
+		}
+	}
+}
+
+// generation numbers the periods from 1 on.
+func generation(at float64) int { return 1 + int(at/period.Hours()) }
+
+// shelf is the filters, without their errors: the generation in which a key was last
+// listed and last revoked.
+type shelf map[key]struct{ listed, revoked int }
+
+func (s shelf) take(d decision, generation int) {
+	for _, k := range d.list {
+		entry := s[k]
+		entry.listed = generation
+		s[k] = entry
+	}
+	for _, k := range d.revoke {
+		entry := s[k]
+		entry.revoked = generation
+		s[k] = entry
+	}
+}
+
+// listed says whether one of the keys is: the newest generation counts, and in one
+// the revocation.
+func (s shelf) listed(keys []key, now int) bool {
+	for _, k := range keys {
+		if e := s[k]; e.listed > e.revoked && e.listed > now-keep {
+			return true
+		}
+	}
+	return false
+}
+
+// acts are a heap by time.
+type acts []act
+
+func (a acts) Len() int           { return len(a) }
+func (a acts) Less(i, j int) bool { return a[i].at < a[j].at }
+func (a acts) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
+func (a *acts) Push(x any)        { *a = append(*a, x.(act)) }
+func (a *acts) Pop() any {
+	last := len(*a) - 1
+	x := (*a)[last]
+	*a = (*a)[:last]
+	return x
+}
