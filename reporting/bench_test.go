@@ -2,6 +2,8 @@ package reporting
 
 import (
 	"fmt"
+	"net"
+	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -11,11 +13,13 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/reporting/trust"
+	"github.com/spambloom/spambloom/signature"
 )
 
-// BenchmarkReport: durable reports a second of 16 clients at the desk, each of another
-// message with a text of 160 words and its sketch, and the time that each waits: in the
-// ledger and in the journal, each with its fsync, which clients share.
+// BenchmarkReport: durable reports a second of 16 clients, each of another message with
+// a text of 160 words and its sketch, and the time that each waits: in the ledger and in
+// the journal, each with its fsync, which clients share. At the desk, and through the
+// API on a unix socket, where the clients take their part of the processors.
 func BenchmarkReport(b *testing.B) {
 	o := smallOptions(b.TempDir())
 	o.Reports.Capacity = 1_000_000
@@ -30,30 +34,64 @@ func BenchmarkReport(b *testing.B) {
 	}
 	defer l.Close()
 	desk := NewDesk(db, l, DeskOptions{})
-	reports := make([]Report, b.N)
-	for i := range reports {
-		reports[i] = Report{Set: letter(i, 0), Reporter: fmt.Sprint("user", i%500)}
+	server := httptest.NewUnstartedServer(NewHandler(desk, HandlerOptions{Decide: decide}))
+	socket := filepath.Join(b.TempDir(), "s")
+	if server.Listener, err = net.Listen("unix", socket); err != nil {
+		b.Fatal(err)
 	}
-	b.ResetTimer()
+	server.Start()
+	defer server.Close()
+	client, err := Dial("unix:" + socket)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer client.Close()
+	campaign := 0
+	for name, report := range map[string]func(set signature.Set, who string) error{
+		"desk": func(set signature.Set, who string) error {
+			_, err := desk.Report(Report{Set: set, Reporter: who})
+			return err
+		},
+		"api": func(set signature.Set, who string) error {
+			r := NewRequest(set)
+			r.Reporter = who
+			_, err := client.Report(b.Context(), r)
+			return err
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			sets := make([]signature.Set, b.N)
+			for i := range sets {
+				campaign++
+				sets[i] = letter(campaign, 0)
+			}
+			b.ResetTimer()
+			b.ReportMetric(waits(b, sets, report))
+		})
+	}
+}
+
+// waits reports all sets from 16 goroutines and says how long it took.
+func waits(b *testing.B, sets []signature.Set, report func(signature.Set, string) error) (perSecond float64, unit string) {
 	const clients = 16
-	waits := make([][]time.Duration, clients)
+	took := make([][]time.Duration, clients)
 	var all sync.WaitGroup
 	for c := range clients {
 		all.Go(func() {
-			for i := c; i < len(reports); i += clients {
+			for i := c; i < len(sets); i += clients {
 				start := time.Now()
-				if _, err := desk.Report(reports[i]); err != nil {
+				if err := report(sets[i], fmt.Sprint("user", i%500)); err != nil {
 					b.Error(err)
 					return
 				}
-				waits[c] = append(waits[c], time.Since(start))
+				took[c] = append(took[c], time.Since(start))
 			}
 		})
 	}
 	all.Wait()
-	list := slices.Concat(waits...)
+	list := slices.Concat(took...)
 	slices.Sort(list)
-	b.ReportMetric(float64(len(list))/b.Elapsed().Seconds(), "reports/s")
 	b.ReportMetric(float64(list[len(list)/2].Microseconds())/1000, "p50-ms")
 	b.ReportMetric(float64(list[len(list)*99/100].Microseconds())/1000, "p99-ms")
+	return float64(len(list)) / b.Elapsed().Seconds(), "reports/s"
 }
