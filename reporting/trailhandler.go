@@ -103,7 +103,7 @@ func (d *Desk) Undo(ask UndoRequest, caller Caller) (Undone, error) {
 	} else if !ok {
 		return Undone{}, unknownReporter(ask.By)
 	}
-	done, err := d.ledger.Withdraw(ledger.Undo{Reporter: ask.By, Since: ask.Since, DryRun: ask.DryRun})
+	done, err := d.ledger.Withdraw(ledger.Undo{Reporter: ask.By, Since: ask.Since, At: d.db.Now(), DryRun: ask.DryRun})
 	if err != nil {
 		return Undone{}, err
 	}

@@ -44,7 +44,7 @@ type Decision struct {
 	Weight  Weight    // of the reporter
 	Sum     Weight    // the greatest of the message's signatures, after the entry
 	Quorum  Weight    // that it takes
-	Revoked time.Time // when the message was taken back by a quorum before, the last time; zero: never
+	Revoked time.Time // when the message was taken back before, the last time; zero: never
 }
 
 // Enter takes a report or a revocation; when it returns nil, that is on disk. ErrFull,
@@ -317,7 +317,7 @@ func (w *entering) close() error {
 		reached := y.sums[w.e.Stance] >= w.l.quorum
 		var err error
 		switch {
-		case w.e.Stance == Spam && reached && y.revoked.Before(w.e.Period):
+		case w.e.Stance == Spam && reached && y.effective(w.e.Period):
 			// Listed in a later period than it was taken back, if ever: that counts.
 			y.listed = true
 			err = w.refute(k, y, Ham)
@@ -329,7 +329,7 @@ func (w *entering) close() error {
 			y.listed = false
 			err = w.refute(k, y, Spam)
 		case w.e.Stance == Ham && y.sums[Spam] < w.l.quorum:
-			y.listed = false
+			y.unlist(w.e.At)
 		}
 		if err == nil {
 			err = w.putTally(k, y)

@@ -372,3 +372,24 @@ func TestConcurrentReportsOfOneMessage(t *testing.T) {
 		t.Errorf("%d of 64 decisions list the message, want the last one", listed)
 	}
 }
+
+// TestUndoIsNoRelisting: after an undo, others reach the quorum again in the same period.
+// The filters' revocation still wins, so nobody who revoked is refuted by that.
+func TestUndoIsNoRelisting(t *testing.T) {
+	v := voice{t: t, l: open(t, pair), at: begin}
+	v.say(Spam, "anna", message(1, 1))
+	v.say(Spam, "mallory", message(1, 1))
+	v.say(Ham, "carl", message(1, 1))
+	if _, err := v.l.Withdraw(Undo{Reporter: "mallory", Since: begin, At: v.at}); err != nil {
+		t.Fatal(err)
+	}
+	v.say(Spam, "dora", message(1, 1))
+	if list, _, err := v.l.Reports(Query{Reporter: "carl", Limit: 1}); err != nil || list[0].State != Counts {
+		t.Errorf("in the same period, carl's revocation is %+v, %v", list, err)
+	}
+	v.at = begin.Add(week)
+	v.wants(v.say(Spam, "emil", message(1, 1)), List, 2)
+	if list, _, err := v.l.Reports(Query{Reporter: "carl", Limit: 1}); err != nil || list[0].State != Refuted {
+		t.Errorf("in the next period, carl's revocation is %+v, %v", list, err)
+	}
+}

@@ -27,6 +27,7 @@ type modelCase struct {
 	past    []*modelReport
 	listed  bool
 	revoked time.Time
+	lost    time.Time
 }
 
 // modelWord is one of them. Of a crowd only the first can still be confirmed.
@@ -305,7 +306,7 @@ func (m *model) credit(r *modelReport, fresh []Key, now time.Time) {
 func (m *model) close(k Key, e Entry) {
 	c := m.caseOf(k)
 	switch has := c.sum(e.Stance) >= m.quorum; {
-	case e.Stance == Spam && has && c.revoked.Before(e.Period):
+	case e.Stance == Spam && has && c.revoked.Before(e.Period) && c.lost.Before(e.Period):
 		c.listed = true
 		m.refute(c, Ham, e.At)
 	case e.Stance == Ham && has:
@@ -314,8 +315,8 @@ func (m *model) close(k Key, e Entry) {
 		}
 		c.listed = false
 		m.refute(c, Spam, e.At)
-	case e.Stance == Ham && c.sum(Spam) < m.quorum:
-		c.listed = false
+	case e.Stance == Ham && c.sum(Spam) < m.quorum && c.listed:
+		c.listed, c.lost = false, e.At.Truncate(time.Second)
 	}
 	m.tidy(k)
 }
@@ -341,7 +342,7 @@ func (m *model) tidy(k Key) {
 }
 
 // undo takes back what a reporter said since then, all of it, the newest first.
-func (m *model) undo(name string, since time.Time) {
+func (m *model) undo(name string, since, now time.Time) {
 	for _, r := range slices.Backward(m.reports) {
 		if r.by != name || r.at.Before(since) {
 			continue
@@ -351,7 +352,9 @@ func (m *model) undo(name string, since time.Time) {
 			c := m.caseOf(k)
 			if w := c.of(name); w != nil && w.modelReport == r {
 				c.remove(w)
-				c.listed = c.listed && c.sum(Spam) >= m.quorum
+				if c.listed && c.sum(Spam) < m.quorum {
+					c.listed, c.lost = false, now.Truncate(time.Second)
+				}
 			}
 			m.tidy(k)
 		}

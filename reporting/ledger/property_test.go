@@ -248,10 +248,10 @@ func (f *federation) check(t *rapid.T, s *propertySite, d Decision, anchors []An
 func (f *federation) undo(t *rapid.T) {
 	s, who := f.site(t), rapid.OneOf(rapid.SampledFrom(f.gang), rapid.Custom(f.person)).Draw(t, "who")
 	since := f.now.Add(-time.Duration(rapid.IntRange(0, 60).Draw(t, "days")) * 24 * time.Hour).Truncate(time.Second)
-	if _, err := s.Withdraw(Undo{Reporter: who, Since: since}); err != nil {
+	if _, err := s.Withdraw(Undo{Reporter: who, Since: since, At: f.now}); err != nil {
 		t.Fatal(err)
 	}
-	s.model.undo(who, since)
+	s.model.undo(who, since, f.now)
 	f.carry(t, s)
 }
 

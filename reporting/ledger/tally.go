@@ -23,7 +23,8 @@ type tally struct {
 	sums    [2]Weight // by Stance
 	listed  bool      // it had the quorum, and was not revoked since
 	revoked time.Time // when others took it back; zero: never
-	times   uint64    // how often
+	lost    time.Time // when it was revoked since it had lost its quorum; zero: never
+	times   uint64    // how often others took it back
 
 	inline []opinion // the first ones
 	more   uint64    // so many others stand in the bucket of opinions
@@ -40,11 +41,7 @@ func (y *tally) encode() []byte {
 	if y.listed {
 		b[0] = 1
 	}
-	revoked := uint64(0)
-	if !y.revoked.IsZero() {
-		revoked = uint64(y.revoked.Unix())
-	}
-	for _, v := range []uint64{uint64(y.sums[Spam]), uint64(y.sums[Ham]), revoked, y.times, y.more, uint64(len(y.inline))} {
+	for _, v := range []uint64{uint64(y.sums[Spam]), uint64(y.sums[Ham]), seconds(y.revoked), seconds(y.lost), y.times, y.more, uint64(len(y.inline))} {
 		b = binary.AppendUvarint(b, v)
 	}
 	for _, o := range y.inline {
@@ -56,6 +53,22 @@ func (y *tally) encode() []byte {
 		b = binary.AppendUvarint(b, n)
 	}
 	return b
+}
+
+// seconds is a time since 1970, 0 for none.
+func seconds(t time.Time) uint64 {
+	if t.IsZero() {
+		return 0
+	}
+	return uint64(t.Unix())
+}
+
+// instant is the inverse.
+func instant(seconds uint64) time.Time {
+	if seconds == 0 {
+		return time.Time{}
+	}
+	return time.Unix(int64(seconds), 0).UTC()
 }
 
 func (o opinion) append(b []byte) []byte {
@@ -89,9 +102,7 @@ func decodeTally(data []byte) (*tally, error) {
 	flags := d.byte()
 	y.listed = flags == 1
 	y.sums[Spam], y.sums[Ham] = Weight(d.number(math.MaxInt64/2)), Weight(d.number(math.MaxInt64/2))
-	if at := d.number(math.MaxInt64 / 2); at > 0 {
-		y.revoked = time.Unix(int64(at), 0).UTC()
-	}
+	y.revoked, y.lost = instant(d.number(math.MaxInt64/2)), instant(d.number(math.MaxInt64/2))
 	y.times, y.more = d.number(math.MaxInt64), d.number(math.MaxUint32)
 	for range d.number(maxInline) {
 		y.inline = append(y.inline, d.opinion(uint32(d.number(math.MaxUint32))))
@@ -183,6 +194,19 @@ func (t *txn) removeOpinion(k Key, y *tally, o opinion) error {
 	}
 	y.more = max(y.more, 1) - 1
 	return t.opinions.Delete(opinionKey(k, o.reporter))
+}
+
+// unlist says that what was listed has lost its quorum, and is revoked.
+func (y *tally) unlist(at time.Time) {
+	if y.listed {
+		y.listed, y.lost = false, at.Truncate(time.Second).UTC()
+	}
+}
+
+// effective says whether what is listed in a period is not hidden by a revocation of the
+// same one.
+func (y *tally) effective(period time.Time) bool {
+	return y.revoked.Before(period) && y.lost.Before(period)
 }
 
 func (y *tally) remember(report uint64) {

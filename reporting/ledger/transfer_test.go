@@ -122,7 +122,7 @@ func history(t *rapid.T, v voice) time.Time {
 				t.Fatal(err)
 			}
 		case 1:
-			if _, err := v.l.Withdraw(Undo{Reporter: who, Since: at.Add(-week)}); err != nil {
+			if _, err := v.l.Withdraw(Undo{Reporter: who, Since: at.Add(-week), At: at}); err != nil {
 				t.Fatal(err)
 			}
 		default:

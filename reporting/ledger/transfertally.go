@@ -57,6 +57,9 @@ type joining struct {
 // join takes over what is said of the tally as a whole, then each word.
 func (w *joining) join(in *tally) error {
 	w.y.times = max(w.y.times, in.times)
+	if lost := w.m.past(in.lost); lost.After(w.y.lost) {
+		w.y.lost = lost
+	}
 	if revoked := w.m.past(in.revoked); revoked.After(w.y.revoked) {
 		w.y.revoked = revoked
 		w.y.listed = false
@@ -173,8 +176,8 @@ func (w *joining) decided(s Stance) (report uint64, err error) {
 	}
 	if s == Spam {
 		// What was taken back is spam again only by reports of a later period.
-		again := w.y.revoked.Before(w.m.o.Period) && !latest.at.Before(w.m.o.Period)
-		if w.y.listed = w.y.revoked.IsZero() || again; !w.y.listed {
+		again := w.y.effective(w.m.o.Period) && !latest.at.Before(w.m.o.Period)
+		if w.y.listed = w.y.revoked.IsZero() && w.y.lost.IsZero() || again; !w.y.listed {
 			return 0, nil
 		}
 		return latest.report, nil

@@ -10,6 +10,7 @@ import (
 type Undo struct {
 	Reporter string
 	Since    time.Time // those made then or later
+	At       time.Time // now
 	DryRun   bool      // say what would be done
 }
 
@@ -90,7 +91,7 @@ func (t *txn) withdraw(u Undo, below uint64) (done Undone, next uint64, err erro
 		if r == nil || r.at.Before(u.Since) {
 			continue
 		}
-		if err := t.withdrawOne(n, r, &done, u.DryRun); err != nil {
+		if err := t.withdrawOne(n, r, u, &done); err != nil {
 			return done, 0, err
 		}
 	}
@@ -99,7 +100,7 @@ func (t *txn) withdraw(u Undo, below uint64) (done Undone, next uint64, err erro
 
 // withdrawOne takes back what still counts of one report: a part may have been said
 // anew, taken back or refuted, and the rest not.
-func (t *txn) withdrawOne(n uint64, r *report, done *Undone, dry bool) error {
+func (t *txn) withdrawOne(n uint64, r *report, u Undo, done *Undone) error {
 	tallies := map[Key]*tally{}
 	sum := func(k Key) Weight { return tallies[k].sums[r.stance()] }
 	mine := map[Key]opinion{}
@@ -125,7 +126,7 @@ func (t *txn) withdrawOne(n uint64, r *report, done *Undone, dry bool) error {
 	after := reach(r.set, r.anchors, sum, t.l.quorum)
 	lost := before.without(after)
 	done.count(r.stance(), lost.any())
-	if dry {
+	if u.DryRun {
 		return nil
 	}
 	for k, o := range mine {
@@ -134,7 +135,9 @@ func (t *txn) withdrawOne(n uint64, r *report, done *Undone, dry bool) error {
 		if err := t.removeOpinion(k, y, o); err != nil {
 			return err
 		}
-		y.listed = y.listed && y.sums[Spam] >= t.l.quorum
+		if y.sums[Spam] < t.l.quorum {
+			y.unlist(u.At)
+		}
 		if err := t.putTally(k, y); err != nil {
 			return err
 		}
@@ -175,18 +178,18 @@ func (l *Ledger) Expire(now time.Time) (more bool, err error) {
 	oldest := now.Add(-l.opt.Memory)
 	due := false
 	if err := l.view(func(t *txn) error {
-		n, r, err := t.first()
-		due = n != 0 && r.at.Before(oldest)
-		return err
+		n, r := t.first()
+		due = n != 0 && (r == nil || r.at.Before(oldest))
+		return nil
 	}); err != nil {
 		return false, err
 	}
 	err = l.commit(func(t *txn, _ *job) error {
 		for range expireBatch {
-			n, r, err := t.first()
-			if err != nil || n == 0 || !r.at.Before(oldest) {
+			n, r := t.first()
+			if n == 0 || r != nil && !r.at.Before(oldest) {
 				more = false
-				return t.sweep(now, err)
+				return t.sweep(now)
 			}
 			if err := t.forget(n, r); err != nil {
 				return err
@@ -198,18 +201,31 @@ func (l *Ledger) Expire(now time.Time) (more bool, err error) {
 	return more, err
 }
 
-// first is the oldest report; number 0 where there is none.
-func (t *txn) first() (uint64, *report, error) {
+// first is the oldest report; number 0 where there is none, nil where it is damaged.
+func (t *txn) first() (uint64, *report) {
 	key, data := t.reports.Cursor().First()
 	if len(key) != len(number{}) {
-		return 0, nil, nil
+		return 0, nil
 	}
+	n := number(key).value()
 	r, err := decodeReport(data)
-	return number(key).value(), r, err
+	if err != nil {
+		t.l.opt.Log.Warn("a report of the ledger is damaged", "report", n)
+		return n, nil
+	}
+	return n, r
 }
 
-// forget deletes a report and all that names it.
+// forget deletes a report and all that names it; of a damaged one, nil, only itself, as
+// nobody knows what names it.
 func (t *txn) forget(n uint64, r *report) error {
+	key := newNumber(n)
+	if err := t.reports.Delete(key[:]); err != nil {
+		return err
+	}
+	if r == nil {
+		return t.add(countReports, -1)
+	}
 	for _, k := range keysOf(r.set, r.anchors) {
 		y, err := t.tally(k)
 		if err != nil {
@@ -230,19 +246,12 @@ func (t *txn) forget(n uint64, r *report) error {
 	if err := t.by.Delete(byKey(r.reporter, n)); err != nil {
 		return err
 	}
-	key := newNumber(n)
-	if err := t.reports.Delete(key[:]); err != nil {
-		return err
-	}
 	return t.add(countReports, -1)
 }
 
 // sweep forgets reporters whose reports and experiences have all faded. Each call looks
 // at some, where the one before has stopped.
-func (t *txn) sweep(now time.Time, err error) error {
-	if err != nil {
-		return err
-	}
+func (t *txn) sweep(now time.Time) error {
 	faded := now.Add(-max(t.l.opt.Memory, 10*t.l.opt.Model.HalfLife))
 	c := t.reporters.Cursor()
 	name, data := c.Seek(t.meta.Get(keySweep))
