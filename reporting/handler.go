@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/spambloom/spambloom/bloomdb"
 )
@@ -31,12 +32,15 @@ type HandlerOptions struct {
 	// cause; nil: nothing is known.
 	Strangers func() map[string]int64
 
+	Folder string // keeps an import until it is whole; "": that of temporary files
+
 	Log *slog.Logger // nil: discard
 }
 
 type handler struct {
 	desk *Desk
 	HandlerOptions
+	importing sync.Mutex // held while an import is at work
 }
 
 // NewHandler returns the control API described in API.md.
@@ -44,13 +48,16 @@ func NewHandler(d *Desk, o HandlerOptions) http.Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &handler{d, o}
+	h := &handler{desk: d, HandlerOptions: o}
 	if h.Access == nil {
 		h.Access = new(Access)
 	}
 	paths := make(map[string]http.HandlerFunc)
 	for _, e := range h.endpoints() {
-		paths[e.path] = h.answer(e)
+		paths[e.path] = h.guard(e, h.answer(e))
+	}
+	for _, e := range h.streams() {
+		paths[e.path] = h.guard(e.endpoint, e.serve)
 	}
 	// No ServeMux: its redirects and its own refusals are no answers of this API.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -93,8 +100,8 @@ func (h *handler) endpoints() []endpoint {
 	}
 }
 
-// answer wraps one endpoint: its method, who may use it, its JSON answer, its errors.
-func (h *handler) answer(e endpoint) http.HandlerFunc {
+// guard lets those through to an endpoint who may use it, with its method.
+func (h *handler) guard(e endpoint, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != e.method {
 			w.Header().Set("Allow", e.method)
@@ -106,22 +113,34 @@ func (h *handler) answer(e endpoint) http.HandlerFunc {
 			h.refuse(w, e, caller, problem)
 			return
 		}
+		next(w, withCaller(r, caller))
+	}
+}
+
+// answer wraps one endpoint: its bounded request, its JSON answer, its errors.
+func (h *handler) answer(e endpoint) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		answer, err := e.do(withCaller(r, caller))
+		answer, err := e.do(r)
 		if err == nil {
 			writeJSON(w, http.StatusOK, "application/json", answer)
 			return
 		}
-		switch problem := problemOf(err); problem.Status {
-		case http.StatusForbidden:
-			h.refuse(w, e, caller, problem)
-		case http.StatusInternalServerError:
-			h.Log.Error("control request failed", "path", r.URL.Path, "error", err)
-			fallthrough
-		default:
-			problem.write(w)
+		problem := problemOf(err)
+		if problem.Status == http.StatusForbidden {
+			h.refuse(w, e, callerOf(r.Context()), problem)
+			return
 		}
+		h.fail(w, r, problem, err)
 	}
+}
+
+// fail answers a request that an error has ended.
+func (h *handler) fail(w http.ResponseWriter, r *http.Request, problem *Problem, err error) {
+	if problem.Status == http.StatusInternalServerError {
+		h.Log.Error("control request failed", "path", r.URL.Path, "error", err)
+	}
+	problem.write(w)
 }
 
 // refuse answers a request for which the caller lacks the right.

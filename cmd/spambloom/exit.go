@@ -127,6 +127,7 @@ func exitCode(err error) int {
 	var create *createError
 	var key *keyError
 	var state *stateError
+	var transfer *transferError
 	var problem *reporting.Problem
 	var unflushed *unflushedError
 	var queued *queueError
@@ -145,6 +146,8 @@ func exitCode(err error) int {
 	case errors.As(err, &create):
 		return exCantCreate
 	case errors.As(err, &key), errors.Is(err, mailbox.ErrEmpty), errors.Is(err, errNotAttached), errors.Is(err, errHeaderOnly), errors.As(err, &feedback), errors.Is(err, bloomdb.ErrNothing):
+		return exData
+	case errors.As(err, &transfer):
 		return exData
 	case errors.As(err, &problem):
 		return problemCode(problem.Status)
@@ -186,6 +189,10 @@ func hint(err error) string {
 	case exUsage:
 		return "see spambloom --help, or spambloom COMMAND --help"
 	case exData:
+		var transfer *transferError
+		if errors.As(err, &transfer) {
+			return transfer.hint
+		}
 		var key *keyError
 		var feedback *feedbackError
 		switch {

@@ -63,6 +63,8 @@ func TestScripts(t *testing.T) {
 			"hear":  cmdHear,
 			"far":   cmdFar,
 			"large": cmdLarge,
+
+			"another": cmdAnother,
 		},
 	})
 }

@@ -173,6 +173,7 @@ func (d *server) assemble(sockets *sockets) error {
 		Links:   d.links,
 
 		Strangers: d.strangers,
+		Folder:    s.data,
 		Log:       d.log,
 	})
 	d.control = reporting.NewServer(api, d.log)

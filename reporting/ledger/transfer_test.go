@@ -431,7 +431,7 @@ func FuzzImport(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		o := from(data, begin)
 		o.Relist = true
-		if _, err := a.checkImport(o); err != nil {
+		if _, err := checkExport(o); err != nil {
 			if !errors.Is(err, ErrExport) {
 				t.Fatal(err)
 			}

@@ -2,8 +2,26 @@ package ledger
 
 import "fmt"
 
-// checkImport reads a whole export and refuses what does not fit together.
-func (l *Ledger) checkImport(o ImportOptions) (Exported, error) {
+// CheckImport reads a whole export and says why Import would not take it: an error that
+// wraps ErrExport, or ErrFull.
+func (l *Ledger) CheckImport(o ImportOptions) error {
+	expected, err := checkExport(o)
+	if err != nil {
+		return err
+	}
+	status, err := l.Status()
+	if err != nil {
+		return err
+	}
+	if status.Reports+expected.Reports > l.opt.Max || status.Reporters+expected.Reporters > maxReporters {
+		return fmt.Errorf("%w: it has %d reports of %d reporters, the export %d of %d",
+			ErrFull, status.Reports, status.Reporters, expected.Reports, expected.Reporters)
+	}
+	return nil
+}
+
+// checkExport reads a whole export and refuses what does not fit together.
+func checkExport(o ImportOptions) (Exported, error) {
 	r, err := o.Open()
 	if err != nil {
 		return Exported{}, err

@@ -3,7 +3,6 @@ package ledger
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -61,16 +60,8 @@ type Imported struct {
 // the case of all reports before it, and of a reporter the greater experience is kept;
 // an override that stands here stays.
 func (l *Ledger) Import(o ImportOptions) (sum Imported, err error) {
-	expected, err := l.checkImport(o)
-	if err != nil {
+	if err := l.CheckImport(o); err != nil {
 		return sum, err
-	}
-	status, err := l.Status()
-	if err != nil {
-		return sum, err
-	}
-	if status.Reports+expected.Reports > l.opt.Max || status.Reporters+expected.Reporters > maxReporters {
-		return sum, fmt.Errorf("%w: it has %d reports, the export %d", ErrFull, status.Reports, expected.Reports)
 	}
 	if err := l.sweepImported(); err != nil {
 		return sum, err
@@ -187,8 +178,8 @@ func (m *importing) takeReporter(t *txn, in *row) error {
 // past is a time that is not after now: clocks differ, and what is of the future would
 // never age.
 func (m *importing) past(at time.Time) time.Time {
-	if now := m.o.Now.Truncate(time.Second).UTC(); at.After(now) {
-		return now
+	if at.After(m.o.Now) {
+		return m.o.Now.Truncate(time.Second).UTC()
 	}
 	return at
 }
