@@ -123,6 +123,9 @@ func TestDovecotReportRevoke(t *testing.T) {
 		t.Errorf("moved into Junk: %s", got)
 	}
 	c.do("SELECT Junk")
+	if flags := c.do("FETCH 1 FLAGS"); strings.Contains(flags, `\Deleted`) {
+		t.Errorf("the mail in Junk: %s", flags)
+	}
 	c.do("MOVE 1 INBOX")
 	if got := s.check(t, body).Verdict; got != "clean" {
 		t.Errorf("moved back: %s", got)
@@ -297,5 +300,8 @@ func TestDovecotManyMails(t *testing.T) {
 	h.expect("moved all at once", slices.Repeat([]string{"report " + anna}, mails)...)
 	if n := strings.Count(d.log(), "spambloom-imap: report by "+anna+": exit code 65: "); n != 1 {
 		t.Errorf("%d lines in Dovecot's log about the short mail", n)
+	}
+	if strings.Contains(d.log(), "sieve: failed") {
+		t.Errorf("a short mail is a failure in Dovecot's log:\n%s", d.log())
 	}
 }
