@@ -3,7 +3,8 @@
 require ["copy", "environment", "variables", "vnd.dovecot.environment", "vnd.dovecot.imapsieve", "vnd.dovecot.pipe"];
 
 # A copy from Junk to Junk says nothing.
-if environment :is "vnd.dovecot.mailbox-from" "${env.imap.mailbox}" {
+if allof (environment :is "imap.cause" "COPY",
+          environment :is "vnd.dovecot.mailbox-from" "${env.imap.mailbox}") {
 	stop;
 }
 
