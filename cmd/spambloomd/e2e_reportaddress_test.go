@@ -119,15 +119,14 @@ func attachedTo(letter string, messages ...string) string {
 // heardOf waits for the next word that reached the daemon.
 func (h *reportHost) heardOf(want string) {
 	h.t.Helper()
+	var words []string
 	eventually(h.t, want, func() bool {
-		for _, word := range h.h.news() {
-			if word != want {
-				h.t.Errorf("the daemon heard %q, want %q", word, want)
-			}
-			return true
-		}
-		return false
+		words = h.h.news()
+		return len(words) > 0
 	})
+	if len(words) > 1 || words[0] != want {
+		h.t.Errorf("the daemon heard %q, want %q", words, want)
+	}
 }
 
 // A forwarded spam is reported, a mail forwarded to the other address revoked, in
