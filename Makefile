@@ -3,6 +3,7 @@
 # make build   bin/spambloomd, bin/spambloom and bin/bloomlab
 # make bench   the benchmarks
 # make bench-exchange  the way between sites: latency, bytes, a new site joining
+# make bench-command   the command, from start to exit
 # make bench-signatures  which varied copies of a spam are caught; CORPUS=PATH
 # make lab     every experiment of the papers, 1,000 rounds: cmd/bloomlab/RESULTS.txt
 # make soak    the long fault tests: Redis away for a minute, sixty times kill -9,
@@ -18,7 +19,7 @@ LDFLAGS  = -X github.com/spambloom/spambloom/cmd/internal/version.linked=$(VERSI
 # other.
 export SPAMBLOOM_SENDMAIL ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spambloom/sendmail
 
-.PHONY: run build test tools sendmail check bench bench-signatures bench-exchange lab soak fuzz generate
+.PHONY: run build test tools sendmail check bench bench-signatures bench-command bench-exchange lab soak fuzz generate
 
 run: build
 	@exec bin/spambloomd --data spambloom-data
@@ -80,6 +81,9 @@ bench-signatures: build
 	bin/bloomlab signatures --corpus $(CORPUS)
 
 # The programs are built as they are used, without the race detector.
+bench-command:
+	SPAMBLOOM_FIGURES=1 $(GO) test -count=1 -v -run TestFigures ./cmd/spambloom
+
 bench-exchange: tools
 	SPAMBLOOM_FIGURES=1 $(GO) test -count=1 -timeout 30m -v -run TestExchangeFigures ./cmd/spambloomd
 	SPAMBLOOM_FIGURES=1 $(GO) test -count=1 -timeout 30m -v -run TestNewSiteJoins ./bloomdb/exchange

@@ -2,7 +2,6 @@ package signature
 
 import (
 	_ "embed"
-	"strconv"
 	"strings"
 )
 
@@ -30,16 +29,14 @@ var looksLike = readLookAlikes(lookAlikeList)
 func readLookAlikes(list string) *lookAlikes {
 	table := &lookAlikes{forms: []string{""}}
 	for line := range strings.Lines(list) {
-		fields := strings.Fields(line)
-		if len(fields) == 0 || fields[0] == "#" {
+		form, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if form == "" || form == "#" {
 			continue
 		}
-		var form strings.Builder
-		for digits := range strings.SplitSeq(fields[0], "+") {
-			form.WriteRune(hexRune(digits))
-		}
-		table.forms = append(table.forms, form.String())
-		for _, field := range fields[1:] {
+		table.forms = append(table.forms, readForm(form))
+		for rest != "" {
+			var field string
+			field, rest, _ = strings.Cut(rest, " ")
 			first, last, isRange := strings.Cut(field, "-")
 			if !isRange {
 				last = first
@@ -50,12 +47,33 @@ func readLookAlikes(list string) *lookAlikes {
 	return table
 }
 
-func hexRune(digits string) rune {
-	r, err := strconv.ParseUint(digits, 16, 21)
-	if err != nil || r >= maxFoldable {
+func readForm(field string) string {
+	var form strings.Builder
+	for field != "" {
+		var digits string
+		digits, field, _ = strings.Cut(field, "+")
+		form.WriteRune(hexRune(digits))
+	}
+	return form.String()
+}
+
+// hexRune reads hexadecimal digits. By hand, since this is done at each start of a
+// program, of which the commands have many: it was a tenth of one.
+func hexRune(digits string) (r rune) {
+	for i := range len(digits) {
+		switch c := digits[i]; {
+		case '0' <= c && c <= '9':
+			r = r<<4 | rune(c-'0')
+		case 'A' <= c && c <= 'F':
+			r = r<<4 | rune(c-'A'+10)
+		default:
+			r = maxFoldable
+		}
+	}
+	if r >= maxFoldable || digits == "" || len(digits) > 6 {
 		panic("signature: lookalikes.txt: no character: " + digits) // a test reads it
 	}
-	return rune(r)
+	return r
 }
 
 func (t *lookAlikes) set(first, last rune, form uint16) {

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestFigures measures whole runs of the command, from start to exit, against a
+// daemon that is a process of its own with its state on disk; both as they are built
+// for use. The demand on report and check is a p50 under 15 ms on a quiet machine,
+// which is printed, with the load there is: nothing here fails for being slow.
+func TestFigures(t *testing.T) {
+	if os.Getenv("SPAMBLOOM_FIGURES") == "" {
+		t.Skip("measures: set SPAMBLOOM_FIGURES=1 for it")
+	}
+	bin, state := t.TempDir(), t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", bin+"/", ".", "../spambloomd").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	startFigureDaemon(t, filepath.Join(bin, "spambloomd"), state)
+	t.Setenv("SPAMBLOOM_CONTROL", "unix:"+filepath.Join(state, "spambloom.sock"))
+	t.Setenv("SPAMBLOOM_QUEUE", filepath.Join(t.TempDir(), "queue"))
+
+	const runs = 200
+	mails := messages(t, runs)
+	cli := filepath.Join(bin, "spambloom")
+	t.Logf("load %s", loadOf(t))
+	measure(t, runs, "version", func(int) *exec.Cmd { return exec.Command(cli, "version") }, 0)
+	file := func(i int) string { return filepath.Join(mails, strconv.Itoa(i)) }
+	measure(t, runs, "check", func(i int) *exec.Cmd { return exec.Command(cli, "check", file(i)) }, 1)
+	measure(t, runs, "report", func(i int) *exec.Cmd { return exec.Command(cli, "report", file(i)) }, 0)
+	measure(t, runs, "revoke", func(i int) *exec.Cmd { return exec.Command(cli, "revoke", file(i)) }, 0)
+	t.Setenv("SPAMBLOOM_CONTROL", "unix:"+filepath.Join(state, "nobody.sock"))
+	measure(t, runs, "report, queued", func(i int) *exec.Cmd { return exec.Command(cli, "report", file(i)) }, 0)
+	measure(t, 1, fmt.Sprintf("flush of %d", runs), func(int) *exec.Cmd {
+		return exec.Command(cli, "flush", "--control", "unix:"+filepath.Join(state, "spambloom.sock"))
+	}, 0)
+}
+
+// measure runs a command again and again, and prints how long it took.
+func measure(t *testing.T, runs int, name string, command func(i int) *exec.Cmd, code int) {
+	t.Helper()
+	took := make([]time.Duration, runs)
+	for i := range runs {
+		cmd := command(i)
+		begin := time.Now()
+		out, err := cmd.CombinedOutput()
+		took[i] = time.Since(begin)
+		if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != code {
+			t.Fatalf("%v: %v: %s", cmd.Args, err, out)
+		}
+	}
+	slices.Sort(took)
+	t.Logf("%-16s p50 %5.1f ms, p99 %5.1f ms", name, ms(took[runs/2]), ms(took[runs*99/100]))
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func loadOf(t *testing.T) string {
+	t.Helper()
+	load, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	return strings.Join(strings.Fields(string(load))[:3], " ")
+}
+
+// startFigureDaemon starts a daemon without Redis, and waits until it answers.
+func startFigureDaemon(t *testing.T, program, state string) {
+	t.Helper()
+	cmd := exec.Command(program, "--data", state, "--listen", "unix:"+filepath.Join(state, "milter.sock"), "--http", "")
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	ready := filepath.Join(state, "spambloom.sock")
+	deadline := time.After(30 * time.Second)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, err := os.Stat(ready); err == nil {
+			return
+		}
+		select {
+		case <-deadline:
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			t.Fatalf("the daemon does not answer: %s", &out)
+		case <-tick.C:
+		}
+	}
+}
