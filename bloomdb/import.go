@@ -77,7 +77,7 @@ func (db *DB) ImportOwn(r io.Reader) (in Imported, err error) {
 		}
 	}
 	for _, p := range parts {
-		if err := p.db.joinImport(&in); err != nil {
+		if _, err := p.db.joinImport(&in); err != nil {
 			return in, fmt.Errorf("import: it stands after the next start: %w", err)
 		}
 	}

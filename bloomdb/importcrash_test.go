@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -123,6 +125,51 @@ func TestImportOutlivesFailedSnapshots(t *testing.T) {
 	if _, err := os.Stat(importPath(o.Dir)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the file is left: %v", err)
 	}
+}
+
+// Reports, verdicts, snapshots and the never-list go on beside an import.
+func TestImportBesideReports(t *testing.T) {
+	c := newClock()
+	export := exported(t, lived(t, alone(livedOptions(t.TempDir(), "mx1")), c))
+	o := alone(livedOptions(t.TempDir(), "mx2"))
+	o.Now = c.Now
+	b := openTest(t, o)
+	stop := make(chan struct{})
+	var beside sync.WaitGroup
+	for i, work := range []func(n int) error{
+		func(n int) error { return b.Report(message(1000+n), ClassScam) },
+		func(n int) error { b.Judge(message(n)); return b.Count(message(2000+n), 1) },
+		func(int) error { return b.save() },
+		func(n int) error { _, err := b.Never(message(3000+n%3), ""); return err },
+		func(n int) error { _, err := b.Retouch(message(1000 + n)); return err },
+		func(int) error { return b.ExportOwn(io.Discard) },
+	} {
+		beside.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if err := work(n); errors.Is(err, ErrFull) {
+					return
+				} else if err != nil {
+					t.Errorf("work %d: %v", i, err)
+					return
+				}
+			}
+		})
+	}
+	for range 3 {
+		if _, err := b.ImportOwn(bytes.NewReader(export)); err != nil {
+			t.Error(err)
+		}
+	}
+	close(stop)
+	beside.Wait()
+	checkLived(t, b, true)
+	crash(t, b)
+	checkLived(t, openTest(t, o), true)
 }
 
 // checkDamagedImport holds that a check names the file of an import that is not whole.

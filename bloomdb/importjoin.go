@@ -210,13 +210,9 @@ func (j *importJoin) cells(_ deltaSection, cells []filter.Cell) error {
 }
 
 // joinImport joins the file of an import, where there is one; doing so again changes
-// nothing. Afterwards the next snapshots remove it.
-func (db *DB) joinImport(in *Imported) error {
-	found, err := db.readImportFile(&importJoin{db: db, in: in})
-	if found && err == nil {
-		db.importStands.Store(true)
-	}
-	return err
+// nothing. settleImport is to follow.
+func (db *DB) joinImport(in *Imported) (found bool, err error) {
+	return db.readImportFile(&importJoin{db: db, in: in})
 }
 
 // checkImport reads the file, and joins nothing.
@@ -242,17 +238,15 @@ func (db *DB) readImportFile(take exportTaker) (found bool, err error) {
 }
 
 // settleImport lets other sites hear what was joined, where it is news, and brings it
-// into the snapshots. Where that fails, it is tried again like all snapshots, and the
-// file stands for it.
+// into the snapshots, which then remove the file. Where that fails, it is tried again
+// like all snapshots, and the file stands for it.
 func (db *DB) settleImport(news bool) {
-	if !db.importStands.Load() {
-		return
-	}
 	db.pub.deltaMu.Lock()
 	if db.pub.on && news {
 		db.pub.leaveOut()
 	}
 	db.pub.deltaMu.Unlock()
+	db.importStands.Store(true) // only now: snapshots write first what was left out
 	if err := db.save(); err != nil {
 		db.opt.Log.Warn("what was imported stands in a file of its own until snapshots can be written", "path", importPath(db.opt.Dir), "err", err)
 	}

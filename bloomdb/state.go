@@ -80,13 +80,14 @@ func (db *DB) load() error {
 	if err := errors.Join(db.loadOwnVotes(entries, id.Snapshots), db.loadVotes(entries)); err != nil {
 		return err
 	}
-	if err := db.joinImport(new(Imported)); err != nil {
+	imported, err := db.joinImport(new(Imported))
+	if err != nil {
 		return err
 	}
 	if err := db.replay(segments); err != nil {
 		return err
 	}
-	if db.journal, err = openJournal(dir, db.keyID, segments); err == nil {
+	if db.journal, err = openJournal(dir, db.keyID, segments); err == nil && imported {
 		db.settleImport(true)
 	}
 	return err
