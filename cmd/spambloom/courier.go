@@ -35,8 +35,9 @@ type courier struct {
 	queue    *queue.Queue // nil: --no-queue
 	daemon   *reporting.Client
 
-	mu  sync.Mutex
-	why error // set: messages are queued, for this
+	mu   sync.Mutex
+	why  error // set: messages are queued, for this
+	busy bool  // another process was delivering
 }
 
 // newCourier connects to the daemon, once it has handed over what waits.
@@ -81,6 +82,22 @@ func (k *courier) openQueue(ctx context.Context) error {
 		return err
 	} else if behind, _ := k.queue.Behind(control, k.reporter); behind {
 		k.why = cmp.Or(f.why, errBehind)
+	}
+	k.busy = errors.Is(err, queue.ErrBusy)
+	return k.warn(err)
+}
+
+// after delivers once more where another process was at it, which may have ended just
+// before something was added.
+func (k *courier) after(ctx context.Context) error {
+	if !k.busy {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, promptly)
+	defer cancel()
+	f, err := k.c.deliver(ctx, k.queue, "") // err is a warning
+	if err := k.c.sayDelivered(f); err != nil {
+		return err
 	}
 	return k.warn(err)
 }

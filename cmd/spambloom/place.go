@@ -29,12 +29,17 @@ func queueFolder() (string, error) {
 	if u, err := user.Current(); err == nil {
 		homes = []string{u.HomeDir, homes[0]}
 	}
+	return folderIn(homes...), nil
+}
+
+// folderIn is the queue's folder in the first home that is the user's own.
+func folderIn(homes ...string) string {
 	for _, home := range homes {
 		if isOwnFolder(home) {
-			return filepath.Join(home, ".local", "state", "spambloom", "queue"), nil
+			return filepath.Join(home, ".local", "state", "spambloom", "queue")
 		}
 	}
-	return filepath.Join("/var/tmp", "spambloom-queue-"+strconv.Itoa(os.Geteuid())), nil
+	return filepath.Join("/var/tmp", "spambloom-queue-"+strconv.Itoa(os.Geteuid()))
 }
 
 // isOwnFolder tells whether a folder is there and belongs to the user.

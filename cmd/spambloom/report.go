@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"os/user"
@@ -149,7 +150,7 @@ func (c *cli) send(ctx context.Context, verb string, names []string, flags repor
 	if queued {
 		c.tell("hint", "what is queued is on this disk; the next report delivers it, and so does spambloom flush")
 	}
-	return err
+	return errors.Join(err, k.after(ctx))
 }
 
 // showRequests prints what send would send.

@@ -333,3 +333,17 @@ func TestDeliverEnds(t *testing.T) {
 		t.Errorf("the rest is %v", got)
 	}
 }
+
+// An entry that cannot be read, as a later program may write it, waits on, is told,
+// and keeps nobody else waiting.
+func TestUnreadableEntry(t *testing.T) {
+	q := newQueue(t, Options{})
+	add(t, q, "a")
+	must(t, q.change(func(f *file) error { return f.append(record{kindEntry, f.last + 1, []byte(`{"at":7}`)}) }))
+	add(t, q, "b")
+	var got []string
+	err := q.Deliver(t.Context(), func(_ context.Context, e Entry) Fate { got = append(got, textOf(e)); return Settled })
+	if err == nil || !strings.Contains(err.Error(), "read entry ") || fmt.Sprint(got) != "[a b]" || count(t, q) != 1 {
+		t.Errorf("delivered %v, %d wait, %v", got, count(t, q), err)
+	}
+}
