@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"syscall"
 )
 
 // ErrBusy is returned where another process delivers: it takes what was added
@@ -35,7 +36,8 @@ type delivery struct {
 	tried  uint64         // entries up to this number were handed over, or passed over
 	behind map[party]bool // who waits since an entry of theirs does
 	away   map[string]bool
-	bad    error // entries that cannot be read
+	bad    error    // entries that cannot be read
+	owed   []uint64 // settled, but there was no room to write that
 }
 
 // Deliver hands all that waits to send, one after the other and the oldest first,
@@ -74,6 +76,7 @@ func (q *Queue) Deliver(ctx context.Context, send Send) error {
 // adds later finds the lock of the delivery free.
 func (d *delivery) next(ctx context.Context, end func()) (next []record, err error) {
 	err = d.q.change(func(f *file) error {
+		d.pay(f)
 		for _, r := range f.waiting {
 			if r.number > d.tried && ctx.Err() == nil {
 				next = append(next, r)
@@ -105,9 +108,26 @@ func (d *delivery) hand(ctx context.Context, r record) error {
 	case Away:
 		d.away[e.Control] = true
 	case Settled:
-		return d.q.settle(e.Number)
+		// A full disk is no reason to keep the rest: emptying the file takes no room.
+		if err := d.q.settle(e.Number); errors.Is(err, syscall.ENOSPC) {
+			d.owed = append(d.owed, e.Number)
+		} else {
+			return err
+		}
 	}
 	return nil
+}
+
+// pay takes what is owed out of what waits, and writes it where there is room now.
+func (d *delivery) pay(f *file) {
+	d.owed = slices.DeleteFunc(d.owed, func(number uint64) bool {
+		r := record{kind: kindSettled, number: number}
+		if f.append(r) == nil {
+			return true
+		}
+		f.note(r)
+		return false
+	})
 }
 
 // settle notes that an entry does not wait any more. That is not synced: who loses

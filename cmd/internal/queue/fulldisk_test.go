@@ -1,0 +1,47 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+)
+
+// On a full disk nothing is said to wait that does not, what waits can be delivered,
+// and that makes room.
+func TestFullDisk(t *testing.T) {
+	disk := t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=64k"); err != nil {
+		if os.Getenv("SPAMBLOOM_REQUIRE") == "all" {
+			t.Fatal(err)
+		}
+		t.Skipf("it mounts a small file system, as root: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
+	q := New(filepath.Join(disk, "queue"), Options{})
+	for round := range 3 {
+		var want []string
+		var err error
+		for err == nil {
+			text := fmt.Sprint(round, "-", len(want))
+			if err = q.Add(entryOf(text, "anna")); err == nil {
+				want = append(want, text)
+			}
+		}
+		if !errors.Is(err, syscall.ENOSPC) || len(want) < 100 {
+			t.Fatalf("after %d entries: %v", len(want), err)
+		}
+		if n := count(t, New(q.Dir(), Options{})); n != len(want) {
+			t.Fatalf("%d said to wait, %d there", len(want), n)
+		}
+		if got := deliver(t, New(q.Dir(), Options{})); !slices.Equal(got, want) {
+			t.Fatalf("delivered %d of %d", len(got), len(want))
+		}
+		if n := count(t, q); n != 0 {
+			t.Fatalf("%d still wait", n)
+		}
+	}
+}
