@@ -156,6 +156,8 @@ type Receipt struct {
 	Sum    float64 `json:"sum,omitempty"`
 	Quorum float64 `json:"quorum,omitempty"`
 
+	Idle bool `json:"idle,omitempty"` // a revocation of what nobody had reported: it has no effect
+
 	Offer string `json:"offer,omitempty"` // retouch: the same false positive came back
 }
 

@@ -56,6 +56,8 @@ type Outcome struct {
 	// that is not reached yet; else 0.
 	Sum, Quorum float64
 
+	Idle bool // a revocation of what nobody had reported: it is kept, and has no effect
+
 	RevokedUntil time.Time // a report has no effect before: a revocation of this period wins; else zero
 
 	// Returned says that a message which was taken back now was so before, and had come
@@ -154,7 +156,9 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 		return o, decision, err
 	}
 	listed := stance == ledger.Ham && d.db.Judge(r.Set).Listed
-	decision, err = d.ledger.Enter(d.entry(stance, r, set, now))
+	entry := d.entry(stance, r, set, now)
+	entry.Listed = listed
+	decision, err = d.ledger.Enter(entry)
 	if err != nil {
 		return o, decision, err
 	}
@@ -168,7 +172,8 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 		return o, decision, err
 	}
 	o.Evidence = d.db.Judge(r.Set)
-	if decision.Sum < decision.Quorum && (stance == ledger.Spam) != o.Evidence.Listed {
+	o.Idle = decision.Idle
+	if !o.Idle && decision.Sum < decision.Quorum && (stance == ledger.Spam) != o.Evidence.Listed {
 		o.Sum, o.Quorum = decision.Sum.Float(), decision.Quorum.Float()
 	}
 	if stance == ledger.Spam && !o.Evidence.Listed && o.Quorum == 0 {

@@ -237,7 +237,7 @@ func (h *handler) enter(r *http.Request, take func(Report) (Outcome, error)) (an
 	}
 	receipt := Receipt{
 		IDs: ids(report.Set.Signatures), Verdict: h.verdict(o.Evidence, report),
-		RevokedUntil: o.RevokedUntil, Sum: o.Sum, Quorum: o.Quorum,
+		RevokedUntil: o.RevokedUntil, Sum: o.Sum, Quorum: o.Quorum, Idle: o.Idle,
 	}
 	if o.Returned {
 		receipt.Offer = "retouch"

@@ -188,6 +188,8 @@ func receiptLine(name string, r reporting.Receipt) string {
 	switch {
 	case !r.RevokedUntil.IsZero():
 		note = ", but still not spam: it was revoked in this period, which ends " + instant(r.RevokedUntil)
+	case r.Idle:
+		note = ", but there was nothing to take back: nobody had reported it"
 	case r.Quorum > 0:
 		note = fmt.Sprintf(", and waits for others: it has %.3g of the %.3g that it takes", r.Sum, r.Quorum)
 	}

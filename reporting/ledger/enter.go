@@ -19,6 +19,7 @@ type Entry struct {
 	Origin   string    // how it came; at most 255 bytes
 	Set      signature.Set
 	Anchors  []Anchors // of Set.Sketches, one by one
+	Listed   bool      // the filters call the message spam now, by whatever
 }
 
 // Action is what a decision is.
@@ -44,6 +45,7 @@ type Decision struct {
 	Weight  Weight    // of the reporter
 	Sum     Weight    // the greatest of the message's signatures, after the entry
 	Quorum  Weight    // that it takes
+	Idle    bool      // a revocation of what nobody had reported: it has no effect
 	Revoked time.Time // when the message was taken back before, the last time; zero: never
 }
 
@@ -99,6 +101,7 @@ type entering struct {
 	fresh   []Key           // where the reporter's word is new, and no renewal
 	changed []Key           // these, and where it is renewed
 	old     map[uint64]bool // reports of the reporter that this one replaces; true: of the other stance
+	idle    bool            // a revocation, and there is nothing to revoke
 }
 
 func (t *txn) enter(e Entry) (d Decision, refused, err error) {
@@ -120,29 +123,34 @@ func (t *txn) enter(e Entry) (d Decision, refused, err error) {
 	return d, nil, err
 }
 
-// look reads the tallies and finds where the entry says something new.
-func (w *entering) look() error {
+// look reads the tallies and finds where the entry says something new. What was idle
+// is new again once there is something to revoke.
+func (w *entering) look() (err error) {
+	w.idle = w.e.Stance == Ham && !w.e.Listed
 	for _, k := range w.keys {
-		y, err := w.tally(k)
+		if w.tallies[k], err = w.tally(k); err != nil {
+			return err
+		}
+		w.idle = w.idle && w.tallies[k].sums[Spam] == 0
+	}
+	if w.row == nil {
+		w.fresh, w.changed = w.keys, w.keys
+		return nil
+	}
+	for _, k := range w.keys {
+		o, ok, err := w.opinionOf(k, w.tallies[k], w.row.id)
 		if err != nil {
 			return err
 		}
-		w.tallies[k] = y
-		var o opinion
-		var ok bool
-		if w.row != nil {
-			if o, ok, err = w.opinionOf(k, y, w.row.id); err != nil {
-				return err
-			}
-		}
 		same := ok && o.stance() == w.e.Stance
-		if same && !o.at.Before(w.e.Period) {
+		known := same && (!o.idle || w.idle)
+		if known && !o.at.Before(w.e.Period) {
 			continue
 		}
 		if ok {
 			w.old[o.report] = w.old[o.report] || !same
 		}
-		if !same {
+		if !known {
 			w.fresh = append(w.fresh, k)
 		}
 		w.changed = append(w.changed, k)
@@ -163,7 +171,7 @@ func (w *entering) reach(s Stance) reached {
 func (w *entering) known() Decision { return w.decision(w.reach(w.e.Stance)) }
 
 func (w *entering) decision(r reached) Decision {
-	d := Decision{Weight: w.weight, Quorum: w.l.quorum, Class: w.e.Class}
+	d := Decision{Weight: w.weight, Quorum: w.l.quorum, Class: w.e.Class, Idle: w.idle}
 	for _, s := range w.e.Set.Signatures {
 		y := w.tallies[signatureKey(s)]
 		d.Sum = max(d.Sum, y.sums[w.e.Stance])
@@ -171,7 +179,7 @@ func (w *entering) decision(r reached) Decision {
 			d.Revoked = y.revoked
 		}
 	}
-	if r.any() {
+	if r.any() && !w.idle {
 		d.Set, d.Places = r.of(w.e.Set)
 		d.Action = List
 		if w.e.Stance == Ham {
@@ -193,7 +201,7 @@ func (w *entering) write() (d Decision, err error) {
 	if err != nil {
 		return d, err
 	}
-	early := !said.any()
+	early := !said.any() && !w.idle
 	credit, err := w.credit(early)
 	if err != nil {
 		return d, err
@@ -202,7 +210,7 @@ func (w *entering) write() (d Decision, err error) {
 		return d, err
 	}
 	for _, k := range w.changed {
-		o := opinion{reporter: w.row.id, report: n, at: w.e.At.Truncate(time.Second), weight: w.weight, ham: w.e.Stance == Ham, early: early}
+		o := opinion{reporter: w.row.id, report: n, at: w.e.At.Truncate(time.Second), weight: w.weight, ham: w.e.Stance == Ham, early: early, idle: w.idle}
 		if err := w.addOpinion(k, w.tallies[k], o); err != nil {
 			return d, err
 		}
@@ -225,10 +233,13 @@ func (w *entering) write() (d Decision, err error) {
 	return d, err
 }
 
-// credit gives those their due who said the same before the message was listed, or
+// credit, of what is not idle, gives those their due who said the same before the message was listed, or
 // taken back, and returns what this reporter gets for it: who comes later confirms
 // others and earns nothing.
 func (w *entering) credit(early bool) (Weight, error) {
+	if w.idle {
+		return 0, nil
+	}
 	others := Weight(0)
 	seen := map[uint64]bool{}
 	for _, k := range w.fresh {
@@ -321,7 +332,7 @@ func (w *entering) close() error {
 			// Listed in a later period than it was taken back, if ever: that counts.
 			y.listed = true
 			err = w.refute(k, y, Ham)
-		case w.e.Stance == Ham && reached:
+		case w.e.Stance == Ham && reached && !w.idle:
 			if y.listed || y.sums[Spam] > 0 || y.revoked.IsZero() {
 				y.times++
 				y.revoked = w.e.At.Truncate(time.Second)
@@ -349,7 +360,7 @@ func (w *entering) refute(k Key, y *tally, s Stance) error {
 	}
 	var wrong []opinion
 	if err := w.eachOpinion(k, y, func(o opinion) bool {
-		if o.stance() == s {
+		if o.stance() == s && !o.idle {
 			wrong = append(wrong, o)
 		}
 		return true
@@ -364,7 +375,6 @@ func (w *entering) refute(k Key, y *tally, s Stance) error {
 			return err
 		}
 	}
-	y.sums[s] = 0
 	return nil
 }
 
@@ -377,7 +387,7 @@ func hasStance(y *tally, s Stance) bool {
 	return false
 }
 
-// wrong counts one report against its reporter, once.
+// wrong counts one report against its reporter, once, and takes back what it has earned.
 func (w *entering) wrong(o opinion) error {
 	r, err := w.report(o.report)
 	if err != nil || r == nil || r.flags&flagRefuted != 0 {
@@ -387,7 +397,7 @@ func (w *entering) wrong(o opinion) error {
 	if other, err := w.reporterByID(o.reporter); err != nil {
 		return err
 	} else if other != nil {
-		w.experience(other, 0, trust.MaxCredit, w.e.At)
+		w.experience(other, -r.credit.Float(), trust.Refutation, w.e.At)
 	}
 	return w.putReport(o.report, r)
 }

@@ -393,3 +393,49 @@ func TestUndoIsNoRelisting(t *testing.T) {
 		t.Errorf("in the next period, carl's revocation is %+v, %v", list, err)
 	}
 }
+
+// TestRevocationInAdvance: it has no effect until there is something to revoke, refutes
+// nobody, and counts from then on.
+func TestRevocationInAdvance(t *testing.T) {
+	v := voice{t: t, l: open(t, pair), at: begin}
+	for _, who := range []string{"anna", "bob", "carl"} {
+		if d := v.say(Ham, who, message(1, 1)); d.Action != None || !d.Idle {
+			t.Errorf("%s revokes what nobody reported: %+v", who, d)
+		}
+	}
+	v.say(Spam, "dora", message(1, 1))
+	v.wants(v.say(Spam, "emil", message(1, 1)), List, 2)
+	d := v.say(Ham, "anna", message(1, 1)) // her word, bob's and carl's are the quorum
+	v.wants(d, Revoke, 2)
+	if d.Idle {
+		t.Error("it is said to have no effect")
+	}
+	for who, want := range map[string]float64{"anna": 0, "bob": 0, "dora": trust.Refutation, "emil": trust.Refutation} {
+		if r, _, err := v.l.Reporter(who, v.at); err != nil || r.Reputation.Refuted != want {
+			t.Errorf("%s is refuted %v times, want %v", who, r.Reputation.Refuted, want)
+		}
+	}
+	// What the filters list by others' reports can be revoked, though nobody here reported it.
+	v.at = begin.Add(time.Minute)
+	for i, who := range []string{"anna", "bob"} {
+		d, err := v.l.Enter(Entry{Stance: Ham, Reporter: who, At: v.at, Period: begin, Set: message(2, 2), Listed: true})
+		if err != nil || d.Idle || (d.Action == Revoke) != (i == 1) {
+			t.Errorf("%s revokes what another site listed: %+v, %v", who, d, err)
+		}
+	}
+}
+
+// TestRefutedEarnsNothing: what a report had earned is gone once others take it back.
+func TestRefutedEarnsNothing(t *testing.T) {
+	v := voice{t: t, l: open(t, pair), at: begin}
+	v.say(Spam, "mallory", message(1, 1))
+	v.say(Spam, "her friend", message(1, 1))
+	for _, who := range []string{"anna", "bob"} {
+		v.say(Ham, who, message(1, 1))
+	}
+	for _, who := range []string{"mallory", "her friend"} {
+		if r, _, err := v.l.Reporter(who, v.at); err != nil || r.Reputation.Confirmed != 0 || r.Reputation.Refuted != trust.Refutation {
+			t.Errorf("%s: %+v, %v", who, r.Reputation, err)
+		}
+	}
+}

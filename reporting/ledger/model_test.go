@@ -44,6 +44,7 @@ type modelReport struct {
 	credit  Weight
 	early   bool
 	refuted bool
+	idle    bool // a revocation of what nobody had reported
 	set     signature.Set
 	anchors []Anchors
 
@@ -231,26 +232,37 @@ func (m *model) answer(e Entry, d modelDecision, weight Weight) modelAnswer {
 func (m *model) enter(e Entry) modelAnswer {
 	keys := keysOf(e.Set, e.Anchors)
 	var changed, fresh []Key
+	idle := e.Stance == Ham && !e.Listed
+	for _, k := range keys {
+		idle = idle && m.caseOf(k).sum(Spam) == 0
+	}
 	for _, k := range keys {
 		w := m.caseOf(k).of(e.Reporter)
-		if w != nil && w.stance == e.Stance && !w.at.Before(e.Period) {
+		known := w != nil && w.stance == e.Stance && (!w.idle || idle)
+		if known && !w.at.Before(e.Period) {
 			continue
 		}
 		changed = append(changed, k)
-		if w == nil || w.stance != e.Stance {
+		if !known {
 			fresh = append(fresh, k)
 		}
 	}
 	if len(changed) == 0 {
-		return m.answer(e, m.parts(e.Set, e.Anchors, e.Stance), m.weight(m.reporters[e.Reporter], e.Trap, e.At))
+		d := m.parts(e.Set, e.Anchors, e.Stance)
+		if idle {
+			d = modelDecision{}
+		}
+		return m.answer(e, d, m.weight(m.reporters[e.Reporter], e.Trap, e.At))
 	}
 	who := m.reporter(e.Reporter, e.At)
 	spam := m.parts(e.Set, e.Anchors, Spam)
 	r := &modelReport{
 		by: e.Reporter, stance: e.Stance, at: e.At.Truncate(time.Second), weight: m.weight(who, e.Trap, e.At),
-		early: len(m.parts(e.Set, e.Anchors, e.Stance).keys) == 0, set: e.Set, anchors: e.Anchors,
+		early: !idle && len(m.parts(e.Set, e.Anchors, e.Stance).keys) == 0, idle: idle, set: e.Set, anchors: e.Anchors,
 	}
-	m.credit(r, fresh, e.At)
+	if !idle {
+		m.credit(r, fresh, e.At)
+	}
 	for _, k := range changed {
 		if w := m.caseOf(k).of(r.by); w != nil {
 			m.caseOf(k).remove(w)
@@ -261,9 +273,12 @@ func (m *model) enter(e Entry) modelAnswer {
 	if e.Stance == Ham {
 		d = d.plus(spam.less(m.parts(e.Set, e.Anchors, Spam)))
 	}
+	if idle {
+		d = modelDecision{}
+	}
 	a := m.answer(e, d, r.weight)
 	for _, k := range keys {
-		m.close(k, e)
+		m.close(k, e, idle)
 	}
 	m.reports = append(m.reports, r)
 	who.last = r.at
@@ -303,13 +318,13 @@ func (m *model) credit(r *modelReport, fresh []Key, now time.Time) {
 }
 
 // close refutes those who said the opposite of what has the quorum now.
-func (m *model) close(k Key, e Entry) {
+func (m *model) close(k Key, e Entry, idle bool) {
 	c := m.caseOf(k)
 	switch has := c.sum(e.Stance) >= m.quorum; {
 	case e.Stance == Spam && has && c.revoked.Before(e.Period) && c.lost.Before(e.Period):
 		c.listed = true
 		m.refute(c, Ham, e.At)
-	case e.Stance == Ham && has:
+	case e.Stance == Ham && has && !idle:
 		if c.listed || c.sum(Spam) > 0 || c.revoked.IsZero() {
 			c.revoked = e.At.Truncate(time.Second)
 		}
@@ -323,13 +338,13 @@ func (m *model) close(k Key, e Entry) {
 
 func (m *model) refute(c *modelCase, s Stance, now time.Time) {
 	for _, w := range slices.Clone(c.words) {
-		if w.stance != s {
+		if w.stance != s || w.idle {
 			continue
 		}
 		c.remove(w)
 		if !w.refuted {
 			w.refuted = true
-			m.experience(w.by, 0, trust.MaxCredit, now)
+			m.experience(w.by, -w.credit.Float(), trust.Refutation, now)
 		}
 	}
 }

@@ -16,6 +16,7 @@ type opinion struct {
 	weight   Weight
 	ham      bool
 	early    bool // may still be confirmed by others
+	idle     bool // a revocation of what nobody had reported
 }
 
 // tally is what is said of one signature, or of one anchor.
@@ -79,6 +80,9 @@ func (o opinion) append(b []byte) []byte {
 	if o.early {
 		flags |= 2
 	}
+	if o.idle {
+		flags |= 4
+	}
 	b = append(b, flags)
 	b = binary.AppendUvarint(b, o.report)
 	b = binary.AppendUvarint(b, uint64(o.at.Unix()))
@@ -87,11 +91,11 @@ func (o opinion) append(b []byte) []byte {
 
 func (d *decoder) opinion(reporter uint32) opinion {
 	flags := d.byte()
-	if flags > 3 {
+	if flags > 7 {
 		d.bad = true
 	}
 	return opinion{
-		reporter: reporter, ham: flags&1 != 0, early: flags&2 != 0,
+		reporter: reporter, ham: flags&1 != 0, early: flags&2 != 0, idle: flags&4 != 0,
 		report: d.number(math.MaxUint64), at: time.Unix(int64(d.number(math.MaxInt64/2)), 0).UTC(), weight: Weight(d.number(math.MaxInt32)),
 	}
 }

@@ -168,7 +168,8 @@ func TestImportJoins(t *testing.T) {
 	a, b := open(t, pair), open(t, pair)
 	at := begin.Add(time.Hour)
 	voice{t: t, l: a, at: at}.say(Spam, "anna", message(1, 1))
-	voice{t: t, l: a, at: at}.say(Ham, "anna", message(2, 2))
+	voice{t: t, l: b, at: begin}.say(Spam, "dora", message(2, 2))
+	voice{t: t, l: a, at: at}.say(Ham, "anna", message(2, 2)) // idle, as nobody reported it there
 	voice{t: t, l: b, at: at}.say(Spam, "bob", message(1, 7))
 	voice{t: t, l: b, at: at}.say(Ham, "bob", message(2, 2))
 	voice{t: t, l: b, at: at}.say(Spam, "carl", message(3, 3))
@@ -270,7 +271,8 @@ func TestImportWithoutFilters(t *testing.T) {
 	for _, who := range []string{"anna", "bob"} {
 		voice{t: t, l: a, at: begin}.say(Spam, who, message(9, 9)) // of the period before
 		voice{t: t, l: a, at: begin.Add(week)}.say(Spam, who, sketched, Anchors{Hashes: []uint64{1, 2}, Need: 1})
-		voice{t: t, l: a, at: begin.Add(week)}.say(Ham, who, message(2, 2))
+		voice{t: t, l: a, at: begin.Add(week)}.say(Spam, "carl", message(2, 2))
+		voice{t: t, l: a, at: begin.Add(week + time.Minute)}.say(Ham, who, message(2, 2))
 	}
 	voice{t: t, l: a, at: begin.Add(week)}.say(Spam, "anna", message(3, 3)) // lacks the quorum
 	o := from(exported(t, a), begin.Add(week+time.Hour))

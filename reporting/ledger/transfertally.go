@@ -1,6 +1,11 @@
 package ledger
 
-import "github.com/spambloom/spambloom/signature"
+import (
+	"math"
+	"time"
+
+	"github.com/spambloom/spambloom/signature"
+)
 
 // takeTally joins the words in a tally.
 func (m *importing) takeTally(t *txn, k Key, in *tally) error {
@@ -18,7 +23,8 @@ func (m *importing) takeTally(t *txn, k Key, in *tally) error {
 	}
 	var due []uint64
 	for _, s := range []Stance{Spam, Ham} {
-		if before[s] >= t.l.quorum || y.sums[s] < t.l.quorum {
+		// Revocations that were idle may have something to revoke now.
+		if y.sums[s] < t.l.quorum || s == Spam && before[s] >= t.l.quorum {
 			continue
 		}
 		if s == Ham && !in.revoked.IsZero() && in.sums[Ham] >= t.l.quorum {
@@ -166,9 +172,13 @@ func (w *joining) decided(s Stance) (report uint64, err error) {
 		return 0, nil
 	}
 	var latest opinion
+	first := time.Unix(math.MaxInt32, 0) // report of spam
 	if err := w.eachOpinion(w.k, w.y, func(o opinion) bool {
 		if o.stance() == s && o.report > latest.report {
 			latest = o
+		}
+		if !o.ham && o.at.Before(first) {
+			first = o.at
 		}
 		return true
 	}); err != nil {
@@ -182,7 +192,7 @@ func (w *joining) decided(s Stance) (report uint64, err error) {
 		}
 		return latest.report, nil
 	}
-	if !latest.at.After(w.y.revoked) {
+	if !latest.at.After(w.y.revoked) || !first.Before(latest.at) {
 		return 0, nil
 	}
 	w.y.revoked, w.y.times, w.y.listed = latest.at, w.y.times+1, false

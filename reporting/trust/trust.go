@@ -3,7 +3,7 @@
 //
 //	a report -> Weight(reputation) -> sum over distinct reporters >= Quorum? -> listed
 //	others report the same, before it was listed  -> Confirmed grows
-//	others take it back                           -> Refuted grows
+//	others take it back                           -> Refuted grows, what it had earned is gone
 //	time passes                                   -> both fade
 //
 // # The model
@@ -16,15 +16,20 @@
 //
 //	E = (r + 2) / (r + s + 4)
 //
-// An experience counts as much as who it comes from is believed (their section on
+// A confirmation counts as much as who it comes from is believed (their section on
 // discounting, simplified: the weight of the other reporter, at most one in all for a
-// report), and fades with time (their forgetting factor, as a half-life).
+// report). To be refuted takes a quorum, counts twice, and takes away what the report
+// had earned. Both fade with time (their forgetting factor, as a half-life).
 //
 // The weight follows from E. A newcomer has E = 1/2 and the weight Newcomer. Above,
 // the weight rises in a straight line, to the Ceiling at E = 1. Below, it stays as it
-// is until E = 3/8, as one mistake in one's first reports is no sign of anything, and
-// then falls with E, down to the Floor. A reporter whom the administrator gave a
-// weight by hand has that, and a spam trap has the quorum.
+// is until E = 1/3, as one mistake in one's first reports is no sign of anything, and
+// then falls in a straight line to the Floor, at E = 1/4: two mistakes, and nobody who
+// agrees. A reporter whom the administrator gave a weight by hand has that, and a spam
+// trap has the quorum.
+//
+// What these rules are worth against people who lie is in bloomlab run
+// reputation-rules: with milder ones, weights changed next to nothing there.
 //
 // # What it does not do
 //
@@ -45,11 +50,14 @@ import (
 const (
 	prior    = 4.0   // experiences that a newcomer's reputation is worth
 	baseRate = 0.5   // E of a newcomer
-	doubt    = 0.375 // E below which the weight falls
+	doubt    = 1. / 3 // E below which the weight falls
+	distrust = 1. / 4 // E at which it is the least
 )
 
-// MaxCredit is the most that one report can add to Confirmed, or to Refuted.
-const MaxCredit = 1.0
+const (
+	MaxCredit  = 1.0 // the most that one report can add to Confirmed
+	Refutation = 2.0 // what it adds to Refuted when others take it back
+)
 
 // Model are the parameters of a site. Weights and the quorum are of the same scale:
 // one is a user who is believed at once.
@@ -63,7 +71,7 @@ type Model struct {
 
 // Default believes every user of a small site at once.
 func Default() Model {
-	return Model{Quorum: 1, Newcomer: 1, Floor: 0.05, Ceiling: 1, HalfLife: 30 * 24 * time.Hour}
+	return Model{Quorum: 1, Newcomer: 1, Floor: 0, Ceiling: 1, HalfLife: 30 * 24 * time.Hour}
 }
 
 // Check says what is wrong with a model.
@@ -86,8 +94,8 @@ func (m Model) Check() error {
 
 // Reputation is what others' reports say of one reporter, as of a time.
 type Reputation struct {
-	Confirmed float64 // r: reports that others made, too
-	Refuted   float64 // s: reports that others took back
+	Confirmed float64 // r: in reports that others made, too
+	Refuted   float64 // s: Refutation for each that others took back
 	At        time.Time
 }
 
@@ -102,11 +110,12 @@ func (m Model) At(r Reputation, now time.Time) Reputation {
 	return Reputation{r.Confirmed * left, r.Refuted * left, now}
 }
 
-// Add is the reputation with experiences of now.
+// Add is the reputation with experiences of now. A negative one takes back what was
+// earned before, as far as it has not faded.
 func (m Model) Add(r Reputation, confirmed, refuted float64, now time.Time) Reputation {
 	r = m.At(r, now)
-	r.Confirmed += confirmed
-	r.Refuted += refuted
+	r.Confirmed = max(r.Confirmed+confirmed, 0)
+	r.Refuted = max(r.Refuted+refuted, 0)
 	return r
 }
 
@@ -124,5 +133,5 @@ func (m Model) Weight(r Reputation, now time.Time) float64 {
 	case e >= doubt:
 		return m.Newcomer
 	}
-	return max(m.Newcomer*e/doubt, m.Floor)
+	return m.Floor + (m.Newcomer-m.Floor)*max(e-distrust, 0)/(doubt-distrust)
 }

@@ -19,10 +19,12 @@ func TestWeight(t *testing.T) {
 		want               float64
 	}{
 		{"a newcomer of a small site counts at once", Default(), 0, 0, 1},
-		{"one mistake changes nothing", Default(), 0, 1, 1},
-		{"two do", Default(), 0, 2, 8. / 9},
+		{"one mistake changes nothing", Default(), 0, Refutation, 1},
+		{"two do", Default(), 0, 2 * Refutation, 0},
+		{"half way, as one of two has faded", Default(), 0, 3, 3. / 7},
+		{"two mistakes of who was often right", Default(), 2, 2 * Refutation, 1},
 		{"nobody is worth more than the ceiling", Default(), 1000, 0, 1},
-		{"a liar is worth the floor", Default(), 0, 1000, 0.05},
+		{"a liar is worth the floor", large, 0, 1000, 0.05},
 		{"a newcomer of a large site", large, 0, 0, 0.5},
 		{"four confirmations", large, 4, 0, 0.75},
 		{"many of them", large, 1e9, 0, 1},
@@ -33,6 +35,12 @@ func TestWeight(t *testing.T) {
 		if math.Abs(got-test.want) > 1e-6 {
 			t.Errorf("%s: weight %v, want %v", test.name, got, test.want)
 		}
+	}
+}
+
+func TestNothingBelowNothing(t *testing.T) {
+	if r := Default().Add(Reputation{Confirmed: 0.25, At: now}, -1, 0, now); r.Confirmed != 0 {
+		t.Errorf("what is taken back leaves %v", r.Confirmed)
 	}
 }
 

@@ -107,7 +107,7 @@ var keys = []key{
 	{section: "reports", name: "newcomer_weight", def: 1.0,
 		kind: weight(func(c *Config) *float64 { return &c.Reports.NewcomerWeight }, 0.01, 100),
 		doc:  "Weight of a reporter of whom nothing is known. It grows as others report the\nsame, and falls as they take it back: spambloom reporters shows it."},
-	{section: "reports", name: "weight_floor", def: 0.05,
+	{section: "reports", name: "weight_floor", def: 0.0,
 		kind: weight(func(c *Config) *float64 { return &c.Reports.WeightFloor }, 0, 100),
 		doc:  "The least weight, of a reporter who was always wrong."},
 	{section: "reports", name: "weight_ceiling", def: 1.0,
