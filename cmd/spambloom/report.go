@@ -25,6 +25,7 @@ type reportFlags struct {
 	attached  bool // only messages that are attached to others
 	dryRun    bool
 	noQueue   bool
+	skip      int // messages
 }
 
 func (f *reportFlags) add(cmd *cobra.Command) {
@@ -37,6 +38,7 @@ func (f *reportFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.attached, "attached", false, "take attached messages only: one without any is refused, as at a report address")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what would be sent, one JSON object a message, and send nothing")
 	cmd.Flags().BoolVar(&f.noQueue, "no-queue", false, "fail where the daemon is away, and queue nothing")
+	cmd.Flags().IntVar(&f.skip, "skip", 0, "leave out the first `N` messages: to go on after an interruption")
 	// The flag exists, so this cannot fail.
 	_ = cmd.RegisterFlagCompletionFunc("class", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -49,6 +51,9 @@ func (f *reportFlags) check() (err error) {
 	}
 	if err := reporting.CheckReporter(f.reporter); err != nil {
 		return fmt.Errorf("--as: %w", err)
+	}
+	if f.skip < 0 {
+		return fmt.Errorf("--skip: %d messages", f.skip)
 	}
 	f.reporter = cmp.Or(f.reporter, loginName())
 	return nil
@@ -122,10 +127,13 @@ func (c *cli) send(ctx context.Context, verb string, names []string, flags repor
 	if flags.attached {
 		inputs = withAttached(inputs)
 	}
-	messages := unpacked(inputs)
+	way := &passage{skip: flags.skip}
 	if flags.dryRun {
-		return c.showRequests(ctx, verb, messages, flags)
+		return c.showRequests(ctx, verb, way.through(ctx, unpacked(inputs)), flags)
 	}
+	running, stop := interruptible(ctx, names)
+	defer stop()
+	messages := way.through(running, unpacked(inputs))
 	k, err := c.newCourier(ctx, verb, flags)
 	if err != nil {
 		return err
@@ -147,6 +155,9 @@ func (c *cli) send(ctx context.Context, verb string, names []string, flags repor
 		queued = queued || r.answer.queued != nil
 		return c.showReceipt(r.name, r.answer)
 	})
+	if way.next != "" {
+		return c.tellInterrupted(way)
+	}
 	if queued {
 		c.tell("hint", "what is queued is on this disk; the next report delivers it, and so does spambloom flush")
 	}

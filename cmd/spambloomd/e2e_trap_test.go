@@ -98,3 +98,59 @@ func TestTrapGuide(t *testing.T) {
 		}
 	}
 }
+
+// An archive that is interrupted says where to go on, and each of its messages is
+// reported once.
+func TestArchiveInterrupted(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "mx1", "", "").start()
+	archive := filepath.Join(s.dir, "archive.mbox")
+	if err := syscall.Mkfifo(archive, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var raws []string
+	for range 40 {
+		raws = append(raws, "From x@example.net Thu Jan  1 00:00:00 2026\n"+strings.ReplaceAll(message(text()), "\r", "")+"\n")
+	}
+	args := []string{"report", "--as", "trap:archive", "--control", s.control}
+	cmd := exec.Command(program(t, "spambloom"), append(args, archive)...)
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	feed, err := os.OpenFile(archive, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.Close()
+	for i, raw := range raws {
+		if i == 20 {
+			eventually(t, "some are reported", func() bool { return strings.Contains(s.log(), "report accepted") })
+			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// It ends while we write: the rest may be for nobody.
+		if _, err := feed.WriteString(raw); err != nil && i < 20 {
+			t.Fatal(err)
+		}
+	}
+	feed.Close()
+	err = cmd.Wait()
+	done := strings.Count(stdout.String(), ": accepted; ")
+	hint := regexp.MustCompile(`(?m)^spambloom: hint: the same command with --skip (\d+) goes on there$`).FindStringSubmatch(stderr.String())
+	if done == len(raws) {
+		t.Skip("the signal came when all was done")
+	}
+	if cmd.ProcessState.ExitCode() != 130 || hint == nil || hint[1] != fmt.Sprint(done) {
+		t.Fatalf("%v after %d messages: %s", err, done, stderr.String())
+	}
+	whole := write(t, filepath.Join(s.dir, "whole.mbox"), strings.Join(raws, ""))
+	if r := s.cli("report", "--as", "trap:archive", "--skip", hint[1], whole); r.code != 0 || strings.Count(r.stdout, ": accepted; ") != len(raws)-done {
+		t.Errorf("the rest after %d: %+v", done, r)
+	}
+	if n := strings.Count(s.log(), `"msg":"report accepted"`); n != len(raws) {
+		t.Errorf("%d reports of %d messages", n, len(raws))
+	}
+}
