@@ -19,12 +19,17 @@ func (s *settings) trustModel() trust.Model {
 	}
 }
 
+// reportsPerMessage bounds the ledger: so many reports are kept for each message that the
+// filters are made for. A report takes some 1.5 kB of disk.
+const reportsPerMessage = 10
+
 // openLedger opens the ledger of reports in the state folder.
 func openLedger(s *settings, log *slog.Logger) (*ledger.Ledger, error) {
 	l, err := ledger.Open(ledger.Options{
 		Path:   filepath.Join(s.data, "reports.db"),
 		Model:  s.trustModel(),
 		Memory: s.Reports.Period * time.Duration(s.Reports.Keep),
+		Max:    reportsPerMessage * s.Reports.Capacity,
 		Log:    log,
 	})
 	if err != nil {
