@@ -10,7 +10,7 @@ import (
 // enterLedger is the book of a ledger.
 func enterLedger(l *ledger.Ledger) book {
 	return func(w word) (decision, error) {
-		e := ledger.Entry{Reporter: w.by, At: w.at, Period: w.at.Truncate(period), Set: setOf(w.keys)}
+		e := ledger.Entry{Reporter: w.by, At: w.at, Period: w.at.Truncate(period), Set: setOf(w.keys), Listed: w.listed}
 		if w.revoke {
 			e.Stance = ledger.Ham
 		}

@@ -24,8 +24,8 @@ import (
 	"github.com/spambloom/spambloom/reporting/trust"
 )
 
-// Experiments are the sweep of liars and quorums, attacks one by one, what other rules
-// would do, and sites of other sizes.
+// Experiments are the sweep of liars and quorums, attacks one by one, what milder rules
+// do, and sites of other sizes.
 func Experiments() []lab.Experiment {
 	return []lab.Experiment{sweep(), attacks(), otherRules(), sizes()}
 }

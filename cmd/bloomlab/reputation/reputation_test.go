@@ -194,11 +194,19 @@ func TestPeople(t *testing.T) {
 	}
 }
 
-// Each of the other rules, by hand: three reporters who are worth one, and one who is
-// wrong twice.
+// Each of the milder rules, by hand: two who agree on what two others take back.
 func TestRules(t *testing.T) {
-	said := func(r rules) *tally {
-		x := newTally(settled(2).model, r)
+	for _, c := range []struct {
+		name               string
+		rules              rules
+		confirmed, refuted float64
+		weight             weight // where that happens three times
+	}{
+		{"as it is", rules{}, 0, 2, 0},
+		{"refutations cost less", rules{keeps: true}, 1, 1, 1000},
+		{"weights fall slowly", rules{slow: true}, 0, 2, 533},
+	} {
+		x := newTally(settled(2).model, c.rules)
 		for i, w := range []word{
 			{by: "liar", keys: []key{1}}, {by: "friend", keys: []key{1}}, // both earn 1
 			{by: "anna", keys: []key{1}, revoke: true}, {by: "bob", keys: []key{1}, revoke: true},
@@ -208,37 +216,21 @@ func TestRules(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		return x
-	}
-	for _, c := range []struct {
-		name               string
-		rules              rules
-		confirmed, refuted float64
-	}{
-		{"as it is", rules{}, 1, 1},
-		{"what is refuted earns nothing", rules{forfeit: true}, 0, 1},
-		{"and counts twice", rules{forfeit: true, refutation: 2}, 0, 2},
-	} {
-		got := said(c.rules).reporters["liar"]
-		if math.Abs(got.Confirmed-c.confirmed) > 1e-3 || math.Abs(got.Refuted-c.refuted) > 1e-3 {
-			t.Errorf("%s: %+v", c.name, got)
+		r := *x.reporters["liar"]
+		if math.Abs(r.Confirmed-c.confirmed) > 1e-3 || math.Abs(r.Refuted-c.refuted) > 1e-3 {
+			t.Errorf("%s: %+v", c.name, r)
+		}
+		r.Confirmed, r.Refuted = 3*c.confirmed, 3*c.refuted
+		if got := x.weigh(r, r.At); got != c.weight {
+			t.Errorf("%s: weight %v, want %v", c.name, got, c.weight)
 		}
 	}
-	wrongTwice := said(rules{line: true, forfeit: true, refutation: 2})
-	r := *wrongTwice.reporters["liar"]
-	if got := wrongTwice.weigh(r, r.At); got != 1000 {
-		t.Errorf("wrong once: weight %v", got)
-	}
-	r.Refuted = 6
-	if got := wrongTwice.weigh(r, r.At); got != 0 {
-		t.Errorf("wrong three times: weight %v", got)
-	}
-	idle := newTally(settled(1).model, rules{needless: true})
-	if d, _ := idle.enter(word{by: "friend", keys: []key{1}, revoke: true, at: epoch}); d.revoke != nil {
-		t.Error("what nobody reported is revoked")
-	}
-	if d, _ := idle.enter(word{by: "anna", keys: []key{1}, at: epoch}); len(d.list) != 1 {
-		t.Error("a report after a needless revocation does not list")
+	for _, r := range []rules{{}, {advance: true}} {
+		x := newTally(settled(1).model, r)
+		d, err := x.enter(word{by: "friend", keys: []key{1}, revoke: true, at: epoch})
+		if err != nil || (len(d.revoke) > 0) != r.advance {
+			t.Errorf("%+v: revoked in advance %v, %v", r, d.revoke, err)
+		}
 	}
 }
 

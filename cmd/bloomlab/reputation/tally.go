@@ -19,16 +19,12 @@ type tally struct {
 	reporters map[string]*trust.Reputation
 }
 
-// rules are what the product could do otherwise; the zero value is what it does.
+// rules are what the product could do otherwise, as it did at first; the zero value is
+// what it does.
 type rules struct {
-	// line has the weight fall from the newcomer's, at E = 1/3, to nothing, at 1/4.
-	line bool
-	// forfeit takes from who is refuted what the report had earned.
-	forfeit bool
-	// refutation is what one counts, in confirmations; 0: one.
-	refutation float64
-	// needless revocations, of what nobody has reported, are kept and have no effect.
-	needless bool
+	slow    bool // the weight falls with E below 3/8, to a floor of 0.05
+	keeps   bool // who is refuted keeps what the report had earned, and it counts once
+	advance bool // revocations of what nobody has reported have effect
 }
 
 // weight is in thousandths, as the ledger has it.
@@ -53,7 +49,9 @@ type dossier struct {
 	words   map[string]*opinion
 	first   []*opinion // of these, those that can be confirmed: a ledger looks at no more
 	sums    [2]weight  // by stance
-	revoked time.Time
+	listed  bool
+	revoked time.Time // by a quorum, the last time
+	lost    time.Time // when it lost its quorum
 }
 
 // opinion is one reporter's word of a key.
@@ -67,6 +65,7 @@ type opinion struct {
 type statement struct {
 	by      string
 	stance  stance
+	idle    bool   // a revocation of what nobody had reported
 	early   bool   // made before its message was listed, or revoked
 	credit  weight // that it has earned its reporter
 	refuted bool
@@ -85,7 +84,14 @@ func newTally(m trust.Model, r rules) *tally {
 // enter takes a word; it is a book.
 func (t *tally) enter(w word) (decision, error) {
 	says := stanceOf(w.revoke)
-	changed, fresh := t.look(w, says)
+	idle := w.revoke && !w.listed && !t.rules.advance
+	for _, k := range w.keys {
+		idle = idle && t.dossier(k).sums[0] == 0
+	}
+	changed, fresh := t.look(w, says, idle)
+	if len(changed) == 0 && idle {
+		return decision{}, nil
+	}
 	if len(changed) == 0 {
 		return t.decision(w.keys, says, nil), nil
 	}
@@ -95,54 +101,58 @@ func (t *tally) enter(w word) (decision, error) {
 		t.reporters[w.by] = who
 	}
 	mine := t.weigh(*who, w.at)
-	s := &statement{by: w.by, stance: says, early: !slices.Contains(t.reached(w.keys, says), true)}
-	needless := t.rules.needless && w.revoke && !t.reported(w.keys)
-	if !needless {
+	s := &statement{by: w.by, stance: says, idle: idle, early: !slices.Contains(t.reached(w.keys, says), true)}
+	s.early = s.early && !idle
+	if !idle {
 		t.credit(s, fresh, mine, w.at)
 	}
 	before := t.reached(w.keys, 0)
 	for _, c := range changed {
 		c.put(&opinion{statement: s, weight: mine, at: w.at.Truncate(time.Second)})
 	}
-	if needless {
-		return decision{}, nil
-	}
 	for i, on := range t.reached(w.keys, 0) {
 		before[i] = before[i] && !on // lost with the reporter's own report
 	}
 	d := t.decision(w.keys, says, before)
+	if idle {
+		d = decision{}
+	}
 	for _, k := range w.keys {
-		t.close(t.cases[k], says, w.at)
+		t.close(t.cases[k], says, idle, w.at)
 	}
 	return d, nil
 }
 
-// look finds where the word is new, and of these where it is not a renewal.
-func (t *tally) look(w word, says stance) (changed, fresh []*dossier) {
+func (t *tally) dossier(k key) *dossier {
+	if t.cases[k] == nil {
+		t.cases[k] = &dossier{words: map[string]*opinion{}}
+	}
+	return t.cases[k]
+}
+
+// look finds where the word is new, and of these where it is not a renewal. What was
+// idle is new once it is not.
+func (t *tally) look(w word, says stance, idle bool) (changed, fresh []*dossier) {
 	for _, k := range w.keys {
-		c := t.cases[k]
-		if c == nil {
-			c = &dossier{words: map[string]*opinion{}}
-			t.cases[k] = c
-		}
+		c := t.dossier(k)
 		o := c.words[w.by]
-		same := o != nil && o.stance == says
-		if same && !o.at.Before(w.at.Truncate(period)) {
+		known := o != nil && o.stance == says && (!o.idle || idle)
+		if known && !o.at.Before(w.at.Truncate(period)) {
 			continue
 		}
 		changed = append(changed, c)
-		if !same {
+		if !known {
 			fresh = append(fresh, c)
 		}
 	}
 	return changed, fresh
 }
 
+// weigh is what a reporter's word counts.
 func (t *tally) weigh(r trust.Reputation, at time.Time) weight {
-	if t.rules.line {
-		if e := trust.Expectation(t.model.At(r, at)); e < 0.5 {
-			return newWeight(t.model.Newcomer * min(1, max(0, (e-1./4)/(1./3-1./4))))
-		}
+	const doubt, floor = 3. / 8, 0.05
+	if e := trust.Expectation(t.model.At(r, at)); t.rules.slow && e < 0.5 {
+		return newWeight(t.model.Newcomer * max(min(e/doubt, 1), floor))
 	}
 	return newWeight(t.model.Weight(r, at))
 }
@@ -153,10 +163,6 @@ func (t *tally) reached(keys []key, says stance) []bool {
 		r = append(r, t.cases[k].sums[says] >= t.quorum)
 	}
 	return r
-}
-
-func (t *tally) reported(keys []key) bool {
-	return slices.ContainsFunc(keys, func(k key) bool { return t.cases[k].sums[0] > 0 })
 }
 
 // decision is about the keys that have the quorum, and those that lost it.
@@ -175,7 +181,6 @@ func (t *tally) decision(keys []key, says stance, lost []bool) (d decision) {
 func (t *tally) experience(by string, confirmed, refuted float64, at time.Time) {
 	r := t.reporters[by]
 	*r = t.model.Add(*r, confirmed, refuted, at.Truncate(time.Second))
-	r.Confirmed = max(r.Confirmed, 0)
 }
 
 // credit confirms those who said the same before, each for at most MaxCredit.
@@ -202,20 +207,27 @@ func (t *tally) credit(s *statement, fresh []*dossier, mine weight, at time.Time
 	}
 }
 
-// close refutes those who said the opposite of what has the quorum now.
-func (t *tally) close(c *dossier, says stance, at time.Time) {
-	if c.sums[says] < t.quorum {
-		return
-	}
-	if says == 1 {
-		if c.revoked.IsZero() || c.sums[0] > 0 {
+// close notes what is listed and revoked now, and refutes those who said otherwise.
+func (t *tally) close(c *dossier, says stance, idle bool, at time.Time) {
+	reached, begin := c.sums[says] >= t.quorum, at.Truncate(period)
+	switch {
+	case says == 0 && reached && c.revoked.Before(begin) && c.lost.Before(begin):
+		c.listed = true // else a revocation of this period wins
+		t.refute(c, 1, at)
+	case says == 1 && reached && !idle:
+		if c.listed || c.sums[0] > 0 || c.revoked.IsZero() {
 			c.revoked = at.Truncate(time.Second)
 		}
-	} else if !c.revoked.Before(at.Truncate(period)) {
-		return // in this period the revocation wins
+		c.listed = false
+		t.refute(c, 0, at)
+	case says == 1 && c.sums[0] < t.quorum && c.listed:
+		c.listed, c.lost = false, at.Truncate(time.Second)
 	}
+}
+
+func (t *tally) refute(c *dossier, says stance, at time.Time) {
 	for _, o := range c.words {
-		if o.stance == says {
+		if o.stance != says || o.idle {
 			continue
 		}
 		c.remove(o)
@@ -223,11 +235,11 @@ func (t *tally) close(c *dossier, says stance, at time.Time) {
 			continue
 		}
 		o.refuted = true
-		lost := 0.0
-		if t.rules.forfeit {
-			lost = o.credit.float()
+		if t.rules.keeps {
+			t.experience(o.by, 0, trust.MaxCredit, at)
+		} else {
+			t.experience(o.by, -o.credit.float(), trust.Refutation, at)
 		}
-		t.experience(o.by, -lost, max(t.rules.refutation, trust.MaxCredit), at)
 	}
 }
 

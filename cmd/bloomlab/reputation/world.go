@@ -30,6 +30,7 @@ type word struct {
 	by     string
 	revoke bool
 	keys   []key
+	listed bool // the message, when it was said
 }
 
 // decision is what goes into the filters.
@@ -135,7 +136,7 @@ func (k *week) count(spam, junk bool) {
 
 func (w *world) do(a act) error {
 	at, by := epoch.Add(time.Duration(a.at*float64(time.Hour))), w.people[a.by].name(a.by, a.at)
-	d, err := w.book(word{at: at, by: by, revoke: a.revoke, keys: a.msg.keys})
+	d, err := w.book(word{at: at, by: by, revoke: a.revoke, keys: a.msg.keys, listed: w.shelf.listed(a.msg.keys, generation(a.at))})
 	if err != nil {
 		return fmt.Errorf("hour %g: %w", a.at, err)
 	}
