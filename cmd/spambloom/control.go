@@ -17,13 +17,19 @@ import (
 // dial finds the daemon's control socket and connects, or connects to the daemon of
 // another machine.
 func (c *cli) dial() (*reporting.Client, error) {
-	return c.dialTo(cmp.Or(c.control, os.Getenv("SPAMBLOOM_CONTROL")))
+	return c.dialTo(c.spec())
 }
+
+// spec is the control socket that is named, empty where none is.
+func (c *cli) spec() string { return cmp.Or(c.control, os.Getenv("SPAMBLOOM_CONTROL")) }
+
+// isRemote tells a daemon on another machine from one at a unix socket.
+func isRemote(spec string) bool { return strings.HasPrefix(spec, "https:") }
 
 // dialTo connects to the control socket spec, empty for where daemons have it.
 func (c *cli) dialTo(spec string) (*reporting.Client, error) {
 	if spec != "" {
-		if strings.HasPrefix(spec, "https:") {
+		if isRemote(spec) {
 			return dialRemote(spec)
 		}
 		network, path, err := socket.Parse(spec)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -129,7 +128,7 @@ func (k *courier) carry(ctx context.Context, r reporting.Request) (receipt repor
 		asked, cancel = context.WithTimeout(ctx, promptly)
 		defer cancel()
 	}
-	receipt, err = tell(asked, k.daemon, k.verb, r)
+	receipt, err = tell(asked, k.daemon, k.verb, named(r, k.c.spec()))
 	if err == nil || k.queue == nil || !isAway(err) || ctx.Err() != nil {
 		return receipt, nil, err
 	}
@@ -174,7 +173,7 @@ func (k *courier) done() string {
 // controlSpec is the control socket that is named, as it is named from everywhere;
 // empty where none is.
 func (c *cli) controlSpec() (string, error) {
-	spec := cmp.Or(c.control, os.Getenv("SPAMBLOOM_CONTROL"))
+	spec := c.spec()
 	path, ok := strings.CutPrefix(spec, "unix:")
 	if !ok || filepath.IsAbs(path) {
 		return spec, nil

@@ -118,9 +118,10 @@ func (c *cli) deliver(ctx context.Context, q *queue.Queue, control string) (flus
 }
 
 func (k *carrier) send(ctx context.Context, e queue.Entry) queue.Fate {
-	daemon, err := k.dial(cmp.Or(k.control, e.Control))
+	control := cmp.Or(k.control, e.Control)
+	daemon, err := k.dial(control)
 	if err == nil {
-		_, err = tell(ctx, daemon, e.Verb, e.Request)
+		_, err = tell(ctx, daemon, e.Verb, named(e.Request, control))
 	}
 	var problem *reporting.Problem
 	switch {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +39,6 @@ func (f *siteFlags) check() error {
 	if err := reporting.CheckReporter(f.reporter); err != nil {
 		return &usageError{fmt.Errorf("--as: %w", err)}
 	}
-	f.reporter = cmp.Or(f.reporter, loginName())
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,7 +65,7 @@ func (c *cli) neverCommand() *cobra.Command {
 	return cmd
 }
 
-// check refuses what the daemon would refuse, and adds the default.
+// check refuses what the daemon would refuse.
 func (f *neverFlags) check(names []string) error {
 	switch {
 	case f.remove && f.list:
@@ -87,7 +86,6 @@ func (f *neverFlags) check(names []string) error {
 	if err := reporting.CheckReporter(f.reporter); err != nil {
 		return fmt.Errorf("--as: %w", err)
 	}
-	f.reporter = cmp.Or(f.reporter, loginName())
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,8 +42,7 @@ func (f *reportFlags) add(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("class", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// check refuses what the daemon would refuse, before a message is read, and adds
-// the default.
+// check refuses what the daemon would refuse, before a message is read.
 func (f *reportFlags) check() (err error) {
 	if f.class, err = bloomdb.ParseClass(f.className); err != nil {
 		return fmt.Errorf("--class: %w", err)
@@ -55,7 +53,6 @@ func (f *reportFlags) check() (err error) {
 	if f.skip < 0 {
 		return fmt.Errorf("--skip: %d messages", f.skip)
 	}
-	f.reporter = cmp.Or(f.reporter, loginName())
 	return nil
 }
 
@@ -166,7 +163,11 @@ func (c *cli) send(ctx context.Context, verb string, names []string, flags repor
 
 // showRequests prints what send would send.
 func (c *cli) showRequests(ctx context.Context, verb string, messages iter.Seq2[input, error], flags reportFlags) error {
-	write := func(_ context.Context, in input) (parcel, error) { return flags.pack(verb, in) }
+	write := func(_ context.Context, in input) (parcel, error) {
+		p, err := flags.pack(verb, in)
+		p.request = named(p.request, c.spec())
+		return p, err
+	}
 	return processInputs(ctx, c, "printed", messages, write, func(r result[parcel]) error {
 		if r.err != nil {
 			return nil
@@ -254,6 +255,16 @@ func needsWhole(m signature.Message, set signature.Set) bool {
 	return !slices.ContainsFunc(signature.Compute(beginning).Signatures, func(s signature.Signature) bool {
 		return slices.Contains(set.Signatures, s)
 	})
+}
+
+// named adds who reports, where no --as says so and the daemon at control cannot know:
+// on a unix socket the kernel tells it, by the daemon's own list of users, but on
+// another machine all of a mail store's users would have the store's name.
+func named(r reporting.Request, control string) reporting.Request {
+	if r.Reporter == "" && isRemote(control) {
+		r.Reporter = loginName()
+	}
+	return r
 }
 
 // loginName is the user's, or empty where the system does not know it.

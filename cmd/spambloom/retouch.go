@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -138,7 +137,7 @@ func (c *cli) planRetouch(ctx context.Context, daemon *reporting.Client, names [
 			return p, bloomdb.ErrNothing
 		}
 		p.request = reporting.NewRequest(set)
-		p.request.Reporter = cmp.Or(flags.reporter, loginName())
+		p.request.Reporter = flags.reporter
 		p.plan, err = daemon.PlanRetouch(ctx, p.request)
 		return p, err
 	}
