@@ -66,7 +66,8 @@ Of several messages that failed, the first one decides, and the others are done`
 69 to 77 end the work.`
 
 	questionCodes = usageCode + emptyCode + inputCode + daemonCodes + firstDecides + daemonEnds
-	reportCodes   = usageCode + reportCode + inputCode + sendCodes + breakCode + firstDecides + daemonEnds
+	reportCodes   = usageCode + reportCode + inputCode + sendCodes + firstDecides + daemonEnds
+	archiveCodes  = usageCode + reportCode + inputCode + sendCodes + breakCode + firstDecides + daemonEnds
 	signCodes     = usageCode + littleCode + inputCode + outputCode + firstDecides + `.`
 	replayCodes   = usageCode + emptyCode + inputCode + createCode + stateCode + firstDecides + `.`
 	statusCodes   = usageCode + daemonCodes

@@ -206,14 +206,25 @@ func (t *txn) allReports(q Query, visit func(uint64) (bool, error)) error {
 		below := newNumber(q.Before)
 		key = last(c, below[:])
 	}
-	for ; len(key) == 8; key, _ = c.Prev() {
+	for len(key) == 8 {
 		n := number(key).value()
-		if r, err := t.report(n); err != nil || r != nil && r.at.Before(q.Since.Add(-slack)) {
+		r, err := t.report(n)
+		if err != nil {
 			return err
+		}
+		if r != nil && r.at.Before(q.Since.Add(-slack)) {
+			run := t.runOf(n)
+			if run == 0 {
+				return nil
+			}
+			begin := newNumber(run)
+			key = last(c, begin[:])
+			continue
 		}
 		if more, err := visit(n); err != nil || !more {
 			return err
 		}
+		key, _ = c.Prev()
 	}
 	return nil
 }

@@ -97,10 +97,11 @@ func (l *Ledger) Export(w io.Writer) (sum Exported, err error) {
 
 // exporter writes records; after an error of the stream it does nothing.
 type exporter struct {
-	w   *bufio.Writer
-	t   *txn
-	sum Exported
-	err error
+	w    *bufio.Writer
+	t    *txn
+	sum  Exported
+	more [][2][]byte // names and values of the opinions of one tally
+	err  error
 }
 
 func (x *exporter) write(b []byte) {
@@ -120,11 +121,17 @@ func (x *exporter) record(kind recordKind, parts ...[]byte) {
 	}
 }
 
+// leaveOut says that a damaged value does not go along: what is sound can be saved.
+func (x *exporter) leaveOut(what string, key []byte) {
+	x.t.l.opt.Log.Warn("a "+what+" of the ledger is damaged, and left out of the export", "key", fmt.Sprintf("%q", key))
+}
+
 func (x *exporter) reporters() error {
 	c := x.t.reporters.Cursor()
 	for name, data := c.First(); name != nil && x.err == nil; name, data = c.Next() {
 		if _, err := decodeRow(string(name), data); err != nil {
-			return err
+			x.leaveOut("reporter", name)
+			continue
 		}
 		x.record(recordReporter, appendText(nil, string(name)), data)
 		x.sum.Reporters++
@@ -136,7 +143,8 @@ func (x *exporter) reports() error {
 	c := x.t.reports.Cursor()
 	for key, data := c.First(); key != nil && x.err == nil; key, data = c.Next() {
 		if _, err := decodeReport(data); err != nil || len(key) != len(number{}) {
-			return fmt.Errorf("report %x: %w", key, ErrDamaged)
+			x.leaveOut("report", key)
+			continue
 		}
 		x.record(recordReport, key, data)
 		x.sum.Reports++
@@ -148,23 +156,39 @@ func (x *exporter) tallies() error {
 	c := x.t.tallies.Cursor()
 	for key, data := c.First(); key != nil && x.err == nil; key, data = c.Next() {
 		y, err := decodeTally(data)
+		if err == nil && len(key) == len(Key{}) {
+			err = x.opinions(key, y)
+		}
 		if err != nil || len(key) != len(Key{}) {
-			return fmt.Errorf("tally %x: %w", key, ErrDamaged)
+			x.leaveOut("tally", key)
+			continue
 		}
 		x.record(recordTally, key, data)
 		x.sum.Tallies++
-		if y.more > 0 {
-			x.opinions(key)
+		for _, o := range x.more {
+			x.record(recordOpinion, o[0], o[1])
 		}
 	}
 	return x.err
 }
 
-func (x *exporter) opinions(key []byte) {
+// opinions gathers those that a tally has no room for: as many as it says.
+func (x *exporter) opinions(key []byte, y *tally) error {
+	x.more = x.more[:0]
+	if y.more == 0 {
+		return nil
+	}
 	c := x.t.opinions.Cursor()
 	for name, data := c.Seek(key); len(name) == len(key)+4 && string(name[:len(key)]) == string(key); name, data = c.Next() {
-		x.record(recordOpinion, name, data)
+		if _, err := decodeOpinion(0, data); err != nil {
+			return err
+		}
+		x.more = append(x.more, [2][]byte{name, data})
 	}
+	if uint64(len(x.more)) != y.more {
+		return ErrDamaged
+	}
+	return nil
 }
 
 // record is one record of an export, decoded.

@@ -14,7 +14,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/spambloom/spambloom/reporting/trust"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -417,56 +416,46 @@ func TestImportForgotten(t *testing.T) {
 	}
 }
 
-// FuzzImport: whatever comes, it is refused without a trace, or it is taken, and then
-// can be exported and taken again by another ledger.
-func FuzzImport(f *testing.F) {
-	a := open(f, trust.Default())
-	v := voice{t: f, l: a, at: begin}
-	f.Add(exported(f, a))
-	for i := range maxInline + 2 {
-		v.say(Spam, fmt.Sprint("r", i), message(1, 1))
+// An import brings older reports behind newer ones: they are found by their times, and
+// forgotten in their time, all the same.
+func TestImportOutOfOrder(t *testing.T) {
+	a, b := open(t, pair), open(t, pair)
+	day := 24 * time.Hour
+	for i := range 3 {
+		voice{t: t, l: a, at: begin.Add(time.Duration(i) * day)}.say(Spam, "anna", message(i, i))
+		voice{t: t, l: b, at: begin.Add(time.Duration(20+i) * day)}.say(Spam, "bob", message(10+i, 10+i))
 	}
-	sketched := message(2, 2)
-	sketched.Sketches = []signature.Sketch{{Kind: signature.KindSketch, Keys: []signature.Feature{{Pos: 1, Hash: 2}}}}
-	v.say(Ham, "anna", sketched, Anchors{Hashes: []uint64{1}, Need: 1})
-	f.Add(exported(f, a))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		o := from(data, begin)
-		o.Relist = true
-		if _, err := checkExport(o); err != nil {
-			if !errors.Is(err, ErrExport) {
-				t.Fatal(err)
-			}
-			return
-		}
-		b, c := open(t, pair), open(t, pair)
-		if sum, err := b.Import(o); err != nil {
-			if s, _ := b.Status(); !errors.Is(err, ErrExport) || sum != (Imported{}) || s.Reports+s.Reporters+int64(s.Due) > 0 {
-				t.Fatal(sum, s, err)
-			}
-			return
-		}
-		want := content(t, b, begin)
-		if _, err := c.Import(from(exported(t, b), begin)); err != nil {
-			t.Fatal(err)
-		}
-		if got := content(t, c, begin); len(got) != len(want) {
-			t.Fatalf("%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
-	})
+	now := begin.Add(23 * day)
+	imported(t, b, from(exported(t, a), now))
+	imported(t, b, from(exported(t, a), now))
+	voice{t: t, l: b, at: now}.say(Spam, "carl", message(20, 20))
+	if list, _, err := b.Reports(Query{Since: begin.Add(20 * day), Limit: 10}); err != nil || len(list) != 4 {
+		t.Errorf("%d of the last four reports, %v", len(list), err)
+	}
+	if list, next, err := b.Reports(Query{Since: begin, Limit: 10}); err != nil || len(list) != 7 || next != 0 {
+		t.Errorf("%d of seven reports, %v", len(list), err)
+	}
+	if _, err := b.Expire(begin.Add(defaultMemory + 10*day)); err != nil {
+		t.Fatal(err)
+	}
+	if list, _, err := b.Reports(Query{Limit: 10}); err != nil || len(list) != 4 || list[3].Reporter != "bob" {
+		t.Errorf("%d reports are left of four, %v", len(list), err)
+	}
 }
 
-func BenchmarkExportImport(b *testing.B) {
-	a := open(b, trust.Default())
-	const reports = 20_000
-	for i := range reports {
-		voice{t: b, l: a, at: begin}.say(Spam, fmt.Sprint("r", i%500), message(i, i))
+// What is damaged is left out of an export, and the rest can be saved.
+func TestExportLeavesDamageOut(t *testing.T) {
+	a, b := open(t, pair), open(t, pair)
+	for i := range 3 {
+		voice{t: t, l: a, at: begin}.say(Spam, fmt.Sprint("r", i), message(i, i))
 	}
-	for b.Loop() {
-		data := exported(b, a)
-		c := open(b, trust.Default())
-		imported(b, c, from(data, begin))
-		b.ReportMetric(float64(len(data))/reports, "B/report")
+	if err := a.commit(func(t *txn, _ *job) error {
+		n, k := newNumber(1), signatureKey(message(1, 1).Signatures[0])
+		return errors.Join(t.reports.Put(n[:], []byte("damaged")), t.tallies.Put(k[:], []byte{7}), t.reporters.Put([]byte("r2"), nil))
+	}); err != nil {
+		t.Fatal(err)
 	}
-	b.ReportMetric(reports*float64(b.N)/b.Elapsed().Seconds(), "reports/s")
+	if sum := imported(t, b, from(exported(t, a), begin)); sum != (Imported{Reporters: 2, Reports: 1, Old: 1}) {
+		t.Errorf("%+v", sum)
+	}
 }

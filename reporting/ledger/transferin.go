@@ -70,7 +70,11 @@ func (l *Ledger) Import(o ImportOptions) (sum Imported, err error) {
 	if err := l.view(func(t *txn) error { m.begun = t.reports.Sequence(); return nil }); err != nil {
 		return sum, err
 	}
-	if err := m.read(m.take); err != nil {
+	if err := l.beginRun(); err != nil {
+		return sum, err
+	}
+	err = m.read(m.take)
+	if err := errors.Join(err, l.beginRun()); err != nil {
 		return m.sum, err
 	}
 	if o.Relist {
