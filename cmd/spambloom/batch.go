@@ -193,6 +193,7 @@ func processInputs[T any](ctx context.Context, c *cli, done string, inputs iter.
 			continue // wait for what had begun
 		}
 		c.bar.add()
+		stopped.before++
 		if err := show(r); err != nil {
 			r.err = err
 		}
@@ -206,6 +207,7 @@ func processInputs[T any](ctx context.Context, c *cli, done string, inputs iter.
 			}
 		default:
 			stopped.error, stopped.name = r.err, r.name
+			stopped.before--
 			cancel()
 		}
 	}

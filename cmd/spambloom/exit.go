@@ -97,6 +97,9 @@ type stoppedError struct {
 	name  string // the message that met it
 	count int    // of the messages before it that are done
 	done  string // what that is: accepted, checked
+
+	before int // messages before it, with those that failed by themselves
+	skip   int // what --skip leaves out to go on at it; 0: nothing, or there is no such flag
 }
 
 func (e *stoppedError) Unwrap() error { return e.error }
@@ -104,7 +107,11 @@ func (e *stoppedError) Unwrap() error { return e.error }
 // rest says what is left to do. Of the messages after the one that failed some
 // were in work, of which nobody knows.
 func (e *stoppedError) rest() string {
-	return fmt.Sprintf("stopped at %s: %d %s; run it again for this one and those after it", e.name, e.count, e.done)
+	again := "run it again"
+	if e.skip > 0 {
+		again = fmt.Sprintf("run it again with --skip %d", e.skip)
+	}
+	return fmt.Sprintf("stopped at %s: %d %s; %s for this one and those after it", e.name, e.count, e.done, again)
 }
 
 // outputError is a failure to write a result.
@@ -237,9 +244,9 @@ func hint(err error) string {
 		case errors.As(err, &problem) && problem.Status == http.StatusUnauthorized:
 			return "SPAMBLOOM_TOKEN or SPAMBLOOM_TOKEN_FILE, or SPAMBLOOM_CERT and SPAMBLOOM_KEY, are what lets a client in; see spambloom token --help"
 		case errors.As(err, &problem):
-			return "[control] group and delegates of the daemon's configuration say who may; a new group counts from the next login on"
+			return "members of [control] group may report, and its delegates speak for others; the rest is for root and the daemon's user"
 		}
-		return "the control socket is open to the daemon's user and to the group that [control] names; run as one of these"
+		return "the control socket is open to the daemon's user and to the group that [control] names; run as one of these (a new group counts from the next login on)"
 	case exProtocol:
 		return "compare spambloom version with spambloom status"
 	}

@@ -34,7 +34,7 @@ func (c *cli) flushCommand() *cobra.Command {
 		Long:  flushHelp,
 		Example: `  spambloom flush
   */10 * * * * spambloom flush      # crontab(5) of the user who reports`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.flush(cmd.Context(), asJSON)
 		},

@@ -109,6 +109,14 @@ input, which is also the default.` + places,
 	return root
 }
 
+// noArguments is cobra.NoArgs for a verb: there what is too much is no command.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%s takes flags only: %.60q", cmd.Name(), args[0])
+	}
+	return nil
+}
+
 // checkHelp makes help for a command that does not exist an error.
 func checkHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()

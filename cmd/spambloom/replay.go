@@ -70,7 +70,7 @@ Exit codes:
   0   the archive was run, whatever was caught` + replayCodes,
 		Example: `  spambloom replay --spam ~/Maildir/.Junk --ham ~/Maildir
   spambloom replay --labels full/index --sites 3 --report-after 50 --plot caught.svg`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.replay(cmd.Context(), f)
 		},

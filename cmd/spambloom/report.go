@@ -21,6 +21,7 @@ type reportFlags struct {
 	className string
 	class     bloomdb.Class // parsed by check
 	reporter  string
+	named     bool // --as is given
 	attached  bool // only messages that are attached to others
 	dryRun    bool
 	noQueue   bool
@@ -49,6 +50,9 @@ func (f *reportFlags) check() (err error) {
 	}
 	if err := reporting.CheckReporter(f.reporter); err != nil {
 		return fmt.Errorf("--as: %w", err)
+	}
+	if f.named && f.reporter == "" { // a script's variable, which should have had a user's name
+		return errors.New("--as: an empty REPORTER")
 	}
 	if f.skip < 0 {
 		return fmt.Errorf("--skip: %d messages", f.skip)
@@ -92,6 +96,7 @@ malware comes before phish, scam and bulk.` + reportHelp,
   spambloom report --class phish --as anna@example.org ~/Maildir/.Junk
   macro index,pager S "<pipe-message>spambloom report<enter>"      # mutt`,
 		RunE: func(cmd *cobra.Command, names []string) error {
+			flags.named = cmd.Flags().Changed("as")
 			return c.send(cmd.Context(), "report", names, flags)
 		},
 	}
@@ -108,6 +113,7 @@ func (c *cli) revokeCommand() *cobra.Command {
 are no longer listed, whoever reported them.` + reportHelp,
 		Example: `  spambloom revoke invoice.eml`,
 		RunE: func(cmd *cobra.Command, names []string) error {
+			flags.named = cmd.Flags().Changed("as")
 			return c.send(cmd.Context(), "revoke", names, flags)
 		},
 	}
@@ -155,6 +161,10 @@ func (c *cli) send(ctx context.Context, verb string, names []string, flags repor
 	if way.next != "" {
 		return c.tellInterrupted(way)
 	}
+	var stopped *stoppedError
+	if errors.As(err, &stopped) {
+		stopped.skip = flags.skip + stopped.before
+	}
 	if queued {
 		c.tell("hint", "what is queued is on this disk; the next report delivers it, and so does spambloom flush")
 	}
@@ -201,7 +211,7 @@ func receiptLine(name string, r reporting.Receipt) string {
 	case !r.RevokedUntil.IsZero():
 		note = ", but still not spam: it was revoked in this period, which ends " + instant(r.RevokedUntil)
 	case r.Idle:
-		note = ", but there was nothing to take back: nobody had reported it"
+		note = ", but there was nothing to take back: no report of it counts"
 	case r.Quorum > 0:
 		note = fmt.Sprintf(", and waits for others: it has %.3g of the %.3g that it takes", r.Sum, r.Quorum)
 	}

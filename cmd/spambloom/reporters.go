@@ -24,7 +24,7 @@ REPORTS    made ever, and revocations (REVOKED)
 
 Exit codes:
   0   the daemon has answered, or the weight is set` + usageCode + `
-  65  there is no such reporter` + daemonCodes
+  65  there is no such reporter; --weight takes one who has yet to come` + daemonCodes
 
 // reportersFlags are those of reporters.
 type reportersFlags struct {
@@ -121,6 +121,11 @@ func (c *cli) reporters(ctx context.Context, names []string, flags reportersFlag
 		}
 		return err
 	}
+	for _, r := range list.Reporters {
+		if flags.set && !hasReported(r) { // a slip of the pen, more often than not
+			defer c.tell("warning", r.Name+": nobody of this name has reported anything yet")
+		}
+	}
 	if len(list.Reporters) > 0 || err == nil {
 		err = errors.Join(err, c.print(reporterTable(list)))
 	}
@@ -170,6 +175,8 @@ func setWeights(ctx context.Context, daemon *reporting.Client, names []string, f
 	return done, nil
 }
 
+func hasReported(r reporting.Reporter) bool { return r.Reports+r.Revocations > 0 }
+
 // reporterTable is the readable form. Names may be long, so they are last.
 func reporterTable(list reporting.Reporters) string {
 	var b strings.Builder
@@ -184,7 +191,7 @@ func reporterTable(list reporting.Reporters) string {
 			weight += " set"
 		}
 		last := "-"
-		if !r.Last.IsZero() {
+		if hasReported(r) { // else it is when the weight was set
 			last = r.Last.UTC().Format("2006-01-02 15:04")
 		}
 		fmt.Fprintf(table, "%s\t%.1f\t%.1f\t%d\t%d\t%s\t%s\n", weight, r.Confirmed, r.Refuted, r.Reports, r.Revocations, last, r.Name)

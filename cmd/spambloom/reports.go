@@ -59,7 +59,7 @@ func (c *cli) reportsCommand() *cobra.Command {
 		Long:  reportsHelp,
 		Example: `  spambloom reports --message newsletter.eml
   spambloom reports --reporter anna@example.org --since 7d`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := flags.check(time.Now()); err != nil {
 				return &usageError{err}

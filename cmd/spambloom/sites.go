@@ -36,7 +36,7 @@ func (c *cli) sitesCommand() *cobra.Command {
 		Use:   "sites",
 		Short: "show how the other sites stand: trust, lag, share of errors, what was refused",
 		Long:  sitesHelp,
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.sites(cmd.Context(), asJSON)
 		},

@@ -32,7 +32,7 @@ wait in this user's queue.
 
 Exit codes:
   0   the daemon has answered` + statusCodes,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.status(cmd.Context(), asJSON)
 		},

@@ -34,7 +34,7 @@ Exit codes:
   0   all of it is written` + usageCode + daemonCodes,
 		Example: `  spambloom export > state.export
   spambloom export | ssh root@mx2 spambloom import`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.exportState(cmd.Context()) },
 	}
 }
@@ -61,7 +61,7 @@ Exit codes:
   66  standard input cannot be read` + daemonCodes,
 		Example: `  spambloom import < state.export
   spambloom import --reports-only < state.export`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.importState(cmd.Context(), reportsOnly) },
 	}
 	cmd.Flags().BoolVar(&reportsOnly, "reports-only", false, "leave the filters out: for another federation")

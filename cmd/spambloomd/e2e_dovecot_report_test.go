@@ -243,6 +243,36 @@ func TestDovecotFailures(t *testing.T) {
 	}
 }
 
+// What the command says beside "accepted" is in Dovecot's log, too.
+func TestDovecotWrapper(t *testing.T) {
+	t.Parallel()
+	command := filepath.Join(t.TempDir(), "spambloom")
+	for _, test := range []struct {
+		says       string
+		code, want int
+		logged     bool
+	}{
+		{"-: accepted; id=body:0011", 0, 0, false},
+		{"-: queued; no daemon answers", 0, 0, true},
+		{"spambloom: warning: a report that waited since then is dropped: no\n-: accepted", 0, 0, true},
+		{"spambloom: error: too little content to sign", 65, 0, true},
+		{"spambloom: error: no permission", 77, 77, true},
+	} {
+		script := fmt.Sprintf("#!/bin/sh\nprintf '%%s\\n' '%s'\nexit %d\n", test.says, test.code)
+		if err := os.WriteFile(command, []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		var log strings.Builder
+		wrapper := exec.Command("../../contrib/dovecot/spambloom-imap", "report", anna)
+		wrapper.Env = append(os.Environ(), "SPAMBLOOM_COMMAND="+command)
+		wrapper.Stderr = &log
+		err := wrapper.Run()
+		if code := wrapper.ProcessState.ExitCode(); code != test.want || (log.Len() > 0) != test.logged {
+			t.Errorf("%q: exit code %d, want %d: %v; log %q", test.says, code, test.want, err, &log)
+		}
+	}
+}
+
 // While the daemon is away the move is done, the report waits, and the line for cron
 // delivers it.
 func TestDovecotQueue(t *testing.T) {

@@ -201,7 +201,7 @@ var keys = []key{
 		doc:  "Unix socket, mode 0660. Default: control.sock in the RUNTIME_DIRECTORY of\nsystemd where there is one, else spambloom.sock in the state folder."},
 	{section: "control", name: "group", def: "", example: "spambloom",
 		kind: text(func(c *Config) *string { return &c.Control.Group }, "the name of a group"),
-		doc:  "Group that may use the control socket and the milter's unix sockets: its members\nask, report and revoke. Root and the daemon's user may do everything, and only\nthey administrate (never, retouch, mute, drop). The daemon's user must be in the\ngroup, and it must get into the sockets' folders, which the state folder allows\nnobody: set listen too, unless systemd runs the daemon. Default: the daemon's\nown; then whoever can open the control socket may ask and report."},
+		doc:  "Group that may use the control socket and the milter's unix sockets: its members\nask, report and revoke. Root and the daemon's user may do everything, and only\nthey administrate (never, retouch, undo, mute, drop, export, import, weights of\nreporters). The daemon's user must be in the group, and it must get into the\nsockets' folders, which the state folder allows nobody: set listen too, unless\nsystemd runs the daemon. Default: the daemon's own; then whoever can open the\ncontrol socket may ask and report."},
 	{section: "control", name: "delegates", def: []any{}, example: []any{"vmail", "dovecot"}, live: true,
 		kind: texts(func(c *Config) *[]string { return &c.Control.Delegates }, "login names"),
 		doc:  "Login names of programs that report in the names of others (spambloom report\n--as), such as a mail store's. Everybody else reports in their own name, but for\nroot and the daemon's user."},
