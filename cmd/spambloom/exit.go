@@ -57,9 +57,8 @@ const (
   75  the queue is full; or the daemon cannot do it now
   76  the daemon is of another version, or none of ours
   77  no permission
+  130 interrupted, by SIGINT, between two messages; it says where to go on
 69, and 74 and 75 of the daemon, come where nothing can be queued, or --no-queue is given.`
-	breakCode = `
-  130 interrupted, by SIGINT, between two messages; it says where to go on`
 	firstDecides = `
 Of several messages that failed, the first one decides, and the others are done`
 	daemonEnds = `;
@@ -67,7 +66,7 @@ Of several messages that failed, the first one decides, and the others are done`
 
 	questionCodes = usageCode + emptyCode + inputCode + daemonCodes + firstDecides + daemonEnds
 	reportCodes   = usageCode + reportCode + inputCode + sendCodes + firstDecides + daemonEnds
-	archiveCodes  = usageCode + reportCode + inputCode + sendCodes + breakCode + firstDecides + daemonEnds
+	changeCodes   = usageCode + littleCode + inputCode + daemonCodes + firstDecides + daemonEnds
 	signCodes     = usageCode + littleCode + inputCode + outputCode + firstDecides + `.`
 	replayCodes   = usageCode + emptyCode + inputCode + createCode + stateCode + firstDecides + `.`
 	statusCodes   = usageCode + daemonCodes

@@ -33,7 +33,7 @@ what is declared can put a little text of his own into a copy.
 --remove takes FILEs off the list again, or the IDs that --list shows.
 
 Exit codes:
-  0   all is done, which includes the removal of what is not on the list` + usageCode + littleCode + inputCode + daemonCodes + firstDecides + daemonEnds
+  0   all is done, which includes the removal of what is not on the list` + changeCodes
 
 func (c *cli) neverCommand() *cobra.Command {
 	var flags neverFlags

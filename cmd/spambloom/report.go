@@ -81,7 +81,7 @@ malware, where --class says nothing else. report refuses not-spam (revoke takes
 it), and all that brings the header of the message only is refused.
 
 Exit codes:
-  0   all messages are accepted, and on the daemon's disk, or on this one: queued` + archiveCodes
+  0   all messages are accepted, and on the daemon's disk, or on this one: queued` + reportCodes
 
 func (c *cli) reportCommand() *cobra.Command {
 	var flags reportFlags

@@ -42,7 +42,7 @@ keep).
 
 Exit codes:
   0   all messages are done, which includes those that nothing lists
-  1   the answer to the question was no` + reportCodes
+  1   the answer to the question was no` + changeCodes
 
 func (c *cli) retouchCommand() *cobra.Command {
 	var flags retouchFlags

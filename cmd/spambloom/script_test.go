@@ -65,6 +65,7 @@ func TestScripts(t *testing.T) {
 			"large": cmdLarge,
 
 			"another": cmdAnother,
+			"page":    cmdPage,
 		},
 	})
 }
@@ -235,6 +236,17 @@ func cmdFill(ts *testscript.TestScript, _ bool, args []string) {
 // cmdLog: log writes the daemon's log to the file daemon.log.
 func cmdLog(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(os.WriteFile(ts.MkAbs("daemon.log"), []byte(daemonOf(ts).log.String()), 0o600))
+}
+
+// cmdPage: page FILE writes the shell commands of a page in contrib to the files page1,
+// page2 and so on, one for each block.
+func cmdPage(ts *testscript.TestScript, _ bool, args []string) {
+	text, err := os.ReadFile(filepath.Join("../../contrib", args[0]))
+	ts.Check(err)
+	for i, block := range strings.Split(string(text), "```sh\n")[1:] {
+		lines, _, _ := strings.Cut(block, "```")
+		ts.Check(os.WriteFile(ts.MkAbs(fmt.Sprintf("page%d", i+1)), []byte(lines), 0o600))
+	}
 }
 
 // cmdLarge: large FILE [TEXT...] writes a message with an attachment of 11 MiB, and

@@ -144,7 +144,8 @@ func (w *entering) look() (err error) {
 		}
 		same := ok && o.stance() == w.e.Stance
 		known := same && (!o.idle || w.idle)
-		if known && !o.at.Before(w.e.Period) {
+		raised := w.row.fixed && o.weight < w.weight // by hand since: who says it again means that
+		if known && !o.at.Before(w.e.Period) && !raised {
 			continue
 		}
 		if ok {

@@ -28,8 +28,8 @@
 // where enough anchors of a sketch (Anchors.Need) have the quorum, its message is
 // listed as if its text had it.
 //
-// A reporter counts once: the same word again, in the same period, changes nothing. In
-// a later period it counts anew, with the weight of then, and who is no longer heard of
+// A reporter counts once: the same word again, in the same period, changes nothing,
+// unless the administrator has set a greater weight for the reporter since. In a later period it counts anew, with the weight of then, and who is no longer heard of
 // is forgotten after Memory: so no listing outlives those who stand for it by more.
 //
 // The file's form is in FORMAT.md. A Ledger is safe for concurrent use.

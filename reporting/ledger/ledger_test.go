@@ -206,6 +206,18 @@ func TestTrapAndOverride(t *testing.T) {
 	}
 	v.wants(v.say(Spam, "mallory", message(2, 2)), None, 0)
 	v.wants(v.say(Spam, "boss", message(2, 2)), List, 2)
+	// Who said it before the administrator gave them more weight says it again, once.
+	v.wants(v.say(Spam, "clerk", message(3, 3)), None, 0)
+	v.wants(v.say(Ham, "clerk", message(2, 2)), None, 0)
+	if _, err := v.l.SetWeight("clerk", &three, v.at); err != nil {
+		t.Fatal(err)
+	}
+	v.wants(v.say(Ham, "clerk", message(2, 2)), Revoke, 2)
+	v.wants(v.say(Spam, "clerk", message(3, 3)), List, 2)
+	if _, err := v.l.SetWeight("clerk", &zero, v.at); err != nil {
+		t.Fatal(err)
+	}
+	v.wants(v.say(Spam, "clerk", message(3, 3)), List, 2) // less takes nothing back: undo does
 	if _, err := v.l.SetWeight("boss", nil, v.at); err != nil {
 		t.Fatal(err)
 	}

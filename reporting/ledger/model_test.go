@@ -239,7 +239,8 @@ func (m *model) enter(e Entry) modelAnswer {
 	for _, k := range keys {
 		w := m.caseOf(k).of(e.Reporter)
 		known := w != nil && w.stance == e.Stance && (!w.idle || idle)
-		if known && !w.at.Before(e.Period) {
+		raised := known && m.reporters[e.Reporter].override != nil && w.weight < *m.reporters[e.Reporter].override
+		if known && !w.at.Before(e.Period) && !raised {
 			continue
 		}
 		changed = append(changed, k)
