@@ -482,7 +482,7 @@ func (db *DB) spare(c *coverage, e *Evidence, counters int) {
 // reportable returns what of a message may be reported: without declared parts.
 // ErrNever where the message is declared, or nothing is left.
 func (db *DB) reportable(set signature.Set) (signature.Set, error) {
-	c := db.covers(set)
+	c, hadAny := db.covers(set), len(set.Signatures) > 0
 	if c.message {
 		return set, ErrNever
 	}
@@ -492,7 +492,7 @@ func (db *DB) reportable(set signature.Set) (signature.Set, error) {
 	if c.images {
 		set.Sketches = slices.DeleteFunc(slices.Clone(set.Sketches), func(s signature.Sketch) bool { return s.Kind == signature.KindImage })
 	}
-	if len(set.Signatures) == 0 {
+	if len(set.Signatures) == 0 && hadAny {
 		return set, ErrNever
 	}
 	return set, nil

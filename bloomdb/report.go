@@ -1,6 +1,7 @@
 package bloomdb
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -16,7 +17,7 @@ const maxKeys = 256
 // the previous key's database too. ErrNothing, ErrNever, ErrFull, ErrClosed, or a
 // wrapped I/O error, after which nothing was listed; reporting it again does no harm.
 func (db *DB) Report(set signature.Set, class Class) error {
-	err := db.writable(set)
+	err := db.storable(set)
 	if err == nil {
 		set, err = db.reportable(set)
 	}
@@ -30,7 +31,7 @@ func (db *DB) Report(set signature.Set, class Class) error {
 // near-duplicates by their sketches; durable like Report, with the same errors. An
 // exact listing of another message is not touched.
 func (db *DB) Revoke(set signature.Set) error {
-	if err := db.writable(set); err != nil {
+	if err := db.storable(set); err != nil {
 		return err
 	}
 	if len(db.messageHashes(set.Signatures)) == 0 {
@@ -131,7 +132,14 @@ func (db *DB) newPosting(kind filterKind, set signature.Set, groups []kindGroups
 
 // write returns when the records are on disk.
 func (p *posting) write() (err error) {
-	if p.at, err = p.db.journal.append(slices.Concat([]record{p.report}, p.sketches, p.masks, p.votes)...); err != nil {
+	var records []record
+	if len(p.report.hashes) > 0 {
+		records = append(records, p.report)
+	}
+	if records = slices.Concat(records, p.sketches, p.masks, p.votes); len(records) == 0 {
+		return nil // its sketch is known
+	}
+	if p.at, err = p.db.journal.append(records...); err != nil {
 		return err
 	}
 	return p.db.journal.sync(p.at)
@@ -152,6 +160,15 @@ func (p *posting) show() error {
 		return err
 	}
 	return p.db.applyVotes(p.votes)
+}
+
+// storable is writable for what was found to be reportable before: of a message of which
+// only near-duplicates were reported, it may be the sketches alone.
+func (db *DB) storable(set signature.Set) error {
+	if err := db.writable(set); !errors.Is(err, ErrNothing) || len(set.Sketches) == 0 {
+		return err
+	}
+	return nil
 }
 
 // writable says why a set can't be written.

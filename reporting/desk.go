@@ -203,7 +203,7 @@ func (d *Desk) anchors(sketches []signature.Sketch) []ledger.Anchors {
 	list := make([]ledger.Anchors, len(sketches))
 	for i, s := range sketches {
 		if hashes := d.db.Anchors(s); !s.AskOnly && len(hashes) > 0 {
-			list[i] = ledger.Anchors{Hashes: hashes, Need: d.db.AnchorsNeed(len(hashes))}
+			list[i] = ledger.Anchors{Hashes: hashes, Need: d.db.AnchorsNeed(s.Kind, len(hashes))}
 		}
 	}
 	return list

@@ -309,3 +309,14 @@ func TestPages(t *testing.T) {
 		t.Errorf("%d reporters by pages", names)
 	}
 }
+
+// longer is the text of one letter, and behind it another one's.
+func longer(first, second int) signature.Set {
+	var text strings.Builder
+	for _, campaign := range []int{first, second} {
+		for i := range 160 {
+			fmt.Fprintf(&text, "%s ", word(campaign*1000+i))
+		}
+	}
+	return signature.Compute(signature.Parse([]byte("Subject: x\n\n" + text.String() + "\n")))
+}

@@ -14,7 +14,7 @@ import (
 )
 
 // typical is a report as real mail makes it: four signatures, a sketch of 12 anchors and
-// 20 keys, two domains.
+// 20 keys, by which it is compared with others, two domains.
 func typical(rng *rand.Rand) (signature.Set, []Anchors) {
 	set := signature.Set{Domains: []string{"example.org", "example.com"}}
 	for _, kind := range []signature.Kind{signature.KindBody, signature.KindText2, signature.KindText, signature.KindAttachment} {
@@ -28,8 +28,8 @@ func typical(rng *rand.Rand) (signature.Set, []Anchors) {
 		}
 	}
 	set.Sketches = []signature.Sketch{sketch}
-	anchors := Anchors{Need: 4}
-	for range 12 {
+	anchors := Anchors{Need: 13}
+	for range 20 {
 		anchors.Hashes = append(anchors.Hashes, rng.Uint64())
 	}
 	return set, []Anchors{anchors}

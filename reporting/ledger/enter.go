@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spambloom/spambloom/reporting/trust"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -126,13 +125,13 @@ func (t *txn) enter(e Entry) (d Decision, refused, err error) {
 // look reads the tallies and finds where the entry says something new. What was idle
 // is new again once there is something to revoke.
 func (w *entering) look() (err error) {
-	w.idle = w.e.Stance == Ham && !w.e.Listed
 	for _, k := range w.keys {
 		if w.tallies[k], err = w.tally(k); err != nil {
 			return err
 		}
-		w.idle = w.idle && w.tallies[k].sums[Spam] == 0
 	}
+	reported := reach(w.e.Set, w.e.Anchors, w.sums(Spam), 1) // by anybody
+	w.idle = w.e.Stance == Ham && !w.e.Listed && !reported.any()
 	if w.row == nil {
 		w.fresh, w.changed = w.keys, w.keys
 		return nil
@@ -151,8 +150,8 @@ func (w *entering) look() (err error) {
 		if ok {
 			w.old[o.report] = w.old[o.report] || !same
 		}
-		if !known {
-			w.fresh = append(w.fresh, k)
+		if !ok || same && !known {
+			w.fresh = append(w.fresh, k) // to change one's mind is no news of others
 		}
 		w.changed = append(w.changed, k)
 	}
@@ -218,7 +217,7 @@ func (w *entering) write() (d Decision, err error) {
 	}
 	now := w.reach(w.e.Stance)
 	if w.e.Stance == Ham {
-		now = now.with(spam.without(w.reach(Spam)))
+		now = now.with(spam.lost(w.e.Set, w.reach(Spam)))
 	}
 	d = w.decision(now)
 	d.ID = n
@@ -232,61 +231,6 @@ func (w *entering) write() (d Decision, err error) {
 		d.Due, err = w.putDue(d.Action, n, now)
 	}
 	return d, err
-}
-
-// credit, of what is not idle, gives those their due who said the same before the message was listed, or
-// taken back, and returns what this reporter gets for it: who comes later confirms
-// others and earns nothing.
-func (w *entering) credit(early bool) (Weight, error) {
-	if w.idle {
-		return 0, nil
-	}
-	others := Weight(0)
-	seen := map[uint64]bool{}
-	for _, k := range w.fresh {
-		y := w.tallies[k]
-		others = max(others, y.sums[w.e.Stance])
-		for i, o := range y.inline {
-			if !o.early || o.stance() != w.e.Stance || o.reporter == w.row.id || seen[o.report] {
-				continue
-			}
-			seen[o.report] = true
-			full, err := w.confirm(o)
-			if err != nil {
-				return 0, err
-			}
-			y.inline[i].early = !full
-		}
-	}
-	if !early {
-		return 0, nil
-	}
-	credit := min(others, newWeight(trust.MaxCredit))
-	w.experience(w.row, credit.Float(), 0, w.e.At)
-	return credit, nil
-}
-
-// confirm credits one report with this reporter's weight; full says that it has all
-// that a report can earn.
-func (w *entering) confirm(o opinion) (full bool, err error) {
-	r, err := w.report(o.report)
-	if err != nil || r == nil {
-		return true, err
-	}
-	most := newWeight(trust.MaxCredit)
-	add := min(w.weight, most-r.credit)
-	if add <= 0 {
-		return r.credit >= most, nil
-	}
-	other, err := w.reporterByID(o.reporter)
-	if err != nil {
-		return false, err
-	}
-	if other != nil {
-		w.experience(other, add.Float(), 0, w.e.At)
-	}
-	r.credit += add
-	return r.credit >= most, w.putReport(o.report, r)
 }
 
 // replace takes this reporter's earlier words out of the count.
@@ -324,83 +268,35 @@ func (t *txn) mark(n uint64, flag reportFlags) error {
 // close says in the tallies what is listed and revoked now, and refutes those who said
 // otherwise.
 func (w *entering) close() error {
+	var closed []Key
 	for _, k := range w.keys {
 		y := w.tallies[k]
 		reached := y.sums[w.e.Stance] >= w.l.quorum
-		var err error
 		switch {
 		case w.e.Stance == Spam && reached && y.effective(w.e.Period):
 			// Listed in a later period than it was taken back, if ever: that counts.
 			y.listed = true
-			err = w.refute(k, y, Ham)
+			closed = append(closed, k)
 		case w.e.Stance == Ham && reached && !w.idle:
 			if y.listed || y.sums[Spam] > 0 || y.revoked.IsZero() {
 				y.times++
 				y.revoked = w.e.At.Truncate(time.Second)
 			}
 			y.listed = false
-			err = w.refute(k, y, Spam)
+			closed = append(closed, k)
 		case w.e.Stance == Ham && y.sums[Spam] < w.l.quorum:
 			y.unlist(w.e.At)
 		}
-		if err == nil {
-			err = w.putTally(k, y)
-		}
-		if err != nil {
+	}
+	if err := w.refute(closed); err != nil {
+		return err
+	}
+	for _, k := range w.keys {
+		if err := w.putTally(k, w.tallies[k]); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// refute closes the case of those of a stance: their reports no longer count, and each
-// was wrong once.
-func (w *entering) refute(k Key, y *tally, s Stance) error {
-	if y.sums[s] == 0 && y.more == 0 && !hasStance(y, s) {
-		return nil
-	}
-	var wrong []opinion
-	if err := w.eachOpinion(k, y, func(o opinion) bool {
-		if o.stance() == s && !o.idle {
-			wrong = append(wrong, o)
-		}
-		return true
-	}); err != nil {
-		return err
-	}
-	for _, o := range wrong {
-		if err := w.removeOpinion(k, y, o); err != nil {
-			return err
-		}
-		if err := w.wrong(o); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func hasStance(y *tally, s Stance) bool {
-	for _, o := range y.inline {
-		if o.stance() == s {
-			return true
-		}
-	}
-	return false
-}
-
-// wrong counts one report against its reporter, once, and takes back what it has earned.
-func (w *entering) wrong(o opinion) error {
-	r, err := w.report(o.report)
-	if err != nil || r == nil || r.flags&flagRefuted != 0 {
-		return err
-	}
-	r.flags |= flagRefuted
-	if other, err := w.reporterByID(o.reporter); err != nil {
-		return err
-	} else if other != nil {
-		w.experience(other, -r.credit.Float(), trust.Refutation, w.e.At)
-	}
-	return w.putReport(o.report, r)
 }
 
 // record writes the report itself.

@@ -25,8 +25,10 @@
 // the filters before its first copy.
 //
 // Near-duplicates have no signature in common. Their sketches have tallies by anchor;
-// where enough anchors of a sketch (Anchors.Need) have the quorum, its message is
-// listed as if its text had it.
+// where enough anchors of a sketch (Anchors.Need) have the quorum, the sketch is listed.
+// Neither lists the other: the parts of a report need not be of one message, and who has
+// only one of them with others could list any. One anchor in common makes nobody
+// right or wrong: reports are about one message from Need on.
 //
 // A reporter counts once: the same word again, in the same period, changes nothing,
 // unless the administrator has set a greater weight for the reporter since. In a later period it counts anew, with the weight of then, and who is no longer heard of

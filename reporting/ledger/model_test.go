@@ -64,6 +64,8 @@ type modelDecision struct {
 	keys     []Key
 	sketches []signature.Kind
 
+	near bool // the sketch of its text has the quorum
+
 	report *modelReport // that it is about, where it is kept as due
 }
 
@@ -118,36 +120,65 @@ func (c *modelCase) remove(w *modelWord) {
 }
 
 // parts are those of a message that have the quorum, by what the package's doc says: a
-// signature by itself; the text's signatures where a sketch of the text has it; a sketch
-// where its text or its body has it, or by itself, if any signature has it.
+// signature by itself, a sketch by its own anchors, and that of an image not alone.
 func (m *model) parts(set signature.Set, anchors []Anchors, s Stance) (d modelDecision) {
 	has := func(k Key) bool { return m.caseOf(k).sum(s) >= m.quorum }
-	var text, body, byText bool
-	own := make([]bool, len(set.Sketches))
-	for i, a := range anchors {
-		n := 0
-		for _, h := range a.Hashes {
-			if has(anchorKey(set.Sketches[i].Kind, h)) {
-				n++
-			}
-		}
-		own[i] = a.Need > 0 && n >= a.Need
-		byText = byText || own[i] && set.Sketches[i].Kind == signature.KindSketch
-	}
 	for _, g := range set.Signatures {
-		isText := g.Kind == signature.KindBody || g.Kind == signature.KindText2
-		text = text || isText && (byText || has(signatureKey(g)))
-		body = body || g.Kind == signature.KindBody && has(signatureKey(g))
-		if has(signatureKey(g)) || byText && isText {
+		if has(signatureKey(g)) {
 			d.keys = append(d.keys, signatureKey(g))
 		}
 	}
-	for i, k := range set.Sketches {
-		if len(d.keys) > 0 && (own[i] || body || (text || byText) && k.Kind == signature.KindSketch) {
-			d.sketches = append(d.sketches, k.Kind)
+	for i, a := range anchors {
+		if kind := set.Sketches[i].Kind; a.Need > 0 && count(a.Hashes, func(h uint64) bool { return has(anchorKey(kind, h)) }) >= a.Need {
+			d.sketches = append(d.sketches, kind)
+			d.near = d.near || kind == signature.KindSketch
 		}
 	}
+	if len(d.keys) == 0 && !d.near {
+		d.sketches = nil
+	}
 	return d
+}
+
+func count[T any](list []T, is func(T) bool) (n int) {
+	for _, x := range list {
+		if is(x) {
+			n++
+		}
+	}
+	return n
+}
+
+// lost are the parts that d has and after has not: the text's signatures only where its
+// sketch has not either.
+func (d modelDecision) lost(after modelDecision) modelDecision {
+	l := d.less(after)
+	if after.near {
+		l.keys = slices.DeleteFunc(l.keys, func(k Key) bool {
+			return k[0] == byte(signature.KindBody) || k[0] == byte(signature.KindText2)
+		})
+	}
+	return l
+}
+
+// alike says whether a word is about a message: it shares a signature of those keys, or
+// as many anchors as it takes.
+func (m *model) alike(w *modelReport, set signature.Set, anchors []Anchors, keys []Key) bool {
+	said := func(k Key) bool {
+		x := m.caseOf(k).of(w.by)
+		return x != nil && x.modelReport == w && slices.Contains(keys, k)
+	}
+	for _, g := range set.Signatures {
+		if said(signatureKey(g)) {
+			return true
+		}
+	}
+	for i, a := range anchors {
+		if a.Need > 0 && count(a.Hashes, func(h uint64) bool { return said(anchorKey(set.Sketches[i].Kind, h)) }) >= a.Need {
+			return true
+		}
+	}
+	return false
 }
 
 // less are the parts that d has and other has not.
@@ -172,7 +203,7 @@ func (d modelDecision) sorted() modelDecision {
 
 // does names the action, where anything is left to do.
 func (d modelDecision) does(s Stance) modelDecision {
-	if len(d.keys) == 0 {
+	if len(d.keys)+len(d.sketches) == 0 {
 		return modelDecision{}
 	}
 	d.action = List
@@ -232,10 +263,10 @@ func (m *model) answer(e Entry, d modelDecision, weight Weight) modelAnswer {
 func (m *model) enter(e Entry) modelAnswer {
 	keys := keysOf(e.Set, e.Anchors)
 	var changed, fresh []Key
-	idle := e.Stance == Ham && !e.Listed
-	for _, k := range keys {
-		idle = idle && m.caseOf(k).sum(Spam) == 0
-	}
+	anybody := *m
+	anybody.quorum = 1
+	reported := anybody.parts(e.Set, e.Anchors, Spam)
+	idle := e.Stance == Ham && !e.Listed && len(reported.keys)+len(reported.sketches) == 0
 	for _, k := range keys {
 		w := m.caseOf(k).of(e.Reporter)
 		known := w != nil && w.stance == e.Stance && (!w.idle || idle)
@@ -244,7 +275,7 @@ func (m *model) enter(e Entry) modelAnswer {
 			continue
 		}
 		changed = append(changed, k)
-		if !known {
+		if w == nil || w.stance == e.Stance && !known {
 			fresh = append(fresh, k)
 		}
 	}
@@ -259,10 +290,10 @@ func (m *model) enter(e Entry) modelAnswer {
 	spam := m.parts(e.Set, e.Anchors, Spam)
 	r := &modelReport{
 		by: e.Reporter, stance: e.Stance, at: e.At.Truncate(time.Second), weight: m.weight(who, e.Trap, e.At),
-		early: !idle && len(m.parts(e.Set, e.Anchors, e.Stance).keys) == 0, idle: idle, set: e.Set, anchors: e.Anchors,
+		early: !idle && m.parts(e.Set, e.Anchors, e.Stance).does(e.Stance).action == None, idle: idle, set: e.Set, anchors: e.Anchors,
 	}
 	if !idle {
-		m.credit(r, fresh, e.At)
+		m.credit(r, fresh, e)
 	}
 	for _, k := range changed {
 		if w := m.caseOf(k).of(r.by); w != nil {
@@ -272,15 +303,13 @@ func (m *model) enter(e Entry) modelAnswer {
 	}
 	d := m.parts(e.Set, e.Anchors, e.Stance)
 	if e.Stance == Ham {
-		d = d.plus(spam.less(m.parts(e.Set, e.Anchors, Spam)))
+		d = d.plus(spam.lost(m.parts(e.Set, e.Anchors, Spam)))
 	}
 	if idle {
 		d = modelDecision{}
 	}
 	a := m.answer(e, d, r.weight)
-	for _, k := range keys {
-		m.close(k, e, idle)
-	}
+	m.close(keys, e, idle)
 	m.reports = append(m.reports, r)
 	who.last = r.at
 	m.keep(a.modelDecision, r)
@@ -295,57 +324,100 @@ func (m *model) keep(d modelDecision, r *modelReport) {
 	}
 }
 
-// credit confirms those who said the same before, each report for at most one.
-func (m *model) credit(r *modelReport, fresh []Key, now time.Time) {
+// credit confirms those who said the same of this message before, each report for at
+// most one.
+func (m *model) credit(r *modelReport, fresh []Key, e Entry) {
 	most, others := newWeight(trust.MaxCredit), Weight(0)
-	var seen []*modelReport
+	var before []*modelReport
 	for _, k := range fresh {
-		others = max(others, m.caseOf(k).sum(r.stance))
 		for _, w := range m.caseOf(k).words {
-			if w.by == r.by || w.stance != r.stance || !w.early || !w.first || slices.Contains(seen, w.modelReport) {
-				continue
+			if w.by != r.by && w.stance == r.stance && w.early && w.first && !slices.Contains(before, w.modelReport) {
+				before = append(before, w.modelReport)
 			}
-			seen = append(seen, w.modelReport)
-			if add := min(r.weight, most-w.credit); add > 0 {
-				w.credit += add
-				m.experience(w.by, add.Float(), 0, now)
+		}
+	}
+	var first []Key
+	for _, w := range before {
+		first = first[:0]
+		for _, k := range fresh {
+			if x := m.caseOf(k).of(w.by); x != nil && x.modelReport == w && x.first {
+				first = append(first, k)
+			}
+		}
+		if !m.alike(w, e.Set, e.Anchors, first) {
+			continue
+		}
+		if add := min(r.weight, most-w.credit); add > 0 {
+			w.credit += add
+			m.experience(w.by, add.Float(), 0, e.At)
+		}
+	}
+	sum := func(k Key) Weight {
+		if !slices.Contains(fresh, k) {
+			return 0
+		}
+		return m.caseOf(k).sum(r.stance)
+	}
+	for _, g := range e.Set.Signatures {
+		others = max(others, sum(signatureKey(g)))
+	}
+	for i, a := range e.Anchors {
+		for _, h := range a.Hashes { // the greatest that enough of them have
+			least := sum(anchorKey(e.Set.Sketches[i].Kind, h))
+			if a.Need > 0 && count(a.Hashes, func(h uint64) bool { return sum(anchorKey(e.Set.Sketches[i].Kind, h)) >= least }) >= a.Need {
+				others = max(others, least)
 			}
 		}
 	}
 	if r.early {
 		r.credit = min(others, most)
-		m.experience(r.by, r.credit.Float(), 0, now)
+		m.experience(r.by, r.credit.Float(), 0, e.At)
 	}
 }
 
 // close refutes those who said the opposite of what has the quorum now.
-func (m *model) close(k Key, e Entry, idle bool) {
-	c := m.caseOf(k)
-	switch has := c.sum(e.Stance) >= m.quorum; {
-	case e.Stance == Spam && has && c.revoked.Before(e.Period) && c.lost.Before(e.Period):
-		c.listed = true
-		m.refute(c, Ham, e.At)
-	case e.Stance == Ham && has && !idle:
-		if c.listed || c.sum(Spam) > 0 || c.revoked.IsZero() {
-			c.revoked = e.At.Truncate(time.Second)
+func (m *model) close(keys []Key, e Entry, idle bool) {
+	var closed []Key
+	for _, k := range keys {
+		c := m.caseOf(k)
+		switch has := c.sum(e.Stance) >= m.quorum; {
+		case e.Stance == Spam && has && c.revoked.Before(e.Period) && c.lost.Before(e.Period):
+			c.listed = true
+			closed = append(closed, k)
+		case e.Stance == Ham && has && !idle:
+			if c.listed || c.sum(Spam) > 0 || c.revoked.IsZero() {
+				c.revoked = e.At.Truncate(time.Second)
+			}
+			c.listed = false
+			closed = append(closed, k)
+		case e.Stance == Ham && c.sum(Spam) < m.quorum && c.listed:
+			c.listed, c.lost = false, e.At.Truncate(time.Second)
 		}
-		c.listed = false
-		m.refute(c, Spam, e.At)
-	case e.Stance == Ham && c.sum(Spam) < m.quorum && c.listed:
-		c.listed, c.lost = false, e.At.Truncate(time.Second)
 	}
-	m.tidy(k)
+	m.refute(closed, e)
+	for _, k := range keys {
+		m.tidy(k)
+	}
 }
 
-func (m *model) refute(c *modelCase, s Stance, now time.Time) {
-	for _, w := range slices.Clone(c.words) {
-		if w.stance != s || w.idle {
-			continue
+func (m *model) refute(closed []Key, e Entry) {
+	var wrong []*modelReport
+	for _, k := range closed {
+		for _, w := range m.caseOf(k).words {
+			if w.stance != e.Stance && !w.idle && !slices.Contains(wrong, w.modelReport) && m.alike(w.modelReport, e.Set, e.Anchors, closed) {
+				wrong = append(wrong, w.modelReport)
+			}
 		}
-		c.remove(w)
-		if !w.refuted {
-			w.refuted = true
-			m.experience(w.by, -w.credit.Float(), trust.Refutation, now)
+	}
+	for _, r := range wrong {
+		for _, k := range closed {
+			if w := m.caseOf(k).of(r.by); w != nil && w.modelReport == r {
+				m.caseOf(k).remove(w)
+			}
+		}
+		if !r.refuted {
+			r.refuted = true
+			m.experience(r.by, -r.credit.Float(), trust.Refutation, e.At)
 		}
 	}
 }
@@ -375,7 +447,7 @@ func (m *model) undo(name string, since, now time.Time) {
 			m.tidy(k)
 		}
 		if r.stance == Spam {
-			m.keep(before.less(m.parts(r.set, r.anchors, r.stance)).does(Ham), r)
+			m.keep(before.lost(m.parts(r.set, r.anchors, r.stance)).does(Ham), r)
 		}
 	}
 }

@@ -24,6 +24,7 @@ func TestNoneBelowTheQuorumListsAnything(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"":         f.agrees,
 			"lie":      f.lie,
+			"forge":    f.forge,
 			"report":   f.report,
 			"crowd":    f.crowd,
 			"revoke":   f.revoke,
@@ -154,6 +155,22 @@ func (f *federation) lie(t *rapid.T) {
 	}
 }
 
+// forge puts what only the gang reports beside what others do: nobody can check that the
+// parts of a request are of one message.
+func (f *federation) forge(t *rapid.T) {
+	set, anchors := mail(t, lied)
+	other, others := mail(t, rapid.IntRange(0, 1).Draw(t, "family"))
+	set.Signatures = append(set.Signatures, other.Signatures...)
+	set.Sketches, anchors = append(set.Sketches, other.Sketches...), append(anchors, others...)
+	for i := range anchors {
+		if len(anchors[i].Hashes) > 0 && rapid.Bool().Draw(t, "cut") {
+			anchors[i].Hashes = anchors[i].Hashes[1:]
+		}
+	}
+	who := rapid.SampledFrom(f.gang).Draw(t, "liar")
+	f.enter(t, f.site(t), Entry{Reporter: who, Set: set, Anchors: anchors, Stance: rapid.SampledFrom([]Stance{Spam, Ham}).Draw(t, "stance")})
+}
+
 func (f *federation) report(t *rapid.T) {
 	set, anchors := mail(t, rapid.IntRange(0, 1).Draw(t, "family"))
 	who := rapid.OneOf(rapid.SampledFrom(f.gang), rapid.Custom(f.person)).Draw(t, "who")
@@ -223,24 +240,20 @@ func (f *federation) check(t *rapid.T, s *propertySite, d Decision, anchors []An
 		}
 		return sum >= f.trust.Quorum-1e-9
 	}
-	near := false
-	for _, a := range anchors {
-		n := 0
-		for _, h := range a.Hashes {
-			if enough(anchorKey(signature.KindSketch, h)) {
-				n++
-			}
-		}
-		near = near || a.Need > 0 && n >= a.Need
-	}
 	for _, g := range d.Set.Signatures {
-		if k := signatureKey(g); !enough(k) && !near {
+		if k := signatureKey(g); !enough(k) {
 			t.Fatalf("%s is listed, which only %v reported", g.ID(), s.supported[k])
 		}
-		for family := range 1000 {
-			if g == sign(g.Kind, 1000*lied+family) {
+		for i := range 1000 {
+			if g == sign(g.Kind, 1000*lied+i) {
 				t.Fatalf("%s is listed, which only the gang reported", g.ID())
 			}
+		}
+	}
+	for i, place := range d.Places {
+		kind, a := d.Set.Sketches[i].Kind, anchors[place]
+		if n := count(a.Hashes, func(h uint64) bool { return enough(anchorKey(kind, h)) }); a.Need == 0 || n < a.Need {
+			t.Fatalf("a sketch is listed of which %d anchors were reported by enough, of %d", n, a.Need)
 		}
 	}
 }

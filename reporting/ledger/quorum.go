@@ -11,6 +11,7 @@ type reached struct {
 	signatures []bool
 	sketches   []bool
 	text       bool // its text, by a signature or a sketch: then its domains too
+	near       bool // its text, by a sketch
 }
 
 // isText tells the kinds that the whole text of a message stands behind.
@@ -18,46 +19,36 @@ func isText(k signature.Kind) bool {
 	return k == signature.KindBody || k == signature.KindText || k == signature.KindText2
 }
 
-// reach says which parts of a message have the quorum, from the sums of its keys. A
-// signature has it by itself. A sketch of the text has it where a signature of the text
-// has it, or enough of its own anchors; then the text's signatures have it too, as the
-// message is one of those that were reported. An image's sketch never lists a message
-// of which nothing else is listed.
+// reach says which parts of a message have the quorum, from the sums of its keys: a
+// signature by itself, a sketch by enough of its own anchors. Neither stands for the
+// other: who reports names them all, and nobody can check that they are of one message.
+// An image's sketch never lists a message of which nothing else is listed.
 func reach(set signature.Set, anchors []Anchors, sum func(Key) Weight, quorum Weight) reached {
 	r := reached{signatures: make([]bool, len(set.Signatures)), sketches: make([]bool, len(set.Sketches))}
-	body, byText := false, false
 	for i, s := range set.Signatures {
 		r.signatures[i] = sum(signatureKey(s)) >= quorum
-		if r.signatures[i] {
-			r.text = r.text || isText(s.Kind)
-			body = body || s.Kind == signature.KindBody
-		}
+		r.text = r.text || r.signatures[i] && isText(s.Kind)
 	}
 	for i, a := range anchors {
-		n := 0
+		kind, n := set.Sketches[i].Kind, 0
 		for _, h := range a.Hashes {
-			if sum(anchorKey(set.Sketches[i].Kind, h)) >= quorum {
+			if sum(anchorKey(kind, h)) >= quorum {
 				n++
 			}
 		}
 		r.sketches[i] = a.Need > 0 && n >= a.Need
-		if r.sketches[i] && set.Sketches[i].Kind == signature.KindSketch {
-			r.text, byText = true, true
-		}
+		r.near = r.near || r.sketches[i] && kind == signature.KindSketch
 	}
-	for i, s := range set.Signatures {
-		r.signatures[i] = r.signatures[i] || byText && isText(s.Kind)
-	}
-	for i, s := range set.Sketches {
-		r.sketches[i] = r.sketches[i] || r.text && s.Kind == signature.KindSketch || body
-	}
-	if !slices.Contains(r.signatures, true) {
-		return reached{signatures: r.signatures, sketches: make([]bool, len(set.Sketches))}
+	r.text = r.text || r.near
+	if !r.text && !slices.Contains(r.signatures, true) {
+		r.sketches = make([]bool, len(set.Sketches))
 	}
 	return r
 }
 
-func (r reached) any() bool { return slices.Contains(r.signatures, true) }
+func (r reached) any() bool {
+	return slices.Contains(r.signatures, true) || slices.Contains(r.sketches, true)
+}
 
 // without are the parts that r has and other has not.
 func (r reached) without(other reached) reached {
@@ -67,6 +58,16 @@ func (r reached) without(other reached) reached {
 	}
 	for i := range r.sketches {
 		d.sketches[i] = r.sketches[i] && !other.sketches[i]
+	}
+	return d
+}
+
+// lost are the parts that r has and after has not any longer. A text of which the sketch
+// still has the quorum is spam as a near-duplicate, and not taken back.
+func (r reached) lost(set signature.Set, after reached) reached {
+	d := r.without(after)
+	for i, s := range set.Signatures {
+		d.signatures[i] = d.signatures[i] && !(after.near && isText(s.Kind))
 	}
 	return d
 }

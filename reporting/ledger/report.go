@@ -24,7 +24,7 @@ const (
 	maxSignatures = 256
 	maxSketches   = 8
 	maxFeatures   = 256 // of a sketch, after bloomdb.DB.Essence
-	maxAnchors    = 16
+	maxAnchors    = 24
 	maxDomains    = 16
 	maxText       = 255 // bytes of an origin, a name, a domain
 )

@@ -124,7 +124,7 @@ func (t *txn) withdrawOne(n uint64, r *report, u Undo, done *Undone) error {
 		tallies[k].sums[r.stance()] -= o.weight
 	}
 	after := reach(r.set, r.anchors, sum, t.l.quorum)
-	lost := before.without(after)
+	lost := before.lost(r.set, after)
 	done.count(r.stance(), lost.any())
 	if u.DryRun {
 		return nil
