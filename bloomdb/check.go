@@ -133,7 +133,19 @@ func checkUsed(c *filter.Counts) error {
 	return nil
 }
 
-// checkFiles reads every file of the folder as Open would.
+// CheckFiles reads every file of the state folder as Open would, and names all that is
+// damaged, joined in one error. Reports and mail may go on beside it; snapshots wait.
+func (db *DB) CheckFiles() error {
+	err := db.checkFiles()
+	if db.previous != nil {
+		if e := db.previous.checkFiles(); e != nil {
+			err = errors.Join(err, fmt.Errorf("previous federation key: %w", e))
+		}
+	}
+	return err
+}
+
+// checkFiles does that for the files of one key.
 func (db *DB) checkFiles() error {
 	db.snapshotMu.Lock()
 	defer db.snapshotMu.Unlock()

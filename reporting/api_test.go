@@ -43,7 +43,7 @@ func TestAPIPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	examples := example.FindAllSubmatch(page, -1)
-	if len(examples) != 23 {
+	if len(examples) != 24 {
 		t.Errorf("%d examples in API.md", len(examples))
 	}
 	for _, e := range examples {

@@ -31,6 +31,7 @@ func (h *handler) streams() []stream {
 	return []stream{
 		{endpoint{method: http.MethodGet, path: "/v1/export", needs: toAdministrate}, h.export},
 		{endpoint{method: http.MethodPost, path: "/v1/import", needs: toAdministrate}, h.importState},
+		{endpoint{method: http.MethodGet, path: "/v1/fsck", needs: toAdministrate}, h.fsck},
 	}
 }
 

@@ -150,7 +150,7 @@ func exitCode(err error) int {
 		return exTempFail
 	case errors.As(err, &usage):
 		return exUsage
-	case errors.As(err, &output), errors.As(err, &state):
+	case errors.As(err, &output), errors.As(err, &state), errors.Is(err, errDamagedState):
 		return exIOErr
 	case errors.As(err, &create):
 		return exCantCreate
@@ -261,6 +261,9 @@ func trouble(err error) string {
 	var site *siteError
 	var unflushed *unflushedError
 	var queued *queueError
+	if errors.Is(err, errDamagedState) {
+		return "the daemon goes on with what it has in memory; stop it, and restore the state folder from a backup, or move away what is damaged as spambloomd says at its start"
+	}
 	again, nothing := "report a message twice", "nothing of this message was accepted"
 	var reporter *reporterError
 	if errors.As(err, &site) || errors.As(err, &reporter) {

@@ -104,7 +104,7 @@ input, which is also the default.` + places,
 	root.PersistentFlags().StringVar(&c.control, "control", "",
 		"the daemon's control socket, `unix:PATH`, or https://HOST:PORT of another machine (default: $SPAMBLOOM_CONTROL, or where daemons have it)")
 	root.AddCommand(c.checkCommand(), c.reportCommand(), c.revokeCommand(), c.flushCommand(), c.reportsCommand(), c.undoCommand(), c.reportersCommand(), c.retouchCommand(), c.neverCommand(), c.signCommand(),
-		c.explainCommand(), c.statusCommand(), c.sitesCommand(), c.muteCommand(), c.dropCommand(), c.exportCommand(), c.importCommand(), c.keygenCommand(), c.tokenCommand(), c.replayCommand(), c.versionCommand())
+		c.explainCommand(), c.statusCommand(), c.sitesCommand(), c.muteCommand(), c.dropCommand(), c.exportCommand(), c.importCommand(), c.fsckCommand(), c.keygenCommand(), c.tokenCommand(), c.replayCommand(), c.versionCommand())
 	checkHelp(root)
 	return root
 }

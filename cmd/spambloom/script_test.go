@@ -66,6 +66,8 @@ func TestScripts(t *testing.T) {
 
 			"another": cmdAnother,
 			"page":    cmdPage,
+			"spoil":   cmdSpoil,
+			"mend":    cmdSpoil,
 		},
 	})
 }

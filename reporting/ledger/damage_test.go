@@ -208,3 +208,21 @@ func spoil(b *bolt.Bucket, rng *rand.Rand) error {
 	}
 	return nil
 }
+
+func TestCheck(t *testing.T) {
+	l := open(t, pair)
+	v := voice{t: t, l: l, at: begin}
+	for i := range 50 {
+		v.say(Spam, "anna", message(i, i))
+	}
+	if err := l.Check(); err != nil {
+		t.Error(err)
+	}
+	key := newNumber(7)
+	if err := l.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(bucketReports).Put(key[:], []byte("garbage")) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Check(); err == nil || !strings.Contains(err.Error(), "report 0000000000000007: damaged") {
+		t.Errorf("a damaged report: %v", err)
+	}
+}

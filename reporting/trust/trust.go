@@ -48,8 +48,8 @@ import (
 )
 
 const (
-	prior    = 4.0   // experiences that a newcomer's reputation is worth
-	baseRate = 0.5   // E of a newcomer
+	prior    = 4.0    // experiences that a newcomer's reputation is worth
+	baseRate = 0.5    // E of a newcomer
 	doubt    = 1. / 3 // E below which the weight falls
 	distrust = 1. / 4 // E at which it is the least
 )
