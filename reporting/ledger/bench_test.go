@@ -82,7 +82,7 @@ func TestMillionReports(t *testing.T) {
 	}
 	start := time.Now()
 	var all sync.WaitGroup
-	const reports, clients = 1_000_000, 64
+	const reports, clients = 1_000_000, 500
 	for c := range clients {
 		all.Go(func() {
 			rng := rand.New(rand.NewPCG(2, uint64(c)))
