@@ -19,9 +19,9 @@ const reportsHelp = `reports shows who reported and revoked what on this site, a
 latest first, as long as it is kept ([reports] keep times period). Who does not
 administrate sees their own, and of a message that others reported it, too.
 
-STATE   counts; renewed (made again in a later period: that one counts); withdrawn
-        (the reporter said the opposite later, or it was undone); refuted (others
-        took it back)
+STATE   counts; renewed (made again in a later period, or with more weight: that one
+        counts); withdrawn (the reporter said the opposite later, or it was undone);
+        refuted (others took it back)
 WEIGHT  the reporter's when it was made: what it adds to the sum that must reach
         the quorum
 

@@ -217,14 +217,14 @@ func TestRefused(t *testing.T) {
 			must(t, os.MkdirAll(dir, 0o700))
 			must(t, syscall.Mkfifo(filepath.Join(dir, fileName), 0o600))
 		}, "it is no regular file"},
-		"open to others": {func(t *testing.T, dir string) {
+		"open to a group": {func(t *testing.T, dir string) {
 			write(t, dir, "")
-			must(t, os.Chmod(filepath.Join(dir, fileName), 0o622))
+			must(t, os.Chmod(filepath.Join(dir, fileName), 0o620))
 		}, "others can write it"},
 		"folder open to others": {func(t *testing.T, dir string) {
 			must(t, os.MkdirAll(dir, 0o700))
-			must(t, os.Chmod(dir, 0o777))
-		}, "others can write it (mode 0777)"},
+			must(t, os.Chmod(dir, 0o702))
+		}, "others can write it (mode 0702)"},
 		"folder is a link": {func(t *testing.T, dir string) {
 			must(t, os.MkdirAll(filepath.Dir(dir), 0o700))
 			must(t, os.Symlink(t.TempDir(), dir))
@@ -253,6 +253,38 @@ func TestRefused(t *testing.T) {
 				t.Errorf("the file was changed to %q", after)
 			}
 		})
+	}
+}
+
+// A lock is a file of the folder, wherever a link of that name leads.
+func TestLockIsNoLink(t *testing.T) {
+	for _, name := range []string{lockName, deliveryName} {
+		q := newQueue(t, Options{})
+		add(t, q, "a")
+		target := filepath.Join(t.TempDir(), "target")
+		_ = os.Remove(filepath.Join(q.Dir(), name))
+		must(t, os.Symlink(target, filepath.Join(q.Dir(), name)))
+		err := q.Deliver(t.Context(), func(context.Context, Entry) Fate { return Settled })
+		if _, made := os.Stat(target); made == nil || !errors.Is(err, syscall.ELOOP) {
+			t.Errorf("%s: %v, and the link was followed: %v", name, err, made == nil)
+		}
+	}
+}
+
+// What is added while the last entry is under way goes along, also where all were made
+// in the same moment.
+func TestAddedMeanwhile(t *testing.T) {
+	q := newQueue(t, Options{})
+	add(t, q, "a")
+	got := ""
+	must(t, q.Deliver(t.Context(), func(_ context.Context, e Entry) Fate {
+		if got += textOf(e); len(got) < 3 {
+			add(t, New(q.Dir(), Options{}), string(got[len(got)-1]+1))
+		}
+		return Settled
+	}))
+	if got != "abc" {
+		t.Errorf("delivered %q", got)
 	}
 }
 
