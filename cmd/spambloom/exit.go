@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -237,17 +238,28 @@ func hint(err error) string {
 	case exIOErr, exTempFail:
 		return trouble(err)
 	case exNoPerm:
-		switch {
-		case errors.Is(err, reporting.ErrUntrusted):
-			return "SPAMBLOOM_CA names the file of the CA that signed the daemon's certificate"
-		case errors.As(err, &problem) && problem.Status == http.StatusUnauthorized:
-			return "SPAMBLOOM_TOKEN or SPAMBLOOM_TOKEN_FILE, or SPAMBLOOM_CERT and SPAMBLOOM_KEY, are what lets a client in; see spambloom token --help"
+		switch h := strangers(err); {
+		case h != "":
+			return h
 		case errors.As(err, &problem):
 			return "members of [control] group may report, and its delegates speak for others; the rest is for root and the daemon's user"
 		}
 		return "the control socket is open to the daemon's user and to the group that [control] names; run as one of these (a new group counts from the next login on)"
 	case exProtocol:
 		return "compare spambloom version with spambloom status"
+	}
+	return ""
+}
+
+// strangers says what a client and a daemon on another machine know each other by,
+// where that is what failed.
+func strangers(err error) string {
+	var problem *reporting.Problem
+	switch {
+	case errors.Is(err, reporting.ErrUntrusted):
+		return "SPAMBLOOM_CA names the file of the CA that signed the daemon's certificate"
+	case errors.As(err, &problem) && problem.Status == http.StatusUnauthorized:
+		return "SPAMBLOOM_TOKEN or SPAMBLOOM_TOKEN_FILE, or SPAMBLOOM_CERT and SPAMBLOOM_KEY, are what lets a client in; see spambloom token --help"
 	}
 	return ""
 }
@@ -271,7 +283,7 @@ func trouble(err error) string {
 	}
 	switch {
 	case errors.As(err, &unflushed):
-		return "what waits is kept; run it again later"
+		return cmp.Or(strangers(err), "what waits is kept; run it again later")
 	case errors.Is(err, queue.ErrFull):
 		return "deliver what waits with spambloom flush, once the daemon takes it"
 	case errors.As(err, &queued):

@@ -43,3 +43,32 @@ func TestExitCode(t *testing.T) {
 		}
 	}
 }
+
+// What the daemon says to a report decides whether it waits, is dropped when it waited,
+// or is an error of this one.
+func TestWhatIsQueued(t *testing.T) {
+	away, refused, neither := []int{408, 429, 500, 503}, []int{400, 403, 409, 413, 422}, []int{401, 404, 405}
+	for _, c := range []struct {
+		statuses      []int
+		away, refusal bool
+	}{{away, true, false}, {refused, false, true}, {neither, false, false}} {
+		for _, status := range c.statuses {
+			err := fmt.Errorf("a.eml: %w", &reporting.Problem{Status: status})
+			if isAway(err) != c.away || isRefusal(err) != c.refusal {
+				t.Errorf("%d: away %v, refused %v", status, isAway(err), isRefusal(err))
+			}
+		}
+	}
+	for err, want := range map[error]bool{
+		fmt.Errorf("%w on x: %w", reporting.ErrUnavailable, fs.ErrNotExist):   true,
+		errors.New("unexpected EOF"):                                          true,
+		fmt.Errorf("%w on x: %w", reporting.ErrUnavailable, fs.ErrPermission): false,
+		fmt.Errorf("ask: %w", reporting.ErrUntrusted):                         false,
+		fmt.Errorf("ask: %w", reporting.ErrProtocol):                          false,
+		&usageError{errNoCommand}:                                             false,
+	} {
+		if isAway(err) != want || isRefusal(err) {
+			t.Errorf("%v: away %v, refused %v", err, isAway(err), isRefusal(err))
+		}
+	}
+}

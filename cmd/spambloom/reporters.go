@@ -17,7 +17,8 @@ const reportersHelp = `reporters shows how far the reporters of this site are be
 those of the NAMEs. A message is listed when the weights of those who reported it
 reach the quorum ([reports] quorum).
 
-WEIGHT     of a report of now; set: by hand, with --weight
+WEIGHT     of a report of now; set: by hand, with --weight. Mail that a spam trap
+           takes has that of the quorum, unless it is set
 CONFIRMED  reports that others confirmed; what is long ago counts less
 REFUTED    reports that others took back; likewise
 REPORTS    made ever, and revocations (REVOKED)
