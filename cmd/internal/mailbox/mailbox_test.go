@@ -278,3 +278,26 @@ func FuzzMbox(f *testing.F) {
 		}
 	})
 }
+
+// Where a reader's buffer ends in the middle of a line, what follows is no quoted line.
+func TestQuotedInTheMiddle(t *testing.T) {
+	for _, length := range []int{64<<10 - 1, 64 << 10, 64<<10 + 1} {
+		// The reader's buffer of 64 KiB is full with this line's beginning.
+		want := strings.Repeat("x", length) + ">From y\n"
+		lines := stream("f", mark+"A: b\n\n"+want, 1<<20)
+		if len(lines) != 1 || lines[0] != fmt.Sprintf("f %q", "A: b\n\n"+want) {
+			t.Errorf("%d bytes, then >From: it is not as it was", length)
+		}
+	}
+}
+
+// Who stops reading leaves no one before a pipe that is closed.
+func TestStdinIsDrained(t *testing.T) {
+	in := strings.NewReader(mark + "A: b\n\nhi\n\n" + mark + "C: d\n\n" + strings.Repeat("ho\n", 100<<10))
+	for range Read(nil, in) {
+		break
+	}
+	if in.Len() > 0 {
+		t.Errorf("%d bytes were left", in.Len())
+	}
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"testing"
+
+	"github.com/spambloom/spambloom/reporting"
+)
+
+// pages is a daemon that has many reports and reporters, and gives them by pages.
+func pages(t *testing.T, reports, reporters int) *reporting.Client {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/v1/reports", func(w http.ResponseWriter, r *http.Request) {
+		var ask reporting.TrailRequest
+		_ = json.NewDecoder(r.Body).Decode(&ask) // of this program
+		size, id := 1000, uint64(reports)
+		if ask.Limit > 0 {
+			size = min(ask.Limit, size)
+		}
+		if ask.Before > 0 {
+			id = ask.Before - 1
+		}
+		var page reporting.ReportTrail
+		for ; id > 0 && len(page.Reports) < size; id-- {
+			page.Reports = append(page.Reports, reporting.Reported{ID: id})
+		}
+		if id > 0 {
+			page.Next = id + 1
+		}
+		_ = json.NewEncoder(w).Encode(page)
+	})
+	mux.HandleFunc("/v1/reporters", func(w http.ResponseWriter, r *http.Request) {
+		var ask reporting.ReportersRequest
+		_ = json.NewDecoder(r.Body).Decode(&ask)
+		page := reporting.Reporters{Quorum: 2}
+		for i := range reporters {
+			name := fmt.Sprintf("r%05d", i)
+			if name <= ask.After {
+				continue
+			}
+			if len(page.Reporters) == 1000 {
+				page.Next = page.Reporters[999].Name
+				break
+			}
+			page.Reporters = append(page.Reporters, reporting.Reporter{Name: name})
+		}
+		_ = json.NewEncoder(w).Encode(page)
+	})
+	path := filepath.Join(t.TempDir(), "s")
+	ln, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, done := &http.Server{Handler: mux}, make(chan error)
+	go func() { done <- server.Serve(ln) }()
+	client, err := reporting.Dial("unix:" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close(); server.Close(); <-done })
+	return client
+}
+
+// All pages are asked for, and each report and reporter is there once.
+func TestPages(t *testing.T) {
+	for _, c := range []struct{ kept, limit, want int }{
+		{0, 0, 0}, {999, 0, 999}, {1000, 0, 1000}, {2500, 0, 2500}, {2500, 1500, 1500}, {2500, 2500, 2500}, {2500, 100, 100}, {2500, 9999, 2500},
+	} {
+		client := pages(t, c.kept, c.kept)
+		reports, more, err := trail(t.Context(), client, reporting.TrailRequest{}, c.limit)
+		if err != nil || len(reports) != c.want || more != (c.want < c.kept) {
+			t.Errorf("%d of %d reports: %d, more %v, %v", c.limit, c.kept, len(reports), more, err)
+		}
+		for i, r := range reports {
+			if r.ID != uint64(c.kept-i) {
+				t.Fatalf("report %d of %d is number %d", i, c.kept, r.ID)
+			}
+		}
+		all, err := allReporters(t.Context(), client)
+		if err != nil || len(all.Reporters) != c.kept || all.Quorum != 2 {
+			t.Errorf("%d reporters: %d, %v", c.kept, len(all.Reporters), err)
+		}
+		for i, r := range all.Reporters {
+			if r.Name != fmt.Sprintf("r%05d", i) {
+				t.Fatalf("reporter %d is %s", i, r.Name)
+			}
+		}
+	}
+}
