@@ -43,7 +43,7 @@ func (c *cli) dialTo(spec string) (*reporting.Client, error) {
 	}
 	tried := controlSockets()
 	for _, path := range tried {
-		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) && isTrusted(path) {
 			return reporting.Dial("unix:" + path)
 		}
 	}
@@ -51,7 +51,7 @@ func (c *cli) dialTo(spec string) (*reporting.Client, error) {
 }
 
 // controlSockets are the places where daemons have their control socket: as a
-// service, by configuration, by default, and when run by hand in this folder.
+// service, by configuration, by default, and when run by hand by this user in this folder.
 func controlSockets() []string {
 	var paths []string
 	// systemd writes all state folders of a unit there; the daemon has one.
@@ -60,6 +60,16 @@ func controlSockets() []string {
 	}
 	return append(paths, "/run/spambloom/control.sock", "/var/lib/spambloom/spambloom.sock",
 		"spambloom-data/spambloom.sock")
+}
+
+// isTrusted refuses a daemon that somebody else put into this folder, which may be one
+// where all can write, such as /tmp: it would see what is reported, and give verdicts.
+func isTrusted(path string) bool {
+	if filepath.IsAbs(path) {
+		return true
+	}
+	dir, err := filepath.Abs(filepath.Dir(path))
+	return err == nil && isOwnFolder(dir)
 }
 
 // maxToken bounds a file with a token, in bytes.

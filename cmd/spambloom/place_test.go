@@ -1,11 +1,15 @@
 package main
 
 import (
+	"errors"
+	"net"
 	"os"
 	"os/user"
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"github.com/spambloom/spambloom/reporting"
 )
 
 func TestQueueFolder(t *testing.T) {
@@ -53,5 +57,35 @@ func TestQueueFolder(t *testing.T) {
 		if isOwnFolder(own) {
 			t.Error("another user's folder is ours")
 		}
+	}
+}
+
+// A daemon by hand is found in this folder where it is the user's own, and not where
+// somebody else put one.
+func TestOthersDaemonIsNotAsked(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("STATE_DIRECTORY", "")
+	if err := os.Mkdir("spambloom-data", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("unix", "spambloom-data/spambloom.sock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	client, err := (&cli{}).dialTo("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.Close()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a folder away")
+	}
+	if err := os.Chown("spambloom-data", 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	if client, err = (&cli{}).dialTo(""); !errors.Is(err, reporting.ErrUnavailable) {
+		t.Errorf("another user's daemon is asked: %v", err)
+		client.Close()
 	}
 }

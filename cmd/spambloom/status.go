@@ -131,8 +131,11 @@ func statusText(s reporting.Status, now time.Time) string {
 	if n := db.Never; n.Entries > 0 {
 		fmt.Fprintf(table, "never-list\t%s; would have been spam since the start: %s\n", several(n.Entries, "message"), several(n.Spared, "judgement"))
 	}
-	if db.Error != "" {
-		fmt.Fprintf(table, "error\t%s\n", db.Error)
+	fmt.Fprintf(table, "reports\t%d kept, of %s\n", s.Reports.Reports, several(s.Reports.Reporters, "reporter"))
+	for _, fault := range []string{db.Error, s.Reports.Error} {
+		if fault != "" {
+			fmt.Fprintf(table, "error\t%s\n", fault)
+		}
 	}
 	exchange, facts := splitFacts(s.Daemon)
 	printFacts(table, facts)
