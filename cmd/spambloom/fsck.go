@@ -25,7 +25,7 @@ A daemon that is not running checks the same at its start.
 Exit codes:
   0   nothing is damaged
   74  something is` + usageCode + daemonCodes,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.fsck(cmd.Context(), asJSON)
 		},
