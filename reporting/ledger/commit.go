@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 
 	bolt "go.etcd.io/bbolt"
@@ -72,7 +71,7 @@ func (l *Ledger) transaction(jobs []*job) error {
 	paid := l.paid.take()
 	err := l.db.Update(func(tx *bolt.Tx) error {
 		t := newTxn(tx, l)
-		for _, id := range paid {
+		for id := range paid {
 			if err := t.due.Delete(id[:]); err != nil {
 				return err
 			}
@@ -99,10 +98,10 @@ func (l *Ledger) transaction(jobs []*job) error {
 // transaction: to carry one out twice does no harm.
 type settled struct {
 	mu  sync.Mutex
-	ids []number
+	ids map[number]bool
 }
 
-func (s *settled) take() []number {
+func (s *settled) take() map[number]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ids := s.ids
@@ -110,18 +109,19 @@ func (s *settled) take() []number {
 	return ids
 }
 
-func (s *settled) putBack(ids []number) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ids = append(ids, s.ids...)
+func (s *settled) putBack(ids map[number]bool) {
+	for id := range ids {
+		s.add(id)
+	}
 }
 
 func (s *settled) add(id number) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !slices.Contains(s.ids, id) {
-		s.ids = append(s.ids, id)
+	if s.ids == nil {
+		s.ids = map[number]bool{}
 	}
+	s.ids[id] = true
 }
 
 func (s *settled) waiting() bool {

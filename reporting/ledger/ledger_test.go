@@ -351,6 +351,31 @@ func TestExpire(t *testing.T) {
 	}
 }
 
+// TestClockAhead: reports of an hour in which the clock was a year ahead are forgotten
+// with those of that time, and keep no others.
+func TestClockAhead(t *testing.T) {
+	v := voice{t: t, l: open(t, small), at: begin}
+	v.say(Spam, "anna", message(0, 0))
+	for i, at := range []time.Duration{time.Hour, 365 * 24 * time.Hour, 365*24*time.Hour + time.Minute, 2 * time.Hour, 20 * 24 * time.Hour} {
+		v.at = begin.Add(at)
+		v.say(Spam, "anna", message(1+i, 1+i))
+	}
+	for _, c := range []struct {
+		at   time.Duration
+		want int64
+	}{{34, 6}, {36, 1}, {56, 0}} {
+		for more := true; more; {
+			var err error
+			if more, err = v.l.Expire(begin.Add(c.at * 24 * time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if s, err := v.l.Status(); err != nil || s.Reports != c.want {
+			t.Errorf("after %d days %d reports are left, %v; want %d", c.at, s.Reports, err, c.want)
+		}
+	}
+}
+
 func TestFull(t *testing.T) {
 	l, err := Open(Options{Path: filepath.Join(t.TempDir(), "reports.db"), Model: small, Max: 1, NoSync: true})
 	if err != nil {
@@ -438,62 +463,6 @@ func TestRevocationInAdvance(t *testing.T) {
 		d, err := v.l.Enter(Entry{Stance: Ham, Reporter: who, At: v.at, Period: begin, Set: message(2, 2), Listed: true})
 		if err != nil || d.Idle || (d.Action == Revoke) != (i == 1) {
 			t.Errorf("%s revokes what another site listed: %+v, %v", who, d, err)
-		}
-	}
-}
-
-// TestRefutedEarnsNothing: what a report had earned is gone once others take it back.
-func TestRefutedEarnsNothing(t *testing.T) {
-	v := voice{t: t, l: open(t, pair), at: begin}
-	v.say(Spam, "mallory", message(1, 1))
-	v.say(Spam, "her friend", message(1, 1))
-	for _, who := range []string{"anna", "bob"} {
-		v.say(Ham, who, message(1, 1))
-	}
-	for _, who := range []string{"mallory", "her friend"} {
-		if r, _, err := v.l.Reporter(who, v.at); err != nil || r.Reputation.Confirmed != 0 || r.Reputation.Refuted != trust.Refutation {
-			t.Errorf("%s: %+v, %v", who, r.Reputation, err)
-		}
-	}
-}
-
-// TestOneAnchorInCommon: three words that stand in many messages neither confirm nor
-// refute anybody, and are nothing to revoke.
-func TestOneAnchorInCommon(t *testing.T) {
-	v := voice{t: t, l: open(t, pair), at: begin}
-	varied := func(n int) signature.Set {
-		set := message(n, n)
-		set.Sketches = []signature.Sketch{{Kind: signature.KindSketch}}
-		return set
-	}
-	v.say(Spam, "anna", varied(1), Anchors{[]uint64{1, 2, 3}, 2})
-	if d := v.say(Ham, "emil", varied(2), Anchors{[]uint64{3, 4, 5}, 2}); !d.Idle {
-		t.Errorf("a revocation of what nobody reported: %+v", d)
-	}
-	v.say(Spam, "bob", varied(3), Anchors{[]uint64{3, 6, 7}, 2})
-	for _, who := range []string{"carl", "dora"} { // of another message, once it was reported
-		v.say(Spam, "fritz", varied(4), Anchors{[]uint64{3, 8, 9}, 2})
-		v.say(Ham, who, varied(4), Anchors{[]uint64{3, 8, 9}, 2})
-	}
-	for who, refuted := range map[string]float64{"anna": 0, "bob": 0, "fritz": trust.Refutation} {
-		if r, _, err := v.l.Reporter(who, v.at); err != nil || r.Reputation.Refuted != refuted || r.Reputation.Confirmed != 0 {
-			t.Errorf("%s: %+v, %v; want to be refuted %v times and confirmed never", who, r.Reputation, err, refuted)
-		}
-	}
-}
-
-// TestChangingOnesMind: who reports and takes back again and again earns no more than
-// who reports once.
-func TestChangingOnesMind(t *testing.T) {
-	v := voice{t: t, l: open(t, large), at: begin}
-	v.say(Spam, "anna", message(1, 1))
-	for range 20 {
-		v.say(Spam, "mallory", message(1, 1))
-		v.say(Ham, "mallory", message(1, 1))
-	}
-	for who, most := range map[string]float64{"mallory": 0.5, "anna": 0.5} {
-		if r, _, err := v.l.Reporter(who, v.at); err != nil || r.Reputation.Confirmed > most {
-			t.Errorf("%s is confirmed %v times, %v; want at most %v", who, r.Reputation.Confirmed, err, most)
 		}
 	}
 }

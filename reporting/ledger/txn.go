@@ -44,7 +44,8 @@ type txn struct {
 
 	meta, reports, by, tallies, opinions, reporters, names, due *bolt.Bucket
 
-	rows map[uint32]*row
+	rows  map[uint32]*row
+	ahead ahead
 }
 
 func newTxn(tx *bolt.Tx, l *Ledger) *txn {

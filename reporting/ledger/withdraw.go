@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"encoding/binary"
+	"math"
 	"slices"
 	"time"
 )
@@ -178,7 +179,7 @@ func (l *Ledger) Expire(now time.Time) (more bool, err error) {
 	oldest := now.Add(-l.opt.Memory)
 	due := false
 	if err := l.view(func(t *txn) error {
-		n, r := t.first()
+		n, r := t.first(now)
 		due = n != 0 && (r == nil || r.at.Before(oldest))
 		return nil
 	}); err != nil {
@@ -186,7 +187,7 @@ func (l *Ledger) Expire(now time.Time) (more bool, err error) {
 	}
 	err = l.commit(func(t *txn, _ *job) error {
 		for range expireBatch {
-			n, r := t.first()
+			n, r := t.first(now)
 			if n == 0 || r != nil && !r.at.Before(oldest) {
 				more = false
 				return t.sweep(now)
@@ -202,7 +203,7 @@ func (l *Ledger) Expire(now time.Time) (more bool, err error) {
 }
 
 // first is the oldest report; number 0 where there is none, nil where it is damaged.
-func (t *txn) first() (n uint64, oldest *report) {
+func (t *txn) first(now time.Time) (n uint64, oldest *report) {
 	c := t.reports.Cursor()
 	for _, run := range append([]uint64{0}, t.runs()...) {
 		begin := newNumber(run)
@@ -215,11 +216,39 @@ func (t *txn) first() (n uint64, oldest *report) {
 			t.l.opt.Log.Warn("a report of the ledger is damaged", "report", number(key).value())
 			return number(key).value(), nil
 		}
+		r.at = t.madeAt(number(key).value(), r.at, now)
 		if oldest == nil || r.at.Before(oldest.at) {
 			n, oldest = number(key).value(), r
 		}
 	}
 	return n, oldest
+}
+
+// ahead is what is known of reports that were made while the clock was ahead.
+type ahead struct {
+	below uint64    // of their numbers
+	at    time.Time // they were made before
+}
+
+// madeAt is when a report was made at the latest. Of one that is of the future, since the
+// clock was ahead then, that is the time of the next one that is not: or it would keep
+// all reports after it from being forgotten until that future has come.
+func (t *txn) madeAt(n uint64, at, now time.Time) time.Time {
+	limit := now.Add(slack)
+	if !at.After(limit) {
+		return at
+	}
+	if n >= t.ahead.below {
+		t.ahead = ahead{math.MaxUint64, now}
+		c, from := t.reports.Cursor(), newNumber(n+1)
+		for key, data := c.Seek(from[:]); len(key) == len(from); key, data = c.Next() {
+			if r, err := decodeReport(data); err == nil && !r.at.After(limit) {
+				t.ahead = ahead{number(key).value(), r.at}
+				break
+			}
+		}
+	}
+	return t.ahead.at
 }
 
 // forget deletes a report and all that names it; of a damaged one, nil, only itself, as

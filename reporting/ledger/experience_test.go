@@ -1,0 +1,64 @@
+package ledger
+
+import (
+	"testing"
+
+	"github.com/spambloom/spambloom/reporting/trust"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// TestRefutedEarnsNothing: what a report had earned is gone once others take it back.
+func TestRefutedEarnsNothing(t *testing.T) {
+	v := voice{t: t, l: open(t, pair), at: begin}
+	v.say(Spam, "mallory", message(1, 1))
+	v.say(Spam, "her friend", message(1, 1))
+	for _, who := range []string{"anna", "bob"} {
+		v.say(Ham, who, message(1, 1))
+	}
+	for _, who := range []string{"mallory", "her friend"} {
+		if r, _, err := v.l.Reporter(who, v.at); err != nil || r.Reputation.Confirmed != 0 || r.Reputation.Refuted != trust.Refutation {
+			t.Errorf("%s: %+v, %v", who, r.Reputation, err)
+		}
+	}
+}
+
+// TestOneAnchorInCommon: three words that stand in many messages neither confirm nor
+// refute anybody, and are nothing to revoke.
+func TestOneAnchorInCommon(t *testing.T) {
+	v := voice{t: t, l: open(t, pair), at: begin}
+	varied := func(n int) signature.Set {
+		set := message(n, n)
+		set.Sketches = []signature.Sketch{{Kind: signature.KindSketch}}
+		return set
+	}
+	v.say(Spam, "anna", varied(1), Anchors{[]uint64{1, 2, 3}, 2})
+	if d := v.say(Ham, "emil", varied(2), Anchors{[]uint64{3, 4, 5}, 2}); !d.Idle {
+		t.Errorf("a revocation of what nobody reported: %+v", d)
+	}
+	v.say(Spam, "bob", varied(3), Anchors{[]uint64{3, 6, 7}, 2})
+	for _, who := range []string{"carl", "dora"} { // of another message, once it was reported
+		v.say(Spam, "fritz", varied(4), Anchors{[]uint64{3, 8, 9}, 2})
+		v.say(Ham, who, varied(4), Anchors{[]uint64{3, 8, 9}, 2})
+	}
+	for who, refuted := range map[string]float64{"anna": 0, "bob": 0, "fritz": trust.Refutation} {
+		if r, _, err := v.l.Reporter(who, v.at); err != nil || r.Reputation.Refuted != refuted || r.Reputation.Confirmed != 0 {
+			t.Errorf("%s: %+v, %v; want to be refuted %v times and confirmed never", who, r.Reputation, err, refuted)
+		}
+	}
+}
+
+// TestChangingOnesMind: who reports and takes back again and again earns no more than
+// who reports once.
+func TestChangingOnesMind(t *testing.T) {
+	v := voice{t: t, l: open(t, large), at: begin}
+	v.say(Spam, "anna", message(1, 1))
+	for range 20 {
+		v.say(Spam, "mallory", message(1, 1))
+		v.say(Ham, "mallory", message(1, 1))
+	}
+	for who, most := range map[string]float64{"mallory": 0.5, "anna": 0.5} {
+		if r, _, err := v.l.Reporter(who, v.at); err != nil || r.Reputation.Confirmed > most {
+			t.Errorf("%s is confirmed %v times, %v; want at most %v", who, r.Reputation.Confirmed, err, most)
+		}
+	}
+}
