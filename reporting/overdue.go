@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/spambloom/spambloom/bloomdb"
 )
@@ -14,7 +16,8 @@ import (
 const (
 	overdueEvery = 5 * time.Second // what could not be carried out is tried again
 	expireEvery  = time.Minute     // what is too old is forgotten
-	dueBatch     = 100
+	dueBatch     = 256
+	dueAtOnce    = 16
 )
 
 // Run carries out what a crash or a full disk has left undone, and forgets what is too
@@ -65,25 +68,43 @@ func (d *Desk) carryOutDue() error {
 	return err
 }
 
+// carryOutAll carries out what is due, many at a time, as each waits for the disk: their
+// order does not matter, since a revocation wins within a period. What has no room does
+// not keep others waiting: a full filter of spam is no reason not to revoke.
 func (d *Desk) carryOutAll() error {
+	var full error
 	for after := uint64(0); ; {
 		due, err := d.ledger.Due(after, dueBatch)
 		if err != nil {
 			return err
 		}
+		var batch errgroup.Group
+		batch.SetLimit(dueAtOnce)
+		var noRoom atomic.Pointer[error]
 		for _, decision := range due {
 			after = decision.Due
-			err := d.carryOut(decision)
-			switch {
-			case err == nil:
-			case errors.Is(err, bloomdb.ErrNever), errors.Is(err, bloomdb.ErrNothing):
-				d.log.Info("a decision of the ledger is given up", "report", decision.ID, "reason", err)
-			default:
+			batch.Go(func() error {
+				err := d.carryOut(decision)
+				switch {
+				case errors.Is(err, bloomdb.ErrNever), errors.Is(err, bloomdb.ErrNothing):
+					d.log.Info("a decision of the ledger is given up", "report", decision.ID, "reason", err)
+					return nil
+				case errors.Is(err, bloomdb.ErrFull):
+					noRoom.Store(&err)
+					return nil
+				}
 				return err
-			}
+			})
+		}
+		err = batch.Wait()
+		if p := noRoom.Load(); p != nil {
+			full = *p
+		}
+		if err != nil {
+			return err
 		}
 		if len(due) < dueBatch {
-			return d.ledger.Flush()
+			return errors.Join(full, d.ledger.Flush())
 		}
 	}
 }

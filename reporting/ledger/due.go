@@ -74,14 +74,38 @@ func (l *Ledger) Due(after uint64, limit int) (list []Decision, err error) {
 				return err
 			}
 			if r != nil && len(r.set.Signatures) == len(kept.parts.signatures) && len(r.set.Sketches) == len(kept.parts.sketches) {
-				d.Action, d.Class = kept.action, r.class
-				d.Set, d.Places = kept.parts.of(r.set)
+				parts, err := t.standing(kept, r)
+				if err != nil {
+					return err
+				}
+				if parts.any() {
+					d.Action, d.Class = kept.action, r.class
+					d.Set, d.Places = parts.of(r.set)
+				}
 			}
-			list = append(list, d) // without an action where the report was forgotten
+			list = append(list, d) // without an action where it is of no use any longer
 		}
 		return nil
 	})
 	return list, err
+}
+
+// standing are the parts of a decision that are still to be carried out: what was taken
+// back while a listing waited must not be listed after that, in a later period.
+func (t *txn) standing(kept dueDecision, r *report) (reached, error) {
+	if kept.action != List {
+		return kept.parts, nil
+	}
+	sums := map[Key]Weight{}
+	for _, k := range keysOf(r.set, r.anchors) {
+		y, err := t.tally(k)
+		if err != nil {
+			return reached{}, err
+		}
+		sums[k] = y.sums[Spam]
+	}
+	now := reach(r.set, r.anchors, func(k Key) Weight { return sums[k] }, t.l.quorum)
+	return kept.parts.without(kept.parts.without(now)), nil
 }
 
 // Settle says that a decision was carried out. It is forgotten with the next
