@@ -150,7 +150,7 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 		set, err = d.db.Reportable(set)
 	}
 	if err == nil && !r.Trap && !r.Trusted {
-		err = d.limits.take(r.Reporter, now)
+		err = d.limits.take(r.Reporter, len(set.Signatures), now)
 	}
 	if err != nil {
 		return o, decision, err

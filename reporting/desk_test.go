@@ -182,6 +182,17 @@ func TestOneReportersFlood(t *testing.T) {
 	}
 	s.now.Add(6 * 60)
 	s.report("mallory", letter(13, 0))
+	// Many signatures in one report are no way around it.
+	var many signature.Set
+	for i := range 40 { // as many as three reports may have
+		many.Signatures = append(many.Signatures, signature.Signature{Kind: signature.KindAttachment, Digest: signature.Digest{byte(i)}})
+	}
+	s.now.Add(17 * 60)
+	if _, err := s.Report(Report{Set: many, Reporter: "mallory"}); !errors.Is(err, ErrTooMany) || !strings.Contains(err.Error(), "next one in 1m0s") {
+		t.Errorf("40 signatures in one report: %v", err)
+	}
+	s.now.Add(60)
+	s.report("mallory", many)
 }
 
 func TestUndo(t *testing.T) {

@@ -300,7 +300,7 @@ func TestProblems(t *testing.T) {
 	signatures := func(n int) string {
 		var list []string
 		for i := range n {
-			list = append(list, fmt.Sprintf(`{"kind":"body","digest":"%064x","counting":true}`, i))
+			list = append(list, fmt.Sprintf(`{"kind":"attachment","digest":"%064x","counting":true}`, i))
 		}
 		return `{"signatures":[` + strings.Join(list, ",") + `]}`
 	}
@@ -322,6 +322,10 @@ func TestProblems(t *testing.T) {
 		{"POST", "/v1/report", `{"signatures":[{"kind":"body","digest":"abcd"}]}`, 400, "digest of 4 characters; want 64 hex digits"},
 		{"POST", "/v1/report", `{"signatures":[{"kind":"body","digest":"` + strings.Repeat("xy", 32) + `"}]}`, 400, "signature 1: digest"},
 		{"POST", "/v1/check", signatures(maxSignatures + 1), 400, "257 signatures; at most 256"},
+		{"POST", "/v1/report", strings.ReplaceAll(signatures(2), "attachment", "text2"), 400, `signature 2: a second one of kind "text2"`},
+		{"POST", "/v1/report", strings.ReplaceAll(signatures(1), "attachment", "domain"), 400, `signature 1: kind "domain" is not one of signatures`},
+		{"POST", "/v1/report", strings.ReplaceAll(signatures(1), "attachment", "sketch"), 400, `signature 1: kind "sketch" is not one of signatures`},
+		{"POST", "/v1/report", `{"sketches":[{"kind":"image"},{"kind":"sketch"}]}`, 400, "sketch 2: that of the text is the first one"},
 		{"POST", "/v1/check", signatures(3), 400, "3 counting signatures; at most 2"},
 		{"POST", "/v1/check", strings.Replace(signatures(3), "0002", "0001", 1), 400, "signature 3 stands there twice"},
 		{"POST", "/v1/report", `{"class":"cheese"}`, 400, `unknown class "cheese"; want one of [phish`},

@@ -25,9 +25,13 @@ type limits struct {
 
 func newLimits(hour int) *limits { return &limits{hour: hour, of: map[string]*rate.Limiter{}} }
 
-// take allows one report, or returns ErrTooMany with the time after which one will be
-// allowed.
-func (l *limits) take(reporter string, now time.Time) error {
+// signaturesOfOne is how many signatures a report has that counts as one. Hardly any
+// message has more, and nobody can check that a request names one message only.
+const signaturesOfOne = 16
+
+// take allows one report of so many signatures, or returns ErrTooMany with the time after
+// which it will be allowed.
+func (l *limits) take(reporter string, signatures int, now time.Time) error {
 	if l.hour == 0 {
 		return nil
 	}
@@ -41,10 +45,11 @@ func (l *limits) take(reporter string, now time.Time) error {
 		limiter = rate.NewLimiter(rate.Limit(float64(l.hour)/time.Hour.Seconds()), l.hour)
 		l.of[reporter] = limiter
 	}
-	if limiter.AllowN(now, 1) {
+	n := min((signatures+signaturesOfOne-1)/signaturesOfOne, l.hour)
+	if limiter.AllowN(now, n) {
 		return nil
 	}
-	wait := time.Duration((1 - limiter.TokensAt(now)) / float64(limiter.Limit()) * float64(time.Second))
+	wait := time.Duration((float64(n) - limiter.TokensAt(now)) / float64(limiter.Limit()) * float64(time.Second))
 	return fmt.Errorf("%w: %s may make %d in an hour; the next one in %v", ErrTooMany, reporter, l.hour, max(wait.Round(time.Second), time.Second))
 }
 

@@ -96,6 +96,7 @@ func decodeSet(signatures []Signature) (set signature.Set, err error) {
 	if len(signatures) > maxSignatures {
 		return set, fmt.Errorf("%d signatures; at most %d", len(signatures), maxSignatures)
 	}
+	var of [256]int // by kind
 	for i, wire := range signatures {
 		s, err := wire.decode()
 		if err != nil {
@@ -103,6 +104,9 @@ func decodeSet(signatures []Signature) (set signature.Set, err error) {
 		}
 		if slices.Contains(set.Signatures, s) {
 			return set, fmt.Errorf("signature %d stands there twice", i+1)
+		}
+		if of[s.Kind]++; of[s.Kind] > 1 && !isOfPart(s.Kind) {
+			return set, fmt.Errorf("signature %d: a second one of kind %q; a message has one", i+1, wire.Kind)
 		}
 		set.Signatures = append(set.Signatures, s)
 		if wire.Counting {
@@ -115,10 +119,19 @@ func decodeSet(signatures []Signature) (set signature.Set, err error) {
 	return set, nil
 }
 
+// isOfPart tells the kinds of which a message has one for each of its parts.
+func isOfPart(k signature.Kind) bool {
+	return k == signature.KindAttachment || k == signature.KindContent
+}
+
 func (w Signature) decode() (signature.Signature, error) {
 	kind, err := signature.ParseKind(w.Kind)
 	if err != nil {
 		return signature.Signature{}, err
+	}
+	switch kind {
+	case signature.KindSketch, signature.KindImage, signature.KindDomain:
+		return signature.Signature{}, fmt.Errorf("kind %q is not one of signatures", w.Kind)
 	}
 	s := signature.Signature{Kind: kind}
 	if len(w.Digest) != hex.EncodedLen(len(s.Digest)) {

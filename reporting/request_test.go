@@ -30,11 +30,15 @@ func TestRequestRoundTrip(t *testing.T) {
 		copy(d[:], rapid.SliceOfN(rapid.Byte(), len(d), len(d)).Draw(t, "digest"))
 		return d
 	})
-	kind := rapid.SampledFrom([]signature.Kind{signature.KindBody, signature.KindText, signature.KindAttachment})
+	kind := rapid.SampledFrom([]signature.Kind{signature.KindContent, signature.KindAttachment})
 	rapid.Check(t, func(t *rapid.T) {
 		want := Report{Reporter: "anna@example.org", Class: rapid.SampledFrom(bloomdb.Classes()).Draw(t, "class")}
-		for _, d := range rapid.SliceOfNDistinct(digest, 0, maxSignatures, rapid.ID).Draw(t, "digests") {
-			want.Set.Signatures = append(want.Set.Signatures, signature.Signature{Kind: kind.Draw(t, "kind"), Digest: d})
+		for i, d := range rapid.SliceOfNDistinct(digest, 0, maxSignatures, rapid.ID).Draw(t, "digests") {
+			k := kind.Draw(t, "kind")
+			if i < 4 { // a message has one of those
+				k = []signature.Kind{signature.KindBody, signature.KindText, signature.KindText2, signature.KindAttachment}[i]
+			}
+			want.Set.Signatures = append(want.Set.Signatures, signature.Signature{Kind: k, Digest: d})
 		}
 		n := rapid.IntRange(0, min(maxCounting, len(want.Set.Signatures))).Draw(t, "counting")
 		want.Set.Counting = append(want.Set.Counting, want.Set.Signatures[:n]...)

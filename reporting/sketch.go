@@ -59,6 +59,9 @@ func decodeSketches(sketches []Sketch) ([]signature.Sketch, error) {
 		if err != nil {
 			return nil, fmt.Errorf("sketch %d: %w", i+1, err)
 		}
+		if s.Kind == signature.KindSketch && i > 0 {
+			return nil, fmt.Errorf("sketch %d: that of the text is the first one", i+1)
+		}
 		list = append(list, s)
 	}
 	return list, nil

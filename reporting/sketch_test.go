@@ -33,8 +33,11 @@ func drawSketch(t *rapid.T) signature.Sketch {
 func TestSketchRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var want Report
-		for range rapid.IntRange(0, maxSketches).Draw(t, "sketches") {
+		for i := range rapid.IntRange(0, maxSketches).Draw(t, "sketches") {
 			want.Set.Sketches = append(want.Set.Sketches, drawSketch(t))
+			if i > 0 {
+				want.Set.Sketches[i].Kind = signature.KindImage
+			}
 		}
 		got, err := resend(want)
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -67,8 +70,10 @@ func TestSketchRefused(t *testing.T) {
 		t.Error(err)
 	}
 	longest := Sketch{Kind: "sketch", Anchors: long[:9*maxFeatures/3*4], Keys: long[:9*maxFeatures/3*4]}
-	body, _ := json.Marshal(Request{Sketches: []Sketch{longest, longest}})
-	if _, err := (Request{Sketches: []Sketch{longest, longest}}).report(); err != nil || len(body) > maxBody {
+	image := longest
+	image.Kind = "image"
+	body, _ := json.Marshal(Request{Sketches: []Sketch{longest, image}})
+	if _, err := (Request{Sketches: []Sketch{longest, image}}).report(); err != nil || len(body) > maxBody {
 		t.Errorf("two of the longest sketches: %v, %d bytes of at most %d", err, len(body), maxBody)
 	}
 }
