@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 )
 
@@ -135,9 +136,19 @@ func (c Caller) needs(r right) *Problem {
 	return newProblem(http.StatusForbidden, "%s may not do this: only root and the daemon's user administrate", c.called())
 }
 
+// trapPrefix begins the names of spam traps: no login name has a colon.
+const trapPrefix = "trap:"
+
+// TrapReporter is the reporter of a trap's mail. Only who administrates speaks for it
+// through the API.
+func TrapReporter(name string) string { return trapPrefix + name }
+
 // speaksAs is the name in which the caller reports: their own where reporter is
 // empty.
 func (c Caller) speaksAs(reporter string) (string, *Problem) {
+	if isOurs := strings.HasPrefix(foldReporter(reporter), trapPrefix); isOurs && !c.Administrates() {
+		return "", newProblem(http.StatusForbidden, "%s may not speak for %s: that is a spam trap", c.called(), reporter)
+	}
 	if reporter == "" || c.MaySpeakFor(reporter) {
 		return cmp.Or(reporter, c.name), nil
 	}

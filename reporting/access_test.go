@@ -145,6 +145,8 @@ func TestRefusals(t *testing.T) {
 	}{
 		{process(1001), "/v1/check", "", "bob may not use the control socket: it is for root, the daemon's user, members of the group spambloom and delegates"},
 		{process(1000, 100), "/v1/report", bob, "anna may not speak for bob: only root, the daemon's user and the delegates of [control] speak for others"},
+		{process(200), "/v1/revoke", strings.Replace(bob, `"bob"`, `"Trap:t1"`, 1), "vmail may not speak for Trap:t1: that is a spam trap"},
+		{Origin{Client: "store1"}, "/v1/revoke", strings.Replace(bob, `"bob"`, `"trap:t1"`, 1), "store1 may not speak for trap:t1: that is a spam trap"},
 		{process(1000, 100), "/v1/mute", "", "anna may not do this: only root and the daemon's user administrate"},
 		{Origin{Client: "store1"}, "/v1/mute", "", "store1 may not do this: a site is administrated on its own machine, by root and the daemon's user"},
 		{Origin{}, "/v1/report", "", "unknown may not use the control socket: it is for root, the daemon's user, members of the group spambloom and delegates"},

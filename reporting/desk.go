@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting/ledger"
@@ -36,6 +38,16 @@ func CheckReporter(name string) error {
 		}
 	}
 	return nil
+}
+
+// foldReporter is the name under which a reporter is kept. Letters count in either case:
+// who speaks for others passes on what somebody has typed, and Anna@Example.org must not
+// be another person than anna@example.org.
+func foldReporter(name string) string {
+	if folded := strings.ToLower(norm.NFC.String(name)); len(folded) <= maxReporter {
+		return folded
+	}
+	return name
 }
 
 // Report is one person's word about one message.
@@ -143,6 +155,7 @@ func (d *Desk) accept(action string, stance ledger.Stance, r Report) (Outcome, e
 // enter puts a report into the ledger and carries out what that decides.
 func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger.Decision, err error) {
 	now := d.db.Now()
+	r.Reporter = foldReporter(cmp.Or(r.Reporter, anonymous))
 	set := r.Set
 	if stance == ledger.Ham {
 		err = d.db.Revocable(set)
@@ -188,7 +201,7 @@ const anonymous = "anonymous"
 
 func (d *Desk) entry(stance ledger.Stance, r Report, set signature.Set, now time.Time) ledger.Entry {
 	e := ledger.Entry{
-		Stance: stance, Reporter: cmp.Or(r.Reporter, anonymous), Trap: r.Trap, At: now, Period: d.period(now),
+		Stance: stance, Reporter: r.Reporter, Trap: r.Trap, At: now, Period: d.period(now),
 		Class: uint8(r.Class), Origin: r.Origin.String(), Set: d.db.Essence(set),
 	}
 	if r.Trap {

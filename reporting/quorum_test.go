@@ -2,6 +2,9 @@ package reporting
 
 import (
 	"fmt"
+	"net/http"
+	"os/user"
+	"strings"
 	"testing"
 
 	"github.com/spambloom/spambloom/signature"
@@ -69,5 +72,24 @@ func TestConcatenated(t *testing.T) {
 	}
 	if listed > 0 {
 		t.Errorf("%d of 20 wanted texts are listed by one below the quorum", listed)
+	}
+}
+
+// TestOneNameInManyCases: a name that somebody typed at a login is the same person's in
+// any case, and in any form of Unicode.
+func TestOneNameInManyCases(t *testing.T) {
+	s := newStage(t, twoNeeded, 0)
+	m := letter(1, 0)
+	for _, who := range []string{"zoë@example.org", "Zoë@example.org", "ZOË@EXAMPLE.ORG", "zoe\u0308@example.org"} {
+		s.report(who, m)
+	}
+	s.wantListed("one person's report", m, false)
+	options := HandlerOptions{Decide: decide, Access: NewAccess(AccessOptions{DaemonUID: 100})}
+	options.Access.names.lookup = func(string) (*user.User, error) { return &user.User{Username: "Zoë@Example.org"}, nil }
+	h := NewHandler(s.Desk, options)
+	for path, question := range map[string]any{"/v1/reports": TrailRequest{By: "zoë@example.ORG"}, "/v1/reporters": ReportersRequest{}} {
+		if w := answerTo(h, process(1000), http.MethodPost, path, asJSON(t, question)); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"zoë@example.org"`) {
+			t.Errorf("%s: who has a login with capitals is answered %d %s", path, w.Code, w.Body)
+		}
 	}
 }

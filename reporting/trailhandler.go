@@ -44,7 +44,7 @@ func (h *handler) trail(r *http.Request) (any, error) {
 	if !caller.Administrates() && !ofMessage {
 		ask.By = cmp.Or(ask.By, caller.Name())
 	}
-	if ask.By != "" && ask.By != caller.Name() {
+	if ask.By = foldReporter(ask.By); ask.By != "" && ask.By != foldReporter(caller.Name()) {
 		if problem := caller.needs(toAdministrate); problem != nil {
 			return nil, problem
 		}
@@ -67,7 +67,7 @@ func (d *Desk) trail(ask TrailRequest, report Report, caller Caller) (ReportTrai
 			ID: l.ID, At: l.At, Action: action(l.Stance), Class: bloomdb.Class(l.Class),
 			Weight: l.Weight.Float(), State: string(l.State), IDs: ids(l.Set.Signatures),
 		}
-		if caller.Administrates() || l.Reporter == caller.Name() {
+		if caller.Administrates() || l.Reporter == foldReporter(caller.Name()) {
 			trail.Reports[i].Reporter, trail.Reports[i].Origin = l.Reporter, l.Origin
 		}
 	}
@@ -92,6 +92,7 @@ func (h *handler) undo(r *http.Request) (any, error) {
 	if err := CheckReporter(ask.By); err != nil {
 		return nil, newProblem(http.StatusBadRequest, "%v", err)
 	}
+	ask.By = foldReporter(ask.By)
 	return h.desk.Undo(ask, callerOf(r.Context()))
 }
 
@@ -131,7 +132,7 @@ func (h *handler) reporters(r *http.Request) (any, error) {
 	if !caller.Administrates() {
 		ask.Name = cmp.Or(ask.Name, caller.Name(), anonymous)
 	}
-	if ask.Name != caller.Name() {
+	if ask.Name = foldReporter(ask.Name); ask.Name != foldReporter(caller.Name()) {
 		if problem := caller.needs(toAdministrate); problem != nil {
 			return nil, problem
 		}
@@ -197,7 +198,7 @@ func (h *handler) setWeight(r *http.Request) (any, error) {
 		return nil, newProblem(http.StatusBadRequest, "a weight of %v; want 0 to %d", *ask.Weight, maxWeight)
 	}
 	caller := callerOf(r.Context())
-	done, err := h.desk.ledger.SetWeight(ask.Name, ask.Weight, h.desk.db.Now())
+	done, err := h.desk.ledger.SetWeight(foldReporter(ask.Name), ask.Weight, h.desk.db.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -14,9 +14,6 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// trapReporter is the reporter of a trap's mail: no login name has a colon.
-func trapReporter(name string) string { return "trap:" + name }
-
 // newTraps makes the traps of the configuration, which report at the desk.
 func (d *server) newTraps(desk *reporting.Desk) {
 	d.traps = make(map[string]*trap.Trap)
@@ -26,7 +23,7 @@ func (d *server) newTraps(desk *reporting.Desk) {
 			panic(err) // the table of keys allows the names of classes only
 		}
 		report := func(set signature.Set) error {
-			_, err := desk.Report(reporting.Report{Set: set, Reporter: trapReporter(t.Name), Class: class, Trap: true})
+			_, err := desk.Report(reporting.Report{Set: set, Reporter: reporting.TrapReporter(t.Name), Class: class, Trap: true})
 			return err
 		}
 		d.traps[t.Name] = trap.New(trap.Options{
