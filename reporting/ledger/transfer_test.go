@@ -245,6 +245,26 @@ func TestImportClosedCase(t *testing.T) {
 	}
 }
 
+// A revocation of what only reporters without weight had reported took nothing back, and
+// an import does not say that it did: or what is reported next would not be listed.
+func TestImportOfNothingToRevoke(t *testing.T) {
+	a, b := open(t, pair), open(t, pair)
+	v, zero := voice{t: t, l: a, at: begin}, 0.0
+	if _, err := a.SetWeight("mallory", &zero, begin); err != nil {
+		t.Fatal(err)
+	}
+	v.say(Spam, "mallory", message(1, 1))
+	v.at = v.at.Add(time.Hour)
+	v.say(Ham, "anna", message(1, 1))
+	v.wants(v.say(Ham, "bert", message(1, 1)), None, 0)
+	if done := imported(t, b, from(exported(t, a), v.at)); done.Due != 0 {
+		t.Errorf("due by the import: %+v", done)
+	}
+	if got, want := content(t, b, v.at), content(t, a, v.at); !reflect.DeepEqual(got, want) {
+		t.Errorf("%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
 // What was undone here after an import does not come back by another one.
 func TestImportAfterUndo(t *testing.T) {
 	a, b := open(t, pair), open(t, pair)

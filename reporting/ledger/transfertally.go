@@ -177,7 +177,7 @@ func (w *joining) decided(s Stance) (report uint64, err error) {
 		if o.stance() == s && o.report > latest.report {
 			latest = o
 		}
-		if !o.ham && o.at.Before(first) {
+		if !o.ham && o.weight > 0 && o.at.Before(first) { // without weight there was nothing to revoke
 			first = o.at
 		}
 		return true
