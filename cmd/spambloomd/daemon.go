@@ -257,14 +257,26 @@ func (d *server) stopFront() {
 		})
 	}
 	stop("milter", d.milter.Shutdown)
-	stop("control", d.control.Shutdown)
+	stop("control", ending(d.control))
 	if d.far != nil {
-		stop("remote", d.far.Shutdown)
+		stop("remote", ending(d.far))
 	}
 	if d.http != nil {
-		stop("http", d.http.Shutdown)
+		stop("http", ending(d.http))
 	}
 	stopping.Wait()
+}
+
+// ending is a server's Shutdown, which cuts the connections that are left then: somebody
+// who reads an export slowly would else keep the ledger from being closed.
+func ending(s *http.Server) func(context.Context) error {
+	return func(ctx context.Context) error {
+		err := s.Shutdown(ctx)
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+		return err
+	}
 }
 
 // served takes the error away with which a server says that it was stopped.
