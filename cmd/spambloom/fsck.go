@@ -20,11 +20,11 @@ func (c *cli) fsckCommand() *cobra.Command {
 never-list, and the ledger of reports. It prints what is damaged, a line each. Mail and
 reports go on meanwhile; it changes nothing. Only root and the daemon's user may ask.
 
-A daemon that is not running checks the same at its start.
+It ends with 74 where something is damaged. A daemon that is not running checks the same
+at its start.
 
 Exit codes:
-  0   nothing is damaged
-  74  something is` + usageCode + daemonCodes,
+  0   nothing is damaged` + statusCodes,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.fsck(cmd.Context(), asJSON)
