@@ -321,13 +321,14 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// longer is the text of one letter, and behind it another one's.
-func longer(first, second int) signature.Set {
+// texts is a message with words of one letter, behind them some of another one, and a link.
+func texts(first, n, second, m int, link string) signature.Set {
 	var text strings.Builder
-	for _, campaign := range []int{first, second} {
-		for i := range 160 {
-			fmt.Fprintf(&text, "%s ", word(campaign*1000+i))
-		}
+	for i := range n {
+		fmt.Fprintf(&text, "%s ", word(first*1000+i))
 	}
-	return signature.Compute(signature.Parse([]byte("Subject: x\n\n" + text.String() + "\n")))
+	for i := range m {
+		fmt.Fprintf(&text, "%s ", word(second*1000+i))
+	}
+	return signature.Compute(signature.Parse([]byte("Subject: x\n\n" + text.String() + link + "\n")))
 }

@@ -58,20 +58,24 @@ func TestOwnReportTakenBackWithOthersSignatures(t *testing.T) {
 	s.wantListed("what nobody here reported", other, true)
 }
 
-// TestConcatenated: a wanted text under a spam that others have reported.
+// TestConcatenated: a wanted text under a spam that others have reported, as a whole or a
+// part of it, and with its link, which corroborates a weak match.
 func TestConcatenated(t *testing.T) {
-	listed := 0
-	for n := range 20 {
-		s := newStage(t, twoNeeded, 0)
-		s.report("anna", letter(n, 0))
-		s.report("bob", letter(n, 0))
-		s.report("mallory", longer(n, 100+n))
-		if s.db.Judge(letter(100+n, 0)).Listed {
-			listed++
+	const link = "http://www.newsletter-shop.com/x"
+	for _, words := range []int{60, 100, 160} {
+		listed := 0
+		for n := range 20 {
+			s := newStage(t, twoNeeded, 0)
+			s.report("anna", texts(n, 160, 0, 0, ""))
+			s.report("bob", texts(n, 160, 0, 0, ""))
+			s.report("mallory", texts(n, 160, 100+n, words, link))
+			if s.db.Judge(texts(100+n, 160, 0, 0, link)).Listed {
+				listed++
+			}
 		}
-	}
-	if listed > 0 {
-		t.Errorf("%d of 20 wanted texts are listed by one below the quorum", listed)
+		if listed > 0 {
+			t.Errorf("%d of 20 wanted texts are listed by one below the quorum, with %d words of them", listed, words)
+		}
 	}
 }
 

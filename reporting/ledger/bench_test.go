@@ -28,7 +28,7 @@ func typical(rng *rand.Rand) (signature.Set, []Anchors) {
 		}
 	}
 	set.Sketches = []signature.Sketch{sketch}
-	anchors := Anchors{Need: 13}
+	anchors := Anchors{Need: 16}
 	for range 20 {
 		anchors.Hashes = append(anchors.Hashes, rng.Uint64())
 	}
