@@ -79,3 +79,22 @@ func TestManyDue(t *testing.T) {
 		s.wantListed(fmt.Sprint("letter ", i), letter(i, 0), true)
 	}
 }
+
+// TestWhatARevocationSays: of what nobody reported, that it has no effect, and no sum; of
+// what was taken back before and is not listed now, no retouch.
+func TestWhatARevocationSays(t *testing.T) {
+	s := newStage(t, twoNeeded, 1)
+	if o := s.revoke("anna", letter(1, 0)); !o.Idle || o.Sum != 0 || o.Quorum != 0 || o.Returned {
+		t.Errorf("of what nobody reported: %+v", o)
+	}
+	one := newStage(t, trust.Default(), 0)
+	one.report("anna", letter(1, 0))
+	one.revoke("bob", letter(1, 0))
+	if o := one.revoke("carl", letter(1, 0)); o.Returned {
+		t.Errorf("of what is not listed: %+v", o)
+	}
+	// More signatures than an hour allows are one hour's.
+	if err := newLimits(1).take("anna", maxSignatures, s.db.Now()); err != nil {
+		t.Error(err)
+	}
+}
