@@ -82,6 +82,7 @@ type DeskOptions struct {
 	Period  time.Duration // of the database's generations of reports; 0: a week
 	MaxHour int           // reports and revocations of one reporter in an hour; 0: no limit
 	Quorum  float64       // of the ledger's model, as it is shown
+	Joined  bool          // there are other sites: what is revoked here may be on its way from one
 	Log     *slog.Logger  // nil: discard
 }
 
@@ -170,7 +171,8 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 	}
 	listed := stance == ledger.Ham && d.db.Judge(r.Set).Listed
 	entry := d.entry(stance, r, set, now)
-	entry.Listed = listed
+	// What is on its way from another site is not listed here yet.
+	entry.Listed = listed || d.opt.Joined
 	decision, err = d.ledger.Enter(entry)
 	if err != nil {
 		return o, decision, err

@@ -332,3 +332,18 @@ func texts(first, n, second, m int, link string) signature.Set {
 	}
 	return signature.Compute(signature.Parse([]byte("Subject: x\n\n" + text.String() + link + "\n")))
 }
+
+// TestRevocationBeforeTheReportArrives: where there are other sites, a revocation is told
+// to them even if nothing lists the message here, as its report may be on its way.
+func TestRevocationBeforeTheReportArrives(t *testing.T) {
+	for _, joined := range []bool{false, true} {
+		s := newStage(t, trust.Default(), 0)
+		s.opt.Joined = joined
+		m := letter(1, 0)
+		if o := s.revoke("anna", m); o.Idle == joined {
+			t.Errorf("joined %v: idle %v", joined, o.Idle)
+		}
+		s.report("bob", m)
+		s.wantListed(fmt.Sprint("joined ", joined), m, !joined)
+	}
+}

@@ -43,6 +43,7 @@ func (s *settings) deskOptions(log *slog.Logger) reporting.DeskOptions {
 		Period:  s.Reports.Period,
 		MaxHour: int(s.Reports.MaxPerHour),
 		Quorum:  s.Reports.Quorum,
+		Joined:  s.Redis.URL != "",
 		Log:     log,
 	}
 }

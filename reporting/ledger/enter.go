@@ -18,7 +18,7 @@ type Entry struct {
 	Origin   string    // how it came; at most 255 bytes
 	Set      signature.Set
 	Anchors  []Anchors // of Set.Sketches, one by one
-	Listed   bool      // the filters call the message spam now, by whatever
+	Listed   bool      // the filters call the message spam now, or may soon, by whatever
 }
 
 // Action is what a decision is.
