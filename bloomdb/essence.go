@@ -85,8 +85,9 @@ const leastKeys = 20
 //
 // Of 1,226 copies of 25 spams, varied in 51 ways, 75 % share AnchorsNeed of them with the
 // original, and 30 % of those whose template was filled in anew; of three or more
-// reporters, each anchor may be shared with another one. With 4 of 12 it would be 96 %; but then one person who reports a text of which a third is known
-// spam lists what the rest of it is.
+// reporters, each anchor may be shared with another one. With 4 of 12 it would be 96 %;
+// but then one person who reports a text of which a third is known spam lists what the
+// rest of it is.
 func (db *DB) Anchors(s signature.Sketch) []uint64 {
 	sip, ok := db.sipKeys[s.Kind]
 	switch {
