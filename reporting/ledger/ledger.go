@@ -20,9 +20,9 @@
 // listed, or revoked. A revocation closes the case: the reports before it no longer
 // count, and their reporters are refuted; from then on it takes a quorum again. Who
 // takes an own report back is not refuted; where a listing loses its quorum by that,
-// it is revoked. A revocation of what nobody had reported, and nobody can report from
-// elsewhere (Entry.Listed), is kept and has no effect until there is something to revoke: or a few liars could keep every campaign out of
-// the filters before its first copy.
+// it is revoked. A revocation of what nobody had reported, here or elsewhere
+// (Entry.Listed), is kept and has no effect until there is something to revoke: or a
+// few liars could keep every campaign out of the filters before its first copy.
 //
 // Near-duplicates have no signature in common. Their sketches have tallies by anchor;
 // where enough anchors of a sketch (Anchors.Need) have the quorum, the sketch is listed.
