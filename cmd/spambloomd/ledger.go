@@ -20,7 +20,7 @@ func (s *settings) trustModel() trust.Model {
 }
 
 // reportsPerMessage bounds the ledger: so many reports are kept for each message that the
-// filters are made for. A report takes some 2.5 kB of disk.
+// filters are made for. A report takes some 2.7 kB of disk.
 const reportsPerMessage = 4
 
 // openLedger opens the ledger of reports in the state folder.
