@@ -68,7 +68,7 @@ func fuzzAPI(f *testing.F) http.Handler {
 	})
 	access := NewAccess(AccessOptions{Group: "spambloom", GID: 100, DaemonUID: 100, Delegates: []string{"vmail"}})
 	access.names.lookup = lookupPeople
-	desk := NewDesk(db, openLedger(f, trust.Default()), DeskOptions{Quorum: 1, MaxHour: 1000})
+	desk := NewDesk(db, openLedger(f, trust.Default()), DeskOptions{MaxHour: 1000})
 	return NewHandler(desk, HandlerOptions{Decide: decide, Version: "1.2.3", Access: access})
 }
 

@@ -81,7 +81,6 @@ type Outcome struct {
 type DeskOptions struct {
 	Period  time.Duration // of the database's generations of reports; 0: a week
 	MaxHour int           // reports and revocations of one reporter in an hour; 0: no limit
-	Quorum  float64       // of the ledger's model, as it is shown
 	Joined  bool          // there are other sites: what is revoked here may be on its way from one
 	Log     *slog.Logger  // nil: discard
 }

@@ -55,7 +55,7 @@ func newStage(t *testing.T, m trust.Model, maxHour int) *stage {
 			t.Error(err)
 		}
 	})
-	s.Desk = NewDesk(db, openLedger(t, m), DeskOptions{Quorum: m.Quorum, MaxHour: maxHour})
+	s.Desk = NewDesk(db, openLedger(t, m), DeskOptions{MaxHour: maxHour})
 	return s
 }
 

@@ -2,9 +2,7 @@ package reporting
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -39,14 +37,6 @@ func (h *handler) fsck(w http.ResponseWriter, r *http.Request) {
 
 // Fsck has the daemon read all files of its state folder; ctx bounds the time.
 func (c *Client) Fsck(ctx context.Context) (checked Checked, err error) {
-	response, err := c.stream(ctx, http.MethodGet, "/v1/fsck", nil)
-	if err != nil {
-		return checked, err
-	}
-	defer response.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
-	if err != nil {
-		return checked, err
-	}
-	return checked, json.Unmarshal(data, &checked)
+	err = c.askLong(ctx, http.MethodGet, "/v1/fsck", nil, &checked)
+	return checked, err
 }

@@ -93,7 +93,7 @@ func serve(t *testing.T) *control {
 	t.Helper()
 	c := &control{db: openDB(t), log: &logBuffer{}}
 	log := slog.New(slog.NewTextHandler(c.log, nil))
-	c.desk = NewDesk(c.db, openLedger(t, trust.Default()), DeskOptions{Quorum: 1, Log: log})
+	c.desk = NewDesk(c.db, openLedger(t, trust.Default()), DeskOptions{Log: log})
 	h := NewHandler(c.desk, HandlerOptions{
 		Decide:  decide,
 		Version: "1.2.3",

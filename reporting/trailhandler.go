@@ -141,7 +141,7 @@ func (h *handler) reporters(r *http.Request) (any, error) {
 }
 
 func (d *Desk) reporters(ask ReportersRequest) (Reporters, error) {
-	answer := Reporters{Quorum: d.opt.Quorum, Reporters: []Reporter{}}
+	answer := Reporters{Quorum: d.ledger.Quorum().Float(), Reporters: []Reporter{}}
 	now := d.db.Now()
 	if ask.Name != "" {
 		r, ok, err := d.ledger.Reporter(ask.Name, now)

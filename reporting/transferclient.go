@@ -31,16 +31,22 @@ func (c *Client) Import(ctx context.Context, r io.Reader, reportsOnly bool) (t T
 	if reportsOnly {
 		path += "?reports_only=true"
 	}
-	response, err := c.stream(ctx, http.MethodPost, path, r)
+	err = c.askLong(ctx, http.MethodPost, path, r, &t)
+	return t, err
+}
+
+// askLong is ask without a bound on the time, and with a stream for a question.
+func (c *Client) askLong(ctx context.Context, method, path string, body io.Reader, answer any) error {
+	response, err := c.stream(ctx, method, path, body)
 	if err != nil {
-		return t, err
+		return err
 	}
 	defer response.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	if err != nil {
-		return t, fmt.Errorf("read the daemon's answer: %w", err)
+		return fmt.Errorf("read the daemon's answer: %w", err)
 	}
-	return t, decodeAnswer(response.StatusCode, data, &t)
+	return decodeAnswer(response.StatusCode, data, answer)
 }
 
 // stream asks without a bound on the time that body and answer take. An answer other

@@ -101,7 +101,7 @@ func startDaemon() (*daemon, error) {
 		return nil, err
 	}
 	policy := milter.Policy{BulkThreshold: 20}
-	handler := reporting.NewHandler(reporting.NewDesk(d.db, d.ledger, reporting.DeskOptions{Quorum: 1, Log: d.log.logger()}), reporting.HandlerOptions{
+	handler := reporting.NewHandler(reporting.NewDesk(d.db, d.ledger, reporting.DeskOptions{Log: d.log.logger()}), reporting.HandlerOptions{
 		Decide: func(e bloomdb.Evidence, signed bool) string { return string(policy.Decide(e, signed).Verdict) },
 		Status: func() any {
 			site := map[string]any{"site": "mx2", "heard": time.Now(), "lag": 4, "gaps": 0}

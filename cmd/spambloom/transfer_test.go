@@ -25,7 +25,7 @@ func cmdAnother(ts *testscript.TestScript, _ bool, args []string) {
 	l, err := ledger.Open(ledger.Options{Path: filepath.Join(d.dir, args[0]+".db"), Model: trust.Default()})
 	ts.Check(err)
 	ts.Defer(func() { ts.Check(errors.Join(l.Close(), db.Check(), db.Close())) })
-	ts.Check(d.serve(args[0], reporting.NewHandler(reporting.NewDesk(db, l, reporting.DeskOptions{Quorum: 1}), reporting.HandlerOptions{
+	ts.Check(d.serve(args[0], reporting.NewHandler(reporting.NewDesk(db, l, reporting.DeskOptions{}), reporting.HandlerOptions{
 		Decide: func(e bloomdb.Evidence, _ bool) string {
 			if e.Listed {
 				return "spam"

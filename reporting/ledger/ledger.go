@@ -229,6 +229,9 @@ func (l *Ledger) Close() error {
 	return err
 }
 
+// Quorum is the weight that lists a message, or takes it back.
+func (l *Ledger) Quorum() Weight { return l.quorum }
+
 // Fault is why the last transaction failed; nil where it did not.
 func (l *Ledger) Fault() error {
 	if text := l.fault.Load(); text != nil {
