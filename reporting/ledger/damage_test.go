@@ -129,7 +129,7 @@ func TestRecordsRoundTrip(t *testing.T) {
 // FuzzRecords feeds bytes to every decoder: what is read is written the same.
 func FuzzRecords(f *testing.F) {
 	r := &report{at: begin, reporter: 1, weight: 1000, origin: "trap", set: message(1, 2)}
-	y := &tally{listed: true, revoked: begin, times: 1, past: []uint64{4}, inline: []opinion{{reporter: 1, report: 2, at: begin, weight: 3, early: true}}}
+	y := &tally{listed: true, revoked: begin, past: []uint64{4}, inline: []opinion{{reporter: 1, report: 2, at: begin, weight: 3, early: true}}}
 	f.Add(r.encode())
 	f.Add(y.encode())
 	f.Add(y.inline[0].append(nil))

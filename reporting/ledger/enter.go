@@ -279,7 +279,6 @@ func (w *entering) close() error {
 			closed = append(closed, k)
 		case w.e.Stance == Ham && reached && !w.idle:
 			if y.listed || y.sums[Spam] > 0 || y.revoked.IsZero() {
-				y.times++
 				y.revoked = w.e.At.Truncate(time.Second)
 			}
 			y.listed = false

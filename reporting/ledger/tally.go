@@ -25,7 +25,6 @@ type tally struct {
 	listed  bool      // it had the quorum, and was not revoked since
 	revoked time.Time // when others took it back; zero: never
 	lost    time.Time // when it was revoked since it had lost its quorum; zero: never
-	times   uint64    // how often others took it back
 
 	inline []opinion // the first ones
 	more   uint64    // so many others stand in the bucket of opinions
@@ -42,7 +41,7 @@ func (y *tally) encode() []byte {
 	if y.listed {
 		b[0] = 1
 	}
-	for _, v := range []uint64{uint64(y.sums[Spam]), uint64(y.sums[Ham]), seconds(y.revoked), seconds(y.lost), y.times, y.more, uint64(len(y.inline))} {
+	for _, v := range []uint64{uint64(y.sums[Spam]), uint64(y.sums[Ham]), seconds(y.revoked), seconds(y.lost), y.more, uint64(len(y.inline))} {
 		b = binary.AppendUvarint(b, v)
 	}
 	for _, o := range y.inline {
@@ -107,7 +106,7 @@ func decodeTally(data []byte) (*tally, error) {
 	y.listed = flags == 1
 	y.sums[Spam], y.sums[Ham] = Weight(d.number(math.MaxInt64/2)), Weight(d.number(math.MaxInt64/2))
 	y.revoked, y.lost = instant(d.number(math.MaxInt64/2)), instant(d.number(math.MaxInt64/2))
-	y.times, y.more = d.number(math.MaxInt64), d.number(math.MaxUint32)
+	y.more = d.number(math.MaxUint32)
 	for range d.number(maxInline) {
 		y.inline = append(y.inline, d.opinion(uint32(d.number(math.MaxUint32))))
 	}

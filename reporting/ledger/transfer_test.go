@@ -98,7 +98,7 @@ func tallyLine(t testing.TB, l *Ledger, k Key) (line string) {
 			words[who.name] = fmt.Sprint(o.stance(), o.at, o.weight, o.early)
 			return true
 		})
-		line = fmt.Sprintf("%x: %v listed %v revoked %v times %d past %d: %v", k, y.sums, y.listed, y.revoked, y.times, len(y.past), words)
+		line = fmt.Sprintf("%x: %v listed %v revoked %v past %d: %v", k, y.sums, y.listed, y.revoked, len(y.past), words)
 		return err
 	}); err != nil {
 		t.Fatal(err)

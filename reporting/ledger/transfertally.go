@@ -62,7 +62,6 @@ type joining struct {
 
 // join takes over what is said of the tally as a whole, then each word.
 func (w *joining) join(in *tally) error {
-	w.y.times = max(w.y.times, in.times)
 	if lost := w.m.past(in.lost); lost.After(w.y.lost) {
 		w.y.lost = lost
 	}
@@ -195,7 +194,7 @@ func (w *joining) decided(s Stance) (report uint64, err error) {
 	if !latest.at.After(w.y.revoked) || !first.Before(latest.at) {
 		return 0, nil
 	}
-	w.y.revoked, w.y.times, w.y.listed = latest.at, w.y.times+1, false
+	w.y.revoked, w.y.listed = latest.at, false
 	return latest.report, w.close()
 }
 
