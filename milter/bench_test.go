@@ -110,7 +110,7 @@ func serveBench(b *testing.B, network string) (addr string) {
 	}
 	s := NewServer(db, Options{Site: "mx1", Policy: Policy{BulkThreshold: 20}, Log: slog.New(slog.NewJSONHandler(fileLog(b), nil))})
 	served := make(chan error, 1)
-	go func() { served <- s.Serve(ln) }()
+	go func() { served <- s.Serve("", ln) }()
 	b.Cleanup(func() {
 		stop()
 		for _, err := range []error{s.Shutdown(context.Background()), <-served, <-ran, db.Close()} {

@@ -21,9 +21,6 @@ import (
 const (
 	// offerTimeout is for the MTA's first packet; both MTAs send it at once.
 	offerTimeout = 30 * time.Second
-	// contentTimeout is for the next packet within header and body, which MTAs
-	// send from their disk, and for the rest of a packet that has begun.
-	contentTimeout = 5 * time.Minute
 	// readStep is how far memory is taken ahead of a packet's bytes.
 	readStep = 64<<10 + 1
 	// maxUnsent is how much is written before it is sent; only a message with
@@ -148,7 +145,7 @@ func (c *conn) readPacket() error {
 	if length < 1 || length > maxPacket {
 		return fmt.Errorf("%w: packet of %d bytes, must be 1 to %d", errProtocol, length, maxPacket)
 	}
-	c.await(contentTimeout, length)
+	c.await(c.server.options.Load().ContentTimeout, length)
 	for length > 0 {
 		end, n := len(c.buffer), min(length, readStep)
 		c.buffer = slices.Grow(c.buffer, n)[:end+n]
@@ -166,7 +163,7 @@ func (c *conn) patience() time.Duration {
 	case !c.negotiated:
 		return offerTimeout
 	case c.content:
-		return contentTimeout
+		return c.server.options.Load().ContentTimeout
 	}
 	return c.server.options.Load().IdleTimeout
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	gomilter "github.com/emersion/go-milter"
-	"github.com/spambloom/spambloom/signature"
 )
 
 // script is an MTA that sends fixed bytes and takes all answers.
@@ -40,7 +39,7 @@ func (s *script) SetReadDeadline(t time.Time) error {
 // run lets srv serve the script to its end.
 func (s *script) run(t *testing.T, srv *Server) {
 	t.Helper()
-	if err := srv.Serve(&once{s}); !errors.Is(err, net.ErrClosed) {
+	if err := srv.Serve("", &once{s}); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("serve: %v", err)
 	}
 	srv.running.Wait()
@@ -71,9 +70,9 @@ func TestPatience(t *testing.T) {
 	field, mail, end := packet('L', "a\x00b\x00"), packet('M', "<s>\x00"), packet('E', "")
 	mta := &script{Reader: iotest.OneByteReader(bytes.NewReader(packets(mail, field, field, end, mail)))}
 	s := NewServer(nil, Options{})
-	s.judge = func(*Options, signature.Message, uint32) Decision { return clean(judged{}) }
+	s.judge = func(*message) Decision { return clean(judged{}) }
 	mta.run(t, s)
-	const offer, idle, content = offerTimeout, 2 * time.Hour, contentTimeout
+	const offer, idle, content = offerTimeout, 2 * time.Hour, 5 * time.Minute
 	want := []time.Duration{offer, content, idle, content, idle, content, content, content, content, content, idle, content, idle}
 	if !slices.Equal(mta.deadlines, want) {
 		t.Errorf("deadlines %v, want %v", mta.deadlines, want)
@@ -84,7 +83,7 @@ func TestMuchOutputIsSentInPieces(t *testing.T) {
 	forged := packet('L', "X-Spambloom\x00clean\x00")
 	mta := &script{Reader: bytes.NewReader(packets(packet('M', "<s>\x00"), bytes.Repeat(forged, 10_000), packet('E', "")))}
 	s := NewServer(nil, Options{})
-	s.judge = func(*Options, signature.Message, uint32) Decision { return clean(judged{}) }
+	s.judge = func(*message) Decision { return clean(judged{}) }
 	mta.run(t, s)
 	if deletions := bytes.Count(mta.answers.Bytes(), []byte("X-Spambloom\x00\x00")); deletions != 10_000 {
 		t.Errorf("%d deletions", deletions)

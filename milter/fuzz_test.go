@@ -6,19 +6,18 @@ import (
 	"testing"
 
 	gomilter "github.com/emersion/go-milter"
-	"github.com/spambloom/spambloom/signature"
 )
 
 // FuzzSession sends bytes after a proper offer. Whatever they are, the session
 // ends, no message keeps more than its limit, and the library had nothing to
 // log: its own panics and errors would show there.
 func FuzzSession(f *testing.F) {
-	message := string(packet('C', "h\x004\x00\x19192.0.2.1\x00")) + string(packet('D', "Mi\x00Q\x00")) +
+	dialogue := string(packet('C', "h\x004\x00\x19192.0.2.1\x00")) + string(packet('D', "Mi\x00Q\x00")) +
 		string(packet('M', "<s>\x00")) + string(packet('R', "<r>\x00")) + string(packet('L', "X-Spambloom\x00spam\x00")) +
 		string(packet('N', "")) + string(packet('B', "body")) + string(packet('E', ""))
-	f.Add(uint32(offerAll), []byte(message+string(packet('A', ""))+string(packet('Q', ""))))
-	f.Add(uint32(offerOld), []byte(message[:len(message)-3]))
-	f.Add(uint32(offerNoNR), []byte(message+string(packet('U', "FOO\x00"))+string(packet('K', ""))+message))
+	f.Add(uint32(offerAll), []byte(dialogue+string(packet('A', ""))+string(packet('Q', ""))))
+	f.Add(uint32(offerOld), []byte(dialogue[:len(dialogue)-3]))
+	f.Add(uint32(offerNoNR), []byte(dialogue+string(packet('U', "FOO\x00"))+string(packet('K', ""))+dialogue))
 	f.Fuzz(func(t *testing.T, offer uint32, data []byte) {
 		var std bytes.Buffer
 		defer log.SetOutput(log.Writer())
@@ -26,7 +25,8 @@ func FuzzSession(f *testing.F) {
 
 		const limit = 1000
 		s := NewServer(nil, Options{MaxMessage: limit})
-		s.judge = func(_ *Options, c signature.Message, _ uint32) Decision {
+		s.judge = func(m *message) Decision {
+			c := m.content()
 			size := len(c.Body)
 			for _, field := range c.Header {
 				size += len(field.Name) + len(field.Value)

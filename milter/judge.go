@@ -2,6 +2,7 @@ package milter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -29,7 +30,7 @@ func (x *session) judge(msg *message) Decision {
 		case <-progress.C:
 			x.conn.progress()
 		case <-ctx.Done():
-			return s.fail(msg, "deadline", fmt.Sprintf("no judgement after %v", o.JudgeTimeout))
+			return s.fail(msg, causeDeadline, fmt.Errorf("no judgement after %v", o.JudgeTimeout))
 		}
 	}
 }
@@ -53,15 +54,16 @@ func (s *Server) inTurn(ctx context.Context, work func()) {
 func (s *Server) guard(msg *message) (d Decision) {
 	defer func() {
 		if v := recover(); v != nil {
-			d = s.fail(msg, "panic", v)
+			d = s.fail(msg, causeError, &panicked{v, debug.Stack()})
 		}
 	}()
-	return s.judge(msg.options, msg.content(), msg.sightings())
+	return s.judge(msg)
 }
 
 // judgeMessage counts the message, then asks both questions about it: the copy
 // that reaches the bulk threshold is bulk itself.
-func (s *Server) judgeMessage(o *Options, content signature.Message, sightings uint32) Decision {
+func (s *Server) judgeMessage(msg *message) Decision {
+	content, sightings := msg.content(), msg.sightings()
 	set := signature.Compute(content)
 	if len(set.Signatures) == 0 {
 		d := unsigned(content.Truncated)
@@ -71,14 +73,14 @@ func (s *Server) judgeMessage(o *Options, content signature.Message, sightings u
 	if err := s.db.Count(set, sightings); err != nil {
 		s.metrics.failure("count")
 		if s.countFailed.allow() {
-			o.Log.Error("count is not on disk", "error", err)
+			msg.options.Log.Error("count is not on disk", "error", err)
 		}
 	}
 	evidence := s.db.Judge(set)
 	if err := s.db.Saw(set, evidence, sightings); err != nil {
 		s.metrics.failure("count")
 	}
-	d := o.Policy.Decide(evidence, true)
+	d := msg.options.rules.decide(evidence, true, &msg.envelope, msg.allowed)
 	if len(d.Signatures) == 0 {
 		d.Signatures = set.Counting
 	}
@@ -86,21 +88,40 @@ func (s *Server) judgeMessage(o *Options, content signature.Message, sightings u
 	return d
 }
 
+// Causes of failures of ours, as header, log and metric name them.
+const (
+	causeOverload = "overload" // no processor came free for it
+	causeError    = "error"    // a panic, or an answer that could not be given
+	causeDeadline = "deadline" // judging took longer than Options.JudgeTimeout
+)
+
+// panicked is what a recovered panic was about.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
+
 // failure is the decision about a message that cannot be judged.
 func (o *Options) failure(cause string) Decision {
 	d := Decision{Verdict: failed, Action: Tag, Reason: cause}
-	if o.TempfailOnFailure {
+	tempfail := map[string]bool{
+		causeOverload: o.Tempfail.Overload, causeError: o.Tempfail.Error, causeDeadline: o.Tempfail.Deadline,
+	}
+	if tempfail[cause] {
 		d.Action = Tempfail
 	}
 	return d
 }
 
-// fail logs and counts a failure of ours, with the stack if it is a panic.
-func (s *Server) fail(msg *message, cause string, v any) Decision {
+// fail logs and counts a failure of ours.
+func (s *Server) fail(msg *message, cause string, err error) Decision {
 	s.metrics.failure(cause)
-	attrs := []any{"queue_id", msg.queueID, "cause", cause, "error", fmt.Sprint(v)}
-	if cause == "panic" {
-		attrs = append(attrs, "stack", string(debug.Stack()))
+	attrs := []any{"queue_id", msg.queueID, "cause", cause, "error", err}
+	var p *panicked
+	if errors.As(err, &p) {
+		attrs = append(attrs, "stack", string(p.stack))
 	}
 	msg.options.Log.Error("message not judged", attrs...)
 	return msg.options.failure(cause)

@@ -141,7 +141,7 @@ func TestCountErrorCostsNoMail(t *testing.T) {
 // and has n recipients.
 func waiting(s *Server, n uint32) (*session, *message) {
 	x := newConn(&script{}, s).session
-	return x, &message{options: s.options.Load(), held: &s.held, recipients: n}
+	return x, &message{options: s.options.Load(), held: &s.held, envelope: envelope{count: n}}
 }
 
 // Many costly messages at once: as many are judged as there are processors, the
@@ -151,8 +151,8 @@ func TestMessagesAreJudgedInTurn(t *testing.T) {
 		processors := runtime.GOMAXPROCS(0)
 		s := NewServer(nil, Options{CountRecipients: true, JudgeTimeout: time.Hour})
 		begun, release := make(chan uint32, processors+5), make(chan struct{})
-		s.judge = func(_ *Options, _ signature.Message, n uint32) Decision {
-			begun <- n
+		s.judge = func(m *message) Decision {
+			begun <- m.sightings()
 			<-release
 			return clean(judged{})
 		}
@@ -193,7 +193,7 @@ func TestWaitingEndsAtTheDeadline(t *testing.T) {
 		s := NewServer(nil, Options{})
 		begun, release := 0, make(chan struct{})
 		var mu sync.Mutex
-		s.judge = func(*Options, signature.Message, uint32) Decision {
+		s.judge = func(*message) Decision {
 			mu.Lock()
 			begun++
 			mu.Unlock()

@@ -14,6 +14,7 @@ import (
 // at any error of Accept, even one that passes (too many open files).
 type listener struct {
 	net.Listener
+	name   string
 	server *Server
 	// accepted is the session of the connection that Accept returned last. The
 	// library calls Accept and NewMilter in turn from one goroutine; that is how
@@ -28,7 +29,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		switch {
 		case err == nil:
 			pause = shortest
-			if c := l.server.admit(nc); c != nil {
+			if c := l.server.admit(l.name, nc); c != nil {
 				l.accepted = c.session
 				return c, nil
 			}

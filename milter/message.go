@@ -20,13 +20,34 @@ const fieldOverhead = 64
 // times their memory. Unit: bytes.
 const smallChunk = 4 << 10
 
-// heldMessages bounds what all messages in flight keep together, in units of
-// MaxMessage: a thousand MTA connections must not fill the memory. A message for
-// which nothing is left is treated like one over MaxMessage.
-const heldMessages = 32
-
 // maxMessageID bounds the Message-ID in the log line. Unit: bytes.
 const maxMessageID = 256
+
+// maxAddress bounds an address of the envelope, in bytes; maxRecipients those that
+// are kept, and maxLogged those that the log names.
+const (
+	maxAddress    = 320 // 64 + "@" + 255, RFC 5321, section 4.5.3.1
+	maxRecipients = 10_000
+	maxLogged     = 10
+)
+
+// envelope is how a message came, as the policy sees it.
+type envelope struct {
+	listener   string // name of the listener, as given to Server.Serve
+	client     netip.Addr
+	sender     string   // without <>; "" for a bounce
+	recipients []string // those that are kept, in their order
+	count      uint32   // of all recipients
+}
+
+// audience are the recipients, with "" for those that were not kept. It has at
+// least one element.
+func (e *envelope) audience() []string {
+	if len(e.recipients) == 0 || uint32(len(e.recipients)) < e.count {
+		return append(slices.Clone(e.recipients), "")
+	}
+	return e.recipients
+}
 
 // macros are the MTA's macros that matter here. MTAs send them piecemeal, a
 // packet before each stage; Postfix knows the queue id only after the first
@@ -48,37 +69,52 @@ func (a *macros) merge(from map[string]string) {
 // message is what a message brought from MAIL to the end of its body.
 type message struct {
 	macros
-	options    *Options // those in force when it began
-	client     netip.Addr
-	recipients uint32
-	id         string // Message-ID
-	forged     forged
+	envelope
+	options *Options // those in force when it began
+	allowed []string // by which rule each recipient is allowed; nil: none is
+	id      string   // Message-ID
+	forged  forged
 
 	header   []signature.Field
 	body     [][]byte      // the chunks as the library allocated them
 	size     int64         // header and body bytes seen
 	kept     int64         // header and body bytes held, fieldOverhead included
 	oversize bool          // something was not kept
-	held     *atomic.Int64 // kept, summed over the server's messages
+	booked   int64         // all that is booked in held: kept, and the recipients
+	held     *atomic.Int64 // bytes of all messages of the server
 }
 
-// keep says whether n more bytes may be held, and books them.
+// keep says whether n more bytes of content may be held, and books them.
 func (m *message) keep(n int64) bool {
-	if m.kept+n > m.options.MaxMessage {
-		return false
-	}
-	if m.held.Add(n) > heldMessages*m.options.MaxMessage {
-		m.held.Add(-n)
+	if m.kept+n > m.options.MaxMessage || !m.book(n) {
 		return false
 	}
 	m.kept += n
 	return true
 }
 
+// book takes n bytes of the memory for all messages, if they are left.
+func (m *message) book(n int64) bool {
+	if m.held.Add(n) > m.options.MaxMemory {
+		m.held.Add(-n)
+		return false
+	}
+	m.booked += n
+	return true
+}
+
 // release gives back what the message held.
 func (m *message) release() {
-	m.held.Add(-m.kept)
-	m.kept, m.header, m.body = 0, nil, nil
+	m.held.Add(-m.booked)
+	m.booked, m.kept, m.header, m.body = 0, 0, nil, nil
+}
+
+// addRecipient notes a recipient. One for which no memory is left is only counted.
+func (m *message) addRecipient(address string) {
+	m.count++
+	if len(address) <= maxAddress && len(m.recipients) < maxRecipients && m.book(int64(len(address))+fieldOverhead) {
+		m.recipients = append(m.recipients, address)
+	}
 }
 
 // skip is the reason why the message needs no judgement; "" for none. It may
@@ -160,12 +196,12 @@ func (m *message) content() signature.Message {
 // sightings is how often the message is counted.
 func (m *message) sightings() uint32 {
 	if m.options.CountRecipients {
-		return max(1, m.recipients)
+		return max(1, m.count)
 	}
 	return 1
 }
 
-// log writes the message's one line. It names no sender and no recipient.
+// log writes the message's one line.
 func (m *message) log(d Decision, took time.Duration) {
 	kinds, ids := make([]string, len(d.Signatures)), make([]string, len(d.Signatures))
 	for i, s := range d.Signatures {
@@ -174,7 +210,11 @@ func (m *message) log(d Decision, took time.Duration) {
 	attrs := []any{
 		slog.String("queue_id", m.queueID),
 		slog.String("message_id", m.id),
+		slog.String("listener", m.listener),
 		slog.String("client", m.client.String()),
+		slog.String("from", m.sender),
+		slog.Any("to", m.recipients[:min(len(m.recipients), maxLogged)]),
+		slog.Uint64("recipients", uint64(m.count)),
 		slog.String("verdict", string(d.Verdict)),
 		slog.String("action", string(d.Action)),
 		slog.String("reason", d.Reason),
@@ -185,6 +225,9 @@ func (m *message) log(d Decision, took time.Duration) {
 		slog.Int("sites", d.Sites),
 		slog.Int64("size", m.size),
 		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
+	}
+	if d.Policy != "" || len(d.Milder) > 0 {
+		attrs = append(attrs, slog.String("policy", d.policyName()), slog.String("mildest_of", strings.Join(d.Milder, ", ")))
 	}
 	if d.Limits != 0 {
 		attrs = append(attrs, slog.String("limits", strings.Join(d.Limits.Names(), ",")))

@@ -9,6 +9,7 @@ import (
 )
 
 func TestOversize(t *testing.T) {
+	const heldMessages = 32
 	const limit = 100_000
 	for _, test := range []struct {
 		name       string
@@ -67,6 +68,7 @@ func TestMegabyteHeaderLine(t *testing.T) {
 // Messages that stop half-way hold what they sent, but all together no more than
 // the server's limit.
 func TestMessagesInFlightAreBounded(t *testing.T) {
+	const heldMessages = 32
 	const limit = 1000
 	b := start(t, Options{MaxMessage: limit}, clean)
 	var half []*wire
@@ -103,6 +105,7 @@ func TestMessagesInFlightAreBounded(t *testing.T) {
 }
 
 func TestManyHeaderFieldsAreBounded(t *testing.T) {
+	const heldMessages = 32
 	const limit = 64 << 10
 	b := start(t, Options{MaxMessage: limit}, clean)
 	w := dialWire(t, b.addr, offerAll)

@@ -66,15 +66,16 @@ func startOn(t testing.TB, ln net.Listener, o Options, decide func(judged) Decis
 	}
 	b.Server = NewServer(nil, o)
 	if decide != nil {
-		b.Server.judge = func(_ *Options, c signature.Message, n uint32) Decision {
+		b.Server.judge = func(m *message) Decision {
+			j := judged{m.content(), m.sightings()}
 			b.mu.Lock()
-			b.judged = append(b.judged, judged{c, n})
+			b.judged = append(b.judged, j)
 			b.mu.Unlock()
-			return decide(judged{c, n})
+			return decide(j)
 		}
 	}
 	served := make(chan error, 1)
-	go func() { served <- b.Serve(ln) }()
+	go func() { served <- b.Serve("listener", ln) }()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()

@@ -1,7 +1,9 @@
 package milter
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb"
@@ -46,6 +48,22 @@ func ParseAction(name string) (Action, error) {
 	return "", fmt.Errorf("unknown action %q, allowed are %q", name, actions)
 }
 
+// mildness orders the actions by what they do to a message that was wanted: tagged
+// it is delivered, held it is found again, deferred or refused its sender hears of
+// it, discarded nobody does.
+var mildness = map[Action]int{Accept: 0, Tag: 1, Quarantine: 2, Tempfail: 3, Reject: 4, Discard: 5}
+
+// atMostTag makes an action one that delivers.
+func (a Action) atMostTag() Action {
+	if mildness[a] > mildness[Tag] {
+		return Tag
+	}
+	return a
+}
+
+// severity orders the verdicts of a judged message.
+var severity = map[Verdict]int{Allowed: 0, Clean: 1, Bulk: 2, Spam: 3}
+
 // Reasons for Skipped.
 const (
 	reasonAuthenticated = "authenticated"
@@ -78,8 +96,27 @@ func unsigned(truncated bool) Decision {
 
 // Policy maps evidence to a verdict and its action.
 type Policy struct {
-	Spam, Bulk, Clean Action // "" means Tag
-	BulkThreshold     uint64 // sightings from which a message is bulk; 0: never
+	Spam, Bulk, Clean Action                   // "" means Tag
+	Classes           map[bloomdb.Class]Action // of spam that was reported as such; none or "" means as Spam
+	BulkThreshold     uint64                   // sightings from which a message is bulk; 0: never
+}
+
+// over is p with the rest from below: what p leaves empty, below decides.
+func (p Policy) over(below Policy) Policy {
+	p.Spam, p.Bulk, p.Clean = cmp.Or(p.Spam, below.Spam), cmp.Or(p.Bulk, below.Bulk), cmp.Or(p.Clean, below.Clean)
+	p.BulkThreshold = cmp.Or(p.BulkThreshold, below.BulkThreshold)
+	classes := maps.Clone(below.Classes)
+	for class, action := range p.Classes {
+		if action == "" {
+			continue
+		}
+		if classes == nil {
+			classes = make(map[bloomdb.Class]Action)
+		}
+		classes[class] = action
+	}
+	p.Classes = classes
+	return p
 }
 
 // Decision is the outcome for one message.
@@ -99,6 +136,11 @@ type Decision struct {
 	Votes int // sites that vote for it, of those that are heard by their votes
 
 	Limits signature.Limits // that bit while the message was signed and judged
+
+	// Of a message whose recipients have policies of their own: the one that decided,
+	// "" for the general one, and those that would have done more to it.
+	Policy string
+	Milder []string
 }
 
 // Decide is pure: the same evidence gives the same decision. A message that is
@@ -110,7 +152,7 @@ func (p Policy) Decide(e bloomdb.Evidence, signed bool) Decision {
 	d := Decision{Verdict: Clean, Action: p.Clean, Count: e.Count, Sites: e.Sites, Votes: e.Votes}
 	switch {
 	case e.Listed:
-		d.Verdict, d.Action, d.Class = Spam, p.Spam, e.Class
+		d.Verdict, d.Action, d.Class = Spam, cmp.Or(p.Classes[e.Class], p.Spam), e.Class
 		for _, m := range e.Matches {
 			if !m.Revoked {
 				if len(d.Signatures) == 0 {
@@ -120,7 +162,7 @@ func (p Policy) Decide(e bloomdb.Evidence, signed bool) Decision {
 			}
 		}
 	case e.Never:
-		d.Verdict, d.Reason = Allowed, reasonNever
+		d.Verdict, d.Action, d.Reason = Allowed, p.Clean.atMostTag(), reasonNever
 	case p.BulkThreshold > 0 && e.Count >= p.BulkThreshold:
 		d.Verdict, d.Action = Bulk, p.Bulk
 	}

@@ -1,12 +1,9 @@
 package milter
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"net"
-	"net/netip"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -14,46 +11,7 @@ import (
 
 	gomilter "github.com/emersion/go-milter"
 	"github.com/spambloom/spambloom/bloomdb"
-	"github.com/spambloom/spambloom/signature"
 )
-
-// Options say how messages are treated. The zero value of a field is its
-// default.
-type Options struct {
-	Site   string // this site's name in headers
-	Policy Policy
-
-	LocalNetworks     []netip.Prefix // clients whose mail is not judged; a submission without an address is from 127.0.0.1
-	SkipAuthenticated bool           // mail of authenticated senders is not judged
-
-	// MaxMessage is how many bytes of header and body are kept in memory; default
-	// 10 MiB. A longer message is judged on what was kept, or not at all if
-	// SkipOversize. All messages in flight keep at most 32 times as much.
-	MaxMessage   int64
-	SkipOversize bool
-
-	TempfailOnFailure bool // a message that cannot be judged is answered 451, not passed
-	CountRecipients   bool // a message counts once for each recipient, else once
-
-	MaxConnections int           // default 1000; more are closed at once
-	IdleTimeout    time.Duration // silence of the MTA; default 2h, as with libmilter: an SMTP client may take long for its DATA
-	WriteTimeout   time.Duration // default 30s
-	JudgeTimeout   time.Duration // from end of message to the verdict, waiting for a processor included; default 30s
-
-	Log *slog.Logger // default: discard
-}
-
-func (o Options) withDefaults() *Options {
-	o.MaxMessage = cmp.Or(o.MaxMessage, 10<<20)
-	o.MaxConnections = cmp.Or(o.MaxConnections, 1000)
-	o.IdleTimeout = cmp.Or(o.IdleTimeout, 2*time.Hour)
-	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
-	o.JudgeTimeout = cmp.Or(o.JudgeTimeout, 30*time.Second)
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	return &o
-}
 
 // Server judges the mail of any number of MTAs. Its methods are safe for
 // concurrent use.
@@ -61,9 +19,9 @@ type Server struct {
 	db       *bloomdb.DB
 	options  atomic.Pointer[Options]
 	metrics  *metrics
-	judge    func(*Options, signature.Message, uint32) Decision // judgeMessage
-	turns    chan struct{}                                      // one for each message that is judged; see inTurn
-	progress time.Duration                                      // between two progress packets
+	judge    func(*message) Decision // judgeMessage
+	turns    chan struct{}           // one for each message that is judged; see inTurn
+	progress time.Duration           // between two progress packets
 
 	stop    context.Context // ends when Shutdown begins
 	drain   context.CancelFunc
@@ -100,8 +58,9 @@ func NewServer(db *bloomdb.DB, o Options) *Server {
 func (s *Server) Reload(o Options) { s.options.Store(o.withDefaults()) }
 
 // Serve accepts MTAs on ln until Shutdown, then returns nil. It closes ln. It
-// may run for several listeners at once.
-func (s *Server) Serve(ln net.Listener) error {
+// may run for several listeners at once. Overrides and allow rules know the listener
+// by its name.
+func (s *Server) Serve(name string, ln net.Listener) error {
 	s.mu.Lock()
 	stopped := s.stopping()
 	if !stopped {
@@ -114,7 +73,7 @@ func (s *Server) Serve(ln net.Listener) error {
 	}
 	defer s.running.Done()
 
-	l := &listener{Listener: ln, server: s}
+	l := &listener{Listener: ln, name: name, server: s}
 	err := (&gomilter.Server{NewMilter: l.newMilter}).Serve(l)
 	s.mu.Lock()
 	delete(s.listeners, ln)
@@ -179,7 +138,7 @@ func (s *Server) cut(match func(*conn) bool) {
 }
 
 // admit registers a new connection, or closes it and returns nil.
-func (s *Server) admit(nc net.Conn) *conn {
+func (s *Server) admit(listener string, nc net.Conn) *conn {
 	o := s.options.Load()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,6 +155,7 @@ func (s *Server) admit(nc net.Conn) *conn {
 		return nil
 	}
 	c := newConn(nc, s)
+	c.session.listener = listener
 	s.conns[c] = struct{}{}
 	s.running.Add(1)
 	s.metrics.connections.Inc()

@@ -58,7 +58,7 @@ func TestShutdownEndsRetrying(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(nil, Options{})
 		served := make(chan error, 1)
-		go func() { served <- s.Serve(deaf{}) }()
+		go func() { served <- s.Serve("", deaf{}) }()
 		time.Sleep(time.Hour) // in the bubble's time
 		if err := s.Shutdown(t.Context()); err != nil {
 			t.Error(err)
@@ -75,7 +75,7 @@ func TestServeNamesWhyItEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	ln.Close()
-	err = NewServer(nil, Options{}).Serve(ln)
+	err = NewServer(nil, Options{}).Serve("", ln)
 	if !errors.Is(err, net.ErrClosed) || !strings.Contains(err.Error(), ln.Addr().String()) {
 		t.Errorf("error %v", err)
 	}
@@ -90,10 +90,10 @@ func TestServeAfterShutdown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := s.admit(&script{}); c != nil { // accepted just before
+	if c := s.admit("", &script{}); c != nil { // accepted just before
 		t.Error("a connection was admitted")
 	}
-	if err := s.Serve(ln); err != nil {
+	if err := s.Serve("", ln); err != nil {
 		t.Errorf("serve: %v", err)
 	}
 	if c, err := net.Dial("tcp", ln.Addr().String()); err == nil {
@@ -110,7 +110,7 @@ func TestSeveralListeners(t *testing.T) {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
-	go func() { served <- b.Serve(ln) }()
+	go func() { served <- b.Serve("", ln) }()
 	dial(t, "tcp", b.addr, offerAll, "192.0.2.1").send(mail{body: "x"})
 	dial(t, "unix", path, offerAll, "192.0.2.2").send(mail{body: "x"})
 	if len(b.lines()) != 2 {

@@ -1,9 +1,11 @@
 package milter
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
 	"net/textproto"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -13,11 +15,12 @@ import (
 // session is one MTA connection: at least one SMTP client, any number of its
 // messages. The library calls its methods one after the other.
 type session struct {
-	conn   *conn
-	server *Server
-	client netip.Addr
-	macros macros   // of connect and HELO: they hold for each message
-	msg    *message // nil between two messages
+	conn     *conn
+	server   *Server
+	listener string // its name
+	client   netip.Addr
+	macros   macros   // of connect and HELO: they hold for each message
+	msg      *message // nil between two messages
 }
 
 // sticky is a response after which the library keeps the session. It would
@@ -48,7 +51,12 @@ func (x *session) collect(m *gomilter.Modifier, into *macros) {
 // message is the one in flight. MAIL begins it.
 func (x *session) message(m *gomilter.Modifier) *message {
 	if x.msg == nil {
-		x.msg = &message{macros: x.macros, client: x.client, options: x.server.options.Load(), held: &x.server.held}
+		x.msg = &message{
+			macros:   x.macros,
+			envelope: envelope{listener: x.listener, client: x.client},
+			options:  x.server.options.Load(),
+			held:     &x.server.held,
+		}
 		x.conn.busy.Store(true)
 	}
 	x.collect(m, &x.msg.macros)
@@ -97,15 +105,15 @@ func (x *session) Helo(_ string, m *gomilter.Modifier) (gomilter.Response, error
 
 // MailFrom implements gomilter.Milter. It ends the message before, too, because
 // Sendmail sends no ABORT between two.
-func (x *session) MailFrom(_ string, m *gomilter.Modifier) (gomilter.Response, error) {
+func (x *session) MailFrom(from string, m *gomilter.Modifier) (gomilter.Response, error) {
 	x.drop()
-	x.message(m)
+	x.message(m).sender = from[:min(len(from), maxAddress)]
 	return x.next(gomilter.OptNoMailReply)
 }
 
 // RcptTo implements gomilter.Milter.
-func (x *session) RcptTo(_ string, m *gomilter.Modifier) (gomilter.Response, error) {
-	x.message(m).recipients++
+func (x *session) RcptTo(to string, m *gomilter.Modifier) (gomilter.Response, error) {
+	x.message(m).addRecipient(to)
 	return x.next(gomilter.OptNoRcptReply)
 }
 
@@ -146,7 +154,7 @@ func (x *session) Body(m *gomilter.Modifier) (resp gomilter.Response, _ error) {
 	msg := x.message(m)
 	defer func() {
 		if v := recover(); v != nil {
-			resp = x.server.fail(msg, "panic", v).response()
+			resp = x.server.fail(msg, causeError, &panicked{v, debug.Stack()}).response()
 		}
 	}()
 	return x.endOfMessage(msg, m), nil
@@ -155,17 +163,24 @@ func (x *session) Body(m *gomilter.Modifier) (resp gomilter.Response, _ error) {
 // endOfMessage is the whole way of a message: judge, answer, log.
 func (x *session) endOfMessage(msg *message, m *gomilter.Modifier) gomilter.Response {
 	begun := time.Now()
-	var d Decision
-	if reason := msg.skip(); reason != "" {
-		d = skipped(reason)
-	} else {
-		d = x.judge(msg) // signature.Compute, DB.Count, DB.Judge, Policy.Decide
-	}
+	d := x.decide(msg)
 	if err := d.modify(m, msg); err != nil {
-		d = x.server.fail(msg, "answer", err)
+		d = x.server.fail(msg, causeError, fmt.Errorf("answer: %w", err))
 	}
 	took := time.Since(begun)
 	x.server.metrics.message(msg, d, took)
 	msg.log(d, took)
 	return d.response()
+}
+
+// decide is what is thought of a message, and what is done with it.
+func (x *session) decide(msg *message) Decision {
+	if reason := msg.skip(); reason != "" {
+		return skipped(reason)
+	}
+	rules, every := msg.options.rules, ""
+	if msg.allowed, every = rules.allow.of(&msg.envelope, msg.header); every != "" {
+		return allowedBy(every, rules.general)
+	}
+	return x.judge(msg) // signature.Compute, DB.Count, DB.Judge, the policies
 }

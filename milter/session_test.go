@@ -267,8 +267,8 @@ func TestFailureCostsOneMessage(t *testing.T) {
 		header      []string
 		code        gomilter.ActionCode
 	}{
-		{"panic passes", "panic", Options{}, []string{"+0 X-Spambloom: failed; reason=panic; site=mx1"}, 'c'},
-		{"panic tempfails", "panic", Options{TempfailOnFailure: true}, nil, 'y'},
+		{"panic passes", "error", Options{}, []string{"+0 X-Spambloom: failed; reason=error; site=mx1"}, 'c'},
+		{"panic tempfails", "error", Options{Tempfail: struct{ Overload, Error, Deadline bool }{Error: true}}, nil, 'y'},
 		{"deadline passes", "deadline", Options{JudgeTimeout: time.Millisecond}, []string{"+0 X-Spambloom: failed; reason=deadline; site=mx1"}, 'c'},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -276,7 +276,7 @@ func TestFailureCostsOneMessage(t *testing.T) {
 			b := start(t, test.o, func(j judged) Decision {
 				switch {
 				case len(j.content.Header) == 0: // the message after
-				case test.cause == "panic":
+				case test.cause == "error":
 					panic("by the test")
 				default:
 					<-release
@@ -301,7 +301,7 @@ func TestFailureCostsOneMessage(t *testing.T) {
 				t.Errorf("failures metric %v", n)
 			}
 			lines := b.log.lines(t, "message not judged")
-			if len(lines) != 1 || lines[0]["cause"] != test.cause || lines[0]["queue_id"] != "4QX" || (test.cause == "panic") != (lines[0]["stack"] != nil) {
+			if len(lines) != 1 || lines[0]["cause"] != test.cause || lines[0]["queue_id"] != "4QX" || (test.cause == "error") != (lines[0]["stack"] != nil) {
 				t.Errorf("log %v", lines)
 			}
 			if n := b.metric("spambloom_messages_total", "failed"); n != 1 {
@@ -323,7 +323,7 @@ func TestPanicInSession(t *testing.T) {
 	}
 	b.metrics.messages = messages
 	m.send(mail{body: "x"})
-	if len(b.lines()) != 1 || b.metric("spambloom_milter_failures_total", "panic") != 1 {
+	if len(b.lines()) != 1 || b.metric("spambloom_milter_failures_total", "error") != 1 {
 		t.Errorf("log %s", b.log.String())
 	}
 }
@@ -347,7 +347,7 @@ func TestProgressWhileJudging(t *testing.T) {
 	w.expect("c")
 }
 
-func TestOneLogLineWithoutAddresses(t *testing.T) {
+func TestOneLogLine(t *testing.T) {
 	b := start(t, Options{}, func(judged) Decision {
 		other := someSignature
 		other.Kind = signature.KindBody
@@ -358,6 +358,7 @@ func TestOneLogLineWithoutAddresses(t *testing.T) {
 	line := b.lines()[0]
 	for key, want := range map[string]any{"queue_id": "4QX", "message_id": "<1@x>", "client": "192.0.2.1",
 		"verdict": "spam", "action": "tag", "reason": "", "kinds": "text,body", "count": 12., "sites": 2.,
+		"listener": "listener", "from": "sender@example.org", "recipients": 1.,
 		"ids": "text:ab010203040506ef,body:ab010203040506ef", "size": 42.} {
 		if line[key] != want {
 			t.Errorf("%s is %v, want %v", key, line[key], want)
@@ -366,7 +367,7 @@ func TestOneLogLineWithoutAddresses(t *testing.T) {
 	if took, ok := line["duration_ms"].(float64); !ok || took < 0 {
 		t.Errorf("duration_ms is %v", line["duration_ms"])
 	}
-	if log := b.log.String(); strings.Count(log, "\n") != 1 || strings.Contains(log, "example.org") {
+	if log := b.log.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, `"to":["recipient@example.org"]`) || strings.Contains(log, "from@example.org") {
 		t.Errorf("log %s", log)
 	}
 }

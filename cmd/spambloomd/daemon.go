@@ -194,7 +194,7 @@ func (d *server) assemble(sockets *sockets) error {
 func (d *server) run(ctx context.Context, hup <-chan os.Signal, sockets *sockets) error {
 	front, frontCtx := errgroup.WithContext(ctx)
 	for _, ln := range sockets.milter {
-		front.Go(func() error { return d.milter.Serve(ln) })
+		front.Go(func() error { return d.milter.Serve(ln.Addr().String(), ln) })
 	}
 	front.Go(func() error { return served(d.control.Serve(reporting.Limit(sockets.control))) })
 	if d.far != nil {

@@ -204,18 +204,20 @@ func (s *settings) accessOptions(group string) reporting.AccessOptions {
 }
 
 func (s *settings) milterOptions(site string, log *slog.Logger) milter.Options {
-	return milter.Options{
+	o := milter.Options{
 		Site:              site,
 		Policy:            s.policy(),
 		LocalNetworks:     s.Milter.LocalNetworks,
 		SkipAuthenticated: s.Milter.SkipAuthenticated,
 		MaxMessage:        s.Milter.MaxMessage,
 		SkipOversize:      s.Milter.Oversize == "skip",
-		TempfailOnFailure: s.Milter.OnFailure == "tempfail",
 		CountRecipients:   s.Bulk.Count == "recipients",
 		MaxConnections:    int(s.Milter.MaxConnections),
 		Log:               log,
 	}
+	tempfail := s.Milter.OnFailure == "tempfail"
+	o.Tempfail.Overload, o.Tempfail.Error, o.Tempfail.Deadline = tempfail, tempfail, tempfail
+	return o
 }
 
 func (s *settings) databaseOptions(key [32]byte, log *slog.Logger) bloomdb.Options {

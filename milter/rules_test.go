@@ -1,0 +1,132 @@
+package milter
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/bloomdb"
+)
+
+// office has policies of all widths.
+func office() *rules {
+	return Options{
+		Policy: Policy{Spam: Reject, BulkThreshold: 20, Classes: map[bloomdb.Class]Action{bloomdb.ClassPhish: Discard}},
+		Overrides: []Override{
+			{Name: "port587", Listeners: []string{"inet:587"}, Policy: Policy{Bulk: Quarantine}},
+			{Name: "school", Domains: []string{".school.example"}, Policy: Policy{Spam: Quarantine, BulkThreshold: 1000}},
+			{Name: "desk", Domains: []string{"desk.school.example"}, Policy: Policy{Spam: Tempfail}},
+			{Name: "abuse", Recipients: []string{"Abuse@School.example"}, Policy: Policy{Spam: Accept, Classes: map[bloomdb.Class]Action{bloomdb.ClassPhish: Tag, bloomdb.ClassScam: ""}}},
+		},
+	}.withDefaults().rules
+}
+
+func TestOverrides(t *testing.T) {
+	spam := bloomdb.Evidence{Listed: true, Count: 50}
+	phish := bloomdb.Evidence{Listed: true, Class: bloomdb.ClassPhish}
+	seen := bloomdb.Evidence{Count: 50}
+	for _, test := range []struct {
+		name     string
+		listener string
+		to       string
+		e        bloomdb.Evidence
+		want     string // policy verdict action; then what was milder than
+	}{
+		{"general", "", "a@example.org", spam, "general spam reject"},
+		{"class", "", "a@example.org", phish, "general spam discard"},
+		{"bulk", "", "a@example.org", seen, "general bulk tag"},
+		{"listener", "inet:587", "a@example.org", seen, "port587 bulk quarantine"},
+		{"listener leaves the rest", "inet:587", "a@example.org", spam, "port587 spam reject"},
+		{"domain", "", "a@school.example", spam, "school spam quarantine"},
+		{"below a domain", "", "a@b.c.SCHOOL.example", spam, "school spam quarantine"},
+		{"a domain that ends alike", "", "a@preschool.example", spam, "general spam reject"},
+		{"narrower domain", "", "a@desk.school.example", spam, "desk spam tempfail"},
+		{"not below it", "", "a@x.desk.school.example", spam, "school spam quarantine"},
+		{"threshold of the domain", "", "a@school.example", seen, "school clean tag"},
+		{"domain over listener", "inet:587", "a@school.example", bloomdb.Evidence{Count: 1000}, "school bulk quarantine"},
+		{"class of the general policy", "", "a@school.example", phish, "school spam discard"},
+		{"recipient", "", "abuse@school.example", spam, "abuse spam accept"},
+		{"recipient with detail", "", "abuse+x@school.example", spam, "abuse spam accept"},
+		{"class of the recipient", "", "abuse@school.example", phish, "abuse spam tag"},
+		{"mildest", "", "a@example.org abuse@school.example a@school.example", spam, "abuse spam accept; general spam reject, school spam quarantine"},
+		{"mildest in any order", "", "a@school.example a@example.org b@example.org", spam, "school spam quarantine; general spam reject"},
+		{"least verdict of equal actions", "", "a@example.org a@school.example", seen, "school clean tag; general bulk tag"},
+		{"equal for all", "", "a@example.org b@example.net", spam, "general spam reject"},
+		{"no address", "", "postmaster", spam, "general spam reject"},
+		{"nobody", "inet:587", "", seen, "port587 bulk quarantine"},
+	} {
+		to := strings.Fields(test.to)
+		d := office().decide(test.e, true, &envelope{listener: test.listener, recipients: to, count: uint32(len(to))}, nil)
+		got := d.policyName() + " " + string(d.Verdict) + " " + string(d.Action)
+		if len(d.Milder) > 0 {
+			got += "; " + strings.Join(d.Milder, ", ")
+		}
+		if got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+// Recipients that are not kept fall under the general policy.
+func TestRecipientsNotKept(t *testing.T) {
+	d := office().decide(bloomdb.Evidence{Listed: true}, true, &envelope{recipients: []string{"desk@desk.school.example"}, count: 2}, nil)
+	if d.Action != Tempfail || !slices.Equal(d.Milder, []string{"general spam reject"}) {
+		t.Errorf("%+v", d)
+	}
+}
+
+// A recipient that is allowed has the message delivered to all, but its verdict
+// stands: whoever adds a postmaster to the recipients of a spam hides nothing.
+func TestAllowedRecipientAmongOthers(t *testing.T) {
+	e := &envelope{recipients: []string{"a@example.org", "b@example.org"}, count: 2}
+	d := office().decide(bloomdb.Evidence{Listed: true}, true, e, []string{"", "postmasters"})
+	if d.Verdict != Spam || d.Action != Tag || !slices.Equal(d.Milder, []string{"general spam reject"}) {
+		t.Errorf("%+v", d)
+	}
+}
+
+// The mildest decision does not depend on the order of the recipients, and no
+// recipient gets more done than its own policy says.
+func TestMildestProperty(t *testing.T) {
+	all := []string{"a@example.org", "a@school.example", "a@desk.school.example", "abuse@school.example", "b@example.net"}
+	rapid.Check(t, func(t *rapid.T) {
+		r := office()
+		to := rapid.SliceOfN(rapid.SampledFrom(all), 1, 6).Draw(t, "to")
+		e := bloomdb.Evidence{
+			Listed: rapid.Bool().Draw(t, "listed"),
+			Class:  rapid.SampledFrom(bloomdb.Classes()).Draw(t, "class"),
+			Count:  rapid.Uint64Range(0, 2000).Draw(t, "count"),
+		}
+		listener := rapid.SampledFrom([]string{"", "inet:587"}).Draw(t, "listener")
+		decide := func(to ...string) Decision {
+			return r.decide(e, true, &envelope{listener: listener, recipients: to, count: uint32(len(to))}, nil)
+		}
+		d := decide(to...)
+		for _, one := range to {
+			if alone := decide(one); alone.milder(d) {
+				t.Fatalf("%s alone: %v %v, together %v %v", one, alone.Verdict, alone.Action, d.Verdict, d.Action)
+			}
+		}
+		mixed := slices.Clone(to)
+		rand.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
+		if other := decide(mixed...); other.Verdict != d.Verdict || other.Action != d.Action {
+			t.Fatalf("in another order: %v %v, before %v %v", other.Verdict, other.Action, d.Verdict, d.Action)
+		}
+	})
+}
+
+func TestCheckPattern(t *testing.T) {
+	for _, good := range []string{"a@example.org", "example.org", ".example.org", "localhost", "a+b@x", "ä@example.org"} {
+		if err := CheckPattern(good); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, bad := range []string{"", ".", "@", "@example.org", "a@", "a..b", "example.org.", "a b@example.org", "<a@b>", "*.example.org", "a@.b", strings.Repeat("x", 64) + ".org"} {
+		if CheckPattern(bad) == nil {
+			t.Errorf("%q passes for a pattern", bad)
+		}
+	}
+}
