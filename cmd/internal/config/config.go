@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -34,17 +35,42 @@ type Config struct {
 		SkipAuthenticated bool
 		MaxMessage        int64  // bytes
 		Oversize          string // judge, skip
-		OnFailure         string // accept, tempfail
-		MaxConnections    int64
+
+		OnFailure                       string // accept, tempfail
+		OnOverload, OnError, OnDeadline string // "": as OnFailure
+
+		Group      string // "": that of Control
+		SocketMode fs.FileMode
+
+		AuthservID string // "": none
+		Whiteclnt  string // "": none
+
+		MaxConnections          int64
+		MaxConnectionsPerClient int64 // 0: no limit
+		IdleTimeout             time.Duration
+		ContentTimeout          time.Duration
+		WriteTimeout            time.Duration
+		JudgeTimeout            time.Duration
+		ConnectionTimeout       time.Duration // 0: none
+		MaxMemory               int64         // bytes
+		OverMemory              string        // head, spill
+		Grace                   time.Duration
 	}
-	Actions struct{ Spam, Bulk, Clean string }
-	Bulk    struct {
+	Actions struct {
+		Spam, Bulk, Clean string
+
+		SpamPhish, SpamScam, SpamMalware, SpamBulk string // "": as Spam
+	}
+	Bulk struct {
 		Threshold int64
 		Period    time.Duration
 		Keep      int64
 		Capacity  int64
 		Count     string // recipients, messages
 		Burst     time.Duration
+
+		Greylist     bool
+		GreylistFrom int64
 	}
 	Reports struct {
 		Quorum          float64
@@ -72,9 +98,11 @@ type Config struct {
 		Cert, Key     string // "": none
 		SnapshotLimit int64  // bytes
 	}
-	Peers   []Peer
-	Traps   []Trap
-	Control struct {
+	Peers    []Peer
+	Policies []Policy
+	Allow    []Allow
+	Traps    []Trap
+	Control  struct {
 		Listen    string // "": the commands choose a place
 		Group     string // "": unchanged
 		Delegates []string
@@ -85,7 +113,10 @@ type Config struct {
 		RemoteTokens          string // "": no client has a token
 	}
 	HTTP struct{ Listen string } // "": none
-	Log  struct{ Level, Format string }
+	Log  struct {
+		Level, Format string
+		Privacy       bool
+	}
 
 	where map[string]string // key -> "file:line: key" or "--flag", where it was set
 }
@@ -98,6 +129,31 @@ type Peer struct {
 	Trust      string // full, vote, none
 	MaxReports int64  // 0: the default
 	MaxCounts  int64  // 0: the default
+}
+
+// Policy is what one [[policy]] table says of some of the mail.
+type Policy struct {
+	Name       string
+	Recipients []string // user@example.org, lower case
+	Domains    []string // of recipients: example.org or .example.org, lower case
+	Listeners  []string // as in Milter.Listen, or names of systemd's sockets
+
+	Spam, Bulk, Clean                          string // "": inherited
+	SpamPhish, SpamScam, SpamMalware, SpamBulk string // "": inherited
+
+	BulkThreshold int64 // 0: inherited
+}
+
+// Allow is what one [[allow]] table says of mail that passes. A condition that is empty
+// is not set.
+type Allow struct {
+	Name       string
+	Networks   []netip.Prefix // of the client
+	Senders    []string       // envelope sender: patterns of addresses, lower case
+	From       []string       // header From, authenticated: patterns of addresses, lower case
+	ListIDs    []string       // lower case, without brackets
+	Recipients []string       // patterns of addresses, lower case
+	Listeners  []string       // as in Milter.Listen, or names of systemd's sockets
 }
 
 // Trap is what one [[trap]] table says of a Maildir whose mail is all spam.
@@ -172,14 +228,23 @@ func (c *Config) Where(path string) string {
 
 // WherePeer is Where for a key of c.Peers[i]; of one that was not set, it is the
 // table's place.
-func (c *Config) WherePeer(i int, name string) string {
-	if w, ok := c.where[tableKey(peerSection, i, name)]; ok {
+func (c *Config) WherePeer(i int, name string) string { return c.whereTable(peerSection, i, name) }
+
+// WherePolicy is WherePeer for c.Policies[i].
+func (c *Config) WherePolicy(i int, name string) string { return c.whereTable(policySection, i, name) }
+
+// WhereAllow is WherePeer for c.Allow[i].
+func (c *Config) WhereAllow(i int, name string) string { return c.whereTable(allowSection, i, name) }
+
+func (c *Config) whereTable(section string, i int, name string) string {
+	if w, ok := c.where[tableKey(section, i, name)]; ok {
 		return w
 	}
-	return c.where[tableKey(peerSection, i, "")]
+	return c.where[tableKey(section, i, "")]
 }
 
 // Effective lists every key with its value, passwords taken out, for the log.
+// Tables of a list are named only: policies and rules hold addresses of people.
 func (c *Config) Effective() []slog.Attr {
 	attrs := make([]slog.Attr, 0, len(keys))
 	for _, k := range keys {
@@ -187,15 +252,19 @@ func (c *Config) Effective() []slog.Attr {
 			attrs = append(attrs, slog.String(k.path(), redact(plain(k.kind.get(c)))))
 		}
 	}
-	var peers []string
-	for _, p := range c.Peers {
-		peers = append(peers, p.Name+" "+p.Trust)
+	return append(attrs,
+		slog.String(peerSection, joined(c.Peers, func(p Peer) string { return p.Name + " " + p.Trust })),
+		slog.String(policySection, joined(c.Policies, func(p Policy) string { return p.Name })),
+		slog.String(allowSection, joined(c.Allow, func(a Allow) string { return a.Name })),
+		slog.String(trapSection, joined(c.Traps, func(t Trap) string { return t.Name + " " + t.Maildir })))
+}
+
+func joined[T any](list []T, show func(T) string) string {
+	parts := make([]string, 0, len(list))
+	for _, e := range list {
+		parts = append(parts, show(e))
 	}
-	var traps []string
-	for _, t := range c.Traps {
-		traps = append(traps, t.Name+" "+t.Maildir)
-	}
-	return append(attrs, slog.String(peerSection, strings.Join(peers, ", ")), slog.String(trapSection, strings.Join(traps, ", ")))
+	return strings.Join(parts, ", ")
 }
 
 // password is the secret part of a URL: behind the user, or a parameter.
@@ -216,11 +285,19 @@ func (c *Config) Changed(old *Config) (live, restart []string) {
 			restart = append(restart, k.path())
 		}
 	}
-	if !slices.Equal(c.Peers, old.Peers) {
-		restart = append(restart, peerSection)
-	}
-	if !slices.Equal(c.Traps, old.Traps) {
-		restart = append(restart, trapSection)
+	for _, list := range []struct {
+		section string
+		same    bool
+		changed *[]string
+	}{
+		{peerSection, slices.Equal(c.Peers, old.Peers), &restart},
+		{policySection, reflect.DeepEqual(c.Policies, old.Policies), &live},
+		{allowSection, reflect.DeepEqual(c.Allow, old.Allow), &live},
+		{trapSection, slices.Equal(c.Traps, old.Traps), &restart},
+	} {
+		if !list.same {
+			*list.changed = append(*list.changed, list.section)
+		}
 	}
 	return live, restart
 }

@@ -276,6 +276,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("peer.name = 1\n")
 	f.Add("[[peer]]\nname = \"mx2\"\n[[\"peer\"]]\n[[peer.name]]\n")
 	f.Add("peer = [{name = \"mx2\"}, {}]\n")
+	f.Add(policies)
 	f.Add("[[trap]]\nname = \"t\"\nmaildir = \"/t\"\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := parse("f", text)

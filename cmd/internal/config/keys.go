@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"io/fs"
+	"slices"
+	"time"
+)
 
 // key is one line of the table that is the source of everything about the
 // configuration.
@@ -25,6 +29,8 @@ var sections = []struct{ name, doc string }{
 	{"domains", "What the domains of links say."},
 	{"redis", "How reports and counts travel to the other sites."},
 	{peerSection, "Another site of the federation, one such table for each. spambloom keygen prints\nthe table that a site gives to the others. Without any, every site that proves\nthe federation key is heard in full, whatever name it gives itself; once there is\none, only those that are named, and only what is signed with their keys. A table\nof this site itself does no harm, so that all sites may have the same tables."},
+	{policySection, "What is done otherwise for some recipients, domains or listeners, one such table\nfor each group (contrib/policy.md). The table that names the recipient decides\nbefore the one that names its domain, that before the one that names the listener,\nand that before [actions] and bulk.threshold, key by key. A message to recipients\nwith different policies gets the mildest action: accept, tag, quarantine,\ntempfail, reject, discard, in this order."},
+	{allowSection, "Mail that is let through whatever is thought of it, one such table for each rule\n(contrib/policy.md): the verdict is allowed, and the mail is neither signed nor\ncounted. A rule matches a message if each of its keys that is set does."},
 	{trapSection, "A Maildir whose mail is all spam, one such table for each: that of an address which\nnobody ever wrote to (contrib/traps.md). New mail in it is reported as it comes,\nby the reporter trap:NAME, and moved from new/ to cur/ as seen."},
 	{"control", "What the command spambloom talks to."},
 	{"http", "Metrics and health."},
@@ -36,7 +42,9 @@ var actions = []string{"accept", "tag", "quarantine", "reject", "tempfail", "dis
 
 const day = 24 * time.Hour
 
-var keys = []key{
+var keys = slices.Concat(generalKeys, policyKeys, allowKeys)
+
+var generalKeys = []key{
 	{section: "site", name: "name", def: "", example: "mx1",
 		kind: siteName(func(c *Config) *string { return &c.Site.Name }),
 		doc:  "Name of this site, unique in the federation; 1 to 64 letters, digits and\n\".\", \"_\", \"-\", no dot first. Default: the host name."},
@@ -53,6 +61,12 @@ var keys = []key{
 	{section: "milter", name: "listen", def: []any{"inet:8899@127.0.0.1"},
 		kind: texts(func(c *Config) *[]string { return &c.Milter.Listen }, `addresses such as "inet:8899@127.0.0.1" or "unix:/run/spambloom/milter.sock"`),
 		doc:  "Addresses to listen on: inet:PORT@HOST, inet:HOST:PORT, inet6:PORT@[HOST],\nunix:PATH or local:PATH. Sockets handed over by systemd are used instead."},
+	{section: "milter", name: "group", def: "", example: "postfix",
+		kind: text(func(c *Config) *string { return &c.Milter.Group }, "the name of a group"),
+		doc:  "Group of the unix sockets in listen. Default: control.group."},
+	{section: "milter", name: "socket_mode", def: "0660",
+		kind: mode(func(c *Config) *fs.FileMode { return &c.Milter.SocketMode }),
+		doc:  "Mode of the unix sockets in listen: who may connect must be able to write."},
 	{section: "milter", name: "local_networks", def: []any{"127.0.0.0/8", "::1/128"}, live: true,
 		kind: prefixes(func(c *Config) *prefixList { return &c.Milter.LocalNetworks }),
 		doc:  "Mail from clients in these networks is neither judged nor counted."},
@@ -67,14 +81,68 @@ var keys = []key{
 		doc:  "A larger message is judged by what was kept of it (judge), or not at all\n(skip)."},
 	{section: "milter", name: "on_failure", def: "accept", live: true,
 		kind: choice(func(c *Config) *string { return &c.Milter.OnFailure }, "accept", "tempfail"),
-		doc:  "What happens to a message that could not be judged for a fault of ours."},
+		doc:  "What happens to a message that could not be judged for a fault of ours: it passes\nwith a header that says so (accept), or the sender is asked to try again later\n(tempfail)."},
+	{section: "milter", name: "on_overload", def: "", live: true,
+		kind: choiceOrNone(func(c *Config) *string { return &c.Milter.OnOverload }, "accept", "tempfail"),
+		doc:  "The same where its turn did not come in judge_timeout, or where so many messages\nfailed that judging is suspended. Default: as on_failure."},
+	{section: "milter", name: "on_error", def: "", live: true,
+		kind: choiceOrNone(func(c *Config) *string { return &c.Milter.OnError }, "accept", "tempfail"),
+		doc:  "The same where the program failed in itself, or the MTA refused its answer.\nDefault: as on_failure."},
+	{section: "milter", name: "on_deadline", def: "", live: true,
+		kind: choiceOrNone(func(c *Config) *string { return &c.Milter.OnDeadline }, "accept", "tempfail"),
+		doc:  "The same where judging it took longer than judge_timeout. Default: as\non_failure."},
+	{section: "milter", name: "authserv_id", def: "", example: "mx1.example.org", live: true,
+		kind: authservID(func(c *Config) *string { return &c.Milter.AuthservID }),
+		doc:  "The name that this site's own DKIM and SPF verifier writes into the\nAuthentication-Results that it adds, such as AuthservID of OpenDKIM. Only those are\nbelieved, for the key from of [[allow]]; the verifier must remove forged ones\n(contrib/policy.md). Empty: none is believed."},
+	{section: "milter", name: "whiteclnt", def: "", example: "/var/dcc/whiteclnt", live: true,
+		kind: text(func(c *Config) *string { return &c.Milter.Whiteclnt }, "a path"),
+		doc:  "A whitelist of DCC's clients, whose lines with ok are read as allow rules; what is\nunderstood of it stands in contrib/policy.md. It is read again on SIGHUP. Empty:\nnone."},
 	{section: "milter", name: "max_connections", def: int64(1000), live: true,
 		kind: integer(func(c *Config) *int64 { return &c.Milter.MaxConnections }, 1, 100_000),
-		doc:  "Connections from the MTA at one time. More are closed at once."},
+		doc:  "Connections from MTAs at one time. More are closed at once."},
+	{section: "milter", name: "max_connections_per_client", def: int64(0), live: true,
+		kind: integer(func(c *Config) *int64 { return &c.Milter.MaxConnectionsPerClient }, 0, 100_000),
+		doc:  "Connections at one time from one MTA, by its address; all that come over unix\nsockets are of one. 0: no limit beside max_connections."},
+	{section: "milter", name: "idle_timeout", def: "2h", live: true,
+		kind: duration(func(c *Config) *time.Duration { return &c.Milter.IdleTimeout }, time.Second, 7*day),
+		doc:  "How long an MTA may be silent between two commands. An SMTP client may take long\nfor its DATA, and the MTA waits for it."},
+	{section: "milter", name: "content_timeout", def: "5m", live: true,
+		kind: duration(func(c *Config) *time.Duration { return &c.Milter.ContentTimeout }, time.Second, 7*day),
+		doc:  "How long an MTA may be silent within header and body, which it sends from its\ndisk."},
+	{section: "milter", name: "write_timeout", def: "30s", live: true,
+		kind: duration(func(c *Config) *time.Duration { return &c.Milter.WriteTimeout }, time.Second, time.Hour),
+		doc:  "How long an MTA may take to accept an answer."},
+	{section: "milter", name: "judge_timeout", def: "30s", live: true,
+		kind: duration(func(c *Config) *time.Duration { return &c.Milter.JudgeTimeout }, time.Second, time.Hour),
+		doc:  "How long the judgement of a message may take, with the time that it waits for its\nturn. The MTA must wait longer (Postfix: milter_content_timeout, 300 s)."},
+	{section: "milter", name: "connection_timeout", def: "24h", live: true,
+		kind: durationOrNone(func(c *Config) *time.Duration { return &c.Milter.ConnectionTimeout }, time.Second, 31*day),
+		doc:  "Age from which on a connection is closed between two messages. \"0s\": never."},
+	{section: "milter", name: "max_memory", def: "320MiB", live: true,
+		kind: size(func(c *Config) *int64 { return &c.Milter.MaxMemory }, 1<<20, 1<<40),
+		doc:  "How much of all messages in flight is kept in memory together; at least\nmax_message."},
+	{section: "milter", name: "over_memory", def: "head", live: true,
+		kind: choice(func(c *Config) *string { return &c.Milter.OverMemory }, "head", "spill"),
+		doc:  "A message for which no memory is left is judged on what was kept of it (head), or\nthe rest goes to a temporary file in the state folder until its turn (spill)."},
+	{section: "milter", name: "grace", def: "1m", live: true,
+		kind: durationOrNone(func(c *Config) *time.Duration { return &c.Milter.Grace }, time.Second, time.Hour),
+		doc:  "How long a stop waits for messages and requests in flight before it cuts\nthem."},
 
 	{section: "actions", name: "spam", def: "tag", live: true,
 		kind: choice(func(c *Config) *string { return &c.Actions.Spam }, actions...),
 		doc:  "Reported as spam, and not revoked."},
+	{section: "actions", name: "spam_phish", def: "", live: true,
+		kind: choiceOrNone(func(c *Config) *string { return &c.Actions.SpamPhish }, actions...),
+		doc:  "Spam that was reported as phishing. Classes are known where reports.classes is\ntrue. Default: as spam; so are the three below."},
+	{section: "actions", name: "spam_scam", def: "", live: true,
+		kind: choiceOrNone(func(c *Config) *string { return &c.Actions.SpamScam }, actions...),
+		doc:  "Spam that was reported as a scam."},
+	{section: "actions", name: "spam_malware", def: "", live: true,
+		kind: choiceOrNone(func(c *Config) *string { return &c.Actions.SpamMalware }, actions...),
+		doc:  "Spam that was reported as malware."},
+	{section: "actions", name: "spam_bulk", def: "", live: true,
+		kind: choiceOrNone(func(c *Config) *string { return &c.Actions.SpamBulk }, actions...),
+		doc:  "Spam that was reported as unwanted bulk mail."},
 	{section: "actions", name: "bulk", def: "tag", live: true,
 		kind: choice(func(c *Config) *string { return &c.Actions.Bulk }, actions...),
 		doc:  "Seen at least bulk.threshold times."},
@@ -100,6 +168,13 @@ var keys = []key{
 	{section: "bulk", name: "burst", def: "10m",
 		kind: durationOrNone(func(c *Config) *time.Duration { return &c.Bulk.Burst }, time.Minute, time.Hour),
 		doc:  "spambloom explain also says how often this site saw a message in so short a\ntime, up to now. It is kept in memory only, 2 MiB with the defaults; the memory\ngrows with capacity / period * burst. \"0s\": off."},
+
+	{section: "bulk", name: "greylist", def: false, live: true,
+		kind: boolean(func(c *Config) *bool { return &c.Bulk.Greylist }),
+		doc:  "Ask the sender of a message that is about to become bulk to try again later, once\n(451): real MTAs do, and meanwhile the message may be reported. It takes\nburst."},
+	{section: "bulk", name: "greylist_from", def: int64(5), live: true,
+		kind: integer(func(c *Config) *int64 { return &c.Bulk.GreylistFrom }, 2, 1_000_000_000),
+		doc:  "Sightings by this site within burst from which on that is done, up to\nthreshold."},
 
 	{section: "reports", name: "quorum", def: 1.0,
 		kind: weight(func(c *Config) *float64 { return &c.Reports.Quorum }, 0.1, 100),
@@ -231,6 +306,9 @@ var keys = []key{
 	{section: "log", name: "format", def: "text",
 		kind: choice(func(c *Config) *string { return &c.Log.Format }, "text", "json"),
 		doc:  "One line an event: key=value text, or JSON."},
+	{section: "log", name: "privacy", def: false, live: true,
+		kind: boolean(func(c *Config) *bool { return &c.Log.Privacy }),
+		doc:  "Write pseudonyms (h: and 12 hex digits) in place of IP addresses, mail addresses,\nMessage-IDs and login names. One address has one pseudonym, by a key of this site,\nso that it can be followed. It is about the log: spambloom reports names reporters\nall the same."},
 }
 
 // peerSection is written [[peer]], once for each site.

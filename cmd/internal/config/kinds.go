@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"io/fs"
 	"math"
 	"net/netip"
 	"slices"
@@ -163,6 +164,30 @@ func choice(field func(*Config) *string, among ...string) kind {
 			return nil
 		},
 		get: func(c *Config) any { return *field(c) },
+	}
+}
+
+// choiceOrNone is a choice, or "" for what stands elsewhere.
+func choiceOrNone(field func(*Config) *string, among ...string) kind {
+	k := choice(field, append([]string{""}, among...)...)
+	k.allowed = strings.Join(among, ", ")
+	return k
+}
+
+// mode is who may use a socket, in octal digits. Its owner always may.
+func mode(field func(*Config) *fs.FileMode) kind {
+	return kind{
+		allowed: `an octal mode in quotes from "0600" to "0777"`,
+		parse: func(c *Config, v any) error {
+			s, _ := v.(string)
+			n, err := strconv.ParseUint(s, 8, 32)
+			if err != nil || n > 0o777 || n&0o600 != 0o600 {
+				return wrong(v, "a mode of a socket")
+			}
+			*field(c) = fs.FileMode(n)
+			return nil
+		},
+		get: func(c *Config) any { return fmt.Sprintf("%04o", *field(c)) },
 	}
 }
 

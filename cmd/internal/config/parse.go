@@ -22,7 +22,7 @@ func parse(path, input string) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	f := &file{path: path, input: strings.Split(input, "\n"), md: md, config: Default()}
+	f := &file{path: path, input: strings.Split(input, "\n"), md: md, config: Default(), lists: make(map[string][]table), lines: make(map[string]int)}
 	for _, name := range slices.Sorted(maps.Keys(top)) {
 		if isList(name) {
 			f.tables(name, top[name])
@@ -30,6 +30,12 @@ func parse(path, input string) (*Config, error) {
 		}
 		f.section(name, top[name])
 	}
+	f.checkPeers(f.lists[peerSection])
+	f.checkPolicies(f.lists[policySection])
+	f.checkAllow(f.lists[allowSection])
+	f.checkTraps(f.lists[trapSection])
+	f.checkMemory()
+	f.checkGreylist()
 	return f.config, f.err()
 }
 
@@ -39,6 +45,8 @@ type file struct {
 	input  []string // lines
 	md     toml.MetaData
 	config *Config
+	lists  map[string][]table // by section
+	lines  map[string]int     // where keys outside of lists were set
 	faults []fault
 }
 
@@ -86,6 +94,7 @@ func (f *file) section(name string, p toml.Primitive) {
 func (f *file) key(section, name string, p toml.Primitive) {
 	path := section + "." + name
 	line := f.visit(path, p, f.setter(section, name))
+	f.lines[path] = line
 	f.config.where[path] = fmt.Sprintf("%s:%d: %s", f.path, line, path)
 }
 

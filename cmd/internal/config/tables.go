@@ -9,12 +9,14 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// A section that is a list of tables: [[peer]], [[trap]].
+// A section that is a list of tables: [[peer]], [[policy]], [[allow]], [[trap]].
 
 // lists add a table with nothing in it to the configuration, by section.
 var lists = map[string]func(*Config){
-	peerSection: func(c *Config) { c.Peers = append(c.Peers, Peer{}) },
-	trapSection: func(c *Config) { c.Traps = append(c.Traps, Trap{}) },
+	peerSection:   func(c *Config) { c.Peers = append(c.Peers, Peer{}) },
+	policySection: func(c *Config) { c.Policies = append(c.Policies, Policy{}) },
+	allowSection:  func(c *Config) { c.Allow = append(c.Allow, Allow{}) },
+	trapSection:   func(c *Config) { c.Traps = append(c.Traps, Trap{}) },
 }
 
 // isList says that a section stands there once for each of something.
@@ -51,20 +53,13 @@ func (f *file) tables(section string, p toml.Primitive) {
 		return
 	}
 	headings := f.tableHeadings(section)
-	var tables []table
 	for i, keys := range values {
 		t := table{section: section, i: i, line: f.line(p, &checker{check: func(any) error { return nil }})} // all in one line
 		if len(headings) == len(values) {
 			t.line = headings[i]
 		}
 		f.table(&t, keys)
-		tables = append(tables, t)
-	}
-	switch section {
-	case peerSection:
-		f.checkPeers(tables)
-	case trapSection:
-		f.checkTraps(tables)
+		f.lists[section] = append(f.lists[section], t)
 	}
 }
 
@@ -93,7 +88,7 @@ func (f *file) list(section string, p toml.Primitive) (list []map[string]toml.Pr
 }
 
 // what a table of a list is about.
-var what = map[string]string{peerSection: "site", trapSection: "Maildir"}
+var what = map[string]string{peerSection: "site", policySection: "group", allowSection: "rule", trapSection: "Maildir"}
 
 var (
 	anyHeading = regexp.MustCompile(`^\s*\[`)

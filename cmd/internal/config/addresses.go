@@ -1,0 +1,137 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"unicode"
+)
+
+// Bounds of mail addresses (RFC 5321, section 4.5.3.1) and names (RFC 1035, section
+// 2.3.4). Unit: bytes.
+const (
+	maxLocal  = 64
+	maxDomain = 255
+	maxLabel  = 63
+)
+
+// listOf is a list of texts, each of which has a form: the function gives it in lower
+// case, or an error.
+func listOf(field func(*Config) *[]string, allowed string, form func(string) (string, error)) kind {
+	k := texts(field, allowed)
+	k.parse = func(c *Config, v any) error {
+		list, err := stringList(v)
+		if err != nil {
+			return err
+		}
+		var formed []string // nil where the list is empty
+		for _, s := range list {
+			f, err := form(s)
+			if err != nil {
+				return err
+			}
+			formed = append(formed, f)
+		}
+		*field(c) = formed
+		return nil
+	}
+	return k
+}
+
+const patternsAllowed = `"user@example.org", "example.org" (that domain) and ".example.org" (it and all below)`
+
+// patterns are those of mail addresses.
+func patterns(field func(*Config) *[]string) kind {
+	return listOf(field, patternsAllowed, func(s string) (string, error) {
+		if strings.Contains(s, "@") {
+			return mailAddress(s)
+		}
+		return domainPattern(s)
+	})
+}
+
+// addresses are whole mail addresses.
+func addresses(field func(*Config) *[]string) kind {
+	return listOf(field, `mail addresses such as "user@example.org"`, mailAddress)
+}
+
+// domains are the right sides of mail addresses.
+func domains(field func(*Config) *[]string) kind {
+	return listOf(field, `"example.org" (that domain) and ".example.org" (it and all below)`, domainPattern)
+}
+
+// listIDs name mailing lists.
+func listIDs(field func(*Config) *[]string) kind {
+	return listOf(field, `what stands between < and > of List-Id, such as "news.example.org"`, func(s string) (string, error) {
+		if in := strings.Trim(s, "<>"); in != s && in != "" {
+			return "", fmt.Errorf("%s is not the id of a list: did you mean %q?", literal(s), in)
+		}
+		if len(s) > maxDomain || strings.ContainsFunc(s, notInName) {
+			return "", wrong(s, "the id of a list")
+		}
+		return strings.ToLower(s), nil
+	})
+}
+
+// listeners are addresses of the milter, or names of systemd's sockets.
+func listeners(field func(*Config) *[]string) kind {
+	return listOf(field, `addresses as milter.listen has them, or names of systemd's sockets`, func(s string) (string, error) {
+		if strings.ContainsFunc(s, unicode.IsControl) {
+			return "", wrong(s, "a listener")
+		}
+		return s, nil
+	})
+}
+
+func mailAddress(s string) (string, error) {
+	at := strings.LastIndexByte(s, '@')
+	if at < 1 || at > maxLocal || strings.ContainsFunc(s[:at], notInName) || !isDomain(s[at+1:]) {
+		return "", wrong(s, "a mail address")
+	}
+	return strings.ToLower(s), nil
+}
+
+func domainPattern(s string) (string, error) {
+	name := strings.TrimPrefix(s, ".")
+	if _, err := netip.ParseAddr(name); err == nil || !isDomain(name) {
+		return "", wrong(s, "a domain")
+	}
+	return strings.ToLower(s), nil
+}
+
+// isDomain takes letters of all scripts: mail with SMTPUTF8 has them. A single label is
+// a domain, too, such as localhost.
+func isDomain(s string) bool {
+	if s == "" || len(s) > maxDomain {
+		return false
+	}
+	for label := range strings.SplitSeq(s, ".") {
+		if label == "" || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' {
+			return false
+		}
+		for _, r := range label {
+			if r != '-' && r != '_' && !unicode.In(r, unicode.Letter, unicode.Mark, unicode.Digit) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// notInName says what has no place in a user's or a list's name without quotes.
+func notInName(r rune) bool {
+	return unicode.IsSpace(r) || unicode.IsControl(r) || r == unicode.ReplacementChar || strings.ContainsRune(`@<>()[]",;:\`, r)
+}
+
+// authservID is the first word of Authentication-Results (RFC 8601, section 2.2).
+func authservID(field func(*Config) *string) kind {
+	k := text(field, `a name such as "mx1.example.org"`)
+	parse := k.parse
+	k.parse = func(c *Config, v any) error {
+		if s, ok := v.(string); ok && (len(s) > maxDomain || strings.ContainsFunc(s, func(r rune) bool { return r != '@' && notInName(r) || r == '=' })) {
+			return wrong(v, "an authserv-id")
+		}
+		return parse(c, v)
+	}
+	return k
+}

@@ -1,0 +1,225 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+)
+
+// policySection is written [[policy]], once for each group of recipients or listeners;
+// allowSection [[allow]], once for each rule.
+const (
+	policySection = "policy"
+	allowSection  = "allow"
+)
+
+// ofPolicy is a field of the last policy, which is the one that is read.
+func ofPolicy[T any](field func(*Policy) *T) func(*Config) *T {
+	return func(c *Config) *T { return field(&c.Policies[len(c.Policies)-1]) }
+}
+
+// ofAllow is a field of the last rule, likewise.
+func ofAllow[T any](field func(*Allow) *T) func(*Config) *T {
+	return func(c *Config) *T { return field(&c.Allow[len(c.Allow)-1]) }
+}
+
+var policyKeys = []key{
+	{section: policySection, name: "name", def: "", example: "abuse-desk", live: true,
+		kind: fitName(ofPolicy(func(p *Policy) *string { return &p.Name }), "a name"),
+		doc:  "Name of the policy, in the log."},
+	{section: policySection, name: "recipients", def: []any{}, example: []any{"abuse@example.org", "postmaster@example.org"}, live: true,
+		kind: addresses(ofPolicy(func(p *Policy) *[]string { return &p.Recipients })),
+		doc:  "Recipients that it is for."},
+	{section: policySection, name: "domains", def: []any{}, example: []any{"example.net", ".example.com"}, live: true,
+		kind: domains(ofPolicy(func(p *Policy) *[]string { return &p.Domains })),
+		doc:  "Domains of recipients that it is for: example.net is that domain, .example.com is\nexample.com and all below it."},
+	{section: policySection, name: "listeners", def: []any{}, example: []any{"inet:8899@127.0.0.1"}, live: true,
+		kind: listeners(ofPolicy(func(p *Policy) *[]string { return &p.Listeners })),
+		doc:  "Listeners that it is for, as milter.listen has them, or names of systemd's\nsockets."},
+	{section: policySection, name: "spam", def: "", example: "tag", live: true,
+		kind: choiceOrNone(ofPolicy(func(p *Policy) *string { return &p.Spam }), actions...),
+		doc:  "What is done, as in [actions]. What is not said is inherited. spam also stands for\nthe four below where they are not said beside it."},
+	{section: policySection, name: "spam_phish", def: "", example: "quarantine", live: true,
+		kind: choiceOrNone(ofPolicy(func(p *Policy) *string { return &p.SpamPhish }), actions...),
+		doc:  "Spam that was reported as phishing."},
+	{section: policySection, name: "spam_scam", def: "", example: "tag", live: true,
+		kind: choiceOrNone(ofPolicy(func(p *Policy) *string { return &p.SpamScam }), actions...),
+		doc:  "Spam that was reported as a scam."},
+	{section: policySection, name: "spam_malware", def: "", example: "reject", live: true,
+		kind: choiceOrNone(ofPolicy(func(p *Policy) *string { return &p.SpamMalware }), actions...),
+		doc:  "Spam that was reported as malware."},
+	{section: policySection, name: "spam_bulk", def: "", example: "tag", live: true,
+		kind: choiceOrNone(ofPolicy(func(p *Policy) *string { return &p.SpamBulk }), actions...),
+		doc:  "Spam that was reported as unwanted bulk mail."},
+	{section: policySection, name: "bulk", def: "", example: "accept", live: true,
+		kind: choiceOrNone(ofPolicy(func(p *Policy) *string { return &p.Bulk }), actions...),
+		doc:  "Seen at least bulk_threshold times."},
+	{section: policySection, name: "clean", def: "", example: "accept", live: true,
+		kind: choiceOrNone(ofPolicy(func(p *Policy) *string { return &p.Clean }), actions...),
+		doc:  "Everything else."},
+	{section: policySection, name: "bulk_threshold", def: int64(0), example: int64(100), live: true,
+		kind: threshold(ofPolicy(func(p *Policy) *int64 { return &p.BulkThreshold })),
+		doc:  "Sightings from which on a message is bulk. Default: inherited."},
+}
+
+var allowKeys = []key{
+	{section: allowSection, name: "name", def: "", example: "partner", live: true,
+		kind: fitName(ofAllow(func(a *Allow) *string { return &a.Name }), "a name"),
+		doc:  "Name of the rule: the header and the log say reason=allow:NAME."},
+	{section: allowSection, name: "networks", def: []any{}, example: []any{"192.0.2.0/24"}, live: true,
+		kind: prefixes(ofAllow(func(a *Allow) *prefixList { return &a.Networks })),
+		doc:  "Networks of the client that delivers the mail."},
+	{section: allowSection, name: "senders", def: []any{}, example: []any{"billing@example.com", "example.net"}, live: true,
+		kind: patterns(ofAllow(func(a *Allow) *[]string { return &a.Senders })),
+		doc:  "Envelope senders: user@example.org, example.org (that domain), .example.org (it and\nall below). Anybody can write any: set networks too, or take from."},
+	{section: allowSection, name: "from", def: []any{}, example: []any{".example.com"}, live: true,
+		kind: patterns(ofAllow(func(a *Allow) *[]string { return &a.From })),
+		doc:  "Addresses in the header From, likewise, where this site's own verifier says in\nAuthentication-Results that DKIM or SPF passed for their domain. It takes\nmilter.authserv_id."},
+	{section: allowSection, name: "list_ids", def: []any{}, example: []any{"news.example.org"}, live: true,
+		kind: listIDs(ofAllow(func(a *Allow) *[]string { return &a.ListIDs })),
+		doc:  "Mailing lists: what stands between < and > of List-Id. Anybody can write any."},
+	{section: allowSection, name: "recipients", def: []any{}, example: []any{"abuse@example.org"}, live: true,
+		kind: patterns(ofAllow(func(a *Allow) *[]string { return &a.Recipients })),
+		doc:  "Recipients: patterns as of senders. A message with other recipients too is judged,\nand at most tagged."},
+	{section: allowSection, name: "listeners", def: []any{}, example: []any{"inet:8899@127.0.0.1"}, live: true,
+		kind: listeners(ofAllow(func(a *Allow) *[]string { return &a.Listeners })),
+		doc:  "Listeners, as milter.listen has them, or names of systemd's sockets."},
+}
+
+// threshold is bulk.threshold, or 0.
+func threshold(field func(*Config) *int64) kind {
+	k := integer(field, 2, 1_000_000_000)
+	parse := k.parse
+	k.allowed = "0, or " + k.allowed
+	k.parse = func(c *Config, v any) error {
+		if v == int64(0) {
+			*field(c) = 0
+			return nil
+		}
+		return parse(c, v)
+	}
+	return k
+}
+
+// wrongIn notes what is wrong with a key of a table; of "", with the table.
+func (f *file) wrongIn(t table, name, format string, args ...any) {
+	path := t.section
+	if name != "" {
+		path += "." + name
+	}
+	f.fault(t.lineOf(name), path, fmt.Errorf(format, args...))
+}
+
+// names checks that each table has a name of its own.
+func (f *file) names(tables []table, name func(i int) string) {
+	seen := make(map[string]table)
+	for i, t := range tables {
+		n := name(i)
+		first, twice := seen[n]
+		switch {
+		case t.bad["name"]:
+		case n == "":
+			f.wrongIn(t, "name", "is missing; allowed: %s", lookup(t.section+".name").kind.allowed)
+		case twice:
+			f.wrongIn(t, "name", "%q is named before, on line %d; allowed: a name of its own for each %s", n, first.lineOf("name"), what[t.section])
+		default:
+			seen[n] = t
+		}
+	}
+}
+
+// condition is a list by which a table matches mail.
+type condition struct {
+	name string
+	n    int // entries
+}
+
+// conditions checks that a table has one, and none that stands there empty: a rule from
+// which the last entry was taken must not begin to match everything.
+func (f *file) conditions(t table, list ...condition) {
+	names, some := "", false
+	for _, c := range list {
+		if _, stands := t.lines[c.name]; stands {
+			some = true
+			if c.n == 0 && !t.bad[c.name] {
+				f.wrongIn(t, c.name, "is empty; allowed: %s; leave the key out where it is no condition", lookup(t.section+"."+c.name).kind.allowed)
+			}
+		}
+		if names != "" {
+			names += ", "
+		}
+		names += c.name
+	}
+	if !some {
+		f.wrongIn(t, "", "matches nothing; allowed: at least one of %s", names)
+	}
+}
+
+// checkPolicies finds what is wrong between keys: names, who is named in two
+// policies, and policies that match or say nothing.
+func (f *file) checkPolicies(tables []table) {
+	f.names(tables, func(i int) string { return f.config.Policies[i].Name })
+	seen := make(map[string]int) // lines
+	for i, t := range tables {
+		p := f.config.Policies[i]
+		f.conditions(t, condition{"recipients", len(p.Recipients)}, condition{"domains", len(p.Domains)}, condition{"listeners", len(p.Listeners)})
+		for _, c := range []struct {
+			name string
+			list []string
+		}{{"recipients", p.Recipients}, {"domains", p.Domains}, {"listeners", p.Listeners}} {
+			for _, s := range c.list {
+				if line, ok := seen[c.name+" "+s]; ok {
+					f.wrongIn(t, c.name, "%q is named before, on line %d; allowed: one policy for each", s, line)
+					continue
+				}
+				seen[c.name+" "+s] = t.lineOf(c.name)
+			}
+		}
+		f.says(t, p)
+	}
+}
+
+// says checks that a policy changes something.
+func (f *file) says(t table, p Policy) {
+	for name := range t.bad {
+		if t.bad[name] && !slices.Contains([]string{"name", "recipients", "domains", "listeners"}, name) {
+			return // it would
+		}
+	}
+	if p.Spam+p.SpamPhish+p.SpamScam+p.SpamMalware+p.SpamBulk+p.Bulk+p.Clean == "" && p.BulkThreshold == 0 {
+		f.wrongIn(t, "", "says nothing; allowed: at least one of spam, spam_phish, spam_scam, spam_malware, spam_bulk, bulk, clean, bulk_threshold")
+	}
+}
+
+// checkAllow finds what is wrong between keys: names, rules that match everything, and
+// those that need what is not there.
+func (f *file) checkAllow(tables []table) {
+	f.names(tables, func(i int) string { return f.config.Allow[i].Name })
+	for i, t := range tables {
+		a := f.config.Allow[i]
+		f.conditions(t, condition{"networks", len(a.Networks)}, condition{"senders", len(a.Senders)}, condition{"from", len(a.From)},
+			condition{"list_ids", len(a.ListIDs)}, condition{"recipients", len(a.Recipients)}, condition{"listeners", len(a.Listeners)})
+		if len(a.From) > 0 && f.config.Milter.AuthservID == "" {
+			f.wrongIn(t, "from", "takes milter.authserv_id, which is empty; allowed: from where this site's own Authentication-Results can be told from forged ones")
+		}
+	}
+}
+
+// checkMemory finds messages that could never be kept.
+func (f *file) checkMemory() {
+	m := f.config.Milter
+	if m.MaxMemory >= m.MaxMessage {
+		return
+	}
+	path := "milter.max_memory"
+	if f.lines[path] == 0 {
+		path = "milter.max_message"
+	}
+	f.fault(f.lines[path], path, fmt.Errorf("max_memory is %s, less than max_message, which is %s", literal(showSize(m.MaxMemory)), literal(showSize(m.MaxMessage))))
+}
+
+// checkGreylist finds a greylist that counts nothing.
+func (f *file) checkGreylist() {
+	if b := f.config.Bulk; b.Greylist && b.Burst == 0 {
+		f.fault(f.lines["bulk.greylist"], "bulk.greylist", fmt.Errorf("takes bulk.burst, which is \"0s\"; allowed: true with a burst of %q or more", "1m"))
+	}
+}

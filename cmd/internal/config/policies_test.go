@@ -1,0 +1,140 @@
+package config
+
+import (
+	"log/slog"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const policies = `[[policy]]
+name = "desk"
+recipients = ["Abuse@Example.org", "Jürgen@bücher.example"]
+spam = "tag"
+spam_phish = "quarantine"
+
+[milter]
+authserv_id = "mx1.example.org"
+
+[[policy]]
+name = "inbound"
+domains = ["Example.NET", ".example.com", "localhost"]
+listeners = ["unix:/run/spambloom/In.sock"]
+bulk_threshold = 0
+clean = "accept"
+
+[[allow]]
+name = "partner"
+networks = ["192.0.2.0/24", "2001:db8::1"]
+senders = ["Billing@Example.com", ".example.net"]
+from = ["Example.com"]
+list_ids = ["News.Example.org", "plain"]
+recipients = ["bounce+x=y@example.org"]
+listeners = ["submission"]
+`
+
+func TestPoliciesAndRules(t *testing.T) {
+	c, err := parse("f", policies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Policy{
+		{Name: "desk", Recipients: []string{"abuse@example.org", "jürgen@bücher.example"}, Spam: "tag", SpamPhish: "quarantine"},
+		{Name: "inbound", Domains: []string{"example.net", ".example.com", "localhost"}, Listeners: []string{"unix:/run/spambloom/In.sock"}, Clean: "accept"},
+	}
+	if !reflect.DeepEqual(c.Policies, want) {
+		t.Errorf("%+v", c.Policies)
+	}
+	rule := Allow{
+		Name:       "partner",
+		Networks:   []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::1/128")},
+		Senders:    []string{"billing@example.com", ".example.net"},
+		From:       []string{"example.com"},
+		ListIDs:    []string{"news.example.org", "plain"},
+		Recipients: []string{"bounce+x=y@example.org"},
+		Listeners:  []string{"submission"},
+	}
+	if !reflect.DeepEqual(c.Allow, []Allow{rule}) {
+		t.Errorf("%+v", c.Allow)
+	}
+	for got, want := range map[string]string{
+		c.WherePolicy(0, "spam"):     "f:4: policy.spam",
+		c.WherePolicy(1, "bulk"):     "f:10: policy",
+		c.WhereAllow(0, "listeners"): "f:24: allow.listeners",
+	} {
+		if got != want {
+			t.Errorf("stands at %q, want %q", got, want)
+		}
+	}
+}
+
+// Policies and rules are taken over by a running daemon, and the log names them
+// without the addresses in them.
+func TestPoliciesAreLive(t *testing.T) {
+	c, err := parse("f", policies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	live, restart := c.Changed(Default())
+	if !slices.Equal(live, []string{"milter.authserv_id", "policy", "allow"}) || restart != nil {
+		t.Errorf("live %v, restart %v", live, restart)
+	}
+	changed, err := parse("f", strings.ReplaceAll(strings.Replace(policies, ".example.net", ".example.com", 1), "partner", "friend"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if live, _ := changed.Changed(c); !slices.Equal(live, []string{"allow"}) {
+		t.Errorf("live %v", live)
+	}
+	line := slog.GroupValue(c.Effective()...).String()
+	if !strings.Contains(line, "policy=desk, inbound") || !strings.Contains(line, "allow=partner") || strings.Contains(line, "abuse@") {
+		t.Error(line)
+	}
+}
+
+// Every key of the milter, of policies and of rules is taken over by a running daemon,
+// but for those of its sockets, which stand since the start.
+func TestLiveKeys(t *testing.T) {
+	var restart []string
+	for _, k := range keys {
+		if (k.section == "milter" || isList(k.section) && k.section != peerSection && k.section != trapSection) && !k.live {
+			restart = append(restart, k.path())
+		}
+	}
+	if !slices.Equal(restart, []string{"milter.listen", "milter.group", "milter.socket_mode"}) {
+		t.Error(restart)
+	}
+}
+
+func TestSocketMode(t *testing.T) {
+	for in, want := range map[string]string{"0660": "0660", "666": "0666", "0600": "0600", "0777": "0777"} {
+		c := Default()
+		if err := c.Override("milter.socket_mode", "test", in); err != nil || lookup("milter.socket_mode").kind.get(c) != want {
+			t.Errorf("%s: %v, %v", in, lookup("milter.socket_mode").kind.get(c), err)
+		}
+	}
+	for _, in := range []string{"", "1660", "0440", "0888", "-660", "+660", "0o660", "06 60", "rw-rw----"} {
+		if err := Default().Override("milter.socket_mode", "test", in); err == nil {
+			t.Errorf("%q is accepted", in)
+		}
+	}
+}
+
+func TestAddressForms(t *testing.T) {
+	long := strings.Repeat("a", maxLabel)
+	for s, good := range map[string]bool{
+		"user@example.org": true, "example.org": true, ".example.org": true, "a@b": true, "_dmarc.example.org": true,
+		"xn--bcher-kva.example": true, "bücher.example": true, "o'neil+tag@example.org": true, long + ".org": true,
+		"": false, "@": false, ".": false, "..example.org": false, "example.org.": false, "-a.org": false, "a-.org": false,
+		"user@": false, "a@b@c": false, "us er@a.org": false, "<a@b.org>": false, "a@b.org\x00": false, "a\r@b.org": false,
+		`"a b"@c.org`: false, "*@b.org": true, "a@*.org": false, "a\ufffd@b.org": false, "192.0.2.1": false, ".192.0.2.1": false, "a@[192.0.2.1]": false,
+		long + "a.org": false, strings.Repeat("a", maxLocal+1) + "@b.org": false, strings.Repeat("a.", 128) + "org": false,
+	} {
+		c := &Config{Allow: make([]Allow, 1)}
+		if err := lookup("allow.senders").kind.set(c, []any{s}); (err == nil) != good {
+			t.Errorf("%q: %v", s, err)
+		}
+	}
+}
