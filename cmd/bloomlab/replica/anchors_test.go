@@ -67,7 +67,7 @@ func TestAnchors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	spams, mails, chosen := 10, 150, kinds(t, "swapped", "salutation", "template")
+	spams, mails, chosen := 8, 50, kinds(t, "swapped", "salutation", "template")
 	if os.Getenv("SPAMBLOOM_FIGURES") != "" {
 		spams, mails, chosen = 150, 1<<20, variation.Kinds()
 	}
