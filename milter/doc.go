@@ -8,12 +8,18 @@
 //
 // The life of a message:
 //
-//	MTA -> Server.Serve -> listener (limit, retry) -> conn (packets, deadlines)
+//	MTA -> Server.Serve -> listener (limits, retry) -> conn (packets, deadlines)
 //	    -> go-milter -> session: MAIL, RCPT, header, body ... collected, bounded
-//	    end of message: skip?  authenticated, local, oversize
-//	                    judge: signature.Compute, DB.Count, DB.Judge, Policy.Decide
+//	    end of message: skip?   authenticated, local, oversize
+//	                    allow?  a rule for each of its recipients
+//	                    judge:  signature.Compute, DB.Count, DB.Judge
+//	                    policy: of each recipient; the mildest decision is the message's
 //	                    answer: forged headers off, own headers on, action
 //	                    one log line
+//
+// Everything that decides is pure (policy.go, rules.go, allow.go, authres.go) and
+// comes from Options: a reload replaces them whole, and a message keeps those that
+// were in force when it began.
 //
 // The protocol itself is spoken by github.com/emersion/go-milter v0.5.0. conn,
 // listener and session stand around it and make up for what it does not do;
