@@ -61,7 +61,8 @@ type DB struct {
 	classesLost  atomic.Int64 // the last generation whose class filter was full
 	sketchesLost atomic.Int64 // the last generation whose sketch filter was full
 
-	burst *burstCounter // nil: none
+	burst    *burstCounter // nil: none
+	greylist greylist
 
 	importMu     sync.Mutex  // one import at a time
 	importStands atomic.Bool // what was imported may stand in no snapshot: its file is still there

@@ -105,10 +105,12 @@ func newBurstCounter(o *Options) (*burstCounter, error) {
 	if o.Counts.Burst == 0 {
 		return nil, nil
 	}
-	b := &burstCounter{
-		window: o.Counts.Burst, step: o.Counts.Burst / burstSteps,
-		shape: o.burstShape(), since: o.Now().Round(0),
-	}
+	return makeBurstCounter(o.Counts.Burst, o.burstShape(), o.Now())
+}
+
+// makeBurstCounter makes an empty counter of any window and shape.
+func makeBurstCounter(window time.Duration, shape filter.IterativeShape, now time.Time) (*burstCounter, error) {
+	b := &burstCounter{window: window, step: window / burstSteps, shape: shape, since: now.Round(0)}
 	var errs error
 	for i := range b.ring {
 		f, err := filter.NewIterative(b.shape)
@@ -129,11 +131,7 @@ func (b *burstCounter) add(h filter.Hash, n uint32, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.notice(now)
-	s := &b.ring[((num%burstKept)+burstKept)%burstKept]
-	if s.num != num { // of the turn before, or of a clock that was set back
-		s.filter.Reset()
-		s.num, s.missed = num, false
-	}
+	s := b.turn(num)
 	for range min(n, burstWalk+1) { // more would fall off the walk
 		if s.filter.Full() {
 			s.missed = true
@@ -141,6 +139,17 @@ func (b *burstCounter) add(h filter.Hash, n uint32, now time.Time) {
 		}
 		s.filter.Add(h.Sequence(b.shape.M))
 	}
+}
+
+// turn is the sub-window of that number, emptied if its place in the ring has come
+// again. mu is held.
+func (b *burstCounter) turn(num int64) *burstStep {
+	s := &b.ring[((num%burstKept)+burstKept)%burstKept]
+	if s.num != num { // of the turn before, or of a clock that was set back
+		s.filter.Reset()
+		s.num, s.missed = num, false
+	}
+	return s
 }
 
 // ask sums up what is in the window.

@@ -94,6 +94,8 @@
 //
 // Explain also says how often this site saw a message in the last minutes, where
 // CountOptions.Burst says so: iterative Bloom filters in a ring, in memory only.
+// Defer asks it whether a message nobody reported comes too often right now, and
+// remembers in a second such ring that the message was put off, so that it is once.
 //
 // # Roll-over
 //

@@ -69,7 +69,7 @@ type CountOptions struct {
 	// Burst is the window of the burst counter, which says how often a message was
 	// seen here in the last minutes: 1m to 1h and at most Period, in whole seconds.
 	// Default 0: none. It takes six times the memory for eight times the mean rate
-	// of Capacity: 2 MiB for 10m, 24h and 20,000,000.
+	// of Capacity: 2 MiB for 10m, 24h and 20,000,000. Without it, Defer defers nothing.
 	Burst time.Duration
 }
 

@@ -16,9 +16,12 @@ type Status struct {
 	Memory  int64          `json:"memory_bytes"` // held for filters and parts
 	Journal int64          `json:"journal_bytes"`
 	Burst   *BurstStatus   `json:"burst,omitempty"` // nil: CountOptions.Burst is 0
-	Never   NeverStatus    `json:"never"`
-	Votes   VotesStatus    `json:"votes"`
-	Error   string         `json:"error,omitempty"` // the journal's fault, while it lasts
+	// Greylist is what Defer remembers; nil before the first message that it might defer.
+	Greylist *BurstStatus `json:"greylist,omitempty"`
+
+	Never NeverStatus `json:"never"`
+	Votes VotesStatus `json:"votes"`
+	Error string      `json:"error,omitempty"` // the journal's fault, while it lasts
 
 	// Previous is the database under the previous federation key, while that is rolled
 	// over; it may be left out from PreviousUntil on, when what was reported before the
@@ -89,6 +92,9 @@ func (db *DB) Status() Status {
 	}
 	if s.Burst = db.burst.status(db.opt.Now()); s.Burst != nil {
 		s.Memory += s.Burst.Memory
+	}
+	if s.Greylist = db.greylist.status(db.opt.Now()); s.Greylist != nil {
+		s.Memory += s.Greylist.Memory
 	}
 	s.Sites = db.siteStatus(&v, self)
 	if db.previous != nil {

@@ -125,6 +125,9 @@ func statusText(s reporting.Status, now time.Time) string {
 	if b := db.Burst; b != nil {
 		fmt.Fprintf(table, "burst counter\t%s, %.1f %% full\n", time.Duration(b.Window)*time.Second, 100*b.Fill)
 	}
+	if g := db.Greylist; g != nil {
+		fmt.Fprintf(table, "greylist\tdeferred messages of the last %s, %.1f %% full, %s\n", time.Duration(g.Window)*time.Second, 100*g.Fill, size(g.Memory))
+	}
 	if masked, lost := retouches(db); masked > 0 {
 		fmt.Fprintf(table, "retouched\t%d bits masked; they cost up to %.1f reported signatures (estimate)\n", masked, lost)
 	}

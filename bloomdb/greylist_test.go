@@ -1,0 +1,352 @@
+package bloomdb
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// arrive does with a message what the milter does, and says what it learned.
+func arrive(t testing.TB, db *DB, n int, envelope string, from uint64) (deferred, returned bool) {
+	t.Helper()
+	set := message(n)
+	if returned = db.Returned(set, []byte(envelope)); !returned {
+		mustCount(t, db, n, 1)
+	}
+	return db.Defer(set, db.Judge(set), []byte(envelope), from), returned
+}
+
+// The fifth copy is put off; its retry passes and does not count; what the same tuple
+// sends then counts again and is not put off for four hours.
+func TestGreylistOnce(t *testing.T) {
+	c := newClock()
+	db := openTest(t, burstOptions(t, c))
+	for i, step := range []struct {
+		after              time.Duration
+		envelope           string
+		deferred, returned bool
+		count              uint64
+	}{
+		{0, "a", false, false, 1},
+		{time.Second, "b", false, false, 2},
+		{time.Second, "c", false, false, 3},
+		{time.Second, "d", false, false, 4},
+		{time.Second, "e", true, false, 5},
+		{time.Second, "f", true, false, 6},
+		{time.Minute, "e", false, true, 6},
+		{time.Second, "e", false, false, 7}, // a copy, and no retry
+		{time.Second, "e", false, false, 8},
+		{time.Second, "f", false, true, 8},
+		{10 * time.Minute, "f", false, false, 9},
+		{time.Hour, "g", false, false, 10}, // seldom in these ten minutes
+		{time.Second, "g", false, false, 11},
+		{time.Second, "g", false, false, 12},
+		{time.Second, "g", false, false, 13},
+		{time.Second, "e", false, false, 14}, // often enough, but it was put off
+		{time.Second, "h", true, false, 15},
+		{239 * time.Minute, "h", false, true, 15}, // the slowest retry
+	} {
+		c.add(step.after)
+		deferred, returned := arrive(t, db, 1, step.envelope, 5)
+		count := db.Judge(message(1)).Count
+		if deferred != step.deferred || returned != step.returned || count != step.count {
+			t.Errorf("step %d, %s: deferred %v, returned %v, count %d; want %+v", i, step.envelope, deferred, returned, count, step)
+		}
+	}
+}
+
+// What is listed, declared, seldom, or without a count is never put off, nor anything
+// where greylisting or the burst counter is off.
+func TestGreylistNever(t *testing.T) {
+	c := newClock()
+	plain := testOptions(t.TempDir(), "mx1")
+	plain.Now = c.Now
+	for _, tc := range []struct {
+		name     string
+		options  Options
+		from     uint64
+		prepare  func(db *DB)
+		deferred bool
+	}{
+		{"often seen", burstOptions(t, c), 10, func(*DB) {}, true},
+		{"listed", burstOptions(t, c), 10, func(db *DB) { mustReport(t, db, 1) }, false},
+		{"never-listed", burstOptions(t, c), 10, func(db *DB) {
+			if _, err := db.Never(message(1), ""); err != nil {
+				t.Fatal(err)
+			}
+		}, false},
+		{"seldom", burstOptions(t, c), 12, func(*DB) {}, false},
+		{"long ago", burstOptions(t, c), 10, func(*DB) { c.add(13 * time.Minute) }, false},
+		{"from 0", burstOptions(t, c), 0, func(*DB) {}, false},
+		{"no burst counter", plain, 10, func(*DB) {}, false},
+	} {
+		db := openTest(t, tc.options)
+		mustCount(t, db, 1, 10)
+		tc.prepare(db)
+		if deferred, _ := arrive(t, db, 1, "a", tc.from); deferred != tc.deferred {
+			t.Errorf("%s: deferred %v", tc.name, deferred)
+		}
+		if s := db.Status(); (s.Greylist != nil) != tc.deferred {
+			t.Errorf("%s: memory was taken for deferred messages: %v", tc.name, s.Greylist != nil)
+		}
+	}
+	db := openTest(t, burstOptions(t, c))
+	mustCount(t, db, 1, 10)
+	set := message(1)
+	e := db.Judge(set)
+	if set.Counting = nil; db.Defer(set, e, []byte("a"), 5) {
+		t.Error("a message without a counting signature is deferred")
+	}
+}
+
+// A message is another tuple when its text, its sender or its recipients differ.
+func TestGreylistTuple(t *testing.T) {
+	c := newClock()
+	db := openTest(t, burstOptions(t, c))
+	for n := range 3 {
+		mustCount(t, db, n, 10)
+		for _, envelope := range []string{"a", "b", "ab", ""} {
+			if deferred, returned := arrive(t, db, n, envelope, 5); !deferred || returned {
+				t.Errorf("message %d of %q: deferred %v, returned %v", n, envelope, deferred, returned)
+			}
+		}
+	}
+	if _, returned := arrive(t, db, 1, "ab", 5); !returned {
+		t.Error("its retry is not known")
+	}
+}
+
+// When a sub-window is full, mail passes and every copy counts.
+func TestGreylistFull(t *testing.T) {
+	c := newClock()
+	db := openTest(t, burstOptions(t, c))
+	mustCount(t, db, 1, 10)
+	arrive(t, db, 1, "waits", 5)
+	deferred, n := true, 0
+	for ; deferred; n++ {
+		if n > 10_000 {
+			t.Fatal("room for five times what it was made for")
+		}
+		deferred, _ = arrive(t, db, 1, fmt.Sprint(n), 5)
+	}
+	if n < 1000 {
+		t.Errorf("full after %d tuples, made for 1000", n)
+	}
+	if s := db.Status().Greylist; s == nil || !s.Missed || s.Fill > 0.5 || s.Fill < 0.49 || s.Window != 4*3600 || s.Memory != db.greylist.ring.bytes() {
+		t.Errorf("status %+v", s)
+	}
+	before := db.Judge(message(1)).Count
+	if deferred, returned := arrive(t, db, 1, "waits", 5); deferred || returned {
+		t.Errorf("deferred %v, returned %v: nothing can be noted of it", deferred, returned)
+	}
+	if count := db.Judge(message(1)).Count; count != before+1 {
+		t.Errorf("count %d after %d: copies that don't count could be sent without end", count, before)
+	}
+	c.add(48 * time.Minute)
+	mustCount(t, db, 1, 10)
+	if _, returned := arrive(t, db, 1, "waits", 5); !returned {
+		t.Error("in the next sub-window the retry is not known")
+	}
+}
+
+func TestGreylistAfterRestart(t *testing.T) {
+	c := newClock()
+	o := burstOptions(t, c)
+	db := openTest(t, o)
+	mustCount(t, db, 1, 10)
+	if deferred, _ := arrive(t, db, 1, "a", 5); !deferred {
+		t.Fatal("not deferred")
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db = openTest(t, o)
+	if deferred, returned := arrive(t, db, 1, "a", 5); deferred || returned {
+		t.Errorf("deferred %v, returned %v: the burst counter is empty after a start", deferred, returned)
+	}
+}
+
+// Of many copies of one tuple that come at once, one is put off; of many retries, one
+// does not count.
+func TestGreylistParallel(t *testing.T) {
+	c := newClock()
+	db := openTest(t, burstOptions(t, c))
+	mustCount(t, db, 1, 10)
+	set := message(1)
+	e := db.Judge(set)
+	for _, ask := range []func() bool{
+		func() bool { return db.Defer(set, e, []byte("a"), 5) },
+		func() bool { return db.Returned(set, []byte("a")) },
+	} {
+		var wg sync.WaitGroup
+		var yes atomic.Int64
+		for range 4 {
+			wg.Go(func() {
+				for range 50 {
+					if ask() {
+						yes.Add(1)
+					}
+					db.Status()
+				}
+			})
+		}
+		wg.Wait()
+		if yes.Load() != 1 {
+			t.Errorf("%d of 200 were told so, want 1", yes.Load())
+		}
+	}
+}
+
+// greylistModel knows exactly what came when.
+type greylistModel struct {
+	c        *clock
+	seen     map[int][]time.Time // sightings of a message
+	deferred map[string]time.Time
+	returned map[string]time.Time
+}
+
+// within counts what is later than a time ago.
+func (m *greylistModel) within(n int, ago time.Duration) (count int) {
+	for _, at := range m.seen[n] {
+		if m.c.Now().Sub(at) < ago {
+			count++
+		}
+	}
+	return count
+}
+
+func (m *greylistModel) age(of map[string]time.Time, tuple string) time.Duration {
+	at, ok := of[tuple]
+	if !ok {
+		return 1000 * time.Hour
+	}
+	return m.c.Now().Sub(at)
+}
+
+// Against the model, with filters that are almost empty: a tuple is put off when its
+// message was seen often in the window, never twice in four hours, and its first retry
+// alone does not count. At the windows' edges either answer is right, and the burst
+// counter may read one too many.
+func TestGreylistModel(t *testing.T) {
+	c := newClock()
+	o := testOptions(t.TempDir(), "mx1")
+	o.Now = c.Now
+	o.Counts = CountOptions{Period: time.Hour, Keep: 3, Capacity: 500_000, Burst: 10 * time.Minute}
+	db := openTest(t, o)
+	next := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		m := &greylistModel{c: c, seen: make(map[int][]time.Time), deferred: make(map[string]time.Time), returned: make(map[string]time.Time)}
+		next += 3 // messages that no other round has seen
+		const from, longest = 5, 4*time.Hour + 48*time.Minute
+		listed, never := next+1, next+2
+		mustReport(t, db, listed)
+		if _, err := db.Never(message(never), ""); err != nil {
+			rt.Fatal(err)
+		}
+		for range rapid.IntRange(1, 80).Draw(rt, "arrivals") {
+			if rapid.IntRange(0, 3).Draw(rt, "wait") == 0 {
+				c.add(time.Duration(rapid.SampledFrom([]int{1, 60, 900, 7200, 14300, 18000}).Draw(rt, "seconds")) * time.Second)
+			}
+			n := next + rapid.SampledFrom([]int{0, 0, 0, 0, 1, 2}).Draw(rt, "message")
+			envelope := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(rt, "envelope")
+			tuple := fmt.Sprint(n, envelope)
+			deferred, returned := arrive(t, db, n, envelope, from)
+			since, back := m.age(m.deferred, tuple), m.age(m.returned, tuple)
+			switch {
+			case returned && (since >= longest || back < 4*time.Hour):
+				rt.Fatalf("%s: called a retry; deferred %s ago, came back %s ago", tuple, since, back)
+			case !returned && since < 4*time.Hour && back >= longest:
+				rt.Fatalf("%s: counted, a retry %s after it was deferred", tuple, since)
+			case returned:
+				m.returned[tuple] = c.Now()
+			default:
+				m.seen[n] = append(m.seen[n], c.Now())
+			}
+			if deferred {
+				if n == listed || n == never || m.within(n, 12*time.Minute) < from-1 || since < 4*time.Hour {
+					rt.Fatalf("%s: deferred; seen %d times, deferred %s ago", tuple, m.within(n, 12*time.Minute), since)
+				}
+				m.deferred[tuple] = c.Now()
+			} else if n == next && m.within(n, 10*time.Minute) >= from && since >= longest {
+				rt.Fatalf("%s: not deferred; seen %d times, deferred %s ago", tuple, m.within(n, 10*time.Minute), since)
+			}
+		}
+		c.add(5 * time.Hour)
+		for range keepAged {
+			db.expire()
+		}
+	})
+}
+
+// At the planned load for a whole window: how many tuples that are new pass undeferred,
+// as the ring seems to know them or has no room.
+func TestGreylistError(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for _, load := range []struct{ planned, most float64 }{{0.5, 1e-4}, {1, 2e-3}} {
+		c := newClock()
+		o := Options{Dir: "x", Site: "mx1", Now: c.Now}
+		if err := o.complete(); err != nil {
+			t.Fatal(err)
+		}
+		ring := new(greylist).startFor(t, &o)
+		tuples := load.planned * float64(o.Counts.Capacity) / greylistShare
+		inStep := int(tuples * float64(greylistWindow/burstSteps) / float64(o.Counts.Period))
+		passed, last := 0, 0
+		for range burstKept {
+			last = 0
+			for range inStep {
+				deferred, returned := randomHash(r), randomHash(r)
+				num := ring.number(c.Now())
+				if ring.has(deferred, num) || !ring.take(deferred, num) {
+					last++
+				}
+				ring.take(returned, num)
+			}
+			passed += last
+			c.add(greylistWindow / burstSteps)
+		}
+		share := float64(last) / float64(inStep)
+		t.Logf("load %g: %d tuples in 48 minutes, %.2f MiB, %.5f of the new ones pass at the window's end, %d in all",
+			load.planned, inStep, float64(ring.bytes())/(1<<20), share, passed)
+		if share > load.most {
+			t.Errorf("load %g: %g of the new tuples pass undeferred", load.planned, share)
+		}
+	}
+}
+
+func (g *greylist) startFor(t testing.TB, o *Options) *burstCounter {
+	t.Helper()
+	ring := g.start(o)
+	if ring == nil {
+		t.Fatal("no ring")
+	}
+	return ring
+}
+
+// Whatever the options, the ring can be made, and stays small.
+func TestGreylistShape(t *testing.T) {
+	for _, o := range []Options{
+		{Counts: CountOptions{Capacity: 1}},
+		{Counts: CountOptions{Capacity: 20_000_000, Burst: 10 * time.Minute}},
+		{Counts: CountOptions{Capacity: maxCounted, Period: time.Second}},
+	} {
+		o.Dir, o.Site = "x", "mx1"
+		if err := o.complete(); err != nil {
+			t.Fatal(err)
+		}
+		shape := o.greylistShape()
+		if err := shape.Valid(); err != nil {
+			t.Errorf("%+v: %v", o.Counts, err)
+		}
+		size := burstKept * shape.Bytes()
+		t.Logf("capacity %d in %s: %.2f MiB", o.Counts.Capacity, o.Counts.Period, float64(size)/(1<<20))
+		if size > 100<<20 {
+			t.Errorf("%+v: %d MiB", o.Counts, size>>20)
+		}
+	}
+}
