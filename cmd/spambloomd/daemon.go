@@ -15,7 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
@@ -28,15 +27,13 @@ import (
 	"github.com/spambloom/spambloom/reporting"
 )
 
-// grace is how long a stop waits for messages and requests in flight.
-const grace = 60 * time.Second
-
 // server is the running daemon.
 type server struct {
 	started *settings // with which the parts were made
-	current *settings // after the last reload; only hangups touches it
+	current *settings // after the last reload; only run and what it calls touch it
 	level   *slog.LevelVar
 	log     *slog.Logger
+	systemd *supervisor
 
 	db       *bloomdb.DB
 	desk     *reporting.Desk
@@ -67,6 +64,8 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	log.LogAttrs(ctx, slog.LevelInfo, "config", append(s.Effective(),
 		slog.String("file", s.file), slog.String("state", s.data), slog.String("site", s.site), slog.String("version", version.String()))...)
 
+	systemd := &supervisor{log: log}
+	defer systemd.close()
 	key, err := openKey(s, log)
 	if err != nil {
 		return err
@@ -102,7 +101,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	}
 	defer sockets.close()
 
-	d := &server{started: s, current: s, level: level, log: log, db: db, desk: reporting.NewDesk(db, reports, s.deskOptions(log))}
+	d := &server{started: s, current: s, level: level, log: log, systemd: systemd, db: db, desk: reporting.NewDesk(db, reports, s.deskOptions(log))}
 	if err := d.assemble(sockets); err != nil {
 		return err
 	}
@@ -193,8 +192,8 @@ func (d *server) assemble(sockets *sockets) error {
 // exchange and the database's own work.
 func (d *server) run(ctx context.Context, hup <-chan os.Signal, sockets *sockets) error {
 	front, frontCtx := errgroup.WithContext(ctx)
-	for _, ln := range sockets.milter {
-		front.Go(func() error { return d.milter.Serve(ln.Addr().String(), ln) })
+	for _, l := range sockets.milter {
+		front.Go(func() error { return d.milter.Serve(l.name, l.Listener) })
 	}
 	front.Go(func() error { return served(d.control.Serve(reporting.Limit(sockets.control))) })
 	if d.far != nil {
@@ -219,20 +218,15 @@ func (d *server) run(ctx context.Context, hup <-chan os.Signal, sockets *sockets
 	if d.previous != nil {
 		back.Go(func() error { return d.previous.Run(backCtx) })
 	}
-	back.Go(func() error { d.hangups(backCtx, hup); return nil })
 
 	d.serving.Store(true)
-	d.notify(daemon.SdNotifyReady)
+	d.systemd.ready(judging)
 	d.log.Info("ready", sockets.attrs()...)
-	select {
-	case <-frontCtx.Done():
-	case <-backCtx.Done():
-	}
+	d.hangups(frontCtx, backCtx, hup)
 	d.serving.Store(false)
-	d.notify(daemon.SdNotifyStopping)
 	d.log.Info("stopping")
 	stopTraps()
-	d.stopFront()
+	d.stopFront(d.current.Milter.Grace)
 	err := front.Wait()
 	stopWork()
 	err = errors.Join(err, back.Wait())
@@ -245,7 +239,8 @@ func (d *server) run(ctx context.Context, hup <-chan os.Signal, sockets *sockets
 
 // stopFront ends the servers: no new connections; what is in flight has the
 // time of grace, then it is cut.
-func (d *server) stopFront() {
+func (d *server) stopFront(grace time.Duration) {
+	d.systemd.stopping(grace)
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	var stopping sync.WaitGroup
@@ -287,26 +282,35 @@ func served(err error) error {
 	return err
 }
 
-// hangups reloads the configuration at each SIGHUP. A wrong one changes
+// judging is the status for systemd while all is well.
+const judging = "Judging mail"
+
+// hangups reloads the configuration at each SIGHUP, until the stop begins: a stop
+// that says it reloads would confuse systemd. A wrong configuration changes
 // nothing.
-func (d *server) hangups(ctx context.Context, hup <-chan os.Signal) {
+func (d *server) hangups(front, back context.Context, hup <-chan os.Signal) {
 	for {
 		select {
-		case <-ctx.Done():
+		case <-front.Done():
+			return
+		case <-back.Done():
 			return
 		case <-hup:
-			d.notify(daemon.SdNotifyReloading)
-			d.reload()
-			d.notify(daemon.SdNotifyReady)
+			d.systemd.reloading()
+			if err := d.reload(); err != nil {
+				d.log.Error("not reloaded, the configuration in use stays", "error", err)
+				d.systemd.ready("Judging mail with the configuration of before: the new one is wrong, see the log")
+				continue
+			}
+			d.systemd.ready(judging)
 		}
 	}
 }
 
-func (d *server) reload() {
+func (d *server) reload() error {
 	s, err := d.started.reload()
 	if err != nil {
-		d.log.Error("not reloaded, the configuration in use stays", "error", err)
-		return
+		return err
 	}
 	live, _ := s.Changed(d.current.Config)
 	_, restart := s.Changed(d.started.Config)
@@ -321,11 +325,5 @@ func (d *server) reload() {
 	if len(restart) > 0 {
 		d.log.Warn("changed keys that need a restart", "keys", restart)
 	}
-}
-
-// notify tells systemd, where it started us.
-func (d *server) notify(state string) {
-	if _, err := daemon.SdNotify(false, state); err != nil {
-		d.log.Warn("systemd was not told", "state", state, "error", err)
-	}
+	return nil
 }

@@ -23,6 +23,8 @@ type postfix struct {
 	dir     string
 	command string
 	addr    string // of its smtpd
+
+	extra, services string // more lines of main.cf and master.cf
 }
 
 const mainCF = `
@@ -96,8 +98,8 @@ func (p *postfix) start(site, milter, chroot string) *postfix {
 	t.Helper()
 	port := freePort(t)
 	p.addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	write(t, filepath.Join(p.dir, "etc/main.cf"), fmt.Sprintf(mainCF, p.dir, site, milter))
-	write(t, filepath.Join(p.dir, "etc/master.cf"), fmt.Sprintf(masterCF, port, chroot))
+	write(t, filepath.Join(p.dir, "etc/main.cf"), fmt.Sprintf(mainCF, p.dir, site, milter)+p.extra)
+	write(t, filepath.Join(p.dir, "etc/master.cf"), fmt.Sprintf(masterCF, port, chroot)+p.services)
 	for _, name := range []string{"etc/main.cf", "etc/master.cf"} {
 		if err := os.Chmod(filepath.Join(p.dir, name), 0o644); err != nil {
 			t.Fatal(err)

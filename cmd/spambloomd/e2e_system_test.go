@@ -159,16 +159,19 @@ func handOver(t *testing.T, network, address string) (addr string, file *os.File
 	return ln.Addr().String(), file
 }
 
-func expectNotice(t *testing.T, conn *net.UnixConn, want string) {
+// expectNotice returns the lines behind the one that is wanted.
+func expectNotice(t *testing.T, conn *net.UnixConn, want string) (more []string) {
 	t.Helper()
 	if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
 	buffer := make([]byte, 4096)
 	n, err := conn.Read(buffer)
-	if err != nil || string(buffer[:n]) != want {
-		t.Fatalf("systemd was told %q (%v), want %q", buffer[:n], err, want)
+	notice := strings.Split(string(buffer[:n]), "\n")
+	if err != nil || notice[0] != want {
+		t.Fatalf("systemd was told %q (%v), want %q", notice, err, want)
 	}
+	return notice[1:]
 }
 
 // Debian's docker-compose reads the file, and it has the parts it promises.
@@ -185,13 +188,13 @@ func TestComposeFile(t *testing.T) {
 	}
 }
 
-// systemd reads the unit without complaint. Programs that are not installed
-// here are no fault of it.
-func TestUnitFile(t *testing.T) {
+// systemd reads the units without complaint. Programs that are not installed
+// here are no fault of them.
+func TestUnitFiles(t *testing.T) {
 	t.Parallel()
-	r := execute(t, repository, find(t, "systemd-analyze"), "verify", "contrib/spambloom.service")
+	r := execute(t, repository, find(t, "systemd-analyze"), "verify", "contrib/spambloom.service", "contrib/spambloom.socket")
 	for line := range strings.Lines(r.stderr + r.stdout) {
-		if strings.Contains(line, "spambloom.service") && !strings.Contains(line, "is not executable") {
+		if strings.Contains(line, "spambloom.") && !strings.Contains(line, "is not executable") {
 			t.Error(line)
 		}
 	}

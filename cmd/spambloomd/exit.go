@@ -26,7 +26,8 @@ const exitCodes = `Exit codes:
   74  the state folder is damaged or the disk failed
   75  in use: the state folder or an address, by another process
   77  no permission
-  78  wrong configuration`
+  78  wrong configuration
+A second signal during the stop ends it by that signal: 143 or 130 for a shell.`
 
 // errLostKey is state whose federation key is missing.
 var errLostKey = errors.New("the state folder was made with a key that is not there")

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
+	"os"
 
 	"github.com/coreos/go-systemd/v22/activation"
 
@@ -13,32 +16,31 @@ import (
 // sockets are all addresses that the daemon listens on. They are bound before
 // anything runs, so that an address in use is an error of the start.
 type sockets struct {
-	milter  []net.Listener
+	milter  []listener
 	control net.Listener
 	remote  net.Listener // nil: none
 	http    net.Listener // nil: none
 }
 
-// socketMode lets the owner and the group in. The state folder or the folder of
-// the socket may be stricter.
-const socketMode = 0o660
+// listener is a place where MTAs connect. Its name is the address as it is
+// configured, or systemd's name of the socket: policies and rules go by it.
+type listener struct {
+	name string
+	net.Listener
+}
 
 // listen binds the addresses of the settings. Sockets that systemd hands over
 // (FileDescriptorName= control, remote, http, or anything else for the milter) take
 // the place of the settings' own.
 func listen(s *settings, log *slog.Logger) (_ *sockets, err error) {
-	handed, err := activation.ListenersWithNames()
-	if err != nil {
-		return nil, &failure{exCantCreate, fmt.Errorf("sockets from systemd: %w", err)}
-	}
 	l := new(sockets)
 	defer func() {
 		if err != nil {
 			l.close()
 		}
 	}()
-	for name, lns := range handed {
-		l.adopt(name, lns)
+	if err := l.adoptAll(activation.Files(true)); err != nil {
+		return nil, &failure{exConfig, fmt.Errorf("sockets from systemd: %w", err)}
 	}
 	if len(l.milter) == 0 {
 		for _, spec := range s.Milter.Listen {
@@ -46,7 +48,7 @@ func listen(s *settings, log *slog.Logger) (_ *sockets, err error) {
 			if err != nil {
 				return nil, err
 			}
-			l.milter = append(l.milter, ln)
+			l.milter = append(l.milter, listener{spec, ln})
 		}
 	}
 	if l.control == nil {
@@ -74,41 +76,73 @@ func listen(s *settings, log *slog.Logger) (_ *sockets, err error) {
 // bind listens on one address. It warns of a unix socket that the group it is
 // given to cannot get to.
 func bind(s *settings, log *slog.Logger, key, spec string) (net.Listener, error) {
-	ln, err := socket.Listen(spec, socketMode, s.Control.Group)
+	// Owner and group; the folder of the socket may be stricter.
+	mode, group, groupKey := fs.FileMode(0o660), s.Control.Group, "control.group"
+	if key == "milter.listen" {
+		mode = s.Milter.SocketMode
+		if s.Milter.Group != "" {
+			group, groupKey = s.Milter.Group, "milter.group"
+		}
+	}
+	ln, err := socket.Listen(spec, mode, group)
 	if err != nil {
 		return nil, &failure{exCantCreate, fmt.Errorf("%s: %w", s.Where(key), err)}
 	}
-	if s.Control.Group != "" && ln.Addr().Network() == "unix" {
-		if err := socket.CheckWay(ln.Addr().String(), s.Control.Group); err != nil {
-			log.Warn("the group of control.group cannot get to this socket: put it elsewhere, such as into /run/spambloom",
+	if group != "" && ln.Addr().Network() == "unix" {
+		if err := socket.CheckWay(ln.Addr().String(), group); err != nil {
+			log.Warn("the group of "+groupKey+" cannot get to this socket: put it elsewhere, such as into /run/spambloom",
 				"key", key, "listen", spec, "error", err)
 		}
 	}
 	return ln, nil
 }
 
-// adopt takes sockets from systemd. What it hands over as something else than a
-// stream socket is nil.
-func (l *sockets) adopt(name string, lns []net.Listener) {
-	for _, ln := range lns {
-		switch {
-		case ln == nil:
-		case name == "control" && l.control == nil:
-			l.control = ln
-		case name == "remote" && l.remote == nil:
-			l.remote = ln
-		case name == "http" && l.http == nil:
-			l.http = ln
-		default:
-			l.milter = append(l.milter, ln)
+// adoptAll takes the sockets from systemd, and closes its descriptors of them.
+func (l *sockets) adoptAll(files []*os.File) (err error) {
+	for _, f := range files {
+		ln, listenErr := net.FileListener(f) // has a descriptor of its own
+		f.Close()
+		if listenErr != nil {
+			err = errors.Join(err, fmt.Errorf("%q is not a listening stream socket: %w", f.Name(), listenErr))
+			continue
+		}
+		if adoptErr := l.adopt(f.Name(), ln); adoptErr != nil {
+			ln.Close()
+			err = errors.Join(err, adoptErr)
 		}
 	}
+	return err
+}
+
+// adopt finds the place of a socket. Of the control socket and its like there is
+// one: a second one must not speak milter.
+func (l *sockets) adopt(name string, ln net.Listener) error {
+	var place *net.Listener
+	switch name {
+	case "control":
+		place = &l.control
+	case "remote":
+		place = &l.remote
+	case "http":
+		place = &l.http
+	default:
+		l.milter = append(l.milter, listener{name, ln})
+		return nil
+	}
+	if *place != nil {
+		return fmt.Errorf("two are named %q, there can be one", name)
+	}
+	*place = ln
+	return nil
 }
 
 // close is for a start that fails; later the servers close what they serve, and
 // a second close does nothing.
 func (l *sockets) close() {
-	for _, ln := range append(l.milter, l.control, l.remote, l.http) {
+	for _, ln := range l.milter {
+		ln.Close()
+	}
+	for _, ln := range []net.Listener{l.control, l.remote, l.http} {
 		if ln != nil {
 			ln.Close()
 		}

@@ -27,7 +27,8 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	// A second signal ends the process at once; nothing acknowledged is lost.
+	// A second signal ends the process at once and by itself, so that who waits sees
+	// that it was no clean stop; nothing acknowledged is lost.
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
@@ -52,7 +53,9 @@ reported, bulk is what was seen often, on this site and on all it is joined with
 Without -c it reads /etc/spambloom/spambloom.toml where that exists; without a
 file it listens on loopback only. The flags below override the file.
 
-SIGHUP reloads the configuration, SIGTERM finishes messages in flight and stops.`
+SIGHUP reloads the configuration, SIGTERM finishes messages in flight and stops. A
+second SIGTERM ends it at once: the MTA treats what was in flight by its rule for a
+milter that fails, and nothing that was acknowledged is lost.`
 
 const files = `Environment:
   STATE_DIRECTORY  the state folder, as systemd sets it; --data comes before it

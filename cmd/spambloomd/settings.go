@@ -133,6 +133,8 @@ func (s *settings) check() error {
 	fault("control.listen", err)
 	_, err = socket.LookupGroup(s.Control.Group)
 	fault("control.group", err)
+	_, err = socket.LookupGroup(s.Milter.Group)
+	fault("milter.group", err)
 	if s.HTTP.Listen != "" {
 		_, _, err := socket.Parse(s.HTTP.Listen)
 		if errors.Is(err, socket.ErrForm) {
