@@ -14,7 +14,6 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/internal/socket"
-	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/reporting"
 )
 
@@ -31,6 +30,7 @@ type settings struct {
 	previousKey string // file of the federation key before; "": none
 
 	members bloomdb.Members // who is heard; nil: everybody
+	handed  bool            // sockets came from systemd
 
 	reload func() (*settings, error) // the same again from the file of now
 }
@@ -38,8 +38,12 @@ type settings struct {
 // newSettings reads the configuration and checks everything that can be checked
 // without touching anything. Changed tells whether a flag was given.
 func newSettings(f flags, changed func(flag string) bool) (*settings, error) {
-	s := &settings{file: f.config, data: stateFolder(f.data)}
-	s.reload = func() (*settings, error) { return newSettings(f, changed) }
+	return makeSettings(f, changed, socketsHanded())
+}
+
+func makeSettings(f flags, changed func(flag string) bool, handed bool) (*settings, error) {
+	s := &settings{file: f.config, data: stateFolder(f.data), handed: handed}
+	s.reload = func() (*settings, error) { return makeSettings(f, changed, handed) }
 	if err := s.load(); err != nil {
 		return nil, &failure{exConfig, err}
 	}
@@ -154,7 +158,7 @@ func (s *settings) check() error {
 	if err := s.trustModel().Check(); err != nil {
 		fault("reports.newcomer_weight", err)
 	}
-	return errors.Join(append(errs, s.checkRemote(), s.checkRedis(), s.readPeers())...)
+	return errors.Join(append(errs, s.checkListeners(), s.checkRemote(), s.checkRedis(), s.readPeers())...)
 }
 
 // checkKey takes a key that err calls missing for one that the start will make, if
@@ -181,15 +185,6 @@ func within(folder, path string) bool {
 	return err == nil && filepath.IsLocal(rest)
 }
 
-func (s *settings) policy() milter.Policy {
-	return milter.Policy{
-		Spam:          milter.Action(s.Actions.Spam),
-		Bulk:          milter.Action(s.Actions.Bulk),
-		Clean:         milter.Action(s.Actions.Clean),
-		BulkThreshold: uint64(s.Bulk.Threshold),
-	}
-}
-
 // accessOptions say who may do what on a control socket of that group. A group that
 // has gone since the start has no number, and nobody in it.
 func (s *settings) accessOptions(group string) reporting.AccessOptions {
@@ -203,23 +198,6 @@ func (s *settings) accessOptions(group string) reporting.AccessOptions {
 		Delegates: s.Control.Delegates,
 		DaemonUID: os.Geteuid(),
 	}
-}
-
-func (s *settings) milterOptions(site string, log *slog.Logger) milter.Options {
-	o := milter.Options{
-		Site:              site,
-		Policy:            s.policy(),
-		LocalNetworks:     s.Milter.LocalNetworks,
-		SkipAuthenticated: s.Milter.SkipAuthenticated,
-		MaxMessage:        s.Milter.MaxMessage,
-		SkipOversize:      s.Milter.Oversize == "skip",
-		CountRecipients:   s.Bulk.Count == "recipients",
-		MaxConnections:    int(s.Milter.MaxConnections),
-		Log:               log,
-	}
-	tempfail := s.Milter.OnFailure == "tempfail"
-	o.Tempfail.Overload, o.Tempfail.Error, o.Tempfail.Deadline = tempfail, tempfail, tempfail
-	return o
 }
 
 func (s *settings) databaseOptions(key [32]byte, log *slog.Logger) bloomdb.Options {

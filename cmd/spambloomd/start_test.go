@@ -72,6 +72,7 @@ func TestFailedStarts(t *testing.T) {
 	namesake, sameKey := peer("mx1", otherKey), peer("mx2", public)
 	badListen := config("[milter]\nlisten = [\"inet:8899\", \"unix:\"]\n")
 	badGroup := config("[control]\ngroup = \"no-such-group\"\n")
+	badMilterGroup := config("[milter]\ngroup = \"no-such-group\"\n")
 
 	for _, c := range []struct {
 		name string
@@ -106,6 +107,7 @@ func TestFailedStarts(t *testing.T) {
 		{"HTTP port in use", []string{"--data", dir + "/s2", "--listen", "inet:0@127.0.0.1", "--http", busy.Addr().String()}, 75, []string{"--http: ", "port in use"}},
 		{"control socket in use", append([]string{"--data", dir + "/s3", "--control", "unix:" + dir + "/busy.sock"}, free...), 75, []string{"--control: ", "socket in use"}},
 		{"no such group", []string{"-t", "-c", badGroup}, 78, []string{badGroup + ":2: control.group: there is no group \"no-such-group\""}},
+		{"no such group of the milter", []string{"-t", "-c", badMilterGroup}, 78, []string{badMilterGroup + ":2: milter.group: there is no group \"no-such-group\""}},
 		{"state below a file", append([]string{"--data", file + "/state"}, free...), 73, []string{"state folder: ", file}},
 		{"no address", []string{"-c", config("[milter]\nlisten = []\n")}, 78, []string{":2: milter.listen: no address"}},
 		{"foreign address", []string{"--data", dir + "/s5", "--listen", "inet:0@192.0.2.1", "--http", ""}, 73, []string{"--listen: ", "192.0.2.1 is no address of this machine"}},

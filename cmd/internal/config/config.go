@@ -51,9 +51,9 @@ type Config struct {
 		ContentTimeout          time.Duration
 		WriteTimeout            time.Duration
 		JudgeTimeout            time.Duration
-		ConnectionTimeout       time.Duration // 0: none
-		MaxMemory               int64         // bytes
-		OverMemory              string        // head, spill
+		ConnectionTimeout       time.Duration
+		MaxMemory               int64  // bytes
+		OverMemory              string // head, spill
 		Grace                   time.Duration
 	}
 	Actions struct {
