@@ -14,6 +14,7 @@
 //	                    allow?  a rule for each of its recipients
 //	                    judge:  signature.Compute, DB.Count, DB.Judge
 //	                    policy: of each recipient; the mildest decision is the message's
+//	                    greylist: what comes too often right now, clean as yet, is deferred once
 //	                    answer: forged headers off, own headers on, action
 //	                    one log line
 //

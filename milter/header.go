@@ -126,6 +126,8 @@ func (d Decision) name() string {
 	switch {
 	case d.Verdict == failed:
 		return "not judged"
+	case d.Reason == reasonGreylist:
+		return reasonGreylist // who gets it need not know of what
 	case d.Reason != "":
 		return string(d.Verdict) + " " + d.Reason
 	case len(d.Signatures) > 0:

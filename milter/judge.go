@@ -61,14 +61,19 @@ func (s *Server) guard(msg *message) (d Decision) {
 }
 
 // judgeMessage counts the message, then asks both questions about it: the copy
-// that reaches the bulk threshold is bulk itself.
+// that reaches the bulk threshold is bulk itself. The retry of one that was deferred
+// was counted then.
 func (s *Server) judgeMessage(msg *message) Decision {
-	content, sightings := msg.content(), msg.sightings()
+	content := msg.content()
 	set := signature.Compute(content)
 	if len(set.Signatures) == 0 {
 		d := unsigned(content.Truncated)
 		d.Limits = set.Limits
 		return d
+	}
+	sightings := msg.sightings()
+	if s.returned(msg, set) {
+		sightings = 0
 	}
 	if err := s.db.Count(set, sightings); err != nil {
 		s.metrics.failure("count")
@@ -81,6 +86,7 @@ func (s *Server) judgeMessage(msg *message) Decision {
 		s.metrics.failure("count")
 	}
 	d := msg.options.rules.decide(evidence, true, &msg.envelope, msg.allowed)
+	s.greylist(&d, msg, set, evidence)
 	if len(d.Signatures) == 0 {
 		d.Signatures = set.Counting
 	}

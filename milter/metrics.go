@@ -20,6 +20,8 @@ type metrics struct {
 	bytes    prometheus.Counter
 	judging  prometheus.Histogram
 
+	greylisted *prometheus.CounterVec // result: deferred, returned
+
 	connections prometheus.Gauge
 	refused     prometheus.Counter
 }
@@ -39,6 +41,7 @@ func newMetrics() *metrics {
 		judging: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "spambloom_judging_seconds", Help: "Time from end of message to the answer.",
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1, 5, 30}}),
+		greylisted: vec("spambloom_greylisted_total", "Messages deferred once, and those of them that came again.", "result"),
 		connections: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "spambloom_milter_connections", Help: "Open connections of mail servers."}),
 		refused: prometheus.NewCounter(prometheus.CounterOpts{
@@ -46,6 +49,9 @@ func newMetrics() *metrics {
 	}
 	for _, name := range signature.LimitNames() { // an alert wants each from the first scrape on
 		t.limits.WithLabelValues(name)
+	}
+	for _, result := range []string{"deferred", "returned"} {
+		t.greylisted.WithLabelValues(result)
 	}
 	return t
 }
@@ -68,6 +74,6 @@ func (t *metrics) failure(cause string) { t.failures.WithLabelValues(cause).Inc(
 // Collectors are the server's metrics, for a registry of the caller's.
 func (s *Server) Collectors() []prometheus.Collector {
 	t := s.metrics
-	return []prometheus.Collector{t.messages, t.actions, t.skipped, t.limits, t.failures, t.bytes, t.judging,
+	return []prometheus.Collector{t.messages, t.actions, t.skipped, t.limits, t.failures, t.greylisted, t.bytes, t.judging,
 		t.connections, t.refused}
 }

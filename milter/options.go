@@ -21,8 +21,8 @@ type Options struct {
 	SkipAuthenticated bool           // mail of authenticated senders is not judged
 	CountRecipients   bool           // a message counts once for each recipient, else once
 
-	// GreylistFrom is how many copies of a message this site must have seen lately for
-	// the next one to be deferred once; see bloomdb. 0: none is.
+	// GreylistFrom is how often this site must have seen a message lately, this copy
+	// included, for it to be deferred once; see bloomdb.DB.Defer. 0: none is.
 	GreylistFrom uint64
 
 	// MaxMessage is how many bytes of header and body are kept in memory; default

@@ -1,0 +1,181 @@
+package milter
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+)
+
+// openBurstDB is openDB with a burst counter.
+func openBurstDB(t *testing.T) *bloomdb.DB {
+	t.Helper()
+	db, err := bloomdb.Open(bloomdb.Options{
+		Dir: t.TempDir(), Site: "mx1",
+		Reports: bloomdb.ReportOptions{Capacity: 1000},
+		Counts:  bloomdb.CountOptions{Capacity: 1000, Burst: 10 * time.Minute},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+// The fifth copy is put off once, its retry passes and is not counted. A reload
+// switches it on and off.
+func TestGreylist(t *testing.T) {
+	off := Options{Policy: Policy{BulkThreshold: 8}}
+	on := off
+	on.GreylistFrom = 5
+	b := start(t, off, nil)
+	b.Server.db = openBurstDB(t)
+	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
+	for i, step := range []struct {
+		options Options
+		rcpts   int // another tuple for another number
+		answer  string
+		count   uint64
+	}{
+		{on, 1, "c", 1},
+		{on, 1, "c", 2},
+		{on, 1, "c", 3},
+		{on, 1, "c", 4},
+		{on, 1, "451 4.7.1 Try again later: greylist", 5},
+		{on, 1, "c", 5}, // the retry
+		{off, 2, "c", 6},
+		{on, 3, "451 4.7.1 Try again later: greylist", 7},
+		{on, 4, "c", 8}, // bulk
+		{on, 3, "c", 8}, // the retry is bulk now, too
+		{on, 3, "c", 9},
+	} {
+		b.Server.Reload(logged(b, step.options))
+		msg := letter
+		msg.rcpts = step.rcpts
+		_, action := m.send(msg)
+		answer := string(action.Code)
+		if action.SMTPText != "" {
+			answer = fmt.Sprintf("%d %s", action.SMTPCode, action.SMTPText)
+		}
+		lines := b.lines()
+		line := lines[len(lines)-1]
+		if answer != step.answer || line["count"] != float64(step.count) {
+			t.Errorf("step %d: answer %q, count %v, want %q, %d", i, answer, line["count"], step.answer, step.count)
+		}
+		deferred := strings.HasPrefix(step.answer, "451")
+		if (line["reason"] == "greylist") != deferred || deferred && (line["verdict"] != "clean" || line["action"] != "tempfail") {
+			t.Errorf("step %d: log line %v", i, line)
+		}
+	}
+	if n, back := b.metric("spambloom_greylisted_total", "deferred"), b.metric("spambloom_greylisted_total", "returned"); n != 2 || back != 2 {
+		t.Errorf("metrics: %v deferred, %v returned, want 2 and 2", n, back)
+	}
+}
+
+// logged are options whose log the bench reads.
+func logged(b *bench, o Options) Options {
+	o.Log, o.Site = b.Server.options.Load().Log, "mx1"
+	return o
+}
+
+// Only mail that would be delivered as clean is put off.
+func TestGreylistSpares(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		options Options
+		prepare func(db *bloomdb.DB) error
+		want    string // verdict, action, reason
+	}{
+		{"clean", Options{}, nil, "clean tempfail greylist"},
+		{"clean and accepted", Options{Policy: Policy{Clean: Accept}}, nil, "clean tempfail greylist"},
+		{"clean and held", Options{Policy: Policy{Clean: Quarantine}}, nil, "clean quarantine "},
+		{"clean and refused", Options{Policy: Policy{Clean: Reject}}, nil, "clean reject "},
+		{"bulk", Options{Policy: Policy{BulkThreshold: 11}}, nil, "bulk tag "},
+		{"spam", Options{}, func(db *bloomdb.DB) error { return db.Report(letter.set(), bloomdb.ClassOther) }, "spam tag "},
+		{"never", Options{}, func(db *bloomdb.DB) error { _, err := db.Never(letter.set(), ""); return err }, "allowed tag never"},
+		{"allowed", Options{Allow: []Allow{{Name: "all", Senders: []string{"example.org"}}}}, nil, "allowed tag allow:all"},
+	} {
+		db := openBurstDB(t)
+		tc.options.GreylistFrom = 5
+		b := start(t, tc.options, nil)
+		b.Server.db = db
+		if err := db.Count(letter.set(), 10); err != nil {
+			t.Fatal(err)
+		}
+		if tc.prepare != nil {
+			if err := tc.prepare(db); err != nil {
+				t.Fatal(err)
+			}
+		}
+		dial(t, "tcp", b.addr, offerAll, "192.0.2.1").send(letter)
+		line := b.lines()[0]
+		if got := fmt.Sprint(line["verdict"], " ", line["action"], " ", line["reason"]); got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
+
+// A message with a recipient who is allowed is not held up for the others.
+func TestGreylistAllowedRecipient(t *testing.T) {
+	db := openBurstDB(t)
+	b := start(t, Options{GreylistFrom: 5, Allow: []Allow{{Name: "boss", Recipients: []string{"boss@example.org"}}}}, nil)
+	b.Server.db = db
+	if err := db.Count(letter.set(), 10); err != nil {
+		t.Fatal(err)
+	}
+	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
+	for _, tc := range []struct {
+		recipients []string
+		action     string
+	}{
+		{[]string{"boss@example.org", "clerk@example.org"}, "tag"},
+		{[]string{"clerk@example.org"}, "tempfail"},
+	} {
+		m.must(m.Mail("sender@example.org", nil))
+		for _, r := range tc.recipients {
+			m.must(m.Rcpt(r, nil))
+		}
+		m.must(m.HeaderEnd())
+		if _, _, err := m.BodyReadFrom(strings.NewReader(letter.body)); err != nil {
+			t.Fatal(err)
+		}
+		lines := b.lines()
+		if got := lines[len(lines)-1]["action"]; got != tc.action {
+			t.Errorf("to %v: %v, want %s", tc.recipients, got, tc.action)
+		}
+	}
+}
+
+// A tuple is the same whatever the order of the recipients and the client, and
+// another one when any address differs.
+func TestTuple(t *testing.T) {
+	tuple := func(sender string, recipients ...string) string {
+		return string((&envelope{sender: sender, recipients: recipients, count: uint32(len(recipients))}).tuple())
+	}
+	first := tuple("a@x", "b@x", "c@x")
+	if again := tuple("a@x", "c@x", "b@x"); again != first {
+		t.Errorf("%q and %q differ by the order", first, again)
+	}
+	var seen []string
+	for _, other := range []string{
+		first, tuple("a@x", "b@x"), tuple("b@x", "a@x", "c@x"), tuple("", "a@x", "b@x", "c@x"), tuple("a@xb@x", "c@x"),
+		tuple("a@x", "b@xc@x"), tuple("a@x", "b@x", "b@x", "c@x"), tuple(""),
+		string((&envelope{sender: "a@x", recipients: []string{"b@x", "c@x"}, count: 3}).tuple()),
+	} {
+		if slices.Contains(seen, other) {
+			t.Errorf("%q is that of two envelopes", other)
+		}
+		seen = append(seen, other)
+	}
+	e := &envelope{sender: "a@x", recipients: []string{"c@x", "b@x"}, count: 2}
+	if e.tuple(); !slices.Equal(e.recipients, []string{"c@x", "b@x"}) {
+		t.Errorf("the recipients were put in order in place: %q", e.recipients)
+	}
+}
