@@ -157,10 +157,16 @@ func (m *soakMail) steps(agreed gomilter.OptProtocol) (steps []soakStep) {
 
 // soakAnswer is what the end of a message was answered.
 type soakAnswer struct {
-	verdict string // of the header; "" where there is none
-	held    bool
-	reply   string // SMTP reply
-	code    byte
+	header string // X-Spambloom; "" where there is none
+	held   bool
+	reply  string // SMTP reply
+	code   byte
+}
+
+// verdict is that of the header; "" where there is none.
+func (a soakAnswer) verdict() string {
+	verdict, _, _ := strings.Cut(a.header, ";")
+	return verdict
 }
 
 // action is what the answer amounts to.
@@ -172,7 +178,7 @@ func (a soakAnswer) action() string {
 		return map[string]string{"550 5.7.1 ": "reject", "451 4.7.1 ": "tempfail"}[a.reply[:min(10, len(a.reply))]]
 	case a.held:
 		return "quarantine"
-	case a.verdict != "":
+	case a.header != "":
 		return "tag"
 	}
 	return "accept"
@@ -195,7 +201,7 @@ func (c *soakConn) endOfMessage() (a soakAnswer, err error) {
 		case gomilter.ActInsertHeader:
 			name, value, _ := strings.Cut(text[min(4, len(text)):], "\x00")
 			if name == "X-Spambloom" {
-				a.verdict, _, _ = strings.Cut(value, ";")
+				a.header = strings.TrimSuffix(value, "\x00")
 			}
 		default:
 			a.code, a.reply = code, strings.TrimSuffix(text, "\x00")

@@ -6,6 +6,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -144,6 +145,7 @@ type site struct {
 	dir     string // has spambloom.toml, state/ and the log
 	name    string
 	env     []string // beside that of the tests
+	binary  string   // "": the daemon that all tests share
 	cmd     *exec.Cmd
 	ended   chan error
 	milter  string // address, once it is ready
@@ -192,7 +194,7 @@ func (s *site) start() *site {
 	}
 	defer logFile.Close()
 	before := len(s.log())
-	s.cmd = exec.Command(program(s.t, "spambloomd"), "-c", filepath.Join(s.dir, "spambloom.toml"), "--data", filepath.Join(s.dir, "state"))
+	s.cmd = exec.Command(cmp.Or(s.binary, program(s.t, "spambloomd")), "-c", filepath.Join(s.dir, "spambloom.toml"), "--data", filepath.Join(s.dir, "state"))
 	s.cmd.Stderr, s.cmd.Env = logFile, append(os.Environ(), s.env...)
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
