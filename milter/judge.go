@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -107,7 +108,14 @@ type panicked struct {
 	stack []byte
 }
 
-func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
+// Error shows the value only where the runtime made it: others may quote the message,
+// of which the log holds nothing. Where it came from is in the stack.
+func (p *panicked) Error() string {
+	if err, ok := p.value.(runtime.Error); ok {
+		return "panic: " + err.Error()
+	}
+	return fmt.Sprintf("panic: a value of type %T", p.value)
+}
 
 // failure is the decision about a message that cannot be judged.
 func (o *Options) failure(cause string) Decision {
