@@ -63,10 +63,11 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// throttle lets one log line a minute through.
-type throttle struct{ last atomic.Int64 } // Unix nanoseconds
+// throttle lets one log line a minute through, also after the clock was set back:
+// times of one process are compared by its monotonic clock.
+type throttle struct{ last atomic.Pointer[time.Time] }
 
 func (t *throttle) allow() bool {
-	now, last := time.Now().UnixNano(), t.last.Load()
-	return now-last >= int64(time.Minute) && t.last.CompareAndSwap(last, now)
+	now, last := time.Now(), t.last.Load()
+	return (last == nil || now.Sub(*last) >= time.Minute) && t.last.CompareAndSwap(last, &now)
 }
