@@ -29,6 +29,8 @@ type sendmail struct {
 	ended   chan error
 	port    int
 	maildir string
+
+	defines []string // what sendmail.mc gets besides
 }
 
 // newSendmail makes the folders of an instance.
@@ -41,10 +43,13 @@ func newSendmail(t *testing.T) *sendmail {
 	_, err := os.Stat(m.program())
 	need(t, err == nil, "Sendmail at "+m.program()+" (make test as root unpacks it; SPAMBLOOM_SENDMAIL names the folder)")
 	m.maildir = filepath.Join(m.dir, "mail")
-	for _, name := range []string{"queue", "mail"} {
+	for _, name := range []string{"queue", "submitted", "mail"} {
 		if err := os.Mkdir(filepath.Join(m.dir, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.Chown(filepath.Join(m.dir, "submitted"), userID(t, "nobody"), -1); err != nil {
+		t.Fatal(err)
 	}
 	return m
 }
@@ -61,16 +66,27 @@ func (m *sendmail) configure(milter string) {
 	if hasIPv6() {
 		args = append(args, "-DTEST_IPV6")
 	}
-	made := execute(m.t, "", find(m.t, "m4"), append(args, cf+"m4/cf.m4", "testdata/sendmail.mc")...)
-	if made.code != 0 {
-		m.t.Fatalf("m4: %+v", made)
+	args = append(args, m.defines...)
+	for _, name := range []string{"sendmail", "submit"} {
+		made := execute(m.t, "", find(m.t, "m4"), append(args, cf+"m4/cf.m4", "testdata/"+name+".mc")...)
+		if made.code != 0 {
+			m.t.Fatalf("m4: %+v", made)
+		}
+		if err := os.Chmod(write(m.t, filepath.Join(m.dir, name+".cf"), made.stdout), 0o644); err != nil {
+			m.t.Fatal(err)
+		}
 	}
-	write(m.t, filepath.Join(m.dir, "sendmail.cf"), made.stdout)
 	write(m.t, filepath.Join(m.dir, "switch"), "hosts files\naliases files\n")
 }
 
-// start runs Sendmail under a host name of its own: it waits a minute for one
-// with a dot, and an address needs no DNS.
+// asHost runs a program under a host name of its own: Sendmail waits a minute for
+// one with a dot, and an address needs no DNS.
+func (m *sendmail) asHost(program string, args ...string) *exec.Cmd {
+	m.t.Helper()
+	return exec.Command(find(m.t, "unshare"), append([]string{"--uts", "sh", "-c", `hostname 127.0.0.1 && exec "$0" "$@"`, program}, args...)...)
+}
+
+// start runs Sendmail.
 func (m *sendmail) start(milter string) {
 	m.t.Helper()
 	m.configure(milter)
@@ -79,8 +95,7 @@ func (m *sendmail) start(milter string) {
 		m.t.Fatal(err)
 	}
 	defer log.Close()
-	m.cmd = exec.Command(find(m.t, "unshare"), "--uts", "sh", "-c", `hostname 127.0.0.1 && exec "$0" "$@"`,
-		m.program(), "-C", filepath.Join(m.dir, "sendmail.cf"), "-X", filepath.Join(m.dir, "transcript"), "-bD")
+	m.cmd = m.asHost(m.program(), "-C", filepath.Join(m.dir, "sendmail.cf"), "-X", filepath.Join(m.dir, "transcript"), "-bD")
 	m.cmd.Stdout, m.cmd.Stderr = log, log
 	if err := m.cmd.Start(); err != nil {
 		m.t.Fatal(err)
@@ -287,6 +302,18 @@ func (s *site) messages() (lines []messageLine) {
 			s.t.Fatalf("%v: %s", err, text)
 		}
 		if line.Msg == "message" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// messageLines are the same with all their fields.
+func (s *site) messageLines() (lines []map[string]any) {
+	s.t.Helper()
+	for text := range strings.Lines(s.log()) {
+		var line map[string]any
+		if strings.HasSuffix(text, "\n") && json.Unmarshal([]byte(text), &line) == nil && line["msg"] == "message" {
 			lines = append(lines, line)
 		}
 	}
