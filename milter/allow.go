@@ -10,15 +10,16 @@ import (
 
 // Allow is a rule for mail that is neither judged nor counted. It matches if each
 // of its conditions that is not empty does: a client in one of the networks, an
-// envelope sender of one of the patterns, and so on.
+// envelope sender of one of the patterns, and so on. A rule without a condition
+// matches nothing.
 type Allow struct {
 	Name       string
-	Networks   []netip.Prefix
-	Senders    []string // address patterns; the empty sender matches none
-	From       []string // address patterns; the header From, with a DKIM or SPF pass for it
-	ListIDs    []string // the identifier within <>
-	Recipients []string // address patterns
-	Listeners  []string // names as given to Server.Serve
+	Networks   []netip.Prefix // of clients; an IPv4-mapped address is its IPv4 address
+	Senders    []string       // address patterns; the empty sender matches none
+	From       []string       // address patterns; the header From, with a proof in Options.AuthservID's results
+	ListIDs    []string       // the identifier within <>; nothing proves it
+	Recipients []string       // address patterns; also with "+detail" behind the local part
+	Listeners  []string       // names as given to Server.Serve
 }
 
 // reasonAllow begins the reason of a message that a rule allowed; its name follows.
@@ -33,76 +34,193 @@ func allowedBy(rule string, general Policy) Decision {
 	return d
 }
 
-// allowRules are all allow rules.
+// allowRules are all allow rules, in a form that is asked by look-ups: what a message
+// costs does not grow with the entries of a rule, only with the rules.
 type allowRules struct {
-	rules      []Allow
+	rules      []allowRule
 	authservID string
+	wantFrom   bool // a rule asks for the header From
+}
+
+// allowRule is an Allow. A condition that is nil is not set.
+type allowRule struct {
+	name                      string
+	networks                  *networks
+	senders, from, recipients patterns[bool]
+	listIDs, listeners        map[string]bool
 }
 
 func newAllowRules(rules []Allow, authservID string) *allowRules {
-	return &allowRules{rules, authservID}
+	a := &allowRules{authservID: authservID}
+	for _, r := range rules {
+		rule := allowRule{
+			name:       r.Name,
+			networks:   newNetworks(r.Networks),
+			senders:    newPatterns(r.Senders),
+			from:       newPatterns(r.From),
+			recipients: newPatterns(r.Recipients),
+			listIDs:    newNames(r.ListIDs, strings.ToLower),
+			listeners:  newNames(r.Listeners, strings.Clone),
+		}
+		if rule.hasCondition() {
+			a.rules = append(a.rules, rule)
+			a.wantFrom = a.wantFrom || rule.from != nil
+		}
+	}
+	return a
+}
+
+func (r *allowRule) hasCondition() bool {
+	return r.networks != nil || r.senders != nil || r.from != nil || r.recipients != nil || r.listIDs != nil || r.listeners != nil
+}
+
+// newPatterns is nil for an empty list.
+func newPatterns(list []string) (p patterns[bool]) {
+	for _, pattern := range list {
+		if p == nil {
+			p = make(patterns[bool], len(list))
+		}
+		p.add(pattern, true)
+	}
+	return p
+}
+
+// hasAddress says whether a pattern fits the address as it is.
+func hasAddress(p patterns[bool], address string) bool {
+	address = strings.ToLower(address)
+	_, host, ok := cutAddress(address)
+	return ok && (p[address] || p.domain(host))
+}
+
+// newNames is nil for an empty list. What has no name is not found by an empty one.
+func newNames(list []string, form func(string) string) map[string]bool {
+	if len(list) == 0 {
+		return nil
+	}
+	names := make(map[string]bool, len(list))
+	for _, name := range list {
+		names[form(name)] = name != ""
+	}
+	return names
 }
 
 // of says for each of the message's recipients by which rule it is allowed, "" for
-// none; nil if there is none for any. Every is the rule if all have one.
+// none; nil if there is none for any. Every is the rule if all have one. Of several
+// rules it is the first.
 func (a *allowRules) of(e *envelope, header []signature.Field) (allowed []string, every string) {
 	if len(a.rules) == 0 {
 		return nil, ""
 	}
+	m := evidence{envelope: e, listID: listID(header)}
+	if a.wantFrom {
+		m.from = authenticFrom(e, header, a.authservID)
+	}
 	recipients := e.audience()
-	allowed = make([]string, len(recipients))
-	some := false
-	for _, rule := range a.rules {
-		if !rule.matches(e, header) {
+	left := len(recipients)
+	for i := range a.rules {
+		rule := &a.rules[i]
+		if !rule.matches(&m) {
 			continue
 		}
 		for i, address := range recipients {
-			if allowed[i] == "" && (len(rule.Recipients) == 0 || matchesAny(rule.Recipients, address)) {
-				allowed[i], some = rule.Name, true
+			if (allowed == nil || allowed[i] == "") && rule.forRecipient(address) {
+				if allowed == nil {
+					allowed = make([]string, len(recipients))
+				}
+				allowed[i] = rule.name
+				left--
 			}
 		}
+		if left == 0 {
+			return allowed, allowed[0]
+		}
 	}
-	if !some {
-		return nil, ""
-	}
-	if !slices.Contains(allowed, "") {
-		every = allowed[0]
-	}
-	return allowed, every
+	return allowed, ""
+}
+
+// evidence is what rules ask of a message, beside its recipients.
+type evidence struct {
+	*envelope
+	from   string // the authentic address of the header; "": none
+	listID string // "": none
 }
 
 // matches looks at all conditions but the recipients.
-func (a *Allow) matches(e *envelope, header []signature.Field) bool {
-	switch {
-	case len(a.Networks) > 0 && !slices.ContainsFunc(a.Networks, func(p netip.Prefix) bool { return p.Contains(e.client) }):
-		return false
-	case len(a.Senders) > 0 && !matchesAny(a.Senders, e.sender):
-		return false
-	case len(a.Listeners) > 0 && !slices.Contains(a.Listeners, e.listener):
-		return false
-	case len(a.ListIDs) > 0 && !slices.Contains(a.ListIDs, listID(header)):
-		return false
-	}
-	return len(a.From) == 0 // not yet
+func (r *allowRule) matches(m *evidence) bool {
+	return (r.networks == nil || r.networks.contain(m.client)) &&
+		(r.senders == nil || hasAddress(r.senders, m.sender)) &&
+		(r.from == nil || hasAddress(r.from, m.from)) &&
+		(r.listIDs == nil || r.listIDs[m.listID]) &&
+		(r.listeners == nil || r.listeners[m.listener])
 }
 
-// listID is the identifier of a List-Id field (RFC 2919).
-func listID(header []signature.Field) string {
+func (r *allowRule) forRecipient(address string) bool {
+	if r.recipients == nil {
+		return true
+	}
+	exact, domain := r.recipients.find(address)
+	return exact || domain
+}
+
+// listID is the identifier of the List-Id field in lower case (RFC 2919, section 3);
+// "" if there is none, or more than one.
+func listID(header []signature.Field) (id string) {
+	found := false
 	for _, f := range header {
-		if strings.EqualFold(f.Name, "List-Id") {
-			_, id, _ := strings.Cut(f.Value, "<")
-			id, _, _ = strings.Cut(id, ">")
-			return strings.ToLower(id)
+		if !strings.EqualFold(f.Name, "List-Id") {
+			continue
+		}
+		if found {
+			return ""
+		}
+		found = true
+		value := strings.TrimRight(f.Value, whitespace)
+		if begin := strings.LastIndexByte(value, '<'); begin >= 0 && strings.IndexByte(value, '>') == len(value)-1 {
+			id = strings.ToLower(value[begin+1 : len(value)-1])
 		}
 	}
-	return ""
+	return id
 }
 
-func matchesAny(list []string, address string) bool {
-	p := make(patterns[bool])
-	for _, pattern := range list {
-		p.add(pattern, true)
+// networks finds whether an address is in one of many networks: a look-up for each
+// prefix length that occurs.
+type networks struct {
+	prefixes map[netip.Prefix]bool
+	v4, v6   []int // lengths, in bits
+}
+
+// newNetworks is nil for an empty list.
+func newNetworks(list []netip.Prefix) *networks {
+	if len(list) == 0 {
+		return nil
 	}
-	exact, domain := p.find(address)
-	return exact || domain
+	n := &networks{prefixes: make(map[netip.Prefix]bool, len(list))}
+	for _, p := range list {
+		if mapped := p.Bits() - 96; p.Addr().Is4In6() && mapped >= 0 {
+			p = netip.PrefixFrom(p.Addr().Unmap(), mapped)
+		}
+		n.prefixes[p.Masked()] = true
+		lengths := &n.v6
+		if p.Addr().Is4() {
+			lengths = &n.v4
+		}
+		if !slices.Contains(*lengths, p.Bits()) {
+			*lengths = append(*lengths, p.Bits())
+		}
+	}
+	return n
+}
+
+func (n *networks) contain(client netip.Addr) bool {
+	client = client.Unmap().WithZone("")
+	lengths := n.v6
+	if client.Is4() {
+		lengths = n.v4
+	}
+	for _, bits := range lengths {
+		if p, err := client.Prefix(bits); err == nil && n.prefixes[p] {
+			return true
+		}
+	}
+	return false
 }

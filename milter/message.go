@@ -80,6 +80,7 @@ type message struct {
 	size     int64         // header and body bytes seen
 	kept     int64         // header and body bytes held, fieldOverhead included
 	oversize bool          // something was not kept
+	cut      bool          // of the header, too
 	booked   int64         // all that is booked in held: kept, and the recipients
 	held     *atomic.Int64 // bytes of all messages of the server
 }
@@ -146,10 +147,20 @@ func (m *message) addField(name, value string) {
 		return
 	}
 	if !m.keep(n + fieldOverhead) {
+		m.cut = true
 		m.overflow()
 		return
 	}
 	m.header = append(m.header, signature.Field{Name: name, Value: value})
+}
+
+// wholeHeader is the header, or nil if a part of it is not there: a field that must
+// be the only one may have another behind it.
+func (m *message) wholeHeader() []signature.Field {
+	if m.cut {
+		return nil
+	}
+	return m.header
 }
 
 // addChunk says whether more of the body is of use.

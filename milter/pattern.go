@@ -27,18 +27,22 @@ func (p patterns[T]) find(address string) (exact, domain T) {
 	if user, _, detail := strings.Cut(local, "+"); !found && detail && user != "" {
 		exact = p[user+"@"+host]
 	}
-	if domain, found = p[host]; found {
-		return exact, domain
-	}
-	for below, labels := host, 0; labels < maxLabels; labels++ {
-		if domain, found = p["."+below]; found {
-			return exact, domain
+	return exact, p.domain(host)
+}
+
+// domain looks for the domain, then for those above it.
+func (p patterns[T]) domain(host string) (value T) {
+	value, found := p[host]
+	for labels := 0; !found && labels < maxLabels; labels++ {
+		if value, found = p["."+host]; found {
+			break
 		}
-		if _, below, found = strings.Cut(below, "."); !found {
+		var above bool
+		if _, host, above = strings.Cut(host, "."); !above {
 			break
 		}
 	}
-	return exact, domain
+	return value
 }
 
 // maxLabels is what a domain name can have of labels (RFC 1035, section 2.3.4).

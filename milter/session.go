@@ -179,7 +179,7 @@ func (x *session) decide(msg *message) Decision {
 		return skipped(reason)
 	}
 	rules, every := msg.options.rules, ""
-	if msg.allowed, every = rules.allow.of(&msg.envelope, msg.header); every != "" {
+	if msg.allowed, every = rules.allow.of(&msg.envelope, msg.wholeHeader()); every != "" {
 		return allowedBy(every, rules.general)
 	}
 	return x.judge(msg) // signature.Compute, DB.Count, DB.Judge, the policies

@@ -33,7 +33,7 @@ var allowed = map[string][]string{
 	"reporting":         {"signature", "bloomdb", "reporting/ledger", "reporting/trust"},
 	"reporting/ledger":  {"signature", "reporting/trust"},
 	"reporting/trust":   {},
-	"milter":            {"signature", "bloomdb"},
+	"milter":            {"signature", "signature/suffix", "bloomdb"},
 
 	"bloomdb/exchange/linkfault": {},
 

@@ -1,0 +1,152 @@
+package milter
+
+import (
+	"strings"
+
+	"github.com/spambloom/spambloom/signature"
+	"github.com/spambloom/spambloom/signature/suffix"
+)
+
+// authenticFrom is the address of the header From, if the results of the MTA's own
+// verifier prove its domain; else "". Lower case. The proof is one of
+//
+//   - dmarc=pass with header.from equal to the domain,
+//   - dkim=pass with a header.d that is aligned with it,
+//   - spf=pass with a smtp.mailfrom that is aligned with it, and is the sender of
+//     this very envelope.
+//
+// Whose domain it is, it can call itself by any local part.
+//
+// An envelope sender with more than dots and atoms proves nothing: policyd-spf 3.0.4
+// writes it into a comment of its field without its quotes, and a sender that closes
+// the comment goes on with results of its own.
+func authenticFrom(e *envelope, header []signature.Field, authservID string) string {
+	if authservID == "" {
+		return ""
+	}
+	address, sender := headerFrom(header), plainAddress(e.sender)
+	if address == "" || sender == "" && e.sender != "" {
+		return ""
+	}
+	_, domain, _ := cutAddress(address)
+	own := ownResults(header, authservID)
+	if passes(own["dmarc"], "header.from", func(d string) bool { return d == domain }) ||
+		passes(own["dkim"], "header.d", func(d string) bool { return aligned(d, domain) }) {
+		return address
+	}
+	_, host, _ := cutAddress(sender)
+	if passes(own["spf"], "smtp.mailfrom", func(d string) bool { return d == host && aligned(d, domain) }) {
+		return address
+	}
+	return ""
+}
+
+// passes says whether one of the results is a pass for a domain that is wanted. Of a
+// property with an address, such as smtp.mailfrom, it is the address's domain.
+func passes(results []result, property string, wanted func(domain string) bool) bool {
+	for _, r := range results {
+		if r.value != "pass" {
+			continue
+		}
+		value := r.property(property)
+		domain := strings.ToLower(value[strings.LastIndexByte(value, '@')+1:])
+		if isDomain(domain) && wanted(domain) {
+			return true
+		}
+	}
+	return false
+}
+
+// aligned says whether two domains are one owner's: they are equal, or one is above
+// the other and no public suffix, below which strangers are. Both are lower case.
+func aligned(a, b string) bool {
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	return a == b || strings.HasSuffix(a, "."+b) && suffix.Registrable(b) != ""
+}
+
+// headerFrom is the one address of the one From field, in lower case; "" if there
+// are more of either, or whenever a mail program could read another address from it
+// than this does.
+func headerFrom(header []signature.Field) (address string) {
+	found := false
+	for _, f := range header {
+		if !strings.EqualFold(strings.TrimSpace(f.Name), "From") {
+			continue
+		}
+		if found || len(f.Name) != len("From") {
+			return ""
+		}
+		found = true
+		address = mailbox(f.Value)
+	}
+	return address
+}
+
+// mailbox reads a field with one address: "a@example.org", or a name and then
+// "<a@example.org>". Of the syntax of RFC 5322, section 3.4, it takes what people
+// write. "" stands for all else, such as lists, groups, routes, an address in the
+// unquoted name or in a comment, white space or quotes in the address.
+func mailbox(value string) (address string) {
+	p := scanner{rest: value}
+	var words []string // unquoted
+	quoted := false
+	for p.blank(); !p.done(); p.blank() {
+		switch p.rest[0] {
+		case '(':
+			if text, ok := p.comment(); !ok || strings.ContainsAny(text[1:len(text)-1], `@<>"\()`) {
+				return ""
+			}
+		case '"':
+			if _, ok := p.quoted(); !ok {
+				return ""
+			}
+			quoted = true
+		case '<':
+			inside, after, closed := strings.Cut(p.rest[1:], ">")
+			if !closed || strings.Trim(after, whitespace) != "" || strings.Contains(strings.Join(words, ""), "@") {
+				return ""
+			}
+			return plainAddress(inside)
+		default:
+			word := p.run(func(c byte) bool { return isAtom(c) || c == '.' || c == '@' })
+			if word == "" {
+				return ""
+			}
+			words = append(words, word)
+		}
+	}
+	if quoted || len(words) != 1 {
+		return ""
+	}
+	return plainAddress(words[0])
+}
+
+// plainAddress is an address in lower case if it is of dots and atoms in ASCII, with
+// a domain of at least two labels; else "". An encoded word is no local part.
+func plainAddress(s string) string {
+	local, host, ok := cutAddress(s)
+	if !ok || len(s) > maxAddress || !isDomain(host) || strings.Contains(local, "=?") {
+		return ""
+	}
+	for word := range strings.SplitSeq(local, ".") {
+		if word == "" || strings.ContainsFunc(word, func(r rune) bool { return r > 0x7e || !isAtom(byte(r)) }) {
+			return ""
+		}
+	}
+	return strings.ToLower(s)
+}
+
+// isDomain is for host names of at least two labels (RFC 5321, section 4.1.2), in
+// their ASCII form.
+func isDomain(host string) bool {
+	labels := 0
+	for label := range strings.SplitSeq(host, ".") {
+		if label == "" || len(label) > 63 || strings.ContainsFunc(label, func(r rune) bool { return r > 0x7e || !isKeyword(byte(r)) }) {
+			return false
+		}
+		labels++
+	}
+	return labels >= 2 && len(host) <= 255
+}
