@@ -147,13 +147,18 @@ func TrapReporter(name string) string { return trapPrefix + name }
 // empty.
 func (c Caller) speaksAs(reporter string) (string, *Problem) {
 	if isOurs := strings.HasPrefix(foldReporter(reporter), trapPrefix); isOurs && !c.Administrates() {
-		return "", newProblem(http.StatusForbidden, "%s may not speak for %s: that is a spam trap", c.called(), reporter)
+		return "", c.mayNotSpeakFor(reporter, "that is a spam trap")
 	}
 	if reporter == "" || c.MaySpeakFor(reporter) {
 		return cmp.Or(reporter, c.name), nil
 	}
-	return "", newProblem(http.StatusForbidden, "%s may not speak for %s: only root, the daemon's user and the delegates of [control] speak for others",
-		c.called(), reporter)
+	return "", c.mayNotSpeakFor(reporter, "only root, the daemon's user and the delegates of [control] speak for others")
+}
+
+func (c Caller) mayNotSpeakFor(reporter, why string) *Problem {
+	p := newProblem(http.StatusForbidden, "%s may not speak for %s: %s", c.called(), reporter, why)
+	p.reporter = reporter
+	return p
 }
 
 // Whoami says who the caller is to the daemon.

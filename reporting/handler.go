@@ -145,7 +145,7 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, problem *Problem,
 
 // refuse answers a request for which the caller lacks the right.
 func (h *handler) refuse(w http.ResponseWriter, e endpoint, c Caller, p *Problem) {
-	h.Log.Warn("control request refused", "path", e.path, "reason", p.Detail, c.origin.attr())
+	h.Log.Warn("control request refused", "path", e.path, "by", c.Name(), "as", p.reporter, "reason", p.Detail, c.origin.attr())
 	if e.needs >= toReport { // to ask is no report
 		h.desk.refused.WithLabelValues(strings.TrimPrefix(e.path, "/v1/"), "not_allowed").Inc()
 	}

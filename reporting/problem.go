@@ -18,13 +18,15 @@ type Problem struct {
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
+
+	reporter string // whom the caller spoke for, where Detail names them
 }
 
 // Error is the detail.
 func (p *Problem) Error() string { return p.Detail }
 
 func newProblem(status int, format string, args ...any) *Problem {
-	return &Problem{"about:blank", http.StatusText(status), status, fmt.Sprintf(format, args...)}
+	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...)}
 }
 
 // problemOf turns what went wrong with a request into the answer to it.

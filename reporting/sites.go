@@ -236,7 +236,7 @@ func (h *handler) silence(r *http.Request, action string, do func(*bloomdb.DB, S
 			return nil, err
 		}
 	}
-	h.desk.log.Info(action+" accepted", "from", q.Site, "undo", q.Undo, "reporter", report.Reporter, report.Origin.attr())
+	h.desk.log.Info(action+" accepted", "site", q.Site, "undo", q.Undo, "reporter", report.Reporter, report.Origin.attr())
 	now, err := h.site(q.Site)
 	if err != nil { // nothing of it is left, not even its name
 		now = Site{Site: q.Site, State: StateDropped}

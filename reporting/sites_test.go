@@ -111,7 +111,7 @@ func TestMuteAndDrop(t *testing.T) {
 	if s := c.siteOf(t, "mx2"); s.State != StateDropped {
 		t.Errorf("%s", asJSON(t, s))
 	}
-	if log := c.log.String(); !strings.Contains(log, `msg="mute accepted" from=mx2 undo=false reporter=anna origin.uid=`) || !strings.Contains(log, `msg="drop accepted" from=mx2`) {
+	if log := c.log.String(); !strings.Contains(log, `msg="mute accepted" site=mx2 undo=false reporter=anna origin.uid=`) || !strings.Contains(log, `msg="drop accepted" site=mx2`) {
 		t.Error(log)
 	}
 }

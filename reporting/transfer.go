@@ -101,7 +101,7 @@ func (d *Desk) Import(open func() io.Reader, reportsOnly bool) (t Transferred, e
 	if err := d.carryOutDue(); err != nil {
 		return t, err
 	}
-	d.log.Info("state imported", "from", t.From.Site, "made", t.From.Made, "reports", t.Reports, "known", t.Known, "old", t.Old,
+	d.log.Info("state imported", "site", t.From.Site, "made", t.From.Made, "reports", t.Reports, "known", t.Known, "old", t.Old,
 		"reporters", t.Reporters, "decisions", t.Decisions, "filters", !reportsOnly)
 	return t, nil
 }

@@ -65,7 +65,7 @@ func (x *Exchange) refuse(o *origin, c cause, err error) {
 	}
 	x.metrics.refused.WithLabelValues(site, string(c)).Inc()
 	if x.quiet.allow(site + " " + string(c)) {
-		x.log.Warn("refused", "from", site, "cause", c, "error", err)
+		x.log.Warn("refused", "site", site, "cause", c, "error", err)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()

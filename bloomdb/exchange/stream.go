@@ -82,7 +82,7 @@ func (x *Exchange) missed(o *origin, e entry) {
 	x.metrics.gaps.WithLabelValues(o.site).Inc()
 	if x.quiet.allow("gap " + o.site) {
 		x.log.Warn("deltas are missing in the stream, and no snapshot has them so far",
-			"from", o.site, "up to", o.lost.String(), "next", e.at.String())
+			"site", o.site, "up to", o.lost.String(), "next", e.at.String())
 	}
 }
 

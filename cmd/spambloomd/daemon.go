@@ -32,6 +32,7 @@ type server struct {
 	started *settings // with which the parts were made
 	current *settings // after the last reload; only run and what it calls touch it
 	level   *slog.LevelVar
+	people  *pseudonyms
 	log     *slog.Logger
 	systemd *supervisor
 
@@ -59,8 +60,8 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 
-	level := new(slog.LevelVar)
-	log := s.logger(stderr, level)
+	level, people := new(slog.LevelVar), new(pseudonyms)
+	log := s.logger(stderr, level, people)
 	log.LogAttrs(ctx, slog.LevelInfo, "config", append(s.Effective(),
 		slog.String("file", s.file), slog.String("state", s.data), slog.String("site", s.site), slog.String("version", version.String()))...)
 
@@ -77,6 +78,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	if options.SigningKey, err = openSigningKey(s, log); err != nil {
 		return err
 	}
+	people.setKey(options.SigningKey.Seed())
 	db, err := bloomdb.Open(options)
 	if err != nil {
 		return &failure{exIOErr, err}
@@ -101,7 +103,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	}
 	defer sockets.close()
 
-	d := &server{started: s, current: s, level: level, log: log, systemd: systemd, db: db, desk: reporting.NewDesk(db, reports, s.deskOptions(log))}
+	d := &server{started: s, current: s, level: level, people: people, log: log, systemd: systemd, db: db, desk: reporting.NewDesk(db, reports, s.deskOptions(log))}
 	if err := d.assemble(sockets); err != nil {
 		return err
 	}
@@ -320,6 +322,7 @@ func (d *server) reload() error {
 	d.reloadRemote(s)
 	d.milter.Reload(s.milterOptions(d.started.site, d.log))
 	d.level.Set(s.logLevel())
+	d.people.on.Store(s.Log.Privacy)
 	d.current = s
 	d.log.Info("reloaded", "changed", live)
 	if len(restart) > 0 {

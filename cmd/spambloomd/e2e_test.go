@@ -218,6 +218,10 @@ func (s *site) readReady(log string) bool {
 			s.milter, s.http = ready.Milter[0], ready.HTTP
 			return true
 		}
+		if _, text, ok := strings.Cut(line, "msg=ready milter=["); ok { // format = "text"
+			s.milter, _, _ = strings.Cut(text, "]")
+			return true
+		}
 	}
 	select {
 	case err := <-s.ended:

@@ -235,14 +235,15 @@ func (s *settings) domainOptions() bloomdb.DomainOptions {
 	return o
 }
 
-// logger writes lines to w, at a level that a reload can change.
-func (s *settings) logger(w io.Writer, level *slog.LevelVar) *slog.Logger {
+// logger writes lines to w, at a level and with pseudonyms that a reload can change.
+func (s *settings) logger(w io.Writer, level *slog.LevelVar, people *pseudonyms) *slog.Logger {
 	level.Set(s.logLevel())
+	people.on.Store(s.Log.Privacy)
 	o := &slog.HandlerOptions{Level: level}
 	if s.Log.Format == "json" {
-		return slog.New(slog.NewJSONHandler(w, o))
+		return slog.New(people.handler(slog.NewJSONHandler(w, o)))
 	}
-	return slog.New(slog.NewTextHandler(w, o))
+	return slog.New(people.handler(slog.NewTextHandler(w, o)))
 }
 
 func (s *settings) logLevel() (level slog.Level) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -42,7 +43,7 @@ func (d *server) newTraps(desk *reporting.Desk) {
 func reportTrapped(raw []byte, truncated bool, report func(signature.Set) error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("%w: panic: %v\n%s", trap.ErrRefused, v, debug.Stack())
+			err = fmt.Errorf("%w: panic: %s\n%s", trap.ErrRefused, panicText(v), debug.Stack())
 		}
 	}()
 	m := signature.Parse(raw)
@@ -56,6 +57,15 @@ func reportTrapped(raw []byte, truncated bool, report func(signature.Set) error)
 		return fmt.Errorf("%w: %w", trap.ErrRefused, err)
 	}
 	return err
+}
+
+// panicText is what the log may have of a panic: of a value that is not the runtime's
+// own, which may be content of the message, its type.
+func panicText(v any) string {
+	if err, ok := v.(runtime.Error); ok {
+		return err.Error()
+	}
+	return fmt.Sprintf("a %T", v)
 }
 
 // trapStatus is how each trap stands; nil: there are none.

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/spambloom/spambloom/signature"
+)
+
+// pseudonyms say by what people are called in the log: by their addresses, or where
+// log.privacy is true by pseudonyms. One address has one pseudonym, so that somebody
+// can be followed; it is made with a key of this site, so that nobody else can look up
+// whose it is. The zero value has no key yet. It is safe for concurrent use.
+type pseudonyms struct {
+	on    atomic.Bool
+	keyed atomic.Pointer[signature.Keyed]
+}
+
+// purposePseudonym keeps the pseudonyms apart from all else that is made with the
+// site's key.
+const purposePseudonym = "spambloom pseudonym 1\x00"
+
+// setKey takes a secret of this site, of 32 bytes.
+func (p *pseudonyms) setKey(secret []byte) { p.keyed.Store(signature.NewKeyed(secret)) }
+
+// of is the pseudonym of an address or a name: "h:" and 12 hex digits. Spellings of the
+// same one have the same. Traps are no people, and keep their names.
+func (p *pseudonyms) of(name string) string {
+	if a, err := netip.ParseAddrPort(name); err == nil {
+		_, port, _ := cutLast(name, ':')
+		return p.of(a.Addr().String()) + ":" + port
+	}
+	canonical := strings.ToLower(strings.Trim(name, "<> \t"))
+	if a, err := netip.ParseAddr(canonical); err == nil {
+		canonical = a.Unmap().String()
+	}
+	switch keyed := p.keyed.Load(); {
+	case canonical == "", canonical == "invalid ip", strings.HasPrefix(canonical, "trap:"):
+		return name
+	case keyed == nil:
+		return "h:unknown"
+	default:
+		sum := keyed.Sum([]byte(purposePseudonym), []byte(canonical))
+		return "h:" + hex.EncodeToString(sum[:6])
+	}
+}
+
+func cutLast(s string, c byte) (before, after string, found bool) {
+	if i := strings.LastIndexByte(s, c); i >= 0 {
+		return s[:i], s[i+1:], true
+	}
+	return s, "", false
+}
+
+var (
+	// personal are the keys of the log whose values say who somebody is, and nothing
+	// else. Message-IDs name senders' machines and often people, and can be looked up
+	// in other logs.
+	personal = []string{"client", "from", "to", "message_id", "reporter", "by", "as", "of", "uid"}
+	// impersonal are keys whose values may look like addresses and are none of people:
+	// where this daemon listens, and files. The keys of the configuration are, too.
+	impersonal = []string{"listener", "listen", "milter", "control", "http", "file", "state", "path", "folder", "maildir", "command", "version"}
+	// prose are keys of sentences, which may repeat a name that stands elsewhere in the
+	// line.
+	prose = []string{"error", "err", "reason"}
+
+	mailAddressIn = regexp.MustCompile(`(inet6?:)?(?:"[^"]*"|\\"[^"]*\\"|[^\s<>()\[\],;:="'\\]+)@(?:\[[^\]\s]*\]|[^\s<>()\[\],;:="'\\]+)`)
+	// slipIn finds a wrong value of a policy or rule, in an error: mostly an address
+	// with a slip of the pen.
+	slipIn      = regexp.MustCompile(`(: (?:policy|allow)\.\w+: )("(?:[^"\\]|\\.)*")`)
+	ipAddressIn = regexp.MustCompile(`[0-9A-Fa-f]*[:.][0-9A-Fa-f:.]+`)
+)
+
+// text is a text with pseudonyms in place of all mail and IP addresses in it. Those of
+// this machine for itself stay, as do addresses to listen on.
+func (p *pseudonyms) text(s string) string {
+	s = slipIn.ReplaceAllStringFunc(s, func(found string) string {
+		parts := slipIn.FindStringSubmatch(found)
+		return parts[1] + p.of(parts[2])
+	})
+	if strings.Contains(s, "@") {
+		s = mailAddressIn.ReplaceAllStringFunc(s, func(found string) string {
+			if strings.HasPrefix(found, "inet") && strings.Contains(found, ":") {
+				return found
+			}
+			return p.of(strings.ReplaceAll(found, `\"`, `"`))
+		})
+	}
+	if strings.ContainsAny(s, ".:") {
+		s = ipAddressIn.ReplaceAllStringFunc(s, p.ipAddress)
+	}
+	return s
+}
+
+// ipAddress is a pseudonym if found is an IP address, perhaps with a port or the end
+// of a sentence behind it.
+func (p *pseudonyms) ipAddress(found string) string {
+	address := strings.TrimRight(found, ".:")
+	a, err := netip.ParseAddr(address)
+	rest := found[len(address):]
+	if err != nil {
+		host, port, _ := cutLast(address, ':')
+		if a, err = netip.ParseAddr(host); err != nil {
+			return found
+		}
+		address, rest = host, ":"+port+rest
+	}
+	if a.IsLoopback() || a.IsUnspecified() {
+		return found
+	}
+	return p.of(address) + rest
+}
+
+// attr is an attribute without addresses of people.
+func (p *pseudonyms) attr(a slog.Attr) slog.Attr {
+	a.Value = a.Value.Resolve()
+	switch {
+	case a.Value.Kind() == slog.KindGroup:
+		a.Value = slog.GroupValue(p.attrs(a.Value.Group())...)
+	case slices.Contains(personal, a.Key):
+		a.Value = each(a.Value, p.of)
+	case strings.Contains(a.Key, ".") || slices.Contains(impersonal, a.Key):
+	case a.Value.Kind() == slog.KindString || a.Value.Kind() == slog.KindAny:
+		a.Value = each(a.Value, p.text)
+	}
+	return a
+}
+
+// each applies change to a text, to each of several, or to what else is written as text.
+func each(v slog.Value, change func(string) string) slog.Value {
+	if list, ok := v.Any().([]string); ok {
+		changed := make([]string, len(list))
+		for i, s := range list {
+			changed[i] = change(s)
+		}
+		return slog.AnyValue(changed)
+	}
+	before := written(v)
+	if after := change(before); after != before {
+		return slog.StringValue(after)
+	}
+	return v
+}
+
+func written(v slog.Value) string {
+	if v.Kind() == slog.KindAny {
+		return fmt.Sprintf("%+v", v.Any())
+	}
+	return v.String()
+}
+
+func (p *pseudonyms) attrs(list []slog.Attr) []slog.Attr {
+	names := namesIn(nil, list)
+	changed := make([]slog.Attr, 0, len(list))
+	for _, a := range list {
+		a = p.attr(a)
+		if len(names) > 0 && slices.Contains(prose, a.Key) {
+			a.Value = each(a.Value, func(s string) string { return p.sentence(s, names) })
+		}
+		changed = append(changed, a)
+	}
+	return changed
+}
+
+// namesIn are the logins among the personal values of attributes; what has another form
+// is found by it.
+func namesIn(names []string, list []slog.Attr) []string {
+	for _, a := range list {
+		v := a.Value.Resolve()
+		switch {
+		case v.Kind() == slog.KindGroup:
+			names = namesIn(names, v.Group())
+		case v.Kind() == slog.KindString && v.String() != "" && slices.Contains(personal, a.Key):
+			names = append(names, v.String())
+		}
+	}
+	return names
+}
+
+// sentence is a text of several words with pseudonyms in place of the names.
+func (p *pseudonyms) sentence(s string, names []string) string {
+	if !strings.Contains(s, " ") {
+		return s
+	}
+	for _, name := range names {
+		whole := regexp.MustCompile(`(^|[^\pL\pN_])` + regexp.QuoteMeta(name) + `($|[^\pL\pN_])`)
+		s = whole.ReplaceAllString(s, "${1}"+strings.ReplaceAll(p.of(name), "$", "$$")+"${2}")
+	}
+	return s
+}
+
+// handler writes lines with pseudonyms while they are wanted.
+func (p *pseudonyms) handler(next slog.Handler) slog.Handler {
+	return &discreetHandler{people: p, open: next, discreet: next}
+}
+
+// discreetHandler has what With adds in both forms, as a reload decides which is wanted.
+type discreetHandler struct {
+	people         *pseudonyms
+	open, discreet slog.Handler
+}
+
+func (h *discreetHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.open.Enabled(ctx, level)
+}
+
+func (h *discreetHandler) Handle(ctx context.Context, r slog.Record) error {
+	if !h.people.on.Load() {
+		return h.open.Handle(ctx, r)
+	}
+	attrs := make([]slog.Attr, 0, r.NumAttrs())
+	r.Attrs(func(a slog.Attr) bool { attrs = append(attrs, a); return true })
+	changed := slog.NewRecord(r.Time, r.Level, h.people.text(r.Message), r.PC)
+	changed.AddAttrs(h.people.attrs(attrs)...)
+	return h.discreet.Handle(ctx, changed)
+}
+
+func (h *discreetHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &discreetHandler{h.people, h.open.WithAttrs(attrs), h.discreet.WithAttrs(h.people.attrs(attrs))}
+}
+
+func (h *discreetHandler) WithGroup(name string) slog.Handler {
+	return &discreetHandler{h.people, h.open.WithGroup(name), h.discreet.WithGroup(name)}
+}
