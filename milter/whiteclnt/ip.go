@@ -1,0 +1,87 @@
+package whiteclnt
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// parseIP reads a client of the type ip: an address, a block or a range. It is not
+// one if the value is a host name, or the type another.
+func parseIP(kind, value string) (networks []netip.Prefix, isIP bool, err error) {
+	if kind != "ip" {
+		return nil, false, nil
+	}
+	end := strings.IndexAny(value, "/-")
+	if end < 0 {
+		end = len(value)
+	}
+	low, err := netip.ParseAddr(value[:end])
+	switch {
+	case err != nil && isHost(value):
+		return nil, false, nil
+	case err != nil || low.Zone() != "":
+		return nil, false, fmt.Errorf("%q is neither an address nor a host name", value)
+	case end == len(value):
+		low = low.Unmap()
+		return []netip.Prefix{netip.PrefixFrom(low, low.BitLen())}, true, nil
+	case value[end] == '/':
+		return parseBlock(value)
+	}
+	high, err := netip.ParseAddr(value[end+1:])
+	low, high = low.Unmap(), high.Unmap()
+	if err != nil || high.Zone() != "" || low.BitLen() != high.BitLen() || high.Less(low) {
+		return nil, false, fmt.Errorf("%q is no range of addresses", value)
+	}
+	return blocks(low, high), true, nil
+}
+
+// parseBlock reads an address with the length of its prefix.
+func parseBlock(value string) (networks []netip.Prefix, isIP bool, err error) {
+	block, err := netip.ParsePrefix(value)
+	if err != nil || block.Bits() == 0 {
+		return nil, false, fmt.Errorf("%q is no block of addresses", value)
+	}
+	if block.Masked() != block {
+		return nil, false, fmt.Errorf("%q does not begin at its boundary; that is %s", value, block.Masked())
+	}
+	return []netip.Prefix{block}, true, nil
+}
+
+// blocks are those that make up the range: at most two of each length.
+func blocks(low, high netip.Addr) (networks []netip.Prefix) {
+	for {
+		block := netip.PrefixFrom(low, low.BitLen())
+		for block.Bits() > 1 {
+			wider := netip.PrefixFrom(low, block.Bits()-1)
+			if wider.Masked() != wider || high.Less(last(wider)) {
+				break
+			}
+			block = wider
+		}
+		networks = append(networks, block)
+		end := last(block)
+		if end == high {
+			return networks
+		}
+		low = end.Next()
+	}
+}
+
+// last is the highest address of a block.
+func last(block netip.Prefix) netip.Addr {
+	bytes := block.Addr().AsSlice()
+	for bit := block.Bits(); bit < 8*len(bytes); bit++ {
+		bytes[bit/8] |= 0x80 >> (bit % 8)
+	}
+	addr, _ := netip.AddrFromSlice(bytes)
+	return addr
+}
+
+// isHost says whether a text has the form of a host's name. The last label of one is
+// not a number: that is a mistyped address.
+func isHost(text string) bool {
+	text = strings.TrimSuffix(text, ".")
+	top := text[strings.LastIndexByte(text, '.')+1:]
+	return domain(text) != "" && strings.Trim(top, "0123456789") != ""
+}
