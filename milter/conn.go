@@ -102,6 +102,8 @@ func (c *conn) nextPacket() error {
 			c.out = appendPacket(c.out, gomilter.Code(gomilter.ActContinue))
 		case gomilter.CodeQuitNewConn:
 			c.session.newClient()
+			c.unread = appendPacket(nil, gomilter.CodeAbort) // for the library's macros
+			return nil
 		default:
 			if !c.negotiated {
 				return fmt.Errorf("%w: command %q before the offer", errProtocol, byte(code))
