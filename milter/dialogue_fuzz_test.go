@@ -1,0 +1,433 @@
+package milter
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	gomilter "github.com/emersion/go-milter"
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/signature"
+)
+
+const (
+	dialogueLimit    = 4000 // MaxMessage
+	dialogueSessions = 3    // at a time
+	dialogueSteps    = 400  // at most
+)
+
+// dialogue is what MTAs say on several connections to one server, decoded from bytes,
+// and what the model says that they should hear.
+type dialogue struct {
+	t      *testing.T
+	data   []byte
+	server *Server
+	db     *bloomdb.DB
+	mtas   [dialogueSessions]*dialogueMTA
+
+	mu     sync.Mutex
+	judged [dialogueSessions][]*modelMessage // by the server, in order
+}
+
+// dialogueMTA is one connection, open or not.
+type dialogueMTA struct {
+	*dialogue
+	number int
+	ln     *memoryListener
+	conn   *memoryConn // nil: none
+	model  modelSession
+	due    []due
+}
+
+// next takes a byte of the input; 0 behind its end.
+func (d *dialogue) next() int {
+	if len(d.data) == 0 {
+		return 0
+	}
+	b := d.data[0]
+	d.data = d.data[1:]
+	return int(b)
+}
+
+// take makes a text: up to 63 bytes of the input, or one byte of it many times.
+func (d *dialogue) take() string {
+	n := d.next()
+	if n >= 64 {
+		return strings.Repeat(string(rune('a'+n%26)), (n-64)*20)
+	}
+	n = min(n, len(d.data))
+	text := string(d.data[:n])
+	d.data = d.data[n:]
+	return text
+}
+
+// word is a text without NUL, which would end it.
+func (d *dialogue) word() string { return strings.ReplaceAll(d.take(), "\x00", "0") }
+
+func choose[T any](d *dialogue, from []T) T { return from[d.next()%len(from)] }
+
+var dialogueClients = []struct {
+	packet string // of SMFIC_CONNECT
+	client netip.Addr
+}{
+	{"h\x004\x00\x19192.0.2.1\x00", netip.MustParseAddr("192.0.2.1")},
+	{"h\x004\x00\x19192.0.2.2\x00", netip.MustParseAddr("192.0.2.2")},
+	{"h\x006\x00\x19IPv6:2001:db8::1\x00", netip.MustParseAddr("2001:db8::1")},
+	{"h\x004\x00\x19127.0.0.1\x00", netip.MustParseAddr("127.0.0.1")},
+	{"h\x00L\x00\x00/socket\x00", netip.MustParseAddr("127.0.0.1")},
+	{"h\x004\x00\x19nonsense\x00", netip.Addr{}},
+}
+
+var dialogueMacros = []struct {
+	packet string
+	macros modelMacros
+}{
+	{"Mi\x00Q1\x00", modelMacros{queueID: "Q1"}},
+	{"Ri\x00Q2\x00j\x00mx\x00", modelMacros{queueID: "Q2"}},
+	{"M{auth_authen}\x00alice\x00", modelMacros{auth: "alice"}},
+	{"M{auth_authen}\x00bob\x00i\x00Q3\x00", modelMacros{"Q3", "bob"}},
+	{"Cj\x00mx\x00{daemon_name}\x00x\x00", modelMacros{}},
+	{"E", modelMacros{}},
+	{"Ei\x00\x00", modelMacros{}},
+}
+
+// dialogueFields are names of header fields; "" stands for one from the input.
+var dialogueFields = []string{"Subject", "Content-Type", "X-Spambloom", "x-spam-FLAG", "Message-ID", ""}
+
+// dialogueGarbage is what no MTA sends: the server hangs up.
+var dialogueGarbage = []string{"\x00\x00\x00\x00", "\xff\xff\xff\xffB", "\x00\x10\x00\x01B", "\x00\x00\x00\x01Z", "\x00\x00\x00\x03Lab",
+	"\x00\x00\x00\x02Ch", "\x00\x00\x00\x05O\x00\x00\x00\x06", "\x00\x00\x00\x01D", "\x00\x00\x00\x05Ch\x00X\x00", "GET / HTTP/1.0\r\n"}
+
+// step is one of a dialogue: which connection, what, and how it is cut into pieces.
+func (d *dialogue) step() {
+	what, m := d.next(), d.mtas[d.next()%dialogueSessions]
+	if m.conn == nil {
+		m.dial()
+	}
+	x := &m.model
+	switch what % 20 {
+	case 0:
+		flags := choose(d, []uint32{uint32(offerAll), uint32(offerOld), uint32(offerNoNR), uint32(d.next()) << 12})
+		m.send(appendPacket(nil, gomilter.CodeOptNeg, 6, 0x1ff, flags), x.offer(flags))
+	case 1:
+		c := choose(d, dialogueClients)
+		m.send(packet('C', c.packet), x.connect(c.client))
+	case 2:
+		m.send(packet('H', d.word()+"\x00"), x.helo())
+	case 3:
+		c := choose(d, dialogueMacros)
+		x.pending = c.macros
+		m.send(packet('D', c.packet), nil)
+	case 4:
+		sender := d.word()
+		m.send(packet('M', "<"+sender+">\x00SIZE=1\x00"), x.mail(sender))
+	case 5:
+		recipient := d.word()
+		m.send(packet('R', "<"+recipient+">\x00"), x.rcpt(recipient))
+	case 6:
+		name := choose(d, dialogueFields)
+		if name == "" {
+			name = "X" + d.word()
+		}
+		value := d.take()
+		m.send(packet('L', name+"\x00"+value+"\x00"), x.field(name, value))
+	case 7:
+		m.send(packet('N', ""), x.endOfHeader())
+	case 8:
+		chunk := d.take()
+		m.send(packet('B', chunk), x.chunk(chunk))
+	case 9, 10:
+		m.send(packet('E', ""), x.endOfMessage())
+	case 11:
+		m.send(packet('A', ""), x.abort())
+	case 12:
+		m.send(packet('K', ""), x.newClient())
+	case 13:
+		m.send(packet('U', "FOO\x00"), []due{{code: 'c'}})
+	case 14:
+		m.send(packet('T', ""), []due{{code: 'c'}})
+	case 15, 16:
+		m.letter()
+	case 17:
+		m.settle()
+	case 18:
+		m.send([]byte(choose(d, dialogueGarbage)), nil)
+		m.hangUp()
+	case 19:
+		end := packet('Q', "")
+		m.send(end[:d.next()%(len(end)+1)], nil)
+		m.conn.out.shut()
+		m.hangUp()
+	}
+}
+
+func (m *dialogueMTA) dial() {
+	toServer, fromServer := newStream(), newStream()
+	m.conn = &memoryConn{in: fromServer, out: toServer}
+	m.ln.conns <- &memoryConn{in: toServer, out: fromServer}
+	m.model = modelSession{listener: strconv.Itoa(m.number)}
+	m.send(appendPacket(nil, gomilter.CodeOptNeg, 6, 0x1ff, uint32(offerAll)), m.model.offer(uint32(offerAll)))
+}
+
+// letter sends a whole message with enough text to sign; the first of three is one that
+// was reported.
+func (m *dialogueMTA) letter() {
+	body := dialogueLetter(choose(m.dialogue, []string{"a", "b", "c"}))
+	m.send(packet('M', "<letter>\x00"), m.model.mail("letter"))
+	m.send(packet('R', "<you>\x00"), m.model.rcpt("you"))
+	m.send(packet('L', "Content-Type\x00text/plain\x00"), m.model.field("Content-Type", "text/plain"))
+	m.send(packet('N', ""), m.model.endOfHeader())
+	m.send(packet('B', body), m.model.chunk(body))
+	m.send(packet('E', ""), m.model.endOfMessage())
+}
+
+func dialogueLetter(which string) string {
+	return strings.Repeat(map[string]string{
+		"a": "Dear customer, golden opportunities wait for selected people who understand astonishing offers.\r\n",
+		"b": "The meeting about our gardens takes place on Thursday, please bring drawings and measurements.\r\n",
+		"c": "Yesterday's build failed because a certificate of the mirror had expired during the holidays.\r\n",
+	}[which], 8)
+}
+
+// send writes a packet in two pieces, and notes what is due for it. Answers are read
+// later: MTAs may pipeline.
+func (m *dialogueMTA) send(p []byte, answers []due) {
+	cut := 0
+	if len(p) > 0 {
+		cut = m.next() % len(p)
+	}
+	for _, piece := range [][]byte{p[:cut], p[cut:]} {
+		if _, err := m.conn.Write(piece); err != nil {
+			m.t.Fatalf("the server hung up before %q: %v", p, err)
+		}
+	}
+	m.due = append(m.due, answers...)
+}
+
+// settle reads all answers that are due.
+func (m *dialogueMTA) settle() {
+	m.t.Helper()
+	late := time.AfterFunc(patience, func() { m.conn.Close() })
+	defer late.Stop()
+	for _, a := range m.due {
+		if a.end != nil {
+			m.expectEnd(a.end)
+		} else if code, data, err := m.conn.receive(); err != nil || code != a.code {
+			m.t.Fatalf("answer %q %q %v, due is %q", code, data, err, a.code)
+		}
+	}
+	m.due = nil
+}
+
+// hangUp reads what is due, and holds that no more comes before the server's end.
+func (m *dialogueMTA) hangUp() {
+	m.t.Helper()
+	m.settle()
+	late := time.AfterFunc(patience, func() { m.t.Error("the server does not hang up"); m.conn.Close() })
+	defer late.Stop()
+	if rest, err := io.ReadAll(m.conn); err != nil || len(rest) > 0 {
+		m.t.Fatalf("answers that are not due: %q, %v", rest, err)
+	}
+	m.conn = nil
+}
+
+// expectEnd reads the answer to one end of message, and compares what was judged.
+func (m *dialogueMTA) expectEnd(want *modelMessage) {
+	m.t.Helper()
+	removed, inserted := 0, 0
+	var code byte
+	for code == 0 {
+		c, data, err := m.conn.receive()
+		switch {
+		case err != nil:
+			m.t.Fatalf("no answer to the end of %v: %v", want, err)
+		case c == 'm':
+			removed++
+		case c == 'i':
+			inserted++
+		case c == 'c' || c == 'y':
+			code = c
+		default:
+			m.t.Fatalf("the end of a message is answered %q %q", c, data)
+		}
+	}
+	got := m.pop(want)
+	wantCode, wantInserted, wantRemoved := byte('c'), 1, want.forged
+	switch {
+	case want.skipped():
+		wantInserted = 0
+	case m.listed(got):
+		wantCode, wantInserted, wantRemoved = 'y', 0, 0
+	}
+	if code != wantCode || inserted != wantInserted || removed != wantRemoved {
+		m.t.Fatalf("answer %q, %d fields in, %d out; should be %q, %d, %d: %v", code, inserted, removed, wantCode, wantInserted, wantRemoved, want)
+	}
+}
+
+// pop is the message that the server judged next on this connection; nil if it should
+// not have judged one.
+func (m *dialogueMTA) pop(want *modelMessage) *modelMessage {
+	m.t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := &m.judged[m.number]
+	if want.skipped() {
+		return nil // one too many shows at the next, or in the end
+	}
+	if len(*list) == 0 {
+		m.t.Fatalf("not judged: %v", want)
+	}
+	got := (*list)[0]
+	*list = (*list)[1:]
+	if got.String() != want.String() {
+		m.t.Fatalf("judged\n%v, should be\n%v", got, want)
+	}
+	return got
+}
+
+func (d *dialogue) listed(m *modelMessage) bool {
+	set := signature.Compute(signature.Message{Header: m.header, Body: []byte(m.body), Truncated: m.room < 0})
+	return len(set.Signatures) > 0 && d.db.Judge(set).Listed
+}
+
+// serve runs the dialogue against a new server, and holds that nothing is left of it.
+func (d *dialogue) serve() {
+	d.server = NewServer(d.db, Options{Site: "mx1", Policy: Policy{Spam: Reject}, MaxMessage: dialogueLimit, MaxMemory: 1 << 20,
+		SkipAuthenticated: true, LocalNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	d.server.judge = func(m *message) Decision {
+		number, _ := strconv.Atoi(m.listener)
+		d.mu.Lock()
+		d.judged[number] = append(d.judged[number], seen(m))
+		d.mu.Unlock()
+		return d.server.judgeMessage(m)
+	}
+	served := make(chan error, dialogueSessions)
+	for i := range d.mtas {
+		d.mtas[i] = &dialogueMTA{dialogue: d, number: i, ln: newMemoryListener()}
+		go func() { served <- d.server.Serve(strconv.Itoa(i), d.mtas[i].ln) }()
+	}
+	defer func() {
+		for _, m := range d.mtas {
+			if m.conn != nil { // a failure
+				m.conn.Close()
+			}
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := d.server.Shutdown(ctx); err != nil {
+			d.t.Errorf("shutdown: %v", err)
+		}
+		for range d.mtas {
+			if err := <-served; err != nil && !errors.Is(err, net.ErrClosed) {
+				d.t.Errorf("serve: %v", err)
+			}
+		}
+		if n := d.server.held.Load(); n != 0 {
+			d.t.Errorf("%d bytes are still booked as held", n)
+		}
+	}()
+	for range dialogueSteps {
+		if len(d.data) == 0 {
+			break
+		}
+		d.step()
+	}
+	for i, m := range d.mtas {
+		if m.conn != nil {
+			m.conn.out.shut()
+			m.hangUp()
+		}
+		if left := d.judged[i]; len(left) > 0 {
+			d.t.Errorf("judged, though it was not due: %v", left[0])
+		}
+	}
+}
+
+// dialogueDB is a database with one report, that of letter's first text.
+func dialogueDB(f testing.TB) *bloomdb.DB {
+	db, err := bloomdb.Open(bloomdb.Options{Dir: f.TempDir(), Site: "mx1",
+		Reports: bloomdb.ReportOptions{Capacity: 1000}, Counts: bloomdb.CountOptions{Capacity: 1000}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			f.Error(err)
+		}
+	})
+	reported := signature.Message{Header: []signature.Field{{Name: "Content-Type", Value: "text/plain"}}, Body: []byte(dialogueLetter("a"))}
+	if err := db.Report(signature.Compute(reported), bloomdb.ClassOther); err != nil {
+		f.Fatal(err)
+	}
+	return db
+}
+
+// dialogueSeeds are dialogues in the form that step reads: what, which connection, what
+// goes with it, and where the packet is cut.
+var dialogueSeeds = []string{
+	// Three letters on one connection, the first of which is spam; then all is read.
+	"\x0f\x00\x00" + "\x00" + "\x00\x00\x00\x00\x00\x00" + "\x0f\x00\x01\x01\x02\x03\x04\x05\x06" + "\x0f\x00\x02\x00\x00\x00\x00\x00\x00" + "\x11\x00",
+	// A client and a letter on each of three connections, in turn.
+	"\x01\x00\x00\x00\x00" + "\x01\x01\x00\x01\x00" + "\x01\x02\x00\x03\x00" +
+		"\x0f\x00\x00\x00\x00\x00\x00\x00\x00" + "\x0f\x01\x01\x00\x00\x00\x00\x00\x00" + "\x0f\x02\x00\x00\x00\x00\x00\x00\x00",
+	// An authenticated client, its letter, another client on the connection, its letter.
+	"\x03\x00\x00\x02\x00" + "\x01\x00\x00\x00" + "\x0f\x00\x00\x00\x00\x00\x00\x00\x00" + "\x03\x00\x02\x00" + "\x0c\x00\x00" +
+		"\x01\x00\x01\x00" + "\x0f\x00\x00\x00\x00\x00\x00\x00\x00",
+	// Sender, recipient, forged field, a body that is too long, given up; and once more to its end.
+	"\x04\x00\x00\x02ab\x00" + "\x05\x00\x02cd\x00" + "\x06\x00\x02\x02no\x00" + "\x08\x00\xff\x00" + "\x08\x00\xff\x00" + "\x0b\x00\x00" +
+		"\x06\x00\x02\x02no\x00" + "\x07\x00\x00" + "\x08\x00\x05a\x00b\x00c\x00" + "\x09\x00\x00",
+	// Old flags, each command with its answer, garbage.
+	"\x00\x00\x00\x01\x00\x00" + "\x02\x00\x01h\x00" + "\x0d\x00\x00" + "\x0e\x00\x00" + "\x0f\x00\x00\x00\x00\x00\x00\x00\x00" + "\x12\x00\x02\x00",
+	// Half a packet, then the end.
+	"\x0f\x01\x00\x00\x00\x00\x00\x00\x00\x00" + "\x13\x01\x03\x00",
+}
+
+// FuzzDialogue holds whole dialogues against the model in dialogue_model_test.go: each
+// command gets the answers that are due and no others, each end of message one; what is
+// judged is what this message brought, and nothing of another message, client or
+// connection; in the end no memory is held and no goroutine is left, and nothing went to
+// the process-wide log.
+func FuzzDialogue(f *testing.F) {
+	db := dialogueDB(f)
+	for _, seed := range dialogueSeeds {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) { runDialogue(t, db, data) })
+}
+
+func runDialogue(t *testing.T, db *bloomdb.DB, data []byte) {
+	var std bytes.Buffer
+	defer log.SetOutput(log.Writer())
+	log.SetOutput(&std)
+	(&dialogue{t: t, data: data, db: db}).serve()
+	if std.Len() > 0 {
+		t.Errorf("process-wide log: %s", std.String())
+	}
+}
+
+// The same with dialogues that chance makes: longer ones than the fuzzer has found.
+func TestRandomDialogues(t *testing.T) {
+	seed := rand.Uint64()
+	random, db := rand.New(rand.NewPCG(seed, 0)), dialogueDB(t)
+	for i := range 300 {
+		data := make([]byte, random.IntN(1000))
+		for j := range data {
+			if data[j] = byte(random.Uint32()); random.IntN(3) > 0 {
+				data[j] %= 32 // commands, and short texts
+			}
+		}
+		if runDialogue(t, db, data); t.Failed() {
+			t.Fatalf("dialogue %d of seed %d: %q", i, seed, data)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package milter
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	gomilter "github.com/emersion/go-milter"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// modelMacros are those that matter.
+type modelMacros struct{ queueID, auth string }
+
+func (a modelMacros) with(b modelMacros) modelMacros {
+	if b.queueID != "" {
+		a.queueID = b.queueID
+	}
+	if b.auth != "" {
+		a.auth = b.auth
+	}
+	return a
+}
+
+// modelMessage is what a message should bring to its judgement.
+type modelMessage struct {
+	macros     modelMacros
+	listener   string
+	client     netip.Addr
+	sender     string
+	recipients []string
+	header     []signature.Field
+	body       string
+	room       int // bytes of MaxMessage that are left; negative once it was too much
+	forged     int // fields of ours
+}
+
+// String is for comparisons. Where the message was too long, its content is not shown.
+func (m *modelMessage) String() string {
+	s := fmt.Sprintf("%+v %s %v from %q to %q", m.macros, m.listener, m.client, m.sender, m.recipients)
+	if m.room < 0 {
+		return s + " truncated"
+	}
+	return s + fmt.Sprintf(" %q %q", m.header, m.body)
+}
+
+// seen is the same of a message that the server judges.
+func seen(m *message) *modelMessage {
+	c := m.content()
+	s := &modelMessage{macros: modelMacros{m.queueID, m.auth}, listener: m.listener, client: m.client,
+		sender: m.sender, recipients: slices.Clone(m.recipients), header: slices.Clone(c.Header), body: string(c.Body)}
+	if c.Truncated {
+		s.room = -1
+	}
+	return s
+}
+
+// skipped says whether it is not judged.
+func (m *modelMessage) skipped() bool {
+	return m.macros.auth != "" || netip.MustParsePrefix("127.0.0.0/8").Contains(m.client)
+}
+
+// modelSession is what a session should know: a model of session and library together,
+// in terms of the protocol.
+type modelSession struct {
+	listener string
+	agreed   gomilter.OptProtocol
+	pending  modelMacros // of the last macro packet, for the next command; one more takes its place
+	macros   modelMacros // of connect and HELO
+	client   netip.Addr
+	msg      *modelMessage
+}
+
+// due is one answer that the server owes.
+type due struct {
+	code byte
+	end  *modelMessage // at an end of message: that one
+}
+
+// message is the one in flight; whatever belongs to one begins it.
+func (x *modelSession) message() *modelMessage {
+	if x.msg == nil {
+		x.msg = &modelMessage{macros: x.macros, listener: x.listener, client: x.client, room: dialogueLimit}
+	}
+	x.msg.macros, x.pending = x.msg.macros.with(x.pending), modelMacros{}
+	return x.msg
+}
+
+// reply is due where it was not agreed to leave it out.
+func (x *modelSession) reply(silent gomilter.OptProtocol) []due {
+	if x.agreed&silent != 0 {
+		return nil
+	}
+	return []due{{code: 'c'}}
+}
+
+func (x *modelSession) offer(flags uint32) []due {
+	x.agreed = gomilter.OptProtocol(flags) & wantedProtocol
+	return []due{{code: 'O'}}
+}
+
+func (x *modelSession) connect(client netip.Addr) []due {
+	x.client = client
+	x.macros, x.pending = x.macros.with(x.pending), modelMacros{}
+	return x.reply(gomilter.OptNoConnReply)
+}
+
+func (x *modelSession) helo() []due {
+	x.macros, x.pending = x.macros.with(x.pending), modelMacros{}
+	return x.reply(gomilter.OptNoHeloReply)
+}
+
+func (x *modelSession) mail(sender string) []due {
+	x.msg = nil
+	sender = strings.Trim(sender, "<>")
+	x.message().sender = sender[:min(len(sender), maxAddress)]
+	return x.reply(gomilter.OptNoMailReply)
+}
+
+func (x *modelSession) rcpt(recipient string) []due {
+	m := x.message()
+	recipient = strings.Trim(recipient, "<>")
+	if len(recipient) <= maxAddress {
+		m.recipients = append(m.recipients, recipient)
+	}
+	return x.reply(gomilter.OptNoRcptReply)
+}
+
+func (x *modelSession) field(name, value string) []due {
+	m := x.message()
+	switch strings.ToLower(strings.TrimSpace(name)) {
+	case "x-spambloom", "x-spam-flag":
+		m.forged++
+	}
+	if m.room >= 0 {
+		m.room -= len(name) + len(value) + fieldOverhead
+		m.header = append(m.header, signature.Field{Name: name, Value: strings.ReplaceAll(value, "\x00", " ")})
+	}
+	return x.reply(gomilter.OptNoHeaderReply)
+}
+
+func (x *modelSession) endOfHeader() []due {
+	x.message()
+	return x.reply(gomilter.OptNoEOHReply)
+}
+
+func (x *modelSession) chunk(data string) []due {
+	m := x.message()
+	if m.room >= 0 {
+		m.room -= len(data)
+		m.body += data
+	}
+	if (m.room < 0 || m.skipped()) && x.agreed&gomilter.OptSkip != 0 {
+		return []due{{code: 's'}}
+	}
+	return []due{{code: 'c'}}
+}
+
+func (x *modelSession) endOfMessage() []due {
+	m := x.message()
+	x.msg = nil
+	return []due{{end: m}}
+}
+
+func (x *modelSession) abort() []due {
+	x.msg, x.pending = nil, modelMacros{}
+	return nil
+}
+
+// newClient forgets all but what was negotiated.
+func (x *modelSession) newClient() []due {
+	*x = modelSession{listener: x.listener, agreed: x.agreed}
+	return nil
+}
