@@ -4,6 +4,7 @@
 # make bench   the benchmarks
 # make bench-exchange  the way between sites: latency, bytes, a new site joining
 # make bench-command   the command, from start to exit
+# make bench-milter    the daemon under load: alone, through Postfix, beside rspamd; CORPUS=PATH
 # make bench-signatures  which varied copies of a spam are caught; CORPUS=PATH
 # make lab     every experiment of the papers, 1,000 rounds: cmd/bloomlab/RESULTS.txt
 # make soak    the long fault tests: Redis away for a minute, sixty times kill -9,
@@ -20,7 +21,7 @@ LDFLAGS  = -X github.com/spambloom/spambloom/cmd/internal/version.linked=$(VERSI
 # other.
 export SPAMBLOOM_SENDMAIL ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spambloom/sendmail
 
-.PHONY: run build test tools sendmail check bench bench-signatures bench-command bench-exchange lab soak fuzz generate
+.PHONY: run build test tools sendmail check bench bench-signatures bench-command bench-exchange bench-milter lab soak fuzz generate
 
 run: build
 	@exec bin/spambloomd --data spambloom-data
@@ -84,6 +85,11 @@ bench-signatures: build
 # The programs are built as they are used, without the race detector.
 bench-command:
 	SPAMBLOOM_FIGURES=1 $(GO) test -count=1 -v -run TestFigures ./cmd/spambloom
+
+# rspamd is compared with where it is installed (Debian: rspamd, without recommends).
+bench-milter: tools
+	SPAMBLOOM_FIGURES=1 SPAMBLOOM_CORPUS=$(abspath $(CORPUS)) $(GO) test -count=1 -timeout 30m -v \
+		-run 'TestMilterFigures|TestPostfixFigures|TestRspamdFigures' ./cmd/spambloomd
 
 bench-exchange: tools
 	SPAMBLOOM_FIGURES=1 $(GO) test -count=1 -timeout 30m -v -run TestExchangeFigures ./cmd/spambloomd

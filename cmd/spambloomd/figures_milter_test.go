@@ -1,0 +1,238 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-smtp"
+)
+
+// figureSite is a daemon at its defaults, but that no client is local.
+func figureSite(t *testing.T) (s *site, tcp, unix *target) {
+	t.Helper()
+	dir := folder(t)
+	path := filepath.Join(dir, "milter.sock")
+	write(t, filepath.Join(dir, "spambloom.toml"), fmt.Sprintf(`
+[site]
+name = "mx1"
+[milter]
+listen = ["inet:0@127.0.0.1", "unix:%s"]
+local_networks = []
+[http]
+listen = ""
+[log]
+format = "json"
+`, path))
+	s = &site{t: t, dir: dir, name: "mx1", control: "unix:" + filepath.Join(dir, "state", "spambloom.sock")}
+	s.start()
+	pid := s.cmd.Process.Pid
+	return s, &target{name: "spambloom", network: "tcp", addr: s.milter, pid: pid}, &target{name: "spambloom", network: "unix", addr: path, pid: pid}
+}
+
+// What contrib/benchmarks.md says of the milter's socket.
+func TestMilterFigures(t *testing.T) {
+	needFigures(t)
+	parcels := corpusParcels(t)
+	s, tcp, unix := figureSite(t)
+	tcp.load(t, parcels, 2, 3*time.Second) // warm
+	var table strings.Builder
+	fmt.Fprintln(&table, "| connections | socket | messages/s | MB/s | p50 ms | p99 ms | p99.9 ms | CPU ms a message |\n|---|---|---|---|---|---|---|---|")
+	for _, n := range []int{1, 20, 200} {
+		for _, g := range []*target{tcp, unix} {
+			l := g.load(t, parcels, n, 10*time.Second)
+			fmt.Fprintf(&table, "| %d | %s | %.0f | %.1f | %.2f | %.2f | %.1f | %.3f |\n", n, g.network,
+				l.perSecond(), float64(l.bytes)/1e6/l.wall.Seconds(), l.at(0.5), l.at(0.99), l.at(0.999), l.cpuMessage())
+		}
+	}
+	t.Logf("the time is from the end of message to the answer; CPU is the daemon's alone\n%s", &table)
+	if code := s.stop(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d\n%s", code, s.log())
+	}
+}
+
+func corpusParcels(t *testing.T) (parcels []*parcel) {
+	t.Helper()
+	for _, mail := range corpusMail(t) {
+		parcels = append(parcels, newParcel(mail))
+	}
+	return parcels
+}
+
+// The same mail through one Postfix, without a milter and with each, in turn:
+// first one way, then back, so that what drifts cancels out. Postfix takes the mail
+// into its queue, on disk, and discards it then. A milter that does nothing shows
+// what Postfix itself spends on having one.
+func TestPostfixFigures(t *testing.T) {
+	needFigures(t)
+	mails := corpusMail(t)
+	for i, mail := range mails {
+		mail = bytes.ReplaceAll(mail, []byte("\r\n"), []byte("\n"))
+		mails[i] = bytes.ReplaceAll(mail, []byte("\n"), []byte("\r\n"))
+	}
+	_, ours, _ := figureSite(t)
+	ways := []way{{name: "no milter"}, {name: "spambloom", target: ours}, {name: "idle milter", target: idleMilter(t)}}
+	if theirs := startRspamd(t); theirs != nil {
+		ways = append(ways, way{name: "rspamd", target: theirs})
+	}
+	p := newPostfix(t)
+	p.extra = "\nsmtpd_milters =\nvirtual_transport = discard:\n"
+	p.services = "discard unix - - n - - discard\n"
+	for i := range ways {
+		port := freePort(t)
+		ways[i].addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		p.services += fmt.Sprintf("%s inet n - n - - smtpd\n", ways[i].addr)
+		if g := ways[i].target; g != nil {
+			p.services += fmt.Sprintf("  -o smtpd_milters=inet:%s\n", g.addr)
+		}
+	}
+	p.start("one", "", "n")
+
+	const rounds, mailsEach, sessions = 10, 400, 20
+	for _, w := range ways {
+		w.send(t, mails[:100], sessions) // warm
+	}
+	for round := range rounds {
+		some := mails[round*mailsEach%(len(mails)-mailsEach):][:mailsEach]
+		for i := range ways {
+			if round%2 == 1 {
+				i = len(ways) - 1 - i
+			}
+			ways[i].send(t, some, sessions)
+			eventually(t, "the queue is empty", p.idle)
+		}
+	}
+	for _, w := range ways[1:] {
+		var slower ratios
+		for i, rate := range w.rates {
+			slower = append(slower, rate/ways[0].rates[i])
+		}
+		t.Logf("%s: %s of the messages/s without a milter", w.name, slower)
+		if w.measured() {
+			t.Logf("%s: CPU %.2f ms a message", w.name, ratios(w.cpu).median())
+		}
+	}
+	t.Logf("messages/s, %d sessions: %s", sessions, show(ways))
+}
+
+// way is an smtpd with a milter, or none, and what was measured of it.
+type way struct {
+	name, addr string
+	target     *target
+	rates, cpu []float64 // messages/s; ms a message
+}
+
+// measured says whether the milter is a process of its own.
+func (w *way) measured() bool { return w.target != nil && w.target.pid != 0 }
+
+func show(ways []way) string {
+	var all []string
+	for _, w := range ways {
+		all = append(all, fmt.Sprintf("%s %.0f", w.name, ratios(w.rates).median()))
+	}
+	return strings.Join(all, ", ")
+}
+
+// send hands the mails over in as many sessions, each of which stays.
+func (w *way) send(t *testing.T, mails [][]byte, sessions int) {
+	t.Helper()
+	var cpu time.Duration
+	if w.measured() {
+		cpu = processTime(t, w.target.pid)
+	}
+	var next atomic.Int64
+	var sending sync.WaitGroup
+	begun := time.Now()
+	for range sessions {
+		sending.Go(func() {
+			c, err := smtp.Dial(w.addr)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			for i := int(next.Add(1)) - 1; i < len(mails); i = int(next.Add(1)) - 1 {
+				if err := c.SendMail("sender@example.net", []string{"you@example.test"}, bytes.NewReader(mails[i])); err != nil {
+					t.Errorf("%s: %v", w.name, err)
+					return
+				}
+			}
+		})
+	}
+	sending.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	w.rates = append(w.rates, float64(len(mails))/time.Since(begun).Seconds())
+	if w.measured() {
+		w.cpu = append(w.cpu, milliseconds(processTime(t, w.target.pid)-cpu)/float64(len(mails)))
+	}
+}
+
+// idle says whether the queue holds nothing.
+func (p *postfix) idle() bool {
+	for _, queue := range []string{"incoming", "active"} {
+		files, err := filepath.Glob(filepath.Join(p.dir, "spool", queue, "*"))
+		if err != nil || len(files) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// idleMilter has our dialogue with the MTA without any work behind it: what a
+// milter costs Postfix by itself. It is part of this process.
+func idleMilter(t *testing.T) *target {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for conn, err := ln.Accept(); err == nil; conn, err = ln.Accept() {
+			serving.Go(func() { idleSession(conn) })
+		}
+	})
+	t.Cleanup(func() { ln.Close(); serving.Wait() })
+	return &target{name: "idle", network: "tcp", addr: ln.Addr().String()}
+}
+
+// idleSession ends with the MTA's connection.
+func idleSession(conn net.Conn) {
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	accept := append(milterPacket('i', "\x00\x00\x00\x00X-Idle\x00yes\x00"), milterPacket('c')...)
+	for {
+		var head [5]byte
+		if _, err := io.ReadFull(in, head[:]); err != nil {
+			return
+		}
+		if _, err := in.Discard(int(binary.BigEndian.Uint32(head[:4])) - 1); err != nil {
+			return
+		}
+		var answer []byte
+		switch head[4] {
+		case 'O':
+			answer = milterPacket('O', "\x00\x00\x00\x06", "\x00\x00\x00\x31", "\x00\x04\xf7\x80")
+		case 'B':
+			answer = milterPacket('c')
+		case 'E':
+			answer = accept
+		}
+		if _, err := conn.Write(answer); err != nil {
+			return
+		}
+	}
+}
