@@ -28,9 +28,29 @@ const (
 	maxUnsent = 16 << 10
 	// keptBuffer is the largest packet buffer that an idle connection keeps.
 	keptBuffer = 4 << 10
+	// ordinary is a packet that needs no leave to be read. MTAs send bodies in
+	// packets of 64 KiB; only a header field can be longer. Unit: bytes.
+	ordinary = readStep
+	// overtime is how long a message may go on past its connection's age.
+	overtime = time.Hour
 )
 
-var errDraining = errors.New("server is shutting down")
+// Stages at which an MTA was silent for too long, as the metric names them.
+const (
+	stageOffer      = "offer"
+	stageIdle       = "idle"       // between two messages
+	stageEnvelope   = "envelope"   // between MAIL and the header
+	stageContent    = "content"    // between two packets of header and body
+	stagePacket     = "packet"     // within a packet
+	stageWrite      = "write"      // it does not take our answer
+	stageConnection = "connection" // not silent, but too old
+)
+
+var (
+	errDraining = errors.New("server is shutting down")
+	errAged     = errors.New("connection is as old as it may become")
+	errMemory   = errors.New("no memory for a packet, see milter.max_memory")
+)
 
 // conn is an MTA's connection as the library sees it. It hands over whole,
 // checked packets only, has the deadlines that the library lacks, and reports
@@ -43,24 +63,28 @@ type conn struct {
 	net.Conn
 	server  *Server
 	session *session
+	client  string // see clientOf
+	born    time.Time
 	raw     syscall.RawConn // TCP only
 	in      *bufio.Reader
 	buffer  []byte // the packet read last, with its length
+	booked  int64  // its bytes in Server.held
 	unread  []byte // its part the library has not read
 	out     []byte // written, not sent
 	sendErr error  // the first error of sending; the connection is over then
 
 	negotiated bool
 	protocol   gomilter.OptProtocol
-	content    bool // between the first header and the end of message
-	replied    bool // the message's reply is written
+	content    bool   // between the first header and the end of message
+	stage      string // of the read that waits
+	replied    bool   // the message's reply is written
 
 	busy  atomic.Bool // a message is in flight: from MAIL until its reply is sent
 	close sync.Once
 }
 
 func newConn(nc net.Conn, s *Server) *conn {
-	c := &conn{Conn: nc, server: s, in: bufio.NewReader(nc)}
+	c := &conn{Conn: nc, server: s, in: bufio.NewReader(nc), born: time.Now()}
 	if t, ok := nc.(*net.TCPConn); ok {
 		c.raw, _ = t.SyscallConn() // nil on error: acknowledgements are late then, no more
 	}
@@ -126,19 +150,48 @@ func (c *conn) endTurn() error {
 		c.replied, c.content = false, false
 		c.busy.Store(false)
 	}
-	if !c.busy.Load() && c.server.closing.Load() {
+	switch busy := c.busy.Load(); {
+	case !busy && c.server.closing.Load():
 		return errDraining
+	case !time.Now().Before(c.end()):
+		return errAged
 	}
-	if cap(c.buffer) > keptBuffer && !c.content {
-		c.buffer = nil
+	if cap(c.buffer) > keptBuffer && !c.content || c.booked > 0 {
+		c.dropBuffer()
 	}
+	return nil
+}
+
+// end is when the connection is closed, whatever the MTA does.
+func (c *conn) end() time.Time {
+	end := c.born.Add(c.server.options.Load().ConnectionTimeout)
+	if c.busy.Load() {
+		return end.Add(overtime)
+	}
+	return end
+}
+
+// dropBuffer gives the packet's memory back.
+func (c *conn) dropBuffer() {
+	c.server.held.Add(-c.booked)
+	c.buffer, c.booked = nil, 0
+}
+
+// book takes memory for n more bytes of a long packet.
+func (c *conn) book(n int) error {
+	if c.server.held.Add(int64(n)) > c.server.options.Load().MaxMemory {
+		c.server.held.Add(-int64(n))
+		return errMemory
+	}
+	c.booked += int64(n)
 	return nil
 }
 
 // readPacket reads length and data of one packet into buffer. The length is
 // believed only as far as bytes arrive.
 func (c *conn) readPacket() error {
-	c.await(c.patience(), packetHead)
+	stage, limit := c.patience()
+	c.await(stage, limit, packetHead)
 	c.buffer = slices.Grow(c.buffer[:0], packetHead)[:packetHead]
 	if _, err := io.ReadFull(c.in, c.buffer); err != nil {
 		return err
@@ -147,9 +200,14 @@ func (c *conn) readPacket() error {
 	if length < 1 || length > maxPacket {
 		return fmt.Errorf("%w: packet of %d bytes, must be 1 to %d", errProtocol, length, maxPacket)
 	}
-	c.await(c.server.options.Load().ContentTimeout, length)
+	c.await(stagePacket, c.server.options.Load().ContentTimeout, length)
 	for length > 0 {
 		end, n := len(c.buffer), min(length, readStep)
+		if end+n > packetHead+ordinary {
+			if err := c.book(n); err != nil {
+				return err
+			}
+		}
 		c.buffer = slices.Grow(c.buffer, n)[:end+n]
 		if _, err := io.ReadFull(c.in, c.buffer[end:]); err != nil {
 			return noEOF(err)
@@ -160,25 +218,32 @@ func (c *conn) readPacket() error {
 }
 
 // patience is how long the MTA may be silent before the next packet.
-func (c *conn) patience() time.Duration {
+func (c *conn) patience() (stage string, limit time.Duration) {
+	o := c.server.options.Load()
 	switch {
 	case !c.negotiated:
-		return offerTimeout
+		return stageOffer, min(offerTimeout, o.IdleTimeout)
 	case c.content:
-		return c.server.options.Load().ContentTimeout
+		return stageContent, o.ContentTimeout
+	case c.busy.Load():
+		return stageEnvelope, o.IdleTimeout
 	}
-	return c.server.options.Load().IdleTimeout
+	return stageIdle, o.IdleTimeout
 }
 
 // await sets the deadline for n bytes that are not here yet. On TCP it also asks
 // for acknowledgements without delay: Sendmail writes each packet in two pieces
 // and Nagle's algorithm holds back the second until the first is acknowledged.
-func (c *conn) await(limit time.Duration, n int) {
+func (c *conn) await(stage string, limit time.Duration, n int) {
+	c.stage = stage
 	if c.in.Buffered() >= n {
 		return
 	}
-	limit = min(limit, c.server.options.Load().IdleTimeout)
-	c.Conn.SetReadDeadline(time.Now().Add(limit)) // an error shows in the read
+	deadline := time.Now().Add(limit)
+	if end := c.end(); end.Before(deadline) {
+		c.stage, deadline = stageConnection, end
+	}
+	c.Conn.SetReadDeadline(deadline) // an error shows in the read
 	if c.raw != nil {
 		quickAck(c.raw)
 	}
@@ -221,8 +286,15 @@ func (c *conn) report(err error) {
 		return
 	case errors.Is(err, errProtocol):
 		cause = "protocol"
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, errMemory):
+		cause = "memory"
+	case errors.Is(err, errAged) || errors.Is(err, os.ErrDeadlineExceeded):
 		cause = "timeout"
+		stage := c.timedOut(err)
+		c.server.metrics.timeouts.WithLabelValues(stage).Inc()
+		if stage == stageConnection && !c.busy.Load() {
+			return
+		}
 	}
 	c.server.metrics.failure(cause)
 	if !c.server.broken[cause].allow() {
@@ -233,6 +305,17 @@ func (c *conn) report(err error) {
 		slog.String("cause", cause),
 		slog.Bool("in_message", c.busy.Load()),
 		slog.Any("error", err))
+}
+
+// timedOut is the stage at which the time ran out.
+func (c *conn) timedOut(err error) string {
+	switch {
+	case errors.Is(err, errAged):
+		return stageConnection
+	case c.sendErr != nil:
+		return stageWrite
+	}
+	return c.stage
 }
 
 // Close is called by the library at the end of the session's goroutine.

@@ -27,14 +27,19 @@
 // each place says what and why. Nothing of a session reaches the library's own
 // log or ends it by an error, so one message never costs the next.
 //
-// Memory is bounded whatever a client sends: a packet by 1 MiB, a message by
-// Options.MaxMessage, all messages in flight by 32 times that. Judging takes
-// more, up to three times the message (signature.Compute), but as many messages
-// are judged at a time as there are processors; the others wait in order.
+// Limits. Memory is bounded whatever a client sends: messages in flight by
+// Options.MaxMemory and 64 KiB more for each connection; what is longer goes to
+// temporary files, by option, or is cut. The packet that is read takes up to 64 KiB on
+// each connection, a longer one (1 MiB at most) is taken from MaxMemory. Judging takes
+// more, up to three times the message (signature.Compute), but as many messages are
+// judged at a time as there are processors; the others wait, and clients take turns.
+// Each wait for the MTA has a deadline. All these are counted.
 //
 // Goroutines: one for each connection, made by the library; one for each message
-// while it is judged or waits for it. Server.Shutdown waits for all of them.
+// while it is judged. Server.Shutdown waits for all of them.
 //
-// If a message cannot be judged (a panic, the deadline), it passes, and the
-// header, the log and a metric say so; Options.TempfailOnFailure changes that.
+// If a message cannot be judged (overload, a panic, the deadline), it passes, and the
+// header, the log and a metric say so; Options.Tempfail changes that for each cause.
+// A breaker suspends judging while it does not work, so that mail does not wait for
+// it; Server.Fault tells.
 package milter

@@ -11,44 +11,56 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// judge waits for the judgement of a message, tells the MTA meanwhile that work
-// goes on, and gives up at the deadline. Judging is pure computing and cannot be
+// judge waits for the message's turn and its judgement, tells the MTA meanwhile that
+// work goes on, and gives up at the deadline. Judging is pure computing and cannot be
 // interrupted: past the deadline it goes on unheard, and Shutdown waits for it.
 func (x *session) judge(msg *message) Decision {
 	s, o := x.server, msg.options
+	judge, probe := s.admitted()
+	if !judge {
+		return s.fail(msg, causeOverload, errSuspended)
+	}
 	ctx, giveUp := context.WithTimeout(context.Background(), o.JudgeTimeout)
 	defer giveUp()
+	asked := time.Now()
 	content := *msg // the session drops its own at the deadline
 	judged := make(chan Decision, 1)
-	s.running.Go(func() { s.inTurn(ctx, func() { judged <- s.guard(&content) }) })
+	turn := s.turns.ask(msg.client, o.JudgeTimeout, func() { judged <- s.guard(&content) })
 
 	progress := time.NewTicker(s.progress)
 	defer progress.Stop()
 	for {
 		select {
 		case d := <-judged:
+			s.outcome(probe, judgedInTime)
 			return d
+		case <-turn.refused:
+			s.outcome(probe, turnedAway)
+			return s.fail(msg, causeOverload, turn.err)
 		case <-progress.C:
 			x.conn.progress()
 		case <-ctx.Done():
-			return s.fail(msg, causeDeadline, fmt.Errorf("no judgement after %v", o.JudgeTimeout))
+			begun, starved := s.turns.leave(turn)
+			return s.late(msg, asked, begun, starved, probe)
 		}
 	}
 }
 
-// inTurn calls work when a processor is free for it, or not at all if ctx ends
-// first. Whoever waits longest is next (a channel serves its senders in order):
-// many costly messages at once then make mail wait, while judged side by side
-// they would all pass their deadlines together.
-func (s *Server) inTurn(ctx context.Context, work func()) {
-	select {
-	case s.turns <- struct{}{}:
-		defer func() { <-s.turns }()
-		if ctx.Err() == nil { // both may be ready
-			work()
-		}
-	case <-ctx.Done():
+// late is the decision about a message whose deadline has come. The cause is where
+// most of the time went: into judging, or into waiting for it.
+func (s *Server) late(msg *message, asked, begun time.Time, starved, probe bool) Decision {
+	limit := msg.options.JudgeTimeout
+	if !begun.IsZero() && time.Since(begun) >= limit/2 {
+		s.outcome(probe, notInTime)
+		waited := begun.Sub(asked).Round(time.Millisecond)
+		return s.fail(msg, causeDeadline, fmt.Errorf("no judgement after %v, %v of them waiting", limit, waited))
 	}
+	if starved {
+		s.outcome(probe, notInTime)
+	} else {
+		s.outcome(probe, turnedAway)
+	}
+	return s.fail(msg, causeOverload, fmt.Errorf("no processor came free within %v", limit))
 }
 
 // guard makes a panic a failure of this one message.
@@ -97,7 +109,7 @@ func (s *Server) judgeMessage(msg *message) Decision {
 
 // Causes of failures of ours, as header, log and metric name them.
 const (
-	causeOverload = "overload" // no processor came free for it
+	causeOverload = "overload" // no processor came free for it, or judging is suspended
 	causeError    = "error"    // a panic, or an answer that could not be given
 	causeDeadline = "deadline" // judging took longer than Options.JudgeTimeout
 )
@@ -129,9 +141,14 @@ func (o *Options) failure(cause string) Decision {
 	return d
 }
 
-// fail logs and counts a failure of ours.
+// fail logs and counts a failure of ours. Overload comes by the hundred and takes one
+// line a minute; the line of each such message says it too.
 func (s *Server) fail(msg *message, cause string, err error) Decision {
 	s.metrics.failure(cause)
+	s.failed(msg.options.Log, cause)
+	if cause == causeOverload && !s.overloaded.allow() {
+		return msg.options.failure(cause)
+	}
 	attrs := []any{"queue_id", msg.queueID, "cause", cause, "error", err}
 	var p *panicked
 	if errors.As(err, &p) {

@@ -141,7 +141,7 @@ func TestCountErrorCostsNoMail(t *testing.T) {
 // and has n recipients.
 func waiting(s *Server, n uint32) (*session, *message) {
 	x := newConn(&script{}, s).session
-	return x, &message{options: s.options.Load(), held: &s.held, envelope: envelope{count: n}}
+	return x, &message{options: s.options.Load(), server: s, envelope: envelope{count: n}}
 }
 
 // Many costly messages at once: as many are judged as there are processors, the
@@ -206,7 +206,7 @@ func TestWaitingEndsAtTheDeadline(t *testing.T) {
 		}
 		synctest.Wait()
 		x, msg := waiting(s, 1)
-		if d := x.judge(msg); d.Reason != "deadline" {
+		if d := x.judge(msg); d.Reason != "overload" {
 			t.Errorf("a message that waits in vain is %+v", d)
 		}
 		close(release)

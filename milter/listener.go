@@ -71,3 +71,12 @@ func (t *throttle) allow() bool {
 	now, last := time.Now(), t.last.Load()
 	return (last == nil || now.Sub(*last) >= time.Minute) && t.last.CompareAndSwap(last, &now)
 }
+
+// throttles are one for each cause.
+func throttles(causes ...string) map[string]*throttle {
+	all := make(map[string]*throttle)
+	for _, cause := range causes {
+		all[cause] = new(throttle)
+	}
+	return all
+}

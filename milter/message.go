@@ -1,11 +1,11 @@
 package milter
 
 import (
+	"bytes"
 	"log/slog"
 	"net/netip"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/spambloom/spambloom/signature"
@@ -19,6 +19,16 @@ const fieldOverhead = 64
 // MTAs send 64 KiB and a rest, and a client of tiny chunks must not take many
 // times their memory. Unit: bytes.
 const smallChunk = 4 << 10
+
+// share is what each message may hold whatever the others do: the whole of most mail,
+// else its begin. Unit: bytes.
+const share = 64 << 10
+
+// Why a message is not kept to its end, as the metric names it.
+const (
+	overMessage = "message" // Options.MaxMessage
+	overMemory  = "memory"  // Options.MaxMemory, and the temporary files
+)
 
 // maxMessageID bounds the Message-ID in the log line. Unit: bytes.
 const maxMessageID = 256
@@ -76,38 +86,43 @@ type message struct {
 	forged  forged
 
 	header   []signature.Field
-	body     [][]byte      // the chunks as the library allocated them
-	size     int64         // header and body bytes seen
-	kept     int64         // header and body bytes held, fieldOverhead included
-	oversize bool          // something was not kept
-	cut      bool          // of the header, too
-	booked   int64         // all that is booked in held: kept, and the recipients
-	held     *atomic.Int64 // bytes of all messages of the server
+	body     [][]byte // the chunks as the library allocated them
+	rest     *spill   // what follows on them; nil: nothing
+	size     int64    // header and body bytes seen
+	kept     int64    // header and body bytes held, fieldOverhead included
+	oversize bool     // something was not kept
+	cut      bool     // of the header, too
+	booked   int64    // all that is booked in server.held: header, body, recipients
+	server   *Server
 }
 
-// keep says whether n more bytes of content may be held, and books them.
-func (m *message) keep(n int64) bool {
-	if m.kept+n > m.options.MaxMessage || !m.book(n) {
-		return false
-	}
-	m.kept += n
-	return true
-}
-
-// book takes n bytes of the memory for all messages, if they are left.
+// book takes n bytes of the memory for all messages, if they are left or within the
+// message's share.
 func (m *message) book(n int64) bool {
-	if m.held.Add(n) > m.options.MaxMemory {
-		m.held.Add(-n)
+	if held := &m.server.held; held.Add(n) > m.options.MaxMemory && m.booked+n > share {
+		held.Add(-n)
 		return false
 	}
 	m.booked += n
 	return true
 }
 
+// bookPart is book for as much of n bytes as there is.
+func (m *message) bookPart(n int64) (booked int64) {
+	if m.book(n) {
+		return n
+	}
+	if n = min(n, share-m.booked); n > 0 && m.book(n) {
+		return n
+	}
+	return 0
+}
+
 // release gives back what the message held.
 func (m *message) release() {
-	m.held.Add(-m.booked)
-	m.booked, m.kept, m.header, m.body = 0, 0, nil, nil
+	m.server.held.Add(-m.booked)
+	m.rest.close(&m.server.spilled)
+	m.booked, m.kept, m.header, m.body, m.rest = 0, 0, nil, nil, nil
 }
 
 // addRecipient notes a recipient. One for which no memory is left is only counted.
@@ -146,11 +161,19 @@ func (m *message) addField(name, value string) {
 	if m.oversize || m.skip() != "" {
 		return
 	}
-	if !m.keep(n + fieldOverhead) {
+	reason := ""
+	switch n += fieldOverhead; {
+	case m.kept+n > m.options.MaxMessage:
+		reason = overMessage
+	case !m.book(n):
+		reason = overMemory
+	}
+	if reason != "" {
 		m.cut = true
-		m.overflow()
+		m.overflow(reason)
 		return
 	}
+	m.kept += n
 	m.header = append(m.header, signature.Field{Name: name, Value: value})
 }
 
@@ -169,24 +192,38 @@ func (m *message) addChunk(chunk []byte) (more bool) {
 	if m.oversize || m.skip() != "" {
 		return false
 	}
-	n := min(int64(len(chunk)), m.options.MaxMessage-m.kept)
-	if !m.keep(n) {
-		n = 0
+	within := chunk[:min(int64(len(chunk)), m.options.MaxMessage-m.kept)]
+	n := 0
+	if m.rest == nil { // else it must stay in order
+		n = int(m.bookPart(int64(len(within))))
+		m.hold(within[:n])
 	}
-	if last := len(m.body) - 1; last >= 0 && n < smallChunk {
-		m.body[last] = append(m.body[last], chunk[:n]...)
-	} else {
-		m.body = append(m.body, chunk[:n])
-	}
-	if n < int64(len(chunk)) {
-		m.overflow()
+	m.kept += int64(len(within))
+	switch {
+	case n < len(within) && !m.spill(within[n:]):
+		m.overflow(overMemory)
+	case len(within) < len(chunk):
+		m.overflow(overMessage)
 	}
 	return !m.oversize
 }
 
+// hold appends to the body in memory.
+func (m *message) hold(chunk []byte) {
+	switch last := len(m.body) - 1; {
+	case last >= 0 && len(chunk) < smallChunk:
+		m.body[last] = append(m.body[last], chunk...)
+	case len(chunk) > 0 && len(chunk) < cap(chunk)/2: // the rest is not booked
+		m.body = append(m.body, bytes.Clone(chunk))
+	case len(chunk) > 0:
+		m.body = append(m.body, chunk)
+	}
+}
+
 // overflow notes that the message is not kept to its end.
-func (m *message) overflow() {
+func (m *message) overflow(reason string) {
 	m.oversize = true
+	m.server.metrics.truncated.WithLabelValues(reason).Inc()
 	if m.options.SkipOversize {
 		m.release()
 	}
@@ -196,6 +233,15 @@ func (m *message) overflow() {
 // most mail, is not copied.
 func (m *message) content() signature.Message {
 	c := signature.Message{Header: m.header, Truncated: m.oversize}
+	if m.rest != nil {
+		body, err := m.rest.behind(m.body)
+		if err == nil {
+			c.Body = body
+			return c
+		}
+		m.server.spillFailed(m.options.Log, err)
+		c.Truncated = true
+	}
 	if len(m.body) == 1 {
 		c.Body = m.body[0]
 	} else {

@@ -9,7 +9,6 @@ import (
 )
 
 func TestOversize(t *testing.T) {
-	const heldMessages = 32
 	const limit = 100_000
 	for _, test := range []struct {
 		name       string
@@ -65,47 +64,7 @@ func TestMegabyteHeaderLine(t *testing.T) {
 	}
 }
 
-// Messages that stop half-way hold what they sent, but all together no more than
-// the server's limit.
-func TestMessagesInFlightAreBounded(t *testing.T) {
-	const heldMessages = 32
-	const limit = 1000
-	b := start(t, Options{MaxMessage: limit}, clean)
-	var half []*wire
-	for range heldMessages + 5 {
-		w := dialWire(t, b.addr, offerAll)
-		w.send('M', "<s>\x00")
-		w.send('B', strings.Repeat("x", limit))
-		if code, _, err := w.receive(); err != nil || code != 'c' && code != 's' {
-			t.Fatalf("answer %q %v", code, err)
-		}
-		half = append(half, w)
-	}
-	if held := b.held.Load(); held != heldMessages*limit {
-		t.Errorf("%d bytes held, want %d", held, heldMessages*limit)
-	}
-	for _, w := range half[:heldMessages] {
-		w.Close()
-	}
-	last := half[heldMessages]
-	last.send('E', "")
-	last.expect("ic")
-	if c := b.contents()[0].content; !c.Truncated || len(c.Body) != 0 {
-		t.Errorf("message without room: %+v", c)
-	}
-	eventually(t, "room again", func() bool { return b.held.Load() == 0 })
-	last.send('M', "<s>\x00")
-	last.send('B', strings.Repeat("x", limit))
-	last.expect("c")
-	last.send('E', "")
-	last.expect("ic")
-	if c := b.contents()[1].content; c.Truncated || len(c.Body) != limit {
-		t.Errorf("message with room: %d bytes, truncated %v", len(c.Body), c.Truncated)
-	}
-}
-
 func TestManyHeaderFieldsAreBounded(t *testing.T) {
-	const heldMessages = 32
 	const limit = 64 << 10
 	b := start(t, Options{MaxMessage: limit}, clean)
 	w := dialWire(t, b.addr, offerAll)

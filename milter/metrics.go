@@ -8,9 +8,10 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// metrics are one server's. Causes of failures: panic, deadline, answer (the
-// message was not judged or answered), count (its sighting is not on disk),
-// protocol, timeout, connection (the MTA's side broke).
+// metrics are one server's. Causes of failures: overload, error, deadline (the
+// message was not judged or answered), count (its sighting is not on disk), spill
+// (its body could not be written to disk or read), protocol, timeout, memory,
+// connection (the MTA's side broke).
 type metrics struct {
 	messages *prometheus.CounterVec // verdict
 	actions  *prometheus.CounterVec // action
@@ -23,37 +24,49 @@ type metrics struct {
 	greylisted *prometheus.CounterVec // result: deferred, returned
 
 	connections prometheus.Gauge
-	refused     prometheus.Counter
+	refused     *prometheus.CounterVec // reason
+	timeouts    *prometheus.CounterVec // stage
+	truncated   *prometheus.CounterVec // reason
+	spilled     prometheus.Counter
 }
 
 func newMetrics() *metrics {
-	vec := func(name, help, label string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
-	}
 	t := &metrics{
 		messages: vec("spambloom_messages_total", "Messages answered, by verdict.", "verdict"),
 		actions:  vec("spambloom_actions_total", "Messages answered, by action.", "action"),
 		skipped:  vec("spambloom_skipped_total", "Messages not judged on purpose, by reason.", "reason"),
-		limits:   vec("spambloom_limits_total", "Messages of which a part did not count, by the limit it was beyond.", "limit"),
-		failures: vec("spambloom_milter_failures_total", "Failures of messages and connections, by cause.", "cause"),
+		limits: vec("spambloom_limits_total", "Messages of which a part did not count, by the limit it was beyond.", "limit",
+			signature.LimitNames()...),
+		failures: vec("spambloom_milter_failures_total", "Failures of messages and connections, by cause.", "cause", causes...),
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "spambloom_message_bytes_total", Help: "Header and body bytes of messages received."}),
 		judging: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "spambloom_judging_seconds", Help: "Time from end of message to the answer.",
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1, 5, 30}}),
-		greylisted: vec("spambloom_greylisted_total", "Messages deferred once, and those of them that came again.", "result"),
+		greylisted: vec("spambloom_greylisted_total", "Messages deferred once, and those of them that came again.", "result",
+			"deferred", "returned"),
 		connections: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "spambloom_milter_connections", Help: "Open connections of mail servers."}),
-		refused: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "spambloom_milter_refused_total", Help: "Connections closed at once, over the limit."}),
-	}
-	for _, name := range signature.LimitNames() { // an alert wants each from the first scrape on
-		t.limits.WithLabelValues(name)
-	}
-	for _, result := range []string{"deferred", "returned"} {
-		t.greylisted.WithLabelValues(result)
+		refused: vec("spambloom_milter_refused_total", "Connections closed at once, by the limit they were over.", "reason",
+			refusedConnections, refusedClient),
+		timeouts: vec("spambloom_milter_timeouts_total", "Connections closed because they were slow or old, by stage.", "stage",
+			stageOffer, stageIdle, stageEnvelope, stageContent, stagePacket, stageWrite, stageConnection),
+		truncated: vec("spambloom_milter_truncated_total", "Messages not kept to their end, by the limit they were over.", "reason",
+			overMessage, overMemory),
+		spilled: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "spambloom_milter_spilled_total", Help: "Messages whose body went to a temporary file."}),
 	}
 	return t
+}
+
+// vec is a counter with a label. An alert wants each value that is known from the
+// first scrape on.
+func vec(name, help, label string, values ...string) *prometheus.CounterVec {
+	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
+	for _, value := range values {
+		v.WithLabelValues(value)
+	}
+	return v
 }
 
 func (t *metrics) message(m *message, d Decision, took time.Duration) {
@@ -71,9 +84,43 @@ func (t *metrics) message(m *message, d Decision, took time.Duration) {
 
 func (t *metrics) failure(cause string) { t.failures.WithLabelValues(cause).Inc() }
 
+// Load is what the server has to do at a moment. The names in JSON stay.
+type Load struct {
+	Connections int   `json:"connections"` // of mail servers
+	Waiting     int   `json:"waiting"`     // messages at their end that wait for a processor
+	Judging     int   `json:"judging"`     // messages that are judged
+	Memory      int64 `json:"memory"`      // bytes held of messages in flight
+	Spilled     int64 `json:"spilled"`     // bytes of them in temporary files
+	Suspended   bool  `json:"suspended"`   // judging is, by the breaker
+}
+
+// Load is that of now.
+func (s *Server) Load() Load {
+	l := Load{Memory: s.held.Load(), Spilled: s.spilled.Load(), Suspended: s.suspended()}
+	l.Waiting, l.Judging = s.turns.state()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.Connections = len(s.conns)
+	return l
+}
+
 // Collectors are the server's metrics, for a registry of the caller's.
 func (s *Server) Collectors() []prometheus.Collector {
 	t := s.metrics
+	gauge := func(name, help string, value func(Load) float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return value(s.Load()) })
+	}
 	return []prometheus.Collector{t.messages, t.actions, t.skipped, t.limits, t.failures, t.greylisted, t.bytes, t.judging,
-		t.connections, t.refused}
+		t.connections, t.refused, t.timeouts, t.truncated, t.spilled,
+		gauge("spambloom_milter_waiting", "Messages that wait for a processor.", func(l Load) float64 { return float64(l.Waiting) }),
+		gauge("spambloom_milter_judging", "Messages that are judged.", func(l Load) float64 { return float64(l.Judging) }),
+		gauge("spambloom_milter_memory_bytes", "Bytes held of messages in flight.", func(l Load) float64 { return float64(l.Memory) }),
+		gauge("spambloom_milter_spilled_bytes", "Bytes of messages in flight in temporary files.", func(l Load) float64 { return float64(l.Spilled) }),
+		gauge("spambloom_milter_breaker", "1 while judging is suspended, else 0.", func(l Load) float64 {
+			if l.Suspended {
+				return 1
+			}
+			return 0
+		}),
+	}
 }

@@ -32,8 +32,10 @@ type Options struct {
 	SkipOversize bool
 
 	// MaxMemory is how many bytes all messages in flight keep together; default 32
-	// times MaxMessage. Beyond it bodies go to temporary files in SpillFolder, or
-	// where that is empty a message is treated like one over MaxMessage.
+	// times MaxMessage. Beyond it each message may still hold 64 KiB, which is all of
+	// most mail. What is longer goes to temporary files in SpillFolder, four times
+	// MaxMemory at most, or where that is empty the message is treated like one over
+	// MaxMessage.
 	MaxMemory   int64
 	SpillFolder string
 
@@ -44,10 +46,10 @@ type Options struct {
 	MaxConnectionsPerClient int // of one MTA's address, or of a unix socket; default no limit
 
 	IdleTimeout       time.Duration // silence of the MTA between messages; default 2h, as with libmilter: an SMTP client may take long for its DATA
-	ContentTimeout    time.Duration // silence within header and body; default 5m
+	ContentTimeout    time.Duration // silence within header and body, and for the rest of any packet; default 5m
 	WriteTimeout      time.Duration // default 30s
 	JudgeTimeout      time.Duration // from end of message to the verdict, waiting for a processor included; default 30s
-	ConnectionTimeout time.Duration // age at which a connection is closed as soon as it is between messages; default 24h
+	ConnectionTimeout time.Duration // age at which a connection is closed as soon as it is between messages, or after an hour; default 24h
 
 	Log *slog.Logger // default: discard
 

@@ -20,21 +20,24 @@ type Server struct {
 	options  atomic.Pointer[Options]
 	metrics  *metrics
 	judge    func(*message) Decision // judgeMessage
-	turns    chan struct{}           // one for each message that is judged; see inTurn
-	progress time.Duration           // between two progress packets
+	turns    *turns
+	health   *health
+	progress time.Duration // between two progress packets
 
 	stop    context.Context // ends when Shutdown begins
 	drain   context.CancelFunc
 	closing atomic.Bool    // connections without a message in flight are closed
 	held    atomic.Int64   // bytes kept by all messages in flight
+	spilled atomic.Int64   // bytes of them in temporary files
 	running sync.WaitGroup // Serve calls, sessions, judgements
 
-	mu        sync.Mutex // guards the two below; nothing is added to them once stop has ended
+	mu        sync.Mutex // guards the three below; nothing is added to them once stop has ended
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
+	clients   map[string]int // connections of each; see clientOf
 
-	countFailed, acceptFailed, refusing throttle
-	broken                              map[string]*throttle // by cause; see conn.report
+	countFailed, acceptFailed, overloaded, spillFault throttle
+	refusing, broken, spates                          map[string]*throttle // by cause
 }
 
 // NewServer makes a server that asks db and counts in it.
@@ -42,12 +45,16 @@ func NewServer(db *bloomdb.DB, o Options) *Server {
 	s := &Server{
 		db:        db,
 		metrics:   newMetrics(),
-		turns:     make(chan struct{}, runtime.GOMAXPROCS(0)),
+		health:    newHealth(),
 		progress:  10 * time.Second,
 		listeners: map[net.Listener]struct{}{},
 		conns:     map[*conn]struct{}{},
-		broken:    map[string]*throttle{"connection": {}, "protocol": {}, "timeout": {}},
+		clients:   map[string]int{},
+		refusing:  throttles(refusedConnections, refusedClient),
+		broken:    throttles("connection", "protocol", "memory", "timeout"),
+		spates:    throttles(causes...),
 	}
+	s.turns = newTurns(runtime.GOMAXPROCS(0), s.running.Go)
 	s.judge = s.judgeMessage
 	s.stop, s.drain = context.WithCancel(context.Background())
 	s.Reload(o)
@@ -137,36 +144,66 @@ func (s *Server) cut(match func(*conn) bool) {
 	}
 }
 
+// Why a connection is refused, as log and metric name it.
+const (
+	refusedConnections = "connections" // as many are open as Options.MaxConnections allows
+	refusedClient      = "client"      // its client has as many as Options.MaxConnectionsPerClient allows
+)
+
+// clientOf is whose connections are counted together: those from an MTA's address,
+// or all on a unix socket.
+func clientOf(nc net.Conn) string {
+	if a, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
+		return a.AddrPort().Addr().Unmap().WithZone("").String()
+	}
+	return nc.LocalAddr().String()
+}
+
 // admit registers a new connection, or closes it and returns nil.
 func (s *Server) admit(listener string, nc net.Conn) *conn {
-	o := s.options.Load()
+	o, client := s.options.Load(), clientOf(nc)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopping() {
+	switch {
+	case s.stopping():
 		nc.Close()
 		return nil
-	}
-	if len(s.conns) >= o.MaxConnections {
-		nc.Close()
-		s.metrics.refused.Inc()
-		if s.refusing.allow() {
-			o.Log.Error("milter connection refused: as many are open as milter.max_connections allows", "limit", o.MaxConnections)
-		}
+	case len(s.conns) >= o.MaxConnections:
+		s.refuse(nc, refusedConnections, "milter.max_connections", o.MaxConnections)
+		return nil
+	case o.MaxConnectionsPerClient > 0 && s.clients[client] >= o.MaxConnectionsPerClient:
+		s.refuse(nc, refusedClient, "milter.max_connections_per_client", o.MaxConnectionsPerClient)
 		return nil
 	}
 	c := newConn(nc, s)
+	c.client = client
 	c.session.listener = listener
 	s.conns[c] = struct{}{}
+	s.clients[client]++
 	s.running.Add(1)
 	s.metrics.connections.Inc()
 	return c
 }
 
+// refuse closes a connection that is one too many.
+func (s *Server) refuse(nc net.Conn, reason, key string, limit int) {
+	nc.Close()
+	s.metrics.refused.WithLabelValues(reason).Inc()
+	if s.refusing[reason].allow() {
+		s.options.Load().Log.Error("milter connection refused: as many are open as "+key+" allows",
+			"limit", limit, "remote", nc.RemoteAddr().String())
+	}
+}
+
 // release is the end of a session, called from its goroutine.
 func (s *Server) release(c *conn) {
 	c.session.drop()
+	c.dropBuffer()
 	s.mu.Lock()
 	delete(s.conns, c)
+	if s.clients[c.client]--; s.clients[c.client] == 0 {
+		delete(s.clients, c.client)
+	}
 	s.mu.Unlock()
 	s.metrics.connections.Dec()
 	s.running.Done()

@@ -281,7 +281,7 @@ func TestStalledClientsAreCut(t *testing.T) {
 		"in the content":   offer + mail + field,
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := start(t, Options{IdleTimeout: 30 * time.Millisecond}, clean)
+			b := start(t, Options{IdleTimeout: 30 * time.Millisecond, ContentTimeout: 30 * time.Millisecond}, clean)
 			w := dialWire(t, b.addr, 0)
 			w.write([]byte(sent))
 			w.expectClosed()

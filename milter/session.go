@@ -55,7 +55,7 @@ func (x *session) message(m *gomilter.Modifier) *message {
 			macros:   x.macros,
 			envelope: envelope{listener: x.listener, client: x.client},
 			options:  x.server.options.Load(),
-			held:     &x.server.held,
+			server:   x.server,
 		}
 		x.conn.busy.Store(true)
 	}

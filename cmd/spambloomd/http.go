@@ -15,6 +15,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/exchange"
 	"github.com/spambloom/spambloom/cmd/internal/trap"
 	"github.com/spambloom/spambloom/cmd/internal/version"
+	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/reporting"
 )
 
@@ -26,7 +27,7 @@ const maxHTTP = 64
 //
 //	/metrics   Prometheus
 //	/healthz   200 while the process answers at all
-//	/readyz    200 while it serves and reports can be written, else 503 and why
+//	/readyz    200 while it serves, mail is judged and reports can be written, else 503 and why
 //	/          a page for people
 func (d *server) newHTTP() *http.Server {
 	mux := http.NewServeMux()
@@ -69,12 +70,18 @@ func (d *server) readyz(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "reports cannot be written: "+fault.Error(), http.StatusServiceUnavailable)
 		return
 	}
+	if fault := d.milter.Fault(); fault != nil {
+		http.Error(w, "mail is not judged: "+fault.Error(), http.StatusServiceUnavailable)
+		return
+	}
 	fmt.Fprintln(w, "ready")
 }
 
 // facts is what the daemon adds to the database's status.
 type facts struct {
 	Milter   []string         `json:"milter"`
+	Load     milter.Load      `json:"load"`
+	Fault    string           `json:"fault,omitempty"` // why mail is not judged
 	Exchange *exchange.Status `json:"exchange,omitempty"`
 	Previous *exchange.Status `json:"previous_exchange,omitempty"` // under the previous federation key
 
@@ -82,7 +89,10 @@ type facts struct {
 }
 
 func (d *server) facts() facts {
-	f := facts{Milter: d.started.Milter.Listen, Traps: d.trapStatus()}
+	f := facts{Milter: d.started.Milter.Listen, Load: d.milter.Load(), Traps: d.trapStatus()}
+	if fault := d.milter.Fault(); fault != nil {
+		f.Fault = fault.Error()
+	}
 	if d.exchange != nil {
 		status := d.exchange.Status()
 		f.Exchange = &status
@@ -137,6 +147,9 @@ A message that nobody reported is called spam with a chance of {{rate .DB.ErrorP
 {{with .DB.Previous}}<p>The federation key is rolled over: what was known under the one before,
 {{.KeyID}}, is asked as well, and its sites are heard. It may be left out from {{day $.DB.PreviousUntil}} on.</p>{{end}}
 {{with .DB.Error}}<p class="fault">Reports cannot be written: {{.}}</p>{{end}}
+{{with .Fault}}<p class="fault">Mail is not judged: {{.}}</p>{{end}}
+<p>{{with .Load}}Mail servers have {{.Connections}} connections; {{.Judging}} messages are judged, {{.Waiting}} wait.
+Messages in flight hold {{mib .Memory}}, and {{mib .Spilled}} in temporary files.{{end}}</p>
 <h2>Filters</h2>
 <table><tr><th>filter<th>since<th class="n">fill<th class="n">error per key<th class="n">memory</tr>
 {{range .DB.Filters}}<tr><td>{{.Kind}}<td>{{day .Start}}<td class="n">{{percent .Fill}}<td class="n">{{rate .Error}}<td class="n">{{mib .Memory}}</tr>

@@ -1,0 +1,261 @@
+package milter
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	gomilter "github.com/emersion/go-milter"
+)
+
+// hog holds n bytes of a message that does not end.
+func hog(t *testing.T, b *bench, n int) *wire {
+	t.Helper()
+	w := dialWire(t, b.addr, offerAll&^gomilter.OptSkip)
+	w.send('M', "<s>\x00")
+	for n > 0 {
+		size := min(n, 60_000)
+		w.send('B', strings.Repeat("x", size))
+		w.expect("c")
+		n -= size
+	}
+	return w
+}
+
+// Messages that stop half-way hold what they sent, but all together no more than the
+// limit and a share for each. The share is enough for others' ordinary mail.
+func TestMessagesInFlightAreBounded(t *testing.T) {
+	const limit = 1 << 20
+	b := start(t, Options{MaxMessage: limit, MaxMemory: limit}, clean)
+	var hogs []*wire
+	for range 10 {
+		hogs = append(hogs, hog(t, b, limit/4))
+	}
+	if held := b.held.Load(); held < limit || held > limit+10*share {
+		t.Errorf("%d bytes held, want %d to %d", held, limit, limit+10*share)
+	}
+	if n := b.metric("spambloom_milter_truncated_total", "memory"); n < 5 {
+		t.Errorf("%v messages counted as cut", n)
+	}
+	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
+	body := strings.Repeat("y", share-1000)
+	m.send(mail{header: []string{"Subject: ordinary"}, body: body})
+	if c := b.contents()[0].content; c.Truncated || string(c.Body) != body {
+		t.Errorf("beside hogs an ordinary message has %d bytes, truncated %v", len(c.Body), c.Truncated)
+	}
+	m.send(mail{body: strings.Repeat("y", 2*share)})
+	if c := b.contents()[1].content; !c.Truncated || len(c.Body) > share || len(c.Body) < share-1000 {
+		t.Errorf("beside hogs a long message has %d bytes, truncated %v", len(c.Body), c.Truncated)
+	}
+	for _, w := range hogs {
+		w.Close()
+	}
+	eventually(t, "room again", func() bool { return b.held.Load() == 0 })
+	m.send(mail{body: strings.Repeat("y", limit/2)})
+	if c := b.contents()[2].content; c.Truncated || len(c.Body) != limit/2 {
+		t.Errorf("with room a long message has %d bytes, truncated %v", len(c.Body), c.Truncated)
+	}
+}
+
+// A packet longer than MTAs send takes memory as far as it has come, and is refused
+// where there is none.
+func TestLongPacketsAreBounded(t *testing.T) {
+	b := start(t, Options{MaxMemory: 1_300_000}, clean)
+	field := packet('L', "X-Long\x00"+strings.Repeat("x", 600_000)+"\x00")
+	var long []*wire
+	for i := range 2 {
+		w := dialWire(t, b.addr, offerAll)
+		w.write(field[:len(field)-1])
+		eventually(t, "most of a long packet", func() bool { return b.held.Load() > int64(i+1)*500_000 })
+		long = append(long, w)
+	}
+	refused := dialWire(t, b.addr, offerAll)
+	refused.Write(field[:len(field)-1]) // the server closes half-way
+	refused.expectClosed()
+	eventually(t, "the count", func() bool { return b.metric("spambloom_milter_failures_total", "memory") == 1 })
+	for range 5 {
+		dialWire(t, b.addr, offerAll).write(field[:packetHead+1]) // what is only claimed costs nothing
+	}
+	long[1].Close()
+	eventually(t, "room", func() bool { return b.held.Load() < 600_000 })
+	long[0].write(field[len(field)-1:])
+	long[0].send('E', "")
+	long[0].expect("ic")
+	if h := b.contents()[0].content.Header; len(h) != 1 || len(h[0].Value) != 600_000 {
+		t.Errorf("%d fields", len(h))
+	}
+	eventually(t, "room for all", func() bool { return b.held.Load() == 0 })
+}
+
+// lines of a body, of which each has another number.
+func numbered(bytes int) string {
+	var body strings.Builder
+	for i := 0; body.Len() < bytes; i++ {
+		fmt.Fprintf(&body, "line %d of a long body\r\n", i)
+	}
+	return body.String()
+}
+
+func TestSpilledBodies(t *testing.T) {
+	const limit = 1 << 20
+	folder := t.TempDir()
+	b := start(t, Options{MaxMessage: limit, MaxMemory: limit / 2, SpillFolder: folder}, clean)
+	hogs := []*wire{hog(t, b, limit/2), hog(t, b, limit/2), hog(t, b, limit/2)}
+	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
+	body := numbered(limit / 2)
+	for i := range 2 {
+		m.send(mail{header: []string{"Subject: long"}, body: body})
+		if c := b.contents()[i].content; c.Truncated || string(c.Body) != body {
+			t.Errorf("message %d: %d of %d bytes, truncated %v", i, len(c.Body), len(body), c.Truncated)
+		}
+	}
+	m.send(mail{body: numbered(2 * limit)})
+	if c := b.contents()[2].content; !c.Truncated || len(c.Body) != limit || string(c.Body) != numbered(2 * limit)[:limit] {
+		t.Errorf("over the limit for one: %d of %d bytes, truncated %v", len(c.Body), limit, c.Truncated)
+	}
+	if n := b.metric("spambloom_milter_spilled_total", ""); n != 5 { // the first hog fits in
+		t.Errorf("%v messages counted as spilled", n)
+	}
+	load := b.Load()
+	if load.Memory > limit/2+2*share || load.Spilled < limit-2*share || load.Spilled > limit {
+		t.Errorf("three half messages: %+v", load)
+	}
+	if names, err := os.ReadDir(folder); err != nil || len(names) > 0 {
+		t.Errorf("in the folder: %v, %v", names, err)
+	}
+	if n := openSpills(t, folder); n != 2 {
+		t.Errorf("%d files open, want 2", n)
+	}
+	for _, w := range hogs {
+		w.Close()
+	}
+	eventually(t, "nothing left", func() bool { return b.Load().Spilled == 0 && b.Load().Memory == 0 })
+	if n := openSpills(t, folder); n != 0 {
+		t.Errorf("%d files still open", n)
+	}
+}
+
+// openSpills counts this process's open files in folder.
+func openSpills(t *testing.T, folder string) (n int) {
+	t.Helper()
+	links, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil || len(links) == 0 {
+		t.Skip("no /proc")
+	}
+	for _, link := range links {
+		if to, err := os.Readlink(link); err == nil && strings.HasPrefix(to, folder+"/") {
+			n++
+		}
+	}
+	return n
+}
+
+// All temporary files together have a bound as well.
+func TestSpilledBytesAreBounded(t *testing.T) {
+	const limit = 100_000
+	b := start(t, Options{MaxMessage: 5 * limit, MaxMemory: limit, SpillFolder: t.TempDir()}, clean)
+	for range 3 {
+		hog(t, b, 3*limit)
+	}
+	if spilled := b.Load().Spilled; spilled > spilledLimit*limit || spilled < 2*limit {
+		t.Errorf("%d bytes in files, want no more than %d", spilled, spilledLimit*limit)
+	}
+	if n := b.metric("spambloom_milter_truncated_total", "memory"); n == 0 {
+		t.Error("no message is cut")
+	}
+}
+
+// Without a disk the message is judged on its begin, and the log says so once.
+func TestSpillFails(t *testing.T) {
+	for name, folder := range map[string]func(*testing.T) string{
+		"no folder": func(t *testing.T) string { return filepath.Join(t.TempDir(), "away") },
+		"full disk": fullDisk,
+		"no descriptors": func(t *testing.T) string {
+			noDescriptors(t)
+			return os.TempDir()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Options{MaxMemory: 1 << 20}
+			b := start(t, o, clean)
+			m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
+			o.SpillFolder, o.Log = folder(t), b.options.Load().Log
+			b.Reload(o)
+			body := numbered(3 << 20)
+			for i := range 2 {
+				m.send(mail{body: body})
+				c := b.contents()[i].content
+				if !c.Truncated || len(c.Body) < share-1000 || !strings.HasPrefix(body, string(c.Body)) {
+					t.Errorf("%d of %d bytes, truncated %v", len(c.Body), len(body), c.Truncated)
+				}
+			}
+			if n := b.metric("spambloom_milter_failures_total", "spill"); n != 2 {
+				t.Errorf("failures metric %v", n)
+			}
+			if lines := b.log.lines(t, "a message is judged on its begin only"); len(lines) != 1 {
+				t.Errorf("%d log lines", len(lines))
+			}
+		})
+	}
+}
+
+// What cannot be read back is missing, no more; also when the message is given up
+// while it is read.
+func TestSpilledBodyIsLost(t *testing.T) {
+	b := start(t, Options{MaxMemory: share, SpillFolder: t.TempDir()}, clean)
+	m := &message{options: b.options.Load(), server: b.Server}
+	m.addChunk([]byte(strings.Repeat("x", share)))
+	m.addChunk([]byte(strings.Repeat("y", share)))
+	if c := m.content(); c.Truncated || len(c.Body) != 2*share {
+		t.Fatalf("%d bytes, truncated %v", len(c.Body), c.Truncated)
+	}
+	late := *m // as judge has it
+	m.release()
+	if c := late.content(); !c.Truncated || len(c.Body) != share {
+		t.Errorf("given up: %d bytes, truncated %v", len(c.Body), c.Truncated)
+	}
+}
+
+func TestTemporaryFileHasNoName(t *testing.T) {
+	folder := t.TempDir()
+	for name, open := range map[string]func(string) (*os.File, error){"nameless": openNameless, "removed": openTemporary} {
+		file, err := open(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		info, err := file.Stat()
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: mode %v, %v", name, info.Mode(), err)
+		}
+		if names, err := os.ReadDir(folder); err != nil || len(names) > 0 {
+			t.Errorf("%s: in the folder: %v, %v", name, names, err)
+		}
+		if _, err := file.WriteString("content"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		content := make([]byte, 7)
+		if _, err := file.ReadAt(content, 0); err != nil || !bytes.Equal(content, []byte("content")) {
+			t.Errorf("%s: read %q, %v", name, content, err)
+		}
+	}
+}
+
+// A message that a slow MTA sends is not cut by a reload, nor by what others hold
+// when it began before them.
+func TestReloadOfMemory(t *testing.T) {
+	b := start(t, Options{}, clean)
+	w := hog(t, b, 200_000)
+	b.Reload(Options{MaxMessage: 1000, MaxMemory: 1000, Site: "mx1", JudgeTimeout: time.Minute})
+	w.send('B', "the end")
+	w.expect("c")
+	w.send('E', "")
+	w.expect("ic")
+	if c := b.contents()[0].content; c.Truncated || len(c.Body) != 200_007 {
+		t.Errorf("%d bytes, truncated %v", len(c.Body), c.Truncated)
+	}
+}

@@ -1,0 +1,267 @@
+package milter
+
+import (
+	"errors"
+	"net/netip"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// queue is turns with the names of the messages that were judged, in their order.
+// Each is judged until release is called.
+type queue struct {
+	*turns
+	judged []string
+	ends   map[string]chan struct{}
+}
+
+func newQueue(processors int) *queue {
+	q := &queue{ends: map[string]chan struct{}{}}
+	q.turns = newTurns(processors, func(work func()) { go work() })
+	return q
+}
+
+// ask takes a place for a message, called by the letter of its client and a number.
+func (q *queue) ask(name string) *turn {
+	client := netip.AddrFrom4([4]byte{192, 0, 2, name[0]})
+	end := make(chan struct{})
+	q.ends[name] = end
+	x := q.turns.ask(client, time.Hour, func() {
+		q.judged = append(q.judged, name) // one processor
+		<-end
+	})
+	synctest.Wait()
+	return x
+}
+
+// release ends all judgements.
+func (q *queue) release() {
+	for _, end := range q.ends {
+		close(end)
+	}
+	clear(q.ends)
+	synctest.Wait()
+}
+
+func TestClientsTakeTurns(t *testing.T) {
+	for _, test := range []struct {
+		name         string
+		asked, order []string
+	}{
+		{"one client", []string{"a1", "a2", "a3"}, []string{"a1", "a2", "a3"}},
+		{"a flood before another", []string{"a1", "a2", "a3", "a4", "a5", "b1", "b2"}, []string{"a1", "a2", "b1", "a3", "b2", "a4", "a5"}},
+		{"many clients", []string{"a1", "b1", "c1", "a2", "b2", "c2"}, []string{"a1", "b1", "c1", "a2", "b2", "c2"}},
+		{"who had his turn is last", []string{"a1", "a2", "b1", "c1", "a3"}, []string{"a1", "a2", "b1", "c1", "a3"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := newQueue(1)
+				for _, name := range test.asked {
+					q.ask(name)
+				}
+				q.release()
+				if !slices.Equal(q.judged, test.order) {
+					t.Errorf("judged in the order %v, want %v", q.judged, test.order)
+				}
+				if waiting, judging := q.state(); waiting+judging != 0 || len(q.lines) != 0 {
+					t.Errorf("at the end %d wait, %d are judged, %d lines", waiting, judging, len(q.lines))
+				}
+			})
+		})
+	}
+}
+
+// Who leaves costs nobody a turn, and learns whether his client got none.
+func TestLeavingALine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(1)
+		first, second, third, other := q.ask("a1"), q.ask("a2"), q.ask("a3"), q.ask("b1")
+		if begun, _ := q.leave(first); begun.IsZero() {
+			t.Error("what is judged has not begun")
+		}
+		if begun, starved := q.leave(other); !begun.IsZero() || !starved {
+			t.Errorf("a client without a turn: begun %v, starved %v", begun, starved)
+		}
+		close(q.ends["a1"])
+		delete(q.ends, "a1")
+		synctest.Wait()
+		if begun, starved := q.leave(third); !begun.IsZero() || starved {
+			t.Errorf("a client that had a turn meanwhile: begun %v, starved %v", begun, starved)
+		}
+		q.release()
+		if begun, starved := q.leave(second); begun.IsZero() || !starved {
+			t.Errorf("judged after its first wait: begun %v, starved %v", begun, starved)
+		}
+		if !slices.Equal(q.judged, []string{"a1", "a2"}) {
+			t.Errorf("judged %v", q.judged)
+		}
+	})
+}
+
+// Beyond what can be judged in half of the limit, whoever has most loses his last.
+func TestNoRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(1)
+		q.mean = 10 * time.Minute // and the limit is an hour: three have room
+		refused := func(x *turn) bool {
+			select {
+			case <-x.refused:
+				return true
+			default:
+				return false
+			}
+		}
+		q.ask("a1")
+		waiting := []*turn{q.ask("a2"), q.ask("a3"), q.ask("a4")}
+		b := q.ask("b1")
+		if !refused(waiting[2]) || !errors.Is(waiting[2].err, errNoRoom) || refused(waiting[1]) || refused(b) {
+			t.Error("another one than the last of the longest line has lost its place")
+		}
+		c, d := q.ask("c1"), q.ask("d1")
+		if !refused(waiting[1]) || !refused(d) || refused(b) || refused(c) || refused(waiting[0]) {
+			t.Error("with lines as long as each other, the newest has no room")
+		}
+		q.refuseAll(errSuspended)
+		if !refused(waiting[0]) || !refused(b) || !refused(c) || !errors.Is(c.err, errSuspended) {
+			t.Error("somebody still waits")
+		}
+		q.release()
+		if !slices.Equal(q.judged, []string{"a1"}) {
+			t.Errorf("judged %v", q.judged)
+		}
+	})
+}
+
+func TestRoomFollowsTheCost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newTurns(4, func(work func()) { go work() })
+		if q.room(30*time.Second) < 1e6 {
+			t.Error("without a judgement yet there is little room")
+		}
+		for range 50 {
+			q.ask(netip.Addr{}, time.Minute, func() { time.Sleep(time.Second) })
+			time.Sleep(2 * time.Second)
+		}
+		if room := q.room(30 * time.Second); room < 60 || room > 64 {
+			t.Errorf("four processors, a second each, in 15 s: room for %d", room)
+		}
+		if room := q.room(time.Second); room != 4 {
+			t.Errorf("where none can be judged in time there is room for %d", room)
+		}
+	})
+}
+
+func TestLineOf(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		same bool
+	}{
+		{"192.0.2.1", "192.0.2.1", true},
+		{"192.0.2.1", "192.0.2.2", false},
+		{"2001:db8::1", "2001:db8::2:3", true},
+		{"2001:db8::1", "2001:db8:0:1::1", false},
+	} {
+		if same := lineOf(netip.MustParseAddr(test.a)) == lineOf(netip.MustParseAddr(test.b)); same != test.same {
+			t.Errorf("%s and %s share a line: %v", test.a, test.b, same)
+		}
+	}
+	if unknown := (netip.Prefix{}); lineOf(netip.Addr{}) != unknown {
+		t.Error("clients without an address have lines of their own")
+	}
+}
+
+// fairModel is turns without goroutines: it knows whose message is judged when.
+type fairModel struct {
+	free    int
+	waiting map[int]int // messages of each client that wait
+	order   []int       // clients that wait, the next one first
+	begun   []int       // clients, in the order of their turns
+}
+
+func (m *fairModel) ask(client int) {
+	if m.free > 0 {
+		m.free--
+		m.begun = append(m.begun, client)
+		return
+	}
+	if m.waiting[client]++; m.waiting[client] == 1 {
+		m.order = append(m.order, client)
+	}
+}
+
+func (m *fairModel) end() {
+	m.free++
+	if len(m.order) == 0 {
+		return
+	}
+	client := m.order[0]
+	m.order = m.order[1:]
+	if m.waiting[client]--; m.waiting[client] > 0 {
+		m.order = append(m.order, client)
+	}
+	m.free--
+	m.begun = append(m.begun, client)
+}
+
+// Whatever comes in whatever order: as many are judged at a time as there are
+// processors, and clients that wait take turns.
+func TestTurnsAsTheirModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		processors := rapid.IntRange(1, 3).Draw(t, "processors")
+		m := fairModel{free: processors, waiting: map[int]int{}}
+		var running sync.WaitGroup
+		q := newTurns(processors, running.Go)
+		var mu sync.Mutex
+		var begun []int
+		var judged []chan struct{}
+		step := func() { // until the goroutines have come as far as the model
+			for {
+				_, judging := q.state()
+				mu.Lock()
+				n := len(begun)
+				mu.Unlock()
+				if n == len(m.begun) && judging == processors-m.free {
+					return
+				}
+				runtime.Gosched()
+			}
+		}
+		end := func() {
+			i := rapid.IntRange(0, len(judged)-1).Draw(t, "which")
+			over := judged[i]
+			judged = slices.Delete(judged, i, i+1) // before the next one is added
+			m.end()
+			close(over)
+			step()
+		}
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			if len(judged) > 0 && rapid.Bool().Draw(t, "one ends") {
+				end()
+				continue
+			}
+			client := rapid.IntRange(1, 4).Draw(t, "client")
+			m.ask(client)
+			q.ask(netip.AddrFrom4([4]byte{10, 0, 0, byte(client)}), time.Hour, func() {
+				over := make(chan struct{})
+				mu.Lock()
+				begun, judged = append(begun, client), append(judged, over)
+				mu.Unlock()
+				<-over
+			})
+			step()
+		}
+		for len(judged) > 0 {
+			end()
+		}
+		running.Wait()
+		if !slices.Equal(begun, m.begun) {
+			t.Errorf("turns of %v, want %v", begun, m.begun)
+		}
+	})
+}
