@@ -39,7 +39,7 @@ func (c *mailCase) daemon(args []string) error {
 		if err != nil {
 			return err
 		}
-		c.configure(changes)
+		c.site.overlay(c.t, changes)
 	}
 	c.site.start()
 	return nil
@@ -50,7 +50,7 @@ func (c *mailCase) reload(args []string) error {
 	if err != nil {
 		return err
 	}
-	c.configure(changes)
+	c.site.overlay(c.t, changes)
 	c.site.reload(c.t, `"reloaded"`)
 	return nil
 }

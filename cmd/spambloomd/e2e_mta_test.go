@@ -195,20 +195,20 @@ func newMailCase(t *testing.T, kind, network string, m milters, server mailServe
 	if kind != "postfix" {
 		changes = strings.Replace(changes, `"postfix"`, `""`, 1)
 	}
-	c.configure(changes)
+	s.overlay(t, changes)
 	return c
 }
 
-// configure lays changes over the configuration: a key takes the place of the
-// same one, a table of an array comes to the others.
-func (c *mailCase) configure(changes string) {
-	c.t.Helper()
-	path := filepath.Join(c.site.dir, "spambloom.toml")
+// overlay lays changes over the configuration: a key takes the place of the same
+// one, a table of an array comes to the others.
+func (s *site) overlay(t *testing.T, changes string) {
+	t.Helper()
+	path := filepath.Join(s.dir, "spambloom.toml")
 	text, err := os.ReadFile(path)
 	if err != nil {
-		c.t.Fatal(err)
+		t.Fatal(err)
 	}
-	write(c.t, path, overlay(string(text), changes))
+	write(t, path, overlay(string(text), changes))
 }
 
 func overlay(text, changes string) string {
