@@ -45,23 +45,24 @@ func (w *wire) packet(code byte, data string) {
 	}
 }
 
-func (w *wire) answer() (code byte) {
+func (w *wire) answer() (code byte, data string) {
 	w.t.Helper()
 	var head [5]byte
 	if _, err := io.ReadFull(w.in, head[:]); err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := io.CopyN(io.Discard, w.in, int64(binary.BigEndian.Uint32(head[:4]))-1); err != nil {
+	rest := make([]byte, min(binary.BigEndian.Uint32(head[:4]), 1<<20)-1)
+	if _, err := io.ReadFull(w.in, rest); err != nil {
 		w.t.Fatal(err)
 	}
-	return head[4]
+	return head[4], string(rest)
 }
 
 // say sends a packet and waits until the daemon goes on.
 func (w *wire) say(code byte, data string) {
 	w.t.Helper()
 	w.packet(code, data)
-	if got := w.answer(); got != 'c' {
+	if got, _ := w.answer(); got != 'c' {
 		w.t.Errorf("answer to %q: %q", code, got)
 	}
 }
@@ -93,16 +94,37 @@ func (w *wire) begin(l letter) {
 	w.say('B', l.body)
 }
 
-// send is a whole mail; it waits for the last word.
-func (w *wire) send(l letter) {
+// send is a whole mail. It waits for the last word: what is done with it, and the
+// verdict with its fields; "" where it gets no header.
+func (w *wire) send(l letter) (action, verdict string) {
 	w.t.Helper()
 	w.begin(l)
+	return w.finish()
+}
+
+// finish is send's for a mail that has begun.
+func (w *wire) finish() (action, verdict string) {
+	w.t.Helper()
 	w.packet('E', "")
+	action = "accept"
 	for {
-		switch code := w.answer(); code {
+		switch code, data := w.answer(); code {
 		case 'c', 'a':
-			return
-		case 'h', 'i', 'm', 'p': // changes of the header, progress
+			return action, verdict
+		case 'd':
+			return "discard", ""
+		case 'y':
+			return map[string]string{"550": "reject", "451": "tempfail"}[data[:3]], ""
+		case 'q':
+			action = "quarantine"
+		case 'i':
+			if _, value, ok := strings.Cut(data, "X-Spambloom\x00"); ok {
+				verdict = strings.Trim(value, " \x00")
+			}
+			if action == "accept" {
+				action = "tag"
+			}
+		case 'h', 'm', 'p': // other changes of the header, progress
 		default:
 			w.t.Fatalf("answer %q", code)
 		}
