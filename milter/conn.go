@@ -107,7 +107,8 @@ func (c *conn) Read(p []byte) (int, error) {
 
 // nextPacket reads up to a packet that is for the library. It answers itself
 // what the library answers wrongly (the offer) or ends a connection for: an
-// unknown SMTP command and SMFIC_QUIT_NC, "quit, a new client follows".
+// unknown SMTP command and SMFIC_QUIT_NC, "quit, a new client follows". Of that the
+// library hears as of an ABORT.
 func (c *conn) nextPacket() error {
 	for {
 		if err := c.endTurn(); err != nil {

@@ -1,0 +1,74 @@
+package bloomdb
+
+import (
+	"testing"
+	"time"
+)
+
+// The clock jumps, the daemon does its work and is started again while it is wrong and
+// when it is right: what was known before is known, what came meanwhile too, as long as
+// its period is one that is kept, and all that is in the folder is valid.
+//
+// One limit is known and stays, since the newest period decides between report and
+// revocation: a revocation that was made while the clock stood in an earlier period does
+// not take back a report of a later one.
+func TestClockJumpsOverRestarts(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, test := range []struct {
+		jump    time.Duration
+		kept    bool // reports of meanwhile, once the clock is right
+		revoked bool // what was revoked meanwhile, then and ever after
+	}{
+		{time.Hour, true, true}, {-day, true, true},
+		{8 * day, true, true}, {-8 * day, true, false},
+		{400 * day, true, true}, {-400 * day, false, false},
+	} {
+		t.Run(test.jump.String(), func(t *testing.T) {
+			c := newClock()
+			o := testOptions(t.TempDir(), "mx1")
+			o.Now, o.Counts.Burst = c.Now, 10*time.Minute
+			db := openTest(t, o)
+			again := func() {
+				t.Helper()
+				for range 3 {
+					if err := db.maintain(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if s := db.Status(); s.Error != "" {
+					t.Errorf("status: %s", s.Error)
+				}
+				if err := db.Close(); err != nil {
+					t.Fatal(err)
+				}
+				db = openTest(t, o)
+			}
+			mustReport(t, db, 1)
+			mustReport(t, db, 2)
+			mustCount(t, db, 3, 5)
+			again()
+
+			c.add(test.jump)
+			mustReport(t, db, 4)
+			mustRevoke(t, db, 2)
+			mustCount(t, db, 3, 1)
+			listed(t, db, 4, true)
+			listed(t, db, 2, !test.revoked)
+			if n := db.Judge(message(3)).Count; n < 1 || n > 6 {
+				t.Errorf("counted %d times, should be 1 to 6", n)
+			}
+			again()
+			listed(t, db, 4, true)
+
+			c.add(-test.jump)
+			again()
+			listed(t, db, 1, true)
+			listed(t, db, 4, test.kept)
+			if n := db.Judge(message(3)).Count; n < 5 || n > 6 {
+				t.Errorf("counted %d times in the end, should be 5 or 6", n)
+			}
+			listed(t, db, 2, !test.revoked)
+			listed(t, db, 9, false)
+		})
+	}
+}

@@ -1,0 +1,165 @@
+package milter
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// jumpingClock is a database's, which this test sets. A server's own times are measured
+// by the monotonic clock, which does not jump.
+type jumpingClock struct{ offset atomic.Int64 } // nanoseconds
+
+func (c *jumpingClock) now() time.Time {
+	return time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC).Add(time.Duration(c.offset.Load()))
+}
+
+// clockWorld is a server whose database has such a clock, and does its periodic work.
+type clockWorld struct {
+	*testing.T
+	clock *jumpingClock
+	db    *bloomdb.DB
+	mta   *mta
+	next  int // number of the last new text
+}
+
+func newClockWorld(t *testing.T) *clockWorld {
+	t.Helper()
+	w := &clockWorld{T: t, clock: &jumpingClock{}}
+	db, err := bloomdb.Open(bloomdb.Options{Dir: t.TempDir(), Site: "mx1", Now: w.clock.now,
+		Reports: bloomdb.ReportOptions{Capacity: 1000}, // five weeks
+		Counts:  bloomdb.CountOptions{Capacity: 1000, Burst: 10 * time.Minute}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.db = db
+	ctx, stop := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- db.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		for _, err := range []error{<-ran, db.Check(), db.Close()} {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	b := start(t, Options{Policy: Policy{BulkThreshold: 3}, GreylistFrom: 1000}, nil)
+	b.Server.db = db
+	w.mta = dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
+	return w
+}
+
+// text is a message of its own.
+func (w *clockWorld) text() mail {
+	w.next++
+	words := strings.Fields("apple basket candle dragon engine forest garden harbour island jacket kettle ladder mirror " +
+		"needle orange pepper quarry ribbon saddle tunnel umbrella valley window yellow zebra anchor bridge copper desert")
+	random := rand.New(rand.NewPCG(uint64(w.next), 0))
+	m := mail{header: letter.header}
+	for i := range 90 {
+		m.body += words[random.IntN(len(words))] + map[bool]string{false: " ", true: ".\r\n"}[i%9 == 8]
+	}
+	return m
+}
+
+// expect sends a message and holds its verdict.
+func (w *clockWorld) expect(when string, m mail, want Verdict) {
+	w.Helper()
+	changes, answer := w.mta.send(m)
+	for _, c := range changes {
+		if verdict, _, _ := strings.Cut(c.HeaderValue, ";"); c.HeaderName == headerVerdict {
+			if verdict != string(want) {
+				w.Errorf("%s: a message is %s, should be %s", when, c.HeaderValue, want)
+			}
+			return
+		}
+	}
+	w.Errorf("%s: answer %q without a verdict", when, answer.Code)
+}
+
+// The clock jumps by hours, days and weeks, in both directions, and back. Mail is
+// answered all the while, with what is known in the time that the clock shows: reports
+// of five weeks, counts of two days. Nothing is forgotten by a jump that is taken back
+// within ten minutes. A clock that is set back forgets nothing either: what was reported
+// in the future is listed. Only what is reported while the clock stands five weeks or more
+// back has aged once it is right again.
+func TestClockJumps(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, test := range []struct {
+		jump time.Duration
+
+		report, sum Verdict // of what was reported, and of what was seen often, before the jump
+		meanwhile   Verdict // of what was reported after the jump, back again
+	}{
+		{3 * time.Hour, Spam, Bulk, Spam},
+		{-3 * time.Hour, Spam, Bulk, Spam},
+		{day, Spam, Bulk, Spam},
+		{-day, Spam, Bulk, Spam},
+		{3 * day, Spam, Clean, Spam}, // counts are kept for two days
+		{-3 * day, Spam, Bulk, Spam},
+		{8 * day, Spam, Clean, Spam},
+		{-8 * day, Spam, Bulk, Spam},
+		{6 * 7 * day, Clean, Clean, Spam}, // reports are kept for five weeks
+		{-6 * 7 * day, Spam, Bulk, Clean},
+		{3650 * day, Clean, Clean, Spam},
+		{-3650 * day, Spam, Bulk, Clean},
+	} {
+		t.Run(test.jump.String(), func(t *testing.T) {
+			w := newClockWorld(t)
+			reported, often := w.text(), w.text()
+			w.report(reported)
+			for _, want := range []Verdict{Clean, Clean, Bulk} {
+				w.expect("before", often, want)
+			}
+			w.clock.offset.Add(int64(test.jump))
+			w.expect("after the jump", reported, test.report)
+			w.expect("after the jump", often, test.sum)
+			w.expect("after the jump", w.text(), Clean)
+			meanwhile := w.text()
+			w.report(meanwhile)
+			w.expect("after the jump, reported just now", meanwhile, Spam)
+			if s := w.db.Status(); s.ErrorPerMail > 1e-3 || s.Error != "" || len(s.Filters) == 0 {
+				w.Errorf("after the jump: %+v", s)
+			}
+			w.clock.offset.Add(-int64(test.jump))
+			w.expect("back again", reported, Spam)
+			w.expect("back again", often, Bulk)
+			w.expect("back again, reported meanwhile", meanwhile, test.meanwhile)
+			w.expect("back again", w.text(), Clean)
+		})
+	}
+}
+
+func (w *clockWorld) report(m mail) {
+	w.Helper()
+	if err := w.db.Report(m.set(), bloomdb.ClassOther); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// A clock that does not stand still for two messages: each is answered, and what is
+// reported is spam in the same moment.
+func TestClockJumpsAllTheTime(t *testing.T) {
+	w := newClockWorld(t)
+	jumps := []time.Duration{time.Hour, -2 * time.Hour, 26 * time.Hour, -50 * time.Hour, 9 * 24 * time.Hour,
+		-17 * 24 * time.Hour, 40 * 24 * time.Hour, -31 * 24 * time.Hour}
+	for i := range 5 * len(jumps) {
+		w.clock.offset.Add(int64(jumps[i%len(jumps)]))
+		when := fmt.Sprintf("jump %d", i)
+		m := w.text()
+		w.expect(when, m, Clean)
+		w.report(m)
+		w.expect(when, m, Spam)
+		if e := w.db.Judge(signature.Compute(signature.Message{})); e.Listed || e.Count != 0 {
+			w.Errorf("%s: nothing is known as %+v", when, e)
+		}
+	}
+}
