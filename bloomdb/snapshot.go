@@ -2,7 +2,6 @@ package bloomdb
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -21,10 +20,16 @@ import (
 // The snapshot's layout stands in FORMAT.md.
 const (
 	snapshotMagic   = "SBSNAP\r\n"
-	snapshotVersion = 2 // of 1, which has no hole, it is the cursor
+	snapshotVersion = 3 // 2 has no raw blocks; 1 has no hole either: it is the cursor
 	endOfSection    = 0xffffffff
 	maxBlockCode    = 1 << 16
 	maxSections     = 1 << 10
+	rawBlock        = 1 << 31 // in the index: the block is raw
+
+	// rawFrom is the share of cells in use, one in so many, from which on a block is
+	// written raw. It is up to five times as long then, but a start reads it at the
+	// speed of the disk, where coded cells are one by one.
+	rawFrom = 32
 )
 
 // snapshot is a file of filters of one origin: either one filter of this site's
@@ -44,6 +49,7 @@ type section struct {
 	period int64 // seconds
 	shape  shape
 	block  func(i uint64, dst []filter.Cell) []filter.Cell // when written
+	raw    func(i uint64, dst []byte) ([]byte, int)        // likewise; nil: no block is raw
 }
 
 // writeSnapshot replaces the file at path at once: temporary file, fsync,
@@ -105,17 +111,34 @@ func (s section) encode(w io.Writer) error {
 	var frame []byte
 	total := uint64(0)
 	for i := range s.shape.blocks(s.target.kind) {
-		if cells = s.block(i, cells[:0]); len(cells) == 0 {
-			continue
+		used := 0
+		if frame, used = s.appendRaw(frame[:0], i); used == 0 {
+			if cells = s.block(i, cells[:0]); len(cells) == 0 {
+				continue
+			}
+			used = len(cells)
+			frame = appendBlockHead(frame[:0], uint32(i))
+			frame = filter.AppendCells(frame, i*s.target.kind.blockSize(), cells, s.target.kind.counts())
 		}
-		total += uint64(len(cells))
-		frame = appendBlockHead(frame[:0], uint32(i))
-		frame = filter.AppendCells(frame, i*s.target.kind.blockSize(), cells, s.target.kind.counts())
+		total += uint64(used)
 		if err := writeBlock(w, frame); err != nil {
 			return err
 		}
 	}
 	return writeBlock(w, binary.BigEndian.AppendUint64(appendBlockHead(frame[:0], endOfSection), total))
+}
+
+// appendRaw appends the frame of a block that is to be written raw, and says how many
+// of its cells are in use; 0 for one that is not.
+func (s section) appendRaw(dst []byte, i uint64) (frame []byte, used int) {
+	if s.raw == nil {
+		return dst, 0
+	}
+	frame, used = s.raw(i, appendBlockHead(dst, uint32(i)|rawBlock))
+	if from, to := s.span(i); uint64(used)*rawFrom < to-from {
+		return dst, 0
+	}
+	return frame, used
 }
 
 // A block's frame: index, length of what follows, code, CRC32C of all.
@@ -129,10 +152,11 @@ func writeBlock(w io.Writer, frame []byte) error {
 }
 
 // loader takes what a snapshot holds: section once for each section, and then
-// cells for each of its blocks.
+// cells or raw for each of its blocks.
 type loader interface {
 	section(sec section) error
 	cells(sec section, cells []filter.Cell) error
+	raw(sec section, i uint64, code []byte) error // code is right
 }
 
 // readSnapshot reads a file, checks every byte of it, and hands its content to
@@ -218,7 +242,7 @@ func decodeSnapshotHead(r *checkedReader, keyID [8]byte) (s snapshot, sections u
 		return s, 0, errors.New("not a snapshot: wrong magic")
 	}
 	v := binary.BigEndian.Uint16(head[8:])
-	if v != 1 && v != snapshotVersion {
+	if v < 1 || v > snapshotVersion {
 		return s, 0, fmt.Errorf("snapshot version %d, this program reads %d", v, snapshotVersion)
 	}
 	key := [8]byte(head[10:18])
@@ -278,48 +302,86 @@ func decodeSection(r *checkedReader, l loader) error {
 }
 
 func decodeBlocks(r *checkedReader, sec section, l loader) error {
-	blocks, size := sec.shape.blocks(sec.target.kind), sec.shape.size(sec.target.kind)
+	blocks := sec.shape.blocks(sec.target.kind)
 	var cells []filter.Cell
 	total := uint64(0)
 	for next := uint64(0); ; {
-		head, err := r.more(8)
+		number, code, err := r.block()
 		if err != nil {
 			return err
 		}
-		index, n := uint64(binary.BigEndian.Uint32(head)), binary.BigEndian.Uint32(head[4:])
-		if n > maxBlockCode {
-			return fmt.Errorf("block of %d bytes", n)
-		}
-		code, err := r.more(int(n))
-		if err != nil {
-			return err
-		}
-		code = bytes.Clone(code)
-		if err := r.end(); err != nil {
-			return err
-		}
-		if index == endOfSection {
-			if n != 8 || binary.BigEndian.Uint64(code) != total {
+		if number == endOfSection {
+			if len(code) != 8 || binary.BigEndian.Uint64(code) != total {
 				return fmt.Errorf("section has %d cells, its end says otherwise", total)
 			}
 			return nil
 		}
+		index := uint64(number &^ rawBlock)
 		if index < next || index >= blocks {
 			return fmt.Errorf("block %d of %d after block %d", index, blocks, next)
 		}
-		from := index * sec.target.kind.blockSize()
-		cells, rest, err := filter.DecodeCells(cells[:0], code, from, min(from+sec.target.kind.blockSize(), size), sec.target.kind.counts())
-		if err != nil || len(rest) > 0 {
-			return fmt.Errorf("block %d: %w", index, errors.Join(err, trailing(rest)))
-		}
-		total += uint64(len(cells))
 		next = index + 1
-		if l != nil {
-			if err := l.cells(sec, cells); err != nil {
-				return &loadError{err}
-			}
+		used := 0
+		if number&rawBlock != 0 {
+			used, err = decodeRaw(sec, index, code, l)
+		} else {
+			cells, err = decodeCoded(sec, index, code, cells[:0], l)
+			used = len(cells)
+		}
+		if err != nil {
+			return err
+		}
+		total += uint64(used)
+	}
+}
+
+// block reads a block's frame. What it returns is valid until the next read.
+func (c *checkedReader) block() (index uint32, code []byte, err error) {
+	head, err := c.more(8)
+	if err != nil {
+		return 0, nil, err
+	}
+	index, n := binary.BigEndian.Uint32(head), binary.BigEndian.Uint32(head[4:])
+	if n > maxBlockCode {
+		return 0, nil, fmt.Errorf("block of %d bytes", n)
+	}
+	if code, err = c.more(int(n)); err != nil {
+		return 0, nil, err
+	}
+	return index, code, c.end()
+}
+
+// span are the first cell of a block and the one behind its last.
+func (s section) span(index uint64) (from, to uint64) {
+	size := s.target.kind.blockSize()
+	return index * size, min((index+1)*size, s.shape.size(s.target.kind))
+}
+
+func decodeCoded(sec section, index uint64, code []byte, buf []filter.Cell, l loader) ([]filter.Cell, error) {
+	from, to := sec.span(index)
+	cells, rest, err := filter.DecodeCells(buf, code, from, to, sec.target.kind.counts())
+	if err != nil || len(rest) > 0 {
+		return cells, fmt.Errorf("block %d: %w", index, errors.Join(err, trailing(rest)))
+	}
+	if l != nil {
+		if err := l.cells(sec, cells); err != nil {
+			return cells, &loadError{err}
 		}
 	}
+	return cells, nil
+}
+
+func decodeRaw(sec section, index uint64, code []byte, l loader) (used int, err error) {
+	from, to := sec.span(index)
+	if used, err = filter.RawCells(code, to-from, sec.target.kind.counts()); err != nil {
+		return 0, fmt.Errorf("block %d: %w", index, err)
+	}
+	if l != nil {
+		if err := l.raw(sec, index, code); err != nil {
+			return 0, &loadError{err}
+		}
+	}
+	return used, nil
 }
 
 func trailing(rest []byte) error {

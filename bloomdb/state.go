@@ -8,10 +8,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 )
@@ -66,10 +69,8 @@ func (db *DB) load() error {
 		return err
 	}
 	segments := make(map[uint32]int64)
-	for _, e := range entries {
-		if err := db.loadFile(e.Name(), segments); err != nil {
-			return err
-		}
+	if err := db.loadFiles(entries, segments); err != nil {
+		return err
 	}
 	if err := db.loadMasks(entries, id.Snapshots); err != nil {
 		return err
@@ -137,48 +138,83 @@ func (db *DB) begin() (identity, error) {
 	return id, id.write(db.opt.Dir)
 }
 
-// loadFile takes one file of the folder: a snapshot is read, a journal segment
-// noted, a temporary file of a crash removed, anything else left alone.
-func (db *DB) loadFile(name string, segments map[uint32]int64) error {
+// loadFiles takes the folder's files. This site's own snapshots, which hold most of
+// it, are read by as many goroutines as there are processors.
+func (db *DB) loadFiles(entries []os.DirEntry, segments map[uint32]int64) error {
+	own := make(map[string]target) // by path
+	for _, e := range entries {
+		t, isOwn, err := db.loadFile(e.Name(), segments)
+		if err != nil {
+			return err
+		}
+		if isOwn {
+			own[filepath.Join(db.opt.Dir, e.Name())] = t
+		}
+	}
+	var reading errgroup.Group
+	reading.SetLimit(runtime.GOMAXPROCS(0))
+	for path, t := range own {
+		reading.Go(func() error { return db.loadOwn(path, t) })
+	}
+	return reading.Wait()
+}
+
+// loadFile takes one file of the folder: another site's snapshot is read, one of our
+// own is named, a journal segment noted, a temporary file of a crash removed, anything
+// else left alone.
+func (db *DB) loadFile(name string, segments map[uint32]int64) (t target, own bool, err error) {
 	path := filepath.Join(db.opt.Dir, name)
 	if n, ok := strings.CutPrefix(name, "journal-"); ok {
 		num, err := strconv.ParseUint(n, 10, 32)
 		if err == nil {
 			segments[uint32(num)] = 0
 		}
-		return nil
+		return t, false, nil
 	}
-	if strings.HasPrefix(name, ".") && (strings.Contains(name, ".snapshot") || strings.Contains(name, ".mask") || strings.Contains(name, ".votes") || strings.HasPrefix(name, ".identity") || strings.HasPrefix(name, ".import") || strings.HasPrefix(name, ".never-")) {
-		return os.Remove(path)
+	if isTemporary(name) {
+		return t, false, os.Remove(path)
 	}
 	if !strings.HasSuffix(name, ".snapshot") {
-		return nil
+		return t, false, nil
 	}
 	if db.isDropped(name) { // a crash kept its file from being removed
-		return os.Remove(path)
+		return t, false, os.Remove(path)
 	}
 	db.saved[path] = savedState{} // on disk, and to be written again or removed
-	t, own := parseOwnPath(name)
-	if own && db.unwanted(t.kind) {
-		return nil // the next snapshot removes it
+	if t, own = parseOwnPath(name); own {
+		return t, !db.unwanted(t.kind), nil // the next snapshot removes what is unwanted
 	}
-	s, err := readSnapshot(path, db.keyID, func(s *snapshot) loader {
-		if own {
-			return &ownLoader{db: db, want: t, path: path}
+	s, err := readSnapshot(path, db.keyID, func(s *snapshot) loader { return &siteLoader{db: db, origin: s.origin} })
+	if err == nil {
+		err = db.checkOrigin(path, t, s.origin)
+	}
+	if err != nil {
+		return t, false, err
+	}
+	db.sites[s.origin] = &siteState{seq: s.seq, gaps: s.gaps, hole: s.hole}
+	return t, false, nil
+}
+
+// isTemporary says that a file was being written when a crash came.
+func isTemporary(name string) bool {
+	if !strings.HasPrefix(name, ".") {
+		return false
+	}
+	for _, prefix := range []string{".identity", ".import", ".never-"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
 		}
-		return &siteLoader{db: db, origin: s.origin}
-	})
+	}
+	return strings.Contains(name, ".snapshot") || strings.Contains(name, ".mask") || strings.Contains(name, ".votes")
+}
+
+// loadOwn reads one of this site's own filters.
+func (db *DB) loadOwn(path string, t target) error {
+	s, err := readSnapshot(path, db.keyID, func(*snapshot) loader { return &ownLoader{db: db, want: t, path: path} })
 	if err != nil {
 		return err
 	}
-	if own {
-		return db.checkOrigin(path, t, s.origin)
-	}
-	if err := db.checkOrigin(path, t, s.origin); err != nil {
-		return err
-	}
-	db.sites[s.origin] = &siteState{seq: s.seq, gaps: s.gaps, hole: s.hole}
-	return nil
+	return db.checkOrigin(path, t, s.origin)
 }
 
 // checkOrigin compares a snapshot's name with what it holds.
@@ -215,12 +251,21 @@ func (l *ownLoader) section(sec section) (err error) {
 }
 
 func (l *ownLoader) cells(_ section, cells []filter.Cell) error {
+	if l.counts == nil {
+		l.bits.SetCells(cells)
+		return nil
+	}
 	for _, c := range cells {
-		if l.counts != nil {
-			l.counts.RaiseCell(c.Pos, c.Value)
-		} else {
-			l.bits.SetBit(c.Pos)
-		}
+		l.counts.RaiseCell(c.Pos, c.Value)
+	}
+	return nil
+}
+
+func (l *ownLoader) raw(_ section, i uint64, code []byte) error {
+	if l.counts != nil {
+		l.counts.RaiseRaw(i, code)
+	} else {
+		l.bits.OrRaw(i, code)
 	}
 	return nil
 }
@@ -251,6 +296,10 @@ func (l *siteLoader) cells(_ section, cells []filter.Cell) error {
 		return nil
 	}
 	return l.part.merge(cells)
+}
+
+func (l *siteLoader) raw(section, uint64, []byte) error {
+	return errors.New("a raw block, which only this site's own filters have")
 }
 
 // replay applies the journal's segments in order. Their valid sizes come back in
@@ -367,11 +416,17 @@ func (db *DB) save() error {
 	return nil
 }
 
+// ownCells is a filter of this site's own, of bits or of counts.
+type ownCells interface {
+	Block(i uint64, dst []filter.Cell) []filter.Cell
+	AppendRaw(i uint64, dst []byte) (raw []byte, used int)
+}
+
 // ownSnapshots lists this site's own filters, one a file.
 func (db *DB) ownSnapshots() []pendingSnapshot {
 	var list []pendingSnapshot
-	add := func(t target, changes int64, s shape, block func(uint64, []filter.Cell) []filter.Cell) {
-		sec := section{target: t, period: int64(db.opt.period(t.kind) / time.Second), shape: s, block: block}
+	add := func(t target, changes int64, s shape, own ownCells) {
+		sec := section{target: t, period: int64(db.opt.period(t.kind) / time.Second), shape: s, block: own.Block, raw: own.AppendRaw}
 		list = append(list, pendingSnapshot{
 			path:     ownPath(db.opt.Dir, t),
 			state:    savedState{changes: changes + 1, sections: 1},
@@ -382,16 +437,16 @@ func (db *DB) ownSnapshots() []pendingSnapshot {
 	for _, g := range v.reports {
 		for _, kind := range reportKinds {
 			if own := g.listing(kind).own; own != nil {
-				add(target{kind, g.num}, own.Ones(), bitsShape(own.Shape()), own.Block)
+				add(target{kind, g.num}, own.Ones(), bitsShape(own.Shape()), own)
 			}
 		}
 		if own := g.domains; own != nil {
-			add(target{domainFilter, g.num}, own.Changes(), countsShape(own.Shape()), own.Block)
+			add(target{domainFilter, g.num}, own.Changes(), countsShape(own.Shape()), own)
 		}
 	}
 	for _, g := range v.counts {
 		if g.own != nil {
-			add(target{countFilter, g.num}, g.own.Changes(), countsShape(g.own.Shape()), g.own.Block)
+			add(target{countFilter, g.num}, g.own.Changes(), countsShape(g.own.Shape()), g.own)
 		}
 	}
 	return list

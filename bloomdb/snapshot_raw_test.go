@@ -1,0 +1,125 @@
+package bloomdb
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"maps"
+	"os"
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+)
+
+// contents are the cells of all of this site's own filters.
+func contents(db *DB) map[target]map[uint64]uint32 {
+	all := make(map[target]map[uint64]uint32)
+	for _, s := range db.ownSnapshots() {
+		sec := s.snapshot.sections[0]
+		cells := make(map[uint64]uint32)
+		for i := range sec.shape.blocks(sec.target.kind) {
+			for _, c := range sec.block(i, nil) {
+				cells[c.Pos] = c.Value
+			}
+		}
+		all[sec.target] = cells
+	}
+	return all
+}
+
+// A full filter comes back from a snapshot as it was, and so it does from one of
+// version 2, which has no raw blocks.
+func TestSnapshotOfFullFilters(t *testing.T) {
+	o := testOptions(t.TempDir(), "mx1")
+	o.Reports.Capacity, o.Exchange = 20, false // what is saved stands in no journal then
+	db := openTest(t, o)
+	for n := range 2000 {
+		mustCount(t, db, n, uint32(1+n%40))
+	}
+	mustCount(t, db, 1, 100_000)
+	for n := range 4 {
+		mustReport(t, db, n)
+	}
+	want := contents(db)
+	older := make(map[string][]byte) // as the version before wrote them
+	raw := 0
+	for _, s := range db.ownSnapshots() {
+		for i := range s.snapshot.sections[0].shape.blocks(s.snapshot.sections[0].target.kind) {
+			if _, used := s.snapshot.sections[0].appendRaw(nil, i); used > 0 {
+				raw++
+			}
+		}
+		s.snapshot.sections[0].raw = nil
+		older[s.path] = asVersion2(t, db, s.snapshot)
+	}
+	if raw == 0 {
+		t.Fatal("no block is full enough to be raw: this shows nothing")
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, files := range []map[string][]byte{nil, older} {
+		for path, data := range files {
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		db := openTest(t, o)
+		got := contents(db)
+		for t2, cells := range want {
+			if !maps.Equal(got[t2], cells) {
+				t.Errorf("%s of generation %d: %d cells, want %d", t2.kind, t2.gen, len(got[t2]), len(cells))
+			}
+		}
+		if len(got) != len(want) {
+			t.Errorf("%d filters, want %d", len(got), len(want))
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// asVersion2 writes a snapshot without raw blocks, which differs in its version only.
+func asVersion2(t *testing.T, db *DB, s snapshot) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	if err := s.encode(&file, db.keyID); err != nil {
+		t.Fatal(err)
+	}
+	data := file.Bytes()
+	data[9] = 2
+	head := 8 + 2 + 8 + 1 + len(s.origin.site) + 4*8 + 4
+	binary.BigEndian.PutUint32(data[head:], crc32.Checksum(data[:head], castagnoli))
+	return data
+}
+
+// A raw block that does not fit its filter is damage, whatever its checksum says.
+func TestSnapshotRawDamage(t *testing.T) {
+	db := openTest(t, testOptions(t.TempDir(), "mx1"))
+	path := t.TempDir() + "/x.snapshot"
+	shape := countsShape(filter.CountsShape{Lines: 1})
+	for name, tc := range map[string]struct {
+		code []byte
+		good bool
+	}{
+		"right":     {append([]byte{0x21, 0x43}, make([]byte, 62)...), true},
+		"too short": {append([]byte{0x21, 0x43}, make([]byte, 54)...), false},
+		"too long":  {append([]byte{0x21, 0x43}, make([]byte, 64)...), false},
+	} {
+		sec := section{target: target{countFilter, 5}, period: 1, shape: shape}
+		sec.raw = func(_ uint64, dst []byte) ([]byte, int) { return append(dst, tc.code...), 4 }
+		sec.block = func(uint64, []filter.Cell) []filter.Cell { return nil }
+		var file bytes.Buffer
+		if err := (snapshot{origin: origin{"mx1", 2}, sections: []section{sec}}).encode(&file, db.keyID); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := readSnapshot(path, db.keyID, nil)
+		if (err == nil) != tc.good {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
