@@ -33,26 +33,33 @@ func glob(pattern, text string) bool {
 	return regexp.MustCompile(`(?s)^` + strings.Join(parts, ".*") + `$`).MatchString(text)
 }
 
+// configure lays a file of the case over the configuration. $FIRST and $SECOND are
+// the listeners.
+func (c *mailCase) configure(name string) error {
+	changes, err := c.read(name)
+	if err == nil {
+		names := strings.NewReplacer("$FIRST", c.milters.first.String(), "$SECOND", c.milters.second.String())
+		c.site.overlay(c.t, names.Replace(changes))
+	}
+	return err
+}
+
 func (c *mailCase) daemon(args []string) error {
 	for _, name := range args {
-		changes, err := c.read(name)
-		if err != nil {
+		if err := c.configure(name); err != nil {
 			return err
 		}
-		c.site.overlay(c.t, changes)
 	}
 	c.site.start()
 	return nil
 }
 
 func (c *mailCase) reload(args []string) error {
-	changes, err := c.read(args[0])
-	if err != nil {
-		return err
+	err := c.configure(args[0])
+	if err == nil {
+		c.site.reload(c.t, `"reloaded"`)
 	}
-	c.site.overlay(c.t, changes)
-	c.site.reload(c.t, `"reloaded"`)
-	return nil
+	return err
 }
 
 func (c *mailCase) report(args []string) error {

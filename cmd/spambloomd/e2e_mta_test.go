@@ -106,6 +106,8 @@ func runCases(t *testing.T, kind, network string, m milters, server mailServer) 
 		Setup: func(env *testscript.Env) error {
 			c := newMailCase(env.T().(scriptT).T, kind, network, m, server)
 			c.dir = env.WorkDir
+			env.Setenv("FIRST", m.first.String())
+			env.Setenv("SECOND", m.second.String())
 			env.Values["case"] = c
 			env.Defer(c.end)
 			return nil
