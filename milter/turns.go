@@ -25,6 +25,7 @@ type turns struct {
 	lines   map[netip.Prefix]*line
 	order   []*line       // each line once; the first one's turn is next
 	waiting int           // in all lines
+	limit   time.Duration // for a message, as asked last
 	mean    time.Duration // of the latest judgements, the newest weighs an eighth
 }
 
@@ -89,10 +90,16 @@ func (t *turns) ask(client netip.Addr, limit time.Duration, work func()) *turn {
 	x.line, x.given = l, l.given
 	l.turns = append(l.turns, x)
 	t.waiting++
-	if t.waiting > t.room(limit) {
+	t.limit = limit
+	t.shed()
+	return x
+}
+
+// shed takes places away until there is room for all who wait. The caller holds mu.
+func (t *turns) shed() {
+	for t.waiting > t.room(t.limit) {
 		t.refuse(t.lastOfLongest(), errNoRoom)
 	}
-	return x
 }
 
 // room is how many may wait. The caller holds mu.
@@ -129,6 +136,7 @@ func (t *turns) end(x *turn) {
 	defer t.mu.Unlock()
 	t.mean += (time.Since(x.begun) - t.mean) / 8
 	t.free++
+	t.shed() // it may have taken longer than was thought
 	if len(t.order) == 0 {
 		return
 	}

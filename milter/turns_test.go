@@ -148,6 +148,8 @@ func TestRoomFollowsTheCost(t *testing.T) {
 			q.ask(netip.Addr{}, time.Minute, func() { time.Sleep(time.Second) })
 			time.Sleep(2 * time.Second)
 		}
+		q.mu.Lock()
+		defer q.mu.Unlock()
 		if room := q.room(30 * time.Second); room < 60 || room > 64 {
 			t.Errorf("four processors, a second each, in 15 s: room for %d", room)
 		}

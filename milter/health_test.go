@@ -1,0 +1,248 @@
+package milter
+
+import (
+	"net/netip"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// verdictOf is what the header of a message says, without the site.
+func verdictOf(t *testing.T, m *mta, msg mail) string {
+	t.Helper()
+	changes, answer := m.send(msg)
+	if answer.Code != 'c' || len(changes) != 1 {
+		return string(rune(answer.Code))
+	}
+	value, _, _ := strings.Cut(changes[0].HeaderValue, "; site=")
+	return value
+}
+
+// Judging hangs: the first messages pass at their deadlines, the others at once. When
+// it works again, three are tried, and all is well.
+func TestJudgingIsSuspended(t *testing.T) {
+	release := make(chan struct{})
+	b := start(t, Options{JudgeTimeout: 50 * time.Millisecond}, func(j judged) Decision { <-release; return clean(j) })
+	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
+	for i := range tripRow {
+		if b.Fault() != nil {
+			t.Fatalf("fault %v after %d messages", b.Fault(), i)
+		}
+		want := "failed; reason=overload"
+		if i < runtime.GOMAXPROCS(0) {
+			want = "failed; reason=deadline"
+		}
+		if got := verdictOf(t, m, mail{body: "x"}); got != want {
+			t.Errorf("message %d: %q, want %q", i, got, want)
+		}
+	}
+	fault := b.Fault()
+	if fault == nil || !strings.Contains(fault.Error(), "5 messages in a row were not judged in time") {
+		t.Errorf("fault %v", fault)
+	}
+	if n := b.metric("spambloom_milter_breaker", ""); n != 1 {
+		t.Errorf("breaker metric %v", n)
+	}
+	o := *b.options.Load()
+	o.JudgeTimeout = time.Hour // who waits now fails the test
+	b.Reload(o)
+	for range 3 {
+		if got := verdictOf(t, m, mail{body: "x"}); got != "failed; reason=overload" {
+			t.Errorf("while judging is suspended: %q", got)
+		}
+	}
+	if lines := b.log.lines(t, "judging is suspended, mail passes unjudged but for one message at a time"); len(lines) != 1 {
+		t.Errorf("%d log lines of the trip", len(lines))
+	}
+	close(release)
+	eventually(t, "free processors", func() bool { return b.Load().Judging == 0 })
+	for i := range closeRow {
+		if b.Fault() == nil {
+			t.Errorf("no fault any more after %d probes", i)
+		}
+		if got := verdictOf(t, m, mail{body: "x"}); got != "clean; count=0; sites=0" {
+			t.Errorf("probe %d: %q", i, got)
+		}
+	}
+	if b.Fault() != nil || b.metric("spambloom_milter_breaker", "") != 0 {
+		t.Errorf("fault %v afterwards", b.Fault())
+	}
+	if lines := b.log.lines(t, "messages are judged again"); len(lines) != 1 || lines[0]["passed"] != 3. {
+		t.Errorf("log of the close: %v", lines)
+	}
+}
+
+// client is a session whose message is at its end, of an SMTP client of its own.
+func client(s *Server, last byte) (*session, *message) {
+	x, msg := waiting(s, 1)
+	msg.client = netip.AddrFrom4([4]byte{192, 0, 2, last})
+	return x, msg
+}
+
+// tally counts decisions by their verdict and reason.
+type tally struct {
+	mu    sync.Mutex
+	count map[string]int
+	slow  time.Duration // the longest wait for one that was judged
+}
+
+func (c *tally) add(d Decision, took time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.count == nil {
+		c.count = make(map[string]int)
+	}
+	c.count[string(d.Verdict)+d.Reason]++
+	if d.Verdict == Clean {
+		c.slow = max(c.slow, took)
+	}
+}
+
+// Who waits when judging is suspended does not wait on.
+func TestSuspensionEndsTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewServer(nil, Options{})
+		release := make(chan struct{})
+		s.judge = func(*message) Decision { <-release; return clean(judged{}) }
+		var all sync.WaitGroup
+		begun := time.Now()
+		for i := range 25 { // one a second; the fifth is late after 34 s
+			x, msg := client(s, byte(i))
+			all.Go(func() { x.judge(msg) })
+			time.Sleep(time.Second)
+		}
+		all.Wait()
+		if took := time.Since(begun); took > 30*time.Second+max(tripRow, time.Duration(runtime.GOMAXPROCS(0)))*time.Second {
+			t.Errorf("the last message was answered after %v", took)
+		}
+		close(release)
+		s.running.Wait()
+	})
+}
+
+// One client sends costly mail by the hundred: it waits for itself. Others are
+// judged soon, and judging is not suspended.
+func TestFloodOfOneClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewServer(nil, Options{})
+		s.judge = func(m *message) Decision {
+			if m.client.As4()[3] == 1 {
+				time.Sleep(2 * time.Second)
+			}
+			return clean(judged{})
+		}
+		var all sync.WaitGroup
+		var flood, others tally
+		send := func(from byte, to *tally) {
+			all.Go(func() {
+				x, msg := client(s, from)
+				begun := time.Now()
+				to.add(x.judge(msg), time.Since(begun))
+			})
+			synctest.Wait()
+		}
+		for range 5 * 60 * runtime.GOMAXPROCS(0) {
+			send(1, &flood)
+		}
+		for i := range 60 {
+			send(byte(2+i%5), &others)
+			time.Sleep(time.Second)
+		}
+		all.Wait()
+		if others.count["clean"] != 60 || others.slow > 3*time.Second {
+			t.Errorf("others: %v, waited up to %v", others.count, others.slow)
+		}
+		if flood.count["clean"] == 0 || flood.count["failedoverload"] == 0 || flood.count["faileddeadline"] > 0 {
+			t.Errorf("the flood: %v", flood.count)
+		}
+		if s.suspended() {
+			t.Error("one client has suspended judging")
+		}
+	})
+}
+
+// Costly mail comes from more clients than can be judged: what is too much passes at
+// once, the rest is judged in time, and judging is not suspended.
+func TestFloodOfManyClients(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewServer(nil, Options{})
+		s.judge = func(*message) Decision { time.Sleep(time.Second); return clean(judged{}) }
+		var all sync.WaitGroup
+		var flood tally
+		for i := range 120 { // twice as many as can be judged
+			for j := range 2 * runtime.GOMAXPROCS(0) {
+				all.Go(func() {
+					x, msg := client(s, byte(i*7+j))
+					begun := time.Now()
+					flood.add(x.judge(msg), time.Since(begun))
+				})
+			}
+			time.Sleep(time.Second)
+		}
+		all.Wait()
+		total := 240 * runtime.GOMAXPROCS(0)
+		if n := flood.count["clean"]; n < total*2/5 || n+flood.count["failedoverload"] != total {
+			t.Errorf("of %d messages: %v", total, flood.count)
+		}
+		if s.suspended() || s.Fault() == nil {
+			t.Errorf("suspended %v, fault %v", s.suspended(), s.Fault())
+		}
+		time.Sleep(2 * time.Minute)
+		if fault := s.Fault(); fault != nil {
+			t.Errorf("long after: %v", fault)
+		}
+	})
+}
+
+// Panics by the dozen are told, but whoever makes them does not switch the filter off.
+func TestPanicsDoNotSuspendJudging(t *testing.T) {
+	b := start(t, Options{}, decideBySubject)
+	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
+	for range 2 * many {
+		if got := verdictOf(t, m, mail{header: []string{"Subject: panic"}}); got != "failed; reason=error" {
+			t.Fatalf("a message with a panic: %q", got)
+		}
+	}
+	if fault := b.Fault(); fault == nil || !strings.Contains(fault.Error(), "cause error") {
+		t.Errorf("fault %v", fault)
+	}
+	if lines := b.log.lines(t, "many messages are not judged"); len(lines) != 1 || lines[0]["cause"] != "error" {
+		t.Errorf("log %v", lines)
+	}
+	changes, _ := m.send(mail{header: []string{"Subject: tag"}})
+	if got := changed(changes); len(got) != 2 {
+		t.Errorf("the next message: %q", got)
+	}
+}
+
+// Each cause of a failure has an action of its own.
+func TestFailuresByCause(t *testing.T) {
+	all := []string{causeOverload, causeError, causeDeadline}
+	for _, cause := range all {
+		var o Options
+		switch cause {
+		case causeOverload:
+			o.Tempfail.Overload = true
+		case causeError:
+			o.Tempfail.Error = true
+		case causeDeadline:
+			o.Tempfail.Deadline = true
+		}
+		for _, other := range all {
+			want := Tag
+			if other == cause {
+				want = Tempfail
+			}
+			if d := o.failure(other); d.Action != want || d.Verdict != failed || d.Reason != other {
+				t.Errorf("tempfail at %s: a failure by %s is %+v", cause, other, d)
+			}
+		}
+	}
+	if !slices.Equal(all, causes) {
+		t.Errorf("causes %v", causes)
+	}
+}

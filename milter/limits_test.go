@@ -1,0 +1,221 @@
+package milter
+
+import (
+	"bytes"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	gomilter "github.com/emersion/go-milter"
+)
+
+// from dials with an address of our own.
+func from(t *testing.T, local, addr string) *wire {
+	t.Helper()
+	d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(local), 0))}
+	nc, err := d.Dial("tcp", addr)
+	if err != nil {
+		t.Skipf("no address %s: %v", local, err)
+	}
+	t.Cleanup(func() { nc.Close() })
+	return &wire{nc, t}
+}
+
+func (w *wire) offer() *wire {
+	w.t.Helper()
+	w.write(fullOffer)
+	w.expect("O")
+	return w
+}
+
+func TestConnectionsOfOneClient(t *testing.T) {
+	b := start(t, Options{MaxConnectionsPerClient: 2}, clean)
+	first := from(t, "127.0.0.1", b.addr).offer()
+	from(t, "127.0.0.1", b.addr).offer()
+	for range 3 {
+		from(t, "127.0.0.1", b.addr).expectClosed()
+	}
+	from(t, "127.0.0.2", b.addr).offer() // somebody else
+	if n, all := b.metric("spambloom_milter_refused_total", refusedClient), b.metric("spambloom_milter_refused_total", ""); n != 3 || all != 3 {
+		t.Errorf("refused metric %v, of all reasons %v", n, all)
+	}
+	lines := b.log.lines(t, "milter connection refused: as many are open as milter.max_connections_per_client allows")
+	if len(lines) != 1 || !strings.HasPrefix(lines[0]["remote"].(string), "127.0.0.1:") {
+		t.Errorf("log %v", lines)
+	}
+	first.send('Q', "")
+	first.expectClosed()
+	eventually(t, "a free place", func() bool { return b.Load().Connections == 2 })
+	from(t, "127.0.0.1", b.addr).offer()
+	o := *b.options.Load()
+	o.MaxConnectionsPerClient = 0
+	b.Reload(o)
+	from(t, "127.0.0.1", b.addr).offer()
+}
+
+// All on a unix socket are one client; each socket is another.
+func TestUnixSocketIsOneClient(t *testing.T) {
+	b := start(t, Options{MaxConnectionsPerClient: 2}, clean)
+	var paths []string
+	served := make(chan error, 2)
+	for _, name := range []string{"a", "b"} {
+		path := filepath.Join(t.TempDir(), name)
+		ln, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { served <- b.Serve(name, ln) }()
+		paths = append(paths, path)
+	}
+	open := func(path string) *wire {
+		nc, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { nc.Close() })
+		return &wire{nc, t}
+	}
+	for _, path := range paths {
+		open(path).offer()
+		open(path).offer()
+		open(path).expectClosed()
+	}
+	if n := b.metric("spambloom_milter_refused_total", refusedClient); n != 2 {
+		t.Errorf("refused metric %v", n)
+	}
+	if err := b.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for range paths {
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}
+	if len(b.clients) != 0 {
+		t.Errorf("clients at the end: %v", b.clients)
+	}
+}
+
+// stalled are the states in which an MTA may fall silent: what it has sent, and the
+// stage that the server says.
+var stalled = []struct{ name, sent, stage string }{
+	{"before the offer", "", stageOffer},
+	{"in the first length", "\x00\x00", stageOffer},
+	{"after the offer", stalledOffer, stageIdle},
+	{"after connect", stalledOffer + string(packet('C', "h\x004\x00\x19192.0.2.9\x00")), stageIdle},
+	{"in a length", stalledOffer + "\x00\x00", stageIdle},
+	{"in a packet", stalledOffer + stalledMail[:6], stagePacket},
+	{"after MAIL", stalledOffer + stalledMail, stageEnvelope},
+	{"in the header", stalledOffer + stalledMail + stalledField, stageContent},
+	{"in the body", stalledOffer + stalledMail + stalledField + string(packet('B', strings.Repeat("x", 60_000))), stageContent},
+	{"in a large packet", stalledOffer + stalledMail + "\x00\x0f\xff\xffB" + strings.Repeat("x", 1000), stagePacket},
+	{"after a message", stalledOffer + stalledMail + string(packet('E', "")), stageIdle},
+}
+
+var (
+	stalledOffer = string(appendPacket(nil, gomilter.CodeOptNeg, 6, 0x1ff, uint32(offerAll)))
+	stalledMail  = string(packet('M', "<s>\x00"))
+	stalledField = string(packet('L', "a\x00b\x00"))
+)
+
+func TestStalledClientsAreCut(t *testing.T) {
+	for _, state := range stalled {
+		t.Run(state.name, func(t *testing.T) {
+			b := start(t, Options{IdleTimeout: 30 * time.Millisecond, ContentTimeout: 30 * time.Millisecond}, clean)
+			w := dialWire(t, b.addr, 0)
+			w.write([]byte(state.sent))
+			w.expectClosed()
+			eventually(t, "the session's end", func() bool { return b.Load().Connections == 0 })
+			if n, all := b.metric("spambloom_milter_timeouts_total", state.stage), b.metric("spambloom_milter_timeouts_total", ""); n != 1 || all != 1 {
+				t.Errorf("timeouts at %s: %v, at all stages %v, log %s", state.stage, n, all, b.log.String())
+			}
+			if n := b.metric("spambloom_milter_failures_total", "timeout"); n != 1 {
+				t.Errorf("failures metric %v", n)
+			}
+		})
+	}
+}
+
+// A hundred clients that stall in the same state, whatever it is, cost others nothing:
+// no place, no memory that their mail needs, no turn.
+func TestStalledClientsCostOnlyThemselves(t *testing.T) {
+	const n = 100
+	for _, state := range stalled {
+		t.Run(state.name, func(t *testing.T) {
+			b := start(t, Options{MaxMemory: 1 << 20}, clean)
+			for range n {
+				dialWire(t, b.addr, 0).write([]byte(state.sent))
+			}
+			eventually(t, "all connected", func() bool { return b.Load().Connections == n })
+			m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
+			for range 10 {
+				if got := verdictOf(t, m, letter); got != "clean; count=0; sites=0" {
+					t.Errorf("mail of another client: %q", got)
+				}
+			}
+			for _, j := range b.contents() {
+				if body := string(j.content.Body); j.content.Truncated || body != letter.body && body != "" {
+					t.Errorf("a message is cut: %d bytes", len(body))
+				}
+			}
+			if load := b.Load(); load.Memory > 1<<20+n*share {
+				t.Errorf("load %+v", load)
+			}
+		})
+	}
+}
+
+// An old connection is closed when it is between two messages, and the end of its
+// life comes an hour later, whatever trickles in.
+func TestOldConnections(t *testing.T) {
+	field, mail, end := packet('L', "a\x00b\x00"), packet('M', "<s>\x00"), packet('E', "")
+	mta := &script{Reader: iotest.OneByteReader(bytes.NewReader(packets(mail, field, end)))}
+	s := NewServer(nil, Options{ConnectionTimeout: 10 * time.Minute, ContentTimeout: 3 * time.Hour})
+	s.judge = func(*message) Decision { return clean(judged{}) }
+	mta.run(t, s)
+	const idle, inMessage = 10 * time.Minute, 70 * time.Minute
+	want := []time.Duration{offerTimeout, idle, idle, idle, inMessage, inMessage, inMessage, inMessage, idle}
+	if !slices.Equal(mta.deadlines, want) {
+		t.Errorf("deadlines %v, want %v", mta.deadlines, want)
+	}
+}
+
+func TestOldConnectionFinishesItsMessage(t *testing.T) {
+	b := start(t, Options{}, clean)
+	idle, busy := dialWire(t, b.addr, offerAll), dialWire(t, b.addr, offerAll)
+	busy.send('M', "<s>\x00")
+	eventually(t, "a message in flight", func() bool { return b.busyConns() == 1 })
+	o := *b.options.Load()
+	o.ConnectionTimeout = time.Nanosecond
+	b.Reload(o)
+	idle.send('C', "h\x004\x00\x19192.0.2.9\x00")
+	idle.expectClosed()
+	busy.send('L', "a\x00b\x00")
+	busy.send('E', "")
+	busy.expect("ic")
+	busy.expectClosed()
+	eventually(t, "two timeouts", func() bool { return b.metric("spambloom_milter_timeouts_total", stageConnection) == 2 })
+	if lines := b.log.lines(t, "milter connection broken"); len(lines) > 0 || b.metric("spambloom_milter_failures_total", "timeout") > 0 {
+		t.Errorf("an orderly end is counted as a broken one: %v", lines)
+	}
+}
+
+// A message that does not end is cut with its connection.
+func TestOldConnectionWithoutEnd(t *testing.T) {
+	b := start(t, Options{}, clean)
+	w := dialWire(t, b.addr, offerAll)
+	w.send('M', "<s>\x00")
+	eventually(t, "a message in flight", func() bool { return b.busyConns() == 1 })
+	o := *b.options.Load()
+	o.ConnectionTimeout = time.Nanosecond - overtime // which ends now, then
+	b.Reload(o)
+	w.send('L', "a\x00b\x00")
+	w.expectClosed()
+	eventually(t, "the timeout", func() bool { return b.metric("spambloom_milter_timeouts_total", stageConnection) == 1 })
+	eventually(t, "the failure", func() bool { return b.metric("spambloom_milter_failures_total", "timeout") == 1 })
+}
