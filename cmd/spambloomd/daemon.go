@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -79,6 +81,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	people.setKey(options.SigningKey.Seed())
+	s.warnOfWhiteclnt(log)
 	db, err := bloomdb.Open(options)
 	if err != nil {
 		return &failure{exIOErr, err}
@@ -315,6 +318,12 @@ func (d *server) reload() error {
 		return err
 	}
 	live, _ := s.Changed(d.current.Config)
+	if !reflect.DeepEqual(s.whiteclnt, d.current.whiteclnt) {
+		s.warnOfWhiteclnt(d.log)
+		if !slices.Contains(live, "milter.whiteclnt") { // only what the file says
+			live = append(live, "milter.whiteclnt")
+		}
+	}
 	_, restart := s.Changed(d.started.Config)
 	policy := s.policy()
 	d.policy.Store(&policy)

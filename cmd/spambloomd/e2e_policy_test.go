@@ -71,11 +71,8 @@ func TestPolicyGuideRecipients(t *testing.T) {
 	}
 	w.send(many)
 
-	page, err := os.ReadFile(filepath.Join(repository, "contrib/policy.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := regexp.MustCompile(`(?m)^\| (\S+@\S+) \| (\w+) \| (\w+) \| (.+) \|$`).FindAllStringSubmatch(string(page), -1)
+	text := guidePage(t, "policy.md")
+	rows := regexp.MustCompile(`(?m)^\| (\S+@\S+) \| (\w+) \| (\w+) \| (.+) \|$`).FindAllStringSubmatch(text, -1)
 	if len(rows) != 4 {
 		t.Fatalf("%d rows", len(rows))
 	}
@@ -95,7 +92,7 @@ func TestPolicyGuideRecipients(t *testing.T) {
 	if got, verdict := w.send(to(spam, "user@example.org", "abuse@example.org")); got != "tag" || !strings.HasPrefix(verdict, "spam;") {
 		t.Errorf("for both: %s, %s", got, verdict)
 	}
-	line := regexp.MustCompile("`policy=(.*?) mildest_of=\"(.*?)\"`").FindStringSubmatch(string(page))
+	line := regexp.MustCompile("`policy=(.*?) mildest_of=\"(.*?)\"`").FindStringSubmatch(text)
 	eventually(t, "the log says so", func() bool {
 		return line != nil && strings.Contains(s.log(), fmt.Sprintf(`"policy":%q,"mildest_of":%q`, line[1], line[2]))
 	})

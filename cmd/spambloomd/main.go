@@ -95,7 +95,7 @@ func command(stdout, stderr io.Writer) *cobra.Command {
 				return err
 			}
 			if f.test {
-				return sayGood(stdout, s)
+				return sayGood(stdout, stderr, s)
 			}
 			return serve(cmd.Context(), s, stdout, stderr)
 		},
@@ -123,7 +123,10 @@ func usageArgs(_ *cobra.Command, args []string) error {
 }
 
 // sayGood ends -t.
-func sayGood(stdout io.Writer, s *settings) error {
+func sayGood(stdout, stderr io.Writer, s *settings) error {
+	for _, err := range s.passed {
+		fmt.Fprintf(stderr, "spambloomd: warning: %v\n", err)
+	}
 	_, err := fmt.Fprintf(stdout, "%s is good\n", cmp.Or(s.file, "the default configuration"))
 	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/milter/whiteclnt"
 )
 
 // policy is the general one: what [actions] and bulk.threshold say.
@@ -78,6 +79,29 @@ func (s *settings) allowRules() []milter.Allow {
 	return list
 }
 
+// readWhiteclnt reads DCC's whitelist. Lines that no rule can say are kept for the log.
+func (s *settings) readWhiteclnt() error {
+	if s.Milter.Whiteclnt == "" {
+		return nil
+	}
+	rules, passed, err := whiteclnt.Load(s.Milter.Whiteclnt)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.Where("milter.whiteclnt"), err)
+	}
+	if s.Milter.AuthservID == "" && slices.ContainsFunc(rules, func(a milter.Allow) bool { return a.From != nil }) {
+		passed = append(passed, fmt.Errorf("%s: its from lines allow nothing without milter.authserv_id", s.Where("milter.whiteclnt")))
+	}
+	s.whiteclnt, s.passed = rules, passed
+	return nil
+}
+
+// warnOfWhiteclnt says what of DCC's whitelist was not taken over.
+func (s *settings) warnOfWhiteclnt(log *slog.Logger) {
+	for _, err := range s.passed {
+		log.Warn("not taken over from milter.whiteclnt", "error", err)
+	}
+}
+
 // milterOptions are for the milter of that site, whose name does not change while it
 // runs.
 func (s *settings) milterOptions(site string, log *slog.Logger) milter.Options {
@@ -86,7 +110,7 @@ func (s *settings) milterOptions(site string, log *slog.Logger) milter.Options {
 		Site:       site,
 		Policy:     s.policy(),
 		Overrides:  s.overrides(),
-		Allow:      s.allowRules(),
+		Allow:      append(s.allowRules(), s.whiteclnt...),
 		AuthservID: m.AuthservID,
 
 		LocalNetworks:     m.LocalNetworks,

@@ -14,6 +14,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/internal/socket"
+	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/reporting"
 )
 
@@ -31,6 +32,9 @@ type settings struct {
 
 	members bloomdb.Members // who is heard; nil: everybody
 	handed  bool            // sockets came from systemd
+
+	whiteclnt []milter.Allow // what DCC's whitelist allows
+	passed    []error        // what of it is not taken over
 
 	reload func() (*settings, error) // the same again from the file of now
 }
@@ -158,7 +162,7 @@ func (s *settings) check() error {
 	if err := s.trustModel().Check(); err != nil {
 		fault("reports.newcomer_weight", err)
 	}
-	return errors.Join(append(errs, s.checkListeners(), s.checkRemote(), s.checkRedis(), s.readPeers())...)
+	return errors.Join(append(errs, s.checkListeners(), s.readWhiteclnt(), s.checkRemote(), s.checkRedis(), s.readPeers())...)
 }
 
 // checkKey takes a key that err calls missing for one that the start will make, if
