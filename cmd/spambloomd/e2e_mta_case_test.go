@@ -77,6 +77,16 @@ func (c *mailCase) report(args []string) error {
 	return err
 }
 
+// spambloom runs the command, with a file of the case as last argument.
+func (c *mailCase) spambloom(args []string) error {
+	last := len(args) - 1
+	args[last] = filepath.Join(c.dir, args[last])
+	if r := c.site.cli(args...); r.code != 0 {
+		return fmt.Errorf("%+v", r)
+	}
+	return nil
+}
+
 func (c *mailCase) terminate([]string) error {
 	err := c.site.cmd.Process.Signal(syscall.SIGTERM)
 	eventually(c.t, "the daemon stops", func() bool { return strings.Contains(c.site.log(), `"stopping"`) })
@@ -292,8 +302,8 @@ func (c *mailCase) among(files []string, id string) (path, text string) {
 	return "", ""
 }
 
-// headers waits for a copy of a mail, which then no longer counts as delivered, and
-// compares it.
+// headers waits for a copy of a mail, and compares it. The copy then is a file of the
+// case, and no longer counts as delivered.
 func (c *mailCase) headers(args []string) error {
 	id, err := c.messageIDOf(args[0])
 	if err != nil {
@@ -309,6 +319,7 @@ func (c *mailCase) headers(args []string) error {
 		path, got = c.among(c.server.copies(), id)
 		return path != ""
 	})
+	raw := got
 	got = strings.ReplaceAll(got, "\r\n", "\n")
 	_, sentBody, _ := strings.Cut(sent, "\n\n")
 	if _, body, _ := strings.Cut(got, "\n\n"); body != sentBody {
@@ -318,6 +329,10 @@ func (c *mailCase) headers(args []string) error {
 		return err
 	}
 	if err := c.expectQueueID(got); err != nil {
+		return err
+	}
+	copied := filepath.Join(c.dir, args[0]+".copy")
+	if err := os.WriteFile(copied, []byte(raw), 0o600); err != nil {
 		return err
 	}
 	return os.Remove(path)

@@ -3,6 +3,7 @@ package main
 // The two mail servers of the cases. Each has the listeners
 //
 //	smtp        the first milter; without it, mail passes
+//	smtp6       the same on ::1, where the machine has that
 //	tempfail    the first milter; without it, mail is refused for now
 //	second      the second milter
 //	submission  the first milter, and users log in; where the machine has SASL
@@ -46,13 +47,20 @@ func startCasesPostfix(t *testing.T, m milters) mailServer {
 	t.Helper()
 	p := newPostfix(t)
 	first, second := m.first.postfix(), m.second.postfix()
-	ports := []int{freePort(t), freePort(t), freePort(t)}
+	ports := []int{freePort(t), freePort(t), freePort(t), freePort(t)}
 	hasSASL := makeSASL(t, filepath.Join(p.dir, "etc/sasl"), "smtpd.conf", "postfix") // where Debian's Postfix looks
 	p.extra = fmt.Sprintf(casesMainCF, first)
 	p.services = fmt.Sprintf(casesMasterCF, first, second, ports[0], ports[1], ports[2])
+	if hasIPv6() {
+		p.extra += "inet_protocols = all\n"
+		p.services += fmt.Sprintf("[::1]:%d inet n - n - - smtpd\n", ports[3])
+	}
 	p.start("cases", first, "n")
 	c := &casesPostfix{p, map[string]string{"smtp": p.addr}}
 	c.listeners["tempfail"], c.listeners["second"] = local(ports[0]), local(ports[1])
+	if hasIPv6() {
+		c.listeners["smtp6"] = net.JoinHostPort("::1", strconv.Itoa(ports[3]))
+	}
 	if hasSASL {
 		c.listeners["submission"] = local(ports[2])
 	}
@@ -121,6 +129,9 @@ func startCasesSendmail(t *testing.T, m milters) mailServer {
 	t.Helper()
 	s := newSendmail(t)
 	c := &casesSendmail{s, map[string]string{"smtp": local(s.port)}}
+	if hasIPv6() {
+		c.listeners["smtp6"] = net.JoinHostPort("::1", strconv.Itoa(s.port))
+	}
 	for _, name := range []string{"tempfail", "second", "submission"} {
 		port := freePort(t)
 		c.listeners[name] = local(port)

@@ -100,6 +100,8 @@ func runCases(t *testing.T, kind, network string, m milters, server mailServer) 
 				return condition == network, nil
 			case "sasl":
 				return server.listener("submission") != "", nil
+			case "ipv6":
+				return server.listener("smtp6") != "", nil
 			}
 			return false, fmt.Errorf("no such condition")
 		},
@@ -116,6 +118,7 @@ func runCases(t *testing.T, kind, network string, m milters, server mailServer) 
 			"daemon":    caseCommand((*mailCase).daemon, 0, 1),
 			"reload":    caseCommand((*mailCase).reload, 1, 1),
 			"report":    caseCommand((*mailCase).report, 1, 2),
+			"spambloom": caseCommand((*mailCase).spambloom, 2, 9),
 			"terminate": caseCommand((*mailCase).terminate, 0, 0),
 			"crash":     caseCommand((*mailCase).crash, 0, 0),
 			"await-end": caseCommand((*mailCase).awaitEnd, 0, 0),
@@ -252,7 +255,7 @@ func (c *mailCase) end() {
 		dialogue.close()
 	}
 	c.site.stop(syscall.SIGTERM)
-	if lines := c.site.messages(); len(lines) != c.lines && !c.t.Failed() {
+	if lines := c.site.messageLines(); len(lines) != c.lines && !c.t.Failed() {
 		c.t.Errorf("%d lines of the log about messages, the case asked for %d:\n%s", len(lines), c.lines, c.site.log())
 	}
 	if c.t.Failed() {

@@ -1,14 +1,16 @@
 package main
 
 import (
-	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,225 +18,197 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// encodedHTML is a mail whose content headers would garble any other one.
-func encodedHTML() string {
-	head := []string{"Content-Type: text/html; charset=utf-16le", "Content-Transfer-Encoding: base64",
-		"From: a@example.net", "To: you@example.test", "Subject: other", fmt.Sprintf("Message-ID: <%x@example.net>", rand.Uint64()), ""}
-	var utf16 []byte
-	for _, c := range []byte("<p>" + text()) {
-		utf16 = append(utf16, c, 0)
-	}
-	for line := range slices.Chunk(utf16, 57) {
-		head = append(head, base64.StdEncoding.EncodeToString(line))
-	}
-	return strings.Join(head, "\r\n") + "\r\n"
+// sendmail is an own instance of Sendmail that hands everything for others to a
+// folder.
+type sendmail struct {
+	t       *testing.T
+	dir     string
+	prefix  string // the usr in which the package is unpacked
+	cmd     *exec.Cmd
+	ended   chan error
+	port    int
+	maildir string
+
+	defines []string // what sendmail.mc gets besides
 }
 
-// Mail of all verdicts and actions on one SMTP connection, with recipients that
-// Sendmail refuses. Nothing of a message shows in the next one, and what belongs
-// to the connection stays.
-func TestSendmail(t *testing.T) {
-	t.Parallel()
-	overNetworks(t, func(t *testing.T, s *site, m *sendmail) {
-		c, other := m.connect("127.0.0.2"), m.connect("127.0.0.3")
-		body := text()
-		forged := []string{"X-Spambloom: clean; site=elsewhere", "X-Spam-Flag: YES", "x-spam-flag: no", "X-Spam-Flag:", "X-SPAMBLOOM : spam", "X-Spambloom:"}
+// newSendmail makes the folders of an instance.
+func newSendmail(t *testing.T) *sendmail {
+	t.Helper()
+	need(t, os.Geteuid() == 0, "root, which Sendmail starts as")
+	need(t, execute(t, "", find(t, "unshare"), "--uts", "true").code == 0, "the right to a UTS namespace")
+	m := &sendmail{t: t, dir: folder(t), port: freePort(t)}
+	m.prefix = filepath.Join("/", os.Getenv("SPAMBLOOM_SENDMAIL"), "usr")
+	_, err := os.Stat(m.program())
+	need(t, err == nil, "Sendmail at "+m.program()+" (make test as root unpacks it; SPAMBLOOM_SENDMAIL names the folder)")
+	m.maildir = filepath.Join(m.dir, "mail")
+	for _, name := range []string{"queue", "submitted", "mail"} {
+		if err := os.Mkdir(filepath.Join(m.dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chown(filepath.Join(m.dir, "submitted"), userID(t, "nobody"), -1); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
 
-		first := c.send(message(body, forged...))
-		expectVerdict(t, first, "clean", 1, "one")
-		if r := s.cli("report", first.path); r.code != 0 {
-			t.Fatalf("report: %+v", r)
+func (m *sendmail) program() string { return filepath.Join(m.prefix, "libexec/sendmail/sendmail") }
+
+// configure makes sendmail.cf for a milter at an address in Sendmail's notation.
+// Sendmail listens on ::1 too where that exists.
+func (m *sendmail) configure(milter string) {
+	m.t.Helper()
+	cf := filepath.Join(m.prefix, "share/sendmail/cf") + "/"
+	args := []string{"-D_CF_DIR_=" + cf, "-DTEST_DIR=" + m.dir, "-DTEST_MILTER=" + milter,
+		fmt.Sprintf("-DTEST_PORT=%d", m.port), fmt.Sprintf("-DTEST_SINK_PORT=%d", startSink(m.t, m.maildir))}
+	if hasIPv6() {
+		args = append(args, "-DTEST_IPV6")
+	}
+	args = append(args, m.defines...)
+	for _, name := range []string{"sendmail", "submit"} {
+		made := execute(m.t, "", find(m.t, "m4"), append(args, cf+"m4/cf.m4", "testdata/"+name+".mc")...)
+		if made.code != 0 {
+			m.t.Fatalf("m4: %+v", made)
 		}
-		expectVerdict(t, c.send(encodedHTML()), "clean", 1, "one")
-		expectVerdict(t, c.send(message(body)), "spam", 2, "one")
-		expectVerdict(t, c.send(message(text())), "clean", 1, "one")
-		expectVerdict(t, c.send(message(body, forged...), "a@example.test", nobodyHere, "b@example.test"), "spam", 4, "one")
-		c.expectAllRefused()
-		large := c.send(message(strings.Repeat(text(), 1000), forged...))
-		if got, fields := large.verdict(t); got != "skipped" || fields["reason"] != "oversize" || len(large.header["X-Spam-Flag"]) > 0 {
-			t.Errorf("a large message: %s %v %q", got, fields, large.header["X-Spam-Flag"])
+		if err := os.Chmod(write(m.t, filepath.Join(m.dir, name+".cf"), made.stdout), 0o644); err != nil {
+			m.t.Fatal(err)
 		}
-		expectVerdict(t, c.send(message(body)), "spam", 5, "one")
-		expectActions(t, s, c, body)
-		expectVerdict(t, c.send(message(text())), "clean", 1, "one")
-		if err := c.Quit(); err != nil {
+	}
+	write(m.t, filepath.Join(m.dir, "switch"), "hosts files\naliases files\n")
+}
+
+// asHost runs a program under a host name of its own: Sendmail waits a minute for
+// one with a dot, and an address needs no DNS.
+func (m *sendmail) asHost(program string, args ...string) *exec.Cmd {
+	m.t.Helper()
+	return exec.Command(find(m.t, "unshare"), append([]string{"--uts", "sh", "-c", `hostname 127.0.0.1 && exec "$0" "$@"`, program}, args...)...)
+}
+
+// start runs Sendmail.
+func (m *sendmail) start(milter string) {
+	m.t.Helper()
+	m.configure(milter)
+	log, err := os.Create(filepath.Join(m.dir, "log"))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer log.Close()
+	m.cmd = m.asHost(m.program(), "-C", filepath.Join(m.dir, "sendmail.cf"), "-X", filepath.Join(m.dir, "transcript"), "-bD")
+	m.cmd.Stdout, m.cmd.Stderr = log, log
+	if err := m.cmd.Start(); err != nil {
+		m.t.Fatal(err)
+	}
+	m.ended = make(chan error, 1)
+	go func() { m.ended <- m.cmd.Wait() }()
+	m.t.Cleanup(m.stop)
+	eventually(m.t, "Sendmail answers", func() bool {
+		select {
+		case err := <-m.ended:
+			m.ended <- err
+			m.t.Fatalf("Sendmail ended at its start: %v", err)
+		default:
+		}
+		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", m.port))
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+}
+
+func hasIPv6() bool {
+	ln, err := net.Listen("tcp", "[::1]:0")
+	if err == nil {
+		ln.Close()
+	}
+	return err == nil
+}
+
+func (m *sendmail) stop() {
+	_ = m.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
+	<-m.ended
+	if !m.t.Failed() {
+		return
+	}
+	for _, name := range []string{"log", "transcript"} {
+		text, _ := os.ReadFile(filepath.Join(m.dir, name)) // missing where Sendmail came not so far
+		m.t.Logf("%s of Sendmail, its end:\n%s", name, text[max(0, len(text)-5000):])
+	}
+}
+
+// sink is the next hop. It keeps each mail as a file in a folder.
+type sink string
+
+// startSink listens until the end of the test.
+func startSink(t *testing.T, dir string) (port int) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return sink(dir), nil }))
+	server.Domain = "sink.example.test"
+	server.MaxLineLength = 4096 // Sendmail breaks lines at 2040
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ln) }()
+	t.Cleanup(func() {
+		server.Close()
+		if err := <-ended; err != nil && !errors.Is(err, smtp.ErrServerClosed) {
 			t.Error(err)
 		}
-		other.send(message(text()))
-		expectMessageLines(t, s, m, "127.0.0.2", 16)
-		expectMessageLines(t, s, m, "127.0.0.3", 1)
 	})
+	return ln.Addr().(*net.TCPAddr).Port
 }
 
-// expectAllRefused begins a mail that comes to nothing.
-func (s *smtpSession) expectAllRefused() {
-	s.m.t.Helper()
-	if err := s.Mail("someone@example.net", nil); err != nil {
-		s.m.t.Fatal(err)
+func (sink) Reset()                               {}
+func (sink) Logout() error                        { return nil }
+func (sink) Mail(string, *smtp.MailOptions) error { return nil }
+func (sink) Rcpt(string, *smtp.RcptOptions) error { return nil }
+func (s sink) Data(r io.Reader) error {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return err
 	}
-	if err := s.Rcpt(nobodyHere, nil); err == nil {
-		s.m.t.Errorf("%s is accepted", nobodyHere)
+	partial := filepath.Join(string(s), fmt.Sprintf(".%x", rand.Uint64()))
+	if err := os.WriteFile(partial, text, 0o600); err != nil {
+		return err
 	}
-	if err := s.Reset(); err != nil {
-		s.m.t.Fatal(err)
-	}
+	return os.Rename(partial, filepath.Join(string(s), filepath.Base(partial)[1:]))
 }
 
-// expectActions lets the same spam meet each action that does not deliver it.
-func expectActions(t *testing.T, s *site, c *smtpSession, spam string) {
-	t.Helper()
-	s.configure(t, "[log]", "[actions]\nspam = \"tag\"\n[log]")
-	before := "tag"
-	for _, test := range []struct {
-		action string
-		answer string
-	}{
-		{"reject", "550 5.7.1 Message refused: spam body:"},
-		{"tempfail", "451 4.7.1 Try again later: spam body:"},
-		{"discard", ""},
-		{"quarantine", ""},
-	} {
-		s.configure(t, fmt.Sprintf("spam = %q", before), fmt.Sprintf("spam = %q", test.action))
-		s.reload(t, `"reloaded"`)
-		before = test.action
-		mail, answer := message(spam), ""
-		var refusal *smtp.SMTPError
-		if err := c.try(mail); errors.As(err, &refusal) {
-			code := refusal.EnhancedCode
-			answer = fmt.Sprintf("%d %d.%d.%d %s", refusal.Code, code[0], code[1], code[2], refusal.Message)
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.HasPrefix(answer, test.answer) || (answer == "") != (test.answer == "") {
-			t.Errorf("%s: answer %q, want %q", test.action, answer, test.answer)
-		}
-		c.send(message(text())) // by now, the one before would be there too
-		if d := c.m.find(mail); d != nil {
-			t.Errorf("%s: the mail is delivered: %v", test.action, d.header)
-		}
-	}
-	held, err := filepath.Glob(filepath.Join(c.m.dir, "queue", "hf*"))
-	if err != nil || len(held) != 1 {
-		t.Errorf("quarantined by Sendmail: %v (%v), want one", held, err)
-	}
+// nobodyHere is a recipient that both mail servers of the cases refuse.
+const nobodyHere = "nobody-here@example.test"
+
+var messageID = regexp.MustCompile(`Message-ID: (<.*>)`)
+
+// messageLine is spambloomd's line about a message.
+type messageLine struct {
+	Msg       string
+	QueueID   string `json:"queue_id"`
+	MessageID string `json:"message_id"`
+	Client    string
+	Verdict   string
+	Action    string
+	Reason    string
+	Count     int
 }
 
-// expectMessageLines holds the lines about a client's messages against what was
-// delivered: the queue id is the one that Sendmail writes into its Received
-// header.
-func expectMessageLines(t *testing.T, s *site, m *sendmail, client string, want int) {
-	t.Helper()
-	queueID := regexp.MustCompile(`\bid (\w+)`)
-	seen := map[string]bool{}
-	for _, line := range s.messages() {
-		if line.Client != client {
-			continue
+// messageLines are the lines about messages so far, with all their fields, in their
+// order.
+func (s *site) messageLines() (lines []map[string]any) {
+	s.t.Helper()
+	for text := range strings.Lines(s.log()) {
+		var line map[string]any
+		if !strings.HasSuffix(text, "\n") {
+			break // it is being written
 		}
-		if line.QueueID == "" || seen[line.QueueID] {
-			t.Errorf("queue id %q, seen before: %v", line.QueueID, seen[line.QueueID])
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			s.t.Fatalf("%v: %s", err, text)
 		}
-		seen[line.QueueID] = true
-		d := m.find("Message-ID: " + line.MessageID)
-		if d == nil {
-			if line.Action == "tag" {
-				t.Errorf("not delivered: %+v", line)
-			}
-			continue
-		}
-		if id := queueID.FindStringSubmatch(d.header.Get("Received")); id == nil || id[1] != line.QueueID {
-			t.Errorf("queue id %q, Sendmail has %q", line.QueueID, d.header.Get("Received"))
+		if line["msg"] == "message" {
+			lines = append(lines, line)
 		}
 	}
-	if len(seen) != want {
-		t.Errorf("%d messages of %s in the log, want %d:\n%s", len(seen), client, want, s.log())
-	}
-}
-
-// Sendmail writes an IPv6 client in a form of its own, on each later message too.
-func TestSendmailIPv6(t *testing.T) {
-	t.Parallel()
-	need(t, hasIPv6(), "an address ::1")
-	overNetworks(t, func(t *testing.T, s *site, m *sendmail) {
-		c := m.connect("::1")
-		c.send(message(text()))
-		c.expectAllRefused()
-		c.send(message(text()))
-		expectMessageLines(t, s, m, "::1", 2)
-		s.configure(t, "local_networks = []", `local_networks = ["::1/128"]`)
-		s.reload(t, `"reloaded"`)
-		if d := c.send(message(text(), "X-Spambloom: clean")); len(d.header["X-Spambloom"]) > 0 {
-			t.Errorf("mail from a local network: %q", d.header["X-Spambloom"])
-		}
-	})
-}
-
-// SIGTERM lets the message in flight have its verdict. After that mail flows
-// without one, on the same SMTP connection too, and a new daemon is found by the
-// next.
-func TestSendmailStop(t *testing.T) {
-	t.Parallel()
-	overNetworks(t, func(t *testing.T, s *site, m *sendmail) {
-		idle, c := m.connect("127.0.0.1"), m.connect("127.0.0.1")
-		expectVerdict(t, idle.send(message(text())), "clean", 1, "one")
-		mail := message(text())
-		data := c.begin("you@example.test")
-		if _, err := io.WriteString(data, mail[:len(mail)/2]); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, "the daemon stops", func() bool { return strings.Contains(s.log(), `"stopping"`) })
-		if _, err := io.WriteString(data, mail[len(mail)/2:]); err != nil {
-			t.Fatal(err)
-		}
-		if err := data.Close(); err != nil {
-			t.Fatal(err)
-		}
-		expectVerdict(t, m.await(mail), "clean", 1, "one")
-		if code := s.stop(noSignal); code != 0 {
-			t.Errorf("exit code %d, want 0\n%s", code, s.log())
-		}
-		if strings.Contains(s.log(), "milter connection broken") {
-			t.Errorf("an orderly stop broke a connection:\n%s", s.log())
-		}
-		for _, session := range []*smtpSession{idle, c, m.connect("127.0.0.1")} {
-			if after := session.send(message(text())); after.header.Get("X-Spambloom") != "" {
-				t.Errorf("a verdict without a daemon: %q", after.header["X-Spambloom"])
-			}
-		}
-		s.start()
-		expectVerdict(t, m.connect("127.0.0.1").send(message(text())), "clean", 1, "one")
-	})
-}
-
-// What users report is what was delivered. Its signatures are those that
-// spambloomd saw. (Lines over 2,040 bytes are not among these mails: Sendmail
-// breaks them when it hands on by SMTP.)
-func TestSendmailReportsDelivered(t *testing.T) {
-	t.Parallel()
-	overNetworks(t, func(t *testing.T, s *site, m *sendmail) {
-		c := m.connect("127.0.0.1")
-		plain := "Message-ID: <%x@example.net>\r\nSubject: odd\r\n"
-		for name, body := range map[string]string{
-			"no more headers":   plain + "\r\n" + text(),
-			"no MIME, 8 bit":    plain + "\r\n" + strings.ReplaceAll(text(), "e", "\u00e9"),
-			"utf-8, 8 bit":      plain + "MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n" + strings.ReplaceAll(text(), "e", "\u00e9"),
-			"dots":              plain + "\r\n" + strings.ReplaceAll(text(), "\r\n", "\r\n..\r\n.") + ".\r\n",
-			"blanks at the end": plain + "\r\n" + strings.ReplaceAll(text(), ".\r\n", ". \t\r\n") + "\r\n\r\n\r\n",
-			"mbox From":         plain + "\r\n" + strings.ReplaceAll(text(), ".\r\n", ".\r\nFrom "),
-			"a line of 1 kB":    plain + "\r\n" + strings.ReplaceAll(text()+text(), "\r\n", " "),
-			"long header":       plain + "X-Long: " + strings.Repeat("word\r\n ", 2000) + "end\r\n\r\n" + text(),
-			"folded type": plain + "MIME-Version: 1.0\r\nContent-Type: multipart/alternative;\r\n\tboundary=\"b\"\r\n\r\n" +
-				"--b\r\nContent-Type: text/html\r\n\r\n<p>" + text() + "\r\n--b--\r\n",
-		} {
-			first := c.send(fmt.Sprintf(body, rand.Uint64()))
-			if r := s.cli("report", first.path); r.code != 0 {
-				t.Errorf("%s: report: %+v", name, r)
-			}
-			if verdict, fields := c.send(fmt.Sprintf(body, rand.Uint64())).verdict(t); verdict != "spam" {
-				t.Errorf("%s: %s %v after the report, want spam", name, verdict, fields)
-			}
-		}
-	})
+	return lines
 }
