@@ -97,7 +97,7 @@ func (d *smtpDialogue) say(command string) (string, error) {
 
 // answer is code and text of the next reply; its lines are joined by \n.
 func (d *smtpDialogue) answer() (string, error) {
-	d.conn.SetDeadline(time.Now().Add(patience))
+	d.conn.SetDeadline(time.Now().Add(3 * patience))
 	code, text, err := d.text.ReadResponse(0)
 	if _, protocol := err.(*textproto.Error); err != nil && !protocol {
 		return "", err

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/milter"
+)
+
+// A judgement that takes longer than the mail servers wait for an answer. In between
+// they hear that work goes on: progress, every ten seconds. Sendmail's timeout E, from
+// the end of a mail to its last answer, is not of that kind: progress does not
+// lengthen it, a test with E:16s has shown.
+const (
+	slowJudgement = 20 * time.Second
+	slowTimeout   = "16s"
+)
+
+// slowLog is a log that hangs.
+type slowLog struct{ slog.Handler }
+
+func (l slowLog) Enabled(context.Context, slog.Level) bool { return true }
+func (l slowLog) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "count is not on disk" {
+		time.Sleep(slowJudgement)
+	}
+	return nil
+}
+
+// startSlow runs a milter that takes its time for the first message: the disk is
+// lost, since the database is closed, and the log, which is to hear of it while the
+// message is judged, hangs.
+func startSlow(t *testing.T) (address milterAddress) {
+	t.Helper()
+	db, err := bloomdb.Open(bloomdb.Options{
+		Dir: t.TempDir(), Site: "one",
+		Counts:  bloomdb.CountOptions{Capacity: 1000},
+		Reports: bloomdb.ReportOptions{Capacity: 1000},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := milter.NewServer(db, milter.Options{Site: "one", JudgeTimeout: 10 * patience, Log: slog.New(slowLog{slog.DiscardHandler})})
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve("slow", ln) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := server.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return milterAddress{"inet", ln.Addr().String()}
+}
+
+func TestSlowMilter(t *testing.T) {
+	t.Parallel()
+	p, s := newPostfix(t), newSendmail(t)
+	p.extra = "milter_content_timeout = " + slowTimeout + "\n"
+	p.start("slow", startSlow(t).postfix(), "n")
+	s.defines = []string{"-DTEST_TIMEOUTS=C:10s;S:30s;R:" + slowTimeout + ";E:5m"}
+	s.start(startSlow(t).String())
+
+	servers := map[string]func() []string{
+		p.addr:        func() []string { return filesBelow(t, filepath.Join(p.dir, "mail/box/new")) },
+		local(s.port): func() []string { return filesBelow(t, s.maildir) },
+	}
+	dialogues := map[string]*smtpDialogue{}
+	began := time.Now()
+	for address := range servers {
+		d, err := dialSMTP("127.0.0.1", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.close()
+		if ready, err := d.begin(envelope{from: "someone@example.net", rcpts: []string{"you@example.test"}}); err != nil || !ready {
+			t.Fatalf("%s: %q %v", address, d.replies, err)
+		}
+		if _, err := d.conn.Write([]byte(message(text()) + ".\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		dialogues[address] = d
+	}
+	for address, d := range dialogues {
+		if reply, err := d.answer(); err != nil || !strings.HasPrefix(reply, "250 ") {
+			t.Errorf("%s: %q %v", address, reply, err)
+		}
+		if took := time.Since(began); took < slowJudgement {
+			t.Errorf("%s: the judgement took %v only", address, took)
+		}
+		var files []string
+		eventually(t, "the mail is delivered", func() bool { files = servers[address](); return len(files) == 1 })
+		text, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), "X-Spambloom: clean; ") {
+			t.Errorf("%s did not wait:\n%s", address, text)
+		}
+	}
+}
