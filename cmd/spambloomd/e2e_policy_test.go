@@ -92,6 +92,12 @@ func TestPolicyGuideRecipients(t *testing.T) {
 	if got, verdict := w.send(to(spam, "user@example.org", "abuse@example.org")); got != "tag" || !strings.HasPrefix(verdict, "spam;") {
 		t.Errorf("for both: %s, %s", got, verdict)
 	}
+	_, metrics := s.get("/metrics")
+	for _, name := range regexp.MustCompile("`(spambloom_[a-z_]+)`").FindAllStringSubmatch(text, -1) {
+		if !strings.Contains(metrics, "\n# TYPE "+name[1]+" ") {
+			t.Errorf("there is no metric %s", name[1])
+		}
+	}
 	line := regexp.MustCompile("`policy=(.*?) mildest_of=\"(.*?)\"`").FindStringSubmatch(text)
 	eventually(t, "the log says so", func() bool {
 		return line != nil && strings.Contains(s.log(), fmt.Sprintf(`"policy":%q,"mildest_of":%q`, line[1], line[2]))

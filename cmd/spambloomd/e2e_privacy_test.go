@@ -31,6 +31,7 @@ func dialWire(t *testing.T, address string) *wire {
 		t.Fatal(err)
 	}
 	c.SetDeadline(time.Now().Add(patience))
+	t.Cleanup(func() { c.Close() })
 	w := &wire{t, c, bufio.NewReader(c)}
 	w.packet('O', "\x00\x00\x00\x06\x00\x00\x01\xff\x00\x00\x00\x00")
 	w.answer()
@@ -304,5 +305,45 @@ func expectDiscreet(t *testing.T, log, format string, privacy bool, messages int
 	}
 	if t.Failed() {
 		t.Log(log)
+	}
+}
+
+// Pseudonyms come and go with SIGHUP, and a restart keeps them.
+func TestPrivacyReload(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "one", filepath.Join(folder(t), "key"), "").start()
+	from := func() string {
+		t.Helper()
+		before := len(s.log())
+		dialWire(t, s.milter).send(privateLetter())
+		var from string
+		eventually(t, "the line of the message", func() bool {
+			for line := range strings.Lines(s.log()[before:]) {
+				if fields, err := logLine("json", line); err == nil && fields["msg"] == "message" {
+					from = fields["from"]
+				}
+			}
+			return from != ""
+		})
+		return from
+	}
+	if got := from(); got != "alicesender@example.net" {
+		t.Error(got)
+	}
+	s.configure(t, "[log]", "[log]\nprivacy = true")
+	s.reload(t, `"reloaded","changed":["log.privacy"]`)
+	name := from()
+	if !strings.HasPrefix(name, "h:") {
+		t.Error(name)
+	}
+	s.stop(syscall.SIGTERM)
+	s.start()
+	if got := from(); got != name {
+		t.Errorf("%s after the start, %s before", got, name)
+	}
+	s.configure(t, "privacy = true", "privacy = false")
+	s.reload(t, `"reloaded","changed":["log.privacy"]`)
+	if got := from(); got != "alicesender@example.net" {
+		t.Error(got)
 	}
 }
