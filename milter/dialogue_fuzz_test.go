@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,9 +22,8 @@ import (
 )
 
 const (
-	dialogueLimit    = 4000 // MaxMessage
-	dialogueSessions = 3    // at a time
-	dialogueSteps    = 400  // at most
+	dialogueSessions = 3   // at a time
+	dialogueSteps    = 400 // at most
 )
 
 // dialogue is what MTAs say on several connections to one server, decoded from bytes,
@@ -33,7 +33,10 @@ type dialogue struct {
 	data   []byte
 	server *Server
 	db     *bloomdb.DB
+	folder string // for temporary files
 	mtas   [dialogueSessions]*dialogueMTA
+	limit  int // MaxMessage
+	scale  int // of bodies
 
 	mu     sync.Mutex
 	judged [dialogueSessions][]*modelMessage // by the server, in order
@@ -144,7 +147,8 @@ func (d *dialogue) step() {
 	case 7:
 		m.send(packet('N', ""), x.endOfHeader())
 	case 8:
-		chunk := d.take()
+		chunk := strings.Repeat(d.take(), d.scale)
+		chunk = chunk[:min(len(chunk), gomilter.MaxBodyChunk)] // more takes memory as a packet
 		m.send(packet('B', chunk), x.chunk(chunk))
 	case 9, 10:
 		m.send(packet('E', ""), x.endOfMessage())
@@ -161,7 +165,9 @@ func (d *dialogue) step() {
 	case 17:
 		m.settle()
 	case 18:
-		m.send([]byte(choose(d, dialogueGarbage)), nil)
+		if _, err := m.conn.Write([]byte(choose(d, dialogueGarbage))); err != nil { // in one piece: it may hang up at the first
+			d.t.Fatal(err)
+		}
 		m.hangUp()
 	case 19:
 		end := packet('Q', "")
@@ -175,7 +181,7 @@ func (m *dialogueMTA) dial() {
 	toServer, fromServer := newStream(), newStream()
 	m.conn = &memoryConn{in: fromServer, out: toServer}
 	m.ln.conns <- &memoryConn{in: toServer, out: fromServer}
-	m.model = modelSession{listener: strconv.Itoa(m.number)}
+	m.model = modelSession{listener: strconv.Itoa(m.number), limit: m.limit}
 	m.send(appendPacket(nil, gomilter.CodeOptNeg, 6, 0x1ff, uint32(offerAll)), m.model.offer(uint32(offerAll)))
 }
 
@@ -300,10 +306,23 @@ func (d *dialogue) listed(m *modelMessage) bool {
 	return len(set.Signatures) > 0 && d.db.Judge(set).Listed
 }
 
+// options are those of the dialogue: messages are small, and some too long; or large, and
+// there is memory for one only, while the others go to files. In both there is room for
+// all that is sent.
+func (d *dialogue) options() Options {
+	o := Options{Site: "mx1", Policy: Policy{Spam: Reject}, MaxMessage: 4000, MaxMemory: 1 << 20,
+		SkipAuthenticated: true, LocalNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	d.limit, d.scale = int(o.MaxMessage), 1
+	if d.next()%2 == 1 {
+		o.MaxMessage, o.MaxMemory, o.SpillFolder = 300_000, 300_000, d.folder
+		d.limit, d.scale = int(o.MaxMessage), 40
+	}
+	return o
+}
+
 // serve runs the dialogue against a new server, and holds that nothing is left of it.
 func (d *dialogue) serve() {
-	d.server = NewServer(d.db, Options{Site: "mx1", Policy: Policy{Spam: Reject}, MaxMessage: dialogueLimit, MaxMemory: 1 << 20,
-		SkipAuthenticated: true, LocalNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	d.server = NewServer(d.db, d.options())
 	d.server.judge = func(m *message) Decision {
 		number, _ := strconv.Atoi(m.listener)
 		d.mu.Lock()
@@ -334,6 +353,9 @@ func (d *dialogue) serve() {
 		}
 		if n := d.server.held.Load(); n != 0 {
 			d.t.Errorf("%d bytes are still booked as held", n)
+		}
+		if left, err := os.ReadDir(d.folder); err != nil || len(left) > 0 || d.server.spilled.Load() != 0 {
+			d.t.Errorf("temporary files are left: %v, %d bytes, %v", left, d.server.spilled.Load(), err)
 		}
 	}()
 	for range dialogueSteps {
@@ -398,18 +420,19 @@ var dialogueSeeds = []string{
 // connection; in the end no memory is held and no goroutine is left, and nothing went to
 // the process-wide log.
 func FuzzDialogue(f *testing.F) {
-	db := dialogueDB(f)
+	db, dir := dialogueDB(f), f.TempDir()
 	for _, seed := range dialogueSeeds {
-		f.Add([]byte(seed))
+		f.Add([]byte("\x00" + seed))
+		f.Add([]byte("\x01" + seed))
 	}
-	f.Fuzz(func(t *testing.T, data []byte) { runDialogue(t, db, data) })
+	f.Fuzz(func(t *testing.T, data []byte) { runDialogue(t, db, dir, data) })
 }
 
-func runDialogue(t *testing.T, db *bloomdb.DB, data []byte) {
+func runDialogue(t *testing.T, db *bloomdb.DB, dir string, data []byte) {
 	var std bytes.Buffer
 	defer log.SetOutput(log.Writer())
 	log.SetOutput(&std)
-	(&dialogue{t: t, data: data, db: db}).serve()
+	(&dialogue{t: t, data: data, db: db, folder: dir}).serve()
 	if std.Len() > 0 {
 		t.Errorf("process-wide log: %s", std.String())
 	}
@@ -418,7 +441,7 @@ func runDialogue(t *testing.T, db *bloomdb.DB, data []byte) {
 // The same with dialogues that chance makes: longer ones than the fuzzer has found.
 func TestRandomDialogues(t *testing.T) {
 	seed := rand.Uint64()
-	random, db := rand.New(rand.NewPCG(seed, 0)), dialogueDB(t)
+	random, db, dir := rand.New(rand.NewPCG(seed, 0)), dialogueDB(t), t.TempDir()
 	for i := range 300 {
 		data := make([]byte, random.IntN(1000))
 		for j := range data {
@@ -426,7 +449,7 @@ func TestRandomDialogues(t *testing.T) {
 				data[j] %= 32 // commands, and short texts
 			}
 		}
-		if runDialogue(t, db, data); t.Failed() {
+		if runDialogue(t, db, dir, data); t.Failed() {
 			t.Fatalf("dialogue %d of seed %d: %q", i, seed, data)
 		}
 	}

@@ -65,6 +65,7 @@ func (m *modelMessage) skipped() bool {
 // in terms of the protocol.
 type modelSession struct {
 	listener string
+	limit    int // MaxMessage
 	agreed   gomilter.OptProtocol
 	pending  modelMacros // of the last macro packet, for the next command; one more takes its place
 	macros   modelMacros // of connect and HELO
@@ -81,7 +82,7 @@ type due struct {
 // message is the one in flight; whatever belongs to one begins it.
 func (x *modelSession) message() *modelMessage {
 	if x.msg == nil {
-		x.msg = &modelMessage{macros: x.macros, listener: x.listener, client: x.client, room: dialogueLimit}
+		x.msg = &modelMessage{macros: x.macros, listener: x.listener, client: x.client, room: x.limit}
 	}
 	x.msg.macros, x.pending = x.msg.macros.with(x.pending), modelMacros{}
 	return x.msg
@@ -170,6 +171,6 @@ func (x *modelSession) abort() []due {
 
 // newClient forgets all but what was negotiated.
 func (x *modelSession) newClient() []due {
-	*x = modelSession{listener: x.listener, agreed: x.agreed}
+	*x = modelSession{listener: x.listener, limit: x.limit, agreed: x.agreed}
 	return nil
 }
