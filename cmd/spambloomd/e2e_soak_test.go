@@ -44,6 +44,11 @@ func TestMailSoak(t *testing.T) {
 	before := r.quiet()
 	memory := r.traffic(long)
 	eventually(t, "all connections have ended", func() bool { return r.metric("spambloom_milter_connections") == 0 })
+	for _, held := range []string{"spambloom_milter_memory_bytes", "spambloom_milter_spilled_bytes"} {
+		if n := r.metric(held); n != 0 {
+			t.Errorf("%s is %v with nobody connected", held, n)
+		}
+	}
 	r.expectNothingLeft(before)
 	r.expectReported()
 	if status, body := r.site.get("/readyz"); status != 200 {
@@ -103,12 +108,16 @@ func (r *soakRun) configure(random *rand.Rand, wrong bool) {
 	pick := func(values ...string) string { return values[random.IntN(len(values))] }
 	text := fmt.Sprintf(smallConfig, "one", filepath.Join(r.site.dir, "federation.key"), "")
 	for _, change := range [][2]string{
-		{`listen = ["inet:0@127.0.0.1"]`, fmt.Sprintf("listen = [\"inet:0@127.0.0.1\", \"unix:%s\"]\nmax_message = %q\non_failure = %q",
-			r.unix, pick("10MiB", "1MiB"), pick("accept", "tempfail"))},
+		{`listen = ["inet:0@127.0.0.1"]`, fmt.Sprintf("listen = [\"inet:0@127.0.0.1\", \"unix:%s\"]\n", r.unix) + pick(
+			"", "max_message = \"1MiB\"", "max_message = \"1MiB\"\nmax_memory = \"1MiB\"\nover_memory = \"spill\"") +
+			fmt.Sprintf("\non_failure = %q\njudge_timeout = \"5m\"", pick("accept", "tempfail"))},
 		{"local_networks = []", pick("local_networks = []", `local_networks = ["203.0.113.0/24"]`)},
 		{"threshold = 50", "threshold = " + pick("50", "20", "1000")},
 		{"[reports]", fmt.Sprintf("[actions]\nspam = %q\nbulk = %q\nclean = %q\n[reports]",
 			pick("tag", "tag", "quarantine", "reject", "tempfail", "discard"), pick("tag", "accept", "tempfail"), pick("tag", "tag", "accept"))},
+		{"[log]", pick("", "[[policy]]\nname = \"you\"\nrecipients = [\"you1@example.test\"]\nspam = \"tag\"\n",
+			"[[allow]]\nname = \"partners\"\nnetworks = [\"203.0.113.0/24\"]\n",
+			"[[allow]]\nname = \"friend\"\nrecipients = [\"you2@example.test\"]\n") + "[log]\nprivacy = " + pick("false", "true")},
 	} {
 		if !strings.Contains(text, change[0]) {
 			r.t.Errorf("no %q in the configuration", change[0])
@@ -242,7 +251,7 @@ func (r *soakRun) expectAnswered() {
 	}
 	r.t.Logf("%d messages, %d of them to their end; verdicts %v; %d reports; turns %v",
 		len(r.book.sent), whole, judged, len(r.post.reportedOnes()), r.book.turns)
-	if whole < soakConns || judged["spam"] == 0 || judged["bulk"] == 0 || judged["skipped"] == 0 {
+	if whole < soakConns || judged["spam"] == 0 || judged["skipped"] == 0 || judged["clean"] == 0 {
 		r.t.Error("that is too little to show anything")
 	}
 }
