@@ -5,6 +5,7 @@
 # make bench-exchange  the way between sites: latency, bytes, a new site joining
 # make bench-command   the command, from start to exit
 # make bench-milter    the daemon under load: alone, through Postfix, beside rspamd; CORPUS=PATH
+# make bench-start     the start with a full database; 1 GB in the cache folder
 # make bench-signatures  which varied copies of a spam are caught; CORPUS=PATH
 # make lab     every experiment of the papers, 1,000 rounds: cmd/bloomlab/RESULTS.txt
 # make soak    the long fault tests: Redis away for a minute, sixty times kill -9,
@@ -21,7 +22,7 @@ LDFLAGS  = -X github.com/spambloom/spambloom/cmd/internal/version.linked=$(VERSI
 # other.
 export SPAMBLOOM_SENDMAIL ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spambloom/sendmail
 
-.PHONY: run build test tools sendmail check bench bench-signatures bench-command bench-exchange bench-milter lab soak fuzz generate
+.PHONY: run build test tools sendmail check bench bench-signatures bench-command bench-exchange bench-milter bench-start lab soak fuzz generate
 
 run: build
 	@exec bin/spambloomd --data spambloom-data
@@ -94,6 +95,11 @@ bench-milter: tools
 bench-exchange: tools
 	SPAMBLOOM_FIGURES=1 $(GO) test -count=1 -timeout 30m -v -run TestExchangeFigures ./cmd/spambloomd
 	SPAMBLOOM_FIGURES=1 $(GO) test -count=1 -timeout 30m -v -run TestNewSiteJoins ./bloomdb/exchange
+
+# The first makes the full state folders, once a day, and measures the database alone.
+bench-start:
+	SPAMBLOOM_FIGURES=1 $(GO) test -count=1 -timeout 30m -v -run TestStartFigures ./bloomdb
+	SPAMBLOOM_FIGURES=1 $(GO) test -count=1 -timeout 30m -v -run TestStartFigures ./cmd/spambloomd
 
 lab: build
 	bin/bloomlab run all --rounds 1000 >bin/RESULTS.txt

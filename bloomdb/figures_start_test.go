@@ -1,0 +1,246 @@
+package bloomdb
+
+import (
+	"context"
+	"encoding/binary"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// A full database: as much as the defaults have room for, and what a sketch stores of
+// a text of some hundred words.
+const (
+	fullReports = 1_000_000 // over the generations kept; an eighth is revoked
+	fullKeys    = 8
+	fullSeeds   = 3 * (4 + 20)
+	fullCounts  = 20_000_000 // in each generation kept
+)
+
+// fullFolder has two state folders, made once a day, since counts age out: clean as a
+// Close leaves it, killed as kill -9 does with the longest journal there is.
+func fullFolder(t *testing.T) (clean, killed string) {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache = filepath.Join(cache, "spambloom")
+	dir := filepath.Join(cache, "full-"+time.Now().UTC().Format(time.DateOnly))
+	if _, err := os.Stat(dir); err == nil {
+		return filepath.Join(dir, "clean"), filepath.Join(dir, "killed")
+	}
+	old, _ := filepath.Glob(filepath.Join(cache, "full-*"))
+	for _, path := range old {
+		os.RemoveAll(path)
+	}
+	making := dir + ".making"
+	if err := os.MkdirAll(making, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	clean, killed = filepath.Join(making, "clean"), filepath.Join(making, "killed")
+	makeFull(t, clean)
+	makeKilled(t, clean, killed)
+	if err := os.Rename(making, dir); err != nil {
+		t.Fatal(err)
+	}
+	return fullFolder(t)
+}
+
+// fullOptions are those of the daemon's defaults. The key lies where it looks for it.
+func fullOptions(t testing.TB, dir string) Options {
+	t.Helper()
+	path := filepath.Join(dir, "federation.key")
+	if _, err := os.Stat(path); err != nil {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := WriteKey(path, testKey); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Options{Dir: dir, Site: "full", Key: testKey, Counts: CountOptions{Burst: 10 * time.Minute}}
+}
+
+func openFull(t testing.TB, dir string) *DB {
+	t.Helper()
+	db, err := Open(fullOptions(t, dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func closeFull(t testing.TB, db *DB) {
+	t.Helper()
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// makeFull fills the filters themselves: what the journal does with a million reports
+// is not the question here.
+func makeFull(t *testing.T, dir string) {
+	t.Helper()
+	begin := time.Now()
+	db := openFull(t, dir)
+	r := rand.New(rand.NewPCG(1, 2))
+	hashes := func(n int) (all []filter.Hash) {
+		for range n {
+			all = append(all, randomHash(r))
+		}
+		return all
+	}
+	done := func(target, []uint64) {}
+	now, o := db.opt.Now(), &db.opt
+	for n := range fullReports {
+		gen := o.generation(spamFilter, now) - int64(n%o.Reports.Keep)
+		spam := record{target: target{spamFilter, gen}, hashes: hashes(fullKeys)}
+		sketch := record{target: target{sketchFilter, gen}}
+		for range fullSeeds {
+			sketch.seeds = append(sketch.seeds, r.Uint64())
+		}
+		records := []record{spam, sketch}
+		if n%revokedShare == 0 {
+			records = append(records, record{target: target{revokedFilter, gen}, hashes: spam.hashes})
+		}
+		for _, record := range records {
+			if err := db.set(record, done); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for i := range o.Counts.Keep {
+		own, err := db.ownCounts(o.generation(countFilter, now)-int64(i), db.countsShape)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range fullCounts {
+			own.Add(randomHash(r), copies(r))
+		}
+	}
+	closeFull(t, db)
+	t.Logf("filled in %v", time.Since(begin).Round(time.Second))
+}
+
+// copies is how often a message comes: a tenth more than once, some often.
+func copies(r *rand.Rand) uint32 {
+	if r.IntN(10) > 0 {
+		return 1
+	}
+	return uint32(min(10_000, 1/(r.Float64()+1e-5)))
+}
+
+// countedSet is a message as counting sees it.
+func countedSet(r *rand.Rand) signature.Set {
+	text := signature.Signature{Kind: signature.KindText}
+	for i := range 4 {
+		binary.BigEndian.PutUint64(text.Digest[8*i:], r.Uint64())
+	}
+	return signature.Set{Signatures: []signature.Signature{text}, Counting: []signature.Signature{text}}
+}
+
+// makeKilled counts until the next tick would make a snapshot.
+func makeKilled(t *testing.T, clean, killed string) {
+	t.Helper()
+	copyFolder(t, clean, killed+".running")
+	db := openFull(t, killed+".running")
+	r := rand.New(rand.NewPCG(3, 4))
+	for !db.saveDue() {
+		for range 10_000 {
+			if err := db.Count(countedSet(r), copies(r)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := db.journal.flush(); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("journal of %d bytes", db.Status().Journal)
+	copyFolder(t, killed+".running", killed)
+	closeFull(t, db)
+	if err := os.RemoveAll(killed + ".running"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func copyFolder(t testing.TB, from, to string) {
+	t.Helper()
+	if out, err := exec.Command("cp", "-r", from, to).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// What contrib/benchmarks.md says of the start with a full database, beside what the
+// test of the same name in cmd/spambloomd does: how long Open takes, how long a
+// snapshot, and what it costs those who are judged meanwhile.
+func TestStartFigures(t *testing.T) {
+	if os.Getenv("SPAMBLOOM_FIGURES") == "" {
+		t.Skip("SPAMBLOOM_FIGURES is not set: this measures and shows nothing else")
+	}
+	clean, killed := fullFolder(t)
+	for name, from := range map[string]string{"clean": clean, "killed": killed} {
+		dir := filepath.Join(t.TempDir(), "state")
+		copyFolder(t, from, dir)
+		begin := time.Now()
+		db := openFull(t, dir)
+		t.Logf("%s: opened in %v", name, time.Since(begin).Round(time.Millisecond))
+		if name == "killed" {
+			measureSave(t, db)
+		}
+		closeFull(t, db)
+	}
+}
+
+// measureSave writes a snapshot of all filters while messages are judged and counted.
+func measureSave(t *testing.T, db *DB) {
+	t.Helper()
+	for path := range db.saved {
+		db.saved[path] = savedState{} // as if all had changed
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var judging sync.WaitGroup
+	var took []time.Duration
+	judge := func(ctx context.Context) {
+		r := rand.New(rand.NewPCG(5, 6))
+		took = nil
+		for ctx.Err() == nil {
+			set := countedSet(r)
+			begin := time.Now()
+			if err := db.Count(set, 1); err != nil {
+				t.Error(err)
+				return
+			}
+			db.Judge(set)
+			took = append(took, time.Since(begin))
+			time.Sleep(200 * time.Microsecond)
+		}
+	}
+	quiet, end := context.WithTimeout(ctx, 2*time.Second)
+	judge(quiet)
+	end()
+	t.Logf("no snapshot: count and judge %s", quantiles(took))
+	judging.Go(func() { judge(ctx) })
+	begin := time.Now()
+	if err := db.save(); err != nil {
+		t.Error(err)
+	}
+	lasted := time.Since(begin)
+	stop()
+	judging.Wait()
+	t.Logf("snapshot of all filters: %v; count and judge meanwhile %s", lasted.Round(time.Millisecond), quantiles(took))
+}
+
+func quantiles(took []time.Duration) []time.Duration {
+	slices.Sort(took)
+	at := func(q float64) time.Duration { return took[min(len(took)-1, int(q*float64(len(took))))] }
+	return []time.Duration{at(0.5), at(0.99), at(0.999), at(1)}
+}
