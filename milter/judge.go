@@ -15,52 +15,51 @@ import (
 // work goes on, and gives up at the deadline. Judging is pure computing and cannot be
 // interrupted: past the deadline it goes on unheard, and Shutdown waits for it.
 func (x *session) judge(msg *message) Decision {
-	s, o := x.server, msg.options
+	s := x.server
 	judge, probe := s.admitted()
 	if !judge {
 		return s.fail(msg, causeOverload, errSuspended)
 	}
-	ctx, giveUp := context.WithTimeout(context.Background(), o.JudgeTimeout)
+	o := turnedAway
+	defer func() { s.outcome(probe, o) }() // also after a panic, or a probe would never end
+	limit := msg.options.JudgeTimeout
+	ctx, giveUp := context.WithTimeout(context.Background(), limit)
 	defer giveUp()
 	asked := time.Now()
 	content := *msg // the session drops its own at the deadline
 	judged := make(chan Decision, 1)
-	turn := s.turns.ask(msg.client, o.JudgeTimeout, func() { judged <- s.guard(&content) })
+	turn := s.turns.ask(msg.client, limit, func() { judged <- s.guard(&content) })
 
 	progress := time.NewTicker(s.progress)
 	defer progress.Stop()
 	for {
 		select {
 		case d := <-judged:
-			s.outcome(probe, judgedInTime)
+			o = judgedInTime
 			return d
 		case <-turn.refused:
-			s.outcome(probe, turnedAway)
 			return s.fail(msg, causeOverload, turn.err)
 		case <-progress.C:
 			x.conn.progress()
 		case <-ctx.Done():
 			begun, starved := s.turns.leave(turn)
-			return s.late(msg, asked, begun, starved, probe)
+			cause, err := tooLate(asked, begun, limit)
+			if starved || cause == causeDeadline {
+				o = notInTime
+			}
+			return s.fail(msg, cause, err)
 		}
 	}
 }
 
-// late is the decision about a message whose deadline has come. The cause is where
-// most of the time went: into judging, or into waiting for it.
-func (s *Server) late(msg *message, asked, begun time.Time, starved, probe bool) Decision {
-	limit := msg.options.JudgeTimeout
-	if !begun.IsZero() && time.Since(begun) >= limit/2 {
-		s.outcome(probe, notInTime)
-		waited := begun.Sub(asked).Round(time.Millisecond)
-		return s.fail(msg, causeDeadline, fmt.Errorf("no judgement after %v, %v of them waiting", limit, waited))
+// tooLate is the cause of a message's failure whose deadline has come: where most of
+// the time went, into judging, or into waiting for it. Begun is zero if it never did.
+func tooLate(asked, begun time.Time, limit time.Duration) (cause string, err error) {
+	if begun.IsZero() || time.Since(begun) < limit/2 {
+		return causeOverload, fmt.Errorf("no processor came free in time, within %v", limit)
 	}
-	if starved {
-		s.outcome(probe, notInTime)
-	} else {
-		s.outcome(probe, turnedAway)
-	}
-	return s.fail(msg, causeOverload, fmt.Errorf("no processor came free within %v", limit))
+	waited := begun.Sub(asked).Round(time.Millisecond)
+	return causeDeadline, fmt.Errorf("no judgement after %v, %v of them waiting", limit, waited)
 }
 
 // guard makes a panic a failure of this one message.

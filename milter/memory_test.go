@@ -83,6 +83,7 @@ func TestLongPacketsAreBounded(t *testing.T) {
 	long[1].Close()
 	eventually(t, "room", func() bool { return b.held.Load() < 600_000 })
 	long[0].write(field[len(field)-1:])
+	eventually(t, "the packet's memory back", func() bool { n := b.held.Load(); return n >= 600_000 && n < 700_000 })
 	long[0].send('E', "")
 	long[0].expect("ic")
 	if h := b.contents()[0].content.Header; len(h) != 1 || len(h[0].Value) != 600_000 {

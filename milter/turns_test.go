@@ -159,6 +159,32 @@ func TestRoomFollowsTheCost(t *testing.T) {
 	})
 }
 
+// Who came while nobody knew what judging costs need not wait in vain.
+func TestRoomIsMadeWhenJudgingIsSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newTurns(1, func(work func()) { go work() })
+		var waiting []*turn
+		for i := range 30 {
+			client := netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})
+			waiting = append(waiting, q.ask(client, 30*time.Second, func() { time.Sleep(5 * time.Second) }))
+		}
+		time.Sleep(16 * time.Second)
+		refused := 0
+		for _, x := range waiting[1:] {
+			select {
+			case <-x.refused:
+				refused++
+			default:
+			}
+		}
+		if left, _ := q.state(); refused < 15 || left == 0 || left+refused != 26 {
+			t.Errorf("%d were turned away, %d wait", refused, left)
+		}
+		q.refuseAll(errSuspended)
+		time.Sleep(time.Minute)
+	})
+}
+
 func TestLineOf(t *testing.T) {
 	for _, test := range []struct {
 		a, b string

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	gomilter "github.com/emersion/go-milter"
+
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange"
 	"github.com/spambloom/spambloom/cmd/internal/config"
@@ -60,6 +62,67 @@ func TestReadiness(t *testing.T) {
 	h.ServeHTTP(w, httptest.NewRequest("POST", "/healthz", nil))
 	if w.Code != 405 {
 		t.Errorf("POST /healthz: %d, want 405", w.Code)
+	}
+}
+
+// Where no message is judged in time, monitoring hears of it, and why.
+func TestNotReadyWhileMailIsNotJudged(t *testing.T) {
+	d, h := monitored(t)
+	d.serving.Store(true)
+	o := d.started.milterOptions("mx1", d.log)
+	o.JudgeTimeout = time.Nanosecond
+	o.LocalNetworks = nil
+	d.milter.Reload(o)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- d.milter.Serve("", ln) }()
+	for range 100 { // of which chance may let some through
+		sendMilter(t, ln.Addr().String(), text())
+	}
+	for path, want := range map[string]string{
+		"/readyz": "mail is not judged: ", "/": "Mail is not judged: ", "/metrics": "spambloom_milter_failures_total",
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		if !strings.Contains(w.Body.String(), want) || path == "/readyz" && w.Code != 503 {
+			t.Errorf("GET %s: %d %s", path, w.Code, w.Body)
+		}
+	}
+	if f := d.facts(); f.Fault == "" || f.Load.Connections > 100 {
+		t.Errorf("facts %+v", f)
+	}
+	if err := d.milter.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
+// sendMilter sends a message from a stranger's address, as an MTA does.
+func sendMilter(t *testing.T, addr, body string) {
+	t.Helper()
+	c := gomilter.NewClientWithOptions("tcp", addr, gomilter.ClientOptions{ActionMask: 0x3f})
+	s, err := c.Session()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	step := func(_ *gomilter.Action, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	step(s.Conn("client.example", gomilter.FamilyInet, 25, "192.0.2.1"))
+	step(s.Mail("sender@example.org", nil))
+	step(s.Rcpt("recipient@example.org", nil))
+	step(s.HeaderField("Content-Type", "text/plain"))
+	step(s.HeaderEnd())
+	if _, _, err := s.BodyReadFrom(strings.NewReader(body)); err != nil {
+		t.Fatal(err)
 	}
 }
 
