@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/internal/config"
+	"github.com/spambloom/spambloom/cmd/internal/trap"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // discreet are pseudonyms in use, with a key of that byte.
@@ -144,6 +146,21 @@ func TestDiscreetConfiguration(t *testing.T) {
 	for _, a := range c.Effective() {
 		if got := p.attr(a); !got.Equal(a) {
 			t.Errorf("%v became %v", a, got)
+		}
+	}
+}
+
+// A panic about a trapped message may be about what it says.
+func TestTrapPanicTellsNoContent(t *testing.T) {
+	raw := []byte("Subject: secret\r\n\r\n" + text())
+	for want, report := range map[string]func(signature.Set) error{
+		"panic: a string\n":                       func(signature.Set) error { panic("secret") },
+		"panic: a *errors.errorString\n":          func(signature.Set) error { panic(errors.New("secret")) },
+		"panic: assignment to entry in nil map\n": func(signature.Set) error { var m map[string]int; m["secret"] = 1; return nil },
+	} {
+		err := reportTrapped(raw, false, report)
+		if !errors.Is(err, trap.ErrRefused) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }
