@@ -88,7 +88,7 @@ func (d *smtpDialogue) close() {
 
 // say gives a command and waits for its answer.
 func (d *smtpDialogue) say(command string) (string, error) {
-	d.conn.SetDeadline(time.Now().Add(patience))
+	d.conn.SetDeadline(time.Now().Add(3 * patience))
 	if _, err := d.conn.Write([]byte(command + "\r\n")); err != nil {
 		return "", err
 	}
@@ -161,7 +161,7 @@ func (d *smtpDialogue) begin(e envelope) (ready bool, err error) {
 // write sends a part of the content, which ends at the end of a line. Its lines
 // end in LF.
 func (d *smtpDialogue) write(part string) error {
-	d.conn.SetDeadline(time.Now().Add(patience))
+	d.conn.SetDeadline(time.Now().Add(3 * patience))
 	part = strings.ReplaceAll("\n"+part, "\n.", "\n..")[1:]
 	_, err := d.conn.Write([]byte(strings.ReplaceAll(part, "\n", "\r\n")))
 	return err
