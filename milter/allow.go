@@ -212,7 +212,7 @@ func newNetworks(list []netip.Prefix) *networks {
 }
 
 func (n *networks) contain(client netip.Addr) bool {
-	client = client.Unmap().WithZone("")
+	client = client.Unmap()
 	lengths := n.v6
 	if client.Is4() {
 		lengths = n.v4

@@ -124,6 +124,7 @@ func TestForgedFrom(t *testing.T) {
 		{"domain in quotes", "", results(`dkim=pass header.d="bank.example "`)},
 		{"domain in a reason", "", results(`dkim=fail reason="; dkim=pass header.d=bank.example"`)},
 		{"pass in a value", "", results(`dkim=fail header.d="bank.example; dkim=pass"`)},
+		{"what is no domain signed", "", results(`dkim=pass header.d="evil.example .bank.example"`)},
 		{"passed", "", results("dkim=passed header.d=bank.example")},
 		{"softfail", "a@bank.example", results("spf=softfail smtp.mailfrom=bank.example")},
 		{"another method", "", results("x-dkim=pass header.d=bank.example; sender-id=pass header.from=bank.example; arc=pass header.d=bank.example")},
@@ -225,9 +226,15 @@ func TestHeaderFrom(t *testing.T) {
 
 // A header that is not there whole shows no second From.
 func TestCutHeaderProvesNothing(t *testing.T) {
-	m := message{header: fields("From: a@bank.example"), cut: true}
-	if got := headerFrom(m.wholeHeader()); got != "" {
-		t.Errorf("%q", got)
+	for size, want := range map[int]string{10: "a@bank.example", 2000: ""} {
+		b := NewServer(nil, Options{MaxMessage: 1000})
+		m := message{options: b.options.Load(), server: b}
+		m.addField("From", "a@bank.example")
+		m.addField("X-Long", strings.Repeat("x", size))
+		m.addChunk(make([]byte, 2000)) // a body that is cut off hides no field
+		if got := headerFrom(m.wholeHeader()); got != want {
+			t.Errorf("with a field of %d bytes: %q, want %q", size, got, want)
+		}
 	}
 }
 

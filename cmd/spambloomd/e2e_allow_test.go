@@ -41,7 +41,7 @@ from = ["example.net"]
 
 	checked := newPostfix(t)
 	checks := filepath.Join(checked.dir, "etc/ar_checks")
-	write(t, checks, `/^Authentication-Results[[:space:]]*:[[:space:]]*mx1\.example\.org/ IGNORE`+"\n")
+	write(t, checks, pageBlock(t, "policy.md", "/^Authentication-Results"))
 	checked.extra = "header_checks = regexp:" + checks + "\n"
 	checked.start("one", "inet:"+s.milter, "n")
 	kept := "Authentication-Results: mx.elsewhere.example; dmarc=pass header.from=example.net"

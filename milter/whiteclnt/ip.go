@@ -50,7 +50,7 @@ func parseBlock(value string) (networks []netip.Prefix, isIP bool, err error) {
 
 // blocks are those that make up the range: at most two of each length.
 func blocks(low, high netip.Addr) (networks []netip.Prefix) {
-	for {
+	for low.IsValid() && !high.Less(low) { // Next of the last address is not valid
 		block := netip.PrefixFrom(low, low.BitLen())
 		for block.Bits() > 1 {
 			wider := netip.PrefixFrom(low, block.Bits()-1)
@@ -59,13 +59,9 @@ func blocks(low, high netip.Addr) (networks []netip.Prefix) {
 			}
 			block = wider
 		}
-		networks = append(networks, block)
-		end := last(block)
-		if end == high {
-			return networks
-		}
-		low = end.Next()
+		networks, low = append(networks, block), last(block).Next()
 	}
+	return networks
 }
 
 // last is the highest address of a block.
