@@ -184,6 +184,7 @@ func TestHeaderFrom(t *testing.T) {
 		{"From: Ann <a@bank.example> (x@evil.example)", ""},
 		{"From: a@bank.example (x@evil.example)", ""},
 		{"From: (a@bank.example) x@evil.example", ""},
+		{`From: "x@evil.example" a@bank.example`, ""},
 		{"From: a@bank.example (a (b) c)", ""},
 		{"From: a@bank.example (a", ""},
 		{"From: Bank: a@bank.example;", ""},

@@ -124,7 +124,7 @@ func parseResults(s string) (results []result, ok bool) {
 		if !p.take(';') || !p.skip() {
 			return nil, false
 		}
-		if p.done() && results != nil {
+		if p.done() {
 			break
 		}
 		r, ok := p.result()
