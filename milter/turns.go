@@ -26,8 +26,14 @@ type turns struct {
 	order   []*line       // each line once; the first one's turn is next
 	waiting int           // in all lines
 	limit   time.Duration // for a message, as asked last
-	mean    time.Duration // of the latest judgements, the newest weighs an eighth
+	mean    time.Duration // of the latest judgements; see took
+
+	latest [latestTurns]time.Duration // a ring
+	taken  int                        // judgements so far
 }
+
+// latestTurns is of how many judgements the mean is.
+const latestTurns = 32
 
 // line is the messages of one client that wait. It has at least one.
 type line struct {
@@ -134,7 +140,7 @@ func (t *turns) begin(x *turn) {
 func (t *turns) end(x *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.mean += (time.Since(x.begun) - t.mean) / 8
+	t.took(time.Since(x.begun))
 	t.free++
 	t.shed() // it may have taken longer than was thought
 	if len(t.order) == 0 {
@@ -148,6 +154,23 @@ func (t *turns) end(x *turn) {
 		t.order = append(t.order[1:], l)
 	}
 	t.begin(next)
+}
+
+// took adds a judgement to the mean. The longest of them are left out, as many as there
+// are processors: if the whole machine stands still for a moment, what is judged then
+// takes long, which says nothing of the next ones. The caller holds mu.
+func (t *turns) took(d time.Duration) {
+	t.latest[t.taken%latestTurns] = d
+	t.taken++
+	sorted := t.latest
+	n := min(t.taken, latestTurns)
+	slices.Sort(sorted[:n])
+	n -= min(t.all, n/4)
+	sum := time.Duration(0)
+	for _, d := range sorted[:n] {
+		sum += d
+	}
+	t.mean = sum / time.Duration(n)
 }
 
 // remove takes x out of its line, and the line away if it is the last. The caller

@@ -159,6 +159,26 @@ func TestRoomFollowsTheCost(t *testing.T) {
 	})
 }
 
+// A machine that stood still for a moment does not turn mail away afterwards.
+func TestStandstillLeavesRoom(t *testing.T) {
+	q := newTurns(4, nil)
+	for range 50 {
+		q.took(2 * time.Millisecond)
+	}
+	for range q.all {
+		q.took(20 * time.Second)
+	}
+	if room := q.room(30 * time.Second); room < 20_000 {
+		t.Errorf("after four slow judgements behind fifty quick ones there is room for %d", room)
+	}
+	for range latestTurns / 2 {
+		q.took(20 * time.Second)
+	}
+	if room := q.room(30 * time.Second); room > 8 {
+		t.Errorf("where judging has become slow there is room for %d", room)
+	}
+}
+
 // Who came while nobody knew what judging costs need not wait in vain.
 func TestRoomIsMadeWhenJudgingIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -177,8 +197,9 @@ func TestRoomIsMadeWhenJudgingIsSlow(t *testing.T) {
 			default:
 			}
 		}
-		if left, _ := q.state(); refused < 15 || left == 0 || left+refused != 26 {
-			t.Errorf("%d were turned away, %d wait", refused, left)
+		// The first showed that three more can be judged in half of the limit.
+		if left, judging := q.state(); refused != 26 || left != 0 || judging != 1 {
+			t.Errorf("%d were turned away, %d wait, %d are judged", refused, left, judging)
 		}
 		q.refuseAll(errSuspended)
 		time.Sleep(time.Minute)
