@@ -85,11 +85,12 @@ func newPatterns(list []string) (p patterns[bool]) {
 	return p
 }
 
-// hasAddress says whether a pattern fits the address as it is.
+// hasAddress says whether a pattern fits the address as it is. None fits one that was
+// cut off: it ends where its sender wanted.
 func hasAddress(p patterns[bool], address string) bool {
 	address = strings.ToLower(address)
 	_, host, ok := cutAddress(address)
-	return ok && (p[address] || p.domain(host))
+	return ok && len(address) <= maxAddress && (p[address] || p.domain(host))
 }
 
 // newNames is nil for an empty list. What has no name is not found by an empty one.

@@ -17,11 +17,10 @@ import (
 //
 // Whose domain it is, it can call itself by any local part.
 //
-// An envelope sender with more than dots and atoms proves nothing: policyd-spf 3.0.4
-// writes it into a comment of its field without its quotes, and a sender that closes
-// the comment goes on with results of its own.
+// A message with which the verifier could be made to write something else proves
+// nothing; see repeatable.
 func authenticFrom(e *envelope, header []signature.Field, authservID string) string {
-	if authservID == "" {
+	if authservID == "" || !repeatable(e, header) {
 		return ""
 	}
 	address, sender := headerFrom(header), plainAddress(e.sender)
@@ -39,6 +38,69 @@ func authenticFrom(e *envelope, header []signature.Field, authservID string) str
 		return address
 	}
 	return ""
+}
+
+// repeatable says whether what verifiers repeat of a message in their fields stays
+// within its value or comment there. They write it as it came, and who closes a comment
+// or ends a result goes on with results of his own:
+//
+//   - policyd-spf 3.0.4 has sender and recipient in a comment, without their quotes; of
+//     the sender see authenticFrom.
+//   - OpenDMARC 1.4.2 has the name in HELO as the sender of a bounce.
+//   - OpenDKIM 2.11.0 decodes the tag i of a signature: "i=x=3B=20dkim=3Dpass...@evil.example".
+//     d and s may have blanks where the signer's own name server answers to such names.
+func repeatable(e *envelope, header []signature.Field) bool {
+	if int(e.count) > len(e.recipients) || len(e.helo) > maxAddress || !plain(e.helo, isValue) {
+		return false
+	}
+	for _, address := range e.recipients {
+		if !plain(address, isValue) {
+			return false
+		}
+	}
+	for _, f := range header {
+		switch strings.ToLower(strings.TrimSpace(f.Name)) {
+		case "dkim-signature", "arc-seal", "arc-message-signature":
+			if !repeatableTags(f.Value) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// repeatableTags looks at the tags of a signature that verifiers repeat (RFC 6376,
+// section 3.5).
+func repeatableTags(signature string) bool {
+	for tag := range strings.SplitSeq(signature, ";") {
+		name, value, _ := strings.Cut(tag, "=")
+		name, value = strings.Trim(name, whitespace), strings.Trim(value, whitespace)
+		switch strings.ToLower(name) {
+		case "a", "d", "i", "s":
+			if strings.Contains(value, "=") || !plain(value, isValue) { // "=": quoted-printable
+				return false
+			}
+		case "b":
+			if !plain(value, isBase64) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func plain(s string, kind func(byte) bool) bool {
+	for i := range len(s) {
+		if !kind(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// isBase64 takes what folds it, too.
+func isBase64(c byte) bool {
+	return isLetter(c) || isDigit(c) || strings.IndexByte("+/="+whitespace, c) >= 0
 }
 
 // passes says whether one of the results is a pass for a domain that is wanted. Of a

@@ -41,10 +41,15 @@ const (
 	maxLogged     = 10
 )
 
+// bounded is an address or a name without what is beyond maxAddress, but for a byte that
+// shows it: what was cut off must not be taken for the whole.
+func bounded(s string) string { return strings.Clone(s[:min(len(s), maxAddress+1)]) }
+
 // envelope is how a message came, as the policy sees it.
 type envelope struct {
 	listener   string // name of the listener, as given to Server.Serve
 	client     netip.Addr
+	helo       string   // as the client calls itself
 	sender     string   // without <>; "" for a bounce
 	recipients []string // those that are kept, in their order
 	count      uint32   // of all recipients

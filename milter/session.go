@@ -19,6 +19,7 @@ type session struct {
 	server   *Server
 	listener string // its name
 	client   netip.Addr
+	helo     string
 	macros   macros   // of connect and HELO: they hold for each message
 	msg      *message // nil between two messages
 }
@@ -53,7 +54,7 @@ func (x *session) message(m *gomilter.Modifier) *message {
 	if x.msg == nil {
 		x.msg = &message{
 			macros:   x.macros,
-			envelope: envelope{listener: x.listener, client: x.client},
+			envelope: envelope{listener: x.listener, client: x.client, helo: x.helo},
 			options:  x.server.options.Load(),
 			server:   x.server,
 		}
@@ -80,7 +81,7 @@ func (x *session) end() {
 // newClient begins a new SMTP session on the same connection.
 func (x *session) newClient() {
 	x.end()
-	x.client, x.macros = netip.Addr{}, macros{}
+	x.client, x.helo, x.macros = netip.Addr{}, "", macros{}
 }
 
 // localhost stands for a client without an address, a local submission.
@@ -98,7 +99,8 @@ func (x *session) Connect(_, family string, _ uint16, ip net.IP, m *gomilter.Mod
 }
 
 // Helo implements gomilter.Milter.
-func (x *session) Helo(_ string, m *gomilter.Modifier) (gomilter.Response, error) {
+func (x *session) Helo(name string, m *gomilter.Modifier) (gomilter.Response, error) {
+	x.helo = bounded(name)
 	x.collect(m, &x.macros)
 	return x.next(gomilter.OptNoHeloReply)
 }
@@ -107,7 +109,7 @@ func (x *session) Helo(_ string, m *gomilter.Modifier) (gomilter.Response, error
 // Sendmail sends no ABORT between two.
 func (x *session) MailFrom(from string, m *gomilter.Modifier) (gomilter.Response, error) {
 	x.drop()
-	x.message(m).sender = from[:min(len(from), maxAddress)]
+	x.message(m).sender = bounded(from)
 	return x.next(gomilter.OptNoMailReply)
 }
 
