@@ -18,7 +18,7 @@ func guided(t *testing.T, first string) *site {
 	t.Helper()
 	s := newSite(t, "one", filepath.Join(folder(t), "key"), "")
 	s.configure(t, "[milter]\nlisten = [\"inet:0@127.0.0.1\"]\n", "[milter]\n")
-	text := pageBlock(t, "policy.md", first)
+	text := strings.Replace(pageBlock(t, "policy.md", first), "[reports]\nclasses = true\n", "", 1) // set below
 	for _, port := range []string{"8899", "8890"} {
 		text = strings.ReplaceAll(text, "inet:"+port, fmt.Sprintf("inet:%d", freePort(t)))
 	}

@@ -21,7 +21,8 @@ func configured(t *testing.T, text string) (*settings, error) {
 
 // Each key that is about single messages reaches the milter.
 func TestKeysReachTheMilter(t *testing.T) {
-	before, err := configured(t, "")
+	const classes = "reports.classes = true\n" // or no action may be for one
+	before, err := configured(t, classes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,7 @@ func TestKeysReachTheMilter(t *testing.T) {
 		"policy": `[{name = "p", domains = ["example.org"], clean = "accept"}]`,
 		"allow":  `[{name = "a", list_ids = ["news.example.org"]}]`,
 	} {
-		after, err := configured(t, fmt.Sprintf("%s = %s\n", key, value))
+		after, err := configured(t, fmt.Sprintf("%s%s = %s\n", classes, key, value))
 		if err != nil {
 			t.Error(err)
 			continue
@@ -72,7 +73,9 @@ func TestFailureActions(t *testing.T) {
 // What a policy says of spam holds for the classes that it does not name, whatever
 // [actions] says of them.
 func TestPolicyTables(t *testing.T) {
-	s, err := configured(t, `[actions]
+	s, err := configured(t, `[reports]
+classes = true
+[actions]
 spam = "quarantine"
 spam_phish = "discard"
 [[policy]]

@@ -133,7 +133,7 @@ var generalKeys = []key{
 		doc:  "Reported as spam, and not revoked."},
 	{section: "actions", name: "spam_phish", def: "", live: true,
 		kind: choiceOrNone(func(c *Config) *string { return &c.Actions.SpamPhish }, actions...),
-		doc:  "Spam that was reported as phishing. Classes are known where reports.classes is\ntrue. Default: as spam; so are the three below."},
+		doc:  "Spam that was reported as phishing. It takes reports.classes. Default: as spam;\nso are the three below."},
 	{section: "actions", name: "spam_scam", def: "", live: true,
 		kind: choiceOrNone(func(c *Config) *string { return &c.Actions.SpamScam }, actions...),
 		doc:  "Spam that was reported as a scam."},
@@ -174,7 +174,7 @@ var generalKeys = []key{
 		doc:  "Ask the sender of a message that is about to become bulk to try again later, once\n(451): real MTAs do, and meanwhile the message may be reported. It takes\nburst."},
 	{section: "bulk", name: "greylist_from", def: int64(5), live: true,
 		kind: integer(func(c *Config) *int64 { return &c.Bulk.GreylistFrom }, 2, 1_000_000_000),
-		doc:  "Sightings by this site within burst from which on that is done, up to\nthreshold."},
+		doc:  "Sightings by this site within burst from which on that is done; it must be below\nthreshold."},
 
 	{section: "reports", name: "quorum", def: 1.0,
 		kind: weight(func(c *Config) *float64 { return &c.Reports.Quorum }, 0.1, 100),

@@ -36,6 +36,7 @@ func parse(path, input string) (*Config, error) {
 	f.checkTraps(f.lists[trapSection])
 	f.checkMemory()
 	f.checkGreylist()
+	f.checkClasses(f.lists[policySection])
 	return f.config, f.err()
 }
 

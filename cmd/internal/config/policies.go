@@ -38,16 +38,16 @@ var policyKeys = []key{
 	{section: policySection, name: "spam", def: "", example: "tag", live: true,
 		kind: choiceOrNone(ofPolicy(func(p *Policy) *string { return &p.Spam }), actions...),
 		doc:  "What is done, as in [actions]. What is not said is inherited. spam also stands for\nthe four below where they are not said beside it."},
-	{section: policySection, name: "spam_phish", def: "", example: "quarantine", live: true,
+	{section: policySection, name: "spam_phish", def: "", live: true,
 		kind: choiceOrNone(ofPolicy(func(p *Policy) *string { return &p.SpamPhish }), actions...),
-		doc:  "Spam that was reported as phishing."},
-	{section: policySection, name: "spam_scam", def: "", example: "tag", live: true,
+		doc:  "Spam that was reported as phishing; it takes reports.classes, as do the three\nbelow."},
+	{section: policySection, name: "spam_scam", def: "", live: true,
 		kind: choiceOrNone(ofPolicy(func(p *Policy) *string { return &p.SpamScam }), actions...),
 		doc:  "Spam that was reported as a scam."},
-	{section: policySection, name: "spam_malware", def: "", example: "reject", live: true,
+	{section: policySection, name: "spam_malware", def: "", live: true,
 		kind: choiceOrNone(ofPolicy(func(p *Policy) *string { return &p.SpamMalware }), actions...),
 		doc:  "Spam that was reported as malware."},
-	{section: policySection, name: "spam_bulk", def: "", example: "tag", live: true,
+	{section: policySection, name: "spam_bulk", def: "", live: true,
 		kind: choiceOrNone(ofPolicy(func(p *Policy) *string { return &p.SpamBulk }), actions...),
 		doc:  "Spam that was reported as unwanted bulk mail."},
 	{section: policySection, name: "bulk", def: "", example: "accept", live: true,
@@ -109,6 +109,12 @@ func (f *file) wrongIn(t table, name, format string, args ...any) {
 	f.fault(t.lineOf(name), path, fmt.Errorf(format, args...))
 }
 
+// taken are the names that the log has for something else, by section.
+var taken = map[string]struct{ name, by string }{
+	policySection: {"general", "[actions] with bulk.threshold"},
+	allowSection:  {"whiteclnt", "the lines of milter.whiteclnt"},
+}
+
 // names checks that each table has a name of its own.
 func (f *file) names(tables []table, name func(i int) string) {
 	seen := make(map[string]table)
@@ -119,6 +125,8 @@ func (f *file) names(tables []table, name func(i int) string) {
 		case t.bad["name"]:
 		case n == "":
 			f.wrongIn(t, "name", "is missing; allowed: %s", lookup(t.section+".name").kind.allowed)
+		case n == taken[t.section].name:
+			f.wrongIn(t, "name", "%q is what the log calls %s; allowed: another name", n, taken[t.section].by)
 		case twice:
 			f.wrongIn(t, "name", "%q is named before, on line %d; allowed: a name of its own for each %s", n, first.lineOf("name"), what[t.section])
 		default:
@@ -199,27 +207,7 @@ func (f *file) checkAllow(tables []table) {
 		f.conditions(t, condition{"networks", len(a.Networks)}, condition{"senders", len(a.Senders)}, condition{"from", len(a.From)},
 			condition{"list_ids", len(a.ListIDs)}, condition{"recipients", len(a.Recipients)}, condition{"listeners", len(a.Listeners)})
 		if len(a.From) > 0 && f.config.Milter.AuthservID == "" {
-			f.wrongIn(t, "from", "takes milter.authserv_id, which is empty; allowed: from where this site's own Authentication-Results can be told from forged ones")
+			f.wrongIn(t, "from", "takes milter.authserv_id, which is empty; allowed: from with the name there that this site's own verifier writes into Authentication-Results")
 		}
-	}
-}
-
-// checkMemory finds messages that could never be kept.
-func (f *file) checkMemory() {
-	m := f.config.Milter
-	if m.MaxMemory >= m.MaxMessage {
-		return
-	}
-	path := "milter.max_memory"
-	if f.lines[path] == 0 {
-		path = "milter.max_message"
-	}
-	f.fault(f.lines[path], path, fmt.Errorf("max_memory is %s, less than max_message, which is %s", literal(showSize(m.MaxMemory)), literal(showSize(m.MaxMessage))))
-}
-
-// checkGreylist finds a greylist that counts nothing.
-func (f *file) checkGreylist() {
-	if b := f.config.Bulk; b.Greylist && b.Burst == 0 {
-		f.fault(f.lines["bulk.greylist"], "bulk.greylist", fmt.Errorf("takes bulk.burst, which is \"0s\"; allowed: true with a burst of %q or more", "1m"))
 	}
 }

@@ -17,7 +17,8 @@ spam_phish = "quarantine"
 
 [milter]
 authserv_id = "mx1.example.org"
-
+[reports]
+classes = true
 [[policy]]
 name = "inbound"
 domains = ["Example.NET", ".example.com", "localhost"]
@@ -61,8 +62,8 @@ func TestPoliciesAndRules(t *testing.T) {
 	}
 	for got, want := range map[string]string{
 		c.WherePolicy(0, "spam"):     "f:4: policy.spam",
-		c.WherePolicy(1, "bulk"):     "f:10: policy",
-		c.WhereAllow(0, "listeners"): "f:24: allow.listeners",
+		c.WherePolicy(1, "bulk"):     "f:11: policy",
+		c.WhereAllow(0, "listeners"): "f:25: allow.listeners",
 	} {
 		if got != want {
 			t.Errorf("stands at %q, want %q", got, want)
@@ -77,7 +78,9 @@ func TestPoliciesAreLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	live, restart := c.Changed(Default())
+	before := Default()
+	before.Reports.Classes = true
+	live, restart := c.Changed(before)
 	if !slices.Equal(live, []string{"milter.authserv_id", "policy", "allow"}) || restart != nil {
 		t.Errorf("live %v, restart %v", live, restart)
 	}
