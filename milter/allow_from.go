@@ -46,7 +46,7 @@ func authenticFrom(e *envelope, header []signature.Field, authservID string) str
 //
 //   - policyd-spf 3.0.4 has sender and recipient in a comment, without their quotes; of
 //     the sender see authenticFrom.
-//   - OpenDMARC 1.4.2 has the name in HELO as the sender of a bounce.
+//   - OpenDMARC 1.4.2 has the name in HELO of a bounce, as a value.
 //   - OpenDKIM 2.11.0 decodes the tag i of a signature: "i=x=3B=20dkim=3Dpass...@evil.example".
 //     d and s may have blanks where the signer's own name server answers to such names.
 func repeatable(e *envelope, header []signature.Field) bool {

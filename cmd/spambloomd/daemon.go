@@ -38,6 +38,8 @@ type server struct {
 	log     *slog.Logger
 	systemd *supervisor
 
+	listeners []string // names of the milter's
+
 	db       *bloomdb.DB
 	desk     *reporting.Desk
 	policy   atomic.Pointer[milter.Policy] // for the control API; the milter has its own
@@ -106,7 +108,10 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	}
 	defer sockets.close()
 
-	d := &server{started: s, current: s, level: level, people: people, log: log, systemd: systemd, db: db, desk: reporting.NewDesk(db, reports, s.deskOptions(log))}
+	d := &server{
+		started: s, current: s, level: level, people: people, log: log, systemd: systemd, listeners: sockets.names(),
+		db: db, desk: reporting.NewDesk(db, reports, s.deskOptions(log)),
+	}
 	if err := d.assemble(sockets); err != nil {
 		return err
 	}
@@ -313,7 +318,10 @@ func (d *server) hangups(front, back context.Context, hup <-chan os.Signal) {
 }
 
 func (d *server) reload() error {
-	s, err := d.started.reload()
+	s, err := d.current.reload()
+	if err == nil && s.handed {
+		err = s.checkListeners(d.listeners)
+	}
 	if err != nil {
 		return err
 	}

@@ -51,6 +51,9 @@ func listen(s *settings, log *slog.Logger) (_ *sockets, err error) {
 			l.milter = append(l.milter, listener{spec, ln})
 		}
 	}
+	if err := s.checkListeners(l.names()); err != nil { // of sockets that were handed over only now
+		return nil, &failure{exConfig, err}
+	}
 	if l.control == nil {
 		if l.control, err = bind(s, log, "control.listen", s.Control.Listen); err != nil {
 			return nil, err
@@ -95,6 +98,14 @@ func bind(s *settings, log *slog.Logger, key, spec string) (net.Listener, error)
 		}
 	}
 	return ln, nil
+}
+
+// names are those by which policies and rules know the milter's.
+func (l *sockets) names() (names []string) {
+	for _, ln := range l.milter {
+		names = append(names, ln.name)
+	}
+	return names
 }
 
 // adoptAll takes the sockets from systemd, and closes its descriptors of them.

@@ -143,17 +143,18 @@ func (s *settings) milterOptions(site string, log *slog.Logger) milter.Options {
 // socketsHanded says whether systemd hands over sockets; taking them clears it.
 func socketsHanded() bool { return os.Getenv("LISTEN_FDS") != "" }
 
-// checkListeners finds policies and rules for listeners that there are not. Which names
-// systemd gives to its sockets nobody knows here.
-func (s *settings) checkListeners() error {
+// checkListeners finds policies and rules for listeners that there are not, of those
+// named. Which names systemd gives to its sockets is known once they are taken.
+func (s *settings) checkListeners(named []string) error {
+	of := "address of milter.listen"
 	if s.handed {
-		return nil
+		of = "name of a milter's socket from systemd"
 	}
 	var errs []error
 	check := func(where string, listeners []string) {
 		for _, l := range listeners {
-			if !slices.Contains(s.Milter.Listen, l) {
-				errs = append(errs, fmt.Errorf("%s: %q is no address of milter.listen; allowed: %q", where, l, s.Milter.Listen))
+			if !slices.Contains(named, l) {
+				errs = append(errs, fmt.Errorf("%s: %q is no %s; allowed: %q", where, l, of, named))
 			}
 		}
 	}

@@ -42,14 +42,18 @@ type settings struct {
 // newSettings reads the configuration and checks everything that can be checked
 // without touching anything. Changed tells whether a flag was given.
 func newSettings(f flags, changed func(flag string) bool) (*settings, error) {
-	return makeSettings(f, changed, socketsHanded())
+	return makeSettings(f, changed, socketsHanded(), config.DefaultPath)
 }
 
-func makeSettings(f flags, changed func(flag string) bool, handed bool) (*settings, error) {
+// makeSettings reads the file at usual where no other is named and there is one.
+func makeSettings(f flags, changed func(flag string) bool, handed bool, usual string) (*settings, error) {
 	s := &settings{file: f.config, data: stateFolder(f.data), handed: handed}
-	s.reload = func() (*settings, error) { return makeSettings(f, changed, handed) }
-	if err := s.load(); err != nil {
+	if err := s.load(usual); err != nil {
 		return nil, &failure{exConfig, err}
+	}
+	s.reload = func() (*settings, error) {
+		f.config = s.file // a file that has gone since is not one that never was
+		return makeSettings(f, changed, handed, usual)
 	}
 	for _, o := range []struct {
 		flag, key string
@@ -82,18 +86,18 @@ func makeSettings(f flags, changed func(flag string) bool, handed bool) (*settin
 	return s, nil
 }
 
-// load reads the file that was named, else the default one, else none.
-func (s *settings) load() (err error) {
+// load reads the file that was named, else the usual one, else none.
+func (s *settings) load(usual string) (err error) {
 	if s.file != "" {
 		s.Config, err = config.Load(s.file)
 		return err
 	}
-	s.Config, err = config.Load(config.DefaultPath)
+	s.Config, err = config.Load(usual)
 	if errors.Is(err, fs.ErrNotExist) {
 		s.Config = config.Default()
 		return nil
 	}
-	s.file = config.DefaultPath
+	s.file = usual
 	return err
 }
 
@@ -162,7 +166,10 @@ func (s *settings) check() error {
 	if err := s.trustModel().Check(); err != nil {
 		fault("reports.newcomer_weight", err)
 	}
-	return errors.Join(append(errs, s.checkListeners(), s.readWhiteclnt(), s.checkRemote(), s.checkRedis(), s.readPeers())...)
+	if !s.handed {
+		errs = append(errs, s.checkListeners(s.Milter.Listen))
+	}
+	return errors.Join(append(errs, s.readWhiteclnt(), s.checkRemote(), s.checkRedis(), s.readPeers())...)
 }
 
 // checkKey takes a key that err calls missing for one that the start will make, if
