@@ -115,7 +115,7 @@ func (x *modelSession) helo() []due {
 func (x *modelSession) mail(sender string) []due {
 	x.msg = nil
 	sender = strings.Trim(sender, "<>")
-	x.message().sender = sender[:min(len(sender), maxAddress)]
+	x.message().sender = sender[:min(len(sender), maxAddress+1)]
 	return x.reply(gomilter.OptNoMailReply)
 }
 
