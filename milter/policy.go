@@ -138,7 +138,8 @@ type Decision struct {
 	Limits signature.Limits // that bit while the message was signed and judged
 
 	// Of a message whose recipients have policies of their own: the one that decided,
-	// "" for the general one, and those that would have done more to it.
+	// "" for the general one and "allow:NAME" for a rule that allows some of them, and
+	// those that would have done more to it.
 	Policy string
 	Milder []string
 }

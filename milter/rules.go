@@ -50,7 +50,7 @@ func newRules(o *Options) *rules {
 // audience is recipients to whom the same policy applies.
 type audience struct {
 	listener, domain, recipient *Override
-	allowed                     bool // by a rule that does not allow all of the message's recipients
+	allowed                     string // the rule, which does not allow all of the message's recipients; "": none
 }
 
 // policy is what applies to the audience, and the name of its narrowest part.
@@ -68,7 +68,10 @@ func (a audience) policy(general Policy) (name string, p Policy) {
 func (r *rules) audiences(e *envelope, allowed []string) (all []audience) {
 	seen := make(map[audience]bool)
 	for i, address := range e.audience() {
-		a := audience{listener: r.listeners[e.listener], allowed: len(allowed) > 0 && allowed[i] != ""}
+		a := audience{listener: r.listeners[e.listener]}
+		if allowed != nil {
+			a.allowed = allowed[i]
+		}
 		a.recipient, a.domain = r.recipients.find(address)
 		if !seen[a] {
 			seen[a] = true
@@ -89,8 +92,8 @@ func (r *rules) decide(evidence bloomdb.Evidence, signed bool, e *envelope, allo
 		name, policy := a.policy(r.general)
 		d := policy.Decide(evidence, signed)
 		d.Policy = name
-		if a.allowed {
-			d.Action = d.Action.atMostTag()
+		if mild := d.Action.atMostTag(); a.allowed != "" && mild != d.Action {
+			d.Action, d.Policy = mild, reasonAllow+a.allowed
 		}
 		if i > 0 && !d.milder(best) {
 			others = append(others, d)

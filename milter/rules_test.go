@@ -83,7 +83,11 @@ func TestRecipientsNotKept(t *testing.T) {
 func TestAllowedRecipientAmongOthers(t *testing.T) {
 	e := &envelope{recipients: []string{"a@example.org", "b@example.org"}, count: 2}
 	d := office().decide(bloomdb.Evidence{Listed: true}, true, e, []string{"", "postmasters"})
-	if d.Verdict != Spam || d.Action != Tag || !slices.Equal(d.Milder, []string{"general spam reject"}) {
+	if d.Verdict != Spam || d.Action != Tag || d.policyName() != "allow:postmasters" || !slices.Equal(d.Milder, []string{"general spam reject"}) {
+		t.Errorf("%+v", d)
+	}
+	e.recipients[1] = "abuse@school.example" // whose policy is milder than the rule
+	if d = office().decide(bloomdb.Evidence{Listed: true}, true, e, []string{"", "postmasters"}); d.Action != Accept || d.policyName() != "abuse" {
 		t.Errorf("%+v", d)
 	}
 }
