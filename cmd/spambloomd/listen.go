@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strings"
 
 	"github.com/coreos/go-systemd/v22/activation"
 
@@ -74,6 +75,34 @@ func listen(s *settings, log *slog.Logger) (_ *sockets, err error) {
 		}
 	}
 	return l, nil
+}
+
+// checkAddresses finds an address that stands there twice. The second listener would
+// find it in use, "by another process". Where systemd hands over sockets, what is
+// configured is mostly not used: then it is not asked.
+func (s *settings) checkAddresses() error {
+	var errs []error
+	seen := make(map[string]string)
+	check := func(key, spec string) {
+		network, address, err := socket.Parse(spec)
+		if err != nil || strings.HasSuffix(address, ":0") {
+			return // said elsewhere; any free port
+		}
+		if first, twice := seen[network+address]; twice {
+			errs = append(errs, fmt.Errorf("%s: %q is an address of %s already", s.Where(key), spec, first))
+			return
+		}
+		seen[network+address] = key
+	}
+	for _, spec := range s.Milter.Listen {
+		check("milter.listen", spec)
+	}
+	for _, a := range []struct{ key, spec string }{
+		{"control.listen", s.Control.Listen}, {"control.remote", s.Control.Remote}, {"http.listen", s.HTTP.Listen},
+	} {
+		check(a.key, a.spec)
+	}
+	return errors.Join(errs...)
 }
 
 // bind listens on one address. It warns of a unix socket that the group it is

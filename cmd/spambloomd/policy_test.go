@@ -119,6 +119,22 @@ senders = ["example.net"]
 	}
 }
 
+// An address that stands there twice is no other process's fault.
+func TestAddressesTwice(t *testing.T) {
+	for text, want := range map[string]string{
+		"milter.listen = [\"inet:8899@127.0.0.1\", \"inet:127.0.0.1:8899\"]\n":       `:1: milter.listen: "inet:127.0.0.1:8899" is an address of milter.listen already`,
+		"http.listen = \"127.0.0.1:8899\"\n":                                         `:1: http.listen: "127.0.0.1:8899" is an address of milter.listen already`,
+		"milter.listen = [\"unix:/run/a.sock\"]\ncontrol.listen = \"/run/a.sock\"\n": `:2: control.listen: "/run/a.sock" is an address of milter.listen already`,
+		"milter.listen = [\"inet:0@127.0.0.1\", \"inet:0@127.0.0.1\"]\n":             "",
+		"milter.listen = [\"inet:8899@127.0.0.1\", \"inet:8899@127.0.0.2\"]\n":       "",
+	} {
+		_, err := configured(t, text)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.HasSuffix(err.Error(), want)) {
+			t.Errorf("%s%v, want %q", text, err, want)
+		}
+	}
+}
+
 // A listener is named as milter.listen has it; names of systemd's sockets are known
 // to systemd only.
 func TestListenersOfPolicies(t *testing.T) {

@@ -167,7 +167,7 @@ func (s *settings) check() error {
 		fault("reports.newcomer_weight", err)
 	}
 	if !s.handed {
-		errs = append(errs, s.checkListeners(s.Milter.Listen))
+		errs = append(errs, s.checkAddresses(), s.checkListeners(s.Milter.Listen))
 	}
 	return errors.Join(append(errs, s.readWhiteclnt(), s.checkRemote(), s.checkRedis(), s.readPeers())...)
 }
