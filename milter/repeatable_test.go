@@ -82,12 +82,13 @@ func TestEnvelopeOfSession(t *testing.T) {
 	m.must(m.Helo("client.example"))
 	allowed("plain again", true, proven...)
 
-	// Cut off at 320 bytes, this one would be of the rule's domain.
+	// Cut off at 320 or 321 bytes, the third and fourth would be of the rule's domain.
 	for sender, want := range map[string]string{
 		"x@list.example": "allow:senders",
-		strings.Repeat("x", maxAddress-len("@list.example")) + "@list.example":              "allow:senders",
-		strings.Repeat("x", maxAddress-len("@list.example")) + "@list.example.evil.example": "",
-		strings.Repeat("x", 1000) + "@list.example":                                         "",
+		strings.Repeat("x", maxAddress-len("@list.example")) + "@list.example":                "allow:senders",
+		strings.Repeat("x", maxAddress-len("@list.example")) + "@list.example.evil.example":   "",
+		strings.Repeat("x", maxAddress+1-len("@list.example")) + "@list.example.evil.example": "",
+		strings.Repeat("x", 1000) + "@list.example":                                           "",
 	} {
 		m.must(m.Mail(sender, nil))
 		m.must(m.Rcpt("you@here.example", nil))
@@ -98,6 +99,29 @@ func TestEnvelopeOfSession(t *testing.T) {
 		lines := b.lines()
 		if got := fmt.Sprint(lines[len(lines)-1]["reason"]); (got == "allow:senders") != (want != "") {
 			t.Errorf("%.20s...%s: %s, want %q", sender, sender[max(0, len(sender)-20):], got, want)
+		}
+	}
+}
+
+// A new client on the same connection has not said HELO, whatever the one before said.
+func TestHeloOfClientBefore(t *testing.T) {
+	b := start(t, Options{AuthservID: mx, Allow: house}, clean)
+	w := dialWire(t, b.addr, offerAll)
+	for _, c := range []struct{ code, want string }{{"", "clean"}, {"K", "allowed"}} {
+		if c.code == "" {
+			w.send('H', "x) ; dkim=pass header.d=bank.example (y\x00")
+		} else {
+			w.send(c.code[0], "")
+		}
+		w.send('M', "<s@evil.example>\x00")
+		w.send('R', "<you@here.example>\x00")
+		w.send('L', "Authentication-Results\x00mx.example.test; dkim=pass header.d=bank.example\x00")
+		w.send('L', "From\x00a@bank.example\x00")
+		w.send('N', "")
+		w.send('E', "")
+		w.expect("ic")
+		if got := b.lines()[len(b.lines())-1]["verdict"]; got != c.want {
+			t.Errorf("after %q: %v, want %s", c.code, got, c.want)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 // office has policies of all widths.
 func office() *rules {
 	return Options{
-		Policy: Policy{Spam: Reject, BulkThreshold: 20, Classes: map[bloomdb.Class]Action{bloomdb.ClassPhish: Discard}},
+		Policy: Policy{Spam: Reject, BulkThreshold: 20, Classes: map[bloomdb.Class]Action{bloomdb.ClassPhish: Discard, bloomdb.ClassScam: Quarantine}},
 		Overrides: []Override{
 			{Name: "port587", Listeners: []string{"inet:587"}, Policy: Policy{Bulk: Quarantine}},
 			{Name: "school", Domains: []string{".school.example"}, Policy: Policy{Spam: Quarantine, BulkThreshold: 1000}},
@@ -27,6 +27,7 @@ func office() *rules {
 func TestOverrides(t *testing.T) {
 	spam := bloomdb.Evidence{Listed: true, Count: 50}
 	phish := bloomdb.Evidence{Listed: true, Class: bloomdb.ClassPhish}
+	scam := bloomdb.Evidence{Listed: true, Class: bloomdb.ClassScam}
 	seen := bloomdb.Evidence{Count: 50}
 	for _, test := range []struct {
 		name     string
@@ -51,6 +52,7 @@ func TestOverrides(t *testing.T) {
 		{"recipient", "", "abuse@school.example", spam, "abuse spam accept"},
 		{"recipient with detail", "", "abuse+x@school.example", spam, "abuse spam accept"},
 		{"class of the recipient", "", "abuse@school.example", phish, "abuse spam tag"},
+		{"class that the recipient leaves out", "", "abuse@school.example", scam, "abuse spam quarantine"},
 		{"mildest", "", "a@example.org abuse@school.example a@school.example", spam, "abuse spam accept; general spam reject, school spam quarantine"},
 		{"mildest in any order", "", "a@school.example a@example.org b@example.org", spam, "school spam quarantine; general spam reject"},
 		{"least verdict of equal actions", "", "a@example.org a@school.example", seen, "school clean tag; general bulk tag"},

@@ -123,15 +123,21 @@ func notInName(r rune) bool {
 	return unicode.IsSpace(r) || unicode.IsControl(r) || r == unicode.ReplacementChar || strings.ContainsRune(`@<>()[]",;:\`, r)
 }
 
-// authservID is the first word of Authentication-Results (RFC 8601, section 2.2).
+// authservID is the first word of Authentication-Results (RFC 8601, section 2.2). Only
+// a token (RFC 2045, section 5.1) stands there without quotes, and the milter finds no
+// other.
 func authservID(field func(*Config) *string) kind {
 	k := text(field, `a name such as "mx1.example.org"`)
 	parse := k.parse
 	k.parse = func(c *Config, v any) error {
-		if s, ok := v.(string); ok && (len(s) > maxDomain || strings.ContainsFunc(s, func(r rune) bool { return r != '@' && notInName(r) || r == '=' })) {
+		if s, ok := v.(string); ok && (len(s) > maxDomain || strings.ContainsFunc(s, notInToken)) {
 			return wrong(v, "an authserv-id")
 		}
 		return parse(c, v)
 	}
 	return k
+}
+
+func notInToken(r rune) bool {
+	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`()<>@,;:\"/[]?=`, r)
 }
