@@ -27,6 +27,7 @@ var house = []Allow{
 	{Name: "listener", Listeners: []string{"inet:10025", ""}},
 	{Name: "both", Senders: []string{"both.example"}, Networks: prefixes("10.0.0.0/8")},
 	{Name: "desk", Recipients: []string{"desk@here.example", "abuse.example"}},
+	{Name: "desk again", Recipients: []string{"desk@here.example"}}, // the first is named, and one recipient is not two
 	{Name: "desk from bank", From: []string{"safe.example"}, Recipients: []string{"vault@here.example"}},
 }
 
