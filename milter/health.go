@@ -13,11 +13,16 @@ import (
 type health struct {
 	mu      sync.Mutex
 	breaker breaker
+	asked   time.Time         // when a message was to be judged last
 	failed  map[string]*spate // by cause; nobody adds or takes a cause away
 }
 
 // causes are those of failures of ours.
 var causes = []string{causeOverload, causeError, causeDeadline}
+
+// quiet is how long Fault speaks of a breaker that no mail comes to try. A balancer or a
+// cluster that sends mail only to who is ready would else never send any again.
+const quiet = 5 * time.Minute
 
 func newHealth() *health {
 	h := &health{failed: make(map[string]*spate)}
@@ -28,13 +33,18 @@ func newHealth() *health {
 }
 
 // Fault is why messages pass unjudged: judging is suspended, or within the last
-// minute many messages were not judged. It is nil if all is well. Panics and answers
+// minute many messages were not judged. It is nil if all is well, or if nobody knows
+// any more: no message came for five minutes, and a processor is free for one. Panics and answers
 // that the MTA refuses do not suspend judging, or a crafted message could.
 func (s *Server) Fault() error {
+	_, judging := s.turns.state()
 	h := s.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	faults := []error{h.breaker.fault()}
+	var faults []error
+	if judging == s.turns.all || time.Since(h.asked) < quiet {
+		faults = append(faults, h.breaker.fault())
+	}
 	for _, cause := range causes {
 		if h.failed[cause].on(time.Now()) {
 			faults = append(faults, spateError(cause))
@@ -60,6 +70,7 @@ func (s *Server) admitted() (judge, probe bool) {
 	h := s.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.asked = time.Now()
 	return h.breaker.admit(judging < s.turns.all)
 }
 

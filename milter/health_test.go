@@ -76,6 +76,45 @@ func TestJudgingIsSuspended(t *testing.T) {
 	}
 }
 
+// Who gets no mail because it is not ready must become ready without mail: the next
+// messages try. While all processors are busy there is nothing to try with.
+func TestSuspendedWithoutMail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewServer(nil, Options{})
+		for range tripRow {
+			s.admitted()
+			s.outcome(false, notInTime)
+		}
+		fault := func(want bool) {
+			t.Helper()
+			if got := s.Fault(); (got != nil) != want {
+				t.Errorf("fault %v, want one: %v", got, want)
+			}
+		}
+		time.Sleep(quiet - time.Second)
+		fault(true)
+		time.Sleep(time.Second)
+		fault(false)
+		if !s.Load().Suspended {
+			t.Error("no longer suspended")
+		}
+		release := make(chan struct{})
+		for range s.turns.all {
+			s.turns.ask(netip.Addr{}, time.Hour, func() { <-release })
+		}
+		fault(true)
+		close(release)
+		synctest.Wait()
+		fault(false)
+		if judge, probe := s.admitted(); !judge || !probe {
+			t.Error("the next message does not try")
+		}
+		fault(true)
+		s.outcome(true, notInTime)
+		fault(true)
+	})
+}
+
 // client is a session whose message is at its end, of an SMTP client of its own.
 func client(s *Server, last byte) (*session, *message) {
 	x, msg := waiting(s, 1)
