@@ -100,6 +100,7 @@ func TestForgedFrom(t *testing.T) {
 		{"id in quotes", "", "Authentication-Results: \"mx.example.test\"; dkim=pass header.d=bank.example\n" + from},
 		{"id in a comment", "", "Authentication-Results: evil.example (mx.example.test; dkim=pass header.d=bank.example)\n" + from},
 		{"field's name with a blank", "", "Authentication-Results : mx.example.test; dkim=pass header.d=bank.example\n" + from},
+		{"field's name with a long s", "", "Authentication-Re\u017fults: mx.example.test; dkim=pass header.d=bank.example\n" + from},
 		{"original results", "", "X-Original-Authentication-Results: mx.example.test; dkim=pass header.d=bank.example\n" + from},
 		{"ARC's results", "", "ARC-Authentication-Results: i=1; mx.example.test; dkim=pass header.d=bank.example\n" + from},
 		{"below Received", "", "Received: from evil.example by mx.example.test\n" + pass + from},

@@ -56,7 +56,7 @@ func ownResults(header []signature.Field, authservID string) map[string][]result
 			break
 		}
 		id, rest, ok := cutAuthservID(f.Value)
-		if !ok || !strings.EqualFold(f.Name, fieldResults) || !strings.EqualFold(id, authservID) {
+		if !ok || !isResults(f.Name) || !strings.EqualFold(id, authservID) {
 			continue
 		}
 		results, ok := parseResults(rest)
@@ -74,6 +74,12 @@ func ownResults(header []signature.Field, authservID string) map[string][]result
 		}
 	}
 	return own
+}
+
+// isResults is for ASCII only: to EqualFold, but not to an MTA that removes forged fields,
+// U+017F is an s.
+func isResults(name string) bool {
+	return len(name) == len(fieldResults) && strings.EqualFold(name, fieldResults)
 }
 
 // ofVerifiers says whether a field is of a kind that filters insert on top: OpenDKIM,
