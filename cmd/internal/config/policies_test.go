@@ -97,6 +97,21 @@ func TestPoliciesAreLive(t *testing.T) {
 	}
 }
 
+// What is just as much as it may be is good.
+func TestKeysThatJustAgree(t *testing.T) {
+	for _, text := range []string{
+		"[milter]\nmax_message = \"20MiB\"\nmax_memory = \"20MiB\"\n",
+		"[bulk]\ngreylist = true\ngreylist_from = 19\n",
+		"[bulk]\ngreylist = true\ngreylist_from = 20\n[[policy]]\nname = \"p\"\ndomains = [\"a.example\"]\nbulk_threshold = 21\n",
+		"[bulk]\ngreylist_from = 50\n", // which is not used
+		"[reports]\nclasses = true\n[actions]\nspam_scam = \"reject\"\n",
+	} {
+		if _, err := parse("f", text); err != nil {
+			t.Errorf("%s%v", text, err)
+		}
+	}
+}
+
 // Every key of the milter, of policies and of rules is taken over by a running daemon,
 // but for those of its sockets, which stand since the start.
 func TestLiveKeys(t *testing.T) {
