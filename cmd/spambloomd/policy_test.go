@@ -1,11 +1,12 @@
 package main
 
 import (
-	"fmt"
+	"net/netip"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/milter"
@@ -19,35 +20,56 @@ func configured(t *testing.T, text string) (*settings, error) {
 	return newSettings(f, func(string) bool { return false })
 }
 
-// Each key that is about single messages reaches the milter.
+// Each key that is about single messages reaches its place in the milter, and no other.
 func TestKeysReachTheMilter(t *testing.T) {
 	const classes = "reports.classes = true\n" // or no action may be for one
-	before, err := configured(t, classes)
-	if err != nil {
-		t.Fatal(err)
+	class := func(c bloomdb.Class) func(*milter.Options) {
+		return func(o *milter.Options) { o.Policy.Classes = map[bloomdb.Class]milter.Action{c: "reject"} }
 	}
-	for key, value := range map[string]string{
-		"milter.local_networks": `["192.0.2.0/24"]`, "milter.skip_authenticated": "false",
-		"milter.max_message": `"1MiB"`, "milter.oversize": `"skip"`, "milter.on_failure": `"tempfail"`,
-		"milter.on_overload": `"tempfail"`, "milter.on_error": `"tempfail"`, "milter.on_deadline": `"tempfail"`,
-		"milter.authserv_id": `"mx1.example.org"`, "milter.max_connections": "10", "milter.max_connections_per_client": "10",
-		"milter.idle_timeout": `"1h"`, "milter.content_timeout": `"1m"`, "milter.write_timeout": `"1m"`,
-		"milter.judge_timeout": `"1m"`, "milter.connection_timeout": `"1h"`, "milter.max_memory": `"100MiB"`,
-		"milter.over_memory": `"spill"`,
-		"actions.spam":       `"reject"`, "actions.bulk": `"accept"`, "actions.clean": `"accept"`,
-		"actions.spam_phish": `"reject"`, "actions.spam_scam": `"reject"`, "actions.spam_malware": `"reject"`, "actions.spam_bulk": `"reject"`,
-		"bulk.threshold": "30", "bulk.count": `"messages"`, "bulk.greylist": "true",
-		"policy": `[{name = "p", domains = ["example.org"], clean = "accept"}]`,
-		"allow":  `[{name = "a", list_ids = ["news.example.org"]}]`,
+	for _, c := range []struct {
+		text   string
+		change func(o *milter.Options)
+	}{
+		{`milter.local_networks = ["192.0.2.0/24"]`, func(o *milter.Options) { o.LocalNetworks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} }},
+		{`milter.skip_authenticated = false`, func(o *milter.Options) { o.SkipAuthenticated = false }},
+		{`milter.max_message = "1MiB"`, func(o *milter.Options) { o.MaxMessage = 1 << 20 }},
+		{`milter.oversize = "skip"`, func(o *milter.Options) { o.SkipOversize = true }},
+		{`milter.authserv_id = "mx1.example.org"`, func(o *milter.Options) { o.AuthservID = "mx1.example.org" }},
+		{`milter.max_connections = 10`, func(o *milter.Options) { o.MaxConnections = 10 }},
+		{`milter.max_connections_per_client = 10`, func(o *milter.Options) { o.MaxConnectionsPerClient = 10 }},
+		{`milter.idle_timeout = "61s"`, func(o *milter.Options) { o.IdleTimeout = 61 * time.Second }},
+		{`milter.content_timeout = "61s"`, func(o *milter.Options) { o.ContentTimeout = 61 * time.Second }},
+		{`milter.write_timeout = "61s"`, func(o *milter.Options) { o.WriteTimeout = 61 * time.Second }},
+		{`milter.judge_timeout = "61s"`, func(o *milter.Options) { o.JudgeTimeout = 61 * time.Second }},
+		{`milter.connection_timeout = "61s"`, func(o *milter.Options) { o.ConnectionTimeout = 61 * time.Second }},
+		{`milter.max_memory = "100MiB"`, func(o *milter.Options) { o.MaxMemory = 100 << 20 }},
+		{`milter.over_memory = "spill"`, func(o *milter.Options) { o.SpillFolder = "/state" }},
+		{`actions.spam = "reject"`, func(o *milter.Options) { o.Policy.Spam = "reject" }},
+		{`actions.bulk = "accept"`, func(o *milter.Options) { o.Policy.Bulk = "accept" }},
+		{`actions.clean = "accept"`, func(o *milter.Options) { o.Policy.Clean = "accept" }},
+		{`actions.spam_phish = "reject"`, class(bloomdb.ClassPhish)},
+		{`actions.spam_scam = "reject"`, class(bloomdb.ClassScam)},
+		{`actions.spam_malware = "reject"`, class(bloomdb.ClassMalware)},
+		{`actions.spam_bulk = "reject"`, class(bloomdb.ClassBulk)},
+		{`bulk.threshold = 30`, func(o *milter.Options) { o.Policy.BulkThreshold = 30 }},
+		{`bulk.count = "messages"`, func(o *milter.Options) { o.CountRecipients = false }},
+		{`bulk.greylist_from = 6`, func(*milter.Options) {}}, // without greylist
+		{"bulk.greylist = true\nbulk.greylist_from = 6", func(o *milter.Options) { o.GreylistFrom = 6 }},
 	} {
-		after, err := configured(t, fmt.Sprintf("%s%s = %s\n", classes, key, value))
+		before, err := configured(t, classes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := configured(t, classes+c.text+"\n")
 		if err != nil {
 			t.Error(err)
 			continue
 		}
-		a, b := before.milterOptions("mx1", nil), after.milterOptions("mx1", nil)
-		if reflect.DeepEqual(a, b) {
-			t.Errorf("%s = %s changes nothing", key, value)
+		after.data = "/state"
+		want := before.milterOptions("mx1", nil)
+		c.change(&want)
+		if got := after.milterOptions("mx1", nil); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s\ngot  %+v\nwant %+v", c.text, got, want)
 		}
 	}
 }
@@ -88,14 +110,21 @@ name = "lists"
 listeners = ["inet:8899@127.0.0.1"]
 bulk = "accept"
 bulk_threshold = 1000
+[milter]
+authserv_id = "mx1"
 [[allow]]
 name = "partner"
 networks = ["192.0.2.0/24"]
 senders = ["example.net"]
+from = ["from.example"]
+list_ids = ["list.example"]
+recipients = ["to.example"]
+listeners = ["inet:8899@127.0.0.1"]
 `)
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.whiteclnt = []milter.Allow{{Name: "whiteclnt"}} // what stands in the configuration comes before
 	o := s.milterOptions("mx1", nil)
 	if want := (milter.Policy{
 		Spam: "quarantine", Bulk: "tag", Clean: "tag", BulkThreshold: 20,
@@ -114,7 +143,11 @@ senders = ["example.net"]
 	if !reflect.DeepEqual(o.Overrides, want) {
 		t.Errorf("%+v\nwant %+v", o.Overrides, want)
 	}
-	if len(o.Allow) != 1 || o.Allow[0].Name != "partner" || len(o.Allow[0].Networks) != 1 || o.Allow[0].Senders[0] != "example.net" {
+	rule := milter.Allow{
+		Name: "partner", Networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Senders: []string{"example.net"}, From: []string{"from.example"},
+		ListIDs: []string{"list.example"}, Recipients: []string{"to.example"}, Listeners: []string{"inet:8899@127.0.0.1"},
+	}
+	if !reflect.DeepEqual(o.Allow, []milter.Allow{rule, {Name: "whiteclnt"}}) {
 		t.Errorf("%+v", o.Allow)
 	}
 }
