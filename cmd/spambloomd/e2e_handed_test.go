@@ -49,6 +49,10 @@ func TestListenersHandedOver(t *testing.T) {
 		}
 	}
 	eventually(t, "ready", logged("msg=ready"))
+	status := execute(t, "", program(t, "spambloom"), "status", "--json", "--control", "unix:"+filepath.Join(dir, "state", "spambloom.sock"))
+	if !strings.Contains(strings.ReplaceAll(status.stdout, " ", ""), `"milter":["mx"]`) {
+		t.Errorf("%+v, want the listener mx", status)
+	}
 	write(t, conf, strings.Replace(policy, "mx", "inet:8899@127.0.0.1", 1))
 	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)

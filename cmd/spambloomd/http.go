@@ -79,7 +79,7 @@ func (d *server) readyz(w http.ResponseWriter, _ *http.Request) {
 
 // facts is what the daemon adds to the database's status.
 type facts struct {
-	Milter   []string         `json:"milter"`
+	Milter   []string         `json:"milter"` // names of its listeners
 	Load     milter.Load      `json:"load"`
 	Fault    string           `json:"fault,omitempty"` // why mail is not judged
 	Exchange *exchange.Status `json:"exchange,omitempty"`
@@ -89,7 +89,7 @@ type facts struct {
 }
 
 func (d *server) facts() facts {
-	f := facts{Milter: d.started.Milter.Listen, Load: d.milter.Load(), Traps: d.trapStatus()}
+	f := facts{Milter: d.listeners, Load: d.milter.Load(), Traps: d.trapStatus()}
 	if fault := d.milter.Fault(); fault != nil {
 		f.Fault = fault.Error()
 	}
