@@ -36,7 +36,7 @@ func monitored(t *testing.T) (*server, http.Handler) {
 			t.Error(err)
 		}
 	})
-	d := &server{started: s, log: log, db: db, desk: testDesk(t, db), milter: milter.NewServer(db, s.milterOptions(s.site, log))}
+	d := &server{started: s, current: s, systemd: &supervisor{log: log}, log: log, db: db, desk: testDesk(t, db), milter: milter.NewServer(db, s.milterOptions(s.site, log))}
 	return d, d.newHTTP().Handler
 }
 
@@ -207,6 +207,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
+		d.systemd.close()
 	})
 }
 
