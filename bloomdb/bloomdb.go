@@ -211,7 +211,7 @@ func (db *DB) Run(ctx context.Context) error {
 		switch {
 		case err != nil && err.Error() != fault:
 			fault = err.Error()
-			db.opt.Log.Error("state cannot be written", "err", err)
+			db.opt.Log.Error("state cannot be written", "error", err)
 		case err == nil && fault != "":
 			fault = ""
 			db.opt.Log.Info("state can be written again")

@@ -202,7 +202,7 @@ func (db *DB) keptClass(c Class, gen int64) Class {
 	}
 	if err != nil {
 		if db.classesLost.Swap(gen) != gen {
-			db.opt.Log.Warn("reports are kept without their class", "err", err)
+			db.opt.Log.Warn("reports are kept without their class", "error", err)
 		}
 		return ClassOther
 	}
@@ -258,7 +258,7 @@ func (db *DB) joinable(d delta, state *siteState) []deltaSection {
 		err := db.acceptable(d.origin, s)
 		if err != nil && !state.classesRefused {
 			state.classesRefused = true
-			db.opt.Log.Warn("classes of another site's reports are not known here", "site", d.origin.site, "err", err)
+			db.opt.Log.Warn("classes of another site's reports are not known here", "site", d.origin.site, "error", err)
 		}
 		return err != nil
 	})

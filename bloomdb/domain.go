@@ -225,7 +225,7 @@ func (db *DB) countListed(kind filterKind, set signature.Set, campaign bool) {
 		err = db.countDomains(set, 1, func(k domainKeys) filter.Hash { return k.campaigns })
 	}
 	if err != nil {
-		db.opt.Log.Warn("a report's link domains are not counted", "err", err)
+		db.opt.Log.Warn("a report's link domains are not counted", "error", err)
 	}
 }
 

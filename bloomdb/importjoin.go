@@ -248,7 +248,7 @@ func (db *DB) settleImport(news bool) {
 	db.pub.deltaMu.Unlock()
 	db.importStands.Store(true) // only now: snapshots write first what was left out
 	if err := db.save(); err != nil {
-		db.opt.Log.Warn("what was imported stands in a file of its own until snapshots can be written", "path", importPath(db.opt.Dir), "err", err)
+		db.opt.Log.Warn("what was imported stands in a file of its own until snapshots can be written", "path", importPath(db.opt.Dir), "error", err)
 	}
 }
 

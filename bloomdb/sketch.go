@@ -174,7 +174,7 @@ func (db *DB) sketchRecords(sketches []kindGroups, l sketchList, gen int64) ([]r
 	}
 	if err := db.fits(fmt.Sprintf("sketch filter generation %d", gen), own.Shape(), own.Ones(), t); err != nil {
 		if db.sketchesLost.Swap(gen) != gen {
-			db.opt.Log.Warn("reports are kept without their sketches", "err", err)
+			db.opt.Log.Warn("reports are kept without their sketches", "error", err)
 		}
 		return nil, nil
 	}

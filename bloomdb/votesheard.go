@@ -243,7 +243,7 @@ func (db *DB) loadVotes(entries []os.DirEntry) error {
 		v, err := db.readVotes(data)
 		switch {
 		case err != nil || v == nil:
-			db.opt.Log.Warn("votes of another site are forgotten", "path", path, "err", err)
+			db.opt.Log.Warn("votes of another site are forgotten", "path", path, "error", err)
 			if err := os.Remove(path); err != nil {
 				return fmt.Errorf("votes: %w", err)
 			}

@@ -193,8 +193,17 @@ func printFacts(w io.Writer, facts map[string]json.RawMessage) {
 	}
 }
 
+// inBytes are the facts that are sizes.
+var inBytes = []string{"load memory", "load spilled"}
+
 func printFact(w io.Writer, name string, fact any) {
 	switch f := fact.(type) {
+	case json.Number:
+		if n, err := f.Int64(); err == nil && slices.Contains(inBytes, name) {
+			fmt.Fprintf(w, "%s\t%s\n", name, size(n))
+			return
+		}
+		fmt.Fprintf(w, "%s\t%s\n", name, f)
 	case nil:
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(f)) {

@@ -69,7 +69,7 @@ var (
 	impersonal = []string{"listener", "listen", "milter", "control", "http", "file", "state", "path", "folder", "maildir", "command", "version"}
 	// prose are keys of sentences, which may repeat a name that stands elsewhere in the
 	// line.
-	prose = []string{"error", "err", "reason"}
+	prose = []string{"error", "reason"}
 
 	mailAddressIn = regexp.MustCompile(`(inet6?:)?(?:"[^"]*"|\\"[^"]*\\"|[^\s<>()\[\],;:="'\\]+)@(?:\[[^\]\s]*\]|[^\s<>()\[\],;:="'\\]+)`)
 	// slipIn finds a wrong value of a policy or rule, in an error: mostly an address

@@ -131,6 +131,11 @@ func TestDiscreetLines(t *testing.T) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
 
+	log.Info("x", slog.Group("origin", "client", "store1"), "error", "store1 may not speak for anna")
+	if got, want := line()["error"], p.of("store1")+" may not speak for anna"; got != want {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+
 	p.on.Store(false) // as at a reload: also for what With has added before
 	log.Info("x", "client", "192.0.2.7")
 	if got, want := line(), map[string]any{"level": "INFO", "msg": "x", "federation": "ab12", "reporter": "anna", "trap": "t@example.org", "client": "192.0.2.7"}; !reflect.DeepEqual(got, want) {
