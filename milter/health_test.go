@@ -285,3 +285,20 @@ func TestFailuresByCause(t *testing.T) {
 		t.Errorf("causes %v", causes)
 	}
 }
+
+// What a message failed of is where most of its time went.
+func TestTooLate(t *testing.T) {
+	const limit = time.Hour
+	for _, c := range []struct {
+		begun time.Time
+		want  string
+	}{
+		{time.Time{}, causeOverload},
+		{time.Now().Add(-limit / 3), causeOverload},
+		{time.Now().Add(-2 * limit / 3), causeDeadline},
+	} {
+		if cause, err := tooLate(time.Now().Add(-limit), c.begun, limit); cause != c.want || err == nil {
+			t.Errorf("begun %v: %s, %v; want %s", c.begun, cause, err, c.want)
+		}
+	}
+}

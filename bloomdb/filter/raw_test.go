@@ -2,6 +2,7 @@ package filter
 
 import (
 	"bytes"
+	"maps"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -67,9 +68,18 @@ func TestRawJoins(t *testing.T) {
 			t.Fatalf("bits: %v, want %v; %d ones", got, want, into.Ones())
 		}
 		want = cellsIn(Blocks(counter.Shape().Size(), true), counter.Block)
+		had, changes := maps.Clone(want), counter.Changes()
 		join(counted.Shape().Size(), true, counted.Block, counted.AppendRaw, counter.RaiseRaw, want)
 		if got := cellsIn(Blocks(counter.Shape().Size(), true), counter.Block); !equalCells(got, want) || counter.Used() != int64(len(want)) {
 			t.Fatalf("counts: %v, want %v; %d used", got, want, counter.Used())
+		}
+		for pos, v := range want {
+			if v > had[pos] {
+				changes++
+			}
+		}
+		if got := counter.Changes(); got != changes {
+			t.Fatalf("%d changes, want %d", got, changes)
 		}
 	})
 }
