@@ -97,3 +97,41 @@ func TestUsualFileAwayAtReload(t *testing.T) {
 		t.Errorf("reloaded with %+v, %v", s, err)
 	}
 }
+
+// A reload reaches the log and the answers to the command, too; what takes a restart,
+// such as the site's name in the header, does not come half.
+func TestReloadReachesAllParts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "one", filepath.Join(folder(t), "key"), "").start()
+	w := dialWire(t, s.milter)
+	body := text()
+	send := func() {
+		t.Helper()
+		if _, verdict := w.send(to(body, "you@example.org")); !strings.Contains(verdict, "; site=one;") {
+			t.Error(verdict)
+		}
+	}
+	file := write(t, filepath.Join(s.dir, "seen.eml"), "\r\n"+body)
+	check := func(want string) {
+		t.Helper()
+		if r := s.cli("check", file); !strings.Contains(r.stdout, ": "+want+";") {
+			t.Errorf("%+v, want %s", r, want)
+		}
+	}
+	send()
+	send()
+	check("clean")
+	lines := strings.Count(s.log(), `"msg":"message"`)
+
+	s.configure(t, `name = "one"`, `name = "two"`)
+	s.configure(t, "threshold = 50", "threshold = 2")
+	s.configure(t, "[log]\n", "[log]\nlevel = \"warn\"\n")
+	s.reload(t, `"changed keys that need a restart","keys":["site.name"]`)
+	check("bulk")
+	send()
+	s.configure(t, "level = \"warn\"", "level = \"info\"")
+	s.reload(t, `"reloaded","changed":["log.level"]`)
+	if n := strings.Count(s.log(), `"msg":"message"`); lines != 2 || n != lines {
+		t.Errorf("%d lines of messages, then %d: want 2, and none at level warn", lines, n)
+	}
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -119,7 +120,10 @@ func TestSocketsOfNoUse(t *testing.T) {
 			}
 			defer two.Close()
 		}
-		cmd := exec.Command("sh", "-c", `LISTEN_PID=$$ exec "$0" "$@"`, program(t, "spambloomd"), "--http", "", "--data", filepath.Join(folder(t), "state"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // where it takes them after all
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "sh", "-c", `LISTEN_PID=$$ exec "$0" "$@"`, program(t, "spambloomd"),
+			"--listen", "inet:0@127.0.0.1", "--http", "", "--data", filepath.Join(folder(t), "state"))
 		cmd.Env = append(os.Environ(), "LISTEN_FDS=2", "LISTEN_FDNAMES="+c.names)
 		cmd.ExtraFiles = []*os.File{one, two}
 		out, err := cmd.CombinedOutput()
