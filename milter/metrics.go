@@ -37,7 +37,8 @@ func newMetrics() *metrics {
 		skipped:  vec("spambloom_skipped_total", "Messages not judged on purpose, by reason.", "reason"),
 		limits: vec("spambloom_limits_total", "Messages of which a part did not count, by the limit it was beyond.", "limit",
 			signature.LimitNames()...),
-		failures: vec("spambloom_milter_failures_total", "Failures of messages and connections, by cause.", "cause", causes...),
+		failures: vec("spambloom_milter_failures_total", "Failures of messages and connections, by cause.", "cause",
+			append([]string{"count", "spill", "protocol", "timeout", "memory", "connection"}, causes...)...),
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "spambloom_message_bytes_total", Help: "Header and body bytes of messages received."}),
 		judging: prometheus.NewHistogram(prometheus.HistogramOpts{
