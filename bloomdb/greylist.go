@@ -98,8 +98,8 @@ func (db *DB) Returned(set signature.Set, envelope []byte) bool {
 //
 // It is false where from is 0, where CountOptions.Burst is, and for a message without a
 // counting signature. from should be 5 or more: fewer are not told well from one, see
-// Burst. Where a message counts once for each recipient, one to so many recipients is put
-// off at its first sight. Each host remembers for itself: a message that comes again at
+// Burst. Who counts a message once for each recipient adds all of its own but one to from:
+// else one to so many recipients is put off at its first sight. Each host remembers for itself: a message that comes again at
 // another host of the site may be put off there once more.
 func (db *DB) Defer(set signature.Set, e Evidence, envelope []byte, from uint64) bool {
 	if from == 0 || db.burst == nil || e.Listed || e.Never || e.Count < from {

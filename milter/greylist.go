@@ -37,12 +37,14 @@ func (s *Server) returned(msg *message, set signature.Set) bool {
 }
 
 // greylist defers a message once that would be delivered as clean, though many of its
-// kind come right now: by its retry it may be reported, or bulk. A message of which one
+// kind come right now: by its retry it may be reported, or bulk. Its own recipients are
+// one of them, so that a letter to a whole office is not put off. A message of which one
 // recipient is allowed is not held up for the others.
 func (s *Server) greylist(d *Decision, msg *message, set signature.Set, e bloomdb.Evidence) {
 	delivered := d.Action == Accept || d.Action == Tag
-	if d.Verdict != Clean || !delivered || msg.allowed != nil ||
-		!s.db.Defer(set, e, msg.tuple(), msg.options.GreylistFrom) {
+	from := msg.options.GreylistFrom
+	if from == 0 || d.Verdict != Clean || !delivered || msg.allowed != nil ||
+		!s.db.Defer(set, e, msg.tuple(), from+uint64(msg.sightings())-1) {
 		return
 	}
 	d.Action, d.Reason = Tempfail, reasonGreylist

@@ -122,6 +122,25 @@ func TestGreylistSpares(t *testing.T) {
 	}
 }
 
+// A letter to a whole office is no burst, five of them are.
+func TestGreylistCountsOtherCopies(t *testing.T) {
+	b := start(t, Options{CountRecipients: true, GreylistFrom: 5}, nil)
+	b.Server.db = openBurstDB(t)
+	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
+	for _, tc := range []struct {
+		rcpts  int
+		action string
+	}{{6, "tag"}, {1, "tempfail"}, {7, "tempfail"}} {
+		msg := letter
+		msg.rcpts = tc.rcpts
+		m.send(msg)
+		lines := b.lines()
+		if got := lines[len(lines)-1]["action"]; got != tc.action {
+			t.Errorf("to %d recipients: %v, want %s", tc.rcpts, got, tc.action)
+		}
+	}
+}
+
 // A message with a recipient who is allowed is not held up for the others.
 func TestGreylistAllowedRecipient(t *testing.T) {
 	db := openBurstDB(t)

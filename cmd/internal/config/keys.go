@@ -174,7 +174,7 @@ var generalKeys = []key{
 		doc:  "Ask the sender of a message that is about to become bulk to try again later, once\n(451): real MTAs do, and meanwhile the message may be reported. It takes\nburst."},
 	{section: "bulk", name: "greylist_from", def: int64(5), live: true,
 		kind: integer(func(c *Config) *int64 { return &c.Bulk.GreylistFrom }, 2, 1_000_000_000),
-		doc:  "Sightings by this site within burst from which on that is done; it must be below\nthreshold."},
+		doc:  "Sightings by this site within burst from which on that is done, where the\nrecipients of the message itself are one; it must be below threshold."},
 
 	{section: "reports", name: "quorum", def: 1.0,
 		kind: weight(func(c *Config) *float64 { return &c.Reports.Quorum }, 0.1, 100),
