@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -11,7 +12,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/emersion/go-smtp"
 )
@@ -107,7 +110,7 @@ func (p *postfix) start(site, milter, chroot string) *postfix {
 	}
 	p.run("start")
 	t.Cleanup(func() {
-		p.run("stop")
+		p.stop()
 		if t.Failed() {
 			t.Logf("Postfix of %s:\n%s", site, p.log())
 		}
@@ -151,9 +154,40 @@ func groupID(t *testing.T, name string) int {
 // run gives a command to the instance. It does not use execute, whose context
 // has ended when the cleanups run.
 func (p *postfix) run(verb string) {
-	out, err := exec.Command(p.command, "-c", filepath.Join(p.dir, "etc"), verb).CombinedOutput()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, p.command, "-c", filepath.Join(p.dir, "etc"), verb)
+	cmd.WaitDelay = patience // a process of it may hold its output
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		p.t.Errorf("postfix %s: %v\n%s%s", verb, err, out, p.log())
+	}
+}
+
+// stop ends the instance as "postfix stop" does, which itself first writes to the log
+// and waits for ever where nobody reads that any more (postlogd has ended, 3.7.11).
+func (p *postfix) stop() {
+	text, err := os.ReadFile(filepath.Join(p.dir, "spool/pid/master.pid"))
+	if err != nil {
+		p.t.Error(err)
+		return
+	}
+	master, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		p.t.Errorf("process id of Postfix: %v", err)
+		return
+	}
+	gone := func() bool { // or a zombie, whose parent is not us
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", master))
+		return err != nil || strings.Contains(string(stat), ") Z ")
+	}
+	_ = syscall.Kill(master, syscall.SIGTERM) // it may have ended
+	for end := time.Now().Add(patience); !gone(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			p.t.Errorf("Postfix does not stop:\n%s", p.log())
+			_ = syscall.Kill(-master, syscall.SIGKILL)
+			return
+		}
 	}
 }
 

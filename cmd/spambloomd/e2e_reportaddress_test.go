@@ -47,7 +47,7 @@ func startReportHost(t *testing.T) *reportHost {
 			t.Fatalf("postmap: %+v", r)
 		}
 	}
-	p.run("stop") // processes of before a reload may still take a mail
+	p.stop() // processes of before a reload may still take a mail
 	p.run("start")
 	return &reportHost{p, s, &heard{s: s}}
 }
