@@ -34,8 +34,8 @@ func newHealth() *health {
 
 // Fault is why messages pass unjudged: judging is suspended, or within the last
 // minute many messages were not judged. It is nil if all is well, or if nobody knows
-// any more: no message came for five minutes, and a processor is free for one. Panics and answers
-// that the MTA refuses do not suspend judging, or a crafted message could.
+// any more: no message came for five minutes, and a processor is free for one. Panics
+// and answers that the MTA refuses do not suspend judging, or a crafted message could.
 func (s *Server) Fault() error {
 	_, judging := s.turns.state()
 	h := s.health

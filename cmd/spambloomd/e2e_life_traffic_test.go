@@ -161,6 +161,8 @@ func TestRestartsLoseNoMail(t *testing.T) {
 	if soak {
 		mails, restarts = 3000, 60
 	}
+	var pouring sync.WaitGroup
+	t.Cleanup(pouring.Wait) // after the MTAs have stopped, which ends it
 	s, p := unixSite(t, "one")
 	s.start()
 	p.extra = "\nsmtpd_milters = { unix:spambloom/milter.sock, default_action=tempfail }\n"
@@ -168,7 +170,7 @@ func TestRestartsLoseNoMail(t *testing.T) {
 	relay := relaying(t, p)
 
 	poured := make(chan []string, 1)
-	go func() { poured <- relay.pour(mails, 5, 50*time.Millisecond) }()
+	pouring.Go(func() { poured <- relay.pour(mails, 5, 50*time.Millisecond) })
 	for i := range restarts {
 		signal, want := syscall.SIGTERM, 0
 		if i%2 == 1 {

@@ -124,7 +124,7 @@ func (c *soakClient) connection() error {
 			return wrapTurn(turn.name, err)
 		}
 	}
-	if err := conn.write(soakPacket(gomilter.CodeQuit, "")); err != nil {
+	if err := conn.write(milterPacket(byte(gomilter.CodeQuit))); err != nil {
 		return err
 	}
 	return wrapTurn("quit", conn.ended())
@@ -193,7 +193,7 @@ func (c *soakClient) pipelined(conn *soakConn) error {
 		mails = append(mails, m)
 		steps = append(steps, m.steps(conn.silent)...)
 		if abort {
-			steps = append(steps, soakStep{code: gomilter.CodeAbort, packet: soakPacket(gomilter.CodeAbort, ""), never: true})
+			steps = append(steps, soakStep{code: gomilter.CodeAbort, packet: milterPacket(byte(gomilter.CodeAbort)), never: true})
 		}
 	}
 	answers, err := conn.pipeline(steps)
@@ -221,7 +221,7 @@ func (c *soakClient) aborted(conn *soakConn) error {
 	if err != nil {
 		return err
 	}
-	return conn.write(soakPacket(gomilter.CodeAbort, ""))
+	return conn.write(milterPacket(byte(gomilter.CodeAbort)))
 }
 
 // newClient says that another SMTP client follows, in the middle of a message or not,
@@ -234,7 +234,7 @@ func (c *soakClient) newClient(conn *soakConn) error {
 			return err
 		}
 	}
-	steps := []soakStep{{code: soakNewClient, packet: soakPacket(soakNewClient, ""), never: true}}
+	steps := []soakStep{{code: soakNewClient, packet: milterPacket(byte(soakNewClient)), never: true}}
 	steps = append(steps, soakGreeting(c.host)...)
 	if conn.silent&gomilter.OptNoUnknown == 0 {
 		steps = append(steps, newStep(soakUnknown, "FOO\x00", 0))
@@ -338,5 +338,5 @@ func (u *soakReporter) expect(body, want string) error {
 		return err
 	}
 	_, err = u.send(conn, u.post.plain(u.random, body, want), func() {})
-	return errors.Join(err, conn.write(soakPacket(gomilter.CodeQuit, "")), conn.ended())
+	return errors.Join(err, conn.write(milterPacket(byte(gomilter.CodeQuit))), conn.ended())
 }

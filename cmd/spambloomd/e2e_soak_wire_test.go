@@ -55,7 +55,7 @@ func (c *soakConn) negotiate(offer gomilter.OptProtocol) error {
 	p := binary.BigEndian.AppendUint32(nil, version)
 	p = binary.BigEndian.AppendUint32(p, 0x1ff)
 	p = binary.BigEndian.AppendUint32(p, uint32(offer))
-	if err := c.write(soakPacket(gomilter.CodeOptNeg, string(p))); err != nil {
+	if err := c.write(milterPacket(byte(gomilter.CodeOptNeg), string(p))); err != nil {
 		return err
 	}
 	code, data, err := c.receive()
@@ -66,11 +66,6 @@ func (c *soakConn) negotiate(offer gomilter.OptProtocol) error {
 		c.silent = gomilter.OptProtocol(binary.BigEndian.Uint32(data[8:]))
 	}
 	return err
-}
-
-func soakPacket(code gomilter.Code, data string) []byte {
-	p := binary.BigEndian.AppendUint32(nil, uint32(1+len(data)))
-	return append(append(p, byte(code)), data...)
 }
 
 func (c *soakConn) write(p []byte) error {
@@ -119,7 +114,7 @@ type soakStep struct {
 }
 
 func newStep(code gomilter.Code, data string, silent gomilter.OptProtocol) soakStep {
-	return soakStep{code: code, packet: soakPacket(code, data), silent: silent}
+	return soakStep{code: code, packet: milterPacket(byte(code), data), silent: silent}
 }
 
 func (s soakStep) due(agreed gomilter.OptProtocol) bool {
@@ -128,7 +123,7 @@ func (s soakStep) due(agreed gomilter.OptProtocol) bool {
 
 // steps are what begins a session of an SMTP client.
 func soakGreeting(client string) []soakStep {
-	macros := soakStep{code: gomilter.CodeMacro, packet: soakPacket(gomilter.CodeMacro, "Cj\x00mx.example\x00{daemon_name}\x00soak\x00"), never: true}
+	macros := soakStep{code: gomilter.CodeMacro, packet: milterPacket(byte(gomilter.CodeMacro), "Cj\x00mx.example\x00{daemon_name}\x00soak\x00"), never: true}
 	return []soakStep{macros,
 		newStep(gomilter.CodeConn, "client.example\x004\x00\x19"+client+"\x00", gomilter.OptNoConnReply),
 		newStep(gomilter.CodeHelo, "client.example\x00", gomilter.OptNoHeloReply)}
@@ -137,7 +132,7 @@ func soakGreeting(client string) []soakStep {
 // steps are a message's packets from its macros to its end.
 func (m *soakMail) steps(agreed gomilter.OptProtocol) (steps []soakStep) {
 	steps = append(steps,
-		soakStep{code: gomilter.CodeMacro, packet: soakPacket(gomilter.CodeMacro, "Mi\x00"+m.id+"\x00"), never: true},
+		soakStep{code: gomilter.CodeMacro, packet: milterPacket(byte(gomilter.CodeMacro), "Mi\x00"+m.id+"\x00"), never: true},
 		newStep(gomilter.CodeMail, "<sender@example.net>\x00SIZE=1000\x00", gomilter.OptNoMailReply))
 	for i := range m.rcpts {
 		steps = append(steps, newStep(gomilter.CodeRcpt, fmt.Sprintf("<you%d@example.test>\x00", i), gomilter.OptNoRcptReply))

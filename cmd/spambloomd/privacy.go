@@ -34,8 +34,7 @@ func (p *pseudonyms) setKey(secret []byte) { p.keyed.Store(signature.NewKeyed(se
 // same one have the same. Traps are no people, and keep their names.
 func (p *pseudonyms) of(name string) string {
 	if a, err := netip.ParseAddrPort(name); err == nil {
-		_, port, _ := cutLast(name, ':')
-		return p.of(a.Addr().String()) + ":" + port
+		return fmt.Sprintf("%s:%d", p.of(a.Addr().String()), a.Port())
 	}
 	canonical := strings.ToLower(strings.Trim(name, "<> \t"))
 	if a, err := netip.ParseAddr(canonical); err == nil {
