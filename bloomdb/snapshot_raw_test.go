@@ -6,7 +6,9 @@ import (
 	"hash/crc32"
 	"maps"
 	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 )
@@ -92,6 +94,41 @@ func asVersion2(t *testing.T, db *DB, s snapshot) []byte {
 	head := 8 + 2 + 8 + 1 + len(s.origin.site) + 4*8 + 4
 	binary.BigEndian.PutUint32(data[head:], crc32.Checksum(data[:head], castagnoli))
 	return data
+}
+
+// Another site's parts have no raw blocks: such a snapshot is refused, not taken half.
+func TestSnapshotRawOfAnotherSite(t *testing.T) {
+	dir := t.TempDir()
+	db := openTest(t, testOptions(dir, "mx1"))
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other := origin{"mx2", 7}
+	sec := section{target: target{countFilter, 5}, period: int64(db.opt.period(countFilter) / time.Second), shape: countsShape(filter.CountsShape{Lines: 1})}
+	sec.block = func(uint64, []filter.Cell) []filter.Cell { return nil }
+	for _, raw := range []bool{false, true} {
+		if raw {
+			sec.raw = func(_ uint64, dst []byte) ([]byte, int) {
+				return append(append(dst, 0x21, 0x43), make([]byte, 62)...), 4
+			}
+		}
+		var file bytes.Buffer
+		if err := (snapshot{origin: other, sections: []section{sec}}).encode(&file, db.keyID); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(sitePath(dir, other), file.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		db, err := Open(testOptions(dir, "mx1"))
+		if raw != (err != nil) || raw && !strings.Contains(err.Error(), "a raw block, which only this site's own filters have") {
+			t.Errorf("raw %v: %v", raw, err)
+		}
+		if err == nil {
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }
 
 // A raw block that does not fit its filter is damage, whatever its checksum says.

@@ -248,7 +248,8 @@ func (d *server) run(ctx context.Context, hup <-chan os.Signal, sockets *sockets
 }
 
 // stopFront ends the servers: no new connections; what is in flight has the
-// time of grace, then it is cut.
+// time of grace, then it is cut. Monitoring hears of the stop until all others have
+// ended.
 func (d *server) stopFront(grace time.Duration) {
 	d.systemd.stopping(grace)
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
@@ -266,6 +267,7 @@ func (d *server) stopFront(grace time.Duration) {
 	if d.far != nil {
 		stop("remote", ending(d.far))
 	}
+	stopping.Wait()
 	if d.http != nil {
 		stop("http", ending(d.http))
 	}

@@ -243,6 +243,11 @@ func TestStopTwice(t *testing.T) {
 		conn.Close()
 		t.Error("new connections are taken during the stop")
 	}
+	for path, want := range map[string]int{"/readyz": 503, "/healthz": 200, "/metrics": 200} {
+		if status, body := s.get(path); status != want {
+			t.Errorf("%s during the stop: %d %s, want %d", path, status, body, want)
+		}
+	}
 	select {
 	case err := <-s.ended:
 		t.Fatalf("ended with a message in flight: %v", err)

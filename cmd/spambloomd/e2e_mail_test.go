@@ -255,6 +255,8 @@ func TestReload(t *testing.T) {
 			t.Errorf("the log lacks %s:\n%s", want, s.log())
 		}
 	}
+	s.configure(t, "threshold = 60", "threshold = 70")
+	s.reload(t, `"changed keys that need a restart","keys":["bulk.keep"]`) // still, until there is one
 	transaction := p.begin()
 	transaction.write(message(body))
 	var refusal *smtp.SMTPError
