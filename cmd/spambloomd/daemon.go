@@ -340,6 +340,7 @@ func (d *server) reload() error {
 	d.access.Reload(s.accessOptions(d.started.Control.Group))
 	d.reloadRemote(s)
 	d.milter.Reload(s.milterOptions(d.started.site, d.log))
+	d.reloadTraps(s)
 	d.level.Set(s.logLevel())
 	d.people.on.Store(s.Log.Privacy)
 	d.current = s

@@ -14,7 +14,7 @@ import (
 )
 
 // Mail that comes into a spam trap is reported: its next copy is spam. A second daemon
-// with the same Maildir reports none of it again.
+// with the same Maildir reports none of it again. A reload bounds what is read of a mail.
 func TestTrap(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "mx1", "", "")
@@ -58,11 +58,16 @@ func TestTrap(t *testing.T) {
 	}
 
 	s.start()
-	write(t, filepath.Join(maildir, "new", "4.later"), message(text()))
-	eventually(t, "mail of later is reported", func() bool { return taken(1) })
-	names, err := filepath.Glob(filepath.Join(maildir, "cur", "*:2,S"))
-	if err != nil || len(names) != 4 {
-		t.Errorf("%q, %v", names, err)
+	s.configure(t, "[milter]", "[milter]\nmax_message = \"64KiB\"")
+	s.reload(t, `"msg":"reloaded"`)
+	write(t, filepath.Join(maildir, "new", "4.long"), message(text(), strings.Repeat("X-Long: "+strings.Repeat("x", 500)+"\r\n", 140)+"X-End: yes"))
+	write(t, filepath.Join(maildir, "new", "5.later"), message(text()))
+	eventually(t, "all mail is marked", func() bool {
+		names, err := filepath.Glob(filepath.Join(maildir, "cur", "*:2,S"))
+		return err == nil && len(names) == 5
+	})
+	if _, metrics := s.get("/metrics"); !taken(1) || !strings.Contains(metrics, `spambloom_trap_messages_total{result="refused",trap="lure"} 1`) {
+		t.Error("a mail is reported of which all text is behind the new max_message, or the other is not")
 	}
 }
 

@@ -38,6 +38,14 @@ func (d *server) newTraps(desk *reporting.Desk) {
 	}
 }
 
+// reloadTraps gives the traps what the milter keeps of a message from now on: a report of
+// more or less than that might not match its copies.
+func (d *server) reloadTraps(s *settings) {
+	for _, t := range d.traps {
+		t.SetMaxMessage(s.Milter.MaxMessage)
+	}
+}
+
 // reportTrapped signs and reports a message. Nobody looked at it before: if it makes
 // us panic, that costs this one.
 func reportTrapped(raw []byte, truncated bool, report func(signature.Set) error) (err error) {

@@ -22,6 +22,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -45,7 +46,7 @@ type Options struct {
 	// is behind Take, such as a full disk: the message stays, and is tried again.
 	Take func(ctx context.Context, raw []byte, truncated bool) error
 
-	MaxMessage int64        // bytes that are read of a message
+	MaxMessage int64        // bytes that are read of a message, until SetMaxMessage
 	Log        *slog.Logger // nil: discard
 }
 
@@ -57,11 +58,13 @@ type Status struct {
 	Fault   string `json:"error,omitempty"` // why mail waits
 }
 
-// Trap is one watched Maildir. Run is for one goroutine; Status is safe beside it.
+// Trap is one watched Maildir. Run is for one goroutine; Status and SetMaxMessage are
+// safe beside it.
 type Trap struct {
 	Options
-	sorted bool   // cur/ was looked through
-	stuck  string // path of a file that was done with and could not be moved
+	sorted     bool   // cur/ was looked through
+	stuck      string // path of a file that was done with and could not be moved
+	maxMessage atomic.Int64
 
 	mu     sync.Mutex
 	status Status
@@ -72,8 +75,13 @@ func New(o Options) *Trap {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Trap{Options: o}
+	t := &Trap{Options: o}
+	t.SetMaxMessage(o.MaxMessage)
+	return t
 }
+
+// SetMaxMessage bounds the messages that are read from now on, in bytes.
+func (t *Trap) SetMaxMessage(bytes int64) { t.maxMessage.Store(bytes) }
 
 // Status is how the trap stands.
 func (t *Trap) Status() Status {
@@ -276,9 +284,10 @@ func (t *Trap) read(root *os.Root, path string) (raw []byte, truncated bool, err
 	if !info.Mode().IsRegular() {
 		return nil, false, fmt.Errorf("%s is no file", path)
 	}
-	raw, err = io.ReadAll(io.LimitReader(f, t.MaxMessage+1))
-	if int64(len(raw)) > t.MaxMessage {
-		return raw[:t.MaxMessage], true, err
+	limit := t.maxMessage.Load()
+	raw, err = io.ReadAll(io.LimitReader(f, limit+1))
+	if int64(len(raw)) > limit {
+		return raw[:limit], true, err
 	}
 	return raw, false, err
 }

@@ -135,7 +135,12 @@ func TestTaken(t *testing.T) {
 		put(t, dir+"/new/6", strings.Repeat("6", 101))
 		time.Sleep(pollEvery)
 		synctest.Wait()
-		if s := trap.Status(); s != (Status{Taken: 4}) {
+		trap.SetMaxMessage(3)
+		put(t, dir+"/new/7", "seven")
+		put(t, dir+"/new/8", "six")
+		time.Sleep(pollEvery)
+		synctest.Wait()
+		if s := trap.Status(); s != (Status{Taken: 6}) {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -147,10 +152,10 @@ func TestTaken(t *testing.T) {
 		}
 	})
 	slices.Sort(k.got)
-	if want := []string{strings.Repeat("6", 100) + "...", "five", "one", "two"}; !slices.Equal(k.got, want) {
+	if want := []string{strings.Repeat("6", 100) + "...", "five", "one", "sev...", "six", "two"}; !slices.Equal(k.got, want) {
 		t.Errorf("took %q, want %q", k.got, want)
 	}
-	if got, want := list(t, dir, "cur"), []string{"1:2,S", "2:2,FST", "3:2,RS", "5:2,S", "6:2,S"}; !slices.Equal(got, want) {
+	if got, want := list(t, dir, "cur"), []string{"1:2,S", "2:2,FST", "3:2,RS", "5:2,S", "6:2,S", "7:2,S", "8:2,S"}; !slices.Equal(got, want) {
 		t.Errorf("cur has %q, want %q", got, want)
 	}
 	if got := list(t, dir, "new"); !slices.Equal(got, []string{".hidden"}) {
