@@ -37,7 +37,7 @@ func (l slowLog) Handle(_ context.Context, r slog.Record) error {
 // startSlow runs a milter that takes its time for the first message: the disk is
 // lost, since the database is closed, and the log, which is to hear of it while the
 // message is judged, hangs.
-func startSlow(t *testing.T) (address milterAddress) {
+func startSlow(t *testing.T, network string) milterAddress {
 	t.Helper()
 	db, err := bloomdb.Open(bloomdb.Options{
 		Dir: t.TempDir(), Site: "one",
@@ -50,9 +50,15 @@ func startSlow(t *testing.T) (address milterAddress) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	address := newMilterAddress(t, network)
+	ln, err := net.Listen(strings.Replace(network, "inet", "tcp", 1), address.address)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if network == "unix" { // Postfix' smtpd connects as its own user
+		if err := os.Chmod(address.address, 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 	server := milter.NewServer(db, milter.Options{Site: "one", JudgeTimeout: 10 * patience, Log: slog.New(slowLog{slog.DiscardHandler})})
 	ended := make(chan error, 1)
@@ -67,16 +73,27 @@ func startSlow(t *testing.T) (address milterAddress) {
 			t.Error(err)
 		}
 	})
-	return milterAddress{"inet", ln.Addr().String()}
+	return address
 }
 
 func TestSlowMilter(t *testing.T) {
 	t.Parallel()
+	for _, network := range []string{"unix", "inet"} {
+		t.Run(network, func(t *testing.T) {
+			t.Parallel()
+			sendSlowly(t, network)
+		})
+	}
+}
+
+// sendSlowly sends a mail through both mail servers at a time.
+func sendSlowly(t *testing.T, network string) {
+	t.Helper()
 	p, s := newPostfix(t), newSendmail(t)
 	p.extra = "milter_content_timeout = " + slowTimeout + "\n"
-	p.start("slow", startSlow(t).postfix(), "n")
+	p.start("slow", startSlow(t, network).postfix(), "n")
 	s.defines = []string{"-DTEST_TIMEOUTS=C:10s;S:30s;R:" + slowTimeout + ";E:5m"}
-	s.start(startSlow(t).String())
+	s.start(startSlow(t, network).String())
 
 	servers := map[string]func() []string{
 		p.addr:        func() []string { return filesBelow(t, filepath.Join(p.dir, "mail/box/new")) },
