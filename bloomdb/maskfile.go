@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,13 +12,9 @@ import (
 	"strings"
 )
 
-// The mask's layout stands in FORMAT.md.
-const (
-	maskMagic   = "SBMASK\r\n"
-	maskVersion = 1
-	maskHeader  = 8 + 2 + 8 + 8 + 4 // magic, version, key id, generation, number of keys
-	maxMaskFile = maskHeader + maxRetouched*retouchedSize + 4
-)
+const maskHead = 8 + 4 // generation, number of keys
+
+var maskForm = sealedForm{name: "mask", magic: "SBMASK\r\n", version: 1, most: maskHead + maxRetouched*retouchedSize}
 
 func maskPath(dir string, gen int64) string {
 	return filepath.Join(dir, fmt.Sprintf("spam-%d.mask", gen))
@@ -35,9 +30,7 @@ func parseMaskPath(name string) (gen int64, ok bool) {
 
 // encodeMask writes the retouched keys of a generation.
 func encodeMask(w io.Writer, keyID [8]byte, gen int64, keys []retouchedKey) error {
-	b := append([]byte(maskMagic), 0, maskVersion)
-	b = append(b, keyID[:]...)
-	b = binary.BigEndian.AppendUint64(b, uint64(gen))
+	b := binary.BigEndian.AppendUint64(maskForm.begin(keyID), uint64(gen))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(keys)))
 	for _, k := range keys {
 		b = appendRetouched(b, k)
@@ -47,14 +40,9 @@ func encodeMask(w io.Writer, keyID [8]byte, gen int64, keys []retouchedKey) erro
 
 // readMask reads a mask's file. Damage is a *DamageError.
 func readMask(path string, keyID [8]byte, gen int64) ([]retouchedKey, error) {
-	f, err := os.Open(path)
+	data, err := maskForm.read(path)
 	if err != nil {
-		return nil, fmt.Errorf("mask: %w", err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxMaskFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("mask %s: %w", path, err)
+		return nil, err
 	}
 	keys, err := decodeMask(data, keyID, gen)
 	if err != nil {
@@ -64,28 +52,21 @@ func readMask(path string, keyID [8]byte, gen int64) ([]retouchedKey, error) {
 }
 
 func decodeMask(data []byte, keyID [8]byte, gen int64) ([]retouchedKey, error) {
-	body := len(data) - 4
-	switch {
-	case len(data) > maxMaskFile:
-		return nil, fmt.Errorf("it has over %d bytes", maxMaskFile)
-	case body < maskHeader:
-		return nil, errors.New("file is cut short")
-	case string(data[:8]) != maskMagic:
-		return nil, errors.New("not a mask: wrong magic")
-	case binary.BigEndian.Uint16(data[8:]) != maskVersion:
-		return nil, fmt.Errorf("mask version %d, this program reads %d", binary.BigEndian.Uint16(data[8:]), maskVersion)
-	case crc32.Checksum(data[:body], castagnoli) != binary.BigEndian.Uint32(data[body:]):
-		return nil, errors.New("checksum is wrong")
-	case [8]byte(data[10:]) != keyID:
-		return nil, fmt.Errorf("made under federation key %x, the key given is %x", data[10:18], keyID)
-	case int64(binary.BigEndian.Uint64(data[18:])) != gen:
-		return nil, fmt.Errorf("it is of generation %d", int64(binary.BigEndian.Uint64(data[18:])))
-	}
-	keys, err := decodeRetouched(data[maskHeader:body])
+	body, err := maskForm.open(data, keyID)
 	if err != nil {
 		return nil, err
 	}
-	if n := binary.BigEndian.Uint32(data[26:]); int(n) != len(keys) {
+	if len(body) < maskHead {
+		return nil, errors.New("file is cut short")
+	}
+	if of := int64(binary.BigEndian.Uint64(body)); of != gen {
+		return nil, fmt.Errorf("it is of generation %d", of)
+	}
+	keys, err := decodeRetouched(body[maskHead:])
+	if err != nil {
+		return nil, err
+	}
+	if n := binary.BigEndian.Uint32(body[8:]); int(n) != len(keys) {
 		return nil, fmt.Errorf("it has %d keys, its head says %d", len(keys), n)
 	}
 	for _, k := range keys {

@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,15 +17,10 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// The layout of an entry of the never-list stands in FORMAT.md.
-const (
-	neverMagic     = "SBNEVER\n"
-	neverVersion   = 1
-	neverHeader    = 8 + 2 + 8 // magic, version, key id
-	neverExactSize = 1 + 32
-	maxNeverFile   = neverHeader + 9 + 8 + 1 + maxNeverNote + 2 + maxKeys*neverExactSize +
-		1 + maxNeverSketches*(1+1+2+8*maxNeverKeys) + 4
-)
+const neverExactSize = 1 + 32
+
+var neverForm = sealedForm{name: "never-list", magic: "SBNEVER\n", version: 1,
+	most: 9 + 8 + 1 + maxNeverNote + 2 + maxKeys*neverExactSize + 1 + maxNeverSketches*(1+1+2+8*maxNeverKeys)}
 
 // neverPath names the file of an entry after its kind and id.
 func neverPath(dir string, name shortID) string {
@@ -47,9 +40,7 @@ func writeNever(dir string, keyID [8]byte, e *neverEntry) error {
 }
 
 func encodeNever(keyID [8]byte, e *neverEntry) []byte {
-	b := append([]byte(neverMagic), 0, neverVersion)
-	b = append(b, keyID[:]...)
-	b = append(b, byte(e.name.kind))
+	b := append(neverForm.begin(keyID), byte(e.name.kind))
 	b = append(b, e.name.id[:]...)
 	b = binary.BigEndian.AppendUint64(b, uint64(e.at))
 	b = append(b, byte(len(e.note)))
@@ -71,19 +62,14 @@ func encodeNever(keyID [8]byte, e *neverEntry) []byte {
 			b = binary.BigEndian.AppendUint64(b, key)
 		}
 	}
-	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return seal(b)
 }
 
 // readNever reads the file of an entry. Damage is a *DamageError.
 func readNever(path string, keyID [8]byte) (*neverEntry, error) {
-	f, err := os.Open(path)
+	data, err := neverForm.read(path)
 	if err != nil {
-		return nil, fmt.Errorf("never-list: %w", err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxNeverFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("never-list: %s: %w", path, err)
+		return nil, err
 	}
 	e, err := decodeNever(data, keyID)
 	if err == nil && neverPath(filepath.Dir(path), e.name) != path {
@@ -96,22 +82,11 @@ func readNever(path string, keyID [8]byte) (*neverEntry, error) {
 }
 
 func decodeNever(data []byte, keyID [8]byte) (*neverEntry, error) {
-	body := len(data) - 4
-	switch {
-	case len(data) > maxNeverFile:
-		return nil, fmt.Errorf("it has over %d bytes", maxNeverFile)
-	case body < neverHeader:
-		return nil, errors.New("file is cut short")
-	case string(data[:8]) != neverMagic:
-		return nil, errors.New("no entry of a never-list: wrong magic")
-	case binary.BigEndian.Uint16(data[8:]) != neverVersion:
-		return nil, fmt.Errorf("never-list version %d, this program reads %d", binary.BigEndian.Uint16(data[8:]), neverVersion)
-	case crc32.Checksum(data[:body], castagnoli) != binary.BigEndian.Uint32(data[body:]):
-		return nil, errors.New("checksum is wrong")
-	case [8]byte(data[10:]) != keyID:
-		return nil, fmt.Errorf("made under federation key %x, the key given is %x", data[10:18], keyID)
+	body, err := neverForm.open(data, keyID)
+	if err != nil {
+		return nil, err
 	}
-	e, err := decodeNeverEntry(bytes.NewBuffer(data[neverHeader:body]))
+	e, err := decodeNeverEntry(bytes.NewBuffer(body))
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +95,7 @@ func decodeNever(data []byte, keyID [8]byte) (*neverEntry, error) {
 
 var errNeverCut = errors.New("entry is cut short")
 
-// decodeNeverEntry reads what stands between header and checksum.
+// decodeNeverEntry reads a file's content.
 func decodeNeverEntry(b *bytes.Buffer) (*neverEntry, error) {
 	fixed := b.Next(1 + 8 + 8 + 1)
 	if len(fixed) < 18 {

@@ -60,8 +60,7 @@ func (r record) kind() filterKind {
 
 func (j *journal) header() []byte {
 	b := append([]byte(journalMagic), 0, journalVersion)
-	b = append(b, j.keyID[:]...)
-	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return seal(append(b, j.keyID[:]...))
 }
 
 // appendFrame codes a record with its frame: CRC32C over length and body,

@@ -95,7 +95,7 @@ func (s snapshot) encode(w io.Writer, keyID [8]byte) error {
 
 // writeChecked writes bytes and their CRC32C.
 func writeChecked(w io.Writer, b []byte) error {
-	_, err := w.Write(binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)))
+	_, err := w.Write(seal(b))
 	return err
 }
 

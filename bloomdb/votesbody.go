@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"os"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
@@ -12,9 +11,7 @@ import (
 
 // The layout of votes stands in FORMAT.md.
 const (
-	ownVotesMagic   = "SBVOTE\r\n"
-	ownVotesVersion = 1
-	ownVotesHeader  = 8 + 2 + 8 + 8 // magic, version, key id, stamp
+	ownVotesHead = 8 // stamp
 
 	votesHead      = 8 + 8 + 8 + 2 + 2 + 8 + 1 // generation, period, m, k0, k1, inserted, coding
 	votesAsBits    = 1
@@ -23,6 +20,8 @@ const (
 	maxVotesCoding = 1<<19 + 64
 	maxVotesBody   = votesHead + maxVotesCoding
 )
+
+var ownVotesForm = sealedForm{name: "votes", magic: "SBVOTE\r\n", version: 1, most: ownVotesHead + maxVotesBody}
 
 // votesBody is a filter of votes on its way.
 type votesBody struct {
@@ -106,15 +105,13 @@ func (db *DB) encodeOwnVotes(gen int64) ([]byte, error) {
 	db.own.mu.Lock()
 	stamp := db.own.stamp
 	db.own.mu.Unlock()
-	b := append([]byte(ownVotesMagic), 0, ownVotesVersion)
-	b = append(b, db.keyID[:]...)
-	b = binary.BigEndian.AppendUint64(b, stamp)
+	b := binary.BigEndian.AppendUint64(ownVotesForm.begin(db.keyID), stamp)
 	return append(b, body...), nil
 }
 
 // readOwnVotes reads a file of this site's. Damage is a *DamageError.
 func readOwnVotes(path string, keyID [8]byte, gen, period int64) (v votesBody, stamp uint64, err error) {
-	data, err := readBounded(path, ownVotesHeader+maxVotesBody+4)
+	data, err := readBounded(path, int64(sealedHeader+ownVotesForm.most+4))
 	if err != nil {
 		return v, 0, err
 	}
@@ -145,19 +142,13 @@ func readBounded(path string, most int64) ([]byte, error) {
 }
 
 func decodeOwnVotes(data []byte, keyID [8]byte) (v votesBody, stamp uint64, err error) {
-	body := len(data) - 4
-	switch {
-	case body < ownVotesHeader:
-		return v, 0, errors.New("file is cut short")
-	case string(data[:8]) != ownVotesMagic:
-		return v, 0, errors.New("no votes: wrong magic")
-	case binary.BigEndian.Uint16(data[8:]) != ownVotesVersion:
-		return v, 0, fmt.Errorf("votes version %d, this program reads %d", binary.BigEndian.Uint16(data[8:]), ownVotesVersion)
-	case crc32.Checksum(data[:body], castagnoli) != binary.BigEndian.Uint32(data[body:]):
-		return v, 0, errors.New("checksum is wrong")
-	case [8]byte(data[10:]) != keyID:
-		return v, 0, fmt.Errorf("made under federation key %x, the key given is %x", data[10:18], keyID)
+	body, err := ownVotesForm.open(data, keyID)
+	if err != nil {
+		return v, 0, err
 	}
-	v, err = decodeVotes(data[ownVotesHeader:body])
-	return v, binary.BigEndian.Uint64(data[18:]), err
+	if len(body) < ownVotesHead {
+		return v, 0, errors.New("file is cut short")
+	}
+	v, err = decodeVotes(body[ownVotesHead:])
+	return v, binary.BigEndian.Uint64(body), err
 }
