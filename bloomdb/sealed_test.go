@@ -1,0 +1,54 @@
+package bloomdb
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestSealedForm(t *testing.T) {
+	form := sealedForm{name: "thing", magic: "SBTHING\n", version: 3, most: 5}
+	key := [8]byte{7}
+	file := func(change func(b []byte) []byte) []byte {
+		return seal(change(append(form.begin(key), "12345"...)))
+	}
+	same := func(b []byte) []byte { return b }
+	good := file(same)
+	for name, c := range map[string]struct {
+		data []byte
+		want string // part of the error; "": none
+	}{
+		"good":                 {good, ""},
+		"empty":                {seal(form.begin(key)), ""},
+		"no bytes":             {nil, "file is cut short"},
+		"short":                {seal(form.begin(key)[:17]), "file is cut short"},
+		"magic":                {file(func(b []byte) []byte { b[0] = 'x'; return b }), "no thing: wrong magic"},
+		"version":              {file(func(b []byte) []byte { b[9] = 4; return b }), "thing version 4, this program reads 3"},
+		"version of two bytes": {file(func(b []byte) []byte { b[8] = 1; return b }), "thing version 259, this program reads 3"},
+		"key":                  {file(func(b []byte) []byte { b[10] = 8; return b }), "made under federation key 08"},
+		"checksum":             {append(bytes.Clone(good[:len(good)-1]), good[len(good)-1]^1), "checksum is wrong"},
+		"long":                 {file(func(b []byte) []byte { return append(b, '6') }), "it has more than 27 bytes"},
+	} {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, c.data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		data, err := form.read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = form.open(data, key)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+	if content, err := form.open(good, key); err != nil || string(content) != "12345" {
+		t.Errorf("%q, %v", content, err)
+	}
+	endless := sealedForm{name: "zeros", most: 100}
+	if data, err := endless.read("/dev/zero"); err != nil || len(data) > 200 {
+		t.Errorf("of an endless file %d bytes, %v", len(data), err)
+	}
+}
