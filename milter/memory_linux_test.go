@@ -1,7 +1,9 @@
 package milter
 
 import (
+	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -9,13 +11,16 @@ import (
 )
 
 // fullDisk is a folder on a file system of its own with room for a megabyte.
-func fullDisk(t *testing.T) string {
+func fullDisk(t *testing.T) string { return disk(t, 1<<20) }
+
+// disk is a folder on a file system of its own with room for so many bytes.
+func disk(t *testing.T, bytes int) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("mounting needs root")
 	}
 	folder := t.TempDir()
-	if err := unix.Mount("tmpfs", folder, "tmpfs", 0, "size=1m"); err != nil {
+	if err := unix.Mount("tmpfs", folder, "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {
 		t.Skipf("no tmpfs: %v", err)
 	}
 	t.Cleanup(func() {
@@ -53,5 +58,21 @@ func noDescriptors(t *testing.T) {
 			return
 		}
 		taken = append(taken, f)
+	}
+}
+
+// The disk of the temporary files is the one that reports are written to: bodies leave
+// room there.
+func TestSpillLeavesRoomForReports(t *testing.T) {
+	const room = 1 << 20
+	folder := disk(t, spillReserve+room)
+	b := start(t, Options{MaxMessage: 8 * room, MaxMemory: 2 * room, SpillFolder: folder}, clean)
+	hog(t, b, 5*room)
+	if spilled := b.Load().Spilled; spilled < room/2 || spilled > room+share {
+		t.Errorf("%d bytes in files, with room for %d", spilled, room)
+	}
+	lines := b.log.lines(t, "a message is judged on its begin only")
+	if len(lines) != 1 || !strings.Contains(fmt.Sprint(lines[0]), "256 are for reports") {
+		t.Errorf("log lines %v", lines)
 	}
 }

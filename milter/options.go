@@ -34,8 +34,8 @@ type Options struct {
 	// MaxMemory is how many bytes all messages in flight keep together; default 32
 	// times MaxMessage. Beyond it each message may still hold 64 KiB, which is all of
 	// most mail. What is longer goes to temporary files in SpillFolder, four times
-	// MaxMemory at most, or where that is empty the message is treated like one over
-	// MaxMessage.
+	// MaxMemory at most and as long as 256 MiB of its disk stay free, or where that is
+	// empty the message is treated like one over MaxMessage.
 	MaxMemory   int64
 	SpillFolder string
 

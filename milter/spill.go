@@ -12,6 +12,10 @@ import (
 // folder is that of the state, whose disk is not to be filled with bodies.
 const spilledLimit = 4
 
+// spillReserve is what bodies leave free on that disk, for the journal: without room
+// no report is accepted. Unit: bytes.
+const spillReserve = 256 << 20
+
 // spill is the end of a body for which there was no memory, in a temporary file
 // without a name: a crash leaves nothing of it.
 type spill struct {
@@ -40,8 +44,12 @@ func (m *message) spill(chunk []byte) bool {
 	return true
 }
 
-// write makes the file where there is none yet.
+// write makes the file where there is none yet. Room is asked for each time, as others
+// write to the disk, too.
 func (m *message) write(chunk []byte) error {
+	if err := roomToSpill(m.options.SpillFolder); err != nil {
+		return fmt.Errorf("temporary file for a body: %w", err)
+	}
 	if m.rest == nil {
 		file, err := openNameless(m.options.SpillFolder)
 		if err != nil {

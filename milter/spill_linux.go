@@ -1,6 +1,7 @@
 package milter
 
 import (
+	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -14,4 +15,16 @@ func openNameless(folder string) (*os.File, error) {
 		return openTemporary(folder)
 	}
 	return file, nil
+}
+
+// roomToSpill fails where the disk of folder has no more free than spillReserve.
+func roomToSpill(folder string) error {
+	var disk unix.Statfs_t
+	if err := unix.Statfs(folder, &disk); err != nil {
+		return fmt.Errorf("statfs %s: %w", folder, err)
+	}
+	if free := disk.Bavail * uint64(disk.Bsize); free <= spillReserve {
+		return fmt.Errorf("the disk of %s has %d MiB free, of which %d are for reports", folder, free>>20, spillReserve>>20)
+	}
+	return nil
 }

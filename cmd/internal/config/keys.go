@@ -123,7 +123,7 @@ var generalKeys = []key{
 		doc:  "How much of all messages in flight is kept in memory together; at least\nmax_message. Beyond it each may still have 64 KiB."},
 	{section: "milter", name: "over_memory", def: "head", live: true,
 		kind: choice(func(c *Config) *string { return &c.Milter.OverMemory }, "head", "spill"),
-		doc:  "A message for which no memory is left is judged on what was kept of it (head), or\nthe rest goes to a temporary file without a name in the state folder (spill), of\nall messages together at most four times max_memory."},
+		doc:  "A message for which no memory is left is judged on what was kept of it (head), or\nthe rest goes to a temporary file without a name in the state folder (spill): of\nall messages together at most four times max_memory, and only as long as 256 MiB\nof that disk stay free for reports."},
 	{section: "milter", name: "grace", def: "1m", live: true,
 		kind: durationOrNone(func(c *Config) *time.Duration { return &c.Milter.Grace }, time.Second, time.Hour),
 		doc:  "How long a stop waits for messages and requests in flight before it cuts\nthem."},
