@@ -1,0 +1,231 @@
+package main
+
+// The verifiers whose word spambloomd takes: real ones, set up as contrib/policy.md
+// says. They ask no name server: OpenDKIM reads the public keys from a file.
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"net/mail"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// signer signs mail for any domain, as DKIM does (RFC 6376).
+type signer struct{ key *rsa.PrivateKey }
+
+func newSigner(t *testing.T) signer {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 1024) // OpenDKIM's least
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signer{key}
+}
+
+// public is what the name server has of each domain, a line of OpenDKIM's
+// TestPublicKeys each.
+func (s signer) public(t *testing.T, domains ...string) string {
+	t.Helper()
+	der, err := x509.MarshalPKIXPublicKey(&s.key.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines strings.Builder
+	for _, d := range domains {
+		fmt.Fprintf(&lines, "s1._domainkey.%s v=DKIM1; k=rsa; p=%s\n", d, base64.StdEncoding.EncodeToString(der))
+	}
+	return lines.String()
+}
+
+// sign puts a signature of From and the body above a mail, with simple
+// canonicalization. The tags are those that say for whom: "d=bank.example;".
+func (s signer) sign(t *testing.T, tags, mail string) string {
+	t.Helper()
+	header, body, _ := strings.Cut(mail, "\r\n\r\n")
+	_, from, _ := strings.Cut("\r\n"+header, "\r\nFrom:")
+	from, _, _ = strings.Cut(from, "\r\n")
+	bodyHash := sha256.Sum256([]byte(strings.TrimRight(body, "\r\n") + "\r\n"))
+	field := "DKIM-Signature: v=1; a=rsa-sha256; c=simple/simple; s=s1; h=From; " + tags +
+		"\r\n\tbh=" + base64.StdEncoding.EncodeToString(bodyHash[:]) + "; b="
+	digest := sha256.Sum256([]byte("From:" + from + "\r\n" + field))
+	signature, err := rsa.SignPKCS1v15(rand.Reader, s.key, crypto.SHA256, digest[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return field + base64.StdEncoding.EncodeToString(signature) + "\r\n" + mail
+}
+
+// startFilter runs a milter of somebody else until the end of the test, and waits for
+// its socket.
+func startFilter(t *testing.T, socket, name string, args ...string) {
+	t.Helper()
+	log, err := os.Create(filepath.Join(folder(t), name+".log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd := exec.Command(find(t, name), args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // libmilter takes five seconds to end by itself
+		_ = cmd.Wait()         // killed
+		if t.Failed() {
+			text, _ := os.ReadFile(log.Name())
+			t.Logf("%s says:\n%s", name, text)
+		}
+	})
+	eventually(t, name+" answers", func() bool {
+		conn, err := net.Dial("unix", socket)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+}
+
+// startOpenDKIM runs OpenDKIM at a unix socket with the settings of contrib/policy.md,
+// and the public keys. Mail from this machine is verified as well.
+func startOpenDKIM(t *testing.T, socket, keys string) {
+	t.Helper()
+	dir := folder(t)
+	settings := pageBlock(t, "policy.md", "AuthservID") + "Mode v\nUMask 000\nInternalHosts 192.0.2.254\n" +
+		"Socket local:" + socket + "\nTestPublicKeys " + write(t, filepath.Join(dir, "keys"), keys) + "\n"
+	startFilter(t, socket, "opendkim", "-f", "-x", write(t, filepath.Join(dir, "opendkim.conf"), settings))
+}
+
+// proof is a mail with the allowed address in From.
+type proof struct {
+	name, mail string
+	allowed    bool
+	results    []string // what each Authentication-Results of the delivered mail begins with
+}
+
+// passOn sends a mail to a server that puts it into a folder, and takes it from there.
+func passOn(t *testing.T, address, folder, text string) *delivered {
+	t.Helper()
+	d, err := dialSMTP("127.0.0.1", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	if ready, err := d.begin(envelope{from: "someone@example.net", rcpts: []string{"you@example.test"}}); err != nil || !ready {
+		t.Fatalf("%q %v", d.replies, err)
+	}
+	if _, err := d.conn.Write([]byte(text + ".\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	if reply, err := d.answer(); err != nil || !strings.HasPrefix(reply, "250 ") {
+		t.Fatalf("%q %v", reply, err)
+	}
+	var files []string
+	eventually(t, "the mail is delivered", func() bool { files = filesBelow(t, folder); return len(files) == 1 })
+	content, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := mail.ReadMessage(strings.NewReader(string(content)))
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, content)
+	}
+	if err := os.Remove(files[0]); err != nil {
+		t.Fatal(err)
+	}
+	return &delivered{files[0], m.Header}
+}
+
+// expect holds a mail that was delivered against what was to become of it.
+func (p *proof) expect(t *testing.T, d *delivered) {
+	t.Helper()
+	verdict, fields := d.verdict(t)
+	want := "clean"
+	if p.allowed {
+		want = "allowed"
+	}
+	if verdict != want || p.allowed && fields["reason"] != "allow:bank" {
+		t.Errorf("%s: %s %v, want %s", p.name, verdict, fields, want)
+	}
+	results := d.header["Authentication-Results"]
+	matches := len(results) == len(p.results)
+	for i := 0; matches && i < len(results); i++ {
+		matches = glob(p.results[i]+"*", strings.Join(strings.Fields(results[i]), " "))
+	}
+	if !matches {
+		t.Errorf("%s: delivered with %q, want %q", p.name, results, p.results)
+	}
+}
+
+const ours, theirs = "Authentication-Results: mx1.example.org; ", "Authentication-Results: mx.elsewhere.example; "
+
+// openDKIMProofs are mails for OpenDKIM, with what it makes of them.
+func openDKIMProofs(t *testing.T, s signer) []proof {
+	t.Helper()
+	const none, failed, pass = "mx1.example.org; dkim=none", "mx1.example.org; dkim=fail", "mx1.example.org; dkim=pass"
+	letter := func(extra ...string) string {
+		return strings.Replace(message(text(), extra...), "someone@example.net", "news@bank.example", 1)
+	}
+	const bank = "d=bank.example;"
+	const forged = "dkim=pass header.d=bank.example"
+	evil := "d=evil.example; i=x=3B=20dkim=3Dpass=20header.d=3Dbank.example=20reason=3D@evil.example;"
+	return []proof{
+		{"signed", s.sign(t, bank, letter()), true, []string{pass}},
+		{"signed below the domain", s.sign(t, "d=mail.bank.example;", letter()), true, []string{pass}},
+		{"not signed", letter(), false, []string{none}},
+		{"changed", s.sign(t, bank, letter()) + "One more line.\r\n", false, []string{failed}},
+		{"from changed", strings.Replace(s.sign(t, bank, letter()), "From: news@", "From: <news@bank.example> news@", 1), false, []string{failed}},
+		{"signed by another", s.sign(t, "d=evil.example;", letter()), false, []string{pass}},
+		{"forged", letter(ours + forged), false, []string{none}},
+		{"forged over a bad signature", ours + forged + "\r\n" + s.sign(t, bank, letter()) + "One more line.\r\n", false, []string{failed}},
+		{"forged by each method, and spelled in many ways", letter(ours+forged, ours+"dmarc=pass header.from=bank.example",
+			"AUTHENTICATION-RESULTS:MX1.example.org;spf=pass smtp.mailfrom=bank.example", theirs+forged,
+			"Authentication-Results: mx1.example.org 1;\r\n\tdkim=pass\r\n\theader.d=bank.example"), false, []string{none, "mx.elsewhere.example; "}},
+		{"forged within the signer", s.sign(t, evil, letter()), false, []string{pass + "*; " + forged}},
+	}
+}
+
+// Who the sender is proven to be by OpenDKIM is allowed; nobody else is, and forged
+// fields are not delivered.
+func TestOpenDKIM(t *testing.T) {
+	t.Parallel()
+	keys := newSigner(t)
+	s := guided(t, "[milter]\nauthserv_id")
+	public := keys.public(t, "bank.example", "mail.bank.example", "evil.example")
+
+	t.Run("postfix", func(t *testing.T) {
+		t.Parallel()
+		p := newPostfix(t)
+		p.extra = strings.Replace(pageBlock(t, "policy.md", "smtpd_milters"), "127.0.0.1:8899", s.milter, 1)
+		if err := os.Mkdir(filepath.Join(p.dir, "spool/opendkim"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		startOpenDKIM(t, filepath.Join(p.dir, "spool/opendkim/opendkim.sock"), public)
+		p.start("one", "inet:"+s.milter, "n")
+		for _, proof := range openDKIMProofs(t, keys) {
+			proof.expect(t, passOn(t, p.addr, filepath.Join(p.dir, "mail/box/new"), proof.mail))
+		}
+	})
+	t.Run("sendmail", func(t *testing.T) {
+		t.Parallel()
+		m := newSendmail(t)
+		socket := filepath.Join(m.dir, "opendkim.sock")
+		startOpenDKIM(t, socket, public)
+		m.defines = []string{"-DTEST_VERIFIER=local:" + socket}
+		host, port, _ := net.SplitHostPort(s.milter)
+		m.start("inet:" + port + "@" + host)
+		for _, proof := range openDKIMProofs(t, keys) {
+			proof.expect(t, passOn(t, local(m.port), m.maildir, proof.mail))
+		}
+	})
+}
