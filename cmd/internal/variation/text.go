@@ -159,8 +159,7 @@ func sentences(text string) []string {
 	for _, at := range wordPattern.FindAllStringIndex(text, -1) {
 		count++
 		last := text[at[1]-1]
-		paragraph := strings.HasPrefix(strings.ReplaceAll(text[at[1]:], " ", ""), "\n\n")
-		if last != '.' && last != '!' && last != '?' && !paragraph && count < maxSentence {
+		if last != '.' && last != '!' && last != '?' && !beginsEmptyLine(text[at[1]:]) && count < maxSentence {
 			continue
 		}
 		list = append(list, text[begin:at[1]])
@@ -170,6 +169,12 @@ func sentences(text string) []string {
 		list = append(list, text[begin:])
 	}
 	return list
+}
+
+// beginsEmptyLine says whether text begins with an empty line, blanks apart.
+func beginsEmptyLine(text string) bool {
+	rest, ok := strings.CutPrefix(strings.TrimLeft(text, " "), "\n")
+	return ok && strings.HasPrefix(strings.TrimLeft(rest, " "), "\n")
 }
 
 // editSentences changes all sentences of a part at once. Each keeps the blanks
