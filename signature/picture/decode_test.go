@@ -14,6 +14,9 @@ import (
 	"golang.org/x/image/bmp"
 )
 
+// plenty is a budget that no image of these tests spends.
+const plenty = 1 << 30
+
 // bomb is the beginning of an image that says how large it is.
 func bomb(magic string, width, height uint32) []byte {
 	var b bytes.Buffer

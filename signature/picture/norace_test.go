@@ -1,5 +1,0 @@
-//go:build !race
-
-package picture
-
-const step = 1
