@@ -39,7 +39,8 @@ func allowedBy(rule string, general Policy) Decision {
 type allowRules struct {
 	rules      []allowRule
 	authservID string
-	wantFrom   bool // a rule asks for the header From
+
+	wantFrom, wantRecipients bool // a rule asks for the header From; for recipients
 }
 
 // allowRule is an Allow. A condition that is nil is not set.
@@ -65,6 +66,7 @@ func newAllowRules(rules []Allow, authservID string) *allowRules {
 		if rule.hasCondition() {
 			a.rules = append(a.rules, rule)
 			a.wantFrom = a.wantFrom || rule.from != nil
+			a.wantRecipients = a.wantRecipients || rule.recipients != nil
 		}
 	}
 	return a
@@ -85,12 +87,10 @@ func newPatterns(list []string) (p patterns[bool]) {
 	return p
 }
 
-// hasAddress says whether a pattern fits the address as it is. None fits one that was
-// cut off: it ends where its sender wanted.
+// hasAddress says whether a pattern fits the address as it is.
 func hasAddress(p patterns[bool], address string) bool {
-	address = strings.ToLower(address)
 	_, host, ok := cutAddress(address)
-	return ok && len(address) <= maxAddress && (p[address] || p.domain(host))
+	return ok && (p[address] || p.domain(host))
 }
 
 // newNames is nil for an empty list. What has no name is not found by an empty one.
@@ -113,10 +113,19 @@ func (a *allowRules) of(e *envelope, header []signature.Field) (allowed []string
 		return nil, ""
 	}
 	m := evidence{envelope: e, listID: listID(header)}
+	if len(e.sender) <= maxAddress { // one that was cut off ends where its sender wanted
+		m.sender = compared(e.sender)
+	}
 	if a.wantFrom {
 		m.from = authenticFrom(e, header, a.authservID)
 	}
 	recipients := e.audience()
+	if a.wantRecipients {
+		recipients = slices.Clone(recipients)
+		for i, address := range recipients {
+			recipients[i] = compared(address)
+		}
+	}
 	left := len(recipients)
 	for i := range a.rules {
 		rule := &a.rules[i]
@@ -139,11 +148,13 @@ func (a *allowRules) of(e *envelope, header []signature.Field) (allowed []string
 	return allowed, ""
 }
 
-// evidence is what rules ask of a message, beside its recipients.
+// evidence is what rules ask of a message, beside its recipients. Addresses are as
+// patterns have them; "" is none.
 type evidence struct {
 	*envelope
-	from   string // the authentic address of the header; "": none
-	listID string // "": none
+	sender string
+	from   string // the authentic address of the header
+	listID string
 }
 
 // matches looks at all conditions but the recipients.
@@ -155,6 +166,7 @@ func (r *allowRule) matches(m *evidence) bool {
 		(r.listeners == nil || r.listeners[m.listener])
 }
 
+// forRecipient takes the address as patterns have it.
 func (r *allowRule) forRecipient(address string) bool {
 	if r.recipients == nil {
 		return true

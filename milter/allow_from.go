@@ -3,12 +3,14 @@ package milter
 import (
 	"strings"
 
+	"github.com/spambloom/spambloom/milter/idn"
 	"github.com/spambloom/spambloom/signature"
 	"github.com/spambloom/spambloom/signature/suffix"
 )
 
 // authenticFrom is the address of the header From, if the results of the MTA's own
-// verifier prove its domain; else "". Lower case. The proof is one of
+// verifier prove its domain; else "". It is in lower case, its domain in ASCII form, and
+// so are the domains that it is compared with. The proof is one of
 //
 //   - dmarc=pass with header.from equal to the domain,
 //   - dkim=pass with a header.d that is aligned with it,
@@ -104,15 +106,17 @@ func isBase64(c byte) bool {
 }
 
 // passes says whether one of the results is a pass for a domain that is wanted. Of a
-// property with an address, such as smtp.mailfrom, it is the address's domain.
+// property with an address, such as smtp.mailfrom, it is the address's domain. A name
+// that the verifier may have looked up as another one proves nothing: rspamd asks the DNS
+// for strasse.example where it writes straße.example.
 func passes(results []result, property string, wanted func(domain string) bool) bool {
 	for _, r := range results {
 		if r.value != "pass" {
 			continue
 		}
 		value := r.property(property)
-		domain := strings.ToLower(value[strings.LastIndexByte(value, '@')+1:])
-		if isDomain(domain) && wanted(domain) {
+		name := value[strings.LastIndexByte(value, '@')+1:]
+		if domain, err := idn.ASCII(name); err == nil && isDomain(domain) && !idn.Ambiguous(name) && wanted(domain) {
 			return true
 		}
 	}
@@ -128,8 +132,8 @@ func aligned(a, b string) bool {
 	return a == b || strings.HasSuffix(a, "."+b) && suffix.Registrable(b) != ""
 }
 
-// headerFrom is the one address of the one From field, in lower case; "" if there
-// are more of either, or whenever a mail program could read another address from it
+// headerFrom is the one address of the one From field, as plainAddress gives it; "" if
+// there are more of either, or whenever a mail program could read another address from it
 // than this does.
 func headerFrom(header []signature.Field) (address string) {
 	found := false
@@ -185,11 +189,17 @@ func mailbox(value string) (address string) {
 	return plainAddress(words[0])
 }
 
-// plainAddress is an address in lower case if it is of dots and atoms in ASCII, with
-// a domain of at least two labels; else "". An encoded word is no local part.
+// plainAddress is an address in lower case if it is of dots and atoms, with a local part
+// in ASCII and a domain of at least two labels, which is given in ASCII form; else "". An
+// encoded word is no local part.
 func plainAddress(s string) string {
-	local, host, ok := cutAddress(s)
-	if !ok || len(s) > maxAddress || !isDomain(host) || strings.Contains(local, "=?") {
+	if len(s) > maxAddress {
+		return ""
+	}
+	address := compared(s)
+	_, host, _ := cutAddress(address)
+	local, _, _ := cutAddress(s)
+	if !isDomain(host) || strings.Contains(local, "=?") {
 		return ""
 	}
 	for word := range strings.SplitSeq(local, ".") {
@@ -197,7 +207,7 @@ func plainAddress(s string) string {
 			return ""
 		}
 	}
-	return strings.ToLower(s)
+	return address
 }
 
 // isDomain is for host names of at least two labels (RFC 5321, section 4.1.2), in

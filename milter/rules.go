@@ -72,7 +72,7 @@ func (r *rules) audiences(e *envelope, allowed []string) (all []audience) {
 		if allowed != nil {
 			a.allowed = allowed[i]
 		}
-		a.recipient, a.domain = r.recipients.find(address)
+		a.recipient, a.domain = r.recipients.find(compared(address))
 		if !seen[a] {
 			seen[a] = true
 			all = append(all, a)

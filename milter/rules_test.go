@@ -17,7 +17,7 @@ func office() *rules {
 		Policy: Policy{Spam: Reject, BulkThreshold: 20, Classes: map[bloomdb.Class]Action{bloomdb.ClassPhish: Discard, bloomdb.ClassScam: Quarantine}},
 		Overrides: []Override{
 			{Name: "port587", Listeners: []string{"inet:587"}, Policy: Policy{Bulk: Quarantine}},
-			{Name: "school", Domains: []string{".school.example"}, Policy: Policy{Spam: Quarantine, BulkThreshold: 1000}},
+			{Name: "school", Domains: []string{".school.example", ".schüle.example"}, Policy: Policy{Spam: Quarantine, BulkThreshold: 1000}},
 			{Name: "desk", Domains: []string{"desk.school.example"}, Policy: Policy{Spam: Tempfail}},
 			{Name: "abuse", Recipients: []string{"Abuse@School.example"}, Policy: Policy{Spam: Accept, Classes: map[bloomdb.Class]Action{bloomdb.ClassPhish: Tag, bloomdb.ClassScam: ""}}},
 		},
@@ -44,6 +44,9 @@ func TestOverrides(t *testing.T) {
 		{"domain", "", "a@school.example", spam, "school spam quarantine"},
 		{"below a domain", "", "a@b.c.SCHOOL.example", spam, "school spam quarantine"},
 		{"a domain that ends alike", "", "a@preschool.example", spam, "general spam reject"},
+		{"international domain", "", "a@b.SCHÜLE.example", spam, "school spam quarantine"},
+		{"international domain in ASCII", "", "a@xn--schle-mva.example", spam, "school spam quarantine"},
+		{"full-width domain", "", "a@\uff53chool.example", spam, "general spam reject"},
 		{"narrower domain", "", "a@desk.school.example", spam, "desk spam tempfail"},
 		{"not below it", "", "a@x.desk.school.example", spam, "school spam quarantine"},
 		{"threshold of the domain", "", "a@school.example", seen, "school clean tag"},
@@ -124,15 +127,22 @@ func TestMildestProperty(t *testing.T) {
 	})
 }
 
-func TestCheckPattern(t *testing.T) {
-	for _, good := range []string{"a@example.org", "example.org", ".example.org", "localhost", "a+b@x", "ä@example.org"} {
-		if err := CheckPattern(good); err != nil {
-			t.Error(err)
+func TestParsePattern(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"A@Example.org": "a@example.org", "example.ORG": "example.org", ".example.org": ".example.org", "localhost": "localhost", "a+b@x": "a+b@x",
+		"Ä@Bücher.example": "ä@xn--bcher-kva.example", ".BÜCHER.example": ".xn--bcher-kva.example", "a@b@xn--bcher-kva.example": "a@b@xn--bcher-kva.example",
+		strings.Repeat("ü", 50) + ".example": "xn--td" + strings.Repeat("a", 50) + ".example", // over 63 bytes in UTF-8
+	} {
+		if got, err := ParsePattern(pattern); err != nil || got != want {
+			t.Errorf("%q: %q, %v, want %q", pattern, got, err, want)
 		}
 	}
-	for _, bad := range []string{"", ".", "@", "@example.org", "a@", "a..b", "example.org.", "a b@example.org", "<a@b>", "*.example.org", "a@.b", strings.Repeat("x", 64) + ".org"} {
-		if CheckPattern(bad) == nil {
-			t.Errorf("%q passes for a pattern", bad)
+	for _, bad := range []string{
+		"", ".", "@", "@example.org", "a@", "a..b", "example.org.", "a b@example.org", "<a@b>", "*.example.org", "a@.b", strings.Repeat("x", 64) + ".org",
+		"\uff45xample.com", "a@example\u3002com", ".exam\u00adple.com", "ban\u212a.example", "b\xfccher.example", "xn--bcher-kv!.example",
+	} {
+		if form, err := ParsePattern(bad); err == nil {
+			t.Errorf("%q passes for the pattern %q", bad, form)
 		}
 	}
 }

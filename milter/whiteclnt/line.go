@@ -190,15 +190,15 @@ func cutHeader(value string) (header, rest string) {
 	return strings.ReplaceAll(strings.ToLower(value[:end]), "-", "_"), strings.TrimLeft(value[end+1:], whitespace)
 }
 
-// bare is a value as DCC compares it: in lower case, without white space, brackets,
-// quotes and commas, and without dots at its end.
+// bare is a value as DCC compares it: without white space, brackets, quotes and commas,
+// and without dots at its end. It is in lower case once it is a pattern.
 func bare(value string) string {
 	value = strings.Map(func(c rune) rune {
 		if strings.ContainsRune(whitespace+`<>'",`, c) {
 			return -1
 		}
 		return c
-	}, strings.ToLower(value))
+	}, value)
 	return strings.TrimRight(value, ".")
 }
 
@@ -214,16 +214,18 @@ func within(value string) string {
 // address is the pattern of one address; "" if the text is none. A domain alone is
 // none: to DCC it is not the pattern of the domain's addresses either.
 func address(text string) string {
-	if !strings.Contains(text, "@") || milter.CheckPattern(text) != nil {
+	pattern, err := milter.ParsePattern(text)
+	if err != nil || !strings.Contains(text, "@") {
 		return ""
 	}
-	return strings.ToLower(text)
+	return pattern
 }
 
 // domain is the pattern of a domain, without those below; "" if the text is none.
 func domain(text string) string {
-	if strings.ContainsAny(text, "@") || strings.HasPrefix(text, ".") || milter.CheckPattern(text) != nil {
+	pattern, err := milter.ParsePattern(text)
+	if err != nil || strings.Contains(text, "@") || strings.HasPrefix(text, ".") {
 		return ""
 	}
-	return text
+	return pattern
 }

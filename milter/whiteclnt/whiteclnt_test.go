@@ -172,8 +172,8 @@ func FuzzRead(f *testing.F) {
 			}
 			for _, list := range [][]string{rule.Senders, rule.From, rule.Recipients} {
 				for _, pattern := range list {
-					if err := milter.CheckPattern(pattern); err != nil || pattern != strings.ToLower(pattern) {
-						t.Errorf("%q: %v", pattern, err)
+					if form, err := milter.ParsePattern(pattern); err != nil || form != pattern {
+						t.Errorf("%q: %q, %v", pattern, form, err)
 					}
 				}
 			}

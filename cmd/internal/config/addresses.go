@@ -1,10 +1,14 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
 	"unicode"
+	"unicode/utf8"
+
+	"github.com/spambloom/spambloom/milter/idn"
 )
 
 // Bounds of mail addresses (RFC 5321, section 4.5.3.1) and names (RFC 1035, section
@@ -85,37 +89,69 @@ func listeners(field func(*Config) *[]string) kind {
 
 func mailAddress(s string) (string, error) {
 	at := strings.LastIndexByte(s, '@')
-	if at < 1 || at > maxLocal || strings.ContainsFunc(s[:at], notInName) || !isDomain(s[at+1:]) {
+	if at < 1 || at > maxLocal || strings.ContainsFunc(s[:at], notInName) {
 		return "", wrong(s, "a mail address")
 	}
-	return strings.ToLower(s), nil
+	host, err := domain(s[at+1:])
+	if err != nil {
+		return "", because(wrong(s, "a mail address"), err)
+	}
+	return strings.ToLower(s[:at]) + "@" + host, nil
 }
 
 func domainPattern(s string) (string, error) {
-	name := strings.TrimPrefix(s, ".")
-	if _, err := netip.ParseAddr(name); err == nil || !isDomain(name) {
+	dot, name := "", s
+	if strings.HasPrefix(s, ".") {
+		dot, name = ".", s[1:]
+	}
+	if _, err := netip.ParseAddr(name); err == nil {
 		return "", wrong(s, "a domain")
 	}
-	return strings.ToLower(s), nil
+	host, err := domain(name)
+	if err != nil {
+		return "", because(wrong(s, "a domain"), err)
+	}
+	return dot + host, nil
 }
 
-// isDomain takes letters of all scripts: mail with SMTPUTF8 has them. A single label is
-// a domain, too, such as localhost.
-func isDomain(s string) bool {
+// errForm is what is wrong with a domain where a look at it says what.
+var errForm = errors.New("not the form of a domain")
+
+// because adds the reason where it is not plain to see.
+func because(fault, reason error) error {
+	if errors.Is(reason, errForm) {
+		return fault
+	}
+	return fmt.Errorf("%w: %w", fault, reason)
+}
+
+// domain is the name in lower case and in its ASCII form, which the form with letters of
+// all scripts and mail with SMTPUTF8 have, too. A single label is a domain, such as
+// localhost.
+func domain(s string) (string, error) {
 	if s == "" || len(s) > maxDomain {
-		return false
+		return "", errForm
 	}
 	for label := range strings.SplitSeq(s, ".") {
-		if label == "" || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' {
-			return false
+		if label == "" || label[0] == '-' || label[len(label)-1] == '-' {
+			return "", errForm
 		}
 		for _, r := range label {
-			if r != '-' && r != '_' && !unicode.In(r, unicode.Letter, unicode.Mark, unicode.Digit) {
-				return false
+			if r < utf8.RuneSelf && r != '-' && r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+				return "", errForm
 			}
 		}
 	}
-	return true
+	host, err := idn.Written(s)
+	if err != nil {
+		return "", err
+	}
+	for label := range strings.SplitSeq(host, ".") {
+		if len(label) > maxLabel {
+			return "", errForm
+		}
+	}
+	return host, nil
 }
 
 // notInName says what has no place in a user's or a list's name without quotes.

@@ -42,7 +42,7 @@ func TestPoliciesAndRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Policy{
-		{Name: "desk", Recipients: []string{"abuse@example.org", "jürgen@bücher.example"}, Spam: "tag", SpamPhish: "quarantine"},
+		{Name: "desk", Recipients: []string{"abuse@example.org", "jürgen@xn--bcher-kva.example"}, Spam: "tag", SpamPhish: "quarantine"},
 		{Name: "inbound", Domains: []string{"example.net", ".example.com", "localhost"}, Listeners: []string{"unix:/run/spambloom/In.sock"}, Clean: "accept"},
 	}
 	if !reflect.DeepEqual(c.Policies, want) {
@@ -148,7 +148,8 @@ func TestAddressForms(t *testing.T) {
 		"": false, "@": false, ".": false, "..example.org": false, "example.org.": false, "-a.org": false, "a-.org": false,
 		"user@": false, "a@b@c": false, "us er@a.org": false, "<a@b.org>": false, "a@b.org\x00": false, "a\r@b.org": false,
 		`"a b"@c.org`: false, "*@b.org": true, "a@*.org": false, "a\ufffd@b.org": false, "192.0.2.1": false, ".192.0.2.1": false, "a@[192.0.2.1]": false,
-		long + "a.org": false, strings.Repeat("a", maxLocal+1) + "@b.org": false, strings.Repeat("a.", 128) + "org": false,
+		"a@ban\u212a.example": false, ".\uff45xample.org": false, "xn--bcher-kv!.example": false, "xn--99999999.example": false,
+		strings.Repeat("ü", 50) + ".example": true, strings.Repeat("ü", 60) + ".example": false, long + "a.org": false, strings.Repeat("a", maxLocal+1) + "@b.org": false, strings.Repeat("a.", 128) + "org": false,
 	} {
 		c := &Config{Allow: make([]Allow, 1)}
 		if err := lookup("allow.senders").kind.set(c, []any{s}); (err == nil) != good {

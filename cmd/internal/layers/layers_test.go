@@ -33,12 +33,13 @@ var allowed = map[string][]string{
 	"reporting":         {"signature", "bloomdb", "reporting/ledger", "reporting/trust"},
 	"reporting/ledger":  {"signature", "reporting/trust"},
 	"reporting/trust":   {},
-	"milter":            {"signature", "signature/suffix", "bloomdb"},
+	"milter":            {"signature", "signature/suffix", "bloomdb", "milter/idn"},
+	"milter/idn":        {},
 	"milter/whiteclnt":  {"milter"},
 
 	"bloomdb/exchange/linkfault": {},
 
-	"cmd/internal/config":    {},
+	"cmd/internal/config":    {"milter/idn"},
 	"cmd/internal/layers":    {},
 	"cmd/internal/socket":    {},
 	"cmd/internal/mailbox":   {},
