@@ -23,9 +23,6 @@ const (
 	offerTimeout = 30 * time.Second
 	// readStep is how far memory is taken ahead of a packet's bytes.
 	readStep = 64<<10 + 1
-	// maxUnsent is how much is written before it is sent; only a message with
-	// thousands of forged headers comes there.
-	maxUnsent = 16 << 10
 	// keptBuffer is the largest packet buffer that an idle connection keeps.
 	keptBuffer = 4 << 10
 	// ordinary is a packet that needs no leave to be read. MTAs send bodies in
@@ -253,9 +250,6 @@ func (c *conn) await(stage string, limit time.Duration, n int) {
 // Write never fails towards the library; sending does, before the next packet.
 func (c *conn) Write(p []byte) (int, error) {
 	c.out = append(c.out, p...)
-	if len(c.out) > maxUnsent {
-		c.flush()
-	}
 	return len(p), nil
 }
 

@@ -74,10 +74,10 @@ type macros struct {
 
 func (a *macros) merge(from map[string]string) {
 	if v := from["i"]; v != "" {
-		a.queueID = v
+		a.queueID = bounded(v)
 	}
 	if v := from["{auth_authen}"]; v != "" {
-		a.auth = v
+		a.auth = bounded(v)
 	}
 }
 
@@ -158,8 +158,8 @@ func (m *message) skip() (reason string) {
 func (m *message) addField(name, value string) {
 	m.forged.see(name)
 	if strings.EqualFold(name, "Message-ID") {
-		m.id = strings.TrimSpace(value) // it is often folded
-		m.id = m.id[:min(len(m.id), maxMessageID)]
+		id := strings.TrimSpace(value)                        // it is often folded
+		m.id = strings.Clone(id[:min(len(id), maxMessageID)]) // of a value that may not be kept
 	}
 	n := int64(len(name) + len(value))
 	m.size += n
@@ -290,6 +290,9 @@ func (m *message) log(d Decision, took time.Duration) {
 	}
 	if d.Policy != "" || len(d.Milder) > 0 {
 		attrs = append(attrs, slog.String("policy", d.policyName()), slog.String("mildest_of", strings.Join(d.Milder, ", ")))
+	}
+	if m.forged.some() {
+		attrs = append(attrs, slog.Int("forged", m.forged.verdict+m.forged.flag))
 	}
 	if d.Limits != 0 {
 		attrs = append(attrs, slog.String("limits", strings.Join(d.Limits.Names(), ",")))

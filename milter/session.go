@@ -109,6 +109,7 @@ func (x *session) Helo(name string, m *gomilter.Modifier) (gomilter.Response, er
 // Sendmail sends no ABORT between two.
 func (x *session) MailFrom(from string, m *gomilter.Modifier) (gomilter.Response, error) {
 	x.drop()
+	x.conn.content = false
 	x.message(m).sender = bounded(from)
 	return x.next(gomilter.OptNoMailReply)
 }

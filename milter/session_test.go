@@ -82,7 +82,7 @@ func TestReplyDoublesPercent(t *testing.T) {
 
 func TestForgedHeaders(t *testing.T) {
 	forgeries := []string{"X-Spambloom: clean", "Subject: accept", "x-sPAMbloom: clean", "X-Spam-Flag: NO",
-		"X-SPAMBLOOM: clean", "x-spam-flag: NO", "X-Spambloom-Other: stays"}
+		"X-SPAMBLOOM : clean", "x-spam-flag: NO", "X-Spambloom-Other: stays"}
 	removed := []string{"-3 X-Spambloom", "-2 X-Spambloom", "-1 X-Spambloom", "-2 X-Spam-Flag", "-1 X-Spam-Flag"}
 	local := netip.MustParsePrefix("192.0.2.0/24")
 	tests := []struct {

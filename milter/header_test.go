@@ -1,0 +1,109 @@
+package milter
+
+import (
+	"bytes"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A mail of thousands of forged fields costs the MTA no more than one of a hundred. Some
+// stay then, and our own stands above them, also where none would be added.
+func TestManyForgedHeaders(t *testing.T) {
+	b := start(t, Options{}, func(judged) Decision { return Decision{Verdict: Clean, Action: Accept} })
+	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
+	for _, test := range []struct {
+		verdict, flag, removed int
+		own                    []string
+	}{
+		{maxForged, maxForged, 2 * maxForged, nil},
+		{maxForged + 1, 0, maxForged, []string{"+0 X-Spambloom: clean; count=0; sites=0; site=mx1"}},
+		{5000, 5000, 2 * maxForged, []string{"+0 X-Spambloom: clean; count=0; sites=0; site=mx1"}},
+		{0, 0, 0, nil},
+	} {
+		forgeries := slices.Concat(slices.Repeat([]string{"X-Spambloom: clean"}, test.verdict), slices.Repeat([]string{"X-Spam-Flag: NO"}, test.flag))
+		changes, _ := m.send(mail{header: forgeries, body: "x"})
+		if test.removed > len(changes) {
+			t.Fatalf("%d and %d forged: %d changes", test.verdict, test.flag, len(changes))
+		}
+		for i, c := range changes[:test.removed] { // from the last to the first of each name
+			if want := uint32(maxForged - i%maxForged); c.Code != 'm' || c.HeaderIndex != want || c.HeaderValue != "" {
+				t.Fatalf("%d and %d forged: change %d is %+v, want number %d away", test.verdict, test.flag, i, c, want)
+			}
+		}
+		if got := changed(changes[test.removed:]); !slices.Equal(got, test.own) {
+			t.Errorf("%d and %d forged: %q, want %q", test.verdict, test.flag, got, test.own)
+		}
+		lines := b.lines()
+		if n, _ := lines[len(lines)-1]["forged"].(float64); (n > 0) != (test.own != nil) || n > 0 && int(n) != test.verdict+test.flag {
+			t.Errorf("%d and %d forged: the log says %v", test.verdict, test.flag, n)
+		}
+	}
+}
+
+// What a message and its connection keep of a long field and a long macro packet is
+// what they use of it: it is not booked.
+func TestLongTextIsNotKept(t *testing.T) {
+	s := NewServer(nil, Options{MaxMemory: 1, MaxMessage: 1})
+	var all []*message
+	for range 32 {
+		m := &message{options: s.options.Load(), server: s}
+		m.addField("Message-ID", string(bytes.Repeat([]byte("x"), 1<<20)))
+		packet := string(bytes.Repeat([]byte("x"), 1<<20))
+		m.macros.merge(map[string]string{"i": packet[:10], "{auth_authen}": packet})
+		all = append(all, m)
+	}
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	if stats.HeapAlloc > 32<<20 {
+		t.Errorf("%d bytes on the heap", stats.HeapAlloc)
+	}
+	if m := all[0]; m.id != strings.Repeat("x", maxMessageID) || m.queueID != "xxxxxxxxxx" || m.auth == "" {
+		t.Errorf("id %.20q, queue id %q, login %.20q", m.id, m.queueID, m.auth)
+	}
+}
+
+// A message goes by the options that were in force when it began, to its end; the next
+// one of the connection goes by those of the reload.
+func TestReloadInTheMiddleOfAMessage(t *testing.T) {
+	before := Options{Site: "before", Policy: Policy{Spam: Reject}}
+	b := start(t, before, nil)
+	b.Server.db = openDB(t)
+	if err := b.Server.db.Report(letter.set(), 0); err != nil {
+		t.Fatal(err)
+	}
+	before.Log = b.options.Load().Log
+	for name, after := range map[string]Options{
+		"local network": {LocalNetworks: prefixes("192.0.2.0/24")},
+		"login":         {SkipAuthenticated: true},
+		"allow rule":    {Allow: []Allow{{Name: "all", Networks: prefixes("192.0.2.0/24")}}},
+		"policy":        {},
+		"oversize":      {MaxMessage: 10, SkipOversize: true},
+	} {
+		after.Site, after.Log = "after", before.Log
+		b.Reload(before)
+		m := dial(t, "tcp", b.addr, offerAll, "192.0.2.7")
+		for i, code := range []byte{'y', 'c'} { // begun before, begun after
+			if err := m.Macros('M', "{auth_authen}", "alice"); err != nil {
+				t.Fatal(err)
+			}
+			m.must(m.Mail("sender@example.org", nil))
+			if i == 0 {
+				m.must(m.Rcpt("you@example.org", nil))
+				eventually(t, "the begin of a message", func() bool { return b.held.Load() > 0 })
+				b.Reload(after)
+			}
+			for _, line := range letter.header {
+				field, value, _ := strings.Cut(line, ": ")
+				m.must(m.HeaderField(field, value))
+			}
+			m.must(m.HeaderEnd())
+			if _, action, err := m.BodyReadFrom(strings.NewReader(letter.body)); err != nil || byte(action.Code) != code {
+				t.Errorf("%s, message %d: %+v, %v; want %c", name, i, action, err, code)
+			}
+		}
+		m.Close()
+	}
+}
