@@ -165,6 +165,23 @@ func TestAllowedSessions(t *testing.T) {
 	}
 }
 
+// A mail that cannot be judged is not deferred for anybody if one of its recipients is
+// allowed: it would pass had it come to him alone.
+func TestFailureOfAllowedRecipient(t *testing.T) {
+	o := Options{Allow: []Allow{{Name: "desk", Recipients: []string{"desk@here.example"}}}}
+	o.Tempfail.Overload, o.Tempfail.Error, o.Tempfail.Deadline = true, true, true
+	s := NewServer(nil, o)
+	for to, want := range map[string]Action{"you@here.example": Tempfail, "you@here.example desk@here.example": Tag} {
+		msg := &message{options: s.options.Load(), server: s, envelope: envelope{recipients: strings.Fields(to)}}
+		msg.allowed, _ = msg.options.rules.allow.of(&msg.envelope, nil)
+		for range 2 { // the second is not logged
+			if d := s.fail(msg, causeOverload, errNoRoom); d.Action != want || d.Verdict != failed {
+				t.Errorf("to %s: %+v, want %s", to, d, want)
+			}
+		}
+	}
+}
+
 // sendTo is send with an envelope, and with fields above those of the message.
 func (m *mta) sendTo(recipients []string, msg mail, header ...string) *gomilter.Action {
 	m.t.Helper()

@@ -141,12 +141,17 @@ func (o *Options) failure(cause string) Decision {
 }
 
 // fail logs and counts a failure of ours. Overload comes by the hundred and takes one
-// line a minute; the line of each such message says it too.
+// line a minute; the line of each such message says it too. What one recipient is
+// allowed is not deferred.
 func (s *Server) fail(msg *message, cause string, err error) Decision {
 	s.metrics.failure(cause)
 	s.failed(msg.options.Log, cause)
+	d := msg.options.failure(cause)
+	if msg.allowed != nil {
+		d.Action = d.Action.atMostTag()
+	}
 	if cause == causeOverload && !s.overloaded.allow() {
-		return msg.options.failure(cause)
+		return d
 	}
 	attrs := []any{"queue_id", msg.queueID, "cause", cause, "error", err}
 	var p *panicked
@@ -154,5 +159,5 @@ func (s *Server) fail(msg *message, cause string, err error) Decision {
 		attrs = append(attrs, "stack", string(p.stack))
 	}
 	msg.options.Log.Error("message not judged", attrs...)
-	return msg.options.failure(cause)
+	return d
 }

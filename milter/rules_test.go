@@ -91,6 +91,10 @@ func TestAllowedRecipientAmongOthers(t *testing.T) {
 	if d.Verdict != Spam || d.Action != Tag || d.policyName() != "allow:postmasters" || !slices.Equal(d.Milder, []string{"general spam reject"}) {
 		t.Errorf("%+v", d)
 	}
+	held := newRules(&Options{Policy: Policy{Spam: Quarantine}})
+	if d = held.decide(bloomdb.Evidence{Listed: true}, true, e, []string{"", "postmasters"}); d.Action != Tag {
+		t.Errorf("one that would be held: %+v", d)
+	}
 	e.recipients[1] = "abuse@school.example" // whose policy is milder than the rule
 	if d = office().decide(bloomdb.Evidence{Listed: true}, true, e, []string{"", "postmasters"}); d.Action != Accept || d.policyName() != "abuse" {
 		t.Errorf("%+v", d)
