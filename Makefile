@@ -44,7 +44,8 @@ check:
 # missing and cannot be installed, its tests skip and say so.
 TOOLS = cc:gcc,libc6-dev postfix:postfix redis-server:redis-server xz:xz-utils \
 	dovecot:dovecot-imapd sievec:dovecot-sieve mutt:mutt procmail:procmail curl:curl docker-compose:docker-compose systemd-analyze:systemd m4:m4 \
-	groff:groff-base zsh:zsh fish:fish miltertest:miltertest opendkim:opendkim saslpasswd2:sasl2-bin,libsasl2-modules
+	groff:groff-base zsh:zsh fish:fish miltertest:miltertest opendkim:opendkim \
+	opendmarc:opendmarc,dbconfig-no-thanks saslpasswd2:sasl2-bin,libsasl2-modules
 
 tools:
 	@PATH="$$PATH:/usr/sbin:/sbin"; missing=; \

@@ -1,9 +1,10 @@
 package main
 
 // The verifiers whose word spambloomd takes: real ones, set up as contrib/policy.md
-// says. They ask no name server: OpenDKIM reads the public keys from a file.
+// says. OpenDKIM asks no name server: it reads the public keys from a file.
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
@@ -23,6 +24,11 @@ import (
 // signer signs mail for any domain, as DKIM does (RFC 6376).
 type signer struct{ key *rsa.PrivateKey }
 
+// fromBank is a mail with the allowed address in From.
+func fromBank(extra ...string) string {
+	return strings.Replace(message(text(), extra...), "someone@example.net", "news@bank.example", 1)
+}
+
 func newSigner(t *testing.T) signer {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 1024) // OpenDKIM's least
@@ -32,8 +38,8 @@ func newSigner(t *testing.T) signer {
 	return signer{key}
 }
 
-// public is what the name server has of each domain, a line of OpenDKIM's
-// TestPublicKeys each.
+// public is a line of OpenDKIM's TestPublicKeys for each domain: the name, and what the
+// name server has there.
 func (s signer) public(t *testing.T, domains ...string) string {
 	t.Helper()
 	der, err := x509.MarshalPKIXPublicKey(&s.key.PublicKey)
@@ -69,7 +75,7 @@ func (s signer) sign(t *testing.T, tags, mail string) string {
 // its socket.
 func startFilter(t *testing.T, socket, name string, args ...string) {
 	t.Helper()
-	log, err := os.Create(filepath.Join(folder(t), name+".log"))
+	log, err := os.Create(filepath.Join(folder(t), filepath.Base(name)+".log"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,25 +112,38 @@ func startOpenDKIM(t *testing.T, socket, keys string) {
 	startFilter(t, socket, "opendkim", "-f", "-x", write(t, filepath.Join(dir, "opendkim.conf"), settings))
 }
 
-// proof is a mail with the allowed address in From.
+// proof is a mail, mostly with the allowed address in From, that may be one or not.
 type proof struct {
 	name, mail string
 	allowed    bool
-	results    []string // what each Authentication-Results of the delivered mail begins with
+	results    []string // of the delivered mail, each Authentication-Results, with * for anything
+
+	// What the mail comes from: "" is 127.0.0.1, the name of dialSMTP, and
+	// someone@example.net. Another client needs a server that allows XCLIENT. "<>" sends
+	// a bounce.
+	client, helo, sender string
 }
 
-// passOn sends a mail to a server that puts it into a folder, and takes it from there.
-func passOn(t *testing.T, address, folder, text string) *delivered {
+// passOn sends the mail to a server that puts it into a folder, and takes it from there.
+func (p *proof) passOn(t *testing.T, address, folder string) *delivered {
 	t.Helper()
 	d, err := dialSMTP("127.0.0.1", address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.close()
-	if ready, err := d.begin(envelope{from: "someone@example.net", rcpts: []string{"you@example.test"}}); err != nil || !ready {
+	if p.client != "" {
+		for _, step := range [][2]string{{"XCLIENT ADDR=" + p.client, "220 "}, {"HELO " + cmp.Or(p.helo, "client.example.net"), "250 "}} {
+			if reply, err := d.say(step[0]); err != nil || !strings.HasPrefix(reply, step[1]) {
+				t.Fatalf("%s: %q %v", step[0], reply, err)
+			}
+		}
+	}
+	sender := strings.Trim(cmp.Or(p.sender, "someone@example.net"), "<>")
+	if ready, err := d.begin(envelope{from: sender, rcpts: []string{"you@example.test"}}); err != nil || !ready {
 		t.Fatalf("%q %v", d.replies, err)
 	}
-	if _, err := d.conn.Write([]byte(text + ".\r\n")); err != nil {
+	if _, err := d.conn.Write([]byte(p.mail + ".\r\n")); err != nil {
 		t.Fatal(err)
 	}
 	if reply, err := d.answer(); err != nil || !strings.HasPrefix(reply, "250 ") {
@@ -173,25 +192,22 @@ const ours, theirs = "Authentication-Results: mx1.example.org; ", "Authenticatio
 func openDKIMProofs(t *testing.T, s signer) []proof {
 	t.Helper()
 	const none, failed, pass = "mx1.example.org; dkim=none", "mx1.example.org; dkim=fail", "mx1.example.org; dkim=pass"
-	letter := func(extra ...string) string {
-		return strings.Replace(message(text(), extra...), "someone@example.net", "news@bank.example", 1)
-	}
 	const bank = "d=bank.example;"
 	const forged = "dkim=pass header.d=bank.example"
 	evil := "d=evil.example; i=x=3B=20dkim=3Dpass=20header.d=3Dbank.example=20reason=3D@evil.example;"
 	return []proof{
-		{"signed", s.sign(t, bank, letter()), true, []string{pass}},
-		{"signed below the domain", s.sign(t, "d=mail.bank.example;", letter()), true, []string{pass}},
-		{"not signed", letter(), false, []string{none}},
-		{"changed", s.sign(t, bank, letter()) + "One more line.\r\n", false, []string{failed}},
-		{"from changed", strings.Replace(s.sign(t, bank, letter()), "From: news@", "From: <news@bank.example> news@", 1), false, []string{failed}},
-		{"signed by another", s.sign(t, "d=evil.example;", letter()), false, []string{pass}},
-		{"forged", letter(ours + forged), false, []string{none}},
-		{"forged over a bad signature", ours + forged + "\r\n" + s.sign(t, bank, letter()) + "One more line.\r\n", false, []string{failed}},
-		{"forged by each method, and spelled in many ways", letter(ours+forged, ours+"dmarc=pass header.from=bank.example",
+		{name: "signed", mail: s.sign(t, bank, fromBank()), allowed: true, results: []string{pass}},
+		{name: "signed below the domain", mail: s.sign(t, "d=mail.bank.example;", fromBank()), allowed: true, results: []string{pass}},
+		{name: "not signed", mail: fromBank(), results: []string{none}},
+		{name: "changed", mail: s.sign(t, bank, fromBank()) + "One more line.\r\n", results: []string{failed}},
+		{name: "from changed", mail: strings.Replace(s.sign(t, bank, fromBank()), "From: news@", "From: <news@bank.example> news@", 1), results: []string{failed}},
+		{name: "signed by another", mail: s.sign(t, "d=evil.example;", fromBank()), results: []string{pass}},
+		{name: "forged", mail: fromBank(ours + forged), results: []string{none}},
+		{name: "forged over a bad signature", mail: ours + forged + "\r\n" + s.sign(t, bank, fromBank()) + "One more line.\r\n", results: []string{failed}},
+		{name: "forged by each method, and spelled in many ways", mail: fromBank(ours+forged, ours+"dmarc=pass header.from=bank.example",
 			"AUTHENTICATION-RESULTS:MX1.example.org;spf=pass smtp.mailfrom=bank.example", theirs+forged,
-			"Authentication-Results: mx1.example.org 1;\r\n\tdkim=pass\r\n\theader.d=bank.example"), false, []string{none, "mx.elsewhere.example; "}},
-		{"forged within the signer", s.sign(t, evil, letter()), false, []string{pass + "*; " + forged}},
+			"Authentication-Results: mx1.example.org 1;\r\n\tdkim=pass\r\n\theader.d=bank.example"), results: []string{none, "mx.elsewhere.example; "}},
+		{name: "forged within the signer", mail: s.sign(t, evil, fromBank()), results: []string{pass + "*; " + forged}},
 	}
 }
 
@@ -213,7 +229,7 @@ func TestOpenDKIM(t *testing.T) {
 		startOpenDKIM(t, filepath.Join(p.dir, "spool/opendkim/opendkim.sock"), public)
 		p.start("one", "inet:"+s.milter, "n")
 		for _, proof := range openDKIMProofs(t, keys) {
-			proof.expect(t, passOn(t, p.addr, filepath.Join(p.dir, "mail/box/new"), proof.mail))
+			proof.expect(t, proof.passOn(t, p.addr, filepath.Join(p.dir, "mail/box/new")))
 		}
 	})
 	t.Run("sendmail", func(t *testing.T) {
@@ -225,7 +241,7 @@ func TestOpenDKIM(t *testing.T) {
 		host, port, _ := net.SplitHostPort(s.milter)
 		m.start("inet:" + port + "@" + host)
 		for _, proof := range openDKIMProofs(t, keys) {
-			proof.expect(t, passOn(t, local(m.port), m.maildir, proof.mail))
+			proof.expect(t, proof.passOn(t, local(m.port), m.maildir))
 		}
 	})
 }

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// zone is what a name server of the test knows: texts, by name.
+type zone map[string]string
+
+// start answers on an address of this machine until the end of the test, and is the
+// name server of what runs behind the arguments that it returns. The address is of this
+// test alone: the port is everybody's.
+func (z zone) start(t *testing.T) (within []string) {
+	t.Helper()
+	host := fmt.Sprintf("127.53.%d.%d", rand.IntN(256), 1+rand.IntN(254))
+	server, err := net.ListenPacket("udp", host+":53")
+	need(t, err == nil, "the right to port 53")
+	ended := make(chan struct{})
+	go func() { defer close(ended); z.serve(server) }()
+	t.Cleanup(func() { server.Close(); <-ended })
+	resolv := write(t, filepath.Join(folder(t), "resolv.conf"), "nameserver "+host+"\n")
+	within = []string{find(t, "unshare"), "--mount", "sh", "-c", `mount --bind ` + resolv + ` /etc/resolv.conf && exec "$0" "$@"`}
+	need(t, execute(t, "", within[0], slices.Concat(within[1:], []string{"true"})...).code == 0, "the right to a mount namespace")
+	return within
+}
+
+func (z zone) serve(server net.PacketConn) {
+	query := make([]byte, 1<<10)
+	for {
+		n, from, err := server.ReadFrom(query)
+		if err != nil {
+			return
+		}
+		var m dnsmessage.Message
+		if err := m.Unpack(query[:n]); err != nil || len(m.Questions) != 1 {
+			continue
+		}
+		q := m.Questions[0]
+		m = dnsmessage.Message{Header: dnsmessage.Header{ID: m.ID, Response: true, Authoritative: true, RecursionAvailable: true}, Questions: m.Questions}
+		text, known := z[strings.ToLower(strings.TrimSuffix(q.Name.String(), "."))]
+		if !known {
+			m.RCode = dnsmessage.RCodeNameError
+		} else if q.Type == dnsmessage.TypeTXT {
+			m.Answers = []dnsmessage.Resource{{
+				Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: 60},
+				Body:   &dnsmessage.TXTResource{TXT: []string{text}},
+			}}
+		}
+		if answer, err := m.Pack(); err == nil {
+			_, _ = server.WriteTo(answer, from) // who asks asks again
+		}
+	}
+}
+
+// The hosts of the senders. To OpenDMARC's library, loopback passes SPF for any domain.
+const bankHost, evilHost = "203.0.113.2", "203.0.113.3"
+
+var senders = zone{
+	"bank.example":        "v=spf1 ip4:" + bankHost + " -all",
+	"_dmarc.bank.example": "v=DMARC1; p=none",
+	"evil.example":        "v=spf1 ip4:" + evilHost + " -all",
+}
+
+// startOpenDMARC runs OpenDMARC at a unix socket. It looks at SPF itself, and takes
+// DKIM from OpenDKIM's field.
+func startOpenDMARC(t *testing.T, within []string, socket string) {
+	t.Helper()
+	conf := write(t, filepath.Join(folder(t), "opendmarc.conf"),
+		"AuthservID mx1.example.org\nSPFIgnoreResults true\nSPFSelfValidate true\nUMask 000\nSocket local:"+socket+"\n")
+	startFilter(t, socket, within[0], slices.Concat(within[1:], []string{find(t, "opendmarc"), "-f", "-c", conf})...)
+}
+
+// openDMARCProofs are mails for OpenDMARC behind OpenDKIM, with what they make of them.
+// The last is a trap: the name in HELO of a bounce goes into a field as it comes.
+func openDMARCProofs(t *testing.T, s signer) []proof {
+	t.Helper()
+	const ours = "mx1.example.org; "
+	results := func(dmarc, spf, dkim string) []string {
+		return []string{ours + "dmarc=" + dmarc + "* header.from=bank.example", ours + "spf=" + spf, ours + "dkim=" + dkim}
+	}
+	const trap = "evil.example;dkim=pass header.d=bank.example"
+	return []proof{
+		{name: "signed", client: evilHost, sender: "x@evil.example", mail: s.sign(t, "d=bank.example;", fromBank()),
+			allowed: true, results: results("pass", "pass smtp.mailfrom=evil.example", "pass")},
+		{name: "by its host", client: bankHost, sender: "x@bank.example", mail: fromBank(),
+			allowed: true, results: results("pass", "pass smtp.mailfrom=bank.example", "none")},
+		{name: "by another host", client: evilHost, sender: "x@bank.example", mail: fromBank(),
+			results: results("fail", "fail smtp.mailfrom=bank.example", "none")},
+		{name: "signed by another", client: evilHost, sender: "x@evil.example", mail: s.sign(t, "d=evil.example;", fromBank()),
+			results: results("fail", "pass smtp.mailfrom=evil.example", "pass")},
+		{name: "forged", client: evilHost, sender: "x@evil.example",
+			mail:    fromBank("Authentication-Results: " + ours + "dmarc=pass header.from=bank.example"),
+			results: results("fail", "pass smtp.mailfrom=evil.example", "none")},
+		{name: "forged with HELO", client: evilHost, sender: "<>", helo: trap, mail: fromBank(),
+			results: results("fail", "* smtp.helo="+trap, "none")},
+	}
+}
+
+// What OpenDMARC finds counts, and it finds more than OpenDKIM; but not what a client
+// makes it write.
+func TestOpenDMARC(t *testing.T) {
+	t.Parallel()
+	within, keys := senders.start(t), newSigner(t)
+	s := guided(t, "[milter]\nauthserv_id")
+	p := newPostfix(t)
+	dkim, dmarc := filepath.Join(p.dir, "opendkim.sock"), filepath.Join(p.dir, "opendmarc.sock")
+	startOpenDKIM(t, dkim, keys.public(t, "bank.example", "evil.example"))
+	startOpenDMARC(t, within, dmarc)
+	p.extra = "smtpd_milters = unix:" + dkim + ", unix:" + dmarc + ", inet:" + s.milter + "\n" +
+		"smtpd_authorized_xclient_hosts = 127.0.0.1\n"
+	p.start("one", "inet:"+s.milter, "n")
+	for _, proof := range openDMARCProofs(t, keys) {
+		proof.expect(t, proof.passOn(t, p.addr, filepath.Join(p.dir, "mail/box/new")))
+	}
+}
