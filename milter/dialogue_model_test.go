@@ -32,8 +32,8 @@ type modelMessage struct {
 	recipients []string
 	header     []signature.Field
 	body       string
-	room       int // bytes of MaxMessage that are left; negative once it was too much
-	forged     int // fields of ours
+	room       int            // bytes of MaxMessage that are left; negative once it was too much
+	forged     map[string]int // fields of ours, by name
 }
 
 // String is for comparisons. Where the message was too long, its content is not shown.
@@ -82,7 +82,7 @@ type due struct {
 // message is the one in flight; whatever belongs to one begins it.
 func (x *modelSession) message() *modelMessage {
 	if x.msg == nil {
-		x.msg = &modelMessage{macros: x.macros, listener: x.listener, client: x.client, room: x.limit}
+		x.msg = &modelMessage{macros: x.macros, listener: x.listener, client: x.client, room: x.limit, forged: map[string]int{}}
 	}
 	x.msg.macros, x.pending = x.msg.macros.with(x.pending), modelMacros{}
 	return x.msg
@@ -130,9 +130,9 @@ func (x *modelSession) rcpt(recipient string) []due {
 
 func (x *modelSession) field(name, value string) []due {
 	m := x.message()
-	switch strings.ToLower(strings.TrimSpace(name)) {
+	switch name := strings.ToLower(strings.TrimSpace(name)); name {
 	case "x-spambloom", "x-spam-flag":
-		m.forged++
+		m.forged[name]++
 	}
 	if m.room >= 0 {
 		m.room -= len(name) + len(value) + fieldOverhead

@@ -58,6 +58,25 @@ func TestConnectionsOfOneClient(t *testing.T) {
 	from(t, "127.0.0.1", b.addr).offer()
 }
 
+// A listener of both families tells an IPv4 address as an IPv6 one.
+func TestClientOf(t *testing.T) {
+	for remote, want := range map[string]string{
+		"192.0.2.1:25": "192.0.2.1", "[::ffff:192.0.2.1]:26": "192.0.2.1", "[2001:db8::1]:25": "2001:db8::1", "[fe80::1%eth0]:25": "fe80::1",
+	} {
+		if got := clientOf(remoteConn{addr: net.TCPAddrFromAddrPort(netip.MustParseAddrPort(remote))}); got != want {
+			t.Errorf("%s is %s, want %s", remote, got, want)
+		}
+	}
+}
+
+// remoteConn is a connection of which the address counts.
+type remoteConn struct {
+	net.Conn
+	addr net.Addr
+}
+
+func (c remoteConn) RemoteAddr() net.Addr { return c.addr }
+
 // All on a unix socket are one client; each socket is another.
 func TestUnixSocketIsOneClient(t *testing.T) {
 	b := start(t, Options{MaxConnectionsPerClient: 2}, clean)

@@ -321,11 +321,11 @@ func (d *server) hangups(front, back context.Context, hup <-chan os.Signal) {
 
 func (d *server) reload() error {
 	s, err := d.current.reload()
-	if err == nil && s.handed {
-		err = s.checkListeners(d.listeners)
-	}
 	if err != nil {
 		return err
+	}
+	if err := s.checkListeners(d.listeners); err != nil {
+		return fmt.Errorf("%w; others take a restart", err)
 	}
 	live, _ := s.Changed(d.current.Config)
 	if !reflect.DeepEqual(s.whiteclnt, d.current.whiteclnt) {

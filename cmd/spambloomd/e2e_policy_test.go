@@ -190,6 +190,13 @@ func TestPolicyReload(t *testing.T) {
 	if action, _ := w.send(to(spam, "abuse@example.org")); action != "reject" {
 		t.Errorf("after the reload: %s", action)
 	}
+
+	// Of a listener that comes with the next start a rule would be without effect until then.
+	const first, other = `listen = ["inet:0@127.0.0.1"]`, "inet:0@localhost"
+	s.configure(t, first, fmt.Sprintf("listen = [%q]", other))
+	s.reload(t, `"changed keys that need a restart","keys":["milter.listen"]`)
+	s.configure(t, "[[allow]]", fmt.Sprintf("[[policy]]\nname = \"q\"\nlisteners = [%q]\nspam = \"tag\"\n[[allow]]", other))
+	s.reload(t, `: policy.listeners: \"`+other+`\" is no address of milter.listen; allowed: [\"inet:0@127.0.0.1\"]; others take a restart"`)
 }
 
 // verifier is a milter that stands for OpenDKIM: it has found a good signature where the
