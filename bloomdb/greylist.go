@@ -16,19 +16,31 @@ const (
 	greylistK      = 12
 	greylistFill   = 0.5
 	greylistTuples = 4_000_000 // that a sub-window has room for at most: 99 MiB in all
+
+	// greylistRecipients is how many recipients of one message are remembered: what Postfix
+	// sends at a time (default_destination_recipient_limit). A message to more is not
+	// deferred, or a letter to a thousand would take the room of a thousand.
+	greylistRecipients = 50
 )
 
 // greylist remembers which messages were put off, and which of them came again, in a
 // ring like the burst counter's with a window of four hours, in memory only.
 //
-//	Defer     -> the tuple is added as deferred: from now on it is known
-//	Returned  <- known as deferred, not as returned? then it is added as returned
+//	Defer     -> each tuple of the message is added as deferred: from now on it is known
+//	Returned  <- all known as deferred, none as returned? then they are added as returned
 //
-// A tuple is a message's counting signatures, its envelope sender and its recipients.
+// A tuple is a message's counting signatures, its envelope sender and one of its
+// recipients: MTAs group the recipients of a deferred message anew when they come again,
+// and a tuple of all of them together would be put off once for each grouping. A message
+// of which one tuple is known is not deferred, so that none is twice. Who adds a
+// recipient of before to new ones is not put off for these; coming again he would pass,
+// too.
+//
 // The client's address is not in it: large senders come again from another one. Each
 // answer errs towards letting mail through. A full filter takes no tuple, and what it
 // does not take is not deferred; nor is what is falsely found. At the planned load, one
-// message in sixteen of CountOptions.Capacity, that is one new tuple in 700 and less.
+// tuple for sixteen messages of CountOptions.Capacity, that is one new tuple in 700 and
+// less.
 //
 // The ring is made when the first message might be deferred. With the defaults it
 // takes 1.03 MiB.
@@ -68,40 +80,45 @@ func (g *greylist) start(o *Options) *burstCounter {
 
 func (g *greylist) status(now time.Time) *BurstStatus { return g.made().status(now) }
 
-// Returned says that a message was deferred and now comes for the first time since.
-// Such a copy is no further sighting: who counts messages asks this first and does not
-// count it. Once it was said, the tuple's further copies count again, so that nobody
-// sends copies that don't.
+// Returned says that a message was deferred and now comes for the first time since, to
+// all recipients or to some. Such a copy is no further sighting: who counts messages asks
+// this first and does not count it. Once it was said, further copies to any of these
+// recipients count again, so that nobody sends copies that don't.
 //
-// envelope is the sender and the sorted recipients, in whatever form is the same each
-// time. It is kept as a keyed hash only. Returned is a lookup in memory.
-func (db *DB) Returned(set signature.Set, envelope []byte) bool {
+// Sender and recipients are in whatever form is the same each time. They are kept as
+// keyed hashes only. Returned is a lookup in memory.
+func (db *DB) Returned(set signature.Set, sender string, recipients []string) bool {
 	ring := db.greylist.made()
 	if ring == nil || len(set.Counting) == 0 {
 		return false
 	}
-	deferred := db.tupleHash(purposeDeferred, set, envelope)
-	returned := db.tupleHash(purposeReturned, set, envelope)
+	deferred := db.tuples(purposeDeferred, set, sender, recipients)
+	if len(deferred) == 0 {
+		return false
+	}
+	returned := db.tuples(purposeReturned, set, sender, recipients)
 	now := db.opt.Now()
 	ring.mu.Lock()
 	defer ring.mu.Unlock()
 	ring.notice(now)
 	num := ring.number(now)
-	return ring.has(deferred, num) && !ring.has(returned, num) && ring.take(returned, num)
+	return ring.count(deferred, num) == len(deferred) && ring.count(returned, num) == 0 && ring.take(returned, num)
 }
 
 // Defer says that a message should be put off once (SMTP code 451): this site saw it at
 // least from times within CountOptions.Burst, and e, which Judge has said of it after it
-// was counted, neither lists it nor names it as never spam. A tuple is deferred once in
-// four hours; who asks defers it then, or it will pass when it comes next. Where the
-// counter does not say for sure that the tuple is new, it is not deferred.
+// was counted, neither lists it nor names it as never spam. A recipient is deferred once
+// in four hours for one text of one sender, with whichever others; who asks defers the
+// message then, or it will pass when it comes next. Where the counter does not say for
+// sure that all recipients are new, it is not deferred.
 //
-// It is false where from is 0, where CountOptions.Burst is, and for a message without a
-// counting signature. from should be 5 or more: fewer are not told well from one, see
-// Burst. Who counts a message once for each recipient adds all of its own but one to from:
-// else one to so many recipients is put off at its first sight. Each host remembers for itself: a message that comes again at
-// another host of the site may be put off there once more.
-func (db *DB) Defer(set signature.Set, e Evidence, envelope []byte, from uint64) bool {
+// It is false where from is 0, where CountOptions.Burst is, for a message without a
+// counting signature, and for one to none or to more than 50 recipients. from should be 5
+// or more: fewer are not told well from one, see Burst. Who counts a message once for each
+// recipient adds all of its own but one to from: else one to so many recipients is put off
+// at its first sight. Each host remembers for itself: a message that comes again at another
+// host of the site may be put off there once more.
+func (db *DB) Defer(set signature.Set, e Evidence, sender string, recipients []string, from uint64) bool {
 	if from == 0 || db.burst == nil || e.Listed || e.Never || e.Count < from {
 		return false
 	}
@@ -110,22 +127,43 @@ func (db *DB) Defer(set signature.Set, e Evidence, envelope []byte, from uint64)
 	if !slices.ContainsFunc(set.Counting, often) {
 		return false
 	}
+	deferred := db.tuples(purposeDeferred, set, sender, recipients)
+	if len(deferred) == 0 {
+		return false
+	}
 	ring := db.greylist.start(&db.opt)
-	deferred := db.tupleHash(purposeDeferred, set, envelope)
 	ring.mu.Lock()
 	defer ring.mu.Unlock()
 	ring.notice(now)
 	num := ring.number(now)
-	return !ring.has(deferred, num) && ring.take(deferred, num)
+	return ring.count(deferred, num) == 0 && ring.take(deferred, num)
 }
 
-// tupleHash gives a tuple's positions, as deferred or as returned.
-func (db *DB) tupleHash(purpose []byte, set signature.Set, envelope []byte) filter.Hash {
+// tuples gives the positions of a message's tuples, as deferred or as returned: one for
+// each recipient; none for more than are remembered.
+func (db *DB) tuples(purpose []byte, set signature.Set, sender string, recipients []string) (hashes []filter.Hash) {
+	if len(recipients) > greylistRecipients {
+		return nil
+	}
 	parts := [][]byte{purpose, {byte(len(set.Counting))}}
 	for _, s := range set.Counting {
 		parts = append(parts, s.Digest[:])
 	}
-	return filter.HashBytes(db.keyed.Sum(append(parts, envelope)...))
+	parts = append(parts, []byte(sender), []byte{0}) // no address has a NUL: the protocol ends them by one
+	for _, r := range slices.Compact(slices.Sorted(slices.Values(recipients))) {
+		hashes = append(hashes, filter.HashBytes(db.keyed.Sum(append(parts, []byte(r))...)))
+	}
+	return hashes
+}
+
+// count is how many of the keys are in the window. mu is held.
+func (b *burstCounter) count(keys []filter.Hash, num int64) (n int) {
+	for _, key := range keys {
+		if b.has(key, num) {
+			n++
+		}
+	}
+	return n
 }
 
 // has says whether a key is in the window. mu is held.
@@ -135,12 +173,16 @@ func (b *burstCounter) has(h filter.Hash, num int64) bool {
 	})
 }
 
-// take adds a key that is not there. It cannot where the sub-window is full. mu is held.
-func (b *burstCounter) take(h filter.Hash, num int64) bool {
+// take adds keys that are not there, all or none. It cannot where the sub-window has no
+// room for them. mu is held.
+func (b *burstCounter) take(keys []filter.Hash, num int64) bool {
 	s := b.turn(num)
-	if !s.filter.Add(h.Sequence(b.shape.M)) {
+	if ones := s.filter.Ones() + uint64(len(keys)*b.shape.K); float64(ones) > b.shape.MaxFill*float64(b.shape.M) {
 		s.missed = true
 		return false
+	}
+	for _, key := range keys {
+		s.filter.Add(key.Sequence(b.shape.M))
 	}
 	return true
 }

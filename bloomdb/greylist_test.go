@@ -3,22 +3,26 @@ package bloomdb
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
-// arrive does with a message what the milter does, and says what it learned.
+// arrive does with a message what the milter does, and says what it learned. The envelope
+// is the recipients, with blanks between.
 func arrive(t testing.TB, db *DB, n int, envelope string, from uint64) (deferred, returned bool) {
 	t.Helper()
-	set := message(n)
-	if returned = db.Returned(set, []byte(envelope)); !returned {
+	set, recipients := message(n), strings.Split(envelope, " ")
+	if returned = db.Returned(set, "s", recipients); !returned {
 		mustCount(t, db, n, 1)
 	}
-	return db.Defer(set, db.Judge(set), []byte(envelope), from), returned
+	return db.Defer(set, db.Judge(set), "s", recipients, from), returned
 }
 
 // The fifth copy is put off; its retry passes and does not count; what the same tuple
@@ -101,29 +105,103 @@ func TestGreylistNever(t *testing.T) {
 	e := db.Judge(set)
 	few := e
 	few.Count = 4 // of the two counters the lower one is right
-	if db.Defer(set, few, []byte("a"), 5) {
+	if db.Defer(set, few, "s", []string{"a"}, 5) {
 		t.Error("a message that was counted four times is deferred from five")
 	}
-	if set.Counting = nil; db.Defer(set, e, []byte("a"), 5) {
+	if set.Counting = nil; db.Defer(set, e, "s", []string{"a"}, 5) {
 		t.Error("a message without a counting signature is deferred")
 	}
 }
 
-// A message is another tuple when its text, its sender or its recipients differ.
+// A tuple is another when text, sender or recipient differ.
 func TestGreylistTuple(t *testing.T) {
 	c := newClock()
 	db := openTest(t, burstOptions(t, c))
 	for n := range 3 {
 		mustCount(t, db, n, 10)
-		for _, envelope := range []string{"a", "b", "ab", ""} {
-			if deferred, returned := arrive(t, db, n, envelope, 5); !deferred || returned {
-				t.Errorf("message %d of %q: deferred %v, returned %v", n, envelope, deferred, returned)
+		for _, recipient := range []string{"a", "b", "ab", ""} {
+			if deferred, returned := arrive(t, db, n, recipient, 5); !deferred || returned {
+				t.Errorf("message %d to %q: deferred %v, returned %v", n, recipient, deferred, returned)
 			}
+		}
+	}
+	set := message(1)
+	for _, other := range [][2]string{{"S", "a"}, {"", "a"}, {"", "sa"}, {"sa", ""}} {
+		if to := []string{other[1]}; db.Returned(set, other[0], to) || !db.Defer(set, db.Judge(set), other[0], to, 5) {
+			t.Errorf("message from %q to %q is known", other[0], other[1])
 		}
 	}
 	if _, returned := arrive(t, db, 1, "ab", 5); !returned {
 		t.Error("its retry is not known")
 	}
+	if db.Returned(set, "s", nil) || db.Defer(set, db.Judge(set), "s", nil, 5) {
+		t.Error("a message to nobody is put off, or known")
+	}
+}
+
+// However the recipients are grouped when a message comes again, none is put off twice,
+// and each has one copy that does not count.
+func TestGreylistRegrouped(t *testing.T) {
+	c := newClock()
+	db := openTest(t, burstOptions(t, c))
+	mustCount(t, db, 1, 10)
+	for i, step := range []struct {
+		envelope           string
+		deferred, returned bool
+	}{
+		{"a b c d", true, false},
+		{"b", false, true},
+		{"d c", false, true},
+		{"c a", false, false}, // one of them came again before
+		{"a", false, true},
+		{"e e", true, false},
+		{"e", false, true},
+		{"f", true, false},
+		{"g", true, false},
+		{"h f g", false, false}, // in doubt it passes, and is not remembered
+		{"f g", false, true},
+		{"h", true, false},
+	} {
+		if deferred, returned := arrive(t, db, 1, step.envelope, 5); deferred != step.deferred || returned != step.returned {
+			t.Errorf("step %d, %s: deferred %v, returned %v", i, step.envelope, deferred, returned)
+		}
+	}
+}
+
+// What a letter to many takes is bounded: beyond, and where it has no room as a whole, it
+// passes, and nothing of it is known.
+func TestGreylistMany(t *testing.T) {
+	c := newClock()
+	db := openTest(t, burstOptions(t, c))
+	mustCount(t, db, 1, 10)
+	letter := func(n, recipients int) (envelope, last string) {
+		for i := range recipients {
+			last = fmt.Sprintf("%d.%d", n, i)
+			envelope += " " + last
+		}
+		return envelope[1:], last
+	}
+	tooMany, one := letter(-1, greylistRecipients+1)
+	if deferred, _ := arrive(t, db, 1, tooMany, 5); deferred {
+		t.Errorf("put off for %d recipients", greylistRecipients+1)
+	}
+	if deferred, returned := arrive(t, db, 1, one, 5); !deferred || returned {
+		t.Errorf("one of them: deferred %v, returned %v", deferred, returned)
+	}
+	for n := range 100 {
+		all, last := letter(n, greylistRecipients)
+		if deferred, _ := arrive(t, db, 1, all, 5); deferred {
+			if _, returned := arrive(t, db, 1, last, 5); !returned {
+				t.Fatalf("letter %d: the last recipient's retry is not known", n)
+			}
+			continue
+		}
+		if _, returned := arrive(t, db, 1, last, 5); returned || n < 1000/greylistRecipients {
+			t.Errorf("full at letter %d; of it something is known: %v", n, returned)
+		}
+		return
+	}
+	t.Error("room without end")
 }
 
 // When a sub-window is full, mail passes and every copy counts.
@@ -185,8 +263,8 @@ func TestGreylistParallel(t *testing.T) {
 	set := message(1)
 	e := db.Judge(set)
 	for _, ask := range []func() bool{
-		func() bool { return db.Defer(set, e, []byte("a"), 5) },
-		func() bool { return db.Returned(set, []byte("a")) },
+		func() bool { return db.Defer(set, e, "s", []string{"a"}, 5) },
+		func() bool { return db.Returned(set, "s", []string{"a"}) },
 	} {
 		var wg sync.WaitGroup
 		var yes atomic.Int64
@@ -210,9 +288,19 @@ func TestGreylistParallel(t *testing.T) {
 // greylistModel knows exactly what came when.
 type greylistModel struct {
 	c        *clock
-	seen     map[int][]time.Time // sightings of a message
-	deferred map[string]time.Time
+	seen     map[int][]time.Time  // sightings of a message
+	deferred map[string]time.Time // by message and recipient
 	returned map[string]time.Time
+}
+
+// ages are the least and the greatest time since the tuples of a message were noted.
+func (m *greylistModel) ages(of map[string]time.Time, n int, recipients []string) (least, most time.Duration) {
+	least = 1000 * time.Hour
+	for _, r := range recipients {
+		age := m.age(of, fmt.Sprint(n, r))
+		least, most = min(least, age), max(most, age)
+	}
+	return least, most
 }
 
 // within counts what is later than a time ago.
@@ -233,10 +321,10 @@ func (m *greylistModel) age(of map[string]time.Time, tuple string) time.Duration
 	return m.c.Now().Sub(at)
 }
 
-// Against the model, with filters that are almost empty: a tuple is put off when its
-// message was seen often in the window, never twice in four hours, and its first retry
-// alone does not count. At the windows' edges either answer is right, and the burst
-// counter may read one too many.
+// Against the model, with filters that are almost empty: a message is put off when it was
+// seen often in the window, none of its recipients twice in four hours, however they are
+// grouped, and the first retry alone does not count. At the windows' edges either answer
+// is right, and the burst counter may read one too many.
 func TestGreylistModel(t *testing.T) {
 	c := newClock()
 	o := testOptions(t.TempDir(), "mx1")
@@ -258,27 +346,32 @@ func TestGreylistModel(t *testing.T) {
 				c.add(time.Duration(rapid.SampledFrom([]int{1, 60, 900, 7200, 14300, 18000}).Draw(rt, "seconds")) * time.Second)
 			}
 			n := next + rapid.SampledFrom([]int{0, 0, 0, 0, 1, 2}).Draw(rt, "message")
-			envelope := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(rt, "envelope")
-			tuple := fmt.Sprint(n, envelope)
-			deferred, returned := arrive(t, db, n, envelope, from)
-			since, back := m.age(m.deferred, tuple), m.age(m.returned, tuple)
+			to := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}), 1, 4, rapid.ID).Draw(rt, "recipients")
+			message := fmt.Sprint(n, to)
+			deferred, returned := arrive(t, db, n, strings.Join(to, " "), from)
+			latest, since := m.ages(m.deferred, n, to)
+			back, _ := m.ages(m.returned, n, to)
 			switch {
 			case returned && (since >= longest || back < 4*time.Hour):
-				rt.Fatalf("%s: called a retry; deferred %s ago, came back %s ago", tuple, since, back)
+				rt.Fatalf("%s: called a retry; deferred %s ago, came back %s ago", message, since, back)
 			case !returned && since < 4*time.Hour && back >= longest:
-				rt.Fatalf("%s: counted, a retry %s after it was deferred", tuple, since)
-			case returned:
-				m.returned[tuple] = c.Now()
-			default:
+				rt.Fatalf("%s: counted, a retry %s after it was deferred", message, since)
+			case !returned:
 				m.seen[n] = append(m.seen[n], c.Now())
 			}
-			if deferred {
-				if n == listed || n == never || m.within(n, 12*time.Minute) < from-1 || since < 4*time.Hour {
-					rt.Fatalf("%s: deferred; seen %d times, deferred %s ago", tuple, m.within(n, 12*time.Minute), since)
+			if deferred && (n == listed || n == never || m.within(n, 12*time.Minute) < from-1 || latest < 4*time.Hour) {
+				rt.Fatalf("%s: deferred; seen %d times, one of them deferred %s ago", message, m.within(n, 12*time.Minute), latest)
+			}
+			if !deferred && n == next && m.within(n, 10*time.Minute) >= from && latest >= longest {
+				rt.Fatalf("%s: not deferred; seen %d times, deferred %s ago", message, m.within(n, 10*time.Minute), latest)
+			}
+			for _, r := range to {
+				if returned {
+					m.returned[fmt.Sprint(n, r)] = c.Now()
 				}
-				m.deferred[tuple] = c.Now()
-			} else if n == next && m.within(n, 10*time.Minute) >= from && since >= longest {
-				rt.Fatalf("%s: not deferred; seen %d times, deferred %s ago", tuple, m.within(n, 10*time.Minute), since)
+				if deferred {
+					m.deferred[fmt.Sprint(n, r)] = c.Now()
+				}
 			}
 		}
 		c.add(5 * time.Hour)
@@ -307,10 +400,10 @@ func TestGreylistError(t *testing.T) {
 			for range inStep {
 				deferred, returned := randomHash(r), randomHash(r)
 				num := ring.number(c.Now())
-				if ring.has(deferred, num) || !ring.take(deferred, num) {
+				if ring.has(deferred, num) || !ring.take([]filter.Hash{deferred}, num) {
 					last++
 				}
-				ring.take(returned, num)
+				ring.take([]filter.Hash{returned}, num)
 			}
 			passed += last
 			c.add(greylistWindow / burstSteps)

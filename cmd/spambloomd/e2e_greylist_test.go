@@ -11,7 +11,8 @@ import (
 )
 
 // The fifth copy is put off; a real Postfix comes again with it, and then it passes and
-// is not counted again. A client sees 451 once. A reload switches it off.
+// is not counted again. A client sees 451 once, also when it then sends a copy to each
+// recipient alone. A reload switches it off.
 func TestGreylistRetryPasses(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "one", filepath.Join(folder(t), "key"), "")
@@ -40,27 +41,39 @@ func TestGreylistRetryPasses(t *testing.T) {
 	case p.offer(again, "other@example.net") != nil:
 		t.Error("its retry is refused")
 	}
-	expectGreylisted(t, s, 2, 2)
+	if err := p.offer(again, "third@example.net", "you@example.test", "me@example.test"); err == nil || err.Code != 451 {
+		t.Errorf("a third sender's copy to two: %v, want 451", err)
+	}
+	for _, alone := range []string{"me@example.test", "you@example.test"} {
+		if err := p.offer(again, "third@example.net", alone); err != nil {
+			t.Errorf("its retry to %s alone: %v", alone, err)
+		}
+	}
+	expectGreylisted(t, s, 3, 4)
 	if r := s.cli("status"); !strings.Contains(r.stdout, "deferred messages of the last 4h0m0s") {
 		t.Errorf("status does not show what is remembered:\n%s", r.stdout)
 	}
 
 	s.configure(t, "greylist = true", "greylist = false")
 	s.reload(t, `"msg":"reloaded"`)
-	if err := p.offer(again, "third@example.net"); err != nil {
+	if err := p.offer(again, "fourth@example.net"); err != nil {
 		t.Errorf("put off after it was switched off: %v", err)
 	}
 }
 
-// offer hands a mail over by SMTP and returns the answer to its data, nil for yes.
-func (p *postfix) offer(mail, sender string) *smtp.SMTPError {
+// offer hands a mail over by SMTP, to you@example.test where no other is named, and
+// returns the answer to its data, nil for yes.
+func (p *postfix) offer(mail, sender string, recipients ...string) *smtp.SMTPError {
 	p.t.Helper()
 	c, err := smtp.Dial(p.addr)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	defer c.Close()
-	err = c.SendMail(sender, []string{"you@example.test"}, strings.NewReader(mail))
+	if recipients == nil {
+		recipients = []string{"you@example.test"}
+	}
+	err = c.SendMail(sender, recipients, strings.NewReader(mail))
 	var refused *smtp.SMTPError
 	if err != nil && !errors.As(err, &refused) {
 		p.t.Fatal(err)
