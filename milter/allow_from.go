@@ -107,8 +107,8 @@ func isBase64(c byte) bool {
 
 // passes says whether one of the results is a pass for a domain that is wanted. Of a
 // property with an address, such as smtp.mailfrom, it is the address's domain. A name
-// that the verifier may have looked up as another one proves nothing: rspamd asks the DNS
-// for strasse.example where it writes straße.example.
+// that the verifier may have looked up as another one proves nothing: by IDNA2003 it asks
+// the DNS for strasse.example where it writes straße.example.
 func passes(results []result, property string, wanted func(domain string) bool) bool {
 	for _, r := range results {
 		if r.value != "pass" {
