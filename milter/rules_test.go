@@ -83,6 +83,24 @@ func TestRecipientsNotKept(t *testing.T) {
 	}
 }
 
+// What one recipient's policy says of a class is not said to the others: the rules are
+// those of all messages.
+func TestOverridesAreNotShared(t *testing.T) {
+	class := func(a Action) Policy {
+		return Policy{Classes: map[bloomdb.Class]Action{bloomdb.ClassMalware: a}}
+	}
+	r := newRules(&Options{Policy: class(Discard), Overrides: []Override{{Name: "desk", Recipients: []string{"desk@example.org"}, Policy: class(Quarantine)}}})
+	for _, to := range []struct {
+		recipient string
+		want      Action
+	}{{"desk@example.org", Quarantine}, {"you@example.org", Discard}} {
+		e := &envelope{recipients: []string{to.recipient}, count: 1}
+		if d := r.decide(bloomdb.Evidence{Listed: true, Class: bloomdb.ClassMalware}, true, e, nil); d.Action != to.want {
+			t.Errorf("to %s: %s, want %s", to.recipient, d.Action, to.want)
+		}
+	}
+}
+
 // A recipient that is allowed has the message delivered to all, but its verdict
 // stands: whoever adds a postmaster to the recipients of a spam hides nothing.
 func TestAllowedRecipientAmongOthers(t *testing.T) {
