@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,12 +13,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	gomilter "github.com/emersion/go-milter"
 )
 
 // processState is what a process could leak.
 type processState struct {
 	goroutines  float64
 	descriptors []string // what each is of, sorted
+	heap        float64  // bytes of Go's heap that are in use
 }
 
 // metric is a value that /metrics shows, without labels; -1 where it is not.
@@ -74,7 +79,9 @@ func (s *site) quiet() (p processState) {
 func (r *soakRun) quiet() (most processState) {
 	r.t.Helper()
 	for i := range 4 {
-		if err := r.client(i, nil).connection(); err != nil {
+		c := r.client(i, nil)
+		c.pace, c.longest = 20*time.Millisecond, 40*time.Millisecond
+		if err := c.connection(); err != nil {
 			r.t.Fatal(err)
 		}
 	}
@@ -89,13 +96,54 @@ func (r *soakRun) quiet() (most processState) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
+	most.heap = r.settledHeap()
 	return most
 }
 
-// expectNothingLeft holds that no more is open than before.
+// settledHeap is what Go's heap holds while there is nothing to do, in bytes. The
+// garbage of a few collections is made of messages that are broken off, as no judgement
+// may use what pools keep: it is gone after two. The goal of a collection is twice what
+// the one before has left.
+func (r *soakRun) settledHeap() float64 {
+	r.t.Helper()
+	c, least := r.client(soakConns+2, nil), math.Inf(1)
+	conn, err := dialSoak(c.network, c.address, soakOffers[0])
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer conn.Close()
+	body := strings.Repeat("x", gomilter.MaxBodyChunk) // the most that is in use by that
+	late := time.Now().Add(2 * patience)
+	for end := r.metric("go_gc_duration_seconds_count") + 8; r.metric("go_gc_duration_seconds_count") < end; {
+		for range 20 {
+			steps := r.post.plain(c.random, body, "").steps(conn.silent)
+			_, err := conn.play(steps[:len(steps)-1], func() {})
+			if err = errors.Join(err, conn.write(milterPacket(byte(gomilter.CodeAbort)))); err != nil {
+				r.t.Fatal(err)
+			}
+		}
+		least = min(least, r.metric("go_memstats_next_gc_bytes")/2)
+		if time.Now().After(late) {
+			r.t.Fatal("nothing is collected")
+		}
+	}
+	return least
+}
+
+// heapSlack is how much more may be in use after the traffic: what the runtime and
+// maps keep of the most that there was at a time. Unit: bytes.
+const heapSlack = 3 << 19
+
+// expectNothingLeft holds that no more is open than before, and that no memory is held
+// for messages, reports, connections and reloads of the past.
 func (r *soakRun) expectNothingLeft(before processState) {
 	r.t.Helper()
 	r.site.expectNoMore(before)
+	heap := r.settledHeap()
+	r.t.Logf("%.0f kB of heap in use, %.0f before", heap/1000, before.heap/1000)
+	if heap > before.heap+heapSlack {
+		r.t.Error("memory is left behind")
+	}
 }
 
 func (s *site) expectNoMore(before processState) {
