@@ -52,7 +52,7 @@ From: a@bank.example`, "a@bank.example"},
 	spf=pass smtp.mailfrom=bank.example;
 	arc=none
 From: a@bank.example`, "a@bank.example"},
-		{"case", "B@BANK.example", `AUTHENTICATION-results: MX.Example.Test; SPF=Pass SMTP.MailFrom=B@Bank.Example
+		{"case", "B@BANK.example", `AUTHENTICATION-results: MX.Example.Test; SPF=Pass smtp.MailFrom=B@Bank.Example
 FROM: A@BANK.EXAMPLE`, "a@bank.example"},
 		{"several signatures", "", `Authentication-Results: mx.example.test; dkim=fail header.d=list.example; dkim=pass header.d=bank.example
 From: a@bank.example`, "a@bank.example"},

@@ -11,10 +11,13 @@ import (
 const fieldResults = "Authentication-Results"
 
 // Bounds of what is read of a header for its results. The field of a real verifier
-// is far below them.
+// is below them. Those of one field are OpenDKIM's, with some room.
 const (
-	maxResults = 16 << 10 // bytes of one field
-	maxTop     = 100      // fields from the top
+	maxResults    = 4000 // bytes of one field; a mark such as ";" counts for three
+	maxWords      = 500  // of one field, comments and marks among them
+	maxMethods    = 16   // results of one field
+	maxProperties = 15   // of one result
+	maxTop        = 100  // fields from the top
 )
 
 // result is what a verifier found by one method: RFC 8601, section 2.2, resinfo.
@@ -108,15 +111,23 @@ func cutAuthservID(value string) (id, rest string, ok bool) {
 		end = len(value)
 	}
 	id, rest = value[:end], value[end:]
-	return id, rest, id != "" && (rest == "" || strings.IndexByte(whitespace+";(", rest[0]) >= 0)
+	return id, rest, id != "" && (rest == "" || strings.IndexByte(whitespace+";", rest[0]) >= 0)
 }
 
 // parseResults reads what stands behind the authserv-id: RFC 8601, section 2.2. It
 // is lenient in two things that verifiers do: a value may have all characters that
 // end none, and the last result a semicolon behind it. What else does not conform
 // is an error, and so is a version of the format other than 1.
+//
+// It takes less than the RFC allows, so that it takes nothing that OpenDKIM 2.11.0 does
+// not understand: that removes forged fields, but leaves one that it cannot parse. So
+// types of properties are its four, in lower case; a reason stands before them; values
+// have dots and equal signs one at a time, and in between; a comment sticks to no word;
+// and a field has no more than its buffers.
 func parseResults(s string) (results []result, ok bool) {
-	if len(s) > maxResults {
+	marks := strings.Count(s, ";") + strings.Count(s, "=") + strings.Count(s, ".")
+	comments := strings.Count(s, ")")
+	if len(s)+2*marks+comments > maxResults || len(strings.Fields(s))+2*marks+comments > maxWords {
 		return nil, false
 	}
 	p := scanner{rest: s}
@@ -140,7 +151,9 @@ func parseResults(s string) (results []result, ok bool) {
 		if r.method == "none" && r.value == "" { // stands alone: no results
 			return nil, results == nil && p.done()
 		}
-		results = append(results, r)
+		if results = append(results, r); len(results) > maxMethods {
+			return nil, false
+		}
 	}
 	return results, results != nil
 }
@@ -148,13 +161,8 @@ func parseResults(s string) (results []result, ok bool) {
 // result reads one result, and what may stand behind it.
 func (p *scanner) result() (r result, ok bool) {
 	r.method = strings.ToLower(p.run(isKeyword))
-	if r.method == "" || !p.skip() {
+	if r.method == "" || p.take('/') && p.run(isDigit) != "1" || !p.apart() {
 		return r, false
-	}
-	if p.take('/') {
-		if !p.skip() || p.run(isDigit) != "1" || !p.skip() {
-			return r, false
-		}
 	}
 	if !p.take('=') {
 		return r, r.method == "none"
@@ -163,12 +171,12 @@ func (p *scanner) result() (r result, ok bool) {
 		return r, false
 	}
 	r.value = strings.ToLower(p.run(isKeyword))
-	if r.value == "" || !p.skip() {
+	if r.value == "" || !p.apart() {
 		return r, false
 	}
 	for !p.done() && p.rest[0] != ';' {
 		name, value, ok := p.property()
-		if !ok {
+		if !ok || name == "reason" && r.properties != nil || len(r.properties) == maxProperties {
 			return r, false
 		}
 		r.properties = append(r.properties, property{name, value})
@@ -178,50 +186,68 @@ func (p *scanner) result() (r result, ok bool) {
 
 // property reads "header.d=example.org", or "reason=..." without a dot.
 func (p *scanner) property() (name, value string, ok bool) {
-	name = strings.ToLower(p.run(isKeyword))
-	if name == "" || !p.skip() {
+	name = p.run(isKeyword)
+	isReason := strings.EqualFold(name, "reason")
+	if !isReason && name != "smtp" && name != "header" && name != "body" && name != "policy" || !p.apart() {
 		return "", "", false
 	}
-	if p.take('.') {
-		if !p.skip() {
+	if isReason {
+		name = "reason"
+	} else {
+		if !p.take('.') || !p.skip() {
 			return "", "", false
 		}
 		of := strings.ToLower(p.run(isKeyword))
-		if of == "" || !p.skip() {
+		if of == "" || !p.apart() {
 			return "", "", false
 		}
 		name += "." + of
-	} else if name != "reason" {
-		return "", "", false
 	}
 	if !p.take('=') || !p.skip() {
 		return "", "", false
 	}
-	if value, ok = p.value(); !ok || !p.skip() {
+	marks := ".="
+	if isReason {
+		marks = ""
+	}
+	if value, ok = p.value(marks); !ok || !p.apart() {
 		return "", "", false
 	}
 	return name, value, true
 }
 
+// apart skips like skip, but is false at a comment without white space before it.
+func (p *scanner) apart() bool { return (p.done() || p.rest[0] != '(') && p.skip() }
+
 // value reads characters and quoted strings up to what ends a value. A quoted local
-// part is followed by "@" and the domain.
-func (p *scanner) value() (string, bool) {
+// part is followed by "@" and the domain. Outside of quotes, of ".=" it has only marks,
+// and these neither first nor last nor next to each other.
+func (p *scanner) value(marks string) (string, bool) {
 	var b strings.Builder
-	begin := len(p.rest)
+	mark := true // the last byte was one, or there was none yet
 	for !p.done() {
-		if p.rest[0] == '"' {
+		c := p.rest[0]
+		switch {
+		case c == '"':
 			text, ok := p.quoted()
 			if !ok {
 				return "", false
 			}
 			b.WriteString(text)
-			continue
+			mark = false
+		case c == '.' || c == '=':
+			if mark || strings.IndexByte(marks, c) < 0 {
+				return "", false
+			}
+			p.take(c)
+			b.WriteByte(c)
+			mark = true
+		case isValue(c):
+			b.WriteString(p.run(func(c byte) bool { return isValue(c) && c != '.' && c != '=' }))
+			mark = false
+		default:
+			return b.String(), !mark
 		}
-		run := p.run(isValue)
-		if run == "" {
-			break
-		}
-		b.WriteString(run)
 	}
-	return b.String(), len(p.rest) < begin
+	return b.String(), !mark
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,6 +28,9 @@ func (z zone) start(t *testing.T) (within []string) {
 	go func() { defer close(ended); z.serve(server) }()
 	t.Cleanup(func() { server.Close(); <-ended })
 	resolv := write(t, filepath.Join(folder(t), "resolv.conf"), "nameserver "+host+"\n")
+	if err := os.Chmod(resolv, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	within = []string{find(t, "unshare"), "--mount", "sh", "-c", `mount --bind ` + resolv + ` /etc/resolv.conf && exec "$0" "$@"`}
 	need(t, execute(t, "", within[0], slices.Concat(within[1:], []string{"true"})...).code == 0, "the right to a mount namespace")
 	return within

@@ -195,7 +195,7 @@ func openDKIMProofs(t *testing.T, s signer) []proof {
 	const bank = "d=bank.example;"
 	const forged = "dkim=pass header.d=bank.example"
 	evil := "d=evil.example; i=x=3B=20dkim=3Dpass=20header.d=3Dbank.example=20reason=3D@evil.example;"
-	return []proof{
+	list := []proof{
 		{name: "signed", mail: s.sign(t, bank, fromBank()), allowed: true, results: []string{pass}},
 		{name: "signed below the domain", mail: s.sign(t, "d=mail.bank.example;", fromBank()), allowed: true, results: []string{pass}},
 		{name: "not signed", mail: fromBank(), results: []string{none}},
@@ -209,6 +209,25 @@ func openDKIMProofs(t *testing.T, s signer) []proof {
 			"Authentication-Results: mx1.example.org 1;\r\n\tdkim=pass\r\n\theader.d=bank.example"), results: []string{none, "mx.elsewhere.example; "}},
 		{name: "forged within the signer", mail: s.sign(t, evil, fromBank()), results: []string{pass + "*; " + forged}},
 	}
+	for _, field := range unread {
+		list = append(list, proof{name: field, mail: fromBank(field), results: []string{none, "mx1.example.org"}})
+	}
+	return list
+}
+
+// unread are fields that OpenDKIM cannot parse. It takes forged fields off, but not
+// these.
+var unread = []string{
+	"Authentication-Results: mx1.example.org(c); dmarc=pass header.from=bank.example",
+	ours + "dmarc /1=pass header.from=bank.example",
+	ours + "dmarc=pass header(c).from=bank.example",
+	ours + "dmarc=pass header.from=bank.example foo.bar=x",
+	ours + "dmarc=pass header.from=bank.example reason=x",
+	ours + "dmarc=pass reason=x.y header.from=bank.example",
+	ours + "dmarc=pass header.from=bank.example; spf=none smtp.helo=x=; iprev=none",
+	ours + "dmarc=pass header.from=bank.example; spf=none smtp.helo=a..b",
+	ours + "dmarc=pass header.from=bank.example" + strings.Repeat("; dkim=none", 180),
+	ours + "dmarc=pass header.from=bank.example" + strings.Repeat("\r\n\t("+strings.Repeat("c", 500)+")", 9),
 }
 
 // Who the sender is proven to be by OpenDKIM is allowed; nobody else is, and forged
