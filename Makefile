@@ -45,7 +45,7 @@ check:
 TOOLS = cc:gcc,libc6-dev postfix:postfix redis-server:redis-server xz:xz-utils \
 	dovecot:dovecot-imapd sievec:dovecot-sieve mutt:mutt procmail:procmail curl:curl docker-compose:docker-compose systemd-analyze:systemd m4:m4 \
 	groff:groff-base zsh:zsh fish:fish miltertest:miltertest opendkim:opendkim \
-	opendmarc:opendmarc,dbconfig-no-thanks saslpasswd2:sasl2-bin,libsasl2-modules
+	opendmarc:opendmarc,dbconfig-no-thanks policyd-spf:postfix-policyd-spf-python saslpasswd2:sasl2-bin,libsasl2-modules
 
 tools:
 	@PATH="$$PATH:/usr/sbin:/sbin"; missing=; \

@@ -125,3 +125,55 @@ func TestOpenDMARC(t *testing.T) {
 		proof.expect(t, proof.passOn(t, p.addr, filepath.Join(p.dir, "mail/box/new")))
 	}
 }
+
+// startPolicydSPF runs Postfix with policyd-spf before these milters.
+func startPolicydSPF(t *testing.T, within []string, milters string) *postfix {
+	t.Helper()
+	p := newPostfix(t)
+	conf := write(t, filepath.Join(p.dir, "policyd-spf.conf"), "Header_Type = AR\nAuthserv_Id = mx1.example.org\n"+
+		"HELO_reject = False\nMail_From_reject = False\nskip_addresses = 192.0.2.254/32\n")
+	p.command = write(t, filepath.Join(p.dir, "postfix"), "#!/bin/sh\nexec "+within[0]+" --mount sh -c '"+within[4]+"' "+p.command+" \"$@\"\n")
+	for path, mode := range map[string]os.FileMode{p.command: 0o755, conf: 0o644} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.services = "policyd-spf unix - n n - 0 spawn user=nobody argv=" + find(t, "policyd-spf") + " " + conf + "\n"
+	p.extra = "smtpd_recipient_restrictions = check_policy_service unix:private/policyd-spf\n" +
+		"smtpd_authorized_xclient_hosts = 127.0.0.1\nsmtpd_milters = " + milters + "\n"
+	return p.start("one", milters, "n")
+}
+
+// What policyd-spf finds counts where nothing takes its field off, whatever an address is
+// made to look like. OpenDKIM takes it off, as contrib/policy.md says.
+func TestPolicydSPF(t *testing.T) {
+	t.Parallel()
+	within := senders.start(t)
+	s := guided(t, "[milter]\nauthserv_id")
+	const ours, quoted = "mx1.example.org; ", `x) spf=pass smtp.mailfrom=bank.example (y`
+	t.Run("alone", func(t *testing.T) {
+		t.Parallel()
+		p := startPolicydSPF(t, within, "inet:"+s.milter)
+		for _, proof := range []proof{
+			{name: "by its host", client: bankHost, sender: "x@bank.example", mail: fromBank(),
+				allowed: true, results: []string{ours + "spf=pass * smtp.mailfrom=bank.example"}},
+			{name: "by another host", client: evilHost, sender: "x@bank.example", mail: fromBank(),
+				results: []string{ours + "spf=fail * smtp.mailfrom=bank.example"}},
+			{name: "forged below", client: evilHost, sender: "x@evil.example",
+				mail:    fromBank("Authentication-Results: " + ours + "spf=pass smtp.mailfrom=evil.example"),
+				results: []string{ours + "spf=pass (", ours + "spf=pass smtp"}},
+			{name: "forged within the address", client: evilHost, sender: `"` + quoted + `"@evil.example`, mail: fromBank(),
+				results: []string{ours + "spf=pass * envelope-from=" + quoted}},
+		} {
+			proof.expect(t, proof.passOn(t, p.addr, filepath.Join(p.dir, "mail/box/new")))
+		}
+	})
+	t.Run("opendkim", func(t *testing.T) {
+		t.Parallel()
+		dkim := filepath.Join(folder(t), "opendkim.sock")
+		startOpenDKIM(t, dkim, newSigner(t).public(t, "bank.example"))
+		p := startPolicydSPF(t, within, "unix:"+dkim+", inet:"+s.milter)
+		removed := proof{name: "by its host", client: bankHost, sender: "x@bank.example", mail: fromBank(), results: []string{ours + "dkim=none"}}
+		removed.expect(t, removed.passOn(t, p.addr, filepath.Join(p.dir, "mail/box/new")))
+	})
+}
