@@ -226,12 +226,12 @@ func TestSiteThatTakesAllMemory(t *testing.T) {
 	o := testOptions(t.TempDir(), "a")
 	o.Members = Members{"greedy": {MaxCounts: maxCounted}, "b": {}, "c": {}}
 	a, s := openTest(t, o), newSender(t)
-	a.leastParts = 64 << 20
+	a.leastParts = 16 << 20
 	sec := deltaSection{
 		target: target{countFilter, a.opt.generation(countFilter, a.opt.Now())},
 		shape:  countsShape(filter.CountsShape{Lines: filter.MaxLines}),
 	}
-	for i := range uint64(maxDeltaCells) {
+	for i := range uint64(maxDeltaCells / 4) {
 		sec.cells = append(sec.cells, filter.Cell{Pos: i * filter.BlockSize(true) * 40, Value: 1})
 	}
 	var err error

@@ -1,6 +1,7 @@
 package bloomdb
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -40,6 +41,26 @@ func bitsAt(t testing.TB, one func(pos uint64) bool) *filter.Generalized {
 	return f
 }
 
+// wordsAt is bitsAt for 64 bits at a time, of which position 0 is the lowest.
+func wordsAt(t testing.TB, word func(i uint64) uint64) *filter.Generalized {
+	t.Helper()
+	empty, err := filter.NewGeneralized(votesShape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, _ := empty.AppendBinary(nil)
+	data = data[:len(data)-4]
+	content := data[len(data)-int(votesShape.M/8):]
+	for i := range votesShape.M / 64 {
+		binary.LittleEndian.PutUint64(content[8*i:], word(i))
+	}
+	f, err := filter.DecodeGeneralized(seal(data), votesShape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
 // Whatever ten sites send, also when all of them conspire to send the same bits, the
 // messages that they list and nobody reported stay below the bound: less than one in
 // 20 million, here none in 100,000; and no site votes for more than 2 F_p of them.
@@ -54,7 +75,7 @@ func TestVotesAreBounded(t *testing.T) {
 	for range 100 * 2000 { // usual are 2,000 keys, of 1,000 reports in two periods
 		busy.Insert(votePositions(r.Uint64(), nil))
 	}
-	draw := func() *filter.Generalized { return bitsAt(t, func(uint64) bool { return r.Uint64()&1 == 1 }) }
+	draw := func() *filter.Generalized { return wordsAt(t, func(uint64) uint64 { return r.Uint64() }) }
 	same := draw()
 	c := newClock()
 	here := listener(t, c, votersNamed()...)
@@ -62,11 +83,16 @@ func TestVotesAreBounded(t *testing.T) {
 		name string
 		bits *filter.Generalized // nil: each site draws its own
 	}{
-		{"all zeros", bitsAt(t, func(uint64) bool { return false })},
+		{"all zeros", wordsAt(t, func(uint64) uint64 { return 0 })},
 		{"half and half, each its own", nil},
 		{"half and half, all the same", same},
-		{"each second bit", bitsAt(t, func(pos uint64) bool { return pos&1 == 1 })},
-		{"the first half", bitsAt(t, func(pos uint64) bool { return pos < votesShape.M/2 })},
+		{"each second bit", wordsAt(t, func(uint64) uint64 { return 0xaaaaaaaaaaaaaaaa })},
+		{"the first half", wordsAt(t, func(i uint64) uint64 {
+			if i < votesShape.M/128 {
+				return math.MaxUint64
+			}
+			return 0
+		})},
 		{"100 times the usual traffic", busy},
 	} {
 		for _, site := range votersNamed() {
@@ -109,7 +135,7 @@ func votesOf(voters []*voter, keys ...filter.Hash) (n int) {
 func TestImplausibleVotes(t *testing.T) {
 	c := newClock()
 	here := listener(t, c, "a")
-	ones := bitsAt(t, func(uint64) bool { return true })
+	ones := wordsAt(t, func(uint64) uint64 { return math.MaxUint64 })
 	err := here.HearVotes(crafted(here, "a", 1, ones))
 	if err == nil || !strings.Contains(err.Error(), "4194304 ones") || !strings.Contains(err.Error(), "votes a") {
 		t.Errorf("all ones: %v", err)
@@ -128,7 +154,7 @@ func TestImplausibleVotes(t *testing.T) {
 func TestVotesAtTheSamePositions(t *testing.T) {
 	const seed = 18
 	r := rand.New(rand.NewPCG(seed, seed))
-	f := bitsAt(t, func(uint64) bool { return r.Uint64()&1 == 1 })
+	f := wordsAt(t, func(uint64) uint64 { return r.Uint64() })
 	same := []*voter{{filter: f, key: sipKey{1, 2}}, {filter: f, key: sipKey{1, 2}}}
 	other := []*voter{{filter: f, key: sipKey{1, 2}}, {filter: f, key: sipKey{3, 4}}}
 	agreed, apart := 0, 0
