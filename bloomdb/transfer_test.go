@@ -153,9 +153,9 @@ func TestSnapshotLeavesRest(t *testing.T) {
 	o.Counts.Capacity = 200_000
 	a, b := openTest(t, o), openTest(t, testOptions(t.TempDir(), "b"))
 	mustReport(t, a, 1)
-	const counted = 60_000 // so often that their cells are more than a chunk
+	const counted = 60_000 // each as often as no other, and with all their cells more than a chunk
 	for n := range counted {
-		mustCount(t, a, n, uint32(1<<30+n*1000))
+		mustCount(t, a, n, uint32(1<<19+8*n))
 	}
 	drain(t, a)
 	whole := publishSnapshot(t, a)
