@@ -91,6 +91,7 @@ func TestAllow(t *testing.T) {
 		{"one of two recipients", "", "", "", "desk@here.example you@here.example", "", ",desk,"},
 		{"both recipients", "", "", "", "desk@here.example x@abuse.example", "", "desk"},
 		{"each by another rule", "", "", "", "vault@here.example desk@here.example", signed + "safe.example\nFrom: a@safe.example", "desk from bank"},
+		{"of two rules that of the first", "", "", "", "desk@here.example vault@here.example", signed + "safe.example\nFrom: a@safe.example", "desk"},
 		{"one of them by no rule", "", "", "", "vault@here.example desk@here.example", "From: a@safe.example", ",,desk"},
 		{"sender and recipient", "", "", "x@list.example", "desk@here.example you@here.example", "", "senders"},
 		{"recipient that was not kept", "", "", "", "desk@here.example ...", "", ",desk,"},

@@ -19,7 +19,7 @@ func office() *rules {
 			{Name: "port587", Listeners: []string{"inet:587"}, Policy: Policy{Bulk: Quarantine}},
 			{Name: "school", Domains: []string{".school.example", ".schüle.example"}, Policy: Policy{Spam: Quarantine, BulkThreshold: 1000}},
 			{Name: "desk", Domains: []string{"desk.school.example"}, Policy: Policy{Spam: Tempfail}},
-			{Name: "abuse", Recipients: []string{"Abuse@School.example"}, Policy: Policy{Spam: Accept, Classes: map[bloomdb.Class]Action{bloomdb.ClassPhish: Tag, bloomdb.ClassScam: ""}}},
+			{Name: "abuse", Recipients: []string{"Abuse@School.example"}, Policy: Policy{Spam: Accept, Clean: Accept, Classes: map[bloomdb.Class]Action{bloomdb.ClassPhish: Tag, bloomdb.ClassScam: ""}}},
 		},
 	}.withDefaults().rules
 }
