@@ -224,7 +224,11 @@ func newNetworks(list []netip.Prefix) *networks {
 	return n
 }
 
+// contain is false for nil.
 func (n *networks) contain(client netip.Addr) bool {
+	if n == nil {
+		return false
+	}
 	client = client.Unmap()
 	lengths := n.v6
 	if client.Is4() {

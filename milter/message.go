@@ -144,10 +144,8 @@ func (m *message) skip() (reason string) {
 	if m.options.SkipAuthenticated && m.auth != "" {
 		return reasonAuthenticated
 	}
-	for _, network := range m.options.LocalNetworks {
-		if network.Contains(m.client) {
-			return reasonLocal
-		}
+	if m.options.rules.local.contain(m.client) {
+		return reasonLocal
 	}
 	if m.options.SkipOversize && m.oversize {
 		return reasonOversize

@@ -17,7 +17,7 @@ type Options struct {
 	Allow      []Allow
 	AuthservID string // of the MTA's own Authentication-Results fields; "": none is believed
 
-	LocalNetworks     []netip.Prefix // clients whose mail is not judged; a submission without an address is from 127.0.0.1
+	LocalNetworks     []netip.Prefix // clients whose mail is not judged, as in Allow; a submission without an address is from 127.0.0.1
 	SkipAuthenticated bool           // mail of authenticated senders is not judged
 	CountRecipients   bool           // a message counts once for each recipient, else once
 

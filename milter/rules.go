@@ -19,13 +19,14 @@ type Override struct {
 }
 
 // rules are what the administrator wants, in a form that is quickly asked: the
-// general policy, its overrides and the allow rules. They do not change; a reload
+// general policy, its overrides, the allow rules and the local networks. They do not change; a reload
 // makes new ones. They are pure and safe for concurrent use.
 type rules struct {
 	general    Policy
 	listeners  map[string]*Override
 	recipients patterns[*Override]
 	allow      *allowRules
+	local      *networks // whose mail is not judged
 }
 
 func newRules(o *Options) *rules {
@@ -34,6 +35,7 @@ func newRules(o *Options) *rules {
 		listeners:  make(map[string]*Override),
 		recipients: make(patterns[*Override]),
 		allow:      newAllowRules(o.Allow, o.AuthservID),
+		local:      newNetworks(o.LocalNetworks),
 	}
 	for i := range o.Overrides {
 		override := &o.Overrides[i]

@@ -120,13 +120,15 @@ func TestForgedHeaders(t *testing.T) {
 }
 
 func TestSkipped(t *testing.T) {
-	nets := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}
+	nets := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("::ffff:172.16.0.0/108")}
 	conn4 := func(ip string) string { return "h\x004\x00\x19" + ip + "\x00" }
 	conn6 := func(ip string) string { return "h\x006\x00\x19" + ip + "\x00" }
 	tests := []struct{ name, connect, auth, client, reason string }{
 		{"remote", conn4("192.0.2.1"), "", "192.0.2.1", ""},
 		{"local", conn4("10.1.2.3"), "", "10.1.2.3", "local"},
 		{"mapped", conn6("::ffff:10.1.2.3"), "", "10.1.2.3", "local"},
+		{"local, network mapped", conn4("172.31.2.3"), "", "172.31.2.3", "local"},
+		{"beside it", conn4("172.32.2.3"), "", "172.32.2.3", ""},
 		{"local v6", conn6("2001:db8::1"), "", "2001:db8::1", "local"},
 		{"Sendmail's v6", conn6("IPv6:2001:db8::1"), "", "2001:db8::1", "local"},
 		{"Sendmail's remote v6", conn6("IPv6:2001:1::1"), "", "2001:1::1", ""},
