@@ -185,9 +185,9 @@ func (s *Server) admit(listener string, nc net.Conn) *conn {
 	return c
 }
 
-// refuse closes a connection that is one too many.
+// refuse closes a connection that is one too many. Who sees it closed finds it counted.
 func (s *Server) refuse(nc net.Conn, reason, key string, limit int) {
-	nc.Close()
+	defer nc.Close()
 	s.metrics.refused.WithLabelValues(reason).Inc()
 	if s.refusing[reason].allow() {
 		s.options.Load().Log.Error("milter connection refused: as many are open as "+key+" allows",
