@@ -24,9 +24,6 @@ func (p patterns[T]) add(pattern string, value T) {
 // domain. Of each it is the zero value where there is none. It makes at most as many
 // look-ups as the domain has labels, and two.
 func (p patterns[T]) find(address string) (exact, domain T) {
-	if len(p) == 0 {
-		return exact, domain
-	}
 	local, host, found := cutAddress(address)
 	if !found {
 		return exact, domain

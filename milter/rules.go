@@ -19,8 +19,8 @@ type Override struct {
 }
 
 // rules are what the administrator wants, in a form that is quickly asked: the
-// general policy, its overrides, the allow rules and the local networks. They do not change; a reload
-// makes new ones. They are pure and safe for concurrent use.
+// general policy, its overrides, the allow rules and the local networks. They do not
+// change; a reload makes new ones. They are pure and safe for concurrent use.
 type rules struct {
 	general    Policy
 	listeners  map[string]*Override
@@ -74,7 +74,9 @@ func (r *rules) audiences(e *envelope, allowed []string) (all []audience) {
 		if allowed != nil {
 			a.allowed = allowed[i]
 		}
-		a.recipient, a.domain = r.recipients.find(compared(address))
+		if len(r.recipients) > 0 { // else its form is of no use
+			a.recipient, a.domain = r.recipients.find(compared(address))
+		}
 		if !seen[a] {
 			seen[a] = true
 			all = append(all, a)
