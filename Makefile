@@ -1,5 +1,8 @@
 # make run     starts the daemon on loopback and says what to type next
 # make test    installs what the tests need, checks the sources, runs everything
+# make quick   the tests that need neither real servers nor the race detector
+# make flakes  the whole suite again and again, each time under another condition: beside
+#              a load, on one core, on a slow disk, shuffled, ...; ROUNDS=9 PACKAGES=./...
 # make build   bin/spambloomd, bin/spambloom and bin/bloomlab
 # make bench   the benchmarks
 # make bench-exchange  the way between sites: latency, bytes, a new site joining
@@ -22,18 +25,32 @@ LDFLAGS  = -X github.com/spambloom/spambloom/cmd/internal/version.linked=$(VERSI
 # other.
 export SPAMBLOOM_SENDMAIL ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spambloom/sendmail
 
-.PHONY: run build test tools sendmail check bench bench-signatures bench-command bench-exchange bench-milter bench-start lab soak fuzz generate
+.PHONY: run build test quick flakes tools sendmail check bench bench-signatures bench-command bench-exchange bench-milter bench-start lab soak fuzz generate
 
-run: build
+run:
+	$(GO) build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/spambloomd ./cmd/spambloom
 	@exec bin/spambloomd --data spambloom-data
 
 build:
-	$(GO) build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/...
+	$(GO) build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/spambloomd ./cmd/spambloom ./cmd/bloomlab
 
-# The checks stand before the tests, so that go test has the last word. The package that
-# waits most for its servers begins, while others have the processors.
+# go test as it is run here. Only a defect takes as long as the timeout.
+SUITE   = $(GO) run ./cmd/internal/suite
+TESTING = -race -count=1 -timeout 20m
+
+# The checks stand before the tests, so that the runner has the last word. The package
+# that waits most for its servers begins, while others have the processors.
 test: tools sendmail check
-	$(GO) test -race -count=1 ./cmd/spambloomd ./...
+	$(SUITE) test $(TESTING) ./cmd/spambloomd/... ./...
+
+quick:
+	$(SUITE) test -short -count=1 ./...
+
+ROUNDS   ?= 9
+PACKAGES ?= ./...
+
+flakes: tools sendmail
+	$(SUITE) flakes -rounds $(ROUNDS) -- $(TESTING) $(PACKAGES)
 
 check:
 	@unformatted=$$(gofmt -l .); \

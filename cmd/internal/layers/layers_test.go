@@ -47,6 +47,7 @@ var allowed = map[string][]string{
 	"cmd/internal/config":    {"milter/idn"},
 	"cmd/internal/layers":    {},
 	"cmd/internal/socket":    {},
+	"cmd/internal/suite":     {},
 	"cmd/internal/mailbox":   {},
 	"cmd/internal/trap":      {},
 	"cmd/internal/version":   {},

@@ -1,0 +1,77 @@
+// Command suite runs the tests of this repository and reports on them. It belongs
+// to the Makefile and is not installed.
+//
+//	go run ./cmd/internal/suite test [FLAGS AND PACKAGES OF go test]
+//	go run ./cmd/internal/suite flakes [-rounds N] [-logs DIR] -- [FLAGS AND PACKAGES OF go test]
+//
+// test prints what go test prints, the output of failed tests only, then how many
+// tests were skipped for want of what, and last a line of totals.
+//
+// flakes runs the same tests again and again under changing conditions, and prints
+// each test that ever failed, with its rate and logs.
+//
+// Both exit with 1 where a test failed, 2 where the call is wrong, and like go test
+// otherwise.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Stdout)
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+	case errors.Is(err, errUsage):
+		fmt.Fprintln(os.Stderr, "usage: suite test ARGS | suite flakes [-rounds N] [-logs DIR] -- ARGS; ARGS are those of go test")
+		os.Exit(2)
+	case errors.Is(err, errFailed):
+		os.Exit(1)
+	case errors.As(err, &exit) && exit.ExitCode() > 0:
+		os.Exit(exit.ExitCode())
+	default:
+		fmt.Fprintln(os.Stderr, "suite:", err)
+		os.Exit(1)
+	}
+}
+
+var (
+	errUsage  = errors.New("usage")
+	errFailed = errors.New("tests failed")
+)
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	if len(args) == 0 {
+		return errUsage
+	}
+	switch verb, args := args[0], args[1:]; verb {
+	case "test":
+		r := newReport(out)
+		err := goTest(ctx, args, r)
+		r.finish()
+		return err
+	case "flakes":
+		f := flakes{out: out}
+		flags := flag.NewFlagSet("flakes", flag.ContinueOnError)
+		flags.IntVar(&f.rounds, "rounds", len(conditions), "runs, each under the next condition")
+		flags.SetOutput(io.Discard) // run prints the usage
+		flags.StringVar(&f.logs, "logs", "bin/flakes", "folder for the output of failed tests")
+		if err := flags.Parse(args); err != nil {
+			return errUsage
+		}
+		f.args = flags.Args()
+		return f.run(ctx)
+	}
+	return errUsage
+}
