@@ -50,7 +50,7 @@ ROUNDS   ?= 9
 PACKAGES ?= ./...
 
 flakes: tools sendmail
-	$(SUITE) flakes -rounds $(ROUNDS) -- $(TESTING) $(PACKAGES)
+	$(SUITE) flakes --rounds $(ROUNDS) -- $(TESTING) $(PACKAGES)
 
 check:
 	@unformatted=$$(gofmt -l .); \

@@ -2,7 +2,7 @@
 // to the Makefile and is not installed.
 //
 //	go run ./cmd/internal/suite test [FLAGS AND PACKAGES OF go test]
-//	go run ./cmd/internal/suite flakes [-rounds N] [-logs DIR] -- [FLAGS AND PACKAGES OF go test]
+//	go run ./cmd/internal/suite flakes [--rounds N] [--logs DIR] -- [FLAGS AND PACKAGES OF go test]
 //
 // test prints what go test prints, the output of failed tests only, then how many
 // tests were skipped for want of what, and last a line of totals.
@@ -17,13 +17,14 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"syscall"
+
+	"github.com/spf13/pflag"
 )
 
 func main() {
@@ -34,7 +35,7 @@ func main() {
 	switch {
 	case err == nil:
 	case errors.Is(err, errUsage):
-		fmt.Fprintln(os.Stderr, "usage: suite test ARGS | suite flakes [-rounds N] [-logs DIR] -- ARGS; ARGS are those of go test")
+		fmt.Fprintln(os.Stderr, "usage: suite test ARGS | suite flakes [--rounds N] [--logs DIR] -- ARGS; ARGS are those of go test")
 		os.Exit(2)
 	case errors.Is(err, errFailed):
 		os.Exit(1)
@@ -63,9 +64,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	case "flakes":
 		f := flakes{out: out}
-		flags := flag.NewFlagSet("flakes", flag.ContinueOnError)
+		flags := pflag.NewFlagSet("flakes", pflag.ContinueOnError)
 		flags.IntVar(&f.rounds, "rounds", len(conditions), "runs, each under the next condition")
-		flags.SetOutput(io.Discard) // run prints the usage
+		flags.SetOutput(io.Discard) // main prints the usage
 		flags.StringVar(&f.logs, "logs", "bin/flakes", "folder for the output of failed tests")
 		if err := flags.Parse(args); err != nil {
 			return errUsage

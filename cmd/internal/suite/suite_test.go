@@ -100,7 +100,7 @@ func TestFirst(t *testing.T) {
 	}
 }
 `)
-	out, err := suite(t, "flakes", "-rounds", "4", "-logs", "logs", "--", "-count=1", ".")
+	out, err := suite(t, "flakes", "--rounds", "4", "--logs", "logs", "--", "-count=1", ".")
 	if !errors.Is(err, errFailed) {
 		t.Errorf("error %v", err)
 	}
@@ -134,7 +134,7 @@ func TestForgets(t *testing.T) {
 	os.WriteFile("`+filepath.Join(t.TempDir(), "sleep.pid")+`", nil, 0o600)
 }
 `)
-	out, err := suite(t, "flakes", "-rounds", "1", "-logs", "logs", "--", "-count=1", ".")
+	out, err := suite(t, "flakes", "--rounds", "1", "--logs", "logs", "--", "-count=1", ".")
 	if !errors.Is(err, errFailed) {
 		t.Errorf("error %v", err)
 	}
@@ -142,7 +142,7 @@ func TestForgets(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	for _, args := range [][]string{nil, {"other"}, {"flakes", "-rounds", "many"}} {
+	for _, args := range [][]string{nil, {"other"}, {"flakes", "--rounds", "many"}} {
 		if _, err := suite(t, args...); !errors.Is(err, errUsage) {
 			t.Errorf("%q: %v", args, err)
 		}
