@@ -25,7 +25,7 @@ LDFLAGS  = -X github.com/spambloom/spambloom/cmd/internal/version.linked=$(VERSI
 # other.
 export SPAMBLOOM_SENDMAIL ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/spambloom/sendmail
 
-.PHONY: run build test quick flakes tools sendmail check bench bench-signatures bench-command bench-exchange bench-milter bench-start lab soak fuzz generate
+.PHONY: run build test quick flakes tools check bench bench-signatures bench-command bench-exchange bench-milter bench-start lab soak fuzz generate
 
 run:
 	$(GO) build -ldflags "$(LDFLAGS)" -o bin/ ./cmd/spambloomd ./cmd/spambloom
@@ -40,7 +40,7 @@ TESTING = -race -count=1 -timeout 20m
 
 # The checks stand before the tests, so that the runner has the last word. The package
 # that waits most for its servers begins, while others have the processors.
-test: tools sendmail check
+test: tools check
 	$(SUITE) test $(TESTING) ./cmd/spambloomd/... ./...
 
 quick:
@@ -49,7 +49,7 @@ quick:
 ROUNDS   ?= 9
 PACKAGES ?= ./...
 
-flakes: tools sendmail
+flakes: tools
 	$(SUITE) flakes --rounds $(ROUNDS) -- $(TESTING) $(PACKAGES)
 
 check:
@@ -58,40 +58,10 @@ check:
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
-# What the tests use beside Go, as COMMAND:DEBIAN-PACKAGES. Where something is
-# missing and cannot be installed, its tests skip and say so.
-TOOLS = cc:gcc,libc6-dev postfix:postfix redis-server:redis-server xz:xz-utils \
-	dovecot:dovecot-imapd sievec:dovecot-sieve mutt:mutt procmail:procmail curl:curl docker-compose:docker-compose systemd-analyze:systemd m4:m4 \
-	groff:groff-base zsh:zsh fish:fish miltertest:miltertest opendkim:opendkim \
-	opendmarc:opendmarc,dbconfig-no-thanks policyd-spf:postfix-policyd-spf-python saslpasswd2:sasl2-bin,libsasl2-modules
-
+# What the tests use beside Go. What is missing and cannot be installed is named, and
+# its tests skip.
 tools:
-	@PATH="$$PATH:/usr/sbin:/sbin"; missing=; \
-	for tool in $(TOOLS); do \
-		command -v "$${tool%%:*}" >/dev/null || missing="$$missing $$(echo "$${tool#*:}" | tr , ' ')"; \
-	done; \
-	if [ -z "$$missing" ]; then exit 0; fi; \
-	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		echo "postfix postfix/main_mailer_type select No configuration" | debconf-set-selections; \
-		export DEBIAN_FRONTEND=noninteractive; \
-		apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing; \
-	else \
-		echo "make test: not installed, their tests are skipped; install as root:$$missing"; \
-	fi
-
-# Sendmail itself is only unpacked; its libraries are installed.
-sendmail:
-	@program="$$SPAMBLOOM_SENDMAIL/usr/libexec/sendmail/sendmail"; \
-	if [ -x "$$program" ] && ! ldd "$$program" | grep -q 'not found'; then exit 0; fi; \
-	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		export DEBIAN_FRONTEND=noninteractive; \
-		mkdir -p "$$SPAMBLOOM_SENDMAIL" && cd "$$SPAMBLOOM_SENDMAIL" && apt-get update -qq && \
-		apt-get install -y -qq --no-install-recommends $$(apt-cache depends sendmail-bin | sed -n 's/^ *Depends: \(lib.*\)/\1/p') && \
-		apt-get download -qq -o APT::Sandbox::User=root sendmail-bin sendmail-cf && \
-		for package in sendmail-*.deb; do dpkg -x "$$package" . && rm "$$package" || exit; done; \
-	else \
-		echo "make test: no Sendmail in $$SPAMBLOOM_SENDMAIL, its tests are skipped; root on Debian has it unpacked there"; \
-	fi
+	@.ci/tools
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
