@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange/linkfault"
 )
@@ -35,7 +33,7 @@ func joinSite(t testing.TB, o bloomdb.Options, url string, x Options) *site {
 
 // joinWith is startSite with the client and the exchange's options in the caller's
 // hands, and with the database's own work running as in a daemon.
-func joinWith(t testing.TB, o bloomdb.Options, client redis.UniversalClient, x Options) *site {
+func joinWith(t testing.TB, o bloomdb.Options, client *Client, x Options) *site {
 	t.Helper()
 	db, err := bloomdb.Open(o)
 	if err != nil {
@@ -45,7 +43,7 @@ func joinWith(t testing.TB, o bloomdb.Options, client redis.UniversalClient, x O
 }
 
 // runSite joins an open database.
-func runSite(t testing.TB, db *bloomdb.DB, client redis.UniversalClient, x Options) *site {
+func runSite(t testing.TB, db *bloomdb.DB, client *Client, x Options) *site {
 	t.Helper()
 	s := &site{t: t, db: db, client: client, done: make(chan struct{})}
 	s.x = New(db, s.client, db.Status().KeyID, x)

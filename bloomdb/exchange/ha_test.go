@@ -40,7 +40,7 @@ func TestCluster(t *testing.T) {
 	url := fmt.Sprintf("redis://127.0.0.1:%d,127.0.0.1:%d", port, port)
 	a := startSite(t, t.TempDir(), "a", url)
 	b := startSite(t, t.TempDir(), "b", url)
-	if _, ok := a.client.(*redis.ClusterClient); !ok {
+	if _, ok := a.client.UniversalClient.(*redis.ClusterClient); !ok {
 		t.Fatalf("the client is a %T", a.client)
 	}
 	a.awaitConnected()

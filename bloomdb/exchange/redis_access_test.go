@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // A wrong password is told, without itself, and tried again: the administrator puts
@@ -128,7 +126,7 @@ func TestRightsAreThoseThatAreUsed(t *testing.T) {
 	expectForbidden(t, dialed(t, user))
 }
 
-func expectNothingDenied(t *testing.T, admin redis.UniversalClient) {
+func expectNothingDenied(t *testing.T, admin *Client) {
 	t.Helper()
 	denied, err := admin.Do(t.Context(), "ACL", "LOG").Slice()
 	if err != nil || len(denied) > 0 {
@@ -142,7 +140,7 @@ func expectNothingDenied(t *testing.T, admin redis.UniversalClient) {
 var onOccasion = []string{"+ping", "+xrevrange", "+xtrim"}
 
 // unusedRights are the commands of the line that nobody gave.
-func unusedRights(t *testing.T, admin redis.UniversalClient, line []any) (unused []string) {
+func unusedRights(t *testing.T, admin *Client, line []any) (unused []string) {
 	t.Helper()
 	stats := admin.Info(t.Context(), "commandstats").Val()
 	for _, word := range line {
@@ -156,7 +154,7 @@ func unusedRights(t *testing.T, admin redis.UniversalClient, line []any) (unused
 }
 
 // expectForbidden shows what a stolen password does not give.
-func expectForbidden(t *testing.T, user redis.UniversalClient) {
+func expectForbidden(t *testing.T, user *Client) {
 	t.Helper()
 	for _, command := range [][]any{
 		{"FLUSHALL"}, {"KEYS", "*"}, {"CONFIG", "GET", "*"}, {"ACL", "LIST"}, {"SHUTDOWN"},

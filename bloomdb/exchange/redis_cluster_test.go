@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
@@ -16,7 +14,7 @@ const slots = 16384
 type node struct {
 	*server
 	port, bus int
-	client    redis.UniversalClient
+	client    *Client
 }
 
 func startNode(t *testing.T) *node {

@@ -5,12 +5,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // usedMemory is how much Redis holds, in bytes.
-func usedMemory(t *testing.T, c redis.UniversalClient) int64 {
+func usedMemory(t *testing.T, c *Client) int64 {
 	t.Helper()
 	found := regexp.MustCompile(`used_memory:(\d+)`).FindStringSubmatch(c.Info(t.Context(), "memory").Val())
 	if found == nil {

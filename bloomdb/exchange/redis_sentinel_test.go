@@ -62,7 +62,7 @@ func TestFailoverLosesWrites(t *testing.T) {
 }
 
 // replicated is how many bytes a server's replication has had.
-func replicated(t *testing.T, c redis.UniversalClient) int64 {
+func replicated(t *testing.T, c *Client) int64 {
 	t.Helper()
 	found := regexp.MustCompile(`master_repl_offset:(\d+)`).FindStringSubmatch(c.Info(t.Context(), "replication").Val())
 	if found == nil {

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
 )
 
 var discard = slog.New(slog.DiscardHandler)
@@ -90,7 +89,7 @@ func (s *server) signal(sig syscall.Signal) {
 func (s *server) socket() string { return filepath.Join(s.dir, "s") }
 func (s *server) url() string    { return "unix://" + s.socket() }
 
-func (s *server) client() redis.UniversalClient {
+func (s *server) client() *Client {
 	s.t.Helper()
 	c, err := Dial(s.url(), DialOptions{})
 	if err != nil {
@@ -190,13 +189,13 @@ func (p *proxy) copy(n int64, to, from net.Conn) {
 }
 
 // startMini starts a miniredis and a client of it.
-func startMini(t testing.TB) (*miniredis.Miniredis, redis.UniversalClient) {
+func startMini(t testing.TB) (*miniredis.Miniredis, *Client) {
 	t.Helper()
 	m := miniredis.RunT(t)
 	return m, dialed(t, "redis://"+m.Addr())
 }
 
-func dialed(t testing.TB, url string) redis.UniversalClient {
+func dialed(t testing.TB, url string) *Client {
 	t.Helper()
 	c, err := Dial(url, DialOptions{})
 	if err != nil {

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -21,7 +19,7 @@ type site struct {
 	t      testing.TB
 	db     *bloomdb.DB
 	x      *Exchange
-	client redis.UniversalClient
+	client *Client
 	cancel context.CancelFunc
 	done   chan struct{}
 }
