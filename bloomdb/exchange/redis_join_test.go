@@ -97,6 +97,47 @@ func campaign(site string, i int) signature.Set {
 	return set
 }
 
+// A site may end between a delta and the heartbeat that announces it. Who joins then
+// is not level before the stream has been read to its end.
+func TestLagCountsWhatNoHeartbeatAnnounced(t *testing.T) {
+	m, client := startMini(t)
+	a := newPublisher(newExchange(openDB(t, siteOptions(t.TempDir(), "a")), newStreams(client, "k"), Options{}))
+	publish := func(i int) {
+		t.Helper()
+		if err := a.db.Count(mail("bulk %d", i), 1); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.take(t.Context(), a.publishCounts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.take(t.Context(), a.beat); err != nil { // which resumes
+		t.Fatal(err)
+	}
+	const deltas = 3
+	for i := range deltas {
+		publish(i)
+	}
+	b := newExchange(openDB(t, siteOptions(t.TempDir(), "b")), newStreams(dialed(t, "redis://"+m.Addr()), "k"), Options{})
+	if err := b.readHeads(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	o := b.origins["a"]
+	batch, err := b.wire.read(t.Context(), "a", o.at)
+	if err != nil || len(batch) != deltas {
+		t.Fatalf("%d entries, %v", len(batch), err)
+	}
+	for i, e := range batch {
+		if lag := b.Status().Sites[0].Lag; lag == 0 {
+			t.Errorf("no lag after %d of %d deltas", i, deltas)
+		}
+		b.consume(o, e)
+	}
+	if st := b.Status().Sites[0]; st.Lag != 0 || b.db.Judge(mail("bulk %d", deltas-1)).Count != 1 {
+		t.Errorf("after all: %+v", st)
+	}
+}
+
 // A site that joins a federation knows in a moment what that has learned in weeks:
 // by the sites' snapshots, and what came after them in their streams.
 func TestNewSiteJoins(t *testing.T) {
