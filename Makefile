@@ -96,7 +96,7 @@ bench-milter: tools
 
 bench-exchange: tools
 	SPAMBLOOM_FIGURES=1 $(GO) test -count=1 -timeout 30m -v -run TestExchangeFigures ./cmd/spambloomd
-	SPAMBLOOM_FIGURES=1 $(GO) test -count=1 -timeout 30m -v -run TestNewSiteJoins ./bloomdb/exchange
+	$(GO) test -timeout 60m -run '^$$' -bench 'Latency|CatchUp|NewSiteJoins' ./bloomdb/exchange
 
 # The first makes the full state folders, once a day, and measures the database alone.
 bench-start:
@@ -109,6 +109,7 @@ lab: build
 
 soak: tools
 	SPAMBLOOM_SOAK=1 $(GO) test -race -count=1 -timeout 90m -v -run 'TestRedisAway|TestKillLosesNoReport|TestFederationLosesNothing|TestMailSoak' ./cmd/spambloomd
+	SPAMBLOOM_SOAK=1 $(GO) test -race -count=1 -timeout 180m -v -run 'TestModel|TestCloseWhileRedisIsAway' ./bloomdb/exchange
 
 fuzz:
 	@set -e; for pkg in $$($(GO) list ./...); do \

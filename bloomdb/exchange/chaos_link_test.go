@@ -9,6 +9,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange/linkfault"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // startLink puts a proxy before a server.
@@ -133,7 +134,7 @@ func TestAnswersAreLost(t *testing.T) {
 		case 3:
 			link.Set(linkfault.Fault{StallDown: true})
 		case 6:
-			eventually(t, "the fault is noticed", func() bool { return !a.x.Status().Connected })
+			testenv.Eventually(t, "the fault is noticed", func() bool { return !a.x.Status().Connected })
 			link.Reset()
 			link.Set(linkfault.Fault{})
 		}
@@ -190,7 +191,7 @@ func TestAwayForADay(t *testing.T) {
 			}
 		}
 		link.Set(linkfault.Fault{})
-		eventually(t, "the counts arrive", func() bool { return b.counts(mail(format, mails-1)) == uint64(times) })
+		testenv.Eventually(t, "the counts arrive", func() bool { return b.counts(mail(format, mails-1)) == uint64(times) })
 		awaitLevel(t, a, b)
 		after, _ := link.Bytes()
 		return after - before
@@ -198,7 +199,7 @@ func TestAwayForADay(t *testing.T) {
 	cut := func() {
 		link.Set(linkfault.Fault{Refuse: true})
 		link.Reset()
-		eventually(t, "the fault is noticed", func() bool { return !a.x.Status().Connected })
+		testenv.Eventually(t, "the fault is noticed", func() bool { return !a.x.Status().Connected })
 	}
 	cut()
 	once := up(1, "once %d")
@@ -209,7 +210,7 @@ func TestAwayForADay(t *testing.T) {
 	if often > times/10*once { // larger values take more bits
 		t.Errorf("%d mails counted once took %d bytes, counted %d times %d bytes", mails, once, times, often)
 	}
-	eventually(t, "the report arrives", func() bool { return b.lists(mail("reported while away")) })
+	testenv.Eventually(t, "the report arrives", func() bool { return b.lists(mail("reported while away")) })
 	for i := range mails {
 		if n := b.counts(mail("often %d", i)); n != times {
 			t.Fatalf("mail %d was counted %d times", i, n)

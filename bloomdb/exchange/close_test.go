@@ -82,8 +82,11 @@ func TestCloseWhileRedisIsAway(t *testing.T) {
 		}
 	}
 	rounds := 2
-	if os.Getenv("SPAMBLOOM_SOAK") != "" {
+	switch {
+	case os.Getenv("SPAMBLOOM_SOAK") != "":
 		rounds = 100
+	case testing.Short():
+		rounds = 1
 	}
 	for range rounds {
 		var stopped sync.WaitGroup

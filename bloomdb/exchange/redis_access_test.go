@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // A wrong password is told, without itself, and tried again: the administrator puts
@@ -25,7 +27,7 @@ func TestPassword(t *testing.T) {
 	url := "unix://:geheim@" + server.socket()
 	a := startSite(t, t.TempDir(), "a", url)
 	b := startSite(t, t.TempDir(), "b", url)
-	eventually(t, "the fault is told", func() bool { return strings.Contains(a.x.Status().LastError, "WRONGPASS") })
+	testenv.Eventually(t, "the fault is told", func() bool { return strings.Contains(a.x.Status().LastError, "WRONGPASS") })
 	if e := a.x.Status().LastError; strings.Contains(e, "geheim") {
 		t.Errorf("the password is told: %s", e)
 	}
@@ -47,7 +49,7 @@ func TestTLS(t *testing.T) {
 	a := newAuthority(t)
 	a.issue("redis", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	a.issue("member", &x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
-	port := freePort(t)
+	port := testenv.Port(t)
 	startRedis(t, "--bind", "127.0.0.1", "--tls-port", fmt.Sprint(port), "--tls-auth-clients", "yes",
 		"--tls-ca-cert-file", a.path("ca.pem"), "--tls-cert-file", a.path("redis.pem"), "--tls-key-file", a.path("redis.key"))
 	url := fmt.Sprintf("rediss://127.0.0.1:%d", port)
@@ -62,7 +64,7 @@ func TestTLS(t *testing.T) {
 	one, two := join("one", files), join("two", files)
 	stranger := join("stranger", DialOptions{CA: newAuthority(t).path("ca.pem")})
 	traffic(t, one, two, func(int) {})
-	eventually(t, "the wrong CA is named", func() bool {
+	testenv.Eventually(t, "the wrong CA is named", func() bool {
 		return strings.Contains(stranger.x.Status().LastError, "certificate signed by unknown authority")
 	})
 	if stranger.x.Status().Connected {
@@ -117,7 +119,7 @@ func TestRightsAreThoseThatAreUsed(t *testing.T) {
 	a.stop()
 	a = startSite(t, dir, "a", user)
 	a.report(mail("after"))
-	eventually(t, "it goes on", func() bool { return b.lists(mail("after")) })
+	testenv.Eventually(t, "it goes on", func() bool { return b.lists(mail("after")) })
 
 	expectNothingDenied(t, admin)
 	for _, unused := range unusedRights(t, admin, words) {

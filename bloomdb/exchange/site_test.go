@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -147,18 +148,18 @@ func (s *site) of(name string) SiteStatus {
 func (s *site) awaitAll(series string, n int) {
 	s.t.Helper()
 	name := s.db.Status().Site
-	eventually(s.t, fmt.Sprintf("%s lists all %d of %q", name, n, series), func() bool { return s.listsAll(series, n) })
+	testenv.Eventually(s.t, fmt.Sprintf("%s lists all %d of %q", name, n, series), func() bool { return s.listsAll(series, n) })
 }
 
 func (s *site) awaitConnected() {
 	s.t.Helper()
-	eventually(s.t, "the site is connected", func() bool { return s.x.Status().Connected })
+	testenv.Eventually(s.t, "the site is connected", func() bool { return s.x.Status().Connected })
 }
 
 // awaitLevel waits until every site has applied everything of every other one.
 func awaitLevel(t testing.TB, sites ...*site) {
 	t.Helper()
-	eventually(t, "all sites are level", func() bool {
+	testenv.Eventually(t, "all sites are level", func() bool {
 		for _, s := range sites {
 			for _, other := range sites {
 				if s == other {
