@@ -77,15 +77,15 @@ func TestConnectionsKilledInALoop(t *testing.T) {
 	b := startSite(t, t.TempDir(), "b", server.url())
 	c := server.client()
 	defer c.Close()
-	kills := int64(0)
 	traffic(t, a, b, func(i int) {
-		for _, kind := range []string{"normal", "pubsub"} {
-			kills += c.ClientKillByFilter(t.Context(), "TYPE", kind, "SKIPME", "yes").Val()
-		}
+		testenv.Eventually(t, "a connection is killed", func() bool {
+			kills := int64(0)
+			for _, kind := range []string{"normal", "pubsub"} {
+				kills += c.ClientKillByFilter(t.Context(), "TYPE", kind, "SKIPME", "yes").Val()
+			}
+			return kills > 0
+		})
 	})
-	if kills < 40 {
-		t.Errorf("only %d connections were killed", kills)
-	}
 	expectNewcomer(t, server.url())
 	if st := b.of("a"); st.Gaps != 0 {
 		t.Errorf("%+v", st)
@@ -199,11 +199,7 @@ func TestBlackHole(t *testing.T) {
 	})
 
 	p.swallowAll()
-	start := time.Now()
-	a.stop()
-	if took := time.Since(start); took > 10*time.Second {
-		t.Errorf("Run took %v to return from a black hole", took)
-	}
+	a.stop() // Run returns, although nothing ever does
 }
 
 // A site that was cut off misses news, and nobody will repeat them: it looks at

@@ -171,15 +171,18 @@ func (p *proxy) serve() {
 			return
 		}
 		up, err := net.Dial(p.network, p.target)
-		if err != nil || p.closed.Load() {
+		if err != nil {
 			c.Close()
-			if err == nil {
-				up.Close()
-			}
+			continue
+		}
+		p.mu.Lock()
+		if p.closed.Load() { // under mu: reset sees all that came before
+			p.mu.Unlock()
+			c.Close()
+			up.Close()
 			continue
 		}
 		n := p.accepted.Add(1)
-		p.mu.Lock()
 		p.conns = append(p.conns, c, up)
 		p.mu.Unlock()
 		p.wg.Go(func() { p.copy(n, up, c) })

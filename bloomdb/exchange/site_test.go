@@ -63,6 +63,9 @@ func startSiteWith(t testing.TB, o bloomdb.Options, url string) *site {
 	return s
 }
 
+// calm are options under which a slow machine does not take its link for dead.
+var calm = Options{Interval: 20 * time.Millisecond, Heartbeat: testenv.Patience}
+
 // openDB opens a database without an exchange.
 func openDB(t testing.TB, o bloomdb.Options) *bloomdb.DB {
 	t.Helper()

@@ -100,6 +100,7 @@ func TestClockSkew(t *testing.T) {
 	testenv.Eventually(t, "those that are off are named", func() bool {
 		return b.of("far").Clock && b.of("slow").Clock && b.of("far").Refused[string(causeClock)] > 0
 	})
+	testenv.Eventually(t, "its heartbeat is heard", func() bool { return b.of("ahead").SkewSeconds != 0 })
 	if st := b.of("ahead"); st.Clock || st.SkewSeconds < 3500 || st.Refused != nil {
 		t.Errorf("%+v", st)
 	}
