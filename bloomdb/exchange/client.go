@@ -56,16 +56,17 @@ func (c *Client) own(ctx context.Context, f func(context.Context)) {
 func (c *Client) Close() error {
 	c.dialer.close() // first: the library's Close waits for the answer of a sentinel
 	err := c.UniversalClient.Close()
+	tick := time.NewTicker(endTick)
+	defer tick.Stop()
 	deadline := time.Now().Add(endPatience)
 	for {
 		stack := c.working()
 		if stack == "" {
 			return err
 		}
-		if time.Now().After(deadline) {
+		if now := <-tick.C; now.After(deadline) {
 			return errors.Join(err, fmt.Errorf("redis client: still at work %v after it was closed: %s", endPatience, stack))
 		}
-		time.Sleep(endTick)
 	}
 }
 

@@ -33,7 +33,7 @@ func TestPassword(t *testing.T) {
 	}
 	traffic(t, a, b, func(i int) {
 		if i == 30 {
-			admin := dialed(t, "unix://:another@"+server.socket())
+			admin := dialed(t, "unix://:another@"+server.socket()+patient)
 			if err := admin.ConfigSet(t.Context(), "requirepass", "geheim").Err(); err != nil {
 				t.Fatal(err)
 			}
@@ -125,7 +125,7 @@ func TestRightsAreThoseThatAreUsed(t *testing.T) {
 	for _, unused := range unusedRights(t, admin, words) {
 		t.Errorf("the right %s is not used", unused)
 	}
-	expectForbidden(t, dialed(t, user))
+	expectForbidden(t, dialed(t, user+patient))
 }
 
 func expectNothingDenied(t *testing.T, admin *Client) {

@@ -114,7 +114,7 @@ func TestLagCountsWhatNoHeartbeatAnnounced(t *testing.T) {
 	for i := range deltas {
 		publish(i)
 	}
-	b := newExchange(openDB(t, siteOptions(t.TempDir(), "b")), newStreams(dialed(t, "redis://"+m.Addr()), "k"), Options{})
+	b := newExchange(openDB(t, siteOptions(t.TempDir(), "b")), newStreams(dialed(t, "redis://"+m.Addr()+patient), "k"), Options{})
 	if err := b.readHeads(t.Context()); err != nil {
 		t.Fatal(err)
 	}

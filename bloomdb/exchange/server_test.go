@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -106,7 +107,7 @@ func (s *server) url() string    { return "unix://" + s.socket() }
 
 func (s *server) client() *Client {
 	s.t.Helper()
-	c, err := Dial(s.url(), DialOptions{})
+	c, err := Dial(s.url()+patient, DialOptions{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -210,8 +211,12 @@ func (p *proxy) copy(n int64, to, from net.Conn) {
 func startMini(t testing.TB) (*miniredis.Miniredis, *Client) {
 	t.Helper()
 	m := miniredis.RunT(t)
-	return m, dialed(t, "redis://"+m.Addr())
+	return m, dialed(t, "redis://"+m.Addr()+patient)
 }
+
+// patient is for clients of the test itself: how fast the machine is, is not what they
+// find out.
+var patient = fmt.Sprintf("?read_timeout=%[1]v&write_timeout=%[1]v&pool_timeout=%[1]v", testenv.Patience)
 
 func dialed(t testing.TB, url string) *Client {
 	t.Helper()
