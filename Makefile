@@ -13,7 +13,8 @@
 # make lab     every experiment of the papers, 1,000 rounds: cmd/bloomlab/RESULTS.txt
 # make soak    the long fault tests: Redis away for a minute, sixty times kill -9,
 #              five daemons for ten minutes amid faults of all kinds; 200 milter
-#              connections for half an hour (or SPAMBLOOM_SOAK_MINUTES)
+#              connections for half an hour (or SPAMBLOOM_SOAK_MINUTES); 2,000
+#              schedules of a simulated federation
 # make fuzz    every fuzz target for 30 seconds
 # make generate  the files made from sources: contrib/spambloom.toml, contrib/man
 
@@ -64,7 +65,7 @@ tools:
 	@.ci/tools
 
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem ./...
+	$(GO) test -run '^$$' -bench . -skip NewSiteJoins/weeks -benchmem ./...
 
 # A folder with spam and ham in it, or such a .tar.xz.
 CORPUS ?= ../shared/corpora/spamassassin.tar.xz
@@ -83,7 +84,7 @@ bench-milter: tools
 
 bench-exchange: tools
 	SPAMBLOOM_FIGURES=1 $(GO) test -count=1 -timeout 30m -v -run TestExchangeFigures ./cmd/spambloomd
-	SPAMBLOOM_FIGURES=1 $(GO) test -count=1 -timeout 30m -v -run TestNewSiteJoins ./bloomdb/exchange
+	$(GO) test -timeout 60m -run '^$$' -bench 'Latency|CatchUp|NewSiteJoins' ./bloomdb/exchange
 
 # The first makes the full state folders, once a day, and measures the database alone.
 bench-start:
@@ -96,6 +97,7 @@ lab: build
 
 soak: tools
 	SPAMBLOOM_SOAK=1 $(GO) test -race -count=1 -timeout 90m -v -run 'TestRedisAway|TestKillLosesNoReport|TestFederationLosesNothing|TestMailSoak' ./cmd/spambloomd
+	SPAMBLOOM_SOAK=1 $(GO) test -race -count=1 -timeout 180m -v -run 'TestModel|TestCloseWhileRedisIsAway' ./bloomdb/exchange
 
 fuzz:
 	@set -e; for pkg in $$($(GO) list ./...); do \

@@ -2,10 +2,12 @@ package exchange
 
 import (
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // startPublisher is a site that publishes when it is told to.
@@ -57,7 +59,7 @@ func BenchmarkCatchUp(b *testing.B) {
 	epoch, seq := p.db.Head()
 	for b.Loop() {
 		s := startSite(b, b.TempDir(), "b", url)
-		eventually(b, "it is level", func() bool {
+		testenv.Eventually(b, "it is level", func() bool {
 			e, q := s.db.Cursor("a")
 			return e == epoch && q == seq
 		})
@@ -94,4 +96,40 @@ func BenchmarkLatency(b *testing.B) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+}
+
+// BenchmarkNewSiteJoins: a new site reads what ten sites have learned in days, and in
+// weeks: 1,000,000 reported and 20,000,000 counted messages. Some minutes go by before
+// that begins.
+func BenchmarkNewSiteJoins(b *testing.B) {
+	for name, k := range map[string]knowledge{
+		"days":  {sites: 10, reports: 1000, counted: 20_000},
+		"weeks": {sites: 10, reports: 100_000, counted: 2_000_000},
+	} {
+		b.Run(name, func(b *testing.B) {
+			server := startRedis(b)
+			for i := range k.sites {
+				k.publish(b, server.url(), i)
+			}
+			busy := processorTime(b)
+			for b.Loop() {
+				late := k.join(b, server.url())
+				b.StopTimer()
+				late.stop()
+				b.StartTimer()
+			}
+			b.ReportMetric((processorTime(b)-busy).Seconds()/float64(b.N), "cpu-s/op")
+			b.ReportMetric(float64(usedMemory(b, dialed(b, server.url())))/1e6, "redis-MB")
+		})
+	}
+}
+
+// processorTime is what this process has used. It is the same on a busy machine.
+func processorTime(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -14,23 +14,28 @@ import (
 // slow reader, and never notices a link that swallows everything, for it does not
 // look for the answers to its pings.
 type channelSubscription struct {
+	client *Client
 	pubsub *redis.PubSub
 	stop   func() bool
 }
 
 func (s *streams) subscribe(ctx context.Context) (subscription, error) {
 	ps := s.redis.Subscribe(ctx)
-	stop := context.AfterFunc(ctx, func() { ps.Close() }) // ReceiveTimeout does not look at ctx
-	if err := ps.Subscribe(ctx, s.channel()); err != nil {
-		stop()
-		ps.Close()
+	c := &channelSubscription{client: s.redis, pubsub: ps}
+	c.stop = context.AfterFunc(ctx, func() { ps.Close() }) // ReceiveTimeout does not look at ctx
+	var err error
+	c.client.own(ctx, func(ctx context.Context) { err = ps.Subscribe(ctx, s.channel()) })
+	if err != nil {
+		c.close()
 		return nil, err
 	}
-	return &channelSubscription{pubsub: ps, stop: stop}, nil
+	return c, nil
 }
 
 func (c *channelSubscription) receive(ctx context.Context, d time.Duration) (event, error) {
-	msg, err := c.pubsub.ReceiveTimeout(ctx, d)
+	var msg any
+	var err error
+	c.client.own(ctx, func(ctx context.Context) { msg, err = c.pubsub.ReceiveTimeout(ctx, d) })
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {
 		return event{}, errQuiet
@@ -47,7 +52,10 @@ func (c *channelSubscription) receive(ctx context.Context, d time.Duration) (eve
 	return event{}, nil
 }
 
-func (c *channelSubscription) ping(ctx context.Context) error { return c.pubsub.Ping(ctx) }
+func (c *channelSubscription) ping(ctx context.Context) (err error) {
+	c.client.own(ctx, func(ctx context.Context) { err = c.pubsub.Ping(ctx) })
+	return err
+}
 
 func (c *channelSubscription) close() {
 	c.stop()

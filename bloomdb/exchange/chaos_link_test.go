@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange/linkfault"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // startLink puts a proxy before a server.
@@ -35,7 +34,7 @@ func joinSite(t testing.TB, o bloomdb.Options, url string, x Options) *site {
 
 // joinWith is startSite with the client and the exchange's options in the caller's
 // hands, and with the database's own work running as in a daemon.
-func joinWith(t testing.TB, o bloomdb.Options, client redis.UniversalClient, x Options) *site {
+func joinWith(t testing.TB, o bloomdb.Options, client *Client, x Options) *site {
 	t.Helper()
 	db, err := bloomdb.Open(o)
 	if err != nil {
@@ -45,7 +44,7 @@ func joinWith(t testing.TB, o bloomdb.Options, client redis.UniversalClient, x O
 }
 
 // runSite joins an open database.
-func runSite(t testing.TB, db *bloomdb.DB, client redis.UniversalClient, x Options) *site {
+func runSite(t testing.TB, db *bloomdb.DB, client *Client, x Options) *site {
 	t.Helper()
 	s := &site{t: t, db: db, client: client, done: make(chan struct{})}
 	s.x = New(db, s.client, db.Status().KeyID, x)
@@ -135,7 +134,7 @@ func TestAnswersAreLost(t *testing.T) {
 		case 3:
 			link.Set(linkfault.Fault{StallDown: true})
 		case 6:
-			eventually(t, "the fault is noticed", func() bool { return !a.x.Status().Connected })
+			testenv.Eventually(t, "the fault is noticed", func() bool { return !a.x.Status().Connected })
 			link.Reset()
 			link.Set(linkfault.Fault{})
 		}
@@ -192,7 +191,7 @@ func TestAwayForADay(t *testing.T) {
 			}
 		}
 		link.Set(linkfault.Fault{})
-		eventually(t, "the counts arrive", func() bool { return b.counts(mail(format, mails-1)) == uint64(times) })
+		testenv.Eventually(t, "the counts arrive", func() bool { return b.counts(mail(format, mails-1)) == uint64(times) })
 		awaitLevel(t, a, b)
 		after, _ := link.Bytes()
 		return after - before
@@ -200,7 +199,7 @@ func TestAwayForADay(t *testing.T) {
 	cut := func() {
 		link.Set(linkfault.Fault{Refuse: true})
 		link.Reset()
-		eventually(t, "the fault is noticed", func() bool { return !a.x.Status().Connected })
+		testenv.Eventually(t, "the fault is noticed", func() bool { return !a.x.Status().Connected })
 	}
 	cut()
 	once := up(1, "once %d")
@@ -211,7 +210,7 @@ func TestAwayForADay(t *testing.T) {
 	if often > times/10*once { // larger values take more bits
 		t.Errorf("%d mails counted once took %d bytes, counted %d times %d bytes", mails, once, times, often)
 	}
-	eventually(t, "the report arrives", func() bool { return b.lists(mail("reported while away")) })
+	testenv.Eventually(t, "the report arrives", func() bool { return b.lists(mail("reported while away")) })
 	for i := range mails {
 		if n := b.counts(mail("often %d", i)); n != times {
 			t.Fatalf("mail %d was counted %d times", i, n)

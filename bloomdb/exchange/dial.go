@@ -41,8 +41,8 @@ const noRetries = -1
 //
 // The further parameters are those of redis.ParseURL, redis.ParseClusterURL and
 // redis.ParseFailoverURL. The files of the options are read now. No error tells
-// the password.
-func Dial(rawURL string, o DialOptions) (redis.UniversalClient, error) {
+// the password. The caller closes the client.
+func Dial(rawURL string, o DialOptions) (*Client, error) {
 	if err := o.Check(); err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
@@ -57,7 +57,7 @@ func Dial(rawURL string, o DialOptions) (redis.UniversalClient, error) {
 	return c, nil
 }
 
-func dial(rawURL string, files DialOptions) (redis.UniversalClient, error) {
+func dial(rawURL string, files DialOptions) (*Client, error) {
 	first, more := splitHosts(rawURL)
 	u, err := url.Parse(first)
 	if err != nil {
@@ -98,7 +98,7 @@ func splitHosts(rawURL string) (first string, more []string) {
 	return scheme + "://" + begin + list[0] + rest[end:], list[1:]
 }
 
-func dialServer(u string, files DialOptions) (redis.UniversalClient, error) {
+func dialServer(u string, files DialOptions) (*Client, error) {
 	o, err := redis.ParseURL(u)
 	if err != nil {
 		return nil, err
@@ -111,10 +111,12 @@ func dialServer(u string, files DialOptions) (redis.UniversalClient, error) {
 	o.MaxRetries, o.DialerRetries = noRetries, 1
 	o.ContextTimeoutEnabled = true
 	o.DisableIdentity = true // CLIENT SETINFO is a right more
-	return redis.NewClient(o), nil
+	d := newDialer(o.DialTimeout, o.TLSConfig)
+	o.Dialer = d.dial
+	return newClient(d, func() redis.UniversalClient { return redis.NewClient(o) }), nil
 }
 
-func dialCluster(u string, files DialOptions) (redis.UniversalClient, error) {
+func dialCluster(u string, files DialOptions) (*Client, error) {
 	o, err := redis.ParseClusterURL(u)
 	if err != nil {
 		return nil, err
@@ -131,10 +133,12 @@ func dialCluster(u string, files DialOptions) (redis.UniversalClient, error) {
 	o.MaxRetries, o.DialerRetries = noRetries, 1
 	o.ContextTimeoutEnabled = true
 	o.DisableIdentity = true // CLIENT SETINFO is a right more
-	return redis.NewClusterClient(o), nil
+	d := newDialer(o.DialTimeout, o.TLSConfig)
+	o.Dialer = d.dial
+	return newClient(d, func() redis.UniversalClient { return redis.NewClusterClient(o) }), nil
 }
 
-func dialSentinels(u string, files DialOptions) (redis.UniversalClient, error) {
+func dialSentinels(u string, files DialOptions) (*Client, error) {
 	o, err := redis.ParseFailoverURL(u)
 	if err != nil {
 		return nil, err
@@ -149,7 +153,9 @@ func dialSentinels(u string, files DialOptions) (redis.UniversalClient, error) {
 	o.MaxRetries, o.DialerRetries = noRetries, 1
 	o.ContextTimeoutEnabled = true
 	o.DisableIdentity = true // CLIENT SETINFO is a right more
-	return redis.NewFailoverClient(o), nil
+	d := newDialer(o.DialTimeout, o.TLSConfig)
+	o.Dialer = d.dial
+	return newClient(d, func() redis.UniversalClient { return redis.NewFailoverClient(o) }), nil
 }
 
 func bound(dial, read, write *time.Duration, pool *int) {

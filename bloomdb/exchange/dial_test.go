@@ -23,7 +23,7 @@ func TestDialServer(t *testing.T) {
 		{url: "unix:///run/redis/s?db=2", network: "unix", addr: "/run/redis/s", db: 2},
 		{url: "unix:///run/a,b/s", network: "unix", addr: "/run/a,b/s"},
 	} {
-		c := dialed(t, test.url).(*redis.Client)
+		c := dialed(t, test.url).UniversalClient.(*redis.Client)
 		o := c.Options()
 		if o.Network != test.network || o.Addr != test.addr || o.Username != test.user || o.Password != test.password ||
 			o.DB != test.db || (o.TLSConfig != nil) != test.tls {
@@ -33,13 +33,13 @@ func TestDialServer(t *testing.T) {
 			t.Errorf("%s: timeouts %v %v %v", test.url, o.DialTimeout, o.ReadTimeout, o.WriteTimeout)
 		}
 	}
-	if o := dialed(t, "redis://h?read_timeout=9s").(*redis.Client).Options(); o.ReadTimeout != 9*time.Second {
+	if o := dialed(t, "redis://h?read_timeout=9s").UniversalClient.(*redis.Client).Options(); o.ReadTimeout != 9*time.Second {
 		t.Errorf("the URL's own timeout became %v", o.ReadTimeout)
 	}
 }
 
 func TestDialCluster(t *testing.T) {
-	c := dialed(t, "rediss://u:p@h1:7000,h2:7001,[::1]:7002/0").(*redis.ClusterClient)
+	c := dialed(t, "rediss://u:p@h1:7000,h2:7001,[::1]:7002/0").UniversalClient.(*redis.ClusterClient)
 	o := c.Options()
 	if strings.Join(o.Addrs, " ") != "h1:7000 h2:7001 [::1]:7002" || o.Username != "u" || o.Password != "p" {
 		t.Errorf("%+v", o)
@@ -50,7 +50,7 @@ func TestDialCluster(t *testing.T) {
 }
 
 func TestDialSentinels(t *testing.T) {
-	c := dialed(t, "redis://s1:26379,s2:26379/1?master_name=m&username=u&password=p").(*redis.Client)
+	c := dialed(t, "redis://s1:26379,s2:26379/1?master_name=m&username=u&password=p").UniversalClient.(*redis.Client)
 	if o := c.Options(); o.Addr != "FailoverClient" || o.Username != "u" || o.Password != "p" || o.DB != 1 {
 		t.Errorf("%+v", o)
 	}

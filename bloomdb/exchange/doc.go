@@ -37,5 +37,8 @@
 // none or that is muted nothing is read. A site whose clock is more than an hour
 // ahead is left alone until it is not: what it published waits in its stream.
 //
+// Dial makes the client of Redis. The caller closes it after Run; Close returns when no
+// goroutine of the library is left, also where Redis is away.
+//
 // FORMAT.md describes keys, entries, news and the rights a Redis user needs.
 package exchange

@@ -1,6 +1,10 @@
 package exchange
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
 
 // A site that was dropped is heard from anew: what its stream had before the drop is
 // read again, however short the time between.
@@ -24,6 +28,6 @@ func TestDroppedSiteIsHeardAnew(t *testing.T) {
 	}
 	b.awaitAll("before %d", 5)
 	a.report(mail("after"))
-	eventually(t, "what comes after is heard", func() bool { return b.lists(mail("after")) })
+	testenv.Eventually(t, "what comes after is heard", func() bool { return b.lists(mail("after")) })
 	awaitLevel(t, a, b)
 }

@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
@@ -98,7 +96,7 @@ type Exchange struct {
 // New makes an Exchange of a database that was opened with Options.Exchange. The
 // client remains the caller's to close, after Run. keyID is bloomdb.KeyID of the
 // federation's key: federations that share a Redis do not meet.
-func New(db *bloomdb.DB, c redis.UniversalClient, keyID string, o Options) *Exchange {
+func New(db *bloomdb.DB, c *Client, keyID string, o Options) *Exchange {
 	return newExchange(db, newStreams(c, keyID), o)
 }
 

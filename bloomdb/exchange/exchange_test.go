@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // Reports, revocations and counts of each site reach all others, and one that
@@ -45,10 +46,10 @@ func TestSitesConverge(t *testing.T) {
 			for _, s := range sites {
 				s.awaitAll("spam of b %d", n)
 				s.awaitAll("spam of c %d", n)
-				eventually(t, "the revocation is known", func() bool { return !s.lists(mail("spam of a %d", 0)) && s.lists(mail("spam of a %d", n-1)) })
+				testenv.Eventually(t, "the revocation is known", func() bool { return !s.lists(mail("spam of a %d", 0)) && s.lists(mail("spam of a %d", n-1)) })
 				for i := range n {
 					want := uint64(3 * (i + 1))
-					eventually(t, "the counts of all sites add up", func() bool { return s.counts(mail("bulk %d", i)) >= want })
+					testenv.Eventually(t, "the counts of all sites add up", func() bool { return s.counts(mail("bulk %d", i)) >= want })
 					if got := s.counts(mail("bulk %d", i)); got != want {
 						t.Errorf("bulk %d was counted %d times, not %d", i, got, want)
 					}
@@ -74,16 +75,17 @@ func TestSitesConverge(t *testing.T) {
 // What status page and scraper see.
 func TestStatusAndMetrics(t *testing.T) {
 	server := startRedis(t)
-	a := startSite(t, t.TempDir(), "a", server.url())
-	b := startSite(t, t.TempDir(), "b", server.url())
+	b := joinSite(t, siteOptions(t.TempDir(), "b"), server.url(), calm)
+	b.awaitConnected() // and hears the first heartbeat of a
+	a := joinSite(t, siteOptions(t.TempDir(), "a"), server.url(), calm)
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(b.x.Collectors()...)
 	a.report(mail("x"))
-	eventually(t, "the report arrives", func() bool { return b.lists(mail("x")) })
+	testenv.Eventually(t, "the report arrives", func() bool { return b.lists(mail("x")) })
 	awaitLevel(t, a, b)
 	b.awaitConnected()
-	eventually(t, "the position is told", func() bool { return b.of("a").Applied == a.x.Status().Published })
-	eventually(t, "a heartbeat is heard", func() bool { return b.of("a").Heard != nil })
+	testenv.Eventually(t, "the position is told", func() bool { return b.of("a").Applied == a.x.Status().Published })
+	testenv.Eventually(t, "a heartbeat is heard", func() bool { return b.of("a").Heard != nil })
 
 	text, err := json.Marshal(b.x.Status())
 	if err != nil {
@@ -122,10 +124,10 @@ func TestStatusAndMetrics(t *testing.T) {
 // streams.
 func TestNewsSufficeInSequence(t *testing.T) {
 	server := startRedis(t)
-	a := startSite(t, t.TempDir(), "a", server.url())
-	b := startSite(t, t.TempDir(), "b", server.url())
+	a := joinSite(t, siteOptions(t.TempDir(), "a"), server.url(), calm)
+	b := joinSite(t, siteOptions(t.TempDir(), "b"), server.url(), calm)
 	a.report(mail("first"))
-	eventually(t, "the first report arrives", func() bool { return b.lists(mail("first")) })
+	testenv.Eventually(t, "the first report arrives", func() bool { return b.lists(mail("first")) })
 	awaitLevel(t, a, b)
 
 	c := server.client()
@@ -143,9 +145,8 @@ func TestNewsSufficeInSequence(t *testing.T) {
 	before := reads()
 	for i := range deltas {
 		a.count(mail("m %d", i), 1)
-		eventually(t, "the count arrives", func() bool { return b.counts(mail("m %d", i)) == 1 })
+		testenv.Eventually(t, "the count arrives", func() bool { return b.counts(mail("m %d", i)) == 1 })
 	}
-	// A busy machine may lose a link to these short heartbeats, and then reads.
 	if after := reads(); after-before > deltas/2 {
 		t.Errorf("the streams were read %d times for %d deltas", after-before, deltas)
 	}
@@ -157,12 +158,12 @@ func TestRestartGoesOnFromTheCursor(t *testing.T) {
 	a := startSite(t, dirA, "a", server.url())
 	b := startSite(t, dirB, "b", server.url())
 	a.report(mail("before"))
-	eventually(t, "the report arrives", func() bool { return b.lists(mail("before")) })
+	testenv.Eventually(t, "the report arrives", func() bool { return b.lists(mail("before")) })
 	awaitLevel(t, a, b)
 	applied := b.of("a").Applied
 	b.stop()
 	a.report(mail("meanwhile"))
-	eventually(t, "it is published", func() bool { _, seq := a.db.Head(); return seq > applied.Seq })
+	testenv.Eventually(t, "it is published", func() bool { _, seq := a.db.Head(); return seq > applied.Seq })
 	a.stop()
 
 	a = startSite(t, dirA, "a", server.url())
@@ -172,7 +173,7 @@ func TestRestartGoesOnFromTheCursor(t *testing.T) {
 	}
 	a.report(mail("after"))
 	for _, m := range []string{"before", "meanwhile", "after"} {
-		eventually(t, m+" is known", func() bool { return b.lists(mail("%s", m)) })
+		testenv.Eventually(t, m+" is known", func() bool { return b.lists(mail("%s", m)) })
 	}
 	awaitLevel(t, a, b)
 	if st := b.of("a"); st.Gaps != 0 || st.Applied.Epoch != applied.Epoch {
@@ -187,14 +188,14 @@ func TestLostStateFolder(t *testing.T) {
 	a := startSite(t, t.TempDir(), "a", server.url())
 	b := startSite(t, t.TempDir(), "b", server.url())
 	a.report(mail("old life"))
-	eventually(t, "the report arrives", func() bool { return b.lists(mail("old life")) })
+	testenv.Eventually(t, "the report arrives", func() bool { return b.lists(mail("old life")) })
 	awaitLevel(t, a, b)
 	old := b.of("a").Applied
 	a.stop()
 
 	a = startSite(t, t.TempDir(), "a", server.url())
 	a.report(mail("new life"))
-	eventually(t, "the new life is heard", func() bool { return b.lists(mail("new life")) })
+	testenv.Eventually(t, "the new life is heard", func() bool { return b.lists(mail("new life")) })
 	if !b.lists(mail("old life")) {
 		t.Error("the old life is forgotten")
 	}
@@ -223,11 +224,11 @@ func TestRestoredBackup(t *testing.T) {
 	a = startSite(t, backup, "a", server.url())
 	a.report(mail("after"))
 	for _, m := range []string{"saved", "after"} {
-		eventually(t, m+" is known", func() bool { return b.lists(mail("%s", m)) })
+		testenv.Eventually(t, m+" is known", func() bool { return b.lists(mail("%s", m)) })
 	}
 	b.awaitAll("lost %d", 5)
 	c := startSite(t, t.TempDir(), "c", server.url())
-	eventually(t, "a new site knows it too", func() bool { return c.lists(mail("after")) && c.lists(mail("saved")) })
+	testenv.Eventually(t, "a new site knows it too", func() bool { return c.lists(mail("after")) && c.lists(mail("saved")) })
 }
 
 // Two daemons with one name would drown Redis in what they know, each publishing
@@ -237,10 +238,10 @@ func TestTwoDaemonsWithOneName(t *testing.T) {
 	one := startSite(t, t.TempDir(), "a", server.url())
 	one.report(mail("one"))
 	one.awaitConnected()
-	eventually(t, "it is published", func() bool { _, seq := one.db.Head(); return seq > 0 })
+	testenv.Eventually(t, "it is published", func() bool { _, seq := one.db.Head(); return seq > 0 })
 	two := startSite(t, t.TempDir(), "a", server.url())
 	two.report(mail("two"))
-	eventually(t, "the first one notices", func() bool {
+	testenv.Eventually(t, "the first one notices", func() bool {
 		return strings.Contains(one.x.Status().LastError, errNameTaken.Error())
 	})
 	c := server.client()
@@ -268,14 +269,14 @@ func TestTrimmedStream(t *testing.T) {
 	a := joinSite(t, siteOptions(dirA, "a"), server.url(), rarely)
 	b := startSite(t, dirB, "b", server.url())
 	a.report(mail("first"))
-	eventually(t, "it is known", func() bool { return b.lists(mail("first")) })
+	testenv.Eventually(t, "it is known", func() bool { return b.lists(mail("first")) })
 	awaitLevel(t, a, b)
-	eventually(t, "a has a snapshot", func() bool { return a.x.Status().Snapshot != nil })
+	testenv.Eventually(t, "a has a snapshot", func() bool { return a.x.Status().Snapshot != nil })
 	b.stop()
 	for i := range 20 {
 		_, before := a.db.Head()
 		a.report(mail("m %d", i))
-		eventually(t, "it is published", func() bool { _, seq := a.db.Head(); return seq > before })
+		testenv.Eventually(t, "it is published", func() bool { _, seq := a.db.Head(); return seq > before })
 	}
 	c := server.client()
 	defer c.Close()
@@ -283,19 +284,19 @@ func TestTrimmedStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	b = startSite(t, dirB, "b", server.url())
-	eventually(t, "what is left is known", func() bool { return b.lists(mail("m %d", 19)) && b.lists(mail("m %d", 15)) })
-	eventually(t, "the gap is told", func() bool { st := b.of("a"); return st.Gaps == 1 && st.Lag == 0 && st.Refused == nil })
+	testenv.Eventually(t, "what is left is known", func() bool { return b.lists(mail("m %d", 19)) && b.lists(mail("m %d", 15)) })
+	testenv.Eventually(t, "the gap is told", func() bool { st := b.of("a"); return st.Gaps == 1 && st.Lag == 0 && st.Refused == nil })
 	if b.lists(mail("m %d", 14)) {
 		t.Error("what was trimmed came from somewhere")
 	}
 	a.report(mail("after"))
-	eventually(t, "it goes on", func() bool { return b.lists(mail("after")) })
+	testenv.Eventually(t, "it goes on", func() bool { return b.lists(mail("after")) })
 
 	a.stop()
 	a = startSite(t, dirA, "a", server.url()) // with snapshots in quick succession
 	a.report(mail("later"))
 	b.awaitAll("m %d", 20)
-	eventually(t, "the gap is filled", func() bool { return b.of("a").Gaps == 0 && !b.db.Wanting("a") })
+	testenv.Eventually(t, "the gap is filled", func() bool { return b.of("a").Gaps == 0 && !b.db.Wanting("a") })
 	expectNoFault(t, a, b)
 }
 
@@ -314,7 +315,7 @@ func TestNewcomerReadsSnapshots(t *testing.T) {
 	c := server.client()
 	defer c.Close()
 	for _, s := range []*site{a, b} {
-		eventually(t, "the snapshot has all", func() bool {
+		testenv.Eventually(t, "the snapshot has all", func() bool {
 			st := s.x.Status()
 			return st.Snapshot != nil && *st.Snapshot == st.Published
 		})
@@ -323,7 +324,7 @@ func TestNewcomerReadsSnapshots(t *testing.T) {
 	expectNewcomer(t, server.url())
 	late := startSite(t, t.TempDir(), "late", server.url())
 	awaitLevel(t, a, b, late)
-	eventually(t, "nothing is missing", func() bool { return late.of("a").Lag == 0 && late.of("b").Lag == 0 })
+	testenv.Eventually(t, "nothing is missing", func() bool { return late.of("a").Lag == 0 && late.of("b").Lag == 0 })
 	expectNoFault(t, a, b, late)
 }
 
@@ -363,15 +364,15 @@ func TestLeastRights(t *testing.T) {
 	}
 	url := "unix://spambloom:geheim@" + server.socket()
 	a := startSite(t, t.TempDir(), "a", url)
-	b := startSite(t, t.TempDir(), "b", url)
+	b := joinSite(t, siteOptions(t.TempDir(), "b"), url, calm)
 	a.awaitConnected()
 	b.awaitConnected()
 	a.report(mail("x"))
-	eventually(t, "the report arrives", func() bool { return b.lists(mail("x")) })
+	testenv.Eventually(t, "the report arrives", func() bool { return b.lists(mail("x")) })
 	a.stop()
 	a = startSite(t, t.TempDir(), "a", url)
 	a.report(mail("y"))
-	eventually(t, "the next life's too", func() bool { return b.lists(mail("y")) })
+	testenv.Eventually(t, "the next life's too", func() bool { return b.lists(mail("y")) })
 	if s := b.x.Status(); s.LastError != "" {
 		t.Error(s.LastError)
 	}
@@ -388,11 +389,11 @@ func TestOtherParameters(t *testing.T) {
 	for i := range 3 {
 		other.report(mail("other %d", i))
 		a.report(mail("a %d", i))
-		eventually(t, "it is refused", func() bool { return b.of("other").Refused[string(causeParameters)] > int64(i) })
+		testenv.Eventually(t, "it is refused", func() bool { return b.of("other").Refused[string(causeParameters)] > int64(i) })
 	}
 	b.awaitAll("a %d", 3)
-	eventually(t, "the other one refuses too", func() bool { return other.of("a").Refused[string(causeParameters)] > 0 })
-	eventually(t, "it lags", func() bool { return b.of("other").Lag > 0 })
+	testenv.Eventually(t, "the other one refuses too", func() bool { return other.of("a").Refused[string(causeParameters)] > 0 })
+	testenv.Eventually(t, "it lags", func() bool { return b.of("other").Lag > 0 })
 	if st := b.of("other"); st.Applied != (Position{}) {
 		t.Errorf("what was refused counts as applied: %+v", st)
 	}
@@ -412,7 +413,7 @@ func TestNoFalseGaps(t *testing.T) {
 	o.Reports.Capacity *= 2
 	other := startSiteWith(t, o, server.url())
 	a.report(mail("one"))
-	eventually(t, "one is known", func() bool { return b.lists(mail("one")) })
+	testenv.Eventually(t, "one is known", func() bool { return b.lists(mail("one")) })
 	awaitLevel(t, a, b)
 	a.stop()
 
@@ -433,13 +434,13 @@ func TestNoFalseGaps(t *testing.T) {
 		t.Fatal(err)
 	}
 	a = startSite(t, dir, "a", server.url())
-	eventually(t, "two is known", func() bool { return b.lists(mail("two")) })
+	testenv.Eventually(t, "two is known", func() bool { return b.lists(mail("two")) })
 	for i := range 4 {
 		a.report(mail("report %d", i))
 		a.count(mail("counted %d", i), 3)
-		eventually(t, "the counts arrive where reports are refused", func() bool { return other.counts(mail("counted %d", i)) == 3 })
+		testenv.Eventually(t, "the counts arrive where reports are refused", func() bool { return other.counts(mail("counted %d", i)) == 3 })
 	}
-	eventually(t, "reports are refused", func() bool { return other.of("a").Refused[string(causeParameters)] > 0 })
+	testenv.Eventually(t, "reports are refused", func() bool { return other.of("a").Refused[string(causeParameters)] > 0 })
 	for _, s := range []*site{b, other} {
 		if st := s.of("a"); st.Gaps != 0 || s.db.Wanting("a") != (s == other) {
 			t.Errorf("%s: %+v, database %+v", s.db.Status().Site, st, s.db.Status().Sites)

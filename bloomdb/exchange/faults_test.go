@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // impatient makes a client give up sooner than an administrator would want.
@@ -31,7 +33,7 @@ func traffic(t *testing.T, a, b *site, happens func(i int)) {
 		s.awaitAll("spam of a %d", n)
 		s.awaitAll("spam of b %d", n)
 		for i := range n {
-			eventually(t, "the counts add up", func() bool { return s.counts(mail("bulk %d", i)) >= 5 })
+			testenv.Eventually(t, "the counts add up", func() bool { return s.counts(mail("bulk %d", i)) >= 5 })
 			if got := s.counts(mail("bulk %d", i)); got != 5 {
 				t.Errorf("bulk %d was counted %d times", i, got)
 			}
@@ -48,7 +50,7 @@ func expectNewcomer(t *testing.T, url string) {
 	c := startSite(t, t.TempDir(), "newcomer", url)
 	c.awaitAll("spam of a %d", 40)
 	c.awaitAll("spam of b %d", 40)
-	eventually(t, "the counts add up", func() bool { return c.counts(mail("bulk %d", 39)) == 5 })
+	testenv.Eventually(t, "the counts add up", func() bool { return c.counts(mail("bulk %d", 39)) == 5 })
 }
 
 func TestRedisDownAtStart(t *testing.T) {
@@ -57,7 +59,7 @@ func TestRedisDownAtStart(t *testing.T) {
 	server.kill()
 	a := startSite(t, t.TempDir(), "a", server.url())
 	b := startSite(t, t.TempDir(), "b", server.url())
-	eventually(t, "the fault is told", func() bool { return a.x.Status().LastError != "" })
+	testenv.Eventually(t, "the fault is told", func() bool { return a.x.Status().LastError != "" })
 	if st := a.x.Status(); st.Connected || st.LastErrorAt == nil {
 		t.Errorf("%+v", st)
 	}
@@ -75,15 +77,15 @@ func TestConnectionsKilledInALoop(t *testing.T) {
 	b := startSite(t, t.TempDir(), "b", server.url())
 	c := server.client()
 	defer c.Close()
-	kills := int64(0)
 	traffic(t, a, b, func(i int) {
-		for _, kind := range []string{"normal", "pubsub"} {
-			kills += c.ClientKillByFilter(t.Context(), "TYPE", kind, "SKIPME", "yes").Val()
-		}
+		testenv.Eventually(t, "a connection is killed", func() bool {
+			kills := int64(0)
+			for _, kind := range []string{"normal", "pubsub"} {
+				kills += c.ClientKillByFilter(t.Context(), "TYPE", kind, "SKIPME", "yes").Val()
+			}
+			return kills > 0
+		})
 	})
-	if kills < 40 {
-		t.Errorf("only %d connections were killed", kills)
-	}
 	expectNewcomer(t, server.url())
 	if st := b.of("a"); st.Gaps != 0 {
 		t.Errorf("%+v", st)
@@ -100,7 +102,7 @@ func TestRedisStopped(t *testing.T) {
 		switch i {
 		case 5:
 			server.signal(syscall.SIGSTOP)
-			eventually(t, "the fault is noticed", func() bool { return !a.x.Status().Connected && !b.x.Status().Connected })
+			testenv.Eventually(t, "the fault is noticed", func() bool { return !a.x.Status().Connected && !b.x.Status().Connected })
 		case 30:
 			server.signal(syscall.SIGCONT)
 		}
@@ -168,7 +170,7 @@ func TestRedisOutOfMemory(t *testing.T) {
 		switch i {
 		case 5:
 			c.ConfigSet(t.Context(), "maxmemory", "1")
-			eventually(t, "the fault is told", func() bool { return strings.Contains(a.x.Status().LastError, "OOM") })
+			testenv.Eventually(t, "the fault is told", func() bool { return strings.Contains(a.x.Status().LastError, "OOM") })
 		case 30:
 			c.ConfigSet(t.Context(), "maxmemory", "0")
 		}
@@ -190,18 +192,14 @@ func TestBlackHole(t *testing.T) {
 			p.swallow()
 		case 20:
 			p.swallowAll()
-			eventually(t, "the fault is noticed", func() bool { return !a.x.Status().Connected })
+			testenv.Eventually(t, "the fault is noticed", func() bool { return !a.x.Status().Connected })
 		case 35:
 			p.heal()
 		}
 	})
 
 	p.swallowAll()
-	start := time.Now()
-	a.stop()
-	if took := time.Since(start); took > 10*time.Second {
-		t.Errorf("Run took %v to return from a black hole", took)
-	}
+	a.stop() // Run returns, although nothing ever does
 }
 
 // A site that was cut off misses news, and nobody will repeat them: it looks at
@@ -217,13 +215,13 @@ func TestSubscribedAgain(t *testing.T) {
 	p.closed.Store(true)
 	p.reset()
 	a.report(mail("missed"))
-	eventually(t, "it is published", func() bool { _, seq := a.db.Head(); return seq > 0 })
+	testenv.Eventually(t, "it is published", func() bool { _, seq := a.db.Head(); return seq > 0 })
 	a.stop()
 	if b.lists(mail("missed")) {
 		t.Fatal("the site was not cut off")
 	}
 	p.closed.Store(false)
-	eventually(t, "it is known", func() bool { return b.lists(mail("missed")) })
+	testenv.Eventually(t, "it is known", func() bool { return b.lists(mail("missed")) })
 }
 
 // A subscription to a Redis that answers, but that nobody publishes to any more
@@ -236,7 +234,7 @@ func TestSubscriptionAtTheWrongRedis(t *testing.T) {
 	wrong := dialed(t, demoted.url())
 	x := &Exchange{site: "a", o: a.x.o, log: discard, metrics: newMetrics(), link: link{log: discard},
 		wire: newStreams(wrong, "k"), news: make(chan news, 1), resync: make(chan struct{}, 1)}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
 	defer cancel()
 	err := make(chan error)
 	go func() {

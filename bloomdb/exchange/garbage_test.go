@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // What others write into the keys is refused, counted, and holds up nobody.
@@ -16,7 +17,7 @@ func TestGarbage(t *testing.T) {
 	a := startSite(t, t.TempDir(), "a", server.url())
 	b := startSite(t, t.TempDir(), "b", server.url())
 	a.report(mail("first"))
-	eventually(t, "the first report arrives", func() bool { return b.lists(mail("first")) })
+	testenv.Eventually(t, "the first report arrives", func() bool { return b.lists(mail("first")) })
 	awaitLevel(t, a, b)
 	c := server.client()
 	defer c.Close()
@@ -63,10 +64,10 @@ func TestGarbage(t *testing.T) {
 
 	b.x.requestResync()
 	for _, want := range []cause{causeOversize, causeEntry, causeInvalid, causeOrigin} {
-		eventually(t, "it is refused: "+string(want), func() bool { return b.of("evil").Refused[string(want)] > 0 })
+		testenv.Eventually(t, "it is refused: "+string(want), func() bool { return b.of("evil").Refused[string(want)] > 0 })
 	}
-	eventually(t, "the key that is no stream is refused", func() bool { return b.of("text").Refused[string(causeStream)] > 0 })
-	eventually(t, "names without proof are refused", func() bool {
+	testenv.Eventually(t, "the key that is no stream is refused", func() bool { return b.of("text").Refused[string(causeStream)] > 0 })
+	testenv.Eventually(t, "names without proof are refused", func() bool {
 		refused := b.x.Status().Refused
 		return refused[string(causeNews)] > 0 && refused[string(causeOrigin)] > 0 && b.of("evil").Refused[string(causeFederation)] > 0
 	})
@@ -96,14 +97,14 @@ func TestGarbageIsDeleted(t *testing.T) {
 	c.HSet(t.Context(), s.headsKey(), "a", member.Heartbeat(0, 0))
 	c.HSet(t.Context(), s.tailsKey(), "a", "9999999999999-7")
 	b.x.requestResync()
-	eventually(t, "garbage is passed over", func() bool { return b.of("a").Refused[string(causeEntry)] == 1 })
+	testenv.Eventually(t, "garbage is passed over", func() bool { return b.of("a").Refused[string(causeEntry)] == 1 })
 
 	c.Del(t.Context(), s.stream("a"), s.headsKey(), s.tailsKey())
 	a := startSite(t, t.TempDir(), "a", server.url())
 	a.report(mail("x"))
-	eventually(t, "it is published", func() bool { _, seq := a.db.Head(); return seq > 0 })
+	testenv.Eventually(t, "it is published", func() bool { _, seq := a.db.Head(); return seq > 0 })
 	b.x.requestResync() // which happens every half minute
-	eventually(t, "the report arrives", func() bool { return b.lists(mail("x")) })
+	testenv.Eventually(t, "the report arrives", func() bool { return b.lists(mail("x")) })
 }
 
 // Garbage in a site's own stream stops it only where no later id is left, and
@@ -117,13 +118,13 @@ func TestGarbageInTheOwnStream(t *testing.T) {
 	a := startSite(t, t.TempDir(), "a", server.url())
 	b := startSite(t, t.TempDir(), "b", server.url())
 	a.report(mail("behind it"))
-	eventually(t, "it is overcome", func() bool { return b.lists(mail("behind it")) })
+	testenv.Eventually(t, "it is overcome", func() bool { return b.lists(mail("behind it")) })
 
 	c.XAdd(t.Context(), &redis.XAddArgs{Stream: key, ID: "18446744073709551615-1", Values: []any{"x", "y"}})
 	a.report(mail("stuck"))
-	eventually(t, "it says what to do", func() bool {
+	testenv.Eventually(t, "it says what to do", func() bool {
 		return strings.Contains(a.x.Status().LastError, "18446744073709551615-1, which no site writes: delete that key")
 	})
 	c.Del(t.Context(), key)
-	eventually(t, "it goes on", func() bool { return b.lists(mail("stuck")) })
+	testenv.Eventually(t, "it goes on", func() bool { return b.lists(mail("stuck")) })
 }

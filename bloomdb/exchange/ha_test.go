@@ -2,45 +2,34 @@ package exchange
 
 import (
 	"fmt"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
-)
 
-// freePort is a TCP port of loopback that was free a moment ago.
-func freePort(t testing.TB) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
-}
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
 
 // All keys of a federation are on one node of a cluster, and its scripts run
 // there.
 func TestCluster(t *testing.T) {
 	t.Parallel()
-	port := freePort(t)
-	server := startRedis(t, "--port", fmt.Sprint(port), "--cluster-enabled", "yes", "--cluster-port", fmt.Sprint(freePort(t)), "--bind", "127.0.0.1")
+	port := testenv.Port(t)
+	server := startRedis(t, "--port", fmt.Sprint(port), "--cluster-enabled", "yes", "--cluster-port", fmt.Sprint(testenv.Port(t)), "--bind", "127.0.0.1")
 	c := server.client()
 	defer c.Close()
 	if err := c.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the cluster is up", func() bool {
+	testenv.Eventually(t, "the cluster is up", func() bool {
 		return strings.HasPrefix(c.ClusterInfo(t.Context()).Val(), "cluster_state:ok")
 	})
 	url := fmt.Sprintf("redis://127.0.0.1:%d,127.0.0.1:%d", port, port)
 	a := startSite(t, t.TempDir(), "a", url)
 	b := startSite(t, t.TempDir(), "b", url)
-	if _, ok := a.client.(*redis.ClusterClient); !ok {
+	if _, ok := a.client.UniversalClient.(*redis.ClusterClient); !ok {
 		t.Fatalf("the client is a %T", a.client)
 	}
 	a.awaitConnected()
@@ -52,7 +41,7 @@ func TestCluster(t *testing.T) {
 // lacks is published again.
 func TestSentinelFailover(t *testing.T) {
 	t.Parallel()
-	ports := []int{freePort(t), freePort(t), freePort(t)}
+	ports := []int{testenv.Port(t), testenv.Port(t), testenv.Port(t)}
 	tcp := func(port int, args ...string) *server {
 		return startRedis(t, append([]string{"--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0"}, args...)...)
 	}
@@ -62,13 +51,13 @@ func TestSentinelFailover(t *testing.T) {
 	defer rc.Close()
 	// A sentinel that comes before the link is up looks again after 10 s only,
 	// and once more 10 s later.
-	eventually(t, "the replica follows the primary", func() bool {
+	testenv.Eventually(t, "the replica follows the primary", func() bool {
 		return strings.Contains(rc.Info(t.Context(), "replication").Val(), "master_link_status:up")
 	})
 	sentinelAddr := startSentinel(t, ports[2], ports[0])
 	sc := redis.NewSentinelClient(&redis.Options{Addr: sentinelAddr})
 	defer sc.Close()
-	eventually(t, "the sentinel knows the replica", func() bool {
+	testenv.Eventually(t, "the sentinel knows the replica", func() bool {
 		list, _ := sc.Replicas(t.Context(), "m").Result()
 		return len(list) == 1 && list[0]["master-link-status"] == "ok"
 	})
@@ -91,20 +80,13 @@ func TestSentinelFailover(t *testing.T) {
 
 func startSentinel(t *testing.T, port, primary int) (addr string) {
 	t.Helper()
-	path := redisServer(t)
+	path := testenv.Program(t, "redis-server")
 	conf := filepath.Join(t.TempDir(), "sentinel.conf")
 	settings := fmt.Appendf(nil, "port %d\nbind 127.0.0.1\nsentinel monitor m 127.0.0.1 %d 1\n"+
 		"sentinel down-after-milliseconds m 300\nsentinel failover-timeout m 2000\n", port, primary)
 	if err := os.WriteFile(conf, settings, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(path, conf, "--sentinel")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
+	t.Cleanup(startProgram(t, path, conf, "--sentinel").kill)
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }

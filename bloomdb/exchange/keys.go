@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
@@ -17,13 +15,13 @@ const entryField = "delta"
 // have one hash tag, so that a cluster keeps them on one node and scripts may
 // touch them together.
 type streams struct {
-	redis redis.UniversalClient
+	redis *Client
 	tag   string
 }
 
 var _ wire = (*streams)(nil)
 
-func newStreams(c redis.UniversalClient, keyID string) *streams {
+func newStreams(c *Client, keyID string) *streams {
 	return &streams{redis: c, tag: "{spambloom:" + keyID + "}"}
 }
 

@@ -5,19 +5,21 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// The schedules of TestModel: how many in go test, and how many where
-// SPAMBLOOM_SOAK is set. SPAMBLOOM_SEED=N runs one.
+// The schedules of TestModel: in go test -short, in go test, and where SPAMBLOOM_SOAK is
+// set (make soak). SPAMBLOOM_SEED=N runs one.
 const (
-	modelSchedules     = 60
-	modelSchedulesSoak = 5000
-	modelLanes         = 4 // at the same time
-	modelSteps         = 40
-	modelKeys          = 24
+	modelSchedulesShort = 4
+	modelSchedules      = 24
+	modelSchedulesSoak  = 2000
+	modelLanes          = 4 // at the same time
+	modelSteps          = 40
+	modelKeys           = 24
 )
 
 // Whatever happens to sites, links and Redis: when all is quiet again, every site
@@ -28,8 +30,11 @@ const (
 // ones does not hear the second.
 func TestModel(t *testing.T) {
 	schedules, first := modelSchedules, rand.Uint64N(1<<40)
-	if os.Getenv("SPAMBLOOM_SOAK") != "" {
+	switch {
+	case os.Getenv("SPAMBLOOM_SOAK") != "":
 		schedules = modelSchedulesSoak
+	case testing.Short():
+		schedules = modelSchedulesShort
 	}
 	if text := os.Getenv("SPAMBLOOM_SEED"); text != "" {
 		seed, err := strconv.ParseUint(text, 10, 64)
@@ -50,7 +55,7 @@ func TestModel(t *testing.T) {
 }
 
 func runModel(t *testing.T, seed uint64) {
-	root, err := os.MkdirTemp("", "model")
+	root, err := os.MkdirTemp(memory(), "spambloom-model-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,6 +70,17 @@ func runModel(t *testing.T, seed uint64) {
 			}
 		}
 	})
+}
+
+// memory is a folder in memory, unless TMPDIR says where folders of tests are. A schedule
+// opens some hundred databases, and a crash of a site is none of the machine: the model
+// shows nothing of the disk.
+func memory() string {
+	const dir = "/dev/shm"
+	if info, err := os.Stat(dir); err == nil && info.IsDir() && os.Getenv("TMPDIR") == "" && syscall.Access(dir, 2|1) == nil {
+		return dir
+	}
+	return os.TempDir()
 }
 
 // model is one schedule.

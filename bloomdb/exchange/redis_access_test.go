@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // A wrong password is told, without itself, and tried again: the administrator puts
@@ -27,13 +27,13 @@ func TestPassword(t *testing.T) {
 	url := "unix://:geheim@" + server.socket()
 	a := startSite(t, t.TempDir(), "a", url)
 	b := startSite(t, t.TempDir(), "b", url)
-	eventually(t, "the fault is told", func() bool { return strings.Contains(a.x.Status().LastError, "WRONGPASS") })
+	testenv.Eventually(t, "the fault is told", func() bool { return strings.Contains(a.x.Status().LastError, "WRONGPASS") })
 	if e := a.x.Status().LastError; strings.Contains(e, "geheim") {
 		t.Errorf("the password is told: %s", e)
 	}
 	traffic(t, a, b, func(i int) {
 		if i == 30 {
-			admin := dialed(t, "unix://:another@"+server.socket())
+			admin := dialed(t, "unix://:another@"+server.socket()+patient)
 			if err := admin.ConfigSet(t.Context(), "requirepass", "geheim").Err(); err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +49,7 @@ func TestTLS(t *testing.T) {
 	a := newAuthority(t)
 	a.issue("redis", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	a.issue("member", &x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
-	port := freePort(t)
+	port := testenv.Port(t)
 	startRedis(t, "--bind", "127.0.0.1", "--tls-port", fmt.Sprint(port), "--tls-auth-clients", "yes",
 		"--tls-ca-cert-file", a.path("ca.pem"), "--tls-cert-file", a.path("redis.pem"), "--tls-key-file", a.path("redis.key"))
 	url := fmt.Sprintf("rediss://127.0.0.1:%d", port)
@@ -64,7 +64,7 @@ func TestTLS(t *testing.T) {
 	one, two := join("one", files), join("two", files)
 	stranger := join("stranger", DialOptions{CA: newAuthority(t).path("ca.pem")})
 	traffic(t, one, two, func(int) {})
-	eventually(t, "the wrong CA is named", func() bool {
+	testenv.Eventually(t, "the wrong CA is named", func() bool {
 		return strings.Contains(stranger.x.Status().LastError, "certificate signed by unknown authority")
 	})
 	if stranger.x.Status().Connected {
@@ -119,16 +119,16 @@ func TestRightsAreThoseThatAreUsed(t *testing.T) {
 	a.stop()
 	a = startSite(t, dir, "a", user)
 	a.report(mail("after"))
-	eventually(t, "it goes on", func() bool { return b.lists(mail("after")) })
+	testenv.Eventually(t, "it goes on", func() bool { return b.lists(mail("after")) })
 
 	expectNothingDenied(t, admin)
 	for _, unused := range unusedRights(t, admin, words) {
 		t.Errorf("the right %s is not used", unused)
 	}
-	expectForbidden(t, dialed(t, user))
+	expectForbidden(t, dialed(t, user+patient))
 }
 
-func expectNothingDenied(t *testing.T, admin redis.UniversalClient) {
+func expectNothingDenied(t *testing.T, admin *Client) {
 	t.Helper()
 	denied, err := admin.Do(t.Context(), "ACL", "LOG").Slice()
 	if err != nil || len(denied) > 0 {
@@ -142,7 +142,7 @@ func expectNothingDenied(t *testing.T, admin redis.UniversalClient) {
 var onOccasion = []string{"+ping", "+xrevrange", "+xtrim"}
 
 // unusedRights are the commands of the line that nobody gave.
-func unusedRights(t *testing.T, admin redis.UniversalClient, line []any) (unused []string) {
+func unusedRights(t *testing.T, admin *Client, line []any) (unused []string) {
 	t.Helper()
 	stats := admin.Info(t.Context(), "commandstats").Val()
 	for _, word := range line {
@@ -156,7 +156,7 @@ func unusedRights(t *testing.T, admin redis.UniversalClient, line []any) (unused
 }
 
 // expectForbidden shows what a stolen password does not give.
-func expectForbidden(t *testing.T, user redis.UniversalClient) {
+func expectForbidden(t *testing.T, user *Client) {
 	t.Helper()
 	for _, command := range [][]any{
 		{"FLUSHALL"}, {"KEYS", "*"}, {"CONFIG", "GET", "*"}, {"ACL", "LIST"}, {"SHUTDOWN"},

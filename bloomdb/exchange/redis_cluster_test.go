@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 const slots = 16384
@@ -16,12 +15,12 @@ const slots = 16384
 type node struct {
 	*server
 	port, bus int
-	client    redis.UniversalClient
+	client    *Client
 }
 
 func startNode(t *testing.T) *node {
 	t.Helper()
-	n := &node{port: freePort(t), bus: freePort(t)}
+	n := &node{port: testenv.Port(t), bus: testenv.Port(t)}
 	n.server = startRedis(t, "--port", fmt.Sprint(n.port), "--bind", "127.0.0.1", "--cluster-enabled", "yes",
 		"--cluster-port", fmt.Sprint(n.bus), "--cluster-node-timeout", "1000", "--repl-diskless-sync-delay", "0")
 	n.client = n.server.client()
@@ -59,11 +58,11 @@ func startCluster(t *testing.T, keyID string) (nodes []*node, url string, holder
 	slot := nodes[0].client.ClusterKeySlot(t.Context(), newStreams(nil, keyID).headsKey()).Val()
 	holder, replica = nodes[int(slot)/share], nodes[3]
 	id := holder.do("CLUSTER", "MYID")
-	eventually(t, "the fourth is a replica", func() bool {
+	testenv.Eventually(t, "the fourth is a replica", func() bool {
 		return replica.client.Do(t.Context(), "CLUSTER", "REPLICATE", id).Err() == nil
 	})
 	eventuallyAll(t, nodes, "cluster_state:ok")
-	eventually(t, "the replica follows", func() bool {
+	testenv.Eventually(t, "the replica follows", func() bool {
 		return strings.Contains(replica.client.Info(t.Context(), "replication").Val(), "master_link_status:up")
 	})
 	return nodes, "redis://spambloom:geheim@" + strings.Join(addrs, ",") + impatient, holder, replica
@@ -73,7 +72,7 @@ func startCluster(t *testing.T, keyID string) (nodes []*node, url string, holder
 func eventuallyAll(t *testing.T, nodes []*node, what string) {
 	t.Helper()
 	for _, n := range nodes {
-		eventually(t, fmt.Sprintf("node %d says %s", n.port, what), func() bool {
+		testenv.Eventually(t, fmt.Sprintf("node %d says %s", n.port, what), func() bool {
 			return strings.Contains(n.client.ClusterInfo(t.Context()).Val(), what)
 		})
 	}

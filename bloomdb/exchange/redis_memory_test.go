@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // usedMemory is how much Redis holds, in bytes.
-func usedMemory(t *testing.T, c redis.UniversalClient) int64 {
+func usedMemory(t testing.TB, c *Client) int64 {
 	t.Helper()
 	found := regexp.MustCompile(`used_memory:(\d+)`).FindStringSubmatch(c.Info(t.Context(), "memory").Val())
 	if found == nil {
@@ -41,7 +41,7 @@ func TestOutOfMemoryIsReadOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.report(mail("during"))
-	eventually(t, "the fault is told", func() bool { return strings.Contains(a.x.Status().LastError, "OOM") })
+	testenv.Eventually(t, "the fault is told", func() bool { return strings.Contains(a.x.Status().LastError, "OOM") })
 
 	late := startSite(t, t.TempDir(), "late", server.url())
 	late.awaitAll("before %d", n)
@@ -55,7 +55,7 @@ func TestOutOfMemoryIsReadOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range []*site{b, late} {
-		eventually(t, "the report arrives", func() bool { return s.lists(mail("during")) })
+		testenv.Eventually(t, "the report arrives", func() bool { return s.lists(mail("during")) })
 	}
 	traffic(t, a, b, func(int) {})
 	expectNewcomer(t, server.url())
@@ -101,7 +101,7 @@ func TestReportsGoOnWithoutRoomForASnapshot(t *testing.T) {
 	a := startSite(t, dir, "a", server.url())
 	b := startSite(t, t.TempDir(), "b", server.url())
 	a.report(mail("before"))
-	eventually(t, "it has a snapshot", func() bool { return a.x.Status().Snapshot != nil })
+	testenv.Eventually(t, "it has a snapshot", func() bool { return a.x.Status().Snapshot != nil })
 	a.stop()
 
 	c := server.client()
@@ -119,5 +119,5 @@ func TestReportsGoOnWithoutRoomForASnapshot(t *testing.T) {
 	}
 	a = startSite(t, dir, "a", server.url())
 	a.report(mail("during"))
-	eventually(t, "the report arrives", func() bool { return b.lists(mail("during")) })
+	testenv.Eventually(t, "the report arrives", func() bool { return b.lists(mail("during")) })
 }

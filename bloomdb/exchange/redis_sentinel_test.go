@@ -9,13 +9,15 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // The primary takes writes that its replica never gets, and dies: Sentinel's choice
 // lacks them. They were confirmed to the sites, and must come back all the same.
 func TestFailoverLosesWrites(t *testing.T) {
 	t.Parallel()
-	ports := []int{freePort(t), freePort(t), freePort(t)}
+	ports := []int{testenv.Port(t), testenv.Port(t), testenv.Port(t)}
 	tcp := func(port int, args ...string) *server {
 		return startRedis(t, append([]string{"--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0"}, args...)...)
 	}
@@ -24,13 +26,13 @@ func TestFailoverLosesWrites(t *testing.T) {
 	pc, rc := primary.client(), replica.client()
 	defer pc.Close()
 	defer rc.Close()
-	eventually(t, "the replica follows the primary", func() bool {
+	testenv.Eventually(t, "the replica follows the primary", func() bool {
 		return strings.Contains(rc.Info(t.Context(), "replication").Val(), "master_link_status:up")
 	})
 	sentinel := startSentinel(t, ports[2], ports[0])
 	sc := redis.NewSentinelClient(&redis.Options{Addr: sentinel})
 	defer sc.Close()
-	eventually(t, "the sentinel knows the replica", func() bool {
+	testenv.Eventually(t, "the sentinel knows the replica", func() bool {
 		list, _ := sc.Replicas(t.Context(), "m").Result()
 		return len(list) == 1 && list[0]["master-link-status"] == "ok"
 	})
@@ -62,7 +64,7 @@ func TestFailoverLosesWrites(t *testing.T) {
 }
 
 // replicated is how many bytes a server's replication has had.
-func replicated(t *testing.T, c redis.UniversalClient) int64 {
+func replicated(t *testing.T, c *Client) int64 {
 	t.Helper()
 	found := regexp.MustCompile(`master_repl_offset:(\d+)`).FindStringSubmatch(c.Info(t.Context(), "replication").Val())
 	if found == nil {

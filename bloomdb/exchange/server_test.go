@@ -1,88 +1,103 @@
 package exchange
 
 import (
-	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 var discard = slog.New(slog.DiscardHandler)
 
-// server is a real redis-server on a unix socket in a folder of its own.
-type server struct {
-	t    testing.TB
-	dir  string
-	args []string
-	cmd  *exec.Cmd
+// program is a process that ends with this one, also where this one is killed.
+type program struct {
+	*exec.Cmd
+	ended chan struct{}
 }
 
-// redisServer is the program's path. Without it the test is skipped, or fails
-// where SPAMBLOOM_REQUIRE says that everything must be there.
-func redisServer(t testing.TB) string {
+func startProgram(t testing.TB, args ...string) *program {
 	t.Helper()
-	path, err := exec.LookPath("redis-server")
-	switch {
-	case err == nil:
-	case os.Getenv("SPAMBLOOM_REQUIRE") == "all":
+	p := &program{exec.Command(args[0], args[1:]...), make(chan struct{})}
+	p.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started := make(chan error)
+	go func() {
+		defer close(p.ended)
+		runtime.LockOSThread() // the kernel sends Pdeathsig when the thread ends
+		defer runtime.UnlockOSThread()
+		err := p.Start()
+		started <- err
+		if err == nil {
+			_ = p.Wait() // it is killed
+		}
+	}()
+	if err := <-started; err != nil {
 		t.Fatal(err)
-	default:
-		t.Skip("install redis-server: this test needs a real one")
 	}
-	return path
+	return p
+}
+
+func (p *program) kill() {
+	_ = p.Process.Kill() // it may have ended
+	<-p.ended
+}
+
+// server is a real redis-server on a unix socket in a folder of its own.
+type server struct {
+	t       testing.TB
+	dir     string
+	args    []string
+	running *program // nil: it is killed
 }
 
 // startRedis starts one, without persistence unless args say otherwise.
 func startRedis(t testing.TB, args ...string) *server {
 	t.Helper()
-	path := redisServer(t)
-	dir, err := os.MkdirTemp("", "redis") // t.TempDir is too long for a socket's name
-	if err != nil {
-		t.Fatal(err)
-	}
+	path, dir := testenv.Program(t, "redis-server"), testenv.Dir(t)
 	s := &server{t: t, dir: dir, args: append([]string{path, "--port", "0", "--unixsocket", filepath.Join(dir, "s"),
 		"--dir", dir, "--save", "", "--appendonly", "no", "--logfile", "log"}, args...)}
 	s.start()
-	t.Cleanup(func() {
-		s.kill()
-		os.RemoveAll(dir)
-	})
+	t.Cleanup(s.kill)
 	return s
 }
 
 func (s *server) start() {
 	s.t.Helper()
-	s.cmd = exec.Command(s.args[0], s.args[1:]...)
-	if err := s.cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	s.running = startProgram(s.t, s.args...)
 	c := s.client()
 	defer c.Close()
-	eventually(s.t, "redis-server answers", func() bool { return c.Ping(s.t.Context()).Err() == nil })
+	testenv.Eventually(s.t, "redis-server answers", func() bool {
+		select {
+		case <-s.running.ended:
+			log, _ := os.ReadFile(filepath.Join(s.dir, "log"))
+			s.t.Fatalf("redis-server has ended: %s", log)
+		default:
+		}
+		return c.Ping(s.t.Context()).Err() == nil
+	})
 }
 
 // kill is kill -9.
 func (s *server) kill() {
-	if s.cmd != nil {
-		s.cmd.Process.Kill()
-		s.cmd.Wait()
-		s.cmd = nil
+	if s.running != nil {
+		s.running.kill()
+		s.running = nil
 	}
 }
 
 func (s *server) signal(sig syscall.Signal) {
 	s.t.Helper()
-	if err := s.cmd.Process.Signal(sig); err != nil {
+	if err := s.running.Process.Signal(sig); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -90,9 +105,9 @@ func (s *server) signal(sig syscall.Signal) {
 func (s *server) socket() string { return filepath.Join(s.dir, "s") }
 func (s *server) url() string    { return "unix://" + s.socket() }
 
-func (s *server) client() redis.UniversalClient {
+func (s *server) client() *Client {
 	s.t.Helper()
-	c, err := Dial(s.url(), DialOptions{})
+	c, err := Dial(s.url()+patient, DialOptions{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -157,15 +172,18 @@ func (p *proxy) serve() {
 			return
 		}
 		up, err := net.Dial(p.network, p.target)
-		if err != nil || p.closed.Load() {
+		if err != nil {
 			c.Close()
-			if err == nil {
-				up.Close()
-			}
+			continue
+		}
+		p.mu.Lock()
+		if p.closed.Load() { // under mu: reset sees all that came before
+			p.mu.Unlock()
+			c.Close()
+			up.Close()
 			continue
 		}
 		n := p.accepted.Add(1)
-		p.mu.Lock()
 		p.conns = append(p.conns, c, up)
 		p.mu.Unlock()
 		p.wg.Go(func() { p.copy(n, up, c) })
@@ -190,13 +208,17 @@ func (p *proxy) copy(n int64, to, from net.Conn) {
 }
 
 // startMini starts a miniredis and a client of it.
-func startMini(t testing.TB) (*miniredis.Miniredis, redis.UniversalClient) {
+func startMini(t testing.TB) (*miniredis.Miniredis, *Client) {
 	t.Helper()
 	m := miniredis.RunT(t)
-	return m, dialed(t, "redis://"+m.Addr())
+	return m, dialed(t, "redis://"+m.Addr()+patient)
 }
 
-func dialed(t testing.TB, url string) redis.UniversalClient {
+// patient is for clients of the test itself: how fast the machine is, is not what they
+// find out.
+var patient = fmt.Sprintf("?read_timeout=%[1]v&write_timeout=%[1]v&pool_timeout=%[1]v", testenv.Patience)
+
+func dialed(t testing.TB, url string) *Client {
 	t.Helper()
 	c, err := Dial(url, DialOptions{})
 	if err != nil {
@@ -204,20 +226,4 @@ func dialed(t testing.TB, url string) redis.UniversalClient {
 	}
 	t.Cleanup(func() { c.Close() })
 	return c
-}
-
-// eventually waits for what other goroutines and processes bring about.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("it never came true that %s", what)
-		case <-tick.C:
-		}
-	}
 }

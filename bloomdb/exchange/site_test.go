@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -21,7 +20,7 @@ type site struct {
 	t      testing.TB
 	db     *bloomdb.DB
 	x      *Exchange
-	client redis.UniversalClient
+	client *Client
 	cancel context.CancelFunc
 	done   chan struct{}
 }
@@ -63,6 +62,9 @@ func startSiteWith(t testing.TB, o bloomdb.Options, url string) *site {
 	t.Cleanup(s.stop)
 	return s
 }
+
+// calm are options under which a slow machine does not take its link for dead.
+var calm = Options{Interval: 20 * time.Millisecond, Heartbeat: testenv.Patience}
 
 // openDB opens a database without an exchange.
 func openDB(t testing.TB, o bloomdb.Options) *bloomdb.DB {
@@ -149,18 +151,18 @@ func (s *site) of(name string) SiteStatus {
 func (s *site) awaitAll(series string, n int) {
 	s.t.Helper()
 	name := s.db.Status().Site
-	eventually(s.t, fmt.Sprintf("%s lists all %d of %q", name, n, series), func() bool { return s.listsAll(series, n) })
+	testenv.Eventually(s.t, fmt.Sprintf("%s lists all %d of %q", name, n, series), func() bool { return s.listsAll(series, n) })
 }
 
 func (s *site) awaitConnected() {
 	s.t.Helper()
-	eventually(s.t, "the site is connected", func() bool { return s.x.Status().Connected })
+	testenv.Eventually(s.t, "the site is connected", func() bool { return s.x.Status().Connected })
 }
 
 // awaitLevel waits until every site has applied everything of every other one.
 func awaitLevel(t testing.TB, sites ...*site) {
 	t.Helper()
-	eventually(t, "all sites are level", func() bool {
+	testenv.Eventually(t, "all sites are level", func() bool {
 		for _, s := range sites {
 			for _, other := range sites {
 				if s == other {

@@ -35,7 +35,10 @@ type SiteStatus struct {
 	Trust   string   `json:"trust"`   // full, vote or none
 	Head    Position `json:"head"`    // the newest delta known to exist
 	Applied Position `json:"applied"` // the newest delta in our database
-	Lag     uint64   `json:"lag"`     // deltas between the two
+
+	// Lag is the number of deltas between the two. It is at least 1 while the stream
+	// goes on behind Head, by the word of Redis, and was not read to its end.
+	Lag uint64 `json:"lag"`
 
 	// LagSeconds is for how long something of the site has been waiting to be
 	// applied; 0 where nothing waits.
@@ -99,6 +102,9 @@ func (x *Exchange) siteStatus(o *origin, now time.Time) SiteStatus {
 	}
 	if trust == bloomdb.TrustFull {
 		s.Lag = applied.lag(o.head)
+		if o.claim.after(o.at) {
+			s.Lag = max(s.Lag, 1)
+		}
 		if !o.waiting.IsZero() {
 			s.LagSeconds = now.Sub(o.waiting).Round(time.Millisecond).Seconds()
 		}

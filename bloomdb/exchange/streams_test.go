@@ -21,7 +21,7 @@ func onBoth(t *testing.T, test func(*testing.T, *streams)) {
 	})
 	t.Run("redis", func(t *testing.T) {
 		s := startRedis(t)
-		test(t, newStreams(dialed(t, s.url()), "k"))
+		test(t, newStreams(dialed(t, s.url()+patient), "k"))
 	})
 }
 
@@ -152,7 +152,7 @@ func TestTailOfATrimmedStream(t *testing.T) {
 }
 
 func TestStreamIsTrimmed(t *testing.T) {
-	s := newStreams(dialed(t, startRedis(t).url()), "k")
+	s := newStreams(dialed(t, startRedis(t).url()+patient), "k")
 	const length, published = 200, 1000
 	var before Position
 	for seq := uint64(1); seq <= published; seq++ {

@@ -158,7 +158,7 @@ func TestDialGivesFilesToAll(t *testing.T) {
 		}
 		defer c.Close()
 		var config *tls.Config
-		switch c := c.(type) {
+		switch c := c.UniversalClient.(type) {
 		case *redis.Client:
 			config = c.Options().TLSConfig
 		case *redis.ClusterClient:

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // withTrust starts a site that hears others as the members say.
@@ -29,16 +30,16 @@ func TestTrust(t *testing.T) {
 	}
 	full.report(mail("by full"))
 	for _, s := range []*site{one, two, none, stranger, full} {
-		eventually(t, "it is published", func() bool { st := s.x.Status(); return st.Snapshot != nil && st.Published.Seq > 0 })
+		testenv.Eventually(t, "it is published", func() bool { st := s.x.Status(); return st.Snapshot != nil && st.Published.Seq > 0 })
 	}
 	vote, no := bloomdb.Member{Trust: bloomdb.TrustVote}, bloomdb.Member{Trust: bloomdb.TrustNone}
 	s := withTrust(t, "s", url, bloomdb.Members{"one": vote, "two": vote, "none": no, "full": {}})
 	s.report(mail("by s"))
-	eventually(t, "the full member is heard", func() bool { return s.lists(mail("by full")) })
-	eventually(t, "the votes are heard", func() bool { return s.of("one").Votes > 0 && s.of("two").Votes > 0 })
-	eventually(t, "the stranger is refused", func() bool { return s.x.Status().Refused[string(causeStranger)] > 0 })
-	eventually(t, "none is known", func() bool { return s.of("none").Trust == "none" })
-	eventually(t, "its own snapshot stands", func() bool { return s.x.Status().Snapshot != nil })
+	testenv.Eventually(t, "the full member is heard", func() bool { return s.lists(mail("by full")) })
+	testenv.Eventually(t, "the votes are heard", func() bool { return s.of("one").Votes > 0 && s.of("two").Votes > 0 })
+	testenv.Eventually(t, "the stranger is refused", func() bool { return s.x.Status().Refused[string(causeStranger)] > 0 })
+	testenv.Eventually(t, "none is known", func() bool { return s.of("none").Trust == "none" })
+	testenv.Eventually(t, "its own snapshot stands", func() bool { return s.x.Status().Snapshot != nil })
 	for _, name := range []string{"one", "two", "none", "stranger"} {
 		if s.lists(mail("by %s", name)) {
 			t.Errorf("%s alone decided", name)
@@ -59,13 +60,13 @@ func TestMuted(t *testing.T) {
 	a := startSite(t, t.TempDir(), "a", server.url())
 	b := startSite(t, t.TempDir(), "b", server.url())
 	a.report(mail("before"))
-	eventually(t, "it is heard", func() bool { return b.lists(mail("before")) })
+	testenv.Eventually(t, "it is heard", func() bool { return b.lists(mail("before")) })
 	if err := b.db.Mute("a", true); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 3 {
 		a.report(mail("m %d", i))
-		eventually(t, "it lags", func() bool { st := b.of("a"); return st.Muted && st.Lag > uint64(i) && st.LagSeconds > 0 })
+		testenv.Eventually(t, "it lags", func() bool { st := b.of("a"); return st.Muted && st.Lag > uint64(i) && st.LagSeconds > 0 })
 	}
 	if b.lists(mail("m 0")) {
 		t.Error("it was heard")
@@ -74,7 +75,7 @@ func TestMuted(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.awaitAll("m %d", 3)
-	eventually(t, "it is level", func() bool { st := b.of("a"); return st.Lag == 0 && st.LagSeconds == 0 })
+	testenv.Eventually(t, "it is level", func() bool { st := b.of("a"); return st.Lag == 0 && st.LagSeconds == 0 })
 	expectNoFault(t, a, b)
 }
 
@@ -94,15 +95,16 @@ func TestClockSkew(t *testing.T) {
 	skewed("far", 2*time.Hour)
 	skewed("slow", -2*time.Hour)
 	for _, name := range []string{"ahead", "behind", "slow"} {
-		eventually(t, name+" is heard", func() bool { return b.lists(mail("by %s", name)) })
+		testenv.Eventually(t, name+" is heard", func() bool { return b.lists(mail("by %s", name)) })
 	}
-	eventually(t, "those that are off are named", func() bool {
+	testenv.Eventually(t, "those that are off are named", func() bool {
 		return b.of("far").Clock && b.of("slow").Clock && b.of("far").Refused[string(causeClock)] > 0
 	})
+	testenv.Eventually(t, "its heartbeat is heard", func() bool { return b.of("ahead").SkewSeconds != 0 })
 	if st := b.of("ahead"); st.Clock || st.SkewSeconds < 3500 || st.Refused != nil {
 		t.Errorf("%+v", st)
 	}
-	eventually(t, "the far one waits", func() bool { st := b.of("far"); return st.Lag > 0 && st.LagSeconds > 0 })
+	testenv.Eventually(t, "the far one waits", func() bool { st := b.of("far"); return st.Lag > 0 && st.LagSeconds > 0 })
 	if b.lists(mail("by far")) || b.of("far").Applied != (Position{}) {
 		t.Error("the far one was heard")
 	}
@@ -114,5 +116,5 @@ func TestClockSkew(t *testing.T) {
 		o.Now = func() time.Time { return time.Now().Add(2 * time.Hour) }
 		return o
 	}(), server.url(), Options{})
-	eventually(t, "who has that clock hears it", func() bool { return late.lists(mail("by far")) })
+	testenv.Eventually(t, "who has that clock hears it", func() bool { return late.lists(mail("by far")) })
 }

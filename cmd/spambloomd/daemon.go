@@ -52,7 +52,7 @@ type server struct {
 	exchange *exchange.Exchange // nil: none
 	previous *exchange.Exchange // under the previous federation key; nil: none
 	traps    map[string]*trap.Trap
-	redis    redis.UniversalClient
+	redis    *exchange.Client // nil: none
 
 	serving atomic.Bool // between the start and the stop, for /readyz
 }

@@ -7,10 +7,13 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -22,16 +25,17 @@ func echo(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
+	var serving sync.WaitGroup
+	t.Cleanup(func() { l.Close(); serving.Wait() })
+	serving.Go(func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			go func() { defer c.Close(); io.Copy(c, c) }()
+			serving.Go(func() { defer c.Close(); io.Copy(c, c) })
 		}
-	}()
+	})
 	return l.Addr().String()
 }
 
@@ -60,12 +64,23 @@ func start(t *testing.T) (*Proxy, func() *client) {
 	}
 }
 
+// moment is for how long silence is listened to.
+const moment = 300 * time.Millisecond
+
 // say sends a line and returns the answer, "" where none comes within a moment.
 func (c *client) say(line string) (string, error) {
 	if _, err := c.Write([]byte(line + "\n")); err != nil {
 		return "", err
 	}
-	return c.hear(300 * time.Millisecond)
+	return c.hear(moment)
+}
+
+// fails sends a line to a connection that ends, and returns what comes before.
+func (c *client) fails(line string) (string, error) {
+	if _, err := c.Write([]byte(line + "\n")); err != nil {
+		return "", err
+	}
+	return c.hear(testenv.Patience)
 }
 
 func (c *client) hear(patience time.Duration) (string, error) {
@@ -84,7 +99,7 @@ func (c *client) want(line string) {
 	if _, err := c.Write([]byte(line + "\n")); err != nil {
 		c.t.Fatal(err)
 	}
-	if got, err := c.hear(10 * time.Second); got != line || err != nil {
+	if got, err := c.hear(testenv.Patience); got != line || err != nil {
 		c.t.Errorf("said %q, heard %q, %v", line, got, err)
 	}
 }
@@ -127,7 +142,7 @@ func TestStallLosesNothing(t *testing.T) {
 				t.Errorf("heard %q, %v", got, err)
 			}
 			p.Set(Fault{})
-			if got, err := c.hear(10 * time.Second); got != "held" || err != nil {
+			if got, err := c.hear(testenv.Patience); got != "held" || err != nil {
 				t.Errorf("heard %q, %v", got, err)
 			}
 		})
@@ -152,7 +167,7 @@ func TestCut(t *testing.T) {
 	c := dial()
 	p.Set(Fault{CutAfter: 7})
 	c.want("12345")
-	if got, err := c.say("12345"); got == "12345" || err == nil {
+	if got, err := c.fails("12345"); got == "12345" || err == nil {
 		t.Errorf("heard %q, %v after the cut", got, err)
 	}
 	dial().want("12345") // a new connection, with bytes of its own
@@ -163,7 +178,7 @@ func TestReset(t *testing.T) {
 	c := dial()
 	c.want("x")
 	p.Reset()
-	if got, err := c.say("x"); err == nil {
+	if got, err := c.fails("x"); err == nil {
 		t.Errorf("heard %q", got)
 	}
 	dial().want("x")

@@ -1,0 +1,105 @@
+package exchange
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/pprof"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Client is a client of Redis whose Close waits. Any goroutine may use it.
+type Client struct {
+	redis.UniversalClient
+	dialer *dialer
+	owner  string // value of the label ownerLabel
+}
+
+// ownerLabel is the label of all goroutines that a client has started.
+const ownerLabel = "redis client"
+
+// The library's pauses take at most a second. A goroutine that is there after
+// endPatience is a defect, which must not keep a daemon from stopping.
+const (
+	endTick     = 5 * time.Millisecond
+	endPatience = 30 * time.Second
+)
+
+var clients atomic.Int64
+
+// newClient makes a client. The library may start goroutines at once.
+func newClient(d *dialer, connect func() redis.UniversalClient) *Client {
+	c := &Client{dialer: d, owner: strconv.FormatInt(clients.Add(1), 10)}
+	c.own(context.Background(), func(context.Context) { c.UniversalClient = connect() })
+	c.AddHook(ownHook{c})
+	return c
+}
+
+// own calls f. Close finds the goroutines that f starts, and those that they start.
+func (c *Client) own(ctx context.Context, f func(context.Context)) {
+	pprof.Do(ctx, pprof.Labels(ownerLabel, c.owner), f)
+}
+
+// Close ends dials and connections, and returns when the library has no goroutine
+// left. It does not wait for commands of the caller's own goroutines, which fail.
+//
+// The library's Close does not wait. A goroutine that dials on behalf of a pool
+// (tryDial) may sleep for a second before it sees that the pool is closed, one that
+// reloads the nodes of a cluster for 200 ms, one that listens to a sentinel for
+// 100 ms. Nothing wakes them, and they do not report their end. Therefore every
+// goroutine of a client inherits its label, and Close asks the runtime for them.
+func (c *Client) Close() error {
+	c.dialer.close() // first: the library's Close waits for the answer of a sentinel
+	err := c.UniversalClient.Close()
+	tick := time.NewTicker(endTick)
+	defer tick.Stop()
+	deadline := time.Now().Add(endPatience)
+	for {
+		stack := c.working()
+		if stack == "" {
+			return err
+		}
+		if now := <-tick.C; now.After(deadline) {
+			return errors.Join(err, fmt.Errorf("redis client: still at work %v after it was closed: %s", endPatience, stack))
+		}
+	}
+}
+
+// working returns the stack of a library's goroutine that works for this client; empty:
+// there is none. Goroutines of package net that wait for a name server are left out: no
+// context ends the resolver of the system.
+func (c *Client) working() string {
+	var profile bytes.Buffer
+	_ = pprof.Lookup("goroutine").WriteTo(&profile, 1) // a buffer does not fail
+	label := fmt.Appendf(nil, "%q:%q", ownerLabel, c.owner)
+	for stack := range bytes.SplitSeq(profile.Bytes(), []byte("\n\n")) {
+		if bytes.Contains(stack, label) && bytes.Contains(stack, []byte("github.com/redis/go-redis/")) {
+			return string(stack)
+		}
+	}
+	return ""
+}
+
+// ownHook has every command own the goroutines that it starts.
+type ownHook struct{ client *Client }
+
+func (h ownHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h ownHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) (err error) {
+		h.client.own(ctx, func(ctx context.Context) { err = next(ctx, cmd) })
+		return err
+	}
+}
+
+func (h ownHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) (err error) {
+		h.client.own(ctx, func(ctx context.Context) { err = next(ctx, cmds) })
+		return err
+	}
+}

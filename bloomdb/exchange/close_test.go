@@ -1,0 +1,164 @@
+package exchange
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	miniserver "github.com/alicebob/miniredis/v2/server"
+
+	"github.com/spambloom/spambloom/bloomdb/exchange/linkfault"
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// The ways in which a Redis is away. Each returns the address of one.
+var absences = map[string]func(t *testing.T) string{
+	// Nobody listens.
+	"refuses": func(t *testing.T) string { return testenv.Local(testenv.Port(t)) },
+	// The connection is made, and nothing comes.
+	"hangs": func(t *testing.T) string { return startFaulty(t, linkfault.Fault{Stall: true}) },
+	// The connection is made, and ends at once.
+	"hangs up": func(t *testing.T) string { return startFaulty(t, linkfault.Fault{Refuse: true}) },
+	// Not even the connection is made.
+	"swallows": startBlackHole,
+}
+
+func startFaulty(t *testing.T, fault linkfault.Fault) string {
+	link, _ := startLinkTo(t, miniredis.RunT(t), "")
+	link.Set(fault)
+	return link.Addr()
+}
+
+// startBlackHole returns an address whose packets are dropped: the kernel does so where
+// a listener accepts nobody and its queue is full.
+func startBlackHole(t *testing.T) string {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Close(fd) })
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Listen(fd, 0); err != nil {
+		t.Fatal(err)
+	}
+	name, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := testenv.Local(name.(*syscall.SockaddrInet4).Port)
+	for range 8 {
+		c, err := net.DialTimeout("tcp", address, 100*time.Millisecond)
+		if err != nil {
+			return address
+		}
+		t.Cleanup(func() { c.Close() })
+	}
+	t.Fatal("the queue is never full")
+	return ""
+}
+
+// brief has the pool dial on its own after the first failure, and stops waiting for
+// answers soon, as Run returns no earlier.
+const brief = "pool_size=1&read_timeout=500ms&write_timeout=500ms"
+
+// A daemon that is stopped while Redis is away leaves no goroutine of the client, for
+// every kind of client and at any moment.
+func TestCloseWhileRedisIsAway(t *testing.T) {
+	var urls []string
+	for _, start := range absences {
+		address := start(t)
+		for _, format := range []string{"redis://%[1]s?", "redis://%[1]s,%[1]s?", "redis://%[1]s,%[1]s?master_name=m&", "rediss://%[1]s?"} {
+			urls = append(urls, fmt.Sprintf(format, address)+brief+"&min_idle_conns=1")
+		}
+	}
+	rounds := 2
+	switch {
+	case os.Getenv("SPAMBLOOM_SOAK") != "":
+		rounds = 100
+	case testing.Short():
+		rounds = 1
+	}
+	for range rounds {
+		var stopped sync.WaitGroup
+		for i, url := range urls {
+			s := startSite(t, t.TempDir(), fmt.Sprintf("site%d", i), url)
+			stopped.Go(func() {
+				time.Sleep(rand.N(400 * time.Millisecond)) // in the midst of whatever it does
+				s.stop()
+			})
+		}
+		stopped.Wait()
+		expectNoClient(t)
+	}
+}
+
+// The same holds where Redis was there, and is killed or hangs: a pool, the nodes of a
+// cluster and a sentinel are known, and goroutines look after them.
+func TestCloseWhenRedisIsGone(t *testing.T) {
+	var stopped sync.WaitGroup
+	for _, format := range []string{"redis://%[1]s?", "redis://%[1]s,%[1]s?", "redis://%[1]s,%[1]s?master_name=m&"} {
+		for _, fault := range []linkfault.Fault{{}, {Refuse: true}, {Stall: true}, {StallDown: true}} {
+			m := miniredis.RunT(t)
+			link, url := startLinkTo(t, m, format)
+			s := startSite(t, t.TempDir(), "a", url+brief)
+			stopped.Go(func() {
+				if !testenv.Becomes(func() bool { return s.x.Status().Connected }) {
+					t.Errorf("%s is never connected: %s", url, s.x.Status().LastError)
+				}
+				link.Set(fault)
+				if fault.Refuse {
+					m.Close()
+					link.Reset()
+				}
+				time.Sleep(rand.N(400 * time.Millisecond)) // in the midst of whatever it does
+				s.stop()
+			})
+		}
+	}
+	stopped.Wait()
+	expectNoClient(t)
+}
+
+// startLinkTo puts a proxy before a server, which also answers as a sentinel that
+// watches it.
+func startLinkTo(t *testing.T, m *miniredis.Miniredis, format string) (link *linkfault.Proxy, url string) {
+	t.Helper()
+	link, err := linkfault.Start("tcp", m.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(link.Close)
+	err = m.Server().Register("SENTINEL", func(peer *miniserver.Peer, _ string, args []string) {
+		if !strings.EqualFold(args[0], "get-master-addr-by-name") {
+			peer.WriteLen(0) // no other sentinels
+			return
+		}
+		host, port, _ := net.SplitHostPort(link.Addr())
+		peer.WriteStrings([]string{host, port})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return link, fmt.Sprintf(format, link.Addr())
+}
+
+// expectNoClient fails where the library has a goroutine left. It runs alone.
+func expectNoClient(t *testing.T) {
+	t.Helper()
+	buf := make([]byte, 4<<20)
+	for stack := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+		if strings.Contains(stack, "github.com/redis/go-redis/") {
+			t.Errorf("it is left:\n%s", stack)
+		}
+	}
+}
