@@ -118,7 +118,7 @@ var reserved = map[string][]string{
 	"crypto/sha256": {},
 	"crypto/sha512": {},
 	"unsafe":        {"bloomdb/filter", "reporting"},
-	"flag":          {},
+	"flag":          {"cmd/spambloomd/e2e/harness"},
 	"github.com/prometheus/client_golang/prometheus/promauto": {},
 }
 

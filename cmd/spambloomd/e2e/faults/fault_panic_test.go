@@ -1,10 +1,8 @@
 package faults
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -15,14 +13,10 @@ import (
 )
 
 // brokenKind builds the daemon with one signature kind that panics at a word. Its error
-// quotes the text, as those of many libraries do. The compiler reads the changed source
-// in place of that in the repository, which knows nothing of this.
+// quotes the text, as those of many libraries do.
 func brokenKind(t *testing.T, word string) (path string) {
 	t.Helper()
-	source, err := filepath.Abs(filepath.Join(harness.Repository, "signature", "compute.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := filepath.Join(harness.Repository, "signature/compute.go")
 	text, err := os.ReadFile(source)
 	if err != nil {
 		t.Fatal(err)
@@ -31,20 +25,9 @@ func brokenKind(t *testing.T, word string) (path string) {
 	if strings.Count(string(text), call) != 1 {
 		t.Fatalf("no %s in %s", call, source)
 	}
-	dir := testenv.Dir(t)
 	changed := strings.Replace(string(text), call, "panicAt(text)\n\t\t"+call, 1) +
 		fmt.Sprintf("\nfunc panicAt(text []byte) {\n\tif bytes.Contains(text, []byte(%q)) {\n\t\tpanic(\"cannot sign \" + string(text))\n\t}\n}\n", word)
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {source: harness.Write(t, filepath.Join(dir, "compute.go"), changed)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-race", "-overlay", harness.Write(t, filepath.Join(dir, "overlay.json"), string(overlay)),
-		"-o", dir+"/", "./cmd/spambloomd")
-	cmd.Dir = harness.Repository
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return filepath.Join(dir, "spambloomd")
+	return harness.ChangedProgram(t, "panics", "signature/compute.go", changed, "spambloomd")
 }
 
 // A signature kind that panics costs the judgement of this one message: it passes with

@@ -101,6 +101,17 @@ func (l *logTail) line(text string) {
 	}
 }
 
+// verdicts is how many messages got each.
+func (l *logTail) verdicts() map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := map[string]int{}
+	for _, line := range l.message {
+		n[line.Verdict]++
+	}
+	return n
+}
+
 // reloaded is how many answers to a SIGHUP there were.
 func (l *logTail) reloaded() (n int) {
 	l.mu.Lock()

@@ -42,6 +42,18 @@ func (b *soakBook) enter(m *soakMail, s soakSent) {
 	b.sent[m.id] = s
 }
 
+// whole is how many messages were sent to their end.
+func (b *soakBook) whole() (n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.sent {
+		if s.whole {
+			n++
+		}
+	}
+	return n
+}
+
 func (b *soakBook) fault(turn string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

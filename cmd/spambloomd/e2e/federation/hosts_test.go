@@ -27,7 +27,7 @@ func TestReportActsOnAllHosts(t *testing.T) {
 	t.Parallel()
 	hosts := startHosts(t, harness.StartRedis(t), "mx1", "mx2", "mx3")
 	var took []time.Duration
-	for i := range 20 {
+	for i := range 9 { // each host reports three times
 		others := slices.Concat(hosts[:i%3], hosts[i%3+1:])
 		took = append(took, harness.Spread(t, hosts[i%3], others, harness.Request(harness.Text()))...)
 	}

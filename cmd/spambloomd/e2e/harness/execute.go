@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,9 +13,14 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// CLI runs the command spambloom against this daemon.
+// CLI runs the command spambloom against this daemon. A report waits for the daemon
+// (--no-queue): on a slow machine it would be queued after some seconds, and what a
+// test expects of it would come later.
 func (s *Site) CLI(args ...string) Result {
 	s.T.Helper()
+	if args[0] == "report" || args[0] == "revoke" {
+		args = slices.Insert(slices.Clone(args), 1, "--no-queue")
+	}
 	return Execute(s.T, "", Program(s.T, "spambloom"), append(args, "--control", s.Control)...)
 }
 

@@ -1,15 +1,20 @@
 package harness
 
 import (
+	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"hash/fnv"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/gofrs/flock"
@@ -39,6 +44,11 @@ var bin string
 // programs that the tests start, runs the tests, and fails if a goroutine is left.
 // The result is the exit code.
 func Main(m *testing.M) (code int) {
+	syscall.Umask(0o022) // servers with users of their own read the folders of the tests
+	flag.Parse()
+	if !isSet("test.parallel") { // tests wait for their servers most of the time
+		flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0))) // a number is never refused
+	}
 	dir, err := os.MkdirTemp(openTemp(), "spambloom-bin-")
 	if err == nil {
 		err = os.Chmod(dir, 0o755) // other users run the programs, whatever the umask is
@@ -60,6 +70,11 @@ func Main(m *testing.M) (code int) {
 		return 1
 	}
 	return 0
+}
+
+func isSet(name string) (set bool) {
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	return set
 }
 
 // openTemp is a parent of temporary folders whose path has no blanks: it stands in
@@ -91,13 +106,28 @@ func PlainProgram(t testing.TB, name string) string {
 }
 
 var (
-	raced = sync.OnceValues(func() (string, error) { return build("race", "-race") })
-	plain = sync.OnceValues(func() (string, error) { return build("plain") })
+	raced = sync.OnceValues(func() (string, error) { return build("race", always("-race"), "spambloomd", "spambloom") })
+	plain = sync.OnceValues(func() (string, error) { return build("plain", always(), "spambloomd", "spambloom") })
 	hasC  = sync.OnceValue(func() bool {
 		out, err := exec.Command("go", "env", "CGO_ENABLED").Output()
 		return err == nil && strings.TrimSpace(string(out)) == "1"
 	})
 )
+
+// ChangedProgram is Program built with other text in place of one source file, named by
+// its path in the repository. The repository knows nothing of it. A name stands for the
+// change in the shared folder.
+func ChangedProgram(t testing.TB, change, file, text, name string) string {
+	t.Helper()
+	testenv.Servers(t)
+	testenv.Need(t, hasC(), "cc")
+	overlay := func(dir string) ([]string, error) {
+		changed, list := filepath.Join(dir, filepath.Base(file)), filepath.Join(dir, "overlay.json")
+		replace, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(Repository, file): changed}})
+		return []string{"-race", "-overlay", list}, errors.Join(err, os.WriteFile(changed, []byte(text), 0o600), os.WriteFile(list, replace, 0o600))
+	}
+	return built(t, func() (string, error) { return build(change, overlay, name) }, name)
+}
 
 func built(t testing.TB, build func() (string, error), name string) string {
 	t.Helper()
@@ -108,10 +138,17 @@ func built(t testing.TB, build func() (string, error), name string) string {
 	return filepath.Join(dir, name)
 }
 
+// always are flags that need no files.
+func always(flags ...string) func(string) ([]string, error) {
+	return func(string) ([]string, error) { return flags, nil }
+}
+
 // build makes the programs, and returns the folder with the copies of this process:
 // a later build of another one does not change what runs. The build is shared by all
 // test processes of a repository: the second finds the programs up to date.
-func build(kind string, flags ...string) (dir string, err error) {
+//
+// flags returns those of the compiler, and may write files for it into the folder.
+func build(kind string, flags func(shared string) ([]string, error), names ...string) (dir string, err error) {
 	dir = filepath.Join(bin, kind)
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return "", err
@@ -120,14 +157,21 @@ func build(kind string, flags ...string) (dir string, err error) {
 	if err != nil { // the cache cannot be written: build for this process alone
 		shared, unlock = dir, func() error { return nil }
 	}
-	args := append([]string{"build", "-buildvcs=false", "-o", shared + "/"}, flags...)
-	cmd := exec.Command("go", append(args, "./cmd/spambloomd", "./cmd/spambloom")...)
+	more, err := flags(shared)
+	if err != nil {
+		return "", errors.Join(err, unlock())
+	}
+	args := append([]string{"build", "-buildvcs=false", "-o", shared + "/"}, more...)
+	for _, name := range names {
+		args = append(args, "./cmd/"+name)
+	}
+	cmd := exec.Command("go", args...)
 	cmd.Dir = Repository
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", errors.Join(fmt.Errorf("%s: %w\n%s", cmd, err, out), unlock())
 	}
 	err = os.Chmod(dir, 0o755)
-	for _, name := range []string{"spambloomd", "spambloom"} {
+	for _, name := range names {
 		path := filepath.Join(dir, name)
 		if shared != dir {
 			err = errors.Join(err, linkOrCopy(filepath.Join(shared, name), path))

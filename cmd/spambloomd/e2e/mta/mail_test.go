@@ -137,7 +137,7 @@ func TestReload(t *testing.T) {
 	s.Configure(t, "threshold = 50", "threshold = 60\nkeep = 3")
 	s.Reload(t, `"reloaded"`)
 	for _, want := range []string{
-		`spambloom.toml:18: actions.spam: \"delete\" is not one of the choices`,
+		`spambloom.toml:19: actions.spam: \"delete\" is not one of the choices`,
 		`"changed":["actions.spam","bulk.threshold"]`,
 		`"changed keys that need a restart","keys":["bulk.keep"]`,
 	} {
