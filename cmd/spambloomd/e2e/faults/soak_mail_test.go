@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -19,7 +20,7 @@ import (
 )
 
 // soakCorpus is real mail; it is not part of the repository.
-const soakCorpus = "../../../shared/corpora/spamassassin.tar.xz"
+var soakCorpus = filepath.Join(harness.Repository, "../shared/corpora/spamassassin.tar.xz")
 
 // soakMail is one message.
 type soakMail struct {

@@ -129,7 +129,7 @@ func (r *soakRun) configure(random *rand.Rand, wrong bool) {
 	for _, change := range [][2]string{
 		{`listen = ["inet:0@127.0.0.1"]`, fmt.Sprintf("listen = [\"inet:0@127.0.0.1\", \"unix:%s\"]\n", r.unix) + pick(
 			"", "max_message = \"1MiB\"", "max_message = \"1MiB\"\nmax_memory = \"1MiB\"\nover_memory = \"spill\"") +
-			fmt.Sprintf("\non_failure = %q\njudge_timeout = \"5m\"", pick("accept", "tempfail"))},
+			fmt.Sprintf("\non_failure = %q", pick("accept", "tempfail"))},
 		{"local_networks = []", pick("local_networks = []", `local_networks = ["203.0.113.0/24"]`)},
 		{"threshold = 50", "threshold = " + pick("50", "20", "1000")},
 		{"[reports]", fmt.Sprintf("[actions]\nspam = %q\nbulk = %q\nclean = %q\n[reports]",

@@ -18,9 +18,6 @@ import (
 
 // What contrib/benchmarks.md says of the way between two daemons.
 func TestExchangeFigures(t *testing.T) {
-	if !harness.Figures {
-		t.Skip("SPAMBLOOM_FIGURES is not set: this measures and shows nothing else")
-	}
 	redis := harness.StartRedis(t)
 	key := filepath.Join(testenv.Dir(t), "key")
 	a, b := harness.NewSite(t, "a", key, redis.URL()).Start(), harness.NewSite(t, "b", key, redis.URL()).Start()

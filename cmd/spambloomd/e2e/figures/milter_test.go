@@ -51,7 +51,7 @@ format = "json"
 
 // What contrib/benchmarks.md says of the milter's socket.
 func TestMilterFigures(t *testing.T) {
-	needFigures(t)
+	logLoad(t)
 	parcels := corpusParcels(t)
 	s, tcp, unix := figureSite(t)
 	tcp.load(t, parcels, 2, 3*time.Second) // warm
@@ -83,7 +83,7 @@ func corpusParcels(t *testing.T) (parcels []*harness.Parcel) {
 // into its queue, on disk, and discards it then. A milter that does nothing shows
 // what Postfix itself spends on having one.
 func TestPostfixFigures(t *testing.T) {
-	needFigures(t)
+	logLoad(t)
 	mails := corpusMail(t)
 	for i, mail := range mails {
 		mail = bytes.ReplaceAll(mail, []byte("\r\n"), []byte("\n"))

@@ -114,7 +114,7 @@ func (g *target) await(t *testing.T) {
 // The same mail to our milter and to rspamd's, in turn: messages for each second of
 // processor time of all their processes.
 func TestRspamdFigures(t *testing.T) {
-	needFigures(t)
+	logLoad(t)
 	theirs := startRspamd(t)
 	if theirs == nil {
 		t.Skip("rspamd is not installed")

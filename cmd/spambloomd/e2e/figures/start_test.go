@@ -32,9 +32,6 @@ listen = ""
 // What contrib/benchmarks.md says of the start with a full database: from exec to
 // READY=1, in the folders that make bench-start makes.
 func TestStartFigures(t *testing.T) {
-	if !harness.Figures {
-		t.Skip("SPAMBLOOM_FIGURES is not set: this measures and shows nothing else")
-	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,6 @@ func DialWire(t testing.TB, address string) *wire {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.SetDeadline(time.Now().Add(testenv.Patience))
 	t.Cleanup(func() { c.Close() })
 	w := &wire{t, c, bufio.NewReader(c)}
 	w.packet('O', "\x00\x00\x00\x06\x00\x00\x01\xff\x00\x00\x00\x00")
@@ -126,6 +125,7 @@ func (w *wire) packet(code byte, data string) {
 
 func (w *wire) answer() (code byte, data string) {
 	w.t.Helper()
+	w.SetDeadline(time.Now().Add(testenv.Patience)) // an error shows below
 	var head [5]byte
 	if _, err := io.ReadFull(w.in, head[:]); err != nil {
 		w.t.Fatal(err)

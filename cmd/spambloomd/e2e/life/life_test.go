@@ -122,7 +122,7 @@ func TestSocketsOfNoUse(t *testing.T) {
 			}
 			defer two.Close()
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // where it takes them after all
+		ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience) // where it takes them after all
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "sh", "-c", `LISTEN_PID=$$ exec "$0" "$@"`, harness.Program(t, "spambloomd"),
 			"--listen", "inet:0@127.0.0.1", "--http", "", "--data", filepath.Join(testenv.Dir(t), "state"))
@@ -220,7 +220,9 @@ func inFlight(t *testing.T, m *harness.MilterConn) {
 // acknowledged until then is there at the next start.
 func TestStopTwice(t *testing.T) {
 	t.Parallel()
-	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
+	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
+	s.Configure(t, "[milter]", "[milter]\ngrace = \"1h\"")
+	s.Start()
 	idle := expectJudged(t, "tcp", s.Milter)
 	defer idle.Close()
 	busy, err := harness.DialMilter("tcp", s.Milter, "192.0.2.1")
@@ -236,7 +238,7 @@ func TestStopTwice(t *testing.T) {
 	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	// The message in flight has a minute, which is longer than this waits.
+	// The message in flight has an hour, which is longer than this waits.
 	idle.SetReadDeadline(time.Now().Add(testenv.Patience))
 	if _, err := idle.In.ReadByte(); err == nil || os.IsTimeout(err) {
 		t.Errorf("an idle connection is not closed at the stop: %v", err)

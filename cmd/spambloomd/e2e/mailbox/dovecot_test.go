@@ -23,6 +23,7 @@ const anna = "anna@example.test"
 // server.
 func newMailSite(t *testing.T) *harness.Site {
 	t.Helper()
+	testenv.Root(t) // Dovecot starts as root, and the socket has another group
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
 	s.Control = "unix:" + filepath.Join(s.Dir, "control.sock")
 	s.Configure(t, "[log]", fmt.Sprintf("[control]\nlisten = %[1]q\ngroup = %[2]q\ndelegates = [%[3]q]\n[log]", s.Control, harness.ControlGroup, harness.ReportUser))
