@@ -42,7 +42,7 @@ TESTING = -race -count=1 -timeout 20m
 # The checks stand before the tests, so that the runner has the last word. The package
 # that waits most for its servers begins, while others have the processors.
 test: tools check
-	$(SUITE) test $(TESTING) ./cmd/spambloomd/... ./...
+	$(SUITE) test $(TESTING) ./cmd/spambloomd/e2e/... ./...
 
 quick:
 	$(SUITE) test -short -count=1 ./...
@@ -57,6 +57,7 @@ check:
 	@unformatted=$$(gofmt -l .); \
 	if [ -n "$$unformatted" ]; then echo "gofmt -w is wanted by: $$unformatted"; exit 1; fi
 	$(GO) vet ./...
+	$(GO) vet -tags figures,soak ./cmd/spambloomd/e2e/...
 	$(GO) tool staticcheck ./...
 
 # What the tests use beside Go. What is missing and cannot be installed is named, and
@@ -79,24 +80,24 @@ bench-command:
 
 # rspamd is compared with where it is installed (Debian: rspamd, without recommends).
 bench-milter: tools
-	SPAMBLOOM_FIGURES=1 SPAMBLOOM_CORPUS=$(abspath $(CORPUS)) $(GO) test -count=1 -timeout 30m -v \
-		-run 'TestMilterFigures|TestPostfixFigures|TestRspamdFigures' ./cmd/spambloomd
+	SPAMBLOOM_CORPUS=$(abspath $(CORPUS)) $(GO) test -tags figures -count=1 -timeout 30m -v \
+		-run 'TestMilterFigures|TestPostfixFigures|TestRspamdFigures' ./cmd/spambloomd/e2e/figures
 
 bench-exchange: tools
-	SPAMBLOOM_FIGURES=1 $(GO) test -count=1 -timeout 30m -v -run TestExchangeFigures ./cmd/spambloomd
+	$(GO) test -tags figures -count=1 -timeout 30m -v -run TestExchangeFigures ./cmd/spambloomd/e2e/figures
 	$(GO) test -timeout 60m -run '^$$' -bench 'Latency|CatchUp|NewSiteJoins' ./bloomdb/exchange
 
 # The first makes the full state folders, once a day, and measures the database alone.
 bench-start:
 	SPAMBLOOM_FIGURES=1 $(GO) test -count=1 -timeout 30m -v -run TestStartFigures ./bloomdb
-	SPAMBLOOM_FIGURES=1 $(GO) test -count=1 -timeout 30m -v -run TestStartFigures ./cmd/spambloomd
+	$(GO) test -tags figures -count=1 -timeout 30m -v -run TestStartFigures ./cmd/spambloomd/e2e/figures
 
 lab: build
 	bin/bloomlab run all --rounds 1000 >bin/RESULTS.txt
 	mv bin/RESULTS.txt cmd/bloomlab/RESULTS.txt
 
 soak: tools
-	SPAMBLOOM_SOAK=1 $(GO) test -race -count=1 -timeout 90m -v -run 'TestRedisAway|TestKillLosesNoReport|TestFederationLosesNothing|TestMailSoak' ./cmd/spambloomd
+	$(GO) test -race -tags soak -count=1 -timeout 90m -v -run 'TestRedisAway|TestKillLosesNoReport|TestFederationLosesNothing|TestMailSoak|TestRestartsLoseNoMail' ./cmd/spambloomd/e2e/...
 	SPAMBLOOM_SOAK=1 $(GO) test -race -count=1 -timeout 180m -v -run 'TestModel|TestCloseWhileRedisIsAway' ./bloomdb/exchange
 
 fuzz:

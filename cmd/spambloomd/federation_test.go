@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 )
 
 // otherKey is the public key of some other site.
@@ -43,14 +44,14 @@ func pemFile(t *testing.T, dir string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return write(t, filepath.Join(dir, "ca.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	return harness.Write(t, filepath.Join(dir, "ca.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
 }
 
 // A site may stand in its own list, so that all sites have the same one.
 func TestOwnPeerIsNoFault(t *testing.T) {
 	dir := t.TempDir()
 	sign, public := signingKey(t, dir)
-	path := write(t, filepath.Join(dir, "c.toml"), fmt.Sprintf(`[site]
+	path := harness.Write(t, filepath.Join(dir, "c.toml"), fmt.Sprintf(`[site]
 name = "mx1"
 signing_key = %q
 [[peer]]

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/internal/config"
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting"
 )
 
@@ -27,7 +29,7 @@ func TestFederationGuide(t *testing.T) {
 		t.Error("no configuration in the guide")
 	}
 	for _, b := range blocks {
-		path := write(t, filepath.Join(t.TempDir(), "guide.toml"), b[1])
+		path := harness.Write(t, filepath.Join(t.TempDir(), "guide.toml"), b[1])
 		if _, err := config.Load(path); err != nil {
 			t.Error(err)
 		}
@@ -45,7 +47,7 @@ func TestFederationGuide(t *testing.T) {
 // What the pages tell to write into spambloom.toml is good.
 func TestGuideConfigurations(t *testing.T) {
 	for _, page := range []string{"mailbox.md", "policy.md", "postfix.md"} {
-		text, err := os.ReadFile(filepath.Join(repository, "contrib", page))
+		text, err := os.ReadFile(filepath.Join(harness.Repository, "contrib", page))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +56,7 @@ func TestGuideConfigurations(t *testing.T) {
 			t.Errorf("no configuration in %s", page)
 		}
 		for _, b := range blocks {
-			if _, err := config.Load(write(t, filepath.Join(t.TempDir(), page), b[1])); err != nil {
+			if _, err := config.Load(harness.Write(t, filepath.Join(t.TempDir(), page), b[1])); err != nil {
 				t.Error(err)
 			}
 			if strings.Contains(b[1], "[control]") || strings.Contains(b[1], "whiteclnt") {
@@ -67,46 +69,25 @@ func TestGuideConfigurations(t *testing.T) {
 	}
 }
 
-// guidePage is a page in contrib.
-func guidePage(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(repository, "contrib", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-// pageBlock is the block of a page in contrib that begins with first, without what
-// it is indented by.
-func pageBlock(t *testing.T, name, first string) string {
-	t.Helper()
-	block := regexp.MustCompile("(?ms)^ *```[a-z]*\n *(" + regexp.QuoteMeta(first) + ".*?)^( *)```$").FindStringSubmatch(guidePage(t, name))
-	if block == nil {
-		t.Fatalf("no block in %s begins with %q", name, first)
-	}
-	return strings.ReplaceAll(block[1], "\n"+block[2], "\n")
-}
-
 // The certificate that the guide for mail stores makes is one that clients trust, and its
 // configuration is good.
 func TestRemoteGuide(t *testing.T) {
 	dir := t.TempDir()
 	here := strings.NewReplacer("/etc/spambloom", dir, "mx1.example.org", "localhost")
-	set, err := config.Load(write(t, filepath.Join(dir, "guide.toml"), here.Replace(pageBlock(t, "remote.md", "[control]"))))
+	set, err := config.Load(harness.Write(t, filepath.Join(dir, "guide.toml"), here.Replace(harness.PageBlock(t, "remote.md", "[control]"))))
 	if err != nil || set.Control.Remote == "" {
 		t.Fatal(err)
 	}
 	_, err = exec.LookPath("openssl")
-	need(t, err == nil, "openssl (apt-get install openssl)")
-	if out, err := exec.Command("sh", "-c", here.Replace(pageBlock(t, "remote.md", "openssl "))).CombinedOutput(); err != nil {
+	testenv.Need(t, err == nil, "openssl")
+	if out, err := exec.Command("sh", "-c", here.Replace(harness.PageBlock(t, "remote.md", "openssl "))).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	token, line, err := reporting.NewToken("store1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, set.Control.RemoteTokens, line)
+	harness.Write(t, set.Control.RemoteTokens, line)
 	s := &settings{Config: set}
 	remote, err := reporting.NewRemote(s.remoteOptions(), nil)
 	if err != nil {

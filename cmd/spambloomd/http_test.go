@@ -16,6 +16,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange"
 	"github.com/spambloom/spambloom/cmd/internal/config"
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -80,7 +81,7 @@ func TestNotReadyWhileMailIsNotJudged(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- d.milter.Serve("", ln) }()
 	for range 100 { // of which chance may let some through
-		sendMilter(t, ln.Addr().String(), text())
+		sendMilter(t, ln.Addr().String(), harness.Text())
 	}
 	for path, want := range map[string]string{
 		"/readyz": "mail is not judged: ", "/": "Mail is not judged: ", "/metrics": "spambloom_milter_failures_total",
@@ -129,7 +130,7 @@ func sendMilter(t *testing.T, addr, body string) {
 // The metrics and the page show what the database says of itself.
 func TestStatusIsShown(t *testing.T) {
 	d, h := monitored(t)
-	set := signature.Compute(signature.Parse([]byte(message(text()))))
+	set := signature.Compute(signature.Parse([]byte(harness.Message(harness.Text()))))
 	if err := d.db.Report(set, bloomdb.ClassOther); err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +178,9 @@ func (c crowd) Accept() (net.Conn, error) {
 	}
 	return nil, net.ErrClosed
 }
+
 func (c crowd) Close() error { close(c); return nil }
+
 func (crowd) Addr() net.Addr { return &net.UnixAddr{} }
 
 // Clients of the control API and of monitoring that connect and stay cannot use

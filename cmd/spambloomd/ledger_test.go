@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/reporting/trust"
@@ -33,7 +35,7 @@ func testDesk(t *testing.T, db *bloomdb.DB) *reporting.Desk {
 // A ledger that cannot be used is named at the start, and without it, as the hint says,
 // the daemon starts: what is listed does not depend on it.
 func TestUnusableLedger(t *testing.T) {
-	dir := folder(t)
+	dir := testenv.Dir(t)
 	state := filepath.Join(dir, "state")
 	args := append([]string{"--data", state}, free...)
 	again := func() (code int) {
@@ -57,8 +59,8 @@ func TestUnusableLedger(t *testing.T) {
 		"hint: restore reports.db from a backup, or move it away": good[:3*os.Getpagesize()],
 		"hint: run the version of spambloomd that made":           other,
 	} {
-		write(t, path, string(data))
-		if r := start(t, args...); r.code != 74 || !strings.Contains(r.stderr, path) || !strings.Contains(r.stderr, hint) {
+		harness.Write(t, path, string(data))
+		if r := start(t, args...); r.Code != 74 || !strings.Contains(r.Stderr, path) || !strings.Contains(r.Stderr, hint) {
 			t.Errorf("%+v; want %q", r, hint)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/milter"
 )
 
@@ -16,7 +17,7 @@ import (
 func configured(t *testing.T, text string) (*settings, error) {
 	t.Helper()
 	dir := t.TempDir()
-	f := flags{config: write(t, filepath.Join(dir, "spambloom.toml"), text), data: filepath.Join(dir, "state")}
+	f := flags{config: harness.Write(t, filepath.Join(dir, "spambloom.toml"), text), data: filepath.Join(dir, "state")}
 	return newSettings(f, func(string) bool { return false })
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/internal/trap"
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -157,7 +158,7 @@ func TestDiscreetConfiguration(t *testing.T) {
 
 // A panic about a trapped message may be about what it says.
 func TestTrapPanicTellsNoContent(t *testing.T) {
-	raw := []byte("Subject: secret\r\n\r\n" + text())
+	raw := []byte("Subject: secret\r\n\r\n" + harness.Text())
 	for want, report := range map[string]func(signature.Set) error{
 		"panic: a string\n":                                       func(signature.Set) error { panic("secret") },
 		"panic: a *errors.errorString\n":                          func(signature.Set) error { panic(errors.New("secret")) },

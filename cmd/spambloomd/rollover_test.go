@@ -7,29 +7,18 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange"
 	"github.com/spambloom/spambloom/cmd/internal/config"
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/milter"
-	"github.com/spambloom/spambloom/reporting"
 )
-
-// keyFile writes a federation key.
-func keyFile(t *testing.T, key [32]byte) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "federation.key")
-	if err := bloomdb.WriteKey(path, key); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 // What cannot be a roll-over is said before anything is touched.
 func TestWrongRollover(t *testing.T) {
-	one, two := keyFile(t, [32]byte{1}), keyFile(t, [32]byte{2})
+	one, two := harness.KeyFile(t, [32]byte{1}), harness.KeyFile(t, [32]byte{2})
 	for _, c := range []struct {
 		key, previous string
 		code          int
@@ -39,11 +28,11 @@ func TestWrongRollover(t *testing.T) {
 		{one, one, 78, "hold the same key"},
 		{two, one + "-gone", 78, "previous_federation_key: federation key: open"},
 		{two + "-gone", one, 78, "there is no key to roll over to"},
-		{two, write(t, filepath.Join(t.TempDir(), "short"), "1234"), 78, "must be 64 hex digits"},
+		{two, harness.Write(t, filepath.Join(t.TempDir(), "short"), "1234"), 78, "must be 64 hex digits"},
 	} {
-		path := write(t, filepath.Join(t.TempDir(), "c.toml"), fmt.Sprintf("[site]\nfederation_key = %q\nprevious_federation_key = %q\n", c.key, c.previous))
-		if r := start(t, "-t", "-c", path, "--data", t.TempDir()); r.code != c.code || !strings.Contains(r.stderr, c.want) {
-			t.Errorf("%s after %s: exit %d: %s", c.key, c.previous, r.code, r.stderr)
+		path := harness.Write(t, filepath.Join(t.TempDir(), "c.toml"), fmt.Sprintf("[site]\nfederation_key = %q\nprevious_federation_key = %q\n", c.key, c.previous))
+		if r := start(t, "-t", "-c", path, "--data", t.TempDir()); r.Code != c.code || !strings.Contains(r.Stderr, c.want) {
+			t.Errorf("%s after %s: exit %d: %s", c.key, c.previous, r.Code, r.Stderr)
 		}
 	}
 }
@@ -93,72 +82,4 @@ func TestRolloverIsShown(t *testing.T) {
 	if f := d.facts(); f.Exchange == nil || f.Previous == nil {
 		t.Errorf("facts %+v", f)
 	}
-}
-
-// Real daemons and a real Redis in the middle of a roll-over: a has the old key, b both,
-// c the new one. Everything that a and c report acts on b, and what b does on both; what
-// b knew before is known after.
-func TestRolloverOfDaemons(t *testing.T) {
-	t.Parallel()
-	redis := startRedis(t)
-	old, fresh := keyFile(t, [32]byte{1}), keyFile(t, [32]byte{2})
-	a, b, c := newSite(t, "a", old, redis.url()), newSite(t, "b", old, redis.url()), newSite(t, "c", fresh, redis.url())
-	a.start()
-	b.start()
-	c.start()
-	before := request(text())
-	b.mustReport(t, before)
-	b.stop(syscall.SIGTERM)
-	oldLine, previousLine := fmt.Sprintf("federation_key = %q", old), fmt.Sprintf("previous_federation_key = %q", old)
-	b.configure(t, oldLine, fmt.Sprintf("federation_key = %q\n%s", fresh, previousLine))
-	b.start()
-	expectListed(t, b, []reporting.Request{before})
-
-	byA, byB, byC := request(text()), request(text()), request(text())
-	a.mustReport(t, byA)
-	b.mustReport(t, byB)
-	c.mustReport(t, byC)
-	for _, s := range []struct {
-		*site
-		knows []reporting.Request
-	}{{a, []reporting.Request{before, byA, byB}}, {b, []reporting.Request{before, byA, byB, byC}}, {c, []reporting.Request{byB, byC}}} {
-		for _, r := range s.knows {
-			eventually(t, s.name+" hears of a report", func() bool { return s.lists(t, r) })
-		}
-	}
-	if _, err := b.client().Revoke(t.Context(), byB); err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range []*site{a, b, c} {
-		eventually(t, s.name+" hears of a revocation", func() bool { return !s.lists(t, byB) })
-	}
-
-	b.stop(syscall.SIGTERM)
-	b.configure(t, previousLine, "")
-	b.start()
-	expectListed(t, b, []reporting.Request{byC})
-	if !strings.Contains(b.log(), "may be removed") {
-		t.Error("nobody says that the old state may be removed")
-	}
-	for _, s := range []*site{a, b, c} {
-		if code := s.stop(syscall.SIGTERM); code != 0 {
-			t.Errorf("exit code %d\n%s", code, s.log())
-		}
-	}
-}
-
-func (s *site) mustReport(t *testing.T, r reporting.Request) {
-	t.Helper()
-	if _, err := s.client().Report(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (s *site) lists(t *testing.T, r reporting.Request) bool {
-	t.Helper()
-	answer, err := s.client().Check(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer.Verdict == "spam"
 }

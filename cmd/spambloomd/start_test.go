@@ -13,25 +13,27 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // free are flags with which a start takes no address from anybody.
 var free = []string{"--listen", "inet:0@127.0.0.1", "--http", "127.0.0.1:0"}
 
 // start runs the program in this process until it ends by itself.
-func start(t *testing.T, args ...string) result {
+func start(t *testing.T, args ...string) harness.Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	code := run(ctx, args, &stdout, &stderr)
-	return result{code, stdout.String(), stderr.String()}
+	return harness.Result{Code: code, Stdout: stdout.String(), Stderr: stderr.String()}
 }
 
 // A start that fails says why, in one line that names the thing, and its exit
 // code says what sort of failure it is.
 func TestFailedStarts(t *testing.T) {
-	dir := folder(t)
+	dir := testenv.Dir(t)
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -48,10 +50,10 @@ func TestFailedStarts(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.Close()
-		return write(t, f.Name(), text)
+		return harness.Write(t, f.Name(), text)
 	}
-	file := write(t, filepath.Join(dir, "file"), "")
-	open := write(t, filepath.Join(dir, "open.key"), strings.Repeat("0", 64))
+	file := harness.Write(t, filepath.Join(dir, "file"), "")
+	open := harness.Write(t, filepath.Join(dir, "open.key"), strings.Repeat("0", 64))
 	if err := os.Chmod(open, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -114,16 +116,16 @@ func TestFailedStarts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := start(t, c.args...)
-			if r.code != c.code {
-				t.Errorf("exit code %d, want %d", r.code, c.code)
+			if r.Code != c.code {
+				t.Errorf("exit code %d, want %d", r.Code, c.code)
 			}
 			for _, want := range c.want {
-				if !strings.Contains(r.stderr, want) {
-					t.Errorf("stderr lacks %q:\n%s", want, r.stderr)
+				if !strings.Contains(r.Stderr, want) {
+					t.Errorf("stderr lacks %q:\n%s", want, r.Stderr)
 				}
 			}
-			if !strings.Contains(r.stderr, "spambloomd: error: ") {
-				t.Errorf("not in the voice of the commands:\n%s", r.stderr)
+			if !strings.Contains(r.Stderr, "spambloomd: error: ") {
+				t.Errorf("not in the voice of the commands:\n%s", r.Stderr)
 			}
 		})
 	}
@@ -131,8 +133,8 @@ func TestFailedStarts(t *testing.T) {
 
 func TestGoodTest(t *testing.T) {
 	dir := t.TempDir()
-	path := write(t, filepath.Join(dir, "good.toml"), "[site]\nname = \"mx1\"\n")
-	if r := start(t, "-t", "-c", path, "--data", dir+"/state"); r.code != 0 || r.stdout != path+" is good\n" {
+	path := harness.Write(t, filepath.Join(dir, "good.toml"), "[site]\nname = \"mx1\"\n")
+	if r := start(t, "-t", "-c", path, "--data", dir+"/state"); r.Code != 0 || r.Stdout != path+" is good\n" {
 		t.Errorf("%+v", r)
 	}
 	if _, err := os.Stat(dir + "/state"); err == nil {
@@ -144,8 +146,8 @@ func TestGoodTest(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The container's volume.
-		here := write(t, filepath.Join(dir, shipped), strings.ReplaceAll(string(text), `"/federation/`, `"`+dir+"/"))
-		if r := start(t, "-t", "-c", here, "--data", dir+"/state"); r.code != 0 {
+		here := harness.Write(t, filepath.Join(dir, shipped), strings.ReplaceAll(string(text), `"/federation/`, `"`+dir+"/"))
+		if r := start(t, "-t", "-c", here, "--data", dir+"/state"); r.Code != 0 {
 			t.Errorf("%s: %+v", shipped, r)
 		}
 	}
@@ -154,11 +156,11 @@ func TestGoodTest(t *testing.T) {
 func TestHelpAndVersion(t *testing.T) {
 	r := start(t, "--help")
 	for _, want := range []string{"--data FOLDER", "-c, --config FILE", "--listen ADDRESS", "78  wrong configuration", "SIGHUP"} {
-		if !strings.Contains(r.stdout, want) {
-			t.Errorf("--help lacks %q:\n%s", want, r.stdout)
+		if !strings.Contains(r.Stdout, want) {
+			t.Errorf("--help lacks %q:\n%s", want, r.Stdout)
 		}
 	}
-	if r := start(t, "--version"); r.code != 0 || !strings.HasPrefix(r.stdout, "spambloomd ") {
+	if r := start(t, "--version"); r.Code != 0 || !strings.HasPrefix(r.Stdout, "spambloomd ") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -166,7 +168,7 @@ func TestHelpAndVersion(t *testing.T) {
 // A second daemon does not get the folder of the first one, and a damaged file
 // in it is named.
 func TestStateFolder(t *testing.T) {
-	dir := folder(t)
+	dir := testenv.Dir(t)
 	args := append([]string{"--data", filepath.Join(dir, "state")}, free...)
 	ctx, stop := context.WithCancel(t.Context())
 	ready := make(chan struct{})
@@ -175,7 +177,7 @@ func TestStateFolder(t *testing.T) {
 		ended <- run(ctx, args, &bytes.Buffer{}, call{"msg=ready", func() { close(ready) }})
 	}()
 	<-ready
-	if r := start(t, args...); r.code != 75 || !strings.Contains(r.stderr, "in use by another process") || !strings.Contains(r.stderr, "hint: another spambloomd") {
+	if r := start(t, args...); r.Code != 75 || !strings.Contains(r.Stderr, "in use by another process") || !strings.Contains(r.Stderr, "hint: another spambloomd") {
 		t.Errorf("%+v", r)
 	}
 	stop()
@@ -183,8 +185,8 @@ func TestStateFolder(t *testing.T) {
 		t.Errorf("stopped with exit code %d", code)
 	}
 	identity := filepath.Join(dir, "state", "identity")
-	write(t, identity, "garbage")
-	if r := start(t, args...); r.code != 74 || !strings.Contains(r.stderr, identity) || !strings.Contains(r.stderr, "hint: restore the state folder from a backup, or move it away and put only its federation.key") {
+	harness.Write(t, identity, "garbage")
+	if r := start(t, args...); r.Code != 74 || !strings.Contains(r.Stderr, identity) || !strings.Contains(r.Stderr, "hint: restore the state folder from a backup, or move it away and put only its federation.key") {
 		t.Errorf("%+v", r)
 	}
 	// As the hint says.
@@ -261,8 +263,8 @@ func TestExtremeSizes(t *testing.T) {
 		"[reports]\ncapacity = 10_000_000\nmax_error_per_mail = 1e-9\nkeep = 1\nperiod = \"8784h\"\n[bulk]\ncapacity = 1_000_000_000\nkeep = 31\nperiod = \"744h\"\n",
 		"[reports]\ncapacity = 1_000\nmax_error_per_mail = 1e-2\nkeep = 60\nperiod = \"1h\"\n[bulk]\ncapacity = 1_000\nkeep = 1\nperiod = \"1h\"\n",
 	} {
-		dir := folder(t)
-		args := append([]string{"-c", write(t, filepath.Join(dir, "c.toml"), text), "--data", filepath.Join(dir, "state")}, free...)
+		dir := testenv.Dir(t)
+		args := append([]string{"-c", harness.Write(t, filepath.Join(dir, "c.toml"), text), "--data", filepath.Join(dir, "state")}, free...)
 		ctx, stop := context.WithCancel(t.Context())
 		var stderr bytes.Buffer
 		log := io.MultiWriter(&stderr, call{"msg=ready", stop})
@@ -285,22 +287,22 @@ func TestLostKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := start(t, "--data", data, "--site", "mx1", "--listen", "inet:0@127.0.0.1", "--http", "")
-	if r.code != 78 || !strings.Contains(r.stderr, "federation.key") || !strings.Contains(r.stderr, "hint: copy the key from another site or a backup") {
-		t.Errorf("exit %d: %s", r.code, r.stderr)
+	if r.Code != 78 || !strings.Contains(r.Stderr, "federation.key") || !strings.Contains(r.Stderr, "hint: copy the key from another site or a backup") {
+		t.Errorf("exit %d: %s", r.Code, r.Stderr)
 	}
 	if _, err := os.Stat(filepath.Join(data, "federation.key")); err == nil {
 		t.Error("a new key was made")
 	}
-	if r := start(t, "--data", writeKeyAt(t, data), "--site", "mx2", "--listen", "inet:0@127.0.0.1", "--http", ""); r.code != 78 || !strings.Contains(r.stderr, `of site "mx1"`) {
-		t.Errorf("another name: exit %d: %s", r.code, r.stderr)
+	if r := start(t, "--data", writeKeyAt(t, data), "--site", "mx2", "--listen", "inet:0@127.0.0.1", "--http", ""); r.Code != 78 || !strings.Contains(r.Stderr, `of site "mx1"`) {
+		t.Errorf("another name: exit %d: %s", r.Code, r.Stderr)
 	}
 	other := filepath.Join(t.TempDir(), "other.key")
 	if err := bloomdb.WriteKey(other, [32]byte{1}); err != nil {
 		t.Fatal(err)
 	}
-	config := write(t, other+".toml", fmt.Sprintf("[site]\nname = \"mx1\"\nfederation_key = %q\n", other))
-	if r := start(t, "-c", config, "--data", data, "--listen", "inet:0@127.0.0.1", "--http", ""); r.code != 78 || !strings.Contains(r.stderr, "to join with a new key, start with an empty state folder") {
-		t.Errorf("another key: exit %d: %s", r.code, r.stderr)
+	config := harness.Write(t, other+".toml", fmt.Sprintf("[site]\nname = \"mx1\"\nfederation_key = %q\n", other))
+	if r := start(t, "-c", config, "--data", data, "--listen", "inet:0@127.0.0.1", "--http", ""); r.Code != 78 || !strings.Contains(r.Stderr, "to join with a new key, start with an empty state folder") {
+		t.Errorf("another key: exit %d: %s", r.Code, r.Stderr)
 	}
 }
 
@@ -332,8 +334,8 @@ func TestControlSocketChoice(t *testing.T) {
 
 // A group that is let in at the socket but not at its folder is told so.
 func TestClosedFolder(t *testing.T) {
-	dir := folder(t)
-	path := write(t, filepath.Join(dir, "c.toml"), fmt.Sprintf("[control]\ngroup = \"%d\"\n", os.Getgid()))
+	dir := testenv.Dir(t)
+	path := harness.Write(t, filepath.Join(dir, "c.toml"), fmt.Sprintf("[control]\ngroup = \"%d\"\n", os.Getgid()))
 	for folder, warned := range map[string]bool{dir: false, filepath.Join(dir, "state"): true} {
 		args := append([]string{"-c", path, "--data", filepath.Join(dir, "state"), "--control", "unix:" + filepath.Join(folder, "c.sock")}, free...)
 		ctx, stop := context.WithCancel(t.Context())
@@ -351,9 +353,9 @@ func TestClosedFolder(t *testing.T) {
 // A key where the start makes the folder is no fault, in whatever words.
 func TestKeyInStateFolder(t *testing.T) {
 	dir := t.TempDir()
-	path := write(t, filepath.Join(dir, "c.toml"), fmt.Sprintf("[site]\nfederation_key = %q\n", filepath.Join(dir, "a", "federation.key")))
+	path := harness.Write(t, filepath.Join(dir, "c.toml"), fmt.Sprintf("[site]\nfederation_key = %q\n", filepath.Join(dir, "a", "federation.key")))
 	for state, code := range map[string]int{"a": 0, "a/b/../c": 0, "ab": 78} {
-		if r := start(t, "-t", "-c", path, "--data", dir+"/"+state); r.code != code {
+		if r := start(t, "-t", "-c", path, "--data", dir+"/"+state); r.Code != code {
 			t.Errorf("state in %s: %+v", state, r)
 		}
 	}

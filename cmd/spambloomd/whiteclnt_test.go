@@ -5,11 +5,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 )
 
 // The lines of the guide's table are what is read, and each allows something.
 func TestWhiteclntGuide(t *testing.T) {
-	section := guidePage(t, "policy.md")
+	section := harness.GuidePage(t, "policy.md")
 	var list strings.Builder
 	for _, row := range regexp.MustCompile("(?m)^\\| `(ok .*?)` ?(?:,.*)?\\|.*$").FindAllStringSubmatch(section, -1) {
 		list.WriteString(row[1] + "\n")
@@ -21,8 +23,8 @@ func TestWhiteclntGuide(t *testing.T) {
 		t.Fatalf("%d lines:\n%s", n, list.String())
 	}
 	dir := t.TempDir()
-	file := write(t, filepath.Join(dir, "whiteclnt"), list.String())
-	s, err := configured(t, strings.ReplaceAll(pageBlock(t, "policy.md", "[milter]\nwhiteclnt"), "/var/dcc/whiteclnt", file)+"authserv_id = \"mx1\"\n")
+	file := harness.Write(t, filepath.Join(dir, "whiteclnt"), list.String())
+	s, err := configured(t, strings.ReplaceAll(harness.PageBlock(t, "policy.md", "[milter]\nwhiteclnt"), "/var/dcc/whiteclnt", file)+"authserv_id = \"mx1\"\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,53 +48,20 @@ func TestWhiteclntGuide(t *testing.T) {
 // named by -t.
 func TestWhiteclntTested(t *testing.T) {
 	dir := t.TempDir()
-	file := write(t, filepath.Join(dir, "whiteclnt"), "ok ip 192.0.2.1\nmany env_From spammer@example.org\nok from a@example.org\n")
-	conf := write(t, filepath.Join(dir, "spambloom.toml"), "[milter]\nwhiteclnt = \""+file+"\"\n")
+	file := harness.Write(t, filepath.Join(dir, "whiteclnt"), "ok ip 192.0.2.1\nmany env_From spammer@example.org\nok from a@example.org\n")
+	conf := harness.Write(t, filepath.Join(dir, "spambloom.toml"), "[milter]\nwhiteclnt = \""+file+"\"\n")
 	r := start(t, "-t", "-c", conf, "--data", dir+"/state")
-	if r.code != 0 || r.stdout != conf+" is good\n" || !strings.Contains(r.stderr, "spambloomd: warning: "+file+":2: ") ||
-		!strings.Contains(r.stderr, conf+":2: milter.whiteclnt: its from lines allow nothing without milter.authserv_id") {
+	if r.Code != 0 || r.Stdout != conf+" is good\n" || !strings.Contains(r.Stderr, "spambloomd: warning: "+file+":2: ") ||
+		!strings.Contains(r.Stderr, conf+":2: milter.whiteclnt: its from lines allow nothing without milter.authserv_id") {
 		t.Errorf("%+v", r)
 	}
-	write(t, file, "ok ip 192.0.2.1\nfine ip 192.0.2.2\n")
+	harness.Write(t, file, "ok ip 192.0.2.1\nfine ip 192.0.2.2\n")
 	r = start(t, "-t", "-c", conf, "--data", dir+"/state")
-	if r.code != 78 || !strings.Contains(r.stderr, conf+":2: milter.whiteclnt: "+file+":2: ") {
+	if r.Code != 78 || !strings.Contains(r.Stderr, conf+":2: milter.whiteclnt: "+file+":2: ") {
 		t.Errorf("%+v", r)
 	}
-	write(t, conf, "[milter]\nwhiteclnt = \""+file+".none\"\n")
-	if r = start(t, "-t", "-c", conf, "--data", dir+"/state"); r.code != 78 || !strings.Contains(r.stderr, ":2: milter.whiteclnt: ") || !strings.Contains(r.stderr, "no such file") {
+	harness.Write(t, conf, "[milter]\nwhiteclnt = \""+file+".none\"\n")
+	if r = start(t, "-t", "-c", conf, "--data", dir+"/state"); r.Code != 78 || !strings.Contains(r.Stderr, ":2: milter.whiteclnt: ") || !strings.Contains(r.Stderr, "no such file") {
 		t.Errorf("%+v", r)
 	}
-}
-
-// The file is read again on SIGHUP, also where its path stays; a bad one changes nothing.
-func TestWhiteclntReload(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, "one", filepath.Join(folder(t), "key"), "")
-	file := write(t, filepath.Join(s.dir, "whiteclnt"), "ok ip 203.0.113.7\n")
-	s.configure(t, "local_networks", "whiteclnt = \""+file+"\"\nlocal_networks")
-	s.start()
-	w := dialWire(t, s.milter)
-	expect := func(want string) {
-		t.Helper()
-		if _, verdict := w.send(to(text(), "you@example.org")); !strings.HasPrefix(verdict, want) {
-			t.Errorf("%q, want %q", verdict, want)
-		}
-	}
-	expect("allowed; reason=allow:whiteclnt;")
-	s.reload(t, `"reloaded","changed":null`)
-	write(t, file, "ok env_From other@example.org\nok nonsense x\n")
-	s.reload(t, `"not reloaded`)
-	if !strings.Contains(s.log(), file+":2: ") {
-		t.Error(s.log())
-	}
-	expect("allowed; reason=allow:whiteclnt;")
-	write(t, file, "ok env_From other@example.org\nmany ip 203.0.113.8\n")
-	s.reload(t, `"reloaded","changed":["milter.whiteclnt"]`)
-	if !strings.Contains(s.log(), `"not taken over from milter.whiteclnt","error":"`+file+":2: ") {
-		t.Error(s.log())
-	}
-	expect("clean;")
-	write(t, file, "ok env_From stranger@example.com\n")
-	s.reload(t, `"reloaded","changed":["milter.whiteclnt"]`)
-	expect("allowed; reason=allow:whiteclnt;")
 }

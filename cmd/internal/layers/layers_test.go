@@ -44,6 +44,15 @@ var allowed = map[string][]string{
 
 	"cmd/testenv": {},
 
+	// The end-to-end tests, and what starts the real servers for them.
+	"cmd/spambloomd/e2e/harness":    {"signature", "bloomdb", "reporting", "cmd/testenv"},
+	"cmd/spambloomd/e2e/mta":        {},
+	"cmd/spambloomd/e2e/mailbox":    {},
+	"cmd/spambloomd/e2e/federation": {},
+	"cmd/spambloomd/e2e/faults":     {},
+	"cmd/spambloomd/e2e/life":       {},
+	"cmd/spambloomd/e2e/figures":    {},
+
 	"cmd/internal/config":    {"milter/idn"},
 	"cmd/internal/layers":    {},
 	"cmd/internal/socket":    {},
@@ -79,8 +88,15 @@ var allowed = map[string][]string{
 var inTests = map[string][]string{
 	"bloomdb/exchange": {"signature", "bloomdb/exchange/linkfault"},
 
-	"cmd/spambloomd": {"bloomdb/exchange/linkfault", "cmd/internal/manual"},
-	"cmd/spambloom":  {"cmd/internal/manual", "reporting/ledger", "reporting/trust"},
+	"cmd/spambloomd":                {"cmd/internal/manual", "cmd/spambloomd/e2e/harness"},
+	"cmd/spambloomd/e2e/mta":        {"signature", "bloomdb", "reporting", "milter", "cmd/spambloomd/e2e/harness"},
+	"cmd/spambloomd/e2e/mailbox":    {"cmd/internal/config", "cmd/spambloomd/e2e/harness"},
+	"cmd/spambloomd/e2e/federation": {"bloomdb", "bloomdb/exchange", "bloomdb/exchange/linkfault", "reporting", "cmd/spambloomd/e2e/harness"},
+	"cmd/spambloomd/e2e/faults":     {"signature", "bloomdb/exchange/linkfault", "reporting", "cmd/spambloomd/e2e/harness"},
+	"cmd/spambloomd/e2e/life":       {"reporting", "cmd/internal/config", "cmd/spambloomd/e2e/harness"},
+	"cmd/spambloomd/e2e/figures":    {"reporting", "cmd/spambloomd/e2e/harness"},
+
+	"cmd/spambloom": {"cmd/internal/manual", "reporting/ledger", "reporting/trust"},
 
 	"cmd/internal/queue": {"bloomdb"},
 }
@@ -103,7 +119,7 @@ var reserved = map[string][]string{
 	"crypto/sha256": {},
 	"crypto/sha512": {},
 	"unsafe":        {"bloomdb/filter", "reporting"},
-	"flag":          {},
+	"flag":          {"cmd/spambloomd/e2e/harness"},
 	"github.com/prometheus/client_golang/prometheus/promauto": {},
 }
 

@@ -1,0 +1,67 @@
+package faults
+
+import (
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting"
+)
+
+// A daemon that is killed while users report loses no report that it has
+// acknowledged.
+func TestKillLosesNoReport(t *testing.T) {
+	t.Parallel()
+	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
+	rounds := 6
+	if harness.Soak {
+		rounds = 60
+	}
+	var acknowledged []reporting.Request
+	for round := range rounds {
+		s.Start()
+		harness.ExpectListed(t, s, acknowledged)
+		acknowledged = append(acknowledged, reportUntilKilled(s, t, 30+20*(round%6))...)
+	}
+	s.Start()
+	harness.ExpectListed(t, s, acknowledged)
+	t.Logf("%d kills, %d reports acknowledged and found", rounds, len(acknowledged))
+	if code := s.Stop(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d\n%s", code, s.Log())
+	}
+}
+
+// reportUntilKilled reports from four clients at once, kills the daemon in the
+// middle of it, when about so many reports are acknowledged, and returns those.
+func reportUntilKilled(s *harness.Site, t *testing.T, enough int) (acknowledged []reporting.Request) {
+	t.Helper()
+	client := s.Client()
+	var mu sync.Mutex
+	var reporters sync.WaitGroup
+	for range 4 {
+		reporters.Go(func() {
+			for {
+				r := harness.Request(harness.Text())
+				if _, err := client.Report(t.Context(), r); err != nil {
+					return // killed
+				}
+				mu.Lock()
+				acknowledged = append(acknowledged, r)
+				mu.Unlock()
+			}
+		})
+	}
+	testenv.Eventually(t, "reports are acknowledged", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(acknowledged) >= enough
+	})
+	if code := s.Stop(syscall.SIGKILL); code != -1 {
+		t.Errorf("the daemon ended by itself with %d:\n%s", code, s.Log())
+	}
+	reporters.Wait()
+	return acknowledged
+}

@@ -1,0 +1,104 @@
+package faults
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// A full disk: nothing is acknowledged, /readyz says why, and mail is judged and tagged
+// as before. Once there is room, reports are taken again and /readyz is content, without
+// a restart. What was acknowledged is never lost.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	s := harness.NewSite(t, "mx1", filepath.Join(testenv.Dir(t), "key"), "")
+	state := filepath.Join(s.Dir, "state")
+	if err := os.Mkdir(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	err := syscall.Mount("tmpfs", state, "tmpfs", 0, "size=64m")
+	testenv.Need(t, err == nil, "mounts of tmpfs")
+	t.Cleanup(func() {
+		s.Stop(syscall.SIGKILL)
+		if err := syscall.Unmount(state, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	client := s.Start().Client()
+	var acknowledged []string
+	report := func() error {
+		body := harness.Text()
+		_, err := client.Report(t.Context(), harness.Request(body))
+		if err == nil {
+			acknowledged = append(acknowledged, body)
+		}
+		return err
+	}
+	for range 20 {
+		if err := report(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for round := range 3 {
+		filler := fill(t, state)
+		var refused error
+		for i := 0; i < 2000 && refused == nil; i++ { // what was set aside before is used up first
+			refused = report()
+		}
+		if refused == nil || !strings.Contains(refused.Error(), "no space left on device") {
+			t.Fatalf("round %d: a full disk says %v", round, refused)
+		}
+		for _, body := range acknowledged {
+			if v := harness.Verdict(t, client, harness.Request(body)); v != "spam" {
+				t.Fatalf("round %d: while the disk is full, a reported message is %s", round, v)
+			}
+		}
+		expectMail(s, t, acknowledged[len(acknowledged)-1], "spam")
+		expectMail(s, t, harness.Text(), "clean")
+		if status, why := s.Get("/readyz"); status != 503 || !strings.Contains(why, "no space left on device") {
+			t.Errorf("round %d: /readyz on a full disk: %d %s", round, status, why)
+		}
+		if err := os.Remove(filler); err != nil {
+			t.Fatal(err)
+		}
+		if round == 1 { // nobody reports: the daemon finds the room itself
+			testenv.Eventually(t, "/readyz is content", s.Ready)
+		}
+		testenv.Eventually(t, "reports are taken again", func() bool { return report() == nil })
+		testenv.Eventually(t, "/readyz is content", s.Ready)
+	}
+	s.Stop(syscall.SIGKILL)
+	client = s.Start().Client()
+	for _, body := range acknowledged {
+		if v := harness.Verdict(t, client, harness.Request(body)); v != "spam" {
+			t.Errorf("after a kill -9, a report that was acknowledged is %s", v)
+		}
+	}
+	t.Logf("%d reports were acknowledged around three full disks", len(acknowledged))
+}
+
+// fill takes all room that is left in a folder.
+func fill(t *testing.T, dir string) (path string) {
+	t.Helper()
+	path = filepath.Join(dir, "filler")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, block := range []int{1 << 20, 4 << 10, 1} {
+		for err == nil {
+			_, err = f.Write(make([]byte, block))
+		}
+		if !strings.Contains(err.Error(), "no space left") {
+			t.Fatal(err)
+		}
+		err = nil
+	}
+	return path
+}

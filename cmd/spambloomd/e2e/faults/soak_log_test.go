@@ -1,0 +1,123 @@
+package faults
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+)
+
+// logTail reads a daemon's log while it grows. A long soak's log has hundreds of
+// megabytes, so no line is kept but those that are for an administrator.
+type logTail struct {
+	mu      sync.Mutex // guards all below
+	message map[string]harness.MessageLine
+	twice   []string // queue ids with more than one line
+	reloads map[string]int
+	strange []string // lines that are no JSON: a panic or a data race
+	errors  []string // of level ERROR
+
+	stop  chan struct{}
+	ended chan error
+}
+
+func tailLog(t *testing.T, path string) *logTail {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &logTail{message: map[string]harness.MessageLine{}, reloads: map[string]int{}, stop: make(chan struct{}), ended: make(chan error, 1)}
+	go func() {
+		defer file.Close()
+		l.ended <- l.read(bufio.NewReaderSize(file, 1<<20))
+	}()
+	return l
+}
+
+// end reads the rest and returns.
+func (l *logTail) end(t *testing.T) {
+	t.Helper()
+	close(l.stop)
+	if err := <-l.ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func (l *logTail) read(r *bufio.Reader) error {
+	stopping, half := false, ""
+	for {
+		line, err := r.ReadString('\n')
+		half += line
+		switch {
+		case err == nil:
+			l.line(half)
+			half = ""
+		case !errors.Is(err, io.EOF):
+			return err
+		case stopping:
+			if half != "" {
+				l.line(half)
+			}
+			return nil
+		default:
+			select {
+			case <-l.stop:
+				stopping = true
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	}
+}
+
+func (l *logTail) line(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var line struct {
+		harness.MessageLine
+		Level string
+	}
+	if json.Unmarshal([]byte(text), &line) != nil {
+		l.strange = append(l.strange, text)
+		return
+	}
+	switch {
+	case line.Msg == "message":
+		if _, again := l.message[line.QueueID]; again {
+			l.twice = append(l.twice, line.QueueID)
+		}
+		l.message[line.QueueID] = line.MessageLine
+	case line.Msg == "reloaded", strings.HasPrefix(line.Msg, "not reloaded"):
+		l.reloads[line.Msg]++
+	case line.Level == "ERROR":
+		l.errors = append(l.errors, text)
+	}
+}
+
+// verdicts is how many messages got each.
+func (l *logTail) verdicts() map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := map[string]int{}
+	for _, line := range l.message {
+		n[line.Verdict]++
+	}
+	return n
+}
+
+// reloaded is how many answers to a SIGHUP there were.
+func (l *logTail) reloaded() (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, times := range l.reloads {
+		n += times
+	}
+	return n
+}

@@ -1,0 +1,35 @@
+package federation
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting"
+)
+
+// startHosts starts daemons with names of their own on one key and one Redis.
+func startHosts(t *testing.T, redis *harness.Redis, names ...string) (clients []*reporting.Client) {
+	t.Helper()
+	key := filepath.Join(testenv.Dir(t), "key")
+	for _, name := range names {
+		clients = append(clients, harness.NewSite(t, name, key, redis.URL()).Start().Client())
+	}
+	return clients
+}
+
+// The mail exchangers of one site are members like others, each with its own name:
+// what a user reports on one of them acts on all.
+func TestReportActsOnAllHosts(t *testing.T) {
+	t.Parallel()
+	hosts := startHosts(t, harness.StartRedis(t), "mx1", "mx2", "mx3")
+	var took []time.Duration
+	for i := range 9 { // each host reports three times
+		others := slices.Concat(hosts[:i%3], hosts[i%3+1:])
+		took = append(took, harness.Spread(t, hosts[i%3], others, harness.Request(harness.Text()))...)
+	}
+	t.Logf("report on one host until spam on another: %s", harness.Quantiles(took))
+}

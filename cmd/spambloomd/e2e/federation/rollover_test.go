@@ -1,0 +1,64 @@
+package federation
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting"
+)
+
+// Real daemons and a real Redis in the middle of a roll-over: a has the old key, b both,
+// c the new one. Everything that a and c report acts on b, and what b does on both; what
+// b knew before is known after.
+func TestRolloverOfDaemons(t *testing.T) {
+	t.Parallel()
+	redis := harness.StartRedis(t)
+	old, fresh := harness.KeyFile(t, [32]byte{1}), harness.KeyFile(t, [32]byte{2})
+	a, b, c := harness.NewSite(t, "a", old, redis.URL()), harness.NewSite(t, "b", old, redis.URL()), harness.NewSite(t, "c", fresh, redis.URL())
+	a.Start()
+	b.Start()
+	c.Start()
+	before := harness.Request(harness.Text())
+	b.MustReport(t, before)
+	b.Stop(syscall.SIGTERM)
+	oldLine, previousLine := fmt.Sprintf("federation_key = %q", old), fmt.Sprintf("previous_federation_key = %q", old)
+	b.Configure(t, oldLine, fmt.Sprintf("federation_key = %q\n%s", fresh, previousLine))
+	b.Start()
+	harness.ExpectListed(t, b, []reporting.Request{before})
+
+	byA, byB, byC := harness.Request(harness.Text()), harness.Request(harness.Text()), harness.Request(harness.Text())
+	a.MustReport(t, byA)
+	b.MustReport(t, byB)
+	c.MustReport(t, byC)
+	for _, s := range []struct {
+		*harness.Site
+		knows []reporting.Request
+	}{{a, []reporting.Request{before, byA, byB}}, {b, []reporting.Request{before, byA, byB, byC}}, {c, []reporting.Request{byB, byC}}} {
+		for _, r := range s.knows {
+			testenv.Eventually(t, s.Name+" hears of a report", func() bool { return s.Lists(t, r) })
+		}
+	}
+	if _, err := b.Client().Revoke(t.Context(), byB); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*harness.Site{a, b, c} {
+		testenv.Eventually(t, s.Name+" hears of a revocation", func() bool { return !s.Lists(t, byB) })
+	}
+
+	b.Stop(syscall.SIGTERM)
+	b.Configure(t, previousLine, "")
+	b.Start()
+	harness.ExpectListed(t, b, []reporting.Request{byC})
+	if !strings.Contains(b.Log(), "may be removed") {
+		t.Error("nobody says that the old state may be removed")
+	}
+	for _, s := range []*harness.Site{a, b, c} {
+		if code := s.Stop(syscall.SIGTERM); code != 0 {
+			t.Errorf("exit code %d\n%s", code, s.Log())
+		}
+	}
+}

@@ -1,0 +1,248 @@
+package federation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/reporting"
+)
+
+// campaign is a message that is sent again and again, to all sites.
+type campaign struct {
+	body     string
+	request  reporting.Request
+	tried    uint64
+	accepted []sighting
+}
+
+// sighting is one acknowledged mail.
+type sighting struct {
+	site int
+	at   time.Time
+}
+
+// report is one acknowledged report, and what became of it.
+type report struct {
+	request reporting.Request
+	revoked bool // acknowledged
+	unclear bool // a revocation was tried and not acknowledged
+}
+
+// accounts are what the daemons have acknowledged.
+type accounts struct {
+	mu        sync.Mutex
+	campaigns []*campaign
+	reports   []*report
+	refusals  []refusal
+}
+
+// refusal is what a daemon did not answer.
+type refusal struct {
+	site     int
+	from, to time.Time
+	err      error
+}
+
+// outage is the time between a kill -9 and the next start's end.
+type outage struct{ killed, up time.Time }
+
+func newAccounts(r *rand.Rand, campaigns int) *accounts {
+	l := &accounts{}
+	for range campaigns {
+		body := harness.Paragraph(r)
+		l.campaigns = append(l.campaigns, &campaign{body: body, request: harness.Request(body)})
+	}
+	return l
+}
+
+// mailflow is the mail and the users of one site.
+type mailflow struct {
+	*accounts
+	site    int
+	address *atomic.Pointer[string] // of the milter; another one after each start
+	client  *reporting.Client
+	random  *rand.Rand
+}
+
+// work sends, reports and revokes at a given pace, until it is told to end.
+func (u *mailflow) work(ctx context.Context, pace time.Duration) {
+	tick := time.NewTicker(pace)
+	defer tick.Stop()
+	for n := 1; ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		var err error
+		begin := time.Now()
+		switch {
+		case n%15 == 0:
+			err = u.revoke()
+		case n%5 == 0:
+			err = u.report()
+		default:
+			err = u.receive()
+		}
+		if err != nil {
+			u.mu.Lock()
+			u.refusals = append(u.refusals, refusal{u.site, begin, time.Now(), err})
+			u.mu.Unlock()
+		}
+	}
+}
+
+func (u *mailflow) receive() error {
+	u.mu.Lock()
+	c := u.campaigns[u.random.IntN(len(u.campaigns))]
+	c.tried++
+	u.mu.Unlock()
+	if err := harness.Deliver(*u.address.Load(), harness.Message(c.body)); err != nil {
+		return err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	c.accepted = append(c.accepted, sighting{u.site, time.Now()})
+	return nil
+}
+
+func (u *mailflow) report() error {
+	r := &report{request: harness.Request(harness.Paragraph(u.random))}
+	if _, err := u.client.Report(context.Background(), r.request); err != nil {
+		return err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.reports = append(u.reports, r)
+	return nil
+}
+
+// revoke takes back what somebody reported, on whatever site.
+func (u *mailflow) revoke() error {
+	u.mu.Lock()
+	if len(u.reports) == 0 {
+		u.mu.Unlock()
+		return nil
+	}
+	r := u.reports[u.random.IntN(len(u.reports))]
+	u.mu.Unlock()
+	_, err := u.client.Revoke(context.Background(), r.request)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if err != nil {
+		r.unclear = true
+		return err
+	}
+	r.revoked = true
+	return nil
+}
+
+// verdict is what a message should be called, "" where nobody can know.
+func (r *report) verdict() string {
+	switch {
+	case r.revoked:
+		return "clean"
+	case r.unclear:
+		return ""
+	default:
+		return "spam"
+	}
+}
+
+// wrong are those of some reports that a site does not know as they were
+// acknowledged.
+func wrong(ctx context.Context, site *reporting.Client, reports []*report) (wrong []*report, err error) {
+	for _, r := range reports {
+		answer, err := site.Check(ctx, r.request)
+		if err != nil {
+			return reports, err
+		}
+		if want := r.verdict(); want != "" && answer.Verdict != want {
+			wrong = append(wrong, r)
+		}
+	}
+	return wrong, nil
+}
+
+// counts are the campaigns' counts as a site has them.
+func (l *accounts) counts(ctx context.Context, site *reporting.Client) (counts []uint64, err error) {
+	for _, c := range l.campaigns {
+		answer, err := site.Check(ctx, c.request)
+		if err != nil {
+			return nil, err
+		}
+		counts = append(counts, answer.Count)
+	}
+	return counts, nil
+}
+
+// volatile is the time before a kill -9 in which an acknowledged mail may be lost: a
+// second by the promise, and more of it where the machine is so busy that the
+// second's work comes late.
+const volatile = 5 * time.Second
+
+// bounds are how often a campaign must and may have been counted.
+func (c *campaign) bounds(down [][]outage) (least, most uint64) {
+	for _, s := range c.accepted {
+		lost := slices.ContainsFunc(down[s.site], func(o outage) bool {
+			return s.at.After(o.killed.Add(-volatile)) && s.at.Before(o.up)
+		})
+		if !lost {
+			least++
+		}
+	}
+	return least, c.tried
+}
+
+// expectService shows that mail and reports were taken whenever the daemon was there,
+// whatever happened to Redis and the links.
+func (l *accounts) expectService(t *testing.T, down [][]outage) {
+	t.Helper()
+	for _, f := range l.refusals {
+		if !slices.ContainsFunc(down[f.site], func(o outage) bool { return f.to.After(o.killed) && f.from.Before(o.up) }) {
+			t.Errorf("site %d failed, though it was not killed: %v", f.site+1, f.err)
+		}
+	}
+}
+
+// expectCounts holds the counts on which all sites agree against what was
+// acknowledged.
+func (l *accounts) expectCounts(t *testing.T, counts []uint64, down [][]outage) {
+	t.Helper()
+	var accepted, counted, atLeast, tried uint64
+	for i, c := range l.campaigns {
+		least, most := c.bounds(down)
+		if counts[i] < least || counts[i] > most {
+			t.Errorf("campaign %d was counted %d times; %d to %d are right (%d acknowledged)", i, counts[i], least, most, len(c.accepted))
+		}
+		accepted, counted = accepted+uint64(len(c.accepted)), counted+counts[i]
+		atLeast, tried = atLeast+least, tried+most
+	}
+	t.Logf("%d mails tried, %d acknowledged, %d of these within %v before a kill -9 of their daemon; counted at every site: %d",
+		tried, accepted, accepted-atLeast, volatile, counted)
+}
+
+var errDisagree = errors.New("sites disagree")
+
+// agreed asks all sites for the counts.
+func (l *accounts) agreed(ctx context.Context, sites []*reporting.Client) (counts []uint64, err error) {
+	for i, site := range sites {
+		own, err := l.counts(ctx, site)
+		switch {
+		case err != nil:
+			return nil, err
+		case i > 0 && !slices.Equal(own, counts):
+			return own, fmt.Errorf("%w: %v and %v", errDisagree, counts, own)
+		}
+		counts = own
+	}
+	return counts, nil
+}

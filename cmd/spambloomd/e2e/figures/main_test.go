@@ -1,0 +1,12 @@
+//go:build figures
+
+package figures
+
+import (
+	"os"
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+)
+
+func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }

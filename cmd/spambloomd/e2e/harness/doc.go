@@ -1,0 +1,39 @@
+// Package harness starts and stops the real programs and servers of the end-to-end
+// tests: Site is one spambloomd, Postfix, Sendmail, Dovecot and Redis are servers in
+// folders and on ports of their own. All of them end with their test, also when it is
+// killed. Message and Text make mail, Site.CLI and Execute run commands.
+//
+// The tests are sorted by what they test:
+//
+//	e2e/mta         mail through Postfix and Sendmail, policies, verifiers, logs
+//	e2e/mailbox     users: Dovecot, mutt, procmail, report addresses, traps, access
+//	e2e/federation  several sites and a Redis
+//	e2e/faults      kill -9, full and broken disks, bad clients, panics, the soak
+//	e2e/life        start, reload and stop, systemd, sockets that are handed over
+//	e2e/figures     what contrib/benchmarks.md says (tag figures; make bench-milter)
+//
+// A new mail case is a file in e2e/mta/testdata/mta, whose README has the commands; it
+// runs with Postfix and Sendmail, on TCP and on a unix socket. A test in Go has about
+// ten lines:
+//
+//	func TestReportedMailIsTagged(t *testing.T) {
+//		t.Parallel()
+//		s := harness.NewSite(t, "one", "", "").Start()
+//		p := harness.StartPostfix(t, "one", s.Milter)
+//		body := harness.Text()
+//		first := p.Send(harness.Message(body))
+//		if r := s.CLI("report", first.Path); r.Code != 0 {
+//			t.Fatalf("report: %+v", r)
+//		}
+//		harness.ExpectVerdict(t, p.Send(harness.Message(body)), "spam", 2, "one")
+//	}
+//
+// Each package has a TestMain that calls Main. The programs are built once for all of
+// them, with the race detector, and what a race detector finds fails the test. A test
+// whose machine lacks a server is skipped (see package testenv).
+//
+// Waits end by an event, with the bound testenv.Patience, never by a guess of how long
+// something takes. A test that drives the queue of a mail server asks again until it
+// sees what it waits for: Postfix.Drive. Long forms of tests are for make soak (tag
+// soak).
+package harness

@@ -1,0 +1,253 @@
+package harness
+
+// A real Dovecot with contrib/dovecot, in a folder and on a port of its own. This
+// file starts and stops it, and speaks IMAP to it.
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// Users and a group that every Debian has, in the places of those that are made on
+// a mail server.
+const (
+	MailOwner    = "mail"   // vmail, the owner of the mailboxes
+	ReportUser   = "backup" // spambloom-report, the delegate
+	ControlGroup = "games"  // spambloom, the group of the control socket
+)
+
+// Dovecot is an own instance, with the mailboxes of example.test.
+type Dovecot struct {
+	t       testing.TB
+	Dir     string
+	program string
+	port    int
+	cmd     *exec.Cmd
+	ended   chan error
+	Paths   *strings.Replacer // from those in contrib to this instance's
+	changes []string          // see NewDovecot
+}
+
+const dovecotConf = `
+base_dir = %[1]s/run
+state_dir = %[1]s/state
+log_path = %[1]s/log
+protocols = imap
+listen = 127.0.0.1
+ssl = no
+disable_plaintext_auth = no
+auth_mechanisms = plain
+first_valid_uid = 1
+first_valid_gid = 1
+mail_location = maildir:~/Maildir
+passdb {
+  driver = static
+  args = password=secret
+}
+userdb {
+  driver = static
+  args = uid=%[2]s gid=%[2]s home=%[1]s/mail/%%u allow_all_users=yes
+}
+service imap-login {
+  inet_listener imap {
+    port = %[3]d
+  }
+  inet_listener imaps {
+    port = 0
+  }
+}
+service auth {
+  unix_listener %[1]s/auth-smtp {
+    mode = 0666
+  }
+}
+namespace inbox {
+  inbox = yes
+  mailbox Junk {
+    special_use = \Junk
+    auto = create
+  }
+  mailbox Trash {
+    auto = create
+  }
+  mailbox Papierkorb {
+    special_use = \Trash
+    auto = create
+  }
+  mailbox "Deleted Items" {
+    auto = create
+  }
+}
+protocol lda {
+  mail_plugins = $mail_plugins sieve
+}
+!include %[1]s/90-spambloom.conf
+`
+
+// NewDovecot prepares an instance whose wrapper finds the daemon of s. The changes
+// are those to contrib/dovecot/90-spambloom.conf: an old text and the new one, in turn.
+func NewDovecot(t testing.TB, s *Site, changes ...string) *Dovecot {
+	t.Helper()
+	testenv.Root(t)
+	d := &Dovecot{t: t, Dir: testenv.Dir(t), program: testenv.Program(t, "dovecot"), port: testenv.Port(t), changes: changes}
+	testenv.Program(t, "sievec")
+	for _, name := range []string{"run", "state", "mail"} {
+		if err := os.Mkdir(filepath.Join(d.Dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chown(filepath.Join(d.Dir, "mail"), UserID(t, MailOwner), -1); err != nil {
+		t.Fatal(err)
+	}
+	d.Paths = strings.NewReplacer(
+		"/etc/dovecot/conf.d", d.Dir,
+		"/etc/dovecot/sieve", d.Dir+"/sieve",
+		"executable = script ", "executable = script /usr/bin/env "+strings.Join(d.Environment(s), " ")+" ",
+		"/var/lib/spambloom-report", d.Dir+"/home",
+		"/usr/bin/spambloom", d.copyCommand(),
+		"/usr/local/lib/spambloom", d.Dir+"/lib",
+		"user = spambloom-report", "user = "+ReportUser,
+		"-o spambloom-report", "-o "+ReportUser,
+		"group = spambloom", "group = "+ControlGroup,
+		"user = vmail", "user = "+MailOwner,
+		"sievec ", "sievec -c "+d.Conf()+" ",
+	)
+	Write(t, d.Conf(), fmt.Sprintf(dovecotConf, d.Dir, MailOwner, d.port))
+	return d
+}
+
+// Environment is what programs of this instance find instead of what a mail server
+// has in its usual places.
+func (d *Dovecot) Environment(s *Site) []string {
+	return []string{"GORACE=" + os.Getenv("GORACE"), "SPAMBLOOM_CONTROL=" + s.Control,
+		"SPAMBLOOM_COMMAND=" + filepath.Join(d.Dir, "spambloom"), "SPAMBLOOM_QUEUE=" + filepath.Join(d.Dir, "home/queue")}
+}
+
+func (d *Dovecot) Conf() string { return filepath.Join(d.Dir, "dovecot.conf") }
+
+// copyCommand puts spambloom where the owner of the mailboxes may run it.
+func (d *Dovecot) copyCommand() string {
+	d.t.Helper()
+	path := filepath.Join(d.Dir, "spambloom")
+	if r := Execute(d.t, "", "install", "-m", "0755", Program(d.t, "spambloom"), path); r.Code != 0 {
+		d.t.Fatalf("install: %+v", r)
+	}
+	return path
+}
+
+// install runs the commands of contrib/mailbox.md that concern nothing but files.
+func (d *Dovecot) install() {
+	d.t.Helper()
+	commands := PageBlock(d.t, "mailbox.md", "useradd ") + PageBlock(d.t, "mailbox.md", "sievec ")
+	for command := range strings.Lines(commands) {
+		switch program, _, _ := strings.Cut(strings.TrimSpace(command), " "); program {
+		case "useradd", "systemctl":
+			continue
+		}
+		if r := Execute(d.t, Repository, "sh", "-c", d.Paths.Replace(command)); r.Code != 0 || r.Stderr != "" {
+			d.t.Fatalf("%s: %+v", command, r)
+		}
+		if strings.Contains(command, "90-spambloom.conf") {
+			d.edit()
+		}
+	}
+}
+
+// edit does to the installed configuration what an administrator would.
+func (d *Dovecot) edit() {
+	d.t.Helper()
+	path := filepath.Join(d.Dir, "90-spambloom.conf")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	conf := string(text)
+	for i := 0; i < len(d.changes); i += 2 {
+		if !strings.Contains(conf, d.changes[i]) {
+			d.t.Fatalf("no %q in\n%s", d.changes[i], conf)
+		}
+		conf = strings.ReplaceAll(conf, d.changes[i], d.changes[i+1])
+	}
+	Write(d.t, path, d.Paths.Replace(conf))
+}
+
+// Start installs and runs the instance.
+func (d *Dovecot) Start() *Dovecot {
+	t := d.t
+	t.Helper()
+	d.install()
+	d.cmd = exec.Command(d.program, "-F", "-c", d.Conf())
+	if err := StartChild(d.cmd); err != nil {
+		t.Fatal(err)
+	}
+	d.ended = make(chan error, 1)
+	go func() { d.ended <- d.cmd.Wait() }()
+	t.Cleanup(d.stop)
+	testenv.Eventually(t, "Dovecot answers", func() bool {
+		if len(d.ended) > 0 {
+			t.Fatal("Dovecot ended at its start")
+		}
+		conn, err := net.Dial("tcp", d.addr())
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+	return d
+}
+
+func (d *Dovecot) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(d.port)) }
+
+func (d *Dovecot) stop() {
+	_ = d.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
+	if err := <-d.ended; err != nil {
+		d.t.Errorf("dovecot: %v", err)
+	}
+	if d.t.Failed() {
+		d.t.Logf("Dovecot:\n%s", d.Log())
+	}
+}
+
+func (d *Dovecot) Log() string {
+	text, _ := os.ReadFile(filepath.Join(d.Dir, "log")) // none where Dovecot did not start
+	return string(text)
+}
+
+// Deliver hands a mail to the user's local delivery, with a Sieve script.
+func (d *Dovecot) Deliver(user, script, mail string, flags ...string) {
+	d.t.Helper()
+	home := filepath.Join(d.Dir, "mail", user)
+	Write(d.t, filepath.Join(home, ".dovecot.sieve"), script)
+	if err := os.Chown(filepath.Join(home, ".dovecot.sieve"), UserID(d.t, MailOwner), GroupID(d.t, MailOwner)); err != nil {
+		d.t.Fatal(err)
+	}
+	cmd := exec.Command("/usr/lib/dovecot/dovecot-lda", append(flags, "-c", d.Conf(), "-d", user)...)
+	cmd.Stdin = strings.NewReader(mail)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		d.t.Fatalf("dovecot-lda: %v\n%s%s", err, out, d.Log())
+	}
+}
+
+// Login connects as user, whose mailboxes exist from then on.
+func (d *Dovecot) Login(user string) *imap {
+	d.t.Helper()
+	conn, err := net.DialTimeout("tcp", d.addr(), testenv.Patience)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() { conn.Close() })
+	c := &imap{t: d.t, conn: conn, in: bufio.NewReader(conn)}
+	c.line()
+	c.Do(fmt.Sprintf("LOGIN %q secret", user))
+	return c
+}

@@ -1,0 +1,36 @@
+package harness
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// BorrowedCertificate writes a certificate of 127.0.0.1 that signs itself, and its key.
+func BorrowedCertificate(t testing.TB, dir string) (cert, key string) {
+	t.Helper()
+	borrowed := httptest.NewTLSServer(http.NotFoundHandler())
+	pair := borrowed.TLS.Certificates[0]
+	borrowed.Close()
+	der, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encode := func(kind string, der []byte) string {
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+	}
+	return Write(t, filepath.Join(dir, "remote.crt"), encode("CERTIFICATE", pair.Certificate[0])),
+		Write(t, filepath.Join(dir, "remote.key"), encode("PRIVATE KEY", der))
+}
+
+func Write(t testing.TB, path, text string) string {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,55 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting"
+)
+
+// Spread reports one message at a site and returns how long it took until each of
+// the others called it spam.
+func Spread(t testing.TB, from *reporting.Client, others []*reporting.Client, r reporting.Request) (took []time.Duration) {
+	t.Helper()
+	begin := time.Now()
+	if _, err := from.Report(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	took = make([]time.Duration, len(others))
+	var asking sync.WaitGroup
+	for i, other := range others {
+		asking.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
+			defer cancel()
+			tick := time.NewTicker(2 * time.Millisecond)
+			defer tick.Stop()
+			for ; ; <-tick.C {
+				answer, err := other.Check(ctx, r)
+				if err != nil {
+					t.Errorf("the report did not arrive: %v", err)
+					return
+				}
+				if answer.Verdict == "spam" {
+					took[i] = time.Since(begin)
+					return
+				}
+			}
+		})
+	}
+	asking.Wait()
+	return took
+}
+
+// Quantiles names the middle and the worst of what was measured.
+func Quantiles(took []time.Duration) string {
+	slices.Sort(took)
+	at := func(q float64) time.Duration {
+		return took[min(len(took)-1, int(q*float64(len(took))))].Round(100 * time.Microsecond)
+	}
+	return fmt.Sprintf("p50 %v, p99 %v, at most %v of %d", at(0.5), at(0.99), at(1), len(took))
+}

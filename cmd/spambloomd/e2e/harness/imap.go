@@ -1,0 +1,80 @@
+package harness
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// imap is the connection of a user's mail program.
+type imap struct {
+	t    testing.TB
+	conn net.Conn
+	in   *bufio.Reader
+	tag  int
+}
+
+func (c *imap) line() string {
+	c.t.Helper()
+	if err := c.conn.SetReadDeadline(time.Now().Add(testenv.Patience)); err != nil {
+		c.t.Fatal(err)
+	}
+	line, err := c.in.ReadString('\n')
+	if err != nil {
+		c.t.Fatalf("IMAP: %v", err)
+	}
+	return strings.TrimRight(line, "\r\n")
+}
+
+// Do gives a command, waits until it is completed, and returns what the server
+// said before. The test fails where the answer is not OK.
+func (c *imap) Do(command string) string {
+	c.t.Helper()
+	c.tag++
+	tag := fmt.Sprintf("a%d ", c.tag)
+	if _, err := c.conn.Write([]byte(tag + command + "\r\n")); err != nil {
+		c.t.Fatal(err)
+	}
+	var said bytes.Buffer
+	for {
+		line := c.line()
+		if strings.HasPrefix(line, tag) {
+			if !strings.HasPrefix(line, tag+"OK") {
+				c.t.Fatalf("%.60s: %s", command, line)
+			}
+			return said.String()
+		}
+		said.WriteString(line + "\n")
+	}
+}
+
+// Put appends a mail to a mailbox, as a mail program uploads one.
+func (c *imap) Put(mailbox, mail string) {
+	c.t.Helper()
+	c.Do(fmt.Sprintf("APPEND %q {%d+}\r\n%s", mailbox, len(mail), mail))
+}
+
+// Empty deletes what is in a mailbox.
+func (c *imap) Empty(mailbox string) {
+	c.t.Helper()
+	c.Do(fmt.Sprintf("SELECT %q", mailbox))
+	c.Do(`STORE 1:* +FLAGS.SILENT (\Deleted)`)
+	c.Do("EXPUNGE")
+}
+
+// Count is how many mails a mailbox has.
+func (c *imap) Count(mailbox string) int {
+	c.t.Helper()
+	var n int
+	said := c.Do(fmt.Sprintf("STATUS %q (MESSAGES)", mailbox))
+	if _, err := fmt.Sscanf(said[strings.Index(said, "(MESSAGES"):], "(MESSAGES %d)", &n); err != nil {
+		c.t.Fatalf("%v: %s", err, said)
+	}
+	return n
+}

@@ -1,0 +1,218 @@
+package harness
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/gofrs/flock"
+	"go.uber.org/goleak"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// Repository is the absolute path of the sources, the folder in which a newcomer
+// types commands.
+var Repository = repository()
+
+func repository() string {
+	dir, err := os.Getwd() // of a test: the folder of its package
+	for ; err == nil && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+	}
+	return "."
+}
+
+// bin is the folder with this process' own copies of the programs.
+var bin string
+
+// Main is what TestMain of each package calls: it prepares the environment of all
+// programs that the tests start, runs the tests, and fails if a goroutine is left.
+// The result is the exit code.
+func Main(m *testing.M) (code int) {
+	syscall.Umask(0o022) // servers with users of their own read the folders of the tests
+	flag.Parse()
+	if !isSet("test.parallel") { // tests wait for their servers most of the time
+		flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0))) // a number is never refused
+	}
+	dir, err := os.MkdirTemp(openTemp(), "spambloom-bin-")
+	if err == nil {
+		err = os.Chmod(dir, 0o755) // other users run the programs, whatever the umask is
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	bin = dir
+	// The race detector makes a program wait a second at its end.
+	os.Setenv("GORACE", "atexit_sleep_ms=0")
+	os.Setenv("SPAMBLOOM_QUEUE", filepath.Join(dir, "queue")) // not that of the user who runs the tests
+	if code = m.Run(); code != 0 {
+		return code
+	}
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func isSet(name string) (set bool) {
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	return set
+}
+
+// openTemp is a parent of temporary folders whose path has no blanks: it stands in
+// configurations of other programs.
+func openTemp() string {
+	if dir := os.TempDir(); !strings.ContainsAny(dir, " \t") {
+		return dir
+	}
+	return "/tmp"
+}
+
+// Program returns the path of spambloomd or spambloom. They are built once, with the
+// race detector unless figures are measured. Other users may run them.
+func Program(t testing.TB, name string) string {
+	t.Helper()
+	if Figures {
+		return PlainProgram(t, name)
+	}
+	testenv.Servers(t)
+	testenv.Need(t, hasC(), "cc") // for the race detector
+	return built(t, raced, name)
+}
+
+// PlainProgram is Program without the race detector.
+func PlainProgram(t testing.TB, name string) string {
+	t.Helper()
+	testenv.Servers(t)
+	return built(t, plain, name)
+}
+
+var (
+	raced = sync.OnceValues(func() (string, error) { return build("race", always("-race"), "spambloomd", "spambloom") })
+	plain = sync.OnceValues(func() (string, error) { return build("plain", always(), "spambloomd", "spambloom") })
+	hasC  = sync.OnceValue(func() bool {
+		out, err := exec.Command("go", "env", "CGO_ENABLED").Output()
+		return err == nil && strings.TrimSpace(string(out)) == "1"
+	})
+)
+
+// ChangedProgram is Program built with other text in place of one source file, named by
+// its path in the repository. The repository knows nothing of it. A name stands for the
+// change in the shared folder.
+func ChangedProgram(t testing.TB, change, file, text, name string) string {
+	t.Helper()
+	testenv.Servers(t)
+	testenv.Need(t, hasC(), "cc")
+	overlay := func(dir string) ([]string, error) {
+		changed, list := filepath.Join(dir, filepath.Base(file)), filepath.Join(dir, "overlay.json")
+		replace, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(Repository, file): changed}})
+		return []string{"-race", "-overlay", list}, errors.Join(err, os.WriteFile(changed, []byte(text), 0o600), os.WriteFile(list, replace, 0o600))
+	}
+	return built(t, func() (string, error) { return build(change, overlay, name) }, name)
+}
+
+func built(t testing.TB, build func() (string, error), name string) string {
+	t.Helper()
+	dir, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, name)
+}
+
+// always are flags that need no files.
+func always(flags ...string) func(string) ([]string, error) {
+	return func(string) ([]string, error) { return flags, nil }
+}
+
+// build makes the programs, and returns the folder with the copies of this process:
+// a later build of another one does not change what runs. The build is shared by all
+// test processes of a repository: the second finds the programs up to date.
+//
+// flags returns those of the compiler, and may write files for it into the folder.
+func build(kind string, flags func(shared string) ([]string, error), names ...string) (dir string, err error) {
+	dir = filepath.Join(bin, kind)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return "", err
+	}
+	shared, unlock, err := sharedPrograms(kind)
+	if err != nil { // the cache cannot be written: build for this process alone
+		shared, unlock = dir, func() error { return nil }
+	}
+	more, err := flags(shared)
+	if err != nil {
+		return "", errors.Join(err, unlock())
+	}
+	args := append([]string{"build", "-buildvcs=false", "-o", shared + "/"}, more...)
+	for _, name := range names {
+		args = append(args, "./cmd/"+name)
+	}
+	cmd := exec.Command("go", args...)
+	cmd.Dir = Repository
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", errors.Join(fmt.Errorf("%s: %w\n%s", cmd, err, out), unlock())
+	}
+	err = os.Chmod(dir, 0o755)
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		if shared != dir {
+			err = errors.Join(err, linkOrCopy(filepath.Join(shared, name), path))
+		}
+		err = errors.Join(err, os.Chmod(path, 0o755))
+	}
+	return dir, errors.Join(err, unlock())
+}
+
+// sharedPrograms returns a folder in the user's cache that is this repository's, and
+// locks it.
+func sharedPrograms(kind string) (dir string, unlock func() error, err error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", nil, err
+	}
+	path := fnv.New64a()
+	io.WriteString(path, Repository) // a hash never fails
+	dir = filepath.Join(cache, "spambloom", fmt.Sprintf("programs-%x-%s", path.Sum64(), kind))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", nil, err
+	}
+	lock := flock.New(filepath.Join(dir, "lock"))
+	return dir, lock.Unlock, lock.Lock()
+}
+
+// linkOrCopy makes to the same file as from, or a copy on another file system. The
+// compiler never writes into an existing program, it replaces it.
+func linkOrCopy(from, to string) error {
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	source, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	target, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(target, source)
+	return errors.Join(err, target.Close())
+}

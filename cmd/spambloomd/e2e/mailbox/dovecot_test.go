@@ -1,0 +1,341 @@
+package mailbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// anna is a user of the mail server.
+const anna = "anna@example.test"
+
+// newMailSite prepares a daemon to which ReportUser speaks for the users of the mail
+// server.
+func newMailSite(t *testing.T) *harness.Site {
+	t.Helper()
+	testenv.Root(t) // Dovecot starts as root, and the socket has another group
+	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
+	s.Control = "unix:" + filepath.Join(s.Dir, "control.sock")
+	s.Configure(t, "[log]", fmt.Sprintf("[control]\nlisten = %[1]q\ngroup = %[2]q\ndelegates = [%[3]q]\n[log]", s.Control, harness.ControlGroup, harness.ReportUser))
+	return s
+}
+
+// words of the daemon's log about what was reported and revoked, since the last
+// call: one of "VERB REPORTER" for each.
+type heard struct {
+	s    *harness.Site
+	seen int
+}
+
+func (h *heard) news() (words []string) {
+	h.s.T.Helper()
+	log := h.s.Log()
+	fresh := log[h.seen:]
+	h.seen = len(log)
+	for line := range strings.Lines(fresh) {
+		var entry struct{ Msg, Reporter string }
+		if json.Unmarshal([]byte(line), &entry) != nil {
+			continue
+		}
+		if verb, ok := strings.CutSuffix(entry.Msg, " accepted"); ok {
+			words = append(words, verb+" "+entry.Reporter)
+		}
+	}
+	return words
+}
+
+// expect holds the news against what is wanted; the move is complete by then, so
+// nothing more can come of it.
+func (h *heard) expect(after string, want ...string) {
+	h.s.T.Helper()
+	if got := h.news(); !slices.Equal(got, want) {
+		h.s.T.Errorf("%s: %q, want %q", after, got, want)
+	}
+}
+
+// What users do in their mail programs, and what it says to the daemon.
+func TestDovecotMoves(t *testing.T) {
+	t.Parallel()
+	s := newMailSite(t).Start()
+	d := harness.NewDovecot(t, s).Start()
+	h := &heard{s: s}
+	c := d.Login(anna)
+	body := harness.Text()
+	c.Put("INBOX", harness.Message(body))
+	c.Put("INBOX", harness.Message(harness.Text()))
+	for _, step := range []struct{ from, command, to, want string }{
+		{"INBOX", "MOVE 1", "Junk", "report " + anna},
+		{"Junk", "MOVE 1", "Trash", ""}, // by its name
+		{"Trash", "MOVE 1", "Junk", "report " + anna},
+		{"Junk", "COPY 1", "Papierkorb", ""}, // by its special use
+		{"Junk", "COPY 1", "Deleted Items", ""},
+		{"Junk", "COPY 1", "Junk", ""},
+		{"Junk", "MOVE 1", "INBOX", "revoke " + anna},
+		{"INBOX", "MOVE 1", "Trash", ""},
+		{"Trash", "MOVE 1", "INBOX", ""},
+		{"INBOX", "COPY 2", "Junk", "report " + anna},
+	} {
+		c.Do(fmt.Sprintf("SELECT %q", step.from))
+		c.Do(fmt.Sprintf("%s %q", step.command, step.to))
+		var want []string
+		if step.want != "" {
+			want = []string{step.want}
+		}
+		h.expect(fmt.Sprint(step), want...)
+	}
+
+	c.Put("Junk", harness.Message(harness.Text()))
+	h.expect("uploaded into Junk")
+	c.Do("SELECT INBOX")
+	c.Do("STORE 1 +FLAGS ($Junk Junk)")
+	h.expect("a keyword is set")
+	if r := harness.Execute(t, "", "doveadm", "-c", d.Conf(), "move", "-u", anna, "Junk", "mailbox", "INBOX", "all"); r.Code != 0 {
+		t.Errorf("doveadm: %+v", r)
+	}
+	h.expect("moved by the administrator")
+	c.Empty("Junk")
+	h.expect("deleted in Junk")
+	if strings.Contains(d.Log(), "Error") {
+		t.Errorf("errors in Dovecot's log:\n%s", d.Log())
+	}
+}
+
+// The one click: the next copy is spam, until the mail is moved back.
+func TestDovecotReportRevoke(t *testing.T) {
+	t.Parallel()
+	s := newMailSite(t).Start()
+	d := harness.NewDovecot(t, s).Start()
+	c := d.Login(anna)
+	body := harness.Text()
+	if got := s.Check(t, body).Verdict; got != "clean" {
+		t.Errorf("before: %s", got)
+	}
+	c.Put("INBOX", harness.Message(body))
+	c.Do("SELECT INBOX")
+	c.Do("MOVE 1 Junk")
+	if got := s.Check(t, body).Verdict; got != "spam" {
+		t.Errorf("moved into Junk: %s", got)
+	}
+	c.Do("SELECT Junk")
+	if flags := c.Do("FETCH 1 FLAGS"); strings.Contains(flags, `\Deleted`) {
+		t.Errorf("the mail in Junk: %s", flags)
+	}
+	c.Do("MOVE 1 INBOX")
+	if got := s.Check(t, body).Verdict; got != "clean" {
+		t.Errorf("moved back: %s", got)
+	}
+	if strings.Contains(d.Log(), "Error") {
+		t.Errorf("errors in Dovecot's log:\n%s", d.Log())
+	}
+}
+
+// What the mail server files into Junk by itself, nobody has reported.
+func TestDovecotDelivery(t *testing.T) {
+	t.Parallel()
+	s := newMailSite(t).Start()
+	d := harness.NewDovecot(t, s).Start()
+	h := &heard{s: s}
+	c := d.Login(anna)
+	c.Put("INBOX", harness.Message(harness.Text())) // with it her home comes into being
+	d.Deliver(anna, sieveRule(t), harness.Message(harness.Text(), "X-Spam-Flag: YES"))
+	if n := c.Count("Junk"); n != 1 {
+		t.Errorf("%d mails in Junk, want the delivered one", n)
+	}
+	h.expect("filed at delivery")
+	c.Do("SELECT Junk")
+	c.Do("MOVE 1 INBOX")
+	h.expect("the user's word about it", "revoke "+anna)
+}
+
+// sieveRule is the one that contrib/postfix.md shows.
+func sieveRule(t *testing.T) string {
+	t.Helper()
+	guide, err := os.ReadFile(filepath.Join(harness.Repository, "contrib/postfix.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rule, _ := strings.Cut(string(guide), "Sieve files such mail with:\n\n```\n")
+	rule, _, found := strings.Cut(rule, "```")
+	if !found {
+		t.Fatal("no Sieve rule in contrib/postfix.md")
+	}
+	return rule
+}
+
+// Mail programs that set keywords and move nothing.
+func TestDovecotKeywords(t *testing.T) {
+	t.Parallel()
+	s := newMailSite(t).Start()
+	d := harness.NewDovecot(t, s, "#imapsieve_mailbox3", "imapsieve_mailbox3").Start()
+	h := &heard{s: s}
+	c := d.Login(anna)
+	c.Put("INBOX", harness.Message(harness.Text()))
+	c.Do("SELECT INBOX")
+	for _, step := range []struct{ command, want string }{
+		{`STORE 1 +FLAGS (NonJunk)`, ""}, // mail programs do that by themselves
+		{`STORE 1 +FLAGS ($NotJunk \Seen)`, ""},
+		{`STORE 1 +FLAGS ($Junk)`, "report " + anna},
+		{`STORE 1 +FLAGS ($Junk)`, ""},
+		{`STORE 1 -FLAGS ($Junk)`, "revoke " + anna},
+		{`STORE 1 FLAGS (Junk)`, "report " + anna},
+		{`STORE 1 FLAGS (NonJunk)`, "revoke " + anna},
+		{`STORE 1 +FLAGS (NotMyJunk)`, ""},
+	} {
+		c.Do(step.command)
+		var want []string
+		if step.want != "" {
+			want = []string{step.want}
+		}
+		h.expect(step.command, want...)
+	}
+}
+
+// Whatever fails behind it, the move is done, and Dovecot's log says what failed.
+func TestDovecotFailures(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name  string
+		spoil func(t *testing.T, s *harness.Site, d *harness.Dovecot)
+		want  string
+	}{
+		{"no wrapper", func(t *testing.T, _ *harness.Site, d *harness.Dovecot) {
+			if err := os.Remove(filepath.Join(d.Dir, "lib/spambloom-imap")); err != nil {
+				t.Fatal(err)
+			}
+		}, "failed to pipe message to program `spambloom-imap'"},
+		{"no command", func(t *testing.T, _ *harness.Site, d *harness.Dovecot) {
+			if err := os.Remove(filepath.Join(d.Dir, "spambloom")); err != nil {
+				t.Fatal(err)
+			}
+		}, "spambloom-imap: report by " + anna + ": exit code 127: "},
+		{"no permission", func(t *testing.T, s *harness.Site, _ *harness.Dovecot) {
+			if err := os.Chmod(strings.TrimPrefix(s.Control, "unix:"), 0); err != nil {
+				t.Fatal(err)
+			}
+		}, "spambloom-imap: report by " + anna + ": exit code 77: "},
+		{"no delegate", func(t *testing.T, s *harness.Site, _ *harness.Dovecot) {
+			s.Configure(t, fmt.Sprintf("delegates = [%q]", harness.ReportUser), "delegates = []")
+			s.Reload(t, `"reloaded"`)
+		}, harness.ReportUser + " may not speak for " + anna},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := newMailSite(t).Start()
+			d := harness.NewDovecot(t, s).Start()
+			test.spoil(t, s, d)
+			c := d.Login(anna)
+			c.Put("INBOX", harness.Message(harness.Text()))
+			c.Do("SELECT INBOX")
+			c.Do("MOVE 1 Junk")
+			if in, junk := c.Count("INBOX"), c.Count("Junk"); in != 0 || junk != 1 {
+				t.Errorf("%d mails in INBOX, %d in Junk", in, junk)
+			}
+			if !strings.Contains(d.Log(), test.want) {
+				t.Errorf("Dovecot's log lacks %q", test.want)
+			}
+		})
+	}
+}
+
+// What the command says beside "accepted" is in Dovecot's log, too.
+func TestDovecotWrapper(t *testing.T) {
+	t.Parallel()
+	command := filepath.Join(t.TempDir(), "spambloom")
+	for _, test := range []struct {
+		says       string
+		code, want int
+		logged     bool
+	}{
+		{"-: accepted; id=body:0011", 0, 0, false},
+		{"-: queued; no daemon answers", 0, 0, true},
+		{"spambloom: warning: a report that waited since then is dropped: no\n-: accepted", 0, 0, true},
+		{"spambloom: error: too little content to sign", 65, 0, true},
+		{"spambloom: error: no permission", 77, 77, true},
+	} {
+		script := fmt.Sprintf("#!/bin/sh\nprintf '%%s\\n' '%s'\nexit %d\n", test.says, test.code)
+		if err := os.WriteFile(command, []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		var log strings.Builder
+		wrapper := exec.Command(filepath.Join(harness.Repository, "contrib/dovecot/spambloom-imap"), "report", anna)
+		wrapper.Env = append(os.Environ(), "SPAMBLOOM_COMMAND="+command)
+		wrapper.Stderr = &log
+		err := wrapper.Run()
+		if code := wrapper.ProcessState.ExitCode(); code != test.want || (log.Len() > 0) != test.logged {
+			t.Errorf("%q: exit code %d, want %d: %v; log %q", test.says, code, test.want, err, &log)
+		}
+	}
+}
+
+// While the daemon is away the move is done, the report waits, and the line for cron
+// delivers it.
+func TestDovecotQueue(t *testing.T) {
+	t.Parallel()
+	s := newMailSite(t).Start()
+	d := harness.NewDovecot(t, s).Start()
+	h := &heard{s: s}
+	c := d.Login(anna)
+	body := harness.Text()
+	c.Put("INBOX", harness.Message(body))
+	s.Stop(syscall.SIGKILL)
+	c.Do("SELECT INBOX")
+	c.Do("MOVE 1 Junk")
+	if n := c.Count("Junk"); n != 1 {
+		t.Errorf("%d mails in Junk, want 1", n)
+	}
+	if want := "spambloom-imap: report by " + anna + ": exit code 0: -: queued; "; !strings.Contains(d.Log(), want) {
+		t.Errorf("Dovecot's log lacks %q", want)
+	}
+	s.Start()
+	h.expect("the daemon is back")
+
+	line := d.Paths.Replace(harness.PageBlock(t, "mailbox.md", "*/5 "))
+	_, command, _ := strings.Cut(line, "spambloom-report ")
+	cron := exec.CommandContext(t.Context(), "sh", "-c", command)
+	cron.Env = d.Environment(s)
+	cron.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{
+		Uid: uint32(harness.UserID(t, harness.ReportUser)), Gid: uint32(harness.GroupID(t, harness.ControlGroup))}}
+	if out, err := cron.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%s: %v\n%s", command, err, out)
+	}
+	h.expect("the line for cron", "report "+anna)
+	if got := s.Check(t, body).Verdict; got != "spam" {
+		t.Errorf("delivered: %s", got)
+	}
+}
+
+// Of many mails moved at once all are reported, also those after one that cannot
+// be. How long it takes is shown, as the mail program waits for it.
+func TestDovecotManyMails(t *testing.T) {
+	t.Parallel()
+	s := newMailSite(t).Start()
+	d := harness.NewDovecot(t, s).Start()
+	h := &heard{s: s}
+	c := d.Login(anna)
+	const mails = 20
+	c.Put("INBOX", harness.Message("too short\r\n"))
+	for range mails {
+		c.Put("INBOX", harness.Message(harness.Text()))
+	}
+	c.Do("SELECT INBOX")
+	begin := time.Now()
+	c.Do("MOVE 1:* Junk")
+	t.Logf("%d mails moved into Junk and reported in %v", mails+1, time.Since(begin).Round(time.Millisecond))
+	h.expect("moved all at once", slices.Repeat([]string{"report " + anna}, mails)...)
+	if n := strings.Count(d.Log(), "spambloom-imap: report by "+anna+": exit code 65: "); n != 1 {
+		t.Errorf("%d lines in Dovecot's log about the short mail", n)
+	}
+	if strings.Contains(d.Log(), "sieve: failed") {
+		t.Errorf("a short mail is a failure in Dovecot's log:\n%s", d.Log())
+	}
+}

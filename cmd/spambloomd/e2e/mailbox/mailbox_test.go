@@ -1,0 +1,181 @@
+package mailbox
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// What contrib/mailbox.md has beside Dovecot's Junk folder: each line is run with
+// the program that it is for.
+
+// shellUser prepares a home, and an environment in which the command is found and
+// finds the daemon.
+func shellUser(t *testing.T, s *harness.Site) (home string, env []string) {
+	t.Helper()
+	home = testenv.Dir(t)
+	return home, append(os.Environ(), "HOME="+home, "TERM=xterm", "SPAMBLOOM_CONTROL="+s.Control,
+		"PATH="+filepath.Dir(harness.Program(t, "spambloom"))+":"+os.Getenv("PATH"))
+}
+
+func runAs(t *testing.T, home string, env []string, stdin, name string, args ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.Env, cmd.Stdin = home, env, strings.NewReader(stdin)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", cmd, err, out)
+	}
+}
+
+func loginName(t *testing.T) string {
+	t.Helper()
+	u, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Username
+}
+
+// unixMail is a message as it stands in a file: with the line ends of Unix.
+func unixMail(body string) string { return strings.ReplaceAll(harness.Message(body), "\r\n", "\n") }
+
+func TestMutt(t *testing.T) {
+	t.Parallel()
+	testenv.Program(t, "mutt")
+	testenv.Program(t, "script") // gives it a terminal
+	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
+	h := &heard{s: s}
+	home, env := shellUser(t, s)
+	bodies := []string{harness.Text(), harness.Text()}
+	var mbox strings.Builder
+	for _, body := range bodies {
+		mbox.WriteString("From x@y Sat Nov 21 18:00:00 2026\n" + unixMail(body) + "\n")
+	}
+	harness.Write(t, filepath.Join(home, "mbox"), mbox.String())
+	harness.Write(t, filepath.Join(home, "muttrc"), harness.PageBlock(t, "mailbox.md", "set pipe_decode")+"set folder=~ wait_key=no quit=yes\n")
+	press := func(keys string) {
+		runAs(t, home, env, "", "script", "-qec", fmt.Sprintf(`mutt -n -F muttrc -f mbox -e 'push "%s"'`, keys), "typescript")
+	}
+	press("Sq")
+	h.expect("S on one message", "report "+loginName(t))
+	press("Xq")
+	h.expect("X on one message", "revoke "+loginName(t))
+	press("T.<enter>;Sq")
+	h.expect("S on two tagged ones", "report "+loginName(t), "report "+loginName(t))
+	if got := s.Check(t, bodies[1]).Verdict; got != "spam" {
+		t.Errorf("the second message: %s", got)
+	}
+}
+
+func TestProcmail(t *testing.T) {
+	t.Parallel()
+	testenv.Program(t, "procmail")
+	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
+	h := &heard{s: s}
+	home, env := shellUser(t, s)
+	rc := harness.Write(t, filepath.Join(home, "procmailrc"), "MAILDIR="+home+"\nDEFAULT=inbox/\nSHELL=/bin/sh\n"+
+		"PATH="+filepath.Dir(harness.Program(t, "spambloom"))+":/usr/bin:/bin\nSPAMBLOOM_CONTROL="+s.Control+"\n"+
+		harness.PageBlock(t, "mailbox.md", ":0 Wc"))
+	deliver := func(mail string) { runAs(t, home, env, mail, "procmail", "-m", rc) }
+	spam := harness.Text()
+	deliver(unixMail(spam))
+	deliver(strings.Replace(unixMail(spam), "you@example.test", "trap@example.org", 1))
+	h.expect("mail to the trap", "report "+loginName(t))
+	deliver(unixMail(spam))
+	s.Stop(9)
+	deliver(unixMail(spam))
+	for folder, want := range map[string]int{"inbox/new/*": 2, "Junk/new/*": 2} {
+		if got, _ := filepath.Glob(filepath.Join(home, folder)); len(got) != want {
+			t.Errorf("%s: %d mails, want %d", folder, len(got), want)
+		}
+	}
+}
+
+// The lines for Roundcube are run as its plugin does it: quoted values take the
+// places of %u and %f, and a shell runs them.
+func TestRoundcubeLines(t *testing.T) {
+	t.Parallel()
+	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
+	h := &heard{s: s}
+	home, env := shellUser(t, s)
+	mail := harness.Write(t, filepath.Join(home, "rcmSALearn"), harness.Message(harness.Text()))
+	for line := range strings.Lines(harness.PageBlock(t, "mailbox.md", "$config['markasjunk")) {
+		_, command, _ := strings.Cut(line, "_cmd'] = '")
+		command, _, found := strings.Cut(command, " | logger")
+		if !found {
+			continue // the name of the driver
+		}
+		runAs(t, home, env, "", "sh", "-c", strings.NewReplacer("%u", "'"+anna+"'", "%f", "'"+mail+"'").Replace(command))
+	}
+	h.expect("both lines", "report "+anna, "revoke "+anna)
+}
+
+// The Sieve script for a trap's address, at delivery.
+func TestDovecotTrap(t *testing.T) {
+	t.Parallel()
+	s := newMailSite(t).Start()
+	h := &heard{s: s}
+	d := harness.NewDovecot(t, s, "  sieve_pipe_socket_dir", "  sieve_before = /etc/dovecot/sieve/trap.sieve\n  sieve_pipe_socket_dir").Start()
+	script := harness.Write(t, filepath.Join(d.Dir, "sieve/trap.sieve"), harness.PageBlock(t, "mailbox.md", `require ["copy", "envelope"`))
+	if err := os.Chmod(script, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r := harness.Execute(t, "", "sievec", "-c", d.Conf(), script); r.Code != 0 {
+		t.Fatalf("sievec: %+v", r)
+	}
+	d.Login(anna).Put("INBOX", harness.Message(harness.Text())) // with it her home comes into being
+	d.Deliver(anna, "keep;", harness.Message(harness.Text()), "-a", anna)
+	h.expect("mail to a person")
+	d.Deliver(anna, "keep;", harness.Message(harness.Text()), "-a", "trap@example.org")
+	h.expect("mail to the trap", "report trap")
+}
+
+// Where users have mailboxes of their own uid, each speaks for themselves.
+func TestDovecotSystemUsers(t *testing.T) {
+	t.Parallel()
+	s := newMailSite(t)
+	s.Configure(t, fmt.Sprintf("group = %q", harness.ControlGroup), fmt.Sprintf("group = %q", harness.MailOwner))
+	s.Start()
+	conf, err := os.ReadFile(filepath.Join(harness.Repository, "contrib/dovecot/90-spambloom.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := string(conf[strings.Index(string(conf), "service spambloom-imap {"):])
+	d := harness.NewDovecot(t, s, "  sieve_pipe_socket_dir = .\n", "", service, harness.PageBlock(t, "mailbox.md", "plugin {\n  sieve_pipe_bin_dir"),
+		"vsz_limit = 4G", "vsz_limit = 0") // the race detector takes them all
+	d.Start()
+	wrapper := filepath.Join(d.Dir, "lib/spambloom-imap")
+	script, err := os.ReadFile(wrapper)
+	if err != nil {
+		t.Fatal(err)
+	}
+	harness.Write(t, wrapper, strings.Replace(string(script), "set -u", "set -u\nexport "+strings.Join(d.Environment(s), " "), 1))
+	h := &heard{s: s}
+	for _, test := range []struct{ login, want string }{
+		{harness.MailOwner, "report " + harness.MailOwner},
+		{anna, ""}, // another one's name
+	} {
+		c := d.Login(test.login)
+		c.Put("INBOX", harness.Message(harness.Text()))
+		c.Do("SELECT INBOX")
+		c.Do("MOVE 1 Junk")
+		var want []string
+		if test.want != "" {
+			want = []string{test.want}
+		}
+		h.expect(test.login, want...)
+	}
+	if want := harness.MailOwner + " may not speak for " + anna; !strings.Contains(d.Log(), want) {
+		t.Errorf("Dovecot's log lacks %q:\n%s", want, d.Log())
+	}
+}

@@ -1,0 +1,213 @@
+package mailbox
+
+import (
+	"errors"
+	"fmt"
+	"net/smtp"
+	"net/textproto"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// reportHost is a mail server with the report addresses of contrib/postfix.md: a
+// real Postfix, whose users log in by a real Dovecot.
+type reportHost struct {
+	*harness.Postfix
+	s *harness.Site
+	h *heard
+}
+
+func startReportHost(t *testing.T) *reportHost {
+	t.Helper()
+	s := newMailSite(t).Start()
+	p := harness.NewPostfix(t)
+	d := harness.NewDovecot(t, s).Start()
+	etc := filepath.Join(p.Dir, "etc")
+	command := filepath.Join(d.Dir, "spambloom")
+	if r := harness.Execute(t, harness.Repository, "install", "-D", "-m", "0755", "contrib/postfix/spambloom-address", p.Dir+"/lib/spambloom-address"); r.Code != 0 {
+		t.Fatalf("install: %+v", r)
+	}
+	paths := strings.NewReplacer(
+		"example.org", "example.test",
+		"/etc/postfix", etc,
+		"user=spambloom-report:spambloom", fmt.Sprintf("user=%s:%s", harness.ReportUser, harness.ControlGroup),
+		"argv=/usr/local/lib/spambloom/", fmt.Sprintf("argv=/usr/bin/env GORACE=%s SPAMBLOOM_CONTROL=%s SPAMBLOOM_COMMAND=%s %s/lib/",
+			os.Getenv("GORACE"), s.Control, command, p.Dir),
+	)
+	p.Services = paths.Replace(harness.PageBlock(t, "postfix.md", "spambloom unix"))
+	p.Extra = paths.Replace(harness.PageBlock(t, "postfix.md", "transport_maps")) +
+		fmt.Sprintf("smtpd_sasl_auth_enable = yes\nsmtpd_sasl_type = dovecot\nsmtpd_sasl_path = %s/auth-smtp\n", d.Dir)
+	p.Configure("one", "inet:"+s.Milter, "n") // for postmap
+	for name, first := range map[string]string{"transport": "report@example.org   spambloom", "report_access": "report@example.org   permit"} {
+		path := harness.Write(t, filepath.Join(etc, name), paths.Replace(harness.PageBlock(t, "postfix.md", first)))
+		if r := harness.Execute(t, "", testenv.Program(t, "postmap"), "-c", etc, path); r.Code != 0 {
+			t.Fatalf("postmap: %+v", r)
+		}
+	}
+	p.Start("one", "inet:"+s.Milter, "n")
+	return &reportHost{p, s, &heard{s: s}}
+}
+
+// forward sends a mail of a user to an address; login is empty for a client that
+// does not log in.
+func (h *reportHost) forward(login, to, mail string) error {
+	h.T.Helper()
+	var c *smtp.Client
+	testenv.Eventually(h.T, "Postfix answers", func() bool {
+		var err error
+		c, err = smtp.Dial(h.Addr)
+		return err == nil
+	})
+	defer c.Close()
+	steps := []func() error{
+		func() error { return c.Mail(anna) }, // anybody may say so
+		func() error { return c.Rcpt(to) },
+		func() error {
+			w, err := c.Data()
+			if err == nil {
+				if _, err = w.Write([]byte(mail)); err == nil {
+					err = w.Close()
+				}
+			}
+			return err
+		},
+		c.Quit,
+	}
+	if login != "" {
+		if err := c.Auth(smtp.PlainAuth("", login, "secret", "127.0.0.1")); err != nil {
+			h.T.Fatal(err)
+		}
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attachedTo is a letter with messages attached.
+func attachedTo(letter string, messages ...string) string {
+	var b strings.Builder
+	b.WriteString("From: anna@example.test\r\nTo: report@example.test\r\nSubject: Fwd: this one\r\nMIME-Version: 1.0\r\n" +
+		"Content-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\nContent-Type: text/plain\r\n\r\n" + letter + "\r\n")
+	for _, m := range messages {
+		b.WriteString("--x\r\nContent-Type: message/rfc822\r\nContent-Disposition: attachment\r\n\r\n" + m + "\r\n")
+	}
+	b.WriteString("--x--\r\n")
+	return b.String()
+}
+
+// heardOf waits for the next word that reached the daemon. Until then Postfix tries
+// deferred mail again.
+func (h *reportHost) heardOf(want string) {
+	h.T.Helper()
+	var words []string
+	h.Drive(want, func() bool {
+		words = h.h.news()
+		return len(words) > 0
+	})
+	if len(words) > 1 || words[0] != want {
+		h.T.Errorf("the daemon heard %q, want %q", words, want)
+	}
+}
+
+// A forwarded spam is reported, a mail forwarded to the other address revoked, in
+// the name as which the user logged in.
+func TestReportAddress(t *testing.T) {
+	t.Parallel()
+	h := startReportHost(t)
+	spam := harness.Text()
+	for _, mail := range []struct{ login, to, verb, verdict string }{
+		{"berta@example.test", "report@example.test", "report", "spam"},
+		{anna, "notspam@example.test", "revoke", "clean"},
+	} {
+		letter := harness.Text()
+		if err := h.forward(mail.login, mail.to, attachedTo(letter, harness.Message(spam))); err != nil {
+			t.Fatal(err)
+		}
+		h.heardOf(mail.verb + " " + mail.login)
+		if got := h.s.Check(t, spam).Verdict; got != mail.verdict {
+			t.Errorf("%s: the attached message is %s, want %s", mail.to, got, mail.verdict)
+		}
+		if got := h.s.Check(t, letter).Verdict; got != "clean" {
+			t.Errorf("%s: the letter around it is %s", mail.to, got)
+		}
+	}
+	testenv.Eventually(t, "Postfix logs the receipt", func() bool {
+		return strings.Contains(h.Log(), "status=sent (delivered via spambloom service (-, attached message 1: accepted")
+	})
+}
+
+// What cannot be taken is refused at once, or returns to its sender with a sentence.
+func TestReportAddressRefusals(t *testing.T) {
+	t.Parallel()
+	h := startReportHost(t)
+	var refusal *textproto.Error
+	if err := h.forward("", "report@example.test", attachedTo(harness.Text(), harness.Message(harness.Text()))); !errors.As(err, &refusal) || refusal.Code != 554 {
+		t.Errorf("mail of a stranger: %v, want 554", err)
+	}
+	for to, mail := range map[string]string{
+		"report@example.test":  harness.Message("---- Forwarded message ----\r\n" + harness.Text()),
+		"notspam@example.test": harness.Message(harness.Text()),
+	} {
+		if err := h.forward(anna, to, mail); err != nil {
+			t.Fatal(err)
+		}
+		testenv.Eventually(t, "the mail to "+to+" returns", func() bool {
+			d := h.Find("Final-Recipient: rfc822; " + to)
+			if d == nil {
+				return false
+			}
+			text, err := os.ReadFile(d.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := regexp.MustCompile(`\s+`).ReplaceAllString(string(text), " ")
+			if !strings.Contains(said, "no message is attached") || !strings.Contains(said, "forward the message as attachment") {
+				t.Errorf("the sender is not told what to do:\n%s", text)
+			}
+			return true
+		})
+	}
+	h.fromThisMachine(attachedTo(harness.Text(), harness.Message(harness.Text())))
+	testenv.Eventually(t, "mail without a login is refused", func() bool {
+		return strings.Contains(h.Log(), "dsn=5.7.1, status=bounced (reports are taken from users who log in to send mail")
+	})
+	if got := h.h.news(); len(got) > 0 {
+		t.Errorf("the daemon heard %q", got)
+	}
+}
+
+// fromThisMachine hands a mail over as a local program does, in anna's name.
+func (h *reportHost) fromThisMachine(mail string) {
+	h.T.Helper()
+	path := harness.Write(h.T, filepath.Join(h.Dir, "letter"), strings.ReplaceAll(mail, "\r\n", "\n"))
+	script := fmt.Sprintf(testenv.Program(h.T, "sendmail")+" -C %s/etc -f %s report@example.test <%s", h.Dir, anna, path)
+	if r := harness.Execute(h.T, "", "sh", "-c", script); r.Code != 0 {
+		h.T.Errorf("sendmail: %+v", r)
+	}
+}
+
+// While the daemon is away, mail to the addresses waits in Postfix' queue.
+func TestReportAddressWaits(t *testing.T) {
+	t.Parallel()
+	h := startReportHost(t)
+	h.s.Stop(9)
+	spam := harness.Text()
+	if err := h.forward(anna, "report@example.test", attachedTo("see below", harness.Message(spam))); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, "the mail is deferred", func() bool { return strings.Contains(h.Log(), "status=deferred (") })
+	h.s.Start()
+	h.heardOf("report " + anna)
+	if got := h.s.Check(t, spam).Verdict; got != "spam" {
+		t.Errorf("reported later: %s", got)
+	}
+}

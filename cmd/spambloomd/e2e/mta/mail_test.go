@@ -1,0 +1,159 @@
+package mta
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/emersion/go-smtp"
+
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// The main job on one site: a user reports what was delivered, the next copy is
+// tagged; the report is revoked, the next copy is clean again.
+func TestMailReportRevoke(t *testing.T) {
+	t.Parallel()
+	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
+	p := harness.StartPostfix(t, "one", s.Milter)
+	body := harness.Text()
+	forged := []string{"X-Spambloom: clean; count=0; site=elsewhere", "X-Spam-Flag: YES", "x-spam-flag: yes", "X-SPAMBLOOM: spam"}
+
+	first := p.Send(harness.Message(body, forged...))
+	harness.ExpectVerdict(t, first, "clean", 1, "one")
+	if r := s.CLI("check", first.Path); r.Code != 1 {
+		t.Errorf("check of an unknown message: %+v, want exit 1", r)
+	}
+	if r := s.CLI("report", first.Path); r.Code != 0 {
+		t.Fatalf("report: %+v", r)
+	}
+	second := p.Send(harness.Message(body))
+	harness.ExpectVerdict(t, second, "spam", 2, "one")
+	if r := s.CLI("check", second.Path); r.Code != 0 {
+		t.Errorf("check of a reported message: %+v, want exit 0", r)
+	}
+	harness.ExpectVerdict(t, p.Send(harness.Message(harness.Text(), forged...)), "clean", 1, "one")
+	if r := s.CLI("revoke", second.Path); r.Code != 0 {
+		t.Fatalf("revoke: %+v", r)
+	}
+	harness.ExpectVerdict(t, p.Send(harness.Message(body)), "clean", 3, "one")
+
+	if short := p.Send(harness.Message("ok, thanks\r\n")); short.Header.Get("X-Spambloom") == "" || !strings.HasPrefix(short.Header.Get("X-Spambloom"), "skipped;") {
+		t.Errorf("a message with too little content: %q", short.Header["X-Spambloom"])
+	}
+	expectLogLines(t, s, p)
+	if _, metrics := s.Get("/metrics"); !strings.Contains(metrics, `verdict="spam"`) {
+		t.Error("/metrics does not show the spam")
+	}
+}
+
+// One line of the log a message, with the queue id by which the MTA's log knows
+// it.
+func expectLogLines(t *testing.T, s *harness.Site, p *harness.Postfix) {
+	t.Helper()
+	messages := 0
+	for line := range strings.Lines(s.Log()) {
+		if !strings.Contains(line, `"msg":"message"`) {
+			continue
+		}
+		messages++
+		id := harness.JSONField(t, line, "queue_id")
+		if id == "" || !strings.Contains(p.Log(), id) {
+			t.Errorf("Postfix does not know the queue id %q of %s", id, line)
+		}
+	}
+	if messages != 5 {
+		t.Errorf("%d lines for 5 messages:\n%s", messages, s.Log())
+	}
+}
+
+// The way that contrib/postfix.md shows for Debian: smtpd in its chroot, and the
+// milter's unix socket below it, given to Postfix' group.
+func TestUnixSocketInChroot(t *testing.T) {
+	t.Parallel()
+	p := harness.NewPostfix(t)
+	dir := filepath.Join(p.Dir, "spool", "spambloom")
+	if err := os.Mkdir(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(dir, 0, harness.GroupID(t, "postfix")); err != nil {
+		t.Fatal(err)
+	}
+	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
+	s.Configure(t, `listen = ["inet:0@127.0.0.1"]`, fmt.Sprintf("listen = [%q]", "unix:"+filepath.Join(dir, "milter.sock")))
+	s.Configure(t, "[log]", "[control]\ngroup = \"postfix\"\n[log]")
+	s.Start()
+	p.Start("one", "unix:spambloom/milter.sock", "y")
+	harness.ExpectVerdict(t, p.Send(harness.Message(harness.Text())), "clean", 1, "one")
+	if code := s.Stop(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d\n%s", code, s.Log())
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// SIGTERM lets the message in flight have its verdict; after that mail flows
+// without one.
+func TestStopFinishesMessage(t *testing.T) {
+	t.Parallel()
+	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
+	p := harness.StartPostfix(t, "one", s.Milter)
+	mail := harness.Message(harness.Text())
+	transaction := p.Begin()
+	transaction.Write(mail[:len(mail)/2])
+	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, "the daemon stops", func() bool { return strings.Contains(s.Log(), `"stopping"`) })
+	transaction.Write(mail[len(mail)/2:])
+	harness.ExpectVerdict(t, transaction.End(), "clean", 1, "one")
+	if code := s.Stop(harness.NoSignal); code != 0 {
+		t.Errorf("exit code %d, want 0\n%s", code, s.Log())
+	}
+	if after := p.Send(harness.Message(harness.Text())); after.Header.Get("X-Spambloom") != "" {
+		t.Errorf("a verdict without a daemon: %q", after.Header["X-Spambloom"])
+	}
+}
+
+// SIGHUP takes over actions, names what needs a restart, and survives a file
+// that is wrong.
+func TestReload(t *testing.T) {
+	t.Parallel()
+	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
+	p := harness.StartPostfix(t, "one", s.Milter)
+	body := harness.Text()
+	if r := s.CLI("report", p.Send(harness.Message(body)).Path); r.Code != 0 {
+		t.Fatalf("report: %+v", r)
+	}
+	s.Configure(t, "[log]", "[actions]\nspam = \"delete\"\n[log]")
+	s.Reload(t, `"not reloaded`)
+	s.Configure(t, "delete", "reject")
+	s.Configure(t, "threshold = 50", "threshold = 60\nkeep = 3")
+	s.Reload(t, `"reloaded"`)
+	for _, want := range []string{
+		`spambloom.toml:19: actions.spam: \"delete\" is not one of the choices`,
+		`"changed":["actions.spam","bulk.threshold"]`,
+		`"changed keys that need a restart","keys":["bulk.keep"]`,
+	} {
+		if !strings.Contains(s.Log(), want) {
+			t.Errorf("the log lacks %s:\n%s", want, s.Log())
+		}
+	}
+	s.Configure(t, "threshold = 60", "threshold = 70")
+	s.Reload(t, `"changed keys that need a restart","keys":["bulk.keep"]`) // still, until there is one
+	transaction := p.Begin()
+	transaction.Write(harness.Message(body))
+	var refusal *smtp.SMTPError
+	if err := transaction.Data.Close(); !errors.As(err, &refusal) || refusal.Code != 550 || refusal.EnhancedCode != (smtp.EnhancedCode{5, 7, 1}) {
+		t.Errorf("spam with the action reject: %v, want 550 5.7.1", err)
+	}
+	if err := transaction.Client.Quit(); err != nil {
+		t.Error(err)
+	}
+}

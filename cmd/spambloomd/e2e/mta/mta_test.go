@@ -1,0 +1,227 @@
+package mta
+
+// The same cases for both mail servers, with the milter on a unix socket and on
+// TCP. A case is a file in testdata/mta, whose README says how one is written. One
+// mail server serves all cases of its kind, one after the other; each case has a
+// daemon of its own.
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// mailServer is a real MTA, Postfix or Sendmail, as the cases see it. Files of
+// mails hold their text, among other things perhaps.
+type mailServer interface {
+	listener(name string) string         // address of one of its listeners; "" if it has no such
+	copies() []string                    // files of what is delivered
+	held() []string                      // files of what is in quarantine
+	waiting() []string                   // files of what is neither
+	release()                            // delivers what is in quarantine
+	command(from, rcpt string) *exec.Cmd // sendmail(1), which reads a mail
+	dialogue() *exec.Cmd                 // speaks SMTP with the program that starts it
+}
+
+// milterAddress is where a daemon listens, in the notation of spambloomd.
+type milterAddress struct{ network, address string }
+
+func newMilterAddress(t *testing.T, network string) milterAddress {
+	t.Helper()
+	if network == "unix" {
+		return milterAddress{network, filepath.Join(testenv.Dir(t), "milter.sock")}
+	}
+	return milterAddress{network, fmt.Sprintf("127.0.0.1:%d", testenv.Port(t))}
+}
+
+func (a milterAddress) String() string {
+	if host, port, err := net.SplitHostPort(a.address); err == nil {
+		return a.network + ":" + port + "@" + host
+	}
+	return a.network + ":" + a.address
+}
+
+// postfix is the address as main.cf has it.
+func (a milterAddress) postfix() string { return a.network + ":" + a.address }
+
+// milters are the two addresses at which a case's daemon listens.
+type milters struct{ first, second milterAddress }
+
+// The users who can log in at the listener submission, with their password.
+const (
+	saslRealm    = "example.test"
+	saslUser     = "anna"
+	saslPassword = "secret"
+)
+
+// nobodyHere is a recipient that both mail servers of the cases refuse.
+const nobodyHere = "nobody-here@example.test"
+
+func TestMTA(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []struct {
+		name  string
+		start func(*testing.T, milters) mailServer
+	}{
+		{"postfix", startCasesPostfix},
+		{"sendmail", startCasesSendmail},
+	} {
+		for _, network := range []string{"unix", "inet"} {
+			t.Run(kind.name+"/"+network, func(t *testing.T) {
+				t.Parallel()
+				m := milters{newMilterAddress(t, network), newMilterAddress(t, network)}
+				runCases(t, kind.name, network, m, kind.start(t, m))
+			})
+		}
+	}
+}
+
+// scriptT lets testscript run the cases of one mail server in turn.
+type scriptT struct{ *testing.T }
+
+func (scriptT) Parallel() {}
+
+func (scriptT) Verbose() bool { return testing.Verbose() }
+
+func (s scriptT) Run(name string, f func(testscript.T)) {
+	s.T.Run(name, func(t *testing.T) { f(scriptT{t}) })
+}
+
+func runCases(t *testing.T, kind, network string, m milters, server mailServer) {
+	testscript.RunT(scriptT{t}, testscript.Params{
+		Dir: "testdata/mta",
+		Condition: func(condition string) (bool, error) {
+			switch condition {
+			case "postfix", "sendmail":
+				return condition == kind, nil
+			case "unix", "inet":
+				return condition == network, nil
+			case "sasl":
+				return server.listener("submission") != "", nil
+			case "ipv6":
+				return server.listener("smtp6") != "", nil
+			}
+			return false, fmt.Errorf("no such condition")
+		},
+		Setup: func(env *testscript.Env) error {
+			c := newMailCase(env.T().(scriptT).T, kind, network, m, server)
+			c.dir = env.WorkDir
+			env.Setenv("FIRST", m.first.String())
+			env.Setenv("SECOND", m.second.String())
+			env.Values["case"] = c
+			env.Defer(c.end)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"daemon":    caseCommand((*mailCase).daemon, 0, 1),
+			"reload":    caseCommand((*mailCase).reload, 1, 1),
+			"report":    caseCommand((*mailCase).report, 1, 2),
+			"spambloom": caseCommand((*mailCase).spambloom, 2, 9),
+			"terminate": caseCommand((*mailCase).terminate, 0, 0),
+			"crash":     caseCommand((*mailCase).crash, 0, 0),
+			"await-end": caseCommand((*mailCase).awaitEnd, 0, 0),
+			"grow":      caseCommand((*mailCase).grow, 2, 2),
+
+			"connect":   caseCommand((*mailCase).connect, 0, 3),
+			"on":        caseCommand((*mailCase).on, 1, 1),
+			"login":     caseCommand((*mailCase).login, 0, 0),
+			"offered":   caseCommand((*mailCase).offered, 1, 1),
+			"talk":      caseCommand((*mailCase).talk, 0, 0),
+			"send":      caseCommand((*mailCase).send, 1, 100),
+			"begin":     caseCommand((*mailCase).begin, 1, 1),
+			"finish":    caseCommand((*mailCase).finish, 0, 0),
+			"replies":   caseCommand((*mailCase).replies, 1, 100),
+			"reply":     caseCommand((*mailCase).reply, 1, 1),
+			"submit":    caseCommand((*mailCase).submit, 1, 1),
+			"headers":   caseCommand((*mailCase).headers, 2, 2),
+			"held":      caseCommand((*mailCase).held, 1, 1),
+			"release":   caseCommand((*mailCase).release, 0, 0),
+			"gone":      caseCommand((*mailCase).gone, 1, 1),
+			"logged":    caseCommand((*mailCase).logged, 1, 100),
+			"log-says":  caseCommand((*mailCase).logSays, 1, 1),
+			"log-lacks": caseCommand((*mailCase).logLacks, 1, 1),
+		},
+	})
+}
+
+// caseCommand makes a method a command of the scripts. The method gets the
+// arguments, of which there must be as many as least to most.
+func caseCommand(method func(c *mailCase, args []string) error, least, most int) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, negated bool, args []string) {
+		if negated || len(args) < least || len(args) > most {
+			ts.Fatalf("not negated, and %d to %d arguments, are allowed", least, most)
+		}
+		ts.Check(method(ts.Value("case").(*mailCase), args))
+	}
+}
+
+// mailCase is a case that runs: its daemon, and what is known of its mails.
+type mailCase struct {
+	t       *testing.T
+	kind    string
+	network string
+	milters milters
+	server  mailServer
+	site    *harness.Site
+	dir     string
+	open    map[string]*smtpDialogue // by name
+	smtp    *smtpDialogue            // the one of these in use; nil before the first connect
+
+	lines int             // of the log about messages, that were asked for
+	ids   map[string]bool // queue ids in them
+	seen  bool            // the mail sent last was asked for
+}
+
+// mailConfig is every daemon's in the cases; a case says what differs.
+const mailConfig = `
+[milter]
+listen = [%q, %q]
+max_message = "1MiB"
+[control]
+group = "postfix"
+[reports]
+classes = true
+`
+
+func newMailCase(t *testing.T, kind, network string, m milters, server mailServer) *mailCase {
+	t.Helper()
+	for _, files := range []func() []string{server.copies, server.held, server.waiting} {
+		for _, path := range files() { // left by the case before
+			if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+				t.Fatal(err)
+			}
+		}
+	}
+	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
+	c := &mailCase{t: t, kind: kind, network: network, milters: m, server: server, site: s, open: map[string]*smtpDialogue{}, ids: map[string]bool{}}
+	changes := fmt.Sprintf(mailConfig, m.first, m.second)
+	if kind != "postfix" {
+		changes = strings.Replace(changes, `"postfix"`, `""`, 1)
+	}
+	s.Overlay(t, changes)
+	return c
+}
+
+// end holds the log against what the case asked for: one line a message.
+func (c *mailCase) end() {
+	for _, dialogue := range c.open {
+		dialogue.close()
+	}
+	c.site.Stop(syscall.SIGTERM)
+	if lines := c.site.MessageLines(); len(lines) != c.lines && !c.t.Failed() {
+		c.t.Errorf("%d lines of the log about messages, the case asked for %d:\n%s", len(lines), c.lines, c.site.Log())
+	}
+	if c.t.Failed() {
+		c.t.Logf("log of spambloomd:\n%s", c.site.Log())
+	}
+}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+)
+
+// A file that was read at the start and is away at a SIGHUP, as while an editor writes
+// it anew, must not turn all policies and rules off.
+func TestUsualFileAwayAtReload(t *testing.T) {
+	dir := t.TempDir()
+	usual := filepath.Join(dir, "spambloom.toml")
+	unchanged := func(string) bool { return false }
+	s, err := makeSettings(flags{data: dir}, unchanged, false, usual)
+	if err != nil || s.file != "" {
+		t.Fatalf("without a file: %q, %v", s.file, err)
+	}
+	harness.Write(t, usual, "[actions]\nspam = \"reject\"\n")
+	for range 2 { // at the first it comes to be
+		if s, err = s.reload(); err != nil || s.file != usual || s.Actions.Spam != "reject" {
+			t.Fatalf("%+v, %v", s, err)
+		}
+	}
+	if err := os.Remove(usual); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := s.reload(); err == nil || !strings.Contains(err.Error(), usual) {
+		t.Errorf("reloaded with %+v, %v", s, err)
+	}
+}
