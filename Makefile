@@ -100,7 +100,7 @@ bench-exchange: tools
 
 # The first makes the full state folders, once a day, and measures the database alone.
 bench-start:
-	SPAMBLOOM_FIGURES=1 $(GO) test -count=1 -timeout 30m -v -run TestStartFigures ./bloomdb
+	$(GO) test -tags figures -count=1 -timeout 30m -v -run TestStartFigures ./bloomdb
 	SPAMBLOOM_FIGURES=1 $(GO) test -count=1 -timeout 30m -v -run TestStartFigures ./cmd/spambloomd
 
 lab: build
