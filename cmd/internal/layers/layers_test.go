@@ -102,7 +102,7 @@ var reserved = map[string][]string{
 	"crypto/sha256": {},
 	"crypto/sha512": {},
 	"unsafe":        {"bloomdb/filter", "reporting"},
-	"flag":          {},
+	"flag":          {"cmd/testenv"},
 	"github.com/prometheus/client_golang/prometheus/promauto": {},
 }
 
