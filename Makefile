@@ -87,7 +87,7 @@ bench-signatures: build
 
 # The programs are built as they are used, without the race detector.
 bench-command:
-	SPAMBLOOM_FIGURES=1 $(GO) test -count=1 -v -run TestFigures ./cmd/spambloom
+	$(GO) test -tags figures -count=1 -v -run TestFigures ./cmd/spambloom
 
 # rspamd is compared with where it is installed (Debian: rspamd, without recommends).
 bench-milter: tools
