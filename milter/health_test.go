@@ -196,7 +196,11 @@ func TestFloodOfOneClient(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		all.Wait()
-		if others.count["clean"] != 60 || others.slow > 3*time.Second {
+		most := 3 * time.Second
+		if runtime.GOMAXPROCS(0) == 1 { // who comes during one turn of the flood waits for its next, too
+			most = 4 * time.Second
+		}
+		if others.count["clean"] != 60 || others.slow > most {
 			t.Errorf("others: %v, waited up to %v", others.count, others.slow)
 		}
 		if flood.count["clean"] == 0 || flood.count["failedoverload"] == 0 || flood.count["faileddeadline"] > 0 {
