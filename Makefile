@@ -108,6 +108,7 @@ lab: build
 	mv bin/RESULTS.txt cmd/bloomlab/RESULTS.txt
 
 soak: tools
+	SPAMBLOOM_SOAK=1 $(GO) test -race -count=1 -timeout 90m ./bloomdb ./milter ./reporting/... ./cmd/spambloom ./cmd/bloomlab/replica
 	SPAMBLOOM_SOAK=1 $(GO) test -race -count=1 -timeout 90m -v -run 'TestRedisAway|TestKillLosesNoReport|TestFederationLosesNothing|TestMailSoak' ./cmd/spambloomd
 
 fuzz:
