@@ -57,7 +57,7 @@ check:
 	@unformatted=$$(gofmt -l .); \
 	if [ -n "$$unformatted" ]; then echo "gofmt -w is wanted by: $$unformatted"; exit 1; fi
 	$(GO) vet ./...
-	$(GO) vet -tags figures,soak ./cmd/spambloomd/e2e/...
+	$(GO) vet -tags figures ./...
 	$(GO) tool staticcheck ./...
 
 # What the tests use beside Go. What is missing and cannot be installed is named, and
@@ -76,7 +76,7 @@ bench-signatures: build
 
 # The programs are built as they are used, without the race detector.
 bench-command:
-	SPAMBLOOM_FIGURES=1 $(GO) test -count=1 -v -run TestFigures ./cmd/spambloom
+	$(GO) test -tags figures -count=1 -v -run TestFigures ./cmd/spambloom
 
 # rspamd is compared with where it is installed (Debian: rspamd, without recommends).
 bench-milter: tools
@@ -89,7 +89,7 @@ bench-exchange: tools
 
 # The first makes the full state folders, once a day, and measures the database alone.
 bench-start:
-	SPAMBLOOM_FIGURES=1 $(GO) test -count=1 -timeout 30m -v -run TestStartFigures ./bloomdb
+	$(GO) test -tags figures -count=1 -timeout 30m -v -run TestStartFigures ./bloomdb
 	$(GO) test -tags figures -count=1 -timeout 30m -v -run TestStartFigures ./cmd/spambloomd/e2e/figures
 
 lab: build
@@ -97,8 +97,8 @@ lab: build
 	mv bin/RESULTS.txt cmd/bloomlab/RESULTS.txt
 
 soak: tools
-	$(GO) test -race -tags soak -count=1 -timeout 90m -v -run 'TestRedisAway|TestKillLosesNoReport|TestFederationLosesNothing|TestMailSoak|TestRestartsLoseNoMail' ./cmd/spambloomd/e2e/...
-	SPAMBLOOM_SOAK=1 $(GO) test -race -count=1 -timeout 180m -v -run 'TestModel|TestCloseWhileRedisIsAway' ./bloomdb/exchange
+	SPAMBLOOM_SOAK=1 $(GO) test -race -count=1 -timeout 180m ./bloomdb/... ./milter ./reporting/... ./cmd/spambloom ./cmd/bloomlab/replica
+	SPAMBLOOM_SOAK=1 $(GO) test -race -count=1 -timeout 90m -v -run 'TestRedisAway|TestKillLosesNoReport|TestFederationLosesNothing|TestMailSoak|TestRestartsLoseNoMail' ./cmd/spambloomd/e2e/...
 
 fuzz:
 	@set -e; for pkg in $$($(GO) list ./...); do \

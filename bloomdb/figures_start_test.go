@@ -1,3 +1,5 @@
+//go:build figures
+
 package bloomdb
 
 import (
@@ -183,9 +185,6 @@ func copyFolder(t testing.TB, from, to string) {
 // test of the same name in cmd/spambloomd does: how long Open takes, how long a
 // snapshot, and what it costs those who are judged meanwhile.
 func TestStartFigures(t *testing.T) {
-	if os.Getenv("SPAMBLOOM_FIGURES") == "" {
-		t.Skip("SPAMBLOOM_FIGURES is not set: this measures and shows nothing else")
-	}
 	clean, killed := fullFolder(t)
 	for name, from := range map[string]string{"clean": clean, "killed": killed} {
 		dir := filepath.Join(t.TempDir(), "state")

@@ -8,21 +8,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-)
 
-// smallDisk mounts one of 256 KiB, or skips.
-func smallDisk(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
-		if os.Getenv("SPAMBLOOM_REQUIRE") == "all" {
-			t.Fatal(err)
-		}
-		t.Skipf("it mounts a small file system, as root: %v", err)
-	}
-	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
-	return dir
-}
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
 
 // fillDisk leaves no room, but what the last page of a file has.
 func fillDisk(t *testing.T, dir string) (ballast string) {
@@ -125,7 +113,7 @@ func (w *diskWorld) refuseAll(export []byte) {
 // listed, what is known is judged, and with room again all goes on as it was, without a
 // restart. What was acknowledged is there after a crash, and at other sites.
 func TestFullDisk(t *testing.T) {
-	dir := smallDisk(t)
+	dir := testenv.SmallDisk(t, "256k")
 	c := newClock()
 	o := small(filepath.Join(dir, "state"))
 	o.Reports.Capacity, o.Now = 2000, c.Now

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // breakDisk makes all writes to the journal's segment fail, as on a full disk,
@@ -198,7 +200,7 @@ func (o Options) withDefaults(t *testing.T) *Options {
 // A daemon that starts on a full disk judges by what is known, refuses reports,
 // and goes on when there is room.
 func TestStartOnFullDisk(t *testing.T) {
-	dir := smallDisk(t)
+	dir := testenv.SmallDisk(t, "256k")
 	o := testOptions(filepath.Join(dir, "state"), "mx1")
 	db := openTest(t, o)
 	mustReport(t, db, 1)

@@ -1,21 +1,22 @@
 package bloomdb
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
-	if !given {
-		if err := flag.Set("rapid.checks", modelRuns); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
+	if err := testenv.Models(10); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
+	testenv.InMemory()
 	os.Exit(m.Run())
 }
+
+// stride is the distance from one damaged byte of a file to the next. What runs in one
+// goroutine has no races: each eighth byte is enough under the race detector.
+var stride = map[bool]int{false: 1, true: 8}[testenv.Race]

@@ -1,6 +1,8 @@
 package bloomdb
 
-import "testing"
+import (
+	"testing"
+)
 
 // What other sites were told of is not forgotten here by a crash: their counts
 // would stay above this site's own for ever.

@@ -5,27 +5,29 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // Crashes at any moment between making, sending and confirming a delta: what the
 // stream holds in the end is all that was reported.
 func TestPublishAcrossCrashes(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := rand.New(rand.NewPCG(testenv.Seed(t), 0))
 	o := testOptions(t.TempDir(), "a")
 	var stream []Delta
+	sent := func() (epoch, seq uint64) {
+		if len(stream) == 0 {
+			return 0, 0
+		}
+		return stream[len(stream)-1].Epoch, stream[len(stream)-1].Seq
+	}
 	n := 0
-	for range 60 {
+	for range testenv.Rounds(60) {
 		db, err := Open(o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var epoch, seq uint64
-		if len(stream) > 0 {
-			epoch, seq = stream[len(stream)-1].Epoch, stream[len(stream)-1].Seq
-		}
-		if err := db.Resume(epoch, seq); err != nil {
+		if err := db.Resume(sent()); err != nil {
 			t.Fatal(err)
 		}
 		for range r.IntN(12) {
@@ -64,8 +66,7 @@ func TestPublishAcrossCrashes(t *testing.T) {
 		}
 	}
 	db := openTest(t, o)
-	last := stream[len(stream)-1]
-	if err := db.Resume(last.Epoch, last.Seq); err != nil {
+	if err := db.Resume(sent()); err != nil {
 		t.Fatal(err)
 	}
 	stream = append(stream, drain(t, db)...)

@@ -54,7 +54,7 @@ func TestSigningKeyFileIsRefused(t *testing.T) {
 		"hex":                   {strings.Repeat("0", 64), 0o600, "must be one line"},
 	} {
 		path := filepath.Join(t.TempDir(), "site.key")
-		if err := os.WriteFile(path, []byte(c.text), c.mode); err != nil {
+		if err := errors.Join(os.WriteFile(path, []byte(c.text), 0o600), os.Chmod(path, c.mode)); err != nil { // whatever the umask is
 			t.Fatal(err)
 		}
 		_, err := ReadSigningKey(path)

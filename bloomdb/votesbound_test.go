@@ -158,7 +158,7 @@ func TestVotesAtTheSamePositions(t *testing.T) {
 	same := []*voter{{filter: f, key: sipKey{1, 2}}, {filter: f, key: sipKey{1, 2}}}
 	other := []*voter{{filter: f, key: sipKey{1, 2}}, {filter: f, key: sipKey{3, 4}}}
 	agreed, apart := 0, 0
-	const messages = 500_000 / stride
+	messages := 500_000 / stride
 	for range messages {
 		x, y := randomHash(r), randomHash(r)
 		if votesOf(same, x, y) == 2 {

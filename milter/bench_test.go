@@ -18,21 +18,17 @@ import (
 
 	gomilter "github.com/emersion/go-milter"
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
-
-// corpusPath is the mail of the benchmark; it is not part of the repository.
-const corpusPath = "../../shared/corpora/spamassassin.tar.xz"
 
 // corpus unpacks and splits the mail.
 func corpus(b *testing.B) (mails []signature.Message) {
 	b.Helper()
-	if _, err := os.Stat(corpusPath); err != nil {
-		b.Skipf("no corpus: %v", err)
-	}
+	testenv.Program(b, "xz")
 	dir := b.TempDir()
-	if out, err := exec.Command("tar", "-xJf", corpusPath, "-C", dir).CombinedOutput(); err != nil {
-		b.Skipf("corpus cannot be unpacked: %v: %s", err, out)
+	if out, err := exec.Command("tar", "-xJf", testenv.Corpus(b, "..", "spamassassin.tar.xz"), "-C", dir).CombinedOutput(); err != nil {
+		b.Fatalf("unpack the corpus: %v: %s", err, out)
 	}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -18,6 +18,7 @@ import (
 
 	gomilter "github.com/emersion/go-milter"
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -223,7 +224,7 @@ func (m *dialogueMTA) send(p []byte, answers []due) {
 // settle reads all answers that are due.
 func (m *dialogueMTA) settle() {
 	m.t.Helper()
-	late := time.AfterFunc(patience, func() { m.conn.Close() })
+	late := time.AfterFunc(testenv.Patience, func() { m.conn.Close() })
 	defer late.Stop()
 	for _, a := range m.due {
 		if a.end != nil {
@@ -239,7 +240,7 @@ func (m *dialogueMTA) settle() {
 func (m *dialogueMTA) hangUp() {
 	m.t.Helper()
 	m.settle()
-	late := time.AfterFunc(patience, func() { m.t.Error("the server does not hang up"); m.conn.Close() })
+	late := time.AfterFunc(testenv.Patience, func() { m.t.Error("the server does not hang up"); m.conn.Close() })
 	defer late.Stop()
 	if rest, err := io.ReadAll(m.conn); err != nil || len(rest) > 0 {
 		m.t.Fatalf("answers that are not due: %q, %v", rest, err)
@@ -345,7 +346,7 @@ func (d *dialogue) serve() {
 				m.conn.Close()
 			}
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), testenv.Patience)
 		defer cancel()
 		if err := d.server.Shutdown(ctx); err != nil {
 			d.t.Errorf("shutdown: %v", err)
@@ -444,9 +445,8 @@ func runDialogue(t *testing.T, db *bloomdb.DB, dir string, data []byte) {
 
 // The same with dialogues that chance makes: longer ones than the fuzzer has found.
 func TestRandomDialogues(t *testing.T) {
-	seed := rand.Uint64()
-	random, db, dir := rand.New(rand.NewPCG(seed, 0)), dialogueDB(t), t.TempDir()
-	for i := range 300 {
+	random, db, dir := rand.New(rand.NewPCG(testenv.Seed(t), 0)), dialogueDB(t), t.TempDir()
+	for i := range testenv.Rounds(300) {
 		data := make([]byte, random.IntN(1000))
 		for j := range data {
 			if data[j] = byte(random.Uint32()); random.IntN(3) > 0 {
@@ -454,7 +454,7 @@ func TestRandomDialogues(t *testing.T) {
 			}
 		}
 		if runDialogue(t, db, dir, data); t.Failed() {
-			t.Fatalf("dialogue %d of seed %d: %q", i, seed, data)
+			t.Fatalf("dialogue %d: %q", i, data)
 		}
 	}
 }

@@ -15,6 +15,9 @@ type stream struct {
 	filled *sync.Cond
 	pieces [][]byte
 	closed bool
+
+	late    *time.Timer // of a deadline
+	failure error       // of reads after it
 }
 
 func newStream() *stream {
@@ -42,6 +45,9 @@ func (s *stream) Read(p []byte) (int, error) {
 	for len(s.pieces) == 0 {
 		if s.closed {
 			return 0, io.EOF
+		}
+		if s.failure != nil {
+			return 0, s.failure
 		}
 		s.filled.Wait()
 	}

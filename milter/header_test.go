@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // A mail of thousands of forged fields costs the MTA no more than one of a hundred. Some
@@ -98,7 +100,7 @@ func TestReloadInTheMiddleOfAMessage(t *testing.T) {
 			m.must(m.Mail("sender@example.org", nil))
 			if i == 0 {
 				m.must(m.Rcpt("you@example.org", nil))
-				eventually(t, "the begin of a message", func() bool { return b.held.Load() > 0 })
+				testenv.Eventually(t, "the begin of a message", func() bool { return b.held.Load() > 0 })
 				b.Reload(after)
 			}
 			for _, line := range letter.header {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // verdictOf is what the header of a message says, without the site.
@@ -24,10 +26,12 @@ func verdictOf(t *testing.T, m *mta, msg mail) string {
 
 // Judging hangs: the first messages pass at their deadlines, the others at once. When
 // it works again, three are tried, and all is well.
-func TestJudgingIsSuspended(t *testing.T) {
-	release := make(chan struct{})
-	b := start(t, Options{JudgeTimeout: 50 * time.Millisecond}, func(j judged) Decision { <-release; return clean(j) })
-	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
+func TestJudgingIsSuspended(t *testing.T) { synctest.Test(t, judgingIsSuspended) }
+
+func judgingIsSuspended(t *testing.T) {
+	release, ln := make(chan struct{}), newMemoryListener()
+	b := startOn(t, ln, Options{}, func(j judged) Decision { <-release; return clean(j) })
+	m := dialBy(t, ln, "", "", "192.0.2.1")
 	for i := range tripRow {
 		if b.Fault() != nil {
 			t.Fatalf("fault %v after %d messages", b.Fault(), i)
@@ -59,7 +63,7 @@ func TestJudgingIsSuspended(t *testing.T) {
 		t.Errorf("%d log lines of the trip", len(lines))
 	}
 	close(release)
-	eventually(t, "free processors", func() bool { return b.Load().Judging == 0 })
+	testenv.Eventually(t, "free processors", func() bool { return b.Load().Judging == 0 })
 	for i := range closeRow {
 		if b.Fault() == nil {
 			t.Errorf("no fault any more after %d probes", i)
@@ -192,7 +196,11 @@ func TestFloodOfOneClient(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		all.Wait()
-		if others.count["clean"] != 60 || others.slow > 3*time.Second {
+		most := 3 * time.Second
+		if runtime.GOMAXPROCS(0) == 1 { // who comes during one turn of the flood waits for its next, too
+			most = 4 * time.Second
+		}
+		if others.count["clean"] != 60 || others.slow > most {
 			t.Errorf("others: %v, waited up to %v", others.count, others.slow)
 		}
 		if flood.count["clean"] == 0 || flood.count["failedoverload"] == 0 || flood.count["faileddeadline"] > 0 {

@@ -3,11 +3,12 @@ package milter
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // fullDisk is a folder on a file system of its own with room for a megabyte.
@@ -16,19 +17,7 @@ func fullDisk(t *testing.T) string { return disk(t, 1<<20) }
 // disk is a folder on a file system of its own with room for so many bytes.
 func disk(t *testing.T, bytes int) string {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("mounting needs root")
-	}
-	folder := t.TempDir()
-	if err := unix.Mount("tmpfs", folder, "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {
-		t.Skipf("no tmpfs: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(folder, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return folder
+	return testenv.SmallDisk(t, strconv.Itoa(bytes))
 }
 
 // noDescriptors takes all of the process's file descriptors until the test's end.

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	gomilter "github.com/emersion/go-milter"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // hog holds n bytes of a message that does not end.
@@ -54,7 +56,7 @@ func TestMessagesInFlightAreBounded(t *testing.T) {
 	for _, w := range hogs {
 		w.Close()
 	}
-	eventually(t, "room again", func() bool { return b.held.Load() == 0 })
+	testenv.Eventually(t, "room again", func() bool { return b.held.Load() == 0 })
 	m.send(mail{body: strings.Repeat("y", limit/2)})
 	if c := b.contents()[2].content; c.Truncated || len(c.Body) != limit/2 {
 		t.Errorf("with room a long message has %d bytes, truncated %v", len(c.Body), c.Truncated)
@@ -70,26 +72,26 @@ func TestLongPacketsAreBounded(t *testing.T) {
 	for i := range 2 {
 		w := dialWire(t, b.addr, offerAll)
 		w.write(field[:len(field)-1])
-		eventually(t, "most of a long packet", func() bool { return b.held.Load() > int64(i+1)*500_000 })
+		testenv.Eventually(t, "most of a long packet", func() bool { return b.held.Load() > int64(i+1)*500_000 })
 		long = append(long, w)
 	}
 	refused := dialWire(t, b.addr, offerAll)
 	refused.Write(field[:len(field)-1]) // the server closes half-way
 	refused.expectClosed()
-	eventually(t, "the count", func() bool { return b.metric("spambloom_milter_failures_total", "memory") == 1 })
+	testenv.Eventually(t, "the count", func() bool { return b.metric("spambloom_milter_failures_total", "memory") == 1 })
 	for range 5 {
 		dialWire(t, b.addr, offerAll).write(field[:packetHead+1]) // what is only claimed costs nothing
 	}
 	long[1].Close()
-	eventually(t, "room", func() bool { return b.held.Load() < 600_000 })
+	testenv.Eventually(t, "room", func() bool { return b.held.Load() < 600_000 })
 	long[0].write(field[len(field)-1:])
-	eventually(t, "the packet's memory back", func() bool { n := b.held.Load(); return n >= 600_000 && n < 700_000 })
+	testenv.Eventually(t, "the packet's memory back", func() bool { n := b.held.Load(); return n >= 600_000 && n < 700_000 })
 	long[0].send('E', "")
 	long[0].expect("ic")
 	if h := b.contents()[0].content.Header; len(h) != 1 || len(h[0].Value) != 600_000 {
 		t.Errorf("%d fields", len(h))
 	}
-	eventually(t, "room for all", func() bool { return b.held.Load() == 0 })
+	testenv.Eventually(t, "room for all", func() bool { return b.held.Load() == 0 })
 }
 
 // lines of a body, of which each has another number.
@@ -134,7 +136,7 @@ func TestSpilledBodies(t *testing.T) {
 	for _, w := range hogs {
 		w.Close()
 	}
-	eventually(t, "nothing left", func() bool { return b.Load().Spilled == 0 && b.Load().Memory == 0 })
+	testenv.Eventually(t, "nothing left", func() bool { return b.Load().Spilled == 0 && b.Load().Memory == 0 })
 	if n := openSpills(t, folder); n != 0 {
 		t.Errorf("%d files still open", n)
 	}
@@ -144,9 +146,7 @@ func TestSpilledBodies(t *testing.T) {
 func openSpills(t *testing.T, folder string) (n int) {
 	t.Helper()
 	links, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil || len(links) == 0 {
-		t.Skip("no /proc")
-	}
+	testenv.Need(t, err == nil && len(links) > 0, "/proc")
 	for _, link := range links {
 		if to, err := os.Readlink(link); err == nil && strings.HasPrefix(to, folder+"/") {
 			n++

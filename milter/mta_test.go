@@ -18,14 +18,12 @@ import (
 
 	gomilter "github.com/emersion/go-milter"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// patience bounds each wait of a test; it is only used up by a failing one.
-const patience = 10 * time.Second
 
 // judged is what a test's judgement was called with.
 type judged struct {
@@ -77,7 +75,7 @@ func startOn(t testing.TB, ln net.Listener, o Options, decide func(judged) Decis
 	served := make(chan error, 1)
 	go func() { served <- b.Serve("listener", ln) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), testenv.Patience)
 		defer cancel()
 		if err := b.Shutdown(ctx); err != nil {
 			t.Errorf("shutdown: %v", err)
@@ -160,16 +158,6 @@ func (b *bench) metric(name, label string) (sum float64) {
 	return sum
 }
 
-// eventually waits for what another goroutine is about to do.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-	}
-}
-
 // Protocol flags as MTAs offer them.
 const (
 	offerAll  = gomilter.OptProtocol(0x1fffff) // Postfix with milter_protocol = 6, Sendmail 8.14 and later
@@ -212,9 +200,14 @@ type mta struct {
 func dial(t testing.TB, network, addr string, offer gomilter.OptProtocol, client string) *mta {
 	t.Helper()
 	// go-milter's client takes SMFIR_SKIP for an error, so it must not offer it.
+	return dialBy(t, offering(offer&^gomilter.OptSkip), network, addr, client)
+}
+
+func dialBy(t testing.TB, dialer gomilter.Dialer, network, addr, client string) *mta {
+	t.Helper()
 	c := gomilter.NewClientWithOptions(network, addr, gomilter.ClientOptions{
-		Dialer: offering(offer &^ gomilter.OptSkip), ActionMask: neededActions,
-		ReadTimeout: patience, WriteTimeout: patience,
+		Dialer: dialer, ActionMask: neededActions,
+		ReadTimeout: testenv.Patience, WriteTimeout: testenv.Patience,
 	})
 	s, err := c.Session()
 	if err != nil {
@@ -300,13 +293,18 @@ func dialWire(t testing.TB, addr string, offer gomilter.OptProtocol) *wire {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { nc.Close() })
-	w := &wire{nc, t}
+	w := wireOf(t, nc)
 	if offer != 0 {
 		w.write(appendPacket(nil, gomilter.CodeOptNeg, 6, 0x1ff, uint32(offer)))
 		w.expect("O")
 	}
 	return w
+}
+
+// wireOf closes the connection when the test ends.
+func wireOf(t testing.TB, nc net.Conn) *wire {
+	t.Cleanup(func() { nc.Close() })
+	return &wire{nc, t}
 }
 
 func packet(code byte, data string) []byte {
@@ -324,7 +322,7 @@ func (w *wire) write(p []byte) {
 func (w *wire) send(code byte, data string) { w.t.Helper(); w.write(packet(code, data)) }
 
 func (w *wire) receive() (code byte, data []byte, err error) {
-	w.SetReadDeadline(time.Now().Add(patience))
+	w.SetReadDeadline(time.Now().Add(testenv.Patience))
 	var head [packetHead]byte
 	if _, err := io.ReadFull(w, head[:]); err != nil {
 		return 0, nil, err
@@ -353,7 +351,7 @@ func (w *wire) expect(codes string) {
 // expectClosed reads until the server closes, and fails if it waits instead.
 func (w *wire) expectClosed() {
 	w.t.Helper()
-	w.SetReadDeadline(time.Now().Add(patience))
+	w.SetReadDeadline(time.Now().Add(testenv.Patience))
 	if _, err := io.Copy(io.Discard, w); errors.Is(err, os.ErrDeadlineExceeded) {
 		w.t.Fatalf("connection is still open: %v", err)
 	}

@@ -4,6 +4,8 @@ import (
 	"net"
 	"syscall"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // Sendmail writes a packet in two pieces; without quick acknowledgement the
@@ -43,7 +45,7 @@ func TestQuickAck(t *testing.T) {
 		t.Skipf("TCP_QUICKACK cannot be turned off here: %v", err)
 	}
 	client.Write(packet('Q', ""))
-	if c.await(stageIdle, patience, packetHead); quick() != 1 {
+	if c.await(stageIdle, testenv.Patience, packetHead); quick() != 1 {
 		t.Error("no quick acknowledgement before a read that waits")
 	}
 }

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	gomilter "github.com/emersion/go-milter"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // flaky fails its first Accepts as a process without free descriptors does.
@@ -131,7 +133,7 @@ func TestShutdownFinishesMessagesInFlight(t *testing.T) {
 	busy := dialWire(t, b.addr, offerAll)
 	half := dialWire(t, b.addr, offerAll) // goes on after Shutdown has begun
 	half.send('M', "<s>\x00")
-	eventually(t, "a half message", func() bool { return b.busyConns() == 1 })
+	testenv.Eventually(t, "a half message", func() bool { return b.busyConns() == 1 })
 	busy.send('M', "<s>\x00")
 	busy.send('E', "")
 	<-entered
@@ -166,7 +168,7 @@ func TestShutdownHearsWhatArrives(t *testing.T) {
 	w := dialWire(t, b.addr, offerAll)
 	down := make(chan error, 1)
 	go func() { down <- b.Shutdown(t.Context()) }()
-	eventually(t, "Shutdown begins", b.stopping)
+	testenv.Eventually(t, "Shutdown begins", b.stopping)
 	w.send('M', "<s>\x00")
 	w.send('E', "")
 	w.expect("ic")
@@ -191,7 +193,7 @@ func TestShutdownCutsAtTheEnd(t *testing.T) {
 	b := start(t, Options{}, clean)
 	w := dialWire(t, b.addr, offerAll)
 	w.send('M', "<s>\x00")
-	eventually(t, "a half message", func() bool { return b.busyConns() == 1 })
+	testenv.Eventually(t, "a half message", func() bool { return b.busyConns() == 1 })
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := b.Shutdown(ctx); !errors.Is(err, context.Canceled) {
@@ -215,7 +217,7 @@ func TestConnectionLimit(t *testing.T) {
 	}
 	first.send('Q', "")
 	first.expectClosed()
-	eventually(t, "a free place", func() bool { return b.metric("spambloom_milter_connections", "") == 1 })
+	testenv.Eventually(t, "a free place", func() bool { return b.metric("spambloom_milter_connections", "") == 1 })
 	dial(t, "tcp", b.addr, offerAll, "192.0.2.1").send(mail{body: "x"})
 }
 
@@ -266,7 +268,7 @@ func TestThousandConnections(t *testing.T) {
 	for _, w := range conns {
 		w.Close()
 	}
-	eventually(t, "all sessions ended", func() bool { return b.metric("spambloom_milter_connections", "") == 0 })
+	testenv.Eventually(t, "all sessions ended", func() bool { return b.metric("spambloom_milter_connections", "") == 0 })
 }
 
 func TestClientThatDoesNotRead(t *testing.T) {
@@ -286,7 +288,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 		_, err = nc.Write(p)
 		p = bytes.Repeat(packet('L', "a\x00b\x00"), 1000)
 	}
-	eventually(t, "the session's end", func() bool { return b.metric("spambloom_milter_connections", "") == 0 })
+	testenv.Eventually(t, "the session's end", func() bool { return b.metric("spambloom_milter_connections", "") == 0 })
 	if n := b.metric("spambloom_milter_timeouts_total", stageWrite); n != 1 {
 		t.Errorf("timeout metric %v, log %s", n, b.log.String())
 	}
@@ -339,7 +341,7 @@ func TestGarbage(t *testing.T) {
 		w.send('M', "<s>\x00")
 		w.write(packet('B', "half a packet")[:8])
 		w.Close()
-		eventually(t, "the session's end", func() bool { return b.metric("spambloom_milter_failures_total", "connection") == 1 })
+		testenv.Eventually(t, "the session's end", func() bool { return b.metric("spambloom_milter_failures_total", "connection") == 1 })
 	})
 	t.Run("gone before the answer", func(t *testing.T) {
 		release := make(chan struct{})
@@ -347,11 +349,11 @@ func TestGarbage(t *testing.T) {
 		w := dialWire(t, b.addr, offerAll)
 		w.send('M', "<s>\x00")
 		w.send('E', "")
-		eventually(t, "judging", func() bool { return len(b.contents()) == 1 })
+		testenv.Eventually(t, "judging", func() bool { return len(b.contents()) == 1 })
 		w.Conn.(*net.TCPConn).SetLinger(0)
 		w.Close()
 		close(release)
-		eventually(t, "the session's end", func() bool { return b.metric("spambloom_milter_connections", "") == 0 })
+		testenv.Eventually(t, "the session's end", func() bool { return b.metric("spambloom_milter_connections", "") == 0 })
 	})
 	if std.Len() > 0 {
 		t.Errorf("process-wide log: %s", std.String())
@@ -370,8 +372,8 @@ func TestBrokenConnectionsAreLoggedOnceAMinute(t *testing.T) {
 	w := dialWire(t, b.addr, offerAll)
 	w.write(packet('B', "half a packet")[:8])
 	w.Close()
-	eventually(t, "the sessions' ends", func() bool { return b.metric("spambloom_milter_failures_total", "") == 6 })
-	eventually(t, "the last session's log line", func() bool { return b.metric("spambloom_milter_connections", "") == 0 })
+	testenv.Eventually(t, "the sessions' ends", func() bool { return b.metric("spambloom_milter_failures_total", "") == 6 })
+	testenv.Eventually(t, "the last session's log line", func() bool { return b.metric("spambloom_milter_connections", "") == 0 })
 	var causes []any
 	for _, line := range b.log.lines(t, "milter connection broken") {
 		causes = append(causes, line["cause"])

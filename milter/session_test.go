@@ -273,9 +273,9 @@ func TestFailureCostsOneMessage(t *testing.T) {
 		{"panic tempfails", "error", Options{Tempfail: struct{ Overload, Error, Deadline bool }{Error: true}}, nil, 'y'},
 		{"deadline passes", "deadline", Options{JudgeTimeout: time.Millisecond}, []string{"+0 X-Spambloom: failed; reason=deadline; site=mx1"}, 'c'},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			release := make(chan struct{})
-			b := start(t, test.o, func(j judged) Decision {
+		inBubble(t, test.name, func(t *testing.T) {
+			release, ln := make(chan struct{}), newMemoryListener()
+			b := startOn(t, ln, test.o, func(j judged) Decision {
 				switch {
 				case len(j.content.Header) == 0: // the message after
 				case test.cause == "error":
@@ -285,7 +285,7 @@ func TestFailureCostsOneMessage(t *testing.T) {
 				}
 				return clean(j)
 			})
-			m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
+			m := dialBy(t, ln, "", "", "192.0.2.1")
 			changes, answer := m.send(mail{header: []string{"Subject: fail"}, body: "x", macros: []string{"i", "4QX"}})
 			close(release)
 			if answer.Code == 'y' && answer.SMTPText != "4.7.1 Try again later: not judged" {

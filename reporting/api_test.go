@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -17,12 +18,7 @@ var example = regexp.MustCompile("(?s)```sh\n(.*?)```\n```json\n(.*?)```\n")
 
 // TestAPIPage runs every command of API.md and compares the answers.
 func TestAPIPage(t *testing.T) {
-	if _, err := exec.LookPath("curl"); err != nil {
-		if os.Getenv("SPAMBLOOM_REQUIRE") == "all" {
-			t.Fatal("curl is required")
-		}
-		t.Skip("curl is not installed (Debian: apt-get install curl)")
-	}
+	testenv.Program(t, "curl")
 	page, err := os.ReadFile("API.md")
 	if err != nil {
 		t.Fatal(err)

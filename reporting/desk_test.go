@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/reporting/trust"
 	"github.com/spambloom/spambloom/signature"
@@ -233,9 +234,7 @@ func TestWhatACrashLeft(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { s.Run(ctx); close(ended) }()
-	for !s.db.Judge(m).Listed && t.Context().Err() == nil {
-		time.Sleep(time.Millisecond)
-	}
+	testenv.Eventually(t, "the report is carried out", func() bool { return s.db.Judge(m).Listed })
 	stop()
 	<-ended
 	if e := s.db.Judge(letter(1, 5)); !e.Listed {

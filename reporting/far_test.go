@@ -1,18 +1,15 @@
 package reporting
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"errors"
 	"log/slog"
 	"math/big"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -103,8 +100,8 @@ type far struct {
 	ca      *authority
 	options RemoteOptions
 	remote  *Remote
-	server  *http.Server
-	address string // HOST:PORT
+	ln      net.Listener // TCP on loopback if it is nil
+	address string       // HOST:PORT
 	log     *logBuffer
 	db      *bloomdb.DB
 }
@@ -135,30 +132,17 @@ func serveFar(t *testing.T, change func(*far)) *far {
 		t.Fatal(err)
 	}
 	h := NewHandler(NewDesk(f.db, openLedger(t, trust.Default()), DeskOptions{Log: log}), HandlerOptions{Decide: decide, Log: log, Access: NewAccess(AccessOptions{Group: "none", GID: -1})})
-	if f.server == nil {
-		f.server = f.remote.NewServer(h)
-	} else { // with bounds of its own
-		s := f.remote.NewServer(h)
-		s.ReadHeaderTimeout, s.ReadTimeout = f.server.ReadHeaderTimeout, f.server.ReadTimeout
-		f.server = s
+	if f.ln == nil {
+		if f.ln, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.address = ln.Addr().String()
-	done := make(chan error)
-	go func() { done <- f.server.Serve(f.remote.Listen(ln)) }()
+	f.address = f.ln.Addr().String()
 	t.Cleanup(func() {
-		if err := f.server.Shutdown(context.Background()); err != nil {
-			t.Error(err)
-		}
-		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
-			t.Error(err)
-		}
 		if err := f.db.Close(); err != nil {
 			t.Error(err)
 		}
 	})
+	serveOn(t, f.remote.Listen(f.ln), f.remote.NewServer(h))
 	return f
 }

@@ -11,11 +11,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,11 +23,15 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/trust"
 	"github.com/spambloom/spambloom/signature"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	testenv.InMemory()
+	goleak.VerifyTestMain(m)
+}
 
 func smallOptions(dir string) bloomdb.Options {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -122,17 +126,20 @@ func serve(t *testing.T) *control {
 
 func listenAndServe(t testing.TB, server *http.Server) (path string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "reporting") // t.TempDir may be too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	path = filepath.Join(dir, "control.sock")
+	path = filepath.Join(testenv.Dir(t), "control.sock")
 	ln, err := net.Listen("unix", path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	serveOn(t, Limit(ln), server)
+	return path
+}
+
+// serveOn serves until the test's end.
+func serveOn(t testing.TB, ln net.Listener, server *http.Server) {
+	t.Helper()
 	done := make(chan error)
-	go func() { done <- server.Serve(Limit(ln)) }()
+	go func() { done <- server.Serve(ln) }()
 	t.Cleanup(func() {
 		if err := server.Shutdown(context.Background()); err != nil {
 			t.Error(err)
@@ -140,9 +147,7 @@ func listenAndServe(t testing.TB, server *http.Server) (path string) {
 		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
 			t.Error(err)
 		}
-		os.RemoveAll(dir)
 	})
-	return path
 }
 
 func testSet(contents ...string) signature.Set {
@@ -416,19 +421,18 @@ func TestDialNobody(t *testing.T) {
 
 // A daemon that is stuck does not hold its clients for ever.
 func TestStuckDaemon(t *testing.T) {
-	release := make(chan struct{})
-	path := listenAndServe(t, NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }), nil))
-	client, err := Dial("unix:" + path)
-	if err != nil {
-		t.Fatal(err)
+	if c := serve(t).client; c.http.Timeout != answerTimeout {
+		t.Errorf("the client waits for %v", c.http.Timeout)
 	}
-	defer client.Close()
+	synctest.Test(t, stuckDaemon)
+}
+
+func stuckDaemon(t *testing.T) {
+	release, ln := make(chan struct{}), newPipes()
+	serveOn(t, ln, NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }), nil))
+	client := ln.client(t)
 	defer close(release)
-	if client.http.Timeout != answerTimeout {
-		t.Errorf("the client waits for %v", client.http.Timeout)
-	}
-	client.http.Timeout = 20 * time.Millisecond
-	_, err = client.Status(t.Context())
+	_, err := client.Status(t.Context())
 	if err == nil || errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "ask the daemon: it has not answered within 30s") {
 		t.Errorf("%v", err)
 	}
@@ -460,20 +464,16 @@ func TestDecodeAnswer(t *testing.T) {
 
 // A client that stops in the middle of its request is cut, and others are
 // served meanwhile.
-func TestSlowClient(t *testing.T) {
-	c := serve(t)
-	server := NewServer(http.NotFoundHandler(), nil)
-	server.ReadHeaderTimeout, server.ReadTimeout = 50*time.Millisecond, 50*time.Millisecond
-	path := listenAndServe(t, server)
-	conn, err := net.Dial("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+func TestSlowClient(t *testing.T) { synctest.Test(t, slowClient) }
+
+func slowClient(t *testing.T) {
+	ln := newPipes()
+	serveOn(t, ln, NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "{}") }), nil))
+	conn := ln.connect(t)
 	if _, err := io.WriteString(conn, "POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Le"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.client.Status(t.Context()); err != nil {
+	if _, err := ln.client(t).Status(t.Context()); err != nil {
 		t.Error(err)
 	}
 	// The read ends only because the server gives the connection up.

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/trust"
 )
 
@@ -21,12 +22,7 @@ import (
 // thread: ours takes others on, connects, and ends with its goroutine.
 func dialAs(t *testing.T, path string, uid, gid int, groups ...uint32) net.Conn {
 	t.Helper()
-	if os.Getuid() != 0 {
-		if os.Getenv("SPAMBLOOM_REQUIRE") == "all" {
-			t.Fatal("root is required, to be another user")
-		}
-		t.Skip("only root can be another user")
-	}
+	testenv.Root(t)
 	type result struct {
 		conn net.Conn
 		err  error

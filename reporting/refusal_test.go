@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // converse sends bytes on a connection of its own, says that no more follow, and reads
@@ -23,7 +25,7 @@ func converse(t testing.TB, path string, raw []byte) []byte {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(testenv.Patience)); err != nil {
 		t.Fatal(err)
 	}
 	// The server may have answered and hung up before it has read everything.

@@ -146,6 +146,8 @@ func readPool(path string) (*x509.CertPool, error) {
 func (r *Remote) NewServer(h http.Handler) *http.Server {
 	s := NewServer(r.Authenticate(h), r.log)
 	s.ReadTimeout = remoteReadTimeout // the way is longer than on one machine
+	// Its time begins with the request's body, and a body that comes too late is answered.
+	s.WriteTimeout = remoteReadTimeout + writeTimeout
 	s.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
 		return context.WithValue(ctx, connKey{}, conn)
 	}

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -320,17 +321,16 @@ func TestRemotePlain(t *testing.T) {
 
 // A client that stops in the handshake, or in the header, is cut; one that stops in the
 // body is told so, and cut.
-func TestRemoteSlowClients(t *testing.T) {
+func TestRemoteSlowClients(t *testing.T) { synctest.Test(t, remoteSlowClients) }
+
+func remoteSlowClients(t *testing.T) {
+	ln := newPipes()
 	token, line, _ := NewToken("store1")
 	f := serveFar(t, func(f *far) {
 		f.tokensFile(t, line)
-		f.server = &http.Server{ReadHeaderTimeout: 300 * time.Millisecond, ReadTimeout: 300 * time.Millisecond}
+		f.ln = ln
 	})
-	silent, err := net.Dial("tcp", f.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer silent.Close()
+	silent := ln.connect(t)
 	// The reads end only because the server gives the connection up.
 	if rest, err := io.ReadAll(silent); err != nil || len(rest) > 0 {
 		t.Errorf("in the handshake: %q, %v", rest, err)
@@ -339,16 +339,13 @@ func TestRemoteSlowClients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	config.ServerName = "localhost"
 	for _, c := range []struct{ sent, want string }{
 		{"POST /v1/check HTTP/1.1\r\nHost: x\r\n", ""},
 		{"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Le", "HTTP/1.1 400 "}, // taken for a line
 		{"POST /v1/check HTTP/1.1\r\nHost: x\r\nAuthorization: bearer  " + token + "\r\nContent-Length: 100\r\n\r\n{", "HTTP/1.1 408 "},
 	} {
-		conn, err := tls.Dial("tcp", f.address, config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
+		conn := tls.Client(ln.connect(t), config)
 		if _, err := io.WriteString(conn, c.sent); err != nil {
 			t.Fatal(err)
 		}
@@ -360,8 +357,10 @@ func TestRemoteSlowClients(t *testing.T) {
 }
 
 // The connections of other machines are bounded apart from those of this one.
-func TestRemoteConnectionsAreLimited(t *testing.T) {
-	f := serveFar(t, nil)
+func TestRemoteConnectionsAreLimited(t *testing.T) { synctest.Test(t, remoteConnectionsAreLimited) }
+
+func remoteConnectionsAreLimited(t *testing.T) {
+	f := serveFar(t, func(f *far) { f.ln = newPipes() })
 	ln := make(crowd, 2*maxRemote)
 	for range cap(ln) {
 		_, served := net.Pipe()
@@ -382,10 +381,11 @@ func TestRemoteConnectionsAreLimited(t *testing.T) {
 	for range maxRemote {
 		open = append(open, <-accepted)
 	}
+	synctest.Wait() // all that can happen has
 	select {
 	case <-accepted:
 		t.Errorf("more than %d connections are open", maxRemote)
-	case <-time.After(50 * time.Millisecond):
+	default:
 	}
 	open[0].Close()
 	(<-accepted).Close()

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spambloom/spambloom/reporting/trust"
@@ -20,18 +21,23 @@ import (
 // served is the control API of a stage.
 func (s *stage) served(t *testing.T, o HandlerOptions, change func(*http.Server)) (*Client, *logBuffer) {
 	t.Helper()
-	log := &logBuffer{}
-	o.Decide, o.Log, o.Version = decide, slog.New(slog.NewTextHandler(log, nil)), "1.2.3"
-	server := NewServer(NewHandler(s.Desk, o), o.Log)
-	if change != nil {
-		change(server)
-	}
+	server, log := s.server(o, change)
 	client, err := Dial("unix:" + listenAndServe(t, server))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
 	return client, log
+}
+
+func (s *stage) server(o HandlerOptions, change func(*http.Server)) (*http.Server, *logBuffer) {
+	log := &logBuffer{}
+	o.Decide, o.Log, o.Version = decide, slog.New(slog.NewTextHandler(log, nil)), "1.2.3"
+	server := NewServer(NewHandler(s.Desk, o), o.Log)
+	if change != nil {
+		change(server)
+	}
+	return server, log
 }
 
 func exportOf(t *testing.T, c *Client) []byte {
@@ -159,17 +165,20 @@ func (s *slowly) Read(b []byte) (int, error) {
 }
 
 // The bounds of small requests do not cut a stream in which something moves.
-func TestTransferTakesItsTime(t *testing.T) {
+func TestTransferTakesItsTime(t *testing.T) { synctest.Test(t, transferTakesItsTime) }
+
+func transferTakesItsTime(t *testing.T) {
 	s := newStage(t, trust.Default(), 0)
 	for i := range 300 {
 		if _, err := s.Report(Report{Set: testSet(fmt.Sprint("body", i), fmt.Sprint("text", i)), Reporter: "anna"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	c, _ := s.served(t, HandlerOptions{}, func(server *http.Server) {
-		server.ReadTimeout, server.WriteTimeout = 50*time.Millisecond, 50*time.Millisecond
-	})
-	tick := time.NewTicker(10 * time.Millisecond)
+	ln := newPipes()
+	server, _ := s.server(HandlerOptions{}, nil)
+	serveOn(t, ln, server)
+	c := ln.client(t)
+	tick := time.NewTicker(max(server.ReadTimeout, server.WriteTimeout) / 5) // ten reads and more
 	defer tick.Stop()
 	got, err := c.Import(t.Context(), &slowly{t.Context(), exportOf(t, c), tick}, false)
 	if err != nil || got.Known != 300 || got.Reports != 0 {

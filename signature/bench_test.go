@@ -1,6 +1,8 @@
 package signature
 
-import "testing"
+import (
+	"testing"
+)
 
 // BenchmarkCompute signs the mail of the corpus, one pass an iteration.
 func BenchmarkCompute(b *testing.B) {

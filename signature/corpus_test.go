@@ -3,18 +3,14 @@ package signature
 import (
 	"archive/tar"
 	"bytes"
-	"errors"
 	"io"
-	"io/fs"
-	"os"
 	"os/exec"
 	"strings"
 	"sync"
 	"testing"
-)
 
-// corpusPath is real mail, ham and spam, which is not part of the repository.
-const corpusPath = "../../shared/corpora/spamassassin.tar.xz"
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
 
 type mail struct {
 	name string
@@ -25,26 +21,30 @@ type mail struct {
 // corpus returns the mail of the SpamAssassin public corpus, or skips.
 func corpus(tb testing.TB) []mail {
 	tb.Helper()
-	mails, err := readCorpus()
-	if err != nil && os.Getenv("SPAMBLOOM_REQUIRE") == "all" {
-		tb.Fatal(err)
-	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		tb.Skipf("no mail to test with at %s", corpusPath)
-	case errors.Is(err, exec.ErrNotFound):
-		tb.Skip("no xz to unpack the mail to test with: apt-get install xz-utils")
-	case err != nil:
+	xz, path := testenv.Program(tb, "xz"), testenv.Corpus(tb, "..", "spamassassin.tar.xz")
+	mails, err := readCorpus(xz, path)
+	if err != nil {
 		tb.Fatal(err)
 	}
 	return mails
 }
 
-var readCorpus = sync.OnceValues(func() ([]mail, error) {
-	if _, err := os.Stat(corpusPath); err != nil {
-		return nil, err
+// readCorpus unpacks the archive once.
+func readCorpus(xz, path string) ([]mail, error) {
+	unpacking.Do(func() { unpacked.mails, unpacked.err = unpackCorpus(xz, path) })
+	return unpacked.mails, unpacked.err
+}
+
+var (
+	unpacking sync.Once
+	unpacked  struct {
+		mails []mail
+		err   error
 	}
-	unpacked, err := exec.Command("xz", "--decompress", "--stdout", corpusPath).Output()
+)
+
+func unpackCorpus(xz, path string) ([]mail, error) {
+	unpacked, err := exec.Command(xz, "--decompress", "--stdout", path).Output()
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ var readCorpus = sync.OnceValues(func() ([]mail, error) {
 		}
 		mails = append(mails, mail{head.Name, strings.Contains(head.Name, "/spam/"), raw})
 	}
-})
+}
 
 // No signature that is strong alone is shared by a ham and a spam message.
 func TestCorpusNoFalseAgreement(t *testing.T) {

@@ -1,6 +1,8 @@
 package signature
 
-import "testing"
+import (
+	"testing"
+)
 
 // Whatever the text, boilerplate is found within it, in order, and what is left is
 // never longer.

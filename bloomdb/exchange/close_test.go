@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -83,7 +82,7 @@ func TestCloseWhileRedisIsAway(t *testing.T) {
 	}
 	rounds := 2
 	switch {
-	case os.Getenv("SPAMBLOOM_SOAK") != "":
+	case testenv.Soak():
 		rounds = 100
 	case testing.Short():
 		rounds = 1

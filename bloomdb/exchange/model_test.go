@@ -9,10 +9,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// The schedules of TestModel: in go test -short, in go test, and where SPAMBLOOM_SOAK is
-// set (make soak). SPAMBLOOM_SEED=N runs one.
+// The schedules of TestModel: in go test -short, in go test, and in make
+// soak. SPAMBLOOM_SEED=N runs one.
 const (
 	modelSchedulesShort = 4
 	modelSchedules      = 24
@@ -31,7 +33,7 @@ const (
 func TestModel(t *testing.T) {
 	schedules, first := modelSchedules, rand.Uint64N(1<<40)
 	switch {
-	case os.Getenv("SPAMBLOOM_SOAK") != "":
+	case testenv.Soak():
 		schedules = modelSchedulesSoak
 	case testing.Short():
 		schedules = modelSchedulesShort

@@ -1,3 +1,5 @@
+//go:build figures
+
 package main
 
 import (
@@ -10,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // TestFigures measures whole runs of the command, from start to exit, against a
@@ -17,10 +21,7 @@ import (
 // for use. The demand on report and check is a p50 under 15 ms on a quiet machine,
 // which is printed, with the load there is: nothing here fails for being slow.
 func TestFigures(t *testing.T) {
-	if os.Getenv("SPAMBLOOM_FIGURES") == "" {
-		t.Skip("measures: set SPAMBLOOM_FIGURES=1 for it")
-	}
-	bin, state := t.TempDir(), t.TempDir()
+	bin, state := t.TempDir(), testenv.Dir(t)
 	if out, err := exec.Command("go", "build", "-o", bin+"/", ".", "../spambloomd").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -84,21 +85,12 @@ func startFigureDaemon(t *testing.T, program, state string) {
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("the daemon: %s", &out)
+		}
 	})
-	ready := filepath.Join(state, "spambloom.sock")
-	deadline := time.After(30 * time.Second)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if _, err := os.Stat(ready); err == nil {
-			return
-		}
-		select {
-		case <-deadline:
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-			t.Fatalf("the daemon does not answer: %s", &out)
-		case <-tick.C:
-		}
-	}
+	testenv.Eventually(t, "the daemon has a socket", func() bool {
+		_, err := os.Stat(filepath.Join(state, "spambloom.sock"))
+		return err == nil
+	})
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/cmd/internal/queue"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting"
 )
 
@@ -32,9 +33,9 @@ func messages(t *testing.T, n int) string {
 	return dir
 }
 
-// killed runs the command, kills it (SIGKILL) after a while, and returns the lines
-// that it has printed.
-func killed(t *testing.T, after time.Duration, args ...string) (lines []string) {
+// killed runs the command, kills it (SIGKILL) a while after it has printed so many
+// lines, and returns all that it has printed.
+func killed(t *testing.T, printed int, after time.Duration, args ...string) (lines []string) {
 	t.Helper()
 	cmd := exec.Command("spambloom", args...)
 	out, err := cmd.StdoutPipe()
@@ -44,9 +45,13 @@ func killed(t *testing.T, after time.Duration, args ...string) (lines []string) 
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	timer := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
-	defer timer.Stop()
-	for scanner := bufio.NewScanner(out); scanner.Scan(); {
+	for scanner := bufio.NewScanner(out); ; {
+		if len(lines) == printed {
+			defer time.AfterFunc(after, func() { _ = cmd.Process.Kill() }).Stop()
+		}
+		if !scanner.Scan() {
+			break
+		}
 		lines = append(lines, scanner.Text())
 	}
 	_ = cmd.Wait() // killed, or ready before
@@ -56,25 +61,19 @@ func killed(t *testing.T, after time.Duration, args ...string) (lines []string) 
 // Whatever was said to be queued is there after kill -9, and what waits is delivered
 // though those who deliver it are killed: once, and again only where one was killed.
 func TestKillLosesNothingQueued(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
-	dir := messages(t, 40)
+	random := rand.New(rand.NewPCG(testenv.Seed(t), 0))
+	const mails = 40
+	dir := messages(t, mails)
 	folder := filepath.Join(t.TempDir(), "queue")
-	sockets, err := os.MkdirTemp("", "spambloom")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(sockets)
-	socket := filepath.Join(sockets, "s.sock")
+	socket := filepath.Join(testenv.Dir(t), "s.sock")
 	t.Setenv("SPAMBLOOM_QUEUE", folder)
 	t.Setenv("SPAMBLOOM_CONTROL", "unix:"+socket)
 	t.Setenv("GORACE", "atexit_sleep_ms=0")
 
-	said, kills := map[string]int{}, 25
+	said, kills := map[string]int{}, testenv.Rounds(75)
 	for i := range kills {
 		who := fmt.Sprint("run", i)
-		for _, line := range killed(t, time.Duration(random.IntN(200))*time.Millisecond, "report", "--as", who, dir) {
+		for _, line := range killed(t, 1+random.IntN(mails), time.Duration(random.IntN(20))*time.Millisecond, "report", "--as", who, dir) {
 			if !strings.Contains(line, ": queued; ") {
 				t.Fatalf("%q", line)
 			}
@@ -97,7 +96,7 @@ func TestKillLosesNothingQueued(t *testing.T) {
 
 	d := countReports(t, socket)
 	for range kills {
-		killed(t, time.Duration(random.IntN(150))*time.Millisecond, "flush")
+		killed(t, 0, time.Duration(random.IntN(150))*time.Millisecond, "flush")
 	}
 	if out, err := exec.Command("spambloom", "flush").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

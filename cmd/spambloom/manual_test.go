@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/internal/manual"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 var update = flag.Bool("update", false, "rewrite the man pages")
@@ -76,7 +77,7 @@ func TestManualRenders(t *testing.T) {
 	if err != nil || len(paths) < 20 {
 		t.Fatalf("%d pages, %v", len(paths), err)
 	}
-	look(t, "groff")
+	testenv.Program(t, "groff")
 	for _, path := range paths {
 		var stderr bytes.Buffer
 		cmd := exec.Command("groff", "-man", "-Tutf8", "-ww", "-rLL=80n", "-P-cbou", path)
@@ -88,22 +89,11 @@ func TestManualRenders(t *testing.T) {
 	}
 }
 
-// look finds a program that a test needs.
-func look(t *testing.T, program string) {
-	t.Helper()
-	if _, err := exec.LookPath(program); err != nil {
-		if os.Getenv("SPAMBLOOM_REQUIRE") == "all" {
-			t.Fatalf("no %s: %v", program, err)
-		}
-		t.Skipf("no %s: %v", program, err)
-	}
-}
-
 // Completions are programs of the shells that they are for.
 func TestCompletions(t *testing.T) {
 	for shell, check := range map[string][]string{"bash": {"-n"}, "zsh": {"-n"}, "fish": {"--no-execute"}} {
 		t.Run(shell, func(t *testing.T) {
-			look(t, shell)
+			testenv.Program(t, shell)
 			var script, stderr bytes.Buffer
 			if code := run(t.Context(), []string{"completion", shell}, nil, &script, &stderr); code != 0 || script.Len() == 0 {
 				t.Fatalf("exit code %d: %s", code, &stderr)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting"
 )
 
@@ -78,9 +79,7 @@ func TestOthersDaemonIsNotAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	client.Close()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can give a folder away")
-	}
+	testenv.Root(t)
 	if err := os.Chown("spambloom-data", 65534, 65534); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spambloom/spambloom/milter"
 )
@@ -158,7 +157,6 @@ func FuzzRead(f *testing.F) {
 		f.Add(string(text))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		begun := time.Now()
 		r := reader{left: maxBytes, read: func(path string, limit int) ([]byte, error) {
 			if path == "none" || len(text) > limit {
 				return nil, errors.New("no such file")
@@ -185,9 +183,6 @@ func FuzzRead(f *testing.F) {
 		}
 		if len(r.wrong.list()) > maxNamed+1 || len(r.passed.list()) > maxNamed+1 {
 			t.Errorf("%d errors, %d warnings", len(r.wrong.list()), len(r.passed.list()))
-		}
-		if took := time.Since(begun); took > time.Minute {
-			t.Errorf("%v for %d bytes", took, len(text))
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -161,11 +162,9 @@ func FuzzRecords(f *testing.F) {
 // TestDamagedValues: whatever stands in the values, no call panics, and each says so or
 // goes on.
 func TestDamagedValues(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := rand.New(rand.NewPCG(testenv.Seed(t), 0))
 	good := filled(t)
-	for range 30 {
+	for range testenv.Rounds(90) {
 		path := filepath.Join(t.TempDir(), "reports.db")
 		if err := os.WriteFile(path, good, 0o600); err != nil {
 			t.Fatal(err)

@@ -2,27 +2,20 @@ package replica
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/variation"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
 
-// corpusPath is real mail, ham and spam, which is not part of the repository.
-const corpusPath = "../../../../shared/corpora/spamassassin.tar.xz"
-
 func realCorpus(t *testing.T) *Corpus {
 	t.Helper()
-	c, err := Read(context.Background(), corpusPath)
-	if errors.Is(err, fs.ErrNotExist) && os.Getenv("SPAMBLOOM_REQUIRE") != "all" {
-		t.Skipf("no mail to test with at %s", corpusPath)
-	}
+	testenv.Program(t, "xz")
+	c, err := Read(context.Background(), testenv.Corpus(t, "../../..", "spamassassin.tar.xz"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,8 +51,8 @@ func alike(db *bloomdb.DB, a, b [][]uint64) bool {
 }
 
 // The anchors of most varied copies of a spam are enough of the spam's, but not where other
-// words are filled into a template; those of a ham and a spam never are. With
-// SPAMBLOOM_FIGURES=1 for all kinds, 150 spams and all ham; else for a few.
+// words are filled into a template; those of a ham and a spam never are. In a soak
+// for all kinds, 150 spams and all ham; else for a few.
 func TestAnchors(t *testing.T) {
 	c := realCorpus(t)
 	db, err := bloomdb.Open(bloomdb.Options{Dir: t.TempDir(), Site: "lab", Reports: bloomdb.ReportOptions{Capacity: 100}, Counts: bloomdb.CountOptions{Capacity: 100}})
@@ -68,7 +61,7 @@ func TestAnchors(t *testing.T) {
 	}
 	defer db.Close()
 	spams, mails, chosen := 8, 50, kinds(t, "swapped", "salutation", "template")
-	if os.Getenv("SPAMBLOOM_FIGURES") != "" {
+	if testenv.Soak() {
 		spams, mails, chosen = 150, 1<<20, variation.Kinds()
 	}
 	c.Ham = c.Ham[:min(mails, len(c.Ham))] // the few kinds take nothing from ham
@@ -76,7 +69,7 @@ func TestAnchors(t *testing.T) {
 	for _, k := range chosen {
 		n, hits := varied(db, originals, from, k)
 		t.Logf("%-18s %4d copies, %4d alike", k.Name, n, hits)
-		if all, found = all+n, found+hits; 10*hits < 7*n && k.Name != "template" && os.Getenv("SPAMBLOOM_FIGURES") == "" {
+		if all, found = all+n, found+hits; 10*hits < 7*n && k.Name != "template" && !testenv.Soak() {
 			t.Errorf("%s: %d of %d copies are alike", k.Name, hits, n)
 		}
 	}

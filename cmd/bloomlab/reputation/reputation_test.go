@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"os"
 	"reflect"
 	"testing"
 	"time"
@@ -230,22 +229,6 @@ func TestRules(t *testing.T) {
 		d, err := x.enter(word{by: "friend", keys: []key{1}, revoke: true, at: epoch})
 		if err != nil || (len(d.revoke) > 0) != r.advance {
 			t.Errorf("%+v: revoked in advance %v, %v", r, d.revoke, err)
-		}
-	}
-}
-
-// A site of 50,000 users takes minutes: its figures are in contrib/quorum.md.
-func TestLargeSite(t *testing.T) {
-	if os.Getenv("SPAMBLOOM_FIGURES") == "" {
-		t.Skip("only for figures: SPAMBLOOM_FIGURES=1")
-	}
-	for _, share := range []float64{0, 0.01} {
-		x := trial{name: lieName(share), scenario: scenario{users: 50_000, days: 14, liars: share, mix: usual}, most: 1}
-		for _, q := range []float64{1, 3, 10, 20, 40} {
-			x.ways = append(x.ways, settled(q))
-		}
-		for _, row := range runTrials(t, x.lab()) {
-			t.Logf("%s %.3g", row.Cell, row.Measured)
 		}
 	}
 }

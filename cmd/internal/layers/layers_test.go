@@ -119,7 +119,7 @@ var reserved = map[string][]string{
 	"crypto/sha256": {},
 	"crypto/sha512": {},
 	"unsafe":        {"bloomdb/filter", "reporting"},
-	"flag":          {"cmd/spambloomd/e2e/harness"},
+	"flag":          {"cmd/spambloomd/e2e/harness", "cmd/testenv"},
 	"github.com/prometheus/client_golang/prometheus/promauto": {},
 }
 

@@ -3,24 +3,18 @@ package queue
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // On a full disk nothing is said to wait that does not, what waits can be delivered,
 // and that makes room.
 func TestFullDisk(t *testing.T) {
-	disk := t.TempDir()
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=64k"); err != nil {
-		if os.Getenv("SPAMBLOOM_REQUIRE") == "all" {
-			t.Fatal(err)
-		}
-		t.Skipf("it mounts a small file system, as root: %v", err)
-	}
-	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
+	disk := testenv.SmallDisk(t, "64k")
 	q := New(filepath.Join(disk, "queue"), Options{})
 	for round := range 3 {
 		var want []string

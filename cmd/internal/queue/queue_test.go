@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting"
 )
 
@@ -230,9 +231,7 @@ func TestRefused(t *testing.T) {
 			must(t, os.Symlink(t.TempDir(), dir))
 		}, "it is no folder, or a symbolic link"},
 		"owner": {func(t *testing.T, dir string) {
-			if os.Geteuid() != 0 {
-				t.Skip("only root can give a file away")
-			}
+			testenv.Root(t)
 			write(t, dir, "")
 			must(t, os.Chown(filepath.Join(dir, fileName), 65534, 65534))
 		}, "it belongs to another user"},

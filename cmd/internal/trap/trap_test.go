@@ -18,9 +18,14 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	testenv.InMemory()
+	goleak.VerifyTestMain(m)
+}
 
 // maildir is a new Maildir.
 func maildir(t *testing.T) string {

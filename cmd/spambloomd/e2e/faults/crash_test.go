@@ -17,7 +17,7 @@ func TestKillLosesNoReport(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
 	rounds := 6
-	if harness.Soak {
+	if testenv.Soak() {
 		rounds = 60
 	}
 	var acknowledged []reporting.Request

@@ -21,7 +21,7 @@ import (
 const soakConns = 200
 
 // plainSoak is a run whose daemon is without the race detector.
-var plainSoak = harness.Soak || harness.Figures
+var plainSoak = testenv.Soak() || harness.Figures
 
 // A mail server's worth of clients for some seconds, or half an hour: 200 connections on
 // TCP and a unix socket, of which some die, abort, stall or send garbage at any time,
@@ -43,7 +43,7 @@ var plainSoak = harness.Soak || harness.Figures
 func TestMailSoak(t *testing.T) {
 	t.Parallel()
 	seed, long := soakSeed(t), 8*time.Second
-	if harness.Soak {
+	if testenv.Soak() {
 		long = 30 * time.Minute
 	}
 	if text := os.Getenv("SPAMBLOOM_SOAK_MINUTES"); text != "" {
@@ -110,7 +110,7 @@ func startSoakRun(t *testing.T, seed uint64) *soakRun {
 	r := &soakRun{t: t, seed: seed, site: s, unix: filepath.Join(s.Dir, "milter.sock"),
 		post: newSoakPost(t, rand.New(rand.NewPCG(seed, 1<<32))), book: newSoakBook()}
 	r.configure(r.random(-1), false)
-	if harness.Soak {
+	if testenv.Soak() {
 		s.Binary = harness.PlainProgram(t, "spambloomd")
 	}
 	s.Start()
@@ -217,7 +217,7 @@ func (r *soakRun) isEnough() bool {
 func (r *soakRun) client(i int, stopping <-chan struct{}) *soakClient {
 	c := &soakClient{post: r.post, book: r.book, random: r.random(i), network: "tcp", address: r.site.Milter,
 		host: fmt.Sprintf("192.0.2.%d", i%250), pace: 2 * time.Second, longest: 4 * time.Second, stopping: stopping}
-	if harness.Soak {
+	if testenv.Soak() {
 		c.longest = 30 * time.Second
 	}
 	if i%2 == 1 {

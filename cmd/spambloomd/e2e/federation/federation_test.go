@@ -168,7 +168,7 @@ func TestFederationLosesNothing(t *testing.T) {
 		}
 		seed = given
 	}
-	if harness.Soak {
+	if testenv.Soak() {
 		long, pace = 9*time.Minute, 250*time.Millisecond
 	}
 	t.Logf("SPAMBLOOM_SEED=%d", seed)

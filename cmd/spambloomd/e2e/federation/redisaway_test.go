@@ -17,7 +17,7 @@ func TestRedisAway(t *testing.T) {
 	a, b := harness.NewSite(t, "a", key, redis.URL()).Start(), harness.NewSite(t, "b", key, redis.URL()).Start()
 	pa, pb := harness.StartPostfix(t, "a", a.Milter), harness.StartPostfix(t, "b", b.Milter)
 	away := 4 * time.Second
-	if harness.Soak {
+	if testenv.Soak() {
 		away = time.Minute
 	}
 	seen := harness.Text() // by both sites, before, while and after

@@ -34,6 +34,6 @@
 //
 // Waits end by an event, with the bound testenv.Patience, never by a guess of how long
 // something takes. A test that drives the queue of a mail server asks again until it
-// sees what it waits for: Postfix.Drive. Long forms of tests are for make soak (tag
-// soak).
+// sees what it waits for: Postfix.Drive. Long forms of tests are for make soak
+// (testenv.Soak).
 package harness

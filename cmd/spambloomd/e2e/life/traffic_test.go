@@ -115,7 +115,7 @@ func haveArrived(p *harness.Postfix, tokens []string) bool {
 func TestRestartsLoseNoMail(t *testing.T) {
 	t.Parallel()
 	mails, restarts := 150, 6
-	if harness.Soak {
+	if testenv.Soak() {
 		mails, restarts = 3000, 60
 	}
 	var pouring sync.WaitGroup

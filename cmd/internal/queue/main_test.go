@@ -1,0 +1,13 @@
+package queue
+
+import (
+	"os"
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+func TestMain(m *testing.M) {
+	testenv.InMemory()
+	os.Exit(m.Run())
+}
