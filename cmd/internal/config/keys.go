@@ -227,8 +227,8 @@ var generalKeys = []key{
 		doc:  "Domains that say nothing against a message that links to them, beside those\nof large senders, mail services and shorteners, which are built in."},
 
 	{section: "redis", name: "url", def: "", example: "redis://127.0.0.1:6379/0",
-		kind: text(func(c *Config) *string { return &c.Redis.URL }, `a URL such as "redis://127.0.0.1:6379/0"`),
-		doc:  "The Redis of the federation: redis://, rediss:// (TLS) or unix://, with user\nand password where needed. Empty: this site works alone."},
+		kind: redisURL(func(c *Config) *string { return &c.Redis.URL }),
+		doc:  "The Redis of the federation: redis://, rediss:// (TLS) or unix://, with user\nand password where needed. In these, write @ as %40, / as %2F, : as %3A, # as %23,\n? as %3F and % as %25. Empty: this site works alone."},
 	{section: "redis", name: "ca", def: "", example: "/etc/spambloom/redis-ca.pem",
 		kind: text(func(c *Config) *string { return &c.Redis.CA }, "a path"),
 		doc:  "File of the CA that signed the certificate of Redis, in PEM, for rediss://.\nDefault: the CAs of the system."},
