@@ -111,8 +111,11 @@ type Config struct {
 		RemoteClientsCA       string // "": no client has a certificate
 		RemoteTokens          string // "": no client has a token
 	}
-	HTTP struct{ Listen string } // "": none
-	Log  struct {
+	HTTP struct {
+		Listen string // "": none
+		Names  []string
+	}
+	Log struct {
 		Level, Format string
 		Privacy       bool
 	}

@@ -299,6 +299,9 @@ var generalKeys = []key{
 	{section: "http", name: "listen", def: "127.0.0.1:8898",
 		kind: text(func(c *Config) *string { return &c.HTTP.Listen }, `HOST:PORT such as "127.0.0.1:8898"`),
 		doc:  "/metrics for Prometheus, /healthz, /readyz, and / for people. It asks for no\npassword: keep it on loopback or behind a firewall. Empty: none."},
+	{section: "http", name: "names", def: []any{}, example: []any{"mx1.example.org"},
+		kind: texts(func(c *Config) *[]string { return &c.HTTP.Names }, "host names"),
+		doc:  "Further host names under which it answers, such as that of a reverse proxy. It\nalways answers under addresses, localhost, the name of the host, of the site and of\nlisten. A request for another name is refused, so that no web page can read it\nthrough a visitor's browser."},
 
 	{section: "log", name: "level", def: "info", live: true,
 		kind: choice(func(c *Config) *string { return &c.Log.Level }, "debug", "info", "warn", "error"),
