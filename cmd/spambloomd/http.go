@@ -29,6 +29,8 @@ const maxHTTP = 64
 //	/healthz   200 while the process answers at all
 //	/readyz    200 while it serves, mail is judged and reports can be written, else 503 and why
 //	/          a page for people
+//
+// It answers only for its own names.
 func (d *server) newHTTP() *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(d.registry(), promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelWarn)}))
@@ -36,7 +38,7 @@ func (d *server) newHTTP() *http.Server {
 	mux.HandleFunc("GET /readyz", d.readyz)
 	mux.HandleFunc("GET /{$}", d.statusPage())
 	return &http.Server{
-		Handler:           mux,
+		Handler:           onlyFor(d.started.httpNames(), mux),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second,

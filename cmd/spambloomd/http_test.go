@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -41,6 +42,39 @@ func monitored(t *testing.T) (*server, http.Handler) {
 	return d, d.newHTTP().Handler
 }
 
+// monitorGet asks as a local monitor does.
+func monitorGet(path string) *http.Request {
+	r := httptest.NewRequest("GET", path, nil)
+	r.Host = "127.0.0.1:8898"
+	return r
+}
+
+// A page that points its own name at this port (DNS rebinding) reads nothing.
+func TestHTTPNames(t *testing.T) {
+	d, _ := monitored(t)
+	d.started.HTTP.Listen, d.started.HTTP.Names = "monitor.example:8898", []string{"Proxy.example"}
+	d.serving.Store(true)
+	h := d.newHTTP().Handler
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]int{
+		"127.0.0.1:8898": 200, "[::1]:8898": 200, "::1": 200, "192.0.2.1": 200, "": 200,
+		"localhost:8898": 200, "LocalHost.": 200, "mx1": 200, host: 200, "monitor.example:8898": 200, "proxy.example": 200,
+		"attacker.example:8898": 421, "localhost.attacker.example": 421, "127.0.0.1.attacker.example": 421, "proxy.example.attacker.example": 421, "[": 421,
+	} {
+		for _, path := range []string{"/", "/metrics", "/readyz", "/healthz"} {
+			r, w := monitorGet(path), httptest.NewRecorder()
+			r.Host = name
+			h.ServeHTTP(w, r)
+			if w.Code != want || want != 200 && strings.Contains(w.Body.String(), "mx1") {
+				t.Errorf("Host %q, %s: %d, want %d\n%s", name, path, w.Code, want, w.Body)
+			}
+		}
+	}
+}
+
 func TestReadiness(t *testing.T) {
 	d, h := monitored(t)
 	for _, c := range []struct {
@@ -54,13 +88,15 @@ func TestReadiness(t *testing.T) {
 	} {
 		d.serving.Store(c.serving)
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest("GET", c.path, nil))
+		h.ServeHTTP(w, monitorGet(c.path))
 		if w.Code != c.want {
 			t.Errorf("GET %s, serving %v: %d, want %d", c.path, c.serving, w.Code, c.want)
 		}
 	}
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest("POST", "/healthz", nil))
+	post := monitorGet("/healthz")
+	post.Method = http.MethodPost
+	h.ServeHTTP(w, post)
 	if w.Code != 405 {
 		t.Errorf("POST /healthz: %d, want 405", w.Code)
 	}
@@ -87,7 +123,7 @@ func TestNotReadyWhileMailIsNotJudged(t *testing.T) {
 		"/readyz": "mail is not judged: ", "/": "Mail is not judged: ", "/metrics": "spambloom_milter_failures_total",
 	} {
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		h.ServeHTTP(w, monitorGet(path))
 		if !strings.Contains(w.Body.String(), want) || path == "/readyz" && w.Code != 503 {
 			t.Errorf("GET %s: %d %s", path, w.Code, w.Body)
 		}
@@ -151,7 +187,7 @@ func TestStatusIsShown(t *testing.T) {
 		},
 	} {
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		h.ServeHTTP(w, monitorGet(path))
 		for _, want := range wants {
 			if !strings.Contains(w.Body.String(), want) {
 				t.Errorf("GET %s lacks %q:\n%s", path, want, w.Body)

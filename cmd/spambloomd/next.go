@@ -1,14 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/coreos/go-systemd/v22/journal"
+
+	"github.com/spambloom/spambloom/cmd/internal/config"
 )
 
 // printNext tells somebody who starts the daemon by hand without a configuration
@@ -37,14 +39,5 @@ In another terminal, in this folder, type next:
   %[4]s revoke --control %[6]s %[5]s
   %[4]s status --control %[6]s
 
-`, strings.Join(s.Milter.Listen, ", "), redisShown(s.Redis.URL), s.data, command, message, s.Control.Listen)
-}
-
-// redisShown is a Redis without user, password and parameters.
-func redisShown(spec string) string {
-	u, err := url.Parse(spec)
-	if spec == "" || err != nil {
-		return "none"
-	}
-	return u.Scheme + "://" + u.Host + u.Path
+`, strings.Join(s.Milter.Listen, ", "), cmp.Or(config.RedisShown(s.Redis.URL), "none"), s.data, command, message, s.Control.Listen)
 }

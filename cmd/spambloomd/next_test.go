@@ -12,7 +12,7 @@ import (
 func TestNextShowsRedis(t *testing.T) {
 	for flag, want := range map[string]string{
 		"": "Redis: none.",
-		"redis://me:secret@db:6379/0?password=secret": "Redis: redis://db:6379/0.",
+		"redis://me:secret@db:6379/0?password=secret": "Redis: redis://***@db:6379/0?***.",
 		"unix:///run/redis.sock":                      "Redis: unix:///run/redis.sock.",
 	} {
 		s := &settings{Config: config.Default(), data: "/data"}

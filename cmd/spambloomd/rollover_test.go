@@ -71,7 +71,7 @@ func TestRolloverIsShown(t *testing.T) {
 		},
 	} {
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		h.ServeHTTP(w, monitorGet(path))
 		body, _ := io.ReadAll(w.Body)
 		for _, want := range wants {
 			if w.Code != 200 || !strings.Contains(string(body), want) {

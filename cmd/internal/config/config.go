@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -112,8 +111,11 @@ type Config struct {
 		RemoteClientsCA       string // "": no client has a certificate
 		RemoteTokens          string // "": no client has a token
 	}
-	HTTP struct{ Listen string } // "": none
-	Log  struct {
+	HTTP struct {
+		Listen string // "": none
+		Names  []string
+	}
+	Log struct {
 		Level, Format string
 		Privacy       bool
 	}
@@ -249,7 +251,7 @@ func (c *Config) Effective() []slog.Attr {
 	attrs := make([]slog.Attr, 0, len(keys))
 	for _, k := range keys {
 		if !isList(k.section) {
-			attrs = append(attrs, slog.String(k.path(), redact(plain(k.kind.get(c)))))
+			attrs = append(attrs, slog.String(k.path(), c.shown(k)))
 		}
 	}
 	return append(attrs,
@@ -259,6 +261,14 @@ func (c *Config) Effective() []slog.Attr {
 		slog.String(trapSection, joined(c.Traps, func(t Trap) string { return t.Name + " " + t.Maildir })))
 }
 
+// shown is the value of a key as a log may have it.
+func (c *Config) shown(k key) string {
+	if k.path() == "redis.url" {
+		return RedisShown(c.Redis.URL)
+	}
+	return plain(k.kind.get(c))
+}
+
 func joined[T any](list []T, show func(T) string) string {
 	parts := make([]string, 0, len(list))
 	for _, e := range list {
@@ -266,11 +276,6 @@ func joined[T any](list []T, show func(T) string) string {
 	}
 	return strings.Join(parts, ", ")
 }
-
-// password is the secret part of a URL: behind the user, or a parameter.
-var password = regexp.MustCompile(`(://[^:@/\s]*:)[^@\s]*(@)|([?&]\w*password=)[^&#"]*`)
-
-func redact(s string) string { return password.ReplaceAllString(s, "$1$3***$2") }
 
 // Changed lists the keys whose values differ from old's: those that a running
 // daemon can take over, and those that need a restart.

@@ -184,23 +184,65 @@ func TestOverride(t *testing.T) {
 }
 
 func TestEffectiveHidesPasswords(t *testing.T) {
-	for _, url := range []string{
-		"redis://user:hunter2@db:6379/0",
-		"rediss://:hunter2@db:6379",
-		"redis://a:hunter2@db1,redis://b:hunter2@db2",
-		"unix://:hunter2@/run/redis.sock",
-		"redis://a:hunter2@s1,s2/0?master_name=m&password=hunter2&sentinel_password=hunter2&x=1",
+	for url, want := range map[string]string{
+		"redis://user:hunter2@db:6379/0":               "redis://***@db:6379/0",
+		"rediss://:hunter2@db:6379":                    "rediss://***@db:6379",
+		"redis://db1:6379,db2:6379/0":                  "redis://db1:6379,db2:6379/0",
+		"redis://a:hunter2@db1,redis://b:hunter2@db2":  "redis://***",
+		"unix://:hunter2@/run/redis.sock":              "unix://***@/run/redis.sock",
+		"redis://u:pa@hunter2@db:6379/0":               "", // the parser takes the last @
+		"redis://u:12/hunter2@db:6379/0":               "redis://***",
+		"redis://u:x/hunter2@db:6379/0":                "redis://***",
+		"redis://u:x?hunter2@db:6379/0":                "redis://***",
+		"redis://u:x#hunter2@db:6379/0":                "redis://***",
+		"redis://u:x,hunter2@db:6379/0":                "redis://***",
+		"redis://u:x\"hunter2'@db:6379/0":              "",
+		"redis://u:%zzhunter2@db:6379/0":               "redis://***",
+		"hunter2":                                      "***",
+		"redis://a:hunter2@s1,s2/0?password=hunter2":   "",
+		"redis://s1/0?password=a&hunter2&password=b#c": "",
 	} {
 		c := Default()
 		if err := c.Override("redis.url", "--redis", url); err != nil {
 			t.Fatal(err)
 		}
 		line := slog.GroupValue(c.Effective()...).String()
-		if strings.Contains(line, "hunter2") || !strings.Contains(line, "***") {
+		if strings.Contains(line, "hunter2") || !strings.Contains(line, hidden) && strings.Contains(url, "hunter2") || !strings.Contains(line, "redis.url="+want) {
 			t.Errorf("%s: %s", url, line)
 		}
 		if !strings.Contains(line, "milter.max_message=10MiB") {
 			t.Error(line)
+		}
+	}
+}
+
+// No error shows a password, however wrongly it is written.
+func TestErrorsHidePasswords(t *testing.T) {
+	for _, text := range []string{
+		`url = ["redis://me:hunter2@db"]`,
+		`url = {url = "redis://me:hunter2@db"}`,
+		`url = redis://me:hunter2@db`,
+		`url = "redis://me:x"hunter2@db"`,
+		`url = 'redis://me:x'hunter2@db'`,
+		`url = "redis://me:hunter2@db`,
+		`url = "redis://me:\hunter2@db"`,
+		`url = "redis://me:hunter2\u0007@db"`,
+		`url = hunter2`,
+		`url = 17hunter2`,
+		`url = 0xhunter2`,
+		`url = 1979-05-27Thunter2`,
+		`url = true`,
+	} {
+		for _, file := range []string{"[redis]\n" + text, "redis." + text, "redis = {" + text + "}"} {
+			_, err := parse("f", file)
+			if err == nil || strings.Contains(err.Error(), "hunter") {
+				t.Errorf("%s: %v", file, err)
+			}
+		}
+	}
+	for _, value := range []any{[]string{"redis://me:hunter2@db"}, "redis://me:hunter2\a@db"} {
+		if err := Default().Override("redis.url", "--redis", value); err == nil || strings.Contains(err.Error(), "hunter") {
+			t.Errorf("%q: %v", value, err)
 		}
 	}
 }

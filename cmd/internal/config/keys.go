@@ -227,8 +227,8 @@ var generalKeys = []key{
 		doc:  "Domains that say nothing against a message that links to them, beside those\nof large senders, mail services and shorteners, which are built in."},
 
 	{section: "redis", name: "url", def: "", example: "redis://127.0.0.1:6379/0",
-		kind: text(func(c *Config) *string { return &c.Redis.URL }, `a URL such as "redis://127.0.0.1:6379/0"`),
-		doc:  "The Redis of the federation: redis://, rediss:// (TLS) or unix://, with user\nand password where needed. Empty: this site works alone."},
+		kind: redisURL(func(c *Config) *string { return &c.Redis.URL }),
+		doc:  "The Redis of the federation: redis://, rediss:// (TLS) or unix://, with user\nand password where needed. In these, write @ as %40, / as %2F, : as %3A, # as %23,\n? as %3F and % as %25. Empty: this site works alone."},
 	{section: "redis", name: "ca", def: "", example: "/etc/spambloom/redis-ca.pem",
 		kind: text(func(c *Config) *string { return &c.Redis.CA }, "a path"),
 		doc:  "File of the CA that signed the certificate of Redis, in PEM, for rediss://.\nDefault: the CAs of the system."},
@@ -299,6 +299,9 @@ var generalKeys = []key{
 	{section: "http", name: "listen", def: "127.0.0.1:8898",
 		kind: text(func(c *Config) *string { return &c.HTTP.Listen }, `HOST:PORT such as "127.0.0.1:8898"`),
 		doc:  "/metrics for Prometheus, /healthz, /readyz, and / for people. It asks for no\npassword: keep it on loopback or behind a firewall. Empty: none."},
+	{section: "http", name: "names", def: []any{}, example: []any{"mx1.example.org"},
+		kind: texts(func(c *Config) *[]string { return &c.HTTP.Names }, "host names"),
+		doc:  "Further host names under which it answers, such as that of a reverse proxy. It\nalways answers under addresses, localhost, the name of the host, of the site and of\nlisten. A request for another name is refused, so that no web page can read it\nthrough a visitor's browser."},
 
 	{section: "log", name: "level", def: "info", live: true,
 		kind: choice(func(c *Config) *string { return &c.Log.Level }, "debug", "info", "warn", "error"),

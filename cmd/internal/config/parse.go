@@ -17,7 +17,11 @@ func parse(path, input string) (*Config, error) {
 	md, err := toml.Decode(input, &top)
 	var syntax toml.ParseError
 	if errors.As(err, &syntax) {
-		return nil, fmt.Errorf("%s:%d: %s", path, syntax.Position.Line, syntax.Message)
+		line := ""
+		if lines := strings.Split(input, "\n"); syntax.Position.Line > 0 && syntax.Position.Line <= len(lines) {
+			line = lines[syntax.Position.Line-1]
+		}
+		return nil, fmt.Errorf("%s:%d: %s", path, syntax.Position.Line, withoutSecret(syntax.Message, line))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+)
+
+// httpNames are the names under which the HTTP listener answers, beside addresses: a
+// page that a browser loads from elsewhere could otherwise point its own name here and
+// read what stands on this port (DNS rebinding).
+func (s *settings) httpNames() []string {
+	names := append([]string{"localhost", s.site}, s.HTTP.Names...)
+	if host, err := os.Hostname(); err == nil {
+		short, _, _ := strings.Cut(host, ".")
+		names = append(names, host, short)
+	}
+	if host, _, err := net.SplitHostPort(s.HTTP.Listen); err == nil {
+		names = append(names, host)
+	}
+	return names
+}
+
+// onlyFor answers requests whose Host is an address or one of the names, and refuses
+// others with 421 (RFC 9110, section 15.5.20).
+func onlyFor(names []string, next http.Handler) http.Handler {
+	known := make(map[string]bool, len(names))
+	for _, name := range names {
+		known[strings.ToLower(name)] = true
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if host := hostOf(r.Host); host == "" || isAddress(host) || known[host] {
+			next.ServeHTTP(w, r)
+			return
+		}
+		http.Error(w, "this is not a name of this server: add it to http.names", http.StatusMisdirectedRequest)
+	})
+}
+
+// hostOf is the Host field without port, in lower case. It is empty for a client of
+// HTTP/1.0 that sends none, which no browser is.
+func hostOf(field string) string {
+	host, _, err := net.SplitHostPort(field)
+	if err != nil {
+		host = field
+	}
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
+
+func isAddress(host string) bool {
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil
+}
