@@ -48,13 +48,23 @@ func Dial(rawURL string, o DialOptions) (*Client, error) {
 	}
 	c, err := dial(rawURL, o)
 	if err != nil {
-		var inURL *url.Error
-		if errors.As(err, &inURL) { // its text has the whole URL
-			err = inURL.Err
-		}
-		return nil, fmt.Errorf("redis url: %w", err)
+		return nil, fmt.Errorf("redis url: %w", withoutSecret(err, rawURL))
 	}
 	return c, nil
+}
+
+// errAmbiguous is the error of a URL whose parts are not certain. That of the library
+// may cite a part of the password.
+var errAmbiguous = errors.New("cannot be read: the port must be a number; in user and password write @ as %40, / as %2F, : as %3A, # as %23, ? as %3F, % as %25")
+
+// withoutSecret returns the error of a URL, without anything that may be a password.
+func withoutSecret(err error, rawURL string) error {
+	first, more := splitHosts(rawURL)
+	u, parseErr := url.Parse(first)
+	if parseErr != nil || strings.Contains(u.Path+u.RawQuery+u.Fragment+strings.Join(more, ""), "@") {
+		return errAmbiguous
+	}
+	return err
 }
 
 func dial(rawURL string, files DialOptions) (*Client, error) {

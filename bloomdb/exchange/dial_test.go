@@ -63,10 +63,14 @@ func TestDialRefuses(t *testing.T) {
 		"redis://host/x":                    "invalid database number",
 		"redis://host?tpyo=1":               "unexpected option: tpyo",
 		"unix://":                           "empty unix socket path",
-		"redis://u:geheim@host:port":        "invalid port",
+		"redis://u:geheim@host:port":        "the port must be a number",
+		"redis://u:12/geheim@host:6379/0":   "write @ as %40, / as %2F",
+		"redis://u:x/geheim@host:6379/0":    "write @ as %40, / as %2F",
+		"redis://u:x?geheim@host:6379/0":    "write @ as %40, / as %2F",
+		"redis://u:%zzgeheim@host":          "% as %25",
 		"redis://u:geheim@h1,h2/5":          "a cluster has no database /5",
 		"redis://u:geheim@h1:1,h2":          "unable to parse addr",
-		"redis://u:geheim@h\x7f":            "control character",
+		"redis://u:geheim@h\x7f":            "cannot be read",
 		"redis://h1:1,h2:2?master_name=&x=": "unexpected option",
 	} {
 		c, err := Dial(url, DialOptions{})
