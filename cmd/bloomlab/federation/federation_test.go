@@ -8,13 +8,14 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // Every row is within its tolerance, from two rounds on. Under the race detector the
 // day is one to five thousand.
 func TestRowsAreWithin(t *testing.T) {
 	e := Experiments()[0]
-	if racing {
+	if testenv.Race {
 		e.Trials = []lab.Trial{countTraffic(1), reportTraffic(), sizes(), held(10 * scale), lateReports()}
 		e.Derived = nil
 	}

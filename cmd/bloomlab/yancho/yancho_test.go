@@ -10,6 +10,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // Every row of every experiment is within its tolerance, from two rounds on. Under
@@ -17,7 +18,7 @@ import (
 // the code of experiments 2 and 5, which stay, with more insertions.
 func TestRowsAreWithin(t *testing.T) {
 	for _, e := range Experiments() {
-		if racing && slices.Contains([]string{"1", "3", "4", "6", "7", "8"}, strings.TrimPrefix(e.Name, "yancho-exp")) {
+		if testenv.Race && slices.Contains([]string{"1", "3", "4", "6", "7", "8"}, strings.TrimPrefix(e.Name, "yancho-exp")) {
 			continue
 		}
 		rows, err := lab.Run(context.Background(), e, lab.Options{Rounds: 2, Seed: 1})

@@ -1,5 +1,0 @@
-//go:build !race
-
-package yancho
-
-const racing = false
