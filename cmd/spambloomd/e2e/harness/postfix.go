@@ -34,6 +34,7 @@ type Postfix struct {
 	Extra, Services string // more lines of main.cf and master.cf
 
 	process *os.Process // nil while it does not run
+	tether  *os.File    // see run
 	ended   chan error
 }
 
@@ -195,6 +196,11 @@ func (p *Postfix) Start(site, milter, chroot string) *Postfix {
 	return p
 }
 
+// tethered becomes the master, and leaves behind a process, not its child, that ends it
+// when the pipe at descriptor 3 closes without a line: this process has died then. The
+// master changes its user, which takes back what StartChild asks for.
+const tethered = `(sh -c 'read _ || kill $0' $$ <&3 3<&- >/dev/null 2>&1 &); exec "$0" "$@" 3<&-`
+
 // run starts the master process itself, in the foreground: it dies with the test. The
 // command postfix would write to the log first, and wait two seconds for the process
 // that reads it.
@@ -205,8 +211,13 @@ func (p *Postfix) run() {
 		p.T.Fatal(err)
 	}
 	defer out.Close()
-	cmd := exec.Command(p.Command, "-s", "-c", p.etc())
-	cmd.Stdout, cmd.Stderr = out, out
+	var in *os.File
+	if in, p.tether, err = os.Pipe(); err != nil {
+		p.T.Fatal(err)
+	}
+	defer in.Close()
+	cmd := exec.Command("sh", "-c", tethered, p.Command, "-s", "-c", p.etc())
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = out, out, []*os.File{in}
 	p.ended = make(chan error, 1)
 	if err := StartChild(cmd); err != nil {
 		p.T.Fatal(err)
@@ -268,6 +279,8 @@ func (p *Postfix) Stop() {
 	}
 	<-p.ended // by a signal: that is no fault
 	p.process = nil
+	_, _ = p.tether.WriteString("\n") // the process at its other end may have been killed
+	p.tether.Close()
 }
 
 // Queued returns the number of mails that are still to be delivered.
