@@ -73,9 +73,10 @@ revocation wins: what was revoked can be reported at once, but is spam only when
 it is reported again in a later period. report says so, and when that begins.
 
 Where no daemon answers, or cannot take a report now, it waits in a queue on this
-disk, behind those that wait already: at most 1,000 of them. The next report or
-revocation delivers what waits, and so does flush; spambloom status says how many
-wait. A report counts from when it is delivered. --no-queue fails instead.
+disk, behind those that wait already: at most 1,000 of them, and 250 of one REPORTER
+named with --as. The next report or revocation delivers what waits, and so does flush;
+spambloom status says how many wait. A report counts from when it is delivered.
+--no-queue fails instead.
 
 With --attached, feedback reports (ARF, RFC 5965), as mailbox providers send them,
 are understood: the message that is complained about is taken; fraud is reported as
