@@ -132,7 +132,7 @@ func listenAndServe(t testing.TB, server *http.Server) (path string) {
 		t.Fatal(err)
 	}
 	done := make(chan error)
-	go func() { done <- server.Serve(Limit(ln)) }()
+	go func() { done <- server.Serve(NewDoor(DoorOptions{DaemonUID: os.Getuid()}).Listen(ln)) }()
 	t.Cleanup(func() {
 		if err := server.Shutdown(context.Background()); err != nil {
 			t.Error(err)

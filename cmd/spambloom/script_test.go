@@ -146,7 +146,9 @@ func (d *daemon) serve(name string, h http.Handler) error {
 	}
 	server := reporting.NewServer(h, nil)
 	d.servers = append(d.servers, server)
-	go func() { d.done <- server.Serve(reporting.Limit(ln)) }()
+	go func() {
+		d.done <- server.Serve(reporting.NewDoor(reporting.DoorOptions{DaemonUID: os.Getuid()}).Listen(ln))
+	}()
 	return nil
 }
 

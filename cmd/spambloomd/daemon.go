@@ -45,6 +45,7 @@ type server struct {
 	policy   atomic.Pointer[milter.Policy] // for the control API; the milter has its own
 	milter   *milter.Server
 	control  *http.Server
+	door     *reporting.Door // of the control socket
 	access   *reporting.Access
 	remote   *reporting.Remote  // who is let in from other machines; nil: nobody
 	far      *http.Server       // for them; nil: none
@@ -186,6 +187,7 @@ func (d *server) assemble(sockets *sockets) error {
 		Log:       d.log,
 	})
 	d.control = reporting.NewServer(api, d.log)
+	d.door = reporting.NewDoor(reporting.DoorOptions{DaemonUID: os.Geteuid(), Log: d.log})
 	if sockets.remote != nil {
 		if err := d.openRemote(api); err != nil {
 			return err
@@ -205,7 +207,7 @@ func (d *server) run(ctx context.Context, hup <-chan os.Signal, sockets *sockets
 	for _, l := range sockets.milter {
 		front.Go(func() error { return d.milter.Serve(l.name, l.Listener) })
 	}
-	front.Go(func() error { return served(d.control.Serve(reporting.Limit(sockets.control))) })
+	front.Go(func() error { return served(d.control.Serve(d.door.Listen(sockets.control))) })
 	if d.far != nil {
 		front.Go(func() error { return served(d.far.Serve(d.remote.Listen(sockets.remote))) })
 	}

@@ -27,7 +27,7 @@ const maxHTTP = 64
 //
 //	/metrics   Prometheus
 //	/healthz   200 while the process answers at all
-//	/readyz    200 while it serves, mail is judged and reports can be written, else 503 and why
+//	/readyz    200 while it serves, mail is judged, and reports are taken and written, else 503 and why
 //	/          a page for people
 func (d *server) newHTTP() *http.Server {
 	mux := http.NewServeMux()
@@ -52,6 +52,7 @@ func (d *server) registry() *prometheus.Registry {
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	r.MustRegister(d.milter.Collectors()...)
 	r.MustRegister(d.desk.Collectors()...)
+	r.MustRegister(d.door.Collectors()...)
 	if d.remote != nil {
 		r.MustRegister(d.remote.Collectors()...)
 	}
@@ -74,7 +75,22 @@ func (d *server) readyz(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "mail is not judged: "+fault.Error(), http.StatusServiceUnavailable)
 		return
 	}
+	lockout, all := d.door.Lockout()
+	if all {
+		http.Error(w, lockout, http.StatusServiceUnavailable)
+		return
+	}
+	// One user's lockout is no reason to take the daemon out of service, or any user could.
 	fmt.Fprintln(w, "ready")
+	if lockout != "" {
+		fmt.Fprintln(w, lockout)
+	}
+	if d.remote == nil {
+		return
+	}
+	if lockout, _ := d.remote.Lockout(); lockout != "" {
+		fmt.Fprintln(w, lockout)
+	}
 }
 
 // facts is what the daemon adds to the database's status.

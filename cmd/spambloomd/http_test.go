@@ -17,6 +17,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/exchange"
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/reporting"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -36,7 +37,7 @@ func monitored(t *testing.T) (*server, http.Handler) {
 			t.Error(err)
 		}
 	})
-	d := &server{started: s, current: s, systemd: &supervisor{log: log}, log: log, db: db, desk: testDesk(t, db), milter: milter.NewServer(db, s.milterOptions(s.site, log))}
+	d := &server{started: s, current: s, systemd: &supervisor{log: log}, log: log, db: db, desk: testDesk(t, db), door: reporting.NewDoor(reporting.DoorOptions{}), milter: milter.NewServer(db, s.milterOptions(s.site, log))}
 	return d, d.newHTTP().Handler
 }
 
