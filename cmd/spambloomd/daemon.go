@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/spambloom/spambloom/bloomdb"
@@ -212,7 +211,7 @@ func (d *server) run(ctx context.Context, hup <-chan os.Signal, sockets *sockets
 		front.Go(func() error { return served(d.far.Serve(d.remote.Listen(sockets.remote))) })
 	}
 	if d.http != nil {
-		front.Go(func() error { return served(d.http.Serve(netutil.LimitListener(sockets.http, maxHTTP))) })
+		front.Go(func() error { return served(d.http.Serve(&newest{Listener: sockets.http, most: maxHTTP})) })
 	}
 	trapCtx, stopTraps := context.WithCancel(frontCtx)
 	defer stopTraps()

@@ -19,8 +19,8 @@ import (
 	"github.com/spambloom/spambloom/reporting"
 )
 
-// maxHTTP bounds the open connections of the HTTP listener; further ones wait.
-// Each takes a file descriptor, which the mail server's connections need.
+// maxHTTP bounds the open connections of the HTTP listener; the oldest is closed for a
+// further one. Each takes a file descriptor, which the mail server's connections need.
 const maxHTTP = 64
 
 // newHTTP is the listener for monitoring:
@@ -40,7 +40,7 @@ func (d *server) newHTTP() *http.Server {
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second,
-		IdleTimeout:       2 * time.Minute,
+		IdleTimeout:       10 * time.Second,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
 	}

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -163,13 +165,24 @@ func TestStatusIsShown(t *testing.T) {
 // crowd is a listener at which n clients wait already.
 type crowd chan net.Conn
 
-func newCrowd(n int) crowd {
-	c := make(crowd, n)
+// newCrowd returns the clients' ends, too.
+func newCrowd(n int) (c crowd, clients []net.Conn) {
+	c = make(crowd, n)
 	for range n {
-		_, served := net.Pipe()
+		client, served := net.Pipe()
+		clients = append(clients, client)
 		c <- served
 	}
-	return c
+	return c, clients
+}
+
+// isOpen reports whether the other end of a pipe is.
+func isOpen(conn net.Conn) bool {
+	if conn.SetReadDeadline(time.Now()) != nil {
+		return false
+	}
+	_, err := conn.Read(make([]byte, 1))
+	return errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 func (c crowd) Accept() (net.Conn, error) {
@@ -181,12 +194,14 @@ func (c crowd) Accept() (net.Conn, error) {
 func (c crowd) Close() error { close(c); return nil }
 func (crowd) Addr() net.Addr { return &net.UnixAddr{} }
 
-// Clients of the control API and of monitoring that connect and stay cannot use
-// up the file descriptors that the mail server's connections need.
+// Clients of the control API and of monitoring that connect and stay cannot use up the
+// file descriptors that the mail server's connections need. Of the control API, 256 are
+// served, and 32 told that they are refused; of monitoring, the newest are served.
 func TestConnectionsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, _ := monitored(t)
-		control, monitoring := newCrowd(300), newCrowd(300)
+		control, controlClients := newCrowd(300)
+		monitoring, monitoringClients := newCrowd(300)
 		s := &sockets{control: control, http: monitoring}
 		if err := d.assemble(s); err != nil {
 			t.Fatal(err)
@@ -197,11 +212,18 @@ func TestConnectionsAreLimited(t *testing.T) {
 		synctest.Wait()
 		for _, c := range []struct {
 			name    string
-			waiting int
+			clients []net.Conn
 			want    int
-		}{{"control", len(control), 256}, {"http", len(monitoring), maxHTTP}} {
-			if open := 300 - c.waiting; open != c.want {
-				t.Errorf("%s: %d connections are open, want %d", c.name, open, c.want)
+			newest  bool
+		}{{"control", controlClients, 256 + 32, false}, {"http", monitoringClients, maxHTTP, true}} {
+			open := 0
+			for _, conn := range c.clients {
+				if isOpen(conn) {
+					open++
+				}
+			}
+			if last := c.clients[len(c.clients)-1]; open != c.want || isOpen(last) != c.newest {
+				t.Errorf("%s: %d connections are open, want %d; the last one %v", c.name, open, c.want, isOpen(last))
 			}
 		}
 		stop()
