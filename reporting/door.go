@@ -3,6 +3,7 @@ package reporting
 import (
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"slices"
@@ -34,7 +35,8 @@ type DoorOptions struct {
 //
 //	Accept -> who is it? -> root, the daemon's user: in
 //	                     -> a user below the bounds: in
-//	                     -> all places are taken: in, for one of the user with the most
+//	                     -> all places are taken: in, for one of the user with the most,
+//	                        or for the oldest that is idle
 //	                     -> else told to come later (429), and logged
 //
 // It is safe for concurrent use.
@@ -49,6 +51,7 @@ type Door struct {
 	mu       sync.Mutex
 	guests   map[string][]*doorConn // by user; in the order in which they came
 	total    int                    // of guests
+	came     uint64                 // in all
 	refusing int                    // connections that are told to come later
 	lockout  lockout
 }
@@ -72,7 +75,7 @@ func NewDoor(o DoorOptions) *Door {
 	d.userOf = func(_ net.Conn, from Origin) (user string, bound int) {
 		switch {
 		case !from.Known:
-			return unknownName, maxConnections
+			return unknownName, math.MaxInt // all have one bound
 		case from.UID == 0 || from.UID == o.DaemonUID:
 			return "", 0
 		}
@@ -136,6 +139,7 @@ type doorConn struct {
 	door    *Door
 	remote  originAddr
 	user    string   // empty: it has no bound
+	number  uint64   // in the order in which they came
 	refusal *Problem // nil: it is let in
 	idle    atomic.Bool
 	gone    sync.Once
@@ -187,6 +191,8 @@ func (d *Door) admit(conn net.Conn) *doorConn {
 	if c.refusal == nil {
 		d.guests[user] = append(d.guests[user], c)
 		d.total++
+		d.came++
+		c.number = d.came
 		return c
 	}
 	d.refuse(user, reason)
@@ -197,26 +203,48 @@ func (d *Door) admit(conn net.Conn) *doorConn {
 	return c
 }
 
-// makeRoom closes a connection of the user with the most, where that is at least two
-// more than another user has: one that is idle, if there is any. mu is held.
+// makeRoom closes a connection, so that there is a place for one of a user: of the user
+// with the most, where these are two more at least, else the oldest that is idle. mu is
+// held.
 func (d *Door) makeRoom(user string) bool {
-	most := user
-	for other, conns := range d.guests {
-		if len(conns) > len(d.guests[most]) {
-			most = other
-		}
-	}
-	conns := d.guests[most]
-	if len(conns) < len(d.guests[user])+2 {
+	closing := d.surplus(user)
+	if closing != nil {
+		d.refuse(closing.user, "user")
+	} else if closing = d.oldestIdle(); closing == nil {
 		return false
 	}
-	at := max(slices.IndexFunc(conns, func(c *doorConn) bool { return c.idle.Load() }), 0)
-	d.refuse(most, "user")
-	closing := conns[at]
 	d.remove(closing) // the server closes it once more, which takes nothing away
 	closing.Conn.Close()
 	return true
 }
+
+// surplus is a connection of the user with the most, where these are two more than a
+// user's at least: the first that is idle, if one is. nil: nobody has so many.
+func (d *Door) surplus(user string) *doorConn {
+	var most []*doorConn
+	for _, conns := range d.guests {
+		if len(conns) > len(most) {
+			most = conns
+		}
+	}
+	if len(most) < len(d.guests[user])+2 {
+		return nil
+	}
+	return most[max(slices.IndexFunc(most, isIdle), 0)]
+}
+
+// oldestIdle is the idle connection that came first; nil: none is idle.
+func (d *Door) oldestIdle() (oldest *doorConn) {
+	for _, conns := range d.guests {
+		i := slices.IndexFunc(conns, isIdle)
+		if i >= 0 && (oldest == nil || conns[i].number < oldest.number) {
+			oldest = conns[i]
+		}
+	}
+	return oldest
+}
+
+func isIdle(c *doorConn) bool { return c.idle.Load() }
 
 // leave gives a connection's place back.
 func (d *Door) leave(c *doorConn) {
