@@ -60,7 +60,7 @@ func Dial(spec string) (*Client, error) {
 		return nil, err
 	}
 	conn.Close()
-	transport := &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 16}
+	transport := &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 16, IdleConnTimeout: idleTimeout / 2}
 	return &Client{http: &http.Client{Transport: transport, Timeout: answerTimeout}, base: unixBase}, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -68,7 +69,7 @@ type Outcome struct {
 	// that is not reached yet; else 0.
 	Sum, Quorum float64
 
-	Idle bool // a revocation of what nobody had reported: it is kept, and has no effect
+	Idle bool // a revocation of what is not listed, and nobody had reported: nothing is written
 
 	RevokedUntil time.Time // a report has no effect before: a revocation of this period wins; else zero
 
@@ -81,7 +82,6 @@ type Outcome struct {
 type DeskOptions struct {
 	Period  time.Duration // of the database's generations of reports; 0: a week
 	MaxHour int           // reports and revocations of one reporter in an hour; 0: no limit
-	Joined  bool          // there are other sites: what is revoked here may be on its way from one
 	Log     *slog.Logger  // nil: discard
 }
 
@@ -113,7 +113,7 @@ func NewDesk(db *bloomdb.DB, l *ledger.Ledger, o DeskOptions) *Desk {
 		log: o.Log,
 		accepted: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "spambloom_reports_total",
-			Help: "Reports and revocations accepted, which are on disk.",
+			Help: "Reports and revocations accepted: they are on disk, or there was nothing to revoke.",
 		}, []string{"action", "class"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "spambloom_reports_refused_total",
@@ -132,10 +132,11 @@ func (d *Desk) Collectors() []prometheus.Collector {
 // Report takes a report of spam. When the error is nil, it is on disk, and the message
 // is listed if those who report it have the quorum. It may still not be spam, as a
 // revocation of the same period wins. Errors are those of bloomdb.DB.Report, ErrTooMany,
-// and the ledger's.
+// and the ledger's, of which ledger.ErrShare is about the reporter only.
 func (d *Desk) Report(r Report) (Outcome, error) { return d.accept("report", ledger.Spam, r) }
 
-// Revoke takes a revocation; outcome and errors as for Report.
+// Revoke takes a revocation; outcome and errors as for Report. A revocation of what is
+// not listed, and nobody reported here, writes nothing.
 func (d *Desk) Revoke(r Report) (Outcome, error) { return d.accept("revoke", ledger.Ham, r) }
 
 func (d *Desk) accept(action string, stance ledger.Stance, r Report) (Outcome, error) {
@@ -148,7 +149,7 @@ func (d *Desk) accept(action string, stance ledger.Stance, r Report) (Outcome, e
 	d.log.Info(action+" accepted",
 		"reporter", r.Reporter, "class", r.Class, r.Origin.attr(),
 		"kinds", kinds(r.Set.Signatures), "ids", ids(r.Set.Signatures), "listed", o.Evidence.Listed,
-		"weight", decision.Weight.Float(), "sum", decision.Sum.Float(), "quorum", decision.Quorum.Float())
+		"weight", decision.Weight.Float(), "sum", decision.Sum.Float(), "quorum", decision.Quorum.Float(), "idle", o.Idle)
 	return o, nil
 }
 
@@ -156,25 +157,24 @@ func (d *Desk) accept(action string, stance ledger.Stance, r Report) (Outcome, e
 func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger.Decision, err error) {
 	now := d.db.Now()
 	r.Reporter = foldReporter(cmp.Or(r.Reporter, anonymous))
-	set := r.Set
-	if stance == ledger.Ham {
-		err = d.db.Revocable(set)
-	} else {
-		set, err = d.db.Reportable(set)
-	}
-	if err == nil && !r.Trap && !r.Trusted {
-		err = d.limits.take(r.Reporter, len(set.Signatures), now)
-	}
+	set, err := d.admit(stance, r, now)
 	if err != nil {
 		return o, decision, err
 	}
-	listed := stance == ledger.Ham && d.db.Judge(r.Set).Listed
+	var before bloomdb.Evidence // of a revocation
 	entry := d.entry(stance, r, set, now)
-	// What is on its way from another site is not listed here yet.
-	entry.Listed = listed || d.opt.Joined
-	decision, err = d.ledger.Enter(entry)
-	if err != nil {
-		return o, decision, err
+	if stance == ledger.Ham {
+		before, entry.Listed = d.db.Judge(r.Set), d.db.Stands(r.Set)
+		reported, err := d.ledger.Reported(entry.Set, entry.Anchors)
+		if err != nil {
+			return o, decision, err
+		}
+		if !entry.Listed && !reported {
+			return Outcome{Evidence: before, Idle: true}, ledger.Decision{Quorum: d.ledger.Quorum()}, nil
+		}
+	}
+	if decision, err = d.ledger.Enter(entry); err != nil {
+		return o, decision, d.named(err, now)
 	}
 	whole := decision
 	whole.Set.Sketches = nil // the ledger has their essence
@@ -185,16 +185,43 @@ func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger
 		d.overdue.Store(true)
 		return o, decision, err
 	}
-	o.Evidence = d.db.Judge(r.Set)
-	o.Idle = decision.Idle
+	o = d.outcome(stance, r, decision)
+	o.Returned = before.Listed && !decision.Revoked.IsZero()
+	return o, decision, nil
+}
+
+// admit says what of a message may be entered, and takes it into the reporter's hour.
+func (d *Desk) admit(stance ledger.Stance, r Report, now time.Time) (set signature.Set, err error) {
+	set = r.Set
+	if stance == ledger.Ham {
+		err = d.db.Revocable(set)
+	} else {
+		set, err = d.db.Reportable(set)
+	}
+	if err == nil && !r.Trap && !r.Trusted {
+		err = d.limits.take(r.Reporter, len(set.Signatures), now)
+	}
+	return set, err
+}
+
+// outcome is what became of an entry that was carried out.
+func (d *Desk) outcome(stance ledger.Stance, r Report, decision ledger.Decision) Outcome {
+	o := Outcome{Evidence: d.db.Judge(r.Set), Idle: decision.Idle}
 	if !o.Idle && decision.Sum < decision.Quorum && (stance == ledger.Spam) != o.Evidence.Listed {
 		o.Sum, o.Quorum = decision.Sum.Float(), decision.Quorum.Float()
 	}
 	if stance == ledger.Spam && !o.Evidence.Listed && o.Quorum == 0 {
 		o.RevokedUntil = d.revokedUntil(r.Set)
 	}
-	o.Returned = listed && !decision.Revoked.IsZero()
-	return o, decision, nil
+	return o
+}
+
+// named adds to a refusal for a period's share when the next period begins.
+func (d *Desk) named(err error, now time.Time) error {
+	if errors.Is(err, ledger.ErrPeriodShare) {
+		return fmt.Errorf("%w; the next period begins %s", err, d.period(now).Add(d.opt.Period).Format("2006-01-02 15:04Z"))
+	}
+	return err
 }
 
 // anonymous is the reporter of whom the system knows no name.
@@ -203,7 +230,8 @@ const anonymous = "anonymous"
 func (d *Desk) entry(stance ledger.Stance, r Report, set signature.Set, now time.Time) ledger.Entry {
 	e := ledger.Entry{
 		Stance: stance, Reporter: r.Reporter, Trap: r.Trap, At: now, Period: d.period(now),
-		Class: uint8(r.Class), Origin: r.Origin.String(), Set: d.db.Essence(set),
+		Class: uint8(r.Class), Origin: r.Origin.String(), Set: d.db.Essence(set), Trusted: r.Trusted,
+		Cost: int64(math.Ceil(d.db.Cost(set, stance == ledger.Ham) * ledger.CostUnit)),
 	}
 	if r.Trap {
 		e.Origin = "trap"
@@ -275,6 +303,8 @@ func reason(err error) string {
 		return "full"
 	case errors.Is(err, ErrTooMany):
 		return "too_many"
+	case errors.Is(err, ledger.ErrShare):
+		return "share"
 	case errors.Is(err, bloomdb.ErrClosed), errors.Is(err, ledger.ErrClosed):
 		return "closing"
 	}

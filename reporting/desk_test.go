@@ -203,6 +203,7 @@ func TestUndo(t *testing.T) {
 	}
 	s.report("anna", letter(3, 1)) // a near-duplicate of one of them
 	s.report("anna", letter(4, 0)) // one of them
+	s.report("carl", letter(9, 0))
 	s.revoke("mallory", letter(9, 0))
 	ask := UndoRequest{By: "mallory", Since: time.Unix(s.now.Load(), 0).Add(-time.Hour), DryRun: true}
 	// What anna reported, or a near-duplicate of, stays listed: 3 of 5 are not.
@@ -330,19 +331,4 @@ func texts(first, n, second, m int, link string) signature.Set {
 		fmt.Fprintf(&text, "%s ", word(second*1000+i))
 	}
 	return signature.Compute(signature.Parse([]byte("Subject: x\n\n" + text.String() + link + "\n")))
-}
-
-// TestRevocationBeforeTheReportArrives: where there are other sites, a revocation is told
-// to them even if nothing lists the message here, as its report may be on its way.
-func TestRevocationBeforeTheReportArrives(t *testing.T) {
-	for _, joined := range []bool{false, true} {
-		s := newStage(t, trust.Default(), 0)
-		s.opt.Joined = joined
-		m := letter(1, 0)
-		if o := s.revoke("anna", m); o.Idle == joined {
-			t.Errorf("joined %v: idle %v", joined, o.Idle)
-		}
-		s.report("bob", m)
-		s.wantListed(fmt.Sprint("joined ", joined), m, !joined)
-	}
 }

@@ -4,9 +4,9 @@
 // see API.md): its server, its client, and who may do what there. It does not sign
 // messages, keep filters or choose a verdict; bodies never reach it, only signatures.
 //
-//	spambloom report -> Client -> unix socket, or TLS -> NewHandler: who asks, may they?
+//	spambloom report -> Client -> unix socket, or TLS -> Door -> NewHandler: who asks, may they?
 //	    -> Desk.Report: DB.Reportable, rate limit
-//	         -> Ledger.Enter      who, when, weight, quorum   (on disk)
+//	         -> Ledger.Enter      who, when, weight, quorum, share   (on disk)
 //	         -> DB.Report         where the quorum is reached (on disk), then Ledger.Settle
 //	         -> DB.Judge, one log line
 //	    -> "accepted", and the verdict from now on

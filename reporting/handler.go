@@ -41,6 +41,7 @@ type handler struct {
 	desk *Desk
 	HandlerOptions
 	importing sync.Mutex // held while an import is at work
+	turns     turns
 }
 
 // NewHandler returns the control API described in API.md.
@@ -113,6 +114,12 @@ func (h *handler) guard(e endpoint, next http.HandlerFunc) http.HandlerFunc {
 			h.refuse(w, e, caller, problem)
 			return
 		}
+		leave, problem := h.turns.take(r.Context(), caller)
+		if problem != nil {
+			problem.write(w)
+			return
+		}
+		defer leave()
 		next(w, withCaller(r, caller))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -131,7 +132,7 @@ func listenAndServe(t testing.TB, server *http.Server) (path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	serveOn(t, Limit(ln), server)
+	serveOn(t, NewDoor(DoorOptions{DaemonUID: os.Getuid()}).Listen(ln), server)
 	return path
 }
 

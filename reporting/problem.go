@@ -43,7 +43,7 @@ func problemOf(err error) *Problem {
 		return newProblem(http.StatusServiceUnavailable, "%v; the next one begins later", err)
 	case errors.Is(err, ledger.ErrFull):
 		return newProblem(http.StatusServiceUnavailable, "%v; old reports make room", err)
-	case errors.Is(err, ErrTooMany):
+	case errors.Is(err, ErrTooMany), errors.Is(err, ledger.ErrShare):
 		return newProblem(http.StatusTooManyRequests, "%v", err)
 	case errors.Is(err, bloomdb.ErrClosed), errors.Is(err, ledger.ErrClosed):
 		return newProblem(http.StatusServiceUnavailable, "the daemon is stopping")

@@ -10,19 +10,20 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/net/netutil"
 )
 
 // Bounds of the listener for other machines. A connection is cut that has not shaken
 // hands and sent a request's header within headerTimeout.
 const (
-	maxRemote         = 128 // connections; further ones wait
+	maxRemote         = 128 // connections
+	maxOfAddress      = 32  // of one address
 	remoteReadTimeout = 30 * time.Second
 	maxPEM            = 1 << 20 // bytes of a file of certificates
 	expirySoon        = 14 * 24 * time.Hour
@@ -47,6 +48,7 @@ type RemoteOptions struct {
 // concurrent use.
 type Remote struct {
 	log     *slog.Logger
+	door    *Door
 	state   atomic.Pointer[remoteState]
 	refused *prometheus.CounterVec
 }
@@ -62,15 +64,35 @@ func NewRemote(o RemoteOptions, log *slog.Logger) (*Remote, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	r := &Remote{log: log, refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+	door := newDoor("control.remote", bounds{all: maxRemote}, log)
+	door.userOf = func(conn net.Conn, _ Origin) (user string, bound int) { return hostOf(conn.RemoteAddr()), maxOfAddress }
+	r := &Remote{log: log, door: door, refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "spambloom_remote_refused_total",
 		Help: "Connections without TLS, and requests of clients that prove no name, by reason.",
 	}, []string{"reason"})}
 	return r, r.Reload(o)
 }
 
+// hostOf is an address without its port, of IPv6 the network of 64 bits.
+func hostOf(a net.Addr) string {
+	from, err := netip.ParseAddrPort(a.String())
+	if err != nil {
+		return a.String()
+	}
+	ip := from.Addr().Unmap()
+	if network, err := ip.Prefix(64); err == nil && ip.Is6() {
+		return network.String()
+	}
+	return ip.String()
+}
+
 // Collectors are the metrics of who was not let in.
-func (r *Remote) Collectors() []prometheus.Collector { return []prometheus.Collector{r.refused} }
+func (r *Remote) Collectors() []prometheus.Collector {
+	return append(r.door.Collectors(), r.refused)
+}
+
+// Lockout is Door.Lockout of the clients' addresses.
+func (r *Remote) Lockout() (text string, all bool) { return r.door.Lockout() }
 
 // refuse takes note of a client that is not let in.
 func (r *Remote) refuse(reason, from string, err error) {
@@ -149,14 +171,15 @@ func (r *Remote) NewServer(h http.Handler) *http.Server {
 	// Its time begins with the request's body, and a body that comes too late is answered.
 	s.WriteTimeout = remoteReadTimeout + writeTimeout
 	s.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
-		return context.WithValue(ctx, connKey{}, conn)
+		return withVisit(context.WithValue(ctx, connKey{}, conn), conn)
 	}
 	return s
 }
 
-// Listen bounds the open connections that ln accepts to 128, and speaks TLS on them.
+// Listen bounds the open connections that ln accepts to 128, and 32 of one address, and
+// speaks TLS on them. Further ones are closed.
 func (r *Remote) Listen(ln net.Listener) net.Listener {
-	return remoteListener{netutil.LimitListener(ln, maxRemote), r}
+	return remoteListener{r.door.Listen(ln), r}
 }
 
 type remoteListener struct {

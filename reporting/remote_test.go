@@ -16,6 +16,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // A client is let in by a certificate or a token, under the name that these have.
@@ -356,17 +358,12 @@ func remoteSlowClients(t *testing.T) {
 	}
 }
 
-// The connections of other machines are bounded apart from those of this one.
-func TestRemoteConnectionsAreLimited(t *testing.T) { synctest.Test(t, remoteConnectionsAreLimited) }
-
-func remoteConnectionsAreLimited(t *testing.T) {
-	f := serveFar(t, func(f *far) { f.ln = newPipes() })
-	ln := make(crowd, 2*maxRemote)
-	for range cap(ln) {
-		_, served := net.Pipe()
-		ln <- served
-	}
-	limited, accepted := f.remote.Listen(ln), make(chan net.Conn)
+// The connections of other machines are bounded, and those of one address are: it
+// cannot keep others out.
+func TestRemoteConnectionsAreLimited(t *testing.T) {
+	f := serveFar(t, nil)
+	ln := make(crowd)
+	limited, accepted := f.remote.Listen(ln), make(chan net.Conn, 2*maxRemote)
 	go func() {
 		defer close(accepted)
 		for {
@@ -377,26 +374,55 @@ func remoteConnectionsAreLimited(t *testing.T) {
 			accepted <- conn
 		}
 	}()
+	come := func(host string) {
+		_, served := net.Pipe()
+		ln <- distant{served, host}
+	}
+	for range 2 * maxRemote {
+		come("192.0.2.1")
+	}
+	come("192.0.2.2")
 	var open []net.Conn
-	for range maxRemote {
-		open = append(open, <-accepted)
+	for len(open) == 0 || hostOf(open[len(open)-1].RemoteAddr()) != "192.0.2.2" {
+		open = append(open, testenv.Receive(t, "a connection", accepted))
 	}
-	synctest.Wait() // all that can happen has
-	select {
-	case <-accepted:
-		t.Errorf("more than %d connections are open", maxRemote)
-	default:
+	if len(open) != maxOfAddress+1 {
+		t.Errorf("%d connections are open, want %d of one address and one", len(open), maxOfAddress)
 	}
-	open[0].Close()
-	(<-accepted).Close()
+	if text, all := f.remote.Lockout(); all || !strings.Contains(text, "control.remote: connections of 192.0.2.1 are refused") {
+		t.Errorf("lockout %q, of all: %v", text, all)
+	}
+	limited.Close()
+	for range accepted {
+	}
 	for _, conn := range open {
 		conn.Close()
 	}
-	limited.Close()
-	for conn := range accepted {
-		conn.Close()
+}
+
+// A network of IPv6 is one address: its owner has 2^64 of them.
+func TestHostOf(t *testing.T) {
+	for address, want := range map[string]string{
+		"192.0.2.1:25": "192.0.2.1", "[::ffff:192.0.2.1]:25": "192.0.2.1",
+		"[2001:db8::1]:25": "2001:db8::/64", "[2001:db8:0:0:ffff::2]:25": "2001:db8::/64", "[2001:db8:0:1::1]:25": "2001:db8:0:1::/64",
+	} {
+		addr, err := net.ResolveTCPAddr("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := hostOf(addr); got != want {
+			t.Errorf("%s: %s, want %s", address, got, want)
+		}
 	}
 }
+
+// distant is a connection from another machine.
+type distant struct {
+	net.Conn
+	host string
+}
+
+func (d distant) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(d.host), Port: 1000} }
 
 func FuzzParseTokens(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {

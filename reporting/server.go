@@ -6,28 +6,31 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 )
 
-// Bounds of a connection. A request is small and comes from this machine, so
-// whoever needs longer is stuck.
+// Bounds of a connection. A request is small and comes from this machine, so a client
+// that needs longer is stuck. A connection that stays open is of use to the client only,
+// and keeps a place from others: it ends soon.
 const (
 	headerTimeout = 5 * time.Second
 	readTimeout   = 10 * time.Second
 	writeTimeout  = 30 * time.Second // a report waits for the disk
-	idleTimeout   = 60 * time.Second
+	idleTimeout   = 10 * time.Second
+	maxRequests   = 1000     // on one connection
 	maxHeader     = 16 << 10 // bytes
 )
 
 // NewServer returns the server of the control API: its Serve, on a listener that
-// went through Limit, runs until its Shutdown, which waits for the requests in
+// went through Door.Listen, runs until its Shutdown, which waits for the requests in
 // flight. Slow clients are cut, and a handler's panic costs one connection.
 func NewServer(h http.Handler, log *slog.Logger) *http.Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &http.Server{
-		Handler:           h,
+		Handler:           ending(h),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
@@ -38,9 +41,51 @@ func NewServer(h http.Handler, log *slog.Logger) *http.Server {
 
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
-			return context.WithValue(ctx, originKey{}, originOfConn(conn))
+			ctx = context.WithValue(ctx, originKey{}, originOfConn(conn))
+			return withVisit(ctx, conn)
+		},
+		ConnState: func(conn net.Conn, state http.ConnState) {
+			if c, ok := conn.(*doorConn); ok {
+				c.idle.Store(state != http.StateActive)
+			}
 		},
 	}
+}
+
+// visit is one connection of a client.
+type visit struct {
+	requests atomic.Int32
+	refusal  *Problem // nil: it is let in
+}
+
+type visitKey struct{}
+
+func withVisit(ctx context.Context, conn net.Conn) context.Context {
+	v := new(visit)
+	if c, ok := conn.(*doorConn); ok {
+		v.refusal = c.refusal
+	}
+	return context.WithValue(ctx, visitKey{}, v)
+}
+
+// ending answers what comes on a connection that the door has refused, and ends a
+// connection on which there were enough requests.
+func ending(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v, _ := r.Context().Value(visitKey{}).(*visit)
+		if v == nil { // of a server that is not NewServer's
+			h.ServeHTTP(w, r)
+			return
+		}
+		if v.refusal != nil || v.requests.Add(1) >= maxRequests {
+			w.Header().Set("Connection", "close")
+		}
+		if v.refusal != nil {
+			v.refusal.write(w)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // Origin is where a request came from: a process at the other end of the unix

@@ -170,7 +170,7 @@ func TestTransferTakesItsTime(t *testing.T) { synctest.Test(t, transferTakesItsT
 func transferTakesItsTime(t *testing.T) {
 	s := newStage(t, trust.Default(), 0)
 	for i := range 300 {
-		if _, err := s.Report(Report{Set: testSet(fmt.Sprint("body", i), fmt.Sprint("text", i)), Reporter: "anna"}); err != nil {
+		if _, err := s.Report(Report{Set: testSet(fmt.Sprint("body", i), fmt.Sprint("text", i)), Reporter: fmt.Sprint("user", i%8)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -236,7 +236,7 @@ func TestImportParameters(t *testing.T) {
 func TestExportBreaksOff(t *testing.T) {
 	s := newStage(t, trust.Default(), 0)
 	for i := range 1000 {
-		if _, err := s.Report(Report{Set: testSet(fmt.Sprint("body", i)), Reporter: "anna"}); err != nil {
+		if _, err := s.Report(Report{Set: testSet(fmt.Sprint("body", i)), Reporter: fmt.Sprint("user", i%8)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,79 +48,6 @@ func (c *cli) inputs(names []string) iter.Seq2[input, error] {
 			}
 		}
 	}
-}
-
-// unpacked puts the messages that are attached to a message in its place: that
-// is how people forward a spam without spoiling it. Of a feedback report (RFC 5965)
-// it is the message that is complained about. A bounce and a digest of a list stay
-// whole: what is in them was not attached by a person, and is mostly innocent.
-func unpacked(inputs iter.Seq2[input, error]) iter.Seq2[input, error] {
-	return func(yield func(input, error) bool) {
-		for in, err := range inputs {
-			if err != nil {
-				if !yield(in, err) {
-					return
-				}
-				continue
-			}
-			for in, err := range inside(in) {
-				if !yield(in, err) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// errHeaderOnly is wrapped where a feedback report leaves the message out.
-var errHeaderOnly = errors.New("a feedback report with the message's header only, which cannot be signed")
-
-// inside yields what stands for a message.
-func inside(in input) iter.Seq2[input, error] {
-	return func(yield func(input, error) bool) {
-		if f, ok := signature.AsFeedback(in.message); ok {
-			reported := input{in.name + ", reported message", f.Original, cmp.Or(f.Type, "none")}
-			if f.HeaderOnly {
-				yield(reported, &inputError{fmt.Errorf("%s: %w", in.name, errHeaderOnly)})
-			} else {
-				yield(reported, nil)
-			}
-			return
-		}
-		attached := signature.Attached(in.message)
-		if len(attached) == 0 {
-			yield(in, nil)
-		}
-		for i, m := range attached {
-			if !yield(input{name: fmt.Sprintf("%s, attached message %d", in.name, i+1), message: m}, nil) {
-				return
-			}
-		}
-	}
-}
-
-// errNotAttached is wrapped where a message has none attached, and should have.
-var errNotAttached = errors.New("no message is attached")
-
-// withAttached refuses messages that have none attached: what a person wrote
-// around a spam, and their next letters end with, must not be taken for it.
-func withAttached(inputs iter.Seq2[input, error]) iter.Seq2[input, error] {
-	return func(yield func(input, error) bool) {
-		for in, err := range inputs {
-			if err == nil && !brings(in.message) {
-				err = &inputError{fmt.Errorf("%s: %w", in.name, errNotAttached)}
-			}
-			if !yield(in, err) {
-				return
-			}
-		}
-	}
-}
-
-// brings tells whether a message brings another one.
-func brings(m signature.Message) bool {
-	_, feedback := signature.AsFeedback(m)
-	return feedback || len(signature.Attached(m)) > 0
 }
 
 // result is what became of one message.

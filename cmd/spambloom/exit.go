@@ -207,7 +207,7 @@ func hint(err error) string {
 		var feedback *feedbackError
 		switch {
 		case errors.Is(err, errNoSpam):
-			return "spambloom revoke takes it"
+			return "spambloom revoke --attached takes it"
 		case errors.Is(err, errHeaderOnly), errors.As(err, &feedback):
 			return ""
 		}

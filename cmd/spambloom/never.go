@@ -16,8 +16,8 @@ import (
 
 // neverFlags are those of never.
 type neverFlags struct {
-	remove, list, asJSON bool
-	note, reporter       string
+	remove, list, asJSON, attached bool
+	note, reporter                 string
 }
 
 const neverHelp = `never declares messages that must never be called spam on this site: the copy, and
@@ -59,6 +59,7 @@ func (c *cli) neverCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&flags.remove, "remove", false, "take messages, or the IDs that --list shows, off the list")
 	cmd.Flags().BoolVar(&flags.list, "list", false, "list what is declared")
+	cmd.Flags().BoolVar(&flags.attached, "attached", false, attachedUsage)
 	cmd.Flags().StringVar(&flags.note, "note", "", "`TEXT` to be shown in the list, at most 200 bytes")
 	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object a line")
 	cmd.Flags().StringVar(&flags.reporter, "as", "", "name or address of `WHO` asks for it (default: your login name)")
@@ -116,7 +117,7 @@ func (c *cli) never(ctx context.Context, names []string, flags neverFlags) error
 		r.Reporter = flags.reporter
 		return ask(ctx, r)
 	}
-	return process(ctx, c, word, unpacked(c.inputs(names)), send, func(r result[reporting.NeverList]) error {
+	return process(ctx, c, word, c.messages(names, flags.attached), send, func(r result[reporting.NeverList]) error {
 		if flags.asJSON {
 			return c.printJSON(neverDone{r.name, r.answer, errorText(r.err)})
 		}

@@ -22,7 +22,7 @@ type reportFlags struct {
 	class     bloomdb.Class // parsed by check
 	reporter  string
 	named     bool // --as is given
-	attached  bool // only messages that are attached to others
+	attached  bool // the messages attached to those that are named, not these
 	dryRun    bool
 	noQueue   bool
 	skip      int // messages
@@ -35,7 +35,7 @@ func (f *reportFlags) add(cmd *cobra.Command) {
 	}
 	cmd.Flags().StringVar(&f.className, "class", "", "`CLASS` of spam it is: "+strings.Join(names, ", "))
 	cmd.Flags().StringVar(&f.reporter, "as", "", "name or address of the `REPORTER` (default: your login name)")
-	cmd.Flags().BoolVar(&f.attached, "attached", false, "take attached messages only: one without any is refused, as at a report address")
+	cmd.Flags().BoolVar(&f.attached, "attached", false, attachedUsage)
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what would be sent, one JSON object a message, and send nothing")
 	cmd.Flags().BoolVar(&f.noQueue, "no-queue", false, "fail where the daemon is away, and queue nothing")
 	cmd.Flags().IntVar(&f.skip, "skip", 0, "leave out the first `N` messages: to go on after an interruption")
@@ -62,23 +62,26 @@ func (f *reportFlags) check() (err error) {
 
 const reportHelp = `
 
-Mail that was forwarded as attachment (message/rfc822) is unpacked: the attached
-messages are taken in the place of the one around them. Only signatures are
-sent, with the class and who reports; --dry-run shows exactly what.
+The message itself is taken, whatever is attached to it: a spam cannot bring the
+message that is reported in its place. Mail that was forwarded as attachment
+(message/rfc822) goes with --attached, which takes the attached messages, and
+refuses a message without any. Only signatures are sent, with the class and the
+reporter; --dry-run shows exactly what.
 
 Within one period ([reports] period of the daemon, a week by default) a
 revocation wins: what was revoked can be reported at once, but is spam only when
 it is reported again in a later period. report says so, and when that begins.
 
 Where no daemon answers, or cannot take a report now, it waits in a queue on this
-disk, behind those that wait already: at most 1,000 of them. The next report or
-revocation delivers what waits, and so does flush; spambloom status says how many
-wait. A report counts from when it is delivered. --no-queue fails instead.
+disk, behind those that wait already: at most 1,000 of them, and 250 of one REPORTER
+named with --as. The next report or revocation delivers what waits, and so does flush;
+spambloom status says how many wait. A report counts from when it is delivered.
+--no-queue fails instead.
 
-Feedback reports (ARF, RFC 5965), as mailbox providers send them, are understood: the
-message that is complained about is taken; fraud is reported as phish, and virus as
-malware, where --class says nothing else. report refuses not-spam (revoke takes
-it), and all that brings the header of the message only is refused.
+With --attached, feedback reports (ARF, RFC 5965), as mailbox providers send them,
+are understood: the message that is complained about is taken; fraud is reported as
+phish, and virus as malware, unless --class is given. report refuses not-spam
+(revoke takes it). A feedback report with the header of the message only is refused.
 
 Exit codes:
   0   all messages are accepted, and on the daemon's disk, or on this one: queued` + reportCodes
@@ -94,6 +97,7 @@ other sites of the federation, are called spam. Where the daemon keeps classes
 malware comes before phish, scam and bulk.` + reportHelp,
 		Example: `  spambloom report spam.eml
   spambloom report --class phish --as anna@example.org ~/Maildir/.Junk
+  spambloom report --attached forwarded.eml
   macro index,pager S "<pipe-message>spambloom report<enter>"      # mutt`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			flags.named = cmd.Flags().Changed("as")
@@ -126,17 +130,14 @@ func (c *cli) send(ctx context.Context, verb string, names []string, flags repor
 	if err := flags.check(); err != nil {
 		return &usageError{err}
 	}
-	inputs := c.inputs(names)
-	if flags.attached {
-		inputs = withAttached(inputs)
-	}
+	inputs := c.messages(names, flags.attached)
 	way := &passage{skip: flags.skip}
 	if flags.dryRun {
-		return c.showRequests(ctx, verb, way.through(ctx, unpacked(inputs)), flags)
+		return c.showRequests(ctx, verb, way.through(ctx, inputs), flags)
 	}
 	running, stop := interruptible(ctx, names)
 	defer stop()
-	messages := way.through(running, unpacked(inputs))
+	messages := way.through(running, inputs)
 	k, err := c.newCourier(ctx, verb, flags)
 	if err != nil {
 		return err
@@ -155,6 +156,9 @@ func (c *cli) send(ctx context.Context, verb string, names []string, flags repor
 			return nil
 		}
 		c.warnLarge(r)
+		if r.answer.brings {
+			c.tell("hint", r.name+": only the message itself was taken; --attached takes those attached to it")
+		}
 		queued = queued || r.answer.queued != nil
 		return c.showReceipt(r.name, r.answer)
 	})
@@ -224,6 +228,7 @@ type parcel struct {
 	receipt    reporting.Receipt
 	queued     error // set: why it waits in the queue
 	needsWhole bool  // the request has no signature of the message's beginning
+	brings     bool  // messages are attached to the message, which were not taken
 }
 
 // pack signs a message; bloomdb.ErrNothing where there is too little of it.
@@ -242,7 +247,7 @@ func (f reportFlags) pack(verb string, in input) (parcel, error) {
 	if len(set.Signatures) == 0 {
 		return parcel{}, bloomdb.ErrNothing
 	}
-	p := parcel{request: reporting.NewRequest(set), needsWhole: needsWhole(m, set)}
+	p := parcel{request: reporting.NewRequest(set), needsWhole: needsWhole(m, set), brings: !f.attached && brings(m)}
 	p.request.Class, p.request.Reporter = class, f.reporter
 	return p, nil
 }

@@ -33,7 +33,7 @@ type reportsFlags struct {
 	message, reporter, sinceText string
 	since                        time.Time // parsed by check
 	limit                        int
-	asJSON                       bool
+	asJSON, attached             bool
 }
 
 func (f *reportsFlags) check(now time.Time) (err error) {
@@ -68,6 +68,7 @@ func (c *cli) reportsCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&flags.message, "message", "", "only of the message in `FILE`, and of what is much like it")
+	cmd.Flags().BoolVar(&flags.attached, "attached", false, "with --message: "+attachedUsage)
 	cmd.Flags().StringVar(&flags.reporter, "reporter", "", "only of this `REPORTER`")
 	cmd.Flags().StringVar(&flags.sinceText, "since", "", "only since `TIME`: "+sinceHelp)
 	cmd.Flags().IntVar(&flags.limit, "limit", 100, "at most `N` reports; 0: all")
@@ -78,7 +79,7 @@ func (c *cli) reportsCommand() *cobra.Command {
 func (c *cli) reports(ctx context.Context, flags reportsFlags) error {
 	ask := reporting.TrailRequest{Request: reporting.Request{Signatures: []reporting.Signature{}}, By: flags.reporter, Since: flags.since}
 	if flags.message != "" {
-		r, err := c.only(flags.message)
+		r, err := c.only(flags.message, flags.attached)
 		if err != nil {
 			return err
 		}
@@ -107,10 +108,10 @@ func (c *cli) reports(ctx context.Context, flags reportsFlags) error {
 	return nil
 }
 
-// only signs the one message of a file, or the first one that is attached to it.
-func (c *cli) only(file string) (reporting.Request, error) {
+// only signs the one message of a file, or the one that is attached to it.
+func (c *cli) only(file string, attached bool) (reporting.Request, error) {
 	var found []input
-	for in, err := range unpacked(c.inputs([]string{file})) {
+	for in, err := range c.messages([]string{file}, attached) {
 		if err != nil {
 			return reporting.Request{}, err
 		}

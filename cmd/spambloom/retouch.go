@@ -18,8 +18,8 @@ import (
 
 // retouchFlags are those of retouch.
 type retouchFlags struct {
-	yes, dryRun, list, asJSON bool
-	reporter                  string
+	yes, dryRun, list, asJSON, attached bool
+	reporter                            string
 }
 
 const retouchHelp = `retouch takes messages that are wrongly called spam out of the listings of this
@@ -66,6 +66,7 @@ func (c *cli) retouchCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&flags.yes, "yes", false, "do it without asking")
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "print what it would do and cost, and do nothing")
 	cmd.Flags().BoolVar(&flags.list, "list", false, "list what is retouched")
+	cmd.Flags().BoolVar(&flags.attached, "attached", false, attachedUsage)
 	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object a line")
 	cmd.Flags().StringVar(&flags.reporter, "as", "", "name or address of `WHO` asks for it (default: your login name)")
 	return cmd
@@ -143,7 +144,7 @@ func (c *cli) planRetouch(ctx context.Context, daemon *reporting.Client, names [
 	}
 	var planned []retouchable
 	var sum cost
-	err := process(ctx, c, "planned", unpacked(c.inputs(names)), plan, func(r result[retouchable]) error {
+	err := process(ctx, c, "planned", c.messages(names, flags.attached), plan, func(r result[retouchable]) error {
 		if r.err != nil {
 			if flags.asJSON {
 				return c.printJSON(retouched{File: r.name, Error: errorText(r.err)})

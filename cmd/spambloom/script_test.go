@@ -42,6 +42,11 @@ func TestScripts(t *testing.T) {
 			env.Defer(d.remove)
 			env.Values["daemon"] = d
 			env.Setenv("SOCKETS", d.dir)
+			contrib, err := filepath.Abs("../../contrib")
+			if err != nil {
+				return err
+			}
+			env.Setenv("CONTRIB", contrib)
 			env.Setenv("LONG", strings.Repeat("x", 5000))
 			// The race detector would hold each of our many processes for a second.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
@@ -141,7 +146,9 @@ func (d *daemon) serve(name string, h http.Handler) error {
 	}
 	server := reporting.NewServer(h, nil)
 	d.servers = append(d.servers, server)
-	go func() { d.done <- server.Serve(reporting.Limit(ln)) }()
+	go func() {
+		d.done <- server.Serve(reporting.NewDoor(reporting.DoorOptions{DaemonUID: os.Getuid()}).Listen(ln))
+	}()
 	return nil
 }
 

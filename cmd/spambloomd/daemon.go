@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/spambloom/spambloom/bloomdb"
@@ -45,6 +44,7 @@ type server struct {
 	policy   atomic.Pointer[milter.Policy] // for the control API; the milter has its own
 	milter   *milter.Server
 	control  *http.Server
+	door     *reporting.Door // of the control socket
 	access   *reporting.Access
 	remote   *reporting.Remote  // who is let in from other machines; nil: nobody
 	far      *http.Server       // for them; nil: none
@@ -186,6 +186,7 @@ func (d *server) assemble(sockets *sockets) error {
 		Log:       d.log,
 	})
 	d.control = reporting.NewServer(api, d.log)
+	d.door = reporting.NewDoor(reporting.DoorOptions{DaemonUID: os.Geteuid(), Log: d.log})
 	if sockets.remote != nil {
 		if err := d.openRemote(api); err != nil {
 			return err
@@ -205,12 +206,12 @@ func (d *server) run(ctx context.Context, hup <-chan os.Signal, sockets *sockets
 	for _, l := range sockets.milter {
 		front.Go(func() error { return d.milter.Serve(l.name, l.Listener) })
 	}
-	front.Go(func() error { return served(d.control.Serve(reporting.Limit(sockets.control))) })
+	front.Go(func() error { return served(d.control.Serve(d.door.Listen(sockets.control))) })
 	if d.far != nil {
 		front.Go(func() error { return served(d.far.Serve(d.remote.Listen(sockets.remote))) })
 	}
 	if d.http != nil {
-		front.Go(func() error { return served(d.http.Serve(netutil.LimitListener(sockets.http, maxHTTP))) })
+		front.Go(func() error { return served(d.http.Serve(&newest{Listener: sockets.http, most: maxHTTP})) })
 	}
 	trapCtx, stopTraps := context.WithCancel(frontCtx)
 	defer stopTraps()

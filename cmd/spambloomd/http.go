@@ -19,15 +19,15 @@ import (
 	"github.com/spambloom/spambloom/reporting"
 )
 
-// maxHTTP bounds the open connections of the HTTP listener; further ones wait.
-// Each takes a file descriptor, which the mail server's connections need.
+// maxHTTP bounds the open connections of the HTTP listener; the oldest is closed for a
+// further one. Each takes a file descriptor, which the mail server's connections need.
 const maxHTTP = 64
 
 // newHTTP is the listener for monitoring:
 //
 //	/metrics   Prometheus
 //	/healthz   200 while the process answers at all
-//	/readyz    200 while it serves, mail is judged and reports can be written, else 503 and why
+//	/readyz    200 while it serves, mail is judged, and reports are taken and written, else 503 and why
 //	/          a page for people
 //
 // It answers only for its own names.
@@ -42,7 +42,7 @@ func (d *server) newHTTP() *http.Server {
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      30 * time.Second,
-		IdleTimeout:       2 * time.Minute,
+		IdleTimeout:       10 * time.Second,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
 	}
@@ -54,6 +54,7 @@ func (d *server) registry() *prometheus.Registry {
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	r.MustRegister(d.milter.Collectors()...)
 	r.MustRegister(d.desk.Collectors()...)
+	r.MustRegister(d.door.Collectors()...)
 	if d.remote != nil {
 		r.MustRegister(d.remote.Collectors()...)
 	}
@@ -76,7 +77,22 @@ func (d *server) readyz(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "mail is not judged: "+fault.Error(), http.StatusServiceUnavailable)
 		return
 	}
+	lockout, all := d.door.Lockout()
+	if all {
+		http.Error(w, lockout, http.StatusServiceUnavailable)
+		return
+	}
+	// One user's lockout is no reason to take the daemon out of service, or any user could.
 	fmt.Fprintln(w, "ready")
+	if lockout != "" {
+		fmt.Fprintln(w, lockout)
+	}
+	if d.remote == nil {
+		return
+	}
+	if lockout, _ := d.remote.Lockout(); lockout != "" {
+		fmt.Fprintln(w, lockout)
+	}
 }
 
 // facts is what the daemon adds to the database's status.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/reporting"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -38,7 +40,7 @@ func monitored(t *testing.T) (*server, http.Handler) {
 			t.Error(err)
 		}
 	})
-	d := &server{started: s, current: s, systemd: &supervisor{log: log}, log: log, db: db, desk: testDesk(t, db), milter: milter.NewServer(db, s.milterOptions(s.site, log))}
+	d := &server{started: s, current: s, systemd: &supervisor{log: log}, log: log, db: db, desk: testDesk(t, db), door: reporting.NewDoor(reporting.DoorOptions{}), milter: milter.NewServer(db, s.milterOptions(s.site, log))}
 	return d, d.newHTTP().Handler
 }
 
@@ -199,13 +201,24 @@ func TestStatusIsShown(t *testing.T) {
 // crowd is a listener at which n clients wait already.
 type crowd chan net.Conn
 
-func newCrowd(n int) crowd {
-	c := make(crowd, n)
+// newCrowd returns the clients' ends, too.
+func newCrowd(n int) (c crowd, clients []net.Conn) {
+	c = make(crowd, n)
 	for range n {
-		_, served := net.Pipe()
+		client, served := net.Pipe()
+		clients = append(clients, client)
 		c <- served
 	}
-	return c
+	return c, clients
+}
+
+// isOpen reports whether the other end of a pipe is.
+func isOpen(conn net.Conn) bool {
+	if conn.SetReadDeadline(time.Now()) != nil {
+		return false
+	}
+	_, err := conn.Read(make([]byte, 1))
+	return errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 func (c crowd) Accept() (net.Conn, error) {
@@ -219,12 +232,13 @@ func (c crowd) Close() error { close(c); return nil }
 
 func (crowd) Addr() net.Addr { return &net.UnixAddr{} }
 
-// Clients of the control API and of monitoring that connect and stay cannot use
-// up the file descriptors that the mail server's connections need.
+// Clients of the control API and of monitoring that connect and stay cannot use up the
+// file descriptors that the mail server's connections need, nor keep a new one out.
 func TestConnectionsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, _ := monitored(t)
-		control, monitoring := newCrowd(300), newCrowd(300)
+		control, controlClients := newCrowd(300)
+		monitoring, monitoringClients := newCrowd(300)
 		s := &sockets{control: control, http: monitoring}
 		if err := d.assemble(s); err != nil {
 			t.Fatal(err)
@@ -235,11 +249,17 @@ func TestConnectionsAreLimited(t *testing.T) {
 		synctest.Wait()
 		for _, c := range []struct {
 			name    string
-			waiting int
+			clients []net.Conn
 			want    int
-		}{{"control", len(control), 256}, {"http", len(monitoring), maxHTTP}} {
-			if open := 300 - c.waiting; open != c.want {
-				t.Errorf("%s: %d connections are open, want %d", c.name, open, c.want)
+		}{{"control", controlClients, 256}, {"http", monitoringClients, maxHTTP}} {
+			open := 0
+			for _, conn := range c.clients {
+				if isOpen(conn) {
+					open++
+				}
+			}
+			if last := c.clients[len(c.clients)-1]; open != c.want || !isOpen(last) {
+				t.Errorf("%s: %d connections are open, want %d; the last one %v", c.name, open, c.want, isOpen(last))
 			}
 		}
 		stop()

@@ -42,7 +42,6 @@ func (s *settings) deskOptions(log *slog.Logger) reporting.DeskOptions {
 	return reporting.DeskOptions{
 		Period:  s.Reports.Period,
 		MaxHour: int(s.Reports.MaxPerHour),
-		Joined:  s.Redis.URL != "",
 		Log:     log,
 	}
 }

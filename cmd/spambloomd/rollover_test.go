@@ -58,7 +58,7 @@ func TestRolloverIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
-	d := &server{started: s, current: s, systemd: &supervisor{log: log}, log: log, db: db, desk: testDesk(t, db), redis: client, milter: milter.NewServer(db, s.milterOptions(s.site, log))}
+	d := &server{started: s, current: s, systemd: &supervisor{log: log}, log: log, db: db, desk: testDesk(t, db), door: reporting.NewDoor(reporting.DoorOptions{}), redis: client, milter: milter.NewServer(db, s.milterOptions(s.site, log))}
 	d.exchange = exchange.New(db, client, bloomdb.KeyID(o.Key), s.exchangeOptions(log))
 	d.joinPrevious()
 	h := d.newHTTP().Handler

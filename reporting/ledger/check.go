@@ -28,7 +28,7 @@ func (l *Ledger) Check() error {
 		t := newTxn(tx, l)
 		reports := int64(0)
 		for name, bucket := range map[string]*bolt.Bucket{
-			"report": t.reports, "tally": t.tallies, "opinion": t.opinions, "reporter": t.reporters, "decision": t.due,
+			"report": t.reports, "tally": t.tallies, "opinion": t.opinions, "reporter": t.reporters, "decision": t.due, "share": t.shares,
 		} {
 			c := bucket.Cursor()
 			for key, data := c.First(); key != nil; key, data = c.Next() {
@@ -61,6 +61,8 @@ func checkValue(name string, key, data []byte) (err error) {
 		_, err = decodeRow(string(key), data)
 	case "decision":
 		_, err = decodeDue(data)
+	case "share":
+		_, err = decodeShare(data)
 	}
 	return err
 }

@@ -18,7 +18,9 @@ type Entry struct {
 	Origin   string    // how it came; at most 255 bytes
 	Set      signature.Set
 	Anchors  []Anchors // of Set.Sketches, one by one
-	Listed   bool      // the filters call the message spam now, or may soon, by whatever
+	Listed   bool      // the filters call the message spam now, by whatever
+	Trusted  bool      // an administrator enters it: the reporter's share is that of a trap
+	Cost     int64     // what the filters need for it, in parts of CostUnit of a period's room
 }
 
 // Action is what a decision is.
@@ -49,7 +51,7 @@ type Decision struct {
 }
 
 // Enter takes a report or a revocation; when it returns nil, that is on disk. ErrFull,
-// ErrClosed, or an error of the disk, after which nothing was entered.
+// ErrShare (with its party's name), ErrClosed, or an error of the disk, after which nothing was entered.
 func (l *Ledger) Enter(e Entry) (Decision, error) {
 	if err := e.check(); err != nil {
 		return Decision{}, err
@@ -118,8 +120,14 @@ func (t *txn) enter(e Entry) (d Decision, refused, err error) {
 	if t.count(countReports) >= t.l.opt.Max || w.row == nil && t.count(countReporters) >= maxReporters {
 		return d, ErrFull, nil
 	}
-	d, err = w.write()
-	return d, nil, err
+	if refused, err := w.refuseShare(); refused != nil || err != nil {
+		return d, refused, err
+	}
+	isNew := w.row == nil
+	if d, err = w.write(); err != nil {
+		return d, nil, err
+	}
+	return d, nil, w.book(isNew)
 }
 
 // look reads the tallies and finds where the entry says something new. What was idle

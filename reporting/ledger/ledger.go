@@ -34,6 +34,14 @@
 // unless the administrator has set a greater weight for the reporter since. In a later period it counts anew, with the weight of then, and who is no longer heard of
 // is forgotten after Memory: so no listing outlives those who stand for it by more.
 //
+// # What is shared
+//
+// An entry is booked on two parties: its reporter, and its origin, which is the way that it
+// came. Each has a share of what the filters hold in a period (Entry.Cost), apart for reports
+// and revocations, and of the reports that are kept; an origin has one of the reporters, too.
+// An entry over a share is refused with the party's name (ErrShare), so that no party can bring
+// about ErrFull, or the full filters, for the others.
+//
 // The file's form is in FORMAT.md. A Ledger is safe for concurrent use.
 package ledger
 

@@ -229,6 +229,24 @@ func (t *txn) allReports(q Query, visit func(uint64) (bool, error)) error {
 	return nil
 }
 
+// Reported reports whether anybody whose word has a weight reported a message, or one
+// that is much like it: only then there is something to revoke.
+func (l *Ledger) Reported(set signature.Set, anchors []Anchors) (found bool, err error) {
+	err = l.view(func(t *txn) error {
+		sums := map[Key]Weight{}
+		for _, k := range keysOf(set, anchors) {
+			y, err := t.tally(k)
+			if err != nil {
+				return err
+			}
+			sums[k] = y.sums[Spam]
+		}
+		found = reach(set, anchors, func(k Key) Weight { return sums[k] }, 1).any()
+		return nil
+	})
+	return found, err
+}
+
 // Reporter is a reporter and how far they are believed.
 type Reporter struct {
 	Name                 string

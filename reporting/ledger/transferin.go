@@ -240,7 +240,7 @@ func (m *importing) takeReport(t *txn, there uint64, r *report) error {
 		return err
 	}
 	m.sum.Reports++
-	return errors.Join(t.putReport(here, r), t.by.Put(byKey(by, here), nil), t.add(countReports, 1), m.putNumber(t, there, here))
+	return errors.Join(t.putReport(here, r), t.by.Put(byKey(by, here), nil), t.add(countReports, 1), t.keep(r, 1), m.putNumber(t, there, here))
 }
 
 // numberOf is the number here of a report there; 0: it was not taken, or is forgotten.

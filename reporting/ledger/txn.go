@@ -17,8 +17,9 @@ var (
 	bucketReporters = []byte("reporters") // name -> reporter
 	bucketNames     = []byte("names")     // reporter -> name
 	bucketDue       = []byte("due")       // number -> decision that was not settled
+	bucketShares    = []byte("shares")    // party -> share
 
-	buckets = [][]byte{bucketMeta, bucketReports, bucketBy, bucketTallies, bucketOpinions, bucketReporters, bucketNames, bucketDue}
+	buckets = [][]byte{bucketMeta, bucketReports, bucketBy, bucketTallies, bucketOpinions, bucketReporters, bucketNames, bucketDue, bucketShares}
 
 	keyVersion = []byte("version")
 	keySweep   = []byte("sweep") // the name up to which reporters were looked at
@@ -42,7 +43,7 @@ func (n number) value() uint64 { return binary.BigEndian.Uint64(n[:]) }
 type txn struct {
 	l *Ledger
 
-	meta, reports, by, tallies, opinions, reporters, names, due *bolt.Bucket
+	meta, reports, by, tallies, opinions, reporters, names, due, shares *bolt.Bucket
 
 	rows  map[uint32]*row
 	ahead ahead
@@ -52,7 +53,7 @@ func newTxn(tx *bolt.Tx, l *Ledger) *txn {
 	t := &txn{
 		l: l, meta: tx.Bucket(bucketMeta), reports: tx.Bucket(bucketReports), by: tx.Bucket(bucketBy),
 		tallies: tx.Bucket(bucketTallies), opinions: tx.Bucket(bucketOpinions),
-		reporters: tx.Bucket(bucketReporters), names: tx.Bucket(bucketNames), due: tx.Bucket(bucketDue),
+		reporters: tx.Bucket(bucketReporters), names: tx.Bucket(bucketNames), due: tx.Bucket(bucketDue), shares: tx.Bucket(bucketShares),
 		rows: map[uint32]*row{},
 	}
 	// Numbers only grow: half of each page would stay empty.

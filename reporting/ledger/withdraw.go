@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 	"slices"
 	"time"
@@ -281,7 +282,7 @@ func (t *txn) forget(n uint64, r *report) error {
 	if err := t.by.Delete(byKey(r.reporter, n)); err != nil {
 		return err
 	}
-	return t.add(countReports, -1)
+	return errors.Join(t.add(countReports, -1), t.keep(r, -1))
 }
 
 // sweep forgets reporters whose reports and experiences have all faded. Each call looks
@@ -311,6 +312,9 @@ func (t *txn) sweep(now time.Time) error {
 			return err
 		}
 		if err := t.names.Delete(binary.BigEndian.AppendUint32(nil, r.id)); err != nil {
+			return err
+		}
+		if err := t.dropShare(r.name); err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,7 @@ func TestFullDisk(t *testing.T) {
 		var err error
 		for err == nil {
 			text := fmt.Sprint(round, "-", len(want))
-			if err = q.Add(entryOf(text, "anna")); err == nil {
+			if err = q.Add(entryOf(text, "")); err == nil {
 				want = append(want, text)
 			}
 		}

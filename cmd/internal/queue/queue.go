@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,13 @@ type Options struct {
 	Entries int   // that wait at once; 0: 1,000
 	Bytes   int64 // of the file; 0: 64 MiB
 }
+
+// A program that speaks for others has one queue for all of them. What is said in the
+// name of one reporter may take a quarter of it, at least:
+const (
+	leastEntries = 16
+	leastBytes   = 1 << 20
+)
 
 // Queue is the queue in a folder. It is safe for concurrent use, also by several
 // processes.
@@ -113,7 +121,7 @@ func ignoreMissing(err error) error {
 
 // Add lets an entry wait: when it returns nil, that is on disk, and it will be handed
 // to a send of Deliver. The entry's number is given by the queue. ErrFull where there
-// are too many, or they are too large.
+// are too many, or they are too large; or too many of the entry's reporter, if it names one.
 func (q *Queue) Add(e Entry) error {
 	payload, err := json.Marshal(e)
 	if err != nil {
@@ -129,7 +137,7 @@ func (q *Queue) Add(e Entry) error {
 		// Numbers grow also over a file that was emptied: what settles an entry can
 		// never mean a later one.
 		r := record{kindEntry, max(f.last+1, uint64(e.At.UnixMicro())), payload}
-		if err := q.room(f, r.size()); err != nil {
+		if err := cmp.Or(q.share(f, e, r.size()), q.room(f, r.size())); err != nil {
 			return err
 		}
 		if err := f.append(r); err != nil {
@@ -137,6 +145,24 @@ func (q *Queue) Add(e Entry) error {
 		}
 		return f.sync()
 	})
+}
+
+// share refuses what takes a named reporter over the part that one may have.
+func (q *Queue) share(f *file, e Entry, size int64) error {
+	entries, bytes := max(q.Entries/4, leastEntries), max(q.Bytes/4, leastBytes)
+	if e.Request.Reporter == "" || len(f.waiting) < entries && f.live+size <= bytes {
+		return nil
+	}
+	n := 0
+	for _, r := range f.waiting {
+		if other, err := r.entry(); err == nil && other.Request.Reporter == e.Request.Reporter {
+			n, size = n+1, size+r.size()
+		}
+	}
+	if n >= entries || size > bytes {
+		return fmt.Errorf("%w for %s: one reporter may have a quarter of it, and %d entries wait in %s", ErrFull, e.Request.Reporter, n, q.dir)
+	}
+	return nil
 }
 
 // room refuses what is over the bounds.

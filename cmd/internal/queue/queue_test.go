@@ -161,6 +161,38 @@ func TestFates(t *testing.T) {
 	}
 }
 
+// One reporter's entries leave room for those of others, also while the queue's owner
+// fills it.
+func TestShare(t *testing.T) {
+	for name, test := range map[string]struct {
+		options Options
+		what    string
+	}{
+		"entries": {Options{Entries: 100}, "x"},
+		"bytes":   {Options{Bytes: 4 << 20}, strings.Repeat("x", 50_000)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := newQueue(t, test.options)
+			var err error
+			n := 0
+			for ; err == nil && n < 200; n++ {
+				err = q.Add(entryOf(test.what, "mallory"))
+			}
+			if !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "full for mallory: ") {
+				t.Fatalf("after %d entries: %v", n, err)
+			}
+			for _, who := range []string{"anna", "bert", ""} {
+				if err := q.Add(entryOf(test.what, who)); err != nil {
+					t.Errorf("%s: %v", who, err)
+				}
+			}
+			if n < 15 || n > 30 {
+				t.Errorf("mallory has %d entries, want about a quarter", n)
+			}
+		})
+	}
+}
+
 func TestBounds(t *testing.T) {
 	q := newQueue(t, Options{Entries: 2})
 	add(t, q, "a", "b")

@@ -143,14 +143,15 @@ func (u *mailflow) revoke() error {
 	}
 	r := u.reports[u.random.IntN(len(u.reports))]
 	u.mu.Unlock()
-	_, err := u.client.Revoke(context.Background(), r.request)
+	receipt, err := u.client.Revoke(context.Background(), r.request)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if err != nil {
 		r.unclear = true
 		return err
 	}
-	r.revoked = true
+	// Of a report that has not arrived at this site yet, there is nothing to revoke.
+	r.revoked = r.revoked || !receipt.Idle
 	return nil
 }
 

@@ -176,16 +176,32 @@ func (p *Postfix) Start(site, milter, chroot string) *Postfix {
 	t := p.T
 	t.Helper()
 	p.Configure(site, milter, chroot)
-	p.run()
 	t.Cleanup(func() {
 		p.Stop()
 		if t.Failed() {
 			t.Logf("Postfix of %s:\n%s", site, p.Log())
 		}
 	})
-	testenv.Eventually(t, "Postfix answers", func() bool {
+	p.run()
+	p.await()
+	return p
+}
+
+// Restart runs the instance anew, with its files as they stand now: processes of before
+// a reload may still take a mail.
+func (p *Postfix) Restart() {
+	p.T.Helper()
+	p.Stop()
+	p.run()
+	p.await()
+}
+
+// await returns when the instance answers.
+func (p *Postfix) await() {
+	p.T.Helper()
+	testenv.Eventually(p.T, "Postfix answers", func() bool {
 		if len(p.ended) > 0 {
-			t.Fatalf("Postfix ended at its start:\n%s", p.Log())
+			p.T.Fatalf("Postfix ended at its start:\n%s", p.Log())
 		}
 		conn, err := net.Dial("tcp", p.Addr)
 		if err == nil {
@@ -193,7 +209,6 @@ func (p *Postfix) Start(site, milter, chroot string) *Postfix {
 		}
 		return err == nil
 	})
-	return p
 }
 
 // tethered becomes the master, and leaves behind a process, not its child, that ends it

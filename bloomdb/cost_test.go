@@ -1,0 +1,101 @@
+package bloomdb
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/spambloom/spambloom/signature"
+)
+
+// The costs of what a generation takes add up to the whole: who may have a part of it
+// cannot fill it.
+func TestCostAddsUp(t *testing.T) {
+	for name, revoke := range map[string]bool{"reports": false, "revocations": true} {
+		t.Run(name, func(t *testing.T) {
+			db := openTest(t, testOptions(t.TempDir(), "a"))
+			enter := func(set signature.Set) error {
+				if revoke {
+					return db.Revoke(set)
+				}
+				return db.Report(set, ClassOther)
+			}
+			sum := 0.0
+			for n := 0; ; n++ {
+				set := message(n)
+				cost := db.Cost(set, revoke)
+				err := enter(set)
+				if errors.Is(err, ErrFull) {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if sum += cost; db.Cost(set, revoke) != 0 {
+					t.Fatalf("message %d costs %g once more", n, db.Cost(set, revoke))
+				}
+			}
+			if sum < 0.95 || sum > 1.05 {
+				t.Errorf("a full generation has cost %.3f, want 1", sum)
+			}
+		})
+	}
+}
+
+// A sketch costs more than a message's few signatures, until it is known.
+func TestCostOfSketches(t *testing.T) {
+	db := openTest(t, testOptions(t.TempDir(), "a"))
+	plain, sketched := message(1), wordy(1, words(0, 60)...)
+	if db.Cost(sketched, false) <= db.Cost(plain, false) {
+		t.Errorf("with a sketch %g, without %g", db.Cost(sketched, false), db.Cost(plain, false))
+	}
+	mustReportSet(t, db, sketched)
+	if cost := db.Cost(sketched, false); cost != 0 {
+		t.Errorf("once more: %g", cost)
+	}
+}
+
+// Only what is listed, here or at other sites, stands.
+func TestStands(t *testing.T) {
+	set := wordy(1, words(0, 60)...)
+	for name, test := range map[string]struct {
+		do   func(t *testing.T, db *DB)
+		want bool
+	}{
+		"nothing":  {func(*testing.T, *DB) {}, false},
+		"reported": {func(t *testing.T, db *DB) { mustReportSet(t, db, set) }, true},
+		"a near-duplicate is reported": {func(t *testing.T, db *DB) {
+			mustReportSet(t, db, wordy(2, append(words(0, 55), words(1000, 5)...)...))
+		}, true},
+		"reported and revoked": {func(t *testing.T, db *DB) {
+			mustReportSet(t, db, set)
+			if err := db.Revoke(set); err != nil {
+				t.Fatal(err)
+			}
+		}, false},
+		"reported and retouched here": {func(t *testing.T, db *DB) {
+			mustReportSet(t, db, set)
+			if _, err := db.Retouch(set); err != nil {
+				t.Fatal(err)
+			}
+		}, true},
+		"reported and never to be spam here": {func(t *testing.T, db *DB) {
+			mustReportSet(t, db, set)
+			if _, err := db.Never(set, ""); err != nil {
+				t.Fatal(err)
+			}
+		}, true},
+		"reported by another site": {func(t *testing.T, db *DB) {
+			other := openTest(t, testOptions(t.TempDir(), "b"))
+			mustReportSet(t, other, set)
+			mustApply(t, db, drain(t, other)...)
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := openTest(t, testOptions(t.TempDir(), "a"))
+			test.do(t, db)
+			if got := db.Stands(set); got != test.want {
+				t.Errorf("%v, want %v", got, test.want)
+			}
+		})
+	}
+}

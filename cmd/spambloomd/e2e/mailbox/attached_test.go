@@ -1,0 +1,138 @@
+package mailbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// What a sender attaches to a spam must not decide what a user's word lists.
+
+// carrying is a spam with a message attached to it.
+func carrying(spam, attached string) string {
+	return strings.Replace(attachedTo(spam, attached), "Subject: Fwd: this one", "Subject: You have won", 1)
+}
+
+// verdictOf asks for the verdict on a whole mail.
+func verdictOf(s *harness.Site, mail string) string {
+	s.T.Helper()
+	answer, err := s.Client().Check(s.T.Context(), reporting.NewRequest(signature.Compute(signature.Parse([]byte(mail)))))
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	return answer.Verdict
+}
+
+// Moved into Junk and out of it in a real Dovecot, the mail itself is reported and
+// revoked: neither an attached "ok" shields it, nor is a newsletter listed that it
+// carries.
+func TestDovecotMessageInHand(t *testing.T) {
+	t.Parallel()
+	s := newMailSite(t).Start()
+	d := harness.NewDovecot(t, s).Start()
+	c := d.Login(anna)
+	newsletter := harness.Message(harness.Text())
+	shielded, carrier := carrying(harness.Text(), harness.Message("ok\r\n")), carrying(harness.Text(), newsletter)
+	for i, mail := range []string{shielded, carrier} {
+		c.Put("INBOX", mail)
+		c.Do("SELECT INBOX")
+		c.Do("MOVE 1 Junk")
+		if got := verdictOf(s, mail); got != "spam" {
+			t.Errorf("mail %d, moved into Junk: %s, want spam", i, got)
+		}
+		if got := verdictOf(s, newsletter); got != "clean" {
+			t.Errorf("the newsletter: %s, want clean", got)
+		}
+		c.Do("SELECT Junk")
+		c.Do("MOVE 1 INBOX")
+		if got := verdictOf(s, mail); got != "clean" {
+			t.Errorf("mail %d, moved back: %s, want clean", i, got)
+		}
+		c.Empty("INBOX")
+	}
+	if strings.Contains(d.Log(), "spambloom-imap") {
+		t.Errorf("Dovecot's log:\n%s", d.Log())
+	}
+}
+
+// feedbackOn is a provider's complaint about a message.
+func feedbackOn(mail string) string {
+	return "From: loop@provider.example\r\nTo: complaints@example.test\r\nSubject: complaint\r\nMIME-Version: 1.0\r\n" +
+		"Content-Type: multipart/report; report-type=feedback-report; boundary=x\r\n\r\n" +
+		"--x\r\nContent-Type: text/plain\r\n\r\n" + harness.Text() + "\r\n" +
+		"--x\r\nContent-Type: message/feedback-report\r\n\r\nFeedback-Type: abuse\r\nVersion: 1\r\n\r\n" +
+		"--x\r\nContent-Type: message/rfc822\r\n\r\n" + mail + "\r\n--x--\r\n"
+}
+
+// The address for feedback reports of contrib/postfix.md takes the message that is
+// complained about, and only from the networks that are let in.
+func TestFeedbackAddress(t *testing.T) {
+	t.Parallel()
+	h := startReportHost(t)
+	spam := harness.Text()
+	h.installFeedback()
+	h.openFeedback("192.0.2.0/24")
+	if err := h.forward("", "complaints@example.test", feedbackOn(harness.Message(spam))); err == nil {
+		t.Error("a stranger's feedback report is taken")
+	}
+	h.openFeedback("127.0.0.0/8")
+	if err := h.forward("", "complaints@example.test", feedbackOn(harness.Message(spam))); err != nil {
+		t.Fatal(err)
+	}
+	h.heardOf("report feedback")
+	if got := h.s.Check(t, spam).Verdict; got != "spam" {
+		t.Errorf("the message complained about: %s", got)
+	}
+}
+
+// installFeedback makes the address for feedback reports of the guide.
+func (h *reportHost) installFeedback() {
+	h.T.Helper()
+	etc := filepath.Join(h.Dir, "etc")
+	master, err := os.ReadFile(filepath.Join(etc, "master.cf"))
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	program := regexp.MustCompile(`argv=.*/spambloom-address`).FindString(string(master)) // with this test's environment
+	guide := strings.NewReplacer("example.org", "example.test", "/etc/postfix", etc,
+		"user=spambloom-report:spambloom", fmt.Sprintf("user=%s:%s", harness.ReportUser, harness.ControlGroup),
+		"argv=/usr/local/lib/spambloom/spambloom-address", program)
+	for name, first := range map[string]string{
+		"master.cf": "spambloom-feedback unix", "main.cf": "smtpd_restriction_classes",
+		"transport": "complaints@example.org  spambloom-feedback", "report_access": "complaints@example.org  feedback_senders",
+	} {
+		appendTo(h.T, filepath.Join(etc, name), guide.Replace(harness.PageBlock(h.T, "postfix.md", first)))
+	}
+	for _, name := range []string{"transport", "report_access"} {
+		if r := harness.Execute(h.T, "", testenv.Program(h.T, "postmap"), "-c", etc, filepath.Join(etc, name)); r.Code != 0 {
+			h.T.Fatalf("postmap: %+v", r)
+		}
+	}
+}
+
+// openFeedback lets a network write to that address.
+func (h *reportHost) openFeedback(network string) {
+	h.T.Helper()
+	block := strings.Replace(harness.PageBlock(h.T, "postfix.md", "192.0.2.0/24"), "192.0.2.0/24", network, 1)
+	harness.Write(h.T, filepath.Join(h.Dir, "etc/feedback_senders"), block)
+	h.Restart()
+}
+
+func appendTo(t testing.TB, path, text string) {
+	t.Helper()
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append(before, text...), 0); err != nil { // its mode stays
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,192 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// bounded is a ledger that keeps a hundred reports.
+func bounded(t *testing.T) *Ledger {
+	t.Helper()
+	l, err := Open(Options{Path: filepath.Join(t.TempDir(), "reports.db"), Model: small, Max: 100, NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(l.Check(), l.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+func (l *Ledger) shareOf(t *testing.T, p party) (s share) {
+	t.Helper()
+	err := l.view(func(tx *txn) error {
+		found, err := tx.share(p)
+		if err == nil {
+			s = *found
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// numbered is a report of a message of its own.
+func numbered(n int, who, origin string) Entry {
+	return Entry{Reporter: who, Origin: origin, At: begin, Period: begin, Set: message(n, n)}
+}
+
+// A reporter, and a program that speaks for others, leave room in the ledger, and have
+// theirs back when their reports are forgotten.
+func TestShareOfTheLedger(t *testing.T) {
+	for name, test := range map[string]struct {
+		entry func(n int) Entry
+		whose string
+		most  int
+	}{
+		"a reporter": {func(n int) Entry { return numbered(n, "mallory", "unix:1000") }, "mallory", 25},
+		"a trap": {func(n int) Entry {
+			e := numbered(n, "trap:lure", "trap")
+			e.Trap = true
+			return e
+		}, "trap:lure", 50},
+		"an administrator": {func(n int) Entry {
+			e := numbered(n, "archive", "unix:0")
+			e.Trusted = true
+			return e
+		}, "archive", 50},
+		"a delegate": {func(n int) Entry { return numbered(n, fmt.Sprint("user", n), "tcp:store") }, "tcp:store", 75},
+		"many signatures": {func(n int) Entry {
+			e := numbered(n, "mallory", "unix:1000")
+			for i := range 30 {
+				e.Set.Signatures = append(e.Set.Signatures, message(1000*n+i, 0).Signatures[0])
+			}
+			return e
+		}, "mallory", 12},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := bounded(t)
+			var err error
+			n := 0
+			for ; err == nil && n <= 100; n++ {
+				_, err = l.Enter(test.entry(n))
+			}
+			if !errors.Is(err, ErrShare) || errors.Is(err, ErrPeriodShare) || !strings.Contains(err.Error(), test.whose+" has taken the ") || n != test.most+1 {
+				t.Fatalf("entry %d: %v, want a refusal of entry %d that names %s", n, err, test.most+1, test.whose)
+			}
+			if _, err := l.Enter(numbered(200, "anna", "unix:1001")); err != nil {
+				t.Errorf("anna, too: %v", err)
+			}
+			for more := true; more; {
+				if more, err = l.Expire(begin.Add(6 * week)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			late := test.entry(300)
+			late.At, late.Period = begin.Add(6*week), begin.Add(6*week)
+			if _, err := l.Enter(late); err != nil {
+				t.Errorf("when all are forgotten: %v", err)
+			}
+		})
+	}
+}
+
+// What the filters need is counted by period, reports apart from revocations, and for
+// the reporter as for the way that the reports come.
+func TestShareOfAPeriod(t *testing.T) {
+	l := bounded(t)
+	enter := func(n int, s Stance, who string, period time.Time) error {
+		e := numbered(n, who, "tcp:store")
+		e.Stance, e.Listed, e.At, e.Period, e.Cost = s, true, period, period, CostUnit/8
+		_, err := l.Enter(e)
+		return err
+	}
+	next := begin.Add(week)
+	for i, step := range []struct {
+		who     string
+		stance  Stance
+		period  time.Time
+		refused string // whose share
+	}{
+		{"anna", Spam, begin, ""},
+		{"anna", Spam, begin, ""},
+		{"anna", Spam, begin, "anna"},
+		{"anna", Ham, begin, ""},
+		{"bert", Spam, begin, ""},
+		{"bert", Spam, begin, ""},
+		{"carl", Spam, begin, ""},
+		{"carl", Spam, begin, ""},
+		{"dora", Spam, begin, "tcp:store"},
+		{"dora", Ham, begin, ""},
+		{"anna", Spam, next, ""},
+		{"dora", Spam, next, ""},
+	} {
+		err := enter(i, step.stance, step.who, step.period)
+		if step.refused == "" && err != nil || step.refused != "" && (!errors.Is(err, ErrPeriodShare) || !strings.Contains(err.Error(), step.refused+" has taken")) {
+			t.Errorf("step %d, %+v: %v", i, step, err)
+		}
+	}
+}
+
+// An origin that brings name after name leaves room for the reporters of others, and
+// those that are forgotten no longer count.
+func TestShareOfNames(t *testing.T) {
+	l, origin := bounded(t), party{partyOrigin, "tcp:store"}
+	for n := range 5 {
+		if _, err := l.Enter(numbered(n, fmt.Sprint("user", n), origin.name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := l.shareOf(t, origin); s.names != 5 || s.kept != 5 {
+		t.Errorf("%+v, want 5 names and 5 reports", s)
+	}
+	full := share{names: most(originShare, maxReporters)}
+	if err := l.commit(func(t *txn, _ *job) error { return t.putShare(origin, &full) }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Enter(numbered(6, "user6", origin.name)); !errors.Is(err, ErrShare) || !strings.Contains(err.Error(), "75 % of the reporters that are kept") {
+		t.Errorf("one name too many: %v", err)
+	}
+	if _, err := l.Enter(numbered(7, "user1", origin.name)); err != nil {
+		t.Errorf("a reporter that is known: %v", err)
+	}
+	if _, err := l.Enter(numbered(8, "anna", "unix:1000")); err != nil {
+		t.Errorf("another way: %v", err)
+	}
+	for at := begin.Add(6 * week); ; at = at.Add(52 * week) {
+		if _, err := l.Expire(at); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := l.Status(); err != nil || s.Reporters == 0 {
+			break
+		}
+	}
+	if s := l.shareOf(t, origin); s.names != full.names-5 || s.kept != 0 {
+		t.Errorf("%+v when its reporters are forgotten", s)
+	}
+}
+
+// Reports that an import brings are their reporters' here, too.
+func TestShareOfImports(t *testing.T) {
+	a, b := bounded(t), bounded(t)
+	for n := range 20 {
+		if _, err := a.Enter(numbered(n, "mallory", "unix:1000")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data := exported(t, a)
+	for range 2 {
+		imported(t, b, from(data, begin))
+		if s := b.shareOf(t, party{partyReporter, "mallory"}); s.kept != 20 {
+			t.Errorf("%+v, want 20 reports", s)
+		}
+	}
+}
