@@ -293,6 +293,11 @@ func (p *Postfix) Stop() {
 		_ = syscall.Kill(-p.process.Pid, syscall.SIGKILL)
 	}
 	<-p.ended // by a signal: that is no fault
+	// The master has a process group of its own. Its children end a moment later, and
+	// hold the port until then.
+	if !testenv.Becomes(func() bool { return syscall.Kill(-p.process.Pid, 0) == syscall.ESRCH }) {
+		p.T.Errorf("processes of Postfix do not end:\n%s", p.Log())
+	}
 	p.process = nil
 	_, _ = p.tether.WriteString("\n") // the process at its other end may have been killed
 	p.tether.Close()
