@@ -20,6 +20,9 @@ const (
 	// always told whole.
 	votesPause = time.Minute
 
+	// lastTry is the longest wait for another try after snapshots that came to nothing.
+	lastTry = time.Minute
+
 	// noRoomPause is how long no snapshot is begun after Redis had no memory left.
 	noRoomPause = 10 * time.Minute
 )
@@ -60,7 +63,10 @@ func (p *publisher) findSnapshot(ctx context.Context) error {
 	if err != nil || m.Site != p.site || (m.Slot != firstSlot && m.Slot != secondSlot) {
 		return nil
 	}
-	p.snapshot = publishedSnapshot{place: &place{m.Slot, m.Chunks()}, at: Position{m.Epoch, m.Seq}, made: m.Made, bytes: m.Bytes}
+	p.snapshot = publishedSnapshot{place: &place{m.Slot, m.Chunks()}, at: Position{m.Epoch, m.Seq}, bytes: m.Bytes}
+	if now := time.Now(); m.Made.Before(now) { // else by a wrong clock: the next one is due
+		p.snapshot.made = m.Made
+	}
 	if epoch, seq := p.db.Head(); epoch == m.Epoch && m.Seq <= seq {
 		p.snapshot.seq, p.snapshot.deltas = m.Seq, seq-m.Seq
 		p.setSnapshot(&p.snapshot.at)
@@ -74,18 +80,30 @@ func (p *publisher) snapshotDue(now time.Time) bool {
 	_, seq := p.db.Head()
 	s := &p.snapshot
 	switch {
-	case seq == 0, now.Before(p.noRoom):
+	case seq == 0, now.Before(p.noRoom), now.Before(p.again):
 		return false
-	case s.seq == 0 || p.db.SnapshotDue():
+	case s.seq == 0 || p.isWanted(s.made, now):
 		return true
+	case p.db.SnapshotDue():
+		return !p.wasMoved(s.made) || now.Sub(s.made) >= min(wantPause, p.o.SnapshotInterval)
 	case s.since > max(snapshotBytes, s.bytes) || s.deltas > snapshotDeltas:
 		return true
 	}
 	return s.deltas > 0 && now.Sub(s.made) >= p.o.SnapshotInterval
 }
 
-// beginSnapshot begins to write one.
+// wasMoved reports whether somebody has written to our stream since a snapshot: who
+// does that again and again does not make us publish all we know as often.
+func (p *publisher) wasMoved(since time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.moved != nil && p.moved.At.After(since)
+}
+
+// beginSnapshot begins to write one. After one that came to nothing, the next one waits.
 func (p *publisher) beginSnapshot() {
+	p.tries++
+	p.again = time.Now().Add(min(time.Second<<min(p.tries, 10), lastTry, p.o.SnapshotInterval))
 	p.writing = &snapshotWriting{writer: p.db.NewSnapshot(), place: place{slot: p.unusedSlot()}}
 }
 
@@ -167,7 +185,7 @@ func (p *publisher) commitSnapshot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.writing, p.snapshot = nil, made
+	p.writing, p.snapshot, p.tries, p.again = nil, made, 0, time.Time{}
 	p.setSnapshot(&made.at)
 	p.metrics.snapshots.Inc()
 	p.metrics.snapshotBytes.Set(float64(made.bytes))
@@ -187,7 +205,8 @@ func (x *Exchange) setSnapshot(at *Position) {
 // publishVotes publishes the votes, where they have changed.
 func (p *publisher) publishVotes(ctx context.Context) error {
 	now := time.Now()
-	if now.Sub(p.votesAt) < votesPause || p.db.VotesStamp() == p.votes {
+	changed := now.Sub(p.votesAt) >= votesPause && p.db.VotesStamp() != p.votes
+	if !changed && !p.isWanted(p.votesAt, now) {
 		return nil
 	}
 	record, stamp, err := p.db.Votes()
