@@ -166,8 +166,14 @@ func (x *Exchange) readVotes(ctx context.Context, o *origin) error {
 	if err != nil && !errors.Is(err, errNotOurs) {
 		return err
 	}
+	var h bloomdb.Head
 	if err == nil && record != nil {
-		err = x.db.HearVotes(record)
+		if h, err = bloomdb.DecodeHead(record); err == nil && h.Site != o.site {
+			err = fmt.Errorf("%w: it is %s", errOrigin, h)
+		}
+		if err == nil {
+			err = x.db.HearVotes(record)
+		}
 	}
 	if err != nil {
 		x.refuse(o, causeOf(err), err)
@@ -177,7 +183,7 @@ func (x *Exchange) readVotes(ctx context.Context, o *origin) error {
 	o.votesLooked = said // also where it was refused: until there are others
 	o.refuses = err != nil && !isForeign(err)
 	if err == nil && record != nil {
-		o.votes = said
+		o.votes = h.Seq // which may be another one than was said
 	}
 	return nil
 }
