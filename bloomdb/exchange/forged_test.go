@@ -349,7 +349,10 @@ func TestStaleSiteIsShown(t *testing.T) {
 	t.Parallel()
 	a, b, later, _ := stalled(t, true)
 	epoch, _ := a.db.Head()
-	eventually(t, "it is shown", func() bool { st := b.of("a"); return st.Stale != nil && st.Stale.Epoch == epoch && st.Head.Epoch == later })
+	eventually(t, "it is shown", func() bool {
+		st := b.of("a")
+		return st.Stale != nil && st.Stale.Epoch == epoch && st.Head.Epoch == later
+	})
 	if b.lists(mail("older folder")) {
 		t.Error("an older life was heard")
 	}
