@@ -276,6 +276,35 @@ func TestOwnStreamAfterANewKey(t *testing.T) {
 	}
 }
 
+// Two daemons of one name with keys of their own, of which neither believes the other:
+// the first one keeps silent while the second one goes on.
+func TestTwoDaemonsWithKeysOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	testenv.Program(t, "redis-server")
+	server := startRedis(t)
+	begin := func() *site {
+		key, err := bloomdb.NewSigningKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := siteOptions(t.TempDir(), "a")
+		o.SigningKey = key
+		return startSiteWith(t, o, server.url())
+	}
+	one := begin()
+	one.report(mail("one"))
+	eventually(t, "it is published", func() bool { _, seq := one.db.Head(); return seq > 0 })
+	two := begin()
+	two.report(mail("two"))
+	eventually(t, "the first one notices", func() bool {
+		return strings.Contains(one.x.Status().LastError, errNameTaken.Error())
+	})
+	eventually(t, "the second one has published", func() bool { _, seq := two.db.Head(); return seq > 0 && two.x.Status().Connected })
+	if one.x.Status().MovedAside != nil {
+		t.Error("the first one took the stream away from a daemon that goes on")
+	}
+}
+
 // stalled is a federation of b and of a site a that goes on from an older folder,
 // after a later one and all that Redis had of it were lost.
 func stalled(t *testing.T, restartB bool) (a, b *site, later uint64, told *strings.Builder) {

@@ -40,7 +40,7 @@ func (p *publisher) resume(ctx context.Context) error {
 	if err := p.db.Resume(end.at.Epoch, end.at.Seq); err != nil {
 		return fmt.Errorf("resume after %v: %w", end.at, err)
 	}
-	if err := p.findSnapshot(ctx); err != nil {
+	if err := p.findSnapshot(ctx, end.at); err != nil {
 		return err
 	}
 	p.writing, p.votes, p.votesAt = nil, 0, time.Time{}

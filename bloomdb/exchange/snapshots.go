@@ -37,6 +37,7 @@ type publishedSnapshot struct {
 	bytes  int64
 	deltas uint64 // published since
 	since  int64  // bytes of them, those of an earlier run left out
+	lacks  bool   // numbers that the stream does not have either
 }
 
 // snapshotWriting is a snapshot that is being written.
@@ -48,8 +49,9 @@ type snapshotWriting struct {
 	cut     bool   // it has reached the limit
 }
 
-// findSnapshot looks for our snapshot in Redis. One that can't be read is none.
-func (p *publisher) findSnapshot(ctx context.Context) error {
+// findSnapshot looks for our snapshot in Redis, beside a stream that ends with tail.
+// One that can't be read is none.
+func (p *publisher) findSnapshot(ctx context.Context, tail Position) error {
 	p.snapshot = publishedSnapshot{}
 	p.setSnapshot(nil)
 	data, err := p.wire.manifest(ctx, p.site)
@@ -69,6 +71,7 @@ func (p *publisher) findSnapshot(ctx context.Context) error {
 	}
 	if epoch, seq := p.db.Head(); epoch == m.Epoch && m.Seq <= seq {
 		p.snapshot.seq, p.snapshot.deltas = m.Seq, seq-m.Seq
+		p.snapshot.lacks = m.Seq < seq && (Position{epoch, seq}).after(tail) // Redis came back with older data
 		p.setSnapshot(&p.snapshot.at)
 	}
 	return nil
@@ -84,7 +87,7 @@ func (p *publisher) snapshotDue(now time.Time) bool {
 		return false
 	case s.seq == 0 || p.isWanted(s.made, now):
 		return true
-	case p.db.SnapshotDue():
+	case p.db.SnapshotDue() || s.lacks:
 		return !p.wasMoved(s.made) || now.Sub(s.made) >= min(wantPause, p.o.SnapshotInterval)
 	case s.since > max(snapshotBytes, s.bytes) || s.deltas > snapshotDeltas:
 		return true
