@@ -219,7 +219,7 @@ func (o *origin) takeHeartbeat(h bloomdb.Heartbeat, record []byte, skew time.Dur
 	if live && fresh || skew > maxSkew || o.ahead() {
 		o.skew = skew
 	}
-	o.place(Position{h.Epoch, h.Seq}, record)
+	o.place(Position{h.Epoch, h.Seq}, record, fresh)
 	o.votesSaid, o.snapshot = h.Votes, Position{}
 	if h.Snapshot > 0 {
 		o.snapshot = Position{h.Epoch, h.Snapshot}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,6 +54,9 @@ func TestAttackerWithoutKey(t *testing.T) {
 			t.Errorf("%s knows\n%v, and undisturbed\n%v", s.db.Status().Site, got, want)
 		}
 		disturbed.expectOneLife(i)
+		if e := s.x.Status().LastError; strings.Contains(e, errNameTaken.Error()) {
+			t.Errorf("%s was made to keep silent: %s", s.db.Status().Site, e)
+		}
 	}
 	t.Logf("%d commands, of which Redis refused %d; %d rounds of reports; the streams were moved aside %v times; all was known again after %v",
 		a.given.Load(), a.refused.Load(), disturbed.rounds, disturbed.moved(), healed.Round(time.Second))

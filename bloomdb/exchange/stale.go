@@ -18,13 +18,17 @@ const (
 
 // place notes where a site says that it stands. One that stands before what it has said
 // earlier, or in an earlier life than we hold, goes on with an older folder: we take
-// nothing of that, or its counts would be added twice.
-func (o *origin) place(at Position, record []byte) {
+// nothing of that, or its counts would be added twice. A heartbeat that is not fresh says
+// nothing of now.
+func (o *origin) place(at Position, record []byte, fresh bool) {
 	if !o.proven.after(at) {
 		o.proof, o.proven = bytes.Clone(record), at
 	}
-	if o.stale = (Position{}); o.proven.after(at) || o.head.Epoch > at.Epoch {
+	switch isStale := o.proven.after(at) || o.head.Epoch > at.Epoch; {
+	case isStale && fresh:
 		o.stale = at
+	case !isStale:
+		o.stale = Position{}
 	}
 	if at.after(o.head) {
 		o.head, o.dry = at, false
