@@ -80,18 +80,17 @@ func (p *publisher) succeed(epoch uint64) {
 	p.leaveOut()
 }
 
-// IsBeyond reports whether a record of this site tells of numbers that this folder has
-// not given: others hold a life of the site that this one does not go on.
+// IsBeyond reports whether (epoch, seq), of a record of this site, is newer than this
+// folder: other sites hold an epoch or numbers that it does not continue.
 func (db *DB) IsBeyond(epoch, seq uint64) bool {
 	db.pub.deltaMu.Lock()
 	defer db.pub.deltaMu.Unlock()
 	return db.pub.isBeyond(epoch, seq)
 }
 
-// Outlive takes note of a record by which this site said that it had published up to
-// (epoch, seq). If that is beyond what this folder has given, the site begins its next
-// life: others would not take its records otherwise. The caller has checked that this
-// site made the record (OwnRecord).
+// Outlive takes note of a record of this site at (epoch, seq). If the folder has not given
+// that number, the site begins its next epoch, since others would refuse its records. The
+// caller has checked that this site made the record (OwnRecord).
 func (db *DB) Outlive(epoch, seq uint64) error {
 	p := &db.pub
 	p.deltaMu.Lock()

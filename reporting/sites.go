@@ -18,7 +18,7 @@ const (
 	StateMuted   = "muted"   // held, but without a say, and not heard
 	StateIgnored = "ignored" // its trust is none, or others are named as peers
 	StateClock   = "clock"   // its clock is more than an hour off; what is ahead waits
-	StateStale   = "stale"   // it goes on from an older state folder; nothing of that is taken
+	StateStale   = "stale"   // it runs on an older state folder; its records are refused
 	StateCapped  = "capped"  // over its cap until the period ends
 	StateLoading = "loading" // its snapshot is being read
 	StateSilent  = "silent"  // no news for a minute, or never
@@ -38,7 +38,7 @@ type Link struct {
 	Heard       *time.Time       `json:"heard,omitempty"`     // when its news last came
 	SkewSeconds float64          `json:"skew_seconds"`        // its clock is ahead of ours by so much
 	Clock       bool             `json:"clock,omitempty"`     // that is more than an hour, either way
-	Stale       bool             `json:"stale,omitempty"`     // it stands before what it has said earlier
+	Stale       bool             `json:"stale,omitempty"`     // its position is before an earlier one
 	Chunks      int              `json:"chunks,omitempty"`    // of its snapshot that were read, while it is
 	ChunksOf    int              `json:"chunks_of,omitempty"` // of so many; 0: none is being read
 	Votes       uint64           `json:"votes,omitempty"`     // stamp of its votes; 0: none are held

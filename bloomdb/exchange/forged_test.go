@@ -69,7 +69,8 @@ func TestForgedEntriesMakeNoLives(t *testing.T) {
 	})
 }
 
-// The row "epoch": one XADD, then a restart, then a new folder and an emptied Redis.
+// The rows "epoch" and "lives": one XADD, and twenty; then a restart, then a new folder
+// and an emptied Redis.
 func TestForgedEpoch(t *testing.T) {
 	t.Parallel()
 	testenv.Program(t, "redis-server")
@@ -88,8 +89,17 @@ func TestForgedEpoch(t *testing.T) {
 		moved := m2.x.Status().MovedAside
 		return moved != nil && moved.Tail.String() == last
 	})
-	m2.report(mail("after"))
-	eventually(t, "it is heard", func() bool { return m1.lists(mail("after")) })
+	for i := range 20 { // the row "lives", as fast as it goes
+		id := fmt.Sprintf("%d-1", epoch+uint64(i+1)*1000)
+		if err := c.XAdd(t.Context(), &redis.XAddArgs{Stream: m2.keys().stream("m2"), ID: id, Values: []any{"x", "y"}}).Err(); err != nil {
+			t.Fatal(err)
+		}
+		m2.report(mail("after %d", i))
+		eventually(t, "it is heard", func() bool { return m1.lists(mail("after %d", i)) })
+	}
+	if held := m1.db.Status().Sites; len(held) != 2 {
+		t.Errorf("one life of m2 is held: %+v", held)
+	}
 
 	m2.stop()
 	m2 = startSite(t, dir, "m2", server.url())
@@ -367,7 +377,7 @@ func TestStaleSiteHeals(t *testing.T) {
 		t.Error("the later folder's report is lost")
 	}
 	b.stop()
-	if !strings.Contains(told.String(), "site goes on from an older state folder") {
+	if !strings.Contains(told.String(), "site runs on an older state folder") {
 		t.Error("the log says nothing of it")
 	}
 }

@@ -22,9 +22,9 @@ type origin struct {
 	at   Position // the last delta consumed: applied, or the site's and refused
 	head Position // what the site itself says that it has published
 
-	// read is the last entry of the stream that was passed over, since the site did not
-	// write it: its id tells nothing of what was consumed. again: the stream is read
-	// from at once more, since it may have been made anew.
+	// read is the id of the last foreign entry that was passed over. It is no cursor:
+	// at the end of the stream, reading goes back to at once (again), since the stream may
+	// have been replaced.
 	read  Position
 	again bool
 
@@ -45,14 +45,14 @@ type origin struct {
 	// and of those that are held.
 	votesSaid, votesLooked, votes uint64
 
-	// proof is the heartbeat with the furthest position, proven; stale is that of a later
-	// one that is before it, zero for none. The site is told by a repetition of proof, at
-	// tell next.
+	// proof is the heartbeat with the largest position, which is proven. stale is the
+	// position of a later heartbeat that is smaller; zero: the site is not stale. proof is
+	// repeated in the news from tell on.
 	proof   []byte
 	proven  Position
 	stale   Position
 	tell    time.Time
-	refuses bool // records that are the site's: no snapshot fills the gaps
+	refuses bool // verified records were refused, so that no snapshot fills the gaps
 
 	beat time.Time // by its clock, when it made its last heartbeat
 	skew time.Duration

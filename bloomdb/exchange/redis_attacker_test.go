@@ -35,7 +35,7 @@ func TestAttackerWithoutKey(t *testing.T) {
 	a.begin(2)
 	for ends := time.Now().Add(lasts); time.Now().Before(ends); {
 		disturbed.round()
-		time.Sleep(100 * time.Millisecond) // the traffic's pace
+		time.Sleep(lasts / 100) // the traffic's pace
 	}
 	a.leave()
 	left := time.Now()

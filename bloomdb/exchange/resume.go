@@ -16,9 +16,9 @@ type Foreign struct {
 	Tail  Position  `json:"tail"`  // the id with which the stream ended then
 }
 
-// resume tells the database where our stream ends, so that it publishes again what the
-// stream lacks, and finds out which snapshot of ours is there. What this site has not
-// signed is no end of its stream, whatever its id.
+// resume passes the end of this site's stream to the database, which then publishes
+// again what the stream lacks, and looks for this site's snapshot. An entry that this
+// site did not sign is not the end of its stream, whatever its id.
 func (p *publisher) resume(ctx context.Context) error {
 	end, err := p.wire.tail(ctx, p.site)
 	if err != nil {
@@ -48,13 +48,13 @@ func (p *publisher) resume(ctx context.Context) error {
 	return nil
 }
 
-// errForeign says that this site has not written the end of its stream.
-var errForeign = errors.New("the entry is not of this site")
+// errForeign is the error of a stream that another client has written to.
+var errForeign = errors.New("last entry of the stream was not written by this site")
 
-// recognise returns the head of the record with which the stream ends, where this site
-// has made it. The head is zero where the end is known from the database only: the
-// stream was emptied, or the signing key was changed. ErrUnsigned, with the head, where
-// another daemon made it; errForeign.
+// recognise returns the head of the last record of the stream if this site has made it.
+// The head is zero if only the database knows the end: the stream was emptied, or the
+// signing key was changed. Errors: bloomdb.ErrUnsigned, with the head, if another daemon
+// of this name made the record; errForeign.
 func (p *publisher) recognise(end streamEnd) (bloomdb.Head, error) {
 	epoch, seq := p.db.Tail()
 	known := !end.at.after(Position{epoch, seq})
@@ -76,7 +76,8 @@ func (p *publisher) recognise(end streamEnd) (bloomdb.Head, error) {
 	return h, err
 }
 
-// isRivalled reports whether another daemon of this name goes on making records.
+// isRivalled reports whether another daemon of this name has made a record since the
+// last call that returned true. The argument is the time of the latest one known.
 func (p *publisher) isRivalled(made time.Time) bool {
 	if !p.started || made.Before(p.began) || !made.After(p.taken) {
 		return false
@@ -85,14 +86,14 @@ func (p *publisher) isRivalled(made time.Time) bool {
 	return true
 }
 
-// moveAside makes room for our stream where somebody else has written its end.
+// moveAside makes room for this site's stream after another client has written its end.
 func (p *publisher) moveAside(ctx context.Context, end Position, why error) error {
 	if err := p.wire.reclaim(ctx, p.site, end); err != nil {
 		return err
 	}
 	p.metrics.foreign.Inc()
 	if p.quiet.allow("foreign") {
-		p.log.Warn("stream of this site ended with an entry that it did not sign: moved aside, and published again",
+		p.log.Warn("another client wrote to this site's stream in Redis; it was moved aside and is published again",
 			"site", p.site, "tail", end.String(), "error", why)
 	}
 	p.mu.Lock()
@@ -108,10 +109,10 @@ func (f *Foreign) times() int64 {
 	return f.Times
 }
 
-// outlive looks for records by which this site has said more than its folder knows of:
-// the folder is a backup, or was made anew. Then it begins the life after the one that
-// others hold; or keeps silent, where another daemon goes on making such records. The
-// proof is the head of the stream's last record, or zero.
+// outlive looks for records of this site that are newer than its folder, which then is a
+// backup or was made anew. If there are any, the site begins the epoch after the newest
+// one. It returns errNameTaken if another daemon goes on making such records. The proof is
+// the head of the stream's last record, or zero.
 func (p *publisher) outlive(ctx context.Context, proof bloomdb.Head) error {
 	past := p.past.Load()
 	said, err := p.said(ctx, proof, past)
@@ -119,7 +120,7 @@ func (p *publisher) outlive(ctx context.Context, proof bloomdb.Head) error {
 		return err
 	}
 	var last Position
-	var made time.Time // the last record that is beyond what we know
+	var made time.Time // when the last record was made that is newer than the folder
 	for _, h := range said {
 		last = later(last, Position{h.Epoch, h.Seq})
 		if p.db.IsBeyond(h.Epoch, h.Seq) && h.Made.After(made) {
@@ -136,7 +137,8 @@ func (p *publisher) outlive(ctx context.Context, proof bloomdb.Head) error {
 	return nil
 }
 
-// said adds to what is known of this site's word its heartbeat and manifest in Redis.
+// said returns the heads of this site's records: those given, and the heartbeat and the
+// manifest in Redis if this site signed them.
 func (p *publisher) said(ctx context.Context, proof bloomdb.Head, past *bloomdb.Head) ([]bloomdb.Head, error) {
 	heads := []bloomdb.Head{proof}
 	if past != nil {
@@ -154,8 +156,8 @@ func (p *publisher) said(ctx context.Context, proof bloomdb.Head, past *bloomdb.
 	return heads, nil
 }
 
-// hearOwn takes news of this site: its own, come back, or an earlier one that others
-// repeat, since they hold more of this site than it says now.
+// hearOwn takes news of this site: a record that comes back from Redis, or an earlier
+// heartbeat that other sites repeat because they hold a newer epoch of this site.
 func (x *Exchange) hearOwn(n news) {
 	h, err := x.db.OwnRecord(n.record)
 	if err != nil {

@@ -16,10 +16,10 @@ const (
 	wantPause = 10 * time.Minute
 )
 
-// place notes where a site says that it stands. One that stands before what it has said
-// earlier, or in an earlier life than we hold, goes on with an older folder: we take
-// nothing of that, or its counts would be added twice. A heartbeat that is not fresh says
-// nothing of now.
+// place records the position of a verified heartbeat. A fresh heartbeat that is before an
+// earlier one, or in an older epoch than the one held here, comes from an older state
+// folder: the site is stale. Its deltas are refused, since its counts would be added
+// twice.
 func (o *origin) place(at Position, record []byte, fresh bool) {
 	if !o.proven.after(at) {
 		o.proof, o.proven = bytes.Clone(record), at
@@ -35,17 +35,17 @@ func (o *origin) place(at Position, record []byte, fresh bool) {
 	}
 }
 
-// tells reports whether the site is to be told of what it has said. Only what is beyond
-// its word now does: after a restart, we may have no such record.
+// tells reports whether a newer heartbeat of a stale site is to be repeated now. After a
+// restart, this site may have none.
 func (o *origin) tells(now time.Time) bool {
 	return o.stale != (Position{}) && o.proven.after(o.stale) && !now.Before(o.tell)
 }
 
-// tellPast repeats what a stale site has said, which has signed it. It learns from it
-// that we hold a later life, and begins the next one.
+// tellPast repeats the newest heartbeat of a stale site in the news. The site verifies
+// its own signature, and begins the epoch after.
 func (x *Exchange) tellPast(ctx context.Context, o *origin) error {
-	x.log.Warn("site goes on from an older state folder: told to begin a new life",
-		"site", o.site, "stands at", o.stale.String(), "known", o.proven.String())
+	x.log.Warn("site runs on an older state folder, its deltas are refused; its newer heartbeat is repeated, so that it begins a new epoch",
+		"site", o.site, "position", o.stale.String(), "known", o.proven.String())
 	x.mu.Lock()
 	o.tell = time.Now().Add(tellPause)
 	x.mu.Unlock()
@@ -66,8 +66,8 @@ func (x *Exchange) misses(o *origin, now time.Time) bool {
 		(o.gaps > 0 || o.behind() && o.dry)
 }
 
-// missed lists the sites of which something is missing, in an order of chance: a
-// heartbeat has room for a few of them.
+// missed lists the sites of which something is missing, in random order: a heartbeat has
+// room for 16 of them.
 func (x *Exchange) missed() (sites []string) {
 	now := time.Now()
 	x.mu.Lock()
@@ -81,8 +81,8 @@ func (x *Exchange) missed() (sites []string) {
 	return sites
 }
 
-// isWanted reports whether another site has asked for what was last published at a
-// time, and that was long enough ago.
+// isWanted reports whether another site has asked, since the last publication, for what
+// was published then, and the pause since is over.
 func (x *Exchange) isWanted(published, now time.Time) bool {
 	asked := x.wanted.Load()
 	return asked > 0 && time.Unix(0, asked).After(published) && now.Sub(published) >= min(wantPause, x.o.SnapshotInterval)

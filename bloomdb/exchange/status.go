@@ -22,8 +22,7 @@ type Status struct {
 	Published Position  `json:"published"`
 	Snapshot  *Position `json:"snapshot,omitempty"`
 
-	// MovedAside is set once this site's stream ended with an entry that it did not
-	// sign: somebody else writes to Redis.
+	// MovedAside is set after another client has written to this site's stream.
 	MovedAside *Foreign `json:"moved_aside,omitempty"`
 
 	Sites []SiteStatus `json:"sites"` // the others, by name
@@ -55,8 +54,8 @@ type SiteStatus struct {
 	SkewSeconds float64 `json:"skew_seconds"`
 	Clock       bool    `json:"clock,omitempty"`
 
-	// Stale is where the site says that it stands, if that is before what it has said
-	// earlier: its folder is an older one. It begins a new life when it hears of that.
+	// Stale is the site's position if that is before an earlier one: the site runs on an
+	// older state folder, and its deltas are refused.
 	Stale *Position `json:"stale,omitempty"`
 
 	Muted bool   `json:"muted,omitempty"` // nothing of it is read

@@ -68,7 +68,7 @@ func (x *exchangeStatus) lines(w io.Writer, now time.Time) {
 		fmt.Fprintf(w, "refused\t%s, under unknown names\n", refusals(x.Refused))
 	}
 	if m := x.MovedAside; m != nil {
-		fmt.Fprintf(w, "foreign stream\tmoved aside %d times, last %s, ended with %d-%d: somebody else writes to Redis\n",
+		fmt.Fprintf(w, "foreign stream\tmoved aside %d times, last %s, ended with %d-%d: another client writes to this site's stream\n",
 			m.Times, ago(m.At, now), m.Tail.Epoch, m.Tail.Seq)
 	}
 	if x.LastError == "" {

@@ -16,8 +16,8 @@ const sitesHelp = `sites shows how this site and every other one of the federati
 
 STATE    heard; silent (no news for a minute, or never); loading (its snapshot is
          being read); capped (over its [[peer]] caps, until the period ends); clock
-         (its clock is more than an hour off, what is ahead waits); stale (it goes
-         on from an older state folder, see below); muted; dropped; ignored (its
+         (its clock is more than an hour off, what is ahead waits); stale (it runs
+         on an older state folder, see below); muted; dropped; ignored (its
          trust is none, or others are named as peers)
 HEARD    when its news last came
 LAG      its deltas that are not in this database yet
@@ -28,9 +28,9 @@ VOTES    whether its recent reports are held, to be asked as votes
 GAPS     how often deltas were missing that no snapshot has brought since
 REFUSED  records that were not taken, by cause, since the start
 
-A stale site was restored from a backup, or its clock was once ahead. What it publishes
-now is not taken. It begins a new life by itself as soon as it hears from a site that
-knows the later one. If it stays stale for minutes, forget what is held of it:
+A stale site runs on an older state folder than the one known here, for example from a
+backup. Its records are refused. It recovers by itself if another site still has its
+newer heartbeat. If it is stale for minutes, forget what is held of it:
 
   spambloom drop SITE && spambloom mute --undo SITE
 
@@ -67,7 +67,7 @@ func (c *cli) sites(ctx context.Context, asJSON bool) error {
 	}
 	for _, s := range list.Sites {
 		if s.State == reporting.StateStale {
-			defer c.tell("warning", fmt.Sprintf("%s goes on from an older state folder. If that lasts: spambloom drop %[1]s && spambloom mute --undo %[1]s", s.Site))
+			defer c.tell("warning", fmt.Sprintf("%s runs on an older state folder, and its records are refused. If this lasts: spambloom drop %[1]s && spambloom mute --undo %[1]s", s.Site))
 		}
 	}
 	if !asJSON {
