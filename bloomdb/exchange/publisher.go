@@ -65,8 +65,9 @@ type publisher struct {
 	snapshot publishedSnapshot
 	writing  *snapshotWriting // nil: none
 	noRoom   time.Time        // before this, no snapshot is begun
-	tries    int              // snapshots begun since the last one that was published
-	again    time.Time        // before this, no other one is
+	begun    time.Time        // the last snapshot was
+	row      int              // snapshots begun one soon after the other
+	again    time.Time        // before this, no other one is begun
 	votes    uint64           // stamp of the votes in Redis; 0: none of this life
 	votesAt  time.Time
 }

@@ -20,8 +20,8 @@ const (
 	// always told whole.
 	votesPause = time.Minute
 
-	// lastTry is the longest wait for another try after snapshots that came to nothing.
-	lastTry = time.Minute
+	// firstPause is half of the least time between two snapshots.
+	firstPause = 250 * time.Millisecond
 
 	// noRoomPause is how long no snapshot is begun after Redis had no memory left.
 	noRoomPause = 10 * time.Minute
@@ -85,28 +85,24 @@ func (p *publisher) snapshotDue(now time.Time) bool {
 	switch {
 	case seq == 0, now.Before(p.noRoom), now.Before(p.again):
 		return false
-	case s.seq == 0 || p.isWanted(s.made, now):
+	case s.seq == 0 || s.lacks || p.db.SnapshotDue() || p.isWanted(s.made, now):
 		return true
-	case p.db.SnapshotDue() || s.lacks:
-		return !p.wasMoved(s.made) || now.Sub(s.made) >= min(wantPause, p.o.SnapshotInterval)
 	case s.since > max(snapshotBytes, s.bytes) || s.deltas > snapshotDeltas:
 		return true
 	}
 	return s.deltas > 0 && now.Sub(s.made) >= p.o.SnapshotInterval
 }
 
-// wasMoved reports whether somebody has written to our stream since a snapshot: who
-// does that again and again does not make us publish all we know as often.
-func (p *publisher) wasMoved(since time.Time) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.moved != nil && p.moved.At.After(since)
-}
-
-// beginSnapshot begins to write one. After one that came to nothing, the next one waits.
+// beginSnapshot begins to write one. The next one waits, twice as long each time: another
+// client that destroys one after the other does not make this site publish all the time.
 func (p *publisher) beginSnapshot() {
-	p.tries++
-	p.again = time.Now().Add(min(time.Second<<min(p.tries, 10), lastTry, p.o.SnapshotInterval))
+	now := time.Now()
+	if now.Sub(p.begun) > 2*wantPause {
+		p.row = 0
+	}
+	p.row++
+	p.begun = now
+	p.again = now.Add(min(firstPause<<min(p.row, 20), wantPause, p.o.SnapshotInterval))
 	p.writing = &snapshotWriting{writer: p.db.NewSnapshot(), place: place{slot: p.unusedSlot()}}
 }
 
@@ -188,7 +184,7 @@ func (p *publisher) commitSnapshot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.writing, p.snapshot, p.tries, p.again = nil, made, 0, time.Time{}
+	p.writing, p.snapshot = nil, made
 	p.setSnapshot(&made.at)
 	p.metrics.snapshots.Inc()
 	p.metrics.snapshotBytes.Set(float64(made.bytes))

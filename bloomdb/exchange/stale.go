@@ -12,7 +12,8 @@ import (
 const (
 	// tellPause is the least time between two repetitions of a stale site's heartbeat.
 	tellPause = time.Minute
-	// wantPause is the least time between two snapshots that others have asked for.
+	// wantPause is the least time between two snapshots that others have asked for, and
+	// the longest that a snapshot waits after another one.
 	wantPause = 10 * time.Minute
 )
 
