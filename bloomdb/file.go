@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/renameio/v2"
 )
@@ -76,31 +75,6 @@ type identity struct {
 }
 
 const identityVersion = 1
-
-// newEpoch names the life of a folder made at a time, in milliseconds since
-// 1970. It is even. A life that goes on with the filters of the one before, since
-// that one's numbers can't be used any more, is odd: its counts hold those of the
-// life before, and are not added to them. A life is even, too, that only comes after
-// another one: the folder was lost, and the clock was put back.
-func newEpoch(now time.Time) uint64 { return uint64(max(2, now.UnixMilli())) &^ 1 }
-
-// nextLife is the least odd epoch after another, or the least even one where the life
-// does not carry over what others hold of the one before.
-func nextLife(epoch uint64, carries bool) uint64 {
-	if carries {
-		return (epoch + 1) | 1
-	}
-	return (epoch + 2) &^ 1
-}
-
-// maxCarried is how far apart, at most, the epochs are of lives that began with each
-// other's filters: each takes the least odd number after the one before. Folders
-// are made at times that differ by more.
-const maxCarried = 64
-
-// carriesOver says that a life began with the filters of an earlier one, or with
-// those of one that did.
-func carriesOver(epoch, earlier uint64) bool { return epoch&1 == 1 && epoch-earlier <= maxCarried }
 
 func identityPath(dir string) string { return filepath.Join(dir, "identity") }
 

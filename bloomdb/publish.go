@@ -2,7 +2,6 @@ package bloomdb
 
 import (
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -36,15 +35,17 @@ type publisher struct {
 	compactAt int  // the total at which compact has work
 	lost      bool // pending was too long and is forgotten
 
-	deltaMu   sync.Mutex // guards all below; taken before mu
-	id        identity
-	dirty     bool // id is not on disk
-	written   time.Time
-	resumed   bool
-	ready     []changedCells
-	readyMark lsn // all before it is in ready or published
-	flight    *flight
-	spare     bool // the reserved number was given to no delta yet
+	deltaMu sync.Mutex // guards all below; taken before mu
+	id      identity
+	dirty   bool // id is not on disk
+	written time.Time
+	// leftWritten is the LeftSeq that is on disk.
+	leftWritten uint64
+	resumed     bool
+	ready       []changedCells
+	readyMark   lsn // all before it is in ready or published
+	flight      *flight
+	spare       bool // the reserved number was given to no delta yet
 }
 
 // changedCells are positions of one filter, ascending and distinct.
@@ -61,7 +62,7 @@ type flight struct {
 
 func (p *publisher) begin(id identity, on bool) {
 	p.id, p.on, p.pending = id, on, make(map[target][]uint64)
-	p.changed = make(chan struct{}, 1)
+	p.changed, p.leftWritten = make(chan struct{}, 1), id.LeftSeq
 	if !on && !id.Republish {
 		// Changes made from now on are not kept for an exchange that comes later.
 		p.id.Republish, p.dirty = true, true
@@ -172,7 +173,7 @@ func (p *publisher) writeLocked(dir string, now time.Time) error {
 	if err := p.id.write(dir); err != nil {
 		return err
 	}
-	p.dirty, p.written = false, now
+	p.dirty, p.written, p.leftWritten = false, now, p.id.LeftSeq
 	return nil
 }
 
@@ -215,44 +216,6 @@ type Delta struct {
 // MaxDelta is the size in bytes that no record exceeds.
 const MaxDelta = 1 << 20
 
-// Resume tells, before the first NextDelta and after every reconnection, which
-// (epoch, seq) the stream of this site ends with (zeros: it is empty or gone).
-// Where the stream lacks what was published before, a snapshot is due.
-func (db *DB) Resume(epoch, seq uint64) error {
-	p := &db.pub
-	p.deltaMu.Lock()
-	defer p.deltaMu.Unlock()
-	p.dirty = true
-	if f := p.flight; f != nil && f.delta.Epoch == epoch && f.delta.Seq == seq {
-		p.confirm() // it had arrived; only the answer was lost
-	}
-	switch {
-	case epoch > p.id.Epoch, epoch == p.id.Epoch && seq > p.id.ReservedSeq:
-		// Numbers were given that this folder does not know of: it is a backup, or
-		// a clock was wrong. Others hold that life's state; this is the next one.
-		if epoch >= math.MaxUint64-1 {
-			return fmt.Errorf("stream ends with epoch %d: no later one is left", epoch)
-		}
-		p.id.Epoch = nextLife(epoch, p.id.ReservedSeq > 0 || epoch == p.id.Epoch)
-		p.id.PublishedSeq, p.id.TailSeq, p.id.ReservedSeq, p.id.LeftSeq = 0, 0, 0, 0
-		p.flight = nil
-		p.leaveOut()
-	case epoch == p.id.Epoch && seq < p.id.TailSeq, epoch < p.id.Epoch && p.id.TailSeq > 0:
-		// The stream was lost. Numbers go on, so that who misses some sees it.
-		p.id.Republish, p.id.TailSeq = true, 0
-		if epoch == p.id.Epoch {
-			p.id.TailSeq = seq
-		}
-	case epoch == p.id.Epoch: // what came after it, if anything, is pending again
-		p.id.TailSeq, p.id.PublishedSeq = seq, max(p.id.PublishedSeq, seq)
-	}
-	if p.id.Republish && !p.resumed {
-		p.leaveOut() // since the last start, changes may not have been kept
-	}
-	p.resumed = true
-	return p.writeLocked(db.opt.Dir, db.opt.Now())
-}
-
 // Head is the (epoch, seq) up to which this site has published: the number of the
 // last delta, or a later one that was left out.
 func (db *DB) Head() (epoch, seq uint64) {
@@ -274,6 +237,11 @@ func (db *DB) NextDelta(all bool) (Delta, bool, error) {
 	}
 	for p.flight == nil {
 		next := db.gather(all)
+		if p.id.LeftSeq > p.leftWritten { // before a heartbeat tells of it
+			if err := p.writeLocked(db.opt.Dir, db.opt.Now()); err != nil {
+				return Delta{}, false, err
+			}
+		}
 		if next < 0 {
 			if all && p.id.PublishedLSN < p.readyMark {
 				p.id.PublishedLSN, p.dirty = p.readyMark, true
@@ -358,7 +326,7 @@ func (p *publisher) take(all bool, early func(target) bool) map[target][]uint64 
 	defer p.mu.Unlock()
 	if p.lost {
 		p.lost = false
-		p.leaveOut()
+		p.leaveOut() // NextDelta writes it
 	}
 	taken := make(map[target][]uint64, len(p.pending))
 	for t, positions := range p.pending {

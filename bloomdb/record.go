@@ -1,11 +1,13 @@
 package bloomdb
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"crypto/hmac"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -62,6 +64,15 @@ const (
 
 	// maxRecordHead is the length of the longest head.
 	maxRecordHead = 4 + 1 + 1 + 8 + 1 + 64 + 4*8
+
+	// maxEpoch bounds epochs, which are times in milliseconds: a later one leaves room
+	// for the next lives.
+	maxEpoch = 1 << 53
+
+	// maxWants is how many sites a heartbeat can ask for a snapshot, each by wantSize
+	// bytes.
+	maxWants = 16
+	wantSize = 8
 
 	// maxSkew is how far the clocks of sites may differ.
 	maxSkew = time.Hour
@@ -134,7 +145,7 @@ func decodeHead(r *recordReader) (keyID []byte, h Head, err error) {
 		return nil, h, errShort
 	case h.Type < RecordDelta || h.Type > RecordVotes:
 		return nil, h, fmt.Errorf("%v, which this program does not know: made by a newer version", h.Type)
-	case !ValidSite(h.Site) || h.Epoch == 0 || ms > 1<<53:
+	case !ValidSite(h.Site) || h.Epoch == 0 || h.Epoch > maxEpoch || ms > 1<<53:
 		return nil, h, fmt.Errorf("%s of site %q, epoch %d, made at %d ms", h.Type, h.Site, h.Epoch, ms)
 	case h.Type == RecordDelta && (h.Seq == 0 || h.Prev >= h.Seq) || h.Type != RecordDelta && h.Prev != 0:
 		return nil, h, fmt.Errorf("%s of site %q has number %d after %d", h.Type, h.Site, h.Seq, h.Prev)
@@ -144,16 +155,56 @@ func decodeHead(r *recordReader) (keyID []byte, h Head, err error) {
 }
 
 // DecodeHead reads what a record says of itself. It is proven by nothing: who
-// applies the record checks.
+// applies the record checks. Its errors are ErrUnverified.
 func DecodeHead(data []byte) (Head, error) {
 	_, h, err := decodeHead(&recordReader{b: data})
-	return h, err
+	return h, unverified(err)
+}
+
+// ErrUnverified is the error of every record that is not proven to be of the site and
+// the type that its place names. Anybody may have written such bytes: they change
+// nothing, and no number is taken from them.
+var ErrUnverified = errors.New("record is not verified")
+
+// unverifiedError marks an error as ErrUnverified and keeps its text.
+type unverifiedError struct{ error }
+
+func (e unverifiedError) Unwrap() error   { return e.error }
+func (unverifiedError) Is(err error) bool { return err == ErrUnverified }
+
+func unverified(err error) error {
+	if err == nil {
+		return nil
+	}
+	return unverifiedError{err}
 }
 
 // openRecord checks a record's envelope and returns its body, which shares memory
-// with data. Errors name the record: ErrFederation, ErrStranger, ErrUnsigned, or
-// one that says what is torn.
+// with data. Errors name the record and are ErrUnverified: ErrFederation, ErrStranger,
+// ErrUnsigned, or one that says what is torn.
 func (db *DB) openRecord(data []byte, want RecordType) (h Head, body []byte, err error) {
+	h, body, err = db.open(data)
+	if err == nil && h.Type != want {
+		err = fmt.Errorf("%s: it should be a %s", h, want)
+	}
+	if err != nil {
+		return h, nil, unverified(err)
+	}
+	return h, body, nil
+}
+
+// OwnRecord returns the head of a record that this site has made. ErrUnsigned means
+// that a member of the federation made it in this site's name: another daemon with this
+// name, or this site with an earlier signing key. All errors are ErrUnverified.
+func (db *DB) OwnRecord(data []byte) (Head, error) {
+	h, _, err := db.open(data)
+	if err == nil && h.Site != db.opt.Site {
+		err = fmt.Errorf("%s: it is not of this site", h)
+	}
+	return h, unverified(err)
+}
+
+func (db *DB) open(data []byte) (h Head, body []byte, err error) {
 	if len(data) > MaxDelta {
 		return h, nil, fmt.Errorf("record of %d bytes, must be at most %d", len(data), MaxDelta)
 	}
@@ -162,20 +213,31 @@ func (db *DB) openRecord(data []byte, want RecordType) (h Head, body []byte, err
 	if err != nil {
 		return h, nil, err
 	}
-	if h.Type != want {
-		return h, nil, fmt.Errorf("%s: it should be a %s", h, want)
-	}
 	if [8]byte(keyID) != db.keyID {
 		return h, nil, fmt.Errorf("%s: %w: made under key %x, here %x", h, ErrFederation, keyID, db.keyID)
 	}
 	body, signature, err := db.openTail(data, len(data)-len(r.b))
-	if err == nil && h.Site != db.opt.Site {
-		err = db.opt.Members.verify(h.Site, data[:len(data)-recordTail-len(signature)], signature)
+	if err == nil {
+		err = db.verify(h.Site, data[:len(data)-recordTail-len(signature)], signature)
 	}
 	if err != nil {
 		return h, nil, fmt.Errorf("%s: %w", h, err)
 	}
 	return h, body, nil
+}
+
+// verify checks the signature of a record with a good HMAC: this site's with its own
+// key, whatever the members say.
+func (db *DB) verify(site string, signed, signature []byte) error {
+	switch key := db.opt.SigningKey; {
+	case site != db.opt.Site:
+		return db.opt.Members.verify(site, signed, signature)
+	case key == nil:
+		return nil
+	case len(signature) == 0 || !ed25519.Verify(key.Public().(ed25519.PublicKey), signed, signature):
+		return fmt.Errorf("%w: not signed with this site's key", ErrUnsigned)
+	}
+	return nil
 }
 
 // openTail checks the HMAC and takes the record apart behind its head.
@@ -212,13 +274,26 @@ type Heartbeat struct {
 	Head
 	Snapshot uint64 // position of its snapshot in Redis; 0: none
 	Votes    uint64 // stamp of its votes in Redis; 0: none
+	WantsUs  bool   // it misses records of this site, and asks for a snapshot and votes
 }
 
-// Heartbeat makes this site's: snapshot and votes are what stands in Redis.
-func (db *DB) Heartbeat(snapshot, votes uint64) []byte {
+// Heartbeat makes this site's: snapshot and votes are what stands in Redis, wants the
+// sites whose snapshot or votes this one misses. Of more than 16 the others wait for
+// their turn.
+func (db *DB) Heartbeat(snapshot, votes uint64, wants ...string) []byte {
 	h := db.head(RecordHeartbeat)
 	body := binary.BigEndian.AppendUint64(nil, snapshot)
-	return db.encodeRecord(h, binary.BigEndian.AppendUint64(body, votes))
+	body = binary.BigEndian.AppendUint64(body, votes)
+	for _, site := range wants[:min(len(wants), maxWants)] {
+		body = append(body, db.wantOf(site)...)
+	}
+	return db.encodeRecord(h, body)
+}
+
+// wantOf stands for a site in a heartbeat.
+func (db *DB) wantOf(site string) []byte {
+	d := db.keyed.Sum(purposeWant, []byte(site))
+	return d[:wantSize]
 }
 
 // Now is the time by the clock that this site's records are made with.
@@ -237,8 +312,14 @@ func (db *DB) ReadHeartbeat(data []byte) (Heartbeat, error) {
 	if err != nil {
 		return Heartbeat{}, err
 	}
-	if len(body) != 16 {
-		return Heartbeat{}, fmt.Errorf("%s: body of %d bytes, must be 16", h, len(body))
+	wants := len(body) - 16
+	if wants < 0 || wants%wantSize != 0 || wants > maxWants*wantSize {
+		return Heartbeat{}, fmt.Errorf("%s: body of %d bytes, must be 16 and up to %d times %d", h, len(body), maxWants, wantSize)
 	}
-	return Heartbeat{Head: h, Snapshot: binary.BigEndian.Uint64(body), Votes: binary.BigEndian.Uint64(body[8:])}, nil
+	beat := Heartbeat{Head: h, Snapshot: binary.BigEndian.Uint64(body), Votes: binary.BigEndian.Uint64(body[8:])}
+	own := db.wantOf(db.opt.Site)
+	for want := range slices.Chunk(body[16:], wantSize) {
+		beat.WantsUs = beat.WantsUs || bytes.Equal(want, own)
+	}
+	return beat, nil
 }

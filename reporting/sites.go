@@ -18,6 +18,7 @@ const (
 	StateMuted   = "muted"   // held, but without a say, and not heard
 	StateIgnored = "ignored" // its trust is none, or others are named as peers
 	StateClock   = "clock"   // its clock is more than an hour off; what is ahead waits
+	StateStale   = "stale"   // it runs on an older state folder; its records are refused
 	StateCapped  = "capped"  // over its cap until the period ends
 	StateLoading = "loading" // its snapshot is being read
 	StateSilent  = "silent"  // no news for a minute, or never
@@ -37,6 +38,7 @@ type Link struct {
 	Heard       *time.Time       `json:"heard,omitempty"`     // when its news last came
 	SkewSeconds float64          `json:"skew_seconds"`        // its clock is ahead of ours by so much
 	Clock       bool             `json:"clock,omitempty"`     // that is more than an hour, either way
+	Stale       bool             `json:"stale,omitempty"`     // its position is before an earlier one
 	Chunks      int              `json:"chunks,omitempty"`    // of its snapshot that were read, while it is
 	ChunksOf    int              `json:"chunks_of,omitempty"` // of so many; 0: none is being read
 	Votes       uint64           `json:"votes,omitempty"`     // stamp of its votes; 0: none are held
@@ -157,6 +159,8 @@ func (s *Site) state(now time.Time) string {
 		return StateIgnored
 	case s.Link != nil && s.Clock:
 		return StateClock
+	case s.Link != nil && s.Stale:
+		return StateStale
 	case s.capped:
 		return StateCapped
 	case s.Link != nil && s.ChunksOf > 0:

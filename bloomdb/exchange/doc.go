@@ -27,7 +27,9 @@
 // missing, after every subscription and resubscription, after news were dropped
 // because the follower was busy, and in any case every half minute. What somebody
 // says without proof makes it look, never believe: only a heartbeat that was
-// verified makes a site known and tells where its stream should end.
+// verified makes a site known and tells where its stream should end, and only the
+// site's records move its cursor. The publisher treats its own stream alike: what it
+// has not signed is moved aside. What others have destroyed, a heartbeat asks for.
 //
 // A report is published 100 ms after it was made, at most five times a second.
 // Counts wait a second, and in a flood up to a minute, the longer the more there is

@@ -85,11 +85,19 @@ type Exchange struct {
 
 	drops uint64 // by the database, that the follower knows of
 
-	// mu guards what Status tells: origins and what they hold, snapshot, strangers.
+	// past is a heartbeat of ours by which this site has said more than its folder knows
+	// of: subscriber to publisher.
+	past atomic.Pointer[bloomdb.Head]
+	// wanted is when another site last asked for our snapshot and votes, Unix
+	// nanoseconds: follower to publisher.
+	wanted atomic.Int64
+
+	// mu guards what Status tells: origins and what they hold, snapshot, moved, strangers.
 	// Of origins only the follower writes, under mu; it reads them without.
 	mu        sync.Mutex
 	origins   map[string]*origin
 	snapshot  *Position       // of our own in Redis
+	moved     *Foreign        // nil: nothing was
 	strangers map[cause]int64 // refused, of no site that is known
 }
 

@@ -17,7 +17,8 @@ type floodedLog struct {
 	room, cleared      int // chunks that are taken; how often a slot was emptied
 }
 
-func (l *floodedLog) tail(context.Context, string) (Position, error)   { return Position{}, nil }
+func (l *floodedLog) tail(context.Context, string) (streamEnd, error)  { return streamEnd{}, nil }
+func (l *floodedLog) head(context.Context, string) ([]byte, error)     { return nil, nil }
 func (l *floodedLog) manifest(context.Context, string) ([]byte, error) { return nil, nil }
 func (l *floodedLog) writeVotes(context.Context, string, []byte) error { return nil }
 func (l *floodedLog) commit(context.Context, commit) error             { return nil }

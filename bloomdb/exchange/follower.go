@@ -98,14 +98,15 @@ func (x *Exchange) readHeads(ctx context.Context) error {
 	if bad > 0 {
 		x.refuse(nil, causeNews, fmt.Errorf("%d of the heads are none", bad))
 	}
+	tails := make(map[string]Position, len(heads))
 	for _, h := range heads {
-		if h.site == x.site {
-			continue
+		if h.site != x.site {
+			x.hearKept(h)
+			tails[h.site] = h.tail
 		}
-		x.hearKept(h)
-		if o := x.origins[h.site]; o != nil {
-			x.lookAgain(o, h.tail)
-		}
+	}
+	for site, o := range x.origins { // also those that somebody has crowded out
+		x.lookAgain(o, tails[site])
 	}
 	return nil
 }
@@ -129,10 +130,10 @@ func (x *Exchange) lookAgain(o *origin, tail Position) {
 	defer x.mu.Unlock()
 	// A stream that ends before what was consumed was made anew. What we passed
 	// over without applying it must not hide what comes now.
-	if o.at.after(tail) {
-		o.at = x.cursor(o.site)
+	if o.from().after(tail) {
+		o.at, o.read = x.cursor(o.site), Position{}
 	}
-	if tail.after(o.at) {
+	if tail.after(o.from()) {
 		o.claim = tail
 	}
 	o.dry, o.looked, o.votesLooked = false, o.took, o.votes
@@ -159,7 +160,7 @@ func (x *Exchange) hear(n news) {
 	switch {
 	case applied:
 		o.at, o.head, o.heard = at, later(o.head, at), now
-	case at.after(o.claim):
+	case at.after(o.from()) && at.after(o.claim):
 		o.claim = at
 	}
 	o.settle(now)
@@ -188,9 +189,12 @@ func (x *Exchange) hearHeartbeat(record []byte, live bool) {
 	}
 	now, skew := time.Now(), h.Made.Sub(x.db.Now())
 	x.mu.Lock()
-	fresh := o.takeHeartbeat(h, skew, live)
+	fresh := o.takeHeartbeat(h, record, skew, live)
 	if fresh && live {
 		o.heard = now
+	}
+	if fresh && h.WantsUs && x.db.TrustOf(h.Site) != bloomdb.TrustNone {
+		x.wanted.Store(now.UnixNano())
 	}
 	o.settle(now)
 	x.mu.Unlock()
@@ -206,7 +210,7 @@ func (x *Exchange) hearHeartbeat(record []byte, live bool) {
 // takeHeartbeat notes what a heartbeat says. One that is older than what was heard
 // is a repetition, unless the site's clock was put back. It returns false for what was
 // heard before.
-func (o *origin) takeHeartbeat(h bloomdb.Heartbeat, skew time.Duration, live bool) (fresh bool) {
+func (o *origin) takeHeartbeat(h bloomdb.Heartbeat, record []byte, skew time.Duration, live bool) (fresh bool) {
 	if back := o.beat.Sub(h.Made); back > 0 && skew+back < time.Minute {
 		return false
 	}
@@ -215,9 +219,7 @@ func (o *origin) takeHeartbeat(h bloomdb.Heartbeat, skew time.Duration, live boo
 	if live && fresh || skew > maxSkew || o.ahead() {
 		o.skew = skew
 	}
-	if at := (Position{h.Epoch, h.Seq}); at.after(o.head) {
-		o.head, o.dry = at, false
-	}
+	o.place(Position{h.Epoch, h.Seq}, record, fresh)
 	o.votesSaid, o.snapshot = h.Votes, Position{}
 	if h.Snapshot > 0 {
 		o.snapshot = Position{h.Epoch, h.Snapshot}

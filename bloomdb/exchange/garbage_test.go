@@ -107,24 +107,38 @@ func TestGarbageIsDeleted(t *testing.T) {
 	testenv.Eventually(t, "the report arrives", func() bool { return b.lists(mail("x")) })
 }
 
-// Garbage in a site's own stream stops it only where no later id is left, and
-// then the message says what to do.
+// Garbage in a site's own stream, up to the last id that there is, changes neither its
+// epoch nor its numbers: it is moved aside and named, and the site goes on.
 func TestGarbageInTheOwnStream(t *testing.T) {
 	server := startRedis(t)
 	c := server.client()
 	defer c.Close()
-	key := newStreams(c, bloomdb.KeyID(testKey)).stream("a")
-	c.XAdd(t.Context(), &redis.XAddArgs{Stream: key, ID: "9999999999999-7", Values: []any{"x", "y"}})
+	s := newStreams(c, bloomdb.KeyID(testKey))
+	foul := func(id string) {
+		t.Helper()
+		if err := c.XAdd(t.Context(), &redis.XAddArgs{Stream: s.stream("a"), ID: id, Values: []any{"x", "y"}}).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	foul("9999999999999-7")
 	a := startSite(t, t.TempDir(), "a", server.url())
 	b := startSite(t, t.TempDir(), "b", server.url())
-	a.report(mail("behind it"))
-	testenv.Eventually(t, "it is overcome", func() bool { return b.lists(mail("behind it")) })
-
-	c.XAdd(t.Context(), &redis.XAddArgs{Stream: key, ID: "18446744073709551615-1", Values: []any{"x", "y"}})
-	a.report(mail("stuck"))
-	testenv.Eventually(t, "it says what to do", func() bool {
-		return strings.Contains(a.x.Status().LastError, "18446744073709551615-1, which no site writes: delete that key")
-	})
-	c.Del(t.Context(), key)
-	testenv.Eventually(t, "it goes on", func() bool { return b.lists(mail("stuck")) })
+	epoch, _ := a.db.Head()
+	for i, id := range []string{"", "18446744073709551613-1", "18446744073709551615-18446744073709551615"} {
+		if id != "" {
+			foul(id)
+		}
+		a.report(mail("behind %d", i))
+		testenv.Eventually(t, "it is overcome", func() bool { return b.lists(mail("behind %d", i)) })
+		moved := a.x.Status().MovedAside
+		if moved == nil || moved.Times != int64(i+1) || id != "" && moved.Tail.String() != id {
+			t.Errorf("after %s: %+v", id, moved)
+		}
+		if n := c.XLen(t.Context(), s.foreign("a")).Val(); n == 0 {
+			t.Error("what was moved aside is gone")
+		}
+	}
+	if now, _ := a.db.Head(); now != epoch || b.of("a").Applied.Epoch != epoch {
+		t.Errorf("epoch %d became %d, at the other site %v", epoch, now, b.of("a").Applied)
+	}
 }

@@ -26,6 +26,7 @@ func newStreams(c *Client, keyID string) *streams {
 }
 
 func (s *streams) stream(site string) string      { return s.tag + ":stream:" + site }
+func (s *streams) foreign(site string) string     { return s.tag + ":foreign:" + site }
 func (s *streams) headsKey() string               { return s.tag + ":heads" }
 func (s *streams) tailsKey() string               { return s.tag + ":tails" }
 func (s *streams) votesKey() string               { return s.tag + ":votes" }
@@ -47,13 +48,50 @@ func failed(key string, err error) error {
 	return fmt.Errorf("%s: %w", key, err)
 }
 
-func (s *streams) tail(ctx context.Context, site string) (Position, error) {
+func (s *streams) tail(ctx context.Context, site string) (streamEnd, error) {
 	key := s.stream(site)
-	last, err := tailScript.Run(ctx, s.redis, []string{key}).Text()
+	reply, err := tailScript.Run(ctx, s.redis, []string{key}, maxRecord).Slice()
 	if err != nil {
-		return Position{}, failed(key, err)
+		return streamEnd{}, failed(key, err)
 	}
-	return parsePosition(last)
+	if len(reply) != 3 {
+		return streamEnd{}, fmt.Errorf("%s: unexpected reply %.100q", key, fmt.Sprint(reply))
+	}
+	last, _ := reply[0].(string)
+	entries, _ := reply[1].(int64)
+	at, err := parsePosition(last)
+	if err != nil {
+		return streamEnd{}, fmt.Errorf("%s: %w", key, err)
+	}
+	end := streamEnd{at: at, empty: entries == 0}
+	if record, _ := reply[2].(string); record != "" {
+		end.record = []byte(record)
+	}
+	return end, nil
+}
+
+func (s *streams) reclaim(ctx context.Context, site string, end Position) error {
+	key, last := s.stream(site), ""
+	if end != (Position{}) {
+		last = end.String()
+	}
+	keys := []string{key, s.foreign(site), s.manifestKey(site), s.headsKey(), s.tailsKey(), s.votesKey(),
+		s.slot(site, firstSlot), s.slot(site, secondSlot)}
+	if err := reclaimScript.Run(ctx, s.redis, keys, last).Err(); err != nil {
+		return failed(key, err)
+	}
+	return nil
+}
+
+func (s *streams) spread(ctx context.Context, record []byte) error {
+	if err := s.redis.Publish(ctx, s.channel(), record).Err(); err != nil {
+		return failed(s.channel(), err)
+	}
+	return nil
+}
+
+func (s *streams) head(ctx context.Context, site string) ([]byte, error) {
+	return s.field(ctx, s.headsKey(), site)
 }
 
 func (s *streams) publish(ctx context.Context, d bloomdb.Delta, before Position, length int64) error {

@@ -165,7 +165,7 @@ func (x *Exchange) finishLoading(o *origin) {
 	o.took, o.looked = at, later(o.looked, at)
 	o.moveTo(later(o.at, at))
 	o.head = later(o.head, at)
-	if !x.db.Wanting(o.site) {
+	if o.refuses = x.db.Wanting(o.site); !o.refuses {
 		o.gaps = 0
 	}
 	o.settle(time.Now())

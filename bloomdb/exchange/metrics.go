@@ -26,6 +26,7 @@ type metrics struct {
 	snapshots      prometheus.Counter
 	snapshotBytes  prometheus.Gauge
 	loaded         *prometheus.CounterVec
+	foreign        prometheus.Counter
 }
 
 func newMetrics() *metrics {
@@ -46,13 +47,14 @@ func newMetrics() *metrics {
 		snapshotBytes: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "spambloom_exchange_snapshot_bytes", Help: "Bytes of this site's last snapshot in Redis.",
 		}),
-		loaded: vec("snapshots_loaded_total", "Snapshots of other sites read to their end.", "site"),
+		foreign: counter("moved_aside_total", "Times that this site's stream ended with an entry that it did not sign, and was moved aside."),
+		loaded:  vec("snapshots_loaded_total", "Snapshots of other sites read to their end.", "site"),
 	}
 }
 
 func (m *metrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.published, m.publishedBytes, m.reconnects, m.applied, m.refused, m.gaps,
-		m.snapshots, m.snapshotBytes, m.loaded}
+		m.snapshots, m.snapshotBytes, m.loaded, m.foreign}
 }
 
 // What is read of every site when it is asked for.

@@ -19,8 +19,14 @@ const (
 // origin is what the follower knows of one other site.
 type origin struct {
 	site string
-	at   Position // the last delta consumed: applied, or refused and passed over
+	at   Position // the last delta consumed: applied, or the site's and refused
 	head Position // what the site itself says that it has published
+
+	// read is the id of the last foreign entry that was passed over. It is no cursor:
+	// at the end of the stream, reading goes back to at once (again), since the stream may
+	// have been replaced.
+	read  Position
+	again bool
 
 	// claim is what somebody says to stand in the stream, until it was looked for.
 	claim Position
@@ -38,6 +44,15 @@ type origin struct {
 	// Stamps of votes: that of the site's, as it says, of the last ones looked at,
 	// and of those that are held.
 	votesSaid, votesLooked, votes uint64
+
+	// proof is the heartbeat with the largest position, which is proven. stale is the
+	// position of a later heartbeat that is smaller; zero: the site is not stale. proof is
+	// repeated in the news from tell on.
+	proof   []byte
+	proven  Position
+	stale   Position
+	tell    time.Time
+	refuses bool // verified records were refused, so that no snapshot fills the gaps
 
 	beat time.Time // by its clock, when it made its last heartbeat
 	skew time.Duration
@@ -57,7 +72,20 @@ func (o *origin) ahead() bool { return o.skew > maxSkew }
 func (o *origin) behind() bool { return o.head.Seq > 0 && o.head.after(o.at) }
 
 // unread says that the stream has, or may have, entries to be read.
-func (o *origin) unread() bool { return o.behind() && !o.dry || o.claim.after(o.at) }
+func (o *origin) unread() bool { return o.behind() && !o.dry || o.claim.after(o.from()) }
+
+// from is where the stream is to be read from.
+func (o *origin) from() Position { return later(o.at, o.read) }
+
+// atEnd notes that the stream has no more entries, whatever was said.
+func (o *origin) atEnd() {
+	o.claim = Position{}
+	if !o.behind() {
+		return
+	}
+	o.again = !o.again && o.read.after(o.at)
+	o.dry, o.read = !o.again, Position{}
+}
 
 // wantsSnapshot says that the site's snapshot, one that was not looked at, may have
 // what the stream has not.
@@ -75,7 +103,7 @@ func (o *origin) wantsSnapshot() bool {
 // will bring.
 func (o *origin) moveTo(at Position) {
 	if at.Epoch > o.at.Epoch {
-		o.gaps = 0
+		o.gaps, o.refuses = 0, false
 	}
 	o.at = at
 }
@@ -136,6 +164,10 @@ func (x *Exchange) afterDrop() bool {
 	defer x.mu.Unlock()
 	for _, o := range x.origins {
 		o.at, o.claim, o.gap, o.lost = x.cursor(o.site), Position{}, Position{}, Position{}
+		if o.at == (Position{}) { // dropped: its next heartbeat tells where it stands
+			o.head, o.proof, o.proven, o.stale = Position{}, nil, Position{}, Position{}
+		}
+		o.read, o.again, o.refuses = Position{}, false, false
 		o.looked, o.took, o.loading, o.dry = Position{}, Position{}, nil, false
 		o.votesLooked, o.votes, o.gaps = 0, 0, 0
 		if x.db.Wanting(o.site) {
@@ -162,6 +194,8 @@ func (x *Exchange) work(o *origin, now time.Time) task {
 	var t task
 	trust := x.db.TrustOf(o.site)
 	switch {
+	case trust != bloomdb.TrustNone && o.tells(now):
+		t = (*Exchange).tellPast
 	case trust == bloomdb.TrustVote && o.votesSaid != o.votesLooked:
 		t = (*Exchange).readVotes
 	case trust != bloomdb.TrustFull || o.ahead():

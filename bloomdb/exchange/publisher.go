@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
@@ -56,19 +55,25 @@ type publisher struct {
 	resumed  bool     // tail is known, to us and to the database
 	started  bool     // it was once
 	tail     Position // where our stream ends
-	sent     Position // the last delta we tried to publish
-	counted  int      // bytes published since counts were due
-	reported bool     // the last step published reports
+
+	began    time.Time // by the clock that records are made with
+	taken    time.Time // when another daemon of this name made the last record of it that is known
+	sent     Position  // the last delta we tried to publish
+	counted  int       // bytes published since counts were due
+	reported bool      // the last step published reports
 
 	snapshot publishedSnapshot
 	writing  *snapshotWriting // nil: none
 	noRoom   time.Time        // before this, no snapshot is begun
+	begun    time.Time        // the last snapshot was
+	row      int              // snapshots begun one soon after the other
+	again    time.Time        // before this, no other one is begun
 	votes    uint64           // stamp of the votes in Redis; 0: none of this life
 	votesAt  time.Time
 }
 
 func newPublisher(x *Exchange) *publisher {
-	return &publisher{Exchange: x, schedule: schedule{least: x.o.Interval, most: x.o.MaxInterval}}
+	return &publisher{Exchange: x, began: x.db.Now(), schedule: schedule{least: x.o.Interval, most: x.o.MaxInterval}}
 }
 
 // next is what is to be done now; nil where all is done. What people reported goes
@@ -114,44 +119,30 @@ func (p *publisher) lookForReports() {
 // take does one step. What fails is done again: the database gives the same
 // delta until it is told of its publication, and the stream takes none twice.
 func (p *publisher) take(ctx context.Context, step func(context.Context) error) error {
+	if p.past.Load() != nil {
+		p.resumed = false
+	}
 	if !p.resumed {
 		if err := p.resume(ctx); err != nil {
-			return err
+			return p.overcome(ctx, err)
 		}
 		step = p.beat // who has not been heard of is not read
 	}
-	err := step(ctx)
+	return p.overcome(ctx, step(ctx))
+}
+
+// overcome does what can be done at once about a failure.
+func (p *publisher) overcome(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, errMoved):
 		p.resumed = false
+	case errors.Is(err, errNotOurs):
+		p.resumed = false
+		err = errors.Join(err, p.wire.reclaim(ctx, p.site, Position{}))
 	case errors.Is(err, errNoRoom):
 		err = errors.Join(err, p.makeRoom(ctx))
 	}
 	return err
-}
-
-// resume tells the database where our stream ends, so that it publishes again
-// what the stream lacks, and finds out which snapshot of ours is there.
-func (p *publisher) resume(ctx context.Context) error {
-	tail, err := p.wire.tail(ctx, p.site)
-	switch {
-	case err != nil:
-		return err
-	case tail.Epoch >= math.MaxUint64-1: // garbage: no later epoch is left
-		return fmt.Errorf("the stream of %s ends with %v, which no site writes: delete that key", p.site, tail)
-	case p.started && tail.after(p.sent) && tail.after(p.tail):
-		p.tail = tail // next time, only what comes after it counts
-		return fmt.Errorf("the stream of %s goes on to %v: %w", p.site, tail, errNameTaken)
-	}
-	if err := p.db.Resume(tail.Epoch, tail.Seq); err != nil {
-		return fmt.Errorf("resume after %v: %w", tail, err)
-	}
-	if err := p.findSnapshot(ctx); err != nil {
-		return err
-	}
-	p.writing, p.votes, p.votesAt = nil, 0, time.Time{}
-	p.tail, p.started, p.resumed = tail, true, true
-	return nil
 }
 
 // publishReports publishes one delta of what does not wait. What is reported
@@ -241,4 +232,6 @@ func (p *publisher) beat(ctx context.Context) error {
 	return nil
 }
 
-func (p *publisher) heartbeat(snapshot uint64) []byte { return p.db.Heartbeat(snapshot, p.votes) }
+func (p *publisher) heartbeat(snapshot uint64) []byte {
+	return p.db.Heartbeat(snapshot, p.votes, p.missed()...)
+}

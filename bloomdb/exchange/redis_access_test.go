@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -111,8 +113,11 @@ func TestRightsAreThoseThatAreUsed(t *testing.T) {
 	a := startSite(t, dir, "a", user)
 	b := startSite(t, t.TempDir(), "b", user)
 	traffic(t, a, b, func(i int) {
-		if i == 20 {
+		switch i {
+		case 20:
 			admin.FlushAll(t.Context())
+		case 30: // somebody writes to a stream that is not his
+			admin.XAdd(t.Context(), &redis.XAddArgs{Stream: a.keys().stream("a"), ID: "18446744073709551613-1", Values: []any{"x", "y"}})
 		}
 	})
 	expectNewcomer(t, user)

@@ -14,7 +14,36 @@ local function tail(key)
 end
 `
 
-var tailScript = redis.NewScript(luaTail + `return tail(KEYS[1])`)
+// tailScript returns the last id, how many entries stand under it (0 or 1), and the
+// record of that entry, empty where it holds something else or more than ARGV[1] bytes.
+var tailScript = redis.NewScript(luaTail + `
+local last = tail(KEYS[1])
+local entry = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
+if not entry then return {last, 0, ''} end
+local field = entry[2]
+if entry[1] ~= last or #field ~= 2 or field[1] ~= '` + entryField + `' or #field[2] > tonumber(ARGV[1]) then
+  return {last, 1, ''}
+end
+return {last, 1, field[2]}`)
+
+// reclaimScript makes room for what belongs to this site. KEYS: stream, the place for
+// what is moved aside, manifest, and five hashes. The stream is moved if it ends with
+// ARGV[1] or is none.
+var reclaimScript = redis.NewScript(luaTail + `
+local function isOther(key, want)
+  local kind = redis.call('TYPE', key)
+  if type(kind) == 'table' then kind = kind['ok'] end
+  return kind ~= 'none' and kind ~= want
+end
+if redis.call('EXISTS', KEYS[1]) == 1 and (isOther(KEYS[1], 'stream') or tail(KEYS[1]) == ARGV[1]) then
+  redis.call('UNLINK', KEYS[2])
+  redis.call('RENAME', KEYS[1], KEYS[2])
+end
+if isOther(KEYS[3], 'string') then redis.call('UNLINK', KEYS[3]) end
+for i = 4, #KEYS do
+  if isOther(KEYS[i], 'hash') then redis.call('UNLINK', KEYS[i]) end
+end
+return 0`)
 
 // publishScript adds one entry behind ARGV[2]. A command may reach Redis twice
 // (the answer was lost, the client tried again): then the entry stands there
@@ -72,16 +101,25 @@ return batch`)
 
 // headsScript returns SITE, heartbeat, end of the stream, ... of at most ARGV[1]
 // sites; what is too long to be one never leaves Redis, only the empty strings in
-// its place.
+// its place. Where there are four times as many, somebody has filled the hashes with
+// names that are none: they are removed, and every site writes its own again within
+// seconds.
 var headsScript = redis.NewScript(`
-local all, heads = redis.call('HGETALL', KEYS[1]), {}
-for i = 1, math.min(#all, 2 * tonumber(ARGV[1])), 2 do
-  local site, record, tail = all[i], all[i + 1], ''
-  if #site > 64 or #record > tonumber(ARGV[2]) then
-    site, record = '', ''
+local limit, heads = tonumber(ARGV[1]), {}
+if redis.call('HLEN', KEYS[1]) > 4 * limit then
+  redis.call('UNLINK', KEYS[1], KEYS[2])
+  return heads
+end
+for i, site in ipairs(redis.call('HKEYS', KEYS[1])) do
+  if i > limit then break end
+  local record, tail = '', ''
+  if #site > 64 or redis.call('HSTRLEN', KEYS[1], site) > tonumber(ARGV[2]) then
+    site = ''
   else
-    tail = redis.call('HGET', KEYS[2], site) or '0-0'
-    if #tail > 41 then tail = '' end
+    record = redis.call('HGET', KEYS[1], site)
+    if redis.call('HSTRLEN', KEYS[2], site) <= 41 then
+      tail = redis.call('HGET', KEYS[2], site) or '0-0'
+    end
   end
   heads[#heads + 1], heads[#heads + 2], heads[#heads + 3] = site, record, tail
 end

@@ -139,6 +139,16 @@ func (l *simLog) commit(c commit) error {
 	return nil
 }
 
+// tail is how a stream ends.
+func (l *simLog) tail(site string) streamEnd {
+	s := l.keys.streams[site]
+	end := streamEnd{at: s.tail, empty: len(s.entries) == 0}
+	if n := len(s.entries); n > 0 {
+		end.record = s.entries[n-1].record
+	}
+	return end
+}
+
 // read returns few entries at a time, so that the reading of several streams is
 // mixed.
 func (l *simLog) read(site string, after Position) (batch []entry) {

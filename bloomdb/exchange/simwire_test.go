@@ -56,9 +56,27 @@ func (w *simWire) timeout(ctx context.Context, forEver bool) error {
 	return errTimeout
 }
 
-func (w *simWire) tail(ctx context.Context, site string) (tail Position, err error) {
-	err = w.do(ctx, func(l *simLog) error { tail = l.keys.streams[site].tail; return nil })
-	return tail, err
+func (w *simWire) tail(ctx context.Context, site string) (end streamEnd, err error) {
+	err = w.do(ctx, func(l *simLog) error { end = l.tail(site); return nil })
+	return end, err
+}
+
+func (w *simWire) reclaim(ctx context.Context, site string, end Position) error {
+	return w.do(ctx, func(l *simLog) error {
+		if l.keys.streams[site].tail == end {
+			delete(l.keys.streams, site)
+		}
+		return nil
+	})
+}
+
+func (w *simWire) spread(ctx context.Context, record []byte) error {
+	return w.do(ctx, func(l *simLog) error { l.spread(record); return nil })
+}
+
+func (w *simWire) head(ctx context.Context, site string) (record []byte, err error) {
+	err = w.do(ctx, func(l *simLog) error { record = l.keys.heads[site]; return nil })
+	return record, err
 }
 
 func (w *simWire) publish(ctx context.Context, d bloomdb.Delta, before Position, length int64) error {

@@ -20,6 +20,9 @@ const (
 	// always told whole.
 	votesPause = time.Minute
 
+	// firstPause is half of the least time between two snapshots.
+	firstPause = 250 * time.Millisecond
+
 	// noRoomPause is how long no snapshot is begun after Redis had no memory left.
 	noRoomPause = 10 * time.Minute
 )
@@ -34,6 +37,7 @@ type publishedSnapshot struct {
 	bytes  int64
 	deltas uint64 // published since
 	since  int64  // bytes of them, those of an earlier run left out
+	lacks  bool   // numbers that the stream does not have either
 }
 
 // snapshotWriting is a snapshot that is being written.
@@ -45,8 +49,9 @@ type snapshotWriting struct {
 	cut     bool   // it has reached the limit
 }
 
-// findSnapshot looks for our snapshot in Redis. One that can't be read is none.
-func (p *publisher) findSnapshot(ctx context.Context) error {
+// findSnapshot looks for our snapshot in Redis, beside a stream that ends with tail.
+// One that can't be read is none.
+func (p *publisher) findSnapshot(ctx context.Context, tail Position) error {
 	p.snapshot = publishedSnapshot{}
 	p.setSnapshot(nil)
 	data, err := p.wire.manifest(ctx, p.site)
@@ -60,9 +65,13 @@ func (p *publisher) findSnapshot(ctx context.Context) error {
 	if err != nil || m.Site != p.site || (m.Slot != firstSlot && m.Slot != secondSlot) {
 		return nil
 	}
-	p.snapshot = publishedSnapshot{place: &place{m.Slot, m.Chunks()}, at: Position{m.Epoch, m.Seq}, made: m.Made, bytes: m.Bytes}
+	p.snapshot = publishedSnapshot{place: &place{m.Slot, m.Chunks()}, at: Position{m.Epoch, m.Seq}, bytes: m.Bytes}
+	if now := time.Now(); m.Made.Before(now) { // else by a wrong clock: the next one is due
+		p.snapshot.made = m.Made
+	}
 	if epoch, seq := p.db.Head(); epoch == m.Epoch && m.Seq <= seq {
 		p.snapshot.seq, p.snapshot.deltas = m.Seq, seq-m.Seq
+		p.snapshot.lacks = m.Seq < seq && (Position{epoch, seq}).after(tail) // Redis came back with older data
 		p.setSnapshot(&p.snapshot.at)
 	}
 	return nil
@@ -74,9 +83,9 @@ func (p *publisher) snapshotDue(now time.Time) bool {
 	_, seq := p.db.Head()
 	s := &p.snapshot
 	switch {
-	case seq == 0, now.Before(p.noRoom):
+	case seq == 0, now.Before(p.noRoom), now.Before(p.again):
 		return false
-	case s.seq == 0 || p.db.SnapshotDue():
+	case s.seq == 0 || s.lacks || p.db.SnapshotDue() || p.isWanted(s.made, now):
 		return true
 	case s.since > max(snapshotBytes, s.bytes) || s.deltas > snapshotDeltas:
 		return true
@@ -84,8 +93,16 @@ func (p *publisher) snapshotDue(now time.Time) bool {
 	return s.deltas > 0 && now.Sub(s.made) >= p.o.SnapshotInterval
 }
 
-// beginSnapshot begins to write one.
+// beginSnapshot begins to write one. The next one waits, twice as long each time: another
+// client that destroys one after the other does not make this site publish all the time.
 func (p *publisher) beginSnapshot() {
+	now := time.Now()
+	if now.Sub(p.begun) > 2*wantPause {
+		p.row = 0
+	}
+	p.row++
+	p.begun = now
+	p.again = now.Add(min(firstPause<<min(p.row, 20), wantPause, p.o.SnapshotInterval))
 	p.writing = &snapshotWriting{writer: p.db.NewSnapshot(), place: place{slot: p.unusedSlot()}}
 }
 
@@ -187,7 +204,8 @@ func (x *Exchange) setSnapshot(at *Position) {
 // publishVotes publishes the votes, where they have changed.
 func (p *publisher) publishVotes(ctx context.Context) error {
 	now := time.Now()
-	if now.Sub(p.votesAt) < votesPause || p.db.VotesStamp() == p.votes {
+	changed := now.Sub(p.votesAt) >= votesPause && p.db.VotesStamp() != p.votes
+	if !changed && !p.isWanted(p.votesAt, now) {
 		return nil
 	}
 	record, stamp, err := p.db.Votes()

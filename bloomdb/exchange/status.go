@@ -22,6 +22,9 @@ type Status struct {
 	Published Position  `json:"published"`
 	Snapshot  *Position `json:"snapshot,omitempty"`
 
+	// MovedAside is set after another client has written to this site's stream.
+	MovedAside *Foreign `json:"moved_aside,omitempty"`
+
 	Sites []SiteStatus `json:"sites"` // the others, by name
 
 	// Refused counts, by cause, what was refused since the start of names that are
@@ -54,6 +57,10 @@ type SiteStatus struct {
 	SkewSeconds float64 `json:"skew_seconds"`
 	Clock       bool    `json:"clock,omitempty"`
 
+	// Stale is the site's position if that is before an earlier one: the site runs on an
+	// older state folder, and its deltas are refused.
+	Stale *Position `json:"stale,omitempty"`
+
 	Muted bool   `json:"muted,omitempty"` // nothing of it is read
 	Votes uint64 `json:"votes,omitempty"` // stamp of the votes held of it; 0: none
 
@@ -82,7 +89,7 @@ func (x *Exchange) Status() Status {
 	now := time.Now()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	s.Snapshot = x.snapshot
+	s.Snapshot, s.MovedAside = x.snapshot, x.moved
 	s.Refused = byName(x.strangers)
 	for _, o := range x.origins {
 		s.Sites = append(s.Sites, x.siteStatus(o, now))
@@ -115,6 +122,9 @@ func (x *Exchange) siteStatus(o *origin, now time.Time) SiteStatus {
 	}
 	if snapshot := o.snapshot; snapshot.Seq > 0 {
 		s.Snapshot = &snapshot
+	}
+	if stale := o.stale; stale != (Position{}) {
+		s.Stale = &stale
 	}
 	if l := o.loading; l != nil {
 		s.Loading = &Progress{Chunks: l.next, Of: l.manifest.Chunks()}

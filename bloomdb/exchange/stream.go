@@ -12,7 +12,7 @@ import (
 // readBatch consumes the next entries of a site's stream, up to a place before
 // which something is missing.
 func (x *Exchange) readBatch(ctx context.Context, o *origin) error {
-	batch, err := x.wire.read(ctx, o.site, o.at)
+	batch, err := x.wire.read(ctx, o.site, o.from())
 	if errors.Is(err, errNotOurs) { // that key only, not Redis
 		x.refuse(o, causeStream, err)
 		batch, err = nil, nil
@@ -20,9 +20,9 @@ func (x *Exchange) readBatch(ctx context.Context, o *origin) error {
 	if err != nil {
 		return err
 	}
-	if len(batch) == 0 { // the stream's end, whatever was said
+	if len(batch) == 0 {
 		x.mu.Lock()
-		o.claim, o.dry = Position{}, o.behind()
+		o.atEnd()
 		x.mu.Unlock()
 	}
 	for _, e := range batch {
@@ -36,8 +36,9 @@ func (x *Exchange) readBatch(ctx context.Context, o *origin) error {
 	return nil
 }
 
-// consume applies an entry of the stream, or passes it over where it is refused.
-// It returns false where the entry has to wait: for what is missing before it, or
+// consume applies an entry of the stream, or passes it over where it is refused. One
+// that the site has not written is no part of its stream: it moves nothing but the
+// reading. consume returns false where the entry has to wait: for what is missing before it, or
 // for better times.
 func (x *Exchange) consume(o *origin, e entry) bool {
 	now := time.Now()
@@ -65,19 +66,23 @@ func (x *Exchange) consume(o *origin, e entry) bool {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if isForeign(err) {
+		o.read = e.at
+		return true
+	}
 	o.moveTo(e.at)
 	if err == nil {
 		o.head = later(o.head, e.at)
 	}
 	o.settle(now)
 	if err == nil && order == bloomdb.Lost {
-		x.missed(o, e)
+		x.lose(o, e)
 	}
 	return true
 }
 
-// missed notes a gap that no snapshot fills now. mu is held.
-func (x *Exchange) missed(o *origin, e entry) {
+// lose notes a gap that no snapshot fills now. mu is held.
+func (x *Exchange) lose(o *origin, e entry) {
 	o.gaps++
 	x.metrics.gaps.WithLabelValues(o.site).Inc()
 	if x.quiet.allow("gap " + o.site) {
@@ -119,6 +124,17 @@ var (
 	errEntry    = errors.New("the stream entry is not a delta")
 )
 
+// isForeign reports whether an error says that the site did not write what stands in
+// its place.
+func isForeign(err error) bool {
+	for _, foreign := range []error{bloomdb.ErrUnverified, errOversize, errOrigin, errEntry, errNotOurs} {
+		if errors.Is(err, foreign) {
+			return true
+		}
+	}
+	return false
+}
+
 // checkEntry holds an entry against the place where it was found.
 func checkEntry(site string, e entry) error {
 	switch {
@@ -150,8 +166,14 @@ func (x *Exchange) readVotes(ctx context.Context, o *origin) error {
 	if err != nil && !errors.Is(err, errNotOurs) {
 		return err
 	}
+	var h bloomdb.Head
 	if err == nil && record != nil {
-		err = x.db.HearVotes(record)
+		if h, err = bloomdb.DecodeHead(record); err == nil && h.Site != o.site {
+			err = fmt.Errorf("%w: it is %s", errOrigin, h)
+		}
+		if err == nil {
+			err = x.db.HearVotes(record)
+		}
 	}
 	if err != nil {
 		x.refuse(o, causeOf(err), err)
@@ -159,8 +181,9 @@ func (x *Exchange) readVotes(ctx context.Context, o *origin) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	o.votesLooked = said // also where it was refused: until there are others
+	o.refuses = err != nil && !isForeign(err)
 	if err == nil && record != nil {
-		o.votes = said
+		o.votes = h.Seq // which may be another one than was said
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func mustPublish(t *testing.T, s *streams, d bloomdb.Delta, before Position) {
 
 func mustTail(t *testing.T, s *streams, site string, want Position) {
 	t.Helper()
-	if got, err := s.tail(t.Context(), site); got != want || err != nil {
+	if got, err := s.tail(t.Context(), site); got.at != want || err != nil {
 		t.Fatalf("the stream of %s ends with %v, %v; want %v", site, got, err, want)
 	}
 }

@@ -115,7 +115,7 @@ func (x *Exchange) receive(message []byte) {
 		return
 	}
 	if n.head.Site == x.site {
-		x.heard.Store(time.Now().UnixNano())
+		x.hearOwn(n)
 		return
 	}
 	select {

@@ -11,7 +11,7 @@ import (
 // Bounds of what is taken from outside.
 const (
 	maxRecord    = bloomdb.MaxDelta // of any record
-	maxHeartbeat = 512              // of a heartbeat; the longest has 224 bytes
+	maxHeartbeat = 512              // of a heartbeat; the longest has 352 bytes
 	maxNews      = 64 << 10         // of a message of the channel: a delta or a heartbeat
 )
 
@@ -40,9 +40,12 @@ var (
 // It understands no record, and what it returns was said by anybody. A command
 // that failed may have been carried out: each may be given again.
 type wire interface {
-	// tail is the last position that a site's stream ever had, also where it was
-	// emptied since; zero where there is no stream.
-	tail(ctx context.Context, site string) (Position, error)
+	// tail is how a site's stream ends, also where it was emptied since.
+	tail(ctx context.Context, site string) (streamEnd, error)
+	// reclaim moves a site's stream aside, to where nobody reads it, if it still ends
+	// with a position, and everything of another type that stands in the place of the
+	// site's keys or of those of all sites. Zero: only the latter.
+	reclaim(ctx context.Context, site string, end Position) error
 	// publish adds a delta to the stream of its site, which must end with before
 	// (else errMoved), and spreads it in the news where it is small enough. At most
 	// about length deltas are kept.
@@ -54,6 +57,10 @@ type wire interface {
 	// read returns the entries after a position: at most batchEntries, about
 	// batchBytes; none at the stream's end.
 	read(ctx context.Context, site string, after Position) ([]entry, error)
+	// spread repeats a heartbeat in the news.
+	spread(ctx context.Context, record []byte) error
+	// head returns the heartbeat kept of one site; nil: none.
+	head(ctx context.Context, site string) ([]byte, error)
 	// heads returns the heartbeats kept, of at most maxSites sites, and where their
 	// streams end. What can't be one is left out and counted.
 	heads(ctx context.Context) (heads []head, bad int, err error)
@@ -97,6 +104,13 @@ type entry struct {
 	at     Position
 	size   int    // of the record; -1: the entry has none
 	record []byte // nil where size is over maxRecord or -1
+}
+
+// streamEnd is how a stream ends: nobody but its site should have written that.
+type streamEnd struct {
+	at     Position // the last id that was ever there; zero: there is no stream
+	empty  bool     // no entry stands there
+	record []byte   // of the last entry; nil where that holds no record
 }
 
 // head is what is kept of a site, to be found by who missed the news.

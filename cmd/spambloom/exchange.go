@@ -19,7 +19,19 @@ type exchangeStatus struct {
 	LastErrorAt time.Time      `json:"last_error_at"`
 	Sites       []followedSite `json:"sites"`
 
+	MovedAside *movedStream `json:"moved_aside"` // nil: nothing was
+
 	Refused map[string]int64 `json:"refused"` // of no site that is known, by cause
+}
+
+// movedStream is what somebody else has written to this site's stream.
+type movedStream struct {
+	Times int64     `json:"times"`
+	At    time.Time `json:"at"`
+	Tail  struct {
+		Epoch uint64 `json:"epoch"`
+		Seq   uint64 `json:"seq"`
+	} `json:"tail"`
 }
 
 type followedSite struct {
@@ -54,6 +66,10 @@ func (x *exchangeStatus) lines(w io.Writer, now time.Time) {
 	fmt.Fprintf(w, "redis\t%s\n", state)
 	if len(x.Refused) > 0 {
 		fmt.Fprintf(w, "refused\t%s, under unknown names\n", refusals(x.Refused))
+	}
+	if m := x.MovedAside; m != nil {
+		fmt.Fprintf(w, "foreign stream\tmoved aside %d times, last %s, ended with %d-%d: another client writes to this site's stream\n",
+			m.Times, ago(m.At, now), m.Tail.Epoch, m.Tail.Seq)
 	}
 	if x.LastError == "" {
 		return

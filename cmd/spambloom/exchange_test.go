@@ -43,6 +43,8 @@ func TestStatusTextExchange(t *testing.T) {
 			[]string{"sites", "lag"}},
 		{"not connected", `{"connected":false,"last_error":"dial: refused","last_error_at":"2026-11-21T11:59:00Z","sites":[]}`,
 			[]string{"\nredis             not connected\n", "1 min ago: dial: refused\n"}, []string{"(over)", "connected at"}},
+		{"moved aside", `{"connected":true,"moved_aside":{"times":3,"at":"2026-11-21T11:59:00Z","tail":{"epoch":18446744073709551613,"seq":1}},"sites":[]}`,
+			[]string{"\nforeign stream   moved aside 3 times, last 1 min ago, ended with 18446744073709551613-1: another client writes to this site's stream\n"}, []string{"last redis fault"}},
 		{"no exchange", `null`, nil, []string{"redis", "REFUSED"}},
 		{"another form", `{"sites":7}`, []string{"\nexchange sites   7\n"}, []string{"REFUSED", "redis"}},
 	} {

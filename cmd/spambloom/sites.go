@@ -16,8 +16,9 @@ const sitesHelp = `sites shows how this site and every other one of the federati
 
 STATE    heard; silent (no news for a minute, or never); loading (its snapshot is
          being read); capped (over its [[peer]] caps, until the period ends); clock
-         (its clock is more than an hour off, what is ahead waits); muted; dropped;
-         ignored (its trust is none, or others are named as peers)
+         (its clock is more than an hour off, what is ahead waits); stale (it runs
+         on an older state folder, see below); muted; dropped; ignored (its
+         trust is none, or others are named as peers)
 HEARD    when its news last came
 LAG      its deltas that are not in this database yet
 BEHIND   for how long the oldest of them has been waiting
@@ -26,6 +27,12 @@ ERROR    its part in the chance that mail nobody reported is called spam
 VOTES    whether its recent reports are held, to be asked as votes
 GAPS     how often deltas were missing that no snapshot has brought since
 REFUSED  records that were not taken, by cause, since the start
+
+A stale site runs on an older state folder than the one known here, for example from a
+backup. Its records are refused. It recovers by itself if another site still has its
+newer heartbeat. If it is stale for minutes, forget what is held of it:
+
+  spambloom drop SITE && spambloom mute --undo SITE
 
 Exit codes:
   0   the daemon has answered` + statusCodes
@@ -57,6 +64,11 @@ func (c *cli) sites(ctx context.Context, asJSON bool) error {
 	}
 	if len(list.Refused) > 0 {
 		defer c.tell("warning", fmt.Sprintf("also refused, of senders that are none of these or have another key: %s; the daemon's log names them", refusals(list.Refused)))
+	}
+	for _, s := range list.Sites {
+		if s.State == reporting.StateStale {
+			defer c.tell("warning", fmt.Sprintf("%s runs on an older state folder, and its records are refused. If this lasts: spambloom drop %[1]s && spambloom mute --undo %[1]s", s.Site))
+		}
 	}
 	if !asJSON {
 		return c.print(siteTable(list.Sites, time.Now()))

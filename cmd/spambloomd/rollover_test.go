@@ -14,6 +14,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/reporting"
 )
 
 // What cannot be a roll-over is said before anything is touched.

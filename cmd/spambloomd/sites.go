@@ -39,7 +39,7 @@ func linksOf(followed []exchange.SiteStatus, members bloomdb.Members) []reportin
 		known[s.Site] = true
 		link := reporting.Link{
 			Site: s.Site, Lag: s.Lag, LagSeconds: s.LagSeconds, Heard: s.Heard,
-			SkewSeconds: s.SkewSeconds, Clock: s.Clock, Votes: s.Votes, Gaps: s.Gaps, Refused: s.Refused,
+			SkewSeconds: s.SkewSeconds, Clock: s.Clock, Stale: s.Stale != nil, Votes: s.Votes, Gaps: s.Gaps, Refused: s.Refused,
 		}
 		if s.Loading != nil {
 			link.Chunks, link.ChunksOf = s.Loading.Chunks, s.Loading.Of

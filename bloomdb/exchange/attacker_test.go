@@ -1,0 +1,233 @@
+package exchange
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/spambloom/spambloom/bloomdb"
+)
+
+// attacker has the documented user's password and no key.
+type attacker struct {
+	t      *testing.T
+	client *Client
+	keys   *streams
+	sites  []string
+	rights []string // the commands that the user may give
+
+	given, refused atomic.Int64
+
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+
+	mu     sync.Mutex
+	stolen [][]byte // genuine records, as Redis held them
+}
+
+func newAttacker(t *testing.T, f *federation) *attacker {
+	a := &attacker{t: t, client: dialed(t, f.user)}
+	a.keys = newStreams(a.client, bloomdb.KeyID(testKey))
+	for _, s := range f.sites {
+		a.sites = append(a.sites, s.db.Status().Site)
+	}
+	for _, word := range aclLines(t, "")[0] {
+		if right, ok := strings.CutPrefix(word.(string), "+"); ok {
+			if a.command(rand.New(rand.NewPCG(1, 1)), right) == nil {
+				t.Fatalf("the user may give %s, and the attacker does not know how", right)
+			}
+			a.rights = append(a.rights, right)
+		}
+	}
+	return a
+}
+
+// begin lets so many of him loose.
+func (a *attacker) begin(many int) {
+	ctx, cancel := context.WithCancel(a.t.Context())
+	a.cancel = cancel
+	seed := rand.Uint64()
+	a.t.Logf("seed %d", seed)
+	for i := range many {
+		a.work.Go(func() { a.attack(ctx, rand.New(rand.NewPCG(seed, uint64(i)))) })
+	}
+}
+
+func (a *attacker) leave() {
+	a.cancel()
+	a.work.Wait()
+}
+
+// attack gives a command every few milliseconds, and stops now and then, so that the
+// sites get something done that can be spoilt.
+func (a *attacker) attack(ctx context.Context, r *rand.Rand) {
+	for ctx.Err() == nil {
+		if r.IntN(20) == 0 {
+			a.steal(ctx, r)
+		}
+		right := a.rights[r.IntN(len(a.rights))]
+		if right == "subscribe" {
+			a.client.Subscribe(ctx, a.keys.channel()).Close()
+		} else if err := a.client.Do(ctx, a.command(r, right)...).Err(); err != nil && err != redis.Nil {
+			a.refused.Add(1)
+		}
+		a.given.Add(1)
+		pause := time.Duration(r.Int64N(int64(4 * time.Millisecond)))
+		if r.IntN(200) == 0 {
+			pause = time.Duration(r.Int64N(int64(time.Second)))
+		}
+		sleep(ctx, pause)
+	}
+}
+
+// steal takes genuine records out of Redis.
+func (a *attacker) steal(ctx context.Context, r *rand.Rand) {
+	site := a.sites[r.IntN(len(a.sites))]
+	var found [][]byte
+	if batch, err := a.keys.read(ctx, site, Position{}); err == nil {
+		for _, e := range batch {
+			found = append(found, e.record)
+		}
+	}
+	for _, read := range []func(context.Context, string) ([]byte, error){a.keys.manifest, a.keys.head, a.keys.votes} {
+		if record, err := read(ctx, site); err == nil {
+			found = append(found, record)
+		}
+	}
+	if chunk, err := a.keys.chunk(ctx, site, "01"[r.IntN(2)], 0); err == nil {
+		found = append(found, chunk)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, record := range found {
+		switch {
+		case len(record) == 0:
+		case len(a.stolen) < 1000:
+			a.stolen = append(a.stolen, record)
+		default:
+			a.stolen[r.IntN(len(a.stolen))] = record
+		}
+	}
+}
+
+// value is garbage, or a genuine record: whole, torn, cut, or with other numbers.
+func (a *attacker) value(r *rand.Rand) []byte {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.stolen) == 0 || r.IntN(4) == 0 {
+		length := r.IntN(300)
+		if r.IntN(500) == 0 {
+			length = maxRecord + r.IntN(1000)
+		}
+		return bytes.Repeat([]byte{byte(r.Uint32())}, length)
+	}
+	record := bytes.Clone(a.stolen[r.IntN(len(a.stolen))])
+	switch r.IntN(4) {
+	case 0:
+		record[r.IntN(len(record))] ^= 1 << r.IntN(8)
+	case 1:
+		record = record[:r.IntN(len(record))]
+	case 2: // the epoch and the numbers stand behind magic, version, type, key id and name
+		if at := 4 + 2 + 8; len(record) > at+1+64+32 {
+			record[at+1+min(int(record[at]), 64)+r.IntN(32)] = byte(r.Uint32())
+		}
+	}
+	return record
+}
+
+// key is any of the federation's, of a site or of all.
+func (a *attacker) key(r *rand.Rand) string {
+	site := a.site(r)
+	all := []string{a.keys.stream(site), a.keys.stream(site), a.keys.manifestKey(site), a.keys.slot(site, '0'),
+		a.keys.slot(site, '1'), a.keys.headsKey(), a.keys.tailsKey(), a.keys.votesKey(), a.keys.foreign(site)}
+	return all[r.IntN(len(all))]
+}
+
+// site is one of the sites, or, seldom, none.
+func (a *attacker) site(r *rand.Rand) string {
+	if r.IntN(20) == 0 {
+		return fmt.Sprint("nobody", r.IntN(100))
+	}
+	return a.sites[r.IntN(len(a.sites))]
+}
+
+// id is one of a stream: the next one, far ahead, or anything.
+func (a *attacker) id(r *rand.Rand) string {
+	now := uint64(time.Now().UnixMilli())
+	epochs := []uint64{now, now &^ 1, 1, math.MaxUint64, math.MaxUint64 - 2, r.Uint64()}
+	seqs := []uint64{1, 2, uint64(r.IntN(100)), math.MaxUint64, r.Uint64()}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.stolen) > 0 && r.IntN(2) == 0 {
+		if h, err := bloomdb.DecodeHead(a.stolen[r.IntN(len(a.stolen))]); err == nil {
+			return Position{h.Epoch, h.Seq + uint64(r.IntN(3))}.String()
+		}
+	}
+	return Position{epochs[r.IntN(len(epochs))], seqs[r.IntN(len(seqs))]}.String()
+}
+
+// field is one of a hash: a site, or a chunk.
+func (a *attacker) field(r *rand.Rand) string {
+	if r.IntN(2) == 0 {
+		return a.site(r)
+	}
+	return fmt.Sprint(r.IntN(3))
+}
+
+// spoil are scripts: what only a script can do in one step.
+var spoil = []string{
+	`return redis.call('RENAME', KEYS[1], KEYS[2])`,
+	`redis.call('UNLINK', KEYS[1]) return redis.call('SET', KEYS[1], ARGV[1])`,
+	`redis.call('UNLINK', KEYS[1]) return redis.call('HSET', KEYS[1], '0', ARGV[1])`,
+	`redis.call('UNLINK', KEYS[1]) return redis.call('XADD', KEYS[1], ARGV[2], 'delta', ARGV[1])`,
+	`return redis.call('XTRIM', KEYS[1], 'MAXLEN', 0)`,
+}
+
+// command makes one of a right; nil where there is no such right.
+func (a *attacker) command(r *rand.Rand, right string) []any {
+	switch right {
+	case "eval":
+		return []any{"EVAL", spoil[r.IntN(len(spoil))], 2, a.key(r), a.key(r), a.value(r), a.id(r)}
+	case "evalsha":
+		return []any{"EVALSHA", commitScript.Hash(), 5, a.key(r), a.key(r), a.key(r), a.key(r), a.key(r),
+			a.site(r), 0, a.value(r), a.value(r), a.keys.channel(), a.id(r)}
+	case "xadd":
+		return []any{"XADD", a.keys.stream(a.site(r)), a.id(r), entryField, a.value(r)}
+	case "xread":
+		return []any{"XREAD", "COUNT", 10, "STREAMS", a.key(r), "0"}
+	case "xrevrange":
+		return []any{"XREVRANGE", a.key(r), "+", "-", "COUNT", 10}
+	case "xtrim":
+		return []any{"XTRIM", a.keys.stream(a.site(r)), "MINID", a.id(r)}
+	case "xinfo|stream":
+		return []any{"XINFO", "STREAM", a.key(r)}
+	case "rename":
+		return []any{"RENAME", a.key(r), a.key(r)}
+	case "set":
+		return []any{"SET", a.key(r), a.value(r)}
+	case "getrange":
+		return []any{"GETRANGE", a.key(r), 0, -1}
+	case "hset":
+		return []any{"HSET", a.key(r), a.field(r), a.value(r)}
+	case "hget", "hstrlen":
+		return []any{right, a.key(r), a.field(r)}
+	case "exists", "type", "hkeys", "hlen", "unlink":
+		return []any{right, a.key(r)}
+	case "publish":
+		return []any{"PUBLISH", a.keys.channel(), a.value(r)}
+	case "ping", "subscribe":
+		return []any{right}
+	case "hello":
+		return []any{"HELLO", 3}
+	}
+	return nil
+}

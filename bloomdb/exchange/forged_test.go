@@ -1,0 +1,448 @@
+package exchange
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// forge adds an entry to a stream of the simulated log, as anybody may.
+func (l *simLog) forge(site string, at Position, record []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.keys.streams[site]
+	s.entries = append(s.entries[:len(s.entries):len(s.entries)], entry{at: at, size: max(1, len(record)), record: record})
+	s.tail = at
+	l.keys.streams[site], l.keys.tails[site] = s, at
+}
+
+// Sixteen forged entries, one a minute, and then as many again: a site lives on in its
+// one life, and what is reported there is heard in each of these minutes.
+func TestForgedEntriesMakeNoLives(t *testing.T) {
+	root := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		log := newSimLog(rand.New(rand.NewPCG(1, 1)))
+		begin := func(name string) *modelSite {
+			s := &modelSite{t: t, name: name, root: root + "/" + name, log: log, life: newLife()}
+			if err := os.MkdirAll(s.root, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			s.start()
+			return s
+		}
+		a, b := begin("a"), begin("b")
+		defer a.end()
+		defer b.end()
+		epoch, _ := a.db.Head()
+		for i := range 32 {
+			at := Position{epoch + uint64(i)<<32, uint64(i)}
+			if i%2 == 1 { // right behind the last one
+				at.Epoch, at.Seq = a.db.Head()
+				at.Seq++
+			}
+			log.forge("a", at, []byte("x"))
+			a.report(i)
+			time.Sleep(time.Minute)
+			if !b.db.Judge(mail("mail %d", i)).Listed {
+				t.Fatalf("what was reported in minute %d is not heard: %+v", i, b.x.Status())
+			}
+		}
+		if now, _ := a.db.Head(); now != epoch {
+			t.Errorf("epoch %d became %d", epoch, now)
+		}
+		if held := b.db.Status().Sites[1:]; len(held) != 1 || held[0].Epoch != epoch {
+			t.Errorf("held are the lives %+v", held)
+		}
+		if moved := a.x.Status().MovedAside.times(); moved != 32 {
+			t.Errorf("moved aside %d times", moved)
+		}
+	})
+}
+
+// The rows "epoch" and "lives": one XADD, and twenty; then a restart, then a new folder
+// and an emptied Redis.
+func TestForgedEpoch(t *testing.T) {
+	t.Parallel()
+	testenv.Program(t, "redis-server")
+	server := startRedis(t)
+	c := dialed(t, server.url())
+	dir := t.TempDir()
+	m1, m2 := startSite(t, t.TempDir(), "m1", server.url()), startSite(t, dir, "m2", server.url())
+	m2.report(mail("before"))
+	testenv.Eventually(t, "it is heard", func() bool { return m1.lists(mail("before")) })
+	epoch, _ := m2.db.Head()
+	const last = "18446744073709551613-1"
+	if err := c.XAdd(t.Context(), &redis.XAddArgs{Stream: m2.keys().stream("m2"), ID: last, Values: []any{"x", "y"}}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, "it is named", func() bool {
+		moved := m2.x.Status().MovedAside
+		return moved != nil && moved.Tail.String() == last
+	})
+	for i := range 20 { // the row "lives", as fast as it goes
+		id := fmt.Sprintf("%d-1", epoch+uint64(i+1)*1000)
+		if err := c.XAdd(t.Context(), &redis.XAddArgs{Stream: m2.keys().stream("m2"), ID: id, Values: []any{"x", "y"}}).Err(); err != nil {
+			t.Fatal(err)
+		}
+		m2.report(mail("after %d", i))
+		testenv.Eventually(t, "it is heard", func() bool { return m1.lists(mail("after %d", i)) })
+	}
+	if held := m1.db.Status().Sites; len(held) != 2 {
+		t.Errorf("one life of m2 is held: %+v", held)
+	}
+
+	m2.stop()
+	m2 = startSite(t, dir, "m2", server.url())
+	m2.report(mail("restarted"))
+	testenv.Eventually(t, "it is heard", func() bool { return m1.lists(mail("restarted")) })
+	if now, _ := m2.db.Head(); now != epoch || m1.of("m2").Applied.Epoch != epoch || m1.of("m2").Lag != 0 {
+		t.Errorf("epoch %d became %d, and %+v", epoch, now, m1.of("m2"))
+	}
+	m2.stop()
+	c.FlushAll(t.Context())
+	m2 = startSite(t, t.TempDir(), "m2", server.url())
+	m2.report(mail("new folder"))
+	testenv.Eventually(t, "it is heard", func() bool { return m1.lists(mail("new folder")) })
+}
+
+// Somebody destroys what a site has published while nobody looks: entries in the midst
+// of the stream, chunks, votes. Whoever misses them asks, and the site publishes all
+// again.
+func TestDestroyedRecordsAreAskedFor(t *testing.T) {
+	t.Parallel()
+	testenv.Program(t, "redis-server")
+	server := startRedis(t)
+	c := dialed(t, server.url())
+	dir := t.TempDir()
+	a, b := startSite(t, t.TempDir(), "a", server.url()), startSite(t, dir, "b", server.url())
+	another := startSite(t, t.TempDir(), "c", server.url())
+	another.report(mail("of another site"))
+	a.report(mail("first"))
+	testenv.Eventually(t, "it is heard", func() bool { return b.lists(mail("first")) })
+	awaitLevel(t, a, b)
+	b.stop()
+	for i := range 5 {
+		_, before := a.db.Head()
+		a.report(mail("m %d", i))
+		testenv.Eventually(t, "it is published", func() bool { _, seq := a.db.Head(); return seq > before })
+	}
+	testenv.Eventually(t, "nothing waits to be published", func() bool {
+		_, pending, err := a.db.NextDelta(true)
+		st := a.x.Status()
+		return err == nil && !pending && st.Snapshot != nil && *st.Snapshot == st.Published
+	})
+	keys := a.keys()
+	batch, err := keys.read(t.Context(), "a", Position{})
+	if err != nil || len(batch) == 0 {
+		t.Fatal(batch, err)
+	}
+	c.Unlink(t.Context(), keys.stream("a"))
+	for i, e := range batch { // the same ids, and the genuine record at the end only
+		record := []byte("x")
+		if i == len(batch)-1 {
+			record = e.record
+		}
+		if err := c.XAdd(t.Context(), &redis.XAddArgs{Stream: keys.stream("a"), ID: e.at.String(), Values: []any{entryField, record}}).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, slot := range []byte("01") {
+		c.HSet(t.Context(), keys.slot("a", slot), "0", "x")
+	}
+	var others []byte // whose votes are not those of a
+	testenv.Eventually(t, "another site has votes", func() bool { others, _ = keys.votes(t.Context(), "c"); return others != nil })
+	c.HSet(t.Context(), keys.votesKey(), "a", others)
+
+	b = startSite(t, dir, "b", server.url())
+	voter := withTrust(t, "voter", server.url(), bloomdb.Members{"a": {Trust: bloomdb.TrustVote}, "c": {Trust: bloomdb.TrustVote}})
+	again := func(s *site, ok bool) bool {
+		s.x.requestResync() // which happens every half minute
+		return ok
+	}
+	testenv.Eventually(t, "all is known", func() bool { return again(b, b.listsAll("m %d", 5)) })
+	testenv.Eventually(t, "the votes are held", func() bool { return again(voter, voter.of("a").Votes > 0) })
+	testenv.Eventually(t, "nothing is missing", func() bool { st := b.of("a"); return st.Lag == 0 && st.Gaps == 0 })
+	if moved := a.x.Status().MovedAside; moved != nil {
+		t.Errorf("the stream ended with a record of a: %+v", moved)
+	}
+}
+
+// Keys of another type, a site's own and those of all, are replaced.
+func TestKeysOfAnotherType(t *testing.T) {
+	t.Parallel()
+	testenv.Program(t, "redis-server")
+	server := startRedis(t)
+	c := dialed(t, server.url())
+	a, b := startSite(t, t.TempDir(), "a", server.url()), startSite(t, t.TempDir(), "b", server.url())
+	a.report(mail("first"))
+	testenv.Eventually(t, "it is heard", func() bool { return b.lists(mail("first")) })
+	keys := a.keys()
+	all := []string{keys.headsKey(), keys.tailsKey(), keys.votesKey()}
+	for _, site := range []string{"a", "b"} {
+		all = append(all, keys.stream(site), keys.manifestKey(site), keys.slot(site, '0'), keys.slot(site, '1'))
+	}
+	for i, spoil := range []func(key string){
+		func(key string) { c.Set(t.Context(), key, "x", 0) },
+		func(key string) { c.LPush(t.Context(), key, "x") },
+	} {
+		for _, key := range all {
+			c.Unlink(t.Context(), key)
+			spoil(key)
+		}
+		a.report(mail("a %d", i))
+		b.report(mail("b %d", i))
+		testenv.Eventually(t, "it is heard", func() bool { return b.lists(mail("a %d", i)) && a.lists(mail("b %d", i)) })
+		testenv.Eventually(t, "the keys are what they were", func() bool {
+			for key, want := range map[string]string{keys.stream("a"): "stream", keys.headsKey(): "hash", keys.tailsKey(): "hash", keys.manifestKey("a"): "string"} {
+				if c.Type(t.Context(), key).Val() != want {
+					return false
+				}
+			}
+			return a.x.Status().Connected && b.x.Status().Connected
+		})
+	}
+	late := startSite(t, t.TempDir(), "late", server.url())
+	late.awaitAll("a %d", 2)
+	late.awaitAll("b %d", 2)
+}
+
+// Names that are none crowd the hash of heads: they are thrown out.
+func TestCrowdOfHeads(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *streams) {
+		fields := make([]any, 0, 10*maxSites)
+		for i := range 5 * maxSites {
+			fields = append(fields, fmt.Sprint("site", i), "x")
+		}
+		if err := s.redis.HSet(t.Context(), s.headsKey(), fields...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if heads, bad, err := s.heads(t.Context()); err != nil || bad != 0 || len(heads) != 0 {
+			t.Fatalf("%d heads, %d bad, %v", len(heads), bad, err)
+		}
+		if err := s.heartbeat(t.Context(), "a", []byte("alive"), Position{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if heads, _, err := s.heads(t.Context()); err != nil || len(heads) != 1 || heads[0].site != "a" {
+			t.Fatalf("%v, %v", heads, err)
+		}
+	})
+}
+
+// A stream is moved aside only where it still ends as it was found.
+func TestReclaim(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *streams) {
+		mustPublish(t, s, delta("a", 5, 1, "one"), Position{})
+		mustPublish(t, s, delta("a", 5, 2, "two"), Position{5, 1})
+		if end, err := s.tail(t.Context(), "a"); err != nil || end.empty || string(end.record) != "two" {
+			t.Fatalf("%+v, %v", end, err)
+		}
+		for _, end := range []Position{{}, {5, 1}} {
+			if err := s.reclaim(t.Context(), "a", end); err != nil {
+				t.Fatal(err)
+			}
+			mustTail(t, s, "a", Position{5, 2})
+		}
+		if err := s.reclaim(t.Context(), "a", Position{5, 2}); err != nil {
+			t.Fatal(err)
+		}
+		mustTail(t, s, "a", Position{})
+		if n := s.redis.XLen(t.Context(), s.foreign("a")).Val(); n != 2 {
+			t.Errorf("%d entries were moved aside", n)
+		}
+		mustPublish(t, s, delta("a", 5, 3, "three"), Position{})
+	})
+}
+
+// A new signing key makes nobody a stranger in his own stream.
+func TestOwnStreamAfterANewKey(t *testing.T) {
+	m, _ := startMini(t)
+	o := siteOptions(t.TempDir(), "a")
+	for i := range 3 {
+		key, err := bloomdb.NewSigningKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.SigningKey = key
+		a := startSiteWith(t, o, "redis://"+m.Addr())
+		a.report(mail("m %d", i))
+		testenv.Eventually(t, "it is published", func() bool {
+			_, pending, err := a.db.NextDelta(true)
+			return err == nil && !pending && a.x.Status().Snapshot != nil
+		})
+		if moved := a.x.Status().MovedAside; moved != nil {
+			t.Fatalf("start %d: %+v", i, moved)
+		}
+		a.stop()
+	}
+}
+
+// Two daemons of one name with keys of their own, of which neither believes the other:
+// the first one keeps silent while the second one goes on.
+func TestTwoDaemonsWithKeysOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	testenv.Program(t, "redis-server")
+	server := startRedis(t)
+	begin := func() *site {
+		key, err := bloomdb.NewSigningKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := siteOptions(t.TempDir(), "a")
+		o.SigningKey = key
+		return startSiteWith(t, o, server.url())
+	}
+	one := begin()
+	one.report(mail("one"))
+	testenv.Eventually(t, "it is published", func() bool { _, seq := one.db.Head(); return seq > 0 })
+	two := begin()
+	two.report(mail("two"))
+	testenv.Eventually(t, "the first one notices", func() bool {
+		return strings.Contains(one.x.Status().LastError, errNameTaken.Error())
+	})
+	testenv.Eventually(t, "the second one has published", func() bool { _, seq := two.db.Head(); return seq > 0 && two.x.Status().Connected })
+	if one.x.Status().MovedAside != nil {
+		t.Error("the first one took the stream away from a daemon that goes on")
+	}
+}
+
+// stalled is a federation of b and of a site a that goes on from an older folder,
+// after a later one and all that Redis had of it were lost.
+func stalled(t *testing.T, restartB bool) (a, b *site, later uint64, told *strings.Builder) {
+	testenv.Program(t, "redis-server")
+	server := startRedis(t)
+	older := t.TempDir()
+	startSite(t, older, "a", server.url()).stop() // it has said nothing yet
+	told = new(strings.Builder)
+	log := slog.New(slog.NewTextHandler(told, nil))
+	dirB := t.TempDir()
+	beginB := func() *site {
+		db, err := bloomdb.Open(siteOptions(dirB, "b"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return runSite(t, db, dialedOnce(t, server.url()), Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond, Log: log})
+	}
+	b = beginB()
+	a = startSite(t, t.TempDir(), "a", server.url())
+	a.report(mail("later folder"))
+	testenv.Eventually(t, "it is heard", func() bool { return b.lists(mail("later folder")) })
+	awaitLevel(t, a, b)
+	testenv.Eventually(t, "a heartbeat tells it", func() bool { return b.of("a").Heard != nil })
+	later, _ = a.db.Head()
+	a.stop()
+	if restartB {
+		b.stop()
+	}
+	dialed(t, server.url()).FlushAll(t.Context())
+	if restartB {
+		b = beginB()
+	}
+	a = startSite(t, older, "a", server.url())
+	if epoch, _ := a.db.Head(); epoch >= later {
+		t.Fatalf("epoch %d, the later folder has %d", epoch, later)
+	}
+	a.report(mail("older folder"))
+	return a, b, later, told
+}
+
+func dialedOnce(t *testing.T, url string) *Client {
+	c, err := Dial(url, DialOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c // the site closes it
+}
+
+// A site that goes on from an older folder, with a Redis that knows nothing of the later
+// one, is told by those who heard that, and begins its next life.
+func TestStaleSiteHeals(t *testing.T) {
+	t.Parallel()
+	a, b, later, told := stalled(t, false)
+	testenv.Eventually(t, "it is heard", func() bool { return b.lists(mail("older folder")) })
+	testenv.Eventually(t, "it is level", func() bool { st := b.of("a"); return st.Stale == nil && st.Lag == 0 })
+	if epoch, _ := a.db.Head(); epoch <= later {
+		t.Errorf("epoch %d is not after %d", epoch, later)
+	}
+	if !b.lists(mail("later folder")) {
+		t.Error("the later folder's report is lost")
+	}
+	b.stop()
+	if !strings.Contains(told.String(), "site runs on an older state folder") {
+		t.Error("the log says nothing of it")
+	}
+}
+
+// One that nobody can tell is shown, not as a site that has nothing to say. Dropping it
+// and hearing it again is the way out.
+func TestStaleSiteIsShown(t *testing.T) {
+	t.Parallel()
+	a, b, later, _ := stalled(t, true)
+	epoch, _ := a.db.Head()
+	testenv.Eventually(t, "it is shown", func() bool {
+		st := b.of("a")
+		return st.Stale != nil && st.Stale.Epoch == epoch && st.Head.Epoch == later
+	})
+	if b.lists(mail("older folder")) {
+		t.Error("an older life was heard")
+	}
+	if err := b.db.Drop("a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.db.Mute("a", false); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, "it is heard", func() bool { return b.lists(mail("older folder")) })
+	testenv.Eventually(t, "it is level", func() bool { st := b.of("a"); return st.Stale == nil && st.Lag == 0 })
+}
+
+// Records of an earlier time, said again by somebody, neither make a site stale nor
+// begin a life.
+func TestRepeatedRecordsChangeNothing(t *testing.T) {
+	t.Parallel()
+	testenv.Program(t, "redis-server")
+	server := startRedis(t)
+	c := dialed(t, server.url())
+	old := startSite(t, t.TempDir(), "a", server.url())
+	b := startSite(t, t.TempDir(), "b", server.url())
+	old.report(mail("old"))
+	testenv.Eventually(t, "it is heard", func() bool { return b.lists(mail("old")) })
+	keys := old.keys()
+	testenv.Eventually(t, "there is a snapshot", func() bool { return old.x.Status().Snapshot != nil })
+	said, err := keys.head(t.Context(), "a")
+	if err != nil || said == nil {
+		t.Fatal(said, err)
+	}
+	stolen := c.HGetAll(t.Context(), keys.slot("a", '0')).Val()
+	manifest, _ := keys.manifest(t.Context(), "a")
+	old.stop()
+
+	a := startSite(t, t.TempDir(), "a", server.url())
+	a.report(mail("new"))
+	testenv.Eventually(t, "it is heard", func() bool { return b.lists(mail("new")) })
+	epoch, _ := a.db.Head()
+	for i := range 5 {
+		c.Publish(t.Context(), keys.channel(), said)
+		c.HSet(t.Context(), keys.headsKey(), "a", said)
+		c.Set(t.Context(), keys.manifestKey("a"), manifest, 0)
+		c.HSet(t.Context(), keys.slot("a", '0'), stolen)
+		b.x.requestResync()
+		a.report(mail("m %d", i))
+		b.awaitAll("m %d", i+1)
+		if st := b.of("a"); st.Stale != nil {
+			t.Errorf("%+v", st)
+		}
+	}
+	if now, _ := a.db.Head(); now != epoch {
+		t.Errorf("epoch %d became %d", epoch, now)
+	}
+}

@@ -1,0 +1,186 @@
+package exchange
+
+import (
+	"crypto/ed25519"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// How long the attacker has: in go test, and where SPAMBLOOM_SOAK is set.
+const (
+	attackTime     = 10 * time.Second
+	attackTimeSoak = 10 * time.Minute
+)
+
+// Somebody with the password of Redis and no key gives every command that its user may,
+// on every key, with records that are torn, forged, or taken from elsewhere. When he
+// has left, five sites know what five sites know that nobody disturbed, and hold nothing
+// in another life or under another name.
+func TestAttackerWithoutKey(t *testing.T) {
+	t.Parallel()
+	testenv.Program(t, "redis-server")
+	lasts := attackTime
+	if os.Getenv("SPAMBLOOM_SOAK") != "" {
+		lasts = attackTimeSoak
+	}
+	disturbed := newFederation(t)
+	a := newAttacker(t, disturbed)
+	a.begin(2)
+	for ends := time.Now().Add(lasts); time.Now().Before(ends); {
+		disturbed.round()
+		time.Sleep(lasts / 100) // the traffic's pace
+	}
+	a.leave()
+	left := time.Now()
+	disturbed.round() // a site is alive afterwards, too
+
+	disturbed.settle()
+	healed := time.Since(left)
+
+	quiet := newFederation(t)
+	for range disturbed.rounds {
+		quiet.round()
+	}
+	quiet.settle()
+	for i, s := range disturbed.sites {
+		if got, want := disturbed.knowledge(i), quiet.knowledge(i); !slices.Equal(got, want) {
+			t.Errorf("%s knows\n%v, and undisturbed\n%v", s.db.Status().Site, got, want)
+		}
+		disturbed.expectOneLife(i)
+		if e := s.x.Status().LastError; strings.Contains(e, errNameTaken.Error()) {
+			t.Errorf("%s was made to keep silent: %s", s.db.Status().Site, e)
+		}
+	}
+	t.Logf("%d commands, of which Redis refused %d; %d rounds of reports; the streams were moved aside %v times; all was known again after %v",
+		a.given.Load(), a.refused.Load(), disturbed.rounds, disturbed.moved(), healed.Round(time.Second))
+}
+
+// federation is five sites that name each other as peers, and meet as the documented
+// user of a Redis of their own.
+type federation struct {
+	t      *testing.T
+	server *server
+	user   string // URL
+	sites  []*site
+	epochs []uint64 // in which they began
+	rounds int
+}
+
+func newFederation(t *testing.T) *federation {
+	f := &federation{t: t, server: startRedis(t)}
+	admin := f.server.client()
+	defer admin.Close()
+	if err := admin.Do(t.Context(), aclLines(t, "geheim")[0]...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	f.user = "unix://spambloom:geheim@" + f.server.socket()
+	members := make(bloomdb.Members)
+	var options []bloomdb.Options
+	for i := range 5 {
+		o := siteOptions(t.TempDir(), fmt.Sprintf("m%d", i))
+		public, private, err := ed25519.GenerateKey(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.SigningKey, o.Members = private, members
+		members[o.Site] = bloomdb.Member{Keys: []ed25519.PublicKey{public}}
+		options = append(options, o)
+	}
+	for _, o := range options {
+		s := startSiteWith(t, o, f.user)
+		epoch, _ := s.db.Head()
+		f.sites, f.epochs = append(f.sites, s), append(f.epochs, epoch)
+	}
+	return f
+}
+
+// round is a report, a revocation and a few counts at every site, the same in every
+// federation.
+func (f *federation) round() {
+	for i, s := range f.sites {
+		s.report(mail("%d of %d", f.rounds, i))
+		if f.rounds%4 == 0 {
+			s.revoke(mail("%d of %d", f.rounds, i))
+		}
+		s.count(mail("bulk %d", f.rounds%50), uint32(i+1))
+	}
+	f.rounds++
+}
+
+// knowledge is what a site says of every message of the rounds.
+func (f *federation) knowledge(i int) (all []string) {
+	for n := range f.rounds {
+		for of := range f.sites {
+			e := f.sites[i].db.Judge(mail("%d of %d", n, of))
+			all = append(all, fmt.Sprintf("%d of %d: %v", n, of, e.Listed))
+		}
+	}
+	for n := range min(f.rounds, 50) {
+		all = append(all, fmt.Sprintf("bulk %d: %d", n, f.sites[i].counts(mail("bulk %d", n))))
+	}
+	return all
+}
+
+// settle waits until every site holds all of every other one.
+func (f *federation) settle() {
+	f.t.Helper()
+	for i, s := range f.sites {
+		for j, of := range f.sites {
+			if i == j {
+				continue
+			}
+			name := of.db.Status().Site
+			isLevel := func() bool {
+				epoch, _ := of.db.Head()
+				st := s.of(name)
+				return st.Lag == 0 && st.Gaps == 0 && st.Stale == nil && cellsOf(s.db, name, epoch) == of.db.Status().Sites[0].Cells
+			}
+			if !testenv.Becomes(isLevel) {
+				f.t.Fatalf("%s does not hold all of %s: %+v; that one: %+v", s.db.Status().Site, name, s.of(name), of.x.Status())
+			}
+		}
+	}
+}
+
+// cellsOf is how many bits and cells a database holds of a site's life.
+func cellsOf(db *bloomdb.DB, site string, epoch uint64) int64 {
+	for _, s := range db.Status().Sites {
+		if s.Site == site && s.Epoch == epoch {
+			return s.Cells
+		}
+	}
+	return 0
+}
+
+// expectOneLife shows that a site lives in the epoch that it began in, and that it holds
+// the others in theirs and nothing else.
+func (f *federation) expectOneLife(i int) {
+	f.t.Helper()
+	held := make(map[string][]uint64)
+	for _, s := range f.sites[i].db.Status().Sites {
+		held[s.Site] = append(held[s.Site], s.Epoch)
+	}
+	for j, of := range f.sites {
+		if name := of.db.Status().Site; !slices.Equal(held[name], []uint64{f.epochs[j]}) {
+			f.t.Errorf("%s is held by m%d in the lives %v, and began in %d", name, i, held[name], f.epochs[j])
+		}
+	}
+	if len(held) != len(f.sites) {
+		f.t.Errorf("m%d holds %d sites: %v", i, len(held), held)
+	}
+}
+
+// moved is how often each site's stream was moved aside.
+func (f *federation) moved() (times []int64) {
+	for _, s := range f.sites {
+		times = append(times, s.x.Status().MovedAside.times())
+	}
+	return times
+}

@@ -1,0 +1,171 @@
+package exchange
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+)
+
+// Foreign is what was found in the place of this site's stream and moved aside.
+type Foreign struct {
+	Times int64     `json:"times"` // since the start
+	At    time.Time `json:"at"`    // the last time
+	Tail  Position  `json:"tail"`  // the id with which the stream ended then
+}
+
+// resume passes the end of this site's stream to the database, which then publishes
+// again what the stream lacks, and looks for this site's snapshot. An entry that this
+// site did not sign is not the end of its stream, whatever its id.
+func (p *publisher) resume(ctx context.Context) error {
+	end, err := p.wire.tail(ctx, p.site)
+	if err != nil {
+		return err
+	}
+	proof, err := p.recognise(end)
+	if errors.Is(err, bloomdb.ErrUnsigned) && p.isRivalled(proof.Made) {
+		return fmt.Errorf("stream ends with %s: %w: %w", proof, err, errNameTaken)
+	}
+	if err != nil {
+		if err := p.moveAside(ctx, end.at, err); err != nil {
+			return err
+		}
+		proof, end = bloomdb.Head{}, streamEnd{}
+	}
+	if err := p.outlive(ctx, proof); err != nil {
+		return err
+	}
+	if err := p.db.Resume(end.at.Epoch, end.at.Seq); err != nil {
+		return fmt.Errorf("resume after %v: %w", end.at, err)
+	}
+	if err := p.findSnapshot(ctx, end.at); err != nil {
+		return err
+	}
+	p.writing, p.votes, p.votesAt = nil, 0, time.Time{}
+	p.tail, p.started, p.resumed = end.at, true, true
+	return nil
+}
+
+// errForeign is the error of a stream that another client has written to.
+var errForeign = errors.New("last entry of the stream was not written by this site")
+
+// recognise returns the head of the last record of the stream if this site has made it.
+// The head is zero if only the database knows the end: the stream was emptied, or the
+// signing key was changed. Errors: bloomdb.ErrUnsigned, with the head, if another daemon
+// of this name made the record; errForeign.
+func (p *publisher) recognise(end streamEnd) (bloomdb.Head, error) {
+	epoch, seq := p.db.Tail()
+	known := !end.at.after(Position{epoch, seq})
+	if end.empty || end.at == (Position{}) {
+		if known {
+			return bloomdb.Head{}, nil
+		}
+		return bloomdb.Head{}, errForeign
+	}
+	h, err := p.db.OwnRecord(end.record)
+	switch {
+	case h.Type != bloomdb.RecordDelta || (Position{h.Epoch, h.Seq}) != end.at:
+		return bloomdb.Head{}, errForeign
+	case errors.Is(err, bloomdb.ErrUnsigned) && known:
+		return bloomdb.Head{}, nil
+	case err != nil && !errors.Is(err, bloomdb.ErrUnsigned):
+		return bloomdb.Head{}, fmt.Errorf("%w: %w", errForeign, err)
+	}
+	return h, err
+}
+
+// isRivalled reports whether another daemon of this name has made a record since the
+// last call that returned true. The argument is the time of the latest one known.
+func (p *publisher) isRivalled(made time.Time) bool {
+	if !p.started || made.Before(p.began) || !made.After(p.taken) {
+		return false
+	}
+	p.taken = made
+	return true
+}
+
+// moveAside makes room for this site's stream after another client has written its end.
+func (p *publisher) moveAside(ctx context.Context, end Position, why error) error {
+	if err := p.wire.reclaim(ctx, p.site, end); err != nil {
+		return err
+	}
+	p.metrics.foreign.Inc()
+	if p.quiet.allow("foreign") {
+		p.log.Warn("another client wrote to this site's stream in Redis; it was moved aside and is published again",
+			"site", p.site, "tail", end.String(), "error", why)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.moved = &Foreign{Times: p.moved.times() + 1, At: time.Now(), Tail: end}
+	return nil
+}
+
+func (f *Foreign) times() int64 {
+	if f == nil {
+		return 0
+	}
+	return f.Times
+}
+
+// outlive looks for records of this site that are newer than its folder, which then is a
+// backup or was made anew. If there are any, the site begins the epoch after the newest
+// one. It returns errNameTaken if another daemon goes on making such records. The proof is
+// the head of the stream's last record, or zero.
+func (p *publisher) outlive(ctx context.Context, proof bloomdb.Head) error {
+	past := p.past.Load()
+	said, err := p.said(ctx, proof, past)
+	if err != nil {
+		return err
+	}
+	var last Position
+	var made time.Time // when the last record was made that is newer than the folder
+	for _, h := range said {
+		last = later(last, Position{h.Epoch, h.Seq})
+		if p.db.IsBeyond(h.Epoch, h.Seq) && h.Made.After(made) {
+			made = h.Made
+		}
+	}
+	if p.isRivalled(made) {
+		return fmt.Errorf("%s has published up to %v: %w", p.site, last, errNameTaken)
+	}
+	if err := p.db.Outlive(last.Epoch, last.Seq); err != nil {
+		return fmt.Errorf("life after %v: %w", last, err)
+	}
+	p.past.CompareAndSwap(past, nil)
+	return nil
+}
+
+// said returns the heads of this site's records: those given, and the heartbeat and the
+// manifest in Redis if this site signed them.
+func (p *publisher) said(ctx context.Context, proof bloomdb.Head, past *bloomdb.Head) ([]bloomdb.Head, error) {
+	heads := []bloomdb.Head{proof}
+	if past != nil {
+		heads = append(heads, *past)
+	}
+	for _, read := range []func(context.Context, string) ([]byte, error){p.wire.head, p.wire.manifest} {
+		record, err := read(ctx, p.site)
+		if err != nil && !errors.Is(err, errNotOurs) {
+			return nil, err
+		}
+		if h, err := p.db.OwnRecord(record); err == nil {
+			heads = append(heads, h)
+		}
+	}
+	return heads, nil
+}
+
+// hearOwn takes news of this site: a record that comes back from Redis, or an earlier
+// heartbeat that other sites repeat because they hold a newer epoch of this site.
+func (x *Exchange) hearOwn(n news) {
+	h, err := x.db.OwnRecord(n.record)
+	if err != nil {
+		x.refuse(nil, causeOf(err), err)
+		return
+	}
+	x.heard.Store(time.Now().UnixNano())
+	if h.Type == bloomdb.RecordHeartbeat && x.db.IsBeyond(h.Epoch, h.Seq) {
+		x.past.Store(&h)
+	}
+}

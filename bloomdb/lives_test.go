@@ -1,0 +1,223 @@
+package bloomdb
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// A site knows its own records by its own key. A member can make one in its name, which
+// is told apart; anybody else can't.
+func TestOwnRecord(t *testing.T) {
+	_, private := newSigningKey(t)
+	_, others := newSigningKey(t)
+	options := func(site string, change func(*Options)) *DB {
+		o := testOptions(t.TempDir(), site)
+		o.SigningKey = private
+		change(&o)
+		return openTest(t, o)
+	}
+	a := options("a", func(*Options) {})
+	unchanged := func(*Options) {}
+	for _, tc := range []struct {
+		name     string
+		by       *DB
+		want     error
+		verified bool
+	}{
+		{"own", options("a", unchanged), nil, true},
+		{"of another key", options("a", func(o *Options) { o.SigningKey = others }), ErrUnsigned, false},
+		{"not signed", options("a", func(o *Options) { o.SigningKey = nil }), ErrUnsigned, false},
+		{"of another site", options("b", unchanged), ErrUnverified, false},
+		{"of another federation", options("a", func(o *Options) { o.Key[0]++ }), ErrFederation, false},
+	} {
+		record := tc.by.Heartbeat(0, 0)
+		h, err := a.OwnRecord(record)
+		if !errors.Is(err, tc.want) || errors.Is(err, ErrUnverified) == tc.verified {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+		if epoch, _ := tc.by.Head(); tc.verified && h.Epoch != epoch {
+			t.Errorf("%s: %v", tc.name, h)
+		}
+		for at := range record {
+			record[at] ^= 1
+			if _, err := a.OwnRecord(record); !errors.Is(err, ErrUnverified) {
+				t.Fatalf("%s, byte %d changed: %v", tc.name, at, err)
+			}
+			record[at] ^= 1
+		}
+	}
+	if h, err := a.OwnRecord(nil); err == nil {
+		t.Errorf("nothing is %v", h)
+	}
+}
+
+// Bytes that the site did not sign, in the place of each of its records, are
+// ErrUnverified, and no cursor, life or memory comes of them.
+func TestForgedRecordsChangeNothing(t *testing.T) {
+	public, private := newSigningKey(t)
+	_, others := newSigningKey(t)
+	bo := testOptions(t.TempDir(), "b")
+	bo.Members = Members{"a": {Keys: []ed25519.PublicKey{public}}}
+	b := openTest(t, bo)
+	forge := func(change func(*Options)) *DB {
+		o := testOptions(t.TempDir(), "a")
+		o.SigningKey = private
+		change(&o)
+		db := openTest(t, o)
+		mustReport(t, db, 1)
+		return db
+	}
+	genuine := forge(func(*Options) {})
+	for name, db := range map[string]*DB{
+		"no key": forge(func(o *Options) { o.SigningKey, o.Key[0] = nil, 77 }), "a member": forge(func(o *Options) { o.SigningKey = others }),
+		"torn": genuine,
+	} {
+		deltas, p := drain(t, db), publishSnapshot(t, db)
+		heartbeat := db.Heartbeat(1, 1)
+		m, err := genuine.ReadManifest(publishSnapshot(t, genuine).manifest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, try := range map[string]struct {
+			record []byte
+			give   func([]byte) error
+		}{
+			"delta":     {deltas[0].Data, func(r []byte) error { return b.Apply(r, Lost) }},
+			"manifest":  {p.manifest, func(r []byte) error { _, err := b.ReadManifest(r); return err }},
+			"chunk":     {p.chunks[0], func(r []byte) error { return b.ApplyChunk(m, 0, r) }},
+			"heartbeat": {heartbeat, func(r []byte) error { _, err := b.ReadHeartbeat(r); return err }},
+			"another":   {heartbeat, func(r []byte) error { return b.Apply(r, Lost) }},
+		} {
+			record := append([]byte(nil), try.record...)
+			if name == "torn" {
+				record[len(record)-1] ^= 1
+			}
+			if err := try.give(record); !errors.Is(err, ErrUnverified) {
+				t.Errorf("%s, %s: %v", name, what, err)
+			}
+		}
+	}
+	if epoch, seq := b.Cursor("a"); epoch != 0 || seq != 0 || len(b.Status().Sites) != 1 || len(b.sites) != 0 {
+		t.Errorf("cursor %d-%d, held %+v", epoch, seq, b.Status().Sites)
+	}
+	mustApply(t, b, drain(t, forge(func(*Options) {}))...)
+	if !b.Judge(message(1)).Listed {
+		t.Error("the genuine record is not taken")
+	}
+}
+
+// An epoch beyond all times is refused, whoever signed it: no later life would be left.
+func TestEpochBeyondAllTimes(t *testing.T) {
+	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
+	for epoch, ok := range map[uint64]bool{1: true, maxEpoch: true, maxEpoch + 1: false, math.MaxUint64: false} {
+		record := a.encodeRecord(Head{Type: RecordHeartbeat, Site: "a", Epoch: epoch, Made: a.Now()}, make([]byte, 16))
+		if _, err := b.ReadHeartbeat(record); (err == nil) != ok {
+			t.Errorf("epoch %d: %v", epoch, err)
+		}
+	}
+}
+
+// What a site learns of its own word: a number that it gave and forgot is said again, one
+// that it never gave begins another life, and after that nothing of it is news.
+func TestOutlive(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		a := openTest(t, testOptions(t.TempDir(), "a"))
+		for range rapid.IntRange(0, 3).Draw(rt, "published") {
+			mustReport(t, a, rapid.IntRange(0, 99).Draw(rt, "message"))
+			drain(t, a)
+		}
+		epoch, seq := a.Head()
+		reserved := a.pub.id.ReservedSeq
+		said := epoch + uint64(rapid.SampledFrom([]int64{-5, -1, 0, 1, 64, 1 << 30}).Draw(rt, "epoch"))
+		number := uint64(rapid.IntRange(0, 6).Draw(rt, "number"))
+		beyond := said > epoch || said == epoch && number > reserved
+		if a.IsBeyond(said, number) != beyond {
+			rt.Fatalf("%d-%d is beyond %d-%d: %v", said, number, epoch, reserved, !beyond)
+		}
+		for range 2 {
+			if err := a.Outlive(said, number); err != nil {
+				rt.Fatal(err)
+			}
+		}
+		now, head := a.Head()
+		switch {
+		case beyond && (now <= said || now > said+2 || !a.pub.id.Republish):
+			rt.Fatalf("epoch %d after %d-%d was said, was %d", now, said, number, epoch)
+		case !beyond && (now != epoch || head < seq || head > reserved):
+			rt.Fatalf("%d-%d after %d-%d was said, was %d-%d", now, head, said, number, epoch, seq)
+		}
+		on, err := readIdentity(a.opt.Dir)
+		if err != nil || on.Epoch != now {
+			rt.Fatalf("on disk: %+v, %v", on, err)
+		}
+	})
+}
+
+// A life of another folder, made at another time, is not carried over: the counts of
+// both are added at the sites that hold both.
+func TestLifeAfterAnotherFolder(t *testing.T) {
+	c := newClock()
+	ao := testOptions(t.TempDir(), "a")
+	ao.Now = c.Now
+	older := openTest(t, ao)
+	mustReport(t, older, 1)
+	drain(t, older) // which nobody hears
+	c.add(time.Hour)
+	o := ao
+	o.Dir = t.TempDir()
+	newer, b := openTest(t, o), openTest(t, testOptions(t.TempDir(), "b"))
+	mustCount(t, newer, 2, 30)
+	mustApply(t, b, drain(t, newer)...)
+	mustCount(t, older, 2, 7)
+	if err := b.Apply(drain(t, older)[0].Data, Lost); !errors.Is(err, ErrReplayed) {
+		t.Fatal(err)
+	}
+	if err := older.Outlive(newer.Head()); err != nil {
+		t.Fatal(err)
+	}
+	drain(t, older)
+	publishSnapshot(t, older).take(t, b)
+	if e := b.Judge(message(2)); e.Count != 37 {
+		t.Errorf("%d sightings, must be 30 of the newer folder and 7 of the older one", e.Count)
+	}
+	if !b.Judge(message(1)).Listed {
+		t.Error("a report of the older folder is lost")
+	}
+}
+
+// A heartbeat asks for what is missed of up to 16 sites.
+func TestWants(t *testing.T) {
+	a, b, c := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b")), openTest(t, testOptions(t.TempDir(), "c"))
+	var many []string
+	for i := range 20 {
+		many = append(many, string(rune('d'+i)))
+	}
+	for _, tc := range []struct {
+		wants []string
+		b, c  bool
+	}{
+		{nil, false, false}, {[]string{"b"}, true, false}, {[]string{"x", "c", "b"}, true, true}, {append([]string{"c"}, many...), false, true},
+		{append(many[:16:16], "b"), false, false},
+	} {
+		record := a.Heartbeat(1, 2, tc.wants...)
+		if len(record) > 512 {
+			t.Errorf("%d bytes", len(record))
+		}
+		for db, want := range map[*DB]bool{b: tc.b, c: tc.c} {
+			if h, err := db.ReadHeartbeat(record); err != nil || h.WantsUs != want || h.Snapshot != 1 || h.Votes != 2 {
+				t.Errorf("%v, %s: %+v, %v", tc.wants, db.opt.Site, h, err)
+			}
+		}
+	}
+	for _, length := range []int{0, 15, 17, 23, 16 + 17*wantSize} {
+		record := a.encodeRecord(Head{Type: RecordHeartbeat, Site: "a", Epoch: 2, Made: a.Now()}, make([]byte, length))
+		if _, err := b.ReadHeartbeat(record); err == nil {
+			t.Errorf("a body of %d bytes is taken", length)
+		}
+	}
+}
