@@ -28,6 +28,7 @@ const share = 64 << 10
 const (
 	overMessage = "message" // Options.MaxMessage
 	overMemory  = "memory"  // Options.MaxMemory, and the temporary files
+	overTurn    = "turn"    // its sender is set back; kept, but judged on its beginning
 )
 
 // maxMessageID bounds the Message-ID in the log line. Unit: bytes.
@@ -99,6 +100,9 @@ type message struct {
 	cut      bool     // of the header, too
 	booked   int64    // all that is booked in server.held: header, body, recipients
 	server   *Server
+
+	stage *stage // of its judgement; nil before
+	short bool   // it is judged on its first share bytes
 }
 
 // book takes n bytes of the memory for all messages, if they are left or within the
@@ -127,6 +131,11 @@ func (m *message) bookPart(n int64) (booked int64) {
 func (m *message) release() {
 	m.server.held.Add(-m.booked)
 	m.rest.close(&m.server.spilled)
+	m.disown()
+}
+
+// disown leaves what the message holds to a copy of it.
+func (m *message) disown() {
 	m.booked, m.kept, m.header, m.body, m.rest = 0, 0, nil, nil, nil
 }
 
@@ -235,6 +244,9 @@ func (m *message) overflow(reason string) {
 // content is the message for signature.Compute. A body of one chunk, which is
 // most mail, is not copied.
 func (m *message) content() signature.Message {
+	if m.short && m.kept > share {
+		return m.beginning()
+	}
 	c := signature.Message{Header: m.header, Truncated: m.oversize}
 	if m.rest != nil {
 		body, err := m.rest.behind(m.body)
@@ -249,6 +261,23 @@ func (m *message) content() signature.Message {
 		c.Body = m.body[0]
 	} else {
 		c.Body = slices.Concat(m.body...)
+	}
+	return c
+}
+
+// beginning is the first share bytes of the message. It reads no temporary file.
+func (m *message) beginning() signature.Message {
+	c := signature.Message{Truncated: true}
+	left := share
+	for _, f := range m.header {
+		if left -= len(f.Name) + len(f.Value) + fieldOverhead; left < 0 {
+			return c
+		}
+		c.Header = append(c.Header, f)
+	}
+	for _, chunk := range m.body {
+		n := min(left, len(chunk))
+		c.Body, left = append(c.Body, chunk[:n]...), left-n
 	}
 	return c
 }
@@ -291,6 +320,9 @@ func (m *message) log(d Decision, took time.Duration) {
 	}
 	if m.forged.some() {
 		attrs = append(attrs, slog.Int("forged", m.forged.verdict+m.forged.flag))
+	}
+	if d.Short {
+		attrs = append(attrs, slog.Bool("short", true))
 	}
 	if d.Limits != 0 {
 		attrs = append(attrs, slog.String("limits", strings.Join(d.Limits.Names(), ",")))

@@ -11,6 +11,7 @@ import (
 
 	gomilter "github.com/emersion/go-milter"
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // Server judges the mail of any number of MTAs. Its methods are safe for
@@ -19,7 +20,8 @@ type Server struct {
 	db       *bloomdb.DB
 	options  atomic.Pointer[Options]
 	metrics  *metrics
-	judge    func(*message) Decision // judgeMessage
+	judge    func(*message) Decision               // judgeMessage
+	sign     func(signature.Message) signature.Set // signature.Compute
 	turns    *turns
 	health   *health
 	progress time.Duration // between two progress packets
@@ -36,8 +38,8 @@ type Server struct {
 	conns     map[*conn]struct{}
 	clients   map[string]int // connections of each; see clientOf
 
-	countFailed, acceptFailed, overloaded, spillFault throttle
-	refusing, broken, spates                          map[string]*throttle // by cause
+	countFailed, acceptFailed, overloaded, spillFault, setBack throttle
+	refusing, broken, spates                                   map[string]*throttle // by cause
 }
 
 // NewServer makes a server that asks db and counts in it.
@@ -47,6 +49,7 @@ func NewServer(db *bloomdb.DB, o Options) *Server {
 		metrics:   newMetrics(),
 		health:    newHealth(),
 		progress:  10 * time.Second,
+		sign:      signature.Compute,
 		listeners: map[net.Listener]struct{}{},
 		conns:     map[*conn]struct{}{},
 		clients:   map[string]int{},
