@@ -17,8 +17,11 @@ const fieldOverhead = 64
 
 // smallChunk is the size below which a body chunk is joined to the one before:
 // MTAs send 64 KiB and a rest, and a client of tiny chunks must not take many
-// times their memory. Unit: bytes.
-const smallChunk = 4 << 10
+// times their memory. Chunks are joined up to joined bytes. Unit: bytes.
+const (
+	smallChunk = 4 << 10
+	joined     = 64 << 10
+)
 
 // share is what each message may hold whatever the others do: the whole of most mail,
 // else its begin. Unit: bytes.
@@ -74,10 +77,10 @@ type macros struct {
 }
 
 func (a *macros) merge(from map[string]string) {
-	if v := from["i"]; v != "" {
+	if v := from[macroQueueID]; v != "" {
 		a.queueID = bounded(v)
 	}
-	if v := from["{auth_authen}"]; v != "" {
+	if v := from[macroAuth]; v != "" {
 		a.auth = bounded(v)
 	}
 }
@@ -143,7 +146,7 @@ func (m *message) disown() {
 func (m *message) addRecipient(address string) {
 	m.count++
 	if len(address) <= maxAddress && len(m.recipients) < maxRecipients && m.book(int64(len(address))+fieldOverhead) {
-		m.recipients = append(m.recipients, address)
+		m.recipients = append(m.recipients, strings.Clone(address)) // of a packet that may be much longer
 	}
 }
 
@@ -220,16 +223,26 @@ func (m *message) addChunk(chunk []byte) (more bool) {
 	return !m.oversize
 }
 
-// hold appends to the body in memory.
+// hold appends to the body in memory. Only what is booked is kept, but for 4 KiB a chunk.
 func (m *message) hold(chunk []byte) {
-	switch last := len(m.body) - 1; {
-	case last >= 0 && len(chunk) < smallChunk:
-		m.body[last] = append(m.body[last], chunk...)
-	case len(chunk) > 0 && len(chunk) < cap(chunk)/2: // the rest is not booked
+	last := len(m.body) - 1
+	switch {
+	case len(chunk) == 0:
+	case last >= 0 && len(chunk) < smallChunk && len(m.body[last])+len(chunk) <= joined:
+		m.body[last] = joinChunk(m.body[last], chunk)
+	case cap(chunk)-len(chunk) > smallChunk || len(chunk) < smallChunk: // of a longer packet
 		m.body = append(m.body, bytes.Clone(chunk))
-	case len(chunk) > 0:
+	default:
 		m.body = append(m.body, chunk)
 	}
+}
+
+// joinChunk is append that takes at most smallChunk bytes ahead.
+func joinChunk(to, chunk []byte) []byte {
+	if n := len(to) + len(chunk); n > cap(to) {
+		to = append(make([]byte, 0, n+min(n, smallChunk)), to...)
+	}
+	return append(to, chunk...)
 }
 
 // overflow notes that the message is not kept to its end.

@@ -96,15 +96,17 @@ type Load struct {
 	Overtime    int   `json:"overtime"`    // messages that are judged beyond their turn
 	SetBack     int   `json:"set_back"`    // senders whose mail is judged after that of others
 	Memory      int64 `json:"memory"`      // bytes held of messages in flight
+	Packets     int64 `json:"packets"`     // bytes of packets that are read
+	Signing     int64 `json:"signing"`     // bytes booked for judging messages
 	Spilled     int64 `json:"spilled"`     // bytes of them in temporary files
 	Suspended   bool  `json:"suspended"`   // judging is, by the breaker
 }
 
 // Load is that of now.
 func (s *Server) Load() Load {
-	l := Load{Memory: s.held.Load(), Spilled: s.spilled.Load(), Suspended: s.suspended()}
+	l := Load{Memory: s.held.Load(), Packets: s.packets.Load(), Spilled: s.spilled.Load(), Suspended: s.suspended()}
 	l.Waiting, l.Judging, l.Overtime = s.turns.state()
-	l.SetBack = s.turns.setBack()
+	l.SetBack, l.Signing = s.turns.booked()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.Connections = len(s.conns)
@@ -124,6 +126,8 @@ func (s *Server) Collectors() []prometheus.Collector {
 		gauge("spambloom_milter_overtime", "Messages that are judged beyond their turn.", func(l Load) float64 { return float64(l.Overtime) }),
 		gauge("spambloom_milter_set_back", "Senders (clients, networks, envelope senders) that are set back.", func(l Load) float64 { return float64(l.SetBack) }),
 		gauge("spambloom_milter_memory_bytes", "Bytes held of messages in flight.", func(l Load) float64 { return float64(l.Memory) }),
+		gauge("spambloom_milter_packet_bytes", "Bytes of packets that are read.", func(l Load) float64 { return float64(l.Packets) }),
+		gauge("spambloom_milter_signing_bytes", "Bytes booked for judging messages.", func(l Load) float64 { return float64(l.Signing) }),
 		gauge("spambloom_milter_spilled_bytes", "Bytes of messages in flight in temporary files.", func(l Load) float64 { return float64(l.Spilled) }),
 		gauge("spambloom_milter_breaker", "1 while judging is suspended, else 0.", func(l Load) float64 {
 			if l.Suspended {

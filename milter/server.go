@@ -31,6 +31,7 @@ type Server struct {
 	closing atomic.Bool    // connections without a message in flight are closed
 	held    atomic.Int64   // bytes kept by all messages in flight
 	spilled atomic.Int64   // bytes of them in temporary files
+	packets atomic.Int64   // bytes of the packets that are read, unless they are in held
 	running sync.WaitGroup // Serve calls, sessions, judgements
 
 	mu        sync.Mutex // guards the three below; nothing is added to them once stop has ended

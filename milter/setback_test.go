@@ -14,11 +14,43 @@ import (
 // desk is turns in a bubble, and what was judged in its order.
 type desk struct {
 	*turns
-	judged []string
+	judged []string // guarded by turns.mu
+}
+
+// order is what was judged since forget was called last.
+func (d *desk) order() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.judged)
+}
+
+func (d *desk) forget() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.judged = nil
+}
+
+// inside returns the memory that is booked, and the free processors.
+func (d *desk) inside() (memory judgingMemory, free int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.judging, d.free
 }
 
 func newDesk(processors int) *desk {
 	return &desk{turns: newTurns(processors, func(judge func()) { go judge() })}
+}
+
+// setBack is how many senders are.
+func (d *desk) setBack() int {
+	n, _ := d.booked()
+	return n
+}
+
+// bookedNow is the memory for judging.
+func (d *desk) bookedNow() int64 {
+	_, n := d.booked()
+	return n
 }
 
 // ask takes a place for a message that is signed for so long; "short" marks those
@@ -31,7 +63,9 @@ func (d *desk) ask(name, client, sender string, size int64, signing time.Duratio
 			if short {
 				name += " short"
 			}
+			d.mu.Lock()
 			d.judged = append(d.judged, name)
+			d.mu.Unlock()
 			at.enterSigning()
 			time.Sleep(signing)
 			at.enterOurs()
@@ -65,7 +99,7 @@ func TestSetBack(t *testing.T) {
 				}
 				expect := func(when string, want bool) {
 					t.Helper()
-					d.judged = nil
+					d.forget()
 					d.ask("busy", "192.0.2.1", "busy@example.org", 1000, time.Millisecond) // holds the processor
 					d.ask("first", c.client, c.sender, 1000, 0)
 					d.ask("second", "192.0.2.2", "second@example.org", 1000, 0)
@@ -74,8 +108,8 @@ func TestSetBack(t *testing.T) {
 					if want {
 						order = []string{"busy", "second", "first"}
 					}
-					if !slices.Equal(d.judged, order) {
-						t.Errorf("%s: judged %v, want %v", when, d.judged, order)
+					if !slices.Equal(d.order(), order) {
+						t.Errorf("%s: judged %v, want %v", when, d.order(), order)
 					}
 				}
 				expect("meanwhile", c.isSetBack)
@@ -98,14 +132,14 @@ func TestSetBackIsJudgedUnderLoad(t *testing.T) {
 		d := newDesk(1)
 		d.ask("bomb", "198.51.100.1", "", 1000, time.Hour)
 		time.Sleep(time.Second)
-		d.judged = nil
+		d.forget()
 		for i := range 3 * secondClass {
 			d.ask("other", fmt.Sprintf("192.0.2.%d", i), "", 1000, time.Millisecond)
 		}
 		d.ask("set back", "198.51.100.1", "", 1000, 0)
 		time.Sleep(time.Second)
-		if i := slices.Index(d.judged, "set back"); i < 0 || i > secondClass {
-			t.Errorf("judged %v", d.judged)
+		if i := slices.Index(d.order(), "set back"); i < 0 || i > secondClass {
+			t.Errorf("judged %v", d.order())
 		}
 		time.Sleep(time.Hour)
 	})
@@ -121,17 +155,17 @@ func TestLargeMailOfOneSender(t *testing.T) {
 		large := d.ask("large", "198.51.100.2", "", 1<<20, 0)
 		d.ask("small", "198.51.100.1", "", share, 0)
 		d.ask("other", "192.0.2.1", "", 1<<20, 0)
-		if want := []string{"bomb", "small", "other"}; !slices.Equal(d.judged, want) {
-			t.Errorf("judged %v, want %v", d.judged, want)
+		if want := []string{"bomb", "small", "other"}; !slices.Equal(d.order(), want) {
+			t.Errorf("judged %v, want %v", d.order(), want)
 		}
 		d.hurry(large)
 		synctest.Wait()
-		if want := []string{"bomb", "small", "other", "large short"}; !slices.Equal(d.judged, want) {
-			t.Errorf("in a hurry: judged %v, want %v", d.judged, want)
+		if want := []string{"bomb", "small", "other", "large short"}; !slices.Equal(d.order(), want) {
+			t.Errorf("in a hurry: judged %v, want %v", d.order(), want)
 		}
 		time.Sleep(time.Hour)
 		d.ask("next", "198.51.100.1", "", 1<<20, 0)
-		if last := d.judged[len(d.judged)-1]; last != "next" {
+		if last := d.order()[len(d.order())-1]; last != "next" {
 			t.Errorf("after the bomb the last that is judged is %q", last)
 		}
 	})
@@ -146,22 +180,23 @@ func TestJudgingMemory(t *testing.T) {
 			d.ask("large", fmt.Sprintf("10.0.%d.1", i), "", 10<<20, time.Hour)
 			time.Sleep(time.Second)
 		}
-		if _, _, overtime := d.state(); overtime != judgingBound/int(signingMemory(10<<20)) || d.judging.large > judgingBound {
-			t.Errorf("%d large messages are judged, with %d bytes", overtime, d.judging.large)
+		memory, _ := d.inside()
+		if _, _, overtime := d.state(); overtime != judgingBound/int(signingMemory(10<<20)) || memory.large > judgingBound {
+			t.Errorf("%d large messages are judged, with %d bytes", overtime, memory.large)
 		}
-		d.judged = nil
+		d.forget()
 		d.ask("small", "192.0.2.1", "", 1000, 0)
-		if !slices.Equal(d.judged, []string{"small"}) {
-			t.Errorf("judged %v", d.judged)
+		if !slices.Equal(d.order(), []string{"small"}) {
+			t.Errorf("judged %v", d.order())
 		}
 		d.refuseAll(errSuspended)
-		huge := d.ask("huge", "192.0.2.1", "", 1<<30, 0)
-		if huge.line == nil {
-			t.Error("a huge message is judged beside others")
+		d.ask("huge", "192.0.2.1", "", 1<<30, 0)
+		if got := d.order(); len(got) != 1 {
+			t.Errorf("a huge message is judged beside others: %v", got)
 		}
 		time.Sleep(2 * time.Hour)
-		if !slices.Equal(d.judged, []string{"small", "huge"}) || d.judging != (judgingMemory{}) {
-			t.Errorf("at the end judged %v, memory %+v", d.judged, d.judging)
+		if !slices.Equal(d.order(), []string{"small", "huge"}) || d.bookedNow() != 0 {
+			t.Errorf("at the end judged %v, %d bytes booked", d.order(), d.bookedNow())
 		}
 	})
 }
@@ -201,8 +236,9 @@ func playTurns(processors int, mail []arrival) (fault string) {
 	for _, m := range mail {
 		all = append(all, d.ask("m", m.client, "", m.size, m.signing))
 		time.Sleep(m.pause)
-		if d.judging.small > judgingBound || d.judging.large > judgingBound || d.free < 0 || d.free > d.all {
-			fault = fmt.Sprintf("memory %+v, %d of %d processors free", d.judging, d.free, d.all)
+		memory, free := d.inside()
+		if memory.small > judgingBound || memory.large > judgingBound || free < 0 || free > d.all {
+			fault = fmt.Sprintf("memory %+v, %d of %d processors free", memory, free, d.all)
 		}
 	}
 	time.Sleep(time.Hour)
@@ -212,11 +248,11 @@ func playTurns(processors int, mail []arrival) (fault string) {
 			refused++
 		}
 	}
-	if len(d.judged)+refused != len(all) {
-		fault = fmt.Sprintf("of %d messages %d were judged, %d refused", len(all), len(d.judged), refused)
+	if len(d.order())+refused != len(all) {
+		fault = fmt.Sprintf("of %d messages %d were judged, %d refused", len(all), len(d.order()), refused)
 	}
-	if waiting, judging, overtime := d.state(); waiting+judging+overtime+d.setBack()+len(d.setbacks.running) != 0 || d.judging != (judgingMemory{}) {
-		fault = fmt.Sprintf("at the end %d wait, %d are judged, %d beyond their turn; memory %+v", waiting, judging, overtime, d.judging)
+	if waiting, judging, overtime := d.state(); waiting+judging+overtime+d.setBack() != 0 || d.bookedNow() != 0 {
+		fault = fmt.Sprintf("at the end %d wait, %d are judged, %d beyond their turn; %d bytes booked", waiting, judging, overtime, d.bookedNow())
 	}
 	return fault
 }

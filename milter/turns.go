@@ -372,9 +372,9 @@ func (t *turns) state() (waiting, judging, overtime int) {
 	return t.waiting, t.all - t.free, t.work.running - (t.all - t.free)
 }
 
-// setBack is the number of senders that are set back.
-func (t *turns) setBack() int {
+// booked is the number of senders that are set back, and the memory for judging.
+func (t *turns) booked() (setBack int, memory int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.setbacks.count(time.Now())
+	return t.setbacks.count(time.Now()), t.judging.small + t.judging.large
 }
