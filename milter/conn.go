@@ -66,6 +66,7 @@ type conn struct {
 	booked  int64  // its bytes in Server.held
 	counted int64  // its bytes in Server.packets
 	unread  []byte // its part the library has not read
+	long    bool   // the library still has a long packet
 	out     []byte // written, not sent
 	sendErr error  // the first error of sending; the connection is over then
 
@@ -106,6 +107,11 @@ func (c *conn) Read(p []byte) (int, error) {
 // unknown SMTP command and SMFIC_QUIT_NC, "quit, a new client follows". Of that the
 // library hears as of an ABORT.
 func (c *conn) nextPacket() error {
+	if c.long {
+		c.dropBuffer()
+		c.long, c.unread = false, noMacros
+		return nil
+	}
 	for {
 		if err := c.endTurn(); err != nil {
 			return err
@@ -130,6 +136,7 @@ func (c *conn) nextPacket() error {
 				return fmt.Errorf("%w: command %q before the offer", errProtocol, byte(code))
 			}
 			c.unread, err = repair(c.buffer)
+			c.long = len(c.unread) > keptBuffer
 			return err
 		}
 		if err != nil {
@@ -137,6 +144,11 @@ func (c *conn) nextPacket() error {
 		}
 	}
 }
+
+// noMacros is a packet that changes nothing: all macros before it have been collected. The
+// library keeps each packet until the next one has come, so that it gets this one after a
+// long one.
+var noMacros = repairMacros([]byte{0})
 
 // endTurn sends what was written, and ends the message whose reply that was.
 func (c *conn) endTurn() error {
