@@ -85,7 +85,7 @@ func newConn(nc net.Conn, s *Server) *conn {
 	if t, ok := nc.(*net.TCPConn); ok {
 		c.raw, _ = t.SyscallConn() // nil on error: acknowledgements are late then, no more
 	}
-	c.session = &session{conn: c, server: s}
+	c.session = &session{conn: c, server: s, remote: nc.RemoteAddr()}
 	return c
 }
 

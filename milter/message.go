@@ -57,6 +57,7 @@ type envelope struct {
 	sender     string   // without <>; "" for a bounce
 	recipients []string // those that are kept, in their order
 	count      uint32   // of all recipients
+	countsAll  bool     // each recipient is a sighting
 }
 
 // audience are the recipients, with "" for those that were not kept. It has at
@@ -297,7 +298,7 @@ func (m *message) beginning() signature.Message {
 
 // sightings is how often the message is counted.
 func (m *message) sightings() uint32 {
-	if m.options.CountRecipients {
+	if m.countsAll {
 		return max(1, m.count)
 	}
 	return 1

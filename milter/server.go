@@ -154,13 +154,24 @@ const (
 	refusedClient      = "client"      // its client has as many as Options.MaxConnectionsPerClient allows
 )
 
-// clientOf is whose connections are counted together: those from an MTA's address,
-// or all on a unix socket.
+// clientOf is whose connections are counted together: those from an MTA's address, all
+// from this machine over TCP, which has many addresses for that, or all on a unix socket.
 func clientOf(nc net.Conn) string {
 	if a, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
-		return a.AddrPort().Addr().Unmap().WithZone("").String()
+		addr := a.AddrPort().Addr().Unmap().WithZone("")
+		if addr.IsLoopback() {
+			return "loopback"
+		}
+		return addr.String()
 	}
 	return nc.LocalAddr().String()
+}
+
+// countsRecipients reports whether a message counts once for each recipient that the MTA
+// at remote names.
+func (o *Options) countsRecipients(remote net.Addr) bool {
+	a, isTCP := remote.(*net.TCPAddr)
+	return o.CountRecipients && (!isTCP || o.rules.counting.contain(a.AddrPort().Addr().Unmap().WithZone("")))
 }
 
 // admit registers a new connection, or closes it and returns nil.

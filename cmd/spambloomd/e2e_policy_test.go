@@ -35,6 +35,7 @@ func guided(t *testing.T, first string) *site {
 	s.configure(t, "threshold = 50\n", "")
 	s.configure(t, "[log]", milter+regexp.MustCompile(`(?s)\[.*`).FindString(rest)+"[log]")
 	s.configure(t, "capacity = 100_000", "capacity = 100_000\nclasses = true")
+	s.configure(t, "capacity = 10_000\n", "capacity = 10_000\ncount_networks = [\"127.0.0.0/8\"]\n")
 	return s.start()
 }
 
