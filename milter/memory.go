@@ -55,6 +55,9 @@ func (j *judgingMemory) hasRoom(n int64) bool {
 func (j *judgingMemory) take(n int64) { *j.of(n) += n }
 func (j *judgingMemory) give(n int64) { *j.of(n) -= n }
 
+// MostMemory is that of the options in force.
+func (s *Server) MostMemory() int64 { return s.options.Load().MostMemory() }
+
 // MostMemory is the most that a server with these options takes for its mail, whatever
 // its clients do, but for images that are decoded. Unit: bytes.
 func (o Options) MostMemory() int64 {

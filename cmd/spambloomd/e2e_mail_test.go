@@ -296,7 +296,9 @@ func (s *site) configure(t *testing.T, old, new string) {
 // not keep the mail from its verdict once they are gone, nor harm the daemon.
 func TestThousandBadClients(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, "one", filepath.Join(folder(t), "key"), "").start()
+	s := newSite(t, "one", filepath.Join(folder(t), "key"), "")
+	s.configure(t, "[milter]\n", "[milter]\nmax_connections_per_client = 0\n") // all are from loopback
+	s.start()
 	p := startPostfix(t, "one", s.milter)
 	negotiate := append([]byte{0, 0, 0, 13, 'O'}, make([]byte, 12)...)
 	binary.BigEndian.PutUint32(negotiate[5:], 6)
