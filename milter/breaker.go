@@ -21,8 +21,9 @@ type outcome int
 
 const (
 	judgedInTime outcome = iota // also: ended by a panic, which comes at once
-	notInTime                   // its judging took too long, or its client got no turn at all
-	turnedAway                  // no room, or behind other messages of its client; says nothing about our health
+	notInTime                   // by our own fault: stuck in our own part of a judgement, or behind such messages
+	turnedAway                  // no room; says nothing about our health
+	sendersFault                // signing took too long, or the messages before it did
 )
 
 // breaker suspends judging when it does not work: messages then pass at once instead
@@ -30,11 +31,10 @@ const (
 // time is judged nevertheless, as a probe, and only if a processor is free, so that
 // a probe does not wait either.
 //
-// Who sends mail must not be able to open it, since that switches the filter off.
-// Messages that are turned away for lack of room do not count, nor do those that
-// waited behind others of the same client; see turns. A flood of costly mail from
-// many clients makes the room small: what is too much passes at once, the rest is
-// judged in time, and the breaker stays closed.
+// Senders must not be able to open it, since that switches the filter off. Only faults of
+// this site count: a message that was stuck behind its signing (the database, its disk),
+// or that got no turn because such messages held all processors. The time that signing
+// takes depends on the message. It never counts; turns sets its sender back instead.
 //
 // It is a pure state machine without a lock.
 type breaker struct {
@@ -71,7 +71,7 @@ func (b *breaker) ended(now time.Time, probe bool, o outcome) (changed bool) {
 	switch {
 	case probe:
 		return b.probed(o)
-	case b.open, o == turnedAway: // of what was admitted before it opened, enough is known
+	case b.open, o == turnedAway, o == sendersFault: // of what was admitted before it opened, enough is known
 		return false
 	}
 	failed := o == notInTime
@@ -97,7 +97,10 @@ func (b *breaker) ended(now time.Time, probe bool, o outcome) (changed bool) {
 // probed tells what came of a probe.
 func (b *breaker) probed(o outcome) (changed bool) {
 	b.probing = false
-	if o != judgedInTime {
+	switch o {
+	case sendersFault:
+		return false
+	case notInTime, turnedAway:
 		b.row = 0
 		return false
 	}

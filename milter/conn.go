@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -21,13 +20,12 @@ import (
 const (
 	// offerTimeout is for the MTA's first packet; both MTAs send it at once.
 	offerTimeout = 30 * time.Second
-	// readStep is how far memory is taken ahead of a packet's bytes.
-	readStep = 64<<10 + 1
-	// keptBuffer is the largest packet buffer that an idle connection keeps.
+	// keptBuffer is the largest packet buffer that a connection keeps between two
+	// packets, and how much of a packet is read before its length is believed.
 	keptBuffer = 4 << 10
 	// ordinary is a packet that needs no leave to be read. MTAs send bodies in
 	// packets of 64 KiB; only a header field can be longer. Unit: bytes.
-	ordinary = readStep
+	ordinary = 64<<10 + 1
 	// overtime is how long a message may go on past its connection's age.
 	overtime = time.Hour
 )
@@ -66,7 +64,9 @@ type conn struct {
 	in      *bufio.Reader
 	buffer  []byte // the packet read last, with its length
 	booked  int64  // its bytes in Server.held
+	counted int64  // its bytes in Server.packets
 	unread  []byte // its part the library has not read
+	long    bool   // the library still has a long packet
 	out     []byte // written, not sent
 	sendErr error  // the first error of sending; the connection is over then
 
@@ -85,7 +85,7 @@ func newConn(nc net.Conn, s *Server) *conn {
 	if t, ok := nc.(*net.TCPConn); ok {
 		c.raw, _ = t.SyscallConn() // nil on error: acknowledgements are late then, no more
 	}
-	c.session = &session{conn: c, server: s}
+	c.session = &session{conn: c, server: s, remote: nc.RemoteAddr()}
 	return c
 }
 
@@ -107,6 +107,11 @@ func (c *conn) Read(p []byte) (int, error) {
 // unknown SMTP command and SMFIC_QUIT_NC, "quit, a new client follows". Of that the
 // library hears as of an ABORT.
 func (c *conn) nextPacket() error {
+	if c.long {
+		c.dropBuffer()
+		c.long, c.unread = false, noMacros
+		return nil
+	}
 	for {
 		if err := c.endTurn(); err != nil {
 			return err
@@ -131,6 +136,7 @@ func (c *conn) nextPacket() error {
 				return fmt.Errorf("%w: command %q before the offer", errProtocol, byte(code))
 			}
 			c.unread, err = repair(c.buffer)
+			c.long = len(c.unread) > keptBuffer
 			return err
 		}
 		if err != nil {
@@ -138,6 +144,11 @@ func (c *conn) nextPacket() error {
 		}
 	}
 }
+
+// noMacros is a packet that changes nothing: all macros before it have been collected. The
+// library keeps each packet until the next one has come, so that it gets this one after a
+// long one.
+var noMacros = repairMacros([]byte{0})
 
 // endTurn sends what was written, and ends the message whose reply that was.
 func (c *conn) endTurn() error {
@@ -154,7 +165,7 @@ func (c *conn) endTurn() error {
 	case !time.Now().Before(c.end()):
 		return errAged
 	}
-	if cap(c.buffer) > keptBuffer && !c.content || c.booked > 0 {
+	if cap(c.buffer) > keptBuffer {
 		c.dropBuffer()
 	}
 	return nil
@@ -172,26 +183,39 @@ func (c *conn) end() time.Time {
 // dropBuffer gives the packet's memory back.
 func (c *conn) dropBuffer() {
 	c.server.held.Add(-c.booked)
-	c.buffer, c.booked = nil, 0
+	c.server.packets.Add(-c.counted)
+	c.buffer, c.booked, c.counted = nil, 0, 0
 }
 
-// book takes memory for n more bytes of a long packet.
-func (c *conn) book(n int) error {
-	if c.server.held.Add(int64(n)) > c.server.options.Load().MaxMemory {
-		c.server.held.Add(-int64(n))
-		return errMemory
+// grow makes the buffer as large as a packet of n bytes with its length needs. What is
+// beyond an ordinary packet is taken from the memory of the messages.
+func (c *conn) grow(n int) error {
+	if n <= cap(c.buffer) {
+		return nil
 	}
-	c.booked += int64(n)
+	const unasked = packetHead + ordinary
+	if beyond := int64(max(0, n-unasked)) - c.booked; beyond > 0 {
+		if c.server.held.Add(beyond) > c.server.options.Load().MaxMemory {
+			c.server.held.Add(-beyond)
+			return errMemory
+		}
+		c.booked += beyond
+	}
+	counted := int64(min(n, unasked))
+	c.server.packets.Add(counted - c.counted)
+	c.counted = counted
+	c.buffer = append(make([]byte, 0, n), c.buffer...)
 	return nil
 }
 
 // readPacket reads length and data of one packet into buffer. The length is
-// believed only as far as bytes arrive.
+// believed only as far as bytes arrive: first for 4 KiB, then for an ordinary packet, then
+// for as much again as is there.
 func (c *conn) readPacket() error {
 	stage, limit := c.patience()
 	c.await(stage, limit, packetHead)
-	c.buffer = slices.Grow(c.buffer[:0], packetHead)[:packetHead]
-	if _, err := io.ReadFull(c.in, c.buffer); err != nil {
+	c.buffer = c.buffer[:0]
+	if err := c.readTo(packetHead); err != nil {
 		return err
 	}
 	length := int(binary.BigEndian.Uint32(c.buffer))
@@ -199,20 +223,27 @@ func (c *conn) readPacket() error {
 		return fmt.Errorf("%w: packet of %d bytes, must be 1 to %d", errProtocol, length, maxPacket)
 	}
 	c.await(stagePacket, c.server.options.Load().ContentTimeout, length)
-	for length > 0 {
-		end, n := len(c.buffer), min(length, readStep)
-		if end+n > packetHead+ordinary {
-			if err := c.book(n); err != nil {
-				return err
-			}
-		}
-		c.buffer = slices.Grow(c.buffer, n)[:end+n]
-		if _, err := io.ReadFull(c.in, c.buffer[end:]); err != nil {
+	whole := packetHead + length
+	for step := keptBuffer; len(c.buffer) < whole; step = max(packetHead+ordinary, 2*step) {
+		if err := c.readTo(min(whole, step)); err != nil {
 			return noEOF(err)
 		}
-		length -= n
+		if code := gomilter.Code(c.buffer[packetHead]); length > ordinary && code != gomilter.CodeHeader && code != gomilter.CodeBody {
+			return fmt.Errorf("%w: packet of %d bytes for command %q, must be 1 to %d", errProtocol, length, byte(code), ordinary)
+		}
 	}
 	return nil
+}
+
+// readTo reads until the buffer has n bytes.
+func (c *conn) readTo(n int) error {
+	if err := c.grow(n); err != nil {
+		return err
+	}
+	have := len(c.buffer)
+	c.buffer = c.buffer[:n]
+	_, err := io.ReadFull(c.in, c.buffer[have:])
+	return err
 }
 
 // patience is how long the MTA may be silent before the next packet.

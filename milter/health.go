@@ -37,7 +37,7 @@ func newHealth() *health {
 // any more: no message came for five minutes, and a processor is free for one. Panics
 // and answers that the MTA refuses do not suspend judging, or a crafted message could.
 func (s *Server) Fault() error {
-	_, judging := s.turns.state()
+	_, judging, _ := s.turns.state()
 	h := s.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -66,7 +66,7 @@ func spateError(cause string) error {
 
 // admitted asks the breaker about a message.
 func (s *Server) admitted() (judge, probe bool) {
-	_, judging := s.turns.state()
+	_, judging, _ := s.turns.state()
 	h := s.health
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -104,7 +104,7 @@ func TestSuspendedWithoutMail(t *testing.T) {
 		}
 		release := make(chan struct{})
 		for range s.turns.all {
-			s.turns.ask(netip.Addr{}, time.Hour, func() { <-release })
+			s.turns.ask(request{limit: time.Hour, judge: func(bool) { <-release }})
 		}
 		fault(true)
 		close(release)

@@ -1,54 +1,86 @@
 package milter
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 	"time"
-
-	"github.com/spambloom/spambloom/signature"
 )
 
 // judge waits for the message's turn and its judgement, tells the MTA meanwhile that
 // work goes on, and gives up at the deadline. Judging is pure computing and cannot be
-// interrupted: past the deadline it goes on unheard, and Shutdown waits for it.
+// interrupted: past the deadline it goes on unheard, with the message's memory, and
+// Shutdown waits for it.
 func (x *session) judge(msg *message) Decision {
 	s := x.server
 	judge, probe := s.admitted()
 	if !judge {
 		return s.fail(msg, causeOverload, errSuspended)
 	}
-	o := turnedAway
+	o := sendersFault
 	defer func() { s.outcome(probe, o) }() // also after a panic, or a probe would never end
 	limit := msg.options.JudgeTimeout
-	ctx, giveUp := context.WithTimeout(context.Background(), limit)
-	defer giveUp()
 	asked := time.Now()
-	content := *msg // the session drops its own at the deadline
+	content := *msg
+	content.stage = new(stage)
 	judged := make(chan Decision, 1)
-	turn := s.turns.ask(msg.client, limit, func() { judged <- s.guard(&content) })
+	turn := s.turns.ask(request{
+		client: msg.client, sender: msg.sender, size: msg.kept, limit: limit, stage: content.stage,
+		judge: func(short bool) { content.short = short; judged <- s.guard(&content) },
+	})
 
-	progress := time.NewTicker(s.progress)
+	progress, half, deadline := time.NewTicker(s.progress), time.NewTimer(limit/2), time.NewTimer(limit)
 	defer progress.Stop()
+	defer half.Stop()
+	defer deadline.Stop()
+	overtime := turn.overtime
 	for {
 		select {
 		case d := <-judged:
 			o = judgedInTime
 			return d
 		case <-turn.refused:
+			o = turnedAway
 			return s.fail(msg, causeOverload, turn.err)
+		case <-overtime:
+			overtime = nil
+			s.overran(msg)
+			if probe { // the next one need not wait for it
+				s.outcome(probe, o)
+				probe = false
+			}
 		case <-progress.C:
 			x.conn.progress()
-		case <-ctx.Done():
-			begun, starved := s.turns.leave(turn)
-			cause, err := tooLate(asked, begun, limit)
-			if starved || cause == causeDeadline {
+		case <-half.C:
+			s.turns.hurry(turn)
+		case <-deadline.C:
+			begun, running, ourFault := s.turns.leave(turn, content.release)
+			if running {
+				msg.disown()
+			}
+			if ourFault {
 				o = notInTime
+			}
+			cause, err := tooLate(asked, begun, limit)
+			if running && !ourFault {
+				err = fmt.Errorf("%w: %w", errExpensive, err)
 			}
 			return s.fail(msg, cause, err)
 		}
+	}
+}
+
+// errExpensive marks failures that the message itself caused.
+var errExpensive = errors.New("the message takes too long to sign")
+
+// overran notes a message that is beyond its quantum. Its line in the log says what came
+// of it.
+func (s *Server) overran(msg *message) {
+	s.metrics.overtime.Inc()
+	if s.setBack.allow() {
+		msg.options.Log.Warn("a message takes long to sign: its sender is set back", "queue_id", msg.queueID,
+			"client", msg.client.String(), "from", msg.sender, "size", msg.size)
 	}
 }
 
@@ -76,11 +108,16 @@ func (s *Server) guard(msg *message) (d Decision) {
 // that reaches the bulk threshold is bulk itself. The retry of one that was deferred
 // was counted then.
 func (s *Server) judgeMessage(msg *message) Decision {
+	msg.stage.enterSigning()
 	content := msg.content()
-	set := signature.Compute(content)
+	if msg.short {
+		s.metrics.truncated.WithLabelValues(overTurn).Inc()
+	}
+	set := s.sign(content)
+	msg.stage.enterOurs()
 	if len(set.Signatures) == 0 {
 		d := unsigned(content.Truncated)
-		d.Limits = set.Limits
+		d.Limits, d.Short = set.Limits, msg.short
 		return d
 	}
 	sightings := msg.sightings()
@@ -102,7 +139,7 @@ func (s *Server) judgeMessage(msg *message) Decision {
 	if len(d.Signatures) == 0 {
 		d.Signatures = set.Counting
 	}
-	d.Limits = set.Limits | evidence.Limits
+	d.Limits, d.Short = set.Limits|evidence.Limits, msg.short
 	return d
 }
 
@@ -145,7 +182,9 @@ func (o *Options) failure(cause string) Decision {
 // allowed is not deferred.
 func (s *Server) fail(msg *message, cause string, err error) Decision {
 	s.metrics.failure(cause)
-	s.failed(msg.options.Log, cause)
+	if !errors.Is(err, errExpensive) { // or a sender could make us look unready
+		s.failed(msg.options.Log, cause)
+	}
 	d := msg.options.failure(cause)
 	if msg.allowed != nil {
 		d.Action = d.Action.atMostTag()

@@ -54,7 +54,7 @@ func (m mail) set() signature.Set {
 
 func TestReportedSpamIsTagged(t *testing.T) {
 	db := openDB(t)
-	b := start(t, Options{CountRecipients: true, Policy: Policy{BulkThreshold: 20}}, nil)
+	b := start(t, Options{CountRecipients: true, CountNetworks: prefixes("127.0.0.0/8"), Policy: Policy{BulkThreshold: 20}}, nil)
 	b.Server.db = db
 	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
 	set := letter.set()
@@ -141,7 +141,7 @@ func TestCountErrorCostsNoMail(t *testing.T) {
 // and has n recipients.
 func waiting(s *Server, n uint32) (*session, *message) {
 	x := newConn(&script{}, s).session
-	return x, &message{options: s.options.Load(), server: s, envelope: envelope{count: n}}
+	return x, &message{options: s.options.Load(), server: s, envelope: envelope{count: n, countsAll: s.options.Load().CountRecipients}}
 }
 
 // Many costly messages at once: as many are judged as there are processors, the

@@ -40,8 +40,13 @@ func TestConnectionsOfOneClient(t *testing.T) {
 	for range 3 {
 		from(t, "127.0.0.1", b.addr).expectClosed()
 	}
-	from(t, "127.0.0.2", b.addr).offer() // somebody else
-	if n, all := b.metric("spambloom_milter_refused_total", refusedClient), b.metric("spambloom_milter_refused_total", ""); n != 3 || all != 3 {
+	from(t, "127.0.0.2", b.addr).expectClosed() // this machine has many addresses
+	if c := b.admit("", remoteConn{addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}}); c == nil {
+		t.Error("somebody else is refused")
+	} else {
+		b.release(c)
+	}
+	if n, all := b.metric("spambloom_milter_refused_total", refusedClient), b.metric("spambloom_milter_refused_total", ""); n != 4 || all != 4 {
 		t.Errorf("refused metric %v, of all reasons %v", n, all)
 	}
 	lines := b.log.lines(t, "milter connection refused: as many are open as milter.max_connections_per_client allows")
@@ -50,7 +55,7 @@ func TestConnectionsOfOneClient(t *testing.T) {
 	}
 	first.send('Q', "")
 	first.expectClosed()
-	testenv.Eventually(t, "a free place", func() bool { return b.Load().Connections == 2 })
+	testenv.Eventually(t, "a free place", func() bool { return b.Load().Connections == 1 })
 	from(t, "127.0.0.1", b.addr).offer()
 	o := *b.options.Load()
 	o.MaxConnectionsPerClient = 0
@@ -62,6 +67,7 @@ func TestConnectionsOfOneClient(t *testing.T) {
 func TestClientOf(t *testing.T) {
 	for remote, want := range map[string]string{
 		"192.0.2.1:25": "192.0.2.1", "[::ffff:192.0.2.1]:26": "192.0.2.1", "[2001:db8::1]:25": "2001:db8::1", "[fe80::1%eth0]:25": "fe80::1",
+		"127.0.0.1:1": "loopback", "127.3.2.1:2": "loopback", "[::1]:3": "loopback", "[::ffff:127.0.0.2]:4": "loopback",
 	} {
 		if got := clientOf(remoteConn{addr: net.TCPAddrFromAddrPort(netip.MustParseAddrPort(remote))}); got != want {
 			t.Errorf("%s is %s, want %s", remote, got, want)
@@ -238,4 +244,57 @@ func TestOldConnectionWithoutEnd(t *testing.T) {
 	w.expectClosed()
 	testenv.Eventually(t, "the timeout", func() bool { return b.metric("spambloom_milter_timeouts_total", stageConnection) == 1 })
 	testenv.Eventually(t, "the failure", func() bool { return b.metric("spambloom_milter_failures_total", "timeout") == 1 })
+}
+
+// Whoever may connect names any number of recipients. They count only where the MTA is
+// one that the options name, or where a socket's mode says who it is.
+func TestRecipientsOfWhomCount(t *testing.T) {
+	networks := prefixes("192.0.2.0/24", "2001:db8::/32")
+	tcp := func(ip string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(ip), Port: 25} }
+	for _, c := range []struct {
+		name     string
+		count    bool
+		networks []netip.Prefix
+		remote   net.Addr
+		want     uint32
+	}{
+		{"TCP, nobody is named", true, nil, tcp("127.0.0.1"), 1},
+		{"TCP, another", true, networks, tcp("127.0.0.1"), 1},
+		{"TCP, named", true, networks, tcp("192.0.2.1"), 2000},
+		{"TCP, named as IPv6", true, networks, tcp("2001:db8::1"), 2000},
+		{"TCP, mapped", true, networks, tcp("::ffff:192.0.2.1"), 2000},
+		{"unix", true, nil, &net.UnixAddr{}, 2000},
+		{"by message", false, networks, tcp("192.0.2.1"), 1},
+		{"unix, by message", false, nil, &net.UnixAddr{}, 1},
+	} {
+		s := NewServer(nil, Options{CountRecipients: c.count, CountNetworks: c.networks})
+		x := newConn(&script{}, s).session
+		x.remote = c.remote
+		m := x.message(new(gomilter.Modifier))
+		for range 2000 {
+			m.addRecipient("r@example.org")
+		}
+		if got := m.sightings(); got != c.want {
+			t.Errorf("%s: a message to 2,000 counts %d times, want %d", c.name, got, c.want)
+		}
+		x.drop()
+	}
+}
+
+// The attack of shared/attacks: one message to 2,000, sent by a local user to the milter's
+// TCP port, made a newsletter bulk.
+func TestNewsletterIsNotMadeBulkByOneMessage(t *testing.T) {
+	b := start(t, Options{CountRecipients: true, Policy: Policy{BulkThreshold: 20}}, nil)
+	b.Server.db = openDB(t)
+	crowd := letter
+	crowd.rcpts = 2000
+	verdict := func(msg mail) string {
+		verdict, _, _ := strings.Cut(verdictOf(t, dial(t, "tcp", b.addr, offerAll, "192.0.2.1"), msg), ";")
+		return verdict
+	}
+	for _, msg := range []mail{crowd, letter} {
+		if got := verdict(msg); got != "clean" {
+			t.Errorf("a message to %d is %s", max(1, msg.rcpts), got)
+		}
+	}
 }

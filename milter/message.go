@@ -17,8 +17,11 @@ const fieldOverhead = 64
 
 // smallChunk is the size below which a body chunk is joined to the one before:
 // MTAs send 64 KiB and a rest, and a client of tiny chunks must not take many
-// times their memory. Unit: bytes.
-const smallChunk = 4 << 10
+// times their memory. Chunks are joined up to joined bytes. Unit: bytes.
+const (
+	smallChunk = 4 << 10
+	joined     = 64 << 10
+)
 
 // share is what each message may hold whatever the others do: the whole of most mail,
 // else its begin. Unit: bytes.
@@ -28,6 +31,7 @@ const share = 64 << 10
 const (
 	overMessage = "message" // Options.MaxMessage
 	overMemory  = "memory"  // Options.MaxMemory, and the temporary files
+	overTurn    = "turn"    // its sender is set back; kept, but judged on its beginning
 )
 
 // maxMessageID bounds the Message-ID in the log line. Unit: bytes.
@@ -53,6 +57,7 @@ type envelope struct {
 	sender     string   // without <>; "" for a bounce
 	recipients []string // those that are kept, in their order
 	count      uint32   // of all recipients
+	countsAll  bool     // each recipient is a sighting
 }
 
 // audience are the recipients, with "" for those that were not kept. It has at
@@ -73,10 +78,10 @@ type macros struct {
 }
 
 func (a *macros) merge(from map[string]string) {
-	if v := from["i"]; v != "" {
+	if v := from[macroQueueID]; v != "" {
 		a.queueID = bounded(v)
 	}
-	if v := from["{auth_authen}"]; v != "" {
+	if v := from[macroAuth]; v != "" {
 		a.auth = bounded(v)
 	}
 }
@@ -99,6 +104,9 @@ type message struct {
 	cut      bool     // of the header, too
 	booked   int64    // all that is booked in server.held: header, body, recipients
 	server   *Server
+
+	stage *stage // of its judgement; nil before
+	short bool   // it is judged on its first share bytes
 }
 
 // book takes n bytes of the memory for all messages, if they are left or within the
@@ -127,6 +135,11 @@ func (m *message) bookPart(n int64) (booked int64) {
 func (m *message) release() {
 	m.server.held.Add(-m.booked)
 	m.rest.close(&m.server.spilled)
+	m.disown()
+}
+
+// disown leaves what the message holds to a copy of it.
+func (m *message) disown() {
 	m.booked, m.kept, m.header, m.body, m.rest = 0, 0, nil, nil, nil
 }
 
@@ -134,7 +147,7 @@ func (m *message) release() {
 func (m *message) addRecipient(address string) {
 	m.count++
 	if len(address) <= maxAddress && len(m.recipients) < maxRecipients && m.book(int64(len(address))+fieldOverhead) {
-		m.recipients = append(m.recipients, address)
+		m.recipients = append(m.recipients, strings.Clone(address)) // of a packet that may be much longer
 	}
 }
 
@@ -211,16 +224,26 @@ func (m *message) addChunk(chunk []byte) (more bool) {
 	return !m.oversize
 }
 
-// hold appends to the body in memory.
+// hold appends to the body in memory. Only what is booked is kept, but for 4 KiB a chunk.
 func (m *message) hold(chunk []byte) {
-	switch last := len(m.body) - 1; {
-	case last >= 0 && len(chunk) < smallChunk:
-		m.body[last] = append(m.body[last], chunk...)
-	case len(chunk) > 0 && len(chunk) < cap(chunk)/2: // the rest is not booked
+	last := len(m.body) - 1
+	switch {
+	case len(chunk) == 0:
+	case last >= 0 && len(chunk) < smallChunk && len(m.body[last])+len(chunk) <= joined:
+		m.body[last] = joinChunk(m.body[last], chunk)
+	case cap(chunk)-len(chunk) > smallChunk || len(chunk) < smallChunk: // of a longer packet
 		m.body = append(m.body, bytes.Clone(chunk))
-	case len(chunk) > 0:
+	default:
 		m.body = append(m.body, chunk)
 	}
+}
+
+// joinChunk is append that takes at most smallChunk bytes ahead.
+func joinChunk(to, chunk []byte) []byte {
+	if n := len(to) + len(chunk); n > cap(to) {
+		to = append(make([]byte, 0, n+min(n, smallChunk)), to...)
+	}
+	return append(to, chunk...)
 }
 
 // overflow notes that the message is not kept to its end.
@@ -235,6 +258,9 @@ func (m *message) overflow(reason string) {
 // content is the message for signature.Compute. A body of one chunk, which is
 // most mail, is not copied.
 func (m *message) content() signature.Message {
+	if m.short && m.kept > share {
+		return m.beginning()
+	}
 	c := signature.Message{Header: m.header, Truncated: m.oversize}
 	if m.rest != nil {
 		body, err := m.rest.behind(m.body)
@@ -253,9 +279,26 @@ func (m *message) content() signature.Message {
 	return c
 }
 
+// beginning is the first share bytes of the message. It reads no temporary file.
+func (m *message) beginning() signature.Message {
+	c := signature.Message{Truncated: true}
+	left := share
+	for _, f := range m.header {
+		if left -= len(f.Name) + len(f.Value) + fieldOverhead; left < 0 {
+			return c
+		}
+		c.Header = append(c.Header, f)
+	}
+	for _, chunk := range m.body {
+		n := min(left, len(chunk))
+		c.Body, left = append(c.Body, chunk[:n]...), left-n
+	}
+	return c
+}
+
 // sightings is how often the message is counted.
 func (m *message) sightings() uint32 {
-	if m.options.CountRecipients {
+	if m.countsAll {
 		return max(1, m.count)
 	}
 	return 1
@@ -291,6 +334,9 @@ func (m *message) log(d Decision, took time.Duration) {
 	}
 	if m.forged.some() {
 		attrs = append(attrs, slog.Int("forged", m.forged.verdict+m.forged.flag))
+	}
+	if d.Short {
+		attrs = append(attrs, slog.Bool("short", true))
 	}
 	if d.Limits != 0 {
 		attrs = append(attrs, slog.String("limits", strings.Join(d.Limits.Names(), ",")))

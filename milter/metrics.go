@@ -28,6 +28,7 @@ type metrics struct {
 	timeouts    *prometheus.CounterVec // stage
 	truncated   *prometheus.CounterVec // reason
 	spilled     prometheus.Counter
+	overtime    prometheus.Counter
 }
 
 func newMetrics() *metrics {
@@ -52,10 +53,12 @@ func newMetrics() *metrics {
 			refusedConnections, refusedClient),
 		timeouts: vec("spambloom_milter_timeouts_total", "Connections closed because they were slow or old, by stage.", "stage",
 			stageOffer, stageIdle, stageEnvelope, stageContent, stagePacket, stageWrite, stageConnection),
-		truncated: vec("spambloom_milter_truncated_total", "Messages not kept to their end, by the limit they were over.", "reason",
-			overMessage, overMemory),
+		truncated: vec("spambloom_milter_truncated_total", "Messages not kept or judged to their end, by the limit they were over.", "reason",
+			overMessage, overMemory, overTurn),
 		spilled: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "spambloom_milter_spilled_total", Help: "Messages whose body went to a temporary file."}),
+		overtime: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "spambloom_milter_overtime_total", Help: "Messages that took longer to sign than a turn lasts, whose senders were set back."}),
 	}
 	return t
 }
@@ -89,16 +92,21 @@ func (t *metrics) failure(cause string) { t.failures.WithLabelValues(cause).Inc(
 type Load struct {
 	Connections int   `json:"connections"` // of mail servers
 	Waiting     int   `json:"waiting"`     // messages at their end that wait for a processor
-	Judging     int   `json:"judging"`     // messages that are judged
+	Judging     int   `json:"judging"`     // messages that are judged on a processor of their turn
+	Overtime    int   `json:"overtime"`    // messages that are judged beyond their turn
+	SetBack     int   `json:"set_back"`    // senders whose mail is judged after that of others
 	Memory      int64 `json:"memory"`      // bytes held of messages in flight
+	Packets     int64 `json:"packets"`     // bytes of packets that are read
+	Signing     int64 `json:"signing"`     // bytes booked for judging messages
 	Spilled     int64 `json:"spilled"`     // bytes of them in temporary files
 	Suspended   bool  `json:"suspended"`   // judging is, by the breaker
 }
 
 // Load is that of now.
 func (s *Server) Load() Load {
-	l := Load{Memory: s.held.Load(), Spilled: s.spilled.Load(), Suspended: s.suspended()}
-	l.Waiting, l.Judging = s.turns.state()
+	l := Load{Memory: s.held.Load(), Packets: s.packets.Load(), Spilled: s.spilled.Load(), Suspended: s.suspended()}
+	l.Waiting, l.Judging, l.Overtime = s.turns.state()
+	l.SetBack, l.Signing = s.turns.booked()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.Connections = len(s.conns)
@@ -112,10 +120,14 @@ func (s *Server) Collectors() []prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return value(s.Load()) })
 	}
 	return []prometheus.Collector{t.messages, t.actions, t.skipped, t.limits, t.failures, t.greylisted, t.bytes, t.judging,
-		t.connections, t.refused, t.timeouts, t.truncated, t.spilled,
+		t.connections, t.refused, t.timeouts, t.truncated, t.spilled, t.overtime,
 		gauge("spambloom_milter_waiting", "Messages that wait for a processor.", func(l Load) float64 { return float64(l.Waiting) }),
 		gauge("spambloom_milter_judging", "Messages that are judged.", func(l Load) float64 { return float64(l.Judging) }),
+		gauge("spambloom_milter_overtime", "Messages that are judged beyond their turn.", func(l Load) float64 { return float64(l.Overtime) }),
+		gauge("spambloom_milter_set_back", "Senders (clients, networks, envelope senders) that are set back.", func(l Load) float64 { return float64(l.SetBack) }),
 		gauge("spambloom_milter_memory_bytes", "Bytes held of messages in flight.", func(l Load) float64 { return float64(l.Memory) }),
+		gauge("spambloom_milter_packet_bytes", "Bytes of packets that are read.", func(l Load) float64 { return float64(l.Packets) }),
+		gauge("spambloom_milter_signing_bytes", "Bytes booked for judging messages.", func(l Load) float64 { return float64(l.Signing) }),
 		gauge("spambloom_milter_spilled_bytes", "Bytes of messages in flight in temporary files.", func(l Load) float64 { return float64(l.Spilled) }),
 		gauge("spambloom_milter_breaker", "1 while judging is suspended, else 0.", func(l Load) float64 {
 			if l.Suspended {

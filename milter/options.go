@@ -21,6 +21,11 @@ type Options struct {
 	SkipAuthenticated bool           // mail of authenticated senders is not judged
 	CountRecipients   bool           // a message counts once for each recipient, else once
 
+	// CountNetworks are the MTAs that are believed about the number of recipients when they
+	// connect over TCP; messages of others count once. An MTA on a unix socket is always
+	// believed, as the mode of the socket decides who may connect.
+	CountNetworks []netip.Prefix
+
 	// GreylistFrom is how often this site must have seen a message lately, this copy
 	// included, for it to be deferred once; see bloomdb.DB.Defer. 0: none is.
 	GreylistFrom uint64

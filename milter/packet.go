@@ -85,12 +85,52 @@ func repair(packet []byte) ([]byte, error) {
 		if len(data) == 0 {
 			return nil, fmt.Errorf("%w: empty macro packet", errProtocol)
 		}
+		return repairMacros(data), nil
 	case gomilter.CodeAbort, gomilter.CodeBody, gomilter.CodeEOB, gomilter.CodeHelo, gomilter.CodeMail,
 		gomilter.CodeEOH, gomilter.CodeQuit, gomilter.CodeRcpt, gomilter.CodeData:
 	default:
 		return nil, fmt.Errorf("%w: unknown command %q", errProtocol, byte(code))
 	}
 	return packet, nil
+}
+
+// The macros that matter, as MTAs call them.
+const (
+	macroQueueID = "i"
+	macroAuth    = "{auth_authen}"
+)
+
+// repairMacros makes a packet of those macros that matter, each cut to what is kept of it:
+// the library keeps a map of all that a packet has, and one of 1 MiB may have 200,000. Of
+// a macro that stands there twice the last one counts, as with the library.
+func repairMacros(data []byte) []byte {
+	var queueID, auth []byte
+	rest, more := bytes.Trim(data[1:], "\x00"), true
+	for more {
+		var name, value []byte
+		name, rest, more = bytes.Cut(rest, []byte{0})
+		if more {
+			value, rest, more = bytes.Cut(rest, []byte{0})
+		}
+		switch string(name) {
+		case macroQueueID:
+			queueID = value
+		case macroAuth:
+			auth = value
+		}
+	}
+	packet := append(make([]byte, packetHead, packetHead+64), byte(gomilter.CodeMacro), data[0])
+	for _, m := range []struct {
+		name  string
+		value []byte
+	}{{macroQueueID, queueID}, {macroAuth, auth}} {
+		if len(m.value) > 0 {
+			packet = append(append(packet, m.name...), 0)
+			packet = append(append(packet, m.value[:min(len(m.value), maxAddress+1)]...), 0)
+		}
+	}
+	binary.BigEndian.PutUint32(packet, uint32(len(packet)-packetHead))
+	return packet
 }
 
 // repairConnect takes the tag off an address like IPv6:2001:db8::1, as Sendmail

@@ -136,6 +136,7 @@ type Decision struct {
 	Votes int // sites that vote for it, of those that are heard by their votes
 
 	Limits signature.Limits // that bit while the message was signed and judged
+	Short  bool             // only its beginning was judged, as its sender is set back
 
 	// Of a message whose recipients have policies of their own: the one that decided,
 	// "" for the general one and "allow:NAME" for a rule that allows some of them, and

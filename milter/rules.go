@@ -27,6 +27,7 @@ type rules struct {
 	recipients patterns[*Override]
 	allow      *allowRules
 	local      *networks // whose mail is not judged
+	counting   *networks // of MTAs whose recipients are counted
 }
 
 func newRules(o *Options) *rules {
@@ -36,6 +37,7 @@ func newRules(o *Options) *rules {
 		recipients: make(patterns[*Override]),
 		allow:      newAllowRules(o.Allow, o.AuthservID),
 		local:      newNetworks(o.LocalNetworks),
+		counting:   newNetworks(o.CountNetworks),
 	}
 	for i := range o.Overrides {
 		override := &o.Overrides[i]

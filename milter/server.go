@@ -11,6 +11,7 @@ import (
 
 	gomilter "github.com/emersion/go-milter"
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // Server judges the mail of any number of MTAs. Its methods are safe for
@@ -19,7 +20,8 @@ type Server struct {
 	db       *bloomdb.DB
 	options  atomic.Pointer[Options]
 	metrics  *metrics
-	judge    func(*message) Decision // judgeMessage
+	judge    func(*message) Decision               // judgeMessage
+	sign     func(signature.Message) signature.Set // signature.Compute
 	turns    *turns
 	health   *health
 	progress time.Duration // between two progress packets
@@ -29,6 +31,7 @@ type Server struct {
 	closing atomic.Bool    // connections without a message in flight are closed
 	held    atomic.Int64   // bytes kept by all messages in flight
 	spilled atomic.Int64   // bytes of them in temporary files
+	packets atomic.Int64   // bytes of the packets that are read, unless they are in held
 	running sync.WaitGroup // Serve calls, sessions, judgements
 
 	mu        sync.Mutex // guards the three below; nothing is added to them once stop has ended
@@ -36,8 +39,8 @@ type Server struct {
 	conns     map[*conn]struct{}
 	clients   map[string]int // connections of each; see clientOf
 
-	countFailed, acceptFailed, overloaded, spillFault throttle
-	refusing, broken, spates                          map[string]*throttle // by cause
+	countFailed, acceptFailed, overloaded, spillFault, setBack throttle
+	refusing, broken, spates                                   map[string]*throttle // by cause
 }
 
 // NewServer makes a server that asks db and counts in it.
@@ -47,6 +50,7 @@ func NewServer(db *bloomdb.DB, o Options) *Server {
 		metrics:   newMetrics(),
 		health:    newHealth(),
 		progress:  10 * time.Second,
+		sign:      signature.Compute,
 		listeners: map[net.Listener]struct{}{},
 		conns:     map[*conn]struct{}{},
 		clients:   map[string]int{},
@@ -150,13 +154,24 @@ const (
 	refusedClient      = "client"      // its client has as many as Options.MaxConnectionsPerClient allows
 )
 
-// clientOf is whose connections are counted together: those from an MTA's address,
-// or all on a unix socket.
+// clientOf is whose connections are counted together: those from an MTA's address, all
+// from this machine over TCP, which has many addresses for that, or all on a unix socket.
 func clientOf(nc net.Conn) string {
 	if a, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
-		return a.AddrPort().Addr().Unmap().WithZone("").String()
+		addr := a.AddrPort().Addr().Unmap().WithZone("")
+		if addr.IsLoopback() {
+			return "loopback"
+		}
+		return addr.String()
 	}
 	return nc.LocalAddr().String()
+}
+
+// countsRecipients reports whether a message counts once for each recipient that the MTA
+// at remote names.
+func (o *Options) countsRecipients(remote net.Addr) bool {
+	a, isTCP := remote.(*net.TCPAddr)
+	return o.CountRecipients && (!isTCP || o.rules.counting.contain(a.AddrPort().Addr().Unmap().WithZone("")))
 }
 
 // admit registers a new connection, or closes it and returns nil.

@@ -17,7 +17,8 @@ import (
 type session struct {
 	conn     *conn
 	server   *Server
-	listener string // its name
+	listener string   // its name
+	remote   net.Addr // of the MTA
 	client   netip.Addr
 	helo     string
 	macros   macros   // of connect and HELO: they hold for each message
@@ -52,10 +53,11 @@ func (x *session) collect(m *gomilter.Modifier, into *macros) {
 // message is the one in flight. MAIL begins it.
 func (x *session) message(m *gomilter.Modifier) *message {
 	if x.msg == nil {
+		o := x.server.options.Load()
 		x.msg = &message{
 			macros:   x.macros,
-			envelope: envelope{listener: x.listener, client: x.client, helo: x.helo},
-			options:  x.server.options.Load(),
+			envelope: envelope{listener: x.listener, client: x.client, helo: x.helo, countsAll: o.countsRecipients(x.remote)},
+			options:  o,
 			server:   x.server,
 		}
 		x.conn.busy.Store(true)

@@ -9,15 +9,22 @@ import (
 	"time"
 )
 
-// turns say which message is judged next: as many are judged at a time as there are
-// processors, since many costly ones side by side would all pass their deadlines
-// together. The others wait, each SMTP client in a line of its own, and the lines
-// take turns. So whoever sends many costly messages waits for them himself, and a
-// message of somebody else is held up by one message of each other client at most.
+// turns decides which message is judged next. As many messages are judged at a time as
+// there are processors. The others wait, each SMTP client in a line of its own, and the
+// lines take turns. A client that sends many messages therefore waits for itself, and
+// delays a message of another client by one turn at most.
+//
+// A turn is short. A message that is still being signed after its quantum gives its
+// processor to the next message and goes on beside it (overtime). Its sender is set
+// back from then on; see setbacks. Expensive mail therefore never occupies the
+// processors of other mail, whatever signing costs and however many clients send it.
+// Only our own part of a judgement, which no message can make long, keeps its
+// processor.
 //
 // All methods are safe for concurrent use.
 type turns struct {
-	run func(func()) // starts a goroutine
+	run     func(func()) // starts a goroutine
+	quantum time.Duration
 
 	mu      sync.Mutex
 	all     int // processors
@@ -25,15 +32,28 @@ type turns struct {
 	lines   map[netip.Prefix]*line
 	order   []*line       // each line once; the first one's turn is next
 	waiting int           // in all lines
+	granted int           // turns, modulo secondClass
 	limit   time.Duration // for a message, as asked last
-	mean    time.Duration // of the latest judgements; see took
+	mean    time.Duration // of the latest turns; see took
+	holding map[*turn]struct{}
+	judging judgingMemory
+	setbacks
+	work
 
 	latest [latestTurns]time.Duration // a ring
-	taken  int                        // judgements so far
+	taken  int                        // turns so far
 }
 
-// latestTurns is of how many judgements the mean is.
-const latestTurns = 32
+const (
+	// latestTurns is the number of recent turns averaged in turns.mean.
+	latestTurns = 32
+	// turnQuantum is how long a message may keep others from a processor. Ordinary mail
+	// takes a hundredth of it, and ten megabytes of attachments about as much.
+	turnQuantum = 250 * time.Millisecond
+	// secondClass is how often a message whose sender is set back goes before those
+	// of others: once in so many turns, so that it is judged even under load.
+	secondClass = 8
+)
 
 // line is the messages of one client that wait. It has at least one.
 type line struct {
@@ -42,17 +62,36 @@ type line struct {
 	given  int // turns it got so far
 }
 
+// request is what a message asks for.
+type request struct {
+	client netip.Addr
+	sender string        // of the envelope
+	size   int64         // bytes that are kept of the message
+	limit  time.Duration // for waiting and judging
+	stage  *stage        // of the judgement; nil: all of it is our own part
+	judge  func(short bool)
+}
+
 // turn is a message's place in the order.
 type turn struct {
-	work    func()
-	refused chan struct{} // closed when the place is lost, for err; nil: it began at once
+	request
+	ids      []identity
+	refused  chan struct{} // closed when the place is lost, for err
+	overtime chan struct{} // closed when the message is beyond its quantum
 
-	// Guarded by turns.mu, but err, which stands when refused is closed.
-	err     error
-	line    *line     // where it waits; nil: not, or no longer
-	given   int       // line.given when it came
-	starved bool      // its line got no turn while it waited
-	begun   time.Time // zero: not yet, or never
+	// Guarded by turns.mu. err may be read without it once refused is closed.
+	err       error
+	line      *line         // where it waits; nil: not, or no longer
+	given     int           // line.given when it came
+	starved   bool          // its line got no turn while it waited
+	short     bool          // only the beginning of the message is judged
+	begun     time.Time     // zero: not yet, or never
+	cost      time.Duration // of all judgements when it began; see work
+	memory    int64         // booked for it
+	timer     *time.Timer   // of the quantum
+	over      bool          // overtime is closed
+	ended     bool
+	abandoned func() // what is to be done at the end; nil: the session still waits
 }
 
 var (
@@ -61,7 +100,8 @@ var (
 )
 
 func newTurns(processors int, run func(func())) *turns {
-	return &turns{run: run, all: processors, free: processors, lines: make(map[netip.Prefix]*line)}
+	return &turns{run: run, quantum: turnQuantum, all: processors, free: processors, lines: make(map[netip.Prefix]*line),
+		holding: make(map[*turn]struct{}), setbacks: newSetbacks()}
 }
 
 // lineOf is whose messages share a line: an IPv4 address, or an IPv6 network of 64
@@ -74,19 +114,17 @@ func lineOf(client netip.Addr) netip.Prefix {
 	return netip.PrefixFrom(client, client.BitLen())
 }
 
-// ask runs work in a goroutine of its own when it is the message's turn. Limit is how
-// long a message waits and is judged at most; if more wait than can be judged in half
-// of that, the last message of the longest line loses its place.
-func (t *turns) ask(client netip.Addr, limit time.Duration, work func()) *turn {
+// ask runs r.judge in a goroutine of its own when it is the message's turn. If more
+// messages wait than can be judged in half of r.limit, the last message of the longest
+// line loses its place.
+func (t *turns) ask(r request) *turn {
+	if r.stage == nil {
+		r.stage = new(stage)
+	}
+	x := &turn{request: r, ids: identitiesOf(r.client, r.sender), refused: make(chan struct{}), overtime: make(chan struct{})}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	x := &turn{work: work}
-	if t.free > 0 {
-		t.begin(x)
-		return x
-	}
-	x.refused = make(chan struct{})
-	key := lineOf(client)
+	key := lineOf(r.client)
 	l := t.lines[key]
 	if l == nil {
 		l = &line{client: key}
@@ -96,9 +134,72 @@ func (t *turns) ask(client netip.Addr, limit time.Duration, work func()) *turn {
 	x.line, x.given = l, l.given
 	l.turns = append(l.turns, x)
 	t.waiting++
-	t.limit = limit
+	t.limit = r.limit
+	t.fill()
 	t.shed()
 	return x
+}
+
+// fill gives the free processors to messages that wait. The caller holds mu.
+func (t *turns) fill() {
+	for t.free > 0 {
+		x := t.next(time.Now())
+		if x == nil {
+			return
+		}
+		l := x.line
+		t.remove(x)
+		l.given++
+		if len(l.turns) > 0 { // to the end of the order
+			t.order = append(slices.DeleteFunc(t.order, func(m *line) bool { return m == l }), l)
+		}
+		t.granted = (t.granted + 1) % secondClass
+		t.begin(x)
+	}
+}
+
+// next returns the message whose turn it is: of those that may begin, one whose sender
+// is not set back, or once in a while one whose sender is. The caller holds mu.
+func (t *turns) next(now time.Time) *turn {
+	preferSecond := t.granted == secondClass-1
+	var first, second *turn
+	for _, l := range t.order {
+		for _, x := range l.turns {
+			switch isSetBack := t.isSetBack(x, now); {
+			case isSetBack && second != nil, !isSetBack && first != nil, !t.mayBegin(x):
+				continue
+			case isSetBack:
+				second = x
+			default:
+				first = x
+			}
+			if first != nil && !preferSecond || second != nil && preferSecond {
+				return x
+			}
+		}
+	}
+	if first != nil {
+		return first
+	}
+	return second
+}
+
+// mayBegin reports whether there is memory for judging x. While another message of its
+// sender is beyond its quantum, a large one waits: one sender has one such message at a
+// time. The caller holds mu.
+func (t *turns) mayBegin(x *turn) bool {
+	if x.size > share && !x.short && t.inOvertime(x) {
+		return false
+	}
+	return t.judging.hasRoom(x.needs())
+}
+
+// needs is the memory for judging x.
+func (x *turn) needs() int64 {
+	if x.short {
+		return signingMemory(min(x.size, share))
+	}
+	return signingMemory(x.size)
 }
 
 // shed takes places away until there is room for all who wait. The caller holds mu.
@@ -128,35 +229,63 @@ func (t *turns) lastOfLongest() *turn {
 
 // begin gives x a free processor. The caller holds mu.
 func (t *turns) begin(x *turn) {
+	now := time.Now()
 	t.free--
-	x.begun = time.Now()
+	t.holding[x] = struct{}{}
+	t.work.begin(now, t.all)
+	x.begun, x.cost = now, t.work.done
+	x.memory = x.needs()
+	t.judging.take(x.memory)
+	x.stage.enterOurs()
+	x.timer = time.AfterFunc(t.quantum, func() { t.overrun(x) })
+	short := x.short
 	t.run(func() {
 		defer t.end(x)
-		x.work()
+		x.judge(short)
 	})
 }
 
-// end frees x's processor and gives it to the next one.
+// overrun takes the processor away from a message that is still being signed after its
+// quantum.
+func (t *turns) overrun(x *turn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if x.ended || x.over || x.stage.inOurs() > 0 {
+		return
+	}
+	x.over = true
+	close(x.overtime)
+	t.setbacks.begin(x.ids)
+	delete(t.holding, x)
+	t.took(time.Since(x.begun))
+	t.free++
+	t.fill()
+}
+
+// end frees x's processor and memory and gives them to the next one.
 func (t *turns) end(x *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.took(time.Since(x.begun))
-	t.free++
+	now := time.Now()
+	x.timer.Stop()
+	x.ended = true
+	t.work.end(now, t.all)
+	t.judging.give(x.memory)
+	if x.abandoned != nil {
+		x.abandoned()
+	}
+	if x.over {
+		t.setbacks.end(x.ids, now, t.work.done-x.cost)
+	} else {
+		delete(t.holding, x)
+		t.took(now.Sub(x.begun))
+		t.free++
+	}
 	t.shed() // it may have taken longer than was thought
-	if len(t.order) == 0 {
-		return
-	}
-	l := t.order[0]
-	next := l.turns[0]
-	t.remove(next)
-	l.given++
-	if len(l.turns) > 0 { // to the end of the order
-		t.order = append(t.order[1:], l)
-	}
-	t.begin(next)
+	t.fill()
 }
 
-// took adds a judgement to the mean. The longest of them are left out, as many as there
+// took adds a turn to the mean. The longest of them are left out, as many as there
 // are processors: if the whole machine stands still for a moment, what is judged then
 // takes long, which says nothing of the next ones. The caller holds mu.
 func (t *turns) took(d time.Duration) {
@@ -202,20 +331,50 @@ func (t *turns) refuseAll(err error) {
 	}
 }
 
-// leave gives the place up, if x still waits. It returns when judging began, zero for
-// never, and whether x's client got no turn at all while x waited.
-func (t *turns) leave(x *turn) (begun time.Time, starved bool) {
+// hurry lets a message that has waited for half of its time begin with less: only its
+// beginning is judged, which a sender that is set back has a turn for as well.
+func (t *turns) hurry(x *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if x.line != nil {
-		t.remove(x)
+	if x.line != nil && x.size > share {
+		x.short = true
+		t.fill()
 	}
-	return x.begun, x.starved
 }
 
-// state is how many messages wait and are judged.
-func (t *turns) state() (waiting, judging int) {
+// leave ends the session's wait for x, whose deadline has come. It returns when judging
+// began, zero for never; whether x is still judged, and then abandoned is called at its
+// end; and whether it is our own fault that there is no judgement: x was long in our own
+// part, or its client got no turn at all because messages that are there hold all
+// processors.
+func (t *turns) leave(x *turn, abandoned func()) (begun time.Time, running, ourFault bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.waiting, t.all - t.free
+	isStuck := func(y *turn) bool { return y.stage.inOurs() >= x.limit/4 }
+	switch {
+	case x.line != nil:
+		t.remove(x)
+		ourFault = x.starved && t.free == 0
+		for y := range t.holding {
+			ourFault = ourFault && isStuck(y)
+		}
+	case !x.begun.IsZero() && !x.ended:
+		running, ourFault = true, isStuck(x)
+		x.abandoned = abandoned
+	}
+	return x.begun, running, ourFault
+}
+
+// state is how many messages wait, are judged, and are beyond their quantum.
+func (t *turns) state() (waiting, judging, overtime int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.waiting, t.all - t.free, t.work.running - (t.all - t.free)
+}
+
+// booked is the number of senders that are set back, and the memory for judging.
+func (t *turns) booked() (setBack int, memory int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.setbacks.count(time.Now()), t.judging.small + t.judging.large
 }

@@ -32,12 +32,18 @@ func (q *queue) ask(name string) *turn {
 	client := netip.AddrFrom4([4]byte{192, 0, 2, name[0]})
 	end := make(chan struct{})
 	q.ends[name] = end
-	x := q.turns.ask(client, time.Hour, func() {
+	x := q.turns.ask(request{client: client, limit: time.Hour, judge: func(bool) {
 		q.judged = append(q.judged, name) // one processor
 		<-end
-	})
+	}})
 	synctest.Wait()
 	return x
+}
+
+// left is leave; starved is as noted when x left its line.
+func (q *queue) left(x *turn) (begun time.Time, starved bool) {
+	begun, _, _ = q.leave(x, func() {})
+	return begun, x.starved
 }
 
 // release ends all judgements.
@@ -69,7 +75,7 @@ func TestClientsTakeTurns(t *testing.T) {
 				if !slices.Equal(q.judged, test.order) {
 					t.Errorf("judged in the order %v, want %v", q.judged, test.order)
 				}
-				if waiting, judging := q.state(); waiting+judging != 0 || len(q.lines) != 0 {
+				if waiting, judging, _ := q.state(); waiting+judging != 0 || len(q.lines) != 0 {
 					t.Errorf("at the end %d wait, %d are judged, %d lines", waiting, judging, len(q.lines))
 				}
 			})
@@ -82,20 +88,20 @@ func TestLeavingALine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(1)
 		first, second, third, other := q.ask("a1"), q.ask("a2"), q.ask("a3"), q.ask("b1")
-		if begun, _ := q.leave(first); begun.IsZero() {
+		if begun, _ := q.left(first); begun.IsZero() {
 			t.Error("what is judged has not begun")
 		}
-		if begun, starved := q.leave(other); !begun.IsZero() || !starved {
+		if begun, starved := q.left(other); !begun.IsZero() || !starved {
 			t.Errorf("a client without a turn: begun %v, starved %v", begun, starved)
 		}
 		close(q.ends["a1"])
 		delete(q.ends, "a1")
 		synctest.Wait()
-		if begun, starved := q.leave(third); !begun.IsZero() || starved {
+		if begun, starved := q.left(third); !begun.IsZero() || starved {
 			t.Errorf("a client that had a turn meanwhile: begun %v, starved %v", begun, starved)
 		}
 		q.release()
-		if begun, starved := q.leave(second); begun.IsZero() || !starved {
+		if begun, starved := q.left(second); begun.IsZero() || !starved {
 			t.Errorf("judged after its first wait: begun %v, starved %v", begun, starved)
 		}
 		if !slices.Equal(q.judged, []string{"a1", "a2"}) {
@@ -145,7 +151,7 @@ func TestRoomFollowsTheCost(t *testing.T) {
 			t.Error("without a judgement yet there is little room")
 		}
 		for range 50 {
-			q.ask(netip.Addr{}, time.Minute, func() { time.Sleep(time.Second) })
+			q.ask(request{limit: time.Minute, judge: func(bool) { time.Sleep(time.Second) }})
 			time.Sleep(2 * time.Second)
 		}
 		q.mu.Lock()
@@ -186,7 +192,7 @@ func TestRoomIsMadeWhenJudgingIsSlow(t *testing.T) {
 		var waiting []*turn
 		for i := range 30 {
 			client := netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})
-			waiting = append(waiting, q.ask(client, 30*time.Second, func() { time.Sleep(5 * time.Second) }))
+			waiting = append(waiting, q.ask(request{client: client, limit: 30 * time.Second, judge: func(bool) { time.Sleep(5 * time.Second) }}))
 		}
 		time.Sleep(16 * time.Second)
 		refused := 0
@@ -198,7 +204,7 @@ func TestRoomIsMadeWhenJudgingIsSlow(t *testing.T) {
 			}
 		}
 		// The first showed that three more can be judged in half of the limit.
-		if left, judging := q.state(); refused != 26 || left != 0 || judging != 1 {
+		if left, judging, _ := q.state(); refused != 26 || left != 0 || judging != 1 {
 			t.Errorf("%d were turned away, %d wait, %d are judged", refused, left, judging)
 		}
 		q.refuseAll(errSuspended)
@@ -271,7 +277,7 @@ func TestTurnsAsTheirModel(t *testing.T) {
 		var judged []chan struct{}
 		step := func() { // until the goroutines have come as far as the model
 			for {
-				_, judging := q.state()
+				_, judging, _ := q.state()
 				mu.Lock()
 				n := len(begun)
 				mu.Unlock()
@@ -296,13 +302,13 @@ func TestTurnsAsTheirModel(t *testing.T) {
 			}
 			client := rapid.IntRange(1, 4).Draw(t, "client")
 			m.ask(client)
-			q.ask(netip.AddrFrom4([4]byte{10, 0, 0, byte(client)}), time.Hour, func() {
+			q.ask(request{client: netip.AddrFrom4([4]byte{10, 0, 0, byte(client)}), limit: time.Hour, judge: func(bool) {
 				over := make(chan struct{})
 				mu.Lock()
 				begun, judged = append(begun, client), append(judged, over)
 				mu.Unlock()
 				<-over
-			})
+			}})
 			step()
 		}
 		for len(judged) > 0 {

@@ -26,6 +26,10 @@ const (
 
 // contents returns the digests of what the archives and PDFs of a message hold.
 func (c *computer) contents() []Digest {
+	if len(c.packed) == 0 {
+		return nil
+	}
+	defer takeUnpacking()()
 	var digests []Digest
 	size, used := 0, 0
 	for _, l := range c.packed {

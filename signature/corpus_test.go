@@ -31,13 +31,13 @@ func corpus(tb testing.TB) []mail {
 
 // readCorpus unpacks the archive once.
 func readCorpus(xz, path string) ([]mail, error) {
-	unpacking.Do(func() { unpacked.mails, unpacked.err = unpackCorpus(xz, path) })
+	corpusRead.Do(func() { unpacked.mails, unpacked.err = unpackCorpus(xz, path) })
 	return unpacked.mails, unpacked.err
 }
 
 var (
-	unpacking sync.Once
-	unpacked  struct {
+	corpusRead sync.Once
+	unpacked   struct {
 		mails []mail
 		err   error
 	}

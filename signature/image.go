@@ -44,6 +44,7 @@ func (c *computer) imageSketches(signsText bool, text []byte) []Sketch {
 	if len(c.images) == 0 {
 		return nil
 	}
+	defer takeUnpacking()()
 	isAmple := signsText && isEnough(text, ample, boilerplate().text2)
 	var sketches []Sketch
 	left, size := maxPixels, 0

@@ -223,6 +223,7 @@ func (d *server) run(ctx context.Context, hup <-chan os.Signal, sockets *sockets
 	back, backCtx := errgroup.WithContext(workCtx)
 	back.Go(func() error { return d.db.Run(backCtx) })
 	back.Go(func() error { d.desk.Run(backCtx); return nil })
+	back.Go(func() error { d.limitMemory(backCtx); return nil })
 	if d.exchange != nil {
 		back.Go(func() error { return d.exchange.Run(backCtx) })
 	}

@@ -116,6 +116,7 @@ func (s *settings) milterOptions(site string, log *slog.Logger) milter.Options {
 		LocalNetworks:     m.LocalNetworks,
 		SkipAuthenticated: m.SkipAuthenticated,
 		CountRecipients:   s.Bulk.Count == "recipients",
+		CountNetworks:     s.Bulk.CountNetworks,
 		MaxMessage:        m.MaxMessage,
 		SkipOversize:      m.Oversize == "skip",
 		MaxMemory:         m.MaxMemory,

@@ -54,6 +54,7 @@ func TestKeysReachTheMilter(t *testing.T) {
 		{`actions.spam_bulk = "reject"`, class(bloomdb.ClassBulk)},
 		{`bulk.threshold = 30`, func(o *milter.Options) { o.Policy.BulkThreshold = 30 }},
 		{`bulk.count = "messages"`, func(o *milter.Options) { o.CountRecipients = false }},
+		{`bulk.count_networks = ["192.0.2.0/24"]`, func(o *milter.Options) { o.CountNetworks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} }},
 		{`bulk.greylist_from = 6`, func(*milter.Options) {}}, // without greylist
 		{"bulk.greylist = true\nbulk.greylist_from = 6", func(o *milter.Options) { o.GreylistFrom = 6 }},
 	} {

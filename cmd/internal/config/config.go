@@ -61,12 +61,13 @@ type Config struct {
 		SpamPhish, SpamScam, SpamMalware, SpamBulk string // "": as Spam
 	}
 	Bulk struct {
-		Threshold int64
-		Period    time.Duration
-		Keep      int64
-		Capacity  int64
-		Count     string // recipients, messages
-		Burst     time.Duration
+		Threshold     int64
+		Period        time.Duration
+		Keep          int64
+		Capacity      int64
+		Count         string     // recipients, messages
+		CountNetworks prefixList // of MTAs whose recipients count
+		Burst         time.Duration
 
 		Greylist     bool
 		GreylistFrom int64

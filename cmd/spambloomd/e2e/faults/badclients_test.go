@@ -17,7 +17,9 @@ import (
 // not keep the mail from its verdict once they are gone, nor harm the daemon.
 func TestThousandBadClients(t *testing.T) {
 	t.Parallel()
-	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
+	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
+	s.Configure(t, "[milter]\n", "[milter]\nmax_connections_per_client = 0\n") // all are from loopback
+	s.Start()
 	p := harness.StartPostfix(t, "one", s.Milter)
 	negotiate := append([]byte{0, 0, 0, 13, 'O'}, make([]byte, 12)...)
 	binary.BigEndian.PutUint32(negotiate[5:], 6)

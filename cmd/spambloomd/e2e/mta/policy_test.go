@@ -38,6 +38,7 @@ func guided(t *testing.T, first string) *harness.Site {
 	s.Configure(t, "threshold = 50\n", "")
 	s.Configure(t, "[log]", milter+regexp.MustCompile(`(?s)\[.*`).FindString(rest)+"[log]")
 	s.Configure(t, "capacity = 100_000", "capacity = 100_000\nclasses = true")
+	s.Configure(t, "capacity = 10_000\n", "capacity = 10_000\ncount_networks = [\"127.0.0.0/8\"]\n")
 	return s.Start()
 }
 

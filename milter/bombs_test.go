@@ -1,0 +1,190 @@
+package milter
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"testing"
+
+	gomilter "github.com/emersion/go-milter"
+	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// macroBomb is a macro packet of so many bytes whose names have one byte each.
+func macroBomb(size int) string {
+	return "M" + strings.Repeat("n\x00\x00", (size-2)/3)
+}
+
+// librarysMacros are the macros that the library reads from a packet.
+func librarysMacros(data []byte) map[string]string {
+	all := strings.Split(strings.Trim(string(data[1:]), "\x00"), "\x00")
+	if len(all)%2 == 1 {
+		all = append(all, "")
+	}
+	found := make(map[string]string)
+	for i := 0; i < len(all); i += 2 {
+		found[all[i]] = all[i+1]
+	}
+	return found
+}
+
+func TestRepairMacros(t *testing.T) {
+	long := strings.Repeat("a", 1000)
+	for data, want := range map[string]string{
+		"M":                                   "M",
+		"M\x00\x00":                           "M",
+		"Mi\x00Q1\x00":                        "Mi\x00Q1\x00",
+		"Mj\x00host\x00i\x00Q1\x00":           "Mi\x00Q1\x00",
+		"Mi\x00Q1\x00i\x00Q2\x00":             "Mi\x00Q2\x00",
+		"Mi\x00Q1\x00i\x00\x00":               "M",
+		"M{auth_authen}\x00alice\x00i\x00Q1":  "Mi\x00Q1\x00{auth_authen}\x00alice\x00",
+		"Mi\x00" + long + "\x00":              "Mi\x00" + long[:maxAddress+1] + "\x00",
+		macroBomb(60_000):                     "M",
+		macroBomb(60_000) + "\x00i\x00Q1\x00": "M", // the names and values have changed places
+	} {
+		got := repairMacros([]byte(data))
+		if int(binary.BigEndian.Uint32(got)) != len(got)-packetHead || string(got[packetHead:]) != "D"+want {
+			t.Errorf("%.40q: %q, want %q", data, got[packetHead:], want)
+		}
+	}
+}
+
+// A session learns from the repaired packet what it would have learnt from the whole.
+func TestRepairedMacrosAsTheLibraryReadsThem(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		words := rapid.SliceOf(rapid.SampledFrom([]string{"i", "{auth_authen}", "", "x", "Q1", strings.Repeat("v", 500)})).Draw(t, "words")
+		data := []byte("M" + strings.Join(words, "\x00") + rapid.SampledFrom([]string{"", "\x00"}).Draw(t, "end"))
+		var whole, repaired macros
+		whole.merge(librarysMacros(data))
+		repaired.merge(librarysMacros(repairMacros(data)[packetHead+1:]))
+		if whole != repaired {
+			t.Fatalf("%q: %+v, want %+v", data, repaired, whole)
+		}
+	})
+}
+
+// bombard opens n connections that send a packet and stay, and returns what live memory
+// each takes, the test's own side included.
+func bombard(t *testing.T, o Options, n int, send func(i int, w *wire)) (b *bench, each int64) {
+	t.Helper()
+	b = start(t, o, clean)
+	begin := int64(heap())
+	for i := range n {
+		send(i, dialWire(t, b.addr, offerAll))
+	}
+	each = (int64(heap()) - begin) / int64(n)
+	t.Logf("%d bytes a connection; load %+v", each, b.Load())
+	return b, each
+}
+
+// The macro bomb of shared/attacks: a packet of 1 MiB with 209,000 names is refused, and
+// one as long as packets may be keeps nothing.
+func TestMacroBombs(t *testing.T) {
+	t.Run("1 MiB", func(t *testing.T) {
+		b := start(t, Options{}, clean)
+		w := dialWire(t, b.addr, offerAll)
+		if _, err := w.Write(packet('D', macroBomb(1<<20-1))); err == nil { // the server may close half-way
+			w.expectClosed()
+		}
+		testenv.Eventually(t, "the count", func() bool { return b.metric("spambloom_milter_failures_total", "protocol") == 1 })
+	})
+	t.Run("64 KiB", func(t *testing.T) {
+		const n = 100
+		bomb := macroBomb(60_000)
+		var last *wire
+		b, each := bombard(t, Options{}, n, func(_ int, w *wire) {
+			w.send('C', "h\x004\x00\x19192.0.2.1\x00")
+			w.send('D', bomb)
+			w.send('M', "<s>\x00")
+			w.send('D', "Ri\x00Q1\x00")
+			w.send('A', "")
+			w.send('U', "")
+			w.expect("c") // all before it is read
+			last = w
+		})
+		if each > perConnection {
+			t.Errorf("a macro bomb keeps %d bytes", each)
+		}
+		if load := b.Load(); load.Packets > n*keptBuffer {
+			t.Errorf("load %+v", load)
+		}
+		last.send('D', bomb+"\x00i\x00Q2\x00") // 'M' is a stage, the first name then is empty
+		last.send('D', "Mi\x00Q3\x00")
+		last.send('M', "<s>\x00")
+		last.send('E', "")
+		last.expect("ic")
+		if line := b.lines()[0]; line["queue_id"] != "Q3" {
+			t.Errorf("log %v", line)
+		}
+	})
+}
+
+// A recipient keeps its address, not the packet that it came in.
+func TestRecipientBombs(t *testing.T) {
+	const n, recipients = 10, 100
+	address := packet('R', strings.Repeat("<", 60_000)+"r@example.org>\x00")
+	b, each := bombard(t, Options{}, n, func(_ int, w *wire) {
+		w.send('M', "<s>\x00")
+		for range recipients {
+			w.write(address)
+		}
+		w.send('U', "")
+		w.expect("c")
+	})
+	if each > perConnection+recipients*200 {
+		t.Errorf("%d recipients keep %d bytes", recipients, each)
+	}
+	if held := b.held.Load(); held < n*recipients*int64(len("r@example.org")) {
+		t.Errorf("%d bytes are booked", held)
+	}
+}
+
+// A packet that does not end takes what came of it, up to an ordinary packet, and is
+// counted.
+func TestHalfPackets(t *testing.T) {
+	for _, c := range []struct {
+		sent        int
+		least, most int64
+	}{
+		{1, 0, keptBuffer},
+		{keptBuffer + 1000, ordinary, ordinary + packetHead},
+		{60_000, 60_000, ordinary + packetHead},
+	} {
+		t.Run(fmt.Sprint(c.sent), func(t *testing.T) {
+			const n = 20
+			part := packet('B', strings.Repeat("x", 64<<10))[:packetHead+c.sent]
+			b := start(t, Options{}, clean)
+			for range n {
+				w := dialWire(t, b.addr, offerAll)
+				w.send('M', "<s>\x00")
+				w.write(part)
+			}
+			testenv.Eventually(t, "all that was sent", func() bool { return b.Load().Packets >= n*c.least && b.busyConns() == n })
+			if load := b.Load(); load.Packets > n*c.most || load.Memory > 0 {
+				t.Errorf("load %+v, want packets of %d to %d bytes", load, n*c.least, n*c.most)
+			}
+		})
+	}
+}
+
+// What is kept of bodies in small chunks is what is booked for them, but for a part of
+// each chunk of 64 KiB.
+func TestSmallChunksTakeWhatIsBooked(t *testing.T) {
+	s := NewServer(nil, Options{})
+	x := &session{conn: &conn{server: s}, server: s}
+	defer x.drop()
+	for i := range 1000 {
+		if _, err := x.BodyChunk(make([]byte, 1+i*997%smallChunk, 64<<10), &gomilter.Modifier{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	taken := int64(0)
+	for _, chunk := range x.msg.body {
+		taken += int64(cap(chunk))
+	}
+	if booked := x.msg.booked; taken < booked || taken > booked+booked/10 {
+		t.Errorf("%d bytes taken, %d booked", taken, booked)
+	}
+}

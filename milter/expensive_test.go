@@ -1,0 +1,242 @@
+package milter
+
+import (
+	"bytes"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	gomilter "github.com/emersion/go-milter"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// oneProcessor lets the test run on one processor.
+func oneProcessor(t *testing.T) {
+	t.Helper()
+	before := runtime.GOMAXPROCS(1)
+	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
+}
+
+// attacker is a connection of an SMTP client whose message stands before its end.
+func attacker(t *testing.T, b *bench, client, sender string, body string) *wire {
+	t.Helper()
+	w := dialWire(t, b.addr, offerAll&^gomilter.OptSkip)
+	w.send('C', "h\x004\x00\x19"+client+"\x00")
+	w.send('M', "<"+sender+">\x00")
+	w.send('R', "<r@example.org>\x00")
+	w.send('L', "Content-Type\x00text/html\x00")
+	for chunk := range slices.Chunk([]byte(body), 60_000) {
+		w.send('B', string(chunk))
+		w.expect("c")
+	}
+	return w
+}
+
+// styleSheetBomb is the mail of shared/attacks: every paragraph asks all rules.
+func styleSheetBomb(size int) string {
+	sheet := "<style>" + strings.Repeat("b i p{top:0}", 65<<10/12) + "</style>"
+	return sheet + strings.Repeat("<p>", (size-len(sheet))/3)
+}
+
+// knownSpam makes the letter spam that was reported.
+func knownSpam(t *testing.T, b *bench) {
+	t.Helper()
+	b.Server.db = openDB(t)
+	if err := b.Server.db.Report(letter.set(), bloomdb.ClassOther); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// expectSpam expects that the known spam is found when it comes from that client.
+func expectSpam(t *testing.T, b *bench, client string) {
+	t.Helper()
+	changes, _ := dial(t, "tcp", b.addr, offerAll, client).send(letter)
+	if !slices.ContainsFunc(changed(changes), func(c string) bool { return strings.HasPrefix(c, "+0 X-Spambloom: spam;") }) {
+		t.Errorf("known spam from %s is not found: %q", client, changed(changes))
+	}
+}
+
+// The attack of shared/attacks: six style sheet bombs from six addresses, on one
+// processor. Known spam from a seventh is spam.
+func TestStyleSheetBombsOfSix(t *testing.T) {
+	oneProcessor(t)
+	b := start(t, Options{JudgeTimeout: time.Hour}, nil)
+	knownSpam(t, b)
+	bomb := styleSheetBomb(100_000)
+	var six []*wire
+	for i := range 6 {
+		six = append(six, attacker(t, b, fmt.Sprintf("198.51.%d.1", i), fmt.Sprintf("bomb%d@example.net", i), bomb))
+	}
+	for _, w := range six {
+		w.send('E', "")
+	}
+	expectSpam(t, b, "192.0.2.7")
+	if fault := b.Fault(); fault != nil || b.suspended() {
+		t.Errorf("suspended %v, fault %v", b.suspended(), fault)
+	}
+	for _, w := range six {
+		for code := byte(0); code != 'c'; { // after its header
+			var err error
+			if w.Conn.SetDeadline(time.Now().Add(3 * time.Minute)); err == nil {
+				code, _, err = w.receive()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// spinning makes signing messages with a body that begins with "<style>" as expensive as
+// can be: it ends when the test says so.
+func spinning(b *bench) (end func()) {
+	done := make(chan struct{})
+	b.Server.sign = func(m signature.Message) signature.Set {
+		for bytes.HasPrefix(m.Body, []byte("<style>")) {
+			select {
+			case <-done:
+				return signature.Set{}
+			default:
+			}
+		}
+		return signature.Compute(m)
+	}
+	return sync.OnceFunc(func() { close(done) })
+}
+
+// Whatever a message costs, it costs its sender's turn: six that never end on one
+// processor, and known spam of others, and of the six senders themselves, is spam.
+func TestExpensiveMailCostsItsSendersTurn(t *testing.T) {
+	oneProcessor(t)
+	b := start(t, Options{JudgeTimeout: time.Hour}, nil)
+	knownSpam(t, b)
+	end := spinning(b)
+	defer end()
+	var six []*wire
+	for i := range 6 {
+		w := attacker(t, b, fmt.Sprintf("198.51.%d.1", i), "bomb@example.net", styleSheetBomb(100_000+i))
+		w.send('E', "")
+		six = append(six, w)
+	}
+	for _, client := range []string{"192.0.2.7", "198.51.3.1", "198.51.3.99"} {
+		expectSpam(t, b, client)
+	}
+	if fault := b.Fault(); fault != nil || b.suspended() {
+		t.Errorf("suspended %v, fault %v", b.suspended(), fault)
+	}
+	// They have one sender, so that one of them is being signed and the others wait.
+	if load := b.Load(); load.Overtime != 1 || load.Waiting != 5 || load.SetBack < 3 {
+		t.Errorf("load %+v", load)
+	}
+	if n := b.metric("spambloom_milter_overtime_total", ""); n != 1 {
+		t.Errorf("%v messages counted as beyond their turn", n)
+	}
+	if lines := b.log.lines(t, "a message takes long to sign: its sender is set back"); len(lines) != 1 || lines[0]["client"] != "198.51.0.1" {
+		t.Errorf("log %v", lines)
+	}
+	end()
+	for _, w := range six {
+		w.expect("ic")
+	}
+}
+
+// bombs is a server in a bubble whose signing hangs for messages from 192.0.2.0/24 until
+// release is closed.
+func bombs(o Options) (s *Server, release chan struct{}) {
+	s, release = NewServer(nil, o), make(chan struct{})
+	s.judge = func(m *message) Decision {
+		if netip.MustParsePrefix("192.0.2.0/24").Contains(m.client) {
+			m.stage.enterSigning()
+			<-release
+			m.stage.enterOurs()
+		}
+		return clean(judged{})
+	}
+	return s, release
+}
+
+// Messages that take longer than the deadline to sign, by the dozen and from anywhere,
+// do not suspend judging, and do not make the daemon look unready.
+func TestExpensiveMailDoesNotSuspendJudging(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, release := bombs(Options{})
+		var all sync.WaitGroup
+		var late tally
+		for i := range 3 * tripWindow {
+			x, msg := client(s, byte(i))
+			all.Go(func() { late.add(x.judge(msg), 0) })
+		}
+		all.Wait()
+		if n := late.count["faileddeadline"]; n != 3*tripWindow {
+			t.Errorf("of %d messages: %v", 3*tripWindow, late.count)
+		}
+		if fault := s.Fault(); fault != nil || s.suspended() {
+			t.Errorf("suspended %v, fault %v", s.suspended(), fault)
+		}
+		x, msg := client(s, 1)
+		msg.client = netip.MustParseAddr("203.0.113.1")
+		if d := x.judge(msg); d.Verdict != Clean {
+			t.Errorf("mail of somebody else: %+v", d)
+		}
+		close(release)
+		s.running.Wait()
+	})
+}
+
+// While judging is suspended by a fault of ours, an expensive message as a probe neither
+// holds up the next probe nor keeps judging suspended.
+func TestExpensiveProbe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, release := bombs(Options{})
+		for range tripRow {
+			s.admitted()
+			s.outcome(false, notInTime)
+		}
+		var expensive sync.WaitGroup
+		for i := range closeRow {
+			x, msg := client(s, byte(i))
+			expensive.Go(func() { x.judge(msg) })
+			time.Sleep(time.Second) // beyond its turn
+			y, other := client(s, 0)
+			other.client = netip.MustParseAddr("203.0.113.1")
+			if d := y.judge(other); d.Verdict != Clean {
+				t.Errorf("probe %d: %+v", i, d)
+			}
+		}
+		if s.suspended() {
+			t.Error("still suspended")
+		}
+		close(release)
+		expensive.Wait()
+		s.running.Wait()
+	})
+}
+
+// Past its deadline a message goes on being signed, and its memory stays booked until
+// that ends.
+func TestMemoryOfAbandonedMessages(t *testing.T) {
+	b := start(t, Options{JudgeTimeout: 50 * time.Millisecond}, nil)
+	b.Server.db = openDB(t)
+	end := spinning(b)
+	defer end()
+	w := attacker(t, b, "198.51.100.1", "bomb@example.net", styleSheetBomb(100_000))
+	w.send('E', "")
+	w.expect("ic")
+	w.send('Q', "")
+	w.expectClosed()
+	testenv.Eventually(t, "the connection's end", func() bool { return b.Load().Connections == 0 })
+	if held := b.held.Load(); held < 100_000 {
+		t.Errorf("%d bytes are booked", held)
+	}
+	end()
+	testenv.Eventually(t, "room again", func() bool { return b.held.Load() == 0 })
+}

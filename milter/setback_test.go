@@ -1,0 +1,258 @@
+package milter
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// desk is turns in a bubble, and what was judged in its order.
+type desk struct {
+	*turns
+	judged []string // guarded by turns.mu
+}
+
+// order is what was judged since forget was called last.
+func (d *desk) order() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.judged)
+}
+
+func (d *desk) forget() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.judged = nil
+}
+
+// inside returns the memory that is booked, and the free processors.
+func (d *desk) inside() (memory judgingMemory, free int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.judging, d.free
+}
+
+func newDesk(processors int) *desk {
+	return &desk{turns: newTurns(processors, func(judge func()) { go judge() })}
+}
+
+// setBack is how many senders are.
+func (d *desk) setBack() int {
+	n, _ := d.booked()
+	return n
+}
+
+// bookedNow is the memory for judging.
+func (d *desk) bookedNow() int64 {
+	_, n := d.booked()
+	return n
+}
+
+// ask takes a place for a message that is signed for so long; "short" marks those
+// that are judged on their beginning.
+func (d *desk) ask(name, client, sender string, size int64, signing time.Duration) *turn {
+	at := new(stage)
+	x := d.turns.ask(request{
+		client: netip.MustParseAddr(client), sender: sender, size: size, limit: time.Minute, stage: at,
+		judge: func(short bool) {
+			if short {
+				name += " short"
+			}
+			d.mu.Lock()
+			d.judged = append(d.judged, name)
+			d.mu.Unlock()
+			at.enterSigning()
+			time.Sleep(signing)
+			at.enterOurs()
+		},
+	})
+	synctest.Wait()
+	return x
+}
+
+// The sender of a message beyond its turn is set back with all that they have in common,
+// for ten times as long as it took: others go first.
+func TestSetBack(t *testing.T) {
+	for _, c := range []struct {
+		name, client, sender string
+		isSetBack            bool
+	}{
+		{"client", "198.51.100.1", "other@example.org", true},
+		{"network", "198.51.100.200", "other@example.org", true},
+		{"other network", "198.51.101.1", "other@example.org", false},
+		{"sender", "203.0.113.1", "BOMB@example.org", true},
+		{"bounce", "203.0.113.1", "", false},
+		{"IPv6", "2001:db8::1", "", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDesk(1)
+				d.ask("bomb", "198.51.100.1", "bomb@example.org", 1000, 10*time.Second)
+				time.Sleep(time.Second)
+				if n := d.setBack(); n != 3 {
+					t.Errorf("%d are set back, want client, network and sender", n)
+				}
+				expect := func(when string, want bool) {
+					t.Helper()
+					d.forget()
+					d.ask("busy", "192.0.2.1", "busy@example.org", 1000, time.Millisecond) // holds the processor
+					d.ask("first", c.client, c.sender, 1000, 0)
+					d.ask("second", "192.0.2.2", "second@example.org", 1000, 0)
+					time.Sleep(time.Second)
+					order := []string{"busy", "first", "second"}
+					if want {
+						order = []string{"busy", "second", "first"}
+					}
+					if !slices.Equal(d.order(), order) {
+						t.Errorf("%s: judged %v, want %v", when, d.order(), order)
+					}
+				}
+				expect("meanwhile", c.isSetBack)
+				time.Sleep(10 * time.Second)
+				expect("afterwards", c.isSetBack)
+				time.Sleep(110 * time.Second)
+				expect("long afterwards", false)
+				if n := d.setBack(); n != 0 {
+					t.Errorf("%d are still set back", n)
+				}
+			})
+		})
+	}
+}
+
+// Of what is set back, one message in eight goes first, so that no load of others keeps it
+// from being judged.
+func TestSetBackIsJudgedUnderLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(1)
+		d.ask("bomb", "198.51.100.1", "", 1000, time.Hour)
+		time.Sleep(time.Second)
+		d.forget()
+		for i := range 3 * secondClass {
+			d.ask("other", fmt.Sprintf("192.0.2.%d", i), "", 1000, time.Millisecond)
+		}
+		d.ask("set back", "198.51.100.1", "", 1000, 0)
+		time.Sleep(time.Second)
+		if i := slices.Index(d.order(), "set back"); i < 0 || i > secondClass {
+			t.Errorf("judged %v", d.order())
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+// A sender has one large message at a time beyond its turn. Its other large ones are
+// judged on their beginning once half of their time is over, its small ones at once.
+func TestLargeMailOfOneSender(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(2)
+		d.ask("bomb", "198.51.100.1", "", 1<<20, time.Hour)
+		time.Sleep(time.Second)
+		large := d.ask("large", "198.51.100.2", "", 1<<20, 0)
+		d.ask("small", "198.51.100.1", "", share, 0)
+		d.ask("other", "192.0.2.1", "", 1<<20, 0)
+		if want := []string{"bomb", "small", "other"}; !slices.Equal(d.order(), want) {
+			t.Errorf("judged %v, want %v", d.order(), want)
+		}
+		d.hurry(large)
+		synctest.Wait()
+		if want := []string{"bomb", "small", "other", "large short"}; !slices.Equal(d.order(), want) {
+			t.Errorf("in a hurry: judged %v, want %v", d.order(), want)
+		}
+		time.Sleep(time.Hour)
+		d.ask("next", "198.51.100.1", "", 1<<20, 0)
+		if last := d.order()[len(d.order())-1]; last != "next" {
+			t.Errorf("after the bomb the last that is judged is %q", last)
+		}
+	})
+}
+
+// Large messages that are beyond their turn take no memory that small ones need, and one
+// that takes more than there is has its turn alone.
+func TestJudgingMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(1)
+		for i := range 20 {
+			d.ask("large", fmt.Sprintf("10.0.%d.1", i), "", 10<<20, time.Hour)
+			time.Sleep(time.Second)
+		}
+		memory, _ := d.inside()
+		if _, _, overtime := d.state(); overtime != judgingBound/int(signingMemory(10<<20)) || memory.large > judgingBound {
+			t.Errorf("%d large messages are judged, with %d bytes", overtime, memory.large)
+		}
+		d.forget()
+		d.ask("small", "192.0.2.1", "", 1000, 0)
+		if !slices.Equal(d.order(), []string{"small"}) {
+			t.Errorf("judged %v", d.order())
+		}
+		d.refuseAll(errSuspended)
+		d.ask("huge", "192.0.2.1", "", 1<<30, 0)
+		if got := d.order(); len(got) != 1 {
+			t.Errorf("a huge message is judged beside others: %v", got)
+		}
+		time.Sleep(2 * time.Hour)
+		if !slices.Equal(d.order(), []string{"small", "huge"}) || d.bookedNow() != 0 {
+			t.Errorf("at the end judged %v, %d bytes booked", d.order(), d.bookedNow())
+		}
+	})
+}
+
+// arrival is a message of a property test, and the pause after it.
+type arrival struct {
+	client         string
+	size           int64
+	signing, pause time.Duration
+}
+
+// Whatever comes, each message that is not refused is judged, within the bounds, and at
+// the end nothing is booked.
+func TestTurnsBounds(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		processors := rapid.IntRange(1, 3).Draw(rt, "processors")
+		mail := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) arrival {
+			return arrival{
+				client:  fmt.Sprintf("10.0.%d.%d", rapid.IntRange(0, 3).Draw(rt, "network"), rapid.IntRange(0, 2).Draw(rt, "host")),
+				size:    rapid.Int64Range(0, 20<<20).Draw(rt, "size") >> rapid.IntRange(0, 16).Draw(rt, "shift"),
+				signing: time.Duration(rapid.IntRange(0, 3000).Draw(rt, "ms")) * time.Millisecond,
+				pause:   time.Duration(rapid.IntRange(0, 500).Draw(rt, "pause")) * time.Millisecond,
+			}
+		}), 1, 60).Draw(rt, "mail")
+		fault := ""
+		synctest.Test(t, func(*testing.T) { fault = playTurns(processors, mail) })
+		if fault != "" {
+			rt.Fatal(fault)
+		}
+	})
+}
+
+// playTurns returns what is wrong.
+func playTurns(processors int, mail []arrival) (fault string) {
+	d := newDesk(processors)
+	var all []*turn
+	for _, m := range mail {
+		all = append(all, d.ask("m", m.client, "", m.size, m.signing))
+		time.Sleep(m.pause)
+		memory, free := d.inside()
+		if memory.small > judgingBound || memory.large > judgingBound || free < 0 || free > d.all {
+			fault = fmt.Sprintf("memory %+v, %d of %d processors free", memory, free, d.all)
+		}
+	}
+	time.Sleep(time.Hour)
+	refused := 0
+	for _, x := range all {
+		if x.err != nil {
+			refused++
+		}
+	}
+	if len(d.order())+refused != len(all) {
+		fault = fmt.Sprintf("of %d messages %d were judged, %d refused", len(all), len(d.order()), refused)
+	}
+	if waiting, judging, overtime := d.state(); waiting+judging+overtime+d.setBack() != 0 || d.bookedNow() != 0 {
+		fault = fmt.Sprintf("at the end %d wait, %d are judged, %d beyond their turn; %d bytes booked", waiting, judging, overtime, d.bookedNow())
+	}
+	return fault
+}
