@@ -246,8 +246,8 @@ func TestOldConnectionWithoutEnd(t *testing.T) {
 	eventually(t, "the failure", func() bool { return b.metric("spambloom_milter_failures_total", "timeout") == 1 })
 }
 
-// Whoever may connect names any number of recipients. They count only where the MTA is
-// one that the options name, or where a socket's mode says who it is.
+// A client may name any number of recipients. They count only if the options name the
+// MTA, or if it is on a unix socket.
 func TestRecipientsOfWhomCount(t *testing.T) {
 	networks := prefixes("192.0.2.0/24", "2001:db8::/32")
 	tcp := func(ip string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(ip), Port: 25} }
