@@ -169,8 +169,8 @@ func TestHalfPackets(t *testing.T) {
 	}
 }
 
-// What is kept of bodies in small chunks is what is booked for them, but for a part of
-// each chunk of 64 KiB.
+// Bodies in small chunks take the memory that is booked for them, and a tenth more at
+// most.
 func TestSmallChunksTakeWhatIsBooked(t *testing.T) {
 	s := NewServer(nil, Options{})
 	x := &session{conn: &conn{server: s}, server: s}

@@ -27,19 +27,22 @@
 // each place says what and why. Nothing of a session reaches the library's own
 // log or ends it by an error, so one message never costs the next.
 //
-// Limits. Memory is bounded whatever a client sends: messages in flight by
-// Options.MaxMemory and 64 KiB more for each connection; what is longer goes to
-// temporary files, by option, or is cut. The packet that is read takes up to 64 KiB on
-// each connection, a longer one (1 MiB at most) is taken from MaxMemory. Judging takes
-// more, up to three times the message (signature.Compute), but as many messages are
-// judged at a time as there are processors; the others wait, and clients take turns.
-// Each wait for the MTA has a deadline. All these are counted.
+// Limits. Memory is bounded whatever a client sends, and Options.MostMemory is the sum:
+// messages in flight by Options.MaxMemory and 64 KiB more for each connection; what is
+// longer goes to temporary files, by option, or is cut. The packet that is read takes up
+// to 64 KiB on each connection, a longer one (1 MiB at most) is taken from MaxMemory. Of
+// macros only those that matter reach the library. Judging a message is booked before it
+// begins (memory.go). Each wait for the MTA has a deadline. All these are counted.
+//
+// Turns. As many messages are judged at a time as there are processors; the others wait,
+// and clients take turns. A message that takes long to sign gives its processor to the
+// next one, goes on beside it, and sets its sender back (turns.go, setback.go).
 //
 // Goroutines: one for each connection, made by the library; one for each message
 // while it is judged. Server.Shutdown waits for all of them.
 //
 // If a message cannot be judged (overload, a panic, the deadline), it passes, and the
 // header, the log and a metric say so; Options.Tempfail changes that for each cause.
-// A breaker suspends judging while it does not work, so that mail does not wait for
-// it; Server.Fault tells.
+// A breaker suspends judging while our own part of it does not work, so that mail does not
+// wait for it; Server.Fault tells. What senders' mail costs does not count for it.
 package milter

@@ -55,20 +55,28 @@ func (x *session) judge(msg *message) Decision {
 		case <-half.C:
 			s.turns.hurry(turn)
 		case <-deadline.C:
-			begun, running, ourFault := s.turns.leave(turn, content.release)
-			if running {
-				msg.disown()
-			}
-			if ourFault {
-				o = notInTime
-			}
-			cause, err := tooLate(asked, begun, limit)
-			if running && !ourFault {
-				err = fmt.Errorf("%w: %w", errExpensive, err)
-			}
-			return s.fail(msg, cause, err)
+			var d Decision
+			d, o = s.late(msg, turn, asked, content.release)
+			return d
 		}
 	}
+}
+
+// late is the decision about a message whose deadline has come, and whose fault that is.
+// If it is still judged, its memory stays booked until that ends, when abandoned is called.
+func (s *Server) late(msg *message, turn *turn, asked time.Time, abandoned func()) (Decision, outcome) {
+	begun, running, ourFault := s.turns.leave(turn, abandoned)
+	cause, err := tooLate(asked, begun, turn.limit)
+	if running {
+		msg.disown()
+		if !ourFault {
+			err = fmt.Errorf("%w: %w", errExpensive, err)
+		}
+	}
+	if ourFault {
+		return s.fail(msg, cause, err), notInTime
+	}
+	return s.fail(msg, cause, err), sendersFault
 }
 
 // errExpensive marks failures that the message itself caused.

@@ -2,6 +2,7 @@ package milter
 
 import (
 	"bytes"
+	"fmt"
 	"net"
 	"net/netip"
 	"path/filepath"
@@ -246,8 +247,8 @@ func TestOldConnectionWithoutEnd(t *testing.T) {
 	testenv.Eventually(t, "the failure", func() bool { return b.metric("spambloom_milter_failures_total", "timeout") == 1 })
 }
 
-// Whoever may connect names any number of recipients. They count only where the MTA is
-// one that the options name, or where a socket's mode says who it is.
+// A client may name any number of recipients. They count only if the options name the
+// MTA, or if it is on a unix socket.
 func TestRecipientsOfWhomCount(t *testing.T) {
 	networks := prefixes("192.0.2.0/24", "2001:db8::/32")
 	tcp := func(ip string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(ip), Port: 25} }
@@ -296,5 +297,45 @@ func TestNewsletterIsNotMadeBulkByOneMessage(t *testing.T) {
 		if got := verdict(msg); got != "clean" {
 			t.Errorf("a message to %d is %s", max(1, msg.rcpts), got)
 		}
+	}
+}
+
+// The attack of shared/attacks: a local user opens 1,000 idle connections to the TCP port,
+// from many addresses of this machine. MTAs on other machines and on a unix socket are
+// served.
+func TestIdleConnectionsOfALocalUser(t *testing.T) {
+	const perClient = 50 // of the default's proportion to all connections
+	b := start(t, Options{MaxConnections: 4 * perClient, MaxConnectionsPerClient: perClient}, clean)
+	for i := range 4 * perClient {
+		w := from(t, fmt.Sprintf("127.0.0.%d", 1+i%8), b.addr)
+		if i < perClient {
+			w.offer()
+		} else {
+			w.expectClosed()
+		}
+	}
+	if c := b.admit("", remoteConn{addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}}); c == nil {
+		t.Error("an MTA on another machine is refused")
+	} else {
+		b.release(c)
+	}
+	path := filepath.Join(t.TempDir(), "s")
+	ln, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- b.Serve("unix", ln) }()
+	if got := verdictOf(t, dial(t, "unix", path, offerAll, "192.0.2.1"), letter); got != "clean; count=0; sites=0" {
+		t.Errorf("mail over a unix socket: %q", got)
+	}
+	if n := b.metric("spambloom_milter_refused_total", refusedClient); n != 3*perClient {
+		t.Errorf("refused metric %v", n)
+	}
+	if err := b.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
 	}
 }

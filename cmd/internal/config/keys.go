@@ -167,7 +167,7 @@ var generalKeys = []key{
 		doc:  "A message to three recipients counts three times (recipients) or once\n(messages). Over TCP that is so for MTAs in count_networks only."},
 	{section: "bulk", name: "count_networks", def: []any{}, example: []any{"192.0.2.25/32"}, live: true,
 		kind: prefixes(func(c *Config) *prefixList { return &c.Bulk.CountNetworks }),
-		doc:  "MTAs that are believed about the number of recipients when they connect over TCP.\nA message of another one counts once: whoever reaches the port, such as a local\nuser, could otherwise make a newsletter bulk with one message to thousands. An MTA\non a unix socket is always believed. Default: none."},
+		doc:  "MTAs that are believed about the number of recipients when they connect over TCP.\nA message of another one counts once: a local user, or another client that reaches\nthe port, could otherwise make a newsletter bulk with one message to thousands.\nAn MTA on a unix socket is always believed. Default: none."},
 	{section: "bulk", name: "burst", def: "10m",
 		kind: durationOrNone(func(c *Config) *time.Duration { return &c.Bulk.Burst }, time.Minute, time.Hour),
 		doc:  "spambloom explain also says how often this site saw a message in so short a\ntime, up to now. It is kept in memory only, 2 MiB with the defaults; the memory\ngrows with capacity / period * burst. \"0s\": off."},
