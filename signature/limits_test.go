@@ -99,6 +99,7 @@ func bites(tb testing.TB) []struct{ name, raw, want string } {
 		{"links", html + strings.Repeat("<a href=http://a.example></a>", maxLinks+1), "links"},
 		{"domains that are told apart", html + numbered("<a href=http://a%d.example></a>", maxLinked+1), "links domains"},
 		{"domains", html + numbered("<a href=http://a%d.example></a>", maxDomains+1), "domains"},
+		{"links to long names", "Content-Type: text/plain; charset=utf-8\n\n" + prose + numbered("http://%d"+strings.Repeat("\u4e00\u4e8c", 120)+".example/ ", 200), "text words work"},
 		{"as many domains as may be", html + numbered("<a href=http://a%d.example></a>", maxDomains), ""},
 	}
 }
@@ -136,7 +137,7 @@ func TestLimitOfGroups(t *testing.T) {
 // Each limit has a bit, a name and a line of its own in FORMAT.md.
 func TestLimitNames(t *testing.T) {
 	names := LimitNames()
-	if last := 1 << (len(names) - 1); LimitDomains != Limits(last) {
+	if last := 1 << (len(names) - 1); LimitWork != Limits(last) {
 		t.Errorf("%d names for limits up to %b", len(names), LimitDomains)
 	}
 	if len(slices.Compact(slices.Sorted(slices.Values(names)))) != len(names) {
