@@ -171,7 +171,7 @@ const linkColour = 0x0000EE
 func (p *page) declare(d *declared, name []byte) {
 	p.path = append(p.path[:len(p.open)], p.named(name))
 	p.sheets.apply(d, p.path)
-	p.work.spend(2 * len(p.style))
+	p.work.spend(stepsOfTag*len(p.markup.attrs) + 2*len(p.style))
 	d.declare(cleanStyle(p.style))
 }
 

@@ -27,7 +27,7 @@ const (
 )
 
 // Compute signs a message. It reads what mail programs would show, whatever
-// the state of the message, in time linear in its size, and up to 150 ms for images.
+// the state of the message, at a cost linear in its size: FORMAT.md has the bound.
 // Beside m itself it takes memory of up to three times the size of m, where encoded
 // messages lie in each other, and up to 64 MiB for images; mostly, of the largest
 // part. It is safe for concurrent
@@ -274,10 +274,7 @@ func (c *computer) keepText(l leaf, isHTML bool, content []byte) {
 		c.limits |= LimitDecoded
 	}
 	c.source = append(c.source, content...)
-	c.work.bytes += len(content) + bytesOfText
-	if isHTML {
-		c.work.bytes += bytesOfPage
-	}
+	c.work.grant(len(content), isHTML)
 	c.texts = append(c.texts, textPart{start, len(c.source), l.charset, isHTML, l.alternative, l.report || l.far, l.attached, nil})
 }
 

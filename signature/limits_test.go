@@ -88,6 +88,7 @@ func bites(tb testing.TB) []struct{ name, raw, want string } {
 		{"as many classes as may be", html + "<style>.a{color:red}</style><p class='" + numbered("c%d ", maxClasses) + "'>x", ""},
 		{"attachments", mixed + numbered("--b\nContent-Type: application/zip\n\n%d"+strings.Repeat("x", minAttachment)+"\n", maxAttachments+1), "attachments"},
 		{"an archive that inflates", zipFile(tb, member{"a", strings.Repeat("x", freeInflated+1<<20)}), "contents"},
+		{"an archive whose members share their data", "Content-Type: application/zip\nContent-Transfer-Encoding: base64\n\n" + encode(hostileZip([]int{2, 100, 2})), "contents"},
 		{"an archive of many members", zipFile(tb, small...), "contents"},
 		{"a PDF of many streams", "Content-Type: application/pdf\n\n%PDF-1.4\n" + numbered("%d obj <<>>\nstream\nx\nendstream\n", maxMembers+1), "contents"},
 		{"a broken archive", "Content-Type: application/zip\n\nPK\x03\x04" + strings.Repeat("x", minAttachment), ""},

@@ -206,9 +206,9 @@ func (s *sheet) apply(d *declared, path []named) {
 	if len(s.rules) == 0 && s.count == 0 || len(e.name) > 64 || len(e.id) > 64 {
 		return
 	}
+	s.work.spend(stepsOfTag * (4 + min(len(e.class), 2*maxClasses))) // a class has two bytes
 	var buf [128]byte
 	look := func(parts ...[]byte) {
-		s.work.spend(stepsOfTag)
 		key := buf[:0]
 		for _, part := range parts {
 			key = append(key, part...)

@@ -144,7 +144,6 @@ func (p *page) start(z *markup, closed bool) {
 	p.reversed = false
 	for _, a := range z.attrs {
 		value := z.value(a)
-		p.work.spend(stepsOfTag + len(value)/2)
 		switch a.key {
 		case "hidden":
 			l |= gone

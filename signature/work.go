@@ -35,7 +35,7 @@ const (
 type work struct {
 	steps int // of all stages so far
 	spent int // of the texts
-	bytes int // of the texts, decoded
+	more  int // what they may cost besides freeSteps
 }
 
 // count adds steps of a stage that has a limit of its own.
@@ -43,6 +43,14 @@ func (w *work) count(n int) {
 	if w != nil {
 		w.steps += n
 	}
+}
+
+// grant adds to the budget what a text of a size may cost.
+func (w *work) grant(size int, isPage bool) {
+	if isPage {
+		size += bytesOfPage
+	}
+	w.more += stepsOfByte * (size + bytesOfText)
 }
 
 // spend adds steps of the texts, which the budget is for.
@@ -54,4 +62,4 @@ func (w *work) spend(n int) {
 }
 
 // isOver reports whether the budget is used up. What has been read is signed.
-func (w *work) isOver() bool { return w != nil && w.spent > freeSteps+stepsOfByte*w.bytes }
+func (w *work) isOver() bool { return w != nil && w.spent > freeSteps+w.more }

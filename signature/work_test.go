@@ -108,10 +108,10 @@ func TestWorkIsOfTheContent(t *testing.T) {
 	}
 }
 
-// computeWork is what the texts of a message spent, and of how many bytes.
+// computeWork is what the texts of a message spent, and what they might besides.
 func computeWork(raw string) (spent [2]int) {
 	c := computers.Get().(*computer)
 	defer c.release()
 	c.compute(Parse([]byte(raw)))
-	return [2]int{c.work.spent, c.work.bytes}
+	return [2]int{c.work.spent, c.work.more}
 }
