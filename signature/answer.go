@@ -51,7 +51,7 @@ var answerMarks = map[string]bool{
 // isAnswerSubject tells a subject with such a mark, after the name of a mailing list
 // in brackets or not.
 func isAnswerSubject(value string) bool {
-	value = unfold.Replace(value)
+	value = unfold.Replace(value[:min(len(value), maxSubject)])
 	if strings.Contains(value, "=?") {
 		if decoded, err := new(mime.WordDecoder).DecodeHeader(value); err == nil {
 			value = decoded

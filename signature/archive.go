@@ -33,10 +33,11 @@ func (c *computer) contents() []Digest {
 	var digests []Digest
 	size, used := 0, 0
 	for _, l := range c.packed {
+		c.work.count(stepsOfDecoding(l))
 		raw := decodeFile(c.decoded[:0], l)
 		c.decoded = raw
 		size += len(raw)
-		u := unpacker{left: min(maxInflated, freeInflated+inflatedOfByte*size) - used}
+		u := unpacker{left: min(maxInflated, freeInflated+inflatedOfByte*size) - used, work: &c.work}
 		before := u.left
 		if d, ok := u.digest(raw); ok {
 			digests = addDigest(digests, d)
@@ -60,6 +61,8 @@ type unpacker struct {
 	left    int // bytes that may still be inflated
 	held    int // bytes of members that count
 	members []Digest
+	packed  int // bytes of a ZIP file that may still be inflated: each once
+	work    *work
 	over    bool // a limit was hit or data is faulty: no digest
 	limited bool // a limit was hit
 }
@@ -90,6 +93,7 @@ func (u *unpacker) digest(content []byte) (Digest, bool) {
 // inflate reads r to its end, or gives up where the limit is hit.
 func (u *unpacker) inflate(r io.Reader) []byte {
 	data, err := io.ReadAll(io.LimitReader(r, int64(u.left)+1))
+	u.work.count(stepsOfPart + len(data))
 	if len(data) > u.left {
 		u.limit()
 	}
@@ -115,6 +119,7 @@ func (u *unpacker) member(data []byte) {
 }
 
 func (u *unpacker) gzip(content []byte) {
+	u.work.count(stepsOfPackedByte * len(content))
 	r, err := gzip.NewReader(bytes.NewReader(content))
 	if err != nil {
 		u.over = true
@@ -154,7 +159,9 @@ func (u *unpacker) zip(content []byte) {
 	isDocument := slices.ContainsFunc(r.File, func(f *zip.File) bool {
 		return f.Name == "[Content_Types].xml" || f.Name == "mimetype"
 	})
+	u.packed = len(content)
 	for _, f := range r.File {
+		u.work.count(stepsOfPart)
 		if u.over {
 			return
 		}
@@ -173,6 +180,13 @@ func (u *unpacker) zip(content []byte) {
 }
 
 func (u *unpacker) file(f *zip.File) []byte {
+	// Members may share what they are inflated from, although none of a packer does.
+	if f.CompressedSize64 > uint64(u.packed) {
+		u.limit()
+		return nil
+	}
+	u.packed -= int(f.CompressedSize64)
+	u.work.count(stepsOfPackedByte * int(f.CompressedSize64))
 	r, err := f.Open()
 	if err != nil {
 		u.over = true

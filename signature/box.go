@@ -2,7 +2,6 @@ package signature
 
 import (
 	"bytes"
-	"slices"
 
 	"golang.org/x/net/html/atom"
 )
@@ -48,14 +47,13 @@ func (p *page) outside(name atom.Atom) box {
 	if p.box().look&gone == 0 || !breaksOut[name] {
 		return p.box()
 	}
-	i := slices.IndexFunc(p.open, func(e element) bool { return isForeign(e.name) })
 	switch {
-	case i < 0:
+	case p.foreign < 0:
 		return p.box()
-	case i == 0:
+	case p.foreign == 0:
 		return root
 	}
-	return p.open[i-1].box
+	return p.open[p.foreign-1].box
 }
 
 // isForeign tells the elements with another language inside, which may close
@@ -173,6 +171,7 @@ const linkColour = 0x0000EE
 func (p *page) declare(d *declared, name []byte) {
 	p.path = append(p.path[:len(p.open)], p.named(name))
 	p.sheets.apply(d, p.path)
+	p.work.spend(stepsOfTag*len(p.markup.attrs) + 2*len(p.style))
 	d.declare(cleanStyle(p.style))
 }
 

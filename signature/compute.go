@@ -27,7 +27,7 @@ const (
 )
 
 // Compute signs a message. It reads what mail programs would show, whatever
-// the state of the message, in time linear in its size, and up to 150 ms for images.
+// the state of the message, at a cost linear in its size: FORMAT.md has the bound.
 // Beside m itself it takes memory of up to three times the size of m, where encoded
 // messages lie in each other, and up to 64 MiB for images; mostly, of the largest
 // part. It is safe for concurrent
@@ -35,12 +35,18 @@ const (
 func Compute(m Message) Set {
 	c := computers.Get().(*computer)
 	defer c.release()
+	return c.compute(m)
+}
+
+func (c *computer) compute(m Message) Set {
 	c.origin = originOf(m.Header)
-	limits := walk(m, true, c.leaf)
+	w := walker{visit: c.leaf, work: &c.work, descend: true}
+	limits := w.walk(m)
 	c.limits |= limits
 	complete := limits&LimitParts == 0
 	text := c.visibleText(false)
 	c.words2.markBoilerplate()
+	c.work.count(2*len(text) + 4*len(c.words2.text)) // of all that is done with them below
 	needed := c.needed(m)
 	signsText, signsText2 := isEnough(text, needed, boilerplate().text), isEnough(c.words2.text, needed, boilerplate().text2)
 	guarded := (signsText || signsText2) && c.guardOf(m, text) != guardNone
@@ -54,9 +60,7 @@ func Compute(m Message) Set {
 
 	var set Set
 	add := func(kind Kind, d Digest) { set.Signatures = append(set.Signatures, Signature{kind, d}) }
-	if complete && !m.Truncated && (len(attachments) > 0 || len(images) > 0 || signsText || isEnough(text, brief, boilerplate().text) || isEnough(c.visibleText(true), brief, boilerplate().text)) {
-		add(KindBody, Sum(KindBody, c.parts))
-	}
+	signsBody := len(attachments) > 0 || len(images) > 0 || signsText || isEnough(text, brief, boilerplate().text) || isEnough(c.visibleText(true), brief, boilerplate().text)
 	if signsText && !guarded {
 		add(KindText, Sum(KindText, text))
 	}
@@ -76,11 +80,15 @@ func Compute(m Message) Set {
 	for _, d := range c.contents() {
 		add(KindContent, d)
 	}
-	if set.Sketches = append(set.Sketches, images...); len(set.Signatures) == 0 {
+	set.Sketches = append(set.Sketches, images...)
+	set.Domains = c.domains(m.Header)
+	if complete && !m.Truncated && (signsBody || c.work.isOver()) {
+		set.Signatures = slices.Insert(set.Signatures, 0, Signature{KindBody, Sum(KindBody, c.parts)})
+	}
+	if len(set.Signatures) == 0 {
 		set.Sketches = nil
 	}
 	set.Counting = counting(set.Signatures)
-	set.Domains = c.domains(m.Header)
 	set.Limits = c.hit()
 	return set
 }
@@ -143,6 +151,7 @@ type computer struct {
 	texts    []textPart
 	hasHTML  map[int]bool // by number of alternative
 	limits   Limits
+	work     work
 
 	decoded []byte
 	page    page
@@ -169,7 +178,9 @@ type textPart struct {
 }
 
 var computers = sync.Pool{New: func() any {
-	return &computer{hasHTML: make(map[int]bool), words: normaliser{caser: cases.Fold()}}
+	c := &computer{hasHTML: make(map[int]bool), words: normaliser{caser: cases.Fold()}}
+	c.page.work, c.plain.work, c.words.work, c.words2.work, c.links.work = &c.work, &c.work, &c.work, &c.work, &c.work
+	return c
 }}
 
 // release empties c and gives it back, without the buffers that are too large
@@ -193,6 +204,7 @@ func (c *computer) release() {
 	c.images, c.packed = nil, nil
 	clear(c.hasHTML)
 	c.limits = 0
+	c.work = work{}
 	computers.Put(c)
 }
 
@@ -226,6 +238,7 @@ func (c *computer) leaf(l leaf) {
 	if isText && l.cut {
 		return
 	}
+	c.work.count(stepsOfDecoding(l))
 	c.decoded = decodeTransfer(c.decoded[:0], l.raw, l.encoding)
 	content := canonical(c.decoded)
 	if isIdentity(l.encoding) {
@@ -261,6 +274,7 @@ func (c *computer) keepText(l leaf, isHTML bool, content []byte) {
 		c.limits |= LimitDecoded
 	}
 	c.source = append(c.source, content...)
+	c.work.grant(len(content), isHTML)
 	c.texts = append(c.texts, textPart{start, len(c.source), l.charset, isHTML, l.alternative, l.report || l.far, l.attached, nil})
 }
 
@@ -268,6 +282,9 @@ func (c *computer) keepText(l leaf, isHTML bool, content []byte) {
 func (c *computer) hit() Limits {
 	if c.words2.full {
 		c.limits |= LimitText2
+	}
+	if c.work.isOver() {
+		c.limits |= LimitWork
 	}
 	return c.limits | c.links.limits
 }
@@ -386,6 +403,9 @@ func (c *computer) visibleText(aside bool) []byte {
 		t := &c.texts[i]
 		if t.aside != aside || t.alternative > 0 && c.hasHTML[t.alternative] && !t.isHTML {
 			continue
+		}
+		if c.work.isOver() {
+			break
 		}
 		seen := c.show(c.source[t.start:t.end], t)
 		c.words.add(seen.text)

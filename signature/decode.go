@@ -38,6 +38,14 @@ func decodeTransfer(dst, raw []byte, encoding string) []byte {
 	return appendLooseQP(dst, raw)
 }
 
+// stepsOfDecoding is what it costs to decode and digest a part.
+func stepsOfDecoding(l leaf) int {
+	if isIdentity(l.encoding) {
+		return stepsOfPart + len(l.raw)/2
+	}
+	return stepsOfPart + 2*len(l.raw)
+}
+
 // decodeFile appends to dst the bytes of a file. Other than its canonical content,
 // they are those that its sender encoded, CR and all. Without an encoding, and in
 // the line ends of quoted-printable, nobody knows which these were: each is LF.

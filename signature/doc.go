@@ -17,9 +17,9 @@
 //
 // It owns the reading of mail as it really comes, with faults by accident and
 // on purpose: a part that is broken costs that part, never the rest of the
-// message, and no message costs more than time linear in its size. It owns the
-// rules for how much content a message needs to be signed. It does not know what
-// signatures are used for, and it reads no network, files or clock: the same
-// message has the same signatures everywhere. FORMAT.md has what is hashed, byte
-// by byte.
+// message, and the cost of a message is bounded by its size (work.go; FORMAT.md,
+// "Cost"). It owns the rules for how much content a message needs to be signed. It
+// does not know what signatures are used for, and it reads no network, files or clock:
+// the same message has the same signatures everywhere. FORMAT.md has what is hashed,
+// byte by byte.
 package signature

@@ -2,6 +2,7 @@ package signature
 
 import (
 	"bytes"
+	"hash/maphash"
 	"unicode/utf8"
 )
 
@@ -61,29 +62,42 @@ func ownBeginning(text []byte, n int, p *phrases) []byte {
 // hasContent is isEnough, boilerplate and all.
 func hasContent(text []byte, need amount) bool {
 	letters := 0
-	var different [maxWords][]byte
-	words := different[:0]
-	for letters < need.letters || len(words) < need.words {
+	var words different
+	for letters < need.letters || words.count < need.words {
 		if text = bytes.TrimLeft(text, " "); len(text) == 0 {
 			return false
 		}
 		word := text[:wordLength(text)]
 		text = text[len(word):]
-		if len(words) < need.words && !isAmong(words, word) {
-			words = append(words, word)
+		if words.count < need.words {
+			words.add(word)
 		}
 		letters += weightOf(word)
 	}
 	return true
 }
 
-func isAmong(words [][]byte, word []byte) bool {
-	for _, w := range words {
-		if string(w) == string(word) {
-			return true
+// different is a set of words, up to maxWords of them.
+type different struct {
+	words [maxWords][]byte
+	count int
+	slots [2 * maxWords]uint8 // number in words, from 1 on, by hash; open addressing
+}
+
+// wordSeed makes the places of words different in each process, so that nobody can
+// choose words of one place.
+var wordSeed = maphash.MakeSeed()
+
+func (d *different) add(word []byte) {
+	slot := maphash.Bytes(wordSeed, word) % uint64(len(d.slots))
+	for ; d.slots[slot] != 0; slot = (slot + 1) % uint64(len(d.slots)) {
+		if string(d.words[d.slots[slot]-1]) == string(word) {
+			return
 		}
 	}
-	return false
+	d.words[d.count] = word
+	d.count++
+	d.slots[slot] = uint8(d.count)
 }
 
 // weightOf is what the letters of a word count.

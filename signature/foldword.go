@@ -98,7 +98,7 @@ var isClosing = asciiSet(".:!'-_*,;?)]}~^`#%&=")
 // the end follows it.
 func closing(text []byte) int {
 	for i, c := range text {
-		if c >= utf8.RuneSelf {
+		if c >= utf8.RuneSelf || i == maxToken {
 			return 0
 		}
 		if isBlank[c] {
@@ -133,6 +133,7 @@ func (t *tokeniser) addMixed(text []byte) int {
 		end += size
 	}
 	t.addWord(text[start:end])
+	t.work.spend(stepsOfToken + 8*end)
 	return end
 }
 

@@ -138,6 +138,7 @@ func (c *computer) showsCode() bool {
 		if t.aside || t.end > maxCodeSource || t.alternative > 0 && c.hasHTML[t.alternative] && !t.isHTML {
 			continue
 		}
+		c.work.spend(t.end - t.start)
 		if hasCode(c.show(c.source[t.start:t.end], t).text) {
 			return true
 		}

@@ -49,6 +49,7 @@ func (c *computer) imageSketches(signsText bool, text []byte) []Sketch {
 	var sketches []Sketch
 	left, size := maxPixels, 0
 	for _, l := range c.images {
+		c.work.count(stepsOfDecoding(l))
 		content := decodeFile(c.decoded[:0], l)
 		c.decoded = content
 		embedded := isEmbedded(l, content)
@@ -62,6 +63,10 @@ func (c *computer) imageSketches(signsText bool, text []byte) []Sketch {
 		size += len(content)
 		im, cost, err := picture.Read(content, min(left, freePixels+pixelsOfByte*size-(maxPixels-left)))
 		left -= cost
+		c.work.count(stepsOfPixel * cost)
+		if err == nil {
+			c.work.count(stepsOfImage)
+		}
 		if errors.Is(err, picture.ErrCost) {
 			c.limits |= LimitImages
 		}

@@ -42,10 +42,12 @@ const (
 	LimitLinks
 	// LimitDomains: it links to more than 16 domains.
 	LimitDomains
+	// LimitWork: reading its texts costs more than 2^18 steps, and 24 for each byte.
+	LimitWork
 )
 
 var limitNames = []string{"parts", "wrapped", "reach", "decoded", "text", "text2", "open-elements", "style-sheets",
-	"words", "groups", "attachments", "contents", "images", "links", "domains"}
+	"words", "groups", "attachments", "contents", "images", "links", "domains", "work"}
 
 // LimitNames are the names of all limits, for metrics: lower case, in a fixed order.
 func LimitNames() []string { return append([]string(nil), limitNames...) }

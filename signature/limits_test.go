@@ -88,6 +88,7 @@ func bites(tb testing.TB) []struct{ name, raw, want string } {
 		{"as many classes as may be", html + "<style>.a{color:red}</style><p class='" + numbered("c%d ", maxClasses) + "'>x", ""},
 		{"attachments", mixed + numbered("--b\nContent-Type: application/zip\n\n%d"+strings.Repeat("x", minAttachment)+"\n", maxAttachments+1), "attachments"},
 		{"an archive that inflates", zipFile(tb, member{"a", strings.Repeat("x", freeInflated+1<<20)}), "contents"},
+		{"an archive whose members share their data", "Content-Type: application/zip\nContent-Transfer-Encoding: base64\n\n" + encode(hostileZip([]int{2, 100, 2})), "contents"},
 		{"an archive of many members", zipFile(tb, small...), "contents"},
 		{"a PDF of many streams", "Content-Type: application/pdf\n\n%PDF-1.4\n" + numbered("%d obj <<>>\nstream\nx\nendstream\n", maxMembers+1), "contents"},
 		{"a broken archive", "Content-Type: application/zip\n\nPK\x03\x04" + strings.Repeat("x", minAttachment), ""},
@@ -99,6 +100,7 @@ func bites(tb testing.TB) []struct{ name, raw, want string } {
 		{"links", html + strings.Repeat("<a href=http://a.example></a>", maxLinks+1), "links"},
 		{"domains that are told apart", html + numbered("<a href=http://a%d.example></a>", maxLinked+1), "links domains"},
 		{"domains", html + numbered("<a href=http://a%d.example></a>", maxDomains+1), "domains"},
+		{"links to long names", "Content-Type: text/plain; charset=utf-8\n\n" + prose + numbered("http://%d"+strings.Repeat("\u4e00\u4e8c", 120)+".example/ ", 200), "text words work"},
 		{"as many domains as may be", html + numbered("<a href=http://a%d.example></a>", maxDomains), ""},
 	}
 }
@@ -136,7 +138,7 @@ func TestLimitOfGroups(t *testing.T) {
 // Each limit has a bit, a name and a line of its own in FORMAT.md.
 func TestLimitNames(t *testing.T) {
 	names := LimitNames()
-	if last := 1 << (len(names) - 1); LimitDomains != Limits(last) {
+	if last := 1 << (len(names) - 1); LimitWork != Limits(last) {
 		t.Errorf("%d names for limits up to %b", len(names), LimitDomains)
 	}
 	if len(slices.Compact(slices.Sorted(slices.Values(names)))) != len(names) {

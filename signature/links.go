@@ -30,6 +30,7 @@ type links struct {
 	hosts  map[string]int // likewise, by host as it stands; -1 for none
 	looked int
 	limits Limits
+	work   *work
 	ours   []string // the recipients'
 	text   []byte   // buffer
 }
@@ -58,11 +59,13 @@ func (l *links) addHost(raw []byte, r rank) {
 		return
 	}
 	l.looked++
+	l.work.spend(stepsOfToken + len(raw)/4)
 	if l.hosts == nil {
 		l.hosts, l.index = make(map[string]int), make(map[string]int)
 	}
 	i, known := l.hosts[string(raw)]
 	if !known {
+		l.work.spend(stepsOfName(raw))
 		i = l.place(linkDomain(raw))
 		l.hosts[string(raw)] = i
 	}
@@ -137,7 +140,7 @@ func (l *links) choose() []linked {
 
 // reset empties l for the next message.
 func (l *links) reset(keep func([]byte) []byte) {
-	fresh := links{text: keep(l.text), found: l.found[:0]}
+	fresh := links{text: keep(l.text), found: l.found[:0], work: l.work}
 	if len(l.hosts) <= keptHosts {
 		clear(l.hosts)
 		clear(l.index)

@@ -23,7 +23,8 @@ func linkAttribute(name string) (r rank, isURL bool) {
 func (l *links) scanHTML(page []byte) {
 	l.text = l.text[:0]
 	comment := 0 // its end
-	for at := 0; at < len(page); {
+	l.work.spend(len(page) / 4)
+	for at := 0; at < len(page) && !l.work.isOver(); {
 		i := bytes.IndexByte(page[at:], '<')
 		if i < 0 {
 			l.text = append(l.text, page[at:]...)
@@ -74,6 +75,7 @@ func (l *links) tag(page []byte, at int, inComment bool) int {
 		at++
 	}
 	name := page[begin:at]
+	l.work.spend(stepsOfTag)
 	if !isWithinLine(lowerName(bytes.TrimPrefix(name, []byte("/")))) {
 		l.text = append(l.text, '\n')
 	}
@@ -155,6 +157,7 @@ func (l *links) attribute(tag, key, value []byte, inComment bool) {
 		r = loaded
 	}
 	value = value[:min(len(value), 4*maxURL)]
+	l.work.spend(stepsOfTag + len(value)/2)
 	if bytes.IndexByte(value, '&') >= 0 {
 		value = []byte(html.UnescapeString(string(value)))
 	}

@@ -33,7 +33,8 @@ var wordMarks = func() (m [256]marks) {
 // begin with "www.", and host names with a path. Mail addresses are no links: their
 // domains are those of the people who write to each other.
 func (l *links) scanText(text []byte, r rank) {
-	for at := 0; at < len(text); {
+	l.work.spend(len(text) / 4)
+	for at := 0; at < len(text) && !l.work.isOver(); {
 		begin := at
 		var seen marks
 		for at < len(text) && wordMarks[text[at]]&ends == 0 {
@@ -59,6 +60,7 @@ var mayLink = func() (m [2 * lettered]bool) {
 
 func (l *links) scanWord(word []byte, r rank) {
 	word = word[:min(len(word), 2*maxURL)]
+	l.work.spend(stepsOfToken + len(word)/4)
 	for at := 0; ; {
 		i := bytes.IndexByte(word[at:], ':')
 		if i < 0 {
@@ -88,6 +90,7 @@ func (l *links) isHost(word []byte) bool {
 	if end < 4 || bytes.IndexByte(word[:end], '.') < 0 || bytes.IndexByte(word[:end], '@') >= 0 {
 		return false
 	}
+	l.work.spend(stepsOfToken + end/2)
 	host := string(bytes.ToLower(word[:end]))
 	return isHostName(host) && suffix.Known(host)
 }

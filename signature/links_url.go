@@ -30,6 +30,7 @@ func (l *links) addURL(url []byte, r rank) {
 	l.addHost(host, r)
 	for range maxNested {
 		var inner []byte
+		l.work.spend(stepsOfToken + len(rest))
 		if inner = nextURL(rest); inner == nil {
 			return
 		}
@@ -115,6 +116,15 @@ func unescapePercent(b []byte) []byte {
 		out = append(out, b[i])
 	}
 	return out
+}
+
+// stepsOfName is what linkDomain costs: a name that is not ASCII, the square of its
+// length (RFC 3492 section 6.2).
+func stepsOfName(raw []byte) int {
+	if len(raw) > 3*maxHost || isASCII(raw) {
+		return stepsOfHost + len(raw)/2
+	}
+	return 4*stepsOfHost + 4*len(raw) + len(raw)*len(raw)/16
 }
 
 // linkDomain is what counts as the domain of a host as a URL has it: the

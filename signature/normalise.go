@@ -34,6 +34,7 @@ type normaliser struct {
 	folded  int // bytes in or out of folding, whichever were more
 	scratch [2][]byte
 	caser   cases.Caser
+	work    *work
 }
 
 // restart empties n.
@@ -50,7 +51,8 @@ func (n *normaliser) reset(keep func([]byte) []byte) {
 // space, "<", ">" and '"', and the border between scripts that put blanks
 // between words and scripts that do not.
 func (n *normaliser) add(text []byte) {
-	for len(text) > 0 && !n.full {
+	all := len(text)
+	for len(text) > 0 && !n.full && !n.work.isOver() {
 		if isSeparator(text[0]) {
 			text = text[1:]
 			continue
@@ -61,15 +63,18 @@ func (n *normaliser) add(text []byte) {
 		}
 		end, ascii := tokenEnd(text)
 		if ascii {
+			n.work.spend(stepsOfToken + end)
 			n.word(n.lower(text[:end]))
 		} else {
 			folded := n.fold(text[:end])
 			n.folded += max(end, len(folded))
+			n.work.spend(2*stepsOfToken + 8*max(end, len(folded)))
 			n.token(folded)
 			n.full = n.full || n.folded >= maxFolded
 		}
 		text = text[end:]
 	}
+	n.work.spend((all - len(text)) / 2)
 }
 
 // What the bytes of a token say about it, in plainClass.

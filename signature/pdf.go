@@ -19,6 +19,7 @@ func (u *unpacker) pdf(content []byte) {
 		u.over = true
 		return
 	}
+	u.work.count(len(content))
 	var inflater io.Reader // used again for each stream
 	for streams := 0; !u.over; streams++ {
 		before, after, ok := bytes.Cut(content, []byte("stream"))
@@ -47,6 +48,7 @@ func (u *unpacker) pdf(content []byte) {
 
 // flate inflates a stream; none that is faulty.
 func (u *unpacker) flate(data []byte, inflater io.Reader) ([]byte, io.Reader) {
+	u.work.count(stepsOfPackedByte * len(data))
 	r := bytes.NewReader(data)
 	var err error
 	if inflater == nil {

@@ -33,20 +33,21 @@ const (
 // up to the end; what SpamAssassin wrote. In an answer, also what is below a line that says that a message follows, and lines with any mark
 // that its first quoted line has: elsewhere these would be a place to hide, as they
 // show little or nothing.
-func appendQuoted(spans []span, text []byte, from origin) []span {
-	q := quotes{answer: from.answer != noAnswer, spans: spans}
+func appendQuoted(spans []span, text []byte, from origin, work *work) []span {
+	q := quotes{answer: from.answer != noAnswer, spans: spans, work: work, begins: true}
 	if q.tail = tailOf(text, maxSignature); from.list {
 		q.tail = tailOf(text, maxAddedByList)
 	}
-	for pos := 0; pos < len(text); {
+	for pos := 0; pos < len(text) && !work.isOver(); {
 		line, next := cutLine(text, pos)
+		work.spend(stepsOfLine + len(line)/8)
 		words := bytes.TrimSpace(line)
 		switch {
 		case len(words) == 0:
 		case pos >= q.tail && isSignatureMark(line):
 			return append(q.spans, span{pos, len(text), byProgram})
 		case pos >= q.tail && from.list && q.footer(text, words, pos):
-			next = q.spans[len(q.spans)-1].end
+			next, words = q.spans[len(q.spans)-1].end, nil
 		case q.answer && isForward(words):
 			return append(q.spans, span{pos, len(text), byOther})
 		case bytes.HasPrefix(words, []byte("SPAM: ")): // older versions of SpamAssassin
@@ -54,7 +55,7 @@ func appendQuoted(spans []span, text []byte, from origin) []span {
 		default:
 			q.line(text, words, span{pos, next, byOther})
 		}
-		pos = next
+		q.begins, pos = len(words) == 0, next
 	}
 	return q.spans
 }
@@ -68,6 +69,8 @@ type quotes struct {
 	previous span   // the last line that is not empty
 	inside   bool   // which is quoted
 	footers  bool   // a list's footer was found
+	begins   bool   // the line is the first of a paragraph
+	work     *work
 }
 
 // line takes in one line that is not empty.
@@ -178,10 +181,11 @@ func beginsFooter(words []byte) bool {
 // footer takes in the paragraph at pos, if a mailing list added it: it has the words
 // that lists have, and begins with a ruler or comes after one that does.
 func (q *quotes) footer(text, words []byte, pos int) bool {
-	if !q.footers && !beginsFooter(words) {
+	if !beginsFooter(words) && !(q.footers && q.begins) {
 		return false
 	}
 	end := paragraphEnd(text, pos)
+	q.work.spend(2 * (end - pos))
 	if !containsAny(appendLower(nil, text[pos:end]), footerPhrases) {
 		return false
 	}
@@ -227,7 +231,10 @@ func phrasesOf(list ...string) [][]byte {
 // merge puts spans in order, and joins those of one author that touch. Of two that
 // overlap, the earlier one counts.
 func merge(spans []span) []span {
-	slices.SortStableFunc(spans, func(a, b span) int { return a.start - b.start })
+	byStart := func(a, b span) int { return a.start - b.start }
+	if !slices.IsSortedFunc(spans, byStart) { // as many are
+		slices.SortStableFunc(spans, byStart)
+	}
 	out := spans[:0]
 	for _, s := range spans {
 		if len(out) > 0 {

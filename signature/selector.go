@@ -2,7 +2,6 @@ package signature
 
 import (
 	"bytes"
-	"slices"
 )
 
 const (
@@ -87,11 +86,16 @@ func (c compound) isSimple() bool {
 	return parts == 1 || parts == 0 && len(c.name) > 0
 }
 
-func (c compound) fits(e named) bool {
+func (c *compound) fits(e *named) bool {
 	if len(c.name) > 0 && !bytes.Equal(c.name, e.name) || len(c.id) > 0 && !bytes.Equal(c.id, e.id) {
 		return false
 	}
-	return !slices.ContainsFunc(c.classes, func(class []byte) bool { return !hasClass(e.class, class) })
+	for _, class := range c.classes {
+		if !hasClass(e.class, class) {
+			return false
+		}
+	}
+	return true
 }
 
 // hasClass tells whether a class is in a list of them.
@@ -105,22 +109,23 @@ func hasClass(list, class []byte) bool {
 }
 
 // cost is what it takes at most to compare c with e, in steps of some 10 ns.
-func (c compound) cost(e named) int { return 1 + len(c.classes)*(1+len(e.class)/8) }
+func (c *compound) cost(e *named) int { return 1 + len(c.classes)*(1+len(e.class)/8) }
 
 // fits tells whether a chain selects the last of a path of elements, the outermost
 // first. Of several ancestors that fit, the innermost is taken: so a chain of children
 // inside descendants may miss, and the time stays linear in the path. Steps are lowered
 // by what it cost.
-func (c chain) fits(path []named, steps *int) bool {
+func (c *chain) fits(path []named, steps *int) bool {
 	at := len(path) - 1
-	for i, one := range slices.Backward(c.compounds) {
+	for i := len(c.compounds) - 1; i >= 0; i-- {
+		one := &c.compounds[i]
 		isNext := i == len(c.compounds)-1 || one.isParent
 		for ; ; at-- {
 			if at < 0 || *steps < 0 {
 				return false
 			}
-			*steps -= one.cost(path[at])
-			if one.fits(path[at]) {
+			*steps -= one.cost(&path[at])
+			if one.fits(&path[at]) {
 				break
 			}
 			if isNext {

@@ -11,6 +11,7 @@ type sheet struct {
 	count  int                // of chains
 	steps  int                // that may still be spent on them
 	limits Limits
+	work   *work
 }
 
 // stepsPerByte bounds what chains may cost, by the length of their page.
@@ -18,7 +19,9 @@ const stepsPerByte = 4
 
 // readSheets reads the style elements of a page, wherever they stand. Those in
 // comments are for programs that nobody else uses.
-func readSheets(source []byte) (s sheet) {
+func readSheets(source []byte, work *work) (s sheet) {
+	s.work = work
+	work.spend(len(source) / 8)
 	left := maxSheet
 	s.steps = stepsPerByte * len(source)
 	for pos := 0; ; {
@@ -80,16 +83,20 @@ func (s *sheet) read(text []byte) {
 			continue
 		}
 		text = trimMarks(text)
+		if bytes.HasPrefix(text, []byte("@")) {
+			end := bytes.IndexAny(text, "{;")
+			if end >= 0 && text[end] == ';' {
+				text = text[end:]
+				continue
+			}
+		}
 		open := bytes.IndexByte(text, '{')
-		if open < 0 {
+		if open < 0 || s.work.isOver() {
 			return
 		}
 		selectors := text[:open]
 		if bytes.HasPrefix(text, []byte("@")) {
-			if end := bytes.IndexByte(selectors, ';'); end >= 0 {
-				text = text[end:]
-				continue
-			}
+			s.work.spend(2 * len(selectors))
 			if applies(bytes.TrimSpace(selectors)) {
 				text = text[open+1:]
 			} else {
@@ -99,6 +106,7 @@ func (s *sheet) read(text []byte) {
 		}
 		body, rest, _ := bytes.Cut(text[open+1:], []byte("}"))
 		text = rest
+		s.work.spend(stepsOfTag + len(selectors)/2 + 2*len(body))
 		var d declared
 		d.declare(body)
 		if d.set != 0 {
@@ -139,6 +147,7 @@ func (s *sheet) addRule(selectors []byte, d *declared) {
 		if len(one) == 0 || len(one) > 100 {
 			continue
 		}
+		s.work.spend(stepsOfSelector + len(one))
 		if !bytes.ContainsAny(one, ":[+~") {
 			if list, ok := readChain(one); ok && (len(list) > 1 || !list[0].isSimple() || one[0] == '*') {
 				s.addChain(chain{list, d})
@@ -197,6 +206,7 @@ func (s *sheet) apply(d *declared, path []named) {
 	if len(s.rules) == 0 && s.count == 0 || len(e.name) > 64 || len(e.id) > 64 {
 		return
 	}
+	s.work.spend(stepsOfTag * (4 + min(len(e.class), 2*maxClasses))) // a class has two bytes
 	var buf [128]byte
 	look := func(parts ...[]byte) {
 		key := buf[:0]
@@ -235,12 +245,16 @@ func (s *sheet) apply(d *declared, path []named) {
 
 // follow adds what chains say that select the last of a path.
 func (s *sheet) follow(d *declared, chains []chain, path []named) {
-	for _, c := range chains {
+	before := s.steps
+	for i := range chains {
+		c := &chains[i]
+		if s.steps < 0 {
+			s.limits |= LimitStyleSheets
+			break
+		}
 		if c.fits(path, &s.steps) {
 			d.add(c.declared)
 		}
 	}
-	if s.steps < 0 {
-		s.limits |= LimitStyleSheets
-	}
+	s.work.spend(before - s.steps)
 }

@@ -53,7 +53,7 @@ func (c *computer) sketchOfAll() (s Sketch, ok bool) {
 	c.words2.restart()
 	c.page.all = true
 	for i := range c.texts {
-		if t := &c.texts[i]; !t.aside {
+		if t := &c.texts[i]; !t.aside && !c.work.isOver() {
 			c.words2.add(c.show(c.source[t.start:t.end], t).text2, nil)
 		}
 	}
@@ -104,6 +104,7 @@ func (t token) measure(text []byte) int {
 // wordsOf is the sketch of the words of a text.
 func (c *computer) wordsOf(text []byte, tokens []token) Sketch {
 	s := Sketch{Kind: KindSketch}
+	c.work.count(stepsOfToken * len(tokens))
 	words, long := c.shingled[:0], c.long[:0]
 	for i, t := range tokens {
 		w := word{hashWord(text[t.start:t.end]), uint32(i), int32(t.measure(text))}

@@ -26,6 +26,7 @@ type tokeniser struct {
 	letters foldedWord // of the word that is read
 	joined  foldedWord // of the single letters before it
 	lower   []byte
+	work    *work
 }
 
 func (t *tokeniser) restart() {
@@ -45,7 +46,8 @@ func (t *tokeniser) reset(keep func([]byte) []byte) {
 // add appends the words of text, which is UTF-8. quotes are the stretches of it,
 // in order, that are not its author's own.
 func (t *tokeniser) add(text []byte, quotes []span) {
-	for pos, blanks := 0, 2; pos < len(text) && !t.full; {
+	pos := 0
+	for blanks := 2; pos < len(text) && !t.full && !t.work.isOver(); {
 		if size := blankSize(text[pos:]); size > 0 {
 			blanks++
 			pos += size
@@ -65,6 +67,7 @@ func (t *tokeniser) add(text []byte, quotes []span) {
 		blanks = 0
 	}
 	t.joinSingles()
+	t.work.spend(pos / 2)
 }
 
 // addToken adds the words of the token with which text begins, and returns its

@@ -14,6 +14,13 @@ type view struct {
 func (c *computer) show(source []byte, t *textPart) view {
 	text := t.text(source)
 	text2 := toUTF8Version2(source, text, t.charset, t.isHTML)
+	c.work.spend(stepsOfText + len(source)/2)
+	if !sameBytes(text, source) {
+		c.work.spend(len(text))
+	}
+	if !sameBytes(text, text2) {
+		c.work.spend(2 * len(text2))
+	}
 	isHTML := t.isHTML || isPage(text2)
 	s := view{text, text2, nil}
 	if isHTML {
@@ -30,8 +37,12 @@ func (c *computer) show(source []byte, t *textPart) view {
 		c.plain.read(text)
 		s.text = c.plain.text
 	}
-	s.text2 = inShownOrder(s.text2)
-	s.quotes = merge(appendQuoted(s.quotes, s.text2, c.origin))
+	if ordered := inShownOrder(s.text2); !sameBytes(ordered, s.text2) {
+		c.work.spend(4 * len(ordered))
+		s.text2 = ordered
+	}
+	s.quotes = merge(appendQuoted(s.quotes, s.text2, c.origin, &c.work))
+	c.work.spend(stepsOfLine * len(s.quotes))
 	if isHTML {
 		c.limits |= c.page.limits | c.page.sheets.limits
 	}

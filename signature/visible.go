@@ -42,6 +42,9 @@ type page struct {
 	path   []named // the open elements, for the sheets
 	all    bool    // version 2 takes in what is hidden, too
 	limits Limits
+	work   *work
+
+	foreign int // index in open of the outermost drawing or formula, or -1
 
 	// Of the element that is read, in lower case.
 	style, class, id []byte
@@ -51,6 +54,7 @@ type page struct {
 
 type element struct {
 	name     atom.Atom
+	implied  implications
 	look     look
 	box      box
 	breaks   bool // it begins and ends a line
@@ -63,12 +67,17 @@ type element struct {
 // out; style sheets are not applied. Version 2 applies them too.
 func (p *page) read(source []byte) {
 	p.open, p.text, p.text2, p.quotes, p.quote = p.open[:0], p.text[:0], p.text2[:0], p.quotes[:0], -1
-	p.rest, p.sheets = -1, readSheets(source)
+	p.rest, p.foreign, p.sheets = -1, -1, readSheets(source, p.work)
 	p.limits = 0
+	p.work.spend(stepsOfPage)
 	z := &p.markup
 	z.begin(source)
 	for {
+		begin := z.pos
 		token := z.next()
+		if p.work.spend(stepsOfTag + (z.pos-begin)/2); p.work.isOver() {
+			token = html.ErrorToken
+		}
 		switch token {
 		case html.ErrorToken:
 			p.truncate(0)
@@ -119,7 +128,8 @@ func (p *page) look() look {
 // start opens an element, or not, where the tag closes itself and may.
 func (p *page) start(z *markup, closed bool) {
 	name := atom.Lookup(z.name)
-	p.endImplied(name)
+	ends := implied[name]
+	p.endImplied(ends)
 	if isBlock(name) {
 		p.text = append(p.text, '\n')
 	}
@@ -158,7 +168,10 @@ func (p *page) start(z *markup, closed bool) {
 		p.limits |= LimitOpenElements
 		return
 	}
-	p.open = append(p.open, element{name, l, b, breaks, p.reversed})
+	if p.foreign < 0 && isForeign(name) {
+		p.foreign = len(p.open)
+	}
+	p.open = append(p.open, element{name, ends, l, b, breaks, p.reversed})
 	if p.reversed {
 		p.text2 = utf8.AppendRune(p.text2, rightToLeftOverride)
 	}
@@ -173,6 +186,7 @@ func (p *page) end(name atom.Atom) {
 	if isBlock(name) {
 		p.text = append(p.text, '\n')
 	}
+	p.work.spend(len(p.open) / 8)
 	for i := len(p.open) - 1; i >= 0; i-- {
 		if p.open[i].name == name {
 			if p.open[i].breaks {
@@ -199,29 +213,32 @@ func (p *page) truncate(i int) {
 		}
 	}
 	p.open = p.open[:i]
+	if p.foreign >= i {
+		p.foreign = -1
+	}
 }
 
 // endImplied closes what the start of an element closes without an end tag.
-func (p *page) endImplied(name atom.Atom) {
-	rule, ok := implied[name]
-	if !ok {
+func (p *page) endImplied(by implications) {
+	if by.starts == 0 {
 		return
 	}
+	p.work.spend(len(p.open) / 8)
 	for i := len(p.open) - 1; i >= 0; i-- {
-		open := p.open[i].name
-		if contains(rule.ends, open) {
+		switch open := p.open[i].implied; {
+		case open.ended&by.starts != 0:
 			p.truncate(i)
 			return
-		}
-		if contains(rule.within, open) {
+		case open.kept&by.starts != 0:
 			return
 		}
 	}
 }
 
-// endRule says that an element ends an open one of ends, with all inside it,
-// unless one of within is open further in.
-type endRule struct{ ends, within []atom.Atom }
+// implications are the rules by which elements end without an end tag, as bits: those
+// that an element applies when it starts, those that end it, with all inside it, and
+// those that end nothing around it.
+type implications struct{ starts, ended, kept uint8 }
 
 var (
 	implied = impliedEnds()
@@ -242,22 +259,28 @@ var (
 		atom.U, atom.Var, atom.Wbr)
 )
 
-func impliedEnds() map[atom.Atom]endRule {
-	cell := endRule{[]atom.Atom{atom.Td, atom.Th}, []atom.Atom{atom.Table, atom.Tr}}
-	term := endRule{[]atom.Atom{atom.Dt, atom.Dd}, []atom.Atom{atom.Dl}}
-	m := map[atom.Atom]endRule{
-		atom.Td: cell, atom.Th: cell,
-		atom.Tr: {[]atom.Atom{atom.Tr}, []atom.Atom{atom.Table}},
-		atom.Li: {[]atom.Atom{atom.Li}, []atom.Atom{atom.Ul, atom.Ol}},
-		atom.Dt: term, atom.Dd: term,
+func impliedEnds() map[atom.Atom]implications {
+	m := make(map[atom.Atom]implications)
+	bit := uint8(1)
+	add := func(starts, ended, kept []atom.Atom) {
+		for i, names := range [][]atom.Atom{starts, ended, kept} {
+			for _, name := range names {
+				of := m[name]
+				*[]*uint8{&of.starts, &of.ended, &of.kept}[i] |= bit
+				m[name] = of
+			}
+		}
+		bit <<= 1
 	}
-	paragraph := endRule{[]atom.Atom{atom.P}, []atom.Atom{atom.Table, atom.Td, atom.Th, atom.Button}}
-	for _, name := range []atom.Atom{atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Center,
+	type names = []atom.Atom
+	add(names{atom.Td, atom.Th}, names{atom.Td, atom.Th}, names{atom.Table, atom.Tr})
+	add(names{atom.Tr}, names{atom.Tr}, names{atom.Table})
+	add(names{atom.Li}, names{atom.Li}, names{atom.Ul, atom.Ol})
+	add(names{atom.Dt, atom.Dd}, names{atom.Dt, atom.Dd}, names{atom.Dl})
+	add(names{atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Center,
 		atom.Div, atom.Dl, atom.Fieldset, atom.Footer, atom.Form, atom.H1, atom.H2, atom.H3, atom.H4,
 		atom.H5, atom.H6, atom.Header, atom.Hr, atom.Main, atom.Nav, atom.Ol, atom.P, atom.Pre,
-		atom.Section, atom.Ul} {
-		m[name] = paragraph
-	}
+		atom.Section, atom.Ul}, names{atom.P}, names{atom.Table, atom.Td, atom.Th, atom.Button})
 	return m
 }
 
@@ -267,15 +290,6 @@ func atoms(list ...atom.Atom) map[atom.Atom]bool {
 		m[a] = true
 	}
 	return m
-}
-
-func contains(list []atom.Atom, a atom.Atom) bool {
-	for _, x := range list {
-		if x == a {
-			return true
-		}
-	}
-	return false
 }
 
 // decidesLook tells whether a style in lower case has a property that styled

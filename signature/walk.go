@@ -46,6 +46,7 @@ type surroundings struct {
 // multipart ends all inner ones, so that an unclosed one costs nothing.
 type walker struct {
 	visit func(leaf)
+	work  *work // nil where nobody asks
 	// descend tells to look into message/rfc822 parts; else they are leaves.
 	descend   bool
 	truncated bool
@@ -79,7 +80,13 @@ type delimiter struct {
 
 // walk visits the leaf parts of m in order, and returns the limits that bit.
 func walk(m Message, descend bool, visit func(leaf)) Limits {
-	w := walker{visit: visit, descend: descend, truncated: m.Truncated}
+	w := walker{visit: visit, descend: descend}
+	return w.walk(m)
+}
+
+func (w *walker) walk(m Message) Limits {
+	w.work.count(len(m.Body) / 4)
+	w.truncated = m.Truncated
 	w.message(messageMIME(m.Header), m.Body, surroundings{})
 	return w.limits
 }
@@ -148,10 +155,11 @@ func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 // unwrap walks a message that is transferred in an encoding, although RFC 2046
 // section 5.2.1 forbids it.
 func (w *walker) unwrap(h mimeHeader, raw []byte, around surroundings, base int) {
+	w.work.count(stepsOfDecoding(leaf{mimeHeader: h, raw: raw}))
 	decoded := skipPostmark(decodeTransfer(nil, raw, h.encoding))
 	h, length := partMIME(decoded, nil)
 	around.alternative, around.related, around.attached = 0, false, true
-	inner := walker{visit: w.visit, descend: true, wrapped: w.wrapped + 1, base: base,
+	inner := walker{visit: w.visit, work: w.work, descend: true, wrapped: w.wrapped + 1, base: base,
 		entities: w.entities, alternatives: w.alternatives}
 	inner.message(h, decoded[length:], around)
 	w.entities, w.alternatives = inner.entities, inner.alternatives
@@ -173,6 +181,7 @@ func (w *walker) header(pos int) (mimeHeader, int) {
 		level, _ := w.match(line)
 		return level >= 0
 	})
+	w.work.count(stepsOfPart + length)
 	return h, pos + length
 }
 

@@ -191,6 +191,8 @@ max_message = "1MiB"
 group = "postfix"
 [reports]
 classes = true
+[bulk]
+count_networks = ["127.0.0.0/8", "::1/128"]
 `
 
 func newMailCase(t *testing.T, kind, network string, m milters, server mailServer) *mailCase {

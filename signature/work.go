@@ -1,0 +1,65 @@
+package signature
+
+const (
+	// The texts of a message may cost freeSteps, and stepsOfByte for each of their
+	// decoded bytes. Normal mail costs up to half of that. Both depend only on what
+	// all copies of a message share, so that the budget ends at the same place in each.
+	freeSteps   = 1 << 18
+	stepsOfByte = 24
+	// bytesOfText and bytesOfPage are added to the size of each, so that many small
+	// ones do not use up what is for the others.
+	bytesOfText, bytesOfPage = 4, 56
+)
+
+// The steps of what occurs often. A step is 5 to 10 ns of processor time.
+const (
+	stepsOfTag      = 6   // a tag of HTML, an attribute, a look-up in a style sheet
+	stepsOfSelector = 60  // a selector of a style sheet
+	stepsOfToken    = 8   // a word that has more than plain letters
+	stepsOfLine     = 6   // a line that may be quoted
+	stepsOfHost     = 40  // the host name of a link
+	stepsOfText     = 16  // a text, besides what it contains
+	stepsOfPage     = 200 // a text in HTML
+	stepsOfPart     = 100 // a part of the message, its header, a member of an archive
+	stepsOfPixel    = 5
+	stepsOfImage    = 200_000 // an image that is decoded, besides its pixels
+	// stepsOfPackedByte is that of the worst case: a compressed block that contains
+	// nothing but the codes it could use.
+	stepsOfPackedByte = 16
+)
+
+// work counts the steps of signing one message. The texts have a budget: their stages
+// call spend, and stop where isOver. The steps of the other stages are bounded by the
+// limits of those, and counted so that a test can show the bound of the sum, which
+// FORMAT.md states. A nil work has no budget.
+type work struct {
+	steps int // of all stages so far
+	spent int // of the texts
+	more  int // what they may cost besides freeSteps
+}
+
+// count adds steps of a stage that has a limit of its own.
+func (w *work) count(n int) {
+	if w != nil {
+		w.steps += n
+	}
+}
+
+// grant adds to the budget what a text of a size may cost.
+func (w *work) grant(size int, isPage bool) {
+	if isPage {
+		size += bytesOfPage
+	}
+	w.more += stepsOfByte * (size + bytesOfText)
+}
+
+// spend adds steps of the texts, which the budget is for.
+func (w *work) spend(n int) {
+	if w != nil {
+		w.steps += n
+		w.spent += n
+	}
+}
+
+// isOver reports whether the budget is used up. What has been read is signed.
+func (w *work) isOver() bool { return w != nil && w.spent > freeSteps+w.more }

@@ -1,0 +1,118 @@
+package signature
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// stepsOf is what it costs to sign a message, in steps.
+func stepsOf(m Message) int {
+	c := computers.Get().(*computer)
+	defer c.release()
+	c.compute(m)
+	return c.work.steps
+}
+
+// everyHostile is each hostile message of these tests, by name.
+func everyHostile(tb testing.TB) map[string][]byte {
+	all := make(map[string][]byte)
+	for _, h := range hostile {
+		all[h.name] = []byte(h.make())
+	}
+	for _, h := range hostileParts {
+		all["part: "+h.name] = []byte(h.make(tb))
+	}
+	for name, r := range hostileRecipes(tb) {
+		all["recipe: "+name] = r.message(100 / scale)
+	}
+	for _, h := range bites(tb) {
+		all["limit: "+h.name] = []byte(h.raw)
+	}
+	return all
+}
+
+// textRecipes are the recipes without an archive or image.
+func textRecipes(tb testing.TB) map[string]recipe {
+	recipes := hostileRecipes(tb)
+	maps.DeleteFunc(recipes, func(_ string, r recipe) bool {
+		return slices.ContainsFunc(r, func(one ingredient) bool { return one.file != "" })
+	})
+	return recipes
+}
+
+// The bound that FORMAT.md states.
+const (
+	boundOfMessage = 8 << 20
+	boundOfByte    = 48
+)
+
+// The cost of a message is bounded by its size. Counted are steps, not time; the log
+// has the time, by which TestSearch finds what is not counted.
+func TestWork(t *testing.T) {
+	all := everyHostile(t)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		raw := all[name]
+		m := Parse(raw)
+		before := cpu()
+		steps := stepsOf(m)
+		took := float64(cpu() - before)
+		t.Logf("%-40s %9d bytes: %6.1f ns a byte, %5.1f steps a byte, %5.1f ns a step", name, len(raw),
+			took/float64(len(raw)), float64(steps)/float64(len(raw)), took/float64(steps))
+		if most := boundOfMessage + boundOfByte*len(raw); steps > most {
+			t.Errorf("%s: %d steps for %d bytes, want at most %d", name, steps, len(raw), most)
+		}
+	}
+}
+
+// Twice the text costs about twice the steps: a quarter more is where one of them is
+// cut by a limit and the other is not. What grows with the square costs four times as
+// many.
+func TestWorkIsLinear(t *testing.T) {
+	for name, r := range textRecipes(t) {
+		half, whole := stepsOf(Parse(r.message(50/scale))), stepsOf(Parse(r.message(100/scale)))
+		if whole > 2*half+half/4+boundOfMessage/8 {
+			t.Errorf("%s: %d steps, and %d for half of it", name, whole, half)
+		}
+	}
+}
+
+// A message that is too expensive still signs, and so can be reported: by what was read
+// of it, and by its body.
+func TestWorkSigns(t *testing.T) {
+	hosts := bytes.Replace(hostileRecipes(t)["longer-hosts"].message(100), []byte("\n\n"), []byte("\n\n"+prose), 1)
+	if s := Compute(Parse(hosts)); kinds(s) != "body text text2" || s.Limits&LimitWork == 0 {
+		t.Errorf("links that are too expensive: signed by %q with the limits %q", kinds(s), s.Limits.Names())
+	}
+	c := computers.Get().(*computer)
+	defer c.release()
+	c.work.spent = 1 << 40
+	if s := c.compute(Parse([]byte("\n" + prose))); kinds(s) != "body" || s.Limits != LimitWork || len(s.Counting) != 1 {
+		t.Errorf("no budget at all: signed by %q, counted by %v, with the limits %q", kinds(s), s.Counting, s.Limits.Names())
+	}
+}
+
+// All copies of a message spend the same: the one that a milter sees, with CRLF, and
+// the one in a mailbox, with what servers add.
+func TestWorkIsOfTheContent(t *testing.T) {
+	for name, r := range textRecipes(t) {
+		raw := string(r.message(25 / scale))
+		seen, kept := computeWork(raw), computeWork("Received: by a.example\nX-Added: x\n"+raw)
+		if crlf := computeWork(strings.ReplaceAll(raw, "\n", "\r\n")); crlf != seen {
+			t.Errorf("%s: with CRLF %+v, with LF %+v", name, crlf, seen)
+		}
+		if kept != seen {
+			t.Errorf("%s: with a trace header %+v, without %+v", name, kept, seen)
+		}
+	}
+}
+
+// computeWork is what the texts of a message spent, and what they might besides.
+func computeWork(raw string) (spent [2]int) {
+	c := computers.Get().(*computer)
+	defer c.release()
+	c.compute(Parse([]byte(raw)))
+	return [2]int{c.work.spent, c.work.more}
+}
