@@ -36,7 +36,7 @@ func TestOwnRecord(t *testing.T) {
 		{"of another federation", options("a", func(o *Options) { o.Key[0]++ }), ErrFederation, false},
 	} {
 		record := tc.by.Heartbeat(0, 0)
-		h, err := a.OwnRecord(record)
+		h, err := a.OwnRecord(record, RecordHeartbeat)
 		if !errors.Is(err, tc.want) || errors.Is(err, ErrUnverified) == tc.verified {
 			t.Errorf("%s: %v", tc.name, err)
 		}
@@ -45,13 +45,20 @@ func TestOwnRecord(t *testing.T) {
 		}
 		for at := range record {
 			record[at] ^= 1
-			if _, err := a.OwnRecord(record); !errors.Is(err, ErrUnverified) {
+			if _, err := a.OwnRecord(record, RecordHeartbeat); !errors.Is(err, ErrUnverified) {
 				t.Fatalf("%s, byte %d changed: %v", tc.name, at, err)
 			}
 			record[at] ^= 1
 		}
 	}
-	if h, err := a.OwnRecord(nil); err == nil {
+	votes, _, err := a.Votes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h, err := a.OwnRecord(votes, RecordHeartbeat); !errors.Is(err, ErrUnverified) {
+		t.Errorf("votes in the place of a heartbeat: %v, %v", h, err)
+	}
+	if h, err := a.OwnRecord(nil, RecordHeartbeat); err == nil {
 		t.Errorf("nothing is %v", h)
 	}
 }

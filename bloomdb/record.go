@@ -193,13 +193,18 @@ func (db *DB) openRecord(data []byte, want RecordType) (h Head, body []byte, err
 	return h, body, nil
 }
 
-// OwnRecord returns the head of a record that this site has made. ErrUnsigned means
-// that a member of the federation made it in this site's name: another daemon with this
-// name, or this site with an earlier signing key. All errors are ErrUnverified.
-func (db *DB) OwnRecord(data []byte) (Head, error) {
+// OwnRecord returns the head of a record that this site has made, of a type: the number of
+// votes, for example, is no position. ErrUnsigned, with the head, means that a member of
+// the federation made it in this site's name: another daemon of this name, or this site
+// with an earlier signing key. All errors are ErrUnverified.
+func (db *DB) OwnRecord(data []byte, want RecordType) (Head, error) {
 	h, _, err := db.open(data)
-	if err == nil && h.Site != db.opt.Site {
+	switch {
+	case err != nil:
+	case h.Site != db.opt.Site:
 		err = fmt.Errorf("%s: it is not of this site", h)
+	case h.Type != want:
+		err = fmt.Errorf("%s: it should be a %s", h, want)
 	}
 	return h, unverified(err)
 }

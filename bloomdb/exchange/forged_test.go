@@ -102,6 +102,13 @@ func TestForgedEpoch(t *testing.T) {
 	}
 
 	m2.stop()
+	keys := newStreams(c, bloomdb.KeyID(testKey)) // a genuine record of m2, whose number is a time
+	votes, err := keys.votes(t.Context(), "m2")
+	if err != nil || votes == nil {
+		t.Fatal(votes, err)
+	}
+	c.HSet(t.Context(), keys.headsKey(), "m2", votes)
+	c.Set(t.Context(), keys.manifestKey("m2"), votes, 0)
 	m2 = startSite(t, dir, "m2", server.url())
 	m2.report(mail("restarted"))
 	testenv.Eventually(t, "it is heard", func() bool { return m1.lists(mail("restarted")) })

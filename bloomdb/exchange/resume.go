@@ -64,7 +64,7 @@ func (p *publisher) recognise(end streamEnd) (bloomdb.Head, error) {
 		}
 		return bloomdb.Head{}, errForeign
 	}
-	h, err := p.db.OwnRecord(end.record)
+	h, err := p.db.OwnRecord(end.record, bloomdb.RecordDelta)
 	switch {
 	case h.Type != bloomdb.RecordDelta || (Position{h.Epoch, h.Seq}) != end.at:
 		return bloomdb.Head{}, errForeign
@@ -144,12 +144,14 @@ func (p *publisher) said(ctx context.Context, proof bloomdb.Head, past *bloomdb.
 	if past != nil {
 		heads = append(heads, *past)
 	}
-	for _, read := range []func(context.Context, string) ([]byte, error){p.wire.head, p.wire.manifest} {
+	for kind, read := range map[bloomdb.RecordType]func(context.Context, string) ([]byte, error){
+		bloomdb.RecordHeartbeat: p.wire.head, bloomdb.RecordManifest: p.wire.manifest,
+	} {
 		record, err := read(ctx, p.site)
 		if err != nil && !errors.Is(err, errNotOurs) {
 			return nil, err
 		}
-		if h, err := p.db.OwnRecord(record); err == nil {
+		if h, err := p.db.OwnRecord(record, kind); err == nil {
 			heads = append(heads, h)
 		}
 	}
@@ -159,7 +161,7 @@ func (p *publisher) said(ctx context.Context, proof bloomdb.Head, past *bloomdb.
 // hearOwn takes news of this site: a record that comes back from Redis, or an earlier
 // heartbeat that other sites repeat because they hold a newer epoch of this site.
 func (x *Exchange) hearOwn(n news) {
-	h, err := x.db.OwnRecord(n.record)
+	h, err := x.db.OwnRecord(n.record, n.head.Type)
 	if err != nil {
 		x.refuse(nil, causeOf(err), err)
 		return
