@@ -142,10 +142,7 @@ func serveOn(t testing.TB, ln net.Listener, server *http.Server) {
 	done := make(chan error)
 	go func() { done <- server.Serve(ln) }()
 	t.Cleanup(func() {
-		if err := server.Shutdown(context.Background()); err != nil {
-			t.Error(err)
-		}
-		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+		if err := errors.Join(server.Shutdown(context.Background()), <-done); !errors.Is(err, http.ErrServerClosed) {
 			t.Error(err)
 		}
 	})

@@ -244,7 +244,7 @@ func TestTwoDaemonsWithOneName(t *testing.T) {
 	testenv.Eventually(t, "the first one notices", func() bool {
 		return strings.Contains(one.x.Status().LastError, errNameTaken.Error())
 	})
-	eventually(t, "the second one has published", func() bool { // the first one may notice its heartbeat before
+	testenv.Eventually(t, "the second one has published", func() bool { // the first one may notice its heartbeat before
 		epoch, seq := two.db.Head()
 		end, err := two.keys().tail(t.Context(), "a")
 		return err == nil && seq > 0 && end.at == (Position{epoch, seq})

@@ -90,7 +90,7 @@ var inTests = map[string][]string{
 
 	"cmd/spambloomd":                {"cmd/internal/manual", "cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/mta":        {"signature", "bloomdb", "reporting", "milter", "cmd/spambloomd/e2e/harness"},
-	"cmd/spambloomd/e2e/mailbox":    {"cmd/internal/config", "cmd/spambloomd/e2e/harness"},
+	"cmd/spambloomd/e2e/mailbox":    {"signature", "reporting", "cmd/internal/config", "cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/federation": {"bloomdb", "bloomdb/exchange", "bloomdb/exchange/linkfault", "reporting", "cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/faults":     {"signature", "bloomdb/exchange/linkfault", "reporting", "cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/life":       {"reporting", "cmd/internal/config", "cmd/spambloomd/e2e/harness"},

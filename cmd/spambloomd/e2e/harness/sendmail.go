@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -31,15 +32,24 @@ type Sendmail struct {
 	Defines []string // what sendmail.mc gets besides
 }
 
+// unpackedSendmail is the folder that the Makefile names, or would name.
+func unpackedSendmail() string {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = "/nonexistent"
+	}
+	return cmp.Or(os.Getenv("SPAMBLOOM_SENDMAIL"), filepath.Join(cache, "spambloom/sendmail"))
+}
+
 // NewSendmail makes the folders of an instance.
 func NewSendmail(t testing.TB) *Sendmail {
 	t.Helper()
 	testenv.Root(t)
 	testenv.Need(t, Execute(t, "", testenv.Program(t, "unshare"), "--uts", "true").Code == 0, "UTS namespaces")
 	m := &Sendmail{T: t, Dir: testenv.Dir(t), Port: testenv.Port(t)}
-	m.prefix = filepath.Join("/", os.Getenv("SPAMBLOOM_SENDMAIL"), "usr")
+	m.prefix = filepath.Join(unpackedSendmail(), "usr")
 	_, err := os.Stat(m.Program())
-	testenv.Need(t, err == nil, "sendmail") // make test as root unpacks it; SPAMBLOOM_SENDMAIL names the folder
+	testenv.Need(t, err == nil, "sendmail") // make test as root unpacks it
 	m.Maildir = filepath.Join(m.Dir, "mail")
 	for _, name := range []string{"queue", "submitted", "mail"} {
 		if err := os.Mkdir(filepath.Join(m.Dir, name), 0o700); err != nil {

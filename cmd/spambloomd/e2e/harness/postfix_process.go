@@ -1,0 +1,86 @@
+package harness
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// Restart runs the instance anew, with its files as they stand now: processes of before
+// a reload may still take a mail.
+func (p *Postfix) Restart() {
+	p.T.Helper()
+	p.Stop()
+	p.run()
+	p.await()
+}
+
+// await returns when the instance answers.
+func (p *Postfix) await() {
+	p.T.Helper()
+	testenv.Eventually(p.T, "Postfix answers", func() bool {
+		if len(p.ended) > 0 {
+			p.T.Fatalf("Postfix ended at its start:\n%s", p.Log())
+		}
+		conn, err := net.Dial("tcp", p.Addr)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+}
+
+// tethered becomes the master, and leaves behind a process, not its child, that ends it
+// when the pipe at descriptor 3 closes without a line: this process has died then. The
+// master changes its user, which takes back what StartChild asks for.
+const tethered = `(sh -c 'read _ || kill $0' $$ <&3 3<&- >/dev/null 2>&1 &); exec "$0" "$@" 3<&-`
+
+// run starts the master process itself, in the foreground: it dies with the test. The
+// command postfix would write to the log first, and wait two seconds for the process
+// that reads it.
+func (p *Postfix) run() {
+	p.T.Helper()
+	out, err := os.Create(filepath.Join(p.Dir, "log/master"))
+	if err != nil {
+		p.T.Fatal(err)
+	}
+	defer out.Close()
+	var in *os.File
+	if in, p.tether, err = os.Pipe(); err != nil {
+		p.T.Fatal(err)
+	}
+	defer in.Close()
+	cmd := exec.Command("sh", "-c", tethered, p.Command, "-s", "-c", p.etc())
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = out, out, []*os.File{in}
+	p.ended = make(chan error, 1)
+	if err := StartChild(cmd); err != nil {
+		p.T.Fatal(err)
+	}
+	p.process = cmd.Process
+	go func() { p.ended <- cmd.Wait() }()
+}
+
+// Stop ends the instance. A second call does nothing.
+func (p *Postfix) Stop() {
+	if p.process == nil {
+		return
+	}
+	_ = p.process.Signal(syscall.SIGTERM) // it may have ended by itself
+	if !testenv.Becomes(func() bool { return len(p.ended) > 0 }) {
+		p.T.Errorf("Postfix does not stop:\n%s", p.Log())
+		_ = syscall.Kill(-p.process.Pid, syscall.SIGKILL)
+	}
+	<-p.ended // by a signal: that is no fault
+	// The master has a process group of its own. Its children end a moment later, and
+	// hold the port until then.
+	if !testenv.Becomes(func() bool { return syscall.Kill(-p.process.Pid, 0) == syscall.ESRCH }) {
+		p.T.Errorf("processes of Postfix do not end:\n%s", p.Log())
+	}
+	p.process = nil
+	_, _ = p.tether.WriteString("\n") // the process at its other end may have been killed
+	p.tether.Close()
+}
