@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -123,29 +122,6 @@ func serve(t *testing.T) *control {
 		}
 	})
 	return c
-}
-
-func listenAndServe(t testing.TB, server *http.Server) (path string) {
-	t.Helper()
-	path = filepath.Join(testenv.Dir(t), "control.sock")
-	ln, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	serveOn(t, NewDoor(DoorOptions{DaemonUID: os.Getuid()}).Listen(ln), server)
-	return path
-}
-
-// serveOn serves until the test's end.
-func serveOn(t testing.TB, ln net.Listener, server *http.Server) {
-	t.Helper()
-	done := make(chan error)
-	go func() { done <- server.Serve(ln) }()
-	t.Cleanup(func() {
-		if err := errors.Join(server.Shutdown(context.Background()), <-done); !errors.Is(err, http.ErrServerClosed) {
-			t.Error(err)
-		}
-	})
 }
 
 func testSet(contents ...string) signature.Set {
