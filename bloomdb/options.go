@@ -35,6 +35,8 @@ type Options struct {
 	SigningKey ed25519.PrivateKey
 	Members    Members
 
+	mending *mending // of Repair; nil: Open
+
 	Log *slog.Logger     // nil: discard
 	Now func() time.Time // nil: time.Now
 }
