@@ -140,6 +140,13 @@ func statusText(s reporting.Status, now time.Time) string {
 			fmt.Fprintf(table, "error\t%s\n", fault)
 		}
 	}
+	damaged := db.Damaged
+	if db.Previous != nil {
+		damaged = append(slices.Clone(damaged), db.Previous.Damaged...)
+	}
+	for _, f := range damaged {
+		fmt.Fprintf(table, "damaged\t%s is not used; missing: %s\n", f.Name, f.Cost)
+	}
 	exchange, facts := splitFacts(s.Daemon)
 	printFacts(table, facts)
 	if exchange != nil {

@@ -27,7 +27,8 @@ const maxHTTP = 64
 //
 //	/metrics   Prometheus
 //	/healthz   200 while the process answers at all
-//	/readyz    200 while it serves, mail is judged and reports can be written, else 503 and why
+//	/readyz    200 while it serves, mail is judged and reports can be written, else 503 and why;
+//	           with 200, a line for each damaged file that was set aside
 //	/          a page for people
 func (d *server) newHTTP() *http.Server {
 	mux := http.NewServeMux()
@@ -75,6 +76,9 @@ func (d *server) readyz(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	fmt.Fprintln(w, "ready")
+	for _, f := range d.db.DamagedFiles() {
+		fmt.Fprintf(w, "damaged: %s is not used; missing: %s\n", f.Name, f.Cost)
+	}
 }
 
 // facts is what the daemon adds to the database's status.
@@ -147,6 +151,7 @@ A message that nobody reported is called spam with a chance of {{rate .DB.ErrorP
 {{with .DB.Previous}}<p>The federation key is rolled over: what was known under the one before,
 {{.KeyID}}, is asked as well, and its sites are heard. It may be left out from {{day $.DB.PreviousUntil}} on.</p>{{end}}
 {{with .DB.Error}}<p class="fault">Reports cannot be written: {{.}}</p>{{end}}
+{{range .DB.Damaged}}<p class="fault">Damaged, and not used: {{.Name}}. Missing: {{.Cost}}.</p>{{end}}
 {{with .Fault}}<p class="fault">Mail is not judged: {{.}}</p>{{end}}
 <p>{{with .Load}}Mail servers have {{.Connections}} connections; {{.Judging}} messages are judged, {{.Waiting}} wait.
 Messages in flight hold {{mib .Memory}}, and {{mib .Spilled}} in temporary files.{{end}}</p>
