@@ -137,6 +137,12 @@ func open(o Options, m *mending) (*DB, error) {
 	} else if !ok {
 		return nil, fmt.Errorf("state folder %s: %w", o.Dir, ErrLocked)
 	}
+	o.keeper = newTimekeeper(&o)
+	if err := o.keeper.load(o.Dir); err != nil {
+		lock.Unlock()
+		return nil, fmt.Errorf("state folder: %w", err)
+	}
+	o.Now = o.keeper.now
 	db, err := openMended(o, m)
 	if err != nil {
 		lock.Unlock()
@@ -202,7 +208,7 @@ func (db *DB) Close() error {
 		err = errors.Join(err, db.previous.Close())
 	}
 	if db.lock != nil {
-		err = errors.Join(err, db.lock.Unlock())
+		err = errors.Join(err, db.opt.keeper.write(true), db.lock.Unlock())
 	}
 	return err
 }
@@ -243,7 +249,7 @@ func (db *DB) maintain() error {
 	db.expire()
 	db.own.expire(db.votesGeneration())
 	db.pub.compact()
-	err := errors.Join(db.journal.flush(), db.pub.write(db.opt.Dir, db.opt.Now()))
+	err := errors.Join(db.journal.flush(), db.pub.write(db.opt.Dir, db.opt.Now()), db.opt.keeper.write(false))
 	if db.saveDue() {
 		err = errors.Join(err, db.save())
 	}

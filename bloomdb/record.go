@@ -200,6 +200,7 @@ func (db *DB) openTail(data []byte, head int) (body, signature []byte, err error
 // current refuses a record of a clock that is far ahead. One that is old may have
 // waited.
 func (db *DB) checkClock(h Head) error {
+	db.witness(h)
 	if ahead := h.Made.Sub(db.opt.Now()); ahead > maxSkew {
 		return fmt.Errorf("%s: %w: it was made at %s, %s from now", h, ErrClock, h.Made.Format(time.RFC3339), ahead.Round(time.Second))
 	}
@@ -237,6 +238,7 @@ func (db *DB) ReadHeartbeat(data []byte) (Heartbeat, error) {
 	if err != nil {
 		return Heartbeat{}, err
 	}
+	db.witness(h)
 	if len(body) != 16 {
 		return Heartbeat{}, fmt.Errorf("%s: body of %d bytes, must be 16", h, len(body))
 	}

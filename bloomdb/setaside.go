@@ -83,7 +83,7 @@ func expendable(name string) bool {
 	switch {
 	case own:
 		return t.kind == classFilter || t.kind == countFilter || t.kind == domainFilter
-	case strings.HasPrefix(name, "site-"), isNeverPath(name), name == "clock":
+	case strings.HasPrefix(name, "site-"), isNeverPath(name), name == clockFile:
 		return true
 	}
 	_, votes := parseOwnVotesPath(name)
@@ -115,7 +115,7 @@ func costOf(name string) string {
 		return "another site's reports and counts, until they are read again from Redis"
 	case isNeverPath(name):
 		return "one message of the never-list: declare it again with spambloom never"
-	case name == "clock":
+	case name == clockFile:
 		return "the time stamp by which a jump of the clock over a restart is seen"
 	}
 	return "changes that no snapshot had yet"

@@ -220,7 +220,7 @@ func isTemporary(name string) bool {
 	if !strings.HasPrefix(name, ".") {
 		return false
 	}
-	for _, prefix := range []string{".identity", ".import", ".never-"} {
+	for _, prefix := range []string{".identity", ".import", ".never-", ".clock"} {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}

@@ -76,6 +76,10 @@ func (d *server) readyz(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	fmt.Fprintln(w, "ready")
+	if c := d.db.Clock(); c != nil {
+		fmt.Fprintf(w, "clock: off by %s since %s, which is not believed\n",
+			time.Duration(c.Ahead*float64(time.Second)).Round(time.Second), c.Since.Format(time.RFC3339))
+	}
 	for _, f := range d.db.DamagedFiles() {
 		fmt.Fprintf(w, "damaged: %s is not used; missing: %s\n", f.Name, f.Cost)
 	}

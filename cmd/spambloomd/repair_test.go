@@ -215,4 +215,3 @@ func TestDamagedFileIsShown(t *testing.T) {
 		t.Errorf("removed: %q, %v", got, st.db.Status().Damaged)
 	}
 }
-

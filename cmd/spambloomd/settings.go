@@ -216,7 +216,11 @@ func (s *settings) accessOptions(group string) reporting.AccessOptions {
 }
 
 func (s *settings) databaseOptions(key [32]byte, log *slog.Logger) bloomdb.Options {
+	now, elapsed := clocks()
 	return bloomdb.Options{
+		Now:     now,
+		Elapsed: elapsed,
+
 		Dir:  s.data,
 		Site: s.site,
 		Key:  key,
