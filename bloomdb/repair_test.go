@@ -211,3 +211,46 @@ func mustSetAside(t *testing.T, o Options, path string) {
 		t.Errorf("%s is not set aside: %v", path, err)
 	}
 }
+
+// While the federation key is rolled over, both identities are repaired, each under the
+// key of its own files; so is one that is missing.
+func TestRepairIdentities(t *testing.T) {
+	for name, spoil := range map[string]func(path string) error{
+		"damaged": func(path string) error { return os.Truncate(path, 40) },
+		"missing": os.Remove,
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := lifeOptions(t.TempDir())
+			before := openTest(t, o)
+			mustReport(t, before, 1)
+			epoch := before.pub.epoch()
+			must(t, before.Mute("mx9", true))
+			must(t, before.Close())
+			o.PreviousKey, o.Key = &testKey, [32]byte{99}
+			db := openTest(t, o)
+			mustReport(t, db, 2)
+			must(t, db.Close())
+
+			must(t, spoil(identityPath(o.Dir)))
+			if db, err := Open(o); err == nil {
+				db.Close()
+				t.Fatal("it opens")
+			}
+			db, done, err := Repair(o)
+			if err != nil || len(done) != 1 {
+				t.Fatal(done, err)
+			}
+			if p := db.Previous(); p == nil || p.pub.epoch() != nextLife(epoch, true) || !p.pub.id.Republish {
+				t.Errorf("previous %v", p)
+			}
+			listed(t, db, 1, true)
+			listed(t, db, 2, true)
+			must(t, db.Close())
+			db = openTest(t, o)
+			listed(t, db, 1, true)
+			if !db.Muted("mx9") { // it is muted under the other key, too
+				t.Error("mx9 is heard")
+			}
+		})
+	}
+}
