@@ -175,7 +175,7 @@ func TestVotesOfRefusedReport(t *testing.T) {
 }
 
 // What was heard stands in the folder: a crash, and a start without Redis, keep it.
-// What would not be heard any more, or is torn, is forgotten.
+// What would not be heard any more is forgotten; what is torn is set aside.
 func TestHeardVotesLast(t *testing.T) {
 	c := newClock()
 	o := listenerOptions(t.TempDir(), c, "a", "b")
@@ -208,7 +208,7 @@ func TestHeardVotesLast(t *testing.T) {
 	var log strings.Builder
 	o.Log = slog.New(slog.NewTextHandler(&log, nil))
 	here = openTest(t, o)
-	if e := here.Judge(message(1)); e.Votes != 0 || !strings.Contains(log.String(), "votes of another site are forgotten") {
+	if e := here.Judge(message(1)); e.Votes != 0 || !strings.Contains(log.String(), "site-a.votes.damaged") {
 		t.Errorf("after its file was torn: %d votes, %s", e.Votes, log.String())
 	}
 	mustHear(t, here, a)
