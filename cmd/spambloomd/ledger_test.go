@@ -54,13 +54,20 @@ func TestUnusableLedger(t *testing.T) {
 		other[page+16+4] = 9
 	}
 	for hint, data := range map[string][]byte{
-		"hint: restore reports.db from a backup, or move it away": good[:3*os.Getpagesize()],
-		"hint: run the version of spambloomd that made":           other,
+		"hint: run spambloomd --repair":                 good[:3*os.Getpagesize()],
+		"hint: run the version of spambloomd that made": other,
 	} {
 		write(t, path, string(data))
 		if r := start(t, args...); r.code != 74 || !strings.Contains(r.stderr, path) || !strings.Contains(r.stderr, hint) {
 			t.Errorf("%+v; want %q", r, hint)
 		}
+	}
+	write(t, path, string(good[:3*os.Getpagesize()]))
+	if r := start(t, append(args, "--repair")...); r.code != 0 || !strings.Contains(r.stdout, path) {
+		t.Errorf("repair: %+v", r)
+	}
+	if code := again(); code != 0 {
+		t.Errorf("the repaired ledger: exit code %d", code)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)

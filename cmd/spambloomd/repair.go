@@ -57,7 +57,7 @@ func (r *repairing) keys() error {
 		if err = checkDamagedKey(r.s, path, key, err); !errors.Is(err, errDamagedKey) {
 			continue // the start says what else is wrong
 		}
-		key, _ = bloomdb.MendKey(path, bloomdb.FolderKeys(r.s.data))
+		key, _ = bloomdb.MendKey(path, idsFor(r.s, path))
 		if err := bloomdb.ReplaceKey(path, key); err != nil {
 			return &failure{exIOErr, err}
 		}

@@ -66,7 +66,7 @@ var errDamagedKey = errors.New("the key file is damaged: one byte differs from t
 // checkDamagedKey returns errDamagedKey if a federation key cannot be read, or is not that
 // of the folder, and one changed byte makes it so.
 func checkDamagedKey(s *settings, path string, key [32]byte, err error) error {
-	ids := bloomdb.FolderKeys(s.data)
+	ids := idsFor(s, path)
 	if err == nil && (len(ids) == 0 || slices.Contains(ids, bloomdb.KeyID(key))) {
 		return nil
 	}
@@ -74,6 +74,24 @@ func checkDamagedKey(s *settings, path string, key [32]byte, err error) error {
 		return fmt.Errorf("%s: %w", path, errDamagedKey)
 	}
 	return err
+}
+
+// idsFor are the ids of the folder's keys that a key file may have: all but that of the
+// other key in a roll-over.
+func idsFor(s *settings, path string) []string {
+	ids := bloomdb.FolderKeys(s.data)
+	other := s.previousKey
+	if path == other {
+		other = s.key
+	}
+	if other == "" {
+		return ids
+	}
+	key, err := bloomdb.ReadKey(other)
+	if err != nil {
+		return ids
+	}
+	return slices.DeleteFunc(ids, func(id string) bool { return id == bloomdb.KeyID(key) })
 }
 
 // checkDamagedSigningKey likewise, for this site's own key. A key that was changed on
