@@ -80,6 +80,11 @@ type DB struct {
 	// blockCells are those of the last block that was installed; sitesMu guards them.
 	blockCells []filter.Cell
 
+	asideMu     sync.Mutex    // guards aside and domainsLost, and saved while Open reads files
+	aside       []DamagedFile // see DamagedFiles
+	domainsLost bool          // counts of link domains were damaged: they begin anew
+	mending     *mending      // while Repair opens the folder; else nil
+
 	own      *ownVotes
 	votersMu sync.Mutex // held by the one who changes voters
 	voters   atomic.Pointer[[]*voter]
@@ -116,7 +121,10 @@ type siteState struct {
 //
 // With Options.PreviousKey it opens two databases, see Previous. The first time, that of
 // Key is made. Without PreviousKey, a key that was rolled over to is found by itself.
-func Open(o Options) (*DB, error) {
+func Open(o Options) (*DB, error) { return open(o, nil) }
+
+// open opens the folder, and repairs it where m is not nil.
+func open(o Options, m *mending) (*DB, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
@@ -129,13 +137,30 @@ func Open(o Options) (*DB, error) {
 	} else if !ok {
 		return nil, fmt.Errorf("state folder %s: %w", o.Dir, ErrLocked)
 	}
-	db, err := openAll(o)
+	o.keeper = newTimekeeper(&o)
+	if err := o.keeper.load(o.Dir); err != nil {
+		lock.Unlock()
+		return nil, fmt.Errorf("state folder: %w", err)
+	}
+	o.Now = o.keeper.now
+	db, err := openMended(o, m)
 	if err != nil {
 		lock.Unlock()
 		return nil, err
 	}
 	db.lock = lock
 	return db, nil
+}
+
+// openMended repairs the identities first: they say which files are whose.
+func openMended(o Options, m *mending) (*DB, error) {
+	if m != nil {
+		if err := m.mendIdentities(&o); err != nil {
+			return nil, err
+		}
+	}
+	o.mending = m
+	return openAll(o)
 }
 
 // newDB makes an empty database.
@@ -155,6 +180,7 @@ func newDB(o Options) (*DB, error) {
 		measuredParts: make(map[measuredPart]measuredError),
 		lastSave:      o.Now(),
 		leastParts:    minParts,
+		mending:       o.mending,
 	}
 	db.sipKeys = sketchSipKeys(db.keyed)
 	var err error
@@ -182,7 +208,7 @@ func (db *DB) Close() error {
 		err = errors.Join(err, db.previous.Close())
 	}
 	if db.lock != nil {
-		err = errors.Join(err, db.lock.Unlock())
+		err = errors.Join(err, db.opt.keeper.write(true), db.lock.Unlock())
 	}
 	return err
 }
@@ -223,7 +249,7 @@ func (db *DB) maintain() error {
 	db.expire()
 	db.own.expire(db.votesGeneration())
 	db.pub.compact()
-	err := errors.Join(db.journal.flush(), db.pub.write(db.opt.Dir, db.opt.Now()))
+	err := errors.Join(db.journal.flush(), db.pub.write(db.opt.Dir, db.opt.Now()), db.opt.keeper.write(false))
 	if db.saveDue() {
 		err = errors.Join(err, db.save())
 	}

@@ -180,6 +180,9 @@ func (db *DB) checkFiles() error {
 			}
 		}
 	}
+	if _, e := readStamp(db.opt.Dir); !errors.Is(e, os.ErrNotExist) {
+		err = errors.Join(err, e)
+	}
 	err = errors.Join(err, db.checkImport())
 	order := slices.Sorted(maps.Keys(segments))
 	for i, n := range order {

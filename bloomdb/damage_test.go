@@ -103,31 +103,36 @@ func TestDamagedSnapshot(t *testing.T) {
 	}
 }
 
-// The same through Open: the daemon does not start on a damaged folder, and says
-// which file it is.
+// The same through Open: a folder in which this site's own reports are damaged is not
+// opened, and the error names the file. Any other damaged file is set aside.
 func TestOpenNamesDamage(t *testing.T) {
 	dir, work := filled(t, true), filepath.Join(t.TempDir(), "work")
 	for _, path := range append(files(t, dir, "*.snapshot"), files(t, dir, "journal-*")...) {
-		copyDir(t, dir, work)
 		name := filepath.Base(path)
 		bad := filepath.Join(work, name)
+		refused := func(says string) {
+			t.Helper()
+			if expendable(name) {
+				mustSetAside(t, small(work), bad)
+				return
+			}
+			db, err := Open(small(work))
+			if err == nil {
+				db.Close()
+				t.Errorf("%s: no error", name)
+			} else if !strings.Contains(err.Error(), bad+says) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		copyDir(t, dir, work)
 		data, _ := os.ReadFile(bad)
 		data[len(data)/2] ^= 4
 		os.WriteFile(bad, data, 0o600)
-		db, err := Open(small(work))
-		if err == nil {
-			db.Close()
-			t.Errorf("%s: no error", name)
-		} else if !strings.Contains(err.Error(), bad+" is damaged at offset ") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	for _, path := range files(t, dir, "*.snapshot") {
-		copyDir(t, dir, work)
-		gone := filepath.Join(work, filepath.Base(path))
-		os.Remove(gone)
-		if _, err := Open(small(work)); err == nil || !strings.Contains(err.Error(), gone) || !strings.Contains(err.Error(), "missing") {
-			t.Errorf("%s removed: %v", gone, err)
+		refused(" is damaged at offset ")
+		if strings.HasSuffix(name, ".snapshot") {
+			copyDir(t, dir, work)
+			os.Remove(bad)
+			refused(" is damaged at offset 0: the file is missing")
 		}
 	}
 	copyDir(t, dir, work)

@@ -114,4 +114,11 @@
 // absolute values, so that replaying one twice changes nothing; snapshots can
 // therefore be written while the filters change, and kill -9 at any moment
 // loses no acknowledged report. Counts are synced every second.
+//
+// # Damage and time
+//
+// A damaged file whose loss costs recall only is set aside, and the database opens
+// without it (setaside.go). Damage to own reports is refused; Repair restores what is
+// whole, and Restore what the caller holds elsewhere. The database goes by a time that a
+// jump of the wall clock does not move at once (timekeeper.go).
 package bloomdb

@@ -289,10 +289,7 @@ func TestDamagedDomainsAreNamed(t *testing.T) {
 	if err := os.WriteFile(files[0], data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if db, err := Open(o); err == nil {
-		db.Close()
-		t.Error("opened with a damaged snapshot")
-	}
+	mustSetAside(t, o, files[0])
 }
 
 // Counts are never told, and never taken from a delta.

@@ -186,7 +186,7 @@ func TestEssenceIsStoredTheSame(t *testing.T) {
 
 // recordsOf are the records that a report or a revocation would write.
 func recordsOf(t *rapid.T, db *DB, kind filterKind, set signature.Set, sketches []signature.Sketch) []record {
-	p, err := db.newPosting(kind, set, db.reported(sketches), ClassOther)
+	p, err := db.newPosting(target{kind, db.opt.generation(kind, db.opt.Now())}, set, db.reported(sketches), ClassOther)
 	if err != nil {
 		t.Fatal(err)
 	}

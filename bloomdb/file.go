@@ -67,6 +67,13 @@ type identity struct {
 	// must know: a snapshot has to be published.
 	Republish bool `json:"republish,omitempty"`
 
+	// DomainsLSN is the place in the journal before which counts of link domains were lost
+	// and begin anew.
+	DomainsLSN lsn `json:"domains_lsn,omitempty"`
+
+	// Signer is the public half of the key with which this site signs its records.
+	Signer string `json:"signer,omitempty"`
+
 	// Muted are the sites whose influence was taken away, by name.
 	Muted []mutedSite `json:"muted,omitempty"`
 

@@ -94,7 +94,10 @@ func (db *DB) loadMasks(entries []os.DirEntry, named []string) error {
 		}
 		keys, err := readMask(path, db.keyID, gen)
 		if err != nil {
-			return err
+			if err := db.contain(err); err != nil {
+				return err
+			}
+			continue
 		}
 		if err := db.applyMasks([]record{{target: target{spamFilter, gen}, retouched: keys}}); err != nil {
 			return fmt.Errorf("mask %s: %w", path, err)

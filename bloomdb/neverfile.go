@@ -28,7 +28,9 @@ func neverPath(dir string, name shortID) string {
 }
 
 // isNeverPath tells the files of the never-list from others of the folder.
-func isNeverPath(name string) bool { return strings.HasPrefix(name, "never-") }
+func isNeverPath(name string) bool {
+	return strings.HasPrefix(name, "never-") && !strings.HasSuffix(name, damagedSuffix)
+}
 
 // writeNever makes an entry durable. The file appears whole or not at all.
 func writeNever(dir string, keyID [8]byte, e *neverEntry) error {
@@ -172,7 +174,10 @@ func (db *DB) loadNever(entries []os.DirEntry) error {
 		}
 		e, err := readNever(filepath.Join(db.opt.Dir, entry.Name()), db.keyID)
 		if err != nil {
-			return err
+			if err := db.contain(err); err != nil {
+				return err
+			}
+			continue
 		}
 		if list = append(list, e); len(list) > maxNever {
 			return fmt.Errorf("%s: over %d messages on the never-list", db.opt.Dir, maxNever)

@@ -35,8 +35,15 @@ type Options struct {
 	SigningKey ed25519.PrivateKey
 	Members    Members
 
+	mending *mending    // of Repair; nil: Open
+	keeper  *timekeeper // of Now, from Open on
+
 	Log *slog.Logger     // nil: discard
 	Now func() time.Time // nil: time.Now
+
+	// Elapsed is a clock that only goes forward, by which a jump of Now is seen. nil: that
+	// of the system where Now is nil, too; else none, and Now is always believed.
+	Elapsed func() time.Duration
 }
 
 // ReportOptions size the spam and revocation filters. All sites of a federation
@@ -101,6 +108,9 @@ func (o *Options) complete() error {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+		if start := time.Now(); o.Elapsed == nil {
+			o.Elapsed = func() time.Duration { return time.Since(start) }
+		}
 	}
 	return o.validate()
 }

@@ -69,6 +69,21 @@ func (p *publisher) begin(id identity, on bool) {
 	}
 }
 
+// opened notes what the start has found: with which key records are signed from now on,
+// and where counts of link domains begin anew.
+func (p *publisher) opened(o *Options, begin lsn, domainsLost bool) {
+	p.deltaMu.Lock()
+	defer p.deltaMu.Unlock()
+	if o.SigningKey != nil {
+		if key := PublicKey(o.SigningKey); p.id.Signer != key {
+			p.id.Signer, p.dirty = key, true
+		}
+	}
+	if domainsLost {
+		p.id.DomainsLSN, p.dirty = begin, true
+	}
+}
+
 func (p *publisher) epoch() uint64 {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()

@@ -267,6 +267,7 @@ func (db *DB) openTail(data []byte, head int) (body, signature []byte, err error
 // current refuses a record of a clock that is far ahead. One that is old may have
 // waited.
 func (db *DB) checkClock(h Head) error {
+	db.witness(h)
 	if ahead := h.Made.Sub(db.opt.Now()); ahead > maxSkew {
 		return fmt.Errorf("%s: %w: it was made at %s, %s from now", h, ErrClock, h.Made.Format(time.RFC3339), ahead.Round(time.Second))
 	}
@@ -317,6 +318,7 @@ func (db *DB) ReadHeartbeat(data []byte) (Heartbeat, error) {
 	if err != nil {
 		return Heartbeat{}, err
 	}
+	db.witness(h)
 	wants := len(body) - 16
 	if wants < 0 || wants%wantSize != 0 || wants > maxWants*wantSize {
 		return Heartbeat{}, fmt.Errorf("%s: body of %d bytes, must be 16 and up to %d times %d", h, len(body), maxWants, wantSize)

@@ -61,12 +61,15 @@ func (db *DB) list(kind filterKind, set signature.Set, class Class) error {
 	campaign := kind == spamFilter && db.isCampaign(set)
 	var postings []*posting
 	for _, d := range db.both() {
-		p, err := d.newPosting(kind, set, d.reported(set.Sketches), class)
-		if err != nil {
-			return err
+		for i, t := range d.listTargets(kind) {
+			p, err := d.newPosting(t, set, d.reported(set.Sketches), class)
+			if err != nil {
+				return err
+			}
+			defer p.release()
+			p.again = i > 0
+			postings = append(postings, p)
 		}
-		defer p.release()
-		postings = append(postings, p)
 	}
 	if err := db.ready(); err != nil {
 		return err
@@ -85,9 +88,27 @@ func post(postings []*posting, done func(*DB)) error {
 		if err := p.show(); err != nil {
 			return err
 		}
-		done(p.db)
+		if !p.again {
+			done(p.db)
+		}
 	}
 	return nil
+}
+
+// listTargets are the generations that a report or a revocation is written to: the present
+// one. A revocation is written to the later ones that are held, too: they were begun while
+// the clock was ahead, and would outweigh it until their time has come.
+func (db *DB) listTargets(kind filterKind) []target {
+	now := db.opt.generation(kind, db.opt.Now())
+	targets := []target{{kind, now}}
+	if kind == revokedFilter {
+		for _, g := range db.view.Load().reports {
+			if g.num > now {
+				targets = append(targets, target{kind, g.num})
+			}
+		}
+	}
+	return targets
 }
 
 // posting is a report or a revocation on its way into one database.
@@ -97,13 +118,14 @@ type posting struct {
 	sketches []record
 	masks    []record
 	votes    []record
+	again    bool   // another generation's posting of the same revocation came before
 	at       lsn    // in the journal; 0: not there
 	release  func() // must be called in the end
 }
 
 // newPosting makes the records, and finds what speaks against them.
-func (db *DB) newPosting(kind filterKind, set signature.Set, groups []kindGroups, class Class) (*posting, error) {
-	t := target{kind, db.opt.generation(kind, db.opt.Now())}
+func (db *DB) newPosting(t target, set signature.Set, groups []kindGroups, class Class) (*posting, error) {
+	kind := t.kind
 	own, err := db.ownBits(t, db.shapeFor(t))
 	if err != nil {
 		return nil, err

@@ -129,7 +129,7 @@ func TestSketchRevoked(t *testing.T) {
 
 // listGroups reports or revokes a message with groups that the test has made.
 func listGroups(db *DB, kind filterKind, set signature.Set, groups []kindGroups) error {
-	p, err := db.newPosting(kind, set, groups, ClassOther)
+	p, err := db.newPosting(target{kind, db.opt.generation(kind, db.opt.Now())}, set, groups, ClassOther)
 	if err != nil {
 		return err
 	}

@@ -167,7 +167,11 @@ func readSnapshot(path string, keyID [8]byte, load func(s *snapshot) loader) (s 
 		return s, fmt.Errorf("snapshot: %w", err)
 	}
 	defer f.Close()
-	r := &checkedReader{r: bufio.NewReaderSize(f, 1<<20)}
+	size := int64(1 << 20)
+	if info, err := f.Stat(); err == nil {
+		size = min(size, info.Size()+1) // small folders have many small files
+	}
+	r := &checkedReader{r: bufio.NewReaderSize(f, int(size))}
 	s, n, err := decodeSnapshotHead(r, keyID)
 	if err == nil {
 		var l loader

@@ -65,11 +65,15 @@ func (db *DB) load() error {
 	if err != nil {
 		return fmt.Errorf("state folder: %w", err)
 	}
+	db.findDamaged(entries)
 	if err := db.checkPresent(id, entries); err != nil {
 		return err
 	}
 	segments := make(map[uint32]int64)
 	if err := db.loadFiles(entries, segments); err != nil {
+		return err
+	}
+	if err := db.dropDomains(); err != nil {
 		return err
 	}
 	if err := db.loadMasks(entries, id.Snapshots); err != nil {
@@ -82,6 +86,9 @@ func (db *DB) load() error {
 		return err
 	}
 	imported, err := db.joinImport(new(Imported))
+	if err != nil && db.mending != nil {
+		imported, err = false, db.mendImport(err)
+	}
 	if err != nil {
 		return err
 	}
@@ -91,7 +98,14 @@ func (db *DB) load() error {
 	if db.journal, err = openJournal(dir, db.keyID, segments); err == nil && imported {
 		db.settleImport(true)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	db.pub.opened(&db.opt, db.journal.mark(), db.domainsLost)
+	if len(db.damagedFiles()) > 0 {
+		db.lastSave = db.lastSave.Add(-saveInterval) // the identity must not name what was set aside
+	}
+	return nil
 }
 
 // checkPresent names a snapshot that is gone: what it held would be lost without
@@ -101,8 +115,11 @@ func (db *DB) checkPresent(id identity, entries []os.DirEntry) error {
 		if t, own := parseOwnPath(name); own && db.unwanted(t.kind) {
 			continue
 		}
-		if !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == name }) {
-			return damaged(filepath.Join(db.opt.Dir, name), 0, errors.New("the file is missing"))
+		if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == name }) {
+			continue
+		}
+		if err := db.missing(name, entries); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -189,7 +206,10 @@ func (db *DB) loadFile(name string, segments map[uint32]int64) (t target, own bo
 		err = db.checkOrigin(path, t, s.origin)
 	}
 	if err != nil {
-		return t, false, err
+		if err := db.contain(err); err != nil {
+			return t, false, err
+		}
+		return t, false, db.dropOrigin(s.origin)
 	}
 	db.sites[s.origin] = &siteState{seq: s.seq, gaps: s.gaps, hole: s.hole}
 	return t, false, nil
@@ -200,7 +220,7 @@ func isTemporary(name string) bool {
 	if !strings.HasPrefix(name, ".") {
 		return false
 	}
-	for _, prefix := range []string{".identity", ".import", ".never-"} {
+	for _, prefix := range []string{".identity", ".import", ".never-", ".clock"} {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}
@@ -210,11 +230,15 @@ func isTemporary(name string) bool {
 
 // loadOwn reads one of this site's own filters.
 func (db *DB) loadOwn(path string, t target) error {
-	s, err := readSnapshot(path, db.keyID, func(*snapshot) loader { return &ownLoader{db: db, want: t, path: path} })
-	if err != nil {
-		return err
+	own := &ownLoader{db: db, want: t, path: path}
+	s, err := readSnapshot(path, db.keyID, func(*snapshot) loader { return own })
+	if err == nil {
+		err = db.checkOrigin(path, t, s.origin)
 	}
-	return db.checkOrigin(path, t, s.origin)
+	if err = db.contain(err); err != nil && db.mending != nil {
+		return db.mendSnapshot(own, err)
+	}
+	return err
 }
 
 // checkOrigin compares a snapshot's name with what it holds.
@@ -226,82 +250,6 @@ func (db *DB) checkOrigin(path string, t target, o origin) error {
 	return damaged(path, 0, fmt.Errorf("it is of site %s, epoch %d", o.site, o.epoch))
 }
 
-// ownLoader fills this site's own filters.
-type ownLoader struct {
-	db     *DB
-	want   target
-	path   string
-	bits   *filter.Bits
-	counts *filter.Counts
-}
-
-func (l *ownLoader) section(sec section) (err error) {
-	if sec.target != l.want || l.bits != nil || l.counts != nil {
-		return fmt.Errorf("it holds %s generation %d", sec.target.kind, sec.target.gen)
-	}
-	switch sec.target.kind {
-	case domainFilter:
-		l.counts, err = l.db.ownDomains(sec.target.gen, sec.shape.counts())
-	case countFilter:
-		l.counts, err = l.db.ownCounts(sec.target.gen, sec.shape.counts())
-	default:
-		l.bits, err = l.db.ownBits(sec.target, sec.shape.bits())
-	}
-	return err
-}
-
-func (l *ownLoader) cells(_ section, cells []filter.Cell) error {
-	if l.counts == nil {
-		l.bits.SetCells(cells)
-		return nil
-	}
-	for _, c := range cells {
-		l.counts.RaiseCell(c.Pos, c.Value)
-	}
-	return nil
-}
-
-func (l *ownLoader) raw(_ section, i uint64, code []byte) error {
-	if l.counts != nil {
-		l.counts.RaiseRaw(i, code)
-	} else {
-		l.bits.OrRaw(i, code)
-	}
-	return nil
-}
-
-// siteLoader fills another site's parts.
-type siteLoader struct {
-	db     *DB
-	origin origin
-	part   *partOf
-}
-
-func (l *siteLoader) section(sec section) (err error) {
-	if sec.target.kind == domainFilter {
-		return fmt.Errorf("counts of %s, which no site tells", sec.target.kind)
-	}
-	if period := int64(l.db.opt.period(sec.target.kind) / time.Second); sec.period != period {
-		return fmt.Errorf("period of %d s, here %d", sec.period, period)
-	}
-	if l.part = nil; l.db.unwanted(sec.target.kind) {
-		return nil
-	}
-	l.part, err = l.db.partFor(l.origin, sec.target, sec.shape)
-	return err
-}
-
-func (l *siteLoader) cells(_ section, cells []filter.Cell) error {
-	if l.part == nil {
-		return nil
-	}
-	return l.part.merge(cells)
-}
-
-func (l *siteLoader) raw(section, uint64, []byte) error {
-	return errors.New("a raw block, which only this site's own filters have")
-}
-
 // replay applies the journal's segments in order. Their valid sizes come back in
 // segments. A tail torn by a crash is cut off.
 func (db *DB) replay(segments map[uint32]int64) error {
@@ -309,9 +257,13 @@ func (db *DB) replay(segments map[uint32]int64) error {
 	for i, n := range order {
 		path := segmentPath(db.opt.Dir, n)
 		last := i == len(order)-1
-		size, torn, err := readSegment(path, db.keyID, last, func(at int64, r record) error {
-			return db.redo(makeLSN(n, at), r)
-		})
+		apply := func(at int64, r record) error { return db.redo(makeLSN(n, at), r) }
+		size, torn, err := readSegment(path, db.keyID, last, apply)
+		if err != nil && db.mending != nil {
+			if err = db.mendSegment(path, err); err == nil {
+				size, torn, err = readSegment(path, db.keyID, last, apply)
+			}
+		}
 		if err != nil {
 			return err
 		}
@@ -342,6 +294,9 @@ func cutPath(path string, size int64) error {
 // redo applies a record of the journal.
 func (db *DB) redo(at lsn, r record) error {
 	if r.target.kind == domainFilter {
+		if db.domainsLost || at < db.pub.id.DomainsLSN {
+			return nil
+		}
 		own, err := db.ownDomains(r.target.gen, domainsShape())
 		if err == nil && !db.unwanted(domainFilter) {
 			own.Raise(r.hashes[0], r.count)

@@ -23,6 +23,12 @@ type Status struct {
 	Votes VotesStatus `json:"votes"`
 	Error string      `json:"error,omitempty"` // the journal's fault, while it lasts
 
+	// Clock is a jump of the clock that is not believed; nil while the clock is in order.
+	Clock *ClockStatus `json:"clock,omitempty"`
+
+	// Damaged are files that were set aside, until they are removed.
+	Damaged []DamagedFile `json:"damaged,omitempty"`
+
 	// Previous is the database under the previous federation key, while that is rolled
 	// over; it may be left out from PreviousUntil on, when what was reported before the
 	// roll-over has aged out.
@@ -58,6 +64,7 @@ func (db *DB) Status() Status {
 	epoch, seq := db.Head()
 	s := Status{Site: db.opt.Site, Epoch: epoch, KeyID: KeyID(db.opt.Key), Journal: db.journal.bytesFrom(0)}
 	s.Never, s.Votes = db.neverStatus(), db.votesStatus()
+	s.Damaged, s.Clock = db.damagedFiles(), db.opt.keeper.status()
 	if err := db.journal.lastFault(); err != nil {
 		s.Error = err.Error()
 	}

@@ -2,6 +2,7 @@ package bloomdb
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -222,8 +223,8 @@ func isVotesPath(name string) bool {
 }
 
 // loadVotes takes the records of other sites that the folder has. One that would not
-// be heard is removed: the trust in its site or its key may have changed, and a torn
-// one can be had again.
+// be heard is removed: the trust in its site or its key may have changed. A damaged one
+// is set aside; the site publishes its votes again.
 func (db *DB) loadVotes(entries []os.DirEntry) error {
 	for _, e := range entries {
 		path := filepath.Join(db.opt.Dir, e.Name())
@@ -237,8 +238,14 @@ func (db *DB) loadVotes(entries []os.DirEntry) error {
 			continue
 		}
 		data, err := readBounded(path, MaxDelta)
+		if err == nil && !db.isProven(data) {
+			err = damaged(path, 0, errors.New("authentication code is wrong"))
+		}
 		if err != nil {
-			return err
+			if err := db.contain(err); err != nil {
+				return err
+			}
+			continue
 		}
 		v, err := db.readVotes(data)
 		switch {
@@ -248,12 +255,24 @@ func (db *DB) loadVotes(entries []os.DirEntry) error {
 				return fmt.Errorf("votes: %w", err)
 			}
 		case path != votesPath(db.opt.Dir, v.head.Site):
-			return damaged(path, 0, fmt.Errorf("it is of site %s", v.head.Site))
+			if err := db.contain(damaged(path, 0, fmt.Errorf("it is of site %s", v.head.Site))); err != nil {
+				return err
+			}
 		default:
 			db.putVoter(v)
 		}
 	}
 	return nil
+}
+
+// isProven reports whether a record is as a member of the federation made it.
+func (db *DB) isProven(data []byte) bool {
+	r := &recordReader{b: data}
+	if _, _, err := decodeHead(r); err != nil {
+		return false
+	}
+	_, _, err := db.openTail(data, len(data)-len(r.b))
+	return err == nil
 }
 
 // checkVotes reads a file of votes as Open would.

@@ -198,7 +198,10 @@ func (db *DB) loadOwnVotes(entries []os.DirEntry, named []string) error {
 		}
 		v, stamp, err := readOwnVotes(path, db.keyID, gen, int64(db.opt.Reports.Period/time.Second))
 		if err != nil {
-			return err
+			if err := db.contain(err); err != nil {
+				return err
+			}
+			continue
 		}
 		db.own.filters[gen] = v.filter
 		db.own.stamp = max(db.own.stamp, stamp)

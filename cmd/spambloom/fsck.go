@@ -21,7 +21,7 @@ never-list, and the ledger of reports. It prints what is damaged, a line each. M
 reports go on meanwhile; it changes nothing. Only root and the daemon's user may ask.
 
 It ends with 74 where something is damaged. A daemon that is not running checks the same
-at its start.
+at its start; spambloomd --repair restores what it refuses.
 
 Exit codes:
   0   nothing is damaged` + statusCodes,

@@ -140,6 +140,17 @@ func statusText(s reporting.Status, now time.Time) string {
 			fmt.Fprintf(table, "error\t%s\n", fault)
 		}
 	}
+	if c := db.Clock; c != nil {
+		fmt.Fprintf(table, "clock\t%s since %s; not believed before %s, and nothing expires by it\n",
+			offClock(c.Ahead), instant(c.Since), instant(c.Believed))
+	}
+	damaged := db.Damaged
+	if db.Previous != nil {
+		damaged = append(slices.Clone(damaged), db.Previous.Damaged...)
+	}
+	for _, f := range damaged {
+		fmt.Fprintf(table, "damaged\t%s is not used; missing: %s\n", f.Name, f.Cost)
+	}
 	exchange, facts := splitFacts(s.Daemon)
 	printFacts(table, facts)
 	if exchange != nil {
@@ -169,6 +180,15 @@ func statusText(s reporting.Status, now time.Time) string {
 		exchange.table(&b, now)
 	}
 	return b.String()
+}
+
+// offClock says how far a clock is off.
+func offClock(ahead float64) string {
+	off := time.Duration(ahead * float64(time.Second)).Round(time.Minute)
+	if off < 0 {
+		return fmt.Sprintf("%s behind", -off)
+	}
+	return fmt.Sprintf("%s ahead", off)
 }
 
 // retouches sums up the masks of all generations.

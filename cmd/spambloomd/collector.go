@@ -31,6 +31,8 @@ var (
 	dbMemory     = describe("memory_bytes", "Memory of all filters and parts.")
 	dbJournal    = describe("journal_bytes", "Size of the journal since the last snapshot.")
 	dbFault      = describe("journal_fault", "1 while the journal cannot be written.")
+	dbDamaged    = describe("damaged_files", "Damaged files that were set aside and not removed yet.")
+	dbClock      = describe("clock_jump_seconds", "By how much the clock is ahead while it is not believed; below 0: behind. 0: in order.")
 	dbPerMail    = describe("error_per_mail_ratio", "Chance that a message nobody reported is called spam.")
 	dbSequence   = describe("site_sequence", "Last delta made by this site, or applied of another.", "origin")
 	dbCells      = describe("site_cells", "Bits and cells held of a site.", "origin")
@@ -38,7 +40,7 @@ var (
 )
 
 func (databaseCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{buildInfo, dbFill, dbError, dbFilterSize, dbMasked, dbLost, dbBurstFill, dbBurstSize, dbNever, dbSpared, dbMemory, dbJournal, dbFault, dbPerMail, dbSequence, dbCells, dbGaps} {
+	for _, d := range []*prometheus.Desc{buildInfo, dbFill, dbError, dbFilterSize, dbMasked, dbLost, dbBurstFill, dbBurstSize, dbNever, dbSpared, dbMemory, dbJournal, dbFault, dbDamaged, dbClock, dbPerMail, dbSequence, dbCells, dbGaps} {
 		ch <- d
 	}
 }
@@ -57,6 +59,12 @@ func (c databaseCollector) Collect(ch chan<- prometheus.Metric) {
 		fault = 1
 	}
 	gauge(dbFault, fault)
+	gauge(dbDamaged, float64(len(s.Damaged)))
+	ahead := 0.0
+	if s.Clock != nil {
+		ahead = s.Clock.Ahead
+	}
+	gauge(dbClock, ahead)
 	if s.Burst != nil {
 		gauge(dbBurstFill, s.Burst.Fill)
 		gauge(dbBurstSize, float64(s.Burst.Memory))

@@ -71,37 +71,13 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 
 	systemd := &supervisor{log: log}
 	defer systemd.close()
-	key, err := openKey(s, log)
+	state, err := openState(s, log)
 	if err != nil {
 		return err
 	}
-	options := s.databaseOptions(key, log)
-	if options.PreviousKey, err = openPreviousKey(s); err != nil {
-		return err
-	}
-	if options.SigningKey, err = openSigningKey(s, log); err != nil {
-		return err
-	}
-	people.setKey(options.SigningKey.Seed())
+	defer func() { err = errors.Join(err, state.close()) }()
+	people.setKey(state.options.SigningKey.Seed())
 	s.warnOfWhiteclnt(log)
-	db, err := bloomdb.Open(options)
-	if err != nil {
-		return &failure{exIOErr, err}
-	}
-	defer func() {
-		if closeErr := db.Close(); closeErr != nil {
-			err = errors.Join(err, &failure{exIOErr, closeErr})
-		}
-	}()
-	reports, err := openLedger(s, log)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if closeErr := reports.Close(); closeErr != nil {
-			err = errors.Join(err, &failure{exIOErr, closeErr})
-		}
-	}()
 	sockets, err := listen(s, log)
 	if err != nil {
 		return err
@@ -110,7 +86,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 
 	d := &server{
 		started: s, current: s, level: level, people: people, log: log, systemd: systemd, listeners: sockets.names(),
-		db: db, desk: reporting.NewDesk(db, reports, s.deskOptions(log)),
+		db: state.db, desk: reporting.NewDesk(state.db, state.reports, s.deskOptions(log)),
 	}
 	if err := d.assemble(sockets); err != nil {
 		return err
@@ -126,6 +102,9 @@ func openKey(s *settings, log *slog.Logger) (key [32]byte, err error) {
 		return key, &failure{exCantCreate, fmt.Errorf("state folder: %w", err)}
 	}
 	key, err = bloomdb.ReadKey(s.key)
+	if damage := checkDamagedKey(s, s.key, key, err); errors.Is(damage, errDamagedKey) {
+		return key, &failure{exIOErr, damage}
+	}
 	switch {
 	case !errors.Is(err, fs.ErrNotExist):
 	case bloomdb.HasState(s.data), s.previousKey != "":

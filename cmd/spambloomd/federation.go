@@ -67,7 +67,7 @@ func (s *settings) readPeers() error {
 			s.members[p.Name] = m
 		}
 	}
-	if key, err := bloomdb.ReadSigningKey(s.sign); err == nil { // else the start makes it, or refuses it
+	if key, err := bloomdb.ReadSigningKey(s.sign); err == nil && !s.repairing { // else the start makes it, or refuses it
 		errs = append(errs, s.checkOwnPeer(key))
 	}
 	return errors.Join(errs...)
@@ -80,6 +80,13 @@ func openSigningKey(s *settings, log *slog.Logger) (ed25519.PrivateKey, error) {
 		if key, err = makeSigningKey(s.sign); err == nil {
 			log.Info("signing key made", "path", s.sign, "public", bloomdb.PublicKey(key))
 		}
+	}
+	public := ""
+	if err == nil {
+		public = bloomdb.PublicKey(key)
+	}
+	if damage := checkDamagedSigningKey(s, public, err); errors.Is(damage, errDamagedKey) {
+		return nil, &failure{exIOErr, damage}
 	}
 	if err != nil {
 		return nil, &failure{exConfig, fmt.Errorf("%s: %w", s.Where("site.signing_key"), err)}

@@ -27,7 +27,8 @@ const maxHTTP = 64
 //
 //	/metrics   Prometheus
 //	/healthz   200 while the process answers at all
-//	/readyz    200 while it serves, mail is judged, and reports are taken and written, else 503 and why
+//	/readyz    200 while it serves, mail is judged, and reports are taken and written, else 503 and
+//	           why; with 200, a line for each damaged file, each lockout, and a clock that jumped
 //	/          a page for people
 //
 // It answers only for its own names.
@@ -84,15 +85,29 @@ func (d *server) readyz(w http.ResponseWriter, _ *http.Request) {
 	}
 	// One user's lockout is no reason to take the daemon out of service, or any user could.
 	fmt.Fprintln(w, "ready")
+	for _, note := range d.notes(lockout) {
+		fmt.Fprintln(w, note)
+	}
+}
+
+// notes are what an administrator should know of a daemon that is ready.
+func (d *server) notes(lockout string) (notes []string) {
+	if c := d.db.Clock(); c != nil {
+		notes = append(notes, fmt.Sprintf("clock: off by %s since %s, which is not believed",
+			time.Duration(c.Ahead*float64(time.Second)).Round(time.Second), c.Since.Format(time.RFC3339)))
+	}
+	for _, f := range d.db.DamagedFiles() {
+		notes = append(notes, fmt.Sprintf("damaged: %s is not used; missing: %s", f.Name, f.Cost))
+	}
 	if lockout != "" {
-		fmt.Fprintln(w, lockout)
+		notes = append(notes, lockout)
 	}
-	if d.remote == nil {
-		return
+	if d.remote != nil {
+		if lockout, _ := d.remote.Lockout(); lockout != "" {
+			notes = append(notes, lockout)
+		}
 	}
-	if lockout, _ := d.remote.Lockout(); lockout != "" {
-		fmt.Fprintln(w, lockout)
-	}
+	return notes
 }
 
 // facts is what the daemon adds to the database's status.
@@ -165,6 +180,7 @@ A message that nobody reported is called spam with a chance of {{rate .DB.ErrorP
 {{with .DB.Previous}}<p>The federation key is rolled over: what was known under the one before,
 {{.KeyID}}, is asked as well, and its sites are heard. It may be left out from {{day $.DB.PreviousUntil}} on.</p>{{end}}
 {{with .DB.Error}}<p class="fault">Reports cannot be written: {{.}}</p>{{end}}
+{{range .DB.Damaged}}<p class="fault">Damaged, and not used: {{.Name}}. Missing: {{.Cost}}.</p>{{end}}
 {{with .Fault}}<p class="fault">Mail is not judged: {{.}}</p>{{end}}
 <p>{{with .Load}}Mail servers have {{.Connections}} connections; {{.Judging}} messages are judged, {{.Waiting}} wait.
 Messages in flight hold {{mib .Memory}}, and {{mib .Spilled}} in temporary files.{{end}}</p>

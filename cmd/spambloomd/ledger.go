@@ -25,17 +25,21 @@ const reportsPerMessage = 4
 
 // openLedger opens the ledger of reports in the state folder.
 func openLedger(s *settings, log *slog.Logger) (*ledger.Ledger, error) {
-	l, err := ledger.Open(ledger.Options{
+	l, err := ledger.Open(s.ledgerOptions(log))
+	if err != nil {
+		return nil, &failure{exIOErr, err}
+	}
+	return l, nil
+}
+
+func (s *settings) ledgerOptions(log *slog.Logger) ledger.Options {
+	return ledger.Options{
 		Path:   filepath.Join(s.data, "reports.db"),
 		Model:  s.trustModel(),
 		Memory: s.Reports.Period * time.Duration(s.Reports.Keep),
 		Max:    reportsPerMessage * s.Reports.Capacity,
 		Log:    log,
-	})
-	if err != nil {
-		return nil, &failure{exIOErr, err}
 	}
-	return l, nil
 }
 
 func (s *settings) deskOptions(log *slog.Logger) reporting.DeskOptions {

@@ -56,13 +56,20 @@ func TestUnusableLedger(t *testing.T) {
 		other[page+16+4] = 9
 	}
 	for hint, data := range map[string][]byte{
-		"hint: restore reports.db from a backup, or move it away": good[:3*os.Getpagesize()],
-		"hint: run the version of spambloomd that made":           other,
+		"hint: run spambloomd --repair":                 good[:3*os.Getpagesize()],
+		"hint: run the version of spambloomd that made": other,
 	} {
 		harness.Write(t, path, string(data))
 		if r := start(t, args...); r.Code != 74 || !strings.Contains(r.Stderr, path) || !strings.Contains(r.Stderr, hint) {
 			t.Errorf("%+v; want %q", r, hint)
 		}
+	}
+	harness.Write(t, path, string(good[:3*os.Getpagesize()]))
+	if r := start(t, append(args, "--repair")...); r.Code != 0 || !strings.Contains(r.Stdout, path) {
+		t.Errorf("repair: %+v", r)
+	}
+	if code := again(); code != 0 {
+		t.Errorf("the repaired ledger: exit code %d", code)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)

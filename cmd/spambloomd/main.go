@@ -15,6 +15,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"strings"
@@ -53,6 +54,10 @@ reported, bulk is what was seen often, on this site and on all it is joined with
 Without -c it reads /etc/spambloom/spambloom.toml where that exists; without a
 file it listens on loopback only. The flags below override the file.
 
+A damaged file that costs no reports of this site is set aside as NAME.damaged, and the
+daemon starts without it. Other damage ends the start. Then --repair restores what the
+files, the journal and the ledger of reports still hold; give it the flags of the daemon.
+
 SIGHUP reloads the configuration, SIGTERM finishes messages in flight and stops. A
 second SIGTERM ends it at once: the MTA treats what was in flight by its rule for a
 milter that fails, and nothing that was acknowledged is lost.`
@@ -71,6 +76,7 @@ Files:
 type flags struct {
 	config string
 	test   bool
+	repair bool
 	data   string
 
 	// overrides of the configuration, by key
@@ -97,6 +103,9 @@ func command(stdout, stderr io.Writer) *cobra.Command {
 			if f.test {
 				return sayGood(stdout, stderr, s)
 			}
+			if f.repair {
+				return repair(s, s.logger(stderr, new(slog.LevelVar), new(pseudonyms)), stdout)
+			}
 			return serve(cmd.Context(), s, stdout, stderr)
 		},
 	}
@@ -106,6 +115,7 @@ func command(stdout, stderr io.Writer) *cobra.Command {
 	fs.SortFlags = false
 	fs.StringVarP(&f.config, "config", "c", "", "configuration `FILE`")
 	fs.BoolVarP(&f.test, "test", "t", false, "test the configuration and exit with 0 or 78")
+	fs.BoolVar(&f.repair, "repair", false, "repair a damaged state folder, say what was lost, and exit")
 	fs.StringVar(&f.data, "data", "", "state `FOLDER`")
 	fs.StringArrayVar(&f.listen, "listen", nil, "milter `ADDRESS`, such as inet:8899@127.0.0.1 or unix:PATH; may be repeated")
 	fs.StringVar(&f.control, "control", "", "control socket, unix:`PATH`")

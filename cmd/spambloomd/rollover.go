@@ -39,6 +39,9 @@ func openPreviousKey(s *settings) (*[32]byte, error) {
 		return nil, nil
 	}
 	key, err := bloomdb.ReadKey(s.previousKey)
+	if damage := checkDamagedKey(s, s.previousKey, key, err); errors.Is(damage, errDamagedKey) {
+		return nil, &failure{exIOErr, damage}
+	}
 	if err != nil {
 		return nil, &failure{exConfig, fmt.Errorf("%s: %w", s.Where("site.previous_federation_key"), err)}
 	}

@@ -33,6 +33,8 @@ type settings struct {
 	members bloomdb.Members // who is heard; nil: everybody
 	handed  bool            // sockets came from systemd
 
+	repairing bool // --repair: key files may be damaged
+
 	whiteclnt []milter.Allow // what DCC's whitelist allows
 	passed    []error        // what of it is not taken over
 
@@ -47,7 +49,7 @@ func newSettings(f flags, changed func(flag string) bool) (*settings, error) {
 
 // makeSettings reads the file at usual where no other is named and there is one.
 func makeSettings(f flags, changed func(flag string) bool, handed bool, usual string) (*settings, error) {
-	s := &settings{file: f.config, data: stateFolder(f.data), handed: handed}
+	s := &settings{file: f.config, data: stateFolder(f.data), handed: handed, repairing: f.repair}
 	if err := s.load(usual); err != nil {
 		return nil, &failure{exConfig, err}
 	}
@@ -154,12 +156,14 @@ func (s *settings) check() error {
 		}
 		fault("http.listen", err)
 	}
-	if s.Site.FederationKey != "" {
+	if s.Site.FederationKey != "" && !s.repairing {
 		_, err := bloomdb.ReadKey(s.key)
 		fault("site.federation_key", s.checkKey(s.key, err))
 	}
-	fault("site.previous_federation_key", s.checkRollover())
-	if s.Site.SigningKey != "" {
+	if !s.repairing {
+		fault("site.previous_federation_key", s.checkRollover())
+	}
+	if s.Site.SigningKey != "" && !s.repairing {
 		_, err := bloomdb.ReadSigningKey(s.sign)
 		fault("site.signing_key", s.checkKey(s.sign, err))
 	}
@@ -212,7 +216,11 @@ func (s *settings) accessOptions(group string) reporting.AccessOptions {
 }
 
 func (s *settings) databaseOptions(key [32]byte, log *slog.Logger) bloomdb.Options {
+	now, elapsed := clocks()
 	return bloomdb.Options{
+		Now:     now,
+		Elapsed: elapsed,
+
 		Dir:  s.data,
 		Site: s.site,
 		Key:  key,

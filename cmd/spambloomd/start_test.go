@@ -186,10 +186,18 @@ func TestStateFolder(t *testing.T) {
 	}
 	identity := filepath.Join(dir, "state", "identity")
 	harness.Write(t, identity, "garbage")
-	if r := start(t, args...); r.Code != 74 || !strings.Contains(r.Stderr, identity) || !strings.Contains(r.Stderr, "hint: restore the state folder from a backup, or move it away and put only its federation.key") {
+	if r := start(t, args...); r.Code != 74 || !strings.Contains(r.Stderr, identity) || !strings.Contains(r.Stderr, "hint: run spambloomd --repair") {
 		t.Errorf("%+v", r)
 	}
 	// As the hint says.
+	if r := start(t, append(args, "--repair")...); r.code != 0 || !strings.Contains(r.stdout, identity) {
+		t.Errorf("%+v", r)
+	}
+	repaired, stopRepaired := context.WithCancel(t.Context())
+	if code := run(repaired, args, io.Discard, call{"msg=ready", stopRepaired}); code != 0 {
+		t.Errorf("the repaired folder: exit code %d", code)
+	}
+	// Or with a new folder.
 	state, away := filepath.Join(dir, "state"), filepath.Join(dir, "away")
 	err := errors.Join(os.Rename(state, away), os.Mkdir(state, 0o700), os.Rename(filepath.Join(away, "federation.key"), filepath.Join(state, "federation.key")))
 	if err != nil {
@@ -297,9 +305,10 @@ func TestLostKey(t *testing.T) {
 		t.Errorf("another name: exit %d: %s", r.Code, r.Stderr)
 	}
 	other := filepath.Join(t.TempDir(), "other.key")
-	if err := bloomdb.WriteKey(other, [32]byte{1}); err != nil {
+	if err := bloomdb.WriteKey(other, [32]byte{1, 2}); err != nil {
 		t.Fatal(err)
 	}
+	// More than one byte differs: it is another key, not a damaged one.
 	config := harness.Write(t, other+".toml", fmt.Sprintf("[site]\nname = \"mx1\"\nfederation_key = %q\n", other))
 	if r := start(t, "-c", config, "--data", data, "--listen", "inet:0@127.0.0.1", "--http", ""); r.Code != 78 || !strings.Contains(r.Stderr, "to join with a new key, start with an empty state folder") {
 		t.Errorf("another key: exit %d: %s", r.Code, r.Stderr)

@@ -158,7 +158,7 @@ func openFile(o Options) (*bolt.DB, error) {
 	case err != nil:
 		return nil, err
 	case info.Size() > 0:
-		if err := checkLength(o.Path, info.Size()); err != nil {
+		if err := checkLength(o.Path, info.Size(), o.Log); err != nil {
 			return nil, err
 		}
 	}
@@ -166,8 +166,9 @@ func openFile(o Options) (*bolt.DB, error) {
 	return db, named(err)
 }
 
-// checkLength compares the length of a file with what its header says of it.
-func checkLength(path string, have int64) error {
+// checkLength compares the length of a file with what its header says of it, and then
+// reads all of it. The lock is held meanwhile.
+func checkLength(path string, have int64, log *slog.Logger) error {
 	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: lockTimeout, ReadOnly: true})
 	if err != nil {
 		return named(err)
@@ -177,7 +178,11 @@ func checkLength(path string, have int64) error {
 		if want := tx.Size(); have < want {
 			return fmt.Errorf("%w: cut short, %d bytes of %d", ErrDamaged, have, want)
 		}
-		return nil
+		spare, err := sound(path)
+		if err == nil && !spare {
+			log.Warn("one of two headers of the ledger is damaged, and is written anew; the last report may be missing in it", "path", path)
+		}
+		return err
 	})
 }
 

@@ -129,6 +129,14 @@ func ChangedProgram(t testing.TB, change, file, text, name string) string {
 	return built(t, func() (string, error) { return build(change, overlay, name) }, name)
 }
 
+// TaggedProgram is Program built with a tag.
+func TaggedProgram(t testing.TB, tag, name string) string {
+	t.Helper()
+	testenv.Servers(t)
+	testenv.Need(t, hasC(), "cc")
+	return built(t, func() (string, error) { return build(tag, always("-race", "-tags", tag), name) }, name)
+}
+
 func built(t testing.TB, build func() (string, error), name string) string {
 	t.Helper()
 	dir, err := build()

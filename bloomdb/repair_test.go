@@ -1,0 +1,256 @@
+package bloomdb
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// ramDir is a folder in memory where the machine has one: these tests open thousands of
+// databases, which wait for the disk.
+func ramDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "spambloom-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func lifeOptions(dir string) Options {
+	o := small(dir)
+	o.Reports.Capacity, o.Votes = 40, 1
+	o.Members = Members{"mx2": {}, "mx3": {Trust: TrustVote}}
+	return o
+}
+
+// lifetime fills a folder with a file of every kind. Messages 1 and 2 are reported, 2
+// only in the journal; 3 is reported and revoked; 6 is retouched; 8 is never spam; 7 is
+// reported at mx2 and 9 at mx3.
+func lifetime(t *testing.T, dir string, closed bool) {
+	t.Helper()
+	db := mustOpen(t, lifeOptions(dir))
+	for _, name := range []string{"mx2", "mx3"} {
+		o := lifeOptions(t.TempDir())
+		o.Site, o.Members = name, nil
+		other := openTest(t, o)
+		mustReport(t, other, map[string]int{"mx2": 7, "mx3": 9}[name])
+		mustCount(t, other, 7, 20)
+		if name == "mx2" {
+			mustApply(t, db, drain(t, other)...)
+		} else {
+			must(t, db.HearVotes(mustVotes(t, other)))
+		}
+	}
+	mustReportAs(t, db, 1, ClassPhish)
+	mustReport(t, db, 3)
+	mustRevoke(t, db, 3)
+	mustCount(t, db, 1, 30)
+	set := message(4)
+	set.Domains = []string{"spam.example"}
+	mustReportSet(t, db, set)
+	mustReport(t, db, 6)
+	mustRetouch(t, db, 6)
+	mustNever(t, db, message(8), "our newsletter")
+	drain(t, db)
+	must(t, db.save())
+	mustReport(t, db, 2)
+	mustCount(t, db, 2, 3)
+	if closed {
+		must(t, db.Close())
+		return
+	}
+	must(t, db.journal.flush())
+	crash(t, db)
+}
+
+// allFiles are the names of a folder's files that hold something.
+func allFiles(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if info, _ := e.Info(); err == nil && !e.IsDir() && info.Size() > 0 {
+			name, _ := filepath.Rel(dir, path)
+			names = append(names, name)
+		}
+		return err
+	}))
+	return names
+}
+
+// flips are the places of a file at which a byte is flipped, at most so many, its first
+// and last bytes among them.
+func flips(size, most int) (places []int) {
+	if size <= most {
+		for i := range size {
+			places = append(places, i)
+		}
+		return places
+	}
+	for i := range most {
+		places = append(places, i*(size-1)/(most-1))
+	}
+	return places
+}
+
+// Every file of the folder, one flipped byte at each of 200 places: the database opens,
+// or refuses with a repair that then works. Either way what was reported and what was
+// revoked is as it was. The ledger's part is played by Restore.
+func TestEveryFlippedByte(t *testing.T) {
+	for name, most := range map[string]int{"stopped": 20, "crashed": 200} {
+		t.Run(name, func(t *testing.T) {
+			if testing.Short() {
+				most = 10
+			}
+			root := ramDir(t)
+			good, work := filepath.Join(root, "good"), filepath.Join(root, "work")
+			lifetime(t, good, name == "stopped")
+			names := allFiles(t, good)
+			outcomes := make(map[string]int)
+			for _, name := range names {
+				data, err := os.ReadFile(filepath.Join(good, name))
+				must(t, err)
+				for i, at := range flips(len(data), most) {
+					copyDir(t, good, work)
+					bad := []byte(string(data))
+					bad[at] ^= 1 << (at % 8)
+					must(t, os.WriteFile(filepath.Join(work, name), bad, 0o600))
+					outcomes[outcome(t, work, name, at, i%25 == 0)]++
+				}
+			}
+			t.Logf("%d files: %v", len(names), outcomes)
+			if outcomes["set aside"] == 0 || outcomes["repaired"] == 0 {
+				t.Errorf("outcomes %v: files of both sorts should be damaged", outcomes)
+			}
+		})
+	}
+}
+
+// outcome opens a folder with one damaged file, and repairs it where that is refused. If
+// again is true, it also closes the database and opens it once more.
+func outcome(t *testing.T, dir, name string, at int, again bool) string {
+	t.Helper()
+	db, err := Open(lifeOptions(dir))
+	if err == nil {
+		listed(t, db, 1, true)
+		torn := strings.HasPrefix(name, "journal-") // taken for what a crash leaves
+		if !torn {
+			listed(t, db, 2, true)
+		}
+		listed(t, db, 3, false)
+		listed(t, db, 5, false)
+		aside := len(db.DamagedFiles())
+		if aside == 0 {
+			crash(t, db)
+			return "opened"
+		}
+		reopen(t, db, again)
+		return "set aside"
+	}
+	var damage *DamageError
+	if !errors.As(err, &damage) || filepath.Base(damage.Path) != filepath.Base(name) {
+		t.Fatalf("%s, byte %d: %v", name, at, err)
+	}
+	db, done, err := Repair(lifeOptions(dir))
+	if err != nil || len(done) != 1 || filepath.Base(done[0].Path) != filepath.Base(name) {
+		t.Fatalf("%s, byte %d: repair: %v, %v", name, at, done, err)
+	}
+	now := lifeOptions(dir).Now()
+	for _, n := range []int{1, 2} {
+		if kept, err := db.Restore(message(n), ClassOther, false, now); err != nil || !kept {
+			t.Fatalf("%s, byte %d: restore: %v, %v", name, at, kept, err)
+		}
+	}
+	if _, err := db.Restore(message(3), ClassOther, true, now); err != nil {
+		t.Fatal(err)
+	}
+	reopen(t, db, again)
+	return "repaired"
+}
+
+// reopen ends a database, whose folder should be whole then.
+func reopen(t *testing.T, db *DB, again bool) {
+	t.Helper()
+	if !again {
+		listed(t, db, 1, true)
+		crash(t, db)
+		return
+	}
+	must(t, db.Close())
+	db, err := Open(db.opt)
+	must(t, err)
+	listed(t, db, 1, true)
+	listed(t, db, 2, true)
+	listed(t, db, 3, false)
+	listed(t, db, 5, false)
+	must(t, errors.Join(db.Check(), db.CheckFiles()))
+	must(t, db.Close())
+}
+
+// mustSetAside opens a folder with a file that is damaged or missing. The database opens
+// without the file, and lists it.
+func mustSetAside(t *testing.T, o Options, path string) {
+	t.Helper()
+	db, err := Open(o)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	defer os.Remove(path + damagedSuffix) // of this try
+	defer crash(t, db)
+	name := filepath.Base(path)
+	if !slices.ContainsFunc(db.DamagedFiles(), func(f DamagedFile) bool {
+		return (f.Name == name || f.Name == name+damagedSuffix) && f.Cost != ""
+	}) {
+		t.Errorf("%s is not among %v", name, db.DamagedFiles())
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is not set aside: %v", path, err)
+	}
+}
+
+// While the federation key is rolled over, both identities are repaired, each under the
+// key of its own files; so is one that is missing.
+func TestRepairIdentities(t *testing.T) {
+	for name, spoil := range map[string]func(path string) error{
+		"damaged": func(path string) error { return os.Truncate(path, 40) },
+		"missing": os.Remove,
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := lifeOptions(t.TempDir())
+			before := openTest(t, o)
+			mustReport(t, before, 1)
+			epoch := before.pub.epoch()
+			must(t, before.Mute("mx9", true))
+			must(t, before.Close())
+			o.PreviousKey, o.Key = &testKey, [32]byte{99}
+			db := openTest(t, o)
+			mustReport(t, db, 2)
+			must(t, db.Close())
+
+			must(t, spoil(identityPath(o.Dir)))
+			if db, err := Open(o); err == nil {
+				db.Close()
+				t.Fatal("it opens")
+			}
+			db, done, err := Repair(o)
+			if err != nil || len(done) != 1 {
+				t.Fatal(done, err)
+			}
+			if p := db.Previous(); p == nil || p.pub.epoch() != nextLife(epoch, true) || !p.pub.id.Republish {
+				t.Errorf("previous %v", p)
+			}
+			listed(t, db, 1, true)
+			listed(t, db, 2, true)
+			must(t, db.Close())
+			db = openTest(t, o)
+			listed(t, db, 1, true)
+			if !db.Muted("mx9") { // it is muted under the other key, too
+				t.Error("mx9 is heard")
+			}
+		})
+	}
+}

@@ -1,0 +1,214 @@
+package bloomdb
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+)
+
+// Damage is contained. A damaged file whose loss costs recall only is set aside: it is
+// renamed to NAME.damaged, the database opens without it, and Status lists it until an
+// administrator removes it. Damage to this site's own reports refuses the start; Repair
+// restores what snapshots, the journal and the ledger of reports still hold.
+
+// damagedSuffix ends the name of a file that was set aside.
+const damagedSuffix = ".damaged"
+
+// DamagedFile is a file of the state folder that was damaged and is not used any more.
+type DamagedFile struct {
+	Name string `json:"name"` // in the state folder, under its present name
+	Cost string `json:"cost"` // what is missing without it
+}
+
+// damagedFiles are the files that were set aside, of one database.
+func (db *DB) damagedFiles() []DamagedFile {
+	db.asideMu.Lock()
+	defer db.asideMu.Unlock()
+	var present []DamagedFile
+	for _, f := range db.aside {
+		_, err := os.Lstat(filepath.Join(db.opt.Dir, f.Name))
+		if err == nil || !strings.HasSuffix(f.Name, damagedSuffix) {
+			present = append(present, f)
+		}
+	}
+	return present
+}
+
+// DamagedFiles lists the damaged files that were set aside, in this start or earlier
+// ones, until they are removed; those of the previous key's database too. It is cheap.
+func (db *DB) DamagedFiles() []DamagedFile {
+	list := db.damagedFiles()
+	if db.previous != nil {
+		list = append(list, db.previous.damagedFiles()...)
+	}
+	return list
+}
+
+// noteDamage adds a file to the list, once.
+func (db *DB) noteDamage(name, cost string) {
+	db.asideMu.Lock()
+	defer db.asideMu.Unlock()
+	f := DamagedFile{Name: name, Cost: cost}
+	if !slices.Contains(db.aside, f) {
+		db.aside = append(db.aside, f)
+	}
+}
+
+// noteLostDomains remembers that counts of link domains are lost.
+func (db *DB) noteLostDomains(name string) {
+	if t, own := parseOwnPath(name); own && t.kind == domainFilter {
+		db.asideMu.Lock()
+		db.domainsLost = true
+		db.asideMu.Unlock()
+	}
+}
+
+// findDamaged lists what earlier starts have set aside.
+func (db *DB) findDamaged(entries []os.DirEntry) {
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), damagedSuffix); ok {
+			db.noteDamage(e.Name(), costOf(name))
+		}
+	}
+}
+
+// expendable reports whether the loss of a file costs no reports of this site.
+func expendable(name string) bool {
+	t, own := parseOwnPath(name)
+	switch {
+	case own:
+		return t.kind == classFilter || t.kind == countFilter || t.kind == domainFilter
+	case strings.HasPrefix(name, "site-"), isNeverPath(name), name == clockFile:
+		return true
+	}
+	_, votes := parseOwnVotesPath(name)
+	_, mask := parseMaskPath(name)
+	return votes || mask
+}
+
+// costOf describes what a file held.
+func costOf(name string) string {
+	t, own := parseOwnPath(name)
+	_, votes := parseOwnVotesPath(name)
+	_, mask := parseMaskPath(name)
+	switch {
+	case own && t.kind == countFilter:
+		return "how often this site saw messages in one period"
+	case own && t.kind == domainFilter:
+		return "this site's counts of link domains"
+	case own && t.kind == classFilter:
+		return "the classes of this site's reports of one period"
+	case own:
+		return "reports and revocations of this site that neither journal nor ledger hold"
+	case votes:
+		return "some of this site's votes for sites that trust it by vote"
+	case mask:
+		return "the retouched messages of one period: retouch them again"
+	case isVotesPath(name):
+		return "another site's votes, until it publishes them again"
+	case strings.HasPrefix(name, "site-"):
+		return "another site's reports and counts, until they are read again from Redis"
+	case isNeverPath(name):
+		return "one message of the never-list: declare it again with spambloom never"
+	case name == clockFile:
+		return "the time stamp by which a jump of the clock over a restart is seen"
+	}
+	return "changes that no snapshot had yet"
+}
+
+// contain sets a damaged file aside if its loss costs no reports of this site, and
+// returns nil. Any other error comes back.
+func (db *DB) contain(err error) error {
+	var damage *DamageError
+	if !errors.As(err, &damage) {
+		return err
+	}
+	name := filepath.Base(damage.Path)
+	if !expendable(name) {
+		return err
+	}
+	if err := os.Rename(damage.Path, damage.Path+damagedSuffix); err != nil {
+		return errors.Join(damage, fmt.Errorf("set aside: %w", err))
+	}
+	if err := syncDir(filepath.Dir(damage.Path)); err != nil {
+		return err
+	}
+	db.asideMu.Lock()
+	delete(db.saved, damage.Path)
+	db.asideMu.Unlock()
+	db.noteLostDomains(name)
+	db.noteDamage(name+damagedSuffix, costOf(name))
+	db.opt.Log.Error("a damaged file is set aside", "path", damage.Path+damagedSuffix, "cost", costOf(name), "error", err)
+	return nil
+}
+
+// missing takes note of a file that a snapshot named and that is gone. It is damage,
+// unless a start set the file aside and a crash came before the next snapshot.
+func (db *DB) missing(name string, entries []os.DirEntry) error {
+	set := slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == name+damagedSuffix })
+	switch {
+	case expendable(name) && set:
+		db.noteLostDomains(name)
+		return nil
+	case expendable(name):
+		db.noteLostDomains(name)
+		db.noteDamage(name, costOf(name))
+		db.opt.Log.Error("a file of the state folder is missing", "path", filepath.Join(db.opt.Dir, name), "cost", costOf(name))
+		return nil
+	case db.mending != nil:
+		db.mending.note(filepath.Join(db.opt.Dir, name), "the file is missing", costOf(name))
+		return nil
+	}
+	return damaged(filepath.Join(db.opt.Dir, name), 0, errors.New("the file is missing"))
+}
+
+// dropDomains forgets all counts of link domains when those of one period are lost. What
+// is left would have campaigns without the sightings that make a domain ordinary. The
+// journal's records of before are not counted again either.
+func (db *DB) dropDomains() error {
+	if !db.domainsLost {
+		return nil
+	}
+	return db.change(func(v *view) error {
+		return v.editAll(func(g *reportGeneration) { g.domains = nil }, func(*countGeneration) {})
+	})
+}
+
+// dropOrigin forgets what was read of another site's damaged file: its listings may
+// have come without the revocations behind them. Its stream is read from the begin.
+func (db *DB) dropOrigin(o origin) error {
+	of := func(p sitePart) bool { return p.origin == o }
+	delete(db.sites, o)
+	return db.change(func(v *view) error {
+		return v.editAll(func(g *reportGeneration) {
+			for _, kind := range reportKinds {
+				g.listing(kind).dropParts(of, v.voices)
+			}
+		}, func(g *countGeneration) { g.parts = slices.DeleteFunc(g.parts, of) })
+	})
+}
+
+// dropParts takes parts out of a listing and joins those that are left anew.
+func (l *listing) dropParts(of func(sitePart) bool, voices *voices) {
+	if !slices.ContainsFunc(l.parts, of) {
+		return
+	}
+	shape := l.others.Shape()
+	l.others = nil
+	if l.parts = slices.DeleteFunc(l.parts, of); len(l.parts) == 0 {
+		return
+	}
+	others, err := filter.NewBits(shape)
+	if err != nil {
+		panic(err) // the shape is that of a filter
+	}
+	for _, p := range voices.heard(l.parts) {
+		p.joinTo(others)
+	}
+	l.others = others
+}

@@ -1,0 +1,206 @@
+package bloomdb
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+)
+
+// clocks are a wall clock that can jump and a monotonic one that cannot.
+type clocks struct {
+	*clock
+	elapsed time.Duration
+}
+
+func newClocks() *clocks { return &clocks{clock: newClock()} }
+
+// pass lets time pass on both.
+func (c *clocks) pass(d time.Duration) {
+	c.add(d)
+	c.elapsed += d
+}
+
+func (c *clocks) options(dir string) Options {
+	o := testOptions(dir, "mx1")
+	o.Now, o.Elapsed = c.Now, func() time.Duration { return c.elapsed }
+	return o
+}
+
+// maintainFor does the work of a daemon that runs for so long.
+func maintainFor(t *testing.T, db *DB, c *clocks, d time.Duration) {
+	t.Helper()
+	for range keepAged + 1 {
+		c.pass(d / (keepAged + 1))
+		must(t, db.maintain())
+	}
+}
+
+// The clock jumps through the periods of reports and counts, for ten minutes and with a
+// restart: nothing expires, what is reported meanwhile is known and can be revoked at
+// once, and status and log name the jump until it is over.
+func TestClockJumpForAWhile(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, jump := range []time.Duration{
+		2 * time.Hour, day, 2 * day, 7 * day, 8 * day, 35 * day, 60 * day, 4000 * day,
+		-2 * time.Hour, -day, -8 * day, -60 * day, -4000 * day,
+	} {
+		t.Run(jump.String(), func(t *testing.T) {
+			c := newClocks()
+			var logged bytes.Buffer
+			o := c.options(t.TempDir())
+			o.Log = slog.New(slog.NewTextHandler(&logged, nil))
+			db := openTest(t, o)
+			mustReport(t, db, 1)
+			mustCount(t, db, 1, 5)
+			maintainFor(t, db, c, 10*time.Minute)
+
+			c.add(jump)
+			for _, restart := range []bool{false, true} {
+				if restart {
+					must(t, db.Close())
+					db = openTest(t, o)
+				}
+				maintainFor(t, db, c, 10*time.Minute)
+				listed(t, db, 1, true)
+				if n := db.Judge(message(1)).Count; n != 5 {
+					t.Errorf("counted %d times, want 5", n)
+				}
+			}
+			status := db.Status().Clock
+			if status == nil || status.Ahead*float64(jump) <= 0 || status.Believed.Sub(status.Since) != confirmAfter {
+				t.Errorf("status %+v after a jump of %s", status, jump)
+			}
+			mustReport(t, db, 2)
+			listed(t, db, 2, true)
+			mustRevoke(t, db, 2)
+			listed(t, db, 2, false)
+
+			c.add(-jump)
+			maintainFor(t, db, c, 10*time.Minute)
+			listed(t, db, 1, true)
+			listed(t, db, 2, false)
+			if n := db.Judge(message(1)).Count; n != 5 {
+				t.Errorf("counted %d times in the end, want 5", n)
+			}
+			mustReport(t, db, 3)
+			mustRevoke(t, db, 3)
+			listed(t, db, 3, false)
+			if db.Status().Clock != nil {
+				t.Errorf("status %+v, and the clock is right again", db.Status().Clock)
+			}
+			if !strings.Contains(logged.String(), "the clock has jumped") {
+				t.Errorf("log: %s", &logged)
+			}
+		})
+	}
+}
+
+// A jump that lasts is believed after a day, and what is too old then expires. What was
+// reported in a generation of the future can be revoked when the clock is right again.
+func TestClockJumpForGood(t *testing.T) {
+	const day = 24 * time.Hour
+	c := newClocks()
+	o := c.options(t.TempDir())
+	db := openTest(t, o)
+	mustReport(t, db, 1)
+	c.add(60 * day)
+	maintainFor(t, db, c, confirmAfter-time.Hour)
+	listed(t, db, 1, true)
+	for range 3 { // restarts do not begin the day anew
+		must(t, db.Close())
+		db = openTest(t, o)
+		maintainFor(t, db, c, 25*time.Minute)
+	}
+	if s := db.Status().Clock; s != nil {
+		t.Errorf("not believed after a day: %+v", s)
+	}
+	if !db.Now().Equal(c.Now()) {
+		t.Errorf("the time is %s, the clock %s", db.Now(), c.Now())
+	}
+	maintainFor(t, db, c, time.Hour)
+	listed(t, db, 1, false)
+	mustReport(t, db, 2)
+	mustReport(t, db, 3)
+
+	c.add(-60 * day) // it was wrong
+	maintainFor(t, db, c, confirmAfter+time.Hour)
+	if !db.Now().Equal(c.Now()) {
+		t.Errorf("the time is %s, the clock %s", db.Now(), c.Now())
+	}
+	listed(t, db, 2, true)
+	mustRevoke(t, db, 2)
+	listed(t, db, 2, false)
+	listed(t, db, 3, true)
+	must(t, db.Close())
+	db = openTest(t, o)
+	listed(t, db, 2, false)
+}
+
+// A clock that jumps by less than the bound again and again gains no more than the bound
+// in an hour.
+func TestManySmallJumps(t *testing.T) {
+	c := newClocks()
+	db := openTest(t, c.options(t.TempDir()))
+	mustReport(t, db, 1)
+	begin := db.Now()
+	for range 10_000 {
+		c.add(maxSkew - time.Minute)
+		db.Now()
+	}
+	if gained := db.Now().Sub(begin); gained > maxSkew {
+		t.Errorf("gained %s", gained)
+	}
+	listed(t, db, 1, true)
+}
+
+// A trusted site's record confirms a clock that is ahead, at once: so a long stop delays
+// nothing where there are other sites. An old record confirms nothing, nor does one of a
+// site that is muted.
+func TestClockIsConfirmedBySites(t *testing.T) {
+	c := newClocks()
+	db := openTest(t, c.options(t.TempDir()))
+	o := testOptions(t.TempDir(), "mx2")
+	other := openTest(t, o)
+	old := other.Heartbeat(0, 0)
+	c.add(30 * 24 * time.Hour)
+	o.Dir, o.Now = t.TempDir(), c.Now
+	fresh := openTest(t, o)
+	hear := func(record []byte, doubted bool) {
+		t.Helper()
+		if _, err := db.ReadHeartbeat(record); err != nil {
+			t.Fatal(err)
+		}
+		if got := db.Clock() != nil; got != doubted {
+			t.Errorf("doubted %v, want %v", got, doubted)
+		}
+	}
+	hear(old, true)
+	must(t, db.Mute("mx2", true))
+	hear(fresh.Heartbeat(0, 0), true)
+	must(t, db.Mute("mx2", false))
+	hear(fresh.Heartbeat(0, 0), false)
+	if !db.Now().Equal(c.Now()) {
+		t.Errorf("the time is %s, the clock %s", db.Now(), c.Now())
+	}
+}
+
+// A daemon that was stopped for some days goes by the clock at once; after a longer stop
+// the clock is doubted, until it has lasted.
+func TestStopIsNoJump(t *testing.T) {
+	for stop, doubted := range map[time.Duration]bool{
+		time.Minute: false, 10 * time.Hour: false, startGap - time.Hour: false, startGap + time.Hour: true, -2 * time.Hour: true,
+	} {
+		c := newClocks()
+		o := c.options(t.TempDir())
+		db := openTest(t, o)
+		must(t, db.Close())
+		c.add(stop)
+		c.elapsed = 0 // the machine was started again
+		db = openTest(t, o)
+		if got := db.Clock() != nil; got != doubted {
+			t.Errorf("stopped for %s: doubted %v, want %v", stop, got, doubted)
+		}
+	}
+}

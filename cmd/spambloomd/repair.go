@@ -1,0 +1,160 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/ledger"
+)
+
+// repair restores the state folder of a daemon that refuses to start. It writes what it
+// did, and what is lost, and ends by opening the folder as the daemon does.
+//
+//	keys -> ledger -> database -> what the ledger holds, into the database -> start
+func repair(s *settings, log *slog.Logger, stdout io.Writer) error {
+	if _, err := os.Stat(s.data); err != nil {
+		return &failure{exIOErr, fmt.Errorf("state folder: %w", err)}
+	}
+	r := repairing{s: s, log: log, out: stdout}
+	for _, step := range []func() error{r.keys, r.ledger, r.database, r.verify} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// repairing is a repair at work.
+type repairing struct {
+	s    *settings
+	log  *slog.Logger
+	out  io.Writer
+	done int
+}
+
+// tell writes one thing that was done.
+func (r *repairing) tell(path, fault, did, lost string) {
+	r.done++
+	fmt.Fprintf(r.out, "%s: %s\n  %s\n", path, fault, did)
+	if lost != "" {
+		fmt.Fprintf(r.out, "  lost: %s\n", lost)
+	}
+}
+
+// keys corrects key files that differ in one byte from the keys of the folder.
+func (r *repairing) keys() error {
+	for _, path := range []string{r.s.key, r.s.previousKey} {
+		if path == "" {
+			continue
+		}
+		key, err := bloomdb.ReadKey(path)
+		if err = checkDamagedKey(r.s, path, key, err); !errors.Is(err, errDamagedKey) {
+			continue // the start says what else is wrong
+		}
+		key, _ = bloomdb.MendKey(path, idsFor(r.s, path))
+		if err := bloomdb.ReplaceKey(path, key); err != nil {
+			return &failure{exIOErr, err}
+		}
+		r.tell(path, "one byte was wrong", "the federation key is "+bloomdb.KeyID(key)+" again", "")
+	}
+	key, err := bloomdb.ReadSigningKey(r.s.sign)
+	public := ""
+	if err == nil {
+		public = bloomdb.PublicKey(key)
+	}
+	if err = checkDamagedSigningKey(r.s, public, err); !errors.Is(err, errDamagedKey) {
+		return nil
+	}
+	key, _ = bloomdb.MendSigningKey(r.s.sign, bloomdb.FolderSigners(r.s.data))
+	if err := bloomdb.ReplaceSigningKey(r.s.sign, key); err != nil {
+		return &failure{exIOErr, err}
+	}
+	r.tell(r.s.sign, "one byte was wrong", "the site's key is "+bloomdb.PublicKey(key)+" again", "")
+	return nil
+}
+
+func (r *repairing) ledger() error {
+	o := r.s.ledgerOptions(r.log)
+	if _, err := os.Stat(o.Path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	done, err := ledger.Repair(o)
+	switch {
+	case err != nil:
+		return &failure{exIOErr, err}
+	case len(done.Faults) > 0:
+		r.tell(o.Path, done.Faults[0].Error(),
+			fmt.Sprintf("copied %d reports of %d reporters into a new ledger, and counted %d messages anew; %s is the old one",
+				done.Reports, done.Reporter, done.Tallies, filepath.Base(done.Damaged)),
+			fmt.Sprintf("who reported what, in %d reports", done.Lost))
+	}
+	return nil
+}
+
+// database repairs filters, journal and identity, and restores from the ledger.
+func (r *repairing) database() error {
+	options, err := openKeys(r.s, r.log)
+	if err != nil {
+		return err
+	}
+	db, done, err := bloomdb.Repair(options)
+	if err != nil {
+		return &failure{exIOErr, err}
+	}
+	for _, d := range done {
+		r.tell(d.Path, d.Fault, "took over what is whole", d.Lost)
+	}
+	for _, f := range db.DamagedFiles() {
+		r.tell(f.Name, "damaged", "is not used any more; remove it when it is of no use to you", f.Cost)
+	}
+	if len(done) > 0 {
+		err = r.restore(db)
+	}
+	if err = errors.Join(err, db.Close()); err != nil {
+		return &failure{exIOErr, err}
+	}
+	return nil
+}
+
+// restore lists and revokes in the filters what stands in the ledger.
+func (r *repairing) restore(db *bloomdb.DB) error {
+	reports, err := openLedger(r.s, r.log)
+	if err != nil {
+		return err
+	}
+	listed, revoked := 0, 0
+	err = reports.Standing(func(s ledger.Standing) error {
+		kept, err := db.Restore(s.Set, bloomdb.Class(s.Class), s.Revoked, s.At)
+		switch {
+		case kept && s.Revoked:
+			revoked++
+		case kept:
+			listed++
+		}
+		return err
+	})
+	fmt.Fprintf(r.out, "restored from the ledger: %d reports that stand, %d revocations\n", listed, revoked)
+	return errors.Join(err, reports.Close())
+}
+
+// verify opens the folder as a start does, and reads all of it.
+func (r *repairing) verify() error {
+	st, err := openState(r.s, r.log)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(st.db.CheckFiles(), st.reports.Check())
+	if err = errors.Join(err, st.close()); err != nil {
+		return &failure{exIOErr, err}
+	}
+	if r.done == 0 {
+		fmt.Fprintln(r.out, "nothing is damaged")
+	}
+	return nil
+}

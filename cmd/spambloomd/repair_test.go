@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/internal/config"
+	"github.com/spambloom/spambloom/milter"
+	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// damagedSettings are those of a small daemon with its keys in the state folder.
+func damagedSettings(dir string) *settings {
+	s := &settings{
+		Config: config.Default(), data: dir, site: "mx1",
+		key: filepath.Join(dir, "federation.key"), sign: filepath.Join(dir, "site.key"),
+	}
+	s.Reports.Capacity, s.Bulk.Capacity, s.Reports.Quorum = 40, 40, 1
+	return s
+}
+
+// letterSet signs a letter of its own.
+func letterSet(t *testing.T, name string) signature.Set {
+	t.Helper()
+	words := make([]string, 80)
+	for i := range words {
+		words[i] = name + strings.Repeat(string(rune('a'+i%26)), 1+i/26)
+	}
+	mail := "From: a@example.net\r\nSubject: " + name + "\r\n\r\n" + strings.Join(words, " ") + "\r\n"
+	set := signature.Compute(signature.Parse([]byte(mail)))
+	if len(set.Signatures) == 0 {
+		t.Fatal(set)
+	}
+	return set
+}
+
+// damagedLife fills a state folder through the desk: "known" is reported, "fresh" is
+// reported and in the journal only, "innocent" is reported and revoked.
+func damagedLife(t *testing.T, s *settings) {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	for i := range 2 {
+		st, err := openState(s, log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		desk := reporting.NewDesk(st.db, st.reports, s.deskOptions(log))
+		if i == 0 {
+			say(t, desk.Report, letterSet(t, "known"))
+			say(t, desk.Report, letterSet(t, "innocent"))
+			say(t, desk.Revoke, letterSet(t, "innocent"))
+			if err := st.db.Count(letterSet(t, "known"), 5); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			say(t, desk.Report, letterSet(t, "fresh"))
+			say(t, desk.Report, letterSet(t, "last")) // says that the one before was synced
+			copyTree(t, s.data, s.data+".crashed")    // as a crash leaves it
+		}
+		if err := st.close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func say(t *testing.T, do func(reporting.Report) (reporting.Outcome, error), set signature.Set) {
+	t.Helper()
+	if _, err := do(reporting.Report{Set: set, Reporter: "anna", Trusted: true}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func copyTree(t *testing.T, from, to string) {
+	t.Helper()
+	if err := errors.Join(os.RemoveAll(to), os.CopyFS(to, os.DirFS(from))); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"federation.key", "site.key"} {
+		if err := os.Chmod(filepath.Join(to, key), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Every file of the state folder, one flipped byte at each of 200 places: the start
+// opens the folder, or refuses, and --repair makes it whole. Either way what was reported
+// is spam, and what was revoked is not.
+func TestEveryFlippedByteOfTheStateFolder(t *testing.T) {
+	root, err := os.MkdirTemp("/dev/shm", "spambloom-") // thousands of folders are synced
+	if err != nil {
+		root = t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(root) })
+	s := damagedSettings(filepath.Join(root, "good"))
+	damagedLife(t, s)
+	good, work := s.data+".crashed", filepath.Join(root, "work")
+	most := 200
+	if testing.Short() {
+		most = 4
+	}
+	outcomes := map[string]int{}
+	names, err := fs.Glob(os.DirFS(good), "*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		data, err := os.ReadFile(filepath.Join(good, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		size, places := len(bytes.TrimRight(data, "\x00")), most
+		if name == "reports.db" {
+			places = most / 4 // package ledger tries it at 400 places
+		}
+		for i := range min(size, places) {
+			at := i * max(size-1, 1) / max(min(size, places)-1, 1)
+			copyTree(t, good, work)
+			bad := bytes.Clone(data)
+			bad[at] ^= 1 << (i % 8)
+			if err := os.WriteFile(filepath.Join(work, name), bad, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			outcomes[damagedStart(t, damagedSettings(work), name, at)]++
+		}
+	}
+	t.Logf("%d files: %v", len(names), outcomes)
+	for _, want := range []string{"started", "set aside", "repaired"} {
+		if outcomes[want] == 0 && !testing.Short() {
+			t.Errorf("no file was %s", want)
+		}
+	}
+}
+
+func damagedStart(t *testing.T, s *settings, name string, at int) string {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	st, err := openState(s, log)
+	outcome := "started"
+	if err != nil {
+		if exitCode(err) != exIOErr || !strings.Contains(hint(err), "--repair") {
+			t.Fatalf("%s, byte %d: exit %d, hint %q: %v", name, at, exitCode(err), hint(err), err)
+		}
+		outcome = "repaired"
+		var out bytes.Buffer
+		if err := repair(s, log, &out); err != nil || !strings.Contains(out.String(), name) {
+			t.Fatalf("%s, byte %d: repair: %v\n%s", name, at, err, &out)
+		}
+		if st, err = openState(s, log); err != nil {
+			t.Fatalf("%s, byte %d: after the repair: %v\n%s", name, at, err, &out)
+		}
+	}
+	if len(st.db.DamagedFiles()) > 0 && outcome == "started" {
+		outcome = "set aside"
+	}
+	for letter, want := range map[string]bool{"known": true, "fresh": true, "innocent": false, "unknown": false} {
+		if got := st.db.Judge(letterSet(t, letter)).Listed; got != want {
+			t.Errorf("%s, byte %d, %s: %q listed %v, want %v", name, at, outcome, letter, got, want)
+		}
+	}
+	if err := st.close(); err != nil {
+		t.Errorf("%s, byte %d: %v", name, at, err)
+	}
+	return outcome
+}
+
+// A damaged file that is set aside is in the log, in the status and in /readyz, until it
+// is removed.
+func TestDamagedFileIsShown(t *testing.T) {
+	s := damagedSettings(t.TempDir())
+	damagedLife(t, s)
+	votes, err := filepath.Glob(filepath.Join(s.data, "own-*.votes"))
+	if err != nil || len(votes) == 0 {
+		t.Fatal(votes, err)
+	}
+	write(t, votes[0], "no votes")
+	var logged bytes.Buffer
+	st, err := openState(s, slog.New(slog.NewTextHandler(&logged, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.close()
+	d := &server{db: st.db, desk: reporting.NewDesk(st.db, st.reports, reporting.DeskOptions{})}
+	d.milter = milter.NewServer(st.db, milter.Options{})
+	d.serving.Store(true)
+	name := filepath.Base(votes[0]) + ".damaged"
+	ready := func() string {
+		w := httptest.NewRecorder()
+		d.readyz(w, httptest.NewRequestWithContext(context.Background(), "GET", "/readyz", nil))
+		body, _ := io.ReadAll(w.Result().Body)
+		return string(body)
+	}
+	if got := ready(); !strings.HasPrefix(got, "ready\n") || !strings.Contains(got, name) {
+		t.Errorf("readyz: %q", got)
+	}
+	if got := st.db.Status().Damaged; len(got) != 1 || got[0].Name != name {
+		t.Errorf("status: %v", got)
+	}
+	if !strings.Contains(logged.String(), name) {
+		t.Errorf("log: %s", &logged)
+	}
+	if err := os.Remove(votes[0] + ".damaged"); err != nil {
+		t.Fatal(err)
+	}
+	if got := ready(); got != "ready\n" || len(st.db.Status().Damaged) > 0 {
+		t.Errorf("removed: %q, %v", got, st.db.Status().Damaged)
+	}
+}

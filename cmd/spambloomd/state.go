@@ -1,0 +1,108 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/ledger"
+)
+
+// state is what the daemon keeps in its state folder, open: the only way to it for the
+// start and for --repair.
+type state struct {
+	options bloomdb.Options
+	db      *bloomdb.DB
+	reports *ledger.Ledger
+}
+
+// openState opens keys, database and ledger. It makes what is missing in a new folder.
+func openState(s *settings, log *slog.Logger) (*state, error) {
+	options, err := openKeys(s, log)
+	if err != nil {
+		return nil, err
+	}
+	db, err := bloomdb.Open(options)
+	if err != nil {
+		return nil, &failure{exIOErr, err}
+	}
+	reports, err := openLedger(s, log)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &state{options, db, reports}, nil
+}
+
+// openKeys makes the state folder and reads the keys: what the database is opened with.
+func openKeys(s *settings, log *slog.Logger) (options bloomdb.Options, err error) {
+	key, err := openKey(s, log)
+	if err != nil {
+		return options, err
+	}
+	options = s.databaseOptions(key, log)
+	if options.PreviousKey, err = openPreviousKey(s); err != nil {
+		return options, err
+	}
+	options.SigningKey, err = openSigningKey(s, log)
+	return options, err
+}
+
+// close ends both: the ledger first, whose decisions stand in the database.
+func (st *state) close() error {
+	var err error
+	for _, e := range []error{st.reports.Close(), st.db.Close()} {
+		if e != nil {
+			err = errors.Join(err, &failure{exIOErr, e})
+		}
+	}
+	return err
+}
+
+// errDamagedKey is a key file that differs in one byte from the key of the folder.
+var errDamagedKey = errors.New("the key file is damaged: one byte differs from the key that the state folder was made with")
+
+// checkDamagedKey returns errDamagedKey if a federation key cannot be read, or is not that
+// of the folder, and one changed byte makes it so.
+func checkDamagedKey(s *settings, path string, key [32]byte, err error) error {
+	ids := idsFor(s, path)
+	if err == nil && (len(ids) == 0 || slices.Contains(ids, bloomdb.KeyID(key))) {
+		return nil
+	}
+	if _, ok := bloomdb.MendKey(path, ids); ok {
+		return fmt.Errorf("%s: %w", path, errDamagedKey)
+	}
+	return err
+}
+
+// idsFor are the ids of the folder's keys that a key file may have: all but that of the
+// other key in a roll-over.
+func idsFor(s *settings, path string) []string {
+	ids := bloomdb.FolderKeys(s.data)
+	other := s.previousKey
+	if path == other {
+		other = s.key
+	}
+	if other == "" {
+		return ids
+	}
+	key, err := bloomdb.ReadKey(other)
+	if err != nil {
+		return ids
+	}
+	return slices.DeleteFunc(ids, func(id string) bool { return id == bloomdb.KeyID(key) })
+}
+
+// checkDamagedSigningKey likewise, for this site's own key. A key that was changed on
+// purpose differs in more.
+func checkDamagedSigningKey(s *settings, public string, err error) error {
+	known := bloomdb.FolderSigners(s.data)
+	if err == nil && (len(known) == 0 || slices.Contains(known, public)) {
+		return nil
+	}
+	if _, ok := bloomdb.MendSigningKey(s.sign, known); ok {
+		return fmt.Errorf("%s: %w", s.sign, errDamagedKey)
+	}
+	return err
+}

@@ -1,0 +1,334 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"os"
+)
+
+// bbolt maps its file and follows the numbers in it. A flipped bit in one can end the
+// process, or have a later transaction overwrite pages in use. So Open first reads every
+// page by itself, in the form of go.etcd.io/bbolt/internal/common (version 2), and
+// believes no number: each page is reached once, lies within the file, and its elements
+// lie within it. Repair reads in the same way, and goes on after a fault.
+const (
+	pageHeader   = 16
+	leafElement  = 16 // and a branch's
+	bucketHeader = 16
+	metaSize     = 64
+
+	flagBranch   = 0x01
+	flagLeaf     = 0x02
+	flagFreelist = 0x10
+	leafBucket   = 0x01
+
+	boltMagic   = 0xED0CDAED
+	boltVersion = 2
+	noFreelist  = ^uint64(0)
+
+	maxDepth     = 64
+	maxPageBytes = 64 << 20 // of one page with its overflow: a value is far smaller
+)
+
+// meta is one of the two headers.
+type meta struct {
+	page     uint64 // bytes of a page
+	root     uint64
+	freelist uint64
+	pages    uint64 // that the file has
+	txid     uint64
+}
+
+// keyValue is one key and value of a bucket.
+type keyValue struct{ key, value []byte }
+
+// pageReader reads the pages of a file. Faults go to fault, which reports whether to go
+// on; what is found goes to take.
+type pageReader struct {
+	file    io.ReaderAt
+	size    int64
+	meta    meta
+	reached []bool
+	fault   func(error) bool
+	take    func(bucket string, kv keyValue)
+	bucket  func(name string, sequence uint64)
+	lenient bool // Repair: a page whose head is damaged is read as far as it can be
+	stopped bool
+}
+
+// readPages reads a whole file. It returns an error where no header is right.
+func readPages(path string, r pageReader) (spare bool, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	r.file, r.size = f, info.Size()
+	if r.meta, spare, err = r.header(); err != nil {
+		return false, err
+	}
+	if int64(r.meta.pages) > r.size/int64(r.meta.page) {
+		r.fail("cut short, %d bytes of %d", r.size, r.meta.pages*r.meta.page)
+		r.meta.pages = uint64(r.size / int64(r.meta.page))
+	}
+	r.reached = make([]bool, r.meta.pages)
+	r.tree(r.meta.root, "", 0)
+	r.free()
+	return spare, nil
+}
+
+// fail notes a fault.
+func (r *pageReader) fail(format string, args ...any) {
+	if !r.stopped && !r.fault(fmt.Errorf("%w: "+format, append([]any{ErrDamaged}, args...)...)) {
+		r.stopped = true
+	}
+}
+
+// header reads both headers and returns the newer one; spare reports whether both are
+// right.
+func (r *pageReader) header() (m meta, spare bool, err error) {
+	found := 0
+	for size := int64(1 << 10); size <= 1<<16 && found < 2; size <<= 1 {
+		for _, at := range []int64{0, size} {
+			if n, ok := r.metaAt(at); ok && n.page == uint64(size) {
+				if found++; found == 1 || n.txid > m.txid {
+					m = n
+				}
+			}
+		}
+	}
+	if found == 0 {
+		return m, false, fmt.Errorf("%w: neither header is right", ErrDamaged)
+	}
+	return m, found == 2, nil
+}
+
+func (r *pageReader) metaAt(at int64) (m meta, ok bool) {
+	var b [pageHeader + metaSize]byte
+	if _, err := r.file.ReadAt(b[:], at); err != nil {
+		return m, false
+	}
+	d := b[pageHeader:]
+	sum := fnv.New64a()
+	_, _ = sum.Write(d[:metaSize-8])
+	u32, u64 := binary.NativeEndian.Uint32, binary.NativeEndian.Uint64
+	m = meta{page: uint64(u32(d[8:])), root: u64(d[16:]), freelist: u64(d[32:]), pages: u64(d[40:]), txid: u64(d[48:])}
+	return m, u32(d) == boltMagic && u32(d[4:]) == boltVersion && u64(d[56:]) == sum.Sum64()
+}
+
+// page reads a page with its overflow, once.
+func (r *pageReader) page(id uint64) (b []byte, ok bool) {
+	if id < 2 || id >= r.meta.pages {
+		r.fail("page %d of %d", id, r.meta.pages)
+		return nil, false
+	}
+	var head [pageHeader]byte
+	if _, err := r.file.ReadAt(head[:], int64(id*r.meta.page)); err != nil {
+		r.fail("page %d: %v", id, err)
+		return nil, false
+	}
+	if own := binary.NativeEndian.Uint64(head[:]); own != id {
+		r.fail("page %d calls itself %d", id, own)
+		if !r.lenient {
+			return nil, false
+		}
+	}
+	over := uint64(binary.NativeEndian.Uint32(head[12:]))
+	if over >= r.meta.pages-id || (over+1)*r.meta.page > maxPageBytes {
+		r.fail("page %d has %d more behind it", id, over)
+		over = 0
+	}
+	if !r.reach(id, over) {
+		return nil, false
+	}
+	b = make([]byte, (over+1)*r.meta.page)
+	if _, err := r.file.ReadAt(b, int64(id*r.meta.page)); err != nil {
+		r.fail("page %d: %v", id, err)
+		return nil, false
+	}
+	return b, true
+}
+
+// reach marks a page and those behind it as in use, which each is once.
+func (r *pageReader) reach(id, over uint64) bool {
+	if r.lenient {
+		over = 0 // it may be wrong: other pages are not to be lost for it
+	}
+	for i := range over + 1 {
+		if r.reached[id+i] {
+			r.fail("page %d is used twice", id+i)
+			return false
+		}
+		r.reached[id+i] = true
+	}
+	return true
+}
+
+// tree reads the pages below one of a bucket, "" for the list of buckets.
+func (r *pageReader) tree(id uint64, bucket string, depth int) {
+	if r.stopped || depth > maxDepth {
+		r.fail("page %d: %d levels deep", id, depth)
+		return
+	}
+	b, ok := r.page(id)
+	if !ok {
+		return
+	}
+	flags := binary.NativeEndian.Uint16(b[8:])
+	if flags != flagLeaf && flags != flagBranch {
+		r.fail("page %d: flags %#x", id, flags)
+		flags = likelyFlags(b)
+	}
+	if flags == flagLeaf {
+		r.leaf(b, id, bucket)
+	} else {
+		r.branch(b, id, bucket, depth)
+	}
+}
+
+// likelyFlags is what a page with damaged flags is by its first element: the flags of a
+// leaf's are 0 or 1.
+func likelyFlags(b []byte) uint16 {
+	if binary.NativeEndian.Uint32(b[pageHeader:]) <= leafBucket {
+		return flagLeaf
+	}
+	return flagBranch
+}
+
+func (r *pageReader) branch(b []byte, id uint64, bucket string, depth int) {
+	var before []byte
+	n := r.count(b, id, 0)
+	if n == 0 {
+		r.fail("page %d: a branch without elements", id)
+	}
+	for i := range n {
+		at := pageHeader + i*leafElement
+		e := b[at:]
+		key, ok := within(b, at, binary.NativeEndian.Uint32(e), binary.NativeEndian.Uint32(e[4:]))
+		if !ok || i > 0 && bytes.Compare(before, key) >= 0 {
+			r.fail("page %d: key of element %d", id, i)
+		}
+		if ok {
+			before = key
+		}
+		r.tree(binary.NativeEndian.Uint64(e[8:]), bucket, depth+1)
+	}
+}
+
+func (r *pageReader) leaf(b []byte, id uint64, bucket string) {
+	var before []byte
+	for i := range r.count(b, id, 4) {
+		at := pageHeader + i*leafElement
+		e := b[at:]
+		flags, pos := binary.NativeEndian.Uint32(e), binary.NativeEndian.Uint32(e[4:])
+		size, more := binary.NativeEndian.Uint32(e[8:]), binary.NativeEndian.Uint32(e[12:])
+		key, ok := within(b, at, pos, size)
+		value, whole := within(b, at, pos+size, more)
+		if !ok || len(key) == 0 || !whole && more > 0 || flags > leafBucket || (flags == leafBucket) != (bucket == "") {
+			r.fail("page %d: element %d", id, i)
+			continue
+		}
+		if i > 0 && bytes.Compare(before, key) >= 0 {
+			r.fail("page %d: key of element %d", id, i)
+		}
+		before = key
+		if bucket != "" {
+			r.take(bucket, keyValue{key, value})
+			continue
+		}
+		r.readBucket(string(key), value)
+	}
+}
+
+// readBucket reads a bucket from its entry in the list: a header, and the page itself
+// where the bucket is small.
+func (r *pageReader) readBucket(name string, value []byte) {
+	if len(value) < bucketHeader {
+		r.fail("bucket %.40q has no header", name)
+		return
+	}
+	r.bucket(name, binary.NativeEndian.Uint64(value[8:]))
+	if root := binary.NativeEndian.Uint64(value); root != 0 {
+		r.tree(root, name, 1)
+		return
+	}
+	inline := value[bucketHeader:]
+	if len(inline) < pageHeader || binary.NativeEndian.Uint16(inline[8:]) != flagLeaf {
+		r.fail("bucket %.40q has no page", name)
+		return
+	}
+	r.leaf(inline, 0, name)
+}
+
+// count is the number of a page's elements, as many as it has room for. The first key
+// follows the last element; at is where the first element says where that is.
+func (r *pageReader) count(b []byte, id uint64, at int) int {
+	n := int(binary.NativeEndian.Uint16(b[10:]))
+	if n > 0 || r.lenient && len(b) >= pageHeader+leafElement {
+		first := int(binary.NativeEndian.Uint32(b[min(pageHeader+at, len(b)-4):]))
+		if n > 0 && first != n*leafElement || n == 0 && first > 0 && first%leafElement == 0 {
+			r.fail("page %d: %d elements, and the first key at %d", id, n, first)
+			if first%leafElement == 0 {
+				n = max(n, first/leafElement)
+			}
+		}
+	}
+	if room := (len(b) - pageHeader) / leafElement; n > room {
+		r.fail("page %d: %d elements", id, n)
+		return room
+	}
+	return n
+}
+
+// within is a piece of a page, at a distance from one of its elements.
+func within(b []byte, at int, pos, size uint32) ([]byte, bool) {
+	from := uint64(at) + uint64(pos)
+	if end := from + uint64(size); end > uint64(len(b)) || from < pageHeader {
+		return nil, false
+	}
+	return b[from : from+uint64(size)], true
+}
+
+// free reads the list of free pages. Each page is either in use or free: one that is both
+// would be overwritten.
+func (r *pageReader) free() {
+	if r.stopped || r.meta.freelist == noFreelist {
+		return
+	}
+	b, ok := r.page(r.meta.freelist)
+	if !ok {
+		return
+	}
+	if flags := binary.NativeEndian.Uint16(b[8:]); flags != flagFreelist {
+		r.fail("list of free pages: flags %#x", flags)
+		return
+	}
+	n, at := uint64(binary.NativeEndian.Uint16(b[10:])), pageHeader
+	if n == 0xffff {
+		n, at = binary.NativeEndian.Uint64(b[pageHeader:]), pageHeader+8
+	}
+	if n > uint64(len(b)-at)/8 {
+		r.fail("list of %d free pages", n)
+		return
+	}
+	for i := range n {
+		id := binary.NativeEndian.Uint64(b[at+int(i)*8:])
+		if id < 2 || id >= r.meta.pages || r.reached[id] {
+			r.fail("page %d is free and in use, or not in the file", id)
+			continue
+		}
+		r.reached[id] = true
+	}
+	for id := 2; id < len(r.reached); id++ {
+		if !r.reached[id] {
+			r.fail("page %d is neither in use nor free", id)
+		}
+	}
+}

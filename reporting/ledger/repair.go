@@ -1,0 +1,220 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// Repaired says what Repair did.
+type Repaired struct {
+	Faults   []error // that were found, at most 100; none: the file was left alone
+	Reports  int64   // that the new file has
+	Lost     int64   // reports that the old one counted beside them
+	Tallies  int     // that were lost and counted anew from the reports
+	Damaged  string  // path under which the damaged file is kept
+	Reporter int64   // reporters that the new file has
+}
+
+const damagedSuffix = ".damaged"
+
+// Repair copies every record of a damaged file that is right into a new one, counts lost
+// tallies anew, and keeps the damaged file as NAME.damaged. A file that is sound stays as
+// it is. The ledger must not be open. Errors wrap ErrDamaged where nothing can be read,
+// and ErrVersion where the file is of another version.
+func Repair(o Options) (done Repaired, err error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	fresh := o.Path + ".repaired"
+	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return done, err
+	}
+	c, err := newCopying(fresh)
+	if err != nil {
+		return done, fmt.Errorf("ledger %s: %w", fresh, err)
+	}
+	defer os.Remove(fresh)
+	done, err = c.run(o)
+	if err = errors.Join(err, c.close()); err != nil {
+		return done, fmt.Errorf("ledger %s: %w", o.Path, err)
+	}
+	if len(done.Faults) == 0 {
+		return done, nil
+	}
+	if done.Tallies, err = recount(o, fresh); err != nil {
+		return done, err
+	}
+	done.Damaged = o.Path + damagedSuffix
+	return done, errors.Join(replaceFile(o.Path, fresh, done.Damaged))
+}
+
+// replaceFile puts a file in the place of a damaged one, which is kept.
+func replaceFile(path, fresh, aside string) error {
+	if err := os.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Link(path, aside); err != nil {
+		return err
+	}
+	if err := os.Rename(fresh, path); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// copying writes the records of a damaged file into a new one.
+type copying struct {
+	*inventory
+	db  *bolt.DB
+	tx  *bolt.Tx
+	n   int
+	err error // the first of the new file
+}
+
+func newCopying(path string) (*copying, error) {
+	db, err := bolt.Open(path, 0o600, &bolt.Options{NoSync: true, FreelistType: bolt.FreelistMapType})
+	if err != nil {
+		return nil, err
+	}
+	c := &copying{inventory: newInventory(), db: db}
+	c.inventory.keep = c.put
+	return c, c.begin()
+}
+
+func (c *copying) begin() (err error) {
+	if c.tx, err = c.db.Begin(true); err != nil {
+		return err
+	}
+	for _, name := range buckets {
+		if _, err := c.tx.CreateBucketIfNotExists(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyBatch is how many records one transaction of a copy takes.
+const copyBatch = 5000
+
+// put copies a record, and what follows from it: by and names are not taken from the
+// damaged file.
+func (c *copying) put(bucket string, kv keyValue) {
+	if c.err != nil || bucket == "by" || bucket == "names" {
+		return
+	}
+	if c.n++; c.n%copyBatch == 0 {
+		if c.err = errors.Join(c.tx.Commit(), c.begin()); c.err != nil {
+			return
+		}
+	}
+	put := func(bucket []byte, key, value []byte) {
+		b, err := c.tx.CreateBucketIfNotExists(bucket)
+		if err == nil {
+			err = b.Put(key, value)
+		}
+		c.err = errors.Join(c.err, err)
+	}
+	put([]byte(bucket), kv.key, kv.value)
+	switch bucket {
+	case "reports":
+		if r, err := decodeReport(kv.value); err == nil {
+			put(bucketBy, byKey(r.reporter, binary.BigEndian.Uint64(kv.key)), nil)
+			c.largest["reporters"] = max(c.largest["reporters"], uint64(r.reporter))
+		}
+	case "reporters":
+		put(bucketNames, kv.value[:4], kv.key)
+	}
+}
+
+// run reads the damaged file and closes the copy with its counts.
+func (c *copying) run(o Options) (done Repaired, err error) {
+	if _, err := readPages(o.Path, c.reader()); err != nil {
+		return done, err
+	}
+	if len(c.version) != 1 || c.version[0] != version {
+		if len(c.version) == 1 && len(c.faults) > 0 {
+			return done, fmt.Errorf("%w: version %v, and %d is known", ErrVersion, c.version, version)
+		}
+		c.fault(fmt.Errorf("%w: version %v, and all records are of version %d", ErrDamaged, c.version, version))
+	}
+	c.compare()
+	done = Repaired{Faults: c.faults, Reports: c.counts["reports"], Reporter: c.counts["reporters"]}
+	done.Lost = max(0, c.claimed[string(countReports)]-done.Reports)
+	if c.err != nil {
+		return done, c.err
+	}
+	m := c.tx.Bucket(bucketMeta)
+	for key, n := range map[string]int64{string(countReports): done.Reports, string(countReporters): done.Reporter} {
+		b := newNumber(uint64(n))
+		c.err = errors.Join(c.err, m.Put([]byte(key), b[:]))
+	}
+	for _, bucket := range [][]byte{bucketReports, bucketDue, bucketReporters} {
+		n := c.sequences[string(bucket)]
+		if n < c.largest[string(bucket)] || n > 1<<40 {
+			n = c.largest[string(bucket)] + 1
+		}
+		c.err = errors.Join(c.err, c.tx.Bucket(bucket).SetSequence(n))
+	}
+	return done, errors.Join(c.err, m.Put(keyVersion, []byte{version}))
+}
+
+func (c *copying) close() error {
+	return errors.Join(c.tx.Commit(), c.db.Sync(), c.db.Close())
+}
+
+// recount opens the new file and counts the tallies that are lost: each report that
+// stands is its reporter's word.
+func recount(o Options, path string) (n int, err error) {
+	o.Path = path
+	l, err := Open(o)
+	if err != nil {
+		return 0, err
+	}
+	err = l.commit(func(t *txn, _ *job) error {
+		lost := map[Key]*tally{}
+		cursor := t.reports.Cursor()
+		for key, data := cursor.First(); key != nil; key, data = cursor.Next() {
+			r, err := decodeReport(data)
+			if err != nil || r.state() != Counts {
+				continue
+			}
+			t.recountReport(lost, number(key).value(), r)
+		}
+		n = len(lost)
+		for k, y := range lost {
+			y.listed = y.sums[Spam] >= l.quorum
+			if err := t.putTally(k, y); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return n, errors.Join(err, l.Close())
+}
+
+// recountReport adds a report to those of its tallies that are lost.
+func (t *txn) recountReport(lost map[Key]*tally, n uint64, r *report) {
+	for _, k := range keysOf(r.set, r.anchors) {
+		if lost[k] == nil {
+			if t.tallies.Get(k[:]) != nil {
+				continue
+			}
+			lost[k] = &tally{}
+		}
+		if y := lost[k]; len(y.inline) < maxInline {
+			y.sums[r.stance()] += r.weight
+			y.inline = append(y.inline, opinion{reporter: r.reporter, report: n, at: r.at, weight: r.weight, ham: r.stance() == Ham})
+		}
+	}
+}

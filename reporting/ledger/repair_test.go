@@ -1,0 +1,131 @@
+package ledger
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// One flipped byte at each of 200 places of the file, and at 200 more in its pages'
+// heads: it opens, or is refused with a repair that then works. Nothing ends the
+// process, and reports go on either way.
+func TestEveryFlippedByte(t *testing.T) {
+	good := filled(t)
+	head, _, err := (&pageReader{file: bytes.NewReader(good)}).header()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, pages := int(head.page), int(head.pages) // what follows them is room to grow
+	var places []int
+	for i := range 200 {
+		places = append(places, i*(page*pages-1)/199)
+		places = append(places, rand.IntN(pages)*page+rand.IntN(96))
+	}
+	path := filepath.Join(t.TempDir(), "reports.db")
+	o := Options{Path: path, Model: pair, NoSync: true}
+	refused := 0
+	for i, at := range places {
+		if testing.Short() && i%8 != 0 {
+			continue
+		}
+		bad := bytes.Clone(good)
+		bad[at] ^= 1 << (at % 8)
+		if err := os.WriteFile(path, bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l, err := Open(o)
+		if errors.Is(err, ErrDamaged) || errors.Is(err, ErrVersion) {
+			refused++
+			l = repaired(t, o, bad, at)
+		} else if err != nil {
+			t.Fatalf("byte %d: %v", at, err)
+		}
+		v := voice{t: t, l: l, at: begin}
+		if d := v.say(Spam, "carl", message(7, 7)); d.Action == Revoke {
+			t.Errorf("byte %d: a report revokes", at)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatalf("byte %d: %v", at, err)
+		}
+	}
+	t.Logf("%d of %d refused and repaired", refused, len(places))
+	if refused == 0 {
+		t.Error("no damage was found")
+	}
+}
+
+// repaired repairs a file and opens it.
+func repaired(t *testing.T, o Options, bad []byte, at int) *Ledger {
+	t.Helper()
+	done, err := Repair(o)
+	if err != nil || len(done.Faults) == 0 {
+		t.Fatalf("byte %d: repair: %+v, %v", at, done, err)
+	}
+	if kept, err := os.ReadFile(done.Damaged); err != nil || !bytes.Equal(kept, bad) {
+		t.Errorf("byte %d: the damaged file is not kept: %v", at, err)
+	}
+	l, err := Open(o)
+	if err != nil {
+		t.Fatalf("byte %d: after the repair of %v: %v", at, done.Faults, err)
+	}
+	if err := l.Check(); err != nil {
+		t.Errorf("byte %d: after the repair of %v: %v", at, done.Faults, err)
+	}
+	if done.Reports < 100 { // of 200: half of them, at most, hang on one page
+		t.Errorf("byte %d: %d of 200 reports are left after %v", at, done.Reports, done.Faults)
+	}
+	return l
+}
+
+// A file that is sound stays as it is, byte for byte.
+func TestRepairLeavesSoundFile(t *testing.T) {
+	good := filled(t)
+	path := filepath.Join(t.TempDir(), "reports.db")
+	if err := os.WriteFile(path, good, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done, err := Repair(Options{Path: path, Model: pair})
+	if err != nil || len(done.Faults) > 0 || done.Reports != 200 {
+		t.Errorf("repair: %+v, %v", done, err)
+	}
+	if data, err := os.ReadFile(path); err != nil || !bytes.Equal(data, good) {
+		t.Errorf("the file has changed: %v", err)
+	}
+	names, _ := filepath.Glob(path + "*")
+	if len(names) != 1 {
+		t.Errorf("files %v", names)
+	}
+}
+
+// Standing has what stands: a message by each of its reports, and a revocation.
+func TestStanding(t *testing.T) {
+	l := open(t, pair)
+	v := voice{t: t, l: l, at: begin}
+	for _, name := range []string{"anna", "bob"} {
+		v.say(Spam, name, message(1, 1))
+		v.say(Spam, name, message(2, 2))
+	}
+	v.say(Spam, "anna", message(3, 3)) // no quorum
+	v.say(Ham, "carl", message(2, 2))
+	v.say(Ham, "dora", message(2, 2))
+	listed, revoked := map[string]int{}, map[string]int{}
+	err := l.Standing(func(s Standing) error {
+		id := s.Set.Signatures[0].ID()
+		if s.Revoked {
+			revoked[id]++
+		} else {
+			listed[id]++
+		}
+		if s.At.IsZero() {
+			t.Errorf("%+v has no time", s)
+		}
+		return nil
+	})
+	id := func(n int) string { return message(n, n).Signatures[0].ID() }
+	if err != nil || listed[id(1)] != 2 || listed[id(2)] != 0 || listed[id(3)] != 0 || revoked[id(2)] == 0 || revoked[id(1)] != 0 {
+		t.Errorf("listed %v, revoked %v, %v", listed, revoked, err)
+	}
+}

@@ -1,0 +1,161 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// inventory is what readPages finds in a file: it checks every value, and what the
+// buckets say of each other.
+type inventory struct {
+	faults    []error
+	sequences map[string]uint64
+	largest   map[string]uint64 // number in a bucket
+	counts    map[string]int64
+	claimed   map[string]int64 // counts as bucketMeta has them
+	version   []byte
+	keep      func(bucket string, kv keyValue) // of what is right; nil: nothing
+}
+
+func newInventory() *inventory {
+	return &inventory{sequences: map[string]uint64{}, largest: map[string]uint64{}, counts: map[string]int64{}, claimed: map[string]int64{}}
+}
+
+// sound reads every page and value of a file, and names what is damaged. A file with one
+// damaged header is sound: the library uses the other one, and spare is false.
+func sound(path string) (spare bool, err error) {
+	v := newInventory()
+	if spare, err = readPages(path, v.reader()); err != nil {
+		return spare, err
+	}
+	v.compare()
+	return spare, errors.Join(v.faults...)
+}
+
+func (v *inventory) reader() pageReader {
+	return pageReader{fault: v.fault, take: v.take, bucket: v.bucket, lenient: v.keep != nil}
+}
+
+func (v *inventory) fault(err error) bool {
+	if len(v.faults) < maxFaults {
+		v.faults = append(v.faults, err)
+	}
+	return v.keep != nil || len(v.faults) < maxFaults
+}
+
+// nearest is the bucket whose name differs from a damaged one in one byte at most.
+func nearest(name string) (string, bool) {
+	for _, known := range append(slices.Clone(buckets), bucketImported) {
+		if len(known) != len(name) {
+			continue
+		}
+		differ := 0
+		for i := range known {
+			if known[i] != name[i] {
+				differ++
+			}
+		}
+		if differ <= 1 {
+			return string(known), true
+		}
+	}
+	return "", false
+}
+
+func (v *inventory) bucket(name string, sequence uint64) {
+	known, ok := nearest(name)
+	if !ok || known != name {
+		v.fault(fmt.Errorf("%w: bucket %.40q", ErrDamaged, name))
+	}
+	v.sequences[known] = sequence
+}
+
+// take checks one key and value.
+func (v *inventory) take(bucket string, kv keyValue) {
+	bucket, _ = nearest(bucket)
+	if err := v.check(bucket, kv); err != nil {
+		v.fault(fmt.Errorf("%s %x: %w", bucket, kv.key[:min(len(kv.key), 40)], err))
+		return
+	}
+	v.counts[bucket]++
+	if v.keep != nil {
+		v.keep(bucket, kv)
+	}
+}
+
+// valueNames are the buckets whose values checkValue knows.
+var valueNames = map[string]string{
+	"reports": "report", "tallies": "tally", "opinions": "opinion", "reporters": "reporter", "due": "decision",
+}
+
+// keySizes are the lengths of keys that are numbers.
+var keySizes = map[string]int{"reports": 8, "due": 8, "tallies": 12, "by": 12, "opinions": 16, "names": 4, "imported": 16}
+
+func (v *inventory) check(bucket string, kv keyValue) error {
+	if size, fixed := keySizes[bucket]; fixed && len(kv.key) != size {
+		return fmt.Errorf("%w: key of %d bytes", ErrDamaged, len(kv.key))
+	}
+	switch bucket {
+	case "reports", "due":
+		v.largest[bucket] = max(v.largest[bucket], binary.BigEndian.Uint64(kv.key))
+	case "reporters":
+		if len(kv.value) >= 4 {
+			v.largest[bucket] = max(v.largest[bucket], uint64(binary.BigEndian.Uint32(kv.value)))
+		}
+	case "meta":
+		return v.checkMeta(kv)
+	}
+	if name, ok := valueNames[bucket]; ok {
+		return checkValue(name, kv.key, kv.value)
+	}
+	return nil
+}
+
+func (v *inventory) checkMeta(kv keyValue) error {
+	switch key := string(kv.key); key {
+	case string(keyVersion):
+		v.version = slices.Clone(kv.value)
+	case string(countReports), string(countReporters):
+		if len(kv.value) != 8 {
+			return fmt.Errorf("%w: %d bytes", ErrDamaged, len(kv.value))
+		}
+		v.claimed[key] = int64(binary.BigEndian.Uint64(kv.value))
+	case string(keySweep), string(keyRuns), string(keyID):
+	default:
+		return fmt.Errorf("%w: unknown", ErrDamaged)
+	}
+	return nil
+}
+
+// compare holds counts and numbers against what was counted: a number that was given
+// twice would overwrite a report.
+func (v *inventory) compare() {
+	names := slices.Sorted(maps.Keys(v.sequences))
+	if len(names) == 0 {
+		return // a new file
+	}
+	for _, name := range buckets {
+		switch {
+		case slices.Contains(names, string(name)):
+		case string(name) == string(bucketMeta):
+			v.fault(fmt.Errorf("%w: it has a bucket %.40q and none %q", ErrDamaged, names[0], name))
+			return
+		default:
+			v.fault(fmt.Errorf("%w: it has no bucket %q", ErrDamaged, name))
+		}
+	}
+	for claim, bucket := range map[string]string{string(countReports): "reports", string(countReporters): "reporters"} {
+		if v.claimed[claim] != v.counts[bucket] {
+			v.fault(fmt.Errorf("%w: it says %d %s and has %d", ErrDamaged, v.claimed[claim], bucket, v.counts[bucket]))
+		}
+	}
+	for bucket, largest := range v.largest {
+		if n := v.sequences[bucket]; n < largest || n > math.MaxInt64 || bucket == "reporters" && n > math.MaxUint32 {
+			v.fault(fmt.Errorf("%w: %s are numbered up to %d, and %d is the next", ErrDamaged, bucket, largest, n))
+		}
+	}
+}
