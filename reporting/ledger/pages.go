@@ -129,24 +129,27 @@ func (r *pageReader) page(id uint64) (b []byte, ok bool) {
 		r.fail("page %d of %d", id, r.meta.pages)
 		return nil, false
 	}
-	var head [pageHeader]byte
-	if _, err := r.file.ReadAt(head[:], int64(id*r.meta.page)); err != nil {
+	b = make([]byte, r.meta.page)
+	if _, err := r.file.ReadAt(b, int64(id*r.meta.page)); err != nil {
 		r.fail("page %d: %v", id, err)
 		return nil, false
 	}
-	if own := binary.NativeEndian.Uint64(head[:]); own != id {
+	if own := binary.NativeEndian.Uint64(b); own != id {
 		r.fail("page %d calls itself %d", id, own)
 		if !r.lenient {
 			return nil, false
 		}
 	}
-	over := uint64(binary.NativeEndian.Uint32(head[12:]))
+	over := uint64(binary.NativeEndian.Uint32(b[12:]))
 	if over >= r.meta.pages-id || (over+1)*r.meta.page > maxPageBytes {
 		r.fail("page %d has %d more behind it", id, over)
 		over = 0
 	}
 	if !r.reach(id, over) {
 		return nil, false
+	}
+	if over == 0 {
+		return b, true
 	}
 	b = make([]byte, (over+1)*r.meta.page)
 	if _, err := r.file.ReadAt(b, int64(id*r.meta.page)); err != nil {

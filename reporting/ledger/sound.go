@@ -28,12 +28,18 @@ func newInventory() *inventory {
 // sound reads every page and value of a file, and names what is damaged. A file with one
 // damaged header is sound: the library uses the other one, and spare is false.
 func sound(path string) (spare bool, err error) {
+	faults, spare, err := inspect(path)
+	return spare, errors.Join(errors.Join(faults...), err)
+}
+
+// inspect returns at most maxFaults faults, and an error where nothing can be read.
+func inspect(path string) (faults []error, spare bool, err error) {
 	v := newInventory()
 	if spare, err = readPages(path, v.reader()); err != nil {
-		return spare, err
+		return nil, spare, err
 	}
 	v.compare()
-	return spare, errors.Join(v.faults...)
+	return v.faults, spare, nil
 }
 
 func (v *inventory) reader() pageReader {
@@ -76,7 +82,9 @@ func (v *inventory) bucket(name string, sequence uint64) {
 
 // take checks one key and value.
 func (v *inventory) take(bucket string, kv keyValue) {
-	bucket, _ = nearest(bucket)
+	if _, known := v.sequences[bucket]; !known {
+		bucket, _ = nearest(bucket)
+	}
 	if err := v.check(bucket, kv); err != nil {
 		v.fault(fmt.Errorf("%s %x: %w", bucket, kv.key[:min(len(kv.key), 40)], err))
 		return
@@ -86,6 +94,9 @@ func (v *inventory) take(bucket string, kv keyValue) {
 		v.keep(bucket, kv)
 	}
 }
+
+// maxNumber is beyond every number of a report: so many are never made.
+const maxNumber = 1 << 62
 
 // valueNames are the buckets whose values checkValue knows.
 var valueNames = map[string]string{
@@ -101,7 +112,11 @@ func (v *inventory) check(bucket string, kv keyValue) error {
 	}
 	switch bucket {
 	case "reports", "due":
-		v.largest[bucket] = max(v.largest[bucket], binary.BigEndian.Uint64(kv.key))
+		n := binary.BigEndian.Uint64(kv.key)
+		if n > maxNumber {
+			return fmt.Errorf("%w: number", ErrDamaged)
+		}
+		v.largest[bucket] = max(v.largest[bucket], n)
 	case "reporters":
 		if len(kv.value) >= 4 {
 			v.largest[bucket] = max(v.largest[bucket], uint64(binary.BigEndian.Uint32(kv.value)))
@@ -154,7 +169,7 @@ func (v *inventory) compare() {
 		}
 	}
 	for bucket, largest := range v.largest {
-		if n := v.sequences[bucket]; n < largest || n > math.MaxInt64 || bucket == "reporters" && n > math.MaxUint32 {
+		if n := v.sequences[bucket]; n < largest || n > maxNumber || bucket == "reporters" && n > math.MaxUint32 {
 			v.fault(fmt.Errorf("%w: %s are numbered up to %d, and %d is the next", ErrDamaged, bucket, largest, n))
 		}
 	}
