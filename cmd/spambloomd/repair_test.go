@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/internal/config"
+	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/reporting"
 	"github.com/spambloom/spambloom/signature"
@@ -182,7 +183,7 @@ func TestDamagedFileIsShown(t *testing.T) {
 	if err != nil || len(votes) == 0 {
 		t.Fatal(votes, err)
 	}
-	write(t, votes[0], "no votes")
+	harness.Write(t, votes[0], "no votes")
 	var logged bytes.Buffer
 	st, err := openState(s, slog.New(slog.NewTextHandler(&logged, nil)))
 	if err != nil {

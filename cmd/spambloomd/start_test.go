@@ -190,7 +190,7 @@ func TestStateFolder(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	// As the hint says.
-	if r := start(t, append(args, "--repair")...); r.code != 0 || !strings.Contains(r.stdout, identity) {
+	if r := start(t, append(args, "--repair")...); r.Code != 0 || !strings.Contains(r.Stdout, identity) {
 		t.Errorf("%+v", r)
 	}
 	repaired, stopRepaired := context.WithCancel(t.Context())
