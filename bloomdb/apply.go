@@ -145,15 +145,8 @@ func (db *DB) roomForSite(site string) error {
 // partsLimit is how many bytes all parts may take: twice what this site's own
 // filters take when they are full, and never less than 256 MiB.
 func (db *DB) partsLimit() int64 {
-	generation := db.spamShape.Bytes() + db.revokedShape.Bytes()
-	if db.opt.Reports.Classes {
-		generation += db.classShape.Bytes()
-	}
-	if !db.opt.Reports.NoSketches {
-		generation += db.sketchShape.Bytes()
-	}
-	reports := generation * int64(db.opt.Reports.Keep)
-	return max(db.leastParts, 2*(reports+int64(db.countsShape.Lines)*64*int64(db.opt.Counts.Keep)))
+	reports, counts := db.opt.fullMemory()
+	return max(db.leastParts, 2*(reports+counts))
 }
 
 // partOf is where a section's cells go.

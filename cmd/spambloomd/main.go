@@ -137,7 +137,12 @@ func sayGood(stdout, stderr io.Writer, s *settings) error {
 	for _, err := range s.passed {
 		fmt.Fprintf(stderr, "spambloomd: warning: %v\n", err)
 	}
-	_, err := fmt.Fprintf(stdout, "%s is good\n", cmp.Or(s.file, "the default configuration"))
+	memory, err := s.mostMemory()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "%s is good\nat most %d MiB of memory and %d threads (in a unit: MemoryMax, TasksMax)\n",
+		cmp.Or(s.file, "the default configuration"), memory>>20, s.mostTasks())
 	return err
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"runtime/debug"
 	"time"
@@ -28,6 +29,18 @@ func memoryLimit(m *milter.Server, db *bloomdb.DB) int64 {
 	sum := m.MostMemory() + imageMemory + otherMemory
 	return sum - sum/8 + db.Status().Memory
 }
+
+// mostMemory is the most that a daemon of this configuration takes, whatever others do:
+// for MemoryMax in a unit. Unit: bytes.
+func (s *settings) mostMemory() (int64, error) {
+	log := slog.New(slog.DiscardHandler)
+	filters, err := s.databaseOptions([32]byte{}, log).MostMemory()
+	return s.milterOptions(s.site, log).MostMemory() + imageMemory + otherMemory + filters, err
+}
+
+// mostTasks is the most threads that it takes: one for each connection, which may wait for
+// the disk, and some beside. For TasksMax in a unit.
+func (s *settings) mostTasks() int64 { return s.Milter.MaxConnections + 200 }
 
 // limitMemory holds the limit up to date until ctx ends. GOMEMLIMIT takes its place.
 func (d *server) limitMemory(ctx context.Context) {
