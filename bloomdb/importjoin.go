@@ -231,8 +231,14 @@ func (db *DB) readImportFile(take exportTaker) (found bool, err error) {
 		return false, fmt.Errorf("import: %w", err)
 	}
 	defer f.Close()
-	if err := db.readImport(f, take); err != nil {
-		return true, fmt.Errorf("import %s: %w", path, err)
+	err = db.readImport(f, take)
+	for _, other := range []error{ErrParameters, ErrFull, ErrClock} {
+		if errors.Is(err, other) { // the file is whole
+			return true, fmt.Errorf("import %s: %w", path, err)
+		}
+	}
+	if err != nil {
+		return true, damaged(path, 0, fmt.Errorf("import: %w", err))
 	}
 	return true, nil
 }
