@@ -97,14 +97,17 @@ func flips(size, most int) (places []int) {
 	return places
 }
 
-// Every file of the folder, one flipped byte at each of 200 places: the database opens,
-// or refuses with a repair that then works. Either way what was reported and what was
+// Every file of the folder, one flipped byte at each of 200 places in a soak: the database
+// opens, or refuses with a repair that then works. Either way what was reported and what was
 // revoked is as it was. The ledger's part is played by Restore.
 func TestEveryFlippedByte(t *testing.T) {
 	for name, most := range map[string]int{"stopped": 20, "crashed": 200} {
 		t.Run(name, func(t *testing.T) {
-			if testing.Short() {
+			switch {
+			case testing.Short():
 				most = 10
+			case !testenv.Soak():
+				most = min(most, 40)
 			}
 			root := ramDir(t)
 			good, work := filepath.Join(root, "good"), filepath.Join(root, "work")

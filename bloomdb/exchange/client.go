@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"runtime/pprof"
 	"strconv"
 	"sync/atomic"
@@ -56,6 +57,9 @@ func (c *Client) own(ctx context.Context, f func(context.Context)) {
 func (c *Client) Close() error {
 	c.dialer.close() // first: the library's Close waits for the answer of a sentinel
 	err := c.UniversalClient.Close()
+	if errors.Is(err, net.ErrClosed) { // by the dialer, a line above
+		err = nil
+	}
 	tick := time.NewTicker(endTick)
 	defer tick.Stop()
 	deadline := time.Now().Add(endPatience)

@@ -128,6 +128,23 @@ func TestCloseWhenRedisIsGone(t *testing.T) {
 	expectNoClient(t)
 }
 
+// A daemon that stops while it is connected has no error to report.
+func TestCloseWhileConnected(t *testing.T) {
+	m := miniredis.RunT(t)
+	for range 20 {
+		c, err := Dial("redis://"+m.Addr()+"?min_idle_conns=3", DialOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Ping(t.Context()).Err(); err != nil {
+			t.Error(err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // startLinkTo puts a proxy before a server, which also answers as a sentinel that
 // watches it.
 func startLinkTo(t *testing.T, m *miniredis.Miniredis, format string) (link *linkfault.Proxy, url string) {

@@ -93,8 +93,8 @@ func copyTree(t *testing.T, from, to string) {
 	}
 }
 
-// Every file of the state folder, one flipped byte at each of 200 places: the start
-// opens the folder, or refuses, and --repair makes it whole. Either way what was reported
+// Every file of the state folder, one flipped byte at each of 200 places in a soak: the
+// start opens the folder, or refuses, and --repair makes it whole. Either way what was reported
 // is spam, and what was revoked is not.
 func TestEveryFlippedByteOfTheStateFolder(t *testing.T) {
 	root, err := os.MkdirTemp("/dev/shm", "spambloom-") // thousands of folders are synced
@@ -105,9 +105,12 @@ func TestEveryFlippedByteOfTheStateFolder(t *testing.T) {
 	s := damagedSettings(filepath.Join(root, "good"))
 	damagedLife(t, s)
 	good, work := s.data+".crashed", filepath.Join(root, "work")
-	most := 200
-	if testing.Short() {
+	most := 20
+	switch {
+	case testing.Short():
 		most = 4
+	case testenv.Soak():
+		most = 200
 	}
 	outcomes := map[string]int{}
 	names, err := fs.Glob(os.DirFS(good), "*")
