@@ -128,20 +128,29 @@ func TestCloseWhenRedisIsGone(t *testing.T) {
 	expectNoClient(t)
 }
 
-// A daemon that stops while it is connected has no error to report.
-func TestCloseWhileConnected(t *testing.T) {
-	m := miniredis.RunT(t)
-	for range 20 {
-		c, err := Dial("redis://"+m.Addr()+"?min_idle_conns=3", DialOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Ping(t.Context()).Err(); err != nil {
-			t.Error(err)
-		}
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+// A client that is closed in the midst of a command has no error to report, although its
+// dialer closes the connection before the library does.
+func TestCloseInTheMidstOfACommand(t *testing.T) {
+	link, url := startLinkTo(t, miniredis.RunT(t), "redis://%[1]s")
+	c, err := Dial(url, DialOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Ping(t.Context()).Err(); err != nil {
+		t.Error(err)
+	}
+	link.Set(linkfault.Fault{Stall: true})
+	broken := make(chan error, 1)
+	go func() { broken <- c.Ping(t.Context()).Err() }()
+	testenv.Eventually(t, "the command waits", func() bool {
+		stats := c.PoolStats()
+		return stats.TotalConns == 1 && stats.IdleConns == 0
+	})
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if testenv.Receive(t, "the command ends", broken) == nil {
+		t.Error("a command over a closed connection has an answer")
 	}
 }
 
