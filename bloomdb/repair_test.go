@@ -109,7 +109,7 @@ func TestEveryFlippedByte(t *testing.T) {
 			case testing.Short():
 				most = 10
 			case !testenv.Soak():
-				most = min(most, 40)
+				most = min(most, 20)
 			}
 			root := ramDir(t)
 			good, work := filepath.Join(root, "good"), filepath.Join(root, "work")

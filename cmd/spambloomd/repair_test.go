@@ -27,7 +27,7 @@ func damagedSettings(dir string) *settings {
 		Config: config.Default(), data: dir, site: "mx1",
 		key: filepath.Join(dir, "federation.key"), sign: filepath.Join(dir, "site.key"),
 	}
-	s.Reports.Capacity, s.Bulk.Capacity, s.Reports.Quorum = 40, 40, 1
+	s.Reports.Capacity, s.Bulk.Capacity, s.Reports.Quorum = 200, 40, 1
 	return s
 }
 
@@ -106,7 +106,7 @@ func TestEveryFlippedByteOfTheStateFolder(t *testing.T) {
 	s := damagedSettings(filepath.Join(root, "good"))
 	damagedLife(t, s)
 	good, work := s.data+".crashed", filepath.Join(root, "work")
-	most := 20
+	most := 8
 	switch {
 	case testing.Short():
 		most = 4
@@ -194,7 +194,7 @@ func TestDamagedFileIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.close()
-	d := &server{db: st.db, desk: reporting.NewDesk(st.db, st.reports, reporting.DeskOptions{})}
+	d := &server{db: st.db, desk: reporting.NewDesk(st.db, st.reports, reporting.DeskOptions{}), door: reporting.NewDoor(reporting.DoorOptions{})}
 	d.milter = milter.NewServer(st.db, milter.Options{})
 	d.serving.Store(true)
 	name := filepath.Base(votes[0]) + ".damaged"
