@@ -118,10 +118,11 @@ func TestFirst(t *testing.T) {
 
 // A server that a test forgot is a failure of its round.
 func TestFlakesFindsWhatIsLeft(t *testing.T) {
-	sleep := testenv.Program(t, "sleep")
+	sleep, pidFile := testenv.Program(t, "sleep"), filepath.Join(t.TempDir(), "pid")
 	module(t, `import (
 	"os"
 	"os/exec"
+	"strconv"
 	"testing"
 )
 
@@ -131,9 +132,18 @@ func TestForgets(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	os.WriteFile("`+filepath.Join(t.TempDir(), "sleep.pid")+`", nil, 0o600)
+	os.WriteFile("`+pidFile+`", []byte(strconv.Itoa(c.Process.Pid)), 0o600)
 }
 `)
+	t.Cleanup(func() {
+		pid, err := os.ReadFile(pidFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command("kill", string(pid)).CombinedOutput(); err != nil {
+			t.Errorf("kill: %v %s", err, out)
+		}
+	})
 	out, err := suite(t, "flakes", "--rounds", "1", "--logs", "logs", "--", "-count=1", ".")
 	if !errors.Is(err, errFailed) {
 		t.Errorf("error %v", err)
