@@ -34,12 +34,24 @@ type identity struct {
 	sender  string
 }
 
-// identitiesOf are those of a message: the client's address, or IPv6 network of 64 bits,
-// its IPv4 network of 24 bits, and the sender of the envelope unless it is a bounce.
+// Prefix lengths of the networks that are set back with a client, in bits. A site is
+// commonly assigned an IPv6 network of 48 bits (RFC 6177), which has 65,536 of 64 bits.
+const (
+	networkBits4 = 24
+	networkBits6 = 48
+)
+
+// identitiesOf returns those of a message: the client's address, or IPv6 network of 64
+// bits, its IPv4 network of 24 bits or IPv6 network of 48 bits, and the sender of the
+// envelope unless it is a bounce.
 func identitiesOf(client netip.Addr, sender string) []identity {
 	ids := []identity{{network: lineOf(client)}}
-	if client.Is4() {
-		network, _ := client.Prefix(24) // of a valid address there is one
+	bits := networkBits4
+	if client.Is6() {
+		bits = networkBits6
+	}
+	if client.IsValid() {
+		network, _ := client.Prefix(bits) // of a valid address there is one
 		ids = append(ids, identity{network: network})
 	}
 	if sender != "" {

@@ -79,20 +79,23 @@ func (d *desk) ask(name, client, sender string, size int64, signing time.Duratio
 // for ten times as long as it took: others go first.
 func TestSetBack(t *testing.T) {
 	for _, c := range []struct {
-		name, client, sender string
-		isSetBack            bool
+		name, bomb, client, sender string
+		isSetBack                  bool
 	}{
-		{"client", "198.51.100.1", "other@example.org", true},
-		{"network", "198.51.100.200", "other@example.org", true},
-		{"other network", "198.51.101.1", "other@example.org", false},
-		{"sender", "203.0.113.1", "BOMB@example.org", true},
-		{"bounce", "203.0.113.1", "", false},
-		{"IPv6", "2001:db8::1", "", false},
+		{"client", "198.51.100.1", "198.51.100.1", "other@example.org", true},
+		{"network", "198.51.100.1", "198.51.100.200", "other@example.org", true},
+		{"other network", "198.51.100.1", "198.51.101.1", "other@example.org", false},
+		{"sender", "198.51.100.1", "203.0.113.1", "BOMB@example.org", true},
+		{"bounce", "198.51.100.1", "203.0.113.1", "", false},
+		{"IPv6", "198.51.100.1", "2001:db8::1", "", false},
+		{"client of IPv6", "2001:db8::1", "2001:db8::2:3", "", true},
+		{"network of IPv6", "2001:db8::1", "2001:db8:0:ffff::1", "", true},
+		{"other network of IPv6", "2001:db8::1", "2001:db8:1::1", "", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := newDesk(1)
-				d.ask("bomb", "198.51.100.1", "bomb@example.org", 1000, 10*time.Second)
+				d.ask("bomb", c.bomb, "bomb@example.org", 1000, 10*time.Second)
 				time.Sleep(time.Second)
 				if n := d.setBack(); n != 3 {
 					t.Errorf("%d are set back, want client, network and sender", n)

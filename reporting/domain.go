@@ -17,8 +17,8 @@ const (
 
 // decodeDomains checks the link domains of a request.
 func decodeDomains(domains []string) ([]string, error) {
-	if len(domains) > maxDomains {
-		return nil, fmt.Errorf("%d domains; at most %d", len(domains), maxDomains)
+	if err := checkLength(len(domains), "domains", maxDomains); err != nil {
+		return nil, err
 	}
 	for i, d := range domains {
 		switch {

@@ -54,6 +54,7 @@ type Door struct {
 	came     uint64                 // in all
 	refusing int                    // connections that are told to come later
 	lockout  lockout
+	refusals throttle // of the log lines
 }
 
 // bounds are numbers of connections.
@@ -61,11 +62,9 @@ type bounds struct{ all, refusing int }
 
 // lockout is what is known of connections that were not let in.
 type lockout struct {
-	user   string // the last one
-	at     time.Time
-	all    time.Time // when a user was kept out by others
-	logged time.Time
-	since  int // connections refused since logged
+	user string // the last one
+	at   time.Time
+	all  time.Time // when a user was kept out by others
 }
 
 // NewDoor returns a door to which nobody has come yet.
@@ -284,13 +283,11 @@ func (d *Door) refuse(user, reason string) {
 	if reason == "all" {
 		l.all = now
 	}
-	l.since++
-	if now.Sub(l.logged) < lockoutLasts && !l.logged.IsZero() {
-		return
+	const line = "connections are refused"
+	if n := d.refusals.take(line); n > 0 {
+		d.log.Warn(line, "listener", d.to, "user", user, "reason", reason,
+			"open", len(d.guests[user]), "of_all", d.total, "refused", n)
 	}
-	d.log.Warn("connections are refused", "listener", d.to, "user", user, "reason", reason,
-		"open", len(d.guests[user]), "of_all", d.total, "refused", l.since)
-	l.logged, l.since = now, 0
 }
 
 // Lockout describes the connections that were refused within the last minute; empty for

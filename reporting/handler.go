@@ -42,6 +42,7 @@ type handler struct {
 	HandlerOptions
 	importing sync.Mutex // held while an import is at work
 	turns     turns
+	refusals  throttle // of the log lines
 }
 
 // NewHandler returns the control API described in API.md.
@@ -150,9 +151,13 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, problem *Problem,
 	problem.write(w)
 }
 
-// refuse answers a request for which the caller lacks the right.
+// refuse answers a request for which the caller lacks the right; one line a minute is
+// logged.
 func (h *handler) refuse(w http.ResponseWriter, e endpoint, c Caller, p *Problem) {
-	h.Log.Warn("control request refused", "path", e.path, "by", c.Name(), "as", p.reporter, "reason", p.Detail, c.origin.attr())
+	const line = "control request refused"
+	if n := h.refusals.take(line); n > 0 {
+		h.Log.Warn(line, "path", e.path, "by", c.Name(), "as", p.reporter, "reason", p.Detail, c.origin.attr(), "refused", n)
+	}
 	if e.needs >= toReport { // to ask is no report
 		h.desk.refused.WithLabelValues(strings.TrimPrefix(e.path, "/v1/"), "not_allowed").Inc()
 	}

@@ -47,10 +47,11 @@ type RemoteOptions struct {
 // is out with the next Reload, also on the connections it has. It is safe for
 // concurrent use.
 type Remote struct {
-	log     *slog.Logger
-	door    *Door
-	state   atomic.Pointer[remoteState]
-	refused *prometheus.CounterVec
+	log      *slog.Logger
+	door     *Door
+	state    atomic.Pointer[remoteState]
+	refused  *prometheus.CounterVec
+	refusals throttle // of the log lines, by reason
 }
 
 // remoteState is what was read from the files at one time.
@@ -94,10 +95,13 @@ func (r *Remote) Collectors() []prometheus.Collector {
 // Lockout is Door.Lockout of the clients' addresses.
 func (r *Remote) Lockout() (text string, all bool) { return r.door.Lockout() }
 
-// refuse takes note of a client that is not let in.
+// refuse takes note of a client that is not let in; one line a minute is logged for each
+// reason.
 func (r *Remote) refuse(reason, from string, err error) {
 	r.refused.WithLabelValues(reason).Inc()
-	r.log.Warn("remote client refused", "from", from, "error", err)
+	if n := r.refusals.take(reason); n > 0 {
+		r.log.Warn("remote client refused", "from", from, "error", err, "refused", n)
+	}
 }
 
 // Reload reads the files again, for the connections and requests from now on. After

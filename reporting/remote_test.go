@@ -62,6 +62,7 @@ func TestRemoteClients(t *testing.T) {
 			if !strings.Contains(f.log.String(), c.fail) {
 				t.Errorf("%s: log %q", c.name, f.log.String())
 			}
+			f.remote.refusals.forget() // so that the next one is logged, too
 			continue
 		}
 		if err != nil {

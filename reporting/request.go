@@ -1,6 +1,8 @@
 package reporting
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -57,11 +59,21 @@ func decodeRequest(body io.Reader) (Report, error) {
 	return r.report()
 }
 
-// decodeObject reads a single JSON object without unknown members.
+// decodeObject reads a single JSON object without unknown members, whose lists are
+// within the bounds: a small element of a list takes many times its text in memory, so
+// the elements are counted before any is stored.
 func decodeObject(body io.Reader, object any) error {
+	var text json.RawMessage
 	decoder := json.NewDecoder(body)
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(object); err != nil {
+	if err := decoder.Decode(&text); err != nil {
+		return fmt.Errorf("read the request: %w", err)
+	}
+	if err := checkLists(text); err != nil {
+		return err
+	}
+	strict := json.NewDecoder(bytes.NewReader(text))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(object); err != nil {
 		return fmt.Errorf("read the request: %w", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
@@ -72,6 +84,46 @@ func decodeObject(body io.Reader, object any) error {
 	}
 	return nil
 }
+
+// checkLists returns an error if a list of a Request is over its bound. Its memory does
+// not depend on the lengths of the lists.
+func checkLists(text json.RawMessage) error {
+	var lists struct {
+		Signatures listLength `json:"signatures"`
+		Sketches   listLength `json:"sketches"`
+		Domains    listLength `json:"domains"`
+	}
+	_ = json.Unmarshal(text, &lists) // not an object: the caller's decoder reports it
+	return cmp.Or(
+		checkLength(int(lists.Signatures), "signatures", maxSignatures),
+		checkLength(int(lists.Sketches), "sketches", maxSketches),
+		checkLength(int(lists.Domains), "domains", maxDomains),
+	)
+}
+
+func checkLength(n int, of string, most int) error {
+	if n > most {
+		return fmt.Errorf("%d %s; at most %d", n, of, most)
+	}
+	return nil
+}
+
+// listLength is the length of a JSON list; of several lists under one name, the largest.
+type listLength int
+
+// UnmarshalJSON counts the elements. They are not stored.
+func (l *listLength) UnmarshalJSON(list []byte) error {
+	var elements []unread
+	_ = json.Unmarshal(list, &elements) // not a list: no element is stored either
+	*l = max(*l, listLength(len(elements)))
+	return nil
+}
+
+// unread is any JSON value, in no memory.
+type unread struct{}
+
+// UnmarshalJSON leaves the value unread.
+func (*unread) UnmarshalJSON([]byte) error { return nil }
 
 // report checks every member.
 func (r Request) report() (Report, error) {
@@ -93,8 +145,8 @@ func (r Request) report() (Report, error) {
 
 // decodeSet reads signatures back. The error names the first one that is wrong.
 func decodeSet(signatures []Signature) (set signature.Set, err error) {
-	if len(signatures) > maxSignatures {
-		return set, fmt.Errorf("%d signatures; at most %d", len(signatures), maxSignatures)
+	if err := checkLength(len(signatures), "signatures", maxSignatures); err != nil {
+		return set, err
 	}
 	var of [256]int // by kind
 	for i, wire := range signatures {

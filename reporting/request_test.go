@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -47,6 +48,34 @@ func TestRequestRoundTrip(t *testing.T) {
 			t.Fatalf("%v, %v; want %v", got, err, want)
 		}
 	})
+}
+
+// A request with lists far over the bounds is refused before its elements are stored, also
+// where a short list of the same name follows.
+func TestLongListsAreNotStored(t *testing.T) {
+	fill := func(name, element string) string {
+		return `{"` + name + `":[` + strings.Repeat(element+",", (maxBody-100)/(len(element)+1)) + element
+	}
+	for _, c := range []struct{ text, want string }{
+		{fill("signatures", "{}") + `]}`, "signatures; at most 256"},
+		{fill("sketches", "{}") + `]}`, "sketches; at most 8"},
+		{fill("sketches", "{}") + `],"sketches":[]}`, "sketches; at most 8"},
+		{fill("Sketches", "null") + `]}`, "sketches; at most 8"},
+		{fill("domains", `""`) + `]}`, "domains; at most 16"},
+		{fill("domains", "0") + `]}`, "domains; at most 16"},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := decodeRequest(strings.NewReader(c.text))
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.HasSuffix(err.Error(), c.want) {
+			t.Errorf("%.30s: %v, want %q", c.text, err, c.want)
+		}
+		// The decoder's buffer doubles up to twice the text.
+		if n := after.TotalAlloc - before.TotalAlloc; n > 7*maxBody {
+			t.Errorf("%.30s: %d bytes were allocated for %d", c.text, n, len(c.text))
+		}
+	}
 }
 
 // FuzzDecodeRequest: whatever arrives, a report that is let through is within

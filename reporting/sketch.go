@@ -50,8 +50,8 @@ func encodeFeatures(features []signature.Feature) string {
 
 // decodeSketches reads sketches back. The error names the first one that is wrong.
 func decodeSketches(sketches []Sketch) ([]signature.Sketch, error) {
-	if len(sketches) > maxSketches {
-		return nil, fmt.Errorf("%d sketches; at most %d", len(sketches), maxSketches)
+	if err := checkLength(len(sketches), "sketches", maxSketches); err != nil {
+		return nil, err
 	}
 	var list []signature.Sketch
 	for i, wire := range sketches {
