@@ -218,6 +218,12 @@ func (d *Dovecot) stop() {
 	}
 }
 
+// ExpectLog waits for a line: Dovecot answers a client before it writes.
+func (d *Dovecot) ExpectLog(want string) {
+	d.T.Helper()
+	testenv.Eventually(d.T, "Dovecot's log has "+want, func() bool { return strings.Contains(d.Log(), want) })
+}
+
 func (d *Dovecot) Log() string {
 	text, _ := os.ReadFile(filepath.Join(d.Dir, "log")) // none where Dovecot did not start
 	return string(text)

@@ -240,9 +240,7 @@ func TestDovecotFailures(t *testing.T) {
 			if in, junk := c.Count("INBOX"), c.Count("Junk"); in != 0 || junk != 1 {
 				t.Errorf("%d mails in INBOX, %d in Junk", in, junk)
 			}
-			if !strings.Contains(d.Log(), test.want) {
-				t.Errorf("Dovecot's log lacks %q", test.want)
-			}
+			d.ExpectLog(test.want)
 		})
 	}
 }
@@ -293,9 +291,7 @@ func TestDovecotQueue(t *testing.T) {
 	if n := c.Count("Junk"); n != 1 {
 		t.Errorf("%d mails in Junk, want 1", n)
 	}
-	if want := "spambloom-imap: report by " + anna + ": exit code 0: -: queued; "; !strings.Contains(d.Log(), want) {
-		t.Errorf("Dovecot's log lacks %q", want)
-	}
+	d.ExpectLog("spambloom-imap: report by " + anna + ": exit code 0: -: queued; ")
 	s.Start()
 	h.expect("the daemon is back")
 
@@ -332,6 +328,7 @@ func TestDovecotManyMails(t *testing.T) {
 	c.Do("MOVE 1:* Junk")
 	t.Logf("%d mails moved into Junk and reported in %v", mails+1, time.Since(begin).Round(time.Millisecond))
 	h.expect("moved all at once", slices.Repeat([]string{"report " + anna}, mails)...)
+	d.ExpectLog("spambloom-imap: report by " + anna + ": exit code 65: ")
 	if n := strings.Count(d.Log(), "spambloom-imap: report by "+anna+": exit code 65: "); n != 1 {
 		t.Errorf("%d lines in Dovecot's log about the short mail", n)
 	}

@@ -175,7 +175,5 @@ func TestDovecotSystemUsers(t *testing.T) {
 		}
 		h.expect(test.login, want...)
 	}
-	testenv.Eventually(t, "Dovecot's log names the refusal", func() bool {
-		return strings.Contains(d.Log(), harness.MailOwner+" may not speak for "+anna)
-	})
+	d.ExpectLog(harness.MailOwner + " may not speak for " + anna)
 }
