@@ -220,8 +220,8 @@ func (d *Dovecot) stop() {
 
 // ExpectLog waits for a line: Dovecot answers a client before it writes.
 func (d *Dovecot) ExpectLog(want string) {
-	d.T.Helper()
-	testenv.Eventually(d.T, "Dovecot's log has "+want, func() bool { return strings.Contains(d.Log(), want) })
+	d.t.Helper()
+	testenv.Eventually(d.t, "Dovecot's log has "+want, func() bool { return strings.Contains(d.Log(), want) })
 }
 
 func (d *Dovecot) Log() string {
