@@ -149,6 +149,7 @@ func open(o Options, m *mending) (*DB, error) {
 		return nil, err
 	}
 	db.lock = lock
+	o.keeper.watch(db.holdsReports)
 	return db, nil
 }
 

@@ -240,6 +240,19 @@ func (db *DB) early(t target) bool {
 	return t.gen > db.opt.generation(t.kind, db.opt.Now())+1
 }
 
+// holdsReports reports whether there are reports, of any site, under this key or the
+// previous one.
+func (db *DB) holdsReports() bool {
+	for _, g := range db.view.Load().reports {
+		for _, kind := range reportKinds {
+			if l := g.listing(kind); l.own != nil || len(l.parts) > 0 {
+				return true
+			}
+		}
+	}
+	return len(*db.voters.Load()) > 0 || db.previous != nil && db.previous.holdsReports()
+}
+
 // change makes a new view. edit may replace the slices' elements and must not
 // change what they point to; it runs under db.viewMu.
 func (db *DB) change(edit func(v *view) error) error {

@@ -27,11 +27,23 @@ import (
 // way around it: the last time is on disk (clockFile), and a wall clock that is more than
 // startGap beyond it at the start is doubted, as is one that is before it. A shutdown of
 // more than startGap looks the same; then what is too old stays for another day.
+//
+// A start can't tell a stop of some hours from a clock that is some hours ahead. The time
+// that it adds is a guess until the daemon has run for confirmAfter, or another site's
+// record confirms it. A wall clock that goes back within the guess is believed at once,
+// and for settleAfter a start one that goes ahead within startGap: time servers correct a
+// clock some minutes after the start. The guess stands on disk, so that no later start
+// takes it as certain.
+//
+// A folder without reports and without a last time has nothing to lose: in its first
+// confirmAfter, the wall clock is followed in both directions until there is a report.
 const (
 	// confirmAfter is how long a jump must last until it is believed.
 	confirmAfter = 24 * time.Hour
 	// startGap is how long a daemon may be stopped without a doubt.
 	startGap = 72 * time.Hour
+	// settleAfter is how long after a start the clock may still be put right.
+	settleAfter = time.Hour
 	// anchorEvery bounds how fast many small jumps add up: maxSkew in this time.
 	anchorEvery = time.Hour
 	// stampEvery is how often the time is written to disk.
@@ -48,9 +60,20 @@ type timekeeper struct {
 	mu     sync.Mutex // guards all below
 	anchor time.Time  // the time at anchored
 	at     time.Duration
+	begun  time.Duration // the start, by the monotonic clock
 	credit time.Duration // a jump ahead that is believed, for a stop of unknown length
+	guess  guess
 	doubt  doubt
 	stamp  time.Time // that is on disk
+
+	fresh bool        // there was no last time on disk, and there has been no report
+	holds func() bool // reports whether there are reports; nil: there are
+}
+
+// guess is the part of the time that a start added without proof. The zero value is none.
+type guess struct {
+	by    time.Duration // at most startGap
+	since time.Duration // by the monotonic clock
 }
 
 // doubt is a jump that is not believed yet. The zero value is none.
@@ -85,11 +108,16 @@ func (k *timekeeper) look() time.Time {
 	wall, at := k.wall(), k.elapsed()
 	expected := k.anchor.Add(at - k.at)
 	off := wall.Sub(expected)
+	k.confirm(at)
 	switch {
 	case off.Abs() <= maxSkew:
 		k.settle(wall, at)
 		return wall
-	case off > 0 && off <= k.credit:
+	case off > 0 && off <= k.credit, off < 0 && k.guess.by > 0 && -off <= k.guess.by+maxSkew:
+		k.revise(off, wall, at)
+		return wall
+	case k.isFresh(at):
+		k.log.Warn("the clock has jumped: it is believed, as there are no reports yet", "by", off)
 		k.believe(wall, at)
 		return wall
 	}
@@ -109,14 +137,54 @@ func (k *timekeeper) settle(wall time.Time, at time.Duration) {
 		k.log.Warn("the clock is right again; nothing has expired by its jump", "was_off_by", k.doubt.off)
 		k.doubt = doubt{}
 	}
-	if k.credit = 0; at-k.at >= anchorEvery {
+	if at-k.at >= anchorEvery {
 		k.anchor, k.at = wall.Round(0), at
 	}
 }
 
-// believe sets the time.
+// confirm ends what holds only for some time after a start.
+func (k *timekeeper) confirm(at time.Duration) {
+	if at-k.begun >= settleAfter && k.doubt.off == 0 {
+		k.credit = 0
+	}
+	if at-k.guess.since >= confirmAfter {
+		k.guess = guess{}
+	}
+}
+
+// revise sets the time to a wall clock that is ahead within the credit, or back within
+// the guess. What is added makes the whole guess wait anew; no more than startGap waits.
+func (k *timekeeper) revise(off time.Duration, wall time.Time, at time.Duration) {
+	g, credit := k.guess, k.credit
+	if g.by = min(max(g.by+off, 0), startGap); off > 0 {
+		g.since = at
+	} else {
+		k.log.Warn("the clock was put back to a time that is possible since the last start, and is believed", "by", off)
+	}
+	if credit > 0 {
+		credit = min(credit-off, startGap)
+	}
+	k.believe(wall, at)
+	k.guess, k.credit = g, credit
+}
+
+// watch names what reports whether there are reports. It is called with mu held, and must
+// not ask for the time.
+func (k *timekeeper) watch(holds func() bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.holds = holds
+}
+
+// isFresh reports whether there is nothing yet that could expire by a jump.
+func (k *timekeeper) isFresh(at time.Duration) bool {
+	k.fresh = k.fresh && at-k.begun < confirmAfter && k.holds != nil && !k.holds()
+	return k.fresh
+}
+
+// believe sets the time, and takes it as certain.
 func (k *timekeeper) believe(now time.Time, at time.Duration) {
-	k.anchor, k.at, k.credit, k.doubt = now.Round(0), at, 0, doubt{}
+	k.anchor, k.at, k.credit, k.guess, k.doubt = now.Round(0), at, 0, guess{}, doubt{}
 }
 
 // suspect begins a doubt, or goes on with it. The span begins anew when the clock is off
@@ -134,14 +202,16 @@ func (k *timekeeper) suspect(off, at time.Duration, now time.Time) {
 }
 
 // witness takes note of the time of another site's record, which is proven. A record can
-// be old, but is not made in the future: it confirms a clock that is ahead.
+// be old, but is not made in the future: it confirms a clock that is ahead, and a guess.
 func (k *timekeeper) witness(made time.Time) {
 	if k == nil || k.elapsed == nil {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.look()
+	if made.Sub(k.look()).Abs() <= maxSkew {
+		k.guess = guess{}
+	}
 	wall := k.wall()
 	if k.doubt.off > 0 && made.Sub(wall).Abs() <= maxSkew {
 		k.log.Warn("another site's time agrees with the clock, which is believed now", "by", k.doubt.off)
@@ -182,15 +252,19 @@ func (k *timekeeper) status() *ClockStatus {
 // is cheap.
 func (db *DB) Clock() *ClockStatus { return db.opt.keeper.status() }
 
-// clockFile holds the last time on disk, and how long a jump has lasted.
+// clockFile holds the last time on disk, how long a jump has lasted, and the guess.
 const clockFile = "clock"
 
-var clockForm = sealedForm{name: "time stamp", magic: "SBCLOCK\n", version: 1, most: 8 + 8 + 8}
+// certainStamp is how many bytes of content there are without a guess.
+const certainStamp = 8 + 8 + 8
+
+var clockForm = sealedForm{name: "time stamp", magic: "SBCLOCK\n", version: 1, most: certainStamp + 8 + 8}
 
 // stamped is what the file holds.
 type stamped struct {
 	time          time.Time
 	lasted, least time.Duration // of a doubt
+	guess, ran    time.Duration // the guess, and how long the daemon has run with it
 }
 
 // readStamp returns an error that wraps os.ErrNotExist for a new folder. Damage is a
@@ -202,14 +276,30 @@ func readStamp(dir string) (s stamped, err error) {
 		return s, err
 	}
 	body, err := clockForm.open(data, [8]byte{})
-	if err == nil && len(body) != clockForm.most {
+	if err == nil && len(body) != certainStamp && len(body) != clockForm.most {
 		err = errors.New("file is cut short")
 	}
 	if err != nil {
 		return s, damaged(path, 0, err)
 	}
 	number := func(i int) int64 { return int64(binary.BigEndian.Uint64(body[8*i:])) }
-	return stamped{time.UnixMilli(number(0)).UTC(), time.Duration(number(1)), time.Duration(number(2))}, nil
+	s = stamped{time: time.UnixMilli(number(0)).UTC(), lasted: time.Duration(number(1)), least: time.Duration(number(2))}
+	if len(body) > certainStamp {
+		s.guess, s.ran = time.Duration(number(3)), time.Duration(number(4))
+	}
+	return s, nil
+}
+
+// bytes is the file's content.
+func (s stamped) bytes() []byte {
+	b := binary.BigEndian.AppendUint64(clockForm.begin([8]byte{}), uint64(s.time.UnixMilli()))
+	b = binary.BigEndian.AppendUint64(b, uint64(s.lasted))
+	b = binary.BigEndian.AppendUint64(b, uint64(s.least))
+	if s.guess > 0 {
+		b = binary.BigEndian.AppendUint64(b, uint64(s.guess))
+		b = binary.BigEndian.AppendUint64(b, uint64(s.ran))
+	}
+	return seal(b)
 }
 
 // load takes the last time from the state folder. Without one, and if the file is
@@ -219,6 +309,7 @@ func (k *timekeeper) load(dir string) error {
 	if k.elapsed == nil {
 		return nil
 	}
+	k.begun, k.fresh = k.elapsed(), true
 	s, err := readStamp(dir)
 	var damage *DamageError
 	switch {
@@ -232,10 +323,15 @@ func (k *timekeeper) load(dir string) error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.stamp, k.anchor, k.at, k.credit = s.time, s.time, k.elapsed(), startGap
+	k.stamp, k.anchor, k.at, k.credit, k.fresh = s.time, s.time, k.begun, startGap, false
+	if s.guess > 0 && s.guess <= startGap && s.ran >= 0 && s.ran < confirmAfter {
+		k.guess = guess{s.guess, k.at - s.ran}
+	}
 	off := k.wall().Sub(k.stamp)
 	if s.lasted > 0 && s.lasted <= confirmAfter && off.Abs() > maxSkew && (off > 0) == (s.least > 0) {
-		k.credit = 0
+		if s.least > 0 && s.least <= startGap {
+			k.credit = 0 // else a restart would end the doubt
+		}
 		k.suspect(off, k.at-s.lasted, k.stamp.Add(-s.lasted))
 		k.doubt.least = s.least
 	}
@@ -249,26 +345,26 @@ func (k *timekeeper) write(closing bool) error {
 		return nil
 	}
 	k.mu.Lock()
-	now := k.look()
-	lasted := time.Duration(0)
+	s := stamped{time: k.look(), least: k.doubt.least}
+	at := k.elapsed()
 	if k.doubt.off != 0 {
-		lasted = max(1, k.elapsed()-k.doubt.since)
+		s.lasted = max(1, at-k.doubt.since)
 	}
-	due := closing || now.Sub(k.stamp).Abs() >= stampEvery
-	least := k.doubt.least
+	if s.guess = k.guess.by; s.guess > 0 {
+		s.ran = at - k.guess.since
+	}
+	k.isFresh(at)
+	due := closing || s.time.Sub(k.stamp).Abs() >= stampEvery
 	k.mu.Unlock()
 	if !due {
 		return nil
 	}
-	b := binary.BigEndian.AppendUint64(clockForm.begin([8]byte{}), uint64(now.UnixMilli()))
-	b = binary.BigEndian.AppendUint64(b, uint64(lasted))
-	b = binary.BigEndian.AppendUint64(b, uint64(least))
 	path := filepath.Join(k.dir, clockFile)
-	if err := renameio.WriteFile(path, seal(b), 0o600, renameio.WithTempDir(k.dir)); err != nil {
+	if err := renameio.WriteFile(path, s.bytes(), 0o600, renameio.WithTempDir(k.dir)); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	k.mu.Lock()
-	k.stamp = now
+	k.stamp = s.time
 	k.mu.Unlock()
 	return nil
 }

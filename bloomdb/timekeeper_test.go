@@ -164,6 +164,7 @@ func TestClockIsConfirmedBySites(t *testing.T) {
 	o := testOptions(t.TempDir(), "mx2")
 	other := openTest(t, o)
 	old := other.Heartbeat(0, 0)
+	mustReport(t, db, 1) // without a report, every clock would be believed
 	c.add(30 * 24 * time.Hour)
 	o.Dir, o.Now = t.TempDir(), c.Now
 	fresh := openTest(t, o)

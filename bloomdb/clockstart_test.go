@@ -1,0 +1,238 @@
+package bloomdb
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// boot starts the daemon again on a machine that was off for stop, and whose clock is
+// then ahead by wrong.
+func (c *clocks) boot(t *testing.T, db *DB, o Options, stop, wrong time.Duration) *DB {
+	t.Helper()
+	must(t, db.Close())
+	c.add(stop + wrong)
+	c.elapsed = 0
+	return openTest(t, o)
+}
+
+// inOrder checks that the database goes by the clock.
+func (c *clocks) inOrder(t *testing.T, db *DB) {
+	t.Helper()
+	if off := db.Now().Sub(c.Now()); off.Abs() > maxSkew {
+		t.Errorf("the time is off by %s (%+v)", off, db.Clock())
+	}
+}
+
+// A machine whose clock is wrong at every start, until a time server corrects it a minute
+// later, has the right time from then on: whether the daemon was started again meanwhile,
+// and however long the machine was off.
+func TestClockIsCorrectedAfterStart(t *testing.T) {
+	for _, wrong := range []time.Duration{2 * time.Hour, 5 * time.Hour, 14 * time.Hour, 50 * time.Hour, 100 * time.Hour, -5 * time.Hour, -14 * time.Hour} {
+		for _, stop := range []time.Duration{time.Minute, 30 * time.Minute, 9 * time.Hour, 20 * time.Hour} {
+			for _, restart := range []bool{false, true} {
+				c := newClocks()
+				o := c.options(t.TempDir())
+				db := openTest(t, o)
+				mustReport(t, db, 1)
+				for range 3 {
+					db = c.boot(t, db, o, stop, wrong)
+					maintainFor(t, db, c, time.Minute)
+					if restart {
+						must(t, db.Close())
+						db = openTest(t, o)
+					}
+					c.add(-wrong)
+					c.inOrder(t, db)
+					listed(t, db, 1, true)
+					for range 3 {
+						c.pass(4 * time.Hour)
+						must(t, db.maintain())
+						c.inOrder(t, db)
+					}
+				}
+				must(t, db.Close())
+				if t.Failed() {
+					t.Fatalf("wrong by %s, stopped for %s, restart %v", wrong, stop, restart)
+				}
+			}
+		}
+	}
+}
+
+// What other sites would refuse for its time is corrected with the clock: records of a
+// site whose clock was ahead at the start are taken a minute later.
+func TestRecordsAfterClockAheadAtStart(t *testing.T) {
+	c := newClocks()
+	o := c.options(t.TempDir())
+	db := openTest(t, o)
+	other := testOptions(t.TempDir(), "mx2")
+	other.Now = c.Now
+	odb := openTest(t, other)
+	db = c.boot(t, db, o, time.Minute, 5*time.Hour)
+	maintainFor(t, db, c, time.Minute)
+	c.add(-5 * time.Hour)
+	maintainFor(t, db, c, time.Minute)
+	if _, err := odb.ReadHeartbeat(db.Heartbeat(0, 0)); err != nil {
+		t.Error(err)
+	}
+}
+
+// The time that a start added is a guess for a day of running, restarts included: until
+// then the clock may go back within it, and afterwards, or when another site confirms
+// it, that is a jump. A clock that goes back further is doubted at once.
+func TestGuessOfStart(t *testing.T) {
+	const stop = 10 * time.Hour
+	for _, test := range []struct {
+		name    string
+		ran     time.Duration
+		restart bool
+		confirm bool
+		back    time.Duration
+		doubted bool
+	}{
+		{name: "at once", back: stop},
+		{name: "a part", ran: time.Hour, back: stop / 2},
+		{name: "after 23 hours", ran: 23 * time.Hour, back: stop},
+		{name: "after 23 hours and a restart", ran: 23 * time.Hour, restart: true, back: stop},
+		{name: "after 25 hours", ran: 25 * time.Hour, back: stop, doubted: true},
+		{name: "after 25 hours and a restart", ran: 25 * time.Hour, restart: true, back: stop, doubted: true},
+		{name: "further back", ran: time.Hour, back: stop + 2*time.Hour, doubted: true},
+		{name: "confirmed by a site", confirm: true, back: stop, doubted: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := newClocks()
+			o := c.options(t.TempDir())
+			db := openTest(t, o)
+			mustReport(t, db, 1)
+			db = c.boot(t, db, o, stop, 0)
+			for range test.ran / time.Hour {
+				if c.pass(time.Hour); test.restart {
+					must(t, db.Close())
+					db = openTest(t, o)
+				}
+				must(t, db.maintain())
+			}
+			if test.confirm {
+				other := testOptions(t.TempDir(), "mx2")
+				other.Now = c.Now
+				if _, err := db.ReadHeartbeat(openTest(t, other).Heartbeat(0, 0)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.add(-test.back)
+			if got := db.Clock() != nil; got != test.doubted {
+				t.Errorf("doubted %v, want %v", got, test.doubted)
+			}
+		})
+	}
+}
+
+// A clock that goes ahead an hour after the start, and later, is doubted: a stop was over
+// by then.
+func TestClockAheadLongAfterStart(t *testing.T) {
+	for ran, doubted := range map[time.Duration]bool{time.Minute: false, settleAfter + time.Minute: true} {
+		c := newClocks()
+		o := c.options(t.TempDir())
+		db := openTest(t, o)
+		mustReport(t, db, 1)
+		db = c.boot(t, db, o, time.Minute, 0)
+		maintainFor(t, db, c, ran)
+		c.add(10 * time.Hour)
+		if got := db.Clock() != nil; got != doubted {
+			t.Errorf("after %s: doubted %v, want %v", ran, got, doubted)
+		}
+	}
+}
+
+// A first start under a wrong clock, which is corrected a minute later, costs nothing:
+// what is reported then has the right time. With the first report, this ends.
+func TestNewFolderFollowsTheClock(t *testing.T) {
+	for _, wrong := range []time.Duration{-60 * 24 * time.Hour, -5 * time.Hour, 5 * time.Hour, 60 * 24 * time.Hour} {
+		c := newClocks()
+		o := c.options(t.TempDir())
+		c.add(wrong)
+		db := openTest(t, o)
+		mustCount(t, db, 1, 1)
+		maintainFor(t, db, c, time.Minute)
+		c.add(-wrong)
+		maintainFor(t, db, c, time.Minute)
+		mustReport(t, db, 2)
+		c.inOrder(t, db)
+		for range 26 {
+			maintainFor(t, db, c, time.Hour)
+			listed(t, db, 2, true)
+		}
+		c.add(-wrong)
+		if db.Clock() == nil {
+			t.Errorf("a jump of %s is believed, and there are reports", -wrong)
+		}
+	}
+}
+
+// Without reports the clock is followed for the first day of running only, and only
+// where no last time is on disk.
+func TestNewFolderIsNewForADay(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		c := newClocks()
+		o := c.options(t.TempDir())
+		db := openTest(t, o)
+		if restart {
+			must(t, db.Close())
+			db = openTest(t, o)
+		} else {
+			maintainFor(t, db, c, confirmAfter+time.Minute)
+		}
+		c.add(60 * 24 * time.Hour)
+		if db.Clock() == nil {
+			t.Errorf("believed (restart %v)", restart)
+		}
+	}
+}
+
+// Removed while the daemon is stopped, the last time is no hindrance: the clock is
+// believed, and the reports are kept.
+func TestWithoutLastTime(t *testing.T) {
+	c := newClocks()
+	o := c.options(t.TempDir())
+	db := openTest(t, o)
+	mustReport(t, db, 1)
+	c.add(-5 * time.Hour)
+	if db.Clock() == nil {
+		t.Error("believed")
+	}
+	must(t, db.Close())
+	must(t, os.Remove(filepath.Join(o.Dir, clockFile)))
+	db = openTest(t, o)
+	c.inOrder(t, db)
+	listed(t, db, 1, true)
+	c.add(60 * 24 * time.Hour)
+	if db.Clock() == nil {
+		t.Error("a jump is believed, and there are reports")
+	}
+}
+
+// A stamp is read as it was written, with a guess and without; without one it has the
+// form that earlier versions read.
+func TestStampIsReadAsWritten(t *testing.T) {
+	at := newClock().Now().UTC().Truncate(time.Millisecond)
+	for _, s := range []stamped{
+		{time: at}, {time: at, lasted: time.Hour, least: -3 * time.Hour},
+		{time: at, guess: 5 * time.Hour, ran: time.Minute},
+	} {
+		dir := t.TempDir()
+		must(t, os.WriteFile(filepath.Join(dir, clockFile), s.bytes(), 0o600))
+		got, err := readStamp(dir)
+		if err != nil || got != s {
+			t.Errorf("read %+v (%v), want %+v", got, err, s)
+		}
+		if size := len(s.bytes()); s.guess == 0 && size != sealedHeader+certainStamp+4 {
+			t.Errorf("%d bytes without a guess", size)
+		}
+		if !bytes.HasPrefix(s.bytes(), []byte("SBCLOCK\n\x00\x01")) {
+			t.Errorf("begins %q", s.bytes()[:10])
+		}
+	}
+}
