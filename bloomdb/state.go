@@ -291,20 +291,16 @@ func (db *DB) replay(segments map[uint32]int64) error {
 // held that was not published yet, no delta tells any more, and a snapshot has to. It is on
 // disk before there is a new segment, which would hide the loss. On a full disk there is none.
 func (db *DB) missJournal(segments map[uint32]int64) error {
-	p := &db.pub
-	p.deltaMu.Lock()
-	defer p.deltaMu.Unlock()
-	newest := uint32(0)
+	newest, id := uint32(0), db.pub.id
 	for n := range segments {
 		newest = max(newest, n)
 	}
-	if newest >= p.id.segment() && (newest > 0 || len(p.id.Snapshots) == 0) {
+	if newest >= id.segment() && (newest > 0 || len(id.Snapshots) == 0) {
 		return nil
 	}
 	db.opt.Log.Error("segments of the journal are missing: the last changes may be lost; all that is known is published again",
-		"folder", db.opt.Dir, "newest", newest, "known", p.id.segment())
-	p.id.Republish, p.dirty = true, true
-	if err := p.writeLocked(db.opt.Dir, db.opt.Now()); !errors.Is(err, syscall.ENOSPC) {
+		"folder", db.opt.Dir, "newest", newest, "known", id.segment())
+	if err := db.pub.republish(db.opt.Dir, db.opt.Now()); !errors.Is(err, syscall.ENOSPC) {
 		return err
 	}
 	return nil
