@@ -81,6 +81,9 @@ type identity struct {
 	Snapshots []string `json:"snapshots"`
 }
 
+// segment is the newest segment of the journal in which the identity knows a place.
+func (id identity) segment() uint32 { return max(id.PublishedLSN, id.DomainsLSN).segment() }
+
 const identityVersion = 1
 
 func identityPath(dir string) string { return filepath.Join(dir, "identity") }

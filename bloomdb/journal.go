@@ -42,10 +42,10 @@ func segmentPath(dir string, segment uint32) string {
 	return filepath.Join(dir, fmt.Sprintf("journal-%08d", segment))
 }
 
-// openJournal starts a new segment after the given ones. On a full disk the
-// journal begins with that fault.
-func openJournal(dir string, keyID [8]byte, older map[uint32]int64) (*journal, error) {
-	j := &journal{dir: dir, keyID: keyID, open: make(map[lsn]struct{}), sizes: older}
+// openJournal starts a new segment after the given ones, and after the number that the
+// identity knows. On a full disk the journal begins with that fault.
+func openJournal(dir string, keyID [8]byte, older map[uint32]int64, known uint32) (*journal, error) {
+	j := &journal{dir: dir, keyID: keyID, open: make(map[lsn]struct{}), sizes: older, newest: known}
 	j.applied = sync.NewCond(&j.mu)
 	for n := range older {
 		j.newest = max(j.newest, n)

@@ -174,6 +174,18 @@ func (p *publisher) rests(dir string, paths []string, now time.Time) error {
 	return p.writeLocked(dir, now)
 }
 
+// republish notes, on disk, that a snapshot has to be published. After an error that is
+// known in memory only, and written later.
+func (p *publisher) republish(dir string, now time.Time) error {
+	p.deltaMu.Lock()
+	defer p.deltaMu.Unlock()
+	if p.id.Republish && !p.dirty {
+		return nil
+	}
+	p.id.Republish, p.dirty = true, true
+	return p.writeLocked(dir, now)
+}
+
 // close writes it for the last time.
 func (p *publisher) close(dir string) error {
 	p.deltaMu.Lock()

@@ -1,6 +1,7 @@
 package bloomdb
 
 import (
+	"os"
 	"testing"
 )
 
@@ -17,5 +18,83 @@ func TestCountsAreOnDiskBeforeTheyAreTold(t *testing.T) {
 	told, kept := other.Judge(message(1)).Count, db.Judge(message(1)).Count
 	if told != 7 || kept != told {
 		t.Errorf("told of %d sightings, and kept %d", told, kept)
+	}
+}
+
+// A journal that was lost begins anew behind every place that the identity knows. What is
+// reported then is published, over a crash too, and what the lost segments held and a
+// snapshot has is told by a snapshot.
+func TestLostJournal(t *testing.T) {
+	remove := func(t *testing.T, dir string, names []string) {
+		for _, name := range names {
+			must(t, os.Remove(name))
+		}
+	}
+	for name, c := range map[string]struct {
+		lose      func(t *testing.T, dir string, segments []string)
+		published bool // before: else all waits still
+		due       bool
+	}{
+		"nothing":                        {func(*testing.T, string, []string) {}, true, false},
+		"all":                            {remove, true, true},
+		"all, and nothing was published": {remove, false, true},
+		"all of it is zeros": {func(t *testing.T, dir string, s []string) {
+			remove(t, dir, s[:len(s)-1])
+			must(t, os.WriteFile(s[len(s)-1], make([]byte, 100), 0o600))
+		}, true, true},
+		"all, and counts of domains begin anew": {func(t *testing.T, dir string, s []string) {
+			remove(t, dir, s)
+			id, err := readIdentity(dir)
+			must(t, err)
+			id.DomainsLSN, id.PublishedLSN = makeLSN(40, 0), 0
+			must(t, id.write(dir))
+		}, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := ramDir(t)
+			o := small(dir)
+			o.Exchange = true
+			db := mustOpen(t, o)
+			must(t, db.Resume(0, 0))
+			mustReport(t, db, 1)
+			must(t, db.save())
+			if mustReport(t, db, 2); c.published {
+				drain(t, db)
+				must(t, db.save())
+			}
+			if mustReport(t, db, 3); c.published {
+				drain(t, db)
+			}
+			must(t, db.Close())
+			c.lose(t, dir, files(t, dir, "journal-*"))
+
+			for range 2 { // the loss is known over a crash, too
+				db = mustOpen(t, o)
+				if db.pub.id.Republish != c.due {
+					t.Errorf("a snapshot is due: %v, want %v", db.pub.id.Republish, c.due)
+				}
+				if begin := db.journal.mark(); begin <= db.pub.id.PublishedLSN || begin <= db.pub.id.DomainsLSN {
+					t.Errorf("it begins at %x, published %x, domains %x", begin, db.pub.id.PublishedLSN, db.pub.id.DomainsLSN)
+				}
+				crash(t, db)
+			}
+			db = mustOpen(t, o)
+			must(t, db.Resume(db.Tail()))
+			mustReport(t, db, 4)
+			must(t, db.journal.flush())
+			crash(t, db)
+			db = mustOpen(t, o)
+			must(t, db.Resume(db.Tail()))
+			if db.SnapshotDue() != c.due {
+				t.Errorf("a snapshot is due: %v, want %v", db.SnapshotDue(), c.due)
+			}
+			other := openTest(t, func() Options { o := small(t.TempDir()); o.Site = "mx2"; return o }())
+			for _, d := range drain(t, db) {
+				must(t, other.Apply(d.Data, Lost))
+			}
+			listed(t, other, 4, true) // reported behind the loss
+			listed(t, db, 1, true)
+			must(t, db.Close())
+		})
 	}
 }

@@ -49,7 +49,8 @@ func Repair(o Options) (*DB, []Repaired, error) {
 
 // Restore lists a message as it was listed at a time, or revokes it if revoked is true,
 // in the generation of that time. It reports whether that generation is kept. It writes
-// no journal: the snapshots of Close hold the result. Source: the ledger, after Repair.
+// no journal: the snapshots of Close hold the result. What was not there yet, a snapshot
+// tells other sites. Source: the ledger, after Repair.
 func (db *DB) Restore(set signature.Set, class Class, revoked bool, at time.Time) (bool, error) {
 	kind := spamFilter
 	if revoked {
@@ -75,12 +76,28 @@ func (db *DB) restore(t target, set signature.Set, class Class) error {
 	if err != nil {
 		return err
 	}
+	before := db.ownBitsSet()
 	for _, r := range append(records, r) {
 		if err := db.set(r, func(target, []uint64) {}); err != nil {
 			return err
 		}
 	}
-	return nil
+	if db.ownBitsSet() == before {
+		return nil
+	}
+	return db.pub.republish(db.opt.Dir, db.opt.Now())
+}
+
+// ownBitsSet counts the bits of all of this site's own reports.
+func (db *DB) ownBitsSet() (n int64) {
+	for _, g := range db.view.Load().reports {
+		for _, kind := range reportKinds {
+			if own := g.listing(kind).own; own != nil {
+				n += own.Ones()
+			}
+		}
+	}
+	return n
 }
 
 // keepDamaged keeps a damaged file under its other name, while it is replaced.
@@ -202,13 +219,17 @@ func (db *DB) mendSegment(path string, err error) error {
 		fresh = append(fresh, data[at:end]...)
 		at = end
 	}
+	// Places in the journal move. That is on disk first: where the repair is interrupted, the
+	// next one finds the journal whole.
+	if err := db.pub.republish(db.opt.Dir, db.opt.Now()); err != nil {
+		return err
+	}
 	if err := keepDamaged(path); err != nil {
 		return fmt.Errorf("journal %s: %w", path, err)
 	}
 	if err := renameio.WriteFile(path, fresh, 0o600, renameio.WithTempDir(db.opt.Dir)); err != nil {
 		return fmt.Errorf("journal %s: %w", path, err)
 	}
-	db.pub.id.Republish, db.pub.dirty = true, true // places in the journal have moved
 	db.mending.note(path, damage.Error(), fmt.Sprintf("%d of %d bytes: changes that no snapshot had yet", lost, len(data)))
 	return syncDir(db.opt.Dir)
 }

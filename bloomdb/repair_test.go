@@ -301,3 +301,55 @@ func TestRepairImport(t *testing.T) {
 		crash(t, db)
 	}
 }
+
+// Other sites are told by a snapshot of what a repair changes, also where it is
+// interrupted: behind the mended journal, or behind what was restored.
+func TestInterruptedRepairIsPublished(t *testing.T) {
+	due := func(t *testing.T, o Options, want bool) {
+		t.Helper()
+		id, err := readIdentity(o.Dir)
+		if must(t, err); id.Republish != want {
+			t.Errorf("a snapshot is due: %v, want %v", id.Republish, want)
+		}
+	}
+	o := small(ramDir(t))
+	o.Exchange = true
+	db := mustOpen(t, o)
+	mustReport(t, db, 1)
+	mustReport(t, db, 2)
+	must(t, db.journal.flush())
+	crash(t, db)
+	due(t, o, false)
+	path := files(t, o.Dir, "journal-*")[0]
+	data, err := os.ReadFile(path)
+	must(t, err)
+	whole := slices.Clone(data)
+	data[journalHeader+20] ^= 1 // in the first record
+	must(t, os.WriteFile(path, data, 0o600))
+	db, done, err := Repair(o)
+	if must(t, err); len(done) != 1 {
+		t.Fatal(done)
+	}
+	crash(t, db)
+	due(t, o, true)
+
+	// The same folder without damage: only what is not there yet has to be told.
+	must(t, os.WriteFile(path, whole, 0o600))
+	id, err := readIdentity(o.Dir)
+	must(t, err)
+	id.Republish = false
+	must(t, id.write(o.Dir))
+	for _, c := range []struct {
+		restored int
+		due      bool
+	}{{1, false}, {2, false}, {3, true}} {
+		db, done, err := Repair(o)
+		if must(t, err); len(done) != 0 {
+			t.Fatal(done)
+		}
+		_, err = db.Restore(message(c.restored), ClassOther, false, o.Now())
+		must(t, err)
+		crash(t, db)
+		due(t, o, c.due)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -95,7 +96,10 @@ func (db *DB) load() error {
 	if err := db.replay(segments); err != nil {
 		return err
 	}
-	if db.journal, err = openJournal(dir, db.keyID, segments); err == nil && imported {
+	if err := db.missJournal(segments); err != nil {
+		return err
+	}
+	if db.journal, err = openJournal(dir, db.keyID, segments, id.segment()); err == nil && imported {
 		db.settleImport(true)
 	}
 	if err != nil {
@@ -279,6 +283,25 @@ func (db *DB) replay(segments map[uint32]int64) error {
 				return fmt.Errorf("journal: %w", err)
 			}
 		}
+	}
+	return nil
+}
+
+// missJournal notes that the journal has lost its newest segments, or all of them: what they
+// held that was not published yet, no delta tells any more, and a snapshot has to. It is on
+// disk before there is a new segment, which would hide the loss. On a full disk there is none.
+func (db *DB) missJournal(segments map[uint32]int64) error {
+	newest, id := uint32(0), db.pub.id
+	for n := range segments {
+		newest = max(newest, n)
+	}
+	if newest >= id.segment() && (newest > 0 || len(id.Snapshots) == 0) {
+		return nil
+	}
+	db.opt.Log.Error("segments of the journal are missing: the last changes may be lost; all that is known is published again",
+		"folder", db.opt.Dir, "newest", newest, "known", id.segment())
+	if err := db.pub.republish(db.opt.Dir, db.opt.Now()); !errors.Is(err, syscall.ENOSPC) {
+		return err
 	}
 	return nil
 }

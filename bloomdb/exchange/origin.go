@@ -52,7 +52,7 @@ type origin struct {
 	proven  Position
 	stale   Position
 	tell    time.Time
-	refuses bool // verified records were refused, so that no snapshot fills the gaps
+	refuses bool // what the site says to be its latest was refused: asking for it again is of no use
 
 	beat time.Time // by its clock, when it made its last heartbeat
 	skew time.Duration

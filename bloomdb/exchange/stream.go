@@ -180,9 +180,11 @@ func (x *Exchange) readVotes(ctx context.Context, o *origin) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	o.votesLooked = said // also where it was refused: until there are others
-	o.refuses = err != nil && !isForeign(err)
-	if err == nil && record != nil {
+	epoch := o.proven.Epoch // in which the site speaks, unless it is stale
+	o.votesLooked = said    // also where it was refused: until there are others
+	// Anybody can put back an older record. It counts as not there, so that the site is asked.
+	o.refuses = errors.Is(err, bloomdb.ErrParameters) && h.Epoch == epoch && h.Seq == said
+	if err == nil && record != nil && h.Epoch >= epoch {
 		o.votes = h.Seq // which may be another one than was said
 	}
 	return nil

@@ -113,16 +113,15 @@ func (r *repairing) database() error {
 	for _, f := range db.DamagedFiles() {
 		r.tell(f.Name, "damaged", "is not used any more; remove it when it is of no use to you", f.Cost)
 	}
-	if len(done) > 0 {
-		err = r.restore(db)
-	}
-	if err = errors.Join(err, db.Close()); err != nil {
+	// Each time: an earlier repair may have mended the files, and not come so far.
+	if err = errors.Join(r.restore(db), db.Close()); err != nil {
 		return &failure{exIOErr, err}
 	}
 	return nil
 }
 
-// restore lists and revokes in the filters what stands in the ledger.
+// restore lists and revokes in the filters what stands in the ledger. What is there
+// already stays as it is.
 func (r *repairing) restore(db *bloomdb.DB) error {
 	reports, err := openLedger(r.s, r.log)
 	if err != nil {

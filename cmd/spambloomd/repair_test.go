@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
@@ -218,5 +219,59 @@ func TestDamagedFileIsShown(t *testing.T) {
 	}
 	if got := ready(); got != "ready\n" || len(st.db.Status().Damaged) > 0 {
 		t.Errorf("removed: %q, %v", got, st.db.Status().Damaged)
+	}
+}
+
+// A repair that is interrupted behind the mended journal goes on in the next one: the
+// report that was lost with its half of the journal is restored from the ledger.
+func TestInterruptedRepairGoesOn(t *testing.T) {
+	root, log := t.TempDir(), slog.New(slog.DiscardHandler)
+	s := damagedSettings(filepath.Join(root, "good"))
+	damagedLife(t, s)
+	work, killed := damagedSettings(filepath.Join(root, "work")), damagedSettings(filepath.Join(root, "killed"))
+	copyTree(t, s.data+".crashed", work.data)
+	journals, err := filepath.Glob(filepath.Join(work.data, "journal-*"))
+	if err != nil || len(journals) == 0 {
+		t.Fatal(journals, err)
+	}
+	newest := journals[len(journals)-1]
+	data, err := os.ReadFile(newest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := 40; at < len(data)/2; at += 8 { // all of "fresh"
+		data[at] ^= 1
+	}
+	harness.Write(t, newest, string(data))
+
+	options, err := openKeys(work, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, done, err := bloomdb.Repair(options)
+	if err != nil || len(done) != 1 {
+		t.Fatal(done, err)
+	}
+	copyTree(t, work.data, killed.data) // before anything is restored
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if db.Judge(letterSet(t, "fresh")).Listed {
+		t.Fatal("the record is not lost")
+	}
+
+	var out bytes.Buffer
+	if err := repair(killed, log, &out); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	st, err := openState(killed, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.close()
+	for letter, want := range map[string]bool{"known": true, "fresh": true, "last": true, "innocent": false} {
+		if got := st.db.Judge(letterSet(t, letter)).Listed; got != want {
+			t.Errorf("%q listed %v, want %v\n%s", letter, got, want, &out)
+		}
 	}
 }

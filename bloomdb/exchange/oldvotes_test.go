@@ -1,0 +1,144 @@
+package exchange
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// What the voter does about each record that may stand in the place of a site's votes. A
+// site is asked for its votes, unless they are held, or are those that it speaks of and
+// cannot be used here. Only the record of its present life and stamp says the latter: any other
+// one may have been put there by somebody else.
+func TestWhichVotesAreAskedFor(t *testing.T) {
+	clock := time.Now().Add(-time.Minute)
+	speak := func(db *bloomdb.DB, name string) (votes, heartbeat []byte) {
+		clock = clock.Add(time.Second)
+		if err := db.Report(mail("%s", name), bloomdb.ClassOther); err != nil {
+			t.Fatal(err)
+		}
+		votes, stamp, err := db.Votes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return votes, db.Heartbeat(0, stamp)
+	}
+	live := func() *bloomdb.DB {
+		o := siteOptions(t.TempDir(), "a")
+		o.Now = func() time.Time { return clock }
+		return openDB(t, o)
+	}
+	earlier, _ := speak(live(), "in an earlier life")
+	clock = clock.Add(time.Second)
+	db := live()
+	older, _ := speak(db, "before")
+	latest, heartbeat := speak(db, "now")
+	for _, c := range []struct {
+		name    string
+		held    []byte // by the voter, from before
+		found   []byte
+		foreign bool // the voter has another period
+		asks    bool
+	}{
+		{name: "nothing", asks: true},
+		{name: "junk", found: []byte("junk"), asks: true},
+		{name: "an earlier life, new to the voter", found: earlier, asks: true},
+		{name: "an earlier life", held: older, found: earlier, asks: true},
+		{name: "older", found: older, asks: true},
+		{name: "older than what is held", held: latest, found: older, asks: true},
+		{name: "the latest", found: latest},
+		{name: "the latest, held", held: latest, found: latest},
+		{name: "the latest, of another period", found: latest, foreign: true},
+		{name: "older, of another period", found: older, foreign: true, asks: true},
+		{name: "an earlier life, of another period", found: earlier, foreign: true, asks: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := siteOptions(t.TempDir(), "voter")
+			o.Members = bloomdb.Members{"a": {Trust: bloomdb.TrustVote}}
+			if c.foreign {
+				o.Reports.Period = 50 * time.Hour
+			}
+			voter, log := openDB(t, o), newSimLog(rand.New(rand.NewPCG(1, 1)))
+			if c.held != nil {
+				if err := voter.HearVotes(c.held); err != nil {
+					t.Fatal(err)
+				}
+			}
+			log.keys.votes["a"] = c.found
+			x := newExchange(voter, &simWire{log: log}, Options{})
+			x.hearHeartbeat(heartbeat, true)
+			if err := x.readVotes(t.Context(), x.origins["a"]); err != nil {
+				t.Fatal(err)
+			}
+			if asks := len(x.missed()) > 0; asks != c.asks {
+				t.Errorf("asks %v, want %v: %+v", asks, c.asks, x.Status().Sites)
+			}
+		})
+	}
+}
+
+// Somebody puts the votes of an earlier life in the place of those of now, and leaves. The
+// voter asks, and has what was reported meanwhile.
+func TestVotesOfAnEarlierLifeDoNotStay(t *testing.T) {
+	m, _ := startMini(t)
+	url := "redis://" + m.Addr()
+	var keys *streams
+	live := func(dir string) *site {
+		a := startSite(t, dir, "a", url)
+		keys = a.keys()
+		return a
+	}
+	// published waits for votes that are not those of before.
+	published := func(before []byte) (votes []byte) {
+		testenv.Eventually(t, "votes are published", func() bool {
+			votes, _ = keys.votes(t.Context(), "a")
+			return votes != nil && string(votes) != string(before)
+		})
+		return votes
+	}
+	report := func(dir, name string) { // before the start: votes are published once a minute
+		db, err := bloomdb.Open(siteOptions(dir, "a"))
+		if err == nil {
+			err = db.Report(mail("%s", name), bloomdb.ClassOther)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, second, voters := t.TempDir(), t.TempDir(), t.TempDir()
+	report(first, "first life")
+	a := live(first)
+	earlier := published(nil)
+	a.stop()
+	report(second, "second life")
+	a = live(second)
+	published(earlier)
+
+	begin := func() *site {
+		o := siteOptions(voters, "voter")
+		o.Members, o.Votes = bloomdb.Members{"a": {Trust: bloomdb.TrustVote}}, 1
+		return joinSite(t, o, url, Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond, SnapshotInterval: 100 * time.Millisecond})
+	}
+	knows := func(s *site, name string) {
+		testenv.Eventually(t, "the voter knows the "+name, func() bool {
+			s.x.requestResync() // which happens every half minute
+			return s.lists(mail("%s", name))
+		})
+	}
+	voter := begin()
+	knows(voter, "second life")
+	voter.stop()
+	before, _ := keys.votes(t.Context(), "a")
+	a.stop()
+	report(second, "news")
+	live(second)
+	published(before)
+	m.HSet(keys.votesKey(), "a", string(earlier))
+	knows(begin(), "news")
+}

@@ -1,0 +1,60 @@
+package exchange
+
+import (
+	"crypto/ed25519"
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// Somebody with the federation key has once spoken in a site's name, which has no key in any
+// [[peer]], and has left. The others take him for the site's latest life, until they drop it.
+func TestSiteIsHeardAfterARivalAndADrop(t *testing.T) {
+	m, _ := startMini(t)
+	url := "redis://" + m.Addr()
+	signed := func() bloomdb.Options {
+		o := siteOptions(t.TempDir(), "a")
+		_, o.SigningKey, _ = ed25519.GenerateKey(nil)
+		return o
+	}
+	genuine := signed()
+	b, c := startSite(t, t.TempDir(), "b", url), startSite(t, t.TempDir(), "c", url)
+	a := startSiteWith(t, genuine, url)
+	a.report(mail("before"))
+	for _, s := range []*site{b, c} {
+		testenv.Eventually(t, "it is heard", func() bool { return s.lists(mail("before")) })
+	}
+	a.stop()
+	rival := startSiteWith(t, signed(), url)
+	rival.report(mail("by the rival"))
+	for _, s := range []*site{b, c} {
+		testenv.Eventually(t, "the rival is heard", func() bool { return s.lists(mail("by the rival")) })
+	}
+	rival.stop()
+
+	a = startSiteWith(t, genuine, url)
+	a.report(mail("after"))
+	for _, s := range []*site{b, c} {
+		testenv.Eventually(t, "it is stale", func() bool { return s.of("a").Stale != nil })
+		if s.lists(mail("after")) {
+			t.Error("the site is heard without a drop")
+		}
+	}
+	for _, s := range []*site{b, c} {
+		if err := s.db.Drop("a"); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.db.Mute("a", false); err != nil {
+			t.Fatal(err)
+		}
+		testenv.Eventually(t, "it is heard again", func() bool {
+			s.x.requestResync() // which happens every half minute
+			return s.lists(mail("after"))
+		})
+	}
+	epoch, _ := a.db.Head()
+	if got := b.of("a").Applied.Epoch; got != epoch {
+		t.Errorf("epoch %d is heard, want %d", got, epoch)
+	}
+}
