@@ -33,7 +33,8 @@ var allowed = map[string][]string{
 	"bloomdb/filter":    {},
 	"bloomdb":           {"signature", "bloomdb/filter"},
 	"bloomdb/exchange":  {"bloomdb"},
-	"reporting":         {"signature", "bloomdb", "reporting/ledger", "reporting/trust"},
+	"reporting":         {"signature", "bloomdb", "reporting/ledger", "reporting/trust", "reporting/backup"},
+	"reporting/backup":  {"bloomdb", "reporting/ledger"},
 	"reporting/ledger":  {"signature", "reporting/trust"},
 	"reporting/trust":   {},
 	"milter":            {"signature", "signature/suffix", "bloomdb", "milter/idn"},
@@ -80,8 +81,8 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/reputation":  {"signature", "reporting/ledger", "reporting/trust", "cmd/bloomlab/lab"},
 	"cmd/bloomlab/replica":     {"signature", "bloomdb", "cmd/internal/mailbox", "cmd/internal/variation"},
 
-	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/exchange", "reporting", "reporting/ledger", "reporting/trust", "milter", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
-	"cmd/spambloom":  {"signature", "bloomdb", "reporting", "milter", "cmd/internal/compare", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
+	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/exchange", "reporting", "reporting/backup", "reporting/ledger", "reporting/trust", "milter", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
+	"cmd/spambloom":  {"signature", "bloomdb", "reporting", "reporting/backup", "milter", "cmd/internal/compare", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
 }
 
 // inTests may be imported by tests besides, and cmd/testenv by all of them.
