@@ -47,8 +47,11 @@ type extraction struct {
 // all reads the members: the head first, the list last.
 func (x *extraction) all() error {
 	name, content, err := x.next()
-	if err != nil || name != headName {
-		return errors.Join(fmt.Errorf("%w: it does not begin as one", ErrBackup), err)
+	switch {
+	case err == io.EOF, err == nil && name != headName, errors.Is(err, ErrBackup):
+		return fmt.Errorf("%w: it does not begin as one", ErrBackup)
+	case err != nil:
+		return err
 	}
 	if err := x.head(content); err != nil {
 		return err

@@ -100,6 +100,8 @@ var inTests = map[string][]string{
 	"cmd/spambloom": {"cmd/internal/manual", "reporting/ledger", "reporting/trust"},
 
 	"cmd/internal/queue": {"bloomdb"},
+
+	"reporting/backup": {"signature", "reporting/trust"},
 }
 
 // reserved imports belong to the packages that are listed, and to no others.
