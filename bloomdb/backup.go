@@ -26,10 +26,10 @@ import (
 //
 // Nothing is kept from being written or removed while the files are copied.
 type Backup struct {
-	files      []BackupFile
-	never      []backedNever
-	identities []BackupFile
-	open       []*os.File
+	journal, saved, identities []BackupFile
+
+	never []backedNever
+	open  []*os.File // of journal and saved
 }
 
 // BackupFile is one file of a backup. Content has exactly Size bytes.
@@ -61,7 +61,7 @@ func (db *DB) Backup() (*Backup, error) {
 	root := filepath.Dir(db.lock.Path())
 	err := db.inOrder(func(d *DB) error { return b.take(d, root) })
 	if err == nil {
-		err = b.openFile(root, clockFile, -1)
+		err = b.add(&b.saved, root, clockFile, wholeFile)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("backup: %w", err), b.Close())
@@ -72,7 +72,7 @@ func (db *DB) Backup() (*Backup, error) {
 // Files are the files of the backup but the identities, those of the journal first.
 func (b *Backup) Files() iter.Seq[BackupFile] {
 	return func(yield func(BackupFile) bool) {
-		for _, f := range b.files {
+		for _, f := range slices.Concat(b.journal, b.saved) {
 			if !yield(f) {
 				return
 			}
@@ -112,10 +112,9 @@ func (b *Backup) take(db *DB, root string) error {
 	if err != nil {
 		return err
 	}
-	before := len(b.files)
 	for _, e := range entries {
 		if isSaved(e.Name()) {
-			if err := b.openFile(root, filepath.Join(folder, e.Name()), -1); err != nil {
+			if err := b.add(&b.saved, root, filepath.Join(folder, e.Name()), wholeFile); err != nil {
 				return err
 			}
 		}
@@ -123,15 +122,12 @@ func (b *Backup) take(db *DB, root string) error {
 	if err := b.takeIdentity(db, folder); err != nil {
 		return err
 	}
-	saved := slices.Clone(b.files[before:])
-	b.files = b.files[:before]
 	sizes := db.journal.extent()
 	for _, segment := range slices.Sorted(maps.Keys(sizes)) {
-		if err := b.openFile(root, segmentPath(folder, segment), sizes[segment]); err != nil {
+		if err := b.add(&b.journal, root, segmentPath(folder, segment), sizes[segment]); err != nil {
 			return err
 		}
 	}
-	b.files = append(b.files, saved...)
 	for _, e := range db.never.all() {
 		b.never = append(b.never, backedNever{folder, db.keyID, e})
 	}
@@ -147,25 +143,28 @@ func isSaved(name string) bool {
 	return false
 }
 
-// openFile opens a file; size -1 takes all of it. One that is not there is passed over: a
-// dropped site's, which the identity that is read afterwards does not name.
-func (b *Backup) openFile(root, name string, size int64) error {
+// wholeFile is the size of a file that is copied as long as it is.
+const wholeFile = -1
+
+// add opens a file for a list. One that is not there is passed over where its size is
+// wholeFile: a dropped site's, which the identity that is read afterwards does not name.
+func (b *Backup) add(list *[]BackupFile, root, name string, size int64) error {
 	f, err := os.Open(filepath.Join(root, name))
-	if errors.Is(err, fs.ErrNotExist) && size < 0 {
+	if errors.Is(err, fs.ErrNotExist) && size == wholeFile {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	b.open = append(b.open, f)
-	if size < 0 {
+	if size == wholeFile {
 		info, err := f.Stat()
 		if err != nil {
 			return err
 		}
 		size = info.Size()
 	}
-	b.files = append(b.files, BackupFile{filepath.ToSlash(name), size, io.NewSectionReader(f, 0, size)})
+	*list = append(*list, BackupFile{filepath.ToSlash(name), size, io.NewSectionReader(f, 0, size)})
 	return nil
 }
 

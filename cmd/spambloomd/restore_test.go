@@ -93,7 +93,7 @@ federation_key = "`+filepath.Join(dir, "elsewhere.key")+`"
 	state := filepath.Join(dir, "state")
 	r := start(t, "-c", config, "--restore", file, "--data", state)
 	for _, want := range []string{
-		state + ": restored\nstate of mx1 as of ", " reports of 1 reporters\n",
+		state + ": restored\nstate of mx1 as of ", "reporters: 1\n",
 		`the state is of site "mx1", and the configuration names "new": start with site.name = "mx1"`,
 		filepath.Join(dir, "elsewhere.key") + " is missing: bring it here before the start\n",
 	} {

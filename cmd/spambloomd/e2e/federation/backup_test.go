@@ -140,7 +140,7 @@ func TestRestoreYesterday(t *testing.T) {
 	m.heardBy(other, "before")
 	want := m.state()
 	tar := filepath.Join(m.Dir, "site.tar")
-	if out := m.must("backup", tar); !strings.Contains(out, "7 reports of 4 reporters\nnot in it: [\""+key+"\"]\n") {
+	if out := m.must("backup", tar); !strings.Contains(out, ", reports: 7, reporters: 4\nnot in it: [\""+key+"\"]\n") {
 		t.Errorf("%s", out)
 	}
 	since := m.heardBy(other, "since")
