@@ -482,6 +482,7 @@ func (db *DB) spare(c *coverage, e *Evidence, counters int) {
 // reportable returns what of a message may be reported: without declared parts.
 // ErrNever where the message is declared, or nothing is left.
 func (db *DB) reportable(set signature.Set) (signature.Set, error) {
+	set = set.ToReport()
 	c, hadAny := db.covers(set), len(set.Signatures) > 0
 	if c.message {
 		return set, ErrNever
