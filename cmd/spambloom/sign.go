@@ -39,7 +39,8 @@ without a daemon. The kinds:
   attachment   a file, exactly
   content      what an archive or PDF holds, however it is packed
 Then follow, a line each, what near-duplicates are told by (sketch of the text, image),
-the domains that the message links to, and the limits beyond which something of it
+the domains that the message links to (carried ones, in attached messages and later
+parts, are asked, but not reported), and the limits beyond which something of it
 does not count (signature/FORMAT.md has them).
 
 With --json, one object a line: file, signatures (kind, digest, counting), sketches
