@@ -40,15 +40,21 @@ func (c *computer) look(l leaf) {
 // imageSketches returns the sketches of the images that tell what the message is:
 // attached ones, and those beside no text that signs, or, if large, beside a short
 // one. Beside more text, images in it are what its sender has in all his mail.
-func (c *computer) imageSketches(signsText bool, text []byte) []Sketch {
-	if len(c.images) == 0 {
-		return nil
+func (c *computer) imageSketches(signsText bool, text []byte) (sketches []Sketch) {
+	if len(c.images) > 0 {
+		isAmple := signsText && isEnough(text, ample, boilerplate().text2)
+		c.unpack(func() { sketches = c.sketchImages(signsText, isAmple) })
 	}
-	defer takeUnpacking()()
-	isAmple := signsText && isEnough(text, ample, boilerplate().text2)
-	var sketches []Sketch
+	return sketches
+}
+
+// sketchImages is imageSketches, of which only part is returned if it was stopped.
+func (c *computer) sketchImages(signsText, isAmple bool) (sketches []Sketch) {
 	left, size := maxPixels, 0
 	for _, l := range c.images {
+		if c.isStopped() {
+			return sketches
+		}
 		c.work.count(stepsOfDecoding(l))
 		content := decodeFile(c.decoded[:0], l)
 		c.decoded = content
