@@ -17,7 +17,7 @@ import (
 // Bounds of a request.
 const (
 	maxBody       = 2 << 20 // bytes
-	maxSignatures = 256
+	maxSignatures = 3 + 2*signature.MaxAttachments
 	maxCounting   = 2 // as signature.Set says
 )
 
@@ -163,6 +163,9 @@ func decodeSet(signatures []Signature) (set signature.Set, err error) {
 		}
 		if of[s.Kind]++; of[s.Kind] > 1 && !isOfPart(s.Kind) {
 			return set, fmt.Errorf("signature %d: a second one of kind %q; a message has one", i+1, wire.Kind)
+		}
+		if of[s.Kind] > signature.MaxAttachments {
+			return set, fmt.Errorf("signature %d: more than %d of kind %q", i+1, signature.MaxAttachments, wire.Kind)
 		}
 		set.Signatures = append(set.Signatures, s)
 		if wire.Counting {

@@ -29,15 +29,23 @@ func (c *computer) contents() []Digest {
 	if len(c.packed) == 0 {
 		return nil
 	}
-	defer takeUnpacking()()
 	var digests []Digest
+	c.unpack(func() { digests = c.unpackAll() })
+	return digests
+}
+
+// unpackAll returns the digests, or part of them if it was stopped.
+func (c *computer) unpackAll() (digests []Digest) {
 	size, used := 0, 0
 	for _, l := range c.packed {
+		if c.isStopped() {
+			return digests
+		}
 		c.work.count(stepsOfDecoding(l))
 		raw := decodeFile(c.decoded[:0], l)
 		c.decoded = raw
 		size += len(raw)
-		u := unpacker{left: min(maxInflated, freeInflated+inflatedOfByte*size) - used, work: &c.work}
+		u := unpacker{left: min(maxInflated, freeInflated+inflatedOfByte*size) - used, work: &c.work, isStopped: c.isStopped}
 		before := u.left
 		if d, ok := u.digest(raw); ok {
 			digests = addDigest(digests, l.ofFile().digest(KindContent, d))
@@ -63,9 +71,14 @@ type unpacker struct {
 	members []Digest
 	packed  int // bytes of a ZIP file that may still be inflated: each once
 	work    *work
-	over    bool // a limit was hit or data is faulty: no digest
+	over    bool // a limit was hit, data is faulty, or it was stopped: no digest
 	limited bool // a limit was hit
+
+	isStopped func() bool
 }
+
+// read returns a reader of content that fails once unpacking is to stop.
+func (u *unpacker) read(content []byte) packed { return packed{bytes.NewReader(content), u.isStopped} }
 
 // digest returns the digest of what content holds, whatever its members are called
 // and in which order, when and how well they were packed. There is none where they
@@ -120,7 +133,7 @@ func (u *unpacker) member(data []byte) {
 
 func (u *unpacker) gzip(content []byte) {
 	u.work.count(stepsOfPackedByte * len(content))
-	r, err := gzip.NewReader(bytes.NewReader(content))
+	r, err := gzip.NewReader(u.read(content))
 	if err != nil {
 		u.over = true
 		return
@@ -151,7 +164,7 @@ func (u *unpacker) zip(content []byte) {
 		u.limit()
 		return
 	}
-	r, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+	r, err := zip.NewReader(u.read(content), int64(len(content)))
 	if err != nil {
 		u.over = true
 		return

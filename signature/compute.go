@@ -29,12 +29,16 @@ const (
 // Compute signs a message. It reads what mail programs would show, whatever
 // the state of the message, at a cost linear in its size: FORMAT.md has the bound.
 // Beside m itself it takes memory of up to three times the size of m, where encoded
-// messages lie in each other, and up to 64 MiB for images; mostly, of the largest
-// part. It is safe for concurrent
-// use.
-func Compute(m Message) Set {
+// messages lie in each other, and up to 64 MiB for images and archives; mostly, of the
+// largest part. It is safe for concurrent use, and its calls do not wait for each other.
+func Compute(m Message) Set { return ComputeWith(m, nil) }
+
+// ComputeWith is Compute for callers that bound how many messages are unpacked at a time.
+// The signatures are the same.
+func ComputeWith(m Message, unpacking Unpacking) Set {
 	c := computers.Get().(*computer)
 	defer c.release()
+	c.unpacking = unpacking
 	return c.compute(m)
 }
 
@@ -155,6 +159,10 @@ type computer struct {
 	limits   Limits
 	work     work
 
+	unpacking Unpacking       // nil: nothing bounds it
+	stop      <-chan struct{} // of the latest unpacking
+	stopped   bool            // that was stopped
+
 	decoded []byte
 	page    page
 	plain   page // of a part that version 1 reads otherwise
@@ -214,6 +222,7 @@ func (c *computer) release() {
 	clear(c.lastPage)
 	c.limits = 0
 	c.work = work{}
+	c.unpacking, c.stop, c.stopped = nil, nil, false
 	computers.Put(c)
 }
 

@@ -41,20 +41,27 @@ func (c *computer) look(l leaf) {
 // attached ones, and those beside no text that signs, or, if large, beside a short
 // one. Beside more text, images in it are what its sender has in all his mail.
 // Beside an image of the message itself, the text of attached messages does not count.
-func (c *computer) imageSketches(needed amount) []Sketch {
+func (c *computer) imageSketches(needed amount) (sketches []Sketch) {
 	if len(c.images) == 0 {
 		return nil
 	}
-	defer takeUnpacking()()
 	body := besideText(c.words2.text[:c.bodyText2], needed)
 	whole := body
 	if c.bodyText2 < len(c.words2.text) {
 		whole = besideText(c.words2.text, needed)
 	}
-	var sketches []Sketch
+	c.unpack(func() { sketches = c.sketchImages(body, whole) })
+	return sketches
+}
+
+// sketchImages is imageSketches, of which only part is returned if it was stopped.
+func (c *computer) sketchImages(body, whole beside) (sketches []Sketch) {
 	pictures := 0
 	left, size := maxPixels, 0
 	for _, l := range c.images {
+		if c.isStopped() {
+			return sketches
+		}
 		c.work.count(stepsOfDecoding(l))
 		content := decodeFile(c.decoded[:0], l)
 		c.decoded = content
