@@ -64,6 +64,9 @@ func (c *computer) imageSketches(signsText bool, text []byte) []Sketch {
 		im, cost, err := picture.Read(content, min(left, freePixels+pixelsOfByte*size-(maxPixels-left)))
 		left -= cost
 		c.work.count(stepsOfPixel * cost)
+		if cost > 0 { // decoding was tried
+			c.work.count(stepsOfPackedByte * len(content))
+		}
 		if err == nil {
 			c.work.count(stepsOfImage)
 		}
