@@ -4,11 +4,13 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
-	"compress/gzip"
 	"encoding/binary"
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/gzip"
 )
 
 const (
@@ -66,13 +68,14 @@ func isPacked(content []byte) bool {
 
 // unpacker collects the digests of members of one archive, or streams of a PDF.
 type unpacker struct {
-	left    int // bytes that may still be inflated
-	held    int // bytes of members that count
-	members []Digest
-	packed  int // bytes of a ZIP file that may still be inflated: each once
-	work    *work
-	over    bool // a limit was hit, data is faulty, or it was stopped: no digest
-	limited bool // a limit was hit
+	left     int // bytes that may still be inflated
+	held     int // bytes of members that count
+	members  []Digest
+	packed   int           // bytes of a ZIP file that may still be inflated: each once
+	inflater io.ReadCloser // used again for each member of a ZIP file
+	work     *work
+	over     bool // a limit was hit, data is faulty, or it was stopped: no digest
+	limited  bool // a limit was hit
 
 	isStopped func() bool
 }
@@ -172,6 +175,7 @@ func (u *unpacker) zip(content []byte) {
 	isDocument := slices.ContainsFunc(r.File, func(f *zip.File) bool {
 		return f.Name == "[Content_Types].xml" || f.Name == "mimetype"
 	})
+	r.RegisterDecompressor(zip.Deflate, u.inflaterOf)
 	u.packed = len(content)
 	for _, f := range r.File {
 		u.work.count(stepsOfPart)
@@ -207,6 +211,17 @@ func (u *unpacker) file(f *zip.File) []byte {
 	}
 	defer r.Close()
 	return u.inflate(r)
+}
+
+// inflaterOf reads a member of a ZIP file, in place of compress/flate, which takes tables
+// anew for each block. It takes the place of the one before.
+func (u *unpacker) inflaterOf(packed io.Reader) io.ReadCloser {
+	if u.inflater == nil {
+		u.inflater = flate.NewReader(packed)
+	} else if err := u.inflater.(flate.Resetter).Reset(packed, nil); err != nil {
+		u.over = true
+	}
+	return u.inflater
 }
 
 // encrypted takes in a member that cannot be read by what the directory tells of

@@ -80,6 +80,9 @@ func (c *computer) sketchImages(body, whole beside) (sketches []Sketch) {
 		im, cost, err := picture.Read(content, min(left, freePixels+pixelsOfByte*size-(maxPixels-left)))
 		left -= cost
 		c.work.count(stepsOfPixel * cost)
+		if cost > 0 { // decoding was tried
+			c.work.count(stepsOfPackedByte * len(content))
+		}
 		if err == nil {
 			c.work.count(stepsOfImage)
 		}

@@ -2,8 +2,9 @@ package signature
 
 import (
 	"bytes"
-	"compress/zlib"
 	"io"
+
+	"github.com/klauspost/compress/zlib"
 )
 
 // maxDictionary is how far before a stream, in bytes, its dictionary may begin.
