@@ -79,6 +79,10 @@ type identity struct {
 
 	// Snapshots are the files without which the folder is not whole.
 	Snapshots []string `json:"snapshots"`
+
+	// Companions are likewise files that the database does not keep itself, by their paths
+	// relative to the folder.
+	Companions []string `json:"companions,omitempty"`
 }
 
 // segment is the newest segment of the journal in which the identity knows a place.

@@ -202,10 +202,11 @@ func (db *DB) mendSegment(path string, err error) error {
 		return fmt.Errorf("journal: %w", err)
 	}
 	fresh := (&journal{keyID: db.keyID}).header()
-	if id, ok := journalKey(data); ok && id != db.keyID {
-		return damage // whole, and of another key
-	}
 	lost := 0
+	if id, ok := journalKey(data); ok && id != db.keyID {
+		data, lost = nil, len(data) // another's: nothing of it means anything here
+	}
+	length := max(len(data), lost)
 	for at := len(fresh); at < len(data); {
 		body, err := frameAt(data, at)
 		if err == nil {
@@ -230,7 +231,7 @@ func (db *DB) mendSegment(path string, err error) error {
 	if err := renameio.WriteFile(path, fresh, 0o600, renameio.WithTempDir(db.opt.Dir)); err != nil {
 		return fmt.Errorf("journal %s: %w", path, err)
 	}
-	db.mending.note(path, damage.Error(), fmt.Sprintf("%d of %d bytes: changes that no snapshot had yet", lost, len(data)))
+	db.mending.note(path, damage.Error(), fmt.Sprintf("%d of %d bytes: %s", lost, length, costOf(filepath.Base(path))))
 	return syncDir(db.opt.Dir)
 }
 

@@ -41,7 +41,7 @@ func (m *mending) mendIdentity(o *Options, folder string, fault error) error {
 		_, own := parseOwnPath(e.Name())
 		_, votes := parseOwnVotesPath(e.Name())
 		_, mask := parseMaskPath(e.Name())
-		if own || votes || mask {
+		if own || votes || mask || e.Name() == segmentsFile {
 			id.Snapshots = append(id.Snapshots, e.Name())
 		}
 		if own {

@@ -52,6 +52,7 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -155,6 +156,9 @@ func openFile(o Options) (*bolt.DB, error) {
 	info, err := os.Stat(o.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if err := makeFile(o.Path); err != nil {
+			return nil, err
+		}
 	case err != nil:
 		return nil, err
 	case info.Size() > 0:
@@ -164,6 +168,25 @@ func openFile(o Options) (*bolt.DB, error) {
 	}
 	db, err := bolt.Open(o.Path, 0o600, options)
 	return db, named(err)
+}
+
+// makeFile makes an empty file. After a crash it is there as a whole, or not at all.
+func makeFile(path string) error {
+	fresh := path + ".new"
+	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	db, err := bolt.Open(fresh, 0o600, nil)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(db.Sync(), db.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(fresh, path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
 }
 
 // checkLength compares the length of a file with what its header says of it, and then

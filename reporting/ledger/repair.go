@@ -73,7 +73,12 @@ func replaceFile(path, fresh, aside string) error {
 	if err := os.Rename(fresh, path); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(path))
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes names in a folder durable.
+func syncDir(folder string) error {
+	dir, err := os.Open(folder)
 	if err != nil {
 		return err
 	}
