@@ -112,7 +112,7 @@ func checksumLine(line []byte) string {
 // readIdentity returns an error that wraps os.ErrNotExist for a new folder.
 func readIdentity(dir string) (id identity, err error) {
 	path := identityPath(dir)
-	data, err := os.ReadFile(path)
+	data, err := readLegible(path)
 	if err != nil {
 		return id, err
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
@@ -175,7 +174,7 @@ func decodeSeeds(r record, body []byte) (record, error) {
 // has torn is no error when the segment is the last one. The first least bytes were on
 // disk: there is no crash in which they are torn.
 func readSegment(path string, keyID [8]byte, last bool, least int64, apply func(at int64, r record) error) (size, tail int64, err error) {
-	data, err := os.ReadFile(path)
+	data, err := readLegible(path)
 	if err != nil {
 		return 0, 0, fmt.Errorf("journal: %w", err)
 	}

@@ -179,12 +179,20 @@ func (db *DB) mendSegmentGone(path string) error {
 	return db.mendMissing(path, errMissing, costOf(filepath.Base(path)))
 }
 
-// mendMissing gives a file up that is missing, and leaves an empty NAME.damaged.
+// mendMissing gives a file up that is missing.
 func (db *DB) mendMissing(path string, fault error, cost string) error {
+	if err := leaveMark(path); err != nil {
+		return err
+	}
+	db.mending.note(path, fault.Error(), cost)
+	return nil
+}
+
+// leaveMark makes an empty NAME.damaged for a missing file.
+func leaveMark(path string) error {
 	aside, err := os.OpenFile(path+damagedSuffix, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	db.mending.note(path, fault.Error(), cost)
 	return errors.Join(aside.Close(), syncDir(filepath.Dir(path)))
 }

@@ -117,6 +117,8 @@ func costOf(name string) string {
 		return "one message of the never-list: declare it again with spambloom never"
 	case name == clockFile:
 		return "the time stamp by which a jump of the clock over a restart is seen"
+	case name == "identity":
+		return "which sites are muted, perhaps: look whether all still are"
 	case name == segmentsFile:
 		return "whether the journal was whole at this start"
 	case strings.HasPrefix(name, "journal-"):
@@ -165,8 +167,7 @@ func (db *DB) missing(name string, entries []os.DirEntry) error {
 		db.opt.Log.Error("a file of the state folder is missing", "path", filepath.Join(db.opt.Dir, name), "cost", costOf(name))
 		return nil
 	case db.mending != nil:
-		db.mending.note(filepath.Join(db.opt.Dir, name), "the file is missing", costOf(name))
-		return nil
+		return db.mendMissing(filepath.Join(db.opt.Dir, name), errMissing, costOf(name))
 	}
 	return damaged(filepath.Join(db.opt.Dir, name), 0, errMissing)
 }

@@ -246,7 +246,7 @@ func isTemporary(name string) bool {
 // loadOwn reads one of this site's own filters.
 func (db *DB) loadOwn(path string, t target) error {
 	own := &ownLoader{db: db, want: t, path: path}
-	s, err := readSnapshot(path, db.keyID, func(*snapshot) loader { return own })
+	s, err := readSnapshot(path, db.keyID, func(s *snapshot) loader { own.site = s.origin.site; return own })
 	if err == nil {
 		err = db.checkOrigin(path, t, s.origin)
 	}
