@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 )
@@ -66,15 +67,24 @@ type pageReader struct {
 // readPages reads a whole file. It returns an error where no header is right, unless orphans
 // takes what can be found.
 func readPages(path string, r pageReader) (spare bool, err error) {
-	f, err := os.Open(path)
+	info, err := os.Stat(path)
 	if err != nil {
 		return false, err
+	}
+	if !info.Mode().IsRegular() { // of a pipe, Open would wait for a writer
+		r.fault(errNoFile)
+		return false, r.unless(errNoFile)
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrPermission) {
+		return false, err
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrDamaged, err)
+		r.fault(err)
+		return false, r.unless(err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return false, err
-	}
 	r.file, r.size = f, info.Size()
 	if r.meta, spare, err = r.header(); errors.Is(err, ErrVersion) || err != nil && r.orphans == nil {
 		return false, err
@@ -102,6 +112,14 @@ func readPages(path string, r pageReader) (spare bool, err error) {
 		}
 	}
 	return spare, nil
+}
+
+// unless returns an error unless orphans takes what can be found: nothing.
+func (r *pageReader) unless(err error) error {
+	if r.orphans != nil {
+		return nil
+	}
+	return err
 }
 
 // fail notes a fault.

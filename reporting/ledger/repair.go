@@ -69,8 +69,10 @@ func replaceFile(path, fresh, aside string) error {
 	if err := os.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.Link(path, aside); err != nil {
-		return err
+	if err := os.Link(path, aside); err != nil { // of a folder, or where the file system has no links
+		if err := os.Rename(path, aside); err != nil {
+			return err
+		}
 	}
 	if err := os.Rename(fresh, path); err != nil {
 		return err

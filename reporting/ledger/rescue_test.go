@@ -3,12 +3,14 @@ package ledger
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
@@ -260,4 +262,79 @@ func FuzzRescue(f *testing.F) {
 		}
 		l.Close()
 	})
+}
+
+// What cannot be read, or is no file, is damage: it is refused, and a repair begins anew.
+func TestIllegible(t *testing.T) {
+	for name, put := range map[string]func(path string) error{
+		"a folder":   func(path string) error { return os.Mkdir(path, 0o700) },
+		"a pipe":     func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"unreadable": func(path string) error { return os.Symlink("/proc/self/mem", path) }, // EIO at address 0
+	} {
+		path := filepath.Join(t.TempDir(), "reports.db")
+		o := Options{Path: path, Model: pair, NoSync: true}
+		if err := put(path); err != nil {
+			t.Fatal(err)
+		}
+		if l, err := Open(o); !errors.Is(err, ErrDamaged) {
+			if err == nil {
+				l.Close()
+			}
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		done, err := Repair(o)
+		if err != nil || len(done.Faults) == 0 || !done.Unsure {
+			t.Errorf("%s: %+v, %v", name, done, err)
+			continue
+		}
+		l, err := Open(o)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		l.Close()
+	}
+}
+
+// Pages that the disk cannot read are lost, and no others.
+func TestUnreadablePage(t *testing.T) {
+	good := eventful(t)
+	file := failingFile{bytes.NewReader(good), 5 * int64(os.Getpagesize()), int64(os.Getpagesize())}
+	var faults []error
+	records := 0
+	r := &pageReader{file: file, size: int64(len(good)), lenient: true,
+		fault:   func(err error) bool { faults = append(faults, err); return true },
+		take:    func(string, keyValue) { records++ },
+		bucket:  func(string, uint64) {},
+		orphans: func(list []keyValue, _ leafAge) { records += len(list) },
+	}
+	var err error
+	if r.meta, _, err = r.header(); err != nil {
+		t.Fatal(err)
+	}
+	r.reached = make([]bool, r.meta.pages)
+	r.tree(r.meta.root, "", 0)
+	r.rescue(r.reached, unknownAge)
+	if records == 0 {
+		t.Error("nothing is read")
+	}
+	for _, err := range faults {
+		if !errors.Is(err, ErrDamaged) {
+			t.Error(err)
+		}
+	}
+}
+
+// failingFile fails in one page.
+type failingFile struct {
+	*bytes.Reader
+	from, size int64
+}
+
+func (f failingFile) ReadAt(b []byte, at int64) (int, error) {
+	if at < f.from+f.size && at+int64(len(b)) > f.from {
+		return 0, syscall.EIO
+	}
+	return f.Reader.ReadAt(b, at)
 }
