@@ -153,6 +153,8 @@ func (db *DB) checkFiles() error {
 		return err
 	}
 	_, err := readIdentity(db.opt.Dir)
+	listed, e := readSegments(db.opt.Dir, db.keyID)
+	err = errors.Join(err, e)
 	segments := make(map[uint32]bool)
 	entries, e := os.ReadDir(db.opt.Dir)
 	if e != nil {
@@ -184,10 +186,15 @@ func (db *DB) checkFiles() error {
 		err = errors.Join(err, e)
 	}
 	err = errors.Join(err, db.checkImport())
+	for n := range listed {
+		if !segments[n] {
+			err = errors.Join(err, damaged(segmentPath(db.opt.Dir, n), 0, errMissing))
+		}
+	}
 	order := slices.Sorted(maps.Keys(segments))
 	for i, n := range order {
 		last := i == len(order)-1 // records may be half written while we read
-		_, _, e := readSegment(segmentPath(db.opt.Dir, n), db.keyID, last, func(int64, record) error { return nil })
+		_, _, e := readSegment(segmentPath(db.opt.Dir, n), db.keyID, last, listed[n], func(int64, record) error { return nil })
 		err = errors.Join(err, e)
 	}
 	return err
