@@ -20,8 +20,9 @@ import (
 //	snapshots, masks, votes  opened while no snapshot is written. They are only ever
 //	                         replaced by rename: an open file keeps its content
 //	identity                 read next: it must not claim more than the journal has
-//	journal                  all segments at one moment, up to what is on disk. They are
-//	                         only appended to; a removed one stays readable while open
+//	journal                  all segments at one moment, up to what is on disk, and a list
+//	                         of them. They are only appended to; a removed one stays
+//	                         readable while open
 //	never-list               from memory: an entry is never changed
 //
 // Nothing is kept from being written or removed while the files are copied.
@@ -37,6 +38,10 @@ type BackupFile struct {
 	Name    string // in the state folder, with slashes
 	Size    int64
 	Content io.Reader
+}
+
+func newBackupFile(name string, data []byte) BackupFile {
+	return BackupFile{filepath.ToSlash(name), int64(len(data)), bytes.NewReader(data)}
 }
 
 // backedNever is an entry of the never-list of one folder.
@@ -78,9 +83,7 @@ func (b *Backup) Files() iter.Seq[BackupFile] {
 			}
 		}
 		for _, n := range b.never {
-			name := filepath.ToSlash(neverPath(n.folder, n.entry.name))
-			code := encodeNever(n.keyID, n.entry)
-			if !yield(BackupFile{name, int64(len(code)), bytes.NewReader(code)}) {
+			if !yield(newBackupFile(neverPath(n.folder, n.entry.name), encodeNever(n.keyID, n.entry))) {
 				return
 			}
 		}
@@ -122,12 +125,14 @@ func (b *Backup) take(db *DB, root string) error {
 	if err := b.takeIdentity(db, folder); err != nil {
 		return err
 	}
-	sizes := db.journal.extent()
+	sizes := db.journal.durable()
 	for _, segment := range slices.Sorted(maps.Keys(sizes)) {
 		if err := b.add(&b.journal, root, segmentPath(folder, segment), sizes[segment]); err != nil {
 			return err
 		}
 	}
+	list := encodeSegments(db.keyID, sizes)
+	b.saved = append(b.saved, newBackupFile(filepath.Join(folder, segmentsFile), list))
 	for _, e := range db.never.all() {
 		b.never = append(b.never, backedNever{folder, db.keyID, e})
 	}
@@ -179,18 +184,6 @@ func (b *Backup) takeIdentity(db *DB, folder string) error {
 	if err != nil {
 		return err
 	}
-	name := filepath.ToSlash(identityPath(folder))
-	b.identities = append(b.identities, BackupFile{name, int64(len(data)), bytes.NewReader(data)})
+	b.identities = append(b.identities, newBackupFile(identityPath(folder), data))
 	return nil
-}
-
-// extent is how much of each segment is on disk.
-func (j *journal) extent() map[uint32]int64 {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	sizes := maps.Clone(j.sizes)
-	if j.file != nil {
-		sizes[j.segment] = j.onDisk
-	}
-	return sizes
 }

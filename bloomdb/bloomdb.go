@@ -247,7 +247,8 @@ func (db *DB) maintain() error {
 	db.expire()
 	db.own.expire(db.votesGeneration())
 	db.pub.compact()
-	err := errors.Join(db.journal.flush(), db.pub.write(db.opt.Dir, db.opt.Now()), db.opt.keeper.write(false))
+	err := errors.Join(db.journal.flush(), db.journal.list.raiseLater(db.journal.durable, db.opt.Now()),
+		db.pub.write(db.opt.Dir, db.opt.Now()), db.opt.keeper.write(false))
 	if db.saveDue() {
 		err = errors.Join(err, db.save())
 	}

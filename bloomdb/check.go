@@ -238,10 +238,19 @@ func checkFolder(dir string, keyID [8]byte, votes func(name string) error) error
 	if _, e := readStamp(dir); !errors.Is(e, fs.ErrNotExist) {
 		err = errors.Join(err, e)
 	}
+	listed, e := readSegments(dir, keyID)
+	if !errors.Is(e, fs.ErrNotExist) {
+		err = errors.Join(err, e)
+	}
+	for n := range listed {
+		if !segments[n] {
+			err = errors.Join(err, damaged(segmentPath(dir, n), 0, errMissing))
+		}
+	}
 	order := slices.Sorted(maps.Keys(segments))
 	for i, n := range order {
 		last := i == len(order)-1 // records may be half written while we read
-		_, _, e := readSegment(segmentPath(dir, n), keyID, last, func(int64, record) error { return nil })
+		_, _, e := readSegment(segmentPath(dir, n), keyID, last, listed[n], func(int64, record) error { return nil })
 		err = errors.Join(err, e)
 	}
 	return err

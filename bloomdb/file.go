@@ -79,6 +79,10 @@ type identity struct {
 
 	// Snapshots are the files without which the folder is not whole.
 	Snapshots []string `json:"snapshots"`
+
+	// Companions are likewise files that the database does not keep itself, by their paths
+	// relative to the folder.
+	Companions []string `json:"companions,omitempty"`
 }
 
 // segment is the newest segment of the journal in which the identity knows a place.
@@ -113,7 +117,7 @@ func checksumLine(line []byte) string {
 // readIdentity returns an error that wraps os.ErrNotExist for a new folder.
 func readIdentity(dir string) (id identity, err error) {
 	path := identityPath(dir)
-	data, err := os.ReadFile(path)
+	data, err := readLegible(path)
 	if err != nil {
 		return id, err
 	}

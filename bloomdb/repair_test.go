@@ -68,6 +68,7 @@ func lifetime(t *testing.T, dir string, closed bool) {
 		return
 	}
 	must(t, db.journal.flush())
+	must(t, db.journal.list.raise(db.journal.durable())) // which is done once a minute
 	crash(t, db)
 }
 
@@ -309,5 +310,19 @@ func TestInterruptedRepairIsPublished(t *testing.T) {
 		must(t, err)
 		crash(t, db)
 		due(t, o, c.due)
+	}
+}
+
+// mustRefuse holds that a folder is refused as damaged, and that the error names a file.
+func mustRefuse(t *testing.T, o Options, name string) {
+	t.Helper()
+	db, err := Open(o)
+	if err == nil {
+		db.Close()
+		t.Fatalf("it opens, without %s", name)
+	}
+	var damage *DamageError
+	if !errors.As(err, &damage) || !strings.HasPrefix(filepath.Base(damage.Path), name) {
+		t.Fatalf("it is refused, but %s is not named: %v", name, err)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"os"
 )
 
 // sealedForm is the form of a file that is small enough to be read whole: magic,
@@ -31,14 +30,14 @@ func seal(b []byte) []byte { return binary.BigEndian.AppendUint32(b, crc32.Check
 
 // read reads a file. One byte too many is enough for open to refuse it.
 func (f sealedForm) read(path string) ([]byte, error) {
-	file, err := os.Open(path)
+	file, _, err := openLegible(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.name, err)
 	}
 	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, int64(sealedHeader+f.most+4+1)))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s: %w", f.name, path, err)
+		return nil, fmt.Errorf("%s: %w", f.name, illegible(path, err))
 	}
 	return data, nil
 }

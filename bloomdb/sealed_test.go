@@ -2,6 +2,7 @@ package bloomdb
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,7 +49,15 @@ func TestSealedForm(t *testing.T) {
 		t.Errorf("%q, %v", content, err)
 	}
 	endless := sealedForm{name: "zeros", most: 100}
-	if data, err := endless.read("/dev/zero"); err != nil || len(data) > 200 {
-		t.Errorf("of an endless file %d bytes, %v", len(data), err)
+	long := filepath.Join(t.TempDir(), "long")
+	if err := errors.Join(os.WriteFile(long, nil, 0o600), os.Truncate(long, 1<<40)); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := endless.read(long); err != nil || len(data) > 200 {
+		t.Errorf("of a file of a terabyte %d bytes, %v", len(data), err)
+	}
+	var damage *DamageError
+	if data, err := endless.read("/dev/zero"); !errors.As(err, &damage) {
+		t.Errorf("of a device %d bytes, %v", len(data), err)
 	}
 }

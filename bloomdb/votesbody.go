@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 )
@@ -127,16 +127,17 @@ func readOwnVotes(path string, keyID [8]byte, gen, period int64) (v votesBody, s
 
 // readBounded reads a file of at most so many bytes. A longer one is damage.
 func readBounded(path string, most int64) ([]byte, error) {
-	info, err := os.Stat(path)
+	f, info, err := openLegible(path)
 	if err != nil {
 		return nil, fmt.Errorf("votes: %w", err)
 	}
+	defer f.Close()
 	if info.Size() > most {
 		return nil, damaged(path, most, fmt.Errorf("it has %d bytes, must be at most %d", info.Size(), most))
 	}
-	data, err := os.ReadFile(path)
+	data, err := io.ReadAll(io.LimitReader(f, most))
 	if err != nil {
-		return nil, fmt.Errorf("votes: %w", err)
+		return nil, fmt.Errorf("votes: %w", illegible(path, err))
 	}
 	return data, nil
 }

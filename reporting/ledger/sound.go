@@ -28,18 +28,17 @@ func newInventory() *inventory {
 // sound reads every page and value of a file, and names what is damaged. A file with one
 // damaged header is sound: the library uses the other one, and spare is false.
 func sound(path string) (spare bool, err error) {
-	faults, spare, err := inspect(path)
-	return spare, errors.Join(errors.Join(faults...), err)
+	v, spare, err := inspect(path)
+	return spare, errors.Join(errors.Join(v.faults...), err)
 }
 
-// inspect returns at most maxFaults faults, and an error where nothing can be read.
-func inspect(path string) (faults []error, spare bool, err error) {
-	v := newInventory()
-	if spare, err = readPages(path, v.reader()); err != nil {
-		return nil, spare, err
+// inspect finds at most maxFaults faults, and returns an error where nothing can be read.
+func inspect(path string) (v *inventory, spare bool, err error) {
+	v = newInventory()
+	if spare, err = readPages(path, v.reader()); err == nil {
+		v.compare()
 	}
-	v.compare()
-	return v.faults, spare, nil
+	return v, spare, err
 }
 
 func (v *inventory) reader() pageReader {
@@ -77,7 +76,7 @@ func (v *inventory) bucket(name string, sequence uint64) {
 	if !ok || known != name {
 		v.fault(fmt.Errorf("%w: bucket %.40q", ErrDamaged, name))
 	}
-	v.sequences[known] = sequence
+	v.sequences[known] = max(v.sequences[known], sequence)
 }
 
 // take checks one key and value.
@@ -138,7 +137,7 @@ func (v *inventory) checkMeta(kv keyValue) error {
 		if len(kv.value) != 8 {
 			return fmt.Errorf("%w: %d bytes", ErrDamaged, len(kv.value))
 		}
-		v.claimed[key] = int64(binary.BigEndian.Uint64(kv.value))
+		v.claimed[key] = max(v.claimed[key], int64(binary.BigEndian.Uint64(kv.value)))
 	case string(keySweep):
 	default:
 		return fmt.Errorf("%w: unknown", ErrDamaged)
