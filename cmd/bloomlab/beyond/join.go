@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // joinSize is the memory of each site's filter, in bits for one of its own keys.
@@ -39,7 +39,7 @@ func layoutJoin() lab.Trial {
 func (a arrangement) joined(sites int) float64 {
 	n := float64(sites * layoutKeys)
 	if a.lines == 0 {
-		return filter.ClassicError(float64(a.shape(joinSize).Size()), n, layoutK)
+		return papers.ClassicError(float64(a.shape(joinSize).Size()), n, layoutK)
 	}
 	return a.shape(joinSize).Error(n)
 }
@@ -62,7 +62,7 @@ func joinRound() lab.Round {
 			}
 			setKeys(r, site)
 			for i, f := range all {
-				f.join(site[i], sites == 1)
+				f.join(site[i])
 			}
 			if sites == joinSites[row] {
 				absentFound(r, all, out[row*len(all):])

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 const (
@@ -50,7 +51,7 @@ func (a arrangement) shape(size float64) filter.BitsShape {
 // expected is the formula's error at a size.
 func (a arrangement) expected(size float64) float64 {
 	if a.lines == 0 {
-		return filter.ClassicError(float64(a.shape(size).Size()), layoutKeys, layoutK)
+		return papers.ClassicError(float64(a.shape(size).Size()), layoutKeys, layoutK)
 	}
 	return a.shape(size).Error(layoutKeys)
 }
@@ -125,47 +126,47 @@ type bloom interface {
 	Has(filter.Hash) bool
 	Error() float64 // on the bits
 	Reset()
-	join(other bloom, fresh bool) // other is of the same arrangement and size
+	join(other bloom) // other is of the same arrangement and size
 }
 
 // filter makes an empty one.
 func (a arrangement) filter(size float64) bloom {
 	if a.lines == 0 {
-		return &classic{Classic: must(filter.NewClassic(a.shape(size).Size(), layoutK))}
+		return &classic{Classic: must(papers.NewClassic(a.shape(size).Size(), layoutK))}
 	}
-	return &blocked{must(filter.NewBits(a.shape(size)))}
+	return &blocked{Bits: must(filter.NewBits(a.shape(size)))}
 }
 
 // blocked is a filter of one or two lines a key.
-type blocked struct{ *filter.Bits }
+type blocked struct {
+	*filter.Bits
+	cells []filter.Cell
+}
 
-// join fills a fresh filter as one that nobody sees yet, and joins further ones
-// as to a filter in use.
-func (b *blocked) join(other bloom, fresh bool) {
-	join := b.Or
-	if fresh {
-		join = b.OrExclusive
-	}
-	if err := join(other.(*blocked).Bits); err != nil {
-		panic(err)
+// join is the program's: of the other's bits, block by block.
+func (b *blocked) join(other bloom) {
+	bits := other.(*blocked).Bits
+	for i := range filter.Blocks(bits.Shape().Size(), false) {
+		b.cells = bits.Block(i, b.cells[:0])
+		b.SetCells(b.cells)
 	}
 }
 
 // classic takes its positions from the lanes of a hash.
 type classic struct {
-	*filter.Classic
+	*papers.Classic
 	positions []uint64
 }
 
 func (c *classic) place(h filter.Hash) []uint64 {
-	c.positions = h.Positions(c.Size(), c.K(), c.positions[:0])
+	c.positions = papers.Positions(h, c.Size(), c.K(), c.positions[:0])
 	return c.positions
 }
 
 func (c *classic) Set(h filter.Hash)      { c.Classic.Set(c.place(h)) }
 func (c *classic) Has(h filter.Hash) bool { return c.Classic.Has(c.place(h)) }
 
-func (c *classic) join(other bloom, _ bool) {
+func (c *classic) join(other bloom) {
 	if err := c.Or(other.(*classic).Classic); err != nil {
 		panic(err)
 	}

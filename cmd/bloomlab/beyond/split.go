@@ -6,6 +6,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // Of each traffic, this many keys are counted in filters of 8 cells a key, k=4.
@@ -87,7 +88,7 @@ func (t traffic) flat(width int) lab.Trial {
 	return lab.Trial{
 		Cells: t.cells(name, float64(width), lab.Within(padding), "the width, and 8 bytes of padding", math.Exp2(float64(width))-1),
 		New: func(*rand.Rand) lab.Round {
-			cells := must(filter.NewFlat(splitCells, width))
+			cells := must(papers.NewFlat(splitCells, width))
 			return t.counting(cells)
 		},
 	}
@@ -104,8 +105,8 @@ func (t traffic) flag() lab.Trial {
 	return lab.Trial{
 		Cells: t.cells("split 3+1", bits, lab.Plus(lab.StandardErrors, 0.01*bits), whySplit, math.Inf(1)),
 		New: func(*rand.Rand) lab.Round {
-			shape := filter.SplitShape{Cells: splitCells, Bits: 3, Chunks: splitCells / splitChunk}
-			return t.counting(must(filter.NewSplit(shape)))
+			shape := papers.SplitShape{Cells: splitCells, Bits: 3, Chunks: splitCells / splitChunk}
+			return t.counting(must(papers.NewSplit(shape)))
 		},
 	}
 }
@@ -126,19 +127,19 @@ func tableBits(mean float64, cells, first int) float64 {
 }
 
 // counting counts a draw of keys in a refined filter on cells.
-func (t traffic) counting(cells filter.Cells) lab.Round {
-	c := must(filter.NewCounting(filter.Refined, splitK, cells))
+func (t traffic) counting(cells papers.Cells) lab.Round {
+	c := must(papers.NewCounting(papers.Refined, splitK, cells))
 	hashes, truth := make([]filter.Hash, splitKeys), make([]uint32, splitKeys)
 	var buf [splitK]uint64
 	return func(r *rand.Rand, out []float64) {
 		c.Reset()
 		for i := range hashes {
 			hashes[i], truth[i] = drawHash(r), t.draw(r)
-			c.Add(hashes[i].Positions(splitCells, splitK, buf[:0]), truth[i])
+			c.Add(papers.Positions(hashes[i], splitCells, splitK, buf[:0]), truth[i])
 		}
 		out[0], out[1] = float64(cells.Bytes())*8/splitCells, 0
 		for i, h := range hashes {
-			if c.Count(h.Positions(splitCells, splitK, buf[:0])) < truth[i] {
+			if c.Count(papers.Positions(h, splitCells, splitK, buf[:0])) < truth[i] {
 				out[1] += 1.0 / splitKeys
 			}
 		}

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 const seed = 20140701
@@ -117,8 +117,8 @@ func TestFillFilter(t *testing.T) {
 	const m, keys, k = 5*piece/2 + 1000, 60_000, 2
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
-	f := must(filter.NewClassic(m, k))
-	share := filter.ClassicFill(m, keys, k)
+	f := must(papers.NewClassic(m, k))
+	share := papers.ClassicFill(m, keys, k)
 	var sum, rounds float64 = 0, 30
 	for range int(rounds) {
 		fillFilter(f, keys, r)
@@ -147,7 +147,7 @@ func TestPositives(t *testing.T) {
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 2))
 	for k := 1; k <= 5; k++ {
-		f := must(filter.NewClassic(5000, k))
+		f := must(papers.NewClassic(5000, k))
 		fillFilter(f, 4000/k, r)
 		n := 0.0
 		positives(f, queries, r, func(positions []uint64) {

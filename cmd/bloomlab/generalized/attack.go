@@ -7,6 +7,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 const (
@@ -44,7 +45,7 @@ func attacks() lab.Experiment {
 // were chosen without knowledge of them; beside it a Bloom filter of as many
 // functions.
 func saturated(k int, p0 float64) lab.Trial {
-	shape := filter.GeneralizedShape{M: attackBits, K0: k, K1: k}
+	shape := newGeometry(attackBits, k, k)
 	what := map[float64]string{0: "all ones", 1: "all zeros", 0.5: "half ones"}[p0]
 	cell := func(name string, printed, reference float64) lab.Cell {
 		return lab.Cell{
@@ -55,16 +56,14 @@ func saturated(k int, p0 float64) lab.Trial {
 	return lab.Trial{
 		Cells: []lab.Cell{
 			cell(fmt.Sprintf("BF k=%d", 2*k), 1, math.Pow(1-p0, float64(2*k))),
-			cell(fmt.Sprintf("GBF %d+%d", k, k), shape.FalsePositiveBound(), shape.FalsePositive(0, p0)),
+			cell(fmt.Sprintf("GBF %d+%d", k, k), shape.FalsePositiveBound(), shape.falsePositive(0, p0)),
 		},
 		New: func(*rand.Rand) lab.Round {
-			g, bloom := newFilter(shape), newBloom(2*k)
+			bloom := newBloom(2 * k)
 			buf := make([]uint64, 0, 2*k)
 			return func(r *rand.Rand, out []float64) {
 				initialize(bloom, p0, r)
-				if err := g.Initialize(p0, r); err != nil {
-					panic(err) // p0 is a constant of ours
-				}
+				g := shape.drawn(p0, r)
 				out[0], out[1] = 0, 0
 				for range attackQueries {
 					positions := shape.Positions(newKey(r), buf)
@@ -80,16 +79,16 @@ func saturated(k int, p0 float64) lab.Trial {
 	}
 }
 
-func newFilter(shape filter.GeneralizedShape) *filter.Generalized {
-	g, err := filter.NewGeneralized(shape)
+func newFilter(shape geometry) *filter.Generalized {
+	g, err := filter.NewGeneralized(shape.GeneralizedShape)
 	if err != nil {
 		panic(err) // constant shapes; a test runs them all
 	}
 	return g
 }
 
-func newBloom(k int) *filter.Classic {
-	b, err := filter.NewClassic(attackBits, k)
+func newBloom(k int) *papers.Classic {
+	b, err := papers.NewClassic(attackBits, k)
 	if err != nil {
 		panic(err)
 	}
@@ -106,7 +105,7 @@ var craftedK = []int{1, 2, 3, 4}
 // crafted is a filter whose bits were chosen so that many of 20,000 keys, written
 // down before, are found.
 func crafted(k int) lab.Trial {
-	shape := filter.GeneralizedShape{M: attackBits, K0: k, K1: k}
+	shape := newGeometry(attackBits, k, k)
 	taken, fixed := craftedModel(2 * k)
 	zeros := 1 - fixed/2
 	name := fmt.Sprintf("crafted GBF %d+%d: ", k, k)
@@ -132,7 +131,7 @@ func crafted(k int) lab.Trial {
 // crafter makes a filter by inserting, of the keys wanted, only those that agree
 // with all bits fixed before.
 type crafter struct {
-	shape  filter.GeneralizedShape
+	shape  geometry
 	filter *filter.Generalized
 	fixed  []bool
 	buf    []uint64
@@ -205,9 +204,9 @@ func craftedModel(k int) (taken, fixed float64) {
 // endless is a filter into which keys went on being inserted: the oldest is lost
 // but for the chance F_p, whatever F_n said.
 func endless() lab.Trial {
-	shape := filter.GeneralizedShape{M: 8192, K0: 2, K1: 2}
+	shape := newGeometry(8192, 2, 2)
 	const later = 5 * 8192
-	lost := shape.FalseNegativeAfter(later)
+	lost := shape.falseNegativeAfter(later)
 	return lab.Trial{
 		Cells: []lab.Cell{lab.Cell{
 			Name: fmt.Sprintf("GBF 2+2, m=%d: oldest of %d keys lost", shape.M, later), Paper: lab.None, Note: noteEndless,
@@ -232,7 +231,7 @@ func endless() lab.Trial {
 
 // coinciding is a filter so small that F_p is not a bound.
 func coinciding() lab.Trial {
-	shape := filter.GeneralizedShape{M: 256, K0: 4, K1: 4}
+	shape := newGeometry(256, 4, 4)
 	reference := distinctPower(256, 8)
 	const queries = 20000
 	return lab.Trial{
@@ -241,11 +240,9 @@ func coinciding() lab.Trial {
 			Tolerance: share(queries, reference, 0.01, 1), Why: whyShare,
 		}.Expect(reference)},
 		New: func(*rand.Rand) lab.Round {
-			g, buf := newFilter(shape), make([]uint64, 0, 8)
+			buf := make([]uint64, 0, 8)
 			return func(r *rand.Rand, out []float64) {
-				if err := g.Initialize(0.5, r); err != nil {
-					panic(err)
-				}
+				g := shape.drawn(0.5, r)
 				out[0] = 0
 				for range queries {
 					if g.Has(shape.Positions(newKey(r), buf)) {
@@ -301,7 +298,7 @@ func bitsPerKey(k int) float64 {
 	lo, hi := 1.0, 10000.0
 	for range 60 {
 		mid := (lo + hi) / 2
-		if (filter.GeneralizedShape{M: m, K0: k, K1: k}).FalseNegativeBound(m/mid) > 0.05 {
+		if newGeometry(m, k, k).falseNegativeBound(m/mid) > 0.05 {
 			lo = mid
 		} else {
 			hi = mid

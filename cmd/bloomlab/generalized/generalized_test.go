@@ -5,7 +5,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 )
 
@@ -100,7 +99,7 @@ func TestCraftedModel(t *testing.T) {
 
 // What the crafter fixed is found, and it takes a key whenever it can.
 func TestCrafterTakesWhatAgrees(t *testing.T) {
-	c := crafter{shape: filter.GeneralizedShape{M: attackBits, K0: 2, K1: 2}, fixed: make([]bool, attackBits)}
+	c := crafter{shape: newGeometry(attackBits, 2, 2), fixed: make([]bool, attackBits)}
 	c.filter = newFilter(c.shape)
 	for _, step := range []struct {
 		positions []uint64

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 const (
@@ -67,7 +68,7 @@ func errorsAtAlpha(alpha float64) lab.Trial {
 }
 
 func bloomCell(name string, distinct, n float64) lab.Cell {
-	reference := filter.ClassicError(float64(size), distinct, k)
+	reference := papers.ClassicError(float64(size), distinct, k)
 	cell := lab.Cell{
 		Name: name + " BF", Paper: math.Pow(-math.Expm1(-k*n/float64(size)), k),
 		Tolerance: frequency(queries, reference, 0.01), Why: whyFrequency,
@@ -80,7 +81,7 @@ func bloomCell(name string, distinct, n float64) lab.Cell {
 
 func iterativeCell(name string, distinct, n, reference float64) lab.Cell {
 	cell := lab.Cell{
-		Name: name, Paper: shape.PaperError(distinct, n),
+		Name: name, Paper: equation10(distinct, n),
 		Tolerance: frequency(queries, reference, 0.01), Why: whyFrequency,
 	}.Expect(reference)
 	if distinct < n {
@@ -91,7 +92,7 @@ func iterativeCell(name string, distinct, n, reference float64) lab.Cell {
 
 func countingCell(name string, alpha, n float64, skew int) lab.Cell {
 	cells := countingSize(alpha, n, skew)
-	reference := filter.ClassicError(float64(cells), alpha*n, k)
+	reference := papers.ClassicError(float64(cells), alpha*n, k)
 	cell := lab.Cell{
 		Name:      fmt.Sprintf("%s CBF case %d", name, skew),
 		Paper:     math.Pow(-math.Expm1(-k*n/float64(size)), k),
@@ -142,17 +143,17 @@ func iterativeErrors(r *rand.Rand, f *filter.Iterative) float64 {
 // stands for a counting filter of so many cells too: of one without deletions the
 // cells above zero are the ones of a Bloom filter.
 func bloomErrors(r *rand.Rand, m uint64, keys int) float64 {
-	f, err := filter.NewClassic(m, k)
+	f, err := papers.NewClassic(m, k)
 	if err != nil {
 		panic(err) // the sizes are computed from constants; a test runs them all
 	}
 	var buf [k]uint64
 	for range keys {
-		f.Set(newKey(r).Positions(m, k, buf[:0]))
+		f.Set(papers.Positions(newKey(r), m, k, buf[:0]))
 	}
 	found := 0
 	for range queries {
-		if f.Has(newKey(r).Positions(m, k, buf[:0])) {
+		if f.Has(papers.Positions(newKey(r), m, k, buf[:0])) {
 			found++
 		}
 	}

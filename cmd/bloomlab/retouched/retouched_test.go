@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 const seed = 20061204
@@ -116,7 +116,7 @@ func TestRetouchRemovesB(t *testing.T) {
 		}
 	}
 	for _, v := range variants {
-		w.retouch(v, r, func(beta int, f *filter.Retouched) {
+		w.retouch(v, r, func(beta int, f *papers.Retouched) {
 			n := int(math.Round(betas[beta] * float64(w.f.len())))
 			for i := range n {
 				if f.Has(w.f.at(i)) {

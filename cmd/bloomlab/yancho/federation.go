@@ -1,9 +1,8 @@
 package yancho
 
 import (
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 	"math/rand/v2"
-
-	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
 // Federation is some sites that count the same messages in filters of equal
@@ -20,11 +19,11 @@ type Federation struct {
 	K                int
 
 	m                uint64
-	own              []*filter.Counting // each site's own insertions, refined
-	mixed            []*filter.Counting // each site's own, on top of what was merged as printed
-	base             *filter.Counting   // what was merged last
-	sum, delta       *filter.Counting
-	intuitive, total *filter.Counting
+	own              []*papers.Counting // each site's own insertions, refined
+	mixed            []*papers.Counting // each site's own, on top of what was merged as printed
+	base             *papers.Counting   // what was merged last
+	sum, delta       *papers.Counting
+	intuitive, total *papers.Counting
 	keys             []uint64 // K positions each
 	truth            []uint32
 }
@@ -52,16 +51,16 @@ type Outcome struct {
 // NewFederation makes the filters, of so many cells a key.
 func NewFederation(sites, exchanges, keys, cells, k int) *Federation {
 	f := &Federation{Sites: sites, Exchanges: exchanges, Keys: keys, K: k, m: uint64(cells * keys)}
-	state := func(e filter.Extension) *filter.Counting {
+	state := func(e papers.Extension) *papers.Counting {
 		c, _ := newCounting(e, f.m, k, 20)
 		return c
 	}
 	for range sites {
-		f.own = append(f.own, state(filter.Refined))
-		f.mixed = append(f.mixed, state(filter.Refined))
+		f.own = append(f.own, state(papers.Refined))
+		f.mixed = append(f.mixed, state(papers.Refined))
 	}
-	f.base, f.sum, f.delta, f.total = state(filter.Refined), state(filter.Refined), state(filter.Refined), state(filter.Refined)
-	f.intuitive = state(filter.Intuitive)
+	f.base, f.sum, f.delta, f.total = state(papers.Refined), state(papers.Refined), state(papers.Refined), state(papers.Refined)
+	f.intuitive = state(papers.Intuitive)
 	f.truth = make([]uint32, keys)
 	return f
 }
@@ -96,7 +95,7 @@ func (f *Federation) Round(r *rand.Rand) [schemes]Outcome {
 }
 
 func (f *Federation) reset(r *rand.Rand) {
-	for _, c := range append(append([]*filter.Counting{f.base, f.intuitive, f.total}, f.own...), f.mixed...) {
+	for _, c := range append(append([]*papers.Counting{f.base, f.intuitive, f.total}, f.own...), f.mixed...) {
 		c.Reset()
 	}
 	f.keys = f.keys[:0]
@@ -150,7 +149,7 @@ func (f *Federation) outcomes() (all [schemes]Outcome) {
 			Printed:   uint64(f.mixed[0].Count(x)),
 			Intuitive: uint64(f.intuitive.Count(x)),
 			MinOfSum:  uint64(f.total.Count(x)),
-			SumOfMin:  filter.CountSites(f.own, x),
+			SumOfMin:  papers.CountSites(f.own, x),
 		}
 		for s, count := range counts {
 			switch o := &all[s]; {

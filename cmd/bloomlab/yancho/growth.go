@@ -5,8 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // The text of section V.B on counter growth, and Eq. 3 and 4, with the data of
@@ -92,19 +92,19 @@ const noteEquation4 = "Eq. 4 with Eq. 3 takes a cell for the sum of nk independe
 // listings measures f_dcc: messages that never came, and count 20 all the same.
 func listings() lab.Trial {
 	const m, k = 80_000, 4
-	cell := func(e filter.Extension) lab.Cell {
+	cell := func(e papers.Extension) lab.Cell {
 		return lab.Cell{
 			Name: fmt.Sprintf("%s absent keys that count %d or more, %v", configuration(m, k), listed, e), Paper: none,
 			Tolerance: lab.StandardErrors, Why: lab.WhySigmas, Note: noteEquation4,
-		}.Expect(filter.ClassicError(m, elements, k))
+		}.Expect(papers.ClassicError(m, elements, k))
 	}
 	return lab.Trial{
-		Cells: []lab.Cell{cell(filter.Intuitive), cell(filter.Refined)},
+		Cells: []lab.Cell{cell(papers.Intuitive), cell(papers.Refined)},
 		New: func(*rand.Rand) lab.Round {
-			intuitive, _ := newCounting(filter.Intuitive, m, k, cellBits)
-			refined, _ := newCounting(filter.Refined, m, k, cellBits)
+			intuitive, _ := newCounting(papers.Intuitive, m, k, cellBits)
+			refined, _ := newCounting(papers.Refined, m, k, cellBits)
 			return func(r *rand.Rand, out []float64) {
-				hash := must(filter.DrawUniversal(m, k, r))
+				hash := must(papers.DrawUniversal(m, k, r))
 				intuitive.Reset()
 				refined.Reset()
 				var buf [k]uint64

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 const noteMerge = "the paper adds the differences of refined cells. Each site raises only the least of a key's cells, by what it saw " +
@@ -70,10 +70,10 @@ func smallestMerge() lab.Trial {
 		Cells: []lab.Cell{cell("merged count", 7), cell("insertions", 9)},
 		New: func(*rand.Rand) lab.Round {
 			return func(_ *rand.Rand, out []float64) {
-				base, merged, delta := server(filter.Refined, 5, 7, 9), server(filter.Refined, 5, 7, 9), server(filter.Refined)
+				base, merged, delta := server(papers.Refined, 5, 7, 9), server(papers.Refined, 5, 7, 9), server(papers.Refined)
 				inserted := base.Count(exampleKey)
 				for range 2 {
-					site := server(filter.Refined, 5, 7, 9)
+					site := server(papers.Refined, 5, 7, 9)
 					site.Add(exampleKey, 2)
 					inserted += 2
 					check(site.Delta(base, delta))

@@ -6,8 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // chunked is a filter whose positions are the chunks of a digest.
@@ -58,10 +58,10 @@ func (c chunked) bound() lab.Trial {
 			{Name: c.String() + " Eq. 1", Paper: none},
 		},
 		New: func(*rand.Rand) lab.Round {
-			chunks := must(filter.NewChunks(c.m, c.k, c.bytes))
+			chunks := must(papers.NewChunks(c.m, c.k, c.bytes))
 			return func(_ *rand.Rand, out []float64) {
 				out[0] = float64(chunks.Utilisable())
-				out[1] = filter.ClassicError(float64(c.m), float64(c.n), c.k)
+				out[1] = papers.ClassicError(float64(c.m), float64(c.n), c.k)
 			}
 		},
 	}
@@ -77,8 +77,8 @@ func (c chunked) measured() lab.Trial {
 	return lab.Trial{
 		Cells: []lab.Cell{cell},
 		New: func(*rand.Rand) lab.Round {
-			chunks := must(filter.NewChunks(c.m, c.k, c.bytes))
-			f := must(filter.NewClassic(c.m, c.k))
+			chunks := must(papers.NewChunks(c.m, c.k, c.bytes))
+			f := must(papers.NewClassic(c.m, c.k))
 			digest := make([]byte, 40)
 			return func(r *rand.Rand, out []float64) {
 				out[0] = falsePositives(f, c.n, asked, func(_ uint64, dst []uint64) []uint64 {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -173,7 +173,7 @@ func TestChunkedExpectation(t *testing.T) {
 		{"", 16, 1 << 16, 10_000, 8, ""},
 		{"", 32, 400_000, 10_000, 4, ""}, // 2^64 values
 	} {
-		want := filter.ClassicError(float64(c.m), float64(c.n), c.k)
+		want := papers.ClassicError(float64(c.m), float64(c.n), c.k)
 		if got := c.expected(); math.Abs(got/want-1) > 1e-6 {
 			t.Errorf("%v: %v, want %v", c, got, want)
 		}

@@ -1,14 +1,16 @@
-package filter
+package papers
 
 import (
 	"fmt"
 	"math"
 	"math/bits"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
 const (
 	// MaxPositions bounds m, the number of bits or cells: 8 GiB of bits.
-	MaxPositions = MaxLines * lineBits
+	MaxPositions = 1 << 36
 	// MaxK bounds k, the number of positions a key.
 	MaxK = 64
 )
@@ -27,7 +29,8 @@ func validSize(m uint64, k int) error {
 // Hash Coding with Allowable Errors", CACM 13(7), 1970; Yan & Cho section II):
 // m bits, of which a key has k anywhere. It takes positions, so that it works
 // with every hash family: Universal, Chunks, the lanes of a Hash. The papers
-// stand on it; the program's own filters are Bits, which cost fewer cache misses.
+// build on it; the program's own filter is filter.Bits, which costs fewer cache
+// misses.
 //
 //	positions -> Set -> Has; filters of equal m and k -> Or
 //
@@ -143,18 +146,12 @@ func ClassicFill(m, n float64, k int) float64 {
 	return -math.Expm1(float64(k) * n * math.Log1p(-1/m))
 }
 
-// Positions appends k positions of the key, from 0 to m-1, to dst, for
-// structures that take positions from all of their m bits or cells. They come
-// from three lanes by triple hashing (a += b, b += c; Dillinger & Manolios,
-// "Bloom Filters in Probabilistic Verification", 2004), and two of them may be
-// equal. Double hashing would leave an error of some 2n/m^2 that no k takes
-// away; increments must reach a lane's high bits, which are those that count.
-func (h Hash) Positions(m uint64, k int, dst []uint64) []uint64 {
-	a, b, c := h[0], h[1], h[2]
+// Positions appends the first k positions of a key's sequence, from 0 to m-1, to dst.
+// Two of them may be equal.
+func Positions(h filter.Hash, m uint64, k int, dst []uint64) []uint64 {
+	next := h.Sequence(m)
 	for range k {
-		dst = append(dst, reduce(a, m))
-		a += b
-		b += c
+		dst = append(dst, next())
 	}
 	return dst
 }

@@ -1,4 +1,4 @@
-package filter
+package papers
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package filter
+package papers
 
 import (
 	"fmt"
@@ -53,7 +53,7 @@ type Cells interface {
 //
 //	positions -> Add -> Count; Intuitive only: Delete
 //
-// The program's own counting filter is Counts: refined, with all cells of a key
+// The program's own counting filter is filter.Counts: refined, with all cells of a key
 // in one cache line and a split store that has an escape value in the flag's
 // place, for many writers. Counting has the paper's freedom instead: any k,
 // cells anywhere, both extensions, both stores.

@@ -1,4 +1,4 @@
-package filter
+package papers
 
 import (
 	"fmt"
@@ -55,7 +55,7 @@ func (s SplitShape) Largest() uint32 {
 // cell's offset in it. The paper's "largest small count not larger than 2^s"
 // is off by one: s bits hold 2^s-1. Memory is (s+1)*m bits and 32 bits for each
 // slot of the N tables, which are between three eighths and three quarters full.
-// The program's own store, Counts, has no flag but an escape value, and takes
+// The program's own store, filter.Counts, has no flag but an escape value, and takes
 // less memory for the counts that mail has.
 //
 // Reads may run at the same time as each other, but not as a write.

@@ -1,4 +1,4 @@
-package filter
+package papers
 
 import (
 	"math"
@@ -115,7 +115,7 @@ func tooLow(t *testing.T, r *rand.Rand, sites int) (printed, sumOfMin, minOfSum 
 	base, sum, delta := newState(), newState(), newState()
 	keys, truth := make([][]uint64, n), make([]uint32, n)
 	for i := range keys {
-		keys[i] = hash(r).Positions(m, k, nil)
+		keys[i] = Positions(hash(r), m, k, nil)
 	}
 	for range exchanges {
 		for range n {
@@ -260,43 +260,5 @@ func TestMergeAcrossStores(t *testing.T) {
 	b.Add([]uint64{2}, 9)
 	if err := a.Sum(b); err != nil || a.Count([]uint64{1}) != 31 || a.Count([]uint64{2}) != 9 {
 		t.Errorf("%v: %d and %d", err, a.Count([]uint64{1}), a.Count([]uint64{2}))
-	}
-}
-
-// The pair's verdict rule, case by case, and its two errors.
-func TestPair(t *testing.T) {
-	p := Pair{Spam: mustClassic(t, 100, 2), Revoked: mustClassic(t, 50, 3)}
-	spam := func(i uint64) []uint64 { return []uint64{i, i + 1} }
-	revoked := func(i uint64) []uint64 { return []uint64{i, i + 10, i + 20} }
-	p.Spam.Set(spam(1))
-	p.Spam.Set(spam(5))
-	p.Revoked.Set(revoked(5))
-	p.Revoked.Set(revoked(9))
-	for i, want := range map[uint64]bool{1: true, 5: false, 9: false, 20: false} {
-		if got := p.Listed(spam(i), revoked(i)); got != want {
-			t.Errorf("message %d: listed %v", i, got)
-		}
-	}
-	fs, fr := 0.04*0.04, math.Pow(6.0/50, 3)
-	if got := p.FalsePositives(); math.Abs(got-fs*(1-fr)) > 1e-12 {
-		t.Errorf("false positives %v", got)
-	}
-	if got := p.FalseNegatives(); math.Abs(got-fr) > 1e-12 {
-		t.Errorf("false negatives %v", got)
-	}
-}
-
-func TestPairOr(t *testing.T) {
-	newPair := func(m uint64) Pair { return Pair{Spam: mustClassic(t, 100, 2), Revoked: mustClassic(t, m, 2)} }
-	a, b := newPair(50), newPair(50)
-	b.Spam.SetBit(7)
-	b.Revoked.SetBit(8)
-	if err := a.Or(b); err != nil || !a.Spam.Bit(7) || !a.Revoked.Bit(8) {
-		t.Errorf("or: %v", err)
-	}
-	c := newPair(51)
-	c.Spam.SetBit(70)
-	if err := a.Or(c); err == nil || !strings.Contains(err.Error(), "revocations") || a.Spam.Bit(70) {
-		t.Errorf("or of different revocations: %v, spam changed: %v", err, a.Spam.Bit(70))
 	}
 }
