@@ -134,19 +134,25 @@ func (a arrangement) filter(size float64) bloom {
 	if a.lines == 0 {
 		return &classic{Classic: must(papers.NewClassic(a.shape(size).Size(), layoutK))}
 	}
-	return &blocked{Bits: must(filter.NewBits(a.shape(size)))}
+	b := &blocked{shape: a.shape(size)}
+	b.Reset()
+	return b
 }
 
 // blocked is a filter of one or two lines a key.
 type blocked struct {
 	*filter.Bits
+	shape filter.BitsShape
 	cells []filter.Cell
 }
+
+// Reset takes an empty filter in the place of the one that was filled.
+func (b *blocked) Reset() { b.Bits = must(filter.NewBits(b.shape)) }
 
 // join is the program's: of the other's bits, block by block.
 func (b *blocked) join(other bloom) {
 	bits := other.(*blocked).Bits
-	for i := range filter.Blocks(bits.Shape().Size(), false) {
+	for i := range filter.Blocks(b.shape.Size(), false) {
 		b.cells = bits.Block(i, b.cells[:0])
 		b.SetCells(b.cells)
 	}

@@ -2,10 +2,11 @@ package crosscheck
 
 import (
 	"fmt"
-	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // bank has the filters that some structures are made of, each once: structures

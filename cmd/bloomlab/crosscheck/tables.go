@@ -2,9 +2,10 @@ package crosscheck
 
 import (
 	"fmt"
-	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 	"math"
 	"strings"
+
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // keySet is one of the paper's two sets of trie nodes (Table 1), of which only the

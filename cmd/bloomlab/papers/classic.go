@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// MaxPositions bounds m, the number of bits or cells: 8 GiB of bits.
-	MaxPositions = 1 << 36
+	// maxPositions bounds m, the number of bits or cells: 8 GiB of bits.
+	maxPositions = 1 << 36
 	// MaxK bounds k, the number of positions a key.
 	MaxK = 64
 )
 
 func validSize(m uint64, k int) error {
-	if m < 1 || m > MaxPositions {
-		return fmt.Errorf("m is %d, must be 1 to %d", m, uint64(MaxPositions))
+	if m < 1 || m > maxPositions {
+		return fmt.Errorf("m is %d, must be 1 to %d", m, uint64(maxPositions))
 	}
 	if k < 1 || k > MaxK {
 		return fmt.Errorf("k is %d, must be 1 to %d", k, MaxK)
@@ -42,7 +42,7 @@ type Classic struct {
 	ones  uint64
 }
 
-// NewClassic makes an empty filter of m bits, 1 to MaxPositions, for keys of k
+// NewClassic makes an empty filter of m bits, 1 to maxPositions, for keys of k
 // positions, 1 to MaxK.
 func NewClassic(m uint64, k int) (*Classic, error) {
 	if err := validSize(m, k); err != nil {

@@ -21,7 +21,7 @@ func seeded(t testing.TB, seed uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 1))
 }
 
-func mustClassic(t testing.TB, m uint64, k int) *Classic {
+func mustClassic(t rapid.TB, m uint64, k int) *Classic {
 	t.Helper()
 	c, err := NewClassic(m, k)
 	if err != nil {
@@ -89,7 +89,7 @@ func TestClassicRefuses(t *testing.T) {
 		want string
 	}{
 		{0, 4, "m is 0"},
-		{MaxPositions + 1, 4, "m is 68719476737"},
+		{maxPositions + 1, 4, "m is 68719476737"},
 		{math.MaxUint64, 4, "m is 18446744073709551615"},
 		{100, 0, "k is 0"},
 		{100, -1, "k is -1"},
@@ -173,7 +173,7 @@ func TestLanesHaveNoFloor(t *testing.T) {
 }
 
 func TestUniversal(t *testing.T) {
-	u, err := NewUniversal(1000, []UniversalFunction{{C: 1, D: 0}, {C: 2, D: 5}, {C: UniversalPrime - 1, D: UniversalPrime - 1}})
+	u, err := newUniversal(1000, []universalFunction{{C: 1, D: 0}, {C: 2, D: 5}, {C: UniversalPrime - 1, D: UniversalPrime - 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,13 +222,13 @@ func TestDrawUniversal(t *testing.T) {
 // Products of the largest keys and constants do not overflow.
 func TestUniversalAgainstBigNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		f := UniversalFunction{
+		f := universalFunction{
 			C: rapid.Uint64Range(1, UniversalPrime-1).Draw(t, "c"),
 			D: rapid.Uint64Range(0, UniversalPrime-1).Draw(t, "d"),
 		}
 		m := rapid.Uint64Range(1, UniversalPrime).Draw(t, "m")
 		x := rapid.Uint64().Draw(t, "x")
-		u, err := NewUniversal(m, []UniversalFunction{f})
+		u, err := newUniversal(m, []universalFunction{f})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,20 +242,20 @@ func TestUniversalAgainstBigNumbers(t *testing.T) {
 }
 
 func TestUniversalRefuses(t *testing.T) {
-	ok := UniversalFunction{C: 1}
+	ok := universalFunction{C: 1}
 	for name, tc := range map[string]struct {
 		m    uint64
-		f    []UniversalFunction
+		f    []universalFunction
 		want string
 	}{
-		"m of 0":       {0, []UniversalFunction{ok}, "m is 0"},
-		"m above p":    {UniversalPrime + 1, []UniversalFunction{ok}, "at most p"},
+		"m of 0":       {0, []universalFunction{ok}, "m is 0"},
+		"m above p":    {UniversalPrime + 1, []universalFunction{ok}, "at most p"},
 		"no functions": {10, nil, "k is 0"},
-		"c of 0":       {10, []UniversalFunction{ok, {C: 0, D: 1}}, "function 1: c is 0"},
-		"c of p":       {10, []UniversalFunction{{C: UniversalPrime}}, "c is 2100000011"},
-		"d of p":       {10, []UniversalFunction{{C: 1, D: UniversalPrime}}, "d is 2100000011"},
+		"c of 0":       {10, []universalFunction{ok, {C: 0, D: 1}}, "function 1: c is 0"},
+		"c of p":       {10, []universalFunction{{C: UniversalPrime}}, "c is 2100000011"},
+		"d of p":       {10, []universalFunction{{C: 1, D: UniversalPrime}}, "d is 2100000011"},
 	} {
-		if _, err := NewUniversal(tc.m, tc.f); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := newUniversal(tc.m, tc.f); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)
 		}
 	}
@@ -270,7 +270,7 @@ func TestChunksAgainstBigNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.SampledFrom([]int{16, 20, 32, 64}).Draw(t, "bytes")
 		k := rapid.SampledFrom([]int{1, 2, 4, 5, 8, 10, 16, 20, 32, 40, 64}).Draw(t, "k")
-		m := rapid.Uint64Range(1, MaxPositions).Draw(t, "m")
+		m := rapid.Uint64Range(1, maxPositions).Draw(t, "m")
 		c, err := NewChunks(m, k, size)
 		if size*8%k != 0 {
 			if err == nil {

@@ -3,13 +3,11 @@ package papers
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"math"
-	"math/bits"
 )
 
-// MaxClasses bounds the class filters of a CrossCheck.
-const MaxClasses = 64
+// maxClasses bounds the class filters of a CrossCheck.
+const maxClasses = 64
 
 // CrossCheck is the cross-checking Bloom filter (Lim, Lee, Lee, Yim, "Reducing
 // False Positives of a Bloom Filter using Cross-Checking Bloom Filters", Appl.
@@ -18,9 +16,9 @@ const MaxClasses = 64
 // the classes. If no class has it, it was a false positive of the main filter; else
 // the classes that have it are its label, which is the second thing this is for.
 //
-//	Add(class, ...) -> main filter, class filter
-//	Query           -> main filter: no -> empty set: not a key
-//	                                yes -> every class filter -> set of classes
+//	key of a class -> Set of the main filter and of the class filter
+//	Query -> main filter: no -> empty set: not a key
+//	                      yes -> every class filter -> set of classes
 //
 // The chance that a key never added is found is f_S * (1 - (1-f_A)(1-f_B)...),
 // Eq. 31 for any number of classes: see CrossCheckError. It holds only where every
@@ -33,24 +31,26 @@ const MaxClasses = 64
 // filter and class filters of M bits a key have about C times the error of one
 // filter of 2*M bits a key, with the best k for each. Its gain is the label, and
 // that most keys that were never added cost the lookup of one filter and not of C.
-// Package bloomdb uses it for the label: the classes of reports stand in a filter
-// beside the spam filter. There a listing without a class stays a listing.
+// Package bloomdb takes the idea for the label: the classes of reports stand in a
+// filter beside the spam filter. There a listing without a class stays a listing.
+// With one class it is the dual filter that the paper compares with (Tabataba &
+// Hashemi, "Improving False Positive in Bloom Filter", 2011).
 //
-// Queries may run at the same time as each other, but not as Add.
+// Queries may run at the same time as each other, but not as a Set.
 type CrossCheck struct {
 	main    *Classic
 	classes []*Classic
 }
 
-// NewCrossCheck joins a main filter and its class filters, 1 to MaxClasses, each
+// NewCrossCheck joins a main filter and its class filters, 1 to maxClasses, each
 // of any size and k. They may already have keys, and may belong to more than one
 // CrossCheck.
 func NewCrossCheck(main *Classic, classes ...*Classic) (*CrossCheck, error) {
 	if main == nil {
 		return nil, errors.New("cross-checking filter: no main filter")
 	}
-	if len(classes) < 1 || len(classes) > MaxClasses {
-		return nil, fmt.Errorf("cross-checking filter: %d classes, must be 1 to %d", len(classes), MaxClasses)
+	if len(classes) < 1 || len(classes) > maxClasses {
+		return nil, fmt.Errorf("cross-checking filter: %d classes, must be 1 to %d", len(classes), maxClasses)
 	}
 	for i, c := range classes {
 		if c == nil {
@@ -60,61 +60,23 @@ func NewCrossCheck(main *Classic, classes ...*Classic) (*CrossCheck, error) {
 	return &CrossCheck{main: main, classes: classes}, nil
 }
 
-// NewDual makes the dual filter that the paper compares with (Tabataba & Hashemi,
-// "Improving False Positive in Bloom Filter", 2011): two filters of all keys, of
-// which the second is asked where the first says yes. It is a CrossCheck with the
-// one class 0.
-func NewDual(first, second *Classic) (*CrossCheck, error) { return NewCrossCheck(first, second) }
-
-// Main is the filter of all keys.
-func (c *CrossCheck) Main() *Classic { return c.main }
-
-// Class is the filter of class i, 0 to Classes()-1.
+// Class is the filter of class i, from 0 on.
 func (c *CrossCheck) Class(i int) *Classic { return c.classes[i] }
 
-// Classes is the number of class filters.
-func (c *CrossCheck) Classes() int { return len(c.classes) }
-
-// Memory is the size of all filters together, in bits.
-func (c *CrossCheck) Memory() uint64 {
-	size := c.main.Size()
-	for _, class := range c.classes {
-		size += class.Size()
-	}
-	return size
-}
-
-// Add adds a key to a class, 0 to Classes()-1, by its positions in the main filter
-// and those in that class' filter. A key may be added to more than one class.
-func (c *CrossCheck) Add(class int, inMain, inClass []uint64) {
-	c.main.Set(inMain)
-	c.classes[class].Set(inClass)
-}
-
-// Query asks for a key by its positions in the main filter. Where that has it,
-// inClass is asked for the key's positions in each class filter; it may use one
-// slice again for all of them.
-func (c *CrossCheck) Query(inMain []uint64, inClass func(class int) []uint64) ClassSet {
+// Query asks for a key by its positions in the main filter and returns the set of
+// the key's classes: bit i is class i, and 0 means that the key was never added.
+// Where the main filter has the key, inClass is asked for its positions in each class
+// filter; it may use one slice again for all of them.
+func (c *CrossCheck) Query(inMain []uint64, inClass func(class int) []uint64) (classes uint64) {
 	if !c.main.Has(inMain) {
 		return 0
 	}
-	var found ClassSet
 	for i, class := range c.classes {
 		if class.Has(inClass(i)) {
-			found |= 1 << i
+			classes |= 1 << i
 		}
 	}
-	return found
-}
-
-// Error is the chance, from the bits as they stand, that a key never added is
-// found.
-func (c *CrossCheck) Error() float64 {
-	classes := make([]float64, len(c.classes))
-	for i, class := range c.classes {
-		classes[i] = class.Error()
-	}
-	return CrossCheckError(c.main.Error(), classes...)
+	return classes
 }
 
 // CrossCheckError is the chance that a key never added is found, from the errors
@@ -125,25 +87,4 @@ func CrossCheckError(main float64, classes ...float64) float64 {
 		negative += math.Log1p(-f)
 	}
 	return -main * math.Expm1(negative)
-}
-
-// ClassSet is a set of classes: bit i is class i. The empty set says that the key
-// was never added.
-type ClassSet uint64
-
-// Has says whether class i, 0 to MaxClasses-1, is in the set.
-func (s ClassSet) Has(i int) bool { return s>>i&1 != 0 }
-
-// Len is the number of classes in the set.
-func (s ClassSet) Len() int { return bits.OnesCount64(uint64(s)) }
-
-// All goes through the classes of the set, ascending.
-func (s ClassSet) All() iter.Seq[int] {
-	return func(yield func(int) bool) {
-		for ; s != 0; s &= s - 1 {
-			if !yield(bits.TrailingZeros64(uint64(s))) {
-				return
-			}
-		}
-	}
 }

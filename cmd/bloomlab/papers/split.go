@@ -22,8 +22,8 @@ func (s SplitShape) Valid() error {
 	if s.Bits < 1 || s.Bits > 16 {
 		return fmt.Errorf("s is %d bits, must be 1 to 16", s.Bits)
 	}
-	if s.Cells < 1 || s.Cells > MaxPositions/uint64(s.Bits+1) {
-		return fmt.Errorf("m is %d, must be 1 to %d", s.Cells, MaxPositions/(s.Bits+1))
+	if s.Cells < 1 || s.Cells > maxPositions/uint64(s.Bits+1) {
+		return fmt.Errorf("m is %d, must be 1 to %d", s.Cells, maxPositions/(s.Bits+1))
 	}
 	if most := max(1, s.Cells/256); s.Chunks < 1 || s.Chunks > most {
 		return fmt.Errorf("%d chunks (N), must be 1 to %d for m = %d", s.Chunks, most, s.Cells)

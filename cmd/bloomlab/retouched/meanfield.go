@@ -2,9 +2,10 @@ package retouched
 
 import (
 	"cmp"
-	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 	"math"
 	"slices"
+
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // outcome is what one selection does at one beta.

@@ -2,9 +2,10 @@ package retouched
 
 import (
 	"fmt"
-	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 	"math"
 	"math/rand/v2"
+
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // The paper's evaluation, section IV.B.

@@ -1,8 +1,9 @@
 package yancho
 
 import (
-	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 	"math/rand/v2"
+
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // Federation is some sites that count the same messages in filters of equal

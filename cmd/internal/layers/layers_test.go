@@ -68,6 +68,7 @@ var allowed = map[string][]string{
 
 	"cmd/bloomlab":             {"cmd/bloomlab/lab", "cmd/bloomlab/draw", "cmd/bloomlab/yancho", "cmd/bloomlab/retouched", "cmd/bloomlab/crosscheck", "cmd/bloomlab/delta", "cmd/bloomlab/iterative", "cmd/bloomlab/generalized", "cmd/bloomlab/beyond", "cmd/bloomlab/federation", "cmd/bloomlab/replica", "cmd/bloomlab/reputation", "cmd/internal/variation", "cmd/internal/version"},
 	"cmd/bloomlab/lab":         {},
+	"cmd/bloomlab/labtest":     {"cmd/bloomlab/lab"},
 	"cmd/bloomlab/draw":        {"cmd/bloomlab/lab"},
 	"cmd/bloomlab/papers":      {"bloomdb/filter"},
 	"cmd/bloomlab/yancho":      {"cmd/bloomlab/lab", "cmd/bloomlab/papers"},
@@ -100,6 +101,16 @@ var inTests = map[string][]string{
 	"cmd/spambloom": {"cmd/internal/manual", "reporting/ledger", "reporting/trust"},
 
 	"cmd/internal/queue": {"bloomdb"},
+
+	"cmd/bloomlab/yancho":      {"cmd/bloomlab/labtest"},
+	"cmd/bloomlab/retouched":   {"cmd/bloomlab/labtest"},
+	"cmd/bloomlab/delta":       {"cmd/bloomlab/labtest"},
+	"cmd/bloomlab/crosscheck":  {"cmd/bloomlab/labtest"},
+	"cmd/bloomlab/iterative":   {"cmd/bloomlab/labtest"},
+	"cmd/bloomlab/generalized": {"cmd/bloomlab/labtest"},
+	"cmd/bloomlab/beyond":      {"cmd/bloomlab/labtest"},
+	"cmd/bloomlab/federation":  {"cmd/bloomlab/labtest"},
+	"cmd/bloomlab/reputation":  {"cmd/bloomlab/labtest"},
 }
 
 // reserved imports belong to the packages that are listed, and to no others.
