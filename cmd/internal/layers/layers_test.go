@@ -62,8 +62,7 @@ var allowed = map[string][]string{
 	"cmd/internal/version": {},
 	"cmd/internal/queue":   {"reporting"},
 	"cmd/internal/manual":  {},
-	"cmd/internal/compare": {"signature"},
-	"cmd/internal/replay":  {"signature", "bloomdb", "milter", "cmd/internal/compare"},
+	"cmd/internal/replay":  {"signature", "bloomdb", "milter"},
 
 	"cmd/bloomlab":             {"cmd/bloomlab/lab", "cmd/bloomlab/draw", "cmd/bloomlab/yancho", "cmd/bloomlab/retouched", "cmd/bloomlab/crosscheck", "cmd/bloomlab/delta", "cmd/bloomlab/iterative", "cmd/bloomlab/generalized", "cmd/bloomlab/beyond", "cmd/bloomlab/federation", "cmd/bloomlab/replica", "cmd/bloomlab/reputation", "cmd/bloomlab/variation", "cmd/internal/version"},
 	"cmd/bloomlab/lab":         {},
@@ -83,7 +82,7 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/replica":     {"signature", "bloomdb", "cmd/bloomlab/variation", "cmd/internal/mailbox"},
 
 	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/exchange", "reporting", "reporting/ledger", "reporting/trust", "milter", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
-	"cmd/spambloom":  {"signature", "bloomdb", "reporting", "milter", "cmd/internal/compare", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
+	"cmd/spambloom":  {"signature", "bloomdb", "reporting", "milter", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
 }
 
 // inTests may be imported by tests besides, and cmd/testenv by all of them.
