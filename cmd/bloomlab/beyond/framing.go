@@ -68,14 +68,14 @@ func framingTrial(name string, keys int) lab.Trial {
 	spams, trials := expected(papers.ClassicFill(framingBits, float64(keys), framingK))
 	held := func(what string, reference float64, note string) lab.Cell {
 		return lab.Cell{
-			Name: name + ": " + what, Paper: none, Note: note,
+			Name: name + ": " + what, Paper: lab.None, Note: note,
 			Tolerance: lab.Plus(lab.StandardErrors, 0.01*reference),
 			Why:       lab.WhySigmas + "; 1 % for bits that coincide",
 		}.Expect(reference)
 	}
 	chance := papers.ClassicError(framingBits, float64(keys)+spams, framingK)
 	listed := func(what string, reference float64, tolerance func(lab.Summary) float64, why string) lab.Cell {
-		return lab.Cell{Name: name + ": " + what, Paper: none, Tolerance: tolerance, Why: why}.Expect(reference)
+		return lab.Cell{Name: name + ": " + what, Paper: lab.None, Tolerance: tolerance, Why: why}.Expect(reference)
 	}
 	return lab.Trial{
 		Cells: []lab.Cell{
@@ -101,9 +101,9 @@ type victim struct {
 func newVictim(keys int) *victim {
 	return &victim{
 		keys:   keys,
-		public: must(papers.NewClassic(framingBits, framingK)),
-		keyed:  must(papers.NewClassic(framingBits, framingK)),
-		chunks: must(papers.NewChunks(framingBits, framingK, len(signature.Digest{}))),
+		public: lab.Must(papers.NewClassic(framingBits, framingK)),
+		keyed:  lab.Must(papers.NewClassic(framingBits, framingK)),
+		chunks: lab.Must(papers.NewChunks(framingBits, framingK, len(signature.Digest{}))),
 	}
 }
 
@@ -140,7 +140,7 @@ func (v *victim) next(r *rand.Rand) signature.Digest {
 }
 
 func (v *victim) publicPositions(digest signature.Digest) []uint64 {
-	return must(v.chunks.Positions(digest[:], make([]uint64, 0, framingK)))
+	return lab.Must(v.chunks.Positions(digest[:], make([]uint64, 0, framingK)))
 }
 
 func keyedPositions(secret *signature.Keyed, digest signature.Digest) []uint64 {
@@ -180,7 +180,7 @@ func (v *victim) byChance(r *rand.Rand, secret *signature.Keyed, chosen signatur
 		if v.keyed.Has(positions) {
 			return float64(reports)
 		}
-		v.keyed.Set(papers.Positions(drawHash(r), framingBits, framingK, make([]uint64, 0, framingK)))
+		v.keyed.Set(papers.Positions(papers.DrawHash(r), framingBits, framingK, make([]uint64, 0, framingK)))
 	}
 }
 

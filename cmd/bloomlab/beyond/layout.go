@@ -69,13 +69,13 @@ func layoutTrial(size float64) lab.Trial {
 		t.Cells = append(t.Cells,
 			lab.Cell{
 				Name:      fmt.Sprintf("%g bits a key, %s: error on the bits", size, a.name),
-				Paper:     none,
+				Paper:     lab.None,
 				Tolerance: lab.Plus(lab.StandardErrors, systematic),
 				Why:       "4 standard errors, and 3/lines of the value: the formula is for many lines",
 			}.Expect(want),
 			lab.Cell{
 				Name:  fmt.Sprintf("%g bits a key, %s: absent keys found", size, a.name),
-				Paper: none,
+				Paper: lab.None,
 				Tolerance: lab.Plus(func(s lab.Summary) float64 {
 					return max(lab.StandardErrors(s), events(s))
 				}, systematic),
@@ -97,7 +97,7 @@ func layoutRound(size float64) lab.Round {
 			f.Reset()
 		}
 		for range layoutKeys {
-			h := drawKey(r)
+			h := papers.DrawHash(r)
 			for _, f := range filters {
 				f.Set(h)
 			}
@@ -106,7 +106,7 @@ func layoutRound(size float64) lab.Round {
 			out[2*i], out[2*i+1] = f.Error(), 0
 		}
 		for range layoutKeys {
-			h := drawKey(r)
+			h := papers.DrawHash(r)
 			for i, f := range filters {
 				if f.Has(h) {
 					out[2*i+1] += 1.0 / layoutKeys
@@ -114,10 +114,6 @@ func layoutRound(size float64) lab.Round {
 			}
 		}
 	}
-}
-
-func drawKey(r *rand.Rand) filter.Hash {
-	return filter.Hash{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}
 }
 
 // bloom is a Bloom filter of any arrangement.
@@ -132,7 +128,7 @@ type bloom interface {
 // filter makes an empty one.
 func (a arrangement) filter(size float64) bloom {
 	if a.lines == 0 {
-		return &classic{Classic: must(papers.NewClassic(a.shape(size).Size(), layoutK))}
+		return &classic{Classic: lab.Must(papers.NewClassic(a.shape(size).Size(), layoutK))}
 	}
 	b := &blocked{shape: a.shape(size)}
 	b.Reset()
@@ -147,7 +143,7 @@ type blocked struct {
 }
 
 // Reset takes an empty filter in the place of the one that was filled.
-func (b *blocked) Reset() { b.Bits = must(filter.NewBits(b.shape)) }
+func (b *blocked) Reset() { b.Bits = lab.Must(filter.NewBits(b.shape)) }
 
 // join is the program's: of the other's bits, block by block.
 func (b *blocked) join(other bloom) {
@@ -190,7 +186,7 @@ func layoutBitsFor() lab.Trial {
 	t := lab.Trial{Fixed: true}
 	for _, x := range layoutTargets {
 		for _, a := range arrangements {
-			c := lab.Cell{Name: fmt.Sprintf("error %g, %s: bits a key", x.target, a.name), Paper: none}
+			c := lab.Cell{Name: fmt.Sprintf("error %g, %s: bits a key", x.target, a.name), Paper: lab.None}
 			reference := map[int]float64{0: x.classic, 1: x.oneLine}[a.lines]
 			if reference > 0 {
 				c = c.Expect(reference)

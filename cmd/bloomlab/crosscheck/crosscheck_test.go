@@ -95,7 +95,7 @@ func TestFillFilter(t *testing.T) {
 	const m, keys, k = 5*piece/2 + 1000, 60_000, 2
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
-	f := must(papers.NewClassic(m, k))
+	f := lab.Must(papers.NewClassic(m, k))
 	share := papers.ClassicFill(m, keys, k)
 	var sum, rounds float64 = 0, 30
 	for range int(rounds) {
@@ -125,7 +125,7 @@ func TestPositives(t *testing.T) {
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 2))
 	for k := 1; k <= 5; k++ {
-		f := must(papers.NewClassic(5000, k))
+		f := lab.Must(papers.NewClassic(5000, k))
 		fillFilter(f, 4000/k, r)
 		n := 0.0
 		positives(f, queries, r, func(positions []uint64) {

@@ -61,7 +61,7 @@ func (l layout) estimate(n int) estimate {
 func (l layout) round(n, queries int) func(r *rand.Rand) float64 {
 	b := &bank{queries: queries}
 	add := func(keys, multiple int) *papers.Classic {
-		c := must(papers.NewClassic(uint64(keys*multiple), hashes(multiple)))
+		c := lab.Must(papers.NewClassic(uint64(keys*multiple), hashes(multiple)))
 		b.filters = append(b.filters, keyed{Classic: c, keys: keys})
 		return c
 	}
@@ -78,7 +78,7 @@ func (l layout) round(n, queries int) func(r *rand.Rand) float64 {
 	c := check{}
 	first := add(n, l.main)
 	if len(classes) > 0 {
-		c.cross = must(papers.NewCrossCheck(first, classes...))
+		c.cross = lab.Must(papers.NewCrossCheck(first, classes...))
 	}
 	b.check(first, c)
 	return func(r *rand.Rand) float64 {
@@ -118,7 +118,7 @@ func (t table) equalMemoryTrial() lab.Trial {
 		for _, l := range layouts {
 			rounds = append(rounds, l.round(n, t.queries))
 		}
-		other := must(papers.NewClassic(t.size(classB, 8), hashes(8)))
+		other := lab.Must(papers.NewClassic(t.size(classB, 8), hashes(8)))
 		return func(r *rand.Rand, out []float64) {
 			for i, round := range rounds {
 				out[i] = round(r)

@@ -1,11 +1,11 @@
 package crosscheck
 
 import (
-	"fmt"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
@@ -46,7 +46,7 @@ func (t table) newBank(structures []structure) *bank {
 		}
 		c := check{out: i}
 		if len(parts) > 1 {
-			c.cross = must(papers.NewCrossCheck(parts[0], parts[1:]...))
+			c.cross = lab.Must(papers.NewCrossCheck(parts[0], parts[1:]...))
 		}
 		b.check(parts[0], c)
 	}
@@ -60,17 +60,9 @@ func (b *bank) filter(t table, p part, multiple int) *papers.Classic {
 			return f.Classic
 		}
 	}
-	c := must(papers.NewClassic(t.size(p, multiple), hashes(multiple)))
+	c := lab.Must(papers.NewClassic(t.size(p, multiple), hashes(multiple)))
 	b.filters = append(b.filters, keyed{c, p, multiple, t.keys(p)})
 	return c
-}
-
-// must is for the paper's sizes, which are in range.
-func must[T any](x T, err error) T {
-	if err != nil {
-		panic(fmt.Sprintf("crosscheck: %v", err))
-	}
-	return x
 }
 
 // check adds a structure to its main filter.

@@ -142,7 +142,7 @@ func TestFoldIsTheLeastOfSums(t *testing.T) {
 	message := filter.Hash{0, 0}
 	p := shape.Positions(message)
 	site := func(values ...uint32) *filter.Counts {
-		c := must(filter.NewCounts(shape))
+		c := lab.Must(filter.NewCounts(shape))
 		for j, v := range values {
 			c.RaiseCell(p[j], v)
 		}

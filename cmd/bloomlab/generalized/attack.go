@@ -50,7 +50,7 @@ func saturated(k int, p0 float64) lab.Trial {
 	cell := func(name string, printed, reference float64) lab.Cell {
 		return lab.Cell{
 			Name: fmt.Sprintf("%s, %s: found", what, name), Paper: printed,
-			Tolerance: share(attackQueries, reference, 0.01, 1), Why: whyShare,
+			Tolerance: lab.Share(attackQueries, reference, 0.01, 1), Why: whyShare,
 		}.Expect(reference)
 	}
 	return lab.Trial{
@@ -66,7 +66,7 @@ func saturated(k int, p0 float64) lab.Trial {
 				g := shape.drawn(p0, r)
 				out[0], out[1] = 0, 0
 				for range attackQueries {
-					positions := shape.Positions(newKey(r), buf)
+					positions := shape.Positions(papers.DrawHash(r), buf)
 					if bloom.Has(positions) {
 						out[0] += 1.0 / attackQueries
 					}
@@ -80,23 +80,11 @@ func saturated(k int, p0 float64) lab.Trial {
 }
 
 func newFilter(shape geometry) *filter.Generalized {
-	g, err := filter.NewGeneralized(shape.GeneralizedShape)
-	if err != nil {
-		panic(err) // constant shapes; a test runs them all
-	}
-	return g
+	return lab.Must(filter.NewGeneralized(shape.GeneralizedShape))
 }
 
 func newBloom(k int) *papers.Classic {
-	b, err := papers.NewClassic(attackBits, k)
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
-
-func newKey(r *rand.Rand) filter.Hash {
-	return filter.Hash{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}
+	return lab.Must(papers.NewClassic(attackBits, k))
 }
 
 // craftedK are the k0 = k1 for which filters are made by hand.
@@ -117,7 +105,7 @@ func crafted(k int) lab.Trial {
 			}.Expect(taken),
 			lab.Cell{
 				Name: name + "other keys found", Paper: shape.FalsePositiveBound(),
-				Tolerance: share(attackQueries, math.Pow(zeros*(1-zeros), float64(k)), 0.05, 1), Why: "4 standard errors, and 5 % for the mean-field model, whose share of ones stands in the k-th power",
+				Tolerance: lab.Share(attackQueries, math.Pow(zeros*(1-zeros), float64(k)), 0.05, 1), Why: "4 standard errors, and 5 % for the mean-field model, whose share of ones stands in the k-th power",
 			}.Expect(math.Pow(zeros*(1-zeros), float64(k))),
 			lab.Cell{Name: name + "passes the gate of Plausible", Paper: lab.None, Tolerance: lab.Within(0), Why: "always"}.Expect(1),
 		},
@@ -142,7 +130,7 @@ func (c *crafter) round(r *rand.Rand, out []float64) {
 	clear(c.fixed)
 	wanted := make([]filter.Hash, targets)
 	for i := range wanted {
-		wanted[i] = newKey(r)
+		wanted[i] = papers.DrawHash(r)
 		c.offer(c.positions(wanted[i]))
 	}
 	out[0], out[1], out[2] = 0, 0, 0
@@ -152,7 +140,7 @@ func (c *crafter) round(r *rand.Rand, out []float64) {
 		}
 	}
 	for range attackQueries {
-		if c.filter.Has(c.positions(newKey(r))) {
+		if c.filter.Has(c.positions(papers.DrawHash(r))) {
 			out[1] += 1.0 / attackQueries
 		}
 	}
@@ -210,15 +198,15 @@ func endless() lab.Trial {
 	return lab.Trial{
 		Cells: []lab.Cell{lab.Cell{
 			Name: fmt.Sprintf("GBF 2+2, m=%d: oldest of %d keys lost", shape.M, later), Paper: lab.None, Note: noteEndless,
-			Tolerance: share(1, lost, 0.01, 1), Why: whyShare,
+			Tolerance: lab.Share(1, lost, 0.01, 1), Why: whyShare,
 		}.Expect(lost)},
 		New: func(*rand.Rand) lab.Round {
 			buf := make([]uint64, 0, 4)
 			return func(r *rand.Rand, out []float64) {
-				g, first := newFilter(shape), newKey(r)
+				g, first := newFilter(shape), papers.DrawHash(r)
 				g.Insert(shape.Positions(first, buf))
 				for range later {
-					g.Insert(shape.Positions(newKey(r), buf))
+					g.Insert(shape.Positions(papers.DrawHash(r), buf))
 				}
 				out[0] = 1
 				if g.Has(shape.Positions(first, buf)) {
@@ -237,7 +225,7 @@ func coinciding() lab.Trial {
 	return lab.Trial{
 		Cells: []lab.Cell{lab.Cell{
 			Name: "GBF 4+4, m=256, half ones: found", Paper: shape.FalsePositiveBound(), Note: noteSmall,
-			Tolerance: share(queries, reference, 0.01, 1), Why: whyShare,
+			Tolerance: lab.Share(queries, reference, 0.01, 1), Why: whyShare,
 		}.Expect(reference)},
 		New: func(*rand.Rand) lab.Round {
 			buf := make([]uint64, 0, 8)
@@ -245,7 +233,7 @@ func coinciding() lab.Trial {
 				g := shape.drawn(0.5, r)
 				out[0] = 0
 				for range queries {
-					if g.Has(shape.Positions(newKey(r), buf)) {
+					if g.Has(shape.Positions(papers.DrawHash(r), buf)) {
 						out[0] += 1.0 / queries
 					}
 				}

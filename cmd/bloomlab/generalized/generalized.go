@@ -13,7 +13,6 @@
 package generalized
 
 import (
-	"math"
 	"math/rand/v2"
 
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
@@ -34,19 +33,6 @@ func Experiments() []lab.Experiment {
 	return append(all, attacks())
 }
 
-// share is the tolerance, in the unit of the cells, of a share of tries against a
-// formula that is good to the given part of it.
-func share(tries, reference, part, unit float64) func(lab.Summary) float64 {
-	counted := lab.Events(tries, reference, 0)
-	return func(s lab.Summary) float64 {
-		spread := unit * counted(s)
-		if s.Rounds > 1 {
-			spread = math.Max(spread, lab.StandardErrors(s))
-		}
-		return spread + unit*part*reference
-	}
-}
-
 const whyShare = "4 standard errors (Poisson, or as the rounds spread), and 1 % for the formula, which takes bits as independent"
 
 // functions are the k0+k1 hash functions of a round. A papers.Universal has no
@@ -56,11 +42,7 @@ type functions []*papers.Universal
 func drawFunctions(r *rand.Rand, m uint64, k int) functions {
 	var f functions
 	for ; k > 0; k -= papers.MaxK {
-		u, err := papers.DrawUniversal(m, min(k, papers.MaxK), r)
-		if err != nil {
-			panic(err) // the tables' sizes; a test runs them all
-		}
-		f = append(f, u)
+		f = append(f, lab.Must(papers.DrawUniversal(m, min(k, papers.MaxK), r)))
 	}
 	return f
 }

@@ -1,11 +1,11 @@
 package generalized
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 )
 
 // geometry is a filter's, with the paper's formulas.
@@ -85,9 +85,5 @@ func (s geometry) drawn(p0 float64, r *rand.Rand) *filter.Generalized {
 			ones = append(ones, filter.Cell{Pos: pos, Value: 1})
 		}
 	}
-	g, err := filter.GeneralizedOf(s.GeneralizedShape, ones, 0)
-	if err != nil {
-		panic(fmt.Sprintf("%s: %v", s, err)) // the tables' sizes; a test runs them all
-	}
-	return g
+	return lab.Must(filter.GeneralizedOf(s.GeneralizedShape, ones, 0))
 }

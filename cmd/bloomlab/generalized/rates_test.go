@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // By hand, for m=65,536, n=256, k0=k1=2, p0=1/4: u = exp(-1/64) = 0.984496,
@@ -45,16 +47,16 @@ func TestFormulasAreMeasured(t *testing.T) {
 		found, lost, wrong := 0.0, 0.0, 0.0
 		for range rounds {
 			g := newFilter(tc.shape)
-			oldest := tc.shape.Positions(newKey(r), nil)
+			oldest := tc.shape.Positions(papers.DrawHash(r), nil)
 			g.Insert(oldest)
 			for range tc.keys {
-				g.Insert(tc.shape.Positions(newKey(r), nil))
+				g.Insert(tc.shape.Positions(papers.DrawHash(r), nil))
 			}
 			if !g.Has(oldest) {
 				lost++
 			}
 			for range queries {
-				if g.Has(tc.shape.Positions(newKey(r), nil)) {
+				if g.Has(tc.shape.Positions(papers.DrawHash(r), nil)) {
 					wrong++
 				}
 			}

@@ -136,7 +136,7 @@ func (t table) measured(r row) lab.Trial {
 		}
 		trial.Cells = append(trial.Cells, lab.Cell{
 			Name: t.name(r) + " " + name + " measured", Paper: printed[i],
-			Tolerance: share(tries[i], formulas[i], 0.01, t.unit()), Why: whyShare,
+			Tolerance: lab.Share(tries[i], formulas[i], 0.01, t.unit()), Why: whyShare,
 		}.Expect(t.unit()*formulas[i]))
 	}
 	trial.New = func(*rand.Rand) lab.Round {
@@ -163,10 +163,7 @@ type simulation struct {
 // lost, else 0.
 func (s simulation) round() func(r *rand.Rand, out []float64) {
 	shape := s.shape()
-	bloom, err := papers.NewClassic(s.m, min(s.k1, papers.MaxK))
-	if err != nil {
-		panic(err) // the tables' sizes; a test runs them all
-	}
+	bloom := lab.Must(papers.NewClassic(s.m, min(s.k1, papers.MaxK)))
 	keys := make([]uint64, n+1)
 	buf := make([]uint64, 0, s.k0+s.k1)
 	return func(r *rand.Rand, out []float64) {

@@ -52,11 +52,10 @@ func (c Chunks) Positions(digest []byte, dst []uint64) ([]uint64, error) {
 	}
 	for piece := range c.k {
 		pos := uint64(0) // of the bits so far, modulo m
-		for bit := piece * c.width(); bit < (piece+1)*c.width(); bit++ {
-			pos = pos<<1 | uint64(digest[bit/8]>>(7-bit%8)&1)
-			if pos >= c.m {
-				pos -= c.m
-			}
+		for bit, end := piece*c.width(), (piece+1)*c.width(); bit < end; {
+			n := min(8-bit%8, end-bit) // bits of one byte; m is below 2^37, so these never overflow
+			pos = (pos<<n | uint64(digest[bit/8]<<(bit%8)>>(8-n))) % c.m
+			bit += n
 		}
 		dst = append(dst, pos)
 	}

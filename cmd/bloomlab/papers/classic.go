@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"math/rand/v2"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 )
@@ -144,6 +145,11 @@ func ClassicError(m, n float64, k int) float64 {
 // ClassicFill is the expected share of ones, 1 - (1-1/m)^(kn).
 func ClassicFill(m, n float64, k int) float64 {
 	return -math.Expm1(float64(k) * n * math.Log1p(-1/m))
+}
+
+// DrawHash draws a key's hash: lanes as those of a keyed digest are.
+func DrawHash(r *rand.Rand) filter.Hash {
+	return filter.Hash{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}
 }
 
 // Positions appends the first k positions of a key's sequence, from 0 to m-1, to dst.

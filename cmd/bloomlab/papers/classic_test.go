@@ -8,13 +8,7 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"github.com/spambloom/spambloom/bloomdb/filter"
 )
-
-func hash(r *rand.Rand) filter.Hash {
-	return filter.Hash{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}
-}
 
 func seeded(t testing.TB, seed uint64) *rand.Rand {
 	t.Logf("seed %d", seed)
@@ -127,7 +121,7 @@ func TestClassicError(t *testing.T) {
 	families := map[string]func() []uint64{
 		"drawn":     func() []uint64 { return []uint64{r.Uint64N(m), r.Uint64N(m), r.Uint64N(m), r.Uint64N(m)} },
 		"universal": func() []uint64 { return u.Positions(1+r.Uint64N(UniversalPrime-1), nil) },
-		"lanes":     func() []uint64 { return Positions(hash(r), m, k, nil) },
+		"lanes":     func() []uint64 { return Positions(DrawHash(r), m, k, nil) },
 	}
 	want := ClassicError(m, n, k)
 	for name, draw := range families {
@@ -159,11 +153,11 @@ func TestLanesHaveNoFloor(t *testing.T) {
 	c := mustClassic(t, m, k)
 	var buf [k]uint64
 	for range n {
-		c.Set(Positions(hash(r), m, k, buf[:0]))
+		c.Set(Positions(DrawHash(r), m, k, buf[:0]))
 	}
 	found := 0
 	for range 1_000_000 {
-		if c.Has(Positions(hash(r), m, k, buf[:0])) {
+		if c.Has(Positions(DrawHash(r), m, k, buf[:0])) {
 			found++
 		}
 	}

@@ -1,10 +1,10 @@
 package retouched
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 
+	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
@@ -64,19 +64,7 @@ func newWorld() *world {
 }
 
 // newClassic makes an empty filter of the paper's size, which is in range.
-func newClassic() *papers.Classic { return must(papers.NewClassic(size, hashes)) }
-
-// must is for what cannot fail with the constants above.
-func must[T any](x T, err error) T {
-	check(err)
-	return x
-}
-
-func check(err error) {
-	if err != nil {
-		panic(fmt.Sprintf("retouched: %v", err))
-	}
-}
+func newClassic() *papers.Classic { return lab.Must(papers.NewClassic(size, hashes)) }
 
 // draw makes A and asks the filter for every other element of the universe. Of an
 // element that is not found only the positions up to the first clear bit matter,
@@ -123,9 +111,9 @@ func twoPositions(r *rand.Rand) (p, q uint64) {
 }
 
 func count(k keys, live bool) *papers.CountingVector {
-	v := must(papers.NewCountingVector(size, live))
+	v := lab.Must(papers.NewCountingVector(size, live))
 	for i := range k.len() {
-		check(v.Add(k.at(i)))
+		lab.Check(v.Add(k.at(i)))
 	}
 	return v
 }
@@ -134,7 +122,7 @@ func count(k keys, live bool) *papers.CountingVector {
 // positives B.
 func (w *world) start(v variant, b keys, r *rand.Rand) *papers.Retouched {
 	w.touched.Reset()
-	check(w.touched.Or(w.bloom))
+	lab.Check(w.touched.Or(w.bloom))
 	how := papers.Retouching{Selection: v.selection, Random: r}
 	switch {
 	case v.live:
@@ -144,7 +132,7 @@ func (w *world) start(v variant, b keys, r *rand.Rand) *papers.Retouched {
 	default:
 		how.A, how.B = w.va.Clone(), w.vb.Clone()
 	}
-	return must(papers.NewRetouched(w.touched, how))
+	return lab.Must(papers.NewRetouched(w.touched, how))
 }
 
 // retouch does a variant for all betas and tells of each what came out. Where v_B
@@ -183,7 +171,7 @@ func (w *world) effect(has func([]uint64) bool) papers.RetouchEffect {
 // clearBlindly clears s ones, whatever they are (section III.B).
 func (w *world) clearBlindly(s int, r *rand.Rand) papers.RetouchEffect {
 	w.touched.Reset()
-	check(w.touched.Or(w.bloom))
+	lab.Check(w.touched.Or(w.bloom))
 	for s > 0 {
 		if w.touched.ClearBit(r.Uint64N(size)) {
 			s--

@@ -3,6 +3,7 @@ package yancho
 import (
 	"math/rand/v2"
 
+	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
@@ -90,7 +91,7 @@ func (f *Federation) Round(r *rand.Rand) [schemes]Outcome {
 		f.exchange()
 	}
 	for _, site := range f.own {
-		check(f.total.Sum(site))
+		lab.Check(f.total.Sum(site))
 	}
 	return f.outcomes()
 }
@@ -132,13 +133,13 @@ func (f *Federation) draw(r *rand.Rand) []arrival {
 // than at the last one, and all add up.
 func (f *Federation) exchange() {
 	f.sum.Reset()
-	check(f.sum.Sum(f.base))
+	lab.Check(f.sum.Sum(f.base))
 	for _, site := range f.mixed {
-		check(site.Delta(f.base, f.delta))
-		check(f.sum.Sum(f.delta))
+		lab.Check(site.Delta(f.base, f.delta))
+		lab.Check(f.sum.Sum(f.delta))
 	}
 	for _, site := range append(f.mixed, f.base) {
-		check(site.Join(f.sum)) // no cell of sum is less than theirs
+		lab.Check(site.Join(f.sum)) // no cell of sum is less than theirs
 	}
 }
 
@@ -165,11 +166,4 @@ func (f *Federation) outcomes() (all [schemes]Outcome) {
 		}
 	}
 	return all
-}
-
-// check is for filters that this package made alike.
-func check(err error) {
-	if err != nil {
-		panic(err)
-	}
 }

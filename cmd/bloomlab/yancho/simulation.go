@@ -93,7 +93,7 @@ func configuration(m uint64, k int) string { return fmt.Sprintf("m=%dK k=%d", m/
 
 func (s simulation) trial(printed rates, column, k int) lab.Trial {
 	name := configuration(printed.m, k)
-	zero := lab.Cell{Paper: none, Tolerance: lab.Within(0), Why: "never, in any round"}
+	zero := lab.Cell{Paper: lab.None, Tolerance: lab.Within(0), Why: "never, in any round"}
 	wrong, full := zero.Expect(0), zero
 	wrong.Name = name + " refined below the truth or above intuitive"
 	full.Name, full.Paper = name+" refined insertions that reach 63", 0
@@ -158,7 +158,7 @@ func (s simulation) newFilters(common *rand.Rand, m uint64, k int) *filters {
 
 // round draws hash functions, inserts the sequence, and counts the errors.
 func (f *filters) round(r *rand.Rand, out []float64) {
-	hash := must(papers.DrawUniversal(f.m, f.k, r))
+	hash := lab.Must(papers.DrawUniversal(f.m, f.k, r))
 	f.positions = f.positions[:0]
 	for _, x := range f.keys {
 		f.positions = hash.Positions(x, f.positions)
@@ -265,7 +265,7 @@ func (s simulation) reduction(name string, printed rates, column int, intuitive,
 		c.Note = "the text has m=640K as an exception, in which both do the same; of its columns only k=8, without errors, is"
 	}
 	mean := intuitive.Measured / refined.Measured
-	return lab.Derived{Cell: c, Summary: lab.Summary{Mean: mean, SD: none, Rounds: refined.Rounds}}
+	return lab.Derived{Cell: c, Summary: lab.Summary{Mean: mean, SD: lab.None, Rounds: refined.Rounds}}
 }
 
 func named(rows []lab.Row) map[string]lab.Row {

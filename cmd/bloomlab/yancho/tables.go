@@ -61,9 +61,9 @@ func measureClassic(name string, printed float64, m uint64, k int) lab.Trial {
 	return lab.Trial{
 		Cells: []lab.Cell{cell},
 		New: func(*rand.Rand) lab.Round {
-			f := must(papers.NewClassic(m, k))
+			f := lab.Must(papers.NewClassic(m, k))
 			return func(r *rand.Rand, out []float64) {
-				hash := must(papers.DrawUniversal(m, k, r))
+				hash := lab.Must(papers.DrawUniversal(m, k, r))
 				out[0] = falsePositives(f, elements, asked, func(absent uint64, dst []uint64) []uint64 {
 					return hash.Positions(1+2*r.Uint64N((papers.UniversalPrime-1)/2)+absent, dst)
 				})
@@ -156,6 +156,6 @@ func mergedCount(e papers.Extension, more uint32) float64 {
 	a, b := server(e, 2, 5, 8), server(e, 4, 4, 3)
 	a.Add(exampleKey, more)
 	b.Add(exampleKey, more)
-	check(a.Sum(b))
+	lab.Check(a.Sum(b))
 	return float64(a.Count(exampleKey))
 }

@@ -18,8 +18,6 @@ import (
 
 const paper = "Yan & Cho 2006 (CS-TR-973), "
 
-var none = lab.None
-
 // Experiments are all of the paper, in its order.
 func Experiments() []lab.Experiment {
 	all := []lab.Experiment{table1(), table2()}
@@ -29,18 +27,10 @@ func Experiments() []lab.Experiment {
 	return append(all, utilisable(), merge())
 }
 
-// must is for parameters that stand in this package: an error is a mistake in it.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
 // newCounting makes a filter of m flat cells.
 func newCounting(e papers.Extension, m uint64, k, width int) (*papers.Counting, *papers.Flat) {
-	cells := must(papers.NewFlat(m, width))
-	return must(papers.NewCounting(e, k, cells)), cells
+	cells := lab.Must(papers.NewFlat(m, width))
+	return lab.Must(papers.NewCounting(e, k, cells)), cells
 }
 
 // drawKey draws from the paper's universe A = {1, ..., p-1}.
