@@ -121,7 +121,5 @@ func (o Credentials) config() (*tls.Config, error) {
 
 // Whoami asks who the caller is to the daemon, and what they may do.
 func (c *Client) Whoami(ctx context.Context) (Whoami, error) {
-	var w Whoami
-	err := c.ask(ctx, http.MethodGet, "/v1/whoami", nil, &w)
-	return w, err
+	return ask[Whoami](ctx, c, "/v1/whoami", nil)
 }
