@@ -47,14 +47,7 @@ func Dial(spec string) (*Client, error) {
 	if !ok || path == "" {
 		return nil, fmt.Errorf("control socket %q: want unix:PATH", spec)
 	}
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		d := net.Dialer{Timeout: dialTimeout}
-		conn, err := d.DialContext(ctx, "unix", path)
-		if err != nil {
-			return nil, fmt.Errorf("%w on %s: %w", ErrUnavailable, spec, cause(err))
-		}
-		return conn, nil
-	}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return connect(ctx, "unix", path, spec) }
 	conn, err := dial(context.Background(), "", "")
 	if err != nil {
 		return nil, err
@@ -62,6 +55,16 @@ func Dial(spec string) (*Client, error) {
 	conn.Close()
 	transport := &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 16, IdleConnTimeout: idleTimeout / 2}
 	return &Client{http: &http.Client{Transport: transport, Timeout: answerTimeout}, base: unixBase}, nil
+}
+
+// connect connects to a daemon, which spec names in errors.
+func connect(ctx context.Context, network, address, spec string) (net.Conn, error) {
+	d := net.Dialer{Timeout: dialTimeout}
+	conn, err := d.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, fmt.Errorf("%w on %s: %w", ErrUnavailable, spec, cause(err))
+	}
+	return conn, nil
 }
 
 // cause is what the kernel said, without the address around it.

@@ -35,12 +35,7 @@ func DialRemote(spec string, o Credentials) (*Client, error) {
 		return nil, err
 	}
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
-		d := net.Dialer{Timeout: dialTimeout}
-		conn, err := d.DialContext(ctx, network, address)
-		if err != nil {
-			return nil, fmt.Errorf("%w on %s: %w", ErrUnavailable, spec, cause(err))
-		}
-		return conn, nil
+		return connect(ctx, network, address, spec)
 	}
 	c := &Client{
 		http: &http.Client{
