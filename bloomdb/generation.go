@@ -441,30 +441,6 @@ func (db *DB) expire() {
 	db.forget()
 }
 
-// forget drops the cursors of lives of which nothing is held any more, but for the
-// present ones of members that are named. Should one speak again, its stream is read from
-// its begin.
-func (db *DB) forget() {
-	db.sitesMu.Lock()
-	defer db.sitesMu.Unlock()
-	held := make(map[origin]bool)
-	for _, parts := range db.view.Load().allParts() {
-		for _, p := range parts {
-			held[p.origin] = true
-		}
-	}
-	present := make(map[string]uint64)
-	for o := range db.sites {
-		present[o.site] = max(present[o.site], o.epoch)
-	}
-	for o := range db.sites {
-		if _, named := db.opt.Members[o.site]; !held[o] && (!named || o.epoch < present[o.site]) {
-			delete(db.sites, o)
-		}
-	}
-	db.forgetAgedUses()
-}
-
 // allParts lists the other sites' parts of every filter.
 func (v *view) allParts() iter.Seq2[target, []sitePart] {
 	return func(yield func(target, []sitePart) bool) {
