@@ -27,8 +27,7 @@ func TestCluster(t *testing.T) {
 		return strings.HasPrefix(c.ClusterInfo(t.Context()).Val(), "cluster_state:ok")
 	})
 	url := fmt.Sprintf("redis://127.0.0.1:%d,127.0.0.1:%d", port, port)
-	a := startSite(t, t.TempDir(), "a", url)
-	b := startSite(t, t.TempDir(), "b", url)
+	a, b := startSites(t, url, url)
 	if _, ok := a.client.UniversalClient.(*redis.ClusterClient); !ok {
 		t.Fatalf("the client is a %T", a.client)
 	}
@@ -44,8 +43,7 @@ func TestSentinelFailover(t *testing.T) {
 	primary, replica, url := startReplicated(t)
 	rc := replica.client()
 	defer rc.Close()
-	a := startSite(t, t.TempDir(), "a", url)
-	b := startSite(t, t.TempDir(), "b", url)
+	a, b := startSites(t, url, url)
 	a.awaitConnected()
 	b.awaitConnected()
 	traffic(t, a, b, func(i int) {

@@ -15,8 +15,7 @@ func TestFailoverLosesWrites(t *testing.T) {
 	pc, rc := primary.client(), replica.client()
 	defer pc.Close()
 	defer rc.Close()
-	a := startSite(t, t.TempDir(), "a", url)
-	b := startSite(t, t.TempDir(), "b", url)
+	a, b := startSites(t, url, url)
 	a.awaitConnected()
 	b.awaitConnected()
 	var had, got int64 // bytes of replication, at the primary's death
