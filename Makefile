@@ -37,7 +37,7 @@ build:
 
 # go test as it is run here. Only a defect takes as long as the timeout.
 SUITE   = $(GO) run ./cmd/internal/suite
-TESTING = -race -count=1 -timeout 20m
+TESTING = -race -count=1 -timeout 60m
 
 # The checks stand before the tests, so that the runner has the last word. The package
 # that waits most for its servers begins, while others have the processors.

@@ -160,6 +160,19 @@ func (db *DB) groupsOf(sketches []signature.Sketch, groups func(s signature.Sket
 	return list
 }
 
+// ofMessage are the sketches that stand for a message: not those of what it carries, as it
+// would be in a message of its own, which follow another of their kind and are only asked.
+// Else a spam that carries a declared newsletter would be declared, too.
+func ofMessage(sketches []signature.Sketch) []signature.Sketch {
+	var of []signature.Sketch
+	for i, s := range sketches[:min(len(sketches), maxNeverSketches)] {
+		if !s.AskOnly || i == 0 || sketches[i-1].Kind != s.Kind {
+			of = append(of, s)
+		}
+	}
+	return of
+}
+
 // sketchRecords are the journal records of a report's or a revocation's groups:
 // none where sketches are off, or where the generation's filter is full, which is
 // said once. A report is never refused for its sketch.

@@ -43,6 +43,8 @@ func TestRequestRoundTrip(t *testing.T) {
 		}
 		n := rapid.IntRange(0, min(maxCounting, len(want.Set.Signatures))).Draw(t, "counting")
 		want.Set.Counting = append(want.Set.Counting, want.Set.Signatures[:n]...)
+		want.Set.Domains = []string{"example.com", "example.org"}[:rapid.IntRange(1, 2).Draw(t, "domains")]
+		want.Set.Carried = rapid.IntRange(0, len(want.Set.Domains)).Draw(t, "carried")
 		got, err := resend(want)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("%v, %v; want %v", got, err, want)

@@ -59,8 +59,8 @@ func decodeSketches(sketches []Sketch) ([]signature.Sketch, error) {
 		if err != nil {
 			return nil, fmt.Errorf("sketch %d: %w", i+1, err)
 		}
-		if s.Kind == signature.KindSketch && i > 0 {
-			return nil, fmt.Errorf("sketch %d: that of the text is the first one", i+1)
+		if s.Kind == signature.KindSketch && i > 0 && (i > 1 || !s.AskOnly || list[0].Kind != s.Kind) {
+			return nil, fmt.Errorf("sketch %d: that of the text is the first one; after it, one more may be only asked", i+1)
 		}
 		list = append(list, s)
 	}

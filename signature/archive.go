@@ -40,7 +40,7 @@ func (c *computer) contents() []Digest {
 		u := unpacker{left: min(maxInflated, freeInflated+inflatedOfByte*size) - used, work: &c.work}
 		before := u.left
 		if d, ok := u.digest(raw); ok {
-			digests = addDigest(digests, d)
+			digests = addDigest(digests, l.ofFile().digest(KindContent, d))
 		}
 		if u.limited {
 			c.limits |= LimitContents

@@ -51,26 +51,26 @@ func (c *computer) compute(m Message) Set {
 	signsText, signsText2 := isEnough(text, needed, boilerplate().text), isEnough(c.words2.text, needed, boilerplate().text2)
 	guarded := (signsText || signsText2) && c.guardOf(m, text) != guardNone
 	attachments := c.files
-	if !signsText {
-		for _, d := range c.embedded {
-			attachments = addDigest(attachments, d)
-		}
+	if !signsText || c.bodyText < len(text) && !isEnough(text[:c.bodyText], needed, boilerplate().text) {
+		attachments = addDigests(attachments, c.embedded)
 	}
-	images := c.imageSketches(signsText2, c.words2.text)
+	if !signsText {
+		attachments = addDigests(attachments, c.inner)
+	}
+	images := c.imageSketches(needed)
 
 	var set Set
 	add := func(kind Kind, d Digest) { set.Signatures = append(set.Signatures, Signature{kind, d}) }
 	signsBody := len(attachments) > 0 || len(images) > 0 || signsText || isEnough(text, brief, boilerplate().text) || isEnough(c.visibleText(true), brief, boilerplate().text)
 	if signsText && !guarded {
-		add(KindText, Sum(KindText, text))
+		add(KindText, Sum(KindText, c.carried.marked(text)))
 	}
 	if signsText2 && !guarded {
-		add(KindText2, Sum(KindText2, c.words2.text))
+		add(KindText2, Sum(KindText2, c.carried.marked(c.words2.text)))
 	}
 	if own, areEnough := c.ownWords(); areEnough {
-		s := c.wordsOf(c.words2.text, own)
-		s.AskOnly = guarded || needed != brief && !isEnough(c.own, needed, boilerplate().text2)
-		set.Sketches = append(set.Sketches, s)
+		askOnly := guarded || needed != brief && !isEnough(c.own, needed, boilerplate().text2)
+		set.Sketches = append(set.Sketches, c.textSketches(own, askOnly)...)
 	} else if s, ok := c.sketchOfAll(); ok {
 		set.Sketches = append(set.Sketches, s)
 	}
@@ -81,7 +81,7 @@ func (c *computer) compute(m Message) Set {
 		add(KindContent, d)
 	}
 	set.Sketches = append(set.Sketches, images...)
-	set.Domains = c.domains(m.Header)
+	set.Domains, set.Carried = c.domains(m.Header)
 	if complete && !m.Truncated && (signsBody || c.work.isOver()) {
 		set.Signatures = slices.Insert(set.Signatures, 0, Signature{KindBody, Sum(KindBody, c.parts)})
 	}
@@ -143,6 +143,7 @@ type computer struct {
 	parts    []byte   // class and digest of each part
 	files    []Digest // attachments that sign, without duplicates
 	embedded []Digest // images that sign where the text does not, likewise
+	inner    []Digest // likewise, of attached messages
 	calendar bool     // a part is a calendar object that asks or answers
 	hasFile  bool     // the text stands beside a file
 	source   []byte   // the decoded text parts, one after the other
@@ -150,6 +151,7 @@ type computer struct {
 	packed   []leaf   // archives and PDFs
 	texts    []textPart
 	hasHTML  map[int]bool // by number of alternative
+	lastPage map[int]int  // by number of alternative: its last branch with HTML
 	limits   Limits
 	work     work
 
@@ -162,6 +164,11 @@ type computer struct {
 	links   links
 	origin  origin // what the header says
 
+	// The visible text begins with that of the message's own parts: so many bytes, in
+	// each version. carried is how its farthest part is carried.
+	bodyText, bodyText2 int
+	carried             carriage
+
 	ownTokens      []token // of own
 	shingled, long []word  // buffers, of up to maxSketched
 }
@@ -172,13 +179,14 @@ type textPart struct {
 	charset     string
 	isHTML      bool
 	alternative int
-	aside       bool   // signs with the body only
-	attached    bool   // is in a message that this one brings
+	branch      int
+	aside       bool // signs with the body only
+	carried     carriage
 	utf8        []byte // as version 1 reads it, nil until it is asked for
 }
 
 var computers = sync.Pool{New: func() any {
-	c := &computer{hasHTML: make(map[int]bool), words: normaliser{caser: cases.Fold()}}
+	c := &computer{hasHTML: make(map[int]bool), lastPage: make(map[int]int), words: normaliser{caser: cases.Fold()}}
 	c.page.work, c.plain.work, c.words.work, c.words2.work, c.links.work = &c.work, &c.work, &c.work, &c.work, &c.work
 	return c
 }}
@@ -200,9 +208,10 @@ func (c *computer) release() {
 	c.own = keep(c.own)
 	clear(c.texts)
 	c.links.reset(keep)
-	c.files, c.embedded, c.hasFile, c.calendar, c.texts = nil, nil, false, false, c.texts[:0]
+	c.files, c.embedded, c.inner, c.hasFile, c.calendar, c.texts = nil, nil, nil, false, false, c.texts[:0]
 	c.images, c.packed = nil, nil
 	clear(c.hasHTML)
+	clear(c.lastPage)
 	c.limits = 0
 	c.work = work{}
 	computers.Put(c)
@@ -233,7 +242,7 @@ func (c *computer) leaf(l leaf) {
 		c.limits |= LimitReach
 	}
 	if isText && kind == classHTML && !l.far {
-		c.hasHTML[l.alternative] = true
+		c.hasHTML[l.alternative], c.lastPage[l.alternative] = true, l.branch
 	}
 	if isText && l.cut {
 		return
@@ -250,7 +259,11 @@ func (c *computer) leaf(l leaf) {
 	var digest Digest
 	if !l.cut {
 		digest = Sum(KindAttachment, content)
-		c.parts = append(c.parts, kind)
+		carried := l.ofFile()
+		if isText {
+			carried = l.carried
+		}
+		c.parts = append(append(c.parts, carried.mark()...), kind)
 		c.parts = append(c.parts, digest[:]...)
 	}
 	if !isText && !l.report && !l.cut && len(content) >= minPicture && isImage(l.mediaType, content) {
@@ -275,7 +288,7 @@ func (c *computer) keepText(l leaf, isHTML bool, content []byte) {
 	}
 	c.source = append(c.source, content...)
 	c.work.grant(len(content), isHTML)
-	c.texts = append(c.texts, textPart{start, len(c.source), l.charset, isHTML, l.alternative, l.report || l.far, l.attached, nil})
+	c.texts = append(c.texts, textPart{start, len(c.source), l.charset, isHTML, l.alternative, l.branch, l.report || l.far, l.carried, nil})
 }
 
 // hit are the limits that bit.
@@ -292,12 +305,15 @@ func (c *computer) hit() Limits {
 // attach notes an attachment. One that is cut has no digest, but the text stands
 // beside it as in the whole message.
 func (c *computer) attach(l leaf, content []byte, d Digest) {
+	d = l.ofFile().digest(KindAttachment, d)
 	embedded := isEmbedded(l, content)
 	if !embedded && !l.far {
 		c.hasFile = true
 	}
 	switch {
 	case l.cut:
+	case embedded && l.carried == attachedPart:
+		c.inner = addDigest(c.inner, d)
 	case embedded:
 		c.embedded = addDigest(c.embedded, d)
 	case len(c.files) == maxAttachments && !slices.Contains(c.files, d):
@@ -320,6 +336,13 @@ func addDigest(list []Digest, d Digest) []Digest {
 		return list
 	}
 	return append(list, d)
+}
+
+func addDigests(list, more []Digest) []Digest {
+	for _, d := range more {
+		list = addDigest(list, d)
+	}
+	return list
 }
 
 // unread are text types that programs read, not people. Each comes with fixed
@@ -394,27 +417,60 @@ func isAutoReply(header []Field) bool {
 // Where a multipart/alternative has an HTML part, that is the one he sees, and
 // the others in it do not count; HTML has nearly always the same words as the
 // plain text beside it, but a sender who wants to hide can put any words there.
+//
+// Attached messages come last: what the message shows itself is the beginning.
 func (c *computer) visibleText(aside bool) []byte {
 	c.words.restart()
 	if !aside {
 		c.words2.restart()
+		c.carried = ownPart
 	}
+	c.showTexts(aside, false)
+	if !aside {
+		c.bodyText, c.bodyText2 = len(c.words.out), len(c.words2.text)
+	}
+	c.showTexts(aside, true)
+	if c.words.full {
+		c.limits |= LimitText
+	}
+	return c.words.out
+}
+
+// showTexts adds the visible text of the message's own parts, or of attached messages.
+func (c *computer) showTexts(aside, attached bool) {
 	for i := range c.texts {
 		t := &c.texts[i]
-		if t.aside != aside || t.alternative > 0 && c.hasHTML[t.alternative] && !t.isHTML {
+		if t.aside != aside || (t.carried == attachedPart) != attached || c.isReplaced(t) {
 			continue
 		}
 		if c.work.isOver() {
 			break
 		}
+		before, before2 := len(c.words.out), len(c.words2.text)
 		seen := c.show(c.source[t.start:t.end], t)
 		c.words.add(seen.text)
-		if !aside {
-			c.words2.add(seen.text2, seen.quotes)
+		if aside {
+			continue
+		}
+		carried := c.carriageOf(t)
+		c.words2.carried = carried
+		c.words2.add(seen.text2, seen.quotes)
+		if len(c.words.out) > before || len(c.words2.text) > before2 {
+			c.carried = max(c.carried, carried)
 		}
 	}
-	if c.words.full {
-		c.limits |= LimitText
+}
+
+// isReplaced reports whether readers show the HTML part of an alternative instead.
+func (c *computer) isReplaced(t *textPart) bool {
+	return t.alternative > 0 && c.hasHTML[t.alternative] && !t.isHTML
+}
+
+// carriageOf is how a text is carried. Of several HTML parts of an alternative, readers
+// show the last one: the message's own.
+func (c *computer) carriageOf(t *textPart) carriage {
+	if t.alternative > 0 && t.branch < c.lastPage[t.alternative] {
+		return max(t.carried, laterPart)
 	}
-	return c.words.out
+	return t.carried
 }

@@ -1,6 +1,9 @@
 package signature
 
-import "unicode/utf8"
+import (
+	"slices"
+	"unicode/utf8"
+)
 
 // A shingle is a run of words: a key says about as much as three words of an
 // alphabet, an anchor as two. What a word says is its measure.
@@ -18,6 +21,7 @@ const (
 type token struct {
 	start, end uint32 // in the folded text
 	by         author
+	carried    carriage
 }
 
 const (
@@ -62,7 +66,7 @@ func (c *computer) sketchOfAll() (s Sketch, ok bool) {
 	if !hasContent(c.words2.text, brief) {
 		return s, false
 	}
-	s = c.wordsOf(c.words2.text, c.wordsBy(byProgram))
+	s = c.wordsOf(c.words2.text, c.wordsBy(byProgram), false)
 	s.AskOnly = true
 	return s, true
 }
@@ -101,13 +105,32 @@ func (t token) measure(text []byte) int {
 	return wordMeasure / 3
 }
 
-// wordsOf is the sketch of the words of a text.
-func (c *computer) wordsOf(text []byte, tokens []token) Sketch {
+// textSketches are the sketches of words of the text in version 2. The first one is
+// for reports: it marks the words that are carried. Where there are some, the second one
+// has the same words as they would be in a body, and is only asked.
+func (c *computer) textSketches(tokens []token, askOnly bool) []Sketch {
+	marked := c.wordsOf(c.words2.text, tokens, true)
+	marked.AskOnly = askOnly
+	if !slices.ContainsFunc(tokens, func(t token) bool { return t.carried != ownPart }) {
+		return []Sketch{marked}
+	}
+	plain := c.wordsOf(c.words2.text, tokens, false)
+	plain.AskOnly = true
+	return []Sketch{marked, plain}
+}
+
+// wordsOf is the sketch of the words of a text: those that are carried are marked, or
+// hashed like all others.
+func (c *computer) wordsOf(text []byte, tokens []token, isMarked bool) Sketch {
 	s := Sketch{Kind: KindSketch}
 	c.work.count(stepsOfToken * len(tokens))
 	words, long := c.shingled[:0], c.long[:0]
 	for i, t := range tokens {
-		w := word{hashWord(text[t.start:t.end]), uint32(i), int32(t.measure(text))}
+		mark := t.carried.mark()
+		if !isMarked {
+			mark = nil
+		}
+		w := word{hashWord(mark, text[t.start:t.end]), uint32(i), int32(t.measure(text))}
 		words = append(words, w)
 		if w.measure < wordMeasure || t.end-t.start > shortWord {
 			long = append(long, w)
@@ -143,9 +166,12 @@ func shingles(words []word, measure int32) []Feature {
 	return features
 }
 
-// hashWord is FNV-1a of 64 bits.
-func hashWord(w []byte) uint64 {
+// hashWord is FNV-1a of 64 bits, of the mark and the word.
+func hashWord(mark, w []byte) uint64 {
 	h := uint64(14695981039346656037)
+	for _, c := range mark {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
 	for _, c := range w {
 		h = (h ^ uint64(c)) * 1099511628211
 	}

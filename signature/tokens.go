@@ -21,6 +21,7 @@ type tokeniser struct {
 	singles int    // tokens at the end that are single letters, with one blank between
 	dense   bool   // the last token is a letter of a script without blanks
 	by      author // of what is added now
+	carried carriage
 	full    bool
 
 	letters foldedWord // of the word that is read
@@ -148,7 +149,7 @@ func (t *tokeniser) append(word []byte, dense bool) {
 	}
 	start := len(t.text)
 	t.text = append(t.text, word...)
-	t.tokens = append(t.tokens, token{uint32(start), uint32(len(t.text)), t.by})
+	t.tokens = append(t.tokens, token{uint32(start), uint32(len(t.text)), t.by, t.carried})
 	t.dense = dense
 	if single {
 		t.singles++

@@ -46,7 +46,7 @@ func (c *computer) show(source []byte, t *textPart) view {
 	if isHTML {
 		c.limits |= c.page.limits | c.page.sheets.limits
 	}
-	if t.attached {
+	if t.carried == attachedPart {
 		s.quotes = []span{{0, len(s.text2), byOther}}
 	}
 	return s

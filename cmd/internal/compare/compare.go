@@ -43,7 +43,7 @@ func (o Overlap) ListedWeakly() bool { return 2*o.Weak > Keys }
 
 // Reported compares a message that is reported with one that is checked.
 func Reported(reported, asked signature.Set) Comparison {
-	c := Comparison{Domains: CommonDomains(reported, asked)}
+	c := Comparison{Domains: CommonDomains(reported.ToReport(), asked)}
 	for _, s := range reported.Signatures {
 		if slices.Contains(asked.Signatures, s) {
 			c.Equal = append(c.Equal, s)
