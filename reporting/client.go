@@ -153,16 +153,22 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 
 // ask sends a question, or asks for a state where it is nil, and returns the daemon's answer.
 func ask[A any](ctx context.Context, c *Client, path string, question any) (answer A, err error) {
+	err = c.ask(ctx, path, question, &answer)
+	return answer, err
+}
+
+func (c *Client) ask(ctx context.Context, path string, question, answer any) error {
 	method, body := http.MethodGet, []byte(nil)
 	if question != nil {
+		var err error
 		if body, err = json.Marshal(question); err != nil {
-			return answer, fmt.Errorf("write the request: %w", err)
+			return fmt.Errorf("write the request: %w", err)
 		}
 		method = http.MethodPost
 	}
 	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
-		return answer, err
+		return err
 	}
 	if c.token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.token)
@@ -170,15 +176,14 @@ func ask[A any](ctx context.Context, c *Client, path string, question any) (answ
 	request.Header.Set("Content-Type", "application/json")
 	response, err := c.http.Do(request)
 	if err != nil {
-		return answer, fmt.Errorf("ask the daemon: %w", broken(err))
+		return fmt.Errorf("ask the daemon: %w", broken(err))
 	}
 	defer response.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	if err != nil {
-		return answer, fmt.Errorf("read the daemon's answer: %w", err)
+		return fmt.Errorf("read the daemon's answer: %w", err)
 	}
-	err = decodeAnswer(response.StatusCode, data, &answer)
-	return answer, err
+	return decodeAnswer(response.StatusCode, data, answer)
 }
 
 // decodeAnswer reads a reply: answer's JSON under status 200, else a *Problem.
