@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spambloom/spambloom/cmd/internal/replay"
 	"github.com/spambloom/spambloom/signature"
@@ -57,10 +56,7 @@ func (c *cli) compareFiles(names []string, asJSON, withText bool) error {
 	if withText {
 		x.Texts = texts[:]
 	}
-	if asJSON {
-		return c.printJSON(x)
-	}
-	return c.print(comparedText(x))
+	return c.printEither(asJSON, x, comparedText(x))
 }
 
 var errSeveral = errors.New("more than one message in it, want one to compare")
@@ -168,7 +164,7 @@ func comparedText(x compared) string {
 		}
 		fmt.Fprintf(&b, "would a report of %s list %s? %s: %s\n", d.File, d.Lists, verdict, d.Because)
 	}
-	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	table := newTable(&b)
 	for _, id := range x.Reported[0].Signatures {
 		fmt.Fprintf(table, "  both have\t%s\n", id)
 	}
