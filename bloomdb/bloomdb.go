@@ -100,17 +100,6 @@ type DB struct {
 	measuredParts map[measuredPart]measuredError
 }
 
-// siteState is where we stand in another site's stream.
-type siteState struct {
-	seq  uint64 // last delta applied, or position of the last snapshot
-	gaps uint64 // deltas that were lost on the way or refused, and that no snapshot has brought
-	hole uint64 // the number from which on nothing is missing
-
-	refused bool // some of a snapshot was, whose end is still to come
-
-	classesRefused bool // it was said that its classes can't be joined
-}
-
 // Open locks Dir, validates all that is in it, replays the journal, and names
 // file and offset of what is wrong. ErrLocked when another process has it,
 // ErrIdentity when the options are not those with which the folder was made; a

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -105,14 +104,4 @@ func readKeyFile(what, path string) (string, error) {
 func KeyID(key [32]byte) string {
 	d := signature.NewKeyed(key[:]).Sum(purposeID)
 	return hex.EncodeToString(d[:8])
-}
-
-// reportHash and countHash give a signature's positions, for those who have the
-// federation key only.
-func (db *DB) reportHash(s signature.Signature) filter.Hash {
-	return filter.HashBytes(db.keyed.Sum(purposeReport, s.Digest[:]))
-}
-
-func (db *DB) countHash(s signature.Signature) filter.Hash {
-	return filter.HashBytes(db.keyed.Sum(purposeCount, s.Digest[:]))
 }

@@ -111,25 +111,23 @@ func encodeSegments(keyID [8]byte, sizes map[uint32]int64) []byte {
 // readSegments reads the list of a folder. It returns an error that wraps fs.ErrNotExist
 // where there is none; damage is a *DamageError.
 func readSegments(dir string, keyID [8]byte) (map[uint32]int64, error) {
-	path := filepath.Join(dir, segmentsFile)
-	data, err := segmentsForm.read(path)
+	sizes := make(map[uint32]int64)
+	err := segmentsForm.load(filepath.Join(dir, segmentsFile), func(data []byte) error {
+		body, err := segmentsForm.open(data, keyID)
+		if err == nil && len(body)%segmentEntry != 0 {
+			err = errors.New("file is cut short")
+		}
+		for ; err == nil && len(body) > 0; body = body[segmentEntry:] {
+			size := int64(binary.BigEndian.Uint64(body[4:]))
+			if size < journalHeader || size >= 1<<40 {
+				err = fmt.Errorf("segment of %d bytes", size)
+			}
+			sizes[binary.BigEndian.Uint32(body)] = size
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
-	}
-	body, err := segmentsForm.open(data, keyID)
-	if err == nil && len(body)%segmentEntry != 0 {
-		err = errors.New("file is cut short")
-	}
-	sizes := make(map[uint32]int64)
-	for ; err == nil && len(body) > 0; body = body[segmentEntry:] {
-		size := int64(binary.BigEndian.Uint64(body[4:]))
-		if size < journalHeader || size >= 1<<40 {
-			err = fmt.Errorf("segment of %d bytes", size)
-		}
-		sizes[binary.BigEndian.Uint32(body)] = size
-	}
-	if err != nil {
-		return nil, damaged(path, 0, err)
 	}
 	return sizes, nil
 }

@@ -248,12 +248,3 @@ func (db *DB) chosen(s kindGroups, l sketchList, gen int64) []signature.Group {
 	}
 	return append(unused, used...)[:signature.StoredAnchors]
 }
-
-// stretchAll makes positions of seeds.
-func stretchAll(seeds []uint64) []filter.Hash {
-	hashes := make([]filter.Hash, len(seeds))
-	for i, s := range seeds {
-		hashes[i] = stretch(s)
-	}
-	return hashes
-}

@@ -111,18 +111,14 @@ func (db *DB) encodeOwnVotes(gen int64) ([]byte, error) {
 
 // readOwnVotes reads a file of this site's. Damage is a *DamageError.
 func readOwnVotes(path string, keyID [8]byte, gen, period int64) (v votesBody, stamp uint64, err error) {
-	data, err := readBounded(path, int64(sealedHeader+ownVotesForm.most+4))
-	if err != nil {
-		return v, 0, err
-	}
-	v, stamp, err = decodeOwnVotes(data, keyID)
-	if err == nil && (v.gen != gen || v.period != period) {
-		err = fmt.Errorf("it begins with generation %d of %d s", v.gen, v.period)
-	}
-	if err != nil {
-		return v, 0, damaged(path, 0, err)
-	}
-	return v, stamp, nil
+	err = ownVotesForm.load(path, func(data []byte) (err error) {
+		v, stamp, err = decodeOwnVotes(data, keyID)
+		if err == nil && (v.gen != gen || v.period != period) {
+			err = fmt.Errorf("it begins with generation %d of %d s", v.gen, v.period)
+		}
+		return err
+	})
+	return v, stamp, err
 }
 
 // readBounded reads a file of at most so many bytes. A longer one is damage.

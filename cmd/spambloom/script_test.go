@@ -18,6 +18,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/queue"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/reporting"
 	"github.com/spambloom/spambloom/reporting/ledger"
@@ -82,7 +83,7 @@ func TestScripts(t *testing.T) {
 type daemon struct {
 	dir     string // short enough for sockets
 	db      *bloomdb.DB
-	log     *syncBuffer
+	log     *testenv.Log
 	ledger  *ledger.Ledger
 	api     http.Handler
 	servers []*http.Server
@@ -96,7 +97,7 @@ func startDaemon() (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{dir: dir, log: &syncBuffer{}, done: make(chan error)}
+	d := &daemon{dir: dir, log: &testenv.Log{}, done: make(chan error)}
 	d.db, err = bloomdb.Open(smallOptions(filepath.Join(dir, "state"), "mx1"))
 	if err != nil {
 		return nil, err
@@ -109,7 +110,7 @@ func startDaemon() (*daemon, error) {
 		return nil, err
 	}
 	policy := milter.Policy{BulkThreshold: 20}
-	handler := reporting.NewHandler(reporting.NewDesk(d.db, d.ledger, reporting.DeskOptions{Log: d.log.logger()}), reporting.HandlerOptions{
+	handler := reporting.NewHandler(reporting.NewDesk(d.db, d.ledger, reporting.DeskOptions{Log: d.log.Logger()}), reporting.HandlerOptions{
 		Decide: func(e bloomdb.Evidence, signed bool) string { return string(policy.Decide(e, signed).Verdict) },
 		Status: func() any {
 			site := map[string]any{"site": "mx2", "heard": time.Now(), "lag": 4, "gaps": 0}

@@ -76,10 +76,7 @@ func (c *cli) sign(ctx context.Context, names []string, asJSON, verbose bool) er
 	return process(ctx, c, "signed", c.inputs(names), compute, func(r result[signed]) error {
 		s := r.answer
 		s.File, s.Error = r.name, errorText(r.err)
-		if asJSON {
-			return c.printJSON(s)
-		}
-		return c.print(s.lines())
+		return c.printEither(asJSON, s, s.lines())
 	})
 }
 

@@ -114,7 +114,7 @@ func openKey(s *settings, log *slog.Logger) (key [32]byte, err error) {
 	case bloomdb.HasState(s.data), s.previousKey != "":
 		err = fmt.Errorf("%w: %w", errLostKey, err)
 	default:
-		if key, err = makeKey(s.key); err == nil {
+		if key, err = makeOnce(s.key, bloomdb.NewKey, bloomdb.WriteKey, bloomdb.ReadKey); err == nil {
 			log.Info("federation key made", "path", s.key, "id", bloomdb.KeyID(key))
 		}
 	}
@@ -124,17 +124,17 @@ func openKey(s *settings, log *slog.Logger) (key [32]byte, err error) {
 	return key, nil
 }
 
-// makeKey makes a key, unless another daemon that shares the file is faster:
-// then its key is the one.
-func makeKey(path string) ([32]byte, error) {
-	key, err := bloomdb.NewKey()
+// makeOnce makes a key of either sort, unless another daemon that shares the file is
+// faster: then its key is the one.
+func makeOnce[K any](path string, generate func() (K, error), write func(string, K) error, read func(string) (K, error)) (K, error) {
+	key, err := generate()
 	if err != nil {
 		return key, err
 	}
-	if err := bloomdb.WriteKey(path, key); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := write(path, key); err != nil && !errors.Is(err, fs.ErrExist) {
 		return key, err
 	}
-	return bloomdb.ReadKey(path)
+	return read(path)
 }
 
 // assemble makes the parts and joins them. Nothing runs yet.

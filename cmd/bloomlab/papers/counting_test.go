@@ -1,4 +1,4 @@
-package filter
+package papers
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func mustFlat(t testing.TB, m uint64, width int) *Flat {
+func mustFlat(t rapid.TB, m uint64, width int) *Flat {
 	t.Helper()
 	f, err := NewFlat(m, width)
 	if err != nil {
@@ -20,7 +20,7 @@ func mustFlat(t testing.TB, m uint64, width int) *Flat {
 	return f
 }
 
-func mustCounting(t testing.TB, e Extension, k int, cells Cells) *Counting {
+func mustCounting(t rapid.TB, e Extension, k int, cells Cells) *Counting {
 	t.Helper()
 	c, err := NewCounting(e, k, cells)
 	if err != nil {
@@ -166,75 +166,6 @@ func TestCountingHitsACellOnce(t *testing.T) {
 	}
 }
 
-// Deleting some insertions leaves the cells that the others alone would give.
-func TestDeleteModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := rapid.Uint64Range(1, 40).Draw(t, "m")
-		key := rapid.SliceOfN(rapid.Uint64Range(0, m-1), 3, 3)
-		keys := rapid.SliceOfN(key, 1, 10).Draw(t, "keys")
-		all, kept := drawStore(t, m), mustFlatRapid(t, m)
-		c, _ := NewCounting(Intuitive, 3, all)
-		want, _ := NewCounting(Intuitive, 3, kept)
-		for _, positions := range keys {
-			c.Add(positions, 3)
-		}
-		saturated := false
-		for pos := range m {
-			saturated = saturated || all.Cell(pos) == all.Max()
-		}
-		for i, positions := range keys {
-			if i%2 == 0 {
-				want.Add(positions, 1)
-				if err := c.Delete(positions, 2); err != nil && !saturated {
-					t.Fatal(err)
-				}
-			} else if err := c.Delete(positions, 3); err != nil && !saturated {
-				t.Fatal(err)
-			}
-		}
-		for pos := range m {
-			got, want := all.Cell(pos), kept.Cell(pos)
-			if got != want && !saturated || got < min(want, all.Max()) {
-				t.Fatalf("cell %d is %d, want %d", pos, got, want)
-			}
-		}
-	})
-}
-
-func mustFlatRapid(t *rapid.T, m uint64) *Flat {
-	f, err := NewFlat(m, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
-func TestDeleteRefuses(t *testing.T) {
-	c := mustCounting(t, Refined, 2, mustFlat(t, 10, 8))
-	c.Add([]uint64{1, 2}, 3)
-	if err := c.Delete([]uint64{1, 2}, 1); err == nil || !strings.Contains(err.Error(), "refined") {
-		t.Errorf("refined: %v", err)
-	}
-	c = mustCounting(t, Intuitive, 2, mustFlat(t, 10, 8))
-	c.Add([]uint64{1, 2}, 3)
-	c.Add([]uint64{2, 3}, 3)
-	if err := c.Delete([]uint64{1, 2}, 4); err == nil || !strings.Contains(err.Error(), "4 deletions of a key that counts 3") {
-		t.Errorf("more than there are: %v", err)
-	}
-	if c.Count([]uint64{1, 2}) != 3 || c.Cells().Cell(2) != 6 {
-		t.Error("a refused deletion changed the cells")
-	}
-}
-
-// Cells at the largest count stay there: what stands in them is not known.
-func TestDeleteLeavesSaturatedCells(t *testing.T) {
-	c := mustCounting(t, Intuitive, 1, mustFlat(t, 10, 5))
-	c.Add([]uint64{1}, 40)
-	if err := c.Delete([]uint64{1}, 20); err != nil || c.Count([]uint64{1}) != 31 {
-		t.Errorf("%v, count %d", err, c.Count([]uint64{1}))
-	}
-}
-
 func TestCountingRefuses(t *testing.T) {
 	flat := func(m uint64, width int) func() error {
 		return func() error { _, err := NewFlat(m, width); return err }
@@ -249,7 +180,7 @@ func TestCountingRefuses(t *testing.T) {
 		{flat(10, 0), "width is 0"},
 		{flat(10, 33), "width is 33"},
 		{flat(0, 5), "m is 0"},
-		{flat(MaxPositions, 5), "flat cells of 5 bits: m is 68719476736"},
+		{flat(maxPositions, 5), "flat cells of 5 bits: m is 68719476736"},
 		{flat(math.MaxUint64, 1), "m is 18446744073709551615"},
 		{split(SplitShape{Cells: 1000, Bits: 0, Chunks: 1}), "s is 0"},
 		{split(SplitShape{Cells: 1000, Bits: 17, Chunks: 1}), "s is 17"},

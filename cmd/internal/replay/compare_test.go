@@ -1,4 +1,4 @@
-package compare
+package replay
 
 import (
 	"fmt"
@@ -28,7 +28,7 @@ func set(texts ...string) (s signature.Set) {
 	return s
 }
 
-func TestReported(t *testing.T) {
+func TestCompare(t *testing.T) {
 	withSketch := func(sketches ...signature.Sketch) signature.Set { return signature.Set{Sketches: sketches} }
 	for _, c := range []struct {
 		name            string
@@ -46,7 +46,7 @@ func TestReported(t *testing.T) {
 		{"the best of several", withSketch(sketch(5000, 5200), sketch(0, 200)), withSketch(sketch(9000, 9200), sketch(0, 200)), 0, true, true},
 		{"too short for a sketch", withSketch(sketch(0, 8)), withSketch(sketch(0, 8)), 0, false, false},
 	} {
-		got := Reported(c.reported, c.asked)
+		got := Compare(c.reported, c.asked)
 		listed, weakly := false, false
 		for _, o := range got.Sketch {
 			listed, weakly = listed || o.Listed(), weakly || o.ListedWeakly()
@@ -59,7 +59,7 @@ func TestReported(t *testing.T) {
 
 func TestOverlapOfEqual(t *testing.T) {
 	got := overlap(sketch(0, 200), sketch(0, 200))
-	if got.Matches != Keys || got.Weak != Keys || got.Found != got.Of || got.Found < got.Need || got.Contained != 1 {
+	if got.Matches != KeysTried || got.Weak != KeysTried || got.Found != got.Of || got.Found < got.Need || got.Contained != 1 {
 		t.Errorf("%+v", got)
 	}
 	if got := overlap(sketch(0, 200), sketch(1000, 1200)); got.Of != 0 || got.Found != 0 || got.Matches != 0 || got.Weak != 0 {
@@ -77,7 +77,7 @@ func TestContained(t *testing.T) {
 		{sketch(0, 100), sketch(200, 300), 0},
 		{sketch(0, 0), sketch(0, 100), 0},
 	} {
-		if got := Contained(c.reported, c.asked); got != c.want {
+		if got := contained(c.reported, c.asked); got != c.want {
 			t.Errorf("%v, want %v", got, c.want)
 		}
 	}
@@ -86,7 +86,7 @@ func TestContained(t *testing.T) {
 func TestCommonDomains(t *testing.T) {
 	a := signature.Set{Domains: []string{"a.example", "b.example", "c.example"}}
 	b := signature.Set{Domains: []string{"d.example", "c.example", "a.example"}}
-	if got := fmt.Sprint(CommonDomains(a, b)); got != "[a.example c.example]" {
+	if got := fmt.Sprint(commonDomains(a, b)); got != "[a.example c.example]" {
 		t.Error(got)
 	}
 }
@@ -115,7 +115,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// What Reported says of real messages is what is seen: a copy with words in front
+// What Compare says of real messages is what is seen: a copy with words in front
 // matches, another text does not.
 func TestMessages(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
@@ -141,7 +141,7 @@ func TestMessages(t *testing.T) {
 		name, body string
 		want       bool
 	}{{"itself", text, true}, {"behind other words", write(30) + text, true}, {"another", write(150), false}} {
-		got := Reported(reported, sign(c.body))
+		got := Compare(reported, sign(c.body))
 		if len(got.Sketch) != 1 || got.Sketch[0].Listed() != c.want {
 			t.Errorf("%s: %+v", c.name, got.Sketch)
 		}

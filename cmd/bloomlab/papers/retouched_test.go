@@ -1,4 +1,4 @@
-package filter
+package papers
 
 import (
 	"cmp"
@@ -130,8 +130,8 @@ func TestRetouchedModel(t *testing.T) {
 			t.Fatalf("s is %d, the model cleared %d bits", r.Cleared(), len(model.cleared))
 		}
 		for pos := range m {
-			if r.Bit(pos) != model.bits[pos] {
-				t.Fatalf("bit %d is %v", pos, r.Bit(pos))
+			if r.bits.Bit(pos) != model.bits[pos] {
+				t.Fatalf("bit %d is %v", pos, r.bits.Bit(pos))
 			}
 			if a := model.count(model.a, pos); r.a != nil && float64(r.a.At(pos)) != a {
 				t.Fatalf("v_A of bit %d is %d, model %v", pos, r.a.At(pos), a)
@@ -227,7 +227,7 @@ func TestRetouchedRefuses(t *testing.T) {
 			t.Errorf("%+v: error %v, want %q", c.how, err, c.want)
 		}
 	}
-	for _, m := range []uint64{0, MaxCounting + 1, math.MaxUint64} {
+	for _, m := range []uint64{0, maxCounting + 1, math.MaxUint64} {
 		if _, err := NewCountingVector(m, true); err == nil {
 			t.Errorf("a counting vector of m=%d was made", m)
 		}

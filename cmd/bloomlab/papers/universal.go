@@ -1,4 +1,4 @@
-package filter
+package papers
 
 import (
 	"fmt"
@@ -18,15 +18,15 @@ const UniversalPrime = 2_100_000_011
 // used from many goroutines.
 type Universal struct {
 	m uint64
-	f []UniversalFunction
+	f []universalFunction
 }
 
-// UniversalFunction has the constants of one function of the family.
-type UniversalFunction struct{ C, D uint64 }
+// universalFunction has the constants of one function of the family.
+type universalFunction struct{ C, D uint64 }
 
-// NewUniversal makes the family with the given functions onto 0..m-1. m must be
+// newUniversal makes the family with the given functions onto 0..m-1. m must be
 // 1 to p, since positions from p on would never be reached.
-func NewUniversal(m uint64, functions []UniversalFunction) (*Universal, error) {
+func newUniversal(m uint64, functions []universalFunction) (*Universal, error) {
 	if err := validSize(m, len(functions)); err != nil {
 		return nil, fmt.Errorf("universal hashing: %w", err)
 	}
@@ -38,7 +38,7 @@ func NewUniversal(m uint64, functions []UniversalFunction) (*Universal, error) {
 			return nil, fmt.Errorf("universal hashing: function %d: c is %d, d is %d, must be 1 and 0 to p-1 = %d", i, f.C, f.D, UniversalPrime-1)
 		}
 	}
-	return &Universal{m: m, f: append([]UniversalFunction(nil), functions...)}, nil
+	return &Universal{m: m, f: append([]universalFunction(nil), functions...)}, nil
 }
 
 // DrawUniversal draws k functions onto 0..m-1, as the paper's simulation does
@@ -47,15 +47,12 @@ func DrawUniversal(m uint64, k int, r *rand.Rand) (*Universal, error) {
 	if err := validSize(m, k); err != nil {
 		return nil, fmt.Errorf("universal hashing: %w", err)
 	}
-	functions := make([]UniversalFunction, k)
+	functions := make([]universalFunction, k)
 	for i := range functions {
-		functions[i] = UniversalFunction{C: 1 + r.Uint64N(UniversalPrime-1), D: r.Uint64N(UniversalPrime)}
+		functions[i] = universalFunction{C: 1 + r.Uint64N(UniversalPrime-1), D: r.Uint64N(UniversalPrime)}
 	}
-	return NewUniversal(m, functions)
+	return newUniversal(m, functions)
 }
-
-// K is the number of functions.
-func (u *Universal) K() int { return len(u.f) }
 
 // Positions appends the k positions of key x to dst. They need not be distinct.
 // A key from p on counts as its remainder.

@@ -1,4 +1,4 @@
-package filter
+package papers
 
 import (
 	"errors"
@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// MaxCounting bounds m of a CountingVector, which takes 4 bytes a bit.
-const MaxCounting = 1 << 32
+// maxCounting bounds m of a CountingVector, which takes 4 bytes a bit.
+const maxCounting = 1 << 32
 
 // CountingVector is v_A or v_B of the retouched filter: for each of m bits the
 // number of keys that have it (CREATECV and CREATEFV in Algorithms 2 to 4). A key
@@ -44,10 +44,10 @@ const maxEntries = 1<<31 - 1
 
 var errManyKeys = errors.New("counting vector: too many keys for a live one")
 
-// NewCountingVector makes an empty vector for m bits, 1 to MaxCounting.
+// NewCountingVector makes an empty vector for m bits, 1 to maxCounting.
 func NewCountingVector(m uint64, live bool) (*CountingVector, error) {
-	if m < 1 || m > MaxCounting {
-		return nil, fmt.Errorf("counting vector: m is %d, must be 1 to %d", m, uint64(MaxCounting))
+	if m < 1 || m > maxCounting {
+		return nil, fmt.Errorf("counting vector: m is %d, must be 1 to %d", m, uint64(maxCounting))
 	}
 	v := &CountingVector{counts: make([]uint32, m)}
 	if live {

@@ -1,4 +1,4 @@
-package filter
+package papers
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ type Extension int
 
 const (
 	// Intuitive: an insertion counts up each of the key's distinct cells
-	// (heuristic H2: a cell that two of the key's hashes hit, once). It allows
-	// deletion, and its cells do not depend on the order of insertions.
+	// (heuristic H2: a cell that two of the key's hashes hit, once). Its cells do not
+	// depend on the order of insertions.
 	Intuitive Extension = iota
 
 	// Refined: an insertion counts up only those of the key's cells that equal
@@ -47,13 +47,11 @@ type Cells interface {
 
 // Counting is Yan & Cho's counting Bloom filter (section IV): m cells, of which
 // a key has k, and whose least is its count. A count is never below the number
-// of the key's insertions, as long as that is at most Max, nothing was deleted
-// that was not there, and states were joined as merge.go says. How often it is
-// above has no formula; the paper and the laboratory simulate it.
+// of the key's insertions, as long as that is at most Max and states were joined as
+// merge.go says. How often it is above has no formula; the paper and the laboratory
+// simulate it. The paper's deletion is left out: no experiment has one.
 //
-//	positions -> Add -> Count; Intuitive only: Delete
-//
-// The program's own counting filter is Counts: refined, with all cells of a key
+// The program's own counting filter is filter.Counts: refined, with all cells of a key
 // in one cache line and a split store that has an escape value in the flag's
 // place, for many writers. Counting has the paper's freedom instead: any k,
 // cells anywhere, both extensions, both stores.
@@ -76,9 +74,6 @@ func NewCounting(extension Extension, k int, cells Cells) (*Counting, error) {
 	}
 	return &Counting{extension: extension, k: k, max: cells.Max(), cells: cells}, nil
 }
-
-// Extension says which of the two it is.
-func (c *Counting) Extension() Extension { return c.extension }
 
 // Cells are the cells themselves. Who writes to them answers for the counts.
 func (c *Counting) Cells() Cells { return c.cells }
@@ -111,28 +106,6 @@ func (c *Counting) Add(positions []uint64, d uint32) uint32 {
 }
 
 func (c *Counting) saturate(v uint64) uint32 { return uint32(min(v, uint64(c.max))) }
-
-// Delete takes d insertions of a key back. A refined filter refuses it: a cell
-// that was above a key's least counted other keys only, and would no longer. A
-// key whose count is below d was not inserted d times, and is refused too. Cells
-// at Max stay there. Nothing is changed on an error.
-func (c *Counting) Delete(positions []uint64, d uint32) error {
-	if c.extension == Refined {
-		return fmt.Errorf("counting filter: a key cannot be deleted from a refined one")
-	}
-	if count := c.Count(positions); count < d {
-		return fmt.Errorf("counting filter: %d deletions of a key that counts %d", d, count)
-	}
-	for i, pos := range positions {
-		if slices.Contains(positions[:i], pos) {
-			continue
-		}
-		if v := c.cells.Cell(pos); v < c.max {
-			c.cells.SetCell(pos, v-d)
-		}
-	}
-	return nil
-}
 
 // Reset sets all counts to zero.
 func (c *Counting) Reset() { c.cells.Reset() }

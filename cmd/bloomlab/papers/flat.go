@@ -1,4 +1,4 @@
-package filter
+package papers
 
 import (
 	"encoding/binary"
@@ -17,13 +17,13 @@ type Flat struct {
 	data  []byte // with 8 bytes more, so that every cell lies in a load of 8
 }
 
-// NewFlat makes m cells of width bits, 1 to 32; m*width is at most MaxPositions.
+// NewFlat makes m cells of width bits, 1 to 32; m*width is at most maxPositions.
 func NewFlat(m uint64, width int) (*Flat, error) {
 	if width < 1 || width > 32 {
 		return nil, fmt.Errorf("flat cells: width is %d bits, must be 1 to 32", width)
 	}
-	if m < 1 || m > MaxPositions/uint64(width) {
-		return nil, fmt.Errorf("flat cells of %d bits: m is %d, must be 1 to %d", width, m, MaxPositions/width)
+	if m < 1 || m > maxPositions/uint64(width) {
+		return nil, fmt.Errorf("flat cells of %d bits: m is %d, must be 1 to %d", width, m, maxPositions/width)
 	}
 	w := uint64(width)
 	return &Flat{m: m, width: w, max: uint32(1<<w - 1), data: make([]byte, (m*w+7)/8+8)}, nil

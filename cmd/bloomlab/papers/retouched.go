@@ -1,4 +1,4 @@
-package filter
+package papers
 
 import (
 	"fmt"
@@ -148,9 +148,6 @@ func (r *Retouched) better(x, y uint64) bool {
 
 // Has asks for a key by its positions.
 func (r *Retouched) Has(positions []uint64) bool { return r.bits.Has(positions) }
-
-// Bit reads the bit at pos < m.
-func (r *Retouched) Bit(pos uint64) bool { return r.bits.Bit(pos) }
 
 // Cleared is s, the number of bits that were cleared: what the selection costs
 // (Fig. 5).

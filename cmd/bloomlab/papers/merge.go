@@ -1,4 +1,4 @@
-package filter
+package papers
 
 import (
 	"errors"
@@ -51,7 +51,8 @@ func (c *Counting) Sum(other *Counting) error {
 // Delta sets into, cell by cell, to what c has more than the earlier state of
 // the same filter: the paper's delta filter c^t1 - c^t0. Cells that stand at
 // Max in both have a difference of zero, whatever was inserted. A cell that is
-// less than it was, after a Delete, is an error; into is then not to be used.
+// less than it was is an error: earlier is then no earlier state. Into must then not
+// be used.
 func (c *Counting) Delta(earlier, into *Counting) error {
 	if err := errors.Join(c.compatible(earlier), c.compatible(into)); err != nil {
 		return err

@@ -1,4 +1,4 @@
-package filter
+package papers
 
 import "fmt"
 
@@ -8,7 +8,7 @@ import "fmt"
 // 2^(b/k) values, so that of a larger filter only that many bits are ever used:
 // see Utilisable. And since the digest of a message is public, a few crafted
 // messages can cover all the bits of a chosen one. The program itself uses a
-// keyed Hash. A Chunks does not change; it may be used from many goroutines.
+// keyed filter.Hash. A Chunks does not change; it may be used from many goroutines.
 type Chunks struct {
 	m     uint64
 	k     int
@@ -50,13 +50,12 @@ func (c Chunks) Positions(digest []byte, dst []uint64) ([]uint64, error) {
 	if len(digest) != c.bytes {
 		return dst, fmt.Errorf("digest of %d bytes, must be %d", len(digest), c.bytes)
 	}
-	r := bitReader{src: digest}
-	for range c.k {
-		// m is below 2^37, so 24 bits more never overflow.
-		pos := uint64(0)
-		for left := c.width(); left > 0; left -= 24 {
-			n := uint(min(left, 24))
-			pos = (pos<<n | r.bits(n)) % c.m
+	for piece := range c.k {
+		pos := uint64(0) // of the bits so far, modulo m
+		for bit, end := piece*c.width(), (piece+1)*c.width(); bit < end; {
+			n := min(8-bit%8, end-bit) // bits of one byte; m is below 2^37, so these never overflow
+			pos = (pos<<n | uint64(digest[bit/8]<<(bit%8)>>(8-n))) % c.m
+			bit += n
 		}
 		dst = append(dst, pos)
 	}

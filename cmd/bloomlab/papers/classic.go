@@ -1,21 +1,24 @@
-package filter
+package papers
 
 import (
 	"fmt"
 	"math"
 	"math/bits"
+	"math/rand/v2"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
 const (
-	// MaxPositions bounds m, the number of bits or cells: 8 GiB of bits.
-	MaxPositions = MaxLines * lineBits
+	// maxPositions bounds m, the number of bits or cells: 8 GiB of bits.
+	maxPositions = 1 << 36
 	// MaxK bounds k, the number of positions a key.
 	MaxK = 64
 )
 
 func validSize(m uint64, k int) error {
-	if m < 1 || m > MaxPositions {
-		return fmt.Errorf("m is %d, must be 1 to %d", m, uint64(MaxPositions))
+	if m < 1 || m > maxPositions {
+		return fmt.Errorf("m is %d, must be 1 to %d", m, uint64(maxPositions))
 	}
 	if k < 1 || k > MaxK {
 		return fmt.Errorf("k is %d, must be 1 to %d", k, MaxK)
@@ -27,7 +30,8 @@ func validSize(m uint64, k int) error {
 // Hash Coding with Allowable Errors", CACM 13(7), 1970; Yan & Cho section II):
 // m bits, of which a key has k anywhere. It takes positions, so that it works
 // with every hash family: Universal, Chunks, the lanes of a Hash. The papers
-// stand on it; the program's own filters are Bits, which cost fewer cache misses.
+// build on it; the program's own filter is filter.Bits, which costs fewer cache
+// misses.
 //
 //	positions -> Set -> Has; filters of equal m and k -> Or
 //
@@ -39,7 +43,7 @@ type Classic struct {
 	ones  uint64
 }
 
-// NewClassic makes an empty filter of m bits, 1 to MaxPositions, for keys of k
+// NewClassic makes an empty filter of m bits, 1 to maxPositions, for keys of k
 // positions, 1 to MaxK.
 func NewClassic(m uint64, k int) (*Classic, error) {
 	if err := validSize(m, k); err != nil {
@@ -143,18 +147,17 @@ func ClassicFill(m, n float64, k int) float64 {
 	return -math.Expm1(float64(k) * n * math.Log1p(-1/m))
 }
 
-// Positions appends k positions of the key, from 0 to m-1, to dst, for
-// structures that take positions from all of their m bits or cells. They come
-// from three lanes by triple hashing (a += b, b += c; Dillinger & Manolios,
-// "Bloom Filters in Probabilistic Verification", 2004), and two of them may be
-// equal. Double hashing would leave an error of some 2n/m^2 that no k takes
-// away; increments must reach a lane's high bits, which are those that count.
-func (h Hash) Positions(m uint64, k int, dst []uint64) []uint64 {
-	a, b, c := h[0], h[1], h[2]
+// DrawHash draws a key's hash: lanes as those of a keyed digest are.
+func DrawHash(r *rand.Rand) filter.Hash {
+	return filter.Hash{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}
+}
+
+// Positions appends the first k positions of a key's sequence, from 0 to m-1, to dst.
+// Two of them may be equal.
+func Positions(h filter.Hash, m uint64, k int, dst []uint64) []uint64 {
+	next := h.Sequence(m)
 	for range k {
-		dst = append(dst, reduce(a, m))
-		a += b
-		b += c
+		dst = append(dst, next())
 	}
 	return dst
 }

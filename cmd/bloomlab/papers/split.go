@@ -1,4 +1,4 @@
-package filter
+package papers
 
 import (
 	"fmt"
@@ -22,8 +22,8 @@ func (s SplitShape) Valid() error {
 	if s.Bits < 1 || s.Bits > 16 {
 		return fmt.Errorf("s is %d bits, must be 1 to 16", s.Bits)
 	}
-	if s.Cells < 1 || s.Cells > MaxPositions/uint64(s.Bits+1) {
-		return fmt.Errorf("m is %d, must be 1 to %d", s.Cells, MaxPositions/(s.Bits+1))
+	if s.Cells < 1 || s.Cells > maxPositions/uint64(s.Bits+1) {
+		return fmt.Errorf("m is %d, must be 1 to %d", s.Cells, maxPositions/(s.Bits+1))
 	}
 	if most := max(1, s.Cells/256); s.Chunks < 1 || s.Chunks > most {
 		return fmt.Errorf("%d chunks (N), must be 1 to %d for m = %d", s.Chunks, most, s.Cells)
@@ -55,7 +55,7 @@ func (s SplitShape) Largest() uint32 {
 // cell's offset in it. The paper's "largest small count not larger than 2^s"
 // is off by one: s bits hold 2^s-1. Memory is (s+1)*m bits and 32 bits for each
 // slot of the N tables, which are between three eighths and three quarters full.
-// The program's own store, Counts, has no flag but an escape value, and takes
+// The program's own store, filter.Counts, has no flag but an escape value, and takes
 // less memory for the counts that mail has.
 //
 // Reads may run at the same time as each other, but not as a write.

@@ -1,15 +1,21 @@
-package filter
+package papers
 
 import (
 	"math"
 	"math/big"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 )
 
-func mustClassic(t testing.TB, m uint64, k int) *Classic {
+func seeded(t testing.TB, seed uint64) *rand.Rand {
+	t.Logf("seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 1))
+}
+
+func mustClassic(t rapid.TB, m uint64, k int) *Classic {
 	t.Helper()
 	c, err := NewClassic(m, k)
 	if err != nil {
@@ -77,7 +83,7 @@ func TestClassicRefuses(t *testing.T) {
 		want string
 	}{
 		{0, 4, "m is 0"},
-		{MaxPositions + 1, 4, "m is 68719476737"},
+		{maxPositions + 1, 4, "m is 68719476737"},
 		{math.MaxUint64, 4, "m is 18446744073709551615"},
 		{100, 0, "k is 0"},
 		{100, -1, "k is -1"},
@@ -115,7 +121,7 @@ func TestClassicError(t *testing.T) {
 	families := map[string]func() []uint64{
 		"drawn":     func() []uint64 { return []uint64{r.Uint64N(m), r.Uint64N(m), r.Uint64N(m), r.Uint64N(m)} },
 		"universal": func() []uint64 { return u.Positions(1+r.Uint64N(UniversalPrime-1), nil) },
-		"lanes":     func() []uint64 { return hash(r).Positions(m, k, nil) },
+		"lanes":     func() []uint64 { return Positions(DrawHash(r), m, k, nil) },
 	}
 	want := ClassicError(m, n, k)
 	for name, draw := range families {
@@ -147,11 +153,11 @@ func TestLanesHaveNoFloor(t *testing.T) {
 	c := mustClassic(t, m, k)
 	var buf [k]uint64
 	for range n {
-		c.Set(hash(r).Positions(m, k, buf[:0]))
+		c.Set(Positions(DrawHash(r), m, k, buf[:0]))
 	}
 	found := 0
 	for range 1_000_000 {
-		if c.Has(hash(r).Positions(m, k, buf[:0])) {
+		if c.Has(Positions(DrawHash(r), m, k, buf[:0])) {
 			found++
 		}
 	}
@@ -161,7 +167,7 @@ func TestLanesHaveNoFloor(t *testing.T) {
 }
 
 func TestUniversal(t *testing.T) {
-	u, err := NewUniversal(1000, []UniversalFunction{{C: 1, D: 0}, {C: 2, D: 5}, {C: UniversalPrime - 1, D: UniversalPrime - 1}})
+	u, err := newUniversal(1000, []universalFunction{{C: 1, D: 0}, {C: 2, D: 5}, {C: UniversalPrime - 1, D: UniversalPrime - 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,13 +216,13 @@ func TestDrawUniversal(t *testing.T) {
 // Products of the largest keys and constants do not overflow.
 func TestUniversalAgainstBigNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		f := UniversalFunction{
+		f := universalFunction{
 			C: rapid.Uint64Range(1, UniversalPrime-1).Draw(t, "c"),
 			D: rapid.Uint64Range(0, UniversalPrime-1).Draw(t, "d"),
 		}
 		m := rapid.Uint64Range(1, UniversalPrime).Draw(t, "m")
 		x := rapid.Uint64().Draw(t, "x")
-		u, err := NewUniversal(m, []UniversalFunction{f})
+		u, err := newUniversal(m, []universalFunction{f})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,20 +236,20 @@ func TestUniversalAgainstBigNumbers(t *testing.T) {
 }
 
 func TestUniversalRefuses(t *testing.T) {
-	ok := UniversalFunction{C: 1}
+	ok := universalFunction{C: 1}
 	for name, tc := range map[string]struct {
 		m    uint64
-		f    []UniversalFunction
+		f    []universalFunction
 		want string
 	}{
-		"m of 0":       {0, []UniversalFunction{ok}, "m is 0"},
-		"m above p":    {UniversalPrime + 1, []UniversalFunction{ok}, "at most p"},
+		"m of 0":       {0, []universalFunction{ok}, "m is 0"},
+		"m above p":    {UniversalPrime + 1, []universalFunction{ok}, "at most p"},
 		"no functions": {10, nil, "k is 0"},
-		"c of 0":       {10, []UniversalFunction{ok, {C: 0, D: 1}}, "function 1: c is 0"},
-		"c of p":       {10, []UniversalFunction{{C: UniversalPrime}}, "c is 2100000011"},
-		"d of p":       {10, []UniversalFunction{{C: 1, D: UniversalPrime}}, "d is 2100000011"},
+		"c of 0":       {10, []universalFunction{ok, {C: 0, D: 1}}, "function 1: c is 0"},
+		"c of p":       {10, []universalFunction{{C: UniversalPrime}}, "c is 2100000011"},
+		"d of p":       {10, []universalFunction{{C: 1, D: UniversalPrime}}, "d is 2100000011"},
 	} {
-		if _, err := NewUniversal(tc.m, tc.f); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := newUniversal(tc.m, tc.f); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)
 		}
 	}
@@ -258,7 +264,7 @@ func TestChunksAgainstBigNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.SampledFrom([]int{16, 20, 32, 64}).Draw(t, "bytes")
 		k := rapid.SampledFrom([]int{1, 2, 4, 5, 8, 10, 16, 20, 32, 40, 64}).Draw(t, "k")
-		m := rapid.Uint64Range(1, MaxPositions).Draw(t, "m")
+		m := rapid.Uint64Range(1, maxPositions).Draw(t, "m")
 		c, err := NewChunks(m, k, size)
 		if size*8%k != 0 {
 			if err == nil {

@@ -1,7 +1,4 @@
-// Package compare says why two messages match, or why they don't. It owns the
-// exact comparison of their signatures, which no database can make: it asks what
-// would come of a report of the one when the other is checked.
-package compare
+package replay
 
 import (
 	"slices"
@@ -9,17 +6,18 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Comparison is what a report of one message says about another.
+// Comparison is what a report of one message says about another. Unlike a database,
+// it never errs.
 type Comparison struct {
 	Equal   []signature.Signature // that both have
 	Sketch  []Overlap             // for each kind of sketch that both have, the best pair
 	Domains []string              // that both link to
 }
 
-// Keys is how many keys are tried: each is that of a possible federation. Which
-// features of a text are taken for its sketch, and so whether two texts that are a
-// little alike match, is decided by the federation's key.
-const Keys = 32
+// KeysTried is how many keys Compare tries: each is that of a possible federation.
+// Which features of a text are taken for its sketch, and so whether two texts that are
+// a little alike match, is decided by the federation's key.
+const KeysTried = 32
 
 // Overlap is how much of a reported sketch an asked one has.
 type Overlap struct {
@@ -36,14 +34,14 @@ type Overlap struct {
 }
 
 // Listed says that a match is more likely than not.
-func (o Overlap) Listed() bool { return 2*o.Matches > Keys }
+func (o Overlap) Listed() bool { return 2*o.Matches > KeysTried }
 
 // ListedWeakly says so of a match that something else corroborates.
-func (o Overlap) ListedWeakly() bool { return 2*o.Weak > Keys }
+func (o Overlap) ListedWeakly() bool { return 2*o.Weak > KeysTried }
 
-// Reported compares a message that is reported with one that is checked.
-func Reported(reported, asked signature.Set) Comparison {
-	c := Comparison{Domains: CommonDomains(reported.ToReport(), asked)}
+// Compare compares a message that is reported with one that is checked.
+func Compare(reported, asked signature.Set) Comparison {
+	c := Comparison{Domains: commonDomains(reported.ToReport(), asked)}
 	for _, s := range reported.Signatures {
 		if slices.Contains(asked.Signatures, s) {
 			c.Equal = append(c.Equal, s)
@@ -57,8 +55,8 @@ func Reported(reported, asked signature.Set) Comparison {
 	return c
 }
 
-// CommonDomains are the domains that both messages link to.
-func CommonDomains(a, b signature.Set) []string {
+// commonDomains are the domains that both messages link to.
+func commonDomains(a, b signature.Set) []string {
 	var common []string
 	for _, d := range a.Domains {
 		if slices.Contains(b.Domains, d) {
@@ -89,9 +87,9 @@ type found struct{ found, of, need int }
 
 // overlap tries all keys.
 func overlap(reported, asked signature.Sketch) Overlap {
-	o := Overlap{Kind: reported.Kind, Contained: Contained(reported, asked)}
-	tries := make([]found, 0, Keys)
-	for key := range uint64(Keys) {
+	o := Overlap{Kind: reported.Kind, Contained: contained(reported, asked)}
+	tries := make([]found, 0, KeysTried)
+	for key := range uint64(KeysTried) {
 		f, weak := match(reported, asked, keyed(key))
 		if f.of > 0 && f.found >= f.need {
 			o.Matches++
@@ -161,9 +159,9 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Contained is the share of the different keys of a reported sketch that another
+// contained is the share of the different keys of a reported sketch that another
 // one has, 0 to 1.
-func Contained(reported, asked signature.Sketch) float64 {
+func contained(reported, asked signature.Sketch) float64 {
 	keys, others := hashes(reported), hashes(asked)
 	if len(keys) == 0 {
 		return 0
