@@ -64,9 +64,6 @@ type DB struct {
 	burst    *burstCounter // nil: none
 	greylist greylist
 
-	importMu     sync.Mutex  // one import at a time
-	importStands atomic.Bool // what was imported may stand in no snapshot: its file is still there
-
 	never   *neverList
 	neverMu sync.Mutex // held by the one who changes the never-list and its files
 
@@ -261,7 +258,7 @@ func (db *DB) saveDue() bool {
 		return false
 	}
 	age := now.Sub(db.lastSave)
-	return age >= saveInterval || age < 0 || db.journal.snapshotDue() || db.importStands.Load() ||
+	return age >= saveInterval || age < 0 || db.journal.snapshotDue() ||
 		db.journal.bytesFrom(0)-db.journalBase.Load() > maxJournalBytes
 }
 

@@ -92,14 +92,19 @@ const identityVersion = 1
 
 func identityPath(dir string) string { return filepath.Join(dir, "identity") }
 
-func (id identity) write(dir string) error {
+// encode returns the file: the line of JSON and that of its checksum.
+func (id identity) encode() ([]byte, error) {
 	line, err := json.Marshal(id)
+	return append(append(line, '\n'), checksumLine(line)...), err
+}
+
+func (id identity) write(dir string) error {
+	data, err := id.encode()
 	if err != nil {
 		return err
 	}
-	line = append(append(line, '\n'), checksumLine(line)...)
 	path := identityPath(dir)
-	if err := renameio.WriteFile(path, line, 0o600, renameio.WithTempDir(dir)); err != nil {
+	if err := renameio.WriteFile(path, data, 0o600, renameio.WithTempDir(dir)); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return syncDir(dir)

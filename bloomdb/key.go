@@ -24,8 +24,7 @@ var (
 	purposeID     = []byte("spambloom key id 1")
 	purposeNever  = []byte("spambloom never 1")
 	purposeVotes  = []byte("spambloom votes 1") // and the site's name
-	purposeExport = []byte("spambloom export 1")
-	purposeWant   = []byte("spambloom want 1") // and the site's name
+	purposeWant   = []byte("spambloom want 1")  // and the site's name
 
 	purposeDeferred = []byte("spambloom deferred 1") // in memory only
 	purposeReturned = []byte("spambloom returned 1") // in memory only

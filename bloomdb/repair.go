@@ -258,16 +258,6 @@ func journalKey(data []byte) (id [8]byte, ok bool) {
 	return [8]byte(data[10:18]), ok
 }
 
-// mendImport sets an unfinished import aside. What was read of it is proven and stays.
-func (db *DB) mendImport(err error) error {
-	path := importPath(db.opt.Dir)
-	if e := os.Rename(path, path+damagedSuffix); e != nil {
-		return errors.Join(err, e)
-	}
-	db.mending.note(path, err.Error(), "a part of the export that was imported last: import it again")
-	return syncDir(db.opt.Dir)
-}
-
 // mendIdentities writes the identities anew that are damaged or missing: that of the
 // state folder, and those of the folders of later keys.
 func (m *mending) mendIdentities(o *Options) error {

@@ -92,23 +92,13 @@ func (db *DB) load() error {
 	if err := errors.Join(db.loadOwnVotes(entries, id.Snapshots), db.loadVotes(entries)); err != nil {
 		return err
 	}
-	imported, err := db.joinImport(new(Imported))
-	if err != nil && db.mending != nil {
-		imported, err = false, db.mendImport(err)
-	}
-	if err != nil {
-		return err
-	}
 	if err := db.replay(segments, listed); err != nil {
 		return err
 	}
 	if err := db.missJournal(segments); err != nil {
 		return err
 	}
-	if db.journal, err = openJournal(dir, db.keyID, segments, id.segment()); err == nil && imported {
-		db.settleImport(true)
-	}
-	if err != nil {
+	if db.journal, err = openJournal(dir, db.keyID, segments, id.segment()); err != nil {
 		return err
 	}
 	db.pub.opened(&db.opt, db.journal.mark(), db.domainsLost)
@@ -235,7 +225,7 @@ func isTemporary(name string) bool {
 	if !strings.HasPrefix(name, ".") {
 		return false
 	}
-	for _, prefix := range []string{".identity", ".import", ".never-", ".clock", "." + segmentsFile} {
+	for _, prefix := range []string{".identity", ".never-", ".clock", "." + segmentsFile} {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}
@@ -363,7 +353,6 @@ func (db *DB) save() error {
 	db.snapshotMu.Lock()
 	defer db.snapshotMu.Unlock()
 	db.triedSave = db.opt.Now()
-	imported := db.importStands.Load()
 	begin, err := db.journal.rotate()
 	if err != nil {
 		return err
@@ -400,9 +389,6 @@ func (db *DB) save() error {
 		return err
 	}
 	db.journalBase.Store(db.journal.bytesFrom(0))
-	if imported {
-		return db.removeImport()
-	}
 	return nil
 }
 

@@ -186,6 +186,50 @@ func (c *Client) ask(ctx context.Context, path string, question, answer any) err
 	return decodeAnswer(response.StatusCode, data, answer)
 }
 
+// askLong is ask without a bound on the time, and with any body for a question.
+func (c *Client) askLong(ctx context.Context, method, path string, body io.Reader, answer any) error {
+	response, err := c.stream(ctx, method, path, body)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	if err != nil {
+		return fmt.Errorf("read the daemon's answer: %w", err)
+	}
+	return decodeAnswer(response.StatusCode, data, answer)
+}
+
+// stream asks without a bound on the time that body and answer take. An answer other
+// than 200 is a *Problem.
+func (c *Client) stream(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	if err != nil {
+		return nil, err
+	}
+	if c.token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/octet-stream")
+	}
+	patient := *c.http
+	patient.Timeout = 0
+	response, err := patient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("ask the daemon: %w", broken(err))
+	}
+	if response.StatusCode == http.StatusOK {
+		return response, nil
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the daemon's answer: %w", err)
+	}
+	return nil, decodeAnswer(response.StatusCode, data, nil)
+}
+
 // decodeAnswer reads a reply: answer's JSON under status 200, else a *Problem.
 func decodeAnswer(status int, data []byte, answer any) error {
 	if len(data) > maxAnswer {

@@ -70,10 +70,10 @@ func TestScripts(t *testing.T) {
 			"far":   cmdFar,
 			"large": cmdLarge,
 
-			"another": cmdAnother,
-			"page":    cmdPage,
-			"spoil":   cmdSpoil,
-			"mend":    cmdSpoil,
+			"page":  cmdPage,
+			"spoil": cmdSpoil,
+			"mend":  cmdSpoil,
+			"stale": cmdStale,
 		},
 	})
 }
@@ -106,6 +106,9 @@ func startDaemon() (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := os.WriteFile(filepath.Join(dir, "state", "site.key"), []byte("a key\n"), 0o600); err != nil {
+		return nil, err
+	}
 	policy := milter.Policy{BulkThreshold: 20}
 	handler := reporting.NewHandler(reporting.NewDesk(d.db, d.ledger, reporting.DeskOptions{Log: d.log.Logger()}), reporting.HandlerOptions{
 		Decide: func(e bloomdb.Evidence, signed bool) string { return string(policy.Decide(e, signed).Verdict) },
@@ -125,6 +128,8 @@ func startDaemon() (*daemon, error) {
 		},
 		Strangers: func() map[string]int64 { return map[string]int64{"stranger": 5} },
 		Version:   "1.2.3",
+		Folder:    filepath.Join(dir, "state"),
+		Keys:      []string{filepath.Join(dir, "state", "site.key"), "/etc/spambloom/federation.key"},
 		Access:    reporting.NewAccess(reporting.AccessOptions{DaemonUID: os.Getuid()}),
 	})
 	d.api = handler

@@ -26,6 +26,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/version"
 	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/backup"
 )
 
 // server is the running daemon.
@@ -101,6 +102,9 @@ func openKey(s *settings, log *slog.Logger) (key [32]byte, err error) {
 	if err := os.MkdirAll(s.data, 0o700); err != nil {
 		return key, &failure{exCantCreate, fmt.Errorf("state folder: %w", err)}
 	}
+	if err := backup.Finish(s.data); err != nil {
+		return key, &failure{exIOErr, err}
+	}
 	key, err = bloomdb.ReadKey(s.key)
 	if damage := checkDamagedKey(s, s.key, key, err); errors.Is(damage, errDamagedKey) {
 		return key, &failure{exIOErr, damage}
@@ -162,6 +166,7 @@ func (d *server) assemble(sockets *sockets) error {
 
 		Strangers: d.strangers,
 		Folder:    s.data,
+		Keys:      s.keyFiles(),
 		Log:       d.log,
 	})
 	d.control = reporting.NewServer(api, d.log)
@@ -256,7 +261,7 @@ func (d *server) stopFront(grace time.Duration) {
 }
 
 // ending is a server's Shutdown, which cuts the connections that are left then: somebody
-// who reads an export slowly would else keep the ledger from being closed.
+// who reads a backup slowly would else keep the ledger from being closed.
 func ending(s *http.Server) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := s.Shutdown(ctx)

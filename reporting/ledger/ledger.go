@@ -10,7 +10,7 @@
 //	    -> Decision: list this, revoke that; kept as due until Settle
 //	Open -> Due(): decisions that a crash left undone
 //	Expire(now): what is older than Memory is forgotten
-//	Export -> stream -> Import: the whole is checked, then joined
+//	Copy -> the file as it was at one moment, for a backup
 //
 // # What is counted
 //

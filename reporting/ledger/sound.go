@@ -54,7 +54,7 @@ func (v *inventory) fault(err error) bool {
 
 // nearest is the bucket whose name differs from a damaged one in one byte at most.
 func nearest(name string) (string, bool) {
-	for _, known := range append(slices.Clone(buckets), bucketImported) {
+	for _, known := range buckets {
 		if len(known) != len(name) {
 			continue
 		}
@@ -103,7 +103,7 @@ var valueNames = map[string]string{
 }
 
 // keySizes are the lengths of keys that are numbers.
-var keySizes = map[string]int{"reports": 8, "due": 8, "tallies": 12, "by": 12, "opinions": 16, "names": 4, "imported": 16}
+var keySizes = map[string]int{"reports": 8, "due": 8, "tallies": 12, "by": 12, "opinions": 16, "names": 4}
 
 func (v *inventory) check(bucket string, kv keyValue) error {
 	if size, fixed := keySizes[bucket]; fixed && len(kv.key) != size {
@@ -138,7 +138,7 @@ func (v *inventory) checkMeta(kv keyValue) error {
 			return fmt.Errorf("%w: %d bytes", ErrDamaged, len(kv.value))
 		}
 		v.claimed[key] = max(v.claimed[key], int64(binary.BigEndian.Uint64(kv.value)))
-	case string(keySweep), string(keyRuns), string(keyID):
+	case string(keySweep):
 	default:
 		return fmt.Errorf("%w: unknown", ErrDamaged)
 	}

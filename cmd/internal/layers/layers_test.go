@@ -33,7 +33,8 @@ var allowed = map[string][]string{
 	"bloomdb/filter":    {},
 	"bloomdb":           {"signature", "bloomdb/filter"},
 	"bloomdb/exchange":  {"bloomdb"},
-	"reporting":         {"signature", "bloomdb", "reporting/ledger", "reporting/trust"},
+	"reporting":         {"signature", "bloomdb", "reporting/ledger", "reporting/trust", "reporting/backup"},
+	"reporting/backup":  {"bloomdb", "reporting/ledger"},
 	"reporting/ledger":  {"signature", "reporting/trust"},
 	"reporting/trust":   {},
 	"milter":            {"signature", "signature/suffix", "bloomdb", "milter/idn"},
@@ -81,8 +82,8 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/variation":   {"signature"},
 	"cmd/bloomlab/replica":     {"signature", "bloomdb", "cmd/bloomlab/variation", "cmd/internal/mailbox"},
 
-	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/exchange", "reporting", "reporting/ledger", "reporting/trust", "milter", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
-	"cmd/spambloom":  {"signature", "bloomdb", "reporting", "milter", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
+	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/exchange", "reporting", "reporting/backup", "reporting/ledger", "reporting/trust", "milter", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
+	"cmd/spambloom":  {"signature", "bloomdb", "reporting", "reporting/backup", "milter", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
 }
 
 // inTests may be imported by tests besides, and cmd/testenv by all of them.
@@ -100,6 +101,8 @@ var inTests = map[string][]string{
 	"cmd/spambloom": {"cmd/internal/manual", "reporting/ledger", "reporting/trust"},
 
 	"cmd/internal/queue": {"bloomdb"},
+
+	"reporting/backup": {"signature", "reporting/trust"},
 
 	"cmd/bloomlab/yancho":      {"cmd/bloomlab/labtest"},
 	"cmd/bloomlab/retouched":   {"cmd/bloomlab/labtest"},
