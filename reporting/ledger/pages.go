@@ -65,7 +65,7 @@ type pageReader struct {
 
 	// Of Repair; see rescue.go.
 	freed  []bool          // pages in the list of free ones; nil if that is not believed
-	doubts map[uint64]bool // leaves that are both free and in use
+	doubts map[uint64]bool // pages that are both free and in use
 	strays map[uint64]int  // leaves, and how often a bucket led to one that is not of it
 }
 
@@ -115,8 +115,8 @@ func readPages(path string, r pageReader) (spare bool, err error) {
 	if known {
 		r.account(free)
 	}
-	if broken && r.orphans != nil {
-		r.rescueAll(used)
+	if r.orphans != nil {
+		r.rescueAll(used, broken)
 	}
 	return spare, nil
 }
@@ -423,6 +423,7 @@ func (r *pageReader) account(free []uint64) {
 	for _, id := range free {
 		if id < 2 || id >= r.meta.pages || r.reached[id] {
 			r.fail("page %d is free and in use, or not in the file", id)
+			r.note(id)
 			continue
 		}
 		r.reached[id] = !r.doubts[id]

@@ -69,10 +69,16 @@ func (r *pageReader) believe(free []uint64) {
 // doubt leaves a leaf that is both free and in use to rescue.
 func (r *pageReader) doubt(id uint64) {
 	r.fail("page %d is free and in use", id)
+	r.note(id)
+	r.reached[id] = false
+}
+
+// note notes a page that is both free and in use.
+func (r *pageReader) note(id uint64) {
 	if r.doubts == nil {
 		r.doubts = map[uint64]bool{}
 	}
-	r.reached[id], r.doubts[id] = false, true
+	r.doubts[id] = true
 }
 
 // isStray reports whether a leaf is of another bucket than the one that leads to it.
@@ -106,22 +112,27 @@ func (r *pageReader) stray(id uint64, bucket string, records []keyValue) {
 	r.strays[id]++
 }
 
-// rescueAll reads the leaves that are not among the used ones.
-func (r *pageReader) rescueAll(used []bool) {
-	switch {
-	case r.freed == nil:
-		r.rescue(used, unknownAge)
+// rescueAll reads the leaves that nothing led to. A number of a page that is wrong may lead
+// to another page of the same bucket: then only the leaves that are missing show that the
+// tree of pages is broken.
+func (r *pageReader) rescueAll(used []bool, broken bool) {
+	if r.freed == nil {
+		if broken {
+			r.rescue(used, unknownAge)
+		}
 		return
-	case len(r.doubts) > 0:
-		r.rescue(r.reached, unknownAge)
-	default:
-		r.rescue(r.reached, current)
 	}
-	r.rescue(used, earlier)
+	age := current
+	if len(r.doubts) > 0 {
+		age = unknownAge
+	}
+	if r.rescue(r.reached, age) > 0 || broken {
+		r.rescue(used, earlier)
+	}
 }
 
-// rescue reads the leaves among all pages but the given ones.
-func (r *pageReader) rescue(but []bool, age leafAge) {
+// rescue reads the leaves among all pages but the given ones, and returns how many there are.
+func (r *pageReader) rescue(but []bool, age leafAge) (leaves int) {
 	for id := uint64(2); id < r.meta.pages && !r.stopped; id++ {
 		if but[id] {
 			continue
@@ -138,7 +149,9 @@ func (r *pageReader) rescue(but []bool, age leafAge) {
 			}
 		}
 		r.orphan(b, age)
+		leaves++
 	}
+	return leaves
 }
 
 // isLeaf reports whether a page calls itself by its number, and a leaf.
@@ -251,8 +264,12 @@ func (c *copying) orphans(records []keyValue, age leafAge) {
 }
 
 // isLater reports whether a record is a later version than another one of the same key.
+// Versions of tallies, opinions and decisions have no order: the one that was found first,
+// in use, stands.
 func isLater(bucket string, value, than []byte) bool {
 	switch bucket {
+	case "tallies", "opinions", "due":
+		return false
 	case "reports":
 		a, errA := decodeReport(value)
 		b, errB := decodeReport(than)

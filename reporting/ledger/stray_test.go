@@ -98,3 +98,38 @@ func TestStrayPointers(t *testing.T) {
 	}
 	t.Logf("%d numbers of pages", len(list))
 }
+
+// The name of a bucket that is not known any more loses nothing: its records are those of
+// the bucket that they fit.
+func TestUnknownBucketName(t *testing.T) {
+	good := eventful(t)
+	path := filepath.Join(t.TempDir(), "reports.db")
+	o := Options{Path: path, Model: pair, NoSync: true}
+	kept := []string{"reports", "by", "names", "reporters", "tallies", "shares"}
+	if err := os.WriteFile(path, good, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := recordsOf(t, path, kept...)
+	head, _, err := (&pageReader{file: bytes.NewReader(good)}).header()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := good[head.root*head.page:][:head.page]
+	for _, name := range []string{"reports", "reporters", "tallies", "by", "due"} {
+		bad := bytes.Clone(good)
+		at := int(head.root*head.page) + bytes.Index(list, []byte(name))
+		bad[at]++
+		bad[at+1]++
+		if err := os.WriteFile(path, bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		done, err := Repair(o)
+		if err != nil || len(done.Faults) == 0 {
+			t.Errorf("%s: %+v, %v", name, done, err)
+			continue
+		}
+		if got := recordsOf(t, path, kept...); !maps.Equal(got, want) {
+			t.Errorf("%s: %d records of %d, some may differ: %+v", name, len(got), len(want), done)
+		}
+	}
+}
