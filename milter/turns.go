@@ -1,6 +1,7 @@
 package milter
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"net/netip"
@@ -68,6 +69,16 @@ type line struct {
 
 // fresh is how many messages in the line have not begun.
 func (l *line) fresh() int { return len(l.turns) - l.begun }
+
+// network is what is commonly one customer's: a client's IPv4 address, or its IPv6 network
+// of 48 bits.
+func (l *line) network() netip.Prefix {
+	if l.client.Addr().Is6() {
+		p, _ := l.client.Addr().Prefix(networkBits6) // of a valid address there is one
+		return p
+	}
+	return l.client
+}
 
 // request is what a message asks for.
 type request struct {
@@ -237,12 +248,17 @@ func (t *turns) room(limit time.Duration) int {
 	return int(min(max(int64(t.all), judged), math.MaxInt32))
 }
 
-// lastOfLongest is who came last in the longest line; of several as long, in that
-// which will wait longest. The caller holds mu.
+// lastOfLongest is who came last in the longest line of the network that has the most
+// messages waiting; of several as long, in that which will wait longest. One customer may
+// have 65,536 lines in an IPv6 network, with a message in each. The caller holds mu.
 func (t *turns) lastOfLongest() *turn {
+	fresh := make(map[netip.Prefix]int, len(t.order))
+	for _, l := range t.order {
+		fresh[l.network()] += l.fresh()
+	}
 	longest := t.order[0]
 	for _, l := range t.order {
-		if l.fresh() >= longest.fresh() {
+		if cmp.Or(cmp.Compare(fresh[l.network()], fresh[longest.network()]), cmp.Compare(l.fresh(), longest.fresh())) >= 0 {
 			longest = l
 		}
 	}

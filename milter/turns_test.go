@@ -29,7 +29,10 @@ func newQueue(processors int) *queue {
 
 // ask takes a place for a message, called by the letter of its client and a number.
 func (q *queue) ask(name string) *turn {
-	client := netip.AddrFrom4([4]byte{192, 0, 2, name[0]})
+	return q.askFor(netip.AddrFrom4([4]byte{192, 0, 2, name[0]}), name)
+}
+
+func (q *queue) askFor(client netip.Addr, name string) *turn {
 	end := make(chan struct{})
 	q.ends[name] = end
 	x := q.turns.ask(request{client: client, limit: time.Hour, judge: func(bool) {
@@ -107,6 +110,26 @@ func TestLeavingALine(t *testing.T) {
 		if !slices.Equal(q.judged, []string{"a1", "a2"}) {
 			t.Errorf("judged %v", q.judged)
 		}
+	})
+}
+
+// A customer's IPv6 network has a line for each of 65,536 hosts, but together they have no
+// more room than a client with one address.
+func TestNoRoomByNetwork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(1)
+		q.mean = 10 * time.Minute // and the limit is an hour: three have room
+		var flood []*turn
+		for host := range byte(4) {
+			flood = append(flood, q.askFor(netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 7: host, 15: 1}), string('1'+rune(host))))
+		}
+		if other := q.ask("a1"); other.err != nil || flood[2].err != nil || flood[3].err == nil {
+			t.Errorf("the client: %v; the network's last two: %v, %v", other.err, flood[2].err, flood[3].err)
+		}
+		q.release()
+		q.release()
+		q.release()
+		q.release()
 	})
 }
 
