@@ -301,7 +301,7 @@ func TestProblems(t *testing.T) {
 		{"POST", "/v1/report", `{"signatures":[{"kind":"body","digest":"abcd"}]}`, 400, "digest of 4 characters; want 64 hex digits"},
 		{"POST", "/v1/report", `{"signatures":[{"kind":"body","digest":"` + strings.Repeat("xy", 32) + `"}]}`, 400, "signature 1: digest"},
 		{"POST", "/v1/check", signatures(maxSignatures + 1), 400, "257 signatures; at most 256"},
-		{"POST", "/v1/report", strings.ReplaceAll(signatures(2), "attachment", "text2"), 400, `signature 2: a second one of kind "text2"`},
+		{"POST", "/v1/report", strings.ReplaceAll(signatures(2), "attachment", "text"), 400, `signature 2: a second one of kind "text"`},
 		{"POST", "/v1/report", strings.ReplaceAll(signatures(1), "attachment", "domain"), 400, `signature 1: kind "domain" is not one of signatures`},
 		{"POST", "/v1/report", strings.ReplaceAll(signatures(1), "attachment", "sketch"), 400, `signature 1: kind "sketch" is not one of signatures`},
 		{"POST", "/v1/report", `{"sketches":[{"kind":"image"},{"kind":"sketch"}]}`, 400, "sketch 2: that of the text is the first one"},

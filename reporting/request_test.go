@@ -37,7 +37,7 @@ func TestRequestRoundTrip(t *testing.T) {
 		for i, d := range rapid.SliceOfNDistinct(digest, 0, maxSignatures, rapid.ID).Draw(t, "digests") {
 			k := kind.Draw(t, "kind")
 			if i < 4 { // a message has one of those
-				k = []signature.Kind{signature.KindBody, signature.KindText, signature.KindText2, signature.KindAttachment}[i]
+				k = []signature.Kind{signature.KindBody, signature.KindText, signature.KindAttachment, signature.KindContent}[i]
 			}
 			want.Set.Signatures = append(want.Set.Signatures, signature.Signature{Kind: k, Digest: d})
 		}

@@ -89,7 +89,7 @@ func likely(n byte, differing uint64) signature.Set {
 		s.Anchors = append(s.Anchors, signature.Feature{Hash: (2*word + 1) * 0x9e3779b97f4a7c15, Pos: uint32(pos)})
 		s.Keys = append(s.Keys, signature.Feature{Hash: (2*word + 2) * 0x9e3779b97f4a7c15, Pos: uint32(pos)})
 	}
-	text := signature.Signature{Kind: signature.KindText2, Digest: signature.Digest{n}}
+	text := signature.Signature{Kind: signature.KindText, Digest: signature.Digest{n}}
 	return signature.Set{Signatures: []signature.Signature{text}, Sketches: []signature.Sketch{s}}
 }
 
@@ -115,7 +115,7 @@ func TestSketchAnswers(t *testing.T) {
 	if trail := x.Sketches[0].Spam[0]; trail.Site != "mx1" || trail.Found < a.Overlap.Found || trail.Start.IsZero() {
 		t.Errorf("trail %+v, overlap %+v", trail, a.Overlap)
 	}
-	if a, err := c.client.Check(ctx, NewRequest(likely(1, 0))); err != nil || a.Overlap != nil || !slices.Equal(a.Kinds, []string{"text2", "sketch"}) {
+	if a, err := c.client.Check(ctx, NewRequest(likely(1, 0))); err != nil || a.Overlap != nil || !slices.Equal(a.Kinds, []string{"text", "sketch"}) {
 		t.Errorf("the reported one: %+v, %v", a, err)
 	}
 	if _, err := c.client.Revoke(ctx, NewRequest(likely(3, 3))); err != nil {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// box is what decides in version 2 whether the text of an element is seen.
+// box is what decides whether the text of an element is seen.
 type box struct {
 	look       look
 	ink, paper int32 // colours
@@ -122,7 +122,7 @@ func (b box) breaks(d *declared, name atom.Atom) bool {
 	return isBlock(name)
 }
 
-// attribute notes what an attribute of an element says in version 2: in d, in
+// attribute notes what an attribute of an element says: in d, in
 // p.class, p.id and p.reversed. It tells whether the element is quoted by it.
 func (p *page) attribute(name atom.Atom, key string, value []byte, d *declared) (quoted bool) {
 	switch key {
@@ -134,7 +134,7 @@ func (p *page) attribute(name atom.Atom, key string, value []byte, d *declared) 
 	case "id":
 		p.id = appendLower(p.id[:0], value)
 		if p.rest < 0 && containsAny(p.id, beforeQuotes) {
-			p.rest = len(p.text2)
+			p.rest = len(p.text)
 		}
 		return containsAny(p.id, quotedIDs)
 	case "type", "cite":

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"golang.org/x/text/cases"
 )
 
 const (
@@ -44,35 +42,33 @@ func (c *computer) compute(m Message) Set {
 	limits := w.walk(m)
 	c.limits |= limits
 	complete := limits&LimitParts == 0
-	text := c.visibleText(false)
-	c.words2.markBoilerplate()
-	c.work.count(2*len(text) + 4*len(c.words2.text)) // of all that is done with them below
+	text := c.visibleText()
+	c.words.markBoilerplate()
+	c.work.count(4 * len(text)) // of all that is done with it below
 	needed := c.needed(m)
-	signsText, signsText2 := isEnough(text, needed, boilerplate().text), isEnough(c.words2.text, needed, boilerplate().text2)
-	guarded := (signsText || signsText2) && c.guardOf(m, text) != guardNone
+	signsText := isEnough(text, needed, boilerplate())
+	guarded := signsText && c.guardOf(m, text) != guardNone
 	attachments := c.files
 	if !signsText {
 		for _, d := range c.embedded {
 			attachments = addDigest(attachments, d)
 		}
 	}
-	images := c.imageSketches(signsText2, c.words2.text)
+	images := c.imageSketches(signsText, text)
 
 	var set Set
 	add := func(kind Kind, d Digest) { set.Signatures = append(set.Signatures, Signature{kind, d}) }
-	signsBody := len(attachments) > 0 || len(images) > 0 || signsText || isEnough(text, brief, boilerplate().text) || isEnough(c.visibleText(true), brief, boilerplate().text)
+	signsBody := len(attachments) > 0 || len(images) > 0 || signsText || isEnough(text, brief, boilerplate()) || c.hasTextAside()
 	if signsText && !guarded {
 		add(KindText, Sum(KindText, text))
 	}
-	if signsText2 && !guarded {
-		add(KindText2, Sum(KindText2, c.words2.text))
-	}
 	if own, areEnough := c.ownWords(); areEnough {
-		s := c.wordsOf(c.words2.text, own)
-		s.AskOnly = guarded || needed != brief && !isEnough(c.own, needed, boilerplate().text2)
+		s := c.wordsOf(text, own)
+		s.AskOnly = guarded || needed != brief && !isEnough(c.own, needed, boilerplate())
 		set.Sketches = append(set.Sketches, s)
 	} else if s, ok := c.sketchOfAll(); ok {
 		set.Sketches = append(set.Sketches, s)
+		signsBody = signsBody || isEnough(c.words.text, brief, boilerplate())
 	}
 	for _, d := range attachments {
 		add(KindAttachment, d)
@@ -99,7 +95,7 @@ func Text(m Message) string {
 	c := computers.Get().(*computer)
 	defer c.release()
 	walk(m, true, c.leaf)
-	if text := c.visibleText(false); isEnough(text, c.needed(m), boilerplate().text) && c.guardOf(m, text) == guardNone {
+	if text := c.visibleText(); isEnough(text, c.needed(m), boilerplate()) && c.guardOf(m, text) == guardNone {
 		return string(text)
 	}
 	return ""
@@ -123,12 +119,11 @@ func Attached(m Message) []Message {
 	return attached
 }
 
-// counting picks the key under which a message is counted: the text signature
-// of version 2, so that copies that vary in what it takes out count as one message;
-// else the body signature; else the first attachment. One key, not all: each
+// counting picks the key under which a message is counted: the text signature, so
+// that copies that vary in what it takes out count as one message; else the body signature; else the first attachment. One key, not all: each
 // costs cells of the counting filter.
 func counting(signatures []Signature) []Signature {
-	for _, kind := range []Kind{KindText2, KindText, KindBody, KindAttachment} {
+	for _, kind := range []Kind{KindText, KindBody, KindAttachment} {
 		for _, s := range signatures {
 			if s.Kind == kind {
 				return []Signature{s}
@@ -155,9 +150,8 @@ type computer struct {
 
 	decoded []byte
 	page    page
-	plain   page // of a part that version 1 reads otherwise
-	words   normaliser
-	words2  tokeniser // the visible text in version 2, tokens and all
+	words   tokeniser // the visible text, tokens and all
+	aside   tokeniser // the text aside
 	own     []byte    // the words of it that are sketched
 	links   links
 	origin  origin // what the header says
@@ -174,12 +168,12 @@ type textPart struct {
 	alternative int
 	aside       bool   // signs with the body only
 	attached    bool   // is in a message that this one brings
-	utf8        []byte // as version 1 reads it, nil until it is asked for
+	utf8        []byte // nil until it is asked for
 }
 
 var computers = sync.Pool{New: func() any {
-	c := &computer{hasHTML: make(map[int]bool), words: normaliser{caser: cases.Fold()}}
-	c.page.work, c.plain.work, c.words.work, c.words2.work, c.links.work = &c.work, &c.work, &c.work, &c.work, &c.work
+	c := &computer{hasHTML: make(map[int]bool)}
+	c.page.work, c.words.work, c.aside.work, c.links.work = &c.work, &c.work, &c.work, &c.work
 	return c
 }}
 
@@ -194,9 +188,8 @@ func (c *computer) release() {
 	}
 	c.parts, c.source, c.decoded = keep(c.parts), keep(c.source), keep(c.decoded)
 	c.page.reset(keep)
-	c.plain.reset(keep)
 	c.words.reset(keep)
-	c.words2.reset(keep)
+	c.aside.reset(keep)
 	c.own = keep(c.own)
 	clear(c.texts)
 	c.links.reset(keep)
@@ -280,8 +273,8 @@ func (c *computer) keepText(l leaf, isHTML bool, content []byte) {
 
 // hit are the limits that bit.
 func (c *computer) hit() Limits {
-	if c.words2.full {
-		c.limits |= LimitText2
+	if c.words.full {
+		c.limits |= LimitText
 	}
 	if c.work.isOver() {
 		c.limits |= LimitWork
@@ -385,20 +378,26 @@ func isAutoReply(header []Field) bool {
 	return false
 }
 
-// visibleText returns the normalised text that a reader sees, either of the
-// parts aside or of all others; it is gone with the next call. With the others,
-// version 2 of their text is left in c.words2. Aside are those in
-// a multipart/report, as a mail system's notice is the same for everyone, and the
-// message that it returns is not this one; and those beyond maxReach.
+// visibleText returns the normalised text that a reader sees; it is left in c.words.
 //
 // Where a multipart/alternative has an HTML part, that is the one he sees, and
 // the others in it do not count; HTML has nearly always the same words as the
 // plain text beside it, but a sender who wants to hide can put any words there.
-func (c *computer) visibleText(aside bool) []byte {
-	c.words.restart()
-	if !aside {
-		c.words2.restart()
-	}
+func (c *computer) visibleText() []byte {
+	c.readTexts(&c.words, false)
+	return c.words.text
+}
+
+// hasTextAside tells whether the other texts are enough to sign the body: those in
+// a multipart/report, as a mail system's notice is the same for everyone, and the
+// message that it returns is not this one; and those beyond maxReach.
+func (c *computer) hasTextAside() bool {
+	c.readTexts(&c.aside, true)
+	return isEnough(c.aside.text, brief, boilerplate())
+}
+
+func (c *computer) readTexts(words *tokeniser, aside bool) {
+	words.restart()
 	for i := range c.texts {
 		t := &c.texts[i]
 		if t.aside != aside || t.alternative > 0 && c.hasHTML[t.alternative] && !t.isHTML {
@@ -408,13 +407,6 @@ func (c *computer) visibleText(aside bool) []byte {
 			break
 		}
 		seen := c.show(c.source[t.start:t.end], t)
-		c.words.add(seen.text)
-		if !aside {
-			c.words2.add(seen.text2, seen.quotes)
-		}
+		words.add(seen.text, seen.quotes)
 	}
-	if c.words.full {
-		c.limits |= LimitText
-	}
-	return c.words.out
 }

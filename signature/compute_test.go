@@ -25,10 +25,10 @@ func kinds(s Set) string {
 
 func TestComputePlain(t *testing.T) {
 	s := Compute(Parse([]byte("Subject: x\n\n" + prose)))
-	if got := kinds(s); got != "body text text2" {
+	if got := kinds(s); got != "body text" {
 		t.Fatalf("kinds = %q, want body and text", got)
 	}
-	if len(s.Counting) != 1 || s.Counting[0].Kind != KindText2 {
+	if len(s.Counting) != 1 || s.Counting[0].Kind != KindText {
 		t.Errorf("Counting = %v, want the text signature", s.Counting)
 	}
 }

@@ -45,7 +45,7 @@ func (c *computer) imageSketches(signsText bool, text []byte) []Sketch {
 		return nil
 	}
 	defer takeUnpacking()()
-	isAmple := signsText && isEnough(text, ample, boilerplate().text2)
+	isAmple := signsText && isEnough(text, ample, boilerplate())
 	var sketches []Sketch
 	left, size := maxPixels, 0
 	for _, l := range c.images {

@@ -14,10 +14,8 @@ const (
 	LimitReach
 	// LimitDecoded: its text parts have more than 1 MiB, decoded.
 	LimitDecoded
-	// LimitText: its text has more than 64 KiB in version 1, or costs as much.
+	// LimitText: its text has more than 256 KiB.
 	LimitText
-	// LimitText2: its text has more than 256 KiB in version 2.
-	LimitText2
 	// LimitOpenElements: its HTML lies more than 256 elements deep.
 	LimitOpenElements
 	// LimitStyleSheets: its HTML has more than 256 KiB of style sheets, more than 5,000
@@ -46,7 +44,7 @@ const (
 	LimitWork
 )
 
-var limitNames = []string{"parts", "wrapped", "reach", "decoded", "text", "text2", "open-elements", "style-sheets",
+var limitNames = []string{"parts", "wrapped", "reach", "decoded", "text", "open-elements", "style-sheets",
 	"words", "groups", "attachments", "contents", "images", "links", "domains", "work"}
 
 // LimitNames are the names of all limits, for metrics: lower case, in a fixed order.

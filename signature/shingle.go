@@ -25,16 +25,16 @@ const (
 	maxSketched = 16 << 10
 )
 
-// ownWords are the tokens of the text in version 2 that are sketched: its author's
+// ownWords are the tokens of the text that are sketched: its author's
 // own. Where these are too few and the message answers no other, those that he quotes
 // as well: a quotation mark before each line is no place to hide. It leaves their text
 // in c.own, and tells whether that has the content of a text that signs.
 func (c *computer) ownWords() (own []token, areEnough bool) {
 	own = c.wordsBy(byAuthor)
-	areEnough = isEnough(c.own, brief, boilerplate().text2)
+	areEnough = isEnough(c.own, brief, boilerplate())
 	if c.origin.answer == noAnswer && !areEnough {
 		own = c.wordsBy(byOther)
-		areEnough = isEnough(c.own, brief, boilerplate().text2)
+		areEnough = isEnough(c.own, brief, boilerplate())
 	}
 	return own, areEnough
 }
@@ -43,26 +43,26 @@ func (c *computer) ownWords() (own []token, areEnough bool) {
 // shows too few words of his own: of all words, those too that are hidden, quoted or
 // boilerplate, and those of every alternative. Who shows his text where we take it for
 // hidden, or all of it below the mark of a signature, is found by it. Mail of lists,
-// which add words that spam on the list has too, is left out. The text of version 2
-// is gone then.
+// which add words that spam on the list has too, is left out. The text is
+// gone then.
 func (c *computer) sketchOfAll() (s Sketch, ok bool) {
 	if c.origin.answer != noAnswer || c.origin.list {
 		return s, false
 	}
-	wasFull := c.words2.full
-	c.words2.restart()
+	wasFull := c.words.full
+	c.words.restart()
 	c.page.all = true
 	for i := range c.texts {
 		if t := &c.texts[i]; !t.aside && !c.work.isOver() {
-			c.words2.add(c.show(c.source[t.start:t.end], t).text2, nil)
+			c.words.add(c.show(c.source[t.start:t.end], t).text, nil)
 		}
 	}
 	c.page.all = false
-	c.words2.full = c.words2.full || wasFull
-	if !hasContent(c.words2.text, brief) {
+	c.words.full = c.words.full || wasFull
+	if !hasContent(c.words.text, brief) {
 		return s, false
 	}
-	s = c.wordsOf(c.words2.text, c.wordsBy(byProgram))
+	s = c.wordsOf(c.words.text, c.wordsBy(byProgram))
 	s.AskOnly = true
 	return s, true
 }
@@ -71,7 +71,7 @@ func (c *computer) sketchOfAll() (s Sketch, ok bool) {
 func (c *computer) wordsBy(last author) []token {
 	own := c.ownTokens[:0]
 	c.own = c.own[:0]
-	for _, t := range c.words2.tokens {
+	for _, t := range c.words.tokens {
 		if t.by > last {
 			continue
 		}
@@ -80,7 +80,7 @@ func (c *computer) wordsBy(last author) []token {
 			break
 		}
 		own = append(own, t)
-		c.own = append(append(c.own, c.words2.text[t.start:t.end]...), ' ')
+		c.own = append(append(c.own, c.words.text[t.start:t.end]...), ' ')
 	}
 	c.ownTokens = own
 	return own

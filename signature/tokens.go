@@ -5,15 +5,15 @@ import (
 )
 
 const (
-	// maxText2 bounds the folded text of version 2, in bytes. It is cut after
+	// maxText bounds the folded text, in bytes. It is cut after
 	// the last token that fits.
-	maxText2 = 256 << 10
+	maxText = 256 << 10
 	// spacedOut is the number of single letters in a row from which on they are
 	// one word that was spaced out, as in "v i a g r a".
 	spacedOut = 4
 )
 
-// tokeniser makes the text of version 2: it collects folded words from text that
+// tokeniser makes the text that is signed: it collects folded words from text that
 // came in any form, until it is full.
 type tokeniser struct {
 	text    []byte // the tokens: one blank between words, none beside dense ones
@@ -139,7 +139,7 @@ func (t *tokeniser) append(word []byte, dense bool) {
 	if !single {
 		t.joinSingles()
 	}
-	if len(t.text)+1+len(word) > maxText2 {
+	if len(t.text)+1+len(word) > maxText {
 		t.full = true
 		return
 	}

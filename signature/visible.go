@@ -1,9 +1,6 @@
 package signature
 
 import (
-	"bytes"
-	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/net/html"
@@ -26,21 +23,17 @@ const (
 // page follows the open elements of an HTML text, far enough to know what a
 // reader sees. It builds no tree: it knows which elements end by themselves,
 // not how a browser repairs the rest.
-//
-// It gives both versions of the visible text in one pass.
 type page struct {
 	markup markup
 	open   []element
-	text   []byte // version 1
-
-	text2  []byte // version 2
+	text   []byte
 	quotes []span // of it
 	quote  int    // index in open of the outermost element that is quoted, or -1
-	from   int    // where that begins in text2
+	from   int    // where that begins in text
 	rest   int    // where it is quoted from, up to the end, or -1
 	sheets sheet
 	path   []named // the open elements, for the sheets
-	all    bool    // version 2 takes in what is hidden, too
+	all    bool    // take in what is hidden, too
 	limits Limits
 	work   *work
 
@@ -55,18 +48,15 @@ type page struct {
 type element struct {
 	name     atom.Atom
 	implied  implications
-	look     look
 	box      box
 	breaks   bool // it begins and ends a line
 	reversed bool // its text goes from right to left, whatever it is
 }
 
-// read takes in an HTML page. Of version 1 it gives the text that a reader sees:
-// block elements and line breaks become a newline; scripts, styles, comments and
-// elements hidden by an attribute of their own or of an outer element are left
-// out; style sheets are not applied. Version 2 applies them too.
+// read takes in an HTML page: the text that a reader sees. Block elements and line
+// breaks become a newline; scripts, styles, comments and hidden elements are left out.
 func (p *page) read(source []byte) {
-	p.open, p.text, p.text2, p.quotes, p.quote = p.open[:0], p.text[:0], p.text2[:0], p.quotes[:0], -1
+	p.open, p.text, p.quotes, p.quote = p.open[:0], p.text[:0], p.quotes[:0], -1
 	p.rest, p.foreign, p.sheets = -1, -1, readSheets(source, p.work)
 	p.limits = 0
 	p.work.spend(stepsOfPage)
@@ -82,7 +72,7 @@ func (p *page) read(source []byte) {
 		case html.ErrorToken:
 			p.truncate(0)
 			if p.rest >= 0 {
-				p.quotes = append(p.quotes, span{p.rest, len(p.text2), byOther})
+				p.quotes = append(p.quotes, span{p.rest, len(p.text), byOther})
 			}
 			return
 		case html.TextToken:
@@ -97,7 +87,7 @@ func (p *page) read(source []byte) {
 
 // reset empties p, keeping of its buffers what keep returns.
 func (p *page) reset(keep func([]byte) []byte) {
-	p.text, p.text2, p.sheets = keep(p.text), keep(p.text2), sheet{}
+	p.text, p.sheets = keep(p.text), sheet{}
 	p.style, p.class, p.id = keep(p.style), keep(p.class), keep(p.id)
 	p.markup.reset(keep)
 	if cap(p.quotes) > maxKept/16 {
@@ -106,11 +96,8 @@ func (p *page) reset(keep func([]byte) []byte) {
 }
 
 func (p *page) show(text []byte) {
-	if p.look() == 0 {
-		p.text = append(p.text, text...)
-	}
 	if p.box().isSeen() {
-		p.text2 = append(p.text2, text...)
+		p.text = append(p.text, text...)
 	}
 }
 
@@ -118,25 +105,11 @@ func (p *page) show(text []byte) {
 // otherwise.
 func isBlock(name atom.Atom) bool { return !inline[name] && name != 0 }
 
-func (p *page) look() look {
-	if len(p.open) == 0 {
-		return 0
-	}
-	return p.open[len(p.open)-1].look
-}
-
 // start opens an element, or not, where the tag closes itself and may.
 func (p *page) start(z *markup, closed bool) {
 	name := atom.Lookup(z.name)
 	ends := implied[name]
 	p.endImplied(ends)
-	if isBlock(name) {
-		p.text = append(p.text, '\n')
-	}
-	l := p.look()
-	if unseen[name] {
-		l |= gone
-	}
 	p.declared = declared{}
 	d := &p.declared // calls through pointers would move it to the heap
 	p.style, p.class, p.id = p.style[:0], p.class[:0], p.id[:0]
@@ -144,21 +117,15 @@ func (p *page) start(z *markup, closed bool) {
 	p.reversed = false
 	for _, a := range z.attrs {
 		value := z.value(a)
-		switch a.key {
-		case "hidden":
-			l |= gone
-		case "style":
+		if a.key == "style" {
 			p.style = appendLower(p.style[:0], value)
-			if decidesLook(p.style) {
-				l = l.styled(string(value))
-			}
 		}
 		quoted = p.attribute(name, a.key, value, d) || quoted
 	}
 	p.declare(d, z.name)
 	breaks := p.box().breaks(d, name)
 	if breaks {
-		p.text2 = append(p.text2, '\n')
+		p.text = append(p.text, '\n')
 	}
 	if void[name] {
 		return
@@ -171,45 +138,42 @@ func (p *page) start(z *markup, closed bool) {
 	if p.foreign < 0 && isForeign(name) {
 		p.foreign = len(p.open)
 	}
-	p.open = append(p.open, element{name, ends, l, b, breaks, p.reversed})
+	p.open = append(p.open, element{name, ends, b, breaks, p.reversed})
 	if p.reversed {
-		p.text2 = utf8.AppendRune(p.text2, rightToLeftOverride)
+		p.text = utf8.AppendRune(p.text, rightToLeftOverride)
 	}
 	if quoted && p.quote < 0 {
-		p.quote, p.from = len(p.open)-1, len(p.text2)
+		p.quote, p.from = len(p.open)-1, len(p.text)
 	}
 }
 
 // end closes the innermost open element of the name, and all inside it. An end
 // tag that fits none is ignored, as browsers do; two of them part words all the same.
 func (p *page) end(name atom.Atom) {
-	if isBlock(name) {
-		p.text = append(p.text, '\n')
-	}
 	p.work.spend(len(p.open) / 8)
 	for i := len(p.open) - 1; i >= 0; i-- {
 		if p.open[i].name == name {
 			if p.open[i].breaks {
-				p.text2 = append(p.text2, '\n')
+				p.text = append(p.text, '\n')
 			}
 			p.truncate(i)
 			return
 		}
 	}
 	if name == atom.P || name == atom.Br {
-		p.text2 = append(p.text2, '\n')
+		p.text = append(p.text, '\n')
 	}
 }
 
 // truncate closes the elements from index i on.
 func (p *page) truncate(i int) {
 	if p.quote >= i {
-		p.quotes = append(p.quotes, span{p.from, len(p.text2), byOther})
+		p.quotes = append(p.quotes, span{p.from, len(p.text), byOther})
 		p.quote = -1
 	}
 	for _, e := range p.open[i:] {
 		if e.reversed {
-			p.text2 = utf8.AppendRune(p.text2, popDirection)
+			p.text = utf8.AppendRune(p.text, popDirection)
 		}
 	}
 	p.open = p.open[:i]
@@ -292,12 +256,6 @@ func atoms(list ...atom.Atom) map[atom.Atom]bool {
 	return m
 }
 
-// decidesLook tells whether a style in lower case has a property that styled
-// reads.
-func decidesLook(style []byte) bool {
-	return bytes.Contains(style, []byte("display")) || bytes.Contains(style, []byte("visibility")) || bytes.Contains(style, []byte("font-size"))
-}
-
 // appendLower appends text to dst, ASCII in lower case.
 func appendLower(dst, text []byte) []byte {
 	for _, c := range text {
@@ -307,49 +265,4 @@ func appendLower(dst, text []byte) []byte {
 		dst = append(dst, c)
 	}
 	return dst
-}
-
-// styled is the look of an element with a style attribute inside an element of
-// look l. A later declaration counts more than an earlier one.
-func (l look) styled(style string) look {
-	inherited := l
-	style = strings.ToLower(style)
-	for style != "" {
-		var declaration string
-		declaration, style, _ = strings.Cut(style, ";")
-		property, value, _ := strings.Cut(declaration, ":")
-		value, _, _ = strings.Cut(value, "!")
-		value = strings.TrimSpace(value)
-		switch strings.TrimSpace(property) {
-		case "display":
-			l = l&^gone | inherited&gone
-			if value == "none" {
-				l |= gone
-			}
-		case "visibility":
-			l &^= invisible
-			if value == "hidden" || value == "collapse" || value == "inherit" && inherited&invisible != 0 {
-				l |= invisible
-			}
-		case "font-size":
-			l = l&^tiny | fontSize(value, inherited)
-		}
-	}
-	return l
-}
-
-// fontSize returns tiny for a size that is nothing: zero, or a share of zero.
-func fontSize(value string, inherited look) look {
-	end := strings.IndexFunc(value, func(r rune) bool { return (r < '0' || r > '9') && r != '.' && r != '+' })
-	if end < 0 {
-		end = len(value)
-	}
-	size, err := strconv.ParseFloat(value[:end], 64)
-	switch unit := value[end:]; {
-	case err == nil && size == 0:
-		return tiny
-	case err == nil && (unit == "em" || unit == "%" || unit == "ex"), value == "inherit", value == "smaller", value == "larger":
-		return inherited & tiny
-	}
-	return 0
 }

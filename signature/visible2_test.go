@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// shows is what a reader sees of a page in version 2.
+// shows is what a reader sees of a page.
 func shows(page string) string {
 	c := computer{hasHTML: make(map[int]bool)}
 	s := c.show([]byte(page), &textPart{isHTML: true, charset: "utf-8"})
-	return strings.Join(strings.Fields(string(s.text2)), " ")
+	return strings.Join(strings.Fields(string(s.text)), " ")
 }
 
 func TestVisible2(t *testing.T) {
@@ -105,10 +105,10 @@ func ownWords(text string, isHTML, answer bool) string {
 		c.origin.answer = byThread
 	}
 	s := c.show([]byte(text), &textPart{isHTML: isHTML, charset: "utf-8"})
-	c.words2.add(s.text2, s.quotes)
+	c.words.add(s.text, s.quotes)
 	var own []string
 	for _, t := range c.wordsBy(byAuthor) {
-		own = append(own, string(c.words2.text[t.start:t.end]))
+		own = append(own, string(c.words.text[t.start:t.end]))
 	}
 	return strings.Join(own, " ")
 }

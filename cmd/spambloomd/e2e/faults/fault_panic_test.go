@@ -35,7 +35,7 @@ func brokenKind(t *testing.T, word string) (path string) {
 // it, and the next message on the same connection is judged and signed as ever.
 func TestPanicInSignatureKind(t *testing.T) {
 	t.Parallel()
-	const word = "xylophone"
+	const word = "saxophone"
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
 	s.Binary = brokenKind(t, word)
 	s.Start()
