@@ -205,17 +205,22 @@ func (l *neverList) covers(set signature.Set, hash func(signature.Signature) fil
 			c.message = true
 		}
 	}
-	images, declared := 0, 0
+	texts, declaredTexts, images, declared := 0, 0, 0, 0
 	for _, s := range set.Sketches[:min(len(set.Sketches), maxNeverSketches)] {
 		if s.Kind == signature.KindImage {
 			images++
 			if l.hasSketch(s) {
 				declared++
 			}
-		} else if !c.message {
-			c.message = l.hasSketch(s)
+			continue
+		}
+		texts++
+		if !c.message && l.hasSketch(s) {
+			declaredTexts++
 		}
 	}
+	// A spam that hides a declared text in itself is not spared: all readings must be it.
+	c.message = c.message || texts > 0 && declaredTexts == texts
 	c.images = images > 0 && declared == images
 	return c
 }

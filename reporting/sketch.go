@@ -14,6 +14,7 @@ import (
 
 const (
 	maxSketches = 8       // of a message: its text, and images
+	maxOfText   = 3       // of these: what the text shows, and with what it hides, in two ways
 	maxFeatures = 1 << 14 // anchors of a sketch, and keys: text of 64 KiB has some 10,000
 	featureHash = 8       // bytes
 )
@@ -59,8 +60,8 @@ func decodeSketches(sketches []Sketch) ([]signature.Sketch, error) {
 		if err != nil {
 			return nil, fmt.Errorf("sketch %d: %w", i+1, err)
 		}
-		if s.Kind == signature.KindSketch && i > 0 {
-			return nil, fmt.Errorf("sketch %d: that of the text is the first one", i+1)
+		if s.Kind == signature.KindSketch && (i >= maxOfText || i > 0 && list[i-1].Kind != s.Kind) {
+			return nil, fmt.Errorf("sketch %d: those of the text are the first ones, at most %d", i+1, maxOfText)
 		}
 		list = append(list, s)
 	}

@@ -38,7 +38,7 @@ func newPhrases(lists [][]string) *phrases {
 	for _, list := range lists {
 		for _, s := range list {
 			t.restart()
-			t.add([]byte(s), nil)
+			t.add([]byte(s), nil, nil)
 			folded := slices.Clone(t.text)
 			if len(folded) < phraseKey {
 				continue

@@ -42,34 +42,22 @@ func (c *computer) compute(m Message) Set {
 	limits := w.walk(m)
 	c.limits |= limits
 	complete := limits&LimitParts == 0
-	text := c.visibleText()
-	c.words.markBoilerplate()
-	c.work.count(4 * len(text)) // of all that is done with it below
-	needed := c.needed(m)
-	signsText := isEnough(text, needed, boilerplate())
-	guarded := signsText && c.guardOf(m, text) != guardNone
+	r := c.readings(m)
 	attachments := c.files
-	if !signsText {
+	if !r.signsText {
 		for _, d := range c.embedded {
 			attachments = addDigest(attachments, d)
 		}
 	}
-	images := c.imageSketches(signsText, text)
+	images := c.imageSketches(r.signsText, c.words.text)
 
 	var set Set
 	add := func(kind Kind, d Digest) { set.Signatures = append(set.Signatures, Signature{kind, d}) }
-	signsBody := len(attachments) > 0 || len(images) > 0 || signsText || isEnough(text, brief, boilerplate()) || c.hasTextAside()
-	if signsText && !guarded {
+	signsBody := len(attachments) > 0 || len(images) > 0 || r.signsText || r.signsAll || isEnough(c.words.text, brief, boilerplate()) || c.hasTextAside()
+	if text := c.signed(r); len(text) > 0 {
 		add(KindText, Sum(KindText, text))
 	}
-	if own, areEnough := c.ownWords(); areEnough {
-		s := c.wordsOf(text, own)
-		s.AskOnly = guarded || needed != brief && !isEnough(c.own, needed, boilerplate())
-		set.Sketches = append(set.Sketches, s)
-	} else if s, ok := c.sketchOfAll(); ok {
-		set.Sketches = append(set.Sketches, s)
-		signsBody = signsBody || isEnough(c.words.text, brief, boilerplate())
-	}
+	set.Sketches = c.textSketches(r)
 	for _, d := range attachments {
 		add(KindAttachment, d)
 	}
@@ -95,10 +83,7 @@ func Text(m Message) string {
 	c := computers.Get().(*computer)
 	defer c.release()
 	walk(m, true, c.leaf)
-	if text := c.visibleText(); isEnough(text, c.needed(m), boilerplate()) && c.guardOf(m, text) == guardNone {
-		return string(text)
-	}
-	return ""
+	return string(c.signed(c.readings(m)))
 }
 
 // Attached returns the messages attached to m as message/rfc822, as mail
@@ -120,8 +105,9 @@ func Attached(m Message) []Message {
 }
 
 // counting picks the key under which a message is counted: the text signature, so
-// that copies that vary in what it takes out count as one message; else the body signature; else the first attachment. One key, not all: each
-// costs cells of the counting filter.
+// that copies that vary in what it takes out count as one message; else the body
+// signature; else the first attachment. One key, not all: each costs cells of the
+// counting filter.
 func counting(signatures []Signature) []Signature {
 	for _, kind := range []Kind{KindText, KindBody, KindAttachment} {
 		for _, s := range signatures {
@@ -151,7 +137,8 @@ type computer struct {
 	decoded []byte
 	page    page
 	words   tokeniser // the visible text, tokens and all
-	aside   tokeniser // the text aside
+	all     tokeniser // the same with what is hidden
+	every   tokeniser // the text aside; later, that of all texts
 	own     []byte    // the words of it that are sketched
 	links   links
 	origin  origin // what the header says
@@ -169,11 +156,12 @@ type textPart struct {
 	aside       bool   // signs with the body only
 	attached    bool   // is in a message that this one brings
 	utf8        []byte // nil until it is asked for
+	view        *view  // likewise
 }
 
 var computers = sync.Pool{New: func() any {
 	c := &computer{hasHTML: make(map[int]bool)}
-	c.page.work, c.words.work, c.aside.work, c.links.work = &c.work, &c.work, &c.work, &c.work
+	c.page.work, c.words.work, c.all.work, c.every.work, c.links.work = &c.work, &c.work, &c.work, &c.work, &c.work
 	return c
 }}
 
@@ -189,7 +177,8 @@ func (c *computer) release() {
 	c.parts, c.source, c.decoded = keep(c.parts), keep(c.source), keep(c.decoded)
 	c.page.reset(keep)
 	c.words.reset(keep)
-	c.aside.reset(keep)
+	c.all.reset(keep)
+	c.every.reset(keep)
 	c.own = keep(c.own)
 	clear(c.texts)
 	c.links.reset(keep)
@@ -268,12 +257,12 @@ func (c *computer) keepText(l leaf, isHTML bool, content []byte) {
 	}
 	c.source = append(c.source, content...)
 	c.work.grant(len(content), isHTML)
-	c.texts = append(c.texts, textPart{start, len(c.source), l.charset, isHTML, l.alternative, l.report || l.far, l.attached, nil})
+	c.texts = append(c.texts, textPart{start, len(c.source), l.charset, isHTML, l.alternative, l.report || l.far, l.attached, nil, nil})
 }
 
 // hit are the limits that bit.
 func (c *computer) hit() Limits {
-	if c.words.full {
+	if c.words.full || c.all.full || c.every.full {
 		c.limits |= LimitText
 	}
 	if c.work.isOver() {
@@ -392,21 +381,26 @@ func (c *computer) visibleText() []byte {
 // a multipart/report, as a mail system's notice is the same for everyone, and the
 // message that it returns is not this one; and those beyond maxReach.
 func (c *computer) hasTextAside() bool {
-	c.readTexts(&c.aside, true)
-	return isEnough(c.aside.text, brief, boilerplate())
+	c.readTexts(&c.every, true)
+	return isEnough(c.every.text, brief, boilerplate())
 }
 
 func (c *computer) readTexts(words *tokeniser, aside bool) {
 	words.restart()
 	for i := range c.texts {
 		t := &c.texts[i]
-		if t.aside != aside || t.alternative > 0 && c.hasHTML[t.alternative] && !t.isHTML {
+		if t.aside != aside || !c.isSeen(t) {
 			continue
 		}
 		if c.work.isOver() {
 			break
 		}
-		seen := c.show(c.source[t.start:t.end], t)
-		words.add(seen.text, seen.quotes)
+		seen := c.show(t)
+		words.add(seen.text, seen.quotes, nil)
 	}
+}
+
+// isSeen tells whether a part is the one of its alternatives that a reader sees.
+func (c *computer) isSeen(t *textPart) bool {
+	return t.alternative == 0 || !c.hasHTML[t.alternative] || t.isHTML
 }

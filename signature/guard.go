@@ -132,11 +132,11 @@ const maxCodeSource = 256 << 10
 func (c *computer) showsCode() bool {
 	for i := range c.texts {
 		t := &c.texts[i]
-		if t.aside || t.end > maxCodeSource || t.alternative > 0 && c.hasHTML[t.alternative] && !t.isHTML {
+		if t.aside || t.end > maxCodeSource || !c.isSeen(t) {
 			continue
 		}
 		c.work.spend(t.end - t.start)
-		if hasCode(c.show(c.source[t.start:t.end], t).text) {
+		if hasCode(c.show(t).text) {
 			return true
 		}
 	}

@@ -19,8 +19,7 @@ const (
 	// LimitOpenElements: its HTML lies more than 256 elements deep.
 	LimitOpenElements
 	// LimitStyleSheets: its HTML has more than 256 KiB of style sheets, more than 5,000
-	// selectors of a kind, or more than 16 classes on one element, or following its
-	// selectors would take too long.
+	// selectors, or more than 16 classes on one element.
 	LimitStyleSheets
 	// LimitWords: more than 16,384 of its words would be sketched.
 	LimitWords

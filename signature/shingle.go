@@ -18,6 +18,7 @@ const (
 type token struct {
 	start, end uint32 // in the folded text
 	by         author
+	hidden     bool // plainly
 }
 
 const (
@@ -29,11 +30,11 @@ const (
 // own. Where these are too few and the message answers no other, those that he quotes
 // as well: a quotation mark before each line is no place to hide. It leaves their text
 // in c.own, and tells whether that has the content of a text that signs.
-func (c *computer) ownWords() (own []token, areEnough bool) {
-	own = c.wordsBy(byAuthor)
+func (c *computer) ownWords(of *tokeniser) (own []token, areEnough bool) {
+	own = c.wordsBy(of, byAuthor)
 	areEnough = isEnough(c.own, brief, boilerplate())
 	if c.origin.answer == noAnswer && !areEnough {
-		own = c.wordsBy(byOther)
+		own = c.wordsBy(of, byOther)
 		areEnough = isEnough(c.own, brief, boilerplate())
 	}
 	return own, areEnough
@@ -43,35 +44,31 @@ func (c *computer) ownWords() (own []token, areEnough bool) {
 // shows too few words of his own: of all words, those too that are hidden, quoted or
 // boilerplate, and those of every alternative. Who shows his text where we take it for
 // hidden, or all of it below the mark of a signature, is found by it. Mail of lists,
-// which add words that spam on the list has too, is left out. The text is
-// gone then.
+// which add words that spam on the list has too, is left out.
 func (c *computer) sketchOfAll() (s Sketch, ok bool) {
 	if c.origin.answer != noAnswer || c.origin.list {
 		return s, false
 	}
-	wasFull := c.words.full
-	c.words.restart()
-	c.page.all = true
+	all := &c.every
+	all.restart()
 	for i := range c.texts {
 		if t := &c.texts[i]; !t.aside && !c.work.isOver() {
-			c.words.add(c.show(c.source[t.start:t.end], t).text, nil)
+			all.add(c.show(t).all.text, nil, nil)
 		}
 	}
-	c.page.all = false
-	c.words.full = c.words.full || wasFull
-	if !hasContent(c.words.text, brief) {
+	if !hasContent(all.text, brief) {
 		return s, false
 	}
-	s = c.wordsOf(c.words.text, c.wordsBy(byProgram))
+	s = c.wordsOf(all, c.wordsBy(all, byProgram), false)
 	s.AskOnly = true
 	return s, true
 }
 
 // wordsBy are the tokens by the author, and by others up to last, until the next call.
-func (c *computer) wordsBy(last author) []token {
+func (c *computer) wordsBy(of *tokeniser, last author) []token {
 	own := c.ownTokens[:0]
 	c.own = c.own[:0]
-	for _, t := range c.words.tokens {
+	for _, t := range of.tokens {
 		if t.by > last {
 			continue
 		}
@@ -80,7 +77,7 @@ func (c *computer) wordsBy(last author) []token {
 			break
 		}
 		own = append(own, t)
-		c.own = append(append(c.own, c.words.text[t.start:t.end]...), ' ')
+		c.own = append(append(c.own, of.text[t.start:t.end]...), ' ')
 	}
 	c.ownTokens = own
 	return own
@@ -101,13 +98,18 @@ func (t token) measure(text []byte) int {
 	return wordMeasure / 3
 }
 
-// wordsOf is the sketch of the words of a text.
-func (c *computer) wordsOf(text []byte, tokens []token) Sketch {
+// wordsOf is the sketch of words of a text. Where isMarked, those that are hidden are
+// others than the same words shown.
+func (c *computer) wordsOf(of *tokeniser, tokens []token, isMarked bool) Sketch {
+	text := of.text
 	s := Sketch{Kind: KindSketch}
 	c.work.count(stepsOfToken * len(tokens))
 	words, long := c.shingled[:0], c.long[:0]
 	for i, t := range tokens {
 		w := word{hashWord(text[t.start:t.end]), uint32(i), int32(t.measure(text))}
+		if isMarked && t.hidden {
+			w.hash = scramble(w.hash + 1)
+		}
 		words = append(words, w)
 		if w.measure < wordMeasure || t.end-t.start > shortWord {
 			long = append(long, w)

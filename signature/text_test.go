@@ -73,9 +73,10 @@ func FuzzText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte, isHTML bool, charset string) {
 		source := bytes.Clone(text)
-		c := computer{hasHTML: make(map[int]bool)}
-		s := c.show(text, &textPart{isHTML: isHTML, charset: charset})
-		c.words.add(s.text, s.quotes)
+		c := computer{hasHTML: make(map[int]bool), source: text}
+		s := c.show(&textPart{end: len(text), isHTML: isHTML, charset: charset})
+		checkView(t, s)
+		c.words.add(s.all.text, s.all.quotes, s.hidden)
 		if !bytes.Equal(text, source) {
 			t.Fatal("the source was changed")
 		}
@@ -116,10 +117,33 @@ func TestSignsForBlanks(t *testing.T) {
 
 func tokensOf(text string) []string {
 	var t tokeniser
-	t.add([]byte(text), nil)
+	t.add([]byte(text), nil, nil)
 	var list []string
 	for _, tok := range t.tokens {
 		list = append(list, string(t.text[tok.start:tok.end]))
 	}
 	return list
+}
+
+// checkView: the hidden stretches are in order, and one reading is the other without
+// them.
+func checkView(t *testing.T, s *view) {
+	t.Helper()
+	end := -1
+	for _, h := range s.hidden {
+		if h.start <= end || h.end <= h.start || h.end > len(s.all.text) {
+			t.Fatalf("hidden is %v of %d bytes", s.hidden, len(s.all.text))
+		}
+		end = h.end
+	}
+	for _, r := range []reading{s.reading, s.all} {
+		for i, q := range r.quotes {
+			if q.start >= q.end || q.end > len(r.text) || i > 0 && q.start < r.quotes[i-1].end {
+				t.Fatalf("quotes are %v of %d bytes", r.quotes, len(r.text))
+			}
+		}
+	}
+	if len(without(s.hidden, s.all.text)) != len(s.text) {
+		t.Fatalf("%d bytes of %d are shown, but for %v", len(s.text), len(s.all.text), s.hidden)
+	}
 }

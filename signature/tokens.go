@@ -21,6 +21,7 @@ type tokeniser struct {
 	singles int    // tokens at the end that are single letters, with one blank between
 	dense   bool   // the last token is a letter of a script without blanks
 	by      author // of what is added now
+	hidden  bool   // likewise
 	full    bool
 
 	letters foldedWord // of the word that is read
@@ -44,8 +45,8 @@ func (t *tokeniser) reset(keep func([]byte) []byte) {
 }
 
 // add appends the words of text, which is UTF-8. quotes are the stretches of it,
-// in order, that are not its author's own.
-func (t *tokeniser) add(text []byte, quotes []span) {
+// in order, that are not its author's own, hidden those that are plainly hidden.
+func (t *tokeniser) add(text []byte, quotes, hidden []span) {
 	pos := 0
 	for blanks := 2; pos < len(text) && !t.full && !t.work.isOver(); {
 		if size := blankSize(text[pos:]); size > 0 {
@@ -60,6 +61,10 @@ func (t *tokeniser) add(text []byte, quotes []span) {
 		if len(quotes) > 0 && quotes[0].start <= pos {
 			t.by = quotes[0].by
 		}
+		for len(hidden) > 0 && hidden[0].end <= pos {
+			hidden = hidden[1:]
+		}
+		t.hidden = len(hidden) > 0 && hidden[0].start <= pos
 		if blanks > 1 {
 			t.joinSingles()
 		}
@@ -148,7 +153,7 @@ func (t *tokeniser) append(word []byte, dense bool) {
 	}
 	start := len(t.text)
 	t.text = append(t.text, word...)
-	t.tokens = append(t.tokens, token{uint32(start), uint32(len(t.text)), t.by})
+	t.tokens = append(t.tokens, token{uint32(start), uint32(len(t.text)), t.by, t.hidden})
 	t.dense = dense
 	if single {
 		t.singles++

@@ -1,39 +1,105 @@
 package signature
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
-// view is the text of one part as a reader sees it. It is gone with the next part.
+// view is the text of one part in two readings: without what is plainly hidden, and all
+// that a program could show. In plain text they are one.
 type view struct {
-	text   []byte
-	quotes []span // of text, what its author did not write, in order
+	reading         // without what is plainly hidden
+	all     reading // where something is, else the same
+	hidden  []span  // of all
+	refs    []reference
+	isPage  bool
 }
 
-// show reads one part.
-func (c *computer) show(source []byte, t *textPart) view {
+// reading is a text, of which quotes are what its author did not write, in order.
+type reading struct {
+	text   []byte
+	quotes []span
+}
+
+// show reads one part, once.
+func (c *computer) show(t *textPart) *view {
+	if t.view != nil {
+		return t.view
+	}
+	source := c.source[t.start:t.end]
 	text := t.text(source)
 	c.work.spend(stepsOfText + len(source)/2)
 	if !sameBytes(text, source) {
 		c.work.spend(2 * len(text))
 	}
-	s := view{text, nil}
-	if t.isHTML || isPage(text) {
-		c.page.read(text)
-		s.text = c.page.text
-		if c.origin.answer == byThread { // these marks are seen by nobody
-			s.quotes = c.page.quotes
-		}
-		c.limits |= c.page.limits | c.page.sheets.limits
+	s := &view{}
+	t.view = s
+	if s.isPage = t.isHTML || isPage(text); !s.isPage {
+		s.all = c.reading(text, nil, t.attached)
+		s.reading = s.all
+		return s
 	}
-	if ordered := inShownOrder(s.text); !sameBytes(ordered, s.text) {
-		c.work.spend(4 * len(ordered))
-		s.text = ordered
+	p := &c.page
+	p.read(text)
+	c.limits |= p.limits
+	s.refs, s.hidden = p.refs, p.hidden
+	text = p.text[p.start:]
+	var quotes []span
+	if c.origin.answer == byThread { // these marks are seen by nobody
+		quotes = merge(slices.Clone(p.quotes))
 	}
-	s.quotes = merge(appendQuoted(s.quotes, s.text, c.origin, &c.work))
-	c.work.spend(stepsOfLine * len(s.quotes))
-	if t.attached {
-		s.quotes = []span{{0, len(s.text), byOther}}
+	if s.all = c.reading(text, slices.Clone(quotes), t.attached); len(s.hidden) == 0 {
+		s.reading = s.all
+		return s
 	}
+	c.work.spend(len(text) / 2)
+	s.reading = c.reading(without(s.hidden, text), moved(s.hidden, quotes), t.attached)
 	return s
+}
+
+// reading puts text into the order in which it is read, and finds what is quoted.
+func (c *computer) reading(text []byte, quotes []span, isAttached bool) reading {
+	if ordered := inShownOrder(text); !sameBytes(ordered, text) {
+		c.work.spend(4 * len(ordered))
+		text = ordered
+	}
+	if isAttached {
+		return reading{text, []span{{0, len(text), byOther}}}
+	}
+	quotes = merge(appendQuoted(quotes, text, c.origin, &c.work))
+	c.work.spend(stepsOfLine * len(quotes))
+	return reading{text, quotes}
+}
+
+// without is text without the hidden stretches.
+func without(hidden []span, text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	pos := 0
+	for _, h := range hidden {
+		out = append(out, text[pos:h.start]...)
+		pos = h.end
+	}
+	return append(out, text[pos:]...)
+}
+
+// moved are spans, in order, where they stand in the text without the hidden stretches.
+func moved(hidden, spans []span) []span {
+	cut := 0 // hidden bytes before at
+	place := func(at int) int {
+		for len(hidden) > 0 && hidden[0].end <= at {
+			cut += hidden[0].end - hidden[0].start
+			hidden = hidden[1:]
+		}
+		if len(hidden) > 0 && hidden[0].start < at {
+			return hidden[0].start - cut
+		}
+		return at - cut
+	}
+	var out []span
+	for _, s := range spans {
+		out = append(out, span{place(s.start), place(s.end), s.by})
+	}
+	return out
 }
 
 // text is the part in UTF-8.
