@@ -224,7 +224,7 @@ func BenchmarkLinks(b *testing.B) {
 			for i := range c.texts {
 				c.texts[i].view = nil
 			}
-			c.page.text = c.page.text[:0]
+			c.page.text, c.page.refs = c.page.text[:0], c.page.refs[:0]
 			c.links.reset(func(b []byte) []byte { return b[:0] })
 		}
 	}

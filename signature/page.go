@@ -20,15 +20,16 @@ type page struct {
 	sheet  sheet
 	late   bool // a style sheet came after text that it may hide
 
-	// The text of all pages of a message, and what it says of the one that is read.
-	text   []byte
-	start  int    // of this page in text; what follows counts from there
-	hidden []span // what is plainly hidden
-	quotes []span // what mail programs mark as another's
-	quote  int    // index in open of the outermost element that is quoted, or -1
-	from   int    // where that begins
-	rest   int    // where it is quoted from, up to the end, or -1
-	refs   []reference
+	// The text and references of all pages of a message, and where the page begins that is
+	// read; places in its text count from there.
+	text            []byte
+	refs            []reference
+	start, firstRef int
+	hidden          []span // what is plainly hidden
+	quotes          []span // what mail programs mark as another's
+	quote           int    // index in open of the outermost element that is quoted, or -1
+	from            int    // where that begins
+	rest            int    // where it is quoted from, up to the end, or -1
 
 	limits Limits
 	work   *work
@@ -57,7 +58,8 @@ type reference struct {
 // read takes in a page. A sheet of rules that stands behind the text is applied by
 // reading it once more.
 func (p *page) read(source []byte) {
-	p.start, p.limits, p.late, p.sheet = len(p.text), 0, false, sheet{work: p.work}
+	p.start, p.firstRef = len(p.text), len(p.refs)
+	p.limits, p.late, p.sheet = 0, false, sheet{work: p.work}
 	p.work.spend(stepsOfPage)
 	p.walk(source)
 	if p.late && !p.work.isOver() {
@@ -69,7 +71,7 @@ func (p *page) read(source []byte) {
 }
 
 func (p *page) walk(source []byte) {
-	p.open, p.hidden, p.quotes, p.quote, p.rest, p.refs = p.open[:0], nil, p.quotes[:0], -1, -1, nil
+	p.open, p.hidden, p.quotes, p.quote, p.rest, p.refs = p.open[:0], nil, p.quotes[:0], -1, -1, p.refs[:p.firstRef]
 	m := &p.markup
 	m.begin(source)
 	for {
@@ -99,13 +101,23 @@ func (p *page) walk(source []byte) {
 
 // reset empties p for the next message, keeping of its buffers what keep returns.
 func (p *page) reset(keep func([]byte) []byte) {
-	p.text, p.sheet, p.hidden, p.refs = keep(p.text), sheet{}, nil, nil
+	p.text, p.sheet, p.hidden = keep(p.text), sheet{}, nil
+	clear(p.refs)
+	p.refs = p.refs[:0]
+	if cap(p.refs) > maxKept/32 {
+		p.refs = nil
+	}
 	p.style, p.class, p.id = keep(p.style), keep(p.class), keep(p.id)
 	p.markup.reset(keep)
 	p.inner.reset(keep)
 	if cap(p.quotes) > maxKept/16 {
 		p.quotes = nil
 	}
+}
+
+// shown is the text of the page, and its references.
+func (p *page) shown() ([]byte, []reference) {
+	return p.text[p.start:len(p.text):len(p.text)], p.refs[p.firstRef:len(p.refs):len(p.refs)]
 }
 
 // length is how much text of this page there is.
@@ -181,6 +193,7 @@ func (p *page) refer(m *markup, a attr, least rank) {
 		p.refs = append(p.refs, reference{value, max(r, least), false})
 	case a.key == "content":
 		p.refs = append(p.refs, reference{value, max(clicked, least), true})
+	case a.key == "style" && bytes.IndexByte(value, '(') < 0: // nothing to load
 	case a.key == "style", a.key == "srcset", a.key == eventAttribute:
 		p.refs = append(p.refs, reference{value, loaded, true})
 	}
@@ -203,11 +216,13 @@ func (p *page) startElement(m *markup) {
 	quoted := false
 	for _, a := range m.attrs {
 		p.refer(m, a, clicked)
-		quoted = p.attribute(name, a.key, m.value(a), &s) || quoted
+		quoted = p.attribute(name, m, a, &s) || quoted
 	}
 	p.work.spend(stepsOfTag*len(m.attrs) + 2*len(p.style))
 	p.sheet.apply(&s, m, p.class, p.id)
-	s.read(cleanStyle(p.style))
+	if len(p.style) > 0 {
+		s.read(cleanStyle(p.style))
+	}
 	b := p.box().inside(&s)
 	isEmpty := t.void || m.closed && t.foreign
 	if t.unseen && !isEmpty && (name != atom.Details || !s.isOpen) {
@@ -287,16 +302,16 @@ func (p *page) endImplied(by traits) {
 
 // attribute notes what an attribute of an element says: in s, p.style, p.class, p.id
 // and p.reversed. It tells whether the element is quoted by it.
-func (p *page) attribute(name atom.Atom, key string, value []byte, s *style) (quoted bool) {
-	switch key {
+func (p *page) attribute(name atom.Atom, m *markup, a attr, s *style) (quoted bool) {
+	switch a.key {
 	case "style":
-		p.style = appendLower(p.style[:0], value)
+		p.style = appendLower(p.style[:0], m.value(a))
 		return name == atom.Blockquote && bytes.Contains(p.style, []byte("border-left"))
 	case "class":
-		p.class = appendLower(p.class[:0], value)
+		p.class = appendLower(p.class[:0], m.value(a))
 		return containsAny(p.class, quotedClasses)
 	case "id":
-		p.id = appendLower(p.id[:0], value)
+		p.id = appendLower(p.id[:0], m.value(a))
 		if p.rest < 0 && containsAny(p.id, beforeQuotes) {
 			p.rest = p.length()
 		}
@@ -308,15 +323,15 @@ func (p *page) attribute(name atom.Atom, key string, value []byte, s *style) (qu
 	case "open":
 		s.isOpen = true
 	case "bgcolor":
-		s.setPaper(colourOf(bytes.ToLower(value)))
+		s.setPaper(colourOf(bytes.ToLower(m.value(a))))
 	case "background":
 		s.setPaper(unknownColour)
 	case "color", "text":
 		if name == atom.Font || name == atom.Body {
-			s.setInk(colourOf(bytes.ToLower(value)))
+			s.setInk(colourOf(bytes.ToLower(m.value(a))))
 		}
 	case "dir":
-		p.reversed = name == atom.Bdo && bytes.EqualFold(value, []byte("rtl"))
+		p.reversed = name == atom.Bdo && bytes.EqualFold(m.value(a), []byte("rtl"))
 	case "href":
 		if name == atom.A {
 			s.setInk(linkColour)

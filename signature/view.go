@@ -42,8 +42,8 @@ func (c *computer) show(t *textPart) *view {
 	p := &c.page
 	p.read(text)
 	c.limits |= p.limits
-	s.refs, s.hidden = p.refs, p.hidden
-	text = p.text[p.start:]
+	text, s.refs = p.shown()
+	s.hidden = p.hidden
 	var quotes []span
 	if c.origin.answer == byThread { // these marks are seen by nobody
 		quotes = merge(slices.Clone(p.quotes))

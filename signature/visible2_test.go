@@ -98,7 +98,7 @@ func TestLinesOfPages(t *testing.T) {
 		{"CSS in comments of an attribute", "vi<b style='/*a*/display/**/:none'>x</b>sa", "visa"},
 		{"hidden by other means", "a<b style='clip:rect(0,0,0,0)'>b</b><b style='transform:scale(0)'>c</b><b style='opacity:2%'>d</b><b style='clip-path:inset(100%)'>e</b><b style='filter:alpha(opacity=0)'>f</b>", "a"},
 		{"a drawing that closes itself", "a<svg/>b<p>c</p><iframe/>d", "a b c"},
-		{"a drawing that does not close itself", "a<svg a=/>b</svg>c<svg a='x'/>d", "a c d"},
+		{"a drawing that does not close itself", "a<svg a=/>b</svg>c<svg a='x'/>d", "ac d"},
 		{"a drawing with HTML inside", "<svg><text>a</text><p>b</p></svg><math><mi>c</mi></math>d", "d"},
 		{"a mark of Outlook shows nothing", "a<b style='display:none;mso-hide:none'>b</b>", "a"},
 	} {
