@@ -171,7 +171,7 @@ func TestVotesByTextOrBody(t *testing.T) {
 		}
 	}
 	x := here.Explain(whole)
-	for i, want := range []int{2, 0, 2, 0} {
+	for i, want := range []int{2, 2, 0} {
 		if got := x[i].Votes; len(got) != want || want > 0 && (got[0].Site != "a" || got[0].Stale || !got[0].Made.Equal(c.Now())) {
 			t.Errorf("votes by %s: %+v", x[i].Signature.Kind, got)
 		}
