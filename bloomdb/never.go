@@ -205,23 +205,17 @@ func (l *neverList) covers(set signature.Set, hash func(signature.Signature) fil
 			c.message = true
 		}
 	}
-	texts, declaredTexts, images, declared := 0, 0, 0, 0
+	of, declared := make(map[signature.Kind]int), make(map[signature.Kind]int)
 	for _, s := range set.Sketches[:min(len(set.Sketches), maxNeverSketches)] {
-		if s.Kind == signature.KindImage {
-			images++
-			if l.hasSketch(s) {
-				declared++
-			}
-			continue
-		}
-		texts++
-		if !c.message && l.hasSketch(s) {
-			declaredTexts++
+		of[s.Kind]++
+		if l.hasSketch(s) {
+			declared[s.Kind]++
 		}
 	}
+	all := func(k signature.Kind) bool { return of[k] > 0 && declared[k] == of[k] }
 	// A spam that hides a declared text in itself is not spared: all readings must be it.
-	c.message = c.message || texts > 0 && declaredTexts == texts
-	c.images = images > 0 && declared == images
+	c.message = c.message || all(signature.KindSketch)
+	c.images = all(signature.KindImage)
 	return c
 }
 
