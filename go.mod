@@ -10,7 +10,7 @@ require (
 	github.com/emersion/go-milter v0.5.0 // the milter protocol
 	github.com/gofrs/flock v0.13.1 // one process for one state folder
 	github.com/google/renameio/v2 v2.0.2 // files that are replaced whole or not at all
-	github.com/klauspost/compress v1.20.3 // the laboratory: what a delta would take in zstd
+	github.com/klauspost/compress v1.20.3 // archives, PDFs and PNGs, whose tables it takes once; the laboratory: what a delta would take in zstd
 	github.com/minio/sha256-simd v1.0.1 // digests, in signature/digest.go only
 	github.com/prometheus/client_golang v1.25.0 // metrics
 	github.com/redis/go-redis/v9 v9.23.0 // the exchange between sites
@@ -19,7 +19,7 @@ require (
 	github.com/spf13/pflag v1.0.10 // the flags of a command, for its man page; those of cmd/internal/suite
 	go.etcd.io/bbolt v1.5.0 // reports and reporters on disk
 	golang.org/x/image v0.47.0 // images in BMP and WebP; fonts, in tests
-	golang.org/x/net v0.62.0 // the HTML tokenizer; the ASCII form of domains; in tests, a name server
+	golang.org/x/net v0.62.0 // the HTML tokenizer; the ASCII form of domains; the Public Suffix List, whose day is in signature/FORMAT.md; in tests, a name server
 	golang.org/x/sync v0.24.0 // errgroup: goroutines with an owner
 	golang.org/x/sys v0.49.0 // mmap, madvise, socket options
 	golang.org/x/term v0.47.0 // whether standard error is a terminal
@@ -47,6 +47,7 @@ require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/bits-and-blooms/bitset v1.29.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/cpuguy83/go-md2man/v2 v2.0.6 // indirect
 	github.com/emersion/go-sasl v0.0.0-20241020182733-b788ff22d5a6 // indirect
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
@@ -58,8 +59,10 @@ require (
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/procfs v0.23.0 // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect
+	github.com/russross/blackfriday/v2 v2.1.0 // indirect
 	github.com/yuin/gopher-lua v1.1.1 // indirect
 	go.uber.org/atomic v1.12.0 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/exp/typeparams v0.0.0-20231108232855-2478ac86f678 // indirect
 	golang.org/x/mod v0.41.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect

@@ -15,29 +15,6 @@ const (
 	minParts   = 256 << 20
 )
 
-// Cursor is the (epoch, seq) up to which a site is heard, in its latest life: the
-// number of the last delta applied, or the position of a snapshot. Zeros for none.
-func (db *DB) Cursor(site string) (epoch, seq uint64) {
-	db.sitesMu.Lock()
-	defer db.sitesMu.Unlock()
-	o, state := db.latest(site)
-	if state == nil {
-		return 0, 0
-	}
-	return o.epoch, state.seq
-}
-
-// latest is a site's latest life of which something is known; nil for none. sitesMu
-// is held.
-func (db *DB) latest(site string) (o origin, state *siteState) {
-	for known, s := range db.sites {
-		if known.site == site && known.epoch >= o.epoch {
-			o, state = known, s
-		}
-	}
-	return o, state
-}
-
 // Order says what is known of the deltas between the cursor and a record.
 type Order int
 
@@ -98,47 +75,6 @@ func (db *DB) Apply(data []byte, order Order) error {
 	}
 	state.seq = d.Seq
 	db.sites[d.origin] = state
-	return nil
-}
-
-// miss notes that something before a number is missing.
-func (s *siteState) miss(before uint64, order Order) {
-	if order == Lost {
-		s.gaps += before - s.seq
-	} else {
-		s.gaps++ // how many of them were refused is not known here
-	}
-	s.hole = before
-}
-
-// stateOf finds where we stand in a record's life, or makes it where there is room.
-// A life that another one has followed tells nothing new. sitesMu is held.
-func (db *DB) stateOf(h Head) (*siteState, error) {
-	if db.Muted(h.Site) {
-		return nil, fmt.Errorf("%s: %w", h, ErrMuted)
-	}
-	if now, _ := db.latest(h.Site); h.Epoch < now.epoch {
-		return nil, fmt.Errorf("%s: %w: epoch %d has followed", h, ErrReplayed, now.epoch)
-	}
-	if state := db.sites[h.origin()]; state != nil {
-		return state, nil
-	}
-	if err := db.roomForSite(h.Site); err != nil {
-		return nil, fmt.Errorf("%s: %w", h, err)
-	}
-	return &siteState{}, nil
-}
-
-func (db *DB) roomForSite(site string) error {
-	lives := 0
-	for o := range db.sites {
-		if o.site == site {
-			lives++
-		}
-	}
-	if len(db.sites) >= maxOrigins || lives >= maxLives {
-		return fmt.Errorf("%w: %d sites are held, this one in %d lives", ErrFull, len(db.sites), lives)
-	}
 	return nil
 }
 
@@ -234,30 +170,6 @@ func (db *DB) acceptable(o origin, s deltaSection) error {
 		}
 	}
 	return db.fits(what, here, fresh, s.target)
-}
-
-// fits refuses to fill a bit filter so far that its error would grow beyond what
-// it was made for. It is also what stops a site that sends all ones.
-func (db *DB) fits(what string, s filter.BitsShape, ones int64, t target) error {
-	if limit := db.fillLimit(t.kind, s); ones > limit {
-		return fmt.Errorf("%s: %w: %d bits set, at most %d", what, ErrFull, ones, limit)
-	}
-	return nil
-}
-
-// fillLimit is the number of ones up to which a bit filter may be filled.
-func (db *DB) fillLimit(kind filterKind, s filter.BitsShape) int64 { return db.onesOf(kind, s, 1) }
-
-// onesOf is the number of ones that a share of what a generation is planned for sets.
-func (db *DB) onesOf(kind filterKind, s filter.BitsShape, share float64) int64 {
-	keys := db.opt.keysPerGeneration()
-	switch kind {
-	case revokedFilter:
-		keys /= revokedShare
-	case sketchFilter:
-		keys = db.opt.sketchEntriesPerGeneration()
-	}
-	return max(int64(s.Fill(share*keys)*float64(s.Size())), int64(4*s.K))
 }
 
 // partFor finds or makes an origin's part of a filter.

@@ -31,7 +31,7 @@ func BenchmarkJudge(b *testing.B) {
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 50_000_000 {
-		own.SetBit(r.Uint64N(own.Shape().Size()))
+		own.SetCells([]filter.Cell{{Pos: r.Uint64N(own.Shape().Size()), Value: 1}})
 	}
 	for n := range 1000 {
 		mustReport(b, db, n)

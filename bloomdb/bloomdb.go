@@ -64,9 +64,6 @@ type DB struct {
 	burst    *burstCounter // nil: none
 	greylist greylist
 
-	importMu     sync.Mutex  // one import at a time
-	importStands atomic.Bool // what was imported may stand in no snapshot: its file is still there
-
 	never   *neverList
 	neverMu sync.Mutex // held by the one who changes the never-list and its files
 
@@ -101,17 +98,6 @@ type DB struct {
 	measuredMu    sync.Mutex // guards what follows
 	measured      map[measuredFilter]measuredError
 	measuredParts map[measuredPart]measuredError
-}
-
-// siteState is where we stand in another site's stream.
-type siteState struct {
-	seq  uint64 // last delta applied, or position of the last snapshot
-	gaps uint64 // deltas that were lost on the way or refused, and that no snapshot has brought
-	hole uint64 // the number from which on nothing is missing
-
-	refused bool // some of a snapshot was, whose end is still to come
-
-	classesRefused bool // it was said that its classes can't be joined
 }
 
 // Open locks Dir, validates all that is in it, replays the journal, and names
@@ -250,7 +236,8 @@ func (db *DB) maintain() error {
 	db.expire()
 	db.own.expire(db.votesGeneration())
 	db.pub.compact()
-	err := errors.Join(db.journal.flush(), db.pub.write(db.opt.Dir, db.opt.Now()), db.opt.keeper.write(false))
+	err := errors.Join(db.journal.flush(), db.journal.list.raiseLater(db.journal.durable, db.opt.Now()),
+		db.pub.write(db.opt.Dir, db.opt.Now()), db.opt.keeper.write(false))
 	if db.saveDue() {
 		err = errors.Join(err, db.save())
 	}
@@ -271,7 +258,7 @@ func (db *DB) saveDue() bool {
 		return false
 	}
 	age := now.Sub(db.lastSave)
-	return age >= saveInterval || age < 0 || db.journal.snapshotDue() || db.importStands.Load() ||
+	return age >= saveInterval || age < 0 || db.journal.snapshotDue() ||
 		db.journal.bytesFrom(0)-db.journalBase.Load() > maxJournalBytes
 }
 

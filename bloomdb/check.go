@@ -1,8 +1,10 @@
 package bloomdb
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -153,25 +155,78 @@ func (db *DB) checkFiles() error {
 		return err
 	}
 	_, err := readIdentity(db.opt.Dir)
-	segments := make(map[uint32]bool)
-	entries, e := os.ReadDir(db.opt.Dir)
-	if e != nil {
-		return fmt.Errorf("state folder: %w", e)
+	return errors.Join(err, checkFolder(db.opt.Dir, db.keyID, db.checkVotes))
+}
+
+// CheckFolder reads every file of a state folder that no database has open, as Open would,
+// and names all that is damaged or missing, joined in one error. It needs no key, and so
+// does not prove the votes of other sites, which Open sets aside where they are damaged.
+func CheckFolder(dir string) error {
+	folders, err := keyFolders(dir)
+	if err != nil {
+		return err
 	}
+	found := false
+	for _, folder := range folders {
+		id, e := readIdentity(folder)
+		if errors.Is(e, fs.ErrNotExist) {
+			continue
+		}
+		found = true
+		if e != nil {
+			err = errors.Join(err, e)
+			continue
+		}
+		err = errors.Join(err, id.checkFolder(folder))
+	}
+	if !found {
+		return fmt.Errorf("%s is missing", identityPath(dir))
+	}
+	return err
+}
+
+// checkFolder checks the files of one key, whose folder the identity is of.
+func (id identity) checkFolder(dir string) error {
+	key, err := hex.DecodeString(id.KeyID)
+	if err != nil || len(key) != 8 {
+		return damaged(identityPath(dir), 0, fmt.Errorf("key id %q", id.KeyID))
+	}
+	for _, name := range id.Snapshots {
+		if _, e := os.Stat(filepath.Join(dir, name)); e != nil && !expendable(name) {
+			err = errors.Join(err, damaged(filepath.Join(dir, name), 0, errors.New("the file is missing")))
+		}
+	}
+	return errors.Join(err, checkFolder(dir, [8]byte(key), func(name string) error {
+		gen, ok := parseOwnVotesPath(name)
+		if !ok {
+			return nil
+		}
+		_, _, err := readOwnVotes(filepath.Join(dir, name), [8]byte(key), gen, id.ReportPeriod)
+		return err
+	}))
+}
+
+// checkFolder reads all files of one folder. Votes are checked by the caller's function.
+func checkFolder(dir string, keyID [8]byte, votes func(name string) error) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("state folder: %w", err)
+	}
+	segments := make(map[uint32]bool)
 	for _, entry := range entries {
 		name := entry.Name()
-		path := filepath.Join(db.opt.Dir, name)
+		path := filepath.Join(dir, name)
 		if strings.HasSuffix(name, ".snapshot") && !strings.HasPrefix(name, ".") {
-			_, e := readSnapshot(path, db.keyID, nil)
+			_, e := readSnapshot(path, keyID, nil)
 			err = errors.Join(err, e)
 		}
 		if gen, ok := parseMaskPath(name); ok {
-			_, e := readMask(path, db.keyID, gen)
+			_, e := readMask(path, keyID, gen)
 			err = errors.Join(err, e)
 		}
-		err = errors.Join(err, db.checkVotes(name))
+		err = errors.Join(err, votes(name))
 		if isNeverPath(name) {
-			_, e := readNever(path, db.keyID)
+			_, e := readNever(path, keyID)
 			err = errors.Join(err, e)
 		}
 		if n, ok := strings.CutPrefix(name, "journal-"); ok {
@@ -180,14 +235,22 @@ func (db *DB) checkFiles() error {
 			}
 		}
 	}
-	if _, e := readStamp(db.opt.Dir); !errors.Is(e, os.ErrNotExist) {
+	if _, e := readStamp(dir); !errors.Is(e, fs.ErrNotExist) {
 		err = errors.Join(err, e)
 	}
-	err = errors.Join(err, db.checkImport())
+	listed, e := readSegments(dir, keyID)
+	if !errors.Is(e, fs.ErrNotExist) {
+		err = errors.Join(err, e)
+	}
+	for n := range listed {
+		if !segments[n] {
+			err = errors.Join(err, damaged(segmentPath(dir, n), 0, errMissing))
+		}
+	}
 	order := slices.Sorted(maps.Keys(segments))
 	for i, n := range order {
 		last := i == len(order)-1 // records may be half written while we read
-		_, _, e := readSegment(segmentPath(db.opt.Dir, n), db.keyID, last, func(int64, record) error { return nil })
+		_, _, e := readSegment(segmentPath(dir, n), keyID, last, listed[n], func(int64, record) error { return nil })
 		err = errors.Join(err, e)
 	}
 	return err

@@ -118,23 +118,6 @@ func (db *DB) labels(h filter.Hash) (l labels) {
 	return l
 }
 
-// stretch makes four lanes of one: the first outputs of SplitMix64 (Steele, Lea,
-// Flood 2014).
-func stretch(state uint64) (h filter.Hash) {
-	for i := range h {
-		state += 0x9e3779b97f4a7c15
-		h[i] = mix(state)
-	}
-	return h
-}
-
-// mix is the finaliser of SplitMix64.
-func mix(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}
-
 // classOf is the gravest class under which a signature's listing that stands was
 // reported: in a generation that no revocation has taken back, here or under the other
 // key, by a site that reported the signature there.
@@ -207,41 +190,6 @@ func (db *DB) keptClass(c Class, gen int64) Class {
 		return ClassOther
 	}
 	return c
-}
-
-// set sets a report's or a revocation's bits. Its label comes first: who sees the
-// listing sees its class too. done is told of the positions.
-func (db *DB) set(r record, done func(t target, positions []uint64)) error {
-	if r.target.kind == sketchFilter {
-		if db.unwanted(sketchFilter) {
-			return nil
-		}
-		return db.setBits(r.target, stretchAll(r.seeds), done)
-	}
-	if r.class.Named() && db.opt.Reports.Classes {
-		labels := make([]filter.Hash, len(r.hashes))
-		for i, h := range r.hashes {
-			labels[i] = db.labels(h)[r.class]
-		}
-		if err := db.setBits(target{classFilter, r.target.gen}, labels, done); err != nil {
-			return err
-		}
-	}
-	return db.setBits(r.target, r.hashes, done)
-}
-
-func (db *DB) setBits(t target, keys []filter.Hash, done func(t target, positions []uint64)) error {
-	own, err := db.ownBits(t, db.shapeFor(t))
-	if err != nil {
-		return err
-	}
-	var positions []uint64
-	for _, h := range keys {
-		own.Set(h)
-		positions = own.Shape().Positions(h, positions)
-	}
-	done(t, positions)
-	return nil
 }
 
 // joinable leaves out of a delta the sections of classes that can't be joined,

@@ -14,7 +14,7 @@
 //	NewSnapshot     <- own filters, for who comes too late for the deltas
 //	Votes           <- own recent reports, for who does not trust this site in full
 //	HearVotes       -> those of a site that we do not; asked by Judge, joined with nothing
-//	ExportOwn       <- own state, for another machine; ImportOwn joins it into its own
+//	Backup          <- all files of one moment, to be copied while the database runs
 //
 // # State
 //

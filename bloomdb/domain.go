@@ -258,20 +258,8 @@ func domainsShape() filter.CountsShape { return filter.SizeCounts(domainsPlanned
 
 // ownDomains returns the counts of domains of a generation, made where missing.
 func (db *DB) ownDomains(gen int64, s filter.CountsShape) (*filter.Counts, error) {
-	if g := db.view.Load().report(gen); g != nil && g.domains != nil {
-		return g.domains, nil
-	}
-	var own *filter.Counts
-	err := db.change(func(v *view) error {
-		return v.editReport(gen, func(g *reportGeneration) (err error) {
-			if g.domains == nil {
-				g.domains, err = filter.NewCounts(s)
-			}
-			own = g.domains
-			return err
-		})
-	})
-	return own, err
+	in := func(g *reportGeneration) **filter.Counts { return &g.domains }
+	return findOrMake(db, gen, inReports(in), func() (*filter.Counts, error) { return filter.NewCounts(s) })
 }
 
 // domainStatus describes a generation's counts of domains.

@@ -79,6 +79,10 @@ type identity struct {
 
 	// Snapshots are the files without which the folder is not whole.
 	Snapshots []string `json:"snapshots"`
+
+	// Companions are likewise files that the database does not keep itself, by their paths
+	// relative to the folder.
+	Companions []string `json:"companions,omitempty"`
 }
 
 // segment is the newest segment of the journal in which the identity knows a place.
@@ -88,14 +92,19 @@ const identityVersion = 1
 
 func identityPath(dir string) string { return filepath.Join(dir, "identity") }
 
-func (id identity) write(dir string) error {
+// encode returns the file: the line of JSON and that of its checksum.
+func (id identity) encode() ([]byte, error) {
 	line, err := json.Marshal(id)
+	return append(append(line, '\n'), checksumLine(line)...), err
+}
+
+func (id identity) write(dir string) error {
+	data, err := id.encode()
 	if err != nil {
 		return err
 	}
-	line = append(append(line, '\n'), checksumLine(line)...)
 	path := identityPath(dir)
-	if err := renameio.WriteFile(path, line, 0o600, renameio.WithTempDir(dir)); err != nil {
+	if err := renameio.WriteFile(path, data, 0o600, renameio.WithTempDir(dir)); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return syncDir(dir)
@@ -108,7 +117,7 @@ func checksumLine(line []byte) string {
 // readIdentity returns an error that wraps os.ErrNotExist for a new folder.
 func readIdentity(dir string) (id identity, err error) {
 	path := identityPath(dir)
-	data, err := os.ReadFile(path)
+	data, err := readLegible(path)
 	if err != nil {
 		return id, err
 	}

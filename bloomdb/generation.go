@@ -331,42 +331,48 @@ func counted(parts []sitePart) []sitePart {
 	return out
 }
 
-// ownBits returns this site's filter of a generation, made where missing with
-// the given shape.
-func (db *DB) ownBits(t target, s filter.BitsShape) (*filter.Bits, error) {
-	if g := db.view.Load().report(t.gen); g != nil && g.listing(t.kind).own != nil {
-		return g.listing(t.kind).own, nil
+// slot is where a view has a *T: in a generation G, which find finds and edit copies.
+type slot[G, T any] struct {
+	find func(*view, int64) *G
+	edit func(*view, int64, func(*G) error) error
+	in   func(*G) **T
+}
+
+// findOrMake returns what a generation has in a slot, made where missing.
+func findOrMake[G, T any](db *DB, gen int64, s slot[G, T], build func() (*T, error)) (made *T, err error) {
+	if g := s.find(db.view.Load(), gen); g != nil && *s.in(g) != nil {
+		return *s.in(g), nil
 	}
-	var own *filter.Bits
-	err := db.change(func(v *view) error {
-		return v.editReport(t.gen, func(g *reportGeneration) (err error) {
-			l := g.listing(t.kind)
-			if l.own == nil {
-				l.own, err = filter.NewBits(s)
+	err = db.change(func(v *view) error {
+		return s.edit(v, gen, func(g *G) (err error) {
+			at := s.in(g)
+			if *at == nil {
+				*at, err = build()
 			}
-			own = l.own
+			made = *at
 			return err
 		})
 	})
-	return own, err
+	return made, err
+}
+
+// inReports is a slot of a generation of reports.
+func inReports[T any](in func(*reportGeneration) **T) slot[reportGeneration, T] {
+	return slot[reportGeneration, T]{(*view).report, (*view).editReport, in}
+}
+
+// ownBits returns this site's filter of a generation, made where missing with
+// the given shape.
+func (db *DB) ownBits(t target, s filter.BitsShape) (*filter.Bits, error) {
+	in := func(g *reportGeneration) **filter.Bits { return &g.listing(t.kind).own }
+	return findOrMake(db, t.gen, inReports(in), func() (*filter.Bits, error) { return filter.NewBits(s) })
 }
 
 // ownCounts is ownBits for the counting filter.
 func (db *DB) ownCounts(gen int64, s filter.CountsShape) (*filter.Counts, error) {
-	if g := db.view.Load().count(gen); g != nil && g.own != nil {
-		return g.own, nil
-	}
-	var own *filter.Counts
-	err := db.change(func(v *view) error {
-		return v.editCount(gen, func(g *countGeneration) (err error) {
-			if g.own == nil {
-				g.own, err = filter.NewCounts(s)
-			}
-			own = g.own
-			return err
-		})
-	})
-	return own, err
+	in := func(g *countGeneration) **filter.Counts { return &g.own }
+	at := slot[countGeneration, filter.Counts]{(*view).count, (*view).editCount, in}
+	return findOrMake(db, gen, at, func() (*filter.Counts, error) { return filter.NewCounts(s) })
 }
 
 // shapeFor is the shape of a bit filter in a generation: that of what is there
@@ -433,30 +439,6 @@ func (db *DB) expire() {
 		return nil
 	})
 	db.forget()
-}
-
-// forget drops the cursors of lives of which nothing is held any more, but for the
-// present ones of members that are named. Should one speak again, its stream is read from
-// its begin.
-func (db *DB) forget() {
-	db.sitesMu.Lock()
-	defer db.sitesMu.Unlock()
-	held := make(map[origin]bool)
-	for _, parts := range db.view.Load().allParts() {
-		for _, p := range parts {
-			held[p.origin] = true
-		}
-	}
-	present := make(map[string]uint64)
-	for o := range db.sites {
-		present[o.site] = max(present[o.site], o.epoch)
-	}
-	for o := range db.sites {
-		if _, named := db.opt.Members[o.site]; !held[o] && (!named || o.epoch < present[o.site]) {
-			delete(db.sites, o)
-		}
-	}
-	db.forgetAgedUses()
 }
 
 // allParts lists the other sites' parts of every filter.

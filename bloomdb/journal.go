@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -21,6 +22,7 @@ func (l lsn) segment() uint32                  { return uint32(l >> 40) }
 type journal struct {
 	dir   string
 	keyID [8]byte
+	list  *segmentList
 
 	mu      sync.Mutex // guards all below
 	applied *sync.Cond // an open record was done
@@ -42,10 +44,12 @@ func segmentPath(dir string, segment uint32) string {
 	return filepath.Join(dir, fmt.Sprintf("journal-%08d", segment))
 }
 
-// openJournal starts a new segment after the given ones, and after the number that the
-// identity knows. On a full disk the journal begins with that fault.
+// openJournal starts a new segment after the given ones, which are on disk as long as that,
+// and after the number that the identity knows. On a full disk the journal begins with that
+// fault.
 func openJournal(dir string, keyID [8]byte, older map[uint32]int64, known uint32) (*journal, error) {
 	j := &journal{dir: dir, keyID: keyID, open: make(map[lsn]struct{}), sizes: older, newest: known}
+	j.list = &segmentList{dir: dir, keyID: keyID, sizes: maps.Clone(older)}
 	j.applied = sync.NewCond(&j.mu)
 	for n := range older {
 		j.newest = max(j.newest, n)
@@ -63,7 +67,8 @@ func openJournal(dir string, keyID [8]byte, older map[uint32]int64, known uint32
 	return j, nil
 }
 
-// create makes a segment's file and syncs its header and the folder.
+// create makes a segment's file, syncs its header and the folder, and lists it. After an
+// error there is no file, unless the list may name it.
 func (j *journal) create(segment uint32) (*os.File, error) {
 	path := segmentPath(j.dir, segment)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -76,9 +81,14 @@ func (j *journal) create(segment uint32) (*os.File, error) {
 	if err == nil {
 		err = syncDir(j.dir)
 	}
+	if err == nil {
+		err = j.list.change(func(sizes map[uint32]int64) { sizes[segment] = journalHeader })
+	}
 	if err != nil {
 		f.Close()
-		os.Remove(path)
+		if !j.list.has(segment) {
+			os.Remove(path)
+		}
 		return nil, fmt.Errorf("journal %s: %w", path, err)
 	}
 	return f, nil
@@ -275,8 +285,8 @@ func (j *journal) switchSegment() (lsn, error) {
 		return 0, err // the old segment goes on
 	}
 	if j.fault != nil || j.newest != segment { // a fault came between; its repair may have been faster
-		fresh.Close()
-		os.Remove(fresh.Name())
+		fresh.Close() // it is listed, and stays without records
+		j.sizes[segment] = journalHeader
 		if j.fault != nil {
 			return 0, j.fault
 		}
@@ -284,7 +294,7 @@ func (j *journal) switchSegment() (lsn, error) {
 	}
 	if err := j.buf.Flush(); err != nil {
 		fresh.Close()
-		os.Remove(fresh.Name())
+		j.sizes[segment] = journalHeader
 		return 0, j.fail(err)
 	}
 	j.replace(fresh, segment)
@@ -330,8 +340,18 @@ func (j *journal) oldestOpen(least lsn) lsn {
 	return least
 }
 
-// drop removes the segments that end before a place.
+// drop removes the segments that end before a place. They are no longer listed then.
 func (j *journal) drop(before lsn) error {
+	sizes := j.durable()
+	err := j.list.change(func(listed map[uint32]int64) {
+		maps.DeleteFunc(listed, func(n uint32, _ int64) bool { return n < before.segment() })
+		for n := range listed {
+			listed[n] = max(listed[n], sizes[n])
+		}
+	})
+	if err != nil {
+		return err
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for n := range j.sizes {
@@ -343,6 +363,17 @@ func (j *journal) drop(before lsn) error {
 		}
 	}
 	return nil
+}
+
+// durable are the lengths of all segments that are on disk.
+func (j *journal) durable() map[uint32]int64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	sizes := maps.Clone(j.sizes)
+	if j.file != nil {
+		sizes[j.segment] = j.onDisk
+	}
+	return sizes
 }
 
 // bytesFrom is the size of the segments that have records from a place on.
@@ -367,6 +398,7 @@ func (j *journal) lastFault() error {
 
 func (j *journal) close() error {
 	err := j.flush()
+	err = errors.Join(err, j.list.raise(j.durable()))
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.file != nil {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -25,8 +24,7 @@ var (
 	purposeID     = []byte("spambloom key id 1")
 	purposeNever  = []byte("spambloom never 1")
 	purposeVotes  = []byte("spambloom votes 1") // and the site's name
-	purposeExport = []byte("spambloom export 1")
-	purposeWant   = []byte("spambloom want 1") // and the site's name
+	purposeWant   = []byte("spambloom want 1")  // and the site's name
 
 	purposeDeferred = []byte("spambloom deferred 1") // in memory only
 	purposeReturned = []byte("spambloom returned 1") // in memory only
@@ -106,14 +104,4 @@ func readKeyFile(what, path string) (string, error) {
 func KeyID(key [32]byte) string {
 	d := signature.NewKeyed(key[:]).Sum(purposeID)
 	return hex.EncodeToString(d[:8])
-}
-
-// reportHash and countHash give a signature's positions, for those who have the
-// federation key only.
-func (db *DB) reportHash(s signature.Signature) filter.Hash {
-	return filter.HashBytes(db.keyed.Sum(purposeReport, s.Digest[:]))
-}
-
-func (db *DB) countHash(s signature.Signature) filter.Hash {
-	return filter.HashBytes(db.keyed.Sum(purposeCount, s.Digest[:]))
 }

@@ -74,10 +74,15 @@ func (p *publisher) isBeyond(epoch, seq uint64) bool {
 // time, holds what this one does not. deltaMu is held.
 func (p *publisher) succeed(epoch uint64) {
 	related := epoch-p.id.Epoch <= maxCarried
-	p.id.Epoch = nextLife(epoch, related && p.id.ReservedSeq > 0 || epoch == p.id.Epoch)
-	p.id.PublishedSeq, p.id.TailSeq, p.id.ReservedSeq, p.id.LeftSeq = 0, 0, 0, 0
+	p.id.enter(nextLife(epoch, related && p.id.ReservedSeq > 0 || epoch == p.id.Epoch))
 	p.flight = nil
 	p.leaveOut()
+}
+
+// enter sets the epoch of a life in which nothing is published yet. A snapshot is due.
+func (id *identity) enter(epoch uint64) {
+	id.Epoch, id.Republish = epoch, true
+	id.PublishedSeq, id.TailSeq, id.ReservedSeq, id.LeftSeq = 0, 0, 0, 0
 }
 
 // IsBeyond reports whether (epoch, seq), of a record of this site, is newer than this

@@ -13,13 +13,17 @@ type ownLoader struct {
 	db     *DB
 	want   target
 	path   string
+	site   string // that the file says it is of
 	bits   *filter.Bits
 	counts *filter.Counts
 }
 
 func (l *ownLoader) section(sec section) (err error) {
 	if sec.target != l.want || l.bits != nil || l.counts != nil {
-		return fmt.Errorf("it holds %s generation %d", sec.target.kind, sec.target.gen)
+		return damaged(l.path, 0, fmt.Errorf("it holds %s generation %d", sec.target.kind, sec.target.gen))
+	}
+	if l.site != l.db.opt.Site {
+		return damaged(l.path, 0, fmt.Errorf("it is of site %s", l.site))
 	}
 	if period := int64(l.db.opt.period(sec.target.kind) / time.Second); sec.period != period {
 		return fmt.Errorf("%w: period of %d s, here %d", ErrIdentity, sec.period, period)

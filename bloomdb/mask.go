@@ -3,12 +3,10 @@ package bloomdb
 import (
 	"cmp"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/signature"
@@ -29,16 +27,6 @@ type retouchedKey struct {
 
 // takenBack stands in the place of a bit: the key is not retouched any more.
 const takenBack = 0xff
-
-// shortID is what signature.ID writes of a signature.
-type shortID struct {
-	kind signature.Kind
-	id   [8]byte
-}
-
-func newShortID(s signature.Signature) shortID { return shortID{s.Kind, [8]byte(s.Digest[:8])} }
-
-func (s shortID) String() string { return s.kind.String() + ":" + hex.EncodeToString(s.id[:]) }
 
 // mask is what is cleared of a generation's spam filters, own and others', by AND
 // NOT when a key is found in them. The bits themselves stay, so that no delta can
@@ -224,6 +212,3 @@ func decodeRetouched(b []byte) ([]retouchedKey, error) {
 
 // maxBits is the largest k of a bit filter.
 const maxBits = 16
-
-// moment is a time as a retouched key has it.
-func moment(at int64) time.Time { return time.Unix(at, 0).UTC() }

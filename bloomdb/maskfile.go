@@ -6,27 +6,18 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 )
 
 const maskHead = 8 + 4 // generation, number of keys
 
 var maskForm = sealedForm{name: "mask", magic: "SBMASK\r\n", version: 1, most: maskHead + maxRetouched*retouchedSize}
 
-func maskPath(dir string, gen int64) string {
-	return filepath.Join(dir, fmt.Sprintf("spam-%d.mask", gen))
-}
+var maskFiles = generationFiles{"spam-", ".mask"}
+
+func maskPath(dir string, gen int64) string { return maskFiles.path(dir, gen) }
 
 // parseMaskPath is the inverse of maskPath.
-func parseMaskPath(name string) (gen int64, ok bool) {
-	name, spam := strings.CutPrefix(name, "spam-")
-	name, mask := strings.CutSuffix(name, ".mask")
-	gen, err := strconv.ParseInt(name, 10, 64)
-	return gen, spam && mask && err == nil
-}
+func parseMaskPath(name string) (gen int64, ok bool) { return maskFiles.parse(name) }
 
 // encodeMask writes the retouched keys of a generation.
 func encodeMask(w io.Writer, keyID [8]byte, gen int64, keys []retouchedKey) error {
@@ -39,16 +30,12 @@ func encodeMask(w io.Writer, keyID [8]byte, gen int64, keys []retouchedKey) erro
 }
 
 // readMask reads a mask's file. Damage is a *DamageError.
-func readMask(path string, keyID [8]byte, gen int64) ([]retouchedKey, error) {
-	data, err := maskForm.read(path)
-	if err != nil {
-		return nil, err
-	}
-	keys, err := decodeMask(data, keyID, gen)
-	if err != nil {
-		return nil, damaged(path, 0, err)
-	}
-	return keys, nil
+func readMask(path string, keyID [8]byte, gen int64) (keys []retouchedKey, err error) {
+	err = maskForm.load(path, func(data []byte) (err error) {
+		keys, err = decodeMask(data, keyID, gen)
+		return err
+	})
+	return keys, err
 }
 
 func decodeMask(data []byte, keyID [8]byte, gen int64) ([]retouchedKey, error) {
@@ -77,33 +64,20 @@ func decodeMask(data []byte, keyID [8]byte, gen int64) ([]retouchedKey, error) {
 	return keys, nil
 }
 
-// loadMasks reads the masks of a folder, after its filters: those have the shape.
-// One that the identity does not name is passed over. If it was being written at a
-// crash, the journal has it all; else a program that knows no masks had the folder
-// meanwhile, and own reports of that time would be hidden.
+// loadMasks reads the masks of a folder, after its filters: those have the shape. Of one
+// that the identity does not name, the journal has it all; else a program that knows no
+// masks had the folder meanwhile, and own reports of that time would be hidden.
 func (db *DB) loadMasks(entries []os.DirEntry, named []string) error {
-	for _, e := range entries {
-		gen, ok := parseMaskPath(e.Name())
-		if !ok {
-			continue
-		}
-		path := maskPath(db.opt.Dir, gen)
-		db.saved[path] = savedState{} // on disk, and to be written again or removed
-		if !slices.Contains(named, e.Name()) {
-			continue
-		}
+	return db.loadGenerations(maskFiles, entries, named, func(path string, gen int64) error {
 		keys, err := readMask(path, db.keyID, gen)
 		if err != nil {
-			if err := db.contain(err); err != nil {
-				return err
-			}
-			continue
+			return err
 		}
 		if err := db.applyMasks([]record{{target: target{spamFilter, gen}, retouched: keys}}); err != nil {
 			return fmt.Errorf("mask %s: %w", path, err)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // maskSnapshots lists the masks, one a file.

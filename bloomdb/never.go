@@ -206,7 +206,7 @@ func (l *neverList) covers(set signature.Set, hash func(signature.Signature) fil
 		}
 	}
 	of, declared := make(map[signature.Kind]int), make(map[signature.Kind]int)
-	for _, s := range set.Sketches[:min(len(set.Sketches), maxNeverSketches)] {
+	for _, s := range ofMessage(set.Sketches) {
 		of[s.Kind]++
 		if l.hasSketch(s) {
 			declared[s.Kind]++
@@ -275,7 +275,7 @@ func (db *DB) newEntry(set signature.Set, note string) *neverEntry {
 	for _, s := range set.Signatures {
 		e.exact = append(e.exact, neverSignature{s.Kind, db.reportHash(s)})
 	}
-	for _, s := range set.Sketches[:min(len(set.Sketches), maxNeverSketches)] {
+	for _, s := range ofMessage(set.Sketches) {
 		keys := db.never.keyed(s)
 		if kept := keys[:min(len(keys), maxNeverKeys)]; len(kept) > 0 {
 			e.sketches = append(e.sketches, neverSketch{s.Kind, slices.Clone(kept), len(kept) == len(keys)})
@@ -481,6 +481,7 @@ func (db *DB) spare(c *coverage, e *Evidence, counters int) {
 // reportable returns what of a message may be reported: without declared parts.
 // ErrNever where the message is declared, or nothing is left.
 func (db *DB) reportable(set signature.Set) (signature.Set, error) {
+	set = set.ToReport()
 	c, hadAny := db.covers(set), len(set.Signatures) > 0
 	if c.message {
 		return set, ErrNever

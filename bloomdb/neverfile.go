@@ -68,19 +68,15 @@ func encodeNever(keyID [8]byte, e *neverEntry) []byte {
 }
 
 // readNever reads the file of an entry. Damage is a *DamageError.
-func readNever(path string, keyID [8]byte) (*neverEntry, error) {
-	data, err := neverForm.read(path)
-	if err != nil {
-		return nil, err
-	}
-	e, err := decodeNever(data, keyID)
-	if err == nil && neverPath(filepath.Dir(path), e.name) != path {
-		err = fmt.Errorf("it is of %s", e.name)
-	}
-	if err != nil {
-		return nil, damaged(path, 0, err)
-	}
-	return e, nil
+func readNever(path string, keyID [8]byte) (e *neverEntry, err error) {
+	err = neverForm.load(path, func(data []byte) (err error) {
+		e, err = decodeNever(data, keyID)
+		if err == nil && neverPath(filepath.Dir(path), e.name) != path {
+			err = fmt.Errorf("it is of %s", e.name)
+		}
+		return err
+	})
+	return e, err
 }
 
 func decodeNever(data []byte, keyID [8]byte) (*neverEntry, error) {

@@ -108,8 +108,8 @@ func (o *Options) complete() error {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
-		if start := time.Now(); o.Elapsed == nil {
-			o.Elapsed = func() time.Duration { return time.Since(start) }
+		if o.Elapsed == nil {
+			o.Elapsed = newElapsed(sinceBoot)
 		}
 	}
 	return o.validate()

@@ -21,9 +21,10 @@ func TestCountsAreOnDiskBeforeTheyAreTold(t *testing.T) {
 	}
 }
 
-// A journal that was lost begins anew behind every place that the identity knows. What is
-// reported then is published, over a crash too, and what the lost segments held and a
-// snapshot has is told by a snapshot.
+// A lost journal is refused, also in a folder that has no list of segments. After a repair
+// it begins anew behind every place that the identity knows. What is reported then is
+// published, over a crash too, and what the lost segments held and a snapshot has is
+// published by a snapshot.
 func TestLostJournal(t *testing.T) {
 	remove := func(t *testing.T, dir string, names []string) {
 		for _, name := range names {
@@ -67,6 +68,12 @@ func TestLostJournal(t *testing.T) {
 			}
 			must(t, db.Close())
 			c.lose(t, dir, files(t, dir, "journal-*"))
+			if c.due {
+				mustRefuse(t, o, "journal-")
+				db, _, err := Repair(o)
+				must(t, err)
+				crash(t, db)
+			}
 
 			for range 2 { // the loss is known over a crash, too
 				db = mustOpen(t, o)

@@ -106,7 +106,10 @@ func keepDamaged(path string) error {
 	if err := os.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return os.Link(path, aside)
+	if err := os.Link(path, aside); err != nil { // of a folder, or where the file system has no links
+		return os.Rename(path, aside)
+	}
+	return nil
 }
 
 // mendSnapshot reads the undamaged blocks of one of this site's own filters.
@@ -115,27 +118,38 @@ func (db *DB) mendSnapshot(l *ownLoader, err error) error {
 	if !errors.As(err, &damage) {
 		return err
 	}
-	data, err := os.ReadFile(l.path)
+	data, err := salvage(l.path)
 	if err != nil {
 		return fmt.Errorf("snapshot: %w", err)
 	}
 	sec, body, found := sectionAt(data, db.opt.Site)
-	if !found || sec.target != l.want {
+	length := len(data)
+	if db.isOthers(l.path) || found && sec.target != l.want {
+		data, body, found = nil, 0, false // whole, and of another filter: its blocks mean nothing here
+	}
+	if !found {
 		sec = section{target: l.want, shape: bitsShape(db.shapeFor(l.want))}
 	}
 	sec.period = int64(db.opt.period(l.want.kind) / time.Second)
 	if l.bits == nil {
+		l.site = db.opt.Site
 		if err := l.section(sec); err != nil {
 			return err
 		}
 	}
 	sec.shape = bitsShape(l.bits.Shape())
-	lost := salvageBlocks(data[body:], sec, l)
+	lost := length - len(data) + salvageBlocks(data[body:], sec, l)
 	if err := keepDamaged(l.path); err != nil {
 		return fmt.Errorf("snapshot %s: %w", l.path, err)
 	}
-	db.mending.note(l.path, damage.Error(), fmt.Sprintf("%d of %d bytes: %s", lost, len(data), costOf(filepath.Base(l.path))))
+	db.mending.note(l.path, damage.Error(), fmt.Sprintf("%d of %d bytes: %s", lost, length, costOf(filepath.Base(l.path))))
 	return nil
+}
+
+// isOthers reports whether a snapshot is of another site or federation key.
+func (db *DB) isOthers(path string) bool {
+	s, keyID, ok := snapshotHead(path)
+	return ok && (keyID != db.keyID || s.origin.site != db.opt.Site)
 }
 
 // sectionAt reads the head of the only section of an own snapshot, and where its blocks
@@ -197,15 +211,16 @@ func (db *DB) mendSegment(path string, err error) error {
 	if !errors.As(err, &damage) {
 		return err
 	}
-	data, err := os.ReadFile(path)
+	data, err := salvage(path)
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
 	fresh := (&journal{keyID: db.keyID}).header()
-	if id, ok := journalKey(data); ok && id != db.keyID {
-		return damage // whole, and of another key
-	}
 	lost := 0
+	if id, ok := journalKey(data); ok && id != db.keyID {
+		data, lost = nil, len(data) // another's: nothing of it means anything here
+	}
+	length := max(len(data), lost)
 	for at := len(fresh); at < len(data); {
 		body, err := frameAt(data, at)
 		if err == nil {
@@ -230,7 +245,7 @@ func (db *DB) mendSegment(path string, err error) error {
 	if err := renameio.WriteFile(path, fresh, 0o600, renameio.WithTempDir(db.opt.Dir)); err != nil {
 		return fmt.Errorf("journal %s: %w", path, err)
 	}
-	db.mending.note(path, damage.Error(), fmt.Sprintf("%d of %d bytes: changes that no snapshot had yet", lost, len(data)))
+	db.mending.note(path, damage.Error(), fmt.Sprintf("%d of %d bytes: %s", lost, length, costOf(filepath.Base(path))))
 	return syncDir(db.opt.Dir)
 }
 
@@ -243,16 +258,6 @@ func journalKey(data []byte) (id [8]byte, ok bool) {
 	return [8]byte(data[10:18]), ok
 }
 
-// mendImport sets an unfinished import aside. What was read of it is proven and stays.
-func (db *DB) mendImport(err error) error {
-	path := importPath(db.opt.Dir)
-	if e := os.Rename(path, path+damagedSuffix); e != nil {
-		return errors.Join(err, e)
-	}
-	db.mending.note(path, err.Error(), "a part of the export that was imported last: import it again")
-	return syncDir(db.opt.Dir)
-}
-
 // mendIdentities writes the identities anew that are damaged or missing: that of the
 // state folder, and those of the folders of later keys.
 func (m *mending) mendIdentities(o *Options) error {
@@ -261,7 +266,10 @@ func (m *mending) mendIdentities(o *Options) error {
 		return err
 	}
 	for _, folder := range folders {
-		_, err := readIdentity(folder)
+		id, err := readIdentity(folder)
+		if err == nil && isForeign(id, folder, o.Site) {
+			err = damaged(identityPath(folder), 0, fmt.Errorf("it is of site %s, key %s, and the filters beside it are not", id.Site, id.KeyID))
+		}
 		var damage *DamageError
 		gone := errors.Is(err, fs.ErrNotExist) && len(headKeys(folder)) > 0
 		if !gone && !errors.As(err, &damage) {

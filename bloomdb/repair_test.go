@@ -68,6 +68,7 @@ func lifetime(t *testing.T, dir string, closed bool) {
 		return
 	}
 	must(t, db.journal.flush())
+	must(t, db.journal.list.raise(db.journal.durable())) // which is done once a minute
 	crash(t, db)
 }
 
@@ -260,48 +261,6 @@ func TestRepairIdentities(t *testing.T) {
 	}
 }
 
-// A damaged import that was not finished is refused, wherever it is damaged; the repair
-// sets it aside, and what this site had before stays.
-func TestRepairImport(t *testing.T) {
-	c := newClock()
-	export := exported(t, lived(t, alone(livedOptions(t.TempDir(), "mx1")), c))
-	root := ramDir(t)
-	o := alone(livedOptions(filepath.Join(root, "good"), "mx2"))
-	o.Now = c.Now
-	db := mustOpen(t, o)
-	mustReport(t, db, 20)
-	committed(t, db, export)
-	crash(t, db)
-	data, err := os.ReadFile(importPath(o.Dir))
-	must(t, err)
-	good := o.Dir
-	o.Dir = filepath.Join(root, "work")
-	for _, at := range flips(len(data), 12) {
-		copyDir(t, good, o.Dir)
-		bad := []byte(string(data))
-		bad[at] ^= 1 << (at % 8)
-		must(t, os.WriteFile(importPath(o.Dir), bad, 0o600))
-		var damage *DamageError
-		if db, err := Open(o); err == nil {
-			db.Close()
-			t.Fatalf("byte %d: it opens", at)
-		} else if !errors.As(err, &damage) {
-			t.Fatalf("byte %d: %v", at, err)
-		}
-		db, done, err := Repair(o)
-		if err != nil || len(done) != 1 {
-			t.Fatalf("byte %d: %v, %v", at, done, err)
-		}
-		listed(t, db, 20, true)
-		must(t, db.Close())
-		if db, err = Open(o); err != nil {
-			t.Fatalf("byte %d: after the repair: %v", at, err)
-		}
-		listed(t, db, 20, true)
-		crash(t, db)
-	}
-}
-
 // Other sites are told by a snapshot of what a repair changes, also where it is
 // interrupted: behind the mended journal, or behind what was restored.
 func TestInterruptedRepairIsPublished(t *testing.T) {
@@ -351,5 +310,19 @@ func TestInterruptedRepairIsPublished(t *testing.T) {
 		must(t, err)
 		crash(t, db)
 		due(t, o, c.due)
+	}
+}
+
+// mustRefuse holds that a folder is refused as damaged, and that the error names a file.
+func mustRefuse(t *testing.T, o Options, name string) {
+	t.Helper()
+	db, err := Open(o)
+	if err == nil {
+		db.Close()
+		t.Fatalf("it opens, without %s", name)
+	}
+	var damage *DamageError
+	if !errors.As(err, &damage) || !strings.HasPrefix(filepath.Base(damage.Path), name) {
+		t.Fatalf("it is refused, but %s is not named: %v", name, err)
 	}
 }

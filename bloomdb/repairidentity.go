@@ -41,7 +41,7 @@ func (m *mending) mendIdentity(o *Options, folder string, fault error) error {
 		_, own := parseOwnPath(e.Name())
 		_, votes := parseOwnVotesPath(e.Name())
 		_, mask := parseMaskPath(e.Name())
-		if own || votes || mask {
+		if own || votes || mask || e.Name() == segmentsFile {
 			id.Snapshots = append(id.Snapshots, e.Name())
 		}
 		if own {
@@ -54,16 +54,43 @@ func (m *mending) mendIdentity(o *Options, folder string, fault error) error {
 		id.Epoch = newEpoch(o.Now())
 	}
 	path, lost := identityPath(folder), "how far changes were published, which is done anew; which sites are muted: mute them again"
-	if data, err := os.ReadFile(path); err == nil {
+	if _, err := os.Lstat(path); err == nil {
+		data, err := salvage(path)
+		if err != nil {
+			return err
+		}
 		if id.Muted = legibleMuted(data, id.Site); len(id.Muted) > 0 {
 			lost = fmt.Sprintf("how far changes were published, which is done anew. Check who is muted; it may be incomplete: %s", mutedNames(id.Muted))
 		}
 		if err := keepDamaged(path); err != nil {
 			return err
 		}
+	} else if err := leaveMark(path); err != nil {
+		return err
 	}
 	m.note(path, fault.Error(), lost)
 	return id.write(folder)
+}
+
+// isForeign reports whether an identity is of another site or key than all of the filters
+// beside it, which are of the site that is repaired.
+func isForeign(id identity, folder, site string) bool {
+	entries, _ := os.ReadDir(folder) // a folder that cannot be read has none
+	filters := 0
+	for _, e := range entries {
+		if _, own := parseOwnPath(e.Name()); !own {
+			continue
+		}
+		s, keyID, ok := snapshotHead(filepath.Join(folder, e.Name()))
+		switch {
+		case !ok:
+		case s.origin.site != site, id.Site == site && id.KeyID == hex.EncodeToString(keyID[:]):
+			return false
+		default:
+			filters++
+		}
+	}
+	return filters > 0
 }
 
 // legibleMuted are the muted sites of a damaged identity, as far as it can be read.
@@ -89,7 +116,7 @@ func mutedNames(muted []mutedSite) string {
 
 // snapshotHead reads the head of a snapshot under whatever key it was made.
 func snapshotHead(path string) (s snapshot, keyID [8]byte, ok bool) {
-	f, err := os.Open(path)
+	f, _, err := openLegible(path)
 	if err != nil {
 		return s, keyID, false
 	}
@@ -113,7 +140,7 @@ func headKeys(folder string) (ids []string) {
 		var id [8]byte
 		ok := false
 		if strings.HasPrefix(e.Name(), "journal-") {
-			if data, err := os.ReadFile(path); err == nil {
+			if data, err := readLegible(path); err == nil {
 				id, ok = journalKey(data)
 			}
 		} else if _, own := parseOwnPath(e.Name()); own {

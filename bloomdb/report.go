@@ -184,6 +184,41 @@ func (p *posting) show() error {
 	return p.db.applyVotes(p.votes)
 }
 
+// set sets a report's or a revocation's bits. Its label comes first: who sees the
+// listing sees its class too. done is told of the positions.
+func (db *DB) set(r record, done func(t target, positions []uint64)) error {
+	if r.target.kind == sketchFilter {
+		if db.unwanted(sketchFilter) {
+			return nil
+		}
+		return db.setBits(r.target, stretchAll(r.seeds), done)
+	}
+	if r.class.Named() && db.opt.Reports.Classes {
+		labels := make([]filter.Hash, len(r.hashes))
+		for i, h := range r.hashes {
+			labels[i] = db.labels(h)[r.class]
+		}
+		if err := db.setBits(target{classFilter, r.target.gen}, labels, done); err != nil {
+			return err
+		}
+	}
+	return db.setBits(r.target, r.hashes, done)
+}
+
+func (db *DB) setBits(t target, keys []filter.Hash, done func(t target, positions []uint64)) error {
+	own, err := db.ownBits(t, db.shapeFor(t))
+	if err != nil {
+		return err
+	}
+	var positions []uint64
+	for _, h := range keys {
+		own.Set(h)
+		positions = own.Shape().Positions(h, positions)
+	}
+	done(t, positions)
+	return nil
+}
+
 // storable is writable for what was found to be reportable before: of a message of which
 // only near-duplicates were reported, it may be the sketches alone.
 func (db *DB) storable(set signature.Set) error {

@@ -287,21 +287,8 @@ func (db *DB) applyMasks(records []record) error {
 
 // maskOf returns a generation's mask, made where missing.
 func (db *DB) maskOf(t target) (*mask, error) {
-	if g := db.view.Load().report(t.gen); g != nil && g.mask != nil {
-		return g.mask, nil
-	}
-	shape := db.shapeFor(t)
-	var m *mask
-	err := db.change(func(v *view) error {
-		return v.editReport(t.gen, func(g *reportGeneration) error {
-			if g.mask == nil {
-				g.mask = newMask(shape)
-			}
-			m = g.mask
-			return nil
-		})
-	})
-	return m, err
+	in := func(g *reportGeneration) **mask { return &g.mask }
+	return findOrMake(db, t.gen, inReports(in), func() (*mask, error) { return newMask(db.shapeFor(t)), nil })
 }
 
 // RetouchedKey is a signature that is retouched in one generation.

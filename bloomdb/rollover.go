@@ -215,7 +215,7 @@ func (db *DB) nameUnused(dir string) {
 		db.opt.Log.Info("the state of another federation key is not used any more and may be removed",
 			"folder", folder, "federation", id.KeyID, "command", command)
 	}
-	say(dir, "cd "+shellWord(dir)+" && rm -f identity journal-* *.snapshot *.mask *.votes never-* import")
+	say(dir, "cd "+shellWord(dir)+" && rm -f identity segments journal-* *.snapshot *.mask *.votes never-*")
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return // Open has read it, and nothing depends on this

@@ -2,6 +2,7 @@ package bloomdb
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,7 +36,8 @@ func TestSealedForm(t *testing.T) {
 		if err := os.WriteFile(path, c.data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		data, err := form.read(path)
+		var data []byte
+		err := form.load(path, func(all []byte) error { data = all; return nil })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +50,17 @@ func TestSealedForm(t *testing.T) {
 		t.Errorf("%q, %v", content, err)
 	}
 	endless := sealedForm{name: "zeros", most: 100}
-	if data, err := endless.read("/dev/zero"); err != nil || len(data) > 200 {
-		t.Errorf("of an endless file %d bytes, %v", len(data), err)
+	long := filepath.Join(t.TempDir(), "long")
+	if err := errors.Join(os.WriteFile(long, nil, 0o600), os.Truncate(long, 1<<40)); err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	count := func(data []byte) error { read = len(data); return nil }
+	if err := endless.load(long, count); err != nil || read > 200 {
+		t.Errorf("of a file of a terabyte %d bytes, %v", read, err)
+	}
+	var damage *DamageError
+	if err := endless.load("/dev/zero", count); !errors.As(err, &damage) {
+		t.Errorf("of a device: %v", err)
 	}
 }

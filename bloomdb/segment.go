@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
@@ -172,15 +171,16 @@ func decodeSeeds(r record, body []byte) (record, error) {
 
 // readSegment calls apply for each record of a segment and returns where its
 // valid records end, and the length of the tail after them. A tail that a crash
-// has torn is no error when the segment is the last one.
-func readSegment(path string, keyID [8]byte, last bool, apply func(at int64, r record) error) (size, tail int64, err error) {
-	data, err := os.ReadFile(path)
+// has torn is no error when the segment is the last one. The first least bytes were on
+// disk: there is no crash in which they are torn.
+func readSegment(path string, keyID [8]byte, last bool, least int64, apply func(at int64, r record) error) (size, tail int64, err error) {
+	data, err := readLegible(path)
 	if err != nil {
 		return 0, 0, fmt.Errorf("journal: %w", err)
 	}
 	j := journal{keyID: keyID}
 	want := j.header()
-	if last && torn(data, len(want)) {
+	if last && least == 0 && torn(data, len(want)) {
 		return 0, int64(len(data)), nil // the crash came while the segment was made
 	}
 	if len(data) < len(want) {
@@ -192,7 +192,7 @@ func readSegment(path string, keyID [8]byte, last bool, apply func(at int64, r r
 	for at := len(want); at < len(data); {
 		body, err := frameAt(data, at)
 		if err != nil {
-			if last && !syncedBeyond(data, at) {
+			if last && int64(at) >= least && !syncedBeyond(data, at) {
 				return int64(at), int64(len(data) - at), nil
 			}
 			return 0, 0, damaged(path, int64(at), err)
@@ -205,6 +205,9 @@ func readSegment(path string, keyID [8]byte, last bool, apply func(at int64, r r
 			return 0, 0, fmt.Errorf("journal %s at offset %d: %w", path, at, err)
 		}
 		at += frameHeader + len(body)
+	}
+	if int64(len(data)) < least {
+		return 0, 0, damaged(path, int64(len(data)), fmt.Errorf("file is cut short: at least %d bytes were on disk", least))
 	}
 	return int64(len(data)), 0, nil
 }

@@ -83,7 +83,7 @@ func expendable(name string) bool {
 	switch {
 	case own:
 		return t.kind == classFilter || t.kind == countFilter || t.kind == domainFilter
-	case strings.HasPrefix(name, "site-"), isNeverPath(name), name == clockFile:
+	case strings.HasPrefix(name, "site-"), isNeverPath(name), name == clockFile, name == segmentsFile:
 		return true
 	}
 	_, votes := parseOwnVotesPath(name)
@@ -117,8 +117,14 @@ func costOf(name string) string {
 		return "one message of the never-list: declare it again with spambloom never"
 	case name == clockFile:
 		return "the time stamp by which a jump of the clock over a restart is seen"
+	case name == "identity":
+		return "which sites are muted, perhaps: look whether all still are"
+	case name == segmentsFile:
+		return "whether the journal was whole at this start"
+	case strings.HasPrefix(name, "journal-"):
+		return "changes that no snapshot had yet; spambloomd --repair restores what the ledger holds of them"
 	}
-	return "changes that no snapshot had yet"
+	return "what it held; spambloomd --repair has said how much of it"
 }
 
 // contain sets a damaged file aside if its loss costs no reports of this site, and
@@ -161,10 +167,9 @@ func (db *DB) missing(name string, entries []os.DirEntry) error {
 		db.opt.Log.Error("a file of the state folder is missing", "path", filepath.Join(db.opt.Dir, name), "cost", costOf(name))
 		return nil
 	case db.mending != nil:
-		db.mending.note(filepath.Join(db.opt.Dir, name), "the file is missing", costOf(name))
-		return nil
+		return db.mendMissing(filepath.Join(db.opt.Dir, name), errMissing, costOf(name))
 	}
-	return damaged(filepath.Join(db.opt.Dir, name), 0, errors.New("the file is missing"))
+	return damaged(filepath.Join(db.opt.Dir, name), 0, errMissing)
 }
 
 // dropDomains forgets all counts of link domains when those of one period are lost. What

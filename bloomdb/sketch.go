@@ -160,6 +160,21 @@ func (db *DB) groupsOf(sketches []signature.Sketch, groups func(s signature.Sket
 	return list
 }
 
+// ofMessage are the sketches that stand for a message: not those of what it carries or
+// hides, as it would be in a message that shows it itself. These are only asked: of the
+// text the second one, of images those that follow another one.
+// Else a spam that carries a declared newsletter would be declared, too.
+func ofMessage(sketches []signature.Sketch) []signature.Sketch {
+	var of []signature.Sketch
+	for i, s := range sketches[:min(len(sketches), maxNeverSketches)] {
+		isPlain := s.AskOnly && i > 0 && sketches[i-1].Kind == s.Kind && (i == 1 || s.Kind == signature.KindImage)
+		if !isPlain {
+			of = append(of, s)
+		}
+	}
+	return of
+}
+
 // sketchRecords are the journal records of a report's or a revocation's groups:
 // none where sketches are off, or where the generation's filter is full, which is
 // said once. A report is never refused for its sketch.
@@ -234,13 +249,4 @@ func (db *DB) chosen(s kindGroups, l sketchList, gen int64) []signature.Group {
 		}
 	}
 	return append(unused, used...)[:signature.StoredAnchors]
-}
-
-// stretchAll makes positions of seeds.
-func stretchAll(seeds []uint64) []filter.Hash {
-	hashes := make([]filter.Hash, len(seeds))
-	for i, s := range seeds {
-		hashes[i] = stretch(s)
-	}
-	return hashes
 }

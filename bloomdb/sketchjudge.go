@@ -292,19 +292,6 @@ func (k *knowledge) revokedFrom(s kindGroups, message []filter.Hash) int64 {
 	return neverRevoked
 }
 
-// messageHashes are the positions of a message's body and text. An attachment does
-// not stand for its message.
-func (db *DB) messageHashes(exact []signature.Signature) []filter.Hash {
-	var hashes []filter.Hash
-	for _, s := range exact {
-		switch s.Kind {
-		case signature.KindBody, signature.KindText:
-			hashes = append(hashes, db.reportHash(s))
-		}
-	}
-	return hashes
-}
-
 // best is the largest overlap that makes a match, else the largest.
 func (q *sketchQuery) best(list []overlap) (best overlap, strong bool) {
 	for _, o := range list {

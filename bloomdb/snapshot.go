@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -162,15 +161,12 @@ type loader interface {
 // readSnapshot reads a file, checks every byte of it, and hands its content to
 // load, which may be nil for a check. Damage is a *DamageError.
 func readSnapshot(path string, keyID [8]byte, load func(s *snapshot) loader) (s snapshot, err error) {
-	f, err := os.Open(path)
+	f, info, err := openLegible(path)
 	if err != nil {
 		return s, fmt.Errorf("snapshot: %w", err)
 	}
 	defer f.Close()
-	size := int64(1 << 20)
-	if info, err := f.Stat(); err == nil {
-		size = min(size, info.Size()+1) // small folders have many small files
-	}
+	size := min(1<<20, info.Size()+1) // small folders have many small files
 	r := &checkedReader{r: bufio.NewReaderSize(f, int(size))}
 	s, n, err := decodeSnapshotHead(r, keyID)
 	if err == nil {
@@ -216,8 +212,11 @@ type checkedReader struct {
 func (c *checkedReader) more(n int) ([]byte, error) {
 	from := len(c.b)
 	c.b = append(c.b, make([]byte, n)...)
-	if _, err := io.ReadFull(c.r, c.b[from:]); err != nil {
+	switch _, err := io.ReadFull(c.r, c.b[from:]); {
+	case err == io.EOF || err == io.ErrUnexpectedEOF:
 		return nil, errors.New("file is cut short")
+	case err != nil:
+		return nil, err
 	}
 	return c.b[from:], nil
 }

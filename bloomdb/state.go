@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -67,11 +66,18 @@ func (db *DB) load() error {
 		return fmt.Errorf("state folder: %w", err)
 	}
 	db.findDamaged(entries)
-	if err := db.checkPresent(id, entries); err != nil {
+	if err := errors.Join(db.checkPresent(id, entries), db.checkCompanions(id)); err != nil {
+		return err
+	}
+	listed, err := db.listedSegments(id)
+	if err != nil {
 		return err
 	}
 	segments := make(map[uint32]int64)
 	if err := db.loadFiles(entries, segments); err != nil {
+		return err
+	}
+	if err := db.checkSegments(listed, segments); err != nil {
 		return err
 	}
 	if err := db.dropDomains(); err != nil {
@@ -86,23 +92,13 @@ func (db *DB) load() error {
 	if err := errors.Join(db.loadOwnVotes(entries, id.Snapshots), db.loadVotes(entries)); err != nil {
 		return err
 	}
-	imported, err := db.joinImport(new(Imported))
-	if err != nil && db.mending != nil {
-		imported, err = false, db.mendImport(err)
-	}
-	if err != nil {
-		return err
-	}
-	if err := db.replay(segments); err != nil {
+	if err := db.replay(segments, listed); err != nil {
 		return err
 	}
 	if err := db.missJournal(segments); err != nil {
 		return err
 	}
-	if db.journal, err = openJournal(dir, db.keyID, segments, id.segment()); err == nil && imported {
-		db.settleImport(true)
-	}
-	if err != nil {
+	if db.journal, err = openJournal(dir, db.keyID, segments, id.segment()); err != nil {
 		return err
 	}
 	db.pub.opened(&db.opt, db.journal.mark(), db.domainsLost)
@@ -145,7 +141,7 @@ func (db *DB) begin() (identity, error) {
 	}
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".snapshot") || strings.HasPrefix(e.Name(), "journal-") {
-			return identity{}, fmt.Errorf("%s is missing, but %s is there", identityPath(db.opt.Dir), e.Name())
+			return identity{}, damaged(identityPath(db.opt.Dir), 0, fmt.Errorf("identity is missing, but %s is there", e.Name()))
 		}
 	}
 	id := identity{
@@ -155,6 +151,11 @@ func (db *DB) begin() (identity, error) {
 		KeyID:        KeyID(db.opt.Key),
 		ReportPeriod: int64(db.opt.Reports.Period / time.Second),
 		CountPeriod:  int64(db.opt.Counts.Period / time.Second),
+		Snapshots:    []string{segmentsFile},
+	}
+	list := segmentList{dir: db.opt.Dir, keyID: db.keyID} // first: the identity says that it is there
+	if err := list.change(func(map[uint32]int64) {}); err != nil {
+		return id, err
 	}
 	return id, id.write(db.opt.Dir)
 }
@@ -224,7 +225,7 @@ func isTemporary(name string) bool {
 	if !strings.HasPrefix(name, ".") {
 		return false
 	}
-	for _, prefix := range []string{".identity", ".import", ".never-", ".clock"} {
+	for _, prefix := range []string{".identity", ".never-", ".clock", "." + segmentsFile} {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}
@@ -235,7 +236,7 @@ func isTemporary(name string) bool {
 // loadOwn reads one of this site's own filters.
 func (db *DB) loadOwn(path string, t target) error {
 	own := &ownLoader{db: db, want: t, path: path}
-	s, err := readSnapshot(path, db.keyID, func(*snapshot) loader { return own })
+	s, err := readSnapshot(path, db.keyID, func(s *snapshot) loader { own.site = s.origin.site; return own })
 	if err == nil {
 		err = db.checkOrigin(path, t, s.origin)
 	}
@@ -254,18 +255,18 @@ func (db *DB) checkOrigin(path string, t target, o origin) error {
 	return damaged(path, 0, fmt.Errorf("it is of site %s, epoch %d", o.site, o.epoch))
 }
 
-// replay applies the journal's segments in order. Their valid sizes come back in
-// segments. A tail torn by a crash is cut off.
-func (db *DB) replay(segments map[uint32]int64) error {
+// replay applies the journal's segments in order, of which so much was on disk as is
+// listed. Their valid sizes come back in segments. A tail torn by a crash is cut off.
+func (db *DB) replay(segments, listed map[uint32]int64) error {
 	order := slices.Sorted(maps.Keys(segments))
 	for i, n := range order {
 		path := segmentPath(db.opt.Dir, n)
 		last := i == len(order)-1
 		apply := func(at int64, r record) error { return db.redo(makeLSN(n, at), r) }
-		size, torn, err := readSegment(path, db.keyID, last, apply)
+		size, torn, err := readSegment(path, db.keyID, last, listed[n], apply)
 		if err != nil && db.mending != nil {
 			if err = db.mendSegment(path, err); err == nil {
-				size, torn, err = readSegment(path, db.keyID, last, apply)
+				size, torn, err = readSegment(path, db.keyID, last, 0, apply)
 			}
 		}
 		if err != nil {
@@ -273,6 +274,8 @@ func (db *DB) replay(segments map[uint32]int64) error {
 		}
 		if torn > 0 {
 			db.opt.Log.Warn("journal ends in an unfinished record, as after a crash", "path", path, "offset", size, "bytes", torn)
+		}
+		if last { // what was read of it need not be on disk yet, and is listed as such
 			if err := cutPath(path, size); err != nil {
 				return fmt.Errorf("journal: %w", err)
 			}
@@ -287,23 +290,22 @@ func (db *DB) replay(segments map[uint32]int64) error {
 	return nil
 }
 
-// missJournal notes that the journal has lost its newest segments, or all of them: what they
-// held that was not published yet, no delta tells any more, and a snapshot has to. It is on
-// disk before there is a new segment, which would hide the loss. On a full disk there is none.
+// missJournal notices that a journal whose segments were not listed has lost its newest ones,
+// or all of them.
 func (db *DB) missJournal(segments map[uint32]int64) error {
 	newest, id := uint32(0), db.pub.id
 	for n := range segments {
 		newest = max(newest, n)
 	}
-	if newest >= id.segment() && (newest > 0 || len(id.Snapshots) == 0) {
+	saved := slices.ContainsFunc(id.Snapshots, func(name string) bool { return name != segmentsFile })
+	if newest >= id.segment() && (newest > 0 || !saved) {
 		return nil
 	}
-	db.opt.Log.Error("segments of the journal are missing: the last changes may be lost; all that is known is published again",
-		"folder", db.opt.Dir, "newest", newest, "known", id.segment())
-	if err := db.pub.republish(db.opt.Dir, db.opt.Now()); !errors.Is(err, syscall.ENOSPC) {
-		return err
+	path := segmentPath(db.opt.Dir, max(id.segment(), newest+1))
+	if db.mending != nil {
+		return db.mendSegmentGone(path)
 	}
-	return nil
+	return damaged(path, 0, fmt.Errorf("%w, or a later one", errMissing))
 }
 
 func cutPath(path string, size int64) error {
@@ -351,7 +353,6 @@ func (db *DB) save() error {
 	db.snapshotMu.Lock()
 	defer db.snapshotMu.Unlock()
 	db.triedSave = db.opt.Now()
-	imported := db.importStands.Load()
 	begin, err := db.journal.rotate()
 	if err != nil {
 		return err
@@ -367,7 +368,7 @@ func (db *DB) save() error {
 		}
 		db.saved[s.path] = s.state
 	}
-	if err := db.pub.rests(db.opt.Dir, slices.Sorted(maps.Keys(live)), db.opt.Now()); err != nil {
+	if err := db.pub.rests(db.opt.Dir, append(slices.Sorted(maps.Keys(live)), segmentsFile), db.opt.Now()); err != nil {
 		return err
 	}
 	for path := range db.saved {
@@ -388,9 +389,6 @@ func (db *DB) save() error {
 		return err
 	}
 	db.journalBase.Store(db.journal.bytesFrom(0))
-	if imported {
-		return db.removeImport()
-	}
 	return nil
 }
 

@@ -270,17 +270,16 @@ type stamped struct {
 // readStamp returns an error that wraps os.ErrNotExist for a new folder. Damage is a
 // *DamageError.
 func readStamp(dir string) (s stamped, err error) {
-	path := filepath.Join(dir, clockFile)
-	data, err := clockForm.read(path)
+	var body []byte
+	err = clockForm.load(filepath.Join(dir, clockFile), func(data []byte) (err error) {
+		body, err = clockForm.open(data, [8]byte{})
+		if err == nil && len(body) != certainStamp && len(body) != clockForm.most {
+			err = errors.New("file is cut short")
+		}
+		return err
+	})
 	if err != nil {
 		return s, err
-	}
-	body, err := clockForm.open(data, [8]byte{})
-	if err == nil && len(body) != certainStamp && len(body) != clockForm.most {
-		err = errors.New("file is cut short")
-	}
-	if err != nil {
-		return s, damaged(path, 0, err)
 	}
 	number := func(i int) int64 { return int64(binary.BigEndian.Uint64(body[8*i:])) }
 	s = stamped{time: time.UnixMilli(number(0)).UTC(), lasted: time.Duration(number(1)), least: time.Duration(number(2))}

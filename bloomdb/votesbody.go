@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 )
@@ -111,32 +111,29 @@ func (db *DB) encodeOwnVotes(gen int64) ([]byte, error) {
 
 // readOwnVotes reads a file of this site's. Damage is a *DamageError.
 func readOwnVotes(path string, keyID [8]byte, gen, period int64) (v votesBody, stamp uint64, err error) {
-	data, err := readBounded(path, int64(sealedHeader+ownVotesForm.most+4))
-	if err != nil {
-		return v, 0, err
-	}
-	v, stamp, err = decodeOwnVotes(data, keyID)
-	if err == nil && (v.gen != gen || v.period != period) {
-		err = fmt.Errorf("it begins with generation %d of %d s", v.gen, v.period)
-	}
-	if err != nil {
-		return v, 0, damaged(path, 0, err)
-	}
-	return v, stamp, nil
+	err = ownVotesForm.load(path, func(data []byte) (err error) {
+		v, stamp, err = decodeOwnVotes(data, keyID)
+		if err == nil && (v.gen != gen || v.period != period) {
+			err = fmt.Errorf("it begins with generation %d of %d s", v.gen, v.period)
+		}
+		return err
+	})
+	return v, stamp, err
 }
 
 // readBounded reads a file of at most so many bytes. A longer one is damage.
 func readBounded(path string, most int64) ([]byte, error) {
-	info, err := os.Stat(path)
+	f, info, err := openLegible(path)
 	if err != nil {
 		return nil, fmt.Errorf("votes: %w", err)
 	}
+	defer f.Close()
 	if info.Size() > most {
 		return nil, damaged(path, most, fmt.Errorf("it has %d bytes, must be at most %d", info.Size(), most))
 	}
-	data, err := os.ReadFile(path)
+	data, err := io.ReadAll(io.LimitReader(f, most))
 	if err != nil {
-		return nil, fmt.Errorf("votes: %w", err)
+		return nil, fmt.Errorf("votes: %w", illegible(path, err))
 	}
 	return data, nil
 }

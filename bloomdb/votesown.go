@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -170,43 +167,25 @@ func decodeVoteRecord(r record, body []byte) (record, error) {
 	return r, nil
 }
 
-func ownVotesPath(dir string, gen int64) string {
-	return filepath.Join(dir, fmt.Sprintf("own-%d.votes", gen))
-}
+var ownVotesFiles = generationFiles{"own-", ".votes"}
+
+func ownVotesPath(dir string, gen int64) string { return ownVotesFiles.path(dir, gen) }
 
 // parseOwnVotesPath is the inverse of ownVotesPath.
-func parseOwnVotesPath(name string) (gen int64, ok bool) {
-	name, own := strings.CutPrefix(name, "own-")
-	name, votes := strings.CutSuffix(name, ".votes")
-	gen, err := strconv.ParseInt(name, 10, 64)
-	return gen, own && votes && err == nil
-}
+func parseOwnVotesPath(name string) (gen int64, ok bool) { return ownVotesFiles.parse(name) }
 
-// loadOwnVotes reads this site's filters. One that the identity does not name was
-// being written at a crash, or a program that knows no votes had the folder since:
-// the journal tells what can still be told.
+// loadOwnVotes reads this site's filters. Of one that the identity does not name, the
+// journal has what can still be had.
 func (db *DB) loadOwnVotes(entries []os.DirEntry, named []string) error {
-	for _, e := range entries {
-		gen, ok := parseOwnVotesPath(e.Name())
-		if !ok {
-			continue
-		}
-		path := ownVotesPath(db.opt.Dir, gen)
-		db.saved[path] = savedState{} // on disk, and to be written again or removed
-		if !slices.Contains(named, e.Name()) {
-			continue
-		}
+	return db.loadGenerations(ownVotesFiles, entries, named, func(path string, gen int64) error {
 		v, stamp, err := readOwnVotes(path, db.keyID, gen, int64(db.opt.Reports.Period/time.Second))
 		if err != nil {
-			if err := db.contain(err); err != nil {
-				return err
-			}
-			continue
+			return err
 		}
 		db.own.filters[gen] = v.filter
 		db.own.stamp = max(db.own.stamp, stamp)
-	}
-	return nil
+		return nil
+	})
 }
 
 // voteSnapshots lists this site's filters, one a file.

@@ -114,7 +114,7 @@ func (a *allowRules) of(e *envelope, header []signature.Field) (allowed []string
 	}
 	m := evidence{envelope: e, listID: listID(header)}
 	if len(e.sender) <= maxAddress { // one that was cut off ends where its sender wanted
-		m.sender = compared(e.sender)
+		m.sender = e.compared(e.sender)
 	}
 	if a.wantFrom {
 		m.from = authenticFrom(e, header, a.authservID)
@@ -123,7 +123,7 @@ func (a *allowRules) of(e *envelope, header []signature.Field) (allowed []string
 	if a.wantRecipients {
 		recipients = slices.Clone(recipients)
 		for i, address := range recipients {
-			recipients[i] = compared(address)
+			recipients[i] = e.compared(address)
 		}
 	}
 	left := len(recipients)

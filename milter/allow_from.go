@@ -25,18 +25,18 @@ func authenticFrom(e *envelope, header []signature.Field, authservID string) str
 	if authservID == "" || !repeatable(e, header) {
 		return ""
 	}
-	address, sender := headerFrom(header), plainAddress(e.sender)
+	address, sender := e.headerFrom(header), e.plainAddress(e.sender)
 	if address == "" || sender == "" && e.sender != "" {
 		return ""
 	}
 	_, domain, _ := cutAddress(address)
 	own := ownResults(header, authservID)
-	if passes(own["dmarc"], "header.from", func(d string) bool { return d == domain }) ||
-		passes(own["dkim"], "header.d", func(d string) bool { return aligned(d, domain) }) {
+	if e.passes(own["dmarc"], "header.from", func(d string) bool { return d == domain }) ||
+		e.passes(own["dkim"], "header.d", func(d string) bool { return aligned(d, domain) }) {
 		return address
 	}
 	_, host, _ := cutAddress(sender)
-	if passes(own["spf"], "smtp.mailfrom", func(d string) bool { return d == host && aligned(d, domain) }) {
+	if e.passes(own["spf"], "smtp.mailfrom", func(d string) bool { return d == host && aligned(d, domain) }) {
 		return address
 	}
 	return ""
@@ -109,14 +109,14 @@ func isBase64(c byte) bool {
 // property with an address, such as smtp.mailfrom, it is the address's domain. A name
 // that the verifier may have looked up as another one proves nothing: by IDNA2003 it asks
 // the DNS for strasse.example where it writes straße.example.
-func passes(results []result, property string, wanted func(domain string) bool) bool {
+func (e *envelope) passes(results []result, property string, wanted func(domain string) bool) bool {
 	for _, r := range results {
 		if r.value != "pass" {
 			continue
 		}
 		value := r.property(property)
 		name := value[strings.LastIndexByte(value, '@')+1:]
-		if domain, err := idn.ASCII(name); err == nil && isDomain(domain) && !idn.Ambiguous(name) && wanted(domain) {
+		if domain := e.ascii(name); isDomain(domain) && !idn.Ambiguous(name) && wanted(domain) {
 			return true
 		}
 	}
@@ -135,7 +135,7 @@ func aligned(a, b string) bool {
 // headerFrom is the one address of the one From field, as plainAddress gives it; "" if
 // there are more of either, or whenever a mail program could read another address from it
 // than this does.
-func headerFrom(header []signature.Field) (address string) {
+func (e *envelope) headerFrom(header []signature.Field) (address string) {
 	found := false
 	for _, f := range header {
 		if !strings.EqualFold(strings.TrimSpace(f.Name), "From") {
@@ -145,7 +145,7 @@ func headerFrom(header []signature.Field) (address string) {
 			return ""
 		}
 		found = true
-		address = mailbox(f.Value)
+		address = e.mailbox(f.Value)
 	}
 	return address
 }
@@ -154,7 +154,7 @@ func headerFrom(header []signature.Field) (address string) {
 // "<a@example.org>". Of the syntax of RFC 5322, section 3.4, it takes what people
 // write. "" stands for all else, such as lists, groups, routes, an address in the
 // unquoted name or in a comment, white space or quotes in the address.
-func mailbox(value string) (address string) {
+func (e *envelope) mailbox(value string) (address string) {
 	p := scanner{rest: value}
 	var words []string // unquoted
 	quoted := false
@@ -174,7 +174,7 @@ func mailbox(value string) (address string) {
 			if !closed || strings.Trim(after, whitespace) != "" || strings.Contains(strings.Join(words, ""), "@") {
 				return ""
 			}
-			return plainAddress(inside)
+			return e.plainAddress(inside)
 		default:
 			word := p.run(func(c byte) bool { return isAtom(c) || c == '.' || c == '@' })
 			if word == "" {
@@ -186,17 +186,17 @@ func mailbox(value string) (address string) {
 	if quoted || len(words) != 1 {
 		return ""
 	}
-	return plainAddress(words[0])
+	return e.plainAddress(words[0])
 }
 
 // plainAddress is an address in lower case if it is of dots and atoms, with a local part
 // in ASCII and a domain of at least two labels, which is given in ASCII form; else "". An
 // encoded word is no local part.
-func plainAddress(s string) string {
+func (e *envelope) plainAddress(s string) string {
 	if len(s) > maxAddress {
 		return ""
 	}
-	address := compared(s)
+	address := e.compared(s)
 	_, host, _ := cutAddress(address)
 	local, _, _ := cutAddress(s)
 	if !isDomain(host) || strings.Contains(local, "=?") {

@@ -244,7 +244,7 @@ func TestHeaderFrom(t *testing.T) {
 		{"From: a\x00 <a@bank.example>", ""},
 		{"From: a%evil.example@" + strings.Repeat("x.", 200) + "bank.example", ""},
 	} {
-		if got := headerFrom(fields(test.header)); got != test.want {
+		if got := new(envelope).headerFrom(fields(test.header)); got != test.want {
 			t.Errorf("%q: %q, want %q", test.header, got, test.want)
 		}
 	}
@@ -258,7 +258,7 @@ func TestCutHeaderProvesNothing(t *testing.T) {
 		m.addField("From", "a@bank.example")
 		m.addField("X-Long", strings.Repeat("x", size))
 		m.addChunk(make([]byte, 2000)) // a body that is cut off hides no field
-		if got := headerFrom(m.wholeHeader()); got != want {
+		if got := new(envelope).headerFrom(m.wholeHeader()); got != want {
 			t.Errorf("with a field of %d bytes: %q, want %q", size, got, want)
 		}
 	}
@@ -272,7 +272,7 @@ func FuzzMailbox(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
-		address := mailbox(value)
+		address := new(envelope).mailbox(value)
 		if address == "" {
 			return
 		}
@@ -285,7 +285,7 @@ func FuzzMailbox(f *testing.F) {
 		if !written || !hasAddress(newPatterns([]string{address}), address) {
 			t.Errorf("%q: %q", value, address)
 		}
-		if again := headerFrom([]signature.Field{{Name: "From", Value: "<" + address + ">"}}); again != address {
+		if again := new(envelope).headerFrom([]signature.Field{{Name: "From", Value: "<" + address + ">"}}); again != address {
 			t.Errorf("%q: %q, then %q", value, address, again)
 		}
 	})

@@ -90,7 +90,7 @@ func TestStyleSheetBombsOfSix(t *testing.T) {
 // can be: it ends when the test says so.
 func spinning(b *bench) (end func()) {
 	done := make(chan struct{})
-	b.Server.sign = func(m signature.Message) signature.Set {
+	b.Server.sign = func(m signature.Message, unpacking signature.Unpacking) signature.Set {
 		for bytes.HasPrefix(m.Body, []byte("<style>")) {
 			select {
 			case <-done:
@@ -98,7 +98,7 @@ func spinning(b *bench) (end func()) {
 			default:
 			}
 		}
-		return signature.Compute(m)
+		return signature.ComputeWith(m, unpacking)
 	}
 	return sync.OnceFunc(func() { close(done) })
 }

@@ -93,10 +93,10 @@ func (s *Server) overran(msg *message) {
 }
 
 // tooLate is the cause of a message's failure whose deadline has come: where most of
-// the time went, into judging, or into waiting for it. Begun is zero if it never did.
+// the time went, into judging, or into waiting. Begun is as turns.leave returns it.
 func tooLate(asked, begun time.Time, limit time.Duration) (cause string, err error) {
 	if begun.IsZero() || time.Since(begun) < limit/2 {
-		return causeOverload, fmt.Errorf("no processor came free in time, within %v", limit)
+		return causeOverload, fmt.Errorf("no processor, or place to unpack the message, came free in time, within %v", limit)
 	}
 	waited := begun.Sub(asked).Round(time.Millisecond)
 	return causeDeadline, fmt.Errorf("no judgement after %v, %v of them waiting", limit, waited)
@@ -121,7 +121,7 @@ func (s *Server) judgeMessage(msg *message) Decision {
 	if msg.short {
 		s.metrics.truncated.WithLabelValues(overTurn).Inc()
 	}
-	set := s.sign(content)
+	set := s.sign(content, msg.stage.unpack)
 	msg.stage.enterOurs()
 	if len(set.Signatures) == 0 {
 		d := unsigned(content.Truncated)
@@ -153,7 +153,7 @@ func (s *Server) judgeMessage(msg *message) Decision {
 
 // Causes of failures of ours, as header, log and metric name them.
 const (
-	causeOverload = "overload" // no processor came free for it, or judging is suspended
+	causeOverload = "overload" // no processor or slot came free for it, or judging is suspended
 	causeError    = "error"    // a panic, or an answer that could not be given
 	causeDeadline = "deadline" // judging took longer than Options.JudgeTimeout
 )

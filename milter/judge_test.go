@@ -43,13 +43,15 @@ var letter = mail{
 		"reaches only selected people who understand golden opportunities.\r\n", 8),
 }
 
-func (m mail) set() signature.Set {
+func (m mail) set() signature.Set { return signature.Compute(m.message()) }
+
+func (m mail) message() signature.Message {
 	var fields []signature.Field
 	for _, line := range m.header {
 		name, value, _ := strings.Cut(line, ": ")
 		fields = append(fields, signature.Field{Name: name, Value: value})
 	}
-	return signature.Compute(signature.Message{Header: fields, Body: []byte(m.body)})
+	return signature.Message{Header: fields, Body: []byte(m.body)}
 }
 
 func TestReportedSpamIsTagged(t *testing.T) {

@@ -8,8 +8,7 @@ package milter
 //     takes the rest of its length from MaxMemory. This is Server.packets.
 //   - Judging: twice judgingBound; see judgingMemory.
 //   - What a connection takes by itself: perConnection.
-//   - The decoded images of as many messages as are decoded at a time; package
-//     signature bounds them.
+//   - Decoded images and unpacked archives: 64 MiB for each of maxUnpacking slots.
 //
 // MostMemory is the sum of the first four.
 

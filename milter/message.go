@@ -58,6 +58,7 @@ type envelope struct {
 	recipients []string // those that are kept, in their order
 	count      uint32   // of all recipients
 	countsAll  bool     // each recipient is a sighting
+	forms      *forms   // of the domains in envelope and header; nil: none yet
 }
 
 // audience are the recipients, with "" for those that were not kept. It has at

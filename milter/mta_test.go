@@ -1,7 +1,6 @@
 package milter
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -104,22 +103,7 @@ func (b *bench) contents() []judged {
 func (b *bench) lines() []map[string]any { return b.log.lines(b.t, "message") }
 
 // logBuffer keeps JSON log lines.
-type logBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
+type logBuffer struct{ testenv.Log }
 
 func (l *logBuffer) lines(t testing.TB, msg string) (found []map[string]any) {
 	t.Helper()

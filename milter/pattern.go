@@ -10,7 +10,7 @@ import (
 // patterns finds what belongs to an address: "user@example.org" is that address,
 // "example.org" the addresses of that domain, ".example.org" those of the domain
 // and of all below it. The narrowest pattern wins. Patterns and addresses are in the
-// form that compared gives them, so that a domain is found in either of its forms.
+// form that envelope.compared gives them, so that a domain is found in either of its forms.
 type patterns[T any] map[string]T
 
 // add leaves a pattern out whose domain has no form: it matches nothing.
@@ -35,25 +35,7 @@ func (p patterns[T]) find(address string) (exact, domain T) {
 	return exact, p.domain(host)
 }
 
-// compared is an address as patterns have it: in lower case, its domain in ASCII form.
-// It is "" where the address is none or its domain has no such form.
-func compared(address string) string {
-	local, host, ok := cutAddress(address)
-	if !ok {
-		return ""
-	}
-	form, err := idn.ASCII(host)
-	if err != nil {
-		return ""
-	}
-	lower := strings.ToLower(local)
-	if lower == local && form == host { // as most are
-		return address
-	}
-	return lower + "@" + form
-}
-
-// comparedPattern is the same for a pattern, by one of idn's forms.
+// comparedPattern is a pattern in the form of envelope.compared, by one of idn's forms.
 func comparedPattern(pattern string, form func(string) (string, error)) (string, error) {
 	before, host, _ := cutAddress(pattern)
 	switch {

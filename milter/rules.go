@@ -77,7 +77,7 @@ func (r *rules) audiences(e *envelope, allowed []string) (all []audience) {
 			a.allowed = allowed[i]
 		}
 		if len(r.recipients) > 0 { // else its form is of no use
-			a.recipient, a.domain = r.recipients.find(compared(address))
+			a.recipient, a.domain = r.recipients.find(e.compared(address))
 		}
 		if !seen[a] {
 			seen[a] = true

@@ -20,8 +20,8 @@ type Server struct {
 	db       *bloomdb.DB
 	options  atomic.Pointer[Options]
 	metrics  *metrics
-	judge    func(*message) Decision               // judgeMessage
-	sign     func(signature.Message) signature.Set // signature.Compute
+	judge    func(*message) Decision                                    // judgeMessage
+	sign     func(signature.Message, signature.Unpacking) signature.Set // signature.ComputeWith
 	turns    *turns
 	health   *health
 	progress time.Duration // between two progress packets
@@ -50,7 +50,7 @@ func NewServer(db *bloomdb.DB, o Options) *Server {
 		metrics:   newMetrics(),
 		health:    newHealth(),
 		progress:  10 * time.Second,
-		sign:      signature.Compute,
+		sign:      signature.ComputeWith,
 		listeners: map[net.Listener]struct{}{},
 		conns:     map[*conn]struct{}{},
 		clients:   map[string]int{},

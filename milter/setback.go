@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/spambloom/spambloom/signature"
 )
 
 // setbacks are the senders whose mail costs more than its turn: clients, their networks
@@ -143,7 +145,10 @@ func (w *work) end(now time.Time, processors int)   { w.advance(now, processors)
 
 // stage is where a judgement is: in signing, whose time depends on the message, or in
 // our own part, whose time does not: the database and the policies.
-type stage struct{ ours atomic.Pointer[time.Time] } // since when it is in our part; nil: it is not
+type stage struct {
+	ours   atomic.Pointer[time.Time] // since when it is in our part; nil: it is not
+	unpack signature.Unpacking       // set when the message asks for its turn
+}
 
 func (s *stage) enterSigning() { s.ours.Store(nil) }
 

@@ -19,7 +19,7 @@ import (
 // back from then on; see setbacks. Expensive mail therefore never occupies the
 // processors of other mail, whatever signing costs and however many clients send it.
 // Only our own part of a judgement, which no message can make long, keeps its
-// processor.
+// processor. Unpacking needs a slot besides; see slots.
 //
 // All methods are safe for concurrent use.
 type turns struct {
@@ -31,12 +31,15 @@ type turns struct {
 	free    int // those that judge nothing
 	lines   map[netip.Prefix]*line
 	order   []*line       // each line once; the first one's turn is next
-	waiting int           // in all lines
+	waiting int           // in all lines, but for the parked
+	parked  int           // in all lines, those that have begun and wait for a slot
+	late    int           // messages beyond their quantum, those that wait for a slot included
 	granted int           // turns, modulo secondClass
 	limit   time.Duration // for a message, as asked last
 	mean    time.Duration // of the latest turns; see took
 	holding map[*turn]struct{}
 	judging judgingMemory
+	slots
 	setbacks
 	work
 
@@ -58,9 +61,13 @@ const (
 // line is the messages of one client that wait. It has at least one.
 type line struct {
 	client netip.Prefix
-	turns  []*turn
-	given  int // turns it got so far
+	turns  []*turn // first those that have begun and wait for a slot
+	begun  int     // of them
+	given  int     // turns it got so far
 }
+
+// fresh is how many messages in the line have not begun.
+func (l *line) fresh() int { return len(l.turns) - l.begun }
 
 // request is what a message asks for.
 type request struct {
@@ -85,13 +92,14 @@ type turn struct {
 	given     int           // line.given when it came
 	starved   bool          // its line got no turn while it waited
 	short     bool          // only the beginning of the message is judged
-	begun     time.Time     // zero: not yet, or never
-	cost      time.Duration // of all judgements when it began; see work
+	begun     time.Time     // later by what it waited for slots; zero: not yet, or never
+	cost      time.Duration // of all judgements when it began, likewise; see work
 	memory    int64         // booked for it
 	timer     *time.Timer   // of the quantum
 	over      bool          // overtime is closed
 	ended     bool
 	abandoned func() // what is to be done at the end; nil: the session still waits
+	unpacking
 }
 
 var (
@@ -122,9 +130,21 @@ func (t *turns) ask(r request) *turn {
 		r.stage = new(stage)
 	}
 	x := &turn{request: r, ids: identitiesOf(r.client, r.sender), refused: make(chan struct{}), overtime: make(chan struct{})}
+	x.stage.unpack = func() (<-chan struct{}, func()) { return t.unpack(x) }
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	key := lineOf(r.client)
+	l := t.lineFor(x)
+	l.turns = append(l.turns, x)
+	t.waiting++
+	t.limit = r.limit
+	t.fill()
+	t.shed()
+	return x
+}
+
+// lineFor returns the line of x's client, for x to be added. The caller holds mu.
+func (t *turns) lineFor(x *turn) *line {
+	key := lineOf(x.client)
 	l := t.lines[key]
 	if l == nil {
 		l = &line{client: key}
@@ -132,12 +152,7 @@ func (t *turns) ask(r request) *turn {
 		t.order = append(t.order, l)
 	}
 	x.line, x.given = l, l.given
-	l.turns = append(l.turns, x)
-	t.waiting++
-	t.limit = r.limit
-	t.fill()
-	t.shed()
-	return x
+	return l
 }
 
 // fill gives the free processors to messages that wait. The caller holds mu.
@@ -154,7 +169,11 @@ func (t *turns) fill() {
 			t.order = append(slices.DeleteFunc(t.order, func(m *line) bool { return m == l }), l)
 		}
 		t.granted = (t.granted + 1) % secondClass
-		t.begin(x)
+		if x.begun.IsZero() {
+			t.begin(x)
+		} else {
+			t.resume(x)
+		}
 	}
 }
 
@@ -184,10 +203,13 @@ func (t *turns) next(now time.Time) *turn {
 	return second
 }
 
-// mayBegin reports whether there is memory for judging x. While another message of its
-// sender is beyond its quantum, a large one waits: one sender has one such message at a
-// time. The caller holds mu.
+// mayBegin reports whether there is memory for judging x, or a slot if it waits for one.
+// While another message of its sender is beyond its quantum, a large one waits: one sender
+// has one such message at a time. The caller holds mu.
 func (t *turns) mayBegin(x *turn) bool {
+	if !x.begun.IsZero() {
+		return t.hasSlot(x)
+	}
 	if x.size > share && !x.short && t.inOvertime(x) {
 		return false
 	}
@@ -220,7 +242,7 @@ func (t *turns) room(limit time.Duration) int {
 func (t *turns) lastOfLongest() *turn {
 	longest := t.order[0]
 	for _, l := range t.order {
-		if len(l.turns) >= len(longest.turns) {
+		if l.fresh() >= longest.fresh() {
 			longest = l
 		}
 	}
@@ -250,12 +272,15 @@ func (t *turns) begin(x *turn) {
 func (t *turns) overrun(x *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if x.ended || x.over || x.stage.inOurs() > 0 {
+	inTime := time.Since(x.begun) < t.quantum // the timer is of before a wait for a slot
+	if x.ended || x.over || x.waits() || inTime || x.stage.inOurs() > 0 {
 		return
 	}
 	x.over = true
+	t.late++
 	close(x.overtime)
 	t.setbacks.begin(x.ids)
+	t.holdLate(x)
 	delete(t.holding, x)
 	t.took(time.Since(x.begun))
 	t.free++
@@ -275,6 +300,7 @@ func (t *turns) end(x *turn) {
 		x.abandoned()
 	}
 	if x.over {
+		t.late--
 		t.setbacks.end(x.ids, now, t.work.done-x.cost)
 	} else {
 		delete(t.holding, x)
@@ -308,7 +334,12 @@ func (t *turns) remove(x *turn) {
 	l := x.line
 	x.line, x.starved = nil, l.given == x.given
 	l.turns = slices.DeleteFunc(l.turns, func(y *turn) bool { return y == x })
-	t.waiting--
+	if x.begun.IsZero() {
+		t.waiting--
+	} else {
+		l.begun--
+		t.parked--
+	}
 	if len(l.turns) == 0 {
 		delete(t.lines, l.client)
 		t.order = slices.DeleteFunc(t.order, func(m *line) bool { return m == l })
@@ -322,12 +353,12 @@ func (t *turns) refuse(x *turn, err error) {
 	close(x.refused)
 }
 
-// refuseAll takes the place of everybody who waits.
+// refuseAll takes the place of every message that has not begun.
 func (t *turns) refuseAll(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for len(t.order) > 0 {
-		t.refuse(t.order[0].turns[0], err)
+	for t.waiting > 0 {
+		t.refuse(t.lastOfLongest(), err)
 	}
 }
 
@@ -336,14 +367,14 @@ func (t *turns) refuseAll(err error) {
 func (t *turns) hurry(x *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if x.line != nil && x.size > share {
+	if x.line != nil && x.begun.IsZero() && x.size > share {
 		x.short = true
 		t.fill()
 	}
 }
 
 // leave ends the session's wait for x, whose deadline has come. It returns when judging
-// began, zero for never; whether x is still judged, and then abandoned is called at its
+// began, later by what it waited for slots, zero for never; whether x is still judged, and then abandoned is called at its
 // end; and whether it is our own fault that there is no judgement: x was long in our own
 // part, or its client got no turn at all because messages that are there hold all
 // processors.
@@ -351,25 +382,29 @@ func (t *turns) leave(x *turn, abandoned func()) (begun time.Time, running, ourF
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	isStuck := func(y *turn) bool { return y.stage.inOurs() >= x.limit/4 }
+	begun = x.begun
 	switch {
-	case x.line != nil:
+	case x.line != nil && begun.IsZero():
 		t.remove(x)
 		ourFault = x.starved && t.free == 0
 		for y := range t.holding {
 			ourFault = ourFault && isStuck(y)
 		}
-	case !x.begun.IsZero() && !x.ended:
+	case !begun.IsZero() && !x.ended:
 		running, ourFault = true, isStuck(x)
 		x.abandoned = abandoned
+		if x.waits() {
+			begun = begun.Add(time.Since(x.since))
+		}
 	}
-	return x.begun, running, ourFault
+	return begun, running, ourFault
 }
 
 // state is how many messages wait, are judged, and are beyond their quantum.
 func (t *turns) state() (waiting, judging, overtime int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.waiting, t.all - t.free, t.work.running - (t.all - t.free)
+	return t.waiting + t.parked, t.all - t.free, t.late
 }
 
 // booked is the number of senders that are set back, and the memory for judging.

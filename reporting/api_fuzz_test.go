@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/backup"
 	"github.com/spambloom/spambloom/reporting/trust"
 )
 
@@ -32,8 +33,8 @@ func wantJSON(t *testing.T, status int, contentType string, body []byte) {
 	if !slices.Contains(statuses, status) {
 		t.Errorf("status %d: %s", status, body)
 	}
-	if status == http.StatusOK && contentType == "application/octet-stream" {
-		if _, _, err := readStream(body); err != nil { // of /v1/export
+	if status == http.StatusOK && contentType == "application/x-tar" {
+		if _, err := backup.Read(bytes.NewReader(body), t.TempDir()); err != nil {
 			t.Error(err)
 		}
 		return

@@ -47,14 +47,7 @@ func Dial(spec string) (*Client, error) {
 	if !ok || path == "" {
 		return nil, fmt.Errorf("control socket %q: want unix:PATH", spec)
 	}
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		d := net.Dialer{Timeout: dialTimeout}
-		conn, err := d.DialContext(ctx, "unix", path)
-		if err != nil {
-			return nil, fmt.Errorf("%w on %s: %w", ErrUnavailable, spec, cause(err))
-		}
-		return conn, nil
-	}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return connect(ctx, "unix", path, spec) }
 	conn, err := dial(context.Background(), "", "")
 	if err != nil {
 		return nil, err
@@ -62,6 +55,16 @@ func Dial(spec string) (*Client, error) {
 	conn.Close()
 	transport := &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 16, IdleConnTimeout: idleTimeout / 2}
 	return &Client{http: &http.Client{Transport: transport, Timeout: answerTimeout}, base: unixBase}, nil
+}
+
+// connect connects to a daemon, which spec names in errors.
+func connect(ctx context.Context, network, address, spec string) (net.Conn, error) {
+	d := net.Dialer{Timeout: dialTimeout}
+	conn, err := d.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, fmt.Errorf("%w on %s: %w", ErrUnavailable, spec, cause(err))
+	}
+	return conn, nil
 }
 
 // cause is what the kernel said, without the address around it.
@@ -79,114 +82,91 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // Check asks for the verdict on a message. Like all questions it returns a
 // *Problem where the daemon refuses, and ErrUnavailable where none answers.
 func (c *Client) Check(ctx context.Context, r Request) (Answer, error) {
-	var a Answer
-	err := c.ask(ctx, http.MethodPost, "/v1/check", r, &a)
-	return a, err
+	return ask[Answer](ctx, c, "/v1/check", r)
 }
 
 // Explain asks for the verdict and everything behind it.
 func (c *Client) Explain(ctx context.Context, r Request) (Explanation, error) {
-	var x Explanation
-	err := c.ask(ctx, http.MethodPost, "/v1/explain", r, &x)
-	return x, err
+	return ask[Explanation](ctx, c, "/v1/explain", r)
 }
 
 // Report reports a message as spam; when it returns nil, that is on disk.
 func (c *Client) Report(ctx context.Context, r Request) (Receipt, error) {
-	var receipt Receipt
-	err := c.ask(ctx, http.MethodPost, "/v1/report", r, &receipt)
-	return receipt, err
+	return ask[Receipt](ctx, c, "/v1/report", r)
 }
 
 // Revoke takes a message's listing back; durable like Report.
 func (c *Client) Revoke(ctx context.Context, r Request) (Receipt, error) {
-	var receipt Receipt
-	err := c.ask(ctx, http.MethodPost, "/v1/revoke", r, &receipt)
-	return receipt, err
+	return ask[Receipt](ctx, c, "/v1/revoke", r)
 }
 
 // Retouch takes a message out of the listings on this site; durable like Report.
 func (c *Client) Retouch(ctx context.Context, r Request) (Retouching, error) {
-	var done Retouching
-	err := c.ask(ctx, http.MethodPost, "/v1/retouch", r, &done)
-	return done, err
+	return ask[Retouching](ctx, c, "/v1/retouch", r)
 }
 
 // PlanRetouch asks what Retouch would do.
 func (c *Client) PlanRetouch(ctx context.Context, r Request) (Retouching, error) {
-	var plan Retouching
-	err := c.ask(ctx, http.MethodPost, "/v1/retouch/plan", r, &plan)
-	return plan, err
+	return ask[Retouching](ctx, c, "/v1/retouch/plan", r)
 }
 
 // Retouched asks which signatures are retouched.
 func (c *Client) Retouched(ctx context.Context) (RetouchedList, error) {
-	var list RetouchedList
-	err := c.ask(ctx, http.MethodGet, "/v1/retouched", nil, &list)
-	return list, err
+	return ask[RetouchedList](ctx, c, "/v1/retouched", nil)
 }
 
 // Never declares that a message is never spam; durable like Report.
 func (c *Client) Never(ctx context.Context, r NeverRequest) (NeverList, error) {
-	var added NeverList
-	err := c.ask(ctx, http.MethodPost, "/v1/never", r, &added)
-	return added, err
+	return ask[NeverList](ctx, c, "/v1/never", r)
 }
 
 // Unnever takes declarations back; durable like Report. The list is what was
 // removed.
 func (c *Client) Unnever(ctx context.Context, r NeverRequest) (NeverList, error) {
-	var removed NeverList
-	err := c.ask(ctx, http.MethodPost, "/v1/never/remove", r, &removed)
-	return removed, err
+	return ask[NeverList](ctx, c, "/v1/never/remove", r)
 }
 
 // NeverList asks which messages are declared.
 func (c *Client) NeverList(ctx context.Context) (NeverList, error) {
-	var list NeverList
-	err := c.ask(ctx, http.MethodGet, "/v1/never/list", nil, &list)
-	return list, err
+	return ask[NeverList](ctx, c, "/v1/never/list", nil)
 }
 
 // Sites asks how this site and the others stand.
 func (c *Client) Sites(ctx context.Context) (SiteList, error) {
-	var list SiteList
-	err := c.ask(ctx, http.MethodGet, "/v1/sites", nil, &list)
-	return list, err
+	return ask[SiteList](ctx, c, "/v1/sites", nil)
 }
 
 // Mute takes a site's say away, or gives it back; durable like Report.
 func (c *Client) Mute(ctx context.Context, r SiteRequest) (SiteReceipt, error) {
-	var done SiteReceipt
-	err := c.ask(ctx, http.MethodPost, "/v1/mute", r, &done)
-	return done, err
+	return ask[SiteReceipt](ctx, c, "/v1/mute", r)
 }
 
 // Drop deletes what is held of a site, and mutes it; durable like Report.
 func (c *Client) Drop(ctx context.Context, r SiteRequest) (SiteReceipt, error) {
-	var done SiteReceipt
-	err := c.ask(ctx, http.MethodPost, "/v1/drop", r, &done)
-	return done, err
+	return ask[SiteReceipt](ctx, c, "/v1/drop", r)
 }
 
 // Status asks what the daemon knows about itself.
 func (c *Client) Status(ctx context.Context) (Status, error) {
-	var s Status
-	err := c.ask(ctx, http.MethodGet, "/v1/status", nil, &s)
-	return s, err
+	return ask[Status](ctx, c, "/v1/status", nil)
 }
 
-// ask sends question, unless nil, and decodes the reply into answer.
-func (c *Client) ask(ctx context.Context, method, path string, question, answer any) error {
-	var body io.Reader
+// ask sends a question, or asks for a state where it is nil, and returns the daemon's answer.
+func ask[A any](ctx context.Context, c *Client, path string, question any) (answer A, err error) {
+	err = c.ask(ctx, path, question, &answer)
+	return answer, err
+}
+
+func (c *Client) ask(ctx context.Context, path string, question, answer any) error {
+	method, body := http.MethodGet, []byte(nil)
 	if question != nil {
-		data, err := json.Marshal(question)
-		if err != nil {
+		var err error
+		if body, err = json.Marshal(question); err != nil {
 			return fmt.Errorf("write the request: %w", err)
 		}
-		body = bytes.NewReader(data)
+		method = http.MethodPost
 	}
-	request, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -204,6 +184,50 @@ func (c *Client) ask(ctx context.Context, method, path string, question, answer 
 		return fmt.Errorf("read the daemon's answer: %w", err)
 	}
 	return decodeAnswer(response.StatusCode, data, answer)
+}
+
+// askLong is ask without a bound on the time, and with any body for a question.
+func (c *Client) askLong(ctx context.Context, method, path string, body io.Reader, answer any) error {
+	response, err := c.stream(ctx, method, path, body)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	if err != nil {
+		return fmt.Errorf("read the daemon's answer: %w", err)
+	}
+	return decodeAnswer(response.StatusCode, data, answer)
+}
+
+// stream asks without a bound on the time that body and answer take. An answer other
+// than 200 is a *Problem.
+func (c *Client) stream(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	if err != nil {
+		return nil, err
+	}
+	if c.token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/octet-stream")
+	}
+	patient := *c.http
+	patient.Timeout = 0
+	response, err := patient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("ask the daemon: %w", broken(err))
+	}
+	if response.StatusCode == http.StatusOK {
+		return response, nil
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the daemon's answer: %w", err)
+	}
+	return nil, decodeAnswer(response.StatusCode, data, nil)
 }
 
 // decodeAnswer reads a reply: answer's JSON under status 200, else a *Problem.

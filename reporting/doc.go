@@ -12,7 +12,7 @@
 //	    -> "accepted", and the verdict from now on
 //	spambloom check  -> Client -> NewHandler -> DB.Judge, Decide -> verdict
 //	Desk.Run: what a crash or a full disk left undone is carried out; old reports are forgotten
-//	spambloom export -> ledger and own filters -> one stream (FORMAT.md) -> spambloom import
+//	spambloom backup -> the state folder as of one moment, as a tar (package backup)
 //
 // How far a reporter is believed is in package trust, what is kept of reports in
 // package ledger.

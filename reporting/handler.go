@@ -32,7 +32,8 @@ type HandlerOptions struct {
 	// cause; nil: nothing is known.
 	Strangers func() map[string]int64
 
-	Folder string // keeps an import until it is whole; "": that of temporary files
+	Folder string   // the state folder, for backups
+	Keys   []string // the site's key files; those in Folder are in a backup
 
 	Log *slog.Logger // nil: discard
 }
@@ -40,9 +41,9 @@ type HandlerOptions struct {
 type handler struct {
 	desk *Desk
 	HandlerOptions
-	importing sync.Mutex // held while an import is at work
-	turns     turns
-	refusals  throttle // of the log lines
+	backing  sync.Mutex // held while a backup is being written
+	turns    turns
+	refusals throttle // of the log lines
 }
 
 // NewHandler returns the control API described in API.md.

@@ -13,7 +13,6 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,23 +52,8 @@ func openDB(t *testing.T) *bloomdb.DB {
 	return db
 }
 
-// logBuffer collects a log that the server writes while the test reads.
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
+// logBuffer collects the server's log.
+type logBuffer = testenv.Log
 
 // control is a running control API.
 type control struct {
@@ -300,12 +284,16 @@ func TestProblems(t *testing.T) {
 		{"POST", "/v1/report", `{"signatures":[{"kind":"smell","digest":"` + digest + `"}]}`, 400, `signature 1: unknown signature kind "smell"`},
 		{"POST", "/v1/report", `{"signatures":[{"kind":"body","digest":"abcd"}]}`, 400, "digest of 4 characters; want 64 hex digits"},
 		{"POST", "/v1/report", `{"signatures":[{"kind":"body","digest":"` + strings.Repeat("xy", 32) + `"}]}`, 400, "signature 1: digest"},
-		{"POST", "/v1/check", signatures(maxSignatures + 1), 400, "257 signatures; at most 256"},
+		{"POST", "/v1/check", signatures(maxSignatures + 1), 400, "35 signatures; at most 34"},
+		{"POST", "/v1/check", signatures(signature.MaxAttachments + 1), 400, `signature 17: more than 16 of kind "attachment"`},
 		{"POST", "/v1/report", strings.ReplaceAll(signatures(2), "attachment", "text"), 400, `signature 2: a second one of kind "text"`},
 		{"POST", "/v1/report", strings.ReplaceAll(signatures(1), "attachment", "domain"), 400, `signature 1: kind "domain" is not one of signatures`},
 		{"POST", "/v1/report", strings.ReplaceAll(signatures(1), "attachment", "sketch"), 400, `signature 1: kind "sketch" is not one of signatures`},
 		{"POST", "/v1/report", `{"sketches":[{"kind":"image"},{"kind":"sketch"}]}`, 400, "sketch 2: those of the text are the first ones, at most 3"},
-		{"POST", "/v1/report", `{"sketches":[{"kind":"sketch"},{"kind":"sketch"},{"kind":"sketch"},{"kind":"sketch"}]}`, 400, "sketch 4: those of the text are the first ones, at most 3"},
+		{"POST", "/v1/report", `{"sketches":[{"kind":"sketch"},{"kind":"sketch"}]}`, 400, "sketch 2: of the first two of the text, one is only asked"},
+		{"POST", "/v1/report", `{"sketches":[{"kind":"sketch"},{"kind":"sketch","ask_only":true},{"kind":"sketch"},{"kind":"sketch","ask_only":true}]}`, 400, "sketch 4: those of the text are the first ones, at most 3"},
+		{"POST", "/v1/report", `{"domains":["example.com"],"carried":2}`, 400, "carried 2 of 1 domains"},
+		{"POST", "/v1/report", `{"carried":-1}`, 400, "carried -1 of 0 domains"},
 		{"POST", "/v1/check", signatures(3), 400, "3 counting signatures; at most 2"},
 		{"POST", "/v1/check", strings.Replace(signatures(3), "0002", "0001", 1), 400, "signature 3 stands there twice"},
 		{"POST", "/v1/report", `{"class":"cheese"}`, 400, `unknown class "cheese"; want one of [phish`},

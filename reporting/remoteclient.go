@@ -35,12 +35,7 @@ func DialRemote(spec string, o Credentials) (*Client, error) {
 		return nil, err
 	}
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
-		d := net.Dialer{Timeout: dialTimeout}
-		conn, err := d.DialContext(ctx, network, address)
-		if err != nil {
-			return nil, fmt.Errorf("%w on %s: %w", ErrUnavailable, spec, cause(err))
-		}
-		return conn, nil
+		return connect(ctx, network, address, spec)
 	}
 	c := &Client{
 		http: &http.Client{
@@ -121,7 +116,5 @@ func (o Credentials) config() (*tls.Config, error) {
 
 // Whoami asks who the caller is to the daemon, and what they may do.
 func (c *Client) Whoami(ctx context.Context) (Whoami, error) {
-	var w Whoami
-	err := c.ask(ctx, http.MethodGet, "/v1/whoami", nil, &w)
-	return w, err
+	return ask[Whoami](ctx, c, "/v1/whoami", nil)
 }

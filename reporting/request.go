@@ -17,7 +17,7 @@ import (
 // Bounds of a request.
 const (
 	maxBody       = 2 << 20 // bytes
-	maxSignatures = 256
+	maxSignatures = 2 + 2*signature.MaxAttachments
 	maxCounting   = 2 // as signature.Set says
 )
 
@@ -27,6 +27,7 @@ type Request struct {
 	Signatures []Signature   `json:"signatures"`
 	Sketches   []Sketch      `json:"sketches,omitempty"`
 	Domains    []string      `json:"domains,omitempty"` // that it links to, as signature.Set has them
+	Carried    int           `json:"carried,omitempty"` // so many of Domains, the last ones, no report lists
 	Reporter   string        `json:"reporter,omitempty"`
 	Class      bloomdb.Class `json:"class,omitzero"` // by name; none is bloomdb.ClassOther
 }
@@ -40,7 +41,7 @@ type Signature struct {
 
 // NewRequest writes a message's signatures as a request.
 func NewRequest(set signature.Set) Request {
-	r := Request{Signatures: make([]Signature, len(set.Signatures)), Sketches: newSketches(set.Sketches), Domains: set.Domains}
+	r := Request{Signatures: make([]Signature, len(set.Signatures)), Sketches: newSketches(set.Sketches), Domains: set.Domains, Carried: set.Carried}
 	for i, s := range set.Signatures {
 		r.Signatures[i] = Signature{s.Kind.String(), hex.EncodeToString(s.Digest[:]), slices.Contains(set.Counting, s)}
 	}
@@ -137,6 +138,9 @@ func (r Request) report() (Report, error) {
 	if set.Domains, err = decodeDomains(r.Domains); err != nil {
 		return Report{}, err
 	}
+	if set.Carried = r.Carried; r.Carried < 0 || r.Carried > len(r.Domains) {
+		return Report{}, fmt.Errorf("carried %d of %d domains", r.Carried, len(r.Domains))
+	}
 	if err := CheckReporter(r.Reporter); err != nil {
 		return Report{}, err
 	}
@@ -159,6 +163,9 @@ func decodeSet(signatures []Signature) (set signature.Set, err error) {
 		}
 		if of[s.Kind]++; of[s.Kind] > 1 && !isOfPart(s.Kind) {
 			return set, fmt.Errorf("signature %d: a second one of kind %q; a message has one", i+1, wire.Kind)
+		}
+		if of[s.Kind] > signature.MaxAttachments {
+			return set, fmt.Errorf("signature %d: more than %d of kind %q", i+1, signature.MaxAttachments, wire.Kind)
 		}
 		set.Signatures = append(set.Signatures, s)
 		if wire.Counting {

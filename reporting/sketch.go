@@ -13,10 +13,8 @@ import (
 )
 
 const (
-	maxSketches = 8       // of a message: its text, and images
-	maxOfText   = 3       // of these: what the text shows, and with what it hides, in two ways
-	maxFeatures = 1 << 14 // anchors of a sketch, and keys: text of 64 KiB has some 10,000
-	featureHash = 8       // bytes
+	maxSketches = signature.MaxTexts + signature.MaxImages
+	featureHash = 8 // bytes
 )
 
 // Sketch is a signature.Sketch on the wire. Its features are written in the order
@@ -33,15 +31,16 @@ type Sketch struct {
 func newSketches(sketches []signature.Sketch) []Sketch {
 	var list []Sketch
 	for _, s := range sketches[:min(len(sketches), maxSketches)] {
-		list = append(list, Sketch{s.Kind.String(), encodeFeatures(s.Anchors), encodeFeatures(s.Keys), s.AskOnly})
+		anchors, keys := signature.MaxFeatures(s.Kind)
+		list = append(list, Sketch{s.Kind.String(), encodeFeatures(s.Anchors, anchors), encodeFeatures(s.Keys, keys), s.AskOnly})
 	}
 	return list
 }
 
-func encodeFeatures(features []signature.Feature) string {
+func encodeFeatures(features []signature.Feature, most int) string {
 	var b []byte
 	last := uint32(0)
-	for _, f := range features[:min(len(features), maxFeatures)] {
+	for _, f := range features[:min(len(features), most)] {
 		b = binary.AppendUvarint(b, uint64(f.Pos-last))
 		b = binary.BigEndian.AppendUint64(b, f.Hash)
 		last = f.Pos
@@ -55,13 +54,23 @@ func decodeSketches(sketches []Sketch) ([]signature.Sketch, error) {
 		return nil, err
 	}
 	var list []signature.Sketch
+	images := 0
 	for i, wire := range sketches {
 		s, err := wire.decode()
 		if err != nil {
 			return nil, fmt.Errorf("sketch %d: %w", i+1, err)
 		}
-		if s.Kind == signature.KindSketch && (i >= maxOfText || i > 0 && list[i-1].Kind != s.Kind) {
-			return nil, fmt.Errorf("sketch %d: those of the text are the first ones, at most %d", i+1, maxOfText)
+		if s.Kind == signature.KindSketch && (i >= signature.MaxTexts || i > 0 && list[i-1].Kind != s.Kind) {
+			return nil, fmt.Errorf("sketch %d: those of the text are the first ones, at most %d", i+1, signature.MaxTexts)
+		}
+		if s.Kind == signature.KindSketch && i == 1 && !s.AskOnly && !list[0].AskOnly {
+			return nil, errors.New("sketch 2: of the first two of the text, one is only asked")
+		}
+		if s.Kind == signature.KindImage {
+			images++
+		}
+		if images > signature.MaxImages {
+			return nil, fmt.Errorf("sketch %d: more than %d of kind %q", i+1, signature.MaxImages, wire.Kind)
 		}
 		list = append(list, s)
 	}
@@ -76,17 +85,24 @@ func (w Sketch) decode() (s signature.Sketch, err error) {
 		return s, fmt.Errorf("kind %q is not one of sketches", w.Kind)
 	}
 	s.AskOnly = w.AskOnly
-	if s.Anchors, err = decodeFeatures(w.Anchors); err != nil {
+	anchors, keys := signature.MaxFeatures(s.Kind)
+	if s.Anchors, err = decodeFeatures(w.Anchors, anchors); err != nil {
 		return s, fmt.Errorf("anchors: %w", err)
 	}
-	if s.Keys, err = decodeFeatures(w.Keys); err != nil {
+	if s.Keys, err = decodeFeatures(w.Keys, keys); err != nil {
 		return s, fmt.Errorf("keys: %w", err)
 	}
-	return s, nil
+	return s, s.Check()
 }
 
+// longestFeature is a feature as it is written, in bytes.
+const longestFeature = binary.MaxVarintLen32 + featureHash
+
 // decodeFeatures reads features in at most the memory of their text.
-func decodeFeatures(text string) ([]signature.Feature, error) {
+func decodeFeatures(text string, most int) ([]signature.Feature, error) {
+	if len(text) > base64.StdEncoding.EncodedLen(most*longestFeature) {
+		return nil, fmt.Errorf("%d characters; %d features have less", len(text), most)
+	}
 	b, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
 		return nil, err
@@ -94,8 +110,8 @@ func decodeFeatures(text string) ([]signature.Feature, error) {
 	var features []signature.Feature
 	last := uint64(0)
 	for len(b) > 0 {
-		if len(features) == maxFeatures {
-			return nil, fmt.Errorf("more than %d", maxFeatures)
+		if len(features) == most {
+			return nil, fmt.Errorf("more than %d", most)
 		}
 		apart, n := binary.Uvarint(b)
 		if n <= 0 || apart > math.MaxUint32-last || len(b) < n+featureHash {

@@ -2,7 +2,6 @@ package reporting
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
@@ -89,28 +88,20 @@ type WeightRequest struct {
 
 // Trail asks for the reports that are kept.
 func (c *Client) Trail(ctx context.Context, r TrailRequest) (ReportTrail, error) {
-	var t ReportTrail
-	err := c.ask(ctx, http.MethodPost, "/v1/reports", r, &t)
-	return t, err
+	return ask[ReportTrail](ctx, c, "/v1/reports", r)
 }
 
 // Undo takes back what a reporter said; durable like Report.
 func (c *Client) Undo(ctx context.Context, r UndoRequest) (Undone, error) {
-	var u Undone
-	err := c.ask(ctx, http.MethodPost, "/v1/undo", r, &u)
-	return u, err
+	return ask[Undone](ctx, c, "/v1/undo", r)
 }
 
 // Reporters asks how far reporters are believed.
 func (c *Client) Reporters(ctx context.Context, r ReportersRequest) (Reporters, error) {
-	var list Reporters
-	err := c.ask(ctx, http.MethodPost, "/v1/reporters", r, &list)
-	return list, err
+	return ask[Reporters](ctx, c, "/v1/reporters", r)
 }
 
 // SetWeight sets a reporter's weight; durable like Report.
 func (c *Client) SetWeight(ctx context.Context, r WeightRequest) (Reporter, error) {
-	var done Reporter
-	err := c.ask(ctx, http.MethodPost, "/v1/reporters/weight", r, &done)
-	return done, err
+	return ask[Reporter](ctx, c, "/v1/reporters/weight", r)
 }

@@ -4,11 +4,13 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
-	"compress/gzip"
 	"encoding/binary"
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/gzip"
 )
 
 const (
@@ -29,18 +31,26 @@ func (c *computer) contents() []Digest {
 	if len(c.packed) == 0 {
 		return nil
 	}
-	defer takeUnpacking()()
 	var digests []Digest
+	c.unpack(func() { digests = c.unpackAll() })
+	return digests
+}
+
+// unpackAll returns the digests, or part of them if it was stopped.
+func (c *computer) unpackAll() (digests []Digest) {
 	size, used := 0, 0
 	for _, l := range c.packed {
+		if c.isStopped() {
+			return digests
+		}
 		c.work.count(stepsOfDecoding(l))
 		raw := decodeFile(c.decoded[:0], l)
 		c.decoded = raw
 		size += len(raw)
-		u := unpacker{left: min(maxInflated, freeInflated+inflatedOfByte*size) - used, work: &c.work}
+		u := unpacker{left: min(maxInflated, freeInflated+inflatedOfByte*size) - used, work: &c.work, isStopped: c.isStopped}
 		before := u.left
 		if d, ok := u.digest(raw); ok {
-			digests = addDigest(digests, d)
+			digests = addDigest(digests, l.ofFile().digest(KindContent, d))
 		}
 		if u.limited {
 			c.limits |= LimitContents
@@ -58,14 +68,20 @@ func isPacked(content []byte) bool {
 
 // unpacker collects the digests of members of one archive, or streams of a PDF.
 type unpacker struct {
-	left    int // bytes that may still be inflated
-	held    int // bytes of members that count
-	members []Digest
-	packed  int // bytes of a ZIP file that may still be inflated: each once
-	work    *work
-	over    bool // a limit was hit or data is faulty: no digest
-	limited bool // a limit was hit
+	left     int // bytes that may still be inflated
+	held     int // bytes of members that count
+	members  []Digest
+	packed   int           // bytes of a ZIP file that may still be inflated: each once
+	inflater io.ReadCloser // used again for each member of a ZIP file
+	work     *work
+	over     bool // a limit was hit, data is faulty, or it was stopped: no digest
+	limited  bool // a limit was hit
+
+	isStopped func() bool
 }
+
+// read returns a reader of content that fails once unpacking is to stop.
+func (u *unpacker) read(content []byte) packed { return packed{bytes.NewReader(content), u.isStopped} }
 
 // digest returns the digest of what content holds, whatever its members are called
 // and in which order, when and how well they were packed. There is none where they
@@ -120,7 +136,7 @@ func (u *unpacker) member(data []byte) {
 
 func (u *unpacker) gzip(content []byte) {
 	u.work.count(stepsOfPackedByte * len(content))
-	r, err := gzip.NewReader(bytes.NewReader(content))
+	r, err := gzip.NewReader(u.read(content))
 	if err != nil {
 		u.over = true
 		return
@@ -151,7 +167,7 @@ func (u *unpacker) zip(content []byte) {
 		u.limit()
 		return
 	}
-	r, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+	r, err := zip.NewReader(u.read(content), int64(len(content)))
 	if err != nil {
 		u.over = true
 		return
@@ -159,6 +175,7 @@ func (u *unpacker) zip(content []byte) {
 	isDocument := slices.ContainsFunc(r.File, func(f *zip.File) bool {
 		return f.Name == "[Content_Types].xml" || f.Name == "mimetype"
 	})
+	r.RegisterDecompressor(zip.Deflate, u.inflaterOf)
 	u.packed = len(content)
 	for _, f := range r.File {
 		u.work.count(stepsOfPart)
@@ -194,6 +211,17 @@ func (u *unpacker) file(f *zip.File) []byte {
 	}
 	defer r.Close()
 	return u.inflate(r)
+}
+
+// inflaterOf reads a member of a ZIP file, in place of compress/flate, which takes tables
+// anew for each block. It takes the place of the one before.
+func (u *unpacker) inflaterOf(packed io.Reader) io.ReadCloser {
+	if u.inflater == nil {
+		u.inflater = flate.NewReader(packed)
+	} else if err := u.inflater.(flate.Resetter).Reset(packed, nil); err != nil {
+		u.over = true
+	}
+	return u.inflater
 }
 
 // encrypted takes in a member that cannot be read by what the directory tells of

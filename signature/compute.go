@@ -27,12 +27,16 @@ const (
 // Compute signs a message. It reads what mail programs would show, whatever
 // the state of the message, at a cost linear in its size: FORMAT.md has the bound.
 // Beside m itself it takes memory of up to three times the size of m, where encoded
-// messages lie in each other, and up to 64 MiB for images; mostly, of the largest
-// part. It is safe for concurrent
-// use.
-func Compute(m Message) Set {
+// messages lie in each other, and up to 64 MiB for images and archives; mostly, of the
+// largest part. It is safe for concurrent use, and its calls do not wait for each other.
+func Compute(m Message) Set { return ComputeWith(m, nil) }
+
+// ComputeWith is Compute for callers that bound how many messages are unpacked at a time.
+// The signatures are the same.
+func ComputeWith(m Message, unpacking Unpacking) Set {
 	c := computers.Get().(*computer)
 	defer c.release()
+	c.unpacking = unpacking
 	return c.compute(m)
 }
 
@@ -44,18 +48,19 @@ func (c *computer) compute(m Message) Set {
 	complete := limits&LimitParts == 0
 	r := c.readings(m)
 	attachments := c.files
-	if !r.signsText {
-		for _, d := range c.embedded {
-			attachments = addDigest(attachments, d)
-		}
+	if !r.signsText || !r.bodySigns {
+		attachments = addDigests(attachments, c.embedded)
 	}
-	images := c.imageSketches(r.signsText, c.words.text)
+	if !r.signsText {
+		attachments = addDigests(attachments, c.inner)
+	}
+	images := c.imageSketches(r.needed)
 
 	var set Set
 	add := func(kind Kind, d Digest) { set.Signatures = append(set.Signatures, Signature{kind, d}) }
 	signsBody := len(attachments) > 0 || len(images) > 0 || r.signsText || r.signsAll || isEnough(c.words.text, brief, boilerplate()) || c.hasTextAside()
-	if text := c.signed(r); len(text) > 0 {
-		add(KindText, Sum(KindText, text))
+	if text, carried := c.signed(r); len(text) > 0 {
+		add(KindText, Sum(KindText, carried.marked(text)))
 	}
 	set.Sketches = c.textSketches(r)
 	for _, d := range attachments {
@@ -65,7 +70,7 @@ func (c *computer) compute(m Message) Set {
 		add(KindContent, d)
 	}
 	set.Sketches = append(set.Sketches, images...)
-	set.Domains = c.domains(m.Header)
+	set.Domains, set.Carried = c.domains(m.Header)
 	if complete && !m.Truncated && (signsBody || c.work.isOver()) {
 		set.Signatures = slices.Insert(set.Signatures, 0, Signature{KindBody, Sum(KindBody, c.parts)})
 	}
@@ -83,7 +88,8 @@ func Text(m Message) string {
 	c := computers.Get().(*computer)
 	defer c.release()
 	walk(m, true, c.leaf)
-	return string(c.signed(c.readings(m)))
+	text, _ := c.signed(c.readings(m))
+	return string(text)
 }
 
 // Attached returns the messages attached to m as message/rfc822, as mail
@@ -124,6 +130,7 @@ type computer struct {
 	parts    []byte   // class and digest of each part
 	files    []Digest // attachments that sign, without duplicates
 	embedded []Digest // images that sign where the text does not, likewise
+	inner    []Digest // likewise, of attached messages
 	calendar bool     // a part is a calendar object that asks or answers
 	hasFile  bool     // the text stands beside a file
 	source   []byte   // the decoded text parts, one after the other
@@ -131,8 +138,13 @@ type computer struct {
 	packed   []leaf   // archives and PDFs
 	texts    []textPart
 	hasHTML  map[int]bool // by number of alternative
+	lastPage map[int]int  // by number of alternative: its last branch with HTML
 	limits   Limits
 	work     work
+
+	unpacking Unpacking       // nil: nothing bounds it
+	stop      <-chan struct{} // of the latest unpacking
+	stopped   bool            // that was stopped
 
 	decoded []byte
 	page    page
@@ -142,6 +154,8 @@ type computer struct {
 	own     []byte    // the words of it that are sketched
 	links   links
 	origin  origin // what the header says
+
+	bodyText int // bytes of words, from the beginning, that are of the message's own parts
 
 	ownTokens      []token // of own
 	shingled, long []word  // buffers, of up to maxSketched
@@ -153,14 +167,15 @@ type textPart struct {
 	charset     string
 	isHTML      bool
 	alternative int
-	aside       bool   // signs with the body only
-	attached    bool   // is in a message that this one brings
+	branch      int
+	aside       bool // signs with the body only
+	carried     carriage
 	utf8        []byte // nil until it is asked for
 	view        *view  // likewise
 }
 
 var computers = sync.Pool{New: func() any {
-	c := &computer{hasHTML: make(map[int]bool)}
+	c := &computer{hasHTML: make(map[int]bool), lastPage: make(map[int]int)}
 	c.page.work, c.words.work, c.all.work, c.every.work, c.links.work = &c.work, &c.work, &c.work, &c.work, &c.work
 	return c
 }}
@@ -182,11 +197,13 @@ func (c *computer) release() {
 	c.own = keep(c.own)
 	clear(c.texts)
 	c.links.reset(keep)
-	c.files, c.embedded, c.hasFile, c.calendar, c.texts = nil, nil, false, false, c.texts[:0]
+	c.files, c.embedded, c.inner, c.hasFile, c.calendar, c.texts = nil, nil, nil, false, false, c.texts[:0]
 	c.images, c.packed = nil, nil
 	clear(c.hasHTML)
+	clear(c.lastPage)
 	c.limits = 0
 	c.work = work{}
+	c.unpacking, c.stop, c.stopped = nil, nil, false
 	computers.Put(c)
 }
 
@@ -215,7 +232,7 @@ func (c *computer) leaf(l leaf) {
 		c.limits |= LimitReach
 	}
 	if isText && kind == classHTML && !l.far {
-		c.hasHTML[l.alternative] = true
+		c.hasHTML[l.alternative], c.lastPage[l.alternative] = true, l.branch
 	}
 	if isText && l.cut {
 		return
@@ -232,7 +249,11 @@ func (c *computer) leaf(l leaf) {
 	var digest Digest
 	if !l.cut {
 		digest = Sum(KindAttachment, content)
-		c.parts = append(c.parts, kind)
+		carried := l.ofFile()
+		if isText {
+			carried = l.carried
+		}
+		c.parts = append(append(c.parts, carried.mark()...), kind)
 		c.parts = append(c.parts, digest[:]...)
 	}
 	if !isText && !l.report && !l.cut && len(content) >= minPicture && isImage(l.mediaType, content) {
@@ -257,7 +278,7 @@ func (c *computer) keepText(l leaf, isHTML bool, content []byte) {
 	}
 	c.source = append(c.source, content...)
 	c.work.grant(len(content), isHTML)
-	c.texts = append(c.texts, textPart{start, len(c.source), l.charset, isHTML, l.alternative, l.report || l.far, l.attached, nil, nil})
+	c.texts = append(c.texts, textPart{start, len(c.source), l.charset, isHTML, l.alternative, l.branch, l.report || l.far, l.carried, nil, nil})
 }
 
 // hit are the limits that bit.
@@ -274,12 +295,15 @@ func (c *computer) hit() Limits {
 // attach notes an attachment. One that is cut has no digest, but the text stands
 // beside it as in the whole message.
 func (c *computer) attach(l leaf, content []byte, d Digest) {
+	d = l.ofFile().digest(KindAttachment, d)
 	embedded := isEmbedded(l, content)
 	if !embedded && !l.far {
 		c.hasFile = true
 	}
 	switch {
 	case l.cut:
+	case embedded && l.carried == attachedPart:
+		c.inner = addDigest(c.inner, d)
 	case embedded:
 		c.embedded = addDigest(c.embedded, d)
 	case len(c.files) == maxAttachments && !slices.Contains(c.files, d):
@@ -302,6 +326,13 @@ func addDigest(list []Digest, d Digest) []Digest {
 		return list
 	}
 	return append(list, d)
+}
+
+func addDigests(list, more []Digest) []Digest {
+	for _, d := range more {
+		list = addDigest(list, d)
+	}
+	return list
 }
 
 // unread are text types that programs read, not people. Each comes with fixed
@@ -372,8 +403,13 @@ func isAutoReply(header []Field) bool {
 // Where a multipart/alternative has an HTML part, that is the one he sees, and
 // the others in it do not count; HTML has nearly always the same words as the
 // plain text beside it, but a sender who wants to hide can put any words there.
+//
+// Attached messages come last: what the message shows itself is the beginning.
 func (c *computer) visibleText() []byte {
-	c.readTexts(&c.words, false)
+	c.words.restart()
+	c.readTexts(&c.words, false, false)
+	c.bodyText = len(c.words.text)
+	c.readTexts(&c.words, false, true)
 	return c.words.text
 }
 
@@ -381,26 +417,38 @@ func (c *computer) visibleText() []byte {
 // a multipart/report, as a mail system's notice is the same for everyone, and the
 // message that it returns is not this one; and those beyond maxReach.
 func (c *computer) hasTextAside() bool {
-	c.readTexts(&c.every, true)
+	c.every.restart()
+	c.readTexts(&c.every, true, false)
+	c.readTexts(&c.every, true, true)
 	return isEnough(c.every.text, brief, boilerplate())
 }
 
-func (c *computer) readTexts(words *tokeniser, aside bool) {
-	words.restart()
+// readTexts adds the visible text of the message's own parts, or of attached messages.
+func (c *computer) readTexts(words *tokeniser, aside, attached bool) {
 	for i := range c.texts {
 		t := &c.texts[i]
-		if t.aside != aside || !c.isSeen(t) {
+		if t.aside != aside || (t.carried == attachedPart) != attached || c.isReplaced(t) {
 			continue
 		}
 		if c.work.isOver() {
 			break
 		}
 		seen := c.show(t)
+		words.carried = c.carriageOf(t)
 		words.add(seen.text, seen.quotes, nil)
 	}
 }
 
-// isSeen tells whether a part is the one of its alternatives that a reader sees.
-func (c *computer) isSeen(t *textPart) bool {
-	return t.alternative == 0 || !c.hasHTML[t.alternative] || t.isHTML
+// isReplaced reports whether readers show the HTML part of an alternative instead.
+func (c *computer) isReplaced(t *textPart) bool {
+	return t.alternative > 0 && c.hasHTML[t.alternative] && !t.isHTML
+}
+
+// carriageOf is how a text is carried. Of several HTML parts of an alternative, readers
+// show the last one: the message's own.
+func (c *computer) carriageOf(t *textPart) carriage {
+	if t.alternative > 0 && t.branch < c.lastPage[t.alternative] {
+		return max(t.carried, laterPart)
+	}
+	return t.carried
 }

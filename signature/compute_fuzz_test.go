@@ -74,7 +74,7 @@ func checkSet(t *testing.T, set Set) {
 	if len(set.Domains) > maxDomains || slices.Contains(set.Domains, "") || len(slices.Compact(slices.Sorted(slices.Values(set.Domains)))) != len(set.Domains) {
 		t.Fatalf("domains %q", set.Domains)
 	}
-	if len(set.Sketches) > 1+maxPictures || len(set.Sketches) > 0 && len(set.Signatures) == 0 {
+	if len(set.Sketches) > 2*(1+maxPictures) || len(set.Sketches) > 0 && len(set.Signatures) == 0 {
 		t.Fatalf("%d sketches beside %d signatures", len(set.Sketches), len(set.Signatures))
 	}
 	for _, s := range set.Sketches {

@@ -132,7 +132,7 @@ const maxCodeSource = 256 << 10
 func (c *computer) showsCode() bool {
 	for i := range c.texts {
 		t := &c.texts[i]
-		if t.aside || t.end > maxCodeSource || !c.isSeen(t) {
+		if t.aside || t.end > maxCodeSource || c.isReplaced(t) {
 			continue
 		}
 		c.work.spend(t.end - t.start)

@@ -1,5 +1,7 @@
 package signature
 
+import "slices"
+
 // A page has two readings: what it shows without what is plainly hidden, and all that
 // some program could show. A sender who deceives us about what is hidden deceives us in
 // one of them only. Both are sketched where they differ by more than a little.
@@ -16,6 +18,7 @@ const littleHidden = 8
 type readings struct {
 	needed    amount
 	signsText bool // what is shown has the content needed
+	bodySigns bool // of that, the text without attached messages
 	differs   bool // all is more than that
 	signsAll  bool // and has the content
 	guarded   bool // what has it is what guards know
@@ -29,6 +32,10 @@ func (c *computer) readings(m Message) readings {
 	c.work.count(4 * len(text)) // of all that is done with it below
 	r := readings{needed: c.needed(m), differs: c.readAll()}
 	r.signsText = isEnough(text, r.needed, boilerplate())
+	r.bodySigns = r.signsText
+	if c.bodyText < len(text) {
+		r.bodySigns = isEnough(text[:c.bodyText], r.needed, boilerplate())
+	}
 	r.signsAll = r.differs && isEnough(c.all.text, r.needed, boilerplate())
 	isGuarded := func(signs bool, text []byte) bool { return !signs || c.guardOf(m, text) != guardNone }
 	r.guarded = (r.signsText || r.signsAll) && isGuarded(r.signsText, text) && isGuarded(r.signsAll, c.all.text)
@@ -36,16 +43,16 @@ func (c *computer) readings(m Message) readings {
 }
 
 // signed is the text of the text signature: what is shown, or where that has too
-// little content, all, with what is hidden marked.
-func (c *computer) signed(r readings) []byte {
+// little content, all, with what is hidden marked; and how it is carried.
+func (c *computer) signed(r readings) ([]byte, carriage) {
 	switch {
 	case r.guarded:
 	case r.signsText:
-		return c.words.text
+		return c.words.text, c.words.farthest()
 	case r.signsAll:
-		return c.all.marked()
+		return c.all.marked(), c.all.farthest()
 	}
-	return nil
+	return nil, ownPart
 }
 
 // readAll reads the visible text with what is hidden in it, and tells whether that is
@@ -54,7 +61,7 @@ func (c *computer) readAll() (differs bool) {
 	c.all.restart()
 	hidden, size := 0, 0
 	for i := range c.texts {
-		if t := &c.texts[i]; !t.aside && t.view != nil && c.isSeen(t) {
+		if t := &c.texts[i]; !t.aside && t.view != nil && !c.isReplaced(t) {
 			size += len(t.view.all.text)
 			hidden += len(t.view.all.text) - len(t.view.text)
 		}
@@ -62,9 +69,12 @@ func (c *computer) readAll() (differs bool) {
 	if 2*littleHidden*hidden < size || hidden == 0 { // markup between has blanks
 		return false
 	}
-	for i := range c.texts {
-		if t := &c.texts[i]; !t.aside && t.view != nil && c.isSeen(t) {
-			c.all.add(t.view.all.text, t.view.all.quotes, t.view.hidden)
+	for _, attached := range []bool{false, true} {
+		for i := range c.texts {
+			if t := &c.texts[i]; !t.aside && t.view != nil && !c.isReplaced(t) && (t.carried == attachedPart) == attached {
+				c.all.carried = c.carriageOf(t)
+				c.all.add(t.view.all.text, t.view.all.quotes, t.view.hidden)
+			}
 		}
 	}
 	c.work.count(4 * len(c.all.text))
@@ -90,32 +100,48 @@ func (t *tokeniser) marked() []byte {
 	return out
 }
 
-// textSketches are those of the visible text. Where its readings differ, that with what
-// is hidden is reported with its hidden words marked, and asked for without marks too:
-// somebody may have reported a copy that hides nothing. Of what only some program
-// shows, nothing is reported as though all did.
+// farthest is how the text is carried: the greatest of its words'.
+func (t *tokeniser) farthest() (farthest carriage) {
+	for _, one := range t.tokens {
+		farthest = max(farthest, one.carried)
+	}
+	return farthest
+}
+
+// textSketches are those of the visible text, three at most. What is reported marks the
+// words that are carried and those that are hidden. Where there are such words, the
+// second sketch is one without marks, which is only asked: somebody may have reported a
+// copy that hides and carries nothing. Where the readings differ, it is that of all, and
+// the last one is that of all with marks. Of what only some program shows, nothing is
+// reported as though all did.
 func (c *computer) textSketches(r readings) (sketches []Sketch) {
-	sketch := func(of *tokeniser, own []token, isMarked bool) Sketch {
+	add := func(of *tokeniser, own []token, isMarked, askOnly bool) {
 		s := c.wordsOf(of, own, isMarked)
-		s.AskOnly = r.guarded || r.needed != brief && !isEnough(c.own, r.needed, boilerplate())
-		return s
+		s.AskOnly = askOnly
+		sketches = append(sketches, s)
+	}
+	isAsked := func() bool {
+		return r.guarded || r.needed != brief && !isEnough(c.own, r.needed, boilerplate())
 	}
 	own, areEnough := c.ownWords(&c.words)
+	isCarried := slices.ContainsFunc(own, func(t token) bool { return t.carried != ownPart })
 	if areEnough {
-		sketches = append(sketches, sketch(&c.words, own, false))
+		add(&c.words, own, true, isAsked())
 	} else if s, ok := c.sketchOfAll(); ok {
 		sketches = append(sketches, s)
 	}
-	if !r.differs {
-		return sketches
-	}
-	if own, isMore := c.ownWords(&c.all); isMore {
-		if areEnough {
-			s := c.wordsOf(&c.all, own, false)
-			s.AskOnly = true
-			sketches = append(sketches, s)
+	fullest, differs := &c.words, false
+	if r.differs {
+		if _, differs = c.ownWords(&c.all); differs {
+			fullest = &c.all
 		}
-		sketches = append(sketches, sketch(&c.all, own, true))
+		own, _ = c.ownWords(fullest)
+	}
+	if areEnough && (differs || isCarried) {
+		add(fullest, own, false, true)
+	}
+	if differs {
+		add(fullest, own, true, isAsked())
 	}
 	return sketches
 }

@@ -110,7 +110,7 @@ func TestHostileParts(t *testing.T) {
 		if len(s.Signatures) == 0 {
 			t.Errorf("%s: not signed", tt.name)
 		}
-		if len(s.Domains) > maxDomains || len(s.Sketches) > 1+maxPictures {
+		if len(s.Domains) > maxDomains || len(s.Sketches) > 2*(1+maxPictures) {
 			t.Errorf("%s: %d domains and %d sketches", tt.name, len(s.Domains), len(s.Sketches))
 		}
 	}

@@ -40,23 +40,39 @@ func (c *computer) look(l leaf) {
 // imageSketches returns the sketches of the images that tell what the message is:
 // attached ones, and those beside no text that signs, or, if large, beside a short
 // one. Beside more text, images in it are what its sender has in all his mail.
-func (c *computer) imageSketches(signsText bool, text []byte) []Sketch {
+// Beside an image of the message itself, the text of attached messages does not count.
+func (c *computer) imageSketches(needed amount) (sketches []Sketch) {
 	if len(c.images) == 0 {
 		return nil
 	}
-	defer takeUnpacking()()
-	isAmple := signsText && isEnough(text, ample, boilerplate())
-	var sketches []Sketch
+	body := besideText(c.words.text[:c.bodyText], needed)
+	whole := body
+	if c.bodyText < len(c.words.text) {
+		whole = besideText(c.words.text, needed)
+	}
+	c.unpack(func() { sketches = c.sketchImages(body, whole) })
+	return sketches
+}
+
+// sketchImages is imageSketches, of which only part is returned if it was stopped.
+func (c *computer) sketchImages(body, whole beside) (sketches []Sketch) {
+	pictures := 0
 	left, size := maxPixels, 0
 	for _, l := range c.images {
+		if c.isStopped() {
+			return sketches
+		}
 		c.work.count(stepsOfDecoding(l))
 		content := decodeFile(c.decoded[:0], l)
 		c.decoded = content
-		embedded := isEmbedded(l, content)
-		if embedded && isAmple {
+		embedded, text := isEmbedded(l, content), body
+		if l.carried == attachedPart {
+			text = whole
+		}
+		if embedded && text.isAmple {
 			continue
 		}
-		if len(sketches) == maxPictures {
+		if pictures == maxPictures {
 			c.limits |= LimitImages
 			break
 		}
@@ -64,6 +80,9 @@ func (c *computer) imageSketches(signsText bool, text []byte) []Sketch {
 		im, cost, err := picture.Read(content, min(left, freePixels+pixelsOfByte*size-(maxPixels-left)))
 		left -= cost
 		c.work.count(stepsOfPixel * cost)
+		if cost > 0 { // decoding was tried
+			c.work.count(stepsOfPackedByte * len(content))
+		}
 		if err == nil {
 			c.work.count(stepsOfImage)
 		}
@@ -71,12 +90,21 @@ func (c *computer) imageSketches(signsText bool, text []byte) []Sketch {
 			c.limits |= LimitImages
 		}
 		isLarge := im.Width*im.Height >= largeArea && min(im.Width, im.Height) >= largeSide
-		if err != nil || embedded && signsText && !isLarge {
+		if err != nil || embedded && text.signs && !isLarge {
 			continue
 		}
-		sketches = append(sketches, imageSketch(im.Codes))
+		pictures++
+		sketches = append(sketches, l.carried.imageSketches(imageSketch(im.Codes))...)
 	}
 	return sketches
+}
+
+// beside is what stands beside an image: a text that signs, or even an ample one.
+type beside struct{ signs, isAmple bool }
+
+func besideText(text []byte, needed amount) beside {
+	signs := isEnough(text, needed, boilerplate())
+	return beside{signs, signs && isEnough(text, ample, boilerplate())}
 }
 
 // imageSketch makes a sketch of the views of an image. The position of a feature is

@@ -154,17 +154,32 @@ func (l *links) reset(keep func([]byte) []byte) {
 	*l = fresh
 }
 
-// domains are the domains that the message links to: from all of its texts, also
-// those beside the HTML part of an alternative. What a mail system returned, and
-// what lies far behind, does not count.
+// domains are the domains that the message links to: first those of the texts that it
+// shows as its body; then, carried of them, those of texts that it carries, and those
+// beside the HTML part of an alternative, which spam fills with anything. What a mail
+// system returned, and what lies far behind, does not count.
 // Nor do those of the recipients that the header names: spam writes them into its
 // links, and people write about what is theirs.
-func (c *computer) domains(header []Field) []string {
+func (c *computer) domains(header []Field) (domains []string, carried int) {
 	c.links.ours = recipientDomains(header)
+	c.scanTexts(false)
+	own := c.links.domains()
+	c.scanTexts(true)
+	domains = own
+	for _, d := range c.links.domains() {
+		if len(domains) < maxDomains && !slices.Contains(own, d) {
+			domains = append(domains, d)
+		}
+	}
+	return domains, len(domains) - len(own)
+}
+
+// scanTexts notes the links of the texts that the message shows, or of all others.
+func (c *computer) scanTexts(others bool) {
 	for i := range c.texts {
 		t := &c.texts[i]
 		source := c.source[t.start:t.end]
-		if t.aside || t.view == nil && !t.isHTML && bytes.IndexByte(source, '.') < 0 {
+		if t.aside || (c.carriageOf(t) != ownPart || c.isReplaced(t)) != others || t.view == nil && !t.isHTML && bytes.IndexByte(source, '.') < 0 {
 			continue
 		}
 		if c.work.isOver() {
@@ -172,7 +187,6 @@ func (c *computer) domains(header []Field) []string {
 		}
 		c.links.scan(c.show(t))
 	}
-	return c.links.domains()
 }
 
 const (

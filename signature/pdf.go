@@ -2,8 +2,9 @@ package signature
 
 import (
 	"bytes"
-	"compress/zlib"
 	"io"
+
+	"github.com/klauspost/compress/zlib"
 )
 
 // maxDictionary is how far before a stream, in bytes, its dictionary may begin.
@@ -21,7 +22,7 @@ func (u *unpacker) pdf(content []byte) {
 	}
 	u.work.count(len(content))
 	var inflater io.Reader // used again for each stream
-	for streams := 0; !u.over; streams++ {
+	for streams := 0; !u.over && !u.isStopped(); streams++ {
 		before, after, ok := bytes.Cut(content, []byte("stream"))
 		if !ok {
 			return
@@ -49,7 +50,7 @@ func (u *unpacker) pdf(content []byte) {
 // flate inflates a stream; none that is faulty.
 func (u *unpacker) flate(data []byte, inflater io.Reader) ([]byte, io.Reader) {
 	u.work.count(stepsOfPackedByte * len(data))
-	r := bytes.NewReader(data)
+	r := u.read(data)
 	var err error
 	if inflater == nil {
 		inflater, err = zlib.NewReader(r)

@@ -148,13 +148,14 @@ func TestAttached(t *testing.T) {
 		t.Fatalf("%d messages attached, want 2", len(got))
 	}
 	want := Compute(Parse([]byte(inner)))
-	for i, m := range got {
+	inmost := Attached(got[0])
+	if len(inmost) != 1 || inmost[0].Header[0].Value != "inner" {
+		t.Fatalf("message in message: got %v", inmost)
+	}
+	for i, m := range []Message{inmost[0], got[1]} {
 		if !reflect.DeepEqual(Compute(m), want) {
 			t.Errorf("message %d: signatures differ from those of the message sent alone", i)
 		}
-	}
-	if inmost := Attached(got[0]); len(inmost) != 1 || inmost[0].Header[0].Value != "inner" {
-		t.Errorf("message in message: got %v", inmost)
 	}
 	if got := Attached(Parse([]byte(inner))); got != nil {
 		t.Errorf("a message without attachments has attached %v", got)

@@ -68,9 +68,9 @@ func (p plan) recipe(size int) recipe {
 
 func randomPlan(rng *rand.Rand) plan {
 	if rng.IntN(5) == 0 {
-		names := []string{"zip", "gzip", "pdf", "png", "gif", "jpeg", "bmp"}
+		names := []string{"zip", "gzip", "tar", "pdf", "png", "gif", "jpeg", "bmp", "webp"}
 		p := plan{file: names[rng.IntN(len(names))]}
-		for range 7 {
+		for range 9 {
 			p.numbers = append(p.numbers, rng.IntN(1<<rng.IntN(18)))
 		}
 		return p
@@ -267,7 +267,7 @@ func (s *searcher) start() plan {
 func planOf(r recipe) plan {
 	last := r[len(r)-1]
 	if last.file != "" {
-		return plan{file: last.file, numbers: append(slices.Clone(last.numbers), make([]int, 7)...)[:7]}
+		return plan{file: last.file, numbers: append(slices.Clone(last.numbers), make([]int, 9)...)[:9]}
 	}
 	p := plan{grammar: "html", head: r[0].piece}
 	for _, one := range r[1:] {

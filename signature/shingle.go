@@ -19,6 +19,7 @@ type token struct {
 	start, end uint32 // in the folded text
 	by         author
 	hidden     bool // plainly
+	carried    carriage
 }
 
 const (
@@ -98,18 +99,15 @@ func (t token) measure(text []byte) int {
 	return wordMeasure / 3
 }
 
-// wordsOf is the sketch of words of a text. Where isMarked, those that are hidden are
-// others than the same words shown.
+// wordsOf is the sketch of words of a text. Where isMarked, those that are hidden or
+// carried are others than the same words shown in a body.
 func (c *computer) wordsOf(of *tokeniser, tokens []token, isMarked bool) Sketch {
 	text := of.text
 	s := Sketch{Kind: KindSketch}
 	c.work.count(stepsOfToken * len(tokens))
 	words, long := c.shingled[:0], c.long[:0]
 	for i, t := range tokens {
-		w := word{hashWord(text[t.start:t.end]), uint32(i), int32(t.measure(text))}
-		if isMarked && t.hidden {
-			w.hash = scramble(w.hash + 1)
-		}
+		w := word{t.hash(text, isMarked), uint32(i), int32(t.measure(text))}
 		words = append(words, w)
 		if w.measure < wordMeasure || t.end-t.start > shortWord {
 			long = append(long, w)
@@ -145,9 +143,25 @@ func shingles(words []word, measure int32) []Feature {
 	return features
 }
 
-// hashWord is FNV-1a of 64 bits.
-func hashWord(w []byte) uint64 {
+// hash is the hash of the word, which its marks change: what carries it is hashed
+// before it, and what hides it changes the result.
+func (t token) hash(text []byte, isMarked bool) uint64 {
+	if !isMarked {
+		return hashWord(nil, text[t.start:t.end])
+	}
+	h := hashWord(t.carried.mark(), text[t.start:t.end])
+	if t.hidden {
+		h = scramble(h + 1)
+	}
+	return h
+}
+
+// hashWord is FNV-1a of 64 bits, of the mark and the word.
+func hashWord(mark, w []byte) uint64 {
 	h := uint64(14695981039346656037)
+	for _, c := range mark {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
 	for _, c := range w {
 		h = (h ^ uint64(c)) * 1099511628211
 	}

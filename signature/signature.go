@@ -71,8 +71,19 @@ type Set struct {
 	// without duplicates, at most 16, in order of first occurrence: of an HTML part,
 	// those in tags, then those in the text. An IP address stands in brackets.
 	Domains []string
+	// Carried is how many of Domains, the last ones, no report lists: the message has
+	// them where its sender could put another's mail. See ToReport.
+	Carried int
 	// Limits are the bounds that bit: what is beyond them does not count.
 	Limits Limits
+}
+
+// ToReport is the part of s that a report of its message lists: s without the domains
+// that the message carries. A revocation takes back all of s.
+func (s Set) ToReport() Set {
+	own := max(0, len(s.Domains)-s.Carried)
+	s.Domains, s.Carried = s.Domains[:own:own], 0
+	return s
 }
 
 // Field is one header field as it stands in the message. Value may be folded

@@ -22,6 +22,7 @@ type tokeniser struct {
 	dense   bool   // the last token is a letter of a script without blanks
 	by      author // of what is added now
 	hidden  bool   // likewise
+	carried carriage
 	full    bool
 
 	letters foldedWord // of the word that is read
@@ -153,7 +154,7 @@ func (t *tokeniser) append(word []byte, dense bool) {
 	}
 	start := len(t.text)
 	t.text = append(t.text, word...)
-	t.tokens = append(t.tokens, token{uint32(start), uint32(len(t.text)), t.by, t.hidden})
+	t.tokens = append(t.tokens, token{uint32(start), uint32(len(t.text)), t.by, t.hidden, t.carried})
 	t.dense = dense
 	if single {
 		t.singles++

@@ -35,7 +35,7 @@ func (c *computer) show(t *textPart) *view {
 	s := &view{}
 	t.view = s
 	if s.isPage = t.isHTML || isPage(text); !s.isPage {
-		s.all = c.reading(text, nil, t.attached)
+		s.all = c.reading(text, nil, t.carried == attachedPart)
 		s.reading = s.all
 		return s
 	}
@@ -48,12 +48,12 @@ func (c *computer) show(t *textPart) *view {
 	if c.origin.answer == byThread { // these marks are seen by nobody
 		quotes = merge(slices.Clone(p.quotes))
 	}
-	if s.all = c.reading(text, slices.Clone(quotes), t.attached); len(s.hidden) == 0 {
+	if s.all = c.reading(text, slices.Clone(quotes), t.carried == attachedPart); len(s.hidden) == 0 {
 		s.reading = s.all
 		return s
 	}
 	c.work.spend(len(text) / 2)
-	s.reading = c.reading(without(s.hidden, text), moved(s.hidden, quotes), t.attached)
+	s.reading = c.reading(without(s.hidden, text), moved(s.hidden, quotes), t.carried == attachedPart)
 	return s
 }
 

@@ -34,10 +34,11 @@ type surroundings struct {
 	// alternative is the number of the outermost multipart/alternative within
 	// the part's message, 0 where there is none.
 	alternative int
+	branch      int  // number of the part of that alternative in which it is
 	related     bool // a multipart/related within the part's message
 	report      bool // a multipart/report, also around the part's message
 	digest      bool // a multipart/digest, also around the part's message
-	attached    bool // a message that another one brings
+	carried     carriage
 }
 
 // walker finds the leaf parts of a message in one pass over its body, however
@@ -67,7 +68,23 @@ type walker struct {
 type multipart struct {
 	boundary string
 	shadowed int          // index in stack that boundary meant before, or -1
-	inside   surroundings // of its parts
+	inside   surroundings // of its next part
+	chosen   bool         // readers show one of its parts, not all
+	// outermost is the alternative by the branches of which parts are numbered.
+	outermost bool
+}
+
+// next returns what is around the next part. The parts of an alternative are in each
+// other's place; of all other multiparts, those after the first are carried.
+func (m *multipart) next() surroundings {
+	around := m.inside
+	if m.outermost {
+		m.inside.branch++
+	}
+	if !m.chosen {
+		m.inside.carried = max(m.inside.carried, laterPart)
+	}
+	return around
 }
 
 // delimiter is a line that separates or ends parts. start is where the content
@@ -102,7 +119,7 @@ func (w *walker) message(h mimeHeader, body []byte, around surroundings) {
 		if w.descend && isMessage(h) && isIdentity(h.encoding) {
 			pos += len(body[pos:]) - len(skipPostmark(body[pos:]))
 			h, pos = w.header(pos)
-			around.alternative, around.related, around.attached = 0, false, true
+			around.alternative, around.related, around.carried = 0, false, attachedPart
 			continue
 		}
 		d := w.entity(h, pos, around)
@@ -114,7 +131,7 @@ func (w *walker) message(h mimeHeader, body []byte, around surroundings) {
 		if d.level < 0 || w.limits&LimitParts != 0 {
 			return
 		}
-		around = w.stack[d.level].inside
+		around = w.stack[d.level].next()
 		h, pos = w.header(d.next)
 	}
 }
@@ -158,7 +175,7 @@ func (w *walker) unwrap(h mimeHeader, raw []byte, around surroundings, base int)
 	w.work.count(stepsOfDecoding(leaf{mimeHeader: h, raw: raw}))
 	decoded := skipPostmark(decodeTransfer(nil, raw, h.encoding))
 	h, length := partMIME(decoded, nil)
-	around.alternative, around.related, around.attached = 0, false, true
+	around.alternative, around.related, around.carried = 0, false, attachedPart
 	inner := walker{visit: w.visit, work: w.work, descend: true, wrapped: w.wrapped + 1, base: base,
 		entities: w.entities, alternatives: w.alternatives}
 	inner.message(h, decoded[length:], around)
@@ -186,9 +203,11 @@ func (w *walker) header(pos int) (mimeHeader, int) {
 }
 
 func (w *walker) push(h mimeHeader, around surroundings) {
+	outermost := false
 	switch h.mediaType {
 	case "multipart/alternative":
 		if around.alternative == 0 {
+			outermost = true
 			w.alternatives++
 			around.alternative = w.alternatives
 		}
@@ -207,7 +226,7 @@ func (w *walker) push(h mimeHeader, around surroundings) {
 		w.open = make(map[string]int)
 	}
 	w.open[h.boundary] = len(w.stack)
-	w.stack = append(w.stack, multipart{h.boundary, shadowed, around})
+	w.stack = append(w.stack, multipart{h.boundary, shadowed, around, h.mediaType == "multipart/alternative", outermost})
 }
 
 // popTo closes the multiparts from index level on.

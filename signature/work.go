@@ -22,10 +22,11 @@ const (
 	stepsOfPage     = 200 // a text in HTML
 	stepsOfPart     = 100 // a part of the message, its header, a member of an archive
 	stepsOfPixel    = 5
-	stepsOfImage    = 200_000 // an image that is decoded, besides its pixels
-	// stepsOfPackedByte is that of the worst case: a compressed block that contains
-	// nothing but the codes it could use.
-	stepsOfPackedByte = 16
+	stepsOfImage    = 200_000 // an image that is decoded, besides its pixels and bytes
+	// stepsOfPackedByte is that of the worst case, of archives and images: a compressed
+	// block of 32 bytes that contains nothing but codes, which fill tables of 8,192
+	// entries.
+	stepsOfPackedByte = 24
 )
 
 // work counts the steps of signing one message. The texts have a budget: their stages

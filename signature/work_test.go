@@ -116,3 +116,36 @@ func computeWork(raw string) (spent [2]int) {
 	c.compute(Parse([]byte(raw)))
 	return [2]int{c.work.spent, c.work.more}
 }
+
+// BenchmarkSteps tells how much CPU time a step of each hostile message stands for. What
+// takes much more than the others is not counted as it should be.
+func BenchmarkSteps(b *testing.B) {
+	all := everyHostile(b)
+	var rates []float64
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		m, steps, rate := Parse(all[name]), 0, 0.0
+		b.Run(name, func(b *testing.B) {
+			before := cpu()
+			for b.Loop() {
+				steps = stepsOf(m)
+			}
+			took := float64(cpu()-before) / float64(b.N)
+			rate = took / float64(steps)
+			b.ReportMetric(rate, "ns/step")
+			b.ReportMetric(took/float64(len(all[name])), "ns/byte")
+			b.ReportMetric(float64(steps)/float64(len(all[name])), "steps/byte")
+		})
+		if steps > 200_000 { // in small ones, what any message takes outweighs its steps
+			rates = append(rates, rate)
+		}
+	}
+	if len(rates) == 0 { // none was asked for
+		return
+	}
+	slices.Sort(rates)
+	b.Run("all of some size", func(b *testing.B) {
+		b.ReportMetric(0, "ns/op")
+		b.ReportMetric(rates[len(rates)/2], "median-ns/step")
+		b.ReportMetric(rates[len(rates)-1], "most-ns/step")
+	})
+}

@@ -102,8 +102,7 @@ func TestCutAnywhere(t *testing.T) {
 	server := startRedis(t)
 	linkA, urlA := startLink(t, server)
 	linkB, urlB := startLink(t, server)
-	a := startSite(t, t.TempDir(), "a", urlA)
-	b := startSite(t, t.TempDir(), "b", urlB)
+	a, b := startSites(t, urlA, urlB)
 	traffic(t, a, b, func(i int) {
 		after := 1 + random.Int64N(2_000)
 		linkA.Set(linkfault.Fault{CutAfter: after})
@@ -124,8 +123,7 @@ func TestAnswersAreLost(t *testing.T) {
 	t.Parallel()
 	server := startRedis(t)
 	link, url := startLink(t, server)
-	a := startSite(t, t.TempDir(), "a", url+impatient)
-	b := startSite(t, t.TempDir(), "b", server.url())
+	a, b := startSites(t, url+impatient, server.url())
 	a.awaitConnected()
 	traffic(t, a, b, func(i int) {
 		switch i % 10 {
@@ -149,8 +147,7 @@ func TestHalfOpen(t *testing.T) {
 	server := startRedis(t)
 	linkA, urlA := startLink(t, server)
 	linkB, urlB := startLink(t, server)
-	a := startSite(t, t.TempDir(), "a", urlA+impatient)
-	b := startSite(t, t.TempDir(), "b", urlB+impatient)
+	a, b := startSites(t, urlA+impatient, urlB+impatient)
 	a.awaitConnected()
 	b.awaitConnected()
 	traffic(t, a, b, func(i int) {

@@ -1,10 +1,13 @@
 package exchange
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"strings"
 	"time"
@@ -113,17 +116,10 @@ func dialServer(u string, files DialOptions) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := files.apply(o.TLSConfig); err != nil {
-		return nil, err
-	}
 	o.MaintNotificationsConfig = noMaintenance()
-	bound(&o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolSize)
-	o.MaxRetries, o.DialerRetries = noRetries, 1
-	o.ContextTimeoutEnabled = true
-	o.DisableIdentity = true // CLIENT SETINFO is a right more
-	d := newDialer(o.DialTimeout, o.TLSConfig)
-	o.Dialer = d.dial
-	return newClient(d, func() redis.UniversalClient { return redis.NewClient(o) }), nil
+	return shared{o.TLSConfig, &o.Dialer, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolSize,
+		&o.MaxRetries, &o.DialerRetries, &o.ContextTimeoutEnabled, &o.DisableIdentity}.
+		client(files, func() redis.UniversalClient { return redis.NewClient(o) })
 }
 
 func dialCluster(u string, files DialOptions) (*Client, error) {
@@ -134,18 +130,11 @@ func dialCluster(u string, files DialOptions) (*Client, error) {
 	if o.TLSConfig != nil {
 		o.TLSConfig.ServerName = "" // every node by its own name
 	}
-	if err := files.apply(o.TLSConfig); err != nil {
-		return nil, err
-	}
 	o.ClusterStateReloadInterval = clusterReload
 	o.MaintNotificationsConfig = noMaintenance()
-	bound(&o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolSize)
-	o.MaxRetries, o.DialerRetries = noRetries, 1
-	o.ContextTimeoutEnabled = true
-	o.DisableIdentity = true // CLIENT SETINFO is a right more
-	d := newDialer(o.DialTimeout, o.TLSConfig)
-	o.Dialer = d.dial
-	return newClient(d, func() redis.UniversalClient { return redis.NewClusterClient(o) }), nil
+	return shared{o.TLSConfig, &o.Dialer, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolSize,
+		&o.MaxRetries, &o.DialerRetries, &o.ContextTimeoutEnabled, &o.DisableIdentity}.
+		client(files, func() redis.UniversalClient { return redis.NewClusterClient(o) })
 }
 
 func dialSentinels(u string, files DialOptions) (*Client, error) {
@@ -156,30 +145,37 @@ func dialSentinels(u string, files DialOptions) (*Client, error) {
 	if o.TLSConfig != nil {
 		o.TLSConfig.ServerName = ""
 	}
-	if err := files.apply(o.TLSConfig); err != nil {
-		return nil, err
-	}
-	bound(&o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolSize)
-	o.MaxRetries, o.DialerRetries = noRetries, 1
-	o.ContextTimeoutEnabled = true
-	o.DisableIdentity = true // CLIENT SETINFO is a right more
-	d := newDialer(o.DialTimeout, o.TLSConfig)
-	o.Dialer = d.dial
-	return newClient(d, func() redis.UniversalClient { return redis.NewFailoverClient(o) }), nil
+	return shared{o.TLSConfig, &o.Dialer, &o.DialTimeout, &o.ReadTimeout, &o.WriteTimeout, &o.PoolSize,
+		&o.MaxRetries, &o.DialerRetries, &o.ContextTimeoutEnabled, &o.DisableIdentity}.
+		client(files, func() redis.UniversalClient { return redis.NewFailoverClient(o) })
 }
 
-func bound(dial, read, write *time.Duration, pool *int) {
-	for _, d := range []struct {
-		value    *time.Duration
-		fallback time.Duration
-	}{{dial, dialTimeout}, {read, ioTimeout}, {write, ioTimeout}} {
-		if *d.value == 0 {
-			*d.value = d.fallback
-		}
+// shared are the options that clients of a server, a cluster and sentinels have alike: the
+// library has three types of them.
+type shared struct {
+	tls                 *tls.Config // nil: without
+	dialer              *func(ctx context.Context, network, address string) (net.Conn, error)
+	dial, read, write   *time.Duration
+	pool                *int
+	retries, dials      *int
+	contexts, anonymous *bool
+}
+
+// client sets the options and makes the client.
+func (s shared) client(files DialOptions, connect func() redis.UniversalClient) (*Client, error) {
+	if err := files.apply(s.tls); err != nil {
+		return nil, err
 	}
-	if *pool == 0 {
-		*pool = poolSize
-	}
+	*s.dial = cmp.Or(*s.dial, dialTimeout)
+	*s.read = cmp.Or(*s.read, ioTimeout)
+	*s.write = cmp.Or(*s.write, ioTimeout)
+	*s.pool = cmp.Or(*s.pool, poolSize)
+	*s.retries, *s.dials = noRetries, 1
+	*s.contexts = true
+	*s.anonymous = true // CLIENT SETINFO is a right more
+	d := newDialer(*s.dial, s.tls)
+	*s.dialer = d.dial
+	return newClient(d, connect), nil
 }
 
 // noMaintenance turns off a handshake command that only Redis' own cloud knows

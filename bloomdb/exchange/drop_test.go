@@ -11,8 +11,7 @@ import (
 func TestDroppedSiteIsHeardAnew(t *testing.T) {
 	m, _ := startMini(t)
 	url := "redis://" + m.Addr()
-	a := startSite(t, t.TempDir(), "a", url)
-	b := startSite(t, t.TempDir(), "b", url)
+	a, b := startSites(t, url, url)
 	for i := range 5 {
 		a.report(mail("before %d", i))
 		b.awaitAll("before %d", i+1)

@@ -184,9 +184,7 @@ func TestRestartGoesOnFromTheCursor(t *testing.T) {
 // A site that lost its state folder comes back as a new life of its own: what
 // others hold of the old one stays.
 func TestLostStateFolder(t *testing.T) {
-	server := startRedis(t)
-	a := startSite(t, t.TempDir(), "a", server.url())
-	b := startSite(t, t.TempDir(), "b", server.url())
+	server, a, b := startPair(t)
 	a.report(mail("old life"))
 	testenv.Eventually(t, "the report arrives", func() bool { return b.lists(mail("old life")) })
 	awaitLevel(t, a, b)
@@ -307,9 +305,7 @@ func TestTrimmedStream(t *testing.T) {
 
 // Who comes late, to streams that were emptied, finds everything in the snapshots.
 func TestNewcomerReadsSnapshots(t *testing.T) {
-	server := startRedis(t)
-	a := startSite(t, t.TempDir(), "a", server.url())
-	b := startSite(t, t.TempDir(), "b", server.url())
+	server, a, b := startPair(t)
 	for i := range 40 {
 		a.report(mail("spam of a %d", i))
 		b.report(mail("spam of b %d", i))
@@ -385,9 +381,7 @@ func TestLeastRights(t *testing.T) {
 
 // Sites whose parameters differ refuse each other and go on with the rest.
 func TestOtherParameters(t *testing.T) {
-	server := startRedis(t)
-	a := startSite(t, t.TempDir(), "a", server.url())
-	b := startSite(t, t.TempDir(), "b", server.url())
+	server, a, b := startPair(t)
 	o := siteOptions(t.TempDir(), "other")
 	o.Reports.Capacity *= 2
 	other := startSiteWith(t, o, server.url())

@@ -57,8 +57,7 @@ func TestRedisDownAtStart(t *testing.T) {
 	t.Parallel()
 	server := startRedis(t)
 	server.kill()
-	a := startSite(t, t.TempDir(), "a", server.url())
-	b := startSite(t, t.TempDir(), "b", server.url())
+	a, b := startSites(t, server.url(), server.url())
 	testenv.Eventually(t, "the fault is told", func() bool { return a.x.Status().LastError != "" })
 	if st := a.x.Status(); st.Connected || st.LastErrorAt == nil {
 		t.Errorf("%+v", st)
@@ -72,9 +71,7 @@ func TestRedisDownAtStart(t *testing.T) {
 
 func TestConnectionsKilledInALoop(t *testing.T) {
 	t.Parallel()
-	server := startRedis(t)
-	a := startSite(t, t.TempDir(), "a", server.url())
-	b := startSite(t, t.TempDir(), "b", server.url())
+	server, a, b := startPair(t)
 	c := server.client()
 	defer c.Close()
 	traffic(t, a, b, func(i int) {
@@ -96,8 +93,7 @@ func TestConnectionsKilledInALoop(t *testing.T) {
 func TestRedisStopped(t *testing.T) {
 	t.Parallel()
 	server := startRedis(t)
-	a := startSite(t, t.TempDir(), "a", server.url()+impatient)
-	b := startSite(t, t.TempDir(), "b", server.url()+impatient)
+	a, b := startSites(t, server.url()+impatient, server.url()+impatient)
 	traffic(t, a, b, func(i int) {
 		switch i {
 		case 5:
@@ -119,8 +115,7 @@ func TestRedisKilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := startRedis(t, persistence...)
-			a := startSite(t, t.TempDir(), "a", server.url())
-			b := startSite(t, t.TempDir(), "b", server.url())
+			a, b := startSites(t, server.url(), server.url())
 			c := server.client()
 			defer c.Close()
 			traffic(t, a, b, func(i int) {
@@ -140,9 +135,7 @@ func TestRedisKilled(t *testing.T) {
 
 func TestFlushAll(t *testing.T) {
 	t.Parallel()
-	server := startRedis(t)
-	a := startSite(t, t.TempDir(), "a", server.url())
-	b := startSite(t, t.TempDir(), "b", server.url())
+	server, a, b := startPair(t)
 	c := server.client()
 	defer c.Close()
 	traffic(t, a, b, func(i int) {
@@ -161,9 +154,7 @@ func TestFlushAll(t *testing.T) {
 // OOM refuses the script. What waits is published when there is room again.
 func TestRedisOutOfMemory(t *testing.T) {
 	t.Parallel()
-	server := startRedis(t)
-	a := startSite(t, t.TempDir(), "a", server.url())
-	b := startSite(t, t.TempDir(), "b", server.url())
+	server, a, b := startPair(t)
 	c := server.client()
 	defer c.Close()
 	traffic(t, a, b, func(i int) {
@@ -183,8 +174,7 @@ func TestBlackHole(t *testing.T) {
 	t.Parallel()
 	server := startRedis(t)
 	p := startProxy(t, "unix", server.socket())
-	a := startSite(t, t.TempDir(), "a", p.url()+impatient)
-	b := startSite(t, t.TempDir(), "b", server.url())
+	a, b := startSites(t, p.url()+impatient, server.url())
 	a.awaitConnected()
 	traffic(t, a, b, func(i int) {
 		switch i {
@@ -208,8 +198,7 @@ func TestSubscribedAgain(t *testing.T) {
 	t.Parallel()
 	server := startRedis(t)
 	p := startProxy(t, "unix", server.socket())
-	a := startSite(t, t.TempDir(), "a", server.url())
-	b := startSite(t, t.TempDir(), "b", p.url())
+	a, b := startSites(t, server.url(), p.url())
 	a.awaitConnected()
 	b.awaitConnected()
 	p.closed.Store(true)

@@ -128,16 +128,23 @@ func (x *Exchange) hearKept(h head) {
 func (x *Exchange) lookAgain(o *origin, tail Position) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	now := time.Now()
+	if o.looked, o.votesLooked = o.took, o.votes; now.Before(o.rest) {
+		return
+	}
 	// A stream that ends before what was consumed was made anew. What we passed
 	// over without applying it must not hide what comes now.
 	if o.from().after(tail) {
 		o.at, o.read = x.cursor(o.site), Position{}
 	}
+	if o.behind() {
+		o.read = Position{}
+	}
 	if tail.after(o.from()) {
 		o.claim = tail
 	}
-	o.dry, o.looked, o.votesLooked = false, o.took, o.votes
-	o.settle(time.Now())
+	o.dry = false
+	o.settle(now)
 }
 
 // hear takes one piece of news.
@@ -216,6 +223,9 @@ func (o *origin) takeHeartbeat(h bloomdb.Heartbeat, record []byte, skew time.Dur
 	}
 	fresh = !h.Made.Equal(o.beat)
 	o.beat = h.Made
+	if live && fresh {
+		o.alive()
+	}
 	if live && fresh || skew > maxSkew || o.ahead() {
 		o.skew = skew
 	}

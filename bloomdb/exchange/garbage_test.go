@@ -13,9 +13,7 @@ import (
 
 // What others write into the keys is refused, counted, and holds up nobody.
 func TestGarbage(t *testing.T) {
-	server := startRedis(t)
-	a := startSite(t, t.TempDir(), "a", server.url())
-	b := startSite(t, t.TempDir(), "b", server.url())
+	server, a, b := startPair(t)
 	a.report(mail("first"))
 	testenv.Eventually(t, "the first report arrives", func() bool { return b.lists(mail("first")) })
 	awaitLevel(t, a, b)
@@ -121,8 +119,7 @@ func TestGarbageInTheOwnStream(t *testing.T) {
 		}
 	}
 	foul("9999999999999-7")
-	a := startSite(t, t.TempDir(), "a", server.url())
-	b := startSite(t, t.TempDir(), "b", server.url())
+	a, b := startSites(t, server.url(), server.url())
 	epoch, _ := a.db.Head()
 	for i, id := range []string{"", "18446744073709551613-1", "18446744073709551615-18446744073709551615"} {
 		if id != "" {

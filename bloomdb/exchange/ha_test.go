@@ -27,8 +27,7 @@ func TestCluster(t *testing.T) {
 		return strings.HasPrefix(c.ClusterInfo(t.Context()).Val(), "cluster_state:ok")
 	})
 	url := fmt.Sprintf("redis://127.0.0.1:%d,127.0.0.1:%d", port, port)
-	a := startSite(t, t.TempDir(), "a", url)
-	b := startSite(t, t.TempDir(), "b", url)
+	a, b := startSites(t, url, url)
 	if _, ok := a.client.UniversalClient.(*redis.ClusterClient); !ok {
 		t.Fatalf("the client is a %T", a.client)
 	}
@@ -41,30 +40,10 @@ func TestCluster(t *testing.T) {
 // lacks is published again.
 func TestSentinelFailover(t *testing.T) {
 	t.Parallel()
-	ports := []int{testenv.Port(t), testenv.Port(t), testenv.Port(t)}
-	tcp := func(port int, args ...string) *server {
-		return startRedis(t, append([]string{"--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0"}, args...)...)
-	}
-	primary := tcp(ports[0])
-	replica := tcp(ports[1], "--replicaof", fmt.Sprintf("127.0.0.1 %d", ports[0]))
+	primary, replica, url := startReplicated(t)
 	rc := replica.client()
 	defer rc.Close()
-	// A sentinel that comes before the link is up looks again after 10 s only,
-	// and once more 10 s later.
-	testenv.Eventually(t, "the replica follows the primary", func() bool {
-		return strings.Contains(rc.Info(t.Context(), "replication").Val(), "master_link_status:up")
-	})
-	sentinelAddr := startSentinel(t, ports[2], ports[0])
-	sc := redis.NewSentinelClient(&redis.Options{Addr: sentinelAddr})
-	defer sc.Close()
-	testenv.Eventually(t, "the sentinel knows the replica", func() bool {
-		list, _ := sc.Replicas(t.Context(), "m").Result()
-		return len(list) == 1 && list[0]["master-link-status"] == "ok"
-	})
-
-	url := "redis://" + sentinelAddr + impatient + "&master_name=m"
-	a := startSite(t, t.TempDir(), "a", url)
-	b := startSite(t, t.TempDir(), "b", url)
+	a, b := startSites(t, url, url)
 	a.awaitConnected()
 	b.awaitConnected()
 	traffic(t, a, b, func(i int) {
@@ -76,6 +55,32 @@ func TestSentinelFailover(t *testing.T) {
 		t.Errorf("the replica is %v, %v", role, err)
 	}
 	expectNewcomer(t, url)
+}
+
+// startReplicated starts a primary, a replica and a sentinel, which know each other.
+func startReplicated(t *testing.T) (primary, replica *server, url string) {
+	t.Helper()
+	ports := []int{testenv.Port(t), testenv.Port(t), testenv.Port(t)}
+	tcp := func(port int, args ...string) *server {
+		return startRedis(t, append([]string{"--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0"}, args...)...)
+	}
+	primary = tcp(ports[0])
+	replica = tcp(ports[1], "--replicaof", fmt.Sprintf("127.0.0.1 %d", ports[0]))
+	rc := replica.client()
+	defer rc.Close()
+	// A sentinel that comes before the link is up looks again after 10 s only,
+	// and once more 10 s later.
+	testenv.Eventually(t, "the replica follows the primary", func() bool {
+		return strings.Contains(rc.Info(t.Context(), "replication").Val(), "master_link_status:up")
+	})
+	sentinel := startSentinel(t, ports[2], ports[0])
+	sc := redis.NewSentinelClient(&redis.Options{Addr: sentinel})
+	defer sc.Close()
+	testenv.Eventually(t, "the sentinel knows the replica", func() bool {
+		list, _ := sc.Replicas(t.Context(), "m").Result()
+		return len(list) == 1 && list[0]["master-link-status"] == "ok"
+	})
+	return primary, replica, "redis://" + sentinel + impatient + "&master_name=m"
 }
 
 func startSentinel(t *testing.T, port, primary int) (addr string) {

@@ -12,6 +12,9 @@ const (
 	maxSites = 1024
 	// maxSkew is how far the clock of another site may be off.
 	maxSkew = time.Hour
+	// maxJunkPause is the longest pause until a stream that ends with foreign entries is
+	// read again, while its site shows no sign of life.
+	maxJunkPause = time.Hour
 	// holdPause is how long a site is left alone of which nothing can be read now.
 	holdPause = 30 * time.Second
 )
@@ -24,9 +27,12 @@ type origin struct {
 
 	// read is the id of the last foreign entry that was passed over. It is no cursor:
 	// at the end of the stream, reading goes back to at once (again), since the stream may
-	// have been replaced.
+	// have been replaced. A stream whose end was foreign is read again from rest on, the
+	// pause doubles each time; a sign of life of its site ends the pause.
 	read  Position
 	again bool
+	pause time.Duration
+	rest  time.Time
 
 	// claim is what somebody says to stand in the stream, until it was looked for.
 	claim Position
@@ -78,13 +84,36 @@ func (o *origin) unread() bool { return o.behind() && !o.dry || o.claim.after(o.
 func (o *origin) from() Position { return later(o.at, o.read) }
 
 // atEnd notes that the stream has no more entries, whatever was said.
-func (o *origin) atEnd() {
+func (o *origin) atEnd(now time.Time) {
 	o.claim = Position{}
-	if !o.behind() {
+	if now.Before(o.rest) { // somebody has claimed that there is more
+		o.dry = o.dry || o.behind()
 		return
 	}
-	o.again = !o.again && o.read.after(o.at)
-	o.dry, o.read = !o.again, Position{}
+	if o.behind() {
+		o.again = !o.again && o.read.after(o.at)
+		if o.dry = !o.again; o.again {
+			o.read = Position{}
+		}
+	}
+}
+
+// tire begins or lengthens the pause, if the stream was read as far as is known and ended
+// with foreign entries.
+func (o *origin) tire(now time.Time) {
+	if now.Before(o.rest) || o.unread() || !o.read.after(o.at) {
+		return
+	}
+	o.pause = min(max(2*o.pause, resyncPeriod), maxJunkPause)
+	o.rest = now.Add(o.pause)
+}
+
+// alive ends the pause: the site has published, or is about to.
+func (o *origin) alive() {
+	if o.rest.IsZero() {
+		return
+	}
+	o.pause, o.rest, o.read = 0, time.Time{}, Position{}
 }
 
 // wantsSnapshot says that the site's snapshot, one that was not looked at, may have
@@ -106,6 +135,7 @@ func (o *origin) moveTo(at Position) {
 		o.gaps, o.refuses = 0, false
 	}
 	o.at = at
+	o.alive()
 }
 
 // openGaps are the gaps that can still be filled: those of a life that is over, and
@@ -167,6 +197,7 @@ func (x *Exchange) afterDrop() bool {
 		if o.at == (Position{}) { // dropped: its next heartbeat tells where it stands
 			o.head, o.proof, o.proven, o.stale = Position{}, nil, Position{}, Position{}
 		}
+		o.alive()
 		o.read, o.again, o.refuses = Position{}, false, false
 		o.looked, o.took, o.loading, o.dry = Position{}, Position{}, nil, false
 		o.votesLooked, o.votes, o.gaps = 0, 0, 0

@@ -27,8 +27,7 @@ func TestPassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := "unix://:geheim@" + server.socket()
-	a := startSite(t, t.TempDir(), "a", url)
-	b := startSite(t, t.TempDir(), "b", url)
+	a, b := startSites(t, url, url)
 	testenv.Eventually(t, "the fault is told", func() bool { return strings.Contains(a.x.Status().LastError, "WRONGPASS") })
 	if e := a.x.Status().LastError; strings.Contains(e, "geheim") {
 		t.Errorf("the password is told: %s", e)

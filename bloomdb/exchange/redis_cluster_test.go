@@ -90,8 +90,7 @@ func TestClusterFailover(t *testing.T) {
 			}
 		}
 	}
-	a := startSite(t, t.TempDir(), "a", url)
-	b := startSite(t, t.TempDir(), "b", url)
+	a, b := startSites(t, url, url)
 	a.awaitConnected()
 	b.awaitConnected()
 	keys := 0

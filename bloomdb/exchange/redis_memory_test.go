@@ -28,8 +28,7 @@ func usedMemory(t testing.TB, c *Client) int64 {
 func TestOutOfMemoryIsReadOn(t *testing.T) {
 	t.Parallel()
 	server := startRedis(t, "--maxmemory-policy", "noeviction")
-	a := startSite(t, t.TempDir(), "a", server.url())
-	b := startSite(t, t.TempDir(), "b", server.url())
+	a, b := startSites(t, server.url(), server.url())
 	c := server.client()
 	defer c.Close()
 	const n = 20
@@ -66,8 +65,7 @@ func TestOutOfMemoryIsReadOn(t *testing.T) {
 func TestMemoryAtItsLimit(t *testing.T) {
 	t.Parallel()
 	server := startRedis(t, "--maxmemory-policy", "noeviction")
-	a := startSite(t, t.TempDir(), "a", server.url())
-	b := startSite(t, t.TempDir(), "b", server.url())
+	a, b := startSites(t, server.url(), server.url())
 	c := server.client()
 	defer c.Close()
 	ballast := strings.Repeat("x", 1<<20)

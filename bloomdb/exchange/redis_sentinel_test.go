@@ -1,44 +1,21 @@
 package exchange
 
 import (
-	"fmt"
 	"regexp"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/redis/go-redis/v9"
-
-	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // The primary takes writes that its replica never gets, and dies: Sentinel's choice
 // lacks them. They were confirmed to the sites, and must come back all the same.
 func TestFailoverLosesWrites(t *testing.T) {
 	t.Parallel()
-	ports := []int{testenv.Port(t), testenv.Port(t), testenv.Port(t)}
-	tcp := func(port int, args ...string) *server {
-		return startRedis(t, append([]string{"--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0"}, args...)...)
-	}
-	primary := tcp(ports[0])
-	replica := tcp(ports[1], "--replicaof", fmt.Sprintf("127.0.0.1 %d", ports[0]))
+	primary, replica, url := startReplicated(t)
 	pc, rc := primary.client(), replica.client()
 	defer pc.Close()
 	defer rc.Close()
-	testenv.Eventually(t, "the replica follows the primary", func() bool {
-		return strings.Contains(rc.Info(t.Context(), "replication").Val(), "master_link_status:up")
-	})
-	sentinel := startSentinel(t, ports[2], ports[0])
-	sc := redis.NewSentinelClient(&redis.Options{Addr: sentinel})
-	defer sc.Close()
-	testenv.Eventually(t, "the sentinel knows the replica", func() bool {
-		list, _ := sc.Replicas(t.Context(), "m").Result()
-		return len(list) == 1 && list[0]["master-link-status"] == "ok"
-	})
-	url := "redis://" + sentinel + impatient + "&master_name=m"
-	a := startSite(t, t.TempDir(), "a", url)
-	b := startSite(t, t.TempDir(), "b", url)
+	a, b := startSites(t, url, url)
 	a.awaitConnected()
 	b.awaitConnected()
 	var had, got int64 // bytes of replication, at the primary's death

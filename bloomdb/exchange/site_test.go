@@ -40,6 +40,20 @@ func startSite(t testing.TB, dir, name, url string) *site {
 	return startSiteWith(t, siteOptions(dir, name), url)
 }
 
+// startSites starts the sites a and b, in new folders, each with its way to a Redis.
+func startSites(t testing.TB, urlA, urlB string) (a, b *site) {
+	t.Helper()
+	return startSite(t, t.TempDir(), "a", urlA), startSite(t, t.TempDir(), "b", urlB)
+}
+
+// startPair starts a Redis and the sites a and b.
+func startPair(t *testing.T) (redis *server, a, b *site) {
+	t.Helper()
+	redis = startRedis(t)
+	a, b = startSites(t, redis.url(), redis.url())
+	return redis, a, b
+}
+
 func startSiteWith(t testing.TB, o bloomdb.Options, url string) *site {
 	t.Helper()
 	db, err := bloomdb.Open(o)

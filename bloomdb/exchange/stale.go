@@ -33,6 +33,7 @@ func (o *origin) place(at Position, record []byte, fresh bool) {
 	}
 	if at.after(o.head) {
 		o.head, o.dry = at, false
+		o.alive()
 	}
 }
 

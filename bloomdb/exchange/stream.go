@@ -20,11 +20,14 @@ func (x *Exchange) readBatch(ctx context.Context, o *origin) error {
 	if err != nil {
 		return err
 	}
-	if len(batch) == 0 {
+	defer func() {
 		x.mu.Lock()
-		o.atEnd()
-		x.mu.Unlock()
-	}
+		defer x.mu.Unlock()
+		if len(batch) == 0 {
+			o.atEnd(time.Now())
+		}
+		o.tire(time.Now())
+	}()
 	for _, e := range batch {
 		if ctx.Err() != nil {
 			return ctx.Err()

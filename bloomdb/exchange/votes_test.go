@@ -56,9 +56,7 @@ func TestTrust(t *testing.T) {
 // Of a muted site nothing is read, and it is seen how far it lags. When it is heard
 // again, nothing is missing.
 func TestMuted(t *testing.T) {
-	server := startRedis(t)
-	a := startSite(t, t.TempDir(), "a", server.url())
-	b := startSite(t, t.TempDir(), "b", server.url())
+	_, a, b := startPair(t)
 	a.report(mail("before"))
 	testenv.Eventually(t, "it is heard", func() bool { return b.lists(mail("before")) })
 	if err := b.db.Mute("a", true); err != nil {

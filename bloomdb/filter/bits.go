@@ -52,15 +52,21 @@ func (b *Bits) Set(h Hash) {
 	b.ones.Add(fresh)
 }
 
-// SetBit sets one bit, pos < Shape().Size(), and says whether it was clear.
-func (b *Bits) SetBit(pos uint64) bool {
-	b.beginSet()
-	fresh := b.raise(pos)
-	runtime.KeepAlive(b.mem)
-	if fresh {
-		b.ones.Add(1)
+// SetCells sets the bits at the cells' positions, which must be below Shape().Size().
+// Others may read and write meanwhile.
+func (b *Bits) SetCells(cells []Cell) {
+	if len(cells) == 0 {
+		return
 	}
-	return fresh
+	b.beginSet()
+	fresh := int64(0)
+	for _, c := range cells {
+		if b.raise(c.Pos) {
+			fresh++
+		}
+	}
+	runtime.KeepAlive(b.mem)
+	b.ones.Add(fresh)
 }
 
 // raise sets a bit, which is not counted yet, and says whether it was clear.
@@ -73,14 +79,6 @@ func (b *Bits) beginSet() {
 	if !b.begun.Load() {
 		b.begun.Store(true)
 	}
-}
-
-// Reset makes the filter empty. No one else may use it meanwhile.
-func (b *Bits) Reset() {
-	clear(b.mem.w)
-	b.ones.Store(0)
-	b.begun.Store(false)
-	runtime.KeepAlive(b.mem)
 }
 
 // Bit reads one bit, pos < Shape().Size().

@@ -12,18 +12,12 @@
 // These join: bits by OR, cells by maximum. A join is idempotent and
 // commutative, so a delta that comes twice, late or out of order does no harm.
 //
-// The papers' own structures stand beside them, each in a file of its name, and
-// take positions from any hash family:
+// Two filters of the papers are used as they are, and never joined:
 //
-//	Universal, Chunks, Hash.Positions -> positions -> Classic.Set / Classic.Has
-//	                                               -> Counting.Add / Counting.Count, on Flat or Split cells
-//	                                               -> Retouched.Clear / Retouched.Has
-//	                                               -> CrossCheck.Add / CrossCheck.Query
-//	                                               -> Generalized.Insert / Generalized.Has
+//	GeneralizedShape.Positions -> Generalized.Insert / Generalized.Has
 //	Hash.Sequence -> positions without end -> Iterative.Add / Iterative.Estimate
-//	reported and revoked -> Pair.Listed
 //
-// Generalized and Iterative filters are never joined.
+// The other filters of the papers are the laboratory's, in cmd/bloomlab/papers.
 //
 // Terms: m bits or cells, n keys, k positions a key; a line is 64 bytes, one
 // cache line. Papers: Yan & Cho, "Enhancing Collaborative Spam Detection with

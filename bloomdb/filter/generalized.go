@@ -3,7 +3,6 @@ package filter
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 )
 
@@ -21,7 +20,7 @@ type GeneralizedShape struct {
 }
 
 // Valid says what is wrong with a shape from outside. With k0 = 0 the filter
-// would be a plain Bloom filter, whose errors have no bound; that is Classic.
+// would be a plain Bloom filter, whose errors have no bound.
 func (s GeneralizedShape) Valid() error {
 	if s.K0 < 1 || s.K1 < 1 || s.K0 > MaxGeneralizedK || s.K1 > MaxGeneralizedK-s.K0 {
 		return fmt.Errorf("k0 is %d and k1 is %d, must be at least 1 each and at most %d together", s.K0, s.K1, MaxGeneralizedK)
@@ -39,7 +38,7 @@ func (s GeneralizedShape) String() string {
 
 // Positions appends the positions of a key to dst: k0 to reset, then k1 to set.
 // The first four are the lanes themselves, each further one a lane stirred anew.
-// Those of Hash.Positions would not do: they are three numbers' multiples, so that
+// Those of Hash.Sequence would not do: they are three numbers' multiples, so that
 // with a chance of about 1/m all setting ones coincide with resetting ones at
 // once, and such a key is found in any filter of zeros.
 func (s GeneralizedShape) Positions(h Hash, dst []uint64) []uint64 {
@@ -56,6 +55,28 @@ func (s GeneralizedShape) Position(h Hash, i int) uint64 {
 		lane = stir(lane + turn*0x9e3779b97f4a7c15)
 	}
 	return reduce(lane, s.M)
+}
+
+// Rates are q0 and q1, the chances that one Insert resets and sets a given bit
+// (Eq. 4 and 5).
+func (s GeneralizedShape) Rates() (q0, q1 float64) {
+	miss := math.Log1p(-1 / float64(s.M)) // ln of the chance that one function misses the bit
+	q0 = -math.Expm1(float64(s.K0) * miss)
+	q1 = -math.Expm1(float64(s.K1)*miss) * math.Exp(float64(s.K0)*miss)
+	return q0, q1
+}
+
+// found is the chance that a key is found which was chosen without knowledge of the
+// bits, of which a share is zeros (Eq. 16).
+func (s GeneralizedShape) found(zeros float64) float64 {
+	return math.Pow(zeros, float64(s.K0)) * math.Pow(1-zeros, float64(s.K1))
+}
+
+// FalsePositiveBound is F_p, the largest share of keys chosen without knowledge of
+// the bits that any bits at all can find (Eq. 19). See Generalized for what it does
+// not bound.
+func (s GeneralizedShape) FalsePositiveBound() float64 {
+	return s.found(float64(s.K0) / float64(s.K0+s.K1))
 }
 
 // stir spreads every bit over all 64 (the finaliser of SplitMix64, Steele, Lea,
@@ -91,9 +112,9 @@ func stir(x uint64) uint64 {
 // by a factor of up to 1 + (k0+k1)^2/(2m).
 //
 // The price is memory and forgetting: the older a key, the surer it is lost
-// (FalseNegativeAfter). F_n (FalseNegativeBound) bounds this for n later keys,
-// not for any number: in a steady state all old keys are lost but a share F_p.
-// The filter thus keeps what is recent, which suits a stream without end.
+// (Eq. 9 to 11). F_n (Eq. 22 to 24) bounds this for n later keys, not for any
+// number: in a steady state all old keys are lost but a share F_p. The filter thus
+// keeps what is recent, which suits a stream without end.
 //
 // A key one of whose h positions is also one of its g positions could never be
 // found by the letter of the paper, as its reset bit is asked for a 1. Has leaves
@@ -126,23 +147,6 @@ func (g *Generalized) Ones() uint64 { return g.ones }
 // Inserted is the number of Inserts. Of a decoded filter it is what the sender
 // says.
 func (g *Generalized) Inserted() uint64 { return g.inserted }
-
-// Initialize begins anew: each bit is 0 with the chance p0, 0 to 1, the paper's
-// initial condition. The error is least for all zeros or all ones, and F_p for
-// p0 = k0/(k0+k1) (Eq. 27). It takes a draw for each bit.
-func (g *Generalized) Initialize(p0 float64, r *rand.Rand) error {
-	if !(p0 >= 0 && p0 <= 1) {
-		return fmt.Errorf("generalized bloom filter: initial condition p0 is %v, must be 0 to 1", p0)
-	}
-	clear(g.words)
-	g.ones, g.inserted = 0, 0
-	for pos := range g.shape.M {
-		if r.Float64() >= p0 {
-			g.set(pos)
-		}
-	}
-	return nil
-}
 
 // Insert adds a key by its k0+k1 positions. Keys inserted before may be lost.
 func (g *Generalized) Insert(positions []uint64) {
@@ -178,7 +182,7 @@ func (g *Generalized) Bit(pos uint64) bool { return g.bit(pos) }
 func (g *Generalized) bit(pos uint64) bool { return g.words[pos>>6]>>(pos&63)&1 != 0 }
 
 // Has asks for a key by its k0+k1 positions. The key inserted last is always
-// found, one before with the chance 1-FalseNegativeAfter, any other with Error,
+// found, one before less surely the older it is, any other with the chance Error,
 // unless the bits were made for it.
 func (g *Generalized) Has(positions []uint64) bool {
 	resetting, setting := positions[:g.shape.K0], positions[g.shape.K0:g.shape.K0+g.shape.K1]
@@ -199,7 +203,7 @@ func (g *Generalized) Has(positions []uint64) bool {
 // the bits, from the bits as they stand: p^k0 (1-p)^k1 (Eq. 16), p being the
 // share of zeros. It is at most FalsePositiveBound.
 func (g *Generalized) Error() float64 {
-	return g.shape.falsePositive(1-float64(g.ones)/float64(g.shape.M), float64(g.shape.K0), float64(g.shape.K1))
+	return g.shape.found(1 - float64(g.ones)/float64(g.shape.M))
 }
 
 // Plausible is the first gate for a filter from outside that should have begun
@@ -208,7 +212,7 @@ func (g *Generalized) Error() float64 {
 // history has led there. A filter made by hand can pass.
 func (g *Generalized) Plausible() error {
 	m := float64(g.shape.M)
-	q0, q1 := g.shape.rates()
+	q0, q1 := g.shape.Rates()
 	steady := m * q1 / (q0 + q1)
 	if most := steady + 6*math.Sqrt(m)/2; float64(g.ones) > most {
 		return fmt.Errorf("generalized bloom filter %s has %d ones, inserts lead to %.0f and never beyond %.0f", g.shape, g.ones, steady, most)

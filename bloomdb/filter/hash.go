@@ -28,6 +28,25 @@ func (h Hash) Bytes() [32]byte {
 	return d
 }
 
+// Sequence is one key's positions h_1, h_2, ..., each from 0 to m-1: a call
+// returns the next one. It never ends.
+type Sequence func() uint64
+
+// Sequence is the key's endless sequence of positions from 0 to m-1, of which two
+// may be equal. They come from three lanes by triple hashing (a += b, b += c;
+// Dillinger & Manolios, "Bloom Filters in Probabilistic Verification", 2004). Double
+// hashing would leave an error of some 2n/m^2 that no k takes away; increments must
+// reach a lane's high bits, which are those that count.
+func (h Hash) Sequence(m uint64) Sequence {
+	a, b, c := h[0], h[1], h[2]
+	return func() uint64 {
+		pos := reduce(a, m)
+		a += b
+		b += c
+		return pos
+	}
+}
+
 // reduce maps a lane to 0..n-1 ("fastrange", Lemire 2019). Its bias is below
 // n/2^64, and n need not be a power of two.
 func reduce(lane, n uint64) uint64 {

@@ -5,24 +5,30 @@ import (
 	"math"
 )
 
-// MaxWalk bounds the walk of an Iterative filter, in positions.
-const MaxWalk = 1 << 20
+const (
+	maxIterative = 1 << 36 // bounds m of an Iterative filter: 8 GiB
+	maxK         = 64      // bounds its k
+	maxWalk      = 1 << 20 // bounds its walk, in positions
+)
 
 // IterativeShape is the geometry and the limits of an Iterative filter.
 type IterativeShape struct {
-	M       uint64  // bits, 1 to MaxPositions
-	K       int     // positions that say whether a key is there, 1 to MaxK
-	Walk    int     // positions beyond the first K that a key may fill, 1 to MaxWalk
+	M       uint64  // bits, 1 to 2^36
+	K       int     // positions that say whether a key is there, 1 to 64
+	Walk    int     // positions beyond the first K that a key may fill, 1 to 2^20
 	MaxFill float64 // share of ones at which counting stops, above 0 and below 1; the paper's is 1/2
 }
 
 // Valid says what is wrong with a shape.
 func (s IterativeShape) Valid() error {
-	if err := validSize(s.M, s.K); err != nil {
-		return err
+	if s.M < 1 || s.M > maxIterative {
+		return fmt.Errorf("m is %d, must be 1 to %d", s.M, uint64(maxIterative))
 	}
-	if s.Walk < 1 || s.Walk > MaxWalk {
-		return fmt.Errorf("walk is %d, must be 1 to %d", s.Walk, MaxWalk)
+	if s.K < 1 || s.K > maxK {
+		return fmt.Errorf("k is %d, must be 1 to %d", s.K, maxK)
+	}
+	if s.Walk < 1 || s.Walk > maxWalk {
+		return fmt.Errorf("walk is %d, must be 1 to %d", s.Walk, maxWalk)
 	}
 	if !(s.MaxFill > 0 && s.MaxFill < 1) {
 		return fmt.Errorf("fill limit is %v, must be above 0 and below 1", s.MaxFill)
@@ -38,22 +44,6 @@ func (s IterativeShape) limit() uint64 { return uint64(s.MaxFill * float64(s.M))
 
 // Bytes is the memory of a filter of this shape.
 func (s IterativeShape) Bytes() int64 { return int64((s.M + 63) / 64 * 8) }
-
-// Sequence is one key's positions h_1, h_2, ..., each from 0 to m-1: a call
-// returns the next one. It never ends.
-type Sequence func() uint64
-
-// Sequence is the key's endless sequence of positions from 0 to m-1, of which
-// Positions are the beginning.
-func (h Hash) Sequence(m uint64) Sequence {
-	a, b, c := h[0], h[1], h[2]
-	return func() uint64 {
-		pos := reduce(a, m)
-		a += b
-		b += c
-		return pos
-	}
-}
 
 // Iterative is a Bloom filter that also counts, in the same bits (Matsumoto,
 // Hazeyama, Kadobayashi, "Iterative Bloom Filter for Network Traffic Analysis").
@@ -94,15 +84,8 @@ func NewIterative(shape IterativeShape) (*Iterative, error) {
 	return &Iterative{shape: shape, words: make([]uint64, (shape.M+63)/64)}, nil
 }
 
-// Shape returns the geometry and the limits.
-func (f *Iterative) Shape() IterativeShape { return f.shape }
-
 // Ones is the number of set bits.
 func (f *Iterative) Ones() uint64 { return f.ones }
-
-// Adds is the number of Adds since the filter was empty, without those that it
-// refused because it was full.
-func (f *Iterative) Adds() uint64 { return f.adds }
 
 // Fill is the share of set bits, p, from 0 to MaxFill.
 func (f *Iterative) Fill() float64 { return float64(f.ones) / float64(f.shape.M) }
@@ -159,7 +142,6 @@ type Estimate struct {
 	Found   bool    // j >= K: the key was added, or is found with the chance Fill^K
 	AtLeast bool    // the run ends where the walk must: the key was added at least so often
 	Count   float64 // how often it was added, corrected; 0 where not Found, else from 1
-	Paper   float64 // the same by the paper's Eq. 9, too high by 2 to 8 %; 0 where not Found
 }
 
 // Estimate asks how often a key was added while the filter was not full. seq must
@@ -183,7 +165,6 @@ func (f *Iterative) Estimate(seq Sequence) Estimate {
 		return e
 	}
 	p := f.Fill()
-	e.Paper = IterativeEstimate(float64(e.Run-f.shape.K+1), p)
 	steps := f.walk / float64(f.adds)
 	e.Count = 1 + math.Max(0, float64(e.Run-f.shape.K)-p/(1-p))/steps
 	return e
@@ -191,40 +172,10 @@ func (f *Iterative) Estimate(seq Sequence) Estimate {
 
 func (f *Iterative) bit(pos uint64) bool { return f.words[pos>>6]>>(pos&63)&1 != 0 }
 
-// IterativeEstimate is the paper's Eq. 9: how often a key was added that has a
-// run of j ones, of which the first K count as one, in a filter of fill p. It
-// takes 1/(1-p/2) for the mean of 1/(1-p) over the time in which the filter
-// filled, which is too little, and does not see that the run goes on by chance.
-func IterativeEstimate(j, p float64) float64 { return (1 - p/2) * j }
-
-// PaperFill is the paper's Eq. 6: the share of ones after so many Adds of so many
-// distinct keys, alpha being distinct/adds. It is too low by up to 6 %, as it
-// lets a repetition's bit fall on a one, which a walk never does.
-func (s IterativeShape) PaperFill(distinct, adds float64) float64 {
-	return -math.Expm1(-(float64(s.K)*distinct + adds - distinct) / float64(s.M))
-}
-
-// PaperError is the paper's Eq. 10: PaperFill^K.
-func (s IterativeShape) PaperError(distinct, adds float64) float64 {
-	return math.Pow(s.PaperFill(distinct, adds), float64(s.K))
-}
-
-// ExpectedFill is the share of ones after so many Adds of so many distinct keys
-// (above 0), new ones and repetitions evenly mixed: the solution of
-// dX/dt = alpha K (1-X/m) + (1-alpha), not stopped at MaxFill.
-func (s IterativeShape) ExpectedFill(distinct, adds float64) float64 {
-	thrown := float64(s.K) * distinct
-	return min(1, (1+(adds-distinct)/thrown)*-math.Expm1(-thrown/float64(s.M)))
-}
-
-// ExpectedError is the chance that a key never added is found: ExpectedFill^K.
-func (s IterativeShape) ExpectedError(distinct, adds float64) float64 {
-	return math.Pow(s.ExpectedFill(distinct, adds), float64(s.K))
-}
-
 // SizeIterative is the number of bits with which a filter of k positions a key
 // has the given fill, above 0 and below 1, after so many Adds of so many distinct
-// keys: the inverse of ExpectedFill. At fill 1/2 and k=5 it is 7.2 bits a key
+// keys, evenly mixed. With alpha = distinct/adds it is the solution of
+// dX/dt = alpha k (1-X/m) + (1-alpha). At fill 1/2 and k=5 it is 7.2 bits a key
 // when none repeats.
 func SizeIterative(distinct, adds float64, k int, fill float64) uint64 {
 	thrown := float64(k) * distinct

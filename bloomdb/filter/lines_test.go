@@ -184,10 +184,9 @@ func freshBits(b *Bits, seed uint64, n int) []Cell {
 			}
 		}
 	}
-	for pos := range all {
-		b.SetBit(pos)
-	}
-	return ascending(all)
+	cells := ascending(all)
+	b.SetCells(cells)
+	return cells
 }
 
 // What a counted message takes in a delta of 15,000, four cells each, beside the

@@ -166,12 +166,12 @@ func TestLoadAt(t *testing.T) {
 	if l := LoadAt(5, b); l != (Load{}) {
 		t.Errorf("a clear bit has the load %+v", l)
 	}
-	b.SetBit(5)
+	b.SetCells([]Cell{{5, 1}})
 	if l := LoadAt(5, b); math.Abs(l.Keys-1) > 0.01 || l.Others > 0.01 {
 		t.Errorf("the only bit has the load %+v", l)
 	}
 	for pos := range shape.Size() {
-		b.SetBit(pos)
+		b.SetCells([]Cell{{pos, 1}})
 	}
 	// A full line: any number of keys may be in it. The bound holds the figure.
 	if l := LoadAt(5, b); l.Keys < 2 || l.Keys > 10 || math.IsNaN(l.Others) {

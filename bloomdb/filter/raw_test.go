@@ -29,7 +29,7 @@ func TestRawJoins(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return b, func(pos uint64) { b.SetBit(pos) }
+			return b, func(pos uint64) { b.SetCells([]Cell{{pos, 1}}) }
 		}
 		counts := func() (*Counts, func(uint64, uint32)) {
 			c, err := NewCounts(CountsShape{Lines: lines})

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spambloom/spambloom/cmd/bloomlab/replica"
-	"github.com/spambloom/spambloom/cmd/internal/variation"
+	"github.com/spambloom/spambloom/cmd/bloomlab/variation"
 )
 
 // maxMessages bounds --messages: each has a database of its own on disk.

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spambloom/spambloom/cmd/internal/variation"
+	"github.com/spambloom/spambloom/cmd/bloomlab/variation"
 )
 
 func TestSignaturesCommand(t *testing.T) {
 	root := t.TempDir()
 	for folder, sample := range map[string]string{"spam": "plain.eml", "ham": "latin.eml"} {
-		raw, err := os.ReadFile(filepath.Join("../internal/variation/testdata", sample))
+		raw, err := os.ReadFile(filepath.Join("variation/testdata", sample))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,9 @@ import (
 // attachedUsage is the help of --attached, for every verb that has it.
 const attachedUsage = "take the messages attached to a message (message/rfc822, feedback reports) in its place; one without any is refused"
 
+// askerUsage is the help of --as, for the verbs of administrators.
+const askerUsage = "name or address of `WHO` asks for it (default: your login name)"
+
 // messages reads the messages of names, or those attached to them. Only the caller
 // decides which: a sender who attaches a message to a spam must not choose what a
 // report of the spam lists.

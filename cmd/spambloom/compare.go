@@ -4,20 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
-	"github.com/spambloom/spambloom/cmd/internal/compare"
+	"github.com/spambloom/spambloom/cmd/internal/replay"
 	"github.com/spambloom/spambloom/signature"
 )
 
 // compared is what `explain --json A B` prints.
 type compared struct {
-	Files    [2]string        `json:"files"`
-	Matches  bool             `json:"matches"` // a report of either lists the other
-	Text     compare.Likeness `json:"text"`
-	Domains  []string         `json:"domains"`
-	Reported [2]direction     `json:"reported"` // of the first file, of the second
-	Texts    []string         `json:"texts,omitempty"`
+	Files    [2]string       `json:"files"`
+	Matches  bool            `json:"matches"` // a report of either lists the other
+	Text     replay.Likeness `json:"text"`
+	Domains  []string        `json:"domains"`
+	Reported [2]direction    `json:"reported"` // of the first file, of the second
+	Texts    []string        `json:"texts,omitempty"`
 }
 
 // direction is what a report of one message says about the other.
@@ -30,7 +29,7 @@ type direction struct {
 	Sketches   []sketchOverlap `json:"sketches"`
 }
 
-// sketchOverlap is a compare.Overlap as JSON has it.
+// sketchOverlap is a replay.Overlap as JSON has it.
 type sketchOverlap struct {
 	Kind      string  `json:"kind"`
 	Found     int     `json:"found"`
@@ -57,10 +56,7 @@ func (c *cli) compareFiles(names []string, asJSON, withText bool) error {
 	if withText {
 		x.Texts = texts[:]
 	}
-	if asJSON {
-		return c.printJSON(x)
-	}
-	return c.print(comparedText(x))
+	return c.printEither(asJSON, x, comparedText(x))
 }
 
 var errSeveral = errors.New("more than one message in it, want one to compare")
@@ -81,17 +77,17 @@ func (c *cli) single(name string) (one input, err error) {
 }
 
 func newCompared(names [2]string, sets [2]signature.Set, texts [2]string) compared {
-	x := compared{Files: names, Text: compare.Texts(texts[0], texts[1]), Domains: []string{}}
+	x := compared{Files: names, Text: replay.Texts(texts[0], texts[1]), Domains: []string{}}
 	for i := range x.Reported {
 		reported, asked := sets[i], sets[1-i]
-		match := compare.Reported(reported, asked)
+		match := replay.Compare(reported, asked)
 		d := direction{File: names[i], Lists: names[1-i], Signatures: []string{}, Sketches: []sketchOverlap{}}
 		d.Listed, d.Because = conclude(match, reported, asked)
 		for _, s := range match.Equal {
 			d.Signatures = append(d.Signatures, s.ID())
 		}
 		for _, o := range match.Sketch {
-			d.Sketches = append(d.Sketches, sketchOverlap{o.Kind.String(), o.Found, o.Of, o.Need, o.Matches, o.Weak, compare.Keys, o.Contained})
+			d.Sketches = append(d.Sketches, sketchOverlap{o.Kind.String(), o.Found, o.Of, o.Need, o.Matches, o.Weak, replay.KeysTried, o.Contained})
 		}
 		x.Domains = append(x.Domains[:0], match.Domains...)
 		x.Matches = x.Matches || d.Listed
@@ -101,7 +97,7 @@ func newCompared(names [2]string, sets [2]signature.Set, texts [2]string) compar
 }
 
 // conclude says whether a report of the one lists the other, and why.
-func conclude(match compare.Comparison, reported, asked signature.Set) (listed bool, because string) {
+func conclude(match replay.Comparison, reported, asked signature.Set) (listed bool, because string) {
 	var reasons, rest []string
 	for _, s := range match.Equal {
 		reasons = append(reasons, s.Kind.String()+" is equal")
@@ -144,13 +140,13 @@ func unsketched(reported, asked signature.Set) []string {
 }
 
 // overlapText says how much of a reported sketch the other message has.
-func overlapText(o compare.Overlap) string {
+func overlapText(o replay.Overlap) string {
 	text := "has no anchor in common"
 	if o.Of > 0 {
 		text = fmt.Sprintf("has %d of %d keys (needs %d)", o.Found, o.Of, o.Need)
 	}
-	if o.Matches > 0 && o.Matches < compare.Keys {
-		text += fmt.Sprintf(", a match in %d of %d federations", o.Matches, compare.Keys)
+	if o.Matches > 0 && o.Matches < replay.KeysTried {
+		text += fmt.Sprintf(", a match in %d of %d federations", o.Matches, replay.KeysTried)
 	}
 	return text
 }
@@ -168,7 +164,7 @@ func comparedText(x compared) string {
 		}
 		fmt.Fprintf(&b, "would a report of %s list %s? %s: %s\n", d.File, d.Lists, verdict, d.Because)
 	}
-	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	table := newTable(&b)
 	for _, id := range x.Reported[0].Signatures {
 		fmt.Fprintf(table, "  both have\t%s\n", id)
 	}

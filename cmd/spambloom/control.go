@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,16 @@ import (
 // another machine.
 func (c *cli) dial() (*reporting.Client, error) {
 	return c.dialTo(c.spec())
+}
+
+// asked connects to the daemon and asks it for something that it knows.
+func asked[A any](ctx context.Context, c *cli, ask func(*reporting.Client, context.Context) (A, error)) (answer A, err error) {
+	daemon, err := c.dial()
+	if err != nil {
+		return answer, err
+	}
+	defer daemon.Close()
+	return ask(daemon, ctx)
 }
 
 // spec is the control socket that is named, empty where none is.

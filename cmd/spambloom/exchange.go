@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 )
 
@@ -83,7 +82,7 @@ func (x *exchangeStatus) lines(w io.Writer, now time.Time) {
 
 // table shows how far each other site is followed.
 func (x *exchangeStatus) table(w io.Writer, now time.Time) {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := newTable(w)
 	fmt.Fprintln(table, "SITE\tHEARD\tLAG\tGAPS\tREFUSED")
 	for _, s := range x.Sites {
 		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\n", s.Site, ago(s.Heard, now), s.Lag, s.Gaps, refusals(s.Refused))

@@ -137,7 +137,7 @@ func exitCode(err error) int {
 	var create *createError
 	var key *keyError
 	var state *stateError
-	var transfer *transferError
+	var damaged *backupError
 	var problem *reporting.Problem
 	var unflushed *unflushedError
 	var queued *queueError
@@ -157,7 +157,7 @@ func exitCode(err error) int {
 		return exCantCreate
 	case errors.As(err, &key), errors.Is(err, mailbox.ErrEmpty), errors.Is(err, errNotAttached), errors.Is(err, errHeaderOnly), errors.As(err, &feedback), errors.Is(err, bloomdb.ErrNothing):
 		return exData
-	case errors.As(err, &transfer):
+	case errors.As(err, &damaged):
 		return exData
 	case errors.As(err, &problem):
 		return problemCode(problem.Status)
@@ -199,9 +199,9 @@ func hint(err error) string {
 	case exUsage:
 		return "see spambloom --help, or spambloom COMMAND --help"
 	case exData:
-		var transfer *transferError
-		if errors.As(err, &transfer) {
-			return transfer.hint
+		var damaged *backupError
+		if errors.As(err, &damaged) {
+			return "nothing was written; spambloom fsck checks the daemon's own files"
 		}
 		var key *keyError
 		var feedback *feedbackError

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -99,7 +98,7 @@ func (c *cli) explain(ctx context.Context, names []string, asJSON bool) error {
 func explanationText(name string, x explanation) string {
 	var b strings.Builder
 	b.WriteString(verdictLine(name, x.Answer))
-	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	table := newTable(&b)
 	for _, t := range x.Signatures {
 		fmt.Fprintf(table, "  %s %s\n", t.ID, standing(t))
 		for _, trail := range t.Spam {

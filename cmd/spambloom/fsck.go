@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/spambloom/spambloom/reporting"
 )
 
 // errDamagedState is what fsck ends with where it has found faults.
@@ -35,25 +38,15 @@ Exit codes:
 }
 
 func (c *cli) fsck(ctx context.Context, asJSON bool) error {
-	daemon, err := c.dial()
+	checked, err := asked(ctx, c, (*reporting.Client).Fsck)
 	if err != nil {
 		return err
 	}
-	defer daemon.Close()
-	checked, err := daemon.Fsck(ctx)
-	if err != nil {
-		return err
+	text := "nothing is damaged\n"
+	if len(checked.Faults) > 0 {
+		text = strings.Join(checked.Faults, "\n") + "\n"
 	}
-	switch {
-	case asJSON:
-		err = c.printJSON(checked)
-	case len(checked.Faults) == 0:
-		err = c.print("nothing is damaged\n")
-	default:
-		for _, fault := range checked.Faults {
-			err = errors.Join(err, c.print(fault+"\n"))
-		}
-	}
+	err = c.printEither(asJSON, checked, text)
 	if err == nil && len(checked.Faults) > 0 {
 		err = fmt.Errorf("%w: %s", errDamagedState, several(len(checked.Faults), "fault"))
 	}

@@ -8,7 +8,7 @@
 // Results go to stdout, everything else to stderr as `spambloom: error: ...`,
 // `spambloom: warning: ...` and `spambloom: hint: ...`, in lower case and without
 // a full stop; a hint says what to do. A command that is killed leaves nothing half
-// done, so only replay, which has temporary files, handles a signal.
+// done, so only replay and backup, which have temporary files, handle a signal.
 package main
 
 //go:generate go test -run ^TestManual$ -update .
@@ -104,7 +104,7 @@ input, which is also the default.` + places,
 	root.PersistentFlags().StringVar(&c.control, "control", "",
 		"the daemon's control socket, `unix:PATH`, or https://HOST:PORT of another machine (default: $SPAMBLOOM_CONTROL, or where daemons have it)")
 	root.AddCommand(c.checkCommand(), c.reportCommand(), c.revokeCommand(), c.flushCommand(), c.reportsCommand(), c.undoCommand(), c.reportersCommand(), c.retouchCommand(), c.neverCommand(), c.signCommand(),
-		c.explainCommand(), c.statusCommand(), c.sitesCommand(), c.muteCommand(), c.dropCommand(), c.exportCommand(), c.importCommand(), c.fsckCommand(), c.keygenCommand(), c.tokenCommand(), c.replayCommand(), c.versionCommand())
+		c.explainCommand(), c.statusCommand(), c.sitesCommand(), c.muteCommand(), c.dropCommand(), c.backupCommand(), c.fsckCommand(), c.keygenCommand(), c.tokenCommand(), c.replayCommand(), c.versionCommand())
 	checkHelp(root)
 	return root
 }

@@ -20,7 +20,10 @@ const manFolder = "../../contrib/man"
 // The pages in contrib are those of the help of today, of all commands and no others.
 func TestManual(t *testing.T) {
 	c := &cli{}
-	pages := manual.Pages(c.root(), 1, "spambloomd(8)")
+	pages, err := manual.Pages(c.root(), "1", "spambloomd(8)")
+	if err != nil {
+		t.Fatal(err)
+	}
 	old, err := filepath.Glob(manFolder + "/*.1")
 	if err != nil {
 		t.Fatal(err)
@@ -53,15 +56,19 @@ func TestManual(t *testing.T) {
 func TestManualSays(t *testing.T) {
 	pages := map[string]string{}
 	c := &cli{}
-	for _, p := range manual.Pages(c.root(), 1, "spambloomd(8)") {
+	all, err := manual.Pages(c.root(), "1", "spambloomd(8)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
 		pages[p.Name] = string(p.Text)
 	}
 	for page, wants := range map[string][]string{
-		"spambloom.1": {".SH \"FILES\"\n", ".SH \"ENVIRONMENT\"\n", "\\fBSPAMBLOOM_QUEUE\\fR\n", "\\fBspambloomd\\fR(8)", "\\fBspambloom\\-undo\\fR(1)", ".B spambloom COMMAND"},
-		"spambloom-report.1": {"spambloom\\-report \\- report messages as spam\n", ".B spambloom report [FILE...] [OPTIONS]\n", "\\fB\\-\\-class\\fR \\fICLASS\\fR\n",
-			".SH \"EXIT STATUS\"\n", ".TP\n\\fB75\\fR\nthe queue is full; or the daemon cannot do it now\n", "macro index,pager S", "\\fB\\-\\-control\\fR \\fIunix:PATH\\fR"},
-		"spambloom-check.1": {".TP\n\\fB1\\fR\nnone is spam\n.PP\nWith \\-\\-spamc it is the other way about"},
-		"spambloom-sites.1": {".TP\n\\fBSTATE\\fR\nheard; silent (no news for a minute, or never); loading (its snapshot is being read);", ".TP\n\\fBHEARD\\fR\nwhen"},
+		"spambloom.1": {".SH FILES\n", ".SH ENVIRONMENT\n", "\\fBSPAMBLOOM_QUEUE\\fP\n", "\\fBspambloomd(8)\\fP", "\\fBspambloom-undo(1)\\fP", "\\fBspambloom [flags]\\fP"},
+		"spambloom-report.1": {"spambloom-report - report messages as spam\n", "\\fBspambloom report [FILE...] [flags]\\fP\n", "\\fB\\-\\-class\\fP\n\\fBCLASS\\fR",
+			".SH EXIT STATUS\n", ".TP\n\\fB75\\fP\nthe queue is full; or the daemon cannot do it now\n", "macro index,pager S", "\\fB\\-\\-control\\fP\nthe daemon\\(aqs control socket, \\fBunix:PATH\\fR"},
+		"spambloom-check.1": {".TP\n\\fB1\\fP\nnone is spam\n.PP\nWith \\-\\-spamc it is the other way about"},
+		"spambloom-sites.1": {".TP\n\\fBSTATE\\fP\nheard; silent (no news for a minute, or never); loading (its snapshot is\nbeing read);", ".TP\n\\fBHEARD\\fP\nwhen"},
 	} {
 		for _, want := range wants {
 			if !strings.Contains(pages[page], want) {

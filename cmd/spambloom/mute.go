@@ -58,7 +58,7 @@ func (c *cli) muteCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&flags.undo, "undo", false, "hear the site again")
 	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object: before, now")
-	cmd.Flags().StringVar(&flags.reporter, "as", "", "name or address of `WHO` asks for it (default: your login name)")
+	cmd.Flags().StringVar(&flags.reporter, "as", "", askerUsage)
 	return cmd
 }
 
@@ -77,18 +77,16 @@ func (c *cli) dropCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&flags.yes, "yes", false, "do it without asking")
 	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object: before, now")
-	cmd.Flags().StringVar(&flags.reporter, "as", "", "name or address of `WHO` asks for it (default: your login name)")
+	cmd.Flags().StringVar(&flags.reporter, "as", "", askerUsage)
 	return cmd
 }
 
 // completeSites offers the sites that the daemon knows.
 func (c *cli) completeSites(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	daemon, err := c.dial()
-	if err != nil || len(args) > 0 {
+	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	defer daemon.Close()
-	list, err := daemon.Sites(cmd.Context())
+	list, err := asked(cmd.Context(), c, (*reporting.Client).Sites)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -119,10 +117,7 @@ func (c *cli) mute(ctx context.Context, site string, flags siteFlags) error {
 	if err != nil {
 		return &siteError{err}
 	}
-	if flags.asJSON {
-		return c.printJSON(done)
-	}
-	return c.print(muted(done, flags.undo))
+	return c.printEither(flags.asJSON, done, muted(done, flags.undo))
 }
 
 // muted says what was done.
@@ -168,10 +163,8 @@ func (c *cli) drop(ctx context.Context, site string, flags siteFlags) error {
 	if err != nil {
 		return &siteError{err}
 	}
-	if flags.asJSON {
-		return c.printJSON(done)
-	}
-	return c.print(fmt.Sprintf("%s: dropped; %s freed; to hear it again: spambloom mute --undo %s\n", site, size(done.Before.Memory-done.Now.Memory), site))
+	return c.printEither(flags.asJSON, done,
+		fmt.Sprintf("%s: dropped; %s freed; to hear it again: spambloom mute --undo %s\n", site, size(done.Before.Memory-done.Now.Memory), site))
 }
 
 func find(sites []reporting.Site, name string) (reporting.Site, bool) {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -62,7 +62,7 @@ func (c *cli) neverCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&flags.attached, "attached", false, attachedUsage)
 	cmd.Flags().StringVar(&flags.note, "note", "", "`TEXT` to be shown in the list, at most 200 bytes")
 	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object a line")
-	cmd.Flags().StringVar(&flags.reporter, "as", "", "name or address of `WHO` asks for it (default: your login name)")
+	cmd.Flags().StringVar(&flags.reporter, "as", "", askerUsage)
 	return cmd
 }
 
@@ -109,13 +109,12 @@ func (c *cli) never(ctx context.Context, names []string, flags neverFlags) error
 		ask, word = daemon.Unnever, "removed"
 	}
 	send := func(ctx context.Context, m signature.Message) (reporting.NeverList, error) {
-		set := signature.Compute(m)
-		if len(set.Signatures) == 0 {
-			return reporting.NeverList{}, bloomdb.ErrNothing
+		r, err := requestOf(m)
+		if err != nil {
+			return reporting.NeverList{}, err
 		}
-		r := reporting.NeverRequest{Request: reporting.NewRequest(set), Note: flags.note}
 		r.Reporter = flags.reporter
-		return ask(ctx, r)
+		return ask(ctx, reporting.NeverRequest{Request: r, Note: flags.note})
 	}
 	return process(ctx, c, word, c.messages(names, flags.attached), send, func(r result[reporting.NeverList]) error {
 		if flags.asJSON {
@@ -157,12 +156,7 @@ func (c *cli) removeNeverIDs(ctx context.Context, names []string, flags neverFla
 		if err != nil {
 			return &stoppedError{error: fmt.Errorf("%s: %w", id, err), name: id, count: i, done: "removed"}
 		}
-		if flags.asJSON {
-			err = c.printJSON(neverDone{File: id, NeverList: removed})
-		} else {
-			err = c.print(neverLine(id, removed, "removed"))
-		}
-		if err != nil {
+		if err := c.printEither(flags.asJSON, neverDone{File: id, NeverList: removed}, neverLine(id, removed, "removed")); err != nil {
 			return err
 		}
 	}
@@ -171,29 +165,19 @@ func (c *cli) removeNeverIDs(ctx context.Context, names []string, flags neverFla
 
 // listNever prints what is declared.
 func (c *cli) listNever(ctx context.Context, flags neverFlags) error {
-	daemon, err := c.dial()
+	list, err := asked(ctx, c, (*reporting.Client).NeverList)
 	if err != nil {
 		return err
 	}
-	defer daemon.Close()
-	list, err := daemon.NeverList(ctx)
-	if err != nil {
-		return err
-	}
-	if flags.asJSON {
-		for _, e := range list.Entries {
-			if err := c.printJSON(e); err != nil {
-				return err
-			}
+	return printList(c, flags.asJSON, list.Entries, neverTable)
+}
+
+// neverTable is the readable form.
+func neverTable(entries []reporting.NeverEntry) string {
+	return columns(func(table io.Writer) {
+		fmt.Fprintln(table, "MESSAGE\tDECLARED\tNOTE")
+		for _, e := range entries {
+			fmt.Fprintf(table, "%s\t%s\t%s\n", e.ID, instant(e.At), e.Note)
 		}
-		return nil
-	}
-	var b strings.Builder
-	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "MESSAGE\tDECLARED\tNOTE")
-	for _, e := range list.Entries {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", e.ID, instant(e.At), e.Note)
-	}
-	table.Flush()
-	return c.print(b.String())
+	})
 }

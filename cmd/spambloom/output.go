@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
+	"text/tabwriter"
 	"time"
 )
 
@@ -24,6 +26,39 @@ func (c *cli) printJSON(v any) error {
 	return c.print(string(data) + "\n")
 }
 
+// printEither writes a result in one of its two forms.
+func (c *cli) printEither(asJSON bool, v any, text string) error {
+	if asJSON {
+		return c.printJSON(v)
+	}
+	return c.print(text)
+}
+
+// printList writes a list, one JSON object a line or as a table.
+func printList[T any](c *cli, asJSON bool, list []T, table func([]T) string) error {
+	if !asJSON {
+		return c.print(table(list))
+	}
+	for _, v := range list {
+		if err := c.printJSON(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newTable aligns the cells of the lines written to it, when it is flushed. Tabs end them.
+func newTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
+
+// columns returns the lines that write writes, as a table.
+func columns(write func(table io.Writer)) string {
+	var b strings.Builder
+	table := newTable(&b)
+	write(table)
+	table.Flush() // into b, which cannot fail
+	return b.String()
+}
+
 // tell writes a line to stderr while messages are worked on: an error, a warning.
 func (c *cli) tell(kind, text string) {
 	c.bar.clear()
@@ -38,5 +73,6 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// instant writes a moment to the minute.
+// instant writes a moment to the minute, minute the same in columns, without UTC.
 func instant(t time.Time) string { return t.UTC().Format(time.DateOnly + " 15:04 MST") }
+func minute(t time.Time) string  { return t.UTC().Format(time.DateOnly + " 15:04") }

@@ -219,10 +219,7 @@ func (c *cli) showReplayed(out replayed, asJSON bool, plot *os.File) error {
 			return &createError{err}
 		}
 	}
-	if asJSON {
-		return c.printJSON(out)
-	}
-	return c.print(replayedText(out))
+	return c.printEither(asJSON, out, replayedText(out))
 }
 
 // archive is sorted mail, signed.

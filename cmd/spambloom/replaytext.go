@@ -12,7 +12,7 @@ import (
 // replayedText is the readable form.
 func replayedText(r replayed) string {
 	var b strings.Builder
-	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	table := newTable(&b)
 	fmt.Fprintf(table, "messages\t%d\t%s\n", r.Messages, messagesNote(r))
 	fmt.Fprintf(table, "spam\t%d\t%d reported%s\n", r.Spam, r.Reported, ifAny(", %d with too little content to report", r.Unreportable))
 	fmt.Fprintf(table, "  caught\t%d\t%s\n", r.Caught, percent(r.Caught, r.Spam))

@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -180,23 +179,22 @@ func hasReported(r reporting.Reporter) bool { return r.Reports+r.Revocations > 0
 
 // reporterTable is the readable form. Names may be long, so they are last.
 func reporterTable(list reporting.Reporters) string {
-	var b strings.Builder
+	quorum := ""
 	if list.Quorum > 0 {
-		fmt.Fprintf(&b, "quorum  %.3g\n\n", list.Quorum)
+		quorum = fmt.Sprintf("quorum  %.3g\n\n", list.Quorum)
 	}
-	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "WEIGHT\tCONFIRMED\tREFUTED\tREPORTS\tREVOKED\tLAST\tREPORTER")
-	for _, r := range list.Reporters {
-		weight := fmt.Sprintf("%.3g", r.Weight)
-		if r.Override != nil {
-			weight += " set"
+	return quorum + columns(func(table io.Writer) {
+		fmt.Fprintln(table, "WEIGHT\tCONFIRMED\tREFUTED\tREPORTS\tREVOKED\tLAST\tREPORTER")
+		for _, r := range list.Reporters {
+			weight := fmt.Sprintf("%.3g", r.Weight)
+			if r.Override != nil {
+				weight += " set"
+			}
+			last := "-"
+			if hasReported(r) { // else it is when the weight was set
+				last = minute(r.Last)
+			}
+			fmt.Fprintf(table, "%s\t%.1f\t%.1f\t%d\t%d\t%s\t%s\n", weight, r.Confirmed, r.Refuted, r.Reports, r.Revocations, last, r.Name)
 		}
-		last := "-"
-		if hasReported(r) { // else it is when the weight was set
-			last = r.Last.UTC().Format("2006-01-02 15:04")
-		}
-		fmt.Fprintf(table, "%s\t%.1f\t%.1f\t%d\t%d\t%s\t%s\n", weight, r.Confirmed, r.Refuted, r.Reports, r.Revocations, last, r.Name)
-	}
-	table.Flush() // into b, which cannot fail
-	return b.String()
+	})
 }

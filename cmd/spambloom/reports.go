@@ -1,11 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"text/tabwriter"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -97,15 +97,11 @@ func (c *cli) reports(ctx context.Context, flags reportsFlags) error {
 	if more {
 		defer c.tell("warning", fmt.Sprintf("older ones are not shown; --limit 0 shows all, --limit %d more", 10*flags.limit))
 	}
-	if !flags.asJSON {
-		return c.print(reportTable(reports, flags.message != ""))
+	table := reportTable
+	if flags.message != "" {
+		table = oneTable
 	}
-	for _, r := range reports {
-		if err := c.printJSON(r); err != nil {
-			return err
-		}
-	}
-	return nil
+	return printList(c, flags.asJSON, reports, table)
 }
 
 // only signs the one message of a file, or the one that is attached to it.
@@ -122,9 +118,18 @@ func (c *cli) only(file string, attached bool) (reporting.Request, error) {
 	if len(found) == 0 {
 		return reporting.Request{}, &inputError{fmt.Errorf("%s: no message in it", file)}
 	}
-	set := signature.Compute(found[0].message)
+	r, err := requestOf(found[0].message)
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", found[0].name, err)
+	}
+	return r, nil
+}
+
+// requestOf signs a message; bloomdb.ErrNothing where there is too little of it.
+func requestOf(m signature.Message) (reporting.Request, error) {
+	set := signature.Compute(m)
 	if len(set.Signatures) == 0 {
-		return reporting.Request{}, fmt.Errorf("%s: %w", found[0].name, bloomdb.ErrNothing)
+		return reporting.Request{}, bloomdb.ErrNothing
 	}
 	return reporting.NewRequest(set), nil
 }
@@ -152,31 +157,28 @@ func trail(ctx context.Context, daemon *reporting.Client, ask reporting.TrailReq
 	}
 }
 
-// reportTable is the readable form. Names may be long, so they are last. Of one
-// message the id is known, and there is room for more.
-func reportTable(reports []reporting.Reported, one bool) string {
-	var b strings.Builder
-	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	if one {
-		fmt.Fprintln(table, "MADE\tWHAT\tCLASS\tWEIGHT\tSTATE\tREPORTER")
-	} else {
+// reportTable is the readable form. Names may be long, so they are last.
+func reportTable(reports []reporting.Reported) string {
+	return columns(func(table io.Writer) {
 		fmt.Fprintln(table, "MADE\tWHAT\tSTATE\tMESSAGE\tREPORTER")
-	}
-	for _, r := range reports {
-		who := r.Reporter
-		if who == "" {
-			who = "(another)"
+		for _, r := range reports {
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", minute(r.At), r.Action, r.State, firstID(r.IDs), cmp.Or(r.Reporter, anotherOne))
 		}
-		fmt.Fprintf(table, "%s\t%s\t", r.At.UTC().Format("2006-01-02 15:04"), r.Action)
-		if one {
-			fmt.Fprintf(table, "%s\t%.3g\t%s\t%s\n", r.Class, r.Weight, r.State, who)
-		} else {
-			fmt.Fprintf(table, "%s\t%s\t%s\n", r.State, firstID(r.IDs), who)
-		}
-	}
-	table.Flush() // into b, which cannot fail
-	return b.String()
+	})
 }
+
+// oneTable is the readable form for one message: its id is known, and there is room for more.
+func oneTable(reports []reporting.Reported) string {
+	return columns(func(table io.Writer) {
+		fmt.Fprintln(table, "MADE\tWHAT\tCLASS\tWEIGHT\tSTATE\tREPORTER")
+		for _, r := range reports {
+			fmt.Fprintf(table, "%s\t%s\t%s\t%.3g\t%s\t%s\n", minute(r.At), r.Action, r.Class, r.Weight, r.State, cmp.Or(r.Reporter, anotherOne))
+		}
+	})
+}
+
+// anotherOne stands for a reporter whose name the caller may not see.
+const anotherOne = "(another)"
 
 func firstID(ids []string) string {
 	if len(ids) == 0 {

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/reporting"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -68,7 +66,7 @@ func (c *cli) retouchCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&flags.list, "list", false, "list what is retouched")
 	cmd.Flags().BoolVar(&flags.attached, "attached", false, attachedUsage)
 	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object a line")
-	cmd.Flags().StringVar(&flags.reporter, "as", "", "name or address of `WHO` asks for it (default: your login name)")
+	cmd.Flags().StringVar(&flags.reporter, "as", "", askerUsage)
 	return cmd
 }
 
@@ -133,11 +131,9 @@ func told(err error) bool {
 // It returns those that something lists.
 func (c *cli) planRetouch(ctx context.Context, daemon *reporting.Client, names []string, flags retouchFlags) ([]retouchable, error) {
 	plan := func(ctx context.Context, m signature.Message) (p retouchable, err error) {
-		set := signature.Compute(m)
-		if len(set.Signatures) == 0 {
-			return p, bloomdb.ErrNothing
+		if p.request, err = requestOf(m); err != nil {
+			return p, err
 		}
-		p.request = reporting.NewRequest(set)
 		p.request.Reporter = flags.reporter
 		p.plan, err = daemon.PlanRetouch(ctx, p.request)
 		return p, err
@@ -211,18 +207,14 @@ func (c *cli) showRetouching(name string, r reporting.Retouching, done, asJSON b
 	if len(r.Listings) == 0 && !done { // a copy of one that is done has none any more
 		return c.print(name + ": nothing to retouch: not listed\n")
 	}
-	var b strings.Builder
 	if done {
-		fmt.Fprintf(&b, "%s: retouched; now %s\n", name, r.Verdict)
-		return c.print(b.String())
+		return c.print(fmt.Sprintf("%s: retouched; now %s\n", name, r.Verdict))
 	}
-	fmt.Fprintf(&b, "%s: %s\n", name, r.Verdict)
-	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, l := range r.Listings {
-		fmt.Fprintf(table, "  %s\tgeneration %d, from %s\texpected loss %.2f\n", l.ID, l.Generation, instant(l.Start), l.Loss)
-	}
-	table.Flush() // into b, which cannot fail
-	return c.print(b.String())
+	return c.print(fmt.Sprintf("%s: %s\n", name, r.Verdict) + columns(func(table io.Writer) {
+		for _, l := range r.Listings {
+			fmt.Fprintf(table, "  %s\tgeneration %d, from %s\texpected loss %.2f\n", l.ID, l.Generation, instant(l.Start), l.Loss)
+		}
+	}))
 }
 
 // confirm asks on the terminal. Anything but yes is no.
@@ -241,32 +233,22 @@ func (c *cli) listRetouched(ctx context.Context, names []string, flags retouchFl
 	if len(names) > 0 {
 		return &usageError{errors.New("--list takes no FILE")}
 	}
-	daemon, err := c.dial()
-	if err != nil {
-		return err
-	}
-	defer daemon.Close()
-	list, err := daemon.Retouched(ctx)
+	list, err := asked(ctx, c, (*reporting.Client).Retouched)
 	if err != nil {
 		return err
 	}
 	if more := list.Total - len(list.Signatures); more > 0 {
 		defer c.tell("warning", fmt.Sprintf("%d more are not shown", more))
 	}
-	if flags.asJSON {
-		for _, k := range list.Signatures {
-			if err := c.printJSON(k); err != nil {
-				return err
-			}
+	return printList(c, flags.asJSON, list.Signatures, retouchedTable)
+}
+
+// retouchedTable is the readable form.
+func retouchedTable(signatures []reporting.RetouchedKey) string {
+	return columns(func(table io.Writer) {
+		fmt.Fprintln(table, "SIGNATURE\tGENERATION\tFROM\tRETOUCHED")
+		for _, k := range signatures {
+			fmt.Fprintf(table, "%s\t%d\t%s\t%s\n", k.ID, k.Generation, instant(k.Start), instant(k.At))
 		}
-		return nil
-	}
-	var b strings.Builder
-	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "SIGNATURE\tGENERATION\tFROM\tRETOUCHED")
-	for _, k := range list.Signatures {
-		fmt.Fprintf(table, "%s\t%d\t%s\t%s\n", k.ID, k.Generation, instant(k.Start), instant(k.At))
-	}
-	table.Flush()
-	return c.print(b.String())
+	})
 }

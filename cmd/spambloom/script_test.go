@@ -18,6 +18,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/queue"
+	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/reporting"
 	"github.com/spambloom/spambloom/reporting/ledger"
@@ -69,10 +70,10 @@ func TestScripts(t *testing.T) {
 			"far":   cmdFar,
 			"large": cmdLarge,
 
-			"another": cmdAnother,
-			"page":    cmdPage,
-			"spoil":   cmdSpoil,
-			"mend":    cmdSpoil,
+			"page":  cmdPage,
+			"spoil": cmdSpoil,
+			"mend":  cmdSpoil,
+			"stale": cmdStale,
 		},
 	})
 }
@@ -82,7 +83,7 @@ func TestScripts(t *testing.T) {
 type daemon struct {
 	dir     string // short enough for sockets
 	db      *bloomdb.DB
-	log     *syncBuffer
+	log     *testenv.Log
 	ledger  *ledger.Ledger
 	api     http.Handler
 	servers []*http.Server
@@ -96,7 +97,7 @@ func startDaemon() (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{dir: dir, log: &syncBuffer{}, done: make(chan error)}
+	d := &daemon{dir: dir, log: &testenv.Log{}, done: make(chan error)}
 	d.db, err = bloomdb.Open(smallOptions(filepath.Join(dir, "state"), "mx1"))
 	if err != nil {
 		return nil, err
@@ -105,8 +106,11 @@ func startDaemon() (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := os.WriteFile(filepath.Join(dir, "state", "site.key"), []byte("a key\n"), 0o600); err != nil {
+		return nil, err
+	}
 	policy := milter.Policy{BulkThreshold: 20}
-	handler := reporting.NewHandler(reporting.NewDesk(d.db, d.ledger, reporting.DeskOptions{Log: d.log.logger()}), reporting.HandlerOptions{
+	handler := reporting.NewHandler(reporting.NewDesk(d.db, d.ledger, reporting.DeskOptions{Log: d.log.Logger()}), reporting.HandlerOptions{
 		Decide: func(e bloomdb.Evidence, signed bool) string { return string(policy.Decide(e, signed).Verdict) },
 		Status: func() any {
 			site := map[string]any{"site": "mx2", "heard": time.Now(), "lag": 4, "gaps": 0}
@@ -124,6 +128,8 @@ func startDaemon() (*daemon, error) {
 		},
 		Strangers: func() map[string]int64 { return map[string]int64{"stranger": 5} },
 		Version:   "1.2.3",
+		Folder:    filepath.Join(dir, "state"),
+		Keys:      []string{filepath.Join(dir, "state", "site.key"), "/etc/spambloom/federation.key"},
 		Access:    reporting.NewAccess(reporting.AccessOptions{DaemonUID: os.Getuid()}),
 	})
 	d.api = handler

@@ -18,6 +18,7 @@ type signed struct {
 	Signatures []reporting.Signature `json:"signatures"`
 	Sketches   []reporting.Sketch    `json:"sketches,omitempty"`
 	Domains    []string              `json:"domains,omitempty"`
+	Carried    int                   `json:"carried,omitempty"`
 	Limits     []string              `json:"limits,omitempty"`
 	Text       string                `json:"text,omitempty"`
 	Error      string                `json:"error,omitempty"`
@@ -38,11 +39,12 @@ without a daemon. The kinds:
   attachment   a file, exactly
   content      what an archive or PDF holds, however it is packed
 Then follow, a line each, what near-duplicates are told by (sketch of the text, image),
-the domains that the message links to, and the limits beyond which something of it
+the domains that the message links to (carried ones, in attached messages and later
+parts, are asked, but not reported), and the limits beyond which something of it
 does not count (signature/FORMAT.md has them).
 
 With --json, one object a line: file, signatures (kind, digest, counting), sketches
-(kind, anchors, keys, ask_only), domains, limits, text (with -v), error. The first of
+(kind, anchors, keys, ask_only), domains, carried, limits, text (with -v), error. The first of
 these are what a request to the daemon has (reporting/API.md).
 
 Exit codes:
@@ -52,7 +54,7 @@ Exit codes:
 			return c.sign(cmd.Context(), names, asJSON, verbose)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line: file, signatures, sketches, domains, limits, text, error")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line: file, signatures, sketches, domains, carried, limits, text, error")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "print the normalised text too, of which the text signature is made")
 	return cmd
 }
@@ -61,7 +63,7 @@ func (c *cli) sign(ctx context.Context, names []string, asJSON, verbose bool) er
 	compute := func(_ context.Context, m signature.Message) (signed, error) {
 		set := signature.Compute(m)
 		request := reporting.NewRequest(set)
-		s := signed{Signatures: request.Signatures, Sketches: request.Sketches, Domains: request.Domains,
+		s := signed{Signatures: request.Signatures, Sketches: request.Sketches, Domains: request.Domains, Carried: request.Carried,
 			Limits: set.Limits.Names(), likenesses: sketchLines(set.Sketches)}
 		if verbose {
 			s.Text = signature.Text(m)
@@ -74,10 +76,7 @@ func (c *cli) sign(ctx context.Context, names []string, asJSON, verbose bool) er
 	return process(ctx, c, "signed", c.inputs(names), compute, func(r result[signed]) error {
 		s := r.answer
 		s.File, s.Error = r.name, errorText(r.err)
-		if asJSON {
-			return c.printJSON(s)
-		}
-		return c.print(s.lines())
+		return c.printEither(asJSON, s, s.lines())
 	})
 }
 
@@ -94,8 +93,12 @@ func (s signed) lines() string {
 	for _, line := range s.likenesses {
 		fmt.Fprintf(&b, "%s: %s\n", s.File, line)
 	}
-	for _, domain := range s.Domains {
-		fmt.Fprintf(&b, "%s: domain %s\n", s.File, domain)
+	for i, domain := range s.Domains {
+		what := "domain"
+		if i >= len(s.Domains)-s.Carried {
+			what = "carried domain"
+		}
+		fmt.Fprintf(&b, "%s: %s %s\n", s.File, what, domain)
 	}
 	for _, limit := range s.Limits {
 		fmt.Fprintf(&b, "%s: limit %s\n", s.File, limit)

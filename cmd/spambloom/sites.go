@@ -1,10 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,12 +54,7 @@ func (c *cli) sitesCommand() *cobra.Command {
 }
 
 func (c *cli) sites(ctx context.Context, asJSON bool) error {
-	daemon, err := c.dial()
-	if err != nil {
-		return err
-	}
-	defer daemon.Close()
-	list, err := daemon.Sites(ctx)
+	list, err := asked(ctx, c, (*reporting.Client).Sites)
 	if err != nil {
 		return err
 	}
@@ -70,31 +66,17 @@ func (c *cli) sites(ctx context.Context, asJSON bool) error {
 			defer c.tell("warning", fmt.Sprintf("%s runs on an older state folder, and its records are refused. If this lasts: spambloom drop %[1]s && spambloom mute --undo %[1]s", s.Site))
 		}
 	}
-	if !asJSON {
-		return c.print(siteTable(list.Sites, time.Now()))
-	}
-	for _, s := range list.Sites {
-		if err := c.printJSON(s); err != nil {
-			return err
-		}
-	}
-	return nil
+	return printList(c, asJSON, list.Sites, func(sites []reporting.Site) string { return siteTable(sites, time.Now()) })
 }
 
 // siteTable is the readable form.
 func siteTable(sites []reporting.Site, now time.Time) string {
-	var b strings.Builder
-	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "SITE\tSTATE\tTRUST\tHEARD\tLAG\tBEHIND\tFILL\tERROR\tVOTES\tGAPS\tREFUSED")
-	for _, s := range sites {
-		trust := s.Trust
-		if trust == "" {
-			trust = "-"
+	return columns(func(table io.Writer) {
+		fmt.Fprintln(table, "SITE\tSTATE\tTRUST\tHEARD\tLAG\tBEHIND\tFILL\tERROR\tVOTES\tGAPS\tREFUSED")
+		for _, s := range sites {
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.Site, stateText(s), cmp.Or(s.Trust, "-"), strings.Join(linkCells(s, now), "\t"))
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.Site, stateText(s), trust, strings.Join(linkCells(s, now), "\t"))
-	}
-	table.Flush() // into b, which cannot fail
-	return b.String()
+	})
 }
 
 // stateText is the state, and what is to be known of it.

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -99,12 +98,7 @@ func verb(n int, thing, one, many string) string {
 }
 
 func (c *cli) askStatus(ctx context.Context) (*reporting.Status, error) {
-	daemon, err := c.dial()
-	if err != nil {
-		return nil, err
-	}
-	defer daemon.Close()
-	s, err := daemon.Status(ctx)
+	s, err := asked(ctx, c, (*reporting.Client).Status)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +109,7 @@ func (c *cli) askStatus(ctx context.Context) (*reporting.Status, error) {
 func statusText(s reporting.Status, now time.Time) string {
 	var b strings.Builder
 	db := s.Database
-	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	table := newTable(&b)
 	fmt.Fprintf(table, "site\t%s\n", db.Site)
 	fmt.Fprintf(table, "version\t%s\n", s.Version)
 	fmt.Fprintf(table, "federation key\t%s\n", db.KeyID)
@@ -159,7 +153,7 @@ func statusText(s reporting.Status, now time.Time) string {
 	table.Flush()
 
 	b.WriteByte('\n')
-	table = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	table = newTable(&b)
 	fmt.Fprintln(table, "FILTER\tGENERATION\tFROM\tFILL\tERROR\tMEMORY")
 	for _, f := range db.Filters {
 		fmt.Fprintf(table, "%s\t%d\t%s\t%.2f %%\t%.2g\t%s\n", f.Kind, f.Generation,
@@ -168,7 +162,7 @@ func statusText(s reporting.Status, now time.Time) string {
 	table.Flush()
 
 	b.WriteByte('\n')
-	table = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	table = newTable(&b)
 	fmt.Fprintln(table, "SITE\tEPOCH\tDELTA\tCELLS\tMISSED")
 	for _, site := range db.Sites {
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\n", site.Site, site.Epoch, site.Seq, site.Cells, site.Gaps)

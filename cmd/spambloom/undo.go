@@ -78,10 +78,7 @@ func (c *cli) undo(ctx context.Context, by string, flags undoFlags) error {
 	if err != nil {
 		return &reporterError{err}
 	}
-	if flags.asJSON {
-		return c.printJSON(done)
-	}
-	return c.print(undoneText(by, flags.since, done, flags.dryRun))
+	return c.printEither(flags.asJSON, done, undoneText(by, flags.since, done, flags.dryRun))
 }
 
 // undoneText says what was done, or would be.

@@ -26,6 +26,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/version"
 	"github.com/spambloom/spambloom/milter"
 	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/backup"
 )
 
 // server is the running daemon.
@@ -101,6 +102,9 @@ func openKey(s *settings, log *slog.Logger) (key [32]byte, err error) {
 	if err := os.MkdirAll(s.data, 0o700); err != nil {
 		return key, &failure{exCantCreate, fmt.Errorf("state folder: %w", err)}
 	}
+	if err := backup.Finish(s.data); err != nil {
+		return key, &failure{exIOErr, err}
+	}
 	key, err = bloomdb.ReadKey(s.key)
 	if damage := checkDamagedKey(s, s.key, key, err); errors.Is(damage, errDamagedKey) {
 		return key, &failure{exIOErr, damage}
@@ -110,7 +114,7 @@ func openKey(s *settings, log *slog.Logger) (key [32]byte, err error) {
 	case bloomdb.HasState(s.data), s.previousKey != "":
 		err = fmt.Errorf("%w: %w", errLostKey, err)
 	default:
-		if key, err = makeKey(s.key); err == nil {
+		if key, err = makeOnce(s.key, bloomdb.NewKey, bloomdb.WriteKey, bloomdb.ReadKey); err == nil {
 			log.Info("federation key made", "path", s.key, "id", bloomdb.KeyID(key))
 		}
 	}
@@ -120,17 +124,17 @@ func openKey(s *settings, log *slog.Logger) (key [32]byte, err error) {
 	return key, nil
 }
 
-// makeKey makes a key, unless another daemon that shares the file is faster:
-// then its key is the one.
-func makeKey(path string) ([32]byte, error) {
-	key, err := bloomdb.NewKey()
+// makeOnce makes a key of either sort, unless another daemon that shares the file is
+// faster: then its key is the one.
+func makeOnce[K any](path string, generate func() (K, error), write func(string, K) error, read func(string) (K, error)) (K, error) {
+	key, err := generate()
 	if err != nil {
 		return key, err
 	}
-	if err := bloomdb.WriteKey(path, key); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := write(path, key); err != nil && !errors.Is(err, fs.ErrExist) {
 		return key, err
 	}
-	return bloomdb.ReadKey(path)
+	return read(path)
 }
 
 // assemble makes the parts and joins them. Nothing runs yet.
@@ -162,6 +166,7 @@ func (d *server) assemble(sockets *sockets) error {
 
 		Strangers: d.strangers,
 		Folder:    s.data,
+		Keys:      s.keyFiles(),
 		Log:       d.log,
 	})
 	d.control = reporting.NewServer(api, d.log)
@@ -256,7 +261,7 @@ func (d *server) stopFront(grace time.Duration) {
 }
 
 // ending is a server's Shutdown, which cuts the connections that are left then: somebody
-// who reads an export slowly would else keep the ledger from being closed.
+// who reads a backup slowly would else keep the ledger from being closed.
 func ending(s *http.Server) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := s.Shutdown(ctx)

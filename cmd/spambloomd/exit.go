@@ -6,12 +6,15 @@ import (
 	"syscall"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/backup"
 	"github.com/spambloom/spambloom/reporting/ledger"
 )
 
 // Exit codes, as in sysexits.h.
 const (
 	exUsage      = 64
+	exData       = 65
+	exNoInput    = 66
 	exCantCreate = 73
 	exIOErr      = 74
 	exTempFail   = 75
@@ -22,7 +25,9 @@ const (
 const exitCodes = `Exit codes:
   0   stopped by a signal
   64  wrong usage
-  73  a socket or the state folder could not be made
+  65  what --restore was given is no whole backup
+  66  the file that --restore was given cannot be read
+  73  a socket or the state folder could not be made, or it is not empty for --restore
   74  the state folder is damaged or the disk failed
   75  in use: the state folder or an address, by another process
   77  no permission
@@ -47,7 +52,7 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &f) && (f.code == exUsage || f.code == exConfig):
+	case errors.As(err, &f) && (f.code == exUsage || f.code == exConfig || f.code == exData || f.code == exNoInput):
 		return f.code
 	case errors.Is(err, bloomdb.ErrIdentity):
 		return exConfig
@@ -70,6 +75,12 @@ func hint(err error) string {
 		return "another spambloomd runs with this folder; stop it, or choose a folder with --data"
 	case errors.Is(err, bloomdb.ErrIdentity):
 		return "give the name, key and periods of before; to join with a new key, start with an empty state folder (this site's reports are forgotten)"
+	case errors.Is(err, backup.ErrNotEmpty):
+		return "move away what is there, or name another folder with --data; a backup is never joined with a state"
+	case errors.Is(err, backup.ErrUnfinished):
+		return "wait for it if it is at work; if it was cut off, run spambloomd --restore again, or remove that folder to start without it"
+	case errors.As(err, &f) && f.code == exData:
+		return "nothing was restored; take another backup"
 	case errors.Is(err, errLostKey):
 		return "copy the key from another site or a backup"
 	case errors.As(err, &damage), errors.Is(err, ledger.ErrDamaged), errors.Is(err, errDamagedKey):

@@ -77,7 +77,7 @@ func (s *settings) readPeers() error {
 func openSigningKey(s *settings, log *slog.Logger) (ed25519.PrivateKey, error) {
 	key, err := bloomdb.ReadSigningKey(s.sign)
 	if errors.Is(err, fs.ErrNotExist) {
-		if key, err = makeSigningKey(s.sign); err == nil {
+		if key, err = makeOnce(s.sign, bloomdb.NewSigningKey, bloomdb.WriteSigningKey, bloomdb.ReadSigningKey); err == nil {
 			log.Info("signing key made", "path", s.sign, "public", bloomdb.PublicKey(key))
 		}
 	}
@@ -95,18 +95,6 @@ func openSigningKey(s *settings, log *slog.Logger) (ed25519.PrivateKey, error) {
 		return nil, &failure{exConfig, err}
 	}
 	return key, nil
-}
-
-// makeSigningKey makes a key, unless somebody is faster: then that one is it.
-func makeSigningKey(path string) (ed25519.PrivateKey, error) {
-	key, err := bloomdb.NewSigningKey()
-	if err != nil {
-		return nil, err
-	}
-	if err := bloomdb.WriteSigningKey(path, key); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
-	}
-	return bloomdb.ReadSigningKey(path)
 }
 
 // checkOwnPeer finds a [[peer]] of this site's own name that is another site, and a

@@ -26,10 +26,17 @@ import (
 
 // monitored is a server with a database, as the HTTP listener sees it.
 func monitored(t *testing.T) (*server, http.Handler) {
+	d, _ := withDatabase(t, [32]byte{1}, nil)
+	return d, d.newHTTP().Handler
+}
+
+// withDatabase is a server with a small database under a key, and maybe a previous one.
+func withDatabase(t *testing.T, key [32]byte, previous *[32]byte) (*server, bloomdb.Options) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	s := &settings{Config: config.Default(), data: t.TempDir(), site: "mx1"}
-	o := s.databaseOptions([32]byte{1}, log)
+	o := s.databaseOptions(key, log)
+	o.PreviousKey = previous
 	o.Reports.Capacity, o.Counts.Capacity = 1000, 1000
 	db, err := bloomdb.Open(o)
 	if err != nil {
@@ -40,8 +47,7 @@ func monitored(t *testing.T) (*server, http.Handler) {
 			t.Error(err)
 		}
 	})
-	d := &server{started: s, current: s, systemd: &supervisor{log: log}, log: log, db: db, desk: testDesk(t, db), door: reporting.NewDoor(reporting.DoorOptions{}), milter: milter.NewServer(db, s.milterOptions(s.site, log))}
-	return d, d.newHTTP().Handler
+	return &server{started: s, current: s, systemd: &supervisor{log: log}, log: log, db: db, desk: testDesk(t, db), door: reporting.NewDoor(reporting.DoorOptions{}), milter: milter.NewServer(db, s.milterOptions(s.site, log))}, o
 }
 
 // monitorGet asks as a local monitor does.

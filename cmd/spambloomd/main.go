@@ -58,6 +58,9 @@ A damaged file that costs no reports of this site is set aside as NAME.damaged, 
 daemon starts without it. Other damage ends the start. Then --repair restores what the
 files, the journal and the ledger of reports still hold; give it the flags of the daemon.
 
+--restore takes a backup that spambloom backup has written. The state folder must be empty.
+All of it is checked before it counts: after a crash, nothing of it is there, or all.
+
 SIGHUP reloads the configuration, SIGTERM finishes messages in flight and stops. A
 second SIGTERM ends it at once: the MTA treats what was in flight by its rule for a
 milter that fails, and nothing that was acknowledged is lost.`
@@ -74,10 +77,11 @@ Files:
 // flags are what the command line says. Empty values leave the word to the
 // configuration file.
 type flags struct {
-	config string
-	test   bool
-	repair bool
-	data   string
+	config  string
+	test    bool
+	repair  bool
+	restore string
+	data    string
 
 	// overrides of the configuration, by key
 	listen                     []string
@@ -103,6 +107,9 @@ func command(stdout, stderr io.Writer) *cobra.Command {
 			if f.test {
 				return sayGood(stdout, stderr, s)
 			}
+			if f.restore != "" {
+				return restore(s, f.restore, cmd.InOrStdin(), stdout)
+			}
 			if f.repair {
 				return repair(s, s.logger(stderr, new(slog.LevelVar), new(pseudonyms)), stdout)
 			}
@@ -116,6 +123,7 @@ func command(stdout, stderr io.Writer) *cobra.Command {
 	fs.StringVarP(&f.config, "config", "c", "", "configuration `FILE`")
 	fs.BoolVarP(&f.test, "test", "t", false, "test the configuration and exit with 0 or 78")
 	fs.BoolVar(&f.repair, "repair", false, "repair a damaged state folder, say what was lost, and exit")
+	fs.StringVar(&f.restore, "restore", "", "restore a backup from `FILE`, or - for standard input, into an empty state folder, and exit")
 	fs.StringVar(&f.data, "data", "", "state `FOLDER`")
 	fs.StringArrayVar(&f.listen, "listen", nil, "milter `ADDRESS`, such as inet:8899@127.0.0.1 or unix:PATH; may be repeated")
 	fs.StringVar(&f.control, "control", "", "control socket, unix:`PATH`")

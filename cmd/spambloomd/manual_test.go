@@ -14,7 +14,11 @@ var updateManual = flag.Bool("update", false, "rewrite the man page")
 
 // The page in contrib is that of the help of today.
 func TestManual(t *testing.T) {
-	page := manual.Pages(command(io.Discard, io.Discard), 8, "spambloom(1)")[0]
+	pages, err := manual.Pages(command(io.Discard, io.Discard), "8", "spambloom(1)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := pages[0]
 	path := "../../contrib/man/" + page.Name
 	if *updateManual {
 		if err := os.WriteFile(path, page.Text, 0o644); err != nil {

@@ -164,7 +164,7 @@ func TestTrapPanicTellsNoContent(t *testing.T) {
 		"panic: a *errors.errorString\n":                          func(signature.Set) error { panic(errors.New("secret")) },
 		"panic: runtime error: slice bounds out of range [9:0]\n": func(set signature.Set) error { _ = set.Signatures[:0:0][9:]; return nil },
 	} {
-		err := reportTrapped(raw, false, report)
+		err := reportTrapped(raw, false, signature.Compute, report)
 		if !errors.Is(err, trap.ErrRefused) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%v, want %q", err, want)
 		}

@@ -90,11 +90,19 @@ func (r *repairing) ledger() error {
 		return &failure{exIOErr, err}
 	case len(done.Faults) > 0:
 		r.tell(o.Path, done.Faults[0].Error(),
-			fmt.Sprintf("copied %d reports of %d reporters into a new ledger, and counted %d messages anew; %s is the old one",
-				done.Reports, done.Reporter, done.Tallies, filepath.Base(done.Damaged)),
-			fmt.Sprintf("who reported what, in %d reports", done.Lost))
+			fmt.Sprintf("copied %d reports of %d reporters into a new ledger, %d of them from pages that were cut off, and counted %d messages anew; %s is the old one",
+				done.Reports, done.Reporter, done.Rescued, done.Tallies, filepath.Base(done.Damaged)),
+			lostReports(done))
 	}
 	return nil
+}
+
+// lostReports says what a repair of the ledger has not found.
+func lostReports(done ledger.Repaired) string {
+	if done.Unsure {
+		return "perhaps other reports: how many there were is not known. Reports that were deleted lately may be back"
+	}
+	return fmt.Sprintf("who reported what, in %d reports", done.Lost)
 }
 
 // database repairs filters, journal and identity, and restores from the ledger.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -68,11 +69,33 @@ func damagedLife(t *testing.T, s *settings) {
 		} else {
 			say(t, desk.Report, letterSet(t, "fresh"))
 			say(t, desk.Report, letterSet(t, "last")) // says that the one before was synced
-			copyTree(t, s.data, s.data+".crashed")    // as a crash leaves it
+			awaitListed(t, st.db, filepath.Join(s.data, "segments"))
+			copyTree(t, s.data, s.data+".crashed") // as a crash leaves it
 		}
 		if err := st.close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// awaitListed runs the database until the lengths of the journal's segments are on disk,
+// which they are a second after the start, and then each minute.
+func awaitListed(t *testing.T, db *bloomdb.DB, path string) {
+	t.Helper()
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- db.Run(ctx) }()
+	testenv.Eventually(t, "the segments are listed", func() bool {
+		now, err := os.ReadFile(path)
+		return err == nil && !bytes.Equal(now, before)
+	})
+	stop()
+	if err := testenv.Receive(t, "the end of Run", ended); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -99,11 +122,7 @@ func copyTree(t *testing.T, from, to string) {
 // start opens the folder, or refuses, and --repair makes it whole. Either way what was reported
 // is spam, and what was revoked is not.
 func TestEveryFlippedByteOfTheStateFolder(t *testing.T) {
-	root, err := os.MkdirTemp("/dev/shm", "spambloom-") // thousands of folders are synced
-	if err != nil {
-		root = t.TempDir()
-	}
-	t.Cleanup(func() { os.RemoveAll(root) })
+	root := ramRoot(t)
 	s := damagedSettings(filepath.Join(root, "good"))
 	damagedLife(t, s)
 	good, work := s.data+".crashed", filepath.Join(root, "work")
@@ -136,7 +155,7 @@ func TestEveryFlippedByteOfTheStateFolder(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(work, name), bad, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			outcomes[damagedStart(t, damagedSettings(work), name, at)]++
+			outcomes[damagedStart(t, damagedSettings(work), fmt.Sprintf("%s, byte %d", name, at), name)]++
 		}
 	}
 	t.Logf("%d files: %v", len(names), outcomes)
@@ -147,22 +166,32 @@ func TestEveryFlippedByteOfTheStateFolder(t *testing.T) {
 	}
 }
 
-func damagedStart(t *testing.T, s *settings, name string, at int) string {
+// ramRoot is a folder in memory where the machine has one: thousands of folders are synced.
+func ramRoot(t *testing.T) string {
+	root, err := os.MkdirTemp("/dev/shm", "spambloom-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(root) })
+	return root
+}
+
+func damagedStart(t *testing.T, s *settings, what, name string) string {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	st, err := openState(s, log)
 	outcome := "started"
 	if err != nil {
 		if exitCode(err) != exIOErr || !strings.Contains(hint(err), "--repair") {
-			t.Fatalf("%s, byte %d: exit %d, hint %q: %v", name, at, exitCode(err), hint(err), err)
+			t.Fatalf("%s: exit %d, hint %q: %v", what, exitCode(err), hint(err), err)
 		}
 		outcome = "repaired"
 		var out bytes.Buffer
 		if err := repair(s, log, &out); err != nil || !strings.Contains(out.String(), name) {
-			t.Fatalf("%s, byte %d: repair: %v\n%s", name, at, err, &out)
+			t.Fatalf("%s: repair: %v\n%s", what, err, &out)
 		}
 		if st, err = openState(s, log); err != nil {
-			t.Fatalf("%s, byte %d: after the repair: %v\n%s", name, at, err, &out)
+			t.Fatalf("%s: after the repair: %v\n%s", what, err, &out)
 		}
 	}
 	if len(st.db.DamagedFiles()) > 0 && outcome == "started" {
@@ -170,13 +199,97 @@ func damagedStart(t *testing.T, s *settings, name string, at int) string {
 	}
 	for letter, want := range map[string]bool{"known": true, "fresh": true, "innocent": false, "unknown": false} {
 		if got := st.db.Judge(letterSet(t, letter)).Listed; got != want {
-			t.Errorf("%s, byte %d, %s: %q listed %v, want %v", name, at, outcome, letter, got, want)
+			t.Errorf("%s, %s: %q listed %v, want %v", what, outcome, letter, got, want)
 		}
 	}
 	if err := st.close(); err != nil {
-		t.Errorf("%s, byte %d: %v", name, at, err)
+		t.Errorf("%s: %v", what, err)
 	}
 	return outcome
+}
+
+// Every file of the state folder is missing, empty, cut in half, replaced by another, or
+// cannot be read: the start opens the folder, or refuses, and --repair makes it whole. Only
+// a key that is gone cannot be made up.
+func TestEveryFileOfTheStateFolder(t *testing.T) {
+	root := ramRoot(t)
+	s := damagedSettings(filepath.Join(root, "good"))
+	damagedLife(t, s)
+	good, work := s.data+".crashed", filepath.Join(root, "work")
+	names, err := fs.Glob(os.DirFS(good), "*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes := map[string]int{}
+	for kind, spoil := range map[string]func(path, other string) error{
+		"missing": func(path, _ string) error { return os.Remove(path) },
+		"empty":   func(path, _ string) error { return os.Truncate(path, 0) },
+		"cut in half": func(path, _ string) error {
+			info, err := os.Stat(path)
+			return errors.Join(err, os.Truncate(path, info.Size()/2))
+		},
+		"replaced": func(path, other string) error {
+			data, err := os.ReadFile(other)
+			return errors.Join(err, os.WriteFile(path, data, 0o600))
+		},
+		"a folder": func(path, _ string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
+		"unreadable": func(path, _ string) error { // reading the memory at address 0 is EIO
+			return errors.Join(os.Remove(path), os.Symlink("/proc/self/mem", path))
+		},
+	} {
+		for i, name := range names {
+			if name == "lock" || strings.HasSuffix(name, ".key") || testing.Short() && kind != "missing" && kind != "cut in half" {
+				continue
+			}
+			copyTree(t, good, work)
+			if err := spoil(filepath.Join(work, name), filepath.Join(good, names[(i+1)%len(names)])); err != nil {
+				t.Fatalf("%s %s: %v", name, kind, err)
+			}
+			outcomes[damagedStart(t, damagedSettings(work), name+" "+kind, name)]++
+		}
+	}
+	t.Logf("%d files: %v", len(names), outcomes)
+}
+
+// A ledger that is gone is refused, though the filters are whole. After the repair, which
+// says what is lost, the loss stands in the status until it is acknowledged.
+func TestLostLedger(t *testing.T) {
+	s := damagedSettings(t.TempDir())
+	damagedLife(t, s)
+	log := slog.New(slog.DiscardHandler)
+	path := filepath.Join(s.data, "reports.db")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := openState(s, log); err == nil {
+		st.close()
+		t.Fatal("it starts")
+	} else if !strings.Contains(err.Error(), path) || !strings.Contains(hint(err), "--repair") {
+		t.Errorf("%v, hint %q", err, hint(err))
+	}
+	var out bytes.Buffer
+	if err := repair(s, log, &out); err != nil || !strings.Contains(out.String(), "lost: all that it held") {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	st, err := openState(s, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := st.db.DamagedFiles(); len(got) != 1 || got[0].Name != "reports.db.damaged" || !st.db.Judge(letterSet(t, "fresh")).Listed {
+		t.Errorf("damaged: %v", got)
+	}
+	if err := errors.Join(os.Remove(path+".damaged"), st.close()); err != nil {
+		t.Fatal(err)
+	}
+	if st, err = openState(s, log); err != nil {
+		t.Fatal(err)
+	}
+	if got := st.db.DamagedFiles(); len(got) > 0 {
+		t.Errorf("acknowledged: %v", got)
+	}
+	if err := st.close(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // A damaged file that is set aside is in the log, in the status and in /readyz, until it

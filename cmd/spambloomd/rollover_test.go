@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
@@ -11,10 +10,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange"
-	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
-	"github.com/spambloom/spambloom/milter"
-	"github.com/spambloom/spambloom/reporting"
 )
 
 // What cannot be a roll-over is said before anything is touched.
@@ -40,27 +36,14 @@ func TestWrongRollover(t *testing.T) {
 
 // Both databases have their metrics, and the page says that there are two.
 func TestRolloverIsShown(t *testing.T) {
-	log := slog.New(slog.DiscardHandler)
-	s := &settings{Config: config.Default(), data: t.TempDir(), site: "mx1"}
-	o := s.databaseOptions([32]byte{2}, log)
-	o.PreviousKey = &[32]byte{1}
-	o.Reports.Capacity, o.Counts.Capacity = 1000, 1000
-	db, err := bloomdb.Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	d, o := withDatabase(t, [32]byte{2}, &[32]byte{1})
 	client, err := exchange.Dial("redis://127.0.0.1:1/0", exchange.DialOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
-	d := &server{started: s, current: s, systemd: &supervisor{log: log}, log: log, db: db, desk: testDesk(t, db), door: reporting.NewDoor(reporting.DoorOptions{}), redis: client, milter: milter.NewServer(db, s.milterOptions(s.site, log))}
-	d.exchange = exchange.New(db, client, bloomdb.KeyID(o.Key), s.exchangeOptions(log))
+	d.redis = client
+	d.exchange = exchange.New(d.db, client, bloomdb.KeyID(o.Key), d.started.exchangeOptions(d.log))
 	d.joinPrevious()
 	h := d.newHTTP().Handler
 	for path, wants := range map[string][]string{

@@ -33,7 +33,7 @@ type settings struct {
 	members bloomdb.Members // who is heard; nil: everybody
 	handed  bool            // sockets came from systemd
 
-	repairing bool // --repair: key files may be damaged
+	repairing bool // --repair and --restore: key files may be damaged, or missing
 
 	whiteclnt []milter.Allow // what DCC's whitelist allows
 	passed    []error        // what of it is not taken over
@@ -49,7 +49,7 @@ func newSettings(f flags, changed func(flag string) bool) (*settings, error) {
 
 // makeSettings reads the file at usual where no other is named and there is one.
 func makeSettings(f flags, changed func(flag string) bool, handed bool, usual string) (*settings, error) {
-	s := &settings{file: f.config, data: stateFolder(f.data), handed: handed, repairing: f.repair}
+	s := &settings{file: f.config, data: stateFolder(f.data), handed: handed, repairing: f.repair || f.restore != ""}
 	if err := s.load(usual); err != nil {
 		return nil, &failure{exConfig, err}
 	}

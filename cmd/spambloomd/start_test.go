@@ -232,7 +232,7 @@ func TestMakeKeyTogether(t *testing.T) {
 	all := make(chan made)
 	for range 20 {
 		go func() {
-			key, err := makeKey(path)
+			key, err := makeOnce(path, bloomdb.NewKey, bloomdb.WriteKey, bloomdb.ReadKey)
 			all <- made{key, err}
 		}()
 	}

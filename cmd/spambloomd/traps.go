@@ -15,7 +15,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// newTraps makes the traps of the configuration, which report at the desk.
+// newTraps makes the traps of the configuration, which report at the desk. The milter
+// signs for them, as it bounds the memory for that.
 func (d *server) newTraps(desk *reporting.Desk) {
 	d.traps = make(map[string]*trap.Trap)
 	for _, t := range d.started.Traps {
@@ -32,7 +33,7 @@ func (d *server) newTraps(desk *reporting.Desk) {
 			MaxMessage: d.started.Milter.MaxMessage, // what the milter keeps of the copies
 			Log:        d.log.With("trap", t.Name),
 			Take: func(_ context.Context, raw []byte, truncated bool) error {
-				return reportTrapped(raw, truncated, report)
+				return reportTrapped(raw, truncated, d.milter.Sign, report)
 			},
 		})
 	}
@@ -48,7 +49,7 @@ func (d *server) reloadTraps(s *settings) {
 
 // reportTrapped signs and reports a message. Nobody looked at it before: if it makes
 // us panic, that costs this one.
-func reportTrapped(raw []byte, truncated bool, report func(signature.Set) error) (err error) {
+func reportTrapped(raw []byte, truncated bool, sign func(signature.Message) signature.Set, report func(signature.Set) error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("%w: panic: %s\n%s", trap.ErrRefused, panicText(v), debug.Stack())
@@ -56,7 +57,7 @@ func reportTrapped(raw []byte, truncated bool, report func(signature.Set) error)
 	}()
 	m := signature.Parse(raw)
 	m.Truncated = truncated
-	set := signature.Compute(m)
+	set := sign(m)
 	err = bloomdb.ErrNothing
 	if len(set.Signatures) > 0 {
 		err = report(set)

@@ -20,6 +20,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -139,7 +140,7 @@ const longestDir = 60
 func Dir(t testing.TB) string {
 	t.Helper()
 	parent := os.TempDir()
-	if len(parent) > longestDir || strings.ContainsAny(parent, " \t") {
+	if len(parent) > longestDir || strings.ContainsAny(parent, " \t") || !isOpen(parent) {
 		parent = "/tmp"
 	}
 	dir, err := os.MkdirTemp(parent, "sb-")
@@ -155,6 +156,19 @@ func Dir(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// isOpen reports whether everybody may enter a folder, and those above it.
+func isOpen(dir string) bool {
+	for ; ; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		if err != nil || info.Mode()&0o001 == 0 {
+			return false
+		}
+		if dir == filepath.Dir(dir) {
+			return true
+		}
+	}
 }
 
 // HasIPv6 reports whether ::1 can be used.

@@ -29,7 +29,7 @@ const maxName = 255
 // labels is not valid in UTF-8, or would have to be mapped. It is safe for concurrent
 // use.
 func ASCII(name string) (string, error) {
-	if isASCII(name) {
+	if IsASCII(name) {
 		return strings.ToLower(name), nil
 	}
 	if len(name) > maxName {
@@ -37,7 +37,7 @@ func ASCII(name string) (string, error) {
 	}
 	labels := strings.Split(name, ".")
 	for i, label := range labels {
-		if isASCII(label) {
+		if IsASCII(label) {
 			labels[i] = strings.ToLower(label)
 			continue
 		}
@@ -94,7 +94,8 @@ func asciiLabel(label string) (string, error) {
 	return idna.Registration.ToASCII(lower)
 }
 
-func isASCII(s string) bool {
+// IsASCII reports whether a name is in ASCII, so that ASCII has nothing to convert.
+func IsASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
 			return false

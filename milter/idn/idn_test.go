@@ -83,12 +83,12 @@ func FuzzASCII(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string) {
 		got, err := ASCII(name)
 		if err != nil {
-			if got != "" || isASCII(name) {
+			if got != "" || IsASCII(name) {
 				t.Errorf("%q: %q, %v", name, got, err)
 			}
 			return
 		}
-		if again, err := ASCII(got); err != nil || again != got || !isASCII(got) {
+		if again, err := ASCII(got); err != nil || again != got || !IsASCII(got) {
 			t.Errorf("%q: %q, then %q, %v", name, got, again, err)
 		}
 		before, after := strings.Split(name, "."), strings.Split(got, ".")
@@ -97,7 +97,7 @@ func FuzzASCII(f *testing.F) {
 		}
 		for i, label := range before {
 			back := after[i]
-			if !isASCII(label) {
+			if !IsASCII(label) {
 				if back, err = idna.Punycode.ToUnicode(back); err != nil || len(after[i]) > 63 {
 					t.Fatalf("%q: %q: %v", name, after[i], err)
 				}

@@ -97,13 +97,30 @@ func (l *Ledger) transaction(jobs []*job) error {
 // settled are decisions that were carried out. They are forgotten with the next
 // transaction: to carry one out twice does no harm.
 type settled struct {
-	mu  sync.Mutex
-	ids map[number]bool
+	mu   sync.Mutex
+	ids  map[number]bool
+	held int // while it is above 0, none is forgotten
+}
+
+// hold keeps decisions from being forgotten until release: a copy is being taken.
+func (s *settled) hold() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held++
+}
+
+func (s *settled) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held--
 }
 
 func (s *settled) take() map[number]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.held > 0 {
+		return nil
+	}
 	ids := s.ids
 	s.ids = nil
 	return ids

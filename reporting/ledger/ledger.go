@@ -10,7 +10,7 @@
 //	    -> Decision: list this, revoke that; kept as due until Settle
 //	Open -> Due(): decisions that a crash left undone
 //	Expire(now): what is older than Memory is forgotten
-//	Export -> stream -> Import: the whole is checked, then joined
+//	Copy -> the file as it was at one moment, for a backup
 //
 // # What is counted
 //
@@ -48,10 +48,12 @@ package ledger
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"math"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -155,15 +157,64 @@ func openFile(o Options) (*bolt.DB, error) {
 	info, err := os.Stat(o.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if err := makeFile(o.Path); err != nil {
+			return nil, err
+		}
 	case err != nil:
 		return nil, err
-	case info.Size() > 0:
+	case !info.Mode().IsRegular():
+		return nil, errNoFile
+	default:
+		if err := checkLegible(o.Path); err != nil {
+			return nil, err
+		}
+	}
+	if err == nil && info.Size() > 0 {
 		if err := checkLength(o.Path, info.Size(), o.Log); err != nil {
 			return nil, err
 		}
 	}
 	db, err := bolt.Open(o.Path, 0o600, options)
 	return db, named(err)
+}
+
+// errNoFile is the error of a folder, a pipe or a device in the place of the file.
+var errNoFile = fmt.Errorf("%w: it is no regular file", ErrDamaged)
+
+// checkLegible reads the headers of a file. The library maps them: of a page that the disk
+// cannot read, the process would die.
+func checkLegible(path string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	defer f.Close()
+	if _, err := io.Copy(io.Discard, io.LimitReader(f, 2<<16)); err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return nil
+}
+
+// makeFile makes an empty file. After a crash it is there as a whole, or not at all.
+func makeFile(path string) error {
+	fresh := path + ".new"
+	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	db, err := bolt.Open(fresh, 0o600, nil)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(db.Sync(), db.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(fresh, path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
 }
 
 // checkLength compares the length of a file with what its header says of it, and then

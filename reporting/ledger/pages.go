@@ -3,10 +3,13 @@ package ledger
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
+	"io/fs"
 	"os"
+	"slices"
 )
 
 // bbolt maps its file and follows the numbers in it. A flipped bit in one can end the
@@ -55,24 +58,42 @@ type pageReader struct {
 	fault   func(error) bool
 	take    func(bucket string, kv keyValue)
 	bucket  func(name string, sequence uint64)
-	lenient bool // Repair: a page whose head is damaged is read as far as it can be
+	orphans func(records []keyValue, age leafAge) // Repair: of a leaf that nothing leads to; see rescue
+	lenient bool                                  // Repair: a page whose head is damaged is read as far as it can be
 	stopped bool
+	failed  bool
 }
 
-// readPages reads a whole file. It returns an error where no header is right.
+// readPages reads a whole file. It returns an error where no header is right, unless orphans
+// takes what can be found.
 func readPages(path string, r pageReader) (spare bool, err error) {
-	f, err := os.Open(path)
+	info, err := os.Stat(path)
 	if err != nil {
 		return false, err
+	}
+	if !info.Mode().IsRegular() { // of a pipe, Open would wait for a writer
+		r.fault(errNoFile)
+		return false, r.unless(errNoFile)
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrPermission) {
+		return false, err
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrDamaged, err)
+		r.fault(err)
+		return false, r.unless(err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
+	r.file, r.size = f, info.Size()
+	if r.meta, spare, err = r.header(); errors.Is(err, ErrVersion) || err != nil && r.orphans == nil {
 		return false, err
 	}
-	r.file, r.size = f, info.Size()
-	if r.meta, spare, err = r.header(); err != nil {
-		return false, err
+	if err != nil {
+		r.fault(err)
+		r.meta = r.guess()
+		r.rescue(make([]bool, r.meta.pages), unknownAge)
+		return false, nil
 	}
 	if int64(r.meta.pages) > r.size/int64(r.meta.page) {
 		r.fail("cut short, %d bytes of %d", r.size, r.meta.pages*r.meta.page)
@@ -80,12 +101,30 @@ func readPages(path string, r pageReader) (spare bool, err error) {
 	}
 	r.reached = make([]bool, r.meta.pages)
 	r.tree(r.meta.root, "", 0)
-	r.free()
+	broken, used := r.failed, slices.Clone(r.reached)
+	known := r.free()
+	if broken && r.orphans != nil {
+		if known {
+			r.rescue(r.reached, current)
+			r.rescue(used, earlier)
+		} else {
+			r.rescue(used, unknownAge)
+		}
+	}
 	return spare, nil
+}
+
+// unless returns an error unless orphans takes what can be found: nothing.
+func (r *pageReader) unless(err error) error {
+	if r.orphans != nil {
+		return nil
+	}
+	return err
 }
 
 // fail notes a fault.
 func (r *pageReader) fail(format string, args ...any) {
+	r.failed = true
 	if !r.stopped && !r.fault(fmt.Errorf("%w: "+format, append([]any{ErrDamaged}, args...)...)) {
 		r.stopped = true
 	}
@@ -104,6 +143,9 @@ func (r *pageReader) header() (m meta, spare bool, err error) {
 			}
 		}
 	}
+	if found == 0 && r.otherFormat() {
+		return m, false, fmt.Errorf("%w of bbolt, whose format %d is known", ErrVersion, boltVersion)
+	}
 	if found == 0 {
 		return m, false, fmt.Errorf("%w: neither header is right", ErrDamaged)
 	}
@@ -111,16 +153,36 @@ func (r *pageReader) header() (m meta, spare bool, err error) {
 }
 
 func (r *pageReader) metaAt(at int64) (m meta, ok bool) {
-	var b [pageHeader + metaSize]byte
-	if _, err := r.file.ReadAt(b[:], at); err != nil {
+	d, ok := r.metaBytes(at)
+	if !ok {
 		return m, false
 	}
-	d := b[pageHeader:]
-	sum := fnv.New64a()
-	_, _ = sum.Write(d[:metaSize-8])
 	u32, u64 := binary.NativeEndian.Uint32, binary.NativeEndian.Uint64
 	m = meta{page: uint64(u32(d[8:])), root: u64(d[16:]), freelist: u64(d[32:]), pages: u64(d[40:]), txid: u64(d[48:])}
-	return m, u32(d) == boltMagic && u32(d[4:]) == boltVersion && u64(d[56:]) == sum.Sum64()
+	return m, u32(d[4:]) == boltVersion
+}
+
+// metaBytes reads a header of whatever format, and reports whether its checksum is right.
+func (r *pageReader) metaBytes(at int64) (d []byte, ok bool) {
+	b := make([]byte, pageHeader+metaSize)
+	if _, err := r.file.ReadAt(b, at); err != nil {
+		return nil, false
+	}
+	d = b[pageHeader:]
+	return d, binary.NativeEndian.Uint32(d) == boltMagic && binary.NativeEndian.Uint64(d[56:]) == sumOf(d[:metaSize-8])
+}
+
+// sumOf is the checksum of a header.
+func sumOf(b []byte) uint64 {
+	sum := fnv.New64a()
+	_, _ = sum.Write(b)
+	return sum.Sum64()
+}
+
+// otherFormat reports whether the first header is whole, and of a format that is not known.
+func (r *pageReader) otherFormat() bool {
+	d, ok := r.metaBytes(0)
+	return ok && binary.NativeEndian.Uint32(d[4:]) != boltVersion
 }
 
 // page reads a page with its overflow, once.
@@ -300,18 +362,18 @@ func within(b []byte, at int, pos, size uint32) ([]byte, bool) {
 }
 
 // free reads the list of free pages. Each page is either in use or free: one that is both
-// would be overwritten.
-func (r *pageReader) free() {
+// would be overwritten. It reports whether the list could be read.
+func (r *pageReader) free() bool {
 	if r.stopped || r.meta.freelist == noFreelist {
-		return
+		return false
 	}
 	b, ok := r.page(r.meta.freelist)
 	if !ok {
-		return
+		return false
 	}
 	if flags := binary.NativeEndian.Uint16(b[8:]); flags != flagFreelist {
 		r.fail("list of free pages: flags %#x", flags)
-		return
+		return false
 	}
 	n, at := uint64(binary.NativeEndian.Uint16(b[10:])), pageHeader
 	if n == 0xffff {
@@ -319,7 +381,7 @@ func (r *pageReader) free() {
 	}
 	if n > uint64(len(b)-at)/8 {
 		r.fail("list of %d free pages", n)
-		return
+		return false
 	}
 	for i := range n {
 		id := binary.NativeEndian.Uint64(b[at+int(i)*8:])
@@ -334,4 +396,5 @@ func (r *pageReader) free() {
 			r.fail("page %d is neither in use nor free", id)
 		}
 	}
+	return true
 }

@@ -213,13 +213,7 @@ func (t *txn) allReports(q Query, visit func(uint64) (bool, error)) error {
 			return err
 		}
 		if r != nil && r.at.Before(q.Since.Add(-slack)) {
-			run := t.runOf(n)
-			if run == 0 {
-				return nil
-			}
-			begin := newNumber(run)
-			key = last(c, begin[:])
-			continue
+			return nil
 		}
 		if more, err := visit(n); err != nil || !more {
 			return err

@@ -17,6 +17,8 @@ type Repaired struct {
 	Faults   []error // that were found, at most 100; none: the file was left alone
 	Reports  int64   // that the new file has
 	Lost     int64   // reports that the old one counted beside them
+	Rescued  int64   // of Reports, those that were found in pages which nothing led to any more
+	Unsure   bool    // others may be lost, too: how many there were is not known
 	Tallies  int     // that were lost and counted anew from the reports
 	Damaged  string  // path under which the damaged file is kept
 	Reporter int64   // reporters that the new file has
@@ -26,15 +28,18 @@ const damagedSuffix = ".damaged"
 
 // Repair copies every record of a damaged file that is right into a new one, counts lost
 // tallies anew, and keeps the damaged file as NAME.damaged. A file that is sound stays as
-// it is. The ledger must not be open. Errors wrap ErrDamaged where nothing can be read,
-// and ErrVersion where the file is of another version.
+// it is. Records that nothing leads to any more are searched for in all pages. The ledger
+// must not be open. Errors wrap ErrVersion where the file is of another version.
 func Repair(o Options) (done Repaired, err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	faults, _, err := inspect(o.Path)
-	if err != nil {
+	found, _, err := inspect(o.Path)
+	switch {
+	case err != nil && !errors.Is(err, ErrDamaged):
 		return done, fmt.Errorf("ledger %s: %w", o.Path, err)
+	case err == nil && len(found.faults) == 0:
+		return Repaired{Reports: found.counts["reports"], Reporter: found.counts["reporters"]}, nil
 	}
 	fresh := o.Path + ".repaired"
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -50,12 +55,9 @@ func Repair(o Options) (done Repaired, err error) {
 		return done, fmt.Errorf("ledger %s: %w", o.Path, err)
 	}
 	if len(done.Faults) == 0 {
-		done.Faults = faults // a page's head was read more leniently
+		done.Faults = found.faults // a page's head was read more leniently
 	}
-	if len(done.Faults) == 0 {
-		return done, nil
-	}
-	if done.Tallies, err = recount(o, fresh); err != nil {
+	if done.Tallies, err = recount(o, fresh, done.Reports); err != nil {
 		return done, err
 	}
 	done.Damaged = o.Path + damagedSuffix
@@ -67,13 +69,20 @@ func replaceFile(path, fresh, aside string) error {
 	if err := os.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.Link(path, aside); err != nil {
-		return err
+	if err := os.Link(path, aside); err != nil { // of a folder, or where the file system has no links
+		if err := os.Rename(path, aside); err != nil {
+			return err
+		}
 	}
 	if err := os.Rename(fresh, path); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(path))
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes names in a folder durable.
+func syncDir(folder string) error {
+	dir, err := os.Open(folder)
 	if err != nil {
 		return err
 	}
@@ -87,6 +96,11 @@ type copying struct {
 	tx  *bolt.Tx
 	n   int
 	err error // the first of the new file
+
+	rescuing bool             // the record is of a leaf that nothing leads to
+	rescued  int64            // reports of such leaves
+	stale    bool             // some of them may be of earlier transactions
+	found    map[string]int64 // records by bucket, before leaves of earlier transactions
 }
 
 func newCopying(path string) (*copying, error) {
@@ -127,7 +141,9 @@ func (c *copying) put(bucket string, kv keyValue) {
 	}
 	if b := c.tx.Bucket([]byte(bucket)); b != nil && b.Get(kv.key) != nil {
 		c.counts[bucket]-- // a damaged key: whose record this was is not known
-		return
+		if !c.rescuing || !isLater(bucket, kv.value, b.Get(kv.key)) {
+			return
+		}
 	}
 	put := func(bucket []byte, key, value []byte) {
 		b, err := c.tx.CreateBucketIfNotExists(bucket)
@@ -148,9 +164,15 @@ func (c *copying) put(bucket string, kv keyValue) {
 	}
 }
 
+// spareNumbers are left out where it is not known which numbers were given: none is to be
+// given twice.
+const spareNumbers = 1 << 20
+
 // run reads the damaged file and closes the copy with its counts.
 func (c *copying) run(o Options) (done Repaired, err error) {
-	if _, err := readPages(o.Path, c.reader()); err != nil {
+	reader := c.reader()
+	reader.orphans = c.orphans
+	if _, err := readPages(o.Path, reader); err != nil {
 		return done, err
 	}
 	if len(c.version) != 1 || c.version[0] != version {
@@ -161,7 +183,8 @@ func (c *copying) run(o Options) (done Repaired, err error) {
 	}
 	c.compare()
 	done = Repaired{Faults: c.faults, Reports: c.counts["reports"], Reporter: c.counts["reporters"]}
-	done.Lost = max(0, c.claimed[string(countReports)]-done.Reports)
+	claimed, known := c.claimed[string(countReports)]
+	done.Lost, done.Rescued, done.Unsure = max(0, claimed-done.Reports), c.rescued, !known || c.stale
 	if c.err != nil {
 		return done, c.err
 	}
@@ -171,9 +194,12 @@ func (c *copying) run(o Options) (done Repaired, err error) {
 		c.err = errors.Join(c.err, m.Put([]byte(key), b[:]))
 	}
 	for _, bucket := range [][]byte{bucketReports, bucketDue, bucketReporters} {
-		n := c.sequences[string(bucket)]
+		n, known := c.sequences[string(bucket)]
 		if n < c.largest[string(bucket)] || n > 1<<40 {
 			n = c.largest[string(bucket)] + 1
+		}
+		if !known || c.rescued > 0 || c.stale {
+			n += spareNumbers
 		}
 		c.err = errors.Join(c.err, c.tx.Bucket(bucket).SetSequence(n))
 	}
@@ -184,39 +210,58 @@ func (c *copying) close() error {
 	return errors.Join(c.tx.Commit(), c.db.Sync(), c.db.Close())
 }
 
+// recountBatch is how many reports there are for each pass of a recount, which has their
+// tallies in memory.
+const recountBatch = 500_000
+
 // recount opens the new file and counts the tallies that are lost: each report that
 // stands is its reporter's word.
-func recount(o Options, path string) (n int, err error) {
+func recount(o Options, path string, reports int64) (n int, err error) {
 	o.Path = path
 	l, err := Open(o)
 	if err != nil {
 		return 0, err
 	}
-	err = l.commit(func(t *txn, _ *job) error {
-		lost := map[Key]*tally{}
-		cursor := t.reports.Cursor()
-		for key, data := cursor.First(); key != nil; key, data = cursor.Next() {
-			r, err := decodeReport(data)
-			if err != nil || r.state() != Counts {
-				continue
-			}
-			t.recountReport(lost, number(key).value(), r)
-		}
-		n = len(lost)
-		for k, y := range lost {
-			y.listed = y.sums[Spam] >= l.quorum
-			if err := t.putTally(k, y); err != nil {
+	passes := 1 + reports/recountBatch
+	for pass := range passes {
+		mine := func(k Key) bool { return int64(binary.BigEndian.Uint16(k[1:]))%passes == pass }
+		if err == nil {
+			err = l.commit(func(t *txn, _ *job) error {
+				lost, err := t.recountLost(mine)
+				n += len(lost)
 				return err
-			}
+			})
 		}
-		return nil
-	})
+	}
 	return n, errors.Join(err, l.Close())
 }
 
+// recountLost counts the tallies of a pass.
+func (t *txn) recountLost(mine func(Key) bool) (map[Key]*tally, error) {
+	lost := map[Key]*tally{}
+	cursor := t.reports.Cursor()
+	for key, data := cursor.First(); key != nil; key, data = cursor.Next() {
+		r, err := decodeReport(data)
+		if err != nil || r.state() != Counts {
+			continue
+		}
+		t.recountReport(lost, mine, number(key).value(), r)
+	}
+	for k, y := range lost {
+		y.listed = y.sums[Spam] >= t.l.quorum
+		if err := t.putTally(k, y); err != nil {
+			return nil, err
+		}
+	}
+	return lost, nil
+}
+
 // recountReport adds a report to those of its tallies that are lost.
-func (t *txn) recountReport(lost map[Key]*tally, n uint64, r *report) {
+func (t *txn) recountReport(lost map[Key]*tally, mine func(Key) bool, n uint64, r *report) {
 	for _, k := range keysOf(r.set, r.anchors) {
+		if !mine(k) {
+			continue
+		}
 		if lost[k] == nil {
 			if t.tallies.Get(k[:]) != nil {
 				continue

@@ -173,20 +173,3 @@ func TestShareOfNames(t *testing.T) {
 		t.Errorf("%+v when its reporters are forgotten", s)
 	}
 }
-
-// Reports that an import brings are their reporters' here, too.
-func TestShareOfImports(t *testing.T) {
-	a, b := bounded(t), bounded(t)
-	for n := range 20 {
-		if _, err := a.Enter(numbered(n, "mallory", "unix:1000")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	data := exported(t, a)
-	for range 2 {
-		imported(t, b, from(data, begin))
-		if s := b.shareOf(t, party{partyReporter, "mallory"}); s.kept != 20 {
-			t.Errorf("%+v, want 20 reports", s)
-		}
-	}
-}

@@ -28,18 +28,17 @@ func newInventory() *inventory {
 // sound reads every page and value of a file, and names what is damaged. A file with one
 // damaged header is sound: the library uses the other one, and spare is false.
 func sound(path string) (spare bool, err error) {
-	faults, spare, err := inspect(path)
-	return spare, errors.Join(errors.Join(faults...), err)
+	v, spare, err := inspect(path)
+	return spare, errors.Join(errors.Join(v.faults...), err)
 }
 
-// inspect returns at most maxFaults faults, and an error where nothing can be read.
-func inspect(path string) (faults []error, spare bool, err error) {
-	v := newInventory()
-	if spare, err = readPages(path, v.reader()); err != nil {
-		return nil, spare, err
+// inspect finds at most maxFaults faults, and returns an error where nothing can be read.
+func inspect(path string) (v *inventory, spare bool, err error) {
+	v = newInventory()
+	if spare, err = readPages(path, v.reader()); err == nil {
+		v.compare()
 	}
-	v.compare()
-	return v.faults, spare, nil
+	return v, spare, err
 }
 
 func (v *inventory) reader() pageReader {
@@ -55,7 +54,7 @@ func (v *inventory) fault(err error) bool {
 
 // nearest is the bucket whose name differs from a damaged one in one byte at most.
 func nearest(name string) (string, bool) {
-	for _, known := range append(slices.Clone(buckets), bucketImported) {
+	for _, known := range buckets {
 		if len(known) != len(name) {
 			continue
 		}
@@ -77,7 +76,7 @@ func (v *inventory) bucket(name string, sequence uint64) {
 	if !ok || known != name {
 		v.fault(fmt.Errorf("%w: bucket %.40q", ErrDamaged, name))
 	}
-	v.sequences[known] = sequence
+	v.sequences[known] = max(v.sequences[known], sequence)
 }
 
 // take checks one key and value.
@@ -104,7 +103,7 @@ var valueNames = map[string]string{
 }
 
 // keySizes are the lengths of keys that are numbers.
-var keySizes = map[string]int{"reports": 8, "due": 8, "tallies": 12, "by": 12, "opinions": 16, "names": 4, "imported": 16}
+var keySizes = map[string]int{"reports": 8, "due": 8, "tallies": 12, "by": 12, "opinions": 16, "names": 4}
 
 func (v *inventory) check(bucket string, kv keyValue) error {
 	if size, fixed := keySizes[bucket]; fixed && len(kv.key) != size {
@@ -138,8 +137,8 @@ func (v *inventory) checkMeta(kv keyValue) error {
 		if len(kv.value) != 8 {
 			return fmt.Errorf("%w: %d bytes", ErrDamaged, len(kv.value))
 		}
-		v.claimed[key] = int64(binary.BigEndian.Uint64(kv.value))
-	case string(keySweep), string(keyRuns), string(keyID):
+		v.claimed[key] = max(v.claimed[key], int64(binary.BigEndian.Uint64(kv.value)))
+	case string(keySweep):
 	default:
 		return fmt.Errorf("%w: unknown", ErrDamaged)
 	}

@@ -205,23 +205,17 @@ func (l *Ledger) Expire(now time.Time) (more bool, err error) {
 
 // first is the oldest report; number 0 where there is none, nil where it is damaged.
 func (t *txn) first(now time.Time) (n uint64, oldest *report) {
-	c := t.reports.Cursor()
-	for _, run := range append([]uint64{0}, t.runs()...) {
-		begin := newNumber(run)
-		key, data := c.Seek(begin[:])
-		if len(key) != len(number{}) {
-			break
-		}
-		r, err := decodeReport(data)
-		if err != nil {
-			t.l.opt.Log.Warn("a report of the ledger is damaged", "report", number(key).value())
-			return number(key).value(), nil
-		}
-		r.at = t.madeAt(number(key).value(), r.at, now)
-		if oldest == nil || r.at.Before(oldest.at) {
-			n, oldest = number(key).value(), r
-		}
+	key, data := t.reports.Cursor().First()
+	if len(key) != len(number{}) {
+		return 0, nil
 	}
+	n = number(key).value()
+	oldest, err := decodeReport(data)
+	if err != nil {
+		t.l.opt.Log.Warn("a report of the ledger is damaged", "report", n)
+		return n, nil
+	}
+	oldest.at = t.madeAt(n, oldest.at, now)
 	return n, oldest
 }
 

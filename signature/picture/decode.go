@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"image"
+	"image/color"
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"math"
 
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/vp8"
@@ -21,11 +23,12 @@ const (
 	minArea = 30_000
 	// maxSide bounds a side, so that no area overflows.
 	maxSide = 16 << 10
-	// maxScans bounds the scans of a progressive JPEG; encoders make about ten.
-	// Each can cost a pass over the whole image for a dozen bytes.
+	// maxScans bounds the scans of a JPEG; encoders make about ten. Each can cost a
+	// pass over the whole image for a dozen bytes.
 	maxScans = 24
-	// scansOfPass is how many scans cost about as much as the pixels themselves.
-	scansOfPass = 8
+	// componentsOfPass is how many components of scans cost about as much as the
+	// pixels themselves.
+	componentsOfPass = 16
 )
 
 var (
@@ -49,16 +52,7 @@ func decode(content []byte, budget int) (image.Image, int, error) {
 	if !isSized(c.Width, c.Height) {
 		return nil, 0, errSize
 	}
-	cost := c.Width * c.Height
-	if format == "jpeg" {
-		// The start of a scan never stands inside the data of another (ITU-T
-		// T.81 section B.1.1.5): counted everywhere, there are never too few.
-		scans := bytes.Count(content, []byte("\xFF\xDA"))
-		if scans > maxScans {
-			return nil, 0, ErrCost
-		}
-		cost += cost * scans / scansOfPass
-	}
+	cost := costOf(c, format, content)
 	if cost > budget {
 		return nil, 0, ErrCost
 	}
@@ -67,6 +61,31 @@ func decode(content []byte, budget int) (image.Image, int, error) {
 		err = errSize
 	}
 	return m, cost, err
+}
+
+// costOf is what the pixels of an image cost.
+func costOf(c image.Config, format string, content []byte) int {
+	cost := c.Width * c.Height
+	switch c.ColorModel {
+	case color.Gray16Model, color.RGBA64Model, color.NRGBA64Model:
+		return 2 * cost
+	}
+	if format != "jpeg" {
+		return cost
+	}
+	// The start of a scan never stands inside the data of another (ITU-T T.81 section
+	// B.1.1.5): counted everywhere, there are never too few.
+	scans := bytes.SplitN(content, []byte("\xFF\xDA"), maxScans+2)[1:]
+	if len(scans) > maxScans {
+		return math.MaxInt
+	}
+	components := 0
+	for _, scan := range scans {
+		if len(scan) > 2 { // behind the length
+			components += min(4, int(scan[2]))
+		}
+	}
+	return cost + cost*components/componentsOfPass
 }
 
 func isSized(width, height int) bool {
@@ -101,7 +120,7 @@ func decodeAs(format string, content []byte) (image.Image, error) {
 	case "gif":
 		return gif.Decode(r)
 	case "png":
-		return png.Decode(r)
+		return decodePNG(content)
 	case "jpeg":
 		return jpeg.Decode(r)
 	case "bmp":

@@ -75,7 +75,7 @@ func TestBombs(t *testing.T) {
 func TestScansBounded(t *testing.T) {
 	page := canvas(400, 300, color.White)
 	content := asJPEG(t, noisy(page, rand.New(rand.NewPCG(1, 1)), 40), 60)
-	if _, cost, err := decode(content, plenty); err != nil || cost != 400*300*9/8 {
+	if _, cost, err := decode(content, plenty); err != nil || cost != 400*300*19/16 {
 		t.Errorf("one scan: cost %d, error %v", cost, err)
 	}
 	content = append(content, bytes.Repeat([]byte("\xFF\xDA\x00\x08"), maxScans)...)

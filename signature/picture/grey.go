@@ -1,9 +1,6 @@
 package picture
 
-import (
-	"image"
-	"image/color"
-)
+import "image"
 
 // rows gives an image line by line as luminance, 0 to 255, on white where it is
 // transparent.
@@ -16,15 +13,14 @@ func newRows(m image.Image) *rows {
 	r := &rows{m: m}
 	if p, ok := m.(*image.Paletted); ok {
 		for i, c := range p.Palette[:min(len(p.Palette), len(r.palette))] {
-			r.palette[i] = luminance(c)
+			r.palette[i] = luminance(c.RGBA())
 		}
 	}
 	return r
 }
 
-// luminance is Y' of ITU-R BT.601, as in JPEG.
-func luminance(c color.Color) uint8 {
-	r, g, b, a := c.RGBA()
+// luminance is Y' of ITU-R BT.601, as in JPEG, of what color.Color.RGBA returns.
+func luminance(r, g, b, a uint32) uint8 {
 	y := (299*r + 587*g + 114*b) / 1000
 	return uint8(min(y+0xFFFF-a, 0xFFFF) >> 8)
 }
@@ -46,9 +42,13 @@ func (r *rows) read(line []uint8, y int) {
 		mix(line, m.Pix[m.PixOffset(b.Min.X, y):], false)
 	case *image.NRGBA:
 		mix(line, m.Pix[m.PixOffset(b.Min.X, y):], true)
+	case image.RGBA64Image: // all others of image; At would take memory for each pixel
+		for x := range line {
+			line[x] = luminance(m.RGBA64At(b.Min.X+x, y).RGBA())
+		}
 	default:
 		for x := range line {
-			line[x] = luminance(m.At(b.Min.X+x, y))
+			line[x] = luminance(m.At(b.Min.X+x, y).RGBA())
 		}
 	}
 }

@@ -19,9 +19,12 @@ const (
 	offset = 1.3
 )
 
+// Views is how many codes an image has.
+const Views = 11
+
 // frames are those of the views: the first, a larger and a smaller one, and eight
 // beside the first.
-var frames = []frame{
+var frames = [Views]frame{
 	moved(0, 0, 0, 0),
 	moved(-1, -1, 1, 1), moved(1, 1, -1, -1),
 	moved(-1, 0, -1, 0), moved(1, 0, 1, 0), moved(0, -1, 0, -1), moved(0, 1, 0, 1),

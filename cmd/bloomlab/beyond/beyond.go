@@ -11,13 +11,3 @@ import "github.com/spambloom/spambloom/cmd/bloomlab/lab"
 func Experiments() []lab.Experiment {
 	return []lab.Experiment{layout(), merge(), split(), framing()}
 }
-
-var none = lab.None
-
-// must is for parameters that stand in this package: an error is a mistake in it.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}

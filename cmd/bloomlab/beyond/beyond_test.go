@@ -1,39 +1,18 @@
 package beyond
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/labtest"
 )
 
 // Every row of every experiment is within its tolerance, from two rounds on.
 func TestRowsAreWithin(t *testing.T) {
 	for _, e := range Experiments() {
-		rows, err := lab.Run(context.Background(), e, lab.Options{Rounds: 2, Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, row := range rows {
-			if !row.Within {
-				t.Errorf("%s, %s: measured %v, reference %v, tolerance %v", row.Experiment, row.Cell, row.Measured, row.Reference, row.Tolerance)
-			}
-			if !math.IsNaN(row.Tolerance) && row.Why == "" {
-				t.Errorf("%s, %s: a tolerance without a reason", row.Experiment, row.Cell)
-			}
-		}
-		if e.Figures == nil {
-			continue
-		}
-		for _, f := range e.Figures(rows) {
-			for _, s := range f.Series {
-				if len(s.Points) == 0 {
-					t.Errorf("%s: series %q has no points", f.Name, s.Name)
-				}
-			}
-		}
+		labtest.Run(t, e, lab.Options{Rounds: 2, Seed: 1})
 	}
 }
 

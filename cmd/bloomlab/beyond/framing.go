@@ -7,6 +7,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -64,17 +65,17 @@ func expected(fill float64) (spams, trials float64) {
 }
 
 func framingTrial(name string, keys int) lab.Trial {
-	spams, trials := expected(filter.ClassicFill(framingBits, float64(keys), framingK))
+	spams, trials := expected(papers.ClassicFill(framingBits, float64(keys), framingK))
 	held := func(what string, reference float64, note string) lab.Cell {
 		return lab.Cell{
-			Name: name + ": " + what, Paper: none, Note: note,
+			Name: name + ": " + what, Paper: lab.None, Note: note,
 			Tolerance: lab.Plus(lab.StandardErrors, 0.01*reference),
 			Why:       lab.WhySigmas + "; 1 % for bits that coincide",
 		}.Expect(reference)
 	}
-	chance := filter.ClassicError(framingBits, float64(keys)+spams, framingK)
+	chance := papers.ClassicError(framingBits, float64(keys)+spams, framingK)
 	listed := func(what string, reference float64, tolerance func(lab.Summary) float64, why string) lab.Cell {
-		return lab.Cell{Name: name + ": " + what, Paper: none, Tolerance: tolerance, Why: why}.Expect(reference)
+		return lab.Cell{Name: name + ": " + what, Paper: lab.None, Tolerance: tolerance, Why: why}.Expect(reference)
 	}
 	return lab.Trial{
 		Cells: []lab.Cell{
@@ -92,17 +93,17 @@ func framingTrial(name string, keys int) lab.Trial {
 // victim is a site with the two kinds of hash side by side.
 type victim struct {
 	keys          int
-	public, keyed *filter.Classic
-	chunks        filter.Chunks
+	public, keyed *papers.Classic
+	chunks        papers.Chunks
 	message       [16]byte
 }
 
 func newVictim(keys int) *victim {
 	return &victim{
 		keys:   keys,
-		public: must(filter.NewClassic(framingBits, framingK)),
-		keyed:  must(filter.NewClassic(framingBits, framingK)),
-		chunks: must(filter.NewChunks(framingBits, framingK, len(signature.Digest{}))),
+		public: lab.Must(papers.NewClassic(framingBits, framingK)),
+		keyed:  lab.Must(papers.NewClassic(framingBits, framingK)),
+		chunks: lab.Must(papers.NewChunks(framingBits, framingK, len(signature.Digest{}))),
 	}
 }
 
@@ -139,11 +140,11 @@ func (v *victim) next(r *rand.Rand) signature.Digest {
 }
 
 func (v *victim) publicPositions(digest signature.Digest) []uint64 {
-	return must(v.chunks.Positions(digest[:], make([]uint64, 0, framingK)))
+	return lab.Must(v.chunks.Positions(digest[:], make([]uint64, 0, framingK)))
 }
 
 func keyedPositions(secret *signature.Keyed, digest signature.Digest) []uint64 {
-	return filter.HashBytes(secret.Sum(digest[:])).Positions(framingBits, framingK, make([]uint64, 0, framingK))
+	return papers.Positions(filter.HashBytes(secret.Sum(digest[:])), framingBits, framingK, make([]uint64, 0, framingK))
 }
 
 // craft tries messages until some of them cover all bits of the chosen one that
@@ -179,7 +180,7 @@ func (v *victim) byChance(r *rand.Rand, secret *signature.Keyed, chosen signatur
 		if v.keyed.Has(positions) {
 			return float64(reports)
 		}
-		v.keyed.Set(drawHash(r).Positions(framingBits, framingK, make([]uint64, 0, framingK)))
+		v.keyed.Set(papers.Positions(papers.DrawHash(r), framingBits, framingK, make([]uint64, 0, framingK)))
 	}
 }
 

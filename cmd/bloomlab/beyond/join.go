@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // joinSize is the memory of each site's filter, in bits for one of its own keys.
@@ -25,7 +25,7 @@ func layoutJoin() lab.Trial {
 			systematic := 3 / float64(a.shape(joinSize).Lines) * want
 			t.Cells = append(t.Cells, lab.Cell{
 				Name:      fmt.Sprintf("%d filters of %d bits a key joined, %s: absent keys found", sites, joinSize, a.name),
-				Paper:     none,
+				Paper:     lab.None,
 				Tolerance: lab.Plus(lab.Events(layoutKeys, want, 0), systematic),
 				Why: "4 standard errors of a count of events around the formula for the keys of all in the size of one, " +
 					"and 3/lines of the value",
@@ -39,7 +39,7 @@ func layoutJoin() lab.Trial {
 func (a arrangement) joined(sites int) float64 {
 	n := float64(sites * layoutKeys)
 	if a.lines == 0 {
-		return filter.ClassicError(float64(a.shape(joinSize).Size()), n, layoutK)
+		return papers.ClassicError(float64(a.shape(joinSize).Size()), n, layoutK)
 	}
 	return a.shape(joinSize).Error(n)
 }
@@ -62,7 +62,7 @@ func joinRound() lab.Round {
 			}
 			setKeys(r, site)
 			for i, f := range all {
-				f.join(site[i], sites == 1)
+				f.join(site[i])
 			}
 			if sites == joinSites[row] {
 				absentFound(r, all, out[row*len(all):])
@@ -75,7 +75,7 @@ func joinRound() lab.Round {
 // setKeys sets layoutKeys new keys, the same ones in all filters.
 func setKeys(r *rand.Rand, filters []bloom) {
 	for range layoutKeys {
-		h := drawKey(r)
+		h := papers.DrawHash(r)
 		for _, f := range filters {
 			f.Set(h)
 		}
@@ -86,7 +86,7 @@ func setKeys(r *rand.Rand, filters []bloom) {
 func absentFound(r *rand.Rand, filters []bloom, share []float64) {
 	var found [8]int
 	for range layoutKeys {
-		h := drawKey(r)
+		h := papers.DrawHash(r)
 		for i, f := range filters {
 			if f.Has(h) {
 				found[i]++

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 const (
@@ -50,7 +51,7 @@ func (a arrangement) shape(size float64) filter.BitsShape {
 // expected is the formula's error at a size.
 func (a arrangement) expected(size float64) float64 {
 	if a.lines == 0 {
-		return filter.ClassicError(float64(a.shape(size).Size()), layoutKeys, layoutK)
+		return papers.ClassicError(float64(a.shape(size).Size()), layoutKeys, layoutK)
 	}
 	return a.shape(size).Error(layoutKeys)
 }
@@ -68,13 +69,13 @@ func layoutTrial(size float64) lab.Trial {
 		t.Cells = append(t.Cells,
 			lab.Cell{
 				Name:      fmt.Sprintf("%g bits a key, %s: error on the bits", size, a.name),
-				Paper:     none,
+				Paper:     lab.None,
 				Tolerance: lab.Plus(lab.StandardErrors, systematic),
 				Why:       "4 standard errors, and 3/lines of the value: the formula is for many lines",
 			}.Expect(want),
 			lab.Cell{
 				Name:  fmt.Sprintf("%g bits a key, %s: absent keys found", size, a.name),
-				Paper: none,
+				Paper: lab.None,
 				Tolerance: lab.Plus(func(s lab.Summary) float64 {
 					return max(lab.StandardErrors(s), events(s))
 				}, systematic),
@@ -96,7 +97,7 @@ func layoutRound(size float64) lab.Round {
 			f.Reset()
 		}
 		for range layoutKeys {
-			h := drawKey(r)
+			h := papers.DrawHash(r)
 			for _, f := range filters {
 				f.Set(h)
 			}
@@ -105,7 +106,7 @@ func layoutRound(size float64) lab.Round {
 			out[2*i], out[2*i+1] = f.Error(), 0
 		}
 		for range layoutKeys {
-			h := drawKey(r)
+			h := papers.DrawHash(r)
 			for i, f := range filters {
 				if f.Has(h) {
 					out[2*i+1] += 1.0 / layoutKeys
@@ -115,57 +116,59 @@ func layoutRound(size float64) lab.Round {
 	}
 }
 
-func drawKey(r *rand.Rand) filter.Hash {
-	return filter.Hash{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}
-}
-
 // bloom is a Bloom filter of any arrangement.
 type bloom interface {
 	Set(filter.Hash)
 	Has(filter.Hash) bool
 	Error() float64 // on the bits
 	Reset()
-	join(other bloom, fresh bool) // other is of the same arrangement and size
+	join(other bloom) // other is of the same arrangement and size
 }
 
 // filter makes an empty one.
 func (a arrangement) filter(size float64) bloom {
 	if a.lines == 0 {
-		return &classic{Classic: must(filter.NewClassic(a.shape(size).Size(), layoutK))}
+		return &classic{Classic: lab.Must(papers.NewClassic(a.shape(size).Size(), layoutK))}
 	}
-	return &blocked{must(filter.NewBits(a.shape(size)))}
+	b := &blocked{shape: a.shape(size)}
+	b.Reset()
+	return b
 }
 
 // blocked is a filter of one or two lines a key.
-type blocked struct{ *filter.Bits }
+type blocked struct {
+	*filter.Bits
+	shape filter.BitsShape
+	cells []filter.Cell
+}
 
-// join fills a fresh filter as one that nobody sees yet, and joins further ones
-// as to a filter in use.
-func (b *blocked) join(other bloom, fresh bool) {
-	join := b.Or
-	if fresh {
-		join = b.OrExclusive
-	}
-	if err := join(other.(*blocked).Bits); err != nil {
-		panic(err)
+// Reset takes an empty filter in the place of the one that was filled.
+func (b *blocked) Reset() { b.Bits = lab.Must(filter.NewBits(b.shape)) }
+
+// join is the program's: of the other's bits, block by block.
+func (b *blocked) join(other bloom) {
+	bits := other.(*blocked).Bits
+	for i := range filter.Blocks(b.shape.Size(), false) {
+		b.cells = bits.Block(i, b.cells[:0])
+		b.SetCells(b.cells)
 	}
 }
 
 // classic takes its positions from the lanes of a hash.
 type classic struct {
-	*filter.Classic
+	*papers.Classic
 	positions []uint64
 }
 
 func (c *classic) place(h filter.Hash) []uint64 {
-	c.positions = h.Positions(c.Size(), c.K(), c.positions[:0])
+	c.positions = papers.Positions(h, c.Size(), c.K(), c.positions[:0])
 	return c.positions
 }
 
 func (c *classic) Set(h filter.Hash)      { c.Classic.Set(c.place(h)) }
 func (c *classic) Has(h filter.Hash) bool { return c.Classic.Has(c.place(h)) }
 
-func (c *classic) join(other bloom, _ bool) {
+func (c *classic) join(other bloom) {
 	if err := c.Or(other.(*classic).Classic); err != nil {
 		panic(err)
 	}
@@ -183,7 +186,7 @@ func layoutBitsFor() lab.Trial {
 	t := lab.Trial{Fixed: true}
 	for _, x := range layoutTargets {
 		for _, a := range arrangements {
-			c := lab.Cell{Name: fmt.Sprintf("error %g, %s: bits a key", x.target, a.name), Paper: none}
+			c := lab.Cell{Name: fmt.Sprintf("error %g, %s: bits a key", x.target, a.name), Paper: lab.None}
 			reference := map[int]float64{0: x.classic, 1: x.oneLine}[a.lines]
 			if reference > 0 {
 				c = c.Expect(reference)

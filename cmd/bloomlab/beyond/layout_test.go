@@ -1,24 +1,19 @@
 package beyond
 
 import (
-	"context"
 	"math"
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/labtest"
 )
 
 func TestLayout(t *testing.T) {
 	e := layout()
-	const rounds, seed = 5, 4
-	t.Logf("seed %d, %d rounds", seed, rounds)
-	rows, err := lab.Run(context.Background(), e, lab.Options{Rounds: rounds, Seed: seed})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := labtest.Run(t, e, lab.Options{Rounds: 5, Seed: 4})
 	for _, r := range rows {
-		if !r.Within || math.IsNaN(r.Tolerance) && r.Note == "" {
-			t.Errorf("%s: measured %v, want %v within %v", r.Cell, r.Measured, r.Reference, r.Tolerance)
+		if math.IsNaN(r.Tolerance) && r.Note == "" {
+			t.Errorf("%s: held against nothing, and no note", r.Cell)
 		}
 	}
 	for i := 0; i < len(layoutSizes)*6; i += 6 {

@@ -24,7 +24,7 @@ var mergedAt = []struct {
 	{2, merged{0.0045, 0.0070, 0.0062, 0.0079}},
 	{4, merged{0.0016, 0.0125, 0.0061, 0.0133}},
 	{8, merged{0.00048, 0.0173, 0.0061, 0.0165}},
-	{16, merged{none, none, none, none}},
+	{16, merged{lab.None, lab.None, lab.None, lab.None}},
 }
 
 // merge compares three ways to put refined counting filters of several sites
@@ -65,12 +65,12 @@ func merge() lab.Experiment {
 }
 
 func mergeCell(sites int, what string, reference float64, tolerance func(lab.Summary) float64, why string) lab.Cell {
-	return lab.Cell{Name: fmt.Sprintf("sites=%d %s", sites, what), Paper: none, Tolerance: tolerance, Why: why}.Expect(reference)
+	return lab.Cell{Name: fmt.Sprintf("sites=%d %s", sites, what), Paper: lab.None, Tolerance: tolerance, Why: why}.Expect(reference)
 }
 
 func near(sites int, what string, reference float64) lab.Cell {
 	if math.IsNaN(reference) {
-		return lab.Cell{Name: fmt.Sprintf("sites=%d %s", sites, what), Paper: none}
+		return lab.Cell{Name: fmt.Sprintf("sites=%d %s", sites, what), Paper: lab.None}
 	}
 	if reference == 0 {
 		return mergeCell(sites, what, 0, lab.Within(0), "never, in any round")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // Of each traffic, this many keys are counted in filters of 8 cells a key, k=4.
@@ -73,9 +74,9 @@ func (t traffic) atLeast(n float64) float64 {
 func (t traffic) cells(store string, bits float64, tolerance func(lab.Summary) float64, why string, most float64) []lab.Cell {
 	cut := t.atLeast(most + 1)
 	return []lab.Cell{
-		lab.Cell{Name: t.name + " " + store + ", bits a cell", Paper: none, Tolerance: tolerance, Why: why}.Expect(bits),
+		lab.Cell{Name: t.name + " " + store + ", bits a cell", Paper: lab.None, Tolerance: tolerance, Why: why}.Expect(bits),
 		lab.Cell{
-			Name: t.name + " " + store + ", keys cut short", Paper: none,
+			Name: t.name + " " + store + ", keys cut short", Paper: lab.None,
 			Tolerance: lab.Events(splitKeys, cut, 0), Why: "4 standard errors around the chance of a larger count",
 		}.Expect(cut),
 	}
@@ -87,7 +88,7 @@ func (t traffic) flat(width int) lab.Trial {
 	return lab.Trial{
 		Cells: t.cells(name, float64(width), lab.Within(padding), "the width, and 8 bytes of padding", math.Exp2(float64(width))-1),
 		New: func(*rand.Rand) lab.Round {
-			cells := must(filter.NewFlat(splitCells, width))
+			cells := lab.Must(papers.NewFlat(splitCells, width))
 			return t.counting(cells)
 		},
 	}
@@ -104,8 +105,8 @@ func (t traffic) flag() lab.Trial {
 	return lab.Trial{
 		Cells: t.cells("split 3+1", bits, lab.Plus(lab.StandardErrors, 0.01*bits), whySplit, math.Inf(1)),
 		New: func(*rand.Rand) lab.Round {
-			shape := filter.SplitShape{Cells: splitCells, Bits: 3, Chunks: splitCells / splitChunk}
-			return t.counting(must(filter.NewSplit(shape)))
+			shape := papers.SplitShape{Cells: splitCells, Bits: 3, Chunks: splitCells / splitChunk}
+			return t.counting(lab.Must(papers.NewSplit(shape)))
 		},
 	}
 }
@@ -126,19 +127,19 @@ func tableBits(mean float64, cells, first int) float64 {
 }
 
 // counting counts a draw of keys in a refined filter on cells.
-func (t traffic) counting(cells filter.Cells) lab.Round {
-	c := must(filter.NewCounting(filter.Refined, splitK, cells))
+func (t traffic) counting(cells papers.Cells) lab.Round {
+	c := lab.Must(papers.NewCounting(papers.Refined, splitK, cells))
 	hashes, truth := make([]filter.Hash, splitKeys), make([]uint32, splitKeys)
 	var buf [splitK]uint64
 	return func(r *rand.Rand, out []float64) {
 		c.Reset()
 		for i := range hashes {
-			hashes[i], truth[i] = drawHash(r), t.draw(r)
-			c.Add(hashes[i].Positions(splitCells, splitK, buf[:0]), truth[i])
+			hashes[i], truth[i] = papers.DrawHash(r), t.draw(r)
+			c.Add(papers.Positions(hashes[i], splitCells, splitK, buf[:0]), truth[i])
 		}
 		out[0], out[1] = float64(cells.Bytes())*8/splitCells, 0
 		for i, h := range hashes {
-			if c.Count(h.Positions(splitCells, splitK, buf[:0])) < truth[i] {
+			if c.Count(papers.Positions(h, splitCells, splitK, buf[:0])) < truth[i] {
 				out[1] += 1.0 / splitKeys
 			}
 		}
@@ -155,9 +156,9 @@ func (t traffic) escape() lab.Trial {
 		New: func(*rand.Rand) lab.Round {
 			hashes, truth := make([]filter.Hash, splitKeys), make([]uint32, splitKeys)
 			return func(r *rand.Rand, out []float64) {
-				c := must(filter.NewCounts(filter.CountsShape{Lines: splitCells / 128}))
+				c := lab.Must(filter.NewCounts(filter.CountsShape{Lines: splitCells / 128}))
 				for i := range hashes {
-					hashes[i], truth[i] = drawHash(r), t.draw(r)
+					hashes[i], truth[i] = papers.DrawHash(r), t.draw(r)
 					c.Add(hashes[i], truth[i])
 				}
 				out[0], out[1] = float64(c.Bytes())*8/splitCells, 0
@@ -169,8 +170,4 @@ func (t traffic) escape() lab.Trial {
 			}
 		},
 	}
-}
-
-func drawHash(r *rand.Rand) filter.Hash {
-	return filter.Hash{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}
 }

@@ -1,6 +1,6 @@
 // Package crosscheck does the simulations of Lim, Lee, Lee, Yim, "Reducing False
 // Positives of a Bloom Filter using Cross-Checking Bloom Filters" (Appl. Math. Inf.
-// Sci. 8(4), 2014), section 4, Tables 3 to 6, with filter.CrossCheck.
+// Sci. 8(4), 2014), section 4, Tables 3 to 6, with papers.CrossCheck.
 //
 //	table (sizes, printed numbers) -> bank of filters with random keys
 //	  -> queries of keys that were never added -> false positives of each structure

@@ -4,8 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // layout is one way to use 16 bits a key: bits a key of the main filter, if there
@@ -60,12 +60,12 @@ func (l layout) estimate(n int) estimate {
 // positives among the queries.
 func (l layout) round(n, queries int) func(r *rand.Rand) float64 {
 	b := &bank{queries: queries}
-	add := func(keys, multiple int) *filter.Classic {
-		c := must(filter.NewClassic(uint64(keys*multiple), hashes(multiple)))
+	add := func(keys, multiple int) *papers.Classic {
+		c := lab.Must(papers.NewClassic(uint64(keys*multiple), hashes(multiple)))
 		b.filters = append(b.filters, keyed{Classic: c, keys: keys})
 		return c
 	}
-	var classes []*filter.Classic
+	var classes []*papers.Classic
 	for _, share := range l.shares(n) {
 		classes = append(classes, add(share, l.class))
 	}
@@ -78,7 +78,7 @@ func (l layout) round(n, queries int) func(r *rand.Rand) float64 {
 	c := check{}
 	first := add(n, l.main)
 	if len(classes) > 0 {
-		c.cross = must(filter.NewCrossCheck(first, classes...))
+		c.cross = lab.Must(papers.NewCrossCheck(first, classes...))
 	}
 	b.check(first, c)
 	return func(r *rand.Rand) float64 {
@@ -91,7 +91,7 @@ func (l layout) round(n, queries int) func(r *rand.Rand) float64 {
 
 // foundInAny is how many of the queries at least one filter finds. A key that one
 // filter has found is not asked for in the others.
-func foundInAny(filters []*filter.Classic, queries int, r *rand.Rand) int {
+func foundInAny(filters []*papers.Classic, queries int, r *rand.Rand) int {
 	left := queries
 	for _, f := range filters {
 		left -= countPositives(f, left, r)
@@ -99,7 +99,7 @@ func foundInAny(filters []*filter.Classic, queries int, r *rand.Rand) int {
 	return queries - left
 }
 
-func countPositives(f *filter.Classic, queries int, r *rand.Rand) int {
+func countPositives(f *papers.Classic, queries int, r *rand.Rand) int {
 	n := 0
 	positives(f, queries, r, func([]uint64) { n++ })
 	return n
@@ -118,7 +118,7 @@ func (t table) equalMemoryTrial() lab.Trial {
 		for _, l := range layouts {
 			rounds = append(rounds, l.round(n, t.queries))
 		}
-		other := must(filter.NewClassic(t.size(classB, 8), hashes(8)))
+		other := lab.Must(papers.NewClassic(t.size(classB, 8), hashes(8)))
 		return func(r *rand.Rand, out []float64) {
 			for i, round := range rounds {
 				out[i] = round(r)
@@ -131,7 +131,7 @@ func (t table) equalMemoryTrial() lab.Trial {
 
 // labelCell is the share of the members of A that the filter of B has too: f_B.
 func (t table) labelCell() lab.Cell {
-	f := filter.ClassicError(float64(t.size(classB, 8)), float64(t.b), hashes(8))
+	f := papers.ClassicError(float64(t.size(classB, 8)), float64(t.b), hashes(8))
 	return lab.Cell{
 		Name: "main-A-B 8-8-8: members of A with the label B too, share", Paper: lab.None,
 		Tolerance: lab.Events(float64(t.a), f, 0),

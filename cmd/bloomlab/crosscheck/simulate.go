@@ -1,12 +1,12 @@
 package crosscheck
 
 import (
-	"fmt"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // bank has the filters that some structures are made of, each once: structures
@@ -19,7 +19,7 @@ type bank struct {
 
 // keyed is a filter and the number of keys it gets.
 type keyed struct {
-	*filter.Classic
+	*papers.Classic
 	part     part
 	multiple int
 	keys     int
@@ -27,26 +27,26 @@ type keyed struct {
 
 // main is a filter of all keys, with all structures that ask it first.
 type main struct {
-	*filter.Classic
+	*papers.Classic
 	checks []check
 }
 
 // check is what a structure does with a positive of its main filter.
 type check struct {
-	cross *filter.CrossCheck // nil: a single filter, which has no more to ask
+	cross *papers.CrossCheck // nil: a single filter, which has no more to ask
 	out   int
 }
 
 func (t table) newBank(structures []structure) *bank {
 	b := &bank{queries: t.queries}
 	for i, s := range structures {
-		var parts []*filter.Classic
+		var parts []*papers.Classic
 		for j, p := range s.parts() {
 			parts = append(parts, b.filter(t, p, s.multiples[j]))
 		}
 		c := check{out: i}
 		if len(parts) > 1 {
-			c.cross = must(filter.NewCrossCheck(parts[0], parts[1:]...))
+			c.cross = lab.Must(papers.NewCrossCheck(parts[0], parts[1:]...))
 		}
 		b.check(parts[0], c)
 	}
@@ -54,27 +54,19 @@ func (t table) newBank(structures []structure) *bank {
 }
 
 // filter finds or makes a filter.
-func (b *bank) filter(t table, p part, multiple int) *filter.Classic {
+func (b *bank) filter(t table, p part, multiple int) *papers.Classic {
 	for _, f := range b.filters {
 		if f.part == p && f.multiple == multiple {
 			return f.Classic
 		}
 	}
-	c := must(filter.NewClassic(t.size(p, multiple), hashes(multiple)))
+	c := lab.Must(papers.NewClassic(t.size(p, multiple), hashes(multiple)))
 	b.filters = append(b.filters, keyed{c, p, multiple, t.keys(p)})
 	return c
 }
 
-// must is for the paper's sizes, which are in range.
-func must[T any](x T, err error) T {
-	if err != nil {
-		panic(fmt.Sprintf("crosscheck: %v", err))
-	}
-	return x
-}
-
 // check adds a structure to its main filter.
-func (b *bank) check(first *filter.Classic, c check) {
+func (b *bank) check(first *papers.Classic, c check) {
 	for i := range b.mains {
 		if b.mains[i].Classic == first {
 			b.mains[i].checks = append(b.mains[i].checks, c)
@@ -100,7 +92,7 @@ const piece = 1 << 16
 // keys*k independent draws, and their order does not matter. So it is drawn first
 // how many of them fall into each piece of the filter, and then where: it is the
 // same as to draw one after the other, without the cache misses.
-func fillFilter(f *filter.Classic, keys int, r *rand.Rand) {
+func fillFilter(f *papers.Classic, keys int, r *rand.Rand) {
 	f.Reset()
 	left := keys * f.K()
 	for from, m := uint64(0), f.Size(); from < m; from += piece {
@@ -132,7 +124,7 @@ func low(x, m uint64) uint64  { return x & (1<<32 - 1) * m >> 32 }
 // structure finds.
 func (b *bank) query(r *rand.Rand, out []float64) {
 	clear(out)
-	scratch := make([]uint64, 0, filter.MaxK)
+	scratch := make([]uint64, 0, papers.MaxK)
 	for _, m := range b.mains {
 		positives(m.Classic, b.queries, r, func(inMain []uint64) {
 			for _, c := range m.checks {
@@ -159,9 +151,9 @@ const block = 256
 // those that a filter finds. Most keys are not found, and nobody asks for the rest of their
 // positions; so two of each key of a block are drawn first and looked up without a
 // branch, that the lookups' cache misses overlap.
-func positives(f *filter.Classic, queries int, r *rand.Rand, tell func(positions []uint64)) {
+func positives(f *papers.Classic, queries int, r *rand.Rand, tell func(positions []uint64)) {
 	var first [block][2]uint64
-	var positions [filter.MaxK]uint64
+	var positions [papers.MaxK]uint64
 	m, k := f.Size(), f.K()
 	for left := queries; left > 0; left -= block {
 		alive := 0
@@ -191,7 +183,7 @@ func number(b bool) int {
 }
 
 // appendPositions draws n positions of a key.
-func appendPositions(dst []uint64, f *filter.Classic, n int, r *rand.Rand) []uint64 {
+func appendPositions(dst []uint64, f *papers.Classic, n int, r *rand.Rand) []uint64 {
 	m := f.Size()
 	for ; n > 1; n -= 2 {
 		x := r.Uint64()

@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // keySet is one of the paper's two sets of trie nodes (Table 1), of which only the
@@ -106,9 +106,9 @@ type estimate struct{ rate, spread float64 }
 // by m*e^-c*(1-(1+c)e^-c) with c = kn/m, and the rate with the k-th power of the
 // rest.
 func oneFilter(m, n float64, k int) estimate {
-	fill, c := filter.ClassicFill(m, n, k), float64(k)*n/m
+	fill, c := papers.ClassicFill(m, n, k), float64(k)*n/m
 	variance := math.Exp(-c) * (1 - (1+c)*math.Exp(-c)) / m
-	return estimate{filter.ClassicError(m, n, k), variance * math.Pow(float64(k)/fill, 2)}
+	return estimate{papers.ClassicError(m, n, k), variance * math.Pow(float64(k)/fill, 2)}
 }
 
 // crossed is Eq. 31, for any number of classes. Each has its share in the rate
@@ -123,7 +123,7 @@ func crossed(main estimate, classes []estimate) estimate {
 	for _, c := range classes {
 		spread += c.spread * math.Pow(c.rate/sum, 2)
 	}
-	return estimate{filter.CrossCheckError(main.rate, rates...), main.spread + spread}
+	return estimate{papers.CrossCheckError(main.rate, rates...), main.spread + spread}
 }
 
 func (t table) estimate(s structure) estimate {

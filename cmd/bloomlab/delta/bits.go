@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 const lineBits = 512
@@ -25,7 +27,7 @@ func sections(s filter.BitsShape) (n, bits int) {
 func newBits(r *rand.Rand, s filter.BitsShape, held float64, n int) []filter.Cell {
 	positions := make([]uint64, 0, n*s.K)
 	for range n {
-		positions = s.Positions(filter.Hash{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}, positions)
+		positions = s.Positions(papers.DrawHash(r), positions)
 	}
 	slices.Sort(positions)
 	positions = slices.Compact(positions)
@@ -46,20 +48,12 @@ func newBits(r *rand.Rand, s filter.BitsShape, held float64, n int) []filter.Cel
 // lineOf draws the set bits of a line.
 func lineOf(r *rand.Rand, s filter.BitsShape, load float64) (there [lineBits]bool) {
 	n, bits := sections(s)
-	for range poisson(r, load) {
+	for range lab.Poisson(r, load) {
 		for j := range n {
 			there[j*bits+r.IntN(bits)] = true
 		}
 	}
 	return there
-}
-
-// poisson draws a number of events (Knuth 1969, section 3.4.1).
-func poisson(r *rand.Rand, mean float64) (n int) {
-	for p := r.Float64(); p > math.Exp(-mean); p *= r.Float64() {
-		n++
-	}
-	return n
 }
 
 // entropy is the least that a new key's bits take on average for a reader who does

@@ -15,8 +15,6 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 )
 
-var none = lab.None
-
 // Experiments is the one experiment.
 func Experiments() []lab.Experiment {
 	return []lab.Experiment{{
@@ -37,29 +35,21 @@ func trials() []lab.Trial {
 	return append(all, reportTraffic(), sizes(), snapshots(), held(scale), lateReports(), lateCounts())
 }
 
-// must is for parameters that stand in this package: an error is a mistake in it.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
 // shown is a cell that is held against nothing.
-func shown(name, note string) lab.Cell { return lab.Cell{Name: name, Paper: none, Note: note} }
+func shown(name, note string) lab.Cell { return lab.Cell{Name: name, Paper: lab.None, Note: note} }
 
 // near is a cell that is held against an equation: four standard errors, and a share
 // of the value for what the equation leaves out.
 func near(name string, reference, share float64, why, note string) lab.Cell {
 	return lab.Cell{
-		Name: name, Paper: none, Note: note,
+		Name: name, Paper: lab.None, Note: note,
 		Tolerance: lab.Plus(lab.StandardErrors, share*reference), Why: why,
 	}.Expect(reference)
 }
 
 // never is a cell that is zero in every round.
 func never(name string) lab.Cell {
-	return lab.Cell{Name: name, Paper: none, Tolerance: lab.Within(0), Why: "never, in any round"}.Expect(0)
+	return lab.Cell{Name: name, Paper: lab.None, Tolerance: lab.Within(0), Why: "never, in any round"}.Expect(0)
 }
 
 // poisson draws a Poisson number: by Knuth's product where the mean is small, else as

@@ -1,13 +1,13 @@
 package federation
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/labtest"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -19,21 +19,7 @@ func TestRowsAreWithin(t *testing.T) {
 		e.Trials = []lab.Trial{countTraffic(1), reportTraffic(), sizes(), held(10 * scale), lateReports()}
 		e.Derived = nil
 	}
-	rows, err := lab.Run(context.Background(), e, lab.Options{Rounds: 2, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, row := range rows {
-		if !row.Within {
-			t.Errorf("%s: measured %v, reference %v, tolerance %v", row.Cell, row.Measured, row.Reference, row.Tolerance)
-		}
-		if math.IsNaN(row.Measured) {
-			t.Errorf("%s: nothing was measured", row.Cell)
-		}
-		if !math.IsNaN(row.Tolerance) && row.Why == "" {
-			t.Errorf("%s: a tolerance without a reason", row.Cell)
-		}
-	}
+	labtest.Measured(t, labtest.Run(t, e, lab.Options{Rounds: 2, Seed: 1}))
 }
 
 // A message comes 0.85 + 0.15 (2 H(10,000) - 1) times, in the equations and as drawn.
@@ -156,7 +142,7 @@ func TestFoldIsTheLeastOfSums(t *testing.T) {
 	message := filter.Hash{0, 0}
 	p := shape.Positions(message)
 	site := func(values ...uint32) *filter.Counts {
-		c := must(filter.NewCounts(shape))
+		c := lab.Must(filter.NewCounts(shape))
 		for j, v := range values {
 			c.RaiseCell(p[j], v)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 const (
@@ -48,7 +49,7 @@ func (g geometry) rows(scale float64) []lab.Cell {
 func (g geometry) absentRow(scale float64) lab.Cell {
 	want := g.absent(scale)
 	return lab.Cell{
-		Name: g.name + ": sites that count an absent message", Paper: none, Note: noteApart,
+		Name: g.name + ": sites that count an absent message", Paper: lab.None, Note: noteApart,
 		Tolerance: lab.Plus(lab.Events(absent, want, 0), 8e-5*scale*want),
 		Why:       "4 standard errors of a count of events, and 4 % for whole lines and for the sites' numbers of keys, which vary",
 	}.Expect(want)
@@ -80,7 +81,7 @@ func falseCount(keys float64, s filter.CountsShape) float64 {
 func (c *counted) tell(r *rand.Rand, d *day, g geometry, m memory, out []float64) int {
 	out[0], out[1], out[2] = m.parts.all/m.union, m.parts.beside/m.union, 0
 	for range absent {
-		h := drawHash(r)
+		h := papers.DrawHash(r)
 		for _, site := range c.site {
 			if site.Count(h) > 0 {
 				out[2] += 1.0 / absent
@@ -201,7 +202,7 @@ func (f fold) bytes() float64 {
 		for pos, v := range sums {
 			sum = append(sum, filter.Cell{Pos: pos, Value: min(v, filter.MaxValue)})
 		}
-		check(part.Merge(sorted(sum)))
+		lab.Check(part.Merge(sorted(sum)))
 	}
 	return float64(part.Bytes())
 }

@@ -4,8 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"sort"
-
-	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
 // The federation that is assumed.
@@ -125,10 +123,6 @@ func newSightings(part float64) sightings {
 
 func (s sightings) draw(r *rand.Rand) float64 {
 	return groups[sort.SearchFloat64s(s, r.Float64()*s[len(s)-1])].count
-}
-
-func drawHash(r *rand.Rand) filter.Hash {
-	return filter.Hash{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}
 }
 
 func sqrt(x float64) float64 { return math.Sqrt(x) }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // scale is what messages, reports and filters are divided by where all that is held
@@ -146,7 +147,7 @@ func drawDay(r *rand.Rand, scale float64) *day {
 	}
 	last := [sites]int{}
 	for m := range n {
-		d.hashes[m], d.truth[m] = drawHash(r), drawCount(r)
+		d.hashes[m], d.truth[m] = papers.DrawHash(r), drawCount(r)
 		home, common := pick(), r.Float64() < elsewhere
 		for range d.truth[m] {
 			at := home
@@ -161,7 +162,7 @@ func drawDay(r *rand.Rand, scale float64) *day {
 		}
 	}
 	r.Shuffle(len(d.arrivals), func(i, j int) { d.arrivals[i], d.arrivals[j] = d.arrivals[j], d.arrivals[i] })
-	all := must(filter.NewCounts(geometry{}.shape(0, float64(n))))
+	all := lab.Must(filter.NewCounts(geometry{}.shape(0, float64(n))))
 	for _, a := range d.arrivals {
 		all.Add(d.hashes[a.message], 1)
 	}
@@ -175,7 +176,7 @@ type counted struct{ site [sites]*filter.Counts }
 func (d *day) count(g geometry) *counted {
 	c := &counted{}
 	for i := range c.site {
-		c.site[i] = must(filter.NewCounts(g.shape(float64(d.keys[i]), float64(len(d.hashes)))))
+		c.site[i] = lab.Must(filter.NewCounts(g.shape(float64(d.keys[i]), float64(len(d.hashes)))))
 	}
 	for _, a := range d.arrivals {
 		c.site[a.site].Add(d.hashes[a.message], 1)
@@ -193,7 +194,7 @@ func partsOf(all []*filter.Counts) (p partBytes) {
 		code := 0
 		for i := range filter.Blocks(size, true) {
 			if cells = site.Block(i, cells[:0]); len(cells) > 0 {
-				check(part.Merge(cells))
+				lab.Check(part.Merge(cells))
 				buf = filter.AppendCells(buf[:0], i*filter.BlockSize(true), cells, true)
 				code += len(buf)
 			}
@@ -201,12 +202,6 @@ func partsOf(all []*filter.Counts) (p partBytes) {
 		p.add(part, code)
 	}
 	return p
-}
-
-func check(err error) {
-	if err != nil {
-		panic(err)
-	}
 }
 
 const notePromise = "promised are at most 2. What no code can help: where a union is nearly half full, as that of the sketches is by design, " +
@@ -238,7 +233,7 @@ func tellReports(r *rand.Rand, scale float64, counts memory, out []float64) {
 		for rank := 1; rank <= sites; rank++ {
 			cells := keysOf(r, f.shape, int(week*share(rank)*f.keys+r.Float64()))
 			part := filter.NewPart(f.shape.Size(), false)
-			check(part.Merge(cells))
+			lab.Check(part.Merge(cells))
 			p.add(part, codeOfBlocks(cells))
 			entropy += size * entropyBits(float64(len(cells))/size) / 8
 		}

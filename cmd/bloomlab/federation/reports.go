@@ -5,6 +5,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // The filters of reports are sized as package bloomdb does for what the federation
@@ -92,7 +93,7 @@ func keysOf(r *rand.Rand, s filter.BitsShape, keys int) []filter.Cell {
 	cells := make([]filter.Cell, 0, keys*s.K)
 	var buf [16]uint64
 	for range keys {
-		for _, pos := range s.Positions(drawHash(r), buf[:0]) {
+		for _, pos := range s.Positions(papers.DrawHash(r), buf[:0]) {
 			cells = append(cells, filter.Cell{Pos: pos, Value: 1})
 		}
 	}

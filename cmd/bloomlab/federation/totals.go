@@ -41,7 +41,7 @@ func totals(rows []lab.Row) []lab.Derived {
 	add := func(name string, mean, reference float64, note string) {
 		all = append(all, lab.Derived{
 			Cell: lab.Cell{
-				Name: name, Paper: none, Note: note,
+				Name: name, Paper: lab.None, Note: note,
 				Tolerance: lab.Within(0.04 * reference), Why: "4 %: 3 % of what it is the sum of, and few rounds",
 			}.Expect(reference),
 			Summary: lab.Summary{Mean: mean, Rounds: 1},

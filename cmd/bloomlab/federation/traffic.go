@@ -9,6 +9,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // intervals are how often counts are published, in seconds.
@@ -121,7 +122,7 @@ func (p *publisher) publish(r *rand.Rand, hour float64) (keys int, code []byte) 
 // count has a key's cells changed to what it had before, rounded at random, and one.
 func (p *publisher) count(r *rand.Rand, before float64) {
 	value := 1 + uint32(before+r.Float64())
-	for _, pos := range p.shape.Positions(drawHash(r)) {
+	for _, pos := range p.shape.Positions(papers.DrawHash(r)) {
 		p.cells = append(p.cells, filter.Cell{Pos: pos, Value: value})
 	}
 }

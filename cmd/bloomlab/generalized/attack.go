@@ -7,6 +7,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 const (
@@ -44,30 +45,28 @@ func attacks() lab.Experiment {
 // were chosen without knowledge of them; beside it a Bloom filter of as many
 // functions.
 func saturated(k int, p0 float64) lab.Trial {
-	shape := filter.GeneralizedShape{M: attackBits, K0: k, K1: k}
+	shape := newGeometry(attackBits, k, k)
 	what := map[float64]string{0: "all ones", 1: "all zeros", 0.5: "half ones"}[p0]
 	cell := func(name string, printed, reference float64) lab.Cell {
 		return lab.Cell{
 			Name: fmt.Sprintf("%s, %s: found", what, name), Paper: printed,
-			Tolerance: share(attackQueries, reference, 0.01, 1), Why: whyShare,
+			Tolerance: lab.Share(attackQueries, reference, 0.01, 1), Why: whyShare,
 		}.Expect(reference)
 	}
 	return lab.Trial{
 		Cells: []lab.Cell{
 			cell(fmt.Sprintf("BF k=%d", 2*k), 1, math.Pow(1-p0, float64(2*k))),
-			cell(fmt.Sprintf("GBF %d+%d", k, k), shape.FalsePositiveBound(), shape.FalsePositive(0, p0)),
+			cell(fmt.Sprintf("GBF %d+%d", k, k), shape.FalsePositiveBound(), shape.falsePositive(0, p0)),
 		},
 		New: func(*rand.Rand) lab.Round {
-			g, bloom := newFilter(shape), newBloom(2*k)
+			bloom := newBloom(2 * k)
 			buf := make([]uint64, 0, 2*k)
 			return func(r *rand.Rand, out []float64) {
 				initialize(bloom, p0, r)
-				if err := g.Initialize(p0, r); err != nil {
-					panic(err) // p0 is a constant of ours
-				}
+				g := shape.drawn(p0, r)
 				out[0], out[1] = 0, 0
 				for range attackQueries {
-					positions := shape.Positions(newKey(r), buf)
+					positions := shape.Positions(papers.DrawHash(r), buf)
 					if bloom.Has(positions) {
 						out[0] += 1.0 / attackQueries
 					}
@@ -80,24 +79,12 @@ func saturated(k int, p0 float64) lab.Trial {
 	}
 }
 
-func newFilter(shape filter.GeneralizedShape) *filter.Generalized {
-	g, err := filter.NewGeneralized(shape)
-	if err != nil {
-		panic(err) // constant shapes; a test runs them all
-	}
-	return g
+func newFilter(shape geometry) *filter.Generalized {
+	return lab.Must(filter.NewGeneralized(shape.GeneralizedShape))
 }
 
-func newBloom(k int) *filter.Classic {
-	b, err := filter.NewClassic(attackBits, k)
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
-
-func newKey(r *rand.Rand) filter.Hash {
-	return filter.Hash{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}
+func newBloom(k int) *papers.Classic {
+	return lab.Must(papers.NewClassic(attackBits, k))
 }
 
 // craftedK are the k0 = k1 for which filters are made by hand.
@@ -106,7 +93,7 @@ var craftedK = []int{1, 2, 3, 4}
 // crafted is a filter whose bits were chosen so that many of 20,000 keys, written
 // down before, are found.
 func crafted(k int) lab.Trial {
-	shape := filter.GeneralizedShape{M: attackBits, K0: k, K1: k}
+	shape := newGeometry(attackBits, k, k)
 	taken, fixed := craftedModel(2 * k)
 	zeros := 1 - fixed/2
 	name := fmt.Sprintf("crafted GBF %d+%d: ", k, k)
@@ -118,7 +105,7 @@ func crafted(k int) lab.Trial {
 			}.Expect(taken),
 			lab.Cell{
 				Name: name + "other keys found", Paper: shape.FalsePositiveBound(),
-				Tolerance: share(attackQueries, math.Pow(zeros*(1-zeros), float64(k)), 0.05, 1), Why: "4 standard errors, and 5 % for the mean-field model, whose share of ones stands in the k-th power",
+				Tolerance: lab.Share(attackQueries, math.Pow(zeros*(1-zeros), float64(k)), 0.05, 1), Why: "4 standard errors, and 5 % for the mean-field model, whose share of ones stands in the k-th power",
 			}.Expect(math.Pow(zeros*(1-zeros), float64(k))),
 			lab.Cell{Name: name + "passes the gate of Plausible", Paper: lab.None, Tolerance: lab.Within(0), Why: "always"}.Expect(1),
 		},
@@ -132,7 +119,7 @@ func crafted(k int) lab.Trial {
 // crafter makes a filter by inserting, of the keys wanted, only those that agree
 // with all bits fixed before.
 type crafter struct {
-	shape  filter.GeneralizedShape
+	shape  geometry
 	filter *filter.Generalized
 	fixed  []bool
 	buf    []uint64
@@ -143,7 +130,7 @@ func (c *crafter) round(r *rand.Rand, out []float64) {
 	clear(c.fixed)
 	wanted := make([]filter.Hash, targets)
 	for i := range wanted {
-		wanted[i] = newKey(r)
+		wanted[i] = papers.DrawHash(r)
 		c.offer(c.positions(wanted[i]))
 	}
 	out[0], out[1], out[2] = 0, 0, 0
@@ -153,7 +140,7 @@ func (c *crafter) round(r *rand.Rand, out []float64) {
 		}
 	}
 	for range attackQueries {
-		if c.filter.Has(c.positions(newKey(r))) {
+		if c.filter.Has(c.positions(papers.DrawHash(r))) {
 			out[1] += 1.0 / attackQueries
 		}
 	}
@@ -205,21 +192,21 @@ func craftedModel(k int) (taken, fixed float64) {
 // endless is a filter into which keys went on being inserted: the oldest is lost
 // but for the chance F_p, whatever F_n said.
 func endless() lab.Trial {
-	shape := filter.GeneralizedShape{M: 8192, K0: 2, K1: 2}
+	shape := newGeometry(8192, 2, 2)
 	const later = 5 * 8192
-	lost := shape.FalseNegativeAfter(later)
+	lost := shape.falseNegativeAfter(later)
 	return lab.Trial{
 		Cells: []lab.Cell{lab.Cell{
 			Name: fmt.Sprintf("GBF 2+2, m=%d: oldest of %d keys lost", shape.M, later), Paper: lab.None, Note: noteEndless,
-			Tolerance: share(1, lost, 0.01, 1), Why: whyShare,
+			Tolerance: lab.Share(1, lost, 0.01, 1), Why: whyShare,
 		}.Expect(lost)},
 		New: func(*rand.Rand) lab.Round {
 			buf := make([]uint64, 0, 4)
 			return func(r *rand.Rand, out []float64) {
-				g, first := newFilter(shape), newKey(r)
+				g, first := newFilter(shape), papers.DrawHash(r)
 				g.Insert(shape.Positions(first, buf))
 				for range later {
-					g.Insert(shape.Positions(newKey(r), buf))
+					g.Insert(shape.Positions(papers.DrawHash(r), buf))
 				}
 				out[0] = 1
 				if g.Has(shape.Positions(first, buf)) {
@@ -232,23 +219,21 @@ func endless() lab.Trial {
 
 // coinciding is a filter so small that F_p is not a bound.
 func coinciding() lab.Trial {
-	shape := filter.GeneralizedShape{M: 256, K0: 4, K1: 4}
+	shape := newGeometry(256, 4, 4)
 	reference := distinctPower(256, 8)
 	const queries = 20000
 	return lab.Trial{
 		Cells: []lab.Cell{lab.Cell{
 			Name: "GBF 4+4, m=256, half ones: found", Paper: shape.FalsePositiveBound(), Note: noteSmall,
-			Tolerance: share(queries, reference, 0.01, 1), Why: whyShare,
+			Tolerance: lab.Share(queries, reference, 0.01, 1), Why: whyShare,
 		}.Expect(reference)},
 		New: func(*rand.Rand) lab.Round {
-			g, buf := newFilter(shape), make([]uint64, 0, 8)
+			buf := make([]uint64, 0, 8)
 			return func(r *rand.Rand, out []float64) {
-				if err := g.Initialize(0.5, r); err != nil {
-					panic(err)
-				}
+				g := shape.drawn(0.5, r)
 				out[0] = 0
 				for range queries {
-					if g.Has(shape.Positions(newKey(r), buf)) {
+					if g.Has(shape.Positions(papers.DrawHash(r), buf)) {
 						out[0] += 1.0 / queries
 					}
 				}
@@ -301,7 +286,7 @@ func bitsPerKey(k int) float64 {
 	lo, hi := 1.0, 10000.0
 	for range 60 {
 		mid := (lo + hi) / 2
-		if (filter.GeneralizedShape{M: m, K0: k, K1: k}).FalseNegativeBound(m/mid) > 0.05 {
+		if newGeometry(m, k, k).falseNegativeBound(m/mid) > 0.05 {
 			lo = mid
 		} else {
 			hi = mid

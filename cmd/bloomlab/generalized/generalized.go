@@ -3,7 +3,7 @@
 // again: its Tables 1 to 8, computed by its formulas and measured on filters, and
 // the attacks that the structure is made for, with one that it does not withstand.
 //
-//	table row -> formulas of filter.GeneralizedShape   held against the printed value
+//	table row -> formulas of geometry                  held against the printed value
 //	          -> rounds on filter.Generalized, Classic  held against the formulas
 //
 // Rounds are those of the paper's section 4: new universal hash functions, the
@@ -13,11 +13,10 @@
 package generalized
 
 import (
-	"math"
 	"math/rand/v2"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 const (
@@ -34,33 +33,16 @@ func Experiments() []lab.Experiment {
 	return append(all, attacks())
 }
 
-// share is the tolerance, in the unit of the cells, of a share of tries against a
-// formula that is good to the given part of it.
-func share(tries, reference, part, unit float64) func(lab.Summary) float64 {
-	counted := lab.Events(tries, reference, 0)
-	return func(s lab.Summary) float64 {
-		spread := unit * counted(s)
-		if s.Rounds > 1 {
-			spread = math.Max(spread, lab.StandardErrors(s))
-		}
-		return spread + unit*part*reference
-	}
-}
-
 const whyShare = "4 standard errors (Poisson, or as the rounds spread), and 1 % for the formula, which takes bits as independent"
 
-// functions are the k0+k1 hash functions of a round. A filter.Universal has no
-// more than filter.MaxK, so there may be several.
-type functions []*filter.Universal
+// functions are the k0+k1 hash functions of a round. A papers.Universal has no
+// more than papers.MaxK, so there may be several.
+type functions []*papers.Universal
 
 func drawFunctions(r *rand.Rand, m uint64, k int) functions {
 	var f functions
-	for ; k > 0; k -= filter.MaxK {
-		u, err := filter.DrawUniversal(m, min(k, filter.MaxK), r)
-		if err != nil {
-			panic(err) // the tables' sizes; a test runs them all
-		}
-		f = append(f, u)
+	for ; k > 0; k -= papers.MaxK {
+		f = append(f, lab.Must(papers.DrawUniversal(m, min(k, papers.MaxK), r)))
 	}
 	return f
 }
@@ -74,8 +56,8 @@ func (f functions) positions(x uint64, dst []uint64) []uint64 {
 
 // inserted and asked draw a key from the first and the second half of the
 // universe.
-func inserted(r *rand.Rand) uint64 { return 1 + r.Uint64N(filter.UniversalPrime/2) }
+func inserted(r *rand.Rand) uint64 { return 1 + r.Uint64N(papers.UniversalPrime/2) }
 
 func asked(r *rand.Rand) uint64 {
-	return 1 + filter.UniversalPrime/2 + r.Uint64N(filter.UniversalPrime/2-1)
+	return 1 + papers.UniversalPrime/2 + r.Uint64N(papers.UniversalPrime/2-1)
 }

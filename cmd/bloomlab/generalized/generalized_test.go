@@ -1,47 +1,22 @@
 package generalized
 
 import (
-	"context"
 	"math"
 	"testing"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/labtest"
 )
 
 const seed = 1
 
-func run(t *testing.T, e lab.Experiment, rounds int) []lab.Row {
-	t.Helper()
-	t.Logf("%s: seed %d, %d rounds", e.Name, seed, rounds)
-	rows, err := lab.Run(context.Background(), e, lab.Options{Rounds: rounds, Seed: seed})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rows
-}
-
 func TestEveryRowIsWithin(t *testing.T) {
 	for _, e := range Experiments() {
-		rows := run(t, e, 5)
-		for _, row := range rows {
-			if !row.Within {
-				t.Errorf("%s %s: measured %g, expected %g within %g", row.Experiment, row.Cell, row.Measured, row.Reference, row.Tolerance)
-			}
-			if math.IsNaN(row.Measured) {
-				t.Errorf("%s %s: no round told anything", row.Experiment, row.Cell)
-			}
-		}
+		rows := labtest.Run(t, e, lab.Options{Rounds: 5, Seed: seed})
+		labtest.Measured(t, rows)
 		for _, figure := range e.Figures(rows) {
 			if len(figure.Series) < 3 {
 				t.Errorf("%s: only %d series", figure.Name, len(figure.Series))
-			}
-			for _, s := range figure.Series {
-				for _, p := range s.Points {
-					if math.IsNaN(p.X) || math.IsNaN(p.Y) || p.Y < 0 {
-						t.Errorf("%s, %s: point %+v", figure.Name, s.Name, p)
-					}
-				}
 			}
 		}
 	}
@@ -100,7 +75,7 @@ func TestCraftedModel(t *testing.T) {
 
 // What the crafter fixed is found, and it takes a key whenever it can.
 func TestCrafterTakesWhatAgrees(t *testing.T) {
-	c := crafter{shape: filter.GeneralizedShape{M: attackBits, K0: 2, K1: 2}, fixed: make([]bool, attackBits)}
+	c := crafter{shape: newGeometry(attackBits, 2, 2), fixed: make([]bool, attackBits)}
 	c.filter = newFilter(c.shape)
 	for _, step := range []struct {
 		positions []uint64

@@ -1,10 +1,6 @@
 package generalized
 
-import (
-	"fmt"
-
-	"github.com/spambloom/spambloom/bloomdb/filter"
-)
+import "fmt"
 
 // row is a line of a table: parameters, then what is printed.
 type row struct {
@@ -16,9 +12,7 @@ type row struct {
 	bloom, falsePositive, falseNegative, boundPositive, boundNegative float64
 }
 
-func (r row) shape() filter.GeneralizedShape {
-	return filter.GeneralizedShape{M: r.m, K0: r.k0, K1: r.k1}
-}
+func (r row) shape() geometry { return newGeometry(r.m, r.k0, r.k1) }
 
 // table is one of the paper's. Tables 1 to 6 are in percent with one decimal, 7
 // and 8 have shares with two digits.

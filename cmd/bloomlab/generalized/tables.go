@@ -5,8 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 func (t table) experiment() lab.Experiment {
@@ -35,8 +35,8 @@ func bloomFalsePositive(r row) float64 {
 func (r row) formulas() [5]float64 {
 	s := r.shape()
 	return [5]float64{
-		bloomFalsePositive(r), s.FalsePositive(n, r.p0), s.FalseNegative(n),
-		s.FalsePositiveBound(), s.FalseNegativeBound(n),
+		bloomFalsePositive(r), s.falsePositive(n, r.p0), s.falseNegative(n),
+		s.FalsePositiveBound(), s.falseNegativeBound(n),
 	}
 }
 
@@ -83,7 +83,7 @@ func (t table) computed(r row) lab.Trial {
 	formulas, printed := r.formulas(), r.printed()
 	for i, name := range columns {
 		if t.number == 7 && i == 1 {
-			add("f_p by Eq. 16", printed[i], r.shape().FalsePositiveSimplified(n, r.p0))
+			add("f_p by Eq. 16", printed[i], r.shape().falsePositiveSimplified(n, r.p0))
 			add("f_p by Eq. 8", printed[i], formulas[i])
 			last := &trial.Cells[len(trial.Cells)-1]
 			*last = last.Expect(equation8[r.m])
@@ -122,11 +122,11 @@ const measurable = 1e-5
 // often a key is lost that was inserted before the n others, which is what F_n is.
 func (t table) measured(r row) lab.Trial {
 	queries := 5000
-	if r.k0+r.k1 > filter.MaxK {
+	if r.k0+r.k1 > papers.MaxK {
 		queries = 1000
 	}
 	formulas, printed := r.formulas(), r.printed()
-	formulas[4] = r.shape().FalseNegativeAfter(n) // F_n without the approximation of Eq. 21
+	formulas[4] = r.shape().falseNegativeAfter(n) // F_n without the approximation of Eq. 21
 	tries := [5]float64{0: float64(queries), 1: float64(queries), 2: n, 4: 1}
 	sim := simulation{row: r, queries: queries, positives: formulas[0] > measurable}
 	trial := lab.Trial{}
@@ -136,7 +136,7 @@ func (t table) measured(r row) lab.Trial {
 		}
 		trial.Cells = append(trial.Cells, lab.Cell{
 			Name: t.name(r) + " " + name + " measured", Paper: printed[i],
-			Tolerance: share(tries[i], formulas[i], 0.01, t.unit()), Why: whyShare,
+			Tolerance: lab.Share(tries[i], formulas[i], 0.01, t.unit()), Why: whyShare,
 		}.Expect(t.unit()*formulas[i]))
 	}
 	trial.New = func(*rand.Rand) lab.Round {
@@ -162,21 +162,13 @@ type simulation struct {
 // generalized one, where measurable, then f_n, and 1 if the key before all was
 // lost, else 0.
 func (s simulation) round() func(r *rand.Rand, out []float64) {
-	g, err := filter.NewGeneralized(s.shape())
-	if err != nil {
-		panic(err) // the tables' sizes; a test runs them all
-	}
-	bloom, err := filter.NewClassic(s.m, min(s.k1, filter.MaxK))
-	if err != nil {
-		panic(err)
-	}
+	shape := s.shape()
+	bloom := lab.Must(papers.NewClassic(s.m, min(s.k1, papers.MaxK)))
 	keys := make([]uint64, n+1)
 	buf := make([]uint64, 0, s.k0+s.k1)
 	return func(r *rand.Rand, out []float64) {
 		f := drawFunctions(r, s.m, s.k0+s.k1)
-		if err := g.Initialize(s.p0, r); err != nil {
-			panic(err)
-		}
+		g := shape.drawn(s.p0, r)
 		initialize(bloom, s.p0, r)
 		for i := range keys {
 			keys[i] = inserted(r)
@@ -214,7 +206,7 @@ func (s simulation) round() func(r *rand.Rand, out []float64) {
 }
 
 // initialize draws the initial condition of a Bloom filter.
-func initialize(b *filter.Classic, p0 float64, r *rand.Rand) {
+func initialize(b *papers.Classic, p0 float64, r *rand.Rand) {
 	b.Reset()
 	for pos := range b.Size() {
 		if r.Float64() >= p0 {

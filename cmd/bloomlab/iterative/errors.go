@@ -7,6 +7,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 const (
@@ -67,10 +68,10 @@ func errorsAtAlpha(alpha float64) lab.Trial {
 }
 
 func bloomCell(name string, distinct, n float64) lab.Cell {
-	reference := filter.ClassicError(float64(size), distinct, k)
+	reference := papers.ClassicError(float64(size), distinct, k)
 	cell := lab.Cell{
 		Name: name + " BF", Paper: math.Pow(-math.Expm1(-k*n/float64(size)), k),
-		Tolerance: frequency(queries, reference, 0.01), Why: whyFrequency,
+		Tolerance: lab.Share(queries, reference, 0.01, 1), Why: whyFrequency,
 	}.Expect(reference)
 	if distinct < n {
 		cell.Note = noteBloom
@@ -80,8 +81,8 @@ func bloomCell(name string, distinct, n float64) lab.Cell {
 
 func iterativeCell(name string, distinct, n, reference float64) lab.Cell {
 	cell := lab.Cell{
-		Name: name, Paper: shape.PaperError(distinct, n),
-		Tolerance: frequency(queries, reference, 0.01), Why: whyFrequency,
+		Name: name, Paper: equation10(distinct, n),
+		Tolerance: lab.Share(queries, reference, 0.01, 1), Why: whyFrequency,
 	}.Expect(reference)
 	if distinct < n {
 		cell.Note = noteIterated
@@ -91,11 +92,11 @@ func iterativeCell(name string, distinct, n, reference float64) lab.Cell {
 
 func countingCell(name string, alpha, n float64, skew int) lab.Cell {
 	cells := countingSize(alpha, n, skew)
-	reference := filter.ClassicError(float64(cells), alpha*n, k)
+	reference := papers.ClassicError(float64(cells), alpha*n, k)
 	cell := lab.Cell{
 		Name:      fmt.Sprintf("%s CBF case %d", name, skew),
 		Paper:     math.Pow(-math.Expm1(-k*n/float64(size)), k),
-		Tolerance: frequency(queries, reference, 0.01), Why: whyFrequency,
+		Tolerance: lab.Share(queries, reference, 0.01, 1), Why: whyFrequency,
 	}.Expect(reference)
 	if alpha < 1 {
 		cell.Note = noteCounting
@@ -109,17 +110,13 @@ func countingSize(alpha, n float64, skew int) uint64 {
 }
 
 func newFilter() *filter.Iterative {
-	f, err := filter.NewIterative(shape)
-	if err != nil {
-		panic(err) // a constant shape; a test makes one
-	}
-	return f
+	return lab.Must(filter.NewIterative(shape))
 }
 
 // fillWith draws the keys of a load and adds them in a random order.
 func fillWith(f *filter.Iterative, load *workload, keys []filter.Hash, r *rand.Rand) {
 	for i := range keys {
-		keys[i] = newKey(r)
+		keys[i] = papers.DrawHash(r)
 	}
 	f.Reset()
 	for _, key := range load.shuffled(r) {
@@ -131,7 +128,7 @@ func fillWith(f *filter.Iterative, load *workload, keys []filter.Hash, r *rand.R
 func iterativeErrors(r *rand.Rand, f *filter.Iterative) float64 {
 	found := 0
 	for range queries {
-		if f.Estimate(newKey(r).Sequence(size)).Found {
+		if f.Estimate(papers.DrawHash(r).Sequence(size)).Found {
 			found++
 		}
 	}
@@ -142,17 +139,14 @@ func iterativeErrors(r *rand.Rand, f *filter.Iterative) float64 {
 // stands for a counting filter of so many cells too: of one without deletions the
 // cells above zero are the ones of a Bloom filter.
 func bloomErrors(r *rand.Rand, m uint64, keys int) float64 {
-	f, err := filter.NewClassic(m, k)
-	if err != nil {
-		panic(err) // the sizes are computed from constants; a test runs them all
-	}
+	f := lab.Must(papers.NewClassic(m, k))
 	var buf [k]uint64
 	for range keys {
-		f.Set(newKey(r).Positions(m, k, buf[:0]))
+		f.Set(papers.Positions(papers.DrawHash(r), m, k, buf[:0]))
 	}
 	found := 0
 	for range queries {
-		if f.Has(newKey(r).Positions(m, k, buf[:0])) {
+		if f.Has(papers.Positions(papers.DrawHash(r), m, k, buf[:0])) {
 			found++
 		}
 	}
@@ -220,7 +214,7 @@ func errorsAtInputs(n float64) lab.Trial {
 			out[0] = bloomErrors(r, size, int(distinct))
 			f.Reset()
 			for range int(distinct) {
-				key := newKey(r)
+				key := papers.DrawHash(r)
 				f.Add(key.Sequence(size))
 				f.Add(key.Sequence(size))
 			}

@@ -3,8 +3,8 @@ package iterative
 import (
 	"fmt"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // columns takes rows that repeat in the order of names, one group for each x, and
@@ -39,7 +39,7 @@ func figureByAlpha(rows []lab.Row) lab.Figure {
 	}
 	names := []string{"BF", "IBF case 1", "IBF case 2", "IBF case 3", "CBF case 1", "CBF case 2", "CBF case 3"}
 	series := append(columns(rows, xs, names),
-		curve("IBF, Eq. 10", 0.1, 1, func(alpha float64) float64 { return shape.PaperError(alpha*inputs, inputs) }),
+		curve("IBF, Eq. 10", 0.1, 1, func(alpha float64) float64 { return equation10(alpha*inputs, inputs) }),
 		curve("BF and CBF, Eq. 4 and 11 as printed", 0.1, 1, func(float64) float64 { return bloomCell("", inputs, inputs).Paper }))
 	return lab.Figure{
 		Name: "iterative-fig5", Title: fmt.Sprintf("False positives by the share of distinct inputs (k=%d, n=%d, m=%d)", k, inputs, size),
@@ -54,8 +54,8 @@ func figureByInputs(rows []lab.Row) lab.Figure {
 		xs = append(xs, factor*inputs)
 	}
 	series := append(columns(rows, xs, []string{"BF", "IBF", "CBF case 1", "CBF case 2", "CBF case 3"}),
-		curve("IBF, Eq. 10", xs[0], xs[len(xs)-1], func(n float64) float64 { return shape.PaperError(n/2, n) }),
-		curve("BF, (1-exp(-k alpha n/m))^k", xs[0], xs[len(xs)-1], func(n float64) float64 { return filter.ClassicError(float64(size), n/2, k) }))
+		curve("IBF, Eq. 10", xs[0], xs[len(xs)-1], func(n float64) float64 { return equation10(n/2, n) }),
+		curve("BF, (1-exp(-k alpha n/m))^k", xs[0], xs[len(xs)-1], func(n float64) float64 { return papers.ClassicError(float64(size), n/2, k) }))
 	return lab.Figure{
 		Name: "iterative-fig6", Title: fmt.Sprintf("False positives by the number of inputs (alpha=1/2, k=%d, m=%d)", k, size),
 		X: lab.Axis{Label: "n"}, Y: lab.Axis{Label: "false positives", Log: true},

@@ -13,9 +13,6 @@
 package iterative
 
 import (
-	"math"
-	"math/rand/v2"
-
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 )
@@ -38,23 +35,6 @@ var shape = filter.IterativeShape{M: size, K: k, Walk: 1 << 16, MaxFill: 0.99}
 // Experiments are all of the package, in the order of the paper.
 func Experiments() []lab.Experiment {
 	return []lab.Experiment{errorsByDistinct(), errorsByInputs(), estimates()}
-}
-
-func newKey(r *rand.Rand) filter.Hash {
-	return filter.Hash{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}
-}
-
-// frequency is the tolerance of a share of tries against a model that is good to
-// the given part of it.
-func frequency(tries, reference, part float64) func(lab.Summary) float64 {
-	counted := lab.Events(tries, reference, 0)
-	return func(s lab.Summary) float64 {
-		spread := counted(s)
-		if s.Rounds > 1 {
-			spread = math.Max(spread, lab.StandardErrors(s))
-		}
-		return spread + part*reference
-	}
 }
 
 const whyFrequency = "4 standard errors (Poisson, or as the rounds spread), and 1 % for the mean-field model"

@@ -1,48 +1,24 @@
 package iterative
 
 import (
-	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/labtest"
 )
 
 const seed = 1
 
-func run(t *testing.T, e lab.Experiment, rounds int) []lab.Row {
-	t.Helper()
-	t.Logf("%s: seed %d, %d rounds", e.Name, seed, rounds)
-	rows, err := lab.Run(context.Background(), e, lab.Options{Rounds: rounds, Seed: seed})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rows
-}
-
 func TestEveryRowIsWithin(t *testing.T) {
 	for _, e := range Experiments() {
-		rows := run(t, e, 5)
+		rows := labtest.Run(t, e, lab.Options{Rounds: 5, Seed: seed})
+		labtest.Measured(t, rows)
 		for _, row := range rows {
-			if !row.Within {
-				t.Errorf("%s %s: measured %g, expected %g within %g", row.Experiment, row.Cell, row.Measured, row.Reference, row.Tolerance)
-			}
-			if math.IsNaN(row.Measured) {
-				t.Errorf("%s %s: no round told anything", row.Experiment, row.Cell)
-			}
 			if !math.IsNaN(row.Paper) && math.Abs(row.Paper-row.Reference) > row.Tolerance && row.Note == "" {
 				t.Errorf("%s %s: the paper has %g, expected %g, and no note says why", row.Experiment, row.Cell, row.Paper, row.Reference)
-			}
-		}
-		for _, figure := range e.Figures(rows) {
-			for _, s := range figure.Series {
-				for _, p := range s.Points {
-					if math.IsNaN(p.X) || math.IsNaN(p.Y) || p.Y < 0 {
-						t.Errorf("%s, %s: point %+v", figure.Name, s.Name, p)
-					}
-				}
 			}
 		}
 	}

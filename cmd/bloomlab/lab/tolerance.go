@@ -60,6 +60,20 @@ func Events(perRound float64, reference, chances float64) func(Summary) float64 
 	}
 }
 
+// Share is the tolerance of a share of tries, in a unit (1, or 100 for percent),
+// against a formula that is good to the given part of it: that of Events or of
+// StandardErrors, whichever is more.
+func Share(tries, reference, part, unit float64) func(Summary) float64 {
+	counted := Events(tries, reference, 0)
+	return func(s Summary) float64 {
+		spread := unit * counted(s)
+		if s.Rounds > 1 {
+			spread = math.Max(spread, StandardErrors(s))
+		}
+		return spread + unit*part*reference
+	}
+}
+
 // Within is a tolerance that does not depend on what was measured: for computed
 // values half a unit of the last printed digit, say.
 func Within(half float64) func(Summary) float64 {

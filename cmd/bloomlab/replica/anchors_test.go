@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
-	"github.com/spambloom/spambloom/cmd/internal/variation"
+	"github.com/spambloom/spambloom/cmd/bloomlab/variation"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )

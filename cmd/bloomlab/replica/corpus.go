@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spambloom/spambloom/cmd/bloomlab/variation"
 	"github.com/spambloom/spambloom/cmd/internal/mailbox"
-	"github.com/spambloom/spambloom/cmd/internal/variation"
 )
 
 // Message is a message of a corpus.

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
-	"github.com/spambloom/spambloom/cmd/internal/variation"
+	"github.com/spambloom/spambloom/cmd/bloomlab/variation"
 	"github.com/spambloom/spambloom/signature"
 )
 

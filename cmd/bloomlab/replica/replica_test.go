@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spambloom/spambloom/cmd/internal/variation"
+	"github.com/spambloom/spambloom/cmd/bloomlab/variation"
 )
 
 // sampleFolder is a corpus of the variation package's samples: three spams, and one
@@ -17,7 +17,7 @@ func sampleFolder(t *testing.T, hit bool) string {
 	t.Helper()
 	root := t.TempDir()
 	copyTo := func(folder, sample string) {
-		raw, err := os.ReadFile(filepath.Join("../../internal/variation/testdata", sample))
+		raw, err := os.ReadFile(filepath.Join("../variation/testdata", sample))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,7 @@ func mistakesTrial() lab.Trial {
 		return func(r *rand.Rand, out []float64) {
 			d := draw(r.Uint64(), s)
 			way := equals(1)
-			w := must(d.run(newTally(way.model, way.rules).enter, way.need()))
+			w := lab.Must(d.run(newTally(way.model, way.rules).enter, way.need()))
 			listed, computed := 0.0, 0.0
 			for _, m := range d.read() {
 				computed += 1 - m.refrain
@@ -69,13 +69,13 @@ func ledgerTrial() lab.Trial {
 	cells := []lab.Cell{shown("ledger and tally: words"), never("ledger and tally: decisions that differ"), never("ledger and tally: reporters whose weights differ")}
 	return lab.Trial{Most: 1, Cells: cells, New: func(*rand.Rand) lab.Round {
 		return func(r *rand.Rand, out []float64) {
-			folder := must(os.MkdirTemp("", "bloomlab"))
+			folder := lab.Must(os.MkdirTemp("", "bloomlab"))
 			defer os.RemoveAll(folder)
-			l := must(ledger.Open(ledger.Options{Path: filepath.Join(folder, "reports.db"), Model: way.model, NoSync: true}))
+			l := lab.Must(ledger.Open(ledger.Options{Path: filepath.Join(folder, "reports.db"), Model: way.model, NoSync: true}))
 			defer l.Close()
 			t := newTally(way.model, way.rules)
 			byLedger, differ := enterLedger(l), 0.0
-			w := must(draw(r.Uint64(), s).run(func(x word) (decision, error) {
+			w := lab.Must(draw(r.Uint64(), s).run(func(x word) (decision, error) {
 				d, err := byLedger(x)
 				if same, _ := t.enter(x); !slices.Equal(d.list, same.list) || !slices.Equal(d.revoke, same.revoke) {
 					differ++
@@ -89,7 +89,7 @@ func ledgerTrial() lab.Trial {
 
 func weightsThatDiffer(l *ledger.Ledger, t *tally) (n float64) {
 	now := epoch.Add(100 * 24 * time.Hour)
-	all := must(l.Reporters("", 1<<20, now))
+	all := lab.Must(l.Reporters("", 1<<20, now))
 	if len(all) != len(t.reporters) {
 		n++
 	}

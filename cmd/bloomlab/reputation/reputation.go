@@ -110,7 +110,7 @@ func (t trial) lab() lab.Trial {
 			d, rest := draw(r.Uint64(), t.scenario), out
 			tooFew := 0
 			for _, way := range t.ways {
-				w := must(d.run(newTally(way.model, way.rules).enter, way.need()))
+				w := lab.Must(d.run(newTally(way.model, way.rules).enter, way.need()))
 				rest = w.put(rest, t.from, way.weekly)
 				tooFew += w.below
 			}
@@ -140,14 +140,6 @@ func (w *world) put(out []float64, from int, weekly bool) []float64 {
 
 func (k week) percent() (junk, caught float64) {
 	return 100 * float64(k.listed) / float64(k.wanted), 100 * float64(k.caught) / float64(k.spam)
-}
-
-// must is for books in memory, which have no errors.
-func must[T any](x T, err error) T {
-	if err != nil {
-		panic(fmt.Sprintf("reputation: %v", err))
-	}
-	return x
 }
 
 // shown is a cell that is held against nothing.

@@ -1,7 +1,6 @@
 package reputation
 
 import (
-	"context"
 	"errors"
 	"math"
 	"reflect"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/labtest"
 )
 
 const seed = 20261121
@@ -18,16 +18,8 @@ var village = scenario{users: 150, days: 28, liars: 0.3, mix: usual}
 
 func runTrials(t *testing.T, trials ...lab.Trial) []lab.Row {
 	t.Helper()
-	t.Logf("seed %d", seed)
-	rows, err := lab.Run(context.Background(), lab.Experiment{Name: "test", Trials: trials}, lab.Options{Rounds: 3, Seed: seed})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range rows {
-		if !r.Within || math.IsNaN(r.Measured) {
-			t.Errorf("%s: measured %v, want %v within %v", r.Cell, r.Measured, r.Reference, r.Tolerance)
-		}
-	}
+	rows := labtest.Run(t, lab.Experiment{Name: "test", Trials: trials}, lab.Options{Rounds: 3, Seed: seed})
+	labtest.Measured(t, rows)
 	return rows
 }
 

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // outcome is what one selection does at one beta.
@@ -58,7 +58,7 @@ func poisson(mean float64, x int) float64 {
 
 // newMeanField sorts all classes into levels by the rank that the selection gives
 // them; less is better.
-func newMeanField(selection filter.Selection, lambda float64) *meanField {
+func newMeanField(selection papers.Selection, lambda float64) *meanField {
 	f := &meanField{lambda: lambda}
 	const load = float64(hashes) * members / size // members of a bit
 	byRank := make(map[float64][]class)
@@ -69,11 +69,11 @@ func newMeanField(selection filter.Selection, lambda float64) *meanField {
 			if j > 0 {
 				x.other = set * poisson(lambda, j-1)
 			}
-			rank := map[filter.Selection]float64{
-				filter.RandomSelection: 0,
-				filter.MinimumFN:       float64(c),
-				filter.MaximumFP:       -float64(j),
-				filter.RatioSelection:  float64(c) / float64(j),
+			rank := map[papers.Selection]float64{
+				papers.RandomSelection: 0,
+				papers.MinimumFN:       float64(c),
+				papers.MaximumFP:       -float64(j),
+				papers.RatioSelection:  float64(c) / float64(j),
 			}[selection]
 			byRank[rank] = append(byRank[rank], x)
 		}

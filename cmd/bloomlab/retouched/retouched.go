@@ -1,7 +1,7 @@
 // Package retouched does the simulations of Donnet, Baynat, Friedman, "Retouched
 // Bloom Filters: Allowing Networked Applications to Flexibly Trade Off False
 // Positives Against False Negatives" (2006), section IV.B, Fig. 5 and 6,
-// with filter.Retouched. The case study of section V is left out: its traces are
+// with papers.Retouched. The case study of section V is left out: its traces are
 // not public, and its numbers contradict each other (at m = 60,000 the peak
 // success rate is 0.642 in one paragraph and 0.7218 in the next).
 //
@@ -19,8 +19,8 @@ import (
 	"math/rand/v2"
 	"sync"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // Experiments are those of the two figures.
@@ -85,7 +85,7 @@ func fig5() lab.Experiment {
 				return func(r *rand.Rand, out []float64) {
 					w.draw(r)
 					for i, v := range variants {
-						w.retouch(v, r, func(beta int, f *filter.Retouched) {
+						w.retouch(v, r, func(beta int, f *papers.Retouched) {
 							out[i*len(betas)+beta] = float64(f.Cleared())
 						})
 					}
@@ -157,7 +157,7 @@ func (w *world) chi(r *rand.Rand, chi, rest []float64) {
 	w.draw(r)
 	last := len(betas) - 1
 	for i, v := range variants {
-		w.retouch(v, r, func(beta int, f *filter.Retouched) {
+		w.retouch(v, r, func(beta int, f *papers.Retouched) {
 			e := w.effect(f.Has)
 			chi[i*len(betas)+beta] = e.Chi()
 			if beta == last {
@@ -235,7 +235,7 @@ func dropCells() []lab.Cell {
 }
 
 func blindCells() []lab.Cell {
-	share := filter.RandomizedClearing(blind, ones, hashes)
+	share := papers.RandomizedClearing(blind, ones, hashes)
 	cell := func(what string, reference, deviation float64) lab.Cell {
 		c := lab.Cell{
 			Name: fmt.Sprintf("randomized clearing, s=%d: %s", blind, what), Paper: lab.None,

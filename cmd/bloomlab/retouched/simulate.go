@@ -1,11 +1,11 @@
 package retouched
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // The paper's evaluation, section IV.B.
@@ -20,36 +20,36 @@ var betas = []float64{0.01, 0.02, 0.05, 0.10, 0.25, 0.50, 0.75, 1}
 
 // ones and falsePositives are p_1*m (Eq. 4) and |F_P| (Eq. 5) in expectation.
 var (
-	ones           = size * filter.ClassicFill(size, members, hashes)
-	falsePositives = (universe - members) * filter.ClassicError(size, members, hashes)
+	ones           = size * papers.ClassicFill(size, members, hashes)
+	falsePositives = (universe - members) * papers.ClassicError(size, members, hashes)
 )
 
 // variant is one of the ways to retouch that are compared.
 type variant struct {
 	name      string
-	selection filter.Selection
+	selection papers.Selection
 	given     bool // v_B counts B, as the pseudo-code says; else all of F_P
 	live      bool
 }
 
 var variants = []variant{
-	{name: "random", selection: filter.RandomSelection},
-	{name: "minimum FN", selection: filter.MinimumFN},
-	{name: "maximum FP", selection: filter.MaximumFP},
-	{name: "ratio", selection: filter.RatioSelection},
-	{name: "maximum FP, v_B of B", selection: filter.MaximumFP, given: true},
-	{name: "ratio, v_B of B", selection: filter.RatioSelection, given: true},
-	{name: "ratio, live v_A and v_B of B", selection: filter.RatioSelection, given: true, live: true},
+	{name: "random", selection: papers.RandomSelection},
+	{name: "minimum FN", selection: papers.MinimumFN},
+	{name: "maximum FP", selection: papers.MaximumFP},
+	{name: "ratio", selection: papers.RatioSelection},
+	{name: "maximum FP, v_B of B", selection: papers.MaximumFP, given: true},
+	{name: "ratio, v_B of B", selection: papers.RatioSelection, given: true},
+	{name: "ratio, live v_A and v_B of B", selection: papers.RatioSelection, given: true, live: true},
 }
 
 // world is one draw of A, the filter and F_P. Hashing is emulated with random
 // numbers, as in the paper: positions are uniform draws.
 type world struct {
-	bloom   *filter.Classic
+	bloom   *papers.Classic
 	a, f    keys
-	va, vb  *filter.CountingVector // static, of A and of F_P
-	liveA   *filter.CountingVector // live, of A
-	touched *filter.Classic        // scratch
+	va, vb  *papers.CountingVector // static, of A and of F_P
+	liveA   *papers.CountingVector // live, of A
+	touched *papers.Classic        // scratch
 }
 
 // keys are the positions of some keys, hashes each, side by side.
@@ -64,19 +64,7 @@ func newWorld() *world {
 }
 
 // newClassic makes an empty filter of the paper's size, which is in range.
-func newClassic() *filter.Classic { return must(filter.NewClassic(size, hashes)) }
-
-// must is for what cannot fail with the constants above.
-func must[T any](x T, err error) T {
-	check(err)
-	return x
-}
-
-func check(err error) {
-	if err != nil {
-		panic(fmt.Sprintf("retouched: %v", err))
-	}
-}
+func newClassic() *papers.Classic { return lab.Must(papers.NewClassic(size, hashes)) }
 
 // draw makes A and asks the filter for every other element of the universe. Of an
 // element that is not found only the positions up to the first clear bit matter,
@@ -122,20 +110,20 @@ func twoPositions(r *rand.Rand) (p, q uint64) {
 	return x >> 32 * size >> 32, x & (1<<32 - 1) * size >> 32
 }
 
-func count(k keys, live bool) *filter.CountingVector {
-	v := must(filter.NewCountingVector(size, live))
+func count(k keys, live bool) *papers.CountingVector {
+	v := lab.Must(papers.NewCountingVector(size, live))
 	for i := range k.len() {
-		check(v.Add(k.at(i)))
+		lab.Check(v.Add(k.at(i)))
 	}
 	return v
 }
 
 // start makes the filter that a variant will clear bits of, for the false
 // positives B.
-func (w *world) start(v variant, b keys, r *rand.Rand) *filter.Retouched {
+func (w *world) start(v variant, b keys, r *rand.Rand) *papers.Retouched {
 	w.touched.Reset()
-	check(w.touched.Or(w.bloom))
-	how := filter.Retouching{Selection: v.selection, Random: r}
+	lab.Check(w.touched.Or(w.bloom))
+	how := papers.Retouching{Selection: v.selection, Random: r}
 	switch {
 	case v.live:
 		how.A, how.B = w.liveA.Clone(), count(b, true)
@@ -144,13 +132,13 @@ func (w *world) start(v variant, b keys, r *rand.Rand) *filter.Retouched {
 	default:
 		how.A, how.B = w.va.Clone(), w.vb.Clone()
 	}
-	return must(filter.NewRetouched(w.touched, how))
+	return lab.Must(papers.NewRetouched(w.touched, how))
 }
 
 // retouch does a variant for all betas and tells of each what came out. Where v_B
 // counts all of F_P, a greater B only goes on from a smaller one.
-func (w *world) retouch(v variant, r *rand.Rand, tell func(beta int, f *filter.Retouched)) {
-	var f *filter.Retouched
+func (w *world) retouch(v variant, r *rand.Rand, tell func(beta int, f *papers.Retouched)) {
+	var f *papers.Retouched
 	done := 0
 	for i, beta := range betas {
 		b := w.f.first(int(math.Round(beta * float64(w.f.len()))))
@@ -165,8 +153,8 @@ func (w *world) retouch(v variant, r *rand.Rand, tell func(beta int, f *filter.R
 }
 
 // effect asks for all of A and F_P again.
-func (w *world) effect(has func([]uint64) bool) filter.RetouchEffect {
-	e := filter.RetouchEffect{FalsePositives: w.f.len(), Members: members}
+func (w *world) effect(has func([]uint64) bool) papers.RetouchEffect {
+	e := papers.RetouchEffect{FalsePositives: w.f.len(), Members: members}
 	for i := range w.f.len() {
 		if has(w.f.at(i)) {
 			e.Remaining++
@@ -181,9 +169,9 @@ func (w *world) effect(has func([]uint64) bool) filter.RetouchEffect {
 }
 
 // clearBlindly clears s ones, whatever they are (section III.B).
-func (w *world) clearBlindly(s int, r *rand.Rand) filter.RetouchEffect {
+func (w *world) clearBlindly(s int, r *rand.Rand) papers.RetouchEffect {
 	w.touched.Reset()
-	check(w.touched.Or(w.bloom))
+	lab.Check(w.touched.Or(w.bloom))
 	for s > 0 {
 		if w.touched.ClearBit(r.Uint64N(size)) {
 			s--

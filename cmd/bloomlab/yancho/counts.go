@@ -1,9 +1,10 @@
 package yancho
 
 import (
-	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 )
 
 // elements is the number of distinct keys of all experiments.
@@ -35,21 +36,11 @@ func uniform(most, distinct, total int) frequencies {
 
 func poisson(lambda float64, total int) frequencies {
 	return frequencies{
-		draw:   func(r *rand.Rand) int { return drawPoisson(r, lambda) },
+		draw:   func(r *rand.Rand) int { return lab.Poisson(r, lambda) },
 		most:   60, // below the cells' 63
 		total:  total,
 		weight: lambda + 1,
 	}
-}
-
-// drawPoisson multiplies uniform values until they are below e^-lambda (Knuth,
-// vol. 2, section 3.4.1).
-func drawPoisson(r *rand.Rand, lambda float64) int {
-	limit, n := math.Exp(-lambda), 0
-	for p := r.Float64(); p > limit; p *= r.Float64() {
-		n++
-	}
-	return n
 }
 
 // sample draws all c_i, and then moves single ones at random until there are as

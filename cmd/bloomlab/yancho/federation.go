@@ -3,7 +3,8 @@ package yancho
 import (
 	"math/rand/v2"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // Federation is some sites that count the same messages in filters of equal
@@ -20,11 +21,11 @@ type Federation struct {
 	K                int
 
 	m                uint64
-	own              []*filter.Counting // each site's own insertions, refined
-	mixed            []*filter.Counting // each site's own, on top of what was merged as printed
-	base             *filter.Counting   // what was merged last
-	sum, delta       *filter.Counting
-	intuitive, total *filter.Counting
+	own              []*papers.Counting // each site's own insertions, refined
+	mixed            []*papers.Counting // each site's own, on top of what was merged as printed
+	base             *papers.Counting   // what was merged last
+	sum, delta       *papers.Counting
+	intuitive, total *papers.Counting
 	keys             []uint64 // K positions each
 	truth            []uint32
 }
@@ -52,16 +53,16 @@ type Outcome struct {
 // NewFederation makes the filters, of so many cells a key.
 func NewFederation(sites, exchanges, keys, cells, k int) *Federation {
 	f := &Federation{Sites: sites, Exchanges: exchanges, Keys: keys, K: k, m: uint64(cells * keys)}
-	state := func(e filter.Extension) *filter.Counting {
+	state := func(e papers.Extension) *papers.Counting {
 		c, _ := newCounting(e, f.m, k, 20)
 		return c
 	}
 	for range sites {
-		f.own = append(f.own, state(filter.Refined))
-		f.mixed = append(f.mixed, state(filter.Refined))
+		f.own = append(f.own, state(papers.Refined))
+		f.mixed = append(f.mixed, state(papers.Refined))
 	}
-	f.base, f.sum, f.delta, f.total = state(filter.Refined), state(filter.Refined), state(filter.Refined), state(filter.Refined)
-	f.intuitive = state(filter.Intuitive)
+	f.base, f.sum, f.delta, f.total = state(papers.Refined), state(papers.Refined), state(papers.Refined), state(papers.Refined)
+	f.intuitive = state(papers.Intuitive)
 	f.truth = make([]uint32, keys)
 	return f
 }
@@ -90,13 +91,13 @@ func (f *Federation) Round(r *rand.Rand) [schemes]Outcome {
 		f.exchange()
 	}
 	for _, site := range f.own {
-		check(f.total.Sum(site))
+		lab.Check(f.total.Sum(site))
 	}
 	return f.outcomes()
 }
 
 func (f *Federation) reset(r *rand.Rand) {
-	for _, c := range append(append([]*filter.Counting{f.base, f.intuitive, f.total}, f.own...), f.mixed...) {
+	for _, c := range append(append([]*papers.Counting{f.base, f.intuitive, f.total}, f.own...), f.mixed...) {
 		c.Reset()
 	}
 	f.keys = f.keys[:0]
@@ -132,13 +133,13 @@ func (f *Federation) draw(r *rand.Rand) []arrival {
 // than at the last one, and all add up.
 func (f *Federation) exchange() {
 	f.sum.Reset()
-	check(f.sum.Sum(f.base))
+	lab.Check(f.sum.Sum(f.base))
 	for _, site := range f.mixed {
-		check(site.Delta(f.base, f.delta))
-		check(f.sum.Sum(f.delta))
+		lab.Check(site.Delta(f.base, f.delta))
+		lab.Check(f.sum.Sum(f.delta))
 	}
 	for _, site := range append(f.mixed, f.base) {
-		check(site.Join(f.sum)) // no cell of sum is less than theirs
+		lab.Check(site.Join(f.sum)) // no cell of sum is less than theirs
 	}
 }
 
@@ -150,7 +151,7 @@ func (f *Federation) outcomes() (all [schemes]Outcome) {
 			Printed:   uint64(f.mixed[0].Count(x)),
 			Intuitive: uint64(f.intuitive.Count(x)),
 			MinOfSum:  uint64(f.total.Count(x)),
-			SumOfMin:  filter.CountSites(f.own, x),
+			SumOfMin:  papers.CountSites(f.own, x),
 		}
 		for s, count := range counts {
 			switch o := &all[s]; {
@@ -165,11 +166,4 @@ func (f *Federation) outcomes() (all [schemes]Outcome) {
 		}
 	}
 	return all
-}
-
-// check is for filters that this package made alike.
-func check(err error) {
-	if err != nil {
-		panic(err)
-	}
 }

@@ -5,8 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // The text of section V.B on counter growth, and Eq. 3 and 4, with the data of
@@ -20,12 +20,12 @@ func growth(name string, m uint64, k int) []lab.Cell {
 	hit := -math.Expm1(float64(k) * math.Log1p(-1/float64(m)))
 	above := func(keys int) float64 { return float64(m) * atLeast(keys, elements, hit) }
 	held := func(what string, reference float64) lab.Cell {
-		return lab.Cell{Name: name + " " + what, Paper: none, Tolerance: lab.Plus(lab.StandardErrors, 2), Why: whyCells}.Expect(reference)
+		return lab.Cell{Name: name + " " + what, Paper: lab.None, Tolerance: lab.Plus(lab.StandardErrors, 2), Why: whyCells}.Expect(reference)
 	}
 	return []lab.Cell{
 		held("intuitive cells above 20", above(2)),
 		held("intuitive cells at 63", above(4)),
-		{Name: name + " refined cells above 20", Paper: none},
+		{Name: name + " refined cells above 20", Paper: lab.None},
 	}
 }
 
@@ -73,7 +73,7 @@ func twoHundred(byName map[string]lab.Row) lab.Derived {
 	ratio := intuitive.Measured / refined.Measured
 	events := refined.Measured * float64(refined.Rounds)
 	return lab.Derived{
-		Summary: lab.Summary{Mean: ratio, SD: none, Rounds: refined.Rounds},
+		Summary: lab.Summary{Mean: ratio, SD: lab.None, Rounds: refined.Rounds},
 		Cell: lab.Cell{
 			Name: name + " cells above 20, intuitive over refined", Paper: 200,
 			Tolerance: lab.Within(max(0, ratio-200) + lab.Sigmas*ratio/math.Sqrt(events)),
@@ -92,19 +92,19 @@ const noteEquation4 = "Eq. 4 with Eq. 3 takes a cell for the sum of nk independe
 // listings measures f_dcc: messages that never came, and count 20 all the same.
 func listings() lab.Trial {
 	const m, k = 80_000, 4
-	cell := func(e filter.Extension) lab.Cell {
+	cell := func(e papers.Extension) lab.Cell {
 		return lab.Cell{
-			Name: fmt.Sprintf("%s absent keys that count %d or more, %v", configuration(m, k), listed, e), Paper: none,
+			Name: fmt.Sprintf("%s absent keys that count %d or more, %v", configuration(m, k), listed, e), Paper: lab.None,
 			Tolerance: lab.StandardErrors, Why: lab.WhySigmas, Note: noteEquation4,
-		}.Expect(filter.ClassicError(m, elements, k))
+		}.Expect(papers.ClassicError(m, elements, k))
 	}
 	return lab.Trial{
-		Cells: []lab.Cell{cell(filter.Intuitive), cell(filter.Refined)},
+		Cells: []lab.Cell{cell(papers.Intuitive), cell(papers.Refined)},
 		New: func(*rand.Rand) lab.Round {
-			intuitive, _ := newCounting(filter.Intuitive, m, k, cellBits)
-			refined, _ := newCounting(filter.Refined, m, k, cellBits)
+			intuitive, _ := newCounting(papers.Intuitive, m, k, cellBits)
+			refined, _ := newCounting(papers.Refined, m, k, cellBits)
 			return func(r *rand.Rand, out []float64) {
-				hash := must(filter.DrawUniversal(m, k, r))
+				hash := lab.Must(papers.DrawUniversal(m, k, r))
 				intuitive.Reset()
 				refined.Reset()
 				var buf [k]uint64
@@ -133,7 +133,7 @@ func equation4() lab.Trial {
 	const m, k = 80_000, 4
 	cell := func(name string, worked float64) lab.Cell {
 		return lab.Cell{
-			Name: configuration(m, k) + " Eq. 4, " + name, Paper: none, Tolerance: lab.Within(worked / 50),
+			Name: configuration(m, k) + " Eq. 4, " + name, Paper: lab.None, Tolerance: lab.Within(worked / 50),
 			Why: "worked by hand to two digits", Note: noteEquation4,
 		}.Expect(worked)
 	}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 const noteMerge = "the paper adds the differences of refined cells. Each site raises only the least of a key's cells, by what it saw " +
@@ -38,12 +38,12 @@ func merge() lab.Experiment {
 		name := fmt.Sprintf("%d sites k=%d ", c.sites, c.k)
 		near := func(what string, reference float64) lab.Cell {
 			return lab.Cell{
-				Name: name + what, Paper: none, Note: noteMerge,
+				Name: name + what, Paper: lab.None, Note: noteMerge,
 				Tolerance: lab.Plus(lab.Events(keys/3, reference, 0), 0.2*reference),
 				Why:       "4 standard errors of keys that err three together, and 20 % for the reference's own rounds",
 			}.Expect(reference)
 		}
-		never := lab.Cell{Name: name + "intuitive, under", Paper: none, Tolerance: lab.Within(0), Why: "never, in any round"}.Expect(0)
+		never := lab.Cell{Name: name + "intuitive, under", Paper: lab.None, Tolerance: lab.Within(0), Why: "never, in any round"}.Expect(0)
 		e.Trials = append(e.Trials, lab.Trial{
 			Cells: []lab.Cell{near("refined, under", c.under), near("refined, over", c.over), near("refined, 20 or more missed", c.missed), never},
 			New: func(*rand.Rand) lab.Round {
@@ -63,21 +63,21 @@ func merge() lab.Experiment {
 // see it twice each.
 func smallestMerge() lab.Trial {
 	cell := func(name string, right float64) lab.Cell {
-		return lab.Cell{Name: "cells (5,7,9), x twice at each of 2 sites: " + name, Paper: none, Tolerance: lab.Within(0), Why: "exact", Note: noteMerge}.Expect(right)
+		return lab.Cell{Name: "cells (5,7,9), x twice at each of 2 sites: " + name, Paper: lab.None, Tolerance: lab.Within(0), Why: "exact", Note: noteMerge}.Expect(right)
 	}
 	return lab.Trial{
 		Fixed: true,
 		Cells: []lab.Cell{cell("merged count", 7), cell("insertions", 9)},
 		New: func(*rand.Rand) lab.Round {
 			return func(_ *rand.Rand, out []float64) {
-				base, merged, delta := server(filter.Refined, 5, 7, 9), server(filter.Refined, 5, 7, 9), server(filter.Refined)
+				base, merged, delta := server(papers.Refined, 5, 7, 9), server(papers.Refined, 5, 7, 9), server(papers.Refined)
 				inserted := base.Count(exampleKey)
 				for range 2 {
-					site := server(filter.Refined, 5, 7, 9)
+					site := server(papers.Refined, 5, 7, 9)
 					site.Add(exampleKey, 2)
 					inserted += 2
-					check(site.Delta(base, delta))
-					check(merged.Sum(delta))
+					lab.Check(site.Delta(base, delta))
+					lab.Check(merged.Sum(delta))
 				}
 				out[0], out[1] = float64(merged.Count(exampleKey)), float64(inserted)
 			}

@@ -1,5 +1,7 @@
 package yancho
 
+import "github.com/spambloom/spambloom/cmd/bloomlab/lab"
+
 // rates are the printed mean false positive rates of one row of a table, for
 // k = 4, 6, 8, and the printed reduction rates.
 type rates struct {
@@ -73,5 +75,5 @@ var tableX = []rates{
 	{160_000, [3]float64{2.155e-3, 8.327e-4, 4.810e-4}, [3]float64{5.153e-4, 1.207e-4, 5.434e-5}, [3]float64{4.183, 6.898, 8.851}},
 	{240_000, [3]float64{4.903e-4, 1.057e-4, 3.133e-5}, [3]float64{1.094e-4, 1.439e-5, 2.302e-6}, [3]float64{4.481, 7.342, 13.610}},
 	{320_000, [3]float64{1.704e-4, 2.136e-5, 3.146e-6}, [3]float64{3.975e-5, 3.332e-6, 3.635e-7}, [3]float64{4.286, 6.409, 8.653}},
-	{640_000, [3]float64{1.104e-5, 5.302e-7, 0}, [3]float64{2.585e-6, 6.564e-8, 0}, [3]float64{4.270, 8.077, none}},
+	{640_000, [3]float64{1.104e-5, 5.302e-7, 0}, [3]float64{2.585e-6, 6.564e-8, 0}, [3]float64{4.270, 8.077, lab.None}},
 }

@@ -5,8 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // cellBits is the width of a cell: "in all the experiments, we in fact allocate
@@ -93,7 +93,7 @@ func configuration(m uint64, k int) string { return fmt.Sprintf("m=%dK k=%d", m/
 
 func (s simulation) trial(printed rates, column, k int) lab.Trial {
 	name := configuration(printed.m, k)
-	zero := lab.Cell{Paper: none, Tolerance: lab.Within(0), Why: "never, in any round"}
+	zero := lab.Cell{Paper: lab.None, Tolerance: lab.Within(0), Why: "never, in any round"}
 	wrong, full := zero.Expect(0), zero
 	wrong.Name = name + " refined below the truth or above intuitive"
 	full.Name, full.Paper = name+" refined insertions that reach 63", 0
@@ -133,8 +133,8 @@ type filters struct {
 	keys               []uint64
 	c                  []uint32 // c_i
 	sequence           []uint16
-	intuitive, refined *filter.Counting
-	cells              [2]*filter.Flat // of the two
+	intuitive, refined *papers.Counting
+	cells              [2]*papers.Flat // of the two
 	positions          []uint64        // k for each key
 }
 
@@ -151,14 +151,14 @@ func (s simulation) newFilters(common *rand.Rand, m uint64, k int) *filters {
 	}
 	f.c = s.c.sample(common)
 	f.sequence = s.order.sequence(common, f.c)
-	f.intuitive, f.cells[0] = newCounting(filter.Intuitive, m, k, cellBits)
-	f.refined, f.cells[1] = newCounting(filter.Refined, m, k, cellBits)
+	f.intuitive, f.cells[0] = newCounting(papers.Intuitive, m, k, cellBits)
+	f.refined, f.cells[1] = newCounting(papers.Refined, m, k, cellBits)
 	return f
 }
 
 // round draws hash functions, inserts the sequence, and counts the errors.
 func (f *filters) round(r *rand.Rand, out []float64) {
-	hash := must(filter.DrawUniversal(f.m, f.k, r))
+	hash := lab.Must(papers.DrawUniversal(f.m, f.k, r))
 	f.positions = f.positions[:0]
 	for _, x := range f.keys {
 		f.positions = hash.Positions(x, f.positions)
@@ -265,7 +265,7 @@ func (s simulation) reduction(name string, printed rates, column int, intuitive,
 		c.Note = "the text has m=640K as an exception, in which both do the same; of its columns only k=8, without errors, is"
 	}
 	mean := intuitive.Measured / refined.Measured
-	return lab.Derived{Cell: c, Summary: lab.Summary{Mean: mean, SD: none, Rounds: refined.Rounds}}
+	return lab.Derived{Cell: c, Summary: lab.Summary{Mean: mean, SD: lab.None, Rounds: refined.Rounds}}
 }
 
 func named(rows []lab.Row) map[string]lab.Row {

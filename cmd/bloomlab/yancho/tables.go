@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // tableI has m/n, k, the compression rate CR against signatures of 160 bits, and
@@ -41,7 +41,7 @@ func table1() lab.Experiment {
 			New: func(*rand.Rand) lab.Round {
 				return func(_ *rand.Rand, out []float64) {
 					out[0] = 160 / float64(row.ratio)
-					out[1] = filter.ClassicError(large*float64(row.ratio), large, row.k)
+					out[1] = papers.ClassicError(large*float64(row.ratio), large, row.k)
 				}
 			},
 		}, measureClassic(name+" measured", row.rate, uint64(row.ratio*elements), row.k))
@@ -61,11 +61,11 @@ func measureClassic(name string, printed float64, m uint64, k int) lab.Trial {
 	return lab.Trial{
 		Cells: []lab.Cell{cell},
 		New: func(*rand.Rand) lab.Round {
-			f := must(filter.NewClassic(m, k))
+			f := lab.Must(papers.NewClassic(m, k))
 			return func(r *rand.Rand, out []float64) {
-				hash := must(filter.DrawUniversal(m, k, r))
+				hash := lab.Must(papers.DrawUniversal(m, k, r))
 				out[0] = falsePositives(f, elements, asked, func(absent uint64, dst []uint64) []uint64 {
-					return hash.Positions(1+2*r.Uint64N((filter.UniversalPrime-1)/2)+absent, dst)
+					return hash.Positions(1+2*r.Uint64N((papers.UniversalPrime-1)/2)+absent, dst)
 				})
 			}
 		},
@@ -74,9 +74,9 @@ func measureClassic(name string, printed float64, m uint64, k int) lab.Trial {
 
 // falsePositives fills f with keys, drawn with absent=0, and returns how many of
 // those asked for thereafter, drawn with absent=1, it finds, as a share.
-func falsePositives(f *filter.Classic, keys, asked int, draw func(absent uint64, dst []uint64) []uint64) float64 {
+func falsePositives(f *papers.Classic, keys, asked int, draw func(absent uint64, dst []uint64) []uint64) float64 {
 	f.Reset()
-	var buf [filter.MaxK]uint64
+	var buf [papers.MaxK]uint64
 	for range keys {
 		f.Set(draw(0, buf[:0]))
 	}
@@ -108,7 +108,7 @@ func table2() lab.Experiment {
 	var cells []lab.Cell
 	for times, row := range table2Cells {
 		for i, v := range row {
-			extension := filter.Extension(i / 3)
+			extension := papers.Extension(i / 3)
 			cells = append(cells, exact(fmt.Sprintf("x=%d %v c[h%d]", times, extension, i%3+1), v))
 		}
 	}
@@ -125,7 +125,7 @@ func table2() lab.Experiment {
 }
 
 func table2Round(_ *rand.Rand, out []float64) {
-	for _, e := range []filter.Extension{filter.Intuitive, filter.Refined} {
+	for _, e := range []papers.Extension{papers.Intuitive, papers.Refined} {
 		b := server(e, 1, 1, 0)
 		for times := range 5 {
 			for i := range uint64(3) {
@@ -134,15 +134,15 @@ func table2Round(_ *rand.Rand, out []float64) {
 			b.Add(exampleKey, 1)
 		}
 	}
-	out[30] = mergedCount(filter.Intuitive, 0)
-	out[31] = mergedCount(filter.Intuitive, 1)
-	out[32] = mergedCount(filter.Refined, 1)
+	out[30] = mergedCount(papers.Intuitive, 0)
+	out[31] = mergedCount(papers.Intuitive, 1)
+	out[32] = mergedCount(papers.Refined, 1)
 }
 
 // exampleKey are the positions of the example's x.
 var exampleKey = []uint64{0, 1, 2}
 
-func server(e filter.Extension, cells ...uint32) *filter.Counting {
+func server(e papers.Extension, cells ...uint32) *papers.Counting {
 	c, flat := newCounting(e, 3, 3, 5)
 	for i, v := range cells {
 		flat.SetCell(uint64(i), v)
@@ -152,10 +152,10 @@ func server(e filter.Extension, cells ...uint32) *filter.Counting {
 
 // mergedCount is the count of x after servers a and b have each seen it so many
 // times more, and were merged.
-func mergedCount(e filter.Extension, more uint32) float64 {
+func mergedCount(e papers.Extension, more uint32) float64 {
 	a, b := server(e, 2, 5, 8), server(e, 4, 4, 3)
 	a.Add(exampleKey, more)
 	b.Add(exampleKey, more)
-	check(a.Sum(b))
+	lab.Check(a.Sum(b))
 	return float64(a.Count(exampleKey))
 }

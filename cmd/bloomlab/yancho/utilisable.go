@@ -6,8 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 // chunked is a filter whose positions are the chunks of a digest.
@@ -55,13 +55,13 @@ func (c chunked) bound() lab.Trial {
 		Fixed: true,
 		Cells: []lab.Cell{
 			{Name: c.String() + " utilisable bits", Paper: bound, Tolerance: lab.Within(0), Why: "min(m, 2^(bits/k))"},
-			{Name: c.String() + " Eq. 1", Paper: none},
+			{Name: c.String() + " Eq. 1", Paper: lab.None},
 		},
 		New: func(*rand.Rand) lab.Round {
-			chunks := must(filter.NewChunks(c.m, c.k, c.bytes))
+			chunks := lab.Must(papers.NewChunks(c.m, c.k, c.bytes))
 			return func(_ *rand.Rand, out []float64) {
 				out[0] = float64(chunks.Utilisable())
-				out[1] = filter.ClassicError(float64(c.m), float64(c.n), c.k)
+				out[1] = papers.ClassicError(float64(c.m), float64(c.n), c.k)
 			}
 		},
 	}
@@ -70,22 +70,22 @@ func (c chunked) bound() lab.Trial {
 func (c chunked) measured() lab.Trial {
 	const asked = 20_000
 	cell := lab.Cell{
-		Name: c.String() + " measured", Paper: none, Note: c.note,
+		Name: c.String() + " measured", Paper: lab.None, Note: c.note,
 		Tolerance: lab.Plus(lab.Events(asked, c.expected(), 0), 0.01*c.expected()),
 		Why:       "4 standard errors around (sum of p fill)^k over positions of chance p, and 1 % for its being an estimate",
 	}.Expect(c.expected())
 	return lab.Trial{
 		Cells: []lab.Cell{cell},
 		New: func(*rand.Rand) lab.Round {
-			chunks := must(filter.NewChunks(c.m, c.k, c.bytes))
-			f := must(filter.NewClassic(c.m, c.k))
+			chunks := lab.Must(papers.NewChunks(c.m, c.k, c.bytes))
+			f := lab.Must(papers.NewClassic(c.m, c.k))
 			digest := make([]byte, 40)
 			return func(r *rand.Rand, out []float64) {
 				out[0] = falsePositives(f, c.n, asked, func(_ uint64, dst []uint64) []uint64 {
 					for i := 0; i < c.bytes; i += 8 {
 						binary.BigEndian.PutUint64(digest[i:], r.Uint64())
 					}
-					return must(chunks.Positions(digest[:c.bytes], dst))
+					return lab.Must(chunks.Positions(digest[:c.bytes], dst))
 				})
 			}
 		},

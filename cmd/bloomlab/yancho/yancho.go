@@ -12,13 +12,11 @@ package yancho
 import (
 	"math/rand/v2"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
+	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
 const paper = "Yan & Cho 2006 (CS-TR-973), "
-
-var none = lab.None
 
 // Experiments are all of the paper, in its order.
 func Experiments() []lab.Experiment {
@@ -29,19 +27,11 @@ func Experiments() []lab.Experiment {
 	return append(all, utilisable(), merge())
 }
 
-// must is for parameters that stand in this package: an error is a mistake in it.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
 // newCounting makes a filter of m flat cells.
-func newCounting(e filter.Extension, m uint64, k, width int) (*filter.Counting, *filter.Flat) {
-	cells := must(filter.NewFlat(m, width))
-	return must(filter.NewCounting(e, k, cells)), cells
+func newCounting(e papers.Extension, m uint64, k, width int) (*papers.Counting, *papers.Flat) {
+	cells := lab.Must(papers.NewFlat(m, width))
+	return lab.Must(papers.NewCounting(e, k, cells)), cells
 }
 
 // drawKey draws from the paper's universe A = {1, ..., p-1}.
-func drawKey(r *rand.Rand) uint64 { return 1 + r.Uint64N(filter.UniversalPrime-1) }
+func drawKey(r *rand.Rand) uint64 { return 1 + r.Uint64N(papers.UniversalPrime-1) }

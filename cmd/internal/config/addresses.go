@@ -22,24 +22,21 @@ const (
 // listOf is a list of texts, each of which has a form: the function gives it in lower
 // case, or an error.
 func listOf(field func(*Config) *[]string, allowed string, form func(string) (string, error)) kind {
-	k := texts(field, allowed)
-	k.parse = func(c *Config, v any) error {
+	return kindOf(field, "a list of "+allowed, func(v any) ([]string, error) {
 		list, err := stringList(v)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		var formed []string // nil where the list is empty
 		for _, s := range list {
 			f, err := form(s)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			formed = append(formed, f)
 		}
-		*field(c) = formed
-		return nil
-	}
-	return k
+		return formed, nil
+	}, showTexts)
 }
 
 const patternsAllowed = `"user@example.org", "example.org" (that domain) and ".example.org" (it and all below)`

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"math"
@@ -29,22 +30,43 @@ func (k kind) set(c *Config, v any) error {
 
 func wrong(v any, what string) error { return fmt.Errorf("%s is not %s", literal(v), what) }
 
-func text(field func(*Config) *string, allowed string) kind {
+// kindOf is the kind of a field that read takes from the decoder's any, and show gives back.
+func kindOf[T any](field func(*Config) *T, allowed string, read func(v any) (T, error), show func(T) any) kind {
 	return kind{
 		allowed: allowed,
 		parse: func(c *Config, v any) error {
-			s, ok := v.(string)
-			if !ok {
-				return wrong(v, "a text in quotes")
+			value, err := read(v)
+			if err == nil {
+				*field(c) = value
 			}
-			if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-				return fmt.Errorf("%s holds a control character", literal(v))
-			}
-			*field(c) = s
-			return nil
+			return err
 		},
-		get: func(c *Config) any { return *field(c) },
+		get: func(c *Config) any { return show(*field(c)) },
 	}
+}
+
+// same shows a value that the decoder gives as it is.
+func same[T any](v T) any { return v }
+
+// within refuses a value outside of the bounds; v is how it is written.
+func within[N cmp.Ordered](n, least, most N, v any) (N, error) {
+	if n < least || n > most {
+		return n, fmt.Errorf("%s is out of range", literal(v))
+	}
+	return n, nil
+}
+
+func text(field func(*Config) *string, allowed string) kind {
+	return kindOf(field, allowed, func(v any) (string, error) {
+		s, ok := v.(string)
+		if !ok {
+			return "", wrong(v, "a text in quotes")
+		}
+		if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			return "", fmt.Errorf("%s holds a control character", literal(v))
+		}
+		return s, nil
+	}, same)
 }
 
 func siteName(field func(*Config) *string) kind { return fitName(field, "a site name") }
@@ -81,43 +103,29 @@ func FitName(s string) string {
 }
 
 func texts(field func(*Config) *[]string, allowed string) kind {
-	return kind{
-		allowed: "a list of " + allowed,
-		parse: func(c *Config, v any) error {
-			list, err := stringList(v)
-			if err != nil {
-				return err
-			}
-			*field(c) = list
-			return nil
-		},
-		get: func(c *Config) any { return anyList(*field(c), func(s string) string { return s }) },
-	}
+	return kindOf(field, "a list of "+allowed, stringList, showTexts)
 }
+
+func showTexts(list []string) any { return anyList(list, func(s string) string { return s }) }
 
 type prefixList = []netip.Prefix
 
 func prefixes(field func(*Config) *prefixList) kind {
-	return kind{
-		allowed: `a list of networks such as "192.0.2.0/24" or "2001:db8::/32"`,
-		parse: func(c *Config, v any) error {
-			list, err := stringList(v)
+	return kindOf(field, `a list of networks such as "192.0.2.0/24" or "2001:db8::/32"`, func(v any) (prefixList, error) {
+		list, err := stringList(v)
+		if err != nil {
+			return nil, err
+		}
+		nets := make(prefixList, 0, len(list))
+		for _, s := range list {
+			p, err := parseNetwork(s)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			nets := make(prefixList, 0, len(list))
-			for _, s := range list {
-				p, err := parseNetwork(s)
-				if err != nil {
-					return err
-				}
-				nets = append(nets, p)
-			}
-			*field(c) = nets
-			return nil
-		},
-		get: func(c *Config) any { return anyList(*field(c), netip.Prefix.String) },
-	}
+			nets = append(nets, p)
+		}
+		return nets, nil
+	}, func(nets prefixList) any { return anyList(nets, netip.Prefix.String) })
 }
 
 // parseNetwork takes a prefix, or an address for the network of one host. Bits
@@ -138,33 +146,23 @@ func parseNetwork(s string) (netip.Prefix, error) {
 }
 
 func boolean(field func(*Config) *bool) kind {
-	return kind{
-		allowed: "true, false",
-		parse: func(c *Config, v any) error {
-			b, ok := v.(bool)
-			if !ok {
-				return wrong(v, "a truth value")
-			}
-			*field(c) = b
-			return nil
-		},
-		get: func(c *Config) any { return *field(c) },
-	}
+	return kindOf(field, "true, false", func(v any) (bool, error) {
+		b, ok := v.(bool)
+		if !ok {
+			return false, wrong(v, "a truth value")
+		}
+		return b, nil
+	}, same)
 }
 
 func choice(field func(*Config) *string, among ...string) kind {
-	return kind{
-		allowed: strings.Join(among, ", "),
-		parse: func(c *Config, v any) error {
-			s, ok := v.(string)
-			if !ok || !slices.Contains(among, s) {
-				return wrong(v, "one of the choices")
-			}
-			*field(c) = s
-			return nil
-		},
-		get: func(c *Config) any { return *field(c) },
-	}
+	return kindOf(field, strings.Join(among, ", "), func(v any) (string, error) {
+		s, ok := v.(string)
+		if !ok || !slices.Contains(among, s) {
+			return "", wrong(v, "one of the choices")
+		}
+		return s, nil
+	}, same)
 }
 
 // choiceOrNone is a choice, or "" for what stands elsewhere.
@@ -176,37 +174,25 @@ func choiceOrNone(field func(*Config) *string, among ...string) kind {
 
 // mode is who may use a socket, in octal digits. Its owner always may.
 func mode(field func(*Config) *fs.FileMode) kind {
-	return kind{
-		allowed: `an octal mode in quotes from "0600" to "0777"`,
-		parse: func(c *Config, v any) error {
-			s, _ := v.(string)
-			n, err := strconv.ParseUint(s, 8, 32)
-			if err != nil || n > 0o777 || n&0o600 != 0o600 {
-				return wrong(v, "a mode of a socket")
-			}
-			*field(c) = fs.FileMode(n)
-			return nil
-		},
-		get: func(c *Config) any { return fmt.Sprintf("%04o", *field(c)) },
-	}
+	return kindOf(field, `an octal mode in quotes from "0600" to "0777"`, func(v any) (fs.FileMode, error) {
+		s, _ := v.(string)
+		n, err := strconv.ParseUint(s, 8, 32)
+		if err != nil || n > 0o777 || n&0o600 != 0o600 {
+			return 0, wrong(v, "a mode of a socket")
+		}
+		return fs.FileMode(n), nil
+	}, func(m fs.FileMode) any { return fmt.Sprintf("%04o", m) })
 }
 
 func integer(field func(*Config) *int64, least, most int64) kind {
-	return kind{
-		allowed: fmt.Sprintf("a whole number from %s to %s", literal(least), literal(most)),
-		parse: func(c *Config, v any) error {
-			n, ok := v.(int64)
-			if !ok {
-				return wrong(v, "a whole number")
-			}
-			if n < least || n > most {
-				return fmt.Errorf("%s is out of range", literal(n))
-			}
-			*field(c) = n
-			return nil
-		},
-		get: func(c *Config) any { return *field(c) },
-	}
+	allowed := fmt.Sprintf("a whole number from %s to %s", literal(least), literal(most))
+	return kindOf(field, allowed, func(v any) (int64, error) {
+		n, ok := v.(int64)
+		if !ok {
+			return 0, wrong(v, "a whole number")
+		}
+		return within(n, least, most, v)
+	}, same)
 }
 
 func number(v any) (float64, bool) {
@@ -220,59 +206,36 @@ func number(v any) (float64, bool) {
 }
 
 func fraction(field func(*Config) *float64, least, most float64) kind {
-	return kind{
-		allowed: fmt.Sprintf("a number from %s to %s", literal(least), literal(most)),
-		parse: func(c *Config, v any) error {
-			n, ok := number(v)
-			if !ok {
-				return wrong(v, "a number")
-			}
-			if n < least || n > most {
-				return fmt.Errorf("%s is out of range", literal(v))
-			}
-			*field(c) = n
-			return nil
-		},
-		get: func(c *Config) any { return *field(c) },
-	}
+	allowed := fmt.Sprintf("a number from %s to %s", literal(least), literal(most))
+	return kindOf(field, allowed, func(v any) (float64, error) {
+		n, ok := number(v)
+		if !ok {
+			return 0, wrong(v, "a number")
+		}
+		return within(n, least, most, v)
+	}, same)
 }
 
 // weight is what reporters' words count, and what it takes of them.
 func weight(field func(*Config) *float64, least, most float64) kind {
-	return kind{
-		allowed: fmt.Sprintf("a number from %v to %v", least, most),
-		parse: func(c *Config, v any) error {
-			n, ok := number(v)
-			if !ok {
-				return wrong(v, "a number")
-			}
-			if !(n >= least && n <= most) {
-				return fmt.Errorf("%s is out of range", literal(v))
-			}
-			*field(c) = n
-			return nil
-		},
-		get: func(c *Config) any { return *field(c) },
-	}
+	k := fraction(field, least, most)
+	k.allowed = fmt.Sprintf("a number from %v to %v", least, most)
+	return k
 }
 
 func duration(field func(*Config) *time.Duration, least, most time.Duration) kind {
-	return kind{
-		allowed: fmt.Sprintf("a duration from %q to %q, in whole seconds", showDuration(least), showDuration(most)),
-		parse: func(c *Config, v any) error {
-			s, ok := v.(string)
-			d, err := time.ParseDuration(s)
-			if !ok || err != nil {
-				return wrong(v, "a duration")
-			}
-			if d < least || d > most || d%time.Second != 0 {
-				return fmt.Errorf("%s is out of range", literal(v))
-			}
-			*field(c) = d
-			return nil
-		},
-		get: func(c *Config) any { return showDuration(*field(c)) },
-	}
+	allowed := fmt.Sprintf("a duration from %q to %q, in whole seconds", showDuration(least), showDuration(most))
+	return kindOf(field, allowed, func(v any) (time.Duration, error) {
+		s, ok := v.(string)
+		d, err := time.ParseDuration(s)
+		if !ok || err != nil {
+			return 0, wrong(v, "a duration")
+		}
+		if d%time.Second != 0 {
+			return 0, fmt.Errorf("%s is out of range", literal(v))
+		}
+		return within(d, least, most, v)
+	}, func(d time.Duration) any { return showDuration(d) })
 }
 
 // durationOrNone is a duration, or 0s.
@@ -311,22 +274,15 @@ var units = []struct {
 }{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
 
 func size(field func(*Config) *int64, least, most int64) kind {
-	return kind{
-		allowed: fmt.Sprintf("a size from %q to %q, in B, KiB, MiB or GiB", showSize(least), showSize(most)),
-		parse: func(c *Config, v any) error {
-			s, _ := v.(string)
-			n, ok := parseSize(s)
-			if !ok {
-				return wrong(v, "a size with its unit")
-			}
-			if n < least || n > most {
-				return fmt.Errorf("%s is out of range", literal(v))
-			}
-			*field(c) = n
-			return nil
-		},
-		get: func(c *Config) any { return showSize(*field(c)) },
-	}
+	allowed := fmt.Sprintf("a size from %q to %q, in B, KiB, MiB or GiB", showSize(least), showSize(most))
+	return kindOf(field, allowed, func(v any) (int64, error) {
+		s, _ := v.(string)
+		n, ok := parseSize(s)
+		if !ok {
+			return 0, wrong(v, "a size with its unit")
+		}
+		return within(n, least, most, v)
+	}, func(n int64) any { return showSize(n) })
 }
 
 func parseSize(s string) (int64, bool) {

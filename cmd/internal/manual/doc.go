@@ -1,7 +1,7 @@
-// Package manual writes the man pages of a command. It owns their form and no words:
-// all that stands in them is the command's own help, so that the two cannot differ.
+// Package manual makes the man pages of a command, with cobra's generator. It adds what
+// that lacks, and no words: all that stands in a page is the command's own help.
 //
-//	cobra.Command -> Long, flags, example -> sections -> man(7)
+//	cobra.Command -> Long as Markdown -> cobra/doc -> man(7)
 //
 // In a Long text, paragraphs stand between empty lines. A line such as "Exit codes:"
 // or "Files:" opens a section of the page. Lines of the form "TERM  text", with two

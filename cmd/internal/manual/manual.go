@@ -1,13 +1,15 @@
 package manual
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
-	"slices"
+	"regexp"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra/doc"
 )
 
 // Page is one man page.
@@ -16,114 +18,97 @@ type Page struct {
 	Text []byte
 }
 
-// Pages are those of a command and of all its verbs, in the section of the manual.
-// also are pages of other commands, as name(section), for SEE ALSO.
-func Pages(root *cobra.Command, section int, also ...string) []Page {
+// Pages returns the pages of a command and of all commands below it, in a section of the
+// manual. It changes their Long texts. also are pages of other commands, as name(section),
+// for SEE ALSO of the first page.
+func Pages(root *cobra.Command, section string, also ...string) ([]Page, error) {
+	root.DisableAutoGenTag = true // it has a date
 	root.InitDefaultCompletionCmd()
-	root.InitDefaultHelpCmd()
-	root.InitDefaultHelpFlag()
-	verbs := slices.DeleteFunc(slices.Clone(root.Commands()), func(c *cobra.Command) bool { return !c.IsAvailableCommand() || c.Name() == "help" })
-	see := slices.Clone(also)
-	for _, verb := range verbs {
-		see = append(see, reference(verb, section))
+	pages, err := tree(root, section)
+	if err != nil {
+		return nil, err
 	}
-	pages := []Page{page(root, section, see)}
-	for _, verb := range verbs {
-		verb.InitDefaultHelpFlag()
-		pages = append(pages, page(verb, section, []string{reference(root, section)}))
+	first := &pages[0]
+	between := ".SH SEE ALSO\n" // cobra begins it only for other pages of its own
+	if root.HasAvailableSubCommands() {
+		first.Text, between = bytes.TrimSpace(first.Text), ",\n"
 	}
-	return pages
+	for _, name := range also {
+		first.Text = fmt.Appendf(first.Text, "%s\\fB%s\\fP\n", between, name)
+		between = ",\n"
+	}
+	return pages, nil
 }
 
-// nameOf is the page's name: spambloom-report.
-func nameOf(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
-
-func reference(cmd *cobra.Command, section int) string {
-	return fmt.Sprintf("%s(%d)", nameOf(cmd), section)
-}
-
-func page(cmd *cobra.Command, section int, see []string) Page {
-	var w writer
-	// The date is empty, and so is what stands in the foot of pages without a release.
-	w.line(`.TH "%s" "%d" "" "%s"`, escape(strings.ToUpper(nameOf(cmd))), section, cmd.Root().Name())
-	w.line(".nh\n.ad l") // words of commands are not to be broken
-	w.section("NAME")
-	w.line(`%s \- %s`, escape(nameOf(cmd)), escape(cmd.Short))
-	w.section("SYNOPSIS")
-	for _, use := range synopsis(cmd) {
-		w.line(`.B %s`, escape(use))
+// tree returns the pages of a command and of those below it.
+func tree(cmd *cobra.Command, section string) ([]Page, error) {
+	cmd.Long = markdown(cmd.Long)
+	var page bytes.Buffer
+	header := doc.GenManHeader{Section: section, Source: cmd.Root().Name(), Date: &time.Time{}}
+	if err := doc.GenMan(cmd, &header, &page); err != nil {
+		return nil, fmt.Errorf("man page of %s: %w", cmd.CommandPath(), err)
 	}
-	sections := split(cmp.Or(cmd.Long, cmd.Short))
-	w.section("DESCRIPTION")
-	w.blocks(sections[0].blocks)
-	w.flags("OPTIONS", cmd.NonInheritedFlags())
-	w.flags("OPTIONS OF ALL COMMANDS", cmd.InheritedFlags())
-	for _, s := range sections[1:] {
-		w.section(s.title)
-		w.blocks(s.blocks)
-	}
-	if cmd.Example != "" {
-		w.section("EXAMPLES")
-		w.verbatim(cmd.Example)
-	}
-	if cmd.HasParent() {
-		w.section("ENVIRONMENT AND FILES")
-		w.line(`See \fB%s\fR(%d).`, escape(nameOf(cmd.Root())), section)
-	}
-	if len(see) > 0 {
-		w.section("SEE ALSO")
-		w.line("%s", strings.Join(references(see), ",\n"))
-	}
-	return Page{fmt.Sprintf("%s.%d", nameOf(cmd), section), []byte(w.String())}
-}
-
-// synopsis is how the command is called.
-func synopsis(cmd *cobra.Command) []string {
-	if cmd.HasAvailableSubCommands() {
-		return []string{cmd.CommandPath() + " COMMAND [ARGUMENTS] [OPTIONS]"}
-	}
-	use := cmd.UseLine()
-	return []string{strings.Replace(use, "[flags]", "[OPTIONS]", 1)}
-}
-
-// references sets names of pages as man(7) wants them.
-func references(see []string) []string {
-	list := make([]string, len(see))
-	for i, name := range see {
-		name, section, _ := strings.Cut(name, "(")
-		list[i] = fmt.Sprintf(`\fB%s\fR(%s`, escape(name), section)
-	}
-	return list
-}
-
-// flags writes a section of options, where there are any.
-func (w *writer) flags(title string, flags *pflag.FlagSet) {
-	if !flags.HasAvailableFlags() {
-		return
-	}
-	w.section(title)
-	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Hidden || f.Deprecated != "" {
-			return
+	pages := []Page{{strings.ReplaceAll(cmd.CommandPath(), " ", "-") + "." + section, []byte(mend(page.String()))}}
+	for _, below := range cmd.Commands() {
+		if !below.IsAvailableCommand() {
+			continue
 		}
-		value, usage := pflag.UnquoteUsage(f)
-		name := `\fB` + escape("--"+f.Name) + `\fR`
-		if f.Shorthand != "" {
-			name = `\fB` + escape("-"+f.Shorthand) + `\fR, ` + name
+		more, err := tree(below, section)
+		if err != nil {
+			return nil, err
 		}
-		if value != "" {
-			name += ` \fI` + escape(value) + `\fR`
-		}
-		w.line(".TP\n%s", name)
-		w.line("%s", escape(usage+ofDefault(f)))
-	})
+		pages = append(pages, more...)
+	}
+	return pages, nil
 }
 
-// ofDefault names a default that is something.
-func ofDefault(f *pflag.Flag) string {
-	switch f.DefValue {
-	case "", "0", "false", "[]", "0s":
-		return ""
+var (
+	// option is a flag and what cobra shows of its default, before the flag's text.
+	option = regexp.MustCompile(`(?m)^(?:\.PP\n)?(\\fB-.*?)(?:=""|=\[\]|=0s?|\[=false\])?\n\t`)
+	// blank is an empty line that has no meaning: a request follows it.
+	blank = regexp.MustCompile(`\n{2,}\.`)
+	// literal keeps characters that troff prints as others, so that examples can be copied.
+	literal = strings.NewReplacer(`\fB--`, `\fB\-\-`, `\fB-`, `\fB\-`, "--", `\-\-`, "'", `\(aq`, "`", "\\`", "^", `\(ha`, "~", `\(ti`)
+)
+
+// mend takes the date out of a page, and keeps words whole and options a list.
+func mend(page string) string {
+	page = strings.Replace(page, `"Jan 0001"`, `""`, 1)
+	page = strings.Replace(page, ".SH NAME", ".nh\n.ad l\n.SH NAME", 1)
+	page = option.ReplaceAllString(page, ".TP\n$1\n")
+	return literal.Replace(blank.ReplaceAllString(page, "\n."))
+}
+
+var (
+	// opening is the line that opens a section.
+	opening = regexp.MustCompile(`^([A-Z][a-z]+( [a-z]+)?):$`)
+	// item is the first line of a term of a list; lines with more blanks before them go on.
+	item = regexp.MustCompile(`^ {0,2}(\S+(?: \S+)*) {2,}(\S.*)$`)
+	// special are the characters that have a meaning in Markdown.
+	special = regexp.MustCompile("[\\\\`*_{}\\[\\]()#+.!:|&<>~-]")
+)
+
+// titles are the names of sections in man pages, where those differ.
+var titles = map[string]string{"Exit codes": "EXIT STATUS"}
+
+// markdown returns a Long text in the Markdown that cobra's generator reads.
+func markdown(long string) string {
+	var b strings.Builder
+	inList := false
+	for line := range strings.SplitSeq(long, "\n") {
+		text := special.ReplaceAllString(strings.TrimSpace(line), `\$0`)
+		if m := opening.FindStringSubmatch(line); m != nil {
+			fmt.Fprintf(&b, "\n# %s\n\n", cmp.Or(titles[m[1]], strings.ToUpper(m[1])))
+			inList = false
+		} else if m := item.FindStringSubmatch(text); m != nil && !strings.HasPrefix(line, "   ") {
+			fmt.Fprintf(&b, "\n**%s**\n: %s\n", m[1], m[2])
+			inList = true
+		} else {
+			if inList && !strings.HasPrefix(line, "   ") {
+				text, inList = "\n"+text, false
+			}
+			b.WriteString(text + "\n")
+		}
 	}
-	return " (default " + f.DefValue + ")"
+	return b.String()
 }

@@ -9,7 +9,7 @@ import (
 
 // toy is a command with all that a page can hold.
 func toy() *cobra.Command {
-	root := &cobra.Command{Use: "toy", Short: "plays", Long: "Plays a game.\nAnd more.\n\nSecond paragraph.\n\nFiles:\n  ~/.toy  what it knows"}
+	root := &cobra.Command{Use: "toy", Short: "plays", Long: "Plays a game.\nAnd *more*.\n\nSecond <paragraph>.\n\nFiles:\n  ~/.toy  what it knows"}
 	root.PersistentFlags().String("board", "", "the `FILE` of the board")
 	move := &cobra.Command{
 		Use: "move [PIECE...]", Short: "moves a piece", Example: "  toy move .K 'e4'\n  toy move \\n",
@@ -37,22 +37,26 @@ Of several, the first one decides.
 
 func TestPages(t *testing.T) {
 	pages := map[string]string{}
-	for _, p := range Pages(toy(), 6, "game(7)") {
+	all, err := Pages(toy(), "6", "game(7)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
 		pages[p.Name] = string(p.Text)
 	}
-	if len(pages) != 3 || pages["toy-old.6"] != "" || pages["toy-help.6"] != "" { // completion is the third
+	if len(pages) != 7 || pages["toy-old.6"] != "" || pages["toy-help.6"] != "" { // five are of completion
 		t.Errorf("%d pages", len(pages))
 	}
 	for name, wants := range map[string][]string{
 		"toy.6": {
-			`.TH "TOY" "6" "" "toy"` + "\n", ".SH \"DESCRIPTION\"\nPlays a game. And more.\n.PP\nSecond paragraph.\n",
-			".SH \"FILES\"\n.TP\n\\fB\\(ti/.toy\\fR\nwhat it knows\n", "\\fBgame\\fR(7),\n\\fBtoy\\-completion\\fR(6),\n\\fBtoy\\-move\\fR(6)\n",
+			`.TH "TOY" "6" "" "toy"`, ".SH DESCRIPTION\nPlays a game\\&.\nAnd *more*\\&.\n.PP\nSecond <paragraph>\\&.\n",
+			".SH FILES\n.TP\n\\fB\\(ti/\\&.toy\\fP\nwhat it knows\n", "\\fBtoy-completion(6)\\fP, \\fBtoy-move(6)\\fP,\n\\fBgame(7)\\fP\n",
 		},
 		"toy-move.6": {
-			".SH \"DESCRIPTION\"\nmove moves. .hidden line that would be a macro\n.TP\n\\fBWIDTH\\fR\nfirst goes on\n.TP\n\\fBHEIGHT\\fR\nsecond\n",
-			".SH \"EXIT STATUS\"\n.TP\n\\fB0\\fR\ndone\n.TP\n\\fB64\\fR\nwrong, very wrong\n.PP\nOf several, the first one decides.\n.TP\n\\fB65\\fR\nbad\n",
-			"\\fB\\-t\\fR, \\fB\\-\\-times\\fR \\fIN\\fR\nso many N (default 3)\n", ".SH \"OPTIONS OF ALL COMMANDS\"\n.TP\n\\fB\\-\\-board\\fR \\fIFILE\\fR\n",
-			".EX\n  toy move .K \\(aqe4\\(aq\n  toy move \\en\n.EE\n", ".B toy move [PIECE...] [OPTIONS]\n",
+			".SH DESCRIPTION\nmove moves\\&.\n\\&.hidden line that would be a macro\n.TP\n\\fBWIDTH\\fP\nfirst\ngoes on\n.TP\n\\fBHEIGHT\\fP\nsecond\n",
+			".SH EXIT STATUS\n.TP\n\\fB0\\fP\ndone\n.TP\n\\fB64\\fP\nwrong,\nvery wrong\n.PP\nOf several, the first one decides\\&.\n.TP\n\\fB65\\fP\nbad\n",
+			"\\fB\\-t\\fP, \\fB\\-\\-times\\fP=3\nso many \\fBN\\fR\n", ".SH OPTIONS INHERITED FROM PARENT COMMANDS\n.TP\n\\fB\\-\\-board\\fP\nthe \\fBFILE\\fR of the board",
+			".EX\n  toy move .K \\(aqe4\\(aq\n  toy move \\\\n\n.EE\n", "\\fBtoy move [PIECE...] [flags]\\fP\n",
 		},
 	} {
 		for _, want := range wants {
@@ -63,14 +67,5 @@ func TestPages(t *testing.T) {
 	}
 	if strings.Contains(pages["toy-move.6"], "secret") {
 		t.Error("a hidden option is shown")
-	}
-}
-
-// A line never begins with what troff takes for a request.
-func TestEscape(t *testing.T) {
-	for text, want := range map[string]string{".PP": `\&.PP`, "'br": `\(aqbr`, `a\b`: `a\eb`, "--x": `\-\-x`, "~^`": "\\(ti\\(ha\\`"} {
-		if got := escape(text); got != want {
-			t.Errorf("%q is %q, want %q", text, got, want)
-		}
 	}
 }

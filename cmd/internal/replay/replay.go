@@ -1,6 +1,8 @@
-// Package replay runs an archive of mail, sorted into spam and ham, through the
-// pipeline that mail goes through, and counts what became of it. It owns the order
-// of the messages, the simulated sites and reporters, and the sums.
+// Package replay tries on mail at hand what reports would list; no daemon is asked.
+// Compare does so for two messages, exactly. Run takes an archive of mail, sorted into
+// spam and ham, through the pipeline that mail goes through, and counts what became of
+// it. The package owns the order of the messages, the simulated sites and reporters,
+// and the sums.
 //
 //	message -> a site's database: Count, Judge -> milter.Policy -> sums
 //	spam, some messages later -> Report -> that site -> deltas -> the other sites

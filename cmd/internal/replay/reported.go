@@ -2,7 +2,6 @@ package replay
 
 import (
 	"github.com/spambloom/spambloom/bloomdb"
-	"github.com/spambloom/spambloom/cmd/internal/compare"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -73,7 +72,7 @@ func (r *reported) traceSketch(reason *Reason, set signature.Set, kind signature
 				if s.Kind != kind {
 					continue
 				}
-				if l := compare.Contained(s, listed); l > reason.Likeness {
+				if l := contained(s, listed); l > reason.Likeness {
 					reason.Likeness, reason.Reported = l, m.Name
 				}
 			}
@@ -84,7 +83,7 @@ func (r *reported) traceSketch(reason *Reason, set signature.Set, kind signature
 // traceDomain names the first message that has a domain in common.
 func (r *reported) traceDomain(reason *Reason, set signature.Set) {
 	for _, m := range r.messages {
-		if len(compare.CommonDomains(m.Set, set)) == 0 {
+		if len(commonDomains(m.Set, set)) == 0 {
 			continue
 		}
 		reason.Domains++

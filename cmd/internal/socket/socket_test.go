@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 func TestParse(t *testing.T) {
@@ -207,11 +209,7 @@ func TestParseUnix(t *testing.T) {
 
 // The way is open where each folder lets the group, or everybody else, in.
 func TestCheckWay(t *testing.T) {
-	top, err := os.MkdirTemp("", "way-") // t.TempDir is closed to others
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(top) })
+	top := testenv.Dir(t)
 	folder := filepath.Join(top, "folder")
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)

@@ -34,6 +34,7 @@ var conditions = []condition{
 	{name: "slow disk", begin: mountSlow},
 	{name: "umask 077", exec: `sh -c 'umask 077 && exec "$0" "$@"'`},
 	{name: "TMPDIR on tmpfs", begin: mountTmpfs},
+	{name: "race detector", args: []string{"-race"}},
 }
 
 // burn keeps all cores busy, as a second test run beside this one would.

@@ -70,7 +70,7 @@ func (f *flakes) round(ctx context.Context, number int, c condition) error {
 	r := newReport(io.Discard)
 	// The compiler's temporary files stay where they are: on a slow disk only the tests
 	// are meant.
-	under := strings.TrimSpace("env TMPDIR=" + dir + " " + c.exec)
+	under := strings.TrimSpace("env 'TMPDIR=" + dir + "' " + c.exec)
 	err = goTest(ctx, slices.Concat([]string{"-exec", under}, c.args, f.args), r)
 	var exit *exec.ExitError
 	if ctx.Err() != nil || err != nil && !errors.As(err, &exit) {

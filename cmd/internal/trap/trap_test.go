@@ -1,7 +1,6 @@
 package trap
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -93,29 +92,11 @@ func (k *taker) take(_ context.Context, raw []byte, truncated bool) error {
 	return nil
 }
 
-// logBuffer collects a log that the trap writes while the test reads.
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // watched runs a trap in a bubble, whose clock goes on only when the trap waits.
-func watched(t *testing.T, dir string, k *taker, test func(trap *Trap, log *logBuffer)) {
+func watched(t *testing.T, dir string, k *taker, test func(trap *Trap, log *testenv.Log)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		var log logBuffer
+		var log testenv.Log
 		trap := New(Options{Maildir: dir, Take: k.take, MaxMessage: 100, Log: slog.New(slog.NewTextHandler(&log, nil))})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -135,7 +116,7 @@ func TestTaken(t *testing.T) {
 	put(t, dir+"/cur/2:2,FT", "two")   // moved by a mail program before we saw it
 	put(t, dir+"/cur/3:2,RS", "three") // taken before
 	put(t, dir+"/tmp/4", "on its way")
-	watched(t, dir, k, func(trap *Trap, _ *logBuffer) {
+	watched(t, dir, k, func(trap *Trap, _ *testenv.Log) {
 		put(t, dir+"/new/5", "five")
 		put(t, dir+"/new/6", strings.Repeat("6", 101))
 		time.Sleep(pollEvery)
@@ -149,7 +130,7 @@ func TestTaken(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	})
-	watched(t, dir, k, func(trap *Trap, _ *logBuffer) {
+	watched(t, dir, k, func(trap *Trap, _ *testenv.Log) {
 		time.Sleep(3 * pollEvery)
 		synctest.Wait()
 		if s := trap.Status(); s != (Status{}) {
@@ -193,7 +174,7 @@ func TestRefused(t *testing.T) {
 		}
 		return nil
 	}}
-	watched(t, dir, k, func(trap *Trap, log *logBuffer) {
+	watched(t, dir, k, func(trap *Trap, log *testenv.Log) {
 		time.Sleep(3 * pollEvery)
 		synctest.Wait()
 		if s := trap.Status(); s != (Status{Taken: 1, Refused: 7}) {
@@ -222,7 +203,7 @@ func TestWaits(t *testing.T) {
 	k := &taker{fail: func(string) error { return full }}
 	put(t, dir+"/new/1", "one")
 	put(t, dir+"/new/2", "two")
-	watched(t, dir, k, func(trap *Trap, log *logBuffer) {
+	watched(t, dir, k, func(trap *Trap, log *testenv.Log) {
 		time.Sleep(10 * retryAfter)
 		synctest.Wait()
 		if s := trap.Status(); s != (Status{Waiting: 2, Fault: full.Error()}) {
@@ -244,7 +225,7 @@ func TestWaits(t *testing.T) {
 // through from the start.
 func TestVanishes(t *testing.T) {
 	dir, k := maildir(t), new(taker)
-	watched(t, dir, k, func(trap *Trap, log *logBuffer) {
+	watched(t, dir, k, func(trap *Trap, log *testenv.Log) {
 		if err := os.Rename(dir, dir+"-away"); err != nil {
 			t.Fatal(err)
 		}
@@ -272,7 +253,7 @@ func TestLinkedFolder(t *testing.T) {
 	if err := errors.Join(os.Remove(dir+"/new"), os.Symlink(away, dir+"/new")); err != nil {
 		t.Fatal(err)
 	}
-	watched(t, dir, k, func(trap *Trap, _ *logBuffer) {
+	watched(t, dir, k, func(trap *Trap, _ *testenv.Log) {
 		if s := trap.Status(); s.Fault == "" || len(k.got) > 0 {
 			t.Errorf("%+v, took %q", s, k.got)
 		}
@@ -286,7 +267,7 @@ func TestCannotMove(t *testing.T) {
 		put(t, fmt.Sprintf("%s/new/%d", dir, i), "mail")
 	}
 	k.fail = func(string) error { return os.Rename(dir+"/cur", dir+"/gone") } // behind the first one's back
-	watched(t, dir, k, func(trap *Trap, _ *logBuffer) {
+	watched(t, dir, k, func(trap *Trap, _ *testenv.Log) {
 		k.failWith(nil)
 		time.Sleep(5 * retryAfter)
 		synctest.Wait()

@@ -21,7 +21,7 @@ func brokenKind(t *testing.T, word string) (path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const call = "add(KindText, Sum(KindText, text))"
+	const call = "add(KindText, Sum(KindText, carried.marked(text)))"
 	if strings.Count(string(text), call) != 1 {
 		t.Fatalf("no %s in %s", call, source)
 	}

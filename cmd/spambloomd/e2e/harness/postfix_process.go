@@ -1,11 +1,13 @@
 package harness
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
+	"testing"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
@@ -83,4 +85,22 @@ func (p *Postfix) Stop() {
 	p.process = nil
 	_, _ = p.tether.WriteString("\n") // the process at its other end may have been killed
 	p.tether.Close()
+}
+
+// UnixSite is a daemon with a unix socket below the spool of a Postfix that is yet
+// to start.
+func UnixSite(t testing.TB, name string) (*Site, *Postfix) {
+	t.Helper()
+	p := NewPostfix(t)
+	dir := filepath.Join(p.Dir, "spool", "spambloom")
+	if err := os.Mkdir(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(dir, 0, GroupID(t, "postfix")); err != nil {
+		t.Fatal(err)
+	}
+	s := NewSite(t, name, filepath.Join(testenv.Dir(t), "key"), "")
+	s.Configure(t, `listen = ["inet:0@127.0.0.1"]`, fmt.Sprintf("listen = [%q]", "unix:"+filepath.Join(dir, "milter.sock")))
+	s.Configure(t, "[log]", "[control]\ngroup = \"postfix\"\n[log]")
+	return s, p
 }

@@ -120,7 +120,7 @@ func TestRestartsLoseNoMail(t *testing.T) {
 	}
 	var pouring sync.WaitGroup
 	t.Cleanup(pouring.Wait) // after the MTAs have stopped, which ends it
-	s, p := unixSite(t, "one")
+	s, p := harness.UnixSite(t, "one")
 	s.Start()
 	p.Extra = "\nsmtpd_milters = { unix:spambloom/milter.sock, default_action=tempfail }\n"
 	p.Start("one", "", "n")
@@ -153,24 +153,6 @@ func TestRestartsLoseNoMail(t *testing.T) {
 		t.Error("no mail met a restart: this shows nothing")
 	}
 	t.Logf("%d restarts, every second by kill -9: %d mails arrived, %d without a verdict, after %d deferrals", restarts, len(copies), unjudged, deferred)
-}
-
-// unixSite is a daemon with a unix socket below the spool of a Postfix that is yet
-// to start.
-func unixSite(t *testing.T, name string) (*harness.Site, *harness.Postfix) {
-	t.Helper()
-	p := harness.NewPostfix(t)
-	dir := filepath.Join(p.Dir, "spool", "spambloom")
-	if err := os.Mkdir(dir, 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chown(dir, 0, harness.GroupID(t, "postfix")); err != nil {
-		t.Fatal(err)
-	}
-	s := harness.NewSite(t, name, filepath.Join(testenv.Dir(t), "key"), "")
-	s.Configure(t, `listen = ["inet:0@127.0.0.1"]`, fmt.Sprintf("listen = [%q]", "unix:"+filepath.Join(dir, "milter.sock")))
-	s.Configure(t, "[log]", "[control]\ngroup = \"postfix\"\n[log]")
-	return s, p
 }
 
 // A reload in the middle of traffic drops no message and answers none twice.

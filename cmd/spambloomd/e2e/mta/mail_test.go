@@ -2,8 +2,6 @@ package mta
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -76,24 +74,14 @@ func expectLogLines(t *testing.T, s *harness.Site, p *harness.Postfix) {
 // milter's unix socket below it, given to Postfix' group.
 func TestUnixSocketInChroot(t *testing.T) {
 	t.Parallel()
-	p := harness.NewPostfix(t)
-	dir := filepath.Join(p.Dir, "spool", "spambloom")
-	if err := os.Mkdir(dir, 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chown(dir, 0, harness.GroupID(t, "postfix")); err != nil {
-		t.Fatal(err)
-	}
-	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
-	s.Configure(t, `listen = ["inet:0@127.0.0.1"]`, fmt.Sprintf("listen = [%q]", "unix:"+filepath.Join(dir, "milter.sock")))
-	s.Configure(t, "[log]", "[control]\ngroup = \"postfix\"\n[log]")
+	s, p := harness.UnixSite(t, "one")
 	s.Start()
 	p.Start("one", "unix:spambloom/milter.sock", "y")
 	harness.ExpectVerdict(t, p.Send(harness.Message(harness.Text())), "clean", 1, "one")
 	if code := s.Stop(syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d\n%s", code, s.Log())
 	}
-	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(p.Dir, "spool", "spambloom", "*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }

@@ -1,0 +1,322 @@
+package bloomdb
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// alone are the options of a site without an exchange.
+func alone(o Options) Options {
+	o.Exchange = false
+	return o
+}
+
+// lived is a database with something of everything, over two generations.
+func lived(t testing.TB, o Options, c *clock) *DB {
+	t.Helper()
+	o.Now = c.Now
+	db := openTest(t, o)
+	mustReportAs(t, db, 1, ClassPhish)
+	mustReport(t, db, 2)
+	c.add(o.Reports.Period)
+	mustReport(t, db, 3)
+	mustReportSet(t, db, wordy(4, words(0, 60)...))
+	linked := wordy(5, words(500, 60)...)
+	linked.Domains = []string{"spam.example"}
+	mustReportSet(t, db, linked)
+	if err := db.Revoke(message(2)); err != nil {
+		t.Fatal(err)
+	}
+	mustReport(t, db, 6)
+	if _, err := db.Retouch(message(6)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Never(message(7), "our newsletter"); err != nil {
+		t.Fatal(err)
+	}
+	mustCount(t, db, 8, 30)
+	return db
+}
+
+// livedOptions keep two generations of a week apart, with room for all of lived.
+func livedOptions(dir, site string) Options {
+	o := testOptions(dir, site)
+	o.Reports.Period, o.Reports.Classes = 168*time.Hour, true
+	o.Reports.Capacity, o.Counts.Capacity = 100, 100
+	return o
+}
+
+// checkLived holds that what lived did is known.
+func checkLived(t *testing.T, db *DB) {
+	t.Helper()
+	for n, want := range map[int]bool{1: true, 2: false, 3: true, 4: true, 6: false, 7: false, 9: false} {
+		listed(t, db, n, want)
+	}
+	if e := db.Judge(message(1)); e.Class != ClassPhish {
+		t.Errorf("class %s", e.Class)
+	}
+	if !db.Judge(wordy(50, words(0, 60)...)).Listed {
+		t.Error("a near-duplicate is not listed")
+	}
+	if err := db.Report(message(7), ClassOther); !errors.Is(err, ErrNever) {
+		t.Errorf("declared never to be spam, it is reported: %v", err)
+	}
+	if got := db.Judge(message(8)).Count; got < 30 {
+		t.Errorf("message 8 counted %d times", got)
+	}
+	if g := db.view.Load().reports[0]; g.domains == nil || g.domains.Count(db.domainKeys("spam.example").campaigns) != 1 {
+		t.Error("the campaign of a domain is not counted")
+	}
+}
+
+// noError is must for tests of every sort.
+func noError(t interface {
+	Helper()
+	Fatal(...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// backedUp writes a backup into a folder.
+func backedUp(t rapid.TB, b *Backup, dir string) {
+	t.Helper()
+	write := func(f BackupFile) {
+		path := filepath.Join(dir, filepath.FromSlash(f.Name))
+		noError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		data, err := io.ReadAll(f.Content)
+		if err != nil || int64(len(data)) != f.Size {
+			t.Fatalf("%s: %d bytes of %d, %v", f.Name, len(data), f.Size, err)
+		}
+		noError(t, os.WriteFile(path, data, 0o600))
+	}
+	for f := range b.Files() {
+		write(f)
+	}
+	for _, f := range b.Identities() {
+		write(f)
+	}
+	noError(t, b.Close())
+}
+
+func mustBackup(t testing.TB, db *DB) *Backup {
+	t.Helper()
+	b, err := db.Backup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// All that a site knows is in its backup, whether it stands in snapshots or in the journal,
+// and whatever happens to the site's own files before they are copied.
+func TestBackup(t *testing.T) {
+	for _, saved := range []bool{false, true} {
+		c := newClock()
+		o := livedOptions(t.TempDir(), "mx1")
+		db := lived(t, o, c)
+		noError(t, db.journal.flush()) // counts are on disk after a second
+		if saved {
+			noError(t, db.save())
+		}
+		b := mustBackup(t, db)
+		epoch, _ := db.Head()
+		mustReport(t, db, 20)
+		if _, err := db.Unnever(message(7)); err != nil {
+			t.Fatal(err)
+		}
+		c.add(100 * o.Reports.Period) // all of its files go
+		for range keepAged + 1 {
+			db.expire()
+		}
+		noError(t, db.save())
+
+		o.Dir = filepath.Join(t.TempDir(), "copy")
+		backedUp(t, b, o.Dir)
+		if err := CheckFolder(o.Dir); err != nil {
+			t.Error(err)
+		}
+		then := newClock()
+		then.add(o.Reports.Period)
+		o.Now = then.Now
+		copied := openTest(t, o)
+		checkLived(t, copied)
+		listed(t, copied, 20, false)
+		if e, seq := copied.Head(); e != epoch|1 || seq != 0 || !carriesOver(e, epoch) {
+			t.Errorf("the copy lives in epoch %d at %d, after %d", e, seq, epoch)
+		}
+	}
+}
+
+// In a roll-over the databases of both keys are in it.
+func TestBackupInRollover(t *testing.T) {
+	o := alone(livedOptions(t.TempDir(), "mx1"))
+	db := openTest(t, o)
+	mustReport(t, db, 1)
+	noError(t, db.Close())
+	before := o.Key
+	o.Key, o.PreviousKey = [32]byte{9}, &before
+	db = openTest(t, o)
+	mustReport(t, db, 2)
+	b := mustBackup(t, db)
+	o.Dir = filepath.Join(t.TempDir(), "copy")
+	backedUp(t, b, o.Dir)
+	noError(t, CheckFolder(o.Dir))
+	copied := openTest(t, o)
+	if copied.Previous() == nil {
+		t.Fatal("the previous key's database is not there")
+	}
+	for n := 1; n <= 2; n++ {
+		listed(t, copied, n, true)
+	}
+}
+
+// A copy that was cut off before its end is refused.
+func TestBackupCutOff(t *testing.T) {
+	c := newClock()
+	o := livedOptions(t.TempDir(), "mx1")
+	db := lived(t, o, c)
+	noError(t, db.save())
+	b := mustBackup(t, db)
+	whole := filepath.Join(t.TempDir(), "whole")
+	backedUp(t, b, whole)
+	o.Now, o.Dir = c.Now, filepath.Join(t.TempDir(), "cut")
+	noError(t, os.Mkdir(o.Dir, 0o700))
+	again := mustBackup(t, db)
+	defer again.Close()
+	for f := range again.Files() {
+		data, err := os.ReadFile(filepath.Join(whole, f.Name))
+		noError(t, err)
+		noError(t, os.WriteFile(filepath.Join(o.Dir, f.Name), data, 0o600))
+		if db, err := Open(o); err == nil {
+			db.Close()
+			t.Fatalf("it opens after %s", f.Name)
+		} else if !strings.Contains(err.Error(), "identity is missing") {
+			t.Fatalf("after %s: %v", f.Name, err)
+		}
+		if CheckFolder(o.Dir) == nil {
+			t.Fatalf("no fault is found after %s", f.Name)
+		}
+	}
+}
+
+// CheckFolder names what Open refuses, and what it sets aside.
+func TestCheckFolder(t *testing.T) {
+	c := newClock()
+	o := livedOptions(t.TempDir(), "mx1")
+	db := lived(t, o, c)
+	noError(t, db.save())
+	b := mustBackup(t, db)
+	dir := t.TempDir()
+	backedUp(t, b, dir)
+	entries, err := os.ReadDir(dir)
+	noError(t, err)
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		good, err := os.ReadFile(path)
+		noError(t, err)
+		bad := slices.Clone(good)
+		bad[len(bad)/2] ^= 4
+		if len(bad) > journalHeader || !strings.HasPrefix(e.Name(), "journal-") {
+			noError(t, os.WriteFile(path, bad, 0o600))
+			if err := CheckFolder(dir); (err == nil || !strings.Contains(err.Error(), e.Name())) && !strings.HasPrefix(e.Name(), "journal-") {
+				t.Errorf("%s is damaged: %v", e.Name(), err)
+			}
+		}
+		noError(t, os.Remove(path))
+		_, own := parseOwnPath(e.Name())
+		if err := CheckFolder(dir); (err == nil) == (own && !expendable(e.Name()) || e.Name() == "identity" || strings.HasPrefix(e.Name(), "journal-")) {
+			t.Errorf("without %s: %v", e.Name(), err)
+		}
+		noError(t, os.WriteFile(path, good, 0o600))
+		noError(t, CheckFolder(dir))
+	}
+}
+
+// Whatever is done while a backup is taken: what was acknowledged before it began is in
+// it, and it opens as after a crash.
+func TestBackupWhileInUse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		root, err := os.MkdirTemp("", "backup")
+		noError(t, err)
+		defer os.RemoveAll(root)
+		c := newClock()
+		o := livedOptions(filepath.Join(root, "state"), "mx1")
+		o.Now, o.Reports.Capacity = c.Now, 3000
+		db, err := Open(o)
+		noError(t, err)
+		defer db.Close()
+		acknowledged := map[int]bool{} // listed or not
+		steps := func(from, n int) {
+			for i := range n {
+				switch m := from + i; rapid.IntRange(0, 6).Draw(t, "do") {
+				case 0:
+					noError(t, db.save())
+				case 1:
+					noError(t, db.Revoke(message(m)))
+					acknowledged[m] = false
+				case 2:
+					_, err := db.Never(message(m), "")
+					noError(t, err)
+					acknowledged[m] = false
+				case 3:
+					noError(t, db.Report(message(m), ClassOther))
+					_, err := db.Retouch(message(m))
+					noError(t, err)
+					acknowledged[m] = false
+				default:
+					noError(t, db.Report(message(m), ClassOther))
+					acknowledged[m] = true
+				}
+			}
+		}
+		steps(0, rapid.IntRange(0, 12).Draw(t, "before"))
+		before := map[int]bool{}
+		for m, want := range acknowledged {
+			before[m] = want
+		}
+		done, quit := make(chan error), make(chan struct{})
+		go func() {
+			var err error
+			for m := 1000; err == nil; m++ {
+				select {
+				case <-quit:
+					done <- nil
+					return
+				default:
+				}
+				if err = db.Report(message(m), ClassOther); m%5 == 0 {
+					err = errors.Join(err, db.save())
+				}
+			}
+			done <- err
+		}()
+		b, err := db.Backup()
+		noError(t, err)
+		steps(100, rapid.IntRange(0, 6).Draw(t, "after"))
+		o.Dir = filepath.Join(root, "copy")
+		backedUp(t, b, o.Dir)
+		close(quit)
+		noError(t, <-done)
+		noError(t, CheckFolder(o.Dir))
+		copied, err := Open(o)
+		noError(t, err)
+		defer copied.Close()
+		noError(t, copied.Check())
+		for m, want := range before {
+			if got := copied.Judge(message(m)).Listed; got != want {
+				t.Fatalf("message %d: listed %v, want %v", m, got, want)
+			}
+		}
+	})
+}

@@ -1,0 +1,184 @@
+package bloomdb
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// damageKinds are what may come upon a file, beside a flipped byte. others is the file that
+// is put in its place by "of another".
+var damageKinds = map[string]func(path, others string) error{
+	"missing":     func(path, _ string) error { return os.Remove(path) },
+	"empty":       func(path, _ string) error { return os.Truncate(path, 0) },
+	"cut in half": func(path, _ string) error { return halve(path) },
+	"of another": func(path, others string) error {
+		data, err := os.ReadFile(others)
+		return errors.Join(err, os.WriteFile(path, data, 0o600))
+	},
+	"a folder": func(path, _ string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
+	"a pipe":   func(path, _ string) error { return errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)) },
+	"unreadable": func(path, _ string) error { // reading the memory at address 0 is EIO
+		return errors.Join(os.Remove(path), os.Symlink("/proc/self/mem", path))
+	},
+}
+
+func halve(path string) error {
+	info, err := os.Stat(path)
+	return errors.Join(err, os.Truncate(path, info.Size()/2))
+}
+
+// Every file of the folder is missing, empty, cut, another's, or cannot be read: the
+// database opens, or refuses with a repair that then works. Either way what was reported and
+// what was revoked is as it was, and nothing is made up. The ledger's part is played by
+// Restore.
+func TestEveryFileDamaged(t *testing.T) {
+	root := ramDir(t)
+	good, work := filepath.Join(root, "good"), filepath.Join(root, "work")
+	lifetime(t, good, false)
+	names := allFiles(t, good)
+	outcomes := map[string]int{}
+	for kind, spoil := range damageKinds {
+		for i, name := range names {
+			copyDir(t, good, work)
+			path := filepath.Join(work, name)
+			if err := spoil(path, filepath.Join(good, names[(i+1)%len(names)])); err != nil {
+				t.Fatalf("%s %s: %v", name, kind, err)
+			}
+			outcomes[damageOutcome(t, work, name, name+" is "+kind)]++
+		}
+	}
+	t.Logf("%d files: %v", len(names), outcomes)
+	for _, want := range []string{"opened", "set aside", "repaired"} {
+		if outcomes[want] == 0 {
+			t.Errorf("no file was %s", want)
+		}
+	}
+}
+
+// damageOutcome opens a folder with one damaged file, and repairs it where that is refused.
+func damageOutcome(t *testing.T, dir, name, what string) string {
+	t.Helper()
+	db, err := Open(lifeOptions(dir))
+	if err != nil {
+		var damage *DamageError
+		if !errors.As(err, &damage) || filepath.Base(damage.Path) != name {
+			t.Fatalf("%s: %v", what, err)
+		}
+		repaired, done, err := Repair(lifeOptions(dir))
+		if err != nil || len(done) != 1 || filepath.Base(done[0].Path) != name {
+			t.Fatalf("%s: repair: %v, %v", what, done, err)
+		}
+		now := lifeOptions(dir).Now()
+		for _, n := range []int{1, 2} {
+			if _, err := repaired.Restore(message(n), ClassOther, false, now); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := repaired.Restore(message(3), ClassOther, true, now); err != nil {
+			t.Fatal(err)
+		}
+		must(t, repaired.Close())
+		db = mustOpen(t, lifeOptions(dir))
+	}
+	for n, want := range map[int]bool{1: true, 2: true, 3: false, 5: false} {
+		if db.Judge(message(n)).Listed != want {
+			t.Errorf("%s: message %d listed %v", what, n, !want)
+		}
+	}
+	aside := db.DamagedFiles()
+	must(t, db.Close())
+	switch {
+	case len(aside) == 0:
+		if !forgettable(name) {
+			t.Errorf("%s: the loss is not shown", what)
+		}
+		return "opened"
+	case expendable(name):
+		return "set aside"
+	}
+	return "repaired"
+}
+
+// forgettable are files whose absence nothing notices.
+func forgettable(name string) bool {
+	return name == "lock" || name == clockFile || isNeverPath(name) || isVotesPath(name)
+}
+
+// A filter that was replaced by another site's, another filter or another generation is not
+// taken for what it should be: what was revoked must not be listed.
+func TestReplacedFilter(t *testing.T) {
+	root := ramDir(t)
+	good, work := filepath.Join(root, "good"), filepath.Join(root, "work")
+	lifetime(t, good, true)
+	other := lifeOptions(filepath.Join(root, "other"))
+	other.Site, other.Members = "mx9", nil
+	db := mustOpen(t, other)
+	mustReport(t, db, 5)
+	must(t, db.Close())
+	spam := filepath.Base(files(t, good, "spam-*.snapshot")[0])
+	for what, others := range map[string]string{
+		"another site's": filepath.Join(other.Dir, spam),
+		"the revoked":    files(t, good, "revoked-*.snapshot")[0],
+	} {
+		copyDir(t, good, work)
+		must(t, damageKinds["of another"](filepath.Join(work, spam), others))
+		if got := damageOutcome(t, work, spam, spam+" is "+what); got != "repaired" {
+			t.Errorf("%s: %s", what, got)
+		}
+	}
+	copyDir(t, good, work)
+	must(t, damageKinds["of another"](identityPath(work), identityPath(other.Dir)))
+	if _, err := Open(lifeOptions(work)); !errors.Is(err, ErrIdentity) {
+		t.Errorf("another site's identity: %v", err)
+	}
+	db, done, err := Repair(lifeOptions(work))
+	if err != nil || len(done) != 1 || !strings.Contains(done[0].Fault, "mx9") {
+		t.Fatal(done, err)
+	}
+	listed(t, db, 1, true)
+	must(t, db.Close())
+	if _, err := os.Stat(identityPath(work) + damagedSuffix); err != nil {
+		t.Error(err)
+	}
+	o := lifeOptions(work)
+	o.Site = "mx8" // a name that was mistyped is no damage
+	if _, _, err := Repair(o); !errors.Is(err, ErrIdentity) {
+		t.Errorf("under another name: %v", err)
+	}
+}
+
+// What can be read of a file whose disk fails in places is used.
+func TestSalvage(t *testing.T) {
+	data := bytes.Repeat([]byte("abcdefgh"), 4*legibleStep/8)
+	bad := int64(2*legibleStep + 5)
+	got := salvageFrom(failingReader{data, bad}, int64(len(data)))
+	want := slices.Clone(data)
+	clear(want[bad : 3*legibleStep])
+	if !bytes.Equal(got, want) {
+		t.Error("it differs")
+	}
+}
+
+// failingReader fails from a place to the end of its page.
+type failingReader struct {
+	data []byte
+	bad  int64
+}
+
+func (r failingReader) ReadAt(b []byte, at int64) (int, error) {
+	if at/legibleStep == r.bad/legibleStep {
+		return copy(b, r.data[at:r.bad]), syscall.EIO
+	}
+	n := copy(b, r.data[at:])
+	if n < len(b) {
+		return n, io.EOF
+	}
+	return n, nil
+}

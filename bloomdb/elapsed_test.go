@@ -1,0 +1,49 @@
+package bloomdb
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A machine that was suspended for hours goes on with the right time at once: the wall clock
+// is ahead by as much as the clock since boot says.
+func TestSuspend(t *testing.T) {
+	for name, counted := range map[string]bool{"counted": true, "not counted": false} {
+		synctest.Test(t, func(t *testing.T) {
+			asleep := time.Duration(0)
+			start := time.Now()
+			o := small(ramDir(t))
+			o.Now = func() time.Time { return time.Now().Add(asleep) }
+			o.Elapsed = newElapsed(func() time.Duration {
+				if !counted {
+					return 0
+				}
+				return time.Since(start) + asleep
+			})
+			db := openTest(t, o)
+			mustReport(t, db, 1)
+			time.Sleep(time.Hour)
+			asleep = 9 * time.Hour
+			time.Sleep(time.Second)
+			if (db.Clock() == nil) != counted {
+				t.Errorf("%s: the clock's status is %+v", name, db.Clock())
+			}
+			if want := o.Now(); counted && !db.Now().Equal(want) {
+				t.Errorf("%s: it is %s, want %s", name, db.Now(), want)
+			}
+		})
+	}
+}
+
+// The system's clock since boot goes on as fast as time does.
+func TestSinceBoot(t *testing.T) {
+	elapsed, before := newElapsed(sinceBoot), time.Now()
+	time.Sleep(time.Millisecond)
+	if took := elapsed(); took < time.Millisecond || took > time.Since(before)+time.Minute {
+		t.Errorf("%s have passed", took)
+	}
+	if a, b := sinceBoot(), sinceBoot(); b < a {
+		t.Errorf("%s after %s", b, a)
+	}
+}

@@ -1,0 +1,86 @@
+package exchange
+
+import (
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+)
+
+// Junk in the stream of a site that is gone is read a few times, not at each of the looks at
+// the heads, two a minute, whatever somebody claims to stand there. Once the site is back,
+// its stream is read at once.
+func TestJunkOfADeadSite(t *testing.T) {
+	for name, c := range map[string]struct{ behind, claimed bool }{
+		"all was read before":                  {false, false},
+		"something is missing":                 {true, false},
+		"something is missing, and is claimed": {true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := openDB(t, siteOptions(t.TempDir(), "a")), openDB(t, siteOptions(t.TempDir(), "b"))
+			synctest.Test(t, func(t *testing.T) { readJunk(t, a, b, c.behind, c.claimed) })
+		})
+	}
+}
+
+func readJunk(t *testing.T, a, b *bloomdb.DB, behind, claimed bool) {
+	if err := a.Resume(0, 0); err != nil {
+		t.Fatal(err)
+	}
+	d := nextDelta(t, a, "first")
+	if err := a.Published(d); err != nil {
+		t.Fatal(err)
+	}
+	log := newSimLog(rand.New(rand.NewPCG(1, 1)))
+	x := newExchange(b, &simWire{log: log}, Options{})
+	at := Position{d.Epoch, d.Seq}
+	var stream simStream
+	if !behind {
+		stream.entries = append(stream.entries, entry{at: at, size: len(d.Data), record: d.Data})
+	}
+	const junk = 20
+	for i := range uint64(junk) {
+		stream.entries = append(stream.entries, entry{at: Position{d.Epoch + 1, i}, size: 4, record: []byte("junk")})
+	}
+	log.keys.streams["a"], log.keys.heads["a"] = stream, a.Heartbeat(0, 0)
+	log.keys.tails["a"] = Position{d.Epoch + 1, 5} // in the midst of it
+	look := func() {
+		for heads := true; heads || x.anyWork(); heads = false {
+			if err := x.catchUp(t.Context(), heads); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	const looks = 24 * 120
+	for i := range uint64(looks) {
+		if claimed && len(x.origins) > 0 {
+			x.hear(news{head: bloomdb.Head{Type: bloomdb.RecordDelta, Site: "a", Epoch: d.Epoch + 2, Seq: i}, record: []byte("forged")})
+		}
+		look()
+		time.Sleep(resyncPeriod)
+	}
+	times := int(x.origins["a"].refused[causeInvalid]) / junk
+	t.Logf("the junk is read %d times in %d looks", times, looks)
+	if times < 1 || times > 80 {
+		t.Errorf("the junk is read %d times in %d looks", times, looks)
+	}
+
+	// The site moves the junk aside, and publishes again.
+	next := nextDelta(t, a, "second")
+	if err := a.Published(next); err != nil {
+		t.Fatal(err)
+	}
+	stream = simStream{}
+	for _, d := range []bloomdb.Delta{d, next} {
+		stream.entries = append(stream.entries, entry{at: Position{d.Epoch, d.Seq}, size: len(d.Data), record: d.Data})
+	}
+	heartbeat := a.Heartbeat(0, 0)
+	log.keys.streams["a"], log.keys.heads["a"], log.keys.tails["a"] = stream, heartbeat, Position{next.Epoch, next.Seq}
+	x.hearHeartbeat(heartbeat, true)
+	look()
+	if !b.Judge(mail("first")).Listed || !b.Judge(mail("second")).Listed {
+		t.Error("what the site publishes is not read when it is back")
+	}
+}

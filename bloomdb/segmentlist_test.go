@@ -1,0 +1,280 @@
+package bloomdb
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// crashDir is the folder in which TestCrashedSite plays a site that is killed.
+const crashDir = "SPAMBLOOM_TEST_CRASH"
+
+// TestCrashedSite is the process that TestKilledAtEveryStep kills: it reports messages,
+// prints the number of each that was acknowledged, and writes snapshots between them.
+func TestCrashedSite(t *testing.T) {
+	dir := os.Getenv(crashDir)
+	if dir == "" {
+		t.Skip("it is a part of TestKilledAtEveryStep")
+	}
+	runtime.LockOSThread() // system calls are counted by thread
+	for life := range 2 {
+		db, err := Open(small(dir))
+		must(t, err)
+		for i := range 4 {
+			must(t, db.Report(message(10*life+i), ClassOther))
+			fmt.Printf("acknowledged %d\n", 10*life+i)
+			if i == 1 {
+				must(t, db.save())
+				drain(t, db)
+				must(t, db.journal.list.raise(db.journal.durable()))
+			}
+		}
+		must(t, db.save())
+		must(t, db.Report(message(10*life+5), ClassOther))
+		fmt.Printf("acknowledged %d\n", 10*life+5)
+		must(t, db.Close())
+	}
+}
+
+// A process is killed in each of its steps: before each file is renamed, removed and
+// synced. No start refuses the folder then or calls it damaged, and all that was
+// acknowledged is there.
+func TestKilledAtEveryStep(t *testing.T) {
+	strace := testenv.Program(t, "strace")
+	self, err := os.Executable()
+	must(t, err)
+	root := ramDir(t)
+	for calls, every := range map[string]int{"rename,renameat,renameat2": 1, "unlink,unlinkat": 1, "fsync": 1, "ftruncate": 1} {
+		if !testenv.Soak() && calls == "fsync" {
+			every = 6
+		}
+		steps := 0
+		for n := 1; ; n += every {
+			dir := filepath.Join(root, strconv.Itoa(n))
+			must(t, os.RemoveAll(dir))
+			cmd := exec.CommandContext(t.Context(), strace, "-f", "-qq", "-e", "trace="+calls, "-e", "inject="+calls+":signal=KILL:when="+strconv.Itoa(n),
+				"-o", os.DevNull, self, "-test.run=^TestCrashedSite$", "-test.count=1")
+			cmd.Env = append(os.Environ(), crashDir+"="+dir)
+			out, err := cmd.Output()
+			checkCrashed(t, dir, out, fmt.Sprintf("before call %d of %s", n, calls))
+			if err == nil {
+				break // it came to its end
+			}
+			if steps++; bytes.Contains(out, []byte("FAIL")) {
+				t.Fatalf("%s", out)
+			}
+		}
+		t.Logf("%s: killed at %d steps", calls, steps)
+		if steps == 0 && calls != "ftruncate" {
+			t.Errorf("never killed in %s", calls)
+		}
+	}
+}
+
+// checkCrashed opens the folder of a killed process.
+func checkCrashed(t *testing.T, dir string, out []byte, when string) {
+	t.Helper()
+	db, err := Open(small(dir))
+	if err != nil {
+		t.Fatalf("%s: %v", when, err)
+	}
+	defer db.Close()
+	for line := range strings.Lines(string(out)) {
+		var n int
+		if _, err := fmt.Sscanf(line, "acknowledged %d", &n); err == nil && !db.Judge(message(n)).Listed {
+			t.Errorf("%s: report %d was acknowledged, and is lost", when, n)
+		}
+	}
+	if files := db.DamagedFiles(); len(files) > 0 {
+		t.Errorf("%s: %v", when, files)
+	}
+	if err := db.CheckFiles(); err != nil {
+		t.Errorf("%s: %v", when, err)
+	}
+}
+
+// A segment of the journal that is missing, empty, cut short or another's is refused, and
+// a repair restores what Restore has, keeps the loss in the list of damaged files until the
+// file is removed, and has other sites sent a snapshot.
+func TestLostSegment(t *testing.T) {
+	for name, spoil := range map[string]func(path string) error{
+		"missing":               os.Remove,
+		"empty":                 func(path string) error { return os.Truncate(path, 0) },
+		"cut in its header":     func(path string) error { return os.Truncate(path, journalHeader/2) },
+		"cut behind its header": func(path string) error { return os.Truncate(path, journalHeader) },
+		"cut in half": func(path string) error {
+			info, err := os.Stat(path)
+			return errors.Join(err, os.Truncate(path, info.Size()/2))
+		},
+		"zeros": func(path string) error {
+			info, err := os.Stat(path)
+			return errors.Join(err, os.WriteFile(path, make([]byte, info.Size()), 0o600))
+		},
+		"of another key": func(path string) error {
+			return os.WriteFile(path, (&journal{keyID: [8]byte{9}}).header(), 0o600)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := small(ramDir(t))
+			db := mustOpen(t, o)
+			mustReport(t, db, 1)
+			must(t, db.save())
+			mustReport(t, db, 2)
+			mustReport(t, db, 3)
+			must(t, db.Resume(db.Tail()))
+			drain(t, db)
+			must(t, db.journal.list.raise(db.journal.durable()))
+			crash(t, db)
+			segments := files(t, o.Dir, "journal-*")
+			path := segments[len(segments)-1]
+			must(t, spoil(path))
+			mustRefuse(t, o, filepath.Base(path))
+
+			db, done, err := Repair(o)
+			if err != nil || len(done) != 1 || done[0].Path != path || done[0].Lost == "" {
+				t.Fatal(done, err)
+			}
+			for _, n := range []int{2, 3} {
+				_, err := db.Restore(message(n), ClassOther, false, o.Now())
+				must(t, err)
+			}
+			must(t, db.Close())
+			for range 2 {
+				db = mustOpen(t, o)
+				if got := db.DamagedFiles(); len(got) != 1 || got[0].Name != filepath.Base(path)+damagedSuffix {
+					t.Errorf("damaged: %v", got)
+				}
+				if !db.pub.id.Republish {
+					t.Error("no snapshot is due")
+				}
+				for n := range 3 {
+					listed(t, db, n+1, true)
+				}
+				crash(t, db)
+			}
+			must(t, os.Remove(path+damagedSuffix))
+			db = openTest(t, o)
+			if got := db.DamagedFiles(); len(got) > 0 {
+				t.Errorf("it is removed: %v", got)
+			}
+		})
+	}
+}
+
+// All segments that are gone are named.
+func TestLostJournalIsNamed(t *testing.T) {
+	o := small(ramDir(t))
+	db := mustOpen(t, o)
+	mustReport(t, db, 1)
+	crash(t, db)
+	db = mustOpen(t, o)
+	mustReport(t, db, 2)
+	crash(t, db)
+	gone := files(t, o.Dir, "journal-*")
+	for _, path := range gone {
+		must(t, os.Remove(path))
+	}
+	_, err := Open(o)
+	if len(gone) < 2 {
+		t.Fatal(gone)
+	}
+	for _, path := range gone {
+		if err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s is not named: %v", path, err)
+		}
+	}
+}
+
+// The last records of a journal, which no later one follows, are torn where they are not
+// known to be on disk, and damaged where they are.
+func TestTornTail(t *testing.T) {
+	for _, known := range []bool{false, true} {
+		o := small(ramDir(t))
+		db := mustOpen(t, o)
+		mustReport(t, db, 1)
+		if known {
+			must(t, db.journal.list.raise(db.journal.durable()))
+		}
+		crash(t, db)
+		path := files(t, o.Dir, "journal-*")[0]
+		must(t, os.Truncate(path, journalHeader+20)) // in the first record
+		if known {
+			mustRefuse(t, o, filepath.Base(path))
+			continue
+		}
+		db = mustOpen(t, o)
+		listed(t, db, 1, false)
+		crash(t, db)
+	}
+}
+
+// A list that is lost alone costs nothing but the certainty that the journal is whole. A
+// program that does not know the list may have had the folder: then it counts for nothing.
+func TestLostList(t *testing.T) {
+	o := small(ramDir(t))
+	db := mustOpen(t, o)
+	mustReport(t, db, 1)
+	crash(t, db)
+	path := filepath.Join(o.Dir, segmentsFile)
+	must(t, os.Truncate(path, 20))
+	for _, name := range []string{segmentsFile + damagedSuffix, segmentsFile} { // cut, then missing
+		db = mustOpen(t, o)
+		if got := db.DamagedFiles(); len(got) != 1 || got[0].Name != name {
+			t.Errorf("%s: %v", name, got)
+		}
+		listed(t, db, 1, true)
+		must(t, db.Close())
+		must(t, errors.Join(os.RemoveAll(path+damagedSuffix), os.Remove(path)))
+	}
+	db = mustOpen(t, o)
+	must(t, db.Close())
+
+	list := segmentList{dir: o.Dir, keyID: db.keyID}
+	must(t, list.change(func(sizes map[uint32]int64) { sizes[999] = journalHeader }))
+	mustRefuse(t, o, "journal-00000999")
+	id, err := readIdentity(o.Dir)
+	must(t, err)
+	id.Snapshots = id.Snapshots[:len(id.Snapshots)-1]
+	must(t, id.write(o.Dir))
+	db = openTest(t, o)
+	listed(t, db, 1, true)
+}
+
+// A companion that is missing or empty is refused until a repair has said so.
+func TestLostCompanion(t *testing.T) {
+	for name, spoil := range map[string]func(path string) error{
+		"missing": os.Remove,
+		"empty":   func(path string) error { return os.Truncate(path, 0) },
+	} {
+		o := small(ramDir(t))
+		path := filepath.Join(o.Dir, "reports.db")
+		db := mustOpen(t, o)
+		must(t, os.WriteFile(path, []byte("reports"), 0o600))
+		must(t, db.RestsOn(path))
+		must(t, db.RestsOn(path))
+		crash(t, db)
+		db = mustOpen(t, o)
+		crash(t, db)
+		must(t, spoil(path))
+		mustRefuse(t, o, "reports.db")
+		db, done, err := Repair(o)
+		if err != nil || len(done) != 1 || done[0].Path != path {
+			t.Fatal(name, done, err)
+		}
+		must(t, os.WriteFile(path, []byte("reports"), 0o600))
+		must(t, db.Close())
+		db = openTest(t, o)
+		if got := db.DamagedFiles(); len(got) != 1 || got[0].Name != "reports.db"+damagedSuffix {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// cmdStale: stale FOLDER fails where a temporary file of a backup is left in it.
+func cmdStale(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(filepath.WalkDir(ts.MkAbs(args[0]), func(path string, e fs.DirEntry, err error) error {
+		if err == nil && strings.HasPrefix(e.Name(), ".") && path != ts.MkAbs(args[0]) {
+			ts.Fatalf("%s is left", path)
+		}
+		return err
+	}))
+	info, err := os.Stat(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if !info.IsDir() {
+		ts.Fatalf("%s is no folder", args[0])
+	}
+}

@@ -1,0 +1,404 @@
+package milter
+
+import (
+	"archive/zip"
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// packedMail is a message of a test whose signing takes so long: before it is unpacked,
+// and unpacking it once.
+type packedMail struct {
+	client         string
+	before, unpack time.Duration
+	pause          time.Duration // until the next message comes
+}
+
+// packing is turns in a bubble for such messages.
+type packing struct {
+	*turns
+	mu     sync.Mutex
+	inside map[*packedTurn]bool // those that have a slot
+	most   int                  // of these at a time
+	ended  []*packedTurn
+}
+
+// packedTurn is what came of a message.
+type packedTurn struct {
+	*turn
+	name    string
+	signing time.Duration // of all attempts, without waiting
+	stopped int
+	end     time.Time
+}
+
+func newPacking(processors int) *packing {
+	return &packing{turns: newTurns(processors, func(judge func()) { go judge() }), inside: map[*packedTurn]bool{}}
+}
+
+// ask takes a place for a message that behaves as signature.ComputeWith does.
+func (p *packing) ask(name string, m packedMail) *packedTurn {
+	x, at := &packedTurn{name: name}, new(stage)
+	x.turn = p.turns.ask(request{
+		client: netip.MustParseAddr(m.client), size: 1000, limit: time.Hour, stage: at,
+		judge: func(bool) {
+			at.enterSigning()
+			time.Sleep(m.before)
+			x.signing = m.before
+			for p.attempt(x, at, m.unpack) {
+				x.stopped++
+			}
+			at.enterOurs()
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			x.end = time.Now()
+			p.ended = append(p.ended, x)
+		},
+	})
+	synctest.Wait()
+	return x
+}
+
+// attempt unpacks once. It reports whether it was stopped.
+func (p *packing) attempt(x *packedTurn, at *stage, d time.Duration) (stopped bool) {
+	stop, done := at.unpack()
+	defer done()
+	p.mu.Lock()
+	p.inside[x] = true
+	p.most = max(p.most, len(p.inside))
+	p.mu.Unlock()
+	begun := time.Now()
+	select {
+	case <-stop:
+		stopped = true
+	case <-time.After(d):
+	}
+	p.mu.Lock()
+	x.signing += time.Since(begun)
+	delete(p.inside, x)
+	p.mu.Unlock()
+	return stopped
+}
+
+// pass lets time pass until all that happens then has happened.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// names are the messages that are judged, in their order.
+func (p *packing) names() (names []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, x := range p.ended {
+		names = append(names, x.name)
+	}
+	return names
+}
+
+// occupied is how many slots and processors are, and how many messages wait for a slot.
+type occupied struct{ used, late, free, parked, queued int }
+
+func (p *packing) occupied() occupied {
+	p.turns.mu.Lock()
+	defer p.turns.mu.Unlock()
+	return occupied{p.used, p.usedLate, p.free, p.parked, len(p.queue)}
+}
+
+// setBackOf is for how long a client is set back from now on.
+func (p *packing) setBackOf(client string) time.Duration {
+	p.turns.mu.Lock()
+	defer p.turns.mu.Unlock()
+	id := identity{network: lineOf(netip.MustParseAddr(client))}
+	if p.setbacks.running[id] > 0 {
+		return longestSetback
+	}
+	return max(0, time.Until(p.until[id]))
+}
+
+// Eight messages of eight senders that take ten seconds each to unpack: an innocent one
+// with an archive is judged meanwhile, in a turn of its own, and its sender is not charged.
+func TestHostileArchives(t *testing.T) {
+	for _, processors := range []int{1, 2, 4, 8} {
+		t.Run(fmt.Sprint(processors), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPacking(processors)
+				var hostile []*packedTurn
+				for i := range 8 {
+					hostile = append(hostile, p.ask("hostile", packedMail{client: fmt.Sprintf("198.51.%d.1", i), unpack: 10 * time.Second}))
+				}
+				early := p.ask("early", packedMail{client: "192.0.2.1", before: 10 * time.Millisecond, unpack: 100 * time.Millisecond})
+				pass(3 * time.Second) // for all to have their turn
+				if names := p.names(); len(names) != 1 || names[0] != "early" {
+					t.Errorf("after a round judged %v, want the innocent one", names)
+				}
+				want := occupied{used: maxUnpackingLate, late: maxUnpackingLate, free: processors, queued: len(hostile) - maxUnpackingLate}
+				if got := p.occupied(); got != want {
+					t.Errorf("slots and processors %+v, want %+v", got, want)
+				}
+				late := p.ask("late", packedMail{client: "192.0.2.2", before: 10 * time.Millisecond, unpack: 100 * time.Millisecond})
+				pass(111 * time.Millisecond)
+				if names := p.names(); len(names) != 2 || names[1] != "late" {
+					t.Errorf("as soon as it can be, judged %v", names)
+				}
+				for _, x := range []*packedTurn{early, late} {
+					if x.over || x.stopped != 0 || p.setBackOf(x.client.String()) != 0 {
+						t.Errorf("%s: beyond its quantum %v, stopped %d times, set back for %v", x.name, x.over, x.stopped, p.setBackOf(x.client.String()))
+					}
+				}
+				pass(time.Minute)
+				if len(p.names()) != 10 || p.most > maxUnpacking {
+					t.Errorf("judged %v, %d at a time", p.names(), p.most)
+				}
+				for _, x := range hostile {
+					if !x.over || x.stopped > 1 {
+						t.Errorf("hostile: beyond its quantum %v, stopped %d times", x.over, x.stopped)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A flood of archives of one client that are all within their quantum has one slot after
+// another, but by turns with another client's.
+func TestArchivesTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacking(8)
+		for range 40 {
+			p.ask("flood", packedMail{client: "198.51.100.1", unpack: 200 * time.Millisecond})
+		}
+		p.ask("other", packedMail{client: "192.0.2.1", unpack: 10 * time.Millisecond})
+		pass(time.Minute)
+		names := p.names()
+		for i, name := range names {
+			if name == "other" && i > 2*maxUnpacking {
+				t.Errorf("judged as number %d of %d", i+1, len(names))
+			}
+		}
+		if len(names) != 41 || p.most != maxUnpacking || p.setBackOf("198.51.100.1") != 0 {
+			t.Errorf("%d judged, %d unpacked at a time, set back for %v", len(names), p.most, p.setBackOf("198.51.100.1"))
+		}
+	})
+}
+
+// A message that waits for a slot keeps its place when others are turned away, and its
+// session is told the truth when it leaves.
+func TestLeavingTheWaitForASlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacking(5)
+		for i := range maxUnpacking {
+			p.ask("other", packedMail{client: fmt.Sprintf("198.51.%d.1", i), unpack: 200 * time.Millisecond})
+		}
+		asked := time.Now()
+		x := p.ask("waits", packedMail{client: "192.0.2.1", unpack: 100 * time.Millisecond})
+		p.refuseAll(errSuspended)
+		p.hurry(x.turn)
+		pass(50 * time.Millisecond)
+		if waiting, judging, overtime := p.state(); waiting != 1 || judging != maxUnpacking || overtime != 0 || x.short {
+			t.Errorf("%d wait, %d are judged, %d beyond their quantum; short %v", waiting, judging, overtime, x.short)
+		}
+		abandoned := false
+		begun, running, ourFault := p.leave(x.turn, func() { abandoned = true })
+		if begun.Sub(asked) != 50*time.Millisecond || !running || ourFault {
+			t.Errorf("judging began after %v, running %v, our fault %v", begun.Sub(asked), running, ourFault)
+		}
+		pass(time.Second)
+		if !abandoned || len(p.names()) != maxUnpacking+1 {
+			t.Errorf("abandoned %v, judged %v", abandoned, p.names())
+		}
+	})
+}
+
+// Whatever comes: all is judged, within the slots; beyond its quantum is what was signed
+// for so long, and nobody is charged for more than his own signing.
+func TestSlotsBounds(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		processors := rapid.IntRange(1, 8).Draw(rt, "processors")
+		ms := func(rt *rapid.T, most int, name string) time.Duration {
+			// Odd, so that no two things happen at once by chance.
+			return time.Duration(rapid.IntRange(0, most).Draw(rt, name))*time.Millisecond + 7*time.Microsecond
+		}
+		mail := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) packedMail {
+			m := packedMail{client: fmt.Sprintf("10.0.%d.1", rapid.IntRange(0, 5).Draw(rt, "client")),
+				before: ms(rt, 100, "before"), unpack: ms(rt, 300, "unpack"), pause: ms(rt, 200, "pause")}
+			if rapid.Bool().Draw(rt, "hostile") {
+				m.unpack *= 10
+			}
+			return m
+		}), 1, 40).Draw(rt, "mail")
+		fault := ""
+		synctest.Test(t, func(*testing.T) { fault = playPacking(processors, mail) })
+		if fault != "" {
+			rt.Fatal(fault)
+		}
+	})
+}
+
+// playPacking returns what is wrong.
+func playPacking(processors int, mail []packedMail) (fault string) {
+	p := newPacking(processors)
+	var all []*packedTurn
+	for _, m := range mail {
+		all = append(all, p.ask("m", m))
+		pass(m.pause)
+		o := p.occupied()
+		if o.used > maxUnpacking || o.late > min(o.used, maxUnpackingLate) || o.free < 0 || o.free > processors {
+			fault = fmt.Sprintf("slots and processors %+v", o)
+		}
+		if o.used < maxUnpacking && (o.free > 0 && o.parked > 0 || o.late < maxUnpackingLate && o.queued > 0) {
+			fault = fmt.Sprintf("a message waits beside what it needs: %+v", o)
+		}
+	}
+	pass(time.Hour)
+	if p.most > maxUnpacking || len(p.names()) != len(all) {
+		return fmt.Sprintf("%d unpacked at a time, %d of %d judged", p.most, len(p.names()), len(all))
+	}
+	mayBeSetBack := map[identity]time.Time{}
+	for _, x := range all {
+		for _, id := range x.ids {
+			if until := x.end.Add(setbackFactor * x.signing); x.over && until.After(mayBeSetBack[id]) {
+				mayBeSetBack[id] = until
+			}
+		}
+		if isLong := x.signing >= p.quantum; x.over != isLong || x.stopped > 1 || x.stopped > 0 && !x.over {
+			fault = fmt.Sprintf("signed for %v: beyond its quantum %v, stopped %d times", x.signing, x.over, x.stopped)
+		}
+	}
+	for id, until := range p.until {
+		if until.After(mayBeSetBack[id]) {
+			fault = fmt.Sprintf("%v is set back until %v, want %v at most", id.network, until, mayBeSetBack[id])
+		}
+	}
+	if waiting, judging, overtime := p.state(); waiting+judging+overtime+p.used+p.usedLate+len(p.queue)+p.work.running != 0 {
+		fault = fmt.Sprintf("at the end %d wait, %d are judged, %d beyond their quantum; slots %+v", waiting, judging, overtime, p.slots)
+	}
+	return fault
+}
+
+// withArchive is a mail with enough text to sign, and an archive.
+func withArchive(t *testing.T) mail {
+	t.Helper()
+	var packed bytes.Buffer
+	w := zip.NewWriter(&packed)
+	f, err := w.Create("invoice.txt")
+	if err == nil {
+		_, err = f.Write([]byte(letter.body))
+	}
+	if err = cmp.Or(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	// Of a kilobyte at least, or it would not be looked at.
+	packed.Write(make([]byte, 2000))
+	return mail{
+		header: []string{"Subject: Your invoice", "Content-Type: multipart/mixed; boundary=b"},
+		body: "--b\r\nContent-Type: text/plain\r\n\r\n" + letter.body + "\r\n--b\r\nContent-Type: application/zip\r\n" +
+			"Content-Transfer-Encoding: base64\r\n\r\n" + base64.StdEncoding.EncodeToString(packed.Bytes()) + "\r\n--b--\r\n",
+	}
+}
+
+// The attack on one processor, by MTAs: six messages that are unpacked until the test
+// says so. Mail with an archive is judged beside them.
+func TestArchivesBesideHostileOnes(t *testing.T) {
+	oneProcessor(t)
+	b := start(t, Options{JudgeTimeout: time.Hour}, nil)
+	b.Server.db = openDB(t)
+	innocent := withArchive(t)
+	if err := b.Server.db.Report(innocent.set(), bloomdb.ClassOther); err != nil {
+		t.Fatal(err)
+	}
+	release := make(chan struct{})
+	b.Server.sign = func(m signature.Message, unpacking signature.Unpacking) signature.Set {
+		if !bytes.HasPrefix(m.Body, []byte("<style>")) {
+			return signature.ComputeWith(m, unpacking)
+		}
+		for {
+			stop, done := unpacking()
+			select {
+			case <-stop:
+				done()
+			case <-release:
+				done()
+				return signature.Set{}
+			}
+		}
+	}
+	var six []*wire
+	for i := range 6 {
+		w := attacker(t, b, fmt.Sprintf("198.51.%d.1", i), fmt.Sprintf("bomb%d@example.net", i), "<style>")
+		w.send('E', "")
+		six = append(six, w)
+	}
+	inside := func() (used, late, waiting int) {
+		b.turns.mu.Lock()
+		defer b.turns.mu.Unlock()
+		b.turns.quantum = time.Hour // from now on: this is not about a slow machine
+		return b.turns.used, b.turns.usedLate, len(b.turns.queue)
+	}
+	testenv.Eventually(t, "six that are beyond their quantum", func() bool { return b.Load().Overtime == 6 })
+	testenv.Eventually(t, "those that are stopped", func() bool { _, _, waiting := inside(); return waiting == 4 })
+	for i := range 5 {
+		changes, _ := dial(t, "tcp", b.addr, offerAll, fmt.Sprintf("192.0.2.%d", i)).send(innocent)
+		if !slices.ContainsFunc(changed(changes), func(c string) bool { return strings.HasPrefix(c, "+0 X-Spambloom: spam;") }) {
+			t.Errorf("known spam with an archive is not found: %q", changed(changes))
+		}
+	}
+	if used, late, waiting := inside(); used != maxUnpackingLate || late != maxUnpackingLate || waiting != 4 {
+		t.Errorf("%d slots used, %d by messages beyond their quantum, %d wait", used, late, waiting)
+	}
+	if load := b.Load(); load.SetBack != 3*6 || load.Overtime != 6 {
+		t.Errorf("load %+v", load)
+	}
+	close(release)
+	for _, w := range six {
+		w.expect("ic")
+	}
+}
+
+// Other mail of the daemon has the slots of expensive messages, and waits for them.
+func TestSigningOtherMail(t *testing.T) {
+	content := withArchive(t)
+	set := content.set()
+	if !slices.ContainsFunc(set.Signatures, func(s signature.Signature) bool { return s.Kind == signature.KindContent }) {
+		t.Fatalf("the archive is not unpacked: %+v", set.Signatures)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := NewServer(nil, Options{})
+		var holding []*turn
+		for range maxUnpackingLate {
+			x := &turn{over: true}
+			s.turns.unpack(x)
+			holding = append(holding, x)
+		}
+		signed := make(chan signature.Set, 1)
+		go func() { signed <- s.Sign(content.message()) }()
+		synctest.Wait()
+		if len(signed) != 0 || len(s.turns.queue) != 1 {
+			t.Errorf("signed %d, %d wait", len(signed), len(s.turns.queue))
+		}
+		s.turns.giveSlot(holding[0])
+		if got := <-signed; !reflect.DeepEqual(got, set) {
+			t.Errorf("%+v, want %+v", got, set)
+		}
+		s.turns.giveSlot(holding[1])
+		if s.turns.used+s.turns.usedLate+s.turns.work.running != 0 {
+			t.Errorf("at the end slots %+v, %d run", s.turns.slots, s.turns.work.running)
+		}
+	})
+}

@@ -1,0 +1,187 @@
+package backup
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/ledger"
+)
+
+// Read writes the files of a backup into a folder, which is there and empty, and checks
+// each of them as a start would. After an error, the folder holds some of them, which are
+// of no use. The error wraps ErrBackup where the stream is at fault, is that of a damaged
+// file (*bloomdb.DamageError, ledger.ErrDamaged), or of the reader or the disk.
+func Read(r io.Reader, dir string) (Summary, error) {
+	x := &extraction{tar: tar.NewReader(bufio.NewReaderSize(r, 1<<20)), dir: dir}
+	if err := x.all(); err != nil {
+		return x.sum, err
+	}
+	contents, err := ledger.CheckFile(filepath.Join(dir, ledgerName))
+	if err = errors.Join(bloomdb.CheckFolder(dir), err); err != nil {
+		return x.sum, fmt.Errorf("backup: %w", err)
+	}
+	x.sum.Reports, x.sum.Reporters = contents.Reports, contents.Reporters
+	return x.sum, nil
+}
+
+// extraction is a backup that is being read.
+type extraction struct {
+	tar  *tar.Reader
+	dir  string
+	sum  Summary
+	list bytes.Buffer // of what has come, as the last member has it
+}
+
+// all reads the members: the head first, the list last.
+func (x *extraction) all() error {
+	name, content, err := x.next()
+	switch {
+	case err == io.EOF, err == nil && name != headName, errors.Is(err, ErrBackup):
+		return fmt.Errorf("%w: it does not begin as one", ErrBackup)
+	case err != nil:
+		return err
+	}
+	if err := x.head(content); err != nil {
+		return err
+	}
+	for {
+		name, content, err := x.next()
+		switch {
+		case err == io.EOF:
+			return fmt.Errorf("%w: it is cut off after %d files", ErrBackup, x.sum.Files)
+		case err != nil:
+			return err
+		case name == listName:
+			return x.end(content)
+		case x.sum.Files == maxFiles:
+			return fmt.Errorf("%w: over %d files", ErrBackup, maxFiles)
+		}
+		if err := x.file(name, content); err != nil {
+			return err
+		}
+	}
+}
+
+// next begins a member. Only plain files are believed, of no form by which a small archive
+// makes a large file.
+func (x *extraction) next() (name string, content io.Reader, err error) {
+	h, err := x.tar.Next()
+	if err == io.EOF {
+		return "", nil, err
+	}
+	if err != nil {
+		return "", nil, faultOf(err)
+	}
+	if h.Typeflag != tar.TypeReg {
+		return "", nil, fmt.Errorf("%w: %.100q is not a plain file", ErrBackup, h.Name)
+	}
+	for key := range h.PAXRecords {
+		if key != "size" {
+			return "", nil, fmt.Errorf("%w: %.100q has a header %.40q", ErrBackup, h.Name, key)
+		}
+	}
+	return h.Name, x.tar, checkName(h.Name)
+}
+
+// faultOf says of an error of the archive that it is no whole one. A reader's other errors
+// stand.
+func faultOf(err error) error {
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%w: it is cut off", ErrBackup)
+	case errors.Is(err, tar.ErrHeader), errors.Is(err, tar.ErrFieldTooLong), errors.Is(err, tar.ErrInsecurePath):
+		return fmt.Errorf("%w: %w", ErrBackup, err)
+	}
+	return err
+}
+
+func (x *extraction) head(content io.Reader) error {
+	data, err := readBounded(headName, content, maxHead)
+	if err != nil {
+		return err
+	}
+	x.note(headName, int64(len(data)), crc32.Checksum(data, castagnoli))
+	if err := json.Unmarshal(data, &x.sum.Head); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrBackup, headName, err)
+	}
+	switch v := x.sum.Version; {
+	case v > version:
+		return fmt.Errorf("%w that this program reads: it is of version %d, made by a newer program, %.40q", ErrBackup, v, x.sum.Program)
+	case v < 1 || !bloomdb.ValidSite(x.sum.Site):
+		return fmt.Errorf("%w: version %d, site %.40q", ErrBackup, v, x.sum.Site)
+	}
+	return nil
+}
+
+func readBounded(name string, content io.Reader, most int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(content, most+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", name, faultOf(err))
+	case int64(len(data)) > most:
+		return nil, fmt.Errorf("%w: %s has over %d bytes", ErrBackup, name, most)
+	}
+	return data, nil
+}
+
+func (x *extraction) note(name string, size int64, sum uint32) {
+	fmt.Fprintf(&x.list, "%08x %d %s\n", sum, size, name)
+}
+
+// file writes one file. No name comes twice.
+func (x *extraction) file(name string, content io.Reader) (err error) {
+	path := filepath.Join(x.dir, filepath.FromSlash(name))
+	var f *os.File
+	if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
+		f, err = os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	}
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EISDIR) {
+		return fmt.Errorf("%w: %s comes twice", ErrBackup, name)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	sum := crc32.New(castagnoli)
+	n, err := io.Copy(io.MultiWriter(f, sum), content)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, faultOf(err))
+	}
+	x.note(name, n, sum.Sum32())
+	x.sum.Files++
+	x.sum.Bytes += n
+	return nil
+}
+
+// end compares the list with what has come, and names the first file that differs.
+func (x *extraction) end(content io.Reader) error {
+	list, err := readBounded(listName, content, maxList)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(list, x.list.Bytes()) {
+		said := strings.Split(string(list), "\n")
+		for i, line := range strings.Split(x.list.String(), "\n") {
+			if i >= len(said) || said[i] != line {
+				return fmt.Errorf("%w: it is damaged: read %q, and %s says otherwise", ErrBackup, line, listName)
+			}
+		}
+		return fmt.Errorf("%w: %s names more files than there are", ErrBackup, listName)
+	}
+	if _, _, err := x.next(); err != io.EOF {
+		return fmt.Errorf("%w: something follows %s", ErrBackup, listName)
+	}
+	return nil
+}

@@ -1,0 +1,340 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/spambloom/spambloom/signature"
+)
+
+// eventful is the bytes of a ledger of some hundred transactions, whose free pages hold
+// older versions of reports and reporters: some are refuted since, some withdrawn.
+func eventful(t *testing.T) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "reports.db")
+	l, err := Open(Options{Path: path, Model: pair, NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := voice{t: t, l: l, at: begin}
+	for i := range 150 {
+		v.say(Spam, "anna", message(i, i))
+		v.say(Spam, "bob", message(i, i))
+		if i%5 == 0 {
+			v.say(Ham, "carl", message(i, i))
+			v.say(Ham, "dora", message(i, i))
+		}
+	}
+	v.say(Spam, "eve", message(900, 900))
+	if _, err := l.Withdraw(Undo{Reporter: "eve"}); err != nil {
+		t.Fatal(err)
+	}
+	v.say(Spam, "bob", wide(901)) // on several pages
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// wide is a message whose report is longer than a page.
+func wide(n int) (set signature.Set) {
+	for i := range maxSignatures {
+		set.Signatures = append(set.Signatures, message(n+i, n+i).Signatures[0])
+	}
+	return set
+}
+
+// recordsOf is what a file has in some buckets.
+func recordsOf(t *testing.T, path string, names ...string) map[string]string {
+	t.Helper()
+	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	all := map[string]string{}
+	err = db.View(func(tx *bolt.Tx) error {
+		for _, name := range names {
+			c := tx.Bucket([]byte(name)).Cursor()
+			for k, v := c.First(); k != nil; k, v = c.Next() {
+				all[name+" "+string(k)] = string(v)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// Every page that leads to others is lost in turn, and the list of free pages, and the
+// headers: whatever stands in leaves that are left is rescued, in its latest version.
+func TestRescue(t *testing.T) {
+	good := eventful(t)
+	r := &pageReader{file: bytes.NewReader(good), size: int64(len(good))}
+	head, _, err := r.header()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := int(head.page)
+	path := filepath.Join(t.TempDir(), "reports.db")
+	o := Options{Path: path, Model: pair, NoSync: true}
+	write := func(data []byte) {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := []string{"reports", "by", "names"}
+	write(good)
+	want := recordsOf(t, path, kept...)
+	reporters := recordsOf(t, path, "reporters")
+
+	branches := map[string][]int{"the list of buckets": {int(head.root)}}
+	for id := 2; id < int(head.pages); id++ {
+		if isBranch(good, id, page) {
+			branches[fmt.Sprintf("branch %d", id)] = []int{id}
+		}
+	}
+	if len(branches) < 3 {
+		t.Fatalf("branches: %v", branches)
+	}
+	for name, lost := range branches {
+		for with, more := range map[string][]int{"": nil, " and the list of free pages": {int(head.freelist)}, " and the headers": {0, 1}} {
+			write(without(good, page, append(slices.Clone(lost), more...)))
+			done, err := Repair(o)
+			if err != nil {
+				t.Fatalf("%s%s: %v", name, with, err)
+			}
+			if len(done.Faults) == 0 { // a page of an earlier transaction
+				continue
+			}
+			if got := recordsOf(t, path, kept...); !maps.Equal(got, want) {
+				t.Errorf("%s%s: %d records of %d, some may differ: %+v", name, with, len(got), len(want), done)
+			}
+			// Small buckets stand in the list of buckets: an earlier one of it has them.
+			if got := recordsOf(t, path, "reporters"); len(got) != len(reporters) || name != "the list of buckets" && with == "" && !maps.Equal(got, reporters) {
+				t.Errorf("%s%s: reporters %q, want %q", name, with, got, reporters)
+			}
+			if done.Lost != 0 || with == " and the headers" && !done.Unsure {
+				t.Errorf("%s%s: %+v", name, with, done)
+			}
+			l, err := Open(o)
+			if err != nil {
+				t.Fatalf("%s%s: %v", name, with, err)
+			}
+			if err := l.Check(); err != nil {
+				t.Errorf("%s%s: %v", name, with, err)
+			}
+			v := voice{t: t, l: l, at: begin}
+			v.say(Spam, "carl", message(7, 7))
+			l.Close()
+		}
+	}
+}
+
+func isBranch(data []byte, id, page int) bool {
+	b := data[id*page:]
+	return binary.NativeEndian.Uint64(b) == uint64(id) && binary.NativeEndian.Uint16(b[8:]) == flagBranch
+}
+
+// without is a file in which some pages are zeros.
+func without(data []byte, page int, lost []int) []byte {
+	data = bytes.Clone(data)
+	for _, id := range lost {
+		clear(data[id*page : (id+1)*page])
+	}
+	return data
+}
+
+// A file of which nothing, or half, or nothing of ours is left is repaired, and what is
+// not there is said to be lost.
+func TestRepairOfLittle(t *testing.T) {
+	good := eventful(t)
+	head, _, err := (&pageReader{file: bytes.NewReader(good)}).header()
+	if err != nil {
+		t.Fatal(err)
+	}
+	good = good[:head.pages*head.page] // what follows is room to grow
+	half := int(head.pages / 2 * head.page)
+	for name, c := range map[string]struct {
+		data []byte
+		some bool
+	}{
+		"empty":                  {nil, false},
+		"one byte":               {good[:1], false},
+		"text":                   {bytes.Repeat([]byte("no ledger "), 2000), false},
+		"zeros":                  {make([]byte, len(good)), false},
+		"cut in half":            {good[:half], true},
+		"its first half is gone": {append(make([]byte, half), good[half:]...), true},
+	} {
+		path := filepath.Join(t.TempDir(), "reports.db")
+		o := Options{Path: path, Model: pair, NoSync: true}
+		if err := os.WriteFile(path, c.data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		done, err := Repair(o)
+		if err != nil || len(done.Faults) == 0 || done.Lost == 0 && !done.Unsure {
+			t.Errorf("%s: %+v, %v", name, done, err)
+			continue
+		}
+		if c.some != (done.Reports > 0) {
+			t.Errorf("%s: %+v", name, done)
+		}
+		if kept, err := os.ReadFile(done.Damaged); err != nil || !bytes.Equal(kept, c.data) {
+			t.Errorf("%s: the damaged file is not kept: %v", name, err)
+		}
+		l, err := Open(o)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if err := l.Check(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		l.Close()
+	}
+}
+
+// A file of a later format of the library is left alone.
+func TestRepairOfAnotherFormat(t *testing.T) {
+	data := eventful(t)
+	page := os.Getpagesize()
+	for _, at := range []int{0, page} {
+		d := data[at+pageHeader:]
+		binary.NativeEndian.PutUint32(d[4:], 9)
+		binary.NativeEndian.PutUint64(d[56:], sumOf(d[:metaSize-8]))
+	}
+	path := filepath.Join(t.TempDir(), "reports.db")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Repair(Options{Path: path, Model: pair}); err == nil || !strings.Contains(err.Error(), ErrVersion.Error()) {
+		t.Errorf("it is repaired: %v", err)
+	}
+	if left, err := os.ReadFile(path); err != nil || !bytes.Equal(left, data) {
+		t.Errorf("it has changed: %v", err)
+	}
+}
+
+// FuzzRescue reads hostile pages: whatever their numbers say, a repair ends, and what it
+// leaves opens.
+func FuzzRescue(f *testing.F) {
+	f.Add(uint16(2), uint16(8), []byte{2, 0, 255, 255, 255, 255, 255, 255})
+	f.Add(uint16(3), uint16(16), bytes.Repeat([]byte{255}, 64))
+	var good []byte
+	f.Fuzz(func(t *testing.T, id, at uint16, b []byte) {
+		if good == nil {
+			good = filled(t)
+		}
+		data := bytes.Clone(good)
+		clear(data[:2*os.Getpagesize()]) // both headers: every page is looked at
+		copy(data[min(int(id)*os.Getpagesize()+int(at), len(data)):], b)
+		path := filepath.Join(t.TempDir(), "reports.db")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o := Options{Path: path, Model: pair, NoSync: true}
+		if _, err := Repair(o); err != nil {
+			t.Fatal(err)
+		}
+		l, err := Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Check(); err != nil {
+			t.Error(err)
+		}
+		l.Close()
+	})
+}
+
+// What cannot be read, or is no file, is damage: it is refused, and a repair begins anew.
+func TestIllegible(t *testing.T) {
+	for name, put := range map[string]func(path string) error{
+		"a folder":   func(path string) error { return os.Mkdir(path, 0o700) },
+		"a pipe":     func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"unreadable": func(path string) error { return os.Symlink("/proc/self/mem", path) }, // EIO at address 0
+	} {
+		path := filepath.Join(t.TempDir(), "reports.db")
+		o := Options{Path: path, Model: pair, NoSync: true}
+		if err := put(path); err != nil {
+			t.Fatal(err)
+		}
+		if l, err := Open(o); !errors.Is(err, ErrDamaged) {
+			if err == nil {
+				l.Close()
+			}
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		done, err := Repair(o)
+		if err != nil || len(done.Faults) == 0 || !done.Unsure {
+			t.Errorf("%s: %+v, %v", name, done, err)
+			continue
+		}
+		l, err := Open(o)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		l.Close()
+	}
+}
+
+// Pages that the disk cannot read are lost, and no others.
+func TestUnreadablePage(t *testing.T) {
+	good := eventful(t)
+	file := failingFile{bytes.NewReader(good), 5 * int64(os.Getpagesize()), int64(os.Getpagesize())}
+	var faults []error
+	records := 0
+	r := &pageReader{file: file, size: int64(len(good)), lenient: true,
+		fault:   func(err error) bool { faults = append(faults, err); return true },
+		take:    func(string, keyValue) { records++ },
+		bucket:  func(string, uint64) {},
+		orphans: func(list []keyValue, _ leafAge) { records += len(list) },
+	}
+	var err error
+	if r.meta, _, err = r.header(); err != nil {
+		t.Fatal(err)
+	}
+	r.reached = make([]bool, r.meta.pages)
+	r.tree(r.meta.root, "", 0)
+	r.rescue(r.reached, unknownAge)
+	if records == 0 {
+		t.Error("nothing is read")
+	}
+	for _, err := range faults {
+		if !errors.Is(err, ErrDamaged) {
+			t.Error(err)
+		}
+	}
+}
+
+// failingFile fails in one page.
+type failingFile struct {
+	*bytes.Reader
+	from, size int64
+}
+
+func (f failingFile) ReadAt(b []byte, at int64) (int, error) {
+	if at < f.from+f.size && at+int64(len(b)) > f.from {
+		return 0, syscall.EIO
+	}
+	return f.Reader.ReadAt(b, at)
+}

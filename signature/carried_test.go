@@ -1,0 +1,274 @@
+package signature
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/base64"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// letter is an innocent newsletter; its page has the same words and a link.
+const letter = "Dear reader, this is the November letter of the Riverside Bookshop. On Saturday the twenty eighth Helga Winter reads " +
+	"from her new novel about the lighthouse keepers of the northern islands, and there is tea and cake from six in the evening on. " +
+	"Tickets cost eight euros and are sold at the counter. The children's corner has been painted and the shelves for travel literature " +
+	"have moved to the first floor. Our opening hours before Christmas are longer than usual: on weekdays until eight, on Saturdays until six. " +
+	"We look forward to your visit, the team of the Riverside Bookshop. "
+
+const (
+	letterText = "Content-Type: text/plain\n\n" + letter + "http://riverside-books.example.org/\n"
+	letterPage = "Content-Type: text/html\n\n<p>" + letter + "<a href=http://riverside-books.example.org/>here</a></p>\n"
+)
+
+// matchesOf are the kinds of signatures by which a report of one message lists another:
+// of sketches, also weak matches.
+func matchesOf(reported, asked Set) (kinds []string) {
+	reported = reported.ToReport()
+	note := func(k Kind, matches bool) {
+		if name := k.String(); matches && !slices.Contains(kinds, name) {
+			kinds = append(kinds, name)
+		}
+	}
+	for _, s := range reported.Signatures {
+		note(s.Kind, slices.Contains(asked.Signatures, s))
+	}
+	keyed := keyedBy(7)
+	for _, r := range reported.Sketches {
+		for _, a := range asked.Sketches {
+			note(r.Kind, r.Kind == a.Kind && slices.ContainsFunc(a.Asked(keyed), func(g Group) bool {
+				return slices.ContainsFunc(r.Reported(keyed), func(stored Group) bool { return g.overlaps(stored) })
+			}))
+		}
+	}
+	for _, d := range reported.Domains {
+		note(KindDomain, slices.Contains(asked.Domains, d))
+	}
+	return kinds
+}
+
+func (g Group) overlaps(stored Group) bool {
+	n := 0
+	for _, k := range g.Keys {
+		if slices.Contains(stored.Keys, k) {
+			n++
+		}
+	}
+	return g.Anchor == stored.Anchor && n >= g.Weak
+}
+
+// part is an entity with a disposition.
+func part(disposition, entity string) string {
+	if disposition == "" {
+		return entity
+	}
+	return "Content-Disposition: " + disposition + "\n" + entity
+}
+
+func zipPart(tb testing.TB, name, content string) string {
+	tb.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	f, err := w.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
+	if err == nil {
+		_, err = f.Write([]byte(content))
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return "Content-Type: application/zip\nContent-Transfer-Encoding: base64\n\n" + encode(b.Bytes())
+}
+
+func inBase64(message string) string {
+	return "Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n" + base64.StdEncoding.EncodeToString([]byte(message))
+}
+
+// carrier is a way to carry a message, the text of which stands under a header of its own.
+type carrier struct {
+	name string
+	wrap func(tb testing.TB, own, message string) string
+}
+
+func mixedWith(wrap func(message string) string) func(testing.TB, string, string) string {
+	return func(_ testing.TB, own, message string) string { return multi("mixed", own, wrap(message)) }
+}
+
+var carriers = []carrier{
+	{"message/rfc822", mixedWith(func(m string) string { return "Content-Type: message/rfc822\n\nSubject: x\n" + m })},
+	{"attached message/rfc822", mixedWith(func(m string) string {
+		return "Content-Type: message/rfc822\nContent-Disposition: attachment\n\nSubject: x\n" + m
+	})},
+	{"message/rfc822 in base64", mixedWith(inBase64)},
+	{"message in message", mixedWith(func(m string) string {
+		return "Content-Type: message/rfc822\n\nContent-Type: message/rfc822\n\n" + m
+	})},
+	{"digest", func(_ testing.TB, own, m string) string {
+		return multi("mixed", own, multi("digest", "Content-Type: message/rfc822\n\n"+m))
+	}},
+	{"attachment", mixedWith(func(m string) string { return part("attachment", m) })},
+	{"inline part", mixedWith(func(m string) string { return part("inline", m) })},
+	{"later part", mixedWith(func(m string) string { return m })},
+	{"part of related", func(_ testing.TB, own, m string) string { return multi("related", own, m) }},
+	{"part of a part", mixedWith(func(m string) string { return bounded("p", multi("mixed", m)) })},
+	{"archive", func(tb testing.TB, own, m string) string { return multi("mixed", own, zipPart(tb, "letter.eml", m)) }},
+	{"file", mixedWith(func(m string) string {
+		return "Content-Type: application/octet-stream\nContent-Disposition: attachment; filename=letter.eml\n\n" + m
+	})},
+	{"reported", func(_ testing.TB, own, m string) string {
+		return multi("report", own, "Content-Type: message/delivery-status\n\nAction: failed", "Content-Type: message/rfc822\n\n"+m)
+	}},
+	{"hidden alternative", func(_ testing.TB, own, m string) string {
+		return multi("alternative", m, "Content-Type: text/html\n\n<p>"+strings.TrimPrefix(own, "\n")+"</p>")
+	}},
+}
+
+// spamBodies are what the spam shows itself.
+func spamBodies(tb testing.TB) map[string]string {
+	return map[string]string{
+		"nothing":     "\n",
+		"no letters":  "\n+++ 123 http://192.0.2.1/\n",
+		"three words": "\nWin money today\n",
+		"a text":      "\n" + strings.TrimPrefix(prose, "\n"),
+		"a picture":   multi("related", "Content-Type: text/html\n\n<img src=cid:a>", strings.TrimPrefix(imagePart("Content-ID: <a>\n", pageImage(tb)), "--b\n")),
+	}
+}
+
+// bounded gives the boundaries of multi other names, so that what has them may stand in
+// another one.
+func bounded(name, entity string) string { return strings.ReplaceAll(entity, "in-", name+"-in-") }
+
+// Whatever a spam shows, and however it carries an innocent message, the report of the
+// spam lists it and not the message.
+func TestCarriedMessageIsNotListed(t *testing.T) {
+	pdf, err := os.ReadFile("testdata/74-pdf.eml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, pdf, _ = bytes.Cut(pdf, []byte("\n\n"))
+	innocents := map[string]string{
+		"text":          letterText,
+		"page":          letterPage,
+		"alternative":   bounded("i", multi("alternative", letterText, letterPage)),
+		"with a file":   bounded("i", multi("mixed", letterText, file("the programme of the winter months"))),
+		"with pictures": bounded("i", multi("related", letterPage, strings.TrimPrefix(imagePart("Content-ID: <p>\n", pageImage(t)), "--b\n"))),
+		"a picture":     bounded("i", multi("related", "Content-Type: text/html\n\n<img src=cid:p>", strings.TrimPrefix(imagePart("Content-ID: <p>\n", pageImage(t)), "--b\n"))),
+		"with a PDF":    bounded("i", "Content-Type: multipart/mixed; boundary=pdf\n\n"+strings.ReplaceAll(string(pdf), "--"+boundaryOf(pdf), "--pdf")),
+	}
+	// A spam that brings another's file or picture as its own is that file's spam.
+	ownFile := map[string]bool{"with a file": true, "with pictures": true, "a picture": true, "with a PDF": true}
+	attachesFile := map[string]bool{"attachment": true, "inline part": true, "later part": true, "part of related": true, "part of a part": true, "hidden alternative": true}
+	for bodyName, own := range spamBodies(t) {
+		for innocentName, innocent := range innocents {
+			if bodyName == "a picture" && strings.Contains(innocentName, "picture") {
+				continue // the same picture
+			}
+			alone := Compute(Parse([]byte(innocent)))
+			if len(alone.Signatures) == 0 {
+				t.Fatalf("%s: not signed", innocentName)
+			}
+			for _, c := range carriers {
+				if c.name == "hidden alternative" && bodyName == "a picture" {
+					continue // no alternative of text
+				}
+				spam := Compute(Parse([]byte(c.wrap(t, bounded("o", own), innocent))))
+				kinds := matchesOf(spam, alone)
+				if ownFile[innocentName] && attachesFile[c.name] {
+					kinds = slices.DeleteFunc(kinds, func(k string) bool { return k == "attachment" || k == "content" || k == "image" })
+				}
+				if len(kinds) > 0 {
+					t.Errorf("spam of %s carries a letter (%s) as %s: the letter is listed by %v", bodyName, innocentName, c.name, kinds)
+				}
+			}
+		}
+	}
+}
+
+func boundaryOf(body []byte) string {
+	line, _, _ := bytes.Cut(body, []byte("\n"))
+	return strings.TrimPrefix(strings.TrimSpace(string(line)), "--")
+}
+
+// A letter whose beginning the spam shows and whose rest it carries is not listed, and
+// neither is one of which nothing stands around.
+func TestDividedMessageIsNotListed(t *testing.T) {
+	alone := Compute(Parse([]byte(letterText)))
+	for name, raw := range map[string]string{
+		"divided":                 multi("mixed", "\n"+letter[:25], "\n"+letter[25:]+"http://riverside-books.example.org/\n"),
+		"divided by a message":    multi("mixed", "\n"+letter[:25], "Content-Type: message/rfc822\n\n\n"+letter[25:]),
+		"nothing around":          "Content-Type: message/rfc822\n\nSubject: x\n" + letterText,
+		"nothing around, encoded": inBase64(letterText),
+	} {
+		if kinds := matchesOf(Compute(Parse([]byte(raw))), alone); len(kinds) > 0 {
+			t.Errorf("%s: the letter is listed by %v", name, kinds)
+		}
+	}
+}
+
+// Spam that has its text in what it carries is listed, with its near-duplicates that
+// carry it likewise; and it is found by the report of a mail with that text as its body.
+func TestCarriedSpamIsFound(t *testing.T) {
+	varied := strings.Replace(letterText, "November", "December", 1)
+	for bodyName, own := range spamBodies(t) {
+		if bodyName == "a text" || bodyName == "a picture" {
+			continue // which tells them themselves
+		}
+		for _, c := range carriers {
+			inText := !slices.Contains([]string{"attachment", "archive", "file", "reported", "hidden alternative"}, c.name)
+			if !inText {
+				continue
+			}
+			raw, other := c.wrap(t, bounded("o", own), letterText), c.wrap(t, bounded("o", own), varied)
+			spam, near := Compute(Parse([]byte(raw))), Compute(Parse([]byte(other)))
+			if kinds := matchesOf(spam, near); !slices.Contains(kinds, "sketch") {
+				t.Errorf("%s, text as %s: a near-duplicate is listed by %v", bodyName, c.name, kinds)
+			}
+			if kinds := matchesOf(spam, spam); !slices.Contains(kinds, "text") || !slices.Contains(kinds, "body") {
+				t.Errorf("%s, text as %s: the same is listed by %v", bodyName, c.name, kinds)
+			}
+			if kinds := matchesOf(Compute(Parse([]byte(letterText))), near); !slices.Contains(kinds, "sketch") {
+				t.Errorf("%s, text as %s: by a report of the text alone, it is listed by %v", bodyName, c.name, kinds)
+			}
+		}
+	}
+}
+
+// A file is listed wherever it is a message's own, and in attached messages apart from that.
+func TestCarriedFileIsFound(t *testing.T) {
+	payload := file("MZ this is a program that nobody wants to run ")
+	direct := Compute(Parse([]byte(multi("mixed", "\nsee this", payload))))
+	other := Compute(Parse([]byte(multi("mixed", "\nanother word", payload))))
+	if kinds := matchesOf(direct, other); !slices.Contains(kinds, "attachment") {
+		t.Errorf("a file of the message itself is listed by %v", kinds)
+	}
+	inMessage := func(own string) Set {
+		return Compute(Parse([]byte(multi("mixed", "\n"+own, "Content-Type: message/rfc822\n\n"+bounded("i", multi("mixed", "\nopen it", payload))))))
+	}
+	if kinds := matchesOf(inMessage("one"), inMessage("two")); !slices.Contains(kinds, "attachment") {
+		t.Errorf("a file of an attached message is listed by %v", kinds)
+	}
+	if kinds := matchesOf(inMessage("one"), direct); len(kinds) > 0 {
+		t.Errorf("a file of an attached message lists the message with that file, by %v", kinds)
+	}
+	// An image of an attached message, beside no text: its sketch is marked, too.
+	withImage := func(own string) Set {
+		return Compute(Parse([]byte(multi("mixed", "\n"+own, "Content-Type: message/rfc822\n\n"+bounded("i", multi("mixed", "\n", strings.TrimPrefix(imagePart("", pageImage(t)), "--b\n")))))))
+	}
+	if kinds := matchesOf(withImage("one"), withImage("two")); !slices.Contains(kinds, "image") {
+		t.Errorf("an image of an attached message is listed by %v", kinds)
+	}
+}
+
+// The text of an attached message does not keep the picture that a spam consists of
+// from being signed.
+func TestCarriedTextShieldsNoPicture(t *testing.T) {
+	spam := func(attached string) Set {
+		return Compute(Parse([]byte(multi("mixed", bounded("o", spamBodies(t)["a picture"]), "Content-Type: message/rfc822\n\n"+attached))))
+	}
+	if kinds := matchesOf(spam(letterText), spam("\n"+ampleProse)); !slices.Contains(kinds, "image") {
+		t.Errorf("with another text attached, the picture is listed by %v", kinds)
+	}
+}

@@ -1,0 +1,162 @@
+package signature
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"hash/crc32"
+	stdimage "image"
+	"image/color/palette"
+	"image/gif"
+	"slices"
+
+	"golang.org/x/image/bmp"
+)
+
+// hostilePNG: width, height, colour type, depth, interlaced, filter, and how much of
+// the data is there, in percent; kind and number of blocks before it.
+func hostilePNG(numbers []int) []byte {
+	width, height := number(numbers, 0, 100, 4000), number(numbers, 1, 100, 4000)
+	kind := []int{0, 2, 3, 4, 6}[number(numbers, 2, 0, 4)]
+	depth := 8 << number(numbers, 3, 0, 1)
+	if kind == 3 {
+		depth = 8
+	}
+	channels := map[int]int{0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[kind]
+	head := binary.BigEndian.AppendUint32(nil, uint32(width))
+	head = binary.BigEndian.AppendUint32(head, uint32(height))
+	head = append(head, byte(depth), byte(kind), 0, 0, byte(number(numbers, 4, 0, 1)))
+	var packed bytes.Buffer
+	w := zlib.NewWriter(&packed)
+	line := make([]byte, 1+width*channels*depth/8)
+	line[0] = byte(number(numbers, 5, 0, 4))
+	for i := range line[1:] {
+		line[i+1] = byte(i * i >> 3)
+	}
+	if head[12] == 1 { // its passes have shorter lines
+		clear(line)
+	}
+	for range height * number(numbers, 6, 1, 200) / 100 {
+		w.Write(line)
+	}
+	w.Close()
+	if data := packed.Bytes(); number(numbers, 8, 0, 200_000) > 0 && number(numbers, 7, 0, lastBlocks) != textBlocks {
+		before := blocks(number(numbers, 7, 0, lastBlocks), number(numbers, 8, 0, 200_000))
+		packed = *bytes.NewBuffer(slices.Concat(data[:2], before[:len(before)-2], data[2:]))
+	}
+	out := []byte("\x89PNG\r\n\x1a\n")
+	chunk := func(name string, data []byte) {
+		out = binary.BigEndian.AppendUint32(out, uint32(len(data)))
+		out = append(append(out, name...), data...)
+		out = binary.BigEndian.AppendUint32(out, crc32.Update(crc32.ChecksumIEEE([]byte(name)), crc32.IEEETable, data))
+	}
+	chunk("IHDR", head)
+	if kind == 3 {
+		chunk("PLTE", make([]byte, 768))
+	}
+	chunk("IDAT", packed.Bytes())
+	chunk("IEND", nil)
+	return append(out, make([]byte, minPicture)...)
+}
+
+// noise is a picture that no encoder makes small.
+func noise(width, height int) *stdimage.Paletted {
+	m := stdimage.NewPaletted(stdimage.Rect(0, 0, width, height), palette.Plan9)
+	for i := range m.Pix {
+		m.Pix[i] = byte(scramble(uint64(i)))
+	}
+	return m
+}
+
+func hostileGIF(numbers []int) []byte {
+	m := noise(number(numbers, 0, 100, 1500), number(numbers, 1, 100, 1500))
+	if number(numbers, 2, 0, 1) == 0 {
+		clear(m.Pix)
+	}
+	var b bytes.Buffer
+	if err := gif.Encode(&b, m, nil); err != nil {
+		panic(err)
+	}
+	return append(b.Bytes(), make([]byte, minPicture)...)
+}
+
+func hostileBMP(numbers []int) []byte {
+	var b bytes.Buffer
+	if err := bmp.Encode(&b, noise(number(numbers, 0, 100, 1500), number(numbers, 1, 100, 1500))); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
+
+// hostileJPEG: width, height, components, sampling, scans (0 for one that is not
+// progressive), their kind, their length in bytes, and whether they are progressive (0)
+// or all of all components (1). All codes are one bit, so that
+// a byte of zeros says as much as can be.
+func hostileJPEG(numbers []int) []byte {
+	width, height := number(numbers, 0, 100, 4000), number(numbers, 1, 100, 4000)
+	components := []int{1, 3, 4}[number(numbers, 2, 0, 2)]
+	sampling := []byte{0x11, 0x21, 0x12, 0x22, 0x41, 0x42, 0x44}[number(numbers, 3, 0, 6)]
+	scans, kind, length := number(numbers, 4, 0, 24), number(numbers, 5, 0, 3), number(numbers, 6, 1, 200_000)
+	var b bytes.Buffer
+	b.WriteString("\xff\xd8")
+	segment := func(marker byte, data ...byte) {
+		b.Write([]byte{0xff, marker, byte((len(data) + 2) >> 8), byte(len(data) + 2)})
+		b.Write(data)
+	}
+	segment(0xee, []byte("Adobe\x00\x64\x00\x00\x00\x00\x00")...)
+	segment(0xdb, append([]byte{0}, bytes.Repeat([]byte{1}, 64)...)...)
+	frame := []byte{8, byte(height >> 8), byte(height), byte(width >> 8), byte(width), byte(components)}
+	for i := range components {
+		s := byte(0x11)
+		if i == 0 || i == 3 {
+			s = sampling
+		}
+		frame = append(frame, byte(i+1), s, 0)
+	}
+	symbol := []byte{0x00, 0xe0, 0x01, 0xf0}[kind] // of coefficients: end of block, of many blocks, one, sixteen zeros
+	one := append([]byte{1}, make([]byte, 15)...)
+	segment(0xc4, append(append([]byte{0x00}, one...), 0)...)
+	segment(0xc4, append(append([]byte{0x10}, one...), symbol)...)
+	scan := func(component, from, to, bits byte) {
+		list := []byte{1, component + 1, 0}
+		if component == 0xff {
+			list = []byte{byte(components)}
+			for i := range components {
+				list = append(list, byte(i+1), 0)
+			}
+		}
+		segment(0xda, append(list, from, to, bits)...)
+		b.Write(make([]byte, length))
+	}
+	if scans == 0 || number(numbers, 7, 0, 1) == 1 {
+		segment(0xc0, frame...)
+		for range max(1, scans) {
+			scan(0xff, 0, 63, 0)
+		}
+	} else {
+		segment(0xc2, frame...)
+		scan(0xff, 0, 0, 1)
+		for i := range scans - 1 {
+			scan(byte(i%components), 1, 63, []byte{1, 0x10}[min(1, i/components)])
+		}
+	}
+	b.WriteString("\xff\xd9")
+	return append(b.Bytes(), make([]byte, minPicture)...)
+}
+
+// hostileWebP: width, height, and length of the data, of which all that follows its
+// head is random. All codes of VP8 (RFC 6386) are valid.
+func hostileWebP(numbers []int) []byte {
+	width, height := number(numbers, 0, 100, 4000), number(numbers, 1, 100, 4000)
+	data := make([]byte, number(numbers, 2, minPicture, 4<<20))
+	for i := range data {
+		data[i] = byte(scramble(uint64(i + number(numbers, 3, 0, 1000))))
+	}
+	first := min(number(numbers, 4, 100, 1<<19-1), len(data)-100) // length of the partition of modes
+	copy(data, []byte{byte(first<<5) | 0x10, byte(first >> 3), byte(first >> 11), 0x9d, 0x01, 0x2a,
+		byte(width), byte(width >> 8), byte(height), byte(height >> 8)})
+	data[10] &= 0x1f // no segments
+	out := binary.LittleEndian.AppendUint32([]byte("RIFF"), uint32(12+len(data)))
+	out = binary.LittleEndian.AppendUint32(append(out, "WEBPVP8 "...), uint32(len(data)))
+	return append(out, data...)
+}

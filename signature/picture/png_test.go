@@ -1,0 +1,77 @@
+package picture
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"image"
+	"image/color"
+	"image/color/palette"
+	"image/draw"
+	"image/png"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+)
+
+// rechunked is a PNG whose pixels are in chunks of a size, one of which is empty.
+func rechunked(content []byte, size int) []byte {
+	start, end, packed := pixelData(content)
+	out := bytes.Clone(content[:start])
+	for i := 0; ; i += size {
+		data := packed[min(i, len(packed)):min(i+size, len(packed))]
+		out = binary.BigEndian.AppendUint32(out, uint32(len(data)))
+		out = append(append(out, "IDAT"...), data...)
+		out = binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[len(out)-4-len(data):]))
+		if len(data) == 0 {
+			return append(out, content[end:]...)
+		}
+	}
+}
+
+// An image is what png.Decode makes of it, however large and however cut its data is.
+func TestPNG(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for _, m := range []draw.Image{
+		image.NewGray(image.Rect(0, 0, 70, 40)), image.NewNRGBA(image.Rect(0, 0, 7, 9)), image.NewNRGBA64(image.Rect(0, 0, 200, 150)),
+		image.NewPaletted(image.Rect(0, 0, 300, 200), palette.WebSafe), image.NewGray(image.Rect(0, 0, maxStored-1, 2)),
+	} {
+		for i := range m.Bounds().Dx() * m.Bounds().Dy() {
+			m.Set(i%m.Bounds().Dx(), i/m.Bounds().Dx(), color.NRGBA{uint8(r.Uint32()), uint8(i), 3, 200})
+		}
+		var b bytes.Buffer
+		if err := png.Encode(&b, m); err != nil {
+			t.Fatal(err)
+		}
+		want, err := png.Decode(bytes.NewReader(b.Bytes()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, size := range []int{1 << 20, 1000, 1} {
+			got, err := decodePNG(rechunked(b.Bytes(), size))
+			if err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("%T of %v in chunks of %d: another image, error %v", m, m.Bounds(), size, err)
+			}
+		}
+	}
+}
+
+// An image with a fault is no other image than png.Decode sees, and none where that sees none.
+func TestFaultyPNG(t *testing.T) {
+	whole := rechunked(asPNG(t, noisy(canvas(12, 9, color.White), rand.New(rand.NewPCG(1, 1)), 40)), 50)
+	check := func(content []byte, what string, at int) {
+		got, err := decodePNG(content)
+		want, wantErr := png.Decode(bytes.NewReader(content))
+		if (err == nil) != (wantErr == nil) || err == nil && !reflect.DeepEqual(got, want) {
+			t.Errorf("%s at %d of %d: error %v, want %v", what, at, len(whole), err, wantErr)
+		}
+	}
+	for at := range whole {
+		check(whole[:at], "cut", at)
+		for bit := range 8 {
+			faulty := bytes.Clone(whole)
+			faulty[at] ^= 1 << bit
+			check(faulty, "changed", at)
+		}
+	}
+}
