@@ -37,8 +37,10 @@ func drawSketch(t *rapid.T, kind signature.Kind) signature.Sketch {
 func TestSketchRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var want Report
-		if rapid.Bool().Draw(t, "text") {
-			want.Set.Sketches = append(want.Set.Sketches, drawSketch(t, signature.KindSketch))
+		for i := range rapid.IntRange(0, signature.MaxTexts).Draw(t, "texts") {
+			s := drawSketch(t, signature.KindSketch)
+			s.AskOnly = s.AskOnly || i == 1
+			want.Set.Sketches = append(want.Set.Sketches, s)
 		}
 		for range rapid.IntRange(0, signature.MaxImages).Draw(t, "images") {
 			want.Set.Sketches = append(want.Set.Sketches, drawSketch(t, signature.KindImage))
