@@ -249,11 +249,13 @@ func (c *computer) leaf(l leaf) {
 	var digest Digest
 	if !l.cut {
 		digest = Sum(KindAttachment, content)
-		carried := l.ofFile()
+		carried, class := l.ofFile(), kind
 		if isText {
 			carried = l.carried
+		} else if l.disposition == "attachment" { // no message with the same text as its body
+			class = classOther
 		}
-		c.parts = append(append(c.parts, carried.mark()...), kind)
+		c.parts = append(append(c.parts, carried.mark()...), class)
 		c.parts = append(c.parts, digest[:]...)
 	}
 	if !isText && !l.report && !l.cut && len(content) >= minPicture && isImage(l.mediaType, content) {
