@@ -128,6 +128,26 @@ func TestSetBack(t *testing.T) {
 	}
 }
 
+// A message that could not begin within its quantum, as the machine was busy, is beyond its
+// turn like any other one that is signed for long.
+func TestLateBeginIsNoWayAround(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(1)
+		at := new(stage)
+		d.turns.ask(request{client: netip.MustParseAddr("198.51.100.1"), limit: time.Minute, stage: at, judge: func(bool) {
+			time.Sleep(2 * turnQuantum) // until the machine runs it
+			at.enterSigning()
+			time.Sleep(10 * time.Second)
+		}})
+		d.ask("other", "192.0.2.1", "", 1000, 0)
+		time.Sleep(time.Second)
+		if order := d.order(); !slices.Equal(order, []string{"other"}) || d.setBack() != 2 {
+			t.Errorf("meanwhile %v are judged, and %d are set back, want client and network", order, d.setBack())
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
 // Of what is set back, one message in eight goes first, so that no load of others keeps it
 // from being judged.
 func TestSetBackIsJudgedUnderLoad(t *testing.T) {

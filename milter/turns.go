@@ -273,7 +273,11 @@ func (t *turns) overrun(x *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	inTime := time.Since(x.begun) < t.quantum // the timer is of before a wait for a slot
-	if x.ended || x.over || x.waits() || inTime || x.stage.inOurs() > 0 {
+	if x.ended || x.over || x.waits() || inTime {
+		return
+	}
+	if x.stage.inOurs() > 0 { // on a busy machine it may not be signed yet
+		x.timer.Reset(t.quantum)
 		return
 	}
 	x.over = true

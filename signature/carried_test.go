@@ -113,6 +113,9 @@ var carriers = []carrier{
 	{"inline part", mixedWith(func(m string) string { return part("inline", m) })},
 	{"later part", mixedWith(func(m string) string { return m })},
 	{"part of related", func(_ testing.TB, own, m string) string { return multi("related", own, m) }},
+	{"part before the start of related", func(_ testing.TB, own, m string) string {
+		return strings.Replace(multi("related", m, "Content-ID: <s@x>\n"+own), "multipart/related;", `multipart/related; start="<s@x>";`, 1)
+	}},
 	{"part of a part", mixedWith(func(m string) string { return bounded("p", multi("mixed", m)) })},
 	{"archive", func(tb testing.TB, own, m string) string { return multi("mixed", own, zipPart(tb, "letter.eml", m)) }},
 	{"file", mixedWith(func(m string) string {
@@ -161,7 +164,7 @@ func TestCarriedMessageIsNotListed(t *testing.T) {
 	}
 	// A spam that brings another's file or picture as its own is that file's spam.
 	ownFile := map[string]bool{"with a file": true, "with pictures": true, "a picture": true, "with a PDF": true}
-	attachesFile := map[string]bool{"attachment": true, "inline part": true, "later part": true, "part of related": true, "part of a part": true, "hidden alternative": true}
+	attachesFile := map[string]bool{"attachment": true, "inline part": true, "later part": true, "part of related": true, "part before the start of related": true, "part of a part": true, "hidden alternative": true}
 	for bodyName, own := range spamBodies(t) {
 		for innocentName, innocent := range innocents {
 			if bodyName == "a picture" && strings.Contains(innocentName, "picture") {

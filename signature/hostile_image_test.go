@@ -4,13 +4,18 @@ import (
 	"bytes"
 	"compress/zlib"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	stdimage "image"
 	"image/color/palette"
 	"image/gif"
+	"runtime"
 	"slices"
+	"testing"
 
 	"golang.org/x/image/bmp"
+
+	"github.com/spambloom/spambloom/signature/picture"
 )
 
 // hostilePNG: width, height, colour type, depth, interlaced, filter, and how much of
@@ -142,6 +147,25 @@ func hostileJPEG(numbers []int) []byte {
 	}
 	b.WriteString("\xff\xd9")
 	return append(b.Bytes(), make([]byte, minPicture)...)
+}
+
+// The largest progressive JPEG that is decoded stays within the memory of a slot, which is
+// 64 MiB, with three components and with four.
+func TestMemoryOfJPEG(t *testing.T) {
+	for components := range 3 {
+		err, taken := picture.ErrCost, uint64(0)
+		for side := 2100; errors.Is(err, picture.ErrCost); side -= 10 {
+			content := hostileJPEG([]int{side, side, components, 0, 1, 0, 35_000})
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, _, err = picture.Read(content, maxPixels)
+			runtime.ReadMemStats(&after)
+			taken = after.TotalAlloc - before.TotalAlloc
+		}
+		if taken < 1<<20 || taken > 64<<20 {
+			t.Errorf("%d: decoding takes %d bytes (%v)", components, taken, err)
+		}
+	}
 }
 
 // hostileWebP: width, height, and length of the data, of which all that follows its

@@ -19,6 +19,8 @@ type mimeHeader struct {
 	encoding    string // Content-Transfer-Encoding, lower case
 	disposition string // lower case
 	hasID       bool   // a Content-ID, by which HTML shows the part
+	id          string // that, without <>
+	start       string // Content-ID of the part that is shown of a multipart, likewise
 }
 
 // mimeFields picks the MIME fields out of a header. The first of each counts.
@@ -61,12 +63,17 @@ func (f *mimeFields) parse() mimeHeader {
 		h.mediaType = mediaType
 		h.boundary = strings.TrimRight(params["boundary"], " \t")
 		h.charset = strings.ToLower(strings.TrimSpace(params["charset"]))
+		h.start = contentID(params["start"])
 	}
 	disposition, _, _ := strings.Cut(f.disposition, ";")
 	h.disposition = strings.ToLower(strings.TrimSpace(disposition))
 	h.hasID = strings.TrimSpace(f.id) != ""
+	h.id = contentID(f.id)
 	return h
 }
+
+// contentID is a Content-ID without the <> that programs forget.
+func contentID(value string) string { return strings.Trim(value, "<> \t") }
 
 func messageMIME(fields []Field) mimeHeader {
 	var f mimeFields

@@ -70,19 +70,23 @@ type multipart struct {
 	shadowed int          // index in stack that boundary meant before, or -1
 	inside   surroundings // of its next part
 	chosen   bool         // readers show one of its parts, not all
+	start    string       // Content-ID of the part that readers show; "": the first one
+	started  bool         // that part was found
 	// outermost is the alternative by the branches of which parts are numbered.
 	outermost bool
 }
 
-// next returns what is around the next part. The parts of an alternative are in each
-// other's place; of all other multiparts, those after the first are carried.
-func (m *multipart) next() surroundings {
+// next returns what is around the next part, which has header h. The parts of an
+// alternative are in each other's place; of all other multiparts, all but one are carried:
+// the first, or that of the parameter start (RFC 2387 section 3.2).
+func (m *multipart) next(h mimeHeader) surroundings {
 	around := m.inside
 	if m.outermost {
 		m.inside.branch++
 	}
-	if !m.chosen {
-		m.inside.carried = max(m.inside.carried, laterPart)
+	isShown := !m.started && (m.start == "" || m.start == h.id)
+	if m.started = m.started || isShown; !isShown && !m.chosen {
+		around.carried = max(around.carried, laterPart)
 	}
 	return around
 }
@@ -131,8 +135,8 @@ func (w *walker) message(h mimeHeader, body []byte, around surroundings) {
 		if d.level < 0 || w.limits&LimitParts != 0 {
 			return
 		}
-		around = w.stack[d.level].next()
 		h, pos = w.header(d.next)
+		around = w.stack[d.level].next(h)
 	}
 }
 
@@ -203,7 +207,7 @@ func (w *walker) header(pos int) (mimeHeader, int) {
 }
 
 func (w *walker) push(h mimeHeader, around surroundings) {
-	outermost := false
+	outermost, start := false, ""
 	switch h.mediaType {
 	case "multipart/alternative":
 		if around.alternative == 0 {
@@ -212,7 +216,7 @@ func (w *walker) push(h mimeHeader, around surroundings) {
 			around.alternative = w.alternatives
 		}
 	case "multipart/related":
-		around.related = true
+		around.related, start = true, h.start
 	case "multipart/report":
 		around.report = true
 	case "multipart/digest":
@@ -226,7 +230,8 @@ func (w *walker) push(h mimeHeader, around surroundings) {
 		w.open = make(map[string]int)
 	}
 	w.open[h.boundary] = len(w.stack)
-	w.stack = append(w.stack, multipart{h.boundary, shadowed, around, h.mediaType == "multipart/alternative", outermost})
+	w.stack = append(w.stack, multipart{boundary: h.boundary, shadowed: shadowed, inside: around,
+		chosen: h.mediaType == "multipart/alternative", start: start, outermost: outermost})
 }
 
 // popTo closes the multiparts from index level on.

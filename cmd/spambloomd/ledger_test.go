@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,8 +34,9 @@ func testDesk(t *testing.T, db *bloomdb.DB) *reporting.Desk {
 	return reporting.NewDesk(db, l, reporting.DeskOptions{})
 }
 
-// A ledger that cannot be used is named at the start, and without it, as the hint says,
-// the daemon starts: what is listed does not depend on it.
+// A ledger that is damaged, of another version or missing is named at the start, which is
+// refused with a hint. After a repair the daemon starts: what is listed does not depend on
+// the ledger.
 func TestUnusableLedger(t *testing.T) {
 	dir := testenv.Dir(t)
 	state := filepath.Join(dir, "state")
@@ -71,10 +74,24 @@ func TestUnusableLedger(t *testing.T) {
 	if code := again(); code != 0 {
 		t.Errorf("the repaired ledger: exit code %d", code)
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{path, path + ".damaged"} {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := start(t, args...); r.Code != 74 || !strings.Contains(r.Stderr, path) || !strings.Contains(r.Stderr, "hint: run spambloomd --repair") {
+		t.Errorf("without the file: %+v", r)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the refused start made the file: %v", err)
+	}
+	if r := start(t, append(args, "--repair")...); r.Code != 0 || !strings.Contains(r.Stdout, path) {
+		t.Errorf("repair without the file: %+v", r)
+	}
+	if mark, err := os.Stat(path + ".damaged"); err != nil || mark.Size() != 0 {
+		t.Errorf("the loss is not marked: %v, %v", mark, err)
 	}
 	if code := again(); code != 0 {
-		t.Errorf("without the file: exit code %d", code)
+		t.Errorf("after the repair: exit code %d", code)
 	}
 }

@@ -62,6 +62,11 @@ type pageReader struct {
 	lenient bool                                  // Repair: a page whose head is damaged is read as far as it can be
 	stopped bool
 	failed  bool
+
+	// Of Repair; see rescue.go.
+	freed  []bool          // pages in the list of free ones; nil if that is not believed
+	doubts map[uint64]bool // pages that are both free and in use
+	strays map[uint64]int  // leaves, and how often a bucket led to one that is not of it
 }
 
 // readPages reads a whole file. It returns an error where no header is right, unless orphans
@@ -100,16 +105,18 @@ func readPages(path string, r pageReader) (spare bool, err error) {
 		r.meta.pages = uint64(r.size / int64(r.meta.page))
 	}
 	r.reached = make([]bool, r.meta.pages)
+	free, known := r.free()
+	if r.lenient && known {
+		r.believe(free)
+	}
+	r.failed = false
 	r.tree(r.meta.root, "", 0)
 	broken, used := r.failed, slices.Clone(r.reached)
-	known := r.free()
-	if broken && r.orphans != nil {
-		if known {
-			r.rescue(r.reached, current)
-			r.rescue(used, earlier)
-		} else {
-			r.rescue(used, unknownAge)
-		}
+	if known {
+		r.account(free)
+	}
+	if r.orphans != nil {
+		r.rescueAll(used, broken)
 	}
 	return spare, nil
 }
@@ -242,6 +249,10 @@ func (r *pageReader) tree(id uint64, bucket string, depth int) {
 		r.fail("page %d: %d levels deep", id, depth)
 		return
 	}
+	if r.strays[id] > len(buckets) {
+		r.fail("page %d is of no bucket that leads to it", id)
+		return
+	}
 	b, ok := r.page(id)
 	if !ok {
 		return
@@ -251,10 +262,13 @@ func (r *pageReader) tree(id uint64, bucket string, depth int) {
 		r.fail("page %d: flags %#x", id, flags)
 		flags = likelyFlags(b)
 	}
-	if flags == flagLeaf {
-		r.leaf(b, id, bucket)
-	} else {
+	switch {
+	case flags == flagBranch:
 		r.branch(b, id, bucket, depth)
+	case r.freed != nil && r.freed[id]:
+		r.doubt(id)
+	default:
+		r.leaf(b, id, bucket)
 	}
 }
 
@@ -287,7 +301,25 @@ func (r *pageReader) branch(b []byte, id uint64, bucket string, depth int) {
 	}
 }
 
+// leaf reads a leaf, of a page or, with id 0, of a bucket's entry in the list.
 func (r *pageReader) leaf(b []byte, id uint64, bucket string) {
+	records := r.records(b, id, bucket)
+	if r.lenient && isStray(b, bucket, records) {
+		r.stray(id, bucket, records)
+		return
+	}
+	for _, kv := range records {
+		if bucket != "" {
+			r.take(bucket, kv)
+		} else {
+			r.readBucket(string(kv.key), kv.value)
+		}
+	}
+}
+
+// records are the elements of a leaf that lie within it: in the list of buckets, the
+// buckets, and in a bucket its keys and values.
+func (r *pageReader) records(b []byte, id uint64, bucket string) (records []keyValue) {
 	var before []byte
 	for i := range r.count(b, id, 4) {
 		at := pageHeader + i*leafElement
@@ -304,12 +336,9 @@ func (r *pageReader) leaf(b []byte, id uint64, bucket string) {
 			r.fail("page %d: key of element %d", id, i)
 		}
 		before = key
-		if bucket != "" {
-			r.take(bucket, keyValue{key, value})
-			continue
-		}
-		r.readBucket(string(key), value)
+		records = append(records, keyValue{key, value})
 	}
+	return records
 }
 
 // readBucket reads a bucket from its entry in the list: a header, and the page itself
@@ -361,19 +390,18 @@ func within(b []byte, at int, pos, size uint32) ([]byte, bool) {
 	return b[from : from+uint64(size)], true
 }
 
-// free reads the list of free pages. Each page is either in use or free: one that is both
-// would be overwritten. It reports whether the list could be read.
-func (r *pageReader) free() bool {
+// free reads the list of free pages. It reports whether the list could be read.
+func (r *pageReader) free() (ids []uint64, ok bool) {
 	if r.stopped || r.meta.freelist == noFreelist {
-		return false
+		return nil, false
 	}
 	b, ok := r.page(r.meta.freelist)
 	if !ok {
-		return false
+		return nil, false
 	}
 	if flags := binary.NativeEndian.Uint16(b[8:]); flags != flagFreelist {
 		r.fail("list of free pages: flags %#x", flags)
-		return false
+		return nil, false
 	}
 	n, at := uint64(binary.NativeEndian.Uint16(b[10:])), pageHeader
 	if n == 0xffff {
@@ -381,20 +409,28 @@ func (r *pageReader) free() bool {
 	}
 	if n > uint64(len(b)-at)/8 {
 		r.fail("list of %d free pages", n)
-		return false
+		return nil, false
 	}
 	for i := range n {
-		id := binary.NativeEndian.Uint64(b[at+int(i)*8:])
+		ids = append(ids, binary.NativeEndian.Uint64(b[at+int(i)*8:]))
+	}
+	return ids, true
+}
+
+// account compares the list of free pages with the pages in use. Each page is either in
+// use or free: one that is both would be overwritten.
+func (r *pageReader) account(free []uint64) {
+	for _, id := range free {
 		if id < 2 || id >= r.meta.pages || r.reached[id] {
 			r.fail("page %d is free and in use, or not in the file", id)
+			r.note(id)
 			continue
 		}
-		r.reached[id] = true
+		r.reached[id] = !r.doubts[id]
 	}
 	for id := 2; id < len(r.reached); id++ {
 		if !r.reached[id] {
 			r.fail("page %d is neither in use nor free", id)
 		}
 	}
-	return true
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // One flipped byte at each of 200 places of the file, and at 200 more in its pages'
@@ -18,11 +20,12 @@ func TestEveryFlippedByte(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	rng := rand.New(rand.NewPCG(testenv.Seed(t), 0))
 	page, pages := int(head.page), int(head.pages) // what follows them is room to grow
 	var places []int
 	for i := range 200 {
 		places = append(places, i*(page*pages-1)/199)
-		places = append(places, rand.IntN(pages)*page+rand.IntN(96))
+		places = append(places, rng.IntN(pages)*page+rng.IntN(96))
 	}
 	path := filepath.Join(t.TempDir(), "reports.db")
 	o := Options{Path: path, Model: pair, NoSync: true}

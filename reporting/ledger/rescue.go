@@ -18,6 +18,11 @@ import (
 // Tallies and decisions of earlier transactions are not taken: tallies are counted anew. A
 // record that was deleted lately may come back.
 
+// A damaged number of a page may lead to a page of another bucket, or to a free one. So a leaf
+// counts as reached only if its records fit the bucket best that leads to it: or the bucket
+// that it is of would lose it, and all leaves beside it. A leaf that is both free and in use
+// may be of either age.
+
 // maxSampled bounds the pages by which the size of a page is guessed.
 const maxSampled = 4096
 
@@ -48,8 +53,86 @@ const (
 	unknownAge                // either
 )
 
-// rescue reads the leaves among all pages but the given ones.
-func (r *pageReader) rescue(but []bool, age leafAge) {
+// believe notes the free pages. The library writes them in order: a list in another one is
+// damaged, and what is in use is in use.
+func (r *pageReader) believe(free []uint64) {
+	freed, before := make([]bool, r.meta.pages), uint64(1)
+	for _, id := range free {
+		if id <= before || id >= r.meta.pages {
+			return
+		}
+		freed[id], before = true, id
+	}
+	r.freed = freed
+}
+
+// doubt leaves a leaf that is both free and in use to rescue.
+func (r *pageReader) doubt(id uint64) {
+	r.fail("page %d is free and in use", id)
+	r.note(id)
+	r.reached[id] = false
+}
+
+// note notes a page that is both free and in use.
+func (r *pageReader) note(id uint64) {
+	if r.doubts == nil {
+		r.doubts = map[uint64]bool{}
+	}
+	r.doubts[id] = true
+}
+
+// isStray reports whether a leaf is of another bucket than the one that leads to it.
+func isStray(b []byte, bucket string, records []keyValue) bool {
+	if bucket == "" || len(records) == 0 {
+		return len(records) == 0 && binary.NativeEndian.Uint16(b[10:]) > 0
+	}
+	known, ok := nearest(bucket)
+	if !ok {
+		return true
+	}
+	own := fitting(known, records)
+	if own == len(records) {
+		return false
+	}
+	other := bucketOf(records)
+	return other != "" && fitting(other, records) > own
+}
+
+// stray leaves a leaf to the bucket that it is of, or to rescue.
+func (r *pageReader) stray(id uint64, bucket string, records []keyValue) {
+	r.fail("page %d is not of bucket %.40q, which leads to it", id, bucket)
+	if id == 0 { // it stands in the list of buckets
+		r.orphans(records, current)
+		return
+	}
+	if r.strays == nil {
+		r.strays = map[uint64]int{}
+	}
+	r.reached[id] = false
+	r.strays[id]++
+}
+
+// rescueAll reads the leaves that nothing led to. A number of a page that is wrong may lead
+// to another page of the same bucket: then only the leaves that are missing show that the
+// tree of pages is broken.
+func (r *pageReader) rescueAll(used []bool, broken bool) {
+	if r.freed == nil {
+		if broken {
+			r.rescue(used, unknownAge)
+		}
+		return
+	}
+	age := current
+	if len(r.doubts) > 0 {
+		age = unknownAge
+	}
+	if r.rescue(r.reached, age) > 0 || broken {
+		r.rescue(used, earlier)
+	}
+}
+
+// rescue reads the leaves among all pages but the given ones, and returns how many there are.
+func (r *pageReader) rescue(but []bool, age leafAge) (leaves int) {
 	for id := uint64(2); id < r.meta.pages && !r.stopped; id++ {
 		if but[id] {
 			continue
@@ -66,7 +149,9 @@ func (r *pageReader) rescue(but []bool, age leafAge) {
 			}
 		}
 		r.orphan(b, age)
+		leaves++
 	}
+	return leaves
 }
 
 // isLeaf reports whether a page calls itself by its number, and a leaf.
@@ -108,8 +193,8 @@ func (r *pageReader) orphanBucket(name string, value []byte, age leafAge) {
 	}
 }
 
-// rescued are the buckets that a leaf may be of. What stands in by and names is derived.
-var rescued = []string{"reports", "tallies", "opinions", "reporters", "due", "shares", "imported", "meta"}
+// holders are the buckets that a leaf may be of.
+var holders = []string{"reports", "tallies", "opinions", "reporters", "due", "shares", "imported", "meta", "by", "names"}
 
 // fits reports whether a record can be one of a bucket.
 func fits(bucket string, kv keyValue) bool {
@@ -123,23 +208,31 @@ func fits(bucket string, kv keyValue) bool {
 		return len(kv.value) == 8
 	case "meta":
 		return newInventory().checkMeta(kv) == nil
+	case "by":
+		return len(kv.value) == 0
+	case "names":
+		return len(kv.value) > 0
 	case "reports", "due":
 		return binary.BigEndian.Uint64(kv.key) <= maxNumber && checkValue(valueNames[bucket], kv.key, kv.value) == nil
 	}
 	return checkValue(valueNames[bucket], kv.key, kv.value) == nil
 }
 
+// fitting is how many records fit a bucket.
+func fitting(bucket string, records []keyValue) (n int) {
+	for _, kv := range records {
+		if fits(bucket, kv) {
+			n++
+		}
+	}
+	return n
+}
+
 // bucketOf is the bucket that most of a leaf's records fit; "" if none fits any.
 func bucketOf(records []keyValue) (bucket string) {
 	most := 0
-	for _, name := range rescued {
-		n := 0
-		for _, kv := range records {
-			if fits(name, kv) {
-				n++
-			}
-		}
-		if n > most {
+	for _, name := range holders {
+		if n := fitting(name, records); n > most {
 			bucket, most = name, n
 		}
 	}
@@ -171,8 +264,12 @@ func (c *copying) orphans(records []keyValue, age leafAge) {
 }
 
 // isLater reports whether a record is a later version than another one of the same key.
+// Versions of tallies, opinions and decisions have no order: the one that was found first,
+// in use, stands.
 func isLater(bucket string, value, than []byte) bool {
 	switch bucket {
+	case "tallies", "opinions", "due":
+		return false
 	case "reports":
 		a, errA := decodeReport(value)
 		b, errB := decodeReport(than)

@@ -73,6 +73,9 @@ func costOf(c image.Config, format string, content []byte) int {
 	if format != "jpeg" {
 		return cost
 	}
+	if c.ColorModel == color.CMYKModel { // decoding a progressive one takes 24 bytes a pixel
+		cost += cost / 2
+	}
 	// The start of a scan never stands inside the data of another (ITU-T T.81 section
 	// B.1.1.5): counted everywhere, there are never too few.
 	scans := bytes.SplitN(content, []byte("\xFF\xDA"), maxScans+2)[1:]

@@ -1,0 +1,135 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/binary"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/spambloom/spambloom/cmd/testenv"
+)
+
+// pointer is a number of a page, by which another page, or the list of buckets, leads to it.
+type pointer struct {
+	at    int    // its place in the file
+	named string // by whom
+}
+
+// pointers are those of a file that are in use.
+func pointers(t *testing.T, data []byte) (list []pointer, pages int) {
+	t.Helper()
+	r := &pageReader{file: bytes.NewReader(data), size: int64(len(data))}
+	head, _, err := r.header()
+	if err != nil {
+		t.Fatal(err)
+	}
+	u16 := func(at int) int { return int(binary.NativeEndian.Uint16(data[at:])) }
+	u32 := func(at int) int { return int(binary.NativeEndian.Uint32(data[at:])) }
+	u64 := func(at int) int { return int(binary.NativeEndian.Uint64(data[at:])) }
+	var walk func(id int, named string)
+	walk = func(id int, named string) {
+		from := id * int(head.page)
+		for i := range u16(from + 10) {
+			e := from + pageHeader + i*leafElement
+			switch {
+			case u16(from+8) == flagBranch:
+				list = append(list, pointer{e + 8, named})
+				walk(u64(e+8), named)
+			case u32(e) == leafBucket:
+				key := e + u32(e+4)
+				value := key + u32(e+8)
+				if u64(value) != 0 {
+					name := string(data[key:value])
+					list = append(list, pointer{value, "bucket " + name})
+					walk(u64(value), "a branch of "+name)
+				}
+			}
+		}
+	}
+	walk(int(head.root), "the list of buckets")
+	return list, int(head.pages)
+}
+
+// A number of a page that is wrong leads into another bucket, to an older page or out of
+// the file. No report is lost: not of the page that it led to, and not of the one that it
+// leads to.
+func TestStrayPointers(t *testing.T) {
+	rng := rand.New(rand.NewPCG(testenv.Seed(t), 0))
+	good := eventful(t)
+	path := filepath.Join(t.TempDir(), "reports.db")
+	o := Options{Path: path, Model: pair, NoSync: true}
+	kept := []string{"reports", "by", "names"}
+	if err := os.WriteFile(path, good, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := recordsOf(t, path, kept...)
+	list, pages := pointers(t, good)
+	for _, p := range list {
+		was := binary.NativeEndian.Uint64(good[p.at:])
+		for range testenv.Rounds(12) {
+			to := rng.Uint64N(uint64(pages) + 2)
+			if to == was {
+				continue
+			}
+			bad := bytes.Clone(good)
+			binary.NativeEndian.PutUint64(bad[p.at:], to)
+			if err := os.WriteFile(path, bad, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			done, err := Repair(o)
+			if err != nil || len(done.Faults) == 0 {
+				t.Fatalf("%s leads to page %d, not %d: %+v, %v", p.named, to, was, done, err)
+			}
+			if got := recordsOf(t, path, kept...); !maps.Equal(got, want) {
+				t.Errorf("%s leads to page %d, not %d: %d records of %d, some may differ: %+v", p.named, to, was, len(got), len(want), done)
+			}
+			l, err := Open(o)
+			if err != nil {
+				t.Fatalf("%s leads to page %d, not %d: %v", p.named, to, was, err)
+			}
+			if err := l.Check(); err != nil {
+				t.Errorf("%s leads to page %d, not %d: %v", p.named, to, was, err)
+			}
+			l.Close()
+		}
+	}
+	t.Logf("%d numbers of pages", len(list))
+}
+
+// The name of a bucket that is not known any more loses nothing: its records are those of
+// the bucket that they fit.
+func TestUnknownBucketName(t *testing.T) {
+	good := eventful(t)
+	path := filepath.Join(t.TempDir(), "reports.db")
+	o := Options{Path: path, Model: pair, NoSync: true}
+	kept := []string{"reports", "by", "names", "reporters", "tallies", "shares"}
+	if err := os.WriteFile(path, good, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := recordsOf(t, path, kept...)
+	head, _, err := (&pageReader{file: bytes.NewReader(good)}).header()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := good[head.root*head.page:][:head.page]
+	for _, name := range []string{"reports", "reporters", "tallies", "by", "due"} {
+		bad := bytes.Clone(good)
+		at := int(head.root*head.page) + bytes.Index(list, []byte(name))
+		bad[at]++
+		bad[at+1]++
+		if err := os.WriteFile(path, bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		done, err := Repair(o)
+		if err != nil || len(done.Faults) == 0 {
+			t.Errorf("%s: %+v, %v", name, done, err)
+			continue
+		}
+		if got := recordsOf(t, path, kept...); !maps.Equal(got, want) {
+			t.Errorf("%s: %d records of %d, some may differ: %+v", name, len(got), len(want), done)
+		}
+	}
+}
