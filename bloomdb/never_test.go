@@ -182,6 +182,18 @@ func TestNeverSketch(t *testing.T) {
 }
 
 // Declarations outlive a crash at once, and so does taking them back.
+// A spam that hides a declared text in itself has it in one of its readings only.
+func TestNeverSketchOfAllReadings(t *testing.T) {
+	db := openTest(t, testOptions(t.TempDir(), "mx1"))
+	mustNever(t, db, sketched(message(1), 0, 100), "newsletter")
+	if e := db.Judge(sketched(sketched(message(2), 0, 100), 10, 110)); !e.Never {
+		t.Errorf("both readings are the declared text: %+v", e)
+	}
+	if e := db.Judge(sketched(sketched(message(3), 1000, 1100), 0, 100)); e.Never {
+		t.Errorf("one reading is the declared text: %+v", e)
+	}
+}
+
 func TestNeverDurable(t *testing.T) {
 	o := testOptions(t.TempDir(), "mx1")
 	db := openTest(t, o)

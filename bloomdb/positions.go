@@ -21,7 +21,7 @@ func (db *DB) messageHashes(exact []signature.Signature) []filter.Hash {
 	var hashes []filter.Hash
 	for _, s := range exact {
 		switch s.Kind {
-		case signature.KindBody, signature.KindText, signature.KindText2:
+		case signature.KindBody, signature.KindText:
 			hashes = append(hashes, db.reportHash(s))
 		}
 	}

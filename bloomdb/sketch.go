@@ -160,13 +160,15 @@ func (db *DB) groupsOf(sketches []signature.Sketch, groups func(s signature.Sket
 	return list
 }
 
-// ofMessage are the sketches that stand for a message: not those of what it carries, as it
-// would be in a message of its own, which follow another of their kind and are only asked.
+// ofMessage are the sketches that stand for a message: not those of what it carries or
+// hides, as it would be in a message that shows it itself. These are only asked: of the
+// text the second one, of images those that follow another one.
 // Else a spam that carries a declared newsletter would be declared, too.
 func ofMessage(sketches []signature.Sketch) []signature.Sketch {
 	var of []signature.Sketch
 	for i, s := range sketches[:min(len(sketches), maxNeverSketches)] {
-		if !s.AskOnly || i == 0 || sketches[i-1].Kind != s.Kind {
+		isPlain := s.AskOnly && i > 0 && sketches[i-1].Kind == s.Kind && (i == 1 || s.Kind == signature.KindImage)
+		if !isPlain {
 			of = append(of, s)
 		}
 	}

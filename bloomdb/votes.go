@@ -65,14 +65,11 @@ func VotesError(sites, needed int) float64 {
 // body. Other kinds stand for parts that may be in good mail, too.
 func voteKeys(signatures []signature.Signature) []int {
 	var keys []int
-	for _, kind := range [...]signature.Kind{signature.KindText2, signature.KindText, signature.KindBody} {
+	for _, kind := range [...]signature.Kind{signature.KindText, signature.KindBody} {
 		i := slices.IndexFunc(signatures, func(s signature.Signature) bool { return s.Kind == kind })
 		if i >= 0 {
 			keys = append(keys, i)
 		}
-	}
-	if len(keys) > votesPerMessage {
-		keys = slices.Delete(keys, 1, 2) // the text of version 1, where there is that of version 2
 	}
 	return keys
 }

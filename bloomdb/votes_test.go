@@ -137,7 +137,7 @@ func TestVotesGiveWay(t *testing.T) {
 	}
 }
 
-// The best key names the match: the text of version 2, and the body where only that
+// The best key names the match: the text, and the body where only that
 // is known to the voters.
 func TestVotesByTextOrBody(t *testing.T) {
 	c := newClock()
@@ -145,9 +145,9 @@ func TestVotesByTextOrBody(t *testing.T) {
 	sig := func(kind signature.Kind, name string) signature.Signature {
 		return signature.Signature{Kind: kind, Digest: signature.Sum(kind, []byte(name))}
 	}
-	body, text, text2 := sig(signature.KindBody, "x"), sig(signature.KindText, "x"), sig(signature.KindText2, "x")
+	body, text := sig(signature.KindBody, "x"), sig(signature.KindText, "x")
 	file := sig(signature.KindAttachment, "x")
-	whole := signature.Set{Signatures: []signature.Signature{body, text, text2, file}}
+	whole := signature.Set{Signatures: []signature.Signature{body, text, file}}
 	for _, db := range []*DB{a, b} {
 		if err := db.Report(whole, ClassOther); err != nil {
 			t.Fatal(err)
@@ -159,10 +159,10 @@ func TestVotesByTextOrBody(t *testing.T) {
 		keys []signature.Signature
 		want signature.Kind // 0: not listed
 	}{
-		{"the message", whole.Signatures, signature.KindText2},
-		{"the same text in another body", []signature.Signature{sig(signature.KindBody, "y"), text2}, signature.KindText2},
+		{"the message", whole.Signatures, signature.KindText},
+		{"the same text in another body", []signature.Signature{sig(signature.KindBody, "y"), text}, signature.KindText},
 		{"a body whose text is not signed", []signature.Signature{body}, signature.KindBody},
-		{"the attachment with another text", []signature.Signature{sig(signature.KindBody, "y"), sig(signature.KindText2, "y"), file}, 0},
+		{"the attachment with another text", []signature.Signature{sig(signature.KindBody, "y"), sig(signature.KindText, "y"), file}, 0},
 		{"the attachment alone", []signature.Signature{file}, 0},
 	} {
 		e := here.Judge(signature.Set{Signatures: tc.keys})
@@ -171,7 +171,7 @@ func TestVotesByTextOrBody(t *testing.T) {
 		}
 	}
 	x := here.Explain(whole)
-	for i, want := range []int{2, 0, 2, 0} {
+	for i, want := range []int{2, 2, 0} {
 		if got := x[i].Votes; len(got) != want || want > 0 && (got[0].Site != "a" || got[0].Stale || !got[0].Made.Equal(c.Now())) {
 			t.Errorf("votes by %s: %+v", x[i].Signature.Kind, got)
 		}

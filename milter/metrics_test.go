@@ -55,7 +55,7 @@ func TestLimitsOfJudgement(t *testing.T) {
 	for i := range 110 {
 		fmt.Fprintf(&cycle, "b%cd%cfeg ", 'a'+i%10, 'a'+i/10)
 	}
-	m.send(mail{body: strings.Repeat(strings.TrimSpace(cycle.String())+"\r\n", 160)})
+	m.send(mail{body: strings.Repeat(strings.TrimSpace(cycle.String())+"\r\n", 400)})
 	m.send(mail{header: []string{"Content-Type: text/html"}, body: strings.Repeat("<div>", 300)})
 	var bitten []string
 	for _, name := range signature.LimitNames() {

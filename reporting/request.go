@@ -17,7 +17,7 @@ import (
 // Bounds of a request.
 const (
 	maxBody       = 2 << 20 // bytes
-	maxSignatures = 3 + 2*signature.MaxAttachments
+	maxSignatures = 2 + 2*signature.MaxAttachments
 	maxCounting   = 2 // as signature.Set says
 )
 

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	maxSketches = 2 + signature.MaxImages
+	maxSketches = signature.MaxTexts + signature.MaxImages
 	featureHash = 8 // bytes
 )
 
@@ -60,8 +60,11 @@ func decodeSketches(sketches []Sketch) ([]signature.Sketch, error) {
 		if err != nil {
 			return nil, fmt.Errorf("sketch %d: %w", i+1, err)
 		}
-		if s.Kind == signature.KindSketch && i > 0 && (i > 1 || !s.AskOnly || list[0].Kind != s.Kind) {
-			return nil, fmt.Errorf("sketch %d: that of the text is the first one; after it, one more may be only asked", i+1)
+		if s.Kind == signature.KindSketch && (i >= signature.MaxTexts || i > 0 && list[i-1].Kind != s.Kind) {
+			return nil, fmt.Errorf("sketch %d: those of the text are the first ones, at most %d", i+1, signature.MaxTexts)
+		}
+		if s.Kind == signature.KindSketch && i == 1 && !s.AskOnly && !list[0].AskOnly {
+			return nil, errors.New("sketch 2: of the first two of the text, one is only asked")
 		}
 		if s.Kind == signature.KindImage {
 			images++

@@ -37,8 +37,10 @@ func drawSketch(t *rapid.T, kind signature.Kind) signature.Sketch {
 func TestSketchRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var want Report
-		if rapid.Bool().Draw(t, "text") {
-			want.Set.Sketches = append(want.Set.Sketches, drawSketch(t, signature.KindSketch))
+		for i := range rapid.IntRange(0, signature.MaxTexts).Draw(t, "texts") {
+			s := drawSketch(t, signature.KindSketch)
+			s.AskOnly = s.AskOnly || i == 1
+			want.Set.Sketches = append(want.Set.Sketches, s)
 		}
 		for range rapid.IntRange(0, signature.MaxImages).Draw(t, "images") {
 			want.Set.Sketches = append(want.Set.Sketches, drawSketch(t, signature.KindImage))
@@ -106,7 +108,7 @@ func TestSketchRefused(t *testing.T) {
 			t.Errorf("%.60v: %v, want %s", tc.sketch, err, tc.want)
 		}
 	}
-	if _, err := (Request{Sketches: make([]Sketch, maxSketches+1)}).report(); err == nil || err.Error() != "7 sketches; at most 6" {
+	if _, err := (Request{Sketches: make([]Sketch, maxSketches+1)}).report(); err == nil || err.Error() != "8 sketches; at most 7" {
 		t.Error(err)
 	}
 	five := slices.Repeat([]Sketch{{Kind: "image"}}, 5)
@@ -117,7 +119,7 @@ func TestSketchRefused(t *testing.T) {
 	image := Sketch{Kind: "image", Anchors: byView(6), Keys: byView(20)}
 	asked := longest
 	asked.AskOnly = true
-	all := Request{Sketches: []Sketch{longest, asked, image, image, image, image}}
+	all := Request{Sketches: []Sketch{longest, asked, longest, image, image, image, image}}
 	body, _ := json.Marshal(all)
 	if _, err := all.report(); err != nil || len(body) > maxBody {
 		t.Errorf("the longest sketches: %v, %d bytes of at most %d", err, len(body), maxBody)
@@ -135,7 +137,7 @@ func likely(n byte, differing uint64) signature.Set {
 		s.Anchors = append(s.Anchors, signature.Feature{Hash: (2*word + 1) * 0x9e3779b97f4a7c15, Pos: uint32(pos)})
 		s.Keys = append(s.Keys, signature.Feature{Hash: (2*word + 2) * 0x9e3779b97f4a7c15, Pos: uint32(pos)})
 	}
-	text := signature.Signature{Kind: signature.KindText2, Digest: signature.Digest{n}}
+	text := signature.Signature{Kind: signature.KindText, Digest: signature.Digest{n}}
 	return signature.Set{Signatures: []signature.Signature{text}, Sketches: []signature.Sketch{s}}
 }
 
@@ -161,7 +163,7 @@ func TestSketchAnswers(t *testing.T) {
 	if trail := x.Sketches[0].Spam[0]; trail.Site != "mx1" || trail.Found < a.Overlap.Found || trail.Start.IsZero() {
 		t.Errorf("trail %+v, overlap %+v", trail, a.Overlap)
 	}
-	if a, err := c.client.Check(ctx, NewRequest(likely(1, 0))); err != nil || a.Overlap != nil || !slices.Equal(a.Kinds, []string{"text2", "sketch"}) {
+	if a, err := c.client.Check(ctx, NewRequest(likely(1, 0))); err != nil || a.Overlap != nil || !slices.Equal(a.Kinds, []string{"text", "sketch"}) {
 		t.Errorf("the reported one: %+v, %v", a, err)
 	}
 	if _, err := c.client.Revoke(ctx, NewRequest(likely(3, 3))); err != nil {

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync"
 	"unicode/utf8"
-
-	"golang.org/x/text/cases"
 )
 
 const (
@@ -28,27 +26,20 @@ type phrases struct {
 	known [1 << 9]uint64      // bits by a hash of the key: most places have none
 }
 
-// foldings are the ways in which text is normalised: those of the two versions.
-type foldings struct{ text, text2 *phrases }
-
 // foldedPhrases normalises a list as the text it is looked for in, when it is
 // first needed.
-func foldedPhrases(lists ...[]string) func() foldings {
-	return sync.OnceValue(func() foldings {
-		var f foldings
-		v1 := normaliser{caser: cases.Fold()}
-		var v2 tokeniser
-		f.text = newPhrases(lists, func(s string) []byte { v1.restart(); v1.add([]byte(s)); return v1.out })
-		f.text2 = newPhrases(lists, func(s string) []byte { v2.restart(); v2.add([]byte(s), nil); return v2.text })
-		return f
-	})
+func foldedPhrases(lists ...[]string) func() *phrases {
+	return sync.OnceValue(func() *phrases { return newPhrases(lists) })
 }
 
-func newPhrases(lists [][]string, fold func(string) []byte) *phrases {
+func newPhrases(lists [][]string) *phrases {
+	var t tokeniser
 	p := &phrases{byKey: make(map[uint64][][]byte)}
 	for _, list := range lists {
 		for _, s := range list {
-			folded := slices.Clone(fold(s))
+			t.restart()
+			t.add([]byte(s), nil, nil)
+			folded := slices.Clone(t.text)
 			if len(folded) < phraseKey {
 				continue
 			}
@@ -171,7 +162,7 @@ func joinNear(places []span) []span {
 // markBoilerplate marks the tokens that are boilerplate as not their author's own.
 func (t *tokeniser) markBoilerplate() {
 	i := 0
-	for _, s := range boilerplateIn(t.text, boilerplate().text2) {
+	for _, s := range boilerplateIn(t.text, boilerplate()) {
 		for i < len(t.tokens) && int(t.tokens[i].start) < s.start {
 			i++
 		}

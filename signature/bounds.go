@@ -12,8 +12,11 @@ const (
 	// KindContent; of the other kinds there is one each.
 	MaxAttachments = maxAttachments
 	// MaxImages is how many sketches of KindImage there are: those of images in attached
-	// messages twice, marked and only asked. Beside them are two of KindSketch.
+	// messages twice, marked and only asked.
 	MaxImages = 2 * maxPictures
+	// MaxTexts is how many sketches of KindSketch there are, before those of images. One of
+	// the first two is only asked.
+	MaxTexts = 3
 )
 
 // MaxFeatures is how many anchors and keys a sketch of a kind has at most.

@@ -33,7 +33,7 @@ func TestBounds(t *testing.T) {
 		}
 		clear(of)
 		for i, s := range set.Sketches {
-			if of[s.Kind]++; of[s.Kind] > MaxImages || s.Kind == KindSketch && i > 0 && (i > 1 || !s.AskOnly) {
+			if of[s.Kind]++; of[s.Kind] > MaxImages || s.Kind == KindSketch && (i >= MaxTexts || i == 1 && !s.AskOnly && !set.Sketches[0].AskOnly) {
 				t.Errorf("%s: sketch %d is of kind %v", name, i+1, s.Kind)
 			}
 			if err := s.Check(); err != nil {

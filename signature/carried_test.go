@@ -155,6 +155,7 @@ func TestCarriedMessageIsNotListed(t *testing.T) {
 	innocents := map[string]string{
 		"text":          letterText,
 		"page":          letterPage,
+		"hiding page":   strings.Replace(letterPage, "<p>", "<div style='display:none'>"+offer+"</div><p>", 1),
 		"alternative":   bounded("i", multi("alternative", letterText, letterPage)),
 		"with a file":   bounded("i", multi("mixed", letterText, file("the programme of the winter months"))),
 		"with pictures": bounded("i", multi("related", letterPage, strings.TrimPrefix(imagePart("Content-ID: <p>\n", pageImage(t)), "--b\n"))),
@@ -229,7 +230,7 @@ func TestCarriedSpamIsFound(t *testing.T) {
 			if kinds := matchesOf(spam, near); !slices.Contains(kinds, "sketch") {
 				t.Errorf("%s, text as %s: a near-duplicate is listed by %v", bodyName, c.name, kinds)
 			}
-			if kinds := matchesOf(spam, spam); !slices.Contains(kinds, "text2") || !slices.Contains(kinds, "body") {
+			if kinds := matchesOf(spam, spam); !slices.Contains(kinds, "text") || !slices.Contains(kinds, "body") {
 				t.Errorf("%s, text as %s: the same is listed by %v", bodyName, c.name, kinds)
 			}
 			if kinds := matchesOf(Compute(Parse([]byte(letterText))), near); !slices.Contains(kinds, "sketch") {
@@ -273,5 +274,33 @@ func TestCarriedTextShieldsNoPicture(t *testing.T) {
 	}
 	if kinds := matchesOf(spam(letterText), spam("\n"+ampleProse)); !slices.Contains(kinds, "image") {
 		t.Errorf("with another text attached, the picture is listed by %v", kinds)
+	}
+}
+
+// What is carried, what is hidden, and what is both are three things; with what they are
+// in a body, the text has three sketches. Text that is carried beside hidden text is found
+// by the report of a mail with it as its body.
+func TestCarriedAndHidden(t *testing.T) {
+	hides := "<div style='display:none'>" + ampleProse + "</div>"
+	page := func(content string) string { return "Content-Type: text/html\n\n" + content }
+	both := Compute(Parse([]byte(multi("mixed", "\nWin money today\n", strings.Replace(letterPage, "<p>", hides+"<p>", 1)))))
+	if len(both.Sketches) != MaxTexts {
+		t.Errorf("%d sketches, want %d", len(both.Sketches), MaxTexts)
+	}
+	if kinds := matchesOf(both, both); !slices.Contains(kinds, "sketch") || !slices.Contains(kinds, "text") {
+		t.Errorf("the same is listed by %v", kinds)
+	}
+	if kinds := matchesOf(Compute(Parse([]byte(letterText))), both); !slices.Contains(kinds, "sketch") {
+		t.Errorf("by a report of what it carries, it is listed by %v", kinds)
+	}
+	for name, entity := range map[string]string{
+		"the letter":          letterText,
+		"the hidden text":     page("<p>" + ampleProse),
+		"hidden in a body":    page("<p>Win money today</p>" + hides),
+		"carried, not hidden": multi("mixed", "\nWin money today\n", page("<p>"+ampleProse)),
+	} {
+		if kinds := matchesOf(both, Compute(Parse([]byte(entity)))); len(kinds) > 0 {
+			t.Errorf("%s is listed by %v", name, kinds)
+		}
 	}
 }

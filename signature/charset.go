@@ -18,8 +18,16 @@ var asciiSupersets = []string{"us-ascii", "ascii", "utf-8", "utf8", "iso-8859-",
 // toUTF8 converts text from the charset with the given name, lower case, to
 // UTF-8. For a name that says nothing, an HTML page may name one itself; else
 // the text is UTF-8 if it is valid as such, and Windows-1252 if not. Bytes that
-// mean nothing become U+FFFD.
+// mean nothing become U+FFFD. A charset that is declared counts even where the bytes
+// look like another: so mail programs show it.
 func toUTF8(text []byte, name string, isHTML bool) []byte {
+	name = strings.Trim(name, `"' `)
+	if isUTF7[name] {
+		return decodeUTF7(text)
+	}
+	if known := charsetAliases[name]; known != "" {
+		name = known
+	}
 	if isASCII(text) && (name == "" || hasAnyPrefix(name, asciiSupersets)) {
 		return text
 	}

@@ -3,12 +3,11 @@ package signature
 import (
 	"bytes"
 	"encoding/base64"
-	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// charsetAliases are names that mail has and version 1 does not know.
+// charsetAliases are names that mail has and libraries do not know.
 var charsetAliases = map[string]string{
 	"cp932": "shift_jis", "ks_c_5601": "euc-kr", "cp949": "euc-kr", "uhc": "euc-kr", "x-windows-949": "euc-kr",
 	"cp874": "windows-874", "cp-1251": "windows-1251", "win-1251": "windows-1251", "eucjp": "euc-jp", "ujis": "euc-jp",
@@ -17,21 +16,7 @@ var charsetAliases = map[string]string{
 	"x-big5": "big5", "cp950": "big5", "646": "us-ascii", "windows-1252http-equiv": "windows-1252",
 }
 
-// toUTF8Version2 is source in UTF-8 as version 2 reads it, given what version 1 makes
-// of it: the same slice, but for charsets that version 1 does not know. A charset
-// that is declared counts even where the bytes look like another: so mail programs
-// show it.
-func toUTF8Version2(source, text []byte, name string, isHTML bool) []byte {
-	name = strings.Trim(name, `"' `)
-	switch name {
-	case "utf-7", "unicode-1-1-utf-7", "x-unicode-2-0-utf-7", "unicode-2-0-utf-7":
-		return decodeUTF7(source)
-	}
-	if known := charsetAliases[name]; known != "" {
-		return toUTF8(source, known, isHTML)
-	}
-	return text
-}
+var isUTF7 = map[string]bool{"utf-7": true, "unicode-1-1-utf-7": true, "x-unicode-2-0-utf-7": true, "unicode-2-0-utf-7": true}
 
 // decodeUTF7 decodes UTF-7 (RFC 2152). What is no UTF-7 stays; a shifted sequence
 // that is cut loses its last character. The result is at most 3/2 as long as source.

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"golang.org/x/text/cases"
 )
 
 const (
@@ -48,36 +46,23 @@ func (c *computer) compute(m Message) Set {
 	limits := w.walk(m)
 	c.limits |= limits
 	complete := limits&LimitParts == 0
-	text := c.visibleText(false)
-	c.words2.markBoilerplate()
-	c.work.count(2*len(text) + 4*len(c.words2.text)) // of all that is done with them below
-	needed := c.needed(m)
-	signsText, signsText2 := isEnough(text, needed, boilerplate().text), isEnough(c.words2.text, needed, boilerplate().text2)
-	guarded := (signsText || signsText2) && c.guardOf(m, text) != guardNone
+	r := c.readings(m)
 	attachments := c.files
-	if !signsText || c.bodyText < len(text) && !isEnough(text[:c.bodyText], needed, boilerplate().text) {
+	if !r.signsText || !r.bodySigns {
 		attachments = addDigests(attachments, c.embedded)
 	}
-	if !signsText {
+	if !r.signsText {
 		attachments = addDigests(attachments, c.inner)
 	}
-	images := c.imageSketches(needed)
+	images := c.imageSketches(r.needed)
 
 	var set Set
 	add := func(kind Kind, d Digest) { set.Signatures = append(set.Signatures, Signature{kind, d}) }
-	signsBody := len(attachments) > 0 || len(images) > 0 || signsText || isEnough(text, brief, boilerplate().text) || isEnough(c.visibleText(true), brief, boilerplate().text)
-	if signsText && !guarded {
-		add(KindText, Sum(KindText, c.carried.marked(text)))
+	signsBody := len(attachments) > 0 || len(images) > 0 || r.signsText || r.signsAll || isEnough(c.words.text, brief, boilerplate()) || c.hasTextAside()
+	if text, carried := c.signed(r); len(text) > 0 {
+		add(KindText, Sum(KindText, carried.marked(text)))
 	}
-	if signsText2 && !guarded {
-		add(KindText2, Sum(KindText2, c.carried.marked(c.words2.text)))
-	}
-	if own, areEnough := c.ownWords(); areEnough {
-		askOnly := guarded || needed != brief && !isEnough(c.own, needed, boilerplate().text2)
-		set.Sketches = append(set.Sketches, c.textSketches(own, askOnly)...)
-	} else if s, ok := c.sketchOfAll(); ok {
-		set.Sketches = append(set.Sketches, s)
-	}
+	set.Sketches = c.textSketches(r)
 	for _, d := range attachments {
 		add(KindAttachment, d)
 	}
@@ -103,10 +88,8 @@ func Text(m Message) string {
 	c := computers.Get().(*computer)
 	defer c.release()
 	walk(m, true, c.leaf)
-	if text := c.visibleText(false); isEnough(text, c.needed(m), boilerplate().text) && c.guardOf(m, text) == guardNone {
-		return string(text)
-	}
-	return ""
+	text, _ := c.signed(c.readings(m))
+	return string(text)
 }
 
 // Attached returns the messages attached to m as message/rfc822, as mail
@@ -127,12 +110,12 @@ func Attached(m Message) []Message {
 	return attached
 }
 
-// counting picks the key under which a message is counted: the text signature
-// of version 2, so that copies that vary in what it takes out count as one message;
-// else the body signature; else the first attachment. One key, not all: each
-// costs cells of the counting filter.
+// counting picks the key under which a message is counted: the text signature, so
+// that copies that vary in what it takes out count as one message; else the body
+// signature; else the first attachment. One key, not all: each costs cells of the
+// counting filter.
 func counting(signatures []Signature) []Signature {
-	for _, kind := range []Kind{KindText2, KindText, KindBody, KindAttachment} {
+	for _, kind := range []Kind{KindText, KindBody, KindAttachment} {
 		for _, s := range signatures {
 			if s.Kind == kind {
 				return []Signature{s}
@@ -165,17 +148,14 @@ type computer struct {
 
 	decoded []byte
 	page    page
-	plain   page // of a part that version 1 reads otherwise
-	words   normaliser
-	words2  tokeniser // the visible text in version 2, tokens and all
+	words   tokeniser // the visible text, tokens and all
+	all     tokeniser // the same with what is hidden
+	every   tokeniser // the text aside; later, that of all texts
 	own     []byte    // the words of it that are sketched
 	links   links
 	origin  origin // what the header says
 
-	// The visible text begins with that of the message's own parts: so many bytes, in
-	// each version. carried is how its farthest part is carried.
-	bodyText, bodyText2 int
-	carried             carriage
+	bodyText int // bytes of words, from the beginning, that are of the message's own parts
 
 	ownTokens      []token // of own
 	shingled, long []word  // buffers, of up to maxSketched
@@ -190,12 +170,13 @@ type textPart struct {
 	branch      int
 	aside       bool // signs with the body only
 	carried     carriage
-	utf8        []byte // as version 1 reads it, nil until it is asked for
+	utf8        []byte // nil until it is asked for
+	view        *view  // likewise
 }
 
 var computers = sync.Pool{New: func() any {
-	c := &computer{hasHTML: make(map[int]bool), lastPage: make(map[int]int), words: normaliser{caser: cases.Fold()}}
-	c.page.work, c.plain.work, c.words.work, c.words2.work, c.links.work = &c.work, &c.work, &c.work, &c.work, &c.work
+	c := &computer{hasHTML: make(map[int]bool), lastPage: make(map[int]int)}
+	c.page.work, c.words.work, c.all.work, c.every.work, c.links.work = &c.work, &c.work, &c.work, &c.work, &c.work
 	return c
 }}
 
@@ -210,9 +191,9 @@ func (c *computer) release() {
 	}
 	c.parts, c.source, c.decoded = keep(c.parts), keep(c.source), keep(c.decoded)
 	c.page.reset(keep)
-	c.plain.reset(keep)
 	c.words.reset(keep)
-	c.words2.reset(keep)
+	c.all.reset(keep)
+	c.every.reset(keep)
 	c.own = keep(c.own)
 	clear(c.texts)
 	c.links.reset(keep)
@@ -268,11 +249,13 @@ func (c *computer) leaf(l leaf) {
 	var digest Digest
 	if !l.cut {
 		digest = Sum(KindAttachment, content)
-		carried := l.ofFile()
+		carried, class := l.ofFile(), kind
 		if isText {
 			carried = l.carried
+		} else if l.disposition == "attachment" { // no message with the same text as its body
+			class = classOther
 		}
-		c.parts = append(append(c.parts, carried.mark()...), kind)
+		c.parts = append(append(c.parts, carried.mark()...), class)
 		c.parts = append(c.parts, digest[:]...)
 	}
 	if !isText && !l.report && !l.cut && len(content) >= minPicture && isImage(l.mediaType, content) {
@@ -297,13 +280,13 @@ func (c *computer) keepText(l leaf, isHTML bool, content []byte) {
 	}
 	c.source = append(c.source, content...)
 	c.work.grant(len(content), isHTML)
-	c.texts = append(c.texts, textPart{start, len(c.source), l.charset, isHTML, l.alternative, l.branch, l.report || l.far, l.carried, nil})
+	c.texts = append(c.texts, textPart{start, len(c.source), l.charset, isHTML, l.alternative, l.branch, l.report || l.far, l.carried, nil, nil})
 }
 
 // hit are the limits that bit.
 func (c *computer) hit() Limits {
-	if c.words2.full {
-		c.limits |= LimitText2
+	if c.words.full || c.all.full || c.every.full {
+		c.limits |= LimitText
 	}
 	if c.work.isOver() {
 		c.limits |= LimitWork
@@ -417,36 +400,33 @@ func isAutoReply(header []Field) bool {
 	return false
 }
 
-// visibleText returns the normalised text that a reader sees, either of the
-// parts aside or of all others; it is gone with the next call. With the others,
-// version 2 of their text is left in c.words2. Aside are those in
-// a multipart/report, as a mail system's notice is the same for everyone, and the
-// message that it returns is not this one; and those beyond maxReach.
+// visibleText returns the normalised text that a reader sees; it is left in c.words.
 //
 // Where a multipart/alternative has an HTML part, that is the one he sees, and
 // the others in it do not count; HTML has nearly always the same words as the
 // plain text beside it, but a sender who wants to hide can put any words there.
 //
 // Attached messages come last: what the message shows itself is the beginning.
-func (c *computer) visibleText(aside bool) []byte {
+func (c *computer) visibleText() []byte {
 	c.words.restart()
-	if !aside {
-		c.words2.restart()
-		c.carried = ownPart
-	}
-	c.showTexts(aside, false)
-	if !aside {
-		c.bodyText, c.bodyText2 = len(c.words.out), len(c.words2.text)
-	}
-	c.showTexts(aside, true)
-	if c.words.full {
-		c.limits |= LimitText
-	}
-	return c.words.out
+	c.readTexts(&c.words, false, false)
+	c.bodyText = len(c.words.text)
+	c.readTexts(&c.words, false, true)
+	return c.words.text
 }
 
-// showTexts adds the visible text of the message's own parts, or of attached messages.
-func (c *computer) showTexts(aside, attached bool) {
+// hasTextAside tells whether the other texts are enough to sign the body: those in
+// a multipart/report, as a mail system's notice is the same for everyone, and the
+// message that it returns is not this one; and those beyond maxReach.
+func (c *computer) hasTextAside() bool {
+	c.every.restart()
+	c.readTexts(&c.every, true, false)
+	c.readTexts(&c.every, true, true)
+	return isEnough(c.every.text, brief, boilerplate())
+}
+
+// readTexts adds the visible text of the message's own parts, or of attached messages.
+func (c *computer) readTexts(words *tokeniser, aside, attached bool) {
 	for i := range c.texts {
 		t := &c.texts[i]
 		if t.aside != aside || (t.carried == attachedPart) != attached || c.isReplaced(t) {
@@ -455,18 +435,9 @@ func (c *computer) showTexts(aside, attached bool) {
 		if c.work.isOver() {
 			break
 		}
-		before, before2 := len(c.words.out), len(c.words2.text)
-		seen := c.show(c.source[t.start:t.end], t)
-		c.words.add(seen.text)
-		if aside {
-			continue
-		}
-		carried := c.carriageOf(t)
-		c.words2.carried = carried
-		c.words2.add(seen.text2, seen.quotes)
-		if len(c.words.out) > before || len(c.words2.text) > before2 {
-			c.carried = max(c.carried, carried)
-		}
+		seen := c.show(t)
+		words.carried = c.carriageOf(t)
+		words.add(seen.text, seen.quotes, nil)
 	}
 }
 

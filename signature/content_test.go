@@ -74,10 +74,10 @@ func TestInnocentsShareNothing(t *testing.T) {
 		name, a, b string
 		kinds      string // of a
 	}{
-		{"logo by Content-ID", multi("mixed", "Content-Type: text/html\n\n"+phish, image("Content-ID: <logo>\n")), multi("mixed", "Content-Type: text/html\n\n"+brand, image("Content-ID: <logo>\n")), "body text text2"},
-		{"logo inline", multi("mixed", "Content-Type: text/html\n\n"+phish, image("Content-Disposition: inline\n")), multi("mixed", "Content-Type: text/html\n\n"+brand, image("Content-Disposition: inline\n")), "body text text2"},
-		{"logo in related", multi("related", "Content-Type: text/html\n\n"+phish, image("")), multi("related", "Content-Type: text/html\n\n"+brand, image("")), "body text text2"},
-		{"logo of no named type", multi("related", "Content-Type: text/html\n\n"+phish, strings.Replace(image(""), "image/png", "application/octet-stream", 1)), multi("related", "Content-Type: text/html\n\n"+brand, image("")), "body text text2"},
+		{"logo by Content-ID", multi("mixed", "Content-Type: text/html\n\n"+phish, image("Content-ID: <logo>\n")), multi("mixed", "Content-Type: text/html\n\n"+brand, image("Content-ID: <logo>\n")), "body text"},
+		{"logo inline", multi("mixed", "Content-Type: text/html\n\n"+phish, image("Content-Disposition: inline\n")), multi("mixed", "Content-Type: text/html\n\n"+brand, image("Content-Disposition: inline\n")), "body text"},
+		{"logo in related", multi("related", "Content-Type: text/html\n\n"+phish, image("")), multi("related", "Content-Type: text/html\n\n"+brand, image("")), "body text"},
+		{"logo of no named type", multi("related", "Content-Type: text/html\n\n"+phish, strings.Replace(image(""), "image/png", "application/octet-stream", 1)), multi("related", "Content-Type: text/html\n\n"+brand, image("")), "body text"},
 		{"invitations", calendar("bob@a.example", "20260101"), calendar("anna@b.example", "20270505"), ""},
 		{"business cards", card("text/vcard", "bob@a.example"), card("text/vcard", "anna@b.example"), ""},
 		{"old business cards", card("text/x-vcard", "bob@a.example"), card("text/x-vcard", "anna@b.example"), ""},
@@ -107,13 +107,13 @@ func TestContentSigns(t *testing.T) {
 		{"only an image", multi("related", "Content-Type: text/html\n\n<img src=cid:logo>", image("Content-ID: <logo>\n")), "body attachment"},
 		{"image as a file", multi("mixed", "Content-Type: text/html\n\n"+phish, image("Content-Disposition: attachment\n")), "body attachment"},
 		{"image twice", multi("related", "Content-Type: text/html\n\n", image("Content-Disposition: attachment\n"), image("Content-ID: <logo>\n")), "body attachment"},
-		{"ample text and a file", multi("mixed", "\n"+ampleProse, file("x")), "body text text2 attachment"},
-		{"ample text in an automatic reply", "Auto-Submitted: auto-replied\n\n" + ampleProse, "body text text2"},
-		{"mail made by a program", "Auto-Submitted: auto-generated\n\n" + prose, "body text text2"},
-		{"enriched text", "Content-Type: text/enriched\n\n" + prose, "body text text2"},
-		{"text of an unknown type", "Content-Type: text/x-whatever\n\n" + prose, "body text text2"},
-		{"text beside a report", multi("mixed", "\n"+prose, bounce("bob@a.example", "4A1B2C")), "body text text2"},
-		{"text and a small file", multi("mixed", "\n"+prose, "Content-Type: application/pdf\n\nx"), "body text text2"},
+		{"ample text and a file", multi("mixed", "\n"+ampleProse, file("x")), "body text attachment"},
+		{"ample text in an automatic reply", "Auto-Submitted: auto-replied\n\n" + ampleProse, "body text"},
+		{"mail made by a program", "Auto-Submitted: auto-generated\n\n" + prose, "body text"},
+		{"enriched text", "Content-Type: text/enriched\n\n" + prose, "body text"},
+		{"text of an unknown type", "Content-Type: text/x-whatever\n\n" + prose, "body text"},
+		{"text beside a report", multi("mixed", "\n"+prose, bounce("bob@a.example", "4A1B2C")), "body text"},
+		{"text and a small file", multi("mixed", "\n"+prose, "Content-Type: application/pdf\n\nx"), "body text"},
 		{"a table", "Content-Type: text/csv\n\n" + strings.Repeat("1,2,3\n", minAttachment), "body attachment"},
 	} {
 		if got := kinds(Compute(Parse([]byte(tt.raw)))); got != tt.kinds {

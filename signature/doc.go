@@ -10,7 +10,7 @@
 //	                                          images, archives  |   words of the author
 //	                                              |             |          |
 //	                                KindImage, KindContent   KindText,  KindSketch,
-//	                                                         KindText2  KindDomain
+//	                                                         KindDomain
 //
 // Most kinds are digests that are equal or not. KindSketch and KindImage are sketches,
 // of which enough has to be equal, and KindDomain only speaks beside them.

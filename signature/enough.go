@@ -8,18 +8,18 @@ import (
 
 // amount is how much content a text has.
 type amount struct {
-	letters int // weighed by weight
+	letters int // weighed by weight; folding leaves 96 of 100
 	words   int // different ones
 }
 
 var (
 	// brief is what a text needs to sign. Below it are the lines that people
 	// write to each other every day: a signature of those would name no message.
-	brief = amount{letters: 100, words: 12}
+	brief = amount{letters: 96, words: 12}
 	// ample is what it needs where such lines are longer: beside a file ("good
 	// morning, please find attached the invoice for this month"), and in an
 	// automatic reply ("thank you for your message, I am out of the office").
-	ample = amount{letters: 300, words: maxWords}
+	ample = amount{letters: 288, words: maxWords}
 )
 
 const (

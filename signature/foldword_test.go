@@ -8,7 +8,7 @@ import (
 func folded(texts ...string) string {
 	var t tokeniser
 	for _, text := range texts {
-		t.add([]byte(text), nil)
+		t.add([]byte(text), nil, nil)
 	}
 	return string(t.text)
 }

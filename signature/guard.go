@@ -43,14 +43,11 @@ const (
 	noticeStart       = 400 // of text, in which bounces, challenges and lists say what they are
 )
 
-// guardOf tells what a message is. Text is its visible text in version 1, that in
-// version 2 stands in c.words2, and what they hold must say so, both of them: a header
-// field is soon written, and so are words that style sheets hide.
+// guardOf tells what a message is, of which text is the visible text: that must say
+// so, as a header field is soon written.
 func (c *computer) guardOf(m Message, text []byte) guard {
-	says := func(f foldings) bool { return f.text.has(text) && f.text2.has(c.words2.text) }
-	begins := func(f foldings) bool {
-		return f.text.has(startOf(text)) && f.text2.has(startOf(c.words2.text))
-	}
+	says := func(p *phrases) bool { return p.has(text) }
+	begins := func(p *phrases) bool { return p.has(startOf(text)) }
 	switch n := len(text); {
 	case n == 0:
 	case c.calendar && n <= maxInvitationText && says(invitationWords()):
@@ -139,7 +136,7 @@ func (c *computer) showsCode() bool {
 			continue
 		}
 		c.work.spend(t.end - t.start)
-		if hasCode(c.show(c.source[t.start:t.end], t).text) {
+		if hasCode(c.show(t).text) {
 			return true
 		}
 	}

@@ -11,15 +11,15 @@ func FuzzBoilerplate(f *testing.F) {
 		c := computers.Get().(*computer)
 		defer c.release()
 		walk(Message{Body: []byte(text)}, true, c.leaf)
-		visible := c.visibleText(false)
+		visible := c.visibleText()
 		end := 0
-		for _, s := range boilerplateIn(visible, boilerplate().text) {
+		for _, s := range boilerplateIn(visible, boilerplate()) {
 			if s.start < end || s.end <= s.start || s.end > len(visible) {
 				t.Fatalf("%v after %d, of %d bytes", s, end, len(visible))
 			}
 			end = s.end
 		}
 		hasCode([]byte(text))
-		c.words2.markBoilerplate()
+		c.words.markBoilerplate()
 	})
 }

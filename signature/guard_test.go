@@ -18,11 +18,11 @@ func guardSeen(m Message) guard {
 	c := computers.Get().(*computer)
 	defer c.release()
 	walk(m, true, c.leaf)
-	return c.guardOf(m, c.visibleText(false))
+	return c.guardOf(m, c.visibleText())
 }
 
 // weakKinds are those that vary with nothing that a guarded message varies in.
-var weakKinds = []Kind{KindText, KindText2, KindSketch}
+var weakKinds = []Kind{KindText, KindSketch}
 
 // hasWeak tells whether a report of a message lists by one of them.
 func hasWeak(s Set) bool {
@@ -170,14 +170,14 @@ func TestBoilerplate(t *testing.T) {
 			m := Message{Body: []byte(phrase + "\n")}
 			c := computers.Get().(*computer)
 			walk(m, true, c.leaf)
-			text := c.visibleText(false)
-			c.words2.markBoilerplate()
-			if own := withoutBoilerplate(text, boilerplate().text); len(strings.TrimSpace(string(own))) > 0 {
+			text := c.visibleText()
+			c.words.markBoilerplate()
+			if own := withoutBoilerplate(text, boilerplate()); len(strings.TrimSpace(string(own))) > 0 {
 				t.Errorf("of %q stays %q", phrase, own)
 			}
-			for _, tok := range c.words2.tokens {
+			for _, tok := range c.words.tokens {
 				if tok.by == byAuthor {
-					t.Errorf("%q: %q is its author's own", phrase, c.words2.text[tok.start:tok.end])
+					t.Errorf("%q: %q is its author's own", phrase, c.words.text[tok.start:tok.end])
 				}
 			}
 			c.release()
@@ -188,7 +188,7 @@ func TestBoilerplate(t *testing.T) {
 // Boilerplate around words of one's own leaves them; a phrase inside other words is
 // none.
 func TestBoilerplatePlaces(t *testing.T) {
-	p := boilerplate().text
+	p := boilerplate()
 	for text, want := range map[string]string{
 		"good morning sent from my iphone":        "good morning",
 		"sent from my iphonelike thing":           "sent from my iphonelike thing",

@@ -21,72 +21,72 @@ var hostile = []struct {
 	}, "body"},
 	{"500,000 parts", func() string {
 		return "Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + prose + strings.Repeat("--b\n\nx\n", 500_000/scale)
-	}, "text text2"},
-	{"header line of 1 MB", func() string { return "X: " + strings.Repeat("y", 1<<20/scale) + "\n\n" + prose }, "body text text2"},
+	}, "text"},
+	{"header line of 1 MB", func() string { return "X: " + strings.Repeat("y", 1<<20/scale) + "\n\n" + prose }, "body text"},
 	{"content type of 1 MB", func() string {
 		return "Content-Type: text/plain; " + strings.Repeat("a*0=b;", 1<<17/scale) + "\n\n" + prose
-	}, "body text text2"},
+	}, "body text"},
 	{"part header of 1 MB", func() string {
 		return "Content-Type: multipart/mixed; boundary=b\n\n--b\n" + strings.Repeat("X: y\n", maxReach/4) + "\n" + prose
 	}, "body"},
-	{"50 MB of text", func() string { return "Subject: x\n\n" + strings.Repeat(prose, 50<<20/scale/len(prose)) }, "body text text2"},
+	{"50 MB of text", func() string { return "Subject: x\n\n" + strings.Repeat(prose, 50<<20/scale/len(prose)) }, "body text"},
 	{"50 MB attachment", func() string {
 		return "Content-Type: application/pdf\nContent-Transfer-Encoding: base64\n\n" + base64.StdEncoding.EncodeToString(make([]byte, 37<<20/scale))
 	}, "body attachment"},
 	{"50 MB of quoted-printable", func() string {
 		return "Content-Transfer-Encoding: quoted-printable\n\n" + prose + strings.Repeat("=41=\n", 10<<20/scale)
-	}, "body text text2"},
-	{"NUL bytes", func() string { return "Subject: x\n\n" + prose + strings.Repeat("\x00", 5<<20/scale) }, "body text text2"},
-	{"carriage returns", func() string { return "Subject: x\n\n" + prose + strings.Repeat("\r", 5<<20/scale) }, "body text text2"},
+	}, "body text"},
+	{"NUL bytes", func() string { return "Subject: x\n\n" + prose + strings.Repeat("\x00", 5<<20/scale) }, "body text"},
+	{"carriage returns", func() string { return "Subject: x\n\n" + prose + strings.Repeat("\r", 5<<20/scale) }, "body text"},
 	{"quotes", func() string {
 		return "Subject: x\n\n" + prose + strings.Repeat(">", 5<<20/scale) + strings.Repeat("\n>", 1<<20/scale)
-	}, "body text text2"},
+	}, "body text"},
 	{"open elements", func() string {
 		return "Content-Type: text/html\n\n" + strings.Repeat("<div><p><td>", 1<<16/scale) + prose + strings.Repeat("</b>", 1<<18/scale)
-	}, "body text text2"},
+	}, "body text"},
 	{"attributes", func() string {
 		return "Content-Type: text/html\n\n" + prose + "<p " + strings.Repeat("a=b ", 1<<18/scale) + " style='" + strings.Repeat("display:none;", 1<<16/scale) + "'>"
-	}, "body text text2"},
-	{"less-than signs", func() string { return "Content-Type: text/html\n\n" + prose + strings.Repeat("<", 2<<20/scale) }, "body text text2"},
-	{"unclosed comment", func() string { return "Content-Type: text/html\n\n" + prose + strings.Repeat("<!-- ", 1<<19/scale) }, "body text text2"},
+	}, "body text"},
+	{"less-than signs", func() string { return "Content-Type: text/html\n\n" + prose + strings.Repeat("<", 2<<20/scale) }, "body text"},
+	{"unclosed comment", func() string { return "Content-Type: text/html\n\n" + prose + strings.Repeat("<!-- ", 1<<19/scale) }, "body text"},
 	{"unclosed script", func() string {
 		return "Content-Type: text/html\n\n" + prose + "<script>" + strings.Repeat("<!--<script </scrip", 1<<17/scale)
-	}, "body text text2"},
-	{"entities", func() string { return "Content-Type: text/html\n\n" + prose + strings.Repeat("&ampx&#1;", 1<<18/scale) }, "body text text2"},
+	}, "body text"},
+	{"entities", func() string { return "Content-Type: text/html\n\n" + prose + strings.Repeat("&ampx&#1;", 1<<18/scale) }, "body text"},
 	{"ligatures that grow", func() string {
 		return "Content-Type: text/plain; charset=utf-8\n\n" + prose + strings.Repeat("\uFDFA", 1<<19/scale)
-	}, "body text text2"},
+	}, "body text"},
 	{"100,000 selectors", func() string {
 		var sheet strings.Builder
 		for i := range 100_000 / scale {
 			fmt.Fprintf(&sheet, ".c%d,p.c%d{color:red}", i, i)
 		}
 		return "Content-Type: text/html\n\n" + prose + "<style>" + sheet.String() + "</style>" + strings.Repeat("<p class='c1 c2 c3 c4'>x</p>", 1<<14/scale)
-	}, "body text text2"},
+	}, "body text"},
 	{"deep with styles", func() string {
 		return "Content-Type: text/html\n\n<style>div{color:#111}</style>" + prose + strings.Repeat("<div style='color:#123456;font-size:12px' class='a b'>", 1<<15/scale)
-	}, "body text text2"},
+	}, "body text"},
 	{"10 MB of tags", func() string {
 		return "Content-Type: text/html\n\n" + prose + strings.Repeat("<b></b><i class=x>", 10<<20/18/scale)
-	}, "body text text2"},
+	}, "body text"},
 	{"one class attribute of 1 MB", func() string {
 		return "Content-Type: text/html\n\n<style>.x{color:red}</style>" + prose + "<p class='" + strings.Repeat("x ", 1<<19/scale) + "'>"
-	}, "body text text2"},
-	{"open style sheets", func() string { return "Content-Type: text/html\n\n" + prose + strings.Repeat("<style>@{", 1<<17/scale) }, "body text text2"},
-	{"leet without end", func() string { return "Subject: x\n\n" + prose + strings.Repeat("|\\/|1@(|<", 1<<18/scale) }, "body text text2"},
-	{"single letters", func() string { return "Subject: x\n\n" + prose + strings.Repeat("r n ", 1<<18/scale) }, "body text text2"},
+	}, "body text"},
+	{"open style sheets", func() string { return "Content-Type: text/html\n\n" + prose + strings.Repeat("<style>@{", 1<<17/scale) }, "body text"},
+	{"leet without end", func() string { return "Subject: x\n\n" + prose + strings.Repeat("|\\/|1@(|<", 1<<18/scale) }, "body text"},
+	{"single letters", func() string { return "Subject: x\n\n" + prose + strings.Repeat("r n ", 1<<18/scale) }, "body text"},
 	{"overrides", func() string {
 		return "Content-Type: text/plain; charset=utf-8\n\n" + prose + strings.Repeat("\u202eab", 1<<18/scale)
-	}, "body text text2"},
+	}, "body text"},
 	{"UTF-7", func() string {
 		return "Content-Type: text/plain; charset=utf-7\n\n" + prose + strings.Repeat("+AGE-+", 1<<18/scale)
-	}, "body text text2"},
+	}, "body text"},
 	{"quotes and rules", func() string {
 		return "Subject: x\n\n" + prose + strings.Repeat("> a\n__________\nb:\n", 1<<16/scale)
-	}, "body text text2"},
+	}, "body text"},
 	{"marks without end", func() string {
 		return "Content-Type: text/plain; charset=utf-8\n\n" + prose + "a" + strings.Repeat("\u0301\u0316", 1<<19/scale)
-	}, "body text text2"},
+	}, "body text"},
 }
 
 func TestHostile(t *testing.T) {
@@ -119,7 +119,7 @@ func TestWrappedMemory(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	s := Compute(m)
 	runtime.ReadMemStats(&after)
-	if got := kinds(s); got != "body text text2" {
+	if got := kinds(s); got != "body text" {
 		t.Errorf("signed by %q", got)
 	}
 	if got, limit := after.TotalAlloc-before.TotalAlloc, uint64(4*len(m.Body)); got > limit {

@@ -45,10 +45,10 @@ func (c *computer) imageSketches(needed amount) (sketches []Sketch) {
 	if len(c.images) == 0 {
 		return nil
 	}
-	body := besideText(c.words2.text[:c.bodyText2], needed)
+	body := besideText(c.words.text[:c.bodyText], needed)
 	whole := body
-	if c.bodyText2 < len(c.words2.text) {
-		whole = besideText(c.words2.text, needed)
+	if c.bodyText < len(c.words.text) {
+		whole = besideText(c.words.text, needed)
 	}
 	c.unpack(func() { sketches = c.sketchImages(body, whole) })
 	return sketches
@@ -103,8 +103,8 @@ func (c *computer) sketchImages(body, whole beside) (sketches []Sketch) {
 type beside struct{ signs, isAmple bool }
 
 func besideText(text []byte, needed amount) beside {
-	signs := isEnough(text, needed, boilerplate().text2)
-	return beside{signs, signs && isEnough(text, ample, boilerplate().text2)}
+	signs := isEnough(text, needed, boilerplate())
+	return beside{signs, signs && isEnough(text, ample, boilerplate())}
 }
 
 // imageSketch makes a sketch of the views of an image. The position of a feature is

@@ -14,15 +14,12 @@ const (
 	LimitReach
 	// LimitDecoded: its text parts have more than 1 MiB, decoded.
 	LimitDecoded
-	// LimitText: its text has more than 64 KiB in version 1, or costs as much.
+	// LimitText: its text has more than 256 KiB.
 	LimitText
-	// LimitText2: its text has more than 256 KiB in version 2.
-	LimitText2
 	// LimitOpenElements: its HTML lies more than 256 elements deep.
 	LimitOpenElements
 	// LimitStyleSheets: its HTML has more than 256 KiB of style sheets, more than 5,000
-	// selectors of a kind, or more than 16 classes on one element, or following its
-	// selectors would take too long.
+	// selectors, or more than 16 classes on one element.
 	LimitStyleSheets
 	// LimitWords: more than 16,384 of its words would be sketched.
 	LimitWords
@@ -46,7 +43,7 @@ const (
 	LimitWork
 )
 
-var limitNames = []string{"parts", "wrapped", "reach", "decoded", "text", "text2", "open-elements", "style-sheets",
+var limitNames = []string{"parts", "wrapped", "reach", "decoded", "text", "open-elements", "style-sheets",
 	"words", "groups", "attachments", "contents", "images", "links", "domains", "work"}
 
 // LimitNames are the names of all limits, for metrics: lower case, in a fixed order.

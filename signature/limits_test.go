@@ -76,9 +76,9 @@ func bites(tb testing.TB) []struct{ name, raw, want string } {
 		{"wrapped as deep as may be", wrappedIn(maxWrapped, "\n"+prose), ""},
 		{"wrapped deeper", wrappedIn(maxWrapped+1, "\n"+prose), "wrapped"},
 		{"text far behind", mixed + "--b\n\n" + prose + "\n--b\nContent-Type: application/zip\n\n" + strings.Repeat("x", maxReach) + "\n--b\n\n" + prose, "reach"},
-		{"1 MiB of text", "\n" + strings.Repeat(prose, maxSource/len(prose)+1), "decoded text text2 words"},
-		{"128 KiB of text", "\n" + strings.Repeat(prose, 2*maxText/len(prose)), "text words"},
-		{"300 KiB of text", "\n" + strings.Repeat(prose, 300<<10/len(prose)), "text text2 words"},
+		{"1 MiB of text", "\n" + strings.Repeat(prose, maxSource/len(prose)+1), "decoded text words"},
+		{"128 KiB of text", "\n" + strings.Repeat(prose, 128<<10/len(prose)), "words"},
+		{"300 KiB of text", "\n" + strings.Repeat(prose, 300<<10/len(prose)), "text words"},
 		{"many short words", "\n" + strings.Repeat("so we go on ", maxSketched/4+1), "words"},
 		{"as many as may be", "\n" + strings.Repeat("so we go on ", maxSketched/4), ""},
 		{"open elements", html + strings.Repeat("<div>", maxOpen+1), "open-elements"},
@@ -100,7 +100,7 @@ func bites(tb testing.TB) []struct{ name, raw, want string } {
 		{"links", html + strings.Repeat("<a href=http://a.example></a>", maxLinks+1), "links"},
 		{"domains that are told apart", html + numbered("<a href=http://a%d.example></a>", maxLinked+1), "links domains"},
 		{"domains", html + numbered("<a href=http://a%d.example></a>", maxDomains+1), "domains"},
-		{"links to long names", "Content-Type: text/plain; charset=utf-8\n\n" + prose + numbered("http://%d"+strings.Repeat("\u4e00\u4e8c", 120)+".example/ ", 200), "text words work"},
+		{"links to long names", "Content-Type: text/plain; charset=utf-8\n\n" + prose + numbered("http://%d"+strings.Repeat("\u4e00\u4e8c", 120)+".example/ ", 200), "words work"},
 		{"as many domains as may be", html + numbered("<a href=http://a%d.example></a>", maxDomains), ""},
 	}
 }

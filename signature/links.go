@@ -18,7 +18,7 @@ type rank uint8
 
 const (
 	clicked rank = iota // a reference of a tag that is clicked; a URL in plain text
-	shown               // a URL in the text of a page
+	inText              // a URL in the text of a page
 	bare                // a host name without a scheme
 	loaded              // pictures, styles, what stands in comments
 )
@@ -32,7 +32,6 @@ type links struct {
 	limits Limits
 	work   *work
 	ours   []string // the recipients'
-	text   []byte   // buffer
 }
 
 type linked struct {
@@ -40,13 +39,19 @@ type linked struct {
 	rank   rank // the best
 }
 
-// scan notes the links of one text part in UTF-8.
-func (l *links) scan(text []byte, isHTML bool) {
-	if isHTML {
-		l.scanHTML(text)
+// scan notes the links of one text part, of which the page or plain text is shown.
+func (l *links) scan(shown *view) {
+	if !shown.isPage {
+		l.scanText(withoutListFooter(shown.all.text), clicked)
 		return
 	}
-	l.scanText(withoutListFooter(text), clicked)
+	for _, r := range shown.refs {
+		if l.work.isOver() {
+			return
+		}
+		l.refer(r)
+	}
+	l.scanText(withoutListFooter(shown.all.text), inText)
 }
 
 // addHost notes a link to a host as it stands in the URL.
@@ -140,7 +145,7 @@ func (l *links) choose() []linked {
 
 // reset empties l for the next message.
 func (l *links) reset(keep func([]byte) []byte) {
-	fresh := links{text: keep(l.text), found: l.found[:0], work: l.work}
+	fresh := links{found: l.found[:0], work: l.work}
 	if len(l.hosts) <= keptHosts {
 		clear(l.hosts)
 		clear(l.index)
@@ -174,10 +179,13 @@ func (c *computer) scanTexts(others bool) {
 	for i := range c.texts {
 		t := &c.texts[i]
 		source := c.source[t.start:t.end]
-		if t.aside || (c.carriageOf(t) != ownPart || c.isReplaced(t)) != others || !t.isHTML && bytes.IndexByte(source, '.') < 0 {
+		if t.aside || (c.carriageOf(t) != ownPart || c.isReplaced(t)) != others || t.view == nil && !t.isHTML && bytes.IndexByte(source, '.') < 0 {
 			continue
 		}
-		c.links.scan(t.text(source), t.isHTML)
+		if c.work.isOver() {
+			break
+		}
+		c.links.scan(c.show(t))
 	}
 }
 

@@ -2,37 +2,44 @@ package signature
 
 import (
 	"bytes"
-	"io"
+	"html"
 	"strings"
-
-	"golang.org/x/net/html"
+	"unicode/utf8"
 )
 
-// markup splits an HTML page into text and tags as html.Tokenizer of golang.org/x/net
-// does (HTML Standard, section 13.2.5), with which it agrees to the byte; but it makes
-// no copies, and keeps of the attributes only those in known. What is rare it leaves
-// to that one.
+// markup splits an HTML page into tokens (HTML Standard, section 13.2.5). It makes no
+// copies, and keeps of the attributes only those in knownAttribute. The tests hold it
+// against html.Tokenizer of golang.org/x/net, with which it agrees to the byte.
 type markup struct {
 	source []byte
 	pos    int
 	raw    string // the element inside which no tag counts but its end
 
-	text  []byte // of a text token, as it stands in source
-	inRaw bool   // it is inside an element where NUL is shown
-	refs  bool   // it may have character references
-	name  []byte // of a tag, in lower case
-	attrs []attr // of a start tag, the first of each name
+	text   []byte // of a text token or comment, as it stands in source
+	inside string // the element whose raw text it is
+	name   []byte // of a tag, in lower case
+	attrs  []attr // of a start tag, the first of each name
+	closed bool   // the start tag ends with a slash
 
 	scratch []byte
-	other   *html.Tokenizer // reads pieces, which fed hands over
-	fed     fed
 }
 
-// attr is an attribute by its name in lower case, with its place in the page.
+// markupToken is what next has read.
+type markupToken uint8
+
+const (
+	markupEnd markupToken = iota // of the page; also where a tag has no end
+	markupText
+	markupStart  // a start tag
+	markupFinish // an end tag
+	markupComment
+)
+
+// attr is an attribute by its name in lower case, with the place of its value in the
+// page.
 type attr struct {
 	key        string
-	begin      int // of its name
-	start, end int // of its value
+	start, end int
 }
 
 // begin starts with a page, which it does not change.
@@ -45,11 +52,10 @@ func (m *markup) reset(keep func([]byte) []byte) {
 	*m = markup{name: keep(m.name), attrs: m.attrs[:0], scratch: keep(m.scratch)}
 }
 
-// next reads the next token: text, a start tag or an end tag; html.ErrorToken at the
-// end, or where a tag has none.
-func (m *markup) next() html.TokenType {
+// next reads the next token.
+func (m *markup) next() markupToken {
 	if m.raw != "" && m.rawText() {
-		return html.TextToken
+		return markupText
 	}
 	for from := m.pos; ; {
 		i := bytes.IndexByte(m.source[m.pos:], '<')
@@ -72,27 +78,33 @@ func (m *markup) next() html.TokenType {
 		}
 		if c != '/' {
 			m.pos = m.skipDeclaration(at + 1)
-		} else if at+2 == len(m.source) {
+			m.text = m.source[at+2 : m.pos]
+			return markupComment
+		}
+		if at+2 == len(m.source) {
 			m.pos = len(m.source)
 			return m.textFrom(from)
-		} else if isASCIILetter(m.source[at+2]) {
-			return m.endTag(at)
-		} else {
-			m.pos = skipTo(m.source, at+2, '>')
 		}
+		if isASCIILetter(m.source[at+2]) {
+			return m.endTag(at)
+		}
+		m.pos = skipTo(m.source, at+2, '>')
 		from = m.pos
 	}
 }
 
+// opensTag says whether a tag may begin so, behind its "<".
+func opensTag(c byte) bool { return c == '/' || isASCIILetter(c) }
+
 func isASCIILetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 // textFrom is the text token up to here.
-func (m *markup) textFrom(from int) html.TokenType {
-	m.text, m.inRaw, m.refs = m.source[from:m.pos], false, true
+func (m *markup) textFrom(from int) markupToken {
+	m.text, m.inside = m.source[from:m.pos], ""
 	if len(m.text) == 0 {
-		return html.ErrorToken
+		return markupEnd
 	}
-	return html.TextToken
+	return markupText
 }
 
 // skipDeclaration is where a comment, or what else begins with "<!" or "<?", ends; at
@@ -125,32 +137,33 @@ func (m *markup) skipDeclaration(at int) int {
 	return at
 }
 
-func (m *markup) endTag(at int) html.TokenType {
+func (m *markup) endTag(at int) markupToken {
 	m.attrs = m.attrs[:0]
 	if !m.tag(at+2, false) {
-		return html.ErrorToken
+		return markupEnd
 	}
-	return html.EndTagToken
+	return markupFinish
 }
 
-func (m *markup) startTag(at int) html.TokenType {
+func (m *markup) startTag(at int) markupToken {
 	m.attrs = m.attrs[:0]
 	if !m.tag(at+1, true) {
-		return html.ErrorToken
+		return markupEnd
 	}
-	switch string(m.name) {
-	case "svg", "math": // the only ones that may close themselves
-		return m.feed(m.source[at:m.pos]).Next()
-	}
-	for _, name := range rawElements {
-		if string(m.name) == name {
-			m.raw = name
+	switch c := m.name[0]; c {
+	case 'i', 'n', 'p', 's', 't', 'x':
+		for _, name := range rawElements {
+			if string(m.name) == name {
+				m.raw = name
+			}
 		}
 	}
-	return html.StartTagToken
+	return markupStart
 }
 
-var rawElements = []string{"iframe", "noembed", "noframes", "noscript", "plaintext", "script", "style", "textarea", "title", "xmp"}
+// rawElements have text in which no tags are. So has noscript where scripts run: in
+// mail they do not.
+var rawElements = []string{"iframe", "noembed", "noframes", "plaintext", "script", "style", "textarea", "title", "xmp"}
 
 // tag reads a tag whose name begins at pos. It is not ok where the page ends first.
 func (m *markup) tag(pos int, keeps bool) (ok bool) {
@@ -162,17 +175,20 @@ func (m *markup) tag(pos int, keeps bool) (ok bool) {
 	if bytes.IndexByte(m.name, 0) >= 0 {
 		m.name = bytes.ReplaceAll(m.name, []byte{0}, []byte("\ufffd"))
 	}
-	for {
+	for last := 0; ; { // last is where the value of the last attribute ends
 		if pos = skipSpace(source, pos); pos == len(source) {
 			return false
 		}
 		if source[pos] == '>' {
-			m.pos = pos + 1
+			m.pos, m.closed = pos+1, source[pos-1] == '/' && pos != last
 			return true
 		}
-		a := attr{begin: pos}
+		var a attr
 		pos = m.attribute(&a, pos)
-		if keeps && a.key != "" && !m.has(a.key) {
+		if a.end > a.start {
+			last = a.end
+		}
+		if keeps && a.key != "" && (a.key == eventAttribute || !m.has(a.key)) {
 			m.attrs = append(m.attrs, a)
 		}
 	}
@@ -180,11 +196,11 @@ func (m *markup) tag(pos int, keeps bool) (ok bool) {
 
 // attribute reads the attribute at pos, and returns what is behind it.
 func (m *markup) attribute(a *attr, pos int) int {
-	source := m.source
-	for pos < len(source) && !isSpace(source[pos]) && source[pos] != '/' && source[pos] != '>' && (source[pos] != '=' || pos == a.begin) {
+	source, begin := m.source, pos
+	for pos < len(source) && !isSpace(source[pos]) && source[pos] != '/' && source[pos] != '>' && (source[pos] != '=' || pos == begin) {
 		pos++
 	}
-	a.key = knownAttribute(source[a.begin:pos])
+	a.key = knownAttribute(source[begin:pos])
 	if pos = skipSpace(source, pos); pos == len(source) || source[pos] != '=' {
 		if pos < len(source) && source[pos] == '/' {
 			pos++
@@ -219,39 +235,31 @@ func skipSpace(b []byte, pos int) int {
 	return pos
 }
 
+// eventAttribute stands for each attribute whose name begins with "on".
+const eventAttribute = "on"
+
 // knownAttribute is the name of an attribute that a page looks at, else "".
 func knownAttribute(b []byte) string {
 	var buf [10]byte
+	if len(b) > 2 && b[0]|0x20 == 'o' && b[1]|0x20 == 'n' {
+		return eventAttribute
+	}
 	if len(b) > len(buf) {
 		return ""
 	}
-	switch string(appendLower(buf[:0], b)) {
-	case "hidden":
-		return "hidden"
-	case "style":
-		return "style"
-	case "class":
-		return "class"
-	case "id":
-		return "id"
-	case "type":
-		return "type"
-	case "cite":
-		return "cite"
-	case "bgcolor":
-		return "bgcolor"
-	case "background":
-		return "background"
-	case "color":
-		return "color"
-	case "dir":
-		return "dir"
-	case "text":
-		return "text"
-	case "href":
-		return "href"
+	return attributeNames[string(appendLower(buf[:0], b))]
+}
+
+var attributeNames = namesOf("hidden", "style", "class", "id", "type", "cite", "bgcolor", "background", "color", "dir", "text", "title",
+	"open", "href", "action", "formaction", "xlink:href", "src", "data", "poster", "longdesc", "ping", "lowsrc", "dynsrc", "codebase",
+	"archive", "srcset", "content")
+
+func namesOf(list ...string) map[string]string {
+	m := make(map[string]string)
+	for _, name := range list {
+		m[name] = name
 	}
-	return ""
+	return m
 }
 
 func (m *markup) has(key string) bool {
@@ -266,18 +274,48 @@ func (m *markup) has(key string) bool {
 // value is an attribute's value without references. It is gone with the next one.
 func (m *markup) value(a attr) []byte {
 	value := m.source[a.start:a.end]
-	if !bytes.ContainsAny(value, "\x00\r&") {
-		return value
+	if bytes.IndexByte(value, '\r') >= 0 {
+		m.scratch = appendLines(m.scratch[:0], value)
+		value = m.scratch
 	}
-	end := a.end
-	if c := m.source[a.start-1]; end < len(m.source) && (c == '"' || c == '\'') && m.source[end] == c {
-		end++
+	if bytes.IndexByte(value, '&') >= 0 {
+		value = unescapeAttribute(value)
 	}
-	m.scratch = append(append(append(m.scratch[:0], "<a "...), m.source[a.begin:end]...), '>')
-	other := m.feed(m.scratch)
-	other.Next()
-	_, value, _ = other.TagAttr()
 	return value
+}
+
+// unescapeAttribute is html.UnescapeString for the value of an attribute, in which a
+// name without a semicolon is a reference only as a whole, and not before "=".
+func unescapeAttribute(value []byte) []byte {
+	var out []byte
+	for {
+		i := bytes.IndexByte(value, '&')
+		if i < 0 {
+			return append(out, value...)
+		}
+		out = append(out, value[:i]...)
+		value = value[i:]
+		end := 1
+		if end < len(value) && value[end] == '#' {
+			end++
+		}
+		for end < len(value) && isAlphanumeric(rune(value[end])) && value[end] < utf8.RuneSelf {
+			end++
+		}
+		isWhole := end < len(value) && value[end] == ';'
+		if isWhole {
+			end++
+		}
+		shown := string(value[:end])
+		if value[min(1, len(value)-1)] == '#' || isWhole || end == len(value) || value[end] != '=' {
+			shown = html.UnescapeString(shown)
+		}
+		if !strings.HasPrefix(string(value), "&#") && utf8.RuneCountInString(shown) > 1 && shown[len(shown)-1] == value[end-1] {
+			shown = string(value[:end]) // its beginning is a name, or nothing is
+		}
+		out = append(out, shown...)
+		value = value[end:]
+	}
 }
 
 // shown is the text of a text token without references. It is gone with the next one.
@@ -287,10 +325,10 @@ func (m *markup) shown() []byte {
 		m.scratch = appendLines(m.scratch[:0], text)
 		text = m.scratch
 	}
-	if m.inRaw && bytes.IndexByte(text, 0) >= 0 {
+	if m.inside != "" && bytes.IndexByte(text, 0) >= 0 {
 		text = bytes.ReplaceAll(text, []byte{0}, []byte("\ufffd"))
 	}
-	if m.refs && bytes.IndexByte(text, '&') >= 0 {
+	if (m.inside == "" || m.inside == "textarea" || m.inside == "title") && bytes.IndexByte(text, '&') >= 0 {
 		text = []byte(html.UnescapeString(string(text)))
 	}
 	return text
@@ -308,26 +346,6 @@ func appendLines(dst, text []byte) []byte {
 	}
 }
 
-// fed hands over pieces of a page, each a whole tag.
-type fed struct{ piece []byte }
-
-func (f *fed) Read(p []byte) (int, error) {
-	n := copy(p, f.piece)
-	if f.piece = f.piece[n:]; n == 0 {
-		return 0, io.EOF
-	}
-	return n, nil
-}
-
-// feed hands a whole tag to the other tokenizer.
-func (m *markup) feed(tag []byte) *html.Tokenizer {
-	if m.other == nil {
-		m.other = html.NewTokenizer(&m.fed)
-	}
-	m.fed.piece = tag
-	return m.other
-}
-
 // rawText reads the text inside an element of m.raw, if there is any.
 func (m *markup) rawText() bool {
 	name, from := m.raw, m.pos
@@ -336,8 +354,7 @@ func (m *markup) rawText() bool {
 	if name == "script" && bytes.Contains(m.source[from:m.pos], []byte("<!--")) {
 		m.pos = from + scriptLength(m.source[from:])
 	}
-	m.text, m.inRaw = m.source[from:m.pos], true
-	m.refs = name == "textarea" || name == "title"
+	m.text, m.inside = m.source[from:m.pos], name
 	return len(m.text) > 0
 }
 
@@ -352,19 +369,60 @@ func (m *markup) rawEnd(name string) int {
 			return len(m.source)
 		}
 		at += i
-		rest := m.source[at+2:]
-		if len(rest) > len(name) && foldsTo(rest[:len(name)], name) && (isSpace(rest[len(name)]) || rest[len(name)] == '/' || rest[len(name)] == '>') {
+		if isTagOf(m.source[at+2:], name) {
 			return at
 		}
 		at += 2
 	}
 }
 
+// isTagOf tells whether text, behind "<" or "</", is a tag of an element.
+func isTagOf(text []byte, name string) bool {
+	n := len(name)
+	return len(text) > n && foldsTo(text[:n], name) && (isSpace(text[n]) || text[n] == '/' || text[n] == '>')
+}
+
 // scriptLength is the length of a script that has comments, in which its end may be
-// hidden.
+// hidden (HTML Standard, sections 13.2.5.20 to 31).
 func scriptLength(script []byte) int {
-	z := html.NewTokenizer(io.MultiReader(strings.NewReader("<script>"), bytes.NewReader(script)))
-	z.Next()
-	z.Next()
-	return len(z.Raw())
+	escaped, twice := false, false // inside a comment, and in a script element inside it
+	for at := 0; at < len(script); at++ {
+		switch rest := script[at:]; {
+		case !escaped && bytes.HasPrefix(rest, []byte("<!--")):
+			escaped = true
+			at++ // its dashes may be those that end it
+		case escaped && bytes.HasPrefix(rest, []byte("-->")):
+			escaped, twice = false, false
+		case rest[0] != '<':
+		case bytes.HasPrefix(rest, []byte("</")) && isTagOf(rest[2:], "script"):
+			if !twice {
+				return at
+			}
+			twice = false
+		case escaped && isTagOf(rest[1:], "script"):
+			twice = true
+		}
+	}
+	return len(script)
+}
+
+// skipTo returns the place behind the next c.
+func skipTo(b []byte, at int, c byte) int {
+	if i := bytes.IndexByte(b[at:], c); i >= 0 {
+		return at + i + 1
+	}
+	return len(b)
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }
+
+// appendLower appends text to dst, ASCII in lower case.
+func appendLower(dst, text []byte) []byte {
+	for _, c := range text {
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		dst = append(dst, c)
+	}
+	return dst
 }

@@ -1,136 +1,93 @@
 package signature
 
-import "bytes"
+import (
+	"bytes"
+	"unicode/utf8"
+)
 
-// sheet is what the style sheets of a page say, by selector: an element, ".class",
-// "#id", "element.class" or "element#id"; and chains of such. Other selectors are not
-// followed, but that they give what they select a background is known.
+const (
+	// maxSheet bounds the style sheets of a page that are read, in bytes.
+	maxSheet = 256 << 10
+	// maxSelectors bounds the different selectors of a page.
+	maxSelectors = 5000
+	// maxClasses bounds the classes of an element that are looked up.
+	maxClasses = 16
+)
+
+// sheet is what the style sheets of a page say about what is hidden, by the simplest
+// that a selector asks of the element itself: "#id", else ".class", an element's name,
+// "[attribute". What else it asks, of this element and others, is taken to be so.
 type sheet struct {
-	rules  map[string]*declared
-	chains map[string][]chain // by the key of the last compound
-	count  int                // of chains
-	steps  int                // that may still be spent on them
+	rules  map[string]*style
+	size   int  // of what was read
+	isDone bool // no more is read
 	limits Limits
 	work   *work
 }
 
-// stepsPerByte bounds what chains may cost, by the length of their page.
-const stepsPerByte = 4
-
-// readSheets reads the style elements of a page, wherever they stand. Those in
-// comments are for programs that nobody else uses.
-func readSheets(source []byte, work *work) (s sheet) {
-	s.work = work
-	work.spend(len(source) / 8)
-	left := maxSheet
-	s.steps = stepsPerByte * len(source)
-	for pos := 0; ; {
-		i := bytes.IndexByte(source[pos:], '<')
-		if i < 0 {
-			return s
-		}
-		pos += i + 1
-		switch rest := source[pos:]; {
-		case bytes.HasPrefix(rest, []byte("!--")):
-			end := bytes.Index(rest, []byte("-->"))
-			if end < 0 {
-				return s
-			}
-			pos += end
-		case len(rest) > 6 && rest[0]|0x20 == 's' && bytes.EqualFold(rest[:5], []byte("style")):
-			open := bytes.IndexByte(rest, '>')
-			if open < 0 {
-				return s
-			}
-			end := indexFold(rest, "</style")
-			if end < open {
-				end = len(rest)
-			}
-			text := rest[open+1 : max(open+1, end)]
-			if len(text) > left {
-				text = text[:left]
-				s.limits |= LimitStyleSheets
-			}
-			left -= len(text)
-			s.read(cleanStyle(bytes.ToLower(text)))
-			pos += end
-		}
-	}
-}
-
-// indexFold is bytes.Index of an ASCII word that begins with "</", in any case.
-func indexFold(b []byte, word string) int {
-	for pos := 0; ; {
-		i := bytes.Index(b[pos:], []byte("</"))
-		if i < 0 || pos+i+len(word) > len(b) {
-			return -1
-		}
-		pos += i
-		if bytes.EqualFold(b[pos:pos+len(word)], []byte(word)) {
-			return pos
-		}
-		pos += 2
-	}
-}
-
-// read takes in the rules of a style sheet in lower case, without comments; of the
-// blocks of at-rules, those that hold for a usual window.
+// read takes in a style sheet. The blocks of at-rules count as though they stood alone,
+// but for those of media that are not a usual window.
 func (s *sheet) read(text []byte) {
-	for len(text) > 0 {
+	if left := maxSheet - s.size; len(text) > left {
+		text = text[:left]
+		s.limits |= LimitStyleSheets
+	}
+	s.size += len(text)
+	s.work.spend(len(text) / 2)
+	text = cleanStyle(bytes.ToLower(text))
+	for !s.work.isOver() {
 		text = bytes.TrimLeft(text, " \t\r\n\f;}")
-		if comment, ok := bytes.CutPrefix(text, []byte("/*")); ok {
-			_, text, _ = bytes.Cut(comment, []byte("*/"))
-			continue
-		}
-		text = trimMarks(text)
-		if bytes.HasPrefix(text, []byte("@")) {
-			end := bytes.IndexAny(text, "{;")
-			if end >= 0 && text[end] == ';' {
-				text = text[end:]
-				continue
-			}
-		}
-		open := bytes.IndexByte(text, '{')
-		if open < 0 || s.work.isOver() {
+		end := bytes.IndexAny(text, "{;")
+		if end < 0 {
 			return
 		}
-		selectors := text[:open]
-		if bytes.HasPrefix(text, []byte("@")) {
-			s.work.spend(2 * len(selectors))
-			if applies(bytes.TrimSpace(selectors)) {
-				text = text[open+1:]
-			} else {
-				text = text[blockEnd(text, open):]
-			}
+		head := bytes.TrimSpace(text[:end])
+		isAtRule := bytes.HasPrefix(head, []byte("@"))
+		switch {
+		case text[end] == ';' && isAtRule:
+			text = text[end:]
+			continue
+		case isAtRule && isForWindow(head):
+			text = text[end+1:]
+			continue
+		case isAtRule:
+			text = text[blockEnd(text):]
 			continue
 		}
-		body, rest, _ := bytes.Cut(text[open+1:], []byte("}"))
-		text = rest
-		s.work.spend(stepsOfTag + len(selectors)/2 + 2*len(body))
-		var d declared
-		d.declare(body)
-		if d.set != 0 {
-			s.addRule(selectors, &d)
+		open := bytes.IndexByte(text, '{')
+		if open < 0 {
+			return
 		}
+		body, rest, _ := bytes.Cut(text[open+1:], []byte("}"))
+		s.addRule(text[:open], body)
+		text = rest
 	}
 }
 
-// trimMarks takes off the comment marks of HTML, which style sheets may be
-// wrapped in.
-func trimMarks(text []byte) []byte {
-	text = bytes.TrimPrefix(text, []byte("<!--"))
-	text = bytes.TrimPrefix(text, []byte("-->"))
-	return bytes.TrimLeft(text, " \t\r\n")
+// isForWindow tells whether the block of an at-rule may hold in a window of 1,000 pixels.
+func isForWindow(head []byte) bool {
+	if !bytes.HasPrefix(head, []byte("@media")) {
+		return !bytes.HasPrefix(head, []byte("@font-face"))
+	}
+	if bytes.Contains(head, []byte("print")) {
+		return false
+	}
+	_, most, isNarrow := bytes.Cut(head, []byte("max-"))
+	if !isNarrow {
+		return true
+	}
+	_, most, _ = bytes.Cut(most, []byte(":"))
+	n, _, ok := measure(string(bytes.TrimSpace(most[:min(len(most), 16)])))
+	return ok && n >= 1000
 }
 
-// blockEnd is where the block that opens at open ends.
-func blockEnd(text []byte, open int) int {
+// blockEnd is where the block that opens first in text ends.
+func blockEnd(text []byte) int {
 	depth := 0
-	for i := open; i < len(text); i++ {
-		switch text[i] {
-		case '{':
+	for i, c := range text {
+		if c == '{' {
 			depth++
-		case '}':
+		} else if c == '}' {
 			if depth--; depth == 0 {
 				return i + 1
 			}
@@ -139,122 +96,163 @@ func blockEnd(text []byte, open int) int {
 	return len(text)
 }
 
-func (s *sheet) addRule(selectors []byte, d *declared) {
+func (s *sheet) addRule(selectors, body []byte) {
+	s.work.spend(stepsOfTag + len(selectors)/2 + 2*len(body))
+	var declared style
+	declared.read(body)
+	if !declared.isSignificant {
+		return
+	}
 	for len(selectors) > 0 {
 		var one []byte
 		one, selectors, _ = bytes.Cut(selectors, []byte(","))
-		one = bytes.TrimSpace(one)
-		if len(one) == 0 || len(one) > 100 {
+		s.work.spend(stepsOfSelector + len(one))
+		key := keyOfSelector(bytes.TrimSpace(one))
+		if len(key) == 0 {
 			continue
 		}
-		s.work.spend(stepsOfSelector + len(one))
-		if !bytes.ContainsAny(one, ":[+~") {
-			if list, ok := readChain(one); ok && (len(list) > 1 || !list[0].isSimple() || one[0] == '*') {
-				s.addChain(chain{list, d})
-				continue
+		known := s.rules[string(key)]
+		if known == nil {
+			if len(s.rules) == maxSelectors {
+				s.limits |= LimitStyleSheets
+				return
 			}
+			if s.rules == nil {
+				s.rules = make(map[string]*style)
+			}
+			known = new(style)
+			s.rules[string(key)] = known
 		}
-		s.addSimple(one, d)
+		known.add(&declared)
 	}
 }
 
-func (s *sheet) addChain(c chain) {
-	if s.count == maxSelectors {
-		s.limits |= LimitStyleSheets
-		return
+// keyOfSelector is what a selector asks of the element that it selects, nothing where
+// that is not there yet, or is no element.
+func keyOfSelector(selector []byte) []byte {
+	if i := bytes.IndexByte(selector, '('); i >= 0 {
+		selector = selector[:i]
 	}
-	if s.chains == nil {
-		s.chains = make(map[string][]chain)
+	selector = selector[bytes.LastIndexAny(selector, " \t\r\n\f>+~")+1:]
+	key, pseudo, isPseudo := bytes.Cut(selector, []byte(":"))
+	if isPseudo && (len(pseudo) == 0 || bytes.Contains(pseudo, []byte(":")) || notAlways[string(pseudo)]) {
+		return nil
 	}
-	s.count++
-	key := c.compounds[len(c.compounds)-1].key()
-	s.chains[key] = append(s.chains[key], c)
+	base, attribute, hasAttribute := bytes.Cut(key, []byte("["))
+	if i := bytes.IndexByte(base, '#'); i >= 0 {
+		base = base[i:]
+	}
+	if i := bytes.IndexByte(base, '.'); i >= 0 {
+		base = base[i:]
+	}
+	if i := bytes.IndexAny(base[min(1, len(base)):], ".#"); i >= 0 {
+		base = base[:i+1]
+	}
+	if hasAttribute && len(base) == 0 {
+		if i := bytes.IndexAny(attribute, "]=~|^$* "); i >= 0 {
+			return key[:i+1]
+		}
+	}
+	return base
 }
 
-// addSimple adds a rule by its selector, or what it says of a background where that is
-// not followed.
-func (s *sheet) addSimple(one []byte, rule *declared) {
-	if i := bytes.LastIndexAny(one, " \t\r\n>+~"); i >= 0 {
-		if rule.set&(1<<paper) == 0 {
-			return
-		}
-		one, rule = one[i+1:], &declared{}
-		rule.put(paper, unknownColour, false)
-	}
-	if len(one) == 0 || bytes.ContainsAny(one, ":[*") {
-		return
-	}
-	if s.rules == nil {
-		s.rules = make(map[string]*declared)
-	}
-	known := s.rules[string(one)]
-	if known == nil {
-		if len(s.rules) == maxSelectors {
-			s.limits |= LimitStyleSheets
-			return
-		}
-		known = new(declared)
-		s.rules[string(one)] = known
-	}
-	known.add(rule)
-}
+// notAlways are states and pieces of elements.
+var notAlways = map[string]bool{"hover": true, "active": true, "focus": true, "visited": true, "target": true, "checked": true,
+	"before": true, "after": true, "first-line": true, "first-letter": true, "link": true}
 
-// apply puts over d what the sheets say of the last of a path of elements. Names,
-// classes and ids are in lower case.
-func (s *sheet) apply(d *declared, path []named) {
-	e := path[len(path)-1]
-	if len(s.rules) == 0 && s.count == 0 || len(e.name) > 64 || len(e.id) > 64 {
+// apply puts over d what the sheets say of an element. Names, classes and ids are in
+// lower case.
+func (s *sheet) apply(d *style, m *markup, class, id []byte) {
+	if len(s.rules) == 0 || len(m.name) > 64 || len(id) > 64 {
 		return
 	}
-	s.work.spend(stepsOfTag * (4 + min(len(e.class), 2*maxClasses))) // a class has two bytes
+	s.work.spend(stepsOfTag * (3 + len(m.attrs) + min(len(class), 2*maxClasses))) // a class has two bytes
 	var buf [128]byte
-	look := func(parts ...[]byte) {
-		key := buf[:0]
-		for _, part := range parts {
-			key = append(key, part...)
+	look := func(sign string, name []byte) {
+		if len(name)+1 > len(buf) {
+			return
 		}
-		if rule := s.rules[string(key)]; rule != nil {
+		if rule := s.rules[string(append(append(buf[:0], sign...), name...))]; rule != nil {
 			d.add(rule)
 		}
-		s.follow(d, s.chains[string(key)], path)
 	}
-	look([]byte("*"))
-	look(e.name)
-	rest := e.class
-	for range maxClasses {
-		rest = bytes.TrimLeft(rest, " \t\r\n")
-		if len(rest) == 0 {
-			break
+	look("*", nil)
+	look("", m.name)
+	for _, a := range m.attrs {
+		if rule := s.rules["["+a.key]; rule != nil {
+			d.add(rule)
 		}
-		end := bytes.IndexAny(rest, " \t\r\n")
-		if end < 0 {
-			end = len(rest)
-		}
-		look([]byte("."), rest[:end])
-		look(e.name, []byte("."), rest[:end])
-		rest = rest[end:]
 	}
-	if len(bytes.TrimLeft(rest, " \t\r\n")) > 0 {
-		s.limits |= LimitStyleSheets
-	}
-	if len(e.id) > 0 {
-		look([]byte("#"), e.id)
-		look(e.name, []byte("#"), e.id)
-	}
-}
-
-// follow adds what chains say that select the last of a path.
-func (s *sheet) follow(d *declared, chains []chain, path []named) {
-	before := s.steps
-	for i := range chains {
-		c := &chains[i]
-		if s.steps < 0 {
+	n := 0
+	for one := range bytes.FieldsSeq(class) {
+		if n++; n > maxClasses {
 			s.limits |= LimitStyleSheets
 			break
 		}
-		if c.fits(path, &s.steps) {
-			d.add(c.declared)
-		}
+		look(".", one)
 	}
-	s.work.spend(before - s.steps)
+	if len(id) > 0 {
+		look("#", id)
+	}
+}
+
+// cleanStyle is CSS in lower case, without comments, and with escapes of letters
+// decoded (CSS Syntax, section 4.3.7); it is text itself where it has neither.
+// Escapes of other characters become "_": they are no part of any name that matters.
+func cleanStyle(text []byte) []byte {
+	if !bytes.Contains(text, []byte("/*")) && bytes.IndexByte(text, '\\') < 0 {
+		return text
+	}
+	out := make([]byte, 0, len(text))
+	var quote byte
+	for i := 0; i < len(text); {
+		c := text[i]
+		switch {
+		case c == '\\':
+			r, size := cssEscape(text[i:])
+			out = utf8.AppendRune(out, r)
+			i += size
+			continue
+		case quote != 0:
+			if c == quote || c == '\n' {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == '/' && i+1 < len(text) && text[i+1] == '*':
+			end := bytes.Index(text[i+2:], []byte("*/"))
+			if end < 0 {
+				return out
+			}
+			out = append(out, ' ')
+			i += end + 4
+			continue
+		}
+		out = append(out, c)
+		i++
+	}
+	return out
+}
+
+// cssEscape reads the escape with which text begins: its character, in lower case, and
+// its length.
+func cssEscape(text []byte) (r rune, size int) {
+	size = 1
+	for size < len(text) && size <= 6 && isHex(text[size]) {
+		r = r<<4 | rune(unhex(text[size]))
+		size++
+	}
+	switch {
+	case size > 1 && size < len(text) && isSpace(text[size]):
+		size++
+	case size == 1 && len(text) > 1:
+		r, size = rune(text[1]), 2
+	}
+	if 'A' <= r && r <= 'Z' {
+		r |= 0x20
+	}
+	if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '-' {
+		return r, size
+	}
+	return '_', size
 }

@@ -1,9 +1,6 @@
 package signature
 
-import (
-	"slices"
-	"unicode/utf8"
-)
+import "unicode/utf8"
 
 // A shingle is a run of words: a key says about as much as three words of an
 // alphabet, an anchor as two. What a word says is its measure.
@@ -21,6 +18,7 @@ const (
 type token struct {
 	start, end uint32 // in the folded text
 	by         author
+	hidden     bool // plainly
 	carried    carriage
 }
 
@@ -29,16 +27,16 @@ const (
 	maxSketched = 16 << 10
 )
 
-// ownWords are the tokens of the text in version 2 that are sketched: its author's
+// ownWords are the tokens of the text that are sketched: its author's
 // own. Where these are too few and the message answers no other, those that he quotes
 // as well: a quotation mark before each line is no place to hide. It leaves their text
 // in c.own, and tells whether that has the content of a text that signs.
-func (c *computer) ownWords() (own []token, areEnough bool) {
-	own = c.wordsBy(byAuthor)
-	areEnough = isEnough(c.own, brief, boilerplate().text2)
+func (c *computer) ownWords(of *tokeniser) (own []token, areEnough bool) {
+	own = c.wordsBy(of, byAuthor)
+	areEnough = isEnough(c.own, brief, boilerplate())
 	if c.origin.answer == noAnswer && !areEnough {
-		own = c.wordsBy(byOther)
-		areEnough = isEnough(c.own, brief, boilerplate().text2)
+		own = c.wordsBy(of, byOther)
+		areEnough = isEnough(c.own, brief, boilerplate())
 	}
 	return own, areEnough
 }
@@ -47,35 +45,31 @@ func (c *computer) ownWords() (own []token, areEnough bool) {
 // shows too few words of his own: of all words, those too that are hidden, quoted or
 // boilerplate, and those of every alternative. Who shows his text where we take it for
 // hidden, or all of it below the mark of a signature, is found by it. Mail of lists,
-// which add words that spam on the list has too, is left out. The text of version 2
-// is gone then.
+// which add words that spam on the list has too, is left out.
 func (c *computer) sketchOfAll() (s Sketch, ok bool) {
 	if c.origin.answer != noAnswer || c.origin.list {
 		return s, false
 	}
-	wasFull := c.words2.full
-	c.words2.restart()
-	c.page.all = true
+	all := &c.every
+	all.restart()
 	for i := range c.texts {
 		if t := &c.texts[i]; !t.aside && !c.work.isOver() {
-			c.words2.add(c.show(c.source[t.start:t.end], t).text2, nil)
+			all.add(c.show(t).all.text, nil, nil)
 		}
 	}
-	c.page.all = false
-	c.words2.full = c.words2.full || wasFull
-	if !hasContent(c.words2.text, brief) {
+	if !hasContent(all.text, brief) {
 		return s, false
 	}
-	s = c.wordsOf(c.words2.text, c.wordsBy(byProgram), false)
+	s = c.wordsOf(all, c.wordsBy(all, byProgram), false)
 	s.AskOnly = true
 	return s, true
 }
 
 // wordsBy are the tokens by the author, and by others up to last, until the next call.
-func (c *computer) wordsBy(last author) []token {
+func (c *computer) wordsBy(of *tokeniser, last author) []token {
 	own := c.ownTokens[:0]
 	c.own = c.own[:0]
-	for _, t := range c.words2.tokens {
+	for _, t := range of.tokens {
 		if t.by > last {
 			continue
 		}
@@ -84,7 +78,7 @@ func (c *computer) wordsBy(last author) []token {
 			break
 		}
 		own = append(own, t)
-		c.own = append(append(c.own, c.words2.text[t.start:t.end]...), ' ')
+		c.own = append(append(c.own, of.text[t.start:t.end]...), ' ')
 	}
 	c.ownTokens = own
 	return own
@@ -105,32 +99,15 @@ func (t token) measure(text []byte) int {
 	return wordMeasure / 3
 }
 
-// textSketches are the sketches of words of the text in version 2. The first one is
-// for reports: it marks the words that are carried. Where there are some, the second one
-// has the same words as they would be in a body, and is only asked.
-func (c *computer) textSketches(tokens []token, askOnly bool) []Sketch {
-	marked := c.wordsOf(c.words2.text, tokens, true)
-	marked.AskOnly = askOnly
-	if !slices.ContainsFunc(tokens, func(t token) bool { return t.carried != ownPart }) {
-		return []Sketch{marked}
-	}
-	plain := c.wordsOf(c.words2.text, tokens, false)
-	plain.AskOnly = true
-	return []Sketch{marked, plain}
-}
-
-// wordsOf is the sketch of the words of a text: those that are carried are marked, or
-// hashed like all others.
-func (c *computer) wordsOf(text []byte, tokens []token, isMarked bool) Sketch {
+// wordsOf is the sketch of words of a text. Where isMarked, those that are hidden or
+// carried are others than the same words shown in a body.
+func (c *computer) wordsOf(of *tokeniser, tokens []token, isMarked bool) Sketch {
+	text := of.text
 	s := Sketch{Kind: KindSketch}
 	c.work.count(stepsOfToken * len(tokens))
 	words, long := c.shingled[:0], c.long[:0]
 	for i, t := range tokens {
-		mark := t.carried.mark()
-		if !isMarked {
-			mark = nil
-		}
-		w := word{hashWord(mark, text[t.start:t.end]), uint32(i), int32(t.measure(text))}
+		w := word{t.hash(text, isMarked), uint32(i), int32(t.measure(text))}
 		words = append(words, w)
 		if w.measure < wordMeasure || t.end-t.start > shortWord {
 			long = append(long, w)
@@ -164,6 +141,19 @@ func shingles(words []word, measure int32) []Feature {
 		}
 	}
 	return features
+}
+
+// hash is the hash of the word, which its marks change: what carries it is hashed
+// before it, and what hides it changes the result.
+func (t token) hash(text []byte, isMarked bool) uint64 {
+	if !isMarked {
+		return hashWord(nil, text[t.start:t.end])
+	}
+	h := hashWord(t.carried.mark(), text[t.start:t.end])
+	if t.hidden {
+		h = scramble(h + 1)
+	}
+	return h
 }
 
 // hashWord is FNV-1a of 64 bits, of the mark and the word.

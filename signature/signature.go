@@ -14,9 +14,8 @@ type Kind uint8
 // The kinds of today.
 const (
 	KindBody       Kind = 1 // every decoded part of the message, exactly
-	KindText       Kind = 2 // the visible text, normalised
 	KindAttachment Kind = 3 // one decoded attachment or image, exactly
-	KindText2      Kind = 4 // the visible text, normalised further: look-alikes are folded
+	KindText       Kind = 4 // the visible text, normalised: look-alikes are folded
 	KindSketch     Kind = 5 // a near-duplicate of the visible text: "at least t of b keys"
 	KindImage      Kind = 6 // a near-duplicate of an image, likewise
 	KindDomain     Kind = 7 // a link's registrable domain: corroborates, never lists alone
@@ -24,7 +23,7 @@ const (
 )
 
 var kindNames = map[Kind]string{
-	KindBody: "body", KindText: "text", KindAttachment: "attachment", KindText2: "text2",
+	KindBody: "body", KindText: "text", KindAttachment: "attachment",
 	KindSketch: "sketch", KindImage: "image", KindDomain: "domain", KindContent: "content",
 }
 

@@ -5,15 +5,15 @@ import (
 )
 
 const (
-	// maxText2 bounds the folded text of version 2, in bytes. It is cut after
+	// maxText bounds the folded text, in bytes. It is cut after
 	// the last token that fits.
-	maxText2 = 256 << 10
+	maxText = 256 << 10
 	// spacedOut is the number of single letters in a row from which on they are
 	// one word that was spaced out, as in "v i a g r a".
 	spacedOut = 4
 )
 
-// tokeniser makes the text of version 2: it collects folded words from text that
+// tokeniser makes the text that is signed: it collects folded words from text that
 // came in any form, until it is full.
 type tokeniser struct {
 	text    []byte // the tokens: one blank between words, none beside dense ones
@@ -21,6 +21,7 @@ type tokeniser struct {
 	singles int    // tokens at the end that are single letters, with one blank between
 	dense   bool   // the last token is a letter of a script without blanks
 	by      author // of what is added now
+	hidden  bool   // likewise
 	carried carriage
 	full    bool
 
@@ -45,8 +46,8 @@ func (t *tokeniser) reset(keep func([]byte) []byte) {
 }
 
 // add appends the words of text, which is UTF-8. quotes are the stretches of it,
-// in order, that are not its author's own.
-func (t *tokeniser) add(text []byte, quotes []span) {
+// in order, that are not its author's own, hidden those that are plainly hidden.
+func (t *tokeniser) add(text []byte, quotes, hidden []span) {
 	pos := 0
 	for blanks := 2; pos < len(text) && !t.full && !t.work.isOver(); {
 		if size := blankSize(text[pos:]); size > 0 {
@@ -61,6 +62,10 @@ func (t *tokeniser) add(text []byte, quotes []span) {
 		if len(quotes) > 0 && quotes[0].start <= pos {
 			t.by = quotes[0].by
 		}
+		for len(hidden) > 0 && hidden[0].end <= pos {
+			hidden = hidden[1:]
+		}
+		t.hidden = len(hidden) > 0 && hidden[0].start <= pos
 		if blanks > 1 {
 			t.joinSingles()
 		}
@@ -140,7 +145,7 @@ func (t *tokeniser) append(word []byte, dense bool) {
 	if !single {
 		t.joinSingles()
 	}
-	if len(t.text)+1+len(word) > maxText2 {
+	if len(t.text)+1+len(word) > maxText {
 		t.full = true
 		return
 	}
@@ -149,7 +154,7 @@ func (t *tokeniser) append(word []byte, dense bool) {
 	}
 	start := len(t.text)
 	t.text = append(t.text, word...)
-	t.tokens = append(t.tokens, token{uint32(start), uint32(len(t.text)), t.by, t.carried})
+	t.tokens = append(t.tokens, token{uint32(start), uint32(len(t.text)), t.by, t.hidden, t.carried})
 	t.dense = dense
 	if single {
 		t.singles++

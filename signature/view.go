@@ -1,58 +1,108 @@
 package signature
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
-// view is the text of one part as a reader sees it, in both versions. It is gone
-// with the next part.
+// view is the text of one part in two readings: without what is plainly hidden, and all
+// that a program could show. In plain text they are one.
 type view struct {
-	text   []byte // version 1
-	text2  []byte // version 2
-	quotes []span // of text2, what its author did not write, in order
+	reading         // without what is plainly hidden
+	all     reading // where something is, else the same
+	hidden  []span  // of all
+	refs    []reference
+	isPage  bool
 }
 
-// show reads one part.
-func (c *computer) show(source []byte, t *textPart) view {
+// reading is a text, of which quotes are what its author did not write, in order.
+type reading struct {
+	text   []byte
+	quotes []span
+}
+
+// show reads one part, once.
+func (c *computer) show(t *textPart) *view {
+	if t.view != nil {
+		return t.view
+	}
+	source := c.source[t.start:t.end]
 	text := t.text(source)
-	text2 := toUTF8Version2(source, text, t.charset, t.isHTML)
 	c.work.spend(stepsOfText + len(source)/2)
 	if !sameBytes(text, source) {
-		c.work.spend(len(text))
+		c.work.spend(2 * len(text))
 	}
-	if !sameBytes(text, text2) {
-		c.work.spend(2 * len(text2))
+	s := &view{}
+	t.view = s
+	if s.isPage = t.isHTML || isPage(text); !s.isPage {
+		s.all = c.reading(text, nil, t.carried == attachedPart)
+		s.reading = s.all
+		return s
 	}
-	isHTML := t.isHTML || isPage(text2)
-	s := view{text, text2, nil}
-	if isHTML {
-		c.page.read(text2)
-		s.text2 = c.page.text2
-		if c.origin.answer == byThread { // these marks are seen by nobody
-			s.quotes = c.page.quotes
-		}
+	p := &c.page
+	p.read(text)
+	c.limits |= p.limits
+	text, s.refs = p.shown()
+	s.hidden = p.hidden
+	var quotes []span
+	if c.origin.answer == byThread { // these marks are seen by nobody
+		quotes = merge(slices.Clone(p.quotes))
 	}
-	switch {
-	case t.isHTML && sameBytes(text, text2):
-		s.text = c.page.text
-	case t.isHTML: // charsets that version 1 does not know
-		c.plain.read(text)
-		s.text = c.plain.text
+	if s.all = c.reading(text, slices.Clone(quotes), t.carried == attachedPart); len(s.hidden) == 0 {
+		s.reading = s.all
+		return s
 	}
-	if ordered := inShownOrder(s.text2); !sameBytes(ordered, s.text2) {
-		c.work.spend(4 * len(ordered))
-		s.text2 = ordered
-	}
-	s.quotes = merge(appendQuoted(s.quotes, s.text2, c.origin, &c.work))
-	c.work.spend(stepsOfLine * len(s.quotes))
-	if isHTML {
-		c.limits |= c.page.limits | c.page.sheets.limits
-	}
-	if t.carried == attachedPart {
-		s.quotes = []span{{0, len(s.text2), byOther}}
-	}
+	c.work.spend(len(text) / 2)
+	s.reading = c.reading(without(s.hidden, text), moved(s.hidden, quotes), t.carried == attachedPart)
 	return s
 }
 
-// text is the part in UTF-8 as version 1 reads it.
+// reading puts text into the order in which it is read, and finds what is quoted.
+func (c *computer) reading(text []byte, quotes []span, isAttached bool) reading {
+	if ordered := inShownOrder(text); !sameBytes(ordered, text) {
+		c.work.spend(4 * len(ordered))
+		text = ordered
+	}
+	if isAttached {
+		return reading{text, []span{{0, len(text), byOther}}}
+	}
+	quotes = merge(appendQuoted(quotes, text, c.origin, &c.work))
+	c.work.spend(stepsOfLine * len(quotes))
+	return reading{text, quotes}
+}
+
+// without is text without the hidden stretches.
+func without(hidden []span, text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	pos := 0
+	for _, h := range hidden {
+		out = append(out, text[pos:h.start]...)
+		pos = h.end
+	}
+	return append(out, text[pos:]...)
+}
+
+// moved are spans, in order, where they stand in the text without the hidden stretches.
+func moved(hidden, spans []span) []span {
+	cut := 0 // hidden bytes before at
+	place := func(at int) int {
+		for len(hidden) > 0 && hidden[0].end <= at {
+			cut += hidden[0].end - hidden[0].start
+			hidden = hidden[1:]
+		}
+		if len(hidden) > 0 && hidden[0].start < at {
+			return hidden[0].start - cut
+		}
+		return at - cut
+	}
+	var out []span
+	for _, s := range spans {
+		out = append(out, span{place(s.start), place(s.end), s.by})
+	}
+	return out
+}
+
+// text is the part in UTF-8.
 func (t *textPart) text(source []byte) []byte {
 	if t.utf8 == nil {
 		t.utf8 = toUTF8(source, t.charset, t.isHTML)

@@ -212,7 +212,7 @@ func by(r replica.Row) string {
 	return strings.Join(list, ", ")
 }
 
-var signatureKinds = []string{"body", "text", "attachment", "text2", "sketch", "image", "domain", "content"}
+var signatureKinds = []string{"body", "text", "attachment", "sketch", "image", "domain", "content"}
 
 func (f signatureFlags) showPairs(w io.Writer, list []replica.Likeness) error {
 	if f.json {

@@ -35,7 +35,7 @@ func (c *cli) signCommand() *cobra.Command {
 digest, and an asterisk on those under which the message is counted. It works
 without a daemon. The kinds:
   body         all parts, exactly
-  text, text2  the text that a reader sees, in two versions
+  text         the text that a reader sees, normalised
   attachment   a file, exactly
   content      what an archive or PDF holds, however it is packed
 Then follow, a line each, what near-duplicates are told by (sketch of the text, image),

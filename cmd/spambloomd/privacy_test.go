@@ -67,7 +67,7 @@ func TestAddressesInTexts(t *testing.T) {
 	p := discreet(1)
 	for in, want := range map[string]string{
 		"no address at all, 3:4 and 1.5, 12:30:59.123":                        "",
-		"text2:6f1ed002ab559585,body:00aa":                                    "",
+		"text:6f1ed002ab559585,body:00aa":                                     "",
 		"read tcp 127.0.0.1:8899->192.0.2.7:4711: i/o":                        "read tcp 127.0.0.1:8899->{192.0.2.7}:4711: i/o",
 		"from [2001:db8::7]:25.":                                              "from [{2001:db8::7}]:25.",
 		"2001:db8::7: refused":                                                "{2001:db8::7}: refused",
@@ -180,7 +180,7 @@ func BenchmarkDiscreetLine(b *testing.B) {
 			to := []string{"alice@example.org", "bob@example.org"}
 			for b.Loop() {
 				log.Info("message", "queue_id", "4QX", "message_id", "<abc@example.net>", "client", "192.0.2.7",
-					"from", "sender@example.net", slog.Any("to", to), "ids", strings.Repeat("text2:6f1ed002ab559585,", 3), "verdict", "spam")
+					"from", "sender@example.net", slog.Any("to", to), "ids", strings.Repeat("text:6f1ed002ab559585,", 3), "verdict", "spam")
 			}
 		})
 	}

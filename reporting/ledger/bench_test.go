@@ -16,7 +16,7 @@ import (
 // 20 keys, by which it is compared with others, two domains.
 func typical(rng *rand.Rand) (signature.Set, []Anchors) {
 	set := signature.Set{Domains: []string{"example.org", "example.com"}}
-	for _, kind := range []signature.Kind{signature.KindBody, signature.KindText2, signature.KindText, signature.KindAttachment} {
+	for _, kind := range []signature.Kind{signature.KindBody, signature.KindText, signature.KindAttachment} {
 		set.Signatures = append(set.Signatures, sign(kind, rng.Int()))
 	}
 	sketch := signature.Sketch{Kind: signature.KindSketch}

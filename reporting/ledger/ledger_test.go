@@ -57,7 +57,7 @@ func sign(kind signature.Kind, n int) (s signature.Signature) {
 
 // message has a text, and a body of its own.
 func message(text, body int) signature.Set {
-	return signature.Set{Signatures: []signature.Signature{sign(signature.KindText2, text), sign(signature.KindBody, body)}}
+	return signature.Set{Signatures: []signature.Signature{sign(signature.KindText, text), sign(signature.KindBody, body)}}
 }
 
 type voice struct {

@@ -155,7 +155,7 @@ func (d modelDecision) lost(after modelDecision) modelDecision {
 	l := d.less(after)
 	if after.near {
 		l.keys = slices.DeleteFunc(l.keys, func(k Key) bool {
-			return k[0] == byte(signature.KindBody) || k[0] == byte(signature.KindText2)
+			return k[0] == byte(signature.KindBody) || k[0] == byte(signature.KindText)
 		})
 	}
 	return l

@@ -125,7 +125,7 @@ func mail(t *rapid.T, family int) (set signature.Set, anchors []Anchors) {
 		}
 	}
 	of(signature.KindBody, "body", 3)
-	of(signature.KindText2, "text", 2)
+	of(signature.KindText, "text", 2)
 	of(signature.KindAttachment, "attachment", 2)
 	if len(set.Signatures) == 0 {
 		set.Signatures = append(set.Signatures, sign(signature.KindBody, 1000*family))

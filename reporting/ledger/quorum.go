@@ -16,7 +16,7 @@ type reached struct {
 
 // isText tells the kinds that the whole text of a message stands behind.
 func isText(k signature.Kind) bool {
-	return k == signature.KindBody || k == signature.KindText || k == signature.KindText2
+	return k == signature.KindBody || k == signature.KindText
 }
 
 // reach says which parts of a message have the quorum, from the sums of its keys: a

@@ -104,7 +104,7 @@ func TestSums(t *testing.T) {
 	if got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
-	if k := r.Kinds[signature.KindText-1]; k != (KindResult{"text", 2, 2, 1}) {
+	if k := r.Kinds[slices.Index(kinds, signature.KindText)]; k != (KindResult{"text", 2, 2, 1}) {
 		t.Errorf("text: %+v", k)
 	}
 	if len(r.FalsePositives) != 1 || r.FalsePositives[0].File != "3Ha" || len(r.FalsePositives[0].Reasons) != 1 ||

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"slices"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
@@ -70,9 +71,13 @@ type outcome struct {
 	spam, caught bool
 }
 
+// kinds are those that a result counts, in its order.
+var kinds = []signature.Kind{signature.KindBody, signature.KindText, signature.KindAttachment, signature.KindSketch,
+	signature.KindImage, signature.KindDomain, signature.KindContent}
+
 func newResult() *Result {
 	r := &Result{FalsePositives: []FalsePositive{}}
-	for k := signature.KindBody; k <= signature.KindContent; k++ {
+	for _, k := range kinds {
 		r.Kinds = append(r.Kinds, KindResult{Kind: k.String()})
 	}
 	return r
@@ -123,23 +128,24 @@ func (r *Result) addHam(m *Message, d milter.Decision, reasons []Reason) {
 
 // addKinds counts the kinds that list a message, each once.
 func (r *Result) addKinds(spam bool, e bloomdb.Evidence) {
-	var kinds []*KindResult
+	var found []*KindResult
 	seen := make(map[signature.Kind]bool)
 	for _, m := range e.Matches {
 		k := m.Signature.Kind
-		if m.Revoked || seen[k] || k < 1 || int(k) > len(r.Kinds) {
+		i := slices.Index(kinds, k)
+		if m.Revoked || seen[k] || i < 0 {
 			continue
 		}
 		seen[k] = true
-		kinds = append(kinds, &r.Kinds[k-1])
+		found = append(found, &r.Kinds[i])
 	}
-	for _, k := range kinds {
+	for _, k := range found {
 		switch {
 		case !spam:
 			k.HamHit++
 		default:
 			k.Caught++
-			if len(kinds) == 1 {
+			if len(found) == 1 {
 				k.Alone++
 			}
 		}

@@ -21,7 +21,7 @@ func brokenKind(t *testing.T, word string) (path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const call = "add(KindText, Sum(KindText, c.carried.marked(text)))"
+	const call = "add(KindText, Sum(KindText, carried.marked(text)))"
 	if strings.Count(string(text), call) != 1 {
 		t.Fatalf("no %s in %s", call, source)
 	}
@@ -35,7 +35,7 @@ func brokenKind(t *testing.T, word string) (path string) {
 // it, and the next message on the same connection is judged and signed as ever.
 func TestPanicInSignatureKind(t *testing.T) {
 	t.Parallel()
-	const word = "xylophone"
+	const word = "saxophone"
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
 	s.Binary = brokenKind(t, word)
 	s.Start()

@@ -20,8 +20,7 @@ func TestCharsetsVersion2(t *testing.T) {
 		{"cp-1251", "\xf0\xf3", "ру"},
 		{"iso-8859-1", "caf\xc3\xa9", "cafÃ©"}, // as mail programs show it
 	} {
-		text := toUTF8([]byte(tt.in), tt.charset, false)
-		if got := toUTF8Version2([]byte(tt.in), text, tt.charset, false); string(got) != tt.want {
+		if got := toUTF8([]byte(tt.in), tt.charset, false); string(got) != tt.want {
 			t.Errorf("%s of %q: got %q, want %q", tt.charset, tt.in, got, tt.want)
 		}
 	}
@@ -45,7 +44,7 @@ func TestShownOrder(t *testing.T) {
 }
 
 // Wrapped otherwise, quoted in HTML or with other blanks, a text stays the same.
-func TestText2OfCopies(t *testing.T) {
+func TestTextOfCopies(t *testing.T) {
 	words := strings.Fields(ampleProse)
 	rapid.Check(t, func(t *rapid.T) {
 		picked := rapid.SliceOfN(rapid.SampledFrom(words), 1, 60).Draw(t, "words")
@@ -66,17 +65,18 @@ func TestText2OfCopies(t *testing.T) {
 	})
 }
 
-// FuzzText2 reads anything as a text part of version 2.
-func FuzzText2(f *testing.F) {
+// FuzzText reads anything as a text part.
+func FuzzText(f *testing.F) {
 	for _, seed := range []string{prose, "<style>.a{display:none}</style><p class=a>b", "\u202eabc", "+AGE-", "v i a g r a", "vi@gr4 |<ill", "<blockquote type=cite>x", "-- \nx", "ｱｲ가나"} {
 		f.Add([]byte(seed), true, "utf-8")
 		f.Add([]byte(seed), false, "utf-7")
 	}
 	f.Fuzz(func(t *testing.T, text []byte, isHTML bool, charset string) {
 		source := bytes.Clone(text)
-		c := computer{hasHTML: make(map[int]bool)}
-		s := c.show(text, &textPart{isHTML: isHTML, charset: charset})
-		c.words2.add(s.text2, s.quotes)
+		c := computer{hasHTML: make(map[int]bool), source: text}
+		s := c.show(&textPart{end: len(text), isHTML: isHTML, charset: charset})
+		checkView(t, s)
+		c.words.add(s.all.text, s.all.quotes, s.hidden)
 		if !bytes.Equal(text, source) {
 			t.Fatal("the source was changed")
 		}
@@ -84,17 +84,17 @@ func FuzzText2(f *testing.F) {
 			t.Fatalf("quotes are %v", s.quotes)
 		}
 		end := uint32(0)
-		for _, w := range c.words2.tokens {
-			if w.start < end || w.end <= w.start || int(w.end) > len(c.words2.text) {
-				t.Fatalf("token %v behind %d in a text of %d bytes", w, end, len(c.words2.text))
+		for _, w := range c.words.tokens {
+			if w.start < end || w.end <= w.start || int(w.end) > len(c.words.text) {
+				t.Fatalf("token %v behind %d in a text of %d bytes", w, end, len(c.words.text))
 			}
 			end = w.end
-			if word := string(c.words2.text[w.start:w.end]); folded(word) != word {
+			if word := string(c.words.text[w.start:w.end]); folded(word) != word {
 				t.Fatalf("%q folds to %q", word, folded(word))
 			}
 		}
-		if len(c.words2.text) > maxText2 {
-			t.Fatalf("text of %d bytes", len(c.words2.text))
+		if len(c.words.text) > maxText {
+			t.Fatalf("text of %d bytes", len(c.words.text))
 		}
 	})
 }
@@ -117,10 +117,33 @@ func TestSignsForBlanks(t *testing.T) {
 
 func tokensOf(text string) []string {
 	var t tokeniser
-	t.add([]byte(text), nil)
+	t.add([]byte(text), nil, nil)
 	var list []string
 	for _, tok := range t.tokens {
 		list = append(list, string(t.text[tok.start:tok.end]))
 	}
 	return list
+}
+
+// checkView: the hidden stretches are in order, and one reading is the other without
+// them.
+func checkView(t *testing.T, s *view) {
+	t.Helper()
+	end := -1
+	for _, h := range s.hidden {
+		if h.start <= end || h.end <= h.start || h.end > len(s.all.text) {
+			t.Fatalf("hidden is %v of %d bytes", s.hidden, len(s.all.text))
+		}
+		end = h.end
+	}
+	for _, r := range []reading{s.reading, s.all} {
+		for i, q := range r.quotes {
+			if q.start >= q.end || q.end > len(r.text) || i > 0 && q.start < r.quotes[i-1].end {
+				t.Fatalf("quotes are %v of %d bytes", r.quotes, len(r.text))
+			}
+		}
+	}
+	if len(without(s.hidden, s.all.text)) != len(s.text) {
+		t.Fatalf("%d bytes of %d are shown, but for %v", len(s.text), len(s.all.text), s.hidden)
+	}
 }

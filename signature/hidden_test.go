@@ -1,0 +1,188 @@
+package signature
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// tricks are ways to deceive who looks for hidden text, as they were tried against
+// Chromium: the first ones have a reader see what looks hidden, the others hide random
+// words between those that he sees.
+var tricks = []struct{ name, head, begin, end, hide, unhide string }{
+	{name: "canvas", begin: "<canvas>", end: "</canvas>"},
+	{name: "object", begin: "<object>", end: "</object>"},
+	{name: "video", begin: "<video>", end: "</video>"},
+	{name: "math", begin: "<math><mtext>", end: "</mtext></math>"},
+	{name: "svg", begin: "<svg><foreignObject>", end: "</foreignObject></svg>"},
+	{name: "select", begin: "<select>", end: "</select>"},
+	{name: "datalist", begin: "<datalist style='display:block'>", end: "</datalist>"},
+	{name: "frames", begin: "<noframes>", end: "</noframes>"},
+	{name: "embedded", begin: "<iframe></iframe><noembed>", end: "</noembed>"},
+	{name: "open details", begin: "<details open>", end: "</details>"},
+	{name: "shown by an attribute selector", head: "<style>div[style]{display:block !important}</style>", begin: "<div style='display:none'>", end: "</div>"},
+	{name: "shown by a pseudo-class", head: "<style>.a{display:none}.a:not(b){display:block}</style>", begin: "<div class=a>", end: "</div>"},
+	{name: "shown by a later declaration", begin: "<div style='display:none;display:block'>", end: "</div>"},
+	{name: "an invalid declaration", begin: "<div style='opacity:0 !bad'>", end: "</div>"},
+	{name: "shown by variables", head: "<style>div{--x:block}</style>", begin: "<div style='display:none;display:var(--x)'>", end: "</div>"},
+	{name: "a sheet for print", head: "<style>@media screen{@media print{p,a{display:none}}}</style>"},
+	{name: "a sheet of no known type", head: "<style type=text/x>p{display:none}</style>"},
+	{name: "a sheet in an attribute", head: "<p title='<style>p,div,body{display:none}</style>'></p>"},
+	{name: "a sheet in a title", head: "<title><style>p,body{display:none}</style></title>"},
+	{name: "a sheet in a conditional comment", head: "<!--[if mso]><style>p{display:none}</style><![endif]-->"},
+	{name: "a sheet in a layer", head: "<style>@layer a,b; @layer b{p{display:block}} @layer a{p{display:none}}</style>"},
+	{name: "a string with braces", head: `<style>p{x:"}"; } q{;}p{display:none;x:{}display:block}</style>`},
+	{name: "an abrupt comment", begin: "<!-->", end: ""},
+	{name: "a comment in a script", begin: "<script><!--<script></script>--></script>", end: ""},
+	{name: "white on a picture", begin: "<table background=x.png><td style='color:#fff'>", end: "</table>"},
+	{name: "white on a gradient", begin: "<div style='background:white;background-image:linear-gradient(black,black);color:white'>", end: "</div>"},
+	{name: "white in a shadow", begin: "<div style='box-shadow:inset 0 0 0 2000px #000;color:#fff'>", end: "</div>"},
+	{name: "its shadow only", begin: "<div style='color:transparent;text-shadow:0 0 0 #000'>", end: "</div>"},
+	{name: "moved out and in", begin: "<div style='position:relative;left:-600px;margin-left:600px'>", end: "</div>"},
+	{name: "hidden and revealed", begin: "<div hidden style='display:block'>", end: "</div>"},
+
+	{name: "computed size", hide: "<b style='font-size:calc(0px)'>", unhide: "</b>"},
+	{name: "clipped by a circle", hide: "<b style='clip-path:circle(0px)'>", unhide: "</b>"},
+	{name: "masked", hide: "<b style='mask:linear-gradient(transparent,transparent)'>", unhide: "</b>"},
+	{name: "mixed colours", hide: "<b style='color:color-mix(in srgb,white,white)'>", unhide: "</b>"},
+	{name: "a colour of CSS 4", hide: "<b style='color:oklch(1 0 0)'>", unhide: "</b>"},
+	{name: "a rare name of white", hide: "<b style='color:honeydew'>", unhide: "</b>"},
+	{name: "white with transparency", hide: "<b style='color:#fffffffe'>", unhide: "</b>"},
+	{name: "light grey", hide: "<font size=1 color='#e6e6e6'>", unhide: "</font>"},
+	{name: "content that is not shown", hide: "<b style='display:inline-block;content-visibility:hidden'>", unhide: "</b>"},
+	{name: "closed details", hide: "<details style='display:inline'><summary></summary>", unhide: "</details>"},
+	{name: "for programs without ruby", hide: "<rp>", unhide: "</rp>"},
+	{name: "many letters to the left", hide: "<b style='position:absolute;left:-400em'>", unhide: "</b>"},
+	{name: "a window to the left", hide: "<b style='position:absolute;left:-100vw'>", unhide: "</b>"},
+	{name: "moved by a transformation", hide: "<b style='display:inline-block;transform:translate(-9999px)'>", unhide: "</b>"},
+	{name: "no size, but scrolled", hide: "<b style='display:inline-block;width:0;height:0;overflow:auto'>", unhide: "</b>"},
+	{name: "an attribute", head: "<style>[title]{display:none}</style>", hide: "<b title=''>", unhide: "</b>"},
+	{name: "a scope", head: "<style>@scope{b{display:none}}</style>", hide: "<b>", unhide: "</b>"},
+	{name: "an escape", head: `<style>.\31 a{display:none}</style>`, hide: "<b class=1a>", unhide: "</b>"},
+	{name: "a structural pseudo-class", head: "<style>b:not(i),p>b:nth-child(n){display:none}</style>", hide: "<b>", unhide: "</b>"},
+	{name: "support for what there is not", head: "<style>@supports not (a:b){b{display:none}}</style>", hide: "<b>", unhide: "</b>"},
+}
+
+// offer is the text of a spam. Each copy has a name of its own.
+const offer = `the orchard investment circle is pleased to tell you that your address was chosen
+from many candidates around the world for our private autumn programme. You did not have to apply
+as every member was selected by our analysts and only nine other households in your region received
+this letter. Our members doubled their savings within eleven weeks without any risk because a
+retired engineer discovered how the large exchanges settle their accounts at night. Television
+refuses to speak about this method and the banks try to forbid it. To take part you open a free
+account on our protected page and transfer the small starting amount. A personal manager will
+telephone you and guide you through the simple formalities.`
+
+// copyOf is an offer to somebody, with words that nobody sees where the trick has some.
+func copyOf(rng *rand.Rand, head, begin, end, hide, unhide string) Message {
+	var text strings.Builder
+	for _, word := range append([]string{"Dear", letters(rng.IntN(1e6))}, strings.Fields(offer)...) {
+		text.WriteString(word + " ")
+		if hide != "" {
+			text.WriteString(hide + letters(rng.IntN(1e6)) + unhide + " ")
+		}
+	}
+	return Parse([]byte("Content-Type: text/html\n\n<html><head>" + head + "</head><body>" + begin + "<p>" + text.String() + "</p>" + end))
+}
+
+// finds tells whether b is known by a report of a.
+func finds(a, b Set) bool {
+	keyed, reported := keyedBy(1), stored{}
+	for _, s := range a.Sketches {
+		reported.report(s, keyed)
+	}
+	for _, s := range b.Sketches {
+		if _, ok := reported.found(s, keyed); ok {
+			return true
+		}
+	}
+	for _, s := range b.Signatures {
+		for _, other := range a.Signatures {
+			if s == other {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// A copy that deceives about what is hidden is found, whether the one that was reported
+// deceives or not.
+func TestTricks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	plain := Compute(copyOf(rng, "", "", "", "", ""))
+	for _, tt := range tricks {
+		one, other := Compute(copyOf(rng, tt.head, tt.begin, tt.end, tt.hide, tt.unhide)), Compute(copyOf(rng, tt.head, tt.begin, tt.end, tt.hide, tt.unhide))
+		if !finds(one, other) {
+			t.Errorf("%s: reported, and another copy is not found", tt.name)
+		}
+		if !finds(plain, other) {
+			t.Errorf("%s: a copy without the trick was reported, and this one is not found", tt.name)
+		}
+		// A decoy that we take for shown does not help.
+		decoy := func() Message {
+			return copyOf(rng, tt.head, "<p>"+lengthyFrom(rng, 60)+"</p>"+tt.begin, tt.end, tt.hide, tt.unhide)
+		}
+		if tt.hide == "" && !finds(Compute(decoy()), Compute(decoy())) {
+			t.Errorf("%s: with a decoy, another copy is not found", tt.name)
+		}
+	}
+}
+
+// lengthyFrom is text of n random words.
+func lengthyFrom(rng *rand.Rand, n int) string {
+	words := make([]string, n)
+	for i := range words {
+		words[i] = letters(rng.IntN(1e6))
+	}
+	return strings.Join(words, " ")
+}
+
+// A spam that brings an innocent newsletter where its readers do not see it does not
+// list that, however it is hidden and however little it shows itself.
+func TestHiddenFraming(t *testing.T) {
+	const newsletter = "Content-Type: text/html\n\n<html><body><h1>News of the allotment society</h1><p>%s</p></body></html>"
+	innocent := fmt.Sprintf(newsletter, ampleProse)
+	withPreheader := fmt.Sprintf(newsletter, "<div style='display:none'>The plan of the garden, and what else is new this week in our society</div>"+ampleProse)
+	for _, victim := range []string{innocent, withPreheader, "Content-Type: text/plain\n\n" + ampleProse} {
+		_, page, _ := strings.Cut(victim, "\n\n")
+		for _, shown := range []string{"<img src=cid:a>", "<p>Buy now!</p>", phish + "</p>", "<p>" + offer + "</p>"} {
+			for _, hide := range []string{"<div style='display:none'>%s</div>", "<div hidden>%s</div>", "<canvas>%s</canvas>", "<div style='font-size:0'>%s</div>",
+				"<style>#x{display:none}</style><div id=x>%s</div>", "<div style='color:#fff'>%s</div>", "<object>%s</object>"} {
+				spam := Compute(Parse([]byte("Content-Type: text/html\n\n" + shown + fmt.Sprintf(hide, page))))
+				if spam.Limits != 0 || len(spam.Sketches) == 0 {
+					t.Fatalf("%.30q hides %.40q: sketches %d, limits %v", shown, hide, len(spam.Sketches), spam.Limits.Names())
+				}
+				if finds(spam, Compute(Parse([]byte(victim)))) {
+					t.Errorf("a spam %.30q that hides a newsletter by %.40q lists %.60q", shown, hide, victim)
+				}
+			}
+		}
+	}
+}
+
+// The words that a guard looks for do not take a spam out of reports where they are in
+// one of its readings only.
+func TestGuardsOfBothReadings(t *testing.T) {
+	const code = "<p>Your verification code is 482913. It is valid for ten minutes, please do not share this code with anybody, our staff never asks for it on the telephone or by mail.</p>"
+	for name, page := range map[string]string{"shown": code + "<object>" + offer + lengthy(40) + "</object>", "hidden": "<p>" + offer + "</p><div hidden>" + code + "</div>"} {
+		s := Compute(Parse([]byte("Content-Type: text/html\n\n" + page)))
+		if len(ofKind(s, KindText)) == 0 || s.Sketches[len(s.Sketches)-1].AskOnly {
+			t.Errorf("a code that is %s: signed by %q", name, kinds(s))
+		}
+	}
+	if s := Compute(Parse([]byte("Content-Type: text/html\n\n" + code))); hasWeak(s) {
+		t.Errorf("a code's mail is signed by %q", kinds(s))
+	}
+}
+
+// Mail that hides a few words has one reading.
+func TestLittleHidden(t *testing.T) {
+	for hidden, want := range map[int]int{0: 1, 8: 1, 60: 3} {
+		page := "<div style='display:none'>" + lengthy(hidden) + "</div><p>" + offer
+		if s := Compute(Parse([]byte("Content-Type: text/html\n\n" + page))); len(s.Sketches) != want {
+			t.Errorf("%d hidden words: %d sketches, want %d", hidden, len(s.Sketches), want)
+		}
+	}
+}
