@@ -212,6 +212,26 @@ func TestDividedMessageIsNotListed(t *testing.T) {
 	}
 }
 
+// Of an alternative without HTML, readers show the last branch that they know. A letter in
+// another one is not listed, and neither is one in a file.
+func TestAlternativeWithoutHTMLIsNotListed(t *testing.T) {
+	long := letter + strings.ReplaceAll(letter, "November", "December") + "\nhttp://riverside-books.example.org/\n" // over 1 KiB
+	plain, offered := "Content-Type: text/plain\n\n"+long, "Content-Type: text/plain\n\nWin money today\n"
+	alone := Compute(Parse([]byte(plain)))
+	for name, raw := range map[string]string{
+		"before a picture":   multi("alternative", plain, "Content-Type: image/png\n\nWin money today\n"),
+		"before XHTML":       multi("alternative", plain, "Content-Type: application/xhtml+xml\n\n<p>Win money today"),
+		"before plain text":  multi("alternative", plain, offered),
+		"of an unknown type": multi("alternative", offered, "Content-Type: text/foo\n\n"+long),
+		"in a file":          multi("mixed", "\n", part("attachment", plain)),
+		"in a file alone":    part("attachment", plain),
+	} {
+		if kinds := matchesOf(Compute(Parse([]byte(raw))), alone); len(kinds) > 0 {
+			t.Errorf("%s: the letter is listed by %v", name, kinds)
+		}
+	}
+}
+
 // Spam that has its text in what it carries is listed, with its near-duplicates that
 // carry it likewise; and it is found by the report of a mail with that text as its body.
 func TestCarriedSpamIsFound(t *testing.T) {

@@ -139,6 +139,7 @@ type computer struct {
 	texts    []textPart
 	hasHTML  map[int]bool // by number of alternative
 	lastPage map[int]int  // by number of alternative: its last branch with HTML
+	last     map[int]int  // likewise: with plain text, another page, or a picture
 	limits   Limits
 	work     work
 
@@ -170,12 +171,13 @@ type textPart struct {
 	branch      int
 	aside       bool // signs with the body only
 	carried     carriage
+	isUsual     bool   // text/plain or text/html, which readers prefer to all other text
 	utf8        []byte // nil until it is asked for
 	view        *view  // likewise
 }
 
 var computers = sync.Pool{New: func() any {
-	c := &computer{hasHTML: make(map[int]bool), lastPage: make(map[int]int)}
+	c := &computer{hasHTML: make(map[int]bool), lastPage: make(map[int]int), last: make(map[int]int)}
 	c.page.work, c.words.work, c.all.work, c.every.work, c.links.work = &c.work, &c.work, &c.work, &c.work, &c.work
 	return c
 }}
@@ -201,6 +203,7 @@ func (c *computer) release() {
 	c.images, c.packed = nil, nil
 	clear(c.hasHTML)
 	clear(c.lastPage)
+	clear(c.last)
 	c.limits = 0
 	c.work = work{}
 	c.unpacking, c.stop, c.stopped = nil, nil, false
@@ -233,6 +236,9 @@ func (c *computer) leaf(l leaf) {
 	}
 	if isText && kind == classHTML && !l.far {
 		c.hasHTML[l.alternative], c.lastPage[l.alternative] = true, l.branch
+	}
+	if !l.far && l.disposition != "attachment" && isShownAlternative(l.mediaType) {
+		c.last[l.alternative] = l.branch
 	}
 	if isText && l.cut {
 		return
@@ -280,7 +286,8 @@ func (c *computer) keepText(l leaf, isHTML bool, content []byte) {
 	}
 	c.source = append(c.source, content...)
 	c.work.grant(len(content), isHTML)
-	c.texts = append(c.texts, textPart{start, len(c.source), l.charset, isHTML, l.alternative, l.branch, l.report || l.far, l.carried, nil, nil})
+	c.texts = append(c.texts, textPart{start, len(c.source), l.charset, isHTML, l.alternative, l.branch, l.report || l.far, l.carried,
+		l.mediaType == "text/plain" || isHTML, nil, nil})
 }
 
 // hit are the limits that bit.
@@ -446,11 +453,21 @@ func (c *computer) isReplaced(t *textPart) bool {
 	return t.alternative > 0 && c.hasHTML[t.alternative] && !t.isHTML
 }
 
-// carriageOf is how a text is carried. Of several HTML parts of an alternative, readers
-// show the last one: the message's own.
+// carriageOf is how a text is carried. Of an alternative, readers show one branch, the
+// message's own: the last one with HTML, or without any, the last one that they know.
 func (c *computer) carriageOf(t *textPart) carriage {
-	if t.alternative > 0 && t.branch < c.lastPage[t.alternative] {
+	last := c.last[t.alternative]
+	if c.hasHTML[t.alternative] {
+		last = c.lastPage[t.alternative]
+	}
+	if t.alternative > 0 && (t.branch < last || !t.isUsual) {
 		return max(t.carried, laterPart)
 	}
 	return t.carried
+}
+
+// isShownAlternative reports whether readers show such a branch of an alternative without
+// HTML, if it is the last one.
+func isShownAlternative(mediaType string) bool {
+	return mediaType == "text/plain" || mediaType == "application/xhtml+xml" || strings.HasPrefix(mediaType, "image/")
 }
