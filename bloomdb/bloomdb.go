@@ -103,7 +103,8 @@ type DB struct {
 // Open locks Dir, validates all that is in it, replays the journal, and names
 // file and offset of what is wrong. ErrLocked when another process has it,
 // ErrIdentity when the options are not those with which the folder was made; a
-// *DamageError for a file that is not as it was written.
+// *DamageError for a file that is not as it was written; ErrNewer for one that a newer
+// version made.
 //
 // With Options.PreviousKey it opens two databases, see Previous. The first time, that of
 // Key is made. Without PreviousKey, a key that was rolled over to is found by itself.
@@ -124,7 +125,11 @@ func open(o Options, m *mending) (*DB, error) {
 		return nil, fmt.Errorf("state folder %s: %w", o.Dir, ErrLocked)
 	}
 	o.keeper = newTimekeeper(&o)
-	if err := o.keeper.load(o.Dir); err != nil {
+	err := refuseNewer(o.Dir)
+	if err == nil {
+		err = o.keeper.load(o.Dir)
+	}
+	if err != nil {
 		lock.Unlock()
 		return nil, fmt.Errorf("state folder: %w", err)
 	}

@@ -228,7 +228,7 @@ func TestStampIsReadAsWritten(t *testing.T) {
 		if err != nil || got != s {
 			t.Errorf("read %+v (%v), want %+v", got, err, s)
 		}
-		if size := len(s.bytes()); s.guess == 0 && size != sealedHeader+certainStamp+4 {
+		if size := len(s.bytes()); s.guess == 0 && size != fileHead+certainStamp+4 {
 			t.Errorf("%d bytes without a guess", size)
 		}
 		if !bytes.HasPrefix(s.bytes(), []byte("SBCLOCK\n\x00\x01")) {

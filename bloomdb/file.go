@@ -3,6 +3,7 @@ package bloomdb
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
@@ -26,7 +27,12 @@ func (e *DamageError) Error() string {
 
 func (e *DamageError) Unwrap() error { return e.Err }
 
+// damaged makes a *DamageError. What a newer version made is not damaged: then the error
+// only names the file.
 func damaged(path string, offset int64, err error) error {
+	if errors.Is(err, ErrNewer) {
+		return fmt.Errorf("%s: %w", path, err)
+	}
 	return &DamageError{Path: path, Offset: offset, Err: err}
 }
 
@@ -114,7 +120,8 @@ func checksumLine(line []byte) string {
 	return fmt.Sprintf("crc32c %08x\n", crc32.Checksum(line, castagnoli))
 }
 
-// readIdentity returns an error that wraps os.ErrNotExist for a new folder.
+// readIdentity returns an error that wraps os.ErrNotExist for a new folder, and one that
+// wraps ErrNewer for a newer version.
 func readIdentity(dir string) (id identity, err error) {
 	path := identityPath(dir)
 	data, err := readLegible(path)
@@ -125,11 +132,18 @@ func readIdentity(dir string) (id identity, err error) {
 	if want := checksumLine(line); string(sum) != want {
 		return id, damaged(path, int64(len(line)), fmt.Errorf("checksum line is %q, should be %q", sum, want))
 	}
-	if err := json.Unmarshal(line, &id); err != nil {
-		return id, damaged(path, 0, err)
+	var of struct{ Version int } // first: a newer version may have other types
+	err = json.Unmarshal(line, &of)
+	switch {
+	case err == nil && of.Version > identityVersion:
+		err = newer(of.Version, identityVersion)
+	case err == nil && of.Version < identityVersion:
+		err = fmt.Errorf("version %d, this program reads %d", of.Version, identityVersion)
+	case err == nil:
+		err = json.Unmarshal(line, &id)
 	}
-	if id.Version != identityVersion {
-		return id, fmt.Errorf("%s: version %d, this program reads %d", path, id.Version, identityVersion)
+	if err != nil {
+		return id, damaged(path, 0, err)
 	}
 	return id, nil
 }

@@ -55,7 +55,7 @@ func (k filterKind) counts() bool { return k == countFilter || k == domainFilter
 
 // unknown is the error for a kind that is not valid.
 func (k filterKind) unknown() error {
-	return fmt.Errorf("filter kind %d, which this program does not know: made by a newer version", uint8(k))
+	return fmt.Errorf("filter kind %d, which this program does not know: %w", uint8(k), ErrNewer)
 }
 
 // target names one filter of one generation.

@@ -20,7 +20,7 @@ var (
 	purposeClass  = []byte("spambloom class 1")
 	purposeSketch = []byte("spambloom sketch 1")
 	purposeDomain = []byte("spambloom domain 1")
-	purposeRecord = []byte("spambloom record 2")
+	purposeRecord = []byte("spambloom record 1")
 	purposeID     = []byte("spambloom key id 1")
 	purposeNever  = []byte("spambloom never 1")
 	purposeVotes  = []byte("spambloom votes 1") // and the site's name

@@ -10,7 +10,7 @@ import (
 
 const maskHead = 8 + 4 // generation, number of keys
 
-var maskForm = sealedForm{name: "mask", magic: "SBMASK\r\n", version: 1, most: maskHead + maxRetouched*retouchedSize}
+var maskForm = sealedForm{fileForm: fileForm{"mask", "SBMASK\r\n", 1}, most: maskHead + maxRetouched*retouchedSize}
 
 var maskFiles = generationFiles{"spam-", ".mask"}
 

@@ -280,8 +280,7 @@ func TestNeverDamaged(t *testing.T) {
 // The fuzzer writes what stands between header and checksum, and these are right.
 func FuzzNever(f *testing.F) {
 	f.Fuzz(func(t *testing.T, entry []byte) {
-		data := append([]byte("SBNEVER\n\x00\x01\x01"), make([]byte, 7)...)
-		data = append(data, entry...)
+		data := append(neverForm.begin([8]byte{1}), entry...)
 		data = binary.BigEndian.AppendUint32(data, crc32.Checksum(data, castagnoli))
 		e, err := decodeNever(data, [8]byte{1})
 		if err != nil {

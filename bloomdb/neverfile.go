@@ -19,7 +19,7 @@ import (
 
 const neverExactSize = 1 + 32
 
-var neverForm = sealedForm{name: "never-list", magic: "SBNEVER\n", version: 1,
+var neverForm = sealedForm{fileForm: fileForm{"never-list", "SBNEVER\n", 1},
 	most: 9 + 8 + 1 + maxNeverNote + 2 + maxKeys*neverExactSize + 1 + maxNeverSketches*(1+1+2+8*maxNeverKeys)}
 
 // neverPath names the file of an entry after its kind and id.

@@ -58,7 +58,7 @@ func (h Head) origin() origin { return origin{h.Site, h.Epoch} }
 
 const (
 	recordMagic   = "SBRC"
-	recordVersion = 2
+	recordVersion = 1
 	macSize       = 32
 	recordTail    = 1 + macSize // length of the signature, HMAC
 
@@ -131,7 +131,10 @@ func decodeHead(r *recordReader) (keyID []byte, h Head, err error) {
 	if string(r.take(4)) != recordMagic {
 		return nil, h, errors.New("not a record: wrong magic")
 	}
-	if v := r.u8(); v != recordVersion {
+	switch v := r.u8(); {
+	case v > recordVersion:
+		return nil, h, newer(v, recordVersion)
+	case v != recordVersion:
 		return nil, h, fmt.Errorf("record version %d, this program reads %d", v, recordVersion)
 	}
 	h.Type = RecordType(r.u8())
@@ -144,7 +147,7 @@ func decodeHead(r *recordReader) (keyID []byte, h Head, err error) {
 	case r.fail:
 		return nil, h, errShort
 	case h.Type < RecordDelta || h.Type > RecordVotes:
-		return nil, h, fmt.Errorf("%v, which this program does not know: made by a newer version", h.Type)
+		return nil, h, fmt.Errorf("%v, which this program does not know: %w", h.Type, ErrNewer)
 	case !ValidSite(h.Site) || h.Epoch == 0 || h.Epoch > maxEpoch || ms > 1<<53:
 		return nil, h, fmt.Errorf("%s of site %q, epoch %d, made at %d ms", h.Type, h.Site, h.Epoch, ms)
 	case h.Type == RecordDelta && (h.Seq == 0 || h.Prev >= h.Seq) || h.Type != RecordDelta && h.Prev != 0:
@@ -215,6 +218,9 @@ func (db *DB) open(data []byte) (h Head, body []byte, err error) {
 	}
 	r := &recordReader{b: data}
 	keyID, h, err := decodeHead(r)
+	if errors.Is(err, ErrNewer) && !db.isAuthentic(data) {
+		err = errNotAuthentic // nobody with the key says that it is newer
+	}
 	if err != nil {
 		return h, nil, err
 	}
@@ -245,14 +251,26 @@ func (db *DB) verify(site string, signed, signature []byte) error {
 	return nil
 }
 
+var errNotAuthentic = errors.New("authentication code is wrong: torn, or not from a member")
+
+// isAuthentic reports whether a member made a record, of whatever version.
+func (db *DB) isAuthentic(data []byte) bool {
+	at := len(data) - macSize
+	if at < 0 {
+		return false
+	}
+	mac := db.keyed.Sum(purposeRecord, data[:at])
+	return hmac.Equal(mac[:], data[at:])
+}
+
 // openTail checks the HMAC and takes the record apart behind its head.
 func (db *DB) openTail(data []byte, head int) (body, signature []byte, err error) {
 	at := len(data) - recordTail
 	if at < head {
 		return nil, nil, errShort
 	}
-	if mac := db.keyed.Sum(purposeRecord, data[:at+1]); !hmac.Equal(mac[:], data[at+1:]) {
-		return nil, nil, errors.New("authentication code is wrong: torn, or not from a member")
+	if !db.isAuthentic(data) {
+		return nil, nil, errNotAuthentic
 	}
 	n := int(data[at])
 	if n != 0 && n != ed25519.SignatureSize {

@@ -156,7 +156,7 @@ func (db *DB) isOthers(path string) bool {
 // begin. Where the head is damaged, all of the file is searched for blocks.
 func sectionAt(data []byte, site string) (sec section, body int, found bool) {
 	const size = 1 + 3*8 + 1
-	at := 8 + 2 + 8 + 1 + len(site) + 4*8 + 4 + 4
+	at := fileHead + 1 + len(site) + 4*8 + 4 + 4
 	if len(data) < at+size+4 || string(seal(slices.Clone(data[at:at+size]))) != string(data[at:at+size+4]) {
 		return sec, 0, false
 	}
@@ -226,6 +226,9 @@ func (db *DB) mendSegment(path string, err error) error {
 		if err == nil {
 			_, _, err = decodeRecord(body)
 		}
+		if errors.Is(err, ErrNewer) {
+			return damaged(path, int64(at), err)
+		}
 		if err != nil {
 			at, lost = at+1, lost+1
 			continue
@@ -251,7 +254,7 @@ func (db *DB) mendSegment(path string, err error) error {
 
 // journalKey is the id of the federation key in a segment's header, if that is whole.
 func journalKey(data []byte) (id [8]byte, ok bool) {
-	if len(data) < journalHeader || string(data[:8]) != journalMagic {
+	if len(data) < journalHeader || string(data[:8]) != journalForm.magic {
 		return id, false
 	}
 	ok = string(seal(slices.Clone(data[:journalHeader-4]))) == string(data[:journalHeader])

@@ -13,27 +13,18 @@ import (
 	"strings"
 )
 
-// sealedForm is the form of a file that is small enough to be read whole: magic,
-// version, id of the federation key, content, CRC32C of all that (FORMAT.md).
+// sealedForm is the form of a file that is small enough to be read whole: head, content,
+// CRC32C of both (FORMAT.md).
 type sealedForm struct {
-	name    string // of its content, in errors
-	magic   string // 8 bytes
-	version byte
-	most    int // bytes of content
-}
-
-const sealedHeader = 8 + 2 + 8
-
-// begin is the header, to which the content is appended.
-func (f sealedForm) begin(keyID [8]byte) []byte {
-	b := append([]byte(f.magic), 0, f.version)
-	return append(b, keyID[:]...)
+	fileForm
+	most int // bytes of content
 }
 
 // seal appends the checksum.
 func seal(b []byte) []byte { return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)) }
 
-// load reads a file and has it decoded. What decode refuses is a *DamageError.
+// load reads a file and has it decoded. What decode refuses is a *DamageError, unless it
+// is newer.
 func (f sealedForm) load(path string, decode func(data []byte) error) error {
 	file, _, err := openLegible(path)
 	if err != nil {
@@ -41,7 +32,7 @@ func (f sealedForm) load(path string, decode func(data []byte) error) error {
 	}
 	defer file.Close()
 	// One byte too many is enough for open to refuse it.
-	data, err := io.ReadAll(io.LimitReader(file, int64(sealedHeader+f.most+4+1)))
+	data, err := io.ReadAll(io.LimitReader(file, int64(fileHead+f.most+4+1)))
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.name, illegible(path, err))
 	}
@@ -54,21 +45,18 @@ func (f sealedForm) load(path string, decode func(data []byte) error) error {
 // open checks a file's bytes and returns the content.
 func (f sealedForm) open(data []byte, keyID [8]byte) ([]byte, error) {
 	end := len(data) - 4
+	if err := f.check(data, keyID); err != nil {
+		return nil, err
+	}
 	switch {
-	case end > sealedHeader+f.most:
-		return nil, fmt.Errorf("it has more than %d bytes", sealedHeader+f.most+4)
-	case end < sealedHeader:
+	case end > fileHead+f.most:
+		return nil, fmt.Errorf("it has more than %d bytes", fileHead+f.most+4)
+	case end < fileHead:
 		return nil, errors.New("file is cut short")
-	case string(data[:8]) != f.magic:
-		return nil, fmt.Errorf("no %s: wrong magic", f.name)
-	case binary.BigEndian.Uint16(data[8:]) != uint16(f.version):
-		return nil, fmt.Errorf("%s version %d, this program reads %d", f.name, binary.BigEndian.Uint16(data[8:]), f.version)
 	case crc32.Checksum(data[:end], castagnoli) != binary.BigEndian.Uint32(data[end:]):
 		return nil, errors.New("checksum is wrong")
-	case [8]byte(data[10:]) != keyID:
-		return nil, fmt.Errorf("made under federation key %x, the key given is %x", data[10:18], keyID)
 	}
-	return data[sealedHeader:end], nil
+	return data[fileHead:end], nil
 }
 
 // generationFiles name files of which there is one for each generation.

@@ -10,10 +10,13 @@ import (
 )
 
 func TestSealedForm(t *testing.T) {
-	form := sealedForm{name: "thing", magic: "SBTHING\n", version: 3, most: 5}
+	form := sealedForm{fileForm: fileForm{"thing", "SBTHING\n", 3}, most: 5}
 	key := [8]byte{7}
 	file := func(change func(b []byte) []byte) []byte {
 		return seal(change(append(form.begin(key), "12345"...)))
+	}
+	head := func(i int, to byte) []byte { // with a right checksum
+		return file(func(b []byte) []byte { b[i] = to; return append(seal(b[:fileHead-4]), "12345"...) })
 	}
 	same := func(b []byte) []byte { return b }
 	good := file(same)
@@ -21,16 +24,19 @@ func TestSealedForm(t *testing.T) {
 		data []byte
 		want string // part of the error; "": none
 	}{
-		"good":                 {good, ""},
-		"empty":                {seal(form.begin(key)), ""},
-		"no bytes":             {nil, "file is cut short"},
-		"short":                {seal(form.begin(key)[:17]), "file is cut short"},
-		"magic":                {file(func(b []byte) []byte { b[0] = 'x'; return b }), "no thing: wrong magic"},
-		"version":              {file(func(b []byte) []byte { b[9] = 4; return b }), "thing version 4, this program reads 3"},
-		"version of two bytes": {file(func(b []byte) []byte { b[8] = 1; return b }), "thing version 259, this program reads 3"},
-		"key":                  {file(func(b []byte) []byte { b[10] = 8; return b }), "made under federation key 08"},
-		"checksum":             {append(bytes.Clone(good[:len(good)-1]), good[len(good)-1]^1), "checksum is wrong"},
-		"long":                 {file(func(b []byte) []byte { return append(b, '6') }), "it has more than 27 bytes"},
+		"good":                  {good, ""},
+		"empty":                 {seal(form.begin(key)), ""},
+		"no bytes":              {nil, "file is cut short"},
+		"short":                 {seal(form.begin(key)[:17]), "file is cut short"},
+		"no content's checksum": {form.begin(key), "file is cut short"},
+		"magic":                 {file(func(b []byte) []byte { b[0] = 'x'; return b }), "no thing: wrong magic"},
+		"version":               {head(9, 4), "newer format (version 4; this program reads 3), made by a newer version of spambloom"},
+		"version of two bytes":  {head(8, 1), "newer format (version 259; this program reads 3)"},
+		"earlier version":       {head(9, 2), "thing version 2, this program reads 3"},
+		"flipped version":       {file(func(b []byte) []byte { b[9] = 4; return b }), "checksum of the head is wrong"},
+		"key":                   {head(10, 8), "made under federation key 08"},
+		"checksum":              {append(bytes.Clone(good[:len(good)-1]), good[len(good)-1]^1), "checksum is wrong"},
+		"long":                  {file(func(b []byte) []byte { return append(b, '6') }), "it has more than 31 bytes"},
 	} {
 		path := filepath.Join(t.TempDir(), "file")
 		if err := os.WriteFile(path, c.data, 0o600); err != nil {
@@ -49,7 +55,7 @@ func TestSealedForm(t *testing.T) {
 	if content, err := form.open(good, key); err != nil || string(content) != "12345" {
 		t.Errorf("%q, %v", content, err)
 	}
-	endless := sealedForm{name: "zeros", most: 100}
+	endless := sealedForm{fileForm: fileForm{name: "zeros"}, most: 100}
 	long := filepath.Join(t.TempDir(), "long")
 	if err := errors.Join(os.WriteFile(long, nil, 0o600), os.Truncate(long, 1<<40)); err != nil {
 		t.Fatal(err)

@@ -14,12 +14,12 @@ import (
 
 // The journal's layout stands in FORMAT.md.
 const (
-	journalMagic   = "SBJRNL\r\n"
-	journalVersion = 1
-	journalHeader  = 8 + 2 + 8 + 4 // magic, version, key id, CRC
-	frameHeader    = 4 + 4         // CRC, length
-	maxRecord      = 256*32 + 64   // a report of 256 signatures
+	journalHeader = fileHead
+	frameHeader   = 4 + 4       // CRC, length
+	maxRecord     = 256*32 + 64 // a report of 256 signatures
 )
+
+var journalForm = fileForm{"journal", "SBJRNL\r\n", 1}
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -57,10 +57,7 @@ func (r record) kind() filterKind {
 	return r.target.kind
 }
 
-func (j *journal) header() []byte {
-	b := append([]byte(journalMagic), 0, journalVersion)
-	return seal(append(b, j.keyID[:]...))
-}
+func (j *journal) header() []byte { return journalForm.begin(j.keyID) }
 
 // appendFrame codes a record with its frame: CRC32C over length and body,
 // length, body. unsynced is how many bytes of the segment before it were not
@@ -105,7 +102,7 @@ func decodeRecord(body []byte) (r record, unsynced int64, err error) {
 		r.target.kind = spamFilter
 	}
 	if !r.target.kind.valid() {
-		return r, 0, fmt.Errorf("record type %d, which this program does not know: made by a newer version", kind)
+		return r, 0, fmt.Errorf("record type %d, which this program does not know: %w", kind, ErrNewer)
 	}
 	gen, n := binary.Varint(body[1:])
 	if n <= 0 {
@@ -178,18 +175,13 @@ func readSegment(path string, keyID [8]byte, last bool, least int64, apply func(
 	if err != nil {
 		return 0, 0, fmt.Errorf("journal: %w", err)
 	}
-	j := journal{keyID: keyID}
-	want := j.header()
-	if last && least == 0 && torn(data, len(want)) {
+	if last && least == 0 && torn(data) {
 		return 0, int64(len(data)), nil // the crash came while the segment was made
 	}
-	if len(data) < len(want) {
-		return 0, 0, damaged(path, int64(len(data)), errors.New("header is cut short"))
+	if err := journalForm.check(data, keyID); err != nil {
+		return 0, 0, damaged(path, 0, err)
 	}
-	if string(data[:len(want)]) != string(want) {
-		return 0, 0, damaged(path, 0, headerFault(data, want))
-	}
-	for at := len(want); at < len(data); {
+	for at := journalHeader; at < len(data); {
 		body, err := frameAt(data, at)
 		if err != nil {
 			if last && int64(at) >= least && !syncedBeyond(data, at) {
@@ -214,20 +206,8 @@ func readSegment(path string, keyID [8]byte, last bool, least int64, apply func(
 
 // torn says that a segment ends before its header does, or is all zeros, which
 // is what a crash leaves of a file that was never synced.
-func torn(data []byte, header int) bool {
-	return len(data) < header || len(bytes.Trim(data, "\x00")) == 0
-}
-
-func headerFault(data, want []byte) error {
-	switch {
-	case string(data[:8]) != journalMagic:
-		return errors.New("not a journal: wrong magic")
-	case string(data[8:10]) != string(want[8:10]):
-		return fmt.Errorf("journal version %d, this program reads %d", binary.BigEndian.Uint16(data[8:]), journalVersion)
-	case crc32.Checksum(data[:journalHeader-4], castagnoli) != binary.BigEndian.Uint32(data[journalHeader-4:]):
-		return errors.New("header checksum is wrong")
-	}
-	return fmt.Errorf("made under federation key %x, the key given is %x", data[10:18], want[10:18])
+func torn(data []byte) bool {
+	return len(data) < journalHeader || len(bytes.Trim(data, "\x00")) == 0
 }
 
 // frameAt returns the body of the frame at an offset.

@@ -31,7 +31,7 @@ const (
 	maxSegments  = 1 << 16
 )
 
-var segmentsForm = sealedForm{name: "list of segments", magic: "SBSEGS\r\n", version: 1, most: maxSegments * segmentEntry}
+var segmentsForm = sealedForm{fileForm: fileForm{"list of segments", "SBSEGS\r\n", 1}, most: maxSegments * segmentEntry}
 
 // segmentList is the file as it is on disk. It is safe for concurrent use; nothing else is
 // locked while mu is held.

@@ -18,18 +18,18 @@ import (
 
 // The snapshot's layout stands in FORMAT.md.
 const (
-	snapshotMagic   = "SBSNAP\r\n"
-	snapshotVersion = 3 // 2 has no raw blocks; 1 has no hole either: it is the cursor
-	endOfSection    = 0xffffffff
-	maxBlockCode    = 1 << 16
-	maxSections     = 1 << 10
-	rawBlock        = 1 << 31 // in the index: the block is raw
+	endOfSection = 0xffffffff
+	maxBlockCode = 1 << 16
+	maxSections  = 1 << 10
+	rawBlock     = 1 << 31 // in the index: the block is raw
 
 	// rawFrom is the share of cells in use, one in so many, from which on a block is
 	// written raw. It is up to five times as long then, but a start reads it at the
 	// speed of the disk, where coded cells are one by one.
 	rawFrom = 32
 )
+
+var snapshotForm = fileForm{"snapshot", "SBSNAP\r\n", 1}
 
 // snapshot is a file of filters of one origin: either one filter of this site's
 // own, or all parts held of another site with the place in its stream up to
@@ -73,9 +73,10 @@ func writeSnapshot(path string, encode func(w io.Writer) error) error {
 }
 
 func (s snapshot) encode(w io.Writer, keyID [8]byte) error {
-	head := append([]byte(snapshotMagic), 0, snapshotVersion)
-	head = append(head, keyID[:]...)
-	head = append(head, byte(len(s.origin.site)))
+	if _, err := w.Write(snapshotForm.begin(keyID)); err != nil {
+		return err
+	}
+	head := []byte{byte(len(s.origin.site))}
 	head = append(head, s.origin.site...)
 	for _, v := range []uint64{s.origin.epoch, s.seq, s.gaps, s.hole} {
 		head = binary.BigEndian.AppendUint64(head, v)
@@ -159,7 +160,8 @@ type loader interface {
 }
 
 // readSnapshot reads a file, checks every byte of it, and hands its content to
-// load, which may be nil for a check. Damage is a *DamageError.
+// load, which may be nil for a check. Damage is a *DamageError; of a
+// newer version it returns an error that wraps ErrNewer.
 func readSnapshot(path string, keyID [8]byte, load func(s *snapshot) loader) (s snapshot, err error) {
 	f, info, err := openLegible(path)
 	if err != nil {
@@ -231,45 +233,40 @@ func (c *checkedReader) end() error {
 	if binary.BigEndian.Uint32(crc) != sum {
 		return errors.New("checksum is wrong")
 	}
-	c.at += int64(len(c.b))
-	c.b = c.b[:0]
+	c.next()
 	return nil
 }
 
+// next begins the next piece.
+func (c *checkedReader) next() {
+	c.at += int64(len(c.b))
+	c.b = c.b[:0]
+}
+
 func decodeSnapshotHead(r *checkedReader, keyID [8]byte) (s snapshot, sections uint32, err error) {
-	head, err := r.more(8 + 2 + 8 + 1)
+	head, err := r.more(fileHead)
 	if err != nil {
 		return s, 0, err
 	}
-	if string(head[:8]) != snapshotMagic {
-		return s, 0, errors.New("not a snapshot: wrong magic")
+	if err := snapshotForm.check(head, keyID); err != nil {
+		return s, 0, err
 	}
-	v := binary.BigEndian.Uint16(head[8:])
-	if v < 1 || v > snapshotVersion {
-		return s, 0, fmt.Errorf("snapshot version %d, this program reads %d", v, snapshotVersion)
-	}
-	key := [8]byte(head[10:18])
-	n := int(head[18])
-	numbers := 3 * 8 // epoch, cursor, gaps
-	if v > 1 {
-		numbers += 8
-	}
-	rest, err := r.more(n + numbers + 4)
+	r.next()
+	length, err := r.more(1)
 	if err != nil {
 		return s, 0, err
 	}
-	s.origin.site = string(rest[:n])
-	s.origin.epoch = binary.BigEndian.Uint64(rest[n:])
-	s.seq, s.gaps = binary.BigEndian.Uint64(rest[n+8:]), binary.BigEndian.Uint64(rest[n+16:])
-	if s.hole = s.seq; v > 1 {
-		s.hole = binary.BigEndian.Uint64(rest[n+24:])
+	n := int(length[0])
+	rest, err := r.more(n + 4*8 + 4)
+	if err != nil {
+		return s, 0, err
 	}
-	sections = binary.BigEndian.Uint32(rest[n+numbers:])
+	number := func(i int) uint64 { return binary.BigEndian.Uint64(rest[n+8*i:]) }
+	s.origin = origin{string(rest[:n]), number(0)}
+	s.seq, s.gaps, s.hole = number(1), number(2), number(3)
+	sections = binary.BigEndian.Uint32(rest[n+4*8:])
 	if err := r.end(); err != nil {
 		return s, 0, err
-	}
-	if key != keyID {
-		return s, 0, fmt.Errorf("made under federation key %x, the key given is %x", key, keyID)
 	}
 	if !ValidSite(s.origin.site) || sections > maxSections {
 		return s, 0, fmt.Errorf("site %q, %d sections", s.origin.site, sections)

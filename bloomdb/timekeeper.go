@@ -258,7 +258,7 @@ const clockFile = "clock"
 // certainStamp is how many bytes of content there are without a guess.
 const certainStamp = 8 + 8 + 8
 
-var clockForm = sealedForm{name: "time stamp", magic: "SBCLOCK\n", version: 1, most: certainStamp + 8 + 8}
+var clockForm = sealedForm{fileForm: fileForm{"time stamp", "SBCLOCK\n", 1}, most: certainStamp + 8 + 8}
 
 // stamped is what the file holds.
 type stamped struct {

@@ -21,7 +21,7 @@ const (
 	maxVotesBody   = votesHead + maxVotesCoding
 )
 
-var ownVotesForm = sealedForm{name: "votes", magic: "SBVOTE\r\n", version: 1, most: ownVotesHead + maxVotesBody}
+var ownVotesForm = sealedForm{fileForm: fileForm{"votes", "SBVOTE\r\n", 1}, most: ownVotesHead + maxVotesBody}
 
 // votesBody is a filter of votes on its way.
 type votesBody struct {
@@ -73,7 +73,7 @@ func decodeVotes(data []byte) (v votesBody, err error) {
 	case votesAsCells:
 		v.filter, err = decodeVotesCells(code, inserted)
 	default:
-		err = fmt.Errorf("coding %d, which this program does not know: made by a newer version", coding)
+		err = fmt.Errorf("coding %d, which this program does not know: %w", coding, ErrNewer)
 	}
 	if err == nil {
 		err = v.filter.Plausible()

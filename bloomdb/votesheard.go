@@ -238,8 +238,8 @@ func (db *DB) loadVotes(entries []os.DirEntry) error {
 			continue
 		}
 		data, err := readBounded(path, MaxDelta)
-		if err == nil && !db.isProven(data) {
-			err = damaged(path, 0, errors.New("authentication code is wrong"))
+		if err == nil {
+			err = db.prove(path, data)
 		}
 		if err != nil {
 			if err := db.contain(err); err != nil {
@@ -265,14 +265,21 @@ func (db *DB) loadVotes(entries []os.DirEntry) error {
 	return nil
 }
 
-// isProven reports whether a record is as a member of the federation made it.
-func (db *DB) isProven(data []byte) bool {
-	r := &recordReader{b: data}
-	if _, _, err := decodeHead(r); err != nil {
-		return false
+// prove returns an error unless a file's record is as a member of the federation made it:
+// a *DamageError, or one that wraps ErrNewer.
+func (db *DB) prove(path string, data []byte) error {
+	if !db.isAuthentic(data) {
+		return damaged(path, 0, errNotAuthentic)
 	}
-	_, _, err := db.openTail(data, len(data)-len(r.b))
-	return err == nil
+	r := &recordReader{b: data}
+	_, _, err := decodeHead(r)
+	if err == nil {
+		_, _, err = db.openTail(data, len(data)-len(r.b))
+	}
+	if err != nil {
+		return damaged(path, 0, err)
+	}
+	return nil
 }
 
 // checkVotes reads a file of votes as Open would.
@@ -288,6 +295,9 @@ func (db *DB) checkVotes(name string) error {
 	data, err := readBounded(path, MaxDelta)
 	if err == nil {
 		_, err = db.readVotes(data)
+	}
+	if errors.Is(err, ErrNewer) {
+		return damaged(path, 0, err)
 	}
 	return err
 }

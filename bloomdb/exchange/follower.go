@@ -114,7 +114,9 @@ func (x *Exchange) readHeads(ctx context.Context) error {
 // hearKept takes a heartbeat that may have waited for long.
 func (x *Exchange) hearKept(h head) {
 	record, err := bloomdb.DecodeHead(h.heartbeat)
-	if err == nil && record.Site != h.site {
+	if err != nil {
+		err = fmt.Errorf("head of %s: %w", h.site, err)
+	} else if record.Site != h.site {
 		err = fmt.Errorf("%w: the head of %s is that of %s", errOrigin, h.site, record.Site)
 	}
 	if err != nil {

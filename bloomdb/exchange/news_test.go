@@ -39,7 +39,7 @@ func TestNews(t *testing.T) {
 		{"manifest", manifest, 0},
 		{"empty", nil, 0},
 		{"garbage", []byte("garbage"), 0},
-		{"of version 1", []byte("spambloom1 head a 1-1\n"), 0},
+		{"text", []byte("head a 1-1\n"), 0},
 		{"cut short", d.Data[:20], 0},
 		{"too large a heartbeat", append(bytes.Clone(heartbeat), make([]byte, maxHeartbeat)...), 0},
 		{"too large", append(bytes.Clone(d.Data), make([]byte, maxNews)...), 0},

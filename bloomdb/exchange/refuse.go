@@ -25,6 +25,7 @@ const (
 	causeUnsigned   cause = "unsigned"   // not signed, or with a key that is not the site's
 	causeReplayed   cause = "replayed"   // of a life of the site that is over
 	causeClock      cause = "clock"      // of a clock that is off by more than an hour
+	causeNewer      cause = "newer"      // made by a newer version of spambloom
 	causeInvalid    cause = "invalid"    // torn or forged; the log says which
 )
 
@@ -43,6 +44,7 @@ func causeOf(err error) cause {
 		{bloomdb.ErrUnsigned, causeUnsigned},
 		{bloomdb.ErrReplayed, causeReplayed},
 		{bloomdb.ErrClock, causeClock},
+		{bloomdb.ErrNewer, causeNewer},
 		{errOversize, causeOversize},
 		{errOrigin, causeOrigin},
 		{errEntry, causeEntry},

@@ -111,7 +111,11 @@ func (x *Exchange) silence() time.Duration {
 func (x *Exchange) receive(message []byte) {
 	n, err := decodeNews(message)
 	if err != nil {
-		x.refuse(nil, causeNews, err)
+		cause := causeNews
+		if errors.Is(err, bloomdb.ErrNewer) {
+			cause = causeNewer
+		}
+		x.refuse(nil, cause, err)
 		return
 	}
 	if n.head.Site == x.site {

@@ -72,6 +72,15 @@ func DecodeGeneralized(data []byte, want GeneralizedShape) (*Generalized, error)
 	return g, nil
 }
 
+// ErrNewer is wrapped by the error for bytes of a format that is newer than this program.
+var ErrNewer = errors.New("made by a newer version of spambloom")
+
+// sumIsRight reports whether bytes end in their checksum.
+func sumIsRight(data []byte) bool {
+	at := len(data) - crcBytes
+	return crc32.Checksum(data[:at], castagnoli) == binary.BigEndian.Uint32(data[at:])
+}
+
 var errNotGeneralized = errors.New("bytes do not begin with " + generalizedMagic)
 
 // generalizedHeader reads the head and proves that all bytes it promises are
@@ -83,7 +92,9 @@ func generalizedHeader(data []byte) (shape GeneralizedShape, inserted uint64, er
 	if len(data) < generalizedHead+crcBytes {
 		return shape, 0, fmt.Errorf("it is cut short at %d bytes", len(data))
 	}
-	if v := data[4]; v != generalizedVersion {
+	if v := data[4]; v > generalizedVersion && sumIsRight(data) {
+		return shape, 0, fmt.Errorf("newer format (version %d; this program reads %d), %w", v, generalizedVersion, ErrNewer)
+	} else if v != generalizedVersion {
 		return shape, 0, fmt.Errorf("version %d, this program reads %d", v, generalizedVersion)
 	}
 	shape = GeneralizedShape{

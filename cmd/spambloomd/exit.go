@@ -83,10 +83,12 @@ func hint(err error) string {
 		return "nothing was restored; take another backup"
 	case errors.Is(err, errLostKey):
 		return "copy the key from another site or a backup"
+	case errors.Is(err, bloomdb.ErrNewer):
+		return "run the newer version of spambloom that wrote the file; --repair does not change it"
 	case errors.As(err, &damage), errors.Is(err, ledger.ErrDamaged), errors.Is(err, errDamagedKey):
 		return "run spambloomd --repair, with the flags of the daemon and as its user: it restores what journal and ledger hold, and says what is lost"
 	case errors.Is(err, ledger.ErrVersion):
-		return "run the version of spambloomd that made reports.db, or move it away: what is listed stays listed, and who reported it is forgotten"
+		return "run the newer version of spambloomd that made reports.db, which --repair does not change; or move it away: what is listed stays listed, and who reported it is forgotten"
 	case errors.Is(err, syscall.EADDRINUSE):
 		return "choose another address with --listen, --control or --http, or in the configuration"
 	case errors.As(err, &f) && f.code == exUsage:

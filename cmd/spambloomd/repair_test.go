@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -386,5 +387,34 @@ func TestInterruptedRepairGoesOn(t *testing.T) {
 		if got := st.db.Judge(letterSet(t, letter)).Listed; got != want {
 			t.Errorf("%q listed %v, want %v\n%s", letter, got, want, &out)
 		}
+	}
+}
+
+// A file of a newer version is refused with a hint that does not name a repair, and a repair
+// refuses it and leaves it alone.
+func TestNewerFileIsNoDamage(t *testing.T) {
+	s := damagedSettings(t.TempDir())
+	damagedLife(t, s)
+	log := slog.New(slog.DiscardHandler)
+	path := filepath.Join(s.data, "identity")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, _, _ := bytes.Cut(data, []byte("\n"))
+	line = bytes.Replace(line, []byte(`"version":1`), []byte(`"version":2`), 1)
+	newer := fmt.Appendf(nil, "%s\ncrc32c %08x\n", line, crc32.Checksum(line, crc32.MakeTable(crc32.Castagnoli)))
+	if err := os.WriteFile(path, newer, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = openState(s, log)
+	for what, err := range map[string]error{"start": err, "repair": repair(s, log, io.Discard)} {
+		if exitCode(err) != exIOErr || !errors.Is(err, bloomdb.ErrNewer) || !strings.Contains(err.Error(), path) ||
+			!strings.Contains(hint(err), "newer version of spambloom") {
+			t.Errorf("%s: exit %d, hint %q: %v", what, exitCode(err), hint(err), err)
+		}
+	}
+	if left, err := os.ReadFile(path); err != nil || !bytes.Equal(left, newer) {
+		t.Errorf("the file changed: %v", err)
 	}
 }

@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -67,8 +69,11 @@ func TestOpenRefuses(t *testing.T) {
 		says string
 	}{
 		"a later version": {edited(func(tx *bolt.Tx) error {
-			return tx.Bucket(bucketMeta).Put(keyVersion, []byte{2})
-		}), "made by another version: version [2], and 1 is known"},
+			return tx.Bucket(bucketMeta).Put(keyVersion, versionValue(2))
+		}), "newer format (version 2; this program reads 1), made by another version of spambloom"},
+		"a flipped version": {edited(func(tx *bolt.Tx) error {
+			return tx.Bucket(bucketMeta).Put(keyVersion, []byte{3, 0xfe})
+		}), "damaged, or no ledger: version [3 254]"},
 		"another program's file": {edited(func(tx *bolt.Tx) error {
 			return tx.DeleteBucket(bucketMeta)
 		}), "damaged, or no ledger: it has a bucket"},
@@ -223,5 +228,62 @@ func TestCheck(t *testing.T) {
 	}
 	if err := l.Check(); err == nil || !strings.Contains(err.Error(), "report 0000000000000007: damaged") {
 		t.Errorf("a damaged report: %v", err)
+	}
+}
+
+// A file of a newer version is refused as newer, whatever its records look like, and repair
+// refuses it, too. A flipped version is repaired.
+func TestNewerLedger(t *testing.T) {
+	good := filled(t)
+	write := func(t *testing.T, edit func(tx *bolt.Tx) error) (path string, data []byte) {
+		path = filepath.Join(t.TempDir(), "reports.db")
+		must(t, os.WriteFile(path, good, 0o600))
+		db, err := bolt.Open(path, 0o600, nil)
+		must(t, err)
+		must(t, errors.Join(db.Update(edit), db.Close()))
+		data, err = os.ReadFile(path)
+		must(t, err)
+		return path, data
+	}
+	newer := func(tx *bolt.Tx) error { return tx.Bucket(bucketMeta).Put(keyVersion, versionValue(2)) }
+	for name, edit := range map[string]func(tx *bolt.Tx) error{
+		"alike": newer,
+		"with other records": func(tx *bolt.Tx) error { // more of them before the version than faults are listed
+			var err error
+			for i := range 3 * maxFaults {
+				err = errors.Join(err, tx.Bucket(bucketDue).Put(fmt.Appendf(nil, "decision %d", i), []byte("other")))
+			}
+			_, e := tx.CreateBucket([]byte("another bucket"))
+			return errors.Join(err, e, newer(tx))
+		},
+	} {
+		path, data := write(t, edit)
+		for what, try := range map[string]func(Options) error{
+			"open":   func(o Options) error { _, err := Open(o); return err },
+			"repair": func(o Options) error { _, err := Repair(o); return err },
+		} {
+			err := try(Options{Path: path, Model: pair})
+			if !errors.Is(err, ErrVersion) || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), path) ||
+				!strings.Contains(err.Error(), "newer format (version 2; this program reads 1)") {
+				t.Errorf("%s: %s: %v", name, what, err)
+			}
+		}
+		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, data) {
+			t.Errorf("%s: the file has changed: %v", name, err)
+		}
+	}
+	path, _ := write(t, func(tx *bolt.Tx) error { return tx.Bucket(bucketMeta).Put(keyVersion, []byte{3, 0xfe}) })
+	if done, err := Repair(Options{Path: path, Model: pair}); err != nil || len(done.Faults) != 1 || done.Lost != 0 {
+		t.Errorf("a flipped version: %+v, %v", done, err)
+	}
+	l, err := Open(Options{Path: path, Model: pair})
+	must(t, err)
+	must(t, l.Close())
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

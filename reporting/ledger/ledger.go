@@ -253,6 +253,22 @@ func named(err error) error {
 // version is that of the buckets and their records; see FORMAT.md.
 const version = 1
 
+// versionValue is a version as the file has it: with its complement, as nothing else proves
+// that a bit of it has not flipped.
+func versionValue(v byte) []byte { return []byte{v, ^v} }
+
+// checkVersion returns an error that wraps ErrVersion for a newer version, and ErrDamaged
+// for what is none.
+func checkVersion(value []byte) error {
+	switch {
+	case len(value) != 2 || value[1] != ^value[0] || value[0] < version:
+		return fmt.Errorf("%w: version %v", ErrDamaged, value)
+	case value[0] > version:
+		return fmt.Errorf("newer format (version %d; this program reads %d), %w of spambloom", value[0], version, ErrVersion)
+	}
+	return nil
+}
+
 // begin makes the buckets of a new file, and checks the version of another.
 func (l *Ledger) begin() error {
 	return l.db.Update(func(tx *bolt.Tx) error {
@@ -265,10 +281,10 @@ func (l *Ledger) begin() error {
 					return err
 				}
 			}
-			return tx.Bucket(bucketMeta).Put(keyVersion, []byte{version})
+			return tx.Bucket(bucketMeta).Put(keyVersion, versionValue(version))
 		}
-		if v := tx.Bucket(bucketMeta).Get(keyVersion); len(v) != 1 || v[0] != version {
-			return fmt.Errorf("%w: version %v, and %d is known", ErrVersion, v, version)
+		if err := checkVersion(tx.Bucket(bucketMeta).Get(keyVersion)); err != nil {
+			return err
 		}
 		for _, name := range buckets {
 			if tx.Bucket(name) == nil {

@@ -29,7 +29,7 @@ const damagedSuffix = ".damaged"
 // Repair copies every record of a damaged file that is right into a new one, counts lost
 // tallies anew, and keeps the damaged file as NAME.damaged. A file that is sound stays as
 // it is. Records that nothing leads to any more are searched for in all pages. The ledger
-// must not be open. Errors wrap ErrVersion where the file is of another version.
+// must not be open. Errors wrap ErrVersion where the file is of a newer version: it is left alone.
 func Repair(o Options) (done Repaired, err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -175,11 +175,10 @@ func (c *copying) run(o Options) (done Repaired, err error) {
 	if _, err := readPages(o.Path, reader); err != nil {
 		return done, err
 	}
-	if len(c.version) != 1 || c.version[0] != version {
-		if len(c.version) == 1 && len(c.faults) > 0 {
-			return done, fmt.Errorf("%w: version %v, and %d is known", ErrVersion, c.version, version)
-		}
-		c.fault(fmt.Errorf("%w: version %v, and all records are of version %d", ErrDamaged, c.version, version))
+	if err := checkVersion(c.version); errors.Is(err, ErrVersion) {
+		return done, err
+	} else if err != nil {
+		c.fault(err)
 	}
 	c.compare()
 	done = Repaired{Faults: c.faults, Reports: c.counts["reports"], Reporter: c.counts["reporters"]}
@@ -203,7 +202,7 @@ func (c *copying) run(o Options) (done Repaired, err error) {
 		}
 		c.err = errors.Join(c.err, c.tx.Bucket(bucket).SetSequence(n))
 	}
-	return done, errors.Join(c.err, m.Put(keyVersion, []byte{version}))
+	return done, errors.Join(c.err, m.Put(keyVersion, versionValue(version)))
 }
 
 func (c *copying) close() error {

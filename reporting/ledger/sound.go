@@ -32,13 +32,37 @@ func sound(path string) (spare bool, err error) {
 	return spare, errors.Join(errors.Join(v.faults...), err)
 }
 
-// inspect finds at most maxFaults faults, and returns an error where nothing can be read.
+// inspect finds at most maxFaults faults, and returns an error where nothing can be read. A
+// file of a newer version has no faults, but an error that wraps ErrVersion.
 func inspect(path string) (v *inventory, spare bool, err error) {
 	v = newInventory()
 	if spare, err = readPages(path, v.reader()); err == nil {
 		v.compare()
 	}
+	if v.version == nil { // the faults may have ended the search before
+		v.version = versionOf(path)
+	}
+	switch e := checkVersion(v.version); {
+	case errors.Is(e, ErrVersion):
+		return newInventory(), spare, e
+	case e != nil && err == nil:
+		v.fault(e)
+	}
 	return v, spare, err
+}
+
+// versionOf reads only the version of a file, whatever else is damaged; nil: it is not found.
+func versionOf(path string) (value []byte) {
+	_, _ = readPages(path, pageReader{
+		fault:  func(error) bool { return true },
+		bucket: func(string, uint64) {},
+		take: func(bucket string, kv keyValue) {
+			if bucket == string(bucketMeta) && string(kv.key) == string(keyVersion) {
+				value = slices.Clone(kv.value)
+			}
+		},
+	})
+	return value
 }
 
 func (v *inventory) reader() pageReader {

@@ -238,9 +238,10 @@ func TestRefused(t *testing.T) {
 		make func(t *testing.T, dir string)
 		want string
 	}{
-		"version": {func(t *testing.T, dir string) { write(t, dir, "spambloom queue 27\nwhatever") }, "is of version 27, and this program knows version 1"},
-		"foreign": {func(t *testing.T, dir string) { write(t, dir, "#!/bin/sh\n") }, "it is no queue of spambloom"},
-		"almost":  {func(t *testing.T, dir string) { write(t, dir, "spambloom queue one\n") }, "it is no queue of spambloom"},
+		"version":   {func(t *testing.T, dir string) { write(t, dir, "spambloom queue 27\nwhatever") }, "newer format (version 27; this program reads 1), made by a newer version of spambloom"},
+		"version 0": {func(t *testing.T, dir string) { write(t, dir, "spambloom queue 0\nwhatever") }, "it is no queue of spambloom"},
+		"foreign":   {func(t *testing.T, dir string) { write(t, dir, "#!/bin/sh\n") }, "it is no queue of spambloom"},
+		"almost":    {func(t *testing.T, dir string) { write(t, dir, "spambloom queue one\n") }, "it is no queue of spambloom"},
 		"link": {func(t *testing.T, dir string) {
 			write(t, dir, "")
 			must(t, os.Rename(filepath.Join(dir, fileName), filepath.Join(dir, "elsewhere")))

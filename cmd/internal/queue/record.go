@@ -49,14 +49,14 @@ type Entry struct {
 	Request reporting.Request `json:"request"`
 }
 
-// VersionError is a file of another version of this program: it is left alone.
+// VersionError is a file of a newer version of this program: it is left alone.
 type VersionError struct {
 	Path    string
 	Version string
 }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("queue %s is of version %s, and this program knows version %d", e.Path, e.Version, Version)
+	return fmt.Sprintf("queue %s: newer format (version %s; this program reads %d), made by a newer version of spambloom", e.Path, e.Version, Version)
 }
 
 // errForeign is a file that no spambloom wrote.
@@ -175,7 +175,7 @@ func stranger(data []byte) error {
 	if !ok || !ours {
 		return errForeign
 	}
-	if _, err := strconv.ParseUint(string(version), 10, 32); err != nil {
+	if v, err := strconv.ParseUint(string(version), 10, 32); err != nil || v <= Version {
 		return errForeign
 	}
 	return &VersionError{Version: string(version)}

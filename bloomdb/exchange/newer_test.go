@@ -1,0 +1,66 @@
+package exchange
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+
+	"github.com/spambloom/spambloom/bloomdb"
+)
+
+// Records of a newer version are passed over, and counted as such: they are no junk to the
+// administrator who reads the status. What the site publishes in a version that is known is
+// applied.
+func TestNewerRecords(t *testing.T) {
+	a, b := openDB(t, siteOptions(t.TempDir(), "a")), openDB(t, siteOptions(t.TempDir(), "b"))
+	synctest.Test(t, func(t *testing.T) { readNewer(t, a, b) })
+}
+
+func readNewer(t *testing.T, a, b *bloomdb.DB) {
+	newer := func(record []byte) []byte {
+		record = bytes.Clone(record)
+		record[4]++
+		return record
+	}
+	if err := a.Resume(0, 0); err != nil {
+		t.Fatal(err)
+	}
+	d := nextDelta(t, a, "first")
+	if err := a.Published(d); err != nil {
+		t.Fatal(err)
+	}
+	log := newSimLog(rand.New(rand.NewPCG(1, 1)))
+	x := newExchange(b, &simWire{log: log}, Options{})
+	look := func() {
+		t.Helper()
+		for heads := true; heads || x.anyWork(); heads = false {
+			if err := x.catchUp(t.Context(), heads); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	at := Position{d.Epoch, d.Seq}
+	write := func(heartbeat, record []byte) {
+		log.keys.heads["a"], log.keys.tails["a"] = heartbeat, at
+		log.keys.streams["a"] = simStream{entries: []entry{{at: at, size: len(record), record: record}}}
+	}
+	// The site is not known yet, and then it is, with a delta of the newer version.
+	write(newer(a.Heartbeat(0, 0)), newer(d.Data))
+	look()
+	if x.strangers[causeNewer] != 1 || len(x.origins) != 0 {
+		t.Errorf("refused %v, sites %v", x.strangers, x.origins)
+	}
+	write(a.Heartbeat(0, 0), newer(d.Data))
+	look()
+	refused := x.origins["a"].refused
+	if refused[causeNewer] == 0 || refused[causeInvalid] > 0 || b.Judge(mail("first")).Listed {
+		t.Errorf("refused %v", refused)
+	}
+	write(a.Heartbeat(0, 0), d.Data)
+	x.hearHeartbeat(a.Heartbeat(0, 0), true)
+	look()
+	if !b.Judge(mail("first")).Listed {
+		t.Errorf("the delta is not applied, refused %v", refused)
+	}
+}

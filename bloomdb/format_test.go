@@ -1,0 +1,201 @@
+package bloomdb
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// raised is a file of the next version: the number is one more, and what proves it is right.
+// It returns nil for a file without a version.
+func raised(t *testing.T, db *DB, data []byte) []byte {
+	t.Helper()
+	data = bytes.Clone(data)
+	line, _, _ := bytes.Cut(data, []byte("\n"))
+	switch fields := make(map[string]any); {
+	case json.Unmarshal(line, &fields) == nil:
+		fields["version"], fields["snapshots"] = 2, "all" // another type than in version 1
+		line, err := json.Marshal(fields)
+		must(t, err)
+		return append(append(line, '\n'), checksumLine(line)...)
+	case string(data[:4]) == recordMagic:
+		data[4]++
+		mac := db.keyed.Sum(purposeRecord, data[:len(data)-macSize])
+		return append(data[:len(data)-macSize], mac[:]...)
+	}
+	for _, f := range fileForms {
+		if string(data[:8]) != f.magic {
+			continue
+		}
+		binary.BigEndian.PutUint16(data[8:], f.version+1)
+		copy(data, seal(data[:fileHead-4]))
+		return seal(data[:len(data)-4]) // not of a journal or snapshot: a newer one may end as it likes
+	}
+	return nil
+}
+
+// contentOf are all files of a folder.
+func contentOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := make(map[string]string)
+	for _, name := range allFiles(t, dir) {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		must(t, err)
+		all[name] = string(data)
+	}
+	return all
+}
+
+// A file of a newer version is refused by name as newer, by Open and by Repair, and nothing
+// in the folder changes: also with a damaged file beside it, and under whatever federation key.
+func TestNewerFiles(t *testing.T) {
+	root := ramDir(t)
+	good, work := filepath.Join(root, "good"), filepath.Join(root, "work")
+	lifetime(t, good, false)
+	must(t, os.WriteFile(filepath.Join(good, clockFile), stamped{time: lifeOptions(good).Now()}.bytes(), 0o600))
+	key := openTest(t, lifeOptions(t.TempDir()))
+	missing := make(map[string]bool)
+	for _, f := range fileForms {
+		missing[f.magic] = true
+	}
+	for _, name := range allFiles(t, good) {
+		data, err := os.ReadFile(filepath.Join(good, name))
+		must(t, err)
+		newer := raised(t, key, data)
+		if newer == nil {
+			t.Errorf("%s has no version", name)
+			continue
+		}
+		delete(missing, string(data[:8]))
+		isRecord := isVotesPath(name)
+		for _, damage := range []bool{false, true} {
+			copyDir(t, good, work)
+			if damage && !isRecord { // only the key proves a record, when files are read
+				must(t, os.Truncate(files(t, work, "counts-*.snapshot")[0], 30))
+			}
+			path := filepath.Join(work, name)
+			must(t, os.WriteFile(path, newer, 0o600))
+			before := contentOf(t, work)
+			for what, open := range map[string]func() error{
+				"open":   func() error { _, err := Open(lifeOptions(work)); return err },
+				"repair": func() error { _, _, err := Repair(lifeOptions(work)); return err },
+			} {
+				err := open()
+				var damaged *DamageError
+				if !errors.Is(err, ErrNewer) || errors.As(err, &damaged) || !strings.Contains(err.Error(), path) ||
+					!strings.Contains(err.Error(), "newer format (version 2; this program reads 1)") {
+					t.Errorf("%s: %s: %v", name, what, err)
+				}
+			}
+			if after := contentOf(t, work); !maps.Equal(after, before) {
+				t.Errorf("%s: the folder changed: %v, before %v", name, slices.Sorted(maps.Keys(after)), slices.Sorted(maps.Keys(before)))
+			}
+		}
+	}
+	if len(missing) > 0 {
+		t.Errorf("no file of %q", slices.Collect(maps.Keys(missing)))
+	}
+}
+
+// A file of the folder of a later key is refused, too, and what was set aside is not looked at.
+func TestNewerFileElsewhere(t *testing.T) {
+	dir := t.TempDir()
+	must(t, mustOpen(t, lifeOptions(dir)).Close())
+	newer := raised(t, nil, maskForm.begin([8]byte{9}))
+	must(t, os.WriteFile(maskPath(dir, 5)+damagedSuffix, newer, 0o600))
+	must(t, mustOpen(t, lifeOptions(dir)).Close())
+	folder := filepath.Join(dir, keyFolderPrefix+"0900000000000000")
+	must(t, os.Mkdir(folder, 0o700))
+	must(t, os.WriteFile(maskPath(folder, 5), newer, 0o600)) // which no identity names
+	if _, err := Open(lifeOptions(dir)); !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), folder) {
+		t.Error(err)
+	}
+}
+
+// A flipped version is damage, as the checksum does not prove it.
+func TestFlippedVersion(t *testing.T) {
+	root := ramDir(t)
+	good, work := filepath.Join(root, "good"), filepath.Join(root, "work")
+	lifetime(t, good, true)
+	for _, name := range allFiles(t, good) {
+		data, err := os.ReadFile(filepath.Join(good, name))
+		must(t, err)
+		at := 9
+		switch {
+		case name == "identity":
+			at = bytes.Index(data, []byte(`"version":1`)) + len(`"version":`)
+		case isVotesPath(name):
+			at = 4
+		}
+		data[at] ^= 2 // 3 in the place of 1, in text, too
+		copyDir(t, good, work)
+		must(t, os.WriteFile(filepath.Join(work, name), data, 0o600))
+		t.Log(name, damageOutcome(t, work, name, name+" with a flipped version"))
+	}
+}
+
+// A kind that is not known, under a right checksum, is of a newer version: repair does not
+// leave such a record of the journal out.
+func TestNewerKindInJournal(t *testing.T) {
+	dir := t.TempDir()
+	lifetime(t, dir, false)
+	path := slices.Max(files(t, dir, "journal-*"))
+	data, err := os.ReadFile(path)
+	must(t, err)
+	data[journalHeader+frameHeader+3] ^= 1 // and a record before it is damaged
+	data = appendFrame(data, record{target: target{200, 5}, hashes: hashesOf(message(1))}, 0)
+	must(t, os.WriteFile(path, data, 0o600))
+	_, _, err = Repair(lifeOptions(dir))
+	var damage *DamageError
+	if !errors.Is(err, ErrNewer) || errors.As(err, &damage) || !strings.Contains(err.Error(), path) {
+		t.Error(err)
+	}
+	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, data) {
+		t.Errorf("the journal changed: %v", err)
+	}
+}
+
+// A record is of a newer version if a member says so. Whatever else claims it is torn or
+// forged, and none of them is proven to be its site's.
+func TestNewerRecord(t *testing.T) {
+	_, private := newSigningKey(t)
+	o := testOptions(t.TempDir(), "b")
+	o.SigningKey = private
+	b := openTest(t, o)
+	o = testOptions(t.TempDir(), "a")
+	o.Members = Members{"b": {Keys: []ed25519.PublicKey{private.Public().(ed25519.PublicKey)}}}
+	a := openTest(t, o)
+	mustReport(t, b, 1)
+	deltas := drain(t, b)
+	records := [][]byte{b.Heartbeat(0, 0), deltas[0].Data, mustVotes(t, b)}
+	for _, record := range records {
+		newer := raised(t, a, record)
+		forged := bytes.Clone(record)
+		forged[4]++
+		for i, read := range []func([]byte) error{
+			func(r []byte) error { _, err := a.ReadHeartbeat(r); return err },
+			func(r []byte) error { return a.Apply(r, Skipped) },
+			func(r []byte) error { _, err := b.OwnRecord(r, RecordHeartbeat); return err },
+			a.HearVotes,
+		} {
+			if err := read(newer); !errors.Is(err, ErrNewer) || !errors.Is(err, ErrUnverified) ||
+				!strings.Contains(err.Error(), "newer format (version 2; this program reads 1)") {
+				t.Errorf("%d: %v", i, err)
+			}
+			if err := read(forged); errors.Is(err, ErrNewer) || !errors.Is(err, ErrUnverified) {
+				t.Errorf("%d: forged: %v", i, err)
+			}
+		}
+	}
+	if a.Judge(message(1)).Listed {
+		t.Error("a record of a newer version is used")
+	}
+}
