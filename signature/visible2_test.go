@@ -10,11 +10,6 @@ func shows(page string) string {
 	return strings.Join(strings.Fields(string(viewOf(page, true).text)), " ")
 }
 
-// couldShow is all that some program could show of a page.
-func couldShow(page string) string {
-	return strings.Join(strings.Fields(string(viewOf(page, true).all.text)), " ")
-}
-
 func viewOf(text string, isHTML bool) *view {
 	c := computer{hasHTML: make(map[int]bool), source: []byte(text)}
 	return c.show(&textPart{end: len(text), isHTML: isHTML, charset: "utf-8"})

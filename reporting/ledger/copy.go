@@ -58,14 +58,7 @@ type Contents struct{ Reports, Reporters int64 }
 // CheckFile reads the file of a ledger that nobody has open, as Open would, and names what
 // is damaged, or ErrVersion.
 func CheckFile(path string) (Contents, error) {
-	v := newInventory()
-	_, err := readPages(path, v.reader())
-	if err == nil {
-		v.compare()
-	}
-	if err == nil && len(v.faults) == 0 && (len(v.version) != 1 || v.version[0] != version) {
-		err = fmt.Errorf("%w: version %v, and %d is known", ErrVersion, v.version, version)
-	}
+	v, _, err := inspect(path)
 	if err = errors.Join(errors.Join(v.faults...), err); err != nil {
 		return Contents{}, fmt.Errorf("ledger %s: %w", path, err)
 	}
