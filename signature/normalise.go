@@ -32,14 +32,6 @@ func trimPunctuation(w []byte) []byte {
 	return bytes.TrimFunc(w, func(r rune) bool { return !isAlphanumeric(r) && !isLetter(r) })
 }
 
-// runeStart returns the last position up to i at which a character begins.
-func runeStart(b []byte, i int) int {
-	for i > 0 && !utf8.RuneStart(b[i]) {
-		i--
-	}
-	return i
-}
-
 // cutLink cuts off a link and all after it: a scheme with "://", "mailto:", or
 // "www." where a name can begin.
 func cutLink(w []byte) []byte {
