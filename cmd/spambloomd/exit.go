@@ -88,7 +88,7 @@ func hint(err error) string {
 	case errors.As(err, &damage), errors.Is(err, ledger.ErrDamaged), errors.Is(err, errDamagedKey):
 		return "run spambloomd --repair, with the flags of the daemon and as its user: it restores what journal and ledger hold, and says what is lost"
 	case errors.Is(err, ledger.ErrVersion):
-		return "run the newer version of spambloomd that made reports.db, which --repair does not change; or move it away: what is listed stays listed, and who reported it is forgotten"
+		return "run the version of spambloomd that made reports.db, which --repair does not change; or move it away and run --repair: what is listed stays listed, and who reported it is forgotten"
 	case errors.Is(err, syscall.EADDRINUSE):
 		return "choose another address with --listen, --control or --http, or in the configuration"
 	case errors.As(err, &f) && f.code == exUsage:
