@@ -60,7 +60,7 @@ func expectMail(s *harness.Site, t *testing.T, body, want string) {
 // error, as those of most servers are mounted.
 func brokenDisk(t *testing.T, dir string) (breakIt, mend func()) {
 	t.Helper()
-	mkfs, mount := testenv.Program(t, "mkfs.ext4"), testenv.Program(t, "mount")
+	mkfs, mount, losetup := testenv.Program(t, "mkfs.ext4"), testenv.Program(t, "mount"), testenv.Program(t, "losetup")
 	image := filepath.Join(testenv.Dir(t), "image")
 	if err := os.WriteFile(image, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -90,6 +90,11 @@ func brokenDisk(t *testing.T, dir string) (breakIt, mend func()) {
 		if err := syscall.Unmount(dir, 0); err != nil {
 			t.Fatal(err)
 		}
+		// Another test's mount namespace may have a copy of the mount.
+		testenv.Eventually(t, "the disk is unmounted everywhere", func() bool {
+			r := harness.Execute(t, "", losetup, "-j", image)
+			return r.Code == 0 && r.Stdout == ""
+		})
 		if r := harness.Execute(t, "", testenv.Program(t, "e2fsck"), "-fy", image); r.Code > 1 { // 1: it mended something
 			t.Fatalf("%+v", r)
 		}
