@@ -377,8 +377,10 @@ func (t *turns) refuse(x *turn, err error) {
 func (t *turns) refuseAll(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for t.waiting > 0 {
-		t.refuse(t.lastOfLongest(), err)
+	for _, l := range slices.Clone(t.order) {
+		for _, x := range slices.Clone(l.turns[l.begun:]) {
+			t.refuse(x, err)
+		}
 	}
 }
 
@@ -394,10 +396,10 @@ func (t *turns) hurry(x *turn) {
 }
 
 // leave ends the session's wait for x, whose deadline has come. It returns when judging
-// began, later by what it waited for slots, zero for never; whether x is still judged, and then abandoned is called at its
-// end; and whether it is our own fault that there is no judgement: x was long in our own
-// part, or its client got no turn at all because messages that are there hold all
-// processors.
+// began, later by what it waited for slots, zero for never; whether x is still judged, and
+// then abandoned is called at its end; and whether it is our own fault that there is no
+// judgement: x was long in our own part, or its client got no turn at all because messages
+// that are there hold all processors.
 func (t *turns) leave(x *turn, abandoned func()) (begun time.Time, running, ourFault bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

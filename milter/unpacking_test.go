@@ -198,8 +198,8 @@ func TestArchivesTakeTurns(t *testing.T) {
 	})
 }
 
-// A message that waits for a slot keeps its place when others are turned away, and its
-// session is told the truth when it leaves.
+// A message that waits for a slot keeps its place when others are turned away. When it
+// leaves, leave reports to its session that it had begun.
 func TestLeavingTheWaitForASlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacking(5)
