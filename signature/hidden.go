@@ -132,10 +132,11 @@ func (c *computer) textSketches(r readings) (sketches []Sketch) {
 	}
 	fullest, differs := &c.words, false
 	if r.differs {
-		if _, differs = c.ownWords(&c.all); differs {
+		if own, differs = c.ownWords(&c.all); differs {
 			fullest = &c.all
+		} else {
+			own, _ = c.ownWords(&c.words)
 		}
-		own, _ = c.ownWords(fullest)
 	}
 	if areEnough && (differs || isCarried) {
 		add(fullest, own, false, true)

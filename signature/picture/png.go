@@ -38,11 +38,11 @@ func decodePNG(content []byte) (image.Image, error) {
 func pixelData(content []byte) (start, end int, packed []byte) {
 	at := lengthOfSignature
 	for len(content)-at >= aroundChunk {
-		size := int(binary.BigEndian.Uint32(content[at:]))
-		if size > len(content)-at-aroundChunk {
+		size := binary.BigEndian.Uint32(content[at:])
+		if uint64(size) > uint64(len(content)-at-aroundChunk) {
 			break
 		}
-		name, next := content[at+4:at+8], at+aroundChunk+size
+		name, next := content[at+4:at+8], at+aroundChunk+int(size)
 		isData := string(name) == "IDAT" && crc32.ChecksumIEEE(content[at+4:next-4]) == binary.BigEndian.Uint32(content[next-4:])
 		if isData && packed == nil {
 			start, packed = at, make([]byte, 0, len(content)-at)
