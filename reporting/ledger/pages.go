@@ -317,18 +317,23 @@ func (r *pageReader) leaf(b []byte, id uint64, bucket string) {
 	}
 }
 
+// element is number i of a leaf, which has as many. It is whole if it lies within the leaf.
+func element(b []byte, i int) (flags uint32, key, value []byte, isWhole bool) {
+	at := pageHeader + i*leafElement
+	e := b[at:]
+	pos, size := binary.NativeEndian.Uint32(e[4:]), binary.NativeEndian.Uint32(e[8:])
+	key, hasKey := within(b, at, pos, size)
+	value, hasValue := within(b, at, pos+size, binary.NativeEndian.Uint32(e[12:]))
+	return binary.NativeEndian.Uint32(e), key, value, hasKey && hasValue
+}
+
 // records are the elements of a leaf that lie within it: in the list of buckets, the
 // buckets, and in a bucket its keys and values.
 func (r *pageReader) records(b []byte, id uint64, bucket string) (records []keyValue) {
 	var before []byte
 	for i := range r.count(b, id, 4) {
-		at := pageHeader + i*leafElement
-		e := b[at:]
-		flags, pos := binary.NativeEndian.Uint32(e), binary.NativeEndian.Uint32(e[4:])
-		size, more := binary.NativeEndian.Uint32(e[8:]), binary.NativeEndian.Uint32(e[12:])
-		key, ok := within(b, at, pos, size)
-		value, whole := within(b, at, pos+size, more)
-		if !ok || len(key) == 0 || !whole && more > 0 || flags > leafBucket || (flags == leafBucket) != (bucket == "") {
+		flags, key, value, isWhole := element(b, i)
+		if !isWhole || len(key) == 0 || flags > leafBucket || (flags == leafBucket) != (bucket == "") {
 			r.fail("page %d: element %d", id, i)
 			continue
 		}

@@ -166,14 +166,9 @@ func isLeaf(b []byte, id uint64) bool {
 func (r *pageReader) orphan(b []byte, age leafAge) {
 	var records []keyValue
 	for i := range int(binary.NativeEndian.Uint16(b[10:])) {
-		at := pageHeader + i*leafElement
-		e := b[at:]
-		flags, pos := binary.NativeEndian.Uint32(e), binary.NativeEndian.Uint32(e[4:])
-		size, more := binary.NativeEndian.Uint32(e[8:]), binary.NativeEndian.Uint32(e[12:])
-		key, ok := within(b, at, pos, size)
-		value, whole := within(b, at, pos+size, more)
+		flags, key, value, isWhole := element(b, i)
 		switch {
-		case !ok || !whole || len(key) == 0 || flags > leafBucket:
+		case !isWhole || len(key) == 0 || flags > leafBucket:
 		case flags == 0:
 			records = append(records, keyValue{key, value})
 		default:
