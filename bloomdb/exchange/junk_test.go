@@ -26,13 +26,7 @@ func TestJunkOfADeadSite(t *testing.T) {
 }
 
 func readJunk(t *testing.T, a, b *bloomdb.DB, behind, claimed bool) {
-	if err := a.Resume(0, 0); err != nil {
-		t.Fatal(err)
-	}
-	d := nextDelta(t, a, "first")
-	if err := a.Published(d); err != nil {
-		t.Fatal(err)
-	}
+	d := firstDelta(t, a)
 	log := newSimLog(rand.New(rand.NewPCG(1, 1)))
 	x := newExchange(b, &simWire{log: log}, Options{})
 	at := Position{d.Epoch, d.Seq}
@@ -46,19 +40,12 @@ func readJunk(t *testing.T, a, b *bloomdb.DB, behind, claimed bool) {
 	}
 	log.keys.streams["a"], log.keys.heads["a"] = stream, a.Heartbeat(0, 0)
 	log.keys.tails["a"] = Position{d.Epoch + 1, 5} // in the midst of it
-	look := func() {
-		for heads := true; heads || x.anyWork(); heads = false {
-			if err := x.catchUp(t.Context(), heads); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
 	const looks = 24 * 120
 	for i := range uint64(looks) {
 		if claimed && len(x.origins) > 0 {
 			x.hear(news{head: bloomdb.Head{Type: bloomdb.RecordDelta, Site: "a", Epoch: d.Epoch + 2, Seq: i}, record: []byte("forged")})
 		}
-		look()
+		look(t, x)
 		time.Sleep(resyncPeriod)
 	}
 	times := int(x.origins["a"].refused[causeInvalid]) / junk
@@ -79,7 +66,7 @@ func readJunk(t *testing.T, a, b *bloomdb.DB, behind, claimed bool) {
 	heartbeat := a.Heartbeat(0, 0)
 	log.keys.streams["a"], log.keys.heads["a"], log.keys.tails["a"] = stream, heartbeat, Position{next.Epoch, next.Seq}
 	x.hearHeartbeat(heartbeat, true)
-	look()
+	look(t, x)
 	if !b.Judge(mail("first")).Listed || !b.Judge(mail("second")).Listed {
 		t.Error("what the site publishes is not read when it is back")
 	}

@@ -23,23 +23,9 @@ func readNewer(t *testing.T, a, b *bloomdb.DB) {
 		record[4]++
 		return record
 	}
-	if err := a.Resume(0, 0); err != nil {
-		t.Fatal(err)
-	}
-	d := nextDelta(t, a, "first")
-	if err := a.Published(d); err != nil {
-		t.Fatal(err)
-	}
+	d := firstDelta(t, a)
 	log := newSimLog(rand.New(rand.NewPCG(1, 1)))
 	x := newExchange(b, &simWire{log: log}, Options{})
-	look := func() {
-		t.Helper()
-		for heads := true; heads || x.anyWork(); heads = false {
-			if err := x.catchUp(t.Context(), heads); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
 	at := Position{d.Epoch, d.Seq}
 	write := func(heartbeat, record []byte) {
 		log.keys.heads["a"], log.keys.tails["a"] = heartbeat, at
@@ -47,19 +33,19 @@ func readNewer(t *testing.T, a, b *bloomdb.DB) {
 	}
 	// The site is not known yet, and then it is, with a delta of the newer version.
 	write(newer(a.Heartbeat(0, 0)), newer(d.Data))
-	look()
+	look(t, x)
 	if x.strangers[causeNewer] != 1 || len(x.origins) != 0 {
 		t.Errorf("refused %v, sites %v", x.strangers, x.origins)
 	}
 	write(a.Heartbeat(0, 0), newer(d.Data))
-	look()
+	look(t, x)
 	refused := x.origins["a"].refused
 	if refused[causeNewer] == 0 || refused[causeInvalid] > 0 || b.Judge(mail("first")).Listed {
 		t.Errorf("refused %v", refused)
 	}
 	write(a.Heartbeat(0, 0), d.Data)
 	x.hearHeartbeat(a.Heartbeat(0, 0), true)
-	look()
+	look(t, x)
 	if !b.Judge(mail("first")).Listed {
 		t.Errorf("the delta is not applied, refused %v", refused)
 	}

@@ -21,6 +21,30 @@ func nextDelta(t testing.TB, db *bloomdb.DB, what string) bloomdb.Delta {
 	return d
 }
 
+// firstDelta begins the life of a database and returns its first delta, which counts as
+// published.
+func firstDelta(t testing.TB, db *bloomdb.DB) bloomdb.Delta {
+	t.Helper()
+	if err := db.Resume(0, 0); err != nil {
+		t.Fatal(err)
+	}
+	d := nextDelta(t, db, "first")
+	if err := db.Published(d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// look lets an exchange read all that is new to it, as it does once in a while.
+func look(t testing.TB, x *Exchange) {
+	t.Helper()
+	for heads := true; heads || x.anyWork(); heads = false {
+		if err := x.catchUp(t.Context(), heads); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestNews(t *testing.T) {
 	db := openDB(t, siteOptions(t.TempDir(), "a"))
 	if err := db.Resume(0, 0); err != nil {

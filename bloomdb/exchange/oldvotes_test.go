@@ -9,10 +9,9 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// What the voter does about each record that may stand in the place of a site's votes. A
-// site is asked for its votes, unless they are held, or are those that it speaks of and
-// cannot be used here. Only the record of its present life and stamp says the latter: any other
-// one may have been put there by somebody else.
+// The voter asks a site for its votes unless the record in Redis is the one that the site's
+// heartbeat names, by life and stamp: it does not ask for that one again, even if it cannot
+// be used here. Anybody with write access may have put another record there.
 func TestWhichVotesAreAskedFor(t *testing.T) {
 	clock := time.Now().Add(-time.Minute)
 	speak := func(db *bloomdb.DB, name string) (votes, heartbeat []byte) {

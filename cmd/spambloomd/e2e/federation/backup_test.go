@@ -60,12 +60,16 @@ func page(t *testing.T, first string, replace ...string) string {
 // moved is a site that reports, and what its users see of it.
 type moved struct {
 	*harness.Site
-	files []string
+	key, redis string // of the federation
+	files      []string
 }
 
-// newMoved starts a site on which something of everything was reported.
-func newMoved(t *testing.T, name, key, redis string) *moved {
-	m := &moved{Site: harness.NewSite(t, name, key, redis).Start()}
+// newMoved starts mx1, on which something of everything was reported, and another site.
+func newMoved(t *testing.T) (m *moved, other *harness.Site) {
+	redis := harness.StartRedis(t)
+	m = &moved{key: filepath.Join(testenv.Dir(t), "key"), redis: redis.URL()}
+	other = harness.NewSite(t, "mx2", m.key, m.redis).Start()
+	m.Site = harness.NewSite(t, "mx1", m.key, m.redis).Start()
 	for i := range 6 {
 		m.files = append(m.files, harness.Write(t, filepath.Join(m.Dir, fmt.Sprintf("%d.eml", i)), harness.Message(harness.Text())))
 	}
@@ -82,7 +86,7 @@ func newMoved(t *testing.T, name, key, redis string) *moved {
 	} {
 		m.must(args...)
 	}
-	return m
+	return m, other
 }
 
 func (m *moved) must(args ...string) string {
@@ -120,7 +124,7 @@ func (m *moved) stop() {
 	}
 }
 
-// report reports a message and waits until another site hears of it.
+// heardBy reports a message and waits until another site hears of it.
 func (m *moved) heardBy(other *harness.Site, what string) string {
 	m.T.Helper()
 	file := harness.Write(m.T, filepath.Join(m.Dir, what+".eml"), harness.Message(harness.Text()))
@@ -133,14 +137,11 @@ func (m *moved) heardBy(other *harness.Site, what string) string {
 // since, other sites go on hearing the site, and its counts are not added twice.
 func TestRestoreYesterday(t *testing.T) {
 	t.Parallel()
-	redis := harness.StartRedis(t)
-	key := filepath.Join(testenv.Dir(t), "key")
-	other := harness.NewSite(t, "mx2", key, redis.URL()).Start()
-	m := newMoved(t, "mx1", key, redis.URL())
+	m, other := newMoved(t)
 	m.heardBy(other, "before")
 	want := m.state()
 	tar := filepath.Join(m.Dir, "site.tar")
-	if out := m.must("backup", tar); !strings.Contains(out, ", reports: 7, reporters: 4\nnot in it: [\""+key+"\"]\n") {
+	if out := m.must("backup", tar); !strings.Contains(out, ", reports: 7, reporters: 4\nnot in it: [\""+m.key+"\"]\n") {
 		t.Errorf("%s", out)
 	}
 	since := m.heardBy(other, "since")
@@ -179,17 +180,14 @@ func TestRestoreYesterday(t *testing.T) {
 // A site moves to another machine by its folder, as the page says, and is the same site.
 func TestMove(t *testing.T) {
 	t.Parallel()
-	redis := harness.StartRedis(t)
-	key := filepath.Join(testenv.Dir(t), "key")
-	other := harness.NewSite(t, "mx2", key, redis.URL()).Start()
-	m := newMoved(t, "mx1", key, redis.URL())
+	m, other := newMoved(t)
 	m.heardBy(other, "before")
 	want := m.state()
 	m.stop()
-	to := harness.NewSite(t, "mx1", key, redis.URL())
+	to := harness.NewSite(t, "mx1", m.key, m.redis)
 	page(t, "systemctl stop spambloom\ntar ", "tar -C /var/lib/spambloom -cf", "tar -C "+filepath.Join(m.Dir, "state")+" -cf",
 		"ssh root@new", "sh -ec", "/var/lib/spambloom", filepath.Join(to.Dir, "state"))
-	here := &moved{to, m.files}
+	here := &moved{Site: to, files: m.files}
 	here.Start()
 	here.wantState("moved", want)
 	here.heardBy(other, "after")
@@ -199,10 +197,7 @@ func TestMove(t *testing.T) {
 // and other sites hear it by that name.
 func TestRename(t *testing.T) {
 	t.Parallel()
-	redis := harness.StartRedis(t)
-	key := filepath.Join(testenv.Dir(t), "key")
-	other := harness.NewSite(t, "mx2", key, redis.URL()).Start()
-	m := newMoved(t, "mx1", key, redis.URL())
+	m, other := newMoved(t)
 	before := m.heardBy(other, "before")
 	want := m.state()
 	m.stop()
