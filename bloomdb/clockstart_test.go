@@ -62,8 +62,8 @@ func TestClockIsCorrectedAfterStart(t *testing.T) {
 	}
 }
 
-// What other sites would refuse for its time is corrected with the clock: records of a
-// site whose clock was ahead at the start are taken a minute later.
+// Other sites refuse records from the future. A site whose clock was ahead at its start
+// corrects the time of its records with the clock, and others take them a minute later.
 func TestRecordsAfterClockAheadAtStart(t *testing.T) {
 	c := newClocks()
 	o := c.options(t.TempDir())

@@ -154,7 +154,7 @@ func TestReplacedFilter(t *testing.T) {
 	}
 }
 
-// What can be read of a file whose disk fails in places is used.
+// A repair uses all blocks that it can read of a file, even if others cannot be read.
 func TestSalvage(t *testing.T) {
 	data := bytes.Repeat([]byte("abcdefgh"), 4*legibleStep/8)
 	bad := int64(2*legibleStep + 5)

@@ -79,7 +79,8 @@ func (p *publisher) succeed(epoch uint64) {
 	p.leaveOut()
 }
 
-// enter sets the epoch of a life in which nothing is published yet. A snapshot is due.
+// enter begins a life with the given epoch. It has published nothing yet, and must publish
+// a snapshot first.
 func (id *identity) enter(epoch uint64) {
 	id.Epoch, id.Republish = epoch, true
 	id.PublishedSeq, id.TailSeq, id.ReservedSeq, id.LeftSeq = 0, 0, 0, 0

@@ -219,7 +219,7 @@ func (db *DB) open(data []byte) (h Head, body []byte, err error) {
 	r := &recordReader{b: data}
 	keyID, h, err := decodeHead(r)
 	if errors.Is(err, ErrNewer) && !db.isAuthentic(data) {
-		err = errNotAuthentic // nobody with the key says that it is newer
+		err = errNotAuthentic // a version without a valid signature proves nothing
 	}
 	if err != nil {
 		return h, nil, err

@@ -184,8 +184,8 @@ func (p *posting) show() error {
 	return p.db.applyVotes(p.votes)
 }
 
-// set sets a report's or a revocation's bits. Its label comes first: who sees the
-// listing sees its class too. done is told of the positions.
+// set sets the bits of a report or a revocation. It sets the label first, so that the class
+// of a listing is never missing. It calls done with the positions that it has set.
 func (db *DB) set(r record, done func(t target, positions []uint64)) error {
 	if r.target.kind == sketchFilter {
 		if db.unwanted(sketchFilter) {

@@ -153,7 +153,8 @@ func (db *DB) begin() (identity, error) {
 		CountPeriod:  int64(db.opt.Counts.Period / time.Second),
 		Snapshots:    []string{segmentsFile},
 	}
-	list := segmentList{dir: db.opt.Dir, keyID: db.keyID} // first: the identity says that it is there
+	// The list is written before the identity, which names it.
+	list := segmentList{dir: db.opt.Dir, keyID: db.keyID}
 	if err := list.change(func(map[uint32]int64) {}); err != nil {
 		return id, err
 	}

@@ -31,7 +31,8 @@ func backupOf(t *testing.T) []byte {
 	return out.Bytes()
 }
 
-// What cannot be restored is refused by its exit code, and a hint says what to do.
+// The daemon refuses a backup that it cannot restore, with an exit code for each cause and
+// a hint.
 func TestRestoreRefused(t *testing.T) {
 	data := backupOf(t)
 	dir := testenv.Dir(t)
