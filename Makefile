@@ -40,10 +40,11 @@ build:
 SUITE   = $(GO) run ./cmd/internal/suite
 TESTING = -count=1 -timeout 60m
 
-# The checks stand before the tests, so that the runner has the last word. The package
-# that waits most for its servers begins, while others have the processors.
+# The checks stand before the tests, so that the runner has the last word. The packages
+# that wait most for their servers begin, while others have the processors, and then those
+# that take long: none of them is left to run alone at the end.
 test: tools check
-	$(SUITE) test -race $(TESTING) ./cmd/spambloomd/e2e/... ./...
+	$(SUITE) test -race $(TESTING) ./cmd/spambloomd/e2e/... ./signature ./bloomdb ./...
 
 quick:
 	$(SUITE) test -short -count=1 ./...
