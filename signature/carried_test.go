@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature/sketch/sketchtest"
 )
 
 // letter is an innocent newsletter; its page has the same words and a link.
@@ -34,11 +36,11 @@ func matchesOf(reported, asked Set) (kinds []string) {
 	for _, s := range reported.Signatures {
 		note(s.Kind, slices.Contains(asked.Signatures, s))
 	}
-	keyed := keyedBy(7)
+	keyed := sketchtest.KeyedBy(7)
 	for _, r := range reported.Sketches {
 		for _, a := range asked.Sketches {
 			note(r.Kind, r.Kind == a.Kind && slices.ContainsFunc(a.Asked(keyed), func(g Group) bool {
-				return slices.ContainsFunc(r.Reported(keyed), func(stored Group) bool { return g.overlaps(stored) })
+				return slices.ContainsFunc(r.Reported(keyed), func(stored Group) bool { return overlaps(g, stored) })
 			}))
 		}
 	}
@@ -48,7 +50,7 @@ func matchesOf(reported, asked Set) (kinds []string) {
 	return kinds
 }
 
-func (g Group) overlaps(stored Group) bool {
+func overlaps(g, stored Group) bool {
 	n := 0
 	for _, k := range g.Keys {
 		if slices.Contains(stored.Keys, k) {

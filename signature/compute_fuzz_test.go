@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature/sketch"
 )
 
 // FuzzCompute goes the whole way: whatever the bytes, what comes out is within
@@ -87,10 +89,10 @@ func checkSet(t *testing.T, set Set) {
 func checkSketch(t *testing.T, s Sketch) {
 	t.Helper()
 	byPos := func(a, b Feature) int { return int(a.Pos) - int(b.Pos) }
-	if max(len(s.Anchors), len(s.Keys)) > maxSketched || !slices.IsSortedFunc(s.Anchors, byPos) || !slices.IsSortedFunc(s.Keys, byPos) {
+	if max(len(s.Anchors), len(s.Keys)) > sketch.MaxWords || !slices.IsSortedFunc(s.Anchors, byPos) || !slices.IsSortedFunc(s.Keys, byPos) {
 		t.Fatalf("%d anchors, %d keys, or in disorder", len(s.Anchors), len(s.Keys))
 	}
-	keyed := func(h uint64) uint64 { return scramble(h ^ 0x5eed) }
+	keyed := func(h uint64) uint64 { return sketch.Scramble(h ^ 0x5eed) }
 	reported, asked := s.Reported(keyed), s.Asked(keyed)
 	if len(reported) > candidates || len(asked) > MaxAsked || s.AskOnly && len(reported) > 0 {
 		t.Fatalf("%d groups reported, %d asked", len(reported), len(asked))

@@ -3,6 +3,8 @@ package signature
 import (
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature/sketch/sketchtest"
 )
 
 // prose is enough text to be signed.
@@ -37,9 +39,9 @@ func TestComputePlain(t *testing.T) {
 // for hidden, or for another's words. Of what is only asked nothing is reported.
 func TestCopiesThatSeemEmpty(t *testing.T) {
 	html := "Content-Type: text/html\n\n"
-	keyed := keyedBy(1)
-	reported := stored{}
-	reported.report(Compute(Parse([]byte(html + "<p>" + ampleProse))).Sketches[0], keyed)
+	keyed := sketchtest.KeyedBy(1)
+	reported := sketchtest.Store{}
+	reported.Report(Compute(Parse([]byte(html + "<p>" + ampleProse))).Sketches[0], keyed)
 	for name, raw := range map[string]string{
 		"moved out and in":     html + "<div style='margin-left:-900px;padding-left:900px'>" + ampleProse,
 		"no width but a least": html + "<div style='width:0;min-width:90%;overflow:hidden'>" + ampleProse,
@@ -51,7 +53,7 @@ func TestCopiesThatSeemEmpty(t *testing.T) {
 			t.Errorf("%s: sketches %d", name, len(s))
 			continue
 		}
-		if _, ok := reported.found(s[0], keyed); !ok {
+		if _, ok := reported.Found(s[0], keyed); !ok {
 			t.Errorf("%s: not found", name)
 		}
 	}

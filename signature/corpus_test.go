@@ -12,14 +12,14 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-type mail struct {
+type corpusMail struct {
 	name string
 	spam bool
 	raw  []byte
 }
 
 // corpus returns the mail of the SpamAssassin public corpus, or skips.
-func corpus(tb testing.TB) []mail {
+func corpus(tb testing.TB) []corpusMail {
 	tb.Helper()
 	xz, path := testenv.Program(tb, "xz"), testenv.Corpus(tb, "..", "spamassassin.tar.xz")
 	mails, err := readCorpus(xz, path)
@@ -30,7 +30,7 @@ func corpus(tb testing.TB) []mail {
 }
 
 // readCorpus unpacks the archive once.
-func readCorpus(xz, path string) ([]mail, error) {
+func readCorpus(xz, path string) ([]corpusMail, error) {
 	corpusRead.Do(func() { unpacked.mails, unpacked.err = unpackCorpus(xz, path) })
 	return unpacked.mails, unpacked.err
 }
@@ -38,17 +38,17 @@ func readCorpus(xz, path string) ([]mail, error) {
 var (
 	corpusRead sync.Once
 	unpacked   struct {
-		mails []mail
+		mails []corpusMail
 		err   error
 	}
 )
 
-func unpackCorpus(xz, path string) ([]mail, error) {
+func unpackCorpus(xz, path string) ([]corpusMail, error) {
 	unpacked, err := exec.Command(xz, "--decompress", "--stdout", path).Output()
 	if err != nil {
 		return nil, err
 	}
-	var mails []mail
+	var mails []corpusMail
 	for r := tar.NewReader(bytes.NewReader(unpacked)); ; {
 		head, err := r.Next()
 		if err == io.EOF {
@@ -64,7 +64,7 @@ func unpackCorpus(xz, path string) ([]mail, error) {
 		if err != nil {
 			return nil, err
 		}
-		mails = append(mails, mail{head.Name, strings.Contains(head.Name, "/spam/"), raw})
+		mails = append(mails, corpusMail{head.Name, strings.Contains(head.Name, "/spam/"), raw})
 	}
 }
 

@@ -3,8 +3,11 @@ package signature
 import (
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature/guard"
+	"github.com/spambloom/spambloom/signature/mail"
+	"github.com/spambloom/spambloom/signature/sketch/sketchtest"
 )
 
 // guardFile reads a message of testdata/guard.
@@ -13,12 +16,13 @@ func guardFile(t *testing.T, name string) Message {
 	return Parse(readVector(t, filepath.Join("testdata/guard", name+".eml")))
 }
 
-// guardSeen is what the guards say of a message.
-func guardSeen(m Message) guard {
+// guardSeen returns the guard that covers a message.
+func guardSeen(m Message) guard.Guard {
 	c := computers.Get().(*computer)
 	defer c.release()
-	walk(m, true, c.leaf)
-	return c.guardOf(m, c.visibleText())
+	c.begin(m)
+	mail.Walk(m, nil, c.leaf)
+	return c.guardOf(m, c.reader.visibleText())
 }
 
 // weakKinds are those that vary with nothing that a guarded message varies in.
@@ -35,22 +39,22 @@ func hasWeak(s Set) bool {
 func TestGuards(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		want guard
+		want guard.Guard
 		spam bool // there is an imitation
 	}{
-		{"code", guardCode, true},
-		{"code-chinese", guardCode, false},
-		{"code-german", guardCode, false},
-		{"invitation", guardInvitation, true},
-		{"bounce", guardBounce, true},
-		{"receipt", guardReceipt, true},
-		{"away", guardAway, true},
-		{"away-subject", guardAway, false},
-		{"challenge", guardChallenge, true},
-		{"list", guardList, true},
-		{"confirm", guardList, true},
-		{"disclaimer", guardNone, true}, // nothing is left that could sign
-		{"unsubscribe", guardNone, true},
+		{"code", guard.Code, true},
+		{"code-chinese", guard.Code, false},
+		{"code-german", guard.Code, false},
+		{"invitation", guard.Invitation, true},
+		{"bounce", guard.Bounce, true},
+		{"receipt", guard.Receipt, true},
+		{"away", guard.Away, true},
+		{"away-subject", guard.Away, false},
+		{"challenge", guard.Challenge, true},
+		{"list", guard.List, true},
+		{"confirm", guard.List, true},
+		{"disclaimer", guard.None, true}, // nothing is left that could sign
+		{"unsubscribe", guard.None, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a, b := guardFile(t, tt.name+"-a"), guardFile(t, tt.name+"-b")
@@ -74,7 +78,7 @@ func TestGuards(t *testing.T) {
 			if !tt.spam {
 				return
 			}
-			if spam := guardFile(t, tt.name+"-spam"); !hasWeak(Compute(spam)) || guardSeen(spam) != guardNone {
+			if spam := guardFile(t, tt.name+"-spam"); !hasWeak(Compute(spam)) || guardSeen(spam) != guard.None {
 				t.Errorf("the imitation does not sign: guard %v", guardSeen(spam))
 			}
 		})
@@ -89,7 +93,7 @@ func TestGuardsHideNothing(t *testing.T) {
 	}
 	code := "<p>Your code is 482913. It is valid for ten minutes. Do not share it.</p>"
 	guarded := Compute(page(code))
-	if guardSeen(page(code)) != guardCode || len(guarded.Sketches) != 1 || !guarded.Sketches[0].AskOnly {
+	if guardSeen(page(code)) != guard.Code || len(guarded.Sketches) != 1 || !guarded.Sketches[0].AskOnly {
 		t.Fatalf("with a code: guard %v, sketches %d", guardSeen(page(code)), len(guarded.Sketches))
 	}
 	if n := len(guarded.Sketches[0].Asked(func(h uint64) uint64 { return h })); n == 0 {
@@ -101,7 +105,7 @@ func TestGuardsHideNothing(t *testing.T) {
 		"below":     "<p>mailing list memberships reminder</p>",
 		"challenge": "<p>challenge-response system to</p>",
 	} {
-		if got := guardSeen(page(more)); got != guardNone {
+		if got := guardSeen(page(more)); got != guard.None {
 			t.Errorf("%s: guard %v", name, got)
 		}
 	}
@@ -122,15 +126,15 @@ func TestServicesAddBoilerplate(t *testing.T) {
 		"pulls":  {pull(ampleProse[:240], "a/b/pull/5"), pull(ampleProse[250:], "c/d/pull/77")},
 	} {
 		for key := range uint64(20) {
-			reported := stored{}
+			reported := sketchtest.Store{}
 			for _, s := range Compute(Message{Body: []byte(pair[0])}).Sketches {
-				reported.report(s, keyedBy(key))
+				reported.Report(s, sketchtest.KeyedBy(key))
 			}
 			sketches := Compute(Message{Body: []byte(pair[1])}).Sketches
 			if len(reported) == 0 || len(sketches) == 0 {
 				t.Fatalf("%s: no sketch", name)
 			}
-			if best, _ := reported.found(sketches[0], keyedBy(key)); best > 0 {
+			if best, _ := reported.Found(sketches[0], sketchtest.KeyedBy(key)); best > 0 {
 				t.Errorf("%s: %d keys in common under key %d", name, best, key)
 			}
 		}
@@ -148,57 +152,5 @@ func TestGuardedCounting(t *testing.T) {
 	withLogo := Compute(Parse([]byte(multi("related", "Content-Type: text/plain\n\n"+text, image("Content-ID: <logo>\n")))))
 	if d := ofKind(withLogo, KindAttachment); len(d) != 0 || hasWeak(withLogo) {
 		t.Errorf("the logo signs: %v", withLogo.Signatures)
-	}
-}
-
-func TestHasCode(t *testing.T) {
-	for text, want := range map[string]bool{
-		"code 4829": true, "code: 48291376.": true, "482-913": true, "482 913": true, "G-482913": true, "K7Q2M9": true,
-		"验证码482913，": true, "code 123": false, "in 2026": false, "1999": false, "123456789": false, "call 482 9": false,
-		"HELLO": false, "abc123": false, "": false, "ABCDEFGHIJ12": false, "A1": false,
-	} {
-		if got := hasCode([]byte(text)); got != want {
-			t.Errorf("%q: %v", text, got)
-		}
-	}
-}
-
-// Every phrase is found in its own text, in both versions, and counts as nothing.
-func TestBoilerplate(t *testing.T) {
-	for _, list := range [][]string{clientNotes, scannerNotes, listFooters, viewNotes, disclaimers} {
-		for _, phrase := range list {
-			m := Message{Body: []byte(phrase + "\n")}
-			c := computers.Get().(*computer)
-			walk(m, true, c.leaf)
-			text := c.visibleText()
-			c.words.markBoilerplate()
-			if own := withoutBoilerplate(text, boilerplate()); len(strings.TrimSpace(string(own))) > 0 {
-				t.Errorf("of %q stays %q", phrase, own)
-			}
-			for _, tok := range c.words.tokens {
-				if tok.by == byAuthor {
-					t.Errorf("%q: %q is its author's own", phrase, c.words.text[tok.start:tok.end])
-				}
-			}
-			c.release()
-		}
-	}
-}
-
-// Boilerplate around words of one's own leaves them; a phrase inside other words is
-// none.
-func TestBoilerplatePlaces(t *testing.T) {
-	p := boilerplate()
-	for text, want := range map[string]string{
-		"good morning sent from my iphone":        "good morning",
-		"sent from my iphonelike thing":           "sent from my iphonelike thing",
-		"absent from my iphone":                   "absent from my iphone",
-		"sent from my iphone a sent from my ipad": "",
-		"view in browser one two three four five six seven eight nine ten eleven twelve view in browser": "one two three four five six seven eight nine ten eleven twelve",
-		"": "",
-	} {
-		if got := strings.TrimSpace(string(withoutBoilerplate([]byte(text), p))); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature/sketch/sketchtest"
 )
 
 // tricks are ways to deceive who looks for hidden text, as they were tried against
@@ -88,12 +90,12 @@ func copyOf(rng *rand.Rand, head, begin, end, hide, unhide string) Message {
 
 // finds tells whether b is known by a report of a.
 func finds(a, b Set) bool {
-	keyed, reported := keyedBy(1), stored{}
+	keyed, reported := sketchtest.KeyedBy(1), sketchtest.Store{}
 	for _, s := range a.Sketches {
-		reported.report(s, keyed)
+		reported.Report(s, keyed)
 	}
 	for _, s := range b.Sketches {
-		if _, ok := reported.found(s, keyed); ok {
+		if _, ok := reported.Found(s, keyed); ok {
 			return true
 		}
 	}

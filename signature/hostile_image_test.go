@@ -15,7 +15,9 @@ import (
 
 	"golang.org/x/image/bmp"
 
+	"github.com/spambloom/spambloom/signature/archive/archivetest"
 	"github.com/spambloom/spambloom/signature/picture"
+	"github.com/spambloom/spambloom/signature/sketch"
 )
 
 // hostilePNG: width, height, colour type, depth, interlaced, filter, and how much of
@@ -45,8 +47,8 @@ func hostilePNG(numbers []int) []byte {
 		w.Write(line)
 	}
 	w.Close()
-	if data := packed.Bytes(); number(numbers, 8, 0, 200_000) > 0 && number(numbers, 7, 0, lastBlocks) != textBlocks {
-		before := blocks(number(numbers, 7, 0, lastBlocks), number(numbers, 8, 0, 200_000))
+	if data := packed.Bytes(); number(numbers, 8, 0, 200_000) > 0 && number(numbers, 7, 0, archivetest.LastBlocks) != archivetest.TextBlocks {
+		before := archivetest.Blocks(number(numbers, 7, 0, archivetest.LastBlocks), number(numbers, 8, 0, 200_000))
 		packed = *bytes.NewBuffer(slices.Concat(data[:2], before[:len(before)-2], data[2:]))
 	}
 	out := []byte("\x89PNG\r\n\x1a\n")
@@ -68,7 +70,7 @@ func hostilePNG(numbers []int) []byte {
 func noise(width, height int) *stdimage.Paletted {
 	m := stdimage.NewPaletted(stdimage.Rect(0, 0, width, height), palette.Plan9)
 	for i := range m.Pix {
-		m.Pix[i] = byte(scramble(uint64(i)))
+		m.Pix[i] = byte(sketch.Scramble(uint64(i)))
 	}
 	return m
 }
@@ -174,7 +176,7 @@ func hostileWebP(numbers []int) []byte {
 	width, height := number(numbers, 0, 100, 4000), number(numbers, 1, 100, 4000)
 	data := make([]byte, number(numbers, 2, minPicture, 4<<20))
 	for i := range data {
-		data[i] = byte(scramble(uint64(i + number(numbers, 3, 0, 1000))))
+		data[i] = byte(sketch.Scramble(uint64(i + number(numbers, 3, 0, 1000))))
 	}
 	first := min(number(numbers, 4, 100, 1<<19-1), len(data)-100) // length of the partition of modes
 	copy(data, []byte{byte(first<<5) | 0x10, byte(first >> 3), byte(first >> 11), 0x9d, 0x01, 0x2a,

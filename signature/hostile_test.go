@@ -145,3 +145,16 @@ func TestAttachmentsBounded(t *testing.T) {
 		seen[sig] = true
 	}
 }
+
+// nested returns a message of multiparts in each other.
+func nested(depth int) string {
+	var b strings.Builder
+	for i := range depth {
+		fmt.Fprintf(&b, "Content-Type: multipart/mixed; boundary=b%d\r\n\r\n--b%d\r\n", i, i)
+	}
+	b.WriteString("\r\n" + prose + "\r\n")
+	for i := depth - 1; i >= 0; i-- {
+		fmt.Fprintf(&b, "--b%d--\r\n", i)
+	}
+	return b.String()
+}

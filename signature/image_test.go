@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature/mail"
 )
 
 // pageImage is the written page of vector 70, 300 by 260 pixels.
@@ -14,9 +16,9 @@ func pageImage(tb testing.TB) []byte {
 		tb.Fatal(err)
 	}
 	var content []byte
-	walk(Parse(raw), true, func(l leaf) {
-		if l.mediaType == "image/png" {
-			content = decodeTransfer(nil, l.raw, l.encoding)
+	mail.Walk(Parse(raw), nil, func(l mail.Leaf) {
+		if l.MediaType == "image/png" {
+			content = mail.DecodeFile(nil, l)
 		}
 	})
 	return content

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature/archive/archivetest"
 )
 
 // A recipe describes a message in a few lines, of which each says how often a piece
@@ -44,7 +46,7 @@ func readRecipe(text string) (r recipe, err error) {
 			continue
 		}
 		one := ingredient{count: 1, file: first}
-		if files[first] == nil {
+		if fileMakers[first] == nil {
 			return nil, fmt.Errorf("%s: no such file", line)
 		}
 		for field := range strings.FieldsSeq(rest) {
@@ -77,7 +79,7 @@ func (r recipe) message(percent int) []byte {
 	var b bytes.Buffer
 	for _, one := range r {
 		if one.file != "" {
-			b.WriteString(encoded(string(files[one.file](one.numbers))) + "\n")
+			b.WriteString(encoded(string(fileMakers[one.file](one.numbers))) + "\n")
 			continue
 		}
 		count := one.count
@@ -119,7 +121,7 @@ func hostileRecipes(tb testing.TB) map[string]recipe {
 
 // files make what a recipe of text cannot say. Numbers out of range, also missing
 // ones, become some that are in it.
-var files = map[string]func(numbers []int) []byte{
+var fileMakers = map[string]func(numbers []int) []byte{
 	"zip": hostileZip, "gzip": hostileGzip, "tar": hostileTar, "pdf": hostilePDF, "png": hostilePNG, "gif": hostileGIF, "jpeg": hostileJPEG, "bmp": hostileBMP, "webp": hostileWebP,
 }
 
@@ -135,7 +137,7 @@ func number(numbers []int, i, least, most int) int {
 // hostileZip has members that share their data: kind of its blocks, number of these,
 // number of members.
 func hostileZip(numbers []int) []byte {
-	data := blocks(number(numbers, 0, 0, lastBlocks), number(numbers, 1, 1, 200_000))
+	data := archivetest.Blocks(number(numbers, 0, 0, archivetest.LastBlocks), number(numbers, 1, 1, 200_000))
 	members := number(numbers, 2, 1, 2*maxMembers)
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
@@ -156,8 +158,8 @@ func hostileZip(numbers []int) []byte {
 
 // hostileGzip has many members: kind of the blocks, number in each, number of members.
 func hostileGzip(numbers []int) []byte {
-	data := blocks(number(numbers, 0, 0, lastBlocks), number(numbers, 1, 1, 200_000))
-	if number(numbers, 0, 0, lastBlocks) == textBlocks {
+	data := archivetest.Blocks(number(numbers, 0, 0, archivetest.LastBlocks), number(numbers, 1, 1, 200_000))
+	if number(numbers, 0, 0, archivetest.LastBlocks) == archivetest.TextBlocks {
 		var b bytes.Buffer
 		w := gzip.NewWriter(&b)
 		w.Write(make([]byte, number(numbers, 1, 1, 200_000)))
@@ -191,7 +193,7 @@ func hostileTar(numbers []int) []byte {
 
 // hostilePDF has streams: kind of the blocks, number in each, number of streams.
 func hostilePDF(numbers []int) []byte {
-	data := append([]byte("x\x9c"), blocks(number(numbers, 0, 0, lastBlocks), number(numbers, 1, 1, 200_000))...)
+	data := append([]byte("x\x9c"), archivetest.Blocks(number(numbers, 0, 0, archivetest.LastBlocks), number(numbers, 1, 1, 200_000))...)
 	var b bytes.Buffer
 	w := zlib.NewWriter(&b)
 	w.Close()

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature/work"
 )
 
 // stepsOf is what it costs to sign a message, in steps.
@@ -13,7 +15,7 @@ func stepsOf(m Message) int {
 	c := computers.Get().(*computer)
 	defer c.release()
 	c.compute(m)
-	return c.work.steps
+	return c.work.Total()
 }
 
 // everyHostile is each hostile message of these tests, by name.
@@ -83,13 +85,13 @@ func TestWorkIsLinear(t *testing.T) {
 // of it, and by its body.
 func TestWorkSigns(t *testing.T) {
 	hosts := bytes.Replace(hostileRecipes(t)["longer-hosts"].message(100), []byte("\n\n"), []byte("\n\n"+prose), 1)
-	if s := Compute(Parse(hosts)); kinds(s) != "body text" || s.Limits&LimitWork == 0 {
+	if s := Compute(Parse(hosts)); kinds(s) != "body text" || s.Limits&work.LimitWork == 0 {
 		t.Errorf("links that are too expensive: signed by %q with the limits %q", kinds(s), s.Limits.Names())
 	}
 	c := computers.Get().(*computer)
 	defer c.release()
-	c.work.spent = 1 << 40
-	if s := c.compute(Parse([]byte("\n" + prose))); kinds(s) != "body" || s.Limits != LimitWork || len(s.Counting) != 1 {
+	c.work.Spend(1 << 40)
+	if s := c.compute(Parse([]byte("\n" + prose))); kinds(s) != "body" || s.Limits != work.LimitWork || len(s.Counting) != 1 {
 		t.Errorf("no budget at all: signed by %q, counted by %v, with the limits %q", kinds(s), s.Counting, s.Limits.Names())
 	}
 }
@@ -114,7 +116,8 @@ func computeWork(raw string) (spent [2]int) {
 	c := computers.Get().(*computer)
 	defer c.release()
 	c.compute(Parse([]byte(raw)))
-	return [2]int{c.work.spent, c.work.more}
+	spent[0], spent[1] = c.work.OfTexts()
+	return spent
 }
 
 // BenchmarkSteps tells how much CPU time a step of each hostile message stands for. What

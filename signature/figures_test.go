@@ -1,0 +1,26 @@
+package signature
+
+import "github.com/spambloom/spambloom/signature/sketch"
+
+// The limits of the packages below, as FORMAT.md has them. What is within is read, and
+// what is beyond is not.
+const (
+	maxEntities  = 50_000 // package mail
+	maxWrapped   = 4
+	maxReach     = 1 << 20
+	maxSource    = 1 << 20 // package visible
+	maxOpen      = 256     // package page
+	maxSheet     = 256 << 10
+	maxSelectors = 5000
+	maxClasses   = 16
+	maxText      = 256 << 10 // package words
+	maxMembers   = 2000      // package archive
+	freeInflated = 2 << 20
+	maxLinks     = 8192 // package links
+	maxLinked    = 1024
+	maxDomains   = 16
+	storedKeys   = 20 // package sketch
+	candidates   = 12
+	needOfImage  = 11
+	maxSketched  = sketch.MaxWords
+)

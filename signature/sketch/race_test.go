@@ -1,0 +1,7 @@
+//go:build race
+
+package sketch_test
+
+// scale divides the sizes of tests: the race detector makes each byte
+// some ten times as dear, and there is nothing in their size to race for.
+const scale = 8
