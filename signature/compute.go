@@ -120,7 +120,7 @@ func (c *computer) leaf(l mail.Leaf) {
 	if isText && l.IsCut {
 		return
 	}
-	c.work.Count(mail.StepsOfDecoding(l))
+	c.work.Count(l.Steps())
 	c.decoded = l.Content(c.decoded[:0])
 	content := c.decoded
 	if len(content) == 0 {

@@ -86,8 +86,8 @@ func (c *computer) unpackAll() (digests []digest.Digest) {
 		if c.turns.isStopped() {
 			return digests
 		}
-		c.work.Count(mail.StepsOfDecoding(l))
-		c.decoded = mail.DecodeFile(c.decoded[:0], l)
+		c.work.Count(l.Steps())
+		c.decoded = l.File(c.decoded[:0])
 		if d, ok := u.Digest(c.decoded); ok {
 			digests = addDigest(digests, digestOf(l.CarriedAsFile(), digest.KindContent, d))
 		}

@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// minPicture is the size, in bytes, from which on an image is looked at.
+	// minPicture is the size, in bytes, from which on an image is decoded.
 	minPicture = 2 << 10
-	// maxLooked bounds the images of a message that are looked at, and
-	// maxPictures those of them that have a sketch.
+	// maxLooked bounds the images of a message that are decoded, and maxPictures those of
+	// them that have a sketch.
 	maxLooked, maxPictures = 4, 2
-	// A message may cost maxPixels, in pixels decoded; at most freePixels and
+	// A message may cost maxPixels, in pixels decoded, but at most freePixels, and
 	// pixelsOfByte for each byte of its images.
 	maxPixels    = 4 << 20
 	freePixels   = 1 << 20
 	pixelsOfByte = 4
-	// largeArea and largeSide are what an image needs, in pixels, beside a short
-	// text that signs: below it are the logos of letterheads and signatures.
+	// largeArea and largeSide are the size, in pixels, that an image needs beside a short
+	// text that signs. Smaller ones are the logos of letterheads and signatures.
 	largeArea, largeSide = 160_000, 250
 )
 
@@ -35,10 +35,10 @@ func (c *computer) addImage(l mail.Leaf) {
 	c.files.images = append(c.files.images, l)
 }
 
-// imageSketches returns the sketches of the images that tell what the message is:
-// attached ones, and those beside no text that signs, or, if large, beside a short
-// one. Beside more text, images in it are what its sender has in all his mail.
-// Beside an image of the message itself, the text of attached messages does not count.
+// imageSketches returns the sketches of the images that identify the message: attached
+// ones, images without a text that signs, and large ones beside a short text. Beside more
+// text, images are those that their sender has in all mail. For an image of the message
+// itself, the text of attached messages does not count.
 func (c *computer) imageSketches(needed words.Amount) (sketches []sketch.Sketch) {
 	if len(c.files.images) == 0 {
 		return nil
@@ -52,7 +52,7 @@ func (c *computer) imageSketches(needed words.Amount) (sketches []sketch.Sketch)
 	return sketches
 }
 
-// sketchImages is imageSketches, of which only part is returned if it was stopped.
+// sketchImages returns the sketches, or only some if it was stopped.
 func (c *computer) sketchImages(body, whole beside) (sketches []sketch.Sketch) {
 	pictures := 0
 	left, size := maxPixels, 0
@@ -60,8 +60,8 @@ func (c *computer) sketchImages(body, whole beside) (sketches []sketch.Sketch) {
 		if c.turns.isStopped() {
 			return sketches
 		}
-		c.work.Count(mail.StepsOfDecoding(l))
-		content := mail.DecodeFile(c.decoded[:0], l)
+		c.work.Count(l.Steps())
+		content := l.File(c.decoded[:0])
 		c.decoded = content
 		embedded, text := isEmbedded(l, content), body
 		if l.Carried == mail.AttachedPart {
@@ -97,7 +97,7 @@ func (c *computer) sketchImages(body, whole beside) (sketches []sketch.Sketch) {
 	return sketches
 }
 
-// beside is what stands beside an image: a text that signs, or even an ample one.
+// beside is the text beside an image: whether it signs, and whether it is ample.
 type beside struct{ signs, isAmple bool }
 
 func besideText(text []byte, needed words.Amount) beside {

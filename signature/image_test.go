@@ -18,7 +18,7 @@ func pageImage(tb testing.TB) []byte {
 	var content []byte
 	mail.Walk(Parse(raw), nil, func(l mail.Leaf) {
 		if l.MediaType == "image/png" {
-			content = mail.DecodeFile(nil, l)
+			content = l.File(nil)
 		}
 	})
 	return content

@@ -14,42 +14,43 @@ type Signature struct {
 	Digest digest.Digest
 }
 
-// ID is the short name of a signature in headers and logs: its kind and the
-// first 16 hex digits of its digest.
+// ID returns the short name of a signature in headers and logs: its kind and the first 16
+// hex digits of its digest.
 func (s Signature) ID() string {
 	return s.Kind.String() + ":" + hex.EncodeToString(s.Digest[:8])
 }
 
-// Set is all that Compute found in one message.
+// Set is the result of Compute for one message.
 type Set struct {
-	// Signatures are the report keys, without duplicates, strongest kind first.
-	// It is empty where the message has too little content to sign.
+	// Signatures are the report keys, without duplicates, strongest kind first. There are
+	// none if the message has too little content to sign.
 	Signatures []Signature
-	// Counting are the one or two of them under which the message is counted.
+	// Counting is the signature under which the message is counted, if there is one.
 	Counting []Signature
-	// Sketches tell near-duplicates: of the visible text, then of images. A message
-	// that has some has a signature too.
+	// Sketches find near-duplicates: of the visible text, then of images. A message that
+	// has some has a signature too.
 	Sketches []sketch.Sketch
-	// Domains are the registrable domains that the message links to, lower case,
-	// without duplicates, at most 16, in order of first occurrence: of an HTML part,
-	// those in tags, then those in the text. An IP address stands in brackets.
+	// Domains are the registrable domains that the message links to, lower case, without
+	// duplicates, at most 16, in order of first occurrence: of an HTML part, those in
+	// tags, then those in the text. An IP address stands in brackets.
 	Domains []string
-	// Carried is how many of Domains, the last ones, no report lists: the message has
-	// them where its sender could put another's mail. See ToReport.
+	// Carried is how many of Domains, the last ones, are in text that the message
+	// carries. No report lists them, as a sender could put another's mail there. See
+	// ToReport.
 	Carried int
-	// Limits are the bounds that bit: what is beyond them does not count.
+	// Limits are the limits that were reached. Content beyond them does not count.
 	Limits work.Limits
 }
 
-// ToReport is the part of s that a report of its message lists: s without the domains
-// that the message carries. A revocation takes back all of s.
+// ToReport returns the part of s that a report of its message lists: s without the
+// domains of carried text. A revocation takes back all of s.
 func (s Set) ToReport() Set {
 	own := max(0, len(s.Domains)-s.Carried)
 	s.Domains, s.Carried = s.Domains[:own:own], 0
 	return s
 }
 
-// DomainSignature is the signature of a link's registrable domain.
+// DomainSignature returns the signature of a link's registrable domain.
 func DomainSignature(domain string) Signature {
 	return Signature{digest.KindDomain, digest.Sum(digest.KindDomain, []byte(domain))}
 }

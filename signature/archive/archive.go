@@ -17,217 +17,218 @@ import (
 )
 
 const (
-	// minContent is what an archive or PDF must hold, in bytes, apart from what
-	// programs put into all of theirs.
+	// minContent is the content, in bytes, that an archive or PDF must have, apart from
+	// what programs put into all of theirs.
 	minContent = 1 << 10
 	// maxMembers bounds the members of an archive, and the streams of a PDF.
 	maxMembers = 2000
-	// A message may have maxInflated bytes inflated; at most freeInflated and
+	// A message may have maxInflated bytes inflated, but at most freeInflated, and
 	// inflatedOfByte for each byte of its archives and PDFs.
 	maxInflated    = 16 << 20
 	freeInflated   = 2 << 20
 	inflatedOfByte = 4
 )
 
-// unpacker reads the archives and PDFs of one message.
+// Unpacker reads the archives and PDFs of one message. It is used by one goroutine.
 type Unpacker struct {
 	Work      *work.Steps
 	IsStopped func() bool // reports whether unpacking is to stop
 	IsLimited bool        // a limit was reached
 
-	size, used int // bytes packed so far, and inflated
+	size, used int // bytes read so far, and bytes that they inflated to
 }
 
-// digest returns the digest of what content holds, whatever its members are called and in
-// which order, when and how well they were packed. There is none if they have too little
-// content, are over the limits, or unpacking was stopped.
+// Digest returns the digest of what an archive or PDF contains, whatever its members are
+// called, and in whatever order, when and how well they were packed. There is none if it
+// has too little content, a limit was reached, its data is faulty or unpacking was
+// stopped.
 func (u *Unpacker) Digest(content []byte) (digest.Digest, bool) {
 	u.size += len(content)
 	c := contents{left: min(maxInflated, freeInflated+inflatedOfByte*u.size) - u.used, work: u.Work, isStopped: u.IsStopped}
 	before := c.left
 	d, ok := c.digest(content)
-	u.IsLimited = u.IsLimited || c.limited
+	u.IsLimited = u.IsLimited || c.isLimited
 	u.used += before - c.left
 	return d, ok
 }
 
-// isPacked knows archives and PDFs by their first bytes.
+// Is reports whether content is an archive or a PDF, by its first bytes.
 func Is(content []byte) bool {
 	return bytes.HasPrefix(content, []byte("PK\x03\x04")) || bytes.HasPrefix(content, []byte("\x1f\x8b")) ||
 		bytes.HasPrefix(content, []byte("%PDF-"))
 }
 
-// contents collects the digests of members of one archive, or streams of a PDF.
+// contents collects the digests of the members of one archive, or the streams of a PDF.
 type contents struct {
-	left     int // bytes that may still be inflated
-	held     int // bytes of members that count
-	members  []digest.Digest
-	packed   int           // bytes of a ZIP file that may still be inflated: each once
-	inflater io.ReadCloser // used again for each member of a ZIP file
-	work     *work.Steps
-	over     bool // a limit was hit, data is faulty, or it was stopped: no digest
-	limited  bool // a limit was hit
+	left      int // bytes that may still be inflated
+	size      int // bytes of the members that count
+	members   []digest.Digest
+	packed    int           // bytes of a ZIP file that may still be inflated: each one once
+	inflater  io.ReadCloser // used for all members of a ZIP file
+	work      *work.Steps
+	hasFailed bool // there is no digest: a limit was reached, data is faulty, or unpacking was stopped
+	isLimited bool // a limit was reached
 
 	isStopped func() bool
 }
 
 // read returns a reader of content that fails once unpacking is to stop.
-func (u *contents) read(content []byte) packed { return packed{bytes.NewReader(content), u.isStopped} }
+func (c *contents) read(content []byte) packed { return packed{bytes.NewReader(content), c.isStopped} }
 
-// digest returns the digest of what content holds, whatever its members are called
-// and in which order, when and how well they were packed. There is none where they
-// have too little content, or are over the limits.
-func (u *contents) digest(content []byte) (digest.Digest, bool) {
+// digest returns the digest of the sorted members.
+func (c *contents) digest(content []byte) (digest.Digest, bool) {
 	switch {
 	case bytes.HasPrefix(content, []byte("%PDF-")):
-		u.pdf(content)
+		c.pdf(content)
 	case bytes.HasPrefix(content, []byte("PK\x03\x04")):
-		u.zip(content)
+		c.zip(content)
 	default:
-		u.gzip(content)
+		c.gzip(content)
 	}
-	if u.over || u.held < minContent {
+	if c.hasFailed || c.size < minContent {
 		return digest.Digest{}, false
 	}
-	slices.SortFunc(u.members, func(a, b digest.Digest) int { return bytes.Compare(a[:], b[:]) })
+	slices.SortFunc(c.members, func(a, b digest.Digest) int { return bytes.Compare(a[:], b[:]) })
 	var list []byte
-	for _, d := range slices.Compact(u.members) {
+	for _, d := range slices.Compact(c.members) {
 		list = append(list, d[:]...)
 	}
 	return digest.Sum(digest.KindContent, list), true
 }
 
-// inflate reads r to its end, or gives up where the limit is hit.
-func (u *contents) inflate(r io.Reader) []byte {
-	data, err := io.ReadAll(io.LimitReader(r, int64(u.left)+1))
-	u.work.Count(work.PerPart + len(data))
-	if len(data) > u.left {
-		u.limit()
+// inflate reads r to its end, or gives up at the limit.
+func (c *contents) inflate(r io.Reader) []byte {
+	data, err := io.ReadAll(io.LimitReader(r, int64(c.left)+1))
+	c.work.Count(work.PerPart + len(data))
+	if len(data) > c.left {
+		c.limit()
 	}
-	u.over = u.over || err != nil
-	u.left = max(0, u.left-len(data))
+	c.hasFailed = c.hasFailed || err != nil
+	c.left = max(0, c.left-len(data))
 	return data
 }
 
-// limit gives up, as a limit is hit.
-func (u *contents) limit() { u.over, u.limited = true, true }
+// limit gives up, as a limit was reached.
+func (c *contents) limit() { c.hasFailed, c.isLimited = true, true }
 
-// member takes in the data of one member.
-func (u *contents) member(data []byte) {
-	if len(data) == 0 || u.over {
+// member adds the data of one member.
+func (c *contents) member(data []byte) {
+	if len(data) == 0 || c.hasFailed {
 		return
 	}
-	if len(u.members) == maxMembers {
-		u.limit()
+	if len(c.members) == maxMembers {
+		c.limit()
 		return
 	}
-	u.held += len(data)
-	u.members = append(u.members, digest.Sum(digest.KindContent, data))
+	c.size += len(data)
+	c.members = append(c.members, digest.Sum(digest.KindContent, data))
 }
 
-func (u *contents) gzip(content []byte) {
-	u.work.Count(work.PerPackedByte * len(content))
-	r, err := gzip.NewReader(u.read(content))
+func (c *contents) gzip(content []byte) {
+	c.work.Count(work.PerPackedByte * len(content))
+	r, err := gzip.NewReader(c.read(content))
 	if err != nil {
-		u.over = true
+		c.hasFailed = true
 		return
 	}
-	data := u.inflate(r)
+	data := c.inflate(r)
 	if len(data) < 512 || string(data[257:262]) != "ustar" {
-		u.member(data)
+		c.member(data)
 		return
 	}
 	files := tar.NewReader(bytes.NewReader(data))
 	for range maxMembers {
 		head, err := files.Next()
 		if err != nil {
-			u.over = u.over || err != io.EOF
+			c.hasFailed = c.hasFailed || err != io.EOF
 			return
 		}
 		if head.Typeflag == tar.TypeReg && !isMetadataFile(head.Name) {
-			u.member(u.inflate(files))
+			c.member(c.inflate(files))
 		}
 	}
-	u.limit()
+	c.limit()
 }
 
-// zip also reads the documents of Office (ECMA-376) and OpenDocument, and JAR.
-func (u *contents) zip(content []byte) {
-	// The reader takes memory for each entry of the directory.
+// zip reads a ZIP file. Documents of Office (ECMA-376) and OpenDocument are ZIP files, as
+// is JAR.
+func (c *contents) zip(content []byte) {
+	// The reader allocates memory for each entry of the directory.
 	if bytes.Count(content, []byte("PK\x01\x02")) > 2*maxMembers {
-		u.limit()
+		c.limit()
 		return
 	}
-	r, err := zip.NewReader(u.read(content), int64(len(content)))
+	r, err := zip.NewReader(c.read(content), int64(len(content)))
 	if err != nil {
-		u.over = true
+		c.hasFailed = true
 		return
 	}
 	isDocument := slices.ContainsFunc(r.File, func(f *zip.File) bool {
 		return f.Name == "[Content_Types].xml" || f.Name == "mimetype"
 	})
-	r.RegisterDecompressor(zip.Deflate, u.inflaterOf)
-	u.packed = len(content)
+	r.RegisterDecompressor(zip.Deflate, c.inflaterOf)
+	c.packed = len(content)
 	for _, f := range r.File {
-		u.work.Count(work.PerPart)
-		if u.over {
+		c.work.Count(work.PerPart)
+		if c.hasFailed {
 			return
 		}
 		switch {
 		case f.Mode().IsDir() || isMetadataFile(f.Name) || isDocument && isFormat(f.Name):
 		case f.Flags&1 != 0:
-			u.encrypted(f)
+			c.encrypted(f)
 		default:
-			data := u.file(f)
+			data := c.file(f)
 			if isDocument && strings.HasSuffix(f.Name, ".xml") {
 				data = textOfXML(data)
 			}
-			u.member(data)
+			c.member(data)
 		}
 	}
 }
 
-func (u *contents) file(f *zip.File) []byte {
-	// Members may share what they are inflated from, although none of a packer does.
-	if f.CompressedSize64 > uint64(u.packed) {
-		u.limit()
+func (c *contents) file(f *zip.File) []byte {
+	// Members may share compressed data, although no packer makes such files.
+	if f.CompressedSize64 > uint64(c.packed) {
+		c.limit()
 		return nil
 	}
-	u.packed -= int(f.CompressedSize64)
-	u.work.Count(work.PerPackedByte * int(f.CompressedSize64))
+	c.packed -= int(f.CompressedSize64)
+	c.work.Count(work.PerPackedByte * int(f.CompressedSize64))
 	r, err := f.Open()
 	if err != nil {
-		u.over = true
+		c.hasFailed = true
 		return nil
 	}
 	defer r.Close()
-	return u.inflate(r)
+	return c.inflate(r)
 }
 
-// inflaterOf reads a member of a ZIP file, in place of compress/flate, which takes tables
-// anew for each block. It takes the place of the one before.
-func (u *contents) inflaterOf(packed io.Reader) io.ReadCloser {
-	if u.inflater == nil {
-		u.inflater = flate.NewReader(packed)
-	} else if err := u.inflater.(flate.Resetter).Reset(packed, nil); err != nil {
-		u.over = true
+// inflaterOf returns a reader for a member of a ZIP file. It replaces compress/flate,
+// which allocates tables for each block. The reader of the member before is used again.
+func (c *contents) inflaterOf(packed io.Reader) io.ReadCloser {
+	if c.inflater == nil {
+		c.inflater = flate.NewReader(packed)
+	} else if err := c.inflater.(flate.Resetter).Reset(packed, nil); err != nil {
+		c.hasFailed = true
 	}
-	return u.inflater
+	return c.inflater
 }
 
-// encrypted takes in a member that cannot be read by what the directory tells of
-// its plain content: checksum and length. It stands apart from all that can be
-// read, so that nobody can pass such a member off as another's file.
-func (u *contents) encrypted(f *zip.File) {
+// encrypted adds a member that cannot be read, by the checksum and length of its plain
+// content in the directory. Its digest differs from those of readable members, so it
+// cannot pass for another sender's file.
+func (c *contents) encrypted(f *zip.File) {
 	if f.CRC32 == 0 || f.UncompressedSize64 < minContent {
 		return
 	}
 	told := binary.BigEndian.AppendUint32([]byte("encrypted"), f.CRC32)
-	u.member(binary.BigEndian.AppendUint64(told, f.UncompressedSize64))
-	u.held += minContent
+	c.member(binary.BigEndian.AppendUint64(told, f.UncompressedSize64))
+	c.size += minContent
 }
 
-// isMetadataFile tells of files that systems and packers add.
+// isMetadataFile reports whether a file was added by the operating system or the
+// archiver.
 func isMetadataFile(name string) bool {
 	name = strings.ToLower(strings.ReplaceAll(name, `\`, "/"))
 	base := name[strings.LastIndexByte(name, '/')+1:]
@@ -235,8 +236,8 @@ func isMetadataFile(name string) bool {
 		base == ".ds_store" || base == "thumbs.db" || base == "desktop.ini"
 }
 
-// isFormat tells of members of a document that say how it looks, by whom and when
-// it was made: they are the same in many documents, or never.
+// isFormat reports whether a member of a document contains its format, author or dates:
+// such members are the same in many documents, or in none.
 func isFormat(name string) bool {
 	for _, part := range []string{"_rels/", "docProps/", "customXml/", "theme/", "slideLayouts/", "slideMasters/",
 		"printerSettings/", "Thumbnails/", "Configurations2/"} {
@@ -253,8 +254,8 @@ func isFormat(name string) bool {
 	return false
 }
 
-// textOfXML returns what stands between the tags, in place, with one blank for each
-// run of tags and white space.
+// textOfXML returns the text between the tags, in place, with one blank for each run of
+// tags and white space.
 func textOfXML(data []byte) []byte {
 	out := data[:0]
 	inTag := false

@@ -12,19 +12,18 @@ import (
 // maxDictionary is how far before a stream, in bytes, its dictionary may begin.
 const maxDictionary = 1 << 10
 
-// pdf takes in the streams of a PDF (ISO 32000-1 section 7.3.8) that say what its
-// pages show: their contents and images. Identifiers, dates and the names of
-// programs stand outside of streams, or in those of metadata, and do not matter;
-// nor does the order of objects. Nothing is taken of an encrypted PDF, of which
-// each copy is another.
-func (u *contents) pdf(content []byte) {
+// pdf adds the streams of a PDF (ISO 32000-1 section 7.3.8) that its pages show: their
+// contents and images. Identifiers, dates and the names of programs stand outside of
+// streams or in those of metadata, and do not matter. The order of objects does not
+// matter either. An encrypted PDF has no digest, as each copy of it differs.
+func (c *contents) pdf(content []byte) {
 	if bytes.Contains(content, []byte("/Encrypt")) {
-		u.over = true
+		c.hasFailed = true
 		return
 	}
-	u.work.Count(len(content))
-	var inflater io.Reader // used again for each stream
-	for streams := 0; !u.over && !u.isStopped(); streams++ {
+	c.work.Count(len(content))
+	var inflater io.Reader // used for all streams
+	for streams := 0; !c.hasFailed && !c.isStopped(); streams++ {
 		before, after, ok := bytes.Cut(content, []byte("stream"))
 		if !ok {
 			return
@@ -35,7 +34,7 @@ func (u *contents) pdf(content []byte) {
 		}
 		content = rest
 		if streams == maxMembers {
-			u.limit()
+			c.limit()
 		}
 		dictionary := dictionaryBefore(before)
 		if !isShown(dictionary) {
@@ -43,16 +42,16 @@ func (u *contents) pdf(content []byte) {
 		}
 		data = bytes.TrimPrefix(bytes.TrimPrefix(data, []byte("\r")), []byte("\n"))
 		if bytes.Contains(dictionary, []byte("FlateDecode")) {
-			data, inflater = u.flate(data, inflater)
+			data, inflater = c.flate(data, inflater)
 		}
-		u.member(bytes.TrimRight(data, "\r\n"))
+		c.member(bytes.TrimRight(data, "\r\n"))
 	}
 }
 
-// flate inflates a stream; none that is faulty.
-func (u *contents) flate(data []byte, inflater io.Reader) ([]byte, io.Reader) {
-	u.work.Count(work.PerPackedByte * len(data))
-	r := u.read(data)
+// flate inflates a stream; nothing if it is faulty.
+func (c *contents) flate(data []byte, inflater io.Reader) ([]byte, io.Reader) {
+	c.work.Count(work.PerPackedByte * len(data))
+	r := c.read(data)
 	var err error
 	if inflater == nil {
 		inflater, err = zlib.NewReader(r)
@@ -62,11 +61,11 @@ func (u *contents) flate(data []byte, inflater io.Reader) ([]byte, io.Reader) {
 	if err != nil {
 		return nil, inflater
 	}
-	return u.inflate(inflater), inflater
+	return c.inflate(inflater), inflater
 }
 
-// dictionaryBefore returns the dictionary of the stream that content ends with,
-// from where its object begins.
+// dictionaryBefore returns the dictionary of the stream that content ends with, from the
+// beginning of its object.
 func dictionaryBefore(content []byte) []byte {
 	content = content[max(0, len(content)-maxDictionary):]
 	at := bytes.LastIndex(content, []byte(" obj"))
@@ -76,7 +75,7 @@ func dictionaryBefore(content []byte) []byte {
 	return content[at+len(" obj"):]
 }
 
-// isShown tells whether a stream is the contents of a page or an image: no font,
+// isShown reports whether a stream is the content of a page or an image, and no font,
 // colour profile, metadata, character map or table of objects.
 func isShown(dictionary []byte) bool {
 	if dictionary == nil {

@@ -7,11 +7,11 @@ import (
 
 var errStopped = errors.New("unpacking was stopped")
 
-// stoppable is how often a packed file is asked whether to stop, in bytes.
+// stoppable is the number of bytes of a packed file after which it asks whether to stop.
 const stoppable = 4 << 10
 
-// packed is a packed file. Reading it fails once unpacking is to stop: a decompressor may
-// take long over data that gives nothing.
+// packed is a packed file. Reading it fails once unpacking is to stop, as a decompressor
+// may take long over data that inflates to nothing.
 type packed struct {
 	*bytes.Reader
 	isStopped func() bool

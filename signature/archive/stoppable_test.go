@@ -19,7 +19,7 @@ func emptyBlocks(n int) []byte {
 func askedOf(content []byte, stopAfter int) (asked int, over bool) {
 	u := contents{left: maxInflated, isStopped: func() bool { asked++; return asked > stopAfter }}
 	u.digest(content)
-	return asked, u.over
+	return asked, u.hasFailed
 }
 
 // Unpacking stops within 4 KiB of packed data, however little that gives, and soon after

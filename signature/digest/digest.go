@@ -9,13 +9,13 @@ import (
 	sha256 "github.com/minio/sha256-simd"
 )
 
-// Digest is a SHA-256 digest. All digests of the program are made in this
-// file, so that the implementation can be changed in one place.
+// Digest is a SHA-256 digest. All digests of the program are made in this file, so that
+// the implementation can be changed in one place.
 type Digest [sha256.Size]byte
 
-// Sum is the signature of content under a kind: SHA-256 over the kind (one
-// byte), the content's length (8 bytes, big-endian) and the content. The length
-// keeps apart contents of which one is the other's beginning.
+// Sum returns the digest of content under a kind: SHA-256 of the kind (one byte), the
+// content's length (8 bytes, big-endian) and the content. Because of the length, no input
+// is the beginning of another one.
 func Sum(kind Kind, content []byte) Digest {
 	s := summers.Get().(*summer)
 	defer summers.Put(s)
@@ -28,7 +28,7 @@ func Sum(kind Kind, content []byte) Digest {
 	return s.digest
 }
 
-// summer is what Sum needs on the heap.
+// summer holds the state of Sum that would be allocated otherwise.
 type summer struct {
 	hash   hash.Hash
 	head   [9]byte
@@ -37,8 +37,8 @@ type summer struct {
 
 var summers = sync.Pool{New: func() any { return &summer{hash: sha256.New()} }}
 
-// Keyed makes HMAC-SHA-256 (RFC 2104) digests under one key. It is safe for
-// concurrent use.
+// Keyed makes HMAC-SHA-256 (RFC 2104) digests under one key. It is safe for concurrent
+// use.
 type Keyed struct{ pool sync.Pool }
 
 // NewKeyed returns a Keyed for key, which should have 32 random bytes.
@@ -47,7 +47,7 @@ func NewKeyed(key []byte) *Keyed {
 	return &Keyed{pool: sync.Pool{New: func() any { return hmac.New(sha256.New, k) }}}
 }
 
-// Sum is HMAC-SHA-256 over the concatenation of data.
+// Sum returns the HMAC-SHA-256 of the concatenation of data.
 func (k *Keyed) Sum(data ...[]byte) Digest {
 	h := k.pool.Get().(hash.Hash)
 	h.Reset()

@@ -2,20 +2,20 @@ package digest
 
 import "fmt"
 
-// Kind names how a signature was made. A kind carries its algorithm's version,
-// so that two versions can live side by side while a federation moves over.
-// The list is closed: a number is never used again.
+// Kind names how a signature was made. A kind includes the version of its algorithm, so
+// that two versions can be used side by side while a federation changes. A number is
+// never used again.
 type Kind uint8
 
-// The kinds of today.
+// The kinds in use.
 const (
 	KindBody       Kind = 1 // every decoded part of the message, exactly
 	KindAttachment Kind = 3 // one decoded attachment or image, exactly
 	KindText       Kind = 4 // the visible text, normalised: look-alikes are folded
 	KindSketch     Kind = 5 // a near-duplicate of the visible text: "at least t of b keys"
-	KindImage      Kind = 6 // a near-duplicate of an image, likewise
-	KindDomain     Kind = 7 // a link's registrable domain: corroborates, never lists alone
-	KindContent    Kind = 8 // what an archive or PDF holds, however it is packed
+	KindImage      Kind = 6 // a near-duplicate of an image: "at least t of b keys"
+	KindDomain     Kind = 7 // a link's registrable domain: supports other matches, never lists alone
+	KindContent    Kind = 8 // the content of an archive or PDF, however it is packed
 )
 
 var kindNames = map[Kind]string{
@@ -23,7 +23,7 @@ var kindNames = map[Kind]string{
 	KindSketch: "sketch", KindImage: "image", KindDomain: "domain", KindContent: "content",
 }
 
-// String gives the kind's name as headers, logs and JSON show it.
+// String returns the kind's name in headers, logs and JSON.
 func (k Kind) String() string {
 	if name, ok := kindNames[k]; ok {
 		return name

@@ -10,11 +10,11 @@ import (
 	"github.com/spambloom/spambloom/signature/words"
 )
 
-// A guard knows mail that is nearly the same from many senders or to many
-// recipients, and that nobody wants to lose to one report by mistake. Such a message
-// signs exactly, by its body and attachments; its text does not sign, and its sketch
-// is only asked: a spammer gains nothing by such words in the copies of what was
-// reported without them.
+// Guard is a class of mail that is nearly the same from many senders or to many
+// recipients, and that one mistaken report must not list. Such a message signs exactly,
+// by its body and attachments. Its text does not sign, and its sketch is only asked. A
+// spammer gains nothing by such words in the copies of a spam that was reported without
+// them.
 type Guard uint8
 
 const (
@@ -28,12 +28,12 @@ const (
 	List             // a mailing list's own mail: reminders, confirmations
 )
 
-// String is the guard's name in figures and tests.
+// String returns the guard's name in figures and tests.
 func (g Guard) String() string {
 	return [...]string{"none", "code", "invitation", "bounce", "receipt", "away", "challenge", "list"}[g]
 }
 
-// Lengths of normalised text, in bytes, up to which mail can be such: longer mail
+// The lengths of normalised text, in bytes, up to which each guard applies. Longer mail
 // has words of its own.
 const (
 	maxCodeText       = 1000
@@ -42,10 +42,10 @@ const (
 	maxAwayText       = 1500
 	maxChallengeText  = 2000
 	maxListText       = 3000
-	noticeStart       = 400 // of text, in which bounces, challenges and lists say what they are
+	noticeStart       = 400 // of the text, in which bounces, challenges and lists identify themselves
 )
 
-// guarded is what the guards look at.
+// Message is the part of a message that the guards read.
 type Message struct {
 	Header     []mail.Field
 	Text       []byte      // the visible text, normalised
@@ -54,8 +54,8 @@ type Message struct {
 	ShowsCode  func() bool // reports whether a code stands in the visible text
 }
 
-// guardOf returns the guard that covers a message. Its visible text must contain the words,
-// as anyone can write a header field.
+// Of returns the guard that covers a message. Its visible text must contain the words, as
+// anyone can write a header field.
 func Of(m Message) Guard {
 	has := func(p *words.Phrases) bool { return p.Has(m.Text) }
 	begins := func(p *words.Phrases) bool { return p.Has(startOf(m.Text)) }
@@ -80,10 +80,10 @@ func Of(m Message) Guard {
 	return None
 }
 
-// startOf is the text in which a notice says what it is.
+// startOf returns the text in which a notice identifies itself.
 func startOf(text []byte) []byte { return text[:min(len(text), noticeStart)] }
 
-// isSentBy tells whether From names one of these programs, in lower case.
+// isSentBy reports whether From names one of these programs, which are in lower case.
 func isSentBy(header []mail.Field, programs ...string) bool {
 	from := strings.ToLower(mail.Value(header, "From"))
 	for _, p := range programs {
@@ -94,8 +94,8 @@ func isSentBy(header []mail.Field, programs ...string) bool {
 	return false
 }
 
-// isReplyByProgram knows automatic replies by what vacation programs put into the
-// header (RFC 3834 section 5 and older habits), or by their subject.
+// isReplyByProgram reports whether a message is an automatic reply, by the fields that
+// vacation programs add (RFC 3834 section 5 and older habits), or by its subject.
 func isReplyByProgram(header []mail.Field) bool {
 	switch {
 	case strings.HasPrefix(strings.ToLower(mail.Value(header, "Auto-Submitted")), "auto-"),
@@ -112,9 +112,10 @@ func isReplyByProgram(header []mail.Field) bool {
 	return false
 }
 
-// hasCode looks for a word that is a code, or for two groups of three digits.
+// HasCode reports whether text contains a word that is a code, or two groups of three
+// digits.
 func HasCode(text []byte) bool {
-	digits := 0 // of the word before, where that is nothing else
+	digits := 0 // of the word before, if it has only digits
 	for word := range bytes.FieldsFuncSeq(text, isNoCode) {
 		word = bytes.Trim(word, "-")
 		if isCode(word) {
@@ -132,14 +133,14 @@ func HasCode(text []byte) bool {
 	return false
 }
 
-// isNoCode are the characters between words. Scripts without blanks write a code
+// isNoCode reports whether r stands between words. Scripts without blanks write a code
 // next to letters.
 func isNoCode(r rune) bool {
 	return r >= utf8.RuneSelf || r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
 }
 
-// isCode tells 4 to 8 digits, the same in groups, and 5 to 10 capital letters and
-// digits mixed, with at least two digits. A year is none.
+// isCode reports whether word has 4 to 8 digits, the same in groups, or 5 to 10 capital
+// letters and digits mixed, with at least two digits. A year is none.
 func isCode(word []byte) bool {
 	digits, letters, hyphens := 0, 0, 0
 	for _, c := range word {
@@ -167,7 +168,8 @@ func isDigits(word []byte) bool {
 	return len(word) > 0 && !bytes.ContainsFunc(word, func(r rune) bool { return r < '0' || r > '9' })
 }
 
-// isCalendarMethod tells a calendar object that asks or answers (RFC 5546).
+// IsCalendarMethod reports whether content is a calendar object that asks or answers (RFC
+// 5546).
 func IsCalendarMethod(content []byte) bool {
 	head := bytes.ToUpper(content[:min(len(content), 4096)])
 	return bytes.Contains(head, []byte("BEGIN:VCALENDAR")) && bytes.Contains(head, []byte("METHOD:"))

@@ -2,7 +2,7 @@ package guard
 
 import "github.com/spambloom/spambloom/signature/words"
 
-// The words by which guards know mail. They are normalised like the text.
+// The words by which guards recognise mail. They are normalised like the text.
 var (
 	// codeWords name a code.
 	codeWords = words.Folded([]string{
@@ -14,7 +14,7 @@ var (
 		"verifieringskod", "säkerhetskod", "bekræftelseskode", "ověřovací kód", "doğrulama kodu", "código d'un sol ús", "код подтверждения", "проверочный код", "код безопасности", "одноразовый код", "одноразовый пароль",
 		"验证码", "驗證碼", "校验码", "动态密码", "確認コード", "認証コード", "ワンタイムパスワード", "인증번호", "인증 코드",
 	})
-	// codeHints say what to do with it.
+	// codeHints are instructions beside a code.
 	codeHints = words.Folded([]string{
 		"expires in", "will expire", "expire in", "expires after", "is valid for", "valid for", "do not share", "don't share", "never share", "not share this code", "did not request", "didn't request",
 		"did not try to", "didn't try to", "if this wasn't you", "if this was not you", "you can ignore this", "please ignore this", "safely ignore", "ist gültig", "minuten gültig", "läuft ab", "nicht angefordert", "niemals weiter", "nicht weiter",
@@ -55,7 +55,7 @@ var (
 		"confirmation of list posting", "your message to the list awaits moderator approval", "is being held until the list moderator", "is held until the list moderator can review it", "welcome to the mailing list", "you have been unsubscribed from", "you have been removed from the mailing list", "you are not allowed to post to this mailing list",
 	})
 	// confirmWords ask to confirm a subscription. Advertising has such words, too: they
-	// count in mail of a program that keeps lists.
+	// count only in mail of a program that keeps lists.
 	confirmWords = words.Folded([]string{
 		"confirm your subscription", "confirm subscription to", "to confirm that you want to be added to",
 		"bitte bestätigen sie ihr abonnement", "bitte bestätigen sie ihre anmeldung", "confirmez votre abonnement", "confirmer votre inscription", "confirme su suscripción", "confirma tu suscripción", "confirme sua inscrição", "conferma la tua iscrizione", "bevestig uw inschrijving", "potwierdź subskrypcję", "подтвердите подписку",

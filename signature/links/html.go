@@ -9,7 +9,7 @@ import (
 	"github.com/spambloom/spambloom/signature/work"
 )
 
-// refer notes the links in a piece of a page.
+// refer records the links in a piece of a page.
 func (l *Finder) refer(a page.Reference) {
 	value := a.Value[:min(len(a.Value), 4*maxURL)]
 	l.work.Spend(work.PerTag + len(value)/2)
@@ -23,9 +23,8 @@ func (l *Finder) refer(a page.Reference) {
 	l.addReference(value, a.Rank)
 }
 
-// addReference notes what an attribute refers to, as browsers read it: blanks
-// around it and line ends and tabs in it do not count; two slashes stand for the
-// scheme of the page.
+// addReference records the link of an attribute, as browsers read it. Blanks around it do
+// not count, nor line ends and tabs in it. Two slashes stand for the scheme of the page.
 func (l *Finder) addReference(value []byte, r page.Rank) {
 	value = bytes.TrimFunc(value, func(c rune) bool { return c <= ' ' })
 	if bytes.ContainsAny(value, "\r\n\t") {
@@ -43,7 +42,7 @@ func (l *Finder) addReference(value []byte, r page.Rank) {
 	colon := bytes.IndexAny(value, ":/\\?#")
 	switch {
 	case colon < 0 || value[colon] != ':':
-		// Relative to a page that mail does not have; but mail programs guess.
+		// It is relative to a page, which mail does not have; but mail programs guess.
 		if ascii.HasPrefixFold(value, "www.") {
 			l.addURL(value, r)
 		}
@@ -51,6 +50,6 @@ func (l *Finder) addReference(value []byte, r page.Rank) {
 		l.addURL(value[colon+1:], r)
 	case ascii.EqualFold(value[:colon], "mailto"), ascii.EqualFold(value[:colon], "cid"):
 	default:
-		l.scanText(value, r) // javascript: and others that go on to a page
+		l.scanText(value, r) // javascript: and others that may open a page
 	}
 }

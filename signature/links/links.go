@@ -12,21 +12,22 @@ import (
 )
 
 const (
-	maxDomains = 16   // of a Set
-	maxLinks   = 8192 // hosts that are looked at in one message
-	maxLinked  = 1024 // different domains that are told apart
-	keptHosts  = 256  // of one message, for which the maps are kept for the next one
+	maxDomains = 16   // that a message has at most
+	maxLinks   = 8192 // hosts of one message that are read
+	maxLinked  = 1024 // different domains of one message
+	keptHosts  = 256  // hosts of one message, up to which its maps are kept for the next one
 )
 
-// links collects the domains that a message links to.
+// Finder finds the domains that a message links to. It is used by one goroutine at a
+// time.
 type Finder struct {
 	found  []linked
 	index  map[string]int // by domain: its place in found
-	hosts  map[string]int // likewise, by host as it stands; -1 for none
+	hosts  map[string]int // by host as it stands: its place in found; -1 for none
 	looked int
 	Limits work.Limits
 	work   *work.Steps
-	ours   []string // the recipients'
+	ours   []string // domains of the recipients
 }
 
 type linked struct {
@@ -34,7 +35,7 @@ type linked struct {
 	rank   page.Rank // the best
 }
 
-// scan notes the links of one text part, of which the page or plain text is shown.
+// scan records the links of one text part.
 func (l *Finder) scan(v *visible.View) {
 	if !v.IsPage {
 		l.scanText(withoutListFooter(v.All.Text), page.Clicked)
@@ -49,7 +50,7 @@ func (l *Finder) scan(v *visible.View) {
 	l.scanText(withoutListFooter(v.All.Text), page.InText)
 }
 
-// addHost notes a link to a host as it stands in the URL.
+// addHost records a link to a host as it stands in the URL.
 func (l *Finder) addHost(raw []byte, r page.Rank) {
 	if len(raw) < 3 {
 		return
@@ -74,7 +75,8 @@ func (l *Finder) addHost(raw []byte, r page.Rank) {
 	}
 }
 
-// place is a domain's place in found, made where it is new; -1 for none.
+// place returns the place of a domain in found, where it is added if it is new; -1 if it
+// does not count.
 func (l *Finder) place(domain string) int {
 	if i, ok := l.index[domain]; ok {
 		return i
@@ -92,11 +94,11 @@ func (l *Finder) place(domain string) int {
 	return len(l.found) - 1
 }
 
-// domains are the ones that count, in order of first occurrence. Where there are
-// too many, those of well-known senders, which say nothing, yield first, then those
-// of lower rank; of the last rank that has places left, half of them are for the
-// first and half for the last ones. So no row of decoys, before the link that a
-// reader shall follow or behind it, pushes that out.
+// chosen returns the domains that count, in order of first occurrence. If there are too
+// many, those of well-known senders, which are no evidence, are dropped first, then those
+// of lower rank. In the last rank with places left, half of them are for the first
+// domains and half for the last ones. So no row of decoys, before or behind the link that
+// a reader should follow, pushes that link out.
 func (l *Finder) chosen() []string {
 	keep := l.found
 	if len(keep) > maxDomains {
@@ -138,7 +140,7 @@ func (l *Finder) choose() []linked {
 	return keep
 }
 
-// reset empties l for the next message.
+// Reset empties l for the next message.
 func (l *Finder) Reset() {
 	fresh := Finder{found: l.found[:0]}
 	if len(l.hosts) <= keptHosts {
@@ -149,12 +151,12 @@ func (l *Finder) Reset() {
 	*l = fresh
 }
 
-// of returns the domains that a message links to. First come those of the texts that it
-// shows as its body; then, carried of them, those of texts that it carries, and those
-// beside the HTML part of an alternative, where spam may write anything. Texts that a mail
-// system returned, or far behind the header, do not count. The domains of the recipients in
-// the header do not count either: spam writes them into its links, and people write about
-// their own.
+// Domains returns the domains that a message links to. First are those of the texts that
+// it shows as its body. Then follow carried others: those of texts that it carries, and
+// those beside the HTML part of an alternative, where spam may write anything. Texts that
+// a mail system returned, or far behind the header, do not count. The domains of the
+// recipients in the header do not count either: spam writes them into its links, and
+// people write about their own.
 func (l *Finder) Domains(t *visible.Texts, header []mail.Field, w *work.Steps) (domains []string, carried int) {
 	l.work = w
 	l.ours = recipientDomains(header)
@@ -192,7 +194,7 @@ const (
 	maxRecipientField = 4096 // bytes of a field that are read
 )
 
-// recipientDomains are the domains behind each "@" of the first To and the first Cc.
+// recipientDomains returns the domains behind each "@" of the first To and the first Cc.
 func recipientDomains(header []mail.Field) []string {
 	var domains []string
 	for _, name := range []string{"To", "Cc"} {

@@ -10,7 +10,7 @@ import (
 	"github.com/spambloom/spambloom/signature/work"
 )
 
-// marks are what the bytes of a word say about it.
+// marks are properties of a word's bytes.
 type marks uint8
 
 const (
@@ -33,9 +33,9 @@ var wordMarks = func() (m [256]marks) {
 	return m
 }()
 
-// scanText notes the links of a text: URLs with a scheme of the web, host names that
+// scanText records the links of a text: URLs with a scheme of the web, host names that
 // begin with "www.", and host names with a path. Mail addresses are no links: their
-// domains are those of the people who write to each other.
+// domains belong to the people who write to each other.
 func (l *Finder) scanText(text []byte, r page.Rank) {
 	l.work.Spend(len(text) / 4)
 	for at := 0; at < len(text) && !l.work.IsOver(); {
@@ -52,8 +52,8 @@ func (l *Finder) scanText(text []byte, r page.Rank) {
 	}
 }
 
-// mayLink tells of what marks a word with a link is: it has a colon, or a dot with a
-// slash or a "w".
+// mayLink reports, by the marks of a word, whether it may be a link: it has a colon, or a
+// dot with a slash or a "w".
 var mayLink = func() (m [2 * lettered]bool) {
 	for i := range m {
 		has := marks(i)
@@ -81,11 +81,11 @@ func (l *Finder) scanWord(word []byte, r page.Rank) {
 	}
 }
 
-// trimSentence takes away what ends the sentence, not the URL.
+// trimSentence removes signs that end the sentence, not the URL.
 func trimSentence(b []byte) []byte { return bytes.TrimRight(b, ".:!?]*") }
 
-// isHost says whether a word is surely a host, without a scheme: www.… or one of a
-// top level domain there is, with a path.
+// isHost reports whether a word is certainly a host, without a scheme: www.… or a name
+// of an existing top level domain, with a path.
 func (l *Finder) isHost(word []byte) bool {
 	if ascii.HasPrefixFold(word, "www.") {
 		return true
@@ -99,24 +99,24 @@ func (l *Finder) isHost(word []byte) bool {
 	return isHostName(host) && suffix.Known(host)
 }
 
-// maxListFooter bounds, in bytes, what a mailing list adds at the end of a text.
+// maxListFooter bounds, in bytes, the footer of a mailing list.
 const maxListFooter = 2048
 
-// listMarks are words by which software of mailing lists is known in a footer. That
-// of newsletters is not among them: their links are their senders' own.
+// listMarks are words by which software of mailing lists is known in a footer.
+// Newsletters have none of them: the links in their footers are their senders' own.
 var listMarks = [][]byte{[]byte("mailman/listinfo"), []byte("mailing list"), []byte("sf.net email"), []byte("yahoogroups"), []byte("to post to this group")}
 
-// withoutListFooter is a text without what a mailing list added at its end, from a
-// ruler or the mark of a mail signature on, or the line of the list's address. Its
-// links, to the list's pages and sponsors, come with every message of the list, with
-// the spam too that is sent to it.
+// withoutListFooter returns a text without what a mailing list added at its end: from a
+// ruler or the mark of a mail signature on, or from the line of the list's address. Links
+// to the list's pages and sponsors are in every message of the list, including the spam
+// that is sent to it.
 func withoutListFooter(text []byte) []byte {
 	end := text[max(0, len(text)-maxListFooter):]
 	var buf [maxListFooter]byte
 	lower := ascii.AppendLower(buf[:0], end)
 	last := -1
 	for _, mark := range listMarks {
-		if bytes.Contains(lower, mark) { // seldom: and the search from the end is slow
+		if bytes.Contains(lower, mark) { // seldom true; the search from the end is slow
 			last = max(last, bytes.LastIndex(lower, mark))
 		}
 	}
@@ -135,7 +135,8 @@ func withoutListFooter(text []byte) []byte {
 	return text[:len(text)-len(end)+start]
 }
 
-// isRuler tells the line above a footer: ten or more of one sign, or "-- ".
+// isRuler reports whether a line stands above a footer: ten or more of one sign, or "--
+// ".
 func isRuler(line []byte) bool {
 	if bytes.Equal(bytes.TrimRight(line, "\r\n"), []byte("-- ")) {
 		return true

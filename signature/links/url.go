@@ -17,16 +17,15 @@ import (
 const (
 	maxURL    = 2048 // bytes of a URL that are read
 	maxHost   = 253  // RFC 1035 section 2.3.4
-	maxNested = 4    // URLs that are looked for inside one URL
+	maxNested = 4    // URLs inside one URL that are read
 )
 
 // hostProfile maps a host name as browsers do (UTS #46, not transitional).
 var hostProfile = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false))
 
-// addURL notes the domain that a URL leads to, and those of URLs inside it, to
-// which a redirector would go on. url begins behind the scheme's colon; slashes may
-// be backslashes, and too many or too few, as browsers read them (WHATWG URL
-// Standard, section 4.4).
+// addURL records the domain of a URL, and those of URLs inside it, to which a redirector
+// would go on. The scheme and its colon are cut off. There may be backslashes, and too
+// many or too few slashes, as browsers read them (WHATWG URL Standard, section 4.4).
 func (l *Finder) addURL(url []byte, r page.Rank) {
 	url = url[:min(len(url), maxURL)]
 	host, rest := cutAuthority(trimSlashes(url))
@@ -44,8 +43,8 @@ func (l *Finder) addURL(url []byte, r page.Rank) {
 
 func trimSlashes(b []byte) []byte { return bytes.TrimLeft(b, "/\\") }
 
-// cutAuthority splits what follows the slashes: the host without user and port,
-// and all behind it.
+// cutAuthority splits the text after the slashes into the host, without user and port,
+// and the rest.
 func cutAuthority(b []byte) (host, rest []byte) {
 	end := bytes.IndexAny(b, "/\\?#")
 	if end < 0 {
@@ -59,8 +58,8 @@ func cutAuthority(b []byte) (host, rest []byte) {
 	return host, rest
 }
 
-// nextURL finds an http URL inside a path or a query, where its colon and slashes
-// may be percent-encoded, once or twice, or where a parameter begins with "www.".
+// nextURL returns an http URL inside a path or a query. Its colon and slashes may be
+// percent-encoded, once or twice, or a parameter may begin with "www.".
 func nextURL(b []byte) []byte {
 	if bytes.IndexByte(b, '%') >= 0 {
 		b = unescapePercent(unescapePercent(b))
@@ -81,14 +80,13 @@ func nextURL(b []byte) []byte {
 
 func isSlash(c byte) bool { return c == '/' || c == '\\' }
 
-// schemeBefore says whether b ends with a scheme of the web. Its beginning need not
-// be that of a word, but "hxxp", by which people name what nobody shall follow, is
-// none.
+// schemeBefore reports whether b ends with a scheme of the web. A longer word may end
+// with it. "hxxp", by which people name links that nobody should follow, is none.
 func schemeBefore(b []byte) bool {
 	return ascii.HasSuffixFold(b, "http") || ascii.HasSuffixFold(b, "https") || ascii.HasSuffixFold(b, "ftp")
 }
 
-// unescapePercent decodes %XX; what is no such escape stays.
+// unescapePercent decodes %XX, and keeps other bytes.
 func unescapePercent(b []byte) []byte {
 	if bytes.IndexByte(b, '%') < 0 {
 		return b
@@ -105,8 +103,8 @@ func unescapePercent(b []byte) []byte {
 	return out
 }
 
-// stepsOfName is what linkDomain costs: a name that is not ASCII, the square of its
-// length (RFC 3492 section 6.2).
+// stepsOfName returns the cost of linkDomain. For a name that is not ASCII, it grows with
+// the square of its length (RFC 3492 section 6.2).
 func stepsOfName(raw []byte) int {
 	if len(raw) > 3*maxHost || ascii.Is(raw) {
 		return work.PerHost + len(raw)/2
@@ -114,9 +112,8 @@ func stepsOfName(raw []byte) int {
 	return 4*work.PerHost + 4*len(raw) + len(raw)*len(raw)/16
 }
 
-// linkDomain is what counts as the domain of a host as a URL has it: the
-// registrable domain; an address in brackets; "" where the host is neither, or of
-// a private network.
+// linkDomain returns the domain of a host in a URL: the registrable domain, or an address
+// in brackets; "" if the host is neither, or of a private network.
 func linkDomain(raw []byte) string {
 	if len(raw) > 3*maxHost {
 		return ""
@@ -138,7 +135,7 @@ func linkDomain(raw []byte) string {
 	return suffix.Registrable(host)
 }
 
-// asciiHost brings a host name to its form in the DNS.
+// asciiHost returns the form of a host name in the DNS.
 func asciiHost(b []byte) (string, bool) {
 	host := string(b)
 	if !ascii.Is(b) {
@@ -152,8 +149,8 @@ func asciiHost(b []byte) (string, bool) {
 	return host, isHostName(host)
 }
 
-// isHostName checks the characters and lengths of a name. An underscore is no
-// letter of host names, but the DNS has it and browsers go there.
+// isHostName checks the characters and lengths of a name. An underscore is not allowed in
+// host names, but it occurs in the DNS and browsers accept it.
 func isHostName(host string) bool {
 	if host == "" || len(host) > maxHost {
 		return false
@@ -175,7 +172,7 @@ func isHostName(host string) bool {
 	return label > 0
 }
 
-// isNumber says whether browsers take a host with this last label for an address.
+// isNumber reports whether browsers read a host with this last label as an address.
 func isNumber(label string) bool {
 	_, ok := parseNumber(label)
 	return ok
@@ -197,8 +194,8 @@ func parseNumber(s string) (uint64, bool) {
 	return n, err == nil
 }
 
-// parseIPv4 reads an address of one to four numbers, of which the last fills the
-// bytes that are left (WHATWG URL Standard, section 3.5).
+// parseIPv4 reads an address of one to four numbers. The last one fills the remaining
+// bytes (WHATWG URL Standard, section 3.5).
 func parseIPv4(host string) netip.Addr {
 	parts := strings.Split(host, ".")
 	if len(parts) > 4 {
@@ -220,7 +217,7 @@ func parseIPv4(host string) netip.Addr {
 	return netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)})
 }
 
-// addressDomain names an address on the public network.
+// addressDomain returns the name of an address on the public network; "" for others.
 func addressDomain(a netip.Addr) string {
 	a = a.Unmap().WithZone("")
 	if !a.IsGlobalUnicast() || a.IsPrivate() {
@@ -229,6 +226,6 @@ func addressDomain(a netip.Addr) string {
 	return "[" + a.String() + "]"
 }
 
-// IsDomain says whether d has the form of the domains of a Set: a registrable domain
-// in ASCII form, or an IP address of a public network in brackets.
+// IsDomain reports whether d is a registrable domain in ASCII form, or an IP address of a
+// public network in brackets.
 func IsDomain(d string) bool { return d != "" && linkDomain([]byte(d)) == d }

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// wellKnownList has its date and the reason for each group of domains.
+// wellKnownList includes its date and the reason for each group of domains.
 //
 //go:embed wellknown.txt
 var wellKnownList string
@@ -24,7 +24,7 @@ var wellKnown = sync.OnceValue(func() map[string]bool {
 	return domains
 })
 
-// WellKnown says whether a registrable domain belongs to a large sender, a mail
-// service, a shortener or the like: it says nothing against a message that links to
-// it. The list is wellknown.txt.
+// WellKnown reports whether a registrable domain belongs to a large sender, a mail
+// service, a shortener or the like. A link to it is no evidence against a message. The
+// list is wellknown.txt.
 func WellKnown(domain string) bool { return wellKnown()[domain] }

@@ -1,15 +1,15 @@
 package mail
 
-// carriage is how a message brings a part: as its body, or as something it carries.
+// Carriage is how a message brings a part: as its body, or as something it carries.
 //
 // A spam may carry a newsletter, so that those who report the spam list the newsletter.
-// Therefore what is carried signs marked: its signatures match what carries the same in
-// the same way, and never a message whose body it is. The other way round, text in a
-// later part or an attached message is also asked for as it would be in a body: a
-// reported text is found in them (Sketch.AskOnly).
+// Therefore a part that is carried signs with a mark. Its signatures match messages that
+// carry the same part in the same way, and never a message that has it as its body. Text
+// in a later part or an attached message is also asked for without the mark, so that a
+// reported text is found in it (Sketch.AskOnly).
 //
-// Files of the message itself are not carried in this sense. They are what a reader
-// opens, and often the only thing that a spam consists of.
+// Files of the message itself are not carried in this sense. Readers open them, and spam
+// often consists of a file only.
 type Carriage uint8
 
 const (
@@ -18,13 +18,14 @@ const (
 	AttachedPart          // of an attached message
 )
 
-// mark is what is hashed before all that is carried so. No text, list of digests or
-// class of a part begins like it.
+// Mark returns what is hashed before all that is carried so. No text, list of digests or
+// class of a part begins with it.
 func (c Carriage) Mark() []byte { return markOfCarriage[c] }
 
 var markOfCarriage = [...][]byte{OwnPart: nil, LaterPart: {1}, AttachedPart: {2}}
 
-// ofFile is the carriage of a file: a message's own one stands beside its text.
+// CarriedAsFile returns the carriage of a file: one of the message itself stands beside
+// its text.
 func (l Leaf) CarriedAsFile() Carriage {
 	if l.Carried == AttachedPart {
 		return AttachedPart

@@ -12,15 +12,15 @@ import (
 	"github.com/spambloom/spambloom/signature/ascii"
 )
 
-// asciiSupersets are the beginnings of names of charsets in which bytes below
-// 0x80 mean ASCII wherever they stand alone.
+// asciiSupersets are the beginnings of the names of charsets in which bytes below 0x80
+// mean ASCII wherever they stand alone.
 var asciiSupersets = []string{"us-ascii", "ascii", "utf-8", "utf8", "iso-8859-", "windows-", "cp125", "koi8-", "gb", "big5", "euc-", "ks_c_"}
 
-// toUTF8 converts text from the charset with the given name, lower case, to
-// UTF-8. For a name that says nothing, an HTML page may name one itself; else
-// the text is UTF-8 if it is valid as such, and Windows-1252 if not. Bytes that
-// mean nothing become U+FFFD. A charset that is declared counts even where the bytes
-// look like another: so mail programs show it.
+// ToUTF8 converts text from the charset with the given name, lower case, to UTF-8. If the
+// name is empty or unknown, an HTML page may name a charset itself. Otherwise the text is
+// UTF-8 if it is valid, and Windows-1252 if not. Bytes without a meaning become U+FFFD. A
+// declared charset counts even if the bytes look like another one, as mail programs show
+// it so.
 func ToUTF8(text []byte, name string, isHTML bool) []byte {
 	name = strings.Trim(name, `"' `)
 	if isUTF7[name] {
@@ -57,7 +57,7 @@ func guessUTF8(text []byte, isHTML bool) []byte {
 	if utf8.Valid(text) {
 		return text
 	}
-	converted, _ := charmap.Windows1252.NewDecoder().Bytes(text) // has no errors: each byte is mapped
+	converted, _ := charmap.Windows1252.NewDecoder().Bytes(text) // never fails: each byte is mapped
 	return converted
 }
 

@@ -2,13 +2,14 @@ package mail
 
 import "strings"
 
-// Classes of parts: what the exact body signature keeps of a media type.
+// The classes of parts: what the exact body signature keeps of a media type.
 const (
 	classPlain = 'p'
 	ClassHTML  = 'h'
 	ClassOther = 'o'
 )
 
+// Class returns the class of a media type.
 func Class(mediaType string) byte {
 	switch {
 	case mediaType == "text/html":

@@ -12,10 +12,10 @@ import (
 	"github.com/spambloom/spambloom/signature/work"
 )
 
-// decodeTransfer appends to dst what raw says under a Content-Transfer-Encoding
-// (RFC 2045 section 6). An encoding that is unknown is none. Where go-message's
-// decoders stop at a fault (a stray byte in base64, a control character or a
-// line over 4096 bytes in quoted-printable), a loose one reads all of raw.
+// decodeTransfer appends to dst the content of raw under a Content-Transfer-Encoding (RFC
+// 2045 section 6). An unknown encoding is none. If go-message's decoder fails (at a stray
+// byte in base64, a control character or a line over 4096 bytes in quoted-printable), a
+// loose decoder reads all of raw.
 func decodeTransfer(dst, raw []byte, encoding string) []byte {
 	if isIdentity(encoding) {
 		return append(dst, raw...)
@@ -41,18 +41,18 @@ func decodeTransfer(dst, raw []byte, encoding string) []byte {
 	return appendLooseQP(dst, raw)
 }
 
-// stepsOfDecoding is what it costs to decode and digest a part.
-func StepsOfDecoding(l Leaf) int {
+// Steps returns the cost of decoding a part and making its digest.
+func (l Leaf) Steps() int {
 	if isIdentity(l.encoding) {
 		return work.PerPart + len(l.raw)/2
 	}
 	return work.PerPart + 2*len(l.raw)
 }
 
-// decodeFile appends to dst the bytes of a file. Other than its canonical content,
-// they are those that its sender encoded, CR and all. Without an encoding, and in
-// the line ends of quoted-printable, nobody knows which these were: each is LF.
-func DecodeFile(dst []byte, l Leaf) []byte {
+// File appends to dst the bytes of a file. Unlike its canonical content, these are
+// the bytes that its sender encoded, including CR. Without an encoding, and in the line
+// ends of quoted-printable, the sender's line ends are unknown: each becomes LF.
+func (l Leaf) File(dst []byte) []byte {
 	if l.encoding == "base64" {
 		return decodeTransfer(dst, l.raw, l.encoding)
 	}
@@ -67,7 +67,7 @@ func DecodeFile(dst []byte, l Leaf) []byte {
 	return dst
 }
 
-// appendAll appends all that r gives to dst, which should have room for it.
+// appendAll appends all of r to dst, which should have room for it.
 func appendAll(dst []byte, r io.Reader) ([]byte, error) {
 	for {
 		if len(dst) == cap(dst) {
@@ -84,8 +84,8 @@ func appendAll(dst []byte, r io.Reader) ([]byte, error) {
 	}
 }
 
-// appendLooseBase64 decodes what is in the alphabet and drops what is not. A
-// "=" ends a group, not the content.
+// appendLooseBase64 decodes bytes of the alphabet and drops others. A "=" ends a group,
+// not the content.
 func appendLooseBase64(dst, raw []byte) []byte {
 	var group [4]byte
 	n := 0
@@ -110,8 +110,8 @@ func appendLooseBase64(dst, raw []byte) []byte {
 	return dst
 }
 
-// appendLooseQP decodes "=XX" and soft line breaks and takes all else as it is,
-// but for blanks at the end of a line.
+// appendLooseQP decodes "=XX" and soft line breaks and keeps all else, except for blanks
+// at the end of a line.
 func appendLooseQP(dst, raw []byte) []byte {
 	for pos := 0; pos < len(raw); {
 		line, next := CutLine(raw, pos)
@@ -133,10 +133,9 @@ func appendLooseQP(dst, raw []byte) []byte {
 	return dst
 }
 
-// canonical brings decoded content, in place, into the form that does not
-// depend on the way it came: CR before LF is dropped, a line that begins with
-// ">" and then "From " loses the ">" (mailboxes add them), and line ends at the
-// end are dropped.
+// canonical brings decoded content, in place, into the form that does not depend on its
+// way. CR before LF is dropped, a line that begins with ">" and then "From " loses the
+// ">" (mailboxes add them), and line ends at the end are dropped.
 func canonical(content []byte) []byte {
 	return bytes.TrimRight(stripFromQuotes(stripCR(content)), "\r\n")
 }
@@ -164,7 +163,7 @@ func stripCR(b []byte) []byte {
 	return out
 }
 
-// unquoteFrom is stripFromQuotes on a copy, made only where there is a quote.
+// unquoteFrom is stripFromQuotes on a copy, which is made only if there is a quote.
 func unquoteFrom(b []byte) []byte {
 	if !bytes.HasPrefix(b, []byte(">")) && !bytes.Contains(b, []byte("\n>")) {
 		return b
@@ -172,7 +171,7 @@ func unquoteFrom(b []byte) []byte {
 	return stripFromQuotes(bytes.Clone(b))
 }
 
-// stripFromQuotes takes, in place, all ">" off lines that go on with "From ".
+// stripFromQuotes removes, in place, all ">" from lines that go on with "From ".
 func stripFromQuotes(b []byte) []byte {
 	out := b[:0]
 	for rest := b; len(rest) > 0; {
@@ -191,11 +190,11 @@ func stripFromQuotes(b []byte) []byte {
 	return out
 }
 
-// decode appends to dst what is transferred.
+// decode appends to dst the part's content.
 func (l Leaf) decode(dst []byte) []byte { return decodeTransfer(dst, l.raw, l.encoding) }
 
-// content appends to dst, which is empty, the decoded content in the form that does not
-// depend on the way it came.
+// Content appends to dst, which is empty, the decoded content in the form that does not
+// depend on its way.
 func (l Leaf) Content(dst []byte) []byte {
 	content := canonical(l.decode(dst))
 	if isIdentity(l.encoding) {

@@ -2,22 +2,22 @@ package mail
 
 import "strings"
 
-// maxFeedback bounds what is read of the fields of a feedback report, in bytes.
+// maxFeedback bounds the fields of a feedback report that are read, in bytes.
 const maxFeedback = 64 << 10
 
 // Feedback is a complaint about a message in the Abuse Reporting Format (RFC 5965): a
-// multipart/report of which the second part says what sort of complaint it is, and
-// the third one is the message, or its header alone.
+// multipart/report whose second part names the sort of complaint. Its third part is the
+// message, or the message's header.
 type Feedback struct {
 	Type     string  // Feedback-Type, lower case: abuse, fraud, virus, not-spam, other
-	Original Message // that is complained about; meaningless where HeaderOnly
-	// HeaderOnly: the body of the original was left out (text/rfc822-headers), or
-	// the original altogether.
+	Original Message // the message complained about; meaningless if HeaderOnly
+	// HeaderOnly is set if the report lacks the body of the original
+	// (text/rfc822-headers), or all of it.
 	HeaderOnly bool
 }
 
-// AsFeedback reads m as a feedback report; ok is false where it is none. A bounce, which
-// is a multipart/report too, is none.
+// AsFeedback reads m as a feedback report; ok is false if it is none. A bounce, which is
+// a multipart/report too, is none.
 func AsFeedback(m Message) (f Feedback, ok bool) {
 	if messageMIME(m.Header).MediaType != "multipart/report" {
 		return Feedback{}, false
@@ -35,8 +35,7 @@ func AsFeedback(m Message) (f Feedback, ok bool) {
 	return f, ok
 }
 
-// feedbackType finds the field Feedback-Type (RFC 5965, section 3.1); of several the
-// first counts.
+// feedbackType returns the first field Feedback-Type (RFC 5965, section 3.1).
 func feedbackType(fields []byte) string {
 	s := fieldScanner{data: fields[:min(len(fields), maxFeedback)]}
 	for {
@@ -50,11 +49,10 @@ func feedbackType(fields []byte) string {
 	}
 }
 
-// Attached returns the messages attached to m as message/rfc822, as mail
-// programs forward them. Those inside an attached message stay there. The
-// messages in a multipart/report (RFC 6522) and a multipart/digest (RFC 2046
-// section 5.1.5) are not attached: a mail system returned the one to its
-// sender, and a mailing list bundled the others.
+// Attached returns the messages attached to m as message/rfc822, as mail programs forward
+// them. Those inside an attached message are not returned. Messages in a multipart/report
+// (RFC 6522) or a multipart/digest (RFC 2046 section 5.1.5) are not attached: a mail
+// system returned them to the sender, or a mailing list bundled them.
 func Attached(m Message) []Message {
 	var attached []Message
 	walk(m, false, func(l Leaf) {

@@ -7,28 +7,27 @@ import (
 	"github.com/emersion/go-message"
 )
 
-// maxField bounds, in bytes, the value of a MIME field that is looked at. A
-// longer one counts as absent.
+// maxField bounds the value of a MIME field, in bytes. A longer one counts as absent.
 const maxField = 64 << 10
 
-// mimeHeader is what a header says about the content below it.
+// mimeHeader is a part's header as far as it describes the content.
 type mimeHeader struct {
-	MediaType   string // lower case, "text/plain" where absent or senseless
+	MediaType   string // lower case, "text/plain" if absent or senseless
 	boundary    string
 	Charset     string // lower case
 	encoding    string // Content-Transfer-Encoding, lower case
 	Disposition string // lower case
 	HasID       bool   // a Content-ID, by which HTML shows the part
-	id          string // that, without <>
-	start       string // Content-ID of the part that is shown of a multipart, likewise
+	id          string // the Content-ID without <>
+	start       string // of a multipart: Content-ID of the part that is shown, without <>
 }
 
-// mimeFields picks the MIME fields out of a header. The first of each counts.
+// mimeFields are the MIME fields of a header. The first of each name counts.
 type mimeFields struct{ contentType, encoding, disposition, id string }
 
 func (f *mimeFields) slot(name string) *string {
 	const prefix = "content-"
-	name = strings.TrimRight(name, " \t") // as a milter has them
+	name = strings.TrimRight(name, " \t") // a milter's names have them
 	if len(name) <= len(prefix) || !strings.EqualFold(name[:len(prefix)], prefix) {
 		return nil
 	}
@@ -55,7 +54,7 @@ func (f *mimeFields) add(name, value string) {
 
 var unfold = strings.NewReplacer("\r", "", "\n", "")
 
-// parse reads the fields, strictly where that is possible.
+// parse reads the fields, strictly if possible.
 func (f *mimeFields) parse() mimeHeader {
 	h := mimeHeader{MediaType: "text/plain", encoding: transferEncoding(f.encoding)}
 	if f.contentType != "" {
@@ -72,7 +71,7 @@ func (f *mimeFields) parse() mimeHeader {
 	return h
 }
 
-// contentID is a Content-ID without the <> that programs forget.
+// contentID returns a Content-ID without the <>, which some programs leave out.
 func contentID(value string) string { return strings.Trim(value, "<> \t") }
 
 func messageMIME(fields []Field) mimeHeader {
@@ -83,8 +82,7 @@ func messageMIME(fields []Field) mimeHeader {
 	return f.parse()
 }
 
-// partMIME reads a header at the beginning of data and returns where the body
-// below it begins.
+// partMIME reads a header at the beginning of data, and returns where the body begins.
 func partMIME(data []byte, stop func(line []byte) bool) (mimeHeader, int) {
 	s := fieldScanner{data: data, stop: stop}
 	var f mimeFields
@@ -93,15 +91,15 @@ func partMIME(data []byte, stop func(line []byte) bool) (mimeHeader, int) {
 		if !ok {
 			return f.parse(), s.pos
 		}
-		if f.slot(string(name)) != nil { // spare the others the copy
+		if f.slot(string(name)) != nil { // others are not copied
 			f.add(string(name), string(bytes.TrimSpace(value)))
 		}
 	}
 }
 
-// parseContentType reads a Content-Type (RFC 2045 section 5.1). One that breaks
-// the grammar, as an unquoted boundary with a "=" in it does, loses no
-// parameters: mail programs read those too.
+// parseContentType reads a Content-Type (RFC 2045 section 5.1). One that breaks the
+// grammar, for example by an unquoted boundary with a "=" in it, loses no parameters:
+// mail programs read those too.
 func parseContentType(value string) (mediaType string, params map[string]string) {
 	var h message.Header
 	h.Set("Content-Type", value)
@@ -115,8 +113,8 @@ func parseContentType(value string) (mediaType string, params map[string]string)
 	return mediaType, params
 }
 
-// looseContentType takes the type to be what stands before the first separator,
-// and a parameter what stands between semicolons. The first of a name counts.
+// looseContentType takes the text before the first separator as the type, and the text
+// between semicolons as parameters. The first of a name counts.
 func looseContentType(value string) (mediaType string, params map[string]string) {
 	value = strings.TrimSpace(value)
 	end := strings.IndexAny(value, ";, \t(")
@@ -136,8 +134,8 @@ func looseContentType(value string) (mediaType string, params map[string]string)
 	return strings.ToLower(value[:end]), params
 }
 
-// cutParam cuts at the first semicolon outside quotes. A quote that is never
-// closed does not count.
+// cutParam cuts at the first semicolon outside quotes. A quote that is never closed does
+// not count.
 func cutParam(s string) (param, rest string) {
 	quoted := false
 	for i := 0; i < len(s); i++ {
@@ -168,8 +166,8 @@ func unquote(s string) string {
 	return b.String()
 }
 
-// transferEncoding takes the leading token of the field: "base64;" and
-// "base64 (x)" and "\"base64\"" all occur, and mail programs decode them.
+// transferEncoding returns the leading token of the field: "base64;" and "base64 (x)" and
+// "\"base64\"" all occur, and mail programs decode them.
 func transferEncoding(value string) string {
 	value = strings.Trim(strings.ToLower(value), "\"' \t")
 	end := strings.IndexFunc(value, func(r rune) bool {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Field is one header field as it stands in the message. Value may be folded
-// (CRLF or LF, then a blank or tab) and may hold any bytes.
+// Field is one header field of a message. Value may be folded (CRLF or LF, then a blank
+// or tab) and may have any bytes.
 type Field struct{ Name, Value string }
 
-// is tells whether the field has this name. Blanks may stand before its colon.
+// Is reports whether the field has this name. Blanks may stand before its colon.
 func (f Field) Is(name string) bool {
 	end := len(f.Name)
 	for end > 0 && (f.Name[end-1] == ' ' || f.Name[end-1] == '\t') {
@@ -18,15 +18,16 @@ func (f Field) Is(name string) bool {
 	return strings.EqualFold(f.Name[:end], name)
 }
 
-// Message is a message as the milter or a mailbox hands it over: nothing in it
-// is trusted to be well-formed.
+// Message is a message as the milter or a mailbox provides it. Nothing in it is trusted
+// to be well-formed.
 type Message struct {
 	Header    []Field // in the order of the message
 	Body      []byte  // raw, after the empty line; CRLF or LF
 	Truncated bool    // Body is only the beginning of the message's body
 }
 
-// field returns the value of the first header field of a name, unfolded.
+// Value returns the value of the first header field of a name, unfolded; "" if there is
+// none.
 func Value(header []Field, name string) string {
 	for _, f := range header {
 		if f.Is(name) {
@@ -36,10 +37,11 @@ func Value(header []Field, name string) string {
 	return ""
 }
 
-// maxSubject bounds, in bytes, what is read of a subject.
+// maxSubject bounds, in bytes, the part of a subject that is read.
 const maxSubject = 1000
 
-// subjectOf decodes the subject (RFC 2047) as far as its charset is known.
+// Subject returns the decoded subject (RFC 2047), or the field itself if its charset is
+// unknown.
 func Subject(header []Field) string {
 	raw := Value(header, "Subject")
 	raw = raw[:min(len(raw), maxSubject)]

@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// answer tells whether a message answers another or passes it on.
-type answer uint8
+// Answer is whether a message answers another one or forwards it, and how that is known.
+type Answer uint8
 
 const (
-	NoAnswer  answer = iota
-	bySubject        // its subject says so: "Re: ", "Fw: "
+	NoAnswer  Answer = iota
+	BySubject        // its subject says so: "Re: ", "Fw: "
 	ByThread         // its header names the other (RFC 5322 section 3.6.4)
 )
 
-// origin is what a header says of where a message comes from.
+// Origin is the origin of a message, by its header.
 type Origin struct {
-	Answer answer
+	Answer Answer
 	IsList bool // a mailing list distributed it
 }
 
-// originOf reads a message's header.
+// OriginOf reads a message's header.
 func OriginOf(header []Field) Origin {
 	var o Origin
 	for _, f := range header {
@@ -29,7 +29,7 @@ func OriginOf(header []Field) Origin {
 			o.Answer = ByThread
 		case "subject":
 			if o.Answer == NoAnswer && isAnswerSubject(f.Value) {
-				o.Answer = bySubject
+				o.Answer = BySubject
 			}
 		case "list-id", "list-post", "mailing-list", "x-mailing-list", "x-beenthere", "x-mailman-version":
 			o.IsList = true
@@ -41,15 +41,15 @@ func OriginOf(header []Field) Origin {
 	return o
 }
 
-// answerMarks are what mail programs put before the subject of an answer, or of a
-// message that is passed on, in the languages of Europe.
+// answerMarks are the marks of European languages that mail programs put before the
+// subject of an answer, or of a forwarded message.
 var answerMarks = map[string]bool{
 	"re": true, "aw": true, "sv": true, "vs": true, "antw": true, "odp": true, "rif": true, "res": true, "ynt": true,
 	"fw": true, "fwd": true, "wg": true, "tr": true, "rv": true, "enc": true, "doorst": true, "vl": true,
 }
 
-// isAnswerSubject tells a subject with such a mark, after the name of a mailing list
-// in brackets or not.
+// isAnswerSubject reports whether a subject has such a mark, which may stand after the
+// name of a mailing list in brackets.
 func isAnswerSubject(value string) bool {
 	value = unfold.Replace(value[:min(len(value), maxSubject)])
 	if strings.Contains(value, "=?") {

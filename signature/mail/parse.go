@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Parse splits a raw message (RFC 5322) into header fields and body. It never
-// fails: whatever is no header is body. Lines end in CRLF or LF, also mixed.
+// Parse splits a raw message (RFC 5322) into header fields and body. It never fails:
+// whatever is no header is body. Lines end in CRLF or LF, also mixed.
 //
-// The result equals what a mail server hands to a milter for the same mail, as
-// far as signatures go: a value loses one blank after the colon, its folds are
-// "\n" and the blank that follows, and an mbox "From " line at the top is not
-// part of the message. A line that is no field costs only itself where a field
-// follows it; elsewhere it begins the body, as it does for a mail server.
+// The result has the same signatures as what a mail server passes to a milter for the
+// same mail. A value loses one blank after the colon, its folds are "\n" and the blank
+// that follows, and an mbox "From " line at the top is not part of the message. A line
+// that is no field is skipped if a field follows it. Otherwise it begins the body, as it
+// does for a mail server.
 //
 // Body is a part of raw, not a copy.
 func Parse(raw []byte) Message {
@@ -30,8 +30,8 @@ func Parse(raw []byte) Message {
 	return m
 }
 
-// skipPostmark cuts off the line with which an mbox begins each message, which
-// may be quoted itself (RFC 4155).
+// skipPostmark skips the line with which an mbox begins each message, and which may be
+// quoted itself (RFC 4155).
 func skipPostmark(raw []byte) []byte {
 	if !bytes.HasPrefix(bytes.TrimLeft(raw, ">"), []byte("From ")) {
 		return raw
@@ -43,25 +43,25 @@ func skipPostmark(raw []byte) []byte {
 	return raw[next:]
 }
 
-// fieldValue makes a milter's form of what stands after the colon.
+// fieldValue returns a milter's form of the bytes after the colon.
 func fieldValue(raw []byte) string {
 	raw = bytes.TrimPrefix(raw, []byte(" "))
 	raw = bytes.TrimRight(raw, "\r\n")
 	return strings.ReplaceAll(string(raw), "\r\n", "\n")
 }
 
-// fieldScanner reads header fields off the beginning of data. At the end, pos
-// is where the body begins.
+// fieldScanner reads header fields at the beginning of data. At the end, pos is where the
+// body begins.
 type fieldScanner struct {
 	data []byte
 	pos  int
-	// stop, where set, tells that a line beginning with "--" ends the header,
-	// because it is a delimiter of an enclosing multipart.
+	// stop, if set, reports whether a line beginning with "--" ends the header, because
+	// it is a delimiter of an enclosing multipart.
 	stop func(line []byte) bool
 }
 
-// next returns the name of a field and all that follows its colon, folds and
-// the last line's end included, or ok = false at the end of the header.
+// next returns the name of a field and all after its colon, including folds and the last
+// line's end. At the end of the header it is not ok.
 func (s *fieldScanner) next() (name, value []byte, ok bool) {
 	for s.pos < len(s.data) {
 		line, after := CutLine(s.data, s.pos)
@@ -99,7 +99,7 @@ func (s *fieldScanner) skipFolds(pos int) int {
 	return pos
 }
 
-// cutLine returns the line at pos without its end, and where the next begins.
+// CutLine returns the line at pos without its end, and where the next one begins.
 func CutLine(data []byte, pos int) (line []byte, next int) {
 	end := bytes.IndexByte(data[pos:], '\n')
 	if end < 0 {
@@ -109,9 +109,9 @@ func CutLine(data []byte, pos int) (line []byte, next int) {
 	return bytes.TrimSuffix(line, []byte("\r")), pos + end + 1
 }
 
-// fieldName returns the name of the field that begins with line, or nothing
-// where line begins none: names are printable ASCII (RFC 5322 section 2.2), and
-// blanks may stand before the colon (section 4.5).
+// fieldName returns the name of the field that begins with line, or nothing if line
+// begins none. Names are printable ASCII (RFC 5322 section 2.2), and blanks may stand
+// before the colon (section 4.5).
 func fieldName(line []byte) []byte {
 	colon := bytes.IndexByte(line, ':')
 	if colon <= 0 {

@@ -2,24 +2,24 @@ package mail
 
 import "bytes"
 
-// A mail server that delivers or relays a message breaks the lines that are too
-// long for SMTP, in the middle of words, after its filters have seen the message
-// whole. The copy that a reader reports has the breaks, so they are undone.
+// A mail server that delivers or relays a message breaks the lines that are too long for
+// SMTP, in the middle of words, after its filters have seen the whole message. The copy
+// that a reader reports has the breaks, so they are undone.
 //
-// Postfix (smtp_line_length_limit, lmtp_line_length_limit: 998) goes on in a new
-// line that begins with a blank, which is the first of its 998 bytes. Sendmail
-// (L= of its mailers: 990 for SMTP, 2040 for relays) puts "!" at the end of the
-// broken line, as its last byte.
+// Postfix (smtp_line_length_limit, lmtp_line_length_limit: 998) goes on in a new line
+// that begins with a blank, which is the first of its 998 bytes. Sendmail (L= of its
+// mailers: 990 for SMTP, 2040 for relays) puts "!" at the end of the broken line, as its
+// last byte.
 const (
 	postfixLimit       = 998
 	sendmailLimit      = 990
 	sendmailRelayLimit = 2040
 )
 
-// rejoin undoes, in place, what servers did to the lines of b, whose lines end
-// in LF. A line that only looks like a broken one is joined as well, in every
-// copy of the message. Each limit leaves no line for a larger one to break, so
-// the order on the way was from the largest to the smallest.
+// rejoin joins, in place, the lines of b that servers broke; they end in LF. A line that
+// only looks broken is joined as well, in every copy of the message. No line that a limit
+// leaves is long enough for a larger limit, so the breaks were made from the largest to
+// the smallest one.
 func rejoin(b []byte) []byte {
 	if !hasLongLine(b) {
 		return b
@@ -29,7 +29,7 @@ func rejoin(b []byte) []byte {
 	return undoBreaks(b, sendmailBreak(sendmailRelayLimit))
 }
 
-// hasLongLine tells whether a line could have been broken.
+// hasLongLine reports whether a line may have been broken.
 func hasLongLine(b []byte) bool {
 	for len(b) >= sendmailLimit-1 {
 		end := bytes.LastIndexByte(b[:sendmailLimit-1], '\n')
@@ -43,10 +43,10 @@ func hasLongLine(b []byte) bool {
 
 // breakRule is how a server breaks lines.
 type breakRule struct {
-	// size is how many bytes of a line stand before a break, for the piece of
-	// a line that begins with piece.
+	// size returns how many bytes of a line stand before a break, for the piece of a line
+	// that begins with piece.
 	size func(piece []byte, first bool) int
-	// spare is how many more than size a piece may have and be the last.
+	// spare is how many bytes more than size the last piece may have.
 	spare int
 	// end and begin stand before and after the line end of a break.
 	end, begin string
@@ -62,8 +62,8 @@ var postfixBreak = breakRule{
 	begin: " ",
 }
 
-// sendmailBreak counts the dot that SMTP puts before a line that begins with
-// one (RFC 5321 section 4.5.2), as Sendmail does.
+// sendmailBreak counts the dot that SMTP puts before a line that begins with one (RFC
+// 5321 section 4.5.2), as Sendmail does.
 func sendmailBreak(limit int) breakRule {
 	return breakRule{
 		size: func(piece []byte, _ bool) int {
@@ -77,12 +77,12 @@ func sendmailBreak(limit int) breakRule {
 	}
 }
 
-// undoBreaks joins, in place, lines where rule broke them. It breaks each line
-// anew as it goes along, so that a long line that was left whole and the same
-// line broken end up the same, whatever is in them.
+// undoBreaks joins, in place, the lines that rule broke. It breaks each line again as it
+// goes along, so that a whole long line and its broken copy become the same, whatever
+// they contain.
 func undoBreaks(b []byte, rule breakRule) []byte {
 	out := b[:0]
-	piece, first := 0, true // where in out the piece begins, and whether a line does
+	piece, first := 0, true // where the piece begins in out, and whether it begins a line
 	for {
 		end := bytes.IndexByte(b, '\n')
 		if end < 0 {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// charsetAliases are names that mail has and libraries do not know.
+// charsetAliases are names that occur in mail and are unknown to the libraries.
 var charsetAliases = map[string]string{
 	"cp932": "shift_jis", "ks_c_5601": "euc-kr", "cp949": "euc-kr", "uhc": "euc-kr", "x-windows-949": "euc-kr",
 	"cp874": "windows-874", "cp-1251": "windows-1251", "win-1251": "windows-1251", "eucjp": "euc-jp", "ujis": "euc-jp",
@@ -18,8 +18,8 @@ var charsetAliases = map[string]string{
 
 var isUTF7 = map[string]bool{"utf-7": true, "unicode-1-1-utf-7": true, "x-unicode-2-0-utf-7": true, "unicode-2-0-utf-7": true}
 
-// decodeUTF7 decodes UTF-7 (RFC 2152). What is no UTF-7 stays; a shifted sequence
-// that is cut loses its last character. The result is at most 3/2 as long as source.
+// decodeUTF7 decodes UTF-7 (RFC 2152). Other bytes are kept; a shifted sequence that is
+// cut loses its last character. The result is at most 3/2 as long as source.
 func decodeUTF7(source []byte) []byte {
 	out := make([]byte, 0, len(source)+len(source)/2)
 	for {
@@ -46,10 +46,10 @@ func isBase64(c byte) bool {
 	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '/'
 }
 
-// appendUTF16 appends what a run of base64 says in UTF-16, big-endian.
+// appendUTF16 appends the characters of a run of base64 in UTF-16, big-endian.
 func appendUTF16(out, run []byte) []byte {
 	raw := make([]byte, base64.RawStdEncoding.DecodedLen(len(run)))
-	n, _ := base64.RawStdEncoding.Decode(raw, run) // what is not whole is no character
+	n, _ := base64.RawStdEncoding.Decode(raw, run) // an incomplete character is dropped
 	raw = raw[:n&^1]
 	for i := 0; i < len(raw); i += 2 {
 		r := rune(raw[i])<<8 | rune(raw[i+1])

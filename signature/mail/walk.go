@@ -10,19 +10,19 @@ import (
 const (
 	// maxEntities bounds the messages, multiparts and leaf parts of one message.
 	maxEntities = 50_000
-	// maxWrapped bounds how deep messages may lie in each other while each is
-	// encoded once more: every such level is decoded whole.
+	// maxWrapped bounds how deep messages may lie in each other, each encoded once more.
+	// Every such level is decoded whole.
 	maxWrapped = 4
-	// maxReach is how far behind the header, in bytes without CR, a part may
-	// begin to sign as text or to raise what the text needs. A milter keeps
-	// only the beginning of a large message; what is beyond this must not
-	// change the text signature that the whole message has.
+	// maxReach is how far behind the header, in bytes without CR, a part may begin to
+	// sign as text or to raise the amount of text needed. A milter keeps only the
+	// beginning of a large message. What is beyond must not change the text signature of
+	// the whole message.
 	maxReach = 1 << 20
 	// maxBoundary bounds the length of a boundary; RFC 2046 allows 70.
 	maxBoundary = 998
 )
 
-// leaf is a part that has no parts.
+// Leaf is a part that has no parts.
 type Leaf struct {
 	mimeHeader
 	surroundings
@@ -31,26 +31,26 @@ type Leaf struct {
 	IsFar bool   // the part begins more than maxReach bytes behind the header
 }
 
-// surroundings is what a part has around it.
+// surroundings are the multiparts around a part.
 type surroundings struct {
-	// alternative is the number of the outermost multipart/alternative within
-	// the part's message, 0 where there is none.
+	// Alternative is the number of the outermost multipart/alternative within the part's
+	// message, 0 if there is none.
 	Alternative int
-	Branch      int  // number of the part of that alternative in which it is
+	Branch      int  // number of the part of that alternative that contains it
 	IsRelated   bool // a multipart/related within the part's message
 	IsReport    bool // a multipart/report, also around the part's message
 	IsDigest    bool // a multipart/digest, also around the part's message
 	Carried     Carriage
 }
 
-// walker finds the leaf parts of a message in one pass over its body, however
-// deep they lie: the open multiparts are on a stack, and a line that begins
-// with "--" is looked up among their boundaries. A delimiter of an outer
-// multipart ends all inner ones, so that an unclosed one costs nothing.
+// walker finds the leaf parts of a message in one pass over its body, however deep they
+// lie. The open multiparts are on a stack, and a line that begins with "--" is looked up
+// among their boundaries. A delimiter of an outer multipart ends all inner ones, so an
+// unclosed one costs nothing.
 type walker struct {
 	visit func(Leaf)
-	work  *work.Steps // nil where nobody asks
-	// descend tells to look into message/rfc822 parts; else they are leaves.
+	work  *work.Steps // may be nil
+	// descend is set to look into message/rfc822 parts; otherwise they are leaves.
 	descend   bool
 	truncated bool
 
@@ -60,27 +60,27 @@ type walker struct {
 	entities     int
 	alternatives int
 	wrapped      int
-	limits       work.Limits // that bit; at LimitParts, the rest was not looked at
+	limits       work.Limits // reached; after LimitParts, the rest was not read
 
 	base    int // where body begins, in bytes behind the message's header
-	counted int // up to here
-	returns int // there are that many CR in body
+	counted int // CR are counted up to here in body
+	returns int // number of CR in body up to there
 }
 
 type multipart struct {
 	boundary string
-	shadowed int          // index in stack that boundary meant before, or -1
+	shadowed int          // index in stack of the outer multipart with this boundary, or -1
 	inside   surroundings // of its next part
 	chosen   bool         // readers show one of its parts, not all
-	start    string       // Content-ID of the part that readers show; "": the first one
+	start    string       // Content-ID of the part that readers show; "" for the first one
 	started  bool         // that part was found
-	// outermost is the alternative by the branches of which parts are numbered.
+	// outermost is set for the alternative whose branches are numbered.
 	outermost bool
 }
 
-// next returns what is around the next part, which has header h. The parts of an
-// alternative are in each other's place; of all other multiparts, all but one are carried:
-// the first, or that of the parameter start (RFC 2387 section 3.2).
+// next returns the surroundings of the next part, which has header h. The parts of an
+// alternative replace each other. In all other multiparts, all but one are carried: the
+// first, or the one of the parameter start (RFC 2387 section 3.2).
 func (m *multipart) next(h mimeHeader) surroundings {
 	around := m.inside
 	if m.outermost {
@@ -93,15 +93,15 @@ func (m *multipart) next(h mimeHeader) surroundings {
 	return around
 }
 
-// delimiter is a line that separates or ends parts. start is where the content
-// before it ends, next where the line after it begins.
+// delimiter is a line that separates or ends parts. The content before it ends at start,
+// and the line after it begins at next.
 type delimiter struct {
 	level       int // index in stack; -1 at the end of the body
 	closing     bool
 	start, next int
 }
 
-// walk visits the leaf parts of m in order, and returns the limits that bit.
+// walk visits the leaf parts of m in order, and returns the limits that were reached.
 func walk(m Message, descend bool, visit func(Leaf)) work.Limits {
 	w := walker{visit: visit, descend: descend}
 	return w.walk(m)
@@ -129,7 +129,7 @@ func (w *walker) message(h mimeHeader, body []byte, around surroundings) {
 			continue
 		}
 		d := w.entity(h, pos, around)
-		for d.closing { // what follows is an epilogue, up to an outer delimiter
+		for d.closing { // an epilogue follows, up to an outer delimiter
 			w.popTo(d.level)
 			d = w.findDelimiter(d.next)
 		}
@@ -142,8 +142,8 @@ func (w *walker) message(h mimeHeader, body []byte, around surroundings) {
 	}
 }
 
-// entity handles the part with header h and content at pos, and returns the
-// delimiter from which to go on.
+// entity reads the part with header h and content at pos, and returns the delimiter at
+// which to go on.
 func (w *walker) entity(h mimeHeader, pos int, around surroundings) delimiter {
 	if !strings.HasPrefix(h.MediaType, "multipart/") {
 		d := w.findDelimiter(pos)
@@ -156,7 +156,7 @@ func (w *walker) entity(h mimeHeader, pos int, around surroundings) delimiter {
 	}
 	d := w.findDelimiter(pos)
 	if d.level < level || d.closing {
-		// Not one part in it. What would be the preamble is all there is to see.
+		// It has no part. Its preamble is all that can be shown.
 		w.leaf(mimeHeader{MediaType: "text/plain"}, pos, d, around)
 	}
 	return d
@@ -175,10 +175,10 @@ func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 	w.visit(Leaf{mimeHeader: h, surroundings: around, raw: raw, IsCut: cut, IsFar: w.offset(pos) > maxReach})
 }
 
-// unwrap walks a message that is transferred in an encoding, although RFC 2046
-// section 5.2.1 forbids it.
+// unwrap walks a message that is transferred in an encoding, although RFC 2046 section
+// 5.2.1 forbids it.
 func (w *walker) unwrap(h mimeHeader, raw []byte, around surroundings, base int) {
-	w.work.Count(StepsOfDecoding(Leaf{mimeHeader: h, raw: raw}))
+	w.work.Count(Leaf{mimeHeader: h, raw: raw}.Steps())
 	decoded := skipPostmark(decodeTransfer(nil, raw, h.encoding))
 	h, length := partMIME(decoded, nil)
 	around.Alternative, around.IsRelated, around.Carried = 0, false, AttachedPart
@@ -189,7 +189,7 @@ func (w *walker) unwrap(h mimeHeader, raw []byte, around surroundings, base int)
 	w.limits |= inner.limits
 }
 
-// offset is where pos, which never goes back, is behind the message's header. CR
+// offset returns how far pos, which never goes back, is behind the message's header. CR
 // does not count, as copies differ in it.
 func (w *walker) offset(pos int) int {
 	w.returns += bytes.Count(w.body[w.counted:pos], []byte("\r"))
@@ -197,8 +197,8 @@ func (w *walker) offset(pos int) int {
 	return w.base + pos - w.returns
 }
 
-// header reads the header of a part that begins at pos, and returns where its
-// content begins.
+// header reads the header of a part that begins at pos, and returns where its content
+// begins.
 func (w *walker) header(pos int) (mimeHeader, int) {
 	h, length := partMIME(w.body[pos:], func(line []byte) bool {
 		level, _ := w.match(line)
@@ -248,9 +248,8 @@ func (w *walker) popTo(level int) {
 	w.stack = w.stack[:level]
 }
 
-// findDelimiter returns the first delimiter of an open multipart at or after
-// the line that begins at pos. The line's end before it belongs to it (RFC 2046
-// section 5.1.1).
+// findDelimiter returns the first delimiter of an open multipart at or after the line
+// that begins at pos. The line end before it belongs to it (RFC 2046 section 5.1.1).
 func (w *walker) findDelimiter(pos int) delimiter {
 	for start := pos; len(w.stack) > 0 && start < len(w.body); {
 		if !bytes.HasPrefix(w.body[start:], []byte("--")) {
@@ -269,7 +268,8 @@ func (w *walker) findDelimiter(pos int) delimiter {
 	return delimiter{level: -1, start: len(w.body), next: len(w.body)}
 }
 
-// match tells which open multipart has line as a delimiter; -1 for none.
+// match returns the level of the open multipart that has line as a delimiter; -1 if none
+// has.
 func (w *walker) match(line []byte) (level int, closing bool) {
 	line = bytes.TrimRight(line, " \t\r")
 	if len(line) > maxBoundary+4 {
@@ -295,8 +295,8 @@ func isIdentity(encoding string) bool {
 	return encoding != "base64" && encoding != "quoted-printable"
 }
 
-// Walk calls visit for the leaf parts of m in order, and looks into attached messages. It
-// returns the limits that were reached.
+// Walk calls visit for the leaf parts of m in order, also of messages inside it. It
+// returns the limits that were reached. Steps may be nil.
 func Walk(m Message, steps *work.Steps, visit func(Leaf)) work.Limits {
 	w := walker{visit: visit, work: steps, descend: true}
 	return w.walk(m)

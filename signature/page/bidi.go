@@ -7,17 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// Controls of the Unicode bidirectional algorithm (UAX #9) that turn the order of
-// letters, and end that.
+// Controls of the Unicode bidirectional algorithm (UAX #9) that reverse the order of
+// letters, and that end it.
 const (
 	rightToLeftOverride = '\u202E'
 	popDirection        = '\u202C'
 )
 
-// inShownOrder is text in the order in which a reader sees it: what stands between a
-// right-to-left override and its end, or the end of the line, is turned round, unless
-// it has letters that go from right to left anyway. It is text itself where it has no
-// override, else a copy of the same length.
+// InShownOrder returns text in the order in which a reader sees it. Text between a
+// right-to-left override and its end, or the end of the line, is reversed, unless it has
+// letters that are written from right to left. The result is text itself if it has no
+// override, otherwise a copy of the same length.
 func InShownOrder(text []byte) []byte {
 	override := []byte(string(rightToLeftOverride))
 	i := bytes.Index(text, override)
@@ -36,7 +36,7 @@ func InShownOrder(text []byte) []byte {
 			end = len(rest)
 		}
 		if !bytes.ContainsFunc(rest[:end], isRightToLeft) {
-			turnRound(rest[:end])
+			reverse(rest[:end])
 		}
 		rest = rest[end:]
 	}
@@ -50,8 +50,8 @@ func isRightToLeft(r rune) bool {
 	return r >= 0x590 && unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko)
 }
 
-// turnRound reverses the characters of a text, in place.
-func turnRound(text []byte) {
+// reverse reverses the characters of a text, in place.
+func reverse(text []byte) {
 	for i := 0; i < len(text); {
 		_, size := utf8.DecodeRune(text[i:])
 		slices.Reverse(text[i : i+size])

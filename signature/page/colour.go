@@ -15,11 +15,11 @@ const (
 
 const (
 	white = 0xFFFFFF
-	// linkColour is what browsers give to links that have no colour.
+	// linkColour is the colour of links without another one.
 	linkColour = 0x0000EE
 )
 
-// inkOf is the colour of text: one that is computed may be that of what is behind it.
+// inkOf returns the colour of text. A computed one may be that of the background.
 func inkOf(v []byte) int32 {
 	c := colourOf(v)
 	if c == unknownColour && bytes.IndexByte(v, '(') >= 0 {
@@ -28,7 +28,7 @@ func inkOf(v []byte) int32 {
 	return c
 }
 
-// colourOf reads a colour, in lower case.
+// colourOf returns the colour that v names, in lower case.
 func colourOf(v []byte) int32 {
 	v = bytes.TrimSpace(v)
 	if c, ok := colourNames[string(v)]; ok {
@@ -60,7 +60,7 @@ func colourOf(v []byte) int32 {
 	return unknownColour
 }
 
-// rgbOf reads what follows "rgb" in "rgb(1,2,3)" and "rgba(1 2 3 / 0)".
+// rgbOf reads the rest after "rgb" of "rgb(1,2,3)" and "rgba(1 2 3 / 0)".
 func rgbOf(list string) int32 {
 	fields := strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune("a(),/ ", r) })
 	if len(fields) < 3 || len(fields) > 4 {
@@ -87,7 +87,8 @@ func rgbOf(list string) int32 {
 
 var colourNames = namedColours()
 
-// namedColours are the names that mail has, and all of those that are nearly white.
+// namedColours returns the names that occur in mail, and all of those that are nearly
+// white.
 func namedColours() map[string]int32 {
 	m := map[string]int32{
 		"transparent": transparent, "inherit": inheritedColour, "currentcolor": inheritedColour,
@@ -103,7 +104,7 @@ func namedColours() map[string]int32 {
 	return m
 }
 
-// nearlyEqual tells two colours that a reader hardly tells apart on a screen.
+// nearlyEqual reports whether a reader hardly sees a difference of two colours.
 func nearlyEqual(a, b int32) bool {
 	const most = 32
 	for shift := 0; shift < 24; shift += 8 {

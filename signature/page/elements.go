@@ -2,16 +2,16 @@ package page
 
 import "golang.org/x/net/html/atom"
 
-// traits are what is known of an element by its name. The bits are rules by which
-// elements end without an end tag: those that an element applies when it starts, those
-// that end it, with all inside it, and those that end nothing around it.
+// traits are the properties of an element's name. The bits are rules by which elements
+// end without an end tag: rules that an element applies when it starts, rules that end it
+// with all inside it, and rules that end nothing around it.
 type traits struct {
 	starts, ended, kept uint8
 	void                bool // it has no end
-	inline              bool // it does not part the words around it
-	unseen              bool // most programs show nothing of what is between its tags
+	inline              bool // it does not separate the words around it
+	unseen              bool // most programs show nothing between its tags
 	never               bool // no program does
-	foreign             bool // it has another language inside, and may close itself
+	foreign             bool // it contains another language, and may close itself
 }
 
 var traitsOf = allTraits()

@@ -11,12 +11,12 @@ import (
 )
 
 // markup splits an HTML page into tokens (HTML Standard, section 13.2.5). It makes no
-// copies, and keeps of the attributes only those in knownAttribute. The tests hold it
-// against html.Tokenizer of golang.org/x/net, with which it agrees to the byte.
+// copies, and keeps only the attributes in knownAttribute. Tests compare it with
+// html.Tokenizer of golang.org/x/net; the tokens agree to the byte.
 type markup struct {
 	source []byte
 	pos    int
-	raw    string // the element inside which no tag counts but its end
+	raw    string // the element inside which only its own end tag counts
 
 	text   []byte // of a text token or comment, as it stands in source
 	inside string // the element whose raw text it is
@@ -27,25 +27,24 @@ type markup struct {
 	scratch []byte
 }
 
-// markupToken is what next has read.
+// markupToken is the sort of token that next returned.
 type markupToken uint8
 
 const (
-	markupEnd markupToken = iota // of the page; also where a tag has no end
+	markupEnd markupToken = iota // of the page, or a tag without an end
 	markupText
 	markupStart  // a start tag
 	markupFinish // an end tag
 	markupComment
 )
 
-// attr is an attribute by its name in lower case, with the place of its value in the
-// page.
+// attr is an attribute: its name in lower case, and the place of its value in the page.
 type attr struct {
 	key        string
 	start, end int
 }
 
-// begin starts with a page, which it does not change.
+// begin starts with a page, which is not changed.
 func (m *markup) begin(source []byte) {
 	*m = markup{source: source, name: m.name[:0], attrs: m.attrs[:0], scratch: m.scratch[:0]}
 }
@@ -96,10 +95,10 @@ func (m *markup) next() markupToken {
 	}
 }
 
-// opensTag says whether a tag may begin so, behind its "<".
+// opensTag reports whether a tag may begin with c behind its "<".
 func opensTag(c byte) bool { return c == '/' || ascii.IsLetter(c) }
 
-// textFrom is the text token up to here.
+// textFrom returns the text token up to here.
 func (m *markup) textFrom(from int) markupToken {
 	m.text, m.inside = m.source[from:m.pos], ""
 	if len(m.text) == 0 {
@@ -108,8 +107,8 @@ func (m *markup) textFrom(from int) markupToken {
 	return markupText
 }
 
-// skipDeclaration is where a comment, or what else begins with "<!" or "<?", ends; at
-// is behind the "<".
+// skipDeclaration returns where a comment, or other text that begins with "<!" or "<?",
+// ends; at is behind the "<".
 func (m *markup) skipDeclaration(at int) int {
 	if !bytes.HasPrefix(m.source[at:], []byte("!--")) {
 		return skipTo(m.source, at, '>')
@@ -162,11 +161,11 @@ func (m *markup) startTag(at int) markupToken {
 	return markupStart
 }
 
-// rawElements have text in which no tags are. So has noscript where scripts run: in
-// mail they do not.
+// rawElements contain text without tags. So would noscript if scripts ran; in mail they
+// do not.
 var rawElements = []string{"iframe", "noembed", "noframes", "plaintext", "script", "style", "textarea", "title", "xmp"}
 
-// tag reads a tag whose name begins at pos. It is not ok where the page ends first.
+// tag reads a tag whose name begins at pos. It is not ok if the page ends first.
 func (m *markup) tag(pos int, keeps bool) (ok bool) {
 	begin, source := pos, m.source
 	for pos < len(source) && !ascii.IsSpace(source[pos]) && source[pos] != '/' && source[pos] != '>' {
@@ -195,7 +194,7 @@ func (m *markup) tag(pos int, keeps bool) (ok bool) {
 	}
 }
 
-// attribute reads the attribute at pos, and returns what is behind it.
+// attribute reads the attribute at pos, and returns where it ends.
 func (m *markup) attribute(a *attr, pos int) int {
 	source, begin := m.source, pos
 	for pos < len(source) && !ascii.IsSpace(source[pos]) && source[pos] != '/' && source[pos] != '>' && (source[pos] != '=' || pos == begin) {
@@ -239,7 +238,8 @@ func skipSpace(b []byte, pos int) int {
 // eventAttribute stands for each attribute whose name begins with "on".
 const eventAttribute = "on"
 
-// knownAttribute is the name of an attribute that a page looks at, else "".
+// knownAttribute returns the name of an attribute that has a use for a page, otherwise
+// "".
 func knownAttribute(b []byte) string {
 	var buf [10]byte
 	if len(b) > 2 && b[0]|0x20 == 'o' && b[1]|0x20 == 'n' {
@@ -272,7 +272,7 @@ func (m *markup) has(key string) bool {
 	return false
 }
 
-// value is an attribute's value without references. It is gone with the next one.
+// value returns an attribute's value without references. It is valid until the next call.
 func (m *markup) value(a attr) []byte {
 	value := m.source[a.start:a.end]
 	if bytes.IndexByte(value, '\r') >= 0 {
@@ -285,8 +285,8 @@ func (m *markup) value(a attr) []byte {
 	return value
 }
 
-// unescapeAttribute is html.UnescapeString for the value of an attribute, in which a
-// name without a semicolon is a reference only as a whole, and not before "=".
+// unescapeAttribute is html.UnescapeString for the value of an attribute. There, a name
+// without a semicolon is a reference only as a whole, and not before "=".
 func unescapeAttribute(value []byte) []byte {
 	var out []byte
 	for {
@@ -312,14 +312,15 @@ func unescapeAttribute(value []byte) []byte {
 			shown = html.UnescapeString(shown)
 		}
 		if !strings.HasPrefix(string(value), "&#") && utf8.RuneCountInString(shown) > 1 && shown[len(shown)-1] == value[end-1] {
-			shown = string(value[:end]) // its beginning is a name, or nothing is
+			shown = string(value[:end]) // only its beginning is a name, or nothing
 		}
 		out = append(out, shown...)
 		value = value[end:]
 	}
 }
 
-// shown is the text of a text token without references. It is gone with the next one.
+// shown returns the text of a text token without references. It is valid until the next
+// call.
 func (m *markup) shown() []byte {
 	text := m.text
 	if bytes.IndexByte(text, '\r') >= 0 {
@@ -359,7 +360,7 @@ func (m *markup) rawText() bool {
 	return len(m.text) > 0
 }
 
-// rawEnd is where the end tag of a raw element begins.
+// rawEnd returns where the end tag of a raw element begins.
 func (m *markup) rawEnd(name string) int {
 	if name == "plaintext" {
 		return len(m.source)
@@ -377,13 +378,13 @@ func (m *markup) rawEnd(name string) int {
 	}
 }
 
-// isTagOf tells whether text, behind "<" or "</", is a tag of an element.
+// isTagOf reports whether text, behind "<" or "</", is a tag of an element.
 func isTagOf(text []byte, name string) bool {
 	n := len(name)
 	return len(text) > n && ascii.HasPrefixFold(text, name) && (ascii.IsSpace(text[n]) || text[n] == '/' || text[n] == '>')
 }
 
-// scriptLength is the length of a script that has comments, in which its end may be
+// scriptLength returns the length of a script that has comments, in which its end may be
 // hidden (HTML Standard, sections 13.2.5.20 to 31).
 func scriptLength(script []byte) int {
 	escaped, twice := false, false // inside a comment, and in a script element inside it

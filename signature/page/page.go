@@ -11,29 +11,30 @@ import (
 	"github.com/spambloom/spambloom/signature/work"
 )
 
-// maxOpen bounds the open HTML elements that are followed. Deeper ones are
-// taken to look like the one at the bound.
+// maxOpen bounds the open HTML elements that are followed. Deeper ones look like the one
+// at the bound.
 const maxOpen = 256
 
-// page reads HTML in one walk over its tokens: the text that some program could show,
-// what of it is plainly hidden, what is quoted, and where it refers to. It builds no
-// tree: it knows which elements end by themselves, not how a browser repairs the rest.
+// Reader reads HTML in one pass over its tokens: the text that some program could show,
+// what of it is plainly hidden or quoted, and its references. It builds no tree. It knows
+// which elements end by themselves, not how a browser repairs the rest. It is used by one
+// goroutine at a time.
 type Reader struct {
 	markup markup
 	open   []element
 	sheet  sheet
-	late   bool // a style sheet came after text that it may hide
+	late   bool // a style sheet stands behind text that it may hide
 
-	// The text and references of all pages of a message, and where the page begins that is
-	// read; places in its text count from there.
+	// The text and references of all pages of a message, and where those of the latest
+	// page begin. Places in its text are counted from there.
 	text            []byte
 	refs            []Reference
 	start, firstRef int
 	hidden          []span.Span // what is plainly hidden
-	quotes          []span.Span // what mail programs mark as another's
+	quotes          []span.Span // marked by mail programs as another author's
 	quote           int         // index in open of the outermost element that is quoted, or -1
-	from            int         // where that begins
-	rest            int         // where it is quoted from, up to the end, or -1
+	from            int         // where that begins in the text
+	rest            int         // where quoted text begins that extends to the end, or -1
 
 	limits work.Limits
 	Work   *work.Steps
@@ -49,20 +50,20 @@ type element struct {
 	traits   traits
 	box      box
 	breaks   bool // it begins and ends a line
-	reversed bool // its text goes from right to left, whatever it is
+	reversed bool // its text is written from right to left, whatever it is
 }
 
-// shown is what a page shows. Its text and references are valid until reset, its quotes
-// until the next read.
+// Shown is what a page shows. Its text and references are valid until Reset, its quotes
+// until the next Read.
 type Shown struct {
 	Text       []byte // that some program could show
 	References []Reference
-	Hidden     []span.Span // what of text is plainly hidden
-	Quotes     []span.Span // what of text mail programs mark as another's
+	Hidden     []span.Span // stretches of Text that are plainly hidden
+	Quotes     []span.Span // stretches of Text that mail programs mark as another author's
 	Limits     work.Limits // that were reached
 }
 
-// read reads a page. If a sheet of rules stands behind text that it may hide, it is applied
+// Read reads a page. If a style sheet stands behind text that it may hide, it is applied
 // by reading the page once more.
 func (p *Reader) Read(source []byte) Shown {
 	p.start, p.firstRef = len(p.text), len(p.refs)
@@ -109,7 +110,7 @@ func (p *Reader) walk(source []byte) {
 	}
 }
 
-// reset empties p for the next message. It keeps buffers that are not too large.
+// Reset empties p for the next message. It keeps buffers that are not too large.
 func (p *Reader) Reset() {
 	p.text, p.sheet, p.hidden = work.Keep(p.text), sheet{}, nil
 	clear(p.refs)
@@ -125,7 +126,7 @@ func (p *Reader) Reset() {
 	}
 }
 
-// length is how much text of this page there is.
+// length returns the length of this page's text.
 func (p *Reader) length() int { return len(p.text) - p.start }
 
 // put adds text.
@@ -161,7 +162,7 @@ func (p *Reader) showText(m *markup) {
 	}
 }
 
-// comment notes the links of a comment, whose tags and text some programs show.
+// comment records the links of a comment, as some programs show its tags and text.
 func (p *Reader) comment(text []byte) {
 	if bytes.IndexByte(text, '.') < 0 || !bytes.HasPrefix(text, []byte("--")) {
 		return
@@ -192,7 +193,7 @@ func (p *Reader) box() box {
 	return p.open[len(p.open)-1].box
 }
 
-// startElement opens an element, or not, where it has no end.
+// startElement opens an element, unless it has no end.
 func (p *Reader) startElement(m *markup) {
 	name := atom.Lookup(m.name)
 	t := traitsOf[name]
@@ -237,8 +238,8 @@ func (p *Reader) startElement(m *markup) {
 	}
 }
 
-// endElement closes the innermost open element of the name, and all inside it. An end
-// tag that fits none is ignored, as browsers do; two of them part words all the same.
+// endElement closes the innermost open element of the name, and all inside it. An end tag
+// that fits none is ignored, as browsers do, but two of them separate words.
 func (p *Reader) endElement(name atom.Atom) {
 	p.Work.Spend(len(p.open) / 8)
 	for i := len(p.open) - 1; i >= 0; i-- {
@@ -269,7 +270,7 @@ func (p *Reader) truncate(i int) {
 	p.open = p.open[:i]
 }
 
-// endImplied closes what the start of an element closes without an end tag.
+// endImplied closes the elements that end without an end tag where another one starts.
 func (p *Reader) endImplied(by traits) {
 	if by.starts == 0 {
 		return
@@ -286,8 +287,8 @@ func (p *Reader) endImplied(by traits) {
 	}
 }
 
-// attribute notes what an attribute of an element says: in s, p.style, p.class, p.id
-// and p.reversed. It tells whether the element is quoted by it.
+// attribute records an attribute of an element in s, p.style, p.class, p.id and
+// p.reversed. It reports whether the element is quoted by it.
 func (p *Reader) attribute(name atom.Atom, m *markup, a attr, s *style) (quoted bool) {
 	switch a.key {
 	case "style":
@@ -326,16 +327,16 @@ func (p *Reader) attribute(name atom.Atom, m *markup, a attr, s *style) (quoted 
 	return false
 }
 
-// Classes and ids by which mail programs mark what they quote, and signatures.
+// The classes and ids by which mail programs mark quotes and signatures.
 var (
 	quotedClasses = [][]byte{[]byte("gmail_quote"), []byte("gmail_attr"), []byte("yahoo_quoted"), []byte("moz-cite-prefix"),
 		[]byte("moz-signature"), []byte("gmail_signature"), []byte("protonmail_quote"), []byte("protonmail_signature")}
 	quotedIDs = [][]byte{[]byte("yahoo_quoted"), []byte("mail-editor-reference-message"), []byte("reply-intro"), []byte("olk_src_body_section")}
-	// beforeQuotes stand before what is quoted, which follows up to the end.
+	// beforeQuotes stand before a quote that extends to the end.
 	beforeQuotes = [][]byte{[]byte("divrplyfwdmsg"), []byte("appendonsend")}
 )
 
-// isPage tells an HTML page that is declared as plain text.
+// Is reports whether text that is declared as plain text is an HTML page.
 func Is(text []byte) bool {
 	text = bytes.TrimLeft(text[:min(len(text), 512)], " \t\r\n\ufeff")
 	for _, begin := range []string{"<!doctype html", "<html"} {

@@ -2,7 +2,8 @@ package page
 
 import "bytes"
 
-// rank says how surely a link is what the sender wants a reader to follow.
+// Rank is how likely the sender wants a reader to follow a link. The best rank is the
+// lowest.
 type Rank uint8
 
 const (
@@ -12,14 +13,14 @@ const (
 	Loaded              // pictures, styles, what stands in comments
 )
 
-// reference is a piece of a page, as it stands there, in which links are looked for.
+// Reference is a piece of a page that may contain links, as it stands there.
 type Reference struct {
 	Value  []byte
 	Rank   Rank
-	IsText bool // it is looked through; else it is one URL
+	IsText bool // Value is searched for links; otherwise it is one URL
 }
 
-// linkAttribute tells the attributes that hold a URL, with the rank of the link.
+// linkAttribute reports whether an attribute is a URL, and the rank of the link.
 func linkAttribute(name string) (r Rank, isURL bool) {
 	switch name {
 	case "href", "action", "formaction", "xlink:href":
@@ -30,7 +31,7 @@ func linkAttribute(name string) (r Rank, isURL bool) {
 	return 0, false
 }
 
-// refer notes an attribute that may hold a link.
+// refer records an attribute that may contain a link.
 func (p *Reader) refer(m *markup, a attr, least Rank) {
 	if a.end-a.start < 4 {
 		return

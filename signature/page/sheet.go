@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// maxSheet bounds the style sheets of a page that are read, in bytes.
+	// maxSheet bounds the style sheets of a page, in bytes.
 	maxSheet = 256 << 10
 	// maxSelectors bounds the different selectors of a page.
 	maxSelectors = 5000
@@ -17,19 +17,20 @@ const (
 	maxClasses = 16
 )
 
-// sheet is what the style sheets of a page say about what is hidden, by the simplest
-// that a selector asks of the element itself: "#id", else ".class", an element's name,
-// "[attribute". What else it asks, of this element and others, is taken to be so.
+// sheet is what the style sheets of a page hide. A rule is stored by the simplest
+// condition of its selector on the element itself: "#id", else ".class", an element's
+// name, "[attribute". Its other conditions, on this element and others, are assumed to be
+// met.
 type sheet struct {
 	rules  map[string]*style
-	size   int  // of what was read
-	isDone bool // no more is read
+	size   int  // of the sheets read
+	isDone bool // further sheets are not read
 	limits work.Limits
 	work   *work.Steps
 }
 
-// read takes in a style sheet. The blocks of at-rules count as though they stood alone,
-// but for those of media that are not a usual window.
+// read reads a style sheet. The blocks of at-rules count as though they stood alone,
+// except for those of media other than a usual window.
 func (s *sheet) read(text []byte) {
 	if left := maxSheet - s.size; len(text) > left {
 		text = text[:left]
@@ -67,7 +68,8 @@ func (s *sheet) read(text []byte) {
 	}
 }
 
-// isForWindow tells whether the block of an at-rule may hold in a window of 1,000 pixels.
+// isForWindow reports whether the block of an at-rule may apply in a window of 1,000
+// pixels.
 func isForWindow(head []byte) bool {
 	if !bytes.HasPrefix(head, []byte("@media")) {
 		return !bytes.HasPrefix(head, []byte("@font-face"))
@@ -84,7 +86,7 @@ func isForWindow(head []byte) bool {
 	return ok && n >= 1000
 }
 
-// blockEnd is where the block that opens first in text ends.
+// blockEnd returns where the first block of text ends.
 func blockEnd(text []byte) int {
 	depth := 0
 	for i, c := range text {
@@ -130,8 +132,8 @@ func (s *sheet) addRule(selectors, body []byte) {
 	}
 }
 
-// keyOfSelector is what a selector asks of the element that it selects, nothing where
-// that is not there yet, or is no element.
+// keyOfSelector returns the condition on the selected element by which a rule is stored;
+// nothing if that is a state that an element may not have, or a piece of one.
 func keyOfSelector(selector []byte) []byte {
 	if i := bytes.IndexByte(selector, '('); i >= 0 {
 		selector = selector[:i]
@@ -163,13 +165,13 @@ func keyOfSelector(selector []byte) []byte {
 var notAlways = map[string]bool{"hover": true, "active": true, "focus": true, "visited": true, "target": true, "checked": true,
 	"before": true, "after": true, "first-line": true, "first-letter": true, "link": true}
 
-// apply puts over d what the sheets say of an element. Names, classes and ids are in
+// apply adds to d what the sheets declare for an element. Names, classes and ids are in
 // lower case.
 func (s *sheet) apply(d *style, m *markup, class, id []byte) {
 	if len(s.rules) == 0 || len(m.name) > 64 || len(id) > 64 {
 		return
 	}
-	s.work.Spend(work.PerTag * (3 + len(m.attrs) + min(len(class), 2*maxClasses))) // a class has two bytes
+	s.work.Spend(work.PerTag * (3 + len(m.attrs) + min(len(class), 2*maxClasses))) // a class has two bytes with its blank
 	var buf [128]byte
 	look := func(sign string, name []byte) {
 		if len(name)+1 > len(buf) {
@@ -199,9 +201,9 @@ func (s *sheet) apply(d *style, m *markup, class, id []byte) {
 	}
 }
 
-// cleanStyle is CSS in lower case, without comments, and with escapes of letters
-// decoded (CSS Syntax, section 4.3.7); it is text itself where it has neither.
-// Escapes of other characters become "_": they are no part of any name that matters.
+// cleanStyle returns CSS in lower case, without comments, and with escapes of letters
+// decoded (CSS Syntax, section 4.3.7); text itself if it has neither. Escapes of other
+// characters become "_", which is in no name that matters.
 func cleanStyle(text []byte) []byte {
 	if !bytes.Contains(text, []byte("/*")) && bytes.IndexByte(text, '\\') < 0 {
 		return text
@@ -237,8 +239,8 @@ func cleanStyle(text []byte) []byte {
 	return out
 }
 
-// cssEscape reads the escape with which text begins: its character, in lower case, and
-// its length.
+// cssEscape reads the escape with which text begins. It returns its character, in lower
+// case, and its length.
 func cssEscape(text []byte) (r rune, size int) {
 	size = 1
 	for size < len(text) && size <= 6 && ascii.IsHex(text[size]) {

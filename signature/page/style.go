@@ -6,38 +6,39 @@ import (
 	"strings"
 )
 
-// look is what an element inherits that decides whether its text is hidden.
+// look is the inherited part of what hides an element's text.
 type look uint8
 
 const (
-	gone      look = 1 << iota // display:none and its like: nothing inside undoes it
+	gone      look = 1 << iota // display:none and the like: nothing inside undoes it
 	invisible                  // visibility:hidden
 	tiny                       // a font too small to be read
-	unshown                    // no program shows it, whatever a style says
+	unshown                    // no program shows it, whatever its style
 )
 
-// box is what decides whether the text of an element is hidden.
+// box decides whether the text of an element is hidden.
 type box struct {
 	look       look
-	ink, paper int32 // colours of the text, and of what is behind it
+	ink, paper int32 // colours of the text, and of its background
 }
 
-// style is what attributes and style sheets say of an element. It knows what plainly
-// hides, and takes the rest for shown; nothing undoes what hides. It need not be what a
-// browser says: text that is taken for hidden is signed too, in the other reading.
+// style is what attributes and style sheets declare for an element. It contains what
+// plainly hides; anything else is shown, and nothing undoes what hides. It may differ
+// from a browser's result: text that counts as hidden is signed too, in the other
+// reading.
 type style struct {
 	hides            bool
-	hidden, shown    look // invisible and tiny: the last one counts
+	hidden, shown    look // of invisible and tiny, where the last declaration counts
 	ink, paper       int32
 	hasInk, hasPaper bool
-	clips, isSmall   bool // what goes beyond it is not shown; it has no width or height
-	isPlaced, isAway bool // where it stands is given: outside the window
+	clips, isSmall   bool // text beyond it is not shown; it has no width or height
+	isPlaced, isAway bool // it has a position of its own; that is outside the window
 	isOpen           bool // of the element details
 	breaks           breaking
 	isSignificant    bool // something above is set
 }
 
-// breaking tells whether an element begins and ends a line.
+// breaking is whether an element begins and ends a line.
 type breaking uint8
 
 const (
@@ -49,7 +50,7 @@ const (
 func (s *style) setInk(c int32)   { s.ink, s.hasInk, s.isSignificant = c, true, true }
 func (s *style) setPaper(c int32) { s.paper, s.hasPaper, s.isSignificant = c, true, true }
 
-// setLook notes whether the style hides by bit, or shows again.
+// setLook records whether the style hides by bit, or shows again.
 func (s *style) setLook(bit look, isHidden bool) {
 	s.hidden, s.shown, s.isSignificant = s.hidden&^bit, s.shown|bit, true
 	if isHidden {
@@ -57,7 +58,7 @@ func (s *style) setLook(bit look, isHidden bool) {
 	}
 }
 
-// add puts what other says over s.
+// add adds the declarations of other, which override those of s.
 func (s *style) add(other *style) {
 	s.hidden, s.shown = s.hidden&^other.shown|other.hidden, s.shown&^other.hidden|other.shown
 	if other.hasInk {
@@ -73,7 +74,7 @@ func (s *style) add(other *style) {
 	s.isPlaced, s.isAway = s.isPlaced || other.isPlaced, s.isAway || other.isAway
 }
 
-// inside is the box of an element of style s in b.
+// inside returns the box of an element of style s in b.
 func (b box) inside(s *style) box {
 	if s.hides || s.clips && s.isSmall || s.isPlaced && s.isAway {
 		b.look |= gone
@@ -88,13 +89,13 @@ func (b box) inside(s *style) box {
 	return b
 }
 
-// isHidden tells whether text in b is: by its look, or as it has the colour of what is
-// behind it.
+// isHidden reports whether text in b is hidden: by its look, or by the colour of its
+// background.
 func (b box) isHidden() bool {
 	return b.look != 0 || b.ink == transparent || b.ink >= 0 && b.paper >= 0 && nearlyEqual(b.ink, b.paper)
 }
 
-// read takes in declarations, in lower case.
+// read reads declarations, in lower case.
 func (s *style) read(list []byte) {
 	for len(list) > 0 {
 		var one []byte
@@ -108,7 +109,7 @@ func (s *style) read(list []byte) {
 	}
 }
 
-// declare takes in one declaration, where it is about what is hidden.
+// declare reads one declaration. Only those that can hide count.
 func (s *style) declare(name, value []byte) {
 	v := string(value)
 	switch string(name) {
@@ -162,7 +163,7 @@ func (s *style) declare(name, value []byte) {
 	}
 }
 
-// hide notes what hides an element; what does not hide it, does not show it either.
+// hide records that a declaration hides an element. Others do not show it again.
 func (s *style) hide(hides bool) {
 	if hides {
 		s.hides, s.isSignificant = true, true
@@ -193,8 +194,8 @@ func (s *style) background(v []byte) {
 	}
 }
 
-// fontSize notes whether nothing is read of a font: 2 pixels are too few. Shares of the
-// size outside do not change it, unless they are shares of nothing.
+// fontSize records whether a font is too small to be read: up to 2 pixels. A share of the
+// size outside does not change that, except for a share near zero.
 func (s *style) fontSize(v string) {
 	n, unit, ok := measure(v)
 	switch {
@@ -226,11 +227,12 @@ func measure(v string) (number float64, unit string, ok bool) {
 	return number, strings.TrimSpace(v[end:]), err == nil
 }
 
-// farOutside is where, in CSS pixels, no window is.
+// farOutside is the distance from the left or upper edge, in CSS pixels, at which text is
+// outside of any window.
 const farOutside = 500
 
-// isFar tells a list of lengths one of which is outside of any window: to the left or
-// above, or very far anywhere; or what is computed.
+// isFar reports whether a list of lengths has one outside of any window: to the left or
+// above, or very far anywhere; or a computed one.
 func isFar(v string) bool {
 	for field := range strings.FieldsSeq(v) {
 		n, unit, ok := measure(field)

@@ -7,7 +7,7 @@ import (
 	"github.com/spambloom/spambloom/signature/picture"
 )
 
-// MaxFeatures is how many anchors and keys a sketch of a kind has at most.
+// MaxFeatures returns how many anchors and keys a sketch of a kind has at most.
 func MaxFeatures(kind digest.Kind) (anchors, keys int) {
 	if kind == digest.KindImage {
 		anchors, keys := ofView()
@@ -21,8 +21,8 @@ func ofView() (anchors, keys int) {
 	return len(c.Anchors), len(c.Keys)
 }
 
-// Check returns an error if no message has such a sketch. A text has one anchor and one
-// key at most from each of its 16,384 words on; a view of an image has 6 anchors and 20
+// Check returns an error if no message has such a sketch. A text has at most one anchor
+// and one key from each of its 16,384 words on. A view of an image has 6 anchors and 20
 // keys, all different.
 func (s Sketch) Check() error {
 	anchors, keys := 1, 1 // at a position
@@ -40,8 +40,8 @@ func (s Sketch) Check() error {
 	return nil
 }
 
-// checkFeatures checks features by position, of which so many stand at each. They are
-// compared with those of their own position only, so that it costs 20 steps each at most.
+// checkFeatures checks features by position, with at most so many at each. Features are
+// compared only with those of the same position, so each costs 20 steps at most.
 func checkFeatures(features []Feature, each int, places uint32) error {
 	first := 0 // of this position
 	for i, f := range features {

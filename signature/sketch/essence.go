@@ -7,15 +7,15 @@ import (
 	"github.com/spambloom/spambloom/signature/picture"
 )
 
-// Essence is the sketch cut down to the features that Reported uses under any of
-// the given functions: under each of them, the essence has the same reported groups as
-// the whole, whether it is AskOnly or is taken not to be. It says nothing of what the
-// groups were not made of, so that it is of no use to be asked.
+// Essence returns the sketch cut down to the features that Reported uses under any of the
+// given functions. Under each of them, the essence has the same reported groups as the
+// whole, whether AskOnly is set or not. It has no other features, so it is not fit to be
+// asked.
 //
-// A feature has 12 bytes. The essence of a text has at most 32 of them for each
-// function: 20 keys and 12 anchors, 384 bytes; that of an image 26, 312 bytes,
-// however many functions. What is beyond them in a sketch of an image was made by no
-// image, and is cut off.
+// A feature has 12 bytes. The essence of a text has at most 32 of them for each function:
+// 20 keys and 12 anchors, 384 bytes. The essence of an image has at most 26, 312 bytes,
+// for any number of functions. Further features in a sketch of an image are cut off: no
+// image has them.
 func (s Sketch) Essence(keyed ...func(uint64) uint64) Sketch {
 	e := Sketch{Kind: s.Kind, AskOnly: s.AskOnly}
 	if s.Kind == digest.KindImage {
@@ -38,7 +38,7 @@ func (s Sketch) Essence(keyed ...func(uint64) uint64) Sketch {
 	return e
 }
 
-// firstView are the first n features of an image's first view.
+// firstView returns the first n features of an image's first view.
 func firstView(features []Feature, n int) []Feature {
 	var of []Feature
 	for _, f := range features {
@@ -49,7 +49,7 @@ func firstView(features []Feature, n int) []Feature {
 	return of
 }
 
-// mark notes where among places the chosen ones are: each where it occurs first.
+// mark sets marks for the chosen places, each where it occurs first.
 func mark(marks []bool, places, chosen []place) {
 	for i, p := range places {
 		if p.since == never && slices.ContainsFunc(chosen, func(c place) bool { return c.hash == p.hash }) {
@@ -68,9 +68,9 @@ func featuresOf(features []Feature, marks []bool) []Feature {
 	return of
 }
 
-// LeastKeys are the n smallest different keys of a text, keyed, ascending: none where
-// it has too few for a sketch, or the sketch is not of a text. AskOnly does not matter.
-// Those of the essence are those of the whole, up to 20.
+// LeastKeys returns the n smallest different keys of a text, keyed, ascending. There are
+// none if the text has too few for a sketch, or the sketch is of an image. AskOnly does
+// not matter. The essence has the same 20 smallest keys as the whole.
 func (s Sketch) LeastKeys(n int, keyed func(uint64) uint64) []uint64 {
 	places := placesOf(s.Keys, keyed)
 	if _, ok := levelOf(places); !ok || s.Kind == digest.KindImage {

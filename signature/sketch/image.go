@@ -9,15 +9,15 @@ import (
 
 const (
 
-	// needOfImage is t in "at least t of 20 keys", weakOfImage that where
-	// something else corroborates it. Variations of an image keep 15 to 20, and
-	// about 11 to 13 where one line of ten is another; different images of one
-	// template have up to 10 in common (none of 22,350 pairs had more), others 8.
+	// needOfImage is t in "at least t of 20 keys"; weakOfImage is t if something else
+	// supports the match. Variations of an image keep 15 to 20 keys, and about 11 to 13
+	// if one line in ten is another. Different images of one template have up to 10 in
+	// common (none of 22,350 pairs had more), others 8.
 	needOfImage, weakOfImage = 11, 8
 )
 
-// imageSketch makes a sketch of the views of an image. The position of a feature is
-// the number of its view.
+// OfImage returns the sketch of the views of an image. The position of a feature is the
+// number of its view.
 func OfImage(views []picture.Code) Sketch {
 	s := Sketch{Kind: digest.KindImage}
 	for i, v := range views {
@@ -31,8 +31,8 @@ func OfImage(views []picture.Code) Sketch {
 	return s
 }
 
-// imageGroups are each anchor with all keys of its view: for a report, of the first
-// view only, for a check, of all.
+// imageGroups returns each anchor with all keys of its view, for the first views. A
+// report stores the first view only, a check asks for all.
 func (s Sketch) imageGroups(keyed func(uint64) uint64, views uint32) []Group {
 	keys := make(map[uint32][]uint64)
 	for _, k := range s.Keys {
@@ -47,7 +47,7 @@ func (s Sketch) imageGroups(keyed func(uint64) uint64, views uint32) []Group {
 	return groups
 }
 
-// marked returns s with other features for each mark.
+// WithMark returns a sketch that has other features than s, different ones for each mark.
 func (s Sketch) WithMark(mark byte) Sketch {
 	return Sketch{Kind: s.Kind, Anchors: markedFeatures(s.Anchors, mark), Keys: markedFeatures(s.Keys, mark)}
 }

@@ -17,15 +17,15 @@ func OfText(words, long []Word) Sketch {
 	return Sketch{Kind: digest.KindSketch, Keys: shingles(words, keyMeasure), Anchors: shingles(long, anchorMeasure)}
 }
 
-// word is what a token is to its shingles.
+// Word is a word of a text, or a character if the script puts no blanks between words.
 type Word struct {
 	Hash    uint64
 	Pos     uint32
 	Measure int32
 }
 
-// shingles are the runs of words that come to a measure, one from each word on
-// from which there are enough.
+// shingles returns the runs of words whose measures add up to a measure: one from each
+// word on, if enough words follow.
 func shingles(words []Word, measure int32) []Feature {
 	features := make([]Feature, 0, len(words))
 	for i := range words {

@@ -9,83 +9,79 @@ import (
 	"github.com/spambloom/spambloom/signature/digest"
 )
 
-// Sketch is what a near-duplicate of a message, or of an image in it, is told by:
-// features that most of its variations keep. No feature says anything alone.
+// Sketch identifies near-duplicates of a text or an image by features that most of its
+// variations keep. No feature is evidence alone.
 //
-// A report stores a few groups: an anchor, and a sample of keys that stand near
-// it. A check asks for every place of the message at which a report could be
-// anchored. A match is one group of which the anchor and at least Need keys were
-// stored together, so that keys of different reports never add up, and text around
-// the reported one does not matter.
+// A report stores a few groups: an anchor, and a sample of keys near it. A check asks for
+// every place of the message at which a report could be anchored. A match is one group of
+// which the anchor and at least Need keys were stored together. So keys of different
+// reports never add up, and text around the reported one does not matter.
 //
-// Which features are anchors and keys is chosen by a hash under a secret key, in
-// order that a sender cannot choose them: see Reported.
+// A hash under a secret key decides which features are anchors and keys, so that a sender
+// cannot choose them: see Reported.
 type Sketch struct {
 	Kind    digest.Kind // KindSketch or KindImage
 	Anchors []Feature   // by position; an anchor may occur several times
-	Keys    []Feature   // by position, likewise
-	// AskOnly says that the text has too little content to be reported, but
-	// enough to be asked for: a few lines beside a file, which spam may have been
-	// given.
+	Keys    []Feature   // by position; a key may occur several times
+	// AskOnly is set if the text has too little content to be reported, but enough to be
+	// asked for: a few lines beside a file, which spam may have been given.
 	AskOnly bool
 }
 
 // Feature is one feature of a sketch.
 type Feature struct {
-	Hash uint64 // of what the feature is; the same everywhere
-	Pos  uint32 // of its first word among the words of the text
+	Hash uint64 // of the feature's content; the same everywhere
+	Pos  uint32 // number of its first word in the text
 }
 
 // Group is an anchor and the keys that are stored, or asked, with it.
 type Group struct {
 	Anchor uint64   // keyed
-	Keys   []uint64 // keyed, different ones
-	Need   int      // a match needs that many of Keys
-	Weak   int      // and that many where something else corroborates it
+	Keys   []uint64 // keyed, all different
+	Need   int      // number of Keys that a match needs
+	Weak   int      // number of Keys that a match needs if something else supports it
 }
 
 // StoredAnchors is how many of the groups that Reported returns are stored.
 const StoredAnchors = 3
 
 const (
-	// maxSketched bounds the words that are sketched.
+	// MaxWords bounds the words that are sketched.
 	MaxWords = 16 << 10
 	// storedKeys is how many keys a group stores, b in "t of b".
 	storedKeys = 20
-	// fewestKeys is how many different ones a text must have.
+	// fewestKeys is how many different keys a text must have.
 	fewestKeys = 12
-	// need is t in "t of b" where the text asked is not much longer than the one
-	// reported, as far as can be told from the number of keys asked: up to
-	// fewAsked. needOfMany is t where it is. The weak ones are for matches that
-	// something else corroborates.
+	// need is t in "t of b" if the text asked for is not much longer than the reported
+	// one. The number of keys asked for, up to fewAsked, indicates that. needOfMany is t
+	// if it is longer. The weak ones are for matches that something else supports.
 	need, weak             = 8, 5
 	needOfMany, weakOfMany = 10, 8
 	fewAsked               = 50
-	// candidates is how many groups a report offers, to choose from those whose
-	// anchor nobody uses yet.
+	// candidates is how many groups a report offers. Those are stored whose anchor is not
+	// in use yet.
 	candidates = 12
-	// reach is how many levels below its own a text is asked at: it may be 2^reach
-	// times as long as the reported text that it contains.
+	// reach is how many levels below its own a text is asked at. It may be 2^reach times
+	// as long as the reported text that it contains.
 	reach = 4
-	// MaxAsked bounds the groups that Asked returns. Where there are as many, it is to
-	// be said that LimitGroups bit.
+	// MaxAsked bounds the groups that Asked returns. If there are as many, the caller
+	// adds LimitGroups to the limits of the message.
 	MaxAsked = 1024
 )
 
-// Reported are the groups that a report of the message offers, each with the same
-// keys. The first StoredAnchors are to be stored whose anchors are not in use by
-// other reports, so that each report is told from the others; where all are, the
-// first ones.
+// Reported returns the groups that a report of the message offers, each with the same
+// keys. The caller stores the first StoredAnchors of those whose anchors are not in use
+// by other reports, so that reports can be told apart; if all are in use, the first ones.
 //
-// keyed is a pseudo-random function under a key that no sender of mail knows. It
-// decides which features are taken: a sender who could choose them would let them
-// fall into words that differ from mail to mail.
+// keyed is a pseudo-random function under a key that no sender of mail knows. It decides
+// which features are taken. A sender who could choose them would place them in words that
+// differ from mail to mail.
 //
-// A text is of level L, the highest at which at least 20 of its different keyed
-// keys begin with L zero bits. Of those, the 20 smallest are stored (all, where the
-// text has fewer). Its anchors are those that begin with L+1 zero bits, of which the 12
-// smallest are offered, by turns from the beginning, the middle and the end of the text.
-// None, where the sketch is AskOnly.
+// A text is of level L, the highest one at which at least 20 of its different keyed keys
+// begin with L zero bits. The 20 smallest of these are stored, or all if the text has
+// fewer. Its anchors are those that begin with L+1 zero bits. The 12 smallest are
+// offered, by turns from the beginning, the middle and the end of the text. There are
+// none if the sketch is AskOnly.
 func (s Sketch) Reported(keyed func(uint64) uint64) []Group {
 	if s.AskOnly {
 		return nil
@@ -110,7 +106,7 @@ func (s Sketch) Reported(keyed func(uint64) uint64) []Group {
 }
 
 // spread orders anchors so that each StoredAnchors in a row stand in different parts of
-// the text, where it has some there: what cuts off a part of it leaves the others. In
+// the text, if these have some. If a part of the text is cut off, the others remain. In
 // each part, the order is as before.
 func spread(anchors []place) []place {
 	var parts [StoredAnchors][]place
@@ -133,10 +129,10 @@ func spread(anchors []place) []place {
 	return out
 }
 
-// Asked are the groups that a check of the message asks for: at each level at
-// which a reported text could be that this one is a variation of or contains, each
-// anchor with the keys around it, as far as the reported text can extend. keyed is
-// the same as for Reported. Keys of different groups share memory.
+// Asked returns the groups that a check of the message asks for. A reported text may be a
+// variation of this one, or be contained in it. At each level that such a text could
+// have, there is each anchor with the keys around it, as far as that text can extend.
+// keyed is the same as for Reported. Keys of different groups share memory.
 func (s Sketch) Asked(keyed func(uint64) uint64) []Group {
 	if s.Kind == digest.KindImage {
 		return s.imageGroups(keyed, math.MaxUint32)
@@ -185,12 +181,12 @@ func appendAsked(groups []Group, anchors, keys []place, level int) []Group {
 type place struct {
 	hash  uint64
 	pos   uint32
-	since uint32 // words since it occurred last; never where it did not
+	since uint32 // words since the hash occurred last; never if it did not
 }
 
 const never = math.MaxUint32
 
-// placesOf are the places of features, in the same order.
+// placesOf returns the places of features, in the same order.
 func placesOf(features []Feature, keyed func(uint64) uint64) []place {
 	places := make([]place, len(features))
 	mask := uint64(1)<<bits.Len(uint(2*len(features))) - 1
@@ -210,8 +206,8 @@ func placesOf(features []Feature, keyed func(uint64) uint64) []place {
 	return places
 }
 
-// levelOf is the highest level that holds storedKeys different keys; 0 where there
-// are fewer. It is not ok where there are too few for a sketch.
+// levelOf returns the highest level that has storedKeys different keys; 0 if there are
+// fewer. It is not ok if there are too few for a sketch.
 func levelOf(keys []place) (level int, ok bool) {
 	var at [65]int // different keys by their leading zero bits
 	n := 0
@@ -233,11 +229,11 @@ func levelOf(keys []place) (level int, ok bool) {
 	return level, true
 }
 
-// anchorAt tells apart the anchors of the levels: reports of different length do
-// not share one.
+// anchorAt returns the anchor of a hash at a level. Reports of different length share no
+// anchors.
 func anchorAt(hash uint64, level int) uint64 { return Scramble(hash + uint64(level)) }
 
-// smallest are the n different places of a level with the smallest hashes.
+// smallest returns the n different places of a level with the smallest hashes.
 func smallest(places []place, level, n int) []place {
 	var of []place
 	for _, p := range places {
@@ -249,8 +245,8 @@ func smallest(places []place, level, n int) []place {
 	return of[:min(n, len(of))]
 }
 
-// sampled are the places of a level, but for those within apart words of the same
-// hash's last.
+// sampled returns the places of a level, without those within apart words of the last
+// place of the same hash.
 func sampled(places []place, level int, apart uint32) []place {
 	out := make([]place, 0, len(places)>>level+8)
 	for _, p := range places {
@@ -261,8 +257,8 @@ func sampled(places []place, level int, apart uint32) []place {
 	return out
 }
 
-// scramble is the finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection
-// in which every bit of the result depends on every bit of x.
+// Scramble is the finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection in which
+// every bit of the result depends on every bit of x.
 func Scramble(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb

@@ -2,26 +2,26 @@ package span
 
 import "slices"
 
-// author tells whose words a stretch of text has.
+// Author is the author of a stretch of text.
 type Author uint8
 
 const (
-	ByAuthor  Author = iota // the message's own
-	ByOther                 // of another message, which it quotes
-	ByProgram               // that mail programs, mailing lists and scanners add
+	ByAuthor  Author = iota // the author of the message
+	ByOther                 // the author of another message, which this one quotes
+	ByProgram               // a mail program, mailing list or scanner that added the text
 )
 
-// span is a stretch of a text, in bytes.
+// Span is a stretch of a text, in bytes.
 type Span struct {
 	Start, End int
 	By         Author
 }
 
-// merge puts spans in order, and joins those of one author that touch. Of two that
-// overlap, the earlier one counts.
+// Merge sorts spans in place, and joins those of one author that touch. If two overlap,
+// the earlier one counts.
 func Merge(spans []Span) []Span {
 	byStart := func(a, b Span) int { return a.Start - b.Start }
-	if !slices.IsSortedFunc(spans, byStart) { // as many are
+	if !slices.IsSortedFunc(spans, byStart) { // most are sorted
 		slices.SortStableFunc(spans, byStart)
 	}
 	out := spans[:0]
@@ -41,7 +41,7 @@ func Merge(spans []Span) []Span {
 	return out
 }
 
-// without is text without the hidden stretches.
+// Without returns text without the hidden stretches, which are in order.
 func Without(hidden []Span, text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	pos := 0
@@ -52,9 +52,9 @@ func Without(hidden []Span, text []byte) []byte {
 	return append(out, text[pos:]...)
 }
 
-// moved are spans, in order, where they stand in the text without the hidden stretches.
+// Shift returns the places of spans, in order, in the text that Without returns.
 func Shift(hidden, spans []Span) []Span {
-	cut := 0 // hidden bytes before at
+	cut := 0 // hidden bytes before the place
 	place := func(at int) int {
 		for len(hidden) > 0 && hidden[0].End <= at {
 			cut += hidden[0].End - hidden[0].Start

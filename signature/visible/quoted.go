@@ -10,19 +10,22 @@ import (
 	"github.com/spambloom/spambloom/signature/work"
 )
 
-// Bounds, in bytes, of what may stand below a signature's mark or a list's ruler and
-// be a signature or a footer. What is longer is the message, whatever is above it.
+// The lengths, in bytes, up to which text below a signature's mark or a list's ruler can
+// be a signature or a footer. Longer text is the message, whatever stands above it.
 const (
 	maxSignature   = 600
 	maxAddedByList = 900 // by a mailing list, after a signature
 )
 
-// appendQuoted appends the stretches of a text that its author did not write: lines
-// that begin with a quotation mark and the line before them that says who wrote them;
-// below "-- ", and in what a mailing list distributed, what lists and scanners add,
-// up to the end; what SpamAssassin wrote. In an answer, also what is below a line that says that a message follows, and lines with any mark
-// that its first quoted line has: elsewhere these would be a place to hide, as they
-// show little or nothing.
+// appendQuoted appends the stretches of a text that its author did not write:
+//
+//   - lines that begin with a quotation mark, and the line before them that names their author;
+//   - all below "-- ", and in mail of a mailing list, all that lists and scanners add;
+//   - lines of SpamAssassin.
+//
+// In an answer, they also are: all below a line that announces another message, and lines
+// with any mark that its first quoted line has. In other mail these would be a place to
+// hide, as they show little or nothing.
 func appendQuoted(spans []span.Span, text []byte, from mail.Origin, w *work.Steps) []span.Span {
 	q := quotes{answer: from.Answer != mail.NoAnswer, spans: spans, work: w, begins: true}
 	if q.tail = tailOf(text, maxSignature); from.IsList {
@@ -57,13 +60,13 @@ type quotes struct {
 	tail     int       // from here on, an addition may begin
 	mark     []byte    // of an answer's quoted lines
 	previous span.Span // the last line that is not empty
-	inside   bool      // which is quoted
+	inside   bool      // that line is quoted
 	footers  bool      // a list's footer was found
 	begins   bool      // the line is the first of a paragraph
 	work     *work.Steps
 }
 
-// line takes in one line that is not empty.
+// line reads one line that is not empty.
 func (q *quotes) line(text, words []byte, at span.Span) {
 	introduced := isAttribution(text[q.previous.Start:q.previous.End])
 	if q.answer && introduced && !q.inside && len(q.mark) == 0 {
@@ -81,8 +84,8 @@ func (q *quotes) line(text, words []byte, at span.Span) {
 	q.previous = at
 }
 
-// tailOf is where the last lines of a text begin that come to at most left bytes,
-// those that begin with ">" not counted.
+// tailOf returns where the last lines of a text begin that have at most left bytes
+// together. Lines that begin with ">" are not counted.
 func tailOf(text []byte, left int) int {
 	start := len(text)
 	for start > 0 {
@@ -98,11 +101,11 @@ func tailOf(text []byte, left int) int {
 	return start
 }
 
-// maxInitials is the length of the name that some mail programs put before each
+// maxInitials is the length of the initials that some mail programs put before each
 // quoted line, as in "JH> ".
 const maxInitials = 12
 
-// isQuoted tells a line that begins with ">" or "|", or with initials and ">".
+// isQuoted reports whether a line begins with ">" or "|", or with initials and ">".
 func isQuoted(words []byte) bool {
 	switch words[0] {
 	case '>':
@@ -120,8 +123,8 @@ func isQuoted(words []byte) bool {
 	return i+1 == len(words) || words[i+1] == ' ' || words[i+1] == '>'
 }
 
-// markOf is what a line begins with that a mail program may have put there: one to
-// four signs, but for what lists begin with.
+// markOf returns the beginning of a line if a mail program may have put it there: one to
+// four signs, except those that begin items of lists.
 func markOf(words []byte) []byte {
 	const longest = 4
 	i := 0
@@ -134,15 +137,15 @@ func markOf(words []byte) []byte {
 	return words[:i]
 }
 
-// isAttribution tells a line that says who wrote what is quoted below it: it ends
-// with a colon.
+// isAttribution reports whether a line may name the author of what is quoted below it: it
+// ends with a colon.
 func isAttribution(line []byte) bool {
 	line = bytes.TrimSpace(line)
 	return len(line) < 300 && bytes.HasSuffix(line, []byte(":"))
 }
 
-// isForward tells a line below which another message stands whole: dashes around
-// words that say so.
+// isForward reports whether another message stands below a line: dashes around words for
+// that.
 func isForward(words []byte) bool {
 	title := bytes.Trim(words, "-_ ")
 	if words[0] != '-' && words[0] != '_' || len(words) <= len(title)+6 || len(title) > 40 {
@@ -151,12 +154,12 @@ func isForward(words []byte) bool {
 	return ascii.ContainsAny(ascii.AppendLower(nil, title), forwardTitles)
 }
 
-// isSignatureMark tells the line above a signature (RFC 3676 section 4.3).
+// isSignatureMark reports whether line stands above a signature (RFC 3676 section 4.3).
 func isSignatureMark(line []byte) bool {
 	return bytes.Equal(bytes.TrimRight(line, "\r\n"), []byte("-- "))
 }
 
-// beginsFooter tells a ruler, above which a text may end and a list's footer begin.
+// beginsFooter reports whether a line is a ruler, below which a list's footer may stand.
 func beginsFooter(words []byte) bool {
 	if bytes.IndexByte([]byte("_-=~*"), words[0]) < 0 {
 		return false
@@ -168,8 +171,8 @@ func beginsFooter(words []byte) bool {
 	return len(words) >= 10
 }
 
-// footer takes in the paragraph at pos, if a mailing list added it: it has the words
-// that lists have, and begins with a ruler or comes after one that does.
+// footer adds the paragraph at pos if a mailing list added it: it has the words of lists,
+// and begins with a ruler or stands after a paragraph that does.
 func (q *quotes) footer(text, words []byte, pos int) bool {
 	if !beginsFooter(words) && !(q.footers && q.begins) {
 		return false
@@ -183,8 +186,8 @@ func (q *quotes) footer(text, words []byte, pos int) bool {
 	return true
 }
 
-// paragraphEnd is where the next empty line begins after pos, those that follow the
-// first line aside; where no footer is that long, sooner.
+// paragraphEnd returns where the next empty line begins after pos, apart from those that
+// follow the first line. It stops where no footer is that long.
 func paragraphEnd(text []byte, pos int) int {
 	limit := pos + maxAddedByList
 	_, pos = mail.CutLine(text, pos)
@@ -218,8 +221,7 @@ func phrasesOf(list ...string) [][]byte {
 	return phrases
 }
 
-// isAlphanumericByte reports whether c is a letter or digit, in ISO 8859-1 where it is not
-// ASCII.
+// isAlphanumericByte reports whether c is a letter or digit in ISO 8859-1.
 func isAlphanumericByte(c byte) bool {
 	return unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c))
 }

@@ -9,23 +9,24 @@ import (
 	"github.com/spambloom/spambloom/signature/work"
 )
 
-// view is the text of one part in two readings: without what is plainly hidden, and all
+// View is the text of one part in two readings: without what is plainly hidden, and all
 // that a program could show. In plain text both are the same.
 type View struct {
-	Shown      Reading     // without what is plainly hidden
-	All        Reading     // with it
-	Hidden     []span.Span // of all
+	Shown      Reading     // without hidden text
+	All        Reading     // with hidden text
+	Hidden     []span.Span // the hidden stretches of All
 	References []page.Reference
 	IsPage     bool
 }
 
-// reading is a text. Its quotes, in order, are the stretches that its author did not write.
+// Reading is a text. Its quotes, in order, are the stretches that its author did not
+// write.
 type Reading struct {
 	Text   []byte
 	Quotes []span.Span
 }
 
-// show reads one part, once.
+// Show reads one part, once.
 func (t *Texts) Show(p *Part) *View {
 	if p.View != nil {
 		return p.View
@@ -59,7 +60,7 @@ func (t *Texts) Show(p *Part) *View {
 	return v
 }
 
-// reading puts text into the order in which it is read, and finds what is quoted.
+// reading puts text into the order in which it is read, and finds quotes.
 func (t *Texts) reading(text []byte, quotes []span.Span, isAttached bool) Reading {
 	if ordered := page.InShownOrder(text); !isSame(ordered, text) {
 		t.work.Spend(4 * len(ordered))

@@ -12,24 +12,24 @@ import (
 )
 
 const (
-	// maxBoilerplate is the length, in bytes, up to which a text could be nothing
-	// but boilerplate; longer ones are not searched for it before they sign.
+	// maxBoilerplate is the length, in bytes, up to which a text may be boilerplate only.
+	// Longer texts are not searched for it before they sign.
 	maxBoilerplate = 4 << 10
-	// boilerplateGap is how much text, in bytes, between two phrases belongs to
+	// boilerplateGap is the length of text, in bytes, between two phrases that belongs to
 	// them: disclaimers vary in names and in half of their sentences.
 	boilerplateGap = 48
 	// phraseKey is the length, in bytes, by which phrases are found.
 	phraseKey = 6
 )
 
-// phrases are texts to be found in normalised text, at the beginning of words.
+// Phrases are texts to find in normalised text, at the beginning of words.
 type Phrases struct {
 	byKey map[uint64][][]byte // the longest first
-	known [1 << 9]uint64      // bits by a hash of the key: most places have none
+	known [1 << 9]uint64      // bits by a hash of the key; most places have no key
 }
 
-// foldedPhrases normalises a list as the text it is looked for in, when it is
-// first needed.
+// Folded returns the phrases of lists, normalised like the text that they are searched
+// in. It normalises them at the first call.
 func Folded(lists ...[]string) func() *Phrases {
 	return sync.OnceValue(func() *Phrases { return newPhrases(lists) })
 }
@@ -57,7 +57,7 @@ func newPhrases(lists [][]string) *Phrases {
 	return p
 }
 
-// keyOf is the first phraseKey bytes of a text, which has as many.
+// keyOf returns the first phraseKey bytes of a text, which is not shorter.
 func keyOf(b []byte) uint64 {
 	return uint64(binary.LittleEndian.Uint32(b)) | uint64(binary.LittleEndian.Uint16(b[4:]))<<32
 }
@@ -79,7 +79,7 @@ func (p *Phrases) at(text []byte, pos int) int {
 	return 0
 }
 
-// keyAt is the key at pos in text; not ok where no phrase has it.
+// keyAt returns the key at pos in text. It is not ok if no phrase has that key.
 func (p *Phrases) keyAt(text []byte, pos int) (key uint64, ok bool) {
 	switch rest := text[pos:]; {
 	case len(rest) >= 8: // most places: one load
@@ -93,7 +93,7 @@ func (p *Phrases) keyAt(text []byte, pos int) (key uint64, ok bool) {
 	return key, p.known[slot>>6]&(1<<(slot&63)) != 0
 }
 
-// endsWord tells whether a word of text ends at n.
+// endsWord reports whether a word of text ends at n.
 func endsWord(text []byte, n int) bool {
 	if n == len(text) || text[n] == ' ' {
 		return true
@@ -103,8 +103,8 @@ func endsWord(text []byte, n int) bool {
 	return isDense(last) || isDense(next)
 }
 
-// find appends the places of phrases in normalised text, in order: of those that
-// begin before to.
+// find appends the places of the phrases that begin before to in normalised text, in
+// order.
 func (p *Phrases) find(text []byte, to int, dst []span.Span) []span.Span {
 	for pos := 0; pos < to; {
 		n := p.at(text, pos)
@@ -116,8 +116,8 @@ func (p *Phrases) find(text []byte, to int, dst []span.Span) []span.Span {
 	return dst
 }
 
-// nextWord is the first place from pos on, which is not 0, at which a word of text
-// begins: behind a blank, or with a letter of a script without blanks.
+// nextWord returns the first place from pos on, which is not 0, at which a word of text
+// begins: after a blank, or with a letter of a script without blanks.
 func nextWord(text []byte, pos int) int {
 	for ; pos < len(text); pos++ {
 		if text[pos-1] == ' ' {
@@ -132,7 +132,7 @@ func nextWord(text []byte, pos int) int {
 	return pos
 }
 
-// has tells whether one of the phrases is in text.
+// Has reports whether text contains one of the phrases.
 func (p *Phrases) Has(text []byte) bool {
 	for pos := 0; pos < len(text); pos = nextWord(text, pos+1) {
 		if p.at(text, pos) > 0 {
@@ -142,12 +142,12 @@ func (p *Phrases) Has(text []byte) bool {
 	return false
 }
 
-// boilerplateIn are the stretches of normalised text that are boilerplate, in order.
+// boilerplateIn returns the stretches of normalised text that are boilerplate, in order.
 func boilerplateIn(text []byte, p *Phrases) []span.Span {
 	return joinNear(p.find(text, len(text), nil))
 }
 
-// joinNear joins the places of phrases that have little text between them.
+// joinNear joins the places of phrases with little text between them.
 func joinNear(places []span.Span) []span.Span {
 	if len(places) == 0 {
 		return nil
@@ -163,7 +163,7 @@ func joinNear(places []span.Span) []span.Span {
 	return merged
 }
 
-// markBoilerplate marks the tokens that are boilerplate as not their author's own.
+// MarkBoilerplate marks the tokens that are boilerplate as not the author's own.
 func (t *Tokeniser) MarkBoilerplate() {
 	i := 0
 	for _, s := range boilerplateIn(t.Text, boilerplate()) {
@@ -182,7 +182,7 @@ func withoutBoilerplate(text []byte, p *Phrases) []byte {
 }
 
 // cutOut returns text with a blank for each of the places in it, which are in order.
-// What lies behind its end does not matter.
+// Places after the end of text are ignored.
 func cutOut(text []byte, places []span.Span) []byte {
 	if len(places) == 0 || places[0].Start >= len(text) {
 		return text
@@ -199,9 +199,9 @@ func cutOut(text []byte, places []span.Span) []byte {
 	return append(own, text[pos:]...)
 }
 
-// boilerplate is text that programs and firms add to mail. It is part of what is
-// signed, but does not count as content: "see attached" with a virus scanner's note
-// below is as little as "see attached".
+// boilerplate is text that programs and firms add to mail. It is signed with the text,
+// but does not count as content: "see attached" with a virus scanner's note below has as
+// little content as "see attached".
 var boilerplate = Folded(clientNotes, scannerNotes, listFooters, viewNotes, disclaimers)
 
 // clientNotes are those of mail programs and services.
@@ -264,7 +264,7 @@ var listFooters = []string{
 	"본 메일은 발신전용", "수신거부",
 }
 
-// viewNotes say where else a message can be read.
+// viewNotes name another place where a message can be read.
 var viewNotes = []string{
 	"if you cannot see this message view it in your browser", "if you are having trouble viewing this email click here",
 	"view this email in your browser", "view in browser", "view it in your browser", "view this message in your browser", "view online version",
@@ -275,7 +275,7 @@ var viewNotes = []string{
 	"открыть в браузере", "если письмо отображается некорректно", "посмотреть в браузере", "在浏览器中查看", "在瀏覽器中檢視", "ブラウザで表示", "ブラウザで見る", "브라우저에서 보기",
 }
 
-// disclaimers are the sentences of lawyers, in pieces: the names between vary.
+// disclaimers are the sentences of lawyers, in pieces, as the names between them vary.
 var disclaimers = []string{
 	"this email and any files transmitted with it are confidential", "this e-mail and any attachments", "this email and any attachments are confidential",
 	"this message and any attachments", "this communication is confidential", "intended solely for the use of the individual or entity to whom they are addressed",

@@ -6,29 +6,29 @@ import (
 	"unicode/utf8"
 )
 
-// amount is how much content a text has.
+// Amount is an amount of content of a text.
 type Amount struct {
 	letters int // weighed by weight; folding leaves 96 of 100
 	words   int // different ones
 }
 
 var (
-	// brief is what a text needs to sign. Below it are the lines that people
-	// write to each other every day: a signature of those would name no message.
+	// Brief is what a text needs to sign. Shorter texts are lines that people write to
+	// each other every day: their signature would identify no message.
 	Brief = Amount{letters: 96, words: 12}
-	// ample is what it needs where such lines are longer: beside a file ("good
-	// morning, please find attached the invoice for this month"), and in an
-	// automatic reply ("thank you for your message, I am out of the office").
+	// Ample is what a text needs where such lines are longer: beside a file ("good
+	// morning, please find attached the invoice for this month"), and in an automatic
+	// reply ("thank you for your message, I am out of the office").
 	Ample = Amount{letters: 288, words: maxWords}
 )
 
 const (
-	// maxWords bounds the different words that are looked for.
+	// maxWords bounds the different words that are counted.
 	maxWords = 40
 )
 
-// isEnough tells whether normalised text has the content needed. Of scripts
-// without blanks each letter counts as a word.
+// IsEnough reports whether normalised text, without its boilerplate, has the content
+// needed. In scripts without blanks each letter counts as a word.
 func IsEnough(text []byte, need Amount) bool {
 	switch {
 	case !HasContent(text, need):
@@ -44,8 +44,8 @@ func IsEnough(text []byte, need Amount) bool {
 	return len(own) == len(text) || HasContent(own, need)
 }
 
-// ownBeginning is what withoutBoilerplate leaves of the first n bytes of text or a
-// little less: up to a blank, before which no phrase that begins later matters.
+// ownBeginning returns what withoutBoilerplate leaves of the first n bytes of text or a
+// little less: up to a blank, before which no later phrase matters.
 func ownBeginning(text []byte, n int, p *Phrases) []byte {
 	if len(text) <= n+boilerplateGap {
 		return nil
@@ -58,7 +58,7 @@ func ownBeginning(text []byte, n int, p *Phrases) []byte {
 	return cutOut(text[:end], places)
 }
 
-// hasContent is isEnough, boilerplate and all.
+// HasContent is IsEnough with boilerplate counted.
 func HasContent(text []byte, need Amount) bool {
 	letters := 0
 	var words different
@@ -83,8 +83,8 @@ type different struct {
 	slots [2 * maxWords]uint8 // number in words, from 1 on, by hash; open addressing
 }
 
-// wordSeed makes the places of words different in each process, so that nobody can
-// choose words of one place.
+// wordSeed makes the places of words different in each process, so that nobody can choose
+// words of one place.
 var wordSeed = maphash.MakeSeed()
 
 func (d *different) add(word []byte) {
@@ -99,7 +99,7 @@ func (d *different) add(word []byte) {
 	d.slots[slot] = uint8(d.count)
 }
 
-// weightOf is what the letters of a word count.
+// weightOf returns the weight of the letters of a word.
 func weightOf(word []byte) int {
 	sum := 0
 	for i := 0; i < len(word); {
@@ -115,8 +115,8 @@ func weightOf(word []byte) int {
 	return sum
 }
 
-// weight is what a letter counts: a Han character or a Kana says about as much
-// as three letters of an alphabet, a Hangul syllable as much as two.
+// weight returns how much a letter counts. A Han character or a Kana has about the
+// content of three letters of an alphabet, a Hangul syllable that of two.
 func weight(r rune) int {
 	switch {
 	case 0xAC00 <= r && r <= 0xD7A3:

@@ -9,12 +9,11 @@ import (
 	"github.com/spambloom/spambloom/signature/work"
 )
 
-// foldedWord collects the letters of one word in their canonical form: look-alikes
-// that are several letters ("rn" and "m", "vv" and "w") become one, and a letter
-// does not repeat.
+// foldedWord collects the letters of one word in their canonical form. Look-alikes of
+// several letters ("rn" and "m", "vv" and "w") become one, and a letter does not repeat.
 type foldedWord struct {
 	out   []byte
-	count int // letters, before any became one
+	count int // letters before several became one
 }
 
 func (w *foldedWord) reset() { w.out, w.count = w.out[:0], 0 }
@@ -65,7 +64,7 @@ func (w *foldedWord) pushLetter(letter []byte) {
 	}
 }
 
-// word is what was collected, or nothing where it is too long for a word.
+// word returns the letters collected, or nothing if they are too many for a word.
 func (w *foldedWord) word() []byte {
 	if w.count >= longWord {
 		return nil
@@ -73,8 +72,8 @@ func (w *foldedWord) word() []byte {
 	return w.out
 }
 
-// asciiLetter is the canonical letter of each ASCII letter, 0 for others. i and l
-// are one, as a capital of the one is the other.
+// asciiLetter is the canonical letter of each ASCII letter, 0 for others. i and l are the
+// same, as a capital i looks like an l.
 var asciiLetter = func() (table [utf8.RuneSelf]byte) {
 	for c := byte('a'); c <= 'z'; c++ {
 		table[c], table[c-0x20] = c, c
@@ -83,7 +82,7 @@ var asciiLetter = func() (table [utf8.RuneSelf]byte) {
 	return table
 }()
 
-// isPlainSign are the ASCII signs that say nothing and stand for no letter.
+// isPlainSign are the ASCII signs that stand for no letter and are ignored.
 var isPlainSign = asciiSet("'-_*,;?)]}~^`#%&=")
 
 func asciiSet(chars string) (set [utf8.RuneSelf]bool) {
@@ -93,11 +92,11 @@ func asciiSet(chars string) (set [utf8.RuneSelf]bool) {
 	return set
 }
 
-// isClosing are the signs that say nothing at the end of a word.
+// isClosing are the signs that are ignored at the end of a word.
 var isClosing = asciiSet(".:!'-_*,;?)]}~^`#%&=")
 
-// closing is the length of the punctuation with which text begins, if a blank or
-// the end follows it.
+// closing returns the length of the punctuation with which text begins, if a blank or the
+// end follows it, otherwise 0.
 func closing(text []byte) int {
 	for i, c := range text {
 		if c >= utf8.RuneSelf || i == maxToken {
@@ -113,8 +112,8 @@ func closing(text []byte) int {
 	return len(text)
 }
 
-// addMixed adds the words of the token with which text begins, whatever is in it,
-// and returns its length.
+// addMixed adds the words of the token with which text begins, whatever it contains, and
+// returns its length.
 func (t *Tokeniser) addMixed(text []byte) int {
 	start, end := 0, 0
 	for end < len(text) && end < maxToken && (blankSize(text[end:]) == 0 || isLeetK(text, end)) {
@@ -139,7 +138,7 @@ func (t *Tokeniser) addMixed(text []byte) int {
 	return end
 }
 
-// isLeetK tells the "<" of "|<", which is a k where a word goes on.
+// isLeetK reports whether the "<" at i is part of "|<", which is a k inside a word.
 func isLeetK(text []byte, i int) bool {
 	return text[i] == '<' && i > 0 && text[i-1] == '|' && i+1 < len(text) && asciiClass[text[i+1]&0x7f] == isALetter
 }
@@ -150,7 +149,7 @@ func (t *Tokeniser) addDense(letters string) {
 	}
 }
 
-// addWord adds w, if it is a word: not a link, an address or a host name.
+// addWord adds w if it is a word: no link, address or host name.
 func (t *Tokeniser) addWord(w []byte) {
 	if len(w) == 0 {
 		return
@@ -175,12 +174,12 @@ func (t *Tokeniser) addWord(w []byte) {
 	t.append(t.letters.word(), false)
 }
 
-// joinedWords is the number of words in one token from which on the signs between
-// them stand for blanks, as in "buy-now-and-get-two".
+// joinedWords is the number of words in one token from which on the signs between them
+// stand for blanks, as in "buy-now-and-get-two".
 const joinedWords = 5
 
-// addJoined adds the words of w if it is several that are joined by signs. Pieces with
-// digits are left out: those of identifiers have some.
+// addJoined adds the words of w if they are several, joined by signs. Pieces with digits
+// are skipped, as those of identifiers have some.
 func (t *Tokeniser) addJoined(w []byte) bool {
 	words := bytes.FieldsFunc(w, func(r rune) bool { return !isAlphanumeric(r) && !isLetter(r) && r != '\'' })
 	if len(words) < joinedWords {
@@ -197,8 +196,8 @@ func (t *Tokeniser) addJoined(w []byte) bool {
 	return true
 }
 
-// shown is w, in lower case where it is ASCII, without what shows nothing:
-// ignorable characters, control characters, bytes that are none.
+// shown returns w with ASCII in lower case, and without characters that show nothing:
+// ignorable and control characters, and invalid bytes.
 func (t *Tokeniser) shown(w []byte) []byte {
 	out := t.lower[:0]
 	for i := 0; i < len(w); {
@@ -224,18 +223,18 @@ func (t *Tokeniser) shown(w []byte) []byte {
 	return out
 }
 
-// drawn are letters that are drawn with several characters, longest first.
+// drawn are letters drawn with several characters, longest first.
 var drawn = strings.NewReplacer(`|\/|`, "m", `\/\/`, "w", `/\/\`, "m", `|\|`, "n", `/\/`, "n", `|-|`, "h", `|_|`, "u", `(_)`, "u",
 	`|<`, "k", `|(`, "k", `|)`, "d", `|>`, "p", `|3`, "b", `|2`, "r", `|=`, "f", `|_`, "l", `_|`, "j", `\/`, "v", `/\`, "a", `()`, "o", `)(`, "x")
 
-// glyph is what a character is within a word.
+// glyph is the role of a character within a word.
 type glyph uint8
 
 const (
 	saysNothing glyph = iota
 	isALetter
-	isADigit // stands for a letter where it is among letters
-	isASign  // likewise
+	isADigit // stands for a letter among letters
+	isASign  // stands for a letter among letters
 )
 
 var asciiClass = func() (table [utf8.RuneSelf]glyph) {
@@ -257,7 +256,7 @@ var asciiClass = func() (table [utf8.RuneSelf]glyph) {
 var leet = [utf8.RuneSelf]byte{'0': 'o', '1': 'i', '2': 'z', '3': 'e', '4': 'a', '5': 's', '6': 'b', '7': 't', '8': 'b', '9': 'g',
 	'$': 's', '@': 'a', '|': 'i', '!': 'i', '+': 't', '(': 'c'}
 
-// classify tells what r is, and its folded form: "" where it is r itself.
+// classify returns the role of r and its folded form, which is "" if it is r itself.
 func classify(r rune) (glyph, string) {
 	if r < utf8.RuneSelf {
 		return asciiClass[r], ""
@@ -282,13 +281,13 @@ func classify(r rune) (glyph, string) {
 	return saysNothing, ""
 }
 
-// isPoint tells the marks of scripts whose marks are accents, or points that most
-// writers leave out.
+// isPoint reports whether r is a mark of a script whose marks are accents, or points that
+// most writers omit.
 func isPoint(r rune) bool {
 	return unicode.Is(unicode.Mn, r) && unicode.In(r, unicode.Inherited, unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Hebrew, unicode.Arabic)
 }
 
-// makeup is what a token is made of.
+// makeup counts the characters of a token.
 type makeup struct{ letters, digits, run, leading int }
 
 func makeupOf(w []byte) (m makeup) {
@@ -319,8 +318,8 @@ func makeupOf(w []byte) (m makeup) {
 	return m
 }
 
-// digitsAreLetters tells whether the digits of a token w stand for letters: they
-// do where they are few among letters, and no number with its unit.
+// digitsAreLetters reports whether the digits of a token w stand for letters: they are
+// few among letters, and w is no number with its unit.
 func (m makeup) digitsAreLetters(w []byte) bool {
 	if m.digits == 0 || m.run > 2 || m.digits > 2*m.letters {
 		return false
@@ -328,14 +327,14 @@ func (m makeup) digitsAreLetters(w []byte) bool {
 	return m.leading != m.digits || !units[string(bytes.TrimLeft(trimPunctuation(w), "0123456789.,:-/"))]
 }
 
-// units are what stands behind numbers.
+// units are written behind numbers.
 var units = map[string]bool{"am": true, "pm": true, "st": true, "nd": true, "rd": true, "th": true, "mg": true, "ml": true,
 	"kg": true, "gb": true, "mb": true, "kb": true, "km": true, "cm": true, "mm": true, "mhz": true, "ghz": true, "hz": true,
 	"k": true, "m": true, "x": true, "h": true, "d": true, "s": true, "g": true, "c": true, "f": true, "min": true, "hr": true, "hrs": true,
 	"yr": true, "yrs": true, "sec": true, "lb": true, "lbs": true, "oz": true, "ft": true, "in": true, "usd": true, "eur": true}
 
-// pushMixed adds what stands for letters in w. A sign does if it stands alone
-// beside a letter; some that end words do only within.
+// pushMixed adds the letters of w, and the digits and signs that stand for letters. A
+// sign does if it stands alone beside a letter; some signs that end words do only within.
 func (f *foldedWord) pushMixed(w []byte) {
 	m := makeupOf(w)
 	if m.letters == 0 || m.letters+m.digits >= longWord {
@@ -372,8 +371,8 @@ func (f *foldedWord) pushForm(r rune, form string, itself []byte) {
 	}
 }
 
-// signIsLetter tells whether the sign at i stands for a letter: not beside the
-// same sign, and where it is one of those that end or begin words, within one.
+// signIsLetter reports whether the sign at i stands for a letter. It does not beside the
+// same sign, and signs that end or begin words do only within one.
 func signIsLetter(w []byte, i, size int) bool {
 	before, _ := utf8.DecodeLastRune(w[:i])
 	after, _ := utf8.DecodeRune(w[i+size:])
@@ -392,7 +391,7 @@ func signIsLetter(w []byte, i, size int) bool {
 	return followed || preceded
 }
 
-// isShape tells characters that words are made of.
+// isShape reports whether words have such a character.
 func isShape(r rune) bool {
 	c, _ := classify(r)
 	return c != saysNothing

@@ -13,12 +13,12 @@ import (
 //go:embed lookalikes.txt
 var lookAlikeList string
 
-// maxFoldable is the end of the characters that the table can hold: what is above
-// it stays as it is.
+// maxFoldable is the end of the characters in the table. Characters above it do not
+// change.
 const maxFoldable = 0x30000
 
-// lookAlikes is the table for looking up: pages of 256 characters, each the number
-// of a form; 0 where the character stays.
+// lookAlikes is the table for looking up: pages of 256 characters, each with the number
+// of a form; 0 if the character does not change.
 type lookAlikes struct {
 	forms []string
 	pages [maxFoldable >> 8]*[256]uint16
@@ -57,7 +57,7 @@ func readForm(field string) string {
 	return form.String()
 }
 
-// hexRune reads hexadecimal digits. By hand, since this is done at each start of a
+// hexRune reads hexadecimal digits. It is written by hand as it runs at each start of a
 // program, of which the commands have many: it was a tenth of one.
 func hexRune(digits string) (r rune) {
 	for i := range len(digits) {
@@ -86,7 +86,7 @@ func (t *lookAlikes) set(first, last rune, form uint16) {
 	}
 }
 
-// of is the folded form of r, and whether it is another than r.
+// of returns the folded form of r, and whether it differs from r.
 func (t *lookAlikes) of(r rune) (string, bool) {
 	if r >= maxFoldable || t.pages[r>>8] == nil {
 		return "", false

@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// longWord is the number of characters, punctuation around it aside, from
-	// which on a word is no word but an identifier, a key or a hash buster.
+	// longWord is the number of characters, without punctuation around them, from which
+	// on a word is an identifier, a key or a hash buster.
 	longWord = 24
-	// maxToken bounds the bytes that are folded at once. Only text without
-	// blanks has longer tokens; those are cut.
+	// maxToken bounds the bytes that are folded at once. Only text without blanks has
+	// longer tokens, which are cut.
 	maxToken = 16 << 10
 )
 
-// isIgnorable tells the characters that show nothing.
+// isIgnorable reports whether a character shows nothing.
 func isIgnorable(r rune) bool {
 	switch {
 	case r < 0xAD:
@@ -27,13 +27,13 @@ func isIgnorable(r rune) bool {
 	return unicode.Is(unicode.Cf, r)
 }
 
-// trimPunctuation takes off both ends what is neither letter nor digit.
+// trimPunctuation removes from both ends what is neither letter nor digit.
 func trimPunctuation(w []byte) []byte {
 	return bytes.TrimFunc(w, func(r rune) bool { return !isAlphanumeric(r) && !isLetter(r) })
 }
 
-// cutLink cuts off a link and all after it: a scheme with "://", "mailto:", or
-// "www." where a name can begin.
+// cutLink removes a link and all after it: a scheme with "://", "mailto:", or "www." at
+// the beginning of a name.
 func cutLink(w []byte) []byte {
 	if i := bytes.Index(w, []byte("://")); i >= 0 {
 		for i > 0 && 'a' <= w[i-1] && w[i-1] <= 'z' {
@@ -50,8 +50,8 @@ func cutLink(w []byte) []byte {
 	return w
 }
 
-// isHost tells a host name, with a port or a path after it or without: labels
-// of ASCII letters, digits and hyphens, the last of two letters or more.
+// isHost reports whether w is a host name, with or without a port or a path: labels of
+// ASCII letters, digits and hyphens, the last of two letters or more.
 func isHost(w []byte) bool {
 	if end := bytes.IndexAny(w, ":/?#"); end >= 0 {
 		w = w[:end]
@@ -80,9 +80,8 @@ func isAlphanumeric(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r)
 }
 
-// isLetter tells what a word is made of: letters, and the marks that are part
-// of a script. Marks for all scripts, as accents left over from NFKC, are
-// decoration.
+// isLetter reports whether words have such a character: a letter, or a mark that is part
+// of a script. Marks of all scripts, as accents left over from NFKC, are decoration.
 func isLetter(r rune) bool {
 	if r < utf8.RuneSelf {
 		return 'a' <= r && r <= 'z'
@@ -90,7 +89,7 @@ func isLetter(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsMark(r) && !unicode.Is(unicode.Inherited, r)
 }
 
-// isDense tells letters and marks of scripts that put no blanks between words:
+// isDense reports whether r is a letter or mark of a script without blanks between words:
 // Thai, Lao, Tibetan, Myanmar, Khmer, Kana, Bopomofo, Han.
 func isDense(r rune) bool {
 	switch {

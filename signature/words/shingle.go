@@ -13,30 +13,30 @@ import (
 // everywhere.
 const shortWord = 3
 
-// token is a word of the visible text, or a character where a script puts no
-// blanks between words.
+// Token is a word of the visible text, or a character if the script puts no blanks
+// between words.
 type Token struct {
 	start, end uint32 // in the folded text
 	by         span.Author
-	hidden     bool // plainly
+	hidden     bool // plainly hidden
 	Carried    mail.Carriage
 }
 
-// sketcher makes sketches of words. Its buffers are used again for the next sketch.
+// Sketcher makes sketches of words. Its buffers are used again for the next sketch.
 type Sketcher struct {
-	Own    []byte      // the text of the latest words that wordsBy returned
-	Limits work.Limits // that were reached so far
+	Own    []byte      // text of the latest words that WordsBy returned
+	Limits work.Limits // reached so far
 	Work   *work.Steps
 
 	tokens         []Token
 	shingled, long []sketch.Word
 }
 
-// reset empties s for the next message.
+// Reset empties s for the next message.
 func (s *Sketcher) Reset() { s.Own, s.Limits = work.Keep(s.Own), 0 }
 
-// wordsBy returns the tokens by the author, and by others up to last. They and their text
-// in s.own are valid until the next call.
+// WordsBy returns the tokens by the author, and by others up to last. They and their text
+// in s.Own are valid until the next call.
 func (s *Sketcher) WordsBy(of *Tokeniser, last span.Author) []Token {
 	own := s.tokens[:0]
 	s.Own = s.Own[:0]
@@ -55,8 +55,8 @@ func (s *Sketcher) WordsBy(of *Tokeniser, last span.Author) []Token {
 	return own
 }
 
-// measure is what a token says. Four Han characters say as much as three words,
-// so do six Kana, and nine letters of the scripts of South-East Asia.
+// measure returns how much a token counts in a shingle. Three words count as much as four
+// Han characters, six Kana, or nine letters of the scripts of South-East Asia.
 func (t Token) measure(text []byte) int {
 	r, _ := utf8.DecodeRune(text[t.start:t.end])
 	switch {
@@ -70,8 +70,8 @@ func (t Token) measure(text []byte) int {
 	return sketch.WordMeasure / 3
 }
 
-// sketch returns the sketch of words of a text. If isMarked, a word that is hidden or
-// carried is another word than the same one shown in a body.
+// Sketch returns the sketch of words of a text. If isMarked, a hidden or carried word is
+// another word than the same one shown in a body.
 func (s *Sketcher) Sketch(of *Tokeniser, tokens []Token, isMarked bool) sketch.Sketch {
 	s.Work.Count(work.PerToken * len(tokens))
 	words, long := s.shingled[:0], s.long[:0]
@@ -86,8 +86,8 @@ func (s *Sketcher) Sketch(of *Tokeniser, tokens []Token, isMarked bool) sketch.S
 	return sketch.OfText(words, long)
 }
 
-// hash is the hash of the word, which its marks change: what carries it is hashed
-// before it, and what hides it changes the result.
+// hash returns the hash of the word. If isMarked, the mark of what carries it is hashed
+// before it, and a hidden word has another hash.
 func (t Token) hash(text []byte, isMarked bool) uint64 {
 	if !isMarked {
 		return hashWord(nil, text[t.start:t.end])
@@ -99,7 +99,7 @@ func (t Token) hash(text []byte, isMarked bool) uint64 {
 	return h
 }
 
-// hashWord is FNV-1a of 64 bits, of the mark and the word.
+// hashWord returns FNV-1a of 64 bits, of the mark and the word.
 func hashWord(mark, w []byte) uint64 {
 	h := uint64(14695981039346656037)
 	for _, c := range mark {

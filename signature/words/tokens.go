@@ -9,37 +9,37 @@ import (
 )
 
 const (
-	// maxText bounds the folded text, in bytes. It is cut after
-	// the last token that fits.
+	// maxText bounds the folded text, in bytes. It is cut after the last token that fits.
 	maxText = 256 << 10
-	// spacedOut is the number of single letters in a row from which on they are
-	// one word that was spaced out, as in "v i a g r a".
+	// spacedOut is the number of single letters in a row from which on they are one word,
+	// as in "v i a g r a".
 	spacedOut = 4
 )
 
-// tokeniser makes the text that is signed: it collects folded words from text that
-// came in any form, until it is full.
+// Tokeniser makes the text that is signed. It collects folded words of any text until it
+// is full. A Tokeniser without Work has no budget.
 type Tokeniser struct {
 	Text    []byte // the tokens: one blank between words, none beside dense ones
 	Tokens  []Token
 	singles int         // tokens at the end that are single letters, with one blank between
 	dense   bool        // the last token is a letter of a script without blanks
-	by      span.Author // of what is added now
-	hidden  bool        // likewise
+	by      span.Author // of the text being added
+	hidden  bool        // the text being added is plainly hidden
 	Carried mail.Carriage
 	IsFull  bool
 
-	letters foldedWord // of the word that is read
+	letters foldedWord // of the word being read
 	joined  foldedWord // of the single letters before it
 	lower   []byte
 	Work    *work.Steps
 }
 
+// Restart empties t for another text of the same message.
 func (t *Tokeniser) Restart() {
 	t.Text, t.Tokens, t.singles, t.IsFull = t.Text[:0], t.Tokens[:0], 0, false
 }
 
-// reset empties t. It keeps buffers that are not too large.
+// Reset empties t. It keeps buffers that are not too large.
 func (t *Tokeniser) Reset() {
 	t.Restart()
 	t.Text, t.lower, t.letters.out = work.Keep(t.Text), work.Keep(t.lower), work.Keep(t.letters.out)
@@ -49,8 +49,8 @@ func (t *Tokeniser) Reset() {
 	}
 }
 
-// add appends the words of text, which is UTF-8. quotes are the stretches of it,
-// in order, that are not its author's own, hidden those that are plainly hidden.
+// Add appends the words of text, which is UTF-8. quotes are its stretches, in order, that
+// are not its author's own; hidden are those that are plainly hidden.
 func (t *Tokeniser) Add(text []byte, quotes, hidden []span.Span) {
 	pos := 0
 	for blanks := 2; pos < len(text) && !t.IsFull && !t.Work.IsOver(); {
@@ -80,9 +80,8 @@ func (t *Tokeniser) Add(text []byte, quotes, hidden []span.Span) {
 	t.Work.Spend(pos / 2)
 }
 
-// addToken adds the words of the token with which text begins, and returns its
-// length. Most tokens are letters with punctuation around them: those are folded
-// at once.
+// addToken adds the words of the token with which text begins, and returns its length.
+// Most tokens are letters with punctuation around them, which are folded at once.
 func (t *Tokeniser) addToken(text []byte) int {
 	w := &t.letters
 	w.reset()
@@ -107,8 +106,8 @@ func (t *Tokeniser) addToken(text []byte) int {
 	return len(text)
 }
 
-// addPlain adds the word of a token that has nothing but letters and plain signs,
-// which t.letters has collected.
+// addPlain adds the word of a token of letters and plain signs, which t.letters has
+// collected.
 func (t *Tokeniser) addPlain(token []byte) {
 	if t.letters.count >= longWord {
 		t.addWord(token)
@@ -117,14 +116,14 @@ func (t *Tokeniser) addPlain(token []byte) {
 	t.append(t.letters.word(), false)
 }
 
-// What a byte is in most tokens, beside the canonical letter that it may be.
+// The classes of bytes in most tokens, besides the canonical letter that a byte may be.
 const (
 	tokenOther = iota
-	tokenSign  // says nothing
+	tokenSign  // is ignored
 	tokenBlank
 )
 
-// tokenClass is the canonical letter that a byte is, else its class.
+// tokenClass is the canonical letter of a byte, or its class.
 var tokenClass = func() (table [256]byte) {
 	for c := range byte(utf8.RuneSelf) {
 		switch {
@@ -139,8 +138,7 @@ var tokenClass = func() (table [256]byte) {
 	return table
 }()
 
-// append adds a token, and a blank before it where both it and the one before are
-// words.
+// append adds a token, with a blank before it if both it and the one before are words.
 func (t *Tokeniser) append(word []byte, dense bool) {
 	if len(word) == 0 || t.IsFull {
 		return
@@ -165,7 +163,7 @@ func (t *Tokeniser) append(word []byte, dense bool) {
 	}
 }
 
-// isSingle tells a word of one letter.
+// isSingle reports whether a word has one letter.
 func isSingle(word []byte) bool {
 	if word[0] < utf8.RuneSelf {
 		return len(word) == 1
@@ -174,8 +172,8 @@ func isSingle(word []byte) bool {
 	return size == len(word)
 }
 
-// joinSingles makes one word of the single letters at the end, where they are
-// enough to be a word that was spaced out.
+// joinSingles makes one word of the single letters at the end, if they are enough for a
+// word that was spaced out.
 func (t *Tokeniser) joinSingles() {
 	if t.singles < spacedOut {
 		t.singles = 0
@@ -192,7 +190,7 @@ func (t *Tokeniser) joinSingles() {
 	t.singles = 0
 }
 
-// blankSize is the length of the blank with which text begins, 0 for none.
+// blankSize returns the length of the blank with which text begins, 0 for none.
 func blankSize(text []byte) int {
 	if c := text[0]; c < utf8.RuneSelf {
 		if isBlank[c] {
@@ -206,8 +204,8 @@ func blankSize(text []byte) int {
 	return 0
 }
 
-// isBlank are the ASCII characters that separate words. Other control characters
-// show nothing.
+// isBlank are the ASCII characters that separate words. Other control characters show
+// nothing.
 var isBlank = [utf8.RuneSelf]bool{' ': true, '\t': true, '\n': true, '\v': true, '\f': true, '\r': true, '<': true, '>': true, '"': true}
 
 func isWideBlank(r rune) bool {
@@ -218,7 +216,7 @@ func isWideBlank(r rune) bool {
 	return 0x2000 <= r && r <= 0x200A
 }
 
-// countHidden returns how many words are hidden.
+// CountHidden returns how many words are hidden.
 func (t *Tokeniser) CountHidden() (n int) {
 	for _, one := range t.Tokens {
 		if one.hidden {
@@ -228,7 +226,7 @@ func (t *Tokeniser) CountHidden() (n int) {
 	return n
 }
 
-// marked returns the text with a sign before each hidden word. No word contains the sign.
+// Marked returns the text with a sign before each hidden word. No word contains the sign.
 func (t *Tokeniser) Marked() []byte {
 	var out []byte
 	for _, one := range t.Tokens {
@@ -240,7 +238,7 @@ func (t *Tokeniser) Marked() []byte {
 	return out
 }
 
-// farthest returns how the text is carried: the greatest value of its words.
+// Farthest returns how the text is carried: the greatest value of its words.
 func (t *Tokeniser) Farthest() (farthest mail.Carriage) {
 	for _, one := range t.Tokens {
 		farthest = max(farthest, one.Carried)

@@ -18,6 +18,7 @@ type Member struct{ name, data string }
 // File returns a Member.
 func File(name, data string) Member { return Member{name, data} }
 
+// Zip returns a ZIP file.
 func Zip(tb testing.TB, members ...Member) []byte {
 	tb.Helper()
 	var b bytes.Buffer
@@ -37,6 +38,7 @@ func Zip(tb testing.TB, members ...Member) []byte {
 	return b.Bytes()
 }
 
+// Gzip returns a gzip file with a name.
 func Gzip(tb testing.TB, name string, data []byte) []byte {
 	tb.Helper()
 	var b bytes.Buffer
@@ -51,6 +53,7 @@ func Gzip(tb testing.TB, name string, data []byte) []byte {
 	return b.Bytes()
 }
 
+// Tar returns a tar file.
 func Tar(tb testing.TB, members ...Member) []byte {
 	tb.Helper()
 	var b bytes.Buffer
@@ -69,7 +72,7 @@ func Tar(tb testing.TB, members ...Member) []byte {
 	return b.Bytes()
 }
 
-// random is text that does not compress below half its size.
+// Random returns text that does not compress below half its size.
 func Random(seed uint64, size int) string {
 	r := rand.New(rand.NewPCG(seed, 1))
 	b := make([]byte, size)
@@ -79,6 +82,7 @@ func Random(seed uint64, size int) string {
 	return string(b)
 }
 
+// Deflate returns data compressed by zlib.
 func Deflate(tb testing.TB, data string) string {
 	tb.Helper()
 	var b bytes.Buffer
@@ -92,7 +96,7 @@ func Deflate(tb testing.TB, data string) string {
 	return b.String()
 }
 
-// somePDF has one stream with a dictionary, and rest behind it.
+// PDF returns a PDF of one stream with a dictionary, and rest behind it.
 func PDF(dictionary, stream, rest string) []byte {
 	return fmt.Appendf(nil, "%%PDF-1.4\n1 0 obj\n<</Type /Catalog>>\nendobj\n2 0 obj\n<< %s /Length %d >>\nstream\n%s\nendstream\nendobj\n%strailer <<>>\n",
 		dictionary, len(stream), stream, rest)

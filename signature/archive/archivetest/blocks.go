@@ -10,14 +10,15 @@ import (
 const (
 	storedBlocks = iota // empty
 	fixedBlocks         // empty
-	ownBlocks           // empty, with codes of their own, as few as can be
+	ownBlocks           // empty, with codes of their own, as few as possible
 	TextBlocks          // with text, as a packer makes them
-	linkedBlocks        // empty, with codes that take the largest tables to be read
-	linkedTwice         // with such codes for distances, too
+	linkedBlocks        // empty, with codes that need the largest tables
+	linkedTwice         // empty, with such codes for distances, too
 	LastBlocks   = linkedTwice
 )
 
-// blocks is a stream of n times eight blocks of a kind, or n times two letters; up to 4 MiB.
+// Blocks returns a stream of n times eight blocks of a kind, or of n times two letters;
+// up to 4 MiB.
 func Blocks(kind, n int) []byte {
 	if kind == TextBlocks {
 		var b bytes.Buffer
@@ -30,7 +31,7 @@ func Blocks(kind, n int) []byte {
 	return append(bytes.Repeat(eight, min(n, 4<<20/len(eight))), "\x03\x00"...)
 }
 
-// eightBlocks end where a byte does.
+// EightBlocks returns eight blocks of a kind, which end at a byte.
 func EightBlocks(kind int) []byte {
 	var w bitWriter
 	for range 8 {
@@ -50,12 +51,12 @@ func EightBlocks(kind int) []byte {
 	return w.out
 }
 
-// linkedCodes are the lengths of n codes, some of which have ten bits, and the longest 15.
-// Who reads nine bits at a time needs another table of six for each two of them. The
-// last code but 28, which ends a block, is short.
+// linkedCodes returns the lengths of n codes, some of which have ten bits, and the
+// longest 15. A decoder that reads nine bits at a time needs another table of six for
+// each two of them. The last code but 28, which ends a block, is short.
 func linkedCodes(n, ofTen int) []int {
 	var lengths []int
-	rest := 1<<10 - 1 - ofTen // what shorter codes stand for, in codes of ten bits
+	rest := 1<<10 - 1 - ofTen // the share of shorter codes, in codes of ten bits
 	for length := 1; length <= 10; length++ {
 		if rest&(1<<(10-length)) != 0 {
 			lengths = append(lengths, length)
@@ -88,7 +89,7 @@ func (w *bitWriter) put(value, n int) {
 	}
 }
 
-// code writes the code of a symbol, of which lengths has those of all.
+// code writes the code of a symbol; lengths has those of all symbols.
 func (w *bitWriter) code(lengths []int, symbol int) {
 	code := 0
 	for i, length := range lengths {
@@ -99,8 +100,8 @@ func (w *bitWriter) code(lengths []int, symbol int) {
 	w.put(int(bits.Reverse16(uint16(code))>>(16-lengths[symbol])), lengths[symbol])
 }
 
-// block is one with codes of its own, for literals and distances, that has nothing to
-// say but that it ends.
+// block writes a block with codes of its own, for literals and distances, that contains
+// only its end.
 func (w *bitWriter) block(literals, distances []int) {
 	symbols, extra := runs(append(append([]int(nil), literals...), distances...))
 	lengths := shortCodes(symbols)
@@ -118,8 +119,8 @@ func (w *bitWriter) block(literals, distances []int) {
 	w.code(literals, 256)
 }
 
-// runs writes lengths of codes as symbols: 16 repeats the last one 3 to 6 times, 17 and
-// 18 are 3 to 10 and 11 to 138 zeros. Extra says how many more than the least.
+// runs encodes lengths of codes as symbols: 16 repeats the last one 3 to 6 times, 17 and
+// 18 are 3 to 10 and 11 to 138 zeros. Extra is the number above the least.
 func runs(lengths []int) (symbols, extra []int) {
 	for i := 0; i < len(lengths); {
 		n := 1
@@ -146,8 +147,8 @@ func runs(lengths []int) (symbols, extra []int) {
 	return symbols, extra
 }
 
-// shortCodes are lengths of codes: one bit for the most frequent of 0 to 18, about as
-// many as each other for the rest.
+// shortCodes returns lengths of codes: one bit for the most frequent of 0 to 18, about
+// equal ones for the rest.
 func shortCodes(symbols []int) []int {
 	counts, lengths := make([]int, 19), make([]int, 19)
 	most, others := 0, -1

@@ -1,4 +1,5 @@
-// Package sketchtest has what tests of sketches share.
+// Package sketchtest provides what tests of sketches share: a store of reports, random
+// texts, and the check of an essence.
 package sketchtest
 
 import (
@@ -10,9 +11,10 @@ import (
 	"github.com/spambloom/spambloom/signature/sketch"
 )
 
-// stored answers like a filter without errors that holds groups.
+// Store contains reported groups, as a filter without errors does.
 type Store map[uint64]map[uint64]bool
 
+// Report stores the first groups that a report of s offers.
 func (st Store) Report(s sketch.Sketch, keyed func(uint64) uint64) {
 	groups := s.Reported(keyed)
 	for _, g := range groups[:min(sketch.StoredAnchors, len(groups))] {
@@ -25,8 +27,8 @@ func (st Store) Report(s sketch.Sketch, keyed func(uint64) uint64) {
 	}
 }
 
-// found is the most keys that one group of s has in common with a stored one, and
-// whether some group has enough.
+// Found returns the highest number of keys that a group of s has in common with a stored
+// one, and whether some group has enough.
 func (st Store) Found(s sketch.Sketch, keyed func(uint64) uint64) (best int, enough bool) {
 	for _, g := range s.Asked(keyed) {
 		n := 0
@@ -40,13 +42,15 @@ func (st Store) Found(s sketch.Sketch, keyed func(uint64) uint64) (best int, eno
 	return best, enough
 }
 
+// KeyedBy returns a keyed function for Sketch.Reported and Sketch.Asked.
 func KeyedBy(key uint64) func(uint64) uint64 {
 	return func(x uint64) uint64 { return sketch.Scramble(sketch.Scramble(x^key) + key) }
 }
 
-// text of n different words, as a sketch has them.
+// Words is a text of different words.
 type Words []sketch.Word
 
+// RandomWords returns a text of n words.
 func RandomWords(rng *rand.Rand, n int) Words {
 	w := make(Words, n)
 	for i := range w {
@@ -55,6 +59,7 @@ func RandomWords(rng *rand.Rand, n int) Words {
 	return w
 }
 
+// Sketch returns the sketch of the words.
 func (w Words) Sketch() sketch.Sketch {
 	at := slices.Clone(w)
 	for i := range at {
@@ -63,6 +68,7 @@ func (w Words) Sketch() sketch.Sketch {
 	return sketch.OfText(at, at)
 }
 
+// Matches reports whether other is found by a report of w.
 func (w Words) Matches(other Words, keyed func(uint64) uint64) bool {
 	st := make(Store)
 	st.Report(w.Sketch(), keyed)
@@ -76,7 +82,8 @@ const (
 	MostOfImage = 26
 )
 
-// checkEssence holds that the essence under some keys reports what the whole does.
+// CheckEssence checks that the essence under some keys reports what the whole sketch
+// does.
 func CheckEssence(t interface{ Fatalf(string, ...any) }, s sketch.Sketch, keys ...uint64) {
 	var keyed []func(uint64) uint64
 	for _, k := range keys {
