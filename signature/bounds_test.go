@@ -1,9 +1,11 @@
-package signature
+package signature_test
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature"
 )
 
 // Whatever is signed, hostile or not, is within the bounds that others' signatures have,
@@ -21,25 +23,25 @@ func TestBounds(t *testing.T) {
 	}
 	images := 0
 	for name, raw := range all {
-		set := Compute(Parse(raw))
-		of := make(map[Kind]int)
+		set := signature.Compute(signature.Parse(raw))
+		of := make(map[signature.Kind]int)
 		for _, s := range set.Signatures {
 			of[s.Kind]++
 		}
 		for kind, n := range of {
-			if isPart := kind == KindAttachment || kind == KindContent; n > 1 && !isPart || n > MaxAttachments {
+			if isPart := kind == signature.KindAttachment || kind == signature.KindContent; n > 1 && !isPart || n > signature.MaxAttachments {
 				t.Errorf("%s: %d of %v", name, n, kind)
 			}
 		}
 		clear(of)
 		for i, s := range set.Sketches {
-			if of[s.Kind]++; of[s.Kind] > MaxImages || s.Kind == KindSketch && (i >= MaxTexts || i == 1 && !s.AskOnly && !set.Sketches[0].AskOnly) {
+			if of[s.Kind]++; of[s.Kind] > signature.MaxImages || s.Kind == signature.KindSketch && (i >= signature.MaxTexts || i == 1 && !s.AskOnly && !set.Sketches[0].AskOnly) {
 				t.Errorf("%s: sketch %d is of kind %v", name, i+1, s.Kind)
 			}
 			if err := s.Check(); err != nil {
 				t.Errorf("%s: sketch %d: %v", name, i+1, err)
 			}
-			if anchors, keys := MaxFeatures(s.Kind); s.Kind == KindImage && len(s.Anchors) == anchors && len(s.Keys) == keys {
+			if anchors, keys := signature.MaxFeatures(s.Kind); s.Kind == signature.KindImage && len(s.Anchors) == anchors && len(s.Keys) == keys {
 				images++
 			}
 		}

@@ -1,4 +1,4 @@
-package signature
+package signature_test
 
 import (
 	"archive/zip"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/signature"
 	"github.com/spambloom/spambloom/signature/sketch/sketchtest"
 )
 
@@ -26,9 +27,9 @@ const (
 
 // matchesOf are the kinds of signatures by which a report of one message lists another:
 // of sketches, also weak matches.
-func matchesOf(reported, asked Set) (kinds []string) {
+func matchesOf(reported, asked signature.Set) (kinds []string) {
 	reported = reported.ToReport()
-	note := func(k Kind, matches bool) {
+	note := func(k signature.Kind, matches bool) {
 		if name := k.String(); matches && !slices.Contains(kinds, name) {
 			kinds = append(kinds, name)
 		}
@@ -39,18 +40,18 @@ func matchesOf(reported, asked Set) (kinds []string) {
 	keyed := sketchtest.KeyedBy(7)
 	for _, r := range reported.Sketches {
 		for _, a := range asked.Sketches {
-			note(r.Kind, r.Kind == a.Kind && slices.ContainsFunc(a.Asked(keyed), func(g Group) bool {
-				return slices.ContainsFunc(r.Reported(keyed), func(stored Group) bool { return overlaps(g, stored) })
+			note(r.Kind, r.Kind == a.Kind && slices.ContainsFunc(a.Asked(keyed), func(g signature.Group) bool {
+				return slices.ContainsFunc(r.Reported(keyed), func(stored signature.Group) bool { return overlaps(g, stored) })
 			}))
 		}
 	}
 	for _, d := range reported.Domains {
-		note(KindDomain, slices.Contains(asked.Domains, d))
+		note(signature.KindDomain, slices.Contains(asked.Domains, d))
 	}
 	return kinds
 }
 
-func overlaps(g, stored Group) bool {
+func overlaps(g, stored signature.Group) bool {
 	n := 0
 	for _, k := range g.Keys {
 		if slices.Contains(stored.Keys, k) {
@@ -172,7 +173,7 @@ func TestCarriedMessageIsNotListed(t *testing.T) {
 			if bodyName == "a picture" && strings.Contains(innocentName, "picture") {
 				continue // the same picture
 			}
-			alone := Compute(Parse([]byte(innocent)))
+			alone := signature.Compute(signature.Parse([]byte(innocent)))
 			if len(alone.Signatures) == 0 {
 				t.Fatalf("%s: not signed", innocentName)
 			}
@@ -180,7 +181,7 @@ func TestCarriedMessageIsNotListed(t *testing.T) {
 				if c.name == "hidden alternative" && bodyName == "a picture" {
 					continue // no alternative of text
 				}
-				spam := Compute(Parse([]byte(c.wrap(t, bounded("o", own), innocent))))
+				spam := signature.Compute(signature.Parse([]byte(c.wrap(t, bounded("o", own), innocent))))
 				kinds := matchesOf(spam, alone)
 				if ownFile[innocentName] && attachesFile[c.name] {
 					kinds = slices.DeleteFunc(kinds, func(k string) bool { return k == "attachment" || k == "content" || k == "image" })
@@ -201,14 +202,14 @@ func boundaryOf(body []byte) string {
 // A letter whose beginning the spam shows and whose rest it carries is not listed, and
 // neither is one of which nothing stands around.
 func TestDividedMessageIsNotListed(t *testing.T) {
-	alone := Compute(Parse([]byte(letterText)))
+	alone := signature.Compute(signature.Parse([]byte(letterText)))
 	for name, raw := range map[string]string{
 		"divided":                 multi("mixed", "\n"+letter[:25], "\n"+letter[25:]+"http://riverside-books.example.org/\n"),
 		"divided by a message":    multi("mixed", "\n"+letter[:25], "Content-Type: message/rfc822\n\n\n"+letter[25:]),
 		"nothing around":          "Content-Type: message/rfc822\n\nSubject: x\n" + letterText,
 		"nothing around, encoded": inBase64(letterText),
 	} {
-		if kinds := matchesOf(Compute(Parse([]byte(raw))), alone); len(kinds) > 0 {
+		if kinds := matchesOf(signature.Compute(signature.Parse([]byte(raw))), alone); len(kinds) > 0 {
 			t.Errorf("%s: the letter is listed by %v", name, kinds)
 		}
 	}
@@ -219,7 +220,7 @@ func TestDividedMessageIsNotListed(t *testing.T) {
 func TestAlternativeWithoutHTMLIsNotListed(t *testing.T) {
 	long := letter + strings.ReplaceAll(letter, "November", "December") + "\nhttp://riverside-books.example.org/\n" // over 1 KiB
 	plain, offered := "Content-Type: text/plain\n\n"+long, "Content-Type: text/plain\n\nWin money today\n"
-	alone := Compute(Parse([]byte(plain)))
+	alone := signature.Compute(signature.Parse([]byte(plain)))
 	for name, raw := range map[string]string{
 		"before a picture":   multi("alternative", plain, "Content-Type: image/png\n\nWin money today\n"),
 		"before XHTML":       multi("alternative", plain, "Content-Type: application/xhtml+xml\n\n<p>Win money today"),
@@ -228,7 +229,7 @@ func TestAlternativeWithoutHTMLIsNotListed(t *testing.T) {
 		"in a file":          multi("mixed", "\n", part("attachment", plain)),
 		"in a file alone":    part("attachment", plain),
 	} {
-		if kinds := matchesOf(Compute(Parse([]byte(raw))), alone); len(kinds) > 0 {
+		if kinds := matchesOf(signature.Compute(signature.Parse([]byte(raw))), alone); len(kinds) > 0 {
 			t.Errorf("%s: the letter is listed by %v", name, kinds)
 		}
 	}
@@ -248,14 +249,14 @@ func TestCarriedSpamIsFound(t *testing.T) {
 				continue
 			}
 			raw, other := c.wrap(t, bounded("o", own), letterText), c.wrap(t, bounded("o", own), varied)
-			spam, near := Compute(Parse([]byte(raw))), Compute(Parse([]byte(other)))
+			spam, near := signature.Compute(signature.Parse([]byte(raw))), signature.Compute(signature.Parse([]byte(other)))
 			if kinds := matchesOf(spam, near); !slices.Contains(kinds, "sketch") {
 				t.Errorf("%s, text as %s: a near-duplicate is listed by %v", bodyName, c.name, kinds)
 			}
 			if kinds := matchesOf(spam, spam); !slices.Contains(kinds, "text") || !slices.Contains(kinds, "body") {
 				t.Errorf("%s, text as %s: the same is listed by %v", bodyName, c.name, kinds)
 			}
-			if kinds := matchesOf(Compute(Parse([]byte(letterText))), near); !slices.Contains(kinds, "sketch") {
+			if kinds := matchesOf(signature.Compute(signature.Parse([]byte(letterText))), near); !slices.Contains(kinds, "sketch") {
 				t.Errorf("%s, text as %s: by a report of the text alone, it is listed by %v", bodyName, c.name, kinds)
 			}
 		}
@@ -265,13 +266,13 @@ func TestCarriedSpamIsFound(t *testing.T) {
 // A file is listed wherever it is a message's own, and in attached messages apart from that.
 func TestCarriedFileIsFound(t *testing.T) {
 	payload := file("MZ this is a program that nobody wants to run ")
-	direct := Compute(Parse([]byte(multi("mixed", "\nsee this", payload))))
-	other := Compute(Parse([]byte(multi("mixed", "\nanother word", payload))))
+	direct := signature.Compute(signature.Parse([]byte(multi("mixed", "\nsee this", payload))))
+	other := signature.Compute(signature.Parse([]byte(multi("mixed", "\nanother word", payload))))
 	if kinds := matchesOf(direct, other); !slices.Contains(kinds, "attachment") {
 		t.Errorf("a file of the message itself is listed by %v", kinds)
 	}
-	inMessage := func(own string) Set {
-		return Compute(Parse([]byte(multi("mixed", "\n"+own, "Content-Type: message/rfc822\n\n"+bounded("i", multi("mixed", "\nopen it", payload))))))
+	inMessage := func(own string) signature.Set {
+		return signature.Compute(signature.Parse([]byte(multi("mixed", "\n"+own, "Content-Type: message/rfc822\n\n"+bounded("i", multi("mixed", "\nopen it", payload))))))
 	}
 	if kinds := matchesOf(inMessage("one"), inMessage("two")); !slices.Contains(kinds, "attachment") {
 		t.Errorf("a file of an attached message is listed by %v", kinds)
@@ -280,8 +281,8 @@ func TestCarriedFileIsFound(t *testing.T) {
 		t.Errorf("a file of an attached message lists the message with that file, by %v", kinds)
 	}
 	// An image of an attached message, beside no text: its sketch is marked, too.
-	withImage := func(own string) Set {
-		return Compute(Parse([]byte(multi("mixed", "\n"+own, "Content-Type: message/rfc822\n\n"+bounded("i", multi("mixed", "\n", strings.TrimPrefix(imagePart("", pageImage(t)), "--b\n")))))))
+	withImage := func(own string) signature.Set {
+		return signature.Compute(signature.Parse([]byte(multi("mixed", "\n"+own, "Content-Type: message/rfc822\n\n"+bounded("i", multi("mixed", "\n", strings.TrimPrefix(imagePart("", pageImage(t)), "--b\n")))))))
 	}
 	if kinds := matchesOf(withImage("one"), withImage("two")); !slices.Contains(kinds, "image") {
 		t.Errorf("an image of an attached message is listed by %v", kinds)
@@ -291,8 +292,8 @@ func TestCarriedFileIsFound(t *testing.T) {
 // The text of an attached message does not keep the picture that a spam consists of
 // from being signed.
 func TestCarriedTextShieldsNoPicture(t *testing.T) {
-	spam := func(attached string) Set {
-		return Compute(Parse([]byte(multi("mixed", bounded("o", spamBodies(t)["a picture"]), "Content-Type: message/rfc822\n\n"+attached))))
+	spam := func(attached string) signature.Set {
+		return signature.Compute(signature.Parse([]byte(multi("mixed", bounded("o", spamBodies(t)["a picture"]), "Content-Type: message/rfc822\n\n"+attached))))
 	}
 	if kinds := matchesOf(spam(letterText), spam("\n"+ampleProse)); !slices.Contains(kinds, "image") {
 		t.Errorf("with another text attached, the picture is listed by %v", kinds)
@@ -305,14 +306,14 @@ func TestCarriedTextShieldsNoPicture(t *testing.T) {
 func TestCarriedAndHidden(t *testing.T) {
 	hides := "<div style='display:none'>" + ampleProse + "</div>"
 	page := func(content string) string { return "Content-Type: text/html\n\n" + content }
-	both := Compute(Parse([]byte(multi("mixed", "\nWin money today\n", strings.Replace(letterPage, "<p>", hides+"<p>", 1)))))
-	if len(both.Sketches) != MaxTexts {
-		t.Errorf("%d sketches, want %d", len(both.Sketches), MaxTexts)
+	both := signature.Compute(signature.Parse([]byte(multi("mixed", "\nWin money today\n", strings.Replace(letterPage, "<p>", hides+"<p>", 1)))))
+	if len(both.Sketches) != signature.MaxTexts {
+		t.Errorf("%d sketches, want %d", len(both.Sketches), signature.MaxTexts)
 	}
 	if kinds := matchesOf(both, both); !slices.Contains(kinds, "sketch") || !slices.Contains(kinds, "text") {
 		t.Errorf("the same is listed by %v", kinds)
 	}
-	if kinds := matchesOf(Compute(Parse([]byte(letterText))), both); !slices.Contains(kinds, "sketch") {
+	if kinds := matchesOf(signature.Compute(signature.Parse([]byte(letterText))), both); !slices.Contains(kinds, "sketch") {
 		t.Errorf("by a report of what it carries, it is listed by %v", kinds)
 	}
 	for name, entity := range map[string]string{
@@ -321,7 +322,7 @@ func TestCarriedAndHidden(t *testing.T) {
 		"hidden in a body":    page("<p>Win money today</p>" + hides),
 		"carried, not hidden": multi("mixed", "\nWin money today\n", page("<p>"+ampleProse)),
 	} {
-		if kinds := matchesOf(both, Compute(Parse([]byte(entity)))); len(kinds) > 0 {
+		if kinds := matchesOf(both, signature.Compute(signature.Parse([]byte(entity)))); len(kinds) > 0 {
 			t.Errorf("%s is listed by %v", name, kinds)
 		}
 	}

@@ -19,11 +19,11 @@ import (
 // takes memory of up to three times the size of m, if encoded messages lie in each other,
 // and up to 64 MiB for images and archives; for most mail, of the largest part. It is safe
 // for concurrent use, and its calls do not wait for each other.
-func Compute(m mail.Message) Set { return ComputeWith(m, nil) }
+func Compute(m Message) Set { return ComputeWith(m, nil) }
 
 // ComputeWith is Compute for callers that bound how many messages are unpacked at a time.
 // The signatures are the same.
-func ComputeWith(m mail.Message, unpacking Unpacking) Set {
+func ComputeWith(m Message, unpacking Unpacking) Set {
 	c := computers.Get().(*computer)
 	defer c.release()
 	c.turns.unpacking = unpacking
@@ -32,7 +32,7 @@ func ComputeWith(m mail.Message, unpacking Unpacking) Set {
 
 // Text returns the normalised visible text of m as KindText signs it, or "" if it has too
 // little content to be signed.
-func Text(m mail.Message) string {
+func Text(m Message) string {
 	c := computers.Get().(*computer)
 	defer c.release()
 	c.begin(m)
@@ -44,7 +44,7 @@ func Text(m mail.Message) string {
 // computer holds what the leaf parts of one message gave so far, by package, and buffers.
 type computer struct {
 	work   work.Steps
-	limits work.Limits // that were reached, beside those of texts, reader and links
+	limits work.Limits // reached, besides those of texts, reader and links
 
 	parts      []byte // class and digest of each part
 	isCalendar bool   // a part is a calendar object that asks or answers
@@ -75,8 +75,8 @@ func (c *computer) release() {
 	computers.Put(c)
 }
 
-// compute signs m: it reads the parts, then the texts as words, then what the text needs to
-// be known for: images, archives and links.
+// compute signs m. It reads the parts, then the texts as words, then images, archives and
+// links, which depend on whether the text signs.
 func (c *computer) compute(m mail.Message) Set {
 	c.begin(m)
 	limits := mail.Walk(m, &c.work, c.leaf)
@@ -126,7 +126,7 @@ func (c *computer) leaf(l mail.Leaf) {
 	if len(content) == 0 {
 		return
 	}
-	digest := c.addPart(l, isText, content)
+	d := c.addPart(l, isText, content)
 	if !isText && !l.IsReport && !l.IsCut && len(content) >= minPicture && isImage(l.MediaType, content) {
 		c.addImage(l)
 	}
@@ -137,7 +137,7 @@ func (c *computer) leaf(l mail.Leaf) {
 	case isText:
 		c.texts.Add(l, content)
 	case !l.IsReport && signsAttachment(l.MediaType, content):
-		c.attach(l, content, digest)
+		c.attach(l, content, d)
 	}
 }
 
@@ -147,7 +147,7 @@ func (c *computer) addPart(l mail.Leaf, isText bool, content []byte) digest.Dige
 	if l.IsCut {
 		return digest.Digest{}
 	}
-	digest := digest.Sum(digest.KindAttachment, content)
+	d := digest.Sum(digest.KindAttachment, content)
 	carried, class := l.CarriedAsFile(), mail.Class(l.MediaType)
 	if isText {
 		carried = l.Carried
@@ -155,8 +155,8 @@ func (c *computer) addPart(l mail.Leaf, isText bool, content []byte) digest.Dige
 		class = mail.ClassOther
 	}
 	c.parts = append(append(c.parts, carried.Mark()...), class)
-	c.parts = append(c.parts, digest[:]...)
-	return digest
+	c.parts = append(c.parts, d[:]...)
+	return d
 }
 
 // read reads the texts of m.

@@ -1,9 +1,11 @@
-package signature
+package signature_test
 
 import (
 	"encoding/base64"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature"
 )
 
 const (
@@ -87,14 +89,14 @@ func TestInnocentsShareNothing(t *testing.T) {
 		{"automatic replies", away("bob@a.example", "12.03."), away("anna@b.example", "24/12"), "body"},
 		{"cover notes", coverNote("1", "evil"), coverNote("883", "good"), "body attachment"},
 	} {
-		a, b := Compute(Parse([]byte(tt.a))), Compute(Parse([]byte(tt.b)))
+		a, b := signature.Compute(signature.Parse([]byte(tt.a))), signature.Compute(signature.Parse([]byte(tt.b)))
 		if got := kinds(a); tt.name != "a bounce and what it returns" && got != tt.kinds {
 			t.Errorf("%s: signed by %q, want %q", tt.name, got, tt.kinds)
 		}
 		for _, s := range a.Signatures {
 			for _, other := range b.Signatures {
 				if s == other {
-					t.Errorf("%s: both have %s; text %q", tt.name, s.ID(), Text(Parse([]byte(tt.a))))
+					t.Errorf("%s: both have %s; text %q", tt.name, s.ID(), signature.Text(signature.Parse([]byte(tt.a))))
 				}
 			}
 		}
@@ -116,7 +118,7 @@ func TestContentSigns(t *testing.T) {
 		{"text and a small file", multi("mixed", "\n"+prose, "Content-Type: application/pdf\n\nx"), "body text"},
 		{"a table", "Content-Type: text/csv\n\n" + strings.Repeat("1,2,3\n", minAttachment), "body attachment"},
 	} {
-		if got := kinds(Compute(Parse([]byte(tt.raw)))); got != tt.kinds {
+		if got := kinds(signature.Compute(signature.Parse([]byte(tt.raw)))); got != tt.kinds {
 			t.Errorf("%s: signed by %q, want %q", tt.name, got, tt.kinds)
 		}
 	}
@@ -136,10 +138,10 @@ func TestLargeMessages(t *testing.T) {
 		"footer in an encoded message": multi("mixed", text, file(strings.Repeat("x", 5<<8)), "Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n"+encoded("Subject: x\n\nfooter")),
 	} {
 		for _, raw := range []string{raw, toCRLF(raw)} {
-			whole := Parse([]byte(raw))
+			whole := signature.Parse([]byte(raw))
 			cut := whole
 			cut.Body, cut.Truncated = cut.Body[:5<<18], true
-			if got, want := Text(cut), Text(whole); got != want {
+			if got, want := signature.Text(cut), signature.Text(whole); got != want {
 				t.Errorf("%s: the beginning has the text %q, the whole %q", name, got, want)
 			}
 		}
@@ -148,7 +150,7 @@ func TestLargeMessages(t *testing.T) {
 	seen := make(map[string]bool)
 	for n := maxReach - 1200; n < maxReach; n += 200 {
 		raw := multi("mixed", text, "Content-Type: application/x-filler\n\n"+strings.Repeat("12\n", n/3), footer)
-		a, b := Text(Parse([]byte(raw))), Text(Parse([]byte(toCRLF(raw))))
+		a, b := signature.Text(signature.Parse([]byte(raw))), signature.Text(signature.Parse([]byte(toCRLF(raw))))
 		if a != b {
 			t.Errorf("a part behind %d bytes: LF gives %q, CRLF %q", n, a, b)
 		}

@@ -1,9 +1,10 @@
-package signature
+package signature_test
 
 import (
 	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/signature"
 	"github.com/spambloom/spambloom/signature/archive/archivetest"
 )
 
@@ -15,8 +16,8 @@ func TestInflationBounded(t *testing.T) {
 		bomb := archivetest.Gzip(t, "", append([]byte(archivetest.Random(uint64(i), 3000)), make([]byte, freeInflated*2/5)...))
 		raw.WriteString("--b\nContent-Type: application/gzip\nContent-Transfer-Encoding: base64\n\n" + encode(bomb) + "\n")
 	}
-	s := Compute(Parse([]byte(raw.String())))
-	if got := len(ofKind(s, KindContent)); got != 2 {
+	s := signature.Compute(signature.Parse([]byte(raw.String())))
+	if got := len(ofKind(s, signature.KindContent)); got != 2 {
 		t.Errorf("%d archives inflated, want 2", got)
 	}
 }

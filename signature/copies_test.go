@@ -1,25 +1,27 @@
-package signature
+package signature_test
 
 import (
 	"fmt"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature"
 )
 
 // A milter gets fields one by one, with folds as "\n\t" whatever the line ends
 // of the message are.
 func TestParseEqualsMilter(t *testing.T) {
-	fields := []Field{{Name: "Received", Value: "from a\n\tby b"}, {Name: "Content-Type", Value: "multipart/mixed;\n\tboundary=\"b c\""}}
+	fields := []signature.Field{{Name: "Received", Value: "from a\n\tby b"}, {Name: "Content-Type", Value: "multipart/mixed;\n\tboundary=\"b c\""}}
 	body := "--b c\r\n\r\n" + strings.ReplaceAll(prose, "\n", "\r\n") + "--b c--\r\n"
-	want := Compute(Message{Header: fields, Body: []byte(body)})
+	want := signature.Compute(signature.Message{Header: fields, Body: []byte(body)})
 	raw := "Received: from a\n\tby b\nContent-Type: multipart/mixed;\n\tboundary=\"b c\"\n\n" + body
 	for _, raw := range []string{raw, strings.ReplaceAll(strings.ReplaceAll(raw, "\r\n", "\n"), "\n", "\r\n")} {
-		m := Parse([]byte(raw))
+		m := signature.Parse([]byte(raw))
 		if !reflect.DeepEqual(m.Header, fields) {
 			t.Errorf("header %q, want %q", m.Header, fields)
 		}
-		if got := Compute(m); !reflect.DeepEqual(got, want) || len(got.Signatures) != 2 {
+		if got := signature.Compute(m); !reflect.DeepEqual(got, want) || len(got.Signatures) != 2 {
 			t.Errorf("signatures %v, want %v", got, want)
 		}
 	}
@@ -81,14 +83,14 @@ func TestDeliveredCopiesAgree(t *testing.T) {
 		"Content-Transfer-Encoding: quoted-printable\n", "Content-Type: application/json\n"} {
 		for _, n := range []int{989, 990, 991, 997, 998, 999, 1979, 1995, 1996, 2039, 2040, 2041, 10_000} {
 			whole := prose + longLine(n) + "\n" + prose
-			want := Compute(Parse([]byte(head + "\n" + whole)))
+			want := signature.Compute(signature.Parse([]byte(head + "\n" + whole)))
 			if len(want.Signatures) < 2 {
 				t.Fatalf("%q and a line of %d bytes: signed by %q", head, n, kinds(want))
 			}
 			for name, deliver := range deliveries {
 				copied := deliver(whole)
 				for _, copied := range []string{copied, toCRLF(copied)} {
-					if got := Compute(Parse([]byte(head + "\n" + copied))); !reflect.DeepEqual(got, want) {
+					if got := signature.Compute(signature.Parse([]byte(head + "\n" + copied))); !reflect.DeepEqual(got, want) {
 						t.Errorf("%q and a line of %d bytes through %s: got %v, want %v", head, n, name, got, want)
 					}
 				}

@@ -1,4 +1,4 @@
-package signature
+package signature_test
 
 import (
 	"archive/tar"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/signature"
 )
 
 type corpusMail struct {
@@ -72,12 +73,12 @@ func unpackCorpus(xz, path string) ([]corpusMail, error) {
 func TestCorpusNoFalseAgreement(t *testing.T) {
 	t.Parallel()
 	type count struct{ ham, spam []string }
-	found := make(map[Signature]*count)
+	found := make(map[signature.Signature]*count)
 	var signed, spam int
 	mails := corpus(t)
 	for i := 0; i < len(mails); i += scale { // all of it where the race detector does not look on
 		m := mails[i]
-		s := Compute(Parse(m.raw))
+		s := signature.Compute(signature.Parse(m.raw))
 		if len(s.Signatures) > 0 {
 			signed++
 		}
@@ -101,7 +102,7 @@ func TestCorpusNoFalseAgreement(t *testing.T) {
 		t.Fatalf("%d of %d messages are spam: cannot compare", spam, len(mails))
 	}
 
-	sharedHam, sharedSpam := make(map[Kind]int), make(map[Kind]int)
+	sharedHam, sharedSpam := make(map[signature.Kind]int), make(map[signature.Kind]int)
 	for sig, c := range found {
 		if len(c.ham) > 0 && len(c.spam) > 0 {
 			t.Errorf("%s is shared by ham %v and spam %v", sig.ID(), c.ham, c.spam)
@@ -114,7 +115,7 @@ func TestCorpusNoFalseAgreement(t *testing.T) {
 		}
 	}
 	t.Logf("%d messages, %d of them spam; %d signed", len(mails), spam, signed)
-	for _, k := range []Kind{KindBody, KindText, KindAttachment} {
+	for _, k := range []signature.Kind{signature.KindBody, signature.KindText, signature.KindAttachment} {
 		t.Logf("%s: %d ham and %d spam messages share one with another of their sort", k, sharedHam[k], sharedSpam[k])
 	}
 }

@@ -1,10 +1,17 @@
-package signature
+package signature_test
 
 import "github.com/spambloom/spambloom/signature/sketch"
 
-// The limits of the packages below, as FORMAT.md has them. What is within is read, and
-// what is beyond is not.
+// The limits that FORMAT.md lists. Content within is read, content beyond is not.
 const (
+	minAttachment  = 1 << 10
+	minImage       = 16 << 10
+	maxAttachments = 16
+	minPicture     = 2 << 10
+	maxLooked      = 4
+	maxPictures    = 2
+	maxPixels      = 4 << 20
+
 	maxEntities  = 50_000 // package mail
 	maxWrapped   = 4
 	maxReach     = 1 << 20

@@ -1,37 +1,28 @@
-package signature
+package signature_test
 
 import (
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/spambloom/spambloom/signature"
 	"github.com/spambloom/spambloom/signature/guard"
-	"github.com/spambloom/spambloom/signature/mail"
 	"github.com/spambloom/spambloom/signature/sketch/sketchtest"
 )
 
 // guardFile reads a message of testdata/guard.
-func guardFile(t *testing.T, name string) Message {
+func guardFile(t *testing.T, name string) signature.Message {
 	t.Helper()
-	return Parse(readVector(t, filepath.Join("testdata/guard", name+".eml")))
-}
-
-// guardSeen returns the guard that covers a message.
-func guardSeen(m Message) guard.Guard {
-	c := computers.Get().(*computer)
-	defer c.release()
-	c.begin(m)
-	mail.Walk(m, nil, c.leaf)
-	return c.guardOf(m, c.reader.visibleText())
+	return signature.Parse(readVector(t, filepath.Join("testdata/guard", name+".eml")))
 }
 
 // weakKinds are those that vary with nothing that a guarded message varies in.
-var weakKinds = []Kind{KindText, KindSketch}
+var weakKinds = []signature.Kind{signature.KindText, signature.KindSketch}
 
 // hasWeak tells whether a report of a message lists by one of them.
-func hasWeak(s Set) bool {
-	return slices.ContainsFunc(s.Signatures, func(s Signature) bool { return slices.Contains(weakKinds, s.Kind) }) ||
-		slices.ContainsFunc(s.Sketches, func(s Sketch) bool { return slices.Contains(weakKinds, s.Kind) && !s.AskOnly })
+func hasWeak(s signature.Set) bool {
+	return slices.ContainsFunc(s.Signatures, func(s signature.Signature) bool { return slices.Contains(weakKinds, s.Kind) }) ||
+		slices.ContainsFunc(s.Sketches, func(s signature.Sketch) bool { return slices.Contains(weakKinds, s.Kind) && !s.AskOnly })
 }
 
 // One user reports a, and b, the same for somebody else, must not be listed. What
@@ -58,9 +49,9 @@ func TestGuards(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a, b := guardFile(t, tt.name+"-a"), guardFile(t, tt.name+"-b")
-			reported, checked := Compute(a), Compute(b)
-			for _, m := range []Message{a, b} {
-				if got := guardSeen(m); got != tt.want {
+			reported, checked := signature.Compute(a), signature.Compute(b)
+			for _, m := range []signature.Message{a, b} {
+				if got := signature.GuardOf(m); got != tt.want {
 					t.Errorf("guard %v, want %v", got, tt.want)
 				}
 			}
@@ -72,14 +63,14 @@ func TestGuards(t *testing.T) {
 					t.Errorf("both have %s", s.ID())
 				}
 			}
-			if text := Text(a); text != "" {
+			if text := signature.Text(a); text != "" {
 				t.Errorf("text %q", text)
 			}
 			if !tt.spam {
 				return
 			}
-			if spam := guardFile(t, tt.name+"-spam"); !hasWeak(Compute(spam)) || guardSeen(spam) != guard.None {
-				t.Errorf("the imitation does not sign: guard %v", guardSeen(spam))
+			if spam := guardFile(t, tt.name+"-spam"); !hasWeak(signature.Compute(spam)) || signature.GuardOf(spam) != guard.None {
+				t.Errorf("the imitation does not sign: guard %v", signature.GuardOf(spam))
 			}
 		})
 	}
@@ -88,13 +79,13 @@ func TestGuards(t *testing.T) {
 // Words of a guard in the copy of a reported spam do not hide it, and words that
 // nobody sees, or that stand far below, make no guard.
 func TestGuardsHideNothing(t *testing.T) {
-	page := func(more string) Message {
-		return Parse([]byte("Content-Type: text/html\n\n<style>.q{display:none}</style><p>" + ampleProse + "</p>" + more))
+	page := func(more string) signature.Message {
+		return signature.Parse([]byte("Content-Type: text/html\n\n<style>.q{display:none}</style><p>" + ampleProse + "</p>" + more))
 	}
 	code := "<p>Your code is 482913. It is valid for ten minutes. Do not share it.</p>"
-	guarded := Compute(page(code))
-	if guardSeen(page(code)) != guard.Code || len(guarded.Sketches) != 1 || !guarded.Sketches[0].AskOnly {
-		t.Fatalf("with a code: guard %v, sketches %d", guardSeen(page(code)), len(guarded.Sketches))
+	guarded := signature.Compute(page(code))
+	if signature.GuardOf(page(code)) != guard.Code || len(guarded.Sketches) != 1 || !guarded.Sketches[0].AskOnly {
+		t.Fatalf("with a code: guard %v, sketches %d", signature.GuardOf(page(code)), len(guarded.Sketches))
 	}
 	if n := len(guarded.Sketches[0].Asked(func(h uint64) uint64 { return h })); n == 0 {
 		t.Error("nothing is asked for")
@@ -105,7 +96,7 @@ func TestGuardsHideNothing(t *testing.T) {
 		"below":     "<p>mailing list memberships reminder</p>",
 		"challenge": "<p>challenge-response system to</p>",
 	} {
-		if got := guardSeen(page(more)); got != guard.None {
+		if got := signature.GuardOf(page(more)); got != guard.None {
 			t.Errorf("%s: guard %v", name, got)
 		}
 	}
@@ -127,10 +118,10 @@ func TestServicesAddBoilerplate(t *testing.T) {
 	} {
 		for key := range uint64(20) {
 			reported := sketchtest.Store{}
-			for _, s := range Compute(Message{Body: []byte(pair[0])}).Sketches {
+			for _, s := range signature.Compute(signature.Message{Body: []byte(pair[0])}).Sketches {
 				reported.Report(s, sketchtest.KeyedBy(key))
 			}
-			sketches := Compute(Message{Body: []byte(pair[1])}).Sketches
+			sketches := signature.Compute(signature.Message{Body: []byte(pair[1])}).Sketches
 			if len(reported) == 0 || len(sketches) == 0 {
 				t.Fatalf("%s: no sketch", name)
 			}
@@ -144,13 +135,13 @@ func TestServicesAddBoilerplate(t *testing.T) {
 // A guarded text makes the body the key of counting, not the sender's logo.
 func TestGuardedCounting(t *testing.T) {
 	a := guardFile(t, "code-a")
-	s := Compute(a)
-	if len(s.Counting) != 1 || s.Counting[0].Kind != KindBody {
+	s := signature.Compute(a)
+	if len(s.Counting) != 1 || s.Counting[0].Kind != signature.KindBody {
 		t.Errorf("counted under %v", s.Counting)
 	}
 	text := string(a.Body)
-	withLogo := Compute(Parse([]byte(multi("related", "Content-Type: text/plain\n\n"+text, image("Content-ID: <logo>\n")))))
-	if d := ofKind(withLogo, KindAttachment); len(d) != 0 || hasWeak(withLogo) {
+	withLogo := signature.Compute(signature.Parse([]byte(multi("related", "Content-Type: text/plain\n\n"+text, image("Content-ID: <logo>\n")))))
+	if d := ofKind(withLogo, signature.KindAttachment); len(d) != 0 || hasWeak(withLogo) {
 		t.Errorf("the logo signs: %v", withLogo.Signatures)
 	}
 }

@@ -1,4 +1,4 @@
-package signature
+package signature_test
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/signature"
 	"github.com/spambloom/spambloom/signature/sketch/sketchtest"
 )
 
@@ -77,7 +78,7 @@ account on our protected page and transfer the small starting amount. A personal
 telephone you and guide you through the simple formalities.`
 
 // copyOf is an offer to somebody, with words that nobody sees where the trick has some.
-func copyOf(rng *rand.Rand, head, begin, end, hide, unhide string) Message {
+func copyOf(rng *rand.Rand, head, begin, end, hide, unhide string) signature.Message {
 	var text strings.Builder
 	for _, word := range append([]string{"Dear", letters(rng.IntN(1e6))}, strings.Fields(offer)...) {
 		text.WriteString(word + " ")
@@ -85,11 +86,11 @@ func copyOf(rng *rand.Rand, head, begin, end, hide, unhide string) Message {
 			text.WriteString(hide + letters(rng.IntN(1e6)) + unhide + " ")
 		}
 	}
-	return Parse([]byte("Content-Type: text/html\n\n<html><head>" + head + "</head><body>" + begin + "<p>" + text.String() + "</p>" + end))
+	return signature.Parse([]byte("Content-Type: text/html\n\n<html><head>" + head + "</head><body>" + begin + "<p>" + text.String() + "</p>" + end))
 }
 
 // finds tells whether b is known by a report of a.
-func finds(a, b Set) bool {
+func finds(a, b signature.Set) bool {
 	keyed, reported := sketchtest.KeyedBy(1), sketchtest.Store{}
 	for _, s := range a.Sketches {
 		reported.Report(s, keyed)
@@ -113,9 +114,9 @@ func finds(a, b Set) bool {
 // deceives or not.
 func TestTricks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	plain := Compute(copyOf(rng, "", "", "", "", ""))
+	plain := signature.Compute(copyOf(rng, "", "", "", "", ""))
 	for _, tt := range tricks {
-		one, other := Compute(copyOf(rng, tt.head, tt.begin, tt.end, tt.hide, tt.unhide)), Compute(copyOf(rng, tt.head, tt.begin, tt.end, tt.hide, tt.unhide))
+		one, other := signature.Compute(copyOf(rng, tt.head, tt.begin, tt.end, tt.hide, tt.unhide)), signature.Compute(copyOf(rng, tt.head, tt.begin, tt.end, tt.hide, tt.unhide))
 		if !finds(one, other) {
 			t.Errorf("%s: reported, and another copy is not found", tt.name)
 		}
@@ -123,10 +124,10 @@ func TestTricks(t *testing.T) {
 			t.Errorf("%s: a copy without the trick was reported, and this one is not found", tt.name)
 		}
 		// A decoy that we take for shown does not help.
-		decoy := func() Message {
+		decoy := func() signature.Message {
 			return copyOf(rng, tt.head, "<p>"+lengthyFrom(rng, 60)+"</p>"+tt.begin, tt.end, tt.hide, tt.unhide)
 		}
-		if tt.hide == "" && !finds(Compute(decoy()), Compute(decoy())) {
+		if tt.hide == "" && !finds(signature.Compute(decoy()), signature.Compute(decoy())) {
 			t.Errorf("%s: with a decoy, another copy is not found", tt.name)
 		}
 	}
@@ -152,11 +153,11 @@ func TestHiddenFraming(t *testing.T) {
 		for _, shown := range []string{"<img src=cid:a>", "<p>Buy now!</p>", phish + "</p>", "<p>" + offer + "</p>"} {
 			for _, hide := range []string{"<div style='display:none'>%s</div>", "<div hidden>%s</div>", "<canvas>%s</canvas>", "<div style='font-size:0'>%s</div>",
 				"<style>#x{display:none}</style><div id=x>%s</div>", "<div style='color:#fff'>%s</div>", "<object>%s</object>"} {
-				spam := Compute(Parse([]byte("Content-Type: text/html\n\n" + shown + fmt.Sprintf(hide, page))))
+				spam := signature.Compute(signature.Parse([]byte("Content-Type: text/html\n\n" + shown + fmt.Sprintf(hide, page))))
 				if spam.Limits != 0 || len(spam.Sketches) == 0 {
 					t.Fatalf("%.30q hides %.40q: sketches %d, limits %v", shown, hide, len(spam.Sketches), spam.Limits.Names())
 				}
-				if finds(spam, Compute(Parse([]byte(victim)))) {
+				if finds(spam, signature.Compute(signature.Parse([]byte(victim)))) {
 					t.Errorf("a spam %.30q that hides a newsletter by %.40q lists %.60q", shown, hide, victim)
 				}
 			}
@@ -169,12 +170,12 @@ func TestHiddenFraming(t *testing.T) {
 func TestGuardsOfBothReadings(t *testing.T) {
 	const code = "<p>Your verification code is 482913. It is valid for ten minutes, please do not share this code with anybody, our staff never asks for it on the telephone or by mail.</p>"
 	for name, page := range map[string]string{"shown": code + "<object>" + offer + lengthy(40) + "</object>", "hidden": "<p>" + offer + "</p><div hidden>" + code + "</div>"} {
-		s := Compute(Parse([]byte("Content-Type: text/html\n\n" + page)))
-		if len(ofKind(s, KindText)) == 0 || s.Sketches[len(s.Sketches)-1].AskOnly {
+		s := signature.Compute(signature.Parse([]byte("Content-Type: text/html\n\n" + page)))
+		if len(ofKind(s, signature.KindText)) == 0 || s.Sketches[len(s.Sketches)-1].AskOnly {
 			t.Errorf("a code that is %s: signed by %q", name, kinds(s))
 		}
 	}
-	if s := Compute(Parse([]byte("Content-Type: text/html\n\n" + code))); hasWeak(s) {
+	if s := signature.Compute(signature.Parse([]byte("Content-Type: text/html\n\n" + code))); hasWeak(s) {
 		t.Errorf("a code's mail is signed by %q", kinds(s))
 	}
 }
@@ -183,7 +184,7 @@ func TestGuardsOfBothReadings(t *testing.T) {
 func TestLittleHidden(t *testing.T) {
 	for hidden, want := range map[int]int{0: 1, 8: 1, 60: 3} {
 		page := "<div style='display:none'>" + lengthy(hidden) + "</div><p>" + offer
-		if s := Compute(Parse([]byte("Content-Type: text/html\n\n" + page))); len(s.Sketches) != want {
+		if s := signature.Compute(signature.Parse([]byte("Content-Type: text/html\n\n" + page))); len(s.Sketches) != want {
 			t.Errorf("%d hidden words: %d sketches, want %d", hidden, len(s.Sketches), want)
 		}
 	}

@@ -1,4 +1,4 @@
-package signature
+package signature_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/signature"
 	"github.com/spambloom/spambloom/signature/archive/archivetest"
 )
 
@@ -130,7 +131,7 @@ var hostileParts = []struct {
 func TestHostileParts(t *testing.T) {
 	t.Parallel()
 	for _, tt := range hostileParts {
-		s := Compute(Parse([]byte(tt.make(t))))
+		s := signature.Compute(signature.Parse([]byte(tt.make(t))))
 		if len(s.Signatures) == 0 {
 			t.Errorf("%s: not signed", tt.name)
 		}
@@ -146,7 +147,7 @@ func BenchmarkHostileParts(b *testing.B) {
 		b.Run(tt.name, func(b *testing.B) {
 			b.SetBytes(int64(len(raw)))
 			for b.Loop() {
-				Compute(Parse(raw))
+				signature.Compute(signature.Parse(raw))
 			}
 		})
 	}

@@ -1,10 +1,11 @@
-package signature
+package signature_test
 
 import (
 	"os"
 	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/signature"
 	"github.com/spambloom/spambloom/signature/mail"
 )
 
@@ -16,7 +17,7 @@ func pageImage(tb testing.TB) []byte {
 		tb.Fatal(err)
 	}
 	var content []byte
-	mail.Walk(Parse(raw), nil, func(l mail.Leaf) {
+	mail.Walk(signature.Parse(raw), nil, func(l mail.Leaf) {
 		if l.MediaType == "image/png" {
 			content = l.File(nil)
 		}
@@ -24,9 +25,9 @@ func pageImage(tb testing.TB) []byte {
 	return content
 }
 
-func imagesOf(s Set) (sketches []Sketch) {
+func imagesOf(s signature.Set) (sketches []signature.Sketch) {
 	for _, sketch := range s.Sketches {
-		if sketch.Kind == KindImage {
+		if sketch.Kind == signature.KindImage {
 			sketches = append(sketches, sketch)
 		}
 	}
@@ -52,7 +53,7 @@ func TestImageSigns(t *testing.T) {
 		{"returned", "report", prose, "", 0},
 	} {
 		raw := "Content-Type: multipart/" + tt.kind + "; boundary=b\n\n--b\n\n" + tt.text + "\n" + imagePart(tt.header, page) + "--b--\n"
-		if got := len(imagesOf(Compute(Parse([]byte(raw))))); got != tt.want {
+		if got := len(imagesOf(signature.Compute(signature.Parse([]byte(raw))))); got != tt.want {
 			t.Errorf("%s: %d sketches, want %d", tt.name, got, tt.want)
 		}
 	}
@@ -60,7 +61,7 @@ func TestImageSigns(t *testing.T) {
 
 func TestImagesBounded(t *testing.T) {
 	raw := "Content-Type: multipart/mixed; boundary=b\n\n" + strings.Repeat(imagePart("", pageImage(t)), 6)
-	if got := len(imagesOf(Compute(Parse([]byte(raw))))); got != maxPictures {
+	if got := len(imagesOf(signature.Compute(signature.Parse([]byte(raw))))); got != maxPictures {
 		t.Errorf("%d sketches, want %d", got, maxPictures)
 	}
 }
@@ -76,7 +77,7 @@ func TestImageGroups(t *testing.T) {
 		t.Fatalf("%d groups reported", n)
 	}
 	stored := make(map[[2]uint64]bool)
-	for _, g := range first[0].Reported(keyed)[:StoredAnchors] {
+	for _, g := range first[0].Reported(keyed)[:signature.StoredAnchors] {
 		for _, k := range g.Keys {
 			stored[[2]uint64{g.Anchor, k}] = true
 		}

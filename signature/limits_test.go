@@ -1,4 +1,4 @@
-package signature
+package signature_test
 
 import (
 	"encoding/base64"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/signature"
 	"github.com/spambloom/spambloom/signature/archive/archivetest"
 	"github.com/spambloom/spambloom/signature/sketch"
 	"github.com/spambloom/spambloom/signature/work"
@@ -112,16 +113,16 @@ func bites(tb testing.TB) []struct{ name, raw, want string } {
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	var bitten Limits
+	var bitten signature.Limits
 	for _, tt := range bites(t) {
-		got := Compute(Parse([]byte(tt.raw))).Limits
+		got := signature.Compute(signature.Parse([]byte(tt.raw))).Limits
 		if names := strings.Join(got.Names(), " "); names != tt.want {
 			t.Errorf("%s: limits %q, want %q", tt.name, names, tt.want)
 		}
 		bitten |= got
 	}
-	if all := Limits(1<<len(LimitNames()) - 1); bitten != all&^LimitGroups {
-		t.Errorf("no message for %v", (all &^ (bitten | LimitGroups)).Names())
+	if all := signature.Limits(1<<len(signature.LimitNames()) - 1); bitten != all&^signature.LimitGroups {
+		t.Errorf("no message for %v", (all &^ (bitten | signature.LimitGroups)).Names())
 	}
 }
 
@@ -130,11 +131,11 @@ func TestLimits(t *testing.T) {
 func TestLimitOfGroups(t *testing.T) {
 	keyed := func(h uint64) uint64 { return sketch.Scramble(h ^ 7) }
 	for text, want := range map[string]bool{lengthy(sketch.MaxWords): false, strings.Repeat(lengthy(110)+" ", sketch.MaxWords/110): true} {
-		set := Compute(Parse([]byte("\n" + text)))
+		set := signature.Compute(signature.Parse([]byte("\n" + text)))
 		if len(set.Sketches) != 1 {
 			t.Fatalf("%.20q: %d sketches", text, len(set.Sketches))
 		}
-		if n := len(set.Sketches[0].Asked(keyed)); (n == MaxAsked) != want || n > MaxAsked {
+		if n := len(set.Sketches[0].Asked(keyed)); (n == signature.MaxAsked) != want || n > signature.MaxAsked {
 			t.Errorf("%.20q: %d groups asked", text, n)
 		}
 	}
@@ -142,8 +143,8 @@ func TestLimitOfGroups(t *testing.T) {
 
 // Each limit has a bit, a name and a line of its own in FORMAT.md.
 func TestLimitNames(t *testing.T) {
-	names := LimitNames()
-	if last := 1 << (len(names) - 1); work.LimitWork != Limits(last) {
+	names := signature.LimitNames()
+	if last := 1 << (len(names) - 1); work.LimitWork != signature.Limits(last) {
 		t.Errorf("%d names for limits up to %b", len(names), work.LimitDomains)
 	}
 	if len(slices.Compact(slices.Sorted(slices.Values(names)))) != len(names) {

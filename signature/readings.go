@@ -119,7 +119,7 @@ func (r *reader) hasTextAside() bool {
 }
 
 // addTexts adds the visible text of the message's own parts, or of attached messages.
-func (r *reader) addTexts(words *words.Tokeniser, isAside, isAttached bool) {
+func (r *reader) addTexts(into *words.Tokeniser, isAside, isAttached bool) {
 	for i := range r.texts.Parts {
 		p := &r.texts.Parts[i]
 		if p.IsAside != isAside || (p.Carried == mail.AttachedPart) != isAttached || r.texts.IsReplaced(p) {
@@ -129,8 +129,8 @@ func (r *reader) addTexts(words *words.Tokeniser, isAside, isAttached bool) {
 			break
 		}
 		seen := r.texts.Show(p)
-		words.Carried = r.texts.CarriageOf(p)
-		words.Add(seen.Shown.Text, seen.Shown.Quotes, nil)
+		into.Carried = r.texts.CarriageOf(p)
+		into.Add(seen.Shown.Text, seen.Shown.Quotes, nil)
 	}
 }
 

@@ -1,4 +1,4 @@
-package signature
+package signature_test
 
 import (
 	"cmp"
@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/spambloom/spambloom/signature"
 )
 
 var searchFor = flag.Duration("hostile", 0, "how long TestSearch looks for the most expensive message")
@@ -193,7 +195,7 @@ func (f found) String() string {
 
 func measured(p plan, size, times int) found {
 	raw := p.recipe(size).message(100)
-	m := Parse(raw)
+	m := signature.Parse(raw)
 	f := found{plan: p, size: len(raw), cpu: time.Hour}
 	for range times {
 		before := cpu()

@@ -1,17 +1,11 @@
 package signature
 
-import (
-	"encoding/hex"
-
-	"github.com/spambloom/spambloom/signature/digest"
-	"github.com/spambloom/spambloom/signature/sketch"
-	"github.com/spambloom/spambloom/signature/work"
-)
+import "encoding/hex"
 
 // Signature is one digest of a message.
 type Signature struct {
-	Kind   digest.Kind
-	Digest digest.Digest
+	Kind   Kind
+	Digest Digest
 }
 
 // ID returns the short name of a signature in headers and logs: its kind and the first 16
@@ -29,7 +23,7 @@ type Set struct {
 	Counting []Signature
 	// Sketches find near-duplicates: of the visible text, then of images. A message that
 	// has some has a signature too.
-	Sketches []sketch.Sketch
+	Sketches []Sketch
 	// Domains are the registrable domains that the message links to, lower case, without
 	// duplicates, at most 16, in order of first occurrence: of an HTML part, those in
 	// tags, then those in the text. An IP address stands in brackets.
@@ -39,7 +33,7 @@ type Set struct {
 	// ToReport.
 	Carried int
 	// Limits are the limits that were reached. Content beyond them does not count.
-	Limits work.Limits
+	Limits Limits
 }
 
 // ToReport returns the part of s that a report of its message lists: s without the
@@ -52,5 +46,5 @@ func (s Set) ToReport() Set {
 
 // DomainSignature returns the signature of a link's registrable domain.
 func DomainSignature(domain string) Signature {
-	return Signature{digest.KindDomain, digest.Sum(digest.KindDomain, []byte(domain))}
+	return Signature{KindDomain, Sum(KindDomain, []byte(domain))}
 }

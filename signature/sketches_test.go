@@ -1,9 +1,10 @@
-package signature
+package signature_test
 
 import (
 	"bytes"
 	"testing"
 
+	"github.com/spambloom/spambloom/signature"
 	"github.com/spambloom/spambloom/signature/sketch/sketchtest"
 )
 
@@ -13,8 +14,8 @@ func TestShortTextBesideAFileIsOnlyAsked(t *testing.T) {
 	const text = "Your parcel could not be brought to you on Monday because nobody opened our driver the door." +
 		" Please choose another day on the page below and pay the small customs duty there in advance."
 	file := bytes.Repeat([]byte("%PDF-1.4 some file of its own\n"), 100)
-	alone := Compute(Parse([]byte("Subject: a\n\n" + text)))
-	beside := Compute(Parse([]byte("Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + text +
+	alone := signature.Compute(signature.Parse([]byte("Subject: a\n\n" + text)))
+	beside := signature.Compute(signature.Parse([]byte("Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + text +
 		"\n--b\nContent-Type: application/pdf\nContent-Disposition: attachment\n\n" + string(file) + "\n--b--\n")))
 	if len(alone.Sketches) != 1 || len(beside.Sketches) != 1 {
 		t.Fatalf("%d and %d sketches, want one each", len(alone.Sketches), len(beside.Sketches))
@@ -40,7 +41,7 @@ func TestEssenceOfImageReportsTheSame(t *testing.T) {
 	if e := sketches[0].Essence(sketchtest.KeyedBy(1)); len(e.Anchors)+len(e.Keys) != sketchtest.MostOfImage {
 		t.Errorf("%d anchors and %d keys", len(e.Anchors), len(e.Keys))
 	}
-	crafted := Sketch{Kind: KindImage, Anchors: make([]Feature, 1000), Keys: make([]Feature, 1000)}
+	crafted := signature.Sketch{Kind: signature.KindImage, Anchors: make([]signature.Feature, 1000), Keys: make([]signature.Feature, 1000)}
 	if e := crafted.Essence(); len(e.Anchors)+len(e.Keys) > sketchtest.MostOfImage {
 		t.Errorf("crafted: %d anchors and %d keys", len(e.Anchors), len(e.Keys))
 	}
@@ -52,9 +53,9 @@ func TestEssenceOfRealMailReportsTheSame(t *testing.T) {
 		if i%(5*scale) != 0 {
 			continue
 		}
-		for _, s := range Compute(Parse(m.raw)).Sketches {
+		for _, s := range signature.Compute(signature.Parse(m.raw)).Sketches {
 			sketchtest.CheckEssence(t, s, 1, 2)
-			if s.Kind == KindImage {
+			if s.Kind == signature.KindImage {
 				images++
 			} else {
 				texts++

@@ -1,4 +1,4 @@
-package signature
+package signature_test
 
 import (
 	"os"
@@ -8,8 +8,10 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/signature"
 	"github.com/spambloom/spambloom/signature/archive"
 	"github.com/spambloom/spambloom/signature/archive/archivetest"
+	"github.com/spambloom/spambloom/signature/work"
 )
 
 // brokenOff is an Unpacking that stops the first n of its calls.
@@ -34,21 +36,19 @@ func TestStoppedUnpacking(t *testing.T) {
 	if err != nil || len(mails) != 6 {
 		t.Fatalf("%d mails with images and archives, %v", len(mails), err)
 	}
-	computed := func(m Message, u Unpacking) (Set, int) {
-		c := computers.Get().(*computer)
-		defer c.release()
-		c.turns.unpacking = u
-		return c.compute(m), c.work.Total()
+	computed := func(m signature.Message, u signature.Unpacking) (signature.Set, int) {
+		set, steps := signature.ComputeSteps(m, u, 0)
+		return set, steps.Total()
 	}
 	for _, mail := range mails {
 		raw, err := os.ReadFile(mail)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, steps := computed(Parse(raw), nil)
+		want, steps := computed(signature.Parse(raw), nil)
 		for stops := range 4 {
 			b := brokenOff{stops: stops}
-			got, gotSteps := computed(Parse(raw), b.take)
+			got, gotSteps := computed(signature.Parse(raw), b.take)
 			if !reflect.DeepEqual(got, want) || gotSteps != steps {
 				t.Errorf("%s stopped %d times: %+v in %d steps, want %+v in %d", mail, stops, got, gotSteps, want, steps)
 			}
@@ -63,14 +63,12 @@ func TestStoppedUnpacking(t *testing.T) {
 // slot back.
 func TestSlotsOfUnpacking(t *testing.T) {
 	var b brokenOff
-	if ComputeWith(Parse([]byte("Subject: x\n\n"+prose)), b.take); b.calls != 0 {
+	if signature.ComputeWith(signature.Parse([]byte("Subject: x\n\n"+prose)), b.take); b.calls != 0 {
 		t.Errorf("a text asked for %d slots", b.calls)
 	}
-	c := new(computer)
-	c.turns.unpacking = b.take
 	func() {
 		defer func() { _ = recover() }()
-		c.unpack(func() { panic("a decoder") })
+		signature.Unpack(b.take, func(*work.Steps, func() bool) { panic("a decoder") })
 	}()
 	if b.calls != 1 || b.held != 0 {
 		t.Errorf("after a panic %d of %d slots are held", b.held, b.calls)
@@ -88,22 +86,21 @@ func TestStoppedAnywhere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		content := rapid.SampledFrom(files).Draw(t, "file")
 		at := rapid.IntRange(0, 60).Draw(t, "question at which it stops")
-		c := new(computer)
 		stop := make(chan struct{})
 		calls, asked := 0, 0
-		c.turns.unpacking = func() (<-chan struct{}, func()) {
+		take := func() (<-chan struct{}, func()) {
 			if calls++; calls > 1 {
 				return nil, func() {}
 			}
 			return stop, func() {}
 		}
-		var got Digest
-		c.unpack(func() {
-			u := archive.Unpacker{Work: &c.work, IsStopped: func() bool {
+		var got signature.Digest
+		signature.Unpack(take, func(w *work.Steps, isStopped func() bool) {
+			u := archive.Unpacker{Work: w, IsStopped: func() bool {
 				if asked++; asked == at {
 					close(stop)
 				}
-				return c.turns.isStopped()
+				return isStopped()
 			}}
 			got, _ = u.Digest(content)
 		})

@@ -1,4 +1,4 @@
-package signature
+package signature_test
 
 import (
 	"bytes"
@@ -7,15 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/signature"
 	"github.com/spambloom/spambloom/signature/work"
 )
 
 // stepsOf is what it costs to sign a message, in steps.
-func stepsOf(m Message) int {
-	c := computers.Get().(*computer)
-	defer c.release()
-	c.compute(m)
-	return c.work.Total()
+func stepsOf(m signature.Message) int {
+	_, steps := signature.ComputeSteps(m, nil, 0)
+	return steps.Total()
 }
 
 // everyHostile is each hostile message of these tests, by name.
@@ -57,7 +56,7 @@ func TestWork(t *testing.T) {
 	all := everyHostile(t)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		raw := all[name]
-		m := Parse(raw)
+		m := signature.Parse(raw)
 		before := cpu()
 		steps := stepsOf(m)
 		took := float64(cpu() - before)
@@ -74,7 +73,7 @@ func TestWork(t *testing.T) {
 // many.
 func TestWorkIsLinear(t *testing.T) {
 	for name, r := range textRecipes(t) {
-		half, whole := stepsOf(Parse(r.message(50/scale))), stepsOf(Parse(r.message(100/scale)))
+		half, whole := stepsOf(signature.Parse(r.message(50/scale))), stepsOf(signature.Parse(r.message(100/scale)))
 		if whole > 2*half+half/4+boundOfMessage/8 {
 			t.Errorf("%s: %d steps, and %d for half of it", name, whole, half)
 		}
@@ -85,13 +84,10 @@ func TestWorkIsLinear(t *testing.T) {
 // of it, and by its body.
 func TestWorkSigns(t *testing.T) {
 	hosts := bytes.Replace(hostileRecipes(t)["longer-hosts"].message(100), []byte("\n\n"), []byte("\n\n"+prose), 1)
-	if s := Compute(Parse(hosts)); kinds(s) != "body text" || s.Limits&work.LimitWork == 0 {
+	if s := signature.Compute(signature.Parse(hosts)); kinds(s) != "body text" || s.Limits&work.LimitWork == 0 {
 		t.Errorf("links that are too expensive: signed by %q with the limits %q", kinds(s), s.Limits.Names())
 	}
-	c := computers.Get().(*computer)
-	defer c.release()
-	c.work.Spend(1 << 40)
-	if s := c.compute(Parse([]byte("\n" + prose))); kinds(s) != "body" || s.Limits != work.LimitWork || len(s.Counting) != 1 {
+	if s, _ := signature.ComputeSteps(signature.Parse([]byte("\n"+prose)), nil, 1<<40); kinds(s) != "body" || s.Limits != work.LimitWork || len(s.Counting) != 1 {
 		t.Errorf("no budget at all: signed by %q, counted by %v, with the limits %q", kinds(s), s.Counting, s.Limits.Names())
 	}
 }
@@ -113,10 +109,8 @@ func TestWorkIsOfTheContent(t *testing.T) {
 
 // computeWork is what the texts of a message spent, and what they might besides.
 func computeWork(raw string) (spent [2]int) {
-	c := computers.Get().(*computer)
-	defer c.release()
-	c.compute(Parse([]byte(raw)))
-	spent[0], spent[1] = c.work.OfTexts()
+	_, steps := signature.ComputeSteps(signature.Parse([]byte(raw)), nil, 0)
+	spent[0], spent[1] = steps.OfTexts()
 	return spent
 }
 
@@ -126,7 +120,7 @@ func BenchmarkSteps(b *testing.B) {
 	all := everyHostile(b)
 	var rates []float64
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		m, steps, rate := Parse(all[name]), 0, 0.0
+		m, steps, rate := signature.Parse(all[name]), 0, 0.0
 		b.Run(name, func(b *testing.B) {
 			before := cpu()
 			for b.Loop() {

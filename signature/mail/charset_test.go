@@ -1,8 +1,10 @@
-package mail
+package mail_test
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature/mail"
 )
 
 func TestToUTF8(t *testing.T) {
@@ -20,12 +22,12 @@ func TestToUTF8(t *testing.T) {
 		{"gb2312", "gb2312", "\xc4\xe3", "你"},
 		{"korean", "ks_c_5601-1987", "\xb0\xa1", "가"},
 	} {
-		if got := ToUTF8([]byte(tt.in), tt.charset, false); string(got) != tt.want {
+		if got := mail.ToUTF8([]byte(tt.in), tt.charset, false); string(got) != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
 	}
 	page := "<meta charset=gb2312>\xc4\xe3"
-	if got := ToUTF8([]byte(page), "", true); !strings.HasSuffix(string(got), "你") {
+	if got := mail.ToUTF8([]byte(page), "", true); !strings.HasSuffix(string(got), "你") {
 		t.Errorf("charset of a page: got %q", got)
 	}
 }
@@ -41,7 +43,7 @@ func TestCharsetsVersion2(t *testing.T) {
 		{"cp-1251", "\xf0\xf3", "ру"},
 		{"iso-8859-1", "caf\xc3\xa9", "cafÃ©"}, // as mail programs show it
 	} {
-		if got := ToUTF8([]byte(tt.in), tt.charset, false); string(got) != tt.want {
+		if got := mail.ToUTF8([]byte(tt.in), tt.charset, false); string(got) != tt.want {
 			t.Errorf("%s of %q: got %q, want %q", tt.charset, tt.in, got, tt.want)
 		}
 	}

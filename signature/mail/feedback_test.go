@@ -1,8 +1,10 @@
-package mail
+package mail_test
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature/mail"
 )
 
 func TestAsFeedback(t *testing.T) {
@@ -30,7 +32,7 @@ func TestAsFeedback(t *testing.T) {
 		"forwarded, with a feedback report in it": {"Content-Type: multipart/mixed; boundary=b\n\n" + about + original + "--b--\n", false, "", "", false},
 		"message": {"Subject: x\n\nhello\n", false, "", "", false},
 	} {
-		f, ok := AsFeedback(Parse([]byte(c.raw)))
+		f, ok := mail.AsFeedback(mail.Parse([]byte(c.raw)))
 		if ok != c.ok || ok && (f.Type != c.typ || f.HeaderOnly != c.headerOnly || strings.TrimSpace(string(f.Original.Body)) != c.body) {
 			t.Errorf("%s: %q %q header only %v, %v", name, f.Type, f.Original.Body, f.HeaderOnly, ok)
 		}
@@ -41,7 +43,7 @@ func TestAsFeedback(t *testing.T) {
 func FuzzAsFeedback(f *testing.F) {
 	f.Add([]byte("Content-Type: multipart/report; boundary=b\n\n--b\nContent-Type: message/feedback-report\n\nFeedback-Type: abuse\n\n--b\nContent-Type: message/rfc822\n\nSubject: x\n\nhello\n--b--\n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		f, ok := AsFeedback(Parse(raw))
+		f, ok := mail.AsFeedback(mail.Parse(raw))
 		if len(f.Type)+len(f.Original.Body) > 2*len(raw) || !ok && f.Type != "" {
 			t.Fatalf("%+v of %d bytes", f, len(raw))
 		}

@@ -71,7 +71,7 @@ func hexRune(digits string) (r rune) {
 		}
 	}
 	if r >= maxFoldable || digits == "" || len(digits) > 6 {
-		panic("signature: lookalikes.txt: no character: " + digits) // a test reads it
+		panic("words: lookalikes.txt: no character: " + digits) // a test reads it
 	}
 	return r
 }

@@ -25,7 +25,7 @@ func TestTextOfCopies(t *testing.T) {
 			wrapped.WriteString(word + rapid.SampledFrom([]string{" ", "\n", "\r\n", "\t", "\u00a0", "  "}).Draw(t, "blank"))
 		}
 		for name, got := range map[string]string{
-			"wrapped": folded(wrapped.String()), "HTML": folded(string(viewOf(nil, "<p>"+plain, true, "utf-8").Shown.Text)), "capitals": folded(strings.ToUpper(plain)),
+			"wrapped": folded(wrapped.String()), "HTML": folded(string(viewOf("<p>"+plain, true, "utf-8").Shown.Text)), "capitals": folded(strings.ToUpper(plain)),
 			"again": folded(want),
 		} {
 			if got != want {
@@ -43,7 +43,7 @@ func FuzzText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte, isHTML bool, charset string) {
 		source := bytes.Clone(text)
-		s := viewOf(nil, string(text), isHTML, charset)
+		s := viewOf(string(text), isHTML, charset)
 		var words Tokeniser
 		checkView(t, s)
 		words.Add(s.All.Text, s.All.Quotes, s.Hidden)
@@ -118,15 +118,15 @@ func checkView(t *testing.T, s *visible.View) {
 	}
 }
 
-// viewOf returns the view of a text part of a message with a header.
-func viewOf(header []mail.Field, text string, isHTML bool, charset string) *visible.View {
+// viewOf returns the view of a text part.
+func viewOf(text string, isHTML bool, charset string) *visible.View {
 	l := mail.Leaf{}
 	l.MediaType, l.Charset = "text/plain", charset
 	if isHTML {
 		l.MediaType = "text/html"
 	}
 	var texts visible.Texts
-	texts.Begin(header, nil)
+	texts.Begin(nil, nil)
 	texts.Add(l, []byte(text))
 	return texts.Show(&texts.Parts[0])
 }

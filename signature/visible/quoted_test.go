@@ -1,4 +1,4 @@
-package words
+package visible_test
 
 import (
 	"strings"
@@ -6,6 +6,8 @@ import (
 
 	"github.com/spambloom/spambloom/signature/mail"
 	"github.com/spambloom/spambloom/signature/span"
+	"github.com/spambloom/spambloom/signature/visible"
+	"github.com/spambloom/spambloom/signature/words"
 )
 
 // ownWords is what of a text its author wrote.
@@ -14,10 +16,10 @@ func ownWords(text string, isHTML, isAnswer bool) string {
 	if isAnswer {
 		header = []mail.Field{{Name: "In-Reply-To", Value: "<a@b.example>"}, {Name: "List-Id", Value: "x"}}
 	}
-	seen := viewOf(header, text, isHTML, "utf-8")
-	var all Tokeniser
+	seen := viewOf(header, text, isHTML)
+	var all words.Tokeniser
 	all.Add(seen.Shown.Text, seen.Shown.Quotes, nil)
-	var s Sketcher
+	var s words.Sketcher
 	s.WordsBy(&all, span.ByAuthor)
 	return strings.TrimSpace(string(s.Own))
 }
@@ -59,4 +61,17 @@ func TestQuoted(t *testing.T) {
 			}
 		}
 	}
+}
+
+// viewOf returns the view of a text part of a message with a header.
+func viewOf(header []mail.Field, text string, isHTML bool) *visible.View {
+	l := mail.Leaf{}
+	l.MediaType, l.Charset = "text/plain", "utf-8"
+	if isHTML {
+		l.MediaType = "text/html"
+	}
+	var texts visible.Texts
+	texts.Begin(header, nil)
+	texts.Add(l, []byte(text))
+	return texts.Show(&texts.Parts[0])
 }
