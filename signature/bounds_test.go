@@ -8,8 +8,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Whatever is signed, hostile or not, is within the bounds that others' signatures have,
-// and the largest sketches reach them.
+// All that is signed, hostile or not, is within the bounds of signatures from others, and
+// the largest sketches reach them.
 func TestBounds(t *testing.T) {
 	all := everyHostile(t)
 	mails, err := filepath.Glob("testdata/*.eml")

@@ -25,8 +25,8 @@ const (
 	letterPage = "Content-Type: text/html\n\n<p>" + letter + "<a href=http://riverside-books.example.org/>here</a></p>\n"
 )
 
-// matchesOf are the kinds of signatures by which a report of one message lists another:
-// of sketches, also weak matches.
+// matchesOf returns the kinds of signatures by which a report of one message lists
+// another; of sketches, also weak matches.
 func matchesOf(reported, asked signature.Set) (kinds []string) {
 	reported = reported.ToReport()
 	note := func(k signature.Kind, matches bool) {
@@ -61,7 +61,7 @@ func overlaps(g, stored signature.Group) bool {
 	return g.Anchor == stored.Anchor && n >= g.Weak
 }
 
-// part is an entity with a disposition.
+// part returns an entity with a disposition.
 func part(disposition, entity string) string {
 	if disposition == "" {
 		return entity
@@ -90,7 +90,7 @@ func inBase64(message string) string {
 	return "Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n" + base64.StdEncoding.EncodeToString([]byte(message))
 }
 
-// carrier is a way to carry a message, the text of which stands under a header of its own.
+// carrier is a way to carry a message whose text stands under a header of its own.
 type carrier struct {
 	name string
 	wrap func(tb testing.TB, own, message string) string
@@ -132,7 +132,7 @@ var carriers = []carrier{
 	}},
 }
 
-// spamBodies are what the spam shows itself.
+// spamBodies are the texts that the spam itself shows.
 func spamBodies(tb testing.TB) map[string]string {
 	return map[string]string{
 		"nothing":     "\n",
@@ -143,12 +143,11 @@ func spamBodies(tb testing.TB) map[string]string {
 	}
 }
 
-// bounded gives the boundaries of multi other names, so that what has them may stand in
-// another one.
+// bounded changes the boundaries of multi, so that the entity may stand in another one.
 func bounded(name, entity string) string { return strings.ReplaceAll(entity, "in-", name+"-in-") }
 
-// Whatever a spam shows, and however it carries an innocent message, the report of the
-// spam lists it and not the message.
+// The report of a spam that carries an innocent message lists the spam and not the
+// message, whatever the spam shows and however it carries the message.
 func TestCarriedMessageIsNotListed(t *testing.T) {
 	pdf, err := os.ReadFile("testdata/74-pdf.eml")
 	if err != nil {
@@ -165,7 +164,7 @@ func TestCarriedMessageIsNotListed(t *testing.T) {
 		"a picture":     bounded("i", multi("related", "Content-Type: text/html\n\n<img src=cid:p>", strings.TrimPrefix(imagePart("Content-ID: <p>\n", pageImage(t)), "--b\n"))),
 		"with a PDF":    bounded("i", "Content-Type: multipart/mixed; boundary=pdf\n\n"+strings.ReplaceAll(string(pdf), "--"+boundaryOf(pdf), "--pdf")),
 	}
-	// A spam that brings another's file or picture as its own is that file's spam.
+	// A spam that brings another's file or picture as its own lists that file or picture.
 	ownFile := map[string]bool{"with a file": true, "with pictures": true, "a picture": true, "with a PDF": true}
 	attachesFile := map[string]bool{"attachment": true, "inline part": true, "later part": true, "part of related": true, "part before the start of related": true, "part of a part": true, "hidden alternative": true}
 	for bodyName, own := range spamBodies(t) {
@@ -199,8 +198,8 @@ func boundaryOf(body []byte) string {
 	return strings.TrimPrefix(strings.TrimSpace(string(line)), "--")
 }
 
-// A letter whose beginning the spam shows and whose rest it carries is not listed, and
-// neither is one of which nothing stands around.
+// A letter is not listed if the spam shows its beginning and carries the rest, and
+// neither if the spam has no other text.
 func TestDividedMessageIsNotListed(t *testing.T) {
 	alone := signature.Compute(signature.Parse([]byte(letterText)))
 	for name, raw := range map[string]string{
@@ -215,8 +214,8 @@ func TestDividedMessageIsNotListed(t *testing.T) {
 	}
 }
 
-// Of an alternative without HTML, readers show the last branch that they know. A letter in
-// another one is not listed, and neither is one in a file.
+// Of an alternative without HTML, readers show the last branch that they can show. A
+// letter in another branch is not listed, and neither is a letter in a file.
 func TestAlternativeWithoutHTMLIsNotListed(t *testing.T) {
 	long := letter + strings.ReplaceAll(letter, "November", "December") + "\nhttp://riverside-books.example.org/\n" // over 1 KiB
 	plain, offered := "Content-Type: text/plain\n\n"+long, "Content-Type: text/plain\n\nWin money today\n"
@@ -235,13 +234,14 @@ func TestAlternativeWithoutHTMLIsNotListed(t *testing.T) {
 	}
 }
 
-// Spam that has its text in what it carries is listed, with its near-duplicates that
-// carry it likewise; and it is found by the report of a mail with that text as its body.
+// Spam that has its text in a part that it carries is listed, with near-duplicates that
+// carry it in the same way. It is also found by the report of a mail with that text as
+// its body.
 func TestCarriedSpamIsFound(t *testing.T) {
 	varied := strings.Replace(letterText, "November", "December", 1)
 	for bodyName, own := range spamBodies(t) {
 		if bodyName == "a text" || bodyName == "a picture" {
-			continue // which tells them themselves
+			continue // the test of those has them
 		}
 		for _, c := range carriers {
 			inText := !slices.Contains([]string{"attachment", "archive", "file", "reported", "hidden alternative"}, c.name)
@@ -263,7 +263,7 @@ func TestCarriedSpamIsFound(t *testing.T) {
 	}
 }
 
-// A file is listed wherever it is a message's own, and in attached messages apart from that.
+// A file is listed wherever it is a message's own, and separately in attached messages.
 func TestCarriedFileIsFound(t *testing.T) {
 	payload := file("MZ this is a program that nobody wants to run ")
 	direct := signature.Compute(signature.Parse([]byte(multi("mixed", "\nsee this", payload))))
@@ -280,7 +280,7 @@ func TestCarriedFileIsFound(t *testing.T) {
 	if kinds := matchesOf(inMessage("one"), direct); len(kinds) > 0 {
 		t.Errorf("a file of an attached message lists the message with that file, by %v", kinds)
 	}
-	// An image of an attached message, beside no text: its sketch is marked, too.
+	// The sketch of an image in an attached message, beside no text, is marked, too.
 	withImage := func(own string) signature.Set {
 		return signature.Compute(signature.Parse([]byte(multi("mixed", "\n"+own, "Content-Type: message/rfc822\n\n"+bounded("i", multi("mixed", "\n", strings.TrimPrefix(imagePart("", pageImage(t)), "--b\n")))))))
 	}
@@ -289,8 +289,8 @@ func TestCarriedFileIsFound(t *testing.T) {
 	}
 }
 
-// The text of an attached message does not keep the picture that a spam consists of
-// from being signed.
+// The text of an attached message does not prevent the picture of a spam from being
+// signed.
 func TestCarriedTextShieldsNoPicture(t *testing.T) {
 	spam := func(attached string) signature.Set {
 		return signature.Compute(signature.Parse([]byte(multi("mixed", bounded("o", spamBodies(t)["a picture"]), "Content-Type: message/rfc822\n\n"+attached))))
@@ -300,9 +300,9 @@ func TestCarriedTextShieldsNoPicture(t *testing.T) {
 	}
 }
 
-// What is carried, what is hidden, and what is both are three things; with what they are
-// in a body, the text has three sketches. Text that is carried beside hidden text is found
-// by the report of a mail with it as its body.
+// Carried text, hidden text and text that is both are three texts. With the same text in
+// a body, there are three sketches. Text that is carried beside hidden text is found by
+// the report of a mail with it as its body.
 func TestCarriedAndHidden(t *testing.T) {
 	hides := "<div style='display:none'>" + ampleProse + "</div>"
 	page := func(content string) string { return "Content-Type: text/html\n\n" + content }

@@ -12,8 +12,8 @@ import (
 	"github.com/spambloom/spambloom/signature/sketch"
 )
 
-// FuzzCompute goes the whole way: whatever the bytes, what comes out is within
-// bounds, the same each time, and the same for copies with other line ends.
+// FuzzCompute signs any bytes: the result is within bounds, the same each time, and the
+// same for copies with other line ends.
 func FuzzCompute(f *testing.F) {
 	addFiles(f, "testdata/*.eml")
 	addFiles(f, "testdata/guard/*.eml")
@@ -40,8 +40,8 @@ func FuzzCompute(f *testing.F) {
 	})
 }
 
-// checkLineEnds: LF and CRLF copies of a message, and the messages attached to them,
-// are signed alike.
+// checkLineEnds checks that LF and CRLF copies of a message, and the messages attached to
+// them, have the same signatures.
 func checkLineEnds(t *testing.T, raw []byte) {
 	t.Helper()
 	normal := bytes.ReplaceAll(raw, []byte("\r"), nil)
@@ -60,7 +60,7 @@ func checkLineEnds(t *testing.T, raw []byte) {
 	}
 }
 
-// checkSet: all of a set is within the bounds that its members promise.
+// checkSet checks that a set is within the bounds that its fields promise.
 func checkSet(t *testing.T, set signature.Set) {
 	t.Helper()
 	if len(set.Signatures) > 3+2*maxAttachments {
@@ -85,8 +85,8 @@ func checkSet(t *testing.T, set signature.Set) {
 	}
 }
 
-// checkSketch: a sketch has no more features than words, by position, and a report
-// and a check of it as many groups as they may.
+// checkSketch checks that a sketch has no more features than words, by position, and that
+// a report and a check of it have no more groups than they may.
 func checkSketch(t *testing.T, s signature.Sketch) {
 	t.Helper()
 	byPos := func(a, b signature.Feature) int { return int(a.Pos) - int(b.Pos) }
@@ -110,7 +110,7 @@ func checkSketch(t *testing.T, s signature.Sketch) {
 	}
 }
 
-// addFiles makes seeds of files.
+// addFiles adds files as seeds.
 func addFiles(f *testing.F, pattern string) {
 	names, err := filepath.Glob(pattern)
 	if err != nil || len(names) == 0 {

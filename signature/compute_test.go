@@ -36,8 +36,8 @@ func TestComputePlain(t *testing.T) {
 	}
 }
 
-// What is reported once is found again where its copy shows it in a way that we take
-// for hidden, or for another's words. Of what is only asked nothing is reported.
+// A reported text is found again in a copy that shows it where it counts as hidden, or as
+// another author's. Nothing is reported of a sketch that is only asked.
 func TestCopiesThatSeemEmpty(t *testing.T) {
 	html := "Content-Type: text/html\n\n"
 	keyed := sketchtest.KeyedBy(1)

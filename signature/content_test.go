@@ -16,7 +16,7 @@ const (
 
 func encoded(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
-// multi is a message or a part of other parts.
+// multi returns a message or a part made of other parts.
 func multi(kind string, parts ...string) string {
 	boundary := "in-" + kind
 	return "Content-Type: multipart/" + kind + "; boundary=" + boundary + "\n\n--" + boundary + "\n" +
@@ -67,8 +67,8 @@ func returned(text string) string {
 		"Content-Type: message/rfc822\n\nSubject: minutes\n\n"+text)
 }
 
-// Two messages have no signature in common where only what programs and habit
-// put there is the same.
+// Two messages have no signature in common if only what programs and habit put there is
+// the same.
 func TestInnocentsShareNothing(t *testing.T) {
 	header := "Content-Type: text/rfc822-headers\n\nReceived: from the outer gateway by our inner relay with transport security for some reader\n" +
 		"Subject: about everything that happened during yesterday evening\n"
@@ -103,7 +103,7 @@ func TestInnocentsShareNothing(t *testing.T) {
 	}
 }
 
-// What spam consists of signs all the same.
+// The content of spam signs nevertheless.
 func TestContentSigns(t *testing.T) {
 	for _, tt := range []struct{ name, raw, kinds string }{
 		{"only an image", multi("related", "Content-Type: text/html\n\n<img src=cid:logo>", image("Content-ID: <logo>\n")), "body attachment"},
@@ -124,8 +124,8 @@ func TestContentSigns(t *testing.T) {
 	}
 }
 
-// A milter keeps only the beginning of a large message. Its text signature is
-// that of the whole message, in any line ends.
+// A milter keeps only the beginning of a large message. Its text signature is that of the
+// whole message, with any line ends.
 func TestLargeMessages(t *testing.T) {
 	t.Parallel()
 	text := "Content-Type: text/plain\n\n" + ampleProse
@@ -146,7 +146,7 @@ func TestLargeMessages(t *testing.T) {
 			}
 		}
 	}
-	// At the border, CR does not decide.
+	// CR does not matter at the limit.
 	seen := make(map[string]bool)
 	for n := maxReach - 1200; n < maxReach; n += 200 {
 		raw := multi("mixed", text, "Content-Type: application/x-filler\n\n"+strings.Repeat("12\n", n/3), footer)

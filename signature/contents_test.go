@@ -8,7 +8,7 @@ import (
 	"github.com/spambloom/spambloom/signature/archive/archivetest"
 )
 
-// The archives of a message share what may be inflated.
+// The archives of a message share the bytes that may be inflated.
 func TestInflationBounded(t *testing.T) {
 	var raw strings.Builder
 	raw.WriteString("Content-Type: multipart/mixed; boundary=b\n\n")

@@ -9,8 +9,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// A milter gets fields one by one, with folds as "\n\t" whatever the line ends
-// of the message are.
+// A milter gets fields one by one, with folds as "\n\t" whatever the message's line ends
+// are.
 func TestParseEqualsMilter(t *testing.T) {
 	fields := []signature.Field{{Name: "Received", Value: "from a\n\tby b"}, {Name: "Content-Type", Value: "multipart/mixed;\n\tboundary=\"b c\""}}
 	body := "--b c\r\n\r\n" + strings.ReplaceAll(prose, "\n", "\r\n") + "--b c--\r\n"
@@ -27,7 +27,7 @@ func TestParseEqualsMilter(t *testing.T) {
 	}
 }
 
-// asPostfix is text as Postfix delivers it where a line is longer than limit.
+// asPostfix returns text as Postfix delivers it if a line is longer than limit.
 func asPostfix(text string, limit int) string {
 	var out []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -39,7 +39,7 @@ func asPostfix(text string, limit int) string {
 	return strings.Join(out, "\n")
 }
 
-// asSendmail is text as Sendmail delivers it where a line is longer than limit.
+// asSendmail returns text as Sendmail delivers it if a line is longer than limit.
 func asSendmail(text string, limit int) string {
 	var out []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -59,7 +59,7 @@ func asSendmail(text string, limit int) string {
 	return strings.Join(out, "\n")
 }
 
-// longLine is text of n bytes that says something else everywhere.
+// longLine returns text of n bytes that is different everywhere.
 func longLine(n int) string {
 	var b strings.Builder
 	for i := 0; b.Len() < n; i++ {
@@ -68,7 +68,7 @@ func longLine(n int) string {
 	return b.String()[:n]
 }
 
-// deliveries are what servers make of long lines, one after the other too.
+// deliveries are the ways in which servers break long lines, also one after the other.
 var deliveries = map[string]func(string) string{
 	"Postfix":                     func(s string) string { return asPostfix(s, 998) },
 	"Sendmail":                    func(s string) string { return asSendmail(s, 990) },

@@ -76,7 +76,7 @@ func TestCorpusNoFalseAgreement(t *testing.T) {
 	found := make(map[signature.Signature]*count)
 	var signed, spam int
 	mails := corpus(t)
-	for i := 0; i < len(mails); i += scale { // all of it where the race detector does not look on
+	for i := 0; i < len(mails); i += scale { // all of it without the race detector
 		m := mails[i]
 		s := signature.Compute(signature.Parse(m.raw))
 		if len(s.Signatures) > 0 {

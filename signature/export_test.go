@@ -6,7 +6,7 @@ import (
 	"github.com/spambloom/spambloom/signature/work"
 )
 
-// SignsAttachment is for tests of what an attachment needs.
+// SignsAttachment reports whether an attachment has content of its own.
 var SignsAttachment = signsAttachment
 
 // GuardOf returns the guard that covers a message.
@@ -18,8 +18,8 @@ func GuardOf(m Message) guard.Guard {
 	return c.guardOf(m, c.reader.visibleText())
 }
 
-// ComputeSteps signs a message, of which the texts have spent some steps before. It returns
-// the steps, too.
+// ComputeSteps signs a message whose texts have spent some steps before. It returns the
+// steps, too.
 func ComputeSteps(m Message, unpacking Unpacking, spent int) (Set, work.Steps) {
 	c := computers.Get().(*computer)
 	defer c.release()

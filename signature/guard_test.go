@@ -16,17 +16,17 @@ func guardFile(t *testing.T, name string) signature.Message {
 	return signature.Parse(readVector(t, filepath.Join("testdata/guard", name+".eml")))
 }
 
-// weakKinds are those that vary with nothing that a guarded message varies in.
+// weakKinds do not change with what differs in guarded messages.
 var weakKinds = []signature.Kind{signature.KindText, signature.KindSketch}
 
-// hasWeak tells whether a report of a message lists by one of them.
+// hasWeak reports whether a report of a message lists by one of them.
 func hasWeak(s signature.Set) bool {
 	return slices.ContainsFunc(s.Signatures, func(s signature.Signature) bool { return slices.Contains(weakKinds, s.Kind) }) ||
 		slices.ContainsFunc(s.Sketches, func(s signature.Sketch) bool { return slices.Contains(weakKinds, s.Kind) && !s.AskOnly })
 }
 
-// One user reports a, and b, the same for somebody else, must not be listed. What
-// only looks like it still signs.
+// One user reports a; b, the same mail for somebody else, must not be listed. An
+// imitation still signs.
 func TestGuards(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -44,7 +44,7 @@ func TestGuards(t *testing.T) {
 		{"challenge", guard.Challenge, true},
 		{"list", guard.List, true},
 		{"confirm", guard.List, true},
-		{"disclaimer", guard.None, true}, // nothing is left that could sign
+		{"disclaimer", guard.None, true}, // no content is left to sign
 		{"unsubscribe", guard.None, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -76,8 +76,8 @@ func TestGuards(t *testing.T) {
 	}
 }
 
-// Words of a guard in the copy of a reported spam do not hide it, and words that
-// nobody sees, or that stand far below, make no guard.
+// Words of a guard in the copy of a reported spam do not hide it. Words that nobody sees,
+// or that stand far below, make no guard.
 func TestGuardsHideNothing(t *testing.T) {
 	page := func(more string) signature.Message {
 		return signature.Parse([]byte("Content-Type: text/html\n\n<style>.q{display:none}</style><p>" + ampleProse + "</p>" + more))
@@ -102,7 +102,7 @@ func TestGuardsHideNothing(t *testing.T) {
 	}
 }
 
-// What services add to the mail of all their customers is none of these' own words.
+// Text that services add to the mail of all their customers is not the customers' own.
 func TestServicesAddBoilerplate(t *testing.T) {
 	mailer := func(words, firm string) string {
 		return words + "\nYou are receiving this email because you signed up at our website. Our mailing address is: " + firm +
@@ -132,7 +132,7 @@ func TestServicesAddBoilerplate(t *testing.T) {
 	}
 }
 
-// A guarded text makes the body the key of counting, not the sender's logo.
+// The body, not the sender's logo, is the key of counting for a guarded text.
 func TestGuardedCounting(t *testing.T) {
 	a := guardFile(t, "code-a")
 	s := signature.Compute(a)

@@ -10,9 +10,8 @@ import (
 	"github.com/spambloom/spambloom/signature/sketch/sketchtest"
 )
 
-// tricks are ways to deceive who looks for hidden text, as they were tried against
-// Chromium: the first ones have a reader see what looks hidden, the others hide random
-// words between those that he sees.
+// tricks are ways to deceive a search for hidden text, as tried in Chromium. The first
+// ones show text that looks hidden; the others hide random words between those shown.
 var tricks = []struct{ name, head, begin, end, hide, unhide string }{
 	{name: "canvas", begin: "<canvas>", end: "</canvas>"},
 	{name: "object", begin: "<object>", end: "</object>"},
@@ -77,7 +76,7 @@ refuses to speak about this method and the banks try to forbid it. To take part 
 account on our protected page and transfer the small starting amount. A personal manager will
 telephone you and guide you through the simple formalities.`
 
-// copyOf is an offer to somebody, with words that nobody sees where the trick has some.
+// copyOf returns an offer to somebody, with hidden words if the trick has some.
 func copyOf(rng *rand.Rand, head, begin, end, hide, unhide string) signature.Message {
 	var text strings.Builder
 	for _, word := range append([]string{"Dear", letters(rng.IntN(1e6))}, strings.Fields(offer)...) {
@@ -89,7 +88,7 @@ func copyOf(rng *rand.Rand, head, begin, end, hide, unhide string) signature.Mes
 	return signature.Parse([]byte("Content-Type: text/html\n\n<html><head>" + head + "</head><body>" + begin + "<p>" + text.String() + "</p>" + end))
 }
 
-// finds tells whether b is known by a report of a.
+// finds reports whether b is found by a report of a.
 func finds(a, b signature.Set) bool {
 	keyed, reported := sketchtest.KeyedBy(1), sketchtest.Store{}
 	for _, s := range a.Sketches {
@@ -110,8 +109,8 @@ func finds(a, b signature.Set) bool {
 	return false
 }
 
-// A copy that deceives about what is hidden is found, whether the one that was reported
-// deceives or not.
+// A copy that deceives about hidden text is found, whether the reported one deceives or
+// not.
 func TestTricks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	plain := signature.Compute(copyOf(rng, "", "", "", "", ""))
@@ -123,7 +122,7 @@ func TestTricks(t *testing.T) {
 		if !finds(plain, other) {
 			t.Errorf("%s: a copy without the trick was reported, and this one is not found", tt.name)
 		}
-		// A decoy that we take for shown does not help.
+		// A decoy that counts as shown does not help.
 		decoy := func() signature.Message {
 			return copyOf(rng, tt.head, "<p>"+lengthyFrom(rng, 60)+"</p>"+tt.begin, tt.end, tt.hide, tt.unhide)
 		}
@@ -133,7 +132,7 @@ func TestTricks(t *testing.T) {
 	}
 }
 
-// lengthyFrom is text of n random words.
+// lengthyFrom returns a text of n random words.
 func lengthyFrom(rng *rand.Rand, n int) string {
 	words := make([]string, n)
 	for i := range words {
@@ -142,8 +141,8 @@ func lengthyFrom(rng *rand.Rand, n int) string {
 	return strings.Join(words, " ")
 }
 
-// A spam that brings an innocent newsletter where its readers do not see it does not
-// list that, however it is hidden and however little it shows itself.
+// A spam that brings an innocent newsletter where its readers do not see it does not list
+// that newsletter, however it is hidden and however little the spam shows.
 func TestHiddenFraming(t *testing.T) {
 	const newsletter = "Content-Type: text/html\n\n<html><body><h1>News of the allotment society</h1><p>%s</p></body></html>"
 	innocent := fmt.Sprintf(newsletter, ampleProse)
@@ -165,8 +164,8 @@ func TestHiddenFraming(t *testing.T) {
 	}
 }
 
-// The words that a guard looks for do not take a spam out of reports where they are in
-// one of its readings only.
+// The words of a guard do not keep a spam out of reports if only one of its readings has
+// them.
 func TestGuardsOfBothReadings(t *testing.T) {
 	const code = "<p>Your verification code is 482913. It is valid for ten minutes, please do not share this code with anybody, our staff never asks for it on the telephone or by mail.</p>"
 	for name, page := range map[string]string{"shown": code + "<object>" + offer + lengthy(40) + "</object>", "hidden": "<p>" + offer + "</p><div hidden>" + code + "</div>"} {

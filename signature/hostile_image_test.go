@@ -20,8 +20,8 @@ import (
 	"github.com/spambloom/spambloom/signature/sketch"
 )
 
-// hostilePNG: width, height, colour type, depth, interlaced, filter, and how much of
-// the data is there, in percent; kind and number of blocks before it.
+// hostilePNG: width, height, colour type, depth, interlaced, filter, share of the data in
+// percent; kind and number of blocks before it.
 func hostilePNG(numbers []int) []byte {
 	width, height := number(numbers, 0, 100, 4000), number(numbers, 1, 100, 4000)
 	kind := []int{0, 2, 3, 4, 6}[number(numbers, 2, 0, 4)]
@@ -66,7 +66,7 @@ func hostilePNG(numbers []int) []byte {
 	return append(out, make([]byte, minPicture)...)
 }
 
-// noise is a picture that no encoder makes small.
+// noise returns a picture that no encoder makes small.
 func noise(width, height int) *stdimage.Paletted {
 	m := stdimage.NewPaletted(stdimage.Rect(0, 0, width, height), palette.Plan9)
 	for i := range m.Pix {
@@ -97,8 +97,8 @@ func hostileBMP(numbers []int) []byte {
 
 // hostileJPEG: width, height, components, sampling, scans (0 for one that is not
 // progressive), their kind, their length in bytes, and whether they are progressive (0)
-// or all of all components (1). All codes are one bit, so that
-// a byte of zeros says as much as can be.
+// or all of all components (1). All codes are one bit, so that a byte of zeros has as
+// many codes as possible.
 func hostileJPEG(numbers []int) []byte {
 	width, height := number(numbers, 0, 100, 4000), number(numbers, 1, 100, 4000)
 	components := []int{1, 3, 4}[number(numbers, 2, 0, 2)]
@@ -170,8 +170,8 @@ func TestMemoryOfJPEG(t *testing.T) {
 	}
 }
 
-// hostileWebP: width, height, and length of the data, of which all that follows its
-// head is random. All codes of VP8 (RFC 6386) are valid.
+// hostileWebP: width, height, and length of the data, which is random after its head. All
+// codes of VP8 (RFC 6386) are valid.
 func hostileWebP(numbers []int) []byte {
 	width, height := number(numbers, 0, 100, 4000), number(numbers, 1, 100, 4000)
 	data := make([]byte, number(numbers, 2, minPicture, 4<<20))

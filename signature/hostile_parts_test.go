@@ -11,12 +11,12 @@ import (
 	"github.com/spambloom/spambloom/signature/archive/archivetest"
 )
 
-// repeated is prose and then about a size of one piece.
+// repeated returns prose and then about a size of one piece.
 func repeated(header, piece string, size int) string {
 	return header + "\n\n" + prose + strings.Repeat(piece, size/scale/len(piece))
 }
 
-// repeatedParts is prose and then n parts of one piece.
+// repeatedParts returns prose and then n parts of one piece.
 func repeatedParts(piece string, n int) string {
 	return "Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + prose + "\n" + strings.Repeat("--b\n"+piece+"\n", n/scale) + "--b--\n"
 }
@@ -60,8 +60,7 @@ func everyLookAlike(tb testing.TB) string {
 	return b.String()
 }
 
-// hostileParts are more of them: one and more for each part of the way from a message
-// to its signatures.
+// hostileParts are more of them: one and more for each stage of signing.
 var hostileParts = []struct {
 	name string
 	make func(tb testing.TB) string
@@ -127,7 +126,7 @@ var hostileParts = []struct {
 	}},
 }
 
-// Each is signed, or at least its body is.
+// Each message is signed, or at least its body is.
 func TestHostileParts(t *testing.T) {
 	t.Parallel()
 	for _, tt := range hostileParts {

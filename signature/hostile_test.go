@@ -10,8 +10,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// hostile are messages made to cost much. Their benchmark shows that none does;
-// the tests here show that each is still read.
+// hostile are messages made to cost much. The benchmark shows that none does; the tests
+// show that each is still read.
 var hostile = []struct {
 	name  string
 	make  func() string
@@ -148,7 +148,7 @@ func TestAttachmentsBounded(t *testing.T) {
 	}
 }
 
-// nested returns a message of multiparts in each other.
+// nested returns a message of multiparts inside each other.
 func nested(depth int) string {
 	var b strings.Builder
 	for i := range depth {

@@ -9,7 +9,7 @@ import (
 	"github.com/spambloom/spambloom/signature/mail"
 )
 
-// pageImage is the written page of vector 70, 300 by 260 pixels.
+// pageImage returns the written page of vector 70, 300 by 260 pixels.
 func pageImage(tb testing.TB) []byte {
 	tb.Helper()
 	raw, err := os.ReadFile("testdata/70-image.eml")
@@ -38,7 +38,7 @@ func imagePart(header string, content []byte) string {
 	return "--b\nContent-Type: image/png\nContent-Transfer-Encoding: base64\n" + header + "\n" + encode(content) + "\n"
 }
 
-// Where an image has a sketch: attached, or beside no text that signs.
+// An image has a sketch if it is attached, or beside no text that signs.
 func TestImageSigns(t *testing.T) {
 	page := pageImage(t)
 	for _, tt := range []struct {

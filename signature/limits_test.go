@@ -25,7 +25,7 @@ func numbered(format string, n int) string {
 	return b.String()
 }
 
-// letters is i in letters, as digits are no words.
+// letters returns i in letters, as digits are no words.
 func letters(i int) string {
 	const alphabet = "bcdfghjklm"
 	var b strings.Builder
@@ -36,7 +36,7 @@ func letters(i int) string {
 	return b.String()
 }
 
-// lengthy is text of n different words.
+// lengthy returns a text of n different words.
 func lengthy(n int) string {
 	words := make([]string, n)
 	for i := range words {
@@ -52,7 +52,7 @@ func wrappedIn(levels int, raw string) string {
 	return raw
 }
 
-// hugeImage is the beginning of a PNG of 2,000 by 2,000 pixels.
+// hugeImage returns the beginning of a PNG of 2,000 by 2,000 pixels.
 func hugeImage() []byte {
 	head := []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR")
 	head = binary.BigEndian.AppendUint32(head, 2000)
@@ -66,8 +66,7 @@ func zipFile(tb testing.TB, members ...archivetest.Member) string {
 	return "Content-Type: application/zip\nContent-Transfer-Encoding: base64\n\n" + encode(archivetest.Zip(tb, members...)) + "\n"
 }
 
-// bites are messages of which each makes limits bite; the last in the list of names
-// is the one that it is made for.
+// bites are messages that reach limits; each is made for the last limit that it names.
 func bites(tb testing.TB) []struct{ name, raw, want string } {
 	const html = "Content-Type: text/html\n\n"
 	const mixed = "Content-Type: multipart/mixed; boundary=b\n\n"
@@ -126,8 +125,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A text of as many different words as sketches hold is asked for within the limit;
-// one that says the same again and again, with other words between, is not.
+// A text of as many different words as sketches contain is asked for within the limit. A
+// text that repeats itself, with other words between, is not.
 func TestLimitOfGroups(t *testing.T) {
 	keyed := func(h uint64) uint64 { return sketch.Scramble(h ^ 7) }
 	for text, want := range map[string]bool{lengthy(sketch.MaxWords): false, strings.Repeat(lengthy(110)+" ", sketch.MaxWords/110): true} {

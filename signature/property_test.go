@@ -15,8 +15,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// line draws a line of a message: prose, or something a mailbox or a parser
-// could stumble over.
+// line draws a line of a message: prose, or something that a mailbox or a parser may
+// misread.
 func line(t *rapid.T) string {
 	return rapid.OneOf(
 		rapid.StringMatching(`[a-zA-Z ,.]{0,70}`),
@@ -50,7 +50,7 @@ func tree(t *rapid.T, depth int) string {
 
 func toCRLF(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }
 
-// mailboxCopy is what an mbox makes of a message: quoted From lines, lines added at
+// mailboxCopy returns a message as an mbox stores it: quoted From lines, lines added at
 // both ends, trace fields.
 func mailboxCopy(raw string) string {
 	var quoted []string
@@ -132,7 +132,7 @@ func TestTruncated(t *testing.T) {
 		t.Errorf("parts before the cut have other signatures than in the whole message")
 	}
 
-	// The HTML part is cut, so nobody knows what a reader would see.
+	// The HTML part is cut, so the text that a reader would see is unknown.
 	alternative := signature.Parse([]byte("Content-Type: multipart/alternative; boundary=b\n\n--b\n\n" + prose + "\n--b\nContent-Type: text/html\n\n<p>" + prose))
 	alternative.Truncated = true
 	if got := signature.Compute(alternative); len(got.Signatures) > 0 {
@@ -164,7 +164,7 @@ func TestAttached(t *testing.T) {
 	}
 }
 
-// What a mail system returned and what a list bundled, nobody attached.
+// Messages that a mail system returned or a list bundled are not attached.
 func TestAttachedByNobody(t *testing.T) {
 	const inner = "Content-Type: message/rfc822\n\nSubject: innocent\n\n" + prose
 	for _, tt := range []struct {

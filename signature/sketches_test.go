@@ -8,8 +8,8 @@ import (
 	"github.com/spambloom/spambloom/signature/sketch/sketchtest"
 )
 
-// A few lines beside a file are a cover note that anybody writes: they are not
-// reported, but asked for, so that a spam's copy with a file added is known.
+// A few lines beside a file are a cover note that anybody writes. They are not reported,
+// but asked for, so that a spam's copy with a file added is found.
 func TestShortTextBesideAFileIsOnlyAsked(t *testing.T) {
 	const text = "Your parcel could not be brought to you on Monday because nobody opened our driver the door." +
 		" Please choose another day on the page below and pay the small customs duty there in advance."

@@ -30,7 +30,7 @@ func (b *brokenOff) take() (stop <-chan struct{}, done func()) {
 	return stopping, func() { b.held-- }
 }
 
-// What was stopped has the signatures, the limits and the steps of what was not.
+// After stopped attempts, the signatures, limits and steps are those of one attempt.
 func TestStoppedUnpacking(t *testing.T) {
 	mails, err := filepath.Glob("testdata/7*.eml")
 	if err != nil || len(mails) != 6 {
@@ -59,8 +59,8 @@ func TestStoppedUnpacking(t *testing.T) {
 	}
 }
 
-// A message without images and archives asks for no slot, and one that panics gives its
-// slot back.
+// A message without images and archives needs no slot, and one that panics returns its
+// slot.
 func TestSlotsOfUnpacking(t *testing.T) {
 	var b brokenOff
 	if signature.ComputeWith(signature.Parse([]byte("Subject: x\n\n"+prose)), b.take); b.calls != 0 {
@@ -75,7 +75,7 @@ func TestSlotsOfUnpacking(t *testing.T) {
 	}
 }
 
-// Wherever unpacking is stopped, the next attempt gives what one attempt gives.
+// Wherever unpacking is stopped, the next attempt has the result of a single attempt.
 func TestStoppedAnywhere(t *testing.T) {
 	text := archivetest.Random(3, 60<<10)
 	files := [][]byte{

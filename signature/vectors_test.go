@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/*.want")
 
-// vector is the form of a .want file: a line for each signature, for each image the
-// anchors and keys of its first view, then the text.
+// vector returns the content of a .want file: a line for each signature, for each image
+// the anchors and keys of its first view, then the text.
 func vector(m signature.Message) []byte {
 	var b bytes.Buffer
 	set := signature.Compute(m)
@@ -164,7 +164,7 @@ func TestVectorsUnsigned(t *testing.T) {
 	}
 }
 
-// What programs and habit put into mail gives no signature to share.
+// Text that programs and habit put into mail gives no common signature.
 func TestVectorsShareNothing(t *testing.T) {
 	for _, pair := range []string{"46 47", "48 49", "52 53", "52 54", "55 56"} {
 		a, b, _ := strings.Cut(pair, " ")

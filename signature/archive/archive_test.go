@@ -14,7 +14,7 @@ func unpack(content []byte) (digest.Digest, bool) {
 	return u.digest(content)
 }
 
-// All these hold the same.
+// All these files have the same content.
 func TestArchiveContent(t *testing.T) {
 	a, b := archivetest.Random(1, 2000), archivetest.Random(2, 3000)
 	want, ok := unpack(archivetest.Zip(t, archivetest.File("a.txt", a), archivetest.File("b.txt", b)))
@@ -53,7 +53,7 @@ func document(text string, others ...archivetest.Member) []archivetest.Member {
 	}, others...)
 }
 
-// Documents are told by their text, not by what the program made around it.
+// The digest of a document is that of its text, whatever a program writes around it.
 func TestDocumentContent(t *testing.T) {
 	text := archivetest.Random(1, 2000)
 	want, ok := unpack(archivetest.Zip(t, document("<w:p>"+text+"</w:p>")...))

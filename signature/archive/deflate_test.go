@@ -9,7 +9,7 @@ import (
 	"github.com/spambloom/spambloom/signature/archive/archivetest"
 )
 
-// A reader takes hostile blocks for what they are: streams of nothing.
+// A decoder reads hostile blocks as streams of nothing.
 func TestHostileBlocks(t *testing.T) {
 	for kind := range archivetest.LastBlocks + 1 {
 		data := archivetest.Blocks(kind, 3)

@@ -1,7 +1,6 @@
 package archive
 
 import (
-	"encoding/base64"
 	"strings"
 	"testing"
 
@@ -51,5 +50,3 @@ func TestPDFGuards(t *testing.T) {
 		}
 	}
 }
-
-func encode(data []byte) string { return base64.StdEncoding.EncodeToString(data) }

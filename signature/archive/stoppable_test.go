@@ -8,22 +8,22 @@ import (
 	"github.com/spambloom/spambloom/signature/archive/archivetest"
 )
 
-// emptyBlocks is a gzip file of n bytes that holds nothing: blocks without data.
+// emptyBlocks returns a gzip file of n bytes without content: its blocks are empty.
 func emptyBlocks(n int) []byte {
 	head := []byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff")
 	return append(head, strings.Repeat("\x00\x00\x00\xff\xff", n/5)...)
 }
 
-// askedOf is how often a file asks whether to stop, where it is told so after a number of
-// questions; and whether it was given up.
+// askedOf returns how often reading a file asks whether to stop, if it is told to after a
+// number of questions, and whether it failed.
 func askedOf(content []byte, stopAfter int) (asked int, over bool) {
 	u := contents{left: maxInflated, isStopped: func() bool { asked++; return asked > stopAfter }}
 	u.digest(content)
 	return asked, u.hasFailed
 }
 
-// Unpacking stops within 4 KiB of packed data, however little that gives, and soon after
-// the first answer that it is to stop.
+// Unpacking stops within 4 KiB of packed data, however little that inflates to, and soon
+// after the first answer that it is to stop.
 func TestUnpackingStops(t *testing.T) {
 	const never = 1 << 30
 	text := archivetest.Random(1, 1<<20)

@@ -18,7 +18,7 @@ func TestHasCode(t *testing.T) {
 	}
 }
 
-// FuzzCode: whatever the text, looking for a code ends.
+// FuzzCode: looking for a code ends, whatever the text.
 func FuzzCode(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, text string) {
 		guard.HasCode([]byte(text))

@@ -223,8 +223,8 @@ func FuzzLinks(f *testing.F) {
 				t.Errorf("the domain of %q is %q", d, again)
 			}
 		}
-		// A page's own entities change nothing: what is text as it stands is the same
-		// text when escaped.
+		// A page's own entities change nothing: plain text has the same links when it is
+		// escaped.
 		if !isHTML {
 			var page Finder
 			page.scan(viewOf(html.EscapeString(text), true))

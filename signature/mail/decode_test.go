@@ -51,8 +51,8 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// FuzzDecode holds that the loose decoders agree with go-message's wherever
-// those find no fault.
+// FuzzDecode checks that the loose decoders agree with go-message's if those find no
+// fault.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte("aGVsbG8=\r\n"))
 	f.Add([]byte("caf=C3=A9 =\r\nau lait \t\r\n=3"))

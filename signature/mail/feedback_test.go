@@ -39,7 +39,7 @@ func TestAsFeedback(t *testing.T) {
 	}
 }
 
-// FuzzAsFeedback: whatever is read of a message is a part of it.
+// FuzzAsFeedback: all that is read of a message is a part of it.
 func FuzzAsFeedback(f *testing.F) {
 	f.Add([]byte("Content-Type: multipart/report; boundary=b\n\n--b\nContent-Type: message/feedback-report\n\nFeedback-Type: abuse\n\n--b\nContent-Type: message/rfc822\n\nSubject: x\n\nhello\n--b--\n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {

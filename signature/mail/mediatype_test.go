@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A milter's names keep the blank before the colon, Parse's do not.
+// A milter's names keep the blank before the colon, those of Parse do not.
 func TestMIMEHeaderBlankBeforeColon(t *testing.T) {
 	parsed := Parse([]byte("Content-Type : text/html\nContent-Transfer-Encoding\t: base64\n\n"))
 	want := messageMIME(parsed.Header)

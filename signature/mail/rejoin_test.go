@@ -1,14 +1,13 @@
 package mail
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 )
 
-// asPostfix is text as Postfix delivers it where a line is longer than limit.
+// asPostfix returns text as Postfix delivers it if a line is longer than limit.
 func asPostfix(text string, limit int) string {
 	var out []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -20,7 +19,7 @@ func asPostfix(text string, limit int) string {
 	return strings.Join(out, "\n")
 }
 
-// asSendmail is text as Sendmail delivers it where a line is longer than limit.
+// asSendmail returns text as Sendmail delivers it if a line is longer than limit.
 func asSendmail(text string, limit int) string {
 	var out []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -40,16 +39,7 @@ func asSendmail(text string, limit int) string {
 	return strings.Join(out, "\n")
 }
 
-// longLine is text of n bytes that says something else everywhere.
-func longLine(n int) string {
-	var b strings.Builder
-	for i := 0; b.Len() < n; i++ {
-		fmt.Fprintf(&b, "word%cis%cnice%c ", 'a'+i%26, 'a'+i/3%26, 'a'+i*7%26)
-	}
-	return b.String()[:n]
-}
-
-// deliveries are what servers make of long lines, one after the other too.
+// deliveries are the ways in which servers break long lines, also one after the other.
 var deliveries = map[string]func(string) string{
 	"Postfix":                     func(s string) string { return asPostfix(s, 998) },
 	"Sendmail":                    func(s string) string { return asSendmail(s, 990) },
@@ -59,8 +49,8 @@ var deliveries = map[string]func(string) string{
 	"Sendmail relay and Sendmail": func(s string) string { return asSendmail(asSendmail(s, 2040), 990) },
 }
 
-// Whatever the lines are, also such as look broken, a delivered copy is
-// rejoined into the same as the message before.
+// A delivered copy is rejoined into the same text as the message before, also if its
+// lines look broken.
 func TestRejoin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lines := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// leaves lists type, number of alternative where there is one, and content of
-// the leaf parts of a message.
+// leaves lists the leaf parts of a message: type, number of alternative if there is one,
+// and content.
 func leaves(raw string) (list []string, complete bool) {
 	limits := walk(Parse([]byte(raw)), true, func(l Leaf) {
 		s := l.MediaType
@@ -64,7 +64,7 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// nested returns a message of multiparts in each other.
+// nested returns a message of multiparts inside each other.
 func nested(depth int) string {
 	var b strings.Builder
 	for i := range depth {
@@ -101,7 +101,7 @@ func TestWalkLimits(t *testing.T) {
 	}
 }
 
-// A message wrapped often, and encoded each time, is decoded only so often.
+// A message that is wrapped and encoded many times is decoded up to the limit.
 func TestWalkWrapped(t *testing.T) {
 	wrap := func(depth int) string {
 		raw := "Subject: inmost\n\n" + prose

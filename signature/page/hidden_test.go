@@ -54,8 +54,8 @@ func TestVisible2(t *testing.T) {
 	}
 }
 
-// Of a selector counts the simplest that it asks of the element itself. Text that a
-// browser shows all the same is in the other reading.
+// A rule counts by the simplest condition of its selector on the element itself. Text
+// that a browser shows nevertheless is in the other reading.
 func TestSelectors(t *testing.T) {
 	for _, tt := range []struct{ name, sheet, in, want string }{
 		{"descendant", ".o .x{display:none}", "<div class='n o'><p><b class=x>a</b></div><b class=x>b</b>", ""},
@@ -83,7 +83,7 @@ func TestSelectors(t *testing.T) {
 	}
 }
 
-// Lines end where a reader sees them end, not where a tag's name says.
+// Lines end where a reader sees them end, whatever a tag's name is.
 func TestLinesOfPages(t *testing.T) {
 	for _, tt := range []struct{ name, in, want string }{
 		{"a block within a line", "vi<div style='display:inline'></div>sa <div style='display:inline-block'>a</div>b", "visa ab"},

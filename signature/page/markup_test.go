@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestMarkup holds markup against html.Tokenizer on pages made of pieces that matter.
+// TestMarkup compares markup with html.Tokenizer on pages made of pieces that matter.
 func TestMarkup(t *testing.T) {
 	pieces := []string{"<", ">", "/", "=", "!", "--", "-", "?", "\"", "'", " ", "\n", "\r", "\x00", "&amp;", "&lt", "&copy=", "&", "x", "A",
 		"<a ", "</a", "<svg", "<math ", "<p>", "<!--", "-->", "--!>", "<script>", "</script>", "<SCRIPT", "</Script ", "<title>", "</title>",
@@ -20,7 +20,7 @@ func TestMarkup(t *testing.T) {
 	})
 }
 
-// FuzzMarkup is TestMarkup of any bytes.
+// FuzzMarkup is TestMarkup with any bytes.
 func FuzzMarkup(f *testing.F) {
 	for _, seed := range []string{"<p id='a&amp;b' ID=c>x&lt;y</p/>", "<script><!-- <script> </script> --></script>z", "<svg/><svg a=/><svg / >", "<title>&amp;\x00</title>", "<!-->a<!--->b<!--a--!>c<", "</>x</ a>", "<a b", "<xmp></xmp"} {
 		f.Add([]byte(seed))
@@ -64,7 +64,7 @@ func sameMarkup(t interface{ Fatalf(string, ...any) }, source []byte) {
 			want = append(want, fmt.Sprintf("end %q", name))
 		case html.StartTagToken, html.SelfClosingTagToken:
 			line := otherStart(z, token == html.SelfClosingTagToken)
-			if strings.HasPrefix(line, `start "noscript"`) { // whose text is raw where scripts run
+			if strings.HasPrefix(line, `start "noscript"`) { // its text is raw if scripts run
 				z.NextIsNotRawText()
 			}
 			want = append(want, line)
@@ -94,8 +94,8 @@ func otherStart(z *html.Tokenizer, closed bool) string {
 	return line
 }
 
-// mayClose tells a tag of which the judge knows whether it closes itself: it errs where
-// an attribute stands there twice, as in <svg a a=/>.
+// mayClose reports whether html.Tokenizer can be trusted on a tag that closes itself: it
+// errs if an attribute occurs twice, as in <svg a a=/>.
 func mayClose(name, tag []byte) bool {
 	return (string(name) == "svg" || string(name) == "math") && bytes.IndexByte(tag, '=') < 0
 }

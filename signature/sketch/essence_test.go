@@ -10,7 +10,7 @@ import (
 	"github.com/spambloom/spambloom/signature/sketch/sketchtest"
 )
 
-// Of all lengths, with words that repeat, and under one key or several.
+// Texts of all lengths, with words that repeat, under one key or several.
 func TestEssenceReportsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
@@ -28,8 +28,8 @@ func TestEssenceReportsTheSame(t *testing.T) {
 	})
 }
 
-// The smallest keys are those of the text, at whatever level: a text twice as long
-// that has all of it in it shares about half of them.
+// The smallest keys are those of the text, whatever its level: a text twice as long that
+// contains all of it shares about half of them.
 func TestLeastKeysOfLongerText(t *testing.T) {
 	const rounds = 200
 	shared := 0

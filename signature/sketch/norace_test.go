@@ -2,5 +2,5 @@
 
 package sketch_test
 
-// scale divides the sizes of hostile messages.
+// scale divides the sizes of tests.
 const scale = 1

@@ -2,6 +2,6 @@
 
 package sketch_test
 
-// scale divides the sizes of tests: the race detector makes each byte
-// some ten times as dear, and there is nothing in their size to race for.
+// scale divides the sizes of tests. The race detector makes each byte some ten times as
+// expensive, and size adds no races.
 const scale = 8

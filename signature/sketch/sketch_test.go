@@ -12,17 +12,17 @@ import (
 	"github.com/spambloom/spambloom/signature/sketch/sketchtest"
 )
 
-// What FORMAT.md says of a report and a match.
+// The figures of FORMAT.md for a report and a match.
 const (
 	storedKeys = 20
 	fewestKeys = 12
 	need       = 8
 )
 
-// matchProbability is the chance that a variation of a text matches which keeps
-// each of its words with probability kept, one by one: a key survives where its
-// three words do, an anchor where its two do, and the 20 keys and 3 anchors are
-// few of many, so that they survive nearly independently.
+// matchProbability returns the probability that a variation of a text matches if it keeps
+// each word with probability kept. A key survives if its three words do, an anchor if its
+// two do. The 20 keys and 3 anchors are few of many, so they survive nearly
+// independently.
 func matchProbability(kept float64) float64 {
 	key, anchor := math.Pow(kept, 3), math.Pow(kept, 2)
 	enough := 0.0
@@ -46,7 +46,7 @@ func TestMatchProbabilityAgreesWithSimulation(t *testing.T) {
 	for i, kept := range []float64{1, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5} {
 		for _, length := range []int{150, 1000} {
 			if length == 1000 && (i+4)%scale != 0 {
-				continue // where all is dear, one such text, where the chance is neither sure nor small
+				continue // with the race detector, only one such text, whose probability is neither near 0 nor near 1
 			}
 			rng := rand.New(rand.NewPCG(uint64(length), math.Float64bits(kept)))
 			matched := 0
@@ -64,8 +64,8 @@ func TestMatchProbabilityAgreesWithSimulation(t *testing.T) {
 			}
 			got, want := float64(matched)/rounds, matchProbability(kept)
 			t.Logf("words kept %.2f of %d: matched %.3f, expected %.3f", kept, length, got, want)
-			// A text's words vary together: three keys share each of them. That
-			// widens the spread of the keys found, by what the shorter text shows.
+			// A text's words vary together: three keys share each of them. That widens
+			// the spread of the keys found, by the amount that the shorter text shows.
 			if tolerance := 0.06; math.Abs(got-want) > tolerance {
 				t.Errorf("words kept %.2f of %d: matched %.3f, expected %.3f", kept, length, got, want)
 			}

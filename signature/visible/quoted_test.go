@@ -10,7 +10,7 @@ import (
 	"github.com/spambloom/spambloom/signature/words"
 )
 
-// ownWords is what of a text its author wrote.
+// ownWords returns the words of a text that its author wrote.
 func ownWords(text string, isHTML, isAnswer bool) string {
 	var header []mail.Field
 	if isAnswer {

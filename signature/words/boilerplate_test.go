@@ -7,7 +7,7 @@ import (
 	"github.com/spambloom/spambloom/signature/span"
 )
 
-// Every phrase is found in its own text, in both versions, and counts as nothing.
+// Every phrase is found in its own text, and counts as nothing.
 func TestBoilerplate(t *testing.T) {
 	for _, list := range [][]string{clientNotes, scannerNotes, listFooters, viewNotes, disclaimers} {
 		for _, phrase := range list {
@@ -25,8 +25,7 @@ func TestBoilerplate(t *testing.T) {
 	}
 }
 
-// Boilerplate around words of one's own leaves them; a phrase inside other words is
-// none.
+// Boilerplate around an author's words leaves these; a phrase inside other words is none.
 func TestBoilerplatePlaces(t *testing.T) {
 	p := boilerplate()
 	for text, want := range map[string]string{
@@ -43,8 +42,7 @@ func TestBoilerplatePlaces(t *testing.T) {
 	}
 }
 
-// Whatever the text, boilerplate is found within it, in order, and what is left is
-// never longer.
+// Boilerplate is found within any text, in order, and what is left is never longer.
 func FuzzBoilerplate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		words := wordsOf(text)

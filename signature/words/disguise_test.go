@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// disguises are what can stand for each letter: the look-alikes of Unicode's own
+// disguises returns what can stand for each letter: the look-alikes of Unicode's own
 // table, and leet signs.
 func disguises(tb testing.TB) map[rune][]string {
 	confusables := readConfusables(tb)
@@ -44,7 +44,7 @@ func disguise(text string, share float64, as map[rune][]string, random *rand.Ran
 	return b.String()
 }
 
-// With 60 % of all letters replaced, nearly all words are what they were.
+// If 60 % of all letters are replaced, nearly all words stay the same.
 func TestDisguise(t *testing.T) {
 	as := disguises(t)
 	for seed := range uint64(5) {

@@ -13,7 +13,7 @@ func folded(texts ...string) string {
 	return string(t.Text)
 }
 
-// Each word becomes what the plain one becomes.
+// Each disguised word becomes the same as the plain one.
 func TestFold(t *testing.T) {
 	for _, tt := range []struct{ plain, varied string }{
 		{"viagra", "VIAGRA V1agra v|agra Vi@gra v!agra vi4gra \u0475iagra vіаgrа v.i.a.g.r.a v-i-a-g-r-a v*i*a*g*r*a viiiagra vi\u200bagra vi\u00adagra vi\x00agra vi😀agra vi\u0301\u0302\u0303agra"},

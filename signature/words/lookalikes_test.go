@@ -21,8 +21,8 @@ import (
 // version 15.0.0 of 2022-08-26, unchanged.
 const confusablesPath = "testdata/confusables-15.0.0.txt.gz"
 
-// ours are look-alikes that the table of Unicode does not have, or not as letters
-// of ASCII: letters that fonts and keyboards offer in their place.
+// ours are look-alikes that Unicode's table lacks, or does not have as ASCII letters.
+// Fonts and keyboards offer them in place of letters.
 var ours = pairs("ᴀa ʙb ᴄc ᴅd ᴇe ꜰf ɢg ʜh ɪi ᴊj ᴋk ʟl ᴍm ɴn ᴏo ᴘp ꞯq ʀr ꜱs ᴛt ᴜu ᴠv ᴡw ʏy ᴢz ǫq " +
 	"ɐa ɔc ǝe əe ɟf ƃg ɥh ᴉi ɾj ʞk ɹr ʇt ʌv ʍw ʎy " +
 	"ðd þp øo đd łl ħh æae œoe ıi ŧt ßss ĸk ŋn ƞn ɛe ɜe ʃs ʒz ʔs ƨs ƽs ɸo ʉu ɨi ɉj ɍr ɏy ƶz ǥg ɇe ƀb " +
@@ -86,8 +86,8 @@ var leetOf = map[rune]rune{'0': 'o', '1': 'i', '2': 'z', '3': 'e', '4': 'a', '5'
 // folder derives the table from its sources.
 type folder struct{ confusables map[rune]string }
 
-// fold is what r becomes: its canonical letters, itself where there is nothing
-// that it looks like, "" where it says nothing.
+// fold returns what r becomes: its canonical letters, itself if it looks like nothing
+// else, "" if it is ignored.
 func (f folder) fold(r rune, depth int) string {
 	if r < 0x80 {
 		if l := leetOf[r]; l != 0 {
@@ -138,8 +138,8 @@ func (f folder) fold(r rune, depth int) string {
 	return letters
 }
 
-// prototype is what r looks like, but for scripts of which each character is a
-// token: those are not mixed with others.
+// prototype returns what r looks like. Scripts in which each character is a token are not
+// mixed with others.
 func (f folder) prototype(r rune) string {
 	if target := f.confusables[r]; !strings.ContainsFunc(string(r)+target, isDense) {
 		return target
@@ -147,17 +147,16 @@ func (f folder) prototype(r rune) string {
 	return ""
 }
 
-// stays tells what nothing is done to: scripts with own shapes, of which each
+// stays reports whether r does not change: its script has shapes of its own, and each
 // character is a token or a syllable.
 func (f folder) stays(r rune) bool {
 	return isDense(r) && norm.NFKC.String(string(r)) == string(r) || unicode.Is(unicode.Hangul, r)
 }
 
-// pointed are scripts whose marks are accents, or points that most writers leave
-// out.
+// pointed are scripts whose marks are accents, or points that most writers omit.
 var pointed = []*unicode.RangeTable{unicode.Inherited, unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Hebrew, unicode.Arabic}
 
-// lettersOf is target if it is letters and digits of ASCII, marks aside.
+// lettersOf returns target if it is letters and digits of ASCII, without marks.
 func (f folder) lettersOf(target string) (string, bool) {
 	target = stripMarks(norm.NFD.String(target))
 	letters := strings.Map(func(r rune) rune {
@@ -179,7 +178,7 @@ func stripMarks(s string) string {
 	}, s)
 }
 
-// table is the text of lookalikes.txt.
+// table returns the text of lookalikes.txt.
 func (f folder) table() []byte {
 	sources := make(map[string][]rune)
 	for r := rune(0x80); r < maxFoldable; r++ {
@@ -218,7 +217,7 @@ func (f folder) table() []byte {
 
 var update = flag.Bool("update", false, "rewrite lookalikes.txt")
 
-// The table is what its sources say. With -update it is made anew.
+// The table is made from its sources. With -update it is written.
 func TestLookAlikesGenerated(t *testing.T) {
 	got := folder{readConfusables(t)}.table()
 	if *update {

@@ -13,7 +13,7 @@ import (
 	"github.com/spambloom/spambloom/signature/visible"
 )
 
-// Wrapped otherwise, quoted in HTML or with other blanks, a text stays the same.
+// A text stays the same if it is wrapped otherwise, put into HTML, or has other blanks.
 func TestTextOfCopies(t *testing.T) {
 	words := strings.Fields(ampleProse)
 	rapid.Check(t, func(t *rapid.T) {
@@ -35,7 +35,7 @@ func TestTextOfCopies(t *testing.T) {
 	})
 }
 
-// FuzzText reads anything as a text part.
+// FuzzText reads any bytes as a text part.
 func FuzzText(f *testing.F) {
 	for _, seed := range []string{prose, "<style>.a{display:none}</style><p class=a>b", "\u202eabc", "+AGE-", "v i a g r a", "vi@gr4 |<ill", "<blockquote type=cite>x", "-- \nx", "ｱｲ가나"} {
 		f.Add([]byte(seed), true, "utf-8")
@@ -95,8 +95,8 @@ func tokensOf(text string) []string {
 	return list
 }
 
-// checkView: the hidden stretches are in order, and one reading is the other without
-// them.
+// checkView checks that the hidden stretches are in order, and that one reading is the
+// other without them.
 func checkView(t *testing.T, s *visible.View) {
 	t.Helper()
 	end := -1
