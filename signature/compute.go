@@ -85,7 +85,7 @@ func (c *computer) compute(m mail.Message) Set {
 	f := c.read(m)
 	attachments := c.attachments(f)
 	images := c.imageSketches(f.needed)
-	signsBody := len(attachments) > 0 || len(images) > 0 || f.signsText || f.signsAll ||
+	signsBody := len(attachments) > 0 || len(images) > 0 || f.canSignText || f.canSignAll ||
 		words.IsEnough(c.reader.shown.Text, words.Brief) || c.reader.hasTextAside()
 
 	var set Set

@@ -36,10 +36,10 @@ type files struct {
 // attachments returns the digests that sign.
 func (c *computer) attachments(f findings) []digest.Digest {
 	attachments := c.files.digests
-	if !f.signsText || !f.bodySigns {
+	if !f.canSignText || !f.canSignBody {
 		attachments = addDigests(attachments, c.files.embedded)
 	}
-	if !f.signsText {
+	if !f.canSignText {
 		attachments = addDigests(attachments, c.files.inner)
 	}
 	return attachments

@@ -26,7 +26,7 @@ const (
 	largeArea, largeSide = 160_000, 250
 )
 
-// addImage records an image for imageSketches, which knows whether the text signs.
+// addImage records an image for imageSketches, which runs when the text has been read.
 func (c *computer) addImage(l mail.Leaf) {
 	if len(c.files.images) == maxLooked {
 		c.limits |= work.LimitImages
@@ -88,7 +88,7 @@ func (c *computer) sketchImages(body, whole beside) (sketches []sketch.Sketch) {
 			c.limits |= work.LimitImages
 		}
 		isLarge := im.Width*im.Height >= largeArea && min(im.Width, im.Height) >= largeSide
-		if err != nil || embedded && text.signs && !isLarge {
+		if err != nil || embedded && text.canSign && !isLarge {
 			continue
 		}
 		pictures++
@@ -98,7 +98,7 @@ func (c *computer) sketchImages(body, whole beside) (sketches []sketch.Sketch) {
 }
 
 // beside is the text beside an image: whether it signs, and whether it is ample.
-type beside struct{ signs, isAmple bool }
+type beside struct{ canSign, isAmple bool }
 
 func besideText(text []byte, needed words.Amount) beside {
 	signs := words.IsEnough(text, needed)

@@ -58,12 +58,12 @@ func (r *reader) limits() work.Limits {
 
 // findings are what reader found out about both readings.
 type findings struct {
-	needed    words.Amount // what the text needs to sign
-	signsText bool         // what is shown has that much content
-	bodySigns bool         // the text without attached messages has it
-	differs   bool         // the other reading has more than what is shown
-	signsAll  bool         // the other reading has that much content
-	isGuarded bool         // a guard covers each reading that has it
+	needed      words.Amount // what the text needs to sign
+	canSignText bool         // what is shown has that much content
+	canSignBody bool         // the text without attached messages has it
+	isDifferent bool         // the other reading has more than what is shown
+	canSignAll  bool         // the other reading has that much content
+	isGuarded   bool         // a guard covers each reading that has it
 }
 
 // read reads the visible text, which is left in r.shown, and if it differs, the text with
@@ -72,15 +72,15 @@ func (r *reader) read(needed words.Amount, isGuarded func(text []byte) bool) fin
 	text := r.visibleText()
 	r.shown.MarkBoilerplate()
 	r.work.Count(4 * len(text)) // of all that is done with it below
-	f := findings{needed: needed, differs: r.readAll()}
-	f.signsText = words.IsEnough(text, needed)
-	f.bodySigns = f.signsText
+	f := findings{needed: needed, isDifferent: r.readAll()}
+	f.canSignText = words.IsEnough(text, needed)
+	f.canSignBody = f.canSignText
 	if r.bodyText < len(text) {
-		f.bodySigns = words.IsEnough(text[:r.bodyText], needed)
+		f.canSignBody = words.IsEnough(text[:r.bodyText], needed)
 	}
-	f.signsAll = f.differs && words.IsEnough(r.all.Text, needed)
+	f.canSignAll = f.isDifferent && words.IsEnough(r.all.Text, needed)
 	covers := func(signs bool, text []byte) bool { return !signs || isGuarded(text) }
-	f.isGuarded = (f.signsText || f.signsAll) && covers(f.signsText, text) && covers(f.signsAll, r.all.Text)
+	f.isGuarded = (f.canSignText || f.canSignAll) && covers(f.canSignText, text) && covers(f.canSignAll, r.all.Text)
 	return f
 }
 
@@ -89,9 +89,9 @@ func (r *reader) read(needed words.Amount, isGuarded func(text []byte) bool) fin
 func (r *reader) signed(f findings) ([]byte, mail.Carriage) {
 	switch {
 	case f.isGuarded:
-	case f.signsText:
+	case f.canSignText:
 		return r.shown.Text, r.shown.Farthest()
-	case f.signsAll:
+	case f.canSignAll:
 		return r.all.Marked(), r.all.Farthest()
 	}
 	return nil, mail.OwnPart
@@ -186,7 +186,7 @@ func (r *reader) textSketches(f findings) (sketches []sketch.Sketch) {
 		sketches = append(sketches, s)
 	}
 	fullest, differs := &r.shown, false
-	if f.differs {
+	if f.isDifferent {
 		if own, differs = r.ownWords(&r.all); differs {
 			fullest = &r.all
 		} else {

@@ -12,9 +12,9 @@ type Unpacking func() (stop <-chan struct{}, done func())
 
 // turns are the turns at unpacking of one message.
 type turns struct {
-	unpacking Unpacking       // nil: unpacking is not bounded
-	stop      <-chan struct{} // of the latest turn
-	stopped   bool            // the latest turn was stopped
+	unpacking  Unpacking       // nil: unpacking is not bounded
+	stop       <-chan struct{} // of the latest turn
+	wasStopped bool            // the latest turn was stopped
 }
 
 // unpack calls f, which unpacks, until it was not stopped. It forgets what a stopped call
@@ -25,7 +25,7 @@ func (c *computer) unpack(f func()) {
 		return
 	}
 	limits, counted := c.limits, c.work
-	for c.turns.take(f); c.turns.stopped; c.turns.take(f) {
+	for c.turns.take(f); c.turns.wasStopped; c.turns.take(f) {
 		c.limits, c.work = limits, counted
 	}
 }
@@ -34,18 +34,18 @@ func (c *computer) unpack(f func()) {
 func (t *turns) take(f func()) {
 	stop, done := t.unpacking()
 	defer done()
-	t.stop, t.stopped = stop, false
+	t.stop, t.wasStopped = stop, false
 	f()
 }
 
 // isStopped reports whether unpacking is to stop.
 func (t *turns) isStopped() bool {
-	if !t.stopped {
+	if !t.wasStopped {
 		select {
 		case <-t.stop:
-			t.stopped = true
+			t.wasStopped = true
 		default:
 		}
 	}
-	return t.stopped
+	return t.wasStopped
 }

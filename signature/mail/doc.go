@@ -4,6 +4,6 @@
 //
 // Parse splits a message, and Walk calls a function for each part that has no parts. Leaf
 // has the content of a part. Nothing fails: a fault costs its part only, and the limits
-// that were reached are returned. The package has no state. It does not know which parts
-// are shown or signed.
+// that were reached are returned. The package has no state. Which parts are shown
+// or signed is decided by packages visible and signature.
 package mail

@@ -10,8 +10,8 @@ type Answer uint8
 
 const (
 	NoAnswer  Answer = iota
-	BySubject        // its subject says so: "Re: ", "Fw: "
-	ByThread         // its header names the other (RFC 5322 section 3.6.4)
+	BySubject        // by a mark of its subject: "Re: ", "Fw: "
+	ByThread         // its header names the other message (RFC 5322 section 3.6.4)
 )
 
 // Origin is the origin of a message, by its header.

@@ -50,9 +50,9 @@ type surroundings struct {
 type walker struct {
 	visit func(Leaf)
 	work  *work.Steps // may be nil
-	// descend is set to look into message/rfc822 parts; otherwise they are leaves.
-	descend   bool
-	truncated bool
+	// isDeep is set to look into message/rfc822 parts; otherwise they are leaves.
+	isDeep      bool
+	isTruncated bool
 
 	body         []byte
 	stack        []multipart
@@ -62,20 +62,20 @@ type walker struct {
 	wrapped      int
 	limits       work.Limits // reached; after LimitParts, the rest was not read
 
-	base    int // where body begins, in bytes behind the message's header
-	counted int // CR are counted up to here in body
-	returns int // number of CR in body up to there
+	base            int // where body begins, in bytes behind the message's header
+	counted         int // CR are counted up to here in body
+	carriageReturns int // number of CR in body up to there
 }
 
 type multipart struct {
-	boundary string
-	shadowed int          // index in stack of the outer multipart with this boundary, or -1
-	inside   surroundings // of its next part
-	chosen   bool         // readers show one of its parts, not all
-	start    string       // Content-ID of the part that readers show; "" for the first one
-	started  bool         // that part was found
-	// outermost is set for the alternative whose branches are numbered.
-	outermost bool
+	boundary      string
+	shadowed      int          // index in stack of the outer multipart with this boundary, or -1
+	inside        surroundings // of its next part
+	isAlternative bool         // readers show one of its parts, not all
+	start         string       // Content-ID of the part that readers show; "" for the first one
+	isStarted     bool         // that part was found
+	// isOutermost is set for the alternative whose branches are numbered.
+	isOutermost bool
 }
 
 // next returns the surroundings of the next part, which has header h. The parts of an
@@ -83,11 +83,11 @@ type multipart struct {
 // first, or the one of the parameter start (RFC 2387 section 3.2).
 func (m *multipart) next(h mimeHeader) surroundings {
 	around := m.inside
-	if m.outermost {
+	if m.isOutermost {
 		m.inside.Branch++
 	}
-	isShown := !m.started && (m.start == "" || m.start == h.id)
-	if m.started = m.started || isShown; !isShown && !m.chosen {
+	isShown := !m.isStarted && (m.start == "" || m.start == h.id)
+	if m.isStarted = m.isStarted || isShown; !isShown && !m.isAlternative {
 		around.Carried = max(around.Carried, LaterPart)
 	}
 	return around
@@ -97,19 +97,19 @@ func (m *multipart) next(h mimeHeader) surroundings {
 // and the line after it begins at next.
 type delimiter struct {
 	level       int // index in stack; -1 at the end of the body
-	closing     bool
+	isClosing   bool
 	start, next int
 }
 
 // walk visits the leaf parts of m in order, and returns the limits that were reached.
-func walk(m Message, descend bool, visit func(Leaf)) work.Limits {
-	w := walker{visit: visit, descend: descend}
+func walk(m Message, isDeep bool, visit func(Leaf)) work.Limits {
+	w := walker{visit: visit, isDeep: isDeep}
 	return w.walk(m)
 }
 
 func (w *walker) walk(m Message) work.Limits {
 	w.work.Count(len(m.Body) / 4)
-	w.truncated = m.Truncated
+	w.isTruncated = m.Truncated
 	w.message(messageMIME(m.Header), m.Body, surroundings{})
 	return w.limits
 }
@@ -122,14 +122,14 @@ func (w *walker) message(h mimeHeader, body []byte, around surroundings) {
 			w.limits |= work.LimitParts
 			return
 		}
-		if w.descend && isMessage(h) && isIdentity(h.encoding) {
+		if w.isDeep && isMessage(h) && isIdentity(h.encoding) {
 			pos += len(body[pos:]) - len(skipPostmark(body[pos:]))
 			h, pos = w.header(pos)
 			around.Alternative, around.IsRelated, around.Carried = 0, false, AttachedPart
 			continue
 		}
 		d := w.entity(h, pos, around)
-		for d.closing { // an epilogue follows, up to an outer delimiter
+		for d.isClosing { // an epilogue follows, up to an outer delimiter
 			w.popTo(d.level)
 			d = w.findDelimiter(d.next)
 		}
@@ -155,7 +155,7 @@ func (w *walker) entity(h mimeHeader, pos int, around surroundings) delimiter {
 		w.push(h, around)
 	}
 	d := w.findDelimiter(pos)
-	if d.level < level || d.closing {
+	if d.level < level || d.isClosing {
 		// It has no part. Its preamble is all that can be shown.
 		w.leaf(mimeHeader{MediaType: "text/plain"}, pos, d, around)
 	}
@@ -164,8 +164,8 @@ func (w *walker) entity(h mimeHeader, pos int, around surroundings) delimiter {
 
 func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
 	raw := w.body[pos:max(pos, d.start)]
-	cut := w.truncated && d.level < 0
-	if w.descend && isMessage(h) && !cut {
+	cut := w.isTruncated && d.level < 0
+	if w.isDeep && isMessage(h) && !cut {
 		if w.wrapped < maxWrapped {
 			w.unwrap(h, raw, around, w.offset(pos))
 			return
@@ -182,7 +182,7 @@ func (w *walker) unwrap(h mimeHeader, raw []byte, around surroundings, base int)
 	decoded := skipPostmark(decodeTransfer(nil, raw, h.encoding))
 	h, length := partMIME(decoded, nil)
 	around.Alternative, around.IsRelated, around.Carried = 0, false, AttachedPart
-	inner := walker{visit: w.visit, work: w.work, descend: true, wrapped: w.wrapped + 1, base: base,
+	inner := walker{visit: w.visit, work: w.work, isDeep: true, wrapped: w.wrapped + 1, base: base,
 		entities: w.entities, alternatives: w.alternatives}
 	inner.message(h, decoded[length:], around)
 	w.entities, w.alternatives = inner.entities, inner.alternatives
@@ -192,9 +192,9 @@ func (w *walker) unwrap(h mimeHeader, raw []byte, around surroundings, base int)
 // offset returns how far pos, which never goes back, is behind the message's header. CR
 // does not count, as copies differ in it.
 func (w *walker) offset(pos int) int {
-	w.returns += bytes.Count(w.body[w.counted:pos], []byte("\r"))
+	w.carriageReturns += bytes.Count(w.body[w.counted:pos], []byte("\r"))
 	w.counted = pos
-	return w.base + pos - w.returns
+	return w.base + pos - w.carriageReturns
 }
 
 // header reads the header of a part that begins at pos, and returns where its content
@@ -233,7 +233,7 @@ func (w *walker) push(h mimeHeader, around surroundings) {
 	}
 	w.open[h.boundary] = len(w.stack)
 	w.stack = append(w.stack, multipart{boundary: h.boundary, shadowed: shadowed, inside: around,
-		chosen: h.MediaType == "multipart/alternative", start: start, outermost: outermost})
+		isAlternative: h.MediaType == "multipart/alternative", start: start, isOutermost: outermost})
 }
 
 // popTo closes the multiparts from index level on.
@@ -270,7 +270,7 @@ func (w *walker) findDelimiter(pos int) delimiter {
 
 // match returns the level of the open multipart that has line as a delimiter; -1 if none
 // has.
-func (w *walker) match(line []byte) (level int, closing bool) {
+func (w *walker) match(line []byte) (level int, isClosing bool) {
 	line = bytes.TrimRight(line, " \t\r")
 	if len(line) > maxBoundary+4 {
 		return -1, false
@@ -298,6 +298,6 @@ func isIdentity(encoding string) bool {
 // Walk calls visit for the leaf parts of m in order, also of messages inside it. It
 // returns the limits that were reached. Steps may be nil.
 func Walk(m Message, steps *work.Steps, visit func(Leaf)) work.Limits {
-	w := walker{visit: visit, work: steps, descend: true}
+	w := walker{visit: visit, work: steps, isDeep: true}
 	return w.walk(m)
 }

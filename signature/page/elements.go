@@ -7,11 +7,11 @@ import "golang.org/x/net/html/atom"
 // with all inside it, and rules that end nothing around it.
 type traits struct {
 	starts, ended, kept uint8
-	void                bool // it has no end
-	inline              bool // it does not separate the words around it
-	unseen              bool // most programs show nothing between its tags
-	never               bool // no program does
-	foreign             bool // it contains another language, and may close itself
+	isVoid              bool // it has no end
+	isInline            bool // it does not separate the words around it
+	isUnseen            bool // most programs show nothing between its tags
+	isNeverShown        bool // no program does
+	isForeign           bool // it contains another language, and may close itself
 }
 
 var traitsOf = allTraits()
@@ -41,17 +41,17 @@ func allTraits() map[atom.Atom]traits {
 		atom.Div, atom.Dl, atom.Fieldset, atom.Footer, atom.Form, atom.H1, atom.H2, atom.H3, atom.H4,
 		atom.H5, atom.H6, atom.Header, atom.Hr, atom.Main, atom.Nav, atom.Ol, atom.P, atom.Pre,
 		atom.Section, atom.Ul}, names{atom.P}, names{atom.Table, atom.Td, atom.Th, atom.Button, atom.Object, atom.Template, atom.Svg, atom.Math})
-	set(func(t *traits) { t.void = true }, atom.Area, atom.Base, atom.Br, atom.Col, atom.Embed, atom.Hr, atom.Img, atom.Input,
+	set(func(t *traits) { t.isVoid = true }, atom.Area, atom.Base, atom.Br, atom.Col, atom.Embed, atom.Hr, atom.Img, atom.Input,
 		atom.Link, atom.Meta, atom.Param, atom.Source, atom.Track, atom.Wbr)
-	set(func(t *traits) { t.inline = true }, atom.A, atom.Abbr, atom.Acronym, atom.B, atom.Bdi, atom.Bdo, atom.Big, atom.Cite,
+	set(func(t *traits) { t.isInline = true }, atom.A, atom.Abbr, atom.Acronym, atom.B, atom.Bdi, atom.Bdo, atom.Big, atom.Cite,
 		atom.Code, atom.Del, atom.Dfn, atom.Em, atom.Font, atom.I, atom.Img, atom.Ins, atom.Kbd,
 		atom.Label, atom.Mark, atom.Nobr, atom.Q, atom.Rp, atom.S, atom.Samp, atom.Script, atom.Small,
 		atom.Span, atom.Strike, atom.Strong, atom.Style, atom.Sub, atom.Sup, atom.Time, atom.Tt,
 		atom.U, atom.Var, atom.Wbr)
-	set(func(t *traits) { t.unseen = true }, atom.Title, atom.Script, atom.Style, atom.Template, atom.Iframe,
+	set(func(t *traits) { t.isUnseen = true }, atom.Title, atom.Script, atom.Style, atom.Template, atom.Iframe,
 		atom.Noembed, atom.Noframes, atom.Object, atom.Svg, atom.Math, atom.Select, atom.Datalist,
 		atom.Audio, atom.Video, atom.Canvas, atom.Details, atom.Dialog, atom.Rp, atom.Meter, atom.Progress)
-	set(func(t *traits) { t.never = true }, atom.Script, atom.Style, atom.Template)
-	set(func(t *traits) { t.foreign = true }, atom.Svg, atom.Math)
+	set(func(t *traits) { t.isNeverShown = true }, atom.Script, atom.Style, atom.Template)
+	set(func(t *traits) { t.isForeign = true }, atom.Svg, atom.Math)
 	return m
 }

@@ -18,11 +18,11 @@ type markup struct {
 	pos    int
 	raw    string // the element inside which only its own end tag counts
 
-	text   []byte // of a text token or comment, as it stands in source
-	inside string // the element whose raw text it is
-	name   []byte // of a tag, in lower case
-	attrs  []attr // of a start tag, the first of each name
-	closed bool   // the start tag ends with a slash
+	text       []byte // of a text token or comment, as it stands in source
+	rawElement string // the element whose raw text it is
+	name       []byte // of a tag, in lower case
+	attrs      []attr // of a start tag, the first of each name
+	isClosed   bool   // the start tag ends with a slash
 
 	scratch []byte
 }
@@ -100,7 +100,7 @@ func opensTag(c byte) bool { return c == '/' || ascii.IsLetter(c) }
 
 // textFrom returns the text token up to here.
 func (m *markup) textFrom(from int) markupToken {
-	m.text, m.inside = m.source[from:m.pos], ""
+	m.text, m.rawElement = m.source[from:m.pos], ""
 	if len(m.text) == 0 {
 		return markupEnd
 	}
@@ -180,7 +180,7 @@ func (m *markup) tag(pos int, keeps bool) (ok bool) {
 			return false
 		}
 		if source[pos] == '>' {
-			m.pos, m.closed = pos+1, source[pos-1] == '/' && pos != last
+			m.pos, m.isClosed = pos+1, source[pos-1] == '/' && pos != last
 			return true
 		}
 		var a attr
@@ -327,10 +327,10 @@ func (m *markup) shown() []byte {
 		m.scratch = appendLines(m.scratch[:0], text)
 		text = m.scratch
 	}
-	if m.inside != "" && bytes.IndexByte(text, 0) >= 0 {
+	if m.rawElement != "" && bytes.IndexByte(text, 0) >= 0 {
 		text = bytes.ReplaceAll(text, []byte{0}, []byte("\ufffd"))
 	}
-	if (m.inside == "" || m.inside == "textarea" || m.inside == "title") && bytes.IndexByte(text, '&') >= 0 {
+	if (m.rawElement == "" || m.rawElement == "textarea" || m.rawElement == "title") && bytes.IndexByte(text, '&') >= 0 {
 		text = []byte(html.UnescapeString(string(text)))
 	}
 	return text
@@ -356,7 +356,7 @@ func (m *markup) rawText() bool {
 	if name == "script" && bytes.Contains(m.source[from:m.pos], []byte("<!--")) {
 		m.pos = from + scriptLength(m.source[from:])
 	}
-	m.text, m.inside = m.source[from:m.pos], name
+	m.text, m.rawElement = m.source[from:m.pos], name
 	return len(m.text) > 0
 }
 

@@ -48,7 +48,7 @@ func sameMarkup(t interface{ Fatalf(string, ...any) }, source []byte) {
 			for _, a := range m.attrs {
 				line += fmt.Sprintf(" %s=%q", a.key, m.value(a))
 			}
-			if m.closed && mayClose(m.name, source[begin:m.pos]) {
+			if m.isClosed && mayClose(m.name, source[begin:m.pos]) {
 				line += " closed"
 			}
 			got = append(got, line)

@@ -16,14 +16,14 @@ import (
 const maxOpen = 256
 
 // Reader reads HTML in one pass over its tokens: the text that some program could show,
-// what of it is plainly hidden or quoted, and its references. It builds no tree. It knows
-// which elements end by themselves, not how a browser repairs the rest. It is used by one
-// goroutine at a time.
+// what of it is plainly hidden or quoted, and its references. It builds no tree. It closes
+// the elements that end by themselves, and repairs nothing else as a browser would. It is
+// used by one goroutine at a time.
 type Reader struct {
 	markup markup
 	open   []element
 	sheet  sheet
-	late   bool // a style sheet stands behind text that it may hide
+	isLate bool // a style sheet stands behind text that it may hide
 
 	// The text and references of all pages of a message, and where those of the latest
 	// page begin. Places in its text are counted from there.
@@ -42,15 +42,15 @@ type Reader struct {
 
 	// Of the element that is read, in lower case.
 	style, class, id []byte
-	reversed         bool
+	isReversed       bool
 }
 
 type element struct {
-	name     atom.Atom
-	traits   traits
-	box      box
-	breaks   bool // it begins and ends a line
-	reversed bool // its text is written from right to left, whatever it is
+	name       atom.Atom
+	traits     traits
+	box        box
+	isBlock    bool // it begins and ends a line
+	isReversed bool // its text is written from right to left, whatever it is
 }
 
 // Shown is what a page shows. Its text and references are valid until Reset, its quotes
@@ -67,10 +67,10 @@ type Shown struct {
 // by reading the page once more.
 func (p *Reader) Read(source []byte) Shown {
 	p.start, p.firstRef = len(p.text), len(p.refs)
-	p.limits, p.late, p.sheet = 0, false, sheet{work: p.Work}
+	p.limits, p.isLate, p.sheet = 0, false, sheet{work: p.Work}
 	p.Work.Spend(work.PerPage)
 	p.walk(source)
-	if p.late && !p.Work.IsOver() {
+	if p.isLate && !p.Work.IsOver() {
 		p.sheet.isDone = true
 		p.text = p.text[:p.start]
 		p.walk(source)
@@ -145,13 +145,13 @@ func (p *Reader) put(text []byte, isHidden bool) {
 var lineEnd = []byte("\n")
 
 func (p *Reader) showText(m *markup) {
-	switch m.inside {
+	switch m.rawElement {
 	case "style":
 		p.refs = append(p.refs, Reference{m.text, Loaded, true})
 		if !p.sheet.isDone {
 			rules := len(p.sheet.rules)
 			p.sheet.read(m.text)
-			p.late = p.late || len(p.sheet.rules) > rules && len(bytes.TrimSpace(p.text[p.start:])) > 0
+			p.isLate = p.isLate || len(p.sheet.rules) > rules && len(bytes.TrimSpace(p.text[p.start:])) > 0
 		}
 	case "script":
 		p.refs = append(p.refs, Reference{m.text, Loaded, true})
@@ -198,7 +198,7 @@ func (p *Reader) startElement(m *markup) {
 	name := atom.Lookup(m.name)
 	t := traitsOf[name]
 	p.endImplied(t)
-	p.style, p.class, p.id, p.reversed = p.style[:0], p.class[:0], p.id[:0], false
+	p.style, p.class, p.id, p.isReversed = p.style[:0], p.class[:0], p.id[:0], false
 	var s style
 	quoted := false
 	for _, a := range m.attrs {
@@ -211,14 +211,14 @@ func (p *Reader) startElement(m *markup) {
 		s.read(cleanStyle(p.style))
 	}
 	b := p.box().inside(&s)
-	isEmpty := t.void || m.closed && t.foreign
-	if t.unseen && !isEmpty && (name != atom.Details || !s.isOpen) {
+	isEmpty := t.isVoid || m.isClosed && t.isForeign
+	if t.isUnseen && !isEmpty && (name != atom.Details || !s.isOpen) {
 		b.look |= gone
 	}
-	if t.never {
+	if t.isNeverShown {
 		b.look |= unshown
 	}
-	breaks := s.breaks == inLines || s.breaks == asNamed && !t.inline && name != 0
+	breaks := s.breaks == inLines || s.breaks == asNamed && !t.isInline && name != 0
 	if breaks {
 		p.put(lineEnd, b.look&gone != 0)
 	}
@@ -229,8 +229,8 @@ func (p *Reader) startElement(m *markup) {
 		p.limits |= work.LimitOpenElements
 		return
 	}
-	p.open = append(p.open, element{name, t, b, breaks, p.reversed})
-	if p.reversed {
+	p.open = append(p.open, element{name, t, b, breaks, p.isReversed})
+	if p.isReversed {
 		p.put([]byte(string(rightToLeftOverride)), b.isHidden())
 	}
 	if quoted && p.quote < 0 {
@@ -244,7 +244,7 @@ func (p *Reader) endElement(name atom.Atom) {
 	p.Work.Spend(len(p.open) / 8)
 	for i := len(p.open) - 1; i >= 0; i-- {
 		if e := &p.open[i]; e.name == name {
-			if e.breaks {
+			if e.isBlock {
 				p.put(lineEnd, e.box.look&gone != 0)
 			}
 			p.truncate(i)
@@ -263,7 +263,7 @@ func (p *Reader) truncate(i int) {
 		p.quote = -1
 	}
 	for _, e := range p.open[i:] {
-		if e.reversed {
+		if e.isReversed {
 			p.text = utf8.AppendRune(p.text, popDirection)
 		}
 	}
@@ -288,7 +288,7 @@ func (p *Reader) endImplied(by traits) {
 }
 
 // attribute records an attribute of an element in s, p.style, p.class, p.id and
-// p.reversed. It reports whether the element is quoted by it.
+// p.isReversed. It reports whether the element is quoted by it.
 func (p *Reader) attribute(name atom.Atom, m *markup, a attr, s *style) (quoted bool) {
 	switch a.key {
 	case "style":
@@ -306,7 +306,7 @@ func (p *Reader) attribute(name atom.Atom, m *markup, a attr, s *style) (quoted 
 	case "type", "cite":
 		return name == atom.Blockquote
 	case "hidden":
-		s.hides = true
+		s.isGone = true
 	case "open":
 		s.isOpen = true
 	case "bgcolor":
@@ -318,7 +318,7 @@ func (p *Reader) attribute(name atom.Atom, m *markup, a attr, s *style) (quoted 
 			s.setInk(colourOf(bytes.ToLower(m.value(a))))
 		}
 	case "dir":
-		p.reversed = name == atom.Bdo && bytes.EqualFold(m.value(a), []byte("rtl"))
+		p.isReversed = name == atom.Bdo && bytes.EqualFold(m.value(a), []byte("rtl"))
 	case "href":
 		if name == atom.A {
 			s.setInk(linkColour)

@@ -27,15 +27,15 @@ type box struct {
 // from a browser's result: text that counts as hidden is signed too, in the other
 // reading.
 type style struct {
-	hides            bool
-	hidden, shown    look // of invisible and tiny, where the last declaration counts
-	ink, paper       int32
-	hasInk, hasPaper bool
-	clips, isSmall   bool // text beyond it is not shown; it has no width or height
-	isPlaced, isAway bool // it has a position of its own; that is outside the window
-	isOpen           bool // of the element details
-	breaks           breaking
-	isSignificant    bool // something above is set
+	isGone             bool
+	hidden, shown      look // of invisible and tiny, where the last declaration counts
+	ink, paper         int32
+	hasInk, hasPaper   bool
+	isClipped, isSmall bool // text beyond it is not shown; it has no width or height
+	isPlaced, isAway   bool // it has a position of its own; that is outside the window
+	isOpen             bool // of the element details
+	breaks             breaking
+	isSignificant      bool // something above is set
 }
 
 // breaking is whether an element begins and ends a line.
@@ -70,13 +70,13 @@ func (s *style) add(other *style) {
 	if other.breaks != asNamed {
 		s.breaks = other.breaks
 	}
-	s.hides, s.clips, s.isSmall = s.hides || other.hides, s.clips || other.clips, s.isSmall || other.isSmall
+	s.isGone, s.isClipped, s.isSmall = s.isGone || other.isGone, s.isClipped || other.isClipped, s.isSmall || other.isSmall
 	s.isPlaced, s.isAway = s.isPlaced || other.isPlaced, s.isAway || other.isAway
 }
 
 // inside returns the box of an element of style s in b.
 func (b box) inside(s *style) box {
-	if s.hides || s.clips && s.isSmall || s.isPlaced && s.isAway {
+	if s.isGone || s.isClipped && s.isSmall || s.isPlaced && s.isAway {
 		b.look |= gone
 	}
 	b.look = b.look&^s.shown | s.hidden
@@ -137,7 +137,7 @@ func (s *style) declare(name, value []byte) {
 		n, unit, ok := measure(v)
 		s.hide(ok && (n <= 0.05 || unit == "%" && n <= 5))
 	case "overflow", "overflow-x", "overflow-y":
-		s.clips, s.isSignificant = s.clips || v != "visible", true
+		s.isClipped, s.isSignificant = s.isClipped || v != "visible", true
 	case "height", "max-height", "width", "max-width":
 		if n, unit, ok := measure(v); ok && (n <= 0 || n <= 2 && (unit == "px" || unit == "")) {
 			s.isSmall, s.isSignificant = true, true
@@ -166,7 +166,7 @@ func (s *style) declare(name, value []byte) {
 // hide records that a declaration hides an element. Others do not show it again.
 func (s *style) hide(hides bool) {
 	if hides {
-		s.hides, s.isSignificant = true, true
+		s.isGone, s.isSignificant = true, true
 	}
 }
 
@@ -174,7 +174,7 @@ func (s *style) display(v string) {
 	s.isSignificant = true
 	switch {
 	case v == "none":
-		s.hides = true
+		s.isGone = true
 	case strings.HasPrefix(v, "inline"), v == "contents":
 		s.breaks = inLine
 	case v == "block", v == "flex", v == "grid", v == "list-item", strings.HasPrefix(v, "table"):

@@ -2,8 +2,8 @@ package sketch
 
 import "github.com/spambloom/spambloom/signature/digest"
 
-// A shingle is a run of words: a key says about as much as three words of an alphabet, an
-// anchor as two.
+// A shingle is a run of words: a key has about the content of three words of an alphabet,
+// an anchor that of two.
 const (
 	// WordMeasure is the measure of a word of an alphabet.
 	WordMeasure   = 12

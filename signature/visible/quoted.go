@@ -27,7 +27,7 @@ const (
 // with any mark that its first quoted line has. In other mail these would be a place to
 // hide, as they show little or nothing.
 func appendQuoted(spans []span.Span, text []byte, from mail.Origin, w *work.Steps) []span.Span {
-	q := quotes{answer: from.Answer != mail.NoAnswer, spans: spans, work: w, begins: true}
+	q := quotes{isAnswer: from.Answer != mail.NoAnswer, spans: spans, work: w, isFirst: true}
 	if q.tail = tailOf(text, maxSignature); from.IsList {
 		q.tail = tailOf(text, maxAddedByList)
 	}
@@ -41,45 +41,45 @@ func appendQuoted(spans []span.Span, text []byte, from mail.Origin, w *work.Step
 			return append(q.spans, span.Span{Start: pos, End: len(text), By: span.ByProgram})
 		case pos >= q.tail && from.IsList && q.footer(text, words, pos):
 			next, words = q.spans[len(q.spans)-1].End, nil
-		case q.answer && isForward(words):
+		case q.isAnswer && isForward(words):
 			return append(q.spans, span.Span{Start: pos, End: len(text), By: span.ByOther})
 		case bytes.HasPrefix(words, []byte("SPAM: ")): // older versions of SpamAssassin
 			q.spans = append(q.spans, span.Span{Start: pos, End: next, By: span.ByProgram})
 		default:
 			q.line(text, words, span.Span{Start: pos, End: next, By: span.ByOther})
 		}
-		q.begins, pos = len(words) == 0, next
+		q.isFirst, pos = len(words) == 0, next
 	}
 	return q.spans
 }
 
 // quotes collects quoted lines.
 type quotes struct {
-	spans    []span.Span
-	answer   bool
-	tail     int       // from here on, an addition may begin
-	mark     []byte    // of an answer's quoted lines
-	previous span.Span // the last line that is not empty
-	inside   bool      // that line is quoted
-	footers  bool      // a list's footer was found
-	begins   bool      // the line is the first of a paragraph
-	work     *work.Steps
+	spans     []span.Span
+	isAnswer  bool
+	tail      int       // from here on, an addition may begin
+	mark      []byte    // of an answer's quoted lines
+	previous  span.Span // the last line that is not empty
+	isInside  bool      // that line is quoted
+	hasFooter bool      // a list's footer was found
+	isFirst   bool      // the line is the first of a paragraph
+	work      *work.Steps
 }
 
 // line reads one line that is not empty.
 func (q *quotes) line(text, words []byte, at span.Span) {
 	introduced := isAttribution(text[q.previous.Start:q.previous.End])
-	if q.answer && introduced && !q.inside && len(q.mark) == 0 {
+	if q.isAnswer && introduced && !q.isInside && len(q.mark) == 0 {
 		q.mark = markOf(words)
 	}
 	if isQuoted(words) || len(q.mark) > 0 && bytes.HasPrefix(words, q.mark) {
-		if !q.inside && introduced {
+		if !q.isInside && introduced {
 			q.spans = append(q.spans, q.previous)
 		}
 		q.spans = append(q.spans, at)
-		q.inside = true
+		q.isInside = true
 	} else {
-		q.inside = false
+		q.isInside = false
 	}
 	q.previous = at
 }
@@ -174,7 +174,7 @@ func beginsFooter(words []byte) bool {
 // footer adds the paragraph at pos if a mailing list added it: it has the words of lists,
 // and begins with a ruler or stands after a paragraph that does.
 func (q *quotes) footer(text, words []byte, pos int) bool {
-	if !beginsFooter(words) && !(q.footers && q.begins) {
+	if !beginsFooter(words) && !(q.hasFooter && q.isFirst) {
 		return false
 	}
 	end := paragraphEnd(text, pos)
@@ -182,7 +182,7 @@ func (q *quotes) footer(text, words []byte, pos int) bool {
 	if !ascii.ContainsAny(ascii.AppendLower(nil, text[pos:end]), footerPhrases) {
 		return false
 	}
-	q.spans, q.footers = append(q.spans, span.Span{Start: pos, End: end, By: span.ByProgram}), true
+	q.spans, q.hasFooter = append(q.spans, span.Span{Start: pos, End: end, By: span.ByProgram}), true
 	return true
 }
 

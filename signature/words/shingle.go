@@ -18,7 +18,7 @@ const shortWord = 3
 type Token struct {
 	start, end uint32 // in the folded text
 	by         span.Author
-	hidden     bool // plainly hidden
+	isHidden   bool // plainly hidden
 	Carried    mail.Carriage
 }
 
@@ -93,7 +93,7 @@ func (t Token) hash(text []byte, isMarked bool) uint64 {
 		return hashWord(nil, text[t.start:t.end])
 	}
 	h := hashWord(t.Carried.Mark(), text[t.start:t.end])
-	if t.hidden {
+	if t.isHidden {
 		h = sketch.Scramble(h + 1)
 	}
 	return h

@@ -19,14 +19,14 @@ const (
 // Tokeniser makes the text that is signed. It collects folded words of any text until it
 // is full. A Tokeniser without Work has no budget.
 type Tokeniser struct {
-	Text    []byte // the tokens: one blank between words, none beside dense ones
-	Tokens  []Token
-	singles int         // tokens at the end that are single letters, with one blank between
-	dense   bool        // the last token is a letter of a script without blanks
-	by      span.Author // of the text being added
-	hidden  bool        // the text being added is plainly hidden
-	Carried mail.Carriage
-	IsFull  bool
+	Text     []byte // the tokens: one blank between words, none beside dense ones
+	Tokens   []Token
+	singles  int         // tokens at the end that are single letters, with one blank between
+	wasDense bool        // the last token is a letter of a script without blanks
+	by       span.Author // of the text being added
+	isHidden bool        // the text being added is plainly hidden
+	Carried  mail.Carriage
+	IsFull   bool
 
 	letters foldedWord // of the word being read
 	joined  foldedWord // of the single letters before it
@@ -69,7 +69,7 @@ func (t *Tokeniser) Add(text []byte, quotes, hidden []span.Span) {
 		for len(hidden) > 0 && hidden[0].End <= pos {
 			hidden = hidden[1:]
 		}
-		t.hidden = len(hidden) > 0 && hidden[0].Start <= pos
+		t.isHidden = len(hidden) > 0 && hidden[0].Start <= pos
 		if blanks > 1 {
 			t.joinSingles()
 		}
@@ -151,13 +151,13 @@ func (t *Tokeniser) append(word []byte, dense bool) {
 		t.IsFull = true
 		return
 	}
-	if len(t.Tokens) > 0 && !dense && !t.dense {
+	if len(t.Tokens) > 0 && !dense && !t.wasDense {
 		t.Text = append(t.Text, ' ')
 	}
 	start := len(t.Text)
 	t.Text = append(t.Text, word...)
-	t.Tokens = append(t.Tokens, Token{uint32(start), uint32(len(t.Text)), t.by, t.hidden, t.Carried})
-	t.dense = dense
+	t.Tokens = append(t.Tokens, Token{uint32(start), uint32(len(t.Text)), t.by, t.isHidden, t.Carried})
+	t.wasDense = dense
 	if single {
 		t.singles++
 	}
@@ -219,7 +219,7 @@ func isWideBlank(r rune) bool {
 // CountHidden returns how many words are hidden.
 func (t *Tokeniser) CountHidden() (n int) {
 	for _, one := range t.Tokens {
-		if one.hidden {
+		if one.isHidden {
 			n++
 		}
 	}
@@ -230,7 +230,7 @@ func (t *Tokeniser) CountHidden() (n int) {
 func (t *Tokeniser) Marked() []byte {
 	var out []byte
 	for _, one := range t.Tokens {
-		if one.hidden {
+		if one.isHidden {
 			out = append(out, '<')
 		}
 		out = append(append(out, t.Text[one.start:one.end]...), ' ')
