@@ -11,7 +11,7 @@ require (
 	github.com/gofrs/flock v0.13.1 // one process for one state folder
 	github.com/google/renameio/v2 v2.0.2 // files that are replaced whole or not at all
 	github.com/klauspost/compress v1.20.3 // archives, PDFs and PNGs, whose tables it takes once; the laboratory: what a delta would take in zstd
-	github.com/minio/sha256-simd v1.0.1 // digests, in signature/digest.go only
+	github.com/minio/sha256-simd v1.0.1 // digests, in signature/digest/digest.go only
 	github.com/prometheus/client_golang v1.25.0 // metrics
 	github.com/redis/go-redis/v9 v9.23.0 // the exchange between sites
 	github.com/schollz/progressbar/v3 v3.19.1 // progress of long runs of the command

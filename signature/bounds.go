@@ -1,79 +1,14 @@
 package signature
 
-import (
-	"fmt"
-
-	"github.com/spambloom/spambloom/signature/picture"
-)
-
-// What a message has at most, for those who take signatures from others.
+// The most that a message has, for packages that receive signatures from others.
 const (
-	// MaxAttachments is how many signatures of KindAttachment there are, and again of
-	// KindContent; of the other kinds there is one each.
+	// MaxAttachments is how many signatures of KindAttachment there are, and as many of
+	// KindContent. Of each other kind there is one.
 	MaxAttachments = maxAttachments
-	// MaxImages is how many sketches of KindImage there are: those of images in attached
-	// messages twice, marked and only asked.
+	// MaxImages is how many sketches of KindImage there are. Those of images in attached
+	// messages are counted twice: a marked one, and one that is only asked.
 	MaxImages = 2 * maxPictures
-	// MaxTexts is how many sketches of KindSketch there are, before those of images. One of
-	// the first two is only asked.
+	// MaxTexts is how many sketches of KindSketch there are, before those of images. One
+	// of the first two is only asked.
 	MaxTexts = 3
 )
-
-// MaxFeatures is how many anchors and keys a sketch of a kind has at most.
-func MaxFeatures(kind Kind) (anchors, keys int) {
-	if kind == KindImage {
-		anchors, keys := ofView()
-		return picture.Views * anchors, picture.Views * keys
-	}
-	return maxSketched, maxSketched
-}
-
-func ofView() (anchors, keys int) {
-	var c picture.Code
-	return len(c.Anchors), len(c.Keys)
-}
-
-// Check returns an error if no message has such a sketch. A text has one anchor and one
-// key at most from each of its 16,384 words on; a view of an image has 6 anchors and 20
-// keys, all different.
-func (s Sketch) Check() error {
-	anchors, keys := 1, 1 // at a position
-	places := uint32(maxSketched)
-	if s.Kind == KindImage {
-		anchors, keys = ofView()
-		places = picture.Views
-	}
-	if err := checkFeatures(s.Anchors, anchors, places); err != nil {
-		return fmt.Errorf("anchors: %w", err)
-	}
-	if err := checkFeatures(s.Keys, keys, places); err != nil {
-		return fmt.Errorf("keys: %w", err)
-	}
-	return nil
-}
-
-// checkFeatures checks features by position, of which so many stand at each. They are
-// compared with those of their own position only, so that it costs 20 steps each at most.
-func checkFeatures(features []Feature, each int, places uint32) error {
-	first := 0 // of this position
-	for i, f := range features {
-		if f.Pos >= places {
-			return fmt.Errorf("number %d is at position %d; the last one is %d", i+1, f.Pos, places-1)
-		}
-		if i > 0 && f.Pos < features[i-1].Pos {
-			return fmt.Errorf("number %d is at position %d, before the one before it", i+1, f.Pos)
-		}
-		if i > 0 && f.Pos > features[i-1].Pos {
-			first = i
-		}
-		if i-first == each {
-			return fmt.Errorf("more than %d at position %d", each, f.Pos)
-		}
-		for _, other := range features[first:i] {
-			if other == f {
-				return fmt.Errorf("number %d stands there twice", i+1)
-			}
-		}
-	}
-	return nil
-}

@@ -1,4 +1,4 @@
-package signature
+package signature_test
 
 import (
 	"archive/zip"
@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature"
+	"github.com/spambloom/spambloom/signature/sketch/sketchtest"
 )
 
 // letter is an innocent newsletter; its page has the same words and a link.
@@ -22,11 +25,11 @@ const (
 	letterPage = "Content-Type: text/html\n\n<p>" + letter + "<a href=http://riverside-books.example.org/>here</a></p>\n"
 )
 
-// matchesOf are the kinds of signatures by which a report of one message lists another:
-// of sketches, also weak matches.
-func matchesOf(reported, asked Set) (kinds []string) {
+// matchesOf returns the kinds of signatures by which a report of one message lists
+// another; of sketches, also weak matches.
+func matchesOf(reported, asked signature.Set) (kinds []string) {
 	reported = reported.ToReport()
-	note := func(k Kind, matches bool) {
+	note := func(k signature.Kind, matches bool) {
 		if name := k.String(); matches && !slices.Contains(kinds, name) {
 			kinds = append(kinds, name)
 		}
@@ -34,21 +37,21 @@ func matchesOf(reported, asked Set) (kinds []string) {
 	for _, s := range reported.Signatures {
 		note(s.Kind, slices.Contains(asked.Signatures, s))
 	}
-	keyed := keyedBy(7)
+	keyed := sketchtest.KeyedBy(7)
 	for _, r := range reported.Sketches {
 		for _, a := range asked.Sketches {
-			note(r.Kind, r.Kind == a.Kind && slices.ContainsFunc(a.Asked(keyed), func(g Group) bool {
-				return slices.ContainsFunc(r.Reported(keyed), func(stored Group) bool { return g.overlaps(stored) })
+			note(r.Kind, r.Kind == a.Kind && slices.ContainsFunc(a.Asked(keyed), func(g signature.Group) bool {
+				return slices.ContainsFunc(r.Reported(keyed), func(stored signature.Group) bool { return overlaps(g, stored) })
 			}))
 		}
 	}
 	for _, d := range reported.Domains {
-		note(KindDomain, slices.Contains(asked.Domains, d))
+		note(signature.KindDomain, slices.Contains(asked.Domains, d))
 	}
 	return kinds
 }
 
-func (g Group) overlaps(stored Group) bool {
+func overlaps(g, stored signature.Group) bool {
 	n := 0
 	for _, k := range g.Keys {
 		if slices.Contains(stored.Keys, k) {
@@ -58,7 +61,7 @@ func (g Group) overlaps(stored Group) bool {
 	return g.Anchor == stored.Anchor && n >= g.Weak
 }
 
-// part is an entity with a disposition.
+// part returns an entity with a disposition.
 func part(disposition, entity string) string {
 	if disposition == "" {
 		return entity
@@ -87,7 +90,7 @@ func inBase64(message string) string {
 	return "Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n" + base64.StdEncoding.EncodeToString([]byte(message))
 }
 
-// carrier is a way to carry a message, the text of which stands under a header of its own.
+// carrier is a way to carry a message whose text stands under a header of its own.
 type carrier struct {
 	name string
 	wrap func(tb testing.TB, own, message string) string
@@ -129,7 +132,7 @@ var carriers = []carrier{
 	}},
 }
 
-// spamBodies are what the spam shows itself.
+// spamBodies are the texts that the spam itself shows.
 func spamBodies(tb testing.TB) map[string]string {
 	return map[string]string{
 		"nothing":     "\n",
@@ -140,12 +143,11 @@ func spamBodies(tb testing.TB) map[string]string {
 	}
 }
 
-// bounded gives the boundaries of multi other names, so that what has them may stand in
-// another one.
+// bounded changes the boundaries of multi, so that the entity may stand in another one.
 func bounded(name, entity string) string { return strings.ReplaceAll(entity, "in-", name+"-in-") }
 
-// Whatever a spam shows, and however it carries an innocent message, the report of the
-// spam lists it and not the message.
+// The report of a spam that carries an innocent message lists the spam and not the
+// message, whatever the spam shows and however it carries the message.
 func TestCarriedMessageIsNotListed(t *testing.T) {
 	pdf, err := os.ReadFile("testdata/74-pdf.eml")
 	if err != nil {
@@ -162,7 +164,7 @@ func TestCarriedMessageIsNotListed(t *testing.T) {
 		"a picture":     bounded("i", multi("related", "Content-Type: text/html\n\n<img src=cid:p>", strings.TrimPrefix(imagePart("Content-ID: <p>\n", pageImage(t)), "--b\n"))),
 		"with a PDF":    bounded("i", "Content-Type: multipart/mixed; boundary=pdf\n\n"+strings.ReplaceAll(string(pdf), "--"+boundaryOf(pdf), "--pdf")),
 	}
-	// A spam that brings another's file or picture as its own is that file's spam.
+	// A spam that brings another's file or picture as its own lists that file or picture.
 	ownFile := map[string]bool{"with a file": true, "with pictures": true, "a picture": true, "with a PDF": true}
 	attachesFile := map[string]bool{"attachment": true, "inline part": true, "later part": true, "part of related": true, "part before the start of related": true, "part of a part": true, "hidden alternative": true}
 	for bodyName, own := range spamBodies(t) {
@@ -170,7 +172,7 @@ func TestCarriedMessageIsNotListed(t *testing.T) {
 			if bodyName == "a picture" && strings.Contains(innocentName, "picture") {
 				continue // the same picture
 			}
-			alone := Compute(Parse([]byte(innocent)))
+			alone := signature.Compute(signature.Parse([]byte(innocent)))
 			if len(alone.Signatures) == 0 {
 				t.Fatalf("%s: not signed", innocentName)
 			}
@@ -178,7 +180,7 @@ func TestCarriedMessageIsNotListed(t *testing.T) {
 				if c.name == "hidden alternative" && bodyName == "a picture" {
 					continue // no alternative of text
 				}
-				spam := Compute(Parse([]byte(c.wrap(t, bounded("o", own), innocent))))
+				spam := signature.Compute(signature.Parse([]byte(c.wrap(t, bounded("o", own), innocent))))
 				kinds := matchesOf(spam, alone)
 				if ownFile[innocentName] && attachesFile[c.name] {
 					kinds = slices.DeleteFunc(kinds, func(k string) bool { return k == "attachment" || k == "content" || k == "image" })
@@ -196,28 +198,28 @@ func boundaryOf(body []byte) string {
 	return strings.TrimPrefix(strings.TrimSpace(string(line)), "--")
 }
 
-// A letter whose beginning the spam shows and whose rest it carries is not listed, and
-// neither is one of which nothing stands around.
+// A letter is not listed if the spam shows its beginning and carries the rest, and
+// neither if the spam has no other text.
 func TestDividedMessageIsNotListed(t *testing.T) {
-	alone := Compute(Parse([]byte(letterText)))
+	alone := signature.Compute(signature.Parse([]byte(letterText)))
 	for name, raw := range map[string]string{
 		"divided":                 multi("mixed", "\n"+letter[:25], "\n"+letter[25:]+"http://riverside-books.example.org/\n"),
 		"divided by a message":    multi("mixed", "\n"+letter[:25], "Content-Type: message/rfc822\n\n\n"+letter[25:]),
 		"nothing around":          "Content-Type: message/rfc822\n\nSubject: x\n" + letterText,
 		"nothing around, encoded": inBase64(letterText),
 	} {
-		if kinds := matchesOf(Compute(Parse([]byte(raw))), alone); len(kinds) > 0 {
+		if kinds := matchesOf(signature.Compute(signature.Parse([]byte(raw))), alone); len(kinds) > 0 {
 			t.Errorf("%s: the letter is listed by %v", name, kinds)
 		}
 	}
 }
 
-// Of an alternative without HTML, readers show the last branch that they know. A letter in
-// another one is not listed, and neither is one in a file.
+// Of an alternative without HTML, readers show the last branch that they can show. A
+// letter in another branch is not listed, and neither is a letter in a file.
 func TestAlternativeWithoutHTMLIsNotListed(t *testing.T) {
 	long := letter + strings.ReplaceAll(letter, "November", "December") + "\nhttp://riverside-books.example.org/\n" // over 1 KiB
 	plain, offered := "Content-Type: text/plain\n\n"+long, "Content-Type: text/plain\n\nWin money today\n"
-	alone := Compute(Parse([]byte(plain)))
+	alone := signature.Compute(signature.Parse([]byte(plain)))
 	for name, raw := range map[string]string{
 		"before a picture":   multi("alternative", plain, "Content-Type: image/png\n\nWin money today\n"),
 		"before XHTML":       multi("alternative", plain, "Content-Type: application/xhtml+xml\n\n<p>Win money today"),
@@ -226,19 +228,20 @@ func TestAlternativeWithoutHTMLIsNotListed(t *testing.T) {
 		"in a file":          multi("mixed", "\n", part("attachment", plain)),
 		"in a file alone":    part("attachment", plain),
 	} {
-		if kinds := matchesOf(Compute(Parse([]byte(raw))), alone); len(kinds) > 0 {
+		if kinds := matchesOf(signature.Compute(signature.Parse([]byte(raw))), alone); len(kinds) > 0 {
 			t.Errorf("%s: the letter is listed by %v", name, kinds)
 		}
 	}
 }
 
-// Spam that has its text in what it carries is listed, with its near-duplicates that
-// carry it likewise; and it is found by the report of a mail with that text as its body.
+// Spam that has its text in a part that it carries is listed, with near-duplicates that
+// carry it in the same way. It is also found by the report of a mail with that text as
+// its body.
 func TestCarriedSpamIsFound(t *testing.T) {
 	varied := strings.Replace(letterText, "November", "December", 1)
 	for bodyName, own := range spamBodies(t) {
 		if bodyName == "a text" || bodyName == "a picture" {
-			continue // which tells them themselves
+			continue // the test of those has them
 		}
 		for _, c := range carriers {
 			inText := !slices.Contains([]string{"attachment", "archive", "file", "reported", "hidden alternative"}, c.name)
@@ -246,30 +249,30 @@ func TestCarriedSpamIsFound(t *testing.T) {
 				continue
 			}
 			raw, other := c.wrap(t, bounded("o", own), letterText), c.wrap(t, bounded("o", own), varied)
-			spam, near := Compute(Parse([]byte(raw))), Compute(Parse([]byte(other)))
+			spam, near := signature.Compute(signature.Parse([]byte(raw))), signature.Compute(signature.Parse([]byte(other)))
 			if kinds := matchesOf(spam, near); !slices.Contains(kinds, "sketch") {
 				t.Errorf("%s, text as %s: a near-duplicate is listed by %v", bodyName, c.name, kinds)
 			}
 			if kinds := matchesOf(spam, spam); !slices.Contains(kinds, "text") || !slices.Contains(kinds, "body") {
 				t.Errorf("%s, text as %s: the same is listed by %v", bodyName, c.name, kinds)
 			}
-			if kinds := matchesOf(Compute(Parse([]byte(letterText))), near); !slices.Contains(kinds, "sketch") {
+			if kinds := matchesOf(signature.Compute(signature.Parse([]byte(letterText))), near); !slices.Contains(kinds, "sketch") {
 				t.Errorf("%s, text as %s: by a report of the text alone, it is listed by %v", bodyName, c.name, kinds)
 			}
 		}
 	}
 }
 
-// A file is listed wherever it is a message's own, and in attached messages apart from that.
+// A file is listed wherever it is a message's own, and separately in attached messages.
 func TestCarriedFileIsFound(t *testing.T) {
 	payload := file("MZ this is a program that nobody wants to run ")
-	direct := Compute(Parse([]byte(multi("mixed", "\nsee this", payload))))
-	other := Compute(Parse([]byte(multi("mixed", "\nanother word", payload))))
+	direct := signature.Compute(signature.Parse([]byte(multi("mixed", "\nsee this", payload))))
+	other := signature.Compute(signature.Parse([]byte(multi("mixed", "\nanother word", payload))))
 	if kinds := matchesOf(direct, other); !slices.Contains(kinds, "attachment") {
 		t.Errorf("a file of the message itself is listed by %v", kinds)
 	}
-	inMessage := func(own string) Set {
-		return Compute(Parse([]byte(multi("mixed", "\n"+own, "Content-Type: message/rfc822\n\n"+bounded("i", multi("mixed", "\nopen it", payload))))))
+	inMessage := func(own string) signature.Set {
+		return signature.Compute(signature.Parse([]byte(multi("mixed", "\n"+own, "Content-Type: message/rfc822\n\n"+bounded("i", multi("mixed", "\nopen it", payload))))))
 	}
 	if kinds := matchesOf(inMessage("one"), inMessage("two")); !slices.Contains(kinds, "attachment") {
 		t.Errorf("a file of an attached message is listed by %v", kinds)
@@ -277,40 +280,40 @@ func TestCarriedFileIsFound(t *testing.T) {
 	if kinds := matchesOf(inMessage("one"), direct); len(kinds) > 0 {
 		t.Errorf("a file of an attached message lists the message with that file, by %v", kinds)
 	}
-	// An image of an attached message, beside no text: its sketch is marked, too.
-	withImage := func(own string) Set {
-		return Compute(Parse([]byte(multi("mixed", "\n"+own, "Content-Type: message/rfc822\n\n"+bounded("i", multi("mixed", "\n", strings.TrimPrefix(imagePart("", pageImage(t)), "--b\n")))))))
+	// The sketch of an image in an attached message, beside no text, is marked, too.
+	withImage := func(own string) signature.Set {
+		return signature.Compute(signature.Parse([]byte(multi("mixed", "\n"+own, "Content-Type: message/rfc822\n\n"+bounded("i", multi("mixed", "\n", strings.TrimPrefix(imagePart("", pageImage(t)), "--b\n")))))))
 	}
 	if kinds := matchesOf(withImage("one"), withImage("two")); !slices.Contains(kinds, "image") {
 		t.Errorf("an image of an attached message is listed by %v", kinds)
 	}
 }
 
-// The text of an attached message does not keep the picture that a spam consists of
-// from being signed.
+// The text of an attached message does not prevent the picture of a spam from being
+// signed.
 func TestCarriedTextShieldsNoPicture(t *testing.T) {
-	spam := func(attached string) Set {
-		return Compute(Parse([]byte(multi("mixed", bounded("o", spamBodies(t)["a picture"]), "Content-Type: message/rfc822\n\n"+attached))))
+	spam := func(attached string) signature.Set {
+		return signature.Compute(signature.Parse([]byte(multi("mixed", bounded("o", spamBodies(t)["a picture"]), "Content-Type: message/rfc822\n\n"+attached))))
 	}
 	if kinds := matchesOf(spam(letterText), spam("\n"+ampleProse)); !slices.Contains(kinds, "image") {
 		t.Errorf("with another text attached, the picture is listed by %v", kinds)
 	}
 }
 
-// What is carried, what is hidden, and what is both are three things; with what they are
-// in a body, the text has three sketches. Text that is carried beside hidden text is found
-// by the report of a mail with it as its body.
+// Carried text, hidden text and text that is both are three texts. With the same text in
+// a body, there are three sketches. Text that is carried beside hidden text is found by
+// the report of a mail with it as its body.
 func TestCarriedAndHidden(t *testing.T) {
 	hides := "<div style='display:none'>" + ampleProse + "</div>"
 	page := func(content string) string { return "Content-Type: text/html\n\n" + content }
-	both := Compute(Parse([]byte(multi("mixed", "\nWin money today\n", strings.Replace(letterPage, "<p>", hides+"<p>", 1)))))
-	if len(both.Sketches) != MaxTexts {
-		t.Errorf("%d sketches, want %d", len(both.Sketches), MaxTexts)
+	both := signature.Compute(signature.Parse([]byte(multi("mixed", "\nWin money today\n", strings.Replace(letterPage, "<p>", hides+"<p>", 1)))))
+	if len(both.Sketches) != signature.MaxTexts {
+		t.Errorf("%d sketches, want %d", len(both.Sketches), signature.MaxTexts)
 	}
 	if kinds := matchesOf(both, both); !slices.Contains(kinds, "sketch") || !slices.Contains(kinds, "text") {
 		t.Errorf("the same is listed by %v", kinds)
 	}
-	if kinds := matchesOf(Compute(Parse([]byte(letterText))), both); !slices.Contains(kinds, "sketch") {
+	if kinds := matchesOf(signature.Compute(signature.Parse([]byte(letterText))), both); !slices.Contains(kinds, "sketch") {
 		t.Errorf("by a report of what it carries, it is listed by %v", kinds)
 	}
 	for name, entity := range map[string]string{
@@ -319,7 +322,7 @@ func TestCarriedAndHidden(t *testing.T) {
 		"hidden in a body":    page("<p>Win money today</p>" + hides),
 		"carried, not hidden": multi("mixed", "\nWin money today\n", page("<p>"+ampleProse)),
 	} {
-		if kinds := matchesOf(both, Compute(Parse([]byte(entity)))); len(kinds) > 0 {
+		if kinds := matchesOf(both, signature.Compute(signature.Parse([]byte(entity)))); len(kinds) > 0 {
 			t.Errorf("%s is listed by %v", name, kinds)
 		}
 	}

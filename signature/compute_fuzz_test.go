@@ -1,4 +1,4 @@
-package signature
+package signature_test
 
 import (
 	"bytes"
@@ -7,58 +7,61 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature"
+	"github.com/spambloom/spambloom/signature/sketch"
 )
 
-// FuzzCompute goes the whole way: whatever the bytes, what comes out is within
-// bounds, the same each time, and the same for copies with other line ends.
+// FuzzCompute signs any bytes: the result is within bounds, the same each time, and the
+// same for copies with other line ends.
 func FuzzCompute(f *testing.F) {
 	addFiles(f, "testdata/*.eml")
 	addFiles(f, "testdata/guard/*.eml")
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		m := Parse(raw)
+		m := signature.Parse(raw)
 		body := bytes.Clone(m.Body)
-		got := Compute(m)
-		if again := Compute(Parse(raw)); !reflect.DeepEqual(got, again) {
+		got := signature.Compute(m)
+		if again := signature.Compute(signature.Parse(raw)); !reflect.DeepEqual(got, again) {
 			t.Fatalf("second time: got %v, first %v", again, got)
 		}
 		if !bytes.Equal(m.Body, body) {
 			t.Fatal("Compute changed the body")
 		}
-		if text := Text(m); len(text) > maxText || (text == "") != (len(ofKind(got, KindText)) == 0) {
+		if text := signature.Text(m); len(text) > maxText || (text == "") != (len(ofKind(got, signature.KindText)) == 0) {
 			t.Fatalf("text of %d bytes for signatures %v", len(text), got)
 		}
 		checkSet(t, got)
 		checkLineEnds(t, raw)
 		m.Truncated = true
-		checkSet(t, Compute(m))
-		for _, inner := range Attached(m) {
-			checkSet(t, Compute(inner))
+		checkSet(t, signature.Compute(m))
+		for _, inner := range signature.Attached(m) {
+			checkSet(t, signature.Compute(inner))
 		}
 	})
 }
 
-// checkLineEnds: LF and CRLF copies of a message, and the messages attached to them,
-// are signed alike.
+// checkLineEnds checks that LF and CRLF copies of a message, and the messages attached to
+// them, have the same signatures.
 func checkLineEnds(t *testing.T, raw []byte) {
 	t.Helper()
 	normal := bytes.ReplaceAll(raw, []byte("\r"), nil)
-	lf, crlf := Parse(normal), Parse(bytes.ReplaceAll(normal, []byte("\n"), []byte("\r\n")))
-	if a, b := Compute(lf), Compute(crlf); !reflect.DeepEqual(a, b) {
+	lf, crlf := signature.Parse(normal), signature.Parse(bytes.ReplaceAll(normal, []byte("\n"), []byte("\r\n")))
+	if a, b := signature.Compute(lf), signature.Compute(crlf); !reflect.DeepEqual(a, b) {
 		t.Fatalf("LF gives %v, CRLF %v", a, b)
 	}
-	a, b := Attached(lf), Attached(crlf)
+	a, b := signature.Attached(lf), signature.Attached(crlf)
 	if len(a) != len(b) {
 		t.Fatalf("%d messages attached with LF, %d with CRLF", len(a), len(b))
 	}
 	for i := range a {
-		if a, b := Compute(a[i]), Compute(b[i]); !reflect.DeepEqual(a, b) {
+		if a, b := signature.Compute(a[i]), signature.Compute(b[i]); !reflect.DeepEqual(a, b) {
 			t.Fatalf("message %d attached: LF gives %v, CRLF %v", i, a, b)
 		}
 	}
 }
 
-// checkSet: all of a set is within the bounds that its members promise.
-func checkSet(t *testing.T, set Set) {
+// checkSet checks that a set is within the bounds that its fields promise.
+func checkSet(t *testing.T, set signature.Set) {
 	t.Helper()
 	if len(set.Signatures) > 3+2*maxAttachments {
 		t.Fatalf("%d signatures", len(set.Signatures))
@@ -82,17 +85,17 @@ func checkSet(t *testing.T, set Set) {
 	}
 }
 
-// checkSketch: a sketch has no more features than words, by position, and a report
-// and a check of it as many groups as they may.
-func checkSketch(t *testing.T, s Sketch) {
+// checkSketch checks that a sketch has no more features than words, by position, and that
+// a report and a check of it have no more groups than they may.
+func checkSketch(t *testing.T, s signature.Sketch) {
 	t.Helper()
-	byPos := func(a, b Feature) int { return int(a.Pos) - int(b.Pos) }
-	if max(len(s.Anchors), len(s.Keys)) > maxSketched || !slices.IsSortedFunc(s.Anchors, byPos) || !slices.IsSortedFunc(s.Keys, byPos) {
+	byPos := func(a, b signature.Feature) int { return int(a.Pos) - int(b.Pos) }
+	if max(len(s.Anchors), len(s.Keys)) > sketch.MaxWords || !slices.IsSortedFunc(s.Anchors, byPos) || !slices.IsSortedFunc(s.Keys, byPos) {
 		t.Fatalf("%d anchors, %d keys, or in disorder", len(s.Anchors), len(s.Keys))
 	}
-	keyed := func(h uint64) uint64 { return scramble(h ^ 0x5eed) }
+	keyed := func(h uint64) uint64 { return sketch.Scramble(h ^ 0x5eed) }
 	reported, asked := s.Reported(keyed), s.Asked(keyed)
-	if len(reported) > candidates || len(asked) > MaxAsked || s.AskOnly && len(reported) > 0 {
+	if len(reported) > candidates || len(asked) > signature.MaxAsked || s.AskOnly && len(reported) > 0 {
 		t.Fatalf("%d groups reported, %d asked", len(reported), len(asked))
 	}
 	for _, g := range reported {
@@ -107,7 +110,7 @@ func checkSketch(t *testing.T, s Sketch) {
 	}
 }
 
-// addFiles makes seeds of files.
+// addFiles adds files as seeds.
 func addFiles(f *testing.F, pattern string) {
 	names, err := filepath.Glob(pattern)
 	if err != nil || len(names) == 0 {

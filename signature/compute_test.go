@@ -1,8 +1,11 @@
-package signature
+package signature_test
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature"
+	"github.com/spambloom/spambloom/signature/sketch/sketchtest"
 )
 
 // prose is enough text to be signed.
@@ -15,7 +18,7 @@ const ampleProse = prose + "The chairman reminded everyone that timber had rotte
 	"spring floods; their children reach school by ferry only while calm weather lasts. A vote follows soon.\n"
 
 // kinds lists the kinds of a set in order.
-func kinds(s Set) string {
+func kinds(s signature.Set) string {
 	var names []string
 	for _, sig := range s.Signatures {
 		names = append(names, sig.Kind.String())
@@ -24,34 +27,34 @@ func kinds(s Set) string {
 }
 
 func TestComputePlain(t *testing.T) {
-	s := Compute(Parse([]byte("Subject: x\n\n" + prose)))
+	s := signature.Compute(signature.Parse([]byte("Subject: x\n\n" + prose)))
 	if got := kinds(s); got != "body text" {
 		t.Fatalf("kinds = %q, want body and text", got)
 	}
-	if len(s.Counting) != 1 || s.Counting[0].Kind != KindText {
+	if len(s.Counting) != 1 || s.Counting[0].Kind != signature.KindText {
 		t.Errorf("Counting = %v, want the text signature", s.Counting)
 	}
 }
 
-// What is reported once is found again where its copy shows it in a way that we take
-// for hidden, or for another's words. Of what is only asked nothing is reported.
+// A reported text is found again in a copy that shows it where it counts as hidden, or as
+// another author's. Nothing is reported of a sketch that is only asked.
 func TestCopiesThatSeemEmpty(t *testing.T) {
 	html := "Content-Type: text/html\n\n"
-	keyed := keyedBy(1)
-	reported := stored{}
-	reported.report(Compute(Parse([]byte(html + "<p>" + ampleProse))).Sketches[0], keyed)
+	keyed := sketchtest.KeyedBy(1)
+	reported := sketchtest.Store{}
+	reported.Report(signature.Compute(signature.Parse([]byte(html + "<p>" + ampleProse))).Sketches[0], keyed)
 	for name, raw := range map[string]string{
 		"moved out and in":     html + "<div style='margin-left:-900px;padding-left:900px'>" + ampleProse,
 		"no width but a least": html + "<div style='width:0;min-width:90%;overflow:hidden'>" + ampleProse,
 		"hidden, then shown":   html + "<style>.x{display:none} [class=x]{display:block}</style><p class=x>" + ampleProse,
 		"a signature":          "\nHello\n-- \n" + ampleProse,
 	} {
-		s := Compute(Parse([]byte(raw))).Sketches
+		s := signature.Compute(signature.Parse([]byte(raw))).Sketches
 		if len(s) == 0 || !s[0].AskOnly || len(s[0].Reported(keyed)) != 0 {
 			t.Errorf("%s: sketches %d", name, len(s))
 			continue
 		}
-		if _, ok := reported.found(s[0], keyed); !ok {
+		if _, ok := reported.Found(s[0], keyed); !ok {
 			t.Errorf("%s: not found", name)
 		}
 	}
@@ -59,7 +62,7 @@ func TestCopiesThatSeemEmpty(t *testing.T) {
 		"an answer":     "In-Reply-To: <a@b.example>\n\nHello\n-- \n" + ampleProse,
 		"nothing there": html + "<script>" + ampleProse + "</script><p>a",
 	} {
-		if s := Compute(Parse([]byte(raw))).Sketches; len(s) != 0 {
+		if s := signature.Compute(signature.Parse([]byte(raw))).Sketches; len(s) != 0 {
 			t.Errorf("%s: sketches %d", name, len(s))
 		}
 	}

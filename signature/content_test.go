@@ -1,9 +1,11 @@
-package signature
+package signature_test
 
 import (
 	"encoding/base64"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature"
 )
 
 const (
@@ -14,7 +16,7 @@ const (
 
 func encoded(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
-// multi is a message or a part of other parts.
+// multi returns a message or a part made of other parts.
 func multi(kind string, parts ...string) string {
 	boundary := "in-" + kind
 	return "Content-Type: multipart/" + kind + "; boundary=" + boundary + "\n\n--" + boundary + "\n" +
@@ -65,8 +67,8 @@ func returned(text string) string {
 		"Content-Type: message/rfc822\n\nSubject: minutes\n\n"+text)
 }
 
-// Two messages have no signature in common where only what programs and habit
-// put there is the same.
+// Two messages have no signature in common if only what programs and habit put there is
+// the same.
 func TestInnocentsShareNothing(t *testing.T) {
 	header := "Content-Type: text/rfc822-headers\n\nReceived: from the outer gateway by our inner relay with transport security for some reader\n" +
 		"Subject: about everything that happened during yesterday evening\n"
@@ -87,21 +89,21 @@ func TestInnocentsShareNothing(t *testing.T) {
 		{"automatic replies", away("bob@a.example", "12.03."), away("anna@b.example", "24/12"), "body"},
 		{"cover notes", coverNote("1", "evil"), coverNote("883", "good"), "body attachment"},
 	} {
-		a, b := Compute(Parse([]byte(tt.a))), Compute(Parse([]byte(tt.b)))
+		a, b := signature.Compute(signature.Parse([]byte(tt.a))), signature.Compute(signature.Parse([]byte(tt.b)))
 		if got := kinds(a); tt.name != "a bounce and what it returns" && got != tt.kinds {
 			t.Errorf("%s: signed by %q, want %q", tt.name, got, tt.kinds)
 		}
 		for _, s := range a.Signatures {
 			for _, other := range b.Signatures {
 				if s == other {
-					t.Errorf("%s: both have %s; text %q", tt.name, s.ID(), Text(Parse([]byte(tt.a))))
+					t.Errorf("%s: both have %s; text %q", tt.name, s.ID(), signature.Text(signature.Parse([]byte(tt.a))))
 				}
 			}
 		}
 	}
 }
 
-// What spam consists of signs all the same.
+// The content of spam signs nevertheless.
 func TestContentSigns(t *testing.T) {
 	for _, tt := range []struct{ name, raw, kinds string }{
 		{"only an image", multi("related", "Content-Type: text/html\n\n<img src=cid:logo>", image("Content-ID: <logo>\n")), "body attachment"},
@@ -116,14 +118,14 @@ func TestContentSigns(t *testing.T) {
 		{"text and a small file", multi("mixed", "\n"+prose, "Content-Type: application/pdf\n\nx"), "body text"},
 		{"a table", "Content-Type: text/csv\n\n" + strings.Repeat("1,2,3\n", minAttachment), "body attachment"},
 	} {
-		if got := kinds(Compute(Parse([]byte(tt.raw)))); got != tt.kinds {
+		if got := kinds(signature.Compute(signature.Parse([]byte(tt.raw)))); got != tt.kinds {
 			t.Errorf("%s: signed by %q, want %q", tt.name, got, tt.kinds)
 		}
 	}
 }
 
-// A milter keeps only the beginning of a large message. Its text signature is
-// that of the whole message, in any line ends.
+// A milter keeps only the beginning of a large message. Its text signature is that of the
+// whole message, with any line ends.
 func TestLargeMessages(t *testing.T) {
 	t.Parallel()
 	text := "Content-Type: text/plain\n\n" + ampleProse
@@ -136,19 +138,19 @@ func TestLargeMessages(t *testing.T) {
 		"footer in an encoded message": multi("mixed", text, file(strings.Repeat("x", 5<<8)), "Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n"+encoded("Subject: x\n\nfooter")),
 	} {
 		for _, raw := range []string{raw, toCRLF(raw)} {
-			whole := Parse([]byte(raw))
+			whole := signature.Parse([]byte(raw))
 			cut := whole
 			cut.Body, cut.Truncated = cut.Body[:5<<18], true
-			if got, want := Text(cut), Text(whole); got != want {
+			if got, want := signature.Text(cut), signature.Text(whole); got != want {
 				t.Errorf("%s: the beginning has the text %q, the whole %q", name, got, want)
 			}
 		}
 	}
-	// At the border, CR does not decide.
+	// CR does not matter at the limit.
 	seen := make(map[string]bool)
 	for n := maxReach - 1200; n < maxReach; n += 200 {
 		raw := multi("mixed", text, "Content-Type: application/x-filler\n\n"+strings.Repeat("12\n", n/3), footer)
-		a, b := Text(Parse([]byte(raw))), Text(Parse([]byte(toCRLF(raw))))
+		a, b := signature.Text(signature.Parse([]byte(raw))), signature.Text(signature.Parse([]byte(toCRLF(raw))))
 		if a != b {
 			t.Errorf("a part behind %d bytes: LF gives %q, CRLF %q", n, a, b)
 		}

@@ -1,4 +1,4 @@
-package signature
+package signature_test
 
 import (
 	"archive/tar"
@@ -10,16 +10,17 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/signature"
 )
 
-type mail struct {
+type corpusMail struct {
 	name string
 	spam bool
 	raw  []byte
 }
 
 // corpus returns the mail of the SpamAssassin public corpus, or skips.
-func corpus(tb testing.TB) []mail {
+func corpus(tb testing.TB) []corpusMail {
 	tb.Helper()
 	xz, path := testenv.Program(tb, "xz"), testenv.Corpus(tb, "..", "spamassassin.tar.xz")
 	mails, err := readCorpus(xz, path)
@@ -30,7 +31,7 @@ func corpus(tb testing.TB) []mail {
 }
 
 // readCorpus unpacks the archive once.
-func readCorpus(xz, path string) ([]mail, error) {
+func readCorpus(xz, path string) ([]corpusMail, error) {
 	corpusRead.Do(func() { unpacked.mails, unpacked.err = unpackCorpus(xz, path) })
 	return unpacked.mails, unpacked.err
 }
@@ -38,17 +39,17 @@ func readCorpus(xz, path string) ([]mail, error) {
 var (
 	corpusRead sync.Once
 	unpacked   struct {
-		mails []mail
+		mails []corpusMail
 		err   error
 	}
 )
 
-func unpackCorpus(xz, path string) ([]mail, error) {
+func unpackCorpus(xz, path string) ([]corpusMail, error) {
 	unpacked, err := exec.Command(xz, "--decompress", "--stdout", path).Output()
 	if err != nil {
 		return nil, err
 	}
-	var mails []mail
+	var mails []corpusMail
 	for r := tar.NewReader(bytes.NewReader(unpacked)); ; {
 		head, err := r.Next()
 		if err == io.EOF {
@@ -64,7 +65,7 @@ func unpackCorpus(xz, path string) ([]mail, error) {
 		if err != nil {
 			return nil, err
 		}
-		mails = append(mails, mail{head.Name, strings.Contains(head.Name, "/spam/"), raw})
+		mails = append(mails, corpusMail{head.Name, strings.Contains(head.Name, "/spam/"), raw})
 	}
 }
 
@@ -72,12 +73,12 @@ func unpackCorpus(xz, path string) ([]mail, error) {
 func TestCorpusNoFalseAgreement(t *testing.T) {
 	t.Parallel()
 	type count struct{ ham, spam []string }
-	found := make(map[Signature]*count)
+	found := make(map[signature.Signature]*count)
 	var signed, spam int
 	mails := corpus(t)
-	for i := 0; i < len(mails); i += scale { // all of it where the race detector does not look on
+	for i := 0; i < len(mails); i += scale { // all of it without the race detector
 		m := mails[i]
-		s := Compute(Parse(m.raw))
+		s := signature.Compute(signature.Parse(m.raw))
 		if len(s.Signatures) > 0 {
 			signed++
 		}
@@ -101,7 +102,7 @@ func TestCorpusNoFalseAgreement(t *testing.T) {
 		t.Fatalf("%d of %d messages are spam: cannot compare", spam, len(mails))
 	}
 
-	sharedHam, sharedSpam := make(map[Kind]int), make(map[Kind]int)
+	sharedHam, sharedSpam := make(map[signature.Kind]int), make(map[signature.Kind]int)
 	for sig, c := range found {
 		if len(c.ham) > 0 && len(c.spam) > 0 {
 			t.Errorf("%s is shared by ham %v and spam %v", sig.ID(), c.ham, c.spam)
@@ -114,7 +115,7 @@ func TestCorpusNoFalseAgreement(t *testing.T) {
 		}
 	}
 	t.Logf("%d messages, %d of them spam; %d signed", len(mails), spam, signed)
-	for _, k := range []Kind{KindBody, KindText, KindAttachment} {
+	for _, k := range []signature.Kind{signature.KindBody, signature.KindText, signature.KindAttachment} {
 		t.Logf("%s: %d ham and %d spam messages share one with another of their sort", k, sharedHam[k], sharedSpam[k])
 	}
 }

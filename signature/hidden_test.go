@@ -1,15 +1,17 @@
-package signature
+package signature_test
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature"
+	"github.com/spambloom/spambloom/signature/sketch/sketchtest"
 )
 
-// tricks are ways to deceive who looks for hidden text, as they were tried against
-// Chromium: the first ones have a reader see what looks hidden, the others hide random
-// words between those that he sees.
+// tricks are ways to deceive a search for hidden text, as tried in Chromium. The first
+// ones show text that looks hidden; the others hide random words between those shown.
 var tricks = []struct{ name, head, begin, end, hide, unhide string }{
 	{name: "canvas", begin: "<canvas>", end: "</canvas>"},
 	{name: "object", begin: "<object>", end: "</object>"},
@@ -74,8 +76,8 @@ refuses to speak about this method and the banks try to forbid it. To take part 
 account on our protected page and transfer the small starting amount. A personal manager will
 telephone you and guide you through the simple formalities.`
 
-// copyOf is an offer to somebody, with words that nobody sees where the trick has some.
-func copyOf(rng *rand.Rand, head, begin, end, hide, unhide string) Message {
+// copyOf returns an offer to somebody, with hidden words if the trick has some.
+func copyOf(rng *rand.Rand, head, begin, end, hide, unhide string) signature.Message {
 	var text strings.Builder
 	for _, word := range append([]string{"Dear", letters(rng.IntN(1e6))}, strings.Fields(offer)...) {
 		text.WriteString(word + " ")
@@ -83,17 +85,17 @@ func copyOf(rng *rand.Rand, head, begin, end, hide, unhide string) Message {
 			text.WriteString(hide + letters(rng.IntN(1e6)) + unhide + " ")
 		}
 	}
-	return Parse([]byte("Content-Type: text/html\n\n<html><head>" + head + "</head><body>" + begin + "<p>" + text.String() + "</p>" + end))
+	return signature.Parse([]byte("Content-Type: text/html\n\n<html><head>" + head + "</head><body>" + begin + "<p>" + text.String() + "</p>" + end))
 }
 
-// finds tells whether b is known by a report of a.
-func finds(a, b Set) bool {
-	keyed, reported := keyedBy(1), stored{}
+// finds reports whether b is found by a report of a.
+func finds(a, b signature.Set) bool {
+	keyed, reported := sketchtest.KeyedBy(1), sketchtest.Store{}
 	for _, s := range a.Sketches {
-		reported.report(s, keyed)
+		reported.Report(s, keyed)
 	}
 	for _, s := range b.Sketches {
-		if _, ok := reported.found(s, keyed); ok {
+		if _, ok := reported.Found(s, keyed); ok {
 			return true
 		}
 	}
@@ -107,30 +109,30 @@ func finds(a, b Set) bool {
 	return false
 }
 
-// A copy that deceives about what is hidden is found, whether the one that was reported
-// deceives or not.
+// A copy that deceives about hidden text is found, whether the reported one deceives or
+// not.
 func TestTricks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	plain := Compute(copyOf(rng, "", "", "", "", ""))
+	plain := signature.Compute(copyOf(rng, "", "", "", "", ""))
 	for _, tt := range tricks {
-		one, other := Compute(copyOf(rng, tt.head, tt.begin, tt.end, tt.hide, tt.unhide)), Compute(copyOf(rng, tt.head, tt.begin, tt.end, tt.hide, tt.unhide))
+		one, other := signature.Compute(copyOf(rng, tt.head, tt.begin, tt.end, tt.hide, tt.unhide)), signature.Compute(copyOf(rng, tt.head, tt.begin, tt.end, tt.hide, tt.unhide))
 		if !finds(one, other) {
 			t.Errorf("%s: reported, and another copy is not found", tt.name)
 		}
 		if !finds(plain, other) {
 			t.Errorf("%s: a copy without the trick was reported, and this one is not found", tt.name)
 		}
-		// A decoy that we take for shown does not help.
-		decoy := func() Message {
+		// A decoy that counts as shown does not help.
+		decoy := func() signature.Message {
 			return copyOf(rng, tt.head, "<p>"+lengthyFrom(rng, 60)+"</p>"+tt.begin, tt.end, tt.hide, tt.unhide)
 		}
-		if tt.hide == "" && !finds(Compute(decoy()), Compute(decoy())) {
+		if tt.hide == "" && !finds(signature.Compute(decoy()), signature.Compute(decoy())) {
 			t.Errorf("%s: with a decoy, another copy is not found", tt.name)
 		}
 	}
 }
 
-// lengthyFrom is text of n random words.
+// lengthyFrom returns a text of n random words.
 func lengthyFrom(rng *rand.Rand, n int) string {
 	words := make([]string, n)
 	for i := range words {
@@ -139,8 +141,8 @@ func lengthyFrom(rng *rand.Rand, n int) string {
 	return strings.Join(words, " ")
 }
 
-// A spam that brings an innocent newsletter where its readers do not see it does not
-// list that, however it is hidden and however little it shows itself.
+// A spam that brings an innocent newsletter where its readers do not see it does not list
+// that newsletter, however it is hidden and however little the spam shows.
 func TestHiddenFraming(t *testing.T) {
 	const newsletter = "Content-Type: text/html\n\n<html><body><h1>News of the allotment society</h1><p>%s</p></body></html>"
 	innocent := fmt.Sprintf(newsletter, ampleProse)
@@ -150,11 +152,11 @@ func TestHiddenFraming(t *testing.T) {
 		for _, shown := range []string{"<img src=cid:a>", "<p>Buy now!</p>", phish + "</p>", "<p>" + offer + "</p>"} {
 			for _, hide := range []string{"<div style='display:none'>%s</div>", "<div hidden>%s</div>", "<canvas>%s</canvas>", "<div style='font-size:0'>%s</div>",
 				"<style>#x{display:none}</style><div id=x>%s</div>", "<div style='color:#fff'>%s</div>", "<object>%s</object>"} {
-				spam := Compute(Parse([]byte("Content-Type: text/html\n\n" + shown + fmt.Sprintf(hide, page))))
+				spam := signature.Compute(signature.Parse([]byte("Content-Type: text/html\n\n" + shown + fmt.Sprintf(hide, page))))
 				if spam.Limits != 0 || len(spam.Sketches) == 0 {
 					t.Fatalf("%.30q hides %.40q: sketches %d, limits %v", shown, hide, len(spam.Sketches), spam.Limits.Names())
 				}
-				if finds(spam, Compute(Parse([]byte(victim)))) {
+				if finds(spam, signature.Compute(signature.Parse([]byte(victim)))) {
 					t.Errorf("a spam %.30q that hides a newsletter by %.40q lists %.60q", shown, hide, victim)
 				}
 			}
@@ -162,17 +164,17 @@ func TestHiddenFraming(t *testing.T) {
 	}
 }
 
-// The words that a guard looks for do not take a spam out of reports where they are in
-// one of its readings only.
+// The words of a guard do not keep a spam out of reports if only one of its readings has
+// them.
 func TestGuardsOfBothReadings(t *testing.T) {
 	const code = "<p>Your verification code is 482913. It is valid for ten minutes, please do not share this code with anybody, our staff never asks for it on the telephone or by mail.</p>"
 	for name, page := range map[string]string{"shown": code + "<object>" + offer + lengthy(40) + "</object>", "hidden": "<p>" + offer + "</p><div hidden>" + code + "</div>"} {
-		s := Compute(Parse([]byte("Content-Type: text/html\n\n" + page)))
-		if len(ofKind(s, KindText)) == 0 || s.Sketches[len(s.Sketches)-1].AskOnly {
+		s := signature.Compute(signature.Parse([]byte("Content-Type: text/html\n\n" + page)))
+		if len(ofKind(s, signature.KindText)) == 0 || s.Sketches[len(s.Sketches)-1].AskOnly {
 			t.Errorf("a code that is %s: signed by %q", name, kinds(s))
 		}
 	}
-	if s := Compute(Parse([]byte("Content-Type: text/html\n\n" + code))); hasWeak(s) {
+	if s := signature.Compute(signature.Parse([]byte("Content-Type: text/html\n\n" + code))); hasWeak(s) {
 		t.Errorf("a code's mail is signed by %q", kinds(s))
 	}
 }
@@ -181,7 +183,7 @@ func TestGuardsOfBothReadings(t *testing.T) {
 func TestLittleHidden(t *testing.T) {
 	for hidden, want := range map[int]int{0: 1, 8: 1, 60: 3} {
 		page := "<div style='display:none'>" + lengthy(hidden) + "</div><p>" + offer
-		if s := Compute(Parse([]byte("Content-Type: text/html\n\n" + page))); len(s.Sketches) != want {
+		if s := signature.Compute(signature.Parse([]byte("Content-Type: text/html\n\n" + page))); len(s.Sketches) != want {
 			t.Errorf("%d hidden words: %d sketches, want %d", hidden, len(s.Sketches), want)
 		}
 	}

@@ -1,4 +1,4 @@
-package signature
+package signature_test
 
 import (
 	"bytes"
@@ -15,11 +15,13 @@ import (
 
 	"golang.org/x/image/bmp"
 
+	"github.com/spambloom/spambloom/signature/archive/archivetest"
 	"github.com/spambloom/spambloom/signature/picture"
+	"github.com/spambloom/spambloom/signature/sketch"
 )
 
-// hostilePNG: width, height, colour type, depth, interlaced, filter, and how much of
-// the data is there, in percent; kind and number of blocks before it.
+// hostilePNG: width, height, colour type, depth, interlaced, filter, share of the data in
+// percent; kind and number of blocks before it.
 func hostilePNG(numbers []int) []byte {
 	width, height := number(numbers, 0, 100, 4000), number(numbers, 1, 100, 4000)
 	kind := []int{0, 2, 3, 4, 6}[number(numbers, 2, 0, 4)]
@@ -45,8 +47,8 @@ func hostilePNG(numbers []int) []byte {
 		w.Write(line)
 	}
 	w.Close()
-	if data := packed.Bytes(); number(numbers, 8, 0, 200_000) > 0 && number(numbers, 7, 0, lastBlocks) != textBlocks {
-		before := blocks(number(numbers, 7, 0, lastBlocks), number(numbers, 8, 0, 200_000))
+	if data := packed.Bytes(); number(numbers, 8, 0, 200_000) > 0 && number(numbers, 7, 0, archivetest.LastBlocks) != archivetest.TextBlocks {
+		before := archivetest.Blocks(number(numbers, 7, 0, archivetest.LastBlocks), number(numbers, 8, 0, 200_000))
 		packed = *bytes.NewBuffer(slices.Concat(data[:2], before[:len(before)-2], data[2:]))
 	}
 	out := []byte("\x89PNG\r\n\x1a\n")
@@ -64,11 +66,11 @@ func hostilePNG(numbers []int) []byte {
 	return append(out, make([]byte, minPicture)...)
 }
 
-// noise is a picture that no encoder makes small.
+// noise returns a picture that no encoder makes small.
 func noise(width, height int) *stdimage.Paletted {
 	m := stdimage.NewPaletted(stdimage.Rect(0, 0, width, height), palette.Plan9)
 	for i := range m.Pix {
-		m.Pix[i] = byte(scramble(uint64(i)))
+		m.Pix[i] = byte(sketch.Scramble(uint64(i)))
 	}
 	return m
 }
@@ -95,8 +97,8 @@ func hostileBMP(numbers []int) []byte {
 
 // hostileJPEG: width, height, components, sampling, scans (0 for one that is not
 // progressive), their kind, their length in bytes, and whether they are progressive (0)
-// or all of all components (1). All codes are one bit, so that
-// a byte of zeros says as much as can be.
+// or all of all components (1). All codes are one bit, so that a byte of zeros has as
+// many codes as possible.
 func hostileJPEG(numbers []int) []byte {
 	width, height := number(numbers, 0, 100, 4000), number(numbers, 1, 100, 4000)
 	components := []int{1, 3, 4}[number(numbers, 2, 0, 2)]
@@ -168,13 +170,13 @@ func TestMemoryOfJPEG(t *testing.T) {
 	}
 }
 
-// hostileWebP: width, height, and length of the data, of which all that follows its
-// head is random. All codes of VP8 (RFC 6386) are valid.
+// hostileWebP: width, height, and length of the data, which is random after its head. All
+// codes of VP8 (RFC 6386) are valid.
 func hostileWebP(numbers []int) []byte {
 	width, height := number(numbers, 0, 100, 4000), number(numbers, 1, 100, 4000)
 	data := make([]byte, number(numbers, 2, minPicture, 4<<20))
 	for i := range data {
-		data[i] = byte(scramble(uint64(i + number(numbers, 3, 0, 1000))))
+		data[i] = byte(sketch.Scramble(uint64(i + number(numbers, 3, 0, 1000))))
 	}
 	first := min(number(numbers, 4, 100, 1<<19-1), len(data)-100) // length of the partition of modes
 	copy(data, []byte{byte(first<<5) | 0x10, byte(first >> 3), byte(first >> 11), 0x9d, 0x01, 0x2a,

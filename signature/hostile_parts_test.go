@@ -1,17 +1,22 @@
-package signature
+package signature_test
 
 import (
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature"
+	"github.com/spambloom/spambloom/signature/archive/archivetest"
 )
 
-// repeated is prose and then about a size of one piece.
+// repeated returns prose and then about a size of one piece.
 func repeated(header, piece string, size int) string {
 	return header + "\n\n" + prose + strings.Repeat(piece, size/scale/len(piece))
 }
 
-// repeatedParts is prose and then n parts of one piece.
+// repeatedParts returns prose and then n parts of one piece.
 func repeatedParts(piece string, n int) string {
 	return "Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + prose + "\n" + strings.Repeat("--b\n"+piece+"\n", n/scale) + "--b--\n"
 }
@@ -21,22 +26,41 @@ const (
 	asPage  = "Content-Type: text/html; charset=utf-8"
 )
 
-// everyLookAlike is every character that version 2 folds.
-func everyLookAlike() string {
-	var b strings.Builder
-	for r := rune(0x80); r < maxFoldable; r++ {
-		if _, changed := looksLike.of(r); changed {
-			b.WriteRune(r)
-			if r%7 == 0 {
-				b.WriteByte(' ')
+// everyLookAlike returns every character that folding changes, in order.
+func everyLookAlike(tb testing.TB) string {
+	tb.Helper()
+	table, err := os.ReadFile("words/lookalikes.txt")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var all []rune
+	for line := range strings.Lines(string(table)) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 || fields[0] == "#" {
+			continue
+		}
+		for _, field := range fields[1:] {
+			var first, last rune
+			if n, _ := fmt.Sscanf(field, "%X-%X", &first, &last); n == 1 {
+				last = first
 			}
+			for r := first; r <= last; r++ {
+				all = append(all, r)
+			}
+		}
+	}
+	slices.Sort(all)
+	var b strings.Builder
+	for _, r := range all {
+		b.WriteRune(r)
+		if r%7 == 0 {
+			b.WriteByte(' ')
 		}
 	}
 	return b.String()
 }
 
-// hostileParts are more of them: one and more for each part of the way from a message
-// to its signatures.
+// hostileParts are more of them: one and more for each stage of signing.
 var hostileParts = []struct {
 	name string
 	make func(tb testing.TB) string
@@ -61,8 +85,8 @@ var hostileParts = []struct {
 	{"rulers", func(testing.TB) string { return repeated(asPlain, "----------\nx:\n", 1<<20) }},
 	{"beginnings of boilerplate", func(testing.TB) string { return repeated(asPlain, "this email has been ", 1<<20) }},
 	{"boilerplate", func(testing.TB) string { return repeated(asPlain, "sent from my iphone x ", 1<<20) }},
-	{"look-alikes", func(testing.TB) string { return repeated(asPlain, everyLookAlike(), 1<<20*scale) }},
-	{"look-alikes in full", func(testing.TB) string { return repeated(asPlain, everyLookAlike(), 1<<20) }},
+	{"look-alikes", func(tb testing.TB) string { return repeated(asPlain, everyLookAlike(tb), 1<<20*scale) }},
+	{"look-alikes in full", func(tb testing.TB) string { return repeated(asPlain, everyLookAlike(tb), 1<<20) }},
 	{"combining marks", func(testing.TB) string { return repeated(asPlain, "a\u0301\u0316\u0345\u0f71 ", 1<<20) }},
 	{"isolates", func(testing.TB) string { return repeated(asPlain, "\u2067\u202ea\u2069\u05d0 ", 1<<20) }},
 	{"Thai and Han", func(testing.TB) string { return repeated(asPlain, "สวัสดี中文", 1<<20) }},
@@ -90,23 +114,23 @@ var hostileParts = []struct {
 	{"archives in archives", func(tb testing.TB) string {
 		data := strings.Repeat("\x00", 8<<20/scale)
 		for range 4 {
-			data = string(gzipped(tb, "a", []byte(data)))
+			data = string(archivetest.Gzip(tb, "a", []byte(data)))
 		}
 		return repeatedParts("Content-Type: application/gzip\nContent-Transfer-Encoding: base64\n\n"+encoded(data+strings.Repeat("\x00", minAttachment)), 16*scale)
 	}},
 	{"an archive that grows", func(tb testing.TB) string {
-		return "Content-Type: multipart/mixed; boundary=b\n\n--b\n" + zipFile(tb, member{"a", strings.Repeat("\x00", 61<<20/scale)}) + "--b--\n"
+		return "Content-Type: multipart/mixed; boundary=b\n\n--b\n" + zipFile(tb, archivetest.File("a", strings.Repeat("\x00", 61<<20/scale))) + "--b--\n"
 	}},
 	{"PDF streams", func(testing.TB) string {
 		return "Content-Type: application/pdf\n\n%PDF-1.4\n" + strings.Repeat("1 0 obj<</Length 9/Filter/FlateDecode>>stream\nx\x9c\x03\x00endstream endobj\n", 100_000/scale)
 	}},
 }
 
-// Each is signed, or at least its body is.
+// Each message is signed, or at least its body is.
 func TestHostileParts(t *testing.T) {
 	t.Parallel()
 	for _, tt := range hostileParts {
-		s := Compute(Parse([]byte(tt.make(t))))
+		s := signature.Compute(signature.Parse([]byte(tt.make(t))))
 		if len(s.Signatures) == 0 {
 			t.Errorf("%s: not signed", tt.name)
 		}
@@ -122,7 +146,7 @@ func BenchmarkHostileParts(b *testing.B) {
 		b.Run(tt.name, func(b *testing.B) {
 			b.SetBytes(int64(len(raw)))
 			for b.Loop() {
-				Compute(Parse(raw))
+				signature.Compute(signature.Parse(raw))
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package signature
+package signature_test
 
 import (
 	"encoding/base64"
@@ -6,10 +6,12 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature"
 )
 
-// hostile are messages made to cost much. Their benchmark shows that none does;
-// the tests here show that each is still read.
+// hostile are messages made to cost much. The benchmark shows that none does; the tests
+// show that each is still read.
 var hostile = []struct {
 	name  string
 	make  func() string
@@ -92,7 +94,7 @@ var hostile = []struct {
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	for _, tt := range hostile {
-		if got := kinds(Compute(Parse([]byte(tt.make())))); got != tt.kinds {
+		if got := kinds(signature.Compute(signature.Parse([]byte(tt.make())))); got != tt.kinds {
 			t.Errorf("%s: signed by %q, want %q", tt.name, got, tt.kinds)
 		}
 	}
@@ -105,7 +107,7 @@ func BenchmarkHostile(b *testing.B) {
 			b.SetBytes(int64(len(raw)))
 			b.ReportAllocs()
 			for b.Loop() {
-				Compute(Parse(raw))
+				signature.Compute(signature.Parse(raw))
 			}
 		})
 	}
@@ -114,10 +116,10 @@ func BenchmarkHostile(b *testing.B) {
 // An encoded message in a message costs its size, not its fields.
 func TestWrappedMemory(t *testing.T) {
 	inner := strings.Repeat("a:\n", 1<<20/3) + "\n" + prose
-	m := Parse([]byte("Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n" + base64.StdEncoding.EncodeToString([]byte(inner))))
+	m := signature.Parse([]byte("Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n" + base64.StdEncoding.EncodeToString([]byte(inner))))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	s := Compute(m)
+	s := signature.Compute(m)
 	runtime.ReadMemStats(&after)
 	if got := kinds(s); got != "body text" {
 		t.Errorf("signed by %q", got)
@@ -133,15 +135,28 @@ func TestAttachmentsBounded(t *testing.T) {
 	for i := range 40 {
 		fmt.Fprintf(&raw, "--b\nContent-Type: application/zip\n\n%d%s\n", i/2, strings.Repeat("x", minAttachment))
 	}
-	s := Compute(Parse([]byte(raw.String())))
-	if got := len(ofKind(s, KindAttachment)); got != maxAttachments {
+	s := signature.Compute(signature.Parse([]byte(raw.String())))
+	if got := len(ofKind(s, signature.KindAttachment)); got != maxAttachments {
 		t.Errorf("%d attachment signatures, want %d", got, maxAttachments)
 	}
-	seen := make(map[Signature]bool)
+	seen := make(map[signature.Signature]bool)
 	for _, sig := range s.Signatures {
 		if seen[sig] {
 			t.Errorf("%s twice", sig.ID())
 		}
 		seen[sig] = true
 	}
+}
+
+// nested returns a message of multiparts inside each other.
+func nested(depth int) string {
+	var b strings.Builder
+	for i := range depth {
+		fmt.Fprintf(&b, "Content-Type: multipart/mixed; boundary=b%d\r\n\r\n--b%d\r\n", i, i)
+	}
+	b.WriteString("\r\n" + prose + "\r\n")
+	for i := depth - 1; i >= 0; i-- {
+		fmt.Fprintf(&b, "--b%d--\r\n", i)
+	}
+	return b.String()
 }

@@ -1,12 +1,15 @@
-package signature
+package signature_test
 
 import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature"
+	"github.com/spambloom/spambloom/signature/mail"
 )
 
-// pageImage is the written page of vector 70, 300 by 260 pixels.
+// pageImage returns the written page of vector 70, 300 by 260 pixels.
 func pageImage(tb testing.TB) []byte {
 	tb.Helper()
 	raw, err := os.ReadFile("testdata/70-image.eml")
@@ -14,17 +17,17 @@ func pageImage(tb testing.TB) []byte {
 		tb.Fatal(err)
 	}
 	var content []byte
-	walk(Parse(raw), true, func(l leaf) {
-		if l.mediaType == "image/png" {
-			content = decodeTransfer(nil, l.raw, l.encoding)
+	mail.Walk(signature.Parse(raw), nil, func(l mail.Leaf) {
+		if l.MediaType == "image/png" {
+			content = l.File(nil)
 		}
 	})
 	return content
 }
 
-func imagesOf(s Set) (sketches []Sketch) {
+func imagesOf(s signature.Set) (sketches []signature.Sketch) {
 	for _, sketch := range s.Sketches {
-		if sketch.Kind == KindImage {
+		if sketch.Kind == signature.KindImage {
 			sketches = append(sketches, sketch)
 		}
 	}
@@ -35,7 +38,7 @@ func imagePart(header string, content []byte) string {
 	return "--b\nContent-Type: image/png\nContent-Transfer-Encoding: base64\n" + header + "\n" + encode(content) + "\n"
 }
 
-// Where an image has a sketch: attached, or beside no text that signs.
+// An image has a sketch if it is attached, or beside no text that signs.
 func TestImageSigns(t *testing.T) {
 	page := pageImage(t)
 	for _, tt := range []struct {
@@ -50,7 +53,7 @@ func TestImageSigns(t *testing.T) {
 		{"returned", "report", prose, "", 0},
 	} {
 		raw := "Content-Type: multipart/" + tt.kind + "; boundary=b\n\n--b\n\n" + tt.text + "\n" + imagePart(tt.header, page) + "--b--\n"
-		if got := len(imagesOf(Compute(Parse([]byte(raw))))); got != tt.want {
+		if got := len(imagesOf(signature.Compute(signature.Parse([]byte(raw))))); got != tt.want {
 			t.Errorf("%s: %d sketches, want %d", tt.name, got, tt.want)
 		}
 	}
@@ -58,7 +61,7 @@ func TestImageSigns(t *testing.T) {
 
 func TestImagesBounded(t *testing.T) {
 	raw := "Content-Type: multipart/mixed; boundary=b\n\n" + strings.Repeat(imagePart("", pageImage(t)), 6)
-	if got := len(imagesOf(Compute(Parse([]byte(raw))))); got != maxPictures {
+	if got := len(imagesOf(signature.Compute(signature.Parse([]byte(raw))))); got != maxPictures {
 		t.Errorf("%d sketches, want %d", got, maxPictures)
 	}
 }
@@ -74,7 +77,7 @@ func TestImageGroups(t *testing.T) {
 		t.Fatalf("%d groups reported", n)
 	}
 	stored := make(map[[2]uint64]bool)
-	for _, g := range first[0].Reported(keyed)[:StoredAnchors] {
+	for _, g := range first[0].Reported(keyed)[:signature.StoredAnchors] {
 		for _, k := range g.Keys {
 			stored[[2]uint64{g.Anchor, k}] = true
 		}

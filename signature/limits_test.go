@@ -1,6 +1,7 @@
-package signature
+package signature_test
 
 import (
+	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -8,6 +9,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature"
+	"github.com/spambloom/spambloom/signature/archive/archivetest"
+	"github.com/spambloom/spambloom/signature/sketch"
+	"github.com/spambloom/spambloom/signature/work"
 )
 
 // numbered repeats a format with the numbers below n.
@@ -19,7 +25,7 @@ func numbered(format string, n int) string {
 	return b.String()
 }
 
-// letters is i in letters, as digits are no words.
+// letters returns i in letters, as digits are no words.
 func letters(i int) string {
 	const alphabet = "bcdfghjklm"
 	var b strings.Builder
@@ -30,7 +36,7 @@ func letters(i int) string {
 	return b.String()
 }
 
-// lengthy is text of n different words.
+// lengthy returns a text of n different words.
 func lengthy(n int) string {
 	words := make([]string, n)
 	for i := range words {
@@ -46,7 +52,7 @@ func wrappedIn(levels int, raw string) string {
 	return raw
 }
 
-// hugeImage is the beginning of a PNG of 2,000 by 2,000 pixels.
+// hugeImage returns the beginning of a PNG of 2,000 by 2,000 pixels.
 func hugeImage() []byte {
 	head := []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR")
 	head = binary.BigEndian.AppendUint32(head, 2000)
@@ -56,19 +62,18 @@ func hugeImage() []byte {
 	return append(head, make([]byte, minPicture)...)
 }
 
-func zipFile(tb testing.TB, members ...member) string {
-	return "Content-Type: application/zip\nContent-Transfer-Encoding: base64\n\n" + encode(zipped(tb, members...)) + "\n"
+func zipFile(tb testing.TB, members ...archivetest.Member) string {
+	return "Content-Type: application/zip\nContent-Transfer-Encoding: base64\n\n" + encode(archivetest.Zip(tb, members...)) + "\n"
 }
 
-// bites are messages of which each makes limits bite; the last in the list of names
-// is the one that it is made for.
+// bites are messages that reach limits; each is made for the last limit that it names.
 func bites(tb testing.TB) []struct{ name, raw, want string } {
 	const html = "Content-Type: text/html\n\n"
 	const mixed = "Content-Type: multipart/mixed; boundary=b\n\n"
 	page := imagePart("", pageImage(tb))
-	small := make([]member, maxMembers+1)
+	small := make([]archivetest.Member, maxMembers+1)
 	for i := range small {
-		small[i] = member{fmt.Sprint(i), "x"}
+		small[i] = archivetest.File(fmt.Sprint(i), "x")
 	}
 	return []struct{ name, raw, want string }{
 		{"nothing", "\n" + prose, ""},
@@ -79,15 +84,15 @@ func bites(tb testing.TB) []struct{ name, raw, want string } {
 		{"1 MiB of text", "\n" + strings.Repeat(prose, maxSource/len(prose)+1), "decoded text words"},
 		{"128 KiB of text", "\n" + strings.Repeat(prose, 128<<10/len(prose)), "words"},
 		{"300 KiB of text", "\n" + strings.Repeat(prose, 300<<10/len(prose)), "text words"},
-		{"many short words", "\n" + strings.Repeat("so we go on ", maxSketched/4+1), "words"},
-		{"as many as may be", "\n" + strings.Repeat("so we go on ", maxSketched/4), ""},
+		{"many short words", "\n" + strings.Repeat("so we go on ", sketch.MaxWords/4+1), "words"},
+		{"as many as may be", "\n" + strings.Repeat("so we go on ", sketch.MaxWords/4), ""},
 		{"open elements", html + strings.Repeat("<div>", maxOpen+1), "open-elements"},
 		{"a long style sheet", html + "<style>" + strings.Repeat(" ", maxSheet+1), "style-sheets"},
 		{"many selectors", html + "<style>" + numbered(".a%d{color:red}", maxSelectors+1), "style-sheets"},
 		{"many classes", html + "<style>.a{color:red}</style><p class='" + numbered("c%d ", maxClasses+1) + "'>x", "style-sheets"},
 		{"as many classes as may be", html + "<style>.a{color:red}</style><p class='" + numbered("c%d ", maxClasses) + "'>x", ""},
 		{"attachments", mixed + numbered("--b\nContent-Type: application/zip\n\n%d"+strings.Repeat("x", minAttachment)+"\n", maxAttachments+1), "attachments"},
-		{"an archive that inflates", zipFile(tb, member{"a", strings.Repeat("x", freeInflated+1<<20)}), "contents"},
+		{"an archive that inflates", zipFile(tb, archivetest.File("a", strings.Repeat("x", freeInflated+1<<20))), "contents"},
 		{"an archive whose members share their data", "Content-Type: application/zip\nContent-Transfer-Encoding: base64\n\n" + encode(hostileZip([]int{2, 100, 2})), "contents"},
 		{"an archive of many members", zipFile(tb, small...), "contents"},
 		{"a PDF of many streams", "Content-Type: application/pdf\n\n%PDF-1.4\n" + numbered("%d obj <<>>\nstream\nx\nendstream\n", maxMembers+1), "contents"},
@@ -107,29 +112,29 @@ func bites(tb testing.TB) []struct{ name, raw, want string } {
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	var bitten Limits
+	var bitten signature.Limits
 	for _, tt := range bites(t) {
-		got := Compute(Parse([]byte(tt.raw))).Limits
+		got := signature.Compute(signature.Parse([]byte(tt.raw))).Limits
 		if names := strings.Join(got.Names(), " "); names != tt.want {
 			t.Errorf("%s: limits %q, want %q", tt.name, names, tt.want)
 		}
 		bitten |= got
 	}
-	if all := Limits(1<<len(LimitNames()) - 1); bitten != all&^LimitGroups {
-		t.Errorf("no message for %v", (all &^ (bitten | LimitGroups)).Names())
+	if all := signature.Limits(1<<len(signature.LimitNames()) - 1); bitten != all&^signature.LimitGroups {
+		t.Errorf("no message for %v", (all &^ (bitten | signature.LimitGroups)).Names())
 	}
 }
 
-// A text of as many different words as sketches hold is asked for within the limit;
-// one that says the same again and again, with other words between, is not.
+// A text of as many different words as sketches contain is asked for within the limit. A
+// text that repeats itself, with other words between, is not.
 func TestLimitOfGroups(t *testing.T) {
-	keyed := func(h uint64) uint64 { return scramble(h ^ 7) }
-	for text, want := range map[string]bool{lengthy(maxSketched): false, strings.Repeat(lengthy(110)+" ", maxSketched/110): true} {
-		set := Compute(Parse([]byte("\n" + text)))
+	keyed := func(h uint64) uint64 { return sketch.Scramble(h ^ 7) }
+	for text, want := range map[string]bool{lengthy(sketch.MaxWords): false, strings.Repeat(lengthy(110)+" ", sketch.MaxWords/110): true} {
+		set := signature.Compute(signature.Parse([]byte("\n" + text)))
 		if len(set.Sketches) != 1 {
 			t.Fatalf("%.20q: %d sketches", text, len(set.Sketches))
 		}
-		if n := len(set.Sketches[0].Asked(keyed)); (n == MaxAsked) != want || n > MaxAsked {
+		if n := len(set.Sketches[0].Asked(keyed)); (n == signature.MaxAsked) != want || n > signature.MaxAsked {
 			t.Errorf("%.20q: %d groups asked", text, n)
 		}
 	}
@@ -137,9 +142,9 @@ func TestLimitOfGroups(t *testing.T) {
 
 // Each limit has a bit, a name and a line of its own in FORMAT.md.
 func TestLimitNames(t *testing.T) {
-	names := LimitNames()
-	if last := 1 << (len(names) - 1); LimitWork != Limits(last) {
-		t.Errorf("%d names for limits up to %b", len(names), LimitDomains)
+	names := signature.LimitNames()
+	if last := 1 << (len(names) - 1); work.LimitWork != signature.Limits(last) {
+		t.Errorf("%d names for limits up to %b", len(names), work.LimitDomains)
 	}
 	if len(slices.Compact(slices.Sorted(slices.Values(names)))) != len(names) {
 		t.Errorf("a name stands twice in %q", names)
@@ -161,3 +166,5 @@ func TestLimitNames(t *testing.T) {
 		t.Errorf("FORMAT.md has the limits %q, want %q", listed, names)
 	}
 }
+
+func encode(data []byte) string { return base64.StdEncoding.EncodeToString(data) }

@@ -1,6 +1,6 @@
 //go:build !race
 
-package signature
+package signature_test
 
 // scale divides the sizes of hostile messages.
 const scale = 1

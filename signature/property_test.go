@@ -1,4 +1,4 @@
-package signature
+package signature_test
 
 import (
 	"bytes"
@@ -11,10 +11,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/signature"
 )
 
-// line draws a line of a message: prose, or something a mailbox or a parser
-// could stumble over.
+// line draws a line of a message: prose, or something that a mailbox or a parser may
+// misread.
 func line(t *rapid.T) string {
 	return rapid.OneOf(
 		rapid.StringMatching(`[a-zA-Z ,.]{0,70}`),
@@ -48,7 +50,7 @@ func tree(t *rapid.T, depth int) string {
 
 func toCRLF(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }
 
-// mailboxCopy is what an mbox makes of a message: quoted From lines, lines added at
+// mailboxCopy returns a message as an mbox stores it: quoted From lines, lines added at
 // both ends, trace fields.
 func mailboxCopy(raw string) string {
 	var quoted []string
@@ -64,9 +66,9 @@ func mailboxCopy(raw string) string {
 func TestCopiesAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		raw := tree(t, 3)
-		want := Compute(Parse([]byte(raw)))
+		want := signature.Compute(signature.Parse([]byte(raw)))
 		for name, other := range map[string]string{"CRLF": toCRLF(raw), "mailbox": mailboxCopy(raw), "mailbox with CRLF": toCRLF(mailboxCopy(raw))} {
-			if got := Compute(Parse([]byte(other))); !reflect.DeepEqual(got, want) {
+			if got := signature.Compute(signature.Parse([]byte(other))); !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s copy of %q: got %v, want %v", name, raw, got, want)
 			}
 		}
@@ -77,7 +79,7 @@ func TestEncodingsAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := lines(t)
 		head := "Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: "
-		want := Compute(Parse([]byte(head + "8bit\n\n" + text)))
+		want := signature.Compute(signature.Parse([]byte(head + "8bit\n\n" + text)))
 
 		var qp bytes.Buffer
 		w := quotedprintable.NewWriter(&qp)
@@ -87,7 +89,7 @@ func TestEncodingsAgree(t *testing.T) {
 			"base64":           base64.StdEncoding.EncodeToString([]byte(toCRLF(text))),
 			"quoted-printable": qp.String(),
 		} {
-			if got := Compute(Parse([]byte(head + encoding + "\n\n" + body))); !reflect.DeepEqual(got, want) {
+			if got := signature.Compute(signature.Parse([]byte(head + encoding + "\n\n" + body))); !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s of %q: got %v, want %v", encoding, text, got, want)
 			}
 		}
@@ -101,8 +103,8 @@ func TestChangesShow(t *testing.T) {
 		changed := append([]string(nil), words...)
 		i := rapid.IntRange(0, len(words)-1).Draw(t, "word")
 		changed[i] = rapid.StringMatching(`[a-z]{5,10}q`).Draw(t, "instead")
-		a := Compute(Parse([]byte("\n" + strings.Join(words, " "))))
-		b := Compute(Parse([]byte("\n" + strings.Join(changed, " "))))
+		a := signature.Compute(signature.Parse([]byte("\n" + strings.Join(words, " "))))
+		b := signature.Compute(signature.Parse([]byte("\n" + strings.Join(changed, " "))))
 		for _, s := range a.Signatures {
 			for _, other := range b.Signatures {
 				if s == other {
@@ -116,24 +118,24 @@ func TestChangesShow(t *testing.T) {
 func TestTruncated(t *testing.T) {
 	pdf := strings.Repeat("pdf ", minAttachment)
 	raw := "Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + ampleProse + "\n--b\nContent-Type: application/pdf\n\n" + pdf + "\n--b\nContent-Type: application/zip\n\n" + pdf + "more"
-	whole := Parse([]byte(raw + pdf))
-	cut := Parse([]byte(raw))
+	whole := signature.Parse([]byte(raw + pdf))
+	cut := signature.Parse([]byte(raw))
 	cut.Truncated = true
-	if got := kinds(Compute(whole)); got != "body text attachment attachment" {
+	if got := kinds(signature.Compute(whole)); got != "body text attachment attachment" {
 		t.Fatalf("whole message signed by %q", got)
 	}
-	got := Compute(cut)
+	got := signature.Compute(cut)
 	if kinds(got) != "text attachment" {
 		t.Fatalf("cut message signed by %q, want text and the attachment before the cut", kinds(got))
 	}
-	if !reflect.DeepEqual(got.Signatures, Compute(whole).Signatures[1:3]) {
+	if !reflect.DeepEqual(got.Signatures, signature.Compute(whole).Signatures[1:3]) {
 		t.Errorf("parts before the cut have other signatures than in the whole message")
 	}
 
-	// The HTML part is cut, so nobody knows what a reader would see.
-	alternative := Parse([]byte("Content-Type: multipart/alternative; boundary=b\n\n--b\n\n" + prose + "\n--b\nContent-Type: text/html\n\n<p>" + prose))
+	// The HTML part is cut, so the text that a reader would see is unknown.
+	alternative := signature.Parse([]byte("Content-Type: multipart/alternative; boundary=b\n\n--b\n\n" + prose + "\n--b\nContent-Type: text/html\n\n<p>" + prose))
 	alternative.Truncated = true
-	if got := Compute(alternative); len(got.Signatures) > 0 {
+	if got := signature.Compute(alternative); len(got.Signatures) > 0 {
 		t.Errorf("alternative with a cut HTML part signed by %q", kinds(got))
 	}
 }
@@ -143,26 +145,26 @@ func TestAttached(t *testing.T) {
 	deep := "Content-Type: message/rfc822\n\n" + inner
 	raw := "Content-Type: multipart/mixed; boundary=b\n\n--b\n\nsee below\n--b\nContent-Type: message/rfc822\n\n" + deep +
 		"\n--b\nContent-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n" + base64.StdEncoding.EncodeToString([]byte(inner)) + "\n--b--\n"
-	got := Attached(Parse([]byte(raw)))
+	got := signature.Attached(signature.Parse([]byte(raw)))
 	if len(got) != 2 {
 		t.Fatalf("%d messages attached, want 2", len(got))
 	}
-	want := Compute(Parse([]byte(inner)))
-	inmost := Attached(got[0])
+	want := signature.Compute(signature.Parse([]byte(inner)))
+	inmost := signature.Attached(got[0])
 	if len(inmost) != 1 || inmost[0].Header[0].Value != "inner" {
 		t.Fatalf("message in message: got %v", inmost)
 	}
-	for i, m := range []Message{inmost[0], got[1]} {
-		if !reflect.DeepEqual(Compute(m), want) {
+	for i, m := range []signature.Message{inmost[0], got[1]} {
+		if !reflect.DeepEqual(signature.Compute(m), want) {
 			t.Errorf("message %d: signatures differ from those of the message sent alone", i)
 		}
 	}
-	if got := Attached(Parse([]byte(inner))); got != nil {
+	if got := signature.Attached(signature.Parse([]byte(inner))); got != nil {
 		t.Errorf("a message without attachments has attached %v", got)
 	}
 }
 
-// What a mail system returned and what a list bundled, nobody attached.
+// Messages that a mail system returned or a list bundled are not attached.
 func TestAttachedByNobody(t *testing.T) {
 	const inner = "Content-Type: message/rfc822\n\nSubject: innocent\n\n" + prose
 	for _, tt := range []struct {
@@ -176,7 +178,7 @@ func TestAttachedByNobody(t *testing.T) {
 		{"digest with a footer", "Content-Type: multipart/mixed; boundary=a\n\n--a\nContent-Type: multipart/digest; boundary=b\n\n--b\n" + inner + "\n--b--\n--a\n\nfooter\n--a--\n", 0},
 		{"forwarded bounce", "Content-Type: message/rfc822\n\nContent-Type: multipart/report; boundary=b\n\n--b\n" + inner + "\n--b--\n", 1},
 	} {
-		if got := Attached(Parse([]byte(tt.raw))); len(got) != tt.want {
+		if got := signature.Attached(signature.Parse([]byte(tt.raw))); len(got) != tt.want {
 			t.Errorf("%s: %d messages attached, want %d", tt.name, len(got), tt.want)
 		}
 	}
@@ -184,18 +186,18 @@ func TestAttachedByNobody(t *testing.T) {
 
 func TestCounting(t *testing.T) {
 	file := "Content-Type: application/pdf\n\n" + strings.Repeat("pdf ", minAttachment)
-	cut := Parse([]byte("Content-Type: multipart/mixed; boundary=b\n\n--b\n" + file + "\n--b\n"))
+	cut := signature.Parse([]byte("Content-Type: multipart/mixed; boundary=b\n\n--b\n" + file + "\n--b\n"))
 	cut.Truncated = true
 	for _, tt := range []struct {
 		name string
-		m    Message
-		want Kind
+		m    signature.Message
+		want signature.Kind
 	}{
-		{"text", Parse([]byte("\n" + prose)), KindText},
-		{"no text", Parse([]byte(file)), KindBody},
-		{"no text, cut", cut, KindAttachment},
+		{"text", signature.Parse([]byte("\n" + prose)), signature.KindText},
+		{"no text", signature.Parse([]byte(file)), signature.KindBody},
+		{"no text, cut", cut, signature.KindAttachment},
 	} {
-		if got := Compute(tt.m).Counting; len(got) != 1 || got[0].Kind != tt.want {
+		if got := signature.Compute(tt.m).Counting; len(got) != 1 || got[0].Kind != tt.want {
 			t.Errorf("%s: counted by %v, want %s", tt.name, got, tt.want)
 		}
 	}
@@ -215,7 +217,7 @@ func TestSignsAttachment(t *testing.T) {
 		{"text/x-vcard", strings.Repeat("x", minAttachment), false},
 		{"message/delivery-status", strings.Repeat("x", minAttachment), false},
 	} {
-		if got := signsAttachment(tt.mediaType, []byte(tt.content)); got != tt.want {
+		if got := signature.SignsAttachment(tt.mediaType, []byte(tt.content)); got != tt.want {
 			t.Errorf("%s of %d bytes: %v, want %v", tt.mediaType, len(tt.content), got, tt.want)
 		}
 	}

@@ -1,7 +1,7 @@
 //go:build race
 
-package signature
+package signature_test
 
-// scale divides the sizes of hostile messages: the race detector makes each byte
-// some ten times as dear, and there is nothing in their size to race for.
+// scale divides the sizes of hostile messages. The race detector makes each byte some ten
+// times as expensive, and size adds no races.
 const scale = 8

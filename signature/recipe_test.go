@@ -1,4 +1,4 @@
-package signature
+package signature_test
 
 import (
 	"archive/tar"
@@ -13,18 +13,20 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature/archive/archivetest"
 )
 
-// A recipe describes a message in a few lines, of which each says how often a piece
-// is repeated, and then the piece as a quoted string of Go: in it, "{i}" becomes the
-// number of the repetition. A line of a word and numbers is an archive or image from
-// the list files, in base64.
+// recipe describes a message in a few lines. Each line has how often a piece is repeated,
+// and then the piece as a quoted string of Go, in which "{i}" becomes the number of the
+// repetition. A line of a word and numbers is an archive or image of fileMakers, in
+// base64.
 type recipe []ingredient
 
 type ingredient struct {
 	count   int
 	piece   string
-	file    string // name in files, instead of a piece
+	file    string // name in fileMakers, instead of a piece
 	numbers []int
 }
 
@@ -44,7 +46,7 @@ func readRecipe(text string) (r recipe, err error) {
 			continue
 		}
 		one := ingredient{count: 1, file: first}
-		if files[first] == nil {
+		if fileMakers[first] == nil {
 			return nil, fmt.Errorf("%s: no such file", line)
 		}
 		for field := range strings.FieldsSeq(rest) {
@@ -71,13 +73,13 @@ func (r recipe) String() string {
 	return b.String()
 }
 
-// message is the message that r describes, with percent of all repetitions that are
+// message returns the message that r describes, with percent of all repetitions that are
 // 1,000 or more.
 func (r recipe) message(percent int) []byte {
 	var b bytes.Buffer
 	for _, one := range r {
 		if one.file != "" {
-			b.WriteString(encoded(string(files[one.file](one.numbers))) + "\n")
+			b.WriteString(encoded(string(fileMakers[one.file](one.numbers))) + "\n")
 			continue
 		}
 		count := one.count
@@ -95,7 +97,7 @@ func (r recipe) message(percent int) []byte {
 	return b.Bytes()
 }
 
-// hostileRecipes are those in testdata/hostile, by name.
+// hostileRecipes returns the recipes in testdata/hostile, by name.
 func hostileRecipes(tb testing.TB) map[string]recipe {
 	tb.Helper()
 	names, err := filepath.Glob("testdata/hostile/*.txt")
@@ -117,13 +119,13 @@ func hostileRecipes(tb testing.TB) map[string]recipe {
 	return recipes
 }
 
-// files make what a recipe of text cannot say. Numbers out of range, also missing
-// ones, become some that are in it.
-var files = map[string]func(numbers []int) []byte{
+// fileMakers make files that a recipe of text cannot describe. Numbers out of range, or
+// missing ones, are brought into it.
+var fileMakers = map[string]func(numbers []int) []byte{
 	"zip": hostileZip, "gzip": hostileGzip, "tar": hostileTar, "pdf": hostilePDF, "png": hostilePNG, "gif": hostileGIF, "jpeg": hostileJPEG, "bmp": hostileBMP, "webp": hostileWebP,
 }
 
-// number is numbers[i], brought into the range from least to most.
+// number returns numbers[i], brought into the range from least to most.
 func number(numbers []int, i, least, most int) int {
 	n := least
 	if i < len(numbers) {
@@ -132,10 +134,10 @@ func number(numbers []int, i, least, most int) int {
 	return least + max(0, n-least)%(most-least+1)
 }
 
-// hostileZip has members that share their data: kind of its blocks, number of these,
+// hostileZip has members that share their data: kind of its blocks, number of blocks,
 // number of members.
 func hostileZip(numbers []int) []byte {
-	data := blocks(number(numbers, 0, 0, lastBlocks), number(numbers, 1, 1, 200_000))
+	data := archivetest.Blocks(number(numbers, 0, 0, archivetest.LastBlocks), number(numbers, 1, 1, 200_000))
 	members := number(numbers, 2, 1, 2*maxMembers)
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
@@ -156,8 +158,8 @@ func hostileZip(numbers []int) []byte {
 
 // hostileGzip has many members: kind of the blocks, number in each, number of members.
 func hostileGzip(numbers []int) []byte {
-	data := blocks(number(numbers, 0, 0, lastBlocks), number(numbers, 1, 1, 200_000))
-	if number(numbers, 0, 0, lastBlocks) == textBlocks {
+	data := archivetest.Blocks(number(numbers, 0, 0, archivetest.LastBlocks), number(numbers, 1, 1, 200_000))
+	if number(numbers, 0, 0, archivetest.LastBlocks) == archivetest.TextBlocks {
 		var b bytes.Buffer
 		w := gzip.NewWriter(&b)
 		w.Write(make([]byte, number(numbers, 1, 1, 200_000)))
@@ -169,8 +171,8 @@ func hostileGzip(numbers []int) []byte {
 	return bytes.Repeat(one, min(number(numbers, 2, 1, 20_000), 1+4<<20/len(one)))
 }
 
-// hostileTar has records of attributes (PAX) of files that hold nothing: number of these,
-// records of each, length of their values.
+// hostileTar has records of attributes (PAX) of empty files: number of files, records of
+// each, length of their values.
 func hostileTar(numbers []int) []byte {
 	records, value := make(map[string]string), strings.Repeat("b", number(numbers, 2, 1, 1000))
 	for i := range number(numbers, 1, 1, 80_000) {
@@ -181,7 +183,7 @@ func hostileTar(numbers []int) []byte {
 	w := tar.NewWriter(packed)
 	for range number(numbers, 0, 1, 2*maxMembers) {
 		if err := w.WriteHeader(&tar.Header{Name: "a", Format: tar.FormatPAX, PAXRecords: records}); err != nil {
-			break // more records than a reader takes
+			break // more records than a reader accepts
 		}
 	}
 	w.Close()
@@ -191,7 +193,7 @@ func hostileTar(numbers []int) []byte {
 
 // hostilePDF has streams: kind of the blocks, number in each, number of streams.
 func hostilePDF(numbers []int) []byte {
-	data := append([]byte("x\x9c"), blocks(number(numbers, 0, 0, lastBlocks), number(numbers, 1, 1, 200_000))...)
+	data := append([]byte("x\x9c"), archivetest.Blocks(number(numbers, 0, 0, archivetest.LastBlocks), number(numbers, 1, 1, 200_000))...)
 	var b bytes.Buffer
 	w := zlib.NewWriter(&b)
 	w.Close()

@@ -1,4 +1,4 @@
-package signature
+package signature_test
 
 import (
 	"cmp"
@@ -11,11 +11,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/spambloom/spambloom/signature"
 )
 
 var searchFor = flag.Duration("hostile", 0, "how long TestSearch looks for the most expensive message")
 
-// atoms are what hostile text is made of, by grammar.
+// searched are the pieces of hostile text, by grammar.
 var searched = map[string][]string{
 	"html": {"<p>", "</p>", "<b>", "</b>", "<i>", "<td>", "<table>", "</table>", "<hr>", "<br>", "<li>", "<div>", "</div>", "<div hidden>", "<svg>", "<svg/>",
 		"<math>", "<title>", "</title>", "<style>", "</style>", "<script>", "</script>", "<!--", "-->", "<textarea>", "<a href=", "http://x.org/", "<p style='",
@@ -31,12 +33,12 @@ var searched = map[string][]string{
 		"--", "-", "Content-Type: text/x;", " a=\"b\\\"", "From ", ">From \n", "\r", "Content-Type: multipart/alternative; boundary=b\n\n", "Content-Type: text/calendar\n\nBEGIN:VCALENDAR\nMETHOD:x\n"},
 }
 
-// heads are headers of hostile text.
+// searchedHeads are headers of hostile text.
 var searchedHeads = []string{"", "List-Id: x\n", "In-Reply-To: x\n", "Subject: Re: x\n", "X-Autoreply: x\n"}
 
 var searchedCharsets = []string{"utf-8", "utf-8", "utf-8", "utf-7", "iso-2022-jp", "gb18030", "big5", "utf-16", "windows-1252", "koi8-r", "hz-gb-2312", "euc-kr"}
 
-// plan is what the search changes: it becomes a recipe of a given size.
+// plan is changed by the search: it becomes a recipe of a given size.
 type plan struct {
 	grammar string
 	head    string
@@ -101,7 +103,7 @@ func (p plan) piece(rng *rand.Rand, grammar string) string {
 	return b.String()
 }
 
-// changed is p with one change.
+// changed returns p with one change.
 func (p plan) changed(rng *rand.Rand) plan {
 	q := p
 	if p.file != "" {
@@ -157,7 +159,7 @@ func (p plan) changed(rng *rand.Rand) plan {
 	return q
 }
 
-// cpu is the CPU time of this program so far.
+// cpu returns the CPU time of this program so far.
 func cpu() time.Duration {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
@@ -173,7 +175,7 @@ type found struct {
 	cpu         time.Duration
 }
 
-// goals are what the search climbs to.
+// goals are the figures that the search maximises.
 var goals = []struct {
 	name string
 	of   func(f found) float64
@@ -183,7 +185,8 @@ var goals = []struct {
 	{"CPU a step", func(f found) float64 { return float64(f.cpu) / float64(f.steps+100_000) }}, // work that is not counted
 }
 
-// perByte is the CPU time in ns a byte; of small messages less, as each has some.
+// perByte returns the CPU time in ns a byte; less for small messages, as each message has
+// some.
 func (f found) perByte() float64 { return float64(f.cpu) / float64(f.size+4096) }
 
 func (f found) String() string {
@@ -193,7 +196,7 @@ func (f found) String() string {
 
 func measured(p plan, size, times int) found {
 	raw := p.recipe(size).message(100)
-	m := Parse(raw)
+	m := signature.Parse(raw)
 	f := found{plan: p, size: len(raw), cpu: time.Hour}
 	for range times {
 		before := cpu()
@@ -203,9 +206,9 @@ func measured(p plan, size, times int) found {
 	return f
 }
 
-// TestSearch looks for the messages that cost most, by hill climbing, as long as
-// -hostile says. A message that costs much more CPU time than its steps stand for shows
-// work that is not counted. Those worth keeping become a file in testdata/hostile.
+// TestSearch looks for the messages that cost most, by hill climbing, for the time of
+// -hostile. A message that costs much more CPU time than its steps indicates work that is
+// not counted. Messages worth keeping become a file in testdata/hostile.
 func TestSearch(t *testing.T) {
 	if *searchFor == 0 {
 		t.Skip("needs -hostile with how long to search")
@@ -226,7 +229,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// searchedSize is that of messages while the search climbs.
+// searchedSize is the size of messages while the search climbs.
 const searchedSize = 96 << 10
 
 type searcher struct {
@@ -235,7 +238,7 @@ type searcher struct {
 	recipes map[string]recipe // known ones to begin with
 }
 
-// climb searches from one place until no change makes it better.
+// climb searches from one place until no change improves it.
 func (s *searcher) climb(worth func(found) float64) found {
 	best := measured(s.start(), searchedSize, 1)
 	for range 8 {
@@ -255,7 +258,7 @@ func (s *searcher) climb(worth func(found) float64) found {
 	return measured(best.plan, 4*searchedSize, 3)
 }
 
-// start is a plan at random, or one of a known recipe.
+// start returns a random plan, or that of a known recipe.
 func (s *searcher) start() plan {
 	if s.IntN(3) > 0 {
 		return randomPlan(s.Rand)

@@ -1,10 +1,5 @@
 package signature
 
-import (
-	"bytes"
-	"errors"
-)
-
 // Unpacking lets a caller of ComputeWith bound how many messages are unpacked at a time.
 // Decoding images and unpacking archives takes up to 64 MiB, whatever the size of the
 // message; the rest of signing takes memory by size.
@@ -15,68 +10,42 @@ import (
 // further call. A nil stop never does that.
 type Unpacking func() (stop <-chan struct{}, done func())
 
-// unpack calls work, which unpacks, until it was not stopped. What a stopped call noted
-// is forgotten, so that the signatures do not depend on it.
-func (c *computer) unpack(work func()) {
-	if c.unpacking == nil {
-		work()
+// turns are the turns at unpacking of one message.
+type turns struct {
+	unpacking  Unpacking       // nil: unpacking is not bounded
+	stop       <-chan struct{} // of the latest turn
+	wasStopped bool            // the latest turn was stopped
+}
+
+// unpack calls f, which unpacks, until it was not stopped. It forgets what a stopped call
+// counted, so that the signatures do not depend on it.
+func (c *computer) unpack(f func()) {
+	if c.turns.unpacking == nil {
+		f()
 		return
 	}
 	limits, counted := c.limits, c.work
-	for c.unpackOnce(work); c.stopped; c.unpackOnce(work) {
+	for c.turns.take(f); c.turns.wasStopped; c.turns.take(f) {
 		c.limits, c.work = limits, counted
 	}
 }
 
-// unpackOnce sets c.stopped if work was stopped.
-func (c *computer) unpackOnce(work func()) {
-	stop, done := c.unpacking()
+// take calls f for one turn.
+func (t *turns) take(f func()) {
+	stop, done := t.unpacking()
 	defer done()
-	c.stop, c.stopped = stop, false
-	work()
+	t.stop, t.wasStopped = stop, false
+	f()
 }
 
 // isStopped reports whether unpacking is to stop.
-func (c *computer) isStopped() bool {
-	if !c.stopped {
+func (t *turns) isStopped() bool {
+	if !t.wasStopped {
 		select {
-		case <-c.stop:
-			c.stopped = true
+		case <-t.stop:
+			t.wasStopped = true
 		default:
 		}
 	}
-	return c.stopped
-}
-
-var errStopped = errors.New("unpacking was stopped")
-
-// stoppable is how often a packed file is asked whether to stop, in bytes.
-const stoppable = 4 << 10
-
-// packed is a packed file. Reading it fails once unpacking is to stop: a decompressor may
-// take long over data that gives nothing.
-type packed struct {
-	*bytes.Reader
-	isStopped func() bool
-}
-
-func (p packed) Read(b []byte) (int, error) {
-	if p.isStopped() {
-		return 0, errStopped
-	}
-	return p.Reader.Read(b[:min(len(b), stoppable)])
-}
-
-func (p packed) ReadByte() (byte, error) {
-	if p.Len()%stoppable == 0 && p.isStopped() {
-		return 0, errStopped
-	}
-	return p.Reader.ReadByte()
-}
-
-func (p packed) ReadAt(b []byte, at int64) (int, error) {
-	if p.isStopped() {
-		return 0, errStopped
-	}
-	return p.Reader.ReadAt(b, at)
+	return t.wasStopped
 }

@@ -1,4 +1,4 @@
-package signature
+package signature_test
 
 import (
 	"bytes"
@@ -9,20 +9,22 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/*.want")
 
-// vector is the form of a .want file: a line for each signature, for each image the
-// anchors and keys of its first view, then the text.
-func vector(m Message) []byte {
+// vector returns the content of a .want file: a line for each signature, for each image
+// the anchors and keys of its first view, then the text.
+func vector(m signature.Message) []byte {
 	var b bytes.Buffer
-	set := Compute(m)
+	set := signature.Compute(m)
 	for _, s := range set.Signatures {
 		fmt.Fprintf(&b, "%s %x\n", s.Kind, s.Digest)
 	}
 	for _, s := range set.Sketches {
-		if s.Kind == KindImage {
+		if s.Kind == signature.KindImage {
 			reported := s.Reported(func(hash uint64) uint64 { return hash })
 			for _, g := range reported {
 				fmt.Fprintf(&b, "image anchor %016x\n", g.Anchor)
@@ -30,7 +32,7 @@ func vector(m Message) []byte {
 			fmt.Fprintf(&b, "image keys %016x\n", reported[0].Keys)
 		}
 	}
-	if text := Text(m); text != "" {
+	if text := signature.Text(m); text != "" {
 		fmt.Fprintf(&b, "text: %s\n", text)
 	}
 	return b.Bytes()
@@ -43,7 +45,7 @@ func TestVectors(t *testing.T) {
 	}
 	for _, mail := range mails {
 		t.Run(filepath.Base(mail), func(t *testing.T) {
-			got := vector(Parse(readVector(t, mail)))
+			got := vector(signature.Parse(readVector(t, mail)))
 			base := strings.TrimSuffix(mail, ".eml")
 			if *update {
 				writeFile(t, base+".want", got)
@@ -78,17 +80,17 @@ func writeFile(t *testing.T, name string, data []byte) {
 }
 
 // vectorSet computes the vector whose name begins with number.
-func vectorSet(t *testing.T, number string) Set {
+func vectorSet(t *testing.T, number string) signature.Set {
 	t.Helper()
 	names, _ := filepath.Glob("testdata/" + number + "-*.eml")
 	if len(names) != 1 {
 		t.Fatalf("vector %s: found %v", number, names)
 	}
-	return Compute(Parse(readVector(t, names[0])))
+	return signature.Compute(signature.Parse(readVector(t, names[0])))
 }
 
-func ofKind(s Set, k Kind) []Digest {
-	var digests []Digest
+func ofKind(s signature.Set, k signature.Kind) []signature.Digest {
+	var digests []signature.Digest
 	for _, sig := range s.Signatures {
 		if sig.Kind == k {
 			digests = append(digests, sig.Digest)
@@ -99,27 +101,27 @@ func ofKind(s Set, k Kind) []Digest {
 
 func TestVectorsAgree(t *testing.T) {
 	for _, tt := range []struct {
-		kind    Kind
+		kind    signature.Kind
 		vectors string
 		why     string
 	}{
-		{KindBody, "01 02 03 04 05 06 08", "encoding, line ends, blank lines at the end and header fields are not content"},
-		{KindBody, "11 12 13 14 38", "boundaries are not content"},
-		{KindBody, "15 16", "an unclosed multipart ends with the one around it"},
-		{KindBody, "20 21", "a mailbox quotes From lines"},
-		{KindBody, "40 41 42 43 44", "lines that servers break on delivery are rejoined"},
-		{KindText, "01 09", "what varies from copy to copy is taken out"},
-		{KindText, "45 54", "a reader sees the same"},
-		{KindText, "20 21", "a mailbox quotes From lines"},
-		{KindText, "40 41 42 43 44", "lines that servers break on delivery are rejoined"},
-		{KindText, "23 24 25", "charsets are not content"},
-		{KindText, "26 27", "charsets are not content"},
-		{KindText, "28 29", "charsets are not content"},
-		{KindText, "01 02 03 04 05 06 07 08 09 10 11 12 13 14 18 32 38 60 61 62 63 64 65 66", "a reader sees the same"},
-		{KindAttachment, "15 16 17", "the same file"},
-		{KindAttachment, "45 46", "the same file"},
-		{KindContent, "72 73", "names, order, dates and compression are not content"},
-		{KindContent, "74 75", "identifiers, dates, order and the name of the program are not content"},
+		{signature.KindBody, "01 02 03 04 05 06 08", "encoding, line ends, blank lines at the end and header fields are not content"},
+		{signature.KindBody, "11 12 13 14 38", "boundaries are not content"},
+		{signature.KindBody, "15 16", "an unclosed multipart ends with the one around it"},
+		{signature.KindBody, "20 21", "a mailbox quotes From lines"},
+		{signature.KindBody, "40 41 42 43 44", "lines that servers break on delivery are rejoined"},
+		{signature.KindText, "01 09", "what varies from copy to copy is taken out"},
+		{signature.KindText, "45 54", "a reader sees the same"},
+		{signature.KindText, "20 21", "a mailbox quotes From lines"},
+		{signature.KindText, "40 41 42 43 44", "lines that servers break on delivery are rejoined"},
+		{signature.KindText, "23 24 25", "charsets are not content"},
+		{signature.KindText, "26 27", "charsets are not content"},
+		{signature.KindText, "28 29", "charsets are not content"},
+		{signature.KindText, "01 02 03 04 05 06 07 08 09 10 11 12 13 14 18 32 38 60 61 62 63 64 65 66", "a reader sees the same"},
+		{signature.KindAttachment, "15 16 17", "the same file"},
+		{signature.KindAttachment, "45 46", "the same file"},
+		{signature.KindContent, "72 73", "names, order, dates and compression are not content"},
+		{signature.KindContent, "74 75", "identifiers, dates, order and the name of the program are not content"},
 	} {
 		numbers := strings.Fields(tt.vectors)
 		first := ofKind(vectorSet(t, numbers[0]), tt.kind)
@@ -136,13 +138,13 @@ func TestVectorsAgree(t *testing.T) {
 
 func TestVectorsDiffer(t *testing.T) {
 	for _, tt := range []struct {
-		kind    Kind
+		kind    signature.Kind
 		vectors string
 	}{
-		{KindBody, "01 07 09 10 11 15 17 18 20 22 23 24 40 45 46 47 48 49 50 52 53 54 55 56"},
-		{KindText, "01 20 22 23 26 28 30 31 40 45 48 49 90 91 92 93 94"},
+		{signature.KindBody, "01 07 09 10 11 15 17 18 20 22 23 24 40 45 46 47 48 49 50 52 53 54 55 56"},
+		{signature.KindText, "01 20 22 23 26 28 30 31 40 45 48 49 90 91 92 93 94"},
 	} {
-		seen := make(map[Digest]string)
+		seen := make(map[signature.Digest]string)
 		for number := range strings.FieldsSeq(tt.vectors) {
 			for _, d := range ofKind(vectorSet(t, number), tt.kind) {
 				if other := seen[d]; other != "" {
@@ -162,7 +164,7 @@ func TestVectorsUnsigned(t *testing.T) {
 	}
 }
 
-// What programs and habit put into mail gives no signature to share.
+// Text that programs and habit put into mail gives no common signature.
 func TestVectorsShareNothing(t *testing.T) {
 	for _, pair := range []string{"46 47", "48 49", "52 53", "52 54", "55 56"} {
 		a, b, _ := strings.Cut(pair, " ")

@@ -1,4 +1,4 @@
-package signature
+package signature_test
 
 import (
 	"bytes"
@@ -6,17 +6,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/signature"
+	"github.com/spambloom/spambloom/signature/work"
 )
 
-// stepsOf is what it costs to sign a message, in steps.
-func stepsOf(m Message) int {
-	c := computers.Get().(*computer)
-	defer c.release()
-	c.compute(m)
-	return c.work.steps
+// stepsOf returns the steps of signing a message.
+func stepsOf(m signature.Message) int {
+	_, steps := signature.ComputeSteps(m, nil, 0)
+	return steps.Total()
 }
 
-// everyHostile is each hostile message of these tests, by name.
+// everyHostile returns each hostile message of these tests, by name.
 func everyHostile(tb testing.TB) map[string][]byte {
 	all := make(map[string][]byte)
 	for _, h := range hostile {
@@ -34,7 +35,7 @@ func everyHostile(tb testing.TB) map[string][]byte {
 	return all
 }
 
-// textRecipes are the recipes without an archive or image.
+// textRecipes returns the recipes without an archive or image.
 func textRecipes(tb testing.TB) map[string]recipe {
 	recipes := hostileRecipes(tb)
 	maps.DeleteFunc(recipes, func(_ string, r recipe) bool {
@@ -49,13 +50,13 @@ const (
 	boundOfByte    = 48
 )
 
-// The cost of a message is bounded by its size. Counted are steps, not time; the log
-// has the time, by which TestSearch finds what is not counted.
+// The cost of a message is bounded by its size. The test counts steps, not time. The log
+// has the time, by which TestSearch finds work that is not counted.
 func TestWork(t *testing.T) {
 	all := everyHostile(t)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		raw := all[name]
-		m := Parse(raw)
+		m := signature.Parse(raw)
 		before := cpu()
 		steps := stepsOf(m)
 		took := float64(cpu() - before)
@@ -67,34 +68,30 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// Twice the text costs about twice the steps: a quarter more is where one of them is
-// cut by a limit and the other is not. What grows with the square costs four times as
-// many.
+// Twice the text costs about twice the steps; up to a quarter more if a limit cuts one of
+// them and not the other. A quadratic cost would be four times as high.
 func TestWorkIsLinear(t *testing.T) {
 	for name, r := range textRecipes(t) {
-		half, whole := stepsOf(Parse(r.message(50/scale))), stepsOf(Parse(r.message(100/scale)))
+		half, whole := stepsOf(signature.Parse(r.message(50/scale))), stepsOf(signature.Parse(r.message(100/scale)))
 		if whole > 2*half+half/4+boundOfMessage/8 {
 			t.Errorf("%s: %d steps, and %d for half of it", name, whole, half)
 		}
 	}
 }
 
-// A message that is too expensive still signs, and so can be reported: by what was read
-// of it, and by its body.
+// A message that is too expensive still signs, so it can be reported: by the part that
+// was read, and by its body.
 func TestWorkSigns(t *testing.T) {
 	hosts := bytes.Replace(hostileRecipes(t)["longer-hosts"].message(100), []byte("\n\n"), []byte("\n\n"+prose), 1)
-	if s := Compute(Parse(hosts)); kinds(s) != "body text" || s.Limits&LimitWork == 0 {
+	if s := signature.Compute(signature.Parse(hosts)); kinds(s) != "body text" || s.Limits&work.LimitWork == 0 {
 		t.Errorf("links that are too expensive: signed by %q with the limits %q", kinds(s), s.Limits.Names())
 	}
-	c := computers.Get().(*computer)
-	defer c.release()
-	c.work.spent = 1 << 40
-	if s := c.compute(Parse([]byte("\n" + prose))); kinds(s) != "body" || s.Limits != LimitWork || len(s.Counting) != 1 {
+	if s, _ := signature.ComputeSteps(signature.Parse([]byte("\n"+prose)), nil, 1<<40); kinds(s) != "body" || s.Limits != work.LimitWork || len(s.Counting) != 1 {
 		t.Errorf("no budget at all: signed by %q, counted by %v, with the limits %q", kinds(s), s.Counting, s.Limits.Names())
 	}
 }
 
-// All copies of a message spend the same: the one that a milter sees, with CRLF, and
+// All copies of a message spend the same: the one that a milter receives, with CRLF, and
 // the one in a mailbox, with what servers add.
 func TestWorkIsOfTheContent(t *testing.T) {
 	for name, r := range textRecipes(t) {
@@ -109,21 +106,20 @@ func TestWorkIsOfTheContent(t *testing.T) {
 	}
 }
 
-// computeWork is what the texts of a message spent, and what they might besides.
+// computeWork returns what the texts of a message spent, and what was granted to them.
 func computeWork(raw string) (spent [2]int) {
-	c := computers.Get().(*computer)
-	defer c.release()
-	c.compute(Parse([]byte(raw)))
-	return [2]int{c.work.spent, c.work.more}
+	_, steps := signature.ComputeSteps(signature.Parse([]byte(raw)), nil, 0)
+	spent[0], spent[1] = steps.OfTexts()
+	return spent
 }
 
-// BenchmarkSteps tells how much CPU time a step of each hostile message stands for. What
-// takes much more than the others is not counted as it should be.
+// BenchmarkSteps reports how much CPU time a step of each hostile message takes. If a
+// step takes much more than the others, work is not counted.
 func BenchmarkSteps(b *testing.B) {
 	all := everyHostile(b)
 	var rates []float64
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		m, steps, rate := Parse(all[name]), 0, 0.0
+		m, steps, rate := signature.Parse(all[name]), 0, 0.0
 		b.Run(name, func(b *testing.B) {
 			before := cpu()
 			for b.Loop() {
@@ -135,11 +131,11 @@ func BenchmarkSteps(b *testing.B) {
 			b.ReportMetric(took/float64(len(all[name])), "ns/byte")
 			b.ReportMetric(float64(steps)/float64(len(all[name])), "steps/byte")
 		})
-		if steps > 200_000 { // in small ones, what any message takes outweighs its steps
+		if steps > 200_000 { // in small messages, the constant cost outweighs the steps
 			rates = append(rates, rate)
 		}
 	}
-	if len(rates) == 0 { // none was asked for
+	if len(rates) == 0 { // none was selected
 		return
 	}
 	slices.Sort(rates)

@@ -27,19 +27,35 @@ var repository = os.DirFS("../../..")
 // reporting and bloomdb/exchange never import each other: they meet in the
 // database. Only commands know the configuration.
 var allowed = map[string][]string{
-	"signature":         {"signature/picture", "signature/suffix"},
-	"signature/picture": {},
+	"signature/work":    {},
+	"signature/ascii":   {},
+	"signature/span":    {},
+	"signature/digest":  {},
 	"signature/suffix":  {},
-	"bloomdb/filter":    {},
-	"bloomdb":           {"signature", "bloomdb/filter"},
-	"bloomdb/exchange":  {"bloomdb"},
-	"reporting":         {"signature", "bloomdb", "reporting/ledger", "reporting/trust", "reporting/backup"},
-	"reporting/backup":  {"bloomdb", "reporting/ledger"},
-	"reporting/ledger":  {"signature", "reporting/trust"},
-	"reporting/trust":   {},
-	"milter":            {"signature", "signature/suffix", "bloomdb", "milter/idn"},
-	"milter/idn":        {},
-	"milter/whiteclnt":  {"milter"},
+	"signature/picture": {},
+	"signature/sketch":  {"signature/digest", "signature/picture"},
+	"signature/mail":    {"signature/work", "signature/ascii"},
+	"signature/page":    {"signature/work", "signature/ascii", "signature/span"},
+	"signature/visible": {"signature/work", "signature/ascii", "signature/span", "signature/mail", "signature/page"},
+	"signature/words":   {"signature/work", "signature/span", "signature/sketch", "signature/mail"},
+	"signature/links":   {"signature/work", "signature/ascii", "signature/suffix", "signature/mail", "signature/page", "signature/visible"},
+	"signature/guard":   {"signature/mail", "signature/words"},
+	"signature/archive": {"signature/work", "signature/digest"},
+	"signature":         {"signature/work", "signature/span", "signature/digest", "signature/picture", "signature/sketch", "signature/mail", "signature/visible", "signature/words", "signature/links", "signature/guard", "signature/archive"},
+
+	"signature/sketch/sketchtest":   {"signature/digest", "signature/sketch"},
+	"signature/archive/archivetest": {},
+
+	"bloomdb/filter":   {},
+	"bloomdb":          {"signature", "bloomdb/filter"},
+	"bloomdb/exchange": {"bloomdb"},
+	"reporting":        {"signature", "bloomdb", "reporting/ledger", "reporting/trust", "reporting/backup"},
+	"reporting/backup": {"bloomdb", "reporting/ledger"},
+	"reporting/ledger": {"signature", "reporting/trust"},
+	"reporting/trust":  {},
+	"milter":           {"signature", "signature/suffix", "bloomdb", "milter/idn"},
+	"milter/idn":       {},
+	"milter/whiteclnt": {"milter"},
 
 	"bloomdb/exchange/linkfault": {},
 
@@ -88,6 +104,12 @@ var allowed = map[string][]string{
 
 // inTests may be imported by tests besides, and cmd/testenv by all of them.
 var inTests = map[string][]string{
+	"signature":         {"signature/archive/archivetest", "signature/sketch/sketchtest"},
+	"signature/sketch":  {"signature/sketch/sketchtest"},
+	"signature/visible": {"signature/words"},
+	"signature/words":   {"signature/visible"},
+	"signature/archive": {"signature/archive/archivetest"},
+
 	"bloomdb/exchange": {"signature", "bloomdb/exchange/linkfault"},
 
 	"cmd/spambloomd":                {"cmd/internal/manual", "cmd/spambloomd/e2e/harness"},
@@ -118,10 +140,10 @@ var inTests = map[string][]string{
 // reserved imports belong to the packages that are listed, and to no others.
 var reserved = map[string][]string{
 	"github.com/emersion/go-milter":  {"milter"},
-	"github.com/emersion/go-message": {"signature"},
+	"github.com/emersion/go-message": {"signature/mail"},
 	"github.com/redis/go-redis/v9":   {"bloomdb/exchange", "cmd/spambloomd"},
 	"github.com/BurntSushi/toml":     {"cmd/internal/config"},
-	"github.com/minio/sha256-simd":   {"signature"},
+	"github.com/minio/sha256-simd":   {"signature/digest"},
 	"go.etcd.io/bbolt":               {"reporting/ledger"},
 	"gonum.org/v1/plot":              {"cmd/bloomlab/draw"},
 
@@ -137,14 +159,15 @@ var reserved = map[string][]string{
 	"github.com/prometheus/client_golang/prometheus/promauto": {},
 }
 
-// forbidden imports, by package: signature is pure, and neither it nor the
-// database speaks to a network.
+// forbidden imports, by package: the database does not use a network.
 var forbidden = map[string][]string{
-	"signature":         {"net", "net/http", "os", "os/exec", "time", "log/slog"},
-	"signature/picture": {"net", "net/http", "os", "os/exec", "time", "log/slog"},
-	"bloomdb":           {"net", "net/http", "os/exec"},
-	"bloomdb/filter":    {"net", "net/http", "os", "os/exec"},
+	"bloomdb":        {"net", "net/http", "os/exec"},
+	"bloomdb/filter": {"net", "net/http", "os", "os/exec"},
 }
+
+// impure imports are forbidden in signature and all packages below it: the same message has
+// the same signatures everywhere.
+var impure = []string{"net", "net/http", "os", "os/exec", "time", "log/slog"}
 
 // commandsOnly are calls that decide for the whole process.
 var commandsOnly = []string{
@@ -226,7 +249,8 @@ func checkForeign(t *testing.T, name, pkg, imported string) {
 			t.Errorf("%s: %s must not import %s: it belongs to %v", name, pkg, imported, owners)
 		}
 	}
-	if imported == "log" || slices.Contains(forbidden[pkg], imported) {
+	isPure := pkg == "signature" || strings.HasPrefix(pkg, "signature/")
+	if imported == "log" || slices.Contains(forbidden[pkg], imported) || isPure && slices.Contains(impure, imported) {
 		t.Errorf("%s: %s must not import %s", name, pkg, imported)
 	}
 }
@@ -238,13 +262,13 @@ func TestDigestsInOneFile(t *testing.T) {
 		if strings.HasSuffix(name, "_test.go") || !bytes.Contains(src, []byte(`"github.com/minio/sha256-simd"`)) {
 			return
 		}
-		seen = seen || name == "signature/digest.go"
-		if name != "signature/digest.go" {
-			t.Errorf("%s: digests are made in signature/digest.go", name)
+		seen = seen || name == "signature/digest/digest.go"
+		if name != "signature/digest/digest.go" {
+			t.Errorf("%s: digests are made in signature/digest/digest.go", name)
 		}
 	})
 	if !seen {
-		t.Error("signature/digest.go does not use minio/sha256-simd")
+		t.Error("signature/digest/digest.go does not use minio/sha256-simd")
 	}
 }
 

@@ -1,0 +1,90 @@
+package signature
+
+import (
+	"github.com/spambloom/spambloom/signature/digest"
+	"github.com/spambloom/spambloom/signature/links"
+	"github.com/spambloom/spambloom/signature/mail"
+	"github.com/spambloom/spambloom/signature/sketch"
+	"github.com/spambloom/spambloom/signature/work"
+)
+
+// Types of the packages below that are part of what Compute reads and returns.
+type (
+	// Message is a message as the milter or a mailbox provides it.
+	Message = mail.Message
+	// Field is one header field of a Message.
+	Field = mail.Field
+	// Feedback is a complaint about a message in the Abuse Reporting Format.
+	Feedback = mail.Feedback
+
+	// Kind names how a signature was made.
+	Kind = digest.Kind
+	// Digest is a SHA-256 digest.
+	Digest = digest.Digest
+	// Keyed makes HMAC-SHA-256 digests under one key.
+	Keyed = digest.Keyed
+
+	// Sketch finds near-duplicates of a text or an image.
+	Sketch = sketch.Sketch
+	// Feature is one feature of a Sketch.
+	Feature = sketch.Feature
+	// Group is an anchor and the keys that are stored, or asked, with it.
+	Group = sketch.Group
+
+	// Limits is a set of limits that were reached while a message was signed.
+	Limits = work.Limits
+)
+
+// The kinds of signatures and sketches.
+const (
+	KindBody       = digest.KindBody
+	KindAttachment = digest.KindAttachment
+	KindText       = digest.KindText
+	KindSketch     = digest.KindSketch
+	KindImage      = digest.KindImage
+	KindDomain     = digest.KindDomain
+	KindContent    = digest.KindContent
+)
+
+const (
+	// StoredAnchors is how many of the groups that Sketch.Reported returns are stored.
+	StoredAnchors = sketch.StoredAnchors
+	// MaxAsked bounds the groups that Sketch.Asked returns.
+	MaxAsked = sketch.MaxAsked
+	// LimitGroups is the limit that a caller of Sketch.Asked adds if there are MaxAsked groups.
+	LimitGroups = work.LimitGroups
+)
+
+// Parse splits a raw message (RFC 5322) into header fields and body. It never fails:
+// whatever is no header is body. Body is a part of raw, not a copy.
+func Parse(raw []byte) Message { return mail.Parse(raw) }
+
+// Attached returns the messages attached to m as message/rfc822, as mail programs forward
+// them. See mail.Attached.
+func Attached(m Message) []Message { return mail.Attached(m) }
+
+// AsFeedback reads m as a feedback report; ok is false if it is none.
+func AsFeedback(m Message) (f Feedback, ok bool) { return mail.AsFeedback(m) }
+
+// ParseKind is the inverse of Kind.String for the known kinds.
+func ParseKind(name string) (Kind, error) { return digest.ParseKind(name) }
+
+// Sum returns the digest of content under a kind.
+func Sum(kind Kind, content []byte) Digest { return digest.Sum(kind, content) }
+
+// NewKeyed returns a Keyed for key, which should have 32 random bytes.
+func NewKeyed(key []byte) *Keyed { return digest.NewKeyed(key) }
+
+// MaxFeatures returns how many anchors and keys a sketch of a kind has at most.
+func MaxFeatures(kind Kind) (anchors, keys int) { return sketch.MaxFeatures(kind) }
+
+// LimitNames returns the names of all limits, for metrics: lower case, in a fixed order.
+func LimitNames() []string { return work.LimitNames() }
+
+// IsDomain reports whether d has the form of the domains of a Set: a registrable domain in
+// ASCII form, or an IP address of a public network in brackets.
+func IsDomain(d string) bool { return links.IsDomain(d) }
+
+// WellKnown reports whether a registrable domain belongs to a large sender, a mail service,
+// a shortener or the like. A link to it is no evidence against a message.
+func WellKnown(domain string) bool { return links.WellKnown(domain) }

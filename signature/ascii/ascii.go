@@ -1,0 +1,90 @@
+package ascii
+
+import (
+	"bytes"
+	"encoding/binary"
+	"unicode/utf8"
+)
+
+// IsHex reports whether c is a hexadecimal digit.
+func IsHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f'
+}
+
+// Unhex returns the value of a hexadecimal digit.
+func Unhex(c byte) byte {
+	if c <= '9' {
+		return c - '0'
+	}
+	return c | 0x20 - 'a' + 10
+}
+
+// Is reports whether b is ASCII wherever it stands: it has no byte above 0x7F and no escape.
+func Is(b []byte) bool {
+	if bytes.IndexByte(b, 0x1b) >= 0 { // ESC switches charsets in ISO 2022
+		return false
+	}
+	for ; len(b) >= 8; b = b[8:] {
+		if binary.LittleEndian.Uint64(b)&0x8080808080808080 != 0 {
+			return false
+		}
+	}
+	for _, c := range b {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// IsLetter reports whether c is an ASCII letter.
+func IsLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+// IsSpace reports whether c is white space in HTML and CSS.
+func IsSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }
+
+// AppendLower appends text to dst, with ASCII letters in lower case.
+func AppendLower(dst, text []byte) []byte {
+	for _, c := range text {
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}
+
+// EqualFold reports whether b is s, which is in lower case, in any case.
+func EqualFold(b []byte, s string) bool { return len(b) == len(s) && foldsTo(b, s) }
+
+// HasSuffixFold reports whether b ends with s, which is in lower case, in any case.
+func HasSuffixFold(b []byte, s string) bool {
+	return len(b) >= len(s) && foldsTo(b[len(b)-len(s):], s)
+}
+
+// HasPrefixFold reports whether b begins with s, which is in lower case, in any case.
+func HasPrefixFold(b []byte, s string) bool { return len(b) >= len(s) && foldsTo(b[:len(s)], s) }
+
+// foldsTo reports whether b, of the length of s, is s, which is in lower case, in any
+// case.
+func foldsTo(b []byte, s string) bool {
+	for i, c := range b {
+		if c != s[i] && (c|0x20 != s[i] || s[i] < 'a' || s[i] > 'z') {
+			return false
+		}
+	}
+	return true
+}
+
+// ContainsAny reports whether text contains one of words, which are not empty.
+func ContainsAny(text []byte, words [][]byte) bool {
+	for _, word := range words {
+		if bytes.Contains(text, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// IsAlphanumeric reports whether c is an ASCII letter or digit.
+func IsAlphanumeric(c byte) bool { return IsLetter(c) || '0' <= c && c <= '9' }

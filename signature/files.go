@@ -1,0 +1,152 @@
+package signature
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/spambloom/spambloom/signature/archive"
+	"github.com/spambloom/spambloom/signature/digest"
+	"github.com/spambloom/spambloom/signature/mail"
+	"github.com/spambloom/spambloom/signature/work"
+)
+
+const (
+	// minAttachment is the decoded size, in bytes, from which on an attachment
+	// signs. Smaller ones are short notes and empty archives, which people send to
+	// each other without the sender's knowledge.
+	minAttachment = 1 << 10
+	// minImage is the same for images. Smaller ones are logos, buttons and tracking
+	// pixels, which spam copies from the mail it imitates.
+	minImage = 16 << 10
+	// maxAttachments bounds the attachment signatures of one message.
+	maxAttachments = 16
+)
+
+// files are the attachments, images and archives of a message.
+type files struct {
+	digests  []digest.Digest // of attachments that sign, without duplicates
+	embedded []digest.Digest // of images that sign if the text does not, without duplicates
+	inner    []digest.Digest // of embedded images in attached messages, without duplicates
+	hasFile  bool            // the text stands beside a file
+	images   []mail.Leaf     // that may have a sketch
+	packed   []mail.Leaf     // archives and PDFs
+}
+
+// attachments returns the digests that sign.
+func (c *computer) attachments(f findings) []digest.Digest {
+	attachments := c.files.digests
+	if !f.canSignText || !f.canSignBody {
+		attachments = addDigests(attachments, c.files.embedded)
+	}
+	if !f.canSignText {
+		attachments = addDigests(attachments, c.files.inner)
+	}
+	return attachments
+}
+
+// attach records an attachment. One that is cut has no digest, but the text stands beside
+// it as in the whole message.
+func (c *computer) attach(l mail.Leaf, content []byte, d digest.Digest) {
+	d = digestOf(l.CarriedAsFile(), digest.KindAttachment, d)
+	f := &c.files
+	isEmbedded := isEmbedded(l, content)
+	if !isEmbedded && !l.IsFar {
+		f.hasFile = true
+	}
+	switch {
+	case l.IsCut:
+	case isEmbedded && l.Carried == mail.AttachedPart:
+		f.inner = addDigest(f.inner, d)
+	case isEmbedded:
+		f.embedded = addDigest(f.embedded, d)
+	case len(f.digests) == maxAttachments && !slices.Contains(f.digests, d):
+		c.limits |= work.LimitAttachments
+	default:
+		f.digests = addDigest(f.digests, d)
+		if archive.Is(content) && len(f.packed) < maxAttachments {
+			f.packed = append(f.packed, l)
+		}
+	}
+}
+
+// contentDigests returns the digests of what the archives and PDFs contain.
+func (c *computer) contentDigests() (digests []digest.Digest) {
+	if len(c.files.packed) == 0 {
+		return nil
+	}
+	c.unpack(func() { digests = c.unpackAll() })
+	return digests
+}
+
+// unpackAll returns the digests, or only some if it was stopped.
+func (c *computer) unpackAll() (digests []digest.Digest) {
+	u := archive.Unpacker{Work: &c.work, IsStopped: c.turns.isStopped}
+	for _, l := range c.files.packed {
+		if c.turns.isStopped() {
+			return digests
+		}
+		c.work.Count(l.Steps())
+		c.decoded = l.File(c.decoded[:0])
+		if d, ok := u.Digest(c.decoded); ok {
+			digests = addDigest(digests, digestOf(l.CarriedAsFile(), digest.KindContent, d))
+		}
+		if u.IsLimited {
+			c.limits |= work.LimitContents
+		}
+	}
+	return digests
+}
+
+// isEmbedded reports whether a part is an image that is shown in the text.
+func isEmbedded(l mail.Leaf, content []byte) bool {
+	return isImage(l.MediaType, content) && (l.Disposition == "inline" || l.HasID || l.IsRelated)
+}
+
+func addDigest(list []digest.Digest, d digest.Digest) []digest.Digest {
+	if len(list) == maxAttachments || slices.Contains(list, d) {
+		return list
+	}
+	return append(list, d)
+}
+
+func addDigests(list, more []digest.Digest) []digest.Digest {
+	for _, d := range more {
+		list = addDigest(list, d)
+	}
+	return list
+}
+
+// unsigned are types of parts that do not sign as attachments: those that name the sender
+// and are in all his mail, those that mail systems make, and those that belong to a page.
+var unsigned = map[string]bool{
+	"text/vcard": true, "text/x-vcard": true, "text/directory": true, "text/rfc822-headers": true,
+	"text/css": true, "text/javascript": true, "text/ecmascript": true, "text/x-amp-html": true, "text/watch-html": true,
+	"application/pgp-keys": true, "application/pgp-signature": true,
+	"application/pkcs7-signature": true, "application/x-pkcs7-signature": true,
+}
+
+// signsAttachment reports whether an attachment has content of its own.
+func signsAttachment(mediaType string, content []byte) bool {
+	if unsigned[mediaType] || strings.HasPrefix(mediaType, "message/") {
+		return false
+	}
+	if isImage(mediaType, content) {
+		return len(content) >= minImage
+	}
+	return len(content) >= minAttachment
+}
+
+// isImage reports whether a part is an image. The formats of mail are recognised by their
+// first bytes too, as the media type often is application/octet-stream.
+func isImage(mediaType string, content []byte) bool {
+	if strings.HasPrefix(mediaType, "image/") {
+		return true
+	}
+	for _, magic := range []string{"GIF8", "\x89PNG", "\xFF\xD8\xFF", "BM"} {
+		if bytes.HasPrefix(content, []byte(magic)) {
+			return true
+		}
+	}
+	return bytes.HasPrefix(content, []byte("RIFF")) && len(content) > 12 && string(content[8:12]) == "WEBP"
+}

@@ -1,0 +1,146 @@
+package links
+
+import (
+	"bytes"
+
+	"github.com/spambloom/spambloom/signature/ascii"
+	"github.com/spambloom/spambloom/signature/mail"
+	"github.com/spambloom/spambloom/signature/page"
+	"github.com/spambloom/spambloom/signature/suffix"
+	"github.com/spambloom/spambloom/signature/work"
+)
+
+// marks are properties of a word's bytes.
+type marks uint8
+
+const (
+	ends     marks = 1 << iota // the byte is in no word
+	dotted                     // a dot
+	coloned                    // a colon
+	slashed                    // a slash
+	lettered                   // the letter that "www." begins with
+)
+
+// wordMarks ends words where mail programs end the links that they find in text.
+var wordMarks = func() (m [256]marks) {
+	for c := range byte(' ' + 1) {
+		m[c] = ends
+	}
+	for _, c := range []byte("<>\"'`(){}|^,;\x7f") {
+		m[c] = ends
+	}
+	m['.'], m[':'], m['/'], m['w'], m['W'] = dotted, coloned, slashed, lettered, lettered
+	return m
+}()
+
+// scanText records the links of a text: URLs with a scheme of the web, host names that
+// begin with "www.", and host names with a path. Mail addresses are no links: their
+// domains belong to the people who write to each other.
+func (l *Finder) scanText(text []byte, r page.Rank) {
+	l.work.Spend(len(text) / 4)
+	for at := 0; at < len(text) && !l.work.IsOver(); {
+		begin := at
+		var seen marks
+		for at < len(text) && wordMarks[text[at]]&ends == 0 {
+			seen |= wordMarks[text[at]]
+			at++
+		}
+		if mayLink[seen&^ends] && at-begin >= 4 {
+			l.scanWord(text[begin:at], r)
+		}
+		at++
+	}
+}
+
+// mayLink reports, by the marks of a word, whether it may be a link: it has a colon, or a
+// dot with a slash or a "w".
+var mayLink = func() (m [2 * lettered]bool) {
+	for i := range m {
+		has := marks(i)
+		m[i] = has&coloned != 0 || has&dotted != 0 && has&(slashed|lettered) != 0
+	}
+	return m
+}()
+
+func (l *Finder) scanWord(word []byte, r page.Rank) {
+	word = word[:min(len(word), 2*maxURL)]
+	l.work.Spend(work.PerToken + len(word)/4)
+	for at := 0; ; {
+		i := bytes.IndexByte(word[at:], ':')
+		if i < 0 {
+			break
+		}
+		at += i + 1
+		if at < len(word) && isSlash(word[at]) && schemeBefore(word[:at-1]) {
+			l.addURL(trimSentence(word[at:]), r)
+			return
+		}
+	}
+	if word = bytes.TrimLeft(word, "[*_-=~.:!"); l.isHost(word) {
+		l.addURL(trimSentence(word), max(r, page.Bare))
+	}
+}
+
+// trimSentence removes signs that end the sentence, not the URL.
+func trimSentence(b []byte) []byte { return bytes.TrimRight(b, ".:!?]*") }
+
+// isHost reports whether a word is certainly a host, without a scheme: www.… or a name
+// of an existing top level domain, with a path.
+func (l *Finder) isHost(word []byte) bool {
+	if ascii.HasPrefixFold(word, "www.") {
+		return true
+	}
+	end := bytes.IndexByte(word, '/')
+	if end < 4 || bytes.IndexByte(word[:end], '.') < 0 || bytes.IndexByte(word[:end], '@') >= 0 {
+		return false
+	}
+	l.work.Spend(work.PerToken + end/2)
+	host := string(bytes.ToLower(word[:end]))
+	return isHostName(host) && suffix.Known(host)
+}
+
+// maxListFooter bounds, in bytes, the footer of a mailing list.
+const maxListFooter = 2048
+
+// listMarks are words by which software of mailing lists is known in a footer.
+// Newsletters have none of them: the links in their footers are their senders' own.
+var listMarks = [][]byte{[]byte("mailman/listinfo"), []byte("mailing list"), []byte("sf.net email"), []byte("yahoogroups"), []byte("to post to this group")}
+
+// withoutListFooter returns a text without what a mailing list added at its end: from a
+// ruler or the mark of a mail signature on, or from the line of the list's address. Links
+// to the list's pages and sponsors are in every message of the list, including the spam
+// that is sent to it.
+func withoutListFooter(text []byte) []byte {
+	end := text[max(0, len(text)-maxListFooter):]
+	var buf [maxListFooter]byte
+	lower := ascii.AppendLower(buf[:0], end)
+	last := -1
+	for _, mark := range listMarks {
+		if bytes.Contains(lower, mark) { // seldom true; the search from the end is slow
+			last = max(last, bytes.LastIndex(lower, mark))
+		}
+	}
+	if last < 0 {
+		return text
+	}
+	start := len(end) // of the footer
+	for pos := 0; pos < len(end); {
+		line, next := mail.CutLine(end, pos)
+		if isRuler(line) && pos <= last || pos <= last && last < next {
+			start = pos
+			break
+		}
+		pos = next
+	}
+	return text[:len(text)-len(end)+start]
+}
+
+// isRuler reports whether a line stands above a footer: ten or more of one sign, or "--
+// ".
+func isRuler(line []byte) bool {
+	if bytes.Equal(bytes.TrimRight(line, "\r\n"), []byte("-- ")) {
+		return true
+	}
+	line = bytes.TrimSpace(line)
+	return len(line) >= 10 && bytes.IndexByte([]byte("-_=~*"), line[0]) >= 0 && len(bytes.Trim(line, string(line[:1]))) == 0
+}

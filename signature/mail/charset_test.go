@@ -1,0 +1,50 @@
+package mail_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/signature/mail"
+)
+
+func TestToUTF8(t *testing.T) {
+	for _, tt := range []struct{ name, charset, in, want string }{
+		{"plain", "", "abc", "abc"},
+		{"latin1", "iso-8859-1", "caf\xe9", "café"},
+		{"valid without name", "", "café", "café"},
+		{"invalid without name", "", "caf\xe9 \x80", "café €"},
+		{"ascii that is not", "us-ascii", "caf\xe9", "café"},
+		{"invalid as said", "utf-8", "a\xffb", "a\uFFFDb"},
+		{"alias", "utf8", "café", "café"},
+		{"unknown", "x-nobody-knows", "caf\xe9", "café"},
+		{"utf-16", "utf-16le", "a\x00b\x00", "ab"},
+		{"iso-2022-jp", "iso-2022-jp", "\x1b$B$\"\x1b(B", "あ"},
+		{"gb2312", "gb2312", "\xc4\xe3", "你"},
+		{"korean", "ks_c_5601-1987", "\xb0\xa1", "가"},
+	} {
+		if got := mail.ToUTF8([]byte(tt.in), tt.charset, false); string(got) != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+	page := "<meta charset=gb2312>\xc4\xe3"
+	if got := mail.ToUTF8([]byte(page), "", true); !strings.HasSuffix(string(got), "你") {
+		t.Errorf("charset of a page: got %q", got)
+	}
+}
+
+func TestCharsetsVersion2(t *testing.T) {
+	for _, tt := range []struct{ charset, in, want string }{
+		{"utf-7", "Hi Mom +Jjo-! A+ImIDkQ. 1 +- 1", "Hi Mom \u263a! A\u2262\u0391. 1 + 1"},
+		{"unicode-1-1-utf-7", "+2D3cCQ-x", "\U0001F409x"},
+		{"utf-7", "cut +", "cut +"},
+		{"utf-7", "cut +A", "cut "},
+		{"cp932", "\x83e\x83X\x83g", "テスト"},
+		{"ks_c_5601", "\xb0\xa1", "가"},
+		{"cp-1251", "\xf0\xf3", "ру"},
+		{"iso-8859-1", "caf\xc3\xa9", "cafÃ©"}, // as mail programs show it
+	} {
+		if got := mail.ToUTF8([]byte(tt.in), tt.charset, false); string(got) != tt.want {
+			t.Errorf("%s of %q: got %q, want %q", tt.charset, tt.in, got, tt.want)
+		}
+	}
+}

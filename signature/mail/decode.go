@@ -1,0 +1,204 @@
+package mail
+
+import (
+	"bytes"
+	"encoding/base64"
+	"io"
+	"slices"
+
+	"github.com/emersion/go-message"
+
+	"github.com/spambloom/spambloom/signature/ascii"
+	"github.com/spambloom/spambloom/signature/work"
+)
+
+// decodeTransfer appends to dst the content of raw under a Content-Transfer-Encoding (RFC
+// 2045 section 6). An unknown encoding is none. If go-message's decoder fails (at a stray
+// byte in base64, a control character or a line over 4096 bytes in quoted-printable), a
+// loose decoder reads all of raw.
+func decodeTransfer(dst, raw []byte, encoding string) []byte {
+	if isIdentity(encoding) {
+		return append(dst, raw...)
+	}
+	dst = slices.Grow(dst, len(raw)) // no encoding makes content longer
+	if encoding == "quoted-printable" {
+		raw = unquoteFrom(raw)
+		if hasLongLine(raw) {
+			raw = rejoin(stripCR(bytes.Clone(raw)))
+		}
+	}
+	var h message.Header
+	h.Set("Content-Transfer-Encoding", encoding)
+	entity, err := message.New(h, bytes.NewReader(raw))
+	if err == nil {
+		if decoded, err := appendAll(dst, entity.Body); err == nil {
+			return decoded
+		}
+	}
+	if encoding == "base64" {
+		return appendLooseBase64(dst, raw)
+	}
+	return appendLooseQP(dst, raw)
+}
+
+// Steps returns the cost of decoding a part and making its digest.
+func (l Leaf) Steps() int {
+	if isIdentity(l.encoding) {
+		return work.PerPart + len(l.raw)/2
+	}
+	return work.PerPart + 2*len(l.raw)
+}
+
+// File appends to dst the bytes of a file. Unlike its canonical content, these are
+// the bytes that its sender encoded, including CR. Without an encoding, and in the line
+// ends of quoted-printable, the sender's line ends are unknown: each becomes LF.
+func (l Leaf) File(dst []byte) []byte {
+	if l.encoding == "base64" {
+		return decodeTransfer(dst, l.raw, l.encoding)
+	}
+	from, raw := len(dst), l.raw
+	if bytes.IndexByte(raw, '\r') >= 0 {
+		raw = stripCR(bytes.Clone(raw))
+	}
+	dst = decodeTransfer(dst, raw, l.encoding)
+	if isIdentity(l.encoding) {
+		dst = append(dst[:from], rejoin(stripFromQuotes(dst[from:]))...)
+	}
+	return dst
+}
+
+// appendAll appends all of r to dst, which should have room for it.
+func appendAll(dst []byte, r io.Reader) ([]byte, error) {
+	for {
+		if len(dst) == cap(dst) {
+			dst = slices.Grow(dst, 512)
+		}
+		n, err := r.Read(dst[len(dst):cap(dst)])
+		dst = dst[:len(dst)+n]
+		if err == io.EOF {
+			return dst, nil
+		}
+		if err != nil {
+			return dst, err
+		}
+	}
+}
+
+// appendLooseBase64 decodes bytes of the alphabet and drops others. A "=" ends a group,
+// not the content.
+func appendLooseBase64(dst, raw []byte) []byte {
+	var group [4]byte
+	n := 0
+	flush := func() {
+		var out [3]byte
+		k, _ := base64.RawStdEncoding.Decode(out[:], group[:n])
+		dst = append(dst, out[:k]...)
+		n = 0
+	}
+	for _, c := range raw {
+		switch {
+		case 'A' <= c && c <= 'Z', 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '+', c == '/':
+			group[n] = c
+			if n++; n == len(group) {
+				flush()
+			}
+		case c == '=':
+			flush()
+		}
+	}
+	flush()
+	return dst
+}
+
+// appendLooseQP decodes "=XX" and soft line breaks and keeps all else, except for blanks
+// at the end of a line.
+func appendLooseQP(dst, raw []byte) []byte {
+	for pos := 0; pos < len(raw); {
+		line, next := CutLine(raw, pos)
+		line = bytes.TrimRight(line, " \t\r")
+		line, soft := bytes.CutSuffix(line, []byte("="))
+		for i := 0; i < len(line); i++ {
+			if line[i] == '=' && i+2 < len(line) && ascii.IsHex(line[i+1]) && ascii.IsHex(line[i+2]) {
+				dst = append(dst, ascii.Unhex(line[i+1])<<4|ascii.Unhex(line[i+2]))
+				i += 2
+				continue
+			}
+			dst = append(dst, line[i])
+		}
+		if !soft && raw[next-1] == '\n' {
+			dst = append(dst, '\n')
+		}
+		pos = next
+	}
+	return dst
+}
+
+// canonical brings decoded content, in place, into the form that does not depend on its
+// way. CR before LF is dropped, a line that begins with ">" and then "From " loses the
+// ">" (mailboxes add them), and line ends at the end are dropped.
+func canonical(content []byte) []byte {
+	return bytes.TrimRight(stripFromQuotes(stripCR(content)), "\r\n")
+}
+
+// stripCR drops, in place, each run of CR that stands before LF.
+func stripCR(b []byte) []byte {
+	cr := bytes.IndexByte(b, '\r')
+	if cr < 0 {
+		return b
+	}
+	out := b[:cr]
+	for rest := b[cr:]; len(rest) > 0; {
+		run := len(rest) - len(bytes.TrimLeft(rest, "\r"))
+		if run == len(rest) || rest[run] != '\n' {
+			out = append(out, rest[:run]...)
+		}
+		rest = rest[run:]
+		cr := bytes.IndexByte(rest, '\r')
+		if cr < 0 {
+			cr = len(rest)
+		}
+		out = append(out, rest[:cr]...)
+		rest = rest[cr:]
+	}
+	return out
+}
+
+// unquoteFrom is stripFromQuotes on a copy, which is made only if there is a quote.
+func unquoteFrom(b []byte) []byte {
+	if !bytes.HasPrefix(b, []byte(">")) && !bytes.Contains(b, []byte("\n>")) {
+		return b
+	}
+	return stripFromQuotes(bytes.Clone(b))
+}
+
+// stripFromQuotes removes, in place, all ">" from lines that go on with "From ".
+func stripFromQuotes(b []byte) []byte {
+	out := b[:0]
+	for rest := b; len(rest) > 0; {
+		if rest[0] == '>' { // at the beginning of a line
+			if line := bytes.TrimLeft(rest, ">"); bytes.HasPrefix(line, []byte("From ")) {
+				rest = line
+			}
+		}
+		quote := bytes.Index(rest, []byte("\n>"))
+		if quote < 0 {
+			return append(out, rest...)
+		}
+		out = append(out, rest[:quote+1]...)
+		rest = rest[quote+1:]
+	}
+	return out
+}
+
+// decode appends to dst the part's content.
+func (l Leaf) decode(dst []byte) []byte { return decodeTransfer(dst, l.raw, l.encoding) }
+
+// Content appends to dst, which is empty, the decoded content in the form that does not
+// depend on its way.
+func (l Leaf) Content(dst []byte) []byte {
+	content := canonical(l.decode(dst))
+	if isIdentity(l.encoding) {
+		content = rejoin(content)
+	}
+	return content
+}

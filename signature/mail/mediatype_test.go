@@ -1,0 +1,47 @@
+package mail
+
+import (
+	"reflect"
+	"testing"
+)
+
+// A milter's names keep the blank before the colon, those of Parse do not.
+func TestMIMEHeaderBlankBeforeColon(t *testing.T) {
+	parsed := Parse([]byte("Content-Type : text/html\nContent-Transfer-Encoding\t: base64\n\n"))
+	want := messageMIME(parsed.Header)
+	got := messageMIME([]Field{{"Content-Type ", "text/html"}, {"Content-Transfer-Encoding\t", "base64"}})
+	if !reflect.DeepEqual(got, want) || got.MediaType != "text/html" || got.encoding != "base64" {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestMIMEHeader(t *testing.T) {
+	for _, tt := range []struct {
+		contentType, encoding, disposition string
+		want                               mimeHeader
+	}{
+		{"", "", "", mimeHeader{MediaType: "text/plain"}},
+		{"Text/HTML; Charset=UTF-8", "8BIT", "", mimeHeader{MediaType: "text/html", Charset: "utf-8", encoding: "8bit"}},
+		{"text", "", "", mimeHeader{MediaType: "text/plain"}},
+		{"multipart/mixed; boundary=----=_Part_1", "", "", mimeHeader{MediaType: "multipart/mixed", boundary: "----=_Part_1"}},
+		{"multipart/mixed; boundary=a b=c; x", "", "", mimeHeader{MediaType: "multipart/mixed", boundary: "a b=c"}},
+		{`multipart/mixed boundary="a;b"`, "", "", mimeHeader{MediaType: "multipart/mixed", boundary: "a;b"}},
+		{`multipart/mixed; boundary="a\"b"; foo; name=a b`, "", "", mimeHeader{MediaType: "multipart/mixed", boundary: `a"b`}},
+		{`multipart/mixed; name="open; boundary=ab`, "", "", mimeHeader{MediaType: "multipart/mixed", boundary: "ab"}},
+		{"multipart/mixed;\r\n\tboundary=\"a\r\n b\"", "", "", mimeHeader{MediaType: "multipart/mixed", boundary: "a b"}},
+		{"text/html; charset=utf-8; charset=koi8-r", "", "", mimeHeader{MediaType: "text/html", Charset: "utf-8"}},
+		{"text/plain (comment)", "base64 (x)", "", mimeHeader{MediaType: "text/plain", encoding: "base64"}},
+		{"", "base64;", "", mimeHeader{MediaType: "text/plain", encoding: "base64"}},
+		{"", ` "Base64"`, "Attachment; filename=x", mimeHeader{MediaType: "text/plain", encoding: "base64", Disposition: "attachment"}},
+		{"", "quoted-printable\r\n", "inline", mimeHeader{MediaType: "text/plain", encoding: "quoted-printable", Disposition: "inline"}},
+	} {
+		got := messageMIME([]Field{{"content-type", tt.contentType}, {"Subject", "x"},
+			{"CONTENT-TRANSFER-ENCODING", tt.encoding}, {"Content-Disposition", tt.disposition}, {"Content-Type", "text/late"}})
+		if tt.contentType == "" {
+			tt.want.MediaType = "text/late"
+		}
+		if !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%q %q %q:\ngot  %+v\nwant %+v", tt.contentType, tt.encoding, tt.disposition, got, tt.want)
+		}
+	}
+}

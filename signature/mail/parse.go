@@ -1,0 +1,127 @@
+package mail
+
+import (
+	"bytes"
+	"strings"
+)
+
+// Parse splits a raw message (RFC 5322) into header fields and body. It never fails:
+// whatever is no header is body. Lines end in CRLF or LF, also mixed.
+//
+// The result has the same signatures as what a mail server passes to a milter for the
+// same mail. A value loses one blank after the colon, its folds are "\n" and the blank
+// that follows, and an mbox "From " line at the top is not part of the message. A line
+// that is no field is skipped if a field follows it. Otherwise it begins the body, as it
+// does for a mail server.
+//
+// Body is a part of raw, not a copy.
+func Parse(raw []byte) Message {
+	raw = skipPostmark(raw)
+	s := fieldScanner{data: raw}
+	var m Message
+	for {
+		name, value, ok := s.next()
+		if !ok {
+			break
+		}
+		m.Header = append(m.Header, Field{Name: string(name), Value: fieldValue(value)})
+	}
+	m.Body = raw[s.pos:]
+	return m
+}
+
+// skipPostmark skips the line with which an mbox begins each message, and which may be
+// quoted itself (RFC 4155).
+func skipPostmark(raw []byte) []byte {
+	if !bytes.HasPrefix(bytes.TrimLeft(raw, ">"), []byte("From ")) {
+		return raw
+	}
+	line, next := CutLine(raw, 0)
+	if len(fieldName(line)) > 0 { // "From : someone"
+		return raw
+	}
+	return raw[next:]
+}
+
+// fieldValue returns a milter's form of the bytes after the colon.
+func fieldValue(raw []byte) string {
+	raw = bytes.TrimPrefix(raw, []byte(" "))
+	raw = bytes.TrimRight(raw, "\r\n")
+	return strings.ReplaceAll(string(raw), "\r\n", "\n")
+}
+
+// fieldScanner reads header fields at the beginning of data. At the end, pos is where the
+// body begins.
+type fieldScanner struct {
+	data []byte
+	pos  int
+	// stop, if set, reports whether a line beginning with "--" ends the header, because
+	// it is a delimiter of an enclosing multipart.
+	stop func(line []byte) bool
+}
+
+// next returns the name of a field and all after its colon, including folds and the last
+// line's end. At the end of the header it is not ok.
+func (s *fieldScanner) next() (name, value []byte, ok bool) {
+	for s.pos < len(s.data) {
+		line, after := CutLine(s.data, s.pos)
+		if len(line) == 0 {
+			s.pos = after
+			return nil, nil, false
+		}
+		if s.stops(line) {
+			return nil, nil, false
+		}
+		end := s.skipFolds(after)
+		if name := fieldName(line); len(name) > 0 {
+			colon := s.pos + bytes.IndexByte(line, ':')
+			s.pos = end
+			return name, s.data[colon+1 : end], true
+		}
+		following, _ := CutLine(s.data, end)
+		if s.stops(following) || len(fieldName(following)) == 0 {
+			return nil, nil, false // the body begins without an empty line
+		}
+		s.pos = end
+	}
+	return nil, nil, false
+}
+
+func (s *fieldScanner) stops(line []byte) bool {
+	return s.stop != nil && bytes.HasPrefix(line, []byte("--")) && s.stop(line)
+}
+
+// skipFolds returns the first line at or after pos that continues no field.
+func (s *fieldScanner) skipFolds(pos int) int {
+	for pos < len(s.data) && (s.data[pos] == ' ' || s.data[pos] == '\t') {
+		_, pos = CutLine(s.data, pos)
+	}
+	return pos
+}
+
+// CutLine returns the line at pos without its end, and where the next one begins.
+func CutLine(data []byte, pos int) (line []byte, next int) {
+	end := bytes.IndexByte(data[pos:], '\n')
+	if end < 0 {
+		return bytes.TrimSuffix(data[pos:], []byte("\r")), len(data)
+	}
+	line = data[pos : pos+end]
+	return bytes.TrimSuffix(line, []byte("\r")), pos + end + 1
+}
+
+// fieldName returns the name of the field that begins with line, or nothing if line
+// begins none. Names are printable ASCII (RFC 5322 section 2.2), and blanks may stand
+// before the colon (section 4.5).
+func fieldName(line []byte) []byte {
+	colon := bytes.IndexByte(line, ':')
+	if colon <= 0 {
+		return nil
+	}
+	name := bytes.TrimRight(line[:colon], " \t")
+	for _, c := range name {
+		if c <= ' ' || c > '~' {
+			return nil
+		}
+	}
+	return name
+}

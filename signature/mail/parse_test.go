@@ -1,0 +1,51 @@
+package mail_test
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/signature/mail"
+)
+
+func TestParse(t *testing.T) {
+	for _, tt := range []struct {
+		name, raw string
+		header    []mail.Field
+		body      string
+	}{
+		{"empty", "", nil, ""},
+		{"only headers", "Subject: x", []mail.Field{{Name: "Subject", Value: "x"}}, ""},
+		{"only an empty line", "\r\n", nil, ""},
+		{"no header", "\nhello\n", nil, "hello\n"},
+		{"order and case", "b: 1\nA: 2\nb: 3\n\nhello", []mail.Field{{Name: "b", Value: "1"}, {Name: "A", Value: "2"}, {Name: "b", Value: "3"}}, "hello"},
+		{"fold", "Subject: a\r\n\tb\r\n  c\r\n\r\n", []mail.Field{{Name: "Subject", Value: "a\n\tb\n  c"}}, ""},
+		{"mixed line ends", "A: 1\r\nB: 2\n c\r\n\nhello\r\n", []mail.Field{{Name: "A", Value: "1"}, {Name: "B", Value: "2\n c"}}, "hello\r\n"},
+		{"one blank is not value", "A:  1\nB:2\nC:\n\n", []mail.Field{{Name: "A", Value: " 1"}, {Name: "B", Value: "2"}, {Name: "C", Value: ""}}, ""},
+		{"blank before the colon", "A : 1\n\nhello", []mail.Field{{Name: "A", Value: "1"}}, "hello"},
+		{"mbox line", "From a@b.example Sat Nov 21 03:00:00 2026\nA: 1\n\nhello", []mail.Field{{Name: "A", Value: "1"}}, "hello"},
+		{"quoted mbox line", ">From a@b.example Sat Nov 21 03:00:00 2026\nA: 1\n\nhello", []mail.Field{{Name: "A", Value: "1"}}, "hello"},
+		{"From field", "From : a@b.example\n\nhello", []mail.Field{{Name: "From", Value: "a@b.example"}}, "hello"},
+		{"leading blank", " x\nA: 1\n\nhello", []mail.Field{{Name: "A", Value: "1"}}, "hello"},
+		{"no colon", "A: 1\nbroken\n still broken\nB: 2\n\nhello", []mail.Field{{Name: "A", Value: "1"}, {Name: "B", Value: "2"}}, "hello"},
+		{"8-bit name", "A: 1\nS\xfcbject: x\nB: 2\n\nhello", []mail.Field{{Name: "A", Value: "1"}, {Name: "B", Value: "2"}}, "hello"},
+		{"no empty line", "A: 1\nhello there\nBob\n", []mail.Field{{Name: "A", Value: "1"}}, "hello there\nBob\n"},
+		{"no header at all", "hello there\nBob\n", nil, "hello there\nBob\n"},
+		{"NUL in value", "A: 1\x002\n\nhello", []mail.Field{{Name: "A", Value: "1\x002"}}, "hello"},
+		{"empty name", ": x\nA: 1\n\nhello", []mail.Field{{Name: "A", Value: "1"}}, "hello"},
+	} {
+		got := mail.Parse([]byte(tt.raw))
+		if !reflect.DeepEqual(got.Header, tt.header) || string(got.Body) != tt.body || got.Truncated {
+			t.Errorf("%s: got %q and body %q, want %q and %q", tt.name, got.Header, got.Body, tt.header, tt.body)
+		}
+	}
+}
+
+func TestParseLongLine(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	m := mail.Parse([]byte("A: " + long + "\n\nhello"))
+	if len(m.Header) != 1 || m.Header[0].Value != long || !bytes.Equal(m.Body, []byte("hello")) {
+		t.Errorf("got %d fields and body of %d bytes", len(m.Header), len(m.Body))
+	}
+}

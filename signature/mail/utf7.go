@@ -1,0 +1,64 @@
+package mail
+
+import (
+	"bytes"
+	"encoding/base64"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// charsetAliases are names that occur in mail and are unknown to the libraries.
+var charsetAliases = map[string]string{
+	"cp932": "shift_jis", "ks_c_5601": "euc-kr", "cp949": "euc-kr", "uhc": "euc-kr", "x-windows-949": "euc-kr",
+	"cp874": "windows-874", "cp-1251": "windows-1251", "win-1251": "windows-1251", "eucjp": "euc-jp", "ujis": "euc-jp",
+	"iso-2022-jp-1": "iso-2022-jp", "iso-2022-jp-2": "iso-2022-jp", "cp50220": "iso-2022-jp", "utf-8mb4": "utf-8",
+	"iso8859_15": "iso-8859-15", "8859-1": "iso-8859-1", "latin-1": "iso-8859-1", "ansi": "windows-1252", "x-ansi": "windows-1252",
+	"x-big5": "big5", "cp950": "big5", "646": "us-ascii", "windows-1252http-equiv": "windows-1252",
+}
+
+var isUTF7 = map[string]bool{"utf-7": true, "unicode-1-1-utf-7": true, "x-unicode-2-0-utf-7": true, "unicode-2-0-utf-7": true}
+
+// decodeUTF7 decodes UTF-7 (RFC 2152). Other bytes are kept; a shifted sequence that is
+// cut loses its last character. The result is at most 3/2 as long as source.
+func decodeUTF7(source []byte) []byte {
+	out := make([]byte, 0, len(source)+len(source)/2)
+	for {
+		plus := bytes.IndexByte(source, '+')
+		if plus < 0 {
+			return bytes.ToValidUTF8(append(out, source...), []byte("\uFFFD"))
+		}
+		out = append(out, source[:plus]...)
+		source = source[plus+1:]
+		end := 0
+		for end < len(source) && isBase64(source[end]) {
+			end++
+		}
+		if end == 0 { // "+-" is "+"
+			out = append(out, '+')
+		} else {
+			out = appendUTF16(out, source[:end])
+		}
+		source = bytes.TrimPrefix(source[end:], []byte("-"))
+	}
+}
+
+func isBase64(c byte) bool {
+	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '/'
+}
+
+// appendUTF16 appends the characters of a run of base64 in UTF-16, big-endian.
+func appendUTF16(out, run []byte) []byte {
+	raw := make([]byte, base64.RawStdEncoding.DecodedLen(len(run)))
+	n, _ := base64.RawStdEncoding.Decode(raw, run) // an incomplete character is dropped
+	raw = raw[:n&^1]
+	for i := 0; i < len(raw); i += 2 {
+		r := rune(raw[i])<<8 | rune(raw[i+1])
+		if utf16.IsSurrogate(r) && i+3 < len(raw) {
+			if pair := utf16.DecodeRune(r, rune(raw[i+2])<<8|rune(raw[i+3])); pair != utf8.RuneError {
+				r, i = pair, i+2
+			}
+		}
+		out = utf8.AppendRune(out, r)
+	}
+	return out
+}

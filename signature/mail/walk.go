@@ -1,0 +1,303 @@
+package mail
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/spambloom/spambloom/signature/work"
+)
+
+const (
+	// maxEntities bounds the messages, multiparts and leaf parts of one message.
+	maxEntities = 50_000
+	// maxWrapped bounds how deep messages may lie in each other, each encoded once more.
+	// Every such level is decoded whole.
+	maxWrapped = 4
+	// maxReach is how far behind the header, in bytes without CR, a part may begin to
+	// sign as text or to raise the amount of text needed. A milter keeps only the
+	// beginning of a large message. What is beyond must not change the text signature of
+	// the whole message.
+	maxReach = 1 << 20
+	// maxBoundary bounds the length of a boundary; RFC 2046 allows 70.
+	maxBoundary = 998
+)
+
+// Leaf is a part that has no parts.
+type Leaf struct {
+	mimeHeader
+	surroundings
+	raw   []byte // as transferred
+	IsCut bool   // the part reaches to the end of a truncated message
+	IsFar bool   // the part begins more than maxReach bytes behind the header
+}
+
+// surroundings are the multiparts around a part.
+type surroundings struct {
+	// Alternative is the number of the outermost multipart/alternative within the part's
+	// message, 0 if there is none.
+	Alternative int
+	Branch      int  // number of the part of that alternative that contains it
+	IsRelated   bool // a multipart/related within the part's message
+	IsReport    bool // a multipart/report, also around the part's message
+	IsDigest    bool // a multipart/digest, also around the part's message
+	Carried     Carriage
+}
+
+// walker finds the leaf parts of a message in one pass over its body, however deep they
+// lie. The open multiparts are on a stack, and a line that begins with "--" is looked up
+// among their boundaries. A delimiter of an outer multipart ends all inner ones, so an
+// unclosed one costs nothing.
+type walker struct {
+	visit func(Leaf)
+	work  *work.Steps // may be nil
+	// isDeep is set to look into message/rfc822 parts; otherwise they are leaves.
+	isDeep      bool
+	isTruncated bool
+
+	body         []byte
+	stack        []multipart
+	open         map[string]int // boundary to its innermost index in stack
+	entities     int
+	alternatives int
+	wrapped      int
+	limits       work.Limits // reached; after LimitParts, the rest was not read
+
+	base            int // where body begins, in bytes behind the message's header
+	counted         int // CR are counted up to here in body
+	carriageReturns int // number of CR in body up to there
+}
+
+type multipart struct {
+	boundary      string
+	shadowed      int          // index in stack of the outer multipart with this boundary, or -1
+	inside        surroundings // of its next part
+	isAlternative bool         // readers show one of its parts, not all
+	start         string       // Content-ID of the part that readers show; "" for the first one
+	isStarted     bool         // that part was found
+	// isOutermost is set for the alternative whose branches are numbered.
+	isOutermost bool
+}
+
+// next returns the surroundings of the next part, which has header h. The parts of an
+// alternative replace each other. In all other multiparts, all but one are carried: the
+// first, or the one of the parameter start (RFC 2387 section 3.2).
+func (m *multipart) next(h mimeHeader) surroundings {
+	around := m.inside
+	if m.isOutermost {
+		m.inside.Branch++
+	}
+	isShown := !m.isStarted && (m.start == "" || m.start == h.id)
+	if m.isStarted = m.isStarted || isShown; !isShown && !m.isAlternative {
+		around.Carried = max(around.Carried, LaterPart)
+	}
+	return around
+}
+
+// delimiter is a line that separates or ends parts. The content before it ends at start,
+// and the line after it begins at next.
+type delimiter struct {
+	level       int // index in stack; -1 at the end of the body
+	isClosing   bool
+	start, next int
+}
+
+// walk visits the leaf parts of m in order, and returns the limits that were reached.
+func walk(m Message, isDeep bool, visit func(Leaf)) work.Limits {
+	w := walker{visit: visit, isDeep: isDeep}
+	return w.walk(m)
+}
+
+func (w *walker) walk(m Message) work.Limits {
+	w.work.Count(len(m.Body) / 4)
+	w.isTruncated = m.Truncated
+	w.message(messageMIME(m.Header), m.Body, surroundings{})
+	return w.limits
+}
+
+func (w *walker) message(h mimeHeader, body []byte, around surroundings) {
+	w.body = body
+	pos := 0
+	for {
+		if w.entities++; w.entities > maxEntities {
+			w.limits |= work.LimitParts
+			return
+		}
+		if w.isDeep && isMessage(h) && isIdentity(h.encoding) {
+			pos += len(body[pos:]) - len(skipPostmark(body[pos:]))
+			h, pos = w.header(pos)
+			around.Alternative, around.IsRelated, around.Carried = 0, false, AttachedPart
+			continue
+		}
+		d := w.entity(h, pos, around)
+		for d.isClosing { // an epilogue follows, up to an outer delimiter
+			w.popTo(d.level)
+			d = w.findDelimiter(d.next)
+		}
+		w.popTo(d.level + 1)
+		if d.level < 0 || w.limits&work.LimitParts != 0 {
+			return
+		}
+		h, pos = w.header(d.next)
+		around = w.stack[d.level].next(h)
+	}
+}
+
+// entity reads the part with header h and content at pos, and returns the delimiter at
+// which to go on.
+func (w *walker) entity(h mimeHeader, pos int, around surroundings) delimiter {
+	if !strings.HasPrefix(h.MediaType, "multipart/") {
+		d := w.findDelimiter(pos)
+		w.leaf(h, pos, d, around)
+		return d
+	}
+	level := len(w.stack)
+	if h.boundary != "" && len(h.boundary) <= maxBoundary {
+		w.push(h, around)
+	}
+	d := w.findDelimiter(pos)
+	if d.level < level || d.isClosing {
+		// It has no part. Its preamble is all that can be shown.
+		w.leaf(mimeHeader{MediaType: "text/plain"}, pos, d, around)
+	}
+	return d
+}
+
+func (w *walker) leaf(h mimeHeader, pos int, d delimiter, around surroundings) {
+	raw := w.body[pos:max(pos, d.start)]
+	cut := w.isTruncated && d.level < 0
+	if w.isDeep && isMessage(h) && !cut {
+		if w.wrapped < maxWrapped {
+			w.unwrap(h, raw, around, w.offset(pos))
+			return
+		}
+		w.limits |= work.LimitWrapped
+	}
+	w.visit(Leaf{mimeHeader: h, surroundings: around, raw: raw, IsCut: cut, IsFar: w.offset(pos) > maxReach})
+}
+
+// unwrap walks a message that is transferred in an encoding, although RFC 2046 section
+// 5.2.1 forbids it.
+func (w *walker) unwrap(h mimeHeader, raw []byte, around surroundings, base int) {
+	w.work.Count(Leaf{mimeHeader: h, raw: raw}.Steps())
+	decoded := skipPostmark(decodeTransfer(nil, raw, h.encoding))
+	h, length := partMIME(decoded, nil)
+	around.Alternative, around.IsRelated, around.Carried = 0, false, AttachedPart
+	inner := walker{visit: w.visit, work: w.work, isDeep: true, wrapped: w.wrapped + 1, base: base,
+		entities: w.entities, alternatives: w.alternatives}
+	inner.message(h, decoded[length:], around)
+	w.entities, w.alternatives = inner.entities, inner.alternatives
+	w.limits |= inner.limits
+}
+
+// offset returns how far pos, which never goes back, is behind the message's header. CR
+// does not count, as copies differ in it.
+func (w *walker) offset(pos int) int {
+	w.carriageReturns += bytes.Count(w.body[w.counted:pos], []byte("\r"))
+	w.counted = pos
+	return w.base + pos - w.carriageReturns
+}
+
+// header reads the header of a part that begins at pos, and returns where its content
+// begins.
+func (w *walker) header(pos int) (mimeHeader, int) {
+	h, length := partMIME(w.body[pos:], func(line []byte) bool {
+		level, _ := w.match(line)
+		return level >= 0
+	})
+	w.work.Count(work.PerPart + length)
+	return h, pos + length
+}
+
+func (w *walker) push(h mimeHeader, around surroundings) {
+	outermost, start := false, ""
+	switch h.MediaType {
+	case "multipart/alternative":
+		if around.Alternative == 0 {
+			outermost = true
+			w.alternatives++
+			around.Alternative = w.alternatives
+		}
+	case "multipart/related":
+		around.IsRelated, start = true, h.start
+	case "multipart/report":
+		around.IsReport = true
+	case "multipart/digest":
+		around.IsDigest = true
+	}
+	shadowed, ok := w.open[h.boundary]
+	if !ok {
+		shadowed = -1
+	}
+	if w.open == nil {
+		w.open = make(map[string]int)
+	}
+	w.open[h.boundary] = len(w.stack)
+	w.stack = append(w.stack, multipart{boundary: h.boundary, shadowed: shadowed, inside: around,
+		isAlternative: h.MediaType == "multipart/alternative", start: start, isOutermost: outermost})
+}
+
+// popTo closes the multiparts from index level on.
+func (w *walker) popTo(level int) {
+	for i := len(w.stack) - 1; i >= level; i-- {
+		if top := w.stack[i]; top.shadowed >= 0 {
+			w.open[top.boundary] = top.shadowed
+		} else {
+			delete(w.open, top.boundary)
+		}
+	}
+	w.stack = w.stack[:level]
+}
+
+// findDelimiter returns the first delimiter of an open multipart at or after the line
+// that begins at pos. The line end before it belongs to it (RFC 2046 section 5.1.1).
+func (w *walker) findDelimiter(pos int) delimiter {
+	for start := pos; len(w.stack) > 0 && start < len(w.body); {
+		if !bytes.HasPrefix(w.body[start:], []byte("--")) {
+			i := bytes.Index(w.body[start:], []byte("\n--"))
+			if i < 0 {
+				break
+			}
+			start += i + 1
+		}
+		line, next := CutLine(w.body, start)
+		if level, closing := w.match(line); level >= 0 {
+			return delimiter{level, closing, start, next}
+		}
+		start = next
+	}
+	return delimiter{level: -1, start: len(w.body), next: len(w.body)}
+}
+
+// match returns the level of the open multipart that has line as a delimiter; -1 if none
+// has.
+func (w *walker) match(line []byte) (level int, isClosing bool) {
+	line = bytes.TrimRight(line, " \t\r")
+	if len(line) > maxBoundary+4 {
+		return -1, false
+	}
+	line = line[2:]
+	if level, ok := w.open[string(line)]; ok {
+		return level, false
+	}
+	if line, ok := bytes.CutSuffix(line, []byte("--")); ok {
+		if level, ok := w.open[string(line)]; ok {
+			return level, true
+		}
+	}
+	return -1, false
+}
+
+func isMessage(h mimeHeader) bool {
+	return h.MediaType == "message/rfc822" || h.MediaType == "message/global"
+}
+
+func isIdentity(encoding string) bool {
+	return encoding != "base64" && encoding != "quoted-printable"
+}
+
+// Walk calls visit for the leaf parts of m in order, also of messages inside it. It
+// returns the limits that were reached. Steps may be nil.
+func Walk(m Message, steps *work.Steps, visit func(Leaf)) work.Limits {
+	w := walker{visit: visit, work: steps, isDeep: true}
+	return w.walk(m)
+}

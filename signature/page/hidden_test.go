@@ -1,0 +1,105 @@
+package page_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/signature/page"
+	"github.com/spambloom/spambloom/signature/span"
+)
+
+// shows returns what a reader sees of a page.
+func shows(source string) string {
+	var r page.Reader
+	shown := r.Read([]byte(source))
+	text := page.InShownOrder(span.Without(shown.Hidden, shown.Text))
+	return strings.Join(strings.Fields(string(text)), " ")
+}
+
+func TestVisible2(t *testing.T) {
+	for _, tt := range []struct{ name, in, want string }{
+		{"class", "<style>.x{display:none}</style>a<p class='y x'>b</p>c", "ac"},
+		{"id", "<style>#x{visibility:hidden}</style>a<p id=x>b</p>c", "a c"},
+		{"element", "<STYLE type=text/css><!-- B { Display : None } --></STYLE>a<b>b</b>c", "ac"},
+		{"element with class", "<style>b.x{display:none}</style>a<b class=x>b</b><i class=x>c</i>", "a"},
+		{"list of selectors", "<style>.y,\n.x , h1{display:none}</style>a<p class=x>b<h1>c</h1>d", "ad"},
+		{"sheet behind the text", "a<p class=x>b</p>c<style>.x{display:none}</style>", "ac"},
+		{"sheet of Outlook", "<!--[if mso]><style>.x{display:none}</style><![endif]-->a<b class=x>b</b>", "ab"},
+		{"sheet for small screens", "<style>@media (max-width:600px){.x{display:none} .y{color:red}} .z{display:none}</style>a<b class=x>b</b><b class=z>c</b>", "ab"},
+		{"import and comments", "<style>@import url(x);/* } .y{ */.x{display:none}</style>a<b class=x>b</b>", "a"},
+		{"the style attribute counts more", "<style>.x{display:none}</style>a<b class=x style='display:inline'>b</b>", "a"},
+		{"but for what is important", "<style>.x{display:none !important}</style>a<b class=x style='display:inline'>b</b>", "a"},
+		{"tiny", "a<b style='font-size:1px'>b</b><b style='font:2px Arial'>c</b><b style='font-size:3px'>d</b>", "ad"},
+		{"font of no size", "a<b style='font:0/0 a'>b</b><b style='font-size:0.05em'>c</b>", "a"},
+		{"tiny outside", "<div style='font-size:1px'>a<b style='font-size:2em'>b</b><b style='font-size:12px'>c</b></div>", "c"},
+		{"white on white", "a<font color=white>b</font><span style='color:#FEFEFE'>c</span><span style='color:rgb(255, 255, 255)'>d</span>", "a"},
+		{"white on blue", "<table><td bgcolor=#0000ff><font color=#fff>a</font></table><body bgcolor=black text=white>b", "a b"},
+		{"black on black", "<body bgcolor=#000000><p>a</p><font color=#ffffff>b</font>", "b"},
+		{"white on a picture", "<div style='background:url(x.png)'><font color=white>a</font></div><table background=x.png><td style='color:#fff'>b</table>", "a b"},
+		{"white on an unknown background", "<style>p+.x{background:#00f;color:#fff}</style><a class=x href=y style='color:#fff'>a</a>", "a"},
+		{"link", "<body bgcolor=black><a href=x>a</a>b", "a"},
+		{"see through", "a<b style='color:transparent'>b</b><b style='opacity:0'>c</b><b style='color:rgba(0,0,0,0)'>d</b>", "a"},
+		{"no height", "a<p style='max-height:0px;overflow:hidden'>b</p><p style='height:0'>c</p><p style='height:1px;overflow:hidden'>d</p>", "a c"},
+		{"outside", "a<p style='text-indent:-9999px'>b</p><p style='position:absolute;left:-2000px'>c</p><p style='margin-left:-5px'>d</p><p style='left:-2000px'>e</p>", "a d e"},
+		{"hidden for Outlook", "a<p style='mso-hide:all'>b</p>c", "ac"},
+		{"hidden for screen readers is seen", "a<b aria-hidden=true>b</b><img alt=c>", "ab"},
+		{"raw text", "a<xmp><b>c</xmp><plaintext>d<p>", "a <b>c d<p>"},
+		{"conditional comments", "<!--[if mso]>a<![endif]--><![if !mso]>b<![endif]>", "b"},
+		{"nested", "<style>.x{display:none}</style><div class=x>a<div>b</div><p style='display:block'>c</div>d", "d"},
+		{"sheet without end", "a<style>.x{display:none", "a"},
+	} {
+		if got := shows(tt.in); got != tt.want {
+			t.Errorf("%s: %q shows %q, want %q", tt.name, tt.in, got, tt.want)
+		}
+	}
+}
+
+// A rule counts by the simplest condition of its selector on the element itself. Text
+// that a browser shows nevertheless is in the other reading.
+func TestSelectors(t *testing.T) {
+	for _, tt := range []struct{ name, sheet, in, want string }{
+		{"descendant", ".o .x{display:none}", "<div class='n o'><p><b class=x>a</b></div><b class=x>b</b>", ""},
+		{"child", ".o>b{display:none}", "<div class=o><b>a</b><i><b>b</b></i></div>", ""},
+		{"child of a child", "div > p > b{display:none}", "<div><p><b>a</b><i><b>b</b></i></div><p><b>c</b>", ""},
+		{"several classes", ".x.y{display:none}", "<b class='y z x'>a</b><b class=x>b</b><b class=xy>c</b>", "c"},
+		{"any element", "*.x{display:none} #i *{display:none}", "<b class=x>a</b><p id=i>b<b>c</b>", ""},
+		{"element, class and id", "b.x#i{display:none}", "<b class=x id=i>a</b><b class=x>b</b><i class=x id=i>c</i>", "b"},
+		{"shown again", ".x{display:none}.o .x{display:block}", "<div class=o><p class=x>a</div>", ""},
+		{"what is closed is no ancestor", ".o .x{display:none}", "<div class=o></div><b class=x>a</b>", ""},
+		{"of a list", "i,.o .x,u{display:none}", "<p class=o><b class=x>a</b><u>b</u>c", "c"},
+		{"pseudo-class", ".x:hover{display:none}.x::before{display:none}", "<b class=x>a</b>", "a"},
+		{"nothing before it", "> .x{display:none}", "<b class=x>a</b>", ""},
+		{"a page's screen", "@media screen and (min-width:300px){.x{display:none}} @media print{.y{display:none}} .z{display:none}", "<b class=x>a</b><b class=y>b</b><b class=z>c</b>", "b"},
+		{"blocks of blocks", "@supports (display:block){@media all{.x{display:none}}} @supports not (a:b){.y{display:none}}", "<b class=x>a</b><b class=y>b</b>", ""},
+		{"a telephone's screen", "@media only screen and (max-width:37.5em), print{.x{display:none}}", "<b class=x>a</b>", "a"},
+		{"comments", ".a/* {*/,/**/.x /*b*/{/**/display/*:*/:/**/none/*", "<b class=x>a</b>b", "b"},
+		{"a comment in quotes", ".a{content:'/*'}.x{display:none}.b{content:'*/'}", "<b class=x>a</b>b", "b"},
+		{"escapes", `.x{d\69splay:n\00006f ne}.y{\44 isplay:block;displa\y:none}`, "<b class=x>a</b><b class=y>b</b>c", "c"},
+		{"no escape of what ends", `.x{color:red\3b display:none}`, "<b class=x>a</b>b", "ab"},
+	} {
+		if got := shows("<style>" + tt.sheet + "</style>" + tt.in); got != tt.want {
+			t.Errorf("%s: %q shows %q, want %q", tt.name, tt.in, got, tt.want)
+		}
+	}
+}
+
+// Lines end where a reader sees them end, whatever a tag's name is.
+func TestLinesOfPages(t *testing.T) {
+	for _, tt := range []struct{ name, in, want string }{
+		{"a block within a line", "vi<div style='display:inline'></div>sa <div style='display:inline-block'>a</div>b", "visa ab"},
+		{"blocks by style", "one<span style='display:block'>two</span>three", "one two three"},
+		{"a block that is not there", "vi<div style='display:none'>x<p>y</p></div>sa<br style='display:none'>!", "visa!"},
+		{"a block that is invisible", "a<div style='visibility:hidden'>x</div>b", "a b"},
+		{"an end without a beginning", "vi</div>sa</p>b", "visa b"},
+		{"CSS in comments of an attribute", "vi<b style='/*a*/display/**/:none'>x</b>sa", "visa"},
+		{"hidden by other means", "a<b style='clip:rect(0,0,0,0)'>b</b><b style='transform:scale(0)'>c</b><b style='opacity:2%'>d</b><b style='clip-path:inset(100%)'>e</b><b style='filter:alpha(opacity=0)'>f</b>", "a"},
+		{"a drawing that closes itself", "a<svg/>b<p>c</p><iframe/>d", "a b c"},
+		{"a drawing that does not close itself", "a<svg a=/>b</svg>c<svg a='x'/>d", "ac d"},
+		{"a drawing with HTML inside", "<svg><text>a</text><p>b</p></svg><math><mi>c</mi></math>d", "d"},
+		{"a mark of Outlook shows nothing", "a<b style='display:none;mso-hide:none'>b</b>", "a"},
+	} {
+		if got := shows(tt.in); got != tt.want {
+			t.Errorf("%s: %q shows %q, want %q", tt.name, tt.in, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package page
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+	"pgregory.net/rapid"
+)
+
+// TestMarkup compares markup with html.Tokenizer on pages made of pieces that matter.
+func TestMarkup(t *testing.T) {
+	pieces := []string{"<", ">", "/", "=", "!", "--", "-", "?", "\"", "'", " ", "\n", "\r", "\x00", "&amp;", "&lt", "&copy=", "&", "x", "A",
+		"<a ", "</a", "<svg", "<math ", "<p>", "<!--", "-->", "--!>", "<script>", "</script>", "<SCRIPT", "</Script ", "<title>", "</title>",
+		"<style>", "</style/", "<textarea>", "</textarea>", "<plaintext>", "<xmp>", "</xmp>", "<!doctype html>", "id=", "ID", "style=", "href", "type", "é", "\xff"}
+	rapid.Check(t, func(t *rapid.T) {
+		sameMarkup(t, []byte(strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 40).Draw(t, "pieces"), "")))
+	})
+}
+
+// FuzzMarkup is TestMarkup with any bytes.
+func FuzzMarkup(f *testing.F) {
+	for _, seed := range []string{"<p id='a&amp;b' ID=c>x&lt;y</p/>", "<script><!-- <script> </script> --></script>z", "<svg/><svg a=/><svg / >", "<title>&amp;\x00</title>", "<!-->a<!--->b<!--a--!>c<", "</>x</ a>", "<a b", "<xmp></xmp"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, page []byte) { sameMarkup(t, page) })
+}
+
+func sameMarkup(t interface{ Fatalf(string, ...any) }, source []byte) {
+	before := bytes.Clone(source)
+	var m markup
+	m.begin(source)
+	var got, want []string
+	for begin := 0; ; begin = m.pos {
+		token := m.next()
+		if token == markupEnd {
+			break
+		}
+		switch token {
+		case markupText:
+			got = append(got, fmt.Sprintf("text %q", m.shown()))
+		case markupFinish:
+			got = append(got, fmt.Sprintf("end %q", m.name))
+		case markupStart:
+			line := fmt.Sprintf("start %q", m.name)
+			for _, a := range m.attrs {
+				line += fmt.Sprintf(" %s=%q", a.key, m.value(a))
+			}
+			if m.isClosed && mayClose(m.name, source[begin:m.pos]) {
+				line += " closed"
+			}
+			got = append(got, line)
+		}
+	}
+	z := html.NewTokenizer(bytes.NewReader(source))
+	for token := z.Next(); token != html.ErrorToken; token = z.Next() {
+		switch token {
+		case html.TextToken:
+			want = append(want, fmt.Sprintf("text %q", z.Text()))
+		case html.EndTagToken:
+			name, _ := z.TagName()
+			want = append(want, fmt.Sprintf("end %q", name))
+		case html.StartTagToken, html.SelfClosingTagToken:
+			line := otherStart(z, token == html.SelfClosingTagToken)
+			if strings.HasPrefix(line, `start "noscript"`) { // its text is raw if scripts run
+				z.NextIsNotRawText()
+			}
+			want = append(want, line)
+		}
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Fatalf("%q:\n got %s\nwant %s", source, got, want)
+	}
+	if !bytes.Equal(source, before) {
+		t.Fatalf("%q was changed", before)
+	}
+}
+
+func otherStart(z *html.Tokenizer, closed bool) string {
+	name, more := z.TagName()
+	line, seen := fmt.Sprintf("start %q", name), make(map[string]bool)
+	for more {
+		var key, value []byte
+		if key, value, more = z.TagAttr(); knownAttribute(key) != "" && !seen[string(key)] {
+			line += fmt.Sprintf(" %s=%q", knownAttribute(key), value)
+			seen[string(key)] = knownAttribute(key) != eventAttribute
+		}
+	}
+	if closed && mayClose(name, z.Raw()) {
+		line += " closed"
+	}
+	return line
+}
+
+// mayClose reports whether html.Tokenizer can be trusted on a tag that closes itself: it
+// errs if an attribute occurs twice, as in <svg a a=/>.
+func mayClose(name, tag []byte) bool {
+	return (string(name) == "svg" || string(name) == "math") && bytes.IndexByte(tag, '=') < 0
+}

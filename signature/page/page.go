@@ -1,0 +1,348 @@
+package page
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"golang.org/x/net/html/atom"
+
+	"github.com/spambloom/spambloom/signature/ascii"
+	"github.com/spambloom/spambloom/signature/span"
+	"github.com/spambloom/spambloom/signature/work"
+)
+
+// maxOpen bounds the open HTML elements that are followed. Deeper ones look like the one
+// at the bound.
+const maxOpen = 256
+
+// Reader reads HTML in one pass over its tokens: the text that some program could show,
+// what of it is plainly hidden or quoted, and its references. It builds no tree. It closes
+// the elements that end by themselves, and repairs nothing else as a browser would. It is
+// used by one goroutine at a time.
+type Reader struct {
+	markup markup
+	open   []element
+	sheet  sheet
+	isLate bool // a style sheet stands behind text that it may hide
+
+	// The text and references of all pages of a message, and where those of the latest
+	// page begin. Places in its text are counted from there.
+	text            []byte
+	refs            []Reference
+	start, firstRef int
+	hidden          []span.Span // what is plainly hidden
+	quotes          []span.Span // marked by mail programs as another author's
+	quote           int         // index in open of the outermost element that is quoted, or -1
+	from            int         // where that begins in the text
+	rest            int         // where quoted text begins that extends to the end, or -1
+
+	limits work.Limits
+	Work   *work.Steps
+	inner  markup // of comments
+
+	// Of the element that is read, in lower case.
+	style, class, id []byte
+	isReversed       bool
+}
+
+type element struct {
+	name       atom.Atom
+	traits     traits
+	box        box
+	isBlock    bool // it begins and ends a line
+	isReversed bool // its text is written from right to left, whatever it is
+}
+
+// Shown is what a page shows. Its text and references are valid until Reset, its quotes
+// until the next Read.
+type Shown struct {
+	Text       []byte // that some program could show
+	References []Reference
+	Hidden     []span.Span // stretches of Text that are plainly hidden
+	Quotes     []span.Span // stretches of Text that mail programs mark as another author's
+	Limits     work.Limits // that were reached
+}
+
+// Read reads a page. If a style sheet stands behind text that it may hide, it is applied
+// by reading the page once more.
+func (p *Reader) Read(source []byte) Shown {
+	p.start, p.firstRef = len(p.text), len(p.refs)
+	p.limits, p.isLate, p.sheet = 0, false, sheet{work: p.Work}
+	p.Work.Spend(work.PerPage)
+	p.walk(source)
+	if p.isLate && !p.Work.IsOver() {
+		p.sheet.isDone = true
+		p.text = p.text[:p.start]
+		p.walk(source)
+	}
+	return Shown{
+		Text: p.text[p.start:len(p.text):len(p.text)], References: p.refs[p.firstRef:len(p.refs):len(p.refs)],
+		Hidden: p.hidden, Quotes: p.quotes, Limits: p.limits | p.sheet.limits,
+	}
+}
+
+func (p *Reader) walk(source []byte) {
+	p.open, p.hidden, p.quotes, p.quote, p.rest, p.refs = p.open[:0], nil, p.quotes[:0], -1, -1, p.refs[:p.firstRef]
+	m := &p.markup
+	m.begin(source)
+	for {
+		begin := m.pos
+		token := m.next()
+		if p.Work.Spend(work.PerTag + (m.pos-begin)/2); p.Work.IsOver() {
+			token = markupEnd
+		}
+		switch token {
+		case markupEnd:
+			p.truncate(0)
+			if p.rest >= 0 {
+				p.quotes = append(p.quotes, span.Span{Start: p.rest, End: p.length(), By: span.ByOther})
+			}
+			return
+		case markupText:
+			p.showText(m)
+		case markupStart:
+			p.startElement(m)
+		case markupFinish:
+			p.endElement(atom.Lookup(m.name))
+		case markupComment:
+			p.comment(m.text)
+		}
+	}
+}
+
+// Reset empties p for the next message. It keeps buffers that are not too large.
+func (p *Reader) Reset() {
+	p.text, p.sheet, p.hidden = work.Keep(p.text), sheet{}, nil
+	clear(p.refs)
+	p.refs = p.refs[:0]
+	if cap(p.refs) > work.MaxKept/32 {
+		p.refs = nil
+	}
+	p.style, p.class, p.id = work.Keep(p.style), work.Keep(p.class), work.Keep(p.id)
+	p.markup.reset()
+	p.inner.reset()
+	if cap(p.quotes) > work.MaxKept/16 {
+		p.quotes = nil
+	}
+}
+
+// length returns the length of this page's text.
+func (p *Reader) length() int { return len(p.text) - p.start }
+
+// put adds text.
+func (p *Reader) put(text []byte, isHidden bool) {
+	if isHidden && len(text) > 0 {
+		at := p.length()
+		if n := len(p.hidden); n > 0 && p.hidden[n-1].End == at {
+			p.hidden[n-1].End += len(text)
+		} else {
+			p.hidden = append(p.hidden, span.Span{Start: at, End: at + len(text), By: span.ByAuthor})
+		}
+	}
+	p.text = append(p.text, text...)
+}
+
+var lineEnd = []byte("\n")
+
+func (p *Reader) showText(m *markup) {
+	switch m.rawElement {
+	case "style":
+		p.refs = append(p.refs, Reference{m.text, Loaded, true})
+		if !p.sheet.isDone {
+			rules := len(p.sheet.rules)
+			p.sheet.read(m.text)
+			p.isLate = p.isLate || len(p.sheet.rules) > rules && len(bytes.TrimSpace(p.text[p.start:])) > 0
+		}
+	case "script":
+		p.refs = append(p.refs, Reference{m.text, Loaded, true})
+	default:
+		if b := p.box(); b.look&unshown == 0 {
+			p.put(m.shown(), b.isHidden())
+		}
+	}
+}
+
+// comment records the links of a comment, as some programs show its tags and text.
+func (p *Reader) comment(text []byte) {
+	if bytes.IndexByte(text, '.') < 0 || !bytes.HasPrefix(text, []byte("--")) {
+		return
+	}
+	p.Work.Spend(len(text) / 2)
+	m := &p.inner
+	m.begin(text)
+	for {
+		begin := m.pos
+		switch m.next() {
+		case markupEnd:
+			return
+		case markupText:
+			p.refs = append(p.refs, Reference{m.text, Loaded, true})
+		case markupStart:
+			for _, a := range m.attrs {
+				p.refer(m, a, Loaded)
+			}
+		}
+		p.Work.Spend(work.PerTag + (m.pos-begin)/2)
+	}
+}
+
+func (p *Reader) box() box {
+	if len(p.open) == 0 {
+		return box{paper: white}
+	}
+	return p.open[len(p.open)-1].box
+}
+
+// startElement opens an element, unless it has no end.
+func (p *Reader) startElement(m *markup) {
+	name := atom.Lookup(m.name)
+	t := traitsOf[name]
+	p.endImplied(t)
+	p.style, p.class, p.id, p.isReversed = p.style[:0], p.class[:0], p.id[:0], false
+	var s style
+	quoted := false
+	for _, a := range m.attrs {
+		p.refer(m, a, Clicked)
+		quoted = p.attribute(name, m, a, &s) || quoted
+	}
+	p.Work.Spend(work.PerTag*len(m.attrs) + 2*len(p.style))
+	p.sheet.apply(&s, m, p.class, p.id)
+	if len(p.style) > 0 {
+		s.read(cleanStyle(p.style))
+	}
+	b := p.box().inside(&s)
+	isEmpty := t.isVoid || m.isClosed && t.isForeign
+	if t.isUnseen && !isEmpty && (name != atom.Details || !s.isOpen) {
+		b.look |= gone
+	}
+	if t.isNeverShown {
+		b.look |= unshown
+	}
+	breaks := s.breaks == inLines || s.breaks == asNamed && !t.isInline && name != 0
+	if breaks {
+		p.put(lineEnd, b.look&gone != 0)
+	}
+	if isEmpty {
+		return
+	}
+	if len(p.open) == maxOpen {
+		p.limits |= work.LimitOpenElements
+		return
+	}
+	p.open = append(p.open, element{name, t, b, breaks, p.isReversed})
+	if p.isReversed {
+		p.put([]byte(string(rightToLeftOverride)), b.isHidden())
+	}
+	if quoted && p.quote < 0 {
+		p.quote, p.from = len(p.open)-1, p.length()
+	}
+}
+
+// endElement closes the innermost open element of the name, and all inside it. An end tag
+// that fits none is ignored, as browsers do, but two of them separate words.
+func (p *Reader) endElement(name atom.Atom) {
+	p.Work.Spend(len(p.open) / 8)
+	for i := len(p.open) - 1; i >= 0; i-- {
+		if e := &p.open[i]; e.name == name {
+			if e.isBlock {
+				p.put(lineEnd, e.box.look&gone != 0)
+			}
+			p.truncate(i)
+			return
+		}
+	}
+	if name == atom.P || name == atom.Br {
+		p.put(lineEnd, p.box().look&gone != 0)
+	}
+}
+
+// truncate closes the elements from index i on.
+func (p *Reader) truncate(i int) {
+	if p.quote >= i {
+		p.quotes = append(p.quotes, span.Span{Start: p.from, End: p.length(), By: span.ByOther})
+		p.quote = -1
+	}
+	for _, e := range p.open[i:] {
+		if e.isReversed {
+			p.text = utf8.AppendRune(p.text, popDirection)
+		}
+	}
+	p.open = p.open[:i]
+}
+
+// endImplied closes the elements that end without an end tag where another one starts.
+func (p *Reader) endImplied(by traits) {
+	if by.starts == 0 {
+		return
+	}
+	p.Work.Spend(len(p.open) / 8)
+	for i := len(p.open) - 1; i >= 0; i-- {
+		switch open := p.open[i].traits; {
+		case open.ended&by.starts != 0:
+			p.truncate(i)
+			return
+		case open.kept&by.starts != 0:
+			return
+		}
+	}
+}
+
+// attribute records an attribute of an element in s, p.style, p.class, p.id and
+// p.isReversed. It reports whether the element is quoted by it.
+func (p *Reader) attribute(name atom.Atom, m *markup, a attr, s *style) (quoted bool) {
+	switch a.key {
+	case "style":
+		p.style = ascii.AppendLower(p.style[:0], m.value(a))
+		return name == atom.Blockquote && bytes.Contains(p.style, []byte("border-left"))
+	case "class":
+		p.class = ascii.AppendLower(p.class[:0], m.value(a))
+		return ascii.ContainsAny(p.class, quotedClasses)
+	case "id":
+		p.id = ascii.AppendLower(p.id[:0], m.value(a))
+		if p.rest < 0 && ascii.ContainsAny(p.id, beforeQuotes) {
+			p.rest = p.length()
+		}
+		return ascii.ContainsAny(p.id, quotedIDs)
+	case "type", "cite":
+		return name == atom.Blockquote
+	case "hidden":
+		s.isGone = true
+	case "open":
+		s.isOpen = true
+	case "bgcolor":
+		s.setPaper(colourOf(bytes.ToLower(m.value(a))))
+	case "background":
+		s.setPaper(unknownColour)
+	case "color", "text":
+		if name == atom.Font || name == atom.Body {
+			s.setInk(colourOf(bytes.ToLower(m.value(a))))
+		}
+	case "dir":
+		p.isReversed = name == atom.Bdo && bytes.EqualFold(m.value(a), []byte("rtl"))
+	case "href":
+		if name == atom.A {
+			s.setInk(linkColour)
+		}
+	}
+	return false
+}
+
+// The classes and ids by which mail programs mark quotes and signatures.
+var (
+	quotedClasses = [][]byte{[]byte("gmail_quote"), []byte("gmail_attr"), []byte("yahoo_quoted"), []byte("moz-cite-prefix"),
+		[]byte("moz-signature"), []byte("gmail_signature"), []byte("protonmail_quote"), []byte("protonmail_signature")}
+	quotedIDs = [][]byte{[]byte("yahoo_quoted"), []byte("mail-editor-reference-message"), []byte("reply-intro"), []byte("olk_src_body_section")}
+	// beforeQuotes stand before a quote that extends to the end.
+	beforeQuotes = [][]byte{[]byte("divrplyfwdmsg"), []byte("appendonsend")}
+)
+
+// Is reports whether text that is declared as plain text is an HTML page.
+func Is(text []byte) bool {
+	text = bytes.TrimLeft(text[:min(len(text), 512)], " \t\r\n\ufeff")
+	for _, begin := range []string{"<!doctype html", "<html"} {
+		if len(text) > len(begin) && bytes.EqualFold(text[:len(begin)], []byte(begin)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,241 @@
+package signature
+
+import (
+	"slices"
+
+	"github.com/spambloom/spambloom/signature/mail"
+	"github.com/spambloom/spambloom/signature/sketch"
+	"github.com/spambloom/spambloom/signature/span"
+	"github.com/spambloom/spambloom/signature/visible"
+	"github.com/spambloom/spambloom/signature/words"
+	"github.com/spambloom/spambloom/signature/work"
+)
+
+// A page has two readings: what it shows without what is plainly hidden, and all that
+// some program could show. A sender who deceives us about what is hidden deceives us in
+// one of them only. Both are sketched if they differ by more than a little.
+//
+// Hidden text may be another sender's, which must not be listed with the spam that brings
+// it. So a hidden word is reported as such: it is another word than the same one shown,
+// and is found again only where it is hidden too.
+
+// littleHidden is the share, one in so many words, up to which hidden words change
+// nothing: near-duplicates are found with as many others.
+const littleHidden = 8
+
+// reader reads the texts of a message as words.
+type reader struct {
+	texts    *visible.Texts
+	work     *work.Steps
+	shown    words.Tokeniser // the visible text
+	all      words.Tokeniser // the visible text with what is hidden
+	every    words.Tokeniser // the texts aside; later, all texts
+	bodyText int             // bytes of shown, from the beginning, that are of the message's own parts
+	sketcher words.Sketcher
+}
+
+// begin prepares r for a message.
+func (r *reader) begin(t *visible.Texts, w *work.Steps) {
+	r.texts, r.work = t, w
+	r.shown.Work, r.all.Work, r.every.Work, r.sketcher.Work = w, w, w, w
+}
+
+// reset empties r for the next message.
+func (r *reader) reset() {
+	r.shown.Reset()
+	r.all.Reset()
+	r.every.Reset()
+	r.sketcher.Reset()
+}
+
+// limits returns the limits that were reached.
+func (r *reader) limits() work.Limits {
+	if r.shown.IsFull || r.all.IsFull || r.every.IsFull {
+		return r.sketcher.Limits | work.LimitText
+	}
+	return r.sketcher.Limits
+}
+
+// findings are what reader found out about both readings.
+type findings struct {
+	needed      words.Amount // what the text needs to sign
+	canSignText bool         // what is shown has that much content
+	canSignBody bool         // the text without attached messages has it
+	isDifferent bool         // the other reading has more than what is shown
+	canSignAll  bool         // the other reading has that much content
+	isGuarded   bool         // a guard covers each reading that has it
+}
+
+// read reads the visible text, which is left in r.shown, and if it differs, the text with
+// what is hidden, in r.all. isGuarded reports whether a guard covers a message of such text.
+func (r *reader) read(needed words.Amount, isGuarded func(text []byte) bool) findings {
+	text := r.visibleText()
+	r.shown.MarkBoilerplate()
+	r.work.Count(4 * len(text)) // of all that is done with it below
+	f := findings{needed: needed, isDifferent: r.readAll()}
+	f.canSignText = words.IsEnough(text, needed)
+	f.canSignBody = f.canSignText
+	if r.bodyText < len(text) {
+		f.canSignBody = words.IsEnough(text[:r.bodyText], needed)
+	}
+	f.canSignAll = f.isDifferent && words.IsEnough(r.all.Text, needed)
+	covers := func(signs bool, text []byte) bool { return !signs || isGuarded(text) }
+	f.isGuarded = (f.canSignText || f.canSignAll) && covers(f.canSignText, text) && covers(f.canSignAll, r.all.Text)
+	return f
+}
+
+// signed returns the text of the text signature and how it is carried. The text is what is
+// shown, or if that has too little content, all, with marks before hidden words.
+func (r *reader) signed(f findings) ([]byte, mail.Carriage) {
+	switch {
+	case f.isGuarded:
+	case f.canSignText:
+		return r.shown.Text, r.shown.Farthest()
+	case f.canSignAll:
+		return r.all.Marked(), r.all.Farthest()
+	}
+	return nil, mail.OwnPart
+}
+
+// visibleText returns the normalised text that a reader sees; it is left in r.shown.
+//
+// Attached messages come last: what the message itself shows is the beginning.
+func (r *reader) visibleText() []byte {
+	r.shown.Restart()
+	r.addTexts(&r.shown, false, false)
+	r.bodyText = len(r.shown.Text)
+	r.addTexts(&r.shown, false, true)
+	return r.shown.Text
+}
+
+// hasTextAside reports whether the other texts are enough to sign the body. These are the
+// texts in a multipart/report, as a mail system's notice is the same for everyone and the
+// message that it returns is not this one, and those too far behind the header.
+func (r *reader) hasTextAside() bool {
+	r.every.Restart()
+	r.addTexts(&r.every, true, false)
+	r.addTexts(&r.every, true, true)
+	return words.IsEnough(r.every.Text, words.Brief)
+}
+
+// addTexts adds the visible text of the message's own parts, or of attached messages.
+func (r *reader) addTexts(into *words.Tokeniser, isAside, isAttached bool) {
+	for i := range r.texts.Parts {
+		p := &r.texts.Parts[i]
+		if p.IsAside != isAside || (p.Carried == mail.AttachedPart) != isAttached || r.texts.IsReplaced(p) {
+			continue
+		}
+		if r.work.IsOver() {
+			break
+		}
+		seen := r.texts.Show(p)
+		into.Carried = r.texts.CarriageOf(p)
+		into.Add(seen.Shown.Text, seen.Shown.Quotes, nil)
+	}
+}
+
+// readAll reads the visible text with what is hidden in it. It reports whether more than a
+// little is hidden.
+func (r *reader) readAll() (differs bool) {
+	r.all.Restart()
+	hidden, size := 0, 0
+	for i := range r.texts.Parts {
+		if p := &r.texts.Parts[i]; !p.IsAside && p.View != nil && !r.texts.IsReplaced(p) {
+			size += len(p.View.All.Text)
+			hidden += len(p.View.All.Text) - len(p.View.Shown.Text)
+		}
+	}
+	if 2*littleHidden*hidden < size || hidden == 0 { // blanks between tags count as hidden here
+		return false
+	}
+	for _, isAttached := range []bool{false, true} {
+		for i := range r.texts.Parts {
+			if p := &r.texts.Parts[i]; !p.IsAside && p.View != nil && !r.texts.IsReplaced(p) && (p.Carried == mail.AttachedPart) == isAttached {
+				r.all.Carried = r.texts.CarriageOf(p)
+				r.all.Add(p.View.All.Text, p.View.All.Quotes, p.View.Hidden)
+			}
+		}
+	}
+	r.work.Count(4 * len(r.all.Text))
+	hidden = r.all.CountHidden()
+	r.all.MarkBoilerplate()
+	return littleHidden*hidden > len(r.all.Tokens)
+}
+
+// textSketches returns the sketches of the visible text, at most three.
+//
+// What is reported marks the words that are carried and those that are hidden. If there
+// are such words, the second sketch has no marks and is only asked: a reported copy may
+// hide and carry nothing. If the readings differ, the second sketch is of all, and the
+// last one is of all with marks. Text that only some programs show is not reported as
+// though all did.
+func (r *reader) textSketches(f findings) (sketches []sketch.Sketch) {
+	add := func(of *words.Tokeniser, own []words.Token, isMarked, askOnly bool) {
+		s := r.sketcher.Sketch(of, own, isMarked)
+		s.AskOnly = askOnly
+		sketches = append(sketches, s)
+	}
+	isAsked := func() bool {
+		return f.isGuarded || f.needed != words.Brief && !words.IsEnough(r.sketcher.Own, f.needed)
+	}
+	own, areEnough := r.ownWords(&r.shown)
+	isCarried := slices.ContainsFunc(own, func(t words.Token) bool { return t.Carried != mail.OwnPart })
+	if areEnough {
+		add(&r.shown, own, true, isAsked())
+	} else if s, ok := r.sketchOfAll(); ok {
+		sketches = append(sketches, s)
+	}
+	fullest, differs := &r.shown, false
+	if f.isDifferent {
+		if own, differs = r.ownWords(&r.all); differs {
+			fullest = &r.all
+		} else {
+			own, _ = r.ownWords(&r.shown)
+		}
+	}
+	if areEnough && (differs || isCarried) {
+		add(fullest, own, false, true)
+	}
+	if differs {
+		add(fullest, own, true, isAsked())
+	}
+	return sketches
+}
+
+// ownWords returns the tokens of a text that are sketched: its author's own. If these are
+// too few and the message answers no other, the quoted ones are sketched as well, so that a
+// quotation mark before each line is no place to hide. It leaves their text in the
+// sketcher, and reports whether that has the content of a text that signs.
+func (r *reader) ownWords(of *words.Tokeniser) (own []words.Token, areEnough bool) {
+	own = r.sketcher.WordsBy(of, span.ByAuthor)
+	areEnough = words.IsEnough(r.sketcher.Own, words.Brief)
+	if r.texts.Origin.Answer == mail.NoAnswer && !areEnough {
+		own = r.sketcher.WordsBy(of, span.ByOther)
+		areEnough = words.IsEnough(r.sketcher.Own, words.Brief)
+	}
+	return own, areEnough
+}
+
+// sketchOfAll returns a sketch that is only asked, of a new message whose author shows too
+// few words of his own. It is of all words, including hidden, quoted and boilerplate ones
+// and those of every alternative. It finds a text that is shown although it looks hidden,
+// or that stands below the mark of a signature. Mail of lists is skipped: lists add words
+// that spam on the list has too.
+func (r *reader) sketchOfAll() (s sketch.Sketch, ok bool) {
+	if r.texts.Origin.Answer != mail.NoAnswer || r.texts.Origin.IsList {
+		return s, false
+	}
+	all := &r.every
+	all.Restart()
+	for i := range r.texts.Parts {
+		if p := &r.texts.Parts[i]; !p.IsAside && !r.work.IsOver() {
+			all.Add(r.texts.Show(p).All.Text, nil, nil)
+		}
+	}
+	if !words.HasContent(all.Text, words.Brief) {
+		return s, false
+	}
+	s = r.sketcher.Sketch(all, r.sketcher.WordsBy(all, span.ByProgram), false)
+	s.AskOnly = true
+	return s, true
+}

@@ -1,0 +1,69 @@
+package signature_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/spambloom/spambloom/signature"
+	"github.com/spambloom/spambloom/signature/sketch/sketchtest"
+)
+
+// A few lines beside a file are a cover note that anybody writes. They are not reported,
+// but asked for, so that a spam's copy with a file added is found.
+func TestShortTextBesideAFileIsOnlyAsked(t *testing.T) {
+	const text = "Your parcel could not be brought to you on Monday because nobody opened our driver the door." +
+		" Please choose another day on the page below and pay the small customs duty there in advance."
+	file := bytes.Repeat([]byte("%PDF-1.4 some file of its own\n"), 100)
+	alone := signature.Compute(signature.Parse([]byte("Subject: a\n\n" + text)))
+	beside := signature.Compute(signature.Parse([]byte("Content-Type: multipart/mixed; boundary=b\n\n--b\n\n" + text +
+		"\n--b\nContent-Type: application/pdf\nContent-Disposition: attachment\n\n" + string(file) + "\n--b--\n")))
+	if len(alone.Sketches) != 1 || len(beside.Sketches) != 1 {
+		t.Fatalf("%d and %d sketches, want one each", len(alone.Sketches), len(beside.Sketches))
+	}
+	keyed := sketchtest.KeyedBy(1)
+	if groups := beside.Sketches[0].Reported(keyed); len(groups) > 0 {
+		t.Errorf("beside a file, %d groups are reported", len(groups))
+	}
+	st := make(sketchtest.Store)
+	st.Report(alone.Sketches[0], keyed)
+	if _, ok := st.Found(beside.Sketches[0], keyed); !ok {
+		t.Error("the text does not match its copy beside a file")
+	}
+}
+
+func TestEssenceOfImageReportsTheSame(t *testing.T) {
+	sketches := imagesOf(vectorSet(t, "70"))
+	if len(sketches) != 1 {
+		t.Fatalf("%d sketches", len(sketches))
+	}
+	sketchtest.CheckEssence(t, sketches[0], 1)
+	sketchtest.CheckEssence(t, sketches[0], 1, 2)
+	if e := sketches[0].Essence(sketchtest.KeyedBy(1)); len(e.Anchors)+len(e.Keys) != sketchtest.MostOfImage {
+		t.Errorf("%d anchors and %d keys", len(e.Anchors), len(e.Keys))
+	}
+	crafted := signature.Sketch{Kind: signature.KindImage, Anchors: make([]signature.Feature, 1000), Keys: make([]signature.Feature, 1000)}
+	if e := crafted.Essence(); len(e.Anchors)+len(e.Keys) > sketchtest.MostOfImage {
+		t.Errorf("crafted: %d anchors and %d keys", len(e.Anchors), len(e.Keys))
+	}
+}
+
+func TestEssenceOfRealMailReportsTheSame(t *testing.T) {
+	texts, images := 0, 0
+	for i, m := range corpus(t) {
+		if i%(5*scale) != 0 {
+			continue
+		}
+		for _, s := range signature.Compute(signature.Parse(m.raw)).Sketches {
+			sketchtest.CheckEssence(t, s, 1, 2)
+			if s.Kind == signature.KindImage {
+				images++
+			} else {
+				texts++
+			}
+		}
+	}
+	t.Logf("%d sketches of texts, %d of images", texts, images)
+	if texts < 50 {
+		t.Errorf("only %d sketches of texts", texts)
+	}
+}

@@ -1,0 +1,136 @@
+package visible
+
+import (
+	"strings"
+
+	"github.com/spambloom/spambloom/signature/mail"
+	"github.com/spambloom/spambloom/signature/page"
+	"github.com/spambloom/spambloom/signature/work"
+)
+
+// maxSource bounds the decoded text, in bytes, from which the visible text is taken.
+const maxSource = 1 << 20
+
+// Texts are the text parts of one message. They are empty after Reset, and are used by
+// one goroutine at a time.
+type Texts struct {
+	Parts  []Part
+	Origin mail.Origin // of the message
+	Limits work.Limits // that were reached so far
+
+	source   []byte       // the decoded parts, one after the other
+	hasHTML  map[int]bool // by number of alternative
+	lastPage map[int]int  // by number of alternative: its last branch with HTML
+	last     map[int]int  // by number of alternative: its last branch with plain text, another page or a picture
+	page     page.Reader
+	work     *work.Steps
+}
+
+// Part is a text part that may be visible.
+type Part struct {
+	IsHTML  bool
+	IsAside bool // its words sign with the body only
+	Carried mail.Carriage
+	View    *View // nil until Show
+
+	start, end  int // in source
+	charset     string
+	alternative int
+	branch      int
+	isUsual     bool   // text/plain or text/html, which readers prefer to other text
+	utf8        []byte // nil until text
+}
+
+// Begin prepares t for a message. Reading its texts spends steps of w, which may be nil.
+func (t *Texts) Begin(header []mail.Field, w *work.Steps) {
+	if t.hasHTML == nil {
+		t.hasHTML, t.lastPage, t.last = make(map[int]bool), make(map[int]int), make(map[int]int)
+	}
+	t.Origin, t.work, t.page.Work = mail.OriginOf(header), w, w
+}
+
+// Reset empties t for the next message. It keeps buffers that are not too large.
+func (t *Texts) Reset() {
+	t.source = work.Keep(t.source)
+	t.page.Reset()
+	clear(t.Parts)
+	t.Parts, t.Limits = t.Parts[:0], 0
+	clear(t.hasHTML)
+	clear(t.lastPage)
+	clear(t.last)
+}
+
+// IsText reports whether readers are shown a part as text.
+func IsText(l mail.Leaf) bool {
+	return mail.Class(l.MediaType) != mail.ClassOther && l.Disposition != "attachment" && !unread[l.MediaType]
+}
+
+// unread are text types for programs, not for people. Their words are the same from
+// everyone. Any other type is shown as plain text, as RFC 2046 section 4.1.4 requires.
+var unread = map[string]bool{
+	"text/calendar": true, "text/vcard": true, "text/x-vcard": true, "text/x-vcalendar": true, "text/directory": true,
+	"text/rfc822-headers": true, "text/csv": true, "text/tab-separated-values": true, "text/xml": true,
+	"text/css": true, "text/javascript": true, "text/ecmascript": true, "text/x-amp-html": true, "text/watch-html": true,
+}
+
+// Note records where a part stands, with text or without. It decides which branch of an
+// alternative is shown, so it is called for every part, before the part is decoded.
+func (t *Texts) Note(l mail.Leaf) {
+	isText := IsText(l)
+	if isText && l.IsFar {
+		t.Limits |= work.LimitReach
+	}
+	if isText && mail.Class(l.MediaType) == mail.ClassHTML && !l.IsFar {
+		t.hasHTML[l.Alternative], t.lastPage[l.Alternative] = true, l.Branch
+	}
+	if !l.IsFar && l.Disposition != "attachment" && isShownAlternative(l.MediaType) {
+		t.last[l.Alternative] = l.Branch
+	}
+}
+
+// Add adds a text part with its decoded content, and grants the budget for it.
+func (t *Texts) Add(l mail.Leaf, content []byte) {
+	start := len(t.source)
+	if len(content) > maxSource-start {
+		content = content[:maxSource-start]
+		t.Limits |= work.LimitDecoded
+	}
+	isHTML := mail.Class(l.MediaType) == mail.ClassHTML
+	t.source = append(t.source, content...)
+	t.work.Grant(len(content), isHTML)
+	t.Parts = append(t.Parts, Part{
+		start: start, end: len(t.source), charset: l.Charset, IsHTML: isHTML,
+		alternative: l.Alternative, branch: l.Branch, IsAside: l.IsReport || l.IsFar, Carried: l.Carried,
+		isUsual: l.MediaType == "text/plain" || isHTML,
+	})
+}
+
+// IsReplaced reports whether readers show the HTML part of an alternative instead. HTML
+// nearly always has the same words as the plain text beside it, but a sender who wants to
+// hide can write any words there.
+func (t *Texts) IsReplaced(p *Part) bool {
+	return p.alternative > 0 && t.hasHTML[p.alternative] && !p.IsHTML
+}
+
+// CarriageOf returns how a text is carried. Readers show one branch of an alternative as
+// the message's own: the last one with HTML, or without any, the last one that they can
+// show.
+func (t *Texts) CarriageOf(p *Part) mail.Carriage {
+	last := t.last[p.alternative]
+	if t.hasHTML[p.alternative] {
+		last = t.lastPage[p.alternative]
+	}
+	if p.alternative > 0 && (p.branch < last || !p.isUsual) {
+		return max(p.Carried, mail.LaterPart)
+	}
+	return p.Carried
+}
+
+// isShownAlternative reports whether readers show such a branch of an alternative without
+// HTML, if it is the last one.
+func isShownAlternative(mediaType string) bool {
+	return mediaType == "text/plain" || mediaType == "application/xhtml+xml" || strings.HasPrefix(mediaType, "image/")
+}
+
+// SourceOf returns the decoded part in its own charset.
+func (t *Texts) SourceOf(p *Part) []byte { return t.source[p.start:p.end] }

@@ -1,0 +1,88 @@
+package visible
+
+import (
+	"slices"
+
+	"github.com/spambloom/spambloom/signature/mail"
+	"github.com/spambloom/spambloom/signature/page"
+	"github.com/spambloom/spambloom/signature/span"
+	"github.com/spambloom/spambloom/signature/work"
+)
+
+// View is the text of one part in two readings: without what is plainly hidden, and all
+// that a program could show. In plain text both are the same.
+type View struct {
+	Shown      Reading     // without hidden text
+	All        Reading     // with hidden text
+	Hidden     []span.Span // the hidden stretches of All
+	References []page.Reference
+	IsPage     bool
+}
+
+// Reading is a text. Its quotes, in order, are the stretches that its author did not
+// write.
+type Reading struct {
+	Text   []byte
+	Quotes []span.Span
+}
+
+// Show reads one part, once.
+func (t *Texts) Show(p *Part) *View {
+	if p.View != nil {
+		return p.View
+	}
+	source := t.SourceOf(p)
+	text := p.text(source)
+	t.work.Spend(work.PerText + len(source)/2)
+	if !isSame(text, source) {
+		t.work.Spend(2 * len(text))
+	}
+	v := &View{}
+	p.View = v
+	if v.IsPage = p.IsHTML || page.Is(text); !v.IsPage {
+		v.All = t.reading(text, nil, p.Carried == mail.AttachedPart)
+		v.Shown = v.All
+		return v
+	}
+	seen := t.page.Read(text)
+	t.Limits |= seen.Limits
+	v.References, v.Hidden = seen.References, seen.Hidden
+	var quotes []span.Span
+	if t.Origin.Answer == mail.ByThread { // readers do not see these marks
+		quotes = span.Merge(slices.Clone(seen.Quotes))
+	}
+	if v.All = t.reading(seen.Text, slices.Clone(quotes), p.Carried == mail.AttachedPart); len(v.Hidden) == 0 {
+		v.Shown = v.All
+		return v
+	}
+	t.work.Spend(len(seen.Text) / 2)
+	v.Shown = t.reading(span.Without(v.Hidden, seen.Text), span.Shift(v.Hidden, quotes), p.Carried == mail.AttachedPart)
+	return v
+}
+
+// reading puts text into the order in which it is read, and finds quotes.
+func (t *Texts) reading(text []byte, quotes []span.Span, isAttached bool) Reading {
+	if ordered := page.InShownOrder(text); !isSame(ordered, text) {
+		t.work.Spend(4 * len(ordered))
+		text = ordered
+	}
+	if isAttached {
+		return Reading{text, []span.Span{{Start: 0, End: len(text), By: span.ByOther}}}
+	}
+	quotes = span.Merge(appendQuoted(quotes, text, t.Origin, t.work))
+	t.work.Spend(work.PerLine * len(quotes))
+	return Reading{text, quotes}
+}
+
+// text returns the part in UTF-8.
+func (p *Part) text(source []byte) []byte {
+	if p.utf8 == nil {
+		p.utf8 = mail.ToUTF8(source, p.charset, p.IsHTML)
+	}
+	return p.utf8
+}
+
+// isSame reports whether a and b are one slice.
+func isSame(a, b []byte) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}

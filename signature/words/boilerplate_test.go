@@ -1,0 +1,59 @@
+package words
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/signature/span"
+)
+
+// Every phrase is found in its own text, and counts as nothing.
+func TestBoilerplate(t *testing.T) {
+	for _, list := range [][]string{clientNotes, scannerNotes, listFooters, viewNotes, disclaimers} {
+		for _, phrase := range list {
+			words := wordsOf(phrase + "\n")
+			words.MarkBoilerplate()
+			if own := withoutBoilerplate(words.Text, boilerplate()); len(strings.TrimSpace(string(own))) > 0 {
+				t.Errorf("of %q stays %q", phrase, own)
+			}
+			for _, tok := range words.Tokens {
+				if tok.by == span.ByAuthor {
+					t.Errorf("%q: %q is its author's own", phrase, words.Text[tok.start:tok.end])
+				}
+			}
+		}
+	}
+}
+
+// Boilerplate around an author's words leaves these; a phrase inside other words is none.
+func TestBoilerplatePlaces(t *testing.T) {
+	p := boilerplate()
+	for text, want := range map[string]string{
+		"good morning sent from my iphone":        "good morning",
+		"sent from my iphonelike thing":           "sent from my iphonelike thing",
+		"absent from my iphone":                   "absent from my iphone",
+		"sent from my iphone a sent from my ipad": "",
+		"view in browser one two three four five six seven eight nine ten eleven twelve view in browser": "one two three four five six seven eight nine ten eleven twelve",
+		"": "",
+	} {
+		if got := strings.TrimSpace(string(withoutBoilerplate([]byte(text), p))); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// Boilerplate is found within any text, in order, and what is left is never longer.
+func FuzzBoilerplate(f *testing.F) {
+	f.Fuzz(func(t *testing.T, text string) {
+		words := wordsOf(text)
+		visible := words.Text
+		end := 0
+		for _, s := range boilerplateIn(visible, boilerplate()) {
+			if s.Start < end || s.End <= s.Start || s.End > len(visible) {
+				t.Fatalf("%v after %d, of %d bytes", s, end, len(visible))
+			}
+			end = s.End
+		}
+		words.MarkBoilerplate()
+	})
+}

@@ -1,0 +1,150 @@
+package words
+
+import (
+	"bytes"
+	"hash/maphash"
+	"unicode/utf8"
+)
+
+// Amount is an amount of content of a text.
+type Amount struct {
+	letters int // weighed by weight; folding leaves 96 of 100
+	words   int // different ones
+}
+
+var (
+	// Brief is what a text needs to sign. Shorter texts are lines that people write to
+	// each other every day: their signature would identify no message.
+	Brief = Amount{letters: 96, words: 12}
+	// Ample is what a text needs where such lines are longer: beside a file ("good
+	// morning, please find attached the invoice for this month"), and in an automatic
+	// reply ("thank you for your message, I am out of the office").
+	Ample = Amount{letters: 288, words: maxWords}
+)
+
+const (
+	// maxWords bounds the different words that are counted.
+	maxWords = 40
+)
+
+// IsEnough reports whether normalised text, without its boilerplate, has the content
+// needed. In scripts without blanks each letter counts as a word.
+func IsEnough(text []byte, need Amount) bool {
+	switch {
+	case !HasContent(text, need):
+		return false
+	case len(text) > maxBoilerplate:
+		return true
+	}
+	p := boilerplate()
+	if HasContent(ownBeginning(text, 4*need.letters, p), need) { // as most of it has
+		return true
+	}
+	own := withoutBoilerplate(text, p)
+	return len(own) == len(text) || HasContent(own, need)
+}
+
+// ownBeginning returns what withoutBoilerplate leaves of the first n bytes of text or a
+// little less: up to a blank, before which no later phrase matters.
+func ownBeginning(text []byte, n int, p *Phrases) []byte {
+	if len(text) <= n+boilerplateGap {
+		return nil
+	}
+	end := bytes.LastIndexByte(text[:n], ' ')
+	if end < 0 {
+		return nil
+	}
+	places := joinNear(p.find(text, n+boilerplateGap, nil))
+	return cutOut(text[:end], places)
+}
+
+// HasContent is IsEnough with boilerplate counted.
+func HasContent(text []byte, need Amount) bool {
+	letters := 0
+	var words different
+	for letters < need.letters || words.count < need.words {
+		if text = bytes.TrimLeft(text, " "); len(text) == 0 {
+			return false
+		}
+		word := text[:wordLength(text)]
+		text = text[len(word):]
+		if words.count < need.words {
+			words.add(word)
+		}
+		letters += weightOf(word)
+	}
+	return true
+}
+
+// different is a set of words, up to maxWords of them.
+type different struct {
+	words [maxWords][]byte
+	count int
+	slots [2 * maxWords]uint8 // number in words, from 1 on, by hash; open addressing
+}
+
+// wordSeed makes the places of words different in each process, so that nobody can choose
+// words of one place.
+var wordSeed = maphash.MakeSeed()
+
+func (d *different) add(word []byte) {
+	slot := maphash.Bytes(wordSeed, word) % uint64(len(d.slots))
+	for ; d.slots[slot] != 0; slot = (slot + 1) % uint64(len(d.slots)) {
+		if string(d.words[d.slots[slot]-1]) == string(word) {
+			return
+		}
+	}
+	d.words[d.count] = word
+	d.count++
+	d.slots[slot] = uint8(d.count)
+}
+
+// weightOf returns the weight of the letters of a word.
+func weightOf(word []byte) int {
+	sum := 0
+	for i := 0; i < len(word); {
+		if word[i] < utf8.RuneSelf {
+			sum++
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRune(word[i:])
+		sum += weight(r)
+		i += size
+	}
+	return sum
+}
+
+// weight returns how much a letter counts. A Han character or a Kana has about the
+// content of three letters of an alphabet, a Hangul syllable that of two.
+func weight(r rune) int {
+	switch {
+	case 0xAC00 <= r && r <= 0xD7A3:
+		return 2
+	case 0x3005 <= r && isDense(r):
+		return 3
+	}
+	return 1
+}
+
+// wordLength returns the length of the word with which text begins.
+func wordLength(text []byte) int {
+	for i := 0; i < len(text); {
+		if c := text[i]; c < utf8.RuneSelf {
+			if c == ' ' {
+				return i
+			}
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRune(text[i:])
+		switch {
+		case isDense(r) && i == 0:
+			return size
+		case isDense(r):
+			return i
+		}
+		i += size
+	}
+	return len(text)
+}

@@ -1,0 +1,74 @@
+package work
+
+const (
+	// The texts of a message may cost freeSteps, and stepsOfByte for each of their
+	// decoded bytes. Normal mail costs up to half of that. Both depend only on what all
+	// copies of a message share, so the budget ends at the same place in each copy.
+	freeSteps   = 1 << 18
+	stepsOfByte = 24
+	// bytesOfText and bytesOfPage are added to the size of each text, so that many small
+	// texts do not use up the budget of the others.
+	bytesOfText, bytesOfPage = 4, 56
+)
+
+// The steps of frequent operations. A step is 5 to 10 ns of processor time.
+const (
+	PerTag      = 6   // a tag of HTML, an attribute, a look-up in a style sheet
+	PerSelector = 60  // a selector of a style sheet
+	PerToken    = 8   // a word that has more than plain letters
+	PerLine     = 6   // a line that may be quoted
+	PerHost     = 40  // the host name of a link
+	PerText     = 16  // a text, besides its content
+	PerPage     = 200 // a text in HTML
+	PerPart     = 100 // a part of the message, its header, a member of an archive
+	PerPixel    = 5
+	PerImage    = 200_000 // a decoded image, besides its pixels and bytes
+	// PerPackedByte is for the worst case of archives and images: a compressed block of
+	// 32 bytes that contains only codes, which fill tables of 8,192 entries.
+	PerPackedByte = 24
+)
+
+// Steps counts the steps of signing one message. The texts have a budget: their stages
+// call Spend, and stop if IsOver. The other stages have limits of their own; their steps
+// are counted so that a test can check the bound of the sum, which FORMAT.md states. A
+// nil Steps counts nothing and has no budget. It is used by one goroutine at a time.
+type Steps struct {
+	all     int // of all stages so far
+	texts   int // of the texts
+	granted int // for the texts, besides freeSteps
+}
+
+// Count adds steps of a stage that has a limit of its own.
+func (w *Steps) Count(n int) {
+	if w != nil {
+		w.all += n
+	}
+}
+
+// Grant adds to the budget what a text of a size may cost.
+func (w *Steps) Grant(size int, isPage bool) {
+	if w == nil {
+		return
+	}
+	if isPage {
+		size += bytesOfPage
+	}
+	w.granted += stepsOfByte * (size + bytesOfText)
+}
+
+// Spend adds steps of the texts, which are taken from the budget.
+func (w *Steps) Spend(n int) {
+	if w != nil {
+		w.all += n
+		w.texts += n
+	}
+}
+
+// IsOver reports whether the budget is used up. The text read so far is signed.
+func (w *Steps) IsOver() bool { return w != nil && w.texts > freeSteps+w.granted }
+
+// Total returns the steps of all stages so far.
+func (w *Steps) Total() int { return w.all }
+
+// OfTexts returns the steps of the texts so far, and those granted besides the free ones.
+func (w *Steps) OfTexts() (spent, granted int) { return w.texts, w.granted }
