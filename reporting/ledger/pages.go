@@ -48,6 +48,11 @@ type meta struct {
 // keyValue is one key and value of a bucket.
 type keyValue struct{ key, value []byte }
 
+// keyRange is where the keys below an element of a branch lie: from its own key, which
+// belongs to it, until that of the next. The library looks for a key nowhere else. A nil
+// end is open.
+type keyRange struct{ from, until []byte }
+
 // pageReader reads the pages of a file. Faults go to fault, which reports whether to go
 // on; what is found goes to take.
 type pageReader struct {
@@ -110,7 +115,7 @@ func readPages(path string, r pageReader) (spare bool, err error) {
 		r.believe(free)
 	}
 	r.failed = false
-	r.tree(r.meta.root, "", 0)
+	r.tree(r.meta.root, "", 0, keyRange{})
 	broken, used := r.failed, slices.Clone(r.reached)
 	if known {
 		r.account(free)
@@ -244,7 +249,7 @@ func (r *pageReader) reach(id, over uint64) bool {
 }
 
 // tree reads the pages below one of a bucket, "" for the list of buckets.
-func (r *pageReader) tree(id uint64, bucket string, depth int) {
+func (r *pageReader) tree(id uint64, bucket string, depth int, span keyRange) {
 	if r.stopped || depth > maxDepth {
 		r.fail("page %d: %d levels deep", id, depth)
 		return
@@ -264,11 +269,11 @@ func (r *pageReader) tree(id uint64, bucket string, depth int) {
 	}
 	switch {
 	case flags == flagBranch:
-		r.branch(b, id, bucket, depth)
+		r.branch(b, id, bucket, depth, span)
 	case r.freed != nil && r.freed[id]:
 		r.doubt(id)
 	default:
-		r.leaf(b, id, bucket)
+		r.leaf(b, id, bucket, span)
 	}
 }
 
@@ -281,29 +286,49 @@ func likelyFlags(b []byte) uint16 {
 	return flagBranch
 }
 
-func (r *pageReader) branch(b []byte, id uint64, bucket string, depth int) {
-	var before []byte
+func (r *pageReader) branch(b []byte, id uint64, bucket string, depth int, span keyRange) {
 	n := r.count(b, id, 0)
 	if n == 0 {
 		r.fail("page %d: a branch without elements", id)
 	}
+	keys := make([][]byte, n, n+1) // nil where one cannot be read
 	for i := range n {
 		at := pageHeader + i*leafElement
-		e := b[at:]
-		key, ok := within(b, at, binary.NativeEndian.Uint32(e), binary.NativeEndian.Uint32(e[4:]))
-		if !ok || i > 0 && bytes.Compare(before, key) >= 0 {
+		key, ok := within(b, at, binary.NativeEndian.Uint32(b[at:]), binary.NativeEndian.Uint32(b[at+4:]))
+		if !ok || i > 0 && bytes.Compare(keys[i-1], key) >= 0 {
 			r.fail("page %d: key of element %d", id, i)
 		}
 		if ok {
-			before = key
+			keys[i] = key
 		}
-		r.tree(binary.NativeEndian.Uint64(e[8:]), bucket, depth+1)
+	}
+	r.checkRange(span, keys[:n], id)
+	keys = append(keys, span.until)
+	for i := range n {
+		child := binary.NativeEndian.Uint64(b[pageHeader+i*leafElement+8:])
+		r.tree(child, bucket, depth+1, keyRange{keys[i], keys[i+1]})
+	}
+}
+
+// checkRange notes a fault where keys in ascending order are not in the range of their page.
+func (r *pageReader) checkRange(span keyRange, keys [][]byte, id uint64) {
+	if len(keys) == 0 {
+		return
+	}
+	first, last := keys[0], keys[len(keys)-1]
+	if bytes.Compare(first, span.from) < 0 || span.until != nil && bytes.Compare(last, span.until) >= 0 {
+		r.fail("page %d: its keys are not those that its branch leads to", id)
 	}
 }
 
 // leaf reads a leaf, of a page or, with id 0, of a bucket's entry in the list.
-func (r *pageReader) leaf(b []byte, id uint64, bucket string) {
+func (r *pageReader) leaf(b []byte, id uint64, bucket string, span keyRange) {
 	records := r.records(b, id, bucket)
+	keys := make([][]byte, len(records))
+	for i, kv := range records {
+		keys[i] = kv.key
+	}
+	r.checkRange(span, keys, id)
 	if r.lenient && isStray(b, bucket, records) {
 		r.stray(id, bucket, records)
 		return
@@ -355,7 +380,7 @@ func (r *pageReader) readBucket(name string, value []byte) {
 	}
 	r.bucket(name, binary.NativeEndian.Uint64(value[8:]))
 	if root := binary.NativeEndian.Uint64(value); root != 0 {
-		r.tree(root, name, 1)
+		r.tree(root, name, 1, keyRange{})
 		return
 	}
 	inline := value[bucketHeader:]
@@ -363,7 +388,7 @@ func (r *pageReader) readBucket(name string, value []byte) {
 		r.fail("bucket %.40q has no page", name)
 		return
 	}
-	r.leaf(inline, 0, name)
+	r.leaf(inline, 0, name, keyRange{})
 }
 
 // count is the number of a page's elements, as many as it has room for. The first key
