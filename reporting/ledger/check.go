@@ -66,3 +66,17 @@ func checkValue(name string, key, data []byte) (err error) {
 	}
 	return err
 }
+
+// checkMeta checks a key and its value in the bucket meta.
+func checkMeta(kv keyValue) error {
+	switch string(kv.key) {
+	case string(keyVersion), string(keySweep):
+		return nil
+	case string(countReports), string(countReporters):
+		if len(kv.value) != 8 {
+			return fmt.Errorf("%w: %d bytes", ErrDamaged, len(kv.value))
+		}
+		return nil
+	}
+	return fmt.Errorf("%w: unknown", ErrDamaged)
+}

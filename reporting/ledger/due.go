@@ -6,22 +6,14 @@ import (
 	"math"
 )
 
-// putDue keeps a decision until it is settled: its action, the report whose message it
-// is about, and which parts of it.
-func (t *txn) putDue(a Action, report uint64, parts reached) (uint64, error) {
+// putDue keeps a decision until it is settled.
+func (t *txn) putDue(d dueDecision) (uint64, error) {
 	n, err := t.due.NextSequence()
 	if err != nil {
 		return 0, err
 	}
-	b := binary.AppendUvarint([]byte{byte(a), boolByte(parts.text)}, report)
-	for _, list := range [][]bool{parts.signatures, parts.sketches} {
-		b = binary.AppendUvarint(b, uint64(len(list)))
-		for _, on := range list {
-			b = append(b, boolByte(on))
-		}
-	}
 	key := newNumber(n)
-	return n, t.due.Put(key[:], b)
+	return n, t.due.Put(key[:], d.encode())
 }
 
 func boolByte(on bool) byte {
@@ -31,11 +23,22 @@ func boolByte(on bool) byte {
 	return 0
 }
 
-// dueDecision is a decision as it is kept.
+// dueDecision is a decision that is not settled: an action for parts of a report's message.
 type dueDecision struct {
 	action Action
 	report uint64
 	parts  reached
+}
+
+func (d dueDecision) encode() []byte {
+	b := binary.AppendUvarint([]byte{byte(d.action), boolByte(d.parts.text)}, d.report)
+	for _, list := range [][]bool{d.parts.signatures, d.parts.sketches} {
+		b = binary.AppendUvarint(b, uint64(len(list)))
+		for _, on := range list {
+			b = append(b, boolByte(on))
+		}
+	}
+	return b
 }
 
 func decodeDue(data []byte) (r dueDecision, err error) {

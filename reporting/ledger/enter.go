@@ -236,7 +236,7 @@ func (w *entering) write() (d Decision, err error) {
 		return d, err
 	}
 	if d.Action != None {
-		d.Due, err = w.putDue(d.Action, n, now)
+		d.Due, err = w.putDue(dueDecision{d.Action, n, now})
 	}
 	return d, err
 }

@@ -68,9 +68,12 @@ import (
 var (
 	ErrFull   = errors.New("the ledger of reports is full")
 	ErrClosed = errors.New("the ledger of reports is closed")
+)
 
-	ErrDamaged = errors.New("damaged, or no ledger")   // of Open: the file is left as it is
-	ErrVersion = errors.New("made by another version") // likewise
+// Errors of Open, which leaves the file as it is.
+var (
+	ErrDamaged = errors.New("damaged, or no ledger")
+	ErrVersion = errors.New("made by another version")
 )
 
 // Options of a Ledger.

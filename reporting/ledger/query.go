@@ -87,7 +87,7 @@ func (l *Ledger) Reports(q Query) (list []Report, next uint64, err error) {
 				next = list[len(list)-1].ID
 				return false, nil
 			}
-			list = append(list, r.public(n, row))
+			list = append(list, public(n, r, row))
 			return true, nil
 		}
 		switch {
@@ -101,7 +101,7 @@ func (l *Ledger) Reports(q Query) (list []Report, next uint64, err error) {
 	return list, next, err
 }
 
-func (r *report) public(n uint64, by *row) Report {
+func public(n uint64, r *report, by *row) Report {
 	p := Report{
 		ID: n, At: r.at, Stance: r.stance(), Trap: r.flags&flagTrap != 0, Class: r.class,
 		Origin: r.origin, Weight: r.weight, State: r.state(), Set: r.set, Anchors: r.anchors,

@@ -202,7 +202,7 @@ func fits(bucket string, kv keyValue) bool {
 	case "imported":
 		return len(kv.value) == 8
 	case "meta":
-		return newInventory().checkMeta(kv) == nil
+		return checkMeta(kv) == nil
 	case "by":
 		return len(kv.value) == 0
 	case "names":

@@ -154,19 +154,14 @@ func (v *inventory) check(bucket string, kv keyValue) error {
 }
 
 func (v *inventory) checkMeta(kv keyValue) error {
-	switch key := string(kv.key); key {
-	case string(keyVersion):
+	switch key := string(kv.key); {
+	case checkMeta(kv) != nil:
+	case key == string(keyVersion):
 		v.version = slices.Clone(kv.value)
-	case string(countReports), string(countReporters):
-		if len(kv.value) != 8 {
-			return fmt.Errorf("%w: %d bytes", ErrDamaged, len(kv.value))
-		}
+	case key == string(countReports), key == string(countReporters):
 		v.claimed[key] = max(v.claimed[key], int64(binary.BigEndian.Uint64(kv.value)))
-	case string(keySweep):
-	default:
-		return fmt.Errorf("%w: unknown", ErrDamaged)
 	}
-	return nil
+	return checkMeta(kv)
 }
 
 // compare holds counts and numbers against what was counted: a number that was given

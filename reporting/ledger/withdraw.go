@@ -149,7 +149,7 @@ func (t *txn) withdrawOne(n uint64, r *report, u Undo, done *Undone) error {
 		return err
 	}
 	if r.stance() == Spam && lost.any() {
-		_, err := t.putDue(Revoke, n, lost)
+		_, err := t.putDue(dueDecision{Revoke, n, lost})
 		return err
 	}
 	return nil
