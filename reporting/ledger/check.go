@@ -13,24 +13,26 @@ const maxFaults = 100
 // Check reads the whole file: its pages, and every value in it, as they were at the
 // begin. It names what is damaged, at most 100 of it, joined in one error. Reports go on
 // beside it, in new pages of the file.
-func (l *Ledger) Check() error {
+func (l *Ledger) Check() error { return l.file.check() }
+
+// check is Ledger.Check.
+func (s *store) check() error {
 	var faults []error
 	add := func(err error) bool {
 		if err != nil && len(faults) < maxFaults {
-			faults = append(faults, fmt.Errorf("ledger %s: %w", l.opt.Path, err))
+			faults = append(faults, fmt.Errorf("ledger %s: %w", s.path, err))
 		}
 		return len(faults) < maxFaults
 	}
-	err := l.db.View(func(tx *bolt.Tx) error {
+	err := s.db.View(func(tx *bolt.Tx) error {
 		for err := range tx.Check() {
 			add(err) // the channel is to be read to its end
 		}
-		t := newTxn(tx, l)
 		reports := int64(0)
-		for name, bucket := range map[string]*bolt.Bucket{
-			"report": t.reports, "tally": t.tallies, "opinion": t.opinions, "reporter": t.reporters, "decision": t.due, "share": t.shares,
+		for name, bucket := range map[string][]byte{
+			"report": bucketReports, "tally": bucketTallies, "opinion": bucketOpinions, "reporter": bucketReporters, "decision": bucketDue, "share": bucketShares,
 		} {
-			c := bucket.Cursor()
+			c := tx.Bucket(bucket).Cursor()
 			for key, data := c.First(); key != nil; key, data = c.Next() {
 				if name == "report" {
 					reports++
@@ -40,7 +42,7 @@ func (l *Ledger) Check() error {
 				}
 			}
 		}
-		if kept := t.count(countReports); kept != reports {
+		if kept := countOf(tx.Bucket(bucketMeta), countReports); kept != reports {
 			add(fmt.Errorf("%w: it says %d reports and has %d", ErrDamaged, kept, reports))
 		}
 		return nil

@@ -1,61 +1,98 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	bolt "go.etcd.io/bbolt"
 )
 
-// maxJobs bounds what one transaction takes.
+// maxJobs bounds the jobs of one transaction.
 const maxJobs = 512
 
-// job is work for a transaction. It returns an error of the storage, which ends the
-// transaction, and sets refused before it has written anything, where it cannot be.
+// store is the open file. It is safe for concurrent use.
+type store struct {
+	path    string
+	db      *bolt.DB
+	jobs    chan *job
+	quit    chan struct{} // closed by close
+	ended   chan struct{} // closed when the last transaction has ended
+	closing sync.Once
+	settled settled
+	failed  atomic.Pointer[string] // the error of the last transaction; nil: it succeeded
+}
+
+// openStore opens the file, or makes it. It refuses a damaged file, and one of another
+// version, and leaves it as it is.
+func openStore(path string, noSync bool, log *slog.Logger) (*store, error) {
+	db, err := openFile(path, noSync, log)
+	if err != nil {
+		return nil, fmt.Errorf("ledger %s: %w", path, err)
+	}
+	s := &store{path: path, db: db, jobs: make(chan *job), quit: make(chan struct{}), ended: make(chan struct{})}
+	if err := s.begin(); err != nil {
+		return nil, errors.Join(fmt.Errorf("ledger %s: %w", path, err), db.Close())
+	}
+	go s.work()
+	return s, nil
+}
+
+// job is work for a transaction.
 type job struct {
-	do      func(*txn) error
+	do      func(*bolt.Tx) (refused, err error)
 	refused error
 	done    chan error
 }
 
-// commit does work in a transaction with whatever else waits, and returns when it is
-// on disk: group commit.
-func (l *Ledger) commit(do func(*txn, *job) error) error {
-	j := &job{done: make(chan error, 1)}
-	j.do = func(t *txn) error { return do(t, j) }
+// commit does work in a transaction together with other work that waits, and returns when it
+// is on disk (group commit). If do returns err, the transaction ends and nothing of it is
+// written. If it returns refused, it has written nothing, and the others go on.
+func (s *store) commit(do func(*bolt.Tx) (refused, err error)) error {
+	j := &job{do: do, done: make(chan error, 1)}
 	select {
-	case l.jobs <- j:
+	case s.jobs <- j:
 		return <-j.done
-	case <-l.quit:
+	case <-s.quit:
 		return ErrClosed
 	}
 }
 
-// work is the goroutine that writes. It takes all that waits at once, so that many
-// share the disk's time and one alone does not wait for others.
-func (l *Ledger) work() {
-	defer close(l.ended)
+// view reads in a transaction. What it hands out must be copied before it ends.
+func (s *store) view(do func(*bolt.Tx) error) error {
+	if err := s.db.View(do); err != nil {
+		return fmt.Errorf("ledger %s: %w", s.path, err)
+	}
+	return nil
+}
+
+// work is the goroutine that writes. It takes all jobs that wait at once, so that many share
+// one write to the disk and a single one does not wait for others.
+func (s *store) work() {
+	defer close(s.ended)
 	for {
 		select {
-		case j := <-l.jobs:
-			l.batch(append(make([]*job, 0, 16), j))
-		case <-l.quit:
+		case j := <-s.jobs:
+			s.batch(append(make([]*job, 0, 16), j))
+		case <-s.quit:
 			return
 		}
 	}
 }
 
-func (l *Ledger) batch(jobs []*job) {
+func (s *store) batch(jobs []*job) {
 	for len(jobs) < maxJobs {
 		select {
-		case j := <-l.jobs:
+		case j := <-s.jobs:
 			jobs = append(jobs, j)
 			continue
 		default:
 		}
 		break
 	}
-	err := l.transaction(jobs)
+	err := s.transaction(jobs)
 	for _, j := range jobs {
 		if err != nil {
 			j.done <- err
@@ -65,44 +102,77 @@ func (l *Ledger) batch(jobs []*job) {
 	}
 }
 
-// transaction runs the jobs, and forgets what was settled. On an error the file is as
-// before.
-func (l *Ledger) transaction(jobs []*job) error {
-	paid := l.paid.take()
-	err := l.db.Update(func(tx *bolt.Tx) error {
-		t := newTxn(tx, l)
-		for id := range paid {
-			if err := t.due.Delete(id[:]); err != nil {
+// transaction runs the jobs, and removes the settled decisions. After an error the file is
+// as before.
+func (s *store) transaction(jobs []*job) error {
+	settled := s.settled.take()
+	err := s.db.Update(func(tx *bolt.Tx) (err error) {
+		for id := range settled {
+			if err := tx.Bucket(bucketDue).Delete(id[:]); err != nil {
 				return err
 			}
 		}
 		for _, j := range jobs {
-			if err := j.do(t); err != nil {
+			if j.refused, err = j.do(tx); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	if err == nil {
-		l.fault.Store(nil)
+		s.failed.Store(nil)
 		return nil
 	}
-	l.paid.putBack(paid)
-	err = fmt.Errorf("ledger %s: %w", l.opt.Path, err)
+	s.settled.putBack(settled)
+	err = fmt.Errorf("ledger %s: %w", s.path, err)
 	text := err.Error()
-	l.fault.Store(&text)
+	s.failed.Store(&text)
 	return err
 }
 
-// settled are decisions that were carried out. They are forgotten with the next
-// transaction: to carry one out twice does no harm.
+// fault returns the error of the last transaction; nil if it succeeded.
+func (s *store) fault() error {
+	if text := s.failed.Load(); text != nil {
+		return errors.New(*text)
+	}
+	return nil
+}
+
+// settle removes a decision with the next transaction, or at the latest with close. Until
+// then a crash brings it back.
+func (s *store) settle(due uint64) { s.settled.add(newNumber(due)) }
+
+// flush removes the settled decisions if no transaction has done so. After an error of the
+// disk it finds out whether the disk works again.
+func (s *store) flush() error {
+	if !s.settled.waiting() && s.fault() == nil {
+		return nil
+	}
+	return s.commit(func(*bolt.Tx) (refused, err error) { return nil, nil })
+}
+
+// close removes the settled decisions and closes the file. Jobs that wait are refused.
+func (s *store) close() (err error) {
+	s.closing.Do(func() {
+		close(s.quit)
+		<-s.ended
+		if s.settled.waiting() {
+			err = s.transaction(nil)
+		}
+		err = errors.Join(err, s.db.Close())
+	})
+	return err
+}
+
+// settled are decisions that were carried out. They are removed with the next transaction;
+// carrying one out twice does no harm.
 type settled struct {
 	mu   sync.Mutex
 	ids  map[number]bool
-	held int // while it is above 0, none is forgotten
+	held int // while it is above 0, none is removed
 }
 
-// hold keeps decisions from being forgotten until release: a copy is being taken.
+// hold keeps decisions from being removed until release, while a copy is taken.
 func (s *settled) hold() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,20 +21,23 @@ type Copy struct {
 // filters' copy has every decision that the ledger's copy no longer has as due, since none
 // is forgotten meanwhile, and the ledger's copy has every report behind the filters' copy.
 // The error is that of filters, or ErrClosed.
-func (l *Ledger) Copy(filters func() error) (*Copy, error) {
-	l.paid.hold()
-	defer l.paid.release()
+func (l *Ledger) Copy(filters func() error) (*Copy, error) { return l.file.copy(filters) }
+
+// copy is Ledger.Copy.
+func (s *store) copy(filters func() error) (*Copy, error) {
+	s.settled.hold()
+	defer s.settled.release()
 	if err := filters(); err != nil {
 		return nil, err
 	}
-	tx, err := l.db.Begin(false)
+	tx, err := s.db.Begin(false)
 	if errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
 		err = ErrClosed
 	}
 	if err != nil {
-		return nil, fmt.Errorf("copy ledger %s: %w", l.opt.Path, err)
+		return nil, fmt.Errorf("copy ledger %s: %w", s.path, err)
 	}
-	return &Copy{l.opt.Path, tx}, nil
+	return &Copy{s.path, tx}, nil
 }
 
 // Size is the length of the copy in bytes.

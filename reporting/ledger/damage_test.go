@@ -179,7 +179,7 @@ func TestDamagedValues(t *testing.T) {
 			t.Fatal(err)
 		}
 		name := [][]byte{bucketReports, bucketTallies, bucketReporters, bucketDue}[rng.IntN(4)]
-		if err := l.db.Update(func(tx *bolt.Tx) error { return spoil(tx.Bucket(name), rng) }); err != nil {
+		if err := l.file.commit(func(tx *bolt.Tx) (refused, err error) { return nil, spoil(tx.Bucket(name), rng) }); err != nil {
 			t.Fatal(err)
 		}
 		_, _ = l.Enter(Entry{Reporter: "carl", At: begin, Period: begin, Set: message(rng.IntN(100), 1)})
@@ -223,7 +223,9 @@ func TestCheck(t *testing.T) {
 		t.Error(err)
 	}
 	key := newNumber(7)
-	if err := l.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(bucketReports).Put(key[:], []byte("garbage")) }); err != nil {
+	if err := l.file.commit(func(tx *bolt.Tx) (refused, err error) {
+		return nil, tx.Bucket(bucketReports).Put(key[:], []byte("garbage"))
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Check(); err == nil || !strings.Contains(err.Error(), "report 0000000000000007: damaged") {

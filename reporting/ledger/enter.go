@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/spambloom/spambloom/signature"
@@ -53,42 +52,23 @@ type Decision struct {
 // Enter takes a report or a revocation; when it returns nil, that is on disk. ErrFull,
 // ErrShare (with its party's name), ErrClosed, or an error of the disk, after which nothing was entered.
 func (l *Ledger) Enter(e Entry) (Decision, error) {
-	if err := e.check(); err != nil {
+	if err := checkName(e.Reporter); err != nil {
+		return Decision{}, err
+	}
+	if err := checkMessage(e.Set, e.Anchors); err != nil {
 		return Decision{}, err
 	}
 	var d Decision
-	err := l.commit(func(t *txn, j *job) (err error) {
-		if d, j.refused, err = t.enter(e); err != nil {
-			return err
+	err := l.commit(func(t *txn) (refused, err error) {
+		if d, refused, err = t.enter(e); err != nil {
+			return nil, err
 		}
-		return t.flush()
+		return refused, t.flush()
 	})
 	if err != nil {
 		return Decision{}, err
 	}
 	return d, nil
-}
-
-func (e *Entry) check() error {
-	switch {
-	case e.Reporter == "" || len(e.Reporter) > maxText:
-		return fmt.Errorf("reporter of %d bytes; want 1 to %d", len(e.Reporter), maxText)
-	case len(e.Set.Signatures) == 0 || len(e.Set.Signatures) > maxSignatures:
-		return fmt.Errorf("report of %d signatures; want 1 to %d", len(e.Set.Signatures), maxSignatures)
-	case len(e.Set.Sketches) > maxSketches || len(e.Anchors) != len(e.Set.Sketches) || len(e.Set.Domains) > maxDomains:
-		return fmt.Errorf("report of %d sketches with anchors of %d, and %d domains", len(e.Set.Sketches), len(e.Anchors), len(e.Set.Domains))
-	}
-	for i, s := range e.Set.Sketches {
-		if len(s.Anchors) > maxFeatures || len(s.Keys) > maxFeatures || len(e.Anchors[i].Hashes) > maxAnchors {
-			return fmt.Errorf("sketch of %d anchors and %d keys", len(s.Anchors), len(s.Keys))
-		}
-	}
-	for _, d := range e.Set.Domains {
-		if len(d) > maxText {
-			return fmt.Errorf("domain of %d bytes", len(d))
-		}
-	}
-	return nil
 }
 
 // entering is an entry at work.

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"time"
 
@@ -11,15 +10,6 @@ import (
 	"github.com/spambloom/spambloom/reporting/trust"
 	"github.com/spambloom/spambloom/signature"
 )
-
-// view reads. What it hands out must be copied before it ends.
-func (l *Ledger) view(do func(*txn) error) error {
-	err := l.db.View(func(tx *bolt.Tx) error { return do(newTxn(tx, l)) })
-	if err != nil {
-		return fmt.Errorf("ledger %s: %w", l.opt.Path, err)
-	}
-	return nil
-}
 
 // Report is one report or revocation that is kept.
 type Report struct {
@@ -294,21 +284,20 @@ func (l *Ledger) Reporters(after string, limit int, now time.Time) (list []Repor
 // SetWeight gives a reporter a weight by hand, known or not; nil takes it back. When it
 // returns nil, that is on disk.
 func (l *Ledger) SetWeight(name string, weight *float64, now time.Time) (p Reporter, err error) {
-	if name == "" || len(name) > maxText {
-		return p, fmt.Errorf("reporter of %d bytes; want 1 to %d", len(name), maxText)
+	if err := checkName(name); err != nil {
+		return p, err
 	}
-	err = l.commit(func(t *txn, j *job) error {
+	err = l.commit(func(t *txn) (refused, err error) {
 		r, err := t.reporter(name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if r == nil {
 			if t.count(countReporters) >= maxReporters {
-				j.refused = ErrFull
-				return nil
+				return ErrFull, nil
 			}
 			if r, err = t.newReporter(name, now); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		r.fixed, r.override, r.dirty = weight != nil, 0, true
@@ -316,7 +305,7 @@ func (l *Ledger) SetWeight(name string, weight *float64, now time.Time) (p Repor
 			r.override = newWeight(*weight)
 		}
 		p = l.publicReporter(r, now)
-		return t.flush()
+		return nil, t.flush()
 	})
 	return p, err
 }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
 
 	bolt "go.etcd.io/bbolt"
 )
@@ -50,7 +49,7 @@ func Repair(o Options) (done Repaired, err error) {
 		return done, fmt.Errorf("ledger %s: %w", fresh, err)
 	}
 	defer os.Remove(fresh)
-	done, err = c.run(o)
+	done, err = c.run(o.Path)
 	if err = errors.Join(err, c.close()); err != nil {
 		return done, fmt.Errorf("ledger %s: %w", o.Path, err)
 	}
@@ -62,31 +61,6 @@ func Repair(o Options) (done Repaired, err error) {
 	}
 	done.Damaged = o.Path + damagedSuffix
 	return done, errors.Join(replaceFile(o.Path, fresh, done.Damaged))
-}
-
-// replaceFile puts a file in the place of a damaged one, which is kept.
-func replaceFile(path, fresh, aside string) error {
-	if err := os.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.Link(path, aside); err != nil { // of a folder, or where the file system has no links
-		if err := os.Rename(path, aside); err != nil {
-			return err
-		}
-	}
-	if err := os.Rename(fresh, path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// syncDir makes names in a folder durable.
-func syncDir(folder string) error {
-	dir, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // copying writes the records of a damaged file into a new one.
@@ -169,10 +143,10 @@ func (c *copying) put(bucket string, kv keyValue) {
 const spareNumbers = 1 << 20
 
 // run reads the damaged file and closes the copy with its counts.
-func (c *copying) run(o Options) (done Repaired, err error) {
+func (c *copying) run(path string) (done Repaired, err error) {
 	reader := c.reader()
 	reader.orphans = c.orphans
-	if _, err := readPages(o.Path, reader); err != nil {
+	if _, err := readPages(path, reader); err != nil {
 		return done, err
 	}
 	if err := checkVersion(c.version); errors.Is(err, ErrVersion) {
@@ -225,10 +199,10 @@ func recount(o Options, path string, reports int64) (n int, err error) {
 	for pass := range passes {
 		mine := func(k Key) bool { return int64(binary.BigEndian.Uint16(k[1:]))%passes == pass }
 		if err == nil {
-			err = l.commit(func(t *txn, _ *job) error {
+			err = l.commit(func(t *txn) (refused, err error) {
 				lost, err := t.recountLost(mine)
 				n += len(lost)
-				return err
+				return nil, err
 			})
 		}
 	}

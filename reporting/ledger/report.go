@@ -49,6 +49,35 @@ type report struct {
 	anchors  []Anchors // of set.Sketches
 }
 
+// checkName returns an error if a name cannot be that of a reporter.
+func checkName(reporter string) error {
+	if reporter == "" || len(reporter) > maxText {
+		return fmt.Errorf("reporter of %d bytes; want 1 to %d", len(reporter), maxText)
+	}
+	return nil
+}
+
+// checkMessage returns an error if a message is beyond the bounds of a report.
+func checkMessage(set signature.Set, anchors []Anchors) error {
+	switch {
+	case len(set.Signatures) == 0 || len(set.Signatures) > maxSignatures:
+		return fmt.Errorf("report of %d signatures; want 1 to %d", len(set.Signatures), maxSignatures)
+	case len(set.Sketches) > maxSketches || len(anchors) != len(set.Sketches) || len(set.Domains) > maxDomains:
+		return fmt.Errorf("report of %d sketches with anchors of %d, and %d domains", len(set.Sketches), len(anchors), len(set.Domains))
+	}
+	for i, s := range set.Sketches {
+		if len(s.Anchors) > maxFeatures || len(s.Keys) > maxFeatures || len(anchors[i].Hashes) > maxAnchors {
+			return fmt.Errorf("sketch of %d anchors and %d keys", len(s.Anchors), len(s.Keys))
+		}
+	}
+	for _, d := range set.Domains {
+		if len(d) > maxText {
+			return fmt.Errorf("domain of %d bytes", len(d))
+		}
+	}
+	return nil
+}
+
 // reportFlags are what is known of a report beside what was said.
 type reportFlags uint8
 

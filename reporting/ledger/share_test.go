@@ -149,7 +149,7 @@ func TestShareOfNames(t *testing.T) {
 		t.Errorf("%+v, want 5 names and 5 reports", s)
 	}
 	full := share{names: most(originShare, maxReporters)}
-	if err := l.commit(func(t *txn, _ *job) error { return t.putShare(origin, &full) }); err != nil {
+	if err := l.commit(func(t *txn) (refused, err error) { return nil, t.putShare(origin, &full) }); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.Enter(numbered(6, "user6", origin.name)); !errors.Is(err, ErrShare) || !strings.Contains(err.Error(), "75 % of the reporters that are kept") {

@@ -81,8 +81,11 @@ func (t *txn) putReport(n uint64, r *report) error {
 }
 
 // count is a number that is kept beside what it counts; add changes it.
-func (t *txn) count(of []byte) int64 {
-	if b := t.meta.Get(of); len(b) == 8 {
+func (t *txn) count(of []byte) int64 { return countOf(t.meta, of) }
+
+// countOf reads a number from the bucket meta.
+func countOf(meta *bolt.Bucket, of []byte) int64 {
+	if b := meta.Get(of); len(b) == 8 {
 		return int64(binary.BigEndian.Uint64(b))
 	}
 	return 0

@@ -51,9 +51,9 @@ func (l *Ledger) Withdraw(u Undo) (sum Undone, err error) {
 }
 
 func (l *Ledger) withdrawStep(u Undo, below uint64) (done Undone, next uint64, err error) {
-	err = l.commit(func(t *txn, _ *job) error {
+	err = l.commit(func(t *txn) (refused, err error) {
 		done, next, err = t.withdraw(u, below)
-		return err
+		return nil, err
 	})
 	return done, next, err
 }
@@ -186,19 +186,19 @@ func (l *Ledger) Expire(now time.Time) (more bool, err error) {
 	}); err != nil {
 		return false, err
 	}
-	err = l.commit(func(t *txn, _ *job) error {
+	err = l.commit(func(t *txn) (refused, err error) {
 		for range expireBatch {
 			n, r := t.first(now)
 			if n == 0 || r != nil && !r.at.Before(oldest) {
 				more = false
-				return t.sweep(now)
+				return nil, t.sweep(now)
 			}
 			if err := t.forget(n, r); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		more = due
-		return nil
+		return nil, nil
 	})
 	return more, err
 }
