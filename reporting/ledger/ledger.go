@@ -54,20 +54,13 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/spambloom/spambloom/reporting/ledger/salvage"
+	"github.com/spambloom/spambloom/reporting/ledger/store"
 	"github.com/spambloom/spambloom/reporting/trust"
 )
 
 // ErrFull is the error for a report for which there is no room.
 var ErrFull = errors.New("the ledger of reports is full")
-
-// ErrClosed is the error for everything after Close.
-var ErrClosed = errors.New("the ledger of reports is closed")
-
-// Errors of Open, which leaves the file as it is.
-var (
-	ErrDamaged = errors.New("damaged, or no ledger")
-	ErrVersion = errors.New("made by another version")
-)
 
 // Options of a Ledger.
 type Options struct {
@@ -93,17 +86,8 @@ const (
 type Ledger struct {
 	opt    Options
 	quorum Weight
-	file   *store
+	file   *store.File
 }
-
-// Weight is a weight in thousandths, so that sums are exact.
-type Weight int64
-
-// newWeight rounds down: what is below the quorum stays below it.
-func newWeight(w float64) Weight { return Weight(math.Floor(w*1000 + 1e-6)) }
-
-// Float is the weight as trust has it.
-func (w Weight) Float() float64 { return float64(w) / 1000 }
 
 // Open opens the file, or makes it. A file of another version, and a damaged one, is
 // refused with an error that names it, and left as it is.
@@ -120,47 +104,47 @@ func Open(o Options) (*Ledger, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	file, err := openStore(o.Path, o.NoSync, o.Log)
+	file, err := store.Open(o.Path, o.NoSync, o.Log)
 	if err != nil {
 		return nil, err
 	}
 	return &Ledger{opt: o, file: file, quorum: Weight(math.Ceil(o.Model.Quorum*1000 - 1e-6))}, nil
 }
 
-// version is that of the buckets and their records; see FORMAT.md.
-const version = 1
-
-// versionValue is a version as the file has it: with its complement, as nothing else proves
-// that a bit of it has not flipped.
-func versionValue(v byte) []byte { return []byte{v, ^v} }
-
-// checkVersion returns an error that wraps ErrVersion for a newer version, and ErrDamaged
-// for what is none.
-func checkVersion(value []byte) error {
-	switch {
-	case len(value) != 2 || value[1] != ^value[0] || value[0] < version:
-		return fmt.Errorf("%w: version %v", ErrDamaged, value)
-	case value[0] > version:
-		return fmt.Errorf("newer format (version %d; this program reads %d), %w of spambloom", value[0], version, ErrVersion)
-	}
-	return nil
-}
-
 // Close writes what was settled and closes the file. What waits is refused.
-func (l *Ledger) Close() error { return l.file.close() }
+func (l *Ledger) Close() error { return l.file.Close() }
 
 // Quorum is the weight that lists a message, or takes it back.
 func (l *Ledger) Quorum() Weight { return l.quorum }
 
 // Fault returns the error of the last transaction; nil if it succeeded.
-func (l *Ledger) Fault() error { return l.file.fault() }
+func (l *Ledger) Fault() error { return l.file.Fault() }
 
 // commit does work in a transaction, see store.commit.
 func (l *Ledger) commit(do func(*txn) (refused, err error)) error {
-	return l.file.commit(func(tx *bolt.Tx) (refused, err error) { return do(newTxn(tx, l)) })
+	return l.file.Commit(func(tx *bolt.Tx) (refused, err error) { return do(newTxn(tx, l)) })
 }
 
 // view reads. What it hands out must be copied before it ends.
 func (l *Ledger) view(do func(*txn) error) error {
-	return l.file.view(func(tx *bolt.Tx) error { return do(newTxn(tx, l)) })
+	return l.file.View(func(tx *bolt.Tx) error { return do(newTxn(tx, l)) })
+}
+
+// Copy copies the ledger for a backup, with filters that agree with it; see store.File.Copy.
+func (l *Ledger) Copy(filters func() error) (*Copy, error) { return l.file.Copy(filters) }
+
+// Check reads the whole file, see store.File.Check.
+func (l *Ledger) Check() error { return l.file.Check() }
+
+// Contents are the counts of a file.
+type Contents struct{ Reports, Reporters int64 }
+
+// CheckFile checks the file of a ledger that nobody has open, like Open. The error joins
+// what is damaged, or wraps ErrVersion.
+func CheckFile(path string) (Contents, error) {
+	v, _, err := salvage.Inspect(path)
+	if err = errors.Join(errors.Join(v.Faults...), err); err != nil {
+		return Contents{}, fmt.Errorf("ledger %s: %w", path, err)
+	}
+	return Contents{v.Counts["reports"], v.Counts["reporters"]}, nil
 }

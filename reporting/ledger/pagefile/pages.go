@@ -1,4 +1,30 @@
-package ledger
+// Package pagefile reads the pages of a bbolt file of the ledger by itself, and believes no
+// number in it.
+//
+// bbolt maps its file and follows the numbers in it. A flipped bit in one can end the
+// process, or make a later transaction overwrite pages in use. So Read reads every page
+// first, in the form of go.etcd.io/bbolt/internal/common (version 2): each page is reached
+// once, lies within the file, and its elements lie within it. With Lenient it goes on after
+// a fault, to read what can be read.
+//
+// # Pages that nothing leads to
+//
+// If a branch page or the list of buckets is lost, nothing leads to the leaves below it.
+// With Orphans, Read looks at every page of the file for leaves. A leaf does not name its
+// bucket: its records do, by the lengths of their keys and by their values (package
+// buckets).
+//
+// With the list of free pages, the leaves of the last transaction can be told from those of
+// earlier ones. Earlier ones are used only for a bucket of which nothing else was found:
+// small buckets are inside the list of buckets, and without the list of free pages this is
+// every bucket. Tallies and decisions of earlier transactions are not used: tallies are
+// recounted. A record that was deleted recently may come back.
+//
+// A damaged page number may lead to a page of another bucket, or to a free one. So a leaf
+// counts as reached only if its records fit the bucket that leads to it best. Otherwise its
+// own bucket would lose it, and all leaves beside it. A leaf that is both free and in use
+// may have either age.
+package pagefile
 
 import (
 	"bytes"
@@ -10,16 +36,14 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+
+	"github.com/spambloom/spambloom/reporting/ledger/buckets"
+	"github.com/spambloom/spambloom/reporting/ledger/record"
 )
 
-// bbolt maps its file and follows the numbers in it. A flipped bit in one can end the
-// process, or have a later transaction overwrite pages in use. So Open first reads every
-// page by itself, in the form of go.etcd.io/bbolt/internal/common (version 2), and
-// believes no number: each page is reached once, lies within the file, and its elements
-// lie within it. Repair reads in the same way, and goes on after a fault.
 const (
 	pageHeader   = 16
-	leafElement  = 16 // and a branch's
+	leafElement  = 16 // also that of a branch
 	bucketHeader = 16
 	metaSize     = 64
 
@@ -33,7 +57,7 @@ const (
 	noFreelist  = ^uint64(0)
 
 	maxDepth     = 64
-	maxPageBytes = 64 << 20 // of one page with its overflow: a value is far smaller
+	maxPageBytes = 64 << 20 // of one page with its overflow; every value is far smaller
 )
 
 // meta is one of the two headers.
@@ -41,66 +65,74 @@ type meta struct {
 	page     uint64 // bytes of a page
 	root     uint64
 	freelist uint64
-	pages    uint64 // that the file has
+	pages    uint64 // in the file
 	txid     uint64
 }
 
-// keyValue is one key and value of a bucket.
-type keyValue struct{ key, value []byte }
-
-// keyRange is where the keys below an element of a branch lie: from its own key, which
-// belongs to it, until that of the next. The library looks for a key nowhere else. A nil
-// end is open.
+// keyRange is the range of the keys below an element of a branch: from its own key
+// (inclusive) to that of the next. The library looks for a key nowhere else. A nil end is
+// open.
 type keyRange struct{ from, until []byte }
 
-// pageReader reads the pages of a file. Faults go to fault, which reports whether to go
-// on; what is found goes to take.
-type pageReader struct {
+// Reader receives what Read finds. Fault, Take and Bucket are required.
+type Reader struct {
+	Fault  func(error) (goOn bool)
+	Take   func(bucket string, kv buckets.Pair)
+	Bucket func(name string, sequence uint64)
+
+	// Orphans gets the records of leaves that nothing leads to; nil: these are not read.
+	Orphans func(records []buckets.Pair, age Age)
+
+	Lenient bool // read past faults, as far as possible
+}
+
+// reader reads the pages of one file.
+type reader struct {
+	Reader
 	file    io.ReaderAt
 	size    int64
 	meta    meta
 	reached []bool
-	fault   func(error) bool
-	take    func(bucket string, kv keyValue)
-	bucket  func(name string, sequence uint64)
-	orphans func(records []keyValue, age leafAge) // Repair: of a leaf that nothing leads to; see rescue
-	lenient bool                                  // Repair: a page whose head is damaged is read as far as it can be
 	stopped bool
 	failed  bool
 
-	// Of Repair; see rescue.go.
-	freed  []bool          // pages in the list of free ones; nil if that is not believed
+	// With Lenient; see rescue.go.
+	freed  []bool          // pages in the list of free ones; nil if the list is not believed
 	doubts map[uint64]bool // pages that are both free and in use
-	strays map[uint64]int  // leaves, and how often a bucket led to one that is not of it
+	strays map[uint64]int  // leaves, and how often another bucket than their own led to them
 }
 
-// readPages reads a whole file. It returns an error where no header is right, unless orphans
-// takes what can be found.
-func readPages(path string, r pageReader) (spare bool, err error) {
+// ErrNoFile is the error for a folder, a pipe or a device in place of the file.
+var ErrNoFile = fmt.Errorf("%w: it is no regular file", record.ErrDamaged)
+
+// Read reads a whole file. spare reports whether both headers are sound. Without a sound
+// header it returns an error, unless Orphans is set.
+func Read(path string, to Reader) (spare bool, err error) {
+	r := &reader{Reader: to}
 	info, err := os.Stat(path)
 	if err != nil {
 		return false, err
 	}
-	if !info.Mode().IsRegular() { // of a pipe, Open would wait for a writer
-		r.fault(errNoFile)
-		return false, r.unless(errNoFile)
+	if !info.Mode().IsRegular() { // opening a pipe would wait for a writer
+		r.Fault(ErrNoFile)
+		return false, r.unless(ErrNoFile)
 	}
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrPermission) {
 		return false, err
 	}
 	if err != nil {
-		err = fmt.Errorf("%w: %w", ErrDamaged, err)
-		r.fault(err)
+		err = fmt.Errorf("%w: %w", record.ErrDamaged, err)
+		r.Fault(err)
 		return false, r.unless(err)
 	}
 	defer f.Close()
 	r.file, r.size = f, info.Size()
-	if r.meta, spare, err = r.header(); errors.Is(err, ErrVersion) || err != nil && r.orphans == nil {
+	if r.meta, spare, err = r.header(); errors.Is(err, record.ErrVersion) || err != nil && r.Orphans == nil {
 		return false, err
 	}
 	if err != nil {
-		r.fault(err)
+		r.Fault(err)
 		r.meta = r.guess()
 		r.rescue(make([]bool, r.meta.pages), unknownAge)
 		return false, nil
@@ -111,7 +143,7 @@ func readPages(path string, r pageReader) (spare bool, err error) {
 	}
 	r.reached = make([]bool, r.meta.pages)
 	free, known := r.free()
-	if r.lenient && known {
+	if r.Lenient && known {
 		r.believe(free)
 	}
 	r.failed = false
@@ -120,31 +152,31 @@ func readPages(path string, r pageReader) (spare bool, err error) {
 	if known {
 		r.account(free)
 	}
-	if r.orphans != nil {
+	if r.Orphans != nil {
 		r.rescueAll(used, broken)
 	}
 	return spare, nil
 }
 
-// unless returns an error unless orphans takes what can be found: nothing.
-func (r *pageReader) unless(err error) error {
-	if r.orphans != nil {
+// unless returns err unless Orphans is set.
+func (r *reader) unless(err error) error {
+	if r.Orphans != nil {
 		return nil
 	}
 	return err
 }
 
-// fail notes a fault.
-func (r *pageReader) fail(format string, args ...any) {
+// fail reports a fault.
+func (r *reader) fail(format string, args ...any) {
 	r.failed = true
-	if !r.stopped && !r.fault(fmt.Errorf("%w: "+format, append([]any{ErrDamaged}, args...)...)) {
+	if !r.stopped && !r.Fault(fmt.Errorf("%w: "+format, append([]any{record.ErrDamaged}, args...)...)) {
 		r.stopped = true
 	}
 }
 
-// header reads both headers and returns the newer one; spare reports whether both are
-// right.
-func (r *pageReader) header() (m meta, spare bool, err error) {
+// header reads both headers and returns the newer one. spare reports whether both are
+// sound.
+func (r *reader) header() (m meta, spare bool, err error) {
 	found := 0
 	for size := int64(1 << 10); size <= 1<<16 && found < 2; size <<= 1 {
 		for _, at := range []int64{0, size} {
@@ -156,15 +188,15 @@ func (r *pageReader) header() (m meta, spare bool, err error) {
 		}
 	}
 	if found == 0 && r.otherFormat() {
-		return m, false, fmt.Errorf("%w of bbolt, whose format %d is known", ErrVersion, boltVersion)
+		return m, false, fmt.Errorf("%w of bbolt, whose format %d is known", record.ErrVersion, boltVersion)
 	}
 	if found == 0 {
-		return m, false, fmt.Errorf("%w: neither header is right", ErrDamaged)
+		return m, false, fmt.Errorf("%w: neither header is right", record.ErrDamaged)
 	}
 	return m, found == 2, nil
 }
 
-func (r *pageReader) metaAt(at int64) (m meta, ok bool) {
+func (r *reader) metaAt(at int64) (m meta, ok bool) {
 	d, ok := r.metaBytes(at)
 	if !ok {
 		return m, false
@@ -174,8 +206,8 @@ func (r *pageReader) metaAt(at int64) (m meta, ok bool) {
 	return m, u32(d[4:]) == boltVersion
 }
 
-// metaBytes reads a header of whatever format, and reports whether its checksum is right.
-func (r *pageReader) metaBytes(at int64) (d []byte, ok bool) {
+// metaBytes reads a header of any format, and reports whether its checksum is right.
+func (r *reader) metaBytes(at int64) (d []byte, ok bool) {
 	b := make([]byte, pageHeader+metaSize)
 	if _, err := r.file.ReadAt(b, at); err != nil {
 		return nil, false
@@ -184,21 +216,21 @@ func (r *pageReader) metaBytes(at int64) (d []byte, ok bool) {
 	return d, binary.NativeEndian.Uint32(d) == boltMagic && binary.NativeEndian.Uint64(d[56:]) == sumOf(d[:metaSize-8])
 }
 
-// sumOf is the checksum of a header.
+// sumOf returns the checksum of a header.
 func sumOf(b []byte) uint64 {
 	sum := fnv.New64a()
 	_, _ = sum.Write(b)
 	return sum.Sum64()
 }
 
-// otherFormat reports whether the first header is whole, and of a format that is not known.
-func (r *pageReader) otherFormat() bool {
+// otherFormat reports whether the first header is whole and has an unknown format.
+func (r *reader) otherFormat() bool {
 	d, ok := r.metaBytes(0)
 	return ok && binary.NativeEndian.Uint32(d[4:]) != boltVersion
 }
 
 // page reads a page with its overflow, once.
-func (r *pageReader) page(id uint64) (b []byte, ok bool) {
+func (r *reader) page(id uint64) (b []byte, ok bool) {
 	if id < 2 || id >= r.meta.pages {
 		r.fail("page %d of %d", id, r.meta.pages)
 		return nil, false
@@ -210,7 +242,7 @@ func (r *pageReader) page(id uint64) (b []byte, ok bool) {
 	}
 	if own := binary.NativeEndian.Uint64(b); own != id {
 		r.fail("page %d calls itself %d", id, own)
-		if !r.lenient {
+		if !r.Lenient {
 			return nil, false
 		}
 	}
@@ -233,10 +265,10 @@ func (r *pageReader) page(id uint64) (b []byte, ok bool) {
 	return b, true
 }
 
-// reach marks a page and those behind it as in use, which each is once.
-func (r *pageReader) reach(id, over uint64) bool {
-	if r.lenient {
-		over = 0 // it may be wrong: other pages are not to be lost for it
+// reach marks a page and its overflow as in use. It returns false if they are already.
+func (r *reader) reach(id, over uint64) bool {
+	if r.Lenient {
+		over = 0 // it may be damaged: do not lose other pages for it
 	}
 	for i := range over + 1 {
 		if r.reached[id+i] {
@@ -248,13 +280,13 @@ func (r *pageReader) reach(id, over uint64) bool {
 	return true
 }
 
-// tree reads the pages below one of a bucket, "" for the list of buckets.
-func (r *pageReader) tree(id uint64, bucket string, depth int, span keyRange) {
+// tree reads a page of a bucket and those below it. The list of buckets has the name "".
+func (r *reader) tree(id uint64, bucket string, depth int, span keyRange) {
 	if r.stopped || depth > maxDepth {
 		r.fail("page %d: %d levels deep", id, depth)
 		return
 	}
-	if r.strays[id] > len(buckets) {
+	if r.strays[id] > len(buckets.All) {
 		r.fail("page %d is of no bucket that leads to it", id)
 		return
 	}
@@ -277,8 +309,8 @@ func (r *pageReader) tree(id uint64, bucket string, depth int, span keyRange) {
 	}
 }
 
-// likelyFlags is what a page with damaged flags is by its first element: the flags of a
-// leaf's are 0 or 1.
+// likelyFlags returns the probable flags of a page with damaged ones, by its first element:
+// in a leaf its flags are 0 or 1.
 func likelyFlags(b []byte) uint16 {
 	if binary.NativeEndian.Uint32(b[pageHeader:]) <= leafBucket {
 		return flagLeaf
@@ -286,7 +318,7 @@ func likelyFlags(b []byte) uint16 {
 	return flagBranch
 }
 
-func (r *pageReader) branch(b []byte, id uint64, bucket string, depth int, span keyRange) {
+func (r *reader) branch(b []byte, id uint64, bucket string, depth int, span keyRange) {
 	n := r.count(b, id, 0)
 	if n == 0 {
 		r.fail("page %d: a branch without elements", id)
@@ -311,7 +343,7 @@ func (r *pageReader) branch(b []byte, id uint64, bucket string, depth int, span 
 }
 
 // checkRange notes a fault where keys in ascending order are not in the range of their page.
-func (r *pageReader) checkRange(span keyRange, keys [][]byte, id uint64) {
+func (r *reader) checkRange(span keyRange, keys [][]byte, id uint64) {
 	if len(keys) == 0 {
 		return
 	}
@@ -321,28 +353,28 @@ func (r *pageReader) checkRange(span keyRange, keys [][]byte, id uint64) {
 	}
 }
 
-// leaf reads a leaf, of a page or, with id 0, of a bucket's entry in the list.
-func (r *pageReader) leaf(b []byte, id uint64, bucket string, span keyRange) {
+// leaf reads a leaf: a page, or with id 0 one inside a bucket's entry in the list.
+func (r *reader) leaf(b []byte, id uint64, bucket string, span keyRange) {
 	records := r.records(b, id, bucket)
 	keys := make([][]byte, len(records))
 	for i, kv := range records {
-		keys[i] = kv.key
+		keys[i] = kv.Key
 	}
 	r.checkRange(span, keys, id)
-	if r.lenient && isStray(b, bucket, records) {
+	if r.Lenient && isStray(b, bucket, records) {
 		r.stray(id, bucket, records)
 		return
 	}
 	for _, kv := range records {
 		if bucket != "" {
-			r.take(bucket, kv)
+			r.Take(bucket, kv)
 		} else {
-			r.readBucket(string(kv.key), kv.value)
+			r.readBucket(string(kv.Key), kv.Value)
 		}
 	}
 }
 
-// element is number i of a leaf, which has as many. It is whole if it lies within the leaf.
+// element returns element i of a leaf. It is whole if it lies within the leaf.
 func element(b []byte, i int) (flags uint32, key, value []byte, isWhole bool) {
 	at := pageHeader + i*leafElement
 	e := b[at:]
@@ -352,9 +384,9 @@ func element(b []byte, i int) (flags uint32, key, value []byte, isWhole bool) {
 	return binary.NativeEndian.Uint32(e), key, value, hasKey && hasValue
 }
 
-// records are the elements of a leaf that lie within it: in the list of buckets, the
-// buckets, and in a bucket its keys and values.
-func (r *pageReader) records(b []byte, id uint64, bucket string) (records []keyValue) {
+// records returns the elements of a leaf that lie within it: the buckets in the list of
+// buckets, and the keys and values in a bucket.
+func (r *reader) records(b []byte, id uint64, bucket string) (records []buckets.Pair) {
 	var before []byte
 	for i := range r.count(b, id, 4) {
 		flags, key, value, isWhole := element(b, i)
@@ -366,19 +398,19 @@ func (r *pageReader) records(b []byte, id uint64, bucket string) (records []keyV
 			r.fail("page %d: key of element %d", id, i)
 		}
 		before = key
-		records = append(records, keyValue{key, value})
+		records = append(records, buckets.Pair{Key: key, Value: value})
 	}
 	return records
 }
 
-// readBucket reads a bucket from its entry in the list: a header, and the page itself
-// where the bucket is small.
-func (r *pageReader) readBucket(name string, value []byte) {
+// readBucket reads a bucket from its entry in the list: a header, and in a small bucket the
+// page itself.
+func (r *reader) readBucket(name string, value []byte) {
 	if len(value) < bucketHeader {
 		r.fail("bucket %.40q has no header", name)
 		return
 	}
-	r.bucket(name, binary.NativeEndian.Uint64(value[8:]))
+	r.Bucket(name, binary.NativeEndian.Uint64(value[8:]))
 	if root := binary.NativeEndian.Uint64(value); root != 0 {
 		r.tree(root, name, 1, keyRange{})
 		return
@@ -391,11 +423,11 @@ func (r *pageReader) readBucket(name string, value []byte) {
 	r.leaf(inline, 0, name, keyRange{})
 }
 
-// count is the number of a page's elements, as many as it has room for. The first key
-// follows the last element; at is where the first element says where that is.
-func (r *pageReader) count(b []byte, id uint64, at int) int {
+// count returns the number of a page's elements, at most as many as there is room for. The
+// first key follows the last element; at is the place of its distance in the first element.
+func (r *reader) count(b []byte, id uint64, at int) int {
 	n := int(binary.NativeEndian.Uint16(b[10:]))
-	if n > 0 || r.lenient && len(b) >= pageHeader+leafElement {
+	if n > 0 || r.Lenient && len(b) >= pageHeader+leafElement {
 		first := int(binary.NativeEndian.Uint32(b[min(pageHeader+at, len(b)-4):]))
 		if n > 0 && first != n*leafElement || n == 0 && first > 0 && first%leafElement == 0 {
 			r.fail("page %d: %d elements, and the first key at %d", id, n, first)
@@ -411,7 +443,7 @@ func (r *pageReader) count(b []byte, id uint64, at int) int {
 	return n
 }
 
-// within is a piece of a page, at a distance from one of its elements.
+// within returns a part of a page, at a distance from one of its elements.
 func within(b []byte, at int, pos, size uint32) ([]byte, bool) {
 	from := uint64(at) + uint64(pos)
 	if end := from + uint64(size); end > uint64(len(b)) || from < pageHeader {
@@ -420,8 +452,8 @@ func within(b []byte, at int, pos, size uint32) ([]byte, bool) {
 	return b[from : from+uint64(size)], true
 }
 
-// free reads the list of free pages. It reports whether the list could be read.
-func (r *pageReader) free() (ids []uint64, ok bool) {
+// free reads the list of free pages, and reports whether it could be read.
+func (r *reader) free() (ids []uint64, ok bool) {
 	if r.stopped || r.meta.freelist == noFreelist {
 		return nil, false
 	}
@@ -447,9 +479,9 @@ func (r *pageReader) free() (ids []uint64, ok bool) {
 	return ids, true
 }
 
-// account compares the list of free pages with the pages in use. Each page is either in
-// use or free: one that is both would be overwritten.
-func (r *pageReader) account(free []uint64) {
+// account compares the list of free pages with the pages in use. Each page must be either
+// in use or free. A page that is both would be overwritten.
+func (r *reader) account(free []uint64) {
 	for _, id := range free {
 		if id < 2 || id >= r.meta.pages || r.reached[id] {
 			r.fail("page %d is free and in use, or not in the file", id)

@@ -1,4 +1,4 @@
-package ledger
+package record
 
 import (
 	"encoding/binary"
@@ -10,16 +10,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Stance is what a reporter says of a message.
-type Stance uint8
-
-// The two stances.
-const (
-	Spam Stance = iota // a report
-	Ham                // a revocation
-)
-
-// Bounds of one report, whatever the caller says.
+// Bounds of one report.
 const (
 	maxSignatures = 256
 	maxSketches   = 8
@@ -29,36 +20,36 @@ const (
 	maxText       = 255 // bytes of an origin, a name, a domain
 )
 
-// Anchors are the keyed anchors of one sketch, by which reports of near-duplicates are
-// told to be about one thing.
+// Anchors are the keyed anchors of one sketch. Reports of near-duplicates have most of them
+// in common.
 type Anchors struct {
 	Hashes []uint64
 	Need   int // so many with the quorum list the sketch; 0: nothing does
 }
 
-// report is a report or a revocation as the file has it.
-type report struct {
-	at       time.Time // milliseconds
-	flags    reportFlags
-	reporter uint32
-	weight   Weight
-	credit   Weight // what it has earned its reporter
-	class    uint8
-	origin   string
-	set      signature.Set
-	anchors  []Anchors // of set.Sketches
+// Report is a report or a revocation.
+type Report struct {
+	At       time.Time // milliseconds
+	Flags    ReportFlags
+	Reporter uint32
+	Weight   Weight
+	Credit   Weight // that its reporter has earned with it
+	Class    uint8
+	Origin   string
+	Set      signature.Set
+	Anchors  []Anchors // of set.Sketches
 }
 
-// checkName returns an error if a name cannot be that of a reporter.
-func checkName(reporter string) error {
+// CheckName returns an error if a name cannot be that of a reporter.
+func CheckName(reporter string) error {
 	if reporter == "" || len(reporter) > maxText {
 		return fmt.Errorf("reporter of %d bytes; want 1 to %d", len(reporter), maxText)
 	}
 	return nil
 }
 
-// checkMessage returns an error if a message is beyond the bounds of a report.
-func checkMessage(set signature.Set, anchors []Anchors) error {
+// CheckMessage returns an error if a message is beyond the bounds of a report.
+func CheckMessage(set signature.Set, anchors []Anchors) error {
 	switch {
 	case len(set.Signatures) == 0 || len(set.Signatures) > maxSignatures:
 		return fmt.Errorf("report of %d signatures; want 1 to %d", len(set.Signatures), maxSignatures)
@@ -78,53 +69,56 @@ func checkMessage(set signature.Set, anchors []Anchors) error {
 	return nil
 }
 
-// reportFlags are what is known of a report beside what was said.
-type reportFlags uint8
+// ReportFlags are facts about a report.
+type ReportFlags uint8
 
+// The flags of a report.
 const (
-	flagHam       reportFlags = 1 << iota
-	flagTrap                  // by a spam trap
-	flagEarly                 // before its message was listed, or revoked
-	flagRenewed               // the reporter said it again later
-	flagWithdrawn             // the reporter took it back, or it was undone
-	flagRefuted               // others took it back
+	FlagHam       ReportFlags = 1 << iota
+	FlagTrap                  // by a spam trap
+	FlagEarly                 // before the message was listed or revoked
+	FlagRenewed               // the reporter repeated it later
+	FlagWithdrawn             // the reporter said the opposite later, or it was undone
+	FlagRefuted               // others revoked the message
 
-	knownFlags = flagHam | flagTrap | flagEarly | flagRenewed | flagWithdrawn | flagRefuted
+	knownFlags = FlagHam | FlagTrap | FlagEarly | FlagRenewed | FlagWithdrawn | FlagRefuted
 )
 
-func (r *report) stance() Stance {
-	if r.flags&flagHam != 0 {
+// Stance returns the reporter's statement.
+func (r *Report) Stance() Stance {
+	if r.Flags&FlagHam != 0 {
 		return Ham
 	}
 	return Spam
 }
 
-func (r *report) encode() []byte {
-	b := binary.AppendUvarint(nil, uint64(r.at.UnixMilli()))
-	b = append(b, byte(r.flags), r.class)
-	b = binary.AppendUvarint(b, uint64(r.reporter))
-	b = binary.AppendUvarint(b, uint64(r.weight))
-	b = binary.AppendUvarint(b, uint64(r.credit))
-	b = appendText(b, r.origin)
-	b = binary.AppendUvarint(b, uint64(len(r.set.Signatures)))
-	for _, s := range r.set.Signatures {
+// Encode returns the form of the report in the file.
+func (r *Report) Encode() []byte {
+	b := binary.AppendUvarint(nil, uint64(r.At.UnixMilli()))
+	b = append(b, byte(r.Flags), r.Class)
+	b = binary.AppendUvarint(b, uint64(r.Reporter))
+	b = binary.AppendUvarint(b, uint64(r.Weight))
+	b = binary.AppendUvarint(b, uint64(r.Credit))
+	b = appendText(b, r.Origin)
+	b = binary.AppendUvarint(b, uint64(len(r.Set.Signatures)))
+	for _, s := range r.Set.Signatures {
 		b = append(append(b, byte(s.Kind)), s.Digest[:]...)
 	}
-	b = binary.AppendUvarint(b, uint64(len(r.set.Sketches)))
-	for i, s := range r.set.Sketches {
+	b = binary.AppendUvarint(b, uint64(len(r.Set.Sketches)))
+	for i, s := range r.Set.Sketches {
 		ask := byte(0)
 		if s.AskOnly {
 			ask = 1
 		}
 		b = append(b, byte(s.Kind), ask)
 		b = appendFeatures(appendFeatures(b, s.Anchors), s.Keys)
-		b = append(b, byte(len(r.anchors[i].Hashes)), byte(r.anchors[i].Need))
-		for _, h := range r.anchors[i].Hashes {
+		b = append(b, byte(len(r.Anchors[i].Hashes)), byte(r.Anchors[i].Need))
+		for _, h := range r.Anchors[i].Hashes {
 			b = binary.BigEndian.AppendUint64(b, h)
 		}
 	}
-	b = binary.AppendUvarint(b, uint64(len(r.set.Domains)))
-	for _, d := range r.set.Domains {
+	b = binary.AppendUvarint(b, uint64(len(r.Set.Domains)))
+	for _, d := range r.Set.Domains {
 		b = appendText(b, d)
 	}
 	return b
@@ -146,20 +140,19 @@ func appendFeatures(b []byte, features []signature.Feature) []byte {
 	return b
 }
 
-// decodeReport reads a report. No number in it is believed: each is bounded before
-// memory is taken.
-func decodeReport(data []byte) (*report, error) {
+// DecodeReport reads a report.
+func DecodeReport(data []byte) (*Report, error) {
 	d := &decoder{b: data}
-	r := &report{at: time.UnixMilli(int64(d.number(math.MaxInt64 / 2))).UTC()}
-	r.flags, r.class = reportFlags(d.byte()), d.byte()
-	r.reporter = uint32(d.number(math.MaxUint32))
-	r.weight = Weight(d.number(math.MaxInt32))
-	r.credit = Weight(d.number(math.MaxInt32))
-	r.origin = d.text()
+	r := &Report{At: time.UnixMilli(int64(d.number(math.MaxInt64 / 2))).UTC()}
+	r.Flags, r.Class = ReportFlags(d.byte()), d.byte()
+	r.Reporter = uint32(d.number(math.MaxUint32))
+	r.Weight = Weight(d.number(math.MaxInt32))
+	r.Credit = Weight(d.number(math.MaxInt32))
+	r.Origin = d.text()
 	for range d.number(maxSignatures) {
 		s := signature.Signature{Kind: signature.Kind(d.byte())}
 		copy(s.Digest[:], d.bytes(len(s.Digest)))
-		r.set.Signatures = append(r.set.Signatures, s)
+		r.Set.Signatures = append(r.Set.Signatures, s)
 	}
 	for range d.number(maxSketches) {
 		s := signature.Sketch{Kind: signature.Kind(d.byte()), AskOnly: d.byte() == 1}
@@ -173,18 +166,18 @@ func decodeReport(data []byte) (*report, error) {
 		for i := 0; i < n && !d.bad; i++ {
 			a.Hashes = append(a.Hashes, d.uint64())
 		}
-		r.set.Sketches, r.anchors = append(r.set.Sketches, s), append(r.anchors, a)
+		r.Set.Sketches, r.Anchors = append(r.Set.Sketches, s), append(r.Anchors, a)
 	}
 	for range d.number(maxDomains) {
-		r.set.Domains = append(r.set.Domains, d.text())
+		r.Set.Domains = append(r.Set.Domains, d.text())
 	}
-	if d.bad || len(d.b) > 0 || r.flags&^knownFlags != 0 {
+	if d.bad || len(d.b) > 0 || r.Flags&^knownFlags != 0 {
 		return nil, fmt.Errorf("%w: %d bytes", ErrDamaged, len(data))
 	}
 	return r, nil
 }
 
-// decoder reads from the front of b. After a fault all that it reads is zero.
+// decoder reads from the begin of b. After a fault it returns zeros.
 type decoder struct {
 	b   []byte
 	bad bool
@@ -231,23 +224,25 @@ func (d *decoder) features() []signature.Feature {
 	return list
 }
 
-// Key names a tally: a kind, and the beginning of a digest or an anchor.
+// Key is the key of a tally: a kind, and the begin of a digest, or an anchor.
 type Key [12]byte
 
-func signatureKey(s signature.Signature) (k Key) {
+// SignatureKey returns the key of a signature's tally.
+func SignatureKey(s signature.Signature) (k Key) {
 	k[0] = byte(s.Kind)
 	copy(k[1:], s.Digest[:])
 	return k
 }
 
-func anchorKey(kind signature.Kind, anchor uint64) (k Key) {
+// AnchorKey returns the key of an anchor's tally.
+func AnchorKey(kind signature.Kind, anchor uint64) (k Key) {
 	k[0] = byte(kind)
 	binary.BigEndian.PutUint64(k[1:], anchor)
 	return k
 }
 
-// keysOf are the tallies that a message has, each once.
-func keysOf(set signature.Set, anchors []Anchors) []Key {
+// KeysOf returns the keys of a message's tallies, each once.
+func KeysOf(set signature.Set, anchors []Anchors) []Key {
 	var keys []Key
 	add := func(k Key) {
 		if !slices.Contains(keys, k) {
@@ -255,11 +250,11 @@ func keysOf(set signature.Set, anchors []Anchors) []Key {
 		}
 	}
 	for _, s := range set.Signatures {
-		add(signatureKey(s))
+		add(SignatureKey(s))
 	}
 	for i, a := range anchors {
 		for _, h := range a.Hashes {
-			add(anchorKey(set.Sketches[i].Kind, h))
+			add(AnchorKey(set.Sketches[i].Kind, h))
 		}
 	}
 	return keys

@@ -1,4 +1,4 @@
-package ledger
+package store
 
 import (
 	"errors"
@@ -12,18 +12,23 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/spambloom/spambloom/reporting/ledger/buckets"
+	"github.com/spambloom/spambloom/reporting/ledger/pagefile"
+	"github.com/spambloom/spambloom/reporting/ledger/record"
+	"github.com/spambloom/spambloom/reporting/ledger/salvage"
 )
 
 const (
-	lockTimeout = 2 * time.Second // for who else has the file open
+	lockTimeout = 2 * time.Second // for another process that has the file open
 
-	// mapped is the address space set aside for the file, so that it need not be
-	// mapped anew, for which a writer would wait for readers. It is not memory.
+	// mapped is the address space reserved for the file, in bytes. It is not memory. A file
+	// that outgrows it is mapped again, for which a writer waits for readers.
 	mapped = 16 << 30
 )
 
-// openFile opens the file after a look at its length: of one that was cut short the
-// library would read beyond the end, and the process would die of it.
+// openFile opens the file after a check. The library would read beyond the end of a file
+// that is cut short, which would end the process.
 func openFile(path string, noSync bool, log *slog.Logger) (*bolt.DB, error) {
 	options := &bolt.Options{Timeout: lockTimeout, NoSync: noSync, FreelistType: bolt.FreelistMapType, InitialMmapSize: mapped}
 	info, err := os.Stat(path)
@@ -35,7 +40,7 @@ func openFile(path string, noSync bool, log *slog.Logger) (*bolt.DB, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, errNoFile
+		return nil, pagefile.ErrNoFile
 	default:
 		if err := checkLegible(path); err != nil {
 			return nil, err
@@ -50,27 +55,24 @@ func openFile(path string, noSync bool, log *slog.Logger) (*bolt.DB, error) {
 	return db, named(err)
 }
 
-// errNoFile is the error of a folder, a pipe or a device in the place of the file.
-var errNoFile = fmt.Errorf("%w: it is no regular file", ErrDamaged)
-
-// checkLegible reads the headers of a file. The library maps them: of a page that the disk
-// cannot read, the process would die.
+// checkLegible reads the headers of a file. The library maps them, and a page that the disk
+// cannot read would end the process.
 func checkLegible(path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrPermission) {
 		return err
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
+		return fmt.Errorf("%w: %w", record.ErrDamaged, err)
 	}
 	defer f.Close()
 	if _, err := io.Copy(io.Discard, io.LimitReader(f, 2<<16)); err != nil {
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
+		return fmt.Errorf("%w: %w", record.ErrDamaged, err)
 	}
 	return nil
 }
 
-// makeFile makes an empty file. After a crash it is there as a whole, or not at all.
+// makeFile makes an empty file. After a crash the whole file exists, or none.
 func makeFile(path string) error {
 	fresh := path + ".new"
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -89,8 +91,8 @@ func makeFile(path string) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// checkLength compares the length of a file with what its header says of it, and then
-// reads all of it. The lock is held meanwhile.
+// checkLength compares the length of a file with its header, and then reads all of it. It
+// holds the file's lock.
 func checkLength(path string, have int64, log *slog.Logger) error {
 	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: lockTimeout, ReadOnly: true})
 	if err != nil {
@@ -99,9 +101,9 @@ func checkLength(path string, have int64, log *slog.Logger) error {
 	defer db.Close()
 	return db.View(func(tx *bolt.Tx) error {
 		if want := tx.Size(); have < want {
-			return fmt.Errorf("%w: cut short, %d bytes of %d", ErrDamaged, have, want)
+			return fmt.Errorf("%w: cut short, %d bytes of %d", record.ErrDamaged, have, want)
 		}
-		spare, err := sound(path)
+		spare, err := salvage.Check(path)
 		if err == nil && !spare {
 			log.Warn("one of two headers of the ledger is damaged, and is written anew; the last report may be missing in it", "path", path)
 		}
@@ -109,51 +111,52 @@ func checkLength(path string, have int64, log *slog.Logger) error {
 	})
 }
 
-// named says in our words what the library says of a file.
+// named replaces errors of the library with those of the ledger.
 func named(err error) error {
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return errors.New("another process has it open")
 	case errors.Is(err, bolterrors.ErrVersionMismatch):
-		return fmt.Errorf("%w of bbolt, whose format 2 is known", ErrVersion)
+		return fmt.Errorf("%w of bbolt, whose format 2 is known", record.ErrVersion)
 	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum):
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
+		return fmt.Errorf("%w: %w", record.ErrDamaged, err)
 	}
 	return err
 }
 
-// begin makes the buckets of a new file, and checks the version of another.
-func (s *store) begin() error {
+// begin makes the buckets of a new file, and checks the version of an existing one.
+func (s *File) begin() error {
 	return s.db.Update(func(tx *bolt.Tx) error {
-		if tx.Bucket(bucketMeta) == nil {
+		if tx.Bucket(buckets.Meta) == nil {
 			if name, _ := tx.Cursor().First(); name != nil {
-				return fmt.Errorf("%w: it has a bucket %.40q and none %q", ErrDamaged, name, bucketMeta)
+				return fmt.Errorf("%w: it has a bucket %.40q and none %q", record.ErrDamaged, name, buckets.Meta)
 			}
-			for _, name := range buckets {
+			for _, name := range buckets.All {
 				if _, err := tx.CreateBucket(name); err != nil {
 					return err
 				}
 			}
-			return tx.Bucket(bucketMeta).Put(keyVersion, versionValue(version))
+			return tx.Bucket(buckets.Meta).Put(buckets.KeyVersion, buckets.VersionValue(buckets.Version))
 		}
-		if err := checkVersion(tx.Bucket(bucketMeta).Get(keyVersion)); err != nil {
+		if err := buckets.CheckVersion(tx.Bucket(buckets.Meta).Get(buckets.KeyVersion)); err != nil {
 			return err
 		}
-		for _, name := range buckets {
+		for _, name := range buckets.All {
 			if tx.Bucket(name) == nil {
-				return fmt.Errorf("%w: it has no bucket %q", ErrDamaged, name)
+				return fmt.Errorf("%w: it has no bucket %q", record.ErrDamaged, name)
 			}
 		}
 		return nil
 	})
 }
 
-// replaceFile puts a file in the place of a damaged one, which is kept.
-func replaceFile(path, fresh, aside string) error {
+// ReplaceFile replaces a damaged file at path with a new one, and keeps the damaged one as
+// aside.
+func ReplaceFile(path, fresh, aside string) error {
 	if err := os.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.Link(path, aside); err != nil { // of a folder, or where the file system has no links
+	if err := os.Link(path, aside); err != nil { // path is a folder, or the file system has no links
 		if err := os.Rename(path, aside); err != nil {
 			return err
 		}
@@ -164,7 +167,7 @@ func replaceFile(path, fresh, aside string) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// syncDir makes names in a folder durable.
+// syncDir makes the names in a folder durable.
 func syncDir(folder string) error {
 	dir, err := os.Open(folder)
 	if err != nil {

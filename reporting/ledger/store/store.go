@@ -1,4 +1,15 @@
-package ledger
+// Package store owns the ledger's file while it is open: it opens it after a check of every
+// page, writes in transactions that many jobs share, removes settled decisions, and takes
+// copies. It knows buckets and records, but not what is entered or decided.
+//
+//	Open -> salvage.Check -> the library opens the file
+//	Commit(job) -> the writing goroutine takes all jobs that wait -> one transaction, one fsync
+//	Settle(decision) -> removed with the next transaction
+//	Close -> the goroutine ends, settled decisions are removed
+//
+// A File has one lock, of the settled decisions, which is held for a look into a table.
+// Readers have transactions of their own and do not wait for writers.
+package store
 
 import (
 	"errors"
@@ -8,31 +19,36 @@ import (
 	"sync/atomic"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/spambloom/spambloom/reporting/ledger/buckets"
 )
 
 // maxJobs bounds the jobs of one transaction.
 const maxJobs = 512
 
-// store is the open file. It is safe for concurrent use.
-type store struct {
+// ErrClosed is the error of everything after Close.
+var ErrClosed = errors.New("the ledger of reports is closed")
+
+// File is the open file. It is safe for concurrent use.
+type File struct {
 	path    string
 	db      *bolt.DB
 	jobs    chan *job
-	quit    chan struct{} // closed by close
+	quit    chan struct{} // closed by Close
 	ended   chan struct{} // closed when the last transaction has ended
 	closing sync.Once
 	settled settled
 	failed  atomic.Pointer[string] // the error of the last transaction; nil: it succeeded
 }
 
-// openStore opens the file, or makes it. It refuses a damaged file, and one of another
-// version, and leaves it as it is.
-func openStore(path string, noSync bool, log *slog.Logger) (*store, error) {
+// Open opens the file, or makes it. It refuses a damaged file, and one of another version,
+// and leaves it as it is. With noSync the system decides when to write to the disk.
+func Open(path string, noSync bool, log *slog.Logger) (*File, error) {
 	db, err := openFile(path, noSync, log)
 	if err != nil {
 		return nil, fmt.Errorf("ledger %s: %w", path, err)
 	}
-	s := &store{path: path, db: db, jobs: make(chan *job), quit: make(chan struct{}), ended: make(chan struct{})}
+	s := &File{path: path, db: db, jobs: make(chan *job), quit: make(chan struct{}), ended: make(chan struct{})}
 	if err := s.begin(); err != nil {
 		return nil, errors.Join(fmt.Errorf("ledger %s: %w", path, err), db.Close())
 	}
@@ -47,10 +63,10 @@ type job struct {
 	done    chan error
 }
 
-// commit does work in a transaction together with other work that waits, and returns when it
-// is on disk (group commit). If do returns err, the transaction ends and nothing of it is
-// written. If it returns refused, it has written nothing, and the others go on.
-func (s *store) commit(do func(*bolt.Tx) (refused, err error)) error {
+// Commit runs do in a transaction together with other jobs that wait, and returns when it is
+// on disk (group commit). If do returns err, nothing of the transaction is written. It may
+// return refused only if it has written nothing; the other jobs go on.
+func (s *File) Commit(do func(*bolt.Tx) (refused, err error)) error {
 	j := &job{do: do, done: make(chan error, 1)}
 	select {
 	case s.jobs <- j:
@@ -60,8 +76,8 @@ func (s *store) commit(do func(*bolt.Tx) (refused, err error)) error {
 	}
 }
 
-// view reads in a transaction. What it hands out must be copied before it ends.
-func (s *store) view(do func(*bolt.Tx) error) error {
+// View reads in a transaction. Keys and values must be copied before it ends.
+func (s *File) View(do func(*bolt.Tx) error) error {
 	if err := s.db.View(do); err != nil {
 		return fmt.Errorf("ledger %s: %w", s.path, err)
 	}
@@ -70,7 +86,7 @@ func (s *store) view(do func(*bolt.Tx) error) error {
 
 // work is the goroutine that writes. It takes all jobs that wait at once, so that many share
 // one write to the disk and a single one does not wait for others.
-func (s *store) work() {
+func (s *File) work() {
 	defer close(s.ended)
 	for {
 		select {
@@ -82,7 +98,7 @@ func (s *store) work() {
 	}
 }
 
-func (s *store) batch(jobs []*job) {
+func (s *File) batch(jobs []*job) {
 	for len(jobs) < maxJobs {
 		select {
 		case j := <-s.jobs:
@@ -104,11 +120,11 @@ func (s *store) batch(jobs []*job) {
 
 // transaction runs the jobs, and removes the settled decisions. After an error the file is
 // as before.
-func (s *store) transaction(jobs []*job) error {
+func (s *File) transaction(jobs []*job) error {
 	settled := s.settled.take()
 	err := s.db.Update(func(tx *bolt.Tx) (err error) {
 		for id := range settled {
-			if err := tx.Bucket(bucketDue).Delete(id[:]); err != nil {
+			if err := tx.Bucket(buckets.Due).Delete(id[:]); err != nil {
 				return err
 			}
 		}
@@ -130,29 +146,29 @@ func (s *store) transaction(jobs []*job) error {
 	return err
 }
 
-// fault returns the error of the last transaction; nil if it succeeded.
-func (s *store) fault() error {
+// Fault returns the error of the last transaction; nil if it succeeded.
+func (s *File) Fault() error {
 	if text := s.failed.Load(); text != nil {
 		return errors.New(*text)
 	}
 	return nil
 }
 
-// settle removes a decision with the next transaction, or at the latest with close. Until
+// Settle removes a decision with the next transaction, or at the latest with Close. Until
 // then a crash brings it back.
-func (s *store) settle(due uint64) { s.settled.add(newNumber(due)) }
+func (s *File) Settle(due uint64) { s.settled.add(buckets.NewNumber(due)) }
 
-// flush removes the settled decisions if no transaction has done so. After an error of the
+// Flush removes the settled decisions if no transaction has done so. After an error of the
 // disk it finds out whether the disk works again.
-func (s *store) flush() error {
-	if !s.settled.waiting() && s.fault() == nil {
+func (s *File) Flush() error {
+	if !s.settled.waiting() && s.Fault() == nil {
 		return nil
 	}
-	return s.commit(func(*bolt.Tx) (refused, err error) { return nil, nil })
+	return s.Commit(func(*bolt.Tx) (refused, err error) { return nil, nil })
 }
 
-// close removes the settled decisions and closes the file. Jobs that wait are refused.
-func (s *store) close() (err error) {
+// Close removes the settled decisions and closes the file. Jobs that wait get ErrClosed.
+func (s *File) Close() (err error) {
 	s.closing.Do(func() {
 		close(s.quit)
 		<-s.ended
@@ -168,7 +184,7 @@ func (s *store) close() (err error) {
 // carrying one out twice does no harm.
 type settled struct {
 	mu   sync.Mutex
-	ids  map[number]bool
+	ids  map[buckets.Number]bool
 	held int // while it is above 0, none is removed
 }
 
@@ -185,7 +201,7 @@ func (s *settled) release() {
 	s.held--
 }
 
-func (s *settled) take() map[number]bool {
+func (s *settled) take() map[buckets.Number]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held > 0 {
@@ -196,17 +212,17 @@ func (s *settled) take() map[number]bool {
 	return ids
 }
 
-func (s *settled) putBack(ids map[number]bool) {
+func (s *settled) putBack(ids map[buckets.Number]bool) {
 	for id := range ids {
 		s.add(id)
 	}
 }
 
-func (s *settled) add(id number) {
+func (s *settled) add(id buckets.Number) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ids == nil {
-		s.ids = map[number]bool{}
+		s.ids = map[buckets.Number]bool{}
 	}
 	s.ids[id] = true
 }
