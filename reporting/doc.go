@@ -1,19 +1,33 @@
-// Package reporting takes reports of spam and answers questions about messages, for
-// the people and programs of this machine and, where that is wanted, of others. It
-// owns the desk, which accepts or refuses a report, and the control API (HTTP and JSON,
-// see API.md): its server, its client, and who may do what there. It does not sign
-// messages, keep filters or choose a verdict; bodies never reach it, only signatures.
+// Package reporting is the page of the packages below it, which take reports of spam and
+// answer questions about messages. It has no code. Bodies of messages never reach these
+// packages, only signatures. They do not sign messages, keep filters or choose a verdict.
 //
-//	spambloom report -> Client -> unix socket, or TLS -> Door -> NewHandler: who asks, may they?
-//	    -> Desk.Report: DB.Reportable, rate limit
-//	         -> Ledger.Enter      who, when, weight, quorum, share   (on disk)
-//	         -> DB.Report         where the quorum is reached (on disk), then Ledger.Settle
-//	         -> DB.Judge, one log line
-//	    -> "accepted", and the verdict from now on
-//	spambloom check  -> Client -> NewHandler -> DB.Judge, Decide -> verdict
-//	Desk.Run: what a crash or a full disk left undone is carried out; old reports are forgotten
-//	spambloom backup -> the state folder as of one moment, as a tar (package backup)
+//	api         requests and answers of the control API (HTTP and JSON, see API.md)
+//	api/v1      its endpoints: path, type of the request, type of the answer
+//	credential  files of tokens and certificates
+//	client      asks a daemon, over the control socket or TLS
+//	server      connections, names and rights of callers, the handlers
+//	desk        carries out what is asked
+//	ledger      keeps who reported what; decides by weight and quorum
+//	trust       the weight of a reporter
+//	backup      the state folder as of one moment, as a tar
 //
-// How far a reporter is believed is in package trust, what is kept of reports in
-// package ledger.
+// The life of a report, with the package of each step:
+//
+//	spambloom report, with signatures of the message
+//	    client   -> Post(v1.Report): JSON over the unix socket, or TLS with a token or certificate
+//	    server   -> Door: bounds by user or address; Remote: the client's name
+//	    server   -> Access: the caller's name and rights; turns: 8 requests of a user at once
+//	    api      -> Decode, Request.Read: bounds and syntax of every member
+//	    desk     -> Report: what of it can be reported, limit per hour, the shape of its sketches
+//	    ledger   -> Enter: reporter, time, tally, share, decision (on disk)
+//	    trust    -> the weight of the reporter
+//	    bloomdb  -> DB.Report, if the quorum is reached (on disk); from there to other sites
+//	    ledger   -> Settle: the decision is carried out
+//	    bloomdb  -> DB.Judge: the evidence from now on
+//	    server   -> verdict and receipt, as JSON
+//	    client   -> api.Receipt, or *api.Problem
+//
+// A spam trap begins at desk. A question (check, explain) goes from desk straight to
+// DB.Judge. What a crash or a full disk left undone, Desk.Run carries out.
 package reporting

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/mailbox"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -162,7 +162,7 @@ func counted(inputs iter.Seq2[input, error], n *int) iter.Seq2[input, error] {
 func concernsOne(err error) bool {
 	var input *inputError
 	var feedback *feedbackError
-	var problem *reporting.Problem
+	var problem *api.Problem
 	switch {
 	case errors.As(err, &input), errors.As(err, &feedback), errors.Is(err, bloomdb.ErrNothing):
 		return true

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/spambloom/spambloom/bloomdb"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/client"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -88,7 +88,7 @@ func TestProcessFatal(t *testing.T) {
 	var taken atomic.Int32
 	work := func(_ context.Context, m signature.Message) (string, error) {
 		if string(m.Body) == "3" {
-			return "", reporting.ErrUnavailable
+			return "", client.ErrUnavailable
 		}
 		return "", nil
 	}

@@ -8,7 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spambloom/spambloom/bloomdb"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -25,11 +27,11 @@ type checked struct {
 	ID      string        `json:"id,omitempty"`
 	Never   bool          `json:"never,omitempty"`
 
-	Overlap *reporting.Overlap `json:"overlap,omitempty"` // where a sketch lists it
-	Error   string             `json:"error,omitempty"`
+	Overlap *api.Overlap `json:"overlap,omitempty"` // where a sketch lists it
+	Error   string       `json:"error,omitempty"`
 }
 
-func newChecked(name string, a reporting.Answer, err error) checked {
+func newChecked(name string, a api.Answer, err error) checked {
 	return checked{File: name, Verdict: a.Verdict, Class: a.Class, Kinds: a.Kinds, Domain: a.Domain, Count: a.Count, Sites: a.Sites, ID: a.ID, Never: a.Never, Overlap: a.Overlap, Error: errorText(err)}
 }
 
@@ -77,10 +79,10 @@ func (c *cli) check(ctx context.Context, names []string, asJSON bool) (spam bool
 		return false, err
 	}
 	defer daemon.Close()
-	ask := func(ctx context.Context, m signature.Message) (reporting.Answer, error) {
-		return daemon.Check(ctx, reporting.NewRequest(signature.Compute(m)))
+	ask := func(ctx context.Context, m signature.Message) (api.Answer, error) {
+		return client.Post(ctx, daemon, v1.Check, api.NewRequest(signature.Compute(m)))
 	}
-	err = process(ctx, c, "checked", c.inputs(names), ask, func(r result[reporting.Answer]) error {
+	err = process(ctx, c, "checked", c.inputs(names), ask, func(r result[api.Answer]) error {
 		spam = spam || r.answer.Verdict == "spam"
 		if asJSON {
 			return c.printJSON(newChecked(r.name, r.answer, r.err))
@@ -94,7 +96,7 @@ func (c *cli) check(ctx context.Context, names []string, asJSON bool) (spam bool
 }
 
 // verdictLine has the form of the header that the milter adds.
-func verdictLine(name string, a reporting.Answer) string {
+func verdictLine(name string, a api.Answer) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", name, a.Verdict)
 	if a.Never && a.Verdict != "spam" {

@@ -12,23 +12,24 @@ import (
 	"strings"
 
 	"github.com/spambloom/spambloom/cmd/internal/socket"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 // dial finds the daemon's control socket and connects, or connects to the daemon of
 // another machine.
-func (c *cli) dial() (*reporting.Client, error) {
+func (c *cli) dial() (*client.Client, error) {
 	return c.dialTo(c.spec())
 }
 
-// asked connects to the daemon and asks it for something that it knows.
-func asked[A any](ctx context.Context, c *cli, ask func(*reporting.Client, context.Context) (A, error)) (answer A, err error) {
+// asked connects to the daemon and asks one question.
+func asked[A any](ctx context.Context, c *cli, endpoint v1.Get[A]) (answer A, err error) {
 	daemon, err := c.dial()
 	if err != nil {
 		return answer, err
 	}
 	defer daemon.Close()
-	return ask(daemon, ctx)
+	return client.Get(ctx, daemon, endpoint)
 }
 
 // spec is the control socket that is named, empty where none is.
@@ -38,7 +39,7 @@ func (c *cli) spec() string { return cmp.Or(c.control, os.Getenv("SPAMBLOOM_CONT
 func isRemote(spec string) bool { return strings.HasPrefix(spec, "https:") }
 
 // dialTo connects to the control socket spec, empty for where daemons have it.
-func (c *cli) dialTo(spec string) (*reporting.Client, error) {
+func (c *cli) dialTo(spec string) (*client.Client, error) {
 	if spec != "" {
 		if isRemote(spec) {
 			return dialRemote(spec)
@@ -50,15 +51,15 @@ func (c *cli) dialTo(spec string) (*reporting.Client, error) {
 		if err != nil {
 			return nil, &usageError{err}
 		}
-		return reporting.Dial("unix:" + path)
+		return client.Dial("unix:" + path)
 	}
 	tried := controlSockets()
 	for _, path := range tried {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) && isTrusted(path) {
-			return reporting.Dial("unix:" + path)
+			return client.Dial("unix:" + path)
 		}
 	}
-	return nil, fmt.Errorf("%w: there is none of %s", reporting.ErrUnavailable, strings.Join(tried, ", "))
+	return nil, fmt.Errorf("%w: there is none of %s", client.ErrUnavailable, strings.Join(tried, ", "))
 }
 
 // controlSockets are the places where daemons have their control socket: as a
@@ -88,11 +89,11 @@ const maxToken = 4096
 
 // dialRemote connects to another machine, with the credentials of the environment: a
 // command line can be read by every user.
-func dialRemote(spec string) (*reporting.Client, error) {
-	if _, err := reporting.RemoteAddress(spec); err != nil {
+func dialRemote(spec string) (*client.Client, error) {
+	if _, err := client.RemoteAddress(spec); err != nil {
 		return nil, &usageError{err}
 	}
-	credentials := reporting.Credentials{
+	credentials := client.Credentials{
 		CA: os.Getenv("SPAMBLOOM_CA"), Cert: os.Getenv("SPAMBLOOM_CERT"), Key: os.Getenv("SPAMBLOOM_KEY"),
 		Token: os.Getenv("SPAMBLOOM_TOKEN"),
 	}
@@ -105,7 +106,7 @@ func dialRemote(spec string) (*reporting.Client, error) {
 	if err := credentials.Check(); err != nil {
 		return nil, readFault(err)
 	}
-	return reporting.DialRemote(spec, credentials)
+	return client.DialRemote(spec, credentials)
 }
 
 // readToken reads a file that holds a token, and that others may not read.

@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/cmd/internal/queue"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 // promptly bounds what a report waits for the daemon where it can be queued instead:
@@ -32,7 +34,7 @@ type courier struct {
 	verb     string
 	reporter string
 	queue    *queue.Queue // nil: --no-queue
-	daemon   *reporting.Client
+	daemon   *client.Client
 
 	mu   sync.Mutex
 	why  error // set: messages are queued, for this
@@ -51,7 +53,7 @@ func (c *cli) newCourier(ctx context.Context, verb string, flags reportFlags) (*
 	switch {
 	case err == nil:
 		k.daemon = daemon
-	case k.queue != nil && errors.Is(err, reporting.ErrUnavailable) && isAway(err):
+	case k.queue != nil && errors.Is(err, client.ErrUnavailable) && isAway(err):
 		k.why = err
 	default:
 		return nil, err
@@ -118,7 +120,7 @@ func (k *courier) close() {
 
 // carry gives a request to the daemon. Where the daemon does not take it now, it
 // waits in the queue, for the reason queued.
-func (k *courier) carry(ctx context.Context, r reporting.Request) (receipt reporting.Receipt, queued, err error) {
+func (k *courier) carry(ctx context.Context, r api.Request) (receipt api.Receipt, queued, err error) {
 	if why := k.waits(); why != nil {
 		return receipt, why, k.add(r, why)
 	}
@@ -148,7 +150,7 @@ func (k *courier) waits() error {
 }
 
 // add queues a request; why is what the daemon said, or that none is there.
-func (k *courier) add(r reporting.Request, why error) error {
+func (k *courier) add(r api.Request, why error) error {
 	control, err := k.c.controlSpec()
 	if err == nil {
 		err = k.queue.Add(queue.Entry{At: time.Now(), Verb: k.verb, Control: control, Request: r})
@@ -183,18 +185,18 @@ func (c *cli) controlSpec() (string, error) {
 }
 
 // tell does a verb.
-func tell(ctx context.Context, daemon *reporting.Client, verb string, r reporting.Request) (reporting.Receipt, error) {
+func tell(ctx context.Context, daemon *client.Client, verb string, r api.Request) (api.Receipt, error) {
 	if verb == "revoke" {
-		return daemon.Revoke(ctx, r)
+		return client.Post(ctx, daemon, v1.Revoke, r)
 	}
-	return daemon.Report(ctx, r)
+	return client.Post(ctx, daemon, v1.Report, r)
 }
 
 // isAway tells an error that will be over, by itself or by an administrator, from
 // one that would come again: nobody answers, the connection broke, the daemon has no
 // room, or not for this reporter now.
 func isAway(err error) bool {
-	var problem *reporting.Problem
+	var problem *api.Problem
 	switch {
 	case errors.As(err, &problem):
 		switch problem.Status {
@@ -202,7 +204,7 @@ func isAway(err error) bool {
 			return true
 		}
 		return false
-	case errors.Is(err, reporting.ErrProtocol), errors.Is(err, reporting.ErrUntrusted):
+	case errors.Is(err, client.ErrProtocol), errors.Is(err, client.ErrUntrusted):
 		return false
 	}
 	var usage *usageError
@@ -211,7 +213,7 @@ func isAway(err error) bool {
 
 // isRefusal tells that the daemon will never take a request.
 func isRefusal(err error) bool {
-	var problem *reporting.Problem
+	var problem *api.Problem
 	if !errors.As(err, &problem) {
 		return false
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
 )
 
 func TestAgo(t *testing.T) {
@@ -48,7 +48,7 @@ func TestStatusTextExchange(t *testing.T) {
 		{"no exchange", `null`, nil, []string{"redis", "REFUSED"}},
 		{"another form", `{"sites":7}`, []string{"\nexchange sites   7\n"}, []string{"REFUSED", "redis"}},
 	} {
-		s := reporting.Status{Daemon: json.RawMessage(`{"milter":["inet:8899@127.0.0.1"],"exchange":` + c.exchange + `}`)}
+		s := api.Status{Daemon: json.RawMessage(`{"milter":["inet:8899@127.0.0.1"],"exchange":` + c.exchange + `}`)}
 		got := statusText(s, now)
 		for _, want := range append(c.want, "inet:8899@127.0.0.1") {
 			if !strings.Contains(got, want) {

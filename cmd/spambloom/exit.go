@@ -10,7 +10,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/mailbox"
 	"github.com/spambloom/spambloom/cmd/internal/queue"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 // Exit codes, as in sysexits.h.
@@ -138,7 +139,7 @@ func exitCode(err error) int {
 	var key *keyError
 	var state *stateError
 	var damaged *backupError
-	var problem *reporting.Problem
+	var problem *api.Problem
 	var unflushed *unflushedError
 	var queued *queueError
 	var feedback *feedbackError
@@ -161,11 +162,11 @@ func exitCode(err error) int {
 		return exData
 	case errors.As(err, &problem):
 		return problemCode(problem.Status)
-	case errors.Is(err, reporting.ErrProtocol):
+	case errors.Is(err, client.ErrProtocol):
 		return exProtocol
-	case errors.Is(err, reporting.ErrUnavailable) && errors.Is(err, fs.ErrPermission), errors.Is(err, reporting.ErrUntrusted):
+	case errors.Is(err, client.ErrUnavailable) && errors.Is(err, fs.ErrPermission), errors.Is(err, client.ErrUntrusted):
 		return exNoPerm
-	case errors.Is(err, reporting.ErrUnavailable):
+	case errors.Is(err, client.ErrUnavailable):
 		return exUnavailable
 	case errors.As(err, &queued):
 		return exIOErr
@@ -194,7 +195,7 @@ func problemCode(status int) int {
 
 // hint says what to do about the mistakes that are easily made.
 func hint(err error) string {
-	var problem *reporting.Problem
+	var problem *api.Problem
 	switch exitCode(err) {
 	case exUsage:
 		return "see spambloom --help, or spambloom COMMAND --help"
@@ -254,9 +255,9 @@ func hint(err error) string {
 // strangers says what a client and a daemon on another machine know each other by,
 // where that is what failed.
 func strangers(err error) string {
-	var problem *reporting.Problem
+	var problem *api.Problem
 	switch {
-	case errors.Is(err, reporting.ErrUntrusted):
+	case errors.Is(err, client.ErrUntrusted):
 		return "SPAMBLOOM_CA names the file of the CA that signed the daemon's certificate"
 	case errors.As(err, &problem) && problem.Status == http.StatusUnauthorized:
 		return "SPAMBLOOM_TOKEN or SPAMBLOOM_TOKEN_FILE, or SPAMBLOOM_CERT and SPAMBLOOM_KEY, are what lets a client in; see spambloom token --help"
@@ -269,7 +270,7 @@ func strangers(err error) string {
 func trouble(err error) string {
 	var output *outputError
 	var state *stateError
-	var problem *reporting.Problem
+	var problem *api.Problem
 	var site *siteError
 	var unflushed *unflushedError
 	var queued *queueError

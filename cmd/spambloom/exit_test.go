@@ -8,11 +8,12 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/mailbox"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 func TestExitCode(t *testing.T) {
-	problem := func(status int) error { return fmt.Errorf("a.eml: %w", &reporting.Problem{Status: status}) }
+	problem := func(status int) error { return fmt.Errorf("a.eml: %w", &api.Problem{Status: status}) }
 	for _, c := range []struct {
 		err  error
 		want int
@@ -25,7 +26,7 @@ func TestExitCode(t *testing.T) {
 		{problem(422), 65},
 		{&toldError{&inputError{fs.ErrNotExist}}, 66},
 		{&inputError{fs.ErrPermission}, 66},
-		{fmt.Errorf("%w on x: %w", reporting.ErrUnavailable, fs.ErrNotExist), 69},
+		{fmt.Errorf("%w on x: %w", client.ErrUnavailable, fs.ErrNotExist), 69},
 		{problem(500), 74},
 		{&outputError{errors.New("disk full")}, 74},
 		{&stateError{errors.New("disk full")}, 74},
@@ -36,7 +37,7 @@ func TestExitCode(t *testing.T) {
 		{problem(400), 76},
 		{problem(404), 76},
 		{problem(403), 77},
-		{fmt.Errorf("%w on x: %w", reporting.ErrUnavailable, fs.ErrPermission), 77},
+		{fmt.Errorf("%w on x: %w", client.ErrUnavailable, fs.ErrPermission), 77},
 	} {
 		if got := exitCode(c.err); got != c.want {
 			t.Errorf("%v: exit code %d, want %d", c.err, got, c.want)
@@ -53,19 +54,19 @@ func TestWhatIsQueued(t *testing.T) {
 		away, refusal bool
 	}{{away, true, false}, {refused, false, true}, {neither, false, false}} {
 		for _, status := range c.statuses {
-			err := fmt.Errorf("a.eml: %w", &reporting.Problem{Status: status})
+			err := fmt.Errorf("a.eml: %w", &api.Problem{Status: status})
 			if isAway(err) != c.away || isRefusal(err) != c.refusal {
 				t.Errorf("%d: away %v, refused %v", status, isAway(err), isRefusal(err))
 			}
 		}
 	}
 	for err, want := range map[error]bool{
-		fmt.Errorf("%w on x: %w", reporting.ErrUnavailable, fs.ErrNotExist):   true,
-		errors.New("unexpected EOF"):                                          true,
-		fmt.Errorf("%w on x: %w", reporting.ErrUnavailable, fs.ErrPermission): false,
-		fmt.Errorf("ask: %w", reporting.ErrUntrusted):                         false,
-		fmt.Errorf("ask: %w", reporting.ErrProtocol):                          false,
-		&usageError{errNoCommand}:                                             false,
+		fmt.Errorf("%w on x: %w", client.ErrUnavailable, fs.ErrNotExist):   true,
+		errors.New("unexpected EOF"):                                       true,
+		fmt.Errorf("%w on x: %w", client.ErrUnavailable, fs.ErrPermission): false,
+		fmt.Errorf("ask: %w", client.ErrUntrusted):                         false,
+		fmt.Errorf("ask: %w", client.ErrProtocol):                          false,
+		&usageError{errNoCommand}:                                          false,
 	} {
 		if isAway(err) != want || isRefusal(err) {
 			t.Errorf("%v: away %v, refused %v", err, isAway(err), isRefusal(err))

@@ -10,23 +10,25 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spambloom/spambloom/bloomdb"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 	"github.com/spambloom/spambloom/signature"
 )
 
 // explained is what `explain --json` prints for a message.
 type explained struct {
 	checked
-	Signatures []reporting.Trace       `json:"signatures,omitempty"`
-	Sketches   []reporting.SketchTrace `json:"sketches,omitempty"`
-	Domains    []reporting.DomainTrace `json:"domains,omitempty"`
-	Limits     []string                `json:"limits,omitempty"`
+	Signatures []api.Trace       `json:"signatures,omitempty"`
+	Sketches   []api.SketchTrace `json:"sketches,omitempty"`
+	Domains    []api.DomainTrace `json:"domains,omitempty"`
+	Limits     []string          `json:"limits,omitempty"`
 }
 
 // explanation is the daemon's, and what it does not know: the limits that bit while
 // the message was signed here.
 type explanation struct {
-	reporting.Explanation
+	api.Explanation
 	limits []string
 }
 
@@ -79,7 +81,7 @@ func (c *cli) explain(ctx context.Context, names []string, asJSON bool) error {
 	defer daemon.Close()
 	ask := func(ctx context.Context, m signature.Message) (explanation, error) {
 		set := signature.Compute(m)
-		x, err := daemon.Explain(ctx, reporting.NewRequest(set))
+		x, err := client.Post(ctx, daemon, v1.Explain, api.NewRequest(set))
 		return explanation{x, set.Limits.Names()}, err
 	}
 	return process(ctx, c, "explained", c.inputs(names), ask, func(r result[explanation]) error {
@@ -131,7 +133,7 @@ func explanationText(name string, x explanation) string {
 }
 
 // voted says of when a site's vote is.
-func voted(v reporting.Vote) string {
+func voted(v api.Vote) string {
 	text := "published " + v.Made.Format(time.DateTime)
 	if v.Stale {
 		text += ", too long ago to count"
@@ -141,7 +143,7 @@ func voted(v reporting.Vote) string {
 
 // standing says what became of a signature. Trails stand newest first: a report
 // that is newer than all revocations is not listed only where a retouch hides it.
-func standing(t reporting.Trace) string {
+func standing(t api.Trace) string {
 	switch {
 	case t.Listed:
 		return "is listed as spam"
@@ -156,7 +158,7 @@ func standing(t reporting.Trace) string {
 }
 
 // domainStanding says what a link's domain says against a message.
-func domainStanding(d reporting.DomainTrace) string {
+func domainStanding(d api.DomainTrace) string {
 	switch {
 	case d.Ignored:
 		return "which says nothing: it is well-known, or on never_alone"
@@ -181,7 +183,7 @@ func asClasses(classes []bloomdb.Class) string {
 }
 
 // asRetouched marks a report that a masked bit hides.
-func asRetouched(t reporting.Trail) string {
+func asRetouched(t api.Trail) string {
 	if t.Retouched {
 		return "\thidden by a retouch"
 	}
@@ -205,7 +207,7 @@ func times(n uint64) string {
 
 // lately says how often this site saw a message in the last minutes. Few
 // sightings, and estimates, are said as what they are.
-func lately(b reporting.Burst) string {
+func lately(b api.Burst) string {
 	text := "not"
 	switch {
 	case b.AtLeast:
@@ -219,6 +221,6 @@ func lately(b reporting.Burst) string {
 	return fmt.Sprintf("in the last %s\t%s", (time.Duration(b.Seconds) * time.Second), text)
 }
 
-func period(t reporting.Trail) string {
+func period(t api.Trail) string {
 	return fmt.Sprintf("generation %d, from %s", t.Generation, instant(t.Start))
 }

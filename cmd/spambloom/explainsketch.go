@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
 )
 
 // sketchText writes what is known of near-duplicates by one sketch: the best group
 // of each site in each generation.
-func sketchText(w io.Writer, t reporting.SketchTrace) {
+func sketchText(w io.Writer, t api.SketchTrace) {
 	if len(t.Spam)+len(t.Revoked) == 0 {
 		fmt.Fprintf(w, "  %s is like no reported one\n", t.Kind)
 		return
@@ -23,12 +23,12 @@ func sketchText(w io.Writer, t reporting.SketchTrace) {
 	}
 }
 
-func sketchPeriod(t reporting.SketchTrail) string {
+func sketchPeriod(t api.SketchTrail) string {
 	return fmt.Sprintf("generation %d, from %s", t.Generation, instant(t.Start))
 }
 
 // likeness says how many keys were found, and whether they are enough.
-func likeness(t reporting.SketchTrail) string {
+func likeness(t api.SketchTrail) string {
 	enough := "too few"
 	switch {
 	case t.Found >= t.Need:

@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spambloom/spambloom/cmd/internal/queue"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 const flushHelp = `flush hands the reports and revocations to the daemon that wait in this user's
@@ -101,13 +102,13 @@ func (c *cli) sayDelivered(f flushed) error {
 type carrier struct {
 	c       *cli
 	control string // of all entries, where not empty
-	daemons map[string]*reporting.Client
+	daemons map[string]*client.Client
 	done    flushed
 }
 
 // deliver hands over what waits, each to its own daemon unless control names one.
 func (c *cli) deliver(ctx context.Context, q *queue.Queue, control string) (flushed, error) {
-	k := &carrier{c: c, control: control, daemons: map[string]*reporting.Client{}}
+	k := &carrier{c: c, control: control, daemons: map[string]*client.Client{}}
 	defer func() {
 		for _, daemon := range k.daemons {
 			daemon.Close()
@@ -123,7 +124,7 @@ func (k *carrier) send(ctx context.Context, e queue.Entry) queue.Fate {
 	if err == nil {
 		_, err = tell(ctx, daemon, e.Verb, named(e.Request, control))
 	}
-	var problem *reporting.Problem
+	var problem *api.Problem
 	switch {
 	case err == nil:
 		k.done.Delivered++
@@ -141,7 +142,7 @@ func (k *carrier) send(ctx context.Context, e queue.Entry) queue.Fate {
 }
 
 // dial connects to a daemon, once.
-func (k *carrier) dial(control string) (*reporting.Client, error) {
+func (k *carrier) dial(control string) (*client.Client, error) {
 	if daemon := k.daemons[control]; daemon != nil {
 		return daemon, nil
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/internal/queue"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 // What the daemon says to one that waited decides who waits on: its reporter only, where
@@ -30,7 +30,7 @@ func TestFateOfWhatWaited(t *testing.T) {
 		})}, make(chan error)
 		go func() { done <- server.Serve(ln) }()
 		c := &cli{stdout: io.Discard, stderr: io.Discard}
-		k := &carrier{c: c, daemons: map[string]*reporting.Client{}}
+		k := &carrier{c: c, daemons: map[string]*client.Client{}}
 		got := k.send(t.Context(), queue.Entry{Verb: "report", Control: "unix:" + path})
 		delivered, dropped := status == 200, want == queue.Settled && status != 200
 		if got != want || (k.done.Delivered > 0) != delivered || (k.done.Dropped > 0) != dropped {

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/spambloom/spambloom/reporting"
 )
 
 // errDamagedState is what fsck ends with where it has found faults.
@@ -38,7 +36,12 @@ Exit codes:
 }
 
 func (c *cli) fsck(ctx context.Context, asJSON bool) error {
-	checked, err := asked(ctx, c, (*reporting.Client).Fsck)
+	daemon, err := c.dial()
+	if err != nil {
+		return err
+	}
+	defer daemon.Close()
+	checked, err := daemon.Fsck(ctx)
 	if err != nil {
 		return err
 	}

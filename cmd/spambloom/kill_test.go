@@ -17,7 +17,7 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/internal/queue"
 	"github.com/spambloom/spambloom/cmd/testenv"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
 )
 
 // messages writes n messages that differ into a folder.
@@ -158,7 +158,7 @@ func countReports(t *testing.T, socket string) *counter {
 		t.Fatal(err)
 	}
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var request reporting.Request
+		var request api.Request
 		if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return

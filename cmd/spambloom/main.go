@@ -3,7 +3,7 @@
 // are signed here; only signatures go to the daemon, through its control
 // socket.
 //
-//	FILE... -> mailbox.Read -> signature.Compute -> reporting.Client -> stdout
+//	FILE... -> mailbox.Read -> signature.Compute -> client.Client -> stdout
 //
 // Results go to stdout, everything else to stderr as `spambloom: error: ...`,
 // `spambloom: warning: ...` and `spambloom: hint: ...`, in lower case and without

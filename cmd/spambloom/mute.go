@@ -7,7 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 const muteHelp = `mute takes another site's say away, here and at once: its reports and counts act on
@@ -36,7 +38,7 @@ type siteFlags struct {
 }
 
 func (f *siteFlags) check() error {
-	if err := reporting.CheckReporter(f.reporter); err != nil {
+	if err := api.CheckReporter(f.reporter); err != nil {
 		return &usageError{fmt.Errorf("--as: %w", err)}
 	}
 	return nil
@@ -86,13 +88,13 @@ func (c *cli) completeSites(cmd *cobra.Command, args []string, _ string) ([]stri
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	list, err := asked(cmd.Context(), c, (*reporting.Client).Sites)
+	list, err := asked(cmd.Context(), c, v1.Sites)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var names []string
 	for _, s := range list.Sites {
-		if s.State != reporting.StateSelf {
+		if s.State != api.StateSelf {
 			names = append(names, s.Site+"\t"+s.State)
 		}
 	}
@@ -113,7 +115,7 @@ func (c *cli) mute(ctx context.Context, site string, flags siteFlags) error {
 		return err
 	}
 	defer daemon.Close()
-	done, err := daemon.Mute(ctx, reporting.SiteRequest{Site: site, Undo: flags.undo, Reporter: flags.reporter})
+	done, err := client.Post(ctx, daemon, v1.Mute, api.SiteRequest{Site: site, Undo: flags.undo, Reporter: flags.reporter})
 	if err != nil {
 		return &siteError{err}
 	}
@@ -121,18 +123,18 @@ func (c *cli) mute(ctx context.Context, site string, flags siteFlags) error {
 }
 
 // muted says what was done.
-func muted(done reporting.SiteReceipt, undo bool) string {
+func muted(done api.SiteReceipt, undo bool) string {
 	was := done.Before.State
 	switch {
-	case !undo && was == reporting.StateDropped:
+	case !undo && was == api.StateDropped:
 		return fmt.Sprintf("%s: dropped before, which is more\n", done.Before.Site)
-	case !undo && was == reporting.StateMuted:
+	case !undo && was == api.StateMuted:
 		return fmt.Sprintf("%s: muted before\n", done.Before.Site)
 	case !undo:
 		return fmt.Sprintf("%s: muted; what is held of it (%s) has no say any more\n", done.Before.Site, size(done.Before.Memory))
-	case was == reporting.StateDropped:
+	case was == api.StateDropped:
 		return fmt.Sprintf("%s: heard again, from anew; its snapshot and stream bring what it has\n", done.Before.Site)
-	case was == reporting.StateMuted:
+	case was == api.StateMuted:
 		return fmt.Sprintf("%s: heard again\n", done.Before.Site)
 	}
 	return fmt.Sprintf("%s: was not muted\n", done.Before.Site)
@@ -151,7 +153,7 @@ func (c *cli) drop(ctx context.Context, site string, flags siteFlags) error {
 	}
 	defer daemon.Close()
 	if !flags.yes {
-		list, err := daemon.Sites(ctx)
+		list, err := client.Get(ctx, daemon, v1.Sites)
 		if err != nil {
 			return err
 		}
@@ -159,7 +161,7 @@ func (c *cli) drop(ctx context.Context, site string, flags siteFlags) error {
 			return errDeclined
 		}
 	}
-	done, err := daemon.Drop(ctx, reporting.SiteRequest{Site: site, Reporter: flags.reporter})
+	done, err := client.Post(ctx, daemon, v1.Drop, api.SiteRequest{Site: site, Reporter: flags.reporter})
 	if err != nil {
 		return &siteError{err}
 	}
@@ -167,17 +169,17 @@ func (c *cli) drop(ctx context.Context, site string, flags siteFlags) error {
 		fmt.Sprintf("%s: dropped; %s freed; to hear it again: spambloom mute --undo %s\n", site, size(done.Before.Memory-done.Now.Memory), site))
 }
 
-func find(sites []reporting.Site, name string) (reporting.Site, bool) {
+func find(sites []api.Site, name string) (api.Site, bool) {
 	for _, s := range sites {
-		if s.Site == name && s.State != reporting.StateSelf {
+		if s.Site == name && s.State != api.StateSelf {
 			return s, true
 		}
 	}
-	return reporting.Site{}, false
+	return api.Site{}, false
 }
 
 // dropQuestion says what will be gone.
-func dropQuestion(s reporting.Site) string {
+func dropQuestion(s api.Site) string {
 	return fmt.Sprintf("drop %s: delete its %d bits and cells (%s), and hear nothing of it until spambloom mute --undo %s?",
 		s.Site, s.Cells, size(s.Memory), s.Site)
 }

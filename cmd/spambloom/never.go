@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spambloom/spambloom/bloomdb"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -84,7 +86,7 @@ func (f *neverFlags) check(names []string) error {
 	if err := bloomdb.CheckNote(f.note); err != nil {
 		return fmt.Errorf("--note: %w", err)
 	}
-	if err := reporting.CheckReporter(f.reporter); err != nil {
+	if err := api.CheckReporter(f.reporter); err != nil {
 		return fmt.Errorf("--as: %w", err)
 	}
 	return nil
@@ -93,7 +95,7 @@ func (f *neverFlags) check(names []string) error {
 // neverDone is what `never --json` prints for a message.
 type neverDone struct {
 	File string `json:"file"`
-	reporting.NeverList
+	api.NeverList
 	Error string `json:"error,omitempty"`
 }
 
@@ -104,19 +106,19 @@ func (c *cli) never(ctx context.Context, names []string, flags neverFlags) error
 		return err
 	}
 	defer daemon.Close()
-	ask, word := daemon.Never, "declared"
+	endpoint, word := v1.Never, "declared"
 	if flags.remove {
-		ask, word = daemon.Unnever, "removed"
+		endpoint, word = v1.RemoveNever, "removed"
 	}
-	send := func(ctx context.Context, m signature.Message) (reporting.NeverList, error) {
+	send := func(ctx context.Context, m signature.Message) (api.NeverList, error) {
 		r, err := requestOf(m)
 		if err != nil {
-			return reporting.NeverList{}, err
+			return api.NeverList{}, err
 		}
 		r.Reporter = flags.reporter
-		return ask(ctx, reporting.NeverRequest{Request: r, Note: flags.note})
+		return client.Post(ctx, daemon, endpoint, api.NeverRequest{Request: r, Note: flags.note})
 	}
-	return process(ctx, c, word, c.messages(names, flags.attached), send, func(r result[reporting.NeverList]) error {
+	return process(ctx, c, word, c.messages(names, flags.attached), send, func(r result[api.NeverList]) error {
 		if flags.asJSON {
 			return c.printJSON(neverDone{r.name, r.answer, errorText(r.err)})
 		}
@@ -128,7 +130,7 @@ func (c *cli) never(ctx context.Context, names []string, flags neverFlags) error
 }
 
 // neverLine says what became of one message.
-func neverLine(name string, l reporting.NeverList, word string) string {
+func neverLine(name string, l api.NeverList, word string) string {
 	if len(l.Entries) == 0 {
 		return name + ": not on the never-list by itself\n"
 	}
@@ -151,8 +153,8 @@ func (c *cli) removeNeverIDs(ctx context.Context, names []string, flags neverFla
 	}
 	defer daemon.Close()
 	for i, id := range names {
-		removed, err := daemon.Unnever(ctx, reporting.NeverRequest{ID: id, Request: reporting.Request{
-			Signatures: []reporting.Signature{}, Reporter: flags.reporter}})
+		removed, err := client.Post(ctx, daemon, v1.RemoveNever, api.NeverRequest{ID: id, Request: api.Request{
+			Signatures: []api.Signature{}, Reporter: flags.reporter}})
 		if err != nil {
 			return &stoppedError{error: fmt.Errorf("%s: %w", id, err), name: id, count: i, done: "removed"}
 		}
@@ -165,7 +167,7 @@ func (c *cli) removeNeverIDs(ctx context.Context, names []string, flags neverFla
 
 // listNever prints what is declared.
 func (c *cli) listNever(ctx context.Context, flags neverFlags) error {
-	list, err := asked(ctx, c, (*reporting.Client).NeverList)
+	list, err := asked(ctx, c, v1.NeverList)
 	if err != nil {
 		return err
 	}
@@ -173,7 +175,7 @@ func (c *cli) listNever(ctx context.Context, flags neverFlags) error {
 }
 
 // neverTable is the readable form.
-func neverTable(entries []reporting.NeverEntry) string {
+func neverTable(entries []api.NeverEntry) string {
 	return columns(func(table io.Writer) {
 		fmt.Fprintln(table, "MESSAGE\tDECLARED\tNOTE")
 		for _, e := range entries {

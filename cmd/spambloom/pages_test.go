@@ -8,15 +8,16 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 // pages is a daemon that has many reports and reporters, and gives them by pages.
-func pages(t *testing.T, reports, reporters int) *reporting.Client {
+func pages(t *testing.T, reports, reporters int) *client.Client {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.HandleFunc("/v1/reports", func(w http.ResponseWriter, r *http.Request) {
-		var ask reporting.TrailRequest
+		var ask api.TrailRequest
 		_ = json.NewDecoder(r.Body).Decode(&ask) // of this program
 		size, id := 1000, uint64(reports)
 		if ask.Limit > 0 {
@@ -25,9 +26,9 @@ func pages(t *testing.T, reports, reporters int) *reporting.Client {
 		if ask.Before > 0 {
 			id = ask.Before - 1
 		}
-		var page reporting.ReportTrail
+		var page api.ReportTrail
 		for ; id > 0 && len(page.Reports) < size; id-- {
-			page.Reports = append(page.Reports, reporting.Reported{ID: id})
+			page.Reports = append(page.Reports, api.Reported{ID: id})
 		}
 		if id > 0 {
 			page.Next = id + 1
@@ -35,9 +36,9 @@ func pages(t *testing.T, reports, reporters int) *reporting.Client {
 		_ = json.NewEncoder(w).Encode(page)
 	})
 	mux.HandleFunc("/v1/reporters", func(w http.ResponseWriter, r *http.Request) {
-		var ask reporting.ReportersRequest
+		var ask api.ReportersRequest
 		_ = json.NewDecoder(r.Body).Decode(&ask)
-		page := reporting.Reporters{Quorum: 2}
+		page := api.Reporters{Quorum: 2}
 		for i := range reporters {
 			name := fmt.Sprintf("r%05d", i)
 			if name <= ask.After {
@@ -47,7 +48,7 @@ func pages(t *testing.T, reports, reporters int) *reporting.Client {
 				page.Next = page.Reporters[999].Name
 				break
 			}
-			page.Reporters = append(page.Reporters, reporting.Reporter{Name: name})
+			page.Reporters = append(page.Reporters, api.Reporter{Name: name})
 		}
 		_ = json.NewEncoder(w).Encode(page)
 	})
@@ -58,12 +59,12 @@ func pages(t *testing.T, reports, reporters int) *reporting.Client {
 	}
 	server, done := &http.Server{Handler: mux}, make(chan error)
 	go func() { done <- server.Serve(ln) }()
-	client, err := reporting.Dial("unix:" + path)
+	daemon, err := client.Dial("unix:" + path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { client.Close(); server.Close(); <-done })
-	return client
+	t.Cleanup(func() { daemon.Close(); server.Close(); <-done })
+	return daemon
 }
 
 // All pages are asked for, and each report and reporter is there once.
@@ -71,8 +72,8 @@ func TestPages(t *testing.T) {
 	for _, c := range []struct{ kept, limit, want int }{
 		{0, 0, 0}, {999, 0, 999}, {1000, 0, 1000}, {2500, 0, 2500}, {2500, 1500, 1500}, {2500, 2500, 2500}, {2500, 100, 100}, {2500, 9999, 2500},
 	} {
-		client := pages(t, c.kept, c.kept)
-		reports, more, err := trail(t.Context(), client, reporting.TrailRequest{}, c.limit)
+		daemon := pages(t, c.kept, c.kept)
+		reports, more, err := trail(t.Context(), daemon, api.TrailRequest{}, c.limit)
 		if err != nil || len(reports) != c.want || more != (c.want < c.kept) {
 			t.Errorf("%d of %d reports: %d, more %v, %v", c.limit, c.kept, len(reports), more, err)
 		}
@@ -81,7 +82,7 @@ func TestPages(t *testing.T) {
 				t.Fatalf("report %d of %d is number %d", i, c.kept, r.ID)
 			}
 		}
-		all, err := allReporters(t.Context(), client)
+		all, err := allReporters(t.Context(), daemon)
 		if err != nil || len(all.Reporters) != c.kept || all.Quorum != 2 {
 			t.Errorf("%d reporters: %d, %v", c.kept, len(all.Reporters), err)
 		}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 func TestQueueFolder(t *testing.T) {
@@ -74,17 +74,17 @@ func TestOthersDaemonIsNotAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	client, err := (&cli{}).dialTo("")
+	daemon, err := (&cli{}).dialTo("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	client.Close()
+	daemon.Close()
 	testenv.Root(t)
 	if err := os.Chown("spambloom-data", 65534, 65534); err != nil {
 		t.Fatal(err)
 	}
-	if client, err = (&cli{}).dialTo(""); !errors.Is(err, reporting.ErrUnavailable) {
+	if daemon, err = (&cli{}).dialTo(""); !errors.Is(err, client.ErrUnavailable) {
 		t.Errorf("another user's daemon is asked: %v", err)
-		client.Close()
+		daemon.Close()
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/server"
 )
 
 // cmdFar: far TOKENS puts a daemon on another address of loopback, over TLS, that lets
@@ -39,7 +39,7 @@ func cmdFar(ts *testscript.TestScript, _ bool, args []string) {
 	client, err := x509.CreateCertificate(rand.Reader, template, template, pair.PrivateKey.(crypto.Signer).Public(), pair.PrivateKey)
 	ts.Check(err)
 	write("store2.key", "PRIVATE KEY", key)
-	remote, err := reporting.NewRemote(reporting.RemoteOptions{
+	remote, err := server.NewRemote(server.RemoteOptions{
 		Cert: write("ca.pem", "CERTIFICATE", pair.Certificate[0]), Key: write("far.key", "PRIVATE KEY", key),
 		Tokens: ts.MkAbs(args[0]), ClientsCA: write("store2.pem", "CERTIFICATE", client),
 	}, nil)
@@ -47,8 +47,8 @@ func cmdFar(ts *testscript.TestScript, _ bool, args []string) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
 	d := daemonOf(ts)
-	server := remote.NewServer(d.api)
-	d.servers = append(d.servers, server)
-	go func() { d.done <- server.Serve(remote.Listen(ln)) }()
+	s := remote.NewServer(d.api)
+	d.servers = append(d.servers, s)
+	go func() { d.done <- s.Serve(remote.Listen(ln)) }()
 	ts.Setenv("SPAMBLOOM_CONTROL", "https://"+ln.Addr().String())
 }

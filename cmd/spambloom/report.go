@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spambloom/spambloom/bloomdb"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -48,7 +48,7 @@ func (f *reportFlags) check() (err error) {
 	if f.class, err = bloomdb.ParseClass(f.className); err != nil {
 		return fmt.Errorf("--class: %w", err)
 	}
-	if err := reporting.CheckReporter(f.reporter); err != nil {
+	if err := api.CheckReporter(f.reporter); err != nil {
 		return fmt.Errorf("--as: %w", err)
 	}
 	if f.named && f.reporter == "" { // a script's variable, which should have had a user's name
@@ -209,7 +209,7 @@ func (c *cli) showReceipt(name string, p parcel) error {
 }
 
 // receiptLine says that a message is accepted, and where that has no effect yet.
-func receiptLine(name string, r reporting.Receipt) string {
+func receiptLine(name string, r api.Receipt) string {
 	note := ""
 	switch {
 	case !r.RevokedUntil.IsZero():
@@ -224,8 +224,8 @@ func receiptLine(name string, r reporting.Receipt) string {
 
 // parcel is a message's way to the daemon and back.
 type parcel struct {
-	request    reporting.Request
-	receipt    reporting.Receipt
+	request    api.Request
+	receipt    api.Receipt
 	queued     error // set: why it waits in the queue
 	needsWhole bool  // the request has no signature of the message's beginning
 	brings     bool  // messages are attached to the message, which were not taken
@@ -247,7 +247,7 @@ func (f reportFlags) pack(verb string, in input) (parcel, error) {
 	if len(set.Signatures) == 0 {
 		return parcel{}, bloomdb.ErrNothing
 	}
-	p := parcel{request: reporting.NewRequest(set), needsWhole: needsWhole(m, set), brings: !f.attached && brings(m)}
+	p := parcel{request: api.NewRequest(set), needsWhole: needsWhole(m, set), brings: !f.attached && brings(m)}
 	p.request.Class, p.request.Reporter = class, f.reporter
 	return p, nil
 }
@@ -275,7 +275,7 @@ func needsWhole(m signature.Message, set signature.Set) bool {
 // named adds who reports, where no --as says so and the daemon at control cannot know:
 // on a unix socket the kernel tells it, by the daemon's own list of users, but on
 // another machine all of a mail store's users would have the store's name.
-func named(r reporting.Request, control string) reporting.Request {
+func named(r api.Request, control string) api.Request {
 	if r.Reporter == "" && isRemote(control) {
 		r.Reporter = loginName()
 	}
@@ -285,7 +285,7 @@ func named(r reporting.Request, control string) reporting.Request {
 // loginName is the user's, or empty where the system does not know it.
 func loginName() string {
 	u, err := user.Current()
-	if err != nil || reporting.CheckReporter(u.Username) != nil {
+	if err != nil || api.CheckReporter(u.Username) != nil {
 		return ""
 	}
 	return u.Username

@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 const reportersHelp = `reporters shows how far the reporters of this site are believed: all of them, or
@@ -43,7 +45,7 @@ func (f *reportersFlags) check(names []string) error {
 		return fmt.Errorf("--weight: %v, want 0 or more", f.weight)
 	}
 	for _, name := range names {
-		if err := reporting.CheckReporter(name); err != nil {
+		if err := api.CheckReporter(name); err != nil {
 			return err
 		}
 		if name == "" {
@@ -84,7 +86,7 @@ func (c *cli) completeReporters(cmd *cobra.Command, _ []string, _ string) ([]str
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	defer daemon.Close()
-	list, err := daemon.Reporters(cmd.Context(), reporting.ReportersRequest{})
+	list, err := client.Post(cmd.Context(), daemon, v1.Reporters, api.ReportersRequest{})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -106,7 +108,7 @@ func (c *cli) reporters(ctx context.Context, names []string, flags reportersFlag
 		return err
 	}
 	defer daemon.Close()
-	var list reporting.Reporters
+	var list api.Reporters
 	switch {
 	case len(names) == 0:
 		list, err = allReporters(ctx, daemon)
@@ -133,10 +135,10 @@ func (c *cli) reporters(ctx context.Context, names []string, flags reportersFlag
 }
 
 // allReporters asks page by page.
-func allReporters(ctx context.Context, daemon *reporting.Client) (all reporting.Reporters, err error) {
+func allReporters(ctx context.Context, daemon *client.Client) (all api.Reporters, err error) {
 	after := ""
 	for {
-		page, err := daemon.Reporters(ctx, reporting.ReportersRequest{After: after})
+		page, err := client.Post(ctx, daemon, v1.Reporters, api.ReportersRequest{After: after})
 		if err != nil {
 			return all, &reporterError{err}
 		}
@@ -148,9 +150,9 @@ func allReporters(ctx context.Context, daemon *reporting.Client) (all reporting.
 	}
 }
 
-func namedReporters(ctx context.Context, daemon *reporting.Client, names []string) (all reporting.Reporters, err error) {
+func namedReporters(ctx context.Context, daemon *client.Client, names []string) (all api.Reporters, err error) {
 	for _, name := range names {
-		one, err := daemon.Reporters(ctx, reporting.ReportersRequest{Name: name})
+		one, err := client.Post(ctx, daemon, v1.Reporters, api.ReportersRequest{Name: name})
 		if err != nil {
 			return all, &reporterError{err}
 		}
@@ -160,13 +162,13 @@ func namedReporters(ctx context.Context, daemon *reporting.Client, names []strin
 }
 
 // setWeights sets the weights; those before an error are set.
-func setWeights(ctx context.Context, daemon *reporting.Client, names []string, flags reportersFlags) (done []reporting.Reporter, err error) {
+func setWeights(ctx context.Context, daemon *client.Client, names []string, flags reportersFlags) (done []api.Reporter, err error) {
 	for _, name := range names {
-		ask := reporting.WeightRequest{Name: name}
+		ask := api.WeightRequest{Name: name}
 		if flags.set {
 			ask.Weight = &flags.weight
 		}
-		r, err := daemon.SetWeight(ctx, ask)
+		r, err := client.Post(ctx, daemon, v1.SetWeight, ask)
 		if err != nil {
 			return done, &reporterError{err}
 		}
@@ -175,10 +177,10 @@ func setWeights(ctx context.Context, daemon *reporting.Client, names []string, f
 	return done, nil
 }
 
-func hasReported(r reporting.Reporter) bool { return r.Reports+r.Revocations > 0 }
+func hasReported(r api.Reporter) bool { return r.Reports+r.Revocations > 0 }
 
 // reporterTable is the readable form. Names may be long, so they are last.
-func reporterTable(list reporting.Reporters) string {
+func reporterTable(list api.Reporters) string {
 	quorum := ""
 	if list.Quorum > 0 {
 		quorum = fmt.Sprintf("quorum  %.3g\n\n", list.Quorum)

@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spambloom/spambloom/bloomdb"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -45,7 +47,7 @@ func (f *reportsFlags) check(now time.Time) (err error) {
 	if f.limit < 0 {
 		return fmt.Errorf("--limit: %d reports", f.limit)
 	}
-	if err := reporting.CheckReporter(f.reporter); err != nil {
+	if err := api.CheckReporter(f.reporter); err != nil {
 		return fmt.Errorf("--reporter: %w", err)
 	}
 	return nil
@@ -77,7 +79,7 @@ func (c *cli) reportsCommand() *cobra.Command {
 }
 
 func (c *cli) reports(ctx context.Context, flags reportsFlags) error {
-	ask := reporting.TrailRequest{Request: reporting.Request{Signatures: []reporting.Signature{}}, By: flags.reporter, Since: flags.since}
+	ask := api.TrailRequest{Request: api.Request{Signatures: []api.Signature{}}, By: flags.reporter, Since: flags.since}
 	if flags.message != "" {
 		r, err := c.only(flags.message, flags.attached)
 		if err != nil {
@@ -105,18 +107,18 @@ func (c *cli) reports(ctx context.Context, flags reportsFlags) error {
 }
 
 // only signs the one message of a file, or the one that is attached to it.
-func (c *cli) only(file string, attached bool) (reporting.Request, error) {
+func (c *cli) only(file string, attached bool) (api.Request, error) {
 	var found []input
 	for in, err := range c.messages([]string{file}, attached) {
 		if err != nil {
-			return reporting.Request{}, err
+			return api.Request{}, err
 		}
 		if found = append(found, in); len(found) > 1 {
-			return reporting.Request{}, &usageError{fmt.Errorf("--message: %s holds several messages", file)}
+			return api.Request{}, &usageError{fmt.Errorf("--message: %s holds several messages", file)}
 		}
 	}
 	if len(found) == 0 {
-		return reporting.Request{}, &inputError{fmt.Errorf("%s: no message in it", file)}
+		return api.Request{}, &inputError{fmt.Errorf("%s: no message in it", file)}
 	}
 	r, err := requestOf(found[0].message)
 	if err != nil {
@@ -126,21 +128,21 @@ func (c *cli) only(file string, attached bool) (reporting.Request, error) {
 }
 
 // requestOf signs a message; bloomdb.ErrNothing where there is too little of it.
-func requestOf(m signature.Message) (reporting.Request, error) {
+func requestOf(m signature.Message) (api.Request, error) {
 	set := signature.Compute(m)
 	if len(set.Signatures) == 0 {
-		return reporting.Request{}, bloomdb.ErrNothing
+		return api.Request{}, bloomdb.ErrNothing
 	}
-	return reporting.NewRequest(set), nil
+	return api.NewRequest(set), nil
 }
 
 // trail asks for reports page by page, up to limit; 0 is no limit.
-func trail(ctx context.Context, daemon *reporting.Client, ask reporting.TrailRequest, limit int) (reports []reporting.Reported, more bool, err error) {
+func trail(ctx context.Context, daemon *client.Client, ask api.TrailRequest, limit int) (reports []api.Reported, more bool, err error) {
 	for {
 		if limit > 0 {
 			ask.Limit = min(1000, limit-len(reports))
 		}
-		page, err := daemon.Trail(ctx, ask)
+		page, err := client.Post(ctx, daemon, v1.Reports, ask)
 		if err != nil {
 			return nil, false, err
 		}
@@ -158,7 +160,7 @@ func trail(ctx context.Context, daemon *reporting.Client, ask reporting.TrailReq
 }
 
 // reportTable is the readable form. Names may be long, so they are last.
-func reportTable(reports []reporting.Reported) string {
+func reportTable(reports []api.Reported) string {
 	return columns(func(table io.Writer) {
 		fmt.Fprintln(table, "MADE\tWHAT\tSTATE\tMESSAGE\tREPORTER")
 		for _, r := range reports {
@@ -168,7 +170,7 @@ func reportTable(reports []reporting.Reported) string {
 }
 
 // oneTable is the readable form for one message: its id is known, and there is room for more.
-func oneTable(reports []reporting.Reported) string {
+func oneTable(reports []api.Reported) string {
 	return columns(func(table io.Writer) {
 		fmt.Fprintln(table, "MADE\tWHAT\tCLASS\tWEIGHT\tSTATE\tREPORTER")
 		for _, r := range reports {

@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -73,15 +75,15 @@ func (c *cli) retouchCommand() *cobra.Command {
 // retouchable is a message that something lists, on its way.
 type retouchable struct {
 	name    string
-	request reporting.Request
-	plan    reporting.Retouching
+	request api.Request
+	plan    api.Retouching
 }
 
 // retouched is what `retouch --json` prints for a message.
 type retouched struct {
 	File string `json:"file"`
 	Done bool   `json:"done"`
-	*reporting.Retouching
+	*api.Retouching
 	Error string `json:"error,omitempty"`
 }
 
@@ -92,7 +94,7 @@ var (
 
 // retouch plans all messages, shows the cost, asks, and does them.
 func (c *cli) retouch(ctx context.Context, names []string, flags retouchFlags) error {
-	if err := reporting.CheckReporter(flags.reporter); err != nil {
+	if err := api.CheckReporter(flags.reporter); err != nil {
 		return &usageError{fmt.Errorf("--as: %w", err)}
 	}
 	if !flags.yes && !flags.dryRun && !isTerminal(c.stdin) {
@@ -111,7 +113,7 @@ func (c *cli) retouch(ctx context.Context, names []string, flags retouchFlags) e
 		return errDeclined
 	}
 	for i, m := range planned {
-		done, err := daemon.Retouch(ctx, m.request)
+		done, err := client.Post(ctx, daemon, v1.Retouch, m.request)
 		if err != nil {
 			return &stoppedError{error: fmt.Errorf("%s: %w", m.name, err), name: m.name, count: i, done: "retouched"}
 		}
@@ -129,13 +131,13 @@ func told(err error) bool {
 
 // planRetouch asks for the cost of each message and shows it, and at last the sum.
 // It returns those that something lists.
-func (c *cli) planRetouch(ctx context.Context, daemon *reporting.Client, names []string, flags retouchFlags) ([]retouchable, error) {
+func (c *cli) planRetouch(ctx context.Context, daemon *client.Client, names []string, flags retouchFlags) ([]retouchable, error) {
 	plan := func(ctx context.Context, m signature.Message) (p retouchable, err error) {
 		if p.request, err = requestOf(m); err != nil {
 			return p, err
 		}
 		p.request.Reporter = flags.reporter
-		p.plan, err = daemon.PlanRetouch(ctx, p.request)
+		p.plan, err = client.Post(ctx, daemon, v1.PlanRetouch, p.request)
 		return p, err
 	}
 	var planned []retouchable
@@ -178,7 +180,7 @@ type listingName struct {
 	generation int64
 }
 
-func (c *cost) add(listings []reporting.RetouchedListing) {
+func (c *cost) add(listings []api.RetouchedListing) {
 	if c.listings == nil {
 		c.listings = make(map[listingName]bool)
 	}
@@ -200,7 +202,7 @@ func (c *cost) String() string {
 }
 
 // showRetouching prints what is planned for a message, or done.
-func (c *cli) showRetouching(name string, r reporting.Retouching, done, asJSON bool) error {
+func (c *cli) showRetouching(name string, r api.Retouching, done, asJSON bool) error {
 	if asJSON {
 		return c.printJSON(retouched{File: name, Done: done, Retouching: &r})
 	}
@@ -233,7 +235,7 @@ func (c *cli) listRetouched(ctx context.Context, names []string, flags retouchFl
 	if len(names) > 0 {
 		return &usageError{errors.New("--list takes no FILE")}
 	}
-	list, err := asked(ctx, c, (*reporting.Client).Retouched)
+	list, err := asked(ctx, c, v1.Retouched)
 	if err != nil {
 		return err
 	}
@@ -244,7 +246,7 @@ func (c *cli) listRetouched(ctx context.Context, names []string, flags retouchFl
 }
 
 // retouchedTable is the readable form.
-func retouchedTable(signatures []reporting.RetouchedKey) string {
+func retouchedTable(signatures []api.RetouchedKey) string {
 	return columns(func(table io.Writer) {
 		fmt.Fprintln(table, "SIGNATURE\tGENERATION\tFROM\tRETOUCHED")
 		for _, k := range signatures {

@@ -20,8 +20,10 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/queue"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/milter"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/ledger"
+	"github.com/spambloom/spambloom/reporting/server"
 	"github.com/spambloom/spambloom/reporting/trust"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -110,7 +112,7 @@ func startDaemon() (*daemon, error) {
 		return nil, err
 	}
 	policy := milter.Policy{BulkThreshold: 20}
-	handler := reporting.NewHandler(reporting.NewDesk(d.db, d.ledger, reporting.DeskOptions{Log: d.log.Logger()}), reporting.HandlerOptions{
+	handler := server.NewHandler(desk.New(d.db, d.ledger, desk.Options{Log: d.log.Logger()}), server.HandlerOptions{
 		Decide: func(e bloomdb.Evidence, signed bool) string { return string(policy.Decide(e, signed).Verdict) },
 		Status: func() any {
 			site := map[string]any{"site": "mx2", "heard": time.Now(), "lag": 4, "gaps": 0}
@@ -119,9 +121,9 @@ func startDaemon() (*daemon, error) {
 				"exchange": map[string]any{"connected": true, "sites": []any{site}},
 			}
 		},
-		Links: func() []reporting.Link {
+		Links: func() []api.Link {
 			heard := time.Now()
-			return []reporting.Link{
+			return []api.Link{
 				{Site: "mx2", Heard: &heard, Lag: 4, LagSeconds: 2.5, Gaps: 1, Refused: map[string]int64{"unsigned": 3}, Votes: 17},
 				{Site: "mx3", SkewSeconds: -7300, Clock: true},
 			}
@@ -130,7 +132,7 @@ func startDaemon() (*daemon, error) {
 		Version:   "1.2.3",
 		Folder:    filepath.Join(dir, "state"),
 		Keys:      []string{filepath.Join(dir, "state", "site.key"), "/etc/spambloom/federation.key"},
-		Access:    reporting.NewAccess(reporting.AccessOptions{DaemonUID: os.Getuid()}),
+		Access:    server.NewAccess(server.AccessOptions{DaemonUID: os.Getuid()}),
 	})
 	d.api = handler
 	return d, d.serve("daemon", handler)
@@ -150,10 +152,10 @@ func (d *daemon) serve(name string, h http.Handler) error {
 	if err != nil {
 		return err
 	}
-	server := reporting.NewServer(h, nil)
-	d.servers = append(d.servers, server)
+	s := server.New(h, nil)
+	d.servers = append(d.servers, s)
 	go func() {
-		d.done <- server.Serve(reporting.NewDoor(reporting.DoorOptions{DaemonUID: os.Getuid()}).Listen(ln))
+		d.done <- s.Serve(server.NewDoor(server.DoorOptions{DaemonUID: os.Getuid()}).Listen(ln))
 	}()
 	return nil
 }

@@ -8,20 +8,20 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spambloom/spambloom/bloomdb"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/signature"
 )
 
 // signed is what `sign --json` prints for a message.
 type signed struct {
-	File       string                `json:"file"`
-	Signatures []reporting.Signature `json:"signatures"`
-	Sketches   []reporting.Sketch    `json:"sketches,omitempty"`
-	Domains    []string              `json:"domains,omitempty"`
-	Carried    int                   `json:"carried,omitempty"`
-	Limits     []string              `json:"limits,omitempty"`
-	Text       string                `json:"text,omitempty"`
-	Error      string                `json:"error,omitempty"`
+	File       string          `json:"file"`
+	Signatures []api.Signature `json:"signatures"`
+	Sketches   []api.Sketch    `json:"sketches,omitempty"`
+	Domains    []string        `json:"domains,omitempty"`
+	Carried    int             `json:"carried,omitempty"`
+	Limits     []string        `json:"limits,omitempty"`
+	Text       string          `json:"text,omitempty"`
+	Error      string          `json:"error,omitempty"`
 
 	likenesses []string // the sketches, to be read
 }
@@ -62,7 +62,7 @@ Exit codes:
 func (c *cli) sign(ctx context.Context, names []string, asJSON, verbose bool) error {
 	compute := func(_ context.Context, m signature.Message) (signed, error) {
 		set := signature.Compute(m)
-		request := reporting.NewRequest(set)
+		request := api.NewRequest(set)
 		s := signed{Signatures: request.Signatures, Sketches: request.Sketches, Domains: request.Domains, Carried: request.Carried,
 			Limits: set.Limits.Names(), likenesses: sketchLines(set.Sketches)}
 		if verbose {

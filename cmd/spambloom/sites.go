@@ -10,7 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
 )
 
 const sitesHelp = `sites shows how this site and every other one of the federation stand.
@@ -54,7 +55,7 @@ func (c *cli) sitesCommand() *cobra.Command {
 }
 
 func (c *cli) sites(ctx context.Context, asJSON bool) error {
-	list, err := asked(ctx, c, (*reporting.Client).Sites)
+	list, err := asked(ctx, c, v1.Sites)
 	if err != nil {
 		return err
 	}
@@ -62,15 +63,15 @@ func (c *cli) sites(ctx context.Context, asJSON bool) error {
 		defer c.tell("warning", fmt.Sprintf("also refused, of senders that are none of these or have another key: %s; the daemon's log names them", refusals(list.Refused)))
 	}
 	for _, s := range list.Sites {
-		if s.State == reporting.StateStale {
+		if s.State == api.StateStale {
 			defer c.tell("warning", fmt.Sprintf("%s runs on an older state folder, and its records are refused. If this lasts: spambloom drop %[1]s && spambloom mute --undo %[1]s", s.Site))
 		}
 	}
-	return printList(c, asJSON, list.Sites, func(sites []reporting.Site) string { return siteTable(sites, time.Now()) })
+	return printList(c, asJSON, list.Sites, func(sites []api.Site) string { return siteTable(sites, time.Now()) })
 }
 
 // siteTable is the readable form.
-func siteTable(sites []reporting.Site, now time.Time) string {
+func siteTable(sites []api.Site, now time.Time) string {
 	return columns(func(table io.Writer) {
 		fmt.Fprintln(table, "SITE\tSTATE\tTRUST\tHEARD\tLAG\tBEHIND\tFILL\tERROR\tVOTES\tGAPS\tREFUSED")
 		for _, s := range sites {
@@ -80,20 +81,20 @@ func siteTable(sites []reporting.Site, now time.Time) string {
 }
 
 // stateText is the state, and what is to be known of it.
-func stateText(s reporting.Site) string {
+func stateText(s api.Site) string {
 	switch {
-	case s.State == reporting.StateClock && s.Link != nil:
+	case s.State == api.StateClock && s.Link != nil:
 		return fmt.Sprintf("clock %+.1f h", s.SkewSeconds/3600)
-	case s.State == reporting.StateLoading && s.Link != nil:
+	case s.State == api.StateLoading && s.Link != nil:
 		return fmt.Sprintf("loading %d/%d", s.Chunks, s.ChunksOf)
 	}
 	return s.State
 }
 
 // linkCells are the columns from HEARD on.
-func linkCells(s reporting.Site, now time.Time) []string {
+func linkCells(s api.Site, now time.Time) []string {
 	cells := []string{"-", "-", "-", fullest(s.Fill), share(s.ErrorShare), "-", "-", "-"}
-	if s.State == reporting.StateSelf {
+	if s.State == api.StateSelf {
 		cells[3] = "-"
 	}
 	if s.Link == nil {

@@ -16,7 +16,8 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/queue"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
 )
 
 func (c *cli) statusCommand() *cobra.Command {
@@ -42,8 +43,8 @@ Exit codes:
 
 // statusJSON is what `status --json` prints.
 type statusJSON struct {
-	*reporting.Status                // nil: no daemon answers
-	Queue             *queue.Waiting `json:"queue,omitempty"` // nil: nothing waits
+	*api.Status                // nil: no daemon answers
+	Queue       *queue.Waiting `json:"queue,omitempty"` // nil: nothing waits
 }
 
 // status also says what waits in the user's queue, which is there without a daemon.
@@ -97,8 +98,8 @@ func verb(n int, thing, one, many string) string {
 	return several(n, thing) + " " + many
 }
 
-func (c *cli) askStatus(ctx context.Context) (*reporting.Status, error) {
-	s, err := asked(ctx, c, (*reporting.Client).Status)
+func (c *cli) askStatus(ctx context.Context) (*api.Status, error) {
+	s, err := asked(ctx, c, v1.Status)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +107,7 @@ func (c *cli) askStatus(ctx context.Context) (*reporting.Status, error) {
 }
 
 // statusText is the readable form.
-func statusText(s reporting.Status, now time.Time) string {
+func statusText(s api.Status, now time.Time) string {
 	var b strings.Builder
 	db := s.Database
 	table := newTable(&b)

@@ -6,20 +6,20 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
 )
 
 // Damage and a clock that jumped are lines of their own; a healthy daemon has neither.
 func TestStatusNamesDamageAndClock(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	healthy := statusText(reporting.Status{}, now)
+	healthy := statusText(api.Status{}, now)
 	for _, word := range []string{"damaged", "clock"} {
 		if strings.Contains(healthy, word) {
 			t.Errorf("%q in the status of a healthy daemon:\n%s", word, healthy)
 		}
 	}
 	for ahead, want := range map[float64]string{60 * 86400: "1440h0m0s ahead since", -7200: "2h0m0s behind since"} {
-		text := statusText(reporting.Status{Database: bloomdb.Status{
+		text := statusText(api.Status{Database: bloomdb.Status{
 			Damaged:  []bloomdb.DamagedFile{{Name: "own-7.votes.damaged", Cost: "votes"}},
 			Previous: &bloomdb.Status{Damaged: []bloomdb.DamagedFile{{Name: "spam-7.mask.damaged", Cost: "retouched messages"}}},
 			Clock:    &bloomdb.ClockStatus{Time: now, Ahead: ahead, Since: now, Believed: now.Add(24 * time.Hour)},

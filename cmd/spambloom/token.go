@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/credential"
 )
 
 const tokenHelp = `token makes the token with which a mail store on another machine proves its name to
@@ -32,7 +32,7 @@ func (c *cli) tokenCommand() *cobra.Command {
 		Example: `  spambloom token store1.example.org`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			token, line, err := reporting.NewToken(args[0])
+			token, line, err := credential.NewToken(args[0])
 			if err != nil {
 				return &usageError{err}
 			}

@@ -8,7 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 const undoHelp = `undo takes back all that a reporter reported and revoked on this site since a time:
@@ -30,7 +32,7 @@ type undoFlags struct {
 }
 
 func (f *undoFlags) check(by string, now time.Time) (err error) {
-	if err := reporting.CheckReporter(by); err != nil {
+	if err := api.CheckReporter(by); err != nil {
 		return err
 	}
 	switch {
@@ -74,7 +76,7 @@ func (c *cli) undo(ctx context.Context, by string, flags undoFlags) error {
 		return err
 	}
 	defer daemon.Close()
-	done, err := daemon.Undo(ctx, reporting.UndoRequest{By: by, Since: flags.since, DryRun: flags.dryRun})
+	done, err := client.Post(ctx, daemon, v1.Undo, api.UndoRequest{By: by, Since: flags.since, DryRun: flags.dryRun})
 	if err != nil {
 		return &reporterError{err}
 	}
@@ -82,7 +84,7 @@ func (c *cli) undo(ctx context.Context, by string, flags undoFlags) error {
 }
 
 // undoneText says what was done, or would be.
-func undoneText(by string, since time.Time, u reporting.Undone, dryRun bool) string {
+func undoneText(by string, since time.Time, u api.Undone, dryRun bool) string {
 	if u.Reports+u.Revocations == 0 {
 		return fmt.Sprintf("%s: nothing since %s that counts\n", by, instant(since))
 	}

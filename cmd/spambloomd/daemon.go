@@ -25,12 +25,13 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/trap"
 	"github.com/spambloom/spambloom/cmd/internal/version"
 	"github.com/spambloom/spambloom/milter"
-	"github.com/spambloom/spambloom/reporting"
 	"github.com/spambloom/spambloom/reporting/backup"
+	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/server"
 )
 
-// server is the running daemon.
-type server struct {
+// service is the running daemon.
+type service struct {
 	started *settings // with which the parts were made
 	current *settings // after the last reload; only run and what it calls touch it
 	level   *slog.LevelVar
@@ -41,13 +42,13 @@ type server struct {
 	listeners []string // names of the milter's
 
 	db       *bloomdb.DB
-	desk     *reporting.Desk
+	desk     *desk.Desk
 	policy   atomic.Pointer[milter.Policy] // for the control API; the milter has its own
 	milter   *milter.Server
 	control  *http.Server
-	door     *reporting.Door // of the control socket
-	access   *reporting.Access
-	remote   *reporting.Remote  // who is let in from other machines; nil: nobody
+	door     *server.Door // of the control socket
+	access   *server.Access
+	remote   *server.Remote     // who is let in from other machines; nil: nobody
 	far      *http.Server       // for them; nil: none
 	http     *http.Server       // nil: none
 	exchange *exchange.Exchange // nil: none
@@ -85,9 +86,9 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	}
 	defer sockets.close()
 
-	d := &server{
+	d := &service{
 		started: s, current: s, level: level, people: people, log: log, systemd: systemd, listeners: sockets.names(),
-		db: state.db, desk: reporting.NewDesk(state.db, state.reports, s.deskOptions(log)),
+		db: state.db, desk: desk.New(state.db, state.reports, s.deskOptions(log)),
 	}
 	if err := d.assemble(sockets); err != nil {
 		return err
@@ -138,7 +139,7 @@ func makeOnce[K any](path string, generate func() (K, error), write func(string,
 }
 
 // assemble makes the parts and joins them. Nothing runs yet.
-func (d *server) assemble(sockets *sockets) error {
+func (d *service) assemble(sockets *sockets) error {
 	s := d.started
 	policy := s.policy()
 	d.policy.Store(&policy)
@@ -153,9 +154,9 @@ func (d *server) assemble(sockets *sockets) error {
 		d.exchange = exchange.New(d.db, client, d.db.Status().KeyID, s.exchangeOptions(d.log))
 		d.joinPrevious()
 	}
-	d.access = reporting.NewAccess(s.accessOptions(s.Control.Group))
-	d.newTraps(d.desk)
-	api := reporting.NewHandler(d.desk, reporting.HandlerOptions{
+	d.access = server.NewAccess(s.accessOptions(s.Control.Group))
+	d.newTraps()
+	api := server.NewHandler(d.desk, server.HandlerOptions{
 		Decide: func(e bloomdb.Evidence, signed bool) string {
 			return string(d.policy.Load().Decide(e, signed).Verdict)
 		},
@@ -169,8 +170,8 @@ func (d *server) assemble(sockets *sockets) error {
 		Keys:      s.keyFiles(),
 		Log:       d.log,
 	})
-	d.control = reporting.NewServer(api, d.log)
-	d.door = reporting.NewDoor(reporting.DoorOptions{DaemonUID: os.Geteuid(), Log: d.log})
+	d.control = server.New(api, d.log)
+	d.door = server.NewDoor(server.DoorOptions{DaemonUID: os.Geteuid(), Log: d.log})
 	if sockets.remote != nil {
 		if err := d.openRemote(api); err != nil {
 			return err
@@ -185,7 +186,7 @@ func (d *server) assemble(sockets *sockets) error {
 // run serves until ctx ends or a part fails, then stops the parts in the order
 // in which they need each other: who brings mail and reports first, then the
 // exchange and the database's own work.
-func (d *server) run(ctx context.Context, hup <-chan os.Signal, sockets *sockets) error {
+func (d *service) run(ctx context.Context, hup <-chan os.Signal, sockets *sockets) error {
 	front, frontCtx := errgroup.WithContext(ctx)
 	for _, l := range sockets.milter {
 		front.Go(func() error { return d.milter.Serve(l.name, l.Listener) })
@@ -236,7 +237,7 @@ func (d *server) run(ctx context.Context, hup <-chan os.Signal, sockets *sockets
 // stopFront ends the servers: no new connections; what is in flight has the
 // time of grace, then it is cut. Monitoring hears of the stop until all others have
 // ended.
-func (d *server) stopFront(grace time.Duration) {
+func (d *service) stopFront(grace time.Duration) {
 	d.systemd.stopping(grace)
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
@@ -286,7 +287,7 @@ const judging = "Judging mail"
 // hangups reloads the configuration at each SIGHUP, until the stop begins: a stop
 // that says it reloads would confuse systemd. A wrong configuration changes
 // nothing.
-func (d *server) hangups(front, back context.Context, hup <-chan os.Signal) {
+func (d *service) hangups(front, back context.Context, hup <-chan os.Signal) {
 	for {
 		select {
 		case <-front.Done():
@@ -305,7 +306,7 @@ func (d *server) hangups(front, back context.Context, hup <-chan os.Signal) {
 	}
 }
 
-func (d *server) reload() error {
+func (d *service) reload() error {
 	s, err := d.current.reload()
 	if err != nil {
 		return err

@@ -14,7 +14,9 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/client"
+	"github.com/spambloom/spambloom/reporting/credential"
+	"github.com/spambloom/spambloom/reporting/server"
 )
 
 // What a newcomer copies from the guide is what the programs take: the configuration
@@ -86,13 +88,13 @@ func TestRemoteGuide(t *testing.T) {
 	if out, err := openssl.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	token, line, err := reporting.NewToken("store1")
+	token, line, err := credential.NewToken("store1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	harness.Write(t, set.Control.RemoteTokens, line)
 	s := &settings{Config: set}
-	remote, err := reporting.NewRemote(s.remoteOptions(), nil)
+	remote, err := server.NewRemote(s.remoteOptions(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,13 +103,13 @@ func TestRemoteGuide(t *testing.T) {
 		t.Fatal(err)
 	}
 	api := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "{}") }) // that it is reached is enough
-	server, done := remote.NewServer(api), make(chan error)
-	go func() { done <- server.Serve(remote.Listen(ln)) }()
-	t.Cleanup(func() { server.Close(); <-done })
+	remoteServer, done := remote.NewServer(api), make(chan error)
+	go func() { done <- remoteServer.Serve(remote.Listen(ln)) }()
+	t.Cleanup(func() { remoteServer.Close(); <-done })
 	_, port, _ := net.SplitHostPort(ln.Addr().String())
-	client, err := reporting.DialRemote("https://localhost:"+port, reporting.Credentials{CA: set.Control.RemoteCert, Token: token})
+	store, err := client.DialRemote("https://localhost:"+port, client.Credentials{CA: set.Control.RemoteCert, Token: token})
 	if err != nil {
 		t.Fatal(err)
 	}
-	client.Close()
+	store.Close()
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/trap"
 	"github.com/spambloom/spambloom/cmd/internal/version"
 	"github.com/spambloom/spambloom/milter"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
 )
 
 // maxHTTP bounds the open connections of the HTTP listener; the oldest is closed for a
@@ -32,7 +32,7 @@ const maxHTTP = 64
 //	/          a page for people
 //
 // It answers only for its own names.
-func (d *server) newHTTP() *http.Server {
+func (d *service) newHTTP() *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(d.registry(), promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(d.log.Handler(), slog.LevelWarn)}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
@@ -50,7 +50,7 @@ func (d *server) newHTTP() *http.Server {
 }
 
 // registry holds the metrics of all parts, and those of the process.
-func (d *server) registry() *prometheus.Registry {
+func (d *service) registry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	r.MustRegister(d.milter.Collectors()...)
@@ -59,13 +59,13 @@ func (d *server) registry() *prometheus.Registry {
 	if d.remote != nil {
 		r.MustRegister(d.remote.Collectors()...)
 	}
-	r.MustRegister(siteCollector{func() []reporting.Site { return d.desk.Sites(d.links()) }})
+	r.MustRegister(siteCollector{func() []api.Site { return d.desk.Sites(d.links()) }})
 	r.MustRegister(trapCollector{d.trapStatus})
 	d.registerDatabases(r)
 	return r
 }
 
-func (d *server) readyz(w http.ResponseWriter, _ *http.Request) {
+func (d *service) readyz(w http.ResponseWriter, _ *http.Request) {
 	if !d.serving.Load() {
 		http.Error(w, "not serving", http.StatusServiceUnavailable)
 		return
@@ -91,7 +91,7 @@ func (d *server) readyz(w http.ResponseWriter, _ *http.Request) {
 }
 
 // notes are what an administrator should know of a daemon that is ready.
-func (d *server) notes(lockout string) (notes []string) {
+func (d *service) notes(lockout string) (notes []string) {
 	if c := d.db.Clock(); c != nil {
 		notes = append(notes, fmt.Sprintf("clock: off by %s since %s, which is not believed",
 			time.Duration(c.Ahead*float64(time.Second)).Round(time.Second), c.Since.Format(time.RFC3339)))
@@ -121,7 +121,7 @@ type facts struct {
 	Traps map[string]trap.Status `json:"traps,omitempty"` // by name
 }
 
-func (d *server) facts() facts {
+func (d *service) facts() facts {
 	f := facts{Milter: d.listeners, Load: d.milter.Load(), Traps: d.trapStatus()}
 	if fault := d.milter.Fault(); fault != nil {
 		f.Fault = fault.Error()
@@ -141,12 +141,12 @@ func (d *server) facts() facts {
 type pageFacts struct {
 	Version string
 	DB      bloomdb.Status
-	Sites   []reporting.Site
+	Sites   []api.Site
 	facts
 }
 
 // statusPage shows what `spambloom status` and `spambloom sites` print.
-func (d *server) statusPage() http.HandlerFunc {
+func (d *service) statusPage() http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")

@@ -20,18 +20,18 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/milter"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/server"
 	"github.com/spambloom/spambloom/signature"
 )
 
 // monitored is a server with a database, as the HTTP listener sees it.
-func monitored(t *testing.T) (*server, http.Handler) {
+func monitored(t *testing.T) (*service, http.Handler) {
 	d, _ := withDatabase(t, [32]byte{1}, nil)
 	return d, d.newHTTP().Handler
 }
 
 // withDatabase is a server with a small database under a key, and maybe a previous one.
-func withDatabase(t *testing.T, key [32]byte, previous *[32]byte) (*server, bloomdb.Options) {
+func withDatabase(t *testing.T, key [32]byte, previous *[32]byte) (*service, bloomdb.Options) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	s := &settings{Config: config.Default(), data: t.TempDir(), site: "mx1"}
@@ -47,7 +47,7 @@ func withDatabase(t *testing.T, key [32]byte, previous *[32]byte) (*server, bloo
 			t.Error(err)
 		}
 	})
-	return &server{started: s, current: s, systemd: &supervisor{log: log}, log: log, db: db, desk: testDesk(t, db), door: reporting.NewDoor(reporting.DoorOptions{}), milter: milter.NewServer(db, s.milterOptions(s.site, log))}, o
+	return &service{started: s, current: s, systemd: &supervisor{log: log}, log: log, db: db, desk: testDesk(t, db), door: server.NewDoor(server.DoorOptions{}), milter: milter.NewServer(db, s.milterOptions(s.site, log))}, o
 }
 
 // monitorGet asks as a local monitor does.

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/reporting/trust"
 )
@@ -42,8 +42,8 @@ func (s *settings) ledgerOptions(log *slog.Logger) ledger.Options {
 	}
 }
 
-func (s *settings) deskOptions(log *slog.Logger) reporting.DeskOptions {
-	return reporting.DeskOptions{
+func (s *settings) deskOptions(log *slog.Logger) desk.Options {
+	return desk.Options{
 		Period:  s.Reports.Period,
 		MaxHour: int(s.Reports.MaxPerHour),
 		Log:     log,

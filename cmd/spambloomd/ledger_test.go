@@ -14,13 +14,13 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/reporting/ledger"
 	"github.com/spambloom/spambloom/reporting/trust"
 )
 
 // testDesk is a desk with a ledger of its own.
-func testDesk(t *testing.T, db *bloomdb.DB) *reporting.Desk {
+func testDesk(t *testing.T, db *bloomdb.DB) *desk.Desk {
 	t.Helper()
 	l, err := ledger.Open(ledger.Options{Path: filepath.Join(t.TempDir(), "reports.db"), Model: trust.Default(), NoSync: true})
 	if err != nil {
@@ -31,7 +31,7 @@ func testDesk(t *testing.T, db *bloomdb.DB) *reporting.Desk {
 			t.Error(err)
 		}
 	})
-	return reporting.NewDesk(db, l, reporting.DeskOptions{})
+	return desk.New(db, l, desk.Options{})
 }
 
 // A ledger that is damaged, of another version or missing is named at the start, which is

@@ -43,7 +43,7 @@ func (s *settings) mostMemory() (int64, error) {
 func (s *settings) mostTasks() int64 { return s.Milter.MaxConnections + 200 }
 
 // limitMemory holds the limit up to date until ctx ends. GOMEMLIMIT takes its place.
-func (d *server) limitMemory(ctx context.Context) {
+func (d *service) limitMemory(ctx context.Context) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}

@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"github.com/spambloom/spambloom/cmd/internal/socket"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/server"
 )
 
 // checkRemote reads the address for other machines, and the files that go with it.
@@ -31,14 +31,14 @@ func (s *settings) checkRemote() error {
 	if s.Control.RemoteClientsCA == "" && s.Control.RemoteTokens == "" {
 		return fmt.Errorf("%s: needs control.remote_clients_ca or control.remote_tokens: without, nobody is let in", s.Where("control.remote"))
 	}
-	if _, err := reporting.NewRemote(s.remoteOptions(), nil); err != nil {
+	if _, err := server.NewRemote(s.remoteOptions(), nil); err != nil {
 		return fmt.Errorf("%s: %w", s.Where("control.remote"), err)
 	}
 	return nil
 }
 
-func (s *settings) remoteOptions() reporting.RemoteOptions {
-	return reporting.RemoteOptions{
+func (s *settings) remoteOptions() server.RemoteOptions {
+	return server.RemoteOptions{
 		Cert: s.Control.RemoteCert, Key: s.Control.RemoteKey,
 		ClientsCA: s.Control.RemoteClientsCA, Tokens: s.Control.RemoteTokens,
 	}
@@ -46,8 +46,8 @@ func (s *settings) remoteOptions() reporting.RemoteOptions {
 
 // openRemote makes the server for other machines, with the API that the control
 // socket has.
-func (d *server) openRemote(api http.Handler) (err error) {
-	if d.remote, err = reporting.NewRemote(d.started.remoteOptions(), d.log); err != nil {
+func (d *service) openRemote(api http.Handler) (err error) {
+	if d.remote, err = server.NewRemote(d.started.remoteOptions(), d.log); err != nil {
 		return &failure{exConfig, fmt.Errorf("%s: %w", d.started.Where("control.remote"), err)}
 	}
 	d.far = d.remote.NewServer(api)
@@ -55,7 +55,7 @@ func (d *server) openRemote(api http.Handler) (err error) {
 }
 
 // reloadRemote reads certificates and tokens again. They were checked a moment ago.
-func (d *server) reloadRemote(s *settings) {
+func (d *service) reloadRemote(s *settings) {
 	if d.remote == nil || s.Control.Remote == "" { // switched on or off: needs a restart
 		return
 	}

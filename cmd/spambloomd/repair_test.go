@@ -20,7 +20,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/milter"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/server"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -59,17 +60,17 @@ func damagedLife(t *testing.T, s *settings) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		desk := reporting.NewDesk(st.db, st.reports, s.deskOptions(log))
+		d := desk.New(st.db, st.reports, s.deskOptions(log))
 		if i == 0 {
-			say(t, desk.Report, letterSet(t, "known"))
-			say(t, desk.Report, letterSet(t, "innocent"))
-			say(t, desk.Revoke, letterSet(t, "innocent"))
+			say(t, d.Report, letterSet(t, "known"))
+			say(t, d.Report, letterSet(t, "innocent"))
+			say(t, d.Revoke, letterSet(t, "innocent"))
 			if err := st.db.Count(letterSet(t, "known"), 5); err != nil {
 				t.Fatal(err)
 			}
 		} else {
-			say(t, desk.Report, letterSet(t, "fresh"))
-			say(t, desk.Report, letterSet(t, "last")) // says that the one before was synced
+			say(t, d.Report, letterSet(t, "fresh"))
+			say(t, d.Report, letterSet(t, "last")) // says that the one before was synced
 			awaitListed(t, st.db, filepath.Join(s.data, "segments"))
 			copyTree(t, s.data, s.data+".crashed") // as a crash leaves it
 		}
@@ -100,9 +101,9 @@ func awaitListed(t *testing.T, db *bloomdb.DB, path string) {
 	}
 }
 
-func say(t *testing.T, do func(reporting.Report) (reporting.Outcome, error), set signature.Set) {
+func say(t *testing.T, do func(desk.Report) (desk.Outcome, error), set signature.Set) {
 	t.Helper()
-	if _, err := do(reporting.Report{Set: set, Reporter: "anna", Trusted: true}); err != nil {
+	if _, err := do(desk.Report{Set: set, Reporter: "anna", Trusted: true}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -309,7 +310,7 @@ func TestDamagedFileIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.close()
-	d := &server{db: st.db, desk: reporting.NewDesk(st.db, st.reports, reporting.DeskOptions{}), door: reporting.NewDoor(reporting.DoorOptions{})}
+	d := &service{db: st.db, desk: desk.New(st.db, st.reports, desk.Options{}), door: server.NewDoor(server.DoorOptions{})}
 	d.milter = milter.NewServer(st.db, milter.Options{})
 	d.serving.Store(true)
 	name := filepath.Base(votes[0]) + ".damaged"

@@ -50,7 +50,7 @@ func openPreviousKey(s *settings) (*[32]byte, error) {
 
 // joinPrevious gives the previous key's database an exchange of its own, with the
 // sites that have that key, through the same connections.
-func (d *server) joinPrevious() {
+func (d *service) joinPrevious() {
 	if before := d.db.Previous(); before != nil {
 		id := before.Status().KeyID
 		d.previous = exchange.New(before, d.redis, id, d.started.exchangeOptions(d.log.With("federation", id)))
@@ -59,7 +59,7 @@ func (d *server) joinPrevious() {
 
 // registerDatabases adds the metrics of the database and its exchange. While there are
 // two of each, a label "key" has the id of the federation key.
-func (d *server) registerDatabases(r *prometheus.Registry) {
+func (d *service) registerDatabases(r *prometheus.Registry) {
 	register := func(r prometheus.Registerer, db *bloomdb.DB, x *exchange.Exchange) {
 		r.MustRegister(databaseCollector{db})
 		if x != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/internal/socket"
 	"github.com/spambloom/spambloom/milter"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/server"
 )
 
 // settings are the configuration with the flags laid over it, and what follows
@@ -202,12 +202,12 @@ func within(folder, path string) bool {
 
 // accessOptions say who may do what on a control socket of that group. A group that
 // has gone since the start has no number, and nobody in it.
-func (s *settings) accessOptions(group string) reporting.AccessOptions {
+func (s *settings) accessOptions(group string) server.AccessOptions {
 	gid, err := socket.LookupGroup(group)
 	if err != nil {
 		gid = -1
 	}
-	return reporting.AccessOptions{
+	return server.AccessOptions{
 		Group:     group,
 		GID:       gid,
 		Delegates: s.Control.Delegates,

@@ -5,11 +5,11 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
 )
 
 // links says how far other sites are heard.
-func (d *server) links() []reporting.Link {
+func (d *service) links() []api.Link {
 	var followed []exchange.SiteStatus
 	for _, x := range []*exchange.Exchange{d.exchange, d.previous} {
 		if x != nil {
@@ -20,7 +20,7 @@ func (d *server) links() []reporting.Link {
 }
 
 // strangers says what was refused of senders that did not prove to be a site.
-func (d *server) strangers() map[string]int64 {
+func (d *service) strangers() map[string]int64 {
 	if d.exchange == nil {
 		return nil
 	}
@@ -29,15 +29,15 @@ func (d *server) strangers() map[string]int64 {
 
 // linksOf are the sites that were heard of, and the peers that never were. Of a site
 // that has both federation keys, what is said first counts.
-func linksOf(followed []exchange.SiteStatus, members bloomdb.Members) []reporting.Link {
-	var links []reporting.Link
+func linksOf(followed []exchange.SiteStatus, members bloomdb.Members) []api.Link {
+	var links []api.Link
 	known := make(map[string]bool)
 	for _, s := range followed {
 		if known[s.Site] {
 			continue
 		}
 		known[s.Site] = true
-		link := reporting.Link{
+		link := api.Link{
 			Site: s.Site, Lag: s.Lag, LagSeconds: s.LagSeconds, Heard: s.Heard,
 			SkewSeconds: s.SkewSeconds, Clock: s.Clock, Stale: s.Stale != nil, Votes: s.Votes, Gaps: s.Gaps, Refused: s.Refused,
 		}
@@ -48,7 +48,7 @@ func linksOf(followed []exchange.SiteStatus, members bloomdb.Members) []reportin
 	}
 	for name := range members {
 		if !known[name] {
-			links = append(links, reporting.Link{Site: name})
+			links = append(links, api.Link{Site: name})
 		}
 	}
 	return links
@@ -66,7 +66,7 @@ var (
 // siteCollector shows to Prometheus what `spambloom sites` prints and no other metric
 // has.
 type siteCollector struct {
-	sites func() []reporting.Site
+	sites func() []api.Site
 }
 
 func (siteCollector) Describe(ch chan<- *prometheus.Desc) {

@@ -11,13 +11,13 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/internal/trap"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/signature"
 )
 
 // newTraps makes the traps of the configuration, which report at the desk. The milter
 // signs for them, as it bounds the memory for that.
-func (d *server) newTraps(desk *reporting.Desk) {
+func (d *service) newTraps() {
 	d.traps = make(map[string]*trap.Trap)
 	for _, t := range d.started.Traps {
 		class, err := bloomdb.ParseClass(t.Class)
@@ -25,7 +25,7 @@ func (d *server) newTraps(desk *reporting.Desk) {
 			panic(err) // the table of keys allows the names of classes only
 		}
 		report := func(set signature.Set) error {
-			_, err := desk.Report(reporting.Report{Set: set, Reporter: reporting.TrapReporter(t.Name), Class: class, Trap: true})
+			_, err := d.desk.Report(desk.Report{Set: set, Reporter: desk.TrapReporter(t.Name), Class: class, Trap: true})
 			return err
 		}
 		d.traps[t.Name] = trap.New(trap.Options{
@@ -41,7 +41,7 @@ func (d *server) newTraps(desk *reporting.Desk) {
 
 // reloadTraps gives the traps what the milter keeps of a message from now on: a report of
 // more or less than that might not match its copies.
-func (d *server) reloadTraps(s *settings) {
+func (d *service) reloadTraps(s *settings) {
 	for _, t := range d.traps {
 		t.SetMaxMessage(s.Milter.MaxMessage)
 	}
@@ -78,7 +78,7 @@ func panicText(v any) string {
 }
 
 // trapStatus is how each trap stands; nil: there are none.
-func (d *server) trapStatus() map[string]trap.Status {
+func (d *service) trapStatus() map[string]trap.Status {
 	if len(d.traps) == 0 {
 		return nil
 	}

@@ -13,6 +13,9 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting/ledger/buckets"
+	"github.com/spambloom/spambloom/reporting/ledger/record"
+	"github.com/spambloom/spambloom/reporting/ledger/salvage"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -69,16 +72,16 @@ func TestOpenRefuses(t *testing.T) {
 		says string
 	}{
 		"a later version": {edited(func(tx *bolt.Tx) error {
-			return tx.Bucket(bucketMeta).Put(keyVersion, versionValue(2))
+			return tx.Bucket(buckets.Meta).Put(buckets.KeyVersion, buckets.VersionValue(2))
 		}), "newer format (version 2; this program reads 1), made by another version of spambloom"},
 		"a flipped version": {edited(func(tx *bolt.Tx) error {
-			return tx.Bucket(bucketMeta).Put(keyVersion, []byte{3, 0xfe})
+			return tx.Bucket(buckets.Meta).Put(buckets.KeyVersion, []byte{3, 0xfe})
 		}), "damaged, or no ledger: version [3 254]"},
 		"another program's file": {edited(func(tx *bolt.Tx) error {
-			return tx.DeleteBucket(bucketMeta)
+			return tx.DeleteBucket(buckets.Meta)
 		}), "damaged, or no ledger: it has a bucket"},
 		"a bucket is missing": {edited(func(tx *bolt.Tx) error {
-			return tx.DeleteBucket(bucketDue)
+			return tx.DeleteBucket(buckets.Due)
 		}), `it has no bucket "due"`},
 		"another format of bbolt": {format, "made by another version of bbolt"},
 		"text":                    {bytes.Repeat([]byte("no ledger "), 2000), "damaged, or no ledger: invalid database"},
@@ -113,54 +116,54 @@ func TestOpenTwice(t *testing.T) {
 }
 
 func TestRecordsRoundTrip(t *testing.T) {
-	r := &report{
-		at: begin, flags: flagHam | flagRefuted, reporter: 77, weight: 1234, credit: 500, class: 2, origin: "unix:1000",
-		set: signature.Set{
+	r := &record.Report{
+		At: begin, Flags: record.FlagHam | record.FlagRefuted, Reporter: 77, Weight: 1234, Credit: 500, Class: 2, Origin: "unix:1000",
+		Set: signature.Set{
 			Signatures: message(1, 2).Signatures, Domains: []string{"example.org"},
 			Sketches: []signature.Sketch{{Kind: signature.KindSketch, AskOnly: true, Anchors: []signature.Feature{{Hash: 9, Pos: 3}, {Hash: 8, Pos: 70}}, Keys: []signature.Feature{{Hash: 1}}}},
 		},
-		anchors: []Anchors{{Hashes: []uint64{5, 6}, Need: 1}},
+		Anchors: []Anchors{{Hashes: []uint64{5, 6}, Need: 1}},
 	}
-	again, err := decodeReport(r.encode())
-	if err != nil || !bytes.Equal(again.encode(), r.encode()) || again.set.Sketches[0].Anchors[1] != r.set.Sketches[0].Anchors[1] {
+	again, err := record.DecodeReport(r.Encode())
+	if err != nil || !bytes.Equal(again.Encode(), r.Encode()) || again.Set.Sketches[0].Anchors[1] != r.Set.Sketches[0].Anchors[1] {
 		t.Errorf("%+v becomes %+v, %v", r, again, err)
 	}
-	for n := range len(r.encode()) {
-		if _, err := decodeReport(r.encode()[:n]); err == nil {
-			t.Errorf("%d of %d bytes are taken for a report", n, len(r.encode()))
+	for n := range len(r.Encode()) {
+		if _, err := record.DecodeReport(r.Encode()[:n]); err == nil {
+			t.Errorf("%d of %d bytes are taken for a report", n, len(r.Encode()))
 		}
 	}
 }
 
 // FuzzRecords feeds bytes to every decoder: what is read is written the same.
 func FuzzRecords(f *testing.F) {
-	r := &report{at: begin, reporter: 1, weight: 1000, origin: "trap", set: message(1, 2)}
-	y := &tally{listed: true, revoked: begin, past: []uint64{4}, inline: []opinion{{reporter: 1, report: 2, at: begin, weight: 3, early: true}}}
-	f.Add(r.encode())
-	f.Add(y.encode())
-	f.Add(y.inline[0].append(nil))
-	f.Add((&row{id: 1, first: begin, last: begin}).encode())
+	r := &record.Report{At: begin, Reporter: 1, Weight: 1000, Origin: "trap", Set: message(1, 2)}
+	y := &record.Tally{Listed: true, Revoked: begin, Past: []uint64{4}, Inline: []record.Opinion{{Reporter: 1, Report: 2, At: begin, Weight: 3, Early: true}}}
+	f.Add(r.Encode())
+	f.Add(y.Encode())
+	f.Add(y.Inline[0].Append(nil))
+	f.Add((&record.Reporter{Id: 1, First: begin, Last: begin}).Encode())
 	f.Add([]byte{byte(List), 1, 9, 2, 1, 0, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if r, err := decodeReport(data); err == nil {
-			if again, err := decodeReport(r.encode()); err != nil || !bytes.Equal(again.encode(), r.encode()) {
+		if r, err := record.DecodeReport(data); err == nil {
+			if again, err := record.DecodeReport(r.Encode()); err != nil || !bytes.Equal(again.Encode(), r.Encode()) {
 				t.Errorf("report: %v", err)
 			}
 		}
-		if y, err := decodeTally(data); err == nil {
-			if again, err := decodeTally(y.encode()); err != nil || !bytes.Equal(again.encode(), y.encode()) {
+		if y, err := record.DecodeTally(data); err == nil {
+			if again, err := record.DecodeTally(y.Encode()); err != nil || !bytes.Equal(again.Encode(), y.Encode()) {
 				t.Errorf("tally: %v", err)
 			}
 		}
-		if row, err := decodeRow("anna", data); err == nil && !bytes.Equal(row.encode(), data) {
+		if row, err := record.DecodeReporter("anna", data); err == nil && !bytes.Equal(row.Encode(), data) {
 			t.Error("reporter")
 		}
-		if o, err := decodeOpinion(1, data); err == nil {
-			if again, err := decodeOpinion(1, o.append(nil)); err != nil || again != o {
+		if o, err := record.DecodeOpinion(1, data); err == nil {
+			if again, err := record.DecodeOpinion(1, o.Append(nil)); err != nil || again != o {
 				t.Errorf("opinion: %v", err)
 			}
 		}
-		_, _ = decodeDue(data)
+		_, _ = record.DecodeDue(data)
 	})
 }
 
@@ -178,8 +181,8 @@ func TestDamagedValues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		name := [][]byte{bucketReports, bucketTallies, bucketReporters, bucketDue}[rng.IntN(4)]
-		if err := l.db.Update(func(tx *bolt.Tx) error { return spoil(tx.Bucket(name), rng) }); err != nil {
+		name := [][]byte{buckets.Reports, buckets.Tallies, buckets.Reporters, buckets.Due}[rng.IntN(4)]
+		if err := l.file.Commit(func(tx *bolt.Tx) (refused, err error) { return nil, spoil(tx.Bucket(name), rng) }); err != nil {
 			t.Fatal(err)
 		}
 		_, _ = l.Enter(Entry{Reporter: "carl", At: begin, Period: begin, Set: message(rng.IntN(100), 1)})
@@ -222,8 +225,10 @@ func TestCheck(t *testing.T) {
 	if err := l.Check(); err != nil {
 		t.Error(err)
 	}
-	key := newNumber(7)
-	if err := l.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(bucketReports).Put(key[:], []byte("garbage")) }); err != nil {
+	key := buckets.NewNumber(7)
+	if err := l.file.Commit(func(tx *bolt.Tx) (refused, err error) {
+		return nil, tx.Bucket(buckets.Reports).Put(key[:], []byte("garbage"))
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Check(); err == nil || !strings.Contains(err.Error(), "report 0000000000000007: damaged") {
@@ -245,13 +250,15 @@ func TestNewerLedger(t *testing.T) {
 		must(t, err)
 		return path, data
 	}
-	newer := func(tx *bolt.Tx) error { return tx.Bucket(bucketMeta).Put(keyVersion, versionValue(2)) }
+	newer := func(tx *bolt.Tx) error {
+		return tx.Bucket(buckets.Meta).Put(buckets.KeyVersion, buckets.VersionValue(2))
+	}
 	for name, edit := range map[string]func(tx *bolt.Tx) error{
 		"alike": newer,
 		"with other records": func(tx *bolt.Tx) error { // more of them before the version than faults are listed
 			var err error
-			for i := range 3 * maxFaults {
-				err = errors.Join(err, tx.Bucket(bucketDue).Put(fmt.Appendf(nil, "decision %d", i), []byte("other")))
+			for i := range 3 * salvage.MaxFaults {
+				err = errors.Join(err, tx.Bucket(buckets.Due).Put(fmt.Appendf(nil, "decision %d", i), []byte("other")))
 			}
 			_, e := tx.CreateBucket([]byte("another bucket"))
 			return errors.Join(err, e, newer(tx))
@@ -272,7 +279,7 @@ func TestNewerLedger(t *testing.T) {
 			t.Errorf("%s: the file has changed: %v", name, err)
 		}
 	}
-	path, _ := write(t, func(tx *bolt.Tx) error { return tx.Bucket(bucketMeta).Put(keyVersion, []byte{3, 0xfe}) })
+	path, _ := write(t, func(tx *bolt.Tx) error { return tx.Bucket(buckets.Meta).Put(buckets.KeyVersion, []byte{3, 0xfe}) })
 	if done, err := Repair(Options{Path: path, Model: pair}); err != nil || len(done.Faults) != 1 || done.Lost != 0 {
 		t.Errorf("a flipped version: %+v, %v", done, err)
 	}

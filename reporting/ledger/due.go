@@ -1,86 +1,49 @@
 package ledger
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
+
+	"github.com/spambloom/spambloom/reporting/ledger/buckets"
+	"github.com/spambloom/spambloom/reporting/ledger/record"
 )
 
-// putDue keeps a decision until it is settled: its action, the report whose message it
-// is about, and which parts of it.
-func (t *txn) putDue(a Action, report uint64, parts reached) (uint64, error) {
+// putDue keeps a decision until it is settled.
+func (t *txn) putDue(d record.Due) (uint64, error) {
 	n, err := t.due.NextSequence()
 	if err != nil {
 		return 0, err
 	}
-	b := binary.AppendUvarint([]byte{byte(a), boolByte(parts.text)}, report)
-	for _, list := range [][]bool{parts.signatures, parts.sketches} {
-		b = binary.AppendUvarint(b, uint64(len(list)))
-		for _, on := range list {
-			b = append(b, boolByte(on))
-		}
-	}
-	key := newNumber(n)
-	return n, t.due.Put(key[:], b)
-}
-
-func boolByte(on bool) byte {
-	if on {
-		return 1
-	}
-	return 0
-}
-
-// dueDecision is a decision as it is kept.
-type dueDecision struct {
-	action Action
-	report uint64
-	parts  reached
-}
-
-func decodeDue(data []byte) (r dueDecision, err error) {
-	d := &decoder{b: data}
-	r.action, r.parts.text = Action(d.byte()), d.byte() == 1
-	r.report = d.number(math.MaxUint64)
-	for range d.number(maxSignatures) {
-		r.parts.signatures = append(r.parts.signatures, d.byte() == 1)
-	}
-	for range d.number(maxSketches) {
-		r.parts.sketches = append(r.parts.sketches, d.byte() == 1)
-	}
-	if d.bad || len(d.b) > 0 || r.action != List && r.action != Revoke {
-		return r, fmt.Errorf("decision: %w: %d bytes", ErrDamaged, len(data))
-	}
-	return r, nil
+	key := buckets.NewNumber(n)
+	return n, t.due.Put(key[:], d.Encode())
 }
 
 // Due are decisions that were not settled, in their order; at most limit of those after
 // a number.
 func (l *Ledger) Due(after uint64, limit int) (list []Decision, err error) {
 	err = l.view(func(t *txn) error {
-		first := newNumber(after + 1)
+		first := buckets.NewNumber(after + 1)
 		c := t.due.Cursor()
 		for key, data := c.Seek(first[:]); key != nil && len(list) < limit; key, data = c.Next() {
-			if len(key) != len(number{}) {
+			if len(key) != len(buckets.Number{}) {
 				return fmt.Errorf("decision: %w key", ErrDamaged)
 			}
-			kept, err := decodeDue(data)
+			kept, err := record.DecodeDue(data)
 			if err != nil {
 				return err
 			}
-			d := Decision{Due: number(key).value(), ID: kept.report}
-			r, err := t.report(kept.report)
+			d := Decision{Due: buckets.Number(key).Value(), ID: kept.Report}
+			r, err := t.report(kept.Report)
 			if err != nil {
 				return err
 			}
-			if r != nil && len(r.set.Signatures) == len(kept.parts.signatures) && len(r.set.Sketches) == len(kept.parts.sketches) {
+			if r != nil && len(r.Set.Signatures) == len(kept.Parts.Signatures) && len(r.Set.Sketches) == len(kept.Parts.Sketches) {
 				parts, err := t.standing(kept, r)
 				if err != nil {
 					return err
 				}
-				if parts.any() {
-					d.Action, d.Class = kept.action, r.class
-					d.Set, d.Places = parts.of(r.set)
+				if parts.Any() {
+					d.Action, d.Class = kept.Action, r.Class
+					d.Set, d.Places = parts.Of(r.Set)
 				}
 			}
 			list = append(list, d) // without an action where it is of no use any longer
@@ -92,35 +55,30 @@ func (l *Ledger) Due(after uint64, limit int) (list []Decision, err error) {
 
 // standing are the parts of a decision that are still to be carried out: what was taken
 // back while a listing waited must not be listed after that, in a later period.
-func (t *txn) standing(kept dueDecision, r *report) (reached, error) {
-	if kept.action != List {
-		return kept.parts, nil
+func (t *txn) standing(kept record.Due, r *record.Report) (record.Reached, error) {
+	if kept.Action != List {
+		return kept.Parts, nil
 	}
-	sums := map[Key]Weight{}
-	for _, k := range keysOf(r.set, r.anchors) {
+	sums := map[record.Key]Weight{}
+	for _, k := range record.KeysOf(r.Set, r.Anchors) {
 		y, err := t.tally(k)
 		if err != nil {
-			return reached{}, err
+			return record.Reached{}, err
 		}
-		sums[k] = y.sums[Spam]
+		sums[k] = y.Sums[Spam]
 	}
-	now := reach(r.set, r.anchors, func(k Key) Weight { return sums[k] }, t.l.quorum)
-	return kept.parts.without(kept.parts.without(now)), nil
+	now := record.Reach(r.Set, r.Anchors, func(k record.Key) Weight { return sums[k] }, t.l.quorum)
+	return kept.Parts.Without(kept.Parts.Without(now)), nil
 }
 
 // Settle says that a decision was carried out. It is forgotten with the next
 // transaction, or at the latest at the Close: until then a crash brings it back.
 func (l *Ledger) Settle(d Decision) {
 	if d.Due != 0 {
-		l.paid.add(newNumber(d.Due))
+		l.file.Settle(d.Due)
 	}
 }
 
 // Flush forgets what was settled, where that has not happened by the way, and after a
 // fault of the disk finds out whether it is over.
-func (l *Ledger) Flush() error {
-	if !l.paid.waiting() && l.Fault() == nil {
-		return nil
-	}
-	return l.commit(func(*txn, *job) error { return nil })
-}
+func (l *Ledger) Flush() error { return l.file.Flush() }

@@ -1,9 +1,10 @@
 package ledger
 
 import (
-	"fmt"
 	"time"
 
+	"github.com/spambloom/spambloom/reporting/ledger/buckets"
+	"github.com/spambloom/spambloom/reporting/ledger/record"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -22,16 +23,6 @@ type Entry struct {
 	Trusted  bool      // an administrator enters it: the reporter's share is that of a trap
 	Cost     int64     // what the filters need for it, in parts of CostUnit of a period's room
 }
-
-// Action is what a decision is.
-type Action uint8
-
-// The actions.
-const (
-	None   Action = iota
-	List          // put Set into the spam filter
-	Revoke        // put Set into the revocation filter
-)
 
 // Decision is what follows from an entry. Where Action is not None, the caller carries
 // it out and then calls Settle; until then it is kept as due.
@@ -53,15 +44,18 @@ type Decision struct {
 // Enter takes a report or a revocation; when it returns nil, that is on disk. ErrFull,
 // ErrShare (with its party's name), ErrClosed, or an error of the disk, after which nothing was entered.
 func (l *Ledger) Enter(e Entry) (Decision, error) {
-	if err := e.check(); err != nil {
+	if err := record.CheckName(e.Reporter); err != nil {
+		return Decision{}, err
+	}
+	if err := record.CheckMessage(e.Set, e.Anchors); err != nil {
 		return Decision{}, err
 	}
 	var d Decision
-	err := l.commit(func(t *txn, j *job) (err error) {
-		if d, j.refused, err = t.enter(e); err != nil {
-			return err
+	err := l.commit(func(t *txn) (refused, err error) {
+		if d, refused, err = t.enter(e); err != nil {
+			return nil, err
 		}
-		return t.flush()
+		return refused, t.flush()
 	})
 	if err != nil {
 		return Decision{}, err
@@ -69,44 +63,22 @@ func (l *Ledger) Enter(e Entry) (Decision, error) {
 	return d, nil
 }
 
-func (e *Entry) check() error {
-	switch {
-	case e.Reporter == "" || len(e.Reporter) > maxText:
-		return fmt.Errorf("reporter of %d bytes; want 1 to %d", len(e.Reporter), maxText)
-	case len(e.Set.Signatures) == 0 || len(e.Set.Signatures) > maxSignatures:
-		return fmt.Errorf("report of %d signatures; want 1 to %d", len(e.Set.Signatures), maxSignatures)
-	case len(e.Set.Sketches) > maxSketches || len(e.Anchors) != len(e.Set.Sketches) || len(e.Set.Domains) > maxDomains:
-		return fmt.Errorf("report of %d sketches with anchors of %d, and %d domains", len(e.Set.Sketches), len(e.Anchors), len(e.Set.Domains))
-	}
-	for i, s := range e.Set.Sketches {
-		if len(s.Anchors) > maxFeatures || len(s.Keys) > maxFeatures || len(e.Anchors[i].Hashes) > maxAnchors {
-			return fmt.Errorf("sketch of %d anchors and %d keys", len(s.Anchors), len(s.Keys))
-		}
-	}
-	for _, d := range e.Set.Domains {
-		if len(d) > maxText {
-			return fmt.Errorf("domain of %d bytes", len(d))
-		}
-	}
-	return nil
-}
-
 // entering is an entry at work.
 type entering struct {
 	*txn
 	e       Entry
-	row     *row
+	row     *record.Reporter
 	weight  Weight
-	keys    []Key
-	tallies map[Key]*tally
-	fresh   []Key           // where the reporter's word is new, and no renewal
-	changed []Key           // these, and where it is renewed
+	keys    []record.Key
+	tallies map[record.Key]*record.Tally
+	fresh   []record.Key    // where the reporter's word is new, and no renewal
+	changed []record.Key    // these, and where it is renewed
 	old     map[uint64]bool // reports of the reporter that this one replaces; true: of the other stance
 	idle    bool            // a revocation, and there is nothing to revoke
 }
 
 func (t *txn) enter(e Entry) (d Decision, refused, err error) {
-	w := &entering{txn: t, e: e, keys: keysOf(e.Set, e.Anchors), tallies: map[Key]*tally{}, old: map[uint64]bool{}}
+	w := &entering{txn: t, e: e, keys: record.KeysOf(e.Set, e.Anchors), tallies: map[record.Key]*record.Tally{}, old: map[uint64]bool{}}
 	if w.row, err = t.reporter(e.Reporter); err != nil {
 		return d, nil, err
 	}
@@ -117,7 +89,7 @@ func (t *txn) enter(e Entry) (d Decision, refused, err error) {
 	if len(w.changed) == 0 {
 		return w.known(), nil, nil
 	}
-	if t.count(countReports) >= t.l.opt.Max || w.row == nil && t.count(countReporters) >= maxReporters {
+	if t.count(buckets.CountReports) >= t.l.opt.Max || w.row == nil && t.count(buckets.CountReporters) >= maxReporters {
 		return d, ErrFull, nil
 	}
 	if refused, err := w.refuseShare(); refused != nil || err != nil {
@@ -138,25 +110,25 @@ func (w *entering) look() (err error) {
 			return err
 		}
 	}
-	reported := reach(w.e.Set, w.e.Anchors, w.sums(Spam), 1) // by anybody
-	w.idle = w.e.Stance == Ham && !w.e.Listed && !reported.any()
+	reported := record.Reach(w.e.Set, w.e.Anchors, w.sums(Spam), 1) // by anybody
+	w.idle = w.e.Stance == Ham && !w.e.Listed && !reported.Any()
 	if w.row == nil {
 		w.fresh, w.changed = w.keys, w.keys
 		return nil
 	}
 	for _, k := range w.keys {
-		o, ok, err := w.opinionOf(k, w.tallies[k], w.row.id)
+		o, ok, err := w.opinionOf(k, w.tallies[k], w.row.Id)
 		if err != nil {
 			return err
 		}
-		same := ok && o.stance() == w.e.Stance
-		known := same && (!o.idle || w.idle)
-		raised := w.row.fixed && o.weight < w.weight // by hand since: who says it again means that
-		if known && !o.at.Before(w.e.Period) && !raised {
+		same := ok && o.Stance() == w.e.Stance
+		known := same && (!o.Idle || w.idle)
+		raised := w.row.Fixed && o.Weight < w.weight // by hand since: who says it again means that
+		if known && !o.At.Before(w.e.Period) && !raised {
 			continue
 		}
 		if ok {
-			w.old[o.report] = w.old[o.report] || !same
+			w.old[o.Report] = w.old[o.Report] || !same
 		}
 		if !ok || same && !known {
 			w.fresh = append(w.fresh, k) // to change one's mind is no news of others
@@ -166,29 +138,29 @@ func (w *entering) look() (err error) {
 	return nil
 }
 
-func (w *entering) sums(s Stance) func(Key) Weight {
-	return func(k Key) Weight { return w.tallies[k].sums[s] }
+func (w *entering) sums(s Stance) func(record.Key) Weight {
+	return func(k record.Key) Weight { return w.tallies[k].Sums[s] }
 }
 
-func (w *entering) reach(s Stance) reached {
-	return reach(w.e.Set, w.e.Anchors, w.sums(s), w.l.quorum)
+func (w *entering) reach(s Stance) record.Reached {
+	return record.Reach(w.e.Set, w.e.Anchors, w.sums(s), w.l.quorum)
 }
 
 // known is the decision on an entry that says nothing new: what has the quorum is
 // listed or revoked once more, as it may not be any longer.
 func (w *entering) known() Decision { return w.decision(w.reach(w.e.Stance)) }
 
-func (w *entering) decision(r reached) Decision {
+func (w *entering) decision(r record.Reached) Decision {
 	d := Decision{Weight: w.weight, Quorum: w.l.quorum, Class: w.e.Class, Idle: w.idle}
 	for _, s := range w.e.Set.Signatures {
-		y := w.tallies[signatureKey(s)]
-		d.Sum = max(d.Sum, y.sums[w.e.Stance])
-		if y.revoked.After(d.Revoked) {
-			d.Revoked = y.revoked
+		y := w.tallies[record.SignatureKey(s)]
+		d.Sum = max(d.Sum, y.Sums[w.e.Stance])
+		if y.Revoked.After(d.Revoked) {
+			d.Revoked = y.Revoked
 		}
 	}
-	if r.any() && !w.idle {
-		d.Set, d.Places = r.of(w.e.Set)
+	if r.Any() && !w.idle {
+		d.Set, d.Places = r.Of(w.e.Set)
 		d.Action = List
 		if w.e.Stance == Ham {
 			d.Action = Revoke
@@ -209,7 +181,7 @@ func (w *entering) write() (d Decision, err error) {
 	if err != nil {
 		return d, err
 	}
-	early := !said.any() && !w.idle
+	early := !said.Any() && !w.idle
 	credit, err := w.credit(early)
 	if err != nil {
 		return d, err
@@ -218,14 +190,14 @@ func (w *entering) write() (d Decision, err error) {
 		return d, err
 	}
 	for _, k := range w.changed {
-		o := opinion{reporter: w.row.id, report: n, at: w.e.At.Truncate(time.Second), weight: w.weight, ham: w.e.Stance == Ham, early: early, idle: w.idle}
+		o := record.Opinion{Reporter: w.row.Id, Report: n, At: w.e.At.Truncate(time.Second), Weight: w.weight, Ham: w.e.Stance == Ham, Early: early, Idle: w.idle}
 		if err := w.addOpinion(k, w.tallies[k], o); err != nil {
 			return d, err
 		}
 	}
 	now := w.reach(w.e.Stance)
 	if w.e.Stance == Ham {
-		now = now.with(spam.lost(w.e.Set, w.reach(Spam)))
+		now = now.With(spam.Lost(w.e.Set, w.reach(Spam)))
 	}
 	d = w.decision(now)
 	d.ID = n
@@ -236,7 +208,7 @@ func (w *entering) write() (d Decision, err error) {
 		return d, err
 	}
 	if d.Action != None {
-		d.Due, err = w.putDue(d.Action, n, now)
+		d.Due, err = w.putDue(record.Due{Action: d.Action, Report: n, Parts: now})
 	}
 	return d, err
 }
@@ -244,7 +216,7 @@ func (w *entering) write() (d Decision, err error) {
 // replace takes this reporter's earlier words out of the count.
 func (w *entering) replace() error {
 	for _, k := range w.changed {
-		o, ok, err := w.opinionOf(k, w.tallies[k], w.row.id)
+		o, ok, err := w.opinionOf(k, w.tallies[k], w.row.Id)
 		if err == nil && ok {
 			err = w.removeOpinion(k, w.tallies[k], o)
 		}
@@ -253,9 +225,9 @@ func (w *entering) replace() error {
 		}
 	}
 	for n, other := range w.old {
-		mark := flagRenewed
+		mark := record.FlagRenewed
 		if other {
-			mark = flagWithdrawn
+			mark = record.FlagWithdrawn
 		}
 		if err := w.mark(n, mark); err != nil {
 			return err
@@ -264,35 +236,35 @@ func (w *entering) replace() error {
 	return nil
 }
 
-func (t *txn) mark(n uint64, flag reportFlags) error {
+func (t *txn) mark(n uint64, flag record.ReportFlags) error {
 	r, err := t.report(n)
-	if err != nil || r == nil || r.flags&flag != 0 {
+	if err != nil || r == nil || r.Flags&flag != 0 {
 		return err
 	}
-	r.flags |= flag
+	r.Flags |= flag
 	return t.putReport(n, r)
 }
 
 // close says in the tallies what is listed and revoked now, and refutes those who said
 // otherwise.
 func (w *entering) close() error {
-	var closed []Key
+	var closed []record.Key
 	for _, k := range w.keys {
 		y := w.tallies[k]
-		reached := y.sums[w.e.Stance] >= w.l.quorum
+		reached := y.Sums[w.e.Stance] >= w.l.quorum
 		switch {
-		case w.e.Stance == Spam && reached && y.effective(w.e.Period):
+		case w.e.Stance == Spam && reached && y.Effective(w.e.Period):
 			// Listed in a later period than it was taken back, if ever: that counts.
-			y.listed = true
+			y.Listed = true
 			closed = append(closed, k)
 		case w.e.Stance == Ham && reached && !w.idle:
-			if y.listed || y.sums[Spam] > 0 || y.revoked.IsZero() {
-				y.revoked = w.e.At.Truncate(time.Second)
+			if y.Listed || y.Sums[Spam] > 0 || y.Revoked.IsZero() {
+				y.Revoked = w.e.At.Truncate(time.Second)
 			}
-			y.listed = false
+			y.Listed = false
 			closed = append(closed, k)
-		case w.e.Stance == Ham && y.sums[Spam] < w.l.quorum:
-			y.unlist(w.e.At)
+		case w.e.Stance == Ham && y.Sums[Spam] < w.l.quorum:
+			y.Unlist(w.e.At)
 		}
 	}
 	if err := w.refute(closed); err != nil {
@@ -308,28 +280,28 @@ func (w *entering) close() error {
 
 // record writes the report itself.
 func (w *entering) record(n uint64, early bool, credit Weight) error {
-	r := &report{
-		at: w.e.At.UTC(), reporter: w.row.id, weight: w.weight, credit: credit, class: w.e.Class,
-		origin: w.e.Origin, set: w.e.Set, anchors: w.e.Anchors,
+	r := &record.Report{
+		At: w.e.At.UTC(), Reporter: w.row.Id, Weight: w.weight, Credit: credit, Class: w.e.Class,
+		Origin: w.e.Origin, Set: w.e.Set, Anchors: w.e.Anchors,
 	}
 	if w.e.Stance == Ham {
-		r.flags |= flagHam
-		w.row.revocations++
+		r.Flags |= record.FlagHam
+		w.row.Revocations++
 	} else {
-		w.row.reports++
+		w.row.Reports++
 	}
 	if w.e.Trap {
-		r.flags |= flagTrap
+		r.Flags |= record.FlagTrap
 	}
 	if early {
-		r.flags |= flagEarly
+		r.Flags |= record.FlagEarly
 	}
-	w.row.last, w.row.dirty = w.e.At.Truncate(time.Second).UTC(), true
+	w.row.Last, w.row.Dirty = w.e.At.Truncate(time.Second).UTC(), true
 	if err := w.putReport(n, r); err != nil {
 		return err
 	}
-	if err := w.by.Put(byKey(w.row.id, n), nil); err != nil {
+	if err := w.by.Put(buckets.ByKey(w.row.Id, n), nil); err != nil {
 		return err
 	}
-	return w.add(countReports, 1)
+	return w.add(buckets.CountReports, 1)
 }

@@ -31,14 +31,14 @@ func TestOneAnchorInCommon(t *testing.T) {
 		set.Sketches = []signature.Sketch{{Kind: signature.KindSketch}}
 		return set
 	}
-	v.say(Spam, "anna", varied(1), Anchors{[]uint64{1, 2, 3}, 2})
-	if d := v.say(Ham, "emil", varied(2), Anchors{[]uint64{3, 4, 5}, 2}); !d.Idle {
+	v.say(Spam, "anna", varied(1), Anchors{Hashes: []uint64{1, 2, 3}, Need: 2})
+	if d := v.say(Ham, "emil", varied(2), Anchors{Hashes: []uint64{3, 4, 5}, Need: 2}); !d.Idle {
 		t.Errorf("a revocation of what nobody reported: %+v", d)
 	}
-	v.say(Spam, "bob", varied(3), Anchors{[]uint64{3, 6, 7}, 2})
+	v.say(Spam, "bob", varied(3), Anchors{Hashes: []uint64{3, 6, 7}, Need: 2})
 	for _, who := range []string{"carl", "dora"} { // of another message, once it was reported
-		v.say(Spam, "fritz", varied(4), Anchors{[]uint64{3, 8, 9}, 2})
-		v.say(Ham, who, varied(4), Anchors{[]uint64{3, 8, 9}, 2})
+		v.say(Spam, "fritz", varied(4), Anchors{Hashes: []uint64{3, 8, 9}, Need: 2})
+		v.say(Ham, who, varied(4), Anchors{Hashes: []uint64{3, 8, 9}, Need: 2})
 	}
 	for who, refuted := range map[string]float64{"anna": 0, "bob": 0, "fritz": trust.Refutation} {
 		if r, _, err := v.l.Reporter(who, v.at); err != nil || r.Reputation.Refuted != refuted || r.Reputation.Confirmed != 0 {

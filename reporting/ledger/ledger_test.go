@@ -186,7 +186,7 @@ func TestRevocationClosesTheCase(t *testing.T) {
 
 func TestNearDuplicatesAddUp(t *testing.T) {
 	v := voice{t: t, l: open(t, pair), at: begin}
-	anchors := func(hashes ...uint64) Anchors { return Anchors{hashes, 2} }
+	anchors := func(hashes ...uint64) Anchors { return Anchors{Hashes: hashes, Need: 2} }
 	varied := func(n int) signature.Set {
 		set := message(n, n)
 		set.Sketches = []signature.Sketch{{Kind: signature.KindSketch}}

@@ -6,16 +6,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spambloom/spambloom/reporting/ledger/record"
 	"github.com/spambloom/spambloom/reporting/trust"
 	"github.com/spambloom/spambloom/signature"
 )
 
-// model is a ledger without a file: lists that are gone through from the front. It
-// says what the package promises, in another way than the package does it.
+// model is a ledger without a file, made of lists. It is a second way to the same results.
 type model struct {
 	trust     trust.Model
 	quorum    Weight
-	cases     map[Key]*modelCase
+	cases     map[record.Key]*modelCase
 	reporters map[string]*modelReporter
 	reports   []*modelReport // the oldest first
 	due       []modelDecision
@@ -61,7 +61,7 @@ type modelReporter struct {
 // sketches the kinds.
 type modelDecision struct {
 	action   Action
-	keys     []Key
+	keys     []record.Key
 	sketches []signature.Kind
 
 	near bool // the sketch of its text has the quorum
@@ -72,11 +72,11 @@ type modelDecision struct {
 func newModel(m trust.Model) *model {
 	return &model{
 		trust: m, quorum: Weight(math.Ceil(m.Quorum * 1000)),
-		cases: map[Key]*modelCase{}, reporters: map[string]*modelReporter{},
+		cases: map[record.Key]*modelCase{}, reporters: map[string]*modelReporter{},
 	}
 }
 
-func (m *model) caseOf(k Key) *modelCase {
+func (m *model) caseOf(k record.Key) *modelCase {
 	if m.cases[k] == nil {
 		m.cases[k] = &modelCase{}
 	}
@@ -108,28 +108,28 @@ func (c *modelCase) add(r *modelReport) {
 			first++
 		}
 	}
-	c.words = append(c.words, &modelWord{r, first < maxInline})
+	c.words = append(c.words, &modelWord{r, first < record.MaxInline})
 }
 
 func (c *modelCase) remove(w *modelWord) {
 	c.words = slices.DeleteFunc(c.words, func(x *modelWord) bool { return x == w })
 	if !slices.Contains(c.past, w.modelReport) {
 		c.past = append(c.past, w.modelReport)
-		c.past = c.past[max(0, len(c.past)-maxPast):]
+		c.past = c.past[max(0, len(c.past)-16):]
 	}
 }
 
 // parts are those of a message that have the quorum, by what the package's doc says: a
 // signature by itself, a sketch by its own anchors, and that of an image not alone.
 func (m *model) parts(set signature.Set, anchors []Anchors, s Stance) (d modelDecision) {
-	has := func(k Key) bool { return m.caseOf(k).sum(s) >= m.quorum }
+	has := func(k record.Key) bool { return m.caseOf(k).sum(s) >= m.quorum }
 	for _, g := range set.Signatures {
-		if has(signatureKey(g)) {
-			d.keys = append(d.keys, signatureKey(g))
+		if has(record.SignatureKey(g)) {
+			d.keys = append(d.keys, record.SignatureKey(g))
 		}
 	}
 	for i, a := range anchors {
-		if kind := set.Sketches[i].Kind; a.Need > 0 && count(a.Hashes, func(h uint64) bool { return has(anchorKey(kind, h)) }) >= a.Need {
+		if kind := set.Sketches[i].Kind; a.Need > 0 && count(a.Hashes, func(h uint64) bool { return has(record.AnchorKey(kind, h)) }) >= a.Need {
 			d.sketches = append(d.sketches, kind)
 			d.near = d.near || kind == signature.KindSketch
 		}
@@ -154,7 +154,7 @@ func count[T any](list []T, is func(T) bool) (n int) {
 func (d modelDecision) lost(after modelDecision) modelDecision {
 	l := d.less(after)
 	if after.near {
-		l.keys = slices.DeleteFunc(l.keys, func(k Key) bool {
+		l.keys = slices.DeleteFunc(l.keys, func(k record.Key) bool {
 			return k[0] == byte(signature.KindBody) || k[0] == byte(signature.KindText)
 		})
 	}
@@ -163,18 +163,18 @@ func (d modelDecision) lost(after modelDecision) modelDecision {
 
 // alike says whether a word is about a message: it shares a signature of those keys, or
 // as many anchors as it takes.
-func (m *model) alike(w *modelReport, set signature.Set, anchors []Anchors, keys []Key) bool {
-	said := func(k Key) bool {
+func (m *model) alike(w *modelReport, set signature.Set, anchors []Anchors, keys []record.Key) bool {
+	said := func(k record.Key) bool {
 		x := m.caseOf(k).of(w.by)
 		return x != nil && x.modelReport == w && slices.Contains(keys, k)
 	}
 	for _, g := range set.Signatures {
-		if said(signatureKey(g)) {
+		if said(record.SignatureKey(g)) {
 			return true
 		}
 	}
 	for i, a := range anchors {
-		if a.Need > 0 && count(a.Hashes, func(h uint64) bool { return said(anchorKey(set.Sketches[i].Kind, h)) }) >= a.Need {
+		if a.Need > 0 && count(a.Hashes, func(h uint64) bool { return said(record.AnchorKey(set.Sketches[i].Kind, h)) }) >= a.Need {
 			return true
 		}
 	}
@@ -183,7 +183,7 @@ func (m *model) alike(w *modelReport, set signature.Set, anchors []Anchors, keys
 
 // less are the parts that d has and other has not.
 func (d modelDecision) less(other modelDecision) modelDecision {
-	d.keys = slices.DeleteFunc(slices.Clone(d.keys), func(k Key) bool { return slices.Contains(other.keys, k) })
+	d.keys = slices.DeleteFunc(slices.Clone(d.keys), func(k record.Key) bool { return slices.Contains(other.keys, k) })
 	d.sketches = slices.DeleteFunc(slices.Clone(d.sketches), func(k signature.Kind) bool { return slices.Contains(other.sketches, k) })
 	return d
 }
@@ -196,7 +196,7 @@ func (d modelDecision) plus(other modelDecision) modelDecision {
 }
 
 func (d modelDecision) sorted() modelDecision {
-	slices.SortFunc(d.keys, func(a, b Key) int { return slices.Compare(a[:], b[:]) })
+	slices.SortFunc(d.keys, func(a, b record.Key) int { return slices.Compare(a[:], b[:]) })
 	slices.Sort(d.sketches)
 	return d
 }
@@ -220,7 +220,7 @@ func (m *model) weight(r *modelReporter, trap bool, now time.Time) Weight {
 	case trap:
 		return m.quorum
 	}
-	return newWeight(m.trust.Weight(r.reputation, now))
+	return record.NewWeight(m.trust.Weight(r.reputation, now))
 }
 
 func (m *model) reporter(name string, now time.Time) *modelReporter {
@@ -250,7 +250,7 @@ type modelAnswer struct {
 func (m *model) answer(e Entry, d modelDecision, weight Weight) modelAnswer {
 	a := modelAnswer{modelDecision: d.does(e.Stance), weight: weight}
 	for _, g := range e.Set.Signatures {
-		c := m.caseOf(signatureKey(g))
+		c := m.caseOf(record.SignatureKey(g))
 		a.sum = max(a.sum, c.sum(e.Stance))
 		if c.revoked.After(a.revoked) {
 			a.revoked = c.revoked
@@ -261,8 +261,8 @@ func (m *model) answer(e Entry, d modelDecision, weight Weight) modelAnswer {
 
 // enter takes a word and says what follows.
 func (m *model) enter(e Entry) modelAnswer {
-	keys := keysOf(e.Set, e.Anchors)
-	var changed, fresh []Key
+	keys := record.KeysOf(e.Set, e.Anchors)
+	var changed, fresh []record.Key
 	anybody := *m
 	anybody.quorum = 1
 	reported := anybody.parts(e.Set, e.Anchors, Spam)
@@ -326,8 +326,8 @@ func (m *model) keep(d modelDecision, r *modelReport) {
 
 // credit confirms those who said the same of this message before, each report for at
 // most one.
-func (m *model) credit(r *modelReport, fresh []Key, e Entry) {
-	most, others := newWeight(trust.MaxCredit), Weight(0)
+func (m *model) credit(r *modelReport, fresh []record.Key, e Entry) {
+	most, others := record.NewWeight(trust.MaxCredit), Weight(0)
 	var before []*modelReport
 	for _, k := range fresh {
 		for _, w := range m.caseOf(k).words {
@@ -336,7 +336,7 @@ func (m *model) credit(r *modelReport, fresh []Key, e Entry) {
 			}
 		}
 	}
-	var first []Key
+	var first []record.Key
 	for _, w := range before {
 		first = first[:0]
 		for _, k := range fresh {
@@ -352,19 +352,19 @@ func (m *model) credit(r *modelReport, fresh []Key, e Entry) {
 			m.experience(w.by, add.Float(), 0, e.At)
 		}
 	}
-	sum := func(k Key) Weight {
+	sum := func(k record.Key) Weight {
 		if !slices.Contains(fresh, k) {
 			return 0
 		}
 		return m.caseOf(k).sum(r.stance)
 	}
 	for _, g := range e.Set.Signatures {
-		others = max(others, sum(signatureKey(g)))
+		others = max(others, sum(record.SignatureKey(g)))
 	}
 	for i, a := range e.Anchors {
 		for _, h := range a.Hashes { // the greatest that enough of them have
-			least := sum(anchorKey(e.Set.Sketches[i].Kind, h))
-			if a.Need > 0 && count(a.Hashes, func(h uint64) bool { return sum(anchorKey(e.Set.Sketches[i].Kind, h)) >= least }) >= a.Need {
+			least := sum(record.AnchorKey(e.Set.Sketches[i].Kind, h))
+			if a.Need > 0 && count(a.Hashes, func(h uint64) bool { return sum(record.AnchorKey(e.Set.Sketches[i].Kind, h)) >= least }) >= a.Need {
 				others = max(others, least)
 			}
 		}
@@ -376,8 +376,8 @@ func (m *model) credit(r *modelReport, fresh []Key, e Entry) {
 }
 
 // close refutes those who said the opposite of what has the quorum now.
-func (m *model) close(keys []Key, e Entry, idle bool) {
-	var closed []Key
+func (m *model) close(keys []record.Key, e Entry, idle bool) {
+	var closed []record.Key
 	for _, k := range keys {
 		c := m.caseOf(k)
 		switch has := c.sum(e.Stance) >= m.quorum; {
@@ -400,7 +400,7 @@ func (m *model) close(keys []Key, e Entry, idle bool) {
 	}
 }
 
-func (m *model) refute(closed []Key, e Entry) {
+func (m *model) refute(closed []record.Key, e Entry) {
 	var wrong []*modelReport
 	for _, k := range closed {
 		for _, w := range m.caseOf(k).words {
@@ -423,7 +423,7 @@ func (m *model) refute(closed []Key, e Entry) {
 }
 
 // tidy forgets a case of which nothing is left.
-func (m *model) tidy(k Key) {
+func (m *model) tidy(k record.Key) {
 	if c := m.cases[k]; c != nil && len(c.words)+len(c.past) == 0 {
 		delete(m.cases, k)
 	}
@@ -436,7 +436,7 @@ func (m *model) undo(name string, since, now time.Time) {
 			continue
 		}
 		before := m.parts(r.set, r.anchors, r.stance)
-		for _, k := range keysOf(r.set, r.anchors) {
+		for _, k := range record.KeysOf(r.set, r.anchors) {
 			c := m.caseOf(k)
 			if w := c.of(name); w != nil && w.modelReport == r {
 				c.remove(w)
@@ -457,7 +457,7 @@ func (m *model) expire(now time.Time, memory time.Duration) {
 	for len(m.reports) > 0 && m.reports[0].at.Before(now.Add(-memory)) {
 		r := m.reports[0]
 		m.reports, r.forgotten = m.reports[1:], true
-		for _, k := range keysOf(r.set, r.anchors) {
+		for _, k := range record.KeysOf(r.set, r.anchors) {
 			c := m.caseOf(k)
 			if w := c.of(r.by); w != nil && w.modelReport == r {
 				c.remove(w)
@@ -477,7 +477,7 @@ func (m *model) expire(now time.Time, memory time.Duration) {
 func decided(d Decision) modelDecision {
 	m := modelDecision{action: d.Action}
 	for _, s := range d.Set.Signatures {
-		m.keys = append(m.keys, signatureKey(s))
+		m.keys = append(m.keys, record.SignatureKey(s))
 	}
 	for _, s := range d.Set.Sketches {
 		m.sketches = append(m.sketches, s.Kind)

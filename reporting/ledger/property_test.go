@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/reporting/ledger/record"
 	"github.com/spambloom/spambloom/reporting/trust"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -56,7 +57,7 @@ type propertySite struct {
 	*Ledger
 	options   Options
 	model     *model
-	supported map[Key]map[string]bool // who ever reported it
+	supported map[record.Key]map[string]bool // who ever reported it
 }
 
 // models have a ceiling, and a gang of a size, that stays below the quorum.
@@ -85,7 +86,7 @@ func newFederation(t *rapid.T) *federation {
 		s := &propertySite{
 			options:   Options{Path: filepath.Join(folder, fmt.Sprint(i)), Model: f.trust, Memory: memory, NoSync: true},
 			model:     newModel(f.trust),
-			supported: map[Key]map[string]bool{},
+			supported: map[record.Key]map[string]bool{},
 		}
 		s.open(t)
 		f.sites = append(f.sites, s)
@@ -181,7 +182,7 @@ func (f *federation) report(t *rapid.T) {
 func (f *federation) crowd(t *rapid.T) {
 	set, anchors := mail(t, rapid.IntRange(0, 1).Draw(t, "family"))
 	s, stance := f.site(t), rapid.SampledFrom([]Stance{Spam, Ham}).Draw(t, "stance")
-	for i := range rapid.IntRange(2, maxInline+8).Draw(t, "people") {
+	for i := range rapid.IntRange(2, record.MaxInline+8).Draw(t, "people") {
 		f.enter(t, s, Entry{Reporter: fmt.Sprint("one of the crowd ", i), Stance: stance, Set: set, Anchors: anchors})
 	}
 }
@@ -197,7 +198,7 @@ func (f *federation) enter(t *rapid.T, s *propertySite, e Entry) {
 	f.now = f.now.Add(time.Duration(rapid.IntRange(0, 5000).Draw(t, "ms")) * time.Millisecond)
 	e.At, e.Period = f.now, begin.Add(f.now.Sub(begin).Truncate(week))
 	if e.Stance == Spam {
-		for _, k := range keysOf(e.Set, e.Anchors) {
+		for _, k := range record.KeysOf(e.Set, e.Anchors) {
 			if s.supported[k] == nil {
 				s.supported[k] = map[string]bool{}
 			}
@@ -223,7 +224,9 @@ func (f *federation) enter(t *rapid.T, s *propertySite, e Entry) {
 	f.check(t, s, got, e.Anchors)
 }
 
-func name(s Stance) string { return map[Stance]string{Spam: "report", Ham: "revocation"}[s] }
+func name(s Stance) string {
+	return map[Stance]string{Spam: "report", Ham: "revocation"}[s]
+}
 
 func (f *federation) could(who string, weight float64) { f.most[who] = max(f.most[who], weight) }
 
@@ -233,7 +236,7 @@ func (f *federation) check(t *rapid.T, s *propertySite, d Decision, anchors []An
 	if d.Action != List {
 		return
 	}
-	enough := func(k Key) bool {
+	enough := func(k record.Key) bool {
 		sum := 0.0
 		for who := range s.supported[k] {
 			sum += f.most[who]
@@ -241,7 +244,7 @@ func (f *federation) check(t *rapid.T, s *propertySite, d Decision, anchors []An
 		return sum >= f.trust.Quorum-1e-9
 	}
 	for _, g := range d.Set.Signatures {
-		if k := signatureKey(g); !enough(k) {
+		if k := record.SignatureKey(g); !enough(k) {
 			t.Fatalf("%s is listed, which only %v reported", g.ID(), s.supported[k])
 		}
 		for i := range 1000 {
@@ -252,7 +255,7 @@ func (f *federation) check(t *rapid.T, s *propertySite, d Decision, anchors []An
 	}
 	for i, place := range d.Places {
 		kind, a := d.Set.Sketches[i].Kind, anchors[place]
-		if n := count(a.Hashes, func(h uint64) bool { return enough(anchorKey(kind, h)) }); a.Need == 0 || n < a.Need {
+		if n := count(a.Hashes, func(h uint64) bool { return enough(record.AnchorKey(kind, h)) }); a.Need == 0 || n < a.Need {
 			t.Fatalf("a sketch is listed of which %d anchors were reported by enough, of %d", n, a.Need)
 		}
 	}
@@ -282,7 +285,7 @@ func (f *federation) weigh(t *rapid.T) {
 	if w := rapid.Float64Range(-1, high).Draw(t, "weight"); w >= 0 {
 		weight = &w
 		f.could(who, w)
-		o := newWeight(w)
+		o := record.NewWeight(w)
 		r.override = &o
 	}
 	if _, err := s.SetWeight(who, weight, f.now); err != nil {

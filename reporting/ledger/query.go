@@ -2,24 +2,16 @@ package ledger
 
 import (
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
 
+	"github.com/spambloom/spambloom/reporting/ledger/buckets"
+	"github.com/spambloom/spambloom/reporting/ledger/record"
 	"github.com/spambloom/spambloom/reporting/trust"
 	"github.com/spambloom/spambloom/signature"
 )
-
-// view reads. What it hands out must be copied before it ends.
-func (l *Ledger) view(do func(*txn) error) error {
-	err := l.db.View(func(tx *bolt.Tx) error { return do(newTxn(tx, l)) })
-	if err != nil {
-		return fmt.Errorf("ledger %s: %w", l.opt.Path, err)
-	}
-	return nil
-}
 
 // Report is one report or revocation that is kept.
 type Report struct {
@@ -34,29 +26,6 @@ type Report struct {
 	State    State
 	Set      signature.Set
 	Anchors  []Anchors
-}
-
-// State is what became of a report.
-type State string
-
-// The states.
-const (
-	Counts    State = "counts"    // it stands
-	Renewed   State = "renewed"   // the reporter said it again, and that one stands
-	Withdrawn State = "withdrawn" // the reporter said the opposite, or it was undone
-	Refuted   State = "refuted"   // others took it back
-)
-
-func (r *report) state() State {
-	switch {
-	case r.flags&flagRefuted != 0:
-		return Refuted
-	case r.flags&flagWithdrawn != 0:
-		return Withdrawn
-	case r.flags&flagRenewed != 0:
-		return Renewed
-	}
-	return Counts
 }
 
 // Query narrows what Reports returns; its zero value asks for all.
@@ -76,18 +45,18 @@ func (l *Ledger) Reports(q Query) (list []Report, next uint64, err error) {
 	err = l.view(func(t *txn) error {
 		visit := func(n uint64) (more bool, err error) {
 			r, err := t.report(n)
-			if err != nil || r == nil || r.at.Before(q.Since) {
+			if err != nil || r == nil || r.At.Before(q.Since) {
 				return true, err
 			}
-			row, err := t.reporterByID(r.reporter)
-			if err != nil || q.Reporter != "" && (row == nil || row.name != q.Reporter) {
+			row, err := t.reporterByID(r.Reporter)
+			if err != nil || q.Reporter != "" && (row == nil || row.Name != q.Reporter) {
 				return true, err
 			}
 			if len(list) == q.Limit {
 				next = list[len(list)-1].ID
 				return false, nil
 			}
-			list = append(list, r.public(n, row))
+			list = append(list, public(n, r, row))
 			return true, nil
 		}
 		switch {
@@ -101,13 +70,13 @@ func (l *Ledger) Reports(q Query) (list []Report, next uint64, err error) {
 	return list, next, err
 }
 
-func (r *report) public(n uint64, by *row) Report {
+func public(n uint64, r *record.Report, by *record.Reporter) Report {
 	p := Report{
-		ID: n, At: r.at, Stance: r.stance(), Trap: r.flags&flagTrap != 0, Class: r.class,
-		Origin: r.origin, Weight: r.weight, State: r.state(), Set: r.set, Anchors: r.anchors,
+		ID: n, At: r.At, Stance: r.Stance(), Trap: r.Flags&record.FlagTrap != 0, Class: r.Class,
+		Origin: r.Origin, Weight: r.Weight, State: r.State(), Set: r.Set, Anchors: r.Anchors,
 	}
 	if by != nil {
-		p.Reporter = by.name
+		p.Reporter = by.Name
 	}
 	return p
 }
@@ -119,28 +88,28 @@ const maxOfMessage = 10_000
 // common must have as many as list its sketch.
 func (t *txn) reportsOf(q Query, visit func(uint64) (bool, error)) error {
 	found := map[uint64]bool{}
-	gather := func(k Key, add func(uint64)) error {
+	gather := func(k record.Key, add func(uint64)) error {
 		y, err := t.tally(k)
 		if err != nil {
 			return err
 		}
-		for _, n := range y.past {
+		for _, n := range y.Past {
 			add(n)
 		}
-		return t.eachOpinion(k, y, func(o opinion) bool {
-			add(o.report)
+		return t.eachOpinion(k, y, func(o record.Opinion) bool {
+			add(o.Report)
 			return len(found) < maxOfMessage
 		})
 	}
 	for _, s := range q.Set.Signatures {
-		if err := gather(signatureKey(s), func(n uint64) { found[n] = true }); err != nil {
+		if err := gather(record.SignatureKey(s), func(n uint64) { found[n] = true }); err != nil {
 			return err
 		}
 	}
 	for i, a := range q.Anchors {
 		common := map[uint64]int{}
 		for _, h := range a.Hashes {
-			if err := gather(anchorKey(q.Set.Sketches[i].Kind, h), func(n uint64) { common[n]++ }); err != nil {
+			if err := gather(record.AnchorKey(q.Set.Sketches[i].Kind, h), func(n uint64) { common[n]++ }); err != nil {
 				return err
 			}
 		}
@@ -172,11 +141,11 @@ func (t *txn) reportsBy(q Query, visit func(uint64) (bool, error)) error {
 		return err
 	}
 	c := t.by.Cursor()
-	below := byKey(row.id, q.Before)
+	below := buckets.ByKey(row.Id, q.Before)
 	if q.Before == 0 {
-		below = byKey(row.id+1, 0)
+		below = buckets.ByKey(row.Id+1, 0)
 	}
-	for key := last(c, below); len(key) == 12 && binary.BigEndian.Uint32(key) == row.id; key, _ = c.Prev() {
+	for key := last(c, below); len(key) == 12 && binary.BigEndian.Uint32(key) == row.Id; key, _ = c.Prev() {
 		if more, err := visit(binary.BigEndian.Uint64(key[4:])); err != nil || !more {
 			return err
 		}
@@ -203,16 +172,16 @@ func (t *txn) allReports(q Query, visit func(uint64) (bool, error)) error {
 	if q.Before == 0 {
 		key, _ = c.Last()
 	} else {
-		below := newNumber(q.Before)
+		below := buckets.NewNumber(q.Before)
 		key = last(c, below[:])
 	}
 	for len(key) == 8 {
-		n := number(key).value()
+		n := buckets.Number(key).Value()
 		r, err := t.report(n)
 		if err != nil {
 			return err
 		}
-		if r != nil && r.at.Before(q.Since.Add(-slack)) {
+		if r != nil && r.At.Before(q.Since.Add(-slack)) {
 			return nil
 		}
 		if more, err := visit(n); err != nil || !more {
@@ -227,15 +196,15 @@ func (t *txn) allReports(q Query, visit func(uint64) (bool, error)) error {
 // that is much like it: only then there is something to revoke.
 func (l *Ledger) Reported(set signature.Set, anchors []Anchors) (found bool, err error) {
 	err = l.view(func(t *txn) error {
-		sums := map[Key]Weight{}
-		for _, k := range keysOf(set, anchors) {
+		sums := map[record.Key]Weight{}
+		for _, k := range record.KeysOf(set, anchors) {
 			y, err := t.tally(k)
 			if err != nil {
 				return err
 			}
-			sums[k] = y.sums[Spam]
+			sums[k] = y.Sums[Spam]
 		}
-		found = reach(set, anchors, func(k Key) Weight { return sums[k] }, 1).any()
+		found = record.Reach(set, anchors, func(k record.Key) Weight { return sums[k] }, 1).Any()
 		return nil
 	})
 	return found, err
@@ -251,13 +220,13 @@ type Reporter struct {
 	First, Last          time.Time
 }
 
-func (l *Ledger) publicReporter(r *row, now time.Time) Reporter {
+func (l *Ledger) publicReporter(r *record.Reporter, now time.Time) Reporter {
 	p := Reporter{
-		Name: r.name, Weight: l.weight(r, false, now), Reputation: l.opt.Model.At(r.reputation, now),
-		Reports: r.reports, Revocations: r.revocations, First: r.first, Last: r.last,
+		Name: r.Name, Weight: l.weight(r, false, now), Reputation: l.opt.Model.At(r.Reputation, now),
+		Reports: r.Reports, Revocations: r.Revocations, First: r.First, Last: r.Last,
 	}
-	if r.fixed {
-		w := r.override
+	if r.Fixed {
+		w := r.Override
 		p.Override = &w
 	}
 	return p
@@ -280,7 +249,7 @@ func (l *Ledger) Reporters(after string, limit int, now time.Time) (list []Repor
 	err = l.view(func(t *txn) error {
 		c := t.reporters.Cursor()
 		for name, data := c.Seek([]byte(after + "\x00")); name != nil && len(list) < limit; name, data = c.Next() {
-			r, err := decodeRow(string(name), data)
+			r, err := record.DecodeReporter(string(name), data)
 			if err != nil {
 				return err
 			}
@@ -294,29 +263,28 @@ func (l *Ledger) Reporters(after string, limit int, now time.Time) (list []Repor
 // SetWeight gives a reporter a weight by hand, known or not; nil takes it back. When it
 // returns nil, that is on disk.
 func (l *Ledger) SetWeight(name string, weight *float64, now time.Time) (p Reporter, err error) {
-	if name == "" || len(name) > maxText {
-		return p, fmt.Errorf("reporter of %d bytes; want 1 to %d", len(name), maxText)
+	if err := record.CheckName(name); err != nil {
+		return p, err
 	}
-	err = l.commit(func(t *txn, j *job) error {
+	err = l.commit(func(t *txn) (refused, err error) {
 		r, err := t.reporter(name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if r == nil {
-			if t.count(countReporters) >= maxReporters {
-				j.refused = ErrFull
-				return nil
+			if t.count(buckets.CountReporters) >= maxReporters {
+				return ErrFull, nil
 			}
 			if r, err = t.newReporter(name, now); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		r.fixed, r.override, r.dirty = weight != nil, 0, true
+		r.Fixed, r.Override, r.Dirty = weight != nil, 0, true
 		if weight != nil {
-			r.override = newWeight(*weight)
+			r.Override = record.NewWeight(*weight)
 		}
 		p = l.publicReporter(r, now)
-		return t.flush()
+		return nil, t.flush()
 	})
 	return p, err
 }
@@ -333,7 +301,7 @@ type Status struct {
 // Status is quick, whatever the ledger holds.
 func (l *Ledger) Status() (s Status, err error) {
 	err = l.view(func(t *txn) error {
-		s.Reports, s.Reporters = t.count(countReports), t.count(countReporters)
+		s.Reports, s.Reporters = t.count(buckets.CountReports), t.count(buckets.CountReporters)
 		s.Due = t.due.Stats().KeyN
 		s.Bytes = t.reports.Tx().Size()
 		return nil

@@ -16,10 +16,7 @@ import (
 // process, and reports go on either way.
 func TestEveryFlippedByte(t *testing.T) {
 	good := filled(t)
-	head, _, err := (&pageReader{file: bytes.NewReader(good)}).header()
-	if err != nil {
-		t.Fatal(err)
-	}
+	head := headOf(t, good)
 	rng := rand.New(rand.NewPCG(testenv.Seed(t), 0))
 	page, pages := int(head.page), int(head.pages) // what follows them is room to grow
 	var places []int

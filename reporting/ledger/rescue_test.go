@@ -53,7 +53,7 @@ func eventful(t *testing.T) []byte {
 
 // wide is a message whose report is longer than a page.
 func wide(n int) (set signature.Set) {
-	for i := range maxSignatures {
+	for i := range 256 {
 		set.Signatures = append(set.Signatures, message(n+i, n+i).Signatures[0])
 	}
 	return set
@@ -87,11 +87,7 @@ func recordsOf(t *testing.T, path string, names ...string) map[string]string {
 // headers: whatever stands in leaves that are left is rescued, in its latest version.
 func TestRescue(t *testing.T) {
 	good := eventful(t)
-	r := &pageReader{file: bytes.NewReader(good), size: int64(len(good))}
-	head, _, err := r.header()
-	if err != nil {
-		t.Fatal(err)
-	}
+	head := headOf(t, good)
 	page := int(head.page)
 	path := filepath.Join(t.TempDir(), "reports.db")
 	o := Options{Path: path, Model: pair, NoSync: true}
@@ -150,7 +146,7 @@ func TestRescue(t *testing.T) {
 
 func isBranch(data []byte, id, page int) bool {
 	b := data[id*page:]
-	return binary.NativeEndian.Uint64(b) == uint64(id) && binary.NativeEndian.Uint16(b[8:]) == flagBranch
+	return binary.NativeEndian.Uint64(b) == uint64(id) && binary.NativeEndian.Uint16(b[8:]) == branchPage
 }
 
 // without is a file in which some pages are zeros.
@@ -166,10 +162,7 @@ func without(data []byte, page int, lost []int) []byte {
 // not there is said to be lost.
 func TestRepairOfLittle(t *testing.T) {
 	good := eventful(t)
-	head, _, err := (&pageReader{file: bytes.NewReader(good)}).header()
-	if err != nil {
-		t.Fatal(err)
-	}
+	head := headOf(t, good)
 	good = good[:head.pages*head.page] // what follows is room to grow
 	half := int(head.pages / 2 * head.page)
 	for name, c := range map[string]struct {
@@ -216,9 +209,9 @@ func TestRepairOfAnotherFormat(t *testing.T) {
 	data := eventful(t)
 	page := os.Getpagesize()
 	for _, at := range []int{0, page} {
-		d := data[at+pageHeader:]
+		d := data[at+headBytes:]
 		binary.NativeEndian.PutUint32(d[4:], 9)
-		binary.NativeEndian.PutUint64(d[56:], sumOf(d[:metaSize-8]))
+		binary.NativeEndian.PutUint64(d[56:], checksum(d[:metaBytes-8]))
 	}
 	path := filepath.Join(t.TempDir(), "reports.db")
 	if err := os.WriteFile(path, data, 0o600); err != nil {
@@ -297,56 +290,11 @@ func TestIllegible(t *testing.T) {
 	}
 }
 
-// Pages that the disk cannot read are lost, and no others.
-func TestUnreadablePage(t *testing.T) {
-	good := eventful(t)
-	file := failingFile{bytes.NewReader(good), 5 * int64(os.Getpagesize()), int64(os.Getpagesize())}
-	var faults []error
-	records := 0
-	r := &pageReader{file: file, size: int64(len(good)), lenient: true,
-		fault:   func(err error) bool { faults = append(faults, err); return true },
-		take:    func(string, keyValue) { records++ },
-		bucket:  func(string, uint64) {},
-		orphans: func(list []keyValue, _ leafAge) { records += len(list) },
-	}
-	var err error
-	if r.meta, _, err = r.header(); err != nil {
-		t.Fatal(err)
-	}
-	r.reached = make([]bool, r.meta.pages)
-	r.tree(r.meta.root, "", 0, keyRange{})
-	r.rescue(r.reached, unknownAge)
-	if records == 0 {
-		t.Error("nothing is read")
-	}
-	for _, err := range faults {
-		if !errors.Is(err, ErrDamaged) {
-			t.Error(err)
-		}
-	}
-}
-
-// failingFile fails in one page.
-type failingFile struct {
-	*bytes.Reader
-	from, size int64
-}
-
-func (f failingFile) ReadAt(b []byte, at int64) (int, error) {
-	if at < f.from+f.size && at+int64(len(b)) > f.from {
-		return 0, syscall.EIO
-	}
-	return f.Reader.ReadAt(b, at)
-}
-
 // A key of a branch that lies behind the first key of its leaf hides that record from the
 // library, though each page is sound by itself: Open refuses it, and repair finds all.
 func TestBranchKeys(t *testing.T) {
 	good := eventful(t)
-	head, _, err := (&pageReader{file: bytes.NewReader(good)}).header()
-	if err != nil {
-		t.Fatal(err)
-	}
+	head := headOf(t, good)
 	page := int(head.page)
 	path := filepath.Join(t.TempDir(), "reports.db")
 	o := Options{Path: path, Model: pair, NoSync: true}
@@ -360,7 +308,7 @@ func TestBranchKeys(t *testing.T) {
 		}
 		for i := range binary.NativeEndian.Uint16(good[id*page+10:]) {
 			bad := bytes.Clone(good)
-			at := id*page + pageHeader + int(i)*leafElement
+			at := id*page + headBytes + int(i)*elementBytes
 			e := bad[at:]
 			last := at + int(binary.NativeEndian.Uint32(e)) + int(binary.NativeEndian.Uint32(e[4:])) - 1
 			if bad[last] == 0xff {

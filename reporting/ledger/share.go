@@ -1,11 +1,10 @@
 package ledger
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
-	"time"
+
+	"github.com/spambloom/spambloom/reporting/ledger/record"
 )
 
 // No party may use up what all share. The parts of it that each may have:
@@ -28,72 +27,30 @@ var ErrShare = errors.New("share used up")
 // ErrPeriodShare is ErrShare of what the filters hold in one period.
 var ErrPeriodShare = fmt.Errorf("%w until the next period", ErrShare)
 
-// share is what one party has taken.
-type share struct {
-	period time.Time // of used
-	used   [2]int64  // by Stance, in parts of CostUnit
-	kept   int64     // reports that are kept, in units of keptUnit signatures
-	names  int64     // reporters that an origin brought, and are known
-	via    string    // the origin that brought a reporter
-}
-
-// party names who has a share: a reporter, or an origin.
-type party struct {
-	kind byte // partyReporter or partyOrigin
-	name string
-}
-
-const (
-	partyReporter = 'r'
-	partyOrigin   = 'o'
-)
-
-func (p party) key() []byte { return append([]byte{p.kind}, p.name...) }
-
 // parties are those on whose shares a report is booked.
-func parties(reporter, origin string) []party {
-	list := []party{{partyReporter, reporter}}
+func parties(reporter, origin string) []record.Party {
+	list := []record.Party{{Kind: record.PartyReporter, Name: reporter}}
 	if origin != "" {
-		list = append(list, party{partyOrigin, origin})
+		list = append(list, record.Party{Kind: record.PartyOrigin, Name: origin})
 	}
 	return list
 }
 
-func (s *share) encode() []byte {
-	b := []byte(nil)
-	for _, v := range []int64{int64(seconds(s.period)), s.used[Spam], s.used[Ham], s.kept, s.names} {
-		b = binary.AppendUvarint(b, uint64(v))
-	}
-	return appendText(b, s.via)
-}
-
-func decodeShare(data []byte) (*share, error) {
-	d := &decoder{b: data}
-	number := func() int64 { return int64(d.number(math.MaxInt64 / 2)) }
-	s := &share{period: instant(d.number(math.MaxInt64 / 2))}
-	s.used[Spam], s.used[Ham], s.kept, s.names = number(), number(), number(), number()
-	s.via = d.text()
-	if d.bad || len(d.b) > 0 {
-		return nil, fmt.Errorf("share: %w: %d bytes", ErrDamaged, len(data))
-	}
-	return s, nil
-}
-
 // share reads what a party has taken; an empty one where that is nothing.
-func (t *txn) share(p party) (*share, error) {
-	data := t.shares.Get(p.key())
+func (t *txn) share(p record.Party) (*record.Share, error) {
+	data := t.shares.Get(p.Key())
 	if data == nil {
-		return &share{}, nil
+		return &record.Share{}, nil
 	}
-	return decodeShare(data)
+	return record.DecodeShare(data)
 }
 
 // putShare writes it, or deletes what says nothing.
-func (t *txn) putShare(p party, s *share) error {
-	if s.kept <= 0 && s.names <= 0 && s.via == "" && s.used == [2]int64{} {
-		return t.shares.Delete(p.key())
+func (t *txn) putShare(p record.Party, s *record.Share) error {
+	if s.Kept <= 0 && s.Names <= 0 && s.Via == "" && s.Used == [2]int64{} {
+		return t.shares.Delete(p.Key())
 	}
-	return t.shares.Put(p.key(), s.encode())
+	return t.shares.Put(p.Key(), s.Encode())
 }
 
 // units is what a report counts as in the share of those that are kept: nobody can
@@ -117,29 +74,29 @@ func (w *entering) refuseShare() (refused, err error) {
 	return nil, nil
 }
 
-func (w *entering) overShare(p party, s *share) error {
+func (w *entering) overShare(p record.Party, s *record.Share) error {
 	part := reporterShare
 	switch {
-	case p.kind == partyOrigin:
+	case p.Kind == record.PartyOrigin:
 		part = originShare
 	case w.e.Trap || w.e.Trusted:
 		part = trustedShare
 	}
 	used := int64(0)
-	if s.period.Equal(w.e.Period) {
-		used = s.used[w.e.Stance]
+	if s.Period.Equal(w.e.Period) {
+		used = s.Used[w.e.Stance]
 	}
 	of := func(err error, what string) error {
-		return fmt.Errorf("%w: %s has taken the %g %% of %s that one may have", err, p.name, 100*part, what)
+		return fmt.Errorf("%w: %s has taken the %g %% of %s that one may have", err, p.Name, 100*part, what)
 	}
 	switch {
 	case w.e.Cost > 0 && used+w.e.Cost > most(part, CostUnit) && w.e.Stance == Ham:
 		return of(ErrPeriodShare, "the period's revocations")
 	case w.e.Cost > 0 && used+w.e.Cost > most(part, CostUnit):
 		return of(ErrPeriodShare, "the period's reports")
-	case s.kept+units(len(w.e.Set.Signatures)) > most(part, w.l.opt.Max):
+	case s.Kept+units(len(w.e.Set.Signatures)) > most(part, w.l.opt.Max):
 		return of(ErrShare, "the reports that are kept")
-	case p.kind == partyOrigin && w.row == nil && s.names+1 > most(part, maxReporters):
+	case p.Kind == record.PartyOrigin && w.row == nil && s.Names+1 > most(part, maxReporters):
 		return of(ErrShare, "the reporters that are kept")
 	}
 	return nil
@@ -152,16 +109,16 @@ func (w *entering) book(isNew bool) error {
 		if err != nil {
 			return err
 		}
-		if !s.period.Equal(w.e.Period) {
-			s.period, s.used = w.e.Period, [2]int64{}
+		if !s.Period.Equal(w.e.Period) {
+			s.Period, s.Used = w.e.Period, [2]int64{}
 		}
-		s.used[w.e.Stance] += w.e.Cost
-		s.kept += units(len(w.e.Set.Signatures))
+		s.Used[w.e.Stance] += w.e.Cost
+		s.Kept += units(len(w.e.Set.Signatures))
 		switch {
-		case isNew && p.kind == partyOrigin:
-			s.names++
+		case isNew && p.Kind == record.PartyOrigin:
+			s.Names++
 		case isNew:
-			s.via = w.e.Origin
+			s.Via = w.e.Origin
 		}
 		if err := w.putShare(p, s); err != nil {
 			return err
@@ -172,24 +129,24 @@ func (w *entering) book(isNew bool) error {
 
 // keep adds a report to those that are kept in the shares, or with a negative sign
 // takes it away.
-func (t *txn) keep(r *report, sign int64) error {
-	row, err := t.reporterByID(r.reporter)
+func (t *txn) keep(r *record.Report, sign int64) error {
+	row, err := t.reporterByID(r.Reporter)
 	if err != nil {
 		return err
 	}
-	list := []party{{partyOrigin, r.origin}}
+	list := []record.Party{{Kind: record.PartyOrigin, Name: r.Origin}}
 	if row != nil {
-		list = parties(row.name, r.origin)
+		list = parties(row.Name, r.Origin)
 	}
 	for _, p := range list {
-		if p.name == "" {
+		if p.Name == "" {
 			continue
 		}
 		s, err := t.share(p)
 		if err != nil {
 			return err
 		}
-		s.kept = max(s.kept+sign*units(len(r.set.Signatures)), 0)
+		s.Kept = max(s.Kept+sign*units(len(r.Set.Signatures)), 0)
 		if err := t.putShare(p, s); err != nil {
 			return err
 		}
@@ -199,18 +156,18 @@ func (t *txn) keep(r *report, sign int64) error {
 
 // dropShare forgets the share of a reporter who is forgotten.
 func (t *txn) dropShare(reporter string) error {
-	p := party{partyReporter, reporter}
+	p := record.Party{Kind: record.PartyReporter, Name: reporter}
 	s, err := t.share(p)
 	if err != nil {
 		return err
 	}
-	if err := t.shares.Delete(p.key()); err != nil || s.via == "" {
+	if err := t.shares.Delete(p.Key()); err != nil || s.Via == "" {
 		return err
 	}
-	origin := party{partyOrigin, s.via}
+	origin := record.Party{Kind: record.PartyOrigin, Name: s.Via}
 	if s, err = t.share(origin); err != nil {
 		return err
 	}
-	s.names = max(s.names-1, 0)
+	s.Names = max(s.Names-1, 0)
 	return t.putShare(origin, s)
 }

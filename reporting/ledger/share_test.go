@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spambloom/spambloom/reporting/ledger/record"
 )
 
 // bounded is a ledger that keeps a hundred reports.
@@ -24,7 +26,7 @@ func bounded(t *testing.T) *Ledger {
 	return l
 }
 
-func (l *Ledger) shareOf(t *testing.T, p party) (s share) {
+func (l *Ledger) shareOf(t *testing.T, p record.Party) (s record.Share) {
 	t.Helper()
 	err := l.view(func(tx *txn) error {
 		found, err := tx.share(p)
@@ -139,23 +141,23 @@ func TestShareOfAPeriod(t *testing.T) {
 // An origin that brings name after name leaves room for the reporters of others, and
 // those that are forgotten no longer count.
 func TestShareOfNames(t *testing.T) {
-	l, origin := bounded(t), party{partyOrigin, "tcp:store"}
+	l, origin := bounded(t), record.Party{Kind: record.PartyOrigin, Name: "tcp:store"}
 	for n := range 5 {
-		if _, err := l.Enter(numbered(n, fmt.Sprint("user", n), origin.name)); err != nil {
+		if _, err := l.Enter(numbered(n, fmt.Sprint("user", n), origin.Name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if s := l.shareOf(t, origin); s.names != 5 || s.kept != 5 {
+	if s := l.shareOf(t, origin); s.Names != 5 || s.Kept != 5 {
 		t.Errorf("%+v, want 5 names and 5 reports", s)
 	}
-	full := share{names: most(originShare, maxReporters)}
-	if err := l.commit(func(t *txn, _ *job) error { return t.putShare(origin, &full) }); err != nil {
+	full := record.Share{Names: most(originShare, maxReporters)}
+	if err := l.commit(func(t *txn) (refused, err error) { return nil, t.putShare(origin, &full) }); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Enter(numbered(6, "user6", origin.name)); !errors.Is(err, ErrShare) || !strings.Contains(err.Error(), "75 % of the reporters that are kept") {
+	if _, err := l.Enter(numbered(6, "user6", origin.Name)); !errors.Is(err, ErrShare) || !strings.Contains(err.Error(), "75 % of the reporters that are kept") {
 		t.Errorf("one name too many: %v", err)
 	}
-	if _, err := l.Enter(numbered(7, "user1", origin.name)); err != nil {
+	if _, err := l.Enter(numbered(7, "user1", origin.Name)); err != nil {
 		t.Errorf("a reporter that is known: %v", err)
 	}
 	if _, err := l.Enter(numbered(8, "anna", "unix:1000")); err != nil {
@@ -169,7 +171,7 @@ func TestShareOfNames(t *testing.T) {
 			break
 		}
 	}
-	if s := l.shareOf(t, origin); s.names != full.names-5 || s.kept != 0 {
+	if s := l.shareOf(t, origin); s.Names != full.Names-5 || s.Kept != 0 {
 		t.Errorf("%+v when its reporters are forgotten", s)
 	}
 }

@@ -3,6 +3,7 @@ package ledger
 import (
 	"time"
 
+	"github.com/spambloom/spambloom/reporting/ledger/record"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -21,7 +22,7 @@ func (l *Ledger) Standing(visit func(Standing) error) error {
 	return l.view(func(t *txn) error {
 		c := t.reports.Cursor()
 		for key, data := c.First(); key != nil; key, data = c.Next() {
-			r, err := decodeReport(data)
+			r, err := record.DecodeReport(data)
 			if err != nil {
 				continue // Check names it
 			}
@@ -33,18 +34,18 @@ func (l *Ledger) Standing(visit func(Standing) error) error {
 	})
 }
 
-func (t *txn) standingOf(r *report, visit func(Standing) error) error {
-	listed, revoked := map[Key]Weight{}, map[Key]Weight{}
+func (t *txn) standingOf(r *record.Report, visit func(Standing) error) error {
+	listed, revoked := map[record.Key]Weight{}, map[record.Key]Weight{}
 	var at time.Time
-	for _, k := range keysOf(r.set, r.anchors) {
+	for _, k := range record.KeysOf(r.Set, r.Anchors) {
 		y, err := t.tally(k)
 		if err != nil {
 			return err
 		}
-		if y.listed {
+		if y.Listed {
 			listed[k] = t.l.quorum
 		}
-		for _, when := range []time.Time{y.revoked, y.lost} {
+		for _, when := range []time.Time{y.Revoked, y.Lost} {
 			if !when.IsZero() {
 				revoked[k] = t.l.quorum
 			}
@@ -54,18 +55,18 @@ func (t *txn) standingOf(r *report, visit func(Standing) error) error {
 		}
 	}
 	for _, side := range []struct {
-		weights map[Key]Weight
+		weights map[record.Key]Weight
 		s       Standing
 		skip    bool
 	}{
 		{revoked, Standing{Revoked: true, At: at}, false},
-		{listed, Standing{Class: r.class, At: r.at}, r.stance() == Ham},
+		{listed, Standing{Class: r.Class, At: r.At}, r.Stance() == Ham},
 	} {
-		parts := reach(r.set, r.anchors, func(k Key) Weight { return side.weights[k] }, t.l.quorum)
-		if side.skip || !parts.any() {
+		parts := record.Reach(r.Set, r.Anchors, func(k record.Key) Weight { return side.weights[k] }, t.l.quorum)
+		if side.skip || !parts.Any() {
 			continue
 		}
-		side.s.Set, _ = parts.of(r.set)
+		side.s.Set, _ = parts.Of(r.Set)
 		if err := visit(side.s); err != nil {
 			return err
 		}

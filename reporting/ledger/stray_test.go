@@ -21,11 +21,7 @@ type pointer struct {
 // pointers are those of a file that are in use.
 func pointers(t *testing.T, data []byte) (list []pointer, pages int) {
 	t.Helper()
-	r := &pageReader{file: bytes.NewReader(data), size: int64(len(data))}
-	head, _, err := r.header()
-	if err != nil {
-		t.Fatal(err)
-	}
+	head := headOf(t, data)
 	u16 := func(at int) int { return int(binary.NativeEndian.Uint16(data[at:])) }
 	u32 := func(at int) int { return int(binary.NativeEndian.Uint32(data[at:])) }
 	u64 := func(at int) int { return int(binary.NativeEndian.Uint64(data[at:])) }
@@ -33,12 +29,12 @@ func pointers(t *testing.T, data []byte) (list []pointer, pages int) {
 	walk = func(id int, named string) {
 		from := id * int(head.page)
 		for i := range u16(from + 10) {
-			e := from + pageHeader + i*leafElement
+			e := from + headBytes + i*elementBytes
 			switch {
-			case u16(from+8) == flagBranch:
+			case u16(from+8) == branchPage:
 				list = append(list, pointer{e + 8, named})
 				walk(u64(e+8), named)
-			case u32(e) == leafBucket:
+			case u32(e) == bucketEntry:
 				key := e + u32(e+4)
 				value := key + u32(e+8)
 				if u64(value) != 0 {
@@ -110,10 +106,7 @@ func TestUnknownBucketName(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := recordsOf(t, path, kept...)
-	head, _, err := (&pageReader{file: bytes.NewReader(good)}).header()
-	if err != nil {
-		t.Fatal(err)
-	}
+	head := headOf(t, good)
 	list := good[head.root*head.page:][:head.page]
 	for _, name := range []string{"reports", "reporters", "tallies", "by", "due"} {
 		bad := bytes.Clone(good)

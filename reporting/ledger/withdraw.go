@@ -6,6 +6,9 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/spambloom/spambloom/reporting/ledger/buckets"
+	"github.com/spambloom/spambloom/reporting/ledger/record"
 )
 
 // Undo asks for the reports of a reporter to be taken back.
@@ -51,9 +54,9 @@ func (l *Ledger) Withdraw(u Undo) (sum Undone, err error) {
 }
 
 func (l *Ledger) withdrawStep(u Undo, below uint64) (done Undone, next uint64, err error) {
-	err = l.commit(func(t *txn, _ *job) error {
+	err = l.commit(func(t *txn) (refused, err error) {
 		done, next, err = t.withdraw(u, below)
-		return err
+		return nil, err
 	})
 	return done, next, err
 }
@@ -90,7 +93,7 @@ func (t *txn) withdraw(u Undo, below uint64) (done Undone, next uint64, err erro
 		if err != nil {
 			return done, 0, err
 		}
-		if r == nil || r.at.Before(u.Since) {
+		if r == nil || r.At.Before(u.Since) {
 			continue
 		}
 		if err := t.withdrawOne(n, r, u, &done); err != nil {
@@ -102,54 +105,54 @@ func (t *txn) withdraw(u Undo, below uint64) (done Undone, next uint64, err erro
 
 // withdrawOne takes back what still counts of one report: a part may have been said
 // anew, taken back or refuted, and the rest not.
-func (t *txn) withdrawOne(n uint64, r *report, u Undo, done *Undone) error {
-	tallies := map[Key]*tally{}
-	sum := func(k Key) Weight { return tallies[k].sums[r.stance()] }
-	mine := map[Key]opinion{}
-	for _, k := range keysOf(r.set, r.anchors) {
+func (t *txn) withdrawOne(n uint64, r *record.Report, u Undo, done *Undone) error {
+	tallies := map[record.Key]*record.Tally{}
+	sum := func(k record.Key) Weight { return tallies[k].Sums[r.Stance()] }
+	mine := map[record.Key]record.Opinion{}
+	for _, k := range record.KeysOf(r.Set, r.Anchors) {
 		y, err := t.tally(k)
 		if err != nil {
 			return err
 		}
 		tallies[k] = y
-		if o, ok, err := t.opinionOf(k, y, r.reporter); err != nil {
+		if o, ok, err := t.opinionOf(k, y, r.Reporter); err != nil {
 			return err
-		} else if ok && o.report == n {
+		} else if ok && o.Report == n {
 			mine[k] = o
 		}
 	}
 	if len(mine) == 0 {
 		return nil
 	}
-	before := reach(r.set, r.anchors, sum, t.l.quorum)
+	before := record.Reach(r.Set, r.Anchors, sum, t.l.quorum)
 	for k, o := range mine {
-		tallies[k].sums[r.stance()] -= o.weight
+		tallies[k].Sums[r.Stance()] -= o.Weight
 	}
-	after := reach(r.set, r.anchors, sum, t.l.quorum)
-	lost := before.lost(r.set, after)
-	done.count(r.stance(), lost.any())
+	after := record.Reach(r.Set, r.Anchors, sum, t.l.quorum)
+	lost := before.Lost(r.Set, after)
+	done.count(r.Stance(), lost.Any())
 	if u.DryRun {
 		return nil
 	}
 	for k, o := range mine {
 		y := tallies[k]
-		y.sums[r.stance()] += o.weight // which is taken away with the opinion
+		y.Sums[r.Stance()] += o.Weight // which is taken away with the opinion
 		if err := t.removeOpinion(k, y, o); err != nil {
 			return err
 		}
-		if y.sums[Spam] < t.l.quorum {
-			y.unlist(u.At)
+		if y.Sums[Spam] < t.l.quorum {
+			y.Unlist(u.At)
 		}
 		if err := t.putTally(k, y); err != nil {
 			return err
 		}
 	}
-	r.flags |= flagWithdrawn
+	r.Flags |= record.FlagWithdrawn
 	if err := t.putReport(n, r); err != nil {
 		return err
 	}
-	if r.stance() == Spam && lost.any() {
-		_, err := t.putDue(Revoke, n, lost)
+	if r.Stance() == Spam && lost.Any() {
+		_, err := t.putDue(record.Due{Action: Revoke, Report: n, Parts: lost})
 		return err
 	}
 	return nil
@@ -181,41 +184,41 @@ func (l *Ledger) Expire(now time.Time) (more bool, err error) {
 	due := false
 	if err := l.view(func(t *txn) error {
 		n, r := t.first(now)
-		due = n != 0 && (r == nil || r.at.Before(oldest))
+		due = n != 0 && (r == nil || r.At.Before(oldest))
 		return nil
 	}); err != nil {
 		return false, err
 	}
-	err = l.commit(func(t *txn, _ *job) error {
+	err = l.commit(func(t *txn) (refused, err error) {
 		for range expireBatch {
 			n, r := t.first(now)
-			if n == 0 || r != nil && !r.at.Before(oldest) {
+			if n == 0 || r != nil && !r.At.Before(oldest) {
 				more = false
-				return t.sweep(now)
+				return nil, t.sweep(now)
 			}
 			if err := t.forget(n, r); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		more = due
-		return nil
+		return nil, nil
 	})
 	return more, err
 }
 
 // first is the oldest report; number 0 where there is none, nil where it is damaged.
-func (t *txn) first(now time.Time) (n uint64, oldest *report) {
+func (t *txn) first(now time.Time) (n uint64, oldest *record.Report) {
 	key, data := t.reports.Cursor().First()
-	if len(key) != len(number{}) {
+	if len(key) != len(buckets.Number{}) {
 		return 0, nil
 	}
-	n = number(key).value()
-	oldest, err := decodeReport(data)
+	n = buckets.Number(key).Value()
+	oldest, err := record.DecodeReport(data)
 	if err != nil {
 		t.l.opt.Log.Warn("a report of the ledger is damaged", "report", n)
 		return n, nil
 	}
-	oldest.at = t.madeAt(n, oldest.at, now)
+	oldest.At = t.madeAt(n, oldest.At, now)
 	return n, oldest
 }
 
@@ -235,10 +238,10 @@ func (t *txn) madeAt(n uint64, at, now time.Time) time.Time {
 	}
 	if n >= t.ahead.below {
 		t.ahead = ahead{math.MaxUint64, now}
-		c, from := t.reports.Cursor(), newNumber(n+1)
+		c, from := t.reports.Cursor(), buckets.NewNumber(n+1)
 		for key, data := c.Seek(from[:]); len(key) == len(from); key, data = c.Next() {
-			if r, err := decodeReport(data); err == nil && !r.at.After(limit) {
-				t.ahead = ahead{number(key).value(), r.at}
+			if r, err := record.DecodeReport(data); err == nil && !r.At.After(limit) {
+				t.ahead = ahead{buckets.Number(key).Value(), r.At}
 				break
 			}
 		}
@@ -248,35 +251,35 @@ func (t *txn) madeAt(n uint64, at, now time.Time) time.Time {
 
 // forget deletes a report and all that names it; of a damaged one, nil, only itself, as
 // nobody knows what names it.
-func (t *txn) forget(n uint64, r *report) error {
-	key := newNumber(n)
+func (t *txn) forget(n uint64, r *record.Report) error {
+	key := buckets.NewNumber(n)
 	if err := t.reports.Delete(key[:]); err != nil {
 		return err
 	}
 	if r == nil {
-		return t.add(countReports, -1)
+		return t.add(buckets.CountReports, -1)
 	}
-	for _, k := range keysOf(r.set, r.anchors) {
+	for _, k := range record.KeysOf(r.Set, r.Anchors) {
 		y, err := t.tally(k)
 		if err != nil {
 			return err
 		}
-		if o, ok, err := t.opinionOf(k, y, r.reporter); err != nil {
+		if o, ok, err := t.opinionOf(k, y, r.Reporter); err != nil {
 			return err
-		} else if ok && o.report == n {
+		} else if ok && o.Report == n {
 			if err := t.removeOpinion(k, y, o); err != nil {
 				return err
 			}
 		}
-		y.forget(n)
+		y.Forget(n)
 		if err := t.putTally(k, y); err != nil {
 			return err
 		}
 	}
-	if err := t.by.Delete(byKey(r.reporter, n)); err != nil {
+	if err := t.by.Delete(buckets.ByKey(r.Reporter, n)); err != nil {
 		return err
 	}
-	return errors.Join(t.add(countReports, -1), t.keep(r, -1))
+	return errors.Join(t.add(buckets.CountReports, -1), t.keep(r, -1))
 }
 
 // sweep forgets reporters whose reports and experiences have all faded. Each call looks
@@ -284,36 +287,36 @@ func (t *txn) forget(n uint64, r *report) error {
 func (t *txn) sweep(now time.Time) error {
 	faded := now.Add(-max(t.l.opt.Memory, 10*t.l.opt.Model.HalfLife))
 	c := t.reporters.Cursor()
-	name, data := c.Seek(t.meta.Get(keySweep))
-	var gone []*row
+	name, data := c.Seek(t.meta.Get(buckets.KeySweep))
+	var gone []*record.Reporter
 	for range expireBatch {
 		if name == nil {
 			break
 		}
-		r, err := decodeRow(string(name), data)
+		r, err := record.DecodeReporter(string(name), data)
 		if err != nil {
 			return err
 		}
-		if !r.fixed && r.last.Before(faded) {
+		if !r.Fixed && r.Last.Before(faded) {
 			gone = append(gone, r)
 		}
 		name, data = c.Next()
 	}
 	next := slices.Clone(name)
 	for _, r := range gone {
-		delete(t.rows, r.id)
-		if err := t.reporters.Delete([]byte(r.name)); err != nil {
+		delete(t.rows, r.Id)
+		if err := t.reporters.Delete([]byte(r.Name)); err != nil {
 			return err
 		}
-		if err := t.names.Delete(binary.BigEndian.AppendUint32(nil, r.id)); err != nil {
+		if err := t.names.Delete(binary.BigEndian.AppendUint32(nil, r.Id)); err != nil {
 			return err
 		}
-		if err := t.dropShare(r.name); err != nil {
+		if err := t.dropShare(r.Name); err != nil {
 			return err
 		}
 	}
-	if err := t.add(countReporters, -int64(len(gone))); err != nil {
+	if err := t.add(buckets.CountReporters, -int64(len(gone))); err != nil {
 		return err
 	}
-	return t.meta.Put(keySweep, next)
+	return t.meta.Put(buckets.KeySweep, next)
 }

@@ -46,13 +46,28 @@ var allowed = map[string][]string{
 	"signature/sketch/sketchtest":   {"signature/digest", "signature/sketch"},
 	"signature/archive/archivetest": {},
 
-	"bloomdb/filter":   {},
-	"bloomdb":          {"signature", "bloomdb/filter"},
-	"bloomdb/exchange": {"bloomdb"},
-	"reporting":        {"signature", "bloomdb", "reporting/ledger", "reporting/trust", "reporting/backup"},
-	"reporting/backup": {"bloomdb", "reporting/ledger"},
-	"reporting/ledger": {"signature", "reporting/trust"},
-	"reporting/trust":  {},
+	"bloomdb/filter":    {},
+	"bloomdb":           {"signature", "bloomdb/filter"},
+	"bloomdb/exchange":  {"bloomdb"},
+
+	// In the order of their imports: the daemon's side, and the client's.
+	"reporting":                 {},
+	"reporting/trust":           {},
+	"reporting/ledger/record":   {"signature", "reporting/trust"},
+	"reporting/ledger/buckets":  {"reporting/ledger/record"},
+	"reporting/ledger/pagefile": {"reporting/ledger/record", "reporting/ledger/buckets"},
+	"reporting/ledger/salvage":  {"reporting/ledger/record", "reporting/ledger/buckets", "reporting/ledger/pagefile"},
+	"reporting/ledger/store":    {"reporting/ledger/record", "reporting/ledger/buckets", "reporting/ledger/pagefile", "reporting/ledger/salvage"},
+	"reporting/ledger":          {"signature", "reporting/trust", "reporting/ledger/record", "reporting/ledger/buckets", "reporting/ledger/salvage", "reporting/ledger/store"},
+	"reporting/backup":          {"bloomdb", "reporting/ledger"},
+	"reporting/api":             {"signature", "bloomdb", "reporting/ledger"},
+	"reporting/api/v1":          {"reporting/api"},
+	"reporting/credential":      {"signature", "reporting/api"},
+	"reporting/client":          {"reporting/api", "reporting/api/v1", "reporting/credential"},
+	"reporting/desk":            {"signature", "bloomdb", "reporting/ledger", "reporting/backup", "reporting/api"},
+	"reporting/desk/desktest":   {"signature", "bloomdb", "reporting/ledger", "reporting/trust", "reporting/desk"},
+	"reporting/server":          {"signature", "bloomdb", "reporting/ledger", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/credential", "reporting/desk"},
+
 	"milter":           {"signature", "signature/suffix", "bloomdb", "milter/idn"},
 	"milter/idn":       {},
 	"milter/whiteclnt": {"milter"},
@@ -62,7 +77,7 @@ var allowed = map[string][]string{
 	"cmd/testenv": {},
 
 	// The end-to-end tests, and what starts the real servers for them.
-	"cmd/spambloomd/e2e/harness":    {"signature", "bloomdb", "reporting", "cmd/testenv"},
+	"cmd/spambloomd/e2e/harness":    {"signature", "bloomdb", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/testenv"},
 	"cmd/spambloomd/e2e/mta":        {},
 	"cmd/spambloomd/e2e/mailbox":    {},
 	"cmd/spambloomd/e2e/federation": {},
@@ -77,7 +92,7 @@ var allowed = map[string][]string{
 	"cmd/internal/mailbox": {},
 	"cmd/internal/trap":    {},
 	"cmd/internal/version": {},
-	"cmd/internal/queue":   {"reporting"},
+	"cmd/internal/queue":   {"reporting/api"},
 	"cmd/internal/manual":  {},
 	"cmd/internal/replay":  {"signature", "bloomdb", "milter"},
 
@@ -98,8 +113,8 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/variation":   {"signature"},
 	"cmd/bloomlab/replica":     {"signature", "bloomdb", "cmd/bloomlab/variation", "cmd/internal/mailbox"},
 
-	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/exchange", "reporting", "reporting/backup", "reporting/ledger", "reporting/trust", "milter", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
-	"cmd/spambloom":  {"signature", "bloomdb", "reporting", "reporting/backup", "milter", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
+	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/exchange", "reporting/backup", "reporting/ledger", "reporting/trust", "reporting/api", "reporting/desk", "reporting/server", "milter", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
+	"cmd/spambloom":  {"signature", "bloomdb", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "milter", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
 }
 
 // inTests may be imported by tests besides, and cmd/testenv by all of them.
@@ -112,19 +127,21 @@ var inTests = map[string][]string{
 
 	"bloomdb/exchange": {"signature", "bloomdb/exchange/linkfault"},
 
-	"cmd/spambloomd":                {"cmd/internal/manual", "cmd/spambloomd/e2e/harness"},
-	"cmd/spambloomd/e2e/mta":        {"signature", "bloomdb", "reporting", "milter", "cmd/spambloomd/e2e/harness"},
-	"cmd/spambloomd/e2e/mailbox":    {"signature", "reporting", "cmd/internal/config", "cmd/spambloomd/e2e/harness"},
-	"cmd/spambloomd/e2e/federation": {"bloomdb", "bloomdb/exchange", "bloomdb/exchange/linkfault", "reporting", "cmd/spambloomd/e2e/harness"},
-	"cmd/spambloomd/e2e/faults":     {"signature", "bloomdb/exchange/linkfault", "reporting", "cmd/spambloomd/e2e/harness"},
-	"cmd/spambloomd/e2e/life":       {"reporting", "cmd/internal/config", "cmd/spambloomd/e2e/harness"},
-	"cmd/spambloomd/e2e/figures":    {"reporting", "cmd/spambloomd/e2e/harness"},
+	"cmd/spambloomd":                {"cmd/internal/manual", "cmd/spambloomd/e2e/harness", "reporting/client", "reporting/credential"},
+	"cmd/spambloomd/e2e/mta":        {"signature", "bloomdb", "reporting/api", "reporting/api/v1", "reporting/client", "milter", "cmd/spambloomd/e2e/harness"},
+	"cmd/spambloomd/e2e/mailbox":    {"signature", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/spambloomd/e2e/harness"},
+	"cmd/spambloomd/e2e/federation": {"bloomdb", "bloomdb/exchange", "bloomdb/exchange/linkfault", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness"},
+	"cmd/spambloomd/e2e/faults":     {"signature", "bloomdb/exchange/linkfault", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness"},
+	"cmd/spambloomd/e2e/life":       {"reporting/api", "reporting/api/v1", "reporting/client", "cmd/internal/config", "cmd/spambloomd/e2e/harness"},
+	"cmd/spambloomd/e2e/figures":    {"reporting/api", "reporting/api/v1", "reporting/client", "cmd/spambloomd/e2e/harness"},
 
-	"cmd/spambloom": {"cmd/internal/manual", "reporting/ledger", "reporting/trust"},
+	"cmd/spambloom": {"cmd/internal/manual", "reporting/ledger", "reporting/trust", "reporting/desk", "reporting/server"},
 
 	"cmd/internal/queue": {"bloomdb"},
 
 	"reporting/backup": {"signature", "reporting/trust"},
+	"reporting/desk":   {"reporting/desk/desktest", "reporting/trust"},
+	"reporting/server": {"reporting/client", "reporting/desk/desktest", "reporting/trust"},
 
 	"cmd/bloomlab/yancho":      {"cmd/bloomlab/labtest"},
 	"cmd/bloomlab/retouched":   {"cmd/bloomlab/labtest"},
@@ -144,7 +161,7 @@ var reserved = map[string][]string{
 	"github.com/redis/go-redis/v9":   {"bloomdb/exchange", "cmd/spambloomd"},
 	"github.com/BurntSushi/toml":     {"cmd/internal/config"},
 	"github.com/minio/sha256-simd":   {"signature/digest"},
-	"go.etcd.io/bbolt":               {"reporting/ledger"},
+	"go.etcd.io/bbolt":               {"reporting/ledger", "reporting/ledger/buckets", "reporting/ledger/salvage", "reporting/ledger/store"},
 	"gonum.org/v1/plot":              {"cmd/bloomlab/draw"},
 
 	"github.com/RoaringBitmap/roaring/v2/roaring64": {"cmd/bloomlab/delta"},
@@ -154,7 +171,7 @@ var reserved = map[string][]string{
 	"crypto/sha1":   {},
 	"crypto/sha256": {},
 	"crypto/sha512": {},
-	"unsafe":        {"bloomdb/filter", "reporting"},
+	"unsafe":        {"bloomdb/filter", "reporting/server"},
 	"flag":          {"cmd/spambloomd/e2e/harness", "cmd/testenv"},
 	"github.com/prometheus/client_golang/prometheus/promauto": {},
 }

@@ -16,14 +16,14 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/testenv"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
 )
 
 // entryOf is an entry that is told by its text.
 func entryOf(text, reporter string) Entry {
 	return Entry{
 		At: time.Date(2026, 11, 21, 18, 0, 0, 0, time.UTC), Verb: "report",
-		Request: reporting.Request{Domains: []string{text}, Reporter: reporter, Class: bloomdb.ClassPhish, Signatures: []reporting.Signature{}},
+		Request: api.Request{Domains: []string{text}, Reporter: reporter, Class: bloomdb.ClassPhish, Signatures: []api.Signature{}},
 	}
 }
 

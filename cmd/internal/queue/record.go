@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
 )
 
 // Version is the version of the file's form that this program writes and reads.
@@ -42,11 +42,11 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Entry is a report or a revocation that waits for the daemon.
 type Entry struct {
-	Number  uint64            `json:"-"` // later ones are larger; Add gives it
-	At      time.Time         `json:"at"`
-	Verb    string            `json:"verb"`              // report or revoke
-	Control string            `json:"control,omitempty"` // the daemon's socket; empty: where daemons have it
-	Request reporting.Request `json:"request"`
+	Number  uint64      `json:"-"` // later ones are larger; Add gives it
+	At      time.Time   `json:"at"`
+	Verb    string      `json:"verb"`              // report or revoke
+	Control string      `json:"control,omitempty"` // the daemon's socket; empty: where daemons have it
+	Request api.Request `json:"request"`
 }
 
 // VersionError is a file of a newer version of this program: it is left alone.

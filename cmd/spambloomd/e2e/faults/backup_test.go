@@ -13,7 +13,7 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
 )
 
 // killedAfter runs a program and kills it (SIGKILL) after a time. It returns the exit
@@ -40,7 +40,7 @@ type killTrial struct {
 	file   string // the backup
 	rounds int
 
-	acknowledged []reporting.Request
+	acknowledged []api.Request
 	saved        int // of them, those that the last whole backup has at least
 }
 

@@ -8,7 +8,9 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 // A daemon that is killed while users report loses no report that it has
@@ -20,7 +22,7 @@ func TestKillLosesNoReport(t *testing.T) {
 	if testenv.Soak() {
 		rounds = 60
 	}
-	var acknowledged []reporting.Request
+	var acknowledged []api.Request
 	for round := range rounds {
 		s.Start()
 		harness.ExpectListed(t, s, acknowledged)
@@ -36,16 +38,16 @@ func TestKillLosesNoReport(t *testing.T) {
 
 // reportUntilKilled reports from four clients at once, kills the daemon in the
 // middle of it, when about so many reports are acknowledged, and returns those.
-func reportUntilKilled(s *harness.Site, t *testing.T, enough int) (acknowledged []reporting.Request) {
+func reportUntilKilled(s *harness.Site, t *testing.T, enough int) (acknowledged []api.Request) {
 	t.Helper()
-	client := s.Client()
+	daemon := s.Client()
 	var mu sync.Mutex
 	var reporters sync.WaitGroup
 	for range 4 {
 		reporters.Go(func() {
 			for {
 				r := harness.Request(harness.Text())
-				if _, err := client.Report(t.Context(), r); err != nil {
+				if _, err := client.Post(t.Context(), daemon, v1.Report, r); err != nil {
 					return // killed
 				}
 				mu.Lock()

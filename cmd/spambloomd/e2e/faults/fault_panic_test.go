@@ -10,6 +10,8 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 // brokenKind builds the daemon with one signature kind that panics at a word. Its error
@@ -40,7 +42,7 @@ func TestPanicInSignatureKind(t *testing.T) {
 	s.Binary = brokenKind(t, word)
 	s.Start()
 	conn, reported := connect(s, t), harness.Text()
-	if _, err := s.Client().Report(t.Context(), harness.Request(reported)); err != nil {
+	if _, err := client.Post(t.Context(), s.Client(), v1.Report, harness.Request(reported)); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {

@@ -19,6 +19,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/exchange/linkfault"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 // connect makes a milter connection as an MTA of today does, up to HELO.
@@ -117,19 +119,19 @@ func TestReadOnlyDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	breakIt, mend := brokenDisk(t, state)
-	client := s.Start().Client()
+	daemon := s.Start().Client()
 	reported, revoked := harness.Text(), harness.Text()
 	for _, body := range []string{reported, revoked} {
-		if _, err := client.Report(t.Context(), harness.Request(body)); err != nil {
+		if _, err := client.Post(t.Context(), daemon, v1.Report, harness.Request(body)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	conn := connect(s, t)
 	breakIt()
-	if _, err := client.Report(t.Context(), harness.Request(harness.Text())); err == nil || !strings.Contains(err.Error(), "read-only file system") {
+	if _, err := client.Post(t.Context(), daemon, v1.Report, harness.Request(harness.Text())); err == nil || !strings.Contains(err.Error(), "read-only file system") {
 		t.Errorf("a report on a read-only disk: %v", err)
 	}
-	if _, err := client.Revoke(t.Context(), harness.Request(revoked)); err == nil || !strings.Contains(err.Error(), "read-only file system") {
+	if _, err := client.Post(t.Context(), daemon, v1.Revoke, harness.Request(revoked)); err == nil || !strings.Contains(err.Error(), "read-only file system") {
 		t.Errorf("a revocation on a read-only disk: %v", err)
 	}
 	for body, want := range map[string]string{reported: "spam", revoked: "spam", harness.Text(): "clean"} {
@@ -171,7 +173,7 @@ func TestRedisAwayCostsMailNothing(t *testing.T) {
 	t.Cleanup(link.Close)
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "redis://"+link.Addr()).Start()
 	conn, known := connect(s, t), harness.Text()
-	if _, err := s.Client().Report(t.Context(), harness.Request(known)); err != nil {
+	if _, err := client.Post(t.Context(), s.Client(), v1.Report, harness.Request(known)); err != nil {
 		t.Fatal(err)
 	}
 	measure := func(when string) {
@@ -186,7 +188,7 @@ func TestRedisAwayCostsMailNothing(t *testing.T) {
 		if a := conn.mail(t, known); a.verdict() != "spam" {
 			t.Errorf("%s: a reported message is %+v", when, a)
 		}
-		if _, err := s.Client().Report(t.Context(), harness.Request(harness.Text())); err != nil {
+		if _, err := client.Post(t.Context(), s.Client(), v1.Report, harness.Request(harness.Text())); err != nil {
 			t.Errorf("%s: a report: %v", when, err)
 		}
 		if !s.Ready() {
@@ -225,13 +227,13 @@ func TestDescriptorsRunOut(t *testing.T) {
 	t.Parallel()
 	testenv.Root(t)
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
-	client, known := s.Client(), harness.Text()
-	if _, err := client.Report(t.Context(), harness.Request(known)); err != nil { // its connection stays
+	daemon, known := s.Client(), harness.Text()
+	if _, err := client.Post(t.Context(), daemon, v1.Report, harness.Request(known)); err != nil { // its connection stays
 		t.Fatal(err)
 	}
 	before := quiet(s)
 	conn := connect(s, t)
-	if _, err := client.Check(t.Context(), harness.Request(known)); err != nil {
+	if _, err := client.Post(t.Context(), daemon, v1.Check, harness.Request(known)); err != nil {
 		t.Fatal(err)
 	}
 	limitDescriptors(s, t, 4)
@@ -274,7 +276,7 @@ func expectService(s *harness.Site, t *testing.T, conn *soakConn, known string) 
 		t.Errorf("a connection that stood before: %+v", a)
 	}
 	body := harness.Text()
-	if _, err := s.Client().Report(t.Context(), harness.Request(body)); err != nil {
+	if _, err := client.Post(t.Context(), s.Client(), v1.Report, harness.Request(body)); err != nil {
 		t.Errorf("a report: %v", err)
 	} else if a := conn.mail(t, body); a.verdict() != "spam" {
 		t.Errorf("it was acknowledged, and is answered %+v", a)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 // A full disk: nothing is acknowledged, /readyz says why, and mail is judged and tagged
@@ -29,11 +31,11 @@ func TestFullDisk(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	client := s.Start().Client()
+	daemon := s.Start().Client()
 	var acknowledged []string
 	report := func() error {
 		body := harness.Text()
-		_, err := client.Report(t.Context(), harness.Request(body))
+		_, err := client.Post(t.Context(), daemon, v1.Report, harness.Request(body))
 		if err == nil {
 			acknowledged = append(acknowledged, body)
 		}
@@ -57,7 +59,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		refuse()
 		for _, body := range acknowledged {
-			if v := harness.Verdict(t, client, harness.Request(body)); v != "spam" {
+			if v := harness.Verdict(t, daemon, harness.Request(body)); v != "spam" {
 				t.Fatalf("round %d: while the disk is full, a reported message is %s", round, v)
 			}
 		}
@@ -78,9 +80,9 @@ func TestFullDisk(t *testing.T) {
 		testenv.Eventually(t, "/readyz is content", s.Ready)
 	}
 	s.Stop(syscall.SIGKILL)
-	client = s.Start().Client()
+	daemon = s.Start().Client()
 	for _, body := range acknowledged {
-		if v := harness.Verdict(t, client, harness.Request(body)); v != "spam" {
+		if v := harness.Verdict(t, daemon, harness.Request(body)); v != "spam" {
 			t.Errorf("after a kill -9, a report that was acknowledged is %s", v)
 		}
 	}

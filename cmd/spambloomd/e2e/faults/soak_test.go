@@ -237,9 +237,9 @@ func (r *soakRun) reporter(stopping <-chan struct{}) *soakReporter {
 
 // expectReported holds that each report is known, also with all traffic gone.
 func (r *soakRun) expectReported() {
-	client := r.site.Client()
+	daemon := r.site.Client()
 	for _, body := range r.post.reportedOnes() {
-		if v := harness.Verdict(r.t, client, harness.Request(body)); v != "spam" {
+		if v := harness.Verdict(r.t, daemon, harness.Request(body)); v != "spam" {
 			r.t.Errorf("a reported message is %s in the end", v)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	gomilter "github.com/emersion/go-milter"
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 // soakSent is one message that was sent to its end, or not.
@@ -323,8 +325,8 @@ func (u *soakReporter) work(ctx context.Context) {
 }
 
 func (u *soakReporter) turn(ctx context.Context) error {
-	body, client := harness.Paragraph(u.random), u.site.Client()
-	if _, err := client.Report(ctx, harness.Request(body)); err != nil {
+	body, daemon := harness.Paragraph(u.random), u.site.Client()
+	if _, err := client.Post(ctx, daemon, v1.Report, harness.Request(body)); err != nil {
 		return err
 	}
 	if err := u.expect(body, "spam"); err != nil {
@@ -334,7 +336,7 @@ func (u *soakReporter) turn(ctx context.Context) error {
 		u.post.keep(body)
 		return nil
 	}
-	if _, err := client.Revoke(ctx, harness.Request(body)); err != nil {
+	if _, err := client.Post(ctx, daemon, v1.Revoke, harness.Request(body)); err != nil {
 		return err
 	}
 	return u.expect(body, "clean")

@@ -18,7 +18,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/exchange/linkfault"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 // federation is daemons that share a Redis, each behind a link of its own.
@@ -29,7 +30,7 @@ type federation struct {
 	sites     []*harness.Site
 	links     []*linkfault.Proxy
 	addresses []atomic.Pointer[string] // of the milters
-	clients   []*reporting.Client
+	clients   []*client.Client
 	down      [][]outage // of each daemon
 	key       string     // file of the federation's key
 	deck      []int      // kinds of faults still to be drawn
@@ -229,7 +230,7 @@ func (f *federation) expectAgreement(l *accounts) {
 
 // behind says what a site's status has to tell of the others when all is not well.
 func behind(s *harness.Site, ctx context.Context) error {
-	status, err := s.Client().Status(ctx)
+	status, err := client.Get(ctx, s.Client(), v1.Status)
 	if err != nil {
 		return err
 	}

@@ -8,11 +8,11 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 // startHosts starts daemons with names of their own on one key and one Redis.
-func startHosts(t *testing.T, redis *harness.Redis, names ...string) (clients []*reporting.Client) {
+func startHosts(t *testing.T, redis *harness.Redis, names ...string) (clients []*client.Client) {
 	t.Helper()
 	key := filepath.Join(testenv.Dir(t), "key")
 	for _, name := range names {

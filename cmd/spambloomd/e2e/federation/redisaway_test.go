@@ -7,6 +7,8 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 // Two sites go on while Redis is away, and agree after it has come back.
@@ -24,7 +26,7 @@ func TestRedisAway(t *testing.T) {
 	traffic := func(p *harness.Postfix, s *harness.Site) (reported string) {
 		p.Send(harness.Message(seen))
 		reported = harness.Text()
-		if _, err := s.Client().Report(t.Context(), harness.Request(reported)); err != nil {
+		if _, err := client.Post(t.Context(), s.Client(), v1.Report, harness.Request(reported)); err != nil {
 			t.Fatal(err)
 		}
 		return reported

@@ -8,7 +8,9 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 // varied is a text in which some words are others: another copy of a campaign.
@@ -30,9 +32,9 @@ func TestRevocationActsOnAllSites(t *testing.T) {
 	var took []time.Duration
 	for i := range 9 { // each site reports three times
 		reported := harness.Text()
-		copies := []reporting.Request{harness.Request(reported), harness.Request(varied(reported))}
+		copies := []api.Request{harness.Request(reported), harness.Request(varied(reported))}
 		reporter, revoker := sites[i%3], sites[(i+1)%3]
-		if _, err := reporter.Report(t.Context(), copies[0]); err != nil {
+		if _, err := client.Post(t.Context(), reporter, v1.Report, copies[0]); err != nil {
 			t.Fatal(err)
 		}
 		for _, site := range sites {
@@ -41,7 +43,7 @@ func TestRevocationActsOnAllSites(t *testing.T) {
 			}
 		}
 		begin := time.Now()
-		if _, err := revoker.Revoke(t.Context(), copies[0]); err != nil {
+		if _, err := client.Post(t.Context(), revoker, v1.Revoke, copies[0]); err != nil {
 			t.Fatal(err)
 		}
 		var asking sync.WaitGroup

@@ -8,7 +8,9 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 // Real daemons and a real Redis in the middle of a roll-over: a has the old key, b both,
@@ -28,7 +30,7 @@ func TestRolloverOfDaemons(t *testing.T) {
 	oldLine, previousLine := fmt.Sprintf("federation_key = %q", old), fmt.Sprintf("previous_federation_key = %q", old)
 	b.Configure(t, oldLine, fmt.Sprintf("federation_key = %q\n%s", fresh, previousLine))
 	b.Start()
-	harness.ExpectListed(t, b, []reporting.Request{before})
+	harness.ExpectListed(t, b, []api.Request{before})
 
 	byA, byB, byC := harness.Request(harness.Text()), harness.Request(harness.Text()), harness.Request(harness.Text())
 	a.MustReport(t, byA)
@@ -36,13 +38,13 @@ func TestRolloverOfDaemons(t *testing.T) {
 	c.MustReport(t, byC)
 	for _, s := range []struct {
 		*harness.Site
-		knows []reporting.Request
-	}{{a, []reporting.Request{before, byA, byB}}, {b, []reporting.Request{before, byA, byB, byC}}, {c, []reporting.Request{byB, byC}}} {
+		knows []api.Request
+	}{{a, []api.Request{before, byA, byB}}, {b, []api.Request{before, byA, byB, byC}}, {c, []api.Request{byB, byC}}} {
 		for _, r := range s.knows {
 			testenv.Eventually(t, s.Name+" hears of a report", func() bool { return s.Lists(t, r) })
 		}
 	}
-	if _, err := b.Client().Revoke(t.Context(), byB); err != nil {
+	if _, err := client.Post(t.Context(), b.Client(), v1.Revoke, byB); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range []*harness.Site{a, b, c} {
@@ -52,7 +54,7 @@ func TestRolloverOfDaemons(t *testing.T) {
 	b.Stop(syscall.SIGTERM)
 	b.Configure(t, previousLine, "")
 	b.Start()
-	harness.ExpectListed(t, b, []reporting.Request{byC})
+	harness.ExpectListed(t, b, []api.Request{byC})
 	if !strings.Contains(b.Log(), "may be removed") {
 		t.Error("nobody says that the old state may be removed")
 	}

@@ -12,13 +12,15 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 // campaign is a message that is sent again and again, to all sites.
 type campaign struct {
 	body     string
-	request  reporting.Request
+	request  api.Request
 	tried    uint64
 	accepted []sighting
 }
@@ -31,7 +33,7 @@ type sighting struct {
 
 // report is one acknowledged report, and what became of it.
 type report struct {
-	request reporting.Request
+	request api.Request
 	revoked bool // acknowledged
 	unclear bool // a revocation was tried and not acknowledged
 }
@@ -76,7 +78,7 @@ type mailflow struct {
 	*accounts
 	site    int
 	address *atomic.Pointer[string] // of the milter; another one after each start
-	client  *reporting.Client
+	client  *client.Client
 	random  *rand.Rand
 }
 
@@ -124,7 +126,7 @@ func (u *mailflow) receive() error {
 
 func (u *mailflow) report() error {
 	r, sent := &report{request: harness.Request(harness.Paragraph(u.random))}, time.Now()
-	if _, err := u.client.Report(context.Background(), r.request); err != nil {
+	if _, err := client.Post(context.Background(), u.client, v1.Report, r.request); err != nil {
 		return err
 	}
 	u.mu.Lock()
@@ -143,7 +145,7 @@ func (u *mailflow) revoke() error {
 	}
 	r := u.reports[u.random.IntN(len(u.reports))]
 	u.mu.Unlock()
-	receipt, err := u.client.Revoke(context.Background(), r.request)
+	receipt, err := client.Post(context.Background(), u.client, v1.Revoke, r.request)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if err != nil {
@@ -169,9 +171,9 @@ func (r *report) verdict() string {
 
 // wrong are those of some reports that a site does not know as they were
 // acknowledged.
-func wrong(ctx context.Context, site *reporting.Client, reports []*report) (wrong []*report, err error) {
+func wrong(ctx context.Context, site *client.Client, reports []*report) (wrong []*report, err error) {
 	for _, r := range reports {
-		answer, err := site.Check(ctx, r.request)
+		answer, err := client.Post(ctx, site, v1.Check, r.request)
 		if err != nil {
 			return reports, err
 		}
@@ -183,9 +185,9 @@ func wrong(ctx context.Context, site *reporting.Client, reports []*report) (wron
 }
 
 // counts are the campaigns' counts as a site has them.
-func (l *accounts) counts(ctx context.Context, site *reporting.Client) (counts []uint64, err error) {
+func (l *accounts) counts(ctx context.Context, site *client.Client) (counts []uint64, err error) {
 	for _, c := range l.campaigns {
-		answer, err := site.Check(ctx, c.request)
+		answer, err := client.Post(ctx, site, v1.Check, c.request)
 		if err != nil {
 			return nil, err
 		}
@@ -250,7 +252,7 @@ func (l *accounts) expectCounts(t *testing.T, counts []uint64, down [][]outage) 
 var errDisagree = errors.New("sites disagree")
 
 // agreed asks all sites for the counts.
-func (l *accounts) agreed(ctx context.Context, sites []*reporting.Client) (counts []uint64, err error) {
+func (l *accounts) agreed(ctx context.Context, sites []*client.Client) (counts []uint64, err error) {
 	for i, site := range sites {
 		own, err := l.counts(ctx, site)
 		switch {

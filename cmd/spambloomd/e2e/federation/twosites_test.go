@@ -9,6 +9,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 // A report on one site is known on the other, and the counts of both add up.
@@ -59,10 +61,10 @@ func logLag(t *testing.T, from, to *harness.Site) {
 	t.Helper()
 	var longest, sum time.Duration
 	const reports = 5
-	client := from.Client()
+	daemon := from.Client()
 	for range reports {
 		body := harness.Text()
-		if _, err := client.Report(t.Context(), harness.Request(body)); err != nil {
+		if _, err := client.Post(t.Context(), daemon, v1.Report, harness.Request(body)); err != nil {
 			t.Fatal(err)
 		}
 		reported := time.Now()

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 // What contrib/benchmarks.md says of the way between two daemons.
@@ -21,7 +21,7 @@ func TestExchangeFigures(t *testing.T) {
 	redis := harness.StartRedis(t)
 	key := filepath.Join(testenv.Dir(t), "key")
 	a, b := harness.NewSite(t, "a", key, redis.URL()).Start(), harness.NewSite(t, "b", key, redis.URL()).Start()
-	hosts := []*reporting.Client{a.Client(), b.Client()}
+	hosts := []*client.Client{a.Client(), b.Client()}
 	t.Run("latency", func(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, 2))
 		var took []time.Duration

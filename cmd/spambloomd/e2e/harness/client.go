@@ -3,17 +3,19 @@ package harness
 import (
 	"testing"
 
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 	"github.com/spambloom/spambloom/signature"
 )
 
 // Client asks through the control socket. It connects anew after a restart.
-func (s *Site) Client() *reporting.Client {
+func (s *Site) Client() *client.Client {
 	s.T.Helper()
 	if s.Reporter != nil {
 		return s.Reporter
 	}
-	c, err := reporting.Dial(s.Control)
+	c, err := client.Dial(s.Control)
 	if err != nil {
 		s.T.Fatal(err)
 	}
@@ -23,9 +25,9 @@ func (s *Site) Client() *reporting.Client {
 }
 
 // Check asks the daemon through the control socket, without a process.
-func (s *Site) Check(t testing.TB, body string) reporting.Answer {
+func (s *Site) Check(t testing.TB, body string) api.Answer {
 	t.Helper()
-	answer, err := s.Client().Check(t.Context(), reporting.NewRequest(signature.Compute(signature.Parse([]byte(Message(body))))))
+	answer, err := client.Post(t.Context(), s.Client(), v1.Check, api.NewRequest(signature.Compute(signature.Parse([]byte(Message(body))))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,17 +35,17 @@ func (s *Site) Check(t testing.TB, body string) reporting.Answer {
 }
 
 // Request is a message's signatures as the command would send them.
-func Request(body string) reporting.Request {
-	return reporting.NewRequest(signature.Compute(signature.Parse([]byte(Message(body)))))
+func Request(body string) api.Request {
+	return api.NewRequest(signature.Compute(signature.Parse([]byte(Message(body)))))
 }
 
 // ExpectListed asks for each message.
-func ExpectListed(t testing.TB, s *Site, reported []reporting.Request) {
+func ExpectListed(t testing.TB, s *Site, reported []api.Request) {
 	t.Helper()
-	client := s.Client()
+	daemon := s.Client()
 	lost := 0
 	for _, r := range reported {
-		answer, err := client.Check(t.Context(), r)
+		answer, err := client.Post(t.Context(), daemon, v1.Check, r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,24 +58,24 @@ func ExpectListed(t testing.TB, s *Site, reported []reporting.Request) {
 	}
 }
 
-func Verdict(t testing.TB, site *reporting.Client, r reporting.Request) string {
-	answer, err := site.Check(t.Context(), r)
+func Verdict(t testing.TB, site *client.Client, r api.Request) string {
+	answer, err := client.Post(t.Context(), site, v1.Check, r)
 	if err != nil {
 		t.Error(err)
 	}
 	return answer.Verdict
 }
 
-func (s *Site) MustReport(t testing.TB, r reporting.Request) {
+func (s *Site) MustReport(t testing.TB, r api.Request) {
 	t.Helper()
-	if _, err := s.Client().Report(t.Context(), r); err != nil {
+	if _, err := client.Post(t.Context(), s.Client(), v1.Report, r); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (s *Site) Lists(t testing.TB, r reporting.Request) bool {
+func (s *Site) Lists(t testing.TB, r api.Request) bool {
 	t.Helper()
-	answer, err := s.Client().Check(t.Context(), r)
+	answer, err := client.Post(t.Context(), s.Client(), v1.Check, r)
 	if err != nil {
 		t.Fatal(err)
 	}

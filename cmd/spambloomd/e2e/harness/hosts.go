@@ -9,15 +9,17 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 // Spread reports one message at a site and returns how long it took until each of
 // the others called it spam.
-func Spread(t testing.TB, from *reporting.Client, others []*reporting.Client, r reporting.Request) (took []time.Duration) {
+func Spread(t testing.TB, from *client.Client, others []*client.Client, r api.Request) (took []time.Duration) {
 	t.Helper()
 	begin := time.Now()
-	if _, err := from.Report(t.Context(), r); err != nil {
+	if _, err := client.Post(t.Context(), from, v1.Report, r); err != nil {
 		t.Fatal(err)
 	}
 	took = make([]time.Duration, len(others))
@@ -29,7 +31,7 @@ func Spread(t testing.TB, from *reporting.Client, others []*reporting.Client, r 
 			tick := time.NewTicker(2 * time.Millisecond)
 			defer tick.Stop()
 			for ; ; <-tick.C {
-				answer, err := other.Check(ctx, r)
+				answer, err := client.Post(ctx, other, v1.Check, r)
 				if err != nil {
 					t.Errorf("the report did not arrive: %v", err)
 					return

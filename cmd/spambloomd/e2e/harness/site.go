@@ -15,7 +15,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/testenv"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 // Site is one spambloomd, running or about to.
@@ -31,7 +31,7 @@ type Site struct {
 	HTTP    string
 	Control string // spec of the control socket
 
-	Reporter *reporting.Client // see client
+	Reporter *client.Client // see client
 }
 
 // small filters make a daemon that starts at once. No network is local, so that

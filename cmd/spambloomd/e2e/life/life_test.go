@@ -20,7 +20,9 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 )
 
 // systemd's own tool hands over sockets of each kind. All that the configuration
@@ -232,7 +234,7 @@ func TestStopTwice(t *testing.T) {
 	defer busy.Close()
 	inFlight(t, busy)
 	reported := harness.Request(harness.Text())
-	if _, err := s.Client().Report(t.Context(), reported); err != nil {
+	if _, err := client.Post(t.Context(), s.Client(), v1.Report, reported); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -265,7 +267,7 @@ func TestStopTwice(t *testing.T) {
 		t.Errorf("ended by %v", status.Signal())
 	}
 	s.Start()
-	harness.ExpectListed(t, s, []reporting.Request{reported})
+	harness.ExpectListed(t, s, []api.Request{reported})
 }
 
 // The milter's unix sockets have the mode and group of the configuration, the

@@ -10,7 +10,9 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -24,7 +26,7 @@ func carrying(spam, attached string) string {
 // verdictOf asks for the verdict on a whole mail.
 func verdictOf(s *harness.Site, mail string) string {
 	s.T.Helper()
-	answer, err := s.Client().Check(s.T.Context(), reporting.NewRequest(signature.Compute(signature.Parse([]byte(mail)))))
+	answer, err := client.Post(s.T.Context(), s.Client(), v1.Check, api.NewRequest(signature.Compute(signature.Parse([]byte(mail)))))
 	if err != nil {
 		s.T.Fatal(err)
 	}

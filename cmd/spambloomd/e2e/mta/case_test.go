@@ -16,7 +16,9 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -69,13 +71,13 @@ func (c *mailCase) report(args []string) error {
 	if err != nil {
 		return err
 	}
-	request := reporting.NewRequest(signature.Compute(signature.Parse([]byte(text))))
+	request := api.NewRequest(signature.Compute(signature.Parse([]byte(text))))
 	if len(args) > 1 {
 		if request.Class, err = bloomdb.ParseClass(args[1]); err != nil {
 			return err
 		}
 	}
-	_, err = c.site.Client().Report(c.t.Context(), request)
+	_, err = client.Post(c.t.Context(), c.site.Client(), v1.Report, request)
 	return err
 }
 

@@ -11,7 +11,9 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
-	"github.com/spambloom/spambloom/reporting"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/api/v1"
+	"github.com/spambloom/spambloom/reporting/client"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -76,9 +78,9 @@ func reportClasses(t *testing.T, s *harness.Site) (args []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		request := reporting.NewRequest(signature.Compute(signature.Parse(text)))
+		request := api.NewRequest(signature.Compute(signature.Parse(text)))
 		request.Class = class
-		receipt, err := s.Client().Report(t.Context(), request)
+		receipt, err := client.Post(t.Context(), s.Client(), v1.Report, request)
 		if err != nil {
 			t.Fatal(err)
 		}

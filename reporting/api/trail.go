@@ -1,0 +1,89 @@
+package api
+
+import (
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb"
+)
+
+// TrailRequest asks for the reports that are kept, the newest first. Each member that is
+// set narrows the answer.
+type TrailRequest struct {
+	Request           // of a message: only reports that share a signature or a sketch with it
+	By      string    `json:"by,omitempty"`     // only those of this reporter
+	Since   time.Time `json:"since,omitzero"`   // only those made then or later
+	Limit   int       `json:"limit,omitempty"`  // at most so many; 0 and over 1,000: 1,000
+	Before  uint64    `json:"before,omitempty"` // ReportTrail.Next of the page before
+}
+
+// ReportTrail is a page of reports.
+type ReportTrail struct {
+	Reports []Reported `json:"reports"`
+	Next    uint64     `json:"next,omitempty"` // Before of the next page; absent on the last
+}
+
+// Reported is one report or revocation that is kept.
+type Reported struct {
+	ID       uint64        `json:"id"` // on this site; later ones are larger
+	At       time.Time     `json:"at"`
+	Action   string        `json:"action"`             // report or revoke
+	Reporter string        `json:"reporter,omitempty"` // absent if the caller may not see it
+	Class    bloomdb.Class `json:"class,omitzero"`
+	Origin   string        `json:"origin,omitempty"` // unix:UID, tcp:CLIENT or trap; absent with Reporter
+	Weight   float64       `json:"weight"`           // of the reporter, at the time of the report
+	State    string        `json:"state"`            // see API.md
+	IDs      []string      `json:"ids"`              // of its signatures
+}
+
+// UndoRequest withdraws the reports and revocations of one reporter.
+type UndoRequest struct {
+	By     string    `json:"by"`
+	Since  time.Time `json:"since"`
+	DryRun bool      `json:"dry_run,omitempty"` // only count
+}
+
+// Undone is the result of an UndoRequest.
+type Undone struct {
+	Reports     int `json:"reports"`     // that no longer count
+	Revocations int `json:"revocations"` // that no longer count
+	Delisted    int `json:"delisted"`    // reports of which a signature or a sketch is revoked now
+
+	// Standing is the number of revocations that hold until their period ends, because
+	// filters forget nothing. The messages can be reported again after that.
+	Standing int `json:"standing"`
+}
+
+// ReportersRequest asks for the reporter of a name, or for all in the order of their
+// names.
+type ReportersRequest struct {
+	Name  string `json:"name,omitempty"`
+	Limit int    `json:"limit,omitempty"` // at most so many; 0 and over 1,000: 1,000
+	After string `json:"after,omitempty"` // Reporters.Next of the page before
+}
+
+// Reporters is a page of reporters, by name.
+type Reporters struct {
+	Quorum    float64    `json:"quorum"`
+	Reporters []Reporter `json:"reporters"`
+	Next      string     `json:"next,omitempty"` // After of the next page; absent on the last
+}
+
+// Reporter is a reporter, with the weight of a report that is made now.
+type Reporter struct {
+	Name        string    `json:"name"`
+	Weight      float64   `json:"weight"`
+	Override    *float64  `json:"override,omitempty"` // weight set by an administrator, in place of the reputation
+	Confirmed   float64   `json:"confirmed"`          // reports that others confirmed; decays
+	Refuted     float64   `json:"refuted"`            // reports that others revoked; decays
+	Reports     int64     `json:"reports"`            // ever
+	Revocations int64     `json:"revocations"`        // ever
+	First       time.Time `json:"first,omitzero"`
+	Last        time.Time `json:"last,omitzero"`
+}
+
+// WeightRequest sets the weight of a reporter. Without a weight the reputation counts
+// again.
+type WeightRequest struct {
+	Name   string   `json:"name"`
+	Weight *float64 `json:"weight"`
+}

@@ -1,0 +1,65 @@
+package client
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/reporting/api"
+)
+
+func TestDialNobody(t *testing.T) {
+	dir := t.TempDir()
+	stale := filepath.Join(dir, "stale.sock")
+	ln, err := net.Listen("unix", stale)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.(*net.UnixListener).SetUnlinkOnClose(false)
+	ln.Close()
+	for _, spec := range []string{"unix:" + filepath.Join(dir, "none.sock"), "unix:" + stale} {
+		if _, err := Dial(spec); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), spec) {
+			t.Errorf("%s: %v", spec, err)
+		}
+	}
+	for _, spec := range []string{"", "unix:", "inet:1@localhost", stale} {
+		if _, err := Dial(spec); err == nil || errors.Is(err, ErrUnavailable) {
+			t.Errorf("%q: %v", spec, err)
+		}
+	}
+}
+
+// The time of an answer is bounded.
+func TestTimeout(t *testing.T) {
+	if c := Over(nil); c.http.Timeout != answerTimeout {
+		t.Errorf("the client waits for %v", c.http.Timeout)
+	}
+}
+
+// A daemon of another version, or none of ours, is an error that says so.
+func TestDecodeAnswer(t *testing.T) {
+	for _, c := range []struct {
+		status int
+		data   string
+		want   string
+	}{
+		{502, "<html>", "the daemon answers 502 Bad Gateway"},
+		{404, `{"status":200,"detail":"no"}`, "no"},
+		{200, "", ErrProtocol.Error()},
+		{200, `{"verdict":1}`, ErrProtocol.Error()},
+		{200, strings.Repeat(" ", maxAnswer+1), "over 16777216 bytes"},
+	} {
+		err := decode(&http.Response{StatusCode: c.status, Body: io.NopCloser(strings.NewReader(c.data))}, &api.Answer{})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%d %.20q: %v; want %q", c.status, c.data, err, c.want)
+		}
+		var p *api.Problem
+		if errors.As(err, &p) != (c.status != 200) || p != nil && p.Status != c.status {
+			t.Errorf("%d: problem %+v", c.status, p)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package desk
+
+import (
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/api"
+)
+
+// maxRetouchedList bounds the signatures in the answer of Retouched.
+const maxRetouchedList = 10_000
+
+// Never adds a message to the never-list of this site and returns the entry. Errors are
+// those of bloomdb.DB.Never. When the error is nil, the entry is on disk.
+func (d *Desk) Never(r Report, note string) (api.NeverList, error) {
+	e, err := d.db.Never(r.Set, note)
+	if err := d.count("never", r, err); err != nil {
+		return api.NeverList{}, err
+	}
+	d.log.Info("never accepted", "reporter", r.Reporter, r.Origin.Attr(), "ids", ids(r.Set.Signatures), "note", note)
+	return newNeverList([]bloomdb.NeverEntry{e}), nil
+}
+
+// RemoveNever removes the entries of a message from the never-list, or the entry with the
+// ID if that is not empty. It returns the removed entries, and no error if there are none.
+func (d *Desk) RemoveNever(r Report, id string) (api.NeverList, error) {
+	var removed []bloomdb.NeverEntry
+	var err error
+	if id != "" {
+		removed, err = d.db.UnneverID(id)
+	} else {
+		removed, err = d.db.Unnever(r.Set)
+	}
+	if err := d.count("unnever", r, err); err != nil {
+		return api.NeverList{}, err
+	}
+	names := make([]string, len(removed))
+	for i, e := range removed {
+		names[i] = e.ID
+	}
+	d.log.Info("unnever accepted", "reporter", r.Reporter, r.Origin.Attr(), "ids", names)
+	return newNeverList(removed), nil
+}
+
+// NeverList returns the never-list of this site.
+func (d *Desk) NeverList() api.NeverList { return newNeverList(d.db.NeverList()) }
+
+func newNeverList(entries []bloomdb.NeverEntry) api.NeverList {
+	list := api.NeverList{Entries: make([]api.NeverEntry, len(entries))}
+	for i, e := range entries {
+		list.Entries[i] = api.NeverEntry{ID: e.ID, At: e.At.UTC(), Note: e.Note}
+	}
+	return list
+}
+
+// Retouch hides the listings of a message on this site. Errors are those of
+// bloomdb.DB.Retouch. When the error is nil, the change is on disk.
+func (d *Desk) Retouch(r Report) (api.Retouching, error) {
+	done, err := d.db.Retouch(r.Set)
+	if err := d.count("retouch", r, err); err != nil {
+		return api.Retouching{}, err
+	}
+	d.log.Info("retouch accepted", "reporter", r.Reporter, r.Origin.Attr(),
+		"ids", ids(r.Set.Signatures), "listings", len(done.Listings), "loss", done.Loss)
+	return newRetouching(done), nil
+}
+
+// PlanRetouch returns the result that Retouch would have.
+func (d *Desk) PlanRetouch(r Report) (api.Retouching, error) {
+	plan, err := d.db.PlanRetouch(r.Set)
+	return newRetouching(plan), err
+}
+
+func newRetouching(r bloomdb.Retouching) api.Retouching {
+	wire := api.Retouching{Listings: make([]api.RetouchedListing, len(r.Listings)), Loss: figure(r.Loss), LossOfOthers: figure(r.LossOfOthers)}
+	for i, l := range r.Listings {
+		wire.Listings[i] = api.RetouchedListing{
+			ID: l.Signature.ID(), Generation: l.Generation, Start: l.Start.UTC(), Loss: figure(l.Loss), LossOfOthers: figure(l.LossOfOthers),
+		}
+	}
+	return wire
+}
+
+// Retouched returns the signatures that are retouched on this site.
+func (d *Desk) Retouched() api.RetouchedList {
+	keys := d.db.Retouched()
+	list := api.RetouchedList{Total: len(keys), Signatures: make([]api.RetouchedKey, min(len(keys), maxRetouchedList))}
+	for i := range list.Signatures {
+		k := keys[i]
+		list.Signatures[i] = api.RetouchedKey{ID: k.ID, Generation: k.Generation, Start: k.Start.UTC(), At: k.At.UTC()}
+	}
+	return list
+}
+
+// count counts a change as accepted or refused, and returns err.
+func (d *Desk) count(action string, r Report, err error) error {
+	if err != nil {
+		d.refused.WithLabelValues(action, reason(err)).Inc()
+	} else {
+		d.accepted.WithLabelValues(action, r.Class.String()).Inc()
+	}
+	return err
+}

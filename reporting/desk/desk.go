@@ -1,0 +1,279 @@
+package desk
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/ledger"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// Report is a report or a revocation of one message by one reporter.
+type Report struct {
+	Set      signature.Set
+	Reporter string        // empty: nobody is named
+	Class    bloomdb.Class // a revocation only logs it
+	Origin   Origin
+	Trap     bool // by a spam trap: it has full weight
+	Trusted  bool // without a limit per hour: by an administrator
+}
+
+// Outcome is the effect of a report or a revocation.
+type Outcome struct {
+	IDs      []string         // of the message's signatures
+	Evidence bloomdb.Evidence // on the message, from now on
+
+	// Sum and Quorum are set if more reporters are needed: the weight of those who agree,
+	// and the weight that is needed.
+	Sum, Quorum float64
+
+	Idle bool // a revocation without effect: the message is not listed, and nobody had reported it
+
+	// RevokedUntil is set if a revocation of this period wins over the report. The report
+	// has an effect from then on.
+	RevokedUntil time.Time
+
+	// Returned reports whether a message that is revoked now was revoked before and was
+	// listed again. Only a retouch keeps it away.
+	Returned bool
+}
+
+// Options of a Desk.
+type Options struct {
+	Period  time.Duration // of the database's generations of reports; 0: a week
+	MaxHour int           // reports and revocations of one reporter in an hour; 0: no limit
+	Log     *slog.Logger  // nil: discard
+}
+
+// Desk accepts reports and revocations, or refuses them. It is safe for concurrent use.
+type Desk struct {
+	db       *bloomdb.DB
+	ledger   *ledger.Ledger
+	opt      Options
+	limits   *limits
+	overdue  atomic.Bool // a decision of the ledger is not carried out yet
+	log      *slog.Logger
+	accepted *prometheus.CounterVec
+	refused  *prometheus.CounterVec
+}
+
+// New returns a desk. Run carries out the decisions that a crash has left in the ledger.
+func New(db *bloomdb.DB, l *ledger.Ledger, o Options) *Desk {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Period == 0 {
+		o.Period = 7 * 24 * time.Hour
+	}
+	d := &Desk{
+		db: db, ledger: l, opt: o, limits: newLimits(o.MaxHour),
+		log: o.Log,
+		accepted: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "spambloom_reports_total",
+			Help: "Reports and revocations accepted: they are on disk, or there was nothing to revoke.",
+		}, []string{"action", "class"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "spambloom_reports_refused_total",
+			Help: "Reports and revocations refused, by reason.",
+		}, []string{"action", "reason"}),
+	}
+	d.overdue.Store(true)
+	return d
+}
+
+// Collectors returns the desk's metrics.
+func (d *Desk) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{d.accepted, d.refused, ledgerCollector{d}}
+}
+
+// Refuse counts a request that was refused for lack of a right.
+func (d *Desk) Refuse(action string) { d.refused.WithLabelValues(action, "not_allowed").Inc() }
+
+// Report enters a report of spam. When the error is nil, the report is on disk, and the
+// message is listed if its reporters have the quorum. It may still not be spam, because a
+// revocation of the same period wins. Errors are those of bloomdb.DB.Report, ErrTooMany,
+// and those of the ledger; ledger.ErrShare concerns one reporter only.
+func (d *Desk) Report(r Report) (Outcome, error) { return d.accept("report", ledger.Spam, r) }
+
+// Revoke enters a revocation. Outcome and errors are those of Report. A revocation of a
+// message that is not listed and that nobody reported here writes nothing.
+func (d *Desk) Revoke(r Report) (Outcome, error) { return d.accept("revoke", ledger.Ham, r) }
+
+func (d *Desk) accept(action string, stance ledger.Stance, r Report) (Outcome, error) {
+	o, decision, err := d.enter(stance, r)
+	if err != nil {
+		d.refused.WithLabelValues(action, reason(err)).Inc()
+		return Outcome{}, err
+	}
+	o.IDs = ids(r.Set.Signatures)
+	d.accepted.WithLabelValues(action, r.Class.String()).Inc()
+	d.log.Info(action+" accepted",
+		"reporter", r.Reporter, "class", r.Class, r.Origin.Attr(),
+		"kinds", kinds(r.Set.Signatures), "ids", o.IDs, "listed", o.Evidence.Listed,
+		"weight", decision.Weight.Float(), "sum", decision.Sum.Float(), "quorum", decision.Quorum.Float(), "idle", o.Idle)
+	return o, nil
+}
+
+// enter writes a report to the ledger and carries out the decision.
+func (d *Desk) enter(stance ledger.Stance, r Report) (o Outcome, decision ledger.Decision, err error) {
+	now := d.db.Now()
+	r.Reporter = fold(cmp.Or(r.Reporter, Anonymous))
+	set, err := d.admit(stance, r, now)
+	if err != nil {
+		return o, decision, err
+	}
+	var before bloomdb.Evidence // of a revocation
+	entry := d.entry(stance, r, set, now)
+	if stance == ledger.Ham {
+		before, entry.Listed = d.db.Judge(r.Set), d.db.Stands(r.Set)
+		reported, err := d.ledger.Reported(entry.Set, entry.Anchors)
+		if err != nil {
+			return o, decision, err
+		}
+		if !entry.Listed && !reported {
+			return Outcome{Evidence: before, Idle: true}, ledger.Decision{Quorum: d.ledger.Quorum()}, nil
+		}
+	}
+	if decision, err = d.ledger.Enter(entry); err != nil {
+		return o, decision, d.named(err, now)
+	}
+	whole := decision
+	whole.Set.Sketches = nil // those of the ledger are shortened
+	for _, place := range decision.Places {
+		whole.Set.Sketches = append(whole.Set.Sketches, set.Sketches[place])
+	}
+	if err := d.carryOut(whole); err != nil {
+		d.overdue.Store(true)
+		return o, decision, err
+	}
+	o = d.outcome(stance, r, decision)
+	o.Returned = before.Listed && !decision.Revoked.IsZero()
+	return o, decision, nil
+}
+
+// admit returns the part of a message that may be entered, and counts it for the
+// reporter's hour.
+func (d *Desk) admit(stance ledger.Stance, r Report, now time.Time) (set signature.Set, err error) {
+	set = r.Set
+	if stance == ledger.Ham {
+		err = d.db.Revocable(set)
+	} else {
+		set, err = d.db.Reportable(set)
+	}
+	if err == nil && !r.Trap && !r.Trusted {
+		err = d.limits.take(r.Reporter, len(set.Signatures), now)
+	}
+	return set, err
+}
+
+// outcome is called when the decision is carried out.
+func (d *Desk) outcome(stance ledger.Stance, r Report, decision ledger.Decision) Outcome {
+	o := Outcome{Evidence: d.db.Judge(r.Set), Idle: decision.Idle}
+	if !o.Idle && decision.Sum < decision.Quorum && (stance == ledger.Spam) != o.Evidence.Listed {
+		o.Sum, o.Quorum = decision.Sum.Float(), decision.Quorum.Float()
+	}
+	if stance == ledger.Spam && !o.Evidence.Listed && o.Quorum == 0 {
+		o.RevokedUntil = d.revokedUntil(r.Set)
+	}
+	return o
+}
+
+// named adds the begin of the next period to a refusal for a period's share.
+func (d *Desk) named(err error, now time.Time) error {
+	if errors.Is(err, ledger.ErrPeriodShare) {
+		return fmt.Errorf("%w; the next period begins %s", err, d.period(now).Add(d.opt.Period).Format("2006-01-02 15:04Z"))
+	}
+	return err
+}
+
+func (d *Desk) entry(stance ledger.Stance, r Report, set signature.Set, now time.Time) ledger.Entry {
+	e := ledger.Entry{
+		Stance: stance, Reporter: r.Reporter, Trap: r.Trap, At: now, Period: d.period(now),
+		Class: uint8(r.Class), Origin: r.Origin.String(), Set: d.db.Essence(set), Trusted: r.Trusted,
+		Cost: int64(math.Ceil(d.db.Cost(set, stance == ledger.Ham) * ledger.CostUnit)),
+	}
+	if r.Trap {
+		e.Origin = "trap"
+	}
+	e.Anchors = d.anchors(e.Set.Sketches)
+	return e
+}
+
+// anchors returns the anchors of the sketches that can be reported.
+func (d *Desk) anchors(sketches []signature.Sketch) []ledger.Anchors {
+	list := make([]ledger.Anchors, len(sketches))
+	for i, s := range sketches {
+		if hashes := d.db.Anchors(s); !s.AskOnly && len(hashes) > 0 {
+			list[i] = ledger.Anchors{Hashes: hashes, Need: d.db.AnchorsNeed(s.Kind, len(hashes))}
+		}
+	}
+	return list
+}
+
+// period returns the begin of a time's period.
+func (d *Desk) period(now time.Time) time.Time {
+	seconds := int64(d.opt.Period / time.Second)
+	return time.Unix(now.Unix()/seconds*seconds, 0).UTC()
+}
+
+// carryOut carries out a decision of the ledger and settles it. A decision that the
+// database will never accept is given up.
+func (d *Desk) carryOut(decision ledger.Decision) (err error) {
+	switch decision.Action {
+	case ledger.List:
+		err = d.db.Report(decision.Set, bloomdb.Class(decision.Class))
+	case ledger.Revoke:
+		err = d.db.Revoke(decision.Set)
+	}
+	if err == nil || errors.Is(err, bloomdb.ErrNever) || errors.Is(err, bloomdb.ErrNothing) {
+		d.ledger.Settle(decision)
+	}
+	return err
+}
+
+// revokedUntil returns the end of the period of a message's last revocation. Until then
+// the revocation wins over reports. It is zero if nobody revoked the message.
+func (d *Desk) revokedUntil(set signature.Set) time.Time {
+	var until time.Time
+	for _, t := range d.db.Explain(set) {
+		for _, trail := range t.Revoked {
+			if end := trail.Start.Add(lengthOf(trail)); end.After(until) {
+				until = end
+			}
+		}
+	}
+	return until
+}
+
+// lengthOf returns the length of a generation's period. Generations are numbered from
+// 1970 on.
+func lengthOf(t bloomdb.Trail) time.Duration {
+	return time.Duration(t.Start.Unix()/max(t.Generation, 1)) * time.Second
+}
+
+// reason returns the name of a refusal in the metric.
+func reason(err error) string {
+	switch {
+	case errors.Is(err, bloomdb.ErrNothing):
+		return "too_little_content"
+	case errors.Is(err, bloomdb.ErrNever):
+		return "never"
+	case errors.Is(err, bloomdb.ErrFull), errors.Is(err, ledger.ErrFull):
+		return "full"
+	case errors.Is(err, ErrTooMany):
+		return "too_many"
+	case errors.Is(err, ledger.ErrShare):
+		return "share"
+	case errors.Is(err, bloomdb.ErrClosed), errors.Is(err, ledger.ErrClosed):
+		return "closing"
+	}
+	return "storage"
+}

@@ -1,0 +1,69 @@
+package desk
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// ErrTooMany is the error for a reporter with too many reports in the last hour.
+var ErrTooMany = errors.New("too many reports")
+
+// maxLimits bounds the reporters whose rate is held at one time.
+const maxLimits = 100_000
+
+// limits bounds the reports of each reporter in an hour. They may all arrive at once. It is
+// safe for concurrent use.
+type limits struct {
+	hour int // 0: no limit
+
+	mu sync.Mutex
+	of map[string]*rate.Limiter
+}
+
+func newLimits(hour int) *limits { return &limits{hour: hour, of: map[string]*rate.Limiter{}} }
+
+// signaturesOfOne is the number of signatures up to which a report counts as one. Hardly
+// any message has more, and the daemon cannot check that a request is about one message.
+const signaturesOfOne = 16
+
+// take counts one report of so many signatures, or returns ErrTooMany with the time until
+// the report is allowed.
+func (l *limits) take(reporter string, signatures int, now time.Time) error {
+	if l.hour == 0 {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	limiter := l.of[reporter]
+	if limiter == nil {
+		if len(l.of) >= maxLimits {
+			l.forget(now)
+		}
+		limiter = rate.NewLimiter(rate.Limit(float64(l.hour)/time.Hour.Seconds()), l.hour)
+		l.of[reporter] = limiter
+	}
+	n := min((signatures+signaturesOfOne-1)/signaturesOfOne, l.hour)
+	if limiter.AllowN(now, n) {
+		return nil
+	}
+	wait := time.Duration((float64(n) - limiter.TokensAt(now)) / float64(limiter.Limit()) * float64(time.Second))
+	return fmt.Errorf("%w: %s may make %d in an hour; the next one in %v", ErrTooMany, reporter, l.hour, max(wait.Round(time.Second), time.Second))
+}
+
+// forget drops the reporters whose allowance is whole again. If there are none it drops
+// all: a limit that is forgotten too early costs less than memory without a bound. The
+// caller holds mu.
+func (l *limits) forget(now time.Time) {
+	for name, limiter := range l.of {
+		if limiter.TokensAt(now) >= float64(l.hour) {
+			delete(l.of, name)
+		}
+	}
+	if len(l.of) >= maxLimits {
+		clear(l.of)
+	}
+}

@@ -1,0 +1,13 @@
+package desk
+
+import (
+	"testing"
+	"time"
+)
+
+// A report with more signatures than an hour allows takes the whole hour.
+func TestLongReportIsOneHours(t *testing.T) {
+	if err := newLimits(1).take("anna", 34, time.Now()); err != nil {
+		t.Error(err)
+	}
+}

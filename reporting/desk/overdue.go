@@ -1,0 +1,152 @@
+package desk
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/spambloom/spambloom/bloomdb"
+)
+
+const (
+	overdueEvery = 5 * time.Second // between attempts to carry out decisions
+	expireEvery  = time.Minute
+	dueBatch     = 256
+	dueAtOnce    = 16
+)
+
+// Run carries out the decisions that a crash or a full disk has left undone, and removes
+// expired reports, until ctx ends. Errors are logged, and the work is tried again.
+func (d *Desk) Run(ctx context.Context) {
+	overdue, expire := time.NewTicker(overdueEvery), time.NewTicker(expireEvery)
+	defer overdue.Stop()
+	defer expire.Stop()
+	reported := faults{}
+	for {
+		reported.log(d.log, "decisions of the ledger are not carried out yet", d.carryOutDue())
+		select {
+		case <-ctx.Done():
+			return
+		case <-overdue.C:
+		case <-expire.C:
+			reported.log(d.log, "old reports are not forgotten", d.expire(ctx))
+		}
+	}
+}
+
+// faults contains the last error of each repeated work, so that an error that lasts is
+// logged once.
+type faults map[string]string
+
+func (f faults) log(log *slog.Logger, what string, err error) {
+	switch {
+	case err == nil:
+		delete(f, what)
+	case !errors.Is(err, bloomdb.ErrClosed) && f[what] != err.Error():
+		f[what] = err.Error()
+		log.Error(what, "error", err)
+	}
+}
+
+// Fault returns the error that keeps reports from being written. It is nil while there is
+// none.
+func (d *Desk) Fault() error { return errors.Join(d.db.Fault(), d.ledger.Fault()) }
+
+// carryOutDue carries out the ledger's due decisions, if there may be any.
+func (d *Desk) carryOutDue() error {
+	if !d.overdue.Swap(false) {
+		return d.ledger.Flush()
+	}
+	err := d.carryOutAll()
+	if err != nil {
+		d.overdue.Store(true)
+	}
+	return err
+}
+
+// carryOutAll carries out the due decisions, many at a time, because each waits for the
+// disk. Their order does not matter, since a revocation wins within a period. A decision
+// for which a filter has no room does not delay others: a full filter of spam is no reason
+// not to revoke.
+func (d *Desk) carryOutAll() error {
+	var full error
+	for after := uint64(0); ; {
+		due, err := d.ledger.Due(after, dueBatch)
+		if err != nil {
+			return err
+		}
+		var batch errgroup.Group
+		batch.SetLimit(dueAtOnce)
+		var noRoom atomic.Pointer[error]
+		for _, decision := range due {
+			after = decision.Due
+			batch.Go(func() error {
+				err := d.carryOut(decision)
+				switch {
+				case errors.Is(err, bloomdb.ErrNever), errors.Is(err, bloomdb.ErrNothing):
+					d.log.Info("a decision of the ledger is given up", "report", decision.ID, "reason", err)
+					return nil
+				case errors.Is(err, bloomdb.ErrFull):
+					noRoom.Store(&err)
+					return nil
+				}
+				return err
+			})
+		}
+		err = batch.Wait()
+		if p := noRoom.Load(); p != nil {
+			full = *p
+		}
+		if err != nil {
+			return err
+		}
+		if len(due) < dueBatch {
+			return errors.Join(full, d.ledger.Flush())
+		}
+	}
+}
+
+func (d *Desk) expire(ctx context.Context) error {
+	for {
+		more, err := d.ledger.Expire(d.db.Now())
+		if err != nil || !more || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// ledgerCollector exports the state of the ledger.
+type ledgerCollector struct{ desk *Desk }
+
+var (
+	ledgerReports   = prometheus.NewDesc("spambloom_ledger_reports", "Reports and revocations that are kept, with who made them.", nil, nil)
+	ledgerReporters = prometheus.NewDesc("spambloom_ledger_reporters", "Reporters of whom something is known.", nil, nil)
+	ledgerDue       = prometheus.NewDesc("spambloom_ledger_due", "Decisions that are not carried out in the filters yet, or not yet forgotten.", nil, nil)
+	ledgerBytes     = prometheus.NewDesc("spambloom_ledger_bytes", "Size of the ledger of reports on disk.", nil, nil)
+	ledgerFault     = prometheus.NewDesc("spambloom_ledger_fault", "1 while the ledger of reports cannot be written.", nil, nil)
+)
+
+func (ledgerCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{ledgerReports, ledgerReporters, ledgerDue, ledgerBytes, ledgerFault} {
+		ch <- desc
+	}
+}
+
+func (c ledgerCollector) Collect(ch chan<- prometheus.Metric) {
+	s, err := c.desk.ledger.Status()
+	fault := 0.0
+	if err != nil || s.Error != "" {
+		fault = 1
+	}
+	for desc, v := range map[*prometheus.Desc]float64{
+		ledgerReports: float64(s.Reports), ledgerReporters: float64(s.Reporters), ledgerDue: float64(s.Due),
+		ledgerBytes: float64(s.Bytes), ledgerFault: fault,
+	} {
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v)
+	}
+}

@@ -1,0 +1,174 @@
+package desk_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/desk/desktest"
+	"github.com/spambloom/spambloom/reporting/ledger"
+	"github.com/spambloom/spambloom/reporting/trust"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// noise is a set of random digests, as nobody can check that they are of a message.
+func noise(random *rand.Rand, n int) (set signature.Set) {
+	for range n {
+		s := signature.Signature{Kind: signature.KindAttachment}
+		for i := 0; i < len(s.Digest); i += 8 {
+			binary.LittleEndian.PutUint64(s.Digest[i:], random.Uint64())
+		}
+		set.Signatures = append(set.Signatures, s)
+	}
+	return set
+}
+
+// Revocations of what nobody reported write nothing, however many they are: the filter
+// of revocations stays as it is for everybody else.
+func TestRevocationOfWhatIsNotListed(t *testing.T) {
+	s := desktest.New(t, trust.Default(), 0)
+	spam := desktest.Letter(1, 0)
+	s.MustReport("anna", spam)
+	before, err := s.Ledger.Status()
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range 978 {
+		o, err := s.Revoke(desk.Report{Set: noise(random, 256), Reporter: "mallory"})
+		if err != nil || !o.Idle {
+			t.Fatalf("request %d: %+v, %v", i, o, err)
+		}
+	}
+	if after, err := s.Ledger.Status(); err != nil || after.Reports != before.Reports || after.Reporters != before.Reporters {
+		t.Errorf("the ledger has %+v, had %+v: %v", after, before, err)
+	}
+	for _, f := range s.DB.Status().Filters {
+		if f.Kind == "revoked" && f.Fill > 0 {
+			t.Errorf("the filter of revocations is filled: %+v", f)
+		}
+	}
+	if o := s.MustRevoke("bob", spam); o.Idle {
+		t.Error("bob's revocation has no effect")
+	}
+	s.WantListed("what bob revoked", spam, false)
+}
+
+// A revocation of what another site listed writes, though nobody reported it here.
+func TestRevocationOfWhatAnotherSiteListed(t *testing.T) {
+	s := desktest.New(t, trust.Default(), 0)
+	o := desktest.Options(t.TempDir())
+	o.Site, o.Exchange, o.Now = "other", true, s.DB.Now
+	other, err := bloomdb.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	spam := desktest.Letter(1, 0)
+	if err := errors.Join(other.Resume(0, 0), other.Report(spam, bloomdb.ClassOther)); err != nil {
+		t.Fatal(err)
+	}
+	if o := s.MustRevoke("anna", spam); !o.Idle {
+		t.Errorf("before the listing arrives: %+v", o)
+	}
+	delta, _, err := other.NextDelta(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DB.Apply(delta.Data, bloomdb.Next); err != nil {
+		t.Fatal(err)
+	}
+	s.WantListed("what the other site listed", spam, true)
+	if o := s.MustRevoke("anna", spam); o.Idle {
+		t.Errorf("a revocation of it: %+v", o)
+	}
+	s.WantListed("after the revocation", spam, false)
+}
+
+// flood enters noise until it is refused.
+func flood(t *testing.T, enter func(desk.Report) (desk.Outcome, error), r func() desk.Report) error {
+	t.Helper()
+	for range 10_000 {
+		if _, err := enter(r()); err != nil {
+			return err
+		}
+	}
+	t.Fatal("nothing was refused")
+	return nil
+}
+
+// wantShare checks a refusal that names the party.
+func wantShare(t *testing.T, err error, whose string) {
+	t.Helper()
+	if !errors.Is(err, ledger.ErrShare) || !strings.Contains(err.Error(), whose+" has taken the ") {
+		t.Fatalf("%v, want that the share of %s is used up", err, whose)
+	}
+}
+
+// One reporter can fill neither the filter of reports nor that of revocations: others
+// go on, and so does the reporter in the next period.
+func TestReportersShare(t *testing.T) {
+	s, random := desktest.New(t, trust.Default(), 0), rand.New(rand.NewPCG(1, 2))
+	err := flood(t, s.Report, func() desk.Report { return desk.Report{Set: noise(random, 16), Reporter: "mallory"} })
+	wantShare(t, err, "mallory")
+	if !strings.Contains(err.Error(), "25 % of the period's reports that one may have; the next period begins 2026-11-26 00:00Z") {
+		t.Error(err)
+	}
+	accomplices := 0
+	err = flood(t, s.Revoke, func() desk.Report {
+		accomplices++
+		own := noise(random, 1) // listed, so that there is something to revoke
+		s.MustReport(fmt.Sprint("accomplice", accomplices), own)
+		return desk.Report{Set: signature.Set{Signatures: append(noise(random, 16).Signatures, own.Signatures...)}, Reporter: "mallory"}
+	})
+	wantShare(t, err, "mallory")
+	for i := range 4 {
+		s.MustReport("anna", desktest.Letter(i, 0))
+		s.WantListed("what anna reported", desktest.Letter(i, 0), true)
+	}
+	s.MustRevoke("bob", desktest.Letter(1, 0))
+	s.WantListed("what bob revoked", desktest.Letter(1, 0), false)
+	s.Clock.Add(7 * 24 * 3600)
+	s.MustReport("mallory", desktest.Letter(9, 0))
+	s.WantListed("mallory's report of the next period", desktest.Letter(9, 0), true)
+}
+
+// What stands in the filters already takes nothing of a share.
+func TestKnownReportsAreFree(t *testing.T) {
+	s := desktest.New(t, trust.Default(), 0)
+	s.MustReport("anna", desktest.Letter(1, 0))
+	for _, revoke := range []bool{false, true} {
+		if revoke {
+			s.MustRevoke("anna", desktest.Letter(1, 0))
+		}
+		if cost := s.DB.Cost(desktest.Letter(1, 0), revoke); cost != 0 {
+			t.Errorf("revoke %v: it costs %g once more", revoke, cost)
+		}
+		if cost := s.DB.Cost(desktest.Letter(2, 0), revoke); cost <= 0 {
+			t.Errorf("revoke %v: another one costs %g", revoke, cost)
+		}
+	}
+}
+
+// A program that speaks for others cannot fill the filters under many names, nor a trap.
+func TestOriginsShare(t *testing.T) {
+	s, random := desktest.New(t, trust.Default(), 0), rand.New(rand.NewPCG(1, 2))
+	wantShare(t, flood(t, s.Report, func() desk.Report {
+		return desk.Report{Set: noise(random, 16), Reporter: "trap:lure", Trap: true}
+	}), "trap:lure")
+	s, names := desktest.New(t, trust.Default(), 0), 0
+	store := desk.Origin{Client: "store"}
+	wantShare(t, flood(t, s.Report, func() desk.Report {
+		names++
+		return desk.Report{Set: noise(random, 16), Reporter: fmt.Sprint("user", names), Origin: store}
+	}), "tcp:store")
+	if _, err := s.Report(desk.Report{Set: desktest.Letter(1, 0), Reporter: "anna", Origin: desk.Origin{Known: true, UID: 1000}}); err != nil {
+		t.Error(err)
+	}
+	s.WantListed("what anna reported", desktest.Letter(1, 0), true)
+}

@@ -1,0 +1,32 @@
+package desk
+
+import (
+	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/reporting/api"
+)
+
+// Of what is true of a site, the gravest is told.
+func TestSiteState(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	lately, long := now.Add(-time.Second), now.Add(-2*time.Minute)
+	for want, s := range map[string]site{
+		api.StateDropped: {Site: api.Site{Trust: "none", Link: &api.Link{Clock: true}}, dropped: true, muted: true},
+		api.StateMuted:   {Site: api.Site{Trust: "full"}, muted: true, capped: true},
+		api.StateIgnored: {Site: api.Site{Trust: "none", Link: &api.Link{Heard: &lately, Clock: true}}},
+		api.StateClock:   {Site: api.Site{Trust: "vote", Link: &api.Link{Heard: &lately, Clock: true, Stale: true}}, capped: true},
+		api.StateStale:   {Site: api.Site{Trust: "full", Link: &api.Link{Heard: &lately, Stale: true, ChunksOf: 3}}, capped: true},
+		api.StateCapped:  {Site: api.Site{Trust: "full", Link: &api.Link{Heard: &lately, ChunksOf: 3}}, capped: true},
+		api.StateLoading: {Site: api.Site{Trust: "full", Link: &api.Link{Heard: &long, ChunksOf: 3}}},
+		api.StateSilent:  {Site: api.Site{Trust: "full", Link: &api.Link{Heard: &long}}},
+		api.StateHeard:   {Site: api.Site{Trust: "full", Link: &api.Link{Heard: &lately}}},
+	} {
+		if got := s.state(now); got != want {
+			t.Errorf("%+v: %s, want %s", s, got, want)
+		}
+	}
+	if got := (&site{Site: api.Site{Trust: "full", Link: &api.Link{}}}).state(now); got != api.StateSilent {
+		t.Errorf("never heard: %s", got)
+	}
+}

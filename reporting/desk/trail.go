@@ -1,0 +1,135 @@
+package desk
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/ledger"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// ErrNoReporter is the error for a name under which nobody has reported.
+var ErrNoReporter = errors.New("there is no reporter")
+
+// maxPage bounds the list of one answer.
+const maxPage = 1000
+
+func page(limit int) int {
+	if limit <= 0 || limit > maxPage {
+		return maxPage
+	}
+	return limit
+}
+
+// Trail returns a page of the reports that are kept, with the names of all reporters. Set
+// is the message of the request; an empty set matches every report.
+func (d *Desk) Trail(ask api.TrailRequest, set signature.Set) (api.ReportTrail, error) {
+	set = d.db.Essence(set)
+	list, next, err := d.ledger.Reports(ledger.Query{
+		Set: set, Anchors: d.anchors(set.Sketches),
+		Reporter: fold(ask.By), Since: ask.Since, Before: ask.Before, Limit: page(ask.Limit),
+	})
+	if err != nil {
+		return api.ReportTrail{}, err
+	}
+	trail := api.ReportTrail{Reports: make([]api.Reported, len(list)), Next: next}
+	for i, l := range list {
+		trail.Reports[i] = api.Reported{
+			ID: l.ID, At: l.At, Action: action(l.Stance), Reporter: l.Reporter, Class: bloomdb.Class(l.Class), Origin: l.Origin,
+			Weight: l.Weight.Float(), State: string(l.State), IDs: ids(l.Set.Signatures),
+		}
+	}
+	return trail, nil
+}
+
+func action(s ledger.Stance) string {
+	if s == ledger.Ham {
+		return "revoke"
+	}
+	return "report"
+}
+
+// Undo withdraws what a reporter reported and revoked. When the error is nil, that is on
+// disk, and every message that has lost its quorum is revoked. After an error, a part of
+// that may have happened. ErrNoReporter if nobody has that name.
+func (d *Desk) Undo(ask api.UndoRequest, by Author) (api.Undone, error) {
+	ask.By = fold(ask.By)
+	if _, err := d.reporter(ask.By); err != nil {
+		return api.Undone{}, err
+	}
+	done, err := d.ledger.Withdraw(ledger.Undo{Reporter: ask.By, Since: ask.Since, At: d.db.Now(), DryRun: ask.DryRun})
+	if err != nil {
+		return api.Undone{}, err
+	}
+	if !ask.DryRun {
+		d.log.Info("undo accepted", "of", ask.By, "since", ask.Since, "by", by.Name, by.Origin.Attr(),
+			"reports", done.Reports, "revocations", done.Revocations, "delisted", done.Delisted)
+		if err := d.carryOutAll(); err != nil {
+			d.overdue.Store(true)
+			return api.Undone{}, err
+		}
+	}
+	return api.Undone{Reports: done.Reports, Revocations: done.Revocations, Delisted: done.Delisted, Standing: done.Standing}, nil
+}
+
+func (d *Desk) reporter(name string) (ledger.Reporter, error) {
+	r, ok, err := d.ledger.Reporter(name, d.db.Now())
+	if err == nil && !ok {
+		err = fmt.Errorf("%w %q", ErrNoReporter, name)
+	}
+	return r, err
+}
+
+// Reporters returns a page of reporters, or the one that is named. ErrNoReporter if nobody
+// has that name.
+func (d *Desk) Reporters(ask api.ReportersRequest) (api.Reporters, error) {
+	answer := api.Reporters{Quorum: d.ledger.Quorum().Float(), Reporters: []api.Reporter{}}
+	if ask.Name != "" {
+		r, err := d.reporter(fold(ask.Name))
+		if err != nil {
+			return answer, err
+		}
+		answer.Reporters = append(answer.Reporters, newReporter(r))
+		return answer, nil
+	}
+	limit := page(ask.Limit)
+	list, err := d.ledger.Reporters(ask.After, limit, d.db.Now())
+	if err != nil {
+		return answer, err
+	}
+	for _, r := range list {
+		answer.Reporters = append(answer.Reporters, newReporter(r))
+	}
+	if len(list) == limit {
+		answer.Next = list[limit-1].Name
+	}
+	return answer, nil
+}
+
+// SetWeight sets the weight of a reporter. When the error is nil, that is on disk.
+func (d *Desk) SetWeight(ask api.WeightRequest, by Author) (api.Reporter, error) {
+	done, err := d.ledger.SetWeight(fold(ask.Name), ask.Weight, d.db.Now())
+	if err != nil {
+		return api.Reporter{}, err
+	}
+	d.log.Info("weight set", "of", ask.Name, "by", by.Name, by.Origin.Attr(), "weight", done.Weight.Float(), "by_hand", ask.Weight != nil)
+	return newReporter(done), nil
+}
+
+func newReporter(r ledger.Reporter) api.Reporter {
+	wire := api.Reporter{
+		Name: r.Name, Weight: r.Weight.Float(), Confirmed: figure(r.Reputation.Confirmed), Refuted: figure(r.Reputation.Refuted),
+		Reports: int64(r.Reports), Revocations: int64(r.Revocations), First: r.First, Last: r.Last,
+	}
+	if r.Override != nil {
+		w := r.Override.Float()
+		wire.Override = &w
+	}
+	return wire
+}
+
+// figure rounds an estimate to the digits that mean something.
+func figure(v float64) float64 { return math.Round(v*1000) / 1000 }

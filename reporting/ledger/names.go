@@ -1,0 +1,40 @@
+package ledger
+
+import (
+	"github.com/spambloom/spambloom/reporting/ledger/record"
+	"github.com/spambloom/spambloom/reporting/ledger/salvage"
+	"github.com/spambloom/spambloom/reporting/ledger/store"
+)
+
+// Words of the packages below that users of a Ledger need.
+type (
+	Stance   = record.Stance
+	Action   = record.Action
+	State    = record.State
+	Weight   = record.Weight
+	Anchors  = record.Anchors
+	Copy     = store.Copy
+	Repaired = salvage.Repaired
+)
+
+// The stances, the actions and the states.
+const (
+	Spam = record.Spam
+	Ham  = record.Ham
+
+	None   = record.None
+	List   = record.List
+	Revoke = record.Revoke
+
+	Counts    = record.Counts
+	Renewed   = record.Renewed
+	Withdrawn = record.Withdrawn
+	Refuted   = record.Refuted
+)
+
+// Errors of Open, which leaves the file as it is, and of everything after Close.
+var (
+	ErrDamaged = record.ErrDamaged
+	ErrVersion = record.ErrVersion
+	ErrClosed  = store.ErrClosed
+)

@@ -1,0 +1,95 @@
+package pagefile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/spambloom/spambloom/reporting/ledger/buckets"
+	"github.com/spambloom/spambloom/reporting/ledger/record"
+)
+
+// Pages that the disk cannot read are lost, and no others.
+func TestUnreadablePage(t *testing.T) {
+	good := filled(t)
+	page := int64(os.Getpagesize())
+	readAll := func(unreadable int64) (records int, faults []error) {
+		r := &reader{file: failingFile{bytes.NewReader(good), unreadable * page, page}, size: int64(len(good)), Reader: Reader{
+			Lenient: true,
+			Fault:   func(err error) bool { faults = append(faults, err); return true },
+			Take:    func(string, buckets.Pair) { records++ },
+			Bucket:  func(string, uint64) {},
+			Orphans: func(list []buckets.Pair, _ Age) { records += len(list) },
+		}}
+		var err error
+		if r.meta, _, err = r.header(); err != nil {
+			t.Fatal(err)
+		}
+		r.reached = make([]bool, r.meta.pages)
+		r.tree(r.meta.root, "", 0, keyRange{})
+		r.rescue(r.reached, unknownAge)
+		return records, faults
+	}
+	failed := 0
+	for id := int64(2); id < int64(len(good))/page; id++ {
+		records, faults := readAll(id)
+		if records == 0 {
+			t.Errorf("without page %d nothing is read", id)
+		}
+		if len(faults) > 0 {
+			failed++
+		}
+		for _, err := range faults {
+			if !errors.Is(err, record.ErrDamaged) {
+				t.Error(err)
+			}
+		}
+	}
+	if failed == 0 {
+		t.Error("no page was missed")
+	}
+}
+
+// filled is a file with a bucket of many pages.
+func filled(t *testing.T) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	db, err := bolt.Open(path, 0o600, &bolt.Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bolt.Tx) error {
+		b, err := tx.CreateBucket(buckets.Names)
+		for i := range uint32(2000) {
+			err = errors.Join(err, b.Put(binary.BigEndian.AppendUint32(nil, i), []byte("anna@example.org")))
+		}
+		return err
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// failingFile fails in one page.
+type failingFile struct {
+	*bytes.Reader
+	from, size int64
+}
+
+func (f failingFile) ReadAt(b []byte, at int64) (int, error) {
+	if at < f.from+f.size && at+int64(len(b)) > f.from {
+		return 0, syscall.EIO
+	}
+	return f.Reader.ReadAt(b, at)
+}

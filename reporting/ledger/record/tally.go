@@ -1,0 +1,182 @@
+package record
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Opinion is the latest statement of one reporter in a tally.
+type Opinion struct {
+	Reporter uint32
+	Report   uint64
+	At       time.Time // whole seconds
+	Weight   Weight
+	Ham      bool
+	Early    bool // others may still confirm it
+	Idle     bool // a revocation of a message that nobody had reported
+}
+
+// Tally sums the opinions about one signature, or about one anchor.
+type Tally struct {
+	Sums    [2]Weight // by Stance
+	Listed  bool      // it has reached the quorum, and was not revoked since
+	Revoked time.Time // by a quorum; zero: never
+	Lost    time.Time // revoked because it lost its quorum; zero: never
+
+	Inline []Opinion // the first ones
+	More   uint64    // number of opinions in the bucket of that name
+	Past   []uint64  // reports that no longer count, the latest last
+}
+
+const (
+	MaxInline = 16 // opinions in a tally; more are in the bucket of opinions
+	maxPast   = 16
+)
+
+// Encode returns the form of the tally in the file.
+func (y *Tally) Encode() []byte {
+	b := []byte{0}
+	if y.Listed {
+		b[0] = 1
+	}
+	for _, v := range []uint64{uint64(y.Sums[Spam]), uint64(y.Sums[Ham]), seconds(y.Revoked), seconds(y.Lost), y.More, uint64(len(y.Inline))} {
+		b = binary.AppendUvarint(b, v)
+	}
+	for _, o := range y.Inline {
+		b = binary.AppendUvarint(b, uint64(o.Reporter))
+		b = o.Append(b)
+	}
+	b = binary.AppendUvarint(b, uint64(len(y.Past)))
+	for _, n := range y.Past {
+		b = binary.AppendUvarint(b, n)
+	}
+	return b
+}
+
+// seconds returns the seconds since 1970; 0 for the zero time.
+func seconds(t time.Time) uint64 {
+	if t.IsZero() {
+		return 0
+	}
+	return uint64(t.Unix())
+}
+
+// instant is the inverse of seconds.
+func instant(seconds uint64) time.Time {
+	if seconds == 0 {
+		return time.Time{}
+	}
+	return time.Unix(int64(seconds), 0).UTC()
+}
+
+// Append appends the form of the opinion in the file, without the reporter.
+func (o Opinion) Append(b []byte) []byte {
+	flags := byte(0)
+	if o.Ham {
+		flags |= 1
+	}
+	if o.Early {
+		flags |= 2
+	}
+	if o.Idle {
+		flags |= 4
+	}
+	b = append(b, flags)
+	b = binary.AppendUvarint(b, o.Report)
+	b = binary.AppendUvarint(b, uint64(o.At.Unix()))
+	return binary.AppendUvarint(b, uint64(o.Weight))
+}
+
+func (d *decoder) opinion(reporter uint32) Opinion {
+	flags := d.byte()
+	if flags > 7 {
+		d.bad = true
+	}
+	return Opinion{
+		Reporter: reporter, Ham: flags&1 != 0, Early: flags&2 != 0, Idle: flags&4 != 0,
+		Report: d.number(math.MaxUint64), At: time.Unix(int64(d.number(math.MaxInt64/2)), 0).UTC(), Weight: Weight(d.number(math.MaxInt32)),
+	}
+}
+
+// DecodeTally reads a tally.
+func DecodeTally(data []byte) (*Tally, error) {
+	d := &decoder{b: data}
+	y := &Tally{}
+	flags := d.byte()
+	y.Listed = flags == 1
+	y.Sums[Spam], y.Sums[Ham] = Weight(d.number(math.MaxInt64/2)), Weight(d.number(math.MaxInt64/2))
+	y.Revoked, y.Lost = instant(d.number(math.MaxInt64/2)), instant(d.number(math.MaxInt64/2))
+	y.More = d.number(math.MaxUint32)
+	for range d.number(MaxInline) {
+		y.Inline = append(y.Inline, d.opinion(uint32(d.number(math.MaxUint32))))
+	}
+	for range d.number(maxPast) {
+		y.Past = append(y.Past, d.number(math.MaxUint64))
+	}
+	if d.bad || flags > 1 || len(d.b) > 0 {
+		return nil, fmt.Errorf("tally: %w: %d bytes", ErrDamaged, len(data))
+	}
+	return y, nil
+}
+
+// OpinionKey returns the key of a reporter's opinion in a tally.
+func OpinionKey(k Key, reporter uint32) []byte {
+	return binary.BigEndian.AppendUint32(slices.Clone(k[:]), reporter)
+}
+
+// DecodeOpinion reads the opinion of a reporter.
+func DecodeOpinion(reporter uint32, data []byte) (Opinion, error) {
+	d := &decoder{b: data}
+	o := d.opinion(reporter)
+	if d.bad || len(d.b) > 0 {
+		return o, fmt.Errorf("opinion: %w: %d bytes", ErrDamaged, len(data))
+	}
+	return o, nil
+}
+
+// Stance returns the reporter's statement.
+func (o Opinion) Stance() Stance {
+	if o.Ham {
+		return Ham
+	}
+	return Spam
+}
+
+// Unlist marks a listed key as revoked, because it has lost its quorum.
+func (y *Tally) Unlist(at time.Time) {
+	if y.Listed {
+		y.Listed, y.Lost = false, at.Truncate(time.Second).UTC()
+	}
+}
+
+// Effective reports whether a listing of the period has an effect: a revocation of the same
+// period would hide it.
+func (y *Tally) Effective(period time.Time) bool {
+	return y.Revoked.Before(period) && y.Lost.Before(period)
+}
+
+// Remember adds a report that no longer counts. The oldest of more than maxPast is dropped.
+func (y *Tally) Remember(report uint64) {
+	if slices.Contains(y.Past, report) {
+		return
+	}
+	y.Past = append(y.Past, report)
+	y.Past = y.Past[max(len(y.Past)-maxPast, 0):]
+}
+
+// Forget removes a report that no longer counts.
+func (y *Tally) Forget(report uint64) {
+	y.Past = slices.DeleteFunc(y.Past, func(n uint64) bool { return n == report })
+}
+
+// SetEarly sets whether a report may still be confirmed.
+func (y *Tally) SetEarly(report uint64, early bool) {
+	for i := range y.Inline {
+		if y.Inline[i].Report == report {
+			y.Inline[i].Early = early
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package server
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"sync/atomic"
+
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/desk"
+)
+
+// right is what an endpoint requires of its caller. Each right includes those before it.
+type right int
+
+const (
+	toNothing right = iota
+	toAsk
+	toReport
+	toAdministrate
+)
+
+// AccessOptions are the options of an Access. Root and the daemon's user have every right
+// on the unix socket. Nobody else administrates.
+type AccessOptions struct {
+	Group     string   // its members may ask and report, by name; empty: every user who can open the unix socket
+	GID       int      // the number of Group
+	Delegates []string // login names of programs that may ask, and report for others
+	DaemonUID int      // the daemon's user
+}
+
+// Access decides on the rights of callers. It is safe for concurrent use. The zero value
+// gives every right to everybody.
+type Access struct {
+	options atomic.Pointer[AccessOptions]
+	names   names
+}
+
+// NewAccess returns an Access with these options.
+func NewAccess(o AccessOptions) *Access {
+	a := &Access{}
+	a.Reload(o)
+	return a
+}
+
+// Reload replaces the options for all requests from now on.
+func (a *Access) Reload(o AccessOptions) { a.options.Store(&o) }
+
+// caller is the sender of a request, with its rights.
+type caller struct {
+	// name is the login name, "uid:N" if the system has none, or over TCP the client's
+	// name. All callers whom the kernel does not name are "unknown". It is a valid
+	// reporter, and empty only without access control.
+	name   string
+	origin desk.Origin
+
+	right     right
+	forOthers bool // may report in the names of others
+	access    *AccessOptions
+}
+
+// caller returns the sender of a request.
+func (a *Access) caller(r *http.Request) caller {
+	origin := originOf(r.Context())
+	c := caller{name: a.nameOf(origin), origin: origin, access: a.options.Load()}
+	switch o := c.access; {
+	case o == nil:
+		c.right, c.forOthers = toAdministrate, true
+	case origin.Client != "":
+		c.right, c.forOthers = toReport, true // a mail store, which has users of its own
+	case !origin.Known:
+		// The system does not name peers. It has let the caller open the socket.
+		if o.Group == "" {
+			c.right = toReport
+		}
+	case origin.UID == 0 || origin.UID == o.DaemonUID:
+		c.right, c.forOthers = toAdministrate, true
+	case slices.Contains(o.Delegates, c.name):
+		c.right, c.forOthers = toReport, true
+	case o.Group == "" || a.isMember(origin, o.GID):
+		c.right = toReport
+	}
+	return c
+}
+
+func (a *Access) nameOf(o desk.Origin) string {
+	switch {
+	case o.Client != "":
+		return o.Client
+	case o.Known:
+		return a.names.of(o.UID)
+	case a.options.Load() != nil:
+		return unknownName
+	}
+	return ""
+}
+
+// isMember reports whether a process has a group. The kernel's list counts if there is one,
+// because file permissions depend on it, too.
+func (a *Access) isMember(o desk.Origin, gid int) bool {
+	if o.GID == gid {
+		return true
+	}
+	if o.Groups != nil {
+		return slices.Contains(o.Groups, gid)
+	}
+	return a.names.isMember(o.UID, gid)
+}
+
+// may reports whether the caller has a right.
+func (c caller) may(r right) bool { return c.right >= r }
+
+// mayReportFor reports whether the caller may report in a reporter's name.
+func (c caller) mayReportFor(reporter string) bool { return c.forOthers || reporter == c.name }
+
+// needs returns a problem if the caller lacks a right, else nil.
+func (c caller) needs(r right) *api.Problem {
+	switch {
+	case c.may(r):
+		return nil
+	case c.right == toNothing:
+		return api.NewProblem(http.StatusForbidden, "%s may not use the control socket: it is for root, the daemon's user%s and delegates",
+			c.called(), c.members())
+	case c.origin.Client != "":
+		return api.NewProblem(http.StatusForbidden, "%s may not do this: a site is administrated on its own machine, by root and the daemon's user", c.called())
+	}
+	return api.NewProblem(http.StatusForbidden, "%s may not do this: only root and the daemon's user administrate", c.called())
+}
+
+// impostor is the refusal of a report in another reporter's name. The log has the name
+// apart, so that it can be hidden there.
+type impostor struct {
+	*api.Problem
+	reporter string
+}
+
+func (i impostor) Unwrap() error { return i.Problem }
+
+// reporter returns the name under which the caller reports: its own if the request has no
+// name.
+func (c caller) reporter(name string) (string, error) {
+	why := ""
+	switch {
+	case desk.IsTrap(name) && !c.may(toAdministrate):
+		why = "that is a spam trap"
+	case name != "" && !c.mayReportFor(name):
+		why = "only root, the daemon's user and the delegates of [control] speak for others"
+	default:
+		return cmp.Or(name, c.name), nil
+	}
+	return "", impostor{api.NewProblem(http.StatusForbidden, "%s may not speak for %s: %s", c.called(), name, why), name}
+}
+
+// isReporter reports whether a reporter's name is the caller's.
+func (c caller) isReporter(name string) bool { return desk.IsSame(name, c.name) }
+
+func (c caller) author() desk.Author { return desk.Author{Name: c.name, Origin: c.origin} }
+
+func (c caller) whoami() api.Whoami {
+	w := api.Whoami{Name: c.name, Origin: c.origin.String(), May: []string{}}
+	for _, m := range []struct {
+		word string
+		may  bool
+	}{
+		{"ask", c.may(toAsk)}, {"report", c.may(toReport)}, {"speak", c.forOthers}, {"administrate", c.may(toAdministrate)},
+	} {
+		if m.may {
+			w.May = append(w.May, m.word)
+		}
+	}
+	return w
+}
+
+func (c caller) called() string { return cmp.Or(c.name, unknownName) }
+
+func (c caller) members() string {
+	if c.access == nil || c.access.Group == "" {
+		return ""
+	}
+	return ", members of the group " + c.access.Group
+}

@@ -1,0 +1,14 @@
+// Package server serves the control API (see API.md, in the folder above) on the control
+// socket and over TLS. It owns connections and rights: the bounds of each user's connections
+// and requests, the name of the caller, and what the caller may do. The desk (package desk)
+// does what is asked.
+//
+//	unix socket -> Door: bounds by user      TLS -> Door: bounds by address -> Remote: token, certificate
+//	    -> New: timeouts, at most 1,000 requests a connection
+//	    -> NewHandler: path, method -> Access: right -> turns: 8 requests of a user at once
+//	         -> request -> desk -> answer, or problem
+//
+// The locks, of which none is taken under another one: Door.mu, turns.mu, names.mu,
+// throttle.mu, each for a look into a table, and handler.backing, which is held while a
+// backup is written. Door.mu is the exception: throttle.mu is taken under it.
+package server

@@ -1,0 +1,86 @@
+package server
+
+import (
+	"errors"
+	"os/user"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/spambloom/spambloom/reporting/api"
+)
+
+const (
+	nameLife = time.Minute // a changed name is seen after that
+	maxNames = 1024
+)
+
+// names is a cache of the users of the machine. A look-up may ask a directory on the
+// network, so a result is kept for a minute. The zero value is ready for use. It is safe for
+// concurrent use.
+type names struct {
+	lookup func(uid string) (*user.User, error) // nil: user.LookupId
+
+	mu    sync.Mutex
+	known map[int]knownName
+}
+
+type knownName struct {
+	name  string
+	until time.Time
+}
+
+// of returns the login name of a user, or "uid:N" if there is none or it cannot be the name
+// of a reporter.
+func (n *names) of(uid int) string {
+	now := time.Now()
+	n.mu.Lock()
+	held, ok := n.known[uid]
+	n.mu.Unlock()
+	if ok && now.Before(held.until) {
+		return held.name
+	}
+	lookup := n.lookup
+	if lookup == nil {
+		lookup = user.LookupId
+	}
+	u, err := lookup(strconv.Itoa(uid))
+	var unknown user.UnknownUserIdError
+	switch {
+	case err == nil && u.Username != "" && api.CheckReporter(u.Username) == nil:
+		return n.keep(uid, u.Username, now)
+	case err == nil, errors.As(err, &unknown):
+		return n.keep(uid, uidName(uid), now)
+	case ok: // the directory does not answer: use the previous name
+		return held.name
+	}
+	return uidName(uid)
+}
+
+func (n *names) keep(uid int, name string, now time.Time) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.known == nil || len(n.known) >= maxNames {
+		n.known = make(map[int]knownName)
+	}
+	n.known[uid] = knownName{name, now.Add(nameLife)}
+	return name
+}
+
+// isMember reports whether a user is in a group by the system's files. It is for systems
+// whose kernel does not return the groups of a process. The result is not cached.
+func (n *names) isMember(uid, gid int) bool {
+	u, err := user.LookupId(strconv.Itoa(uid))
+	if err != nil {
+		return false
+	}
+	groups, err := u.GroupIds()
+	return err == nil && slices.Contains(groups, strconv.Itoa(gid))
+}
+
+const unknownName = "unknown"
+
+// uidName returns the name of a user without a login name. No login name looks like that,
+// because a colon ends it in the system's files.
+func uidName(uid int) string { return "uid:" + strconv.Itoa(uid) }

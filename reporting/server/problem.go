@@ -1,0 +1,65 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+
+	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/desk"
+	"github.com/spambloom/spambloom/reporting/ledger"
+)
+
+// problemOf returns the answer to a request that an error has ended.
+func problemOf(err error) *api.Problem {
+	var problem *api.Problem
+	switch {
+	case errors.As(err, &problem):
+		return problem
+	case errors.Is(err, bloomdb.ErrNothing):
+		return api.NewProblem(http.StatusUnprocessableEntity, "%v", bloomdb.ErrNothing)
+	case errors.Is(err, desk.ErrNoReporter):
+		return api.NewProblem(http.StatusUnprocessableEntity, "%v", err)
+	case errors.Is(err, bloomdb.ErrNever):
+		return api.NewProblem(http.StatusConflict, "%v", bloomdb.ErrNever)
+	case errors.Is(err, bloomdb.ErrFull):
+		return api.NewProblem(http.StatusServiceUnavailable, "%v; the next one begins later", err)
+	case errors.Is(err, ledger.ErrFull):
+		return api.NewProblem(http.StatusServiceUnavailable, "%v; old reports make room", err)
+	case errors.Is(err, desk.ErrTooMany), errors.Is(err, ledger.ErrShare):
+		return api.NewProblem(http.StatusTooManyRequests, "%v", err)
+	case errors.Is(err, bloomdb.ErrClosed), errors.Is(err, ledger.ErrClosed):
+		return api.NewProblem(http.StatusServiceUnavailable, "the daemon is stopping")
+	}
+	return api.NewProblem(http.StatusInternalServerError, "%v", err)
+}
+
+// badRequest returns the answer to a request that cannot be read.
+func badRequest(err error) *api.Problem {
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return api.NewProblem(http.StatusRequestEntityTooLarge, "the request is over %d bytes", tooLarge.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return api.NewProblem(http.StatusRequestTimeout, "the request took too long to come")
+	}
+	return api.NewProblem(http.StatusBadRequest, "%v", err)
+}
+
+func writeProblem(w http.ResponseWriter, p *api.Problem) {
+	writeJSON(w, p.Status, "application/problem+json", p)
+}
+
+func writeJSON(w http.ResponseWriter, status int, contentType string, v any) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		data, _ = json.Marshal(api.NewProblem(http.StatusInternalServerError, "write the answer: %v", err))
+		status, contentType = http.StatusInternalServerError, "application/problem+json"
+	}
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(data, '\n')) // the client may have gone
+}

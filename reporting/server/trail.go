@@ -1,0 +1,73 @@
+package server
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/spambloom/spambloom/reporting/api"
+	"github.com/spambloom/spambloom/reporting/desk"
+)
+
+// maxWeight bounds a weight that is set by hand.
+const maxWeight = 1000
+
+// trail answers v1.Reports. A caller that does not administrate may ask for its own
+// reports, and for those of a message without the names of other reporters.
+func (h *handler) trail(c caller, q api.TrailRequest) (api.ReportTrail, error) {
+	set, err := read(q.Request)
+	if err != nil {
+		return api.ReportTrail{}, err
+	}
+	isOfMessage := len(set.Signatures)+len(set.Sketches) > 0
+	if !c.may(toAdministrate) && !isOfMessage {
+		q.By = cmp.Or(q.By, c.name)
+	}
+	if q.By != "" && !c.isReporter(q.By) {
+		if problem := c.needs(toAdministrate); problem != nil {
+			return api.ReportTrail{}, problem
+		}
+	}
+	trail, err := h.desk.Trail(q, set)
+	for i, r := range trail.Reports {
+		if !c.may(toAdministrate) && !c.isReporter(r.Reporter) {
+			trail.Reports[i].Reporter, trail.Reports[i].Origin = "", ""
+		}
+	}
+	return trail, err
+}
+
+func (h *handler) undo(c caller, q api.UndoRequest) (api.Undone, error) {
+	if q.By == "" || q.Since.IsZero() {
+		return api.Undone{}, badRequest(errors.New("to undo takes a reporter (by) and a time (since)"))
+	}
+	if err := api.CheckReporter(q.By); err != nil {
+		return api.Undone{}, badRequest(err)
+	}
+	return h.desk.Undo(q, c.author())
+}
+
+// reporters answers v1.Reporters. A caller that does not administrate may ask for itself.
+func (h *handler) reporters(c caller, q api.ReportersRequest) (api.Reporters, error) {
+	if !c.may(toAdministrate) {
+		q.Name = cmp.Or(q.Name, c.name, desk.Anonymous)
+		if !c.isReporter(q.Name) {
+			return api.Reporters{}, c.needs(toAdministrate)
+		}
+	}
+	return h.desk.Reporters(q)
+}
+
+func (h *handler) setWeight(c caller, q api.WeightRequest) (api.Reporter, error) {
+	err := api.CheckReporter(q.Name)
+	switch {
+	case err != nil:
+		return api.Reporter{}, badRequest(err)
+	case strings.TrimSpace(q.Name) == "":
+		return api.Reporter{}, api.NewProblem(http.StatusBadRequest, "a weight takes a reporter (name)")
+	case q.Weight != nil && !(*q.Weight >= 0 && *q.Weight <= maxWeight):
+		return api.Reporter{}, api.NewProblem(http.StatusBadRequest, "a weight of %v; want 0 to %d", *q.Weight, maxWeight)
+	}
+	return h.desk.SetWeight(q, c.author())
+}
