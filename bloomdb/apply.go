@@ -197,7 +197,7 @@ func (db *DB) partFor(o origin, t target, s shape) (p *partOf, err error) {
 				return differs(s, here)
 			}
 			p = &partOf{part: findPart(&l.parts, o, t.kind, s), others: l.others}
-			if !v.voices.hears(o.site) {
+			if !v.trusted.includes(o.site) {
 				p.others = nil
 			}
 			return nil
@@ -227,14 +227,10 @@ func (v *view) partOf(o origin, t target, s shape) *partOf {
 		return nil
 	}
 	p := &partOf{part: l.parts[i].part, others: l.others}
-	if !v.voices.hears(o.site) {
+	if !v.trusted.includes(o.site) {
 		p.others = nil
 	}
 	return p
-}
-
-func differs(there, here shape) error {
-	return fmt.Errorf("%w: there %v, here %v", ErrParameters, there.bits(), here.bits())
 }
 
 func findPart(parts *[]sitePart, o origin, kind filterKind, s shape) *filter.Part {
@@ -246,4 +242,24 @@ func findPart(parts *[]sitePart, o origin, kind filterKind, s shape) *filter.Par
 	part := filter.NewPart(s.size(kind), kind == countFilter)
 	*parts = append(*parts, sitePart{origin: o, shape: s, part: part})
 	return part
+}
+
+// joinable leaves out of a delta the sections of classes that can't be joined,
+// which is said once for each site: they cost nobody its reports. Where classes
+// are off, nobody wants them.
+func (db *DB) joinable(d delta, state *siteState) []deltaSection {
+	return slices.DeleteFunc(d.sections, func(s deltaSection) bool {
+		if db.unwanted(s.target.kind) {
+			return true
+		}
+		if s.target.kind != classFilter {
+			return false
+		}
+		err := db.acceptable(d.origin, s)
+		if err != nil && !state.classesRefused {
+			state.classesRefused = true
+			db.opt.Log.Warn("classes of another site's reports are not known here", "site", d.origin.site, "error", err)
+		}
+		return err != nil
+	})
 }

@@ -181,7 +181,7 @@ func newDB(o Options) (*DB, error) {
 	}
 	id, _ := hex.DecodeString(KeyID(o.Key))
 	db.keyID = [8]byte(id)
-	db.view.Store(&view{voices: &voices{members: o.Members}})
+	db.view.Store(&view{trusted: &trustedSites{members: o.Members}})
 	db.own = newOwnVotes(db.votesKey(o.Site))
 	db.voters.Store(new([]*voter))
 	db.never = newNeverList(newSipKey(db.keyed.Sum(purposeNever)))

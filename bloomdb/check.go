@@ -91,7 +91,7 @@ func (l *listing) check() error {
 	var union, all []filter.Cell
 	for i := range filter.Blocks(l.others.Shape().Size(), false) {
 		union = union[:0]
-		for _, p := range l.heard {
+		for _, p := range l.trusted {
 			union = p.part.Block(i, union)
 		}
 		slices.SortFunc(union, func(a, b filter.Cell) int { return int(int64(a.Pos) - int64(b.Pos)) })
@@ -254,4 +254,17 @@ func checkFolder(dir string, keyID [8]byte, votes func(name string) error) error
 		err = errors.Join(err, e)
 	}
 	return err
+}
+
+// checkMask holds a mask against itself and against the shape of its filters.
+func (g *reportGeneration) checkMask() error {
+	if g.mask == nil {
+		return nil
+	}
+	for _, b := range []*filter.Bits{g.spam.own, g.spam.others} {
+		if b != nil && !b.Shape().Equal(g.mask.shape) {
+			return fmt.Errorf("made for %v, the filter has %v", g.mask.shape, b.Shape())
+		}
+	}
+	return g.mask.check()
 }

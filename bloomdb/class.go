@@ -49,7 +49,7 @@ const (
 // message has as many signatures as were planned for, and every report a class.
 const classError = 1e-3
 
-// Classes lists all classes in the order in which people are told of them.
+// Classes lists all classes in the order in which they are shown.
 func Classes() []Class {
 	return []Class{ClassPhish, ClassScam, ClassMalware, ClassBulk, ClassOther}
 }
@@ -190,24 +190,4 @@ func (db *DB) keptClass(c Class, gen int64) Class {
 		return ClassOther
 	}
 	return c
-}
-
-// joinable leaves out of a delta the sections of classes that can't be joined,
-// which is said once for each site: they cost nobody its reports. Where classes
-// are off, nobody wants them.
-func (db *DB) joinable(d delta, state *siteState) []deltaSection {
-	return slices.DeleteFunc(d.sections, func(s deltaSection) bool {
-		if db.unwanted(s.target.kind) {
-			return true
-		}
-		if s.target.kind != classFilter {
-			return false
-		}
-		err := db.acceptable(d.origin, s)
-		if err != nil && !state.classesRefused {
-			state.classesRefused = true
-			db.opt.Log.Warn("classes of another site's reports are not known here", "site", d.origin.site, "error", err)
-		}
-		return err != nil
-	})
 }

@@ -78,9 +78,9 @@ type domainCounts struct {
 	newest               int64 // generation with a campaign
 }
 
-// isSpams is the rule for a domain that is spam's alone. Each campaign has one
-// sighting of its own.
-func (c domainCounts) isSpams(campaigns int) bool {
+// isSpamOnly reports whether a domain is found in spam only, or nearly so. Each campaign
+// has one sighting of its own.
+func (c domainCounts) isSpamOnly(campaigns int) bool {
 	others := c.sightings - min(c.sightings, c.campaigns)
 	return campaigns > 0 && c.campaigns >= uint64(campaigns) && others <= c.campaigns/ordinaryShare
 }
@@ -136,7 +136,7 @@ func (k *knowledge) addDomains(e *Evidence, domains []string) {
 		return
 	}
 	domains = k.db.speaking(domains)
-	if m, ok := k.spamsAlone(domains); ok {
+	if m, ok := k.spamOnly(domains); ok {
 		e.Matches, e.Listed = append(e.Matches, m), true
 		return
 	}
@@ -160,14 +160,14 @@ func corroborates(domain Match, weak []Match) bool {
 	return !domain.Revoked && len(weak) > 0 && !weak[0].Revoked
 }
 
-// spamsAlone looks for the first domain that is spam's alone.
-func (k *knowledge) spamsAlone(domains []string) (m Match, ok bool) {
+// spamOnly looks for the first domain that is spam's alone.
+func (k *knowledge) spamOnly(domains []string) (m Match, ok bool) {
 	if k.db.unwanted(domainFilter) || !k.countsDomains() {
 		return m, false
 	}
 	for _, d := range domains {
 		s := signature.DomainSignature(d)
-		if c := k.domain(d); c.isSpams(k.db.opt.Domains.Campaigns) && !k.revokedByAny(s, c.newest) {
+		if c := k.domain(d); c.isSpamOnly(k.db.opt.Domains.Campaigns) && !k.revokedByAny(s, c.newest) {
 			return Match{Signature: s, Domain: d, Generation: c.newest, Sites: []string{k.db.opt.Site}}, true
 		}
 	}
@@ -202,15 +202,15 @@ func (db *DB) isCampaign(set signature.Set) bool {
 	return !slices.ContainsFunc(db.Judge(set).Matches, func(m Match) bool { return m.Signature.Kind != signature.KindDomain })
 }
 
-// Saw counts the domains of a message that came n times and was judged so. Who counts
-// a message and judges it calls Saw last: else its own sighting would speak for it. It
-// does not wait for the disk. An error means that the counts stand in memory only.
-func (db *DB) Saw(set signature.Set, e Evidence, n uint32) error {
+// CountDomains counts the link domains of a message that arrived n times, unless e, its
+// verdict, lists it. Call it after Judge: else the message would count in its own favour.
+// It does not wait for the disk. After an error the counts are in memory only.
+func (db *DB) CountDomains(set signature.Set, e Evidence, n uint32) error {
 	if e.Listed || n == 0 {
 		return nil
 	}
 	return db.inBoth(func(d *DB) error {
-		return d.countDomains(set, n, func(k domainKeys) filter.Hash { return k.sightings })
+		return d.addDomainCounts(set, n, func(k domainKeys) filter.Hash { return k.sightings })
 	})
 }
 
@@ -220,16 +220,16 @@ func (db *DB) countListed(kind filterKind, set signature.Set, campaign bool) {
 	var err error
 	switch {
 	case kind == revokedFilter:
-		err = db.countDomains(set, revokedSightings, func(k domainKeys) filter.Hash { return k.sightings })
+		err = db.addDomainCounts(set, revokedSightings, func(k domainKeys) filter.Hash { return k.sightings })
 	case campaign:
-		err = db.countDomains(set, 1, func(k domainKeys) filter.Hash { return k.campaigns })
+		err = db.addDomainCounts(set, 1, func(k domainKeys) filter.Hash { return k.campaigns })
 	}
 	if err != nil {
 		db.opt.Log.Warn("a report's link domains are not counted", "error", err)
 	}
 }
 
-func (db *DB) countDomains(set signature.Set, n uint32, key func(domainKeys) filter.Hash) error {
+func (db *DB) addDomainCounts(set signature.Set, n uint32, key func(domainKeys) filter.Hash) error {
 	domains := db.speaking(set.Domains)
 	if len(domains) == 0 || db.unwanted(domainFilter) {
 		return nil
@@ -262,17 +262,6 @@ func (db *DB) ownDomains(gen int64, s filter.CountsShape) (*filter.Counts, error
 	return findOrMake(db, gen, inReports(in), func() (*filter.Counts, error) { return filter.NewCounts(s) })
 }
 
-// domainStatus describes a generation's counts of domains.
-func (db *DB) domainStatus(g *reportGeneration, self *SiteStatus) FilterStatus {
-	t := target{domainFilter, g.num}
-	f := FilterStatus{Kind: t.kind.String(), Generation: g.num, Start: db.opt.start(t)}
-	f.Fill = float64(g.domains.Used()) / float64(g.domains.Shape().Size())
-	f.Memory, f.Saturated = g.domains.Bytes(), g.domains.Saturated()
-	self.Cells += g.domains.Used()
-	self.Memory += f.Memory
-	return f
-}
-
 // DomainTrace is what is known of one link domain of a message.
 type DomainTrace struct {
 	Domain    string
@@ -290,7 +279,7 @@ func (db *DB) ExplainDomains(set signature.Set) []DomainTrace {
 	for _, d := range set.Domains[:min(len(set.Domains), maxSetDomains)] {
 		c, s := k.domain(d), signature.DomainSignature(d)
 		t := DomainTrace{Domain: d, Ignored: len(db.speaking([]string{d})) == 0, Campaigns: c.campaigns, Sightings: c.sightings}
-		t.Alone = !t.Ignored && c.isSpams(db.opt.Domains.Campaigns) && !k.revokedByAny(s, c.newest)
+		t.Alone = !t.Ignored && c.isSpamOnly(db.opt.Domains.Campaigns) && !k.revokedByAny(s, c.newest)
 		if m, ok := k.match(s, db.reportHash(s)); ok {
 			m.Domain = d
 			t.Reported = &m

@@ -80,7 +80,7 @@ type origin struct {
 type view struct {
 	reports []*reportGeneration // newest first
 	counts  []*countGeneration  // newest first
-	voices  *voices             // which sites' parts are asked
+	trusted *trustedSites       // the sites whose parts are looked up
 }
 
 type reportGeneration struct {
@@ -95,10 +95,10 @@ type reportGeneration struct {
 
 // listing is one bit filter of a generation in its three forms.
 type listing struct {
-	own    *filter.Bits // this site's; nil before its first key
-	others *filter.Bits // all heard parts joined; nil before the first part
-	parts  []sitePart   // each other site's
-	heard  []sitePart   // those that are asked: of sites that have a say
+	own     *filter.Bits // this site's; nil before its first key
+	others  *filter.Bits // the bits of all trusted parts, joined; nil before the first part
+	parts   []sitePart   // each other site's
+	trusted []sitePart   // of trusted sites: only these are looked up
 }
 
 type countGeneration struct {
@@ -259,7 +259,7 @@ func (db *DB) change(edit func(v *view) error) error {
 	db.viewMu.Lock()
 	defer db.viewMu.Unlock()
 	old := db.view.Load()
-	next := &view{reports: slices.Clone(old.reports), counts: slices.Clone(old.counts), voices: old.voices}
+	next := &view{reports: slices.Clone(old.reports), counts: slices.Clone(old.counts), trusted: old.trusted}
 	if err := edit(next); err != nil {
 		return err
 	}
@@ -288,7 +288,7 @@ func (v *view) editReport(num int64, f func(g *reportGeneration) error) error {
 	}
 	for _, kind := range reportKinds {
 		l := g.listing(kind)
-		l.heard = v.voices.heard(l.parts)
+		l.trusted = v.trusted.only(l.parts)
 	}
 	v.reports[i] = &g
 	return nil
@@ -310,7 +310,7 @@ func (v *view) editCount(num int64, f func(g *countGeneration) error) error {
 	if err := f(&g); err != nil {
 		return err
 	}
-	g.countedParts = counted(v.voices.heard(g.parts))
+	g.countedParts = counted(v.trusted.only(g.parts))
 	v.counts[i] = &g
 	return nil
 }
@@ -457,4 +457,8 @@ func (v *view) allParts() iter.Seq2[target, []sitePart] {
 			}
 		}
 	}
+}
+
+func differs(there, here shape) error {
+	return fmt.Errorf("%w: there %v, here %v", ErrParameters, there.bits(), here.bits())
 }

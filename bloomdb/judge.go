@@ -171,7 +171,7 @@ func (l *listing) sites(h filter.Hash, self string) []string {
 // partsWith names the other sites whose part has a key.
 func (l *listing) partsWith(h filter.Hash) []string {
 	var names []string
-	for _, p := range l.heard {
+	for _, p := range l.trusted {
 		var buf [16]uint64
 		if p.part.Min(p.shape.bits().Positions(h, buf[:0])) > 0 {
 			names = append(names, p.origin.site)

@@ -96,3 +96,10 @@ func (db *DB) heardInFull(site string) error {
 	}
 	return nil
 }
+
+// witness takes the time of a record as confirmation, if its site is fully trusted.
+func (db *DB) witness(h Head) {
+	if h.Site != db.opt.Site && db.TrustOf(h.Site) == TrustFull && !db.Muted(h.Site) {
+		db.opt.keeper.witness(h.Made)
+	}
+}

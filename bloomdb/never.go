@@ -72,7 +72,7 @@ type neverSketch struct {
 }
 
 func (e *neverEntry) public() NeverEntry {
-	p := NeverEntry{ID: e.name.String(), At: moment(e.at), Note: e.note, Signatures: len(e.exact)}
+	p := NeverEntry{ID: e.name.String(), At: unixTime(e.at), Note: e.note, Signatures: len(e.exact)}
 	for _, s := range e.sketches {
 		p.Keys += len(s.keys)
 	}

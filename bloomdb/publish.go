@@ -112,7 +112,7 @@ func (p *publisher) note(t target, positions []uint64) {
 	}
 }
 
-// urgent says that other sites are told at once: of what people reported.
+// urgent reports whether changes are published at once: all but counts.
 func (k filterKind) urgent() bool { return k != countFilter }
 
 // Changed receives when a report or a revocation waits to be published.

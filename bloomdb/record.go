@@ -1,13 +1,11 @@
 package bloomdb
 
 import (
-	"bytes"
 	"crypto/ed25519"
 	"crypto/hmac"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -292,34 +290,6 @@ func (db *DB) checkClock(h Head) error {
 	return nil
 }
 
-// Heartbeat is a site's word on where it stands. Head.Seq is the number up to which
-// it has published; the stream may end before it, where a snapshot has the rest.
-type Heartbeat struct {
-	Head
-	Snapshot uint64 // position of its snapshot in Redis; 0: none
-	Votes    uint64 // stamp of its votes in Redis; 0: none
-	WantsUs  bool   // it misses records of this site, and asks for a snapshot and votes
-}
-
-// Heartbeat makes this site's: snapshot and votes are what stands in Redis, wants the
-// sites whose snapshot or votes this one misses. Of more than 16 the others wait for
-// their turn.
-func (db *DB) Heartbeat(snapshot, votes uint64, wants ...string) []byte {
-	h := db.head(RecordHeartbeat)
-	body := binary.BigEndian.AppendUint64(nil, snapshot)
-	body = binary.BigEndian.AppendUint64(body, votes)
-	for _, site := range wants[:min(len(wants), maxWants)] {
-		body = append(body, db.wantOf(site)...)
-	}
-	return db.encodeRecord(h, body)
-}
-
-// wantOf stands for a site in a heartbeat.
-func (db *DB) wantOf(site string) []byte {
-	d := db.keyed.Sum(purposeWant, []byte(site))
-	return d[:wantSize]
-}
-
 // Now is the time by the clock that this site's records are made with.
 func (db *DB) Now() time.Time { return db.opt.Now() }
 
@@ -327,24 +297,4 @@ func (db *DB) Now() time.Time { return db.opt.Now() }
 func (db *DB) head(t RecordType) Head {
 	epoch, seq := db.Head()
 	return Head{Type: t, Site: db.opt.Site, Epoch: epoch, Seq: seq, Made: db.opt.Now()}
-}
-
-// ReadHeartbeat checks and reads one. Its clock may be wrong: that is what the
-// caller looks at Made for.
-func (db *DB) ReadHeartbeat(data []byte) (Heartbeat, error) {
-	h, body, err := db.openRecord(data, RecordHeartbeat)
-	if err != nil {
-		return Heartbeat{}, err
-	}
-	db.witness(h)
-	wants := len(body) - 16
-	if wants < 0 || wants%wantSize != 0 || wants > maxWants*wantSize {
-		return Heartbeat{}, fmt.Errorf("%s: body of %d bytes, must be 16 and up to %d times %d", h, len(body), maxWants, wantSize)
-	}
-	beat := Heartbeat{Head: h, Snapshot: binary.BigEndian.Uint64(body), Votes: binary.BigEndian.Uint64(body[8:])}
-	own := db.wantOf(db.opt.Site)
-	for want := range slices.Chunk(body[16:], wantSize) {
-		beat.WantsUs = beat.WantsUs || bytes.Equal(want, own)
-	}
-	return beat, nil
 }

@@ -325,36 +325,8 @@ func (db *DB) retouchedKeys() []RetouchedKey {
 			continue
 		}
 		for _, k := range g.mask.all() {
-			list = append(list, RetouchedKey{k.name.String(), g.num, db.opt.start(target{spamFilter, g.num}), moment(k.at)})
+			list = append(list, RetouchedKey{k.name.String(), g.num, db.opt.start(target{spamFilter, g.num}), unixTime(k.at)})
 		}
 	}
 	return list
-}
-
-// addMask adds a generation's mask to what is said of its spam filter. The loss is
-// estimated from the filter as it stands, and as if each retouched key had been
-// reported, which is the larger one of both.
-func (f *FilterStatus) addMask(g *reportGeneration) {
-	if g.mask == nil {
-		return
-	}
-	keys, bits, _ := g.mask.size()
-	f.Masked = int64(bits)
-	f.Memory += int64(keys) * maskedBytes
-	for _, pos := range g.mask.masked() {
-		f.Lost += 1 + filter.LoadAt(pos, g.spam.own, g.spam.others).Others
-	}
-}
-
-// checkMask holds a mask against itself and against the shape of its filters.
-func (g *reportGeneration) checkMask() error {
-	if g.mask == nil {
-		return nil
-	}
-	for _, b := range []*filter.Bits{g.spam.own, g.spam.others} {
-		if b != nil && !b.Shape().Equal(g.mask.shape) {
-			return fmt.Errorf("made for %v, the filter has %v", g.mask.shape, b.Shape())
-		}
-	}
-	return g.mask.check()
 }

@@ -15,7 +15,7 @@ import (
 // one key can be asked under another. While the key is rolled over there are therefore
 // two databases, one for each key, in one state folder:
 //
-//	Report, Revoke, Retouch, Never, Count, Saw -> both, durable in both
+//	Report, Revoke, Retouch, Never, Count -> both, durable in both
 //	Mute, Drop                                 -> both
 //	Judge, Explain                             <- both, as one
 //	NextDelta, Apply                           -- each with the members that have its key
@@ -177,8 +177,8 @@ func openFolder(o Options, folder string) (*DB, error) {
 func (db *DB) uniteMuted() error {
 	for _, pair := range [][2]*DB{{db, db.previous}, {db.previous, db}} {
 		here, there := pair[0], pair[1]
-		for _, m := range there.view.Load().voices.muted {
-			known, muted := here.view.Load().voices.find(m.Site)
+		for _, m := range there.view.Load().trusted.muted {
+			known, muted := here.view.Load().trusted.find(m.Site)
 			var err error
 			if !muted {
 				err = here.muteHere(m.Site, true)

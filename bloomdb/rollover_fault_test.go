@@ -180,7 +180,7 @@ func TestMutedAcrossKeys(t *testing.T) {
 	}
 	db = openTest(t, rolledOver(o))
 	for _, d := range db.both() {
-		if x, _ := d.view.Load().voices.find("x"); !d.Muted("a") || !x.Dropped {
+		if x, _ := d.view.Load().trusted.find("x"); !d.Muted("a") || !x.Dropped {
 			t.Errorf("under %s: a muted %v, x %+v", KeyID(d.opt.Key), d.Muted("a"), x)
 		}
 	}

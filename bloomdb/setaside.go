@@ -192,14 +192,14 @@ func (db *DB) dropOrigin(o origin) error {
 	return db.change(func(v *view) error {
 		return v.editAll(func(g *reportGeneration) {
 			for _, kind := range reportKinds {
-				g.listing(kind).dropParts(of, v.voices)
+				g.listing(kind).dropParts(of, v.trusted)
 			}
 		}, func(g *countGeneration) { g.parts = slices.DeleteFunc(g.parts, of) })
 	})
 }
 
 // dropParts takes parts out of a listing and joins those that are left anew.
-func (l *listing) dropParts(of func(sitePart) bool, voices *voices) {
+func (l *listing) dropParts(of func(sitePart) bool, trusted *trustedSites) {
 	if !slices.ContainsFunc(l.parts, of) {
 		return
 	}
@@ -212,7 +212,7 @@ func (l *listing) dropParts(of func(sitePart) bool, voices *voices) {
 	if err != nil {
 		panic(err) // the shape is that of a filter
 	}
-	for _, p := range voices.heard(l.parts) {
+	for _, p := range trusted.only(l.parts) {
 		p.joinTo(others)
 	}
 	l.others = others

@@ -28,15 +28,15 @@ type mutedSite struct {
 
 func compareMuted(m mutedSite, site string) int { return strings.Compare(m.Site, site) }
 
-// voices say which sites have a say in verdicts and counts: those that are trusted in
-// full and not muted. Of others parts may be held, which nobody asks. It is never
-// changed; nil: all sites have a say.
-type voices struct {
+// trustedSites are the sites that count in verdicts and counts: those with TrustFull that
+// are not muted. Parts of other sites may be held, but are not looked up. The value is
+// never changed; nil: all sites are trusted.
+type trustedSites struct {
 	members Members
 	muted   []mutedSite // by name
 }
 
-func (v *voices) hears(site string) bool {
+func (v *trustedSites) includes(site string) bool {
 	if v == nil {
 		return true
 	}
@@ -45,7 +45,7 @@ func (v *voices) hears(site string) bool {
 	return !muted && ok && member.Trust == TrustFull
 }
 
-func (v *voices) find(site string) (m mutedSite, ok bool) {
+func (v *trustedSites) find(site string) (m mutedSite, ok bool) {
 	i, ok := slices.BinarySearchFunc(v.muted, site, compareMuted)
 	if ok {
 		m = v.muted[i]
@@ -53,17 +53,17 @@ func (v *voices) find(site string) (m mutedSite, ok bool) {
 	return m, ok
 }
 
-// heard are the parts of the sites that have a say.
-func (v *voices) heard(parts []sitePart) []sitePart {
-	silent := func(p sitePart) bool { return !v.hears(p.origin.site) }
+// only returns the parts of trusted sites.
+func (v *trustedSites) only(parts []sitePart) []sitePart {
+	silent := func(p sitePart) bool { return !v.includes(p.origin.site) }
 	if !slices.ContainsFunc(parts, silent) {
 		return parts
 	}
 	return slices.DeleteFunc(slices.Clone(parts), silent)
 }
 
-// with are the same voices, but for one site, which is muted as m says or no longer.
-func (v *voices) with(m mutedSite, on bool) *voices {
+// with returns a copy in which one site is muted as in m, or is not muted.
+func (v *trustedSites) with(m mutedSite, on bool) *trustedSites {
 	muted := slices.Clone(v.muted)
 	i, found := slices.BinarySearchFunc(muted, m.Site, compareMuted)
 	if found {
@@ -72,7 +72,7 @@ func (v *voices) with(m mutedSite, on bool) *voices {
 	if on {
 		muted = slices.Insert(muted, i, m)
 	}
-	return &voices{v.members, muted}
+	return &trustedSites{v.members, muted}
 }
 
 // beginSites takes from the identity which sites are muted. It comes before any file
@@ -84,14 +84,14 @@ func (db *DB) beginSites(id identity) error {
 		}
 	}
 	return db.change(func(v *view) error {
-		v.voices = &voices{db.opt.Members, id.Muted}
+		v.trusted = &trustedSites{db.opt.Members, id.Muted}
 		return nil
 	})
 }
 
 // Muted says that a site is muted or dropped here.
 func (db *DB) Muted(site string) bool {
-	_, muted := db.view.Load().voices.find(site)
+	_, muted := db.view.Load().trusted.find(site)
 	return muted
 }
 
@@ -167,7 +167,7 @@ func (db *DB) silenceable(site string) error {
 
 // mute is Mute of a site that may be muted already. sitesMu is held.
 func (db *DB) mute(site string) error {
-	v := db.view.Load().voices
+	v := db.view.Load().trusted
 	if _, muted := v.find(site); !muted {
 		if len(v.muted) >= maxMuted {
 			return fmt.Errorf("%d sites are muted, at most %d can be", len(v.muted), maxMuted)
@@ -176,14 +176,14 @@ func (db *DB) mute(site string) error {
 		if err := db.pub.silence(db.opt.Dir, v.muted, ""); err != nil {
 			return err
 		}
-		_ = db.change(func(view *view) error { return view.setVoices(v) })
+		_ = db.change(func(view *view) error { return view.setTrusted(v) })
 	}
 	return db.rejoin(site)
 }
 
 // unmute joins the site's bits before it has a say again. sitesMu is held.
 func (db *DB) unmute(site string) error {
-	v := db.view.Load().voices
+	v := db.view.Load().trusted
 	m, muted := v.find(site)
 	if !muted {
 		return nil
@@ -197,23 +197,23 @@ func (db *DB) unmute(site string) error {
 	if err := db.pub.silence(db.opt.Dir, next.muted, ""); err != nil {
 		return err
 	}
-	if next.hears(site) {
+	if next.includes(site) {
 		db.joinAgain(site)
 	}
-	return db.change(func(v *view) error { return v.setVoices(next) })
+	return db.change(func(v *view) error { return v.setTrusted(next) })
 }
 
 // drop deletes what is held of a muted site. snapshotMu and sitesMu are held.
 func (db *DB) drop(site string) error {
-	voices := db.view.Load().voices
-	m, _ := voices.find(site)
+	trusted := db.view.Load().trusted
+	m, _ := trusted.find(site)
 	m.Site, m.Dropped = site, true
-	voices = voices.with(m, true)
-	if err := db.pub.silence(db.opt.Dir, voices.muted, site); err != nil {
+	trusted = trusted.with(m, true)
+	if err := db.pub.silence(db.opt.Dir, trusted.muted, site); err != nil {
 		return err
 	}
 	_ = db.change(func(v *view) error {
-		v.voices = voices
+		v.trusted = trusted
 		return v.dropParts(site)
 	})
 	for o := range db.sites {
@@ -228,9 +228,9 @@ func (db *DB) drop(site string) error {
 	return db.removeFiles(site)
 }
 
-// setVoices settles anew, in every generation, whose parts are asked.
-func (v *view) setVoices(voices *voices) error {
-	v.voices = voices
+// setTrusted sets, in every generation, which parts are looked up.
+func (v *view) setTrusted(trusted *trustedSites) error {
+	v.trusted = trusted
 	return v.editAll(func(*reportGeneration) {}, func(*countGeneration) {})
 }
 
@@ -262,7 +262,7 @@ func isSiteFile(name, site string) bool {
 
 // isDropped says whether a file is of a site that was dropped.
 func (db *DB) isDropped(name string) bool {
-	return slices.ContainsFunc(db.view.Load().voices.muted, func(m mutedSite) bool { return m.Dropped && isSiteFile(name, m.Site) })
+	return slices.ContainsFunc(db.view.Load().trusted.muted, func(m mutedSite) bool { return m.Dropped && isSiteFile(name, m.Site) })
 }
 
 // removeFiles deletes the files of a site of which nothing is held in memory.
@@ -337,7 +337,7 @@ func (db *DB) rejoin(site string) error {
 			if err != nil {
 				return fmt.Errorf("%s generation %d: %w", kind, g.num, err)
 			}
-			for _, p := range l.heard {
+			for _, p := range l.trusted {
 				p.joinTo(others)
 			}
 			_ = db.change(func(v *view) error { return v.replaceOthers(t, others) })
@@ -379,4 +379,10 @@ func (p *sitePart) joinTo(b *filter.Bits) {
 		cells = p.part.Block(i, cells[:0])
 		b.SetCells(cells)
 	}
+}
+
+// mutes reports whether a site is muted or dropped.
+func (v *trustedSites) mutes(site string) bool {
+	_, muted := v.find(site)
+	return muted
 }

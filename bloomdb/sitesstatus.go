@@ -48,7 +48,7 @@ func (db *DB) siteStatus(v *view, self SiteStatus) []SiteStatus {
 	}
 	db.addFill(v, latest)
 	db.sitesMu.Unlock()
-	for _, m := range v.voices.muted {
+	for _, m := range v.trusted.muted {
 		if latest[m.Site] == nil {
 			byOrigin[origin{site: m.Site}] = &SiteStatus{Site: m.Site}
 		}
@@ -64,7 +64,7 @@ func (db *DB) siteStatus(v *view, self SiteStatus) []SiteStatus {
 	self.Trust = TrustFull.String()
 	list := []SiteStatus{self}
 	for _, s := range byOrigin {
-		m, muted := v.voices.find(s.Site)
+		m, muted := v.trusted.find(s.Site)
 		s.Trust, s.Muted, s.Dropped, s.Since = db.TrustOf(s.Site).String(), muted, m.Dropped, m.Since
 		list = append(list, *s)
 	}
@@ -107,7 +107,7 @@ func (db *DB) addErrors(v *view, list []SiteStatus) {
 		if g.spam.own != nil {
 			list[0].Error += db.measure(measuredFilter{t, true}, g.spam.own)
 		}
-		for _, p := range g.spam.heard {
+		for _, p := range g.spam.trusted {
 			if s := byOrigin[p.origin]; s != nil {
 				s.Error += db.measurePart(t, p)
 			}

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -78,17 +77,6 @@ func atLeast(t, n int, p float64) float64 {
 			sum += term
 		}
 		term *= float64(n-k) / float64(k+1) * p / (1 - p)
-	}
-	return sum
-}
-
-// sketchError is matchError of a generation's filters as they stand.
-func (db *DB) sketchError(g *reportGeneration) float64 {
-	sum := 0.0
-	for _, b := range []*filter.Bits{g.sketches.own, g.sketches.others} {
-		if b != nil {
-			sum += matchError(db.measure(measuredFilter{target{sketchFilter, g.num}, b == g.sketches.own}, b))
-		}
 	}
 	return sum
 }

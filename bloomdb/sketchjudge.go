@@ -123,7 +123,7 @@ func (q *sketchQuery) bySite(g *reportGeneration, i int, self string) []overlap 
 		return list
 	}
 	pairs = where(pairs, l.others.HasBatch(pairs, nil))
-	for _, p := range l.heard {
+	for _, p := range l.trusted {
 		if n := q.inPart(p, i, pairs); n > 0 {
 			list = append(list, overlap{i, p.origin.site, n})
 		}

@@ -184,3 +184,40 @@ func (db *DB) measure(name measuredFilter, b *filter.Bits) float64 {
 	}
 	return m.error
 }
+
+// domainStatus describes a generation's counts of domains.
+func (db *DB) domainStatus(g *reportGeneration, self *SiteStatus) FilterStatus {
+	t := target{domainFilter, g.num}
+	f := FilterStatus{Kind: t.kind.String(), Generation: g.num, Start: db.opt.start(t)}
+	f.Fill = float64(g.domains.Used()) / float64(g.domains.Shape().Size())
+	f.Memory, f.Saturated = g.domains.Bytes(), g.domains.Saturated()
+	self.Cells += g.domains.Used()
+	self.Memory += f.Memory
+	return f
+}
+
+// addMask adds a generation's mask to what is said of its spam filter. The loss is
+// estimated from the filter as it stands, and as if each retouched key had been
+// reported, which is the larger one of both.
+func (f *FilterStatus) addMask(g *reportGeneration) {
+	if g.mask == nil {
+		return
+	}
+	keys, bits, _ := g.mask.size()
+	f.Masked = int64(bits)
+	f.Memory += int64(keys) * maskedBytes
+	for _, pos := range g.mask.masked() {
+		f.Lost += 1 + filter.LoadAt(pos, g.spam.own, g.spam.others).Others
+	}
+}
+
+// sketchError is matchError of a generation's filters as they stand.
+func (db *DB) sketchError(g *reportGeneration) float64 {
+	sum := 0.0
+	for _, b := range []*filter.Bits{g.sketches.own, g.sketches.others} {
+		if b != nil {
+			sum += matchError(db.measure(measuredFilter{target{sketchFilter, g.num}, b == g.sketches.own}, b))
+		}
+	}
+	return sum
+}

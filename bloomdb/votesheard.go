@@ -122,12 +122,6 @@ func (db *DB) dropVoter(site string) {
 // stale says that a site's votes are of long ago in a generation: it has been silent.
 func (v *voter) stale(now int64) bool { return now-v.gen > votesHeard }
 
-// mutes says that a site is muted or dropped.
-func (v *voices) mutes(site string) bool {
-	_, muted := v.find(site)
-	return muted
-}
-
 // judgeVotes asks the sites that are heard by their votes. What other sites list
 // stands without them; a revocation or a retouch that is known here, in any
 // generation that is kept, weighs more than all of them.
@@ -160,7 +154,7 @@ func (k *knowledge) votes(signatures []signature.Signature) (sites []string, bes
 	}
 	now := k.db.opt.generation(spamFilter, k.db.opt.Now())
 	for _, v := range voters {
-		if i := slices.IndexFunc(keys, v.has); i >= 0 && !v.stale(now) && !k.view.voices.mutes(v.head.Site) {
+		if i := slices.IndexFunc(keys, v.has); i >= 0 && !v.stale(now) && !k.view.trusted.mutes(v.head.Site) {
 			sites, best = append(sites, v.head.Site), min(best, i)
 		}
 	}
@@ -193,7 +187,7 @@ func (db *DB) voteTrails(v *view, h filter.Hash) []VoteTrail {
 	var trails []VoteTrail
 	now := db.opt.generation(spamFilter, db.opt.Now())
 	for _, voter := range *db.voters.Load() {
-		if voter.has(h) && !v.voices.mutes(voter.head.Site) {
+		if voter.has(h) && !v.trusted.mutes(voter.head.Site) {
 			since := db.opt.start(target{spamFilter, voter.gen})
 			trails = append(trails, VoteTrail{voter.head.Site, since, voter.head.Made, voter.stale(now)})
 		}

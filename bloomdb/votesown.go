@@ -1,11 +1,9 @@
 package bloomdb
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -151,20 +149,6 @@ func (db *DB) VotesStamp() uint64 {
 	db.own.mu.Lock()
 	defer db.own.mu.Unlock()
 	return db.own.stampOf(db.votesGeneration(), db.opt.Reports.Period)
-}
-
-// decodeVoteRecord reads a record of the journal.
-func decodeVoteRecord(r record, body []byte) (record, error) {
-	if len(body) < 9 || len(body) > 1+8*votesPerMessage || len(body)%8 != 1 {
-		return r, fmt.Errorf("%d bytes of votes, must be 1 and %d at most of 8 each", len(body), votesPerMessage)
-	}
-	if r.target.kind = filterKind(body[0]); r.target.kind != spamFilter && r.target.kind != revokedFilter {
-		return r, fmt.Errorf("votes of kind %d, must be %d or %d", body[0], spamFilter, revokedFilter)
-	}
-	for b := range slices.Chunk(body[1:], 8) {
-		r.votes = append(r.votes, binary.BigEndian.Uint64(b))
-	}
-	return r, nil
 }
 
 var ownVotesFiles = generationFiles{"own-", ".votes"}
