@@ -89,16 +89,16 @@ func (c domainCounts) isSpamOnly(campaigns int) bool {
 type domainKeys struct{ campaigns, sightings filter.Hash }
 
 // domainKeys takes two lanes of one keyed digest for each.
-func (db *DB) domainKeys(domain string) domainKeys {
-	h := filter.HashBytes(db.keyed.Sum(purposeDomain, []byte(domain)))
+func (ks *keyspace) domainKeys(domain string) domainKeys {
+	h := filter.HashBytes(ks.keyed.Sum(purposeDomain, []byte(domain)))
 	return domainKeys{filter.Hash{h[0], h[1]}, filter.Hash{h[2], h[3]}}
 }
 
-// speaking are the domains of a message that may say something against it.
-func (db *DB) speaking(domains []string) []string {
+// judgedDomains returns the domains of a message that can count against it.
+func (o *Options) judgedDomains(domains []string) []string {
 	var list []string
 	for _, d := range domains[:min(len(domains), maxSetDomains)] {
-		if !signature.WellKnown(d) && !slices.Contains(db.opt.Domains.NeverAlone, d) {
+		if !signature.WellKnown(d) && !slices.Contains(o.Domains.NeverAlone, d) {
 			list = append(list, d)
 		}
 	}
@@ -109,8 +109,8 @@ func (db *DB) speaking(domains []string) []string {
 const maxSetDomains = 16
 
 // domainSignatures are listed and taken back with a message's own.
-func (db *DB) domainSignatures(kind filterKind, set signature.Set) []signature.Signature {
-	domains := db.speaking(set.Domains)
+func (ks *keyspace) domainSignatures(kind filterKind, set signature.Set) []signature.Signature {
+	domains := ks.opt.judgedDomains(set.Domains)
 	if kind == spamFilter {
 		domains = domains[:min(len(domains), reportedDomains)]
 	}
@@ -122,61 +122,21 @@ func (db *DB) domainSignatures(kind filterKind, set signature.Set) []signature.S
 	return signatures
 }
 
-// judgeLinks leaves weak matches out that the never-list has, before domains make
-// listings of them.
-func (k *knowledge) judgeLinks(e *Evidence, domains []string, c *coverage) {
-	e.Weak = slices.DeleteFunc(e.Weak, func(m Match) bool { return c.spares(m.Signature) })
-	k.addDomains(e, domains)
-}
-
-// addDomains asks what the domains of a message say against it, where nothing else
-// has listed it and it was not revoked itself.
-func (k *knowledge) addDomains(e *Evidence, domains []string) {
-	if len(e.Matches) > 0 || len(domains) == 0 {
-		return
-	}
-	domains = k.db.speaking(domains)
-	if m, ok := k.spamOnly(domains); ok {
-		e.Matches, e.Listed = append(e.Matches, m), true
-		return
-	}
-	if len(e.Weak) == 0 {
-		return
-	}
-	for _, d := range domains {
-		s := signature.DomainSignature(d)
-		m, ok := k.match(s, k.db.reportHash(s))
-		m.Domain = d
-		if ok && corroborates(m, e.Weak) {
-			e.Matches, e.Listed = append(e.Matches, e.Weak[0], m), true
-			return
-		}
-	}
-}
-
 // corroborates decides whether a reported domain makes a weak match a listing: where
 // both stand.
 func corroborates(domain Match, weak []Match) bool {
 	return !domain.Revoked && len(weak) > 0 && !weak[0].Revoked
 }
 
-// spamOnly looks for the first domain that is spam's alone.
-func (k *knowledge) spamOnly(domains []string) (m Match, ok bool) {
-	if k.db.unwanted(domainFilter) || !k.countsDomains() {
-		return m, false
-	}
-	for _, d := range domains {
-		s := signature.DomainSignature(d)
-		if c := k.domain(d); c.isSpamOnly(k.db.opt.Domains.Campaigns) && !k.revokedByAny(s, c.newest) {
-			return Match{Signature: s, Domain: d, Generation: c.newest, Sites: []string{k.db.opt.Site}}, true
-		}
-	}
-	return m, false
+// countsDomains reports whether any link domain was counted.
+func (q *question) countsDomains() bool {
+	return slices.ContainsFunc(q.view.reports, func(g *reportGeneration) bool { return g.domains != nil })
 }
 
-// revokedSince says whether a key was revoked in a generation or a newer one.
-func (v *view) revokedSince(gen int64, h filter.Hash) bool {
-	return slices.ContainsFunc(v.reports, func(g *reportGeneration) bool { return g.num >= gen && g.revoked.has(h) })
+// unite returns the counts of both keyspaces. The previous one has counted all that the
+// current one has, and more: the larger numbers hold.
+func (c domainCounts) unite(o domainCounts) domainCounts {
+	return domainCounts{max(c.campaigns, o.campaigns), max(c.sightings, o.sightings), max(c.newest, o.newest)}
 }
 
 // domain sums a domain's counts over the generations.
@@ -195,10 +155,14 @@ func (v *view) domain(k domainKeys) (c domainCounts) {
 	return c
 }
 
-// isCampaign says whether a report of a message is a campaign of its own: neither it
+// isCampaign reports whether a report of a message is a campaign of its own: neither it
 // nor a near-duplicate was reported yet, revoked or not. Else each report of a revoked
-// message would be one more, since it is not listed by the one before.
+// message would be one more, since it is not listed by the one before. Of a message without
+// domains to count it is false.
 func (db *DB) isCampaign(set signature.Set) bool {
+	if db.unwanted(domainFilter) || len(db.opt.judgedDomains(set.Domains)) == 0 {
+		return false
+	}
 	return !slices.ContainsFunc(db.Judge(set).Matches, func(m Match) bool { return m.Signature.Kind != signature.KindDomain })
 }
 
@@ -209,47 +173,47 @@ func (db *DB) CountDomains(set signature.Set, e Evidence, n uint32) error {
 	if e.Listed || n == 0 {
 		return nil
 	}
-	return db.inBoth(func(d *DB) error {
-		return d.addDomainCounts(set, n, func(k domainKeys) filter.Hash { return k.sightings })
+	return db.all(func(ks *keyspace) error {
+		return ks.addDomainCounts(set, n, func(k domainKeys) filter.Hash { return k.sightings })
 	})
 }
 
 // countListed counts the domains of a report that is a campaign, or of a revocation.
 // Either is on disk by now, so that a fault here is no fault of it.
-func (db *DB) countListed(kind filterKind, set signature.Set, campaign bool) {
+func (ks *keyspace) countListed(kind filterKind, set signature.Set, campaign bool) {
 	var err error
 	switch {
 	case kind == revokedFilter:
-		err = db.addDomainCounts(set, revokedSightings, func(k domainKeys) filter.Hash { return k.sightings })
+		err = ks.addDomainCounts(set, revokedSightings, func(k domainKeys) filter.Hash { return k.sightings })
 	case campaign:
-		err = db.addDomainCounts(set, 1, func(k domainKeys) filter.Hash { return k.campaigns })
+		err = ks.addDomainCounts(set, 1, func(k domainKeys) filter.Hash { return k.campaigns })
 	}
 	if err != nil {
-		db.opt.Log.Warn("a report's link domains are not counted", "error", err)
+		ks.opt.Log.Warn("a report's link domains are not counted", "error", err)
 	}
 }
 
-func (db *DB) addDomainCounts(set signature.Set, n uint32, key func(domainKeys) filter.Hash) error {
-	domains := db.speaking(set.Domains)
-	if len(domains) == 0 || db.unwanted(domainFilter) {
+func (ks *keyspace) addDomainCounts(set signature.Set, n uint32, key func(domainKeys) filter.Hash) error {
+	domains := ks.opt.judgedDomains(set.Domains)
+	if len(domains) == 0 || ks.unwanted(domainFilter) {
 		return nil
 	}
-	if db.closed.Load() {
+	if ks.closed.Load() {
 		return ErrClosed
 	}
-	t := target{domainFilter, db.opt.generation(domainFilter, db.opt.Now())}
-	own, err := db.ownDomains(t.gen, domainsShape())
+	t := target{domainFilter, ks.opt.generation(domainFilter, ks.opt.Now())}
+	own, err := ks.ownDomains(t.gen, domainsShape())
 	if err != nil {
 		return err
 	}
 	for _, d := range domains {
-		h := key(db.domainKeys(d))
-		at, e := db.journal.append(record{target: t, hashes: []filter.Hash{h}, count: own.Add(h, min(n, filter.MaxValue))})
+		h := key(ks.domainKeys(d))
+		at, e := ks.journal.append(record{target: t, hashes: []filter.Hash{h}, count: own.Add(h, min(n, filter.MaxValue))})
 		if e != nil {
 			err = e
 			continue
 		}
-		db.journal.done(at)
+		ks.journal.done(at)
 	}
 	return err
 }
@@ -257,9 +221,9 @@ func (db *DB) addDomainCounts(set signature.Set, n uint32, key func(domainKeys) 
 func domainsShape() filter.CountsShape { return filter.SizeCounts(domainsPlanned) }
 
 // ownDomains returns the counts of domains of a generation, made where missing.
-func (db *DB) ownDomains(gen int64, s filter.CountsShape) (*filter.Counts, error) {
+func (ks *keyspace) ownDomains(gen int64, s filter.CountsShape) (*filter.Counts, error) {
 	in := func(g *reportGeneration) **filter.Counts { return &g.domains }
-	return findOrMake(db, gen, inReports(in), func() (*filter.Counts, error) { return filter.NewCounts(s) })
+	return findOrMake(ks, gen, inReports(in), func() (*filter.Counts, error) { return filter.NewCounts(s) })
 }
 
 // DomainTrace is what is known of one link domain of a message.
@@ -274,13 +238,14 @@ type DomainTrace struct {
 
 // ExplainDomains says what speaks for and against the domains of a message.
 func (db *DB) ExplainDomains(set signature.Set) []DomainTrace {
-	k := db.know(signature.Set{})
+	var buf [1]question
+	asked, p := db.ask(buf[:0], &signature.Set{}), db.opt.policy()
 	var traces []DomainTrace
 	for _, d := range set.Domains[:min(len(set.Domains), maxSetDomains)] {
-		c, s := k.domain(d), signature.DomainSignature(d)
-		t := DomainTrace{Domain: d, Ignored: len(db.speaking([]string{d})) == 0, Campaigns: c.campaigns, Sightings: c.sightings}
-		t.Alone = !t.Ignored && c.isSpamOnly(db.opt.Domains.Campaigns) && !k.revokedByAny(s, c.newest)
-		if m, ok := k.match(s, db.reportHash(s)); ok {
+		l := gatherLink(asked, d, true, p)
+		t := DomainTrace{Domain: d, Ignored: len(db.opt.judgedDomains([]string{d})) == 0, Campaigns: l.counts.campaigns, Sightings: l.counts.sightings}
+		t.Alone = !t.Ignored && l.isSpamOnly(p)
+		if m, ok := l.reports.match(); ok {
 			m.Domain = d
 			t.Reported = &m
 		}

@@ -33,14 +33,14 @@ func (db *DB) Revocable(set signature.Set) error {
 // roomFor says why this site's filters of a kind would take nothing more now, in either
 // database: the generation is full, or the disk has a fault.
 func (db *DB) roomFor(kind filterKind) error {
-	err := db.inOrder(func(d *DB) error {
-		t := target{kind, d.opt.generation(kind, d.opt.Now())}
-		g := d.view.Load().report(t.gen)
+	err := db.each(func(ks *keyspace) error {
+		t := target{kind, ks.opt.generation(kind, ks.opt.Now())}
+		g := ks.view.Load().report(t.gen)
 		if g == nil || g.listing(kind).own == nil {
 			return nil
 		}
 		own := g.listing(kind).own
-		return d.fits(kind.String()+" filter", own.Shape(), own.Ones(), t)
+		return ks.fits(kind.String()+" filter", own.Shape(), own.Ones(), t)
 	})
 	if err != nil {
 		return err
@@ -63,8 +63,8 @@ func (db *DB) Essence(set signature.Set) signature.Set {
 	sketches := make([]signature.Sketch, 0, min(len(set.Sketches), maxSketches))
 	for _, s := range set.Sketches[:min(len(set.Sketches), maxSketches)] {
 		var keyed []func(uint64) uint64
-		for _, d := range db.both() {
-			if sip, ok := d.sipKeys[s.Kind]; ok {
+		for _, ks := range db.keys {
+			if sip, ok := ks.sipKeys[s.Kind]; ok {
 				keyed = append(keyed, sip.hash)
 			}
 		}
@@ -88,8 +88,8 @@ const leastKeys = 20
 // reporters, each anchor may be shared with another one. With 4 of 12 it would be 96 %;
 // but then one person who reports a text of which a third is known spam lists what the
 // rest of it is.
-func (db *DB) Anchors(s signature.Sketch) []uint64 {
-	sip, ok := db.sipKeys[s.Kind]
+func (ks *keyspace) Anchors(s signature.Sketch) []uint64 {
+	sip, ok := ks.sipKeys[s.Kind]
 	switch {
 	case !ok || s.AskOnly:
 		return nil
@@ -108,7 +108,7 @@ func (db *DB) Anchors(s signature.Sketch) []uint64 {
 // listed by their word: all of an image's, and all but 4 of a text's. Then no group that
 // is stored says anything of other text that stands in the message beside: a match needs
 // 8 keys of it, and with a reported domain, which one reporter may name, 5.
-func (db *DB) AnchorsNeed(kind signature.Kind, n int) int {
+func (ks *keyspace) AnchorsNeed(kind signature.Kind, n int) int {
 	if kind == signature.KindImage {
 		return n
 	}

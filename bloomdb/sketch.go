@@ -126,18 +126,18 @@ type kindGroups struct {
 }
 
 // reported and asked take the groups out of a message's sketches.
-func (db *DB) reported(sketches []signature.Sketch) []kindGroups {
-	return db.groupsOf(sketches, signature.Sketch.Reported)
+func (ks *keyspace) reported(sketches []signature.Sketch) []kindGroups {
+	return ks.groupsOf(sketches, signature.Sketch.Reported)
 }
 
-func (db *DB) asked(sketches []signature.Sketch) []kindGroups {
-	return db.groupsOf(sketches, signature.Sketch.Asked)
+func (ks *keyspace) asked(sketches []signature.Sketch) []kindGroups {
+	return ks.groupsOf(sketches, signature.Sketch.Asked)
 }
 
-func (db *DB) groupsOf(sketches []signature.Sketch, groups func(s signature.Sketch, keyed func(uint64) uint64) []signature.Group) []kindGroups {
+func (ks *keyspace) groupsOf(sketches []signature.Sketch, groups func(s signature.Sketch, keyed func(uint64) uint64) []signature.Group) []kindGroups {
 	var list []kindGroups
 	for i, s := range sketches[:min(len(sketches), maxSketches)] {
-		sip, ok := db.sipKeys[s.Kind]
+		sip, ok := ks.sipKeys[s.Kind]
 		if !ok {
 			continue
 		}
@@ -166,22 +166,22 @@ func ofMessage(sketches []signature.Sketch) []signature.Sketch {
 // sketchRecords are the journal records of a report's or a revocation's groups:
 // none where sketches are off, or where the generation's filter is full, which is
 // said once. A report is never refused for its sketch.
-func (db *DB) sketchRecords(sketches []kindGroups, l sketchList, gen int64) ([]record, error) {
-	if len(sketches) == 0 || db.unwanted(sketchFilter) {
+func (ks *keyspace) sketchRecords(sketches []kindGroups, l sketchList, gen int64) ([]record, error) {
+	if len(sketches) == 0 || ks.unwanted(sketchFilter) {
 		return nil, nil
 	}
 	t := target{sketchFilter, gen}
-	own, err := db.ownBits(t, db.shapeFor(t))
+	own, err := ks.ownBits(t, ks.shapeFor(t))
 	if err != nil {
 		return nil, err
 	}
-	if err := db.fits(fmt.Sprintf("sketch filter generation %d", gen), own.Shape(), own.Ones(), t); err != nil {
-		if db.sketchesLost.Swap(gen) != gen {
-			db.opt.Log.Warn("reports are kept without their sketches", "error", err)
+	if err := ks.fits(fmt.Sprintf("sketch filter generation %d", gen), own.Shape(), own.Ones(), t); err != nil {
+		if ks.sketchesLost.Swap(gen) != gen {
+			ks.opt.Log.Warn("reports are kept without their sketches", "error", err)
 		}
 		return nil, nil
 	}
-	if seeds := db.entrySeeds(sketches, l, gen); len(seeds) > 0 {
+	if seeds := ks.entrySeeds(sketches, l, gen); len(seeds) > 0 {
 		return []record{{target: t, seeds: seeds}}, nil
 	}
 	return nil, nil
@@ -189,10 +189,10 @@ func (db *DB) sketchRecords(sketches []kindGroups, l sketchList, gen int64) ([]r
 
 // entrySeeds lists what a report stores: for each group its anchor's copies and its
 // pairs. Groups that the bounds leave no room for are left out whole.
-func (db *DB) entrySeeds(sketches []kindGroups, l sketchList, gen int64) []uint64 {
+func (ks *keyspace) entrySeeds(sketches []kindGroups, l sketchList, gen int64) []uint64 {
 	var seeds []uint64
 	for _, s := range sketches {
-		for _, g := range db.chosen(s, l, gen) {
+		for _, g := range ks.chosen(s, l, gen) {
 			if len(g.Keys) > maxKeysPerGroup || len(seeds)+anchorCopies+len(g.Keys) > maxReportedKeys {
 				continue
 			}
@@ -214,8 +214,8 @@ func (db *DB) entrySeeds(sketches []kindGroups, l sketchList, gen int64) []uint6
 // told from the others, then the first ones. Where the site has stored nearly all keys
 // of one of them there, it has this very text, or one that differs by a word: a
 // campaign that is reported a thousand times stores its groups once.
-func (db *DB) chosen(s kindGroups, l sketchList, gen int64) []signature.Group {
-	g := db.view.Load().report(gen)
+func (ks *keyspace) chosen(s kindGroups, l sketchList, gen int64) []signature.Group {
+	g := ks.view.Load().report(gen)
 	if s.kind == signature.KindImage || len(s.groups) <= signature.StoredAnchors || g == nil {
 		return s.groups
 	}

@@ -1,0 +1,142 @@
+package bloomdb
+
+import (
+	"encoding/hex"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// keyspace is everything that this site holds under one federation key: filters, files,
+// journal, other sites' parts and the state of the exchange. Positions in filters are
+// hashes under the key, so that nothing in it can be looked up under another key. No
+// method of it uses another keyspace.
+type keyspace struct {
+	opt          Options
+	keyed        *signature.Keyed
+	keyID        [8]byte
+	journal      *journal
+	spamShape    filter.BitsShape
+	revokedShape filter.BitsShape
+	countsShape  filter.CountsShape
+	classShape   filter.BitsShape
+	sketchShape  filter.BitsShape
+	sipKeys      map[signature.Kind]sipKey
+	closed       atomic.Bool
+
+	view   atomic.Pointer[view]
+	viewMu sync.Mutex // serialises changes of the view's structure
+
+	agedTicks int // how often Run saw generations that aged out and are still held
+
+	classesLost  atomic.Int64 // the last generation whose class filter was full
+	sketchesLost atomic.Int64 // the last generation whose sketch filter was full
+
+	never   *neverList
+	neverMu sync.Mutex // held by the one who changes the never-list and its files
+
+	retouchMu sync.Mutex // held by the one who changes masks; taken before the journal's
+
+	drops      atomic.Uint64 // see Drops
+	sitesMu    sync.Mutex    // guards sites and uses; held while a delta is applied
+	sites      map[origin]*siteState
+	uses       map[siteTarget]*siteUse
+	leastParts int64 // see partsLimit
+	// blockCells are those of the last block that was installed; sitesMu guards them.
+	blockCells []filter.Cell
+
+	asideMu     sync.Mutex    // guards aside and domainsLost, and saved while Open reads files
+	aside       []DamagedFile // see DamagedFiles
+	domainsLost bool          // counts of link domains were damaged: they begin anew
+	mending     *mending      // while Repair opens the folder; else nil
+
+	own      *ownVotes
+	votersMu sync.Mutex // held by the one who changes voters
+	voters   atomic.Pointer[[]*voter]
+
+	pub publisher
+
+	snapshotMu sync.Mutex // one snapshot at a time; guards saved
+	saved      map[string]savedState
+	lastSave   time.Time // that succeeded, or the start
+	triedSave  time.Time
+	// journalBase is the journal's size after the last snapshot.
+	journalBase atomic.Int64
+
+	measuredMu    sync.Mutex // guards what follows
+	measured      map[measuredFilter]measuredError
+	measuredParts map[measuredPart]measuredError
+}
+
+// newKeyspace makes an empty keyspace.
+func newKeyspace(o Options) *keyspace {
+	ks := &keyspace{
+		opt:           o,
+		keyed:         signature.NewKeyed(o.Key[:]),
+		spamShape:     o.spamShape(),
+		revokedShape:  o.revokedShape(),
+		countsShape:   o.countsShape(),
+		classShape:    o.classShape(),
+		sketchShape:   o.sketchShape(),
+		sites:         make(map[origin]*siteState),
+		uses:          make(map[siteTarget]*siteUse),
+		saved:         make(map[string]savedState),
+		measured:      make(map[measuredFilter]measuredError),
+		measuredParts: make(map[measuredPart]measuredError),
+		lastSave:      o.Now(),
+		leastParts:    minParts,
+		mending:       o.mending,
+	}
+	ks.sipKeys = sketchSipKeys(ks.keyed)
+	id, _ := hex.DecodeString(KeyID(o.Key))
+	ks.keyID = [8]byte(id)
+	ks.view.Store(&view{trusted: &trustedSites{members: o.Members}})
+	ks.own = newOwnVotes(ks.votesKey(o.Site))
+	ks.voters.Store(new([]*voter))
+	ks.never = newNeverList(newSipKey(ks.keyed.Sum(purposeNever)))
+	return ks
+}
+
+// close writes a snapshot. ErrClosed if it was closed before.
+func (ks *keyspace) close() error {
+	if ks.closed.Swap(true) {
+		return ErrClosed
+	}
+	err := ks.save()
+	return errors.Join(err, ks.journal.close(), ks.pub.close(ks.opt.Dir))
+}
+
+// tick does the periodic work of one second.
+func (ks *keyspace) tick() error {
+	ks.expire()
+	ks.own.expire(ks.votesGeneration())
+	ks.pub.compact()
+	err := errors.Join(ks.journal.flush(), ks.journal.list.raiseLater(ks.journal.durable, ks.opt.Now()),
+		ks.pub.write(ks.opt.Dir, ks.opt.Now()))
+	if ks.saveDue() {
+		err = errors.Join(err, ks.save())
+	}
+	return err
+}
+
+// saveDue says that it is time for snapshots: by the clock, by the journal's
+// length, or since something stands in no journal. What failed is tried again
+// after a minute.
+func (ks *keyspace) saveDue() bool {
+	ks.snapshotMu.Lock()
+	defer ks.snapshotMu.Unlock()
+	now := ks.opt.Now()
+	if wait := now.Sub(ks.triedSave); wait >= 0 && wait < saveRetry {
+		return false
+	}
+	age := now.Sub(ks.lastSave)
+	return age >= saveInterval || age < 0 || ks.journal.snapshotDue() ||
+		ks.journal.bytesFrom(0)-ks.journalBase.Load() > maxJournalBytes
+}
+
+// self is this site in its present life.
+func (ks *keyspace) self() origin { return origin{ks.opt.Site, ks.pub.epoch()} }
