@@ -239,7 +239,7 @@ type DomainTrace struct {
 // ExplainDomains says what speaks for and against the domains of a message.
 func (db *DB) ExplainDomains(set signature.Set) []DomainTrace {
 	var buf [1]question
-	asked, p := db.ask(buf[:0], &signature.Set{}), db.opt.policy()
+	asked, p := db.ask(buf[:0], signature.Set{}), db.opt.policy()
 	var traces []DomainTrace
 	for _, d := range set.Domains[:min(len(set.Domains), maxSetDomains)] {
 		l := gatherLink(asked, d, true, p)

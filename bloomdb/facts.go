@@ -20,8 +20,11 @@ func (o *Options) policy() policy { return policy{o.Site, o.Votes, o.Domains.Cam
 type question struct {
 	ks     *keyspace
 	view   view
-	hashes []filter.Hash // of the set's signatures
-	groups []kindGroups  // of its sketches; none where no keyspace holds sketches
+	groups []kindGroups // of the set's sketches; none where no keyspace holds sketches
+
+	// few or many are the positions of the set's signatures, see hashes.
+	few  [8]filter.Hash
+	many []filter.Hash
 
 	// isLayered says that a signature may be retouched under another key. Then older
 	// listings than the newest one may decide.
@@ -29,12 +32,20 @@ type question struct {
 
 	facts
 	isMessageKnown bool // facts.message is gathered
-	buf            [8]filter.Hash
+}
+
+// hashes returns the positions of the set's signatures. Those of most messages take no
+// memory of their own.
+func (q *question) hashes() []filter.Hash {
+	if n := len(q.set.Signatures); n <= len(q.few) {
+		return q.few[:n]
+	}
+	return q.many
 }
 
 // facts are what filters contain of one message.
 type facts struct {
-	set        *signature.Set
+	set        signature.Set
 	signatures []signatureFacts // of those that some keyspace may list
 	sketches   []sketchFacts    // of those that match in some keyspace
 	message    messageFacts     // gathered where sketches or votes list it

@@ -19,7 +19,7 @@ import (
 // the counts of one site the larger one holds.
 func (db *DB) Judge(set signature.Set) Evidence {
 	var buf [1]question
-	e := judge(db.ask(buf[:0], &set), db.opt.policy())
+	e := judge(db.ask(buf[:0], set), db.opt.policy())
 	if e.isSpared() {
 		db.never.spared.Add(1)
 	}
@@ -36,7 +36,7 @@ func judge(asked []question, p policy) Evidence {
 }
 
 // ask appends the questions to all keyspaces.
-func (db *DB) ask(asked []question, set *signature.Set) []question {
+func (db *DB) ask(asked []question, set signature.Set) []question {
 	hasSketches, hasMasks := false, false
 	for _, ks := range db.keys {
 		asked = append(asked, question{ks: ks, view: ks.current(), facts: facts{set: set}})
@@ -46,9 +46,11 @@ func (db *DB) ask(asked []question, set *signature.Set) []question {
 	}
 	for i := range asked {
 		q := &asked[i]
-		q.isLayered, q.hashes = hasMasks, q.buf[:0]
-		for _, s := range set.Signatures {
-			q.hashes = append(q.hashes, q.ks.reportHash(s))
+		if q.isLayered = hasMasks; len(set.Signatures) > len(q.few) {
+			q.many = make([]filter.Hash, len(set.Signatures))
+		}
+		for i, s := range set.Signatures {
+			q.hashes()[i] = q.ks.reportHash(s)
 		}
 		if hasSketches {
 			q.groups = q.ks.asked(set.Sketches)
@@ -61,7 +63,7 @@ func (db *DB) ask(asked []question, set *signature.Set) []question {
 func gather(asked []question) facts {
 	var buf [8]span
 	f := hits{signatures: buf[:0]}
-	for range asked[0].hashes {
+	for range asked[0].set.Signatures {
 		f.signatures = append(f.signatures, nowhere)
 	}
 	for i := range asked {
@@ -79,7 +81,7 @@ func gather(asked []question) facts {
 
 // find adds what this keyspace may have.
 func (q *question) find(f *hits) {
-	q.view.find(q.hashes, f.signatures)
+	q.view.find(q.hashes(), f.signatures)
 	for _, s := range q.groups {
 		if len(s.groups) >= signature.MaxAsked {
 			q.limits |= signature.LimitGroups
@@ -97,7 +99,7 @@ func (q *question) find(f *hits) {
 func (q *question) gather(f *hits) {
 	for i, in := range f.signatures {
 		if !in.isEmpty() {
-			q.signatures = append(q.signatures, q.signature(q.set.Signatures[i], q.hashes[i], in, q.ks.opt.Reports.Classes))
+			q.signatures = append(q.signatures, q.signature(q.set.Signatures[i], q.hashes()[i], in, q.ks.opt.Reports.Classes))
 		}
 	}
 	for _, s := range q.groups {
@@ -111,7 +113,7 @@ func (q *question) gather(f *hits) {
 	for i, s := range q.set.Counting {
 		q.counts = q.view.counted(q.counts, i, q.ks.countHash(s), q.ks.opt.Site)
 	}
-	q.never = q.ks.never.covers(q.set, q.hashes)
+	q.never = q.ks.never.covers(&q.set, q.hashes())
 }
 
 // signature walks through the generations, newest first, down to the oldest one in which
@@ -120,7 +122,7 @@ func (q *question) gather(f *hits) {
 func (q *question) signature(s signature.Signature, h filter.Hash, in span, classes bool) signatureFacts {
 	f := signatureFacts{signature: s, revoked: neverRevoked}
 	class := ClassOther
-	var l *labels
+	var l labels
 	for _, g := range q.view.reports {
 		if g.num < in.oldest || !q.isLayered && len(f.listed) > 0 && (!classes || f.revoked != neverRevoked) {
 			break
@@ -143,11 +145,10 @@ func (q *question) signature(s signature.Signature, h filter.Hash, in span, clas
 		if !classes || f.revoked != neverRevoked {
 			continue
 		}
-		if l == nil {
-			all := q.ks.labels(h)
-			l = &all
+		if l == (labels{}) {
+			l = q.ks.labels(h)
 		}
-		if c := g.graverClass(l, h, class); c != class {
+		if c := g.graverClass(&l, h, class); c != class {
 			class = c
 			f.classes = append(f.classes, classedIn{g.num, c})
 		}
@@ -205,7 +206,7 @@ func (q *question) askMessage() {
 	hashes := buf[:0]
 	for i, s := range q.set.Signatures {
 		if isOfMessage(s.Kind) {
-			hashes = append(hashes, q.hashes[i])
+			hashes = append(hashes, q.hashes()[i])
 		}
 	}
 	for _, g := range q.view.reports {

@@ -129,7 +129,7 @@ func TestSketchRevoked(t *testing.T) {
 
 // judgeGroups judges a message that has nothing but groups that the test has made.
 func judgeGroups(db *DB, groups []kindGroups) Evidence {
-	q := question{ks: db.keyspace, view: db.current(), groups: groups, facts: facts{set: &signature.Set{}}}
+	q := question{ks: db.keyspace, view: db.current(), groups: groups}
 	return judge([]question{q}, db.opt.policy())
 }
 

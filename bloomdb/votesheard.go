@@ -131,7 +131,7 @@ func (q *question) votes() (sites []string, best int) {
 	}
 	keys := make([]filter.Hash, 0, votesPerMessage)
 	for _, i := range voteKeys(q.set.Signatures) {
-		keys = append(keys, q.hashes[i])
+		keys = append(keys, q.hashes()[i])
 	}
 	now := q.ks.opt.generation(spamFilter, q.ks.opt.Now())
 	for _, v := range voters {
