@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Backup is the state folder at one moment, as a crash at that moment could have left it.
+// Backup is the state folder at one time, as a crash at that time could have left it.
 // The database goes on meanwhile; Open recovers from the copy as it does from a crash.
 //
 //	snapshots, masks, votes  opened while no snapshot is written. They are only ever

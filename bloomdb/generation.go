@@ -249,7 +249,7 @@ func (ks *keyspace) holdsReports() bool {
 			}
 		}
 	}
-	return len(*ks.voters.Load()) > 0
+	return len(ks.voters.all()) > 0
 }
 
 // change makes a new view. edit may replace the slices' elements and must not

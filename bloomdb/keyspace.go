@@ -36,10 +36,9 @@ type keyspace struct {
 	classesLost  atomic.Int64 // the last generation whose class filter was full
 	sketchesLost atomic.Int64 // the last generation whose sketch filter was full
 
-	never   *neverList
-	neverMu sync.Mutex // held by the one who changes the never-list and its files
+	never *neverList
 
-	retouchMu sync.Mutex // held by the one who changes masks; taken before the journal's
+	retouchMu sync.Mutex // serialises changes of masks; taken before the journal's lock
 
 	drops      atomic.Uint64 // see Drops
 	sitesMu    sync.Mutex    // guards sites and uses; held while a delta is applied
@@ -54,9 +53,8 @@ type keyspace struct {
 	domainsLost bool          // counts of link domains were damaged: they begin anew
 	mending     *mending      // while Repair opens the folder; else nil
 
-	own      *ownVotes
-	votersMu sync.Mutex // held by the one who changes voters
-	voters   atomic.Pointer[[]*voter]
+	own    *ownVotes
+	voters *voters
 
 	pub publisher
 
@@ -67,36 +65,33 @@ type keyspace struct {
 	// journalBase is the journal's size after the last snapshot.
 	journalBase atomic.Int64
 
-	measuredMu    sync.Mutex // guards what follows
-	measured      map[measuredFilter]measuredError
-	measuredParts map[measuredPart]measuredError
+	measured *measurements
 }
 
 // newKeyspace makes an empty keyspace.
 func newKeyspace(o Options) *keyspace {
 	ks := &keyspace{
-		opt:           o,
-		keyed:         signature.NewKeyed(o.Key[:]),
-		spamShape:     o.spamShape(),
-		revokedShape:  o.revokedShape(),
-		countsShape:   o.countsShape(),
-		classShape:    o.classShape(),
-		sketchShape:   o.sketchShape(),
-		sites:         make(map[origin]*siteState),
-		uses:          make(map[siteTarget]*siteUse),
-		saved:         make(map[string]savedState),
-		measured:      make(map[measuredFilter]measuredError),
-		measuredParts: make(map[measuredPart]measuredError),
-		lastSave:      o.Now(),
-		leastParts:    minParts,
-		mending:       o.mending,
+		opt:          o,
+		keyed:        signature.NewKeyed(o.Key[:]),
+		spamShape:    o.spamShape(),
+		revokedShape: o.revokedShape(),
+		countsShape:  o.countsShape(),
+		classShape:   o.classShape(),
+		sketchShape:  o.sketchShape(),
+		sites:        make(map[origin]*siteState),
+		uses:         make(map[siteTarget]*siteUse),
+		saved:        make(map[string]savedState),
+		measured:     newMeasurements(),
+		lastSave:     o.Now(),
+		leastParts:   minParts,
+		mending:      o.mending,
 	}
 	ks.sipKeys = sketchSipKeys(ks.keyed)
 	id, _ := hex.DecodeString(KeyID(o.Key))
 	ks.keyID = [8]byte(id)
 	ks.view.Store(&view{trusted: &trustedSites{members: o.Members}})
 	ks.own = newOwnVotes(ks.votesKey(o.Site))
-	ks.voters.Store(new([]*voter))
+	ks.voters = newVoters()
 	ks.never = newNeverList(newSipKey(ks.keyed.Sum(purposeNever)))
 	return ks
 }

@@ -85,7 +85,9 @@ type neverList struct {
 	key    sipKey       // of the keys of sketches, which are positions in no filter
 	spared atomic.Int64 // judgements that it changed
 
-	mu      sync.RWMutex
+	changing sync.Mutex // serialises changes of the list and its files; taken before mu
+
+	mu      sync.RWMutex // guards all below
 	entries map[shortID]*neverEntry
 	exact   map[filter.Hash]bool
 	index   map[uint64][]keptSketch // by key of a sketch; at most maxNeverSame
@@ -305,8 +307,8 @@ func (ks *keyspace) newEntry(set signature.Set, note string) *neverEntry {
 // visible characters.
 //
 // When it returns nil, the declaration is on disk. ErrNothing, ErrFull, ErrClosed,
-// or a wrapped I/O error, after which nothing was declared (of two databases, the first
-// may know it after a restart).
+// or a wrapped I/O error, after which nothing was declared. During a roll-over it may then
+// be declared under one key after a restart.
 func (db *DB) Never(set signature.Set, note string) (NeverEntry, error) {
 	if err := db.writable(set); err != nil {
 		return NeverEntry{}, err
@@ -331,12 +333,12 @@ func (db *DB) Never(set signature.Set, note string) (NeverEntry, error) {
 // prepareNever makes the entry, if there is room. Until release is called, nobody else
 // changes the list.
 func (ks *keyspace) prepareNever(set signature.Set, note string) (NeverEntry, update, error) {
-	ks.neverMu.Lock()
+	ks.never.changing.Lock()
 	e := ks.newEntry(set, note)
 	return e.public(), update{
 		write:   func() error { return writeNever(ks.opt.Dir, ks.keyID, e) },
 		show:    func() error { ks.never.put(e); return nil },
-		release: ks.neverMu.Unlock,
+		release: ks.never.changing.Unlock,
 	}, ks.never.fits(e)
 }
 
@@ -406,8 +408,8 @@ func (db *DB) unneverAll(unnever func(*keyspace) ([]NeverEntry, error)) (removed
 }
 
 func (ks *keyspace) unnever(chosen func(*neverEntry) bool) (removed []NeverEntry, err error) {
-	ks.neverMu.Lock()
-	defer ks.neverMu.Unlock()
+	ks.never.changing.Lock()
+	defer ks.never.changing.Unlock()
 	var names []shortID
 	for _, e := range ks.never.all() {
 		if !chosen(e) {

@@ -110,8 +110,8 @@ type retouchPlan struct {
 	records []record
 }
 
-// add sums up what is lost in two databases; what both have keeps its listing in the
-// other one, so that the sum is the most that it can be.
+// add sums up what is lost in several keyspaces. It is an upper bound: what is listed in
+// both keeps its listing in the other one.
 func (r *Retouching) add(o Retouching) {
 	r.Loss += o.Loss
 	r.LossOfOthers += o.LossOfOthers

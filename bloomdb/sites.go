@@ -234,9 +234,9 @@ func (ks *keyspace) drop(site string) error {
 			delete(ks.saved, sitePath(ks.opt.Dir, o))
 		}
 	}
-	ks.dropVoter(site)
+	ks.voters.drop(site)
 	ks.forgetUses(site)
-	ks.forgetMeasured(site)
+	ks.measured.forgetSite(site)
 	return ks.removeFiles(site)
 }
 
@@ -353,7 +353,7 @@ func (ks *keyspace) rejoin(site string) error {
 				p.joinTo(others)
 			}
 			_ = ks.change(func(v *view) error { return v.replaceOthers(t, others) })
-			ks.remeasure(t)
+			ks.measured.forgetJoined(t)
 		}
 	}
 	return nil

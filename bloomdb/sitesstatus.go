@@ -105,11 +105,11 @@ func (ks *keyspace) addErrors(v *view, list []SiteStatus) {
 	for _, g := range v.reports {
 		t := target{spamFilter, g.num}
 		if g.spam.own != nil {
-			list[0].Error += ks.measure(measuredFilter{t, true}, g.spam.own)
+			list[0].Error += ks.measured.filter(measuredFilter{t, true}, g.spam.own)
 		}
 		for _, p := range g.spam.trusted {
 			if s := byOrigin[p.origin]; s != nil {
-				s.Error += ks.measurePart(t, p)
+				s.Error += ks.measured.part(t, p)
 			}
 		}
 	}
@@ -120,44 +120,6 @@ func (ks *keyspace) addErrors(v *view, list []SiteStatus) {
 	for i := range list {
 		if sum > 0 {
 			list[i].ErrorShare = list[i].Error / sum
-		}
-	}
-}
-
-// measuredPart names a part whose error was measured.
-type measuredPart struct {
-	target target
-	origin origin
-}
-
-// measurePart is the error of a part of a spam filter, which is measured anew when it
-// has grown by a hundredth: it reads all of it.
-func (ks *keyspace) measurePart(t target, p sitePart) float64 {
-	ks.measuredMu.Lock()
-	defer ks.measuredMu.Unlock()
-	name, cells := measuredPart{t, p.origin}, p.part.Cells()
-	m, ok := ks.measuredParts[name]
-	if grown := cells - m.ones; !ok || grown < 0 || grown > m.ones/100 {
-		m = measuredError{cells, p.part.Error(p.shape.bits())}
-		ks.measuredParts[name] = m
-	}
-	return m.error
-}
-
-// remeasure forgets what was measured of a generation's joined bits.
-func (ks *keyspace) remeasure(t target) {
-	ks.measuredMu.Lock()
-	defer ks.measuredMu.Unlock()
-	delete(ks.measured, measuredFilter{t, false})
-}
-
-// forgetMeasured forgets what was measured of a site.
-func (ks *keyspace) forgetMeasured(site string) {
-	ks.measuredMu.Lock()
-	defer ks.measuredMu.Unlock()
-	for name := range ks.measuredParts {
-		if name.origin.site == site {
-			delete(ks.measuredParts, name)
 		}
 	}
 }

@@ -85,6 +85,7 @@ func (ks *keyspace) status() Status {
 	if err := ks.journal.lastFault(); err != nil {
 		s.Error = err.Error()
 	}
+	ks.measured.expire(ks.aged)
 	self := SiteStatus{Site: ks.opt.Site, Epoch: epoch, Seq: seq}
 	for _, g := range v.reports {
 		for _, kind := range reportKinds {
@@ -128,7 +129,7 @@ func (ks *keyspace) listingStatus(t target, l *listing, self *SiteStatus) (f Fil
 			continue
 		}
 		f.Fill = max(f.Fill, float64(b.Ones())/float64(b.Shape().Size()))
-		f.Error += ks.measure(measuredFilter{t, b == l.own}, b)
+		f.Error += ks.measured.filter(measuredFilter{t, b == l.own}, b)
 		f.Memory += b.Shape().Bytes()
 	}
 	if l.own != nil {
@@ -155,40 +156,6 @@ func (ks *keyspace) countStatus(g *countGeneration, self *SiteStatus) FilterStat
 		f.Memory += p.part.Bytes()
 	}
 	return f
-}
-
-// measuredFilter names a bit filter whose error was measured.
-type measuredFilter struct {
-	target target
-	own    bool
-}
-
-// measuredError is what was measured when the filter had so many ones.
-type measuredError struct {
-	ones  int64
-	error float64
-}
-
-// measure is the filter's error; it reads all of it when it has changed.
-func (ks *keyspace) measure(name measuredFilter, b *filter.Bits) float64 {
-	ks.measuredMu.Lock()
-	defer ks.measuredMu.Unlock()
-	m, ok := ks.measured[name]
-	if ones := b.Ones(); !ok || m.ones != ones {
-		m = measuredError{ones, b.Error()}
-		ks.measured[name] = m
-	}
-	for old := range ks.measured {
-		if ks.aged(old.target) {
-			delete(ks.measured, old)
-		}
-	}
-	for old := range ks.measuredParts {
-		if ks.aged(old.target) {
-			delete(ks.measuredParts, old)
-		}
-	}
-	return m.error
 }
 
 // domainStatus describes a generation's counts of domains.
@@ -222,7 +189,7 @@ func (ks *keyspace) sketchError(g *reportGeneration) float64 {
 	sum := 0.0
 	for _, b := range []*filter.Bits{g.sketches.own, g.sketches.others} {
 		if b != nil {
-			sum += matchError(ks.measure(measuredFilter{target{sketchFilter, g.num}, b == g.sketches.own}, b))
+			sum += matchError(ks.measured.filter(measuredFilter{target{sketchFilter, g.num}, b == g.sketches.own}, b))
 		}
 	}
 	return sum

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -33,6 +35,52 @@ func (v *voter) has(h filter.Hash) bool {
 	return v.filter.Has(votesShape.Positions(lanes, buf[:0]))
 }
 
+// voters are the sites that are heard by their votes. Readers take no lock.
+type voters struct {
+	changing sync.Mutex // serialises changes
+	list     atomic.Pointer[[]*voter]
+}
+
+func newVoters() *voters {
+	v := new(voters)
+	v.list.Store(new([]*voter))
+	return v
+}
+
+// all lists them by name.
+func (v *voters) all() []*voter { return *v.list.Load() }
+
+// of returns what is held of a site; nil for nothing.
+func (v *voters) of(site string) *voter {
+	for _, voter := range v.all() {
+		if voter.head.Site == site {
+			return voter
+		}
+	}
+	return nil
+}
+
+// put replaces what is held of a site. The caller holds changing.
+func (v *voters) put(voter *voter) {
+	all := append(v.without(voter.head.Site), voter)
+	slices.SortFunc(all, byVoter)
+	v.list.Store(&all)
+}
+
+func byVoter(a, b *voter) int { return cmp.Compare(a.head.Site, b.head.Site) }
+
+// drop forgets a site, in memory. The site is muted, so that no votes of it follow.
+func (v *voters) drop(site string) {
+	v.changing.Lock()
+	defer v.changing.Unlock()
+	all := v.without(site)
+	v.list.Store(&all)
+}
+
+func (v *voters) without(site string) []*voter {
+	return slices.DeleteFunc(slices.Clone(v.all()), func(v *voter) bool { return v.head.Site == site })
+}
+
 // HearVotes takes another site's record of votes, of a site whose Trust is TrustVote,
 // in the place of the one before, which it keeps when this one is older. Own records
 // are ignored. ErrFederation, ErrStranger, ErrUnsigned, ErrClock, ErrParameters,
@@ -49,12 +97,12 @@ func (ks *keyspace) HearVotes(data []byte) error {
 	if err := ks.checkClock(v.head); err != nil {
 		return err
 	}
-	ks.votersMu.Lock()
-	defer ks.votersMu.Unlock()
+	ks.voters.changing.Lock()
+	defer ks.voters.changing.Unlock()
 	if ks.Muted(v.head.Site) {
 		return fmt.Errorf("%s: %w", v.head, ErrMuted)
 	}
-	if held := ks.voter(v.head.Site); held != nil {
+	if held := ks.voters.of(v.head.Site); held != nil {
 		switch {
 		case v.head.Epoch < held.head.Epoch:
 			return fmt.Errorf("%s: %w: epoch %d has followed", v.head, ErrReplayed, held.head.Epoch)
@@ -62,7 +110,7 @@ func (ks *keyspace) HearVotes(data []byte) error {
 			return nil
 		}
 	}
-	ks.putVoter(v)
+	ks.voters.put(v)
 	path := votesPath(ks.opt.Dir, v.head.Site)
 	if err := renameio.WriteFile(path, data, 0o600, renameio.WithTempDir(ks.opt.Dir)); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -93,31 +141,6 @@ func (ks *keyspace) readVotes(data []byte) (*voter, error) {
 	return &voter{h, v.gen, ks.votesKey(h.Site), v.filter}, nil
 }
 
-// voter is what is held of a site; nil for nothing.
-func (ks *keyspace) voter(site string) *voter {
-	all := *ks.voters.Load()
-	if i := slices.IndexFunc(all, func(v *voter) bool { return v.head.Site == site }); i >= 0 {
-		return all[i]
-	}
-	return nil
-}
-
-// putVoter replaces what is held of a site. votersMu is held.
-func (ks *keyspace) putVoter(v *voter) {
-	all := slices.DeleteFunc(slices.Clone(*ks.voters.Load()), func(old *voter) bool { return old.head.Site == v.head.Site })
-	all = append(all, v)
-	slices.SortFunc(all, func(a, b *voter) int { return cmp.Compare(a.head.Site, b.head.Site) })
-	ks.voters.Store(&all)
-}
-
-// dropVoter forgets a site's votes, in memory. The site is muted, so that none come.
-func (ks *keyspace) dropVoter(site string) {
-	ks.votersMu.Lock()
-	defer ks.votersMu.Unlock()
-	all := slices.DeleteFunc(slices.Clone(*ks.voters.Load()), func(v *voter) bool { return v.head.Site == site })
-	ks.voters.Store(&all)
-}
-
 // stale says that a site's votes are of long ago in a generation: it has been silent.
 func (v *voter) stale(now int64) bool { return now-v.gen > votesHeard }
 
@@ -125,7 +148,7 @@ func (v *voter) stale(now int64) bool { return now-v.gen > votesHeard }
 // its signatures that one of them has.
 func (q *question) votes() (sites []string, best int) {
 	best = votesPerMessage
-	voters := *q.ks.voters.Load()
+	voters := q.ks.voters.all()
 	if len(voters) == 0 {
 		return nil, best
 	}
@@ -154,7 +177,7 @@ type VoteTrail struct {
 func (ks *keyspace) voteTrails(v *view, h filter.Hash) []VoteTrail {
 	var trails []VoteTrail
 	now := ks.opt.generation(spamFilter, ks.opt.Now())
-	for _, voter := range *ks.voters.Load() {
+	for _, voter := range ks.voters.all() {
 		if voter.has(h) && !v.trusted.mutes(voter.head.Site) {
 			since := ks.opt.start(target{spamFilter, voter.gen})
 			trails = append(trails, VoteTrail{voter.head.Site, since, voter.head.Made, voter.stale(now)})
@@ -206,7 +229,7 @@ func (ks *keyspace) loadVotes(entries []os.DirEntry) error {
 				return err
 			}
 		default:
-			ks.putVoter(v)
+			ks.voters.put(v)
 		}
 	}
 	return nil

@@ -31,7 +31,7 @@ func (ks *keyspace) votesStatus() VotesStatus {
 	s := VotesStatus{Needed: ks.opt.Votes, Own: ks.ownVoterStatus()}
 	now := ks.opt.generation(spamFilter, ks.opt.Now())
 	counting := 0
-	for _, v := range *ks.voters.Load() {
+	for _, v := range ks.voters.all() {
 		site := ks.voterStatus(v.head.Site, v.gen, v.filter)
 		site.Made, site.Stale, site.Muted = v.head.Made, v.stale(now), ks.Muted(v.head.Site)
 		if !site.Stale && !site.Muted {
