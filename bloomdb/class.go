@@ -128,7 +128,7 @@ func (g *reportGeneration) graverClass(l *labels, h filter.Hash, known Class) Cl
 	return known
 }
 
-// reportedAs says whether some site that reported a key did so under a class. This
+// reportedAs reports whether some site that reported a key did so under a class. This
 // one is asked first, and other sites' parts only where their joined bits say yes:
 // parts are slow.
 func (g *reportGeneration) reportedAs(label, h filter.Hash) bool {

@@ -6,11 +6,10 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Reportable is what of a message Report would list now, without the parts that are
-// declared never to be spam; else why it would not: ErrNothing, ErrNever, ErrFull,
-// ErrClosed, or the disk's fault while it lasts. It writes nothing, but where the
-// journal has a fault, it tries whether that is over. Nothing is promised: a report
-// that follows may find a fault of its own.
+// Reportable returns what Report would list of a message now: all but the parts that are
+// declared never to be spam. Errors are those of Report: ErrNothing, ErrNever, ErrFull,
+// ErrClosed, or the disk's fault while it lasts. It writes nothing; after a fault of the
+// journal it checks whether that is over. A report that follows may still fail.
 func (db *DB) Reportable(set signature.Set) (signature.Set, error) {
 	err := db.writable(set)
 	if err == nil {
@@ -22,7 +21,7 @@ func (db *DB) Reportable(set signature.Set) (signature.Set, error) {
 	return set, err
 }
 
-// Revocable is Reportable for Revoke, which ErrNever does not concern.
+// Revocable is Reportable for Revoke; it never returns ErrNever.
 func (db *DB) Revocable(set signature.Set) error {
 	if err := db.writable(set); err != nil {
 		return err
@@ -30,8 +29,8 @@ func (db *DB) Revocable(set signature.Set) error {
 	return db.roomFor(revokedFilter)
 }
 
-// roomFor says why this site's filters of a kind would take nothing more now, in either
-// database: the generation is full, or the disk has a fault.
+// roomFor returns why this site's filters of a kind cannot be changed now, under one of the
+// keys: the generation is full, or the disk has a fault.
 func (db *DB) roomFor(kind filterKind) error {
 	err := db.each(func(ks *keyspace) error {
 		t := target{kind, ks.opt.generation(kind, ks.opt.Now())}

@@ -12,16 +12,16 @@ type Evidence struct {
 	Class   Class   // the gravest of the matches that stand
 	Matches []Match // the signatures with a listing, revoked or not; those that stand first
 	Weak    []Match // sketches of which fewer keys were found than a match needs; none is revoked
-	Votes   int     // sites heard by their votes that vote for the message, see VotesError
+	Votes   int     // sites with TrustVote that vote for the message, see VotesError
 	Count   uint64  // how often the message was seen: the largest over its counting keys, all sites summed
 	Sites   int     // listed: sites that reported a signature; else sites that counted it
 
-	// Never says that the message is on the never-list. It is listed then only for an
+	// Never reports whether the message is on the never-list. It is listed then only for an
 	// attachment that the declared message did not have.
 	Never  bool
 	Spared []Match // listings that do not count, since the never-list has the message or the part
 
-	Limits signature.Limits // that bit while the filters were asked: LimitGroups or none
+	Limits signature.Limits // reached during the lookups: LimitGroups or none
 }
 
 // Match is a signature that was reported. The newest generation wins, within one

@@ -180,8 +180,8 @@ func (q *question) sketch(s kindGroups) sketchFacts {
 
 // sketchRevoked is the newest generation with a revocation of a near-duplicate: of one
 // site's, enough of one of the message's groups, whichever it is. The groups of a revoked
-// message need not be those by which it was listed, which are another message's. Behind
-// a revocation of the message itself none is looked for.
+// message need not be those by which it was listed, which are of another message. Nothing
+// older than a revocation of the message itself is looked for.
 func (q *question) sketchRevoked(s kindGroups) int64 {
 	q.askMessage()
 	query := newSketchQuery(s, revokedGroups)

@@ -44,15 +44,15 @@ func (v *view) hasMasks() bool {
 	return slices.ContainsFunc(v.reports, func(g *reportGeneration) bool { return g.mask != nil })
 }
 
-// lists says whether a generation lists a key, revoked or not, and no retouch
-// hides it.
+// lists reports whether a generation lists a key, revoked or not, and no retouch hides it.
 func (g *reportGeneration) lists(h filter.Hash) bool { return g.spam.has(h) && !g.mask.hides(h) }
 
+// has reports whether own or joined bits have a key.
 func (l *listing) has(h filter.Hash) bool {
 	return l.own != nil && l.own.Has(h) || l.others != nil && l.others.Has(h)
 }
 
-// sites names those whose filter has a key.
+// sites returns the names of all sites whose filter has a key, this one's among them.
 func (l *listing) sites(h filter.Hash, self string) []string {
 	var names []string
 	if l.own != nil && l.own.Has(h) {
@@ -63,7 +63,7 @@ func (l *listing) sites(h filter.Hash, self string) []string {
 	return slices.Compact(names)
 }
 
-// partsWith names the other sites whose part has a key.
+// partsWith returns the names of the trusted sites whose part has a key.
 func (l *listing) partsWith(h filter.Hash) []string {
 	var names []string
 	for _, p := range l.trusted {
@@ -75,8 +75,8 @@ func (l *listing) partsWith(h filter.Hash) []string {
 	return names
 }
 
-// counted appends how often each site counted a key in each generation. The number is that
-// of its signature.
+// counted appends how often each site counted a key in each generation. The number is the
+// index of its signature.
 func (v *view) counted(counts []siteCount, number int, h filter.Hash, self string) []siteCount {
 	for _, g := range v.counts {
 		if c := g.ownCount(h); c > 0 {

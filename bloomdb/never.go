@@ -163,20 +163,20 @@ func (l *neverList) all() []*neverEntry {
 	return list
 }
 
-// isPart tells the kinds that stand for one part of a message. Such a part may be
+// isPart reports whether a kind stands for one part of a message. Such a part may be
 // in other mail too, so that its declaration covers the part and not the message.
 func isPart(k signature.Kind) bool {
 	return k == signature.KindAttachment || k == signature.KindContent || k == signature.KindImage
 }
 
-// coverage is what the never-list says of one message.
+// coverage is what of one message the never-list contains.
 type coverage struct {
 	message bool                         // all of it, but parts that are not declared
 	parts   map[signature.Signature]bool // parts that are declared
 	images  bool                         // each of its image sketches is declared
 }
 
-// spares tells whether a listing under s does not count.
+// spares reports whether a listing under s does not count.
 func (c *coverage) spares(s signature.Signature) bool {
 	switch {
 	case s.Kind == signature.KindImage:

@@ -188,7 +188,7 @@ func (r *report) show() error {
 	return r.ks.applyVotes(r.votes)
 }
 
-// set sets the bits of a report or a revocation. It sets the label first, so that the class
+// set sets the bits of a report or a revocation. It sets the class first, so that the class
 // of a listing is never missing. It calls done with the positions that it has set.
 func (ks *keyspace) set(r record, done func(t target, positions []uint64)) error {
 	if r.target.kind == sketchFilter {
@@ -223,8 +223,8 @@ func (ks *keyspace) setBits(t target, keys []filter.Hash, done func(t target, po
 	return nil
 }
 
-// storable is writable for what was found to be reportable before: of a message of which
-// only near-duplicates were reported, it may be the sketches alone.
+// storable is writable for a set that was reportable before: of a message of which only
+// near-duplicates were reported, it may contain the sketches alone.
 func (ks *keyspace) storable(set signature.Set) error {
 	if err := ks.writable(set); !errors.Is(err, ErrNothing) || len(set.Sketches) == 0 {
 		return err
@@ -232,7 +232,7 @@ func (ks *keyspace) storable(set signature.Set) error {
 	return nil
 }
 
-// writable says why a set can't be written.
+// writable returns why a set cannot be written.
 func (ks *keyspace) writable(set signature.Set) error {
 	switch {
 	case ks.closed.Load():
@@ -246,9 +246,8 @@ func (ks *keyspace) writable(set signature.Set) error {
 }
 
 // Count adds n sightings of a message, under each of its counting keys, to the
-// current counting generation. It does not wait for the disk: up to a second of
-// counts is lost by a crash. An error (disk full) means that the count stands in
-// memory only.
+// current counting generation. It does not wait for the disk: a crash loses up to a
+// second of counts. After an error (disk full) the count is in memory only.
 func (db *DB) Count(set signature.Set, n uint32) error {
 	if n == 0 || len(set.Counting) == 0 {
 		return nil

@@ -35,14 +35,14 @@ const keyFolderPrefix = "key-"
 
 func keyFolder(dir, keyID string) string { return filepath.Join(dir, keyFolderPrefix+keyID) }
 
-// holdsIdentity says whether a folder, not one below it, is of some key.
+// holdsIdentity reports whether a folder itself belongs to some key.
 func holdsIdentity(folder string) bool {
 	_, err := os.Stat(identityPath(folder))
 	return err == nil
 }
 
-// folderOf says where below a state folder the database of a key is, or is to be made:
-// in the state folder itself where that is of this key or of none, else in a folder of
+// folderOf returns where below a state folder the keyspace of a key is, or is to be made:
+// in the state folder itself if that belongs to this key or to none, else in a folder of
 // its own.
 func folderOf(dir, keyID string) (folder string, made bool, err error) {
 	below := keyFolder(dir, keyID)
@@ -60,10 +60,9 @@ func folderOf(dir, keyID string) (folder string, made bool, err error) {
 	return below, false, nil
 }
 
-// folders chooses those of the key and of the previous one, which is empty where there
-// is no such key. A key that the folder was not made for begins a database of its own
-// only beside the one from which it is rolled over: else it is the wrong key, which the
-// identity of the state folder will say.
+// folders chooses the folders of the key and of the previous one; the latter is empty if
+// there is no such key. A key for which the folder was not made begins a keyspace only
+// during a roll-over. Otherwise it is the wrong key, and the check of the identity fails.
 func (o *Options) folders() (current, previous string, err error) {
 	current, made, err := folderOf(o.Dir, KeyID(o.Key))
 	if err != nil || o.PreviousKey == nil {
@@ -156,7 +155,7 @@ func (ks *keyspace) previousUntil() time.Time {
 	return ks.opt.start(target{spamFilter, newest + int64(ks.opt.Reports.Keep)})
 }
 
-// nameUnused says which databases below a state folder are of other keys, and how to
+// nameUnused logs which keyspaces below a state folder belong to other keys, and how to
 // remove them. Nothing is removed here.
 func (ks *keyspace) nameUnused(dir string) {
 	say := func(folder, command string) {
@@ -184,8 +183,8 @@ func (ks *keyspace) nameUnused(dir string) {
 // shellWord quotes a path for a shell.
 func shellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// warnOfNever tells how many messages are on the never-list of another key's folder
-// only. Their hashes are of no use under this one, and they do not age.
+// warnOfNever logs how many messages are on the never-list of another key's folder only.
+// Their hashes are of no use under this key, and they do not expire.
 func (ks *keyspace) warnOfNever(folder string) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
