@@ -173,12 +173,12 @@ func (ks *keyspace) acceptable(o origin, s deltaSection) error {
 }
 
 // partFor finds or makes an origin's part of a filter.
-func (ks *keyspace) partFor(o origin, t target, s shape) (p *partOf, err error) {
-	if p := ks.view.Load().partOf(o, t, s); p != nil {
+func (st *store) partFor(o origin, t target, s shape) (p *partOf, err error) {
+	if p := st.view.Load().partOf(o, t, s); p != nil {
 		return p, nil // a new view for each record would take longer than the record
 	}
 	if t.kind == countFilter {
-		err = ks.change(func(v *view) error {
+		err = st.change(func(v *view) error {
 			return v.editCount(t.gen, func(g *countGeneration) error {
 				p = &partOf{part: findPart(&g.parts, o, t.kind, s)}
 				return nil
@@ -186,7 +186,7 @@ func (ks *keyspace) partFor(o origin, t target, s shape) (p *partOf, err error) 
 		})
 		return p, err
 	}
-	err = ks.change(func(v *view) error {
+	err = st.change(func(v *view) error {
 		return v.editReport(t.gen, func(g *reportGeneration) (err error) {
 			l := g.listing(t.kind)
 			if l.others == nil {

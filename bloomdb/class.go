@@ -108,9 +108,9 @@ type labels [namedClasses + 1]filter.Hash
 // labels derives them from the signature's positions in the spam filter, which
 // are all that the journal knows of it. One keyed digest serves all classes, a
 // lane each, since digests are what costs most when a message is judged.
-func (ks *keyspace) labels(h filter.Hash) (l labels) {
+func (st *store) labels(h filter.Hash) (l labels) {
 	lanes := h.Bytes()
-	digest := filter.HashBytes(ks.keyed.Sum(purposeClass, lanes[:]))
+	digest := filter.HashBytes(st.keyed.Sum(purposeClass, lanes[:]))
 	for c := ClassMalware; c.Named(); c++ {
 		l[c] = stretch(digest[c-1])
 	}
@@ -144,14 +144,14 @@ func (g *reportGeneration) reportedAs(label, h filter.Hash) bool {
 
 // classesBySite names the classes under which each site reported a key, the
 // gravest first.
-func (ks *keyspace) classesBySite(g *reportGeneration, h filter.Hash) map[string][]Class {
+func (st *store) classesBySite(g *reportGeneration, h filter.Hash) map[string][]Class {
 	by := make(map[string][]Class)
-	l := ks.labels(h)
+	l := st.labels(h)
 	for c := ClassMalware; c.Named(); c++ {
 		if !g.classes.has(l[c]) {
 			continue
 		}
-		for _, site := range g.classes.sites(l[c], ks.opt.Site) {
+		for _, site := range g.classes.sites(l[c], st.opt.Site) {
 			by[site] = append(by[site], c)
 		}
 	}
@@ -161,18 +161,18 @@ func (ks *keyspace) classesBySite(g *reportGeneration, h filter.Hash) map[string
 // keptClass is the class with which a report is written to the journal: none
 // where classes are off, or where the generation's class filter is full, which is
 // said once. A report is never refused for its class.
-func (ks *keyspace) keptClass(c Class, gen int64) Class {
-	if !ks.opt.Reports.Classes || !c.Named() {
+func (st *store) keptClass(c Class, gen int64) Class {
+	if !st.opt.Reports.Classes || !c.Named() {
 		return ClassOther
 	}
 	t := target{classFilter, gen}
-	own, err := ks.ownBits(t, ks.shapeFor(t))
+	own, err := st.ownBits(t, st.shapeFor(t))
 	if err == nil {
-		err = ks.fits(fmt.Sprintf("class filter generation %d", gen), own.Shape(), own.Ones(), t)
+		err = st.fits(fmt.Sprintf("class filter generation %d", gen), own.Shape(), own.Ones(), t)
 	}
 	if err != nil {
-		if ks.classesLost.Swap(gen) != gen {
-			ks.opt.Log.Warn("reports are kept without their class", "error", err)
+		if st.classesLost.Swap(gen) != gen {
+			st.opt.Log.Warn("reports are kept without their class", "error", err)
 		}
 		return ClassOther
 	}

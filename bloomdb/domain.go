@@ -89,8 +89,8 @@ func (c domainCounts) isSpamOnly(campaigns int) bool {
 type domainKeys struct{ campaigns, sightings filter.Hash }
 
 // domainKeys takes two lanes of one keyed digest for each.
-func (ks *keyspace) domainKeys(domain string) domainKeys {
-	h := filter.HashBytes(ks.keyed.Sum(purposeDomain, []byte(domain)))
+func (st *store) domainKeys(domain string) domainKeys {
+	h := filter.HashBytes(st.keyed.Sum(purposeDomain, []byte(domain)))
 	return domainKeys{filter.Hash{h[0], h[1]}, filter.Hash{h[2], h[3]}}
 }
 
@@ -109,8 +109,8 @@ func (o *Options) judgedDomains(domains []string) []string {
 const maxSetDomains = 16
 
 // domainSignatures are listed and taken back with a message's own.
-func (ks *keyspace) domainSignatures(kind filterKind, set signature.Set) []signature.Signature {
-	domains := ks.opt.judgedDomains(set.Domains)
+func (st *store) domainSignatures(kind filterKind, set signature.Set) []signature.Signature {
+	domains := st.opt.judgedDomains(set.Domains)
 	if kind == spamFilter {
 		domains = domains[:min(len(domains), reportedDomains)]
 	}
@@ -221,9 +221,9 @@ func (ks *keyspace) addDomainCounts(set signature.Set, n uint32, key func(domain
 func domainsShape() filter.CountsShape { return filter.SizeCounts(domainsPlanned) }
 
 // ownDomains returns the counts of domains of a generation, made where missing.
-func (ks *keyspace) ownDomains(gen int64, s filter.CountsShape) (*filter.Counts, error) {
+func (st *store) ownDomains(gen int64, s filter.CountsShape) (*filter.Counts, error) {
 	in := func(g *reportGeneration) **filter.Counts { return &g.domains }
-	return findOrMake(ks, gen, inReports(in), func() (*filter.Counts, error) { return filter.NewCounts(s) })
+	return findOrMake(st, gen, inReports(in), func() (*filter.Counts, error) { return filter.NewCounts(s) })
 }
 
 // DomainTrace is what is known of one link domain of a message.

@@ -87,8 +87,8 @@ const leastKeys = 20
 // reporters, each anchor may be shared with another one. With 4 of 12 it would be 96 %;
 // but then one person who reports a text of which a third is known spam lists what the
 // rest of it is.
-func (ks *keyspace) Anchors(s signature.Sketch) []uint64 {
-	sip, ok := ks.sipKeys[s.Kind]
+func (st *store) Anchors(s signature.Sketch) []uint64 {
+	sip, ok := st.sipKeys[s.Kind]
 	switch {
 	case !ok || s.AskOnly:
 		return nil
@@ -107,7 +107,7 @@ func (ks *keyspace) Anchors(s signature.Sketch) []uint64 {
 // listed by their word: all of an image's, and all but 4 of a text's. Then no group that
 // is stored says anything of other text that stands in the message beside: a match needs
 // 8 keys of it, and with a reported domain, which one reporter may name, 5.
-func (ks *keyspace) AnchorsNeed(kind signature.Kind, n int) int {
+func (st *store) AnchorsNeed(kind signature.Kind, n int) int {
 	if kind == signature.KindImage {
 		return n
 	}

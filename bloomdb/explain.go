@@ -74,18 +74,18 @@ func (ks *keyspace) explain(set signature.Set) []Trace {
 	return traces
 }
 
-func (ks *keyspace) trails(kind filterKind, g *reportGeneration, h filter.Hash) []Trail {
+func (st *store) trails(kind filterKind, g *reportGeneration, h filter.Hash) []Trail {
 	var trails []Trail
 	l := g.listing(kind)
 	if !l.has(h) {
 		return nil
 	}
 	var classes map[string][]Class
-	if kind == spamFilter && ks.opt.Reports.Classes {
-		classes = ks.classesBySite(g, h)
+	if kind == spamFilter && st.opt.Reports.Classes {
+		classes = st.classesBySite(g, h)
 	}
-	for _, site := range l.sites(h, ks.opt.Site) {
-		t := ks.trail(target{kind, g.num}, site, 0)
+	for _, site := range l.sites(h, st.opt.Site) {
+		t := st.trail(target{kind, g.num}, site, 0)
 		t.Classes = classes[site]
 		t.Retouched = kind == spamFilter && g.mask.hides(h)
 		trails = append(trails, t)
@@ -93,24 +93,24 @@ func (ks *keyspace) trails(kind filterKind, g *reportGeneration, h filter.Hash) 
 	return trails
 }
 
-func (ks *keyspace) countTrails(v *view, h filter.Hash) []Trail {
+func (st *store) countTrails(v *view, h filter.Hash) []Trail {
 	var trails []Trail
 	for _, g := range v.counts {
 		t := target{countFilter, g.num}
 		if c := g.ownCount(h); c > 0 {
-			trails = append(trails, ks.trail(t, ks.opt.Site, c))
+			trails = append(trails, st.trail(t, st.opt.Site, c))
 		}
 		for _, p := range g.countedParts {
 			if c := p.count(h); c > 0 {
-				trails = append(trails, ks.trail(t, p.origin.site, c))
+				trails = append(trails, st.trail(t, p.origin.site, c))
 			}
 		}
 	}
 	return trails
 }
 
-func (ks *keyspace) trail(t target, site string, count uint32) Trail {
-	return Trail{Site: site, Generation: t.gen, Start: ks.opt.start(t), Count: uint64(count)}
+func (st *store) trail(t target, site string, count uint32) Trail {
+	return Trail{Site: site, Generation: t.gen, Start: st.opt.start(t), Count: uint64(count)}
 }
 
 // unite returns the trace of both keyspaces. Of several counts of one site and generation

@@ -230,14 +230,14 @@ func (o *Options) start(t target) time.Time {
 
 // aged says that a generation is older than those kept. A generation of the
 // future is not: a clock set back must not destroy what is known.
-func (ks *keyspace) aged(t target) bool {
-	return t.gen <= ks.opt.generation(t.kind, ks.opt.Now())-int64(ks.opt.keep(t.kind))
+func (st *store) aged(t target) bool {
+	return t.gen <= st.opt.generation(t.kind, st.opt.Now())-int64(st.opt.keep(t.kind))
 }
 
 // early says that a generation is further ahead than the clocks of sites may
 // differ: more than one period.
-func (ks *keyspace) early(t target) bool {
-	return t.gen > ks.opt.generation(t.kind, ks.opt.Now())+1
+func (st *store) early(t target) bool {
+	return t.gen > st.opt.generation(t.kind, st.opt.Now())+1
 }
 
 // holdsReports reports whether there are reports, of any site.
@@ -254,15 +254,15 @@ func (ks *keyspace) holdsReports() bool {
 
 // change makes a new view. edit may replace the slices' elements and must not
 // change what they point to; it runs under db.viewMu.
-func (ks *keyspace) change(edit func(v *view) error) error {
-	ks.viewMu.Lock()
-	defer ks.viewMu.Unlock()
-	old := ks.view.Load()
+func (st *store) change(edit func(v *view) error) error {
+	st.viewMu.Lock()
+	defer st.viewMu.Unlock()
+	old := st.view.Load()
 	next := &view{reports: slices.Clone(old.reports), counts: slices.Clone(old.counts), trusted: old.trusted}
 	if err := edit(next); err != nil {
 		return err
 	}
-	ks.view.Store(next)
+	st.view.Store(next)
 	return nil
 }
 
@@ -338,11 +338,11 @@ type slot[G, T any] struct {
 }
 
 // findOrMake returns what a generation has in a slot, made where missing.
-func findOrMake[G, T any](ks *keyspace, gen int64, s slot[G, T], build func() (*T, error)) (made *T, err error) {
-	if g := s.find(ks.view.Load(), gen); g != nil && *s.in(g) != nil {
+func findOrMake[G, T any](st *store, gen int64, s slot[G, T], build func() (*T, error)) (made *T, err error) {
+	if g := s.find(st.view.Load(), gen); g != nil && *s.in(g) != nil {
 		return *s.in(g), nil
 	}
-	err = ks.change(func(v *view) error {
+	err = st.change(func(v *view) error {
 		return s.edit(v, gen, func(g *G) (err error) {
 			at := s.in(g)
 			if *at == nil {
@@ -362,22 +362,22 @@ func inReports[T any](in func(*reportGeneration) **T) slot[reportGeneration, T] 
 
 // ownBits returns this site's filter of a generation, made where missing with
 // the given shape.
-func (ks *keyspace) ownBits(t target, s filter.BitsShape) (*filter.Bits, error) {
+func (st *store) ownBits(t target, s filter.BitsShape) (*filter.Bits, error) {
 	in := func(g *reportGeneration) **filter.Bits { return &g.listing(t.kind).own }
-	return findOrMake(ks, t.gen, inReports(in), func() (*filter.Bits, error) { return filter.NewBits(s) })
+	return findOrMake(st, t.gen, inReports(in), func() (*filter.Bits, error) { return filter.NewBits(s) })
 }
 
 // ownCounts is ownBits for the counting filter.
-func (ks *keyspace) ownCounts(gen int64, s filter.CountsShape) (*filter.Counts, error) {
+func (st *store) ownCounts(gen int64, s filter.CountsShape) (*filter.Counts, error) {
 	in := func(g *countGeneration) **filter.Counts { return &g.own }
 	at := slot[countGeneration, filter.Counts]{(*view).count, (*view).editCount, in}
-	return findOrMake(ks, gen, at, func() (*filter.Counts, error) { return filter.NewCounts(s) })
+	return findOrMake(st, gen, at, func() (*filter.Counts, error) { return filter.NewCounts(s) })
 }
 
 // shapeFor is the shape of a bit filter in a generation: that of what is there
 // already, which may come from an earlier setting, else that of the options.
-func (ks *keyspace) shapeFor(t target) filter.BitsShape {
-	if g := ks.view.Load().report(t.gen); g != nil {
+func (st *store) shapeFor(t target) filter.BitsShape {
+	if g := st.view.Load().report(t.gen); g != nil {
 		l := g.listing(t.kind)
 		if l.own != nil {
 			return l.own.Shape()
@@ -391,13 +391,13 @@ func (ks *keyspace) shapeFor(t target) filter.BitsShape {
 	}
 	switch t.kind {
 	case revokedFilter:
-		return ks.revokedShape
+		return st.revokedShape
 	case classFilter:
-		return ks.classShape
+		return st.classShape
 	case sketchFilter:
-		return ks.sketchShape
+		return st.sketchShape
 	}
-	return ks.spamShape
+	return st.spamShape
 }
 
 // keepAged is for how many seconds a generation that aged out is held, out of
@@ -406,10 +406,10 @@ func (ks *keyspace) shapeFor(t target) filter.BitsShape {
 const keepAged = 600
 
 // current is the view without what has aged out.
-func (ks *keyspace) current() view {
-	v := *ks.view.Load()
-	now := ks.opt.Now()
-	oldest := func(k filterKind) int64 { return ks.opt.generation(k, now) - int64(ks.opt.keep(k)) + 1 }
+func (st *store) current() view {
+	v := *st.view.Load()
+	now := st.opt.Now()
+	oldest := func(k filterKind) int64 { return st.opt.generation(k, now) - int64(st.opt.keep(k)) + 1 }
 	reports, counts := oldest(spamFilter), oldest(countFilter)
 	for len(v.reports) > 0 && v.reports[len(v.reports)-1].num < reports {
 		v.reports = v.reports[:len(v.reports)-1]

@@ -1,44 +1,27 @@
 package bloomdb
 
 import (
-	"encoding/hex"
 	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
-	"github.com/spambloom/spambloom/signature"
 )
 
-// keyspace is everything that this site holds under one federation key: filters, files,
-// journal, other sites' parts and the state of the exchange. Positions in filters are
-// hashes under the key, so that nothing in it can be looked up under another key. No
-// method of it uses another keyspace.
+// keyspace is everything that this site holds under one federation key: the filters, and
+// with them files, journal, never-list, votes and the state of the exchange. No method of it
+// uses another keyspace.
 type keyspace struct {
-	opt          Options
-	keyed        *signature.Keyed
-	keyID        [8]byte
-	journal      *journal
-	spamShape    filter.BitsShape
-	revokedShape filter.BitsShape
-	countsShape  filter.CountsShape
-	classShape   filter.BitsShape
-	sketchShape  filter.BitsShape
-	sipKeys      map[signature.Kind]sipKey
-	closed       atomic.Bool
-
-	view   atomic.Pointer[view]
-	viewMu sync.Mutex // serialises changes of the view's structure
+	store
+	never   *neverList
+	own     *ownVotes
+	voters  *voters
+	journal *journal
+	pub     publisher
+	closed  atomic.Bool
 
 	agedTicks int // how often Run saw generations that aged out and are still held
-
-	classesLost  atomic.Int64 // the last generation whose class filter was full
-	sketchesLost atomic.Int64 // the last generation whose sketch filter was full
-
-	never *neverList
-
-	retouchMu sync.Mutex // serialises changes of masks; taken before the journal's lock
 
 	drops      atomic.Uint64 // see Drops
 	sitesMu    sync.Mutex    // guards sites and uses; held while a delta is applied
@@ -53,11 +36,6 @@ type keyspace struct {
 	domainsLost bool          // counts of link domains were damaged: they begin anew
 	mending     *mending      // while Repair opens the folder; else nil
 
-	own    *ownVotes
-	voters *voters
-
-	pub publisher
-
 	snapshotMu sync.Mutex // one snapshot at a time; guards saved
 	saved      map[string]savedState
 	lastSave   time.Time // that succeeded, or the start
@@ -71,27 +49,17 @@ type keyspace struct {
 // newKeyspace makes an empty keyspace.
 func newKeyspace(o Options) *keyspace {
 	ks := &keyspace{
-		opt:          o,
-		keyed:        signature.NewKeyed(o.Key[:]),
-		spamShape:    o.spamShape(),
-		revokedShape: o.revokedShape(),
-		countsShape:  o.countsShape(),
-		classShape:   o.classShape(),
-		sketchShape:  o.sketchShape(),
-		sites:        make(map[origin]*siteState),
-		uses:         make(map[siteTarget]*siteUse),
-		saved:        make(map[string]savedState),
-		measured:     newMeasurements(),
-		lastSave:     o.Now(),
-		leastParts:   minParts,
-		mending:      o.mending,
+		sites:      make(map[origin]*siteState),
+		uses:       make(map[siteTarget]*siteUse),
+		saved:      make(map[string]savedState),
+		measured:   newMeasurements(),
+		lastSave:   o.Now(),
+		leastParts: minParts,
+		mending:    o.mending,
+		voters:     newVoters(),
 	}
-	ks.sipKeys = sketchSipKeys(ks.keyed)
-	id, _ := hex.DecodeString(KeyID(o.Key))
-	ks.keyID = [8]byte(id)
-	ks.view.Store(&view{trusted: &trustedSites{members: o.Members}})
+	ks.store.init(o)
 	ks.own = newOwnVotes(ks.votesKey(o.Site))
-	ks.voters = newVoters()
 	ks.never = newNeverList(newSipKey(ks.keyed.Sum(purposeNever)))
 	return ks
 }

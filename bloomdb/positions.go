@@ -7,12 +7,12 @@ import (
 
 // reportHash and countHash give a signature's positions, for those who have the
 // federation key only.
-func (ks *keyspace) reportHash(s signature.Signature) filter.Hash {
-	return filter.HashBytes(ks.keyed.Sum(purposeReport, s.Digest[:]))
+func (st *store) reportHash(s signature.Signature) filter.Hash {
+	return filter.HashBytes(st.keyed.Sum(purposeReport, s.Digest[:]))
 }
 
-func (ks *keyspace) countHash(s signature.Signature) filter.Hash {
-	return filter.HashBytes(ks.keyed.Sum(purposeCount, s.Digest[:]))
+func (st *store) countHash(s signature.Signature) filter.Hash {
+	return filter.HashBytes(st.keyed.Sum(purposeCount, s.Digest[:]))
 }
 
 // isOfMessage reports whether a signature stands for its message: that of the body or of the

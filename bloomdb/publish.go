@@ -392,8 +392,8 @@ func (ks *keyspace) takeSections(at int) []deltaSection {
 }
 
 // changedSection reads the cells' values as they are now.
-func (ks *keyspace) changedSection(t target, positions []uint64) (deltaSection, bool) {
-	own, ok := ks.ownFilter(t)
+func (st *store) changedSection(t target, positions []uint64) (deltaSection, bool) {
+	own, ok := st.ownFilter(t)
 	if !ok {
 		return deltaSection{}, false
 	}
@@ -413,8 +413,8 @@ type ownFilter struct {
 	block func(i uint64, dst []filter.Cell) []filter.Cell
 }
 
-func (ks *keyspace) ownFilter(t target) (f ownFilter, ok bool) {
-	v := ks.view.Load()
+func (st *store) ownFilter(t target) (f ownFilter, ok bool) {
+	v := st.view.Load()
 	if t.kind == countFilter {
 		g := v.count(t.gen)
 		if g == nil || g.own == nil {

@@ -89,8 +89,8 @@ func (ks *keyspace) restore(t target, set signature.Set, class Class) error {
 }
 
 // ownBitsSet counts the bits of all of this site's own reports.
-func (ks *keyspace) ownBitsSet() (n int64) {
-	for _, g := range ks.view.Load().reports {
+func (st *store) ownBitsSet() (n int64) {
+	for _, g := range st.view.Load().reports {
 		for _, kind := range reportKinds {
 			if own := g.listing(kind).own; own != nil {
 				n += own.Ones()

@@ -103,11 +103,11 @@ func (ks *keyspace) prepareReport(kind filterKind, set signature.Set, class Clas
 // listTargets returns the generations that a report or a revocation is written to: the
 // present one. A revocation is also written to the later ones that are held: they were
 // begun while the clock was ahead, and would outweigh it until their time has come.
-func (ks *keyspace) listTargets(kind filterKind) []target {
-	now := ks.opt.generation(kind, ks.opt.Now())
+func (st *store) listTargets(kind filterKind) []target {
+	now := st.opt.generation(kind, st.opt.Now())
 	targets := []target{{kind, now}}
 	if kind == revokedFilter {
-		for _, g := range ks.view.Load().reports {
+		for _, g := range st.view.Load().reports {
 			if g.num > now {
 				targets = append(targets, target{kind, g.num})
 			}
@@ -190,27 +190,27 @@ func (r *report) show() error {
 
 // set sets the bits of a report or a revocation. It sets the class first, so that the class
 // of a listing is never missing. It calls done with the positions that it has set.
-func (ks *keyspace) set(r record, done func(t target, positions []uint64)) error {
+func (st *store) set(r record, done func(t target, positions []uint64)) error {
 	if r.target.kind == sketchFilter {
-		if ks.unwanted(sketchFilter) {
+		if st.unwanted(sketchFilter) {
 			return nil
 		}
-		return ks.setBits(r.target, stretchAll(r.seeds), done)
+		return st.setBits(r.target, stretchAll(r.seeds), done)
 	}
-	if r.class.Named() && ks.opt.Reports.Classes {
+	if r.class.Named() && st.opt.Reports.Classes {
 		labels := make([]filter.Hash, len(r.hashes))
 		for i, h := range r.hashes {
-			labels[i] = ks.labels(h)[r.class]
+			labels[i] = st.labels(h)[r.class]
 		}
-		if err := ks.setBits(target{classFilter, r.target.gen}, labels, done); err != nil {
+		if err := st.setBits(target{classFilter, r.target.gen}, labels, done); err != nil {
 			return err
 		}
 	}
-	return ks.setBits(r.target, r.hashes, done)
+	return st.setBits(r.target, r.hashes, done)
 }
 
-func (ks *keyspace) setBits(t target, keys []filter.Hash, done func(t target, positions []uint64)) error {
-	own, err := ks.ownBits(t, ks.shapeFor(t))
+func (st *store) setBits(t target, keys []filter.Hash, done func(t target, positions []uint64)) error {
+	own, err := st.ownBits(t, st.shapeFor(t))
 	if err != nil {
 		return err
 	}

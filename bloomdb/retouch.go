@@ -129,15 +129,15 @@ func (r *Retouching) add(o Retouching) {
 }
 
 // planRetouch chooses the bits. retouchMu is held.
-func (ks *keyspace) planRetouch(set signature.Set) (p retouchPlan, err error) {
-	v := ks.current()
-	now := ks.opt.Now()
+func (st *store) planRetouch(set signature.Set) (p retouchPlan, err error) {
+	v := st.current()
+	now := st.opt.Now()
 	for i, g := range v.reports {
-		c := ks.chooser(g)
+		c := st.chooser(g)
 		var keys []retouchedKey
 		for _, s := range set.Signatures {
-			h := ks.reportHash(s)
-			if !v.retouchable(i, h, ks.opt.Site) {
+			h := st.reportHash(s)
+			if !v.retouchable(i, h, st.opt.Site) {
 				continue
 			}
 			bit, load, ok := c.choose(h)
@@ -145,7 +145,7 @@ func (ks *keyspace) planRetouch(set signature.Set) (p retouchPlan, err error) {
 				continue // it can't be: nothing is forbidden
 			}
 			keys = append(keys, retouchedKey{h, bit, newShortID(s), now.Unix()})
-			p.Listings = append(p.Listings, RetouchedListing{s, g.num, ks.opt.start(target{spamFilter, g.num}), load.Keys, load.Others})
+			p.Listings = append(p.Listings, RetouchedListing{s, g.num, st.opt.start(target{spamFilter, g.num}), load.Keys, load.Others})
 			p.Loss += load.Keys
 			p.LossOfOthers += load.Others
 		}
@@ -188,9 +188,9 @@ type bitChooser struct {
 	chosen      map[uint64]bool // those that this chooser has given out
 }
 
-func (ks *keyspace) chooser(g *reportGeneration) *bitChooser {
+func (st *store) chooser(g *reportGeneration) *bitChooser {
 	return &bitChooser{
-		shape: ks.shapeFor(target{spamFilter, g.num}), own: g.spam.own, others: g.spam.others, mask: g.mask,
+		shape: st.shapeFor(target{spamFilter, g.num}), own: g.spam.own, others: g.spam.others, mask: g.mask,
 		forbidden: make(map[uint64]bool), chosen: make(map[uint64]bool),
 	}
 }
@@ -221,14 +221,14 @@ func (c *bitChooser) choose(h filter.Hash) (bit uint8, least filter.Load, ok boo
 // unmask returns the changes of the mask by which an own report of some keys is found: their
 // own retouches are taken back, and other keys that rested on their bits get other bits.
 // Until release is called, nobody else changes masks.
-func (ks *keyspace) unmask(t target, keys []filter.Hash) (records []record, release func()) {
+func (st *store) unmask(t target, keys []filter.Hash) (records []record, release func()) {
 	release = func() {}
-	g := ks.view.Load().report(t.gen)
+	g := st.view.Load().report(t.gen)
 	if t.kind != spamFilter || g == nil || !slices.ContainsFunc(keys, g.mask.hides) {
 		return nil, release
 	}
-	ks.retouchMu.Lock()
-	c := ks.chooser(g)
+	st.retouchMu.Lock()
+	c := st.chooser(g)
 	for _, h := range keys {
 		for _, pos := range c.shape.Positions(h, nil) {
 			c.forbidden[pos] = true
@@ -245,10 +245,10 @@ func (ks *keyspace) unmask(t target, keys []filter.Hash) (records []record, rele
 			k.bit = bit
 		default: // all its bits are the reported ones: nobody can tell it from them
 			k.bit = takenBack
-			ks.opt.Log.Warn("a retouch is taken back: a report has the same bits", "id", k.name.String(), "generation", t.gen)
+			st.opt.Log.Warn("a retouch is taken back: a report has the same bits", "id", k.name.String(), "generation", t.gen)
 		}
 	}
-	return appendMaskRecords(nil, t.gen, changed), ks.retouchMu.Unlock
+	return appendMaskRecords(nil, t.gen, changed), st.retouchMu.Unlock
 }
 
 // keysPerMaskRecord is what fits into a journal record.
@@ -263,9 +263,9 @@ func appendMaskRecords(records []record, gen int64, keys []retouchedKey) []recor
 }
 
 // applyMasks takes records over into the masks of their generations.
-func (ks *keyspace) applyMasks(records []record) error {
+func (st *store) applyMasks(records []record) error {
 	for _, r := range records {
-		m, err := ks.maskOf(r.target)
+		m, err := st.maskOf(r.target)
 		if err != nil {
 			return err
 		}
@@ -275,9 +275,9 @@ func (ks *keyspace) applyMasks(records []record) error {
 }
 
 // maskOf returns a generation's mask, made where missing.
-func (ks *keyspace) maskOf(t target) (*mask, error) {
+func (st *store) maskOf(t target) (*mask, error) {
 	in := func(g *reportGeneration) **mask { return &g.mask }
-	return findOrMake(ks, t.gen, inReports(in), func() (*mask, error) { return newMask(ks.shapeFor(t)), nil })
+	return findOrMake(st, t.gen, inReports(in), func() (*mask, error) { return newMask(st.shapeFor(t)), nil })
 }
 
 // RetouchedKey is a signature that is retouched in one generation.
@@ -306,15 +306,15 @@ func (db *DB) Retouched() []RetouchedKey {
 	return list
 }
 
-func (ks *keyspace) retouchedKeys() []RetouchedKey {
+func (st *store) retouchedKeys() []RetouchedKey {
 	var list []RetouchedKey
-	v := ks.current()
+	v := st.current()
 	for _, g := range v.reports {
 		if g.mask == nil {
 			continue
 		}
 		for _, k := range g.mask.all() {
-			list = append(list, RetouchedKey{k.name.String(), g.num, ks.opt.start(target{spamFilter, g.num}), unixTime(k.at)})
+			list = append(list, RetouchedKey{k.name.String(), g.num, st.opt.start(target{spamFilter, g.num}), unixTime(k.at)})
 		}
 	}
 	return list

@@ -90,8 +90,8 @@ func (ks *keyspace) beginSites(id identity) error {
 }
 
 // Muted says that a site is muted or dropped here.
-func (ks *keyspace) Muted(site string) bool {
-	_, muted := ks.view.Load().trusted.find(site)
+func (st *store) Muted(site string) bool {
+	_, muted := st.view.Load().trusted.find(site)
 	return muted
 }
 
@@ -371,8 +371,8 @@ func (v *view) replaceOthers(t target, others *filter.Bits) error {
 }
 
 // joinAgain joins the bits of all of a site's parts. sitesMu is held.
-func (ks *keyspace) joinAgain(site string) {
-	for _, g := range ks.view.Load().reports {
+func (st *store) joinAgain(site string) {
+	for _, g := range st.view.Load().reports {
 		for _, kind := range reportKinds {
 			l := g.listing(kind)
 			for _, p := range l.parts {

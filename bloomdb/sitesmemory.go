@@ -27,14 +27,14 @@ func (ks *keyspace) roomForParts(site string, need int64) error {
 
 // partsBytes is the memory that each site's parts take. Sites that may come take
 // nothing yet: those named as members, and the one that asks.
-func (ks *keyspace) partsBytes(site string) memoryUse {
+func (st *store) partsBytes(site string) memoryUse {
 	use := memoryUse{site: 0}
-	for name, m := range ks.opt.Members {
+	for name, m := range st.opt.Members {
 		if m.Trust == TrustFull {
 			use[name] = 0
 		}
 	}
-	for _, parts := range ks.view.Load().allParts() {
+	for _, parts := range st.view.Load().allParts() {
 		for _, p := range parts {
 			use[p.origin.site] += p.part.Bytes()
 		}

@@ -59,24 +59,24 @@ func mergedSketchTrails(a, b []SketchTrail) []SketchTrail {
 	return trails
 }
 
-func (ks *keyspace) explainSketches(set signature.Set) []SketchTrace {
-	v := ks.current()
+func (st *store) explainSketches(set signature.Set) []SketchTrace {
+	v := st.current()
 	var traces []SketchTrace
-	for _, s := range ks.asked(set.Sketches) {
+	for _, s := range st.asked(set.Sketches) {
 		traces = append(traces, SketchTrace{
 			Kind: s.kind, Groups: len(s.groups), number: s.number,
-			Spam: ks.sketchTrails(&v, s, reportedGroups), Revoked: ks.sketchTrails(&v, s, revokedGroups),
+			Spam: st.sketchTrails(&v, s, reportedGroups), Revoked: st.sketchTrails(&v, s, revokedGroups),
 		})
 	}
 	return traces
 }
 
-func (ks *keyspace) sketchTrails(v *view, s kindGroups, l sketchList) []SketchTrail {
+func (st *store) sketchTrails(v *view, s kindGroups, l sketchList) []SketchTrail {
 	q := newSketchQuery(s, l)
 	var trails []SketchTrail
 	for _, g := range v.reports {
 		best := make(map[string]overlap)
-		for _, o := range q.overlaps(g, ks.opt.Site, func(signature.Group) int { return 1 }, true) {
+		for _, o := range q.overlaps(g, st.opt.Site, func(signature.Group) int { return 1 }, true) {
 			if o.found > best[o.site].found {
 				best[o.site] = o
 			}
@@ -85,8 +85,8 @@ func (ks *keyspace) sketchTrails(v *view, s kindGroups, l sketchList) []SketchTr
 		for site, o := range best {
 			group := q.groups[o.group]
 			list = append(list, SketchTrail{
-				Site: site, Generation: g.num, Start: ks.opt.start(target{sketchFilter, g.num}),
-				Anchor: ks.anchorSignature(q.kind, group.Anchor), Found: o.found,
+				Site: site, Generation: g.num, Start: st.opt.start(target{sketchFilter, g.num}),
+				Anchor: st.anchorSignature(q.kind, group.Anchor), Found: o.found,
 				Need: enough(group), Weak: suffices(group), Keys: len(group.Keys),
 			})
 		}

@@ -205,9 +205,9 @@ func (q *sketchQuery) best(list []overlap) (best overlap, strong bool) {
 }
 
 // sketchMatch is the match by one overlap, with the sites whose reports make it, too.
-func (ks *keyspace) sketchMatch(q *sketchQuery, list []overlap, best overlap, gen int64) Match {
+func (st *store) sketchMatch(q *sketchQuery, list []overlap, best overlap, gen int64) Match {
 	g := q.groups[best.group]
-	m := Match{Signature: ks.anchorSignature(q.kind, g.Anchor), Generation: gen, Found: best.found, Need: enough(g), Keys: len(g.Keys)}
+	m := Match{Signature: st.anchorSignature(q.kind, g.Anchor), Generation: gen, Found: best.found, Need: enough(g), Keys: len(g.Keys)}
 	for _, o := range list {
 		if o.group == best.group && o.found >= min(best.found, m.Need) {
 			m.Sites = append(m.Sites, o.site)
@@ -220,8 +220,8 @@ func (ks *keyspace) sketchMatch(q *sketchQuery, list []overlap, best overlap, ge
 
 // anchorSignature is how a group is named: by its kind and, in the digest's first 8
 // bytes, a hash of its anchor that does not tell the anchor itself, which is keyed.
-func (ks *keyspace) anchorSignature(kind signature.Kind, anchor uint64) signature.Signature {
+func (st *store) anchorSignature(kind signature.Kind, anchor uint64) signature.Signature {
 	s := signature.Signature{Kind: kind}
-	binary.BigEndian.PutUint64(s.Digest[:], ks.sipKeys[kind].hash(anchor))
+	binary.BigEndian.PutUint64(s.Digest[:], st.sipKeys[kind].hash(anchor))
 	return s
 }

@@ -127,9 +127,9 @@ func (ks *keyspace) checkPresent(id identity, entries []os.DirEntry) error {
 
 // unwanted says that what the folder holds of a kind is forgotten: classes, sketches
 // and counts of domains, where they are off now.
-func (ks *keyspace) unwanted(kind filterKind) bool {
-	return kind == classFilter && !ks.opt.Reports.Classes || kind == sketchFilter && ks.opt.Reports.NoSketches ||
-		kind == domainFilter && ks.opt.Domains.Campaigns < 0
+func (st *store) unwanted(kind filterKind) bool {
+	return kind == classFilter && !st.opt.Reports.Classes || kind == sketchFilter && st.opt.Reports.NoSketches ||
+		kind == domainFilter && st.opt.Domains.Campaigns < 0
 }
 
 // begin makes the identity of a new folder. A folder with state but without an

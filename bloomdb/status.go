@@ -142,9 +142,9 @@ func (ks *keyspace) listingStatus(t target, l *listing, self *SiteStatus) (f Fil
 	return f, true
 }
 
-func (ks *keyspace) countStatus(g *countGeneration, self *SiteStatus) FilterStatus {
+func (st *store) countStatus(g *countGeneration, self *SiteStatus) FilterStatus {
 	t := target{countFilter, g.num}
-	f := FilterStatus{Kind: t.kind.String(), Generation: g.num, Start: ks.opt.start(t)}
+	f := FilterStatus{Kind: t.kind.String(), Generation: g.num, Start: st.opt.start(t)}
 	if g.own != nil {
 		f.Fill = float64(g.own.Used()) / float64(g.own.Shape().Size())
 		f.Memory, f.Saturated = g.own.Bytes(), g.own.Saturated()
@@ -159,9 +159,9 @@ func (ks *keyspace) countStatus(g *countGeneration, self *SiteStatus) FilterStat
 }
 
 // domainStatus describes a generation's counts of domains.
-func (ks *keyspace) domainStatus(g *reportGeneration, self *SiteStatus) FilterStatus {
+func (st *store) domainStatus(g *reportGeneration, self *SiteStatus) FilterStatus {
 	t := target{domainFilter, g.num}
-	f := FilterStatus{Kind: t.kind.String(), Generation: g.num, Start: ks.opt.start(t)}
+	f := FilterStatus{Kind: t.kind.String(), Generation: g.num, Start: st.opt.start(t)}
 	f.Fill = float64(g.domains.Used()) / float64(g.domains.Shape().Size())
 	f.Memory, f.Saturated = g.domains.Bytes(), g.domains.Saturated()
 	self.Cells += g.domains.Used()

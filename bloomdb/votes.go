@@ -79,8 +79,8 @@ func voteKeys(signatures []signature.Signature) []int {
 func voteSeed(site sipKey, h filter.Hash) uint64 { return site.hash(h[0]) }
 
 // votesKey is the key of a site's positions.
-func (ks *keyspace) votesKey(site string) sipKey {
-	return newSipKey(ks.keyed.Sum(purposeVotes, []byte(site)))
+func (st *store) votesKey(site string) sipKey {
+	return newSipKey(st.keyed.Sum(purposeVotes, []byte(site)))
 }
 
 // votePositions appends the positions of a key to dst.
