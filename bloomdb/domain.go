@@ -8,50 +8,48 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// How link domains are used. A domain never lists a message by having been in a
-// reported one: spam links to everyone's pages. It does so in two ways.
+// How link domains are used. A domain never lists a message just because a reported message
+// contains it: spam links to everyone's pages. It is used in two ways.
 //
-// Corroboration: the domains of a reported message stand in the spam filter as
-// signatures of signature.KindDomain, so that all sites know them. A message with a
-// weak sketch match, of which too few keys were found, is listed where one of its
-// domains is, too.
+// Corroboration: the domains of a reported message are stored in the spam filter as
+// signatures of signature.KindDomain, so that all sites have them. A message with a weak
+// sketch match, of which too few keys were found, is listed if one of its domains is
+// listed, too.
 //
-// Alone: this site counts, for each domain, the campaigns in which it was reported,
-// and the sightings of mail with it that was not listed. A domain with Campaigns or
-// more campaigns that hardly ever occurs in other mail is spam's alone, and lists
-// what links to it. The counts are of this site only, and are not exchanged: no site
-// has to believe another one's ratio.
+// Alone: for each domain this site counts the campaigns in which it was reported, and the
+// sightings of mail with it that was not listed. A domain with Campaigns or more campaigns
+// that hardly ever occurs in other mail is found in spam only, and lists the messages that
+// link to it. The counts are of this site only and are not exchanged: no site has to
+// believe another one's ratio.
 //
-// A campaign is a report of a message that nothing but its domain listed when the
-// report came. So a message reported by many is one campaign, and so are its
-// near-duplicates. What keeps reporters of a newsletter from making its domain
-// spam's alone is the other half: each of its copies that came here before it was
-// reported is a sighting, of which only one a campaign is forgiven. A newsletter
-// that two read and one reports each time has as many sightings as campaigns left
-// over, and is never over the limit. The price is that a spammer who sends this site
-// many copies before the first report has his domain listed late, or never; those
-// copies are what text and sketches are for. Who gets a newsletter alone at a site,
-// and reports every issue, does have it listed at that site, and only there.
+// A campaign is a report of a message that nothing but its domain listed when the report
+// came. So a message reported by many is one campaign, and so are its near-duplicates.
+// Sightings keep reporters of a newsletter from having its domain listed: each copy that
+// came here before it was reported is a sighting, of which only one a campaign is ignored.
+// A newsletter that two people read and one reports each time has as many sightings as
+// campaigns, and is never over the limit. The price is that the domain of a spammer who
+// sends this site many copies before the first report is listed late, or never; text and
+// sketches list those copies. If only one person at a site receives a newsletter, and
+// reports every issue, it is listed at that site, and only there.
 //
-// Revoking a message revokes its domains, too: none of them is spam's alone in a
+// Revoking a message revokes its domains, too: none of them lists anything alone in a
 // generation in which some site revoked it, nor afterwards until it is reported again.
 // So a wrong listing ends at once, on all sites and however many campaigns there were.
-// It counts them as seen revokedSightings times beside: the campaign is taken back,
-// and some more. A message that was revoked is no campaign when it is reported again.
+// A revocation also counts as revokedSightings sightings: the campaign is taken back, and
+// some more. A message that was revoked is no campaign when it is reported again.
 //
-// Mail that its domain alone listed is not counted as seen. Nobody reports what is in
+// Mail that was listed by its domain alone is not counted as seen. Nobody reports what is in
 // the junk folder already, so that such sightings would end every listing after a few
-// copies, right or wrong. A wrong one ends when someone takes a message out of the junk
-// folder, which revokes it, or else with the generations of its campaigns.
+// copies, right or wrong. A wrong one ends when a user takes a message out of the junk
+// folder, which revokes it, or else when the generations of its campaigns expire.
 //
-// Domains of signature.WellKnown, and those an administrator names, do neither.
+// Domains of signature.WellKnown, and those an administrator names, are not used.
 //
-// Counts stand in one refined counting filter a generation of reports, made with the
-// first count: 1.6 MiB, for domainsPlanned entries, of which a domain has two, under
-// keys of their own. A count is never too low. A full filter counts 0.8 % of its
-// entries too high, and so does it 3 % of absent ones, mostly by one; sightings
-// counted too high only spare a domain. It is written to the journal without waiting
-// for the disk, like counts of messages: a crash loses up to a second.
+// Each generation of reports has one refined counting filter, made with the first count: 1.6
+// MiB, for domainsPlanned entries, of which a domain has two, under keys of their own. A
+// count is never too low. In a full filter 0.8 % of its entries are too high, and 3 % of
+// absent ones, mostly by one; sightings that are too high only spare a domain. Counts are
+// written to the journal without waiting for the disk: a crash loses up to a second.
 const (
 	domainsPlanned   = 400_000 // entries a generation
 	reportedDomains  = 4       // of a message that a report lists
@@ -62,17 +60,17 @@ const (
 	ordinaryShare = 10
 )
 
-// DomainOptions say what link domains do. Sites may differ.
+// DomainOptions set how link domains are used. Sites may differ.
 type DomainOptions struct {
-	// Campaigns is from how many reported campaigns on a domain that hardly occurs
-	// in other mail lists messages; default 3. Below 0: never, and nothing is counted.
+	// Campaigns is the least number of reported campaigns by which a domain that hardly
+	// occurs in other mail lists messages; default 3. Below 0: none, and nothing is counted.
 	Campaigns int
-	// NeverAlone are registrable domains that say nothing against a message, beside
-	// those of signature.WellKnown.
+	// NeverAlone are registrable domains that are not used, beside those of
+	// signature.WellKnown.
 	NeverAlone []string
 }
 
-// domainCounts are what this site knows of a domain, over all generations.
+// domainCounts are this site's counts of a domain, over all generations.
 type domainCounts struct {
 	campaigns, sightings uint64
 	newest               int64 // generation with a campaign
@@ -108,7 +106,8 @@ func (o *Options) judgedDomains(domains []string) []string {
 // maxSetDomains is how many domains of a set count: what signature.Set has at most.
 const maxSetDomains = 16
 
-// domainSignatures are listed and taken back with a message's own.
+// domainSignatures returns the signatures of domains, which are listed and revoked with those
+// of the message.
 func (st *store) domainSignatures(kind filterKind, set signature.Set) []signature.Signature {
 	domains := st.opt.judgedDomains(set.Domains)
 	if kind == spamFilter {
@@ -122,8 +121,8 @@ func (st *store) domainSignatures(kind filterKind, set signature.Set) []signatur
 	return signatures
 }
 
-// corroborates decides whether a reported domain makes a weak match a listing: where
-// both stand.
+// corroborates reports whether a reported domain makes a weak match a listing: both must
+// stand.
 func corroborates(domain Match, weak []Match) bool {
 	return !domain.Revoked && len(weak) > 0 && !weak[0].Revoked
 }
@@ -179,7 +178,7 @@ func (db *DB) CountDomains(set signature.Set, e Evidence, n uint32) error {
 }
 
 // countListed counts the domains of a report that is a campaign, or of a revocation.
-// Either is on disk by now, so that a fault here is no fault of it.
+// Either is on disk by now, so that a fault here is only logged.
 func (ks *keyspace) countListed(kind filterKind, set signature.Set, campaign bool) {
 	var err error
 	switch {
@@ -226,17 +225,17 @@ func (st *store) ownDomains(gen int64, s filter.CountsShape) (*filter.Counts, er
 	return findOrMake(st, gen, inReports(in), func() (*filter.Counts, error) { return filter.NewCounts(s) })
 }
 
-// DomainTrace is what is known of one link domain of a message.
+// DomainTrace is what this site and others have of one link domain of a message.
 type DomainTrace struct {
 	Domain    string
-	Ignored   bool   // it is on a list of domains that say nothing
+	Ignored   bool   // it is on a list of domains that are not used
 	Campaigns uint64 // reported here
 	Sightings uint64 // here, in mail that was not listed
-	Alone     bool   // it is spam's alone
+	Alone     bool   // it is found in spam only
 	Reported  *Match // some site reported a message with it; nil: none
 }
 
-// ExplainDomains says what speaks for and against the domains of a message.
+// ExplainDomains traces the link domains of a message.
 func (db *DB) ExplainDomains(set signature.Set) []DomainTrace {
 	var buf [1]question
 	asked, p := db.ask(buf[:0], signature.Set{}), db.opt.policy()
@@ -254,7 +253,7 @@ func (db *DB) ExplainDomains(set signature.Set) []DomainTrace {
 	return traces
 }
 
-// validDomains says what is wrong with the options of domains.
+// validDomains returns what is wrong with the options of domains.
 func (o *Options) validDomains() error {
 	if o.Domains.Campaigns > 1_000_000 {
 		return fmt.Errorf("domain campaigns %d: must be at most 1,000,000", o.Domains.Campaigns)

@@ -39,8 +39,8 @@ type Match struct {
 
 	Domain string // of a link; of signature.KindDomain only
 
-	// Votes says that it is listed by the votes of Sites, of which Options.Votes must
-	// agree. They tell no generation. A revocation in any generation revokes it.
+	// Votes reports whether it is listed by the votes of Sites, of which Options.Votes must
+	// agree. Votes have no generation: a revocation in any generation revokes the match.
 	Votes bool
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Trace says, for one signature, everything that speaks for or against it.
+// Trace contains, for one signature, all reports, revocations, counts and votes.
 type Trace struct {
 	Signature signature.Signature
 	Spam      []Trail     // generations and sites that reported it, newest first

@@ -26,7 +26,7 @@ type question struct {
 	few  [8]filter.Hash
 	many []filter.Hash
 
-	// isLayered says that a signature may be retouched under another key. Then older
+	// isLayered is set if a signature may be retouched under another key. Then older
 	// listings than the newest one may decide.
 	isLayered bool
 

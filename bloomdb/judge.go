@@ -237,22 +237,22 @@ func gatherLinks(asked []question, isWeak bool, p policy) (links []linkFacts) {
 	return links
 }
 
-// gatherLink asks for one domain, and for the reports of it only where they matter: isListed
-// says that they do in any case.
-func gatherLink(asked []question, domain string, isListed bool, p policy) linkFacts {
+// gatherLink asks for one domain. Its reports are looked up if wantsReports is true, or if
+// this site found it in spam only.
+func gatherLink(asked []question, domain string, wantsReports bool, p policy) linkFacts {
 	l := linkFacts{domain: domain}
 	for i := range asked {
 		l.counts = l.counts.unite(asked[i].view.domain(asked[i].ks.domainKeys(domain)))
 	}
 	isSpamOnly := l.counts.isSpamOnly(p.campaigns)
-	if !isListed && !isSpamOnly {
+	if !wantsReports && !isSpamOnly {
 		return l
 	}
 	s := signature.DomainSignature(domain)
 	l.reports = signatureFacts{signature: s, revoked: neverRevoked}
 	for i := range asked {
 		q, h := &asked[i], asked[i].ks.reportHash(s)
-		if isListed {
+		if wantsReports {
 			l.reports = l.reports.unite(q.signature(s, h, everywhere, false))
 		}
 		if isSpamOnly { // revocations matter since the newest campaign
@@ -328,8 +328,8 @@ func (f *facts) needsLinks(p policy) bool {
 	return true
 }
 
-// decide applies the rules: a listing stands if it is newer than all revocations. What the
-// never-list has is taken out last.
+// decide applies the rules: a listing stands if it is newer than all revocations. Matches
+// that the never-list forbids are taken out last.
 func (f *facts) decide(p policy) Evidence {
 	e := Evidence{Votes: len(f.voters), Matches: f.matches(p), Weak: f.weak(), Limits: f.limits}
 	if len(e.Matches) == 0 {

@@ -86,9 +86,8 @@ func (ks *keyspace) tick() error {
 	return err
 }
 
-// saveDue says that it is time for snapshots: by the clock, by the journal's
-// length, or since something stands in no journal. What failed is tried again
-// after a minute.
+// saveDue reports whether it is time for snapshots: by the clock, by the journal's length,
+// or since a change is in no journal. After a failure it is true again in a minute.
 func (ks *keyspace) saveDue() bool {
 	ks.snapshotMu.Lock()
 	defer ks.snapshotMu.Unlock()

@@ -13,10 +13,10 @@ import (
 // maxKeys bounds the signatures of one report: a journal record holds them.
 const maxKeys = 256
 
-// Report lists all of set's signatures and sketches as spam of a class, which is kept
-// where ReportOptions.Classes says so. When it returns nil, the report is on disk, in
-// the previous key's database too. ErrNothing, ErrNever, ErrFull, ErrClosed, or a
-// wrapped I/O error, after which nothing was listed; reporting it again does no harm.
+// Report lists all of set's signatures and sketches as spam of a class, which is stored if
+// ReportOptions.Classes is set. When it returns nil, the report is on disk under every key.
+// Errors: ErrNothing, ErrNever, ErrFull, ErrClosed, or a wrapped I/O error, after which
+// nothing was listed; reporting it again does no harm.
 func (db *DB) Report(set signature.Set, class Class) error {
 	err := db.storable(set)
 	if err == nil {

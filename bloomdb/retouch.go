@@ -11,7 +11,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Retouching is what a retouch of one message costs.
+// Retouching is the cost of a retouch of one message.
 type Retouching struct {
 	// Listings are those that the message is taken out of: for each of its
 	// signatures, the generations that list it, newest first. Empty where nothing
@@ -34,14 +34,14 @@ type RetouchedListing struct {
 	LossOfOthers float64
 }
 
-// Retouch takes a message out of the listings, here only: no other site is told
+// Retouch takes a message out of the listings, here only: it is not published
 // (Donnet, Baynat, Friedman, "Retouched Bloom Filters", 2006). In every live
 // generation that lists one of its signatures, and has no revocation of it, one
 // of its bits is masked, in this site's spam filter and in those of all others:
 // the one by which the fewest other listings are lost (minimum-FN selection,
 // section IV). No report of another site lists the signature in that generation
-// again. An own report does: it gives its bits back, and other retouched
-// signatures that rested on them get other ones.
+// again. An own report does: its bits are unmasked, and other retouched signatures
+// that used them get other bits.
 //
 // When it returns nil, that is on disk. ErrNothing, ErrFull, ErrClosed, or a
 // wrapped I/O error, after which nothing was retouched.
@@ -170,7 +170,7 @@ func (r *Retouching) sortAs(set signature.Set) {
 	})
 }
 
-// retouchable says that generation i lists a key, or would but for the bit of
+// retouchable reports whether generation i lists a key, or would but for the bit of
 // another one, which may be given back.
 func (v *view) retouchable(i int, h filter.Hash, self string) bool {
 	g := v.reports[i]
