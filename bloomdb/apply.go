@@ -34,20 +34,20 @@ const (
 // ignored. ErrFederation, ErrStranger, ErrUnsigned, ErrTrust, ErrReplayed, ErrClock,
 // ErrParameters (both sides' values in the text), ErrFull, or an error that says
 // what is torn.
-func (db *DB) Apply(data []byte, order Order) error {
-	d, err := db.decodeDelta(data)
+func (ks *keyspace) Apply(data []byte, order Order) error {
+	d, err := ks.decodeDelta(data)
 	if err != nil {
 		return err
 	}
-	if d.Site == db.opt.Site {
+	if d.Site == ks.opt.Site {
 		return nil
 	}
-	if err := db.heardInFull(d.Site); err != nil {
+	if err := ks.heardInFull(d.Site); err != nil {
 		return fmt.Errorf("%s: %w", d, err)
 	}
-	db.sitesMu.Lock()
-	defer db.sitesMu.Unlock()
-	state, err := db.stateOf(d.Head)
+	ks.sitesMu.Lock()
+	defer ks.sitesMu.Unlock()
+	state, err := ks.stateOf(d.Head)
 	if err != nil {
 		return err
 	}
@@ -57,8 +57,8 @@ func (db *DB) Apply(data []byte, order Order) error {
 	if d.Prev > state.seq && order == Next {
 		return fmt.Errorf("%s: %w: it comes after %d, and %d was the last", d, ErrGap, d.Prev, state.seq)
 	}
-	d.sections = db.joinable(d, state)
-	parts, err := db.partsFor(d)
+	d.sections = ks.joinable(d, state)
+	parts, err := ks.partsFor(d)
 	if err != nil {
 		return fmt.Errorf("%s: %w", d, err)
 	}
@@ -74,15 +74,15 @@ func (db *DB) Apply(data []byte, order Order) error {
 		state.miss(d.Prev, order)
 	}
 	state.seq = d.Seq
-	db.sites[d.origin] = state
+	ks.sites[d.origin] = state
 	return nil
 }
 
 // partsLimit is how many bytes all parts may take: twice what this site's own
 // filters take when they are full, and never less than 256 MiB.
-func (db *DB) partsLimit() int64 {
-	reports, counts := db.opt.fullMemory()
-	return max(db.leastParts, 2*(reports+counts))
+func (ks *keyspace) partsLimit() int64 {
+	reports, counts := ks.opt.fullMemory()
+	return max(ks.leastParts, 2*(reports+counts))
 }
 
 // partOf is where a section's cells go.
@@ -103,24 +103,24 @@ func (p *partOf) merge(cells []filter.Cell) error {
 
 // partsFor finds or makes the part for each section, nil for those that aged
 // out. Nothing is merged before all sections are known to be good.
-func (db *DB) partsFor(d delta) ([]*partOf, error) {
+func (ks *keyspace) partsFor(d delta) ([]*partOf, error) {
 	if len(d.sections) == 0 {
 		return nil, nil
 	}
-	if err := db.roomForParts(d.Site, sectionsNeed(d.sections)); err != nil {
+	if err := ks.roomForParts(d.Site, sectionsNeed(d.sections)); err != nil {
 		return nil, err
 	}
 	for _, s := range d.sections {
-		if err := db.acceptable(d.origin, s); err != nil {
+		if err := ks.acceptable(d.origin, s); err != nil {
 			return nil, err
 		}
 	}
 	parts := make([]*partOf, len(d.sections))
 	for i, s := range d.sections {
-		if db.aged(s.target) {
+		if ks.aged(s.target) {
 			continue
 		}
-		p, err := db.partFor(d.origin, s.target, s.shape)
+		p, err := ks.partFor(d.origin, s.target, s.shape)
 		if err != nil {
 			return nil, err
 		}
@@ -130,37 +130,37 @@ func (db *DB) partsFor(d delta) ([]*partOf, error) {
 }
 
 // acceptable refuses a section that can't be joined.
-func (db *DB) acceptable(o origin, s deltaSection) error {
+func (ks *keyspace) acceptable(o origin, s deltaSection) error {
 	what := fmt.Sprintf("%s generation %d", s.target.kind, s.target.gen)
-	if here := int64(db.opt.period(s.target.kind) / time.Second); s.period != here {
+	if here := int64(ks.opt.period(s.target.kind) / time.Second); s.period != here {
 		return fmt.Errorf("%s: %w: period there %d s, here %d s", what, ErrParameters, s.period, here)
 	}
-	if db.aged(s.target) {
+	if ks.aged(s.target) {
 		return nil
 	}
-	if db.early(s.target) {
-		return fmt.Errorf("%s begins %s: %w", what, db.opt.start(s.target).Format(time.RFC3339), ErrClock)
+	if ks.early(s.target) {
+		return fmt.Errorf("%s begins %s: %w", what, ks.opt.start(s.target).Format(time.RFC3339), ErrClock)
 	}
 	if s.target.kind == countFilter {
-		if g := db.view.Load().count(s.target.gen); g != nil {
+		if g := ks.view.Load().count(s.target.gen); g != nil {
 			for _, p := range g.parts {
 				if p.origin == o && p.shape != s.shape {
 					return fmt.Errorf("%s: %w: %d lines, before %d", what, ErrParameters, s.shape.lines, p.shape.lines)
 				}
 			}
 		}
-		return db.withinCap(what, o, s)
+		return ks.withinCap(what, o, s)
 	}
-	here := db.shapeFor(s.target)
+	here := ks.shapeFor(s.target)
 	if bitsShape(here) != s.shape {
 		return fmt.Errorf("%s: %w (reports.capacity, keep and max_error_per_mail must be equal at all sites)", what, differs(s.shape, bitsShape(here)))
 	}
-	if err := db.withinCap(what, o, s); err != nil {
+	if err := ks.withinCap(what, o, s); err != nil {
 		return err
 	}
-	g := db.view.Load().report(s.target.gen)
+	g := ks.view.Load().report(s.target.gen)
 	if g == nil || g.listing(s.target.kind).others == nil {
-		return db.fits(what, here, int64(len(s.cells)), s.target)
+		return ks.fits(what, here, int64(len(s.cells)), s.target)
 	}
 	others := g.listing(s.target.kind).others
 	fresh := others.Ones()
@@ -169,16 +169,16 @@ func (db *DB) acceptable(o origin, s deltaSection) error {
 			fresh++
 		}
 	}
-	return db.fits(what, here, fresh, s.target)
+	return ks.fits(what, here, fresh, s.target)
 }
 
 // partFor finds or makes an origin's part of a filter.
-func (db *DB) partFor(o origin, t target, s shape) (p *partOf, err error) {
-	if p := db.view.Load().partOf(o, t, s); p != nil {
+func (st *store) partFor(o origin, t target, s shape) (p *partOf, err error) {
+	if p := st.view.Load().partOf(o, t, s); p != nil {
 		return p, nil // a new view for each record would take longer than the record
 	}
 	if t.kind == countFilter {
-		err = db.change(func(v *view) error {
+		err = st.change(func(v *view) error {
 			return v.editCount(t.gen, func(g *countGeneration) error {
 				p = &partOf{part: findPart(&g.parts, o, t.kind, s)}
 				return nil
@@ -186,7 +186,7 @@ func (db *DB) partFor(o origin, t target, s shape) (p *partOf, err error) {
 		})
 		return p, err
 	}
-	err = db.change(func(v *view) error {
+	err = st.change(func(v *view) error {
 		return v.editReport(t.gen, func(g *reportGeneration) (err error) {
 			l := g.listing(t.kind)
 			if l.others == nil {
@@ -197,7 +197,7 @@ func (db *DB) partFor(o origin, t target, s shape) (p *partOf, err error) {
 				return differs(s, here)
 			}
 			p = &partOf{part: findPart(&l.parts, o, t.kind, s), others: l.others}
-			if !v.voices.hears(o.site) {
+			if !v.trusted.includes(o.site) {
 				p.others = nil
 			}
 			return nil
@@ -227,14 +227,10 @@ func (v *view) partOf(o origin, t target, s shape) *partOf {
 		return nil
 	}
 	p := &partOf{part: l.parts[i].part, others: l.others}
-	if !v.voices.hears(o.site) {
+	if !v.trusted.includes(o.site) {
 		p.others = nil
 	}
 	return p
-}
-
-func differs(there, here shape) error {
-	return fmt.Errorf("%w: there %v, here %v", ErrParameters, there.bits(), here.bits())
 }
 
 func findPart(parts *[]sitePart, o origin, kind filterKind, s shape) *filter.Part {
@@ -246,4 +242,24 @@ func findPart(parts *[]sitePart, o origin, kind filterKind, s shape) *filter.Par
 	part := filter.NewPart(s.size(kind), kind == countFilter)
 	*parts = append(*parts, sitePart{origin: o, shape: s, part: part})
 	return part
+}
+
+// joinable leaves out of a delta the sections of classes that can't be joined,
+// which is said once for each site: they cost nobody its reports. Where classes
+// are off, nobody wants them.
+func (ks *keyspace) joinable(d delta, state *siteState) []deltaSection {
+	return slices.DeleteFunc(d.sections, func(s deltaSection) bool {
+		if ks.unwanted(s.target.kind) {
+			return true
+		}
+		if s.target.kind != classFilter {
+			return false
+		}
+		err := ks.acceptable(d.origin, s)
+		if err != nil && !state.classesRefused {
+			state.classesRefused = true
+			ks.opt.Log.Warn("classes of another site's reports are not known here", "site", d.origin.site, "error", err)
+		}
+		return err != nil
+	})
 }

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Backup is the state folder at one moment, as a crash at that moment could have left it.
+// Backup is the state folder at one time, as a crash at that time could have left it.
 // The database goes on meanwhile; Open recovers from the copy as it does from a crash.
 //
 //	snapshots, masks, votes  opened while no snapshot is written. They are only ever
@@ -64,7 +64,7 @@ func (db *DB) Backup() (*Backup, error) {
 	}
 	b := new(Backup)
 	root := filepath.Dir(db.lock.Path())
-	err := db.inOrder(func(d *DB) error { return b.take(d, root) })
+	err := db.each(func(ks *keyspace) error { return b.take(ks, root) })
 	if err == nil {
 		err = b.add(&b.saved, root, clockFile, wholeFile)
 	}
@@ -104,14 +104,14 @@ func (b *Backup) Close() (err error) {
 }
 
 // take adds the files of one database.
-func (b *Backup) take(db *DB, root string) error {
-	folder, err := filepath.Rel(root, db.opt.Dir)
+func (b *Backup) take(ks *keyspace, root string) error {
+	folder, err := filepath.Rel(root, ks.opt.Dir)
 	if err != nil {
 		return err
 	}
-	db.snapshotMu.Lock()
-	defer db.snapshotMu.Unlock()
-	entries, err := os.ReadDir(db.opt.Dir)
+	ks.snapshotMu.Lock()
+	defer ks.snapshotMu.Unlock()
+	entries, err := os.ReadDir(ks.opt.Dir)
 	if err != nil {
 		return err
 	}
@@ -122,19 +122,19 @@ func (b *Backup) take(db *DB, root string) error {
 			}
 		}
 	}
-	if err := b.takeIdentity(db, folder); err != nil {
+	if err := b.takeIdentity(ks, folder); err != nil {
 		return err
 	}
-	sizes := db.journal.durable()
+	sizes := ks.journal.durable()
 	for _, segment := range slices.Sorted(maps.Keys(sizes)) {
 		if err := b.add(&b.journal, root, segmentPath(folder, segment), sizes[segment]); err != nil {
 			return err
 		}
 	}
-	list := encodeSegments(db.keyID, sizes)
+	list := encodeSegments(ks.keyID, sizes)
 	b.saved = append(b.saved, newBackupFile(filepath.Join(folder, segmentsFile), list))
-	for _, e := range db.never.all() {
-		b.never = append(b.never, backedNever{folder, db.keyID, e})
+	for _, e := range ks.never.all() {
+		b.never = append(b.never, backedNever{folder, ks.keyID, e})
 	}
 	return nil
 }
@@ -174,8 +174,8 @@ func (b *Backup) add(list *[]BackupFile, root, name string, size int64) error {
 }
 
 // takeIdentity adds the identity that is on disk, in its next life.
-func (b *Backup) takeIdentity(db *DB, folder string) error {
-	id, err := readIdentity(db.opt.Dir)
+func (b *Backup) takeIdentity(ks *keyspace, folder string) error {
+	id, err := readIdentity(ks.opt.Dir)
 	if err != nil {
 		return err
 	}

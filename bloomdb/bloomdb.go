@@ -2,19 +2,14 @@ package bloomdb
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
+	"slices"
 	"time"
 
 	"github.com/gofrs/flock"
-
-	"github.com/spambloom/spambloom/bloomdb/filter"
-	"github.com/spambloom/spambloom/signature"
 )
 
 // Errors a caller branches on.
@@ -36,81 +31,32 @@ var (
 	ErrClock    = errors.New("the clocks differ")
 )
 
-// DB is what this site knows. All methods are safe for concurrent use, except
-// Close, which must be the last.
+// DB is the database of one site. It holds a keyspace for each federation key: that of
+// Options.Key, and during a roll-over that of Options.PreviousKey, too. Methods for the
+// site's own mail and reports use both. Methods for the exchange with other sites use the
+// first one; those of Previous use the second one.
+//
+// All methods are safe for concurrent use, except Close, which must be the last.
 type DB struct {
-	opt          Options
-	keyed        *signature.Keyed
-	keyID        [8]byte
-	lock         *flock.Flock // of the state folder; nil: another DB has it
-	previous     *DB          // under Options.PreviousKey; nil: none
-	journal      *journal
-	spamShape    filter.BitsShape
-	revokedShape filter.BitsShape
-	countsShape  filter.CountsShape
-	classShape   filter.BitsShape
-	sketchShape  filter.BitsShape
-	sipKeys      map[signature.Kind]sipKey
-	closed       atomic.Bool
-
-	view   atomic.Pointer[view]
-	viewMu sync.Mutex // serialises changes of the view's structure
-
-	agedTicks int // how often Run saw generations that aged out and are still held
-
-	classesLost  atomic.Int64 // the last generation whose class filter was full
-	sketchesLost atomic.Int64 // the last generation whose sketch filter was full
+	*keyspace             // under Options.Key
+	keys      []*keyspace // one or two, that one first; their locks are taken in this order
+	previous  *DB         // holds the second keyspace only; nil: there is none
+	lock      *flock.Flock
 
 	burst    *burstCounter // nil: none
 	greylist greylist
-
-	never   *neverList
-	neverMu sync.Mutex // held by the one who changes the never-list and its files
-
-	retouchMu sync.Mutex // held by the one who changes masks; taken before the journal's
-
-	drops      atomic.Uint64 // see Drops
-	sitesMu    sync.Mutex    // guards sites and uses; held while a delta is applied
-	sites      map[origin]*siteState
-	uses       map[siteTarget]*siteUse
-	leastParts int64 // see partsLimit
-	// blockCells are those of the last block that was installed; sitesMu guards them.
-	blockCells []filter.Cell
-
-	asideMu     sync.Mutex    // guards aside and domainsLost, and saved while Open reads files
-	aside       []DamagedFile // see DamagedFiles
-	domainsLost bool          // counts of link domains were damaged: they begin anew
-	mending     *mending      // while Repair opens the folder; else nil
-
-	own      *ownVotes
-	votersMu sync.Mutex // held by the one who changes voters
-	voters   atomic.Pointer[[]*voter]
-
-	pub publisher
-
-	snapshotMu sync.Mutex // one snapshot at a time; guards saved
-	saved      map[string]savedState
-	lastSave   time.Time // that succeeded, or the start
-	triedSave  time.Time
-	// journalBase is the journal's size after the last snapshot.
-	journalBase atomic.Int64
-
-	measuredMu    sync.Mutex // guards what follows
-	measured      map[measuredFilter]measuredError
-	measuredParts map[measuredPart]measuredError
 }
 
-// Open locks Dir, validates all that is in it, replays the journal, and names
-// file and offset of what is wrong. ErrLocked when another process has it,
-// ErrIdentity when the options are not those with which the folder was made; a
-// *DamageError for a file that is not as it was written; ErrNewer for one that a newer
-// version made.
+// Open locks Dir, validates all files in it and replays the journal. Its errors name the
+// file and the offset. ErrLocked: another process has the folder. ErrIdentity: the folder
+// was made with other options. *DamageError: a file is damaged. ErrNewer: a newer version
+// made it.
 //
-// With Options.PreviousKey it opens two databases, see Previous. The first time, that of
-// Key is made. Without PreviousKey, a key that was rolled over to is found by itself.
+// With Options.PreviousKey the database has two keyspaces, see Previous. The first time,
+// that of Key is made. Without PreviousKey, Open finds a key that was rolled over to.
 func Open(o Options) (*DB, error) { return open(o, nil) }
 
-// open opens the folder, and repairs it where m is not nil.
+// open opens the folder, and repairs it if m is not nil.
 func open(o Options, m *mending) (*DB, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -124,81 +70,83 @@ func open(o Options, m *mending) (*DB, error) {
 	} else if !ok {
 		return nil, fmt.Errorf("state folder %s: %w", o.Dir, ErrLocked)
 	}
+	db, err := openLocked(o, m)
+	if err != nil {
+		lock.Unlock()
+		return nil, err
+	}
+	db.lock = lock
+	db.opt.keeper.watch(func() bool { return slices.ContainsFunc(db.keys, (*keyspace).holdsReports) })
+	return db, nil
+}
+
+// openLocked reads the clock first: everything else depends on the time.
+func openLocked(o Options, m *mending) (*DB, error) {
 	o.keeper = newTimekeeper(&o)
 	err := refuseNewer(o.Dir)
 	if err == nil {
 		err = o.keeper.load(o.Dir)
 	}
 	if err != nil {
-		lock.Unlock()
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
 	o.Now = o.keeper.now
-	db, err := openMended(o, m)
-	if err != nil {
-		lock.Unlock()
-		return nil, err
-	}
-	db.lock = lock
-	o.keeper.watch(db.holdsReports)
-	return db, nil
-}
-
-// openMended repairs the identities first: they say which files are whose.
-func openMended(o Options, m *mending) (*DB, error) {
-	if m != nil {
+	if o.mending = m; m != nil {
+		// Identities say which files belong to which key.
 		if err := m.mendIdentities(&o); err != nil {
 			return nil, err
 		}
 	}
-	o.mending = m
-	return openAll(o)
-}
-
-// newDB makes an empty database.
-func newDB(o Options) (*DB, error) {
-	db := &DB{
-		opt:           o,
-		keyed:         signature.NewKeyed(o.Key[:]),
-		spamShape:     o.spamShape(),
-		revokedShape:  o.revokedShape(),
-		countsShape:   o.countsShape(),
-		classShape:    o.classShape(),
-		sketchShape:   o.sketchShape(),
-		sites:         make(map[origin]*siteState),
-		uses:          make(map[siteTarget]*siteUse),
-		saved:         make(map[string]savedState),
-		measured:      make(map[measuredFilter]measuredError),
-		measuredParts: make(map[measuredPart]measuredError),
-		lastSave:      o.Now(),
-		leastParts:    minParts,
-		mending:       o.mending,
-	}
-	db.sipKeys = sketchSipKeys(db.keyed)
-	var err error
-	if db.burst, err = newBurstCounter(&o); err != nil {
+	burst, err := newBurstCounter(&o)
+	if err != nil {
 		return nil, err
 	}
-	id, _ := hex.DecodeString(KeyID(o.Key))
-	db.keyID = [8]byte(id)
-	db.view.Store(&view{voices: &voices{members: o.Members}})
-	db.own = newOwnVotes(db.votesKey(o.Site))
-	db.voters.Store(new([]*voter))
-	db.never = newNeverList(newSipKey(db.keyed.Sum(purposeNever)))
+	keys, err := openKeys(o)
+	if err != nil {
+		return nil, err
+	}
+	db := &DB{keyspace: keys[0], keys: keys, burst: burst}
+	if len(keys) > 1 {
+		db.previous = &DB{keyspace: keys[1], keys: keys[1:]}
+	}
 	return db, nil
+}
+
+// Previous returns the database of Options.PreviousKey alone, for an exchange of its own;
+// nil if there is no such key. Whatever changes this one changes it, too. Close ends both,
+// and Run does the periodic work of both.
+func (db *DB) Previous() *DB { return db.previous }
+
+// each runs f for every keyspace and stops at the first error.
+func (db *DB) each(f func(*keyspace) error) error {
+	for _, ks := range db.keys {
+		if err := f(ks); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// all runs f for every keyspace, whether or not it fails in one, and joins the errors.
+func (db *DB) all(f func(*keyspace) error) (err error) {
+	for _, ks := range db.keys {
+		err = errors.Join(err, f(ks))
+	}
+	return err
+}
+
+// ready reports why the journal of a keyspace cannot be written, as far as is known.
+func (db *DB) ready() error {
+	return db.each(func(ks *keyspace) error { return ks.journal.ready() })
 }
 
 // Close writes a snapshot and unlocks the folder. No other method may run at the
 // same time or follow, except those that only read the filters.
 func (db *DB) Close() error {
-	if db.closed.Swap(true) {
+	if db.closed.Load() {
 		return ErrClosed
 	}
-	err := db.save()
-	err = errors.Join(err, db.journal.close(), db.pub.close(db.opt.Dir))
-	if db.previous != nil {
-		err = errors.Join(err, db.previous.Close())
-	}
+	err := db.all((*keyspace).close)
 	if db.lock != nil {
 		err = errors.Join(err, db.opt.keeper.write(true), db.lock.Unlock())
 	}
@@ -212,9 +160,9 @@ const (
 	maxJournalBytes = 64 << 20 // a snapshot is made earlier when the journal is this long
 )
 
-// Run does the periodic work until ctx ends: counts to disk every second,
-// generations that age out, snapshots every ten minutes or 64 MiB of journal; of the
-// previous key's database, too. It returns nil at ctx's end. Faults of the disk are logged and tried again.
+// Run does the periodic work until ctx ends, and then returns nil: counts to disk every
+// second, generations that expire, snapshots every ten minutes or 64 MiB of journal. Faults
+// of the disk are logged, and the work is tried again.
 func (db *DB) Run(ctx context.Context) error {
 	tick := time.NewTicker(syncInterval)
 	defer tick.Stop()
@@ -237,41 +185,13 @@ func (db *DB) Run(ctx context.Context) error {
 	}
 }
 
+// maintain does the work of one second.
 func (db *DB) maintain() error {
-	db.expire()
-	db.own.expire(db.votesGeneration())
-	db.pub.compact()
-	err := errors.Join(db.journal.flush(), db.journal.list.raiseLater(db.journal.durable, db.opt.Now()),
-		db.pub.write(db.opt.Dir, db.opt.Now()), db.opt.keeper.write(false))
-	if db.saveDue() {
-		err = errors.Join(err, db.save())
-	}
-	if db.previous != nil {
-		err = errors.Join(err, db.previous.maintain())
-	}
-	return err
+	return errors.Join(db.all((*keyspace).tick), db.opt.keeper.write(false))
 }
 
-// saveDue says that it is time for snapshots: by the clock, by the journal's
-// length, or since something stands in no journal. What failed is tried again
-// after a minute.
-func (db *DB) saveDue() bool {
-	db.snapshotMu.Lock()
-	defer db.snapshotMu.Unlock()
-	now := db.opt.Now()
-	if wait := now.Sub(db.triedSave); wait >= 0 && wait < saveRetry {
-		return false
-	}
-	age := now.Sub(db.lastSave)
-	return age >= saveInterval || age < 0 || db.journal.snapshotDue() ||
-		db.journal.bytesFrom(0)-db.journalBase.Load() > maxJournalBytes
-}
-
-// Fault is what keeps this site's state from being written, while it lasts. It
+// Fault returns what keeps this site's state from being written, while it lasts. It
 // is cheap.
 func (db *DB) Fault() error {
-	return db.inOrder(func(d *DB) error { return d.journal.lastFault() })
+	return db.each(func(ks *keyspace) error { return ks.journal.lastFault() })
 }
-
-// self is this site in its present life.
-func (db *DB) self() origin { return origin{db.opt.Site, db.pub.epoch()} }

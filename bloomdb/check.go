@@ -15,26 +15,40 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
-// Check validates the invariants of memory and disk: parts decode to what their
-// totals say, the joined bits of the others are exactly the union of the
-// parts that are heard, generations stand in order, and every file in the folder reads without
-// a fault. Reports and deltas should rest while it runs.
-func (db *DB) Check() error {
-	v := db.view.Load()
-	err := errors.Join(v.checkOrder(), db.checkFiles())
+// Check validates the invariants of memory and disk: parts decode to what their totals
+// say, the joined bits are the union of the trusted parts, generations are in order, and
+// every file in the folder can be read. No reports or deltas should arrive while it runs.
+func (db *DB) Check() error { return db.checkEach((*keyspace).check) }
+
+// CheckFiles reads every file of the state folder as Open would, and returns one error that
+// names all damaged ones. Reports and mail may go on meanwhile; snapshots wait.
+func (db *DB) CheckFiles() error { return db.checkEach((*keyspace).checkFiles) }
+
+// checkEach runs a check on every keyspace, and names the previous one in its errors.
+func (db *DB) checkEach(check func(*keyspace) error) (err error) {
+	for i, ks := range db.keys {
+		e := check(ks)
+		if e != nil && i > 0 {
+			e = fmt.Errorf("previous federation key: %w", e)
+		}
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
+// check is Check for one keyspace.
+func (ks *keyspace) check() error {
+	v := ks.view.Load()
+	err := errors.Join(v.checkOrder(), ks.checkFiles())
 	for _, g := range v.reports {
 		for _, kind := range reportKinds {
 			if e := g.listing(kind).check(); e != nil {
 				err = errors.Join(err, fmt.Errorf("%s generation %d: %w", kind, g.num, e))
 			}
 		}
-	}
-	for _, g := range v.reports {
 		if e := g.checkMask(); e != nil {
 			err = errors.Join(err, fmt.Errorf("mask of spam generation %d: %w", g.num, e))
 		}
-	}
-	for _, g := range v.reports {
 		if e := checkUsed(g.domains); e != nil {
 			err = errors.Join(err, fmt.Errorf("domains generation %d: %w", g.num, e))
 		}
@@ -47,11 +61,6 @@ func (db *DB) Check() error {
 		}
 		if e := checkUsed(g.own); e != nil {
 			err = errors.Join(err, fmt.Errorf("counts generation %d: %w", g.num, e))
-		}
-	}
-	if db.previous != nil {
-		if e := db.previous.Check(); e != nil {
-			err = errors.Join(err, fmt.Errorf("previous federation key: %w", e))
 		}
 	}
 	return err
@@ -91,7 +100,7 @@ func (l *listing) check() error {
 	var union, all []filter.Cell
 	for i := range filter.Blocks(l.others.Shape().Size(), false) {
 		union = union[:0]
-		for _, p := range l.heard {
+		for _, p := range l.trusted {
 			union = p.part.Block(i, union)
 		}
 		slices.SortFunc(union, func(a, b filter.Cell) int { return int(int64(a.Pos) - int64(b.Pos)) })
@@ -135,27 +144,15 @@ func checkUsed(c *filter.Counts) error {
 	return nil
 }
 
-// CheckFiles reads every file of the state folder as Open would, and names all that is
-// damaged, joined in one error. Reports and mail may go on beside it; snapshots wait.
-func (db *DB) CheckFiles() error {
-	err := db.checkFiles()
-	if db.previous != nil {
-		if e := db.previous.checkFiles(); e != nil {
-			err = errors.Join(err, fmt.Errorf("previous federation key: %w", e))
-		}
-	}
-	return err
-}
-
-// checkFiles does that for the files of one key.
-func (db *DB) checkFiles() error {
-	db.snapshotMu.Lock()
-	defer db.snapshotMu.Unlock()
-	if err := db.journal.flush(); err != nil {
+// checkFiles is CheckFiles for one keyspace.
+func (ks *keyspace) checkFiles() error {
+	ks.snapshotMu.Lock()
+	defer ks.snapshotMu.Unlock()
+	if err := ks.journal.flush(); err != nil {
 		return err
 	}
-	_, err := readIdentity(db.opt.Dir)
-	return errors.Join(err, checkFolder(db.opt.Dir, db.keyID, db.checkVotes))
+	_, err := readIdentity(ks.opt.Dir)
+	return errors.Join(err, checkFolder(ks.opt.Dir, ks.keyID, ks.checkVotes))
 }
 
 // CheckFolder reads every file of a state folder that no database has open, as Open would,
@@ -254,4 +251,17 @@ func checkFolder(dir string, keyID [8]byte, votes func(name string) error) error
 		err = errors.Join(err, e)
 	}
 	return err
+}
+
+// checkMask holds a mask against itself and against the shape of its filters.
+func (g *reportGeneration) checkMask() error {
+	if g.mask == nil {
+		return nil
+	}
+	for _, b := range []*filter.Bits{g.spam.own, g.spam.others} {
+		if b != nil && !b.Shape().Equal(g.mask.shape) {
+			return fmt.Errorf("made for %v, the filter has %v", g.mask.shape, b.Shape())
+		}
+	}
+	return g.mask.check()
 }

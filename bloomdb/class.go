@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
-	"github.com/spambloom/spambloom/signature"
 )
 
 // Class says what sort of spam a message was reported as. The zero value is
@@ -49,7 +48,7 @@ const (
 // message has as many signatures as were planned for, and every report a class.
 const classError = 1e-3
 
-// Classes lists all classes in the order in which people are told of them.
+// Classes lists all classes in the order in which they are shown.
 func Classes() []Class {
 	return []Class{ClassPhish, ClassScam, ClassMalware, ClassBulk, ClassOther}
 }
@@ -109,39 +108,27 @@ type labels [namedClasses + 1]filter.Hash
 // labels derives them from the signature's positions in the spam filter, which
 // are all that the journal knows of it. One keyed digest serves all classes, a
 // lane each, since digests are what costs most when a message is judged.
-func (db *DB) labels(h filter.Hash) (l labels) {
+func (st *store) labels(h filter.Hash) (l labels) {
 	lanes := h.Bytes()
-	digest := filter.HashBytes(db.keyed.Sum(purposeClass, lanes[:]))
+	digest := filter.HashBytes(st.keyed.Sum(purposeClass, lanes[:]))
 	for c := ClassMalware; c.Named(); c++ {
 		l[c] = stretch(digest[c-1])
 	}
 	return l
 }
 
-// classOf is the gravest class under which a signature's listing that stands was
-// reported: in a generation that no revocation has taken back, here or under the other
-// key, by a site that reported the signature there.
-func (db *DB) classOf(v *view, s signature.Signature, h filter.Hash, other *knowledge) Class {
-	class := ClassOther
-	l := db.labels(h)
-	for _, g := range v.reports {
-		if g.revoked.has(h) || other.revokedSince(s, g.num) {
-			break // and all that is older
-		}
-		if !g.lists(h) {
-			continue
-		}
-		for c := ClassMalware; c.Named() && c != class; c++ {
-			if g.reportedAs(l[c], h) {
-				class = c
-				break
-			}
+// graverClass returns the gravest class under which a site reported a key, or one that is
+// known already and at least as grave.
+func (g *reportGeneration) graverClass(l *labels, h filter.Hash, known Class) Class {
+	for c := ClassMalware; c.Named() && c != known; c++ {
+		if g.reportedAs(l[c], h) {
+			return c
 		}
 	}
-	return class
+	return known
 }
 
-// reportedAs says whether some site that reported a key did so under a class. This
+// reportedAs reports whether some site that reported a key did so under a class. This
 // one is asked first, and other sites' parts only where their joined bits say yes:
 // parts are slow.
 func (g *reportGeneration) reportedAs(label, h filter.Hash) bool {
@@ -157,14 +144,14 @@ func (g *reportGeneration) reportedAs(label, h filter.Hash) bool {
 
 // classesBySite names the classes under which each site reported a key, the
 // gravest first.
-func (db *DB) classesBySite(g *reportGeneration, h filter.Hash) map[string][]Class {
+func (st *store) classesBySite(g *reportGeneration, h filter.Hash) map[string][]Class {
 	by := make(map[string][]Class)
-	l := db.labels(h)
+	l := st.labels(h)
 	for c := ClassMalware; c.Named(); c++ {
 		if !g.classes.has(l[c]) {
 			continue
 		}
-		for _, site := range g.classes.sites(l[c], db.opt.Site) {
+		for _, site := range g.classes.sites(l[c], st.opt.Site) {
 			by[site] = append(by[site], c)
 		}
 	}
@@ -174,40 +161,20 @@ func (db *DB) classesBySite(g *reportGeneration, h filter.Hash) map[string][]Cla
 // keptClass is the class with which a report is written to the journal: none
 // where classes are off, or where the generation's class filter is full, which is
 // said once. A report is never refused for its class.
-func (db *DB) keptClass(c Class, gen int64) Class {
-	if !db.opt.Reports.Classes || !c.Named() {
+func (st *store) keptClass(c Class, gen int64) Class {
+	if !st.opt.Reports.Classes || !c.Named() {
 		return ClassOther
 	}
 	t := target{classFilter, gen}
-	own, err := db.ownBits(t, db.shapeFor(t))
+	own, err := st.ownBits(t, st.shapeFor(t))
 	if err == nil {
-		err = db.fits(fmt.Sprintf("class filter generation %d", gen), own.Shape(), own.Ones(), t)
+		err = st.fits(fmt.Sprintf("class filter generation %d", gen), own.Shape(), own.Ones(), t)
 	}
 	if err != nil {
-		if db.classesLost.Swap(gen) != gen {
-			db.opt.Log.Warn("reports are kept without their class", "error", err)
+		if st.classesLost.Swap(gen) != gen {
+			st.opt.Log.Warn("reports are kept without their class", "error", err)
 		}
 		return ClassOther
 	}
 	return c
-}
-
-// joinable leaves out of a delta the sections of classes that can't be joined,
-// which is said once for each site: they cost nobody its reports. Where classes
-// are off, nobody wants them.
-func (db *DB) joinable(d delta, state *siteState) []deltaSection {
-	return slices.DeleteFunc(d.sections, func(s deltaSection) bool {
-		if db.unwanted(s.target.kind) {
-			return true
-		}
-		if s.target.kind != classFilter {
-			return false
-		}
-		err := db.acceptable(d.origin, s)
-		if err != nil && !state.classesRefused {
-			state.classesRefused = true
-			db.opt.Log.Warn("classes of another site's reports are not known here", "site", d.origin.site, "error", err)
-		}
-		return err != nil
-	})
 }

@@ -288,8 +288,10 @@ func TestWrongLabels(t *testing.T) {
 	var keys []filter.Hash
 	fill(spamFilter, listed, func() filter.Hash { keys = append(keys, randomHash(r)); return keys[len(keys)-1] })
 	wrong := 0.0
+	q := question{ks: db.keyspace, view: db.current()}
 	for _, h := range keys {
-		if db.classOf(db.view.Load(), signature.Signature{}, h, nil).Named() {
+		f := q.signature(signature.Signature{}, h, everywhere, true)
+		if m, _ := f.match(); m.Class.Named() {
 			wrong++
 		}
 	}

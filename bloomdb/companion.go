@@ -11,12 +11,12 @@ import (
 // RestsOn notes durably that a file beside the database holds what this site must not lose.
 // From then on Open refuses with a *DamageError if the file is missing or empty. The caller
 // has written the file.
-func (db *DB) RestsOn(path string) error {
-	name, err := filepath.Rel(db.opt.Dir, path)
+func (ks *keyspace) RestsOn(path string) error {
+	name, err := filepath.Rel(ks.opt.Dir, path)
 	if err != nil {
 		return err
 	}
-	p := &db.pub
+	p := &ks.pub
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
 	if slices.Contains(p.id.Companions, name) {
@@ -26,14 +26,14 @@ func (db *DB) RestsOn(path string) error {
 		return err
 	}
 	p.id.Companions, p.dirty = append(slices.Clone(p.id.Companions), name), true
-	return p.writeLocked(db.opt.Dir, db.opt.Now())
+	return p.writeLocked(ks.opt.Dir, ks.opt.Now())
 }
 
 // checkCompanions names the companions that are missing or empty. Repair goes on without
 // them; an empty NAME.damaged keeps the loss in the status until it is removed.
-func (db *DB) checkCompanions(id identity) (missing error) {
+func (ks *keyspace) checkCompanions(id identity) (missing error) {
 	for _, name := range id.Companions {
-		path := filepath.Join(db.opt.Dir, name)
+		path := filepath.Join(ks.opt.Dir, name)
 		info, err := os.Stat(path)
 		switch {
 		case err == nil && info.Size() > 0:
@@ -43,11 +43,11 @@ func (db *DB) checkCompanions(id identity) (missing error) {
 		case errors.Is(err, fs.ErrNotExist):
 			err = errMissing
 		}
-		if db.mending == nil {
+		if ks.mending == nil {
 			missing = errors.Join(missing, damaged(path, 0, err))
 			continue
 		}
-		if err := db.mendMissing(path, err, "all that it held"); err != nil {
+		if err := ks.mendMissing(path, err, "all that it held"); err != nil {
 			return err
 		}
 	}

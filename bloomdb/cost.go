@@ -35,26 +35,26 @@ func latest(trails []Trail) int64 {
 // the whole. It is the greater of two parts: that of the signatures' filter, and that
 // of the sketches' filter, of which revocations have as small a part as of the other. A full
 // filter of sketches takes none, and costs nothing.
-func (db *DB) Cost(set signature.Set, revoke bool) float64 {
-	kind, room, entries := spamFilter, db.opt.keysPerGeneration(), db.opt.sketchEntriesPerGeneration()
+func (st *store) Cost(set signature.Set, revoke bool) float64 {
+	kind, room, entries := spamFilter, st.opt.keysPerGeneration(), st.opt.sketchEntriesPerGeneration()
 	if revoke {
 		kind, room, entries = revokedFilter, room/revokedShare, entries/revokedShare
 		set.Sketches = evenAskOnly(set.Sketches)
 	}
-	t := target{kind, db.opt.generation(kind, db.opt.Now())}
-	g := db.view.Load().report(t.gen)
+	t := target{kind, st.opt.generation(kind, st.opt.Now())}
+	g := st.view.Load().report(t.gen)
 	var keys []filter.Hash
-	for _, s := range slices.Concat(set.Signatures, db.domainSignatures(kind, set)) {
-		keys = append(keys, db.reportHash(s))
+	for _, s := range slices.Concat(set.Signatures, st.domainSignatures(kind, set)) {
+		keys = append(keys, st.reportHash(s))
 	}
 	var own, sketches *filter.Bits
 	if g != nil {
 		own, sketches = g.listing(kind).own, g.sketches.own
 	}
 	cost := float64(absent(own, keys)) / room
-	full := sketches != nil && db.fits("sketch filter", sketches.Shape(), sketches.Ones(), target{sketchFilter, t.gen}) != nil
-	if !full && !db.unwanted(sketchFilter) {
-		seeds := db.entrySeeds(db.reported(set.Sketches), sketchListOf(kind), t.gen)
+	full := sketches != nil && st.fits("sketch filter", sketches.Shape(), sketches.Ones(), target{sketchFilter, t.gen}) != nil
+	if !full && !st.unwanted(sketchFilter) {
+		seeds := st.entrySeeds(st.reported(set.Sketches), sketchListOf(kind), t.gen)
 		cost = max(cost, float64(absent(sketches, stretchAll(seeds)))/entries)
 	}
 	return cost

@@ -1,20 +1,20 @@
-// Package bloomdb holds what this site knows: which signatures were reported as
-// spam, which listings were taken back, how often each message was seen, here
-// and on every other site of the federation. It owns the state folder and its
-// formats (FORMAT.md), the generations and their ageing, and the records of the
-// exchange. It does no network I/O: package exchange carries the records.
+// Package bloomdb is the database of one site: which signatures were reported as spam,
+// which listings were revoked, how often each message was seen, here and on every other
+// site of the federation. It owns the state folder and its formats (FORMAT.md), the
+// generations and their expiry, and the records of the exchange. It does no network I/O:
+// package exchange carries the records.
 //
 //	Report, Revoke  -> journal, fsync -> own bits        -> pending delta
-//	Retouch         -> journal, fsync -> the generation's mask, told to nobody
+//	Retouch         -> journal, fsync -> the generation's mask, which is not published
 //	Count           -> own cells -> journal (each second) -> pending delta
 //	Apply           -> the origin's part, and the bits of all others joined
-//	Judge, Explain  <- own bits, others' bits, own cells, parts' cells
+//	Judge, Explain  <- own bits, others' bits, own cells, parts' cells: gather, unite, decide
 //	Run             -> journal fsync, new and aged-out generations, snapshots
 //	NextDelta       <- pending changes; Published lets the journal go
-//	NewSnapshot     <- own filters, for who comes too late for the deltas
-//	Votes           <- own recent reports, for who does not trust this site in full
-//	HearVotes       -> those of a site that we do not; asked by Judge, joined with nothing
-//	Backup          <- all files of one moment, to be copied while the database runs
+//	NewSnapshot     <- own filters, for sites that missed deltas
+//	Votes           <- own recent reports, for sites that do not fully trust this one
+//	HearVotes       -> those of a site that is not fully trusted; Judge asks each one
+//	Backup          <- all files as they are at one time, to be copied while the database runs
 //
 // # State
 //
@@ -97,16 +97,24 @@
 // Defer asks it whether a message nobody reported comes too often right now, and
 // remembers in a second such ring that the message was put off, so that it is once.
 //
-// # Roll-over
+// # Keys
 //
-// What is held under one federation key cannot be asked under another. While the key is
-// rolled over there are two databases, and two folders, one for each (rollover.go). What
-// is reported, taken back, retouched, declared, counted and muted here goes to both, and
-// Judge asks both as one: the newest generation wins across them, and no site counts
-// twice. Each is exchanged with the sites that have its key. The previous one is left out
-// when what was reported before has aged out. Only the never-list does not age: what is
-// declared under the previous key only must be declared again, and Open says how many
-// messages that are.
+// A keyspace is everything that this site holds under one federation key: it has a folder
+// of its own and knows of no other key, since nothing held under one key can be looked up
+// under another. DB holds one of them, and two while the key is rolled over (rollover.go).
+//
+// What is reported, revoked, retouched, declared, counted and muted here changes both:
+// prepared in both, written in both, then shown in both (update.go). Judge gathers the facts
+// of each, unites them and decides (judge.go): the newest generation wins across them, and
+// no site counts twice. Each is exchanged with the sites that have its key. The previous
+// keyspace can be removed when what was reported before has expired. Only the never-list
+// does not expire: what is declared under the previous key only must be declared again, and
+// Open logs how many messages that are.
+//
+// Locks: those of the first keyspace are taken before those of the second one. Within one
+// the order is never.changing, retouchMu, snapshotMu, sitesMu, voters.changing, the
+// publisher's deltaMu, the journal's syncMu and mu. All others are taken last. Judge takes
+// only the read locks of the never-list and of masks.
 //
 // # Durability
 //

@@ -8,50 +8,48 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// How link domains are used. A domain never lists a message by having been in a
-// reported one: spam links to everyone's pages. It does so in two ways.
+// How link domains are used. A domain never lists a message just because a reported message
+// contains it: spam links to everyone's pages. It is used in two ways.
 //
-// Corroboration: the domains of a reported message stand in the spam filter as
-// signatures of signature.KindDomain, so that all sites know them. A message with a
-// weak sketch match, of which too few keys were found, is listed where one of its
-// domains is, too.
+// Corroboration: the domains of a reported message are stored in the spam filter as
+// signatures of signature.KindDomain, so that all sites have them. A message with a weak
+// sketch match, of which too few keys were found, is listed if one of its domains is
+// listed, too.
 //
-// Alone: this site counts, for each domain, the campaigns in which it was reported,
-// and the sightings of mail with it that was not listed. A domain with Campaigns or
-// more campaigns that hardly ever occurs in other mail is spam's alone, and lists
-// what links to it. The counts are of this site only, and are not exchanged: no site
-// has to believe another one's ratio.
+// Alone: for each domain this site counts the campaigns in which it was reported, and the
+// sightings of mail with it that was not listed. A domain with Campaigns or more campaigns
+// that hardly ever occurs in other mail is found in spam only, and lists the messages that
+// link to it. The counts are of this site only and are not exchanged: no site has to
+// believe another one's ratio.
 //
-// A campaign is a report of a message that nothing but its domain listed when the
-// report came. So a message reported by many is one campaign, and so are its
-// near-duplicates. What keeps reporters of a newsletter from making its domain
-// spam's alone is the other half: each of its copies that came here before it was
-// reported is a sighting, of which only one a campaign is forgiven. A newsletter
-// that two read and one reports each time has as many sightings as campaigns left
-// over, and is never over the limit. The price is that a spammer who sends this site
-// many copies before the first report has his domain listed late, or never; those
-// copies are what text and sketches are for. Who gets a newsletter alone at a site,
-// and reports every issue, does have it listed at that site, and only there.
+// A campaign is a report of a message that nothing but its domain listed when the report
+// came. So a message reported by many is one campaign, and so are its near-duplicates.
+// Sightings keep reporters of a newsletter from having its domain listed: each copy that
+// came here before it was reported is a sighting, of which only one a campaign is ignored.
+// A newsletter that two people read and one reports each time has as many sightings as
+// campaigns, and is never over the limit. The price is that the domain of a spammer who
+// sends this site many copies before the first report is listed late, or never; text and
+// sketches list those copies. If only one person at a site receives a newsletter, and
+// reports every issue, it is listed at that site, and only there.
 //
-// Revoking a message revokes its domains, too: none of them is spam's alone in a
+// Revoking a message revokes its domains, too: none of them lists anything alone in a
 // generation in which some site revoked it, nor afterwards until it is reported again.
 // So a wrong listing ends at once, on all sites and however many campaigns there were.
-// It counts them as seen revokedSightings times beside: the campaign is taken back,
-// and some more. A message that was revoked is no campaign when it is reported again.
+// A revocation also counts as revokedSightings sightings: the campaign is taken back, and
+// some more. A message that was revoked is no campaign when it is reported again.
 //
-// Mail that its domain alone listed is not counted as seen. Nobody reports what is in
+// Mail that was listed by its domain alone is not counted as seen. Nobody reports what is in
 // the junk folder already, so that such sightings would end every listing after a few
-// copies, right or wrong. A wrong one ends when someone takes a message out of the junk
-// folder, which revokes it, or else with the generations of its campaigns.
+// copies, right or wrong. A wrong one ends when a user takes a message out of the junk
+// folder, which revokes it, or else when the generations of its campaigns expire.
 //
-// Domains of signature.WellKnown, and those an administrator names, do neither.
+// Domains of signature.WellKnown, and those an administrator names, are not used.
 //
-// Counts stand in one refined counting filter a generation of reports, made with the
-// first count: 1.6 MiB, for domainsPlanned entries, of which a domain has two, under
-// keys of their own. A count is never too low. A full filter counts 0.8 % of its
-// entries too high, and so does it 3 % of absent ones, mostly by one; sightings
-// counted too high only spare a domain. It is written to the journal without waiting
-// for the disk, like counts of messages: a crash loses up to a second.
+// Each generation of reports has one refined counting filter, made with the first count: 1.6
+// MiB, for domainsPlanned entries, of which a domain has two, under keys of their own. A
+// count is never too low. In a full filter 0.8 % of its entries are too high, and 3 % of
+// absent ones, mostly by one; sightings that are too high only spare a domain. Counts are
+// written to the journal without waiting for the disk: a crash loses up to a second.
 const (
 	domainsPlanned   = 400_000 // entries a generation
 	reportedDomains  = 4       // of a message that a report lists
@@ -62,25 +60,25 @@ const (
 	ordinaryShare = 10
 )
 
-// DomainOptions say what link domains do. Sites may differ.
+// DomainOptions set how link domains are used. Sites may differ.
 type DomainOptions struct {
-	// Campaigns is from how many reported campaigns on a domain that hardly occurs
-	// in other mail lists messages; default 3. Below 0: never, and nothing is counted.
+	// Campaigns is the least number of reported campaigns by which a domain that hardly
+	// occurs in other mail lists messages; default 3. Below 0: none, and nothing is counted.
 	Campaigns int
-	// NeverAlone are registrable domains that say nothing against a message, beside
-	// those of signature.WellKnown.
+	// NeverAlone are registrable domains that are not used, beside those of
+	// signature.WellKnown.
 	NeverAlone []string
 }
 
-// domainCounts are what this site knows of a domain, over all generations.
+// domainCounts are this site's counts of a domain, over all generations.
 type domainCounts struct {
 	campaigns, sightings uint64
 	newest               int64 // generation with a campaign
 }
 
-// isSpams is the rule for a domain that is spam's alone. Each campaign has one
-// sighting of its own.
-func (c domainCounts) isSpams(campaigns int) bool {
+// isSpamOnly reports whether a domain is found in spam only, or nearly so. Each campaign
+// has one sighting of its own.
+func (c domainCounts) isSpamOnly(campaigns int) bool {
 	others := c.sightings - min(c.sightings, c.campaigns)
 	return campaigns > 0 && c.campaigns >= uint64(campaigns) && others <= c.campaigns/ordinaryShare
 }
@@ -89,16 +87,16 @@ func (c domainCounts) isSpams(campaigns int) bool {
 type domainKeys struct{ campaigns, sightings filter.Hash }
 
 // domainKeys takes two lanes of one keyed digest for each.
-func (db *DB) domainKeys(domain string) domainKeys {
-	h := filter.HashBytes(db.keyed.Sum(purposeDomain, []byte(domain)))
+func (st *store) domainKeys(domain string) domainKeys {
+	h := filter.HashBytes(st.keyed.Sum(purposeDomain, []byte(domain)))
 	return domainKeys{filter.Hash{h[0], h[1]}, filter.Hash{h[2], h[3]}}
 }
 
-// speaking are the domains of a message that may say something against it.
-func (db *DB) speaking(domains []string) []string {
+// judgedDomains returns the domains of a message that can count against it.
+func (o *Options) judgedDomains(domains []string) []string {
 	var list []string
 	for _, d := range domains[:min(len(domains), maxSetDomains)] {
-		if !signature.WellKnown(d) && !slices.Contains(db.opt.Domains.NeverAlone, d) {
+		if !signature.WellKnown(d) && !slices.Contains(o.Domains.NeverAlone, d) {
 			list = append(list, d)
 		}
 	}
@@ -108,9 +106,10 @@ func (db *DB) speaking(domains []string) []string {
 // maxSetDomains is how many domains of a set count: what signature.Set has at most.
 const maxSetDomains = 16
 
-// domainSignatures are listed and taken back with a message's own.
-func (db *DB) domainSignatures(kind filterKind, set signature.Set) []signature.Signature {
-	domains := db.speaking(set.Domains)
+// domainSignatures returns the signatures of domains, which are listed and revoked with those
+// of the message.
+func (st *store) domainSignatures(kind filterKind, set signature.Set) []signature.Signature {
+	domains := st.opt.judgedDomains(set.Domains)
 	if kind == spamFilter {
 		domains = domains[:min(len(domains), reportedDomains)]
 	}
@@ -122,61 +121,21 @@ func (db *DB) domainSignatures(kind filterKind, set signature.Set) []signature.S
 	return signatures
 }
 
-// judgeLinks leaves weak matches out that the never-list has, before domains make
-// listings of them.
-func (k *knowledge) judgeLinks(e *Evidence, domains []string, c *coverage) {
-	e.Weak = slices.DeleteFunc(e.Weak, func(m Match) bool { return c.spares(m.Signature) })
-	k.addDomains(e, domains)
-}
-
-// addDomains asks what the domains of a message say against it, where nothing else
-// has listed it and it was not revoked itself.
-func (k *knowledge) addDomains(e *Evidence, domains []string) {
-	if len(e.Matches) > 0 || len(domains) == 0 {
-		return
-	}
-	domains = k.db.speaking(domains)
-	if m, ok := k.spamsAlone(domains); ok {
-		e.Matches, e.Listed = append(e.Matches, m), true
-		return
-	}
-	if len(e.Weak) == 0 {
-		return
-	}
-	for _, d := range domains {
-		s := signature.DomainSignature(d)
-		m, ok := k.match(s, k.db.reportHash(s))
-		m.Domain = d
-		if ok && corroborates(m, e.Weak) {
-			e.Matches, e.Listed = append(e.Matches, e.Weak[0], m), true
-			return
-		}
-	}
-}
-
-// corroborates decides whether a reported domain makes a weak match a listing: where
-// both stand.
+// corroborates reports whether a reported domain makes a weak match a listing: both must
+// stand.
 func corroborates(domain Match, weak []Match) bool {
 	return !domain.Revoked && len(weak) > 0 && !weak[0].Revoked
 }
 
-// spamsAlone looks for the first domain that is spam's alone.
-func (k *knowledge) spamsAlone(domains []string) (m Match, ok bool) {
-	if k.db.unwanted(domainFilter) || !k.countsDomains() {
-		return m, false
-	}
-	for _, d := range domains {
-		s := signature.DomainSignature(d)
-		if c := k.domain(d); c.isSpams(k.db.opt.Domains.Campaigns) && !k.revokedByAny(s, c.newest) {
-			return Match{Signature: s, Domain: d, Generation: c.newest, Sites: []string{k.db.opt.Site}}, true
-		}
-	}
-	return m, false
+// countsDomains reports whether any link domain was counted.
+func (q *question) countsDomains() bool {
+	return slices.ContainsFunc(q.view.reports, func(g *reportGeneration) bool { return g.domains != nil })
 }
 
-// revokedSince says whether a key was revoked in a generation or a newer one.
-func (v *view) revokedSince(gen int64, h filter.Hash) bool {
-	return slices.ContainsFunc(v.reports, func(g *reportGeneration) bool { return g.num >= gen && g.revoked.has(h) })
+// unite returns the counts of both keyspaces. The previous one has counted all that the
+// current one has, and more: the larger numbers hold.
+func (c domainCounts) unite(o domainCounts) domainCounts {
+	return domainCounts{max(c.campaigns, o.campaigns), max(c.sightings, o.sightings), max(c.newest, o.newest)}
 }
 
 // domain sums a domain's counts over the generations.
@@ -195,61 +154,65 @@ func (v *view) domain(k domainKeys) (c domainCounts) {
 	return c
 }
 
-// isCampaign says whether a report of a message is a campaign of its own: neither it
+// isCampaign reports whether a report of a message is a campaign of its own: neither it
 // nor a near-duplicate was reported yet, revoked or not. Else each report of a revoked
-// message would be one more, since it is not listed by the one before.
+// message would be one more, since it is not listed by the one before. Of a message without
+// domains to count it is false.
 func (db *DB) isCampaign(set signature.Set) bool {
+	if db.unwanted(domainFilter) || len(db.opt.judgedDomains(set.Domains)) == 0 {
+		return false
+	}
 	return !slices.ContainsFunc(db.Judge(set).Matches, func(m Match) bool { return m.Signature.Kind != signature.KindDomain })
 }
 
-// Saw counts the domains of a message that came n times and was judged so. Who counts
-// a message and judges it calls Saw last: else its own sighting would speak for it. It
-// does not wait for the disk. An error means that the counts stand in memory only.
-func (db *DB) Saw(set signature.Set, e Evidence, n uint32) error {
+// CountDomains counts the link domains of a message that arrived n times, unless e, its
+// verdict, lists it. Call it after Judge: else the message would count in its own favour.
+// It does not wait for the disk. After an error the counts are in memory only.
+func (db *DB) CountDomains(set signature.Set, e Evidence, n uint32) error {
 	if e.Listed || n == 0 {
 		return nil
 	}
-	return db.inBoth(func(d *DB) error {
-		return d.countDomains(set, n, func(k domainKeys) filter.Hash { return k.sightings })
+	return db.all(func(ks *keyspace) error {
+		return ks.addDomainCounts(set, n, func(k domainKeys) filter.Hash { return k.sightings })
 	})
 }
 
 // countListed counts the domains of a report that is a campaign, or of a revocation.
-// Either is on disk by now, so that a fault here is no fault of it.
-func (db *DB) countListed(kind filterKind, set signature.Set, campaign bool) {
+// Either is on disk by now, so that a fault here is only logged.
+func (ks *keyspace) countListed(kind filterKind, set signature.Set, campaign bool) {
 	var err error
 	switch {
 	case kind == revokedFilter:
-		err = db.countDomains(set, revokedSightings, func(k domainKeys) filter.Hash { return k.sightings })
+		err = ks.addDomainCounts(set, revokedSightings, func(k domainKeys) filter.Hash { return k.sightings })
 	case campaign:
-		err = db.countDomains(set, 1, func(k domainKeys) filter.Hash { return k.campaigns })
+		err = ks.addDomainCounts(set, 1, func(k domainKeys) filter.Hash { return k.campaigns })
 	}
 	if err != nil {
-		db.opt.Log.Warn("a report's link domains are not counted", "error", err)
+		ks.opt.Log.Warn("a report's link domains are not counted", "error", err)
 	}
 }
 
-func (db *DB) countDomains(set signature.Set, n uint32, key func(domainKeys) filter.Hash) error {
-	domains := db.speaking(set.Domains)
-	if len(domains) == 0 || db.unwanted(domainFilter) {
+func (ks *keyspace) addDomainCounts(set signature.Set, n uint32, key func(domainKeys) filter.Hash) error {
+	domains := ks.opt.judgedDomains(set.Domains)
+	if len(domains) == 0 || ks.unwanted(domainFilter) {
 		return nil
 	}
-	if db.closed.Load() {
+	if ks.closed.Load() {
 		return ErrClosed
 	}
-	t := target{domainFilter, db.opt.generation(domainFilter, db.opt.Now())}
-	own, err := db.ownDomains(t.gen, domainsShape())
+	t := target{domainFilter, ks.opt.generation(domainFilter, ks.opt.Now())}
+	own, err := ks.ownDomains(t.gen, domainsShape())
 	if err != nil {
 		return err
 	}
 	for _, d := range domains {
-		h := key(db.domainKeys(d))
-		at, e := db.journal.append(record{target: t, hashes: []filter.Hash{h}, count: own.Add(h, min(n, filter.MaxValue))})
+		h := key(ks.domainKeys(d))
+		at, e := ks.journal.append(record{target: t, hashes: []filter.Hash{h}, count: own.Add(h, min(n, filter.MaxValue))})
 		if e != nil {
 			err = e
 			continue
 		}
-		db.journal.done(at)
+		ks.journal.done(at)
 	}
 	return err
 }
@@ -257,41 +220,31 @@ func (db *DB) countDomains(set signature.Set, n uint32, key func(domainKeys) fil
 func domainsShape() filter.CountsShape { return filter.SizeCounts(domainsPlanned) }
 
 // ownDomains returns the counts of domains of a generation, made where missing.
-func (db *DB) ownDomains(gen int64, s filter.CountsShape) (*filter.Counts, error) {
+func (st *store) ownDomains(gen int64, s filter.CountsShape) (*filter.Counts, error) {
 	in := func(g *reportGeneration) **filter.Counts { return &g.domains }
-	return findOrMake(db, gen, inReports(in), func() (*filter.Counts, error) { return filter.NewCounts(s) })
+	return findOrMake(st, gen, inReports(in), func() (*filter.Counts, error) { return filter.NewCounts(s) })
 }
 
-// domainStatus describes a generation's counts of domains.
-func (db *DB) domainStatus(g *reportGeneration, self *SiteStatus) FilterStatus {
-	t := target{domainFilter, g.num}
-	f := FilterStatus{Kind: t.kind.String(), Generation: g.num, Start: db.opt.start(t)}
-	f.Fill = float64(g.domains.Used()) / float64(g.domains.Shape().Size())
-	f.Memory, f.Saturated = g.domains.Bytes(), g.domains.Saturated()
-	self.Cells += g.domains.Used()
-	self.Memory += f.Memory
-	return f
-}
-
-// DomainTrace is what is known of one link domain of a message.
+// DomainTrace is what this site and others have of one link domain of a message.
 type DomainTrace struct {
 	Domain    string
-	Ignored   bool   // it is on a list of domains that say nothing
+	Ignored   bool   // it is on a list of domains that are not used
 	Campaigns uint64 // reported here
 	Sightings uint64 // here, in mail that was not listed
-	Alone     bool   // it is spam's alone
+	Alone     bool   // it is found in spam only
 	Reported  *Match // some site reported a message with it; nil: none
 }
 
-// ExplainDomains says what speaks for and against the domains of a message.
+// ExplainDomains traces the link domains of a message.
 func (db *DB) ExplainDomains(set signature.Set) []DomainTrace {
-	k := db.know(signature.Set{})
+	var buf [1]question
+	asked, p := db.ask(buf[:0], signature.Set{}), db.opt.policy()
 	var traces []DomainTrace
 	for _, d := range set.Domains[:min(len(set.Domains), maxSetDomains)] {
-		c, s := k.domain(d), signature.DomainSignature(d)
-		t := DomainTrace{Domain: d, Ignored: len(db.speaking([]string{d})) == 0, Campaigns: c.campaigns, Sightings: c.sightings}
-		t.Alone = !t.Ignored && c.isSpams(db.opt.Domains.Campaigns) && !k.revokedByAny(s, c.newest)
-		if m, ok := k.match(s, db.reportHash(s)); ok {
+		l := gatherLink(asked, d, true, p)
+		t := DomainTrace{Domain: d, Ignored: len(db.opt.judgedDomains([]string{d})) == 0, Campaigns: l.counts.campaigns, Sightings: l.counts.sightings}
+		t.Alone = !t.Ignored && l.isSpamOnly(p)
+		if m, ok := l.reports.match(); ok {
 			m.Domain = d
 			t.Reported = &m
 		}
@@ -300,7 +253,7 @@ func (db *DB) ExplainDomains(set signature.Set) []DomainTrace {
 	return traces
 }
 
-// validDomains says what is wrong with the options of domains.
+// validDomains returns what is wrong with the options of domains.
 func (o *Options) validDomains() error {
 	if o.Domains.Campaigns > 1_000_000 {
 		return fmt.Errorf("domain campaigns %d: must be at most 1,000,000", o.Domains.Campaigns)

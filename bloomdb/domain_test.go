@@ -33,11 +33,11 @@ func TestDomainRule(t *testing.T) {
 		{0, 0, false}, {2, 2, false}, {3, 0, true}, {3, 3, true}, {3, 4, false}, {9, 10, false},
 		{10, 11, true}, {10, 12, false}, {100, 110, true}, {100, 111, false}, {1, 1000, false},
 	} {
-		if got := (domainCounts{campaigns: c.campaigns, sightings: c.sightings}).isSpams(3); got != c.want {
+		if got := (domainCounts{campaigns: c.campaigns, sightings: c.sightings}).isSpamOnly(3); got != c.want {
 			t.Errorf("%d campaigns, %d sightings: %v", c.campaigns, c.sightings, got)
 		}
 	}
-	if (domainCounts{campaigns: 5}).isSpams(-1) {
+	if (domainCounts{campaigns: 5}).isSpamOnly(-1) {
 		t.Error("the rule is off, and lists")
 	}
 }
@@ -80,7 +80,7 @@ func see(t *testing.T, db *DB, set signature.Set, n uint32) Evidence {
 		t.Fatal(err)
 	}
 	e := db.Judge(set)
-	if err := db.Saw(set, e, n); err != nil {
+	if err := db.CountDomains(set, e, n); err != nil {
 		t.Fatal(err)
 	}
 	return e
@@ -355,7 +355,7 @@ func TestDomainModel(t *testing.T) {
 				}
 				reported[n] = true
 			case 3:
-				step(db.Saw(set, db.Judge(set), 1))
+				step(db.CountDomains(set, db.Judge(set), 1))
 				if !listed {
 					sightings[d]++
 				}

@@ -6,11 +6,10 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Reportable is what of a message Report would list now, without the parts that are
-// declared never to be spam; else why it would not: ErrNothing, ErrNever, ErrFull,
-// ErrClosed, or the disk's fault while it lasts. It writes nothing, but where the
-// journal has a fault, it tries whether that is over. Nothing is promised: a report
-// that follows may find a fault of its own.
+// Reportable returns what Report would list of a message now: all but the parts that are
+// declared never to be spam. Errors are those of Report: ErrNothing, ErrNever, ErrFull,
+// ErrClosed, or the disk's fault while it lasts. It writes nothing; after a fault of the
+// journal it checks whether that is over. A report that follows may still fail.
 func (db *DB) Reportable(set signature.Set) (signature.Set, error) {
 	err := db.writable(set)
 	if err == nil {
@@ -22,7 +21,7 @@ func (db *DB) Reportable(set signature.Set) (signature.Set, error) {
 	return set, err
 }
 
-// Revocable is Reportable for Revoke, which ErrNever does not concern.
+// Revocable is Reportable for Revoke; it never returns ErrNever.
 func (db *DB) Revocable(set signature.Set) error {
 	if err := db.writable(set); err != nil {
 		return err
@@ -30,17 +29,17 @@ func (db *DB) Revocable(set signature.Set) error {
 	return db.roomFor(revokedFilter)
 }
 
-// roomFor says why this site's filters of a kind would take nothing more now, in either
-// database: the generation is full, or the disk has a fault.
+// roomFor returns why this site's filters of a kind cannot be changed now, under one of the
+// keys: the generation is full, or the disk has a fault.
 func (db *DB) roomFor(kind filterKind) error {
-	err := db.inOrder(func(d *DB) error {
-		t := target{kind, d.opt.generation(kind, d.opt.Now())}
-		g := d.view.Load().report(t.gen)
+	err := db.each(func(ks *keyspace) error {
+		t := target{kind, ks.opt.generation(kind, ks.opt.Now())}
+		g := ks.view.Load().report(t.gen)
 		if g == nil || g.listing(kind).own == nil {
 			return nil
 		}
 		own := g.listing(kind).own
-		return d.fits(kind.String()+" filter", own.Shape(), own.Ones(), t)
+		return ks.fits(kind.String()+" filter", own.Shape(), own.Ones(), t)
 	})
 	if err != nil {
 		return err
@@ -63,8 +62,8 @@ func (db *DB) Essence(set signature.Set) signature.Set {
 	sketches := make([]signature.Sketch, 0, min(len(set.Sketches), maxSketches))
 	for _, s := range set.Sketches[:min(len(set.Sketches), maxSketches)] {
 		var keyed []func(uint64) uint64
-		for _, d := range db.both() {
-			if sip, ok := d.sipKeys[s.Kind]; ok {
+		for _, ks := range db.keys {
+			if sip, ok := ks.sipKeys[s.Kind]; ok {
 				keyed = append(keyed, sip.hash)
 			}
 		}
@@ -88,8 +87,8 @@ const leastKeys = 20
 // reporters, each anchor may be shared with another one. With 4 of 12 it would be 96 %;
 // but then one person who reports a text of which a third is known spam lists what the
 // rest of it is.
-func (db *DB) Anchors(s signature.Sketch) []uint64 {
-	sip, ok := db.sipKeys[s.Kind]
+func (st *store) Anchors(s signature.Sketch) []uint64 {
+	sip, ok := st.sipKeys[s.Kind]
 	switch {
 	case !ok || s.AskOnly:
 		return nil
@@ -108,7 +107,7 @@ func (db *DB) Anchors(s signature.Sketch) []uint64 {
 // listed by their word: all of an image's, and all but 4 of a text's. Then no group that
 // is stored says anything of other text that stands in the message beside: a match needs
 // 8 keys of it, and with a reported domain, which one reporter may name, 5.
-func (db *DB) AnchorsNeed(kind signature.Kind, n int) int {
+func (st *store) AnchorsNeed(kind signature.Kind, n int) int {
 	if kind == signature.KindImage {
 		return n
 	}

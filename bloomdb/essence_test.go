@@ -160,7 +160,7 @@ func TestEssenceIsStoredTheSame(t *testing.T) {
 			set.Signatures = with(signature.Set{}, signature.KindAttachment, "terms").Signatures
 		}
 		essence := db.Essence(set)
-		for _, d := range db.both() {
+		for _, d := range db.keys {
 			for kind, sketches := range map[filterKind]func(signature.Set) []signature.Sketch{
 				spamFilter:    func(s signature.Set) []signature.Sketch { return s.Sketches },
 				revokedFilter: func(s signature.Set) []signature.Sketch { return evenAskOnly(s.Sketches) },
@@ -185,13 +185,13 @@ func TestEssenceIsStoredTheSame(t *testing.T) {
 }
 
 // recordsOf are the records that a report or a revocation would write.
-func recordsOf(t *rapid.T, db *DB, kind filterKind, set signature.Set, sketches []signature.Sketch) []record {
-	p, err := db.newPosting(target{kind, db.opt.generation(kind, db.opt.Now())}, set, db.reported(sketches), ClassOther)
+func recordsOf(t *rapid.T, ks *keyspace, kind filterKind, set signature.Set, sketches []signature.Sketch) []record {
+	r, err := ks.newReport(target{kind, ks.opt.generation(kind, ks.opt.Now())}, set, ks.reported(sketches), ClassOther)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.release()
-	return append([]record{p.report}, p.sketches...)
+	r.release()
+	return append([]record{r.signatures}, r.sketches...)
 }
 
 // A revoked essence of a message that was only asked for takes the listing back.

@@ -114,3 +114,16 @@ func checkNewer(path string) error {
 	}
 	return nil
 }
+
+// writeChecked writes bytes and their CRC32C.
+func writeChecked(w io.Writer, b []byte) error {
+	_, err := w.Write(seal(b))
+	return err
+}
+
+func trailing(rest []byte) error {
+	if len(rest) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d bytes too many", len(rest))
+}

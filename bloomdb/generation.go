@@ -80,7 +80,7 @@ type origin struct {
 type view struct {
 	reports []*reportGeneration // newest first
 	counts  []*countGeneration  // newest first
-	voices  *voices             // which sites' parts are asked
+	trusted *trustedSites       // the sites whose parts are looked up
 }
 
 type reportGeneration struct {
@@ -95,10 +95,10 @@ type reportGeneration struct {
 
 // listing is one bit filter of a generation in its three forms.
 type listing struct {
-	own    *filter.Bits // this site's; nil before its first key
-	others *filter.Bits // all heard parts joined; nil before the first part
-	parts  []sitePart   // each other site's
-	heard  []sitePart   // those that are asked: of sites that have a say
+	own     *filter.Bits // this site's; nil before its first key
+	others  *filter.Bits // the bits of all trusted parts, joined; nil before the first part
+	parts   []sitePart   // each other site's
+	trusted []sitePart   // of trusted sites: only these are looked up
 }
 
 type countGeneration struct {
@@ -230,40 +230,39 @@ func (o *Options) start(t target) time.Time {
 
 // aged says that a generation is older than those kept. A generation of the
 // future is not: a clock set back must not destroy what is known.
-func (db *DB) aged(t target) bool {
-	return t.gen <= db.opt.generation(t.kind, db.opt.Now())-int64(db.opt.keep(t.kind))
+func (st *store) aged(t target) bool {
+	return t.gen <= st.opt.generation(t.kind, st.opt.Now())-int64(st.opt.keep(t.kind))
 }
 
 // early says that a generation is further ahead than the clocks of sites may
 // differ: more than one period.
-func (db *DB) early(t target) bool {
-	return t.gen > db.opt.generation(t.kind, db.opt.Now())+1
+func (st *store) early(t target) bool {
+	return t.gen > st.opt.generation(t.kind, st.opt.Now())+1
 }
 
-// holdsReports reports whether there are reports, of any site, under this key or the
-// previous one.
-func (db *DB) holdsReports() bool {
-	for _, g := range db.view.Load().reports {
+// holdsReports reports whether there are reports, of any site.
+func (ks *keyspace) holdsReports() bool {
+	for _, g := range ks.view.Load().reports {
 		for _, kind := range reportKinds {
 			if l := g.listing(kind); l.own != nil || len(l.parts) > 0 {
 				return true
 			}
 		}
 	}
-	return len(*db.voters.Load()) > 0 || db.previous != nil && db.previous.holdsReports()
+	return len(ks.voters.all()) > 0
 }
 
 // change makes a new view. edit may replace the slices' elements and must not
 // change what they point to; it runs under db.viewMu.
-func (db *DB) change(edit func(v *view) error) error {
-	db.viewMu.Lock()
-	defer db.viewMu.Unlock()
-	old := db.view.Load()
-	next := &view{reports: slices.Clone(old.reports), counts: slices.Clone(old.counts), voices: old.voices}
+func (st *store) change(edit func(v *view) error) error {
+	st.viewMu.Lock()
+	defer st.viewMu.Unlock()
+	old := st.view.Load()
+	next := &view{reports: slices.Clone(old.reports), counts: slices.Clone(old.counts), trusted: old.trusted}
 	if err := edit(next); err != nil {
 		return err
 	}
-	db.view.Store(next)
+	st.view.Store(next)
 	return nil
 }
 
@@ -288,7 +287,7 @@ func (v *view) editReport(num int64, f func(g *reportGeneration) error) error {
 	}
 	for _, kind := range reportKinds {
 		l := g.listing(kind)
-		l.heard = v.voices.heard(l.parts)
+		l.trusted = v.trusted.only(l.parts)
 	}
 	v.reports[i] = &g
 	return nil
@@ -310,7 +309,7 @@ func (v *view) editCount(num int64, f func(g *countGeneration) error) error {
 	if err := f(&g); err != nil {
 		return err
 	}
-	g.countedParts = counted(v.voices.heard(g.parts))
+	g.countedParts = counted(v.trusted.only(g.parts))
 	v.counts[i] = &g
 	return nil
 }
@@ -339,11 +338,11 @@ type slot[G, T any] struct {
 }
 
 // findOrMake returns what a generation has in a slot, made where missing.
-func findOrMake[G, T any](db *DB, gen int64, s slot[G, T], build func() (*T, error)) (made *T, err error) {
-	if g := s.find(db.view.Load(), gen); g != nil && *s.in(g) != nil {
+func findOrMake[G, T any](st *store, gen int64, s slot[G, T], build func() (*T, error)) (made *T, err error) {
+	if g := s.find(st.view.Load(), gen); g != nil && *s.in(g) != nil {
 		return *s.in(g), nil
 	}
-	err = db.change(func(v *view) error {
+	err = st.change(func(v *view) error {
 		return s.edit(v, gen, func(g *G) (err error) {
 			at := s.in(g)
 			if *at == nil {
@@ -363,22 +362,22 @@ func inReports[T any](in func(*reportGeneration) **T) slot[reportGeneration, T] 
 
 // ownBits returns this site's filter of a generation, made where missing with
 // the given shape.
-func (db *DB) ownBits(t target, s filter.BitsShape) (*filter.Bits, error) {
+func (st *store) ownBits(t target, s filter.BitsShape) (*filter.Bits, error) {
 	in := func(g *reportGeneration) **filter.Bits { return &g.listing(t.kind).own }
-	return findOrMake(db, t.gen, inReports(in), func() (*filter.Bits, error) { return filter.NewBits(s) })
+	return findOrMake(st, t.gen, inReports(in), func() (*filter.Bits, error) { return filter.NewBits(s) })
 }
 
 // ownCounts is ownBits for the counting filter.
-func (db *DB) ownCounts(gen int64, s filter.CountsShape) (*filter.Counts, error) {
+func (st *store) ownCounts(gen int64, s filter.CountsShape) (*filter.Counts, error) {
 	in := func(g *countGeneration) **filter.Counts { return &g.own }
 	at := slot[countGeneration, filter.Counts]{(*view).count, (*view).editCount, in}
-	return findOrMake(db, gen, at, func() (*filter.Counts, error) { return filter.NewCounts(s) })
+	return findOrMake(st, gen, at, func() (*filter.Counts, error) { return filter.NewCounts(s) })
 }
 
 // shapeFor is the shape of a bit filter in a generation: that of what is there
 // already, which may come from an earlier setting, else that of the options.
-func (db *DB) shapeFor(t target) filter.BitsShape {
-	if g := db.view.Load().report(t.gen); g != nil {
+func (st *store) shapeFor(t target) filter.BitsShape {
+	if g := st.view.Load().report(t.gen); g != nil {
 		l := g.listing(t.kind)
 		if l.own != nil {
 			return l.own.Shape()
@@ -392,13 +391,13 @@ func (db *DB) shapeFor(t target) filter.BitsShape {
 	}
 	switch t.kind {
 	case revokedFilter:
-		return db.revokedShape
+		return st.revokedShape
 	case classFilter:
-		return db.classShape
+		return st.classShape
 	case sketchFilter:
-		return db.sketchShape
+		return st.sketchShape
 	}
-	return db.spamShape
+	return st.spamShape
 }
 
 // keepAged is for how many seconds a generation that aged out is held, out of
@@ -407,10 +406,10 @@ func (db *DB) shapeFor(t target) filter.BitsShape {
 const keepAged = 600
 
 // current is the view without what has aged out.
-func (db *DB) current() view {
-	v := *db.view.Load()
-	now := db.opt.Now()
-	oldest := func(k filterKind) int64 { return db.opt.generation(k, now) - int64(db.opt.keep(k)) + 1 }
+func (st *store) current() view {
+	v := *st.view.Load()
+	now := st.opt.Now()
+	oldest := func(k filterKind) int64 { return st.opt.generation(k, now) - int64(st.opt.keep(k)) + 1 }
 	reports, counts := oldest(spamFilter), oldest(countFilter)
 	for len(v.reports) > 0 && v.reports[len(v.reports)-1].num < reports {
 		v.reports = v.reports[:len(v.reports)-1]
@@ -423,22 +422,22 @@ func (db *DB) current() view {
 
 // expire drops the generations that aged out, when it has seen them at keepAged
 // calls in turn; Run calls it each second.
-func (db *DB) expire() {
-	all, v := db.view.Load(), db.current()
+func (ks *keyspace) expire() {
+	all, v := ks.view.Load(), ks.current()
 	if len(all.reports) == len(v.reports) && len(all.counts) == len(v.counts) {
-		db.agedTicks = 0
+		ks.agedTicks = 0
 		return
 	}
-	if db.agedTicks++; db.agedTicks < keepAged {
+	if ks.agedTicks++; ks.agedTicks < keepAged {
 		return
 	}
-	db.agedTicks = 0
-	_ = db.change(func(v *view) error {
-		v.reports = slices.DeleteFunc(v.reports, func(g *reportGeneration) bool { return db.aged(target{spamFilter, g.num}) })
-		v.counts = slices.DeleteFunc(v.counts, func(g *countGeneration) bool { return db.aged(target{countFilter, g.num}) })
+	ks.agedTicks = 0
+	_ = ks.change(func(v *view) error {
+		v.reports = slices.DeleteFunc(v.reports, func(g *reportGeneration) bool { return ks.aged(target{spamFilter, g.num}) })
+		v.counts = slices.DeleteFunc(v.counts, func(g *countGeneration) bool { return ks.aged(target{countFilter, g.num}) })
 		return nil
 	})
-	db.forget()
+	ks.forget()
 }
 
 // allParts lists the other sites' parts of every filter.
@@ -457,4 +456,8 @@ func (v *view) allParts() iter.Seq2[target, []sitePart] {
 			}
 		}
 	}
+}
+
+func differs(there, here shape) error {
+	return fmt.Errorf("%w: there %v, here %v", ErrParameters, there.bits(), here.bits())
 }

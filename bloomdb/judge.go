@@ -1,309 +1,490 @@
 package bloomdb
 
 import (
+	"cmp"
 	"slices"
-	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Evidence is the answer to both questions about one message.
-type Evidence struct {
-	Listed  bool    // some signature was reported and not revoked
-	Class   Class   // the gravest of the matches that stand
-	Matches []Match // the signatures with a listing, revoked or not; those that stand first
-	Weak    []Match // sketches of which fewer keys were found than a match needs; none is revoked
-	Votes   int     // sites heard by their votes that vote for the message, see VotesError
-	Count   uint64  // how often the message was seen: the largest over its counting keys, all sites summed
-	Sites   int     // listed: sites that reported a signature; else sites that counted it
-
-	// Never says that the message is on the never-list. It is listed then only for an
-	// attachment that the declared message did not have.
-	Never  bool
-	Spared []Match // listings that do not count, since the never-list has the message or the part
-
-	Limits signature.Limits // that bit while the filters were asked: LimitGroups or none
-}
-
-// Match is a signature that was reported. The newest generation wins, within one
-// the revocation wins.
-type Match struct {
-	Signature  signature.Signature
-	Revoked    bool
-	Class      Class    // the gravest under which a listing that stands was reported
-	Generation int64    // the newest that lists it: number of the period since 1970
-	Sites      []string // that reported it in that generation
-
-	// Of a sketch, whose Signature has the anchor in its digest's first 8 bytes: the
-	// keys that were found of those asked for, and how many of them a match needs.
-	Found, Need, Keys int
-
-	Domain string // of a link; of signature.KindDomain only
-
-	// Votes says that it is listed by the votes of Sites, of which Options.Votes must
-	// agree. They tell no generation. A revocation in any generation revokes it.
-	Votes bool
-}
-
-// Judge asks the filters. It does no I/O and cannot fail.
+// Judge looks a message up in the filters. It does no I/O and cannot fail.
+//
+//	gather  what the filters of one keyspace contain of the message; no rule is applied
+//	unite   the facts of two keyspaces, while the federation key is rolled over
+//	decide  what they mean; the never-list comes last
+//
+// Both keyspaces have the same periods, so that their generations can be compared. A site
+// that has both keys publishes everything twice: sites of one generation are united, and of
+// the counts of one site the larger one holds.
 func (db *DB) Judge(set signature.Set) Evidence {
-	k := db.know(set)
-	var e Evidence
-	hashes := make([]filter.Hash, 0, 8)
-	for _, s := range set.Signatures {
-		hashes = append(hashes, db.reportHash(s))
+	var buf [1]question
+	e := judge(db.ask(buf[:0], set), db.opt.policy())
+	if e.isSpared() {
+		db.never.spared.Add(1)
 	}
-	found := k.found(set.Signatures, hashes, make([]bool, 0, 8))
-	for i, s := range set.Signatures {
-		if !found[i] {
-			continue
-		}
-		if m, ok := k.match(s, hashes[i]); ok {
-			if !m.Revoked && db.opt.Reports.Classes {
-				m.Class = k.classOf(s, hashes[i])
-			}
-			if !m.Revoked {
-				e.Listed = true
-				e.Class = gravest(e.Class, m.Class)
-			}
-			e.Matches = append(e.Matches, m)
-		}
-	}
-	k.addSketches(&e, set.Signatures)
-	k.judgeVotes(&e, set.Signatures)
-	c := db.covers(set)
-	k.judgeLinks(&e, set.Domains, &c)
-	slices.SortStableFunc(e.Matches, func(a, b Match) int { return boolOrder(a.Revoked) - boolOrder(b.Revoked) })
-	counters := 0
-	for _, s := range set.Counting {
-		if n, sites := k.seen(s); n > e.Count {
-			e.Count, counters = n, sites
-		}
-	}
-	e.Sites = counters
-	if e.Listed {
-		e.Sites = reporters(e.Matches)
-	}
-	db.spare(&c, &e, counters)
 	return e
 }
 
-func boolOrder(b bool) int {
-	if b {
-		return 1
+// judge answers a question that is put to one keyspace or to two.
+func judge(asked []question, p policy) Evidence {
+	f := gather(asked)
+	if f.needsLinks(p) {
+		f.links = gatherLinks(asked, len(f.weak()) > 0, p)
 	}
-	return 0
+	return f.decide(p)
 }
 
-// reporters counts the sites behind the matches that stand.
-func reporters(matches []Match) int {
-	var sites []string
-	for _, m := range matches {
-		if !m.Revoked {
-			sites = append(sites, m.Sites...)
+// ask appends the questions to all keyspaces.
+func (db *DB) ask(asked []question, set signature.Set) []question {
+	hasSketches, hasMasks := false, false
+	for _, ks := range db.keys {
+		asked = append(asked, question{ks: ks, view: ks.current(), facts: facts{set: set}})
+		v := &asked[len(asked)-1].view
+		hasSketches = hasSketches || len(set.Sketches) > 0 && v.hasSketches()
+		hasMasks = hasMasks || len(db.keys) > 1 && v.hasMasks()
+	}
+	for i := range asked {
+		q := &asked[i]
+		if q.isLayered = hasMasks; len(set.Signatures) > len(q.few) {
+			q.many = make([]filter.Hash, len(set.Signatures))
+		}
+		for i, s := range set.Signatures {
+			q.hashes()[i] = q.ks.reportHash(s)
+		}
+		if hasSketches {
+			q.groups = q.ks.asked(set.Sketches)
 		}
 	}
-	slices.Sort(sites)
-	return len(slices.Compact(sites))
+	return asked
 }
 
-// found appends to dst, for each key, whether some spam filter has it; match
-// looks at those closely. All keys are asked at once, filter by filter, so that
-// their cache misses overlap: for most mail, that is all there is to do.
-func (v *view) found(keys []filter.Hash, dst []bool) []bool {
-	from := len(dst)
-	for range keys {
-		dst = append(dst, false)
+// gather asks all keyspaces. A first round of lookups finds what any of them may have.
+func gather(asked []question) facts {
+	var buf [8]span
+	f := hits{signatures: buf[:0]}
+	for range asked[0].set.Signatures {
+		f.signatures = append(f.signatures, nowhere)
 	}
-	answers := make([]bool, 0, 8)
-	for _, g := range v.reports {
-		for _, b := range [...]*filter.Bits{g.spam.own, g.spam.others} {
-			if b == nil {
-				continue
-			}
-			answers = b.HasBatch(keys, answers[:0])
-			for i, ok := range answers {
-				dst[from+i] = dst[from+i] || ok
-			}
+	for i := range asked {
+		asked[i].find(&f)
+	}
+	for i := range asked {
+		asked[i].gather(&f)
+	}
+	united := asked[0].facts
+	for _, q := range asked[1:] {
+		united = unite(united, q.facts)
+	}
+	return united
+}
+
+// find adds what this keyspace may have.
+func (q *question) find(f *hits) {
+	q.view.find(q.hashes(), f.signatures)
+	for _, s := range q.groups {
+		if len(s.groups) >= signature.MaxAsked {
+			q.limits |= signature.LimitGroups
+		}
+		if sketch := q.sketch(s); len(sketch.matches) > 0 {
+			q.sketches = append(q.sketches, sketch)
+			f.sketches |= 1 << s.number
 		}
 	}
-	return dst
+	q.voters, q.vote = q.votes()
+	f.votes += len(q.voters)
 }
 
-// match looks for the newest generation that lists a key, and for a revocation
-// in that one or a newer one. What the other key's database takes back counts, too.
-func (v *view) match(s signature.Signature, h filter.Hash, self string, other *knowledge) (m Match, ok bool) {
-	for i, g := range v.reports {
-		if !g.lists(h) || other.retouched(s, g.num) {
+// gather looks closely at what was found in any keyspace.
+func (q *question) gather(f *hits) {
+	for i, in := range f.signatures {
+		if !in.isEmpty() {
+			q.signatures = append(q.signatures, q.signature(q.set.Signatures[i], q.hashes()[i], in, q.ks.opt.Reports.Classes))
+		}
+	}
+	for _, s := range q.groups {
+		if f.sketches&(1<<s.number) != 0 && !slices.ContainsFunc(q.sketches, func(o sketchFacts) bool { return o.number == s.number }) {
+			q.sketches = append(q.sketches, sketchFacts{number: s.number, revoked: q.sketchRevoked(s)})
+		}
+	}
+	if f.sketches != 0 || f.votes >= q.ks.opt.Votes {
+		q.askMessage()
+	}
+	for i, s := range q.set.Counting {
+		q.counts = q.view.counted(q.counts, i, q.ks.countHash(s), q.ks.opt.Site)
+	}
+	q.never = q.ks.never.covers(&q.set, q.hashes())
+}
+
+// signature walks through the generations, newest first, down to the oldest one in which
+// any keyspace may list it. Without classes it stops at the newest listing: sites' parts
+// are slow.
+func (q *question) signature(s signature.Signature, h filter.Hash, in span, classes bool) signatureFacts {
+	f := signatureFacts{signature: s, revoked: neverRevoked}
+	class := ClassOther
+	var l labels
+	for _, g := range q.view.reports {
+		if g.num < in.oldest || !q.isLayered && len(f.listed) > 0 && (!classes || f.revoked != neverRevoked) {
+			break
+		}
+		if f.revoked == neverRevoked && g.revoked.has(h) {
+			f.revoked = g.num
+		}
+		if q.isLayered && g.mask.retouched(h) {
+			f.retouched = append(f.retouched, g.num)
+		}
+		if g.num > in.newest || !g.lists(h) {
 			continue
 		}
-		sites := g.spam.sites(h, self)
-		if len(sites) == 0 {
-			continue // no site reported it: only the union of several has these bits
+		if len(f.listed) == 0 || q.isLayered {
+			// Where no site has all of its bits, several of them have together.
+			if sites := g.spam.sites(h, q.ks.opt.Site); len(sites) > 0 {
+				f.listed = append(f.listed, listedIn{g.num, sites})
+			}
 		}
-		revoked := slices.ContainsFunc(v.reports[:i+1], func(g *reportGeneration) bool { return g.revoked.has(h) }) ||
-			other.revokedSince(s, g.num)
-		return Match{Signature: s, Revoked: revoked, Generation: g.num, Sites: sites}, true
+		if !classes || f.revoked != neverRevoked {
+			continue
+		}
+		if l == (labels{}) {
+			l = q.ks.labels(h)
+		}
+		if c := g.graverClass(&l, h, class); c != class {
+			class = c
+			f.classes = append(f.classes, classedIn{g.num, c})
+		}
+	}
+	return f
+}
+
+// sketch walks through the generations, newest first, down to the one whose match stands
+// if no other keyspace takes it back.
+func (q *question) sketch(s kindGroups) sketchFacts {
+	f := sketchFacts{number: s.number, revoked: neverRevoked}
+	query := newSketchQuery(s, reportedGroups)
+	for _, g := range q.view.reports {
+		list := query.overlaps(g, q.ks.opt.Site, suffices, false)
+		if len(list) == 0 {
+			continue
+		}
+		if len(f.matches) == 0 {
+			f.revoked = q.sketchRevoked(s)
+		}
+		best, isStrong := query.best(list)
+		f.matches = append(f.matches, sketchMatch{q.ks.sketchMatch(&query, list, best, g.num), isStrong})
+		if isStrong && g.num > max(f.revoked, q.message.revoked) && !q.isLayered && !slices.Contains(q.message.retouched, g.num) {
+			break
+		}
+	}
+	return f
+}
+
+// sketchRevoked is the newest generation with a revocation of a near-duplicate: of one
+// site's, enough of one of the message's groups, whichever it is. The groups of a revoked
+// message need not be those by which it was listed, which are of another message. Nothing
+// older than a revocation of the message itself is looked for.
+func (q *question) sketchRevoked(s kindGroups) int64 {
+	q.askMessage()
+	query := newSketchQuery(s, revokedGroups)
+	for _, g := range q.view.reports {
+		if g.num <= q.message.revoked {
+			break
+		}
+		if len(query.overlaps(g, q.ks.opt.Site, enough, false)) > 0 {
+			return g.num
+		}
+	}
+	return neverRevoked
+}
+
+// askMessage gathers what speaks against a listing of the message itself, once.
+func (q *question) askMessage() {
+	if q.isMessageKnown {
+		return
+	}
+	q.isMessageKnown, q.message.revoked = true, neverRevoked
+	var buf [4]filter.Hash
+	hashes := buf[:0]
+	for i, s := range q.set.Signatures {
+		if isOfMessage(s.Kind) {
+			hashes = append(hashes, q.hashes()[i])
+		}
+	}
+	for _, g := range q.view.reports {
+		if q.message.revoked == neverRevoked && slices.ContainsFunc(hashes, g.revoked.has) {
+			q.message.revoked = g.num
+		}
+		if g.mask != nil && slices.ContainsFunc(hashes, g.mask.retouched) {
+			q.message.retouched = append(q.message.retouched, g.num)
+		}
+	}
+}
+
+// gatherLinks asks for the link domains that can list the message: those that are found in
+// spam only, and beside a weak match all that were reported.
+func gatherLinks(asked []question, isWeak bool, p policy) (links []linkFacts) {
+	isCounted := false
+	for i := range asked {
+		isCounted = isCounted || p.campaigns > 0 && asked[i].countsDomains()
+	}
+	if !isWeak && !isCounted {
+		return nil
+	}
+	for _, d := range asked[0].ks.opt.judgedDomains(asked[0].set.Domains) {
+		if l := gatherLink(asked, d, isWeak, p); isWeak || l.counts.isSpamOnly(p.campaigns) {
+			links = append(links, l)
+		}
+	}
+	return links
+}
+
+// gatherLink asks for one domain. Its reports are looked up if wantsReports is true, or if
+// this site found it in spam only.
+func gatherLink(asked []question, domain string, wantsReports bool, p policy) linkFacts {
+	l := linkFacts{domain: domain}
+	for i := range asked {
+		l.counts = l.counts.unite(asked[i].view.domain(asked[i].ks.domainKeys(domain)))
+	}
+	isSpamOnly := l.counts.isSpamOnly(p.campaigns)
+	if !wantsReports && !isSpamOnly {
+		return l
+	}
+	s := signature.DomainSignature(domain)
+	l.reports = signatureFacts{signature: s, revoked: neverRevoked}
+	for i := range asked {
+		q, h := &asked[i], asked[i].ks.reportHash(s)
+		if wantsReports {
+			l.reports = l.reports.unite(q.signature(s, h, everywhere, false))
+		}
+		if isSpamOnly { // revocations matter since the newest campaign
+			l.reports = l.reports.unite(q.signature(s, h, span{neverRevoked, l.counts.newest}, false))
+		}
+	}
+	return l
+}
+
+// unite returns the facts of two keyspaces about one message.
+func unite(a, b facts) facts {
+	a.signatures = slices.Clone(a.signatures)
+	for i := range a.signatures { // of one message they are the same in all keyspaces
+		a.signatures[i] = a.signatures[i].unite(b.signatures[i])
+	}
+	a.sketches = merged(a.sketches, b.sketches, func(s, o sketchFacts) bool { return s.number == o.number },
+		func(s *sketchFacts, o sketchFacts) { *s = s.unite(o) })
+	a.message = messageFacts{max(a.message.revoked, b.message.revoked), slices.Concat(a.message.retouched, b.message.retouched)}
+	a.voters, a.vote = mergedNames(a.voters, b.voters), min(a.vote, b.vote)
+	a.counts = merged(summedCounts(a.counts), summedCounts(b.counts), siteCount.isSame,
+		func(c *siteCount, o siteCount) { c.count = max(c.count, o.count) })
+	slices.SortStableFunc(a.counts, func(c, o siteCount) int { return cmp.Compare(c.number, o.number) })
+	a.never = a.never.unite(b.never)
+	a.limits |= b.limits
+	return a
+}
+
+func (f signatureFacts) unite(o signatureFacts) signatureFacts {
+	f.listed = merged(f.listed, o.listed, func(l, o listedIn) bool { return l.gen == o.gen },
+		func(l *listedIn, o listedIn) { l.sites = mergedNames(l.sites, o.sites) })
+	slices.SortFunc(f.listed, func(l, o listedIn) int { return cmp.Compare(o.gen, l.gen) })
+	f.revoked = max(f.revoked, o.revoked)
+	f.retouched = slices.Concat(f.retouched, o.retouched)
+	f.classes = slices.Concat(f.classes, o.classes)
+	return f
+}
+
+// unite keeps of two alike of one generation that of s.
+func (s sketchFacts) unite(o sketchFacts) sketchFacts {
+	s.matches = merged(s.matches, o.matches,
+		func(m, o sketchMatch) bool { return m.Generation == o.Generation && m.isStrong == o.isStrong },
+		func(m *sketchMatch, o sketchMatch) { m.Sites = mergedNames(m.Sites, o.Sites) })
+	slices.SortStableFunc(s.matches, func(m, o sketchMatch) int { return cmp.Compare(o.Generation, m.Generation) })
+	s.revoked = max(s.revoked, o.revoked)
+	return s
+}
+
+func (c siteCount) isSame(o siteCount) bool {
+	return c.number == o.number && c.site == o.site && c.gen == o.gen
+}
+
+// summedCounts adds up the counts of each site's lives.
+func summedCounts(counts []siteCount) []siteCount {
+	return merged(nil, counts, siteCount.isSame, func(c *siteCount, o siteCount) { c.count += o.count })
+}
+
+// needsLinks reports whether link domains may list the message: nothing else does, revoked
+// or not.
+func (f *facts) needsLinks(p policy) bool {
+	if len(f.set.Domains) == 0 || len(f.voters) >= p.votes {
+		return false
+	}
+	for i := range f.signatures {
+		if _, ok := f.signatures[i].match(); ok {
+			return false
+		}
+	}
+	for i := range f.sketches {
+		if m, ok := f.sketches[i].match(f.message); ok && m.isStrong {
+			return false
+		}
+	}
+	return true
+}
+
+// decide applies the rules: a listing stands if it is newer than all revocations. Matches
+// that the never-list forbids are taken out last.
+func (f *facts) decide(p policy) Evidence {
+	e := Evidence{Votes: len(f.voters), Matches: f.matches(p), Weak: f.weak(), Limits: f.limits}
+	if len(e.Matches) == 0 {
+		e.Matches = f.matchesOfLinks(e.Weak, p)
+	}
+	slices.SortStableFunc(e.Matches, func(a, b Match) int { return boolOrder(a.Revoked) - boolOrder(b.Revoked) })
+	f.spare(&e)
+	e.Count, e.Sites = f.mostCounted()
+	for _, m := range e.Matches {
+		if !m.Revoked {
+			e.Listed, e.Class = true, gravest(e.Class, m.Class)
+		}
+	}
+	if e.Listed {
+		e.Sites = reporters(e.Matches)
+	}
+	return e
+}
+
+// matches are those by the message's signatures and sketches, and by votes where nothing
+// else lists it. Revoked ones are among them.
+func (f *facts) matches(p policy) (matches []Match) {
+	for i := range f.signatures {
+		if m, ok := f.signatures[i].match(); ok {
+			matches = append(matches, m)
+		}
+	}
+	for i := range f.sketches {
+		if m, ok := f.sketches[i].match(f.message); ok && m.isStrong {
+			matches = append(matches, m.Match)
+		}
+	}
+	if len(f.voters) < p.votes || slices.ContainsFunc(matches, func(m Match) bool { return !m.Revoked }) {
+		return matches
+	}
+	m := Match{Signature: f.set.Signatures[voteKeys(f.set.Signatures)[f.vote]], Sites: f.voters, Votes: true}
+	m.Revoked = f.message.revoked != neverRevoked || len(f.message.retouched) > 0
+	return append(matches, m)
+}
+
+// weak are the weak matches of sketches, without those that the never-list has: a domain
+// would make listings of them.
+func (f *facts) weak() (weak []Match) {
+	for i := range f.sketches {
+		if m, ok := f.sketches[i].match(f.message); ok && !m.isStrong && !f.never.spares(m.Signature) {
+			weak = append(weak, m.Match)
+		}
+	}
+	return weak
+}
+
+// match is that by the newest listing in a generation in which the signature is not
+// retouched. A revocation in that generation or a newer one takes it back.
+func (f *signatureFacts) match() (m Match, ok bool) {
+	for _, l := range f.listed {
+		if slices.Contains(f.retouched, l.gen) {
+			continue
+		}
+		m = Match{Signature: f.signature, Revoked: f.revoked >= l.gen, Generation: l.gen, Sites: l.sites}
+		for _, c := range f.classes {
+			if !m.Revoked && c.gen > f.revoked {
+				m.Class = gravest(m.Class, c.class)
+			}
+		}
+		return m, true
 	}
 	return m, false
 }
 
-// lists says whether a generation lists a key, revoked or not, and no retouch
-// hides it.
-func (g *reportGeneration) lists(h filter.Hash) bool { return g.spam.has(h) && !g.mask.hides(h) }
-
-func (l *listing) has(h filter.Hash) bool {
-	return l.own != nil && l.own.Has(h) || l.others != nil && l.others.Has(h)
-}
-
-// sites names those whose filter has a key.
-func (l *listing) sites(h filter.Hash, self string) []string {
-	var names []string
-	if l.own != nil && l.own.Has(h) {
-		names = append(names, self)
-	}
-	names = append(names, l.partsWith(h)...)
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// partsWith names the other sites whose part has a key.
-func (l *listing) partsWith(h filter.Hash) []string {
-	var names []string
-	for _, p := range l.heard {
-		var buf [16]uint64
-		if p.part.Min(p.shape.bits().Positions(h, buf[:0])) > 0 {
-			names = append(names, p.origin.site)
+// match is the newest match that stands. Where there is none, it is the newest weak one that
+// does, or else the match that was revoked. A revocation of the message counts like one of a
+// near-duplicate, and a generation in which the message was retouched does not count.
+func (s *sketchFacts) match(message messageFacts) (m sketchMatch, ok bool) {
+	var weak, revoked *sketchMatch
+	since := max(s.revoked, message.revoked)
+	for i := range s.matches {
+		switch m := &s.matches[i]; {
+		case slices.Contains(message.retouched, m.Generation):
+		case m.isStrong && m.Generation > since:
+			return *m, true
+		case m.isStrong && revoked == nil:
+			revoked = m
+		case !m.isStrong && m.Generation > since && weak == nil:
+			weak = m
 		}
 	}
-	return names
-}
-
-// seen sums a key's counts over generations and sites.
-func (v *view) seen(h filter.Hash, self string) (n uint64, sites int) {
-	var names []string
-	for _, g := range v.counts {
-		if c := g.ownCount(h); c > 0 {
-			n += uint64(c)
-			names = append(names, self)
-		}
-		for _, p := range g.countedParts {
-			if c := p.count(h); c > 0 {
-				n += uint64(c)
-				names = append(names, p.origin.site)
-			}
-		}
+	switch {
+	case weak != nil:
+		return *weak, true
+	case revoked != nil:
+		m = *revoked
+		m.Revoked = true
+		return m, true
 	}
-	slices.Sort(names)
-	return n, len(slices.Compact(names))
+	return m, false
 }
 
-func (g *countGeneration) ownCount(h filter.Hash) uint32 {
-	if g.own == nil {
-		return 0
-	}
-	return g.own.Count(h)
-}
-
-func (p *sitePart) count(h filter.Hash) uint32 {
-	positions := p.shape.counts().Positions(h)
-	return p.part.Min(positions[:])
-}
-
-// Trace says, for one signature, everything that speaks for or against it.
-type Trace struct {
-	Signature signature.Signature
-	Spam      []Trail     // generations and sites that reported it, newest first
-	Revoked   []Trail     // that took it back
-	Counts    []Trail     // how often each site counted it; only for counting keys
-	Votes     []VoteTrail // sites that vote by it; only for a message's text and body
-	Burst     *Burst      // how often this site did in the last minutes; nil for other keys, and where CountOptions.Burst is 0
-}
-
-// Trail is one site's part of a Trace in one generation.
-type Trail struct {
-	Site       string
-	Generation int64
-	Start      time.Time // begin of the generation's period
-	Classes    []Class   // for Spam: as which the site reported it, the gravest first
-	Retouched  bool      // for Spam: a masked bit hides it from Judge
-	Count      uint64    // for Counts
-}
-
-// Explain traces every signature of set, newest generation first.
-func (db *DB) Explain(set signature.Set) []Trace {
-	traces := db.explain(set)
-	if db.previous != nil {
-		for i, before := range db.previous.explain(set) {
-			traces[i].unite(before)
+// matchesOfLinks are those by a link domain: one that is found in spam only, or else one that
+// was reported, beside a weak match.
+func (f *facts) matchesOfLinks(weak []Match, p policy) []Match {
+	for _, l := range f.links {
+		if l.isSpamOnly(p) {
+			return []Match{{Signature: l.reports.signature, Domain: l.domain, Generation: l.counts.newest, Sites: []string{p.site}}}
 		}
 	}
-	return traces
+	for i := range f.links {
+		m, ok := f.links[i].reports.match()
+		m.Domain = f.links[i].domain
+		if ok && corroborates(m, weak) {
+			return []Match{weak[0], m}
+		}
+	}
+	return nil
 }
 
-func (db *DB) explain(set signature.Set) []Trace {
-	v := db.current()
-	var traces []Trace
-	voted := voteKeys(set.Signatures)
-	for i, s := range set.Signatures {
-		t := Trace{Signature: s}
-		h := db.reportHash(s)
-		for _, g := range v.reports {
-			t.Spam = append(t.Spam, db.trails(spamFilter, g, h)...)
-			t.Revoked = append(t.Revoked, db.trails(revokedFilter, g, h)...)
-		}
-		if slices.Contains(voted, i) {
-			t.Votes = db.voteTrails(&v, h)
-		}
-		if slices.Contains(set.Counting, s) {
-			h := db.countHash(s)
-			t.Counts = db.countTrails(&v, h)
-			if db.burst != nil {
-				burst := db.burst.ask(h, db.opt.Now())
-				t.Burst = &burst
-			}
-		}
-		traces = append(traces, t)
-	}
-	return traces
+// isSpamOnly reports whether a domain lists messages alone: it was not revoked since it was
+// reported last.
+func (l *linkFacts) isSpamOnly(p policy) bool {
+	return l.counts.isSpamOnly(p.campaigns) && l.reports.revoked < l.counts.newest
 }
 
-func (db *DB) trails(kind filterKind, g *reportGeneration, h filter.Hash) []Trail {
-	var trails []Trail
-	l := g.listing(kind)
-	if !l.has(h) {
-		return nil
-	}
-	var classes map[string][]Class
-	if kind == spamFilter && db.opt.Reports.Classes {
-		classes = db.classesBySite(g, h)
-	}
-	for _, site := range l.sites(h, db.opt.Site) {
-		t := db.trail(target{kind, g.num}, site, 0)
-		t.Classes = classes[site]
-		t.Retouched = kind == spamFilter && g.mask.hides(h)
-		trails = append(trails, t)
-	}
-	return trails
-}
-
-func (db *DB) countTrails(v *view, h filter.Hash) []Trail {
-	var trails []Trail
-	for _, g := range v.counts {
-		t := target{countFilter, g.num}
-		if c := g.ownCount(h); c > 0 {
-			trails = append(trails, db.trail(t, db.opt.Site, c))
+// mostCounted is the largest count of the counting signatures, and how many sites make it.
+func (f *facts) mostCounted() (most uint64, sites int) {
+	for i := 0; i < len(f.counts); {
+		var buf [16]string
+		number, n, names := f.counts[i].number, uint64(0), buf[:0]
+		for ; i < len(f.counts) && f.counts[i].number == number; i++ {
+			n += f.counts[i].count
+			names = append(names, f.counts[i].site)
 		}
-		for _, p := range g.countedParts {
-			if c := p.count(h); c > 0 {
-				trails = append(trails, db.trail(t, p.origin.site, c))
-			}
+		if n > most {
+			slices.Sort(names)
+			most, sites = n, len(slices.Compact(names))
 		}
 	}
-	return trails
+	return most, sites
 }
 
-func (db *DB) trail(t target, site string, count uint32) Trail {
-	return Trail{Site: site, Generation: t.gen, Start: db.opt.start(t), Count: uint64(count)}
+// spare takes out the matches that the never-list forbids.
+func (f *facts) spare(e *Evidence) {
+	if e.Never = f.never.message; f.never.isEmpty() {
+		return
+	}
+	var stand []Match
+	for _, m := range e.Matches {
+		if f.never.spares(m.Signature) {
+			e.Spared = append(e.Spared, m)
+		} else {
+			stand = append(stand, m)
+		}
+	}
+	e.Matches = stand
+}
+
+// isSpared reports whether the never-list has changed the verdict.
+func (e *Evidence) isSpared() bool {
+	return !e.Listed && slices.ContainsFunc(e.Spared, func(m Match) bool { return !m.Revoked })
 }

@@ -36,8 +36,8 @@ func carriesOver(epoch, earlier uint64) bool { return epoch&1 == 1 && epoch-earl
 // Where the stream lacks what was published before, a snapshot is due. The caller has
 // checked that this site wrote that entry (OwnRecord), or that Tail knows it: an id in
 // Redis proves nothing.
-func (db *DB) Resume(epoch, seq uint64) error {
-	p := &db.pub
+func (ks *keyspace) Resume(epoch, seq uint64) error {
+	p := &ks.pub
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
 	p.dirty = true
@@ -60,7 +60,7 @@ func (db *DB) Resume(epoch, seq uint64) error {
 		p.leaveOut() // since the last start, changes may not have been kept
 	}
 	p.resumed = true
-	return p.writeLocked(db.opt.Dir, db.opt.Now())
+	return p.writeLocked(ks.opt.Dir, ks.opt.Now())
 }
 
 // isBeyond reports whether numbers were given that this folder does not know of: it is
@@ -88,17 +88,17 @@ func (id *identity) enter(epoch uint64) {
 
 // IsBeyond reports whether (epoch, seq), of a record of this site, is newer than this
 // folder: other sites hold an epoch or numbers that it does not continue.
-func (db *DB) IsBeyond(epoch, seq uint64) bool {
-	db.pub.deltaMu.Lock()
-	defer db.pub.deltaMu.Unlock()
-	return db.pub.isBeyond(epoch, seq)
+func (ks *keyspace) IsBeyond(epoch, seq uint64) bool {
+	ks.pub.deltaMu.Lock()
+	defer ks.pub.deltaMu.Unlock()
+	return ks.pub.isBeyond(epoch, seq)
 }
 
 // Outlive takes note of a record of this site at (epoch, seq). If the folder has not given
 // that number, the site begins its next epoch, since others would refuse its records. The
 // caller has checked that this site made the record (OwnRecord).
-func (db *DB) Outlive(epoch, seq uint64) error {
-	p := &db.pub
+func (ks *keyspace) Outlive(epoch, seq uint64) error {
+	p := &ks.pub
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
 	switch {
@@ -109,13 +109,13 @@ func (db *DB) Outlive(epoch, seq uint64) error {
 	default:
 		return nil
 	}
-	return p.writeLocked(db.opt.Dir, db.opt.Now())
+	return p.writeLocked(ks.opt.Dir, ks.opt.Now())
 }
 
 // Tail is the (epoch, seq) with which the stream ended when this site published last;
 // seq 0: with nothing of this life.
-func (db *DB) Tail() (epoch, seq uint64) {
-	db.pub.deltaMu.Lock()
-	defer db.pub.deltaMu.Unlock()
-	return db.pub.id.Epoch, db.pub.id.TailSeq
+func (ks *keyspace) Tail() (epoch, seq uint64) {
+	ks.pub.deltaMu.Lock()
+	defer ks.pub.deltaMu.Unlock()
+	return ks.pub.id.Epoch, ks.pub.id.TailSeq
 }

@@ -2,14 +2,12 @@ package bloomdb
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
-	"github.com/spambloom/spambloom/signature"
 )
 
 // maxRetouched bounds the keys that are retouched in one generation, and with
@@ -21,7 +19,7 @@ const maxRetouched = 1 << 16
 type retouchedKey struct {
 	hash filter.Hash
 	bit  uint8   // which of the key's bits is masked, in the order of its Positions; or takenBack
-	name shortID // for people
+	name shortID // for lists
 	at   int64   // when, in seconds since 1970
 }
 
@@ -176,38 +174,6 @@ func (m *mask) check() error {
 		return fmt.Errorf("%d retouched keys, %d of them rest on a masked bit, at most %d", len(m.keys), resting, maxRetouched)
 	}
 	return nil
-}
-
-// A retouched key on disk: hash, bit, kind, short ID, time.
-const retouchedSize = 32 + 1 + 1 + 8 + 8
-
-func appendRetouched(dst []byte, k retouchedKey) []byte {
-	hash := k.hash.Bytes()
-	dst = append(dst, hash[:]...)
-	dst = append(dst, k.bit, byte(k.name.kind))
-	dst = append(dst, k.name.id[:]...)
-	return binary.BigEndian.AppendUint64(dst, uint64(k.at))
-}
-
-// decodeRetouched reads keys to the end of b.
-func decodeRetouched(b []byte) ([]retouchedKey, error) {
-	if len(b)%retouchedSize != 0 {
-		return nil, fmt.Errorf("%d bytes of retouched keys, must be a multiple of %d", len(b), retouchedSize)
-	}
-	keys := make([]retouchedKey, 0, len(b)/retouchedSize)
-	for e := range slices.Chunk(b, retouchedSize) {
-		k := retouchedKey{
-			hash: filter.HashBytes([32]byte(e)),
-			bit:  e[32],
-			name: shortID{signature.Kind(e[33]), [8]byte(e[34:])},
-			at:   int64(binary.BigEndian.Uint64(e[42:])),
-		}
-		if k.bit >= maxBits && k.bit != takenBack {
-			return nil, fmt.Errorf("retouched key rests on its bit %d, must be below %d", k.bit, maxBits)
-		}
-		keys = append(keys, k)
-	}
-	return keys, nil
 }
 
 // maxBits is the largest k of a bit filter.

@@ -67,13 +67,13 @@ func decodeMask(data []byte, keyID [8]byte, gen int64) ([]retouchedKey, error) {
 // loadMasks reads the masks of a folder, after its filters: those have the shape. Of one
 // that the identity does not name, the journal has it all; else a program that knows no
 // masks had the folder meanwhile, and own reports of that time would be hidden.
-func (db *DB) loadMasks(entries []os.DirEntry, named []string) error {
-	return db.loadGenerations(maskFiles, entries, named, func(path string, gen int64) error {
-		keys, err := readMask(path, db.keyID, gen)
+func (ks *keyspace) loadMasks(entries []os.DirEntry, named []string) error {
+	return ks.loadGenerations(maskFiles, entries, named, func(path string, gen int64) error {
+		keys, err := readMask(path, ks.keyID, gen)
 		if err != nil {
 			return err
 		}
-		if err := db.applyMasks([]record{{target: target{spamFilter, gen}, retouched: keys}}); err != nil {
+		if err := ks.applyMasks([]record{{target: target{spamFilter, gen}, retouched: keys}}); err != nil {
 			return fmt.Errorf("mask %s: %w", path, err)
 		}
 		return nil
@@ -81,17 +81,17 @@ func (db *DB) loadMasks(entries []os.DirEntry, named []string) error {
 }
 
 // maskSnapshots lists the masks, one a file.
-func (db *DB) maskSnapshots() []pendingSnapshot {
+func (ks *keyspace) maskSnapshots() []pendingSnapshot {
 	var list []pendingSnapshot
-	for _, g := range db.view.Load().reports {
+	for _, g := range ks.view.Load().reports {
 		if g.mask == nil {
 			continue
 		}
 		_, _, changes := g.mask.size()
 		list = append(list, pendingSnapshot{
-			path:  maskPath(db.opt.Dir, g.num),
+			path:  maskPath(ks.opt.Dir, g.num),
 			state: savedState{changes: changes + 1, sections: 1},
-			write: func(w io.Writer) error { return encodeMask(w, db.keyID, g.num, g.mask.all()) },
+			write: func(w io.Writer) error { return encodeMask(w, ks.keyID, g.num, g.mask.all()) },
 		})
 	}
 	return list

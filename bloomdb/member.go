@@ -81,8 +81,8 @@ func (m Members) verify(site string, signed, signature []byte) error {
 }
 
 // TrustOf is how much a site's word counts here.
-func (db *DB) TrustOf(site string) Trust {
-	if m, ok := db.opt.Members.of(site); ok {
+func (ks *keyspace) TrustOf(site string) Trust {
+	if m, ok := ks.opt.Members.of(site); ok {
 		return m.Trust
 	}
 	return TrustNone
@@ -90,9 +90,16 @@ func (db *DB) TrustOf(site string) Trust {
 
 // heardInFull refuses the filters of a site that is not. Own records are only read,
 // never applied.
-func (db *DB) heardInFull(site string) error {
-	if t := db.TrustOf(site); t != TrustFull && site != db.opt.Site {
+func (ks *keyspace) heardInFull(site string) error {
+	if t := ks.TrustOf(site); t != TrustFull && site != ks.opt.Site {
 		return fmt.Errorf("%w: its trust is %s", ErrTrust, t)
 	}
 	return nil
+}
+
+// witness takes the time of a record as confirmation, if its site is fully trusted.
+func (ks *keyspace) witness(h Head) {
+	if h.Site != ks.opt.Site && ks.TrustOf(h.Site) == TrustFull && !ks.Muted(h.Site) {
+		ks.opt.keeper.witness(h.Made)
+	}
 }

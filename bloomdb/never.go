@@ -72,7 +72,7 @@ type neverSketch struct {
 }
 
 func (e *neverEntry) public() NeverEntry {
-	p := NeverEntry{ID: e.name.String(), At: moment(e.at), Note: e.note, Signatures: len(e.exact)}
+	p := NeverEntry{ID: e.name.String(), At: unixTime(e.at), Note: e.note, Signatures: len(e.exact)}
 	for _, s := range e.sketches {
 		p.Keys += len(s.keys)
 	}
@@ -85,7 +85,9 @@ type neverList struct {
 	key    sipKey       // of the keys of sketches, which are positions in no filter
 	spared atomic.Int64 // judgements that it changed
 
-	mu      sync.RWMutex
+	changing sync.Mutex // serialises changes of the list and its files; taken before mu
+
+	mu      sync.RWMutex // guards all below
 	entries map[shortID]*neverEntry
 	exact   map[filter.Hash]bool
 	index   map[uint64][]keptSketch // by key of a sketch; at most maxNeverSame
@@ -161,20 +163,20 @@ func (l *neverList) all() []*neverEntry {
 	return list
 }
 
-// isPart tells the kinds that stand for one part of a message. Such a part may be
+// isPart reports whether a kind stands for one part of a message. Such a part may be
 // in other mail too, so that its declaration covers the part and not the message.
 func isPart(k signature.Kind) bool {
 	return k == signature.KindAttachment || k == signature.KindContent || k == signature.KindImage
 }
 
-// coverage is what the never-list says of one message.
+// coverage is what of one message the never-list contains.
 type coverage struct {
 	message bool                         // all of it, but parts that are not declared
 	parts   map[signature.Signature]bool // parts that are declared
 	images  bool                         // each of its image sketches is declared
 }
 
-// spares tells whether a listing under s does not count.
+// spares reports whether a listing under s does not count.
 func (c *coverage) spares(s signature.Signature) bool {
 	switch {
 	case s.Kind == signature.KindImage:
@@ -185,17 +187,31 @@ func (c *coverage) spares(s signature.Signature) bool {
 	return c.message
 }
 
-// covers asks what of a message is declared: its exact signatures, and where none
-// of its text is, its sketch.
-func (l *neverList) covers(set signature.Set, hash func(signature.Signature) filter.Hash) (c coverage) {
+// isEmpty reports whether nothing of the message is declared.
+func (c *coverage) isEmpty() bool { return !c.message && !c.images && len(c.parts) == 0 }
+
+// unite returns what is declared in one list or the other.
+func (c coverage) unite(o coverage) coverage {
+	parts := maps.Clone(c.parts)
+	if parts == nil {
+		parts = o.parts
+	} else {
+		maps.Copy(parts, o.parts)
+	}
+	return coverage{c.message || o.message, parts, c.images || o.images}
+}
+
+// covers returns what of a message is declared: its exact signatures, of which hashes are
+// the positions, and where none of its text is, its sketch.
+func (l *neverList) covers(set *signature.Set, hashes []filter.Hash) (c coverage) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if len(l.entries) == 0 {
 		return c
 	}
-	for _, s := range set.Signatures {
+	for i, s := range set.Signatures {
 		switch {
-		case !l.exact[hash(s)]:
+		case !l.exact[hashes[i]]:
 		case isPart(s.Kind):
 			if c.parts == nil {
 				c.parts = make(map[signature.Signature]bool)
@@ -219,18 +235,16 @@ func (l *neverList) covers(set signature.Set, hash func(signature.Signature) fil
 	return c
 }
 
-// covers asks the never-lists of both databases.
-func (db *DB) covers(set signature.Set) coverage {
-	c := db.never.covers(set, db.reportHash)
-	if db.previous == nil {
-		return c
+// covers returns what of a message is declared under any key.
+func (db *DB) covers(set signature.Set) (c coverage) {
+	for _, ks := range db.keys {
+		hashes := make([]filter.Hash, len(set.Signatures))
+		for i, s := range set.Signatures {
+			hashes[i] = ks.reportHash(s)
+		}
+		c = c.unite(ks.never.covers(&set, hashes))
 	}
-	before := db.previous.never.covers(set, db.previous.reportHash)
-	if c.parts == nil {
-		c.parts = before.parts
-	}
-	maps.Copy(c.parts, before.parts)
-	return coverage{c.message || before.message, c.parts, c.images || before.images}
+	return c
 }
 
 // hasSketch tells whether at least half of a sketch's keys are those of one
@@ -270,13 +284,13 @@ func (l *neverList) keyed(s signature.Sketch) []uint64 {
 }
 
 // newEntry writes a message as an entry.
-func (db *DB) newEntry(set signature.Set, note string) *neverEntry {
-	e := &neverEntry{name: newShortID(set.Signatures[0]), at: db.opt.Now().Unix(), note: note}
+func (ks *keyspace) newEntry(set signature.Set, note string) *neverEntry {
+	e := &neverEntry{name: newShortID(set.Signatures[0]), at: ks.opt.Now().Unix(), note: note}
 	for _, s := range set.Signatures {
-		e.exact = append(e.exact, neverSignature{s.Kind, db.reportHash(s)})
+		e.exact = append(e.exact, neverSignature{s.Kind, ks.reportHash(s)})
 	}
 	for _, s := range ofMessage(set.Sketches) {
-		keys := db.never.keyed(s)
+		keys := ks.never.keyed(s)
 		if kept := keys[:min(len(keys), maxNeverKeys)]; len(kept) > 0 {
 			e.sketches = append(e.sketches, neverSketch{s.Kind, slices.Clone(kept), len(kept) == len(keys)})
 		}
@@ -293,8 +307,8 @@ func (db *DB) newEntry(set signature.Set, note string) *neverEntry {
 // visible characters.
 //
 // When it returns nil, the declaration is on disk. ErrNothing, ErrFull, ErrClosed,
-// or a wrapped I/O error, after which nothing was declared (of two databases, the first
-// may know it after a restart).
+// or a wrapped I/O error, after which nothing was declared. During a roll-over it may then
+// be declared under one key after a restart.
 func (db *DB) Never(set signature.Set, note string) (NeverEntry, error) {
 	if err := db.writable(set); err != nil {
 		return NeverEntry{}, err
@@ -302,25 +316,30 @@ func (db *DB) Never(set signature.Set, note string) (NeverEntry, error) {
 	if err := CheckNote(note); err != nil {
 		return NeverEntry{}, err
 	}
-	var entries []*neverEntry
-	for _, d := range db.both() {
-		d.neverMu.Lock()
-		defer d.neverMu.Unlock()
-		e := d.newEntry(set, note)
-		if err := d.never.fits(e); err != nil {
-			return NeverEntry{}, err
+	var declared NeverEntry
+	err := db.update(func(ks *keyspace) (update, error) {
+		e, u, err := ks.prepareNever(set, note)
+		if ks == db.keyspace {
+			declared = e
 		}
-		entries = append(entries, e)
+		return u, err
+	})
+	if err != nil {
+		return NeverEntry{}, err
 	}
-	for i, d := range db.both() {
-		if err := writeNever(d.opt.Dir, d.keyID, entries[i]); err != nil {
-			return NeverEntry{}, err
-		}
-	}
-	for i, d := range db.both() {
-		d.never.put(entries[i])
-	}
-	return entries[0].public(), nil
+	return declared, nil
+}
+
+// prepareNever makes the entry, if there is room. Until release is called, nobody else
+// changes the list.
+func (ks *keyspace) prepareNever(set signature.Set, note string) (NeverEntry, update, error) {
+	ks.never.changing.Lock()
+	e := ks.newEntry(set, note)
+	return e.public(), update{
+		write:   func() error { return writeNever(ks.opt.Dir, ks.keyID, e) },
+		show:    func() error { ks.never.put(e); return nil },
+		release: ks.never.changing.Unlock,
+	}, ks.never.fits(e)
 }
 
 // fits says whether there is room for an entry.
@@ -352,18 +371,18 @@ func (db *DB) Unnever(set signature.Set) ([]NeverEntry, error) {
 	if err := db.writable(set); err != nil {
 		return nil, err
 	}
-	return db.unneverBoth(func(d *DB) ([]NeverEntry, error) { return d.unneverSet(set) })
+	return db.unneverAll(func(ks *keyspace) ([]NeverEntry, error) { return ks.unneverSet(set) })
 }
 
-func (db *DB) unneverSet(set signature.Set) ([]NeverEntry, error) {
+func (ks *keyspace) unneverSet(set signature.Set) ([]NeverEntry, error) {
 	onlyParts := !slices.ContainsFunc(set.Signatures, func(s signature.Signature) bool { return !isPart(s.Kind) })
 	asked := make(map[filter.Hash]bool)
 	for _, s := range set.Signatures {
 		if onlyParts || !isPart(s.Kind) {
-			asked[db.reportHash(s)] = true
+			asked[ks.reportHash(s)] = true
 		}
 	}
-	return db.unnever(func(e *neverEntry) bool {
+	return ks.unnever(func(e *neverEntry) bool {
 		return slices.ContainsFunc(e.exact, func(s neverSignature) bool { return asked[s.hash] })
 	})
 }
@@ -373,30 +392,30 @@ func (db *DB) UnneverID(id string) ([]NeverEntry, error) {
 	if db.closed.Load() {
 		return nil, ErrClosed
 	}
-	return db.unneverBoth(func(d *DB) ([]NeverEntry, error) {
-		return d.unnever(func(e *neverEntry) bool { return e.name.String() == id })
+	return db.unneverAll(func(ks *keyspace) ([]NeverEntry, error) {
+		return ks.unnever(func(e *neverEntry) bool { return e.name.String() == id })
 	})
 }
 
-// unneverBoth takes entries off both databases' lists, and names each message once.
-func (db *DB) unneverBoth(unnever func(*DB) ([]NeverEntry, error)) (removed []NeverEntry, err error) {
-	err = db.inOrder(func(d *DB) error {
-		entries, err := unnever(d)
-		removed = unitedEntries(removed, entries)
+// unneverAll takes entries off all keyspaces' lists, and names each message once.
+func (db *DB) unneverAll(unnever func(*keyspace) ([]NeverEntry, error)) (removed []NeverEntry, err error) {
+	err = db.each(func(ks *keyspace) error {
+		entries, err := unnever(ks)
+		removed = uniteEntries(removed, entries)
 		return err
 	})
 	return removed, err
 }
 
-func (db *DB) unnever(chosen func(*neverEntry) bool) (removed []NeverEntry, err error) {
-	db.neverMu.Lock()
-	defer db.neverMu.Unlock()
+func (ks *keyspace) unnever(chosen func(*neverEntry) bool) (removed []NeverEntry, err error) {
+	ks.never.changing.Lock()
+	defer ks.never.changing.Unlock()
 	var names []shortID
-	for _, e := range db.never.all() {
+	for _, e := range ks.never.all() {
 		if !chosen(e) {
 			continue
 		}
-		if err = os.Remove(neverPath(db.opt.Dir, e.name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err = os.Remove(neverPath(ks.opt.Dir, e.name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			err = fmt.Errorf("never-list: %w", err)
 			break
 		}
@@ -407,30 +426,27 @@ func (db *DB) unnever(chosen func(*neverEntry) bool) (removed []NeverEntry, err 
 	if len(names) == 0 {
 		return nil, err
 	}
-	db.never.remove(names)
-	return removed, errors.Join(err, syncDir(db.opt.Dir))
+	ks.never.remove(names)
+	return removed, errors.Join(err, syncDir(ks.opt.Dir))
 }
 
 // NeverList lists the declared messages, the latest first.
 func (db *DB) NeverList() []NeverEntry {
 	list := []NeverEntry{}
-	for _, d := range db.both() {
+	for _, ks := range db.keys {
 		var entries []NeverEntry
-		for _, e := range d.never.all() {
+		for _, e := range ks.never.all() {
 			entries = append(entries, e.public())
 		}
-		list = unitedEntries(list, entries)
+		list = uniteEntries(list, entries)
 	}
 	return list
 }
 
-// unitedEntries adds entries of messages that are not listed yet; the latest comes first.
-func unitedEntries(list, more []NeverEntry) []NeverEntry {
-	for _, e := range more {
-		if !slices.ContainsFunc(list, func(o NeverEntry) bool { return o.ID == e.ID }) {
-			list = append(list, e)
-		}
-	}
+// uniteEntries adds the entries of messages that are not listed yet; the latest comes first.
+func uniteEntries(list, more []NeverEntry) []NeverEntry {
+	isSame := func(e, o NeverEntry) bool { return e.ID == o.ID }
+	list = merged(list, more, isSame, func(*NeverEntry, NeverEntry) {})
 	slices.SortStableFunc(list, func(a, b NeverEntry) int { return b.At.Compare(a.At) })
 	return list
 }
@@ -441,41 +457,10 @@ type NeverStatus struct {
 	Spared  int64 `json:"spared"` // judgements of messages that would have been spam
 }
 
-func (db *DB) neverStatus() NeverStatus {
-	db.never.mu.RLock()
-	defer db.never.mu.RUnlock()
-	return NeverStatus{len(db.never.entries), db.never.spared.Load()}
-}
-
-// spare takes out of the evidence what the never-list forbids. It comes last; weak
-// matches are out by then, since a domain would have made listings of them.
-// Counters are the sites that counted the message.
-func (db *DB) spare(c *coverage, e *Evidence, counters int) {
-	e.Never = c.message
-	if !c.message && !c.images && len(c.parts) == 0 {
-		return
-	}
-	var stand []Match
-	for _, m := range e.Matches {
-		if c.spares(m.Signature) {
-			e.Spared = append(e.Spared, m)
-		} else {
-			stand = append(stand, m)
-		}
-	}
-	if e.Matches = stand; !e.Listed {
-		return
-	}
-	e.Listed, e.Class = false, ClassOther
-	for _, m := range stand {
-		if !m.Revoked {
-			e.Listed, e.Class = true, gravest(e.Class, m.Class)
-		}
-	}
-	if e.Sites = reporters(stand); !e.Listed {
-		e.Sites = counters
-		db.never.spared.Add(1)
-	}
+func (ks *keyspace) neverStatus() NeverStatus {
+	ks.never.mu.RLock()
+	defer ks.never.mu.RUnlock()
+	return NeverStatus{len(ks.never.entries), ks.never.spared.Load()}
 }
 
 // reportable returns what of a message may be reported: without declared parts.

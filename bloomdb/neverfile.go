@@ -162,24 +162,24 @@ func decodeNeverSketches(b *bytes.Buffer, e *neverEntry) error {
 }
 
 // loadNever reads the entries of a folder.
-func (db *DB) loadNever(entries []os.DirEntry) error {
+func (ks *keyspace) loadNever(entries []os.DirEntry) error {
 	var list []*neverEntry
 	for _, entry := range entries {
 		if !isNeverPath(entry.Name()) {
 			continue
 		}
-		e, err := readNever(filepath.Join(db.opt.Dir, entry.Name()), db.keyID)
+		e, err := readNever(filepath.Join(ks.opt.Dir, entry.Name()), ks.keyID)
 		if err != nil {
-			if err := db.contain(err); err != nil {
+			if err := ks.contain(err); err != nil {
 				return err
 			}
 			continue
 		}
 		if list = append(list, e); len(list) > maxNever {
-			return fmt.Errorf("%s: over %d messages on the never-list", db.opt.Dir, maxNever)
+			return fmt.Errorf("%s: over %d messages on the never-list", ks.opt.Dir, maxNever)
 		}
 	}
-	db.never.put(list...)
+	ks.never.put(list...)
 	return nil
 }
 

@@ -7,26 +7,17 @@ import (
 
 // reportHash and countHash give a signature's positions, for those who have the
 // federation key only.
-func (db *DB) reportHash(s signature.Signature) filter.Hash {
-	return filter.HashBytes(db.keyed.Sum(purposeReport, s.Digest[:]))
+func (st *store) reportHash(s signature.Signature) filter.Hash {
+	return filter.HashBytes(st.keyed.Sum(purposeReport, s.Digest[:]))
 }
 
-func (db *DB) countHash(s signature.Signature) filter.Hash {
-	return filter.HashBytes(db.keyed.Sum(purposeCount, s.Digest[:]))
+func (st *store) countHash(s signature.Signature) filter.Hash {
+	return filter.HashBytes(st.keyed.Sum(purposeCount, s.Digest[:]))
 }
 
-// messageHashes are the positions of a message's body and text. An attachment does
-// not stand for its message.
-func (db *DB) messageHashes(exact []signature.Signature) []filter.Hash {
-	var hashes []filter.Hash
-	for _, s := range exact {
-		switch s.Kind {
-		case signature.KindBody, signature.KindText:
-			hashes = append(hashes, db.reportHash(s))
-		}
-	}
-	return hashes
-}
+// isOfMessage reports whether a signature stands for its message: that of the body or of the
+// text. That of an attachment does not.
+func isOfMessage(k signature.Kind) bool { return k == signature.KindBody || k == signature.KindText }
 
 // stretchAll makes positions of seeds.
 func stretchAll(seeds []uint64) []filter.Hash {

@@ -112,11 +112,11 @@ func (p *publisher) note(t target, positions []uint64) {
 	}
 }
 
-// urgent says that other sites are told at once: of what people reported.
+// urgent reports whether changes are published at once: all but counts.
 func (k filterKind) urgent() bool { return k != countFilter }
 
 // Changed receives when a report or a revocation waits to be published.
-func (db *DB) Changed() <-chan struct{} { return db.pub.changed }
+func (ks *keyspace) Changed() <-chan struct{} { return ks.pub.changed }
 
 // compact sorts out positions that are pending more than once, in a long outage
 // most of them, while others may be noted. It does so each time their number has
@@ -208,19 +208,19 @@ func (p *publisher) writeLocked(dir string, now time.Time) error {
 // stands in snapshots. A journal that is too long is given up: a snapshot is due then.
 // While one is due, the journal is kept all the same: what is reported while that one is
 // being written may not be in it.
-func (db *DB) keepFrom(begin lsn) (lsn, error) {
-	p := &db.pub
+func (ks *keyspace) keepFrom(begin lsn) (lsn, error) {
+	p := &ks.pub
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
 	if !p.on {
-		return begin, p.writeLocked(db.opt.Dir, db.opt.Now())
+		return begin, p.writeLocked(ks.opt.Dir, ks.opt.Now())
 	}
-	if db.journal.bytesFrom(p.id.PublishedLSN) > maxUnpublished {
+	if ks.journal.bytesFrom(p.id.PublishedLSN) > maxUnpublished {
 		p.leaveOut()
-		return begin, p.writeLocked(db.opt.Dir, db.opt.Now())
+		return begin, p.writeLocked(ks.opt.Dir, ks.opt.Now())
 	}
 	// The identity on disk must not need what is dropped now.
-	return min(begin, p.id.PublishedLSN), p.writeLocked(db.opt.Dir, db.opt.Now())
+	return min(begin, p.id.PublishedLSN), p.writeLocked(ks.opt.Dir, ks.opt.Now())
 }
 
 // leaveOut gives a number to no delta: receivers see that something is missing, and
@@ -245,27 +245,27 @@ const MaxDelta = 1 << 20
 
 // Head is the (epoch, seq) up to which this site has published: the number of the
 // last delta, or a later one that was left out.
-func (db *DB) Head() (epoch, seq uint64) {
-	db.pub.deltaMu.Lock()
-	defer db.pub.deltaMu.Unlock()
-	return db.pub.id.Epoch, db.pub.id.PublishedSeq
+func (ks *keyspace) Head() (epoch, seq uint64) {
+	ks.pub.deltaMu.Lock()
+	defer ks.pub.deltaMu.Unlock()
+	return ks.pub.id.Epoch, ks.pub.id.PublishedSeq
 }
 
 // NextDelta encodes what changed since the last one: reports and what goes with
 // them, and with all set counts too. It returns false when nothing changed, or
 // Resume was not yet called. The same delta is returned until Published is told, so
 // that a retry can neither lose nor double anything.
-func (db *DB) NextDelta(all bool) (Delta, bool, error) {
-	p := &db.pub
+func (ks *keyspace) NextDelta(all bool) (Delta, bool, error) {
+	p := &ks.pub
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
 	if !p.resumed {
 		return Delta{}, false, nil
 	}
 	for p.flight == nil {
-		next := db.gather(all)
+		next := ks.gather(all)
 		if p.id.LeftSeq > p.leftWritten { // before a heartbeat tells of it
-			if err := p.writeLocked(db.opt.Dir, db.opt.Now()); err != nil {
+			if err := p.writeLocked(ks.opt.Dir, ks.opt.Now()); err != nil {
 				return Delta{}, false, err
 			}
 		}
@@ -275,15 +275,15 @@ func (db *DB) NextDelta(all bool) (Delta, bool, error) {
 			}
 			return Delta{}, false, nil
 		}
-		d, err := db.reserve() // first: what is taken must not be lost to an error
+		d, err := ks.reserve() // first: what is taken must not be lost to an error
 		if err != nil {
 			return Delta{}, false, err
 		}
-		sections := db.takeSections(next)
+		sections := ks.takeSections(next)
 		if len(sections) == 0 {
 			continue // all of it aged out or was empty
 		}
-		if d.Data = db.encodeDelta(d, p.id.PublishedSeq, sections); len(d.Data) > MaxDelta {
+		if d.Data = ks.encodeDelta(d, p.id.PublishedSeq, sections); len(d.Data) > MaxDelta {
 			return Delta{}, false, fmt.Errorf("delta %d is %d bytes long, must be at most %d", d.Seq, len(d.Data), MaxDelta)
 		}
 		d.More = p.readyFrom(all) >= 0
@@ -292,7 +292,7 @@ func (db *DB) NextDelta(all bool) (Delta, bool, error) {
 	}
 	// Counts wait for the disk here, not in Count: what others were told of must not
 	// be forgotten.
-	if err := db.journal.flush(); err != nil {
+	if err := ks.journal.flush(); err != nil {
 		return Delta{}, false, fmt.Errorf("delta %d: %w", p.flight.delta.Seq, err)
 	}
 	return p.flight.delta, true, nil
@@ -300,30 +300,30 @@ func (db *DB) NextDelta(all bool) (Delta, bool, error) {
 
 // reserve gives the next delta its number, on disk before anybody sees it: were
 // it given twice, receivers would take the second delta for the first.
-func (db *DB) reserve() (Delta, error) {
-	p := &db.pub
+func (ks *keyspace) reserve() (Delta, error) {
+	p := &ks.pub
 	if !p.spare {
 		p.id.ReservedSeq = max(p.id.ReservedSeq, p.id.PublishedSeq) + 1
-		if err := p.writeLocked(db.opt.Dir, db.opt.Now()); err != nil {
+		if err := p.writeLocked(ks.opt.Dir, ks.opt.Now()); err != nil {
 			p.id.ReservedSeq--
 			return Delta{}, err
 		}
 		p.spare = true
 	}
-	return Delta{Site: db.opt.Site, Epoch: p.id.Epoch, Seq: p.id.ReservedSeq}, nil
+	return Delta{Site: ks.opt.Site, Epoch: p.id.Epoch, Seq: p.id.ReservedSeq}, nil
 }
 
 // gather moves what is pending to ready, where that has nothing to publish, and
 // returns the place in it to go on from: -1 where nothing is to be published. What
 // is not urgent stays pending unless all is wanted. The mark is that of the last time
 // all was: before it, nothing is pending.
-func (db *DB) gather(all bool) (next int) {
-	p := &db.pub
+func (ks *keyspace) gather(all bool) (next int) {
+	p := &ks.pub
 	if next := p.readyFrom(all); next >= 0 {
 		return next
 	}
-	mark := db.journal.mark() // first: a record before it was noted before it
-	for t, positions := range p.take(all, db.early) {
+	mark := ks.journal.mark() // first: a record before it was noted before it
+	for t, positions := range p.take(all, ks.early) {
 		slices.Sort(positions)
 		p.ready = append(p.ready, changedCells{t, slices.Compact(positions)})
 	}
@@ -370,8 +370,8 @@ func (p *publisher) take(all bool, early func(target) bool) map[target][]uint64 
 // takeSections takes cells for one delta from a place in ready. Kinds never share a
 // delta: who must refuse the one, since its parameters differ, its site sent too much of
 // it, or it is not known there, is not to lose the other. A revocation least of all.
-func (db *DB) takeSections(at int) []deltaSection {
-	p := &db.pub
+func (ks *keyspace) takeSections(at int) []deltaSection {
+	p := &ks.pub
 	var sections []deltaSection
 	kind := p.ready[at].target.kind
 	for room := maxDeltaCells; at < len(p.ready) && room > 0; {
@@ -380,7 +380,7 @@ func (db *DB) takeSections(at int) []deltaSection {
 			break
 		}
 		n := min(room, len(next.positions))
-		if s, ok := db.changedSection(next.target, next.positions[:n]); ok {
+		if s, ok := ks.changedSection(next.target, next.positions[:n]); ok {
 			sections = append(sections, s)
 		}
 		room -= n
@@ -392,8 +392,8 @@ func (db *DB) takeSections(at int) []deltaSection {
 }
 
 // changedSection reads the cells' values as they are now.
-func (db *DB) changedSection(t target, positions []uint64) (deltaSection, bool) {
-	own, ok := db.ownFilter(t)
+func (st *store) changedSection(t target, positions []uint64) (deltaSection, bool) {
+	own, ok := st.ownFilter(t)
 	if !ok {
 		return deltaSection{}, false
 	}
@@ -413,8 +413,8 @@ type ownFilter struct {
 	block func(i uint64, dst []filter.Cell) []filter.Cell
 }
 
-func (db *DB) ownFilter(t target) (f ownFilter, ok bool) {
-	v := db.view.Load()
+func (st *store) ownFilter(t target) (f ownFilter, ok bool) {
+	v := st.view.Load()
 	if t.kind == countFilter {
 		g := v.count(t.gen)
 		if g == nil || g.own == nil {
@@ -446,8 +446,8 @@ func (db *DB) ownFilter(t target) (f ownFilter, ok bool) {
 
 // Published says that the delta stands in the stream and need not be kept. It
 // changes nothing when it is not the one that NextDelta returned last.
-func (db *DB) Published(d Delta) error {
-	p := &db.pub
+func (ks *keyspace) Published(d Delta) error {
+	p := &ks.pub
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
 	if p.flight == nil || p.flight.delta.Epoch != d.Epoch || p.flight.delta.Seq != d.Seq {

@@ -1,13 +1,11 @@
 package bloomdb
 
 import (
-	"bytes"
 	"crypto/ed25519"
 	"crypto/hmac"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -81,11 +79,11 @@ const (
 // encodeRecord closes head and body with the site's signature, where it has a key,
 // and with the HMAC under the federation key, which proves membership and
 // wholeness.
-func (db *DB) encodeRecord(h Head, body []byte) []byte {
+func (ks *keyspace) encodeRecord(h Head, body []byte) []byte {
 	b := make([]byte, 0, maxRecordHead+len(body)+ed25519.SignatureSize+recordTail)
 	b = append(b, recordMagic...)
 	b = append(b, recordVersion, byte(h.Type))
-	b = append(b, db.keyID[:]...)
+	b = append(b, ks.keyID[:]...)
 	b = append(b, byte(len(h.Site)))
 	b = append(b, h.Site...)
 	for _, v := range []uint64{h.Epoch, h.Seq, h.Prev, uint64(h.Made.UnixMilli())} {
@@ -93,12 +91,12 @@ func (db *DB) encodeRecord(h Head, body []byte) []byte {
 	}
 	b = append(b, body...)
 	signed := 0
-	if db.opt.SigningKey != nil {
-		b = append(b, ed25519.Sign(db.opt.SigningKey, b)...)
+	if ks.opt.SigningKey != nil {
+		b = append(b, ed25519.Sign(ks.opt.SigningKey, b)...)
 		signed = ed25519.SignatureSize
 	}
 	b = append(b, byte(signed))
-	mac := db.keyed.Sum(purposeRecord, b)
+	mac := ks.keyed.Sum(purposeRecord, b)
 	return append(b, mac[:]...)
 }
 
@@ -185,8 +183,8 @@ func unverified(err error) error {
 // openRecord checks a record's envelope and returns its body, which shares memory
 // with data. Errors name the record and are ErrUnverified: ErrFederation, ErrStranger,
 // ErrUnsigned, or one that says what is torn.
-func (db *DB) openRecord(data []byte, want RecordType) (h Head, body []byte, err error) {
-	h, body, err = db.open(data)
+func (ks *keyspace) openRecord(data []byte, want RecordType) (h Head, body []byte, err error) {
+	h, body, err = ks.open(data)
 	if err == nil && h.Type != want {
 		err = fmt.Errorf("%s: it should be a %s", h, want)
 	}
@@ -200,11 +198,11 @@ func (db *DB) openRecord(data []byte, want RecordType) (h Head, body []byte, err
 // votes, for example, is no position. ErrUnsigned, with the head, means that a member of
 // the federation made it in this site's name: another daemon of this name, or this site
 // with an earlier signing key. All errors are ErrUnverified.
-func (db *DB) OwnRecord(data []byte, want RecordType) (Head, error) {
-	h, _, err := db.open(data)
+func (ks *keyspace) OwnRecord(data []byte, want RecordType) (Head, error) {
+	h, _, err := ks.open(data)
 	switch {
 	case err != nil:
-	case h.Site != db.opt.Site:
+	case h.Site != ks.opt.Site:
 		err = fmt.Errorf("%s: it is not of this site", h)
 	case h.Type != want:
 		err = fmt.Errorf("%s: it should be a %s", h, want)
@@ -212,24 +210,24 @@ func (db *DB) OwnRecord(data []byte, want RecordType) (Head, error) {
 	return h, unverified(err)
 }
 
-func (db *DB) open(data []byte) (h Head, body []byte, err error) {
+func (ks *keyspace) open(data []byte) (h Head, body []byte, err error) {
 	if len(data) > MaxDelta {
 		return h, nil, fmt.Errorf("record of %d bytes, must be at most %d", len(data), MaxDelta)
 	}
 	r := &recordReader{b: data}
 	keyID, h, err := decodeHead(r)
-	if errors.Is(err, ErrNewer) && !db.isAuthentic(data) {
+	if errors.Is(err, ErrNewer) && !ks.isAuthentic(data) {
 		err = errNotAuthentic // a version without a valid signature proves nothing
 	}
 	if err != nil {
 		return h, nil, err
 	}
-	if [8]byte(keyID) != db.keyID {
-		return h, nil, fmt.Errorf("%s: %w: made under key %x, here %x", h, ErrFederation, keyID, db.keyID)
+	if [8]byte(keyID) != ks.keyID {
+		return h, nil, fmt.Errorf("%s: %w: made under key %x, here %x", h, ErrFederation, keyID, ks.keyID)
 	}
-	body, signature, err := db.openTail(data, len(data)-len(r.b))
+	body, signature, err := ks.openTail(data, len(data)-len(r.b))
 	if err == nil {
-		err = db.verify(h.Site, data[:len(data)-recordTail-len(signature)], signature)
+		err = ks.verify(h.Site, data[:len(data)-recordTail-len(signature)], signature)
 	}
 	if err != nil {
 		return h, nil, fmt.Errorf("%s: %w", h, err)
@@ -239,10 +237,10 @@ func (db *DB) open(data []byte) (h Head, body []byte, err error) {
 
 // verify checks the signature of a record with a good HMAC: this site's with its own
 // key, whatever the members say.
-func (db *DB) verify(site string, signed, signature []byte) error {
-	switch key := db.opt.SigningKey; {
-	case site != db.opt.Site:
-		return db.opt.Members.verify(site, signed, signature)
+func (ks *keyspace) verify(site string, signed, signature []byte) error {
+	switch key := ks.opt.SigningKey; {
+	case site != ks.opt.Site:
+		return ks.opt.Members.verify(site, signed, signature)
 	case key == nil:
 		return nil
 	case len(signature) == 0 || !ed25519.Verify(key.Public().(ed25519.PublicKey), signed, signature):
@@ -254,22 +252,22 @@ func (db *DB) verify(site string, signed, signature []byte) error {
 var errNotAuthentic = errors.New("authentication code is wrong: torn, or not from a member")
 
 // isAuthentic reports whether a member made a record, of whatever version.
-func (db *DB) isAuthentic(data []byte) bool {
+func (ks *keyspace) isAuthentic(data []byte) bool {
 	at := len(data) - macSize
 	if at < 0 {
 		return false
 	}
-	mac := db.keyed.Sum(purposeRecord, data[:at])
+	mac := ks.keyed.Sum(purposeRecord, data[:at])
 	return hmac.Equal(mac[:], data[at:])
 }
 
 // openTail checks the HMAC and takes the record apart behind its head.
-func (db *DB) openTail(data []byte, head int) (body, signature []byte, err error) {
+func (ks *keyspace) openTail(data []byte, head int) (body, signature []byte, err error) {
 	at := len(data) - recordTail
 	if at < head {
 		return nil, nil, errShort
 	}
-	if !db.isAuthentic(data) {
+	if !ks.isAuthentic(data) {
 		return nil, nil, errNotAuthentic
 	}
 	n := int(data[at])
@@ -284,67 +282,19 @@ func (db *DB) openTail(data []byte, head int) (body, signature []byte, err error
 
 // current refuses a record of a clock that is far ahead. One that is old may have
 // waited.
-func (db *DB) checkClock(h Head) error {
-	db.witness(h)
-	if ahead := h.Made.Sub(db.opt.Now()); ahead > maxSkew {
+func (ks *keyspace) checkClock(h Head) error {
+	ks.witness(h)
+	if ahead := h.Made.Sub(ks.opt.Now()); ahead > maxSkew {
 		return fmt.Errorf("%s: %w: it was made at %s, %s from now", h, ErrClock, h.Made.Format(time.RFC3339), ahead.Round(time.Second))
 	}
 	return nil
 }
 
-// Heartbeat is a site's word on where it stands. Head.Seq is the number up to which
-// it has published; the stream may end before it, where a snapshot has the rest.
-type Heartbeat struct {
-	Head
-	Snapshot uint64 // position of its snapshot in Redis; 0: none
-	Votes    uint64 // stamp of its votes in Redis; 0: none
-	WantsUs  bool   // it misses records of this site, and asks for a snapshot and votes
-}
-
-// Heartbeat makes this site's: snapshot and votes are what stands in Redis, wants the
-// sites whose snapshot or votes this one misses. Of more than 16 the others wait for
-// their turn.
-func (db *DB) Heartbeat(snapshot, votes uint64, wants ...string) []byte {
-	h := db.head(RecordHeartbeat)
-	body := binary.BigEndian.AppendUint64(nil, snapshot)
-	body = binary.BigEndian.AppendUint64(body, votes)
-	for _, site := range wants[:min(len(wants), maxWants)] {
-		body = append(body, db.wantOf(site)...)
-	}
-	return db.encodeRecord(h, body)
-}
-
-// wantOf stands for a site in a heartbeat.
-func (db *DB) wantOf(site string) []byte {
-	d := db.keyed.Sum(purposeWant, []byte(site))
-	return d[:wantSize]
-}
-
 // Now is the time by the clock that this site's records are made with.
-func (db *DB) Now() time.Time { return db.opt.Now() }
+func (ks *keyspace) Now() time.Time { return ks.opt.Now() }
 
 // head is that of a record which this site makes now.
-func (db *DB) head(t RecordType) Head {
-	epoch, seq := db.Head()
-	return Head{Type: t, Site: db.opt.Site, Epoch: epoch, Seq: seq, Made: db.opt.Now()}
-}
-
-// ReadHeartbeat checks and reads one. Its clock may be wrong: that is what the
-// caller looks at Made for.
-func (db *DB) ReadHeartbeat(data []byte) (Heartbeat, error) {
-	h, body, err := db.openRecord(data, RecordHeartbeat)
-	if err != nil {
-		return Heartbeat{}, err
-	}
-	db.witness(h)
-	wants := len(body) - 16
-	if wants < 0 || wants%wantSize != 0 || wants > maxWants*wantSize {
-		return Heartbeat{}, fmt.Errorf("%s: body of %d bytes, must be 16 and up to %d times %d", h, len(body), maxWants, wantSize)
-	}
-	beat := Heartbeat{Head: h, Snapshot: binary.BigEndian.Uint64(body), Votes: binary.BigEndian.Uint64(body[8:])}
-	own := db.wantOf(db.opt.Site)
-	for want := range slices.Chunk(body[16:], wantSize) {
-		beat.WantsUs = beat.WantsUs || bytes.Equal(want, own)
-	}
-	return beat, nil
+func (ks *keyspace) head(t RecordType) Head {
+	epoch, seq := ks.Head()
+	return Head{Type: t, Site: ks.opt.Site, Epoch: epoch, Seq: seq, Made: ks.opt.Now()}
 }

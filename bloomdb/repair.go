@@ -64,33 +64,33 @@ func (db *DB) Restore(set signature.Set, class Class, revoked bool, at time.Time
 	if db.aged(t) || db.early(t) {
 		return false, nil
 	}
-	return true, db.inOrder(func(d *DB) error { return d.restore(t, set, class) })
+	return true, db.each(func(ks *keyspace) error { return ks.restore(t, set, class) })
 }
 
-func (db *DB) restore(t target, set signature.Set, class Class) error {
-	r := record{target: t, class: db.keptClass(class, t.gen)}
-	for _, s := range slices.Concat(set.Signatures, db.domainSignatures(t.kind, set)) {
-		r.hashes = append(r.hashes, db.reportHash(s))
+func (ks *keyspace) restore(t target, set signature.Set, class Class) error {
+	r := record{target: t, class: ks.keptClass(class, t.gen)}
+	for _, s := range slices.Concat(set.Signatures, ks.domainSignatures(t.kind, set)) {
+		r.hashes = append(r.hashes, ks.reportHash(s))
 	}
-	records, err := db.sketchRecords(db.reported(set.Sketches), sketchListOf(t.kind), t.gen)
+	records, err := ks.sketchRecords(ks.reported(set.Sketches), sketchListOf(t.kind), t.gen)
 	if err != nil {
 		return err
 	}
-	before := db.ownBitsSet()
+	before := ks.ownBitsSet()
 	for _, r := range append(records, r) {
-		if err := db.set(r, func(target, []uint64) {}); err != nil {
+		if err := ks.set(r, func(target, []uint64) {}); err != nil {
 			return err
 		}
 	}
-	if db.ownBitsSet() == before {
+	if ks.ownBitsSet() == before {
 		return nil
 	}
-	return db.pub.republish(db.opt.Dir, db.opt.Now())
+	return ks.pub.republish(ks.opt.Dir, ks.opt.Now())
 }
 
 // ownBitsSet counts the bits of all of this site's own reports.
-func (db *DB) ownBitsSet() (n int64) {
-	for _, g := range db.view.Load().reports {
+func (st *store) ownBitsSet() (n int64) {
+	for _, g := range st.view.Load().reports {
 		for _, kind := range reportKinds {
 			if own := g.listing(kind).own; own != nil {
 				n += own.Ones()
@@ -113,7 +113,7 @@ func keepDamaged(path string) error {
 }
 
 // mendSnapshot reads the undamaged blocks of one of this site's own filters.
-func (db *DB) mendSnapshot(l *ownLoader, err error) error {
+func (ks *keyspace) mendSnapshot(l *ownLoader, err error) error {
 	var damage *DamageError
 	if !errors.As(err, &damage) {
 		return err
@@ -122,17 +122,17 @@ func (db *DB) mendSnapshot(l *ownLoader, err error) error {
 	if err != nil {
 		return fmt.Errorf("snapshot: %w", err)
 	}
-	sec, body, found := sectionAt(data, db.opt.Site)
+	sec, body, found := sectionAt(data, ks.opt.Site)
 	length := len(data)
-	if db.isOthers(l.path) || found && sec.target != l.want {
+	if ks.isOthers(l.path) || found && sec.target != l.want {
 		data, body, found = nil, 0, false // whole, and of another filter: its blocks mean nothing here
 	}
 	if !found {
-		sec = section{target: l.want, shape: bitsShape(db.shapeFor(l.want))}
+		sec = section{target: l.want, shape: bitsShape(ks.shapeFor(l.want))}
 	}
-	sec.period = int64(db.opt.period(l.want.kind) / time.Second)
+	sec.period = int64(ks.opt.period(l.want.kind) / time.Second)
 	if l.bits == nil {
-		l.site = db.opt.Site
+		l.site = ks.opt.Site
 		if err := l.section(sec); err != nil {
 			return err
 		}
@@ -142,14 +142,14 @@ func (db *DB) mendSnapshot(l *ownLoader, err error) error {
 	if err := keepDamaged(l.path); err != nil {
 		return fmt.Errorf("snapshot %s: %w", l.path, err)
 	}
-	db.mending.note(l.path, damage.Error(), fmt.Sprintf("%d of %d bytes: %s", lost, length, costOf(filepath.Base(l.path))))
+	ks.mending.note(l.path, damage.Error(), fmt.Sprintf("%d of %d bytes: %s", lost, length, costOf(filepath.Base(l.path))))
 	return nil
 }
 
 // isOthers reports whether a snapshot is of another site or federation key.
-func (db *DB) isOthers(path string) bool {
+func (ks *keyspace) isOthers(path string) bool {
 	s, keyID, ok := snapshotHead(path)
-	return ok && (keyID != db.keyID || s.origin.site != db.opt.Site)
+	return ok && (keyID != ks.keyID || s.origin.site != ks.opt.Site)
 }
 
 // sectionAt reads the head of the only section of an own snapshot, and where its blocks
@@ -206,7 +206,7 @@ func blockAt(data []byte, blocks uint64) (index uint32, code []byte, ok bool) {
 }
 
 // mendSegment writes a segment of the journal anew, with the records that are whole.
-func (db *DB) mendSegment(path string, err error) error {
+func (ks *keyspace) mendSegment(path string, err error) error {
 	var damage *DamageError
 	if !errors.As(err, &damage) {
 		return err
@@ -215,9 +215,9 @@ func (db *DB) mendSegment(path string, err error) error {
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
-	fresh := (&journal{keyID: db.keyID}).header()
+	fresh := (&journal{keyID: ks.keyID}).header()
 	lost := 0
-	if id, ok := journalKey(data); ok && id != db.keyID {
+	if id, ok := journalKey(data); ok && id != ks.keyID {
 		data, lost = nil, len(data) // another's: nothing of it means anything here
 	}
 	length := max(len(data), lost)
@@ -239,17 +239,17 @@ func (db *DB) mendSegment(path string, err error) error {
 	}
 	// Places in the journal move. That is on disk first: where the repair is interrupted, the
 	// next one finds the journal whole.
-	if err := db.pub.republish(db.opt.Dir, db.opt.Now()); err != nil {
+	if err := ks.pub.republish(ks.opt.Dir, ks.opt.Now()); err != nil {
 		return err
 	}
 	if err := keepDamaged(path); err != nil {
 		return fmt.Errorf("journal %s: %w", path, err)
 	}
-	if err := renameio.WriteFile(path, fresh, 0o600, renameio.WithTempDir(db.opt.Dir)); err != nil {
+	if err := renameio.WriteFile(path, fresh, 0o600, renameio.WithTempDir(ks.opt.Dir)); err != nil {
 		return fmt.Errorf("journal %s: %w", path, err)
 	}
-	db.mending.note(path, damage.Error(), fmt.Sprintf("%d of %d bytes: %s", lost, length, costOf(filepath.Base(path))))
-	return syncDir(db.opt.Dir)
+	ks.mending.note(path, damage.Error(), fmt.Sprintf("%d of %d bytes: %s", lost, length, costOf(filepath.Base(path))))
+	return syncDir(ks.opt.Dir)
 }
 
 // journalKey is the id of the federation key in a segment's header, if that is whole.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/signature"
@@ -12,10 +13,10 @@ import (
 // maxKeys bounds the signatures of one report: a journal record holds them.
 const maxKeys = 256
 
-// Report lists all of set's signatures and sketches as spam of a class, which is kept
-// where ReportOptions.Classes says so. When it returns nil, the report is on disk, in
-// the previous key's database too. ErrNothing, ErrNever, ErrFull, ErrClosed, or a
-// wrapped I/O error, after which nothing was listed; reporting it again does no harm.
+// Report lists all of set's signatures and sketches as spam of a class, which is stored if
+// ReportOptions.Classes is set. When it returns nil, the report is on disk under every key.
+// Errors: ErrNothing, ErrNever, ErrFull, ErrClosed, or a wrapped I/O error, after which
+// nothing was listed; reporting it again does no harm.
 func (db *DB) Report(set signature.Set, class Class) error {
 	err := db.storable(set)
 	if err == nil {
@@ -34,7 +35,7 @@ func (db *DB) Revoke(set signature.Set) error {
 	if err := db.storable(set); err != nil {
 		return err
 	}
-	if len(db.messageHashes(set.Signatures)) == 0 {
+	if !slices.ContainsFunc(set.Signatures, func(s signature.Signature) bool { return isOfMessage(s.Kind) }) {
 		set.Sketches = evenAskOnly(set.Sketches)
 	}
 	return db.list(revokedFilter, set, ClassOther)
@@ -51,58 +52,62 @@ func evenAskOnly(sketches []signature.Sketch) []signature.Sketch {
 	return sketches
 }
 
-// list writes a report or a revocation to the journal, waits for the disk, and then
-// sets its bits: nobody sees a listing that a crash could take back. Where there are
-// two databases, no bit of either is set before both have it on disk, and nothing is
-// written while one of them has a fault. The write by which the second one's fault is
-// found leaves the record in the first one's journal: a restart may bring back there
-// what was acknowledged to nobody.
+// list makes a report or a revocation in all keyspaces.
 func (db *DB) list(kind filterKind, set signature.Set, class Class) error {
 	campaign := kind == spamFilter && db.isCampaign(set)
-	var postings []*posting
-	for _, d := range db.both() {
-		for i, t := range d.listTargets(kind) {
-			p, err := d.newPosting(t, set, d.reported(set.Sketches), class)
-			if err != nil {
-				return err
+	return db.update(func(ks *keyspace) (update, error) { return ks.prepareReport(kind, set, class, campaign) })
+}
+
+// prepareReport makes the records of a report or a revocation, and checks that there is
+// room for them. A campaign's link domains are counted, see DomainOptions.
+func (ks *keyspace) prepareReport(kind filterKind, set signature.Set, class Class, campaign bool) (update, error) {
+	var reports []*report
+	release := func() {
+		for _, r := range reports {
+			r.release()
+		}
+	}
+	groups := ks.reported(set.Sketches)
+	for _, t := range ks.listTargets(kind) {
+		r, err := ks.newReport(t, set, groups, class)
+		if err != nil {
+			return update{release: release}, err
+		}
+		reports = append(reports, r)
+	}
+	return update{
+		ready: ks.journal.ready,
+		write: func() error {
+			for _, r := range reports {
+				if err := r.write(); err != nil {
+					return err
+				}
 			}
-			defer p.release()
-			p.again = i > 0
-			postings = append(postings, p)
-		}
-	}
-	if err := db.ready(); err != nil {
-		return err
-	}
-	return post(postings, func(d *DB) { d.countListed(kind, set, campaign) })
+			return nil
+		},
+		show: func() error {
+			for i, r := range reports {
+				if err := r.show(); err != nil {
+					return err
+				}
+				if i == 0 {
+					ks.countListed(kind, set, campaign)
+				}
+			}
+			return nil
+		},
+		release: release,
+	}, nil
 }
 
-// post makes postings durable, then seen; done follows each.
-func post(postings []*posting, done func(*DB)) error {
-	for _, p := range postings {
-		if err := p.write(); err != nil {
-			return err
-		}
-	}
-	for _, p := range postings {
-		if err := p.show(); err != nil {
-			return err
-		}
-		if !p.again {
-			done(p.db)
-		}
-	}
-	return nil
-}
-
-// listTargets are the generations that a report or a revocation is written to: the present
-// one. A revocation is written to the later ones that are held, too: they were begun while
-// the clock was ahead, and would outweigh it until their time has come.
-func (db *DB) listTargets(kind filterKind) []target {
-	now := db.opt.generation(kind, db.opt.Now())
+// listTargets returns the generations that a report or a revocation is written to: the
+// present one. A revocation is also written to the later ones that are held: they were
+// begun while the clock was ahead, and would outweigh it until their time has come.
+func (st *store) listTargets(kind filterKind) []target {
+	now := st.opt.generation(kind, st.opt.Now())
 	targets := []target{{kind, now}}
 	if kind == revokedFilter {
-		for _, g := range db.view.Load().reports {
+		for _, g := range st.view.Load().reports {
 			if g.num > now {
 				targets = append(targets, target{kind, g.num})
 			}
@@ -111,102 +116,101 @@ func (db *DB) listTargets(kind filterKind) []target {
 	return targets
 }
 
-// posting is a report or a revocation on its way into one database.
-type posting struct {
-	db       *DB
-	report   record
-	sketches []record
-	masks    []record
-	votes    []record
-	again    bool   // another generation's posting of the same revocation came before
-	at       lsn    // in the journal; 0: not there
-	release  func() // must be called in the end
+// report is a report or a revocation in one generation of a keyspace.
+type report struct {
+	ks         *keyspace
+	signatures record
+	sketches   []record
+	masks      []record
+	votes      []record
+	at         lsn    // in the journal; 0: it is not there
+	unlock     func() // lets others change masks
 }
 
-// newPosting makes the records, and finds what speaks against them.
-func (db *DB) newPosting(t target, set signature.Set, groups []kindGroups, class Class) (*posting, error) {
-	kind := t.kind
-	own, err := db.ownBits(t, db.shapeFor(t))
+// newReport makes the records. The caller calls release in the end.
+func (ks *keyspace) newReport(t target, set signature.Set, groups []kindGroups, class Class) (*report, error) {
+	own, err := ks.ownBits(t, ks.shapeFor(t))
 	if err != nil {
 		return nil, err
 	}
-	if err := db.fits(kind.String()+" filter", own.Shape(), own.Ones(), t); err != nil {
+	if err := ks.fits(t.kind.String()+" filter", own.Shape(), own.Ones(), t); err != nil {
 		return nil, err
 	}
-	p := &posting{db: db, report: record{target: t, class: db.keptClass(class, t.gen)}}
-	if p.sketches, err = db.sketchRecords(groups, sketchListOf(kind), t.gen); err != nil {
+	r := &report{ks: ks, signatures: record{target: t, class: ks.keptClass(class, t.gen)}}
+	if r.sketches, err = ks.sketchRecords(groups, sketchListOf(t.kind), t.gen); err != nil {
 		return nil, err
 	}
-	for _, s := range slices.Concat(set.Signatures, db.domainSignatures(kind, set)) {
-		p.report.hashes = append(p.report.hashes, db.reportHash(s))
+	for _, s := range slices.Concat(set.Signatures, ks.domainSignatures(t.kind, set)) {
+		r.signatures.hashes = append(r.signatures.hashes, ks.reportHash(s))
 	}
-	p.votes = db.voteRecord(kind, set.Signatures, t.gen)
-	masks, unlock := db.heardThrough(t, p.report.hashes)
-	p.masks = masks
-	p.release = func() {
-		if p.at != 0 {
-			db.journal.done(p.at)
-		}
-		unlock()
+	r.votes = ks.voteRecord(t.kind, set.Signatures, t.gen)
+	r.masks, r.unlock = ks.unmask(t, r.signatures.hashes)
+	return r, nil
+}
+
+// release ends the report, whether or not it was shown.
+func (r *report) release() {
+	if r.at != 0 {
+		r.ks.journal.done(r.at)
 	}
-	return p, nil
+	r.unlock()
 }
 
 // write returns when the records are on disk.
-func (p *posting) write() (err error) {
+func (r *report) write() (err error) {
 	var records []record
-	if len(p.report.hashes) > 0 {
-		records = append(records, p.report)
+	if len(r.signatures.hashes) > 0 {
+		records = append(records, r.signatures)
 	}
-	if records = slices.Concat(records, p.sketches, p.masks, p.votes); len(records) == 0 {
+	if records = slices.Concat(records, r.sketches, r.masks, r.votes); len(records) == 0 {
 		return nil // its sketch is known
 	}
-	if p.at, err = p.db.journal.append(records...); err != nil {
+	if r.at, err = r.ks.journal.append(records...); err != nil {
 		return err
 	}
-	return p.db.journal.sync(p.at)
+	return r.ks.journal.sync(r.at)
 }
 
-// show sets the bits: those of the sketches first, so that who sees the listing sees
-// them, too.
-func (p *posting) show() error {
-	if err := p.db.applyMasks(p.masks); err != nil {
+// show sets the bits: those of the sketches first, so that a reader that finds the listing
+// finds them, too.
+func (r *report) show() error {
+	if err := r.ks.applyMasks(r.masks); err != nil {
 		return err
 	}
-	for _, s := range p.sketches {
-		if err := p.db.set(s, p.db.pub.note); err != nil {
+	for _, s := range r.sketches {
+		if err := r.ks.set(s, r.ks.pub.note); err != nil {
 			return err
 		}
 	}
-	if err := p.db.set(p.report, p.db.pub.note); err != nil {
+	if err := r.ks.set(r.signatures, r.ks.pub.note); err != nil {
 		return err
 	}
-	return p.db.applyVotes(p.votes)
+	return r.ks.applyVotes(r.votes)
 }
 
-// set sets the bits of a report or a revocation. It sets the label first, so that the class
+// set sets the bits of a report or a revocation. It sets the class first, so that the class
 // of a listing is never missing. It calls done with the positions that it has set.
-func (db *DB) set(r record, done func(t target, positions []uint64)) error {
+func (st *store) set(r record, done func(t target, positions []uint64)) error {
 	if r.target.kind == sketchFilter {
-		if db.unwanted(sketchFilter) {
+		if st.unwanted(sketchFilter) {
 			return nil
 		}
-		return db.setBits(r.target, stretchAll(r.seeds), done)
+		return st.setBits(r.target, stretchAll(r.seeds), done)
 	}
-	if r.class.Named() && db.opt.Reports.Classes {
+	if r.class.Named() && st.opt.Reports.Classes {
 		labels := make([]filter.Hash, len(r.hashes))
 		for i, h := range r.hashes {
-			labels[i] = db.labels(h)[r.class]
+			labels[i] = st.labels(h)[r.class]
 		}
-		if err := db.setBits(target{classFilter, r.target.gen}, labels, done); err != nil {
+		if err := st.setBits(target{classFilter, r.target.gen}, labels, done); err != nil {
 			return err
 		}
 	}
-	return db.setBits(r.target, r.hashes, done)
+	return st.setBits(r.target, r.hashes, done)
 }
 
-func (db *DB) setBits(t target, keys []filter.Hash, done func(t target, positions []uint64)) error {
-	own, err := db.ownBits(t, db.shapeFor(t))
+func (st *store) setBits(t target, keys []filter.Hash, done func(t target, positions []uint64)) error {
+	own, err := st.ownBits(t, st.shapeFor(t))
 	if err != nil {
 		return err
 	}
@@ -219,19 +223,19 @@ func (db *DB) setBits(t target, keys []filter.Hash, done func(t target, position
 	return nil
 }
 
-// storable is writable for what was found to be reportable before: of a message of which
-// only near-duplicates were reported, it may be the sketches alone.
-func (db *DB) storable(set signature.Set) error {
-	if err := db.writable(set); !errors.Is(err, ErrNothing) || len(set.Sketches) == 0 {
+// storable is writable for a set that was reportable before: of a message of which only
+// near-duplicates were reported, it may contain the sketches alone.
+func (ks *keyspace) storable(set signature.Set) error {
+	if err := ks.writable(set); !errors.Is(err, ErrNothing) || len(set.Sketches) == 0 {
 		return err
 	}
 	return nil
 }
 
-// writable says why a set can't be written.
-func (db *DB) writable(set signature.Set) error {
+// writable returns why a set cannot be written.
+func (ks *keyspace) writable(set signature.Set) error {
 	switch {
-	case db.closed.Load():
+	case ks.closed.Load():
 		return ErrClosed
 	case len(set.Signatures) == 0:
 		return ErrNothing
@@ -242,9 +246,8 @@ func (db *DB) writable(set signature.Set) error {
 }
 
 // Count adds n sightings of a message, under each of its counting keys, to the
-// current counting generation. It does not wait for the disk: up to a second of
-// counts is lost by a crash. An error (disk full) means that the count stands in
-// memory only.
+// current counting generation. It does not wait for the disk: a crash loses up to a
+// second of counts. After an error (disk full) the count is in memory only.
 func (db *DB) Count(set signature.Set, n uint32) error {
 	if n == 0 || len(set.Counting) == 0 {
 		return nil
@@ -252,33 +255,43 @@ func (db *DB) Count(set signature.Set, n uint32) error {
 	if db.closed.Load() {
 		return ErrClosed
 	}
-	return db.inBoth(func(d *DB) error { return d.count(set, n) })
+	now := db.opt.Now()
+	return db.all(func(ks *keyspace) error {
+		hashes := make([]filter.Hash, 0, 8)
+		for _, s := range set.Counting {
+			hashes = append(hashes, ks.countHash(s))
+		}
+		if ks == db.keyspace {
+			for _, h := range hashes {
+				db.burst.add(h, n, now)
+			}
+		}
+		return ks.count(hashes, n, now)
+	})
 }
 
-func (db *DB) count(set signature.Set, n uint32) error {
-	now := db.opt.Now()
-	t := target{countFilter, db.opt.generation(countFilter, now)}
-	own, err := db.ownCounts(t.gen, db.countsShape)
+// count adds n to the counts of some keys.
+func (ks *keyspace) count(hashes []filter.Hash, n uint32, now time.Time) error {
+	t := target{countFilter, ks.opt.generation(countFilter, now)}
+	own, err := ks.ownCounts(t.gen, ks.countsShape)
 	if err != nil {
 		return err
 	}
-	for _, s := range set.Counting {
-		h := db.countHash(s)
-		db.burst.add(h, n, now)
-		if e := db.countKey(own, t, h, min(n, filter.MaxValue)); e != nil {
+	for _, h := range hashes {
+		if e := ks.countKey(own, t, h, min(n, filter.MaxValue)); e != nil {
 			err = e
 		}
 	}
 	return err
 }
 
-func (db *DB) countKey(own *filter.Counts, t target, h filter.Hash, n uint32) error {
+func (ks *keyspace) countKey(own *filter.Counts, t target, h filter.Hash, n uint32) error {
 	reached := own.Add(h, n)
-	at, err := db.journal.append(record{target: t, hashes: []filter.Hash{h}, count: reached})
+	at, err := ks.journal.append(record{target: t, hashes: []filter.Hash{h}, count: reached})
 	p := own.Shape().Positions(h)
-	db.pub.note(t, p[:])
+	ks.pub.note(t, p[:])
 	if err == nil {
-		db.journal.done(at)
+		ks.journal.done(at)
 	}
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Retouching is what a retouch of one message costs.
+// Retouching is the cost of a retouch of one message.
 type Retouching struct {
 	// Listings are those that the message is taken out of: for each of its
 	// signatures, the generations that list it, newest first. Empty where nothing
@@ -34,14 +34,14 @@ type RetouchedListing struct {
 	LossOfOthers float64
 }
 
-// Retouch takes a message out of the listings, here only: no other site is told
+// Retouch takes a message out of the listings, here only: it is not published
 // (Donnet, Baynat, Friedman, "Retouched Bloom Filters", 2006). In every live
 // generation that lists one of its signatures, and has no revocation of it, one
 // of its bits is masked, in this site's spam filter and in those of all others:
 // the one by which the fewest other listings are lost (minimum-FN selection,
 // section IV). No report of another site lists the signature in that generation
-// again. An own report does: it gives its bits back, and other retouched
-// signatures that rested on them get other ones.
+// again. An own report does: its bits are unmasked, and other retouched signatures
+// that used them get other bits.
 //
 // When it returns nil, that is on disk. ErrNothing, ErrFull, ErrClosed, or a
 // wrapped I/O error, after which nothing was retouched.
@@ -49,43 +49,59 @@ func (db *DB) Retouch(set signature.Set) (Retouching, error) {
 	if err := db.writable(set); err != nil {
 		return Retouching{}, err
 	}
-	for _, d := range db.both() {
-		d.retouchMu.Lock()
-		defer d.retouchMu.Unlock()
-	}
-	plan, plans, err := db.planBoth(set)
+	var sum Retouching
+	err := db.update(func(ks *keyspace) (update, error) {
+		u, r, err := ks.prepareRetouch(set)
+		sum.add(r)
+		return u, err
+	})
 	if err != nil {
-		return plan, err
-	}
-	if err := db.ready(); err != nil {
 		return Retouching{}, err
 	}
-	for i, d := range db.both() {
-		done, err := d.writeMasks(plans[i].records)
-		defer done()
-		if err != nil {
-			return Retouching{}, err
-		}
-	}
-	for i, d := range db.both() {
-		if err := d.applyMasks(plans[i].records); err != nil {
-			return Retouching{}, err
-		}
-	}
-	return plan, nil
+	sum.sortAs(set)
+	return sum, nil
 }
 
-// PlanRetouch says what Retouch would do, and does nothing. Errors as for Retouch.
+// PlanRetouch returns what Retouch would do, and does nothing. Errors as for Retouch.
 func (db *DB) PlanRetouch(set signature.Set) (Retouching, error) {
 	if err := db.writable(set); err != nil {
 		return Retouching{}, err
 	}
-	for _, d := range db.both() {
-		d.retouchMu.Lock()
-		defer d.retouchMu.Unlock()
+	var sum Retouching
+	for _, ks := range db.keys {
+		u, r, err := ks.prepareRetouch(set)
+		defer u.release()
+		if err != nil {
+			return Retouching{}, err
+		}
+		sum.add(r)
 	}
-	plan, _, err := db.planBoth(set)
-	return plan, err
+	sum.sortAs(set)
+	return sum, nil
+}
+
+// prepareRetouch chooses the bits. Until release is called, nobody else changes masks.
+func (ks *keyspace) prepareRetouch(set signature.Set) (update, Retouching, error) {
+	ks.retouchMu.Lock()
+	var at lsn // of the records; 0: they are not in the journal
+	u := update{ready: ks.journal.ready, release: func() {
+		if at != 0 {
+			ks.journal.done(at)
+		}
+		ks.retouchMu.Unlock()
+	}}
+	p, err := ks.planRetouch(set)
+	u.write = func() (err error) {
+		if len(p.records) == 0 {
+			return nil
+		}
+		if at, err = ks.journal.append(p.records...); err != nil {
+			return err
+		}
+		return ks.journal.sync(at)
+	}
+	u.show = func() error { return ks.applyMasks(p.records) }
+	return u, p.Retouching, err
 }
 
 // retouchPlan is a Retouching and the journal records that make it so.
@@ -94,22 +110,8 @@ type retouchPlan struct {
 	records []record
 }
 
-// planBoth plans for both databases, and sums their plans up. Their retouchMu are held.
-func (db *DB) planBoth(set signature.Set) (sum Retouching, plans []retouchPlan, err error) {
-	for _, d := range db.both() {
-		p, err := d.planRetouch(set)
-		if err != nil {
-			return Retouching{}, nil, err
-		}
-		plans = append(plans, p)
-		sum.add(p.Retouching)
-	}
-	sum.sortAs(set)
-	return sum, plans, nil
-}
-
-// add sums up what is lost in two databases; what both have keeps its listing in the
-// other one, so that the sum is the most that it can be.
+// add sums up what is lost in several keyspaces. It is an upper bound: what is listed in
+// both keeps its listing in the other one.
 func (r *Retouching) add(o Retouching) {
 	r.Loss += o.Loss
 	r.LossOfOthers += o.LossOfOthers
@@ -126,29 +128,16 @@ func (r *Retouching) add(o Retouching) {
 	}
 }
 
-// writeMasks returns when records are on disk. The caller calls done when they stand in
-// the masks, or are given up.
-func (db *DB) writeMasks(records []record) (done func(), err error) {
-	if len(records) == 0 {
-		return func() {}, nil
-	}
-	at, err := db.journal.append(records...)
-	if err != nil {
-		return func() {}, err
-	}
-	return func() { db.journal.done(at) }, db.journal.sync(at)
-}
-
 // planRetouch chooses the bits. retouchMu is held.
-func (db *DB) planRetouch(set signature.Set) (p retouchPlan, err error) {
-	v := db.current()
-	now := db.opt.Now()
+func (st *store) planRetouch(set signature.Set) (p retouchPlan, err error) {
+	v := st.current()
+	now := st.opt.Now()
 	for i, g := range v.reports {
-		c := db.chooser(g)
+		c := st.chooser(g)
 		var keys []retouchedKey
 		for _, s := range set.Signatures {
-			h := db.reportHash(s)
-			if !v.retouchable(i, h, db.opt.Site) {
+			h := st.reportHash(s)
+			if !v.retouchable(i, h, st.opt.Site) {
 				continue
 			}
 			bit, load, ok := c.choose(h)
@@ -156,7 +145,7 @@ func (db *DB) planRetouch(set signature.Set) (p retouchPlan, err error) {
 				continue // it can't be: nothing is forbidden
 			}
 			keys = append(keys, retouchedKey{h, bit, newShortID(s), now.Unix()})
-			p.Listings = append(p.Listings, RetouchedListing{s, g.num, db.opt.start(target{spamFilter, g.num}), load.Keys, load.Others})
+			p.Listings = append(p.Listings, RetouchedListing{s, g.num, st.opt.start(target{spamFilter, g.num}), load.Keys, load.Others})
 			p.Loss += load.Keys
 			p.LossOfOthers += load.Others
 		}
@@ -181,7 +170,7 @@ func (r *Retouching) sortAs(set signature.Set) {
 	})
 }
 
-// retouchable says that generation i lists a key, or would but for the bit of
+// retouchable reports whether generation i lists a key, or would but for the bit of
 // another one, which may be given back.
 func (v *view) retouchable(i int, h filter.Hash, self string) bool {
 	g := v.reports[i]
@@ -199,9 +188,9 @@ type bitChooser struct {
 	chosen      map[uint64]bool // those that this chooser has given out
 }
 
-func (db *DB) chooser(g *reportGeneration) *bitChooser {
+func (st *store) chooser(g *reportGeneration) *bitChooser {
 	return &bitChooser{
-		shape: db.shapeFor(target{spamFilter, g.num}), own: g.spam.own, others: g.spam.others, mask: g.mask,
+		shape: st.shapeFor(target{spamFilter, g.num}), own: g.spam.own, others: g.spam.others, mask: g.mask,
 		forbidden: make(map[uint64]bool), chosen: make(map[uint64]bool),
 	}
 }
@@ -229,17 +218,17 @@ func (c *bitChooser) choose(h filter.Hash) (bit uint8, least filter.Load, ok boo
 	return bit, least, ok
 }
 
-// heardThrough returns what must change in the mask so that an own report of some
-// keys is heard: their own retouches are taken back, and other keys that rested on
-// their bits get other ones. Until release is called, nobody else changes masks.
-func (db *DB) heardThrough(t target, keys []filter.Hash) (records []record, release func()) {
+// unmask returns the changes of the mask by which an own report of some keys is found: their
+// own retouches are taken back, and other keys that rested on their bits get other bits.
+// Until release is called, nobody else changes masks.
+func (st *store) unmask(t target, keys []filter.Hash) (records []record, release func()) {
 	release = func() {}
-	g := db.view.Load().report(t.gen)
+	g := st.view.Load().report(t.gen)
 	if t.kind != spamFilter || g == nil || !slices.ContainsFunc(keys, g.mask.hides) {
 		return nil, release
 	}
-	db.retouchMu.Lock()
-	c := db.chooser(g)
+	st.retouchMu.Lock()
+	c := st.chooser(g)
 	for _, h := range keys {
 		for _, pos := range c.shape.Positions(h, nil) {
 			c.forbidden[pos] = true
@@ -256,10 +245,10 @@ func (db *DB) heardThrough(t target, keys []filter.Hash) (records []record, rele
 			k.bit = bit
 		default: // all its bits are the reported ones: nobody can tell it from them
 			k.bit = takenBack
-			db.opt.Log.Warn("a retouch is taken back: a report has the same bits", "id", k.name.String(), "generation", t.gen)
+			st.opt.Log.Warn("a retouch is taken back: a report has the same bits", "id", k.name.String(), "generation", t.gen)
 		}
 	}
-	return appendMaskRecords(nil, t.gen, changed), db.retouchMu.Unlock
+	return appendMaskRecords(nil, t.gen, changed), st.retouchMu.Unlock
 }
 
 // keysPerMaskRecord is what fits into a journal record.
@@ -274,9 +263,9 @@ func appendMaskRecords(records []record, gen int64, keys []retouchedKey) []recor
 }
 
 // applyMasks takes records over into the masks of their generations.
-func (db *DB) applyMasks(records []record) error {
+func (st *store) applyMasks(records []record) error {
 	for _, r := range records {
-		m, err := db.maskOf(r.target)
+		m, err := st.maskOf(r.target)
 		if err != nil {
 			return err
 		}
@@ -286,9 +275,9 @@ func (db *DB) applyMasks(records []record) error {
 }
 
 // maskOf returns a generation's mask, made where missing.
-func (db *DB) maskOf(t target) (*mask, error) {
+func (st *store) maskOf(t target) (*mask, error) {
 	in := func(g *reportGeneration) **mask { return &g.mask }
-	return findOrMake(db, t.gen, inReports(in), func() (*mask, error) { return newMask(db.shapeFor(t)), nil })
+	return findOrMake(st, t.gen, inReports(in), func() (*mask, error) { return newMask(st.shapeFor(t)), nil })
 }
 
 // RetouchedKey is a signature that is retouched in one generation.
@@ -303,10 +292,10 @@ type RetouchedKey struct {
 // generation first, in it the latest retouch.
 func (db *DB) Retouched() []RetouchedKey {
 	var list []RetouchedKey
-	for _, d := range db.both() {
-		for _, k := range d.retouchedKeys() {
+	for i, ks := range db.keys {
+		for _, k := range ks.retouchedKeys() {
 			known := slices.ContainsFunc(list, func(o RetouchedKey) bool { return o.ID == k.ID && o.Generation == k.Generation })
-			if !known || d == db {
+			if !known || i == 0 {
 				list = append(list, k)
 			}
 		}
@@ -317,44 +306,16 @@ func (db *DB) Retouched() []RetouchedKey {
 	return list
 }
 
-func (db *DB) retouchedKeys() []RetouchedKey {
+func (st *store) retouchedKeys() []RetouchedKey {
 	var list []RetouchedKey
-	v := db.current()
+	v := st.current()
 	for _, g := range v.reports {
 		if g.mask == nil {
 			continue
 		}
 		for _, k := range g.mask.all() {
-			list = append(list, RetouchedKey{k.name.String(), g.num, db.opt.start(target{spamFilter, g.num}), moment(k.at)})
+			list = append(list, RetouchedKey{k.name.String(), g.num, st.opt.start(target{spamFilter, g.num}), unixTime(k.at)})
 		}
 	}
 	return list
-}
-
-// addMask adds a generation's mask to what is said of its spam filter. The loss is
-// estimated from the filter as it stands, and as if each retouched key had been
-// reported, which is the larger one of both.
-func (f *FilterStatus) addMask(g *reportGeneration) {
-	if g.mask == nil {
-		return
-	}
-	keys, bits, _ := g.mask.size()
-	f.Masked = int64(bits)
-	f.Memory += int64(keys) * maskedBytes
-	for _, pos := range g.mask.masked() {
-		f.Lost += 1 + filter.LoadAt(pos, g.spam.own, g.spam.others).Others
-	}
-}
-
-// checkMask holds a mask against itself and against the shape of its filters.
-func (g *reportGeneration) checkMask() error {
-	if g.mask == nil {
-		return nil
-	}
-	for _, b := range []*filter.Bits{g.spam.own, g.spam.others} {
-		if b != nil && !b.Shape().Equal(g.mask.shape) {
-			return fmt.Errorf("made for %v, the filter has %v", g.mask.shape, b.Shape())
-		}
-	}
-	return g.mask.check()
 }

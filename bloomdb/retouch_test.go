@@ -165,9 +165,9 @@ func TestRetouchOfTheSameBits(t *testing.T) {
 	mustRetouch(t, db, 1)
 	now := target{spamFilter, db.opt.generation(spamFilter, db.opt.Now())}
 	m := db.view.Load().report(now.gen).mask
-	twin := m.all()[0].hash
-	twin[2] ^= 1 << 63 // above the bits that place it
-	records, release := db.heardThrough(now, []filter.Hash{twin})
+	alike := m.all()[0].hash
+	alike[2] ^= 1 << 63 // above the bits that place it
+	records, release := db.unmask(now, []filter.Hash{alike})
 	release()
 	if len(records) != 1 || len(records[0].retouched) != 1 || records[0].retouched[0].bit != takenBack {
 		t.Errorf("records %+v", records)

@@ -73,11 +73,15 @@ func TestNeverImageIsNotCorroborated(t *testing.T) {
 	if !db.Judge(weak).Listed {
 		t.Fatal("not listed before")
 	}
-	c := coverage{images: true}
-	e, k := Evidence{}, db.know(weak)
-	k.addSketches(&e, nil)
-	e.Weak[0].Signature.Kind = signature.KindImage
-	k.judgeLinks(&e, weak.Domains, &c)
+	asked, p := db.ask(nil, weak), db.opt.policy()
+	f := gather(asked)
+	f.links = gatherLinks(asked, true, p)
+	if e := f.decide(p); !e.Listed {
+		t.Fatalf("not listed by its domain: %+v", e)
+	}
+	f.never = coverage{images: true}
+	f.sketches[0].matches[0].Signature.Kind = signature.KindImage
+	e := f.decide(p)
 	if e.Listed || len(e.Weak) > 0 || len(e.Matches) > 0 {
 		t.Errorf("%+v", e)
 	}

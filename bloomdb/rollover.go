@@ -12,73 +12,37 @@ import (
 )
 
 // The federation key gives every position in every filter, so that nothing held under
-// one key can be asked under another. While the key is rolled over there are therefore
-// two databases, one for each key, in one state folder:
+// one key can be looked up under another. While the key is rolled over there are therefore
+// two keyspaces in one state folder:
 //
-//	Report, Revoke, Retouch, Never, Count, Saw -> both, durable in both
-//	Mute, Drop                                 -> both
-//	Judge, Explain                             <- both, as one
-//	NextDelta, Apply                           -- each with the members that have its key
+//	Report, Revoke, Retouch, Never, Count -> both, durable in both
+//	Mute, Drop                            -> both
+//	Judge, Explain                        <- both, united
+//	NextDelta, Apply                      -- each with the members that have its key
 //
-// The previous one serves the sites that have not rolled over yet, and what was
-// reported before; it goes when its reports have aged out. The current one begins empty.
+// The previous one serves the sites that have not rolled over yet, and contains what was
+// reported before; it can be removed when its reports have expired. The current one begins
+// empty.
 //
 // Folders: the state folder itself belongs to the key under which it was first made,
-// and each later key has a folder key-ID in it. Identity files say which is whose, and
-// are the only thing that does: no file is moved, copied or removed at a roll-over, and
-// there is no moment at which a crash could come between two steps. What is no longer
-// used stays until someone removes it; Open names the command.
-
-// Previous is the database under Options.PreviousKey, for an exchange of its own; nil
-// where none was given. What is done to this one is done to it, too; Close ends both,
-// and Run does the periodic work of both.
-func (db *DB) Previous() *DB { return db.previous }
-
-// both lists the databases in which this site's own reports stand: this one first. Who
-// takes locks of both takes them in this order.
-func (db *DB) both() []*DB {
-	if db.previous == nil {
-		return []*DB{db}
-	}
-	return []*DB{db, db.previous}
-}
-
-// inOrder runs f on both databases and stops at the first error.
-func (db *DB) inOrder(f func(*DB) error) error {
-	err := f(db)
-	if err == nil && db.previous != nil {
-		err = f(db.previous)
-	}
-	return err
-}
-
-// inBoth runs f on both databases, whatever comes of it in the one.
-func (db *DB) inBoth(f func(*DB) error) error {
-	err := f(db)
-	if db.previous != nil {
-		err = errors.Join(err, f(db.previous))
-	}
-	return err
-}
-
-// ready says that the journals of both can be written, as far as is known.
-func (db *DB) ready() error {
-	return db.inOrder(func(d *DB) error { return d.journal.ready() })
-}
+// and each later key has a folder key-ID in it. Only the identity files record which folder
+// belongs to which key. No file is moved, copied or removed at a roll-over, so that no
+// crash can come between two steps. Files that are no longer used stay until an
+// administrator removes them; Open logs the command.
 
 // keyFolderPrefix begins the names of the folders of keys that were rolled over to.
 const keyFolderPrefix = "key-"
 
 func keyFolder(dir, keyID string) string { return filepath.Join(dir, keyFolderPrefix+keyID) }
 
-// holdsIdentity says whether a folder, not one below it, is of some key.
+// holdsIdentity reports whether a folder itself belongs to some key.
 func holdsIdentity(folder string) bool {
 	_, err := os.Stat(identityPath(folder))
 	return err == nil
 }
 
-// folderOf says where below a state folder the database of a key is, or is to be made:
-// in the state folder itself where that is of this key or of none, else in a folder of
+// folderOf returns where below a state folder the keyspace of a key is, or is to be made:
+// in the state folder itself if that belongs to this key or to none, else in a folder of
 // its own.
 func folderOf(dir, keyID string) (folder string, made bool, err error) {
 	below := keyFolder(dir, keyID)
@@ -96,10 +60,9 @@ func folderOf(dir, keyID string) (folder string, made bool, err error) {
 	return below, false, nil
 }
 
-// folders chooses those of the key and of the previous one, which is empty where there
-// is no such key. A key that the folder was not made for begins a database of its own
-// only beside the one from which it is rolled over: else it is the wrong key, which the
-// identity of the state folder will say.
+// folders chooses the folders of the key and of the previous one; the latter is empty if
+// there is no such key. A key for which the folder was not made begins a keyspace only
+// during a roll-over. Otherwise it is the wrong key, and the check of the identity fails.
 func (o *Options) folders() (current, previous string, err error) {
 	current, made, err := folderOf(o.Dir, KeyID(o.Key))
 	if err != nil || o.PreviousKey == nil {
@@ -119,43 +82,41 @@ func (o *Options) folders() (current, previous string, err error) {
 	return current, previous, nil
 }
 
-// openAll opens the database of the key and, where there is one, that of the previous
-// key. The state folder is locked.
-func openAll(o Options) (*DB, error) {
+// openKeys opens the keyspace of the key and, if there is one, that of the previous key.
+// The caller has locked the state folder.
+func openKeys(o Options) (keys []*keyspace, err error) {
 	current, previous, err := o.folders()
 	if err != nil {
 		return nil, err
 	}
-	if o.PreviousKey == nil {
-		db, err := openFolder(o, current)
-		if err == nil {
-			db.nameUnused(o.Dir)
-		}
-		return db, err
-	}
-	db, err := openFolder(o, current)
+	ks, err := openKeyspace(o, current)
 	if err != nil {
 		return nil, err
 	}
+	if o.PreviousKey == nil {
+		ks.nameUnused(o.Dir)
+		return []*keyspace{ks}, nil
+	}
 	p := o
 	p.Key, p.PreviousKey = *o.PreviousKey, nil
-	p.Counts.Burst = 0 // the last minutes are counted once
 	p.Log = o.Log.With("federation", KeyID(p.Key))
-	if db.previous, err = openFolder(p, previous); err != nil {
-		return nil, errors.Join(fmt.Errorf("previous federation key: %w", err), db.journal.close())
+	before, err := openKeyspace(p, previous)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("previous federation key: %w", err), ks.journal.close())
 	}
-	if err := db.uniteMuted(); err != nil {
-		return nil, errors.Join(err, db.journal.close(), db.previous.journal.close())
+	keys = []*keyspace{ks, before}
+	if err := uniteMuted(keys); err != nil {
+		return nil, errors.Join(err, ks.journal.close(), before.journal.close())
 	}
 	o.Log.Info("the federation key is rolled over", "current", KeyID(o.Key), "previous", KeyID(p.Key),
-		"previous_is_of_use_until", db.previousUntil().UTC().Format(time.RFC3339))
-	db.warnOfNever(previous)
-	return db, nil
+		"previous_is_of_use_until", ks.previousUntil().UTC().Format(time.RFC3339))
+	ks.warnOfNever(previous)
+	return keys, nil
 }
 
-// openFolder opens the database of one key in its folder, which it makes where missing,
-// durably: what is acknowledged in it must not hang on a name that a crash takes back.
-func openFolder(o Options, folder string) (*DB, error) {
+// openKeyspace opens the keyspace in a folder, which it makes durably if it is missing: an
+// acknowledged report must not depend on a name that a crash takes back.
+func openKeyspace(o Options, folder string) (*keyspace, error) {
 	if folder != o.Dir {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			return nil, fmt.Errorf("state folder: %w", err)
@@ -165,54 +126,45 @@ func openFolder(o Options, folder string) (*DB, error) {
 		}
 	}
 	o.Dir = folder
-	db, err := newDB(o)
-	if err != nil {
-		return nil, err
-	}
-	return db, db.load()
+	ks := newKeyspace(o)
+	return ks, ks.load()
 }
 
-// uniteMuted mutes and drops in each database who is muted or dropped in the other one:
-// the one may have been made just now, or a fault may have come between the two.
-func (db *DB) uniteMuted() error {
-	for _, pair := range [][2]*DB{{db, db.previous}, {db.previous, db}} {
-		here, there := pair[0], pair[1]
-		for _, m := range there.view.Load().voices.muted {
-			known, muted := here.view.Load().voices.find(m.Site)
-			var err error
-			if !muted {
-				err = here.muteHere(m.Site, true)
-			}
-			if m.Dropped && !known.Dropped {
-				err = errors.Join(err, here.dropHere(m.Site))
-			}
-			if err != nil {
-				return err
+// uniteMuted mutes and drops in every keyspace the sites that are muted or dropped in
+// another one. One of them may have been made just now, or a fault may have come between
+// the two changes.
+func uniteMuted(keys []*keyspace) error {
+	for _, from := range keys {
+		for _, m := range from.view.Load().trusted.muted {
+			for _, ks := range keys {
+				if err := ks.takeMuted(m); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	return nil
 }
 
-// previousUntil is when the last generation of reports that was made before the
-// roll-over ages out. It goes by when the current key's folder was made, in this life
-// or the ones before.
-func (db *DB) previousUntil() time.Time {
-	made := time.UnixMilli(int64(min(db.pub.epoch(), uint64(db.opt.Now().UnixMilli()))))
-	newest := db.opt.generation(spamFilter, made)
-	return db.opt.start(target{spamFilter, newest + int64(db.opt.Reports.Keep)})
+// previousUntil returns when the last generation of reports made before the roll-over
+// expires. The roll-over is when the current key's folder was made, in this life or an
+// earlier one.
+func (ks *keyspace) previousUntil() time.Time {
+	made := time.UnixMilli(int64(min(ks.pub.epoch(), uint64(ks.opt.Now().UnixMilli()))))
+	newest := ks.opt.generation(spamFilter, made)
+	return ks.opt.start(target{spamFilter, newest + int64(ks.opt.Reports.Keep)})
 }
 
-// nameUnused says which databases below a state folder are of other keys, and how to
+// nameUnused logs which keyspaces below a state folder belong to other keys, and how to
 // remove them. Nothing is removed here.
-func (db *DB) nameUnused(dir string) {
+func (ks *keyspace) nameUnused(dir string) {
 	say := func(folder, command string) {
 		id, err := readIdentity(folder)
-		if err != nil || folder == db.opt.Dir {
+		if err != nil || folder == ks.opt.Dir {
 			return
 		}
-		db.warnOfNever(folder)
-		db.opt.Log.Info("the state of another federation key is not used any more and may be removed",
+		ks.warnOfNever(folder)
+		ks.opt.Log.Info("the state of another federation key is not used any more and may be removed",
 			"folder", folder, "federation", id.KeyID, "command", command)
 	}
 	say(dir, "cd "+shellWord(dir)+" && rm -f identity segments journal-* *.snapshot *.mask *.votes never-*")
@@ -231,23 +183,23 @@ func (db *DB) nameUnused(dir string) {
 // shellWord quotes a path for a shell.
 func shellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// warnOfNever tells how many messages are on the never-list of another key's folder
-// only. Their hashes are of no use under this one, and they do not age.
-func (db *DB) warnOfNever(folder string) {
+// warnOfNever logs how many messages are on the never-list of another key's folder only.
+// Their hashes are of no use under this key, and they do not expire.
+func (ks *keyspace) warnOfNever(folder string) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return // as in nameUnused
 	}
 	n := 0
 	for _, e := range entries {
-		if isNeverPath(e.Name()) && !slices.ContainsFunc(db.never.all(), func(own *neverEntry) bool {
+		if isNeverPath(e.Name()) && !slices.ContainsFunc(ks.never.all(), func(own *neverEntry) bool {
 			return filepath.Base(neverPath(folder, own.name)) == e.Name()
 		}) {
 			n++
 		}
 	}
 	if n > 0 {
-		db.opt.Log.Warn("messages are on the never-list under the previous federation key only; declare them again with spambloom never",
+		ks.opt.Log.Warn("messages are on the never-list under the previous federation key only; declare them again with spambloom never",
 			"messages", n, "folder", folder)
 	}
 }

@@ -3,6 +3,7 @@ package bloomdb
 import (
 	"crypto/ed25519"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -30,8 +31,8 @@ func TestFaultOfOneOfTwo(t *testing.T) {
 			if _, err := db.Retouch(message(1)); err == nil {
 				t.Fatal("retouched without a disk")
 			}
-			for _, d := range db.both() {
-				if d.know(message(2)).onlyHere().lists(message(2)) || !d.know(message(1)).onlyHere().lists(message(1)) {
+			for _, d := range db.keys {
+				if d.lists(message(2)) || !d.lists(message(1)) {
 					t.Errorf("%s shows what was refused", KeyID(d.opt.Key))
 				}
 			}
@@ -42,9 +43,9 @@ func TestFaultOfOneOfTwo(t *testing.T) {
 			mustReport(t, db, 2)
 			crashBoth(t, db)
 			db = openTest(t, o)
-			for _, d := range db.both() {
+			for _, d := range db.keys {
 				for n := 1; n <= 2; n++ {
-					if !d.know(message(n)).onlyHere().lists(message(n)) {
+					if !d.lists(message(n)) {
 						t.Errorf("message %d is lost in %s", n, KeyID(d.opt.Key))
 					}
 				}
@@ -53,16 +54,11 @@ func TestFaultOfOneOfTwo(t *testing.T) {
 	}
 }
 
-// onlyHere is the knowledge of one database alone.
-func (k knowledge) onlyHere() *knowledge {
-	k.twin = nil
-	return &k
-}
-
-// lists says whether all of a message's signatures are listed.
-func (k *knowledge) lists(set signature.Set) bool {
+// lists reports whether one keyspace alone lists all of a message's signatures.
+func (ks *keyspace) lists(set signature.Set) bool {
+	e := (&DB{keyspace: ks, keys: []*keyspace{ks}}).Judge(set)
 	for _, s := range set.Signatures {
-		if m, ok := k.match(s, k.db.reportHash(s)); !ok || m.Revoked {
+		if !slices.ContainsFunc(e.Matches, func(m Match) bool { return m.Signature == s && !m.Revoked }) {
 			return false
 		}
 	}
@@ -179,8 +175,8 @@ func TestMutedAcrossKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	db = openTest(t, rolledOver(o))
-	for _, d := range db.both() {
-		if x, _ := d.view.Load().voices.find("x"); !d.Muted("a") || !x.Dropped {
+	for _, d := range db.keys {
+		if x, _ := d.view.Load().trusted.find("x"); !d.Muted("a") || !x.Dropped {
 			t.Errorf("under %s: a muted %v, x %+v", KeyID(d.opt.Key), d.Muted("a"), x)
 		}
 	}
@@ -190,7 +186,7 @@ func TestMutedAcrossKeys(t *testing.T) {
 	if err := db.Drop("y"); err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range db.both() {
+	for _, d := range db.keys {
 		if d.Muted("a") || !d.Muted("y") {
 			t.Errorf("under %s: a muted %v, y muted %v", KeyID(d.opt.Key), d.Muted("a"), d.Muted("y"))
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/signature"
 )
 
 // The journal's layout stands in FORMAT.md.
@@ -243,4 +244,50 @@ func syncedBeyond(data []byte, bad int) bool {
 		}
 	}
 	return false
+}
+
+// decodeVoteRecord reads a record of the journal.
+func decodeVoteRecord(r record, body []byte) (record, error) {
+	if len(body) < 9 || len(body) > 1+8*votesPerMessage || len(body)%8 != 1 {
+		return r, fmt.Errorf("%d bytes of votes, must be 1 and %d at most of 8 each", len(body), votesPerMessage)
+	}
+	if r.target.kind = filterKind(body[0]); r.target.kind != spamFilter && r.target.kind != revokedFilter {
+		return r, fmt.Errorf("votes of kind %d, must be %d or %d", body[0], spamFilter, revokedFilter)
+	}
+	for b := range slices.Chunk(body[1:], 8) {
+		r.votes = append(r.votes, binary.BigEndian.Uint64(b))
+	}
+	return r, nil
+}
+
+// A retouched key on disk: hash, bit, kind, short ID, time.
+const retouchedSize = 32 + 1 + 1 + 8 + 8
+
+func appendRetouched(dst []byte, k retouchedKey) []byte {
+	hash := k.hash.Bytes()
+	dst = append(dst, hash[:]...)
+	dst = append(dst, k.bit, byte(k.name.kind))
+	dst = append(dst, k.name.id[:]...)
+	return binary.BigEndian.AppendUint64(dst, uint64(k.at))
+}
+
+// decodeRetouched reads keys to the end of b.
+func decodeRetouched(b []byte) ([]retouchedKey, error) {
+	if len(b)%retouchedSize != 0 {
+		return nil, fmt.Errorf("%d bytes of retouched keys, must be a multiple of %d", len(b), retouchedSize)
+	}
+	keys := make([]retouchedKey, 0, len(b)/retouchedSize)
+	for e := range slices.Chunk(b, retouchedSize) {
+		k := retouchedKey{
+			hash: filter.HashBytes([32]byte(e)),
+			bit:  e[32],
+			name: shortID{signature.Kind(e[33]), [8]byte(e[34:])},
+			at:   int64(binary.BigEndian.Uint64(e[42:])),
+		}
+		if k.bit >= maxBits && k.bit != takenBack {
+			return nil, fmt.Errorf("retouched key rests on its bit %d, must be below %d", k.bit, maxBits)
+		}
+		keys = append(keys, k)
+	}
+	return keys, nil
 }

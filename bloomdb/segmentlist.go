@@ -135,31 +135,31 @@ func readSegments(dir string, keyID [8]byte) (map[uint32]int64, error) {
 // listedSegments reads the list, if the identity names it: a program that did not know it
 // may have had the folder since. A damaged list is set aside: only whether the journal is
 // whole is not known then.
-func (db *DB) listedSegments(id identity) (map[uint32]int64, error) {
+func (ks *keyspace) listedSegments(id identity) (map[uint32]int64, error) {
 	if !slices.Contains(id.Snapshots, segmentsFile) {
 		return nil, nil
 	}
-	listed, err := readSegments(db.opt.Dir, db.keyID)
+	listed, err := readSegments(ks.opt.Dir, ks.keyID)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // checkPresent has named it
 	}
-	return listed, db.contain(err)
+	return listed, ks.contain(err)
 }
 
 // checkSegments names the listed segments that are not there. Repair goes on without them,
 // and leaves an empty file in the place of each, NAME.damaged, which keeps the loss in the
 // status until it is removed.
-func (db *DB) checkSegments(listed, present map[uint32]int64) (err error) {
+func (ks *keyspace) checkSegments(listed, present map[uint32]int64) (err error) {
 	for _, n := range slices.Sorted(maps.Keys(listed)) {
 		if _, ok := present[n]; ok {
 			continue
 		}
-		path := segmentPath(db.opt.Dir, n)
-		if db.mending == nil {
+		path := segmentPath(ks.opt.Dir, n)
+		if ks.mending == nil {
 			err = errors.Join(err, damaged(path, 0, errMissing))
 			continue
 		}
-		if err := db.mendSegmentGone(path); err != nil {
+		if err := ks.mendSegmentGone(path); err != nil {
 			return err
 		}
 	}
@@ -170,19 +170,19 @@ func (db *DB) checkSegments(listed, present map[uint32]int64) (err error) {
 var errMissing = errors.New("the file is missing")
 
 // mendSegmentGone gives a segment up. Other sites are sent a snapshot then.
-func (db *DB) mendSegmentGone(path string) error {
-	if err := db.pub.republish(db.opt.Dir, db.opt.Now()); err != nil {
+func (ks *keyspace) mendSegmentGone(path string) error {
+	if err := ks.pub.republish(ks.opt.Dir, ks.opt.Now()); err != nil {
 		return err
 	}
-	return db.mendMissing(path, errMissing, costOf(filepath.Base(path)))
+	return ks.mendMissing(path, errMissing, costOf(filepath.Base(path)))
 }
 
 // mendMissing gives a file up that is missing.
-func (db *DB) mendMissing(path string, fault error, cost string) error {
+func (ks *keyspace) mendMissing(path string, fault error, cost string) error {
 	if err := leaveMark(path); err != nil {
 		return err
 	}
-	db.mending.note(path, fault.Error(), cost)
+	ks.mending.note(path, fault.Error(), cost)
 	return nil
 }
 

@@ -25,13 +25,13 @@ type DamagedFile struct {
 	Cost string `json:"cost"` // what is missing without it
 }
 
-// damagedFiles are the files that were set aside, of one database.
-func (db *DB) damagedFiles() []DamagedFile {
-	db.asideMu.Lock()
-	defer db.asideMu.Unlock()
+// damagedFiles is DamagedFiles for one keyspace.
+func (ks *keyspace) damagedFiles() []DamagedFile {
+	ks.asideMu.Lock()
+	defer ks.asideMu.Unlock()
 	var present []DamagedFile
-	for _, f := range db.aside {
-		_, err := os.Lstat(filepath.Join(db.opt.Dir, f.Name))
+	for _, f := range ks.aside {
+		_, err := os.Lstat(filepath.Join(ks.opt.Dir, f.Name))
 		if err == nil || !strings.HasSuffix(f.Name, damagedSuffix) {
 			present = append(present, f)
 		}
@@ -40,39 +40,38 @@ func (db *DB) damagedFiles() []DamagedFile {
 }
 
 // DamagedFiles lists the damaged files that were set aside, in this start or earlier
-// ones, until they are removed; those of the previous key's database too. It is cheap.
-func (db *DB) DamagedFiles() []DamagedFile {
-	list := db.damagedFiles()
-	if db.previous != nil {
-		list = append(list, db.previous.damagedFiles()...)
+// ones, until they are removed. It is cheap.
+func (db *DB) DamagedFiles() (list []DamagedFile) {
+	for _, ks := range db.keys {
+		list = append(list, ks.damagedFiles()...)
 	}
 	return list
 }
 
 // noteDamage adds a file to the list, once.
-func (db *DB) noteDamage(name, cost string) {
-	db.asideMu.Lock()
-	defer db.asideMu.Unlock()
+func (ks *keyspace) noteDamage(name, cost string) {
+	ks.asideMu.Lock()
+	defer ks.asideMu.Unlock()
 	f := DamagedFile{Name: name, Cost: cost}
-	if !slices.Contains(db.aside, f) {
-		db.aside = append(db.aside, f)
+	if !slices.Contains(ks.aside, f) {
+		ks.aside = append(ks.aside, f)
 	}
 }
 
 // noteLostDomains remembers that counts of link domains are lost.
-func (db *DB) noteLostDomains(name string) {
+func (ks *keyspace) noteLostDomains(name string) {
 	if t, own := parseOwnPath(name); own && t.kind == domainFilter {
-		db.asideMu.Lock()
-		db.domainsLost = true
-		db.asideMu.Unlock()
+		ks.asideMu.Lock()
+		ks.domainsLost = true
+		ks.asideMu.Unlock()
 	}
 }
 
 // findDamaged lists what earlier starts have set aside.
-func (db *DB) findDamaged(entries []os.DirEntry) {
+func (ks *keyspace) findDamaged(entries []os.DirEntry) {
 	for _, e := range entries {
 		if name, ok := strings.CutSuffix(e.Name(), damagedSuffix); ok {
-			db.noteDamage(e.Name(), costOf(name))
+			ks.noteDamage(e.Name(), costOf(name))
 		}
 	}
 }
@@ -129,7 +128,7 @@ func costOf(name string) string {
 
 // contain sets a damaged file aside if its loss costs no reports of this site, and
 // returns nil. Any other error comes back.
-func (db *DB) contain(err error) error {
+func (ks *keyspace) contain(err error) error {
 	var damage *DamageError
 	if !errors.As(err, &damage) {
 		return err
@@ -144,62 +143,62 @@ func (db *DB) contain(err error) error {
 	if err := syncDir(filepath.Dir(damage.Path)); err != nil {
 		return err
 	}
-	db.asideMu.Lock()
-	delete(db.saved, damage.Path)
-	db.asideMu.Unlock()
-	db.noteLostDomains(name)
-	db.noteDamage(name+damagedSuffix, costOf(name))
-	db.opt.Log.Error("a damaged file is set aside", "path", damage.Path+damagedSuffix, "cost", costOf(name), "error", err)
+	ks.asideMu.Lock()
+	delete(ks.saved, damage.Path)
+	ks.asideMu.Unlock()
+	ks.noteLostDomains(name)
+	ks.noteDamage(name+damagedSuffix, costOf(name))
+	ks.opt.Log.Error("a damaged file is set aside", "path", damage.Path+damagedSuffix, "cost", costOf(name), "error", err)
 	return nil
 }
 
 // missing takes note of a file that a snapshot named and that is gone. It is damage,
 // unless a start set the file aside and a crash came before the next snapshot.
-func (db *DB) missing(name string, entries []os.DirEntry) error {
+func (ks *keyspace) missing(name string, entries []os.DirEntry) error {
 	set := slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == name+damagedSuffix })
 	switch {
 	case expendable(name) && set:
-		db.noteLostDomains(name)
+		ks.noteLostDomains(name)
 		return nil
 	case expendable(name):
-		db.noteLostDomains(name)
-		db.noteDamage(name, costOf(name))
-		db.opt.Log.Error("a file of the state folder is missing", "path", filepath.Join(db.opt.Dir, name), "cost", costOf(name))
+		ks.noteLostDomains(name)
+		ks.noteDamage(name, costOf(name))
+		ks.opt.Log.Error("a file of the state folder is missing", "path", filepath.Join(ks.opt.Dir, name), "cost", costOf(name))
 		return nil
-	case db.mending != nil:
-		return db.mendMissing(filepath.Join(db.opt.Dir, name), errMissing, costOf(name))
+	case ks.mending != nil:
+		return ks.mendMissing(filepath.Join(ks.opt.Dir, name), errMissing, costOf(name))
 	}
-	return damaged(filepath.Join(db.opt.Dir, name), 0, errMissing)
+	return damaged(filepath.Join(ks.opt.Dir, name), 0, errMissing)
 }
 
 // dropDomains forgets all counts of link domains when those of one period are lost. What
 // is left would have campaigns without the sightings that make a domain ordinary. The
 // journal's records of before are not counted again either.
-func (db *DB) dropDomains() error {
-	if !db.domainsLost {
+func (ks *keyspace) dropDomains() error {
+	if !ks.domainsLost {
 		return nil
 	}
-	return db.change(func(v *view) error {
+	return ks.change(func(v *view) error {
 		return v.editAll(func(g *reportGeneration) { g.domains = nil }, func(*countGeneration) {})
 	})
 }
 
 // dropOrigin forgets what was read of another site's damaged file: its listings may
 // have come without the revocations behind them. Its stream is read from the begin.
-func (db *DB) dropOrigin(o origin) error {
+func (ks *keyspace) dropOrigin(o origin) error {
 	of := func(p sitePart) bool { return p.origin == o }
-	delete(db.sites, o)
-	return db.change(func(v *view) error {
+	delete(ks.sites, o)
+	return ks.change(func(v *view) error {
 		return v.editAll(func(g *reportGeneration) {
 			for _, kind := range reportKinds {
-				g.listing(kind).dropParts(of, v.voices)
+				g.listing(kind).dropParts(of, v.trusted)
 			}
 		}, func(g *countGeneration) { g.parts = slices.DeleteFunc(g.parts, of) })
 	})
 }
 
 // dropParts takes parts out of a listing and joins those that are left anew.
-func (l *listing) dropParts(of func(sitePart) bool, voices *voices) {
+func (l *listing) dropParts(of func(sitePart) bool, trusted *trustedSites) {
 	if !slices.ContainsFunc(l.parts, of) {
 		return
 	}
@@ -212,7 +211,7 @@ func (l *listing) dropParts(of func(sitePart) bool, voices *voices) {
 	if err != nil {
 		panic(err) // the shape is that of a filter
 	}
-	for _, p := range voices.heard(l.parts) {
+	for _, p := range trusted.only(l.parts) {
 		p.joinTo(others)
 	}
 	l.others = others

@@ -17,5 +17,5 @@ func newShortID(s signature.Signature) shortID { return shortID{s.Kind, [8]byte(
 
 func (s shortID) String() string { return s.kind.String() + ":" + hex.EncodeToString(s.id[:]) }
 
-// moment is a time as a retouched key has it.
-func moment(at int64) time.Time { return time.Unix(at, 0).UTC() }
+// unixTime returns the time of a number of seconds since 1970, in UTC.
+func unixTime(at int64) time.Time { return time.Unix(at, 0).UTC() }

@@ -28,15 +28,15 @@ type mutedSite struct {
 
 func compareMuted(m mutedSite, site string) int { return strings.Compare(m.Site, site) }
 
-// voices say which sites have a say in verdicts and counts: those that are trusted in
-// full and not muted. Of others parts may be held, which nobody asks. It is never
-// changed; nil: all sites have a say.
-type voices struct {
+// trustedSites are the sites that count in verdicts and counts: those with TrustFull that
+// are not muted. Parts of other sites may be held, but are not looked up. The value is
+// never changed; nil: all sites are trusted.
+type trustedSites struct {
 	members Members
 	muted   []mutedSite // by name
 }
 
-func (v *voices) hears(site string) bool {
+func (v *trustedSites) includes(site string) bool {
 	if v == nil {
 		return true
 	}
@@ -45,7 +45,7 @@ func (v *voices) hears(site string) bool {
 	return !muted && ok && member.Trust == TrustFull
 }
 
-func (v *voices) find(site string) (m mutedSite, ok bool) {
+func (v *trustedSites) find(site string) (m mutedSite, ok bool) {
 	i, ok := slices.BinarySearchFunc(v.muted, site, compareMuted)
 	if ok {
 		m = v.muted[i]
@@ -53,17 +53,17 @@ func (v *voices) find(site string) (m mutedSite, ok bool) {
 	return m, ok
 }
 
-// heard are the parts of the sites that have a say.
-func (v *voices) heard(parts []sitePart) []sitePart {
-	silent := func(p sitePart) bool { return !v.hears(p.origin.site) }
+// only returns the parts of trusted sites.
+func (v *trustedSites) only(parts []sitePart) []sitePart {
+	silent := func(p sitePart) bool { return !v.includes(p.origin.site) }
 	if !slices.ContainsFunc(parts, silent) {
 		return parts
 	}
 	return slices.DeleteFunc(slices.Clone(parts), silent)
 }
 
-// with are the same voices, but for one site, which is muted as m says or no longer.
-func (v *voices) with(m mutedSite, on bool) *voices {
+// with returns a copy in which one site is muted as in m, or is not muted.
+func (v *trustedSites) with(m mutedSite, on bool) *trustedSites {
 	muted := slices.Clone(v.muted)
 	i, found := slices.BinarySearchFunc(muted, m.Site, compareMuted)
 	if found {
@@ -72,26 +72,26 @@ func (v *voices) with(m mutedSite, on bool) *voices {
 	if on {
 		muted = slices.Insert(muted, i, m)
 	}
-	return &voices{v.members, muted}
+	return &trustedSites{v.members, muted}
 }
 
 // beginSites takes from the identity which sites are muted. It comes before any file
 // of another site is read.
-func (db *DB) beginSites(id identity) error {
+func (ks *keyspace) beginSites(id identity) error {
 	for i, m := range id.Muted {
 		if !ValidSite(m.Site) || m.Site == id.Site || i >= maxMuted || i > 0 && id.Muted[i-1].Site >= m.Site {
-			return damaged(identityPath(db.opt.Dir), 0, fmt.Errorf("muted site %d is %.80q", i, m.Site))
+			return damaged(identityPath(ks.opt.Dir), 0, fmt.Errorf("muted site %d is %.80q", i, m.Site))
 		}
 	}
-	return db.change(func(v *view) error {
-		v.voices = &voices{db.opt.Members, id.Muted}
+	return ks.change(func(v *view) error {
+		v.trusted = &trustedSites{ks.opt.Members, id.Muted}
 		return nil
 	})
 }
 
 // Muted says that a site is muted or dropped here.
-func (db *DB) Muted(site string) bool {
-	_, muted := db.view.Load().voices.find(site)
+func (st *store) Muted(site string) bool {
+	_, muted := st.view.Load().trusted.find(site)
 	return muted
 }
 
@@ -108,22 +108,34 @@ func (db *DB) Mute(site string, on bool) error {
 	if err := db.silenceable(site); err != nil {
 		return err
 	}
-	return db.inOrder(func(d *DB) error { return d.muteHere(site, on) })
+	return db.each(func(ks *keyspace) error { return ks.setMuted(site, on) })
 }
 
-func (db *DB) muteHere(site string, on bool) error {
-	db.sitesMu.Lock()
-	defer db.sitesMu.Unlock()
+func (ks *keyspace) setMuted(site string, on bool) error {
+	ks.sitesMu.Lock()
+	defer ks.sitesMu.Unlock()
 	var err error
 	if on {
-		err = db.mute(site)
+		err = ks.mute(site)
 	} else {
-		err = db.unmute(site)
+		err = ks.unmute(site)
 	}
 	if err != nil {
 		return fmt.Errorf("mute %s: %w", site, err)
 	}
 	return nil
+}
+
+// takeMuted mutes and drops a site as another keyspace has it.
+func (ks *keyspace) takeMuted(m mutedSite) (err error) {
+	known, muted := ks.view.Load().trusted.find(m.Site)
+	if !muted {
+		err = ks.setMuted(m.Site, true)
+	}
+	if m.Dropped && !known.Dropped {
+		err = errors.Join(err, ks.dropSite(m.Site))
+	}
+	return err
 }
 
 // Drop mutes a site and deletes what is held of it, in all its lives, from memory and
@@ -134,103 +146,103 @@ func (db *DB) Drop(site string) error {
 	if err := db.Mute(site, true); err != nil { // at once; a snapshot may take a while
 		return err
 	}
-	return db.inOrder(func(d *DB) error { return d.dropHere(site) })
+	return db.each(func(ks *keyspace) error { return ks.dropSite(site) })
 }
 
-func (db *DB) dropHere(site string) error {
-	db.snapshotMu.Lock()
-	defer db.snapshotMu.Unlock()
-	db.sitesMu.Lock()
-	defer db.sitesMu.Unlock()
-	if err := db.drop(site); err != nil {
+func (ks *keyspace) dropSite(site string) error {
+	ks.snapshotMu.Lock()
+	defer ks.snapshotMu.Unlock()
+	ks.sitesMu.Lock()
+	defer ks.sitesMu.Unlock()
+	if err := ks.drop(site); err != nil {
 		return fmt.Errorf("drop %s: %w", site, err)
 	}
-	db.drops.Add(1)
+	ks.drops.Add(1)
 	return nil
 }
 
 // Drops counts the calls of Drop since the start. Who follows streams learns from it
 // that a cursor may have gone back to the beginning.
-func (db *DB) Drops() uint64 { return db.drops.Load() }
+func (ks *keyspace) Drops() uint64 { return ks.drops.Load() }
 
-func (db *DB) silenceable(site string) error {
+func (ks *keyspace) silenceable(site string) error {
 	switch {
-	case db.closed.Load():
+	case ks.closed.Load():
 		return ErrClosed
 	case !ValidSite(site):
 		return fmt.Errorf("site name %.80q: must be 1 to 64 characters of a-z A-Z 0-9 . _ -", site)
-	case site == db.opt.Site:
+	case site == ks.opt.Site:
 		return fmt.Errorf("site %s is this one", site)
 	}
 	return nil
 }
 
 // mute is Mute of a site that may be muted already. sitesMu is held.
-func (db *DB) mute(site string) error {
-	v := db.view.Load().voices
+func (ks *keyspace) mute(site string) error {
+	v := ks.view.Load().trusted
 	if _, muted := v.find(site); !muted {
 		if len(v.muted) >= maxMuted {
 			return fmt.Errorf("%d sites are muted, at most %d can be", len(v.muted), maxMuted)
 		}
-		v = v.with(mutedSite{Site: site, Since: db.opt.Now().Unix()}, true)
-		if err := db.pub.silence(db.opt.Dir, v.muted, ""); err != nil {
+		v = v.with(mutedSite{Site: site, Since: ks.opt.Now().Unix()}, true)
+		if err := ks.pub.silence(ks.opt.Dir, v.muted, ""); err != nil {
 			return err
 		}
-		_ = db.change(func(view *view) error { return view.setVoices(v) })
+		_ = ks.change(func(view *view) error { return view.setTrusted(v) })
 	}
-	return db.rejoin(site)
+	return ks.rejoin(site)
 }
 
 // unmute joins the site's bits before it has a say again. sitesMu is held.
-func (db *DB) unmute(site string) error {
-	v := db.view.Load().voices
+func (ks *keyspace) unmute(site string) error {
+	v := ks.view.Load().trusted
 	m, muted := v.find(site)
 	if !muted {
 		return nil
 	}
 	if m.Dropped {
-		if err := db.removeFiles(site); err != nil {
+		if err := ks.removeFiles(site); err != nil {
 			return err
 		}
 	}
 	next := v.with(m, false)
-	if err := db.pub.silence(db.opt.Dir, next.muted, ""); err != nil {
+	if err := ks.pub.silence(ks.opt.Dir, next.muted, ""); err != nil {
 		return err
 	}
-	if next.hears(site) {
-		db.joinAgain(site)
+	if next.includes(site) {
+		ks.joinAgain(site)
 	}
-	return db.change(func(v *view) error { return v.setVoices(next) })
+	return ks.change(func(v *view) error { return v.setTrusted(next) })
 }
 
 // drop deletes what is held of a muted site. snapshotMu and sitesMu are held.
-func (db *DB) drop(site string) error {
-	voices := db.view.Load().voices
-	m, _ := voices.find(site)
+func (ks *keyspace) drop(site string) error {
+	trusted := ks.view.Load().trusted
+	m, _ := trusted.find(site)
 	m.Site, m.Dropped = site, true
-	voices = voices.with(m, true)
-	if err := db.pub.silence(db.opt.Dir, voices.muted, site); err != nil {
+	trusted = trusted.with(m, true)
+	if err := ks.pub.silence(ks.opt.Dir, trusted.muted, site); err != nil {
 		return err
 	}
-	_ = db.change(func(v *view) error {
-		v.voices = voices
+	_ = ks.change(func(v *view) error {
+		v.trusted = trusted
 		return v.dropParts(site)
 	})
-	for o := range db.sites {
+	for o := range ks.sites {
 		if o.site == site {
-			delete(db.sites, o)
-			delete(db.saved, sitePath(db.opt.Dir, o))
+			delete(ks.sites, o)
+			delete(ks.saved, sitePath(ks.opt.Dir, o))
 		}
 	}
-	db.dropVoter(site)
-	db.forgetUses(site)
-	db.forgetMeasured(site)
-	return db.removeFiles(site)
+	ks.voters.drop(site)
+	ks.forgetUses(site)
+	ks.measured.forgetSite(site)
+	return ks.removeFiles(site)
 }
 
-// setVoices settles anew, in every generation, whose parts are asked.
-func (v *view) setVoices(voices *voices) error {
-	v.voices = voices
+// setTrusted sets, in every generation, which parts are looked up.
+func (v *view) setTrusted(trusted *trustedSites) error {
+	v.trusted = trusted
 	return v.editAll(func(*reportGeneration) {}, func(*countGeneration) {})
 }
 
@@ -261,13 +273,13 @@ func isSiteFile(name, site string) bool {
 }
 
 // isDropped says whether a file is of a site that was dropped.
-func (db *DB) isDropped(name string) bool {
-	return slices.ContainsFunc(db.view.Load().voices.muted, func(m mutedSite) bool { return m.Dropped && isSiteFile(name, m.Site) })
+func (ks *keyspace) isDropped(name string) bool {
+	return slices.ContainsFunc(ks.view.Load().trusted.muted, func(m mutedSite) bool { return m.Dropped && isSiteFile(name, m.Site) })
 }
 
 // removeFiles deletes the files of a site of which nothing is held in memory.
-func (db *DB) removeFiles(site string) error {
-	entries, err := os.ReadDir(db.opt.Dir)
+func (ks *keyspace) removeFiles(site string) error {
+	entries, err := os.ReadDir(ks.opt.Dir)
 	if err != nil {
 		return fmt.Errorf("state folder: %w", err)
 	}
@@ -275,11 +287,11 @@ func (db *DB) removeFiles(site string) error {
 		if !isSiteFile(e.Name(), site) {
 			continue
 		}
-		if e := os.Remove(filepath.Join(db.opt.Dir, e.Name())); e != nil && !errors.Is(e, fs.ErrNotExist) {
+		if e := os.Remove(filepath.Join(ks.opt.Dir, e.Name())); e != nil && !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, e)
 		}
 	}
-	return errors.Join(err, syncDir(db.opt.Dir))
+	return errors.Join(err, syncDir(ks.opt.Dir))
 }
 
 // editAll edits every generation; which parts have a say is settled anew.
@@ -326,8 +338,8 @@ func (v *view) dropParts(site string) error {
 // that have a say. The old ones are asked until the new ones are whole: since a listing
 // needs a site that has it, a site without a say lists nothing meanwhile. sitesMu is
 // held, so that no part changes.
-func (db *DB) rejoin(site string) error {
-	for _, g := range db.view.Load().reports {
+func (ks *keyspace) rejoin(site string) error {
+	for _, g := range ks.view.Load().reports {
 		for _, kind := range reportKinds {
 			l, t := g.listing(kind), target{kind, g.num}
 			if !slices.ContainsFunc(l.parts, func(p sitePart) bool { return p.origin.site == site }) {
@@ -337,11 +349,11 @@ func (db *DB) rejoin(site string) error {
 			if err != nil {
 				return fmt.Errorf("%s generation %d: %w", kind, g.num, err)
 			}
-			for _, p := range l.heard {
+			for _, p := range l.trusted {
 				p.joinTo(others)
 			}
-			_ = db.change(func(v *view) error { return v.replaceOthers(t, others) })
-			db.remeasure(t)
+			_ = ks.change(func(v *view) error { return v.replaceOthers(t, others) })
+			ks.measured.forgetJoined(t)
 		}
 	}
 	return nil
@@ -359,8 +371,8 @@ func (v *view) replaceOthers(t target, others *filter.Bits) error {
 }
 
 // joinAgain joins the bits of all of a site's parts. sitesMu is held.
-func (db *DB) joinAgain(site string) {
-	for _, g := range db.view.Load().reports {
+func (st *store) joinAgain(site string) {
+	for _, g := range st.view.Load().reports {
 		for _, kind := range reportKinds {
 			l := g.listing(kind)
 			for _, p := range l.parts {
@@ -379,4 +391,10 @@ func (p *sitePart) joinTo(b *filter.Bits) {
 		cells = p.part.Block(i, cells[:0])
 		b.SetCells(cells)
 	}
+}
+
+// mutes reports whether a site is muted or dropped.
+func (v *trustedSites) mutes(site string) bool {
+	_, muted := v.find(site)
+	return muted
 }

@@ -159,9 +159,9 @@ func (w *siteWorld) check() {
 
 // sameStatus leaves out the sites that are muted and of which nothing is held.
 func (w *siteWorld) sameStatus(ref *DB) error {
-	muted := w.db.view.Load().voices
-	defer func() { _ = w.db.change(func(v *view) error { v.voices = muted; return nil }) }()
-	_ = w.db.change(func(v *view) error { v.voices = &voices{}; return nil })
+	muted := w.db.view.Load().trusted
+	defer func() { _ = w.db.change(func(v *view) error { v.trusted = muted; return nil }) }()
+	_ = w.db.change(func(v *view) error { v.trusted = &trustedSites{}; return nil })
 	return sameStatus(w.db, ref)
 }
 

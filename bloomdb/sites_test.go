@@ -428,10 +428,10 @@ func TestMutedAtRollOver(t *testing.T) {
 	before := o.Key
 	o.Key, o.PreviousKey = [32]byte{7}, &before
 	db = openTest(t, o)
-	for _, d := range db.both() {
-		m, _ := d.view.Load().voices.find("c")
+	for _, d := range db.keys {
+		m, _ := d.view.Load().trusted.find("c")
 		if !d.Muted("b") || !m.Dropped {
-			t.Errorf("key %s: %+v", KeyID(d.opt.Key), d.view.Load().voices.muted)
+			t.Errorf("key %s: %+v", KeyID(d.opt.Key), d.view.Load().trusted.muted)
 		}
 	}
 	if err := db.Mute("b", false); err != nil {

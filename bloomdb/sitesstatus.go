@@ -34,10 +34,10 @@ type SiteStatus struct {
 
 // siteStatus lists this site, of which self tells what is held, and then all others by
 // name, the latest life first.
-func (db *DB) siteStatus(v *view, self SiteStatus) []SiteStatus {
-	db.sitesMu.Lock()
-	byOrigin := make(map[origin]*SiteStatus, len(db.sites))
-	for o, s := range db.sites {
+func (ks *keyspace) siteStatus(v *view, self SiteStatus) []SiteStatus {
+	ks.sitesMu.Lock()
+	byOrigin := make(map[origin]*SiteStatus, len(ks.sites))
+	for o, s := range ks.sites {
 		byOrigin[o] = &SiteStatus{Site: o.site, Epoch: o.epoch, Seq: s.seq, Gaps: s.gaps}
 	}
 	latest := make(map[string]*SiteStatus)
@@ -46,9 +46,9 @@ func (db *DB) siteStatus(v *view, self SiteStatus) []SiteStatus {
 			latest[o.site] = s
 		}
 	}
-	db.addFill(v, latest)
-	db.sitesMu.Unlock()
-	for _, m := range v.voices.muted {
+	ks.addFill(v, latest)
+	ks.sitesMu.Unlock()
+	for _, m := range v.trusted.muted {
 		if latest[m.Site] == nil {
 			byOrigin[origin{site: m.Site}] = &SiteStatus{Site: m.Site}
 		}
@@ -64,19 +64,19 @@ func (db *DB) siteStatus(v *view, self SiteStatus) []SiteStatus {
 	self.Trust = TrustFull.String()
 	list := []SiteStatus{self}
 	for _, s := range byOrigin {
-		m, muted := v.voices.find(s.Site)
-		s.Trust, s.Muted, s.Dropped, s.Since = db.TrustOf(s.Site).String(), muted, m.Dropped, m.Since
+		m, muted := v.trusted.find(s.Site)
+		s.Trust, s.Muted, s.Dropped, s.Since = ks.TrustOf(s.Site).String(), muted, m.Dropped, m.Since
 		list = append(list, *s)
 	}
 	slices.SortFunc(list[1:], func(a, b SiteStatus) int {
 		return cmp.Or(cmp.Compare(a.Site, b.Site), cmp.Compare(b.Epoch, a.Epoch))
 	})
-	db.addErrors(v, list)
+	ks.addErrors(v, list)
 	return list
 }
 
 // addFill says, for each site, how much of its caps it has used. sitesMu is held.
-func (db *DB) addFill(v *view, sites map[string]*SiteStatus) {
+func (ks *keyspace) addFill(v *view, sites map[string]*SiteStatus) {
 	done := make(map[siteTarget]bool)
 	for t, parts := range v.allParts() {
 		for _, p := range parts {
@@ -86,7 +86,7 @@ func (db *DB) addFill(v *view, sites map[string]*SiteStatus) {
 				continue
 			}
 			done[name] = true
-			share, capped := db.used(name, p.shape)
+			share, capped := ks.used(name, p.shape)
 			if s.Fill == nil {
 				s.Fill = make(map[string]float64)
 			}
@@ -97,7 +97,7 @@ func (db *DB) addFill(v *view, sites map[string]*SiteStatus) {
 }
 
 // addErrors says how often each site's spam filters err; this one is the first.
-func (db *DB) addErrors(v *view, list []SiteStatus) {
+func (ks *keyspace) addErrors(v *view, list []SiteStatus) {
 	byOrigin := make(map[origin]*SiteStatus, len(list))
 	for i := range list {
 		byOrigin[origin{list[i].Site, list[i].Epoch}] = &list[i]
@@ -105,11 +105,11 @@ func (db *DB) addErrors(v *view, list []SiteStatus) {
 	for _, g := range v.reports {
 		t := target{spamFilter, g.num}
 		if g.spam.own != nil {
-			list[0].Error += db.measure(measuredFilter{t, true}, g.spam.own)
+			list[0].Error += ks.measured.filter(measuredFilter{t, true}, g.spam.own)
 		}
-		for _, p := range g.spam.heard {
+		for _, p := range g.spam.trusted {
 			if s := byOrigin[p.origin]; s != nil {
-				s.Error += db.measurePart(t, p)
+				s.Error += ks.measured.part(t, p)
 			}
 		}
 	}
@@ -120,44 +120,6 @@ func (db *DB) addErrors(v *view, list []SiteStatus) {
 	for i := range list {
 		if sum > 0 {
 			list[i].ErrorShare = list[i].Error / sum
-		}
-	}
-}
-
-// measuredPart names a part whose error was measured.
-type measuredPart struct {
-	target target
-	origin origin
-}
-
-// measurePart is the error of a part of a spam filter, which is measured anew when it
-// has grown by a hundredth: it reads all of it.
-func (db *DB) measurePart(t target, p sitePart) float64 {
-	db.measuredMu.Lock()
-	defer db.measuredMu.Unlock()
-	name, cells := measuredPart{t, p.origin}, p.part.Cells()
-	m, ok := db.measuredParts[name]
-	if grown := cells - m.ones; !ok || grown < 0 || grown > m.ones/100 {
-		m = measuredError{cells, p.part.Error(p.shape.bits())}
-		db.measuredParts[name] = m
-	}
-	return m.error
-}
-
-// remeasure forgets what was measured of a generation's joined bits.
-func (db *DB) remeasure(t target) {
-	db.measuredMu.Lock()
-	defer db.measuredMu.Unlock()
-	delete(db.measured, measuredFilter{t, false})
-}
-
-// forgetMeasured forgets what was measured of a site.
-func (db *DB) forgetMeasured(site string) {
-	db.measuredMu.Lock()
-	defer db.measuredMu.Unlock()
-	for name := range db.measuredParts {
-		if name.origin.site == site {
-			delete(db.measuredParts, name)
 		}
 	}
 }

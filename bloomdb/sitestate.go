@@ -17,10 +17,10 @@ type siteState struct {
 
 // Cursor is the (epoch, seq) up to which a site is heard, in its latest life: the
 // number of the last delta applied, or the position of a snapshot. Zeros for none.
-func (db *DB) Cursor(site string) (epoch, seq uint64) {
-	db.sitesMu.Lock()
-	defer db.sitesMu.Unlock()
-	o, state := db.latest(site)
+func (ks *keyspace) Cursor(site string) (epoch, seq uint64) {
+	ks.sitesMu.Lock()
+	defer ks.sitesMu.Unlock()
+	o, state := ks.latest(site)
 	if state == nil {
 		return 0, 0
 	}
@@ -29,8 +29,8 @@ func (db *DB) Cursor(site string) (epoch, seq uint64) {
 
 // latest is a site's latest life of which something is known; nil for none. sitesMu
 // is held.
-func (db *DB) latest(site string) (o origin, state *siteState) {
-	for known, s := range db.sites {
+func (ks *keyspace) latest(site string) (o origin, state *siteState) {
+	for known, s := range ks.sites {
 		if known.site == site && known.epoch >= o.epoch {
 			o, state = known, s
 		}
@@ -40,31 +40,31 @@ func (db *DB) latest(site string) (o origin, state *siteState) {
 
 // stateOf finds where we stand in a record's life, or makes it where there is room.
 // A life that another one has followed tells nothing new. sitesMu is held.
-func (db *DB) stateOf(h Head) (*siteState, error) {
-	if db.Muted(h.Site) {
+func (ks *keyspace) stateOf(h Head) (*siteState, error) {
+	if ks.Muted(h.Site) {
 		return nil, fmt.Errorf("%s: %w", h, ErrMuted)
 	}
-	if now, _ := db.latest(h.Site); h.Epoch < now.epoch {
+	if now, _ := ks.latest(h.Site); h.Epoch < now.epoch {
 		return nil, fmt.Errorf("%s: %w: epoch %d has followed", h, ErrReplayed, now.epoch)
 	}
-	if state := db.sites[h.origin()]; state != nil {
+	if state := ks.sites[h.origin()]; state != nil {
 		return state, nil
 	}
-	if err := db.roomForSite(h.Site); err != nil {
+	if err := ks.roomForSite(h.Site); err != nil {
 		return nil, fmt.Errorf("%s: %w", h, err)
 	}
 	return &siteState{}, nil
 }
 
-func (db *DB) roomForSite(site string) error {
+func (ks *keyspace) roomForSite(site string) error {
 	lives := 0
-	for o := range db.sites {
+	for o := range ks.sites {
 		if o.site == site {
 			lives++
 		}
 	}
-	if len(db.sites) >= maxOrigins || lives >= maxLives {
-		return fmt.Errorf("%w: %d sites are held, this one in %d lives", ErrFull, len(db.sites), lives)
+	if len(ks.sites) >= maxOrigins || lives >= maxLives {
+		return fmt.Errorf("%w: %d sites are held, this one in %d lives", ErrFull, len(ks.sites), lives)
 	}
 	return nil
 }
@@ -82,23 +82,23 @@ func (s *siteState) miss(before uint64, order Order) {
 // forget drops the cursors of lives of which nothing is held any more, but for the
 // present ones of members that are named. Should one speak again, its stream is read from
 // its begin.
-func (db *DB) forget() {
-	db.sitesMu.Lock()
-	defer db.sitesMu.Unlock()
+func (ks *keyspace) forget() {
+	ks.sitesMu.Lock()
+	defer ks.sitesMu.Unlock()
 	held := make(map[origin]bool)
-	for _, parts := range db.view.Load().allParts() {
+	for _, parts := range ks.view.Load().allParts() {
 		for _, p := range parts {
 			held[p.origin] = true
 		}
 	}
 	present := make(map[string]uint64)
-	for o := range db.sites {
+	for o := range ks.sites {
 		present[o.site] = max(present[o.site], o.epoch)
 	}
-	for o := range db.sites {
-		if _, named := db.opt.Members[o.site]; !held[o] && (!named || o.epoch < present[o.site]) {
-			delete(db.sites, o)
+	for o := range ks.sites {
+		if _, named := ks.opt.Members[o.site]; !held[o] && (!named || o.epoch < present[o.site]) {
+			delete(ks.sites, o)
 		}
 	}
-	db.forgetAgedUses()
+	ks.forgetAgedUses()
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -82,17 +81,6 @@ func atLeast(t, n int, p float64) float64 {
 	return sum
 }
 
-// sketchError is matchError of a generation's filters as they stand.
-func (db *DB) sketchError(g *reportGeneration) float64 {
-	sum := 0.0
-	for _, b := range []*filter.Bits{g.sketches.own, g.sketches.others} {
-		if b != nil {
-			sum += matchError(db.measure(measuredFilter{target{sketchFilter, g.num}, b == g.sketches.own}, b))
-		}
-	}
-	return sum
-}
-
 // sketchLists are the lists that a sketch filter holds in one: their entries'
 // positions differ by these numbers, which are odd and of no other meaning.
 type sketchList uint64
@@ -138,18 +126,18 @@ type kindGroups struct {
 }
 
 // reported and asked take the groups out of a message's sketches.
-func (db *DB) reported(sketches []signature.Sketch) []kindGroups {
-	return db.groupsOf(sketches, signature.Sketch.Reported)
+func (st *store) reported(sketches []signature.Sketch) []kindGroups {
+	return st.groupsOf(sketches, signature.Sketch.Reported)
 }
 
-func (db *DB) asked(sketches []signature.Sketch) []kindGroups {
-	return db.groupsOf(sketches, signature.Sketch.Asked)
+func (st *store) asked(sketches []signature.Sketch) []kindGroups {
+	return st.groupsOf(sketches, signature.Sketch.Asked)
 }
 
-func (db *DB) groupsOf(sketches []signature.Sketch, groups func(s signature.Sketch, keyed func(uint64) uint64) []signature.Group) []kindGroups {
+func (st *store) groupsOf(sketches []signature.Sketch, groups func(s signature.Sketch, keyed func(uint64) uint64) []signature.Group) []kindGroups {
 	var list []kindGroups
 	for i, s := range sketches[:min(len(sketches), maxSketches)] {
-		sip, ok := db.sipKeys[s.Kind]
+		sip, ok := st.sipKeys[s.Kind]
 		if !ok {
 			continue
 		}
@@ -178,22 +166,22 @@ func ofMessage(sketches []signature.Sketch) []signature.Sketch {
 // sketchRecords are the journal records of a report's or a revocation's groups:
 // none where sketches are off, or where the generation's filter is full, which is
 // said once. A report is never refused for its sketch.
-func (db *DB) sketchRecords(sketches []kindGroups, l sketchList, gen int64) ([]record, error) {
-	if len(sketches) == 0 || db.unwanted(sketchFilter) {
+func (st *store) sketchRecords(sketches []kindGroups, l sketchList, gen int64) ([]record, error) {
+	if len(sketches) == 0 || st.unwanted(sketchFilter) {
 		return nil, nil
 	}
 	t := target{sketchFilter, gen}
-	own, err := db.ownBits(t, db.shapeFor(t))
+	own, err := st.ownBits(t, st.shapeFor(t))
 	if err != nil {
 		return nil, err
 	}
-	if err := db.fits(fmt.Sprintf("sketch filter generation %d", gen), own.Shape(), own.Ones(), t); err != nil {
-		if db.sketchesLost.Swap(gen) != gen {
-			db.opt.Log.Warn("reports are kept without their sketches", "error", err)
+	if err := st.fits(fmt.Sprintf("sketch filter generation %d", gen), own.Shape(), own.Ones(), t); err != nil {
+		if st.sketchesLost.Swap(gen) != gen {
+			st.opt.Log.Warn("reports are kept without their sketches", "error", err)
 		}
 		return nil, nil
 	}
-	if seeds := db.entrySeeds(sketches, l, gen); len(seeds) > 0 {
+	if seeds := st.entrySeeds(sketches, l, gen); len(seeds) > 0 {
 		return []record{{target: t, seeds: seeds}}, nil
 	}
 	return nil, nil
@@ -201,10 +189,10 @@ func (db *DB) sketchRecords(sketches []kindGroups, l sketchList, gen int64) ([]r
 
 // entrySeeds lists what a report stores: for each group its anchor's copies and its
 // pairs. Groups that the bounds leave no room for are left out whole.
-func (db *DB) entrySeeds(sketches []kindGroups, l sketchList, gen int64) []uint64 {
+func (st *store) entrySeeds(sketches []kindGroups, l sketchList, gen int64) []uint64 {
 	var seeds []uint64
 	for _, s := range sketches {
-		for _, g := range db.chosen(s, l, gen) {
+		for _, g := range st.chosen(s, l, gen) {
 			if len(g.Keys) > maxKeysPerGroup || len(seeds)+anchorCopies+len(g.Keys) > maxReportedKeys {
 				continue
 			}
@@ -226,8 +214,8 @@ func (db *DB) entrySeeds(sketches []kindGroups, l sketchList, gen int64) []uint6
 // told from the others, then the first ones. Where the site has stored nearly all keys
 // of one of them there, it has this very text, or one that differs by a word: a
 // campaign that is reported a thousand times stores its groups once.
-func (db *DB) chosen(s kindGroups, l sketchList, gen int64) []signature.Group {
-	g := db.view.Load().report(gen)
+func (st *store) chosen(s kindGroups, l sketchList, gen int64) []signature.Group {
+	g := st.view.Load().report(gen)
 	if s.kind == signature.KindImage || len(s.groups) <= signature.StoredAnchors || g == nil {
 		return s.groups
 	}

@@ -157,9 +157,7 @@ func (w *sketchWorld) ask(site string, asked []signature.Group) {
 	facts := slices.DeleteFunc(slices.Clone(w.known[site]), func(f sketchFact) bool { return f.gen < oldest })
 	revoked := newest(facts, true, asked, 3)
 	strong, weak := newest(facts, false, asked, 3), newest(facts, false, asked, 2)
-	var e Evidence
-	k := knowledge{db: db, view: db.current(), asked: []kindGroups{{kind: signature.KindSketch, groups: asked}}}
-	k.addSketches(&e, nil)
+	e := judgeGroups(db, []kindGroups{{kind: signature.KindSketch, groups: asked}})
 	listed := strong > revoked
 	onlyWeak := !listed && weak > revoked
 	overruled := !listed && !onlyWeak && strong > math.MinInt64

@@ -127,14 +127,20 @@ func TestSketchRevoked(t *testing.T) {
 	}
 }
 
+// judgeGroups judges a message that has nothing but groups that the test has made.
+func judgeGroups(db *DB, groups []kindGroups) Evidence {
+	q := question{ks: db.keyspace, view: db.current(), groups: groups}
+	return judge([]question{q}, db.opt.policy())
+}
+
 // listGroups reports or revokes a message with groups that the test has made.
 func listGroups(db *DB, kind filterKind, set signature.Set, groups []kindGroups) error {
-	p, err := db.newPosting(target{kind, db.opt.generation(kind, db.opt.Now())}, set, groups, ClassOther)
+	r, err := db.newReport(target{kind, db.opt.generation(kind, db.opt.Now())}, set, groups, ClassOther)
 	if err != nil {
 		return err
 	}
-	defer p.release()
-	return post([]*posting{p}, func(*DB) {})
+	defer r.release()
+	return carryOut([]update{{write: r.write, show: r.show}})
 }
 
 // Only the union of two sites' reports has enough keys of a group: nobody reported
@@ -156,15 +162,10 @@ func TestSketchOfOneSite(t *testing.T) {
 			mustApply(t, db, drain(t, from)...)
 		}
 	}
-	judge := func(groups []kindGroups) (e Evidence) {
-		k := knowledge{db: db, view: db.current(), asked: groups}
-		k.addSketches(&e, nil)
-		return e
-	}
-	if e := judge(group(1, 2, 4, 5, 7, 8)); e.Listed || len(e.Weak) > 0 {
+	if e := judgeGroups(db, group(1, 2, 4, 5, 7, 8)); e.Listed || len(e.Weak) > 0 {
 		t.Errorf("two keys of each of three sites: %+v", e)
 	}
-	if e := judge(group(1, 2, 3, 4, 5)); e.Listed || len(e.Weak) != 1 || e.Weak[0].Sites[0] != "a" || e.Weak[0].Found != 3 {
+	if e := judgeGroups(db, group(1, 2, 3, 4, 5)); e.Listed || len(e.Weak) != 1 || e.Weak[0].Sites[0] != "a" || e.Weak[0].Found != 3 {
 		t.Errorf("three keys of one site, two of another: %+v", e)
 	}
 }

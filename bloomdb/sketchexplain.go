@@ -1,6 +1,7 @@
 package bloomdb
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -34,30 +35,48 @@ type SketchTrail struct {
 // left out: filters err.
 func (db *DB) ExplainSketches(set signature.Set) []SketchTrace {
 	traces := db.explainSketches(set)
-	if db.previous != nil {
-		traces = unitedSketchTraces(traces, db.previous.explainSketches(set))
+	for _, ks := range db.keys[1:] {
+		traces = merged(traces, ks.explainSketches(set), func(t, o SketchTrace) bool { return t.number == o.number },
+			func(t *SketchTrace, o SketchTrace) {
+				t.Groups = max(t.Groups, o.Groups)
+				t.Spam, t.Revoked = mergedSketchTrails(t.Spam, o.Spam), mergedSketchTrails(t.Revoked, o.Revoked)
+			})
 	}
 	return traces
 }
 
-func (db *DB) explainSketches(set signature.Set) []SketchTrace {
-	v := db.current()
+// mergedSketchTrails keeps the larger overlap of each site and generation.
+func mergedSketchTrails(a, b []SketchTrail) []SketchTrail {
+	isSame := func(t, o SketchTrail) bool { return t.Site == o.Site && t.Generation == o.Generation }
+	trails := merged(a, b, isSame, func(t *SketchTrail, o SketchTrail) {
+		if o.Found > t.Found {
+			*t = o
+		}
+	})
+	slices.SortFunc(trails, func(t, o SketchTrail) int {
+		return cmp.Or(cmp.Compare(o.Generation, t.Generation), strings.Compare(t.Site, o.Site))
+	})
+	return trails
+}
+
+func (st *store) explainSketches(set signature.Set) []SketchTrace {
+	v := st.current()
 	var traces []SketchTrace
-	for _, s := range db.asked(set.Sketches) {
+	for _, s := range st.asked(set.Sketches) {
 		traces = append(traces, SketchTrace{
 			Kind: s.kind, Groups: len(s.groups), number: s.number,
-			Spam: db.sketchTrails(&v, s, reportedGroups), Revoked: db.sketchTrails(&v, s, revokedGroups),
+			Spam: st.sketchTrails(&v, s, reportedGroups), Revoked: st.sketchTrails(&v, s, revokedGroups),
 		})
 	}
 	return traces
 }
 
-func (db *DB) sketchTrails(v *view, s kindGroups, l sketchList) []SketchTrail {
+func (st *store) sketchTrails(v *view, s kindGroups, l sketchList) []SketchTrail {
 	q := newSketchQuery(s, l)
 	var trails []SketchTrail
 	for _, g := range v.reports {
 		best := make(map[string]overlap)
-		for _, o := range q.overlaps(g, db.opt.Site, func(signature.Group) int { return 1 }, true) {
+		for _, o := range q.overlaps(g, st.opt.Site, func(signature.Group) int { return 1 }, true) {
 			if o.found > best[o.site].found {
 				best[o.site] = o
 			}
@@ -66,8 +85,8 @@ func (db *DB) sketchTrails(v *view, s kindGroups, l sketchList) []SketchTrail {
 		for site, o := range best {
 			group := q.groups[o.group]
 			list = append(list, SketchTrail{
-				Site: site, Generation: g.num, Start: db.opt.start(target{sketchFilter, g.num}),
-				Anchor: db.anchorSignature(q.kind, group.Anchor), Found: o.found,
+				Site: site, Generation: g.num, Start: st.opt.start(target{sketchFilter, g.num}),
+				Anchor: st.anchorSignature(q.kind, group.Anchor), Found: o.found,
 				Need: enough(group), Weak: suffices(group), Keys: len(group.Keys),
 			})
 		}

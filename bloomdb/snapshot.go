@@ -93,12 +93,6 @@ func (s snapshot) encode(w io.Writer, keyID [8]byte) error {
 	return nil
 }
 
-// writeChecked writes bytes and their CRC32C.
-func writeChecked(w io.Writer, b []byte) error {
-	_, err := w.Write(seal(b))
-	return err
-}
-
 func (s section) encode(w io.Writer) error {
 	head := []byte{byte(s.target.kind)}
 	head = binary.BigEndian.AppendUint64(head, uint64(s.target.gen))
@@ -382,13 +376,6 @@ func decodeRaw(sec section, index uint64, code []byte, l loader) (used int, err 
 		}
 	}
 	return used, nil
-}
-
-func trailing(rest []byte) error {
-	if len(rest) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%d bytes too many", len(rest))
 }
 
 // Names of snapshot files.

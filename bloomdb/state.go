@@ -45,80 +45,80 @@ func (s pendingSnapshot) encode(w io.Writer, keyID [8]byte) error {
 
 // load reads the state folder into an empty database: identity, snapshots,
 // then the journal.
-func (db *DB) load() error {
-	dir := db.opt.Dir
+func (ks *keyspace) load() error {
+	dir := ks.opt.Dir
 	id, err := readIdentity(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		id, err = db.begin()
+		id, err = ks.begin()
 	}
 	if err == nil {
-		err = id.check(&db.opt)
+		err = id.check(&ks.opt)
 	}
 	if err != nil {
 		return err
 	}
-	if err := db.beginSites(id); err != nil {
+	if err := ks.beginSites(id); err != nil {
 		return err
 	}
-	db.pub.begin(id, db.opt.Exchange)
+	ks.pub.begin(id, ks.opt.Exchange)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("state folder: %w", err)
 	}
-	db.findDamaged(entries)
-	if err := errors.Join(db.checkPresent(id, entries), db.checkCompanions(id)); err != nil {
+	ks.findDamaged(entries)
+	if err := errors.Join(ks.checkPresent(id, entries), ks.checkCompanions(id)); err != nil {
 		return err
 	}
-	listed, err := db.listedSegments(id)
+	listed, err := ks.listedSegments(id)
 	if err != nil {
 		return err
 	}
 	segments := make(map[uint32]int64)
-	if err := db.loadFiles(entries, segments); err != nil {
+	if err := ks.loadFiles(entries, segments); err != nil {
 		return err
 	}
-	if err := db.checkSegments(listed, segments); err != nil {
+	if err := ks.checkSegments(listed, segments); err != nil {
 		return err
 	}
-	if err := db.dropDomains(); err != nil {
+	if err := ks.dropDomains(); err != nil {
 		return err
 	}
-	if err := db.loadMasks(entries, id.Snapshots); err != nil {
+	if err := ks.loadMasks(entries, id.Snapshots); err != nil {
 		return err
 	}
-	if err := db.loadNever(entries); err != nil {
+	if err := ks.loadNever(entries); err != nil {
 		return err
 	}
-	if err := errors.Join(db.loadOwnVotes(entries, id.Snapshots), db.loadVotes(entries)); err != nil {
+	if err := errors.Join(ks.loadOwnVotes(entries, id.Snapshots), ks.loadVotes(entries)); err != nil {
 		return err
 	}
-	if err := db.replay(segments, listed); err != nil {
+	if err := ks.replay(segments, listed); err != nil {
 		return err
 	}
-	if err := db.missJournal(segments); err != nil {
+	if err := ks.missJournal(segments); err != nil {
 		return err
 	}
-	if db.journal, err = openJournal(dir, db.keyID, segments, id.segment()); err != nil {
+	if ks.journal, err = openJournal(dir, ks.keyID, segments, id.segment()); err != nil {
 		return err
 	}
-	db.pub.opened(&db.opt, db.journal.mark(), db.domainsLost)
-	if len(db.damagedFiles()) > 0 {
-		db.lastSave = db.lastSave.Add(-saveInterval) // the identity must not name what was set aside
+	ks.pub.opened(&ks.opt, ks.journal.mark(), ks.domainsLost)
+	if len(ks.damagedFiles()) > 0 {
+		ks.lastSave = ks.lastSave.Add(-saveInterval) // the identity must not name what was set aside
 	}
 	return nil
 }
 
 // checkPresent names a snapshot that is gone: what it held would be lost without
 // a word.
-func (db *DB) checkPresent(id identity, entries []os.DirEntry) error {
+func (ks *keyspace) checkPresent(id identity, entries []os.DirEntry) error {
 	for _, name := range id.Snapshots {
-		if t, own := parseOwnPath(name); own && db.unwanted(t.kind) {
+		if t, own := parseOwnPath(name); own && ks.unwanted(t.kind) {
 			continue
 		}
 		if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == name }) {
 			continue
 		}
-		if err := db.missing(name, entries); err != nil {
+		if err := ks.missing(name, entries); err != nil {
 			return err
 		}
 	}
@@ -127,57 +127,57 @@ func (db *DB) checkPresent(id identity, entries []os.DirEntry) error {
 
 // unwanted says that what the folder holds of a kind is forgotten: classes, sketches
 // and counts of domains, where they are off now.
-func (db *DB) unwanted(kind filterKind) bool {
-	return kind == classFilter && !db.opt.Reports.Classes || kind == sketchFilter && db.opt.Reports.NoSketches ||
-		kind == domainFilter && db.opt.Domains.Campaigns < 0
+func (st *store) unwanted(kind filterKind) bool {
+	return kind == classFilter && !st.opt.Reports.Classes || kind == sketchFilter && st.opt.Reports.NoSketches ||
+		kind == domainFilter && st.opt.Domains.Campaigns < 0
 }
 
 // begin makes the identity of a new folder. A folder with state but without an
 // identity has lost a file.
-func (db *DB) begin() (identity, error) {
-	entries, err := os.ReadDir(db.opt.Dir)
+func (ks *keyspace) begin() (identity, error) {
+	entries, err := os.ReadDir(ks.opt.Dir)
 	if err != nil {
 		return identity{}, fmt.Errorf("state folder: %w", err)
 	}
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".snapshot") || strings.HasPrefix(e.Name(), "journal-") {
-			return identity{}, damaged(identityPath(db.opt.Dir), 0, fmt.Errorf("identity is missing, but %s is there", e.Name()))
+			return identity{}, damaged(identityPath(ks.opt.Dir), 0, fmt.Errorf("identity is missing, but %s is there", e.Name()))
 		}
 	}
 	id := identity{
 		Version:      identityVersion,
-		Site:         db.opt.Site,
-		Epoch:        newEpoch(db.opt.Now()),
-		KeyID:        KeyID(db.opt.Key),
-		ReportPeriod: int64(db.opt.Reports.Period / time.Second),
-		CountPeriod:  int64(db.opt.Counts.Period / time.Second),
+		Site:         ks.opt.Site,
+		Epoch:        newEpoch(ks.opt.Now()),
+		KeyID:        KeyID(ks.opt.Key),
+		ReportPeriod: int64(ks.opt.Reports.Period / time.Second),
+		CountPeriod:  int64(ks.opt.Counts.Period / time.Second),
 		Snapshots:    []string{segmentsFile},
 	}
 	// The list is written before the identity, which names it.
-	list := segmentList{dir: db.opt.Dir, keyID: db.keyID}
+	list := segmentList{dir: ks.opt.Dir, keyID: ks.keyID}
 	if err := list.change(func(map[uint32]int64) {}); err != nil {
 		return id, err
 	}
-	return id, id.write(db.opt.Dir)
+	return id, id.write(ks.opt.Dir)
 }
 
 // loadFiles takes the folder's files. This site's own snapshots, which hold most of
 // it, are read by as many goroutines as there are processors.
-func (db *DB) loadFiles(entries []os.DirEntry, segments map[uint32]int64) error {
+func (ks *keyspace) loadFiles(entries []os.DirEntry, segments map[uint32]int64) error {
 	own := make(map[string]target) // by path
 	for _, e := range entries {
-		t, isOwn, err := db.loadFile(e.Name(), segments)
+		t, isOwn, err := ks.loadFile(e.Name(), segments)
 		if err != nil {
 			return err
 		}
 		if isOwn {
-			own[filepath.Join(db.opt.Dir, e.Name())] = t
+			own[filepath.Join(ks.opt.Dir, e.Name())] = t
 		}
 	}
 	var reading errgroup.Group
 	reading.SetLimit(runtime.GOMAXPROCS(0))
 	for path, t := range own {
-		reading.Go(func() error { return db.loadOwn(path, t) })
+		reading.Go(func() error { return ks.loadOwn(path, t) })
 	}
 	return reading.Wait()
 }
@@ -185,8 +185,8 @@ func (db *DB) loadFiles(entries []os.DirEntry, segments map[uint32]int64) error 
 // loadFile takes one file of the folder: another site's snapshot is read, one of our
 // own is named, a journal segment noted, a temporary file of a crash removed, anything
 // else left alone.
-func (db *DB) loadFile(name string, segments map[uint32]int64) (t target, own bool, err error) {
-	path := filepath.Join(db.opt.Dir, name)
+func (ks *keyspace) loadFile(name string, segments map[uint32]int64) (t target, own bool, err error) {
+	path := filepath.Join(ks.opt.Dir, name)
 	if n, ok := strings.CutPrefix(name, "journal-"); ok {
 		num, err := strconv.ParseUint(n, 10, 32)
 		if err == nil {
@@ -200,24 +200,24 @@ func (db *DB) loadFile(name string, segments map[uint32]int64) (t target, own bo
 	if !strings.HasSuffix(name, ".snapshot") {
 		return t, false, nil
 	}
-	if db.isDropped(name) { // a crash kept its file from being removed
+	if ks.isDropped(name) { // a crash kept its file from being removed
 		return t, false, os.Remove(path)
 	}
-	db.saved[path] = savedState{} // on disk, and to be written again or removed
+	ks.saved[path] = savedState{} // on disk, and to be written again or removed
 	if t, own = parseOwnPath(name); own {
-		return t, !db.unwanted(t.kind), nil // the next snapshot removes what is unwanted
+		return t, !ks.unwanted(t.kind), nil // the next snapshot removes what is unwanted
 	}
-	s, err := readSnapshot(path, db.keyID, func(s *snapshot) loader { return &siteLoader{db: db, origin: s.origin} })
+	s, err := readSnapshot(path, ks.keyID, func(s *snapshot) loader { return &siteLoader{ks: ks, origin: s.origin} })
 	if err == nil {
-		err = db.checkOrigin(path, t, s.origin)
+		err = ks.checkOrigin(path, t, s.origin)
 	}
 	if err != nil {
-		if err := db.contain(err); err != nil {
+		if err := ks.contain(err); err != nil {
 			return t, false, err
 		}
-		return t, false, db.dropOrigin(s.origin)
+		return t, false, ks.dropOrigin(s.origin)
 	}
-	db.sites[s.origin] = &siteState{seq: s.seq, gaps: s.gaps, hole: s.hole}
+	ks.sites[s.origin] = &siteState{seq: s.seq, gaps: s.gaps, hole: s.hole}
 	return t, false, nil
 }
 
@@ -235,22 +235,22 @@ func isTemporary(name string) bool {
 }
 
 // loadOwn reads one of this site's own filters.
-func (db *DB) loadOwn(path string, t target) error {
-	own := &ownLoader{db: db, want: t, path: path}
-	s, err := readSnapshot(path, db.keyID, func(s *snapshot) loader { own.site = s.origin.site; return own })
+func (ks *keyspace) loadOwn(path string, t target) error {
+	own := &ownLoader{ks: ks, want: t, path: path}
+	s, err := readSnapshot(path, ks.keyID, func(s *snapshot) loader { own.site = s.origin.site; return own })
 	if err == nil {
-		err = db.checkOrigin(path, t, s.origin)
+		err = ks.checkOrigin(path, t, s.origin)
 	}
-	if err = db.contain(err); err != nil && db.mending != nil {
-		return db.mendSnapshot(own, err)
+	if err = ks.contain(err); err != nil && ks.mending != nil {
+		return ks.mendSnapshot(own, err)
 	}
 	return err
 }
 
 // checkOrigin compares a snapshot's name with what it holds.
-func (db *DB) checkOrigin(path string, t target, o origin) error {
-	own := path == ownPath(db.opt.Dir, t)
-	if own == (o.site == db.opt.Site) && (own || path == sitePath(db.opt.Dir, o)) {
+func (ks *keyspace) checkOrigin(path string, t target, o origin) error {
+	own := path == ownPath(ks.opt.Dir, t)
+	if own == (o.site == ks.opt.Site) && (own || path == sitePath(ks.opt.Dir, o)) {
 		return nil
 	}
 	return damaged(path, 0, fmt.Errorf("it is of site %s, epoch %d", o.site, o.epoch))
@@ -258,23 +258,23 @@ func (db *DB) checkOrigin(path string, t target, o origin) error {
 
 // replay applies the journal's segments in order, of which so much was on disk as is
 // listed. Their valid sizes come back in segments. A tail torn by a crash is cut off.
-func (db *DB) replay(segments, listed map[uint32]int64) error {
+func (ks *keyspace) replay(segments, listed map[uint32]int64) error {
 	order := slices.Sorted(maps.Keys(segments))
 	for i, n := range order {
-		path := segmentPath(db.opt.Dir, n)
+		path := segmentPath(ks.opt.Dir, n)
 		last := i == len(order)-1
-		apply := func(at int64, r record) error { return db.redo(makeLSN(n, at), r) }
-		size, torn, err := readSegment(path, db.keyID, last, listed[n], apply)
-		if err != nil && db.mending != nil {
-			if err = db.mendSegment(path, err); err == nil {
-				size, torn, err = readSegment(path, db.keyID, last, 0, apply)
+		apply := func(at int64, r record) error { return ks.redo(makeLSN(n, at), r) }
+		size, torn, err := readSegment(path, ks.keyID, last, listed[n], apply)
+		if err != nil && ks.mending != nil {
+			if err = ks.mendSegment(path, err); err == nil {
+				size, torn, err = readSegment(path, ks.keyID, last, 0, apply)
 			}
 		}
 		if err != nil {
 			return err
 		}
 		if torn > 0 {
-			db.opt.Log.Warn("journal ends in an unfinished record, as after a crash", "path", path, "offset", size, "bytes", torn)
+			ks.opt.Log.Warn("journal ends in an unfinished record, as after a crash", "path", path, "offset", size, "bytes", torn)
 		}
 		if last { // what was read of it need not be on disk yet, and is listed as such
 			if err := cutPath(path, size); err != nil {
@@ -293,8 +293,8 @@ func (db *DB) replay(segments, listed map[uint32]int64) error {
 
 // missJournal notices that a journal whose segments were not listed has lost its newest ones,
 // or all of them.
-func (db *DB) missJournal(segments map[uint32]int64) error {
-	newest, id := uint32(0), db.pub.id
+func (ks *keyspace) missJournal(segments map[uint32]int64) error {
+	newest, id := uint32(0), ks.pub.id
 	for n := range segments {
 		newest = max(newest, n)
 	}
@@ -302,9 +302,9 @@ func (db *DB) missJournal(segments map[uint32]int64) error {
 	if newest >= id.segment() && (newest > 0 || !saved) {
 		return nil
 	}
-	path := segmentPath(db.opt.Dir, max(id.segment(), newest+1))
-	if db.mending != nil {
-		return db.mendSegmentGone(path)
+	path := segmentPath(ks.opt.Dir, max(id.segment(), newest+1))
+	if ks.mending != nil {
+		return ks.mendSegmentGone(path)
 	}
 	return damaged(path, 0, fmt.Errorf("%w, or a later one", errMissing))
 }
@@ -318,78 +318,78 @@ func cutPath(path string, size int64) error {
 }
 
 // redo applies a record of the journal.
-func (db *DB) redo(at lsn, r record) error {
+func (ks *keyspace) redo(at lsn, r record) error {
 	if r.target.kind == domainFilter {
-		if db.domainsLost || at < db.pub.id.DomainsLSN {
+		if ks.domainsLost || at < ks.pub.id.DomainsLSN {
 			return nil
 		}
-		own, err := db.ownDomains(r.target.gen, domainsShape())
-		if err == nil && !db.unwanted(domainFilter) {
+		own, err := ks.ownDomains(r.target.gen, domainsShape())
+		if err == nil && !ks.unwanted(domainFilter) {
 			own.Raise(r.hashes[0], r.count)
 		}
 		return err
 	}
 	if r.target.kind == countFilter {
-		own, err := db.ownCounts(r.target.gen, db.countsShape)
+		own, err := ks.ownCounts(r.target.gen, ks.countsShape)
 		if err != nil {
 			return err
 		}
 		own.Raise(r.hashes[0], r.count)
 		p := own.Shape().Positions(r.hashes[0])
-		db.pub.redo(at, r.target, p[:])
+		ks.pub.redo(at, r.target, p[:])
 		return nil
 	}
 	switch {
 	case len(r.retouched) > 0:
-		return db.applyMasks([]record{r})
+		return ks.applyMasks([]record{r})
 	case len(r.votes) > 0:
-		return db.applyVotes([]record{r})
+		return ks.applyVotes([]record{r})
 	}
-	return db.set(r, func(t target, positions []uint64) { db.pub.redo(at, t, positions) })
+	return ks.set(r, func(t target, positions []uint64) { ks.pub.redo(at, t, positions) })
 }
 
 // save writes what has changed since the last time, and removes the files of
 // generations that aged out and the journal that is no longer needed.
-func (db *DB) save() error {
-	db.snapshotMu.Lock()
-	defer db.snapshotMu.Unlock()
-	db.triedSave = db.opt.Now()
-	begin, err := db.journal.rotate()
+func (ks *keyspace) save() error {
+	ks.snapshotMu.Lock()
+	defer ks.snapshotMu.Unlock()
+	ks.triedSave = ks.opt.Now()
+	begin, err := ks.journal.rotate()
 	if err != nil {
 		return err
 	}
 	live := make(map[string]savedState)
-	for _, s := range slices.Concat(db.ownSnapshots(), db.siteSnapshots(), db.maskSnapshots(), db.voteSnapshots()) {
+	for _, s := range slices.Concat(ks.ownSnapshots(), ks.siteSnapshots(), ks.maskSnapshots(), ks.voteSnapshots()) {
 		live[s.path] = s.state
-		if db.saved[s.path] == s.state {
+		if ks.saved[s.path] == s.state {
 			continue
 		}
-		if err := writeSnapshot(s.path, func(w io.Writer) error { return s.encode(w, db.keyID) }); err != nil {
+		if err := writeSnapshot(s.path, func(w io.Writer) error { return s.encode(w, ks.keyID) }); err != nil {
 			return err
 		}
-		db.saved[s.path] = s.state
+		ks.saved[s.path] = s.state
 	}
-	if err := db.pub.rests(db.opt.Dir, append(slices.Sorted(maps.Keys(live)), segmentsFile), db.opt.Now()); err != nil {
+	if err := ks.pub.rests(ks.opt.Dir, append(slices.Sorted(maps.Keys(live)), segmentsFile), ks.opt.Now()); err != nil {
 		return err
 	}
-	for path := range db.saved {
+	for path := range ks.saved {
 		if _, ok := live[path]; !ok {
 			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("snapshot: %w", err)
 			}
 		}
 	}
-	db.saved, db.lastSave = live, db.opt.Now()
-	db.journal.saved()
-	db.journalBase.Store(db.journal.bytesFrom(0))
-	keep, err := db.keepFrom(begin)
+	ks.saved, ks.lastSave = live, ks.opt.Now()
+	ks.journal.saved()
+	ks.journalBase.Store(ks.journal.bytesFrom(0))
+	keep, err := ks.keepFrom(begin)
 	if err != nil {
 		return err
 	}
-	if err := db.journal.drop(keep); err != nil {
+	if err := ks.journal.drop(keep); err != nil {
 		return err
 	}
-	db.journalBase.Store(db.journal.bytesFrom(0))
+	ks.journalBase.Store(ks.journal.bytesFrom(0))
 	return nil
 }
 
@@ -400,17 +400,17 @@ type ownCells interface {
 }
 
 // ownSnapshots lists this site's own filters, one a file.
-func (db *DB) ownSnapshots() []pendingSnapshot {
+func (ks *keyspace) ownSnapshots() []pendingSnapshot {
 	var list []pendingSnapshot
 	add := func(t target, changes int64, s shape, own ownCells) {
-		sec := section{target: t, period: int64(db.opt.period(t.kind) / time.Second), shape: s, block: own.Block, raw: own.AppendRaw}
+		sec := section{target: t, period: int64(ks.opt.period(t.kind) / time.Second), shape: s, block: own.Block, raw: own.AppendRaw}
 		list = append(list, pendingSnapshot{
-			path:     ownPath(db.opt.Dir, t),
+			path:     ownPath(ks.opt.Dir, t),
 			state:    savedState{changes: changes + 1, sections: 1},
-			snapshot: snapshot{origin: db.self(), sections: []section{sec}},
+			snapshot: snapshot{origin: ks.self(), sections: []section{sec}},
 		})
 	}
-	v := db.view.Load()
+	v := ks.view.Load()
 	for _, g := range v.reports {
 		for _, kind := range reportKinds {
 			if own := g.listing(kind).own; own != nil {
@@ -432,22 +432,22 @@ func (db *DB) ownSnapshots() []pendingSnapshot {
 // siteSnapshots lists the other sites, with all parts of one in one file beside
 // its cursor. The cursor is read before the parts: they may tell more than it
 // says, never less.
-func (db *DB) siteSnapshots() []pendingSnapshot {
-	db.sitesMu.Lock()
-	files := make(map[origin]*pendingSnapshot, len(db.sites))
-	for o, s := range db.sites {
+func (ks *keyspace) siteSnapshots() []pendingSnapshot {
+	ks.sitesMu.Lock()
+	files := make(map[origin]*pendingSnapshot, len(ks.sites))
+	for o, s := range ks.sites {
 		files[o] = &pendingSnapshot{
-			path:     sitePath(db.opt.Dir, o),
+			path:     sitePath(ks.opt.Dir, o),
 			state:    savedState{seq: s.seq, gaps: s.gaps},
 			snapshot: snapshot{origin: o, seq: s.seq, gaps: s.gaps, hole: s.hole},
 		}
 	}
-	db.sitesMu.Unlock()
-	for t, parts := range db.view.Load().allParts() {
+	ks.sitesMu.Unlock()
+	for t, parts := range ks.view.Load().allParts() {
 		for _, p := range parts {
 			if f := files[p.origin]; f != nil {
 				f.snapshot.sections = append(f.snapshot.sections, section{
-					target: t, period: int64(db.opt.period(t.kind) / time.Second), shape: p.shape, block: p.part.Block,
+					target: t, period: int64(ks.opt.period(t.kind) / time.Second), shape: p.shape, block: p.part.Block,
 				})
 				f.state.sections++
 			}

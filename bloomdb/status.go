@@ -6,7 +6,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
-// Status is what the database knows about itself.
+// Status describes the database: what it holds, and how well it works.
 type Status struct {
 	Site    string         `json:"site"`
 	Epoch   uint64         `json:"epoch"`
@@ -60,50 +60,14 @@ type FilterStatus struct {
 // Status is cheap enough for a scrape every few seconds: only filters that have
 // changed are measured again.
 func (db *DB) Status() Status {
-	v := db.current()
-	epoch, seq := db.Head()
-	s := Status{Site: db.opt.Site, Epoch: epoch, KeyID: KeyID(db.opt.Key), Journal: db.journal.bytesFrom(0)}
-	s.Never, s.Votes = db.neverStatus(), db.votesStatus()
-	s.Damaged, s.Clock = db.damagedFiles(), db.opt.keeper.status()
-	if err := db.journal.lastFault(); err != nil {
-		s.Error = err.Error()
-	}
-	self := SiteStatus{Site: db.opt.Site, Epoch: epoch, Seq: seq}
-	for _, g := range v.reports {
-		for _, kind := range reportKinds {
-			if f, ok := db.listingStatus(target{kind, g.num}, g.listing(kind), &self); ok {
-				if kind == spamFilter {
-					f.addMask(g)
-				}
-				s.Filters = append(s.Filters, f)
-				switch kind {
-				case spamFilter:
-					s.ErrorPerMail += f.Error * float64(db.opt.Reports.KeysPerMessage)
-				case sketchFilter:
-					s.ErrorPerMail += db.sketchError(g)
-				}
-			}
-		}
-	}
-	for _, g := range v.reports {
-		if g.domains != nil {
-			s.Filters = append(s.Filters, db.domainStatus(g, &self))
-		}
-	}
-	for _, g := range v.counts {
-		s.Filters = append(s.Filters, db.countStatus(g, &self))
-	}
-	s.Memory += s.Votes.Memory
-	for _, f := range s.Filters {
-		s.Memory += f.Memory
-	}
+	s := db.status()
+	s.Clock = db.opt.keeper.status()
 	if s.Burst = db.burst.status(db.opt.Now()); s.Burst != nil {
 		s.Memory += s.Burst.Memory
 	}
 	if s.Greylist = db.greylist.status(db.opt.Now()); s.Greylist != nil {
 		s.Memory += s.Greylist.Memory
 	}
-	s.Sites = db.siteStatus(&v, self)
 	if db.previous != nil {
 		before, until := db.previous.Status(), db.previousUntil()
 		s.Previous, s.PreviousUntil = &before, &until
@@ -112,17 +76,60 @@ func (db *DB) Status() Status {
 	return s
 }
 
-func (db *DB) listingStatus(t target, l *listing, self *SiteStatus) (f FilterStatus, ok bool) {
+// status describes one keyspace.
+func (ks *keyspace) status() Status {
+	v := ks.current()
+	epoch, seq := ks.Head()
+	s := Status{Site: ks.opt.Site, Epoch: epoch, KeyID: KeyID(ks.opt.Key), Journal: ks.journal.bytesFrom(0)}
+	s.Never, s.Votes, s.Damaged = ks.neverStatus(), ks.votesStatus(), ks.damagedFiles()
+	if err := ks.journal.lastFault(); err != nil {
+		s.Error = err.Error()
+	}
+	ks.measured.expire(ks.aged)
+	self := SiteStatus{Site: ks.opt.Site, Epoch: epoch, Seq: seq}
+	for _, g := range v.reports {
+		for _, kind := range reportKinds {
+			if f, ok := ks.listingStatus(target{kind, g.num}, g.listing(kind), &self); ok {
+				if kind == spamFilter {
+					f.addMask(g)
+				}
+				s.Filters = append(s.Filters, f)
+				switch kind {
+				case spamFilter:
+					s.ErrorPerMail += f.Error * float64(ks.opt.Reports.KeysPerMessage)
+				case sketchFilter:
+					s.ErrorPerMail += ks.sketchError(g)
+				}
+			}
+		}
+	}
+	for _, g := range v.reports {
+		if g.domains != nil {
+			s.Filters = append(s.Filters, ks.domainStatus(g, &self))
+		}
+	}
+	for _, g := range v.counts {
+		s.Filters = append(s.Filters, ks.countStatus(g, &self))
+	}
+	s.Memory += s.Votes.Memory
+	for _, f := range s.Filters {
+		s.Memory += f.Memory
+	}
+	s.Sites = ks.siteStatus(&v, self)
+	return s
+}
+
+func (ks *keyspace) listingStatus(t target, l *listing, self *SiteStatus) (f FilterStatus, ok bool) {
 	if l.own == nil && l.others == nil {
 		return f, false
 	}
-	f = FilterStatus{Kind: t.kind.String(), Generation: t.gen, Start: db.opt.start(t)}
+	f = FilterStatus{Kind: t.kind.String(), Generation: t.gen, Start: ks.opt.start(t)}
 	for _, b := range []*filter.Bits{l.own, l.others} {
 		if b == nil {
 			continue
 		}
 		f.Fill = max(f.Fill, float64(b.Ones())/float64(b.Shape().Size()))
-		f.Error += db.measure(measuredFilter{t, b == l.own}, b)
+		f.Error += ks.measured.filter(measuredFilter{t, b == l.own}, b)
 		f.Memory += b.Shape().Bytes()
 	}
 	if l.own != nil {
@@ -135,9 +142,9 @@ func (db *DB) listingStatus(t target, l *listing, self *SiteStatus) (f FilterSta
 	return f, true
 }
 
-func (db *DB) countStatus(g *countGeneration, self *SiteStatus) FilterStatus {
+func (st *store) countStatus(g *countGeneration, self *SiteStatus) FilterStatus {
 	t := target{countFilter, g.num}
-	f := FilterStatus{Kind: t.kind.String(), Generation: g.num, Start: db.opt.start(t)}
+	f := FilterStatus{Kind: t.kind.String(), Generation: g.num, Start: st.opt.start(t)}
 	if g.own != nil {
 		f.Fill = float64(g.own.Used()) / float64(g.own.Shape().Size())
 		f.Memory, f.Saturated = g.own.Bytes(), g.own.Saturated()
@@ -151,36 +158,39 @@ func (db *DB) countStatus(g *countGeneration, self *SiteStatus) FilterStatus {
 	return f
 }
 
-// measuredFilter names a bit filter whose error was measured.
-type measuredFilter struct {
-	target target
-	own    bool
+// domainStatus describes a generation's counts of domains.
+func (st *store) domainStatus(g *reportGeneration, self *SiteStatus) FilterStatus {
+	t := target{domainFilter, g.num}
+	f := FilterStatus{Kind: t.kind.String(), Generation: g.num, Start: st.opt.start(t)}
+	f.Fill = float64(g.domains.Used()) / float64(g.domains.Shape().Size())
+	f.Memory, f.Saturated = g.domains.Bytes(), g.domains.Saturated()
+	self.Cells += g.domains.Used()
+	self.Memory += f.Memory
+	return f
 }
 
-// measuredError is what was measured when the filter had so many ones.
-type measuredError struct {
-	ones  int64
-	error float64
+// addMask adds a generation's mask to what is said of its spam filter. The loss is
+// estimated from the filter as it stands, and as if each retouched key had been
+// reported, which is the larger one of both.
+func (f *FilterStatus) addMask(g *reportGeneration) {
+	if g.mask == nil {
+		return
+	}
+	keys, bits, _ := g.mask.size()
+	f.Masked = int64(bits)
+	f.Memory += int64(keys) * maskedBytes
+	for _, pos := range g.mask.masked() {
+		f.Lost += 1 + filter.LoadAt(pos, g.spam.own, g.spam.others).Others
+	}
 }
 
-// measure is the filter's error; it reads all of it when it has changed.
-func (db *DB) measure(name measuredFilter, b *filter.Bits) float64 {
-	db.measuredMu.Lock()
-	defer db.measuredMu.Unlock()
-	m, ok := db.measured[name]
-	if ones := b.Ones(); !ok || m.ones != ones {
-		m = measuredError{ones, b.Error()}
-		db.measured[name] = m
-	}
-	for old := range db.measured {
-		if db.aged(old.target) {
-			delete(db.measured, old)
+// sketchError is matchError of a generation's filters as they stand.
+func (ks *keyspace) sketchError(g *reportGeneration) float64 {
+	sum := 0.0
+	for _, b := range []*filter.Bits{g.sketches.own, g.sketches.others} {
+		if b != nil {
+			sum += matchError(ks.measured.filter(measuredFilter{target{sketchFilter, g.num}, b == g.sketches.own}, b))
 		}
 	}
-	for old := range db.measuredParts {
-		if db.aged(old.target) {
-			delete(db.measuredParts, old)
-		}
-	}
-	return m.error
+	return sum
 }

@@ -219,13 +219,6 @@ func (k *timekeeper) witness(made time.Time) {
 	}
 }
 
-// witness takes the time of a record as confirmation, if its site is fully trusted.
-func (db *DB) witness(h Head) {
-	if h.Site != db.opt.Site && db.TrustOf(h.Site) == TrustFull && !db.Muted(h.Site) {
-		db.opt.keeper.witness(h.Made)
-	}
-}
-
 // ClockStatus describes a jump of the clock that is not believed.
 type ClockStatus struct {
 	Time     time.Time `json:"time"`          // that the database goes by

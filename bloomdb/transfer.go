@@ -29,15 +29,15 @@ const (
 
 // SnapshotDue says that deltas do not tell other sites everything: a snapshot has to
 // be published.
-func (db *DB) SnapshotDue() bool {
-	db.pub.deltaMu.Lock()
-	defer db.pub.deltaMu.Unlock()
-	return db.pub.resumed && db.pub.id.Republish
+func (ks *keyspace) SnapshotDue() bool {
+	ks.pub.deltaMu.Lock()
+	defer ks.pub.deltaMu.Unlock()
+	return ks.pub.resumed && ks.pub.id.Republish
 }
 
 // SnapshotWriter makes the chunks of this site's snapshot. It is for one goroutine.
 type SnapshotWriter struct {
-	db      *DB
+	ks      *keyspace
 	epoch   uint64
 	seq     uint64
 	targets []target
@@ -51,10 +51,10 @@ type SnapshotWriter struct {
 // NewSnapshot begins a snapshot of all own filters, at the position of now: reports
 // first, the newest generation first, counts last. Generations that others would
 // refuse, as this site's clock was wrong when they began, are not in it.
-func (db *DB) NewSnapshot() *SnapshotWriter {
-	w := &SnapshotWriter{db: db, whole: true}
-	w.epoch, w.seq = db.Head()
-	v := db.current()
+func (ks *keyspace) NewSnapshot() *SnapshotWriter {
+	w := &SnapshotWriter{ks: ks, whole: true}
+	w.epoch, w.seq = ks.Head()
+	v := ks.current()
 	for _, g := range v.reports {
 		for _, kind := range reportKinds {
 			w.targets = append(w.targets, target{kind, g.num})
@@ -63,7 +63,7 @@ func (db *DB) NewSnapshot() *SnapshotWriter {
 	for _, g := range v.counts {
 		w.targets = append(w.targets, target{countFilter, g.num})
 	}
-	w.targets = slices.DeleteFunc(w.targets, db.early)
+	w.targets = slices.DeleteFunc(w.targets, ks.early)
 	return w
 }
 
@@ -87,11 +87,11 @@ func (w *SnapshotWriter) Next() (chunk []byte, ok bool, err error) {
 	if len(body) == empty {
 		return nil, false, nil
 	}
-	if err := w.db.journal.flush(); err != nil {
+	if err := w.ks.journal.flush(); err != nil {
 		return nil, false, fmt.Errorf("snapshot: chunk %d: %w", len(w.digests), err)
 	}
-	h := Head{Type: RecordChunk, Site: w.db.opt.Site, Epoch: w.epoch, Seq: w.seq, Made: w.db.opt.Now()}
-	chunk = w.db.encodeRecord(h, body)
+	h := Head{Type: RecordChunk, Site: w.ks.opt.Site, Epoch: w.epoch, Seq: w.seq, Made: w.ks.opt.Now()}
+	chunk = w.ks.encodeRecord(h, body)
 	w.bytes += int64(len(chunk))
 	w.digests = append(w.digests, chunkID(chunk))
 	return chunk, true, nil
@@ -108,12 +108,12 @@ func (w *SnapshotWriter) LeaveRest() {
 // for the next one.
 func (w *SnapshotWriter) section(body []byte) (_ []byte, full bool) {
 	t := w.targets[0]
-	own, ok := w.db.ownFilter(t)
+	own, ok := w.ks.ownFilter(t)
 	if !ok {
 		return body, false
 	}
 	begin := len(body)
-	body = w.db.appendSectionHead(body, t, own.shape)
+	body = w.ks.appendSectionHead(body, t, own.shape)
 	length := len(body)
 	body = append(body, 0, 0, 0, 0)
 	first := len(body)
@@ -154,23 +154,23 @@ func (w *SnapshotWriter) Manifest(slot byte) []byte {
 	for _, d := range w.digests {
 		body = append(body, d[:]...)
 	}
-	h := Head{Type: RecordManifest, Site: w.db.opt.Site, Epoch: w.epoch, Seq: w.seq, Made: w.db.opt.Now()}
-	return w.db.encodeRecord(h, body)
+	h := Head{Type: RecordManifest, Site: w.ks.opt.Site, Epoch: w.epoch, Seq: w.seq, Made: w.ks.opt.Now()}
+	return w.ks.encodeRecord(h, body)
 }
 
 // SnapshotPublished says that chunks and manifest are where others find them. Where
 // another number was left out meanwhile, the snapshot is still due. One that left
 // filters out serves all the same, as nothing better can be had. What waits to be
 // published goes on waiting: who follows the stream never reads the snapshot.
-func (db *DB) SnapshotPublished(w *SnapshotWriter) error {
-	p := &db.pub
+func (ks *keyspace) SnapshotPublished(w *SnapshotWriter) error {
+	p := &ks.pub
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
 	if w.epoch != p.id.Epoch || w.seq < p.id.LeftSeq {
 		return nil
 	}
 	p.id.Republish = false
-	return p.writeLocked(db.opt.Dir, db.opt.Now())
+	return p.writeLocked(ks.opt.Dir, ks.opt.Now())
 }
 
 // Manifest says of what a site's snapshot consists.
@@ -186,13 +186,13 @@ type Manifest struct {
 func (m *Manifest) Chunks() int { return len(m.ids) }
 
 // ReadManifest checks and reads a manifest, of a site that is heard in full.
-func (db *DB) ReadManifest(data []byte) (m Manifest, err error) {
-	h, body, err := db.openRecord(data, RecordManifest)
+func (ks *keyspace) ReadManifest(data []byte) (m Manifest, err error) {
+	h, body, err := ks.openRecord(data, RecordManifest)
 	if err == nil {
-		err = db.checkClock(h)
+		err = ks.checkClock(h)
 	}
 	if err == nil {
-		err = db.heardInFull(h.Site)
+		err = ks.heardInFull(h.Site)
 	}
 	if err != nil {
 		return m, err
@@ -218,30 +218,30 @@ func (db *DB) ReadManifest(data []byte) (m Manifest, err error) {
 // ApplyChunk joins a manifest's chunk i. Chunks may come in any order and more than
 // once. Errors are those of Apply; a chunk of another snapshot is one. Sections that are
 // refused for ErrParameters, ErrFull or ErrCapped do not keep the others from being joined.
-func (db *DB) ApplyChunk(m Manifest, i int, data []byte) error {
-	h, body, err := db.openRecord(data, RecordChunk)
+func (ks *keyspace) ApplyChunk(m Manifest, i int, data []byte) error {
+	h, body, err := ks.openRecord(data, RecordChunk)
 	switch {
 	case err != nil:
 		return err
 	case h.origin() != m.origin() || h.Seq != m.Seq || i < 0 || i >= m.Chunks() || chunkID(data) != m.ids[i]:
 		return fmt.Errorf("%s: it is not chunk %d of %s", h, i, m)
-	case h.Site == db.opt.Site:
+	case h.Site == ks.opt.Site:
 		return nil
 	}
 	r := &recordReader{b: body}
 	if n := int(r.u32()); n != i {
 		return fmt.Errorf("%s: chunk %d says that it is %d", h, i, n)
 	}
-	db.sitesMu.Lock()
-	defer db.sitesMu.Unlock()
-	state, err := db.stateOf(h)
+	ks.sitesMu.Lock()
+	defer ks.sitesMu.Unlock()
+	state, err := ks.stateOf(h)
 	if err != nil {
 		return err
 	}
-	db.sites[h.origin()] = state
+	ks.sites[h.origin()] = state
 	var refused error // of the sections that can't be joined here, the first
 	for len(r.b) > 0 {
-		err := db.applyChunkSection(h.origin(), state, r)
+		err := ks.applyChunkSection(h.origin(), state, r)
 		if err != nil && !unjoinable(err) {
 			return fmt.Errorf("%s: chunk %d: %w", h, i, err)
 		}
@@ -261,7 +261,7 @@ func unjoinable(err error) bool {
 }
 
 // applyChunkSection reads and joins a section's blocks.
-func (db *DB) applyChunkSection(o origin, state *siteState, r *recordReader) error {
+func (ks *keyspace) applyChunkSection(o origin, state *siteState, r *recordReader) error {
 	s, err := decodeSectionHead(r)
 	if err != nil {
 		return err
@@ -270,22 +270,22 @@ func (db *DB) applyChunkSection(o origin, state *siteState, r *recordReader) err
 	if r.fail {
 		return errShort
 	}
-	if len(db.joinable(delta{origin: o, sections: []deltaSection{s}}, state)) == 0 || db.aged(s.target) {
+	if len(ks.joinable(delta{origin: o, sections: []deltaSection{s}}, state)) == 0 || ks.aged(s.target) {
 		return nil
 	}
-	if err := db.roomForParts(o.site, blocksNeed(*blocks)); err != nil {
+	if err := ks.roomForParts(o.site, blocksNeed(*blocks)); err != nil {
 		return err
 	}
-	if err := db.acceptable(o, s); err != nil {
+	if err := ks.acceptable(o, s); err != nil {
 		return err
 	}
-	part, err := db.partFor(o, s.target, s.shape)
+	part, err := ks.partFor(o, s.target, s.shape)
 	if err != nil {
 		return err
 	}
-	join := db.joinBlock
-	if db.roomy(o, s, claimedCells(*blocks)) {
-		join = db.installBlock
+	join := ks.joinBlock
+	if ks.roomy(o, s, claimedCells(*blocks)) {
+		join = ks.installBlock
 	}
 	for next := uint64(0); len(blocks.b) > 0; {
 		index := uint64(blocks.u32())
@@ -317,32 +317,32 @@ func claimedCells(r recordReader) (n int64) {
 }
 
 // roomy says that a site may set n more cells of a filter, whatever these are.
-func (db *DB) roomy(o origin, s deltaSection, n int64) bool {
+func (ks *keyspace) roomy(o origin, s deltaSection, n int64) bool {
 	name := siteTarget{o.site, s.target}
-	if use := db.uses[name]; use != nil && use.capped || held(db.livesOf(name))+n > db.siteCap(o.site, s.target, s.shape) {
+	if use := ks.uses[name]; use != nil && use.capped || held(ks.livesOf(name))+n > ks.siteCap(o.site, s.target, s.shape) {
 		return false
 	}
 	if s.target.kind.counts() {
 		return true
 	}
 	ones := int64(0)
-	if g := db.view.Load().report(s.target.gen); g != nil && g.listing(s.target.kind).others != nil {
+	if g := ks.view.Load().report(s.target.gen); g != nil && g.listing(s.target.kind).others != nil {
 		ones = g.listing(s.target.kind).others.Ones()
 	}
-	return ones+n <= db.fillLimit(s.target.kind, s.shape.bits())
+	return ones+n <= ks.fillLimit(s.target.kind, s.shape.bits())
 }
 
 // installBlock joins one block of a section for all of which there is room.
-func (db *DB) installBlock(_ origin, _ deltaSection, part *partOf, index uint64, code []byte) (err error) {
-	db.blockCells, err = part.part.Install(index, code, db.blockCells[:0])
+func (ks *keyspace) installBlock(_ origin, _ deltaSection, part *partOf, index uint64, code []byte) (err error) {
+	ks.blockCells, err = part.part.Install(index, code, ks.blockCells[:0])
 	if err == nil && part.others != nil {
-		part.others.SetCells(db.blockCells)
+		part.others.SetCells(ks.blockCells)
 	}
 	return err
 }
 
 // joinBlock joins one block, if there is room for its cells.
-func (db *DB) joinBlock(o origin, s deltaSection, part *partOf, index uint64, code []byte) error {
+func (ks *keyspace) joinBlock(o origin, s deltaSection, part *partOf, index uint64, code []byte) error {
 	from, counts := index*s.target.kind.blockSize(), s.target.kind.counts()
 	cells, rest, err := filter.DecodeCells(nil, code, from, min(from+s.target.kind.blockSize(), s.shape.size(s.target.kind)), counts)
 	if err == nil {
@@ -352,7 +352,7 @@ func (db *DB) joinBlock(o origin, s deltaSection, part *partOf, index uint64, co
 		return err
 	}
 	s.cells = cells
-	if err := db.acceptable(o, s); err != nil {
+	if err := ks.acceptable(o, s); err != nil {
 		return err
 	}
 	return part.merge(cells)
@@ -361,13 +361,13 @@ func (db *DB) joinBlock(o origin, s deltaSection, part *partOf, index uint64, co
 // FinishSnapshot says that all chunks of a manifest are joined: the cursor goes to
 // its position, and what was missing before it is there. What was refused of them, or
 // left out of the snapshot, is missing.
-func (db *DB) FinishSnapshot(m Manifest) error {
-	if m.Site == db.opt.Site {
+func (ks *keyspace) FinishSnapshot(m Manifest) error {
+	if m.Site == ks.opt.Site {
 		return nil
 	}
-	db.sitesMu.Lock()
-	defer db.sitesMu.Unlock()
-	state, err := db.stateOf(m.Head)
+	ks.sitesMu.Lock()
+	defer ks.sitesMu.Unlock()
+	state, err := ks.stateOf(m.Head)
 	if err != nil {
 		return err
 	}
@@ -378,15 +378,15 @@ func (db *DB) FinishSnapshot(m Manifest) error {
 	case m.Seq >= state.hole:
 		state.gaps = 0
 	}
-	db.sites[m.origin()] = state
+	ks.sites[m.origin()] = state
 	return nil
 }
 
 // Wanting says that deltas of a site's present life were lost or refused, and that no
 // snapshot has brought them back.
-func (db *DB) Wanting(site string) bool {
-	db.sitesMu.Lock()
-	defer db.sitesMu.Unlock()
-	_, state := db.latest(site)
+func (ks *keyspace) Wanting(site string) bool {
+	ks.sitesMu.Lock()
+	defer ks.sitesMu.Unlock()
+	_, state := ks.latest(site)
 	return state != nil && state.gaps > 0
 }

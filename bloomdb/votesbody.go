@@ -97,15 +97,15 @@ func decodeVotesCells(code []byte, inserted uint64) (*filter.Generalized, error)
 }
 
 // encodeOwnVotes is the file of one of this site's filters, without its checksum.
-func (db *DB) encodeOwnVotes(gen int64) ([]byte, error) {
-	body, _, err := db.own.body(gen, db.opt.Reports.Period)
+func (ks *keyspace) encodeOwnVotes(gen int64) ([]byte, error) {
+	body, _, err := ks.own.body(gen, ks.opt.Reports.Period)
 	if err != nil {
 		return nil, err
 	}
-	db.own.mu.Lock()
-	stamp := db.own.stamp
-	db.own.mu.Unlock()
-	b := binary.BigEndian.AppendUint64(ownVotesForm.begin(db.keyID), stamp)
+	ks.own.mu.Lock()
+	stamp := ks.own.stamp
+	ks.own.mu.Unlock()
+	b := binary.BigEndian.AppendUint64(ownVotesForm.begin(ks.keyID), stamp)
 	return append(b, body...), nil
 }
 

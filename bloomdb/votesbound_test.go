@@ -106,7 +106,7 @@ func TestVotesAreBounded(t *testing.T) {
 		}
 		votes, listed := 0, 0
 		for range messages {
-			if n := votesOf(*here.voters.Load(), randomHash(r), randomHash(r)); n > 0 {
+			if n := votesOf(here.voters.all(), randomHash(r), randomHash(r)); n > 0 {
 				votes += n
 				if n >= votesNeeded {
 					listed++

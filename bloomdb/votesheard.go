@@ -8,12 +8,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/renameio/v2"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
-	"github.com/spambloom/spambloom/signature"
 )
 
 // voter is a site that is heard by its votes. It does not change.
@@ -34,28 +35,74 @@ func (v *voter) has(h filter.Hash) bool {
 	return v.filter.Has(votesShape.Positions(lanes, buf[:0]))
 }
 
+// voters are the sites that are heard by their votes. Readers take no lock.
+type voters struct {
+	changing sync.Mutex // serialises changes
+	list     atomic.Pointer[[]*voter]
+}
+
+func newVoters() *voters {
+	v := new(voters)
+	v.list.Store(new([]*voter))
+	return v
+}
+
+// all lists them by name.
+func (v *voters) all() []*voter { return *v.list.Load() }
+
+// of returns what is held of a site; nil for nothing.
+func (v *voters) of(site string) *voter {
+	for _, voter := range v.all() {
+		if voter.head.Site == site {
+			return voter
+		}
+	}
+	return nil
+}
+
+// put replaces what is held of a site. The caller holds changing.
+func (v *voters) put(voter *voter) {
+	all := append(v.without(voter.head.Site), voter)
+	slices.SortFunc(all, byVoter)
+	v.list.Store(&all)
+}
+
+func byVoter(a, b *voter) int { return cmp.Compare(a.head.Site, b.head.Site) }
+
+// drop forgets a site, in memory. The site is muted, so that no votes of it follow.
+func (v *voters) drop(site string) {
+	v.changing.Lock()
+	defer v.changing.Unlock()
+	all := v.without(site)
+	v.list.Store(&all)
+}
+
+func (v *voters) without(site string) []*voter {
+	return slices.DeleteFunc(slices.Clone(v.all()), func(v *voter) bool { return v.head.Site == site })
+}
+
 // HearVotes takes another site's record of votes, of a site whose Trust is TrustVote,
 // in the place of the one before, which it keeps when this one is older. Own records
 // are ignored. ErrFederation, ErrStranger, ErrUnsigned, ErrClock, ErrParameters,
 // ErrReplayed, ErrMuted, or an error that says what is torn or implausible. After an I/O error
 // the votes count, and stand in memory only.
-func (db *DB) HearVotes(data []byte) error {
-	if db.closed.Load() {
+func (ks *keyspace) HearVotes(data []byte) error {
+	if ks.closed.Load() {
 		return ErrClosed
 	}
-	v, err := db.readVotes(data)
+	v, err := ks.readVotes(data)
 	if err != nil || v == nil {
 		return err
 	}
-	if err := db.checkClock(v.head); err != nil {
+	if err := ks.checkClock(v.head); err != nil {
 		return err
 	}
-	db.votersMu.Lock()
-	defer db.votersMu.Unlock()
-	if db.Muted(v.head.Site) {
+	ks.voters.changing.Lock()
+	defer ks.voters.changing.Unlock()
+	if ks.Muted(v.head.Site) {
 		return fmt.Errorf("%s: %w", v.head, ErrMuted)
 	}
-	if held := db.voter(v.head.Site); held != nil {
+	if held := ks.voters.of(v.head.Site); held != nil {
 		switch {
 		case v.head.Epoch < held.head.Epoch:
 			return fmt.Errorf("%s: %w: epoch %d has followed", v.head, ErrReplayed, held.head.Epoch)
@@ -63,9 +110,9 @@ func (db *DB) HearVotes(data []byte) error {
 			return nil
 		}
 	}
-	db.putVoter(v)
-	path := votesPath(db.opt.Dir, v.head.Site)
-	if err := renameio.WriteFile(path, data, 0o600, renameio.WithTempDir(db.opt.Dir)); err != nil {
+	ks.voters.put(v)
+	path := votesPath(ks.opt.Dir, v.head.Site)
+	if err := renameio.WriteFile(path, data, 0o600, renameio.WithTempDir(ks.opt.Dir)); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
@@ -73,111 +120,49 @@ func (db *DB) HearVotes(data []byte) error {
 
 // readVotes checks a record, all but whether it is newer than the one before. It
 // returns nil for an own one.
-func (db *DB) readVotes(data []byte) (*voter, error) {
-	h, body, err := db.openRecord(data, RecordVotes)
-	if err != nil || h.Site == db.opt.Site {
+func (ks *keyspace) readVotes(data []byte) (*voter, error) {
+	h, body, err := ks.openRecord(data, RecordVotes)
+	if err != nil || h.Site == ks.opt.Site {
 		return nil, err
 	}
-	if t := db.TrustOf(h.Site); t != TrustVote {
+	if t := ks.TrustOf(h.Site); t != TrustVote {
 		return nil, fmt.Errorf("%s: votes are not heard of this site: its trust is %s", h, t)
 	}
 	v, err := decodeVotes(body)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", h, err)
 	}
-	if here := int64(db.opt.Reports.Period / time.Second); v.period != here {
+	if here := int64(ks.opt.Reports.Period / time.Second); v.period != here {
 		return nil, fmt.Errorf("%s: %w: period there %d s, here %d s", h, ErrParameters, v.period, here)
 	}
-	if made := db.opt.generation(spamFilter, h.Made); v.gen >= made || v.gen < 0 {
+	if made := ks.opt.generation(spamFilter, h.Made); v.gen >= made || v.gen < 0 {
 		return nil, fmt.Errorf("%s: its votes begin with generation %d, it was made in %d", h, v.gen, made)
 	}
-	return &voter{h, v.gen, db.votesKey(h.Site), v.filter}, nil
-}
-
-// voter is what is held of a site; nil for nothing.
-func (db *DB) voter(site string) *voter {
-	all := *db.voters.Load()
-	if i := slices.IndexFunc(all, func(v *voter) bool { return v.head.Site == site }); i >= 0 {
-		return all[i]
-	}
-	return nil
-}
-
-// putVoter replaces what is held of a site. votersMu is held.
-func (db *DB) putVoter(v *voter) {
-	all := slices.DeleteFunc(slices.Clone(*db.voters.Load()), func(old *voter) bool { return old.head.Site == v.head.Site })
-	all = append(all, v)
-	slices.SortFunc(all, func(a, b *voter) int { return cmp.Compare(a.head.Site, b.head.Site) })
-	db.voters.Store(&all)
-}
-
-// dropVoter forgets a site's votes, in memory. The site is muted, so that none come.
-func (db *DB) dropVoter(site string) {
-	db.votersMu.Lock()
-	defer db.votersMu.Unlock()
-	all := slices.DeleteFunc(slices.Clone(*db.voters.Load()), func(v *voter) bool { return v.head.Site == site })
-	db.voters.Store(&all)
+	return &voter{h, v.gen, ks.votesKey(h.Site), v.filter}, nil
 }
 
 // stale says that a site's votes are of long ago in a generation: it has been silent.
 func (v *voter) stale(now int64) bool { return now-v.gen > votesHeard }
 
-// mutes says that a site is muted or dropped.
-func (v *voices) mutes(site string) bool {
-	_, muted := v.find(site)
-	return muted
-}
-
-// judgeVotes asks the sites that are heard by their votes. What other sites list
-// stands without them; a revocation or a retouch that is known here, in any
-// generation that is kept, weighs more than all of them.
-func (k *knowledge) judgeVotes(e *Evidence, signatures []signature.Signature) {
-	sites, best := k.votes(signatures)
-	if k.twin != nil {
-		others, key := k.twin.votes(signatures)
-		sites, best = unitedSites(sites, others), min(best, key)
-	}
-	if e.Votes = len(sites); e.Listed || len(sites) < k.db.opt.Votes {
-		return
-	}
-	m := Match{Signature: signatures[voteKeys(signatures)[best]], Sites: sites, Votes: true}
-	m.Revoked = k.takenBack(signatures) || k.twin.takenBack(signatures)
-	e.Matches = append(e.Matches, m)
-	e.Listed = !m.Revoked
-}
-
-// votes names the sites that vote for a message, and says which of its keys is the
-// best one that a site has.
-func (k *knowledge) votes(signatures []signature.Signature) (sites []string, best int) {
+// votes returns the sites that vote for a message, and the index in voteKeys of the best of
+// its signatures that one of them has.
+func (q *question) votes() (sites []string, best int) {
 	best = votesPerMessage
-	voters := *k.db.voters.Load()
+	voters := q.ks.voters.all()
 	if len(voters) == 0 {
 		return nil, best
 	}
 	keys := make([]filter.Hash, 0, votesPerMessage)
-	for _, i := range voteKeys(signatures) {
-		keys = append(keys, k.db.reportHash(signatures[i]))
+	for _, i := range voteKeys(q.set.Signatures) {
+		keys = append(keys, q.hashes()[i])
 	}
-	now := k.db.opt.generation(spamFilter, k.db.opt.Now())
+	now := q.ks.opt.generation(spamFilter, q.ks.opt.Now())
 	for _, v := range voters {
-		if i := slices.IndexFunc(keys, v.has); i >= 0 && !v.stale(now) && !k.view.voices.mutes(v.head.Site) {
+		if i := slices.IndexFunc(keys, v.has); i >= 0 && !v.stale(now) && !q.view.trusted.mutes(v.head.Site) {
 			sites, best = append(sites, v.head.Site), min(best, i)
 		}
 	}
 	return sites, best
-}
-
-// takenBack says whether a message's body or text is revoked or retouched in some
-// generation.
-func (k *knowledge) takenBack(exact []signature.Signature) bool {
-	if k == nil {
-		return false
-	}
-	return slices.ContainsFunc(k.db.messageHashes(exact), func(h filter.Hash) bool {
-		return slices.ContainsFunc(k.view.reports, func(g *reportGeneration) bool {
-			return g.revoked.has(h) || g.mask.retouched(h)
-		})
-	})
 }
 
 // VoteTrail is one site's vote for a message by a signature.
@@ -189,31 +174,16 @@ type VoteTrail struct {
 }
 
 // voteTrails says which sites vote by a key, but not those that are muted.
-func (db *DB) voteTrails(v *view, h filter.Hash) []VoteTrail {
+func (ks *keyspace) voteTrails(v *view, h filter.Hash) []VoteTrail {
 	var trails []VoteTrail
-	now := db.opt.generation(spamFilter, db.opt.Now())
-	for _, voter := range *db.voters.Load() {
-		if voter.has(h) && !v.voices.mutes(voter.head.Site) {
-			since := db.opt.start(target{spamFilter, voter.gen})
+	now := ks.opt.generation(spamFilter, ks.opt.Now())
+	for _, voter := range ks.voters.all() {
+		if voter.has(h) && !v.trusted.mutes(voter.head.Site) {
+			since := ks.opt.start(target{spamFilter, voter.gen})
 			trails = append(trails, VoteTrail{voter.head.Site, since, voter.head.Made, voter.stale(now)})
 		}
 	}
 	return trails
-}
-
-// unitedVotes leaves the later vote of each site.
-func unitedVotes(a, b []VoteTrail) []VoteTrail {
-	for _, t := range b {
-		i := slices.IndexFunc(a, func(u VoteTrail) bool { return u.Site == t.Site })
-		switch {
-		case i < 0:
-			a = append(a, t)
-		case t.Made.After(a[i].Made):
-			a[i] = t
-		}
-	}
-	slices.SortFunc(a, func(t, u VoteTrail) int { return cmp.Compare(t.Site, u.Site) })
-	return a
 }
 
 func votesPath(dir, site string) string { return filepath.Join(dir, "site-"+site+".votes") }
@@ -225,13 +195,13 @@ func isVotesPath(name string) bool {
 // loadVotes takes the records of other sites that the folder has. One that would not
 // be heard is removed: the trust in its site or its key may have changed. A damaged one
 // is set aside; the site publishes its votes again.
-func (db *DB) loadVotes(entries []os.DirEntry) error {
+func (ks *keyspace) loadVotes(entries []os.DirEntry) error {
 	for _, e := range entries {
-		path := filepath.Join(db.opt.Dir, e.Name())
+		path := filepath.Join(ks.opt.Dir, e.Name())
 		if !isVotesPath(e.Name()) {
 			continue
 		}
-		if db.isDropped(e.Name()) { // a crash kept its file from being removed
+		if ks.isDropped(e.Name()) { // a crash kept its file from being removed
 			if err := os.Remove(path); err != nil {
 				return fmt.Errorf("votes: %w", err)
 			}
@@ -239,27 +209,27 @@ func (db *DB) loadVotes(entries []os.DirEntry) error {
 		}
 		data, err := readBounded(path, MaxDelta)
 		if err == nil {
-			err = db.prove(path, data)
+			err = ks.prove(path, data)
 		}
 		if err != nil {
-			if err := db.contain(err); err != nil {
+			if err := ks.contain(err); err != nil {
 				return err
 			}
 			continue
 		}
-		v, err := db.readVotes(data)
+		v, err := ks.readVotes(data)
 		switch {
 		case err != nil || v == nil:
-			db.opt.Log.Warn("votes of another site are forgotten", "path", path, "error", err)
+			ks.opt.Log.Warn("votes of another site are forgotten", "path", path, "error", err)
 			if err := os.Remove(path); err != nil {
 				return fmt.Errorf("votes: %w", err)
 			}
-		case path != votesPath(db.opt.Dir, v.head.Site):
-			if err := db.contain(damaged(path, 0, fmt.Errorf("it is of site %s", v.head.Site))); err != nil {
+		case path != votesPath(ks.opt.Dir, v.head.Site):
+			if err := ks.contain(damaged(path, 0, fmt.Errorf("it is of site %s", v.head.Site))); err != nil {
 				return err
 			}
 		default:
-			db.putVoter(v)
+			ks.voters.put(v)
 		}
 	}
 	return nil
@@ -267,14 +237,14 @@ func (db *DB) loadVotes(entries []os.DirEntry) error {
 
 // prove returns an error unless a file's record is as a member of the federation made it:
 // a *DamageError, or one that wraps ErrNewer.
-func (db *DB) prove(path string, data []byte) error {
-	if !db.isAuthentic(data) {
+func (ks *keyspace) prove(path string, data []byte) error {
+	if !ks.isAuthentic(data) {
 		return damaged(path, 0, errNotAuthentic)
 	}
 	r := &recordReader{b: data}
 	_, _, err := decodeHead(r)
 	if err == nil {
-		_, _, err = db.openTail(data, len(data)-len(r.b))
+		_, _, err = ks.openTail(data, len(data)-len(r.b))
 	}
 	if err != nil {
 		return damaged(path, 0, err)
@@ -283,10 +253,10 @@ func (db *DB) prove(path string, data []byte) error {
 }
 
 // checkVotes reads a file of votes as Open would.
-func (db *DB) checkVotes(name string) error {
-	path := filepath.Join(db.opt.Dir, name)
+func (ks *keyspace) checkVotes(name string) error {
+	path := filepath.Join(ks.opt.Dir, name)
 	if gen, ok := parseOwnVotesPath(name); ok {
-		_, _, err := readOwnVotes(path, db.keyID, gen, int64(db.opt.Reports.Period/time.Second))
+		_, _, err := readOwnVotes(path, ks.keyID, gen, int64(ks.opt.Reports.Period/time.Second))
 		return err
 	}
 	if !isVotesPath(name) {
@@ -294,7 +264,7 @@ func (db *DB) checkVotes(name string) error {
 	}
 	data, err := readBounded(path, MaxDelta)
 	if err == nil {
-		_, err = db.readVotes(data)
+		_, err = ks.readVotes(data)
 	}
 	if errors.Is(err, ErrNewer) {
 		return damaged(path, 0, err)

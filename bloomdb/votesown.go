@@ -1,11 +1,9 @@
 package bloomdb
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -64,9 +62,9 @@ func (o *ownVotes) apply(r record, now time.Time) error {
 }
 
 // applyVotes takes records of reports and revocations, in the order of the journal.
-func (db *DB) applyVotes(records []record) error {
+func (ks *keyspace) applyVotes(records []record) error {
 	for _, r := range records {
-		if err := db.own.apply(r, db.opt.Now()); err != nil {
+		if err := ks.own.apply(r, ks.opt.Now()); err != nil {
 			return err
 		}
 	}
@@ -129,42 +127,28 @@ func (o *ownVotes) stampOf(gen int64, period time.Duration) uint64 {
 }
 
 // votesGeneration is the one with which what is published begins.
-func (db *DB) votesGeneration() int64 { return db.opt.generation(spamFilter, db.opt.Now()) - 1 }
+func (ks *keyspace) votesGeneration() int64 { return ks.opt.generation(spamFilter, ks.opt.Now()) - 1 }
 
 // Votes is this site's record of votes, at most 513 KiB, and the stamp that names its
 // state: another stamp, other votes. It grows, unless the clock is set back. ErrClosed.
-func (db *DB) Votes() (data []byte, stamp uint64, err error) {
-	if db.closed.Load() {
+func (ks *keyspace) Votes() (data []byte, stamp uint64, err error) {
+	if ks.closed.Load() {
 		return nil, 0, ErrClosed
 	}
-	body, stamp, err := db.own.body(db.votesGeneration(), db.opt.Reports.Period)
+	body, stamp, err := ks.own.body(ks.votesGeneration(), ks.opt.Reports.Period)
 	if err != nil {
 		return nil, 0, err
 	}
-	h := db.head(RecordVotes)
+	h := ks.head(RecordVotes)
 	h.Seq = stamp
-	return db.encodeRecord(h, body), stamp, nil
+	return ks.encodeRecord(h, body), stamp, nil
 }
 
 // VotesStamp is the stamp that Votes would give. It is cheap.
-func (db *DB) VotesStamp() uint64 {
-	db.own.mu.Lock()
-	defer db.own.mu.Unlock()
-	return db.own.stampOf(db.votesGeneration(), db.opt.Reports.Period)
-}
-
-// decodeVoteRecord reads a record of the journal.
-func decodeVoteRecord(r record, body []byte) (record, error) {
-	if len(body) < 9 || len(body) > 1+8*votesPerMessage || len(body)%8 != 1 {
-		return r, fmt.Errorf("%d bytes of votes, must be 1 and %d at most of 8 each", len(body), votesPerMessage)
-	}
-	if r.target.kind = filterKind(body[0]); r.target.kind != spamFilter && r.target.kind != revokedFilter {
-		return r, fmt.Errorf("votes of kind %d, must be %d or %d", body[0], spamFilter, revokedFilter)
-	}
-	for b := range slices.Chunk(body[1:], 8) {
-		r.votes = append(r.votes, binary.BigEndian.Uint64(b))
-	}
-	return r, nil
+func (ks *keyspace) VotesStamp() uint64 {
+	ks.own.mu.Lock()
+	defer ks.own.mu.Unlock()
+	return ks.own.stampOf(ks.votesGeneration(), ks.opt.Reports.Period)
 }
 
 var ownVotesFiles = generationFiles{"own-", ".votes"}
@@ -176,30 +160,30 @@ func parseOwnVotesPath(name string) (gen int64, ok bool) { return ownVotesFiles.
 
 // loadOwnVotes reads this site's filters. Of one that the identity does not name, the
 // journal has what can still be had.
-func (db *DB) loadOwnVotes(entries []os.DirEntry, named []string) error {
-	return db.loadGenerations(ownVotesFiles, entries, named, func(path string, gen int64) error {
-		v, stamp, err := readOwnVotes(path, db.keyID, gen, int64(db.opt.Reports.Period/time.Second))
+func (ks *keyspace) loadOwnVotes(entries []os.DirEntry, named []string) error {
+	return ks.loadGenerations(ownVotesFiles, entries, named, func(path string, gen int64) error {
+		v, stamp, err := readOwnVotes(path, ks.keyID, gen, int64(ks.opt.Reports.Period/time.Second))
 		if err != nil {
 			return err
 		}
-		db.own.filters[gen] = v.filter
-		db.own.stamp = max(db.own.stamp, stamp)
+		ks.own.filters[gen] = v.filter
+		ks.own.stamp = max(ks.own.stamp, stamp)
 		return nil
 	})
 }
 
 // voteSnapshots lists this site's filters, one a file.
-func (db *DB) voteSnapshots() []pendingSnapshot {
-	o := db.own
+func (ks *keyspace) voteSnapshots() []pendingSnapshot {
+	o := ks.own
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var list []pendingSnapshot
 	for gen := range o.filters {
 		list = append(list, pendingSnapshot{
-			path:  ownVotesPath(db.opt.Dir, gen),
+			path:  ownVotesPath(ks.opt.Dir, gen),
 			state: savedState{changes: o.changes + 1, sections: 1},
 			write: func(w io.Writer) error {
-				b, err := db.encodeOwnVotes(gen)
+				b, err := ks.encodeOwnVotes(gen)
 				if err != nil {
 					return err
 				}

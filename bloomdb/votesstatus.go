@@ -27,36 +27,36 @@ type VoterStatus struct {
 	Error float64   `json:"error"` // chance that one absent key is found; at most 2^-16
 }
 
-func (db *DB) votesStatus() VotesStatus {
-	s := VotesStatus{Needed: db.opt.Votes, Own: db.ownVoterStatus()}
-	now := db.opt.generation(spamFilter, db.opt.Now())
+func (ks *keyspace) votesStatus() VotesStatus {
+	s := VotesStatus{Needed: ks.opt.Votes, Own: ks.ownVoterStatus()}
+	now := ks.opt.generation(spamFilter, ks.opt.Now())
 	counting := 0
-	for _, v := range *db.voters.Load() {
-		site := db.voterStatus(v.head.Site, v.gen, v.filter)
-		site.Made, site.Stale, site.Muted = v.head.Made, v.stale(now), db.Muted(v.head.Site)
+	for _, v := range ks.voters.all() {
+		site := ks.voterStatus(v.head.Site, v.gen, v.filter)
+		site.Made, site.Stale, site.Muted = v.head.Made, v.stale(now), ks.Muted(v.head.Site)
 		if !site.Stale && !site.Muted {
 			counting++
 		}
 		s.Sites = append(s.Sites, site)
 	}
 	s.Error = VotesError(counting, s.Needed)
-	db.own.mu.Lock()
-	filters := len(db.own.filters) + len(s.Sites)
-	db.own.mu.Unlock()
+	ks.own.mu.Lock()
+	filters := len(ks.own.filters) + len(s.Sites)
+	ks.own.mu.Unlock()
 	s.Memory = int64(filters) * int64(votesShape.M/8)
 	return s
 }
 
-func (db *DB) ownVoterStatus() VoterStatus {
-	db.own.mu.Lock()
-	defer db.own.mu.Unlock()
-	gen := db.votesGeneration()
-	return db.voterStatus(db.opt.Site, gen, db.own.filters[gen])
+func (ks *keyspace) ownVoterStatus() VoterStatus {
+	ks.own.mu.Lock()
+	defer ks.own.mu.Unlock()
+	gen := ks.votesGeneration()
+	return ks.voterStatus(ks.opt.Site, gen, ks.own.filters[gen])
 }
 
 // voterStatus describes a filter; nil is an empty one.
-func (db *DB) voterStatus(site string, gen int64, f *filter.Generalized) VoterStatus {
-	s := VoterStatus{Site: site, Since: db.opt.start(target{spamFilter, gen})}
+func (ks *keyspace) voterStatus(site string, gen int64, f *filter.Generalized) VoterStatus {
+	s := VoterStatus{Site: site, Since: ks.opt.start(target{spamFilter, gen})}
 	if f != nil {
 		s.Keys, s.Fill, s.Error = f.Inserted(), float64(f.Ones())/float64(votesShape.M), f.Error()
 	}

@@ -139,7 +139,7 @@ func (s *Server) judgeMessage(msg *message) Decision {
 		}
 	}
 	evidence := s.db.Judge(set)
-	if err := s.db.Saw(set, evidence, sightings); err != nil {
+	if err := s.db.CountDomains(set, evidence, sightings); err != nil {
 		s.metrics.failure("count")
 	}
 	d := msg.options.rules.decide(evidence, true, &msg.envelope, msg.allowed)

@@ -136,7 +136,7 @@ func (r *run) judge(s *site, m *Message) error {
 		return fmt.Errorf("count: %w", err)
 	}
 	e := s.db.Judge(m.Set)
-	if err := s.db.Saw(m.Set, e, 1); err != nil {
+	if err := s.db.CountDomains(m.Set, e, 1); err != nil {
 		return fmt.Errorf("count: %w", err)
 	}
 	d := r.policy.Decide(e, true)

@@ -3,7 +3,6 @@ package bloomdb
 import (
 	"cmp"
 	"encoding/binary"
-	"math"
 	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
@@ -123,7 +122,7 @@ func (q *sketchQuery) bySite(g *reportGeneration, i int, self string) []overlap 
 		return list
 	}
 	pairs = where(pairs, l.others.HasBatch(pairs, nil))
-	for _, p := range l.heard {
+	for _, p := range l.trusted {
 		if n := q.inPart(p, i, pairs); n > 0 {
 			list = append(list, overlap{i, p.origin.site, n})
 		}
@@ -187,109 +186,11 @@ func suffices(g signature.Group) int {
 	return min(g.Weak, enough(g))
 }
 
-// sketchFinding is what is known of one sketch of a message.
-type sketchFinding struct {
-	number int // of the sketch in its set
-	match  Match
-	strong bool // it is a match; else a weak one
-}
-
-// addSketches asks for the near-duplicates of a message. A listing by an exact
-// signature is not taken back by a revoked near-duplicate, and one by a sketch is by
-// a revocation of the message itself.
-func (k *knowledge) addSketches(e *Evidence, exact []signature.Signature) {
-	if slices.ContainsFunc(k.asked, func(s kindGroups) bool { return len(s.groups) >= signature.MaxAsked }) {
-		e.Limits |= signature.LimitGroups
-	}
-	findings := k.judgeSketches(exact, k.twin)
-	if k.twin != nil {
-		findings = unitedFindings(findings, k.twin.judgeSketches(exact, k))
-	}
-	for _, f := range findings {
-		if f.strong {
-			e.Matches = append(e.Matches, f.match)
-			e.Listed = e.Listed || !f.match.Revoked
-		} else {
-			e.Weak = append(e.Weak, f.match)
-		}
-	}
-}
-
-// judgeSketches asks one database. What the other key's takes back counts, too.
-func (k *knowledge) judgeSketches(exact []signature.Signature, other *knowledge) []sketchFinding {
-	var findings []sketchFinding
-	for _, s := range k.asked {
-		if m, strong, ok := k.judgeSketch(s, exact, other); ok {
-			findings = append(findings, sketchFinding{s.number, m, strong})
-		}
-	}
-	return findings
-}
-
 // hasSketches says whether there is anything to ask for near-duplicates.
 func (v *view) hasSketches() bool {
 	return slices.ContainsFunc(v.reports, func(g *reportGeneration) bool {
 		return g.sketches.own != nil || g.sketches.others != nil
 	})
-}
-
-// judgeSketch looks for the newest generation in which one site has stored enough of
-// one group. A revocation in that one or a newer one takes it back, and a generation in
-// which the message itself was retouched does not count. Where no match
-// stands, it is the newest weak one that does, or else the match that was revoked.
-func (k *knowledge) judgeSketch(s kindGroups, exact []signature.Signature, other *knowledge) (m Match, strong, ok bool) {
-	q := newSketchQuery(s, reportedGroups)
-	var weak, revoked *Match
-	var message []filter.Hash
-	from, known := int64(0), false // the newest generation with a revocation
-	for _, g := range k.view.reports {
-		list := q.overlaps(g, k.db.opt.Site, suffices, false)
-		if len(list) == 0 {
-			continue
-		}
-		if !known {
-			message, known = k.db.messageHashes(exact), true
-			from = max(k.revokedFrom(s, message), other.revokedSketchFrom(s.number, exact))
-		}
-		if g.mask != nil && slices.ContainsFunc(message, g.mask.retouched) || other.retouchedMessage(exact, g.num) {
-			continue
-		}
-		best, isStrong := q.best(list)
-		m := k.db.sketchMatch(&q, list, best, g.num)
-		switch {
-		case isStrong && g.num > from:
-			return m, true, true
-		case isStrong && revoked == nil:
-			m.Revoked = true
-			revoked = &m
-		case !isStrong && g.num > from && weak == nil:
-			weak = &m
-		}
-	}
-	switch {
-	case weak != nil:
-		return *weak, false, true
-	case revoked != nil:
-		return *revoked, true, true
-	}
-	return m, false, false
-}
-
-// neverRevoked is older than every generation.
-const neverRevoked = math.MinInt64
-
-// revokedFrom is the newest generation with a revocation of the message or of a
-// near-duplicate of it: of one site's, enough of one of the message's groups,
-// whichever it is. The groups of a revoked message need not be those by which it was
-// listed, which are of another one.
-func (k *knowledge) revokedFrom(s kindGroups, message []filter.Hash) int64 {
-	q := newSketchQuery(s, revokedGroups)
-	for _, g := range k.view.reports {
-		if slices.ContainsFunc(message, g.revoked.has) || len(q.overlaps(g, k.db.opt.Site, enough, false)) > 0 {
-			return g.num
-		}
-	}
-	return neverRevoked
 }
 
 // best is the largest overlap that makes a match, else the largest.
@@ -304,9 +205,9 @@ func (q *sketchQuery) best(list []overlap) (best overlap, strong bool) {
 }
 
 // sketchMatch is the match by one overlap, with the sites whose reports make it, too.
-func (db *DB) sketchMatch(q *sketchQuery, list []overlap, best overlap, gen int64) Match {
+func (st *store) sketchMatch(q *sketchQuery, list []overlap, best overlap, gen int64) Match {
 	g := q.groups[best.group]
-	m := Match{Signature: db.anchorSignature(q.kind, g.Anchor), Generation: gen, Found: best.found, Need: enough(g), Keys: len(g.Keys)}
+	m := Match{Signature: st.anchorSignature(q.kind, g.Anchor), Generation: gen, Found: best.found, Need: enough(g), Keys: len(g.Keys)}
 	for _, o := range list {
 		if o.group == best.group && o.found >= min(best.found, m.Need) {
 			m.Sites = append(m.Sites, o.site)
@@ -319,8 +220,8 @@ func (db *DB) sketchMatch(q *sketchQuery, list []overlap, best overlap, gen int6
 
 // anchorSignature is how a group is named: by its kind and, in the digest's first 8
 // bytes, a hash of its anchor that does not tell the anchor itself, which is keyed.
-func (db *DB) anchorSignature(kind signature.Kind, anchor uint64) signature.Signature {
+func (st *store) anchorSignature(kind signature.Kind, anchor uint64) signature.Signature {
 	s := signature.Signature{Kind: kind}
-	binary.BigEndian.PutUint64(s.Digest[:], db.sipKeys[kind].hash(anchor))
+	binary.BigEndian.PutUint64(s.Digest[:], st.sipKeys[kind].hash(anchor))
 	return s
 }

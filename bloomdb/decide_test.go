@@ -1,0 +1,340 @@
+package bloomdb
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/signature"
+)
+
+// The message of these tests has a body, a text, an attachment and an image.
+var (
+	aBody       = signature.Signature{Kind: signature.KindBody, Digest: [32]byte{1}}
+	aText       = signature.Signature{Kind: signature.KindText, Digest: [32]byte{2}}
+	anAttached  = signature.Signature{Kind: signature.KindAttachment, Digest: [32]byte{3}}
+	anImage     = signature.Signature{Kind: signature.KindImage, Digest: [32]byte{4}}
+	aSketch     = signature.Signature{Kind: signature.KindSketch, Digest: [32]byte{5}}
+	aDomain     = signature.DomainSignature("spam.example")
+	decidedSet  = signature.Set{Signatures: []signature.Signature{aBody, aText, anAttached}, Domains: []string{"spam.example"}}
+	testPolicy  = policy{site: "here", votes: 2, campaigns: 3}
+	testMessage = messageFacts{revoked: neverRevoked}
+)
+
+// reportedIn are the facts of a signature that sites have reported in one generation.
+func reportedIn(s signature.Signature, gen int64, sites ...string) signatureFacts {
+	return signatureFacts{signature: s, listed: []listedIn{{gen, sites}}, revoked: neverRevoked}
+}
+
+func (f signatureFacts) revokedIn(gen int64) signatureFacts {
+	f.revoked = gen
+	return f
+}
+
+func (f signatureFacts) retouchedIn(gens ...int64) signatureFacts {
+	f.retouched = gens
+	return f
+}
+
+func (f signatureFacts) as(classes ...classedIn) signatureFacts {
+	f.classes = classes
+	return f
+}
+
+// near are the facts of a sketch that matches in one generation.
+func near(s signature.Signature, gen int64, isStrong bool) sketchFacts {
+	m := sketchMatch{Match{Signature: s, Generation: gen, Sites: []string{"a"}}, isStrong}
+	return sketchFacts{matches: []sketchMatch{m}, revoked: neverRevoked}
+}
+
+// campaigns are the facts of a domain that this site found in spam only.
+func campaigns(newest int64, reports signatureFacts) linkFacts {
+	return linkFacts{domain: "spam.example", counts: domainCounts{campaigns: 3, newest: newest}, reports: reports}
+}
+
+func decided(f facts) Evidence { return f.decide(testPolicy) }
+
+// What is listed, and by what, follows from the facts alone.
+func TestDecide(t *testing.T) {
+	unreported := signatureFacts{signature: aDomain, revoked: neverRevoked}
+	ordinary := linkFacts{domain: "spam.example", counts: domainCounts{campaigns: 3, sightings: 30, newest: 9}, reports: reportedIn(aDomain, 9, "a")}
+	for name, c := range map[string]struct {
+		facts facts
+		want  Evidence // Signature, Revoked, Votes and Domain of matches are compared, and all that is no match
+	}{
+		"nothing": {},
+		"reported": {
+			facts: facts{signatures: []signatureFacts{reportedIn(aBody, 9, "a", "b"), reportedIn(aText, 9, "b", "c")}},
+			want:  Evidence{Listed: true, Sites: 3, Matches: []Match{{Signature: aBody}, {Signature: aText}}},
+		},
+		"revoked in an older generation": {
+			facts: facts{signatures: []signatureFacts{reportedIn(aBody, 9, "a").revokedIn(8)}},
+			want:  Evidence{Listed: true, Sites: 1, Matches: []Match{{Signature: aBody}}},
+		},
+		"revoked in the same generation": {
+			facts: facts{signatures: []signatureFacts{reportedIn(aBody, 9, "a").revokedIn(9)}},
+			want:  Evidence{Matches: []Match{{Signature: aBody, Revoked: true}}},
+		},
+		"one of two is revoked": {
+			facts: facts{signatures: []signatureFacts{reportedIn(aBody, 9, "a").revokedIn(10), reportedIn(aText, 9, "b")}},
+			want:  Evidence{Listed: true, Sites: 1, Matches: []Match{{Signature: aText}, {Signature: aBody, Revoked: true}}},
+		},
+		"retouched": {
+			facts: facts{signatures: []signatureFacts{reportedIn(aBody, 9, "a").retouchedIn(9)}},
+		},
+		"retouched, and reported before": {
+			facts: facts{signatures: []signatureFacts{{signature: aBody, revoked: neverRevoked, retouched: []int64{9},
+				listed: []listedIn{{9, []string{"a"}}, {8, []string{"b", "c"}}}}}},
+			want: Evidence{Listed: true, Sites: 2, Matches: []Match{{Signature: aBody}}},
+		},
+		"the gravest class of what stands": {
+			facts: facts{signatures: []signatureFacts{reportedIn(aBody, 9, "a").revokedIn(7).
+				as(classedIn{9, ClassBulk}, classedIn{8, ClassPhish}, classedIn{7, ClassMalware})}},
+			want: Evidence{Listed: true, Class: ClassPhish, Sites: 1, Matches: []Match{{Signature: aBody}}},
+		},
+		"no class of what is revoked": {
+			facts: facts{signatures: []signatureFacts{reportedIn(aBody, 9, "a").revokedIn(9).as(classedIn{10, ClassPhish})}},
+			want:  Evidence{Matches: []Match{{Signature: aBody, Revoked: true}}},
+		},
+		"a near-duplicate": {
+			facts: facts{sketches: []sketchFacts{near(aSketch, 9, true)}},
+			want:  Evidence{Listed: true, Sites: 1, Matches: []Match{{Signature: aSketch}}},
+		},
+		"a near-duplicate, and the message is revoked": {
+			facts: facts{sketches: []sketchFacts{near(aSketch, 9, true)}, message: messageFacts{revoked: 9}},
+			want:  Evidence{Matches: []Match{{Signature: aSketch, Revoked: true}}},
+		},
+		"a near-duplicate, and the message is retouched": {
+			facts: facts{sketches: []sketchFacts{near(aSketch, 9, true)}, message: messageFacts{neverRevoked, []int64{9}}},
+		},
+		"a weak match": {
+			facts: facts{sketches: []sketchFacts{near(aSketch, 9, false)}},
+			want:  Evidence{Weak: []Match{{Signature: aSketch}}},
+		},
+		"a weak match that is revoked": {
+			facts: facts{sketches: []sketchFacts{near(aSketch, 9, false)}, message: messageFacts{revoked: 10}},
+		},
+		"too few votes": {
+			facts: facts{voters: []string{"v"}},
+			want:  Evidence{Votes: 1},
+		},
+		"votes": {
+			facts: facts{voters: []string{"v", "w"}},
+			want:  Evidence{Listed: true, Votes: 2, Sites: 2, Matches: []Match{{Signature: aText, Votes: true}}},
+		},
+		"votes, and it is listed": {
+			facts: facts{voters: []string{"v", "w"}, signatures: []signatureFacts{reportedIn(aBody, 9, "a")}},
+			want:  Evidence{Listed: true, Votes: 2, Sites: 1, Matches: []Match{{Signature: aBody}}},
+		},
+		"votes, and it is revoked in any generation": {
+			facts: facts{voters: []string{"v", "w"}, message: messageFacts{revoked: 1}},
+			want:  Evidence{Votes: 2, Matches: []Match{{Signature: aText, Votes: true, Revoked: true}}},
+		},
+		"votes, and it is retouched": {
+			facts: facts{voters: []string{"v", "w"}, message: messageFacts{neverRevoked, []int64{2}}},
+			want:  Evidence{Votes: 2, Matches: []Match{{Signature: aText, Votes: true, Revoked: true}}},
+		},
+		"a domain that is found in spam only": {
+			facts: facts{links: []linkFacts{campaigns(9, unreported)}},
+			want:  Evidence{Listed: true, Sites: 1, Matches: []Match{{Signature: aDomain, Domain: "spam.example"}}},
+		},
+		"a domain that was revoked since": {
+			facts: facts{links: []linkFacts{campaigns(9, unreported.revokedIn(9))}},
+		},
+		"a domain, and its message is revoked": {
+			facts: facts{links: []linkFacts{campaigns(9, unreported)}, signatures: []signatureFacts{reportedIn(aBody, 9, "a").revokedIn(9)}},
+			want:  Evidence{Matches: []Match{{Signature: aBody, Revoked: true}}},
+		},
+		"an ordinary domain": {facts: facts{links: []linkFacts{ordinary}}},
+		"an ordinary domain beside a weak match": {
+			facts: facts{links: []linkFacts{ordinary}, sketches: []sketchFacts{near(aSketch, 9, false)}},
+			want: Evidence{Listed: true, Sites: 1, Weak: []Match{{Signature: aSketch}},
+				Matches: []Match{{Signature: aSketch}, {Signature: aDomain, Domain: "spam.example"}}},
+		},
+		"a revoked domain beside a weak match": {
+			facts: facts{links: []linkFacts{{domain: "spam.example", reports: reportedIn(aDomain, 9, "a").revokedIn(9)}}, sketches: []sketchFacts{near(aSketch, 9, false)}},
+			want:  Evidence{Weak: []Match{{Signature: aSketch}}},
+		},
+		"a domain beside a weak match that is declared": {
+			facts: facts{links: []linkFacts{ordinary}, sketches: []sketchFacts{near(anImage, 9, false)}, never: coverage{images: true}},
+		},
+		"declared": {
+			facts: facts{signatures: []signatureFacts{reportedIn(aBody, 9, "a")}, never: coverage{message: true}},
+			want:  Evidence{Never: true, Spared: []Match{{Signature: aBody}}},
+		},
+		"declared, with another attachment": {
+			facts: facts{signatures: []signatureFacts{reportedIn(aBody, 9, "a"), reportedIn(anAttached, 9, "b").as(classedIn{9, ClassMalware})}, never: coverage{message: true}},
+			want:  Evidence{Listed: true, Class: ClassMalware, Never: true, Sites: 1, Matches: []Match{{Signature: anAttached}}, Spared: []Match{{Signature: aBody}}},
+		},
+		"the attachment is declared": {
+			facts: facts{signatures: []signatureFacts{reportedIn(aBody, 9, "a"), reportedIn(anAttached, 9, "b")},
+				never: coverage{parts: map[signature.Signature]bool{anAttached: true}}},
+			want: Evidence{Listed: true, Sites: 1, Matches: []Match{{Signature: aBody}}, Spared: []Match{{Signature: anAttached}}},
+		},
+		"the most counted signature": {
+			facts: facts{counts: []siteCount{{0, 20, "a", 5}, {1, 20, "a", 2}, {1, 20, "b", 2}, {1, 21, "b", 2}}},
+			want:  Evidence{Count: 6, Sites: 2},
+		},
+		"counted and declared": {
+			facts: facts{counts: []siteCount{{0, 20, "a", 5}}, signatures: []signatureFacts{reportedIn(aBody, 9, "b", "c")}, never: coverage{message: true}},
+			want:  Evidence{Count: 5, Sites: 1, Never: true, Spared: []Match{{Signature: aBody}}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := c.facts
+			if f.set = decidedSet; f.message.revoked == 0 {
+				f.message.revoked = neverRevoked
+			}
+			if got := simplified(decided(f)); !reflect.DeepEqual(got, c.want) {
+				t.Errorf("%+v, want %+v", got, c.want)
+			}
+			empty := facts{set: decidedSet, message: testMessage, vote: f.vote, signatures: unknown(f.signatures)}
+			if got := simplified(decided(unite(f, empty))); len(f.links) == 0 && !reflect.DeepEqual(got, c.want) {
+				t.Errorf("united with a keyspace that has nothing: %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+// unknown are the facts of a keyspace in which nobody reported some signatures.
+func unknown(reported []signatureFacts) (list []signatureFacts) {
+	for _, f := range reported {
+		list = append(list, signatureFacts{signature: f.signature, revoked: neverRevoked})
+	}
+	return list
+}
+
+// simplified leaves of each match what TestDecide compares.
+func simplified(e Evidence) Evidence {
+	simple := func(matches []Match) (list []Match) {
+		for _, m := range matches {
+			list = append(list, Match{Signature: m.Signature, Revoked: m.Revoked, Votes: m.Votes, Domain: m.Domain})
+		}
+		return list
+	}
+	e.Matches, e.Weak, e.Spared = simple(e.Matches), simple(e.Weak), simple(e.Spared)
+	return e
+}
+
+// What one keyspace has counts under the other one, and nothing counts twice.
+func TestUnite(t *testing.T) {
+	of := func(f signatureFacts) facts { return facts{signatures: []signatureFacts{f}} }
+	for name, c := range map[string]struct {
+		a, b facts
+		want Evidence // as in TestDecide
+	}{
+		"reported under both keys": {
+			a: of(reportedIn(aBody, 9, "a", "b")), b: of(reportedIn(aBody, 9, "b", "c")),
+			want: Evidence{Listed: true, Sites: 3, Matches: []Match{{Signature: aBody}}},
+		},
+		"the newest generation wins": {
+			a: of(reportedIn(aBody, 8, "a", "b")), b: of(reportedIn(aBody, 9, "b").revokedIn(8)),
+			want: Evidence{Listed: true, Sites: 1, Matches: []Match{{Signature: aBody}}},
+		},
+		"revoked under the other key": {
+			a: of(reportedIn(aBody, 9, "a")), b: of(unknown([]signatureFacts{{signature: aBody}})[0].revokedIn(9)),
+			want: Evidence{Matches: []Match{{Signature: aBody, Revoked: true}}},
+		},
+		"retouched under the other key": {
+			a: of(reportedIn(aBody, 9, "a")), b: of(unknown([]signatureFacts{{signature: aBody}})[0].retouchedIn(9)),
+		},
+		"a class under the other key": {
+			a: of(reportedIn(aBody, 9, "a").as(classedIn{9, ClassBulk})), b: of(reportedIn(aBody, 8, "a").as(classedIn{8, ClassScam})),
+			want: Evidence{Listed: true, Class: ClassScam, Sites: 1, Matches: []Match{{Signature: aBody}}},
+		},
+		"a weak match, and a match under the other key": {
+			a: facts{sketches: []sketchFacts{near(aSketch, 9, false)}}, b: facts{sketches: []sketchFacts{near(aSketch, 8, true)}},
+			want: Evidence{Listed: true, Sites: 1, Matches: []Match{{Signature: aSketch}}},
+		},
+		"a near-duplicate that is revoked under the other key": {
+			a:    facts{sketches: []sketchFacts{near(aSketch, 9, true)}},
+			b:    facts{sketches: []sketchFacts{{revoked: 9}}},
+			want: Evidence{Matches: []Match{{Signature: aSketch, Revoked: true}}},
+		},
+		"one vote under each key": {
+			a: facts{voters: []string{"v"}, vote: 1}, b: facts{voters: []string{"w"}, vote: 0},
+			want: Evidence{Listed: true, Votes: 2, Sites: 2, Matches: []Match{{Signature: aText, Votes: true}}},
+		},
+		"a vote under both keys": {
+			a: facts{voters: []string{"v"}}, b: facts{voters: []string{"v"}},
+			want: Evidence{Votes: 1},
+		},
+		"counted under both keys": {
+			a:    facts{counts: []siteCount{{0, 20, "a", 5}, {0, 20, "a", 1}, {0, 21, "b", 1}}}, // a in two lives
+			b:    facts{counts: []siteCount{{0, 20, "a", 4}, {0, 21, "b", 3}}},
+			want: Evidence{Count: 9, Sites: 2},
+		},
+		"declared under the other key": {
+			a: of(reportedIn(aBody, 9, "a")), b: facts{signatures: unknown([]signatureFacts{{signature: aBody}}), never: coverage{message: true}},
+			want: Evidence{Never: true, Spared: []Match{{Signature: aBody}}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, f := range []*facts{&c.a, &c.b} {
+				f.set, f.message = decidedSet, testMessage
+			}
+			for _, f := range []facts{unite(c.a, c.b), unite(c.b, c.a)} {
+				if got := simplified(decided(f)); !reflect.DeepEqual(got, c.want) {
+					t.Errorf("%+v, want %+v", got, c.want)
+				}
+			}
+		})
+	}
+}
+
+// Which keyspace is which does not matter, nor does one that has the same facts again; and
+// to unite facts changes neither of both.
+func TestUniteAnyFacts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := drawFacts(t, "a"), drawFacts(t, "b")
+		before := decided(a)
+		one, other := decided(unite(a, b)), decided(unite(b, a))
+		if !reflect.DeepEqual(one, other) {
+			t.Fatalf("%+v\nthe other way about %+v", one, other)
+		}
+		if after := decided(a); !reflect.DeepEqual(before, after) {
+			t.Fatalf("%+v\nafterwards %+v", before, after)
+		}
+		if twice := decided(unite(a, a)); !reflect.DeepEqual(before, twice) {
+			t.Fatalf("%+v\ntwice %+v", before, twice)
+		}
+	})
+}
+
+// drawFacts draws facts of the message's body and text, of a sketch, votes and counts.
+func drawFacts(t *rapid.T, name string) facts {
+	gens := rapid.Int64Range(1, 4)
+	revoked := rapid.OneOf(rapid.Just(int64(neverRevoked)), gens)
+	names := rapid.Custom(func(t *rapid.T) []string {
+		sites := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c"}), 1, 3, rapid.ID[string]).Draw(t, "sites")
+		slices.Sort(sites)
+		return sites
+	})
+	descending := func(from []int64) []int64 { slices.Sort(from); slices.Reverse(from); return from }
+	some := func(label string) []int64 {
+		return descending(rapid.SliceOfNDistinct(gens, 0, 3, rapid.ID[int64]).Draw(t, name+label))
+	}
+	f := facts{set: decidedSet, message: messageFacts{revoked.Draw(t, name+" message"), some(" message retouched")}}
+	for _, s := range []signature.Signature{aBody, aText} {
+		sf := signatureFacts{signature: s, revoked: revoked.Draw(t, name+" revoked"), retouched: some(" retouched")}
+		for _, gen := range some(" listed") {
+			sf.listed = append(sf.listed, listedIn{gen, names.Draw(t, name+" sites")})
+		}
+		f.signatures = append(f.signatures, sf)
+	}
+	sketch := sketchFacts{revoked: revoked.Draw(t, name+" sketch")}
+	for _, gen := range some(" sketches") {
+		m := Match{Signature: aSketch, Generation: gen, Sites: names.Draw(t, name+" sites")}
+		sketch.matches = append(sketch.matches, sketchMatch{m, rapid.Bool().Draw(t, name+" strong")})
+	}
+	f.sketches = []sketchFacts{sketch}
+	if f.voters = names.Draw(t, name+" voters"); rapid.Bool().Draw(t, name+" no votes") {
+		f.voters, f.vote = nil, votesPerMessage
+	}
+	for _, gen := range some(" counts") {
+		f.counts = append(f.counts, siteCount{0, gen, "a", rapid.Uint64Range(1, 9).Draw(t, name+" count")})
+	}
+	return f
+}

@@ -1,0 +1,122 @@
+package bloomdb
+
+import (
+	"math"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// policy is what decide goes by, beside the facts.
+type policy struct {
+	site      string // this one
+	votes     int    // as Options.Votes
+	campaigns int    // as DomainOptions.Campaigns
+}
+
+func (o *Options) policy() policy { return policy{o.Site, o.Votes, o.Domains.Campaigns} }
+
+// question is a message as one keyspace is asked about it, and what was gathered.
+type question struct {
+	ks     *keyspace
+	view   view
+	groups []kindGroups // of the set's sketches; none where no keyspace holds sketches
+
+	// few or many are the positions of the set's signatures, see hashes.
+	few  [8]filter.Hash
+	many []filter.Hash
+
+	// isLayered is set if a signature may be retouched under another key. Then older
+	// listings than the newest one may decide.
+	isLayered bool
+
+	facts
+	isMessageKnown bool // facts.message is gathered
+}
+
+// hashes returns the positions of the set's signatures. Those of most messages take no
+// memory of their own.
+func (q *question) hashes() []filter.Hash {
+	if n := len(q.set.Signatures); n <= len(q.few) {
+		return q.few[:n]
+	}
+	return q.many
+}
+
+// facts are what filters contain of one message.
+type facts struct {
+	set        signature.Set
+	signatures []signatureFacts // of those that some keyspace may list
+	sketches   []sketchFacts    // of those that match in some keyspace
+	message    messageFacts     // gathered where sketches or votes list it
+	voters     []string         // sites that vote for it
+	vote       int              // index in voteKeys of the best signature by which one does
+	counts     []siteCount      // of its counting signatures
+	links      []linkFacts      // gathered where nothing else lists it
+	never      coverage
+	limits     signature.Limits
+}
+
+// signatureFacts are what is known of one signature.
+type signatureFacts struct {
+	signature signature.Signature
+	listed    []listedIn  // the newest generation first
+	revoked   int64       // the newest generation that has a revocation; neverRevoked
+	retouched []int64     // generations in which it is retouched itself
+	classes   []classedIn // newest first: each generation that has a graver class than all newer ones
+}
+
+// listedIn are the sites that reported a signature in one generation.
+type listedIn struct {
+	gen   int64
+	sites []string
+}
+
+type classedIn struct {
+	gen   int64
+	class Class
+}
+
+// sketchFacts are what is known of near-duplicates by one sketch.
+type sketchFacts struct {
+	number  int           // of the sketch in its set
+	matches []sketchMatch // the newest generation first
+	revoked int64         // the newest generation with a revoked near-duplicate; neverRevoked
+}
+
+type sketchMatch struct {
+	Match
+	isStrong bool // it is a match; else a weak one
+}
+
+// messageFacts are what speaks against a listing of the message itself, by its body or text.
+type messageFacts struct {
+	revoked   int64   // the newest generation that has a revocation; neverRevoked
+	retouched []int64 // generations in which it is retouched
+}
+
+// siteCount is how often a site counted one signature in one generation. A site may have
+// several of them, one for each life.
+type siteCount struct {
+	number int // of the signature in Set.Counting
+	gen    int64
+	site   string
+	count  uint64
+}
+
+// linkFacts are what is known of one link domain.
+type linkFacts struct {
+	domain  string
+	counts  domainCounts
+	reports signatureFacts // of the domain's signature
+}
+
+// neverRevoked is older than every generation.
+const neverRevoked = math.MinInt64
+
+// hits are what any keyspace may have of a message. Nothing else is looked at closely.
+type hits struct {
+	signatures []span // of the set's signatures
+	sketches   uint64 // a bit for each number
+	votes      int
+}
