@@ -46,9 +46,9 @@ var allowed = map[string][]string{
 	"signature/sketch/sketchtest":   {"signature/digest", "signature/sketch"},
 	"signature/archive/archivetest": {},
 
-	"bloomdb/filter":    {},
-	"bloomdb":           {"signature", "bloomdb/filter"},
-	"bloomdb/exchange":  {"bloomdb"},
+	"bloomdb/filter":   {},
+	"bloomdb":          {"signature", "bloomdb/filter"},
+	"bloomdb/exchange": {"bloomdb"},
 
 	// In the order of their imports: the daemon's side, and the client's.
 	"reporting":                 {},
