@@ -118,7 +118,7 @@ func (w *entering) look() (err error) {
 		return nil
 	}
 	for _, k := range w.keys {
-		o, ok, err := w.opinionOf(k, w.tallies[k], w.row.Id)
+		o, ok, err := w.opinionOf(k, w.tallies[k], w.row.ID)
 		if err != nil {
 			return err
 		}
@@ -191,7 +191,7 @@ func (w *entering) write() (d Decision, err error) {
 		return d, err
 	}
 	for _, k := range w.changed {
-		o := record.Opinion{Reporter: w.row.Id, Report: n, At: w.e.At.Truncate(time.Second), Weight: w.weight, Ham: w.e.Stance == Ham, Early: early, Idle: w.idle}
+		o := record.Opinion{Reporter: w.row.ID, Report: n, At: w.e.At.Truncate(time.Second), Weight: w.weight, Ham: w.e.Stance == Ham, Early: early, Idle: w.idle}
 		if err := w.addOpinion(k, w.tallies[k], o); err != nil {
 			return d, err
 		}
@@ -217,7 +217,7 @@ func (w *entering) write() (d Decision, err error) {
 // replace removes this reporter's earlier opinions from the sums.
 func (w *entering) replace() error {
 	for _, k := range w.changed {
-		o, ok, err := w.opinionOf(k, w.tallies[k], w.row.Id)
+		o, ok, err := w.opinionOf(k, w.tallies[k], w.row.ID)
 		if err == nil && ok {
 			err = w.removeOpinion(k, w.tallies[k], o)
 		}
@@ -282,7 +282,7 @@ func (w *entering) close() error {
 // record writes the report itself.
 func (w *entering) record(n uint64, early bool, credit Weight) error {
 	r := &record.Report{
-		At: w.e.At.UTC(), Reporter: w.row.Id, Weight: w.weight, Credit: credit, Class: w.e.Class,
+		At: w.e.At.UTC(), Reporter: w.row.ID, Weight: w.weight, Credit: credit, Class: w.e.Class,
 		Origin: w.e.Origin, Set: w.e.Set, Anchors: w.e.Anchors,
 	}
 	if w.e.Stance == Ham {
@@ -301,7 +301,7 @@ func (w *entering) record(n uint64, early bool, credit Weight) error {
 	if err := w.putReport(n, r); err != nil {
 		return err
 	}
-	if err := w.by.Put(buckets.ByKey(w.row.Id, n), nil); err != nil {
+	if err := w.by.Put(buckets.ByKey(w.row.ID, n), nil); err != nil {
 		return err
 	}
 	return w.add(buckets.CountReports, 1)

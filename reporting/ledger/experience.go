@@ -73,7 +73,7 @@ func (w *entering) credit(early bool) (Weight, error) {
 	words := map[record.Key][]record.Opinion{}
 	for _, k := range w.fresh {
 		for _, o := range w.tallies[k].Inline {
-			if o.Early && o.Stance() == w.e.Stance && o.Reporter != w.row.Id {
+			if o.Early && o.Stance() == w.e.Stance && o.Reporter != w.row.ID {
 				words[k] = append(words[k], o)
 			}
 		}

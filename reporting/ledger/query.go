@@ -141,11 +141,11 @@ func (t *txn) reportsBy(q Query, visit func(uint64) (bool, error)) error {
 		return err
 	}
 	c := t.by.Cursor()
-	below := buckets.ByKey(row.Id, q.Before)
+	below := buckets.ByKey(row.ID, q.Before)
 	if q.Before == 0 {
-		below = buckets.ByKey(row.Id+1, 0)
+		below = buckets.ByKey(row.ID+1, 0)
 	}
-	for key := last(c, below); len(key) == 12 && binary.BigEndian.Uint32(key) == row.Id; key, _ = c.Prev() {
+	for key := last(c, below); len(key) == 12 && binary.BigEndian.Uint32(key) == row.ID; key, _ = c.Prev() {
 		if more, err := visit(binary.BigEndian.Uint64(key[4:])); err != nil || !more {
 			return err
 		}

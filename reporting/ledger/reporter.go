@@ -19,10 +19,10 @@ func (t *txn) reporter(name string) (*record.Reporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	if known := t.rows[r.Id]; known != nil {
+	if known := t.rows[r.ID]; known != nil {
 		return known, nil
 	}
-	t.rows[r.Id] = r
+	t.rows[r.ID] = r
 	return r, nil
 }
 
@@ -45,12 +45,12 @@ func (t *txn) newReporter(name string, now time.Time) (*record.Reporter, error) 
 		return nil, err
 	}
 	now = now.Truncate(time.Second).UTC()
-	r := &record.Reporter{Name: name, Id: uint32(n), First: now, Last: now, Reputation: trust.Reputation{At: now}, Dirty: true}
-	t.rows[r.Id] = r
+	r := &record.Reporter{Name: name, ID: uint32(n), First: now, Last: now, Reputation: trust.Reputation{At: now}, Dirty: true}
+	t.rows[r.ID] = r
 	if err := t.add(buckets.CountReporters, 1); err != nil {
 		return nil, err
 	}
-	return r, t.names.Put(binary.BigEndian.AppendUint32(nil, r.Id), []byte(name))
+	return r, t.names.Put(binary.BigEndian.AppendUint32(nil, r.ID), []byte(name))
 }
 
 // experience adds to a reporter's reputation.

@@ -304,11 +304,11 @@ func (t *txn) sweep(now time.Time) error {
 	}
 	next := slices.Clone(name)
 	for _, r := range gone {
-		delete(t.rows, r.Id)
+		delete(t.rows, r.ID)
 		if err := t.reporters.Delete([]byte(r.Name)); err != nil {
 			return err
 		}
-		if err := t.names.Delete(binary.BigEndian.AppendUint32(nil, r.Id)); err != nil {
+		if err := t.names.Delete(binary.BigEndian.AppendUint32(nil, r.ID)); err != nil {
 			return err
 		}
 		if err := t.dropShare(r.Name); err != nil {
