@@ -9,6 +9,7 @@
 //	server      connections, names and rights of callers, the handlers
 //	desk        carries out what is asked
 //	ledger      keeps who reported what; decides by weight and quorum
+//	            below it: record, buckets, pagefile, salvage, store (the file)
 //	trust       the weight of a reporter
 //	backup      the state folder as of one moment, as a tar
 //

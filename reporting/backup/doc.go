@@ -1,20 +1,20 @@
 // Package backup writes the state of a running site as one tar archive, and restores it.
 //
 //	Write:   database and ledger as of one moment -> tar, with a list of checksums last
-//	Read:    tar -> files in an empty folder; each is checked, as a start would check it
+//	Read:    tar -> files in an empty folder; each is checked as at a start
 //	Restore: Read into DIR/restoring -> fsync -> rename to DIR/restored -> Finish
-//	Finish:  the files of DIR/restored move up into DIR; a start does it, too
+//	Finish:  the files of DIR/restored move up into DIR; also called at a start
 //
-// What Write writes is a state that a crash could have left: the copy of the filters is
-// taken first, then that of the ledger, and meanwhile no decision is forgotten that was
-// carried out (bloomdb.DB.Backup, ledger.Ledger.Copy). The next start recovers from it as
-// it does from a crash. Nothing is kept in memory but one buffer and the list.
+// A backup is a state that a crash could have left. The filters are copied first, then the
+// ledger, and meanwhile no settled decision is removed (bloomdb.DB.Backup, store.File.Copy).
+// The next start recovers from it as from a crash. Memory holds one buffer and the list.
 //
-// A restore that is killed leaves an unfinished DIR/restoring, with which no daemon starts,
-// or all of the state: the rename between the two decides. It works in the state folder
-// itself, which may be a mount point, in a parent that its user cannot write.
+// A restore that is killed leaves an unfinished DIR/restoring, with which no daemon starts, or
+// the whole state: the rename between the two decides. It works inside the state folder,
+// because that may be a mount point, or its parent may not be writable.
 //
-// The archive's layout is in FORMAT.md. Any tar extracts it.
+// The layout of the archive is in FORMAT.md. Every tar extracts it. The package has no state
+// and no locks.
 package backup
 
 import (
@@ -25,13 +25,13 @@ import (
 	"time"
 )
 
-// Errors a caller branches on.
+// Errors that callers distinguish.
 var (
-	// ErrBackup is wrapped where a stream is no whole backup.
+	// ErrBackup is the error for a stream that is no whole backup.
 	ErrBackup = errors.New("no whole backup")
-	// ErrNotEmpty is wrapped where the state folder of a restore holds something.
+	// ErrNotEmpty is the error for a restore into a state folder with contents.
 	ErrNotEmpty = errors.New("the state folder is not empty")
-	// ErrUnfinished is wrapped where a restore was cut off, or is at work.
+	// ErrUnfinished is the error for a restore that was interrupted or is running.
 	ErrUnfinished = errors.New("a restore into the state folder is not finished")
 )
 
@@ -56,12 +56,12 @@ type Head struct {
 	Site    string    `json:"site"`
 	KeyID   string    `json:"key_id"` // of the federation key
 	Made    time.Time `json:"made"`
-	// Without are the key files of the site that are outside its state folder, and not in
-	// the backup.
+	// Without lists the key files of the site that are outside its state folder. They are not
+	// in the backup.
 	Without []string `json:"without,omitempty"`
 }
 
-// Summary is what a backup holds.
+// Summary describes a backup.
 type Summary struct {
 	Head
 	Files     int
@@ -70,7 +70,7 @@ type Summary struct {
 	Reporters int64
 }
 
-// String is for people: two or three lines.
+// String returns two or three lines for people.
 func (s Summary) String() string {
 	text := fmt.Sprintf("state of %s as of %s, federation key %s\nfiles: %d, bytes: %d, reports: %d, reporters: %d\n",
 		s.Site, s.Made.UTC().Format("2006-01-02 15:04:05 UTC"), s.KeyID, s.Files, s.Bytes, s.Reports, s.Reporters)
@@ -80,11 +80,11 @@ func (s Summary) String() string {
 	return text
 }
 
-// reserved are names in a state folder that are no part of the state.
+// reserved are names in a state folder that are not part of the state.
 var reserved = []string{"lock", "lost+found", unfinished, restored}
 
-// checkName refuses the names that a backup never has: such as lead out of the folder, are
-// hidden, or stand for something in a shell.
+// checkName returns an error for names that no backup has: names that lead out of the folder,
+// are hidden, or mean something in a shell.
 func checkName(name string) error {
 	parts := strings.Split(name, "/")
 	bad := len(name) > maxName || len(parts) > maxDepth || slices.Contains(reserved, parts[0])

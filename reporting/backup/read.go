@@ -19,10 +19,10 @@ import (
 	"github.com/spambloom/spambloom/reporting/ledger"
 )
 
-// Read writes the files of a backup into a folder, which is there and empty, and checks
-// each of them as a start would. After an error, the folder holds some of them, which are
-// of no use. The error wraps ErrBackup where the stream is at fault, is that of a damaged
-// file (*bloomdb.DamageError, ledger.ErrDamaged), or of the reader or the disk.
+// Read writes the files of a backup into an empty folder, and checks each of them as at a
+// start. After an error, the folder contains some useless files. The error wraps ErrBackup if
+// the stream is wrong. Otherwise it is that of a damaged file (*bloomdb.DamageError,
+// ledger.ErrDamaged), of the reader or of the disk.
 func Read(r io.Reader, dir string) (Summary, error) {
 	x := &extraction{tar: tar.NewReader(bufio.NewReaderSize(r, 1<<20)), dir: dir}
 	if err := x.all(); err != nil {
@@ -36,15 +36,15 @@ func Read(r io.Reader, dir string) (Summary, error) {
 	return x.sum, nil
 }
 
-// extraction is a backup that is being read.
+// extraction is the state of one Read.
 type extraction struct {
 	tar  *tar.Reader
 	dir  string
 	sum  Summary
-	list bytes.Buffer // of what has come, as the last member has it
+	list bytes.Buffer // of the members so far, in the form of the last member
 }
 
-// all reads the members: the head first, the list last.
+// all reads the members. The head is the first, the list the last.
 func (x *extraction) all() error {
 	name, content, err := x.next()
 	switch {
@@ -74,8 +74,8 @@ func (x *extraction) all() error {
 	}
 }
 
-// next begins a member. Only plain files are believed, of no form by which a small archive
-// makes a large file.
+// next begins a member. It accepts only plain files, and no form in which a small archive makes
+// a large file.
 func (x *extraction) next() (name string, content io.Reader, err error) {
 	h, err := x.tar.Next()
 	if err == io.EOF {
@@ -95,8 +95,7 @@ func (x *extraction) next() (name string, content io.Reader, err error) {
 	return h.Name, x.tar, checkName(h.Name)
 }
 
-// faultOf says of an error of the archive that it is no whole one. A reader's other errors
-// stand.
+// faultOf wraps an error of the archive in ErrBackup. Other errors of the reader are not changed.
 func faultOf(err error) error {
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -140,7 +139,7 @@ func (x *extraction) note(name string, size int64, sum uint32) {
 	fmt.Fprintf(&x.list, "%08x %d %s\n", sum, size, name)
 }
 
-// file writes one file. No name comes twice.
+// file writes one file. A name may occur only once.
 func (x *extraction) file(name string, content io.Reader) (err error) {
 	path := filepath.Join(x.dir, filepath.FromSlash(name))
 	var f *os.File
@@ -165,7 +164,7 @@ func (x *extraction) file(name string, content io.Reader) (err error) {
 	return nil
 }
 
-// end compares the list with what has come, and names the first file that differs.
+// end compares the list with the members. The error names the first file that differs.
 func (x *extraction) end(content io.Reader) error {
 	list, err := readBounded(listName, content, maxList)
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 
 // Folders in the state folder.
 const (
-	unfinished = "restoring" // a restore that is at work, or was cut off
-	restored   = "restored"  // a whole one, whose files are to be moved up
+	unfinished = "restoring" // a restore that is running, or was interrupted
+	restored   = "restored"  // a whole one, before its files are moved up
 )
 
-// Restore writes a backup into a state folder, which is empty or not there, or holds what
-// a restore left that was cut off. When it returns nil, all of it is on disk. After an
-// error of the backup or the disk, and after a crash, the folder is as before, and no
-// daemon starts with a part. Errors: those of Read; ErrNotEmpty, bloomdb.ErrLocked.
+// Restore writes a backup into a state folder that is empty, does not exist, or contains the
+// rest of an interrupted restore. When the error is nil, the whole state is on disk. After an
+// error of the backup or the disk, and after a crash, the folder is as before, and no daemon
+// starts with a part. Errors are those of Read, ErrNotEmpty and bloomdb.ErrLocked.
 func Restore(r io.Reader, dir string) (sum Summary, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return sum, fmt.Errorf("state folder: %w", err)
@@ -58,15 +58,15 @@ func Restore(r io.Reader, dir string) (sum Summary, err error) {
 	return sum, moveUp(dir)
 }
 
-// Finish ends a restore that a crash cut off when all of it was on disk: a start calls it
-// before it opens the folder. Where there was none, it does nothing. ErrUnfinished where
-// one was cut off earlier, or is at work; bloomdb.ErrLocked.
+// Finish completes a restore that a crash interrupted when the whole state was on disk. A start
+// calls it before it opens the folder. If there was no restore, it does nothing. The error is
+// ErrUnfinished if a restore was interrupted earlier or is running, or bloomdb.ErrLocked.
 func Finish(dir string) (err error) {
 	if _, err := os.Lstat(filepath.Join(dir, unfinished)); err == nil {
 		return fmt.Errorf("%w: %s", ErrUnfinished, filepath.Join(dir, unfinished))
 	}
 	if _, err := os.Lstat(filepath.Join(dir, restored)); err != nil {
-		return nil // none, or a folder that the start cannot read either
+		return nil // no restore, or a folder that the start cannot read either
 	}
 	unlock, err := lock(dir)
 	if err != nil {
@@ -75,7 +75,7 @@ func Finish(dir string) (err error) {
 	return errors.Join(moveUp(dir), unlock())
 }
 
-// lock keeps daemons and other restores from the folder.
+// lock locks the folder against daemons and other restores.
 func lock(dir string) (unlock func() error, err error) {
 	l := flock.New(filepath.Join(dir, "lock"))
 	ok, err := l.TryLock()
@@ -88,7 +88,8 @@ func lock(dir string) (unlock func() error, err error) {
 	return l.Unlock, nil
 }
 
-// checkEmpty names what is in the folder that no restore has left, nor a new file system.
+// checkEmpty returns an error with the first name in the folder that is neither from a restore
+// nor from a new file system.
 func checkEmpty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -104,8 +105,8 @@ func checkEmpty(dir string) error {
 	return nil
 }
 
-// moveUp moves what was restored into the state folder, durably. A second call goes on
-// where the first one was cut off.
+// moveUp moves the restored files into the state folder, durably. After an interruption a second
+// call continues.
 func moveUp(dir string) error {
 	from := filepath.Join(dir, restored)
 	entries, err := os.ReadDir(from)
@@ -127,7 +128,7 @@ func moveUp(dir string) error {
 	return nil
 }
 
-// syncAll brings all files and folders below a folder to disk.
+// syncAll syncs all files and folders below a folder to disk.
 func syncAll(dir string) error {
 	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {

@@ -18,15 +18,16 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Options are what Write needs beside database and ledger.
+// Options of Write.
 type Options struct {
 	Program string   // version of the daemon
 	Folder  string   // the state folder
 	Keys    []string // the key files of the site; those in Folder are in the backup
 }
 
-// Write writes a backup. Mail and reports go on meanwhile; each report that was
-// acknowledged before the call is in it. Errors: those of w, of the disk, ErrClosed of both.
+// Write writes a backup. Mail and reports go on meanwhile. Each report that was acknowledged
+// before the call is in it. The error is that of w or of the disk, or ErrClosed of the database
+// or the ledger.
 func Write(w io.Writer, db *bloomdb.DB, l *ledger.Ledger, o Options) (err error) {
 	var filters *bloomdb.Backup
 	reports, err := l.Copy(func() (err error) {
@@ -51,14 +52,14 @@ func Write(w io.Writer, db *bloomdb.DB, l *ledger.Ledger, o Options) (err error)
 	for name, path := range inside {
 		a.addFile(name, path)
 	}
-	for _, f := range filters.Identities() { // last: without it, no daemon starts with the others
+	for _, f := range filters.Identities() { // last: no daemon starts with the others alone
 		a.add(f.Name, f.Size, f.Content)
 	}
 	return a.close()
 }
 
-// keys divides the key files into those in the state folder, by their names in it, and
-// the others.
+// keys divides the key files into those in the state folder, with their names in it, and the
+// others.
 func (o Options) keys() (inside map[string]string, outside []string) {
 	inside = make(map[string]string)
 	for _, path := range o.Keys {
@@ -74,7 +75,7 @@ func (o Options) keys() (inside map[string]string, outside []string) {
 	return inside, outside
 }
 
-// archive writes members and their list. After an error it does nothing.
+// archive writes members and their list. After an error it does nothing more.
 type archive struct {
 	w    *tar.Writer
 	made time.Time
@@ -91,7 +92,7 @@ func (a *archive) begin(name string, size int64) {
 	}
 }
 
-// put writes a member whose content write writes.
+// put writes a member with the contents that write makes.
 func (a *archive) put(name string, size int64, write func(io.Writer) error) {
 	if a.begin(name, size); a.err != nil {
 		return

@@ -14,9 +14,7 @@ import (
 
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/ledger/buckets"
-	"github.com/spambloom/spambloom/reporting/ledger/record"
 	"github.com/spambloom/spambloom/reporting/ledger/salvage"
-	"github.com/spambloom/spambloom/signature"
 )
 
 // filled is the bytes of a ledger with some reports.
@@ -113,58 +111,6 @@ func TestOpenTwice(t *testing.T) {
 	if _, err := Open(l.opt); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("a second Open says %v", err)
 	}
-}
-
-func TestRecordsRoundTrip(t *testing.T) {
-	r := &record.Report{
-		At: begin, Flags: record.FlagHam | record.FlagRefuted, Reporter: 77, Weight: 1234, Credit: 500, Class: 2, Origin: "unix:1000",
-		Set: signature.Set{
-			Signatures: message(1, 2).Signatures, Domains: []string{"example.org"},
-			Sketches: []signature.Sketch{{Kind: signature.KindSketch, AskOnly: true, Anchors: []signature.Feature{{Hash: 9, Pos: 3}, {Hash: 8, Pos: 70}}, Keys: []signature.Feature{{Hash: 1}}}},
-		},
-		Anchors: []Anchors{{Hashes: []uint64{5, 6}, Need: 1}},
-	}
-	again, err := record.DecodeReport(r.Encode())
-	if err != nil || !bytes.Equal(again.Encode(), r.Encode()) || again.Set.Sketches[0].Anchors[1] != r.Set.Sketches[0].Anchors[1] {
-		t.Errorf("%+v becomes %+v, %v", r, again, err)
-	}
-	for n := range len(r.Encode()) {
-		if _, err := record.DecodeReport(r.Encode()[:n]); err == nil {
-			t.Errorf("%d of %d bytes are taken for a report", n, len(r.Encode()))
-		}
-	}
-}
-
-// FuzzRecords feeds bytes to every decoder: what is read is written the same.
-func FuzzRecords(f *testing.F) {
-	r := &record.Report{At: begin, Reporter: 1, Weight: 1000, Origin: "trap", Set: message(1, 2)}
-	y := &record.Tally{Listed: true, Revoked: begin, Past: []uint64{4}, Inline: []record.Opinion{{Reporter: 1, Report: 2, At: begin, Weight: 3, Early: true}}}
-	f.Add(r.Encode())
-	f.Add(y.Encode())
-	f.Add(y.Inline[0].Append(nil))
-	f.Add((&record.Reporter{Id: 1, First: begin, Last: begin}).Encode())
-	f.Add([]byte{byte(List), 1, 9, 2, 1, 0, 0})
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if r, err := record.DecodeReport(data); err == nil {
-			if again, err := record.DecodeReport(r.Encode()); err != nil || !bytes.Equal(again.Encode(), r.Encode()) {
-				t.Errorf("report: %v", err)
-			}
-		}
-		if y, err := record.DecodeTally(data); err == nil {
-			if again, err := record.DecodeTally(y.Encode()); err != nil || !bytes.Equal(again.Encode(), y.Encode()) {
-				t.Errorf("tally: %v", err)
-			}
-		}
-		if row, err := record.DecodeReporter("anna", data); err == nil && !bytes.Equal(row.Encode(), data) {
-			t.Error("reporter")
-		}
-		if o, err := record.DecodeOpinion(1, data); err == nil {
-			if again, err := record.DecodeOpinion(1, o.Append(nil)); err != nil || again != o {
-				t.Errorf("opinion: %v", err)
-			}
-		}
-		_, _ = record.DecodeDue(data)
-	})
 }
 
 // TestDamagedValues: whatever stands in the values, no call panics, and each says so or

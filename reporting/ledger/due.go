@@ -7,7 +7,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/ledger/record"
 )
 
-// putDue keeps a decision until it is settled.
+// putDue writes a decision that is due until it is settled.
 func (t *txn) putDue(d record.Due) (uint64, error) {
 	n, err := t.due.NextSequence()
 	if err != nil {
@@ -17,8 +17,8 @@ func (t *txn) putDue(d record.Due) (uint64, error) {
 	return n, t.due.Put(key[:], d.Encode())
 }
 
-// Due are decisions that were not settled, in their order; at most limit of those after
-// a number.
+// Due returns decisions that are not settled, in their order: at most limit of those after a
+// number.
 func (l *Ledger) Due(after uint64, limit int) (list []Decision, err error) {
 	err = l.view(func(t *txn) error {
 		first := buckets.NewNumber(after + 1)
@@ -46,15 +46,15 @@ func (l *Ledger) Due(after uint64, limit int) (list []Decision, err error) {
 					d.Set, d.Places = parts.Of(r.Set)
 				}
 			}
-			list = append(list, d) // without an action where it is of no use any longer
+			list = append(list, d) // without an action if it has no effect any longer
 		}
 		return nil
 	})
 	return list, err
 }
 
-// standing are the parts of a decision that are still to be carried out: what was taken
-// back while a listing waited must not be listed after that, in a later period.
+// standing returns the parts of a decision that are still to be carried out. What was revoked
+// while a listing waited must not be listed after that, in a later period.
 func (t *txn) standing(kept record.Due, r *record.Report) (record.Reached, error) {
 	if kept.Action != List {
 		return kept.Parts, nil
@@ -71,14 +71,14 @@ func (t *txn) standing(kept record.Due, r *record.Report) (record.Reached, error
 	return kept.Parts.Without(kept.Parts.Without(now)), nil
 }
 
-// Settle says that a decision was carried out. It is forgotten with the next
-// transaction, or at the latest at the Close: until then a crash brings it back.
+// Settle ends a decision that was carried out. It is removed with the next transaction, or at
+// the latest by Close. Until then a crash brings it back.
 func (l *Ledger) Settle(d Decision) {
 	if d.Due != 0 {
 		l.file.Settle(d.Due)
 	}
 }
 
-// Flush forgets what was settled, where that has not happened by the way, and after a
-// fault of the disk finds out whether it is over.
+// Flush removes the settled decisions if no transaction has done so. After an error of the disk
+// it finds out whether the disk works again.
 func (l *Ledger) Flush() error { return l.file.Flush() }

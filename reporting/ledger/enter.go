@@ -8,41 +8,42 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Entry is one reporter's word about one message.
+// Entry is one reporter's statement about one message.
 type Entry struct {
 	Stance   Stance
 	Reporter string    // at most 255 bytes
 	Trap     bool      // a spam trap: of full weight
 	At       time.Time // now
-	Period   time.Time // begin of the current period: a word of before counts anew
-	Class    uint8     // bloomdb's number; kept, and of no effect here
-	Origin   string    // how it came; at most 255 bytes
+	Period   time.Time // begin of the current period; earlier statements may be renewed
+	Class    uint8     // bloomdb's number; kept without effect
+	Origin   string    // the way it came; at most 255 bytes
 	Set      signature.Set
-	Anchors  []Anchors // of Set.Sketches, one by one
-	Listed   bool      // the filters call the message spam now, by whatever
+	Anchors  []Anchors // of each of Set.Sketches
+	Listed   bool      // the filters list the message now
 	Trusted  bool      // an administrator enters it: the reporter's share is that of a trap
-	Cost     int64     // what the filters need for it, in parts of CostUnit of a period's room
+	Cost     int64     // room in the filters, in parts of CostUnit of a period's
 }
 
-// Decision is what follows from an entry. Where Action is not None, the caller carries
-// it out and then calls Settle; until then it is kept as due.
+// Decision is the result of an entry. Unless Action is None, the caller carries it out and
+// then calls Settle. Until then it is due.
 type Decision struct {
 	Action Action
-	Set    signature.Set // what has the quorum, or lost it
-	Places []int         // of its sketches in the entry's set
+	Set    signature.Set // the parts that have the quorum, or have lost it
+	Places []int         // of the sketches in the entry's set
 	Class  uint8         // of the report
-	Due    uint64        // for Settle; 0: nothing is kept
+	Due    uint64        // for Settle; 0: nothing is due
 
-	ID      uint64    // of the report; 0: it said nothing new
+	ID      uint64    // of the report; 0: the entry contained nothing new
 	Weight  Weight    // of the reporter
-	Sum     Weight    // the greatest of the message's signatures, after the entry
-	Quorum  Weight    // that it takes
-	Idle    bool      // a revocation of what nobody had reported: it has no effect
-	Revoked time.Time // when the message was taken back before, the last time; zero: never
+	Sum     Weight    // after the entry, the largest of the message's signatures
+	Quorum  Weight    // that is needed
+	Idle    bool      // a revocation without effect: nobody had reported the message
+	Revoked time.Time // the last revocation before this entry; zero: none
 }
 
-// Enter takes a report or a revocation; when it returns nil, that is on disk. ErrFull,
-// ErrShare (with its party's name), ErrClosed, or an error of the disk, after which nothing was entered.
+// Enter enters a report or a revocation. When the error is nil, it is on disk. After an error
+// nothing is entered: ErrFull, ErrShare (with the party's name), ErrClosed, or an error of the
+// disk.
 func (l *Ledger) Enter(e Entry) (Decision, error) {
 	if err := record.CheckName(e.Reporter); err != nil {
 		return Decision{}, err
@@ -63,7 +64,7 @@ func (l *Ledger) Enter(e Entry) (Decision, error) {
 	return d, nil
 }
 
-// entering is an entry at work.
+// entering is the state of one Enter.
 type entering struct {
 	*txn
 	e       Entry
@@ -71,10 +72,10 @@ type entering struct {
 	weight  Weight
 	keys    []record.Key
 	tallies map[record.Key]*record.Tally
-	fresh   []record.Key    // where the reporter's word is new, and no renewal
-	changed []record.Key    // these, and where it is renewed
-	old     map[uint64]bool // reports of the reporter that this one replaces; true: of the other stance
-	idle    bool            // a revocation, and there is nothing to revoke
+	fresh   []record.Key    // where the reporter's statement is new
+	changed []record.Key    // fresh, and where the statement is renewed or reversed
+	old     map[uint64]bool // the reporter's reports that this one replaces; true: of the other stance
+	idle    bool            // a revocation of a message that is not listed or reported
 }
 
 func (t *txn) enter(e Entry) (d Decision, refused, err error) {
@@ -102,7 +103,7 @@ func (t *txn) enter(e Entry) (d Decision, refused, err error) {
 	return d, nil, w.book(isNew)
 }
 
-// look reads the tallies and finds where the entry says something new. What was idle
+// look reads the tallies and finds the keys for which the entry is new. An idle revocation
 // is new again once there is something to revoke.
 func (w *entering) look() (err error) {
 	for _, k := range w.keys {
@@ -117,13 +118,13 @@ func (w *entering) look() (err error) {
 		return nil
 	}
 	for _, k := range w.keys {
-		o, ok, err := w.opinionOf(k, w.tallies[k], w.row.Id)
+		o, ok, err := w.opinionOf(k, w.tallies[k], w.row.ID)
 		if err != nil {
 			return err
 		}
 		same := ok && o.Stance() == w.e.Stance
 		known := same && (!o.Idle || w.idle)
-		raised := w.row.Fixed && o.Weight < w.weight // by hand since: who says it again means that
+		raised := w.row.Fixed && o.Weight < w.weight // an administrator has raised the weight since
 		if known && !o.At.Before(w.e.Period) && !raised {
 			continue
 		}
@@ -131,7 +132,7 @@ func (w *entering) look() (err error) {
 			w.old[o.Report] = w.old[o.Report] || !same
 		}
 		if !ok || same && !known {
-			w.fresh = append(w.fresh, k) // to change one's mind is no news of others
+			w.fresh = append(w.fresh, k) // a reporter who changes sides confirms nobody
 		}
 		w.changed = append(w.changed, k)
 	}
@@ -146,8 +147,8 @@ func (w *entering) reach(s Stance) record.Reached {
 	return record.Reach(w.e.Set, w.e.Anchors, w.sums(s), w.l.quorum)
 }
 
-// known is the decision on an entry that says nothing new: what has the quorum is
-// listed or revoked once more, as it may not be any longer.
+// known returns the decision on an entry with nothing new. The parts with the quorum are
+// listed or revoked again, because the filters may have lost them.
 func (w *entering) known() Decision { return w.decision(w.reach(w.e.Stance)) }
 
 func (w *entering) decision(r record.Reached) Decision {
@@ -169,7 +170,7 @@ func (w *entering) decision(r record.Reached) Decision {
 	return d
 }
 
-// write enters the report and says what follows.
+// write enters the report and returns the decision.
 func (w *entering) write() (d Decision, err error) {
 	if w.row == nil {
 		if w.row, err = w.newReporter(w.e.Reporter, w.e.At); err != nil {
@@ -190,7 +191,7 @@ func (w *entering) write() (d Decision, err error) {
 		return d, err
 	}
 	for _, k := range w.changed {
-		o := record.Opinion{Reporter: w.row.Id, Report: n, At: w.e.At.Truncate(time.Second), Weight: w.weight, Ham: w.e.Stance == Ham, Early: early, Idle: w.idle}
+		o := record.Opinion{Reporter: w.row.ID, Report: n, At: w.e.At.Truncate(time.Second), Weight: w.weight, Ham: w.e.Stance == Ham, Early: early, Idle: w.idle}
 		if err := w.addOpinion(k, w.tallies[k], o); err != nil {
 			return d, err
 		}
@@ -213,10 +214,10 @@ func (w *entering) write() (d Decision, err error) {
 	return d, err
 }
 
-// replace takes this reporter's earlier words out of the count.
+// replace removes this reporter's earlier opinions from the sums.
 func (w *entering) replace() error {
 	for _, k := range w.changed {
-		o, ok, err := w.opinionOf(k, w.tallies[k], w.row.Id)
+		o, ok, err := w.opinionOf(k, w.tallies[k], w.row.ID)
 		if err == nil && ok {
 			err = w.removeOpinion(k, w.tallies[k], o)
 		}
@@ -245,8 +246,8 @@ func (t *txn) mark(n uint64, flag record.ReportFlags) error {
 	return t.putReport(n, r)
 }
 
-// close says in the tallies what is listed and revoked now, and refutes those who said
-// otherwise.
+// close marks in the tallies what is listed and revoked now, and refutes the reporters of the
+// other stance.
 func (w *entering) close() error {
 	var closed []record.Key
 	for _, k := range w.keys {
@@ -254,7 +255,7 @@ func (w *entering) close() error {
 		reached := y.Sums[w.e.Stance] >= w.l.quorum
 		switch {
 		case w.e.Stance == Spam && reached && y.Effective(w.e.Period):
-			// Listed in a later period than it was taken back, if ever: that counts.
+			// No revocation of this period hides the listing.
 			y.Listed = true
 			closed = append(closed, k)
 		case w.e.Stance == Ham && reached && !w.idle:
@@ -281,7 +282,7 @@ func (w *entering) close() error {
 // record writes the report itself.
 func (w *entering) record(n uint64, early bool, credit Weight) error {
 	r := &record.Report{
-		At: w.e.At.UTC(), Reporter: w.row.Id, Weight: w.weight, Credit: credit, Class: w.e.Class,
+		At: w.e.At.UTC(), Reporter: w.row.ID, Weight: w.weight, Credit: credit, Class: w.e.Class,
 		Origin: w.e.Origin, Set: w.e.Set, Anchors: w.e.Anchors,
 	}
 	if w.e.Stance == Ham {
@@ -300,7 +301,7 @@ func (w *entering) record(n uint64, early bool, credit Weight) error {
 	if err := w.putReport(n, r); err != nil {
 		return err
 	}
-	if err := w.by.Put(buckets.ByKey(w.row.Id, n), nil); err != nil {
+	if err := w.by.Put(buckets.ByKey(w.row.ID, n), nil); err != nil {
 		return err
 	}
 	return w.add(buckets.CountReports, 1)

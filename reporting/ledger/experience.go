@@ -7,10 +7,10 @@ import (
 	"github.com/spambloom/spambloom/reporting/trust"
 )
 
-// alike are the words, given by key, of reports that are about the entry's message: they
-// share a signature with it, or as many anchors of a sketch as tell a near-duplicate.
-// One anchor in common says nothing: it may be three words that stand in many messages.
-// Each report is named once.
+// alike returns, of opinions by key, those of reports about the entry's message: they share a
+// signature with it, or as many anchors of a sketch as a near-duplicate has. One anchor in
+// common means nothing: it may be three words that many messages contain. Each report is
+// returned once.
 func (w *entering) alike(words map[record.Key][]record.Opinion) (list []record.Opinion) {
 	seen := map[uint64]bool{}
 	add := func(o record.Opinion) {
@@ -36,8 +36,8 @@ func (w *entering) alike(words map[record.Key][]record.Opinion) (list []record.O
 	return list
 }
 
-// others is the weight of those who said the same of this message, where this reporter
-// says something new of it.
+// others returns the weight of the reporters who agree, for the keys for which this reporter's
+// statement is new.
 func (w *entering) others() (most Weight) {
 	fresh := map[record.Key]bool{}
 	for _, k := range w.fresh {
@@ -63,9 +63,9 @@ func (w *entering) others() (most Weight) {
 	return most
 }
 
-// credit, of what is not idle, gives those their due who said the same before the message was listed, or
-// taken back, and returns what this reporter gets for it: who comes later confirms
-// others and earns nothing.
+// credit gives credit to the reporters who made the same statement before the message was listed
+// or revoked, and returns the credit of this reporter. A reporter who comes later confirms
+// others and earns nothing. Idle revocations neither give nor earn credit.
 func (w *entering) credit(early bool) (Weight, error) {
 	if w.idle {
 		return 0, nil
@@ -73,7 +73,7 @@ func (w *entering) credit(early bool) (Weight, error) {
 	words := map[record.Key][]record.Opinion{}
 	for _, k := range w.fresh {
 		for _, o := range w.tallies[k].Inline {
-			if o.Early && o.Stance() == w.e.Stance && o.Reporter != w.row.Id {
+			if o.Early && o.Stance() == w.e.Stance && o.Reporter != w.row.ID {
 				words[k] = append(words[k], o)
 			}
 		}
@@ -95,7 +95,7 @@ func (w *entering) credit(early bool) (Weight, error) {
 	return credit, nil
 }
 
-// confirm credits one report with this reporter's weight; full says that it has all
+// confirm credits one report with this reporter's weight. full reports whether it has the most
 // that a report can earn.
 func (w *entering) confirm(o record.Opinion) (full bool, err error) {
 	r, err := w.report(o.Report)
@@ -118,9 +118,9 @@ func (w *entering) confirm(o record.Opinion) (full bool, err error) {
 	return r.Credit >= most, w.putReport(o.Report, r)
 }
 
-// refute closes the case of those who said the opposite: their reports no longer count,
-// and each was wrong once. Reports of other messages, which have an anchor in common
-// with this one by chance, stay as they are.
+// refute closes the case of the reporters of the other stance. Their reports no longer count, and
+// each reporter is refuted once. Reports of other messages that have an anchor in common with
+// this one by chance are not changed.
 func (w *entering) refute(closed []record.Key) error {
 	words := map[record.Key][]record.Opinion{}
 	for _, k := range closed {
@@ -148,7 +148,7 @@ func (w *entering) refute(closed []record.Key) error {
 	return nil
 }
 
-// wrong counts one report against its reporter, once, and takes back what it has earned.
+// wrong refutes the reporter of one report, once, and withdraws the credit of the report.
 func (w *entering) wrong(o record.Opinion) error {
 	r, err := w.report(o.Report)
 	if err != nil || r == nil || r.Flags&record.FlagRefuted != 0 {

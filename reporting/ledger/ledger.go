@@ -1,48 +1,54 @@
-// Package ledger keeps who reported what: reports and revocations, reporters and
-// what they are worth, in one bbolt file. It decides when the summed weight of
-// distinct reporters reaches the quorum, by the model of reporting/trust. It does not
-// know the filters: what it decides is a Decision, which the caller carries out and
-// then settles. Bodies never reach it; of a message it keeps the signatures, the few
-// features that its sketches store, and the domains of its links.
+// Package ledger keeps who reported what: reports and revocations, and the reporters with
+// their reputation, in one file. It decides when the summed weight of distinct reporters
+// reaches the quorum, by the model of package trust. It does not know the filters: it returns
+// a Decision, which the caller carries out and then settles. Bodies of messages never reach
+// it. Of a message it keeps the signatures, the few features that its sketches store, and the
+// domains of its links.
 //
-//	Enter(entry) -> one transaction, with others that wait   (group commit, fsync)
-//	    reporter's weight, tally of each key, credit to who said so before
-//	    -> Decision: list this, revoke that; kept as due until Settle
-//	Open -> Due(): decisions that a crash left undone
-//	Expire(now): what is older than Memory is forgotten
-//	Copy -> the file as it was at one moment, for a backup
+//	Enter(entry) -> one transaction, with other entries that wait   (store: group commit, fsync)
+//	    weight of the reporter, tally of each key, credit for earlier reporters
+//	    -> Decision: list or revoke; due until Settle
+//	Due():       decisions that a crash left undone
+//	Expire(now): removes reports older than Memory, and faded reporters
+//	Copy:        the file as of one moment, for a backup
+//	Repair:      a new file from what is sound in a damaged one
+//
+// The packages below, in the order of their imports: record (records and their form in the
+// file), buckets (which record belongs where), pagefile (reads pages that are not believed),
+// salvage (checks a whole file, copies what is sound), store (the open file, transactions).
+// The form of the file is in FORMAT.md. A Ledger is safe for concurrent use. It has no locks of
+// its own: all changes are made by the goroutine of store.File, one transaction at a time.
 //
 // # What is counted
 //
-// Each exact signature has a tally: the sum of the weights of the distinct reporters
-// whose latest word on it is spam, and of those whose latest word is ham. A weight is
-// that of the time of the report. Once a sum reaches the quorum, the signature is
-// listed, or revoked. A revocation closes the case: the reports before it no longer
-// count, and their reporters are refuted; from then on it takes a quorum again. Who
-// takes an own report back is not refuted; where a listing loses its quorum by that,
-// it is revoked. A revocation of what nobody had reported, here or elsewhere
-// (Entry.Listed), is kept and has no effect until there is something to revoke: or a
-// few liars could keep every campaign out of the filters before its first copy.
+// Each exact signature has a tally: the sum of the weights of the distinct reporters whose
+// latest statement about it is spam, and of those whose latest statement is ham. A weight is
+// that at the time of the report. Once a sum reaches the quorum, the signature is listed or
+// revoked. A revocation closes the case: earlier reports no longer count, and their reporters
+// are refuted; a new listing needs a quorum again. A reporter who withdraws an own report is
+// not refuted. If a listing loses its quorum by that, it is revoked. A revocation of a message
+// that nobody had reported, here or elsewhere (Entry.Listed), is kept, and has no effect until
+// there is something to revoke. Otherwise a few liars could keep every campaign out of the
+// filters before its first copy arrives.
 //
-// Near-duplicates have no signature in common. Their sketches have tallies by anchor;
-// where enough anchors of a sketch (Anchors.Need) have the quorum, the sketch is listed.
-// Neither lists the other: the parts of a report need not be of one message, and who has
-// only one of them with others could list any. One anchor in common makes nobody
-// right or wrong: reports are about one message from Need on.
+// Near-duplicates have no signature in common. Their sketches have tallies by anchor. If
+// enough anchors of a sketch (Anchors.Need) have the quorum, the sketch is listed. Signatures
+// and sketches do not list each other: the parts of a report need not belong to one message,
+// and a reporter who shares only one of them with others could list any other. One anchor in
+// common makes nobody right or wrong. Reports are about one message from Need anchors on.
 //
-// A reporter counts once: the same word again, in the same period, changes nothing,
-// unless the administrator has set a greater weight for the reporter since. In a later period it counts anew, with the weight of then, and who is no longer heard of
-// is forgotten after Memory: so no listing outlives those who stand for it by more.
+// A reporter counts once. The same statement again in the same period changes nothing, unless
+// an administrator has raised the reporter's weight since. In a later period it counts anew,
+// with the weight of then. A report is removed after Memory, so that no listing outlives its
+// reporters by more.
 //
 // # What is shared
 //
-// An entry is booked on two parties: its reporter, and its origin, which is the way that it
-// came. Each has a share of what the filters hold in a period (Entry.Cost), apart for reports
-// and revocations, and of the reports that are kept; an origin has one of the reporters, too.
-// An entry over a share is refused with the party's name (ErrShare), so that no party can bring
-// about ErrFull, or the full filters, for the others.
-//
-// The file's form is in FORMAT.md. A Ledger is safe for concurrent use.
+// An entry is booked on two parties: its reporter, and its origin, which is the way it came.
+// Each has a share of the room in the filters in one period (Entry.Cost), separately for
+// reports and revocations, and of the reports that are kept. An origin also has a share of the
+// reporters. An entry over a share is refused with the party's name (ErrShare). So no party can
+// cause ErrFull, or full filters, for the others.
 package ledger
 
 import (
@@ -69,8 +75,8 @@ type Options struct {
 	Memory time.Duration // how long a report counts and is kept; 0: 35 days
 	Max    int64         // reports that are kept; 0: ten million. More are ErrFull
 
-	// NoSync leaves the disk to the system: for simulations, whose files need not
-	// outlive them.
+	// NoSync lets the system decide when to write to the disk. It is for simulations, whose
+	// files need not survive a crash.
 	NoSync bool
 
 	Log *slog.Logger // nil: discard
@@ -82,15 +88,15 @@ const (
 	maxReporters  = 1_000_000
 )
 
-// Ledger is the open file.
+// Ledger is an open ledger.
 type Ledger struct {
 	opt    Options
 	quorum Weight
 	file   *store.File
 }
 
-// Open opens the file, or makes it. A file of another version, and a damaged one, is
-// refused with an error that names it, and left as it is.
+// Open opens the file, or makes it. It refuses a damaged file, and one of another version,
+// and leaves it as it is. The error contains the path.
 func Open(o Options) (*Ledger, error) {
 	if err := o.Model.Check(); err != nil {
 		return nil, fmt.Errorf("model of trust: %w", err)
@@ -111,21 +117,21 @@ func Open(o Options) (*Ledger, error) {
 	return &Ledger{opt: o, file: file, quorum: Weight(math.Ceil(o.Model.Quorum*1000 - 1e-6))}, nil
 }
 
-// Close writes what was settled and closes the file. What waits is refused.
+// Close removes the settled decisions and closes the file. Calls that wait get ErrClosed.
 func (l *Ledger) Close() error { return l.file.Close() }
 
-// Quorum is the weight that lists a message, or takes it back.
+// Quorum returns the weight that lists or revokes a message.
 func (l *Ledger) Quorum() Weight { return l.quorum }
 
 // Fault returns the error of the last transaction; nil if it succeeded.
 func (l *Ledger) Fault() error { return l.file.Fault() }
 
-// commit does work in a transaction, see store.commit.
+// commit does work in a transaction, see store.File.Commit.
 func (l *Ledger) commit(do func(*txn) (refused, err error)) error {
 	return l.file.Commit(func(tx *bolt.Tx) (refused, err error) { return do(newTxn(tx, l)) })
 }
 
-// view reads. What it hands out must be copied before it ends.
+// view reads, see store.File.View.
 func (l *Ledger) view(do func(*txn) error) error {
 	return l.file.View(func(tx *bolt.Tx) error { return do(newTxn(tx, l)) })
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/ledger/store"
 )
 
-// Words of the packages below that users of a Ledger need.
+// Types of the packages below that users of a Ledger need.
 type (
 	Stance   = record.Stance
 	Action   = record.Action

@@ -28,9 +28,9 @@ type Report struct {
 	Anchors  []Anchors
 }
 
-// Query narrows what Reports returns; its zero value asks for all.
+// Query narrows the result of Reports. The zero value matches every report.
 type Query struct {
-	Set      signature.Set // reports that share a signature, or half of a sketch, with it
+	Set      signature.Set // only reports that share a signature, or enough anchors of a sketch, with it
 	Anchors  []Anchors
 	Reporter string
 	Since    time.Time
@@ -38,9 +38,9 @@ type Query struct {
 	Limit    int    // at least 1
 }
 
-// Reports returns reports, the newest first, and the Before with which to go on, 0 where
-// there are no more. Of a message that a thousand people reported, it knows the latest
-// and those that count: at most 10,000.
+// Reports returns reports, the newest first, and the Before of the next page; 0 if there are no
+// more. Of a message with many reports it finds the latest and those that count, at most
+// 10,000.
 func (l *Ledger) Reports(q Query) (list []Report, next uint64, err error) {
 	err = l.view(func(t *txn) error {
 		visit := func(n uint64) (more bool, err error) {
@@ -81,11 +81,11 @@ func public(n uint64, r *record.Report, by *record.Reporter) Report {
 	return p
 }
 
-// maxOfMessage bounds the reports of one message that are looked at.
+// maxOfMessage bounds the reports of one message that are read.
 const maxOfMessage = 10_000
 
-// reportsOf visits the reports of a message. Those with which it has only anchors in
-// common must have as many as list its sketch.
+// reportsOf visits the reports of a message. Reports that have only anchors in common with it
+// must have as many as would list its sketch.
 func (t *txn) reportsOf(q Query, visit func(uint64) (bool, error)) error {
 	found := map[uint64]bool{}
 	gather := func(k record.Key, add func(uint64)) error {
@@ -134,18 +134,18 @@ func (t *txn) reportsOf(q Query, visit func(uint64) (bool, error)) error {
 	return nil
 }
 
-// reportsBy visits those of a reporter.
+// reportsBy visits the reports of a reporter.
 func (t *txn) reportsBy(q Query, visit func(uint64) (bool, error)) error {
 	row, err := t.reporter(q.Reporter)
 	if err != nil || row == nil {
 		return err
 	}
 	c := t.by.Cursor()
-	below := buckets.ByKey(row.Id, q.Before)
+	below := buckets.ByKey(row.ID, q.Before)
 	if q.Before == 0 {
-		below = buckets.ByKey(row.Id+1, 0)
+		below = buckets.ByKey(row.ID+1, 0)
 	}
-	for key := last(c, below); len(key) == 12 && binary.BigEndian.Uint32(key) == row.Id; key, _ = c.Prev() {
+	for key := last(c, below); len(key) == 12 && binary.BigEndian.Uint32(key) == row.ID; key, _ = c.Prev() {
 		if more, err := visit(binary.BigEndian.Uint64(key[4:])); err != nil || !more {
 			return err
 		}
@@ -153,7 +153,7 @@ func (t *txn) reportsBy(q Query, visit func(uint64) (bool, error)) error {
 	return nil
 }
 
-// last is the last key below one.
+// last returns the last key below another one.
 func last(c *bolt.Cursor, below []byte) []byte {
 	if key, _ := c.Seek(below); key == nil {
 		key, _ = c.Last()
@@ -163,7 +163,7 @@ func last(c *bolt.Cursor, below []byte) []byte {
 	return key
 }
 
-// slack is how far reports may be out of the order of their times, as clocks are.
+// slack is the time by which reports may be out of order, because clocks jump.
 const slack = 24 * time.Hour
 
 func (t *txn) allReports(q Query, visit func(uint64) (bool, error)) error {
@@ -192,8 +192,8 @@ func (t *txn) allReports(q Query, visit func(uint64) (bool, error)) error {
 	return nil
 }
 
-// Reported reports whether anybody whose word has a weight reported a message, or one
-// that is much like it: only then there is something to revoke.
+// Reported reports whether any reporter with a weight reported a message or a near-duplicate.
+// Only then there is something to revoke.
 func (l *Ledger) Reported(set signature.Set, anchors []Anchors) (found bool, err error) {
 	err = l.view(func(t *txn) error {
 		sums := map[record.Key]Weight{}
@@ -210,11 +210,11 @@ func (l *Ledger) Reported(set signature.Set, anchors []Anchors) (found bool, err
 	return found, err
 }
 
-// Reporter is a reporter and how far they are believed.
+// Reporter is a reporter, with the weight of a report that is made now.
 type Reporter struct {
 	Name                 string
-	Weight               Weight  // of a report of now
-	Override             *Weight // the administrator's word; nil: the reputation's
+	Weight               Weight
+	Override             *Weight // set by an administrator; nil: by reputation
 	Reputation           trust.Reputation
 	Reports, Revocations uint64 // ever
 	First, Last          time.Time
@@ -232,7 +232,7 @@ func (l *Ledger) publicReporter(r *record.Reporter, now time.Time) Reporter {
 	return p
 }
 
-// Reporter returns one; ok is false where nobody of that name has reported.
+// Reporter returns the reporter of a name. ok is false if nobody of that name has reported.
 func (l *Ledger) Reporter(name string, now time.Time) (p Reporter, ok bool, err error) {
 	err = l.view(func(t *txn) error {
 		r, err := t.reporter(name)
@@ -244,7 +244,7 @@ func (l *Ledger) Reporter(name string, now time.Time) (p Reporter, ok bool, err 
 	return p, ok, err
 }
 
-// Reporters returns reporters by name, those after one, at most limit.
+// Reporters returns at most limit reporters by name, after another name.
 func (l *Ledger) Reporters(after string, limit int, now time.Time) (list []Reporter, err error) {
 	err = l.view(func(t *txn) error {
 		c := t.reporters.Cursor()
@@ -260,8 +260,8 @@ func (l *Ledger) Reporters(after string, limit int, now time.Time) (list []Repor
 	return list, err
 }
 
-// SetWeight gives a reporter a weight by hand, known or not; nil takes it back. When it
-// returns nil, that is on disk.
+// SetWeight sets the weight of a reporter, who need not have reported. With nil the reputation
+// counts again. When the error is nil, that is on disk.
 func (l *Ledger) SetWeight(name string, weight *float64, now time.Time) (p Reporter, err error) {
 	if err := record.CheckName(name); err != nil {
 		return p, err
@@ -289,16 +289,16 @@ func (l *Ledger) SetWeight(name string, weight *float64, now time.Time) (p Repor
 	return p, err
 }
 
-// Status is how much a ledger holds.
+// Status is the size of a ledger.
 type Status struct {
 	Reports   int64  `json:"reports"`   // that are kept
-	Reporters int64  `json:"reporters"` // likewise
+	Reporters int64  `json:"reporters"` // that are kept
 	Due       int    `json:"due"`       // decisions that are not carried out yet
 	Bytes     int64  `json:"bytes"`     // of the file
 	Error     string `json:"error,omitempty"`
 }
 
-// Status is quick, whatever the ledger holds.
+// Status takes little time, whatever the size of the ledger.
 func (l *Ledger) Status() (s Status, err error) {
 	err = l.view(func(t *txn) error {
 		s.Reports, s.Reporters = t.count(buckets.CountReports), t.count(buckets.CountReporters)

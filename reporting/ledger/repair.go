@@ -16,10 +16,10 @@ import (
 
 const damagedSuffix = ".damaged"
 
-// Repair copies every record of a damaged file that is right into a new one, counts lost
-// tallies anew, and keeps the damaged file as NAME.damaged. A file that is sound stays as
-// it is. Records that nothing leads to any more are searched for in all pages. The ledger
-// must not be open. Errors wrap ErrVersion where the file is of a newer version: it is left alone.
+// Repair copies every sound record of a damaged file into a new one, recounts lost tallies, and
+// keeps the damaged file as NAME.damaged. It looks in all pages for records that nothing leads
+// to. A sound file is left alone, and so is one of a newer version, for which the error wraps
+// ErrVersion. The ledger must not be open.
 func Repair(o Options) (done Repaired, err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -45,7 +45,7 @@ func Repair(o Options) (done Repaired, err error) {
 		return done, fmt.Errorf("ledger %s: %w", o.Path, err)
 	}
 	if len(done.Faults) == 0 {
-		done.Faults = found.Faults // a page's head was read more leniently
+		done.Faults = found.Faults // the lenient reading accepted them
 	}
 	if done.Tallies, err = recount(o, fresh, done.Reports); err != nil {
 		return done, err
@@ -54,12 +54,11 @@ func Repair(o Options) (done Repaired, err error) {
 	return done, errors.Join(store.ReplaceFile(o.Path, fresh, done.Damaged))
 }
 
-// recountBatch is how many reports there are for each pass of a recount, which has their
-// tallies in memory.
+// recountBatch is the number of reports for each pass of a recount, which keeps their tallies in
+// memory.
 const recountBatch = 500_000
 
-// recount opens the new file and counts the tallies that are lost: each report that
-// stands is its reporter's word.
+// recount opens the new file and recounts the lost tallies from the reports that count.
 func recount(o Options, path string, reports int64) (n int, err error) {
 	o.Path = path
 	l, err := Open(o)
@@ -80,7 +79,7 @@ func recount(o Options, path string, reports int64) (n int, err error) {
 	return n, errors.Join(err, l.Close())
 }
 
-// recountLost counts the tallies of a pass.
+// recountLost recounts the tallies of one pass.
 func (t *txn) recountLost(mine func(record.Key) bool) (map[record.Key]*record.Tally, error) {
 	lost := map[record.Key]*record.Tally{}
 	cursor := t.reports.Cursor()
@@ -100,7 +99,7 @@ func (t *txn) recountLost(mine func(record.Key) bool) (map[record.Key]*record.Ta
 	return lost, nil
 }
 
-// recountReport adds a report to those of its tallies that are lost.
+// recountReport adds a report to its lost tallies.
 func (t *txn) recountReport(lost map[record.Key]*record.Tally, mine func(record.Key) bool, n uint64, r *record.Report) {
 	for _, k := range record.KeysOf(r.Set, r.Anchors) {
 		if !mine(k) {

@@ -9,7 +9,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/trust"
 )
 
-// reporter reads the row of a name; nil where there is none.
+// reporter reads the reporter of a name; nil if there is none.
 func (t *txn) reporter(name string) (*record.Reporter, error) {
 	data := t.reporters.Get([]byte(name))
 	if data == nil {
@@ -19,14 +19,14 @@ func (t *txn) reporter(name string) (*record.Reporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	if known := t.rows[r.Id]; known != nil {
+	if known := t.rows[r.ID]; known != nil {
 		return known, nil
 	}
-	t.rows[r.Id] = r
+	t.rows[r.ID] = r
 	return r, nil
 }
 
-// reporterByID likewise.
+// reporterByID reads the reporter of a number; nil if there is none.
 func (t *txn) reporterByID(id uint32) (*record.Reporter, error) {
 	if r := t.rows[id]; r != nil {
 		return r, nil
@@ -38,19 +38,19 @@ func (t *txn) reporterByID(id uint32) (*record.Reporter, error) {
 	return t.reporter(string(name))
 }
 
-// newReporter makes a row.
+// newReporter makes a reporter.
 func (t *txn) newReporter(name string, now time.Time) (*record.Reporter, error) {
 	n, err := t.reporters.NextSequence()
 	if err != nil {
 		return nil, err
 	}
 	now = now.Truncate(time.Second).UTC()
-	r := &record.Reporter{Name: name, Id: uint32(n), First: now, Last: now, Reputation: trust.Reputation{At: now}, Dirty: true}
-	t.rows[r.Id] = r
+	r := &record.Reporter{Name: name, ID: uint32(n), First: now, Last: now, Reputation: trust.Reputation{At: now}, Dirty: true}
+	t.rows[r.ID] = r
 	if err := t.add(buckets.CountReporters, 1); err != nil {
 		return nil, err
 	}
-	return r, t.names.Put(binary.BigEndian.AppendUint32(nil, r.Id), []byte(name))
+	return r, t.names.Put(binary.BigEndian.AppendUint32(nil, r.ID), []byte(name))
 }
 
 // experience adds to a reporter's reputation.
@@ -59,7 +59,7 @@ func (t *txn) experience(r *record.Reporter, confirmed, refuted float64, now tim
 	r.Dirty = true
 }
 
-// weight is what the reporter's word counts now.
+// weight returns the weight of a report that is made now.
 func (l *Ledger) weight(r *record.Reporter, trap bool, now time.Time) Weight {
 	switch {
 	case r != nil && r.Fixed:
@@ -72,7 +72,7 @@ func (l *Ledger) weight(r *record.Reporter, trap bool, now time.Time) Weight {
 	return record.NewWeight(l.opt.Model.Weight(r.Reputation, now))
 }
 
-// flush writes the rows that a job has changed.
+// flush writes the reporters that a job has changed.
 func (t *txn) flush() error {
 	for _, r := range t.rows {
 		if !r.Dirty {

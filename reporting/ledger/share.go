@@ -7,27 +7,27 @@ import (
 	"github.com/spambloom/spambloom/reporting/ledger/record"
 )
 
-// No party may use up what all share. The parts of it that each may have:
+// The parts of a shared resource that one party may use.
 const (
 	reporterShare = 0.25 // a reporter
 	trustedShare  = 0.5  // a spam trap, and a reporter in whose name an administrator reports
-	originShare   = 0.75 // all reports that come one way: by one program that speaks for others
+	originShare   = 0.75 // all reports of one origin: of one program that reports for others
 )
 
-// CostUnit is the Cost of an Entry that takes all the room of a period.
+// CostUnit is the Cost of an Entry that takes the whole room of a period.
 const CostUnit = 1_000_000_000
 
-// keptUnit is how many signatures count as one kept report.
+// keptUnit is the number of signatures up to which a report counts as one kept report.
 const keptUnit = 16
 
-// ErrShare is wrapped where an entry is refused since its reporter, or the program
-// that speaks for the reporter, has used up its share. Others are not concerned.
+// ErrShare is the error for an entry whose reporter or origin has used up its share. Other
+// parties are not affected.
 var ErrShare = errors.New("share used up")
 
-// ErrPeriodShare is ErrShare of what the filters hold in one period.
+// ErrPeriodShare is the ErrShare for the room in the filters in one period.
 var ErrPeriodShare = fmt.Errorf("%w until the next period", ErrShare)
 
-// parties are those on whose shares a report is booked.
+// parties returns the parties on whose shares a report is booked.
 func parties(reporter, origin string) []record.Party {
 	list := []record.Party{{Kind: record.PartyReporter, Name: reporter}}
 	if origin != "" {
@@ -36,7 +36,7 @@ func parties(reporter, origin string) []record.Party {
 	return list
 }
 
-// share reads what a party has taken; an empty one where that is nothing.
+// share reads the share of a party; an empty one if there is none.
 func (t *txn) share(p record.Party) (*record.Share, error) {
 	data := t.shares.Get(p.Key())
 	if data == nil {
@@ -45,7 +45,7 @@ func (t *txn) share(p record.Party) (*record.Share, error) {
 	return record.DecodeShare(data)
 }
 
-// putShare writes it, or deletes what says nothing.
+// putShare writes a share, or removes an empty one.
 func (t *txn) putShare(p record.Party, s *record.Share) error {
 	if s.Kept <= 0 && s.Names <= 0 && s.Via == "" && s.Used == [2]int64{} {
 		return t.shares.Delete(p.Key())
@@ -53,14 +53,14 @@ func (t *txn) putShare(p record.Party, s *record.Share) error {
 	return t.shares.Put(p.Key(), s.Encode())
 }
 
-// units is what a report counts as in the share of those that are kept: nobody can
-// check that a request names one message only.
+// units returns the number of kept reports that a report counts as. The daemon cannot check
+// that its signatures belong to one message.
 func units(signatures int) int64 { return int64(signatures+keptUnit-1) / keptUnit }
 
-// most is the part of all that a share is, at least one.
+// most returns the size of a share, at least 1.
 func most(part float64, all int64) int64 { return max(int64(part*float64(all)), 1) }
 
-// refuseShare says whose share an entry would take too much of; nil: it may be entered.
+// refuseShare returns refused if an entry would exceed a share.
 func (w *entering) refuseShare() (refused, err error) {
 	for _, p := range parties(w.e.Reporter, w.e.Origin) {
 		s, err := w.share(p)
@@ -102,7 +102,7 @@ func (w *entering) overShare(p record.Party, s *record.Share) error {
 	return nil
 }
 
-// book takes an entry into the shares; isNew says that its reporter was not known.
+// book adds an entry to the shares of its parties. isNew reports whether its reporter is new.
 func (w *entering) book(isNew bool) error {
 	for _, p := range parties(w.e.Reporter, w.e.Origin) {
 		s, err := w.share(p)
@@ -127,8 +127,7 @@ func (w *entering) book(isNew bool) error {
 	return nil
 }
 
-// keep adds a report to those that are kept in the shares, or with a negative sign
-// takes it away.
+// keep adds a report to the kept ones of its parties, or with a negative sign subtracts it.
 func (t *txn) keep(r *record.Report, sign int64) error {
 	row, err := t.reporterByID(r.Reporter)
 	if err != nil {
@@ -154,7 +153,7 @@ func (t *txn) keep(r *record.Report, sign int64) error {
 	return nil
 }
 
-// dropShare forgets the share of a reporter who is forgotten.
+// dropShare removes the share of a reporter who is removed.
 func (t *txn) dropShare(reporter string) error {
 	p := record.Party{Kind: record.PartyReporter, Name: reporter}
 	s, err := t.share(p)

@@ -7,8 +7,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Standing is what the ledger holds of one report's message: parts that stand listed, or
-// that stand revoked.
+// Standing is a part of one report's message that is listed or revoked.
 type Standing struct {
 	Set     signature.Set
 	Class   uint8
@@ -16,15 +15,15 @@ type Standing struct {
 	At      time.Time // of the report, or of the revocation
 }
 
-// Standing calls visit for every report whose parts stand listed or revoked, for filters
-// that have lost them. It stops at the first error, which it returns.
+// Standing calls visit for every report with parts that are listed or revoked, for filters that
+// have lost them. It returns the first error of visit, and stops there.
 func (l *Ledger) Standing(visit func(Standing) error) error {
 	return l.view(func(t *txn) error {
 		c := t.reports.Cursor()
 		for key, data := c.First(); key != nil; key, data = c.Next() {
 			r, err := record.DecodeReport(data)
 			if err != nil {
-				continue // Check names it
+				continue // Check reports it
 			}
 			if err := t.standingOf(r, visit); err != nil {
 				return err

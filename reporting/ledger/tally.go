@@ -7,7 +7,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/ledger/record"
 )
 
-// tally reads a tally; an empty one where there is none.
+// tally reads a tally; an empty one if there is none.
 func (t *txn) tally(k record.Key) (*record.Tally, error) {
 	data := t.tallies.Get(k[:])
 	if data == nil {
@@ -16,7 +16,7 @@ func (t *txn) tally(k record.Key) (*record.Tally, error) {
 	return record.DecodeTally(data)
 }
 
-// putTally writes a tally, or deletes one of which nothing is left to say.
+// putTally writes a tally, or removes an empty one.
 func (t *txn) putTally(k record.Key, y *record.Tally) error {
 	if len(y.Inline) == 0 && y.More == 0 && len(y.Past) == 0 {
 		return t.tallies.Delete(k[:])
@@ -24,7 +24,7 @@ func (t *txn) putTally(k record.Key, y *record.Tally) error {
 	return t.tallies.Put(k[:], y.Encode())
 }
 
-// opinionOf is a reporter's word in a tally.
+// opinionOf returns the opinion of a reporter in a tally.
 func (t *txn) opinionOf(k record.Key, y *record.Tally, reporter uint32) (record.Opinion, bool, error) {
 	for _, o := range y.Inline {
 		if o.Reporter == reporter {
@@ -42,7 +42,7 @@ func (t *txn) opinionOf(k record.Key, y *record.Tally, reporter uint32) (record.
 	return o, err == nil, err
 }
 
-// addOpinion counts a reporter's word.
+// addOpinion adds a reporter's opinion to a tally.
 func (t *txn) addOpinion(k record.Key, y *record.Tally, o record.Opinion) error {
 	y.Sums[o.Stance()] += o.Weight
 	if len(y.Inline) < record.MaxInline {
@@ -53,7 +53,7 @@ func (t *txn) addOpinion(k record.Key, y *record.Tally, o record.Opinion) error 
 	return t.opinions.Put(record.OpinionKey(k, o.Reporter), o.Append(nil))
 }
 
-// removeOpinion takes a reporter's word out of the count; its report stays known.
+// removeOpinion removes a reporter's opinion from a tally, which remembers its report.
 func (t *txn) removeOpinion(k record.Key, y *record.Tally, o record.Opinion) error {
 	y.Sums[o.Stance()] = max(y.Sums[o.Stance()]-o.Weight, 0)
 	y.Remember(o.Report)
@@ -67,7 +67,7 @@ func (t *txn) removeOpinion(k record.Key, y *record.Tally, o record.Opinion) err
 	return t.opinions.Delete(record.OpinionKey(k, o.Reporter))
 }
 
-// eachOpinion visits all words in a tally, until visit is false.
+// eachOpinion visits all opinions in a tally, until visit returns false.
 func (t *txn) eachOpinion(k record.Key, y *record.Tally, visit func(record.Opinion) bool) error {
 	for _, o := range y.Inline {
 		if !visit(o) {

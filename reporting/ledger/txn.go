@@ -9,8 +9,8 @@ import (
 	"github.com/spambloom/spambloom/reporting/ledger/record"
 )
 
-// txn is a transaction with its buckets at hand. Reporters are read once and written
-// at the end of a job, as a job may change one several times.
+// txn is a transaction with its buckets. Reporters are read once and written at the end of a
+// job, because a job may change one several times.
 type txn struct {
 	l *Ledger
 
@@ -27,12 +27,12 @@ func newTxn(tx *bolt.Tx, l *Ledger) *txn {
 		reporters: tx.Bucket(buckets.Reporters), names: tx.Bucket(buckets.Names), due: tx.Bucket(buckets.Due), shares: tx.Bucket(buckets.Shares),
 		rows: map[uint32]*record.Reporter{},
 	}
-	// Numbers only grow: half of each page would stay empty.
+	// Numbers only grow, so that half of each page would stay empty.
 	t.reports.FillPercent, t.by.FillPercent = 0.95, 0.8
 	return t
 }
 
-// report reads one report; nil where it was forgotten.
+// report reads one report; nil if it has expired.
 func (t *txn) report(n uint64) (*record.Report, error) {
 	key := buckets.NewNumber(n)
 	data := t.reports.Get(key[:])
@@ -51,7 +51,7 @@ func (t *txn) putReport(n uint64, r *record.Report) error {
 	return t.reports.Put(key[:], r.Encode())
 }
 
-// count is a number that is kept beside what it counts; add changes it.
+// count reads a count in the bucket meta; add changes it.
 func (t *txn) count(of []byte) int64 { return buckets.Count(t.meta, of) }
 
 func (t *txn) add(of []byte, n int64) error {

@@ -11,28 +11,28 @@ import (
 	"github.com/spambloom/spambloom/reporting/ledger/record"
 )
 
-// Undo asks for the reports of a reporter to be taken back.
+// Undo withdraws the reports and revocations of a reporter.
 type Undo struct {
 	Reporter string
 	Since    time.Time // those made then or later
 	At       time.Time // now
-	DryRun   bool      // say what would be done
+	DryRun   bool      // only count
 }
 
-// Undone says what was.
+// Undone is the result of an Undo.
 type Undone struct {
 	Reports     int // that no longer count
-	Revocations int // likewise
-	Delisted    int // of the reports, those of which a part has lost the quorum: a decision is due
-	Standing    int // of the revocations, those of which a part had the quorum: the filters keep it
+	Revocations int // that no longer count
+	Delisted    int // of Reports, those of which a part has lost the quorum; a decision is due
+	Standing    int // of Revocations, those of which a part had the quorum; the filters keep it
 }
 
-// undoBatch is how many reports one transaction takes back.
+// undoBatch is the number of reports that one transaction withdraws.
 const undoBatch = 200
 
-// Withdraw takes back what a reporter said: it no longer counts, and what was listed
-// and has lost the quorum is due for revocation, see Due. Nobody's reputation changes.
-// When it returns nil, that is on disk; after an error, a part of it may be.
+// Withdraw withdraws the reports and revocations of a reporter. They no longer count, and a
+// revocation is due for each message that has lost the quorum, see Due. Nobody's reputation
+// changes. When the error is nil, that is on disk; after an error, a part of it may be.
 func (l *Ledger) Withdraw(u Undo) (sum Undone, err error) {
 	below := uint64(0)
 	for {
@@ -69,8 +69,8 @@ func (l *Ledger) planStep(u Undo, below uint64) (done Undone, next uint64, err e
 	return done, next, err
 }
 
-// withdraw takes back the reports below a number, at most undoBatch; next is where to go
-// on, 0 at the end.
+// withdraw withdraws at most undoBatch reports below a number. next is the number to continue
+// with; 0 at the end.
 func (t *txn) withdraw(u Undo, below uint64) (done Undone, next uint64, err error) {
 	row, err := t.reporter(u.Reporter)
 	if err != nil || row == nil {
@@ -103,8 +103,8 @@ func (t *txn) withdraw(u Undo, below uint64) (done Undone, next uint64, err erro
 	return done, next, nil
 }
 
-// withdrawOne takes back what still counts of one report: a part may have been said
-// anew, taken back or refuted, and the rest not.
+// withdrawOne withdraws the part of one report that still counts. The rest was renewed,
+// withdrawn or refuted before.
 func (t *txn) withdrawOne(n uint64, r *record.Report, u Undo, done *Undone) error {
 	tallies := map[record.Key]*record.Tally{}
 	sum := func(k record.Key) Weight { return tallies[k].Sums[r.Stance()] }
@@ -136,7 +136,7 @@ func (t *txn) withdrawOne(n uint64, r *record.Report, u Undo, done *Undone) erro
 	}
 	for k, o := range mine {
 		y := tallies[k]
-		y.Sums[r.Stance()] += o.Weight // which is taken away with the opinion
+		y.Sums[r.Stance()] += o.Weight // removeOpinion subtracts it
 		if err := t.removeOpinion(k, y, o); err != nil {
 			return err
 		}
@@ -173,12 +173,12 @@ func (d *Undone) count(s Stance, lost bool) {
 	}
 }
 
-// expireBatch is how many reports, and reporters, one call of Expire looks at.
+// expireBatch is the number of reports, and of reporters, that one call of Expire reads.
 const expireBatch = 200
 
-// Expire forgets reports that are older than Memory, and reporters of whom there is
-// nothing left to know. It returns whether there may be more of them: it takes some
-// hundreds at a time, so that others' reports do not wait.
+// Expire removes reports older than Memory, and reporters whose reputation has faded. It
+// returns whether there may be more. One call removes some hundreds at most, so that other
+// transactions do not wait.
 func (l *Ledger) Expire(now time.Time) (more bool, err error) {
 	oldest := now.Add(-l.opt.Memory)
 	due := false
@@ -206,7 +206,7 @@ func (l *Ledger) Expire(now time.Time) (more bool, err error) {
 	return more, err
 }
 
-// first is the oldest report; number 0 where there is none, nil where it is damaged.
+// first returns the oldest report: number 0 if there is none, and nil if it is damaged.
 func (t *txn) first(now time.Time) (n uint64, oldest *record.Report) {
 	key, data := t.reports.Cursor().First()
 	if len(key) != len(buckets.Number{}) {
@@ -222,15 +222,15 @@ func (t *txn) first(now time.Time) (n uint64, oldest *record.Report) {
 	return n, oldest
 }
 
-// ahead is what is known of reports that were made while the clock was ahead.
+// ahead describes reports from a time when the clock was ahead.
 type ahead struct {
 	below uint64    // of their numbers
 	at    time.Time // they were made before
 }
 
-// madeAt is when a report was made at the latest. Of one that is of the future, since the
-// clock was ahead then, that is the time of the next one that is not: or it would keep
-// all reports after it from being forgotten until that future has come.
+// madeAt returns the latest possible time of a report. If the clock was ahead, a report has a
+// time in the future; then it is the time of the next report with a credible one. Otherwise
+// the report would keep all later ones from expiring until that time.
 func (t *txn) madeAt(n uint64, at, now time.Time) time.Time {
 	limit := now.Add(slack)
 	if !at.After(limit) {
@@ -249,8 +249,8 @@ func (t *txn) madeAt(n uint64, at, now time.Time) time.Time {
 	return t.ahead.at
 }
 
-// forget deletes a report and all that names it; of a damaged one, nil, only itself, as
-// nobody knows what names it.
+// forget removes a report and all references to it. Of a damaged one, nil, it removes only
+// the report, because its references are unknown.
 func (t *txn) forget(n uint64, r *record.Report) error {
 	key := buckets.NewNumber(n)
 	if err := t.reports.Delete(key[:]); err != nil {
@@ -282,8 +282,8 @@ func (t *txn) forget(n uint64, r *record.Report) error {
 	return errors.Join(t.add(buckets.CountReports, -1), t.keep(r, -1))
 }
 
-// sweep forgets reporters whose reports and experiences have all faded. Each call looks
-// at some, where the one before has stopped.
+// sweep removes reporters whose reports have expired and whose reputation has faded. Each call
+// reads some, from where the previous one has stopped.
 func (t *txn) sweep(now time.Time) error {
 	faded := now.Add(-max(t.l.opt.Memory, 10*t.l.opt.Model.HalfLife))
 	c := t.reporters.Cursor()
@@ -304,11 +304,11 @@ func (t *txn) sweep(now time.Time) error {
 	}
 	next := slices.Clone(name)
 	for _, r := range gone {
-		delete(t.rows, r.Id)
+		delete(t.rows, r.ID)
 		if err := t.reporters.Delete([]byte(r.Name)); err != nil {
 			return err
 		}
-		if err := t.names.Delete(binary.BigEndian.AppendUint32(nil, r.Id)); err != nil {
+		if err := t.names.Delete(binary.BigEndian.AppendUint32(nil, r.ID)); err != nil {
 			return err
 		}
 		if err := t.dropShare(r.Name); err != nil {

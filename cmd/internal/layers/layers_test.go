@@ -139,9 +139,10 @@ var inTests = map[string][]string{
 
 	"cmd/internal/queue": {"bloomdb"},
 
-	"reporting/backup": {"signature", "reporting/trust"},
-	"reporting/desk":   {"reporting/desk/desktest", "reporting/trust"},
-	"reporting/server": {"reporting/client", "reporting/desk/desktest", "reporting/trust"},
+	"reporting/backup":         {"signature", "reporting/trust"},
+	"reporting/ledger/buckets": {"signature"},
+	"reporting/desk":           {"reporting/desk/desktest", "reporting/trust"},
+	"reporting/server":         {"reporting/client", "reporting/desk/desktest", "reporting/trust"},
 
 	"cmd/bloomlab/yancho":      {"cmd/bloomlab/labtest"},
 	"cmd/bloomlab/retouched":   {"cmd/bloomlab/labtest"},

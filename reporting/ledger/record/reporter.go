@@ -12,7 +12,7 @@ import (
 // Reporter is a reporter, with its reputation.
 type Reporter struct {
 	Name        string
-	Id          uint32
+	ID          uint32
 	First, Last time.Time // whole seconds
 	Reputation  trust.Reputation
 	Override    Weight // where fixed
@@ -28,7 +28,7 @@ const rowBytes = 4 + 8*7 + 8 + 1
 // Encode returns the form of the reporter in the file, without the name.
 func (r *Reporter) Encode() []byte {
 	b := make([]byte, 0, rowBytes)
-	b = binary.BigEndian.AppendUint32(b, r.Id)
+	b = binary.BigEndian.AppendUint32(b, r.ID)
 	for _, v := range []uint64{
 		uint64(r.First.Unix()), uint64(r.Last.Unix()),
 		math.Float64bits(r.Reputation.Confirmed), math.Float64bits(r.Reputation.Refuted), uint64(r.Reputation.At.Unix()),
@@ -50,7 +50,7 @@ func DecodeReporter(name string, b []byte) (*Reporter, error) {
 	at := func(i int) uint64 { return binary.BigEndian.Uint64(b[4+8*i:]) }
 	instant := func(i int) time.Time { return time.Unix(int64(at(i)), 0).UTC() }
 	r := &Reporter{
-		Name: name, Id: binary.BigEndian.Uint32(b), First: instant(0), Last: instant(1),
+		Name: name, ID: binary.BigEndian.Uint32(b), First: instant(0), Last: instant(1),
 		Reputation: trust.Reputation{Confirmed: math.Float64frombits(at(2)), Refuted: math.Float64frombits(at(3)), At: instant(4)},
 		Reports:    at(5), Revocations: at(6), Override: Weight(at(7)), Fixed: b[rowBytes-1] == 1,
 	}
