@@ -178,7 +178,7 @@ func TestReportAddressRefusals(t *testing.T) {
 	}
 	h.fromThisMachine(attachedTo(harness.Text(), harness.Message(harness.Text())))
 	testenv.Eventually(t, "mail without a login is refused", func() bool {
-		return strings.Contains(h.Log(), "dsn=5.7.1, status=bounced (reports are taken from users who log in to send mail")
+		return strings.Contains(h.Log(), "dsn=5.7.1, status=bounced (reports are accepted only from users who log in to send mail")
 	})
 	if got := h.h.news(); len(got) > 0 {
 		t.Errorf("the daemon heard %q", got)
