@@ -23,9 +23,9 @@ const (
 
 const noteScaled = "scaled down: measured on 160 kbit; the number of trials goes with m, since a trial hits a wanted bit with the chance k/m"
 
-// framing has an attacker who wants a chosen innocent message listed. He makes up
-// messages until he has some that together set all its bits, sends those as spam,
-// and honest users report them. That takes a hash that he can compute.
+// framing simulates an attacker who wants a chosen innocent message listed. The attacker
+// makes up messages until some of them together set all its bits, and sends these as
+// spam, which honest users report. This requires a hash that the attacker can compute.
 func framing() lab.Experiment {
 	return lab.Experiment{
 		Name:   "framing",

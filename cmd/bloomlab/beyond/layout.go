@@ -142,7 +142,7 @@ type blocked struct {
 	cells []filter.Cell
 }
 
-// Reset takes an empty filter in the place of the one that was filled.
+// Reset takes an empty filter instead of the one that was filled.
 func (b *blocked) Reset() { b.Bits = lab.Must(filter.NewBits(b.shape)) }
 
 // join is the program's: of the other's bits, block by block.

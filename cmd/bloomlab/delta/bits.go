@@ -59,7 +59,7 @@ func lineOf(r *rand.Rand, s filter.BitsShape, load float64) (there [lineBits]boo
 // entropy is the least that a new key's bits take on average for a reader who does
 // not know which keys there are, in bits a key: how many new keys a line has, which is
 // Poisson; of how many of them a section's bit is new; and where those stand in the
-// section. That two of a line's bits are the same is left out, and that lines differ
+// section. That two of a line's bits are the same is omitted, and that lines differ
 // in how full they are.
 func entropy(s filter.BitsShape, held, n float64) float64 {
 	load := n * float64(span(s)) / float64(s.Lines)

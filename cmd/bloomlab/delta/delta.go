@@ -39,7 +39,7 @@ var layouts = []struct {
 	{"two lines", filter.BitsShape{K: 8, Span: 2}.Fit(capacity, target)},
 }
 
-// Experiments has the one.
+// Experiments returns the only one.
 func Experiments() []lab.Experiment {
 	e := lab.Experiment{
 		Name:    "delta",

@@ -45,7 +45,7 @@ func (g geometry) rows(scale float64) []lab.Cell {
 	return cells
 }
 
-// absentRow is held against the equation.
+// absentRow is compared with the equation.
 func (g geometry) absentRow(scale float64) lab.Cell {
 	want := g.absent(scale)
 	return lab.Cell{

@@ -31,7 +31,7 @@ func flowOf(seconds, counts, report, snapshots float64) flow {
 	}
 }
 
-// totals are the sums over what was measured, held against those of the equations.
+// totals are the sums over what was measured, compared with those of the equations.
 func totals(rows []lab.Row) []lab.Derived {
 	measured := make(map[string]float64)
 	for _, row := range rows {

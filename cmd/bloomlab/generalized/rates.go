@@ -37,7 +37,7 @@ func (s geometry) falsePositive(n, p0 float64) float64 {
 	return math.Pow(zeros, float64(s.M)*q0) * math.Pow(1-zeros, float64(s.M)*q1)
 }
 
-// falsePositiveSimplified is f_p with k0 and k1 in the place of b0 and b1
+// falsePositiveSimplified is f_p with k0 and k1 instead of b0 and b1
 // (Eq. 16), good where m is much larger than both.
 func (s geometry) falsePositiveSimplified(n, p0 float64) float64 {
 	zeros := s.zeros(n, p0)

@@ -62,7 +62,7 @@ var misprints = map[string]struct {
 	"4 k1=4 F_n computed": {3.068, "Eq. 22 to 24: u = exp(-6*256/131072) = 0.98835, 1 - (u + (1-u)/3)^2 (u + (1-u)*2/3)^4 = 0.0307."},
 }
 
-// computed has the row's columns by the formulas, held against the printed
+// computed has the row's columns by the formulas, compared with the printed
 // values. Table 7 prints f_p by Eq. 16, so there both are shown.
 func (t table) computed(r row) lab.Trial {
 	trial := lab.Trial{Fixed: true}

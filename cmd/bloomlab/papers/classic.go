@@ -35,7 +35,7 @@ func validSize(m uint64, k int) error {
 //
 //	positions -> Set -> Has; filters of equal m and k -> Or
 //
-// Reads may run at the same time as each other, but not as a write.
+// Reads may run concurrently with each other, but not with a write.
 type Classic struct {
 	m     uint64
 	k     int
@@ -64,7 +64,7 @@ func (c *Classic) Ones() uint64 { return c.ones }
 // Fill is the share of set bits, 0 to 1.
 func (c *Classic) Fill() float64 { return float64(c.ones) / float64(c.m) }
 
-// Error is the chance, from the bits as they stand, that a key never added is
+// Error is the chance, from the actual bits, that a key never added is
 // found: Fill^k.
 func (c *Classic) Error() float64 { return math.Pow(c.Fill(), float64(c.k)) }
 
@@ -89,7 +89,7 @@ func (c *Classic) Has(positions []uint64) bool {
 // Bit reads the bit at pos < m.
 func (c *Classic) Bit(pos uint64) bool { return c.words[pos>>6]>>(pos&63)&1 != 0 }
 
-// SetBit sets the bit at pos < m and says whether it was clear.
+// SetBit sets the bit at pos < m and reports whether it was clear.
 func (c *Classic) SetBit(pos uint64) bool {
 	w := &c.words[pos>>6]
 	was := *w >> (pos & 63) & 1
@@ -98,7 +98,7 @@ func (c *Classic) SetBit(pos uint64) bool {
 	return was == 0
 }
 
-// ClearBit clears the bit at pos < m and says whether it was set. Every key that
+// ClearBit clears the bit at pos < m and reports whether it was set. Every key that
 // has this position is then no longer found.
 func (c *Classic) ClearBit(pos uint64) bool {
 	w, bit := &c.words[pos>>6], uint64(1)<<(pos&63)

@@ -49,14 +49,14 @@ type Cells interface {
 // a key has k, and whose least is its count. A count is never below the number
 // of the key's insertions, as long as that is at most Max and states were joined as
 // merge.go says. How often it is above has no formula; the paper and the laboratory
-// simulate it. The paper's deletion is left out: no experiment has one.
+// simulate it. The paper's deletion is omitted: no experiment has one.
 //
 // The program's own counting filter is filter.Counts: refined, with all cells of a key
 // in one cache line and a split store that has an escape value in the flag's
 // place, for many writers. Counting has the paper's freedom instead: any k,
 // cells anywhere, both extensions, both stores.
 //
-// Reads may run at the same time as each other, but not as a write.
+// Reads may run concurrently with each other, but not with a write.
 type Counting struct {
 	extension Extension
 	k         int

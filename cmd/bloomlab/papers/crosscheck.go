@@ -36,7 +36,7 @@ const maxClasses = 64
 // With one class it is the dual filter that the paper compares with (Tabataba &
 // Hashemi, "Improving False Positive in Bloom Filter", 2011).
 //
-// Queries may run at the same time as each other, but not as a Set.
+// Queries may run concurrently with each other, but not with a Set.
 type CrossCheck struct {
 	main    *Classic
 	classes []*Classic

@@ -58,7 +58,7 @@ type Retouching struct {
 // An OR with another filter brings cleared bits back. Where filters are joined,
 // the cleared bits must be kept beside them as a mask.
 //
-// Reads may run at the same time as each other, but not as Clear.
+// Reads may run concurrently with each other, but not with Clear.
 type Retouched struct {
 	bits      *Classic
 	selection Selection
@@ -129,7 +129,7 @@ func (r *Retouched) pick(positions []uint64) uint64 {
 	return best
 }
 
-// better says whether bit x is to be cleared rather than bit y. Ratios are
+// better reports whether bit x is to be cleared rather than bit y. Ratios are
 // compared by their cross products; a bit without any false positive of v_B has an
 // infinite one.
 func (r *Retouched) better(x, y uint64) bool {

@@ -59,7 +59,7 @@ func NewCountingVector(m uint64, live bool) (*CountingVector, error) {
 	return v, nil
 }
 
-// fits says what is wrong with the vector for a filter.
+// fits returns what is wrong with the vector for a filter.
 func (v *CountingVector) fits(bloom *Classic) error {
 	if v == nil {
 		return errors.New("no counting vector")

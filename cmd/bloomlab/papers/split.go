@@ -17,7 +17,7 @@ type SplitShape struct {
 	Limit uint32
 }
 
-// Valid says what is wrong with a shape from outside.
+// Valid returns what is wrong with a shape from outside.
 func (s SplitShape) Valid() error {
 	if s.Bits < 1 || s.Bits > 16 {
 		return fmt.Errorf("s is %d bits, must be 1 to 16", s.Bits)
@@ -58,7 +58,7 @@ func (s SplitShape) Largest() uint32 {
 // The program's own store, filter.Counts, has no flag but an escape value, and takes
 // less memory for the counts that mail has.
 //
-// Reads may run at the same time as each other, but not as a write.
+// Reads may run concurrently with each other, but not with a write.
 type Split struct {
 	shape  SplitShape
 	chunk  uint64 // cells of a chunk

@@ -34,7 +34,7 @@ func minHash(m signature.Message) (minima [minHashes]uint64, ok bool) {
 	return minima, len(words) >= 3
 }
 
-// minHashMatch says whether more than half of the minima are equal.
+// minHashMatch reports whether more than half of the minima are equal.
 func minHashMatch(original, copied []byte) bool {
 	a, okA := minHash(signature.Parse(original))
 	b, okB := minHash(signature.Parse(copied))

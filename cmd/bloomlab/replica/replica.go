@@ -1,7 +1,6 @@
-// Package replica measures how many varied copies of a reported spam are known
-// again, kind of variation by kind, and how much innocent mail is hit. It owns the
-// choice of messages, the judging and the figures; the copies are package
-// variation's.
+// Package replica measures how many varied copies of a reported spam are recognised, by
+// kind of variation, and how much innocent mail is hit. It owns the choice of messages,
+// the judging and the figures. Package variation makes the copies.
 //
 //	corpus -> choose -> for each spam, in a database of its own:
 //	                      Report(original); Judge(copy of each kind) -> Row
@@ -23,8 +22,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// MinWords is the number of words that a spam needs to be chosen: with fewer it
-// has too little text for what the kinds change.
+// MinWords is the least number of words of a chosen spam. With fewer words it has too
+// little text for the variations.
 const MinWords = 50
 
 // Options of a run.

@@ -1,13 +1,13 @@
-// Package retouched does the simulations of Donnet, Baynat, Friedman, "Retouched
+// Package retouched repeats the simulations of Donnet, Baynat, Friedman, "Retouched
 // Bloom Filters: Allowing Networked Applications to Flexibly Trade Off False
 // Positives Against False Negatives" (2006), section IV.B, Fig. 5 and 6,
-// with papers.Retouched. The case study of section V is left out: its traces are
+// with papers.Retouched. The case study of section V is omitted: its traces are
 // not public, and its numbers contradict each other (at m = 60,000 the peak
 // success rate is 0.642 in one paragraph and 0.7218 in the next).
 //
 //	world.draw: A, filter, F_P -> world.retouch for each variant
 //	  -> s (Fig. 5); Delta f_P, Delta f_N, chi (Fig. 6), at each beta
-//	meanField -> the same numbers computed, which the measured ones are held against
+//	meanField -> the same numbers computed, which the measured ones are compared with
 //
 // The paper prints its figures without numbers. What it says in words stands as
 // the printed value of a row or in its note.

@@ -171,7 +171,7 @@ func sentences(text string) []string {
 	return list
 }
 
-// beginsEmptyLine says whether text begins with an empty line, blanks apart.
+// beginsEmptyLine reports whether text begins with an empty line, blanks apart.
 func beginsEmptyLine(text string) bool {
 	rest, ok := strings.CutPrefix(strings.TrimLeft(text, " "), "\n")
 	return ok && strings.HasPrefix(strings.TrimLeft(rest, " "), "\n")

@@ -88,5 +88,5 @@ func (d *draw) words(n int) string {
 
 var names = strings.Fields("Andrea Bernard Carla Dmitri Elena Frank Gupta Hannah Igor Julia Karim Linda Miguel Nora Oscar Paula Quentin Rosa Stefan Tamara Ursula Victor Wendy Xavier Yusuf Zoe")
 
-// Rebuilt says whether Vary makes an original of its own.
+// Rebuilt reports whether Vary makes an original of its own.
 func (k Kind) Rebuilt() bool { return k.base != nil }
