@@ -17,7 +17,7 @@ import (
 
 const paper = "Yan & Cho 2006 (CS-TR-973), "
 
-// Experiments are all of the paper, in its order.
+// Experiments returns all experiments of the paper, in its order.
 func Experiments() []lab.Experiment {
 	all := []lab.Experiment{table1(), table2()}
 	for _, s := range simulations {
