@@ -132,7 +132,7 @@ func (v *victim) round(r *rand.Rand, out []float64) {
 	out[5] = v.byChance(r, secret, chosen)
 }
 
-// next is the public digest of a message that nobody has seen before.
+// next is the public digest of a message that was not seen before.
 func (v *victim) next(r *rand.Rand) signature.Digest {
 	binary.BigEndian.PutUint64(v.message[:], r.Uint64())
 	binary.BigEndian.PutUint64(v.message[8:], r.Uint64())

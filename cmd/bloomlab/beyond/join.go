@@ -82,7 +82,7 @@ func setKeys(r *rand.Rand, filters []bloom) {
 	}
 }
 
-// absentFound asks all filters for the same layoutKeys keys that nobody set.
+// absentFound queries all filters for the same layoutKeys keys that were never set.
 func absentFound(r *rand.Rand, filters []bloom, share []float64) {
 	var found [8]int
 	for range layoutKeys {

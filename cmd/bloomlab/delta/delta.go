@@ -1,4 +1,4 @@
-// Package delta has the experiment on what a new signature takes in a delta of a
+// Package delta has the experiment on the size of a new signature in a delta of a
 // spam filter: the program's code of lines beside other codes of the same bits, beside
 // lists of digests, and beside the entropy (delta).
 package delta

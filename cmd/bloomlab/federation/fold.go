@@ -14,7 +14,7 @@ import (
 
 const (
 	threshold = 20     // sightings from which on a message is bulk
-	absent    = 20_000 // messages asked for that nobody has seen
+	absent    = 20_000 // unseen messages that are looked up
 	present   = 5_000  // of the day
 )
 
@@ -77,8 +77,8 @@ func falseCount(keys float64, s filter.CountsShape) float64 {
 	return sum
 }
 
-// tell fills a geometry's rows and returns how many they are.
-func (c *counted) tell(r *rand.Rand, d *day, g geometry, m memory, out []float64) int {
+// fill writes the rows of a geometry and returns their number.
+func (c *counted) fill(r *rand.Rand, d *day, g geometry, m memory, out []float64) int {
 	out[0], out[1], out[2] = m.parts.all/m.union, m.parts.beside/m.union, 0
 	for range absent {
 		h := papers.DrawHash(r)
@@ -92,7 +92,7 @@ func (c *counted) tell(r *rand.Rand, d *day, g geometry, m memory, out []float64
 	at := 3
 	for _, n := range g.folded {
 		f := c.fold(n)
-		f.tell(d, some, middle, out[at:])
+		f.fill(d, some, middle, out[at:])
 		at += 4
 		if g.oneSize() {
 			out[at] = (partsOf(f.apart).all + f.bytes()) / m.union
@@ -102,9 +102,9 @@ func (c *counted) tell(r *rand.Rand, d *day, g geometry, m memory, out []float64
 	return at
 }
 
-// tell fills the rows of a fold, of messages of the day of any kind and of those that
+// fill writes the rows of a fold, of messages of the day of any kind and of those that
 // were seen 10 to 19 times.
-func (f fold) tell(d *day, some, middle []int, out []float64) {
+func (f fold) fill(d *day, some, middle []int, out []float64) {
 	high, by, low, crossed := 0, 0, 0, 0
 	for _, m := range some {
 		switch off := f.count(d.hashes[m]) - d.truth[m]; {

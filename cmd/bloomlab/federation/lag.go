@@ -112,7 +112,7 @@ func lateCounts() lab.Trial {
 	}}
 }
 
-// changed are the cells that all sites' deltas tell in a second.
+// changed returns the cells in all sites' deltas of a second.
 func changed(seconds float64) float64 {
 	cells := reportRate * (meanSignatures*8 + sketchEntries*4)
 	for _, s := range allSites() {

@@ -33,7 +33,7 @@ var geometries = []geometry{
 	{"one size for all", 0, []int{0, 10, 50, 90}},
 }
 
-// oneSize says that all sites' filters have the same lines.
+// oneSize reports whether all sites' filters have the same lines.
 func (g geometry) oneSize() bool { return g.cells == 0 }
 
 // shape is not rounded up to whole blocks, as filter.SizeCounts is: at full size that
@@ -66,9 +66,9 @@ func held(scale float64) lab.Trial {
 					if i == 0 {
 						counts = m
 					}
-					out = out[c.tell(r, d, g, m, out):]
+					out = out[c.fill(r, d, g, m, out):]
 				}
-				tellReports(r, scale, counts, out)
+				fillReports(r, scale, counts, out)
 			}
 		},
 	}
@@ -89,7 +89,7 @@ func (p *partBytes) add(part *filter.Part, code int) {
 	p.beside += float64(part.Bytes()) - float64(code)
 }
 
-// day is what all sites see, message by message.
+// day has the messages of all sites.
 type day struct {
 	hashes   []filter.Hash
 	truth    []int
@@ -220,8 +220,8 @@ func reportRows() []lab.Cell {
 		ratio("all filters, all generations: all parts, beside the code", ""))
 }
 
-// tellReports draws a week of reports.
-func tellReports(r *rand.Rand, scale float64, counts memory, out []float64) {
+// fillReports draws a week of reports.
+func fillReports(r *rand.Rand, scale float64, counts memory, out []float64) {
 	week := weekly / scale
 	total := memory{partBytes{countKeep * counts.parts.all, countKeep * counts.parts.beside}, countKeep * counts.union}
 	for i, f := range []struct {

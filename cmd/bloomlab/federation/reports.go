@@ -8,7 +8,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
-// The filters of reports are sized as package bloomdb does for what the federation
+// The filters of reports are sized as in package bloomdb for what the federation
 // reports in the time that is kept: five weeks.
 const (
 	keptWeeks = 5

@@ -43,7 +43,7 @@ func snapshots() lab.Trial {
 	}}
 }
 
-// followed is what became of all sites' snapshots.
+// followed is the result for all sites' snapshots.
 type followed struct {
 	rate      float64 // bytes a second
 	daily     float64

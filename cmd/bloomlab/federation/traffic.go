@@ -15,7 +15,7 @@ import (
 // intervals are how often counts are published, in seconds.
 var intervals = []float64{1, 5, 15, 60}
 
-// What a record takes beside what it tells, in bytes: head, signature and HMAC; the
+// The overhead of a record, in bytes: head, signature and HMAC; the
 // head of a filter's section; Redis' protocol, TCP and IP around it.
 const (
 	recordHead  = 55 + 64 + 33 // with a site name of 8

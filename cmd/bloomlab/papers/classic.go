@@ -26,7 +26,7 @@ func validSize(m uint64, k int) error {
 	return nil
 }
 
-// Classic is the Bloom filter as Bloom described it ("Space/Time Trade-offs in
+// Classic is the Bloom filter as described by Bloom ("Space/Time Trade-offs in
 // Hash Coding with Allowable Errors", CACM 13(7), 1970; Yan & Cho section II):
 // m bits, of which a key has k anywhere. It takes positions, so that it works
 // with every hash family: Universal, Chunks, the lanes of a Hash. The papers
@@ -75,8 +75,8 @@ func (c *Classic) Set(positions []uint64) {
 	}
 }
 
-// Has asks for a key by its k positions: true for every key that was added, and
-// for another one with the chance that Error tells.
+// Has reports whether a key is found at its k positions: true for every added key, and
+// for another one with the chance Error.
 func (c *Classic) Has(positions []uint64) bool {
 	for _, pos := range positions {
 		if !c.Bit(pos) {

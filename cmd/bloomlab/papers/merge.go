@@ -21,7 +21,7 @@ import (
 // too high less often than those of any sum of cells, for one filter's memory a
 // site. The program does so.
 
-// compatible names both sides where two filters cannot be merged.
+// compatible returns an error that names both sides if two filters cannot be merged.
 func (c *Counting) compatible(other *Counting) error {
 	if c.extension != other.extension || c.k != other.k || c.cells.Size() != other.cells.Size() || c.max != other.max {
 		return fmt.Errorf("counting filter (%v) cannot be merged with one of (%v)", c.parameters(), other.parameters())

@@ -33,7 +33,7 @@ func (s Selection) String() string {
 	return selectionNames[s]
 }
 
-// Retouching says how a Retouched filter chooses.
+// Retouching configures the choice of a Retouched filter.
 type Retouching struct {
 	Selection Selection
 	A         *CountingVector // v_A, over the members; for MinimumFN and RatioSelection
@@ -146,7 +146,7 @@ func (r *Retouched) better(x, y uint64) bool {
 	return r.a.At(x)*by < r.a.At(y)*bx
 }
 
-// Has asks for a key by its positions.
+// Has reports whether a key is found at its positions.
 func (r *Retouched) Has(positions []uint64) bool { return r.bits.Has(positions) }
 
 // Cleared is s, the number of bits that were cleared: what the selection costs

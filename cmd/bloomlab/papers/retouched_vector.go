@@ -59,7 +59,7 @@ func NewCountingVector(m uint64, live bool) (*CountingVector, error) {
 	return v, nil
 }
 
-// fits returns what is wrong with the vector for a filter.
+// fits returns an error if the vector does not fit a filter.
 func (v *CountingVector) fits(bloom *Classic) error {
 	if v == nil {
 		return errors.New("no counting vector")
@@ -102,7 +102,7 @@ func (l *keyLists) add(pos uint64) {
 	l.head[pos] = int32(len(l.entries) - 1)
 }
 
-// clear tells the vector that a bit was cleared.
+// clear updates the vector after a bit was cleared.
 func (v *CountingVector) clear(pos uint64) {
 	if v.keys != nil {
 		for e := v.keys.head[pos]; e >= 0; e = v.keys.entries[e].next {

@@ -17,7 +17,7 @@ type SplitShape struct {
 	Limit uint32
 }
 
-// Valid returns what is wrong with a shape from outside.
+// Valid returns an error for a shape out of bounds.
 func (s SplitShape) Valid() error {
 	if s.Bits < 1 || s.Bits > 16 {
 		return fmt.Errorf("s is %d bits, must be 1 to 16", s.Bits)

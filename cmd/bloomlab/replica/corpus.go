@@ -23,7 +23,7 @@ type Message struct {
 	Mail *variation.Mail // nil: too broken to be varied
 }
 
-// Corpus is mail that people have sorted.
+// Corpus is mail sorted by hand.
 type Corpus struct{ Spams, Ham []Message }
 
 // maxArchive bounds an unpacked archive, in bytes.

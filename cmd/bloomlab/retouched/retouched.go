@@ -23,7 +23,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
-// Experiments are those of the two figures.
+// Experiments returns those of the two figures.
 func Experiments() []lab.Experiment { return []lab.Experiment{fig5(), fig6()} }
 
 // expected has the outcomes of all variants, computed once; nil for the live one.
@@ -190,7 +190,7 @@ func chiCells() []lab.Cell {
 	return cells
 }
 
-// noteChi says what the paper's words about Fig. 6 have wrong.
+// noteChi returns the errors of the paper's text about Fig. 6.
 func noteChi(cells []lab.Cell) {
 	last := len(betas) - 1
 	note := func(variant, beta int, text string) { cells[variant*len(betas)+beta].Note = text }

@@ -171,7 +171,7 @@ func (p *Part) decode(raw []byte) error {
 	return nil
 }
 
-// isText tells what a reader reads: no attachment.
+// isText reports whether a part is text that a reader sees, not an attachment.
 func (p *Part) isText() bool {
 	if p.Type != "text/plain" && p.Type != "text/html" {
 		return false
@@ -181,7 +181,7 @@ func (p *Part) isText() bool {
 	})
 }
 
-// texts are the parts that a reader reads.
+// texts returns the parts that a reader sees.
 func (m *Mail) texts() []*Part { return m.Root.texts(nil) }
 
 func (p *Part) texts(list []*Part) []*Part {
@@ -194,7 +194,7 @@ func (p *Part) texts(list []*Part) []*Part {
 	return list
 }
 
-// Text is the visible text, roughly: what the first text part says.
+// Text returns the approximate visible text: that of the first text part.
 func (m *Mail) Text() string {
 	for _, p := range m.texts() {
 		if text := p.visible(); strings.TrimSpace(text) != "" {

@@ -45,7 +45,7 @@ type draw struct {
 // the same.
 func (k Kind) Vary(seed uint64, from *Material, m *Mail, raw []byte) (original, copied []byte, ok bool) {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(k.Name + "\x00" + m.Name)) // a hash takes everything
+	_, _ = h.Write([]byte(k.Name + "\x00" + m.Name)) // writing to a hash cannot fail
 	d := &draw{rand.New(rand.NewPCG(seed, h.Sum64())), from}
 	original, c := raw, m.clone()
 	if k.base != nil {
