@@ -65,7 +65,7 @@ func (x *exchangeStatus) lines(w io.Writer, now time.Time) {
 	}
 	fmt.Fprintf(w, "redis\t%s\n", state)
 	if len(x.Refused) > 0 {
-		fmt.Fprintf(w, "refused\t%s, from unknown sites\n", refusals(x.Refused))
+		fmt.Fprintf(w, "refused\t%s, from an unknown site\n", refusals(x.Refused))
 	}
 	if m := x.MovedAside; m != nil {
 		fmt.Fprintf(w, "foreign stream\tmoved aside %d times, last %s, ended with %d-%d: another client writes to this site's stream\n",

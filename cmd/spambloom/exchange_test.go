@@ -38,7 +38,7 @@ func TestStatusTextExchange(t *testing.T) {
 		want, not      []string
 	}{
 		{"connected", `{"connected":true,"refused":{"stranger":5},"last_error":"dial: refused","last_error_at":"2026-11-21T10:00:00Z",` + sites + `}`,
-			[]string{"\nredis             connected\nrefused           5 stranger, from unknown sites\n", "\nlast redis error  2 h ago (resolved): dial: refused\n",
+			[]string{"\nredis             connected\nrefused           5 stranger, from an unknown site\n", "\nlast redis error  2 h ago (resolved): dial: refused\n",
 				"\nSITE  HEARD    LAG  GAPS  REFUSED\nmx2   3 s ago  4    1     7 full, 2 invalid\nmx3   never    0    0     0\n"},
 			[]string{"sites", "lag"}},
 		{"not connected", `{"connected":false,"last_error":"dial: refused","last_error_at":"2026-11-21T11:59:00Z","sites":[]}`,
