@@ -57,8 +57,8 @@ const (
   75  the queue is full, or the daemon cannot do it now
   76  the daemon has another version, or another program answered
   77  no permission
-  130 interrupted by SIGINT between two messages; a hint tells where to resume
-The daemon's 69, 74 and 75 occur only if queueing fails or --no-queue is given.`
+  130 interrupted by SIGINT between two messages; a hint shows how to resume
+69, and the daemon's 74 and 75, occur only if queueing fails or --no-queue is given.`
 	stopsAt = `
 The exit code is that of the first failure. After 69 to 77 the command stops;
 otherwise it continues.`

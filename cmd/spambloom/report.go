@@ -73,10 +73,10 @@ wins. A message that was revoked can be reported again at once, but it is spam o
 if it is reported again in a later period. report prints when that period begins.
 
 If the daemon is away or cannot accept a report now, the report is queued on this
-disk, after those queued before. The queue holds 1,000 reports, and 250 of one
-REPORTER named with --as. The next report or revocation delivers the queue, and so
-does flush; spambloom status prints its length. A report counts from its delivery.
-With --no-queue the command fails instead.
+disk, after those queued before. The queue holds at most 1,000 reports, and at most
+250 of one REPORTER named with --as. The next report or revocation delivers the
+queue, and so does flush; spambloom status prints its length. A report counts from
+its delivery. With --no-queue the command fails instead.
 
 With --attached, the command understands feedback reports (ARF, RFC 5965), which
 mailbox providers send. It uses the message that the complaint is about. Fraud is
@@ -92,8 +92,8 @@ func (c *cli) reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report [FILE...]",
 		Short: "report messages as spam",
-		Long: `report reports messages as spam: the next copies, here and on the other sites of
-the federation, are called spam.
+		Long: `report marks messages as spam: the next copies, here and on the other sites of the
+federation, are called spam.
 
 If the daemon keeps classes ([reports] classes), the header and check also name the
 class. Of several classes, malware takes precedence, then phish, scam and bulk.` + reportHelp,
