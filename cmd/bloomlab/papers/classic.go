@@ -28,10 +28,9 @@ func validSize(m uint64, k int) error {
 
 // Classic is the Bloom filter as described by Bloom ("Space/Time Trade-offs in
 // Hash Coding with Allowable Errors", CACM 13(7), 1970; Yan & Cho section II):
-// m bits, of which a key has k anywhere. It takes positions, so that it works
-// with every hash family: Universal, Chunks, the lanes of a Hash. The papers
-// build on it; the program's own filter is filter.Bits, which costs fewer cache
-// misses.
+// m bits, of which a key has k anywhere. It accepts positions, and so supports every
+// hash family: Universal, Chunks, the lanes of a Hash. The papers build on it. The
+// program's own filter is filter.Bits, which has fewer cache misses.
 //
 //	positions -> Set -> Has; filters of equal m and k -> Or
 //
@@ -116,11 +115,10 @@ func (c *Classic) Reset() {
 	c.ones = 0
 }
 
-// Or joins other, which must have the same m and k and hash functions: the
-// filter then finds every key that one of the two found (Yan & Cho section III,
-// "signature database merging"). Its error is that of a filter into which all
-// keys of both were set: a filter that is to be merged must be sized for the
-// union. Nothing is changed on an error.
+// Or joins other, which must have the same m, k and hash functions. The filter then
+// finds every key that one of the two found (Yan & Cho section III, "signature database
+// merging"). Its error is that of a filter with all keys of both, so filters to be
+// merged must be sized for the union. On an error nothing is changed.
 func (c *Classic) Or(other *Classic) error {
 	if c.m != other.m || c.k != other.k {
 		return fmt.Errorf("bloom filter of m=%d k=%d cannot take one of m=%d k=%d", c.m, c.k, other.m, other.k)

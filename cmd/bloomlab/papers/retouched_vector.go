@@ -14,11 +14,10 @@ const maxCounting = 1 << 32
 // counts once for a bit, even if two of its positions are equal; the paper counts
 // it twice.
 //
-// A static vector is the paper's: when a bit is cleared, its own count falls to 0
-// and nothing else. A live one knows its keys, and takes those that a cleared bit
-// removes out of all their other bits too, so that it says at any time how many
-// keys are still there to lose or to remove. It takes some 16 bytes more for each
-// position of a key.
+// A static vector is the paper's: when a bit is cleared, only its own count becomes 0. A
+// live vector stores its keys. It removes the keys of a cleared bit from all their other
+// bits as well, so it always counts the keys that can still be lost or removed. It takes
+// some 16 bytes more for each position of a key.
 type CountingVector struct {
 	counts []uint32
 	keys   *keyLists // nil: static

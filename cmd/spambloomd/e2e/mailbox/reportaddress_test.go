@@ -170,7 +170,7 @@ func TestReportAddressRefusals(t *testing.T) {
 				t.Fatal(err)
 			}
 			said := regexp.MustCompile(`\s+`).ReplaceAllString(string(text), " ")
-			if !strings.Contains(said, "no message is attached") || !strings.Contains(said, "forward the message as attachment") {
+			if !strings.Contains(said, "no message is attached") || !strings.Contains(said, "forward the message as an attachment") {
 				t.Errorf("the sender is not told what to do:\n%s", text)
 			}
 			return true
