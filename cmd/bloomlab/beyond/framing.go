@@ -11,9 +11,9 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// The filter that is attacked holds 10,000 messages at 16 bits each. A filter of
-// 160 Mbit with 10 million is a thousand times as large: a crafted message hits a
-// wanted bit a thousand times as rarely, and all else is equal.
+// The attacked filter holds 10,000 messages at 16 bits each. In a filter of 160 Mbit with
+// 10 million messages, which is a thousand times as large, a crafted message hits a wanted
+// bit a thousand times less often; everything else is equal.
 const (
 	framingKeys  = 10_000
 	framingBits  = 16 * framingKeys
@@ -50,8 +50,8 @@ func wanted(fill float64) (p [framingK + 1]float64) {
 	return p
 }
 
-// expected are the mean number of crafted spams and of trials: each of u bits is
-// hit by a trial with the chance k/m, and the last of them after m/k H_u.
+// expected returns the mean numbers of crafted spams and of trials. A trial hits each of u
+// bits with the chance k/m, and the last of them after m/k H_u trials.
 func expected(fill float64) (spams, trials float64) {
 	harmonic := 0.0
 	for u, p := range wanted(fill) {
@@ -173,7 +173,7 @@ func (v *victim) craft(r *rand.Rand, chosen signature.Digest) (spams []signature
 	return spams, trials
 }
 
-// byChance counts the reports of any messages until the chosen one is listed.
+// byChance counts the reports of arbitrary messages until the chosen one is listed.
 func (v *victim) byChance(r *rand.Rand, secret *signature.Keyed, chosen signature.Digest) float64 {
 	positions := keyedPositions(secret, chosen)
 	for reports := 0; ; reports++ {

@@ -32,9 +32,9 @@ func Experiments() []lab.Experiment {
 	return experiments
 }
 
-// tooRare is the expected number of false positives below which a structure is
-// simulated only once: a thousand rounds would show zeros, at the greatest cost of
-// all, since these are the largest filters.
+// tooRare is the expected number of false positives below which a structure is simulated
+// only once. A thousand rounds would show only zeros, at the greatest cost, because these
+// filters are the largest.
 const tooRare = 1e-3
 
 func (t table) experiment() lab.Experiment {
@@ -87,10 +87,9 @@ func (t table) trial(structures []structure) lab.Trial {
 
 func falsePositiveName(structure string) string { return structure + ": false positives" }
 
-// falsePositiveCell is compared with the number of false positives that is computed.
-// Its deviation is computed too, since few rounds tell little of it: that number is
-// Poisson, and varies with the filling besides. Two events more keep the tolerance
-// honest where there are none.
+// falsePositiveCell is compared with the computed number of false positives. Its deviation
+// is computed too, because few rounds cannot measure it: the number is Poisson, and also
+// varies with the filling. Two more events keep the tolerance valid if there are none.
 func falsePositiveCell(name string, printed float64, e estimate, queries int, note string) lab.Cell {
 	expected := e.rate * float64(queries)
 	variance := expected + expected*expected*e.spread

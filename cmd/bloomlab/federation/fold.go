@@ -55,8 +55,7 @@ func (g geometry) absentRow(scale float64) lab.Cell {
 	}.Expect(want)
 }
 
-// absent is the sum over the sites of the chance that a message is counted which they
-// have not seen.
+// absent returns the sum over the sites of the chance that an unseen message is counted.
 func (g geometry) absent(scale float64) float64 {
 	sum := 0.0
 	for rank := 1; rank <= sites; rank++ {
@@ -139,8 +138,8 @@ func (d *day) samples(r *rand.Rand) (some, middle []int) {
 	return some, middle
 }
 
-// fold is some sites apart and the others as one filter, of the lines that the
-// keys of all of them want, or of those that all have.
+// fold has some separate sites, and the others as one filter. That filter has the lines
+// for the keys of all of them, or the lines common to all.
 type fold struct {
 	apart, folded []*filter.Counts
 	lines         uint64
@@ -157,7 +156,7 @@ func (c *counted) fold(n int) fold {
 	return f
 }
 
-// count is the sum over the sites apart, and the least of the folded filter's cells.
+// count returns the sum over the separate sites and the least of the folded filter's cells.
 func (f fold) count(h filter.Hash) int {
 	sum := 0
 	for _, site := range f.apart {
@@ -210,8 +209,8 @@ func (f fold) bytes() float64 {
 // lineCells is the number of cells of a line of filter.Counts.
 const lineCells = 128
 
-// overlap are the first and the last of n lines in which a key can stand that
-// stands in a line of m: both are the same part of the range of the key's lane.
+// overlap returns the first and the last of n lines that a key in a given line of m can
+// have: both are the same part of the range of the key's lane.
 func overlap(line, m, n uint64) (first, last uint64) {
 	return line * n / m, ((line+1)*n - 1) / m
 }

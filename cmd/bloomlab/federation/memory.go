@@ -9,16 +9,15 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
-// scale is what messages, reports and filters are divided by where all that is held
-// is drawn. The cells of a block, the keys of a line and the sites stay as they are,
-// and with them all rows, but that filters are rounded up to whole blocks.
+// scale is the divisor of messages, reports and filters where the held data is drawn. The
+// cells of a block, the keys of a line and the sites are not scaled. All rows are
+// therefore the same, except that filters are rounded up to whole blocks.
 const scale = 500
 
-// countKeep is how many generations of counts are kept.
+// countKeep is the number of kept generations of counts.
 const countKeep = 2
 
-// geometry is how large the sites' counting filters are, and how many of them are
-// folded.
+// geometry is the size of the sites' counting filters, and the number of folded ones.
 type geometry struct {
 	name   string
 	cells  float64 // a key of the site's own; 0: eight a key of the union
@@ -36,7 +35,7 @@ var geometries = []geometry{
 // oneSize reports whether all sites' filters have the same lines.
 func (g geometry) oneSize() bool { return g.cells == 0 }
 
-// shape is not rounded up to whole blocks, as filter.SizeCounts is: at full size that
+// shape is not rounded up to whole blocks, unlike filter.SizeCounts. At full size this
 // makes no difference.
 func (g geometry) shape(keys, union float64) filter.CountsShape {
 	if g.oneSize() {
@@ -45,9 +44,9 @@ func (g geometry) shape(keys, union float64) filter.CountsShape {
 	return filter.CountsShape{Lines: uint64(keys*g.cells/lineCells) + 1}
 }
 
-// held draws a day of counts and a week of reports of all sites, one to scale, and
-// keeps them as a receiver does. One draw is of so many messages that another comes
-// out the same, but for the last digits.
+// held draws a day of counts and a week of reports of all sites, divided by scale, and
+// stores them like a receiver. A draw has so many messages that another one differs only
+// in the last digits.
 func held(scale float64) lab.Trial {
 	var cells []lab.Cell
 	for _, g := range geometries {
@@ -74,14 +73,14 @@ func held(scale float64) lab.Trial {
 	}
 }
 
-// memory of all sites' parts, and of one filter into which all were put, in bytes.
+// memory is that of all sites' parts, and of one filter of their union, in bytes.
 type memory struct {
 	parts partBytes
 	union float64
 }
 
-// partBytes is what parts take in all, and what of that is not code: what a part
-// needs to find a block, and to change it.
+// partBytes is the memory of parts, and the part of it that is not code: the indexes to
+// find and change a block.
 type partBytes struct{ all, beside float64 }
 
 func (p *partBytes) add(part *filter.Part, code int) {
@@ -95,7 +94,7 @@ type day struct {
 	truth    []int
 	arrivals []arrival
 	keys     [sites]int // distinct messages of each site
-	union    float64    // bytes of one filter into which all count
+	union    float64    // bytes of one filter with the counts of all
 }
 
 // arrival is one message at one site.
@@ -170,7 +169,7 @@ func drawDay(r *rand.Rand, scale float64) *day {
 	return d
 }
 
-// counted is what the sites' filters of one geometry have come to.
+// counted has the sites' filters of one geometry after a day.
 type counted struct{ site [sites]*filter.Counts }
 
 func (d *day) count(g geometry) *counted {

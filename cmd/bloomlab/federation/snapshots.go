@@ -74,7 +74,7 @@ func followSnapshots(seconds float64) (f followed) {
 	return f
 }
 
-// published is what a site publishes in a second, snapshots and heartbeats omitted.
+// published returns a site's bytes per second, without snapshots and heartbeats.
 type published struct{ bytes, records float64 }
 
 // publishes is by the equations. A report is two records, each of one section.

@@ -5,11 +5,11 @@
 //
 //	workload (alpha, case) -> Iterative, Classic -> rows, compared with model
 //
-// The paper prints neither sizes nor numbers, only curves of its equations. The
-// paper's column therefore has its equations at our sizes: k = 5 and, as the 0.031
-// = 2^-5 of section 4.3.3 demands, m/n for which a Bloom filter of n keys is half
-// full. The rows are compared with a mean-field model, which also shows by how much
-// the equations are off. The structure is filter.Iterative.
+// The paper prints neither sizes nor numbers, only curves of its equations. The paper's
+// column therefore has its equations at our sizes: k = 5 and, because of the 0.031 = 2^-5
+// of section 4.3.3, the m/n at which a Bloom filter of n keys is half full. The rows are
+// compared with a mean-field model, which also shows the errors of the equations. The
+// structure is filter.Iterative.
 package iterative
 
 import (

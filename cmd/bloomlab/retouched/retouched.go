@@ -9,8 +9,8 @@
 //	  -> s (Fig. 5); Delta f_P, Delta f_N, chi (Fig. 6), at each beta
 //	meanField -> the same numbers computed, which the measured ones are compared with
 //
-// The paper prints its figures without numbers. What it says in words stands as
-// the printed value of a row or in its note.
+// The paper prints its figures without numbers. Numbers in its text are the printed values
+// of rows, or are in their notes.
 package retouched
 
 import (
@@ -44,9 +44,9 @@ const systematic = 0.003
 
 const whyMeanField = "4 standard errors, and 0.3 % for the terms of 1/|F_P| that the computed value leaves out"
 
-// around is the tolerance of a mean against a computed value: standard errors, and
-// a systematic part. deviation is at least what a round deviates by; it is stated
-// beforehand, since few rounds tell little of it.
+// around is the tolerance of a mean against a computed value: standard errors, and a
+// systematic part. deviation is a bound on the deviation of a round. It is given in advance,
+// because few rounds cannot measure it.
 func around(deviation, systematic float64) func(lab.Summary) float64 {
 	return func(s lab.Summary) float64 {
 		return lab.Sigmas*deviation/math.Sqrt(float64(max(1, s.Rounds))) + systematic

@@ -18,8 +18,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Mail is a message taken apart. It is not changed by the kinds, which work on
-// copies.
+// Mail is a parsed message. Kinds do not change it; they work on copies.
 type Mail struct {
 	Name   string            // tells it from others, and is a part of the seed
 	Header []signature.Field // without what describes the body
@@ -45,8 +44,8 @@ const (
 
 var errTooMany = fmt.Errorf("more than %d parts, or parts nested deeper than %d", maxParts, maxDepth)
 
-// Parse takes a message apart. It is not lenient: a message with broken
-// parts is an error, for its copies would differ in more than the kind says.
+// Parse parses a message. It is strict: a message with broken parts is an error, because
+// its copies would differ in more than the variation.
 func Parse(name string, raw []byte) (*Mail, error) {
 	m := signature.Parse(raw)
 	mail := &Mail{Name: name}

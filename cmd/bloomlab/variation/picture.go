@@ -11,9 +11,8 @@ import (
 	"unicode"
 )
 
-// A picture mail shows text as a picture. The letters are no real ones: each has
-// a pattern of its own, 5 by 7 points large, which is what a picture's features
-// are made of.
+// A picture mail shows text as a picture. The letters are not real ones: each has its own
+// pattern of 5 by 7 points, which produces the features of the picture.
 const (
 	glyphWidth  = 5
 	glyphHeight = 7
