@@ -34,7 +34,7 @@ func catalog() []lab.Experiment {
 	)
 }
 
-// names are those that a command line may have.
+// names returns the names of all experiments, and "all".
 func names() []string {
 	var names []string
 	for _, e := range catalog() {
@@ -43,7 +43,7 @@ func names() []string {
 	return append(names, "all")
 }
 
-// choose finds experiments by their names, each once, in the order of the list.
+// choose returns the named experiments, each once, in the order of the list.
 func choose(wanted []string) ([]lab.Experiment, error) {
 	for _, name := range wanted {
 		if known := names(); !slices.Contains(known, name) {

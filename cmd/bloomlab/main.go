@@ -1,6 +1,6 @@
-// Command bloomlab reproduces the numbers of the papers that spambloom stands on,
-// and measures what they leave out. It owns the list of experiments, how rows are
-// printed and the exit codes.
+// Command bloomlab reproduces the numbers of the papers on which spambloom is based,
+// and measures what they omit. It owns the list of experiments, the form of the
+// output and the exit codes.
 //
 //	NAME... -> lab.Run -> rows -> table or JSON lines on stdout
 //	                           -> figures in --plot's folder
@@ -37,7 +37,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run does one command and returns its exit code.
+// run executes one command and returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := rootCommand(stdout, stderr)
 	root.SetArgs(args)
@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitCode(err)
 }
 
-// outsideError is the number of rows that are not within their tolerance.
+// outsideError is the number of rows outside their tolerance.
 type outsideError int
 
 func (n outsideError) Error() string {
@@ -81,17 +81,27 @@ func exitCode(err error) int {
 	return exUsage
 }
 
+// exitCodes ends the help of each command.
+const exitCodes = `
+Exit codes:
+  0    all rows are within their tolerance
+  1    some rows are not, or (with signatures --check) are below their aim
+  64   wrong usage
+  74   the results cannot be written
+  130  interrupted
+`
+
 func rootCommand(stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "bloomlab",
 		Short: "reproduce the numbers of the papers on Bloom filters",
 		Long: `bloomlab runs the experiments of the five papers whose filters spambloom uses,
-with this program's own filters, and holds what comes out against what the
-papers print. Where a paper is in error, the row says so and how to check it.
-With ` + "`signatures`" + ` it measures which varied copies of a spam are caught.
-
-Exit codes: 0 all rows within their tolerance, 1 some are not, 64 wrong usage,
-74 results that cannot be written, 130 interrupted.`,
+with this program's own filters, and compares the results with the printed
+numbers. If a paper is in error, the row has a note with a way to check it.
+` + "`bloomlab signatures`" + ` measures which varied copies of a spam are caught.`,
+		Example: `  bloomlab list
+  bloomlab run yancho-table1
+  bloomlab run all --rounds 1000 --plot figures`,
 		Version:       version.String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -99,6 +109,7 @@ Exit codes: 0 all rows within their tolerance, 1 some are not, 64 wrong usage,
 		RunE:          func(*cobra.Command, []string) error { return errors.New("no command given; try `bloomlab --help`") },
 	}
 	root.SetVersionTemplate(version.Text("bloomlab") + "\n")
+	root.SetUsageTemplate(root.UsageTemplate() + exitCodes)
 	root.AddCommand(listCommand(stdout), runCommand(stdout, stderr), signaturesCommand(stdout, stderr))
 	return root
 }

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/term"
 )
 
-// progress shows on a terminal how far the run is; in a pipe it shows nothing.
-// add may be called by many goroutines at a time.
+// progress shows the progress of a run on a terminal; in a pipe it shows nothing.
+// add may be called concurrently.
 type progress struct {
-	bar *progressbar.ProgressBar // nil: nobody looks
+	bar *progressbar.ProgressBar // nil: not a terminal
 }
 
 func newProgress(stderr io.Writer, work int) *progress {
@@ -33,7 +33,7 @@ func (p *progress) describe(name string) {
 
 func (p *progress) add(rounds int) {
 	if p.bar != nil {
-		_ = p.bar.Add(rounds) // a bar that cannot be drawn is no fault of the work
+		_ = p.bar.Add(rounds) // failing to draw the bar does not affect the run
 	}
 }
 

@@ -14,10 +14,10 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 )
 
-// maxRounds bounds --rounds: a hundred times what the papers took.
+// maxRounds bounds --rounds: a hundred times the rounds of the papers.
 const maxRounds = 100_000
 
-// runFlags are those of `bloomlab run`.
+// runFlags are the flags of run.
 type runFlags struct {
 	rounds, workers int
 	seed            uint64
@@ -31,12 +31,14 @@ func runCommand(stdout, stderr io.Writer) *cobra.Command {
 		Use:   "run NAME...",
 		Short: "run experiments; `all` runs every one",
 		Long: `Run experiments and print a row for each number of the paper: the printed value,
-the mean measured and the deviation of a round, the tolerance, and whether the
-mean is within it. Rows without a printed value are held against a formula, or
-against nothing ("-").
+the measured mean and the deviation of a round, the tolerance, and whether the
+mean is within it. Rows without a printed value are compared with a formula, or
+not at all ("-").
 
-For a seed and a number of rounds the results are the same on every machine,
-whatever the number of workers.`,
+A seed and a number of rounds determine the results on every machine, whatever
+the number of workers.`,
+		Example: `  bloomlab run yancho-table1
+  bloomlab run all --rounds 1000`,
 		ValidArgsFunction: completeNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			experiments, err := f.check(args)
@@ -50,27 +52,27 @@ whatever the number of workers.`,
 	fs.SortFlags = false
 	fs.IntVar(&f.rounds, "rounds", 100, "rounds of each simulation, `N` from 1 to 100000; deviations need 2")
 	fs.Uint64Var(&f.seed, "seed", 1, "`SEED` of all random numbers")
-	fs.BoolVar(&f.json, "json", false, "one JSON object a line")
+	fs.BoolVar(&f.json, "json", false, "print one JSON object per line")
 	fs.StringVar(&f.plot, "plot", "", "write the figures to `DIR`, as SVG and PNG")
-	fs.IntVar(&f.workers, "workers", 0, "`N` rounds at a time (default: one for each processor)")
+	fs.IntVar(&f.workers, "workers", 0, "run `N` rounds at a time (default: one per processor)")
 	return cmd
 }
 
-// check finds the experiments and what is wrong before anything is run.
+// check returns the experiments, or an error before anything is run.
 func (f runFlags) check(args []string) ([]lab.Experiment, error) {
 	if len(args) == 0 {
-		return nil, errors.New("no experiment named; `bloomlab list` has them, `bloomlab run all` runs them all")
+		return nil, errors.New("no experiment named; `bloomlab list` lists them, `bloomlab run all` runs them all")
 	}
 	if f.rounds < 1 || f.rounds > maxRounds {
-		return nil, fmt.Errorf("--rounds %d: 1 to %d", f.rounds, maxRounds)
+		return nil, fmt.Errorf("--rounds %d: want 1 to %d", f.rounds, maxRounds)
 	}
 	if f.workers < 0 || f.workers > 1024 {
-		return nil, fmt.Errorf("--workers %d: 0 to 1024", f.workers)
+		return nil, fmt.Errorf("--workers %d: want 0 to 1024", f.workers)
 	}
 	return choose(args)
 }
 
-// runAll runs one experiment after the other and prints each when it is done.
+// runAll runs the experiments in order, and prints each when it is finished.
 func runAll(ctx context.Context, experiments []lab.Experiment, f runFlags, stdout, stderr io.Writer) error {
 	if f.plot != "" {
 		if err := os.MkdirAll(f.plot, 0o777); err != nil {

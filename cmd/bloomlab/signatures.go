@@ -14,7 +14,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/variation"
 )
 
-// maxMessages bounds --messages: each has a database of its own on disk.
+// maxMessages bounds --messages: each message has its own database on disk.
 const maxMessages = 100_000
 
 // missedError is the number of rows below their aim.
@@ -24,7 +24,7 @@ func (n missedError) Error() string {
 	return fmt.Sprintf("kinds of variation below their aim: %d", int(n))
 }
 
-// signatureFlags are those of `bloomlab signatures`.
+// signatureFlags are the flags of signatures.
 type signatureFlags struct {
 	messages                           int
 	seed                               uint64
@@ -38,15 +38,16 @@ func signaturesCommand(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "signatures",
 		Short: "measure which varied copies of a reported spam are caught",
-		Long: `Report real spams, vary each in many ways, and print how many of the varied copies
-are caught, kind of variation by kind: "min-hash" is what rspamd's method
-catches of the same copies, "peer" the best of Razor, Pyzor, DCC and rspamd as it was
-measured in that row, on other copies, "aim" what we want, "by" the signatures that
-caught them. Rows below the aim are marked.
+		Long: `Report real spams, vary each in many ways, and print how many varied copies are
+caught, by kind of variation. "min-hash" is the share that rspamd's method catches
+of the same copies. "peer" is the best of Razor, Pyzor, DCC and rspamd, measured on
+other copies. "aim" is our aim, and "by" the signatures that caught the copies. Rows
+below the aim are marked.
 
-Each copy is judged by a database in which only its original was reported. For a
-seed the copies are the same on every machine.`,
-		Args: cobra.NoArgs,
+Each copy is judged by a database in which only its original was reported. A seed
+determines the copies on every machine.`,
+		Example: `  bloomlab signatures --corpus spamassassin.tar.xz`,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			kinds, err := f.chosen()
 			switch {
@@ -60,21 +61,21 @@ seed the copies are the same on every machine.`,
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&f.corpus, "corpus", "", "`PATH` of a folder with spam and ham in it, or of such a .tar.xz")
-	fs.IntVar(&f.messages, "messages", 200, "`N` spams are reported, 1 to 100000")
-	fs.Uint64Var(&f.seed, "seed", 1, "`SEED` of the choice and of all copies")
+	fs.StringVar(&f.corpus, "corpus", "", "`PATH` of a folder with the folders spam and ham, or of such a .tar.xz")
+	fs.IntVar(&f.messages, "messages", 200, "report `N` spams, 1 to 100000")
+	fs.Uint64Var(&f.seed, "seed", 1, "`SEED` of the choice of spams and of all copies")
 	fs.StringSliceVar(&f.kinds, "kinds", nil, "only these `KIND,...` of variation")
 	fs.BoolVar(&f.together, "together", false, "report all originals in one database")
 	fs.BoolVar(&f.pairs, "pairs", false, "print how much text copies share with the original, and judge nothing")
-	fs.BoolVar(&f.check, "check", false, "exit 1 where a row is below its aim")
-	fs.BoolVar(&f.json, "json", false, "one JSON object a line")
+	fs.BoolVar(&f.check, "check", false, "exit with 1 if a row is below its aim")
+	fs.BoolVar(&f.json, "json", false, "print one JSON object per line")
 	fs.BoolVar(&f.list, "list", false, "list the kinds of variation")
 	return cmd
 }
 
 func (f signatureFlags) chosen() ([]variation.Kind, error) {
 	if f.messages < 1 || f.messages > maxMessages {
-		return nil, fmt.Errorf("--messages %d: 1 to %d", f.messages, maxMessages)
+		return nil, fmt.Errorf("--messages %d: want 1 to %d", f.messages, maxMessages)
 	}
 	if len(f.kinds) == 0 {
 		return variation.Kinds(), nil
@@ -83,7 +84,7 @@ func (f signatureFlags) chosen() ([]variation.Kind, error) {
 	for _, name := range f.kinds {
 		k, ok := variation.Find(name)
 		if !ok {
-			return nil, fmt.Errorf("--kinds: no kind %q; `bloomlab signatures --list` has them", name)
+			return nil, fmt.Errorf("--kinds: unknown kind %q; `bloomlab signatures --list` lists them", name)
 		}
 		kinds = append(kinds, k)
 	}
@@ -107,7 +108,7 @@ func written(err error) error {
 
 func (f signatureFlags) run(cmd *cobra.Command, kinds []variation.Kind, stdout, stderr io.Writer) error {
 	if f.corpus == "" {
-		return errors.New("--corpus PATH is needed")
+		return errors.New("--corpus PATH is required")
 	}
 	c, err := replica.Read(cmd.Context(), f.corpus)
 	if err != nil {

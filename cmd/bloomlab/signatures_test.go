@@ -35,8 +35,8 @@ func TestSignaturesCommand(t *testing.T) {
 		{"json", []string{"--corpus", root, "--kinds", "base64", "--json"}, 0, `{"kind":"base64","copies":1,"caught":1,`},
 		{"pairs", []string{"--corpus", root, "--kinds", "base64", "--pairs"}, 0, "contain-3"},
 		{"list", []string{"--list"}, 0, "look-alikes-heavy"},
-		{"unknown kind", []string{"--kinds", "none"}, exUsage, `no kind "none"`},
-		{"no corpus", nil, exUsage, "--corpus PATH is needed"},
+		{"unknown kind", []string{"--kinds", "none"}, exUsage, `unknown kind "none"`},
+		{"no corpus", nil, exUsage, "--corpus PATH is required"},
 		{"no messages", []string{"--messages", "0"}, exUsage, "--messages 0"},
 	} {
 		var out, errs bytes.Buffer

@@ -13,13 +13,13 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 )
 
-// printTable writes the rows of one experiment, a line each, and below them the
-// reasons of the tolerances, by letters, and the notes, by numbers.
+// printTable writes the rows of one experiment, one line each. Below them it writes
+// the reasons for the tolerances, by letters, and the notes, by numbers.
 func printTable(w io.Writer, e lab.Experiment, rows []lab.Row) error {
 	var reasons, notes footnotes
 	var table bytes.Buffer
 	t := tabwriter.NewWriter(&table, 0, 0, 2, ' ', tabwriter.AlignRight)
-	width := 0 // of the names, which stand to the left
+	width := 0 // of the names, which are left-aligned
 	for _, row := range rows {
 		width = max(width, utf8.RuneCountInString(row.Cell))
 	}
@@ -56,10 +56,10 @@ func printTable(w io.Writer, e lab.Experiment, rows []lab.Row) error {
 	return err
 }
 
-// footnotes are texts that many rows refer to, each once.
+// footnotes are the different texts to which rows refer.
 type footnotes []string
 
-// add says where a text stands; an empty one stands nowhere.
+// add returns the index of a text; ok is false if the text is empty.
 func (f *footnotes) add(text string) (i int, ok bool) {
 	if text == "" {
 		return 0, false
@@ -81,7 +81,7 @@ func within(row lab.Row) string {
 	return "NO"
 }
 
-// decimal writes a number with four digits, and one that is not there as "-".
+// decimal formats a number with four digits, and NaN as "-".
 func decimal(x float64) string {
 	switch a := math.Abs(x); {
 	case math.IsNaN(x):

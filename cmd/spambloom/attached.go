@@ -10,28 +10,28 @@ import (
 )
 
 // attachedUsage is the help of --attached, for every verb that has it.
-const attachedUsage = "take the messages attached to a message (message/rfc822, feedback reports) in its place; one without any is refused"
+const attachedUsage = "instead of each message, use those attached to it (message/rfc822, feedback reports); a message without any is refused"
 
 // askerUsage is the help of --as, for the verbs of administrators.
-const askerUsage = "name or address of `WHO` asks for it (default: your login name)"
+const askerUsage = "name or address of the `ADMIN` who asks, for the log (default: your login name)"
 
-// messages reads the messages of names, or those attached to them. Only the caller
-// decides which: a sender who attaches a message to a spam must not choose what a
-// report of the spam lists.
+// messages reads the messages in the named files, or those attached to them. Only the
+// caller chooses between them: a sender who attaches a message to a spam must not
+// decide what a report of the spam lists.
 func (c *cli) messages(names []string, attached bool) iter.Seq2[input, error] {
 	if attached {
-		return unpacked(c.inputs(names))
+		return attachedMessages(c.inputs(names))
 	}
 	return c.inputs(names)
 }
 
-// unpacked puts the messages that are attached to a message in its place: that
-// is how people forward a spam without spoiling it. Of a feedback report (RFC 5965)
-// it is the message that is complained about. A message without any is refused: what
-// a person wrote around a spam, and their next letters end with, must not be taken
-// for it. A bounce and a digest of a list are refused too: nobody attached what is in
-// them, and it is mostly innocent.
-func unpacked(inputs iter.Seq2[input, error]) iter.Seq2[input, error] {
+// attachedMessages replaces each message by those attached to it. Users forward a spam
+// as an attachment to keep it unchanged. A feedback report (RFC 5965) is replaced by
+// the message that it is about. A message without attached messages is refused: the
+// user's own words and signature around a spam must not be reported as spam. Bounces
+// and digests are refused too: no user attached the messages in them, and most of
+// those are innocent.
+func attachedMessages(inputs iter.Seq2[input, error]) iter.Seq2[input, error] {
 	return func(yield func(input, error) bool) {
 		for in, err := range inputs {
 			if err != nil {
@@ -40,7 +40,7 @@ func unpacked(inputs iter.Seq2[input, error]) iter.Seq2[input, error] {
 				}
 				continue
 			}
-			for in, err := range inside(in) {
+			for in, err := range attachedTo(in) {
 				if !yield(in, err) {
 					return
 				}
@@ -50,14 +50,14 @@ func unpacked(inputs iter.Seq2[input, error]) iter.Seq2[input, error] {
 }
 
 var (
-	// errHeaderOnly is wrapped where a feedback report leaves the message out.
-	errHeaderOnly = errors.New("a feedback report with the message's header only, which cannot be signed")
-	// errNotAttached is wrapped where a message has none attached, and should have.
+	// errHeaderOnly is wrapped if a feedback report lacks the message's body.
+	errHeaderOnly = errors.New("the feedback report has only the header of the message, which cannot be signed")
+	// errNotAttached is wrapped if a message lacks an attached message.
 	errNotAttached = errors.New("no message is attached")
 )
 
-// inside yields the messages attached to a message.
-func inside(in input) iter.Seq2[input, error] {
+// attachedTo yields the messages attached to a message.
+func attachedTo(in input) iter.Seq2[input, error] {
 	return func(yield func(input, error) bool) {
 		if f, ok := signature.AsFeedback(in.message); ok {
 			reported := input{in.name + ", reported message", f.Original, cmp.Or(f.Type, "none")}
@@ -80,8 +80,8 @@ func inside(in input) iter.Seq2[input, error] {
 	}
 }
 
-// brings reports whether a message brings another one.
-func brings(m signature.Message) bool {
+// hasAttached reports whether other messages are attached to a message.
+func hasAttached(m signature.Message) bool {
 	_, feedback := signature.AsFeedback(m)
 	return feedback || len(signature.Attached(m)) > 0
 }

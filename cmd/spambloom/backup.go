@@ -22,30 +22,33 @@ func (c *cli) backupCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup FILE",
 		Short: "write a backup of the daemon's state while it runs",
-		Long: `backup writes all that the daemon keeps in its state folder, as of one moment, into a
-tar: filters, reports and reporters, the never-list, retouches, and the key files that
-are there. Mail and reports go on meanwhile. Each report that was accepted before is in
-it. Only root and the daemon's user may do this.
+		Long: `backup writes the state of the running daemon into a tar file. spambloomd --restore
+FILE restores it.
 
-FILE appears when all of it is on disk and has been read back: backup restores it into
-a temporary folder beside FILE and checks each file as a start would. That takes as
-much room again for a while. A FILE of before is replaced only then. With - the tar
-goes to standard output, and the restore checks it.
+The tar is a consistent copy of the state folder: filters, reports and reporters, the
+never-list, retouches, and the key files in that folder. It contains every report that
+was accepted before the command. Mail and reports continue meanwhile. Only root and the
+daemon's user may run it.
 
-spambloomd --restore FILE restores it. The page contrib/backup.md says how to go back to
-yesterday's state, move a site, rename it and remove it. FILE holds secret keys and names
-reporters: keep it as you keep the state folder.
+backup verifies the tar before it replaces FILE: it restores the tar into a temporary
+folder beside FILE and checks each file as a start would. This needs the same space
+again for a while. With - the tar goes to standard output, and is checked only when it
+is restored.
+
+FILE contains secret keys and the names of reporters: protect it like the state folder.
+contrib/backup.md explains how to return to yesterday's state, and how to move, rename
+and remove a site.
 
 Exit codes:
-  0   the backup is written, and whole` + usageCode + `
-  65  it is damaged: what came from the daemon, or what the disk gave back
+  0   the backup is written and complete` + usageCode + `
+  65  the data from the daemon, or read back from the disk, is damaged
   73  FILE cannot be written` + daemonCodes + `
-  130 interrupted, by SIGINT; FILE is as before`,
+  130 interrupted by SIGINT; FILE is unchanged`,
 		Example: `  spambloom backup /var/backups/spambloom.tar
   spambloom backup - | ssh root@mx2 spambloomd --restore - --data /var/lib/spambloom`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return errors.New("backup takes one FILE, or - for standard output")
+				return errors.New("backup requires one FILE, or - for standard output")
 			}
 			return nil
 		},
@@ -65,7 +68,7 @@ Exit codes:
 	}
 }
 
-// backupError is a backup that is not whole.
+// backupError is a damaged or incomplete backup.
 type backupError struct{ error }
 
 func (e *backupError) Unwrap() error { return e.error }
@@ -78,7 +81,8 @@ func (c *cli) streamBackup(ctx context.Context, _ string) error {
 	return c.fetchBackup(ctx, c.stdout, func(err error) error { return &outputError{err} })
 }
 
-// saveBackup writes a backup to a file, which it replaces when the new one is checked.
+// saveBackup writes a backup to a file. It replaces an existing file only after checking
+// the new one.
 func (c *cli) saveBackup(ctx context.Context, path string) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return &createError{fmt.Errorf("%s is not a plain file", path)}
@@ -105,7 +109,8 @@ func (c *cli) saveBackup(ctx context.Context, path string) error {
 	return c.print(sum.String())
 }
 
-// fetchBackup has the daemon write a backup to w, whose errors failed marks.
+// fetchBackup fetches a backup from the daemon and writes it to w. failed marks errors
+// of w.
 func (c *cli) fetchBackup(ctx context.Context, w io.Writer, failed func(error) error) error {
 	daemon, err := c.dial()
 	if err != nil {
@@ -132,7 +137,7 @@ func (m *markedWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// byteProgress shows on a terminal how much of a stream has passed.
+// byteProgress shows the number of copied bytes on a terminal.
 func (c *cli) byteProgress(what string) *progressbar.ProgressBar {
 	if !isTerminal(c.stderr) {
 		return progressbar.DefaultBytesSilent(-1)
@@ -143,8 +148,7 @@ func (c *cli) byteProgress(what string) *progressbar.ProgressBar {
 		progressbar.OptionClearOnFinish())
 }
 
-// readBack restores a backup that was written into a temporary folder, and checks all of
-// it there.
+// readBack restores a written backup into a temporary folder, and checks all of it there.
 func readBack(ctx context.Context, f *os.File, folder string) (sum backup.Summary, err error) {
 	work, err := os.MkdirTemp(folder, ".backup-check-*")
 	if err != nil {

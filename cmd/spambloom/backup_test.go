@@ -9,7 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// cmdStale: stale FOLDER fails where a temporary file of a backup is left in it.
+// cmdStale: stale FOLDER fails if a backup left a temporary file in the folder.
 func cmdStale(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(filepath.WalkDir(ts.MkAbs(args[0]), func(path string, e fs.DirEntry, err error) error {
 		if err == nil && strings.HasPrefix(e.Name(), ".") && path != ts.MkAbs(args[0]) {

@@ -22,14 +22,14 @@ type inputError struct{ error }
 
 func (e *inputError) Unwrap() error { return e.error }
 
-// input is a message under its name.
+// input is a message and its name.
 type input struct {
 	name     string
 	message  signature.Message
-	feedback string // the type of the feedback report that brought it; empty: none did
+	feedback string // the type of the feedback report that contained it; empty: none did
 }
 
-// inputs reads the messages of names.
+// inputs reads the messages in the named files.
 func (c *cli) inputs(names []string) iter.Seq2[input, error] {
 	if len(names) == 0 && isTerminal(c.stdin) {
 		fmt.Fprintln(c.stderr, "spambloom: hint: reading a message from the terminal; end it with ctrl-d")
@@ -50,21 +50,21 @@ func (c *cli) inputs(names []string) iter.Seq2[input, error] {
 	}
 }
 
-// result is what became of one message.
+// result is the outcome for one message.
 type result[T any] struct {
 	name   string
 	answer T
 	err    error
 }
 
-// maxParallel bounds the messages in work at once: enough to keep the cores and
-// the daemon's disk busy, few enough for memory, as each may have
-// mailbox.MaxMessage bytes.
+// maxParallel bounds the messages processed at once. It keeps the cores and the
+// daemon's disk busy, and bounds memory: each message may have mailbox.MaxMessage
+// bytes.
 const maxParallel = 8
 
-// inOrder works on all inputs, some at a time, and queues a slot for each result
-// in the order of the inputs. The caller must take the queue to its end and the
-// result out of each slot; when ctx ends, no more inputs are begun.
+// inOrder processes all inputs, several at a time, and queues a slot for each result
+// in the order of the inputs. The caller must drain the queue and receive the result
+// from each slot. When ctx ends, no further input is started.
 func inOrder[T any](ctx context.Context, inputs iter.Seq2[input, error], work func(context.Context, input) (T, error)) <-chan chan result[T] {
 	queue := make(chan chan result[T], min(2*runtime.GOMAXPROCS(0), maxParallel))
 	begin := func(in input, err error, slot chan<- result[T]) {
@@ -93,17 +93,17 @@ func inOrder[T any](ctx context.Context, inputs iter.Seq2[input, error], work fu
 	return queue
 }
 
-// process works on all inputs and shows the results in order. An error that
-// concerns one message is told, and the others go on; the first such error is
-// returned. An error that all would meet ends the work; of several messages it is
-// a *stoppedError. The word done is what became of those without an error.
+// process runs work on all inputs and shows the results in order. An error that
+// concerns one message is printed, and the others continue; process returns the first
+// such error. An error that every message would meet stops the work; with several
+// messages it is a *stoppedError. done names the outcome of messages without an error.
 func process[T any](ctx context.Context, c *cli, done string, inputs iter.Seq2[input, error],
 	work func(context.Context, signature.Message) (T, error), show func(result[T]) error,
 ) error {
 	return processInputs(ctx, c, done, inputs, func(ctx context.Context, in input) (T, error) { return work(ctx, in.message) }, show)
 }
 
-// processInputs is process for work that asks what brought a message.
+// processInputs is process for work that needs the input of a message.
 func processInputs[T any](ctx context.Context, c *cli, done string, inputs iter.Seq2[input, error],
 	work func(context.Context, input) (T, error), show func(result[T]) error,
 ) error {
@@ -116,7 +116,7 @@ func processInputs[T any](ctx context.Context, c *cli, done string, inputs iter.
 	for slot := range inOrder(ctx, counted(inputs, &begun), work) {
 		r := <-slot
 		if stopped.error != nil {
-			continue // wait for what had begun
+			continue // wait for messages already started
 		}
 		c.bar.add()
 		stopped.before++
@@ -127,9 +127,9 @@ func processInputs[T any](ctx context.Context, c *cli, done string, inputs iter.
 		case r.err == nil:
 			stopped.count++
 		case concernsOne(r.err):
-			c.tell("error", r.err.Error())
+			c.notify("error", r.err.Error())
 			if first == nil {
-				first = &toldError{r.err}
+				first = &printedError{r.err}
 			}
 		default:
 			stopped.error, stopped.name = r.err, r.name
@@ -140,13 +140,13 @@ func processInputs[T any](ctx context.Context, c *cli, done string, inputs iter.
 	switch {
 	case stopped.error == nil:
 		return first
-	case begun > 1: // the queue has ended, and with it who counts
+	case begun > 1: // the queue is closed, so begun changes no more
 		return stopped
 	}
 	return stopped.error
 }
 
-// counted counts in n what is taken of inputs.
+// counted counts in n the inputs that are taken.
 func counted(inputs iter.Seq2[input, error], n *int) iter.Seq2[input, error] {
 	return func(yield func(input, error) bool) {
 		for in, err := range inputs {
@@ -158,7 +158,7 @@ func counted(inputs iter.Seq2[input, error], n *int) iter.Seq2[input, error] {
 	}
 }
 
-// concernsOne tells an error about one message from one that all would meet.
+// concernsOne reports whether an error concerns one message only, not all of them.
 func concernsOne(err error) bool {
 	var input *inputError
 	var feedback *feedbackError
@@ -172,7 +172,7 @@ func concernsOne(err error) bool {
 	return false
 }
 
-// isTerminal tells whether a stream is a terminal.
+// isTerminal reports whether a stream is a terminal.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))

@@ -80,8 +80,8 @@ func TestProcessInOrder(t *testing.T) {
 	}
 }
 
-// An error that would meet every message ends the work soon, and all that had
-// begun is waited for.
+// An error that every message would meet stops the work soon, and process waits for the
+// messages already started.
 func TestProcessFatal(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	c, stderr := newTestCLI()
@@ -98,7 +98,7 @@ func TestProcessFatal(t *testing.T) {
 		t.Errorf("%v after %d results, stderr %q", err, shown, stderr)
 	}
 	var stopped *stoppedError
-	if !errors.As(err, &stopped) || stopped.rest() != "stopped at m3: 3 done; run it again for this one and those after it" {
+	if !errors.As(err, &stopped) || stopped.rest() != "stopped at m3: 3 done; run it again for this message and the rest" {
 		t.Errorf("%#v", err)
 	}
 	if n := taken.Load(); n > 1000 {
@@ -123,9 +123,9 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
 
-// Only what a person attached takes the place of the message around it; a message
-// without any is refused.
-func TestUnpacked(t *testing.T) {
+// Only messages that a user attached replace the message around them; a message without
+// any is refused.
+func TestAttachedMessages(t *testing.T) {
 	const inner = "Content-Type: message/rfc822\n\nSubject: inner\n\nhello\n"
 	for kind, want := range map[string][]string{
 		"mixed":  {"m, attached message 1", "m, attached message 2"},
@@ -135,7 +135,7 @@ func TestUnpacked(t *testing.T) {
 		m := signature.Parse([]byte("Content-Type: multipart/" + kind + "; boundary=b\n\n--b\n" + inner + "--b\n" + inner + "--b--\n"))
 		one := func(yield func(input, error) bool) { yield(input{name: "m", message: m}, nil) }
 		var got []string
-		for in, err := range unpacked(one) {
+		for in, err := range attachedMessages(one) {
 			if want == nil && errors.Is(err, errNotAttached) {
 				continue
 			}
@@ -153,15 +153,15 @@ func TestUnpacked(t *testing.T) {
 func TestProgress(t *testing.T) {
 	var w bytes.Buffer
 	p := &progress{w: &w}
-	for range few {
+	for range barThreshold {
 		p.add()
 	}
 	if w.Len() != 0 {
-		t.Errorf("a bar for %d messages: %q", few, w.String())
+		t.Errorf("a bar for %d messages: %q", barThreshold, w.String())
 	}
 	p.add()
 	if !strings.Contains(w.String(), "messages") || !strings.Contains(w.String(), "21") {
-		t.Errorf("no bar for %d messages: %q", few+1, w.String())
+		t.Errorf("no bar for %d messages: %q", barThreshold+1, w.String())
 	}
 	p.finish()
 	quiet := &progress{}

@@ -14,8 +14,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// checked is what `check --json` prints for a message. The class is there where
-// the message is spam and the daemon keeps the classes of reports.
+// checked is what `check --json` prints for a message. The class is set if the
+// message is spam and the daemon keeps the classes of reports.
 type checked struct {
 	File    string        `json:"file"`
 	Verdict string        `json:"verdict,omitempty"`
@@ -23,11 +23,11 @@ type checked struct {
 	Kinds   []string      `json:"kinds,omitempty"`
 	Count   uint64        `json:"count"`
 	Sites   int           `json:"sites"`
-	Domain  string        `json:"domain,omitempty"` // of a link, that listed it
+	Domain  string        `json:"domain,omitempty"` // the link domain that listed it
 	ID      string        `json:"id,omitempty"`
 	Never   bool          `json:"never,omitempty"`
 
-	Overlap *api.Overlap `json:"overlap,omitempty"` // where a sketch lists it
+	Overlap *api.Overlap `json:"overlap,omitempty"` // set if a sketch lists it
 	Error   string       `json:"error,omitempty"`
 }
 
@@ -41,16 +41,16 @@ func (c *cli) checkCommand() *cobra.Command {
 		Use:   "check [FILE...]",
 		Short: "ask the daemon for the verdict on messages",
 		Long: `check asks the daemon for the verdict on each message and prints it, one line
-a message. It does not count the messages as seen.
+per message. It does not count the messages as seen.
 
-The verdict is spam (reported, and not revoked), bulk (seen many times, which
-alone is no spam), allowed (on the never-list), clean, or skipped (too little content to sign).
+The verdict is spam (reported, and not revoked), bulk (seen many times; not spam by
+itself), allowed (on the never-list), clean, or skipped (too little content to sign).
 
 Exit codes:
-  0   one of the messages, or all, are spam
+  0   at least one message is spam
   1   none is spam
-With --spamc it is the other way about, as spamc -c has it: 1 for spam, 0 for
-none. An error of any message comes before both:` + questionCodes,
+--spamc swaps exit codes 0 and 1, like spamc -c. If any message failed, the exit
+code is that of the failure:` + questionCodes,
 		Example: `  spambloom check message.eml
   formail -s spambloom check < mbox
   :0 W                             # procmail
@@ -67,12 +67,12 @@ none. An error of any message comes before both:` + questionCodes,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line: file, verdict, class, kinds, count, sites, domain, id, never, overlap, error")
-	cmd.Flags().BoolVar(&spamc, "spamc", false, "exit 1 for spam and 0 for none")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line: file, verdict, class, kinds, count, sites, domain, id, never, overlap, error")
+	cmd.Flags().BoolVar(&spamc, "spamc", false, "exit with 1 if a message is spam, else with 0")
 	return cmd
 }
 
-// check prints the verdicts; spam tells whether one of them is spam.
+// check prints the verdicts and reports whether one of them is spam.
 func (c *cli) check(ctx context.Context, names []string, asJSON bool) (spam bool, err error) {
 	daemon, err := c.dial()
 	if err != nil {
@@ -95,7 +95,7 @@ func (c *cli) check(ctx context.Context, names []string, asJSON bool) (spam bool
 	return spam, err
 }
 
-// verdictLine has the form of the header that the milter adds.
+// verdictLine formats a verdict like the header that the milter adds.
 func verdictLine(name string, a api.Answer) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", name, a.Verdict)

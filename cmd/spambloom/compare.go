@@ -19,17 +19,17 @@ type compared struct {
 	Texts    []string        `json:"texts,omitempty"`
 }
 
-// direction is what a report of one message says about the other.
+// direction is the effect of a report of one message on the other.
 type direction struct {
 	File       string          `json:"file"`
 	Lists      string          `json:"lists"` // the other file
 	Listed     bool            `json:"listed"`
 	Because    string          `json:"because"`
-	Signatures []string        `json:"signatures"` // that both have
+	Signatures []string        `json:"signatures"` // common to both
 	Sketches   []sketchOverlap `json:"sketches"`
 }
 
-// sketchOverlap is a replay.Overlap as JSON has it.
+// sketchOverlap is the JSON form of a replay.Overlap.
 type sketchOverlap struct {
 	Kind      string  `json:"kind"`
 	Found     int     `json:"found"`
@@ -41,7 +41,7 @@ type sketchOverlap struct {
 	Contained float64 `json:"contained"`
 }
 
-// compareFiles explains two messages; nobody is asked.
+// compareFiles compares two messages without a daemon.
 func (c *cli) compareFiles(names []string, asJSON, withText bool) error {
 	var sets [2]signature.Set
 	var texts [2]string
@@ -59,14 +59,14 @@ func (c *cli) compareFiles(names []string, asJSON, withText bool) error {
 	return c.printEither(asJSON, x, comparedText(x))
 }
 
-var errSeveral = errors.New("more than one message in it, want one to compare")
+var errSeveral = errors.New("has more than one message, want one to compare")
 
-// single reads a file that has one message.
+// single reads a file that must have one message.
 func (c *cli) single(name string) (one input, err error) {
 	n := 0
 	for in, err := range c.inputs([]string{name}) {
 		if n++; n > 1 {
-			return one, &inputError{fmt.Errorf("%s: %w", name, errSeveral)}
+			return one, &inputError{fmt.Errorf("%s %w", name, errSeveral)}
 		}
 		if err != nil {
 			return one, err
@@ -96,7 +96,7 @@ func newCompared(names [2]string, sets [2]signature.Set, texts [2]string) compar
 	return x
 }
 
-// conclude says whether a report of the one lists the other, and why.
+// conclude reports whether a report of one message lists the other, and why.
 func conclude(match replay.Comparison, reported, asked signature.Set) (listed bool, because string) {
 	var reasons, rest []string
 	for _, s := range match.Equal {
@@ -108,7 +108,7 @@ func conclude(match replay.Comparison, reported, asked signature.Set) (listed bo
 		case o.Listed():
 			reasons = append(reasons, text)
 		case o.ListedWeakly() && len(match.Domains) > 0:
-			rest = append(rest, text+", which is enough with a link to "+match.Domains[0]+" where that is no large sender's")
+			rest = append(rest, text+", which suffices with a link to "+match.Domains[0]+", unless that is a large sender's domain")
 		default:
 			rest = append(rest, text)
 		}
@@ -117,7 +117,7 @@ func conclude(match replay.Comparison, reported, asked signature.Set) (listed bo
 	case len(reasons) > 0:
 		return true, strings.Join(reasons, ", ")
 	case len(reported.Signatures) == 0:
-		return false, "it has too little content to report"
+		return false, "the reported one has too little content to report"
 	case len(asked.Signatures) == 0:
 		return false, "the other has too little content to sign"
 	case len(match.Sketch) == 0:
@@ -126,20 +126,20 @@ func conclude(match replay.Comparison, reported, asked signature.Set) (listed bo
 	return false, "no signature is equal; " + strings.Join(rest, ", ")
 }
 
-// unsketched says which message has no sketch that the other could match.
+// unsketched names the message that has no sketch the other could match.
 func unsketched(reported, asked signature.Set) []string {
 	switch {
 	case len(reported.Sketches) == 0 && len(asked.Sketches) == 0:
-		return []string{"neither has text enough for a sketch"}
+		return []string{"neither has enough text for a sketch"}
 	case len(reported.Sketches) == 0:
-		return []string{"it has too little text of its own for a sketch"}
+		return []string{"the reported one has too little text of its own for a sketch"}
 	case len(asked.Sketches) == 0:
 		return []string{"the other has too little text of its own for a sketch"}
 	}
 	return []string{"their sketches are of different kinds"}
 }
 
-// overlapText says how much of a reported sketch the other message has.
+// overlapText describes how much of a reported sketch the other message has.
 func overlapText(o replay.Overlap) string {
 	text := "has no anchor in common"
 	if o.Of > 0 {
@@ -151,10 +151,10 @@ func overlapText(o replay.Overlap) string {
 	return text
 }
 
-// ordinals tell the two messages apart where their names would be too long.
+// ordinals name the two messages where their file names would be too long.
 var ordinals = [2]string{"first", "second"}
 
-// comparedText is the readable form.
+// comparedText formats a comparison for a terminal.
 func comparedText(x compared) string {
 	var b strings.Builder
 	for _, d := range x.Reported {

@@ -16,13 +16,12 @@ import (
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
-// dial finds the daemon's control socket and connects, or connects to the daemon of
-// another machine.
+// dial connects to the daemon's control socket, or to a daemon on another machine.
 func (c *cli) dial() (*client.Client, error) {
 	return c.dialTo(c.spec())
 }
 
-// asked connects to the daemon and asks one question.
+// asked connects to the daemon and returns its answer to one question.
 func asked[A any](ctx context.Context, c *cli, endpoint v1.Get[A]) (answer A, err error) {
 	daemon, err := c.dial()
 	if err != nil {
@@ -32,13 +31,13 @@ func asked[A any](ctx context.Context, c *cli, endpoint v1.Get[A]) (answer A, er
 	return client.Get(ctx, daemon, endpoint)
 }
 
-// spec is the control socket that is named, empty where none is.
+// spec returns the control socket from --control or SPAMBLOOM_CONTROL, or an empty string.
 func (c *cli) spec() string { return cmp.Or(c.control, os.Getenv("SPAMBLOOM_CONTROL")) }
 
-// isRemote tells a daemon on another machine from one at a unix socket.
+// isRemote reports whether spec names a daemon on another machine, not a unix socket.
 func isRemote(spec string) bool { return strings.HasPrefix(spec, "https:") }
 
-// dialTo connects to the control socket spec, empty for where daemons have it.
+// dialTo connects to the control socket spec; if it is empty, to one in the usual places.
 func (c *cli) dialTo(spec string) (*client.Client, error) {
 	if spec != "" {
 		if isRemote(spec) {
@@ -59,14 +58,14 @@ func (c *cli) dialTo(spec string) (*client.Client, error) {
 			return client.Dial("unix:" + path)
 		}
 	}
-	return nil, fmt.Errorf("%w: there is none of %s", client.ErrUnavailable, strings.Join(tried, ", "))
+	return nil, fmt.Errorf("%w: found none of %s", client.ErrUnavailable, strings.Join(tried, ", "))
 }
 
-// controlSockets are the places where daemons have their control socket: as a
-// service, by configuration, by default, and when run by hand by this user in this folder.
+// controlSockets returns the usual places of the control socket: that of the service, the
+// configured one, the default, and that of a daemon run by hand in this folder.
 func controlSockets() []string {
 	var paths []string
-	// systemd writes all state folders of a unit there; the daemon has one.
+	// systemd lists all state folders of a unit here; the daemon has one.
 	if dir, _, _ := strings.Cut(os.Getenv("STATE_DIRECTORY"), ":"); dir != "" {
 		paths = append(paths, filepath.Join(dir, "spambloom.sock"))
 	}
@@ -74,8 +73,9 @@ func controlSockets() []string {
 		"spambloom-data/spambloom.sock")
 }
 
-// isTrusted refuses a daemon that somebody else put into this folder, which may be one
-// where all can write, such as /tmp: it would see what is reported, and give verdicts.
+// isTrusted reports whether a socket may be used: its path is absolute, or its folder
+// belongs to the user. In a folder that everybody can write, such as /tmp, another user
+// could place a false daemon, which would see reports and give verdicts.
 func isTrusted(path string) bool {
 	if filepath.IsAbs(path) {
 		return true
@@ -87,8 +87,8 @@ func isTrusted(path string) bool {
 // maxToken bounds a file with a token, in bytes.
 const maxToken = 4096
 
-// dialRemote connects to another machine, with the credentials of the environment: a
-// command line can be read by every user.
+// dialRemote connects to another machine with credentials from the environment, because
+// every user can read a command line.
 func dialRemote(spec string) (*client.Client, error) {
 	if _, err := client.RemoteAddress(spec); err != nil {
 		return nil, &usageError{err}
@@ -109,7 +109,7 @@ func dialRemote(spec string) (*client.Client, error) {
 	return client.DialRemote(spec, credentials)
 }
 
-// readToken reads a file that holds a token, and that others may not read.
+// readToken reads a token from a file. It fails if other users may read the file.
 func readToken(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -18,17 +18,17 @@ import (
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
-// promptly bounds what a report waits for the daemon where it can be queued instead:
-// Dovecot, for one, kills a program after ten seconds.
-const promptly = 4 * time.Second
+// answerTimeout bounds the wait for the daemon if a report can be queued instead.
+// Dovecot, for example, kills a program after ten seconds.
+const answerTimeout = 4 * time.Second
 
-// queueError is a report that neither the daemon took nor the queue.
+// queueError is a report that neither the daemon nor the queue accepted.
 type queueError struct{ error }
 
 func (e *queueError) Unwrap() error { return e.error }
 
-// courier brings reports and revocations to the daemon, or lets them wait in the
-// queue: in order, so that once one waits, those after it do.
+// courier delivers reports and revocations to the daemon, or queues them. It keeps
+// their order: once one is queued, later ones are queued too.
 type courier struct {
 	c        *cli
 	verb     string
@@ -37,11 +37,11 @@ type courier struct {
 	daemon   *client.Client
 
 	mu   sync.Mutex
-	why  error // set: messages are queued, for this
-	busy bool  // another process was delivering
+	why  error // why messages are queued; nil: they are not
+	busy bool  // another process was delivering the queue
 }
 
-// newCourier connects to the daemon, once it has handed over what waits.
+// newCourier delivers the queue, then connects to the daemon.
 func (c *cli) newCourier(ctx context.Context, verb string, flags reportFlags) (*courier, error) {
 	k := &courier{c: c, verb: verb, reporter: flags.reporter}
 	if !flags.noQueue {
@@ -61,8 +61,8 @@ func (c *cli) newCourier(ctx context.Context, verb string, flags reportFlags) (*
 	return k, nil
 }
 
-// openQueue delivers what waits. A queue that is out of order holds no report up
-// which the daemon takes.
+// openQueue opens and delivers the queue. A queue that cannot be used is a warning only:
+// the daemon may still accept the report.
 func (k *courier) openQueue(ctx context.Context) error {
 	dir, err := queueFolder()
 	if err != nil {
@@ -73,10 +73,10 @@ func (k *courier) openQueue(ctx context.Context) error {
 	if err != nil || w.Count == 0 {
 		return k.warn(err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, promptly)
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	f, err := k.c.deliver(ctx, k.queue, "") // err is a warning, further down
-	if err := k.c.sayDelivered(f); err != nil {
+	f, err := k.c.deliver(ctx, k.queue, "") // err becomes a warning below
+	if err := k.c.printDelivered(f); err != nil {
 		return err
 	}
 	if control, err := k.c.controlSpec(); err != nil {
@@ -88,26 +88,26 @@ func (k *courier) openQueue(ctx context.Context) error {
 	return k.warn(err)
 }
 
-// after delivers once more where another process was at it, which may have ended just
-// before something was added.
-func (k *courier) after(ctx context.Context) error {
+// finish delivers the queue once more if another process was delivering it: that process
+// may have finished before this one added its reports.
+func (k *courier) finish(ctx context.Context) error {
 	if !k.busy {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, promptly)
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	f, err := k.c.deliver(ctx, k.queue, "") // err is a warning
-	if err := k.c.sayDelivered(f); err != nil {
+	if err := k.c.printDelivered(f); err != nil {
 		return err
 	}
 	return k.warn(err)
 }
 
-var errBehind = errors.New("others wait before it")
+var errBehind = errors.New("earlier reports are still queued")
 
 func (k *courier) warn(err error) error {
 	if err != nil && !errors.Is(err, queue.ErrBusy) {
-		k.c.tell("warning", err.Error())
+		k.c.notify("warning", err.Error())
 	}
 	return nil
 }
@@ -118,24 +118,24 @@ func (k *courier) close() {
 	}
 }
 
-// carry gives a request to the daemon. Where the daemon does not take it now, it
-// waits in the queue, for the reason queued.
-func (k *courier) carry(ctx context.Context, r api.Request) (receipt api.Receipt, queued, err error) {
-	if why := k.waits(); why != nil {
+// submit sends a request to the daemon. If the daemon cannot accept it now, the request
+// is queued, and queued is the reason.
+func (k *courier) submit(ctx context.Context, r api.Request) (receipt api.Receipt, queued, err error) {
+	if why := k.queueing(); why != nil {
 		return receipt, why, k.add(r, why)
 	}
 	asked := ctx
 	if k.queue != nil {
 		var cancel context.CancelFunc
-		asked, cancel = context.WithTimeout(ctx, promptly)
+		asked, cancel = context.WithTimeout(ctx, answerTimeout)
 		defer cancel()
 	}
-	receipt, err = tell(asked, k.daemon, k.verb, named(r, k.c.spec()))
+	receipt, err = send(asked, k.daemon, k.verb, withReporter(r, k.c.spec()))
 	if err == nil || k.queue == nil || !isAway(err) || ctx.Err() != nil {
 		return receipt, nil, err
 	}
 	if asked.Err() != nil {
-		err = fmt.Errorf("the daemon has not answered within %v", promptly)
+		err = fmt.Errorf("the daemon did not answer within %v", answerTimeout)
 	}
 	k.mu.Lock()
 	k.why = err
@@ -143,13 +143,14 @@ func (k *courier) carry(ctx context.Context, r api.Request) (receipt api.Receipt
 	return receipt, err, k.add(r, err)
 }
 
-func (k *courier) waits() error {
+// queueing returns why requests are queued, or nil.
+func (k *courier) queueing() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.why
 }
 
-// add queues a request; why is what the daemon said, or that none is there.
+// add queues a request; why is the daemon's error, or that none answered.
 func (k *courier) add(r api.Request, why error) error {
 	control, err := k.c.controlSpec()
 	if err == nil {
@@ -161,10 +162,10 @@ func (k *courier) add(r api.Request, why error) error {
 	case errors.Is(err, queue.ErrFull):
 		return &queueError{fmt.Errorf("%w; %w", why, err)}
 	}
-	return &queueError{fmt.Errorf("%w; and it cannot be queued: %v", why, err)}
+	return &queueError{fmt.Errorf("%w; the report cannot be queued: %v", why, err)}
 }
 
-// done is what became of messages without an error.
+// done names the outcome of messages without an error.
 func (k *courier) done() string {
 	if k.queue == nil {
 		return "accepted"
@@ -172,8 +173,8 @@ func (k *courier) done() string {
 	return "accepted or queued"
 }
 
-// controlSpec is the control socket that is named, as it is named from everywhere;
-// empty where none is.
+// controlSpec returns the chosen control socket with an absolute path, or an empty
+// string if none was chosen.
 func (c *cli) controlSpec() (string, error) {
 	spec := c.spec()
 	path, ok := strings.CutPrefix(spec, "unix:")
@@ -184,17 +185,17 @@ func (c *cli) controlSpec() (string, error) {
 	return "unix:" + path, err
 }
 
-// tell does a verb.
-func tell(ctx context.Context, daemon *client.Client, verb string, r api.Request) (api.Receipt, error) {
+// send sends a report or a revocation.
+func send(ctx context.Context, daemon *client.Client, verb string, r api.Request) (api.Receipt, error) {
 	if verb == "revoke" {
 		return client.Post(ctx, daemon, v1.Revoke, r)
 	}
 	return client.Post(ctx, daemon, v1.Report, r)
 }
 
-// isAway tells an error that will be over, by itself or by an administrator, from
-// one that would come again: nobody answers, the connection broke, the daemon has no
-// room, or not for this reporter now.
+// isAway reports whether an error is temporary, so that a later attempt may succeed:
+// no daemon answers, the connection broke, or the daemon has no room, perhaps only
+// for this reporter.
 func isAway(err error) bool {
 	var problem *api.Problem
 	switch {
@@ -211,7 +212,7 @@ func isAway(err error) bool {
 	return !errors.As(err, &usage) && !errors.Is(err, fs.ErrPermission)
 }
 
-// isRefusal tells that the daemon will never take a request.
+// isRefusal reports whether the daemon will never accept a request.
 func isRefusal(err error) bool {
 	var problem *api.Problem
 	if !errors.As(err, &problem) {

@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// exchangeStatus is what is shown of the daemon's exchange with other sites: the
-// fields that the status of package exchange has under these names.
+// exchangeStatus is the printed part of the daemon's exchange with other sites. The
+// names of its fields are those in the status of package exchange.
 type exchangeStatus struct {
 	Connected   bool           `json:"connected"`
 	LastError   string         `json:"last_error"`
 	LastErrorAt time.Time      `json:"last_error_at"`
 	Sites       []followedSite `json:"sites"`
 
-	MovedAside *movedStream `json:"moved_aside"` // nil: nothing was
+	MovedAside *movedStream `json:"moved_aside"` // nil: none was moved
 
-	Refused map[string]int64 `json:"refused"` // of no site that is known, by cause
+	Refused map[string]int64 `json:"refused"` // records of unknown sites, by cause
 }
 
-// movedStream is what somebody else has written to this site's stream.
+// movedStream describes streams that another client wrote under this site's name.
 type movedStream struct {
 	Times int64     `json:"times"`
 	At    time.Time `json:"at"`
@@ -41,8 +41,8 @@ type followedSite struct {
 	Refused map[string]int64 `json:"refused"` // deltas, by cause
 }
 
-// splitFacts takes the exchange out of what the daemon's parts say; nil where
-// the daemon has none, or one of another version.
+// splitFacts separates the exchange from the status of the daemon's other parts. It
+// returns nil if the daemon has no exchange, or one of another version.
 func splitFacts(raw json.RawMessage) (*exchangeStatus, map[string]json.RawMessage) {
 	var facts map[string]json.RawMessage
 	if json.Unmarshal(raw, &facts) != nil {
@@ -56,7 +56,8 @@ func splitFacts(raw json.RawMessage) (*exchangeStatus, map[string]json.RawMessag
 	return x, facts
 }
 
-// lines says how the connection stands; an old fault is called over.
+// lines prints the state of the connection and its last error. The error is marked as
+// resolved while the connection is up.
 func (x *exchangeStatus) lines(w io.Writer, now time.Time) {
 	state := "not connected"
 	if x.Connected {
@@ -64,7 +65,7 @@ func (x *exchangeStatus) lines(w io.Writer, now time.Time) {
 	}
 	fmt.Fprintf(w, "redis\t%s\n", state)
 	if len(x.Refused) > 0 {
-		fmt.Fprintf(w, "refused\t%s, under unknown names\n", refusals(x.Refused))
+		fmt.Fprintf(w, "refused\t%s, from an unknown site\n", refusals(x.Refused))
 	}
 	if m := x.MovedAside; m != nil {
 		fmt.Fprintf(w, "foreign stream\tmoved aside %d times, last %s, ended with %d-%d: another client writes to this site's stream\n",
@@ -73,14 +74,14 @@ func (x *exchangeStatus) lines(w io.Writer, now time.Time) {
 	if x.LastError == "" {
 		return
 	}
-	over := ""
+	resolved := ""
 	if x.Connected {
-		over = " (over)"
+		resolved = " (resolved)"
 	}
-	fmt.Fprintf(w, "last redis fault\t%s%s: %s\n", ago(x.LastErrorAt, now), over, x.LastError)
+	fmt.Fprintf(w, "last redis error\t%s%s: %s\n", ago(x.LastErrorAt, now), resolved, x.LastError)
 }
 
-// table shows how far each other site is followed.
+// table prints the lag of each other site.
 func (x *exchangeStatus) table(w io.Writer, now time.Time) {
 	table := newTable(w)
 	fmt.Fprintln(table, "SITE\tHEARD\tLAG\tGAPS\tREFUSED")
@@ -90,7 +91,7 @@ func (x *exchangeStatus) table(w io.Writer, now time.Time) {
 	table.Flush()
 }
 
-// refusals writes how many were refused, and why.
+// refusals formats the numbers of refused records by cause.
 func refusals(byCause map[string]int64) string {
 	var list []string
 	for _, cause := range slices.Sorted(maps.Keys(byCause)) {
@@ -102,7 +103,7 @@ func refusals(byCause map[string]int64) string {
 	return strings.Join(list, ", ")
 }
 
-// ago writes how long before now a moment was, in its largest unit.
+// ago formats the time from t to now in its largest unit.
 func ago(t, now time.Time) string {
 	d := max(now.Sub(t), 0)
 	switch {

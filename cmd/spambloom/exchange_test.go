@@ -28,8 +28,8 @@ func TestAgo(t *testing.T) {
 	}
 }
 
-// What the exchange says becomes lines and one table; what an unknown daemon
-// says in another form is still shown.
+// The status of the exchange becomes lines and a table; an unknown form of it, from
+// another version, is still shown.
 func TestStatusTextExchange(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	const sites = `"sites":[{"site":"mx2","heard":"2026-11-21T11:59:57Z","lag":4,"gaps":1,"refused":{"invalid":2,"full":7}},{"site":"mx3","lag":0,"gaps":0}]`
@@ -38,13 +38,13 @@ func TestStatusTextExchange(t *testing.T) {
 		want, not      []string
 	}{
 		{"connected", `{"connected":true,"refused":{"stranger":5},"last_error":"dial: refused","last_error_at":"2026-11-21T10:00:00Z",` + sites + `}`,
-			[]string{"\nredis             connected\nrefused           5 stranger, under unknown names\n", "\nlast redis fault  2 h ago (over): dial: refused\n",
+			[]string{"\nredis             connected\nrefused           5 stranger, from an unknown site\n", "\nlast redis error  2 h ago (resolved): dial: refused\n",
 				"\nSITE  HEARD    LAG  GAPS  REFUSED\nmx2   3 s ago  4    1     7 full, 2 invalid\nmx3   never    0    0     0\n"},
 			[]string{"sites", "lag"}},
 		{"not connected", `{"connected":false,"last_error":"dial: refused","last_error_at":"2026-11-21T11:59:00Z","sites":[]}`,
-			[]string{"\nredis             not connected\n", "1 min ago: dial: refused\n"}, []string{"(over)", "connected at"}},
+			[]string{"\nredis             not connected\n", "1 min ago: dial: refused\n"}, []string{"(resolved)", "connected at"}},
 		{"moved aside", `{"connected":true,"moved_aside":{"times":3,"at":"2026-11-21T11:59:00Z","tail":{"epoch":18446744073709551613,"seq":1}},"sites":[]}`,
-			[]string{"\nforeign stream   moved aside 3 times, last 1 min ago, ended with 18446744073709551613-1: another client writes to this site's stream\n"}, []string{"last redis fault"}},
+			[]string{"\nforeign stream   moved aside 3 times, last 1 min ago, ended with 18446744073709551613-1: another client writes to this site's stream\n"}, []string{"last redis error"}},
 		{"no exchange", `null`, nil, []string{"redis", "REFUSED"}},
 		{"another form", `{"sites":7}`, []string{"\nexchange sites   7\n"}, []string{"REFUSED", "redis"}},
 	} {

@@ -25,20 +25,19 @@ const (
 	exTempFail    = 75
 	exProtocol    = 76
 	exNoPerm      = 77
-	exInterrupted = 130 // as shells say it of SIGINT
+	exInterrupted = 130 // as shells report SIGINT
 )
 
-// The parts of the verbs' help that tell errors apart: each verb has those that
-// it can meet.
+// The exit codes in the verbs' help. Each verb lists the errors that it can meet.
 const (
 	usageCode = `
   64  wrong usage`
 	emptyCode = `
   65  a message of 0 bytes`
 	littleCode = emptyCode + `, or with too little content to sign`
-	reportCode = littleCode + `, or on the never-list,
-      or with no message attached where --attached is given, or a feedback
-      report that is none of spam, or without the message`
+	reportCode = littleCode + `, or on the never-list;
+      with --attached also: no message is attached, or a feedback report is not
+      about spam or lacks the message`
 	inputCode = `
   66  a file that cannot be read, or a folder without messages`
 	outputCode = `
@@ -47,35 +46,36 @@ const (
   73  the plot cannot be written`
 	stateCode = outputCode + `, or the temporary files`
 	siteCode  = `
-  65  there is no such site, or it is this one`
+  65  the site is unknown, or it is this site itself`
 	daemonCodes = `
   69  no daemon answers` + outputCode + `, or the daemon's disk failed
   75  the daemon cannot do it now; try again later
-  76  the daemon is of another version, or none of ours
+  76  the daemon has another version, or another program answered
   77  no permission`
 	sendCodes = `
   69  no daemon answers` + outputCode + `, the daemon's disk failed, or the
       queue cannot be written
-  75  the queue is full; or the daemon cannot do it now
-  76  the daemon is of another version, or none of ours
+  75  the queue is full, or the daemon cannot do it now
+  76  the daemon has another version, or another program answered
   77  no permission
-  130 interrupted, by SIGINT, between two messages; it says where to go on
-69, and 74 and 75 of the daemon, come where nothing can be queued, or --no-queue is given.`
-	firstDecides = `
-Of several messages that failed, the first one decides, and the others are done`
-	daemonEnds = `;
-69 to 77 end the work.`
+  130 interrupted by SIGINT between two messages; a hint shows how to resume
+69, and the daemon's 74 and 75, occur only if queueing fails or --no-queue is given.`
+	stopsAt = `
+The exit code is that of the first failure. After 69 to 77 the command stops;
+otherwise it continues.`
+	continues = `
+The exit code is that of the first failure; the other messages are processed.`
 
-	questionCodes = usageCode + emptyCode + inputCode + daemonCodes + firstDecides + daemonEnds
-	reportCodes   = usageCode + reportCode + inputCode + sendCodes + firstDecides + daemonEnds
-	changeCodes   = usageCode + littleCode + inputCode + daemonCodes + firstDecides + daemonEnds
-	signCodes     = usageCode + littleCode + inputCode + outputCode + firstDecides + `.`
-	replayCodes   = usageCode + emptyCode + inputCode + createCode + stateCode + firstDecides + `.`
+	questionCodes = usageCode + emptyCode + inputCode + daemonCodes + stopsAt
+	reportCodes   = usageCode + reportCode + inputCode + sendCodes + stopsAt
+	changeCodes   = usageCode + littleCode + inputCode + daemonCodes + stopsAt
+	signCodes     = usageCode + littleCode + inputCode + outputCode + continues
+	replayCodes   = usageCode + emptyCode + inputCode + createCode + stateCode + continues
 	statusCodes   = usageCode + daemonCodes
 	siteCodes     = usageCode + siteCode + daemonCodes
 )
 
-// verdictExit ends `check` with a code that is no error.
+// verdictExit is an exit code that is not an error, such as that of `check`.
 type verdictExit int
 
 func (v verdictExit) Error() string { return fmt.Sprintf("exit %d", int(v)) }
@@ -87,32 +87,33 @@ func (e *usageError) Unwrap() error { return e.error }
 
 var errNoCommand = errors.New("no command given")
 
-// toldError is an error that is on stderr already.
-type toldError struct{ error }
+// printedError is an error that was printed to stderr already.
+type printedError struct{ error }
 
-func (e *toldError) Unwrap() error { return e.error }
+func (e *printedError) Unwrap() error { return e.error }
 
-// stoppedError is an error that all messages would meet, at one of several.
+// stoppedError is an error that every message would meet. It stopped the work at
+// one of several messages.
 type stoppedError struct {
 	error
-	name  string // the message that met it
-	count int    // of the messages before it that are done
-	done  string // what that is: accepted, checked
+	name  string // the message at which the work stopped
+	count int    // messages before it that are done
+	done  string // what was done with them: accepted, checked
 
-	before int // messages before it, with those that failed by themselves
-	skip   int // what --skip leaves out to go on at it; 0: nothing, or there is no such flag
+	before int // messages before it, including those that failed on their own
+	skip   int // --skip that resumes at this message; 0: from the first, or no such flag
 }
 
 func (e *stoppedError) Unwrap() error { return e.error }
 
-// rest says what is left to do. Of the messages after the one that failed some
-// were in work, of which nobody knows.
+// rest describes what is left to do. Some messages after the failed one may have
+// been processed in parallel; their outcome is unknown.
 func (e *stoppedError) rest() string {
 	again := "run it again"
 	if e.skip > 0 {
 		again = fmt.Sprintf("run it again with --skip %d", e.skip)
 	}
-	return fmt.Sprintf("stopped at %s: %d %s; %s for this one and those after it", e.name, e.count, e.done, again)
+	return fmt.Sprintf("stopped at %s: %d %s; %s for this message and the rest", e.name, e.count, e.done, again)
 }
 
 // outputError is a failure to write a result.
@@ -120,17 +121,17 @@ type outputError struct{ error }
 
 func (e *outputError) Unwrap() error { return e.error }
 
-// createError is a file for results that cannot be written.
+// createError is a failure to write a file of results.
 type createError struct{ error }
 
 func (e *createError) Unwrap() error { return e.error }
 
-// stateError is a failure of the databases of a replay.
+// stateError is a failure of a replay's databases.
 type stateError struct{ error }
 
 func (e *stateError) Unwrap() error { return e.error }
 
-// exitCode is the one place where errors become exit codes.
+// exitCode returns the exit code of an error. No other function maps errors to codes.
 func exitCode(err error) int {
 	var verdict verdictExit
 	var usage *usageError
@@ -178,7 +179,7 @@ func exitCode(err error) int {
 	return exTempFail // the connection broke: the daemon is stopping, or stuck
 }
 
-// problemCode maps the statuses of the control API.
+// problemCode maps a status of the control API to an exit code.
 func problemCode(status int) int {
 	switch status {
 	case http.StatusUnprocessableEntity, http.StatusConflict:
@@ -193,7 +194,7 @@ func problemCode(status int) int {
 	return exProtocol
 }
 
-// hint says what to do about the mistakes that are easily made.
+// hint returns what to do about a frequent mistake, or an empty string.
 func hint(err error) string {
 	var problem *api.Problem
 	switch exitCode(err) {
@@ -208,7 +209,7 @@ func hint(err error) string {
 		var feedback *feedbackError
 		switch {
 		case errors.Is(err, errNoSpam):
-			return "spambloom revoke --attached takes it"
+			return "use spambloom revoke --attached"
 		case errors.Is(err, errHeaderOnly), errors.As(err, &feedback):
 			return ""
 		}
@@ -216,20 +217,20 @@ func hint(err error) string {
 			return ""
 		}
 		if errors.Is(err, errNotAttached) {
-			return "forward the message as attachment, so that it arrives as it was"
+			return "forward the message as an attachment, so that it arrives unchanged"
 		}
 		var site *siteError
 		if errors.As(err, &site) {
-			return "spambloom sites lists the others"
+			return "spambloom sites lists the known sites"
 		}
 		var reporter *reporterError
 		if errors.As(err, &reporter) {
-			return "spambloom reporters lists them"
+			return "spambloom reporters lists the known reporters"
 		}
 		if errors.As(err, &problem) && problem.Status == http.StatusConflict {
 			return "an administrator of this site declared it; see spambloom never --list"
 		}
-		return "too short to recognise: it needs at least a dozen different words, or an attachment of 1 KiB"
+		return "the message is too short to recognise; it needs at least a dozen different words, or an attachment of 1 KiB"
 	case exCantCreate:
 		if errors.Is(err, fs.ErrExist) {
 			return "a key is never replaced; spambloom keygen --public FILE shows the public half of a site's key"
@@ -237,37 +238,37 @@ func hint(err error) string {
 	case exUnavailable:
 		return "start spambloomd, or name its socket with --control unix:PATH or SPAMBLOOM_CONTROL"
 	case exIOErr, exTempFail:
-		return trouble(err)
+		return failureHint(err)
 	case exNoPerm:
-		switch h := strangers(err); {
+		switch h := credentialsHint(err); {
 		case h != "":
 			return h
 		case errors.As(err, &problem):
-			return "members of [control] group may report, and its delegates speak for others; the rest is for root and the daemon's user"
+			return "members of [control] group may report, and delegates may report for others; everything else needs root or the daemon's user"
 		}
-		return "the control socket is open to the daemon's user and to the group that [control] names; run as one of these (a new group counts from the next login on)"
+		return "only the daemon's user and the group named in [control] may use the control socket (a new group takes effect at the next login)"
 	case exProtocol:
 		return "compare spambloom version with spambloom status"
 	}
 	return ""
 }
 
-// strangers says what a client and a daemon on another machine know each other by,
-// where that is what failed.
-func strangers(err error) string {
+// credentialsHint names the credentials that are missing or wrong, if a remote
+// daemon and this client did not accept each other.
+func credentialsHint(err error) string {
 	var problem *api.Problem
 	switch {
 	case errors.Is(err, client.ErrUntrusted):
-		return "SPAMBLOOM_CA names the file of the CA that signed the daemon's certificate"
+		return "set SPAMBLOOM_CA to the file of the CA that signed the daemon's certificate"
 	case errors.As(err, &problem) && problem.Status == http.StatusUnauthorized:
-		return "SPAMBLOOM_TOKEN or SPAMBLOOM_TOKEN_FILE, or SPAMBLOOM_CERT and SPAMBLOOM_KEY, are what lets a client in; see spambloom token --help"
+		return "set SPAMBLOOM_TOKEN or SPAMBLOOM_TOKEN_FILE, or SPAMBLOOM_CERT and SPAMBLOOM_KEY; see spambloom token --help"
 	}
 	return ""
 }
 
-// trouble says what to do about a disk or a daemon in trouble. What the daemon
-// has refused left no trace; of what it has not answered nobody knows.
-func trouble(err error) string {
+// failureHint returns what to do when a disk or the daemon fails. A request that the
+// daemon refused had no effect; the outcome of an unanswered request is unknown.
+func failureHint(err error) string {
 	var output *outputError
 	var state *stateError
 	var problem *api.Problem
@@ -275,26 +276,26 @@ func trouble(err error) string {
 	var unflushed *unflushedError
 	var queued *queueError
 	if errors.Is(err, errDamagedState) {
-		return "the daemon goes on with what it has in memory; stop it, and restore the state folder from a backup, or move away what is damaged as spambloomd says at its start"
+		return "the daemon continues from memory; stop it, then restore the state folder from a backup, or move damaged files away as spambloomd suggests at its start"
 	}
-	again, nothing := "report a message twice", "nothing of this message was accepted"
+	again, nothing := "reporting a message twice", "nothing of this message was accepted"
 	var reporter *reporterError
 	if errors.As(err, &site) || errors.As(err, &reporter) {
-		again, nothing = "do it twice", "nothing was changed"
+		again, nothing = "doing it twice", "nothing was changed"
 	}
 	switch {
 	case errors.As(err, &unflushed):
-		return cmp.Or(strangers(err), "what waits is kept; run it again later")
+		return cmp.Or(credentialsHint(err), "queued reports are kept; run it again later")
 	case errors.Is(err, queue.ErrFull):
-		return "deliver what waits with spambloom flush, once the daemon takes it"
+		return "once the daemon accepts reports again, deliver the queue with spambloom flush"
 	case errors.As(err, &queued):
-		return "SPAMBLOOM_QUEUE names another folder for what waits"
+		return "set SPAMBLOOM_QUEUE to another folder for the queue"
 	case errors.As(err, &state):
-		return "is there room in the folder for temporary files? TMPDIR names another one"
+		return "free space in the folder for temporary files, or set TMPDIR to another one"
 	case errors.As(err, &output):
-		return "results cannot be written; is the disk behind standard output full?"
+		return "standard output cannot be written; check whether its disk is full"
 	case !errors.As(err, &problem):
-		return "run it again; it does no harm to " + again
+		return "run it again; " + again + " does no harm"
 	case problem.Status == http.StatusInternalServerError:
 		return "free space on the disk of the daemon's state folder; " + nothing
 	}

@@ -21,10 +21,10 @@ func TestExitCode(t *testing.T) {
 		{nil, 0},
 		{verdictExit(1), 1},
 		{&usageError{errNoCommand}, 64},
-		{&toldError{&inputError{fmt.Errorf("a.eml: %w", mailbox.ErrEmpty)}}, 65},
+		{&printedError{&inputError{fmt.Errorf("a.eml: %w", mailbox.ErrEmpty)}}, 65},
 		{fmt.Errorf("a.eml: %w", bloomdb.ErrNothing), 65},
 		{problem(422), 65},
-		{&toldError{&inputError{fs.ErrNotExist}}, 66},
+		{&printedError{&inputError{fs.ErrNotExist}}, 66},
 		{&inputError{fs.ErrPermission}, 66},
 		{fmt.Errorf("%w on x: %w", client.ErrUnavailable, fs.ErrNotExist), 69},
 		{problem(500), 74},
@@ -45,8 +45,8 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
-// What the daemon says to a report decides whether it waits, is dropped when it waited,
-// or is an error of this one.
+// The daemon's answer decides whether a report is queued, a queued one is dropped, or
+// the command fails.
 func TestWhatIsQueued(t *testing.T) {
 	away, refused, neither := []int{408, 429, 500, 503}, []int{400, 403, 409, 413, 422}, []int{401, 404, 405}
 	for _, c := range []struct {

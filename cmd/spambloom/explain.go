@@ -25,8 +25,8 @@ type explained struct {
 	Limits     []string          `json:"limits,omitempty"`
 }
 
-// explanation is the daemon's, and what it does not know: the limits that bit while
-// the message was signed here.
+// explanation is the daemon's answer and the limits reached while the message was
+// signed here.
 type explanation struct {
 	api.Explanation
 	limits []string
@@ -36,20 +36,21 @@ func (c *cli) explainCommand() *cobra.Command {
 	var asJSON, ask, withText bool
 	cmd := &cobra.Command{
 		Use:   "explain [FILE...]",
-		Short: "say why a message has its verdict, or why two match",
-		Long: `explain asks the daemon for the verdict on each message and for all that speaks
-for or against it: which signature was reported or revoked, by which site and in
-which generation (a period of time; what ages out of the last one is forgotten),
-and how often each site has seen the message.
+		Short: "explain why a message has its verdict, or why two match",
+		Long: `explain shows why a message has its verdict, or whether and why two messages match.
 
-Of exactly two files it says whether a report of the one would list the other, both
-ways, and why: the signatures that both have, what of the reported sketch the other
-has, how much of their texts is the same (in runs of three words), and the domains
-that both link to. Each must be one message; no daemon is asked, but with --ask it
-is asked about each. A federation's key decides which features a sketch is made of:
-32 other keys are tried, and the middle result is shown.
+For each message it asks the daemon for the verdict and the evidence: the signatures
+that were reported or revoked, by which site and in which generation (a period of
+time; the oldest one expires), and how often each site has seen the message.
 
-With --json, one object of two files: files, matches, text (jaccard, a_in_b, b_in_a),
+Given exactly two files, it compares them without a daemon: would a report of one list
+the other, in both directions, and why? It shows the signatures that both have, the
+part of the reported sketch found in the other, the share of common text (in runs of
+three words), and the domains that both link to. Each file must be one message. With
+--ask it asks the daemon about each instead. A federation's key selects the features
+of a sketch; explain tries 32 other keys and shows the median result.
+
+With --json, one object for two files: files, matches, text (jaccard, a_in_b, b_in_a),
 domains, reported (file, lists, listed, because, signatures, sketches: kind, found,
 of, need, matches, weak, tried, contained), and texts with --text.
 
@@ -62,14 +63,14 @@ Exit codes:
 				return c.compareFiles(names, asJSON, withText)
 			}
 			if withText {
-				return &usageError{errors.New("--text is for two files; spambloom sign -v has it of one")}
+				return &usageError{errors.New("--text is for two files; for one file use spambloom sign -v")}
 			}
 			return c.explain(cmd.Context(), names, asJSON)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line: those of check, and signatures, sketches, domains, limits")
-	cmd.Flags().BoolVar(&ask, "ask", false, "ask the daemon about each of two files, too")
-	cmd.Flags().BoolVar(&withText, "text", false, "of two files: print their normalised texts")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line: the fields of check, and signatures, sketches, domains, limits")
+	cmd.Flags().BoolVar(&ask, "ask", false, "given two files: ask the daemon about each, instead of comparing them")
+	cmd.Flags().BoolVar(&withText, "text", false, "given two files: print their normalised texts")
 	return cmd
 }
 
@@ -96,7 +97,7 @@ func (c *cli) explain(ctx context.Context, names []string, asJSON bool) error {
 	})
 }
 
-// explanationText is the readable form.
+// explanationText formats an explanation for a terminal.
 func explanationText(name string, x explanation) string {
 	var b strings.Builder
 	b.WriteString(verdictLine(name, x.Answer))
@@ -116,7 +117,7 @@ func explanationText(name string, x explanation) string {
 			fmt.Fprintf(table, "    counted\t%s\t%s\t%s\n", trail.Site, period(trail), times(trail.Count))
 		}
 		if t.Burst != nil {
-			fmt.Fprintf(table, "    counted\there\t%s\n", lately(*t.Burst))
+			fmt.Fprintf(table, "    counted\there\t%s\n", burstText(*t.Burst))
 		}
 	}
 	for _, t := range x.Sketches {
@@ -126,23 +127,23 @@ func explanationText(name string, x explanation) string {
 		fmt.Fprintf(table, "  links to %s, %s\n", d.Domain, domainStanding(d))
 	}
 	for _, limit := range x.limits {
-		fmt.Fprintf(table, "  part of it does not count, by the limit %s\n", limit)
+		fmt.Fprintf(table, "  only part of the message was used (limit: %s)\n", limit)
 	}
 	table.Flush() // into b, which cannot fail
 	return b.String()
 }
 
-// voted says of when a site's vote is.
+// voted returns the time of a site's vote.
 func voted(v api.Vote) string {
 	text := "published " + v.Made.Format(time.DateTime)
 	if v.Stale {
-		text += ", too long ago to count"
+		text += ", stale"
 	}
 	return text
 }
 
-// standing says what became of a signature. Trails stand newest first: a report
-// that is newer than all revocations is not listed only where a retouch hides it.
+// standing describes the state of a signature. Trails are sorted newest first. A report
+// newer than all revocations is listed unless a retouch hides it.
 func standing(t api.Trace) string {
 	switch {
 	case t.Listed:
@@ -157,20 +158,20 @@ func standing(t api.Trace) string {
 	return "is not listed"
 }
 
-// domainStanding says what a link's domain says against a message.
+// domainStanding describes the evidence of a link's domain.
 func domainStanding(d api.DomainTrace) string {
 	switch {
 	case d.Ignored:
-		return "which says nothing: it is well-known, or on never_alone"
+		return "which is ignored: it is well known, or in never_alone"
 	case d.Alone:
-		return fmt.Sprintf("which is spam's alone: %s, %s", several(d.Campaigns, "campaign"), several(d.Sightings, "other sighting"))
+		return fmt.Sprintf("which is seen almost only in spam: %s, %s", plural(d.Campaigns, "campaign"), plural(d.Sightings, "other sighting"))
 	case len(d.Reported) > 0:
-		return fmt.Sprintf("which was reported by %s: %s here, %s", strings.Join(d.Reported, ", "), several(d.Campaigns, "campaign"), several(d.Sightings, "other sighting"))
+		return fmt.Sprintf("which was reported by %s: %s here, %s", strings.Join(d.Reported, ", "), plural(d.Campaigns, "campaign"), plural(d.Sightings, "other sighting"))
 	}
-	return fmt.Sprintf("which was not reported: %s here", several(d.Sightings, "sighting"))
+	return fmt.Sprintf("which was not reported: %s here", plural(d.Sightings, "sighting"))
 }
 
-// asClasses names the classes of a site's reports, the one that counts first.
+// asClasses names the classes of a site's reports; the first one is decisive.
 func asClasses(classes []bloomdb.Class) string {
 	if len(classes) == 0 {
 		return ""
@@ -190,8 +191,8 @@ func asRetouched(t api.Trail) string {
 	return ""
 }
 
-// several is a number of things.
-func several[N int | int64 | uint64](n N, thing string) string {
+// plural returns a number and its noun, such as "1 report" or "2 reports".
+func plural[N int | int64 | uint64](n N, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
@@ -205,10 +206,10 @@ func times(n uint64) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// lately says how often this site saw a message in the last minutes. Few
-// sightings, and estimates, are said as what they are.
-func lately(b api.Burst) string {
-	text := "not"
+// burstText describes how often this site saw a message in the last minutes. The
+// text marks estimates and lower bounds.
+func burstText(b api.Burst) string {
+	text := "not seen"
 	switch {
 	case b.AtLeast:
 		text = fmt.Sprintf("%d times or more", b.Count)
@@ -216,7 +217,7 @@ func lately(b api.Burst) string {
 		text = "about " + times(b.Count)
 	}
 	if b.Missed {
-		text += ", without those that came when there was no room for more"
+		text += ", some uncounted because the counter was full"
 	}
 	return fmt.Sprintf("in the last %s\t%s", (time.Duration(b.Seconds) * time.Second), text)
 }

@@ -6,8 +6,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 )
 
-// What is said of a signature that is not listed names what hides its newest
-// report.
+// The text for a signature that is not listed names what hides its newest report.
 func TestStanding(t *testing.T) {
 	in := func(generations ...int64) (trails []api.Trail) {
 		for _, g := range generations {

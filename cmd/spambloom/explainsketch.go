@@ -7,14 +7,14 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 )
 
-// sketchText writes what is known of near-duplicates by one sketch: the best group
-// of each site in each generation.
+// sketchText writes the near-duplicates found by one sketch: the best group of each
+// site in each generation.
 func sketchText(w io.Writer, t api.SketchTrace) {
 	if len(t.Spam)+len(t.Revoked) == 0 {
-		fmt.Fprintf(w, "  %s is like no reported one\n", t.Kind)
+		fmt.Fprintf(w, "  %s resembles no reported one\n", t.Kind)
 		return
 	}
-	fmt.Fprintf(w, "  %s is like these:\n", t.Kind)
+	fmt.Fprintf(w, "  %s resembles these:\n", t.Kind)
 	for _, trail := range t.Spam {
 		fmt.Fprintf(w, "    reported\t%s\t%s\t%s\n", trail.Site, sketchPeriod(trail), likeness(trail))
 	}
@@ -27,14 +27,14 @@ func sketchPeriod(t api.SketchTrail) string {
 	return fmt.Sprintf("generation %d, from %s", t.Generation, instant(t.Start))
 }
 
-// likeness says how many keys were found, and whether they are enough.
+// likeness describes how many keys were found, and whether they suffice.
 func likeness(t api.SketchTrail) string {
 	enough := "too few"
 	switch {
 	case t.Found >= t.Need:
 		enough = "matches"
 	case t.Found >= t.Weak:
-		enough = "too few, unless something else speaks against it"
+		enough = "too few without other evidence"
 	}
-	return fmt.Sprintf("%s: %d keys found of %d asked, %d needed: %s", t.ID, t.Found, t.Keys, t.Need, enough)
+	return fmt.Sprintf("%s: %d of %d keys found, %d needed: %s", t.ID, t.Found, t.Keys, t.Need, enough)
 }

@@ -7,17 +7,17 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
-// errNoSpam is wrapped where a feedback report says that a message is no spam.
-var errNoSpam = errors.New("a feedback report that says it is no spam")
+// errNoSpam is wrapped if a feedback report declares that a message is not spam.
+var errNoSpam = errors.New("the feedback report declares the message not spam")
 
-// feedbackError is a feedback report that is none of spam.
+// feedbackError is a feedback report that is not a complaint about spam.
 type feedbackError struct{ error }
 
 func (e *feedbackError) Unwrap() error { return e.error }
 
-// classOfFeedback is the class for a type of feedback, and an error where it is no
+// classOfFeedback returns the class for a type of feedback, or an error if it is not a
 // complaint about spam. Of the registered types (RFC 5965 section 7.3, RFC 6430, RFC
-// 6591) auth-failure, for one, says nothing about what is in a message.
+// 6591) auth-failure, for example, is not about a message's content.
 func classOfFeedback(feedback string) (bloomdb.Class, error) {
 	switch feedback {
 	case "abuse", "other":
@@ -29,5 +29,5 @@ func classOfFeedback(feedback string) (bloomdb.Class, error) {
 	case "not-spam":
 		return bloomdb.ClassOther, &feedbackError{errNoSpam}
 	}
-	return bloomdb.ClassOther, &feedbackError{fmt.Errorf("a feedback report of the type %.40q, which does not say that it is spam", feedback)}
+	return bloomdb.ClassOther, &feedbackError{fmt.Errorf("the feedback report has the type %.40q, which is not about spam", feedback)}
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// TestFigures measures whole runs of the command, from start to exit, against a
-// daemon that is a process of its own with its state on disk; both as they are built
-// for use. The demand on report and check is a p50 under 15 ms on a quiet machine,
-// which is printed, with the load there is: nothing here fails for being slow.
+// TestFigures measures whole runs of the command, from start to exit, against a daemon
+// process with its state on disk, both built as for use. report and check should have a
+// p50 under 15 ms on a quiet machine. The test prints the figures and the load; it never
+// fails for being slow.
 func TestFigures(t *testing.T) {
 	bin, state := t.TempDir(), testenv.Dir(t)
 	if out, err := exec.Command("go", "build", "-o", bin+"/", ".", "../spambloomd").CombinedOutput(); err != nil {

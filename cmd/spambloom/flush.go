@@ -15,26 +15,29 @@ import (
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
-const flushHelp = `flush hands the reports and revocations to the daemon that wait in this user's
-queue, the oldest first. Each waits for the daemon that it was meant for; --control
-names another one for all of them. What the daemon refuses for good, such as a report
-of what is on the never-list, is dropped, which is said.
+const flushHelp = `flush delivers the reports and revocations in this user's queue, oldest first.
 
-report and revoke do the same before they send their own; flush is for cron or a
-timer, so that nothing waits for the next report. It is silent where nothing waits.
+report and revoke also deliver the queue before they send their own messages. Run flush
+from cron or a timer, so that queued reports need not wait for the next report. It
+prints nothing if the queue is empty.
+
+Each report is sent to the daemon for which it was queued; with --control, all are sent
+to the named daemon. If the daemon refuses a report for good, for example because the
+message is on the never-list, flush drops it and prints a warning.
 
 Exit codes:
-  0   nothing waits any more` + usageCode + outputCode + `, or the queue
-  75  some still wait, or another process delivers them`
+  0   the queue is empty` + usageCode + outputCode + `, or the queue cannot be read
+      or written
+  75  some reports are still queued, or another process is delivering them`
 
 func (c *cli) flushCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "flush",
-		Short: "deliver the reports that wait in the queue",
+		Short: "deliver queued reports",
 		Long:  flushHelp,
 		Example: `  spambloom flush
-  */10 * * * * spambloom flush      # crontab(5) of the user who reports`,
+  */10 * * * * spambloom flush      # crontab(5) of the reporting user`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.flush(cmd.Context(), asJSON)
@@ -44,15 +47,15 @@ func (c *cli) flushCommand() *cobra.Command {
 	return cmd
 }
 
-// flushed is what became of a queue.
+// flushed is the outcome of delivering a queue.
 type flushed struct {
 	Delivered int   `json:"delivered"`
 	Dropped   int   `json:"dropped"` // the daemon refused them
 	Waiting   int   `json:"waiting"`
-	why       error // why some wait
+	why       error // why some are still queued
 }
 
-// unflushedError is that some still wait.
+// unflushedError is an error that leaves reports in the queue.
 type unflushedError struct{ error }
 
 func (e *unflushedError) Unwrap() error { return e.error }
@@ -77,7 +80,7 @@ func (c *cli) flush(ctx context.Context, asJSON bool) error {
 	if asJSON {
 		err = errors.Join(c.printJSON(f), err)
 	} else {
-		err = errors.Join(c.sayDelivered(f), err)
+		err = errors.Join(c.printDelivered(f), err)
 	}
 	switch {
 	case errors.Is(err, queue.ErrBusy):
@@ -85,28 +88,28 @@ func (c *cli) flush(ctx context.Context, asJSON bool) error {
 	case err != nil:
 		return &queueError{err}
 	case f.Waiting > 0:
-		return &unflushedError{fmt.Errorf("%s: %w", verb(f.Waiting, "report", "still waits", "still wait"), cmp.Or(f.why, errBehind))}
+		return &unflushedError{fmt.Errorf("%s still queued: %w", plural(f.Waiting, "report"), cmp.Or(f.why, errBehind))}
 	}
 	return nil
 }
 
-// sayDelivered prints how many reports that waited are delivered.
-func (c *cli) sayDelivered(f flushed) error {
+// printDelivered prints the number of queued reports that were delivered.
+func (c *cli) printDelivered(f flushed) error {
 	if f.Delivered == 0 {
 		return nil
 	}
-	return c.print(fmt.Sprintf("queue: %s delivered\n", several(f.Delivered, "report")))
+	return c.print(fmt.Sprintf("queue: %s delivered\n", plural(f.Delivered, "report")))
 }
 
-// carrier is a run of Deliver: the daemons it has asked.
+// carrier delivers a queue; it keeps one connection to each daemon.
 type carrier struct {
 	c       *cli
-	control string // of all entries, where not empty
+	control string // the daemon for all entries; empty: each entry names its own
 	daemons map[string]*client.Client
 	done    flushed
 }
 
-// deliver hands over what waits, each to its own daemon unless control names one.
+// deliver sends the queued reports, each to its own daemon unless control names one.
 func (c *cli) deliver(ctx context.Context, q *queue.Queue, control string) (flushed, error) {
 	k := &carrier{c: c, control: control, daemons: map[string]*client.Client{}}
 	defer func() {
@@ -122,7 +125,7 @@ func (k *carrier) send(ctx context.Context, e queue.Entry) queue.Fate {
 	control := cmp.Or(k.control, e.Control)
 	daemon, err := k.dial(control)
 	if err == nil {
-		_, err = tell(ctx, daemon, e.Verb, named(e.Request, control))
+		_, err = send(ctx, daemon, e.Verb, withReporter(e.Request, control))
 	}
 	var problem *api.Problem
 	switch {
@@ -130,7 +133,7 @@ func (k *carrier) send(ctx context.Context, e queue.Entry) queue.Fate {
 		k.done.Delivered++
 	case isRefusal(err):
 		k.done.Dropped++
-		k.c.tell("warning", fmt.Sprintf("a %s that waited since %s is dropped: %v; id=%s", e.Verb, instant(e.At), err, entryID(e)))
+		k.c.notify("warning", fmt.Sprintf("dropped a %s queued at %s: %v; id=%s", e.Verb, instant(e.At), err, entryID(e)))
 	case errors.As(err, &problem) && problem.Status == http.StatusTooManyRequests:
 		k.done.why = err
 		return queue.Later
@@ -141,7 +144,7 @@ func (k *carrier) send(ctx context.Context, e queue.Entry) queue.Fate {
 	return queue.Settled
 }
 
-// dial connects to a daemon, once.
+// dial returns the connection to a daemon, and connects at the first call.
 func (k *carrier) dial(control string) (*client.Client, error) {
 	if daemon := k.daemons[control]; daemon != nil {
 		return daemon, nil
@@ -153,7 +156,7 @@ func (k *carrier) dial(control string) (*client.Client, error) {
 	return daemon, err
 }
 
-// entryID names a queued message by its first signature, as receipts do.
+// entryID returns the id of a queued message: its first signature, as in receipts.
 func entryID(e queue.Entry) string {
 	if len(e.Request.Signatures) == 0 {
 		return "-"

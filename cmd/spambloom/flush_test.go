@@ -12,8 +12,8 @@ import (
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
-// What the daemon says to one that waited decides who waits on: its reporter only, where
-// that one is too fast, and all where it is in trouble.
+// The daemon's answer to a queued report decides which reports stay queued: those of a
+// reporter who exceeded the limit, or all if the daemon failed.
 func TestFateOfWhatWaited(t *testing.T) {
 	for status, want := range map[int]queue.Fate{
 		200: queue.Settled, 403: queue.Settled, 409: queue.Settled, 422: queue.Settled,

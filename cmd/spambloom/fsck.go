@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// errDamagedState is what fsck ends with where it has found faults.
+// errDamagedState is the error of fsck if it found faults.
 var errDamagedState = errors.New("the state folder is damaged")
 
 func (c *cli) fsckCommand() *cobra.Command {
@@ -17,16 +17,24 @@ func (c *cli) fsckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fsck",
 		Short: "check the files of the daemon's state folder",
-		Long: `fsck has the daemon read every file of its state folder: filters, journal, masks, the
-never-list, and the ledger of reports. It prints what is damaged, a line each. Mail and
-reports go on meanwhile; it changes nothing. Only root and the daemon's user may ask.
+		Long: `fsck checks the files of the daemon's state folder while the daemon runs.
 
-It ends with 74 where something is damaged. A daemon that is not running checks the same
-at its start; spambloomd --repair restores what it refuses.
+The daemon reads every file: filters, journal, masks, the never-list, and the ledger of
+reports. fsck prints one line per damaged file, and changes nothing. Only root and the
+daemon's user may run it.
+
+The daemon makes the same checks at its start. If it refuses to start, spambloomd
+--repair restores the files.
 
 Exit codes:
-  0   nothing is damaged` + statusCodes,
-		Args: noArguments,
+  0   nothing is damaged` + usageCode + `
+  69  no daemon answers
+  74  files are damaged, the results cannot be written, or the daemon's disk failed
+  75  the daemon cannot do it now; try again later
+  76  the daemon has another version, or another program answered
+  77  no permission`,
+		Example: `  spambloom fsck`,
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.fsck(cmd.Context(), asJSON)
 		},
@@ -51,7 +59,7 @@ func (c *cli) fsck(ctx context.Context, asJSON bool) error {
 	}
 	err = c.printEither(asJSON, checked, text)
 	if err == nil && len(checked.Faults) > 0 {
-		err = fmt.Errorf("%w: %s", errDamagedState, several(len(checked.Faults), "fault"))
+		err = fmt.Errorf("%w: %s", errDamagedState, plural(len(checked.Faults), "fault"))
 	}
 	return err
 }

@@ -13,30 +13,31 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/config"
 )
 
-// keygenFlags are those of keygen.
+// keygenFlags are the flags of keygen.
 type keygenFlags struct {
 	public, federation string
 	site, config       string
 }
 
-const keygenHelp = `keygen makes the key with which this site signs what it gives to other sites, and
-prints the [[peer]] table that they put into their configuration. The private key
-is written to FILE (default: site.key in this folder), one line, readable for its
-owner only; a file that is there is never replaced. The owner must be the user of
-the daemon, and signing_key in [site] its path. A daemon without a key makes one at
-its first start; --public prints the table of that one.
+const keygenHelp = `keygen makes the key with which this site signs its records, and prints the [[peer]]
+table for the configuration of the other sites.
 
---federation makes the other sort of key, which all sites share: who has it belongs
-to the federation.
+The private key is written to FILE (default: site.key in this folder), one line,
+readable by its owner only. An existing file is never replaced. The daemon's user must
+own the file, and signing_key in [site] must name it. A daemon without a key makes one
+at its first start; --public prints the table for that key.
 
-The name in the table is --site, else the name in the configuration, else that of
-the host, as for the daemon.
+--federation makes the other kind of key, which all sites share. Every holder of that
+key belongs to the federation.
+
+The name in the table is --site, else the name in the configuration, else the host
+name. The daemon follows the same rule.
 
 Exit codes:
-  0   the key is written, or shown` + usageCode + `
-  65  a file that holds no such key or that others may read, or a wrong configuration
+  0   the key is written or shown` + usageCode + `
+  65  the file is not such a key, others may read it, or the configuration is wrong
   66  a file that cannot be read
-  73  the key cannot be written, or there is one already` + outputCode
+  73  the key cannot be written, or the file exists` + outputCode
 
 func (c *cli) keygenCommand() *cobra.Command {
 	var flags keygenFlags
@@ -55,14 +56,14 @@ func (c *cli) keygenCommand() *cobra.Command {
 			return c.keygen(append(args, "site.key")[0], flags)
 		},
 	}
-	cmd.Flags().StringVar(&flags.public, "public", "", "make nothing: print the table of the key in `FILE`")
-	cmd.Flags().StringVar(&flags.federation, "federation", "", "make a federation's key in `FILE`")
+	cmd.Flags().StringVar(&flags.public, "public", "", "make no key; print the table for the key in `FILE`")
+	cmd.Flags().StringVar(&flags.federation, "federation", "", "make a federation key in `FILE`")
 	cmd.Flags().StringVar(&flags.site, "site", "", "`NAME` of this site, for the table")
-	cmd.Flags().StringVarP(&flags.config, "config", "c", "", "configuration `FILE` that has the name (default "+config.DefaultPath+", if there is one)")
+	cmd.Flags().StringVarP(&flags.config, "config", "c", "", "configuration `FILE` with the name (default "+config.DefaultPath+", if it exists)")
 	return cmd
 }
 
-// keyError is a key or a configuration that is wrong.
+// keyError is a wrong key or configuration.
 type keyError struct{ error }
 
 func (e *keyError) Unwrap() error { return e.error }
@@ -103,12 +104,12 @@ func (c *cli) makeFederationKey(path string) error {
 	return c.print(fmt.Sprintf("%s: federation key %s\n", path, bloomdb.KeyID(key)))
 }
 
-// printPeer prints what other sites need.
+// printPeer prints the table for the configuration of other sites.
 func (c *cli) printPeer(site, key string) error {
 	return c.print(fmt.Sprintf("[[peer]]\nname = %q\nkey = %q\n", site, key))
 }
 
-// siteName is the name that the daemon has.
+// siteName returns the site's name by the same rule as the daemon.
 func siteName(flags keygenFlags) (string, error) {
 	if flags.site != "" {
 		if flags.site != config.FitName(flags.site) {
@@ -124,11 +125,11 @@ func siteName(flags keygenFlags) (string, error) {
 	case flags.config != "" || !errors.Is(err, fs.ErrNotExist):
 		return "", readFault(err)
 	}
-	host, _ := os.Hostname() // without one, the site is called "site"
+	host, _ := os.Hostname() // if it fails, the name is "site"
 	return cmp.Or(name, config.FitName(host)), nil
 }
 
-// readFault tells a file that cannot be read from one that is wrong.
+// readFault marks an error as that of an unreadable file or of a wrong one.
 func readFault(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

@@ -20,7 +20,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 )
 
-// messages writes n messages that differ into a folder.
+// messages writes n different messages into a folder.
 func messages(t *testing.T, n int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -33,8 +33,8 @@ func messages(t *testing.T, n int) string {
 	return dir
 }
 
-// killed runs the command, kills it (SIGKILL) a while after it has printed so many
-// lines, and returns all that it has printed.
+// killed runs the command, kills it (SIGKILL) some time after it has printed so many
+// lines, and returns all printed lines.
 func killed(t *testing.T, printed int, after time.Duration, args ...string) (lines []string) {
 	t.Helper()
 	cmd := exec.Command("spambloom", args...)
@@ -58,8 +58,8 @@ func killed(t *testing.T, printed int, after time.Duration, args ...string) (lin
 	return lines
 }
 
-// Whatever was said to be queued is there after kill -9, and what waits is delivered
-// though those who deliver it are killed: once, and again only where one was killed.
+// Every report printed as queued survives kill -9. Queued reports are delivered although
+// delivering processes are killed: once, and again only after a kill.
 func TestKillLosesNothingQueued(t *testing.T) {
 	random := rand.New(rand.NewPCG(testenv.Seed(t), 0))
 	const mails = 40
@@ -120,7 +120,7 @@ func TestKillLosesNothingQueued(t *testing.T) {
 	}
 }
 
-// waitingOf reads the queue: the messages by reporter.
+// waitingOf returns the queued messages by reporter.
 func waitingOf(t *testing.T, folder string) map[string]map[string]bool {
 	t.Helper()
 	entries, err := queue.New(folder, queue.Options{}).List()

@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// source is a path and what the mail in it is.
+// source is a path and the label of the mail in it.
 type source struct {
 	path string
 	spam bool
@@ -20,7 +20,7 @@ type source struct {
 // maxLabel bounds a line of a label file, in bytes.
 const maxLabel = 64 << 10
 
-// sources are all paths that the flags name: spam, ham, then the labels.
+// sources returns all paths that the flags name: spam, ham, then the labels.
 func (f *replayFlags) sources(stdin io.Reader) ([]source, error) {
 	var sources []source
 	for _, path := range f.spam {
@@ -48,8 +48,8 @@ func (f *replayFlags) sources(stdin io.Reader) ([]source, error) {
 	return append(sources, labels...), nil
 }
 
-// readLabels reads lines "spam PATH" and "ham PATH", with a tab or blanks between.
-// Empty lines, and those that begin with a #, are skipped. Paths are relative to dir.
+// readLabels reads lines "spam PATH" and "ham PATH", separated by a tab or blanks.
+// Empty lines and lines that begin with # are skipped. Paths are relative to dir.
 func readLabels(r io.Reader, dir string) ([]source, error) {
 	var sources []source
 	lines := bufio.NewScanner(r)
@@ -78,15 +78,15 @@ func readLabels(r io.Reader, dir string) ([]source, error) {
 		return nil, fmt.Errorf("line %d: %w", n+1, err)
 	}
 	if len(sources) == 0 {
-		return nil, fmt.Errorf("no label in it")
+		return nil, fmt.Errorf("the file has no labels")
 	}
 	return sources, nil
 }
 
-// labelled remembers what each message is, between where it is read and where it
-// comes out, in the same order.
+// labelled keeps the label of each message between reading and processing, which
+// have the same order.
 type labelled struct {
-	mu   sync.Mutex // they are read by another goroutine
+	mu   sync.Mutex // another goroutine reads the messages
 	spam []bool
 }
 
@@ -106,7 +106,7 @@ func (l *labelled) inputs(c *cli, sources []source) iter.Seq2[input, error] {
 	}
 }
 
-// next says whether the next message that comes out is spam.
+// next reports whether the next processed message is spam.
 func (l *labelled) next() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -27,8 +27,7 @@ func TestReadLabels(t *testing.T) {
 	}
 }
 
-// FuzzReadLabels: whatever stands in the file, there is an error or a source, and
-// never more of them than lines.
+// FuzzReadLabels: any file yields an error or sources, and never more sources than lines.
 func FuzzReadLabels(f *testing.F) {
 	f.Add("spam a\nham\tb\n# c\n")
 	f.Fuzz(func(t *testing.T, text string) {

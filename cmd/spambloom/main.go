@@ -1,24 +1,27 @@
 // Command spambloom reports spam and asks the daemon of this machine about
-// messages. It owns the verbs, what they print and their exit codes. Messages
-// are signed here; only signatures go to the daemon, through its control
+// messages. It owns the verbs, their output and their exit codes. Messages
+// are signed here; only signatures are sent to the daemon, through its control
 // socket.
 //
 //	FILE... -> mailbox.Read -> signature.Compute -> client.Client -> stdout
 //
 // Results go to stdout, everything else to stderr as `spambloom: error: ...`,
 // `spambloom: warning: ...` and `spambloom: hint: ...`, in lower case and without
-// a full stop; a hint says what to do. A command that is killed leaves nothing half
-// done, so only replay and backup, which have temporary files, handle a signal.
+// a full stop. A hint tells the user what to do. A killed command leaves nothing half
+// done. Three verbs handle SIGINT all the same: replay and backup remove their
+// temporary files, report and revoke print where to resume.
 package main
 
 //go:generate go test -run ^TestManual$ -update .
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +32,7 @@ func main() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run does one command and returns its exit code.
+// run executes one command and returns its exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	c := &cli{stdin: stdin, stdout: stdout, stderr: stderr}
 	root := c.root()
@@ -50,47 +53,49 @@ type cli struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 
-	bar *progress // while messages are worked on
+	bar *progress // set while messages are processed
 
 	control string // --control
-	late    bool   // nothing is printed before the work is done
-	ran     bool   // flags and arguments were right, and a verb has begun
+	late    bool   // the verb prints nothing before it is done
+	ran     bool   // flags and arguments were valid, and a verb has begun
 }
 
-const places = `
-
-Exit codes:
-  0   it is done
-  64  wrong usage; other codes are those of sysexits(3), and each command names
-      its own
+const environmentHelp = `
 
 Environment:
-  SPAMBLOOM_CONTROL     the daemon's control socket, where --control is not given
-  SPAMBLOOM_QUEUE       the folder in which reports wait while the daemon is away
-  XDG_STATE_HOME        where SPAMBLOOM_QUEUE is not set: the queue is
-                        spambloom/queue in it
-  SPAMBLOOM_CA          the certificates that a daemon on another machine is trusted by
-  SPAMBLOOM_CERT        the certificate by which it knows this one
-  SPAMBLOOM_KEY         the key to that
-  SPAMBLOOM_TOKEN       the token by which it knows this one
-  SPAMBLOOM_TOKEN_FILE  the file that holds the token
+  SPAMBLOOM_CONTROL     the daemon's control socket, unless --control is given
+  SPAMBLOOM_QUEUE       the folder for reports queued while the daemon is away
+  XDG_STATE_HOME        if SPAMBLOOM_QUEUE is not set, the queue is the folder
+                        spambloom/queue below this one
+  SPAMBLOOM_CA          CA file for a remote daemon
+  SPAMBLOOM_CERT        client certificate sent to the daemon
+  SPAMBLOOM_KEY         key of the client certificate
+  SPAMBLOOM_TOKEN       token sent to the daemon
+  SPAMBLOOM_TOKEN_FILE  file that contains the token
 
 Files:
-  /run/spambloom/control.sock           the control socket, as [control] listen has it
-  /var/lib/spambloom/spambloom.sock     the control socket by default
-  ~/.local/state/spambloom/queue        reports that wait; ~ is the user's own home
-                                        folder by the system's account
-  /var/tmp/spambloom-queue-UID          likewise, of users without a home folder`
+  /run/spambloom/control.sock           the control socket, if [control] listen names it
+  /var/lib/spambloom/spambloom.sock     the default control socket
+  ~/.local/state/spambloom/queue        queued reports; ~ is the home folder in the
+                                        user's system account
+  /var/tmp/spambloom-queue-UID          queued reports of users without a home folder
+
+Exit codes:
+  0   success
+  64  wrong usage; the other codes are those of sysexits(3), and the help of each
+      command lists its own`
 
 func (c *cli) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "spambloom",
 		Short: "report spam, and ask why a message is called spam",
 		Long: `spambloom reports spam to the spambloomd of this machine, and asks it about
-messages. Messages never leave this program: it sends their signatures.
+messages. Messages never leave this program; it sends only their signatures.
 
 FILE is a message, an mbox, a Maildir, a folder of these, or - for standard
-input, which is also the default.` + places,
+input. The default is standard input.` + environmentHelp,
+		Example: `  spambloom report spam.eml
+  spambloom explain message.eml`,
 		Version:       version.String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -102,14 +107,27 @@ input, which is also the default.` + places,
 	}
 	root.SetVersionTemplate(version.Text("spambloom") + "\n")
 	root.PersistentFlags().StringVar(&c.control, "control", "",
-		"the daemon's control socket, `unix:PATH`, or https://HOST:PORT of another machine (default: $SPAMBLOOM_CONTROL, or where daemons have it)")
+		"the daemon's control socket: `unix:PATH`, or https://HOST:PORT of another machine (default: $SPAMBLOOM_CONTROL, else the usual places)")
 	root.AddCommand(c.checkCommand(), c.reportCommand(), c.revokeCommand(), c.flushCommand(), c.reportsCommand(), c.undoCommand(), c.reportersCommand(), c.retouchCommand(), c.neverCommand(), c.signCommand(),
 		c.explainCommand(), c.statusCommand(), c.sitesCommand(), c.muteCommand(), c.dropCommand(), c.backupCommand(), c.fsckCommand(), c.keygenCommand(), c.tokenCommand(), c.replayCommand(), c.versionCommand())
+	root.SetHelpFunc(showHelp)
 	checkHelp(root)
 	return root
 }
 
-// noArguments is cobra.NoArgs for a verb: there what is too much is no command.
+// showHelp prints the help of a command in the order in which readers need it: its
+// purpose, which is the first paragraph of Long, then usage, examples and flags, then
+// the details, with the exit codes last.
+func showHelp(cmd *cobra.Command, _ []string) {
+	purpose, details, _ := strings.Cut(cmp.Or(cmd.Long, cmd.Short), "\n\n")
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "%s\n\n%s", purpose, cmd.UsageString())
+	if details != "" {
+		fmt.Fprintf(out, "\n%s\n", details)
+	}
+}
+
+// noArguments is cobra.NoArgs for a verb, whose arguments are not commands.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return fmt.Errorf("%s takes flags only: %.60q", cmd.Name(), args[0])
@@ -117,7 +135,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// checkHelp makes help for a command that does not exist an error.
+// checkHelp makes help for an unknown command an error.
 func checkHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	help, _, err := root.Find([]string{"help"})
@@ -132,15 +150,15 @@ func checkHelp(root *cobra.Command) {
 	}
 }
 
-// complain prints an error and what can be done about it; errors that were
-// printed when they happened leave only the hint.
+// complain prints an error and a hint. Of an error that was printed when it
+// happened, only the hint is printed.
 func (c *cli) complain(err error) {
 	var done verdictExit
 	if err == nil || errors.As(err, &done) {
 		return
 	}
-	var told *toldError
-	if !errors.As(err, &told) {
+	var printed *printedError
+	if !errors.As(err, &printed) {
 		fmt.Fprintf(c.stderr, "spambloom: error: %v\n", err)
 	}
 	var stopped *stoppedError

@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "rewrite the man pages")
 
 const manFolder = "../../contrib/man"
 
-// The pages in contrib are those of the help of today, of all commands and no others.
+// The pages in contrib equal the current help, of all commands and no others.
 func TestManual(t *testing.T) {
 	c := &cli{}
 	pages, err := manual.Pages(c.root(), "1", "spambloomd(8)")
@@ -41,7 +41,7 @@ func TestManual(t *testing.T) {
 		if current[path] == nil && *update {
 			os.Remove(path)
 		} else if current[path] == nil {
-			t.Errorf("%s is of no command: run make generate", path)
+			t.Errorf("%s belongs to no command: run make generate", path)
 		}
 	}
 	for path, text := range current {
@@ -52,7 +52,7 @@ func TestManual(t *testing.T) {
 	}
 }
 
-// A page has what its help has.
+// A page contains its help.
 func TestManualSays(t *testing.T) {
 	pages := map[string]string{}
 	c := &cli{}
@@ -66,9 +66,9 @@ func TestManualSays(t *testing.T) {
 	for page, wants := range map[string][]string{
 		"spambloom.1": {".SH FILES\n", ".SH ENVIRONMENT\n", "\\fBSPAMBLOOM_QUEUE\\fP\n", "\\fBspambloomd(8)\\fP", "\\fBspambloom-undo(1)\\fP", "\\fBspambloom [flags]\\fP"},
 		"spambloom-report.1": {"spambloom-report - report messages as spam\n", "\\fBspambloom report [FILE...] [flags]\\fP\n", "\\fB\\-\\-class\\fP\n\\fBCLASS\\fR",
-			".SH EXIT STATUS\n", ".TP\n\\fB75\\fP\nthe queue is full; or the daemon cannot do it now\n", "macro index,pager S", "\\fB\\-\\-control\\fP\nthe daemon\\(aqs control socket, \\fBunix:PATH\\fR"},
-		"spambloom-check.1": {".TP\n\\fB1\\fP\nnone is spam\n.PP\nWith \\-\\-spamc it is the other way about"},
-		"spambloom-sites.1": {".TP\n\\fBSTATE\\fP\nheard; silent (no news for a minute, or never); loading (its snapshot is\nbeing read);", ".TP\n\\fBHEARD\\fP\nwhen"},
+			".SH EXIT STATUS\n", ".TP\n\\fB75\\fP\nthe queue is full, or the daemon cannot do it now\n", "macro index,pager S", "\\fB\\-\\-control\\fP\nthe daemon\\(aqs control socket: \\fBunix:PATH\\fR"},
+		"spambloom-check.1": {".TP\n\\fB1\\fP\nnone is spam\n.PP\n\\-\\-spamc swaps exit codes 0 and 1, like spamc -c"},
+		"spambloom-sites.1": {".TP\n\\fBSTATE\\fP\nheard; silent (no record for a minute, or never); loading (its snapshot is\nbeing read);", ".TP\n\\fBHEARD\\fP\nthe age"},
 	} {
 		for _, want := range wants {
 			if !strings.Contains(pages[page], want) {
@@ -78,7 +78,7 @@ func TestManualSays(t *testing.T) {
 	}
 }
 
-// The pages are read without a warning.
+// groff renders the pages without a warning.
 func TestManualRenders(t *testing.T) {
 	paths, err := filepath.Glob(manFolder + "/*.[18]")
 	if err != nil || len(paths) < 20 {
@@ -96,7 +96,7 @@ func TestManualRenders(t *testing.T) {
 	}
 }
 
-// Completions are programs of the shells that they are for.
+// Completion scripts are valid in their shells.
 func TestCompletions(t *testing.T) {
 	for shell, check := range map[string][]string{"bash": {"-n"}, "zsh": {"-n"}, "fish": {"--no-execute"}} {
 		t.Run(shell, func(t *testing.T) {

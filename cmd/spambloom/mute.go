@@ -12,26 +12,28 @@ import (
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
-const muteHelp = `mute takes another site's say away, here and at once: its reports and counts act on
-nothing any more, and what it publishes is not read. What is held of it is kept, so
-that --undo brings it back whole; what it published meanwhile then comes after. It
-holds over restarts. No other site is told.
+const muteHelp = `mute ignores another site from now on, on this site only. --undo restores it.
+
+The site's reports and counts have no effect any more, and its new records are not
+read. Its data is kept, so that --undo restores it completely; the records published
+meanwhile are read then. Muting survives restarts. Other sites are not notified.
 
 Exit codes:
-  0   it is done, or was so before` + siteCodes
+  0   success, also if the site was muted already` + siteCodes
 
-const dropHelp = `drop deletes what this site holds of another one, in memory and on disk: all is as if
-that site had never been heard. It stays muted, since what it has published would
-bring all of it back; spambloom mute --undo SITE hears it again, from anew.
-Reports that other sites made of the same messages stay. No other site is told.
+const dropHelp = `drop deletes the data of another site, in memory and on disk, on this site only.
 
-It asks on a terminal, and wants --yes where there is none.
+The site stays muted, because its published records would restore the data. To read
+the site from the beginning again, run spambloom mute --undo SITE. If other sites
+reported the same messages, their reports remain. Other sites are not notified.
+
+drop asks on a terminal; without a terminal, --yes is required.
 
 Exit codes:
-  0   it is done
+  0   success
   1   the answer to the question was no` + siteCodes
 
-// siteFlags are those of mute and drop.
+// siteFlags are the flags of mute and drop.
 type siteFlags struct {
 	undo, yes, asJSON bool
 	reporter          string
@@ -48,7 +50,7 @@ func (c *cli) muteCommand() *cobra.Command {
 	var flags siteFlags
 	cmd := &cobra.Command{
 		Use:   "mute SITE",
-		Short: "take another site's say away, on this site only; --undo gives it back",
+		Short: "ignore another site from now on, on this site only; --undo restores it",
 		Long:  muteHelp,
 		Example: `  spambloom mute mx9
   spambloom mute --undo mx9`,
@@ -58,7 +60,7 @@ func (c *cli) muteCommand() *cobra.Command {
 			return c.mute(cmd.Context(), args[0], flags)
 		},
 	}
-	cmd.Flags().BoolVar(&flags.undo, "undo", false, "hear the site again")
+	cmd.Flags().BoolVar(&flags.undo, "undo", false, "stop ignoring the site")
 	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object: before, now")
 	cmd.Flags().StringVar(&flags.reporter, "as", "", askerUsage)
 	return cmd
@@ -68,7 +70,7 @@ func (c *cli) dropCommand() *cobra.Command {
 	var flags siteFlags
 	cmd := &cobra.Command{
 		Use:               "drop SITE",
-		Short:             "delete what is held of another site, on this site only",
+		Short:             "delete the data of another site, on this site only",
 		Long:              dropHelp,
 		Example:           `  spambloom drop --yes mx9`,
 		Args:              cobra.ExactArgs(1),
@@ -83,7 +85,7 @@ func (c *cli) dropCommand() *cobra.Command {
 	return cmd
 }
 
-// completeSites offers the sites that the daemon knows.
+// completeSites completes the names of the other sites.
 func (c *cli) completeSites(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -101,7 +103,7 @@ func (c *cli) completeSites(cmd *cobra.Command, args []string, _ string) ([]stri
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// siteError is a refusal to do something about a site.
+// siteError is the daemon's refusal of a request about a site.
 type siteError struct{ error }
 
 func (e *siteError) Unwrap() error { return e.error }
@@ -119,23 +121,23 @@ func (c *cli) mute(ctx context.Context, site string, flags siteFlags) error {
 	if err != nil {
 		return &siteError{err}
 	}
-	return c.printEither(flags.asJSON, done, muted(done, flags.undo))
+	return c.printEither(flags.asJSON, done, mutedText(done, flags.undo))
 }
 
-// muted says what was done.
-func muted(done api.SiteReceipt, undo bool) string {
+// mutedText describes what was done.
+func mutedText(done api.SiteReceipt, undo bool) string {
 	was := done.Before.State
 	switch {
 	case !undo && was == api.StateDropped:
-		return fmt.Sprintf("%s: dropped before, which is more\n", done.Before.Site)
+		return fmt.Sprintf("%s: already dropped, and therefore muted\n", done.Before.Site)
 	case !undo && was == api.StateMuted:
-		return fmt.Sprintf("%s: muted before\n", done.Before.Site)
+		return fmt.Sprintf("%s: already muted\n", done.Before.Site)
 	case !undo:
-		return fmt.Sprintf("%s: muted; what is held of it (%s) has no say any more\n", done.Before.Site, size(done.Before.Memory))
+		return fmt.Sprintf("%s: muted; its data (%s) is kept, but ignored\n", done.Before.Site, size(done.Before.Memory))
 	case was == api.StateDropped:
-		return fmt.Sprintf("%s: heard again, from anew; its snapshot and stream bring what it has\n", done.Before.Site)
+		return fmt.Sprintf("%s: no longer muted; its snapshot and stream are read from the beginning\n", done.Before.Site)
 	case was == api.StateMuted:
-		return fmt.Sprintf("%s: heard again\n", done.Before.Site)
+		return fmt.Sprintf("%s: no longer muted\n", done.Before.Site)
 	}
 	return fmt.Sprintf("%s: was not muted\n", done.Before.Site)
 }
@@ -145,7 +147,7 @@ func (c *cli) drop(ctx context.Context, site string, flags siteFlags) error {
 		return err
 	}
 	if !flags.yes && !isTerminal(c.stdin) {
-		return &usageError{errors.New("nobody is there to be asked: drop wants --yes")}
+		return &usageError{errors.New("not a terminal: add --yes to confirm")}
 	}
 	daemon, err := c.dial()
 	if err != nil {
@@ -166,7 +168,7 @@ func (c *cli) drop(ctx context.Context, site string, flags siteFlags) error {
 		return &siteError{err}
 	}
 	return c.printEither(flags.asJSON, done,
-		fmt.Sprintf("%s: dropped; %s freed; to hear it again: spambloom mute --undo %s\n", site, size(done.Before.Memory-done.Now.Memory), site))
+		fmt.Sprintf("%s: dropped; %s freed; to read it again: spambloom mute --undo %s\n", site, size(done.Before.Memory-done.Now.Memory), site))
 }
 
 func find(sites []api.Site, name string) (api.Site, bool) {
@@ -178,8 +180,8 @@ func find(sites []api.Site, name string) (api.Site, bool) {
 	return api.Site{}, false
 }
 
-// dropQuestion says what will be gone.
+// dropQuestion names the data that will be deleted.
 func dropQuestion(s api.Site) string {
-	return fmt.Sprintf("drop %s: delete its %d bits and cells (%s), and hear nothing of it until spambloom mute --undo %s?",
+	return fmt.Sprintf("drop %s: delete its %d bits and cells (%s), and ignore it until spambloom mute --undo %s?",
 		s.Site, s.Cells, size(s.Memory), s.Site)
 }

@@ -16,26 +16,28 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// neverFlags are those of never.
+// neverFlags are the flags of never.
 type neverFlags struct {
 	remove, list, asJSON, attached bool
 	note, reporter                 string
 }
 
-const neverHelp = `never declares messages that must never be called spam on this site: the copy, and
-near-duplicates, whoever reported them or will. Their reports are refused here.
-What is declared is kept until it is removed, and told to no other site.
+const neverHelp = `never declares that messages and their near-duplicates are never spam on this site,
+whoever reports them.
+
+Reports of these messages are refused here. A declaration is kept until it is removed,
+and is not sent to other sites.
 
 A near-duplicate is a message of which at least half is text of the declared one.
-An attachment of a declared message is spared in other mail too. One that the
-declared message did not have is judged as ever, also beside the declared text.
-Declare what is the same for all, such as a newsletter as it was sent: who knows
-what is declared can put a little text of his own into a copy.
+An attachment of a declared message is also never spam in other mail. Any other
+attachment is judged as usual, even beside the declared text.
+Declare a message that is the same for all its recipients, such as a newsletter. A
+sender who knows the declared text can add a little text to a copy of it.
 
---remove takes FILEs off the list again, or the IDs that --list shows.
+--remove removes FILEs from the list, or IDs that --list shows.
 
 Exit codes:
-  0   all is done, which includes the removal of what is not on the list` + changeCodes
+  0   success, also if a message to remove is not on the list` + changeCodes
 
 func (c *cli) neverCommand() *cobra.Command {
 	var flags neverFlags
@@ -59,16 +61,16 @@ func (c *cli) neverCommand() *cobra.Command {
 			return c.never(cmd.Context(), names, flags)
 		},
 	}
-	cmd.Flags().BoolVar(&flags.remove, "remove", false, "take messages, or the IDs that --list shows, off the list")
-	cmd.Flags().BoolVar(&flags.list, "list", false, "list what is declared")
+	cmd.Flags().BoolVar(&flags.remove, "remove", false, "remove messages, or IDs that --list shows, from the list")
+	cmd.Flags().BoolVar(&flags.list, "list", false, "list the declared messages")
 	cmd.Flags().BoolVar(&flags.attached, "attached", false, attachedUsage)
-	cmd.Flags().StringVar(&flags.note, "note", "", "`TEXT` to be shown in the list, at most 200 bytes")
-	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object a line")
+	cmd.Flags().StringVar(&flags.note, "note", "", "`TEXT` shown in the list, at most 200 bytes")
+	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object per line")
 	cmd.Flags().StringVar(&flags.reporter, "as", "", askerUsage)
 	return cmd
 }
 
-// check refuses what the daemon would refuse.
+// check rejects flags that the daemon would refuse.
 func (f *neverFlags) check(names []string) error {
 	switch {
 	case f.remove && f.list:
@@ -76,7 +78,7 @@ func (f *neverFlags) check(names []string) error {
 	case f.list && len(names) > 0:
 		return errors.New("--list takes no FILE")
 	case f.note != "" && (f.remove || f.list):
-		return errors.New("--note goes with a declaration only")
+		return errors.New("--note is for declarations only, not for --remove or --list")
 	}
 	for _, name := range names {
 		if f.remove && bloomdb.IsNeverID(name) != bloomdb.IsNeverID(names[0]) {
@@ -99,7 +101,7 @@ type neverDone struct {
 	Error string `json:"error,omitempty"`
 }
 
-// never declares each message, or takes its declarations back.
+// never declares each message, or removes its declarations.
 func (c *cli) never(ctx context.Context, names []string, flags neverFlags) error {
 	daemon, err := c.dial()
 	if err != nil {
@@ -129,10 +131,10 @@ func (c *cli) never(ctx context.Context, names []string, flags neverFlags) error
 	})
 }
 
-// neverLine says what became of one message.
+// neverLine describes the outcome for one message.
 func neverLine(name string, l api.NeverList, word string) string {
 	if len(l.Entries) == 0 {
-		return name + ": not on the never-list by itself\n"
+		return name + ": has no entry of its own on the never-list\n"
 	}
 	names := make([]string, len(l.Entries))
 	for i, e := range l.Entries {
@@ -145,7 +147,7 @@ func neverLine(name string, l api.NeverList, word string) string {
 	return line + "\n"
 }
 
-// removeNeverIDs takes entries off the list by their ids.
+// removeNeverIDs removes entries from the list by their ids.
 func (c *cli) removeNeverIDs(ctx context.Context, names []string, flags neverFlags) error {
 	daemon, err := c.dial()
 	if err != nil {
@@ -165,7 +167,7 @@ func (c *cli) removeNeverIDs(ctx context.Context, names []string, flags neverFla
 	return nil
 }
 
-// listNever prints what is declared.
+// listNever prints the declared messages.
 func (c *cli) listNever(ctx context.Context, flags neverFlags) error {
 	list, err := asked(ctx, c, v1.NeverList)
 	if err != nil {
@@ -174,7 +176,7 @@ func (c *cli) listNever(ctx context.Context, flags neverFlags) error {
 	return printList(c, flags.asJSON, list.Entries, neverTable)
 }
 
-// neverTable is the readable form.
+// neverTable formats the never-list as a table.
 func neverTable(entries []api.NeverEntry) string {
 	return columns(func(table io.Writer) {
 		fmt.Fprintln(table, "MESSAGE\tDECLARED\tNOTE")

@@ -34,7 +34,7 @@ func (c *cli) printEither(asJSON bool, v any, text string) error {
 	return c.print(text)
 }
 
-// printList writes a list, one JSON object a line or as a table.
+// printList writes a list as a table, or as JSON, one object per line.
 func printList[T any](c *cli, asJSON bool, list []T, table func([]T) string) error {
 	if !asJSON {
 		return c.print(table(list))
@@ -47,10 +47,10 @@ func printList[T any](c *cli, asJSON bool, list []T, table func([]T) string) err
 	return nil
 }
 
-// newTable aligns the cells of the lines written to it, when it is flushed. Tabs end them.
+// newTable returns a writer that aligns cells, which tabs end, when it is flushed.
 func newTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
 
-// columns returns the lines that write writes, as a table.
+// columns returns the output of write, aligned as a table.
 func columns(write func(table io.Writer)) string {
 	var b strings.Builder
 	table := newTable(&b)
@@ -59,13 +59,13 @@ func columns(write func(table io.Writer)) string {
 	return b.String()
 }
 
-// tell writes a line to stderr while messages are worked on: an error, a warning.
-func (c *cli) tell(kind, text string) {
+// notify writes a line to stderr, above the progress bar. kind is error, warning or hint.
+func (c *cli) notify(kind, text string) {
 	c.bar.clear()
 	fmt.Fprintf(c.stderr, "spambloom: %s: %s\n", kind, text)
 }
 
-// errorText is the text of an error in a JSON object, empty for none.
+// errorText returns the text of an error for a JSON object, empty for nil.
 func errorText(err error) string {
 	if err == nil {
 		return ""
@@ -73,6 +73,6 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// instant writes a moment to the minute, minute the same in columns, without UTC.
+// instant formats a time to the minute. minute does so for columns, without the zone.
 func instant(t time.Time) string { return t.UTC().Format(time.DateOnly + " 15:04 MST") }
 func minute(t time.Time) string  { return t.UTC().Format(time.DateOnly + " 15:04") }

@@ -12,7 +12,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
-// pages is a daemon that has many reports and reporters, and gives them by pages.
+// pages starts a daemon that returns many reports and reporters in pages.
 func pages(t *testing.T, reports, reporters int) *client.Client {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -67,7 +67,7 @@ func pages(t *testing.T, reports, reporters int) *client.Client {
 	return daemon
 }
 
-// All pages are asked for, and each report and reporter is there once.
+// All pages are fetched, and each report and reporter is returned once.
 func TestPages(t *testing.T) {
 	for _, c := range []struct{ kept, limit, want int }{
 		{0, 0, 0}, {999, 0, 999}, {1000, 0, 1000}, {2500, 0, 2500}, {2500, 1500, 1500}, {2500, 2500, 2500}, {2500, 100, 100}, {2500, 9999, 2500},

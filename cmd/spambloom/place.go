@@ -9,12 +9,12 @@ import (
 	"syscall"
 )
 
-// queueFolder is where reports wait: $SPAMBLOOM_QUEUE, or in the folder for state of
-// the user. A user of the system has one queue however the program is started: by
-// Dovecot, which sets HOME to a virtual user's folder or to none, by Postfix' pipe(8),
-// and by cron, which is to flush it. So the system's word on the home folder comes
-// before HOME; and users who have none of their own, as services have none, keep
-// their queue where temporary files outlive a restart.
+// queueFolder returns the folder of the queue: $SPAMBLOOM_QUEUE, or one in the user's
+// state folder. A system user has one queue however the program is started: by
+// Dovecot, which sets HOME to a virtual user's folder or leaves it unset, by Postfix'
+// pipe(8), and by cron, which flushes the queue. The home folder of the system account
+// therefore takes precedence over HOME. Users without a home folder, such as services,
+// have their queue in a folder where temporary files survive a restart.
 func queueFolder() (string, error) {
 	if dir := os.Getenv("SPAMBLOOM_QUEUE"); dir != "" {
 		if !filepath.IsAbs(dir) {
@@ -32,7 +32,7 @@ func queueFolder() (string, error) {
 	return folderIn(homes...), nil
 }
 
-// folderIn is the queue's folder in the first home that is the user's own.
+// folderIn returns the queue's folder in the first home that belongs to the user.
 func folderIn(homes ...string) string {
 	for _, home := range homes {
 		if isOwnFolder(home) {
@@ -42,7 +42,7 @@ func folderIn(homes ...string) string {
 	return filepath.Join("/var/tmp", "spambloom-queue-"+strconv.Itoa(os.Geteuid()))
 }
 
-// isOwnFolder tells whether a folder is there and belongs to the user.
+// isOwnFolder reports whether a folder exists and belongs to the user.
 func isOwnFolder(dir string) bool {
 	if !filepath.IsAbs(dir) {
 		return false

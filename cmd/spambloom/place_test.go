@@ -42,7 +42,7 @@ func TestQueueFolder(t *testing.T) {
 		t.Errorf("a relative path: %s, %v", got, err)
 	}
 
-	// Who has no home of their own, as services have none.
+	// Users without a home folder, such as services.
 	for _, home := range []string{"", "relative", "/nonexistent"} {
 		if isOwnFolder(home) {
 			t.Errorf("%q is a folder of ours", home)
@@ -61,8 +61,8 @@ func TestQueueFolder(t *testing.T) {
 	}
 }
 
-// A daemon by hand is found in this folder where it is the user's own, and not where
-// somebody else put one.
+// A daemon run by hand is found in the current folder if it belongs to the user. One of
+// another user is ignored.
 func TestOthersDaemonIsNotAsked(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("STATE_DIRECTORY", "")

@@ -7,19 +7,19 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// few is the number of messages up to which nobody waits for long.
-const few = 20
+// barThreshold is the number of messages up to which no progress bar is shown.
+const barThreshold = 20
 
-// progress shows on a terminal how many messages are done. How many there are
-// is not known before an mbox is read to its end, so it counts.
+// progress shows the number of finished messages on a terminal. The total is unknown
+// until the last mbox is read, so no share is shown.
 type progress struct {
-	w    io.Writer // nil: nobody looks
+	w    io.Writer // nil: not a terminal
 	done int
-	bar  *progressbar.ProgressBar // nil up to few
+	bar  *progressbar.ProgressBar // nil up to barThreshold
 }
 
-// newProgress shows progress on stderr. Results that run over a terminal are
-// progress enough; some verbs print none before the end.
+// newProgress shows progress on stderr, unless results appear on the terminal as they
+// are ready. Some verbs print none before the end.
 func newProgress(c *cli) *progress {
 	if !isTerminal(c.stderr) || isTerminal(c.stdout) && !c.late {
 		return &progress{}
@@ -30,7 +30,7 @@ func newProgress(c *cli) *progress {
 // add counts a message.
 func (p *progress) add() {
 	p.done++
-	if p.w == nil || p.done <= few {
+	if p.w == nil || p.done <= barThreshold {
 		return
 	}
 	step := 1
@@ -41,17 +41,17 @@ func (p *progress) add() {
 			progressbar.OptionClearOnFinish())
 		step = p.done
 	}
-	_ = p.bar.Add(step) // a bar that cannot be drawn is no fault of the work
+	_ = p.bar.Add(step) // failing to draw the bar does not affect the work
 }
 
 // clear makes room for a line; the next message draws the bar again.
 func (p *progress) clear() {
-	if p != nil && p.bar != nil { // nil: nothing is worked on
+	if p != nil && p.bar != nil { // nil: no messages are being processed
 		_ = p.bar.Clear()
 	}
 }
 
-// finish takes the bar away.
+// finish removes the bar.
 func (p *progress) finish() {
 	if p.bar != nil {
 		_ = p.bar.Finish()

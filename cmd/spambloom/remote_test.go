@@ -18,10 +18,10 @@ import (
 	"github.com/spambloom/spambloom/reporting/server"
 )
 
-// cmdFar: far TOKENS puts a daemon on another address of loopback, over TLS, that lets
-// in the clients of the file TOKENS, and store2 with the certificate store2.pem and its
-// key store2.key. It writes these and ca.pem, and sets SPAMBLOOM_CONTROL.
-func cmdFar(ts *testscript.TestScript, _ bool, args []string) {
+// cmdRemote: remote TOKENS starts a daemon that listens on loopback over TLS. It accepts
+// the clients in the file TOKENS, and store2 with the certificate store2.pem and the key
+// store2.key. The command writes these and ca.pem, and sets SPAMBLOOM_CONTROL.
+func cmdRemote(ts *testscript.TestScript, _ bool, args []string) {
 	borrowed := httptest.NewTLSServer(http.NotFoundHandler()) // for its certificate of 127.0.0.1
 	pair := borrowed.TLS.Certificates[0]
 	borrowed.Close()
@@ -40,7 +40,7 @@ func cmdFar(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	write("store2.key", "PRIVATE KEY", key)
 	remote, err := server.NewRemote(server.RemoteOptions{
-		Cert: write("ca.pem", "CERTIFICATE", pair.Certificate[0]), Key: write("far.key", "PRIVATE KEY", key),
+		Cert: write("ca.pem", "CERTIFICATE", pair.Certificate[0]), Key: write("remote.key", "PRIVATE KEY", key),
 		Tokens: ts.MkAbs(args[0]), ClientsCA: write("store2.pem", "CERTIFICATE", client),
 	}, nil)
 	ts.Check(err)

@@ -16,7 +16,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// replayFlags are those of `replay`.
+// replayFlags are the flags of replay.
 type replayFlags struct {
 	spam, ham []string
 	labels    string
@@ -33,33 +33,36 @@ func (c *cli) replayCommand() *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
 		Use:   "replay --spam PATH --ham PATH",
-		Short: "try on sorted mail what would be caught; asks nobody",
-		Long: `replay runs mail that is sorted into spam and ham through the pipeline of the
-daemon, in the order in which it came, and reports each spam once it was judged. It
-prints how much spam was caught, which ham was hit and why, by kind of signature.
-Caught means the verdict spam; bulk is shown apart. Filters, reports and sites are
-real ones, in a folder of $TMPDIR, or else of /dev/shm, that is removed at the end;
-no daemon is asked. Reports age as they do in the daemon by default, after five weeks.
+		Short: "measure on sorted mail how much spam would be caught; needs no daemon",
+		Long: `replay measures on your own mail how much spam would be caught, and which ham would
+be hit.
 
-The order is that of the newest Received field that has a time, else of Date;
-messages without both stay behind the one that was read before them. The clock of
-the databases follows. With --order file it stands still, as with --no-clock.
+It takes mail sorted into spam and ham, runs it through the daemon's pipeline in the
+order of arrival, and reports each spam after judging it. It prints the results by kind
+of signature, and the reasons for each ham that was hit. Caught means the verdict spam;
+bulk is shown separately. Filters, reports and sites are real. They live in a folder of
+$TMPDIR, or else of /dev/shm, which is removed at the end. Reports expire after five
+weeks, as in the daemon by default.
+
+The time of a message is that of its newest Received field with a time, else its Date.
+A message without either follows the message that was read before it. The clock of the
+databases follows the messages. With --order file or --no-clock it stands still.
 
 PATH is a message, an mbox, a Maildir, a folder of these, or - for standard input.
-A line of the file that --labels names is "spam PATH" or "ham PATH", with a tab or
-blank between; paths are relative to that file.
+Each line of the file named by --labels is "spam PATH" or "ham PATH", separated by a
+tab or blank. Paths are relative to that file.
 
-A federation's key decides which features of a reported text make its sketch, so
-what is like it in part is listed under one key and not under the other. With --keys
-N it is run under so many, and all ham that was hit under some is shown.
+A federation's key selects the features of a reported text that form its sketch. A
+partial copy is therefore listed under one key, but not under another. With --keys N
+replay runs under N keys, and shows all ham that was hit under any of them.
 
-All signatures are held in memory: some 10 KiB a message.
+All signatures are kept in memory: about 10 KiB per message.
 
 With --json, one object: messages, spam, ham, caught, caught_share (of the spam),
 missed, ham_hit, bulk_spam, bulk_ham, unsigned_spam, unsigned_ham (too little content
 to sign), reported, unreportable, kinds (kind, caught, alone: by no other kind,
 ham_hit), false_positives (file, time, keys: under how many it was hit, reasons: kind, id,
-reported: the message that it is owed to, or none where a filter erred, found, need,
+reported: the message that matched, or none after a filter's error, found, need,
 likeness for sketches: the share of the reported one's features, domains: reported
 messages that share one), keys (seed, caught, ham_hit, bulk_ham),
 missed_files (file, verdict) with --missed, from, to, without_time, unreadable,
@@ -67,7 +70,7 @@ sign_seconds, judge_seconds, bytes, sites, seed, report_after, report_share, clo
 order.
 
 Exit codes:
-  0   the archive was run, whatever was caught` + replayCodes,
+  0   the mail was replayed, whatever was caught` + replayCodes,
 		Example: `  spambloom replay --spam ~/Maildir/.Junk --ham ~/Maildir
   spambloom replay --labels full/index --sites 3 --report-after 50 --plot caught.svg`,
 		Args: noArguments,
@@ -78,31 +81,31 @@ Exit codes:
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.spam, "spam", nil, "`PATH` of spam; may be given several times")
 	flags.StringArrayVar(&f.ham, "ham", nil, "`PATH` of ham; may be given several times")
-	flags.StringVar(&f.labels, "labels", "", "`FILE` that names spam and ham, one a line")
-	flags.StringVar(&f.order, "order", "time", "the order of the messages: time, or file for that in which they are read")
-	flags.BoolVar(&f.noClock, "no-clock", false, "let no time pass: no report ages")
-	flags.IntVar(&f.run.Sites, "sites", 1, "`N` sites, among which the messages are dealt")
-	flags.IntVar(&f.run.ReportAfter, "report-after", 0, "report a spam when `N` further messages have come")
-	flags.Float64Var(&f.run.ReportShare, "report-share", 1, "the share of spam that anybody reports, 0 to 1")
-	flags.Uint64Var(&f.run.BulkThreshold, "bulk-threshold", 20, "sightings from which a message is bulk; 0: never")
-	flags.Uint64Var(&f.run.Seed, "seed", 1, "of what is drawn: sites, reports, the filters' key")
-	flags.IntVar(&f.keys, "keys", 1, "run it under `N` federation keys, those of the seeds from --seed on")
-	flags.BoolVar(&f.missed, "missed", false, "print the spam that was missed, too")
+	flags.StringVar(&f.labels, "labels", "", "`FILE` that lists spam and ham, one per line")
+	flags.StringVar(&f.order, "order", "time", "order of the messages: time, or file for the order of reading")
+	flags.BoolVar(&f.noClock, "no-clock", false, "stop the clock, so that no report expires")
+	flags.IntVar(&f.run.Sites, "sites", 1, "distribute the messages among `N` sites")
+	flags.IntVar(&f.run.ReportAfter, "report-after", 0, "report a spam `N` messages after it arrived")
+	flags.Float64Var(&f.run.ReportShare, "report-share", 1, "share of the spam that is reported, 0 to 1")
+	flags.Uint64Var(&f.run.BulkThreshold, "bulk-threshold", 20, "number of sightings that makes a message bulk; 0: never")
+	flags.Uint64Var(&f.run.Seed, "seed", 1, "seed of random choices: sites, reports, the filters' key")
+	flags.IntVar(&f.keys, "keys", 1, "run under `N` federation keys, made from --seed and the seeds after it")
+	flags.BoolVar(&f.missed, "missed", false, "also print the missed spam")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object")
-	flags.StringVar(&f.plot, "plot", "", "draw the share of spam caught over the messages, into `FILE.svg`")
+	flags.StringVar(&f.plot, "plot", "", "plot the share of caught spam over the messages into `FILE.svg`")
 	return cmd
 }
 
 // maxKeys bounds --keys.
 const maxKeys = 1000
 
-// check finds mistakes of the command line before any work is done.
+// check rejects wrong flags before any work is done.
 func (f *replayFlags) check() error {
 	switch {
 	case len(f.spam) == 0 && len(f.ham) == 0 && f.labels == "":
 		return errors.New("no mail given: want --spam and --ham, or --labels")
 	case f.keys < 1 || f.keys > maxKeys:
-		return fmt.Errorf("%d keys, must be 1 to %d", f.keys, maxKeys)
+		return fmt.Errorf("--keys %d: want 1 to %d", f.keys, maxKeys)
 	case f.order != "time" && f.order != "file":
 		return fmt.Errorf("--order %q: want time or file", f.order)
 	case f.plot != "" && filepath.Ext(f.plot) != ".svg":
@@ -136,7 +139,7 @@ func (c *cli) replay(ctx context.Context, f replayFlags) error {
 		return err
 	}
 	defer plot.Close()
-	// Who stops it should not have to clear up behind it.
+	// SIGINT ends the run normally, so that its temporary folder is removed.
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	c.late = true
@@ -166,7 +169,7 @@ func (c *cli) replay(ctx context.Context, f replayFlags) error {
 	return failed
 }
 
-// createPlot opens the plot's file, before any work is done.
+// createPlot creates the plot's file before any work is done.
 func createPlot(name string) (*os.File, error) {
 	if name == "" {
 		return nil, nil
@@ -178,7 +181,7 @@ func createPlot(name string) (*os.File, error) {
 	return plot, nil
 }
 
-// runArchive replays in a folder of its own.
+// runArchive replays messages in a temporary folder.
 func (c *cli) runArchive(ctx context.Context, messages []replay.Message, f replayFlags) (*replay.Result, error) {
 	dir, err := makeStateFolder()
 	if err != nil {
@@ -198,11 +201,11 @@ func (c *cli) runArchive(ctx context.Context, messages []replay.Message, f repla
 	return result, nil
 }
 
-// memoryFolder is a file system in memory, where there is one.
+// memoryFolder is a file system in memory, if the system has one.
 const memoryFolder = "/dev/shm"
 
-// makeStateFolder makes a folder in $TMPDIR, or else in memory: each report is
-// synced to disk, of which nobody has anything here.
+// makeStateFolder creates a folder in $TMPDIR, or else in memory. Each report is synced
+// to disk, which is useless here and slow on a real disk.
 func makeStateFolder() (string, error) {
 	const pattern = "spambloom-replay"
 	if os.Getenv("TMPDIR") == "" {
@@ -230,12 +233,12 @@ type archive struct {
 	took       time.Duration
 }
 
-// maxBody is how much of a message's body is signed: as much as the daemon keeps
-// by default.
+// maxBody is the part of a message's body that is signed, in bytes: as much as the
+// daemon keeps by default.
 const maxBody = 10 << 20
 
-// readArchive signs all messages, in the order in which they are read. The error
-// is the first of those that concern one message each and were told.
+// readArchive signs all messages in the order of reading. It returns the first error
+// that concerned one message only; all such errors are printed.
 func (c *cli) readArchive(ctx context.Context, f replayFlags) (a archive, err error) {
 	sources, err := f.sources(c.stdin)
 	if err != nil {

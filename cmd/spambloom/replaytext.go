@@ -9,7 +9,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/replay"
 )
 
-// replayedText is the readable form.
+// replayedText formats the results for a terminal.
 func replayedText(r replayed) string {
 	var b strings.Builder
 	table := newTable(&b)
@@ -54,7 +54,7 @@ func messagesNote(r replayed) string {
 	return strings.Join(notes, ", ")
 }
 
-// kindsText is the table of what each kind of signature did.
+// kindsText formats the table of results by kind of signature.
 func kindsText(kinds []replay.KindResult) string {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -66,7 +66,7 @@ func kindsText(kinds []replay.KindResult) string {
 	return b.String()
 }
 
-// keysText sums up the results under several keys.
+// keysText summarises the results under several keys.
 func keysText(r replayed) string {
 	if len(r.Keys) < 2 {
 		return ""
@@ -75,11 +75,11 @@ func keysText(r replayed) string {
 	for i, k := range r.Keys {
 		caught[i], hit[i] = k.Caught, k.HamHit
 	}
-	return fmt.Sprintf("\nunder %d keys: caught %s; ham hit %s\nthe figures above are those of the first one\n",
+	return fmt.Sprintf("\nunder %d keys: caught %s; ham hit %s\nthe figures above are those of the first key\n",
 		len(r.Keys), spread(caught), spread(hit))
 }
 
-// spread says between what numbers lie, and their mean.
+// spread returns the smallest and largest of several numbers, and their mean.
 func spread(numbers []int) string {
 	sum := 0
 	for _, n := range numbers {
@@ -88,7 +88,7 @@ func spread(numbers []int) string {
 	return fmt.Sprintf("%d to %d, %.1f on average", slices.Min(numbers), slices.Max(numbers), float64(sum)/float64(len(numbers)))
 }
 
-// underKeys says under how many of several keys ham was hit.
+// underKeys returns the number of keys under which ham was hit.
 func underKeys(n, of int) string {
 	if of < 2 {
 		return ""
@@ -96,24 +96,24 @@ func underKeys(n, of int) string {
 	return fmt.Sprintf(", under %d of %d keys", n, of)
 }
 
-// reasonText says what a match is owed to.
+// reasonText returns the reason for a match.
 func reasonText(r replay.Reason) string {
 	switch {
 	case r.Reported == "":
-		return fmt.Sprintf("%s: no reported message has it: a filter erred", r.ID)
+		return fmt.Sprintf("%s: a filter's error; no reported message has it", r.ID)
 	case r.Domains > 0:
 		return fmt.Sprintf("%s: links to a domain of %s%s", r.ID, r.Reported, ifAny(" and %d others", r.Domains-1))
 	case r.Likeness > 0:
 		corroborated := ""
 		if r.Found < r.Need {
-			corroborated = ", or fewer with such a link"
+			corroborated = ", or fewer with a supporting link"
 		}
 		return fmt.Sprintf("%s: %d keys found (needs %d%s); %.0f %% of the sketch of %s", r.ID, r.Found, r.Need, corroborated, 100*r.Likeness, r.Reported)
 	}
-	return fmt.Sprintf("%s: equals that of %s", r.ID, r.Reported)
+	return fmt.Sprintf("%s: equal to that of %s", r.ID, r.Reported)
 }
 
-// ifAny formats a number that is not 0.
+// ifAny formats a number, or returns an empty string for 0.
 func ifAny(format string, n int) string {
 	if n == 0 {
 		return ""

@@ -16,13 +16,13 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// reportFlags are those of report and revoke.
+// reportFlags are the flags of report and revoke.
 type reportFlags struct {
 	className string
 	class     bloomdb.Class // parsed by check
 	reporter  string
 	named     bool // --as is given
-	attached  bool // the messages attached to those that are named, not these
+	attached  bool // use the messages attached to the named ones
 	dryRun    bool
 	noQueue   bool
 	skip      int // messages
@@ -33,17 +33,17 @@ func (f *reportFlags) add(cmd *cobra.Command) {
 	for _, class := range bloomdb.Classes() {
 		names = append(names, class.String())
 	}
-	cmd.Flags().StringVar(&f.className, "class", "", "`CLASS` of spam it is: "+strings.Join(names, ", "))
+	cmd.Flags().StringVar(&f.className, "class", "", "`CLASS` of the spam: "+strings.Join(names, ", "))
 	cmd.Flags().StringVar(&f.reporter, "as", "", "name or address of the `REPORTER` (default: your login name)")
 	cmd.Flags().BoolVar(&f.attached, "attached", false, attachedUsage)
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what would be sent, one JSON object a message, and send nothing")
-	cmd.Flags().BoolVar(&f.noQueue, "no-queue", false, "fail where the daemon is away, and queue nothing")
-	cmd.Flags().IntVar(&f.skip, "skip", 0, "leave out the first `N` messages: to go on after an interruption")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what would be sent, one JSON object per message, and send nothing")
+	cmd.Flags().BoolVar(&f.noQueue, "no-queue", false, "fail if the daemon is away, and queue nothing")
+	cmd.Flags().IntVar(&f.skip, "skip", 0, "skip the first `N` messages, to resume after an interruption")
 	// The flag exists, so this cannot fail.
 	_ = cmd.RegisterFlagCompletionFunc("class", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// check refuses what the daemon would refuse, before a message is read.
+// check rejects flags that the daemon would refuse, before a message is read.
 func (f *reportFlags) check() (err error) {
 	if f.class, err = bloomdb.ParseClass(f.className); err != nil {
 		return fmt.Errorf("--class: %w", err)
@@ -51,50 +51,52 @@ func (f *reportFlags) check() (err error) {
 	if err := api.CheckReporter(f.reporter); err != nil {
 		return fmt.Errorf("--as: %w", err)
 	}
-	if f.named && f.reporter == "" { // a script's variable, which should have had a user's name
-		return errors.New("--as: an empty REPORTER")
+	if f.named && f.reporter == "" { // most likely an empty variable of a script
+		return errors.New("--as: REPORTER is empty")
 	}
 	if f.skip < 0 {
-		return fmt.Errorf("--skip: %d messages", f.skip)
+		return fmt.Errorf("--skip: %d, want 0 or more", f.skip)
 	}
 	return nil
 }
 
 const reportHelp = `
 
-The message itself is taken, whatever is attached to it: a spam cannot bring the
-message that is reported in its place. Mail that was forwarded as attachment
-(message/rfc822) goes with --attached, which takes the attached messages, and
-refuses a message without any. Only signatures are sent, with the class and the
-reporter; --dry-run shows exactly what.
+Only signatures are sent, with the class and the reporter; --dry-run prints exactly
+what. The message itself is used, whatever is attached to it, so that a spam cannot
+have another message reported in its place. For mail forwarded as an attachment
+(message/rfc822), give --attached: it uses the attached messages, and refuses a
+message without any.
 
-Within one period ([reports] period of the daemon, a week by default) a
-revocation wins: what was revoked can be reported at once, but is spam only when
-it is reported again in a later period. report says so, and when that begins.
+Within one period ([reports] period of the daemon, a week by default) a revocation
+wins. A message that was revoked can be reported again at once, but it is spam only
+if it is reported again in a later period. report prints when that period begins.
 
-Where no daemon answers, or cannot take a report now, it waits in a queue on this
-disk, behind those that wait already: at most 1,000 of them, and 250 of one REPORTER
-named with --as. The next report or revocation delivers what waits, and so does flush;
-spambloom status says how many wait. A report counts from when it is delivered.
---no-queue fails instead.
+If the daemon is away or cannot accept a report now, the report is queued on this
+disk, after those queued before. The queue holds at most 1,000 reports, and at most
+250 of one REPORTER named with --as. The next report or revocation delivers the
+queue, and so does flush; spambloom status prints its length. A report counts from
+its delivery. With --no-queue the command fails instead.
 
-With --attached, feedback reports (ARF, RFC 5965), as mailbox providers send them,
-are understood: the message that is complained about is taken; fraud is reported as
-phish, and virus as malware, unless --class is given. report refuses not-spam
-(revoke takes it). A feedback report with the header of the message only is refused.
+With --attached, the command understands feedback reports (ARF, RFC 5965), which
+mailbox providers send. It uses the message that the complaint is about. Fraud is
+reported as phish, and virus as malware, unless --class is given. report refuses the
+type not-spam, which revoke accepts. Both refuse a feedback report that has only the
+header of the message.
 
 Exit codes:
-  0   all messages are accepted, and on the daemon's disk, or on this one: queued` + reportCodes
+  0   all messages are accepted, and stored on the daemon's disk or queued on this one` + reportCodes
 
 func (c *cli) reportCommand() *cobra.Command {
 	var flags reportFlags
 	cmd := &cobra.Command{
 		Use:   "report [FILE...]",
 		Short: "report messages as spam",
-		Long: `report tells the daemon that messages are spam: the next copies, here and on the
-other sites of the federation, are called spam. Where the daemon keeps classes
-([reports] classes), their header and check say of which class, too; of several,
-malware comes before phish, scam and bulk.` + reportHelp,
+		Long: `report marks messages as spam: the next copies, here and on the other sites of the
+federation, are called spam.
+
+If the daemon keeps classes ([reports] classes), the header and check also name the
+class. Of several classes, malware takes precedence, then phish, scam and bulk.` + reportHelp,
 		Example: `  spambloom report spam.eml
   spambloom report --class phish --as anna@example.org ~/Maildir/.Junk
   spambloom report --attached forwarded.eml
@@ -112,9 +114,9 @@ func (c *cli) revokeCommand() *cobra.Command {
 	var flags reportFlags
 	cmd := &cobra.Command{
 		Use:   "revoke [FILE...]",
-		Short: "take back reports: the messages are no spam",
-		Long: `revoke tells the daemon that messages are no spam after all: their signatures
-are no longer listed, whoever reported them.` + reportHelp,
+		Short: "take back reports: the messages are not spam",
+		Long: `revoke declares that messages are not spam after all. Their signatures are no
+longer listed, whoever reported them.` + reportHelp,
 		Example: `  spambloom revoke invoice.eml`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			flags.named = cmd.Flags().Changed("as")
@@ -131,55 +133,55 @@ func (c *cli) send(ctx context.Context, verb string, names []string, flags repor
 		return &usageError{err}
 	}
 	inputs := c.messages(names, flags.attached)
-	way := &passage{skip: flags.skip}
+	run := &resumption{skip: flags.skip}
 	if flags.dryRun {
-		return c.showRequests(ctx, verb, way.through(ctx, inputs), flags)
+		return c.showRequests(ctx, verb, run.remaining(ctx, inputs), flags)
 	}
 	running, stop := interruptible(ctx, names)
 	defer stop()
-	messages := way.through(running, inputs)
+	messages := run.remaining(running, inputs)
 	k, err := c.newCourier(ctx, verb, flags)
 	if err != nil {
 		return err
 	}
 	defer k.close()
-	send := func(ctx context.Context, in input) (parcel, error) {
+	submit := func(ctx context.Context, in input) (parcel, error) {
 		p, err := flags.pack(verb, in)
 		if err == nil {
-			p.receipt, p.queued, err = k.carry(ctx, p.request)
+			p.receipt, p.queued, err = k.submit(ctx, p.request)
 		}
 		return p, err
 	}
 	queued := false
-	err = processInputs(ctx, c, k.done(), messages, send, func(r result[parcel]) error {
+	err = processInputs(ctx, c, k.done(), messages, submit, func(r result[parcel]) error {
 		if r.err != nil {
 			return nil
 		}
 		c.warnLarge(r)
-		if r.answer.brings {
-			c.tell("hint", r.name+": only the message itself was taken; --attached takes those attached to it")
+		if r.answer.ignoresAttached {
+			c.notify("hint", r.name+": only the message itself was used; --attached uses the messages attached to it")
 		}
 		queued = queued || r.answer.queued != nil
 		return c.showReceipt(r.name, r.answer)
 	})
-	if way.next != "" {
-		return c.tellInterrupted(way)
+	if run.next != "" {
+		return c.interrupted(run)
 	}
 	var stopped *stoppedError
 	if errors.As(err, &stopped) {
 		stopped.skip = flags.skip + stopped.before
 	}
 	if queued {
-		c.tell("hint", "what is queued is on this disk; the next report delivers it, and so does spambloom flush")
+		c.notify("hint", "queued reports are on this disk; the next report or spambloom flush delivers them")
 	}
-	return errors.Join(err, k.after(ctx))
+	return errors.Join(err, k.finish(ctx))
 }
 
-// showRequests prints what send would send.
+// showRequests prints the requests that would be sent.
 func (c *cli) showRequests(ctx context.Context, verb string, messages iter.Seq2[input, error], flags reportFlags) error {
 	write := func(_ context.Context, in input) (parcel, error) {
 		p, err := flags.pack(verb, in)
-		p.request = named(p.request, c.spec())
+		p.request = withReporter(p.request, c.spec())
 		return p, err
 	}
 	return processInputs(ctx, c, "printed", messages, write, func(r result[parcel]) error {
@@ -193,45 +195,45 @@ func (c *cli) showRequests(ctx context.Context, verb string, messages iter.Seq2[
 
 func (c *cli) warnLarge(r result[parcel]) {
 	if r.answer.needsWhole {
-		c.tell("warning", r.name+": mail over max_message is judged on its beginning; this report may not match its copies")
+		c.notify("warning", r.name+": mail over max_message is judged by its beginning; this report may not match other copies")
 	}
 }
 
-// showReceipt says what became of a message.
+// showReceipt prints the outcome for a message.
 func (c *cli) showReceipt(name string, p parcel) error {
 	if p.queued != nil {
 		return c.print(fmt.Sprintf("%s: queued; %v\n", name, p.queued))
 	}
 	if p.receipt.Offer == "retouch" {
-		c.tell("hint", name+": it was revoked before, and is listed again; spambloom retouch clears it for good, on this site")
+		c.notify("hint", name+": it was revoked before and is listed again; spambloom retouch clears it for good, on this site")
 	}
 	return c.print(receiptLine(name, p.receipt))
 }
 
-// receiptLine says that a message is accepted, and where that has no effect yet.
+// receiptLine reports that a message is accepted, and why that has no effect yet.
 func receiptLine(name string, r api.Receipt) string {
 	note := ""
 	switch {
 	case !r.RevokedUntil.IsZero():
 		note = ", but still not spam: it was revoked in this period, which ends " + instant(r.RevokedUntil)
 	case r.Idle:
-		note = ", but there was nothing to take back: no report of it counts"
+		note = ", but there was nothing to revoke: no report of it counts"
 	case r.Quorum > 0:
-		note = fmt.Sprintf(", and waits for others: it has %.3g of the %.3g that it takes", r.Sum, r.Quorum)
+		note = fmt.Sprintf(", but pending: its weight is %.3g of the quorum %.3g", r.Sum, r.Quorum)
 	}
 	return fmt.Sprintf("%s: accepted%s; id=%s\n", name, note, strings.Join(r.IDs, ","))
 }
 
-// parcel is a message's way to the daemon and back.
+// parcel is the request for one message, and its outcome.
 type parcel struct {
-	request    api.Request
-	receipt    api.Receipt
-	queued     error // set: why it waits in the queue
-	needsWhole bool  // the request has no signature of the message's beginning
-	brings     bool  // messages are attached to the message, which were not taken
+	request         api.Request
+	receipt         api.Receipt
+	queued          error // why the request is queued; nil: it is not
+	needsWhole      bool  // the request has no signature of the message's beginning
+	ignoresAttached bool  // messages are attached to the message, but were not used
 }
 
-// pack signs a message; bloomdb.ErrNothing where there is too little of it.
+// pack signs a message. It returns bloomdb.ErrNothing if there is too little content.
 func (f reportFlags) pack(verb string, in input) (parcel, error) {
 	class, m := f.class, in.message
 	if in.feedback != "" {
@@ -247,17 +249,17 @@ func (f reportFlags) pack(verb string, in input) (parcel, error) {
 	if len(set.Signatures) == 0 {
 		return parcel{}, bloomdb.ErrNothing
 	}
-	p := parcel{request: api.NewRequest(set), needsWhole: needsWhole(m, set), brings: !f.attached && brings(m)}
+	p := parcel{request: api.NewRequest(set), needsWhole: needsWhole(m, set), ignoresAttached: !f.attached && hasAttached(m)}
 	p.request.Class, p.request.Reporter = class, f.reporter
 	return p, nil
 }
 
-// keptOfMessage is how many bytes of a message the milter keeps by default:
-// [milter] max_message. This program does not know what is configured.
+// keptOfMessage is the number of bytes of a message that the milter keeps by default
+// ([milter] max_message). This program does not read the daemon's configuration.
 const keptOfMessage = 10 << 20
 
-// needsWhole tells whether none of a message's signatures can be made of what the
-// milter keeps of its copies.
+// needsWhole reports whether none of a message's signatures can be computed from the
+// part of a copy that the milter keeps.
 func needsWhole(m signature.Message, set signature.Set) bool {
 	room := keptOfMessage
 	for _, f := range m.Header {
@@ -272,17 +274,17 @@ func needsWhole(m signature.Message, set signature.Set) bool {
 	})
 }
 
-// named adds who reports, where no --as says so and the daemon at control cannot know:
-// on a unix socket the kernel tells it, by the daemon's own list of users, but on
-// another machine all of a mail store's users would have the store's name.
-func named(r api.Request, control string) api.Request {
+// withReporter adds the login name as the reporter if --as is not given and the daemon
+// at control is on another machine. On a unix socket the kernel identifies the user; a
+// remote daemon would take all users of a mail store for one reporter.
+func withReporter(r api.Request, control string) api.Request {
 	if r.Reporter == "" && isRemote(control) {
 		r.Reporter = loginName()
 	}
 	return r
 }
 
-// loginName is the user's, or empty where the system does not know it.
+// loginName returns the user's login name, or an empty string if the system has none.
 func loginName() string {
 	u, err := user.Current()
 	if err != nil || api.CheckReporter(u.Username) != nil {

@@ -14,21 +14,22 @@ import (
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
-const reportersHelp = `reporters shows how far the reporters of this site are believed: all of them, or
-those of the NAMEs. A message is listed when the weights of those who reported it
-reach the quorum ([reports] quorum).
+const reportersHelp = `reporters shows the weights of this site's reporters, all or those named, or sets them.
 
-WEIGHT     of a report of now; set: by hand, with --weight. Mail that a spam trap
-           takes has that of the quorum, unless it is set
-CONFIRMED  reports that others confirmed; what is long ago counts less
-REFUTED    reports that others took back; likewise
-REPORTS    made ever, and revocations (REVOKED)
+A message is listed when the weights of its reporters reach the quorum ([reports]
+quorum).
+
+WEIGHT     the weight of a report made now; "set" if --weight fixed it. A spam trap
+           has the weight of the quorum, unless it is set
+CONFIRMED  reports that others confirmed; older ones count less
+REFUTED    reports that others took back; older ones count less
+REPORTS    all reports ever made; REVOKED: all revocations
 
 Exit codes:
   0   the daemon has answered, or the weight is set` + usageCode + `
-  65  there is no such reporter; --weight takes one who has yet to come` + daemonCodes
+  65  the reporter is unknown; --weight accepts future reporters, too` + daemonCodes
 
-// reportersFlags are those of reporters.
+// reportersFlags are the flags of reporters.
 type reportersFlags struct {
 	weight           float64
 	set              bool // --weight is given
@@ -40,7 +41,7 @@ func (f *reportersFlags) check(names []string) error {
 	case f.set && f.noWeight:
 		return errors.New("--weight and --no-weight: only one of them")
 	case (f.set || f.noWeight) && len(names) == 0:
-		return errors.New("--weight and --no-weight want a NAME")
+		return errors.New("--weight and --no-weight require a NAME")
 	case f.weight < 0 || math.IsNaN(f.weight) || math.IsInf(f.weight, 0):
 		return fmt.Errorf("--weight: %v, want 0 or more", f.weight)
 	}
@@ -49,7 +50,7 @@ func (f *reportersFlags) check(names []string) error {
 			return err
 		}
 		if name == "" {
-			return errors.New("an empty NAME")
+			return errors.New("NAME is empty")
 		}
 	}
 	return nil
@@ -59,11 +60,11 @@ func (c *cli) reportersCommand() *cobra.Command {
 	var flags reportersFlags
 	cmd := &cobra.Command{
 		Use:   "reporters [NAME...]",
-		Short: "show how far reporters are believed, or set it",
+		Short: "show the weights of reporters, or set them",
 		Long:  reportersHelp,
 		Example: `  spambloom reporters
-  spambloom reporters --weight 0 anna@example.org       # do not believe her
-  spambloom reporters --no-weight anna@example.org      # by her reputation again`,
+  spambloom reporters --weight 0 anna@example.org       # ignore her reports
+  spambloom reporters --no-weight anna@example.org      # use her reputation again`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			flags.set = cmd.Flags().Changed("weight")
 			if err := flags.check(names); err != nil {
@@ -73,13 +74,13 @@ func (c *cli) reportersCommand() *cobra.Command {
 		},
 		ValidArgsFunction: c.completeReporters,
 	}
-	cmd.Flags().Float64Var(&flags.weight, "weight", 0, "set the weight of the NAMEs to `W`, in the place of their reputation")
-	cmd.Flags().BoolVar(&flags.noWeight, "no-weight", false, "take a weight that was set back")
-	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object a line, for each reporter")
+	cmd.Flags().Float64Var(&flags.weight, "weight", 0, "give the NAMEs the fixed weight `W`, instead of one by reputation")
+	cmd.Flags().BoolVar(&flags.noWeight, "no-weight", false, "remove a fixed weight")
+	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object per line and reporter")
 	return cmd
 }
 
-// completeReporters offers the reporters that the daemon knows.
+// completeReporters completes the names of known reporters.
 func (c *cli) completeReporters(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	daemon, err := c.dial()
 	if err != nil {
@@ -97,7 +98,7 @@ func (c *cli) completeReporters(cmd *cobra.Command, _ []string, _ string) ([]str
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// reporterError is a refusal to do something about a reporter.
+// reporterError is the daemon's refusal of a request about a reporter.
 type reporterError struct{ error }
 
 func (e *reporterError) Unwrap() error { return e.error }
@@ -124,8 +125,8 @@ func (c *cli) reporters(ctx context.Context, names []string, flags reportersFlag
 		return err
 	}
 	for _, r := range list.Reporters {
-		if flags.set && !hasReported(r) { // a slip of the pen, more often than not
-			defer c.tell("warning", r.Name+": nobody of this name has reported anything yet")
+		if flags.set && !hasReported(r) { // most likely a mistyped name
+			defer c.notify("warning", r.Name+": this reporter has not reported anything yet")
 		}
 	}
 	if len(list.Reporters) > 0 || err == nil {
@@ -134,7 +135,7 @@ func (c *cli) reporters(ctx context.Context, names []string, flags reportersFlag
 	return err
 }
 
-// allReporters asks page by page.
+// allReporters fetches all pages of reporters.
 func allReporters(ctx context.Context, daemon *client.Client) (all api.Reporters, err error) {
 	after := ""
 	for {
@@ -161,7 +162,7 @@ func namedReporters(ctx context.Context, daemon *client.Client, names []string) 
 	return all, nil
 }
 
-// setWeights sets the weights; those before an error are set.
+// setWeights sets the weights in order. On an error, done holds those already set.
 func setWeights(ctx context.Context, daemon *client.Client, names []string, flags reportersFlags) (done []api.Reporter, err error) {
 	for _, name := range names {
 		ask := api.WeightRequest{Name: name}
@@ -179,7 +180,7 @@ func setWeights(ctx context.Context, daemon *client.Client, names []string, flag
 
 func hasReported(r api.Reporter) bool { return r.Reports+r.Revocations > 0 }
 
-// reporterTable is the readable form. Names may be long, so they are last.
+// reporterTable formats reporters as a table. Names may be long, so they come last.
 func reporterTable(list api.Reporters) string {
 	quorum := ""
 	if list.Quorum > 0 {
@@ -193,7 +194,7 @@ func reporterTable(list api.Reporters) string {
 				weight += " set"
 			}
 			last := "-"
-			if hasReported(r) { // else it is when the weight was set
+			if hasReported(r) { // else Last is the time when the weight was set
 				last = minute(r.Last)
 			}
 			fmt.Fprintf(table, "%s\t%.1f\t%.1f\t%d\t%d\t%s\t%s\n", weight, r.Confirmed, r.Refuted, r.Reports, r.Revocations, last, r.Name)

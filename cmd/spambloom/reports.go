@@ -17,20 +17,21 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-const reportsHelp = `reports shows who reported and revoked what on this site, and what became of it, the
-latest first, as long as it is kept ([reports] keep times period). Who does not
-administrate sees their own, and of a message that others reported it, too.
+const reportsHelp = `reports shows who reported and revoked what on this site, newest first.
 
-STATE   counts; renewed (made again in a later period, or with more weight: that one
-        counts); withdrawn (the reporter said the opposite later, or it was undone);
-        refuted (others took it back)
-WEIGHT  the reporter's when it was made: what it adds to the sum that must reach
-        the quorum
+Reports are kept for [reports] keep times period. Users without administrator rights
+see their own reports, and that others reported a message, without their names.
+
+STATE   counts; renewed (made again in a later period or with more weight, and that
+        one counts); withdrawn (the reporter did the opposite later, or it was
+        undone); refuted (others took it back)
+WEIGHT  the weight of the reporter at that time; a message is listed when the sum of
+        weights reaches the quorum
 
 Exit codes:
-  0   the daemon has answered, also where there is no report` + usageCode + littleCode + inputCode + daemonCodes
+  0   the daemon has answered, also if there is no report` + usageCode + littleCode + inputCode + daemonCodes
 
-// reportsFlags are those of reports.
+// reportsFlags are the flags of reports.
 type reportsFlags struct {
 	message, reporter, sinceText string
 	since                        time.Time // parsed by check
@@ -45,7 +46,7 @@ func (f *reportsFlags) check(now time.Time) (err error) {
 		}
 	}
 	if f.limit < 0 {
-		return fmt.Errorf("--limit: %d reports", f.limit)
+		return fmt.Errorf("--limit: %d, want 0 or more", f.limit)
 	}
 	if err := api.CheckReporter(f.reporter); err != nil {
 		return fmt.Errorf("--reporter: %w", err)
@@ -69,19 +70,19 @@ func (c *cli) reportsCommand() *cobra.Command {
 			return c.reports(cmd.Context(), flags)
 		},
 	}
-	cmd.Flags().StringVar(&flags.message, "message", "", "only of the message in `FILE`, and of what is much like it")
+	cmd.Flags().StringVar(&flags.message, "message", "", "only reports of the message in `FILE` and of near-duplicates")
 	cmd.Flags().BoolVar(&flags.attached, "attached", false, "with --message: "+attachedUsage)
-	cmd.Flags().StringVar(&flags.reporter, "reporter", "", "only of this `REPORTER`")
-	cmd.Flags().StringVar(&flags.sinceText, "since", "", "only since `TIME`: "+sinceHelp)
+	cmd.Flags().StringVar(&flags.reporter, "reporter", "", "only reports of this `REPORTER`")
+	cmd.Flags().StringVar(&flags.sinceText, "since", "", "only reports since `TIME`: "+sinceHelp)
 	cmd.Flags().IntVar(&flags.limit, "limit", 100, "at most `N` reports; 0: all")
-	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object a line, for each report")
+	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object per line and report")
 	return cmd
 }
 
 func (c *cli) reports(ctx context.Context, flags reportsFlags) error {
 	ask := api.TrailRequest{Request: api.Request{Signatures: []api.Signature{}}, By: flags.reporter, Since: flags.since}
 	if flags.message != "" {
-		r, err := c.only(flags.message, flags.attached)
+		r, err := c.signOne(flags.message, flags.attached)
 		if err != nil {
 			return err
 		}
@@ -97,7 +98,7 @@ func (c *cli) reports(ctx context.Context, flags reportsFlags) error {
 		return err
 	}
 	if more {
-		defer c.tell("warning", fmt.Sprintf("older ones are not shown; --limit 0 shows all, --limit %d more", 10*flags.limit))
+		defer c.notify("warning", fmt.Sprintf("older reports are not shown; --limit %d shows more, --limit 0 shows all", 10*flags.limit))
 	}
 	table := reportTable
 	if flags.message != "" {
@@ -106,15 +107,15 @@ func (c *cli) reports(ctx context.Context, flags reportsFlags) error {
 	return printList(c, flags.asJSON, reports, table)
 }
 
-// only signs the one message of a file, or the one that is attached to it.
-func (c *cli) only(file string, attached bool) (api.Request, error) {
+// signOne signs the only message in a file, or the one attached to it.
+func (c *cli) signOne(file string, attached bool) (api.Request, error) {
 	var found []input
 	for in, err := range c.messages([]string{file}, attached) {
 		if err != nil {
 			return api.Request{}, err
 		}
 		if found = append(found, in); len(found) > 1 {
-			return api.Request{}, &usageError{fmt.Errorf("--message: %s holds several messages", file)}
+			return api.Request{}, &usageError{fmt.Errorf("--message: %s has several messages, want one", file)}
 		}
 	}
 	if len(found) == 0 {
@@ -127,7 +128,7 @@ func (c *cli) only(file string, attached bool) (api.Request, error) {
 	return r, nil
 }
 
-// requestOf signs a message; bloomdb.ErrNothing where there is too little of it.
+// requestOf signs a message. It returns bloomdb.ErrNothing if there is too little content.
 func requestOf(m signature.Message) (api.Request, error) {
 	set := signature.Compute(m)
 	if len(set.Signatures) == 0 {
@@ -153,34 +154,34 @@ func trail(ctx context.Context, daemon *client.Client, ask api.TrailRequest, lim
 		case limit > 0 && len(reports) >= limit:
 			return reports, true, nil
 		case page.Next == ask.Before:
-			return nil, false, errors.New("the daemon's pages of reports do not end")
+			return nil, false, errors.New("the daemon returned the same page of reports twice")
 		}
 		ask.Before = page.Next
 	}
 }
 
-// reportTable is the readable form. Names may be long, so they are last.
+// reportTable formats reports as a table. Names may be long, so they come last.
 func reportTable(reports []api.Reported) string {
 	return columns(func(table io.Writer) {
 		fmt.Fprintln(table, "MADE\tWHAT\tSTATE\tMESSAGE\tREPORTER")
 		for _, r := range reports {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", minute(r.At), r.Action, r.State, firstID(r.IDs), cmp.Or(r.Reporter, anotherOne))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", minute(r.At), r.Action, r.State, firstID(r.IDs), cmp.Or(r.Reporter, hiddenReporter))
 		}
 	})
 }
 
-// oneTable is the readable form for one message: its id is known, and there is room for more.
+// oneTable formats the reports of one message: with more columns, but without its id.
 func oneTable(reports []api.Reported) string {
 	return columns(func(table io.Writer) {
 		fmt.Fprintln(table, "MADE\tWHAT\tCLASS\tWEIGHT\tSTATE\tREPORTER")
 		for _, r := range reports {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%.3g\t%s\t%s\n", minute(r.At), r.Action, r.Class, r.Weight, r.State, cmp.Or(r.Reporter, anotherOne))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%.3g\t%s\t%s\n", minute(r.At), r.Action, r.Class, r.Weight, r.State, cmp.Or(r.Reporter, hiddenReporter))
 		}
 	})
 }
 
-// anotherOne stands for a reporter whose name the caller may not see.
-const anotherOne = "(another)"
+// hiddenReporter stands for a reporter whose name the caller may not see.
+const hiddenReporter = "(another)"
 
 func firstID(ids []string) string {
 	if len(ids) == 0 {

@@ -9,16 +9,16 @@ import (
 	"slices"
 )
 
-// passage is the way of many messages, which may be interrupted and gone on with.
-type passage struct {
-	skip  int    // so many messages are left out
-	taken int    // the number of the last that was taken
-	next  string // the one at which it was interrupted; empty: it was not
+// resumption is a run over many messages that can be interrupted and resumed.
+type resumption struct {
+	skip  int    // messages to skip
+	taken int    // number of the last message taken, from 1
+	next  string // name of the message before which it was interrupted; empty: it was not
 }
 
-// through lets the messages pass that are not skipped, until ctx ends: what has begun
-// then is finished. The passage may be read when the messages have ended.
-func (p *passage) through(ctx context.Context, inputs iter.Seq2[input, error]) iter.Seq2[input, error] {
+// remaining yields the messages after the skipped ones, until ctx ends. A message that
+// was yielded before is finished. The fields may be read when the iteration has ended.
+func (p *resumption) remaining(ctx context.Context, inputs iter.Seq2[input, error]) iter.Seq2[input, error] {
 	return func(yield func(input, error) bool) {
 		n := 0
 		for in, err := range inputs {
@@ -37,20 +37,20 @@ func (p *passage) through(ctx context.Context, inputs iter.Seq2[input, error]) i
 	}
 }
 
-// interruptible ends with SIGINT, where that leaves something to go on with: of files.
-// Who waits for standard input is killed by it, as ever.
+// interruptible returns a context that ends at SIGINT, if all messages come from files,
+// so that the run can be resumed. With standard input, SIGINT kills the program as usual.
 func interruptible(ctx context.Context, names []string) (context.Context, context.CancelFunc) {
 	if len(names) == 0 || slices.Contains(names, "-") {
 		return context.WithCancel(ctx)
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
-	context.AfterFunc(ctx, stop) // a second one kills
+	context.AfterFunc(ctx, stop) // a second SIGINT kills
 	return ctx, stop
 }
 
-// tellInterrupted says where to go on.
-func (c *cli) tellInterrupted(p *passage) error {
-	c.tell("error", fmt.Sprintf("interrupted before %s", p.next))
-	c.tell("hint", fmt.Sprintf("the same command with --skip %d goes on there", max(p.taken, p.skip)))
+// interrupted prints how to resume, and returns the exit code.
+func (c *cli) interrupted(p *resumption) error {
+	c.notify("error", fmt.Sprintf("interrupted before %s", p.next))
+	c.notify("hint", fmt.Sprintf("to resume there, run the same command with --skip %d", max(p.taken, p.skip)))
 	return verdictExit(exInterrupted)
 }

@@ -17,14 +17,14 @@ func boxOf(n int) iter.Seq2[input, error] {
 	}
 }
 
-// What is interrupted and gone on with takes each message once.
-func TestPassage(t *testing.T) {
+// A run that is interrupted and resumed processes each message once.
+func TestResumption(t *testing.T) {
 	taken := map[string]int{}
 	skip := 0
 	for _, until := range []int{1, 4, 4, 100} {
 		ctx, cancel := context.WithCancel(t.Context())
-		p, n := &passage{skip: skip}, 0
-		for in := range p.through(ctx, boxOf(12)) {
+		p, n := &resumption{skip: skip}, 0
+		for in := range p.remaining(ctx, boxOf(12)) {
 			taken[in.name]++
 			if n++; n == until {
 				cancel()

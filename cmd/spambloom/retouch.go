@@ -16,39 +16,36 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// retouchFlags are those of retouch.
+// retouchFlags are the flags of retouch.
 type retouchFlags struct {
 	yes, dryRun, list, asJSON, attached bool
 	reporter                            string
 }
 
-const retouchHelp = `retouch takes messages that are wrongly called spam out of the listings of this
-site. In every generation that lists one of a message's signatures, one of its
-bits is masked, whichever site it came from.
+const retouchHelp = `retouch hides a wrong match on this site; a few other reported messages may be missed.
 
-It is local: no other site is told. Where a message was reported by mistake, use
-revoke, which tells all sites and costs no other report. Use retouch where nobody
-reported the message (a Bloom filter errs now and then), or where this site alone
-wants it through: a later report of it by another site does not bring it back in a
-generation that listed it before. A report in another one does, such as one of next
-week, or of this week where only older ones listed it. So does a report of this
-site.
+If users reported the message by mistake, use revoke instead: it acts on all sites and
+costs no other report. Use retouch if nobody reported the message, because a Bloom
+filter errs now and then, or if only this site wants to receive it.
 
-A masked bit is one that other reported signatures may need: these are no longer
-found either. How many that are in expectation is printed before it is done.
---dry-run prints only that; without it, retouch asks on a terminal, and wants --yes
-where there is none. The masks go with their generations ([reports] period and
-keep).
+In every generation that lists one of the message's signatures, retouch masks one bit,
+whichever site set it. Other reported signatures may need the same bit, and are then
+missed too. retouch prints the expected number of such losses first; --dry-run prints
+nothing else. Then it asks on a terminal; without a terminal, --yes is required.
+
+A later report by another site does not list the message again in a masked generation.
+A report in another generation does, for example one of next week. So does a report of
+this site. The masks expire with their generations ([reports] period and keep).
 
 Exit codes:
-  0   all messages are done, which includes those that nothing lists
+  0   all messages are done, including those that nothing lists
   1   the answer to the question was no` + changeCodes
 
 func (c *cli) retouchCommand() *cobra.Command {
 	var flags retouchFlags
 	cmd := &cobra.Command{
 		Use:   "retouch [FILE...]",
-		Short: "clear messages that are wrongly listed, on this site only",
+		Short: "hide wrong matches, on this site only",
 		Long:  retouchHelp,
 		Example: `  spambloom retouch --dry-run invoice.eml
   spambloom retouch --yes < invoice.eml
@@ -64,15 +61,15 @@ func (c *cli) retouchCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&flags.yes, "yes", false, "do it without asking")
-	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "print what it would do and cost, and do nothing")
-	cmd.Flags().BoolVar(&flags.list, "list", false, "list what is retouched")
+	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "print the actions and their cost, and change nothing")
+	cmd.Flags().BoolVar(&flags.list, "list", false, "list the retouched signatures")
 	cmd.Flags().BoolVar(&flags.attached, "attached", false, attachedUsage)
-	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object a line")
+	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object per line")
 	cmd.Flags().StringVar(&flags.reporter, "as", "", askerUsage)
 	return cmd
 }
 
-// retouchable is a message that something lists, on its way.
+// retouchable is a listed message and the plan to retouch it.
 type retouchable struct {
 	name    string
 	request api.Request
@@ -88,11 +85,11 @@ type retouched struct {
 }
 
 var (
-	errNeedsYes = errors.New("nobody is there to be asked: retouch wants --yes, or --dry-run")
+	errNeedsYes = errors.New("not a terminal: add --yes to confirm, or --dry-run")
 	errDeclined = verdictExit(1)
 )
 
-// retouch plans all messages, shows the cost, asks, and does them.
+// retouch plans all messages, shows the cost, asks for confirmation, and retouches them.
 func (c *cli) retouch(ctx context.Context, names []string, flags retouchFlags) error {
 	if err := api.CheckReporter(flags.reporter); err != nil {
 		return &usageError{fmt.Errorf("--as: %w", err)}
@@ -106,7 +103,7 @@ func (c *cli) retouch(ctx context.Context, names []string, flags retouchFlags) e
 	}
 	defer daemon.Close()
 	planned, failed := c.planRetouch(ctx, daemon, names, flags)
-	if failed != nil && !told(failed) || len(planned) == 0 || flags.dryRun {
+	if failed != nil && !isPrinted(failed) || len(planned) == 0 || flags.dryRun {
 		return failed
 	}
 	if !flags.yes && !c.confirm("retouch?") {
@@ -124,13 +121,13 @@ func (c *cli) retouch(ctx context.Context, names []string, flags retouchFlags) e
 	return failed
 }
 
-func told(err error) bool {
-	var t *toldError
-	return errors.As(err, &t)
+func isPrinted(err error) bool {
+	var printed *printedError
+	return errors.As(err, &printed)
 }
 
-// planRetouch asks for the cost of each message and shows it, and at last the sum.
-// It returns those that something lists.
+// planRetouch fetches and shows the cost of each message, then the sum. It returns the
+// listed messages.
 func (c *cli) planRetouch(ctx context.Context, daemon *client.Client, names []string, flags retouchFlags) ([]retouchable, error) {
 	plan := func(ctx context.Context, m signature.Message) (p retouchable, err error) {
 		if p.request, err = requestOf(m); err != nil {
@@ -163,13 +160,13 @@ func (c *cli) planRetouch(ctx context.Context, daemon *client.Client, names []st
 		return c.showRetouching(m.name, m.plan, false, flags.asJSON)
 	})
 	if len(planned) > 0 {
-		c.tell("warning", sum.String())
+		c.notify("warning", sum.String())
 	}
 	return planned, err
 }
 
-// cost is what all messages lose together. Copies of a message, and messages with
-// the same attachment, share listings: each is counted once.
+// cost is the loss of all messages together. Copies of a message, and messages with
+// the same attachment, share listings; each listing counts once.
 type cost struct {
 	listings           map[listingName]bool
 	loss, lossOfOthers float64
@@ -195,18 +192,18 @@ func (c *cost) add(listings []api.RetouchedListing) {
 	}
 }
 
-// String says what is lost, before it is.
+// String describes the expected loss.
 func (c *cost) String() string {
-	return fmt.Sprintf("%d listings to be masked; expected loss: %.1f reported signatures, or %.1f of others where the messages were reported themselves",
+	return fmt.Sprintf("%d listings to mask; expected loss: %.1f reported signatures, or %.1f if these messages were reported themselves",
 		len(c.listings), c.loss, c.lossOfOthers)
 }
 
-// showRetouching prints what is planned for a message, or done.
+// showRetouching prints the plan for a message, or that it is done.
 func (c *cli) showRetouching(name string, r api.Retouching, done, asJSON bool) error {
 	if asJSON {
 		return c.printJSON(retouched{File: name, Done: done, Retouching: &r})
 	}
-	if len(r.Listings) == 0 && !done { // a copy of one that is done has none any more
+	if len(r.Listings) == 0 && !done { // a copy of a retouched message has no listings left
 		return c.print(name + ": nothing to retouch: not listed\n")
 	}
 	if done {
@@ -219,7 +216,7 @@ func (c *cli) showRetouching(name string, r api.Retouching, done, asJSON bool) e
 	}))
 }
 
-// confirm asks on the terminal. Anything but yes is no.
+// confirm asks a question on the terminal and reports whether the answer is y or yes.
 func (c *cli) confirm(question string) bool {
 	fmt.Fprintf(c.stderr, "spambloom: %s [y/N] ", question)
 	answer, err := bufio.NewReader(io.LimitReader(c.stdin, 64)).ReadString('\n')
@@ -230,7 +227,7 @@ func (c *cli) confirm(question string) bool {
 	return answer == "y" || answer == "yes"
 }
 
-// listRetouched prints what is retouched.
+// listRetouched prints the retouched signatures.
 func (c *cli) listRetouched(ctx context.Context, names []string, flags retouchFlags) error {
 	if len(names) > 0 {
 		return &usageError{errors.New("--list takes no FILE")}
@@ -240,12 +237,12 @@ func (c *cli) listRetouched(ctx context.Context, names []string, flags retouchFl
 		return err
 	}
 	if more := list.Total - len(list.Signatures); more > 0 {
-		defer c.tell("warning", fmt.Sprintf("%d more are not shown", more))
+		defer c.notify("warning", fmt.Sprintf("%d more are not shown", more))
 	}
 	return printList(c, flags.asJSON, list.Signatures, retouchedTable)
 }
 
-// retouchedTable is the readable form.
+// retouchedTable formats retouched signatures as a table.
 func retouchedTable(signatures []api.RetouchedKey) string {
 	return columns(func(table io.Writer) {
 		fmt.Fprintln(table, "SIGNATURE\tGENERATION\tFROM\tRETOUCHED")

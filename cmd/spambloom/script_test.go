@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"spambloom": main})
 }
 
-// TestScripts runs the command as a process of its own, against the daemon's
-// database and control API in this one.
+// TestScripts runs the command as a separate process, against the daemon's database and
+// control API in this process.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -51,7 +51,7 @@ func TestScripts(t *testing.T) {
 			}
 			env.Setenv("CONTRIB", contrib)
 			env.Setenv("LONG", strings.Repeat("x", 5000))
-			// The race detector would hold each of our many processes for a second.
+			// The race detector would delay the exit of each process by a second.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			env.Setenv("SPAMBLOOM_QUEUE", filepath.Join(env.WorkDir, "queue"))
 			env.Setenv("SPAMBLOOM_CONTROL", "unix:"+d.socket("daemon"))
@@ -65,12 +65,12 @@ func TestScripts(t *testing.T) {
 				d := daemonOf(ts)
 				ts.Check(d.serve("daemon", d.api))
 			},
-			"fill":  cmdFill,
-			"fake":  cmdFake,
-			"log":   cmdLog,
-			"hear":  cmdHear,
-			"far":   cmdFar,
-			"large": cmdLarge,
+			"fill":   cmdFill,
+			"fake":   cmdFake,
+			"log":    cmdLog,
+			"hear":   cmdHear,
+			"remote": cmdRemote,
+			"large":  cmdLarge,
 
 			"page":  cmdPage,
 			"spoil": cmdSpoil,
@@ -80,8 +80,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// daemon is what spambloomd is to the command: a database behind a control
-// socket.
+// daemon is a database behind a control socket, as the command sees spambloomd.
 type daemon struct {
 	dir     string // short enough for sockets
 	db      *bloomdb.DB
@@ -160,7 +159,7 @@ func (d *daemon) serve(name string, h http.Handler) error {
 	return nil
 }
 
-// stop ends all servers; the sockets are gone, as after a clean stop.
+// stop ends all servers and removes their sockets, like a clean stop.
 func (d *daemon) stop() error {
 	var errs error
 	for _, s := range d.servers {
@@ -181,7 +180,7 @@ func (d *daemon) remove() {
 
 func daemonOf(ts *testscript.TestScript) *daemon { return ts.Value("daemon").(*daemon) }
 
-// cmdExits: exits CODE COMMAND ARGS... runs a command that must exit with CODE.
+// cmdExits: exits CODE COMMAND ARGS... runs a command, which must exit with CODE.
 func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE COMMAND ARGS...")
@@ -208,7 +207,7 @@ func cmdCount(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(daemonOf(ts).db.Count(set, uint32(n)))
 }
 
-// cmdHear: hear SITE FILE hears another site report a message.
+// cmdHear: hear SITE FILE applies a delta in which another site reports a message.
 func cmdHear(ts *testscript.TestScript, _ bool, args []string) {
 	d := daemonOf(ts)
 	o := smallOptions(filepath.Join(d.dir, args[0]), args[0])
@@ -224,8 +223,8 @@ func cmdHear(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(other.Published(delta))
 }
 
-// cmdFake: fake STATUS BODY puts something at the socket that answers every
-// request so; with status 0 it hangs up.
+// cmdFake: fake STATUS BODY starts a server at the socket that gives this answer to every
+// request; with status 0 it closes the connection.
 func cmdFake(ts *testscript.TestScript, _ bool, args []string) {
 	status, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -240,7 +239,7 @@ func cmdFake(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("SPAMBLOOM_CONTROL", "unix:"+daemonOf(ts).socket(name))
 }
 
-// cmdFill: fill N lets N reports wait in the queue.
+// cmdFill: fill N adds N reports to the queue.
 func cmdFill(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -255,8 +254,8 @@ func cmdLog(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(os.WriteFile(ts.MkAbs("daemon.log"), []byte(daemonOf(ts).log.String()), 0o600))
 }
 
-// cmdPage: page FILE writes the shell commands of a page in contrib to the files page1,
-// page2 and so on, one for each block.
+// cmdPage: page FILE writes the blocks of shell commands of a page in contrib to the files
+// page1, page2 and so on.
 func cmdPage(ts *testscript.TestScript, _ bool, args []string) {
 	text, err := os.ReadFile(filepath.Join("../../contrib", args[0]))
 	ts.Check(err)
@@ -266,8 +265,8 @@ func cmdPage(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// cmdLarge: large FILE [TEXT...] writes a message with an attachment of 11 MiB, and
-// with the text of these files before it.
+// cmdLarge: large FILE [TEXT...] writes a message with the text of these files, followed by
+// an attachment of 11 MiB.
 func cmdLarge(ts *testscript.TestScript, _ bool, args []string) {
 	text := ""
 	for _, file := range args[1:] {

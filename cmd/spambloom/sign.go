@@ -23,29 +23,31 @@ type signed struct {
 	Text       string          `json:"text,omitempty"`
 	Error      string          `json:"error,omitempty"`
 
-	likenesses []string // the sketches, to be read
+	sketchLines []string // the sketches, for a terminal
 }
 
 func (c *cli) signCommand() *cobra.Command {
 	var asJSON, verbose bool
 	cmd := &cobra.Command{
 		Use:   "sign [FILE...]",
-		Short: "print the signatures of messages; asks nobody",
-		Long: `sign prints the signatures of each message, strongest kind first: file, kind and
-digest, and an asterisk on those under which the message is counted. It works
-without a daemon. The kinds:
+		Short: "print the signatures of messages; needs no daemon",
+		Long: `sign prints the signatures of each message. It needs no daemon.
+
+A line has the file, the kind and the digest, strongest kind first. An asterisk marks
+the signatures under which the message is counted. The kinds:
   body         all parts, exactly
   text         the text that a reader sees, normalised
   attachment   a file, exactly
-  content      what an archive or PDF holds, however it is packed
-Then follow, a line each, what near-duplicates are told by (sketch of the text, image),
-the domains that the message links to (carried ones, in attached messages and later
-parts, are asked, but not reported), and the limits beyond which something of it
-does not count (signature/FORMAT.md has them).
+  content      the content of an archive or PDF, however it is packed
+After these, one line each: the sketches of the text and of images, which recognise
+near-duplicates; the domains that the message links to; and the limits that were
+reached (signature/FORMAT.md lists them). A carried domain, in an attached message or a
+later part, is looked up, but not reported.
 
-With --json, one object a line: file, signatures (kind, digest, counting), sketches
-(kind, anchors, keys, ask_only), domains, carried, limits, text (with -v), error. The first of
-these are what a request to the daemon has (reporting/API.md).
+With --json, one object per line: file, signatures (kind, digest, counting), sketches
+(kind, anchors, keys, ask_only), domains, carried, limits, text (with -v), error.
+A request to the daemon has the same signatures, sketches, domains and carried
+(reporting/API.md).
 
 Exit codes:
   0   all messages are signed` + signCodes,
@@ -54,8 +56,8 @@ Exit codes:
 			return c.sign(cmd.Context(), names, asJSON, verbose)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line: file, signatures, sketches, domains, carried, limits, text, error")
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "print the normalised text too, of which the text signature is made")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line: file, signatures, sketches, domains, carried, limits, text, error")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print the normalised text, from which the text signature is computed")
 	return cmd
 }
 
@@ -64,7 +66,7 @@ func (c *cli) sign(ctx context.Context, names []string, asJSON, verbose bool) er
 		set := signature.Compute(m)
 		request := api.NewRequest(set)
 		s := signed{Signatures: request.Signatures, Sketches: request.Sketches, Domains: request.Domains, Carried: request.Carried,
-			Limits: set.Limits.Names(), likenesses: sketchLines(set.Sketches)}
+			Limits: set.Limits.Names(), sketchLines: sketchLines(set.Sketches)}
 		if verbose {
 			s.Text = signature.Text(m)
 		}
@@ -80,7 +82,7 @@ func (c *cli) sign(ctx context.Context, names []string, asJSON, verbose bool) er
 	})
 }
 
-// lines is the readable form.
+// lines formats the signatures for a terminal.
 func (s signed) lines() string {
 	var b strings.Builder
 	for _, sig := range s.Signatures {
@@ -90,15 +92,15 @@ func (s signed) lines() string {
 		}
 		fmt.Fprintf(&b, "%s: %s %s%s\n", s.File, sig.Kind, sig.Digest, mark)
 	}
-	for _, line := range s.likenesses {
+	for _, line := range s.sketchLines {
 		fmt.Fprintf(&b, "%s: %s\n", s.File, line)
 	}
 	for i, domain := range s.Domains {
-		what := "domain"
+		kind := "domain"
 		if i >= len(s.Domains)-s.Carried {
-			what = "carried domain"
+			kind = "carried domain"
 		}
-		fmt.Fprintf(&b, "%s: %s %s\n", s.File, what, domain)
+		fmt.Fprintf(&b, "%s: %s %s\n", s.File, kind, domain)
 	}
 	for _, limit := range s.Limits {
 		fmt.Fprintf(&b, "%s: limit %s\n", s.File, limit)
@@ -109,13 +111,13 @@ func (s signed) lines() string {
 	return b.String()
 }
 
-// sketchLines says of each sketch how much it has.
+// sketchLines describes the size of each sketch.
 func sketchLines(sketches []signature.Sketch) []string {
 	var lines []string
 	for _, s := range sketches {
 		line := fmt.Sprintf("%s of %d keys, %d anchors", s.Kind, len(s.Keys), len(s.Anchors))
 		if s.AskOnly {
-			line += "; too little to be reported"
+			line += "; too small to be reported"
 		}
 		lines = append(lines, line)
 	}

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// sinceForms are how a point in time is written; without a zone it is UTC, as all
-// times that are printed.
+// sinceForms are the accepted forms of a point in time. Without a zone it is UTC, like
+// all printed times.
 var sinceForms = []string{time.RFC3339, time.DateOnly, "2006-01-02 15:04", "2006-01-02 15:04 MST", time.DateTime}
 
-const sinceHelp = "a time as 2026-11-20, '2026-11-20 12:00' (UTC) or in RFC 3339, or how long ago, as 90m, 36h, 7d, 2w"
+const sinceHelp = "a time such as 2026-11-20, '2026-11-20 12:00' (UTC) or RFC 3339, or an age such as 90m, 36h, 7d, 2w"
 
-// parseSince reads a time that has been: a point in time, or how long ago it was.
+// parseSince parses a time in the past: a point in time, or its age.
 func parseSince(text string, now time.Time) (time.Time, error) {
 	for _, form := range sinceForms {
 		if t, err := time.Parse(form, text); err == nil {
 			if t.After(now) {
-				return t, fmt.Errorf("%s has not come yet", instant(t))
+				return t, fmt.Errorf("%s is in the future", instant(t))
 			}
 			return t.UTC(), nil
 		}
@@ -30,8 +30,8 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	return now.Add(-ago).UTC(), nil
 }
 
-// parseAgo reads a duration, with d and w for days and weeks before the units of
-// hours and less.
+// parseAgo parses a duration in which weeks (w) and days (d) may precede hours and
+// smaller units.
 func parseAgo(text string) (time.Duration, error) {
 	var sum time.Duration
 	for _, unit := range []struct {
@@ -44,7 +44,7 @@ func parseAgo(text string) (time.Duration, error) {
 		}
 		n, err := strconv.ParseUint(before, 10, 16) // 65,535 weeks do not overflow twice
 		if err != nil || time.Duration(n) > (1<<62-sum)/unit.is {
-			return 0, fmt.Errorf("%q is no number of %s", before, unit.name)
+			return 0, fmt.Errorf("%q is not a number of %s", before, unit.name)
 		}
 		sum, text = sum+time.Duration(n)*unit.is, after
 		if text == "" {
@@ -53,7 +53,7 @@ func parseAgo(text string) (time.Duration, error) {
 	}
 	rest, err := time.ParseDuration(text)
 	if err == nil && (rest < 0 || rest > 1<<62) {
-		err = fmt.Errorf("%q is no time ago", text)
+		err = fmt.Errorf("%q is not an age", text)
 	}
 	return sum + rest, err
 }

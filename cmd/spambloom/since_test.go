@@ -26,9 +26,9 @@ func TestParseSince(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"": "want a time as", "yesterday": "want a time as", "7": "want a time as", "-3h": "want a time as", "d": "want a time as", "-1d": "want a time as",
-		"1d2w": "want a time as", "99999999d": "want a time as", "65535w65535w": "want a time as", "7000w2562047h": "want a time as", "2026-13-01": "want a time as",
-		"2027-01-01": "2027-01-01 00:00 UTC has not come yet", strings.Repeat("9", 1000): `9"...: want`,
+		"": "want a time such as", "yesterday": "want a time such as", "7": "want a time such as", "-3h": "want a time such as", "d": "want a time such as", "-1d": "want a time such as",
+		"1d2w": "want a time such as", "99999999d": "want a time such as", "65535w65535w": "want a time such as", "7000w2562047h": "want a time such as", "2026-13-01": "want a time such as",
+		"2027-01-01": "2027-01-01 00:00 UTC is in the future", strings.Repeat("9", 1000): `9"...: want`,
 	} {
 		if got, err := parseSince(text, now); err == nil || !strings.Contains(err.Error(), want) && len(text) < 100 || err != nil && len(err.Error()) > 300 {
 			t.Errorf("%q is %v, %v; want %q", text, got, err, want)

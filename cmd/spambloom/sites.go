@@ -14,25 +14,25 @@ import (
 	"github.com/spambloom/spambloom/reporting/api/v1"
 )
 
-const sitesHelp = `sites shows how this site and every other one of the federation stand.
+const sitesHelp = `sites shows the state of this site and of every other site of the federation.
 
-STATE    heard; silent (no news for a minute, or never); loading (its snapshot is
+STATE    heard; silent (no record for a minute, or never); loading (its snapshot is
          being read); capped (over its [[peer]] caps, until the period ends); clock
-         (its clock is more than an hour off, what is ahead waits); stale (it runs
-         on an older state folder, see below); muted; dropped; ignored (its
-         trust is none, or others are named as peers)
-HEARD    when its news last came
+         (its clock is more than an hour off; records from the future are pending);
+         stale (it runs on an older state folder, see below); muted; dropped; ignored
+         (its trust is none, or only others are named as peers)
+HEARD    the age of its latest record
 LAG      its deltas that are not in this database yet
-BEHIND   for how long the oldest of them has been waiting
-FILL     how much of its caps it has used, in the fullest filter
-ERROR    its part in the chance that mail nobody reported is called spam
-VOTES    whether its recent reports are held, to be asked as votes
-GAPS     how often deltas were missing that no snapshot has brought since
-REFUSED  records that were not taken, by cause, since the start
+BEHIND   the age of the oldest of them
+FILL     the used share of its caps, in the fullest filter
+ERROR    its share of the chance that unreported mail is called spam
+VOTES    "held" if its recent reports are kept as votes
+GAPS     missing deltas that no snapshot has filled yet
+REFUSED  records rejected since the start, by cause
 
 A stale site runs on an older state folder than the one known here, for example from a
 backup. Its records are refused. It recovers by itself if another site still has its
-newer heartbeat. If it is stale for minutes, forget what is held of it:
+newer heartbeat. If it remains stale for minutes, delete its data here:
 
   spambloom drop SITE && spambloom mute --undo SITE
 
@@ -43,14 +43,16 @@ func (c *cli) sitesCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "sites",
-		Short: "show how the other sites stand: trust, lag, share of errors, what was refused",
+		Short: "show the state of the other sites: trust, lag, share of errors, refused records",
 		Long:  sitesHelp,
-		Args:  noArguments,
+		Example: `  spambloom sites
+  spambloom sites --json`,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.sites(cmd.Context(), asJSON)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line, for each site")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line and site")
 	return cmd
 }
 
@@ -60,17 +62,17 @@ func (c *cli) sites(ctx context.Context, asJSON bool) error {
 		return err
 	}
 	if len(list.Refused) > 0 {
-		defer c.tell("warning", fmt.Sprintf("also refused, of senders that are none of these or have another key: %s; the daemon's log names them", refusals(list.Refused)))
+		defer c.notify("warning", fmt.Sprintf("also refused, from unknown sites or with a wrong key: %s; the daemon's log names the senders", refusals(list.Refused)))
 	}
 	for _, s := range list.Sites {
 		if s.State == api.StateStale {
-			defer c.tell("warning", fmt.Sprintf("%s runs on an older state folder, and its records are refused. If this lasts: spambloom drop %[1]s && spambloom mute --undo %[1]s", s.Site))
+			defer c.notify("warning", fmt.Sprintf("%s runs on an older state folder, and its records are refused. If this lasts: spambloom drop %[1]s && spambloom mute --undo %[1]s", s.Site))
 		}
 	}
 	return printList(c, asJSON, list.Sites, func(sites []api.Site) string { return siteTable(sites, time.Now()) })
 }
 
-// siteTable is the readable form.
+// siteTable formats the sites as a table.
 func siteTable(sites []api.Site, now time.Time) string {
 	return columns(func(table io.Writer) {
 		fmt.Fprintln(table, "SITE\tSTATE\tTRUST\tHEARD\tLAG\tBEHIND\tFILL\tERROR\tVOTES\tGAPS\tREFUSED")
@@ -80,7 +82,7 @@ func siteTable(sites []api.Site, now time.Time) string {
 	})
 }
 
-// stateText is the state, and what is to be known of it.
+// stateText returns the state and its details.
 func stateText(s api.Site) string {
 	switch {
 	case s.State == api.StateClock && s.Link != nil:
@@ -91,7 +93,7 @@ func stateText(s api.Site) string {
 	return s.State
 }
 
-// linkCells are the columns from HEARD on.
+// linkCells returns the columns from HEARD on.
 func linkCells(s api.Site, now time.Time) []string {
 	cells := []string{"-", "-", "-", fullest(s.Fill), share(s.ErrorShare), "-", "-", "-"}
 	if s.State == api.StateSelf {
@@ -113,7 +115,7 @@ func linkCells(s api.Site, now time.Time) []string {
 	return cells
 }
 
-// fullest is the largest of the shares.
+// fullest returns the largest share.
 func fullest(fill map[string]float64) string {
 	most := 0.0
 	for _, f := range fill {

@@ -24,14 +24,17 @@ func (c *cli) statusCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "show what the daemon knows about itself",
-		Long: `status shows how full the daemon's filters are, how often they would call a
-message spam that nobody reported, the memory they take, and how far each site
-of the federation has been heard; and first, also without a daemon, how many reports
-wait in this user's queue.
+		Short: "show filter load, error estimate, memory, peers and queue",
+		Long: `status shows the load of the daemon's filters, the estimated chance that they call an
+unreported message spam, their memory, and the lag of each site of the federation.
+
+The first line is the number of reports in this user's queue. It is printed also if no
+daemon answers.
 
 Exit codes:
   0   the daemon has answered` + statusCodes,
+		Example: `  spambloom status
+  spambloom status --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.status(cmd.Context(), asJSON)
@@ -44,10 +47,10 @@ Exit codes:
 // statusJSON is what `status --json` prints.
 type statusJSON struct {
 	*api.Status                // nil: no daemon answers
-	Queue       *queue.Waiting `json:"queue,omitempty"` // nil: nothing waits
+	Queue       *queue.Waiting `json:"queue,omitempty"` // nil: the queue is empty
 }
 
-// status also says what waits in the user's queue, which is there without a daemon.
+// status also prints the user's queue, which exists without a daemon.
 func (c *cli) status(ctx context.Context, asJSON bool) error {
 	waiting, err := c.waiting()
 	if err != nil {
@@ -62,7 +65,7 @@ func (c *cli) status(ctx context.Context, asJSON bool) error {
 	}
 	text := ""
 	if waiting != nil {
-		text = fmt.Sprintf("queue  %s here since %s\n", verb(waiting.Count, "report", "waits", "wait"), instant(waiting.Since))
+		text = fmt.Sprintf("queue  %s queued here since %s\n", plural(waiting.Count, "report"), instant(waiting.Since))
 	}
 	if s != nil {
 		text += statusText(*s, time.Now())
@@ -70,8 +73,8 @@ func (c *cli) status(ctx context.Context, asJSON bool) error {
 	return errors.Join(c.print(text), err)
 }
 
-// waiting is what waits in the user's queue, nil for nothing. A queue that cannot be
-// read is a warning: it says nothing about the daemon.
+// waiting returns the length of the user's queue, or nil if it is empty. An unreadable
+// queue is a warning only: it does not affect the daemon.
 func (c *cli) waiting() (*queue.Waiting, error) {
 	dir, err := queueFolder()
 	if err != nil {
@@ -79,23 +82,15 @@ func (c *cli) waiting() (*queue.Waiting, error) {
 	}
 	w, err := queue.New(dir, queue.Options{}).Waiting()
 	if err != nil {
-		c.tell("warning", err.Error())
+		c.notify("warning", err.Error())
 	}
 	if w.Lost > 0 {
-		c.tell("warning", fmt.Sprintf("queue %s is damaged: %s passed over", dir, size(w.Lost)))
+		c.notify("warning", fmt.Sprintf("queue %s is damaged: %s skipped", dir, size(w.Lost)))
 	}
 	if w.Count == 0 {
 		return nil, nil
 	}
 	return &w, nil
-}
-
-// verb is a number of things and what they do.
-func verb(n int, thing, one, many string) string {
-	if n == 1 {
-		return several(n, thing) + " " + one
-	}
-	return several(n, thing) + " " + many
 }
 
 func (c *cli) askStatus(ctx context.Context) (*api.Status, error) {
@@ -106,7 +101,7 @@ func (c *cli) askStatus(ctx context.Context) (*api.Status, error) {
 	return &s, nil
 }
 
-// statusText is the readable form.
+// statusText formats the status for a terminal.
 func statusText(s api.Status, now time.Time) string {
 	var b strings.Builder
 	db := s.Database
@@ -116,7 +111,7 @@ func statusText(s api.Status, now time.Time) string {
 	fmt.Fprintf(table, "federation key\t%s\n", db.KeyID)
 	fmt.Fprintf(table, "memory\t%s\n", size(db.Memory))
 	fmt.Fprintf(table, "journal\t%s\n", size(db.Journal))
-	fmt.Fprintf(table, "false positives\t%.2g is the chance that a mail nobody reported is called spam\n", db.ErrorPerMail)
+	fmt.Fprintf(table, "false positives\t%.2g is the estimated chance that unreported mail is called spam\n", db.ErrorPerMail)
 	if b := db.Burst; b != nil {
 		fmt.Fprintf(table, "burst counter\t%s, %.1f %% full\n", time.Duration(b.Window)*time.Second, 100*b.Fill)
 	}
@@ -124,19 +119,19 @@ func statusText(s api.Status, now time.Time) string {
 		fmt.Fprintf(table, "greylist\tdeferred messages of the last %s, %.1f %% full, %s\n", time.Duration(g.Window)*time.Second, 100*g.Fill, size(g.Memory))
 	}
 	if masked, lost := retouches(db); masked > 0 {
-		fmt.Fprintf(table, "retouched\t%d bits masked; they cost up to %.1f reported signatures (estimate)\n", masked, lost)
+		fmt.Fprintf(table, "retouched\t%d bits masked; estimated cost: up to %.1f reported signatures\n", masked, lost)
 	}
 	if n := db.Never; n.Entries > 0 {
-		fmt.Fprintf(table, "never-list\t%s; would have been spam since the start: %s\n", several(n.Entries, "message"), several(n.Spared, "judgement"))
+		fmt.Fprintf(table, "never-list\t%s; %s prevented since the start\n", plural(n.Entries, "message"), plural(n.Spared, "spam verdict"))
 	}
-	fmt.Fprintf(table, "reports\t%d kept, of %s\n", s.Reports.Reports, several(s.Reports.Reporters, "reporter"))
+	fmt.Fprintf(table, "reports\t%d kept, from %s\n", s.Reports.Reports, plural(s.Reports.Reporters, "reporter"))
 	for _, fault := range []string{db.Error, s.Reports.Error} {
 		if fault != "" {
 			fmt.Fprintf(table, "error\t%s\n", fault)
 		}
 	}
 	if c := db.Clock; c != nil {
-		fmt.Fprintf(table, "clock\t%s since %s; not believed before %s, and nothing expires by it\n",
+		fmt.Fprintf(table, "clock\t%s since %s; not trusted before %s, and nothing expires until then\n",
 			offClock(c.Ahead), instant(c.Since), instant(c.Believed))
 	}
 	damaged := db.Damaged
@@ -177,7 +172,7 @@ func statusText(s api.Status, now time.Time) string {
 	return b.String()
 }
 
-// offClock says how far a clock is off.
+// offClock describes how far a clock is off.
 func offClock(ahead float64) string {
 	off := time.Duration(ahead * float64(time.Second)).Round(time.Minute)
 	if off < 0 {
@@ -186,7 +181,7 @@ func offClock(ahead float64) string {
 	return fmt.Sprintf("%s ahead", off)
 }
 
-// retouches sums up the masks of all generations.
+// retouches returns the sums of the masks of all generations.
 func retouches(db bloomdb.Status) (masked int64, lost float64) {
 	for _, f := range db.Filters {
 		masked += f.Masked
@@ -195,12 +190,12 @@ func retouches(db bloomdb.Status) (masked int64, lost float64) {
 	return masked, lost
 }
 
-// printFacts shows what the daemon's other parts say of themselves, whatever
-// that is in its version: one line a fact, nested names joined by blanks.
+// printFacts prints the status of the daemon's other parts, whatever its version
+// reports: one line per fact, with nested names joined by blanks.
 func printFacts(w io.Writer, facts map[string]json.RawMessage) {
 	for _, name := range slices.Sorted(maps.Keys(facts)) {
 		decoder := json.NewDecoder(bytes.NewReader(facts[name]))
-		decoder.UseNumber() // large numbers as they were written
+		decoder.UseNumber() // keep large numbers exact
 		var fact any
 		if decoder.Decode(&fact) == nil {
 			printFact(w, name, fact)
@@ -208,7 +203,7 @@ func printFacts(w io.Writer, facts map[string]json.RawMessage) {
 	}
 }
 
-// inBytes are the facts that are sizes.
+// inBytes lists the facts that are sizes in bytes.
 var inBytes = []string{"load memory", "load spilled"}
 
 func printFact(w io.Writer, name string, fact any) {
@@ -233,7 +228,7 @@ func printFact(w io.Writer, name string, fact any) {
 	}
 }
 
-// size writes bytes with a binary unit.
+// size formats a number of bytes with a binary unit.
 func size(n int64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	v, i := float64(n), 0

@@ -9,7 +9,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 )
 
-// Damage and a clock that jumped are lines of their own; a healthy daemon has neither.
+// Damage and a jump of the clock have their own lines; a healthy daemon shows neither.
 func TestStatusNamesDamageAndClock(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	healthy := statusText(api.Status{}, now)

@@ -8,18 +8,20 @@ import (
 	"github.com/spambloom/spambloom/reporting/credential"
 )
 
-const tokenHelp = `token makes the token with which a mail store on another machine proves its name to
-the daemon of this one, and prints it, once, with the line for the daemon: the file
-that remote_tokens in [control] names holds digests, from which no token can be made.
-The daemon reads the file at its start and on SIGHUP. A client that is to be let in no
-longer is taken out of it; a name may have two tokens, while one is changed for the other.
+const tokenHelp = `token makes a token for a mail store on another machine, which proves its name to the
+daemon of this machine.
 
-On the other machine the token goes into SPAMBLOOM_TOKEN, or into a file that
-SPAMBLOOM_TOKEN_FILE names and that others may not read; SPAMBLOOM_CONTROL is the
-daemon's address, https://HOST:PORT, and SPAMBLOOM_CA the file of the CA that signed its
-certificate, where that is not one of the system's.
+It prints the token once, and the line for the file named by remote_tokens in
+[control]. That file contains digests, from which the tokens cannot be computed. The
+daemon reads it at its start and on SIGHUP. To lock a client out, remove its line. A name
+may have two tokens while one replaces the other.
 
-NAME stands in the log and with each report. It has no blanks and no colon.
+On the other machine, set SPAMBLOOM_TOKEN to the token, or SPAMBLOOM_TOKEN_FILE to a
+file with the token that others may not read. Set SPAMBLOOM_CONTROL to the daemon's
+address, https://HOST:PORT. Set SPAMBLOOM_CA to the file of the CA that signed the
+daemon's certificate, unless the system trusts that CA.
+
+NAME appears in the log and with each report. It must not contain blanks or colons.
 
 Exit codes:
   0   the token is printed` + usageCode + outputCode
@@ -36,7 +38,7 @@ func (c *cli) tokenCommand() *cobra.Command {
 			if err != nil {
 				return &usageError{err}
 			}
-			return c.print(fmt.Sprintf("# for the client, who keeps it secret:\n%s\n# for the file of remote_tokens:\n%s\n", token, line))
+			return c.print(fmt.Sprintf("# for the client, which must keep it secret:\n%s\n# for the file named by remote_tokens:\n%s\n", token, line))
 		},
 	}
 }

@@ -13,18 +13,19 @@ import (
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
-const undoHelp = `undo takes back all that a reporter reported and revoked on this site since a time:
-it counts no longer, as if it had not been said. What loses its quorum by that is
-revoked, on all sites. Nobody's reputation changes by it.
+const undoHelp = `undo withdraws all reports and revocations that a reporter made on this site since a
+given time, as if they had never been made.
 
-A revocation that is taken back stands until its period ends, since filters forget
-nothing: what it took back is spam again when it is reported after that.
+Messages that lose their quorum are revoked on all sites. No reputation changes.
+
+A withdrawn revocation stays in effect until its period ends, because filters cannot
+forget. After that, the message is spam again once it is reported again.
 
 Exit codes:
-  0   it is done, or nothing was to be done` + usageCode + `
-  65  there is no such reporter` + daemonCodes
+  0   success, also if there was nothing to withdraw` + usageCode + `
+  65  the reporter is unknown` + daemonCodes
 
-// undoFlags are those of undo.
+// undoFlags are the flags of undo.
 type undoFlags struct {
 	sinceText      string
 	since          time.Time // parsed by check
@@ -37,9 +38,9 @@ func (f *undoFlags) check(by string, now time.Time) (err error) {
 	}
 	switch {
 	case by == "":
-		return errors.New("an empty REPORTER")
+		return errors.New("REPORTER is empty")
 	case f.sinceText == "":
-		return errors.New("undo wants --since: from when on is all to be taken back")
+		return fmt.Errorf("--since is required, for example `undo --since 7d %s`", by)
 	}
 	if f.since, err = parseSince(f.sinceText, now); err != nil {
 		return fmt.Errorf("--since: %w", err)
@@ -51,7 +52,7 @@ func (c *cli) undoCommand() *cobra.Command {
 	var flags undoFlags
 	cmd := &cobra.Command{
 		Use:   "undo REPORTER --since TIME",
-		Short: "take back all of one reporter's reports",
+		Short: "withdraw all reports of one reporter since a time",
 		Long:  undoHelp,
 		Example: `  spambloom undo --dry-run --since 36h anna@example.org
   spambloom undo --since 2026-11-20 anna@example.org`,
@@ -64,8 +65,8 @@ func (c *cli) undoCommand() *cobra.Command {
 			return c.undo(cmd.Context(), args[0], flags)
 		},
 	}
-	cmd.Flags().StringVar(&flags.sinceText, "since", "", "from `TIME` on: "+sinceHelp)
-	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "say what would be done")
+	cmd.Flags().StringVar(&flags.sinceText, "since", "", "withdraw reports made since `TIME`: "+sinceHelp)
+	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "print what would be done, and change nothing")
 	cmd.Flags().BoolVar(&flags.asJSON, "json", false, "print one JSON object: reports, revocations, delisted, standing")
 	return cmd
 }
@@ -83,22 +84,22 @@ func (c *cli) undo(ctx context.Context, by string, flags undoFlags) error {
 	return c.printEither(flags.asJSON, done, undoneText(by, flags.since, done, flags.dryRun))
 }
 
-// undoneText says what was done, or would be.
+// undoneText describes what was done, or would be done.
 func undoneText(by string, since time.Time, u api.Undone, dryRun bool) string {
 	if u.Reports+u.Revocations == 0 {
-		return fmt.Sprintf("%s: nothing since %s that counts\n", by, instant(since))
+		return fmt.Sprintf("%s: no report or revocation since %s counts\n", by, instant(since))
 	}
-	count, delist, stand := "no longer count", "are no longer listed", "still stand until their period ends"
+	count, delist, stand := "no longer count", "no longer listed", "in effect until their period ends"
 	if dryRun {
-		count, delist, stand = "would no longer count", "would no longer be listed", "would still stand until their period ends"
+		count, delist, stand = "would no longer count", "that would no longer be listed", "that would stay in effect until their period ends"
 	}
 	text := fmt.Sprintf("%s: %s and %s since %s %s\n", by,
-		several(u.Reports, "report"), several(u.Revocations, "revocation"), instant(since), count)
+		plural(u.Reports, "report"), plural(u.Revocations, "revocation"), instant(since), count)
 	if u.Delisted > 0 {
-		text += fmt.Sprintf("%s: messages that %s, on all sites: %d\n", by, delist, u.Delisted)
+		text += fmt.Sprintf("%s: messages %s, on all sites: %d\n", by, delist, u.Delisted)
 	}
 	if u.Standing > 0 {
-		text += fmt.Sprintf("%s: revocations that %s: %d; what they took back can be reported again then\n", by, stand, u.Standing)
+		text += fmt.Sprintf("%s: revocations %s: %d; after that, report the messages again\n", by, stand, u.Standing)
 	}
 	return text
 }

@@ -1,7 +1,7 @@
-# The keywords of a mail were changed by IMAP. $Junk, or Junk, set: its user says
-# that it is spam. Taken off: that it is none. $NotJunk and NonJunk alone say
-# nothing: mail programs set them by themselves on whatever they take for good.
-# Compile it as root: sievec /etc/dovecot/sieve/report-flag.sieve
+# IMAP changed the keywords of a mail. If the user set $Junk or Junk, the mail is
+# reported; if the user removed it, the report is revoked. $NotJunk and NonJunk alone
+# have no effect: mail programs set them automatically on mail that looks good.
+# Compile this file as root: sievec /etc/dovecot/sieve/report-flag.sieve
 require ["copy", "environment", "imap4flags", "variables", "vnd.dovecot.environment", "vnd.dovecot.imapsieve",
 	"vnd.dovecot.pipe"];
 

@@ -1,10 +1,10 @@
-# A mail was moved or copied out of Junk by IMAP: its user says that it is no spam.
-# Compile it as root: sievec /etc/dovecot/sieve/report-ham.sieve
+# A user moved or copied a mail out of Junk by IMAP: it is not spam.
+# Compile this file as root: sievec /etc/dovecot/sieve/report-ham.sieve
 require ["copy", "environment", "special-use", "variables", "vnd.dovecot.environment", "vnd.dovecot.imapsieve",
 	"vnd.dovecot.pipe"];
 
-# Who throws spam away does not take its report back, nor who moves it from one
-# folder for spam to another.
+# Throwing spam away does not revoke its report, and neither does moving it from one
+# spam folder to another.
 if anyof (environment :is "vnd.dovecot.mailbox-from" "${env.imap.mailbox}",
           specialuse_exists "${env.imap.mailbox}" "\\Trash",
           specialuse_exists "${env.imap.mailbox}" "\\Junk",

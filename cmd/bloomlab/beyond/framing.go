@@ -11,9 +11,9 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// The filter that is attacked holds 10,000 messages at 16 bits each. A filter of
-// 160 Mbit with 10 million is a thousand times as large: a crafted message hits a
-// wanted bit a thousand times as rarely, and all else is equal.
+// The attacked filter holds 10,000 messages at 16 bits each. In a filter of 160 Mbit with
+// 10 million messages, which is a thousand times as large, a crafted message hits a wanted
+// bit a thousand times less often; everything else is equal.
 const (
 	framingKeys  = 10_000
 	framingBits  = 16 * framingKeys
@@ -23,9 +23,9 @@ const (
 
 const noteScaled = "scaled down: measured on 160 kbit; the number of trials goes with m, since a trial hits a wanted bit with the chance k/m"
 
-// framing has an attacker who wants a chosen innocent message listed. He makes up
-// messages until he has some that together set all its bits, sends those as spam,
-// and honest users report them. That takes a hash that he can compute.
+// framing simulates an attacker who wants a chosen innocent message listed. The attacker
+// makes up messages until some of them together set all its bits, and sends these as
+// spam, which honest users report. This requires a hash that the attacker can compute.
 func framing() lab.Experiment {
 	return lab.Experiment{
 		Name:   "framing",
@@ -50,8 +50,8 @@ func wanted(fill float64) (p [framingK + 1]float64) {
 	return p
 }
 
-// expected are the mean number of crafted spams and of trials: each of u bits is
-// hit by a trial with the chance k/m, and the last of them after m/k H_u.
+// expected returns the mean numbers of crafted spams and of trials. A trial hits each of u
+// bits with the chance k/m, and the last of them after m/k H_u trials.
 func expected(fill float64) (spams, trials float64) {
 	harmonic := 0.0
 	for u, p := range wanted(fill) {
@@ -132,7 +132,7 @@ func (v *victim) round(r *rand.Rand, out []float64) {
 	out[5] = v.byChance(r, secret, chosen)
 }
 
-// next is the public digest of a message that nobody has seen before.
+// next is the public digest of a message that was not seen before.
 func (v *victim) next(r *rand.Rand) signature.Digest {
 	binary.BigEndian.PutUint64(v.message[:], r.Uint64())
 	binary.BigEndian.PutUint64(v.message[8:], r.Uint64())
@@ -173,7 +173,7 @@ func (v *victim) craft(r *rand.Rand, chosen signature.Digest) (spams []signature
 	return spams, trials
 }
 
-// byChance counts the reports of any messages until the chosen one is listed.
+// byChance counts the reports of arbitrary messages until the chosen one is listed.
 func (v *victim) byChance(r *rand.Rand, secret *signature.Keyed, chosen signature.Digest) float64 {
 	positions := keyedPositions(secret, chosen)
 	for reports := 0; ; reports++ {

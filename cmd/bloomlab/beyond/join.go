@@ -14,9 +14,9 @@ const joinSize = 16
 // joinSites are the numbers of sites whose filters are joined, ascending.
 var joinSites = []int{1, 2, 4, 8}
 
-// layoutJoin shows what a join costs filters that were sized for the keys of one
-// site: it holds the keys of all, and its error is that of a filter into which
-// they all were set. Filters that are joined must be sized for the union.
+// layoutJoin shows the cost of a join for filters that were sized for the keys of one
+// site. The joined filter has the keys of all sites, and the error of a filter with all
+// these keys. Filters to be joined must be sized for the union.
 func layoutJoin() lab.Trial {
 	t := lab.Trial{New: func(*rand.Rand) lab.Round { return joinRound() }}
 	for _, sites := range joinSites {
@@ -44,8 +44,8 @@ func (a arrangement) joined(sites int) float64 {
 	return a.shape(joinSize).Error(n)
 }
 
-// joinRound joins one site after the other, each with keys of its own, and asks
-// for the same absent keys when there are as many sites as a cell wants.
+// joinRound joins one site after the other, each with its own keys. For each number of
+// sites in a cell, it looks up the same absent keys.
 func joinRound() lab.Round {
 	var all, site []bloom
 	for _, a := range arrangements {
@@ -82,7 +82,7 @@ func setKeys(r *rand.Rand, filters []bloom) {
 	}
 }
 
-// absentFound asks all filters for the same layoutKeys keys that nobody set.
+// absentFound queries all filters for the same layoutKeys keys that were never set.
 func absentFound(r *rand.Rand, filters []bloom, share []float64) {
 	var found [8]int
 	for range layoutKeys {

@@ -18,8 +18,8 @@ const (
 // layoutSizes are the sizes compared, in bits a key; each is whole lines.
 var layoutSizes = []float64{8, 12, 16, 24, 40}
 
-// arrangement is where a key's bits may stand: in one line of 512 bits, in two,
-// or, in the classic filter (0 lines), anywhere.
+// arrangement is the place of a key's bits: in one line of 512 bits, in two lines or, in
+// the classic filter (0 lines), anywhere.
 type arrangement struct {
 	name  string
 	lines int
@@ -27,8 +27,8 @@ type arrangement struct {
 
 var arrangements = []arrangement{{"classic", 0}, {"two lines", 2}, {"one line", 1}}
 
-// layout compares the error of the blocked layouts with the classic filter's, at
-// equal memory: what it costs to answer with one or two cache misses.
+// layout compares the error of the blocked layouts with that of the classic filter at
+// equal memory. The difference is the price of one or two cache misses per lookup.
 func layout() lab.Experiment {
 	e := lab.Experiment{
 		Name:    "layout",
@@ -85,8 +85,8 @@ func layoutTrial(size float64) lab.Trial {
 	return t
 }
 
-// layoutRound sets the same keys in filters of all arrangements and asks them
-// for the same others.
+// layoutRound sets the same keys in filters of all arrangements, and looks up the same
+// other keys.
 func layoutRound(size float64) lab.Round {
 	var filters []bloom
 	for _, a := range arrangements {
@@ -142,7 +142,7 @@ type blocked struct {
 	cells []filter.Cell
 }
 
-// Reset takes an empty filter in the place of the one that was filled.
+// Reset takes an empty filter instead of the one that was filled.
 func (b *blocked) Reset() { b.Bits = lab.Must(filter.NewBits(b.shape)) }
 
 // join is the program's: of the other's bits, block by block.
@@ -174,14 +174,14 @@ func (c *classic) join(other bloom) {
 	}
 }
 
-// layoutTargets are errors, with the bits a key that a classic filter and one
-// line of eight 64-bit sections take for them, worked out apart from this
-// program to a tenth of a bit.
+// layoutTargets are errors, and the bits per key with which a classic filter and one line
+// of eight 64-bit sections reach them. They were computed independently of this program, to
+// a tenth of a bit.
 var layoutTargets = []struct{ target, classic, oneLine float64 }{
 	{1e-2, 9.7, 10.1}, {1e-3, 14.6, 15.7}, {1e-4, 21.0, 23.6}, {1e-6, 40.9, 51.9},
 }
 
-// layoutBitsFor turns the question round: the bits a key for an error.
+// layoutBitsFor computes the inverse: the bits per key for an error.
 func layoutBitsFor() lab.Trial {
 	t := lab.Trial{Fixed: true}
 	for _, x := range layoutTargets {

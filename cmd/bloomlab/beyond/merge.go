@@ -27,8 +27,8 @@ var mergedAt = []struct {
 	{16, merged{lab.None, lab.None, lab.None, lab.None}},
 }
 
-// merge compares three ways to put refined counting filters of several sites
-// together: keys counted too high and too low.
+// merge compares three methods to merge the refined counting filters of several sites, by
+// the keys counted too high and too low.
 func merge() lab.Experiment {
 	e := lab.Experiment{
 		Name:    "merge",

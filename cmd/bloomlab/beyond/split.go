@@ -17,7 +17,7 @@ const (
 	splitChunk = 4096 // cells of a chunk, in both split stores
 )
 
-// traffic is how often the keys of an assumed stream of mail come.
+// traffic is the distribution of counts in an assumed stream of mail.
 type traffic struct {
 	name string
 	draw func(r *rand.Rand) uint32
@@ -31,8 +31,8 @@ var traffics = []traffic{
 // heaviest is where counts are cut off.
 const heaviest = 100_000
 
-// mailLike has 85 % of messages that come once; of the others more than 2x come
-// with a chance of 1/x.
+// mailLike has 85 % of messages that arrive once. Another message arrives more than 2x
+// times with a chance of 1/x.
 func mailLike(r *rand.Rand) uint32 {
 	if r.Float64() < 0.85 {
 		return 1
@@ -40,11 +40,11 @@ func mailLike(r *rand.Rand) uint32 {
 	return uint32(min(heaviest, 2/(1-r.Float64())))
 }
 
-// zipf has messages of which more than x come with a chance of 1/x.
+// zipf has messages that arrive more than x times with a chance of 1/x.
 func zipf(r *rand.Rand) uint32 { return uint32(min(heaviest, 1/(1-r.Float64()))) }
 
-// split compares the memory of the stores, and what they cut off. What the
-// assumed counts are is the larger part of the answer.
+// split compares the memory of the stores, and the counts that they cut off. The result
+// depends mainly on the assumed counts.
 func split() lab.Experiment {
 	e := lab.Experiment{
 		Name:   "split",

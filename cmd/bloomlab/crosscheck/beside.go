@@ -8,9 +8,9 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 )
 
-// seedsTrial computes what is left of the single filters of Tables 5 and 6 at
-// every size: each of q strings is taken for one of n keys where rand() has the
-// same seed for both, and with 2^30 seeds that are n*q/2^30.
+// seedsTrial computes the false positives of the single filters of Tables 5 and 6 that
+// remain at every size: each of q strings is mistaken for one of n keys if rand() has the
+// same seed for both. With 2^30 seeds these are n*q/2^30.
 func (t table) seedsTrial() lab.Trial {
 	var cells []lab.Cell
 	var values []float64
@@ -36,10 +36,10 @@ func computed(cells []lab.Cell, values []float64) lab.Trial {
 	}}
 }
 
-// leadingZerosTrial shows what no size of a filter helps against in Tables 3 and
-// 4: the paper's CRC generator starts with all registers 0 (Fig. 4), and then
-// leading zeros change nothing. The nodes of a trie are strings of 1 to 32 bits,
-// so 0101 and 00101 are two nodes with one code.
+// leadingZerosTrial shows an error in Tables 3 and 4 that no size of a filter reduces: the
+// paper's CRC generator starts with all registers 0 (Fig. 4), so leading zeros change
+// nothing. The nodes of a trie are strings of 1 to 32 bits, so 0101 and 00101 are two
+// nodes with one code.
 func leadingZerosTrial() lab.Trial {
 	const strings = 1000
 	cell := func(start string, want float64) lab.Cell {

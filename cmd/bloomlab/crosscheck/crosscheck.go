@@ -1,18 +1,18 @@
-// Package crosscheck does the simulations of Lim, Lee, Lee, Yim, "Reducing False
+// Package crosscheck repeats the simulations of Lim, Lee, Lee, Yim, "Reducing False
 // Positives of a Bloom Filter using Cross-Checking Bloom Filters" (Appl. Math. Inf.
 // Sci. 8(4), 2014), section 4, Tables 3 to 6, with papers.CrossCheck.
 //
 //	table (sizes, printed numbers) -> bank of filters with random keys
 //	  -> queries of keys that were never added -> false positives of each structure
-//	Eq. 3, Eq. 31 -> what they are held against
+//	Eq. 3, Eq. 31 -> what they are compared with
 //
 // The paper's keys are the nodes of two routing tables' tries, which are not
-// public. Here are as many random keys, and hashing is ideal: positions are drawn.
-// That is what Eq. 3 and Eq. 31 assume, so the measured numbers are held against
-// them; the printed ones stand beside, with a note where they are too far away to
-// be chance. Most of the gain that the paper prints for its structure is the loss
-// that its hash functions cause in the others. At equal memory it has none: see
-// the rows of that name in crosscheck-table5.
+// public. This package uses as many random keys, and ideal hashing: positions are drawn.
+// Eq. 3 and Eq. 31 assume the same, so the measured numbers are compared with them. The
+// printed numbers are shown beside, with a note if they cannot differ by chance. Most of
+// the gain that the paper prints for its structure is the loss that its hash functions
+// cause in the others. At equal memory there is no gain: see the rows of that name in
+// crosscheck-table5.
 package crosscheck
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 )
 
-// Experiments are those of the four tables.
+// Experiments returns those of the four tables.
 func Experiments() []lab.Experiment {
 	var experiments []lab.Experiment
 	for _, t := range tables {
@@ -32,9 +32,9 @@ func Experiments() []lab.Experiment {
 	return experiments
 }
 
-// tooRare is the expected number of false positives below which a structure is
-// simulated only once: a thousand rounds would show zeros, at the greatest cost of
-// all, since these are the largest filters.
+// tooRare is the expected number of false positives below which a structure is simulated
+// only once. A thousand rounds would show only zeros, at the greatest cost, because these
+// filters are the largest.
 const tooRare = 1e-3
 
 func (t table) experiment() lab.Experiment {
@@ -87,10 +87,9 @@ func (t table) trial(structures []structure) lab.Trial {
 
 func falsePositiveName(structure string) string { return structure + ": false positives" }
 
-// falsePositiveCell is held against the number of false positives that is computed.
-// Its deviation is computed too, since few rounds tell little of it: that number is
-// Poisson, and varies with the filling besides. Two events more keep the tolerance
-// honest where there are none.
+// falsePositiveCell is compared with the computed number of false positives. Its deviation
+// is computed too, because few rounds cannot measure it: the number is Poisson, and also
+// varies with the filling. Two more events keep the tolerance valid if there are none.
 func falsePositiveCell(name string, printed float64, e estimate, queries int, note string) lab.Cell {
 	expected := e.rate * float64(queries)
 	variance := expected + expected*expected*e.spread

@@ -9,8 +9,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
-// bank has the filters that some structures are made of, each once: structures
-// share their keys, and so they share filters.
+// bank has the filters of several structures, each once: structures with common keys share
+// filters.
 type bank struct {
 	queries int
 	filters []keyed
@@ -88,10 +88,10 @@ func (b *bank) fill(r *rand.Rand) {
 // has four positions in it.
 const piece = 1 << 16
 
-// fillFilter sets the positions of so many random keys. All of them together are
-// keys*k independent draws, and their order does not matter. So it is drawn first
-// how many of them fall into each piece of the filter, and then where: it is the
-// same as to draw one after the other, without the cache misses.
+// fillFilter sets the positions of random keys. All positions together are keys*k
+// independent draws, whose order does not matter. So fillFilter first draws the number of
+// positions in each piece of the filter, and then the positions. The result is the same as
+// with single draws, but without their cache misses.
 func fillFilter(f *papers.Classic, keys int, r *rand.Rand) {
 	f.Reset()
 	left := keys * f.K()
@@ -120,8 +120,8 @@ func fillFilter(f *papers.Classic, keys int, r *rand.Rand) {
 func high(x, m uint64) uint64 { return x >> 32 * m >> 32 }
 func low(x, m uint64) uint64  { return x & (1<<32 - 1) * m >> 32 }
 
-// query asks for keys that were never added and sets out to the number that each
-// structure finds.
+// query looks up keys that were never added, and sets out to the number that each structure
+// finds.
 func (b *bank) query(r *rand.Rand, out []float64) {
 	clear(out)
 	scratch := make([]uint64, 0, papers.MaxK)
@@ -144,13 +144,13 @@ func (c check) found(inMain []uint64, r *rand.Rand, scratch []uint64) bool {
 	}) != 0
 }
 
-// block is how many keys are asked for at a time.
+// block is the number of keys looked up at a time.
 const block = 256
 
-// positives draws keys that were never added, so many, and tells the positions of
-// those that a filter finds. Most keys are not found, and nobody asks for the rest of their
-// positions; so two of each key of a block are drawn first and looked up without a
-// branch, that the lookups' cache misses overlap.
+// positives draws keys that were never added, and reports the positions of those that a
+// filter finds. Most keys are not found, and the rest of their positions is not needed. So
+// two positions of each key of a block are drawn first and looked up without a branch, so
+// that the cache misses of the lookups overlap.
 func positives(f *papers.Classic, queries int, r *rand.Rand, tell func(positions []uint64)) {
 	var first [block][2]uint64
 	var positions [papers.MaxK]uint64

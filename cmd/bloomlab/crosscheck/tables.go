@@ -65,7 +65,7 @@ func (s structure) name() string {
 	return kind + " " + strings.Trim(strings.ReplaceAll(fmt.Sprint(s.multiples), " ", "-"), "[]")
 }
 
-// parts says which filter each multiple is the size of.
+// parts returns the filter to which each multiple belongs.
 func (s structure) parts() []part {
 	switch len(s.multiples) {
 	case 1:

@@ -56,11 +56,10 @@ func lineOf(r *rand.Rand, s filter.BitsShape, load float64) (there [lineBits]boo
 	return there
 }
 
-// entropy is the least that a new key's bits take on average for a reader who does
-// not know which keys there are, in bits a key: how many new keys a line has, which is
-// Poisson; of how many of them a section's bit is new; and where those stand in the
-// section. That two of a line's bits are the same is left out, and that lines differ
-// in how full they are.
+// entropy returns the least average code of a new key's bits for a reader who does not know
+// the keys, in bits per key. It is the entropy of the number of new keys of a line, which is
+// Poisson, of the number of new bits in a section, and of their places in the section. It
+// ignores that two bits of a line may be equal, and that lines differ in their fill.
 func entropy(s filter.BitsShape, held, n float64) float64 {
 	load := n * float64(span(s)) / float64(s.Lines)
 	count, size := sections(s)

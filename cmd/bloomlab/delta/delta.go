@@ -1,4 +1,4 @@
-// Package delta has the experiment on what a new signature takes in a delta of a
+// Package delta has the experiment on the size of a new signature in a delta of a
 // spam filter: the program's code of lines beside other codes of the same bits, beside
 // lists of digests, and beside the entropy (delta).
 package delta
@@ -18,8 +18,8 @@ const (
 	target   = 1.25e-8   // chance that one not in it is found
 )
 
-// news are the numbers of new signatures of a delta, fills what the filter holds
-// before, as a share of its capacity.
+// news are the numbers of new signatures of a delta; fills is the earlier fill of the filter,
+// as a share of its capacity.
 var (
 	news  = []int{100, 1_000, 10_000, 100_000}
 	fills = []fill{{"empty", 0}, {"a tenth full", 0.1}, {"half full", 0.5}, {"full", 1}}
@@ -30,7 +30,7 @@ type fill struct {
 	share float64
 }
 
-// layouts are the one that the spam filter has, and the one that it had.
+// layouts are the present layout of the spam filter and the previous one.
 var layouts = []struct {
 	name  string
 	shape filter.BitsShape
@@ -39,7 +39,7 @@ var layouts = []struct {
 	{"two lines", filter.BitsShape{K: 8, Span: 2}.Fit(capacity, target)},
 }
 
-// Experiments has the one.
+// Experiments returns the only one.
 func Experiments() []lab.Experiment {
 	e := lab.Experiment{
 		Name:    "delta",
@@ -55,9 +55,9 @@ func Experiments() []lab.Experiment {
 	return []lab.Experiment{e}
 }
 
-// trial has a delta of n new signatures. One round is enough: a delta's length
-// varies by less than a hundredth. Lists of digests and zstd are told for the empty
-// filter only, as the filter hardly matters to them.
+// trial has a delta of n new signatures. One round is enough, because a delta's length
+// varies by less than a hundredth. Lists of digests and zstd are shown for the empty filter
+// only, because they hardly depend on the filter.
 func trial(f fill, n int) lab.Trial {
 	t := lab.Trial{Fixed: true, New: func(*rand.Rand) lab.Round {
 		return func(r *rand.Rand, out []float64) { round(r, f, n, out) }

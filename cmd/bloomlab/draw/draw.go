@@ -1,6 +1,5 @@
-// Package draw makes pictures of the laboratory's figures. It owns how they look:
-// axes, colours, marks, the legend beside the plot. What they show is a
-// lab.Figure.
+// Package draw makes pictures of the laboratory's figures. It owns their style: axes,
+// colours, marks, the legend beside the plot. Their data is a lab.Figure.
 //
 //	lab.Figure -> plot -> NAME.svg, NAME.png
 package draw
@@ -185,7 +184,7 @@ type series struct {
 	plotter.YErrors
 }
 
-// visible leaves out what is no number, and what logarithmic axes cannot show;
+// visible omits what is no number, and what logarithmic axes cannot show;
 // error bars end where these do.
 func visible(points []lab.Point, x, y lab.Axis) series {
 	var s series

@@ -1,12 +1,12 @@
-// Package federation simulates a federation of 100 sites that take 200 million
-// messages a day: the bytes that go through Redis (traffic, snapshots), what a
-// receiver holds of all others (memory), how late it knows (lag), and what it costs
-// to fold far sites' counts into one filter (fold).
+// Package federation simulates a federation of 100 sites with 200 million messages a
+// day: the bytes through Redis (traffic, snapshots), the memory of a receiver for all
+// other sites (memory), the delay of reports and counts (lag), and the cost of folding
+// small sites' counts into one filter (fold).
 //
 // The filters and the codes are those of bloomdb/filter, the sizes those of package
-// bloomdb. What travels is drawn at full size, an interval at a time; what is held
-// is drawn one to five hundred. The package owns the assumptions about the mail and
-// the equations that the simulation is held against.
+// bloomdb. Traffic is drawn at full size, one interval at a time; memory is drawn at a
+// scale of one to five hundred. The package owns the assumptions about the mail and the
+// equations with which the simulation is compared.
 package federation
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 )
 
-// Experiments is the one experiment.
+// Experiments returns the only experiment.
 func Experiments() []lab.Experiment {
 	return []lab.Experiment{{
 		Name:  "federation",
@@ -35,11 +35,11 @@ func trials() []lab.Trial {
 	return append(all, reportTraffic(), sizes(), snapshots(), held(scale), lateReports(), lateCounts())
 }
 
-// shown is a cell that is held against nothing.
+// shown is a cell that is not compared with anything.
 func shown(name, note string) lab.Cell { return lab.Cell{Name: name, Paper: lab.None, Note: note} }
 
-// near is a cell that is held against an equation: four standard errors, and a share
-// of the value for what the equation leaves out.
+// near is a cell that is compared with an equation: four standard errors, and a share
+// of the value for what the equation omits.
 func near(name string, reference, share float64, why, note string) lab.Cell {
 	return lab.Cell{
 		Name: name, Paper: lab.None, Note: note,

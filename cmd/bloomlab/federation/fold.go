@@ -14,7 +14,7 @@ import (
 
 const (
 	threshold = 20     // sightings from which on a message is bulk
-	absent    = 20_000 // messages asked for that nobody has seen
+	absent    = 20_000 // unseen messages that are looked up
 	present   = 5_000  // of the day
 )
 
@@ -45,7 +45,7 @@ func (g geometry) rows(scale float64) []lab.Cell {
 	return cells
 }
 
-// absentRow is held against the equation.
+// absentRow is compared with the equation.
 func (g geometry) absentRow(scale float64) lab.Cell {
 	want := g.absent(scale)
 	return lab.Cell{
@@ -55,8 +55,7 @@ func (g geometry) absentRow(scale float64) lab.Cell {
 	}.Expect(want)
 }
 
-// absent is the sum over the sites of the chance that a message is counted which they
-// have not seen.
+// absent returns the sum over the sites of the chance that an unseen message is counted.
 func (g geometry) absent(scale float64) float64 {
 	sum := 0.0
 	for rank := 1; rank <= sites; rank++ {
@@ -77,8 +76,8 @@ func falseCount(keys float64, s filter.CountsShape) float64 {
 	return sum
 }
 
-// tell fills a geometry's rows and returns how many they are.
-func (c *counted) tell(r *rand.Rand, d *day, g geometry, m memory, out []float64) int {
+// fill writes the rows of a geometry and returns their number.
+func (c *counted) fill(r *rand.Rand, d *day, g geometry, m memory, out []float64) int {
 	out[0], out[1], out[2] = m.parts.all/m.union, m.parts.beside/m.union, 0
 	for range absent {
 		h := papers.DrawHash(r)
@@ -92,7 +91,7 @@ func (c *counted) tell(r *rand.Rand, d *day, g geometry, m memory, out []float64
 	at := 3
 	for _, n := range g.folded {
 		f := c.fold(n)
-		f.tell(d, some, middle, out[at:])
+		f.fill(d, some, middle, out[at:])
 		at += 4
 		if g.oneSize() {
 			out[at] = (partsOf(f.apart).all + f.bytes()) / m.union
@@ -102,9 +101,9 @@ func (c *counted) tell(r *rand.Rand, d *day, g geometry, m memory, out []float64
 	return at
 }
 
-// tell fills the rows of a fold, of messages of the day of any kind and of those that
+// fill writes the rows of a fold, of messages of the day of any kind and of those that
 // were seen 10 to 19 times.
-func (f fold) tell(d *day, some, middle []int, out []float64) {
+func (f fold) fill(d *day, some, middle []int, out []float64) {
 	high, by, low, crossed := 0, 0, 0, 0
 	for _, m := range some {
 		switch off := f.count(d.hashes[m]) - d.truth[m]; {
@@ -139,8 +138,8 @@ func (d *day) samples(r *rand.Rand) (some, middle []int) {
 	return some, middle
 }
 
-// fold is some sites apart and the others as one filter, of the lines that the
-// keys of all of them want, or of those that all have.
+// fold has some separate sites, and the others as one filter. That filter has the lines
+// for the keys of all of them, or the lines common to all.
 type fold struct {
 	apart, folded []*filter.Counts
 	lines         uint64
@@ -157,7 +156,7 @@ func (c *counted) fold(n int) fold {
 	return f
 }
 
-// count is the sum over the sites apart, and the least of the folded filter's cells.
+// count returns the sum over the separate sites and the least of the folded filter's cells.
 func (f fold) count(h filter.Hash) int {
 	sum := 0
 	for _, site := range f.apart {
@@ -210,8 +209,8 @@ func (f fold) bytes() float64 {
 // lineCells is the number of cells of a line of filter.Counts.
 const lineCells = 128
 
-// overlap are the first and the last of n lines in which a key can stand that
-// stands in a line of m: both are the same part of the range of the key's lane.
+// overlap returns the first and the last of n lines that a key in a given line of m can
+// have: both are the same part of the range of the key's lane.
 func overlap(line, m, n uint64) (first, last uint64) {
 	return line * n / m, ((line+1)*n - 1) / m
 }

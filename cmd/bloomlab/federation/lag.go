@@ -14,15 +14,16 @@ const (
 	reportPause = 0.2 // after the last publication, at least
 )
 
-// applied is how many cells a second a reader puts into its parts on one core: what
-// is promised, and less than is measured (contrib/benchmarks.md).
+// applied is the number of cells per second that a reader joins into its parts on one
+// core: the promised number, which is less than the measured one
+// (contrib/benchmarks.md).
 const applied = 2e6
 
 const noteLag = "from the report to its publication; Redis and the way to the reader come on top. The first report waits 100 ms, those that come " +
 	"meanwhile less, and one that comes right after a publication 200 ms at most"
 
-// lateReports lets the largest site's users report, as usual and a hundred times as
-// much.
+// lateReports simulates the reports of the largest site's users, at the usual rate and at
+// a hundred times that rate.
 func lateReports() lab.Trial {
 	usual := share(1) * reportRate
 	rates := []float64{usual, 100 * usual}
@@ -46,8 +47,8 @@ func lateReports() lab.Trial {
 	return t
 }
 
-// waits draws 2,000 reports: mean, median and 99th percentile in milliseconds, and
-// the share that waited too long.
+// waits draws 2,000 reports and returns mean, median and 99th percentile in milliseconds,
+// and the share of reports that waited too long.
 func waits(r *rand.Rand, rate float64) []float64 {
 	const n = 2000
 	all := make([]float64, 0, n)
@@ -71,8 +72,8 @@ func waits(r *rand.Rand, rate float64) []float64 {
 	return []float64{1000 * sum / n, 1000 * all[n/2], 1000 * all[n*99/100], late}
 }
 
-// countRate is how many bytes of counts a second a site publishes before it waits
-// longer, up to a minute.
+// countRate is the number of bytes of counts per second up to which a site waits longer,
+// at most a minute.
 const countRate = 16 << 10
 
 const noteAdaptive = "a site waits until its counts make 16 KiB for each second that it waits, 1 s to 60 s: at this traffic, even the largest " +
@@ -80,7 +81,7 @@ const noteAdaptive = "a site waits until its counts make 16 KiB for each second 
 
 const noteApply = "a reader applies 2 million cells a second on one core, as promised; it reads no faster than its link gives"
 
-// lateCounts are how late counts are, and how long a reader takes that was away.
+// lateCounts computes the delay of counts, and the time that a reader needs after an absence.
 func lateCounts() lab.Trial {
 	var cells []lab.Cell
 	for _, seconds := range intervals {
@@ -112,7 +113,7 @@ func lateCounts() lab.Trial {
 	}}
 }
 
-// changed are the cells that all sites' deltas tell in a second.
+// changed returns the cells in all sites' deltas of a second.
 func changed(seconds float64) float64 {
 	cells := reportRate * (meanSignatures*8 + sketchEntries*4)
 	for _, s := range allSites() {

@@ -6,7 +6,7 @@ import (
 	"sort"
 )
 
-// The federation that is assumed.
+// The assumed federation.
 const (
 	sites      = 100
 	daily      = 200e6 // messages
@@ -26,7 +26,7 @@ const noteMail = "site i takes 1/i of the largest's mail (19.3 % of all). 85 % o
 	"2x come with a chance of 1/x, at most 10,000 a day, at any time of the day: bursts would share more cells. Half of the distinct " +
 	"messages are one site's, half go to all"
 
-// share is the part of all mail that site rank, from 1, takes: Zipf's law.
+// share returns the part of all mail that the site of a rank, from 1, receives: Zipf's law.
 func share(rank int) float64 {
 	sum := 0.0
 	for i := 1; i <= sites; i++ {
@@ -35,7 +35,7 @@ func share(rank int) float64 {
 	return 1 / float64(rank) / sum
 }
 
-// drawCount is how often a message comes in a day.
+// drawCount draws how often a message arrives in a day.
 func drawCount(r *rand.Rand) int {
 	if r.Float64() < singletons {
 		return 1
@@ -43,7 +43,7 @@ func drawCount(r *rand.Rand) int {
 	return int(min(heaviest, 2/(1-r.Float64())))
 }
 
-// group is some counts that a message may have, taken for their mean.
+// group stands for several counts of a message by their mean.
 type group struct{ count, chance float64 }
 
 // groups are all counts: each up to 64, then in steps of a twentieth. The equations
@@ -75,7 +75,7 @@ func meanCount() float64 {
 	return sum
 }
 
-// seen is the chance that a message with a group's count is among those of a part of
+// seen returns the chance that a message with a group's count is seen in a given part of
 // its sightings.
 func (g group) seen(part float64) float64 {
 	if part >= 1 {
@@ -93,8 +93,8 @@ func seen(part float64) float64 {
 	return sum
 }
 
-// distinct is how many distinct messages of a day a site with a share of the mail
-// sees in a part of the day: of those that are its own, and of those that all get.
+// distinct returns the number of distinct messages that a site with a share of the mail
+// sees in a part of the day: of its own messages, and of those that go to all sites.
 // D = U/2 (w E[1-(1-t)^c] + E[1-(1-wt)^c]), U = M/E[c].
 func distinct(messages, share, part float64) (own, common float64) {
 	union := messages / meanCount()

@@ -9,16 +9,15 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
-// scale is what messages, reports and filters are divided by where all that is held
-// is drawn. The cells of a block, the keys of a line and the sites stay as they are,
-// and with them all rows, but that filters are rounded up to whole blocks.
+// scale is the divisor of messages, reports and filters where the held data is drawn. The
+// cells of a block, the keys of a line and the sites are not scaled. All rows are
+// therefore the same, except that filters are rounded up to whole blocks.
 const scale = 500
 
-// countKeep is how many generations of counts are kept.
+// countKeep is the number of kept generations of counts.
 const countKeep = 2
 
-// geometry is how large the sites' counting filters are, and how many of them are
-// folded.
+// geometry is the size of the sites' counting filters, and the number of folded ones.
 type geometry struct {
 	name   string
 	cells  float64 // a key of the site's own; 0: eight a key of the union
@@ -33,10 +32,10 @@ var geometries = []geometry{
 	{"one size for all", 0, []int{0, 10, 50, 90}},
 }
 
-// oneSize says that all sites' filters have the same lines.
+// oneSize reports whether all sites' filters have the same lines.
 func (g geometry) oneSize() bool { return g.cells == 0 }
 
-// shape is not rounded up to whole blocks, as filter.SizeCounts is: at full size that
+// shape is not rounded up to whole blocks, unlike filter.SizeCounts. At full size this
 // makes no difference.
 func (g geometry) shape(keys, union float64) filter.CountsShape {
 	if g.oneSize() {
@@ -45,9 +44,9 @@ func (g geometry) shape(keys, union float64) filter.CountsShape {
 	return filter.CountsShape{Lines: uint64(keys*g.cells/lineCells) + 1}
 }
 
-// held draws a day of counts and a week of reports of all sites, one to scale, and
-// keeps them as a receiver does. One draw is of so many messages that another comes
-// out the same, but for the last digits.
+// held draws a day of counts and a week of reports of all sites, divided by scale, and
+// stores them like a receiver. A draw has so many messages that another one differs only
+// in the last digits.
 func held(scale float64) lab.Trial {
 	var cells []lab.Cell
 	for _, g := range geometries {
@@ -66,22 +65,22 @@ func held(scale float64) lab.Trial {
 					if i == 0 {
 						counts = m
 					}
-					out = out[c.tell(r, d, g, m, out):]
+					out = out[c.fill(r, d, g, m, out):]
 				}
-				tellReports(r, scale, counts, out)
+				fillReports(r, scale, counts, out)
 			}
 		},
 	}
 }
 
-// memory of all sites' parts, and of one filter into which all were put, in bytes.
+// memory is that of all sites' parts, and of one filter of their union, in bytes.
 type memory struct {
 	parts partBytes
 	union float64
 }
 
-// partBytes is what parts take in all, and what of that is not code: what a part
-// needs to find a block, and to change it.
+// partBytes is the memory of parts, and the part of it that is not code: the indexes to
+// find and change a block.
 type partBytes struct{ all, beside float64 }
 
 func (p *partBytes) add(part *filter.Part, code int) {
@@ -89,13 +88,13 @@ func (p *partBytes) add(part *filter.Part, code int) {
 	p.beside += float64(part.Bytes()) - float64(code)
 }
 
-// day is what all sites see, message by message.
+// day has the messages of all sites.
 type day struct {
 	hashes   []filter.Hash
 	truth    []int
 	arrivals []arrival
 	keys     [sites]int // distinct messages of each site
-	union    float64    // bytes of one filter into which all count
+	union    float64    // bytes of one filter with the counts of all
 }
 
 // arrival is one message at one site.
@@ -170,7 +169,7 @@ func drawDay(r *rand.Rand, scale float64) *day {
 	return d
 }
 
-// counted is what the sites' filters of one geometry have come to.
+// counted has the sites' filters of one geometry after a day.
 type counted struct{ site [sites]*filter.Counts }
 
 func (d *day) count(g geometry) *counted {
@@ -220,8 +219,8 @@ func reportRows() []lab.Cell {
 		ratio("all filters, all generations: all parts, beside the code", ""))
 }
 
-// tellReports draws a week of reports.
-func tellReports(r *rand.Rand, scale float64, counts memory, out []float64) {
+// fillReports draws a week of reports.
+func fillReports(r *rand.Rand, scale float64, counts memory, out []float64) {
 	week := weekly / scale
 	total := memory{partBytes{countKeep * counts.parts.all, countKeep * counts.parts.beside}, countKeep * counts.union}
 	for i, f := range []struct {

@@ -8,8 +8,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
-// The filters of reports are sized as package bloomdb does for what the federation
-// reports in the time that is kept: five weeks.
+// The filters of reports are sized as in package bloomdb, for the federation's reports of
+// the five weeks that are kept.
 const (
 	keptWeeks = 5
 	weekly    = daily * 7 * reportsPerThousand / 1000

@@ -43,7 +43,7 @@ func snapshots() lab.Trial {
 	}}
 }
 
-// followed is what became of all sites' snapshots.
+// followed is the result for all sites' snapshots.
 type followed struct {
 	rate      float64 // bytes a second
 	daily     float64
@@ -74,7 +74,7 @@ func followSnapshots(seconds float64) (f followed) {
 	return f
 }
 
-// published is what a site publishes in a second, snapshots and heartbeats left out.
+// published returns a site's bytes per second, without snapshots and heartbeats.
 type published struct{ bytes, records float64 }
 
 // publishes is by the equations. A report is two records, each of one section.

@@ -11,11 +11,10 @@ const noteTotals = "a record takes 152 bytes beside its body (head with a name o
 	"protocol, TCP and IP 250 bytes on the way in and 120 to each of 99 readers. All of a site's records of counts go to all at once; " +
 	"a heartbeat each 2 s; snapshots are read by nobody who is up to date"
 
-// flow is what goes through Redis in a second, in bytes.
+// flow is the traffic through Redis, in bytes per second.
 type flow struct{ in, out float64 }
 
-// flowOf sums it up, from the bytes that counts and reports are coded in and those of
-// snapshots.
+// flowOf returns the sum of the coded counts and reports and of the snapshots.
 func flowOf(seconds, counts, report, snapshots float64) flow {
 	countRecords := 0.0
 	for _, s := range allSites() {
@@ -31,7 +30,7 @@ func flowOf(seconds, counts, report, snapshots float64) flow {
 	}
 }
 
-// totals are the sums over what was measured, held against those of the equations.
+// totals are the sums over what was measured, compared with those of the equations.
 func totals(rows []lab.Row) []lab.Derived {
 	measured := make(map[string]float64)
 	for _, row := range rows {

@@ -12,10 +12,10 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
-// intervals are how often counts are published, in seconds.
+// intervals are the intervals at which counts are published, in seconds.
 var intervals = []float64{1, 5, 15, 60}
 
-// What a record takes beside what it tells, in bytes: head, signature and HMAC; the
+// The overhead of a record, in bytes: head, signature and HMAC; the
 // head of a filter's section; Redis' protocol, TCP and IP around it.
 const (
 	recordHead  = 55 + 64 + 33 // with a site name of 8
@@ -45,8 +45,7 @@ func allSites() []site {
 	return all
 }
 
-// countTraffic draws what all sites publish of their counts after an interval, at
-// full size.
+// countTraffic draws the counts that all sites publish after an interval, at full size.
 func countTraffic(seconds float64) lab.Trial {
 	bytes, keys := 0.0, 0.0
 	for _, s := range allSites() {
@@ -100,8 +99,8 @@ func newPublishers(seconds float64) []*publisher {
 	return all
 }
 
-// publish codes an interval at a time of the day, 0 to 1. A message that comes c
-// times has by then come about that part of c.
+// publish codes an interval at a time of the day, 0 to 1. By then, a message with c
+// sightings has had about that part of them.
 func (p *publisher) publish(r *rand.Rand, hour float64) (keys int, code []byte) {
 	p.cells = p.cells[:0]
 	own, common := poisson(r, p.own), poisson(r, p.common)

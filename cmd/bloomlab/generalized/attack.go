@@ -21,7 +21,7 @@ const (
 	noteSizeless = "For the same bound 2^-(k0+k1), a Bloom filter of k0+k1 functions that is refused when more than half of its bits are ones loses no key at all."
 )
 
-// attacks are filters from a sender who does not play by the rules.
+// attacks are filters of a sender who violates the rules.
 func attacks() lab.Experiment {
 	e := lab.Experiment{
 		Name:   "generalized-attack",
@@ -41,9 +41,8 @@ func attacks() lab.Experiment {
 	return e
 }
 
-// saturated is a filter of bits that are 0 with the chance p0, asked for keys that
-// were chosen without knowledge of them; beside it a Bloom filter of as many
-// functions.
+// saturated is a filter whose bits are 0 with the chance p0. It is queried for keys that
+// were chosen without knowledge of these bits, beside a Bloom filter with as many functions.
 func saturated(k int, p0 float64) lab.Trial {
 	shape := newGeometry(attackBits, k, k)
 	what := map[float64]string{0: "all ones", 1: "all zeros", 0.5: "half ones"}[p0]
@@ -90,8 +89,7 @@ func newBloom(k int) *papers.Classic {
 // craftedK are the k0 = k1 for which filters are made by hand.
 var craftedK = []int{1, 2, 3, 4}
 
-// crafted is a filter whose bits were chosen so that many of 20,000 keys, written
-// down before, are found.
+// crafted is a filter whose bits were chosen so that many of 20,000 given keys are found.
 func crafted(k int) lab.Trial {
 	shape := newGeometry(attackBits, k, k)
 	taken, fixed := craftedModel(2 * k)
@@ -116,8 +114,8 @@ func crafted(k int) lab.Trial {
 	}
 }
 
-// crafter makes a filter by inserting, of the keys wanted, only those that agree
-// with all bits fixed before.
+// crafter makes a filter by inserting only those wanted keys that agree with all bits fixed
+// before.
 type crafter struct {
 	shape  geometry
 	filter *filter.Generalized
@@ -153,10 +151,9 @@ func (c *crafter) positions(key filter.Hash) []uint64 {
 	return c.shape.Positions(key, c.buf)
 }
 
-// offer inserts the key if no fixed bit is against it, and fixes its bits. What a
-// single bit is can be asked as a key whose positions are all that bit: it is
-// found when the bit is 0, since its setting functions coincide with resetting
-// ones.
+// offer inserts the key if no fixed bit contradicts it, and fixes its bits. A single bit is
+// read by a key whose positions are all that bit. Such a key is found if the bit is 0,
+// because its setting functions coincide with resetting ones.
 func (c *crafter) offer(positions []uint64) {
 	single := make([]uint64, len(positions))
 	for i, pos := range positions {
@@ -189,8 +186,8 @@ func craftedModel(k int) (taken, fixed float64) {
 	return taken, fixed
 }
 
-// endless is a filter into which keys went on being inserted: the oldest is lost
-// but for the chance F_p, whatever F_n said.
+// endless is a filter with endless insertions: the oldest key is lost, except with the
+// chance F_p, whatever F_n is.
 func endless() lab.Trial {
 	shape := newGeometry(8192, 2, 2)
 	const later = 5 * 8192
@@ -261,8 +258,8 @@ func distinctPower(m, k int) float64 {
 	return mean
 }
 
-// price is the memory of a key that is lost with at most 5 %, beside that of a
-// Bloom filter of the same bound.
+// price is the memory per key that is lost with at most 5 %, beside that of a Bloom filter
+// with the same bound.
 func price() lab.Trial {
 	t := lab.Trial{Fixed: true}
 	var values []float64

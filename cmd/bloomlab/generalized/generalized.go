@@ -1,15 +1,15 @@
-// Package generalized does the experiments of Laufer, Velloso and Duarte, "A
+// Package generalized repeats the experiments of Laufer, Velloso and Duarte, "A
 // Generalized Bloom Filter to Secure Distributed Network Applications" (2011),
 // again: its Tables 1 to 8, computed by its formulas and measured on filters, and
 // the attacks that the structure is made for, with one that it does not withstand.
 //
-//	table row -> formulas of geometry                  held against the printed value
-//	          -> rounds on filter.Generalized, Classic  held against the formulas
+//	table row -> formulas of geometry                  compared with the printed value
+//	          -> rounds on filter.Generalized, Classic  compared with the formulas
 //
 // Rounds are those of the paper's section 4: new universal hash functions, the
 // initial condition drawn, n keys inserted, then keys asked from the other half of
 // the universe. The tables are for n = 256; the columns of the Bloom filter that
-// are 0 or 100 % by definition are left out.
+// are 0 or 100 % by definition are omitted.
 package generalized
 
 import (
@@ -24,7 +24,7 @@ const (
 	n     = 256 // keys inserted
 )
 
-// Experiments are all of the package, in the order of the paper.
+// Experiments returns all experiments of the package, in the order of the paper.
 func Experiments() []lab.Experiment {
 	var all []lab.Experiment
 	for _, t := range tables {

@@ -28,16 +28,15 @@ func (s geometry) zeros(n, p0 float64) float64 {
 	return p0*u + q0/(q0+q1)*(1-u)
 }
 
-// falsePositive is f_p, the chance that a key is found which was not among the n
-// inserted: p^b0 (1-p)^b1 (Eq. 8), where b0 = m q0 and b1 = m q1 bits are reset
-// and set by an Insert on average.
+// falsePositive is f_p, the chance that a key other than the n inserted ones is found:
+// p^b0 (1-p)^b1 (Eq. 8). An Insert resets b0 = m q0 and sets b1 = m q1 bits on average.
 func (s geometry) falsePositive(n, p0 float64) float64 {
 	q0, q1 := s.Rates()
 	zeros := s.zeros(n, p0)
 	return math.Pow(zeros, float64(s.M)*q0) * math.Pow(1-zeros, float64(s.M)*q1)
 }
 
-// falsePositiveSimplified is f_p with k0 and k1 in the place of b0 and b1
+// falsePositiveSimplified is f_p with k0 and k1 instead of b0 and b1
 // (Eq. 16), good where m is much larger than both.
 func (s geometry) falsePositiveSimplified(n, p0 float64) float64 {
 	zeros := s.zeros(n, p0)
@@ -65,8 +64,8 @@ func (s geometry) falseNegative(n int) float64 {
 }
 
 // falseNegativeBound is F_n, the chance that a key is lost when n others were
-// inserted after it, in the paper's approximation (Eq. 22 to 24). It bounds f_n
-// for this n; for n without end it goes to 1-F_p, which is no bound worth its name.
+// inserted after it, in the paper's approximation (Eq. 22 to 24). It bounds f_n for this n.
+// With growing n it approaches 1-F_p, which is not a useful bound.
 func (s geometry) falseNegativeBound(n float64) float64 {
 	k0, k1 := float64(s.K0), float64(s.K1)
 	u := math.Exp(-(k0 + k1) * n / float64(s.M))

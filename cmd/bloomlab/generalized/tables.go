@@ -52,8 +52,8 @@ const (
 	noteSimplified = "The printed value is that of Eq. 16, with k0 and k1 for b0 = m q0 and b1 = m q1; Eq. 8, which the text gives for f_p, has %.2g."
 )
 
-// misprints are printed values that no rounding of the formulas gives, by table
-// and cell.
+// misprints are printed values that differ from any rounding of the formulas, by table and
+// cell.
 var misprints = map[string]struct {
 	right float64
 	note  string
@@ -62,7 +62,7 @@ var misprints = map[string]struct {
 	"4 k1=4 F_n computed": {3.068, "Eq. 22 to 24: u = exp(-6*256/131072) = 0.98835, 1 - (u + (1-u)/3)^2 (u + (1-u)*2/3)^4 = 0.0307."},
 }
 
-// computed has the row's columns by the formulas, held against the printed
+// computed has the row's columns by the formulas, compared with the printed
 // values. Table 7 prints f_p by Eq. 16, so there both are shown.
 func (t table) computed(r row) lab.Trial {
 	trial := lab.Trial{Fixed: true}
@@ -114,8 +114,7 @@ func rounded(x float64, decimals int) float64 {
 	return math.Floor(x*scale+0.5) / scale
 }
 
-// measurable is the least f_p that rounds of some thousand keys can say
-// anything about.
+// measurable is the least f_p that can be measured in rounds of some thousand keys.
 const measurable = 1e-5
 
 // measured has the row's rates as measured on filters: f_p of both, f_n, and how

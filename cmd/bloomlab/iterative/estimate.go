@@ -33,8 +33,8 @@ func estimates() lab.Experiment {
 	return e
 }
 
-// heavyKey has one key that comes very often, and asks for it, and in case 3 for
-// all others, which come once.
+// heavyKey has one very frequent key, and looks it up; in case 3 it also looks up all
+// others, which are added once.
 func heavyKey(alpha float64, skew int) lab.Trial {
 	load := newWorkload(alpha, inputs, skew)
 	m, n := modelOf(load), float64(load.counts[0])
@@ -83,16 +83,15 @@ func equation6(distinct, adds float64) float64 {
 	return -math.Expm1(-(k*distinct + adds - distinct) / float64(size))
 }
 
-// equation9 is the paper's count of a key that has a run of j ones, of which the
-// first k count as one, in a filter of fill p. It takes 1/(1-p/2) for the mean of
-// 1/(1-p) over the time in which the filter filled, which is too little, and does not
-// see that the run goes on by chance.
+// equation9 is the paper's count of a key that has a run of j ones, of which the first k
+// count as one, in a filter of fill p. It uses 1/(1-p/2) as the mean of 1/(1-p) while the
+// filter fills, which is too small, and ignores that the run may continue by chance.
 func equation9(j, p float64) float64 { return (1 - p/2) * j }
 
 // equation10 is the paper's share of keys that are found but were never added.
 func equation10(distinct, adds float64) float64 { return math.Pow(equation6(distinct, adds), k) }
 
-// evenKeys has keys that all come equally often.
+// evenKeys has keys that are all added equally often.
 func evenKeys(alpha float64) lab.Trial {
 	load := newWorkload(alpha, inputs, even)
 	m, n := modelOf(load), load.counts[0]

@@ -1,15 +1,15 @@
-// Package iterative does the experiments of Matsumoto, Hazeyama and Kadobayashi,
-// "Iterative Bloom Filter for Network Traffic Analysis", again: the errors of the
+// Package iterative repeats the experiments of Matsumoto, Hazeyama and Kadobayashi,
+// "Iterative Bloom Filter for Network Traffic Analysis": the errors of the
 // iterative filter (IBF) beside those of a Bloom filter (BF) and a counting one
 // (CBF) in the same memory, and how well it counts.
 //
-//	workload (alpha, case) -> Iterative, Classic -> rows, held against model
+//	workload (alpha, case) -> Iterative, Classic -> rows, compared with model
 //
-// The paper prints neither sizes nor numbers, only curves of its equations. The
-// paper's column therefore has its equations at our sizes: k = 5 and, as the 0.031
-// = 2^-5 of section 4.3.3 demands, m/n for which a Bloom filter of n keys is half
-// full. The rows are held against a mean-field model, which also says by how much
-// the equations are off. The structure is filter.Iterative.
+// The paper prints neither sizes nor numbers, only curves of its equations. The paper's
+// column therefore has its equations at our sizes: k = 5 and, because of the 0.031 = 2^-5
+// of section 4.3.3, the m/n at which a Bloom filter of n keys is half full. The rows are
+// compared with a mean-field model, which also shows the errors of the equations. The
+// structure is filter.Iterative.
 package iterative
 
 import (
@@ -22,7 +22,7 @@ const (
 
 	k       = 5
 	inputs  = 1500 // n, keys added, with repetitions
-	queries = 4000 // keys asked that were never added, each round and filter
+	queries = 4000 // keys queried that were never added, each round and filter
 )
 
 // size is m: a Bloom filter with n keys is half full.
@@ -32,7 +32,7 @@ var size = filter.SizeIterative(inputs, inputs, k, 0.5)
 // a round could meet.
 var shape = filter.IterativeShape{M: size, K: k, Walk: 1 << 16, MaxFill: 0.99}
 
-// Experiments are all of the package, in the order of the paper.
+// Experiments returns all experiments of the package, in the order of the paper.
 func Experiments() []lab.Experiment {
 	return []lab.Experiment{errorsByDistinct(), errorsByInputs(), estimates()}
 }

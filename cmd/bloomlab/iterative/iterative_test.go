@@ -60,7 +60,7 @@ func TestCounterBits(t *testing.T) {
 
 // By hand, with new keys evenly among the others and m = 7.2135 n: alpha = 1/2:
 // (3/2.5)(1-exp(-2.5/7.2135)) = 0.3515, and 0.4744 at alpha = 0.9. Keys falsely
-// found, which the closed form leaves out, add less than a thousandth.
+// found, which the closed form omits, add less than a thousandth.
 func TestModel(t *testing.T) {
 	for alpha, want := range map[float64]float64{0.5: 0.3515, 0.9: 0.4744} {
 		m := newModel(7213.5, 1000, func(float64) float64 { return alpha * 1000 })

@@ -2,14 +2,14 @@ package iterative
 
 import "math"
 
-// model is the mean course of an iterative filter while its inputs come. Time u
-// goes from 0 to 1, evenly over the inputs. At fill p a new key sets k(1-p) bits,
-// or one when it is falsely found (p^k); a key seen before sets one:
+// model is the mean fill of an iterative filter over time. Time u goes from 0 to 1, evenly
+// over the inputs. At fill p a new key sets k(1-p) bits, or one if it is falsely found
+// (p^k); a key seen before sets one:
 //
 //	m dp/du = first(u) (k(1-p) + p^k) + n - first(u)
 //
-// The paper's Eq. 6 instead throws all bits at random, those of repetitions too,
-// though a walk ends on a zero always.
+// The paper's Eq. 6 instead places all bits at random, also those of repetitions, although
+// a walk always ends on a zero.
 type model struct{ fill []float64 } // p at u = 0, 1/steps, ..., 1
 
 const steps = 4000

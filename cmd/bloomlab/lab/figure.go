@@ -1,6 +1,6 @@
 package lab
 
-// Figure is what is drawn: the points, not how they look.
+// Figure is the data of a figure: the points, not their style.
 type Figure struct {
 	Name   string // of its files, without ending: "retouched-fig6"
 	Title  string
@@ -8,12 +8,12 @@ type Figure struct {
 	Series []Series
 }
 
-// Axis is one of a figure's two.
+// Axis is one of the two axes of a figure.
 type Axis struct {
 	Label string
-	Log   bool // points that are not above zero are left out
+	Log   bool // points at or below zero are omitted
 
-	// Min and Max bound the axis where Min < Max; else the points do.
+	// Min and Max bound the axis if Min < Max; otherwise the points do.
 	Min, Max float64
 }
 
@@ -21,10 +21,10 @@ type Axis struct {
 type Series struct {
 	Name   string
 	Points []Point
-	Theory bool // computed: a line without marks; else marks, joined
+	Theory bool // computed: a line without marks; otherwise joined marks
 }
 
-// Point has an error bar of its deviation in y, where that is above zero.
+// Point has an error bar of its deviation in y if that is above zero.
 type Point struct {
 	X, Y      float64
 	Deviation float64

@@ -1,15 +1,15 @@
-// Package lab runs experiments. It owns what an experiment is (Experiment, Trial,
-// Cell), the rounds and their random streams, and the rows that come out. What
-// the experiments are about stands in a package for each paper; how rows and
-// figures look is the command's.
+// Package lab runs experiments. It owns the definition of an experiment (Experiment,
+// Trial, Cell), the rounds and their random streams, and the resulting rows. Each
+// paper's experiments are in a package of their own. The command owns the form of rows
+// and figures.
 //
 //	Experiment -> Trial -> rounds, each with a stream of its own, on all workers
 //	                    -> mean and deviation of each Cell -> Row
 //	Rows       -> Figures
 //
-// A run depends on its seed and its number of rounds only: a round's stream is
-// made from seed, experiment, trial and round, and the sums are taken in the
-// order of the rounds, however many workers there are.
+// A run depends only on its seed and its number of rounds: a round's stream is made
+// from seed, experiment, trial and round, and the sums are computed in the order of
+// the rounds, whatever the number of workers.
 package lab
 
 import (
@@ -18,71 +18,68 @@ import (
 	"math/rand/v2"
 )
 
-// Experiment is something a paper measured or computed, done again.
+// Experiment repeats a measurement or computation of a paper.
 type Experiment struct {
 	Name   string // as typed: "yancho-exp1"
 	Title  string // one line
-	Source string // paper, and where in it: "Yan & Cho 2006, section 6, Table III"
+	Source string // paper and place in it: "Yan & Cho 2006, section 6, Table III"
 	Trials []Trial
 
-	// Derived computes further rows, which stand behind the others, from the means
-	// of these: the ratio of two, say, since the mean of the rounds' ratios is
-	// something else. Nil: there are none.
+	// Derived computes further rows from the means of the others, and appends them.
+	// An example is the ratio of two means, which is not the mean of the rounds'
+	// ratios. Nil: there are none.
 	Derived func(rows []Row) []Derived
 
-	// Figures draws the rows, which come in the order of the cells; nil: there is
-	// nothing to draw.
+	// Figures draws the rows, which are in the order of the cells; nil: there are no
+	// figures.
 	Figures func(rows []Row) []Figure
 }
 
-// Trial is one simulation. Each of its rounds gives one value for each of its
+// Trial is one simulation. Each of its rounds returns one value for each of its
 // cells.
 type Trial struct {
 	Cells []Cell
 
-	// Fixed says that one round is enough, and is all there is: nothing is drawn, or
-	// nothing that would come out differently the next time.
+	// Fixed is true if the trial has one round only, because nothing is drawn, or
+	// nothing that would change the result.
 	Fixed bool
 
-	// Most bounds the rounds, where one takes seconds and has the mean of many events;
-	// 0: as many as are asked for.
+	// Most bounds the rounds of a trial whose round takes seconds and averages many
+	// events; 0: no bound.
 	Most int
 
-	// New makes the round function of one worker, with scratch of its own; a
-	// value must not depend on earlier rounds. common is a fresh copy of the same
-	// stream for every worker and trial of the experiment: for what the experiment
-	// draws once.
+	// New makes the round function of one worker, with its own scratch. A value must
+	// not depend on earlier rounds. common is a fresh copy of the same stream for
+	// every worker and trial of the experiment, for values drawn once per experiment.
 	New func(common *rand.Rand) Round
 }
 
-// Round does one round with the stream r and sets out, one value for each cell.
-// NaN, which is there before, says that this round tells nothing about a cell.
+// Round runs one round with the stream r and sets out, one value for each cell. out is
+// NaN before; a value left NaN means that this round has no result for the cell.
 type Round func(r *rand.Rand, out []float64)
 
 // Cell is one number of a table or a figure.
 type Cell struct {
 	Name string // "m=80K k=4 refined"
 
-	// Paper is the printed value. None (NaN) where the paper prints none.
+	// Paper is the printed value, or None (NaN) if the paper prints none.
 	Paper float64
 
-	// Reference is what the measured mean is held against, where that is not the
-	// printed value: a formula, or the right value where the paper is in error.
-	// A zero is meant only together with HasReference.
+	// Reference is the value compared with the measured mean if that is not the
+	// printed value: the result of a formula, or the right value if the paper is in
+	// error. It is used only if HasReference is true.
 	Reference    float64
 	HasReference bool
 
-	// Tolerance is the half-width around the reference in which the mean is
-	// expected, given what was measured. Nil: the cell is shown, and held against
-	// nothing.
+	// Tolerance returns the allowed difference between the mean and the reference,
+	// given the measured summary. Nil: the cell is shown, but not compared.
 	Tolerance func(s Summary) float64
-	Why       string // why this tolerance, in a few words
+	Why       string // the reason for the tolerance, in a few words
 
 	Note string // the paper's error, and how a reader checks it
 }
 
-// Derived is a cell that no round gives, with the summary that was computed for
-// it.
+// Derived is a cell without rounds, and the summary computed for it.
 type Derived struct {
 	Cell    Cell
 	Summary Summary
@@ -91,13 +88,13 @@ type Derived struct {
 // None is the printed value of a cell that the paper does not have.
 var None = math.NaN()
 
-// Expect returns the cell held against another value than the printed one.
+// Expect returns the cell with a reference other than the printed value.
 func (c Cell) Expect(reference float64) Cell {
 	c.Reference, c.HasReference = reference, true
 	return c
 }
 
-// expected is what the mean is held against.
+// expected returns the value with which the mean is compared.
 func (c Cell) expected() float64 {
 	if c.HasReference {
 		return c.Reference
@@ -105,24 +102,24 @@ func (c Cell) expected() float64 {
 	return c.Paper
 }
 
-// Summary is what the rounds of a cell came to.
+// Summary is the result of the rounds of a cell.
 type Summary struct {
 	Mean   float64
 	SD     float64 // standard deviation of a round, not of the mean; 0 for one round
-	Rounds int     // rounds that told something
+	Rounds int     // rounds with a result
 }
 
-// Row is a cell with what was measured.
+// Row is a cell and its measured result.
 type Row struct {
 	Experiment string
 	Cell       string
 	Paper      float64 // NaN: none printed
-	Reference  float64 // NaN: held against nothing
-	Measured   float64 // mean; NaN: no round told anything
+	Reference  float64 // NaN: not compared
+	Measured   float64 // mean; NaN: no round had a result
 	SD         float64
 	Rounds     int
-	Tolerance  float64 // NaN: held against nothing
-	Within     bool    // |Measured - Reference| <= Tolerance; true where held against nothing
+	Tolerance  float64 // NaN: not compared
+	Within     bool    // |Measured - Reference| <= Tolerance; true if not compared
 	Why        string
 	Note       string
 }
@@ -152,7 +149,7 @@ func (n number) MarshalJSON() ([]byte, error) {
 	return []byte("null"), nil
 }
 
-// MarshalJSON writes the row as one object; numbers that are not there are null.
+// MarshalJSON writes the row as one object; missing numbers are null.
 func (r Row) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Experiment string `json:"experiment"`

@@ -13,22 +13,22 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Options say how an experiment is run.
+// Options configure the run of an experiment.
 type Options struct {
 	Rounds  int    // of each trial that draws something, at least 1
 	Seed    uint64 // of all random streams
 	Workers int    // goroutines; 0: one for each processor
 
-	// Progress is told of each piece of work done, in rounds, from any worker.
-	// Nil: nobody asks.
+	// Progress is called with the number of finished rounds, by any worker. Nil: no
+	// progress is reported.
 	Progress func(rounds int)
 }
 
-// blockSize is how many rounds a worker takes at a time. It is part of the
-// result, since sums are taken block by block.
+// blockSize is the number of rounds that a worker runs at a time. It affects the
+// result, because sums are computed block by block.
 const blockSize = 4
 
-// Work is the number of rounds that Run will do.
+// Work returns the number of rounds that Run will execute.
 func (e Experiment) Work(rounds int) int {
 	n := 0
 	for _, t := range e.Trials {
@@ -54,8 +54,8 @@ type block struct {
 	sums        []moments // of each cell
 }
 
-// Run does all rounds of all trials. Rows stand in the order of the cells. An
-// error is ctx's, or says that Options are wrong.
+// Run executes all rounds of all trials. The rows are in the order of the cells. The
+// error is that of ctx, or one about wrong Options.
 func Run(ctx context.Context, e Experiment, o Options) ([]Row, error) {
 	if o.Rounds < 1 {
 		return nil, fmt.Errorf("%s: %d rounds, at least 1 is needed", e.Name, o.Rounds)
@@ -121,7 +121,7 @@ func (e Experiment) rows(blocks []block) []Row {
 	return rows
 }
 
-// worker keeps the round function of the trial it was last at.
+// worker keeps the round function of its latest trial.
 type worker struct {
 	experiment Experiment
 	seed       uint64
@@ -152,7 +152,7 @@ func (w *worker) do(ctx context.Context, b *block) error {
 	return nil
 }
 
-// stream is the random stream of one round. Trial -1 is what all share.
+// stream returns the random stream of one round. Trial -1 is the common stream.
 func stream(seed uint64, name string, trial, round int) *rand.Rand {
 	h := fnv.New128a()
 	var b [8]byte
@@ -173,7 +173,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// moments are number, mean and sum of squared differences from it.
+// moments are the number of values, their mean, and the sum of squared differences.
 type moments struct {
 	n        int
 	mean, m2 float64

@@ -6,9 +6,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Sigmas is how many standard errors a mean may stand from its reference. A
-// full run has some hundreds of rows: with three, one sound row in 370 would be
-// out, so one or two in every run; with four it is one in 16,000.
+// Sigmas is the number of standard errors by which a mean may differ from its reference.
+// A full run has some hundreds of rows. With three sigmas, one correct row in 370 would
+// be outside, so one or two in every run; with four it is one in 16,000.
 const Sigmas = 4
 
 // WhySigmas is the reason to give with StandardErrors and Events.
@@ -18,13 +18,14 @@ const WhySigmas = "4 standard errors: one sound row in 16,000 is out"
 var outside = distuv.UnitNormal.Survival(Sigmas)
 
 // StandardErrors is the tolerance of a mean against an exact reference: Sigmas
-// standard errors, widened as Student's t demands for few rounds. Where a round
-// has a few events at most, Events is the one to use.
+// standard errors, widened by Student's t for few rounds. If a round has only a few
+// events, use Events.
 func StandardErrors(s Summary) float64 {
 	return width(s) * s.SD / math.Sqrt(float64(max(1, s.Rounds)))
 }
 
-// width is Student's t that is exceeded as rarely as Sigmas normal deviations.
+// width returns the value of Student's t that is exceeded as rarely as Sigmas normal
+// deviations.
 func width(s Summary) float64 {
 	if s.Rounds < 2 {
 		return math.Inf(1)
@@ -32,8 +33,8 @@ func width(s Summary) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(s.Rounds - 1)}.Quantile(1 - outside)
 }
 
-// AgainstRounds is the tolerance of a mean against one that the paper took over
-// so many rounds with the deviation sd of a round (0: as much as ours).
+// AgainstRounds is the tolerance of a mean against a mean of the paper over the given
+// number of rounds, with the deviation sd of a round (0: the same as ours).
 func AgainstRounds(rounds int, sd float64) func(Summary) float64 {
 	return func(s Summary) float64 {
 		paper := sd
@@ -46,9 +47,9 @@ func AgainstRounds(rounds int, sd float64) func(Summary) float64 {
 
 // Events is the tolerance of a rate of rare events: each of our rounds has
 // perRound chances for one; the paper counted its rate over chances in all
-// (0: the reference is exact). Deviations of few rounds say little about rare
-// events, so it is taken from the number of events, which is Poisson. Two more
-// on either side keep it honest where there were none.
+// (0: the reference is exact). Deviations of few rounds are unreliable for rare events,
+// so the tolerance follows from the number of events, which is Poisson. Two more events
+// on either side keep it valid if there were none.
 func Events(perRound float64, reference, chances float64) func(Summary) float64 {
 	return func(s Summary) float64 {
 		ours := perRound * float64(max(1, s.Rounds))
@@ -61,8 +62,8 @@ func Events(perRound float64, reference, chances float64) func(Summary) float64 
 }
 
 // Share is the tolerance of a share of tries, in a unit (1, or 100 for percent),
-// against a formula that is good to the given part of it: that of Events or of
-// StandardErrors, whichever is more.
+// against a formula with the given relative error: the larger of Events and
+// StandardErrors.
 func Share(tries, reference, part, unit float64) func(Summary) float64 {
 	counted := Events(tries, reference, 0)
 	return func(s Summary) float64 {
@@ -74,14 +75,14 @@ func Share(tries, reference, part, unit float64) func(Summary) float64 {
 	}
 }
 
-// Within is a tolerance that does not depend on what was measured: for computed
-// values half a unit of the last printed digit, say.
+// Within is a tolerance that does not depend on the measurement. For computed values
+// it is, for example, half a unit of the last printed digit.
 func Within(half float64) func(Summary) float64 {
 	return func(Summary) float64 { return half }
 }
 
-// Plus widens a tolerance by a constant: the part of the difference that is the
-// paper's own, such as its rounding or its single draw.
+// Plus widens a tolerance by a constant: the paper's own part of the difference, such as
+// its rounding or its single draw.
 func Plus(tolerance func(Summary) float64, systematic float64) func(Summary) float64 {
 	return func(s Summary) float64 { return tolerance(s) + systematic }
 }

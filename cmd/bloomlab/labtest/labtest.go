@@ -1,4 +1,4 @@
-// Package labtest runs experiments in tests and checks what holds for all of them.
+// Package labtest runs experiments in tests and checks properties common to all.
 package labtest
 
 import (
@@ -31,8 +31,8 @@ func Run(t *testing.T, e lab.Experiment, o lab.Options) []lab.Row {
 	return rows
 }
 
-// Measured checks that every row has a value. Rare ones need not: two rounds may not
-// have met any.
+// Measured checks that every row has a value. Do not use it for rare events: two rounds
+// may have none.
 func Measured(t *testing.T, rows []lab.Row) {
 	t.Helper()
 	for _, r := range rows {

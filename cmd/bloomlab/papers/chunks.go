@@ -4,11 +4,11 @@ import "fmt"
 
 // Chunks cuts a digest into k pieces of equal length and takes each, as a
 // big-endian number, modulo m (Fan et al., "Summary Cache", 2000; Yan & Cho
-// section III, "choosing proper hash functions"). A piece of b/k bits has only
-// 2^(b/k) values, so that of a larger filter only that many bits are ever used:
-// see Utilisable. And since the digest of a message is public, a few crafted
-// messages can cover all the bits of a chosen one. The program itself uses a
-// keyed filter.Hash. A Chunks does not change; it may be used from many goroutines.
+// section III, "choosing proper hash functions"). A piece of b/k bits has only 2^(b/k)
+// values, so at most that many bits of a larger filter are ever used: see Utilisable.
+// Because the digest of a message is public, a few crafted messages can cover all bits of
+// a chosen one. The program itself uses a keyed filter.Hash. A Chunks is immutable and
+// safe for concurrent use.
 type Chunks struct {
 	m     uint64
 	k     int
@@ -32,8 +32,8 @@ func NewChunks(m uint64, k, digestBytes int) (Chunks, error) {
 
 // Utilisable is the number of bits of the filter that a key can ever have:
 // min(m, 2^(bits/k)). With MD5 and k=8 it is 65,536, with SHA-256 and k=16 too.
-// It is an optimistic figure: where 2^(bits/k) is little above m, and no multiple
-// of it, the modulus makes low positions likelier than high ones.
+// The figure is optimistic: if 2^(bits/k) is slightly above m, and not a multiple of it,
+// the modulus makes low positions likelier than high ones.
 func (c Chunks) Utilisable() uint64 {
 	if width := c.width(); width < 64 {
 		return min(c.m, 1<<width)

@@ -26,16 +26,15 @@ func validSize(m uint64, k int) error {
 	return nil
 }
 
-// Classic is the Bloom filter as Bloom described it ("Space/Time Trade-offs in
+// Classic is the Bloom filter as described by Bloom ("Space/Time Trade-offs in
 // Hash Coding with Allowable Errors", CACM 13(7), 1970; Yan & Cho section II):
-// m bits, of which a key has k anywhere. It takes positions, so that it works
-// with every hash family: Universal, Chunks, the lanes of a Hash. The papers
-// build on it; the program's own filter is filter.Bits, which costs fewer cache
-// misses.
+// m bits, of which a key has k anywhere. It accepts positions, and so supports every
+// hash family: Universal, Chunks, the lanes of a Hash. The papers build on it. The
+// program's own filter is filter.Bits, which has fewer cache misses.
 //
 //	positions -> Set -> Has; filters of equal m and k -> Or
 //
-// Reads may run at the same time as each other, but not as a write.
+// Reads may run concurrently with each other, but not with a write.
 type Classic struct {
 	m     uint64
 	k     int
@@ -64,7 +63,7 @@ func (c *Classic) Ones() uint64 { return c.ones }
 // Fill is the share of set bits, 0 to 1.
 func (c *Classic) Fill() float64 { return float64(c.ones) / float64(c.m) }
 
-// Error is the chance, from the bits as they stand, that a key never added is
+// Error is the chance, from the actual bits, that a key never added is
 // found: Fill^k.
 func (c *Classic) Error() float64 { return math.Pow(c.Fill(), float64(c.k)) }
 
@@ -75,8 +74,8 @@ func (c *Classic) Set(positions []uint64) {
 	}
 }
 
-// Has asks for a key by its k positions: true for every key that was added, and
-// for another one with the chance that Error tells.
+// Has reports whether a key is found at its k positions: true for every added key, and
+// for another one with the chance Error.
 func (c *Classic) Has(positions []uint64) bool {
 	for _, pos := range positions {
 		if !c.Bit(pos) {
@@ -89,7 +88,7 @@ func (c *Classic) Has(positions []uint64) bool {
 // Bit reads the bit at pos < m.
 func (c *Classic) Bit(pos uint64) bool { return c.words[pos>>6]>>(pos&63)&1 != 0 }
 
-// SetBit sets the bit at pos < m and says whether it was clear.
+// SetBit sets the bit at pos < m and reports whether it was clear.
 func (c *Classic) SetBit(pos uint64) bool {
 	w := &c.words[pos>>6]
 	was := *w >> (pos & 63) & 1
@@ -98,7 +97,7 @@ func (c *Classic) SetBit(pos uint64) bool {
 	return was == 0
 }
 
-// ClearBit clears the bit at pos < m and says whether it was set. Every key that
+// ClearBit clears the bit at pos < m and reports whether it was set. Every key that
 // has this position is then no longer found.
 func (c *Classic) ClearBit(pos uint64) bool {
 	w, bit := &c.words[pos>>6], uint64(1)<<(pos&63)
@@ -116,11 +115,10 @@ func (c *Classic) Reset() {
 	c.ones = 0
 }
 
-// Or joins other, which must have the same m and k and hash functions: the
-// filter then finds every key that one of the two found (Yan & Cho section III,
-// "signature database merging"). Its error is that of a filter into which all
-// keys of both were set: a filter that is to be merged must be sized for the
-// union. Nothing is changed on an error.
+// Or joins other, which must have the same m, k and hash functions. The filter then
+// finds every key that one of the two found (Yan & Cho section III, "signature database
+// merging"). Its error is that of a filter with all keys of both, so filters to be
+// merged must be sized for the union. On an error nothing is changed.
 func (c *Classic) Or(other *Classic) error {
 	if c.m != other.m || c.k != other.k {
 		return fmt.Errorf("bloom filter of m=%d k=%d cannot take one of m=%d k=%d", c.m, c.k, other.m, other.k)

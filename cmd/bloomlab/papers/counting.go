@@ -9,16 +9,15 @@ import (
 type Extension int
 
 const (
-	// Intuitive: an insertion counts up each of the key's distinct cells
-	// (heuristic H2: a cell that two of the key's hashes hit, once). Its cells do not
-	// depend on the order of insertions.
+	// Intuitive: an insertion increments each of the key's distinct cells (heuristic
+	// H2: a cell that two of the key's hashes hit is incremented once). Its cells do
+	// not depend on the order of insertions.
 	Intuitive Extension = iota
 
-	// Refined: an insertion counts up only those of the key's cells that equal
-	// the least of them (heuristics H1 and H2). It is wrong less often, the more
-	// so the later a key's insertions come together. Also known as minimal
-	// increase (Cohen & Matias 2003) and conservative update (Estan & Varghese
-	// 2002).
+	// Refined: an insertion increments only those of the key's cells that equal the
+	// least of them (heuristics H1 and H2). It errs less often, especially if a key's
+	// insertions come together and late. It is also known as minimal increase (Cohen &
+	// Matias 2003) and conservative update (Estan & Varghese 2002).
 	Refined
 )
 
@@ -29,15 +28,15 @@ func (e Extension) String() string {
 	return "intuitive"
 }
 
-// Cells is where a Counting keeps its m cells: Flat or Split.
+// Cells is the store of a Counting's m cells: Flat or Split.
 type Cells interface {
 	Size() uint64                 // m
-	Max() uint32                  // the largest count; a cell that gets there stays there
+	Max() uint32                  // the largest count; a cell that reaches it keeps it
 	Cell(pos uint64) uint32       // pos < Size
 	SetCell(pos uint64, v uint32) // pos < Size, v <= Max
 
-	// Least is the least of the cells, Max where there is none. Raise makes each of
-	// them at least t <= Max. They are what a refined filter does with a key.
+	// Least returns the least of the cells, or Max without positions. Raise raises each
+	// of them to at least t <= Max. A refined filter needs only these two operations.
 	Least(positions []uint64) uint32
 	Raise(positions []uint64, t uint32)
 
@@ -45,18 +44,18 @@ type Cells interface {
 	Reset()       // sets all cells to zero
 }
 
-// Counting is Yan & Cho's counting Bloom filter (section IV): m cells, of which
-// a key has k, and whose least is its count. A count is never below the number
-// of the key's insertions, as long as that is at most Max and states were joined as
-// merge.go says. How often it is above has no formula; the paper and the laboratory
-// simulate it. The paper's deletion is left out: no experiment has one.
+// Counting is Yan & Cho's counting Bloom filter (section IV) of m cells. A key has k
+// cells, and the least of them is its count. A count is never below the number of the
+// key's insertions, if that is at most Max and states were joined as in merge.go. There
+// is no formula for counts that are too high; the paper and the laboratory simulate
+// them. The paper's deletion is omitted, because no experiment uses it.
 //
-// The program's own counting filter is filter.Counts: refined, with all cells of a key
-// in one cache line and a split store that has an escape value in the flag's
-// place, for many writers. Counting has the paper's freedom instead: any k,
-// cells anywhere, both extensions, both stores.
+// The program's own counting filter is filter.Counts. It is refined, has all cells of a
+// key in one cache line and a split store with an escape value instead of the flag, and
+// supports many writers. Counting is as general as the paper: any k, cells anywhere,
+// both extensions, both stores.
 //
-// Reads may run at the same time as each other, but not as a write.
+// Reads may run concurrently with each other, but not with a write.
 type Counting struct {
 	extension Extension
 	k         int
@@ -75,18 +74,19 @@ func NewCounting(extension Extension, k int, cells Cells) (*Counting, error) {
 	return &Counting{extension: extension, k: k, max: cells.Max(), cells: cells}, nil
 }
 
-// Cells are the cells themselves. Who writes to them answers for the counts.
+// Cells returns the cells themselves. A caller that writes to them is responsible for
+// the counts.
 func (c *Counting) Cells() Cells { return c.cells }
 
-// Count is the least of a key's cells: how often the key was inserted, or more.
+// Count returns the least of a key's cells: the number of insertions of the key, or more.
 func (c *Counting) Count(positions []uint64) uint32 {
 	return c.cells.Least(positions)
 }
 
-// Add inserts a key d times and returns its new count. For both extensions this
-// gives the same cells as d insertions one by one: in the refined one all cells
-// below t = count+d become t. Doing that twice for the same t changes nothing,
-// and cells that two hashes of the key share count once (H2) by themselves.
+// Add inserts a key d times and returns its new count. For both extensions the cells are
+// the same as after d single insertions: in the refined one all cells below t = count+d
+// become t. Repeating this for the same t changes nothing, so cells that two hashes of
+// the key share count once (H2).
 func (c *Counting) Add(positions []uint64, d uint32) uint32 {
 	if c.extension == Refined {
 		t := c.saturate(uint64(c.Count(positions)) + uint64(d))

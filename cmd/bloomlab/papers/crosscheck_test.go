@@ -87,7 +87,7 @@ func draw(r *rand.Rand, f *Classic) []uint64 {
 }
 
 // The positives among 200,000 keys that were never added are as many as Eq. 31
-// says for the bits as they stand, within four deviations, with one class (the
+// says for the actual bits, within four deviations, with one class (the
 // dual filter) and with three; and never more than the main filter's own.
 func TestCrossCheckErrorIsMeasured(t *testing.T) {
 	const queries = 200_000

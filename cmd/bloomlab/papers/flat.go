@@ -9,7 +9,7 @@ import (
 // cell holds 0 to 2^b-1 and stays there (Yan & Cho section IV: 5 bits, "if a
 // count ever exceeds 31, we can simply let it stay at 31").
 //
-// Reads may run at the same time as each other, but not as a write.
+// Reads may run concurrently with each other, but not with a write.
 type Flat struct {
 	m     uint64
 	width uint64 // b

@@ -33,7 +33,7 @@ func (s Selection) String() string {
 	return selectionNames[s]
 }
 
-// Retouching says how a Retouched filter chooses.
+// Retouching configures the choice of a Retouched filter.
 type Retouching struct {
 	Selection Selection
 	A         *CountingVector // v_A, over the members; for MinimumFN and RatioSelection
@@ -42,23 +42,22 @@ type Retouching struct {
 }
 
 // Retouched is the retouched Bloom filter (Donnet, Baynat, Friedman, "Retouched
-// Bloom Filters", 2006): bits of a Bloom filter are cleared, so that known
-// false positives are no longer found. It stays as large as it was. The price is
-// members that are lost, false negatives, which a Bloom filter never has; other
-// false positives go too.
+// Bloom Filters", 2006): bits of a Bloom filter are cleared, so that known false
+// positives are no longer found. Its size does not change. Other false positives are
+// removed, too. The price is lost members: false negatives, which a Bloom filter never has.
 //
 //	Classic (all of A is in it) -> NewRetouched -> Clear each b of B -> Has
 //
-// The choice of the bit is everything: see Selection. v_A counts the members of a
-// bit, v_B its false positives. The paper's pseudo-code counts v_B over the keys
-// to remove, B; its Fig. 6 comes out only if v_B counts all false positives of
-// the universe, F_P. Both are the caller's choice, by what is added to the vector.
-// Where F_P is not known, as with mail, B is what there is.
+// The result depends on the choice of the bit: see Selection. v_A counts the members of a
+// bit, v_B its false positives. The paper's pseudo-code counts v_B over the keys to
+// remove, B, but its Fig. 6 is reproduced only if v_B counts all false positives of the
+// universe, F_P. The caller chooses by adding keys to the vector. If F_P is unknown, as
+// with mail, only B is available.
 //
-// An OR with another filter brings cleared bits back. Where filters are joined,
-// the cleared bits must be kept beside them as a mask.
+// An OR with another filter restores cleared bits. If filters are joined, the cleared
+// bits must be kept as a mask.
 //
-// Reads may run at the same time as each other, but not as Clear.
+// Reads may run concurrently with each other, but not with Clear.
 type Retouched struct {
 	bits      *Classic
 	selection Selection
@@ -67,9 +66,9 @@ type Retouched struct {
 	cleared   int
 }
 
-// NewRetouched takes over a filter and the vectors, which must not be used any
-// more except through the result. A selection without what it needs, or a vector
-// of another size than the filter, is an error.
+// NewRetouched takes over a filter and the vectors, which must be used only through the
+// result. It is an error if a selection lacks what it needs, or if a vector has another
+// size than the filter.
 func NewRetouched(bloom *Classic, how Retouching) (*Retouched, error) {
 	s := how.Selection
 	if s < RandomSelection || s > RatioSelection {
@@ -94,11 +93,10 @@ func NewRetouched(bloom *Classic, how Retouching) (*Retouched, error) {
 	return r, nil
 }
 
-// Clear removes a false positive, given by its positions (at least one, each
-// below m): it clears one of them and returns it. A key that is not found, or no
-// longer, since a bit of it was cleared for another key, costs nothing: false.
-// Whether the key is a false positive is not known here; a member is removed as
-// well.
+// Clear removes a false positive, given by its positions (at least one, each below m): it
+// clears one of them and returns it. If the key is not found, for example because a bit
+// was cleared for another key, Clear changes nothing and returns false. Clear cannot
+// check whether the key is a false positive; it removes a member as well.
 func (r *Retouched) Clear(positions []uint64) (pos uint64, cleared bool) {
 	if len(positions) == 0 || !r.bits.Has(positions) {
 		return 0, false
@@ -129,7 +127,7 @@ func (r *Retouched) pick(positions []uint64) uint64 {
 	return best
 }
 
-// better says whether bit x is to be cleared rather than bit y. Ratios are
+// better reports whether bit x is to be cleared rather than bit y. Ratios are
 // compared by their cross products; a bit without any false positive of v_B has an
 // infinite one.
 func (r *Retouched) better(x, y uint64) bool {
@@ -146,15 +144,15 @@ func (r *Retouched) better(x, y uint64) bool {
 	return r.a.At(x)*by < r.a.At(y)*bx
 }
 
-// Has asks for a key by its positions.
+// Has reports whether a key is found at its positions.
 func (r *Retouched) Has(positions []uint64) bool { return r.bits.Has(positions) }
 
 // Cleared is s, the number of bits that were cleared: what the selection costs
 // (Fig. 5).
 func (r *Retouched) Cleared() int { return r.cleared }
 
-// RetouchEffect is what clearing did to the members A and to the false positives
-// F_P, as numbers of keys.
+// RetouchEffect is the effect of clearing on the members A and on the false positives
+// F_P, in numbers of keys.
 type RetouchEffect struct {
 	FalsePositives int // |F_P|, before
 	Remaining      int // |F'_P|, still found

@@ -14,11 +14,10 @@ const maxCounting = 1 << 32
 // counts once for a bit, even if two of its positions are equal; the paper counts
 // it twice.
 //
-// A static vector is the paper's: when a bit is cleared, its own count falls to 0
-// and nothing else. A live one knows its keys, and takes those that a cleared bit
-// removes out of all their other bits too, so that it says at any time how many
-// keys are still there to lose or to remove. It takes some 16 bytes more for each
-// position of a key.
+// A static vector is the paper's: when a bit is cleared, only its own count becomes 0. A
+// live vector stores its keys. It removes the keys of a cleared bit from all their other
+// bits as well, so it always counts the keys that can still be lost or removed. It takes
+// some 16 bytes more for each position of a key.
 type CountingVector struct {
 	counts []uint32
 	keys   *keyLists // nil: static
@@ -59,7 +58,7 @@ func NewCountingVector(m uint64, live bool) (*CountingVector, error) {
 	return v, nil
 }
 
-// fits says what is wrong with the vector for a filter.
+// fits returns an error if the vector does not fit a filter.
 func (v *CountingVector) fits(bloom *Classic) error {
 	if v == nil {
 		return errors.New("no counting vector")
@@ -102,7 +101,7 @@ func (l *keyLists) add(pos uint64) {
 	l.head[pos] = int32(len(l.entries) - 1)
 }
 
-// clear tells the vector that a bit was cleared.
+// clear updates the vector after a bit was cleared.
 func (v *CountingVector) clear(pos uint64) {
 	if v.keys != nil {
 		for e := v.keys.head[pos]; e >= 0; e = v.keys.entries[e].next {

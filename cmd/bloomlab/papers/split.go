@@ -12,12 +12,13 @@ type SplitShape struct {
 	Bits   int    // s: value bits of a cell in the base filter, 1 to 16
 	Chunks uint64 // N: 1, or chunks of 256 to 2^24 cells
 
-	// Limit is the largest count, where it stays. 0: the largest that an entry of
-	// a table has room for, Largest, so that all counts up to it are exact.
+	// Limit is the largest count; a cell that reaches it keeps it. 0: Largest, the
+	// largest count that fits an entry of a table, so that all counts up to it are
+	// exact.
 	Limit uint32
 }
 
-// Valid says what is wrong with a shape from outside.
+// Valid returns an error for a shape out of bounds.
 func (s SplitShape) Valid() error {
 	if s.Bits < 1 || s.Bits > 16 {
 		return fmt.Errorf("s is %d bits, must be 1 to 16", s.Bits)
@@ -50,15 +51,15 @@ func (s SplitShape) Largest() uint32 {
 }
 
 // Split is Yan & Cho's split store (section IV, "another innovation"): a base
-// filter of m cells of s+1 bits, s of the value and a flag that says that the
-// value's higher bits stand in the hash table of the cell's chunk, under the
-// cell's offset in it. The paper's "largest small count not larger than 2^s"
+// filter of m cells of s+1 bits, s of the value and a flag. If the flag is set, the
+// value's higher bits are in the hash table of the cell's chunk, under the cell's
+// offset in it. The paper's "largest small count not larger than 2^s"
 // is off by one: s bits hold 2^s-1. Memory is (s+1)*m bits and 32 bits for each
 // slot of the N tables, which are between three eighths and three quarters full.
-// The program's own store, filter.Counts, has no flag but an escape value, and takes
-// less memory for the counts that mail has.
+// The program's own store, filter.Counts, has an escape value instead of the flag, and
+// takes less memory for the counts of mail.
 //
-// Reads may run at the same time as each other, but not as a write.
+// Reads may run concurrently with each other, but not with a write.
 type Split struct {
 	shape  SplitShape
 	chunk  uint64 // cells of a chunk

@@ -12,10 +12,9 @@ const UniversalPrime = 2_100_000_011
 //
 //	h_cd(x) = ((c*x + d) mod p) mod m, 0 < c < p, 0 <= d < p
 //
-// Keys x are 1 to p-1. It has no secret that an outsider could not find from a
-// few positions, and two keys that are equal modulo p are one: it is there for
-// the papers' experiments, not for mail. A Universal does not change; it may be
-// used from many goroutines.
+// Keys x are 1 to p-1. An outsider can compute its constants from a few positions, and
+// keys that are equal modulo p are the same key. So it is only for the papers'
+// experiments, not for mail. A Universal is immutable and safe for concurrent use.
 type Universal struct {
 	m uint64
 	f []universalFunction

@@ -32,7 +32,7 @@ func anchorsOf(db *bloomdb.DB, raw []byte) (lists [][]uint64) {
 	return lists
 }
 
-// alike says whether two messages are about one thing by their anchors.
+// alike reports whether two messages are about one thing by their anchors.
 func alike(db *bloomdb.DB, a, b [][]uint64) bool {
 	for _, x := range a {
 		for _, y := range b {

@@ -23,7 +23,7 @@ type Message struct {
 	Mail *variation.Mail // nil: too broken to be varied
 }
 
-// Corpus is mail that people have sorted.
+// Corpus is mail sorted by hand.
 type Corpus struct{ Spams, Ham []Message }
 
 // maxArchive bounds an unpacked archive, in bytes.
@@ -60,7 +60,7 @@ func (c *Corpus) readFolders(root string) error {
 	return nil
 }
 
-// readArchive unpacks with xz, and takes each file for what its folder says.
+// readArchive unpacks with xz. The folder of each file is its label.
 func (c *Corpus) readArchive(ctx context.Context, name string) (err error) {
 	if _, err := os.Stat(name); err != nil {
 		return err

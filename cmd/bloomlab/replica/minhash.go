@@ -11,10 +11,10 @@ import (
 // minHashes is how many minima the reference keeps; a match is more than half.
 const minHashes = 32
 
-// minHash is the method that most of the peers' figures come from, done to the same
-// copies, so that a row's strength can be told from the figure printed for peers:
-// the minimum, under each of 32 hashes, over all runs of three words (Broder 1997;
-// rspamd takes them so, and wants more than 16 equal).
+// minHash is the method behind most of the peers' figures, applied to the same copies. It
+// shows whether a row is as hard as the copies of the peers' figures. It takes the minimum,
+// under each of 32 hashes, over all runs of three words (Broder 1997; rspamd does the same,
+// and requires more than 16 equal minima).
 func minHash(m signature.Message) (minima [minHashes]uint64, ok bool) {
 	words := strings.Fields(signature.Text(m))
 	for i := range minima {
@@ -34,7 +34,7 @@ func minHash(m signature.Message) (minima [minHashes]uint64, ok bool) {
 	return minima, len(words) >= 3
 }
 
-// minHashMatch says whether more than half of the minima are equal.
+// minHashMatch reports whether more than half of the minima are equal.
 func minHashMatch(original, copied []byte) bool {
 	a, okA := minHash(signature.Parse(original))
 	b, okB := minHash(signature.Parse(copied))

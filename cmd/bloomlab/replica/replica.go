@@ -1,7 +1,6 @@
-// Package replica measures how many varied copies of a reported spam are known
-// again, kind of variation by kind, and how much innocent mail is hit. It owns the
-// choice of messages, the judging and the figures; the copies are package
-// variation's.
+// Package replica measures how many varied copies of a reported spam are recognised, by
+// kind of variation, and how much innocent mail is hit. It owns the choice of messages,
+// the judging and the figures. Package variation makes the copies.
 //
 //	corpus -> choose -> for each spam, in a database of its own:
 //	                      Report(original); Judge(copy of each kind) -> Row
@@ -23,11 +22,11 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// MinWords is the number of words that a spam needs to be chosen: with fewer it
-// has too little text for what the kinds change.
+// MinWords is the least number of words of a chosen spam. With fewer words it has too
+// little text for the variations.
 const MinWords = 50
 
-// Options of a run.
+// Options configure a run.
 type Options struct {
 	Messages int    // spams that are reported; where the corpus has fewer, all
 	Seed     uint64 // of the choice and of all copies
@@ -36,7 +35,7 @@ type Options struct {
 	Progress func(messages int)
 }
 
-// Row is what came out for one kind of variation.
+// Row is the result for one kind of variation.
 type Row struct {
 	Kind   string  `json:"kind"`
 	Copies int     `json:"copies"` // messages that the kind could vary
@@ -49,10 +48,10 @@ type Row struct {
 	By map[string]int `json:"by"`
 }
 
-// Missed says that the row is below its aim.
+// Missed reports whether the row is below its aim.
 func (r Row) Missed() bool { return r.Aim > 0 && r.Copies > 0 && r.Rate < r.Aim }
 
-// Summary is what came out for all of them together.
+// Summary is the result for all kinds together.
 type Summary struct {
 	Reported int      `json:"reported"`
 	Ham      int      `json:"ham"`
@@ -115,7 +114,7 @@ func Run(ctx context.Context, c *Corpus, o Options) ([]Row, Summary, error) {
 	return b.rows, s, nil
 }
 
-// bench is a run on its way.
+// bench is a run in progress.
 type bench struct {
 	Options
 	from  *variation.Material

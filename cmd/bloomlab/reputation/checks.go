@@ -11,8 +11,8 @@ import (
 	"github.com/spambloom/spambloom/reporting/ledger"
 )
 
-// mistakesTrial holds the world against what can be computed: where nobody lies and one
-// is enough, a wanted mail is listed once or more unless all its readers refrain.
+// mistakesTrial compares the world with a computed value: without liars and at quorum 1,
+// a wanted mail is listed at least once unless none of its readers reports it.
 func mistakesTrial() lab.Trial {
 	const name = "0 % lie, quorum 1 of equals: wanted mails ever listed"
 	s := scenario{users: users, days: days, mix: usual}
@@ -34,8 +34,8 @@ func mistakesTrial() lab.Trial {
 	}}
 }
 
-// readMessage is a wanted mail all copies of which were read in time, with the chance
-// that none of its readers takes it for spam.
+// readMessage is a wanted mail whose copies were all read in time. refrain is the chance
+// that none of its readers reports it.
 type readMessage struct {
 	*message
 	refrain float64
@@ -54,14 +54,14 @@ func (d drawn) read() []readMessage {
 			i = len(all)
 			at[c.msg], all = i, append(all, readMessage{c.msg, 1, 0})
 		}
-		all[i].refrain *= 1 - d.people[c.to].reports*mistakes
+		all[i].refrain *= 1 - d.reporters[c.to].reports*mistakes
 		all[i].last = c.at
 	}
 	end := float64(d.weeks)*7*hoursADay - 3*hoursADay
 	return slices.DeleteFunc(all, func(m readMessage) bool { return m.last > end })
 }
 
-// ledgerTrial has one small world decided by the ledger, and by the tally beside it.
+// ledgerTrial decides one small world with the ledger and with the tally, and compares.
 func ledgerTrial() lab.Trial {
 	s := scenario{users: 200, days: 21, liars: 0.3, mix: usual}
 	way := settled(2)

@@ -7,7 +7,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// enterLedger is the book of a ledger.
+// enterLedger returns the book of a ledger.
 func enterLedger(l *ledger.Ledger) book {
 	return func(w word) (decision, error) {
 		e := ledger.Entry{Reporter: w.by, At: w.at, Period: w.at.Truncate(period), Set: setOf(w.keys), Listed: w.listed}
@@ -23,8 +23,8 @@ func enterLedger(l *ledger.Ledger) book {
 	}
 }
 
-// setOf are signatures that stand for keys: as those of an attachment each counts by
-// itself.
+// setOf returns signatures for keys, as those of attachments, because each of these counts
+// separately.
 func setOf(keys []key) signature.Set {
 	var set signature.Set
 	for _, k := range keys {

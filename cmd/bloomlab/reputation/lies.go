@@ -6,19 +6,19 @@ import (
 	"slices"
 )
 
-// The ring agrees each day on wanted bulk to condemn and on campaigns to protect,
-// half of them those with the most readers; whoever has no copy gets one from the others.
+// Each day the ring agrees on wanted bulk to report and on campaigns to protect, half of
+// them with the most readers. Members without a copy get one from the others.
 const (
 	condemned    = 2
 	protected    = 2
-	joins        = 0.8 // of the ring, at each target
-	condemnHours = 2.0 // after the first copy, all have condemned it
+	joins        = 0.8 // share of the ring that acts on each target
+	condemnHours = 2.0 // after the first copy, all have reported it
 	protectHours = 12.0
 
 	lonerLies = 0.1 // chance to lie about a message received
 )
 
-// act is something that a person does.
+// act is a report or a revocation of a reporter.
 type act struct {
 	at     float64
 	by     int
@@ -26,22 +26,23 @@ type act struct {
 	msg    *message
 }
 
-// lies are what the ring does, by time. Loners lie about what they get: see world.
-func lies(r *rand.Rand, people []person, t traffic) []act {
+// lies returns the acts of the ring, by time. Loners lie about mail that they receive: see
+// world.
+func lies(r *rand.Rand, reporters []reporter, t traffic) []act {
 	var acts []act
 	for day := range t.wanted {
 		for _, x := range chosen(r, t.wanted[day], condemned) {
-			acts = ring(r, acts, people, x, condemnHours, false)
+			acts = ring(r, acts, reporters, x, condemnHours, false)
 		}
 		for _, x := range chosen(r, t.spam[day], protected) {
-			acts = ring(r, acts, people, x, protectHours, true)
+			acts = ring(r, acts, reporters, x, protectHours, true)
 		}
 	}
 	slices.SortStableFunc(acts, func(a, b act) int { return cmp.Compare(a.at, b.at) })
 	return acts
 }
 
-// chosen are n of the targets: half of them the largest, the others drawn.
+// chosen returns n of the targets: half of them the largest, the others drawn.
 func chosen(r *rand.Rand, all []target, n int) []target {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b target) int { return cmp.Compare(b.reach, a.reach) })
@@ -53,8 +54,8 @@ func chosen(r *rand.Rand, all []target, n int) []target {
 	return all[:n]
 }
 
-func ring(r *rand.Rand, acts []act, people []person, x target, hours float64, revoke bool) []act {
-	for i, p := range people {
+func ring(r *rand.Rand, acts []act, reporters []reporter, x target, hours float64, revoke bool) []act {
+	for i, p := range reporters {
 		at, takesPart := x.at+r.Float64()*hours, r.Float64() < joins
 		if takesPart && p.side != loner && p.lies(at) {
 			acts = append(acts, act{at: at, by: i, revoke: revoke, msg: x.msg})

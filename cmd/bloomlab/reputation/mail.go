@@ -7,15 +7,16 @@ import (
 	"slices"
 )
 
-// The mail of a site. Reach is the share of the users that get a copy, log-uniform
-// between two bounds, as campaigns and newsletters have it: many small ones, few large
-// ones. So a user gets as much at a site of any size, but more copies are of one mail.
+// The mail of a site. Reach is the share of the users that receive a copy. It is
+// log-uniform between two bounds, like campaigns and newsletters: many small ones, few
+// large ones. So a user receives the same amount at a site of any size, but a mail has
+// more copies at a larger site.
 const (
 	campaignsADay = 15
 	lists         = 60 // newsletters, a weekly issue each
-	templates     = 12 // wanted mail of the same text for ever: login codes, parcels
+	templates     = 12 // wanted mail with an unchanging text: login codes, parcels
 	copiesADay    = 20 // of each template, for 1,000 users
-	groupsADay    = 60 // wanted mail between 2 to 8 people, likewise
+	groupsADay    = 60 // wanted mail among 2 to 8 users, likewise
 
 	leastReach   = 0.005
 	mostSpam     = 0.30
@@ -24,9 +25,8 @@ const (
 	meanCampaign = 18.0 // hours until a copy is sent, exponential
 )
 
-// Of the campaigns, half are equal copies; some vary in a way that sketches see
-// through, so that a report of one lists all; the others have variants that share
-// nothing.
+// Half of the campaigns have equal copies. Some vary in a way that sketches recognise,
+// so that a report of one copy lists all. The others have variants with nothing in common.
 const (
 	similarShare = 0.3
 	variedShare  = 0.2
@@ -38,7 +38,7 @@ const hoursADay = 24.0
 // key stands for a signature.
 type key uint64
 
-// message is what all copies of a mail share, or one variant of it.
+// message is the common content of all copies of a mail, or of one variant.
 type message struct {
 	keys []key
 	spam bool
@@ -54,14 +54,14 @@ type delivery struct {
 // target is a mail that liars can choose on its day.
 type target struct {
 	at    float64 // of the first copy
-	reach int     // users that get it that day
+	reach int     // users that receive it that day
 	msg   *message
 }
 
-// traffic is all mail of a world: it does not depend on what is listed.
+// traffic is all mail of a world. It does not depend on the listings.
 type traffic struct {
 	deliveries []delivery // by time
-	wanted     [][]target // by day: what many get
+	wanted     [][]target // by day: mail to many users
 	spam       [][]target
 }
 
@@ -104,7 +104,7 @@ func (p *postman) key() key {
 	return p.last
 }
 
-// readers draws n distinct users; the slice is the postman's until the next call.
+// readers draws n distinct users. The result is valid until the next call.
 func (p *postman) readers(n int) []int {
 	n = min(n, p.users)
 	for i := range n {
@@ -120,7 +120,7 @@ func (p *postman) reach(most float64) int {
 	return max(2, int(share*float64(p.users)))
 }
 
-// share is so many for 1,000 users, at least 1.
+// share scales a number for 1,000 users to the site, at least 1.
 func (p *postman) share(perThousand int) int { return max(1, perThousand*p.users/1000) }
 
 func (p *postman) deliver(at float64, to int, m *message) {
@@ -129,7 +129,7 @@ func (p *postman) deliver(at float64, to int, m *message) {
 	}
 }
 
-// newsletter has the same readers and the same day of the week for each issue.
+// newsletter draws issues with the same readers, on the same day of the week.
 func (p *postman) newsletter() {
 	readers := slices.Clone(p.readers(p.reach(mostIssue)))
 	for day := p.r.IntN(7); day < p.days; day += 7 {
@@ -177,7 +177,7 @@ func (p *postman) campaign(day int) {
 	p.traffic.spam[day] = append(p.traffic.spam[day], target{at, len(readers), first})
 }
 
-// copies says which message each copy of a new campaign is.
+// copies returns a function that draws the message of each copy of a new campaign.
 func (p *postman) copies() func() *message {
 	switch u := p.r.Float64(); {
 	case u < variedShare:

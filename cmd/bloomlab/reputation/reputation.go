@@ -1,18 +1,18 @@
 // Package reputation simulates a site of 1,000 users who report spam, and of whom a
-// share lies: what goes to Junk that was wanted, and what spam is caught, week by week,
-// by quorum and by how far reporters are believed.
+// share lies. It measures the wanted mail in Junk and the spam caught, by week, by
+// quorum and by the rules for weights.
 //
-//	mail, people, lies (drawn) -> world: deliveries and acts in order of time
-//	    act -> tally (weights of reporting/trust) -> shelf: what is listed from now on
+//	mail, reporters, lies (drawn) -> world: deliveries and acts in order of time
+//	    act -> tally (weights of reporting/trust) -> shelf: the listed keys
 //	    delivery -> shelf -> inbox or Junk -> the reader acts, or not
 //	weeks -> rows, figures
 //
 // The package owns the assumptions about mail, readers and liars. The model of
-// reputations is that of reporting/trust. A tally in memory decides, since
-// reporting/ledger takes 20 times as long; a trial holds that both decide the same.
-// Filters are exact here: their errors are other experiments'.
+// reputations is that of reporting/trust. A tally in memory decides, because
+// reporting/ledger takes 20 times as long; a trial checks that both decide the same.
+// Filters are exact here; other experiments measure their errors.
 //
-// What is said of the results is in contrib/quorum.md.
+// contrib/quorum.md discusses the results.
 package reputation
 
 import (
@@ -24,8 +24,8 @@ import (
 	"github.com/spambloom/spambloom/reporting/trust"
 )
 
-// Experiments are the sweep of liars and quorums, attacks one by one, what milder rules
-// do, and sites of other sizes.
+// Experiments returns the sweep over liars and quorums, single attacks, milder rules,
+// and sites of other sizes.
 func Experiments() []lab.Experiment {
 	return []lab.Experiment{sweep(), attacks(), otherRules(), sizes()}
 }
@@ -37,15 +37,15 @@ const (
 	days  = 7 * weeks
 	weeks = 6
 
-	// worlds bounds the rounds: each takes seconds, and has the mean of some ten
-	// thousand deliveries.
+	// worlds bounds the rounds: each takes seconds, and averages some ten thousand
+	// deliveries.
 	worlds = 10
 )
 
-// quorums are those that are compared.
+// quorums are the compared quorums.
 var quorums = []float64{1, 2, 3}
 
-// settings are a way to decide.
+// settings are the rules for decisions.
 type settings struct {
 	name  string
 	model trust.Model
@@ -54,17 +54,17 @@ type settings struct {
 	weekly bool // show each week, too
 }
 
-// need is how many reporters it takes at least.
+// need returns the least number of reporters for the quorum.
 func (s settings) need() float64 { return s.model.Quorum / s.model.Ceiling }
 
-// settled are the recommended settings of a quorum: the defaults.
+// settled returns the recommended settings of a quorum: the defaults.
 func settled(quorum float64) settings {
 	m := trust.Default()
 	m.Quorum = quorum
 	return settings{name: fmt.Sprintf("quorum %g", quorum), model: m}
 }
 
-// equals have no reputations: all reporters are worth one, always.
+// equals returns settings without reputations: all reporters always have the weight 1.
 func equals(quorum float64) settings {
 	return settings{
 		name:  fmt.Sprintf("quorum %g of equals", quorum),
@@ -72,7 +72,7 @@ func equals(quorum float64) settings {
 	}
 }
 
-// trial is one scenario with several ways to decide.
+// trial is one scenario with several settings.
 type trial struct {
 	name     string // of the scenario: "20 % lie"
 	scenario scenario
@@ -119,7 +119,7 @@ func (t trial) lab() lab.Trial {
 	}}
 }
 
-// put writes the figures of a world and returns what is left of out.
+// put writes the figures of a world and returns the rest of out.
 func (w *world) put(out []float64, from int, weekly bool) []float64 {
 	var total week
 	for _, k := range w.weeks[from:] {
@@ -142,7 +142,7 @@ func (k week) percent() (junk, caught float64) {
 	return 100 * float64(k.listed) / float64(k.wanted), 100 * float64(k.caught) / float64(k.spam)
 }
 
-// shown is a cell that is held against nothing.
+// shown is a cell that is not compared with anything.
 func shown(name string) lab.Cell { return lab.Cell{Name: name, Paper: lab.None} }
 
 // never is a cell that is zero in every round.
@@ -150,7 +150,7 @@ func never(name string) lab.Cell {
 	return lab.Cell{Name: name, Paper: lab.None, Tolerance: lab.Within(0), Why: "never, in any round"}.Expect(0)
 }
 
-// between is a cell that is expected from low to high.
+// between is a cell whose value is expected between low and high.
 func between(name string, low, high float64, why, note string) lab.Cell {
 	return lab.Cell{Name: name, Paper: lab.None, Tolerance: lab.Within((high - low) / 2), Why: why, Note: note}.Expect((low + high) / 2)
 }

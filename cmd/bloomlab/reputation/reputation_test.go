@@ -155,7 +155,7 @@ func TestPeople(t *testing.T) {
 	s := scenario{users: 4000, days: 28, liars: 0.5, mix: usual}
 	d := draw(seed, s)
 	count := map[side]int{}
-	for _, p := range d.people {
+	for _, p := range d.reporters {
 		count[p.side]++
 	}
 	for side, share := range usual {
@@ -168,7 +168,7 @@ func TestPeople(t *testing.T) {
 	}
 	acted := map[side]bool{}
 	for _, a := range d.lies {
-		p := d.people[a.by]
+		p := d.reporters[a.by]
 		acted[p.side] = true
 		if a.revoke != a.msg.spam {
 			t.Fatal("an act of the ring that is no lie")
@@ -180,7 +180,7 @@ func TestPeople(t *testing.T) {
 	if !acted[colluder] || !acted[sleeper] || !acted[sybil] || acted[loner] || acted[honest] {
 		t.Errorf("in the ring are %v", acted)
 	}
-	if p := (person{side: sybil}); p.name(1, 0) == p.name(1, freshDays*hoursADay) || p.name(1, 0) != p.name(1, hoursADay) {
+	if p := (reporter{side: sybil}); p.name(1, 0) == p.name(1, freshDays*hoursADay) || p.name(1, 0) != p.name(1, hoursADay) {
 		t.Error("a Sybil's name does not last a week")
 	}
 }

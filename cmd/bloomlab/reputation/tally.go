@@ -8,9 +8,9 @@ import (
 	"github.com/spambloom/spambloom/reporting/trust"
 )
 
-// tally decides as reporting/ledger does, in memory and without sketches: for the
-// worlds of an experiment, of which a ledger takes minutes each. A trial holds it
-// against the ledger, word by word.
+// tally decides like reporting/ledger, in memory and without sketches, because a ledger
+// takes minutes for each world of an experiment. A trial compares it with the ledger,
+// word by word.
 type tally struct {
 	rules     rules
 	model     trust.Model
@@ -19,15 +19,15 @@ type tally struct {
 	reporters map[string]*trust.Reputation
 }
 
-// rules are what the product could do otherwise, as it did at first; the zero value is
-// what it does.
+// rules are alternatives to the product's rules, which it had at first. The zero value
+// is the product's.
 type rules struct {
 	slow    bool // the weight falls with E below 3/8, to a floor of 0.05
-	keeps   bool // who is refuted keeps what the report had earned, and it counts once
-	advance bool // revocations of what nobody has reported have effect
+	keeps   bool // a refuted reporter keeps the credit of the report, and it counts once
+	advance bool // revocations of unreported messages have effect
 }
 
-// weight is in thousandths, as the ledger has it.
+// weight is in thousandths, as in the ledger.
 type weight int64
 
 func newWeight(w float64) weight { return weight(math.Floor(w*1000 + 1e-6)) }
@@ -44,17 +44,17 @@ func stanceOf(revoke bool) stance {
 	return 0
 }
 
-// dossier is what is said of a key: the latest word of each reporter.
+// dossier has the latest opinion of each reporter about a key.
 type dossier struct {
 	words   map[string]*opinion
-	first   []*opinion // of these, those that can be confirmed: a ledger looks at no more
+	first   []*opinion // those that can be confirmed: a ledger considers no more
 	sums    [2]weight  // by stance
 	listed  bool
 	revoked time.Time // by a quorum, the last time
 	lost    time.Time // when it lost its quorum
 }
 
-// opinion is one reporter's word of a key.
+// opinion is one reporter's opinion about a key.
 type opinion struct {
 	*statement
 	weight weight
@@ -65,9 +65,9 @@ type opinion struct {
 type statement struct {
 	by      string
 	stance  stance
-	idle    bool   // a revocation of what nobody had reported
+	idle    bool   // a revocation of an unreported message
 	early   bool   // made before its message was listed, or revoked
-	credit  weight // that it has earned its reporter
+	credit  weight // earned for its reporter
 	refuted bool
 }
 
@@ -81,7 +81,7 @@ func newTally(m trust.Model, r rules) *tally {
 	}
 }
 
-// enter takes a word; it is a book.
+// enter records a word and returns the decision; it is a book.
 func (t *tally) enter(w word) (decision, error) {
 	says := stanceOf(w.revoke)
 	idle := w.revoke && !w.listed && !t.rules.advance
@@ -130,8 +130,8 @@ func (t *tally) dossier(k key) *dossier {
 	return t.cases[k]
 }
 
-// look finds where the word is new, and of these where it is not a renewal. What was
-// idle is new once it is not.
+// look returns the dossiers that the word changes, and those of them where it is not a
+// renewal. A word that was idle counts as new once it is not.
 func (t *tally) look(w word, says stance, idle bool) (changed, fresh []*dossier) {
 	for _, k := range w.keys {
 		c := t.dossier(k)
@@ -148,7 +148,7 @@ func (t *tally) look(w word, says stance, idle bool) (changed, fresh []*dossier)
 	return changed, fresh
 }
 
-// weigh is what a reporter's word counts.
+// weigh returns the weight of a reporter.
 func (t *tally) weigh(r trust.Reputation, at time.Time) weight {
 	const doubt, floor = 3. / 8, 0.05
 	if e := trust.Expectation(t.model.At(r, at)); t.rules.slow && e < 0.5 {
@@ -165,7 +165,7 @@ func (t *tally) reached(keys []key, says stance) []bool {
 	return r
 }
 
-// decision is about the keys that have the quorum, and those that lost it.
+// decision returns the keys that have the quorum, and those that lost it.
 func (t *tally) decision(keys []key, says stance, lost []bool) (d decision) {
 	for i, on := range t.reached(keys, says) {
 		switch {
@@ -183,7 +183,7 @@ func (t *tally) experience(by string, confirmed, refuted float64, at time.Time) 
 	*r = t.model.Add(*r, confirmed, refuted, at.Truncate(time.Second))
 }
 
-// credit confirms those who said the same before, each for at most MaxCredit.
+// credit confirms reporters with the same earlier opinion, each by at most MaxCredit.
 func (t *tally) credit(s *statement, fresh []*dossier, mine weight, at time.Time) {
 	most := newWeight(trust.MaxCredit)
 	others := weight(0)
@@ -207,7 +207,7 @@ func (t *tally) credit(s *statement, fresh []*dossier, mine weight, at time.Time
 	}
 }
 
-// close notes what is listed and revoked now, and refutes those who said otherwise.
+// close records the new state of a key, and refutes reporters of the opposite opinion.
 func (t *tally) close(c *dossier, says stance, idle bool, at time.Time) {
 	reached, begin := c.sums[says] >= t.quorum, at.Truncate(period)
 	switch {
@@ -243,7 +243,7 @@ func (t *tally) refute(c *dossier, says stance, at time.Time) {
 	}
 }
 
-// put replaces what the reporter said before.
+// put replaces the reporter's earlier opinion.
 func (c *dossier) put(o *opinion) {
 	if old := c.words[o.by]; old != nil {
 		c.remove(old)

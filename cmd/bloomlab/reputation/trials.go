@@ -6,12 +6,12 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/lab"
 )
 
-// shares of liars that the sweep has.
+// shares are the shares of liars in the sweep.
 var shares = []float64{0, 0.1, 0.2, 0.3, 0.4}
 
 func lieName(share float64) string { return fmt.Sprintf("%g %% lie", 100*share) }
 
-// sweep has all shares of liars with all quorums, with reputations and without.
+// sweep combines all shares of liars with all quorums, with and without reputations.
 func sweep() lab.Experiment {
 	e := lab.Experiment{
 		Name: "reputation", Title: "1,000 reporters of whom a share lies: wanted mail in Junk and spam caught, in 6 weeks",
@@ -33,10 +33,10 @@ func sweep() lab.Experiment {
 	return e
 }
 
-// weekly says whether a share of liars is shown week by week.
+// weekly reports whether a share of liars is shown week by week.
 func weekly(share float64) bool { return share == 0 || share == 0.2 || share == 0.4 }
 
-// comparisons hold quorums against each other, and reputations against none.
+// comparisons compare quorums with each other, and reputations with none.
 func comparisons(rows []lab.Row) []lab.Derived {
 	measured := byName(rows)
 	var all []lab.Derived
@@ -68,7 +68,7 @@ func byName(rows []lab.Row) map[string]float64 {
 	return measured
 }
 
-// attacks are those that are mixed in the sweep, alone.
+// attacks runs each attack of the sweep alone.
 func attacks() lab.Experiment {
 	e := lab.Experiment{
 		Name: "reputation-attacks", Title: "200 of 1,000 reporters lie in one way: wanted mail in Junk and spam caught, weeks 4 to 6",
@@ -90,8 +90,8 @@ func attacks() lab.Experiment {
 	return e
 }
 
-// otherRules are what the product could do otherwise, one after the other: all of them
-// is what it did at first.
+// otherRules adds the alternative rules one by one; with all of them they are the
+// product's first rules.
 func otherRules() lab.Experiment {
 	t := trial{
 		name: "20 % lie", most: worlds / 2,
@@ -119,7 +119,7 @@ func otherRules() lab.Experiment {
 	}
 }
 
-// sizes are sites of other sizes, where nobody lies and where a tenth does.
+// sizes simulates sites of other sizes, without liars and with a tenth of liars.
 func sizes() lab.Experiment {
 	e := lab.Experiment{
 		Name: "reputation-sizes", Title: "quorum and newcomers' weight for sites of 50 to 5,000 users",
@@ -133,10 +133,10 @@ func sizes() lab.Experiment {
 	return e
 }
 
-// site is one of a size; the larger, the shorter is it looked at.
+// site is a site of one size; larger ones are simulated for a shorter time.
 type site struct{ users, days, rounds int }
 
-// trials are of a site where nobody lies and of one where a tenth does.
+// trials returns a trial without liars and one with a tenth of liars.
 func (x site) trials() (all []trial) {
 	for _, share := range []float64{0, 0.1} {
 		all = append(all, trial{
@@ -148,7 +148,7 @@ func (x site) trials() (all []trial) {
 	return all
 }
 
-// sizeWays are the settings that could be recommended.
+// sizeWays returns the candidates for a recommendation.
 func sizeWays() []settings {
 	var all []settings
 	for _, q := range []float64{1, 2, 3, 5, 10} {

@@ -8,79 +8,79 @@ import (
 	"time"
 )
 
-// scenario is a world to be drawn.
+// scenario describes a world.
 type scenario struct {
 	users, days int
 	liars       float64 // share of the users
-	mix         mix     // of these
+	mix         mix     // sides of the liars
 }
 
-// epoch is when worlds begin: at the start of a period.
+// epoch is the time at which worlds begin: the start of a period.
 var epoch = time.Unix(0, 0).Add(2000 * period).UTC()
 
-// The site's filters, as the configuration has them by default.
+// The site's filters, with the defaults of the configuration.
 const (
 	period = 7 * 24 * time.Hour
 	keep   = 5
 )
 
-// word is what a reporter says about a message.
+// word is a report or revocation of a message.
 type word struct {
 	at     time.Time
 	by     string
 	revoke bool
 	keys   []key
-	listed bool // the message, when it was said
+	listed bool // whether the message was listed at that time
 }
 
-// decision is what goes into the filters.
+// decision has the changes to the filters.
 type decision struct{ list, revoke []key }
 
-// book takes a word and says what follows. Times do not go back.
+// book records a word and returns the decision. Times must not decrease.
 type book func(word) (decision, error)
 
-// week is what became of the mail of a week, in copies.
+// week counts the mail of a week, in copies.
 type week struct {
 	wanted, listed int // listed: wanted and in Junk
 	spam, caught   int
 }
 
-// world is one site over some weeks, with one way to decide.
+// world is one site over some weeks, with one set of rules.
 type world struct {
-	people []person
-	r      *rand.Rand // what readers do
-	book   book
-	shelf  shelf
-	acts   acts // to come
-	weeks  []week
-	words  int // entered
+	reporters []reporter
+	r         *rand.Rand // what readers do
+	book      book
+	shelf     shelf
+	acts      acts // to come
+	weeks     []week
+	words     int // entered
 
 	need    float64                 // the quorum in reporters of full weight
-	support map[key]map[string]bool // whose latest word is that it is spam
+	support map[key]map[string]bool // reporters whose latest word is a report
 	below   int                     // listings by fewer than need
 }
 
-// drawn is what worlds of one seed have in common: the mail, the readers, the lies.
+// drawn has the common parts of all worlds of one seed: the mail, the readers, the lies.
 type drawn struct {
-	seed   uint64
-	people []person
-	mail   []delivery
-	lies   acts
-	weeks  int
+	seed      uint64
+	reporters []reporter
+	mail      []delivery
+	lies      acts
+	weeks     int
 }
 
-// draw makes it. With another share of liars the mail stays the same.
+// draw makes it. The mail does not depend on the share of liars.
 func draw(seed uint64, s scenario) drawn {
 	t := newTraffic(rand.New(rand.NewPCG(seed, 1)), s.users, s.days)
-	people := newPeople(rand.New(rand.NewPCG(seed, 2)), s.users, s.liars, s.mix)
-	return drawn{seed, people, t.deliveries, lies(rand.New(rand.NewPCG(seed, 3)), people, t), (s.days + 6) / 7}
+	reporters := newReporters(rand.New(rand.NewPCG(seed, 2)), s.users, s.liars, s.mix)
+	return drawn{seed, reporters, t.deliveries, lies(rand.New(rand.NewPCG(seed, 3)), reporters, t), (s.days + 6) / 7}
 }
 
-// run lets the time pass for one way to decide. A message that is listed must have as
-// many distinct reporters behind it as make the quorum: need, at full weight.
+// run simulates a world with one set of rules. A listed message must have at least need
+// distinct reporters, which is the quorum at full weight.
 func (d drawn) run(b book, need float64) (*world, error) {
 	w := &world{
-		people: d.people, r: rand.New(rand.NewPCG(d.seed, 4)), book: b,
+		reporters: d.reporters, r: rand.New(rand.NewPCG(d.seed, 4)), book: b,
 		shelf: shelf{}, acts: slices.Clone(d.lies), weeks: make([]week, d.weeks),
 		need: need, support: map[key]map[string]bool{},
 	}
@@ -95,15 +95,15 @@ func (d drawn) run(b book, need float64) (*world, error) {
 	return w, nil
 }
 
-// deliver puts a copy into the inbox or into Junk, and its reader may do something
-// about it. All chances are drawn whatever happens, so that ways to decide are compared
-// on the same luck.
+// deliver puts a copy into the inbox or into Junk, and its reader may act on it. All
+// random numbers are drawn in any case, so that different rules are compared with the
+// same numbers.
 func (w *world) deliver(d delivery) {
 	reading := d.at + w.r.ExpFloat64()*meanReading
 	u, mistaken := w.r.Float64(), w.r.Float64() < mistakes
 	junk := w.shelf.listed(d.msg.keys, generation(d.at))
 	w.weeks[int(d.at/hoursADay)/7].count(d.msg.spam, junk)
-	p, a := w.people[d.to], act{at: reading, by: d.to, msg: d.msg}
+	p, a := w.reporters[d.to], act{at: reading, by: d.to, msg: d.msg}
 	switch {
 	case p.lies(reading):
 		a.revoke = d.msg.spam
@@ -135,7 +135,7 @@ func (k *week) count(spam, junk bool) {
 }
 
 func (w *world) do(a act) error {
-	at, by := epoch.Add(time.Duration(a.at*float64(time.Hour))), w.people[a.by].name(a.by, a.at)
+	at, by := epoch.Add(time.Duration(a.at*float64(time.Hour))), w.reporters[a.by].name(a.by, a.at)
 	d, err := w.book(word{at: at, by: by, revoke: a.revoke, keys: a.msg.keys, listed: w.shelf.listed(a.msg.keys, generation(a.at))})
 	if err != nil {
 		return fmt.Errorf("hour %g: %w", a.at, err)
@@ -146,7 +146,7 @@ func (w *world) do(a act) error {
 	return nil
 }
 
-// witness counts listings that too few stand behind, without a look at the book.
+// witness counts listings with too few reporters, independently of the book.
 func (w *world) witness(a act, by string, d decision) {
 	for _, k := range a.msg.keys {
 		if w.support[k] == nil {
@@ -184,8 +184,8 @@ func (s shelf) take(d decision, generation int) {
 	}
 }
 
-// listed says whether one of the keys is: the newest generation counts, and in one
-// the revocation.
+// listed reports whether one of the keys is listed: the newest generation decides, and
+// within one the revocation.
 func (s shelf) listed(keys []key, now int) bool {
 	for _, k := range keys {
 		if e := s[k]; e.listed > e.revoked && e.listed > now-keep {

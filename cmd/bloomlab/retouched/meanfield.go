@@ -8,7 +8,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
-// outcome is what one selection does at one beta.
+// outcome is the effect of one selection at one beta.
 type outcome struct{ s, deltaFP, deltaFN, chi float64 }
 
 // The paper computes nothing for the four selections; it only simulates them.
@@ -115,8 +115,8 @@ func power(x float64, n int) float64 {
 	return p
 }
 
-// run goes on by a time in which that share of the false positives of v_B have
-// their turn (Runge-Kutta, 4th order).
+// run advances the process until a further share of the false positives of v_B is processed
+// (Runge-Kutta, 4th order).
 func (f *meanField) run(time float64) {
 	const steps = 12
 	h := time / steps
@@ -141,7 +141,7 @@ func (f *meanField) run(time float64) {
 	}
 }
 
-// outcome is where the process stands: beta of all false positives had their turn;
+// outcome returns the state of the process after beta of all false positives were processed;
 // the others are counted in v_B, or not.
 func (f *meanField) outcome(beta float64, counted bool) outcome {
 	var bit, member, other float64 // chances of a bit not to be cleared

@@ -1,16 +1,16 @@
-// Package retouched does the simulations of Donnet, Baynat, Friedman, "Retouched
+// Package retouched repeats the simulations of Donnet, Baynat, Friedman, "Retouched
 // Bloom Filters: Allowing Networked Applications to Flexibly Trade Off False
 // Positives Against False Negatives" (2006), section IV.B, Fig. 5 and 6,
-// with papers.Retouched. The case study of section V is left out: its traces are
+// with papers.Retouched. The case study of section V is omitted: its traces are
 // not public, and its numbers contradict each other (at m = 60,000 the peak
 // success rate is 0.642 in one paragraph and 0.7218 in the next).
 //
 //	world.draw: A, filter, F_P -> world.retouch for each variant
 //	  -> s (Fig. 5); Delta f_P, Delta f_N, chi (Fig. 6), at each beta
-//	meanField -> the same numbers computed, which the measured ones are held against
+//	meanField -> the same numbers computed, which the measured ones are compared with
 //
-// The paper prints its figures without numbers. What it says in words stands as
-// the printed value of a row or in its note.
+// The paper prints its figures without numbers. Numbers in its text are the printed values
+// of rows, or are in their notes.
 package retouched
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
-// Experiments are those of the two figures.
+// Experiments returns those of the two figures.
 func Experiments() []lab.Experiment { return []lab.Experiment{fig5(), fig6()} }
 
 // expected has the outcomes of all variants, computed once; nil for the live one.
@@ -44,9 +44,9 @@ const systematic = 0.003
 
 const whyMeanField = "4 standard errors, and 0.3 % for the terms of 1/|F_P| that the computed value leaves out"
 
-// around is the tolerance of a mean against a computed value: standard errors, and
-// a systematic part. deviation is at least what a round deviates by; it is stated
-// beforehand, since few rounds tell little of it.
+// around is the tolerance of a mean against a computed value: standard errors, and a
+// systematic part. deviation is a bound on the deviation of a round. It is given in advance,
+// because few rounds cannot measure it.
 func around(deviation, systematic float64) func(lab.Summary) float64 {
 	return func(s lab.Summary) float64 {
 		return lab.Sigmas*deviation/math.Sqrt(float64(max(1, s.Rounds))) + systematic
@@ -190,7 +190,7 @@ func chiCells() []lab.Cell {
 	return cells
 }
 
-// noteChi says what the paper's words about Fig. 6 have wrong.
+// noteChi returns the errors of the paper's text about Fig. 6.
 func noteChi(cells []lab.Cell) {
 	last := len(betas) - 1
 	note := func(variant, beta int, text string) { cells[variant*len(betas)+beta].Note = text }

@@ -12,7 +12,7 @@ import (
 
 const seed = 20061204
 
-// run does an experiment, all rows of which are held against something or have a note.
+// run does an experiment, all rows of which are compared with something or have a note.
 func run(t *testing.T, e lab.Experiment, rounds int) []lab.Row {
 	t.Helper()
 	rows := labtest.Run(t, e, lab.Options{Rounds: rounds, Seed: seed})

@@ -174,7 +174,7 @@ func addImage(d *draw, m *Mail) bool {
 		img.SetGray(d.IntN(img.Rect.Max.X), d.IntN(img.Rect.Max.Y), color.Gray{Y: byte(d.Uint32())})
 	}
 	var out bytes.Buffer
-	_ = png.Encode(&out, img) // a buffer takes everything
+	_ = png.Encode(&out, img) // writing to a buffer cannot fail
 	m.add(filePart("image/png", d.token(8)+".png", out.Bytes()))
 	return true
 }

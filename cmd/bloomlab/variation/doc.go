@@ -1,10 +1,9 @@
-// Package variation changes a message as people who send one message in a million
-// copies change it: the way it is written down, its markup, its words, what stands
-// around it. It owns the kinds of variation and what peers and we want to reach in
-// each; it judges nothing.
+// Package variation changes a message like senders of a million copies do: its encoding,
+// its markup, its words, and the text around it. It owns the kinds of variation, and the
+// figures of peers and our aims for each; it judges nothing.
 //
 //	raw message --Parse--> Mail --Kind.Vary(seed, material)--> raw message
 //
-// A kind draws all that it draws from the seed and the message's name, so that a
-// copy can be made again. Every copy is a message that mail programs read.
+// A kind draws all random choices from the seed and the message's name, so that a copy
+// can be reproduced. Every copy is a message that mail programs can read.
 package variation

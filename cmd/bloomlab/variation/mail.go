@@ -18,8 +18,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Mail is a message taken apart. It is not changed by the kinds, which work on
-// copies.
+// Mail is a parsed message. Kinds do not change it; they work on copies.
 type Mail struct {
 	Name   string            // tells it from others, and is a part of the seed
 	Header []signature.Field // without what describes the body
@@ -45,8 +44,8 @@ const (
 
 var errTooMany = fmt.Errorf("more than %d parts, or parts nested deeper than %d", maxParts, maxDepth)
 
-// Parse takes a message apart. It is not lenient: a message with broken
-// parts is an error, for its copies would differ in more than the kind says.
+// Parse parses a message. It is strict: a message with broken parts is an error, because
+// its copies would differ in more than the variation.
 func Parse(name string, raw []byte) (*Mail, error) {
 	m := signature.Parse(raw)
 	mail := &Mail{Name: name}
@@ -171,7 +170,7 @@ func (p *Part) decode(raw []byte) error {
 	return nil
 }
 
-// isText tells what a reader reads: no attachment.
+// isText reports whether a part is text that a reader sees, not an attachment.
 func (p *Part) isText() bool {
 	if p.Type != "text/plain" && p.Type != "text/html" {
 		return false
@@ -181,7 +180,7 @@ func (p *Part) isText() bool {
 	})
 }
 
-// texts are the parts that a reader reads.
+// texts returns the parts that a reader sees.
 func (m *Mail) texts() []*Part { return m.Root.texts(nil) }
 
 func (p *Part) texts(list []*Part) []*Part {
@@ -194,7 +193,7 @@ func (p *Part) texts(list []*Part) []*Part {
 	return list
 }
 
-// Text is the visible text, roughly: what the first text part says.
+// Text returns the approximate visible text: that of the first text part.
 func (m *Mail) Text() string {
 	for _, p := range m.texts() {
 		if text := p.visible(); strings.TrimSpace(text) != "" {

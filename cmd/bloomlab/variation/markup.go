@@ -107,7 +107,7 @@ func asHTML(text string) string {
 	return out.String()
 }
 
-// hide adds words that nobody sees, at both ends and between paragraphs. Plain
+// hide adds invisible words, at both ends and between paragraphs. Plain
 // text becomes HTML first.
 func hide(begin, end, style string) func(*draw, *Mail) bool {
 	return func(d *draw, m *Mail) bool {

@@ -43,7 +43,7 @@ func Gather(spams, ham []*Mail) *Material {
 	return from
 }
 
-// isDictionary tells words of 3 to 12 letters of the Latin alphabet with a vowel.
+// isDictionary reports whether a word has 3 to 12 Latin letters, with a vowel.
 func isDictionary(w string) bool {
 	if len(w) < 3 || len(w) > 12 || !strings.ContainsAny(w, "aeiou") {
 		return false
@@ -61,5 +61,5 @@ func innocentPage(text string) string {
 	return strings.TrimFunc(page, unicode.IsSpace)
 }
 
-// Words is the number of words that a reader reads.
+// Words returns the number of words that a reader sees.
 func (m *Mail) Words() int { return len(words(m.Text())) }

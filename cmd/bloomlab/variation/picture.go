@@ -11,9 +11,8 @@ import (
 	"unicode"
 )
 
-// A picture mail shows text as a picture. The letters are no real ones: each has
-// a pattern of its own, 5 by 7 points large, which is what a picture's features
-// are made of.
+// A picture mail shows text as a picture. The letters are not real ones: each has its own
+// pattern of 5 by 7 points, which produces the features of the picture.
 const (
 	glyphWidth  = 5
 	glyphHeight = 7
@@ -74,7 +73,7 @@ func drawGlyph(img *image.Gray, x, y, scale int, r rune) {
 // asPicture makes the message a picture of its text.
 func asPicture(d *draw, m *Mail) {
 	var out bytes.Buffer
-	_ = png.Encode(&out, paint(m.Text())) // a buffer takes everything
+	_ = png.Encode(&out, paint(m.Text())) // writing to a buffer cannot fail
 	m.Root = pictureMail(d, filePart("image/png", d.token(8)+".png", out.Bytes()))
 }
 
@@ -103,7 +102,7 @@ func repaint(change func(d *draw, img *image.Gray) (kind string, body []byte)) f
 
 func asJPEG(d *draw, img *image.Gray) (string, []byte) {
 	var out bytes.Buffer
-	_ = jpeg.Encode(&out, img, &jpeg.Options{Quality: 40 + d.IntN(51)}) // a buffer takes everything
+	_ = jpeg.Encode(&out, img, &jpeg.Options{Quality: 40 + d.IntN(51)}) // writing to a buffer cannot fail
 	return "image/jpeg", out.Bytes()
 }
 
@@ -141,6 +140,6 @@ func bilinear(img *image.Gray, x, y float64) byte {
 
 func asPNG(img *image.Gray) (string, []byte) {
 	var out bytes.Buffer
-	_ = png.Encode(&out, img) // a buffer takes everything
+	_ = png.Encode(&out, img) // writing to a buffer cannot fail
 	return "image/png", out.Bytes()
 }

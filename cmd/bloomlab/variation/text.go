@@ -23,7 +23,7 @@ var blocks = []atom.Atom{atom.P, atom.Div, atom.Br, atom.Tr, atom.Td, atom.Th, a
 	atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Center, atom.Blockquote, atom.Hr, atom.Body, atom.Html,
 	atom.Form, atom.Pre, atom.Tbody, atom.Head, atom.Dd, atom.Dt, atom.Dl}
 
-// unread are the elements whose text nobody reads.
+// unread are the elements whose text is not shown.
 var unread = []atom.Atom{atom.Script, atom.Style, atom.Title, atom.Noscript, atom.Textarea}
 
 // pieces cuts the source up; all of them joined are the source again, but for
@@ -102,7 +102,7 @@ func words(text string) []string { return strings.Fields(text) }
 
 var wordPattern = regexp.MustCompile(`\S+`)
 
-// isLink tells links and addresses, which no kind of word variation touches.
+// isLink reports whether a word is a link or an address, which word variations keep.
 func isLink(word string) bool {
 	return strings.Contains(word, "://") || strings.Contains(word, "@") || strings.HasPrefix(strings.ToLower(word), "www.")
 }
@@ -171,7 +171,7 @@ func sentences(text string) []string {
 	return list
 }
 
-// beginsEmptyLine says whether text begins with an empty line, blanks apart.
+// beginsEmptyLine reports whether text begins with an empty line, blanks apart.
 func beginsEmptyLine(text string) bool {
 	rest, ok := strings.CutPrefix(strings.TrimLeft(text, " "), "\n")
 	return ok && strings.HasPrefix(strings.TrimLeft(rest, " "), "\n")

@@ -24,8 +24,8 @@ type Kind struct {
 	vary func(d *draw, m *Mail) bool // false: the message has nothing that this kind varies
 }
 
-// Material is what copies are made with: mail that has nothing to do with the
-// message. The kinds that need an empty list leave the message out.
+// Material is unrelated mail from which copies are made. A kind that needs an empty list
+// skips the message.
 type Material struct {
 	Words     []string // different ones, lower case
 	Sentences []string
@@ -33,7 +33,7 @@ type Material struct {
 	Others    []*Mail  // other spams
 }
 
-// draw is where a kind takes its choices from.
+// draw is the source of a kind's random choices.
 type draw struct {
 	*rand.Rand
 	from *Material
@@ -45,7 +45,7 @@ type draw struct {
 // the same.
 func (k Kind) Vary(seed uint64, from *Material, m *Mail, raw []byte) (original, copied []byte, ok bool) {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(k.Name + "\x00" + m.Name)) // a hash takes everything
+	_, _ = h.Write([]byte(k.Name + "\x00" + m.Name)) // writing to a hash cannot fail
 	d := &draw{rand.New(rand.NewPCG(seed, h.Sum64())), from}
 	original, c := raw, m.clone()
 	if k.base != nil {
@@ -88,5 +88,5 @@ func (d *draw) words(n int) string {
 
 var names = strings.Fields("Andrea Bernard Carla Dmitri Elena Frank Gupta Hannah Igor Julia Karim Linda Miguel Nora Oscar Paula Quentin Rosa Stefan Tamara Ursula Victor Wendy Xavier Yusuf Zoe")
 
-// Rebuilt says whether Vary makes an original of its own.
+// Rebuilt reports whether Vary makes its own original.
 func (k Kind) Rebuilt() bool { return k.base != nil }

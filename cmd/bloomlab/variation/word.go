@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// isWord tells words of letters, which a spammer has other words for.
+// isWord reports whether a word has a letter, so that a spammer can replace it.
 func isWord(word string) bool { return strings.ContainsFunc(word, unicode.IsLetter) }
 
 func swapWords(share float64) func(*draw, *Mail) bool {

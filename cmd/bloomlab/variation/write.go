@@ -120,7 +120,7 @@ func transferEncode(encoding string, body []byte) []byte {
 		out.WriteString(text + "\n")
 	case "quoted-printable":
 		w := quotedprintable.NewWriter(&out)
-		_, _ = w.Write(body) // a buffer takes everything
+		_, _ = w.Write(body) // writing to a buffer cannot fail
 		_ = w.Close()
 		return bytes.ReplaceAll(out.Bytes(), []byte("\r\n"), []byte("\n"))
 	default:

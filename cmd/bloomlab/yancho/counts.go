@@ -10,10 +10,10 @@ import (
 // elements is the number of distinct keys of all experiments.
 const elements = 10_000
 
-// frequencies say how often each element is inserted: the c_i. The paper draws
-// them once for all its 1,000 rounds, and divides by l, the length of the whole
-// sequence, so that its printed means are multiples of 1/(1000 l). That gives
-// away which l, and for a uniform c_i how many elements had none, its draw had.
+// frequencies are the numbers of insertions of the elements, c_i. The paper draws them once
+// for all its 1,000 rounds, and divides by l, the length of the whole sequence, so its
+// printed means are multiples of 1/(1000 l). From them follow the l of its draw and, for a
+// uniform c_i, the number of elements with c_i = 0.
 type frequencies struct {
 	draw     func(r *rand.Rand) int
 	most     int     // c_i is at most

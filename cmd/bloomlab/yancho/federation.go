@@ -7,12 +7,11 @@ import (
 	"github.com/spambloom/spambloom/cmd/bloomlab/papers"
 )
 
-// Federation is some sites that count the same messages in filters of equal
-// geometry and merge them in several ways. Messages are drawn as mail is, roughly:
-// 60 % come once; of the others more than 2x come with a chance of 1/x, at most
-// 5,000. Half of the messages are seen at one site only, the others at all. All
-// arrive in a random order, and the sites exchange what they know Exchanges
-// times, as often as the messages.
+// Federation is a group of sites that count the same messages in filters of equal geometry,
+// and merge them by several methods. Messages are drawn roughly like mail: 60 % arrive once;
+// the others arrive more than 2x times with a chance of 1/x, at most 5,000 times. Half of
+// the messages are seen at one site only, the others at all sites. All arrive in random
+// order, and the sites exchange their counts Exchanges times, at equal intervals.
 //
 // A Federation is scratch for one goroutine.
 type Federation struct {
@@ -44,7 +43,7 @@ const (
 // threshold is the count at which a message is bulk (section IV: t=20).
 const threshold = 20
 
-// Outcome is what a scheme's counts are, as shares of the keys.
+// Outcome has the errors of a scheme's counts, as shares of the keys.
 type Outcome struct {
 	Over, Under float64 // counted more and less often than inserted
 	Missed      float64 // inserted at least 20 times, counted less
@@ -129,8 +128,8 @@ func (f *Federation) draw(r *rand.Rand) []arrival {
 	return all
 }
 
-// exchange is the printed synchronisation: all send what their cells have more
-// than at the last one, and all add up.
+// exchange is the printed synchronisation: all sites send the increase of their cells since
+// the last one, and all add these up.
 func (f *Federation) exchange() {
 	f.sum.Reset()
 	lab.Check(f.sum.Sum(f.base))

@@ -24,8 +24,8 @@ var mergeCases = []struct {
 	{4, 8, 0.0358, 0.0036, 1.5e-3},
 }
 
-// merge shows that the printed merge of refined filters counts too low, which a
-// counting Bloom filter never should.
+// merge shows that the printed merge of refined filters counts too low, which a counting
+// Bloom filter must never do.
 func merge() lab.Experiment {
 	e := lab.Experiment{
 		Name:   "yancho-merge",

@@ -174,7 +174,7 @@ func (f *filters) round(r *rand.Rand, out []float64) {
 
 func (f *filters) key(i int) []uint64 { return f.positions[i*f.k : (i+1)*f.k] }
 
-// insert inserts all, and says how many insertions made a refined cell reach 63.
+// insert inserts all, and returns how many insertions made a refined cell reach 63.
 // An intuitive filter does not see the order.
 func (f *filters) insert() (full float64) {
 	f.intuitive.Reset()

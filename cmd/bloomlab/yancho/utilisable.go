@@ -31,8 +31,8 @@ var chunkings = []chunked{
 	{"SHA-256", 32, 400_000, 10_000, 16, notePublic},
 }
 
-// utilisable shows section III's bound on chunks of a digest, and what a filter
-// then errs. A digest's bits are drawn, as good as those of any message.
+// utilisable shows section III's bound on chunks of a digest, and the resulting error of a
+// filter. The bits of a digest are drawn; they are equivalent to those of a message.
 func utilisable() lab.Experiment {
 	e := lab.Experiment{
 		Name:   "yancho-utilisable",

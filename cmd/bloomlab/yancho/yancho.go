@@ -1,12 +1,11 @@
-// Package yancho does the experiments of Yan & Cho, "Enhancing Signature-based
+// Package yancho repeats the experiments of Yan & Cho, "Enhancing Signature-based
 // Collaborative Spam Detection with Bloom Filters" (Newcastle CS-TR-973, June
-// 2006; also ACSAC 2006), again: Table I, Table II and the example before it,
-// the simulations of section V, the utilisable size of section III, and what the
-// merge of section IV does to refined filters.
+// 2006; also ACSAC 2006): Table I, Table II and the example before it, the
+// simulations of section V, the utilisable size of section III, and the effect of the
+// merge of section IV on refined filters.
 //
-// The structures are those of bloomdb/filter: Classic, Universal, Chunks,
-// Counting. The package owns the paper's parameters, its printed values, and
-// where they are in error.
+// The structures are those of package papers: Classic, Universal, Chunks, Counting.
+// The package owns the paper's parameters, its printed values, and its errors.
 package yancho
 
 import (
@@ -18,7 +17,7 @@ import (
 
 const paper = "Yan & Cho 2006 (CS-TR-973), "
 
-// Experiments are all of the paper, in its order.
+// Experiments returns all experiments of the paper, in its order.
 func Experiments() []lab.Experiment {
 	all := []lab.Experiment{table1(), table2()}
 	for _, s := range simulations {

@@ -14,7 +14,7 @@ import (
 )
 
 // Every row of every experiment is within its tolerance, from two rounds on. Under
-// the race detector the simulations that insert one by one are left out: they are
+// the race detector the simulations that insert one by one are omitted: they are
 // the code of experiments 2 and 5, which stay, with more insertions.
 func TestRowsAreWithin(t *testing.T) {
 	for _, e := range Experiments() {

@@ -90,7 +90,7 @@ func TestMailStoreElsewhere(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
 	cert, key := harness.BorrowedCertificate(t, s.Dir)
-	token, line, ok := strings.Cut(harness.Execute(t, "", harness.Program(t, "spambloom"), "token", "store1").Stdout, "\n# for the file of remote_tokens:\n")
+	token, line, ok := strings.Cut(harness.Execute(t, "", harness.Program(t, "spambloom"), "token", "store1").Stdout, "\n# for the file named by remote_tokens:\n")
 	if !ok {
 		t.Fatal("token prints something else")
 	}

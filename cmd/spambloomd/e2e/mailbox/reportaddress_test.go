@@ -170,7 +170,7 @@ func TestReportAddressRefusals(t *testing.T) {
 				t.Fatal(err)
 			}
 			said := regexp.MustCompile(`\s+`).ReplaceAllString(string(text), " ")
-			if !strings.Contains(said, "no message is attached") || !strings.Contains(said, "forward the message as attachment") {
+			if !strings.Contains(said, "no message is attached") || !strings.Contains(said, "forward the message as an attachment") {
 				t.Errorf("the sender is not told what to do:\n%s", text)
 			}
 			return true
@@ -178,7 +178,7 @@ func TestReportAddressRefusals(t *testing.T) {
 	}
 	h.fromThisMachine(attachedTo(harness.Text(), harness.Message(harness.Text())))
 	testenv.Eventually(t, "mail without a login is refused", func() bool {
-		return strings.Contains(h.Log(), "dsn=5.7.1, status=bounced (reports are taken from users who log in to send mail")
+		return strings.Contains(h.Log(), "dsn=5.7.1, status=bounced (reports are accepted only from users who log in to send mail")
 	})
 	if got := h.h.news(); len(got) > 0 {
 		t.Errorf("the daemon heard %q", got)

@@ -146,7 +146,7 @@ func TestArchiveInterrupted(t *testing.T) {
 	feed.Close()
 	err = cmd.Wait()
 	done := strings.Count(stdout.String(), ": accepted; ")
-	hint := regexp.MustCompile(`(?m)^spambloom: hint: the same command with --skip (\d+) goes on there$`).FindStringSubmatch(stderr.String())
+	hint := regexp.MustCompile(`(?m)^spambloom: hint: to resume there, run the same command with --skip (\d+)$`).FindStringSubmatch(stderr.String())
 	if done == len(raws) {
 		t.Skip("the signal came when all was done")
 	}
