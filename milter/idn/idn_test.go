@@ -37,7 +37,7 @@ func TestASCII(t *testing.T) {
 	}
 }
 
-// What other software takes for another name has no form.
+// Names that other software maps to another name have no form.
 func TestNotMapped(t *testing.T) {
 	for _, in := range []string{
 		"\uff45xample.com", "example\u3002com", "example\uff0ecom", "example\uff61com", "exam\u00adple.com", "ban\u212a.example",
@@ -74,8 +74,8 @@ func TestAmbiguous(t *testing.T) {
 	}
 }
 
-// FuzzASCII takes any text: its form is in ASCII and stays the same, and what stands for
-// it is the text itself, label for label, but for the case.
+// FuzzASCII converts arbitrary text: the form is in ASCII and stable, and converting it
+// back yields the text itself, label for label, except for its case.
 func FuzzASCII(f *testing.F) {
 	for _, seed := range []string{"Bücher.example", "почта.рф", "xn--bcher-kva.EXAMPLE", "STRAẞE.example", "\uff45xample\u3002com", "ban\u212a", "שלום.1.example", "b\xfccher"} {
 		f.Add(seed)

@@ -31,7 +31,7 @@ type slowLog struct{ slog.Handler }
 func (l slowLog) Enabled(context.Context, slog.Level) bool { return true }
 
 func (l slowLog) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == "count is not on disk" {
+	if r.Message == "count not written to disk" {
 		time.Sleep(slowJudgement)
 	}
 	return nil
