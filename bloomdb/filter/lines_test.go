@@ -103,7 +103,7 @@ func TestLinesRefuses(t *testing.T) {
 		"more lines than bytes":  {"00000100 00000000 00000000", "4 of 40 lines"},
 		"rice parameter":         {"00000001 00100001 00000000", "rice parameter 33"},
 		"other rice parameter":   {"00000001 00000010 000 1" + "0" + strings.Repeat("10", 15) + "00000", "must be 0"},
-		"beyond the last line":   {"00000001 00000101 1101 00000 00000000", "beyond line 40"},
+		"beyond the last line":   {"00000001 00000101 1101 00000 00000000", "exceed line 40"},
 		"a line of nothing":      {"00000001 00000000 0 1" + strings.Repeat("10", 16), "shortest form"},
 		"one in each, the long":  {"00000001 00000000 0 1" + strings.Repeat("0", 16) + strings.Repeat("00000", 16), "shortest form"},
 		"33 cells in a section":  {"00000001 00000000 0 1" + strings.Repeat("1", 33) + strings.Repeat("0", 99), "33 cells in section 0"},

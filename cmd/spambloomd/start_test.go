@@ -98,7 +98,7 @@ func TestFailedStarts(t *testing.T) {
 		{"bad Redis", []string{"-t", "-c", badRedis}, 78, []string{badRedis + ":2: redis.url: "}},
 		{"readable key", []string{"-t", "-c", openKey}, 78, []string{openKey + ":2: site.federation_key: ", "mode is 0644"}},
 		{"readable signing key", []string{"-t", "-c", openSign}, 78, []string{openSign + ":2: site.signing_key: ", "mode is 0644"}},
-		{"CA is none", []string{"-t", "-c", badCA}, 78, []string{badCA + ":3: redis.ca: ca " + file + ": holds no certificate"}},
+		{"CA is none", []string{"-t", "-c", badCA}, 78, []string{badCA + ":3: redis.ca: ca " + file + ": contains no PEM certificate"}},
 		{"CA without TLS", []string{"-t", "-c", plainCA}, 78, []string{plainCA + ":2: redis.url: ", "rediss:// only"}},
 		{"certificate without a key", []string{"-t", "-c", badPair}, 78, []string{badPair + ":3: redis.cert: ", "go together"}},
 		{"bad key of a peer", []string{"-t", "-c", badPeer}, 78, []string{badPeer + `:6: peer.key: "ed25519:AAAA" is not a public key`}},
