@@ -31,35 +31,34 @@ import (
 
 // server is the running daemon.
 type server struct {
-	started *settings // with which the parts were made
-	current *settings // after the last reload; only run and what it calls touch it
-	level   *slog.LevelVar
-	people  *pseudonyms
-	log     *slog.Logger
-	systemd *supervisor
+	started    *settings // used to create the parts
+	current    *settings // after the last reload; used only by run and its callees
+	level      *slog.LevelVar
+	pseudonyms *pseudonyms
+	log        *slog.Logger
+	systemd    *supervisor
 
-	listeners []string // names of the milter's
+	listeners []string // names of the milter's listeners
 
-	db       *bloomdb.DB
-	desk     *reporting.Desk
-	policy   atomic.Pointer[milter.Policy] // for the control API; the milter has its own
-	milter   *milter.Server
-	control  *http.Server
-	door     *reporting.Door // of the control socket
-	access   *reporting.Access
-	remote   *reporting.Remote  // who is let in from other machines; nil: nobody
-	far      *http.Server       // for them; nil: none
-	http     *http.Server       // nil: none
-	exchange *exchange.Exchange // nil: none
-	previous *exchange.Exchange // under the previous federation key; nil: none
-	traps    map[string]*trap.Trap
-	redis    *exchange.Client // nil: none
+	db           *bloomdb.DB
+	desk         *reporting.Desk
+	policy       atomic.Pointer[milter.Policy] // for the control API; the milter has its own copy
+	milter       *milter.Server
+	control      *http.Server
+	door         *reporting.Door // of the control socket
+	access       *reporting.Access
+	remote       *reporting.Remote  // access from other machines; nil: none
+	remoteServer *http.Server       // of remote; nil: none
+	http         *http.Server       // nil: none
+	exchange     *exchange.Exchange // nil: none
+	previous     *exchange.Exchange // for the previous federation key; nil: none
+	traps        map[string]*trap.Trap
+	redis        *exchange.Client // nil: none
 
-	serving atomic.Bool // between the start and the stop, for /readyz
+	serving atomic.Bool // between start and stop, for /readyz
 }
 
-// serve is the daemon's life: it returns after everything has ended, nil if a
-// signal asked for it.
+// serve runs the daemon. It returns after all parts have ended, nil if a signal ended it.
 func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err error) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
@@ -86,7 +85,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	defer sockets.close()
 
 	d := &server{
-		started: s, current: s, level: level, people: people, log: log, systemd: systemd, listeners: sockets.names(),
+		started: s, current: s, level: level, pseudonyms: people, log: log, systemd: systemd, listeners: sockets.names(),
 		db: state.db, desk: reporting.NewDesk(state.db, state.reports, s.deskOptions(log)),
 	}
 	if err := d.assemble(sockets); err != nil {
@@ -96,8 +95,8 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	return d.run(ctx, hup, sockets)
 }
 
-// openKey makes the state folder and reads the federation's key, or makes it for
-// a new folder. State is of no use without the key that it was made with.
+// openKey creates the state folder and reads the federation's key, or creates it for a new
+// folder. Existing state is useless without its own key.
 func openKey(s *settings, log *slog.Logger) (key [32]byte, err error) {
 	if err := os.MkdirAll(s.data, 0o700); err != nil {
 		return key, &failure{exCantCreate, fmt.Errorf("state folder: %w", err)}
@@ -124,8 +123,8 @@ func openKey(s *settings, log *slog.Logger) (key [32]byte, err error) {
 	return key, nil
 }
 
-// makeOnce makes a key of either sort, unless another daemon that shares the file is
-// faster: then its key is the one.
+// makeOnce creates a key of either kind. If another daemon with the same file is faster, it
+// returns that daemon's key.
 func makeOnce[K any](path string, generate func() (K, error), write func(string, K) error, read func(string) (K, error)) (K, error) {
 	key, err := generate()
 	if err != nil {
@@ -137,7 +136,7 @@ func makeOnce[K any](path string, generate func() (K, error), write func(string,
 	return read(path)
 }
 
-// assemble makes the parts and joins them. Nothing runs yet.
+// assemble creates and connects the parts without running them.
 func (d *server) assemble(sockets *sockets) error {
 	s := d.started
 	policy := s.policy()
@@ -182,17 +181,17 @@ func (d *server) assemble(sockets *sockets) error {
 	return nil
 }
 
-// run serves until ctx ends or a part fails, then stops the parts in the order
-// in which they need each other: who brings mail and reports first, then the
-// exchange and the database's own work.
+// run serves until ctx ends or a part fails. It then stops the parts in the order of their
+// dependencies: first the sources of mail and reports, then the exchange and the database's
+// periodic work.
 func (d *server) run(ctx context.Context, hup <-chan os.Signal, sockets *sockets) error {
 	front, frontCtx := errgroup.WithContext(ctx)
 	for _, l := range sockets.milter {
 		front.Go(func() error { return d.milter.Serve(l.name, l.Listener) })
 	}
 	front.Go(func() error { return served(d.control.Serve(d.door.Listen(sockets.control))) })
-	if d.far != nil {
-		front.Go(func() error { return served(d.far.Serve(d.remote.Listen(sockets.remote))) })
+	if d.remoteServer != nil {
+		front.Go(func() error { return served(d.remoteServer.Serve(d.remote.Listen(sockets.remote))) })
 	}
 	if d.http != nil {
 		front.Go(func() error { return served(d.http.Serve(&newest{Listener: sockets.http, most: maxHTTP})) })
@@ -233,8 +232,8 @@ func (d *server) run(ctx context.Context, hup <-chan os.Signal, sockets *sockets
 	return err
 }
 
-// stopFront ends the servers: no new connections; what is in flight has the
-// time of grace, then it is cut. Monitoring hears of the stop until all others have
+// stopFront stops the servers. They accept no new connections; work in flight may finish
+// within the time of grace, then it is cut off. Monitoring runs until all others have
 // ended.
 func (d *server) stopFront(grace time.Duration) {
 	d.systemd.stopping(grace)
@@ -244,14 +243,14 @@ func (d *server) stopFront(grace time.Duration) {
 	stop := func(name string, shutdown func(context.Context) error) {
 		stopping.Go(func() {
 			if err := shutdown(ctx); err != nil {
-				d.log.Warn("cut off at the stop", "server", name, "error", err)
+				d.log.Warn("connections cut off at shutdown", "server", name, "error", err)
 			}
 		})
 	}
 	stop("milter", d.milter.Shutdown)
 	stop("control", ending(d.control))
-	if d.far != nil {
-		stop("remote", ending(d.far))
+	if d.remoteServer != nil {
+		stop("remote", ending(d.remoteServer))
 	}
 	stopping.Wait()
 	if d.http != nil {
@@ -260,8 +259,8 @@ func (d *server) stopFront(grace time.Duration) {
 	stopping.Wait()
 }
 
-// ending is a server's Shutdown, which cuts the connections that are left then: somebody
-// who reads a backup slowly would else keep the ledger from being closed.
+// ending returns a server's Shutdown that finally cuts the remaining connections. Otherwise
+// a client that reads a backup slowly would prevent the ledger from being closed.
 func ending(s *http.Server) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := s.Shutdown(ctx)
@@ -272,7 +271,7 @@ func ending(s *http.Server) func(context.Context) error {
 	}
 }
 
-// served takes the error away with which a server says that it was stopped.
+// served drops the error by which a server reports its shutdown.
 func served(err error) error {
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
@@ -280,12 +279,11 @@ func served(err error) error {
 	return err
 }
 
-// judging is the status for systemd while all is well.
+// judging is the status for systemd during normal operation.
 const judging = "Judging mail"
 
-// hangups reloads the configuration at each SIGHUP, until the stop begins: a stop
-// that says it reloads would confuse systemd. A wrong configuration changes
-// nothing.
+// hangups reloads the configuration at each SIGHUP until the stop begins: a reload reported
+// during a stop would confuse systemd. An invalid configuration changes nothing.
 func (d *server) hangups(front, back context.Context, hup <-chan os.Signal) {
 	for {
 		select {
@@ -296,8 +294,8 @@ func (d *server) hangups(front, back context.Context, hup <-chan os.Signal) {
 		case <-hup:
 			d.systemd.reloading()
 			if err := d.reload(); err != nil {
-				d.log.Error("not reloaded, the configuration in use stays", "error", err)
-				d.systemd.ready("Judging mail with the configuration of before: the new one is wrong, see the log")
+				d.log.Error("reload failed, the previous configuration stays in use", "error", err)
+				d.systemd.ready("Running with the previous configuration; the new one is invalid (see the log)")
 				continue
 			}
 			d.systemd.ready(judging)
@@ -311,12 +309,12 @@ func (d *server) reload() error {
 		return err
 	}
 	if err := s.checkListeners(d.listeners); err != nil {
-		return fmt.Errorf("%w; others take a restart", err)
+		return fmt.Errorf("%w; other listeners need a restart", err)
 	}
 	live, _ := s.Changed(d.current.Config)
 	if !reflect.DeepEqual(s.whiteclnt, d.current.whiteclnt) {
 		s.warnOfWhiteclnt(d.log)
-		if !slices.Contains(live, "milter.whiteclnt") { // only what the file says
+		if !slices.Contains(live, "milter.whiteclnt") { // unless the file's key changed too
 			live = append(live, "milter.whiteclnt")
 		}
 	}
@@ -328,11 +326,11 @@ func (d *server) reload() error {
 	d.milter.Reload(s.milterOptions(d.started.site, d.log))
 	d.reloadTraps(s)
 	d.level.Set(s.logLevel())
-	d.people.on.Store(s.Log.Privacy)
+	d.pseudonyms.on.Store(s.Log.Privacy)
 	d.current = s
 	d.log.Info("reloaded", "changed", live)
 	if len(restart) > 0 {
-		d.log.Warn("changed keys that need a restart", "keys", restart)
+		d.log.Warn("changed keys need a restart", "keys", restart)
 	}
 	return nil
 }

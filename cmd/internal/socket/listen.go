@@ -57,7 +57,7 @@ func explain(address string, err error) error {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return inUse("port in use by another process")
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return fmt.Errorf("%s is no address of this machine: %w", host, syscall.EADDRNOTAVAIL)
+		return fmt.Errorf("%s is not an address of this machine: %w", host, syscall.EADDRNOTAVAIL)
 	case errors.Is(err, syscall.EACCES):
 		return fmt.Errorf("no right to port %s; ports below 1024 need root or CAP_NET_BIND_SERVICE: %w", port, syscall.EACCES)
 	}

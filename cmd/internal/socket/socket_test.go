@@ -105,7 +105,7 @@ func TestListenPortInUse(t *testing.T) {
 }
 
 func TestListenForeignAddress(t *testing.T) {
-	wantError(t, "inet:0@192.0.2.1", "no address of this machine", syscall.EADDRNOTAVAIL)
+	wantError(t, "inet:0@192.0.2.1", "not an address of this machine", syscall.EADDRNOTAVAIL)
 }
 
 func TestListenUnixModeAndGroup(t *testing.T) {

@@ -205,7 +205,7 @@ func TestRename(t *testing.T) {
 	page(t, "systemctl stop spambloom\ncd ", "/var/lib/spambloom", state)
 	m.Configure(t, `name = "mx1"`, `name = "mx9"`)
 	out := page(t, "runuser -u spambloom -- spambloomd --repair", "--data /var/lib/spambloom", "-c "+filepath.Join(m.Dir, "spambloom.toml")+" --data "+state)
-	if !strings.Contains(out, "restored from the ledger: 4 reports that stand, ") {
+	if !strings.Contains(out, "restored from the ledger: 4 reports, ") {
 		t.Errorf("%s", out)
 	}
 	m.Start()

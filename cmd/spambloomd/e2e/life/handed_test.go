@@ -22,7 +22,7 @@ func TestRemoteSocketOfSystemd(t *testing.T) {
 	cmd.Env = append(os.Environ(), "LISTEN_FDS=1", "LISTEN_FDNAMES=remote")
 	cmd.ExtraFiles = []*os.File{handed}
 	out, _ := cmd.CombinedOutput()
-	if code := cmd.ProcessState.ExitCode(); code != 78 || !strings.Contains(string(out), "control.remote: is empty, but systemd hands over a socket named remote") {
+	if code := cmd.ProcessState.ExitCode(); code != 78 || !strings.Contains(string(out), "control.remote: is empty, but systemd passes a socket named remote") {
 		t.Errorf("exit code %d, want 78\n%s", code, out)
 	}
 }
@@ -35,7 +35,7 @@ func TestListenersHandedOver(t *testing.T) {
 	addr, handed := handOver(t, "tcp", "127.0.0.1:0")
 	const policy = "[[policy]]\nname = \"p\"\nlisteners = [\"mx\"]\nclean = \"accept\"\n"
 	conf := harness.Write(t, filepath.Join(dir, "spambloom.toml"), strings.Replace(policy, "mx", "inet:8899@127.0.0.1", 1))
-	const want = `:3: policy.listeners: "inet:8899@127.0.0.1" is no name of a milter's socket from systemd; allowed: ["mx"]`
+	const want = `:3: policy.listeners: "inet:8899@127.0.0.1" is not a name of a milter's socket from systemd; allowed: ["mx"]`
 
 	command := func() *exec.Cmd {
 		cmd := exec.Command("sh", "-c", `LISTEN_PID=$$ exec "$0" "$@"`, harness.Program(t, "spambloomd"), "--http", "", "--data", filepath.Join(dir, "state"), "-c", conf)
@@ -120,7 +120,7 @@ func TestReloadReachesAllParts(t *testing.T) {
 	s.Configure(t, `name = "one"`, `name = "two"`)
 	s.Configure(t, "threshold = 50", "threshold = 2")
 	s.Configure(t, "[log]\n", "[log]\nlevel = \"warn\"\n")
-	s.Reload(t, `"changed keys that need a restart","keys":["site.name"]`)
+	s.Reload(t, `"changed keys need a restart","keys":["site.name"]`)
 	check("bulk")
 	send()
 	s.Configure(t, "level = \"warn\"", "level = \"info\"")

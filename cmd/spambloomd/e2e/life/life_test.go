@@ -106,7 +106,7 @@ func TestSocketsOfNoUse(t *testing.T) {
 		datagram    bool
 	}{
 		{"control:control", `sockets from systemd: two are named "control"`, false},
-		{"control:remote", `control.remote: is empty, but systemd hands over a socket named remote`, false},
+		{"control:remote", `control.remote: is empty, but systemd passes a socket named remote`, false},
 		{"control:mx", `sockets from systemd: "mx" is not a listening stream socket`, true},
 	} {
 		_, one := handOver(t, "tcp", "127.0.0.1:0")
@@ -163,7 +163,7 @@ func TestNotices(t *testing.T) {
 	s.Configure(t, "threshold = 50", "threshold = 0")
 	s.Reload(t, `"not reloaded`)
 	expectNotice(t, notify, "RELOADING=1")
-	expectStatus(t, expectNotice(t, notify, "READY=1"), "STATUS=Judging mail with the configuration of before: the new one is wrong, see the log")
+	expectStatus(t, expectNotice(t, notify, "READY=1"), "STATUS=Running with the previous configuration; the new one is invalid (see the log)")
 
 	m, err := harness.DialMilter("tcp", s.Milter, "192.0.2.1")
 	if err != nil {
@@ -343,7 +343,7 @@ func TestGrace(t *testing.T) {
 	if _, _, err := m.End(); err == nil {
 		t.Error("an answer after the end of the grace")
 	}
-	if !strings.Contains(s.Log(), `"cut off at the stop","server":"milter"`) {
+	if !strings.Contains(s.Log(), `"connections cut off at shutdown","server":"milter"`) {
 		t.Errorf("the log does not say that a message was cut:\n%s", s.Log())
 	}
 }

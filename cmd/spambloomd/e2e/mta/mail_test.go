@@ -127,14 +127,14 @@ func TestReload(t *testing.T) {
 	for _, want := range []string{
 		`spambloom.toml:19: actions.spam: \"delete\" is not one of the choices`,
 		`"changed":["actions.spam","bulk.threshold"]`,
-		`"changed keys that need a restart","keys":["bulk.keep"]`,
+		`"changed keys need a restart","keys":["bulk.keep"]`,
 	} {
 		if !strings.Contains(s.Log(), want) {
 			t.Errorf("the log lacks %s:\n%s", want, s.Log())
 		}
 	}
 	s.Configure(t, "threshold = 60", "threshold = 70")
-	s.Reload(t, `"changed keys that need a restart","keys":["bulk.keep"]`) // still, until there is one
+	s.Reload(t, `"changed keys need a restart","keys":["bulk.keep"]`) // still, until there is one
 	transaction := p.Begin()
 	transaction.Write(harness.Message(body))
 	var refusal *smtp.SMTPError

@@ -189,9 +189,9 @@ func TestPolicyReload(t *testing.T) {
 	// Of a listener that comes with the next start a rule would be without effect until then.
 	const first, other = `listen = ["inet:0@127.0.0.1"]`, "inet:0@localhost"
 	s.Configure(t, first, fmt.Sprintf("listen = [%q]", other))
-	s.Reload(t, `"changed keys that need a restart","keys":["milter.listen"]`)
+	s.Reload(t, `"changed keys need a restart","keys":["milter.listen"]`)
 	s.Configure(t, "[[allow]]", fmt.Sprintf("[[policy]]\nname = \"q\"\nlisteners = [%q]\nspam = \"tag\"\n[[allow]]", other))
-	s.Reload(t, `: policy.listeners: \"`+other+`\" is no address of milter.listen; allowed: [\"inet:0@127.0.0.1\"]; others take a restart"`)
+	s.Reload(t, `: policy.listeners: \"`+other+`\" is not an address of milter.listen; allowed: [\"inet:0@127.0.0.1\"]; other listeners need a restart"`)
 }
 
 // verifier is a milter that stands for OpenDKIM: it has found a good signature where the

@@ -33,7 +33,7 @@ func TestWhiteclntReload(t *testing.T) {
 	expect("allowed; reason=allow:whiteclnt;")
 	harness.Write(t, file, "ok env_From other@example.org\nmany ip 203.0.113.8\n")
 	s.Reload(t, `"reloaded","changed":["milter.whiteclnt"]`)
-	if !strings.Contains(s.Log(), `"not taken over from milter.whiteclnt","error":"`+file+":2: ") {
+	if !strings.Contains(s.Log(), `"line of milter.whiteclnt skipped","error":"`+file+":2: ") {
 		t.Error(s.Log())
 	}
 	expect("clean;")
