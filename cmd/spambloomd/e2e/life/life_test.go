@@ -307,7 +307,7 @@ func TestMilterSocket(t *testing.T) {
 		t.Errorf("the socket outlives the daemon: %v", err)
 	}
 	harness.Write(t, path, "precious")
-	expectRefusal(t, other, "a file is there that is no socket")
+	expectRefusal(t, other, "the file exists and is not a socket")
 	if text, err := os.ReadFile(path); err != nil || string(text) != "precious" {
 		t.Errorf("%q, %v", text, err)
 	}
