@@ -88,7 +88,7 @@ func hint(err error) string {
 	case errors.As(err, &damage), errors.Is(err, ledger.ErrDamaged), errors.Is(err, errDamagedKey):
 		return "run spambloomd --repair, with the daemon's flags and as its user: it restores data from journal and ledger, and reports what is lost"
 	case errors.Is(err, ledger.ErrVersion):
-		return "run the version of spambloomd that wrote reports.db, because --repair does not change it; or move the file away and run --repair: listed messages stay listed, but their reporters are lost"
+		return "run the version of spambloomd that made reports.db, because --repair does not change it; or move the file away and run --repair: listed messages stay listed, but their reporters are lost"
 	case errors.Is(err, syscall.EADDRINUSE):
 		return "choose another address with --listen, --control or --http, or in the configuration"
 	case errors.As(err, &f) && f.code == exUsage:
