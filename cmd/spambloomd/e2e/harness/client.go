@@ -7,7 +7,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Client asks through the control socket. It connects anew after a restart.
+// Client uses the control socket. It reconnects after a restart.
 func (s *Site) Client() *reporting.Client {
 	s.T.Helper()
 	if s.Reporter != nil {
@@ -22,7 +22,7 @@ func (s *Site) Client() *reporting.Client {
 	return c
 }
 
-// Check asks the daemon through the control socket, without a process.
+// Check checks a message through the control socket, without a process.
 func (s *Site) Check(t testing.TB, body string) reporting.Answer {
 	t.Helper()
 	answer, err := s.Client().Check(t.Context(), reporting.NewRequest(signature.Compute(signature.Parse([]byte(Message(body))))))
@@ -32,12 +32,12 @@ func (s *Site) Check(t testing.TB, body string) reporting.Answer {
 	return answer
 }
 
-// Request is a message's signatures as the command would send them.
+// Request returns a message's signatures as the command would send them.
 func Request(body string) reporting.Request {
 	return reporting.NewRequest(signature.Compute(signature.Parse([]byte(Message(body)))))
 }
 
-// ExpectListed asks for each message.
+// ExpectListed checks each message.
 func ExpectListed(t testing.TB, s *Site, reported []reporting.Request) {
 	t.Helper()
 	client := s.Client()

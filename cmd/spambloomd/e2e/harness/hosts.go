@@ -12,8 +12,8 @@ import (
 	"github.com/spambloom/spambloom/reporting"
 )
 
-// Spread reports one message at a site and returns how long it took until each of
-// the others called it spam.
+// Spread reports one message at a site and returns how long it took until each other site
+// judged it spam.
 func Spread(t testing.TB, from *reporting.Client, others []*reporting.Client, r reporting.Request) (took []time.Duration) {
 	t.Helper()
 	begin := time.Now()
@@ -45,7 +45,7 @@ func Spread(t testing.TB, from *reporting.Client, others []*reporting.Client, r 
 	return took
 }
 
-// Quantiles names the middle and the worst of what was measured.
+// Quantiles formats the median and the maximum of measurements.
 func Quantiles(took []time.Duration) string {
 	slices.Sort(took)
 	at := func(q float64) time.Duration {

@@ -12,8 +12,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// A socket for other machines that systemd hands over is not served before the
-// configuration says whom to let in.
+// A socket for other machines passed by systemd is not served unless the configuration
+// defines the access.
 func TestRemoteSocketOfSystemd(t *testing.T) {
 	t.Parallel()
 	dir := testenv.Dir(t)
@@ -27,8 +27,8 @@ func TestRemoteSocketOfSystemd(t *testing.T) {
 	}
 }
 
-// A policy for a listener that systemd does not hand over would be without effect: that
-// is an error of the start, and on SIGHUP the rules of before stay.
+// A policy for a listener that systemd does not pass would have no effect. It is an error
+// at the start; on SIGHUP the previous rules stay.
 func TestListenersHandedOver(t *testing.T) {
 	t.Parallel()
 	dir := testenv.Dir(t)
@@ -59,7 +59,7 @@ func TestListenersHandedOver(t *testing.T) {
 	if err := harness.StartChild(cmd); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }) // both fail after a good end
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }) // both fail after a normal end
 	logged := func(text string) func() bool {
 		return func() bool {
 			all, err := os.ReadFile(log.Name())
@@ -77,7 +77,7 @@ func TestListenersHandedOver(t *testing.T) {
 	}
 	testenv.Eventually(t, "refused", logged(want))
 	if reason, verdict := harness.DialWire(t, addr).Send(harness.LetterTo(harness.Text(), "you@example.org")); verdict != "" {
-		t.Errorf("%q %q: the policy of before is to accept", reason, verdict)
+		t.Errorf("%q %q: the previous policy must accept", reason, verdict)
 	}
 	harness.Write(t, conf, policy+"bulk = \"accept\"\n")
 	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
@@ -92,8 +92,8 @@ func TestListenersHandedOver(t *testing.T) {
 	}
 }
 
-// A reload reaches the log and the answers to the command, too; what takes a restart,
-// such as the site's name in the header, does not come half.
+// A reload also affects the log and the answers to the command. Settings that need a
+// restart, such as the site's name in the header, do not change partly.
 func TestReloadReachesAllParts(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()

@@ -16,8 +16,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// as runs the command spambloom against this daemon, as another user and with an
-// environment of its own.
+// as runs the command spambloom for this daemon, as another user and with its own
+// environment.
 func as(s *harness.Site, user *syscall.Credential, env []string, args ...string) harness.Result {
 	s.T.Helper()
 	ctx, cancel := context.WithTimeout(s.T.Context(), testenv.Patience)
@@ -36,8 +36,8 @@ func as(s *harness.Site, user *syscall.Credential, env []string, args ...string)
 	return harness.Result{Code: cmd.ProcessState.ExitCode(), Stdout: stdout.String(), Stderr: stderr.String()}
 }
 
-// Members of the group report in their own name only, others not at all; who becomes a
-// delegate speaks for others after a SIGHUP, and administrates nothing.
+// Members of the group report only in their own name, other users not at all. A new
+// delegate reports for others after a SIGHUP, and cannot administrate.
 func TestOtherUsers(t *testing.T) {
 	t.Parallel()
 	testenv.Root(t)
@@ -64,7 +64,7 @@ func TestOtherUsers(t *testing.T) {
 		t.Errorf("the log lacks the reporter:\n%s", s.Log())
 	}
 	expect(stranger, 77, "permission denied", "check", mail)
-	// A socket with the mode that systemd gives it lets everybody in.
+	// A socket with the mode set by systemd gives access to all users.
 	if err := os.Chmod(strings.TrimPrefix(s.Control, "unix:"), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -84,8 +84,8 @@ func TestOtherUsers(t *testing.T) {
 	}
 }
 
-// A mail store on another machine reports with its token; once its line is taken out of
-// the file, and the daemon told, it is out.
+// A mail store on another machine reports with its token. Once its line is removed from the
+// file and the daemon reloaded, it has no access.
 func TestMailStoreElsewhere(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
@@ -116,7 +116,7 @@ func TestMailStoreElsewhere(t *testing.T) {
 	}
 
 	harness.Write(t, tokens, "store1 "+token+"\n")
-	s.Reload(t, "line 1: holds a token") // and what was read before stays
+	s.Reload(t, "line 1: holds a token") // the previous tokens stay
 	far(0, "", "check", mail)
 	harness.Write(t, tokens, "# nobody\n")
 	s.Reload(t, `"reloaded"`)

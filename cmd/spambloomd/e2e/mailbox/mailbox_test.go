@@ -14,11 +14,11 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// What contrib/mailbox.md has beside Dovecot's Junk folder: each line is run with
-// the program that it is for.
+// The parts of contrib/mailbox.md besides Dovecot's Junk folder: each line is run with its
+// program.
 
-// shellUser prepares a home, and an environment in which the command is found and
-// finds the daemon.
+// shellUser prepares a home, and an environment in which the command is found and finds the
+// daemon.
 func shellUser(t *testing.T, s *harness.Site) (home string, env []string) {
 	t.Helper()
 	home = testenv.Dir(t)
@@ -46,7 +46,7 @@ func loginName(t *testing.T) string {
 	return u.Username
 }
 
-// unixMail is a message as it stands in a file: with the line ends of Unix.
+// unixMail is a message with the line ends of Unix.
 func unixMail(body string) string { return strings.ReplaceAll(harness.Message(body), "\r\n", "\n") }
 
 func TestMutt(t *testing.T) {
@@ -101,8 +101,8 @@ func TestProcmail(t *testing.T) {
 	}
 }
 
-// The lines for Roundcube are run as its plugin does it: quoted values take the
-// places of %u and %f, and a shell runs them.
+// The lines for Roundcube are run as by its plugin: quoted values replace %u and %f, and a
+// shell runs them.
 func TestRoundcubeLines(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
@@ -133,14 +133,14 @@ func TestDovecotTrap(t *testing.T) {
 	if r := harness.Execute(t, "", "sievec", "-c", d.Conf(), script); r.Code != 0 {
 		t.Fatalf("sievec: %+v", r)
 	}
-	d.Login(anna).Put("INBOX", harness.Message(harness.Text())) // with it her home comes into being
+	d.Login(anna).Put("INBOX", harness.Message(harness.Text())) // this creates her home
 	d.Deliver(anna, "keep;", harness.Message(harness.Text()), "-a", anna)
 	h.expect("mail to a person")
 	d.Deliver(anna, "keep;", harness.Message(harness.Text()), "-a", "trap@example.org")
 	h.expect("mail to the trap", "report trap")
 }
 
-// Where users have mailboxes of their own uid, each speaks for themselves.
+// Users whose mailboxes have their own uid report for themselves.
 func TestDovecotSystemUsers(t *testing.T) {
 	t.Parallel()
 	s := newMailSite(t)
@@ -152,7 +152,7 @@ func TestDovecotSystemUsers(t *testing.T) {
 	}
 	service := string(conf[strings.Index(string(conf), "service spambloom-imap {"):])
 	d := harness.NewDovecot(t, s, "  sieve_pipe_socket_dir = .\n", "", service, harness.PageBlock(t, "mailbox.md", "plugin {\n  sieve_pipe_bin_dir"),
-		"vsz_limit = 4G", "vsz_limit = 0") // the race detector takes them all
+		"vsz_limit = 4G", "vsz_limit = 0") // the race detector needs it all
 	d.Start()
 	wrapper := filepath.Join(d.Dir, "lib/spambloom-imap")
 	script, err := os.ReadFile(wrapper)
@@ -163,7 +163,7 @@ func TestDovecotSystemUsers(t *testing.T) {
 	h := &heard{s: s}
 	for _, test := range []struct{ login, want string }{
 		{harness.MailOwner, "report " + harness.MailOwner},
-		{anna, ""}, // another one's name
+		{anna, ""}, // another user's name
 	} {
 		c := d.Login(test.login)
 		c.Put("INBOX", harness.Message(harness.Text()))

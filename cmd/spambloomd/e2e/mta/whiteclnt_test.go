@@ -9,7 +9,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// The file is read again on SIGHUP, also where its path stays; a bad one changes nothing.
+// The file is read again on SIGHUP even if its path is unchanged; an invalid one has no
+// effect.
 func TestWhiteclntReload(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
