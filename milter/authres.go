@@ -121,7 +121,7 @@ func cutAuthservID(value string) (id, rest string, ok bool) {
 //
 // It accepts less than the RFC allows, and nothing that OpenDKIM 2.11.0 does not
 // understand: OpenDKIM removes forged fields, but leaves a field that it cannot parse.
-// Therefore property types are its four, in lower case; a reason stands before them; values
+// Therefore property types are its four, in lower case; a reason precedes them; values
 // contain only single dots and equal signs, and not at either end; a comment is separated
 // from words; and a field does not exceed OpenDKIM's buffers.
 func parseResults(s string) (results []result, ok bool) {

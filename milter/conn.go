@@ -294,7 +294,7 @@ func (c *conn) flush() error {
 	return c.sendErr
 }
 
-// progress tells the MTA that the answer to the end of message takes longer
+// progress notifies the MTA that the answer to the end of message takes longer
 // (SMFIR_PROGRESS). The MTA then restarts its timeout.
 func (c *conn) progress() {
 	c.out = appendPacket(c.out, codeProgress)

@@ -26,7 +26,7 @@ func oneProcessor(t *testing.T) {
 	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
 }
 
-// attacker is a connection of an SMTP client whose message stands before its end.
+// attacker is a connection of an SMTP client with its message sent up to its end.
 func attacker(t *testing.T, b *bench, client, sender string, body string) *wire {
 	t.Helper()
 	w := dialWire(t, b.addr, offerAll&^gomilter.OptSkip)

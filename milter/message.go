@@ -71,7 +71,7 @@ func (e *envelope) audience() []string {
 }
 
 // macros are the MTA's macros used here. MTAs send a packet of them before each stage.
-// Postfix knows the queue id only after the first recipient; Sendmail sends it only at
+// Postfix has the queue id only after the first recipient; Sendmail sends it only at
 // MAIL. Therefore the macros of all stages are merged.
 type macros struct {
 	queueID string // i

@@ -102,7 +102,7 @@ func BenchmarkLatency(b *testing.B) {
 // weeks: 1,000,000 reported and 20,000,000 counted messages. The preparation takes some
 // minutes.
 func BenchmarkNewSiteJoins(b *testing.B) {
-	for name, k := range map[string]knowledge{
+	for name, k := range map[string]dataset{
 		"days":  {sites: 10, reports: 1000, counted: 20_000},
 		"weeks": {sites: 10, reports: 100_000, counted: 2_000_000},
 	} {

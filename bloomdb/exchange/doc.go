@@ -8,7 +8,7 @@
 //
 // Redis pub/sub loses messages whenever a connection breaks, so it only carries news
 // quickly. The authoritative record is one stream per site with entry ids EPOCH-SEQ, so
-// that Redis itself refuses duplicate and misordered entries. Beside it stands the site's
+// that Redis itself refuses duplicate and misordered entries. Beside it is the site's
 // snapshot, for sites that missed entries of the stream.
 //
 //	bloomdb.NextDelta   -> publisher -> one script: XADD to the own stream,

@@ -53,8 +53,8 @@ func TestAttackerWithoutKey(t *testing.T) {
 	}
 	quiet.settle()
 	for i, s := range disturbed.sites {
-		want := quiet.knowledge(i)
-		for j, got := range disturbed.knowledge(i) {
+		want := quiet.verdicts(i)
+		for j, got := range disturbed.verdicts(i) {
 			if got != want[j] {
 				t.Errorf("%s knows %s, and undisturbed %s", s.db.Status().Site, got, want[j])
 			}
@@ -126,8 +126,8 @@ func (f *federation) round() {
 	f.rounds++
 }
 
-// knowledge returns a site's verdict on every message of the rounds.
-func (f *federation) knowledge(i int) (all []string) {
+// verdicts returns a site's verdict on every message of the rounds.
+func (f *federation) verdicts(i int) (all []string) {
 	for n := range f.rounds {
 		for of := range f.sites {
 			e := f.sites[i].db.Judge(mail("%d of %d", n, of))

@@ -12,14 +12,14 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// knowledge is the data of the ten sites of a federation, each with a tenth of it.
-type knowledge struct {
+// dataset is the data of the ten sites of a federation, each with a tenth of it.
+type dataset struct {
 	sites            int
 	reports, counted int // of each site
 }
 
 // options returns the options of a member of such a federation.
-func (k knowledge) options(dir, name string) bloomdb.Options {
+func (k dataset) options(dir, name string) bloomdb.Options {
 	o := siteOptions(dir, name)
 	o.Reports.Capacity = int64(max(10_000, 5*k.sites*k.reports)) // all fit into one of five generations
 	o.Counts.Capacity = int64(max(10_000, k.counted))
@@ -28,7 +28,7 @@ func (k knowledge) options(dir, name string) bloomdb.Options {
 
 // publish starts one site, adds its part of the data, and stops it once all of that is in
 // Redis, with a snapshot. The heartbeat that announces the last delta may be missing.
-func (k knowledge) publish(t testing.TB, url string, number int) {
+func (k dataset) publish(t testing.TB, url string, number int) {
 	t.Helper()
 	name := fmt.Sprintf("site%d", number)
 	db, err := bloomdb.Open(k.options(t.TempDir(), name))
@@ -50,7 +50,7 @@ func (k knowledge) publish(t testing.TB, url string, number int) {
 }
 
 // fill adds a site's part of the data.
-func (k knowledge) fill(t testing.TB, db *bloomdb.DB, name string) {
+func (k dataset) fill(t testing.TB, db *bloomdb.DB, name string) {
 	t.Helper()
 	const users = 64 // they share the disk's syncs
 	var filling sync.WaitGroup
@@ -137,7 +137,7 @@ func TestLagCountsWhatNoHeartbeatAnnounced(t *testing.T) {
 // A site that joins a federation receives the data of weeks within moments: from the sites'
 // snapshots, and from the later deltas in their streams.
 func TestNewSiteJoins(t *testing.T) {
-	k := knowledge{sites: 10, reports: 50, counted: 3000}
+	k := dataset{sites: 10, reports: 50, counted: 3000}
 	url := startRedis(t).url()
 	for i := range k.sites {
 		k.publish(t, url, i)
@@ -146,10 +146,10 @@ func TestNewSiteJoins(t *testing.T) {
 }
 
 // join makes a new site join, and checks its data once it is level.
-func (k knowledge) join(t testing.TB, url string) *site {
+func (k dataset) join(t testing.TB, url string) *site {
 	t.Helper()
 	late := joinSite(t, k.options(t.TempDir(), "late"), url, Options{})
-	testenv.Eventually(t, "the new site is level", func() bool { return late.knows(k.sites) })
+	testenv.Eventually(t, "the new site is level", func() bool { return late.isLevelWith(k.sites) })
 	for i := range k.sites {
 		name := fmt.Sprintf("site%d", i)
 		for j := 0; j < k.reports; j += 1 + k.reports/50 {
@@ -166,8 +166,8 @@ func (k knowledge) join(t testing.TB, url string) *site {
 	return late
 }
 
-// knows reports whether a site is level with that many others.
-func (s *site) knows(others int) bool {
+// isLevelWith reports whether a site is level with that many others.
+func (s *site) isLevelWith(others int) bool {
 	sites := s.x.Status().Sites
 	for _, o := range sites {
 		if o.Lag > 0 || o.Loading != nil || o.Applied == (Position{}) || s.db.Wanting(o.Site) {

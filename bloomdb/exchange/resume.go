@@ -52,7 +52,7 @@ func (p *publisher) resume(ctx context.Context) error {
 var errForeign = errors.New("last entry of the stream was not written by this site")
 
 // recognise returns the head of the stream's last record if this site made it. The head is
-// zero if only the database knows the end: the stream was emptied, or the signing key was
+// zero if only the database records the end: the stream was emptied, or the signing key was
 // changed. Errors: bloomdb.ErrUnsigned, with the head, if another daemon of this name made
 // the record; errForeign.
 func (p *publisher) recognise(end streamEnd) (bloomdb.Head, error) {

@@ -64,8 +64,8 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 
-	level, people := new(slog.LevelVar), new(pseudonyms)
-	log := s.logger(stderr, level, people)
+	level, names := new(slog.LevelVar), new(pseudonyms)
+	log := s.logger(stderr, level, names)
 	log.LogAttrs(ctx, slog.LevelInfo, "config", append(s.Effective(),
 		slog.String("file", s.file), slog.String("state", s.data), slog.String("site", s.site), slog.String("version", version.String()))...)
 
@@ -76,7 +76,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, state.close()) }()
-	people.setKey(state.options.SigningKey.Seed())
+	names.setKey(state.options.SigningKey.Seed())
 	s.warnOfWhiteclnt(log)
 	sockets, err := listen(s, log)
 	if err != nil {
@@ -85,7 +85,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	defer sockets.close()
 
 	d := &server{
-		started: s, current: s, level: level, pseudonyms: people, log: log, systemd: systemd, listeners: sockets.names(),
+		started: s, current: s, level: level, pseudonyms: names, log: log, systemd: systemd, listeners: sockets.names(),
 		db: state.db, desk: reporting.NewDesk(state.db, state.reports, s.deskOptions(log)),
 	}
 	if err := d.assemble(sockets); err != nil {
@@ -326,7 +326,7 @@ func (d *server) reload() error {
 	d.milter.Reload(s.milterOptions(d.started.site, d.log))
 	d.reloadTraps(s)
 	d.level.Set(s.logLevel())
-	d.pseudonyms.on.Store(s.Log.Privacy)
+	d.pseudonyms.isOn.Store(s.Log.Privacy)
 	d.current = s
 	d.log.Info("reloaded", "changed", live)
 	if len(restart) > 0 {

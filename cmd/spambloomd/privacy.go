@@ -19,7 +19,7 @@ import (
 // a key of this site, so that nobody else can look up the address. The zero value has no
 // key yet. It is safe for concurrent use.
 type pseudonyms struct {
-	on    atomic.Bool
+	isOn  atomic.Bool
 	keyed atomic.Pointer[signature.Keyed]
 }
 
@@ -211,7 +211,7 @@ func (h *discreetHandler) Enabled(ctx context.Context, level slog.Level) bool {
 }
 
 func (h *discreetHandler) Handle(ctx context.Context, r slog.Record) error {
-	if !h.pseudonyms.on.Load() {
+	if !h.pseudonyms.isOn.Load() {
 		return h.open.Handle(ctx, r)
 	}
 	attrs := make([]slog.Attr, 0, r.NumAttrs())

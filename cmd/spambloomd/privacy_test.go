@@ -21,7 +21,7 @@ import (
 // discreet returns pseudonyms in use, with a key of that byte.
 func discreet(key byte) *pseudonyms {
 	p := new(pseudonyms)
-	p.on.Store(true)
+	p.isOn.Store(true)
 	p.setKey(bytes.Repeat([]byte{key}, 32))
 	return p
 }
@@ -137,7 +137,7 @@ func TestDiscreetLines(t *testing.T) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
 
-	p.on.Store(false) // as at a reload: also for attributes added by With before
+	p.isOn.Store(false) // as at a reload: also for attributes added by With before
 	log.Info("x", "client", "192.0.2.7")
 	if got, want := line(), map[string]any{"level": "INFO", "msg": "x", "federation": "ab12", "reporter": "anna", "trap": "t@example.org", "client": "192.0.2.7"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
@@ -175,7 +175,7 @@ func BenchmarkDiscreetLine(b *testing.B) {
 	for name, on := range map[string]bool{"open": false, "discreet": true} {
 		b.Run(name, func(b *testing.B) {
 			p := discreet(1)
-			p.on.Store(on)
+			p.isOn.Store(on)
 			log := slog.New(p.handler(slog.NewTextHandler(io.Discard, nil)))
 			to := []string{"alice@example.org", "bob@example.org"}
 			for b.Loop() {

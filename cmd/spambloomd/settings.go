@@ -254,14 +254,14 @@ func (s *settings) domainOptions() bloomdb.DomainOptions {
 }
 
 // logger writes lines to w. A reload can change its level and its use of pseudonyms.
-func (s *settings) logger(w io.Writer, level *slog.LevelVar, people *pseudonyms) *slog.Logger {
+func (s *settings) logger(w io.Writer, level *slog.LevelVar, names *pseudonyms) *slog.Logger {
 	level.Set(s.logLevel())
-	people.on.Store(s.Log.Privacy)
+	names.isOn.Store(s.Log.Privacy)
 	o := &slog.HandlerOptions{Level: level}
 	if s.Log.Format == "json" {
-		return slog.New(people.handler(slog.NewJSONHandler(w, o)))
+		return slog.New(names.handler(slog.NewJSONHandler(w, o)))
 	}
-	return slog.New(people.handler(slog.NewTextHandler(w, o)))
+	return slog.New(names.handler(slog.NewTextHandler(w, o)))
 }
 
 func (s *settings) logLevel() (level slog.Level) {

@@ -25,7 +25,7 @@ func TestASCII(t *testing.T) {
 		"STRAẞE.example":            "xn--strae-oqa.example",
 		"Ꭰ.example":                 "xn--58d.example",
 		"שלום.1.example":            "xn--9dbne9b.1.example",
-		"example\u2044.com":         "xn--example-7d7c.com", // no letter, but mapped by nobody
+		"example\u2044.com":         "xn--example-7d7c.com", // not a letter, but never mapped
 		"a..b":                      "a..b",
 		"xn--":                      "xn--",
 		"\x00 <>":                   "\x00 <>",

@@ -182,12 +182,12 @@ func (f *file) checkPolicies(tables []table) {
 				seen[c.name+" "+s] = t.lineOf(c.name)
 			}
 		}
-		f.says(t, p)
+		f.changesSomething(t, p)
 	}
 }
 
-// says checks that a policy changes something.
-func (f *file) says(t table, p Policy) {
+// changesSomething checks that a policy changes something.
+func (f *file) changesSomething(t table, p Policy) {
 	for name := range t.bad {
 		if t.bad[name] && !slices.Contains([]string{"name", "recipients", "domains", "listeners"}, name) {
 			return // a rejected key would change something

@@ -100,27 +100,27 @@ func TestMailStoreElsewhere(t *testing.T) {
 	s.Start()
 	address := s.ReadyField(t, "remote")
 	mail := harness.Write(t, filepath.Join(s.Dir, "mail.eml"), harness.Message(harness.Text()))
-	far := func(code int, stderr string, args ...string) {
+	remote := func(code int, stderr string, args ...string) {
 		t.Helper()
 		env := []string{"SPAMBLOOM_CONTROL=https://" + address, "SPAMBLOOM_CA=" + cert, "SPAMBLOOM_TOKEN=" + token}
 		if r := as(s, nil, env, args...); r.Code != code || !strings.Contains(r.Stderr, stderr) {
 			t.Errorf("%v: %+v; want %d with %q", args, r, code, stderr)
 		}
 	}
-	far(1, "", "check", mail)
-	far(0, "", "report", "--as", "anna@example.org", mail)
-	far(0, "", "check", mail)
-	far(77, "store1 may not do this", "never", mail)
+	remote(1, "", "check", mail)
+	remote(0, "", "report", "--as", "anna@example.org", mail)
+	remote(0, "", "check", mail)
+	remote(77, "store1 may not do this", "never", mail)
 	if !strings.Contains(s.Log(), `"reporter":"anna@example.org"`) || strings.Contains(s.Log(), token) {
 		t.Errorf("log:\n%s", s.Log())
 	}
 
 	harness.Write(t, tokens, "store1 "+token+"\n")
 	s.Reload(t, "line 1: holds a token") // the previous tokens stay
-	far(0, "", "check", mail)
+	remote(0, "", "check", mail)
 	harness.Write(t, tokens, "# nobody\n")
 	s.Reload(t, `"reloaded"`)
-	far(77, "the token is none of those that are let in", "check", mail)
+	remote(77, "the token is none of those that are let in", "check", mail)
 	if _, metrics := s.Get("/metrics"); !strings.Contains(metrics, "\nspambloom_remote_refused_total{reason=\"name\"} 1\n") {
 		t.Errorf("metrics lack the refused client:\n%s", metrics)
 	}

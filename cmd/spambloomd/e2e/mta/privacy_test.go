@@ -17,10 +17,10 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// content are words that occur only in messages; people are words that identify a person.
+// content are words that occur only in messages; identities are words that identify a person.
 var (
-	content = []string{"wordofthebody", "wordofthehtml", "wordofthesubject", "wordofthedisplay", "wordoftheheader", "wordofthefile", "wordofthegarbage", "wordofthereport"}
-	people  = []string{"alicesender", "bobrecipient", "carolheader", "davereporter", "messageidword", "203.0.113.77", "2001:db8:77::1", "198.51.100.9", "evilsender", "evilrecipient", "policyperson"}
+	content    = []string{"wordofthebody", "wordofthehtml", "wordofthesubject", "wordofthedisplay", "wordoftheheader", "wordofthefile", "wordofthegarbage", "wordofthereport"}
+	identities = []string{"alicesender", "bobrecipient", "carolheader", "davereporter", "messageidword", "203.0.113.77", "2001:db8:77::1", "198.51.100.9", "evilsender", "evilrecipient", "policyperson"}
 )
 
 func privateLetter() harness.Letter {
@@ -156,7 +156,7 @@ func expectDiscreet(t *testing.T, log, format string, privacy bool, messages int
 			t.Errorf("%q is in the log", word)
 		}
 	}
-	for _, word := range people {
+	for _, word := range identities {
 		switch found := strings.Contains(strings.ToLower(log), word); {
 		case found && privacy:
 			t.Errorf("%q is in the log", word)
