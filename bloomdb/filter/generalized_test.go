@@ -321,8 +321,8 @@ func TestGeneralizedOfRefuses(t *testing.T) {
 		ones []Cell
 		want string
 	}{
-		{[]Cell{{Pos: 64, Value: 1}}, "bit 64 is set of m=64 k0=1 k1=1"},
-		{[]Cell{{Pos: 70, Value: 1}, {Pos: 3, Value: 1}}, "not in order"},
+		{[]Cell{{Pos: 64, Value: 1}}, "bit 64 is set, beyond m=64 k0=1 k1=1"},
+		{[]Cell{{Pos: 70, Value: 1}, {Pos: 3, Value: 1}}, "not ascending"},
 	} {
 		if _, err := GeneralizedOf(shape, tc.ones, 0); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%v: %v, want %q", tc.ones, err, tc.want)
