@@ -94,7 +94,7 @@ func (l *logTail) line(text string) {
 			l.twice = append(l.twice, line.QueueID)
 		}
 		l.message[line.QueueID] = line.MessageLine
-	case line.Msg == "reloaded", strings.HasPrefix(line.Msg, "not reloaded"):
+	case line.Msg == "reloaded", strings.HasPrefix(line.Msg, "reload failed"):
 		l.reloads[line.Msg]++
 	case line.Level == "ERROR":
 		l.errors = append(l.errors, text)

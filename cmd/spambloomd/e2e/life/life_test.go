@@ -105,7 +105,7 @@ func TestSocketsOfNoUse(t *testing.T) {
 		names, want string
 		datagram    bool
 	}{
-		{"control:control", `sockets from systemd: two are named "control"`, false},
+		{"control:control", `sockets from systemd: two sockets are named "control"`, false},
 		{"control:remote", `control.remote: is empty, but systemd passes a socket named remote`, false},
 		{"control:mx", `sockets from systemd: "mx" is not a listening stream socket`, true},
 	} {
@@ -161,7 +161,7 @@ func TestNotices(t *testing.T) {
 	expectStatus(t, expectNotice(t, notify, "READY=1"), "STATUS=Judging mail")
 
 	s.Configure(t, "threshold = 50", "threshold = 0")
-	s.Reload(t, `"not reloaded`)
+	s.Reload(t, `"reload failed`)
 	expectNotice(t, notify, "RELOADING=1")
 	expectStatus(t, expectNotice(t, notify, "READY=1"), "STATUS=Running with the previous configuration; the new one is invalid (see the log)")
 

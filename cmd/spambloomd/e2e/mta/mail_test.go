@@ -118,7 +118,7 @@ func TestReload(t *testing.T) {
 		t.Fatalf("report: %+v", r)
 	}
 	s.Configure(t, "[log]", "[actions]\nspam = \"delete\"\n[log]")
-	s.Reload(t, `"not reloaded`)
+	s.Reload(t, `"reload failed`)
 	s.Configure(t, "delete", "reject")
 	s.Configure(t, "threshold = 50", "threshold = 60\nkeep = 3")
 	s.Reload(t, `"reloaded"`)

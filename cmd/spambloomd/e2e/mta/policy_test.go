@@ -167,7 +167,7 @@ func TestPolicyReload(t *testing.T) {
 	}
 	expect("allowed; reason=allow:desk;")
 	s.Configure(t, "abuse@example.org", "abuse@")
-	s.Reload(t, `"not reloaded`)
+	s.Reload(t, `"reload failed`)
 	if !regexp.MustCompile(`spambloom.toml:\d+: allow.recipients: \\"abuse@\\" is not a mail address`).MatchString(s.Log()) {
 		t.Error(s.Log())
 	}

@@ -123,7 +123,7 @@ func exercise(s *harness.Site, t *testing.T) (messages int) {
 		}
 	}
 	s.Configure(t, "[log]", "[[policy]]\nname = \"p\"\nrecipients = [\"policyperson @example.org\"]\n[log]")
-	s.Reload(t, "not reloaded")
+	s.Reload(t, "reload failed")
 	s.Configure(t, "policyperson @", "policyperson@")
 	s.Configure(t, `example.org"]`, "example.org\"]\nclean = \"accept\"")
 	s.Reload(t, "reloaded")

@@ -27,7 +27,7 @@ func TestWhiteclntReload(t *testing.T) {
 	expect("allowed; reason=allow:whiteclnt;")
 	s.Reload(t, `"reloaded","changed":null`)
 	harness.Write(t, file, "ok env_From other@example.org\nok nonsense x\n")
-	s.Reload(t, `"not reloaded`)
+	s.Reload(t, `"reload failed`)
 	if !strings.Contains(s.Log(), file+":2: ") {
 		t.Error(s.Log())
 	}
