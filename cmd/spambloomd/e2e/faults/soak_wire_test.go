@@ -124,7 +124,7 @@ func (s soakStep) due(agreed gomilter.OptProtocol) bool {
 	return !s.never && (s.silent == 0 || agreed&s.silent == 0)
 }
 
-// steps returns the beginning of a session of an SMTP client.
+// soakGreeting returns the beginning of a session of an SMTP client.
 func soakGreeting(client string) []soakStep {
 	macros := soakStep{code: gomilter.CodeMacro, packet: harness.MilterPacket(byte(gomilter.CodeMacro), "Cj\x00mx.example\x00{daemon_name}\x00soak\x00"), never: true}
 	return []soakStep{macros,

@@ -124,8 +124,8 @@ func (m *moved) stop() {
 	}
 }
 
-// heardBy reports a message and waits until another site has received it.
-func (m *moved) heardBy(other *harness.Site, what string) string {
+// expectReceived reports a message and waits until another site has received it.
+func (m *moved) expectReceived(other *harness.Site, what string) string {
 	m.T.Helper()
 	file := harness.Write(m.T, filepath.Join(m.Dir, what+".eml"), harness.Message(harness.Text()))
 	m.must("report", "--as", "anna", file)
@@ -139,13 +139,13 @@ func (m *moved) heardBy(other *harness.Site, what string) string {
 func TestRestoreYesterday(t *testing.T) {
 	t.Parallel()
 	m, other := newMoved(t)
-	m.heardBy(other, "before")
+	m.expectReceived(other, "before")
 	want := m.state()
 	tar := filepath.Join(m.Dir, "site.tar")
 	if out := m.must("backup", tar); !strings.Contains(out, ", reports: 7, reporters: 4\nnot in it: [\""+m.key+"\"]\n") {
 		t.Errorf("%s", out)
 	}
-	since := m.heardBy(other, "since")
+	since := m.expectReceived(other, "since")
 	m.stop()
 	state := filepath.Join(m.Dir, "state")
 	out := page(t, "systemctl stop spambloom\nmv ", "/var/lib/spambloom", state, "/var/backups/spambloom.tar", tar,
@@ -158,7 +158,7 @@ func TestRestoreYesterday(t *testing.T) {
 	if r := m.CLI("check", since); r.Code != 1 {
 		t.Errorf("later reports: %+v", r)
 	}
-	m.heardBy(other, "after")
+	m.expectReceived(other, "after")
 	if r := other.CLI("check", since); r.Code != 0 {
 		t.Errorf("the other site lost later reports: %+v", r)
 	}
@@ -175,7 +175,7 @@ func TestRestoreYesterday(t *testing.T) {
 	}
 	m.Start()
 	m.wantState("restored again", want)
-	m.heardBy(other, "once more")
+	m.expectReceived(other, "once more")
 }
 
 // A site moves to another machine with its folder, as described on the page, and keeps its
@@ -183,7 +183,7 @@ func TestRestoreYesterday(t *testing.T) {
 func TestMove(t *testing.T) {
 	t.Parallel()
 	m, other := newMoved(t)
-	m.heardBy(other, "before")
+	m.expectReceived(other, "before")
 	want := m.state()
 	m.stop()
 	to := harness.NewSite(t, "mx1", m.key, m.redis)
@@ -192,7 +192,7 @@ func TestMove(t *testing.T) {
 	here := &moved{Site: to, files: m.files}
 	here.Start()
 	here.wantState("moved", want)
-	here.heardBy(other, "after")
+	here.expectReceived(other, "after")
 }
 
 // A site is renamed as described on the page: its reports, reporters and never-list stay,
@@ -200,7 +200,7 @@ func TestMove(t *testing.T) {
 func TestRename(t *testing.T) {
 	t.Parallel()
 	m, other := newMoved(t)
-	before := m.heardBy(other, "before")
+	before := m.expectReceived(other, "before")
 	want := m.state()
 	m.stop()
 	state := filepath.Join(m.Dir, "state")
@@ -212,7 +212,7 @@ func TestRename(t *testing.T) {
 	}
 	m.Start()
 	m.wantState("renamed", want)
-	m.heardBy(other, "after")
+	m.expectReceived(other, "after")
 	if r := other.CLI("drop", "--yes", "mx1"); r.Code != 0 {
 		t.Fatalf("%+v", r)
 	}

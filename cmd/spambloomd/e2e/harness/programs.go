@@ -204,7 +204,7 @@ func sharedPrograms(kind string) (dir string, unlock func() error, err error) {
 	return dir, lock.Unlock, lock.Lock()
 }
 
-// linkOrCopy links to to the file from, or copies it on another file system. The compiler
+// linkOrCopy makes a link to the file from, or a copy on another file system. The compiler
 // never writes into an existing program; it replaces it.
 func linkOrCopy(from, to string) error {
 	if os.Link(from, to) == nil {

@@ -86,7 +86,7 @@ func TestFeedbackAddress(t *testing.T) {
 	if err := h.forward("", "complaints@example.test", feedbackOn(harness.Message(spam))); err != nil {
 		t.Fatal(err)
 	}
-	h.heardOf("report feedback")
+	h.awaitReport("report feedback")
 	if got := h.s.Check(t, spam).Verdict; got != "spam" {
 		t.Errorf("the message complained about: %s", got)
 	}

@@ -30,14 +30,14 @@ func newMailSite(t *testing.T) *harness.Site {
 	return s
 }
 
-// words returns the daemon's log entries about reports and revocations since the last call:
-// one "VERB REPORTER" for each.
-type heard struct {
+// reportLog reads the daemon's log entries about reports and revocations since the last
+// call: one "VERB REPORTER" for each.
+type reportLog struct {
 	s    *harness.Site
 	seen int
 }
 
-func (h *heard) news() (words []string) {
+func (h *reportLog) news() (words []string) {
 	h.s.T.Helper()
 	log := h.s.Log()
 	fresh := log[h.seen:]
@@ -56,7 +56,7 @@ func (h *heard) news() (words []string) {
 
 // expect compares the news with the expected ones. The move is complete by then, so no more
 // can follow.
-func (h *heard) expect(after string, want ...string) {
+func (h *reportLog) expect(after string, want ...string) {
 	h.s.T.Helper()
 	if got := h.news(); !slices.Equal(got, want) {
 		h.s.T.Errorf("%s: %q, want %q", after, got, want)
@@ -68,7 +68,7 @@ func TestDovecotMoves(t *testing.T) {
 	t.Parallel()
 	s := newMailSite(t).Start()
 	d := harness.NewDovecot(t, s).Start()
-	h := &heard{s: s}
+	h := &reportLog{s: s}
 	c := d.Login(anna)
 	body := harness.Text()
 	c.Put("INBOX", harness.Message(body))
@@ -144,7 +144,7 @@ func TestDovecotDelivery(t *testing.T) {
 	t.Parallel()
 	s := newMailSite(t).Start()
 	d := harness.NewDovecot(t, s).Start()
-	h := &heard{s: s}
+	h := &reportLog{s: s}
 	c := d.Login(anna)
 	c.Put("INBOX", harness.Message(harness.Text())) // this creates her home
 	d.Deliver(anna, sieveRule(t), harness.Message(harness.Text(), "X-Spam-Flag: YES"))
@@ -177,7 +177,7 @@ func TestDovecotKeywords(t *testing.T) {
 	t.Parallel()
 	s := newMailSite(t).Start()
 	d := harness.NewDovecot(t, s, "#imapsieve_mailbox3", "imapsieve_mailbox3").Start()
-	h := &heard{s: s}
+	h := &reportLog{s: s}
 	c := d.Login(anna)
 	c.Put("INBOX", harness.Message(harness.Text()))
 	c.Do("SELECT INBOX")
@@ -281,7 +281,7 @@ func TestDovecotQueue(t *testing.T) {
 	t.Parallel()
 	s := newMailSite(t).Start()
 	d := harness.NewDovecot(t, s).Start()
-	h := &heard{s: s}
+	h := &reportLog{s: s}
 	c := d.Login(anna)
 	body := harness.Text()
 	c.Put("INBOX", harness.Message(body))
@@ -316,7 +316,7 @@ func TestDovecotManyMails(t *testing.T) {
 	t.Parallel()
 	s := newMailSite(t).Start()
 	d := harness.NewDovecot(t, s).Start()
-	h := &heard{s: s}
+	h := &reportLog{s: s}
 	c := d.Login(anna)
 	const mails = 20
 	c.Put("INBOX", harness.Message("too short\r\n"))

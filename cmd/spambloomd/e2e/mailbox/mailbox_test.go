@@ -54,7 +54,7 @@ func TestMutt(t *testing.T) {
 	testenv.Program(t, "mutt")
 	testenv.Program(t, "script") // gives it a terminal
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
-	h := &heard{s: s}
+	h := &reportLog{s: s}
 	home, env := shellUser(t, s)
 	bodies := []string{harness.Text(), harness.Text()}
 	var mbox strings.Builder
@@ -81,7 +81,7 @@ func TestProcmail(t *testing.T) {
 	t.Parallel()
 	testenv.Program(t, "procmail")
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
-	h := &heard{s: s}
+	h := &reportLog{s: s}
 	home, env := shellUser(t, s)
 	rc := harness.Write(t, filepath.Join(home, "procmailrc"), "MAILDIR="+home+"\nDEFAULT=inbox/\nSHELL=/bin/sh\n"+
 		"PATH="+filepath.Dir(harness.Program(t, "spambloom"))+":/usr/bin:/bin\nSPAMBLOOM_CONTROL="+s.Control+"\n"+
@@ -106,7 +106,7 @@ func TestProcmail(t *testing.T) {
 func TestRoundcubeLines(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
-	h := &heard{s: s}
+	h := &reportLog{s: s}
 	home, env := shellUser(t, s)
 	mail := harness.Write(t, filepath.Join(home, "rcmSALearn"), harness.Message(harness.Text()))
 	for line := range strings.Lines(harness.PageBlock(t, "mailbox.md", "$config['markasjunk")) {
@@ -124,7 +124,7 @@ func TestRoundcubeLines(t *testing.T) {
 func TestDovecotTrap(t *testing.T) {
 	t.Parallel()
 	s := newMailSite(t).Start()
-	h := &heard{s: s}
+	h := &reportLog{s: s}
 	d := harness.NewDovecot(t, s, "  sieve_pipe_socket_dir", "  sieve_before = /etc/dovecot/sieve/trap.sieve\n  sieve_pipe_socket_dir").Start()
 	script := harness.Write(t, filepath.Join(d.Dir, "sieve/trap.sieve"), harness.PageBlock(t, "mailbox.md", `require ["copy", "envelope"`))
 	if err := os.Chmod(script, 0o644); err != nil {
@@ -160,7 +160,7 @@ func TestDovecotSystemUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	harness.Write(t, wrapper, strings.Replace(string(script), "set -u", "set -u\nexport "+strings.Join(d.Environment(s), " "), 1))
-	h := &heard{s: s}
+	h := &reportLog{s: s}
 	for _, test := range []struct{ login, want string }{
 		{harness.MailOwner, "report " + harness.MailOwner},
 		{anna, ""}, // another user's name

@@ -20,7 +20,7 @@ import (
 type reportHost struct {
 	*harness.Postfix
 	s *harness.Site
-	h *heard
+	h *reportLog
 }
 
 func startReportHost(t *testing.T) *reportHost {
@@ -51,7 +51,7 @@ func startReportHost(t *testing.T) *reportHost {
 		}
 	}
 	p.Start("one", "inet:"+s.Milter, "n")
-	return &reportHost{p, s, &heard{s: s}}
+	return &reportHost{p, s, &reportLog{s: s}}
 }
 
 // forward sends a mail of a user to an address; login is empty for a client that does not
@@ -104,9 +104,9 @@ func attachedTo(letter string, messages ...string) string {
 	return b.String()
 }
 
-// heardOf waits for the next report that reaches the daemon. Until then Postfix retries
+// awaitReport waits for the next report that reaches the daemon. Until then Postfix retries
 // deferred mail.
-func (h *reportHost) heardOf(want string) {
+func (h *reportHost) awaitReport(want string) {
 	h.T.Helper()
 	var words []string
 	h.Drive(want, func() bool {
@@ -132,7 +132,7 @@ func TestReportAddress(t *testing.T) {
 		if err := h.forward(mail.login, mail.to, attachedTo(letter, harness.Message(spam))); err != nil {
 			t.Fatal(err)
 		}
-		h.heardOf(mail.verb + " " + mail.login)
+		h.awaitReport(mail.verb + " " + mail.login)
 		if got := h.s.Check(t, spam).Verdict; got != mail.verdict {
 			t.Errorf("%s: the attached message is %s, want %s", mail.to, got, mail.verdict)
 		}
@@ -207,7 +207,7 @@ func TestReportAddressWaits(t *testing.T) {
 	}
 	testenv.Eventually(t, "the mail is deferred", func() bool { return strings.Contains(h.Log(), "status=deferred (") })
 	h.s.Start()
-	h.heardOf("report " + anna)
+	h.awaitReport("report " + anna)
 	if got := h.s.Check(t, spam).Verdict; got != "spam" {
 		t.Errorf("reported later: %s", got)
 	}
