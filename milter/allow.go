@@ -8,24 +8,23 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Allow is a rule for mail that is neither judged nor counted. It matches if each
-// of its conditions that is not empty does: a client in one of the networks, an
-// envelope sender of one of the patterns, and so on. A rule without a condition
-// matches nothing.
+// Allow is a rule for mail that is neither judged nor counted. A rule matches if all of its
+// non-empty conditions match: the client is in one of the networks, the envelope sender
+// matches one of the patterns, and so on. A rule without conditions matches nothing.
 type Allow struct {
 	Name       string
 	Networks   []netip.Prefix // of clients; an IPv4-mapped address is its IPv4 address
 	Senders    []string       // address patterns; the empty sender matches none
-	From       []string       // address patterns; the header From, with a proof in Options.AuthservID's results
-	ListIDs    []string       // the identifier within <>; nothing proves it
-	Recipients []string       // address patterns; also with "+detail" behind the local part
-	Listeners  []string       // names as given to Server.Serve
+	From       []string       // address patterns for the header From, which Options.AuthservID's results must prove
+	ListIDs    []string       // identifiers within <>; they are not authenticated
+	Recipients []string       // address patterns; "+detail" after the local part is ignored
+	Listeners  []string       // address patterns; they also match with "+detail" after the local part
 }
 
-// reasonAllow begins the reason of a message that a rule allowed; its name follows.
+// reasonAllow prefixes the rule's name in the reason of an allowed message.
 const reasonAllow = "allow:"
 
-// allowedBy is the decision about a message whose recipients are all allowed.
+// allowedBy returns the decision about a message whose recipients are all allowed.
 func allowedBy(rule string, general Policy) Decision {
 	d := Decision{Verdict: Allowed, Action: general.Clean.atMostTag(), Reason: reasonAllow + rule}
 	if d.Action == "" {
@@ -34,16 +33,16 @@ func allowedBy(rule string, general Policy) Decision {
 	return d
 }
 
-// allowRules are all allow rules, in a form that is asked by look-ups: what a message
-// costs does not grow with the entries of a rule, only with the rules.
+// allowRules contains all allow rules, indexed for look-ups. The cost of a message grows
+// with the number of rules, not with the entries of a rule.
 type allowRules struct {
 	rules      []allowRule
 	authservID string
 
-	wantFrom, wantRecipients bool // a rule asks for the header From; for recipients
+	wantFrom, wantRecipients bool // whether any rule has a condition on the header From; on recipients
 }
 
-// allowRule is an Allow. A condition that is nil is not set.
+// allowRule is the indexed form of Allow. A nil condition is not set.
 type allowRule struct {
 	name                      string
 	networks                  *networks
@@ -76,7 +75,7 @@ func (r *allowRule) hasCondition() bool {
 	return r.networks != nil || r.senders != nil || r.from != nil || r.recipients != nil || r.listIDs != nil || r.listeners != nil
 }
 
-// newPatterns is nil for an empty list.
+// newPatterns returns nil for an empty list.
 func newPatterns(list []string) (p patterns[bool]) {
 	for _, pattern := range list {
 		if p == nil {
@@ -87,13 +86,13 @@ func newPatterns(list []string) (p patterns[bool]) {
 	return p
 }
 
-// hasAddress says whether a pattern fits the address as it is.
+// hasAddress reports whether a pattern matches the address.
 func hasAddress(p patterns[bool], address string) bool {
 	_, host, ok := cutAddress(address)
 	return ok && (p[address] || p.domain(host))
 }
 
-// newNames is nil for an empty list. What has no name is not found by an empty one.
+// newNames returns nil for an empty list. An empty name in the list never matches.
 func newNames(list []string, form func(string) string) map[string]bool {
 	if len(list) == 0 {
 		return nil
@@ -105,15 +104,15 @@ func newNames(list []string, form func(string) string) map[string]bool {
 	return names
 }
 
-// of says for each of the message's recipients by which rule it is allowed, "" for
-// none; nil if there is none for any. Every is the rule if all have one. Of several
-// rules it is the first.
+// of returns the name of the rule that allows each recipient of the message, "" for none.
+// Allowed is nil if no recipient is allowed. Every is the name of the first such rule if
+// all recipients are allowed. The first matching rule wins.
 func (a *allowRules) of(e *envelope, header []signature.Field) (allowed []string, every string) {
 	if len(a.rules) == 0 {
 		return nil, ""
 	}
 	m := evidence{envelope: e, listID: listID(header)}
-	if len(e.sender) <= maxAddress { // one that was cut off ends where its sender wanted
+	if len(e.sender) <= maxAddress { // the sender chose where a truncated address ends
 		m.sender = e.compared(e.sender)
 	}
 	if a.wantFrom {
@@ -148,16 +147,16 @@ func (a *allowRules) of(e *envelope, header []signature.Field) (allowed []string
 	return allowed, ""
 }
 
-// evidence is what rules ask of a message, beside its recipients. Addresses are as
-// patterns have them; "" is none.
+// evidence is the part of a message, other than its recipients, that rules match. Addresses
+// are in the form of patterns; "" means none.
 type evidence struct {
 	*envelope
 	sender string
-	from   string // the authentic address of the header
+	from   string // the authenticated address of the header
 	listID string
 }
 
-// matches looks at all conditions but the recipients.
+// matches checks all conditions except the recipients.
 func (r *allowRule) matches(m *evidence) bool {
 	return (r.networks == nil || r.networks.contain(m.client)) &&
 		(r.senders == nil || hasAddress(r.senders, m.sender)) &&
@@ -166,7 +165,8 @@ func (r *allowRule) matches(m *evidence) bool {
 		(r.listeners == nil || r.listeners[m.listener])
 }
 
-// forRecipient takes the address as patterns have it.
+// forRecipient reports whether the rule applies to address, which is in the form of
+// patterns.
 func (r *allowRule) forRecipient(address string) bool {
 	if r.recipients == nil {
 		return true
@@ -175,8 +175,8 @@ func (r *allowRule) forRecipient(address string) bool {
 	return exact || domain
 }
 
-// listID is the identifier of the List-Id field in lower case (RFC 2919, section 3);
-// "" if there is none, or more than one.
+// listID returns the identifier of the List-Id field in lower case (RFC 2919, section 3).
+// It returns "" if there is no such field, or more than one.
 func listID(header []signature.Field) (id string) {
 	found := false
 	for _, f := range header {
@@ -195,14 +195,14 @@ func listID(header []signature.Field) (id string) {
 	return id
 }
 
-// networks finds whether an address is in one of many networks: a look-up for each
-// prefix length that occurs.
+// networks reports whether an address is in one of many networks. It makes one look-up for
+// each prefix length in use.
 type networks struct {
 	prefixes map[netip.Prefix]bool
 	v4, v6   []int // lengths, in bits
 }
 
-// newNetworks is nil for an empty list.
+// newNetworks returns nil for an empty list.
 func newNetworks(list []netip.Prefix) *networks {
 	if len(list) == 0 {
 		return nil
@@ -224,7 +224,7 @@ func newNetworks(list []netip.Prefix) *networks {
 	return n
 }
 
-// contain is false for nil.
+// contain reports false for a nil receiver.
 func (n *networks) contain(client netip.Addr) bool {
 	if n == nil {
 		return false

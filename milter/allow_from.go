@@ -8,21 +8,20 @@ import (
 	"github.com/spambloom/spambloom/signature/suffix"
 )
 
-// authenticFrom is the address of the header From, if the results of the MTA's own
-// verifier prove its domain; else "". It is in lower case, its domain in ASCII form, and
-// so are the domains that it is compared with. The proof is one of
+// authenticFrom returns the address of the header From if the results of the MTA's own
+// verifier prove its domain; otherwise "". The address is in lower case and its domain in
+// ASCII form, like the domains it is compared with. The proof is one of
 //
 //   - dmarc=pass with header.from equal to the domain,
-//   - dkim=pass with a header.d that is aligned with it,
-//   - spf=pass with a smtp.mailfrom that is aligned with it, and is the sender of
-//     this very envelope.
+//   - dkim=pass with an aligned header.d,
+//   - spf=pass with an aligned smtp.mailfrom that is the sender of this envelope.
 //
-// Whose domain it is, it can call itself by any local part.
+// The owner of a domain may use any local part.
 //
-// A message with which the verifier could be made to write something else proves
-// nothing; see repeatable.
+// A message that could make the verifier write something else proves nothing; see
+// isRepeatable.
 func authenticFrom(e *envelope, header []signature.Field, authservID string) string {
-	if authservID == "" || !repeatable(e, header) {
+	if authservID == "" || !isRepeatable(e, header) {
 		return ""
 	}
 	address, sender := e.headerFrom(header), e.plainAddress(e.sender)
@@ -32,38 +31,38 @@ func authenticFrom(e *envelope, header []signature.Field, authservID string) str
 	_, domain, _ := cutAddress(address)
 	own := ownResults(header, authservID)
 	if e.passes(own["dmarc"], "header.from", func(d string) bool { return d == domain }) ||
-		e.passes(own["dkim"], "header.d", func(d string) bool { return aligned(d, domain) }) {
+		e.passes(own["dkim"], "header.d", func(d string) bool { return isAligned(d, domain) }) {
 		return address
 	}
 	_, host, _ := cutAddress(sender)
-	if e.passes(own["spf"], "smtp.mailfrom", func(d string) bool { return d == host && aligned(d, domain) }) {
+	if e.passes(own["spf"], "smtp.mailfrom", func(d string) bool { return d == host && isAligned(d, domain) }) {
 		return address
 	}
 	return ""
 }
 
-// repeatable says whether what verifiers repeat of a message in their fields stays
-// within its value or comment there. They write it as it came, and who closes a comment
-// or ends a result goes on with results of his own:
+// isRepeatable reports whether the parts of a message that verifiers copy into their fields
+// stay within one value or comment there. Verifiers copy them unchanged, so a sender who
+// closes a comment or ends a result can append results of his own:
 //
-//   - policyd-spf 3.0.4 has sender and recipient in a comment, without their quotes; of
+//   - policyd-spf 3.0.4 puts sender and recipient into a comment, without their quotes; for
 //     the sender see authenticFrom.
-//   - OpenDMARC 1.4.2 has the name in HELO of a bounce, as a value.
+//   - OpenDMARC 1.4.2 writes the HELO name of a bounce as a value.
 //   - OpenDKIM 2.11.0 decodes the tag i of a signature: "i=x=3B=20dkim=3Dpass...@evil.example".
-//     d and s may have blanks where the signer's own name server answers to such names.
-func repeatable(e *envelope, header []signature.Field) bool {
-	if int(e.count) > len(e.recipients) || len(e.helo) > maxAddress || !plain(e.helo, isValue) {
+//     d and s may contain blanks if the signer's own name server answers for such names.
+func isRepeatable(e *envelope, header []signature.Field) bool {
+	if int(e.count) > len(e.recipients) || len(e.helo) > maxAddress || !isPlain(e.helo, isValue) {
 		return false
 	}
 	for _, address := range e.recipients {
-		if !plain(address, isValue) {
+		if !isPlain(address, isValue) {
 			return false
 		}
 	}
 	for _, f := range header {
 		switch strings.ToLower(strings.TrimSpace(f.Name)) {
 		case "dkim-signature", "arc-seal", "arc-message-signature":
-			if !repeatableTags(f.Value) {
+			if !hasRepeatableTags(f.Value) {
 				return false
 			}
 		}
@@ -71,19 +70,19 @@ func repeatable(e *envelope, header []signature.Field) bool {
 	return true
 }
 
-// repeatableTags looks at the tags of a signature that verifiers repeat (RFC 6376,
-// section 3.5).
-func repeatableTags(signature string) bool {
+// hasRepeatableTags checks the tags of a signature that verifiers copy (RFC 6376, section
+// 3.5).
+func hasRepeatableTags(signature string) bool {
 	for tag := range strings.SplitSeq(signature, ";") {
 		name, value, _ := strings.Cut(tag, "=")
 		name, value = strings.Trim(name, whitespace), strings.Trim(value, whitespace)
 		switch strings.ToLower(name) {
 		case "a", "d", "i", "s":
-			if strings.Contains(value, "=") || !plain(value, isValue) { // "=": quoted-printable
+			if strings.Contains(value, "=") || !isPlain(value, isValue) { // "=": quoted-printable
 				return false
 			}
 		case "b":
-			if !plain(value, isBase64) {
+			if !isPlain(value, isBase64) {
 				return false
 			}
 		}
@@ -91,7 +90,7 @@ func repeatableTags(signature string) bool {
 	return true
 }
 
-func plain(s string, kind func(byte) bool) bool {
+func isPlain(s string, kind func(byte) bool) bool {
 	for i := range len(s) {
 		if !kind(s[i]) {
 			return false
@@ -100,15 +99,15 @@ func plain(s string, kind func(byte) bool) bool {
 	return true
 }
 
-// isBase64 takes what folds it, too.
+// isBase64 also accepts folding white space.
 func isBase64(c byte) bool {
 	return isLetter(c) || isDigit(c) || strings.IndexByte("+/="+whitespace, c) >= 0
 }
 
-// passes says whether one of the results is a pass for a domain that is wanted. Of a
-// property with an address, such as smtp.mailfrom, it is the address's domain. A name
-// that the verifier may have looked up as another one proves nothing: by IDNA2003 it asks
-// the DNS for strasse.example where it writes straße.example.
+// passes reports whether one of the results is a pass for a wanted domain. For a property
+// with an address, such as smtp.mailfrom, the address's domain is used. A name that the
+// verifier may have looked up as another one proves nothing: IDNA2003 asks the DNS for
+// strasse.example but writes straße.example.
 func (e *envelope) passes(results []result, property string, wanted func(domain string) bool) bool {
 	for _, r := range results {
 		if r.value != "pass" {
@@ -123,18 +122,18 @@ func (e *envelope) passes(results []result, property string, wanted func(domain 
 	return false
 }
 
-// aligned says whether two domains are one owner's: they are equal, or one is above
-// the other and no public suffix, below which strangers are. Both are lower case.
-func aligned(a, b string) bool {
+// isAligned reports whether two domains have one owner: they are equal, or one is a
+// subdomain of the other and the other is not a public suffix. Both are in lower case.
+func isAligned(a, b string) bool {
 	if len(a) < len(b) {
 		a, b = b, a
 	}
 	return a == b || strings.HasSuffix(a, "."+b) && suffix.Registrable(b) != ""
 }
 
-// headerFrom is the one address of the one From field, as plainAddress gives it; "" if
-// there are more of either, or whenever a mail program could read another address from it
-// than this does.
+// headerFrom returns the only address of the only From field, as plainAddress returns it.
+// It returns "" if there are more addresses or fields, or if a mail program could read
+// another address from the field.
 func (e *envelope) headerFrom(header []signature.Field) (address string) {
 	found := false
 	for _, f := range header {
@@ -150,10 +149,10 @@ func (e *envelope) headerFrom(header []signature.Field) (address string) {
 	return address
 }
 
-// mailbox reads a field with one address: "a@example.org", or a name and then
-// "<a@example.org>". Of the syntax of RFC 5322, section 3.4, it takes what people
-// write. "" stands for all else, such as lists, groups, routes, an address in the
-// unquoted name or in a comment, white space or quotes in the address.
+// mailbox reads a field with one address: "a@example.org", or a name followed by
+// "<a@example.org>". It accepts the common part of RFC 5322, section 3.4. It returns "" for
+// everything else: lists, groups, routes, an address in the unquoted name or in a comment,
+// white space or quotes in the address.
 func (e *envelope) mailbox(value string) (address string) {
 	p := scanner{rest: value}
 	var words []string // unquoted
@@ -189,9 +188,9 @@ func (e *envelope) mailbox(value string) (address string) {
 	return e.plainAddress(words[0])
 }
 
-// plainAddress is an address in lower case if it is of dots and atoms, with a local part
-// in ASCII and a domain of at least two labels, which is given in ASCII form; else "". An
-// encoded word is no local part.
+// plainAddress returns an address in lower case, with its domain in ASCII form. The address
+// must consist of dots and atoms, with an ASCII local part and a domain of at least two
+// labels; otherwise plainAddress returns "". An encoded word is not a local part.
 func (e *envelope) plainAddress(s string) string {
 	if len(s) > maxAddress {
 		return ""
@@ -210,8 +209,8 @@ func (e *envelope) plainAddress(s string) string {
 	return address
 }
 
-// isDomain is for host names of at least two labels (RFC 5321, section 4.1.2), in
-// their ASCII form.
+// isDomain reports whether host is a host name of at least two labels in ASCII form (RFC
+// 5321, section 4.1.2).
 func isDomain(host string) bool {
 	labels := 0
 	for label := range strings.SplitSeq(host, ".") {

@@ -10,9 +10,9 @@ import (
 // mx is the authserv-id of the site in these tests.
 const mx = "mx.example.test"
 
-// Fields as the verifiers write them: the first four as OpenDKIM 2.11.0, OpenDMARC
-// 1.4.2 and policyd-spf 3.0.4 did with Postfix 3.7.11, as a milter behind them saw
-// them; the others by their documentation and sources.
+// Fields as verifiers write them. The first four were written by OpenDKIM 2.11.0, OpenDMARC
+// 1.4.2 and policyd-spf 3.0.4 with Postfix 3.7.11, and seen by a milter after them. The
+// others follow their documentation and sources.
 func TestAuthenticFrom(t *testing.T) {
 	for _, test := range []struct{ name, sender, header, want string }{
 		{"OpenDKIM", "a@bounces.example", `DMARC-Filter: OpenDMARC Filter v1.4.2 mx.example.test B189498A00B
@@ -90,7 +90,7 @@ From: a@bank.example`, "a@bank.example"},
 	}
 }
 
-// What is tried to pass for a@bank.example.
+// Attempts to pass for a@bank.example.
 func TestForgedFrom(t *testing.T) {
 	const (
 		pass = "Authentication-Results: mx.example.test; dkim=pass header.d=bank.example; dmarc=pass header.from=bank.example\n"
@@ -160,7 +160,7 @@ func TestForgedFrom(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := authenticFrom(&envelope{sender: test.sender}, fields(test.header), mx); got != "" {
-				t.Errorf("%q is believed", got)
+				t.Errorf("%q is trusted", got)
 			}
 		})
 	}
@@ -250,14 +250,14 @@ func TestHeaderFrom(t *testing.T) {
 	}
 }
 
-// A header that is not there whole shows no second From.
+// A truncated header does not show a second From.
 func TestCutHeaderProvesNothing(t *testing.T) {
 	for size, want := range map[int]string{10: "a@bank.example", 2000: ""} {
 		b := NewServer(nil, Options{MaxMessage: 1000})
 		m := message{options: b.options.Load(), server: b}
 		m.addField("From", "a@bank.example")
 		m.addField("X-Long", strings.Repeat("x", size))
-		m.addChunk(make([]byte, 2000)) // a body that is cut off hides no field
+		m.addChunk(make([]byte, 2000)) // a truncated body hides no field
 		if got := new(envelope).headerFrom(m.wholeHeader()); got != want {
 			t.Errorf("with a field of %d bytes: %q, want %q", size, got, want)
 		}
@@ -276,7 +276,8 @@ func FuzzMailbox(f *testing.F) {
 		if address == "" {
 			return
 		}
-		// It stands in the field as it is, but for the form of its domain, and a pattern finds it.
+		// The address occurs in the field, except for the form of its domain, and a pattern
+		// finds it.
 		local, host, _ := cutAddress(address)
 		written := strings.Contains(strings.ToLower(value), local+"@") && isDomain(host)
 		if strings.IndexFunc(value, func(r rune) bool { return r > 0x7e }) < 0 {

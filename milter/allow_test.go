@@ -114,8 +114,8 @@ func TestAllow(t *testing.T) {
 	}
 }
 
-// Reported spam from 203.0.114.7 to these recipients, on one connection: what the log
-// and the MTA are told. Allowed mail is not counted.
+// Reported spam from 203.0.114.7 to these recipients, on one connection: the log line and
+// the answer to the MTA. Allowed mail is not counted.
 func TestAllowedSessions(t *testing.T) {
 	const signed = "Authentication-Results: mx.example.test; dkim=pass header.d=bank.example"
 	spammers := []Allow{{Name: "net", Networks: prefixes("203.0.114.7/32")}}
@@ -166,8 +166,8 @@ func TestAllowedSessions(t *testing.T) {
 	}
 }
 
-// A mail that cannot be judged is not deferred for anybody if one of its recipients is
-// allowed: it would pass had it come to him alone.
+// A mail that cannot be judged is not deferred if one of its recipients is allowed: it
+// would have passed if sent to that recipient alone.
 func TestFailureOfAllowedRecipient(t *testing.T) {
 	o := Options{Allow: []Allow{{Name: "desk", Recipients: []string{"desk@here.example"}}}}
 	o.Tempfail.Overload, o.Tempfail.Error, o.Tempfail.Deadline = true, true, true
@@ -183,7 +183,7 @@ func TestFailureOfAllowedRecipient(t *testing.T) {
 	}
 }
 
-// sendTo is send with an envelope, and with fields above those of the message.
+// sendTo is like send, with an envelope and additional fields above those of the message.
 func (m *mta) sendTo(recipients []string, msg mail, header ...string) *gomilter.Action {
 	m.t.Helper()
 	m.must(m.Mail("sender@example.org", nil))
@@ -202,7 +202,7 @@ func (m *mta) sendTo(recipients []string, msg mail, header ...string) *gomilter.
 	return action
 }
 
-// What a message costs does not grow with the entries of a rule.
+// The cost of a message does not grow with the entries of a rule.
 func BenchmarkAllow(b *testing.B) {
 	for _, entries := range []int{10, 1000, 100_000} {
 		var big Allow

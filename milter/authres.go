@@ -6,30 +6,30 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// fieldResults is the name of the header fields by which a verifier tells what it
-// found (RFC 8601).
+// fieldResults is the name of the header fields in which a verifier reports its results
+// (RFC 8601).
 const fieldResults = "Authentication-Results"
 
-// Bounds of what is read of a header for its results. The field of a real verifier
-// is below them. Those of one field are OpenDKIM's, with some room.
+// Bounds on the part of a header that is read for results. The fields of real verifiers
+// stay below them. The bounds on one field are OpenDKIM's, with some margin.
 const (
-	maxResults    = 4000 // bytes of one field; a mark such as ";" counts for three
-	maxWords      = 500  // of one field, comments and marks among them
+	maxResults    = 4000 // bytes of one field; a separator such as ";" counts as three
+	maxWords      = 500  // words of one field, including comments and separators
 	maxMethods    = 16   // results of one field
 	maxProperties = 15   // of one result
 	maxTop        = 100  // fields from the top
 )
 
-// result is what a verifier found by one method: RFC 8601, section 2.2, resinfo.
+// result is what a verifier reported for one method (resinfo in RFC 8601, section 2.2).
 type result struct {
 	method, value string // lower case
 	properties    []property
 }
 
-// property is one of the things that the verifier looked at.
-type property struct{ name, value string } // name as "header.d", lower case
+// property is one of the properties that the verifier checked.
+type property struct{ name, value string } // name as in "header.d", lower case
 
-// property is the value of the property of that name; "" if there is none, or two.
+// property returns the value of the named property. It returns "" if there is none, or two.
 func (r *result) property(name string) (value string) {
 	for _, p := range r.properties {
 		if p.name == name && value != "" {
@@ -42,20 +42,20 @@ func (r *result) property(name string) (value string) {
 	return value
 }
 
-// ownResults are the results that the verifier called authservID found, by their
-// method. MTAs show a milter the header without their own Received field, and
-// verifiers insert their fields right below that one. So only what stands above
-// every field of another kind is looked at: further down is what came with the
-// message, or what this site wrote when the message came by before.
+// ownResults returns the results reported by the verifier called authservID, by method.
+// MTAs show a milter the header without their own Received field, and verifiers insert
+// their fields directly below it. Therefore only the fields above the first field of
+// another kind are read. Fields below it arrived with the message, or this site wrote them
+// when it saw the message earlier.
 //
-// The first field with a method decides about it, and none below a field that does
-// not parse: a forged pass below a genuine failure is nothing. Against a forged
-// field with a method that the verifier did not report there is no means here; the
-// MTA must remove the fields that come in with authservID.
+// The first field with a method decides about that method. No field below one that does not
+// parse counts, so a forged pass below a genuine failure has no effect. A forged field with
+// a method that the verifier did not report cannot be detected here; the MTA must remove
+// incoming fields with authservID.
 func ownResults(header []signature.Field, authservID string) map[string][]result {
 	own := make(map[string][]result)
 	for _, f := range header[:min(len(header), maxTop)] {
-		if !ofVerifiers(f.Name) {
+		if !isVerifierField(f.Name) {
 			break
 		}
 		id, rest, ok := cutAuthservID(f.Value)
@@ -79,15 +79,15 @@ func ownResults(header []signature.Field, authservID string) map[string][]result
 	return own
 }
 
-// isResults is for ASCII only: to EqualFold, but not to an MTA that removes forged fields,
-// U+017F is an s.
+// isResults compares ASCII only. EqualFold takes U+017F for an s; an MTA that removes
+// forged fields does not.
 func isResults(name string) bool {
 	return len(name) == len(fieldResults) && strings.EqualFold(name, fieldResults)
 }
 
-// ofVerifiers says whether a field is of a kind that filters insert on top: OpenDKIM,
+// isVerifierField reports whether filters insert fields of this name at the top: OpenDKIM,
 // OpenDMARC, OpenARC, policyd-spf, rspamd, amavis.
-func ofVerifiers(name string) bool {
+func isVerifierField(name string) bool {
 	for _, whole := range []string{fieldResults, "Received-SPF", "DKIM-Filter", "DMARC-Filter"} {
 		if strings.EqualFold(name, whole) {
 			return true
@@ -101,9 +101,9 @@ func ofVerifiers(name string) bool {
 	return false
 }
 
-// cutAuthservID parts a field's value behind its authserv-id. The id must be plain,
-// as all verifiers write it: RFC 8601 allows a comment before it and quotes, but
-// what the MTA looks for, to remove forged fields, has neither.
+// cutAuthservID cuts a field's value after its authserv-id. The id must be plain, as all
+// verifiers write it. RFC 8601 allows a comment before it and quotes, but an MTA that
+// removes forged fields looks for the plain form.
 func cutAuthservID(value string) (id, rest string, ok bool) {
 	value = strings.TrimLeft(value, whitespace)
 	end := strings.IndexFunc(value, func(r rune) bool { return r > 0x7e || !isToken(byte(r)) })
@@ -114,16 +114,16 @@ func cutAuthservID(value string) (id, rest string, ok bool) {
 	return id, rest, id != "" && (rest == "" || strings.IndexByte(whitespace+";", rest[0]) >= 0)
 }
 
-// parseResults reads what stands behind the authserv-id: RFC 8601, section 2.2. It
-// is lenient in two things that verifiers do: a value may have all characters that
-// end none, and the last result a semicolon behind it. What else does not conform
-// is an error, and so is a version of the format other than 1.
+// parseResults reads what follows the authserv-id (RFC 8601, section 2.2). It is lenient in
+// two respects, as verifiers require: a value may contain all characters that do not end
+// one, and a semicolon may follow the last result. Anything else that does not conform is
+// an error, including a format version other than 1.
 //
-// It takes less than the RFC allows, so that it takes nothing that OpenDKIM 2.11.0 does
-// not understand: that removes forged fields, but leaves one that it cannot parse. So
-// types of properties are its four, in lower case; a reason stands before them; values
-// have dots and equal signs one at a time, and in between; a comment sticks to no word;
-// and a field has no more than its buffers.
+// It accepts less than the RFC allows, and nothing that OpenDKIM 2.11.0 does not
+// understand: OpenDKIM removes forged fields, but leaves a field that it cannot parse.
+// Therefore property types are its four, in lower case; a reason precedes them; values
+// contain only single dots and equal signs, and not at either end; a comment is separated
+// from words; and a field does not exceed OpenDKIM's buffers.
 func parseResults(s string) (results []result, ok bool) {
 	marks := strings.Count(s, ";") + strings.Count(s, "=") + strings.Count(s, ".")
 	comments := strings.Count(s, ")")
@@ -148,7 +148,7 @@ func parseResults(s string) (results []result, ok bool) {
 		if !ok {
 			return nil, false
 		}
-		if r.method == "none" && r.value == "" { // stands alone: no results
+		if r.method == "none" && r.value == "" { // "none" stands alone: there are no results
 			return nil, results == nil && p.done()
 		}
 		if results = append(results, r); len(results) > maxMethods {
@@ -158,7 +158,7 @@ func parseResults(s string) (results []result, ok bool) {
 	return results, results != nil
 }
 
-// result reads one result, and what may stand behind it.
+// result reads one result and its properties.
 func (p *scanner) result() (r result, ok bool) {
 	r.method = strings.ToLower(p.run(isKeyword))
 	if r.method == "" || p.take('/') && p.run(isDigit) != "1" || !p.apart() {
@@ -216,15 +216,15 @@ func (p *scanner) property() (name, value string, ok bool) {
 	return name, value, true
 }
 
-// apart skips like skip, but is false at a comment without white space before it.
+// apart is like skip, but returns false for a comment without white space before it.
 func (p *scanner) apart() bool { return (p.done() || p.rest[0] != '(') && p.skip() }
 
-// value reads characters and quoted strings up to what ends a value. A quoted local
-// part is followed by "@" and the domain. Outside of quotes, of ".=" it has only marks,
-// and these neither first nor last nor next to each other.
+// value reads characters and quoted strings up to the end of a value. A quoted local part
+// is followed by "@" and the domain. Outside quotes, the only characters of ".=" allowed
+// are marks, and a mark may not be first, last or next to another.
 func (p *scanner) value(marks string) (string, bool) {
 	var b strings.Builder
-	mark := true // the last byte was one, or there was none yet
+	mark := true // whether the last byte was a mark; true at the beginning
 	for !p.done() {
 		c := p.rest[0]
 		switch {

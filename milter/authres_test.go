@@ -8,8 +8,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// fields parts a header as an MTA does: lines that begin with white space belong to
-// the field before.
+// fields splits a header like an MTA: a line that begins with white space continues the
+// field before it.
 func fields(header string) (list []signature.Field) {
 	for line := range strings.Lines(header) {
 		line = strings.TrimRight(line, "\n")
@@ -91,7 +91,8 @@ func TestParseResults(t *testing.T) {
 		{"a.example; dkim=pass header.d=b.example\x00", bad},
 		{"a.example; dkim=pass " + strings.Repeat("(c)", maxResults/3), bad},
 
-		// Of RFC 8601, but OpenDKIM 2.11.0 does not read it, and so leaves it where it is.
+		// Valid by RFC 8601, but OpenDKIM 2.11.0 cannot parse it and therefore leaves it in
+		// place.
 		{"foo.example.net (foobar) 1 (baz);\n dkim (Because I like it) / 1 (One yay) = (wait for it) fail\n policy (A dot can go here) . (like that) expired\n (this surprised me) = (as I wasn't expecting it) 1362471462", bad},
 		{"a.example; dkim /1=pass", bad},
 		{"a.example; dkim/ 1=pass", bad},
@@ -140,7 +141,7 @@ func TestAuthservID(t *testing.T) {
 		"mx.example.org (c); none": "mx.example.org",
 		"mx.example.org":           "mx.example.org",
 		"MX-1_a; none":             "MX-1_a",
-		// Legal, but what removes forged fields does not see it.
+		// Valid, but software that removes forged fields does not recognise it.
 		"(c) mx.example.org; none":   "",
 		"mx.example.org(c); none":    "",
 		`"mx.example.org"; none`:     "",
@@ -178,7 +179,7 @@ func FuzzParseResults(f *testing.F) {
 		if !ok {
 			return
 		}
-		// What is read, written plainly, reads as the same.
+		// Results written plainly parse to the same results.
 		plain := "; none"
 		for i, r := range results {
 			if i == 0 {

@@ -44,10 +44,9 @@ func corpus(b *testing.B) (mails []signature.Message) {
 	return mails
 }
 
-// BenchmarkServer sends the corpus through the socket, as Postfix does: all
-// protocol flags offered, one recipient, the corpus over and over. It gives
-// messages per second, client included, and the time from end of message to the
-// answer.
+// BenchmarkServer sends the corpus through the socket repeatedly, like Postfix: all
+// protocol flags offered, one recipient. It reports messages per second, including the
+// client's work, and the time from end of message to the answer.
 func BenchmarkServer(b *testing.B) {
 	mails := corpus(b)
 	for _, network := range []string{"tcp", "unix"} {

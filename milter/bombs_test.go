@@ -12,7 +12,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// macroBomb is a macro packet of so many bytes whose names have one byte each.
+// macroBomb is a macro packet of n bytes whose names have one byte each.
 func macroBomb(size int) string {
 	return "M" + strings.Repeat("n\x00\x00", (size-2)/3)
 }
@@ -42,7 +42,7 @@ func TestRepairMacros(t *testing.T) {
 		"M{auth_authen}\x00alice\x00i\x00Q1":  "Mi\x00Q1\x00{auth_authen}\x00alice\x00",
 		"Mi\x00" + long + "\x00":              "Mi\x00" + long[:maxAddress+1] + "\x00",
 		macroBomb(60_000):                     "M",
-		macroBomb(60_000) + "\x00i\x00Q1\x00": "M", // the names and values have changed places
+		macroBomb(60_000) + "\x00i\x00Q1\x00": "M", // names and values are swapped
 	} {
 		got := repairMacros([]byte(data))
 		if int(binary.BigEndian.Uint32(got)) != len(got)-packetHead || string(got[packetHead:]) != "D"+want {
@@ -51,7 +51,7 @@ func TestRepairMacros(t *testing.T) {
 	}
 }
 
-// A session learns from the repaired packet what it would have learnt from the whole.
+// A session takes from the repaired packet what it would have taken from the whole one.
 func TestRepairedMacrosAsTheLibraryReadsThem(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SliceOf(rapid.SampledFrom([]string{"i", "{auth_authen}", "", "x", "Q1", strings.Repeat("v", 500)})).Draw(t, "words")
@@ -65,8 +65,8 @@ func TestRepairedMacrosAsTheLibraryReadsThem(t *testing.T) {
 	})
 }
 
-// bombard opens n connections that send a packet and stay, and returns what live memory
-// each takes, the test's own side included.
+// bombard opens n connections that send a packet and stay open. It returns the live memory
+// of each, including the test's own side.
 func bombard(t *testing.T, o Options, n int, send func(i int, w *wire)) (b *bench, each int64) {
 	t.Helper()
 	b = start(t, o, clean)
@@ -80,7 +80,7 @@ func bombard(t *testing.T, o Options, n int, send func(i int, w *wire)) (b *benc
 }
 
 // The macro bomb of shared/attacks: a packet of 1 MiB with 209,000 names is refused, and
-// one as long as packets may be keeps nothing.
+// the longest permitted packet leaves nothing in memory.
 func TestMacroBombs(t *testing.T) {
 	t.Run("1 MiB", func(t *testing.T) {
 		b := start(t, Options{}, clean)
@@ -88,7 +88,7 @@ func TestMacroBombs(t *testing.T) {
 		if _, err := w.Write(packet('D', macroBomb(1<<20-1))); err == nil { // the server may close half-way
 			w.expectClosed()
 		}
-		testenv.Eventually(t, "the count", func() bool { return b.metric("spambloom_milter_failures_total", "protocol") == 1 })
+		testenv.Eventually(t, "the failure count", func() bool { return b.metric("spambloom_milter_failures_total", "protocol") == 1 })
 	})
 	t.Run("64 KiB", func(t *testing.T) {
 		const n = 100
@@ -101,7 +101,7 @@ func TestMacroBombs(t *testing.T) {
 			w.send('D', "Ri\x00Q1\x00")
 			w.send('A', "")
 			w.send('U', "")
-			w.expect("c") // all before it is read
+			w.expect("c") // everything sent before was read
 			last = w
 		})
 		if each > perConnection {
@@ -110,7 +110,7 @@ func TestMacroBombs(t *testing.T) {
 		if load := b.Load(); load.Packets > n*keptBuffer {
 			t.Errorf("load %+v", load)
 		}
-		last.send('D', bomb+"\x00i\x00Q2\x00") // 'M' is a stage, the first name then is empty
+		last.send('D', bomb+"\x00i\x00Q2\x00") // 'M' is a stage; the first name is then empty
 		last.send('D', "Mi\x00Q3\x00")
 		last.send('M', "<s>\x00")
 		last.send('E', "")
@@ -121,7 +121,7 @@ func TestMacroBombs(t *testing.T) {
 	})
 }
 
-// A recipient keeps its address, not the packet that it came in.
+// A stored recipient keeps its address in memory, not the whole packet.
 func TestRecipientBombs(t *testing.T) {
 	const n, recipients = 10, 100
 	address := packet('R', strings.Repeat("<", 60_000)+"r@example.org>\x00")
@@ -141,8 +141,8 @@ func TestRecipientBombs(t *testing.T) {
 	}
 }
 
-// A packet that does not end takes what came of it, up to an ordinary packet, and is
-// counted.
+// A packet that does not end uses memory for the bytes received, up to an ordinary packet,
+// and is counted.
 func TestHalfPackets(t *testing.T) {
 	for _, c := range []struct {
 		sent        int
@@ -169,8 +169,7 @@ func TestHalfPackets(t *testing.T) {
 	}
 }
 
-// Bodies in small chunks take the memory that is booked for them, and a tenth more at
-// most.
+// Bodies in small chunks use at most a tenth more memory than was booked for them.
 func TestSmallChunksTakeWhatIsBooked(t *testing.T) {
 	s := NewServer(nil, Options{})
 	x := &session{conn: &conn{server: s}, server: s}

@@ -5,54 +5,53 @@ import (
 	"time"
 )
 
-// The breaker trips at tripRow failures in a row, however far apart: each has held up
-// a message for all of its deadline, and a fault that lasts shows in the first few.
-// It also trips if more than half of the last tripWindow messages failed within a
-// minute: then some are judged still, but mail is slow. It closes after closeRow
-// probes in a row that were judged in time.
+// The breaker trips at tripRow failures in a row, however far apart: each has delayed a
+// message by its whole deadline, and a lasting fault shows in the first few. It also trips
+// if more than half of the last tripWindow messages failed within a minute: some messages
+// are still judged then, but mail is slow. It closes after closeRow probes in a row that
+// were judged in time.
 const (
 	tripRow    = 5
 	tripWindow = 20
 	closeRow   = 3
 )
 
-// outcome is what came of a message that was to be judged.
+// outcome is the result of an attempt to judge a message.
 type outcome int
 
 const (
-	judgedInTime outcome = iota // also: ended by a panic, which comes at once
-	notInTime                   // by our own fault: stuck in our own part of a judgement, or behind such messages
-	turnedAway                  // no room; says nothing about our health
-	sendersFault                // signing took too long, or the messages before it did
+	judgedInTime outcome = iota // also: ended by a panic, which is immediate
+	notInTime                   // our fault: stuck in our own part of judging, or waiting behind such messages
+	turnedAway                  // no room; no evidence about our health
+	sendersFault                // signing took too long, here or for the messages before it
 )
 
-// breaker suspends judging when it does not work: messages then pass at once instead
-// of waiting for a judgement that does not come. While it is open, one message at a
-// time is judged nevertheless, as a probe, and only if a processor is free, so that
-// a probe does not wait either.
+// breaker suspends judging while it fails: messages then pass at once instead of waiting
+// for a judgement that does not come. While it is open, one message at a time is still
+// judged as a probe. A probe needs a free processor, so that it does not wait either.
 //
-// Senders must not be able to open it, since that switches the filter off. Only faults of
-// this site count: a message that was stuck behind its signing (the database, its disk),
-// or that got no turn because such messages held all processors. The time that signing
-// takes depends on the message. It never counts; turns sets its sender back instead.
+// Senders must not be able to open it, because that switches the filter off. Only faults of
+// this site count: a message that was stuck after its signing (the database, its disk), or
+// that got no turn because such messages held all processors. The time for signing depends
+// on the message and never counts; turns sets its sender back instead.
 //
 // It is a pure state machine without a lock.
 type breaker struct {
 	open    bool
 	since   time.Time // when it tripped
 	reason  string    // why
-	passed  uint64    // messages that were not judged since then
+	passed  uint64    // messages not judged since then
 	probing bool
-	row     int // closed: failures in a row; open: probes in a row that went well
+	row     int // closed: failures in a row; open: successful probes in a row
 
 	recent [tripWindow]struct { // a ring
 		at     time.Time
 		failed bool
 	}
-	next int // where the oldest of them is
+	next int // index of the oldest entry
 }
 
-// admit says whether a message is to be judged, and whether as a probe.
+// admit reports whether a message is judged, and whether as a probe.
 func (b *breaker) admit(processorFree bool) (judge, probe bool) {
 	switch {
 	case !b.open:
@@ -65,13 +64,13 @@ func (b *breaker) admit(processorFree bool) (judge, probe bool) {
 	return false, false
 }
 
-// ended tells what came of a message that was admitted. It returns true if the
-// breaker has opened or closed by that.
+// ended records the outcome of an admitted message. It reports whether the breaker opened
+// or closed as a result.
 func (b *breaker) ended(now time.Time, probe bool, o outcome) (changed bool) {
 	switch {
 	case probe:
 		return b.probed(o)
-	case b.open, o == turnedAway, o == sendersFault: // of what was admitted before it opened, enough is known
+	case b.open, o == turnedAway, o == sendersFault: // messages admitted before it opened add no evidence
 		return false
 	}
 	failed := o == notInTime
@@ -94,7 +93,7 @@ func (b *breaker) ended(now time.Time, probe bool, o outcome) (changed bool) {
 	return true
 }
 
-// probed tells what came of a probe.
+// probed records the outcome of a probe.
 func (b *breaker) probed(o outcome) (changed bool) {
 	b.probing = false
 	switch o {
@@ -112,7 +111,7 @@ func (b *breaker) probed(o outcome) (changed bool) {
 	return true
 }
 
-// failures is how many of the recent ones failed since then.
+// failures returns the number of recent failures after since.
 func (b *breaker) failures(since time.Time) (n int) {
 	for _, r := range b.recent {
 		if r.failed && r.at.After(since) {
@@ -122,22 +121,22 @@ func (b *breaker) failures(since time.Time) (n int) {
 	return n
 }
 
-// fault is nil while it is closed.
+// fault returns nil while the breaker is closed.
 func (b *breaker) fault() error {
 	if !b.open {
 		return nil
 	}
-	return fmt.Errorf("judging is suspended since %s: %s; %d passed unjudged since then",
+	return fmt.Errorf("judging suspended since %s: %s; %d messages passed unchecked since then",
 		b.since.UTC().Format(time.RFC3339), b.reason, b.passed)
 }
 
-// many is how often something must happen within a minute to be a spate.
+// many is the number of events within a minute that make a spate.
 const many = 10
 
-// spate notes when something happened lately.
+// spate records the most recent events of one kind.
 type spate struct {
 	at   [many]time.Time // a ring
-	next int             // where the oldest of them is
+	next int             // index of the oldest entry
 }
 
 func (s *spate) add(now time.Time) {
@@ -145,5 +144,5 @@ func (s *spate) add(now time.Time) {
 	s.next = (s.next + 1) % many
 }
 
-// on says whether it happened many times within the last minute.
-func (s *spate) on(now time.Time) bool { return now.Sub(s.at[s.next]) < time.Minute }
+// isOn reports whether many events occurred within the last minute.
+func (s *spate) isOn(now time.Time) bool { return now.Sub(s.at[s.next]) < time.Minute }

@@ -9,10 +9,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// play tells a breaker outcomes a second apart, and returns what it did: a letter o
-// is a message judged in time, f one that was not, a one that was turned away; after
-// it stands "!" if the breaker opened or closed by that, and while it is open each
-// message is a probe. A dot is a minute that passes.
+// play passes outcomes a second apart to a breaker, and returns a record: o is a message
+// judged in time, f one that was not, a one that was turned away. "!" follows if the
+// breaker opened or closed as a result. While it is open, each message is a probe. A dot is
+// a minute that passes.
 func play(b *breaker, outcomes string) string {
 	now := time.Unix(1e9, 0)
 	var did strings.Builder
@@ -50,7 +50,7 @@ func TestBreaker(t *testing.T) {
 		{"more than half, slowly", strings.Repeat("ffo....", 20), strings.Repeat("ffo....", 20)},
 		{"three probes close it", "fffffooo" + "o", "fffff!ooo!" + "o"},
 		{"a probe fails", "fffffoofooaooo", "fffff!oofooaooo!"},
-		{"after it has closed all begins anew", "fffffooo" + "ffff" + "f", "fffff!ooo!" + "fffff!"},
+		{"counting restarts after it closed", "fffffooo" + "ffff" + "f", "fffff!ooo!" + "fffff!"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := play(new(breaker), test.outcomes); got != test.want {
@@ -67,7 +67,7 @@ func TestBreakerAdmitsOneProbeAtATime(t *testing.T) {
 	}
 	now := time.Unix(2e9, 0)
 	if judge, _ := b.admit(false); judge {
-		t.Error("a probe is admitted that would wait for a processor")
+		t.Error("admitted a probe that would wait for a processor")
 	}
 	judge, probe := b.admit(true)
 	if !judge || !probe {
@@ -78,22 +78,22 @@ func TestBreakerAdmitsOneProbeAtATime(t *testing.T) {
 	}
 	for range tripRow {
 		if b.ended(now, false, judgedInTime) || b.ended(now, false, notInTime) || b.row != 0 {
-			t.Fatal("a message from before changes something")
+			t.Fatal("a message admitted earlier changed the state")
 		}
 	}
 	b.ended(now, true, turnedAway)
 	if judge, probe = b.admit(true); !judge || !probe {
 		t.Error("no probe after a probe")
 	}
-	if !strings.Contains(b.fault().Error(), "5 messages in a row were not judged in time; 2 passed unjudged") {
+	if !strings.Contains(b.fault().Error(), "5 messages in a row were not judged in time; 2 messages passed unchecked") {
 		t.Errorf("fault %v", b.fault())
 	}
 }
 
-// breakerModel knows all that ever happened and counts it anew each time.
+// breakerModel records everything that happened and recounts it each time.
 type breakerModel struct {
 	open   bool
-	at     []time.Time // since it closed last, those turned away left out
+	at     []time.Time // since it last closed, without those turned away
 	failed []bool
 	probes []bool // since it opened
 }
@@ -154,14 +154,14 @@ func TestSpate(t *testing.T) {
 	for i := range 9 {
 		s.add(now.Add(time.Duration(i) * time.Second))
 	}
-	if s.on(now.Add(9 * time.Second)) {
-		t.Error("nine are a spate")
+	if s.isOn(now.Add(9 * time.Second)) {
+		t.Error("nine events are a spate")
 	}
 	s.add(now.Add(9 * time.Second))
-	if !s.on(now.Add(59 * time.Second)) {
-		t.Error("ten within a minute are none")
+	if !s.isOn(now.Add(59 * time.Second)) {
+		t.Error("ten events within a minute are no spate")
 	}
-	if s.on(now.Add(60 * time.Second)) {
-		t.Error("it does not end")
+	if s.isOn(now.Add(60 * time.Second)) {
+		t.Error("the spate does not end")
 	}
 }

@@ -10,8 +10,8 @@ import (
 	gomilter "github.com/emersion/go-milter"
 )
 
-// A bubble of synctest has a time of its own, which passes when all its goroutines
-// wait. Connections that a server has there are in memory, and have deadlines.
+// A bubble of synctest has its own time, which passes when all its goroutines wait. A
+// server's connections there are in memory, and have deadlines.
 
 // inBubble runs a subtest in a bubble.
 func inBubble(t *testing.T, name string, test func(t *testing.T)) {
@@ -33,14 +33,14 @@ func (l *memoryListener) Dial(string, string) (net.Conn, error) {
 	return &offeringConn{Conn: l.dial(), protocol: uint32(offerAll &^ gomilter.OptSkip)}, nil
 }
 
-// timedConn is one end of a connection in memory whose reads have deadlines. Its writes
-// need none: they never wait.
+// timedConn is one end of an in-memory connection whose reads have deadlines. Its writes
+// never wait and need none.
 type timedConn struct{ memoryConn }
 
 func (c *timedConn) SetReadDeadline(t time.Time) error { c.in.until(t); return nil }
 func (c *timedConn) SetDeadline(t time.Time) error     { return c.SetReadDeadline(t) }
 
-// until sets the time at which reads fail, or none.
+// until sets the time at which reads fail, or clears it.
 func (s *stream) until(t time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +55,7 @@ func (s *stream) until(t time.Time) {
 	timer = time.AfterFunc(time.Until(t), func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.late == timer { // else there is another deadline by now
+		if s.late == timer { // otherwise another deadline was set
 			s.failure = os.ErrDeadlineExceeded
 			s.filled.Broadcast()
 		}

@@ -13,21 +13,21 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// jumpingClock is a database's, which this test sets. A server's own times are measured
-// by the monotonic clock, which does not jump.
+// jumpingClock is a database clock that the test sets. A server measures its own times by
+// the monotonic clock, which does not jump.
 type jumpingClock struct{ offset atomic.Int64 } // nanoseconds
 
 func (c *jumpingClock) now() time.Time {
 	return time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC).Add(time.Duration(c.offset.Load()))
 }
 
-// clockWorld is a server whose database has such a clock, and does its periodic work.
+// clockWorld is a server whose database has such a clock and does its periodic work.
 type clockWorld struct {
 	*testing.T
 	clock *jumpingClock
 	db    *bloomdb.DB
 	mta   *mta
-	next  int // number of the last new text
+	next  int // number of the next new text
 }
 
 func newClockWorld(t *testing.T) *clockWorld {
@@ -57,7 +57,7 @@ func newClockWorld(t *testing.T) *clockWorld {
 	return w
 }
 
-// text is a message of its own.
+// text returns a new, distinct message.
 func (w *clockWorld) text() mail {
 	w.next++
 	words := strings.Fields("apple basket candle dragon engine forest garden harbour island jacket kettle ladder mirror " +
@@ -70,7 +70,7 @@ func (w *clockWorld) text() mail {
 	return m
 }
 
-// expect sends a message and holds its verdict.
+// expect sends a message and checks its verdict.
 func (w *clockWorld) expect(when string, m mail, want Verdict) {
 	w.Helper()
 	changes, answer := w.mta.send(m)
@@ -85,19 +85,18 @@ func (w *clockWorld) expect(when string, m mail, want Verdict) {
 	w.Errorf("%s: answer %q without a verdict", when, answer.Code)
 }
 
-// The clock jumps by hours, days and weeks, in both directions, and back. Mail is
-// answered all the while, with what is known in the time that the clock shows: reports
-// of five weeks, counts of two days. Nothing is forgotten by a jump that is taken back
-// within ten minutes. A clock that is set back forgets nothing either: what was reported
-// in the future is listed. Only what is reported while the clock stands five weeks or more
-// back has aged once it is right again.
+// The clock jumps by hours, days and weeks, in both directions, and back. Mail is answered
+// throughout, according to the time that the clock shows: reports of five weeks, counts of
+// two days. A jump that is undone within ten minutes forgets nothing. Setting the clock
+// back forgets nothing either: reports from the future are listed. Only reports made while
+// the clock stands five weeks or more back have expired once it is right again.
 func TestClockJumps(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, test := range []struct {
 		jump time.Duration
 
-		report, sum Verdict // of what was reported, and of what was seen often, before the jump
-		meanwhile   Verdict // of what was reported after the jump, back again
+		report, sum Verdict // of reported and frequent messages, before the jump
+		meanwhile   Verdict // of messages reported after the jump, once it is undone
 	}{
 		{3 * time.Hour, Spam, Bulk, Spam},
 		{-3 * time.Hour, Spam, Bulk, Spam},
@@ -145,8 +144,8 @@ func (w *clockWorld) report(m mail) {
 	}
 }
 
-// A clock that does not stand still for two messages: each is answered, and what is
-// reported is spam in the same moment.
+// A clock that moves between any two messages: each is answered, and a reported message is
+// spam at once.
 func TestClockJumpsAllTheTime(t *testing.T) {
 	w := newClockWorld(t)
 	jumps := []time.Duration{time.Hour, -2 * time.Hour, 26 * time.Hour, -50 * time.Hour, 9 * 24 * time.Hour,
@@ -159,7 +158,7 @@ func TestClockJumpsAllTheTime(t *testing.T) {
 		w.report(m)
 		w.expect(when, m, Spam)
 		if e := w.db.Judge(signature.Compute(signature.Message{})); e.Listed || e.Count != 0 {
-			w.Errorf("%s: nothing is known as %+v", when, e)
+			w.Errorf("%s: not found: %+v", when, e)
 		}
 	}
 }

@@ -18,42 +18,42 @@ import (
 )
 
 const (
-	// offerTimeout is for the MTA's first packet; both MTAs send it at once.
+	// offerTimeout is the limit for the MTA's first packet; Postfix and Sendmail send it at
+	// once.
 	offerTimeout = 30 * time.Second
-	// keptBuffer is the largest packet buffer that a connection keeps between two
-	// packets, and how much of a packet is read before its length is believed.
+	// keptBuffer is the largest packet buffer that a connection keeps between two packets.
+	// It is also the part of a packet that is read before its length is believed.
 	keptBuffer = 4 << 10
-	// ordinary is a packet that needs no leave to be read. MTAs send bodies in
-	// packets of 64 KiB; only a header field can be longer. Unit: bytes.
+	// ordinary is the largest packet that is read without booking memory. MTAs send bodies
+	// in packets of 64 KiB; only a header field can be longer. Unit: bytes.
 	ordinary = 64<<10 + 1
-	// overtime is how long a message may go on past its connection's age.
+	// overtime is how long a message may continue past its connection's maximum age.
 	overtime = time.Hour
 )
 
-// Stages at which an MTA was silent for too long, as the metric names them.
+// Stages at which an MTA was silent for too long; the metric uses these names.
 const (
 	stageOffer      = "offer"
 	stageIdle       = "idle"       // between two messages
 	stageEnvelope   = "envelope"   // between MAIL and the header
 	stageContent    = "content"    // between two packets of header and body
 	stagePacket     = "packet"     // within a packet
-	stageWrite      = "write"      // it does not take our answer
+	stageWrite      = "write"      // the MTA does not read our answer
 	stageConnection = "connection" // not silent, but too old
 )
 
 var (
 	errDraining = errors.New("server is shutting down")
-	errAged     = errors.New("connection is as old as it may become")
-	errMemory   = errors.New("no memory for a packet, see milter.max_memory")
+	errAged     = errors.New("connection reached its maximum age")
+	errMemory   = errors.New("no memory for a packet (limit: milter.max_memory)")
 )
 
-// conn is an MTA's connection as the library sees it. It hands over whole,
-// checked packets only, has the deadlines that the library lacks, and reports
-// what goes wrong: towards the library each end is io.EOF, so that nothing goes
-// to the process-wide log. What is written is sent when the next packet is
-// waited for: headers and action of a message go out together.
+// conn is an MTA's connection as the library sees it. It passes on only whole, checked
+// packets, sets the deadlines that the library lacks, and reports errors. The library sees
+// every end as io.EOF, so that it writes nothing to the process-wide log. Written data is
+// sent before the next packet is awaited: headers and action of a message go out together.
 //
-// All methods but cut belong to the session's goroutine.
+// All methods except cut belong to the session's goroutine.
 type conn struct {
 	net.Conn
 	server  *Server
@@ -62,19 +62,19 @@ type conn struct {
 	born    time.Time
 	raw     syscall.RawConn // TCP only
 	in      *bufio.Reader
-	buffer  []byte // the packet read last, with its length
+	buffer  []byte // the last packet read, with its length
 	booked  int64  // its bytes in Server.held
 	counted int64  // its bytes in Server.packets
-	unread  []byte // its part the library has not read
+	unread  []byte // the part of buffer that the library has not read
 	long    bool   // the library still has a long packet
 	out     []byte // written, not sent
-	sendErr error  // the first error of sending; the connection is over then
+	sendErr error  // the first send error; the connection has ended then
 
 	negotiated bool
 	protocol   gomilter.OptProtocol
 	content    bool   // between the first header and the end of message
-	stage      string // of the read that waits
-	replied    bool   // the message's reply is written
+	stage      string // of the pending read
+	replied    bool   // the reply to the message is written
 
 	busy  atomic.Bool // a message is in flight: from MAIL until its reply is sent
 	close sync.Once
@@ -83,13 +83,13 @@ type conn struct {
 func newConn(nc net.Conn, s *Server) *conn {
 	c := &conn{Conn: nc, server: s, in: bufio.NewReader(nc), born: time.Now()}
 	if t, ok := nc.(*net.TCPConn); ok {
-		c.raw, _ = t.SyscallConn() // nil on error: acknowledgements are late then, no more
+		c.raw, _ = t.SyscallConn() // nil on error: then acknowledgements are only delayed
 	}
 	c.session = &session{conn: c, server: s, remote: nc.RemoteAddr()}
 	return c
 }
 
-// Read is called by the library for each packet's length and data in turn.
+// Read is called by the library alternately for each packet's length and data.
 func (c *conn) Read(p []byte) (int, error) {
 	if len(c.unread) == 0 {
 		if err := c.nextPacket(); err != nil {
@@ -102,10 +102,10 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// nextPacket reads up to a packet that is for the library. It answers itself
-// what the library answers wrongly (the offer) or ends a connection for: an
-// unknown SMTP command and SMFIC_QUIT_NC, "quit, a new client follows". Of that the
-// library hears as of an ABORT.
+// nextPacket reads up to a packet for the library. It answers some packets itself: the
+// offer, which the library answers wrongly, and an unknown SMTP command and SMFIC_QUIT_NC
+// ("quit, a new client follows"), at which the library would end the connection. The
+// library receives SMFIC_QUIT_NC as an ABORT.
 func (c *conn) nextPacket() error {
 	if c.long {
 		c.dropBuffer()
@@ -129,7 +129,7 @@ func (c *conn) nextPacket() error {
 			c.out = appendPacket(c.out, gomilter.Code(gomilter.ActContinue))
 		case gomilter.CodeQuitNewConn:
 			c.session.newClient()
-			c.unread = appendPacket(nil, gomilter.CodeAbort) // for the library's macros
+			c.unread = appendPacket(nil, gomilter.CodeAbort) // clears the library's macros
 			return nil
 		default:
 			if !c.negotiated {
@@ -145,12 +145,12 @@ func (c *conn) nextPacket() error {
 	}
 }
 
-// noMacros is a packet that changes nothing: all macros before it have been collected. The
-// library keeps each packet until the next one has come, so that it gets this one after a
-// long one.
+// noMacros is a packet that changes nothing: all earlier macros have been collected. The
+// library keeps each packet until the next one arrives, so it receives this one after a
+// long packet.
 var noMacros = repairMacros([]byte{0})
 
-// endTurn sends what was written, and ends the message whose reply that was.
+// endTurn sends the written data and ends the message if that was its reply.
 func (c *conn) endTurn() error {
 	if err := c.flush(); err != nil {
 		return err
@@ -171,7 +171,7 @@ func (c *conn) endTurn() error {
 	return nil
 }
 
-// end is when the connection is closed, whatever the MTA does.
+// end returns when the connection is closed, whatever the MTA does.
 func (c *conn) end() time.Time {
 	end := c.born.Add(c.server.options.Load().ConnectionTimeout)
 	if c.busy.Load() {
@@ -180,15 +180,15 @@ func (c *conn) end() time.Time {
 	return end
 }
 
-// dropBuffer gives the packet's memory back.
+// dropBuffer releases the packet's memory.
 func (c *conn) dropBuffer() {
 	c.server.held.Add(-c.booked)
 	c.server.packets.Add(-c.counted)
 	c.buffer, c.booked, c.counted = nil, 0, 0
 }
 
-// grow makes the buffer as large as a packet of n bytes with its length needs. What is
-// beyond an ordinary packet is taken from the memory of the messages.
+// grow makes room in the buffer for a packet of n bytes, including its length field. Memory
+// beyond an ordinary packet is charged to that of the messages.
 func (c *conn) grow(n int) error {
 	if n <= cap(c.buffer) {
 		return nil
@@ -208,9 +208,9 @@ func (c *conn) grow(n int) error {
 	return nil
 }
 
-// readPacket reads length and data of one packet into buffer. The length is
-// believed only as far as bytes arrive: first for 4 KiB, then for an ordinary packet, then
-// for as much again as is there.
+// readPacket reads length and data of one packet into buffer. The length is believed only
+// as far as bytes arrive: first for 4 KiB, then for an ordinary packet, then each time for
+// twice the bytes received.
 func (c *conn) readPacket() error {
 	stage, limit := c.patience()
 	c.await(stage, limit, packetHead)
@@ -246,7 +246,7 @@ func (c *conn) readTo(n int) error {
 	return err
 }
 
-// patience is how long the MTA may be silent before the next packet.
+// patience returns how long the MTA may be silent before the next packet.
 func (c *conn) patience() (stage string, limit time.Duration) {
 	o := c.server.options.Load()
 	switch {
@@ -260,9 +260,9 @@ func (c *conn) patience() (stage string, limit time.Duration) {
 	return stageIdle, o.IdleTimeout
 }
 
-// await sets the deadline for n bytes that are not here yet. On TCP it also asks
-// for acknowledgements without delay: Sendmail writes each packet in two pieces
-// and Nagle's algorithm holds back the second until the first is acknowledged.
+// await sets the deadline for n bytes that have not arrived yet. On TCP it also requests
+// acknowledgements without delay: Sendmail writes each packet in two pieces, and Nagle's
+// algorithm holds back the second until the first is acknowledged.
 func (c *conn) await(stage string, limit time.Duration, n int) {
 	c.stage = stage
 	if c.in.Buffered() >= n {
@@ -272,19 +272,19 @@ func (c *conn) await(stage string, limit time.Duration, n int) {
 	if end := c.end(); end.Before(deadline) {
 		c.stage, deadline = stageConnection, end
 	}
-	c.Conn.SetReadDeadline(deadline) // an error shows in the read
+	c.Conn.SetReadDeadline(deadline) // the read returns the error
 	if c.raw != nil {
 		quickAck(c.raw)
 	}
 }
 
-// Write never fails towards the library; sending does, before the next packet.
+// Write never fails for the library; a send error is returned before the next packet.
 func (c *conn) Write(p []byte) (int, error) {
 	c.out = append(c.out, p...)
 	return len(p), nil
 }
 
-// flush sends what was written. Its error comes again at each further call.
+// flush sends the written data. After an error it returns the same error at each call.
 func (c *conn) flush() error {
 	if len(c.out) > 0 && c.sendErr == nil {
 		c.Conn.SetWriteDeadline(time.Now().Add(c.server.options.Load().WriteTimeout))
@@ -294,15 +294,16 @@ func (c *conn) flush() error {
 	return c.sendErr
 }
 
-// progress tells the MTA that the answer to the end of message takes longer
-// (SMFIR_PROGRESS); it then starts its timeout anew.
+// progress notifies the MTA that the answer to the end of message takes longer
+// (SMFIR_PROGRESS). The MTA then restarts its timeout.
 func (c *conn) progress() {
 	c.out = appendPacket(c.out, codeProgress)
-	c.flush() // an error comes again when the answer is sent
+	c.flush() // sending the answer returns the error again
 }
 
-// report counts why the connection ends, unless it ends as it should, and logs
-// the first of each cause a minute: anyone who reaches the port can break them.
+// report counts and logs why the connection ended, unless it ended normally. It logs one
+// line a minute for each cause, because anyone with access to the port can break
+// connections.
 func (c *conn) report(err error) {
 	cause := "connection"
 	switch {
@@ -333,7 +334,7 @@ func (c *conn) report(err error) {
 		slog.Any("error", err))
 }
 
-// timedOut is the stage at which the time ran out.
+// timedOut returns the stage at which the time ran out.
 func (c *conn) timedOut(err error) string {
 	switch {
 	case errors.Is(err, errAged):
@@ -351,10 +352,10 @@ func (c *conn) Close() error {
 	return err
 }
 
-// cut ends the connection from outside; the session notices in its next Read.
+// cut ends the connection from outside; the session's next Read fails.
 func (c *conn) cut() { c.Conn.Close() }
 
-// noEOF makes an end within a packet an error, also at its first byte.
+// noEOF turns an end within a packet into an error, even at its first byte.
 func noEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

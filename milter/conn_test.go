@@ -14,7 +14,7 @@ import (
 	gomilter "github.com/emersion/go-milter"
 )
 
-// script is an MTA that sends fixed bytes and takes all answers.
+// script is an MTA that sends fixed bytes and accepts all answers.
 type script struct {
 	io.Reader
 	answers   bytes.Buffer
@@ -32,7 +32,7 @@ func (s *script) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// run lets srv serve the script to its end.
+// run serves the script to its end.
 func (s *script) run(t *testing.T, srv *Server) {
 	t.Helper()
 	if err := srv.Serve("", &once{s}); !errors.Is(err, net.ErrClosed) {
@@ -75,7 +75,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// So has a packet of which a part came along with the one before.
+// The same holds for a packet that partly arrived with the previous one.
 func TestPatienceWithinALength(t *testing.T) {
 	all := packets(packet('M', "<s>\x00"), packet('R', "<r>\x00"))
 	cut := len(all) - len(packet('R', "<r>\x00")) + 2

@@ -27,8 +27,8 @@ const (
 	dialogueSteps    = 400 // at most
 )
 
-// dialogue is what MTAs say on several connections to one server, decoded from bytes,
-// and what the model says that they should hear.
+// dialogue is the traffic of MTAs on several connections to one server, decoded from bytes,
+// with the answers that the model expects.
 type dialogue struct {
 	t      *testing.T
 	data   []byte
@@ -53,7 +53,7 @@ type dialogueMTA struct {
 	due    []due
 }
 
-// next takes a byte of the input; 0 behind its end.
+// next returns the next byte of the input, or 0 after its end.
 func (d *dialogue) next() int {
 	if len(d.data) == 0 {
 		return 0
@@ -63,7 +63,7 @@ func (d *dialogue) next() int {
 	return int(b)
 }
 
-// take makes a text: up to 63 bytes of the input, or one byte of it many times.
+// take returns a text: up to 63 bytes of the input, or one byte repeated.
 func (d *dialogue) take() string {
 	n := d.next()
 	if n >= 64 {
@@ -108,11 +108,12 @@ var dialogueMacros = []struct {
 // dialogueFields are names of header fields; "" stands for one from the input.
 var dialogueFields = []string{"Subject", "Content-Type", "X-Spambloom", "x-spam-FLAG", "Message-ID", ""}
 
-// dialogueGarbage is what no MTA sends: the server hangs up.
+// dialogueGarbage is data that no MTA sends: the server hangs up.
 var dialogueGarbage = []string{"\x00\x00\x00\x00", "\xff\xff\xff\xffB", "\x00\x10\x00\x01B", "\x00\x00\x00\x01Z", "\x00\x00\x00\x03Lab",
 	"\x00\x00\x00\x02Ch", "\x00\x00\x00\x05O\x00\x00\x00\x06", "\x00\x00\x00\x01D", "\x00\x00\x00\x05Ch\x00X\x00", "GET / HTTP/1.0\r\n"}
 
-// step is one of a dialogue: which connection, what, and how it is cut into pieces.
+// step performs one step of a dialogue: which connection, which command, and how it is
+// split.
 func (d *dialogue) step() {
 	what, m := d.next(), d.mtas[d.next()%dialogueSessions]
 	if m.conn == nil {
@@ -166,7 +167,7 @@ func (d *dialogue) step() {
 	case 17:
 		m.settle()
 	case 18:
-		if _, err := m.conn.Write([]byte(choose(d, dialogueGarbage))); err != nil { // in one piece: it may hang up at the first
+		if _, err := m.conn.Write([]byte(choose(d, dialogueGarbage))); err != nil { // in one write: the server may hang up at the first byte
 			d.t.Fatal(err)
 		}
 		m.hangUp()
@@ -186,8 +187,8 @@ func (m *dialogueMTA) dial() {
 	m.send(appendPacket(nil, gomilter.CodeOptNeg, 6, 0x1ff, uint32(offerAll)), m.model.offer(uint32(offerAll)))
 }
 
-// letter sends a whole message with enough text to sign; the first of three is one that
-// was reported.
+// letter sends a whole message with enough text to sign. The first of the three was
+// reported.
 func (m *dialogueMTA) letter() {
 	body := dialogueLetter(choose(m.dialogue, []string{"a", "b", "c"}))
 	m.send(packet('M', "<letter>\x00"), m.model.mail("letter"))
@@ -206,8 +207,8 @@ func dialogueLetter(which string) string {
 	}[which], 8)
 }
 
-// send writes a packet in two pieces, and notes what is due for it. Answers are read
-// later: MTAs may pipeline.
+// send writes a packet in two pieces, and records the answer that is due. Answers are read
+// later, because MTAs may pipeline.
 func (m *dialogueMTA) send(p []byte, answers []due) {
 	cut := 0
 	if len(p) > 0 {
@@ -236,14 +237,14 @@ func (m *dialogueMTA) settle() {
 	m.due = nil
 }
 
-// hangUp reads what is due, and holds that no more comes before the server's end.
+// hangUp reads the answers that are due, and checks that no others follow.
 func (m *dialogueMTA) hangUp() {
 	m.t.Helper()
 	m.settle()
 	late := time.AfterFunc(testenv.Patience, func() { m.t.Error("the server does not hang up"); m.conn.Close() })
 	defer late.Stop()
 	if rest, err := io.ReadAll(m.conn); err != nil || len(rest) > 0 {
-		m.t.Fatalf("answers that are not due: %q, %v", rest, err)
+		m.t.Fatalf("unexpected answers: %q, %v", rest, err)
 	}
 	m.conn = nil
 }
@@ -285,15 +286,15 @@ func (m *dialogueMTA) expectEnd(want *modelMessage) {
 	}
 }
 
-// pop is the message that the server judged next on this connection; nil if it should
-// not have judged one.
+// pop returns the message that the server judged next on this connection, or nil if it was
+// not supposed to judge one.
 func (m *dialogueMTA) pop(want *modelMessage) *modelMessage {
 	m.t.Helper()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := &m.judged[m.number]
 	if want.skipped() {
-		return nil // one too many shows at the next, or in the end
+		return nil // an extra judgement shows up at the next message, or at the end
 	}
 	if len(*list) == 0 {
 		m.t.Fatalf("not judged: %v", want)
@@ -311,9 +312,9 @@ func (d *dialogue) listed(m *modelMessage) bool {
 	return len(set.Signatures) > 0 && d.db.Judge(set).Listed
 }
 
-// options are those of the dialogue: messages are small, and some too long; or large, and
-// there is memory for one only, while the others go to files. In both there is room for
-// all that is sent.
+// options are the options of the dialogue. Either messages are small and some too long; or
+// they are large, with memory for only one, and the others go to files. In both cases there
+// is room for all of them.
 func (d *dialogue) options() Options {
 	o := Options{Site: "mx1", Policy: Policy{Spam: Reject}, MaxMessage: 4000, MaxMemory: 1 << 20,
 		SkipAuthenticated: true, LocalNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
@@ -325,7 +326,7 @@ func (d *dialogue) options() Options {
 	return o
 }
 
-// serve runs the dialogue against a new server, and holds that nothing is left of it.
+// serve runs the dialogue against a new server, and checks that nothing is left of it.
 func (d *dialogue) serve() {
 	d.server = NewServer(d.db, d.options())
 	d.server.judge = func(m *message) Decision {
@@ -375,12 +376,12 @@ func (d *dialogue) serve() {
 			m.hangUp()
 		}
 		if left := d.judged[i]; len(left) > 0 {
-			d.t.Errorf("judged, though it was not due: %v", left[0])
+			d.t.Errorf("judged unexpectedly: %v", left[0])
 		}
 	}
 }
 
-// dialogueDB is a database with one report, that of letter's first text.
+// dialogueDB is a database with one report, of letter's first text.
 func dialogueDB(f testing.TB) *bloomdb.DB {
 	db, err := bloomdb.Open(bloomdb.Options{Dir: f.TempDir(), Site: "mx1",
 		Reports: bloomdb.ReportOptions{Capacity: 1000}, Counts: bloomdb.CountOptions{Capacity: 1000}})
@@ -399,10 +400,11 @@ func dialogueDB(f testing.TB) *bloomdb.DB {
 	return db
 }
 
-// dialogueSeeds are dialogues in the form that step reads: what, which connection, what
-// goes with it, and where the packet is cut.
+// dialogueSeeds are dialogues in the form that step reads: command, connection, its data,
+// and where the packet is split.
 var dialogueSeeds = []string{
-	// Three letters on one connection, the first of which is spam; then all is read.
+	// Three letters on one connection, the first of which is spam; then all answers are
+	// read.
 	"\x0f\x00\x00" + "\x00" + "\x00\x00\x00\x00\x00\x00" + "\x0f\x00\x01\x01\x02\x03\x04\x05\x06" + "\x0f\x00\x02\x00\x00\x00\x00\x00\x00" + "\x11\x00",
 	// A client and a letter on each of three connections, in turn.
 	"\x01\x00\x00\x00\x00" + "\x01\x01\x00\x01\x00" + "\x01\x02\x00\x03\x00" +
@@ -410,7 +412,8 @@ var dialogueSeeds = []string{
 	// An authenticated client, its letter, another client on the connection, its letter.
 	"\x03\x00\x00\x02\x00" + "\x01\x00\x00\x00" + "\x0f\x00\x00\x00\x00\x00\x00\x00\x00" + "\x03\x00\x02\x00" + "\x0c\x00\x00" +
 		"\x01\x00\x01\x00" + "\x0f\x00\x00\x00\x00\x00\x00\x00\x00",
-	// Sender, recipient, forged field, a body that is too long, given up; and once more to its end.
+	// Sender, recipient, forged field, a body that is too long, abort; and again to the
+	// end.
 	"\x04\x00\x00\x02ab\x00" + "\x05\x00\x02cd\x00" + "\x06\x00\x02\x02no\x00" + "\x08\x00\xff\x00" + "\x08\x00\xff\x00" + "\x0b\x00\x00" +
 		"\x06\x00\x02\x02no\x00" + "\x07\x00\x00" + "\x08\x00\x05a\x00b\x00c\x00" + "\x09\x00\x00",
 	// Old flags, each command with its answer, garbage.
@@ -419,11 +422,11 @@ var dialogueSeeds = []string{
 	"\x0f\x01\x00\x00\x00\x00\x00\x00\x00\x00" + "\x13\x01\x03\x00",
 }
 
-// FuzzDialogue holds whole dialogues against the model in dialogue_model_test.go: each
-// command gets the answers that are due and no others, each end of message one; what is
-// judged is what this message brought, and nothing of another message, client or
-// connection; in the end no memory is held and no goroutine is left, and nothing went to
-// the process-wide log.
+// FuzzDialogue compares whole dialogues with the model in dialogue_model_test.go. Each
+// command gets the answers that are due and no others, each end of message exactly one. A
+// judged message contains its own content and nothing of another message, client or
+// connection. In the end no memory is held, no goroutine is left, and the process-wide log
+// is empty.
 func FuzzDialogue(f *testing.F) {
 	db, dir := dialogueDB(f), f.TempDir()
 	for _, seed := range dialogueSeeds {
@@ -443,7 +446,7 @@ func runDialogue(t *testing.T, db *bloomdb.DB, dir string, data []byte) {
 	}
 }
 
-// The same with dialogues that chance makes: longer ones than the fuzzer has found.
+// The same with random dialogues, which are longer than those the fuzzer has found.
 func TestRandomDialogues(t *testing.T) {
 	random, db, dir := rand.New(rand.NewPCG(testenv.Seed(t), 0)), dialogueDB(t), t.TempDir()
 	for i := range testenv.Rounds(300) {

@@ -10,7 +10,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// modelMacros are those that matter.
+// modelMacros are the macros in use.
 type modelMacros struct{ queueID, auth string }
 
 func (a modelMacros) with(b modelMacros) modelMacros {
@@ -23,7 +23,7 @@ func (a modelMacros) with(b modelMacros) modelMacros {
 	return a
 }
 
-// modelMessage is what a message should bring to its judgement.
+// modelMessage is the expected content of a message at its judgement.
 type modelMessage struct {
 	macros     modelMacros
 	listener   string
@@ -32,11 +32,11 @@ type modelMessage struct {
 	recipients []string
 	header     []signature.Field
 	body       string
-	room       int            // bytes of MaxMessage that are left; negative once it was too much
+	room       int            // bytes of MaxMessage left; negative once exceeded
 	forged     map[string]int // fields of ours, by name
 }
 
-// String is for comparisons. Where the message was too long, its content is not shown.
+// String is for comparisons. If the message was too long, it omits the content.
 func (m *modelMessage) String() string {
 	s := fmt.Sprintf("%+v %s %v from %q to %q", m.macros, m.listener, m.client, m.sender, m.recipients)
 	if m.room < 0 {
@@ -45,7 +45,7 @@ func (m *modelMessage) String() string {
 	return s + fmt.Sprintf(" %q %q", m.header, m.body)
 }
 
-// seen is the same of a message that the server judges.
+// seen returns the same for a message that the server judged.
 func seen(m *message) *modelMessage {
 	c := m.content()
 	s := &modelMessage{macros: modelMacros{m.queueID, m.auth}, listener: m.listener, client: m.client,
@@ -56,18 +56,18 @@ func seen(m *message) *modelMessage {
 	return s
 }
 
-// skipped says whether it is not judged.
+// skipped reports whether the message is not judged.
 func (m *modelMessage) skipped() bool {
 	return m.macros.auth != "" || netip.MustParsePrefix("127.0.0.0/8").Contains(m.client)
 }
 
-// modelSession is what a session should know: a model of session and library together,
+// modelSession is the expected state of a session: a model of session and library together,
 // in terms of the protocol.
 type modelSession struct {
 	listener string
 	limit    int // MaxMessage
 	agreed   gomilter.OptProtocol
-	pending  modelMacros // of the last macro packet, for the next command; one more takes its place
+	pending  modelMacros // of the last macro packet, for the next command; another one replaces it
 	macros   modelMacros // of connect and HELO
 	client   netip.Addr
 	msg      *modelMessage
@@ -79,7 +79,7 @@ type due struct {
 	end  *modelMessage // at an end of message: that one
 }
 
-// message is the one in flight; whatever belongs to one begins it.
+// message returns the message in flight. Any part of a message begins one.
 func (x *modelSession) message() *modelMessage {
 	if x.msg == nil {
 		x.msg = &modelMessage{macros: x.macros, listener: x.listener, client: x.client, room: x.limit, forged: map[string]int{}}
@@ -88,7 +88,7 @@ func (x *modelSession) message() *modelMessage {
 	return x.msg
 }
 
-// reply is due where it was not agreed to leave it out.
+// reply is due unless it was suppressed in the negotiation.
 func (x *modelSession) reply(silent gomilter.OptProtocol) []due {
 	if x.agreed&silent != 0 {
 		return nil
@@ -169,7 +169,7 @@ func (x *modelSession) abort() []due {
 	return nil
 }
 
-// newClient forgets all but what was negotiated.
+// newClient forgets everything except what was negotiated.
 func (x *modelSession) newClient() []due {
 	*x = modelSession{listener: x.listener, limit: x.limit, agreed: x.agreed}
 	return nil

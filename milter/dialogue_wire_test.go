@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// stream is one direction of a connection in memory. It takes any number of bytes, so
-// that neither side can hold up the other. A read ends where a write ended.
+// stream is one direction of an in-memory connection. It takes any number of bytes, so that
+// neither side can block the other. A read ends where a write ended.
 type stream struct {
 	mu     sync.Mutex
 	filled *sync.Cond
@@ -58,7 +58,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// shut lets the reader read what is there, and then the end.
+// shut lets the reader read the remaining data, and then the end.
 func (s *stream) shut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,8 +66,8 @@ func (s *stream) shut() {
 	s.filled.Broadcast()
 }
 
-// memoryConn is one end of a connection in memory. It has no deadlines: a dialogue ends
-// by its own end.
+// memoryConn is one end of an in-memory connection. It has no deadlines: a dialogue ends by
+// itself.
 type memoryConn struct{ in, out *stream }
 
 func (c *memoryConn) Read(p []byte) (int, error)       { return c.in.Read(p) }
@@ -79,7 +79,7 @@ func (c *memoryConn) SetDeadline(time.Time) error      { return nil }
 func (c *memoryConn) SetReadDeadline(time.Time) error  { return nil }
 func (c *memoryConn) SetWriteDeadline(time.Time) error { return nil }
 
-// receive reads one answer of the server.
+// receive reads one answer from the server.
 func (c *memoryConn) receive() (code byte, data []byte, err error) {
 	var head [packetHead]byte
 	if _, err := io.ReadFull(c, head[:]); err != nil {

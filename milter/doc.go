@@ -1,48 +1,48 @@
-// Package milter judges mail for a mail server (Postfix, Sendmail) over the
-// milter protocol.
+// Package milter judges mail for a mail server (Postfix, Sendmail) over the milter
+// protocol.
 //
-// It owns the sessions, the policy (evidence to verdict to action) and the
-// headers. It does not own what is known about a message: signatures come from
-// package signature, evidence from package bloomdb. It knows no configuration
-// file and makes no network request of its own.
+// It owns the sessions, the policy (evidence to verdict to action) and the headers.
+// Signatures come from package signature, evidence from package bloomdb. The package reads
+// no configuration file and makes no network request of its own.
 //
 // The life of a message:
 //
 //	MTA -> Server.Serve -> listener (limits, retry) -> conn (packets, deadlines)
 //	    -> go-milter -> session: MAIL, RCPT, header, body ... collected, bounded
-//	    end of message: skip?   authenticated, local, oversize
-//	                    allow?  a rule for each of its recipients
-//	                    judge:  signature.Compute, DB.Count, DB.Judge
-//	                    policy: of each recipient; the mildest decision is the message's
-//	                    greylist: what comes too often right now, clean as yet, is deferred once
-//	                    answer: forged headers off, own headers on, action
+//	    end of message: skip?    authenticated, local, oversize
+//	                    allow?   a rule for each of its recipients
+//	                    judge:   signature.Compute, DB.Count, DB.Judge
+//	                    policy:  of each recipient; the mildest decision applies to the message
+//	                    greylist: a clean message of which many copies arrive now is deferred once
+//	                    answer:  remove forged headers, add own headers, action
 //	                    one log line
 //
-// Everything that decides is pure (policy.go, rules.go, allow.go, authres.go) and
-// comes from Options: a reload replaces them whole, and a message keeps those that
+// Everything that decides is pure (policy.go, rules.go, allow.go, authres.go) and comes
+// from Options. A reload replaces the options as a whole. A message keeps the options that
 // were in force when it began.
 //
-// The protocol itself is spoken by github.com/emersion/go-milter v0.5.0. conn,
-// listener and session stand around it and make up for what it does not do;
-// each place says what and why. Nothing of a session reaches the library's own
-// log or ends it by an error, so one message never costs the next.
+// The protocol is implemented by github.com/emersion/go-milter v0.5.0. conn, listener and
+// session wrap it and work around what it lacks; each place states what and why. Nothing in
+// a session writes to the library's own log or ends it with an error, so one message never
+// affects the next.
 //
-// Limits. Memory is bounded whatever a client sends, and Options.MostMemory is the sum:
-// messages in flight by Options.MaxMemory and 64 KiB more for each connection; what is
-// longer goes to temporary files, by option, or is cut. The packet that is read takes up
-// to 64 KiB on each connection, a longer one (1 MiB at most) is taken from MaxMemory. Of
-// macros only those that matter reach the library. Judging a message is booked before it
-// begins (memory.go). Each wait for the MTA has a deadline. All these are counted.
+// Limits. Memory is bounded whatever a client sends; Options.MostMemory is the sum.
+// Messages in flight are bounded by Options.MaxMemory plus 64 KiB for each connection.
+// Anything longer goes to temporary files, if configured, or is cut. Each connection reads
+// a packet of up to 64 KiB; a longer packet (at most 1 MiB) is charged to MaxMemory. Only
+// the macros in use reach the library. The memory for judging a message is booked before
+// judging begins (memory.go). Each wait for the MTA has a deadline. All limits are counted
+// in metrics.
 //
-// Turns. As many messages are judged at a time as there are processors; the others wait,
-// and clients take turns. A message that takes long to sign gives its processor to the
-// next one, goes on beside it, and sets its sender back (turns.go, setback.go).
+// Turns. As many messages are judged at a time as there are processors. The others wait,
+// and clients take turns. A message that takes long to sign yields its processor to the
+// next one, continues beside it, and sets its sender back (turns.go, setback.go).
 //
-// Goroutines: one for each connection, made by the library; one for each message
-// while it is judged. Server.Shutdown waits for all of them.
+// Goroutines: one for each connection, made by the library; one for each message while it
+// is judged. Server.Shutdown waits for all of them.
 //
-// If a message cannot be judged (overload, a panic, the deadline), it passes, and the
-// header, the log and a metric say so; Options.Tempfail changes that for each cause.
-// A breaker suspends judging while our own part of it does not work, so that mail does not
-// wait for it; Server.Fault tells. What senders' mail costs does not count for it.
+// A message that cannot be judged (overload, a panic, the deadline) passes; the header, the
+// log and a metric report it. Options.Tempfail changes that for each cause. A breaker
+// suspends judging while our own part of it fails, so that mail does not wait; Server.Fault
+// reports this. The cost of senders' mail never opens the breaker.
 package milter

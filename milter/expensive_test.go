@@ -26,7 +26,7 @@ func oneProcessor(t *testing.T) {
 	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
 }
 
-// attacker is a connection of an SMTP client whose message stands before its end.
+// attacker is a connection of an SMTP client with its message sent up to its end.
 func attacker(t *testing.T, b *bench, client, sender string, body string) *wire {
 	t.Helper()
 	w := dialWire(t, b.addr, offerAll&^gomilter.OptSkip)
@@ -41,13 +41,14 @@ func attacker(t *testing.T, b *bench, client, sender string, body string) *wire 
 	return w
 }
 
-// styleSheetBomb is the mail of shared/attacks: every paragraph asks all rules.
+// styleSheetBomb is the mail of shared/attacks: every paragraph is matched against all
+// rules.
 func styleSheetBomb(size int) string {
 	sheet := "<style>" + strings.Repeat("b i p{top:0}", 65<<10/12) + "</style>"
 	return sheet + strings.Repeat("<p>", (size-len(sheet))/3)
 }
 
-// knownSpam makes the letter spam that was reported.
+// knownSpam makes the letter reported spam.
 func knownSpam(t *testing.T, b *bench) {
 	t.Helper()
 	b.Server.db = openDB(t)
@@ -56,7 +57,7 @@ func knownSpam(t *testing.T, b *bench) {
 	}
 }
 
-// expectSpam expects that the known spam is found when it comes from that client.
+// expectSpam expects known spam from that client to be found.
 func expectSpam(t *testing.T, b *bench, client string) {
 	t.Helper()
 	changes, _ := dial(t, "tcp", b.addr, offerAll, client).send(letter)
@@ -65,8 +66,8 @@ func expectSpam(t *testing.T, b *bench, client string) {
 	}
 }
 
-// The attack of shared/attacks: six style sheet bombs from six addresses, on one
-// processor. Known spam from a seventh is spam.
+// The attack of shared/attacks: six style sheet bombs from six addresses, on one processor.
+// Known spam from a seventh address is still found.
 func TestStyleSheetBombsOfSix(t *testing.T) {
 	oneProcessor(t)
 	b := start(t, Options{JudgeTimeout: time.Hour}, nil)
@@ -80,14 +81,14 @@ func TestStyleSheetBombsOfSix(t *testing.T) {
 		w.send('E', "")
 	}
 	expectSpam(t, b, "192.0.2.7")
-	if fault := b.Fault(); fault != nil || b.suspended() {
-		t.Errorf("suspended %v, fault %v", b.suspended(), fault)
+	if fault := b.Fault(); fault != nil || b.isSuspended() {
+		t.Errorf("suspended %v, fault %v", b.isSuspended(), fault)
 	}
 	testenv.Eventually(t, "all are answered", func() bool { return len(b.lines()) == 7 })
 }
 
 // spinning makes signing messages with a body that begins with "<style>" as expensive as
-// can be: it ends when the test says so.
+// possible: it ends when the test decides.
 func spinning(b *bench) (end func()) {
 	done := make(chan struct{})
 	b.Server.sign = func(m signature.Message, unpacking signature.Unpacking) signature.Set {
@@ -103,8 +104,8 @@ func spinning(b *bench) (end func()) {
 	return sync.OnceFunc(func() { close(done) })
 }
 
-// Whatever a message costs, it costs its sender's turn: six that never end on one
-// processor, and known spam of others, and of the six senders themselves, is spam.
+// Whatever a message costs, it costs its sender's turn. Six messages never end on one
+// processor; known spam of others, and of the six senders themselves, is still found.
 func TestExpensiveMailCostsItsSendersTurn(t *testing.T) {
 	oneProcessor(t)
 	b := start(t, Options{JudgeTimeout: time.Hour}, nil)
@@ -120,17 +121,17 @@ func TestExpensiveMailCostsItsSendersTurn(t *testing.T) {
 	for _, client := range []string{"192.0.2.7", "198.51.3.1", "198.51.3.99"} {
 		expectSpam(t, b, client)
 	}
-	if fault := b.Fault(); fault != nil || b.suspended() {
-		t.Errorf("suspended %v, fault %v", b.suspended(), fault)
+	if fault := b.Fault(); fault != nil || b.isSuspended() {
+		t.Errorf("suspended %v, fault %v", b.isSuspended(), fault)
 	}
-	// They have one sender, so that one of them is being signed and the others wait.
+	// They have one sender, so one of them is being signed and the others wait.
 	if load := b.Load(); load.Overtime != 1 || load.Waiting != 5 || load.SetBack < 3 {
 		t.Errorf("load %+v", load)
 	}
 	if n := b.metric("spambloom_milter_overtime_total", ""); n != 1 {
 		t.Errorf("%v messages counted as beyond their turn", n)
 	}
-	if lines := b.log.lines(t, "a message takes long to sign: its sender is set back"); len(lines) != 1 || lines[0]["client"] != "198.51.0.1" {
+	if lines := b.log.lines(t, "message takes long to sign: its sender is set back"); len(lines) != 1 || lines[0]["client"] != "198.51.0.1" {
 		t.Errorf("log %v", lines)
 	}
 	end()
@@ -139,8 +140,8 @@ func TestExpensiveMailCostsItsSendersTurn(t *testing.T) {
 	}
 }
 
-// bombs is a server in a bubble whose signing hangs for messages from 192.0.2.0/24 until
-// release is closed.
+// bombs is a server in a bubble. Signing hangs for messages from 192.0.2.0/24 until release
+// is closed.
 func bombs(o Options) (s *Server, release chan struct{}) {
 	s, release = NewServer(nil, o), make(chan struct{})
 	s.judge = func(m *message) Decision {
@@ -154,8 +155,8 @@ func bombs(o Options) (s *Server, release chan struct{}) {
 	return s, release
 }
 
-// Messages that take longer than the deadline to sign, by the dozen and from anywhere,
-// do not suspend judging, and do not make the daemon look unready.
+// Dozens of messages from anywhere that take longer than the deadline to sign neither
+// suspend judging nor make the daemon look unready.
 func TestExpensiveMailDoesNotSuspendJudging(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, release := bombs(Options{})
@@ -169,21 +170,21 @@ func TestExpensiveMailDoesNotSuspendJudging(t *testing.T) {
 		if n := late.count["faileddeadline"]; n != 3*tripWindow {
 			t.Errorf("of %d messages: %v", 3*tripWindow, late.count)
 		}
-		if fault := s.Fault(); fault != nil || s.suspended() {
-			t.Errorf("suspended %v, fault %v", s.suspended(), fault)
+		if fault := s.Fault(); fault != nil || s.isSuspended() {
+			t.Errorf("suspended %v, fault %v", s.isSuspended(), fault)
 		}
 		x, msg := client(s, 1)
 		msg.client = netip.MustParseAddr("203.0.113.1")
 		if d := x.judge(msg); d.Verdict != Clean {
-			t.Errorf("mail of somebody else: %+v", d)
+			t.Errorf("mail of another sender: %+v", d)
 		}
 		close(release)
 		s.running.Wait()
 	})
 }
 
-// While judging is suspended by a fault of ours, an expensive message as a probe neither
-// holds up the next probe nor keeps judging suspended.
+// Judging is suspended by a fault of this site. An expensive message as a probe neither
+// delays the next probe nor keeps judging suspended.
 func TestExpensiveProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, release := bombs(Options{})
@@ -202,7 +203,7 @@ func TestExpensiveProbe(t *testing.T) {
 				t.Errorf("probe %d: %+v", i, d)
 			}
 		}
-		if s.suspended() {
+		if s.isSuspended() {
 			t.Error("still suspended")
 		}
 		close(release)
@@ -211,8 +212,8 @@ func TestExpensiveProbe(t *testing.T) {
 	})
 }
 
-// Past its deadline a message goes on being signed, and its memory stays booked until
-// that ends.
+// Past its deadline a message is still being signed, and its memory stays booked until that
+// ends.
 func TestMemoryOfAbandonedMessages(t *testing.T) {
 	b := start(t, Options{JudgeTimeout: 50 * time.Millisecond}, nil)
 	b.Server.db = openDB(t)

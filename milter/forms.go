@@ -7,19 +7,20 @@ import (
 )
 
 // maxConverted bounds the domains of one message that are converted to their ASCII form, in
-// bytes, with fieldOverhead for each. 10,000 recipients may each have another domain.
+// bytes, with fieldOverhead added for each. A message may have 10,000 recipients, each in
+// another domain.
 const maxConverted = 32 << 10
 
-// forms are the ASCII forms of domains in one message, each converted once. The zero value
-// is ready for use, by one goroutine at a time.
+// forms caches the ASCII forms of the domains in one message. The zero value is ready for
+// use by one goroutine at a time.
 type forms struct {
-	known map[string]string // by the domain as it came; "": it has none
-	spent int               // of maxConverted
+	known map[string]string // by the domain as received; "": it has none
+	spent int               // part of maxConverted used so far
 }
 
-// ascii is idn.ASCII for a domain in the message, but "" for one that has no such form, and
-// for a domain not in ASCII beyond maxConverted. Such a domain matches nothing: no rule
-// allows its mail, and no override is for its recipients.
+// ascii returns the result of idn.ASCII for a domain in the message. It returns "" for a
+// domain without such a form, and for a non-ASCII domain beyond maxConverted. Such a domain
+// matches nothing: no allow rule and no override applies to it.
 func (f *forms) ascii(domain string) string {
 	if idn.IsASCII(domain) {
 		return strings.ToLower(domain)
@@ -36,8 +37,9 @@ func (f *forms) ascii(domain string) string {
 	return form
 }
 
-// compared is an address of the message as patterns have it: in lower case, its domain in
-// ASCII form. It is "" where the address is none or its domain has no such form.
+// compared returns an address of the message in the form of patterns: in lower case, with
+// its domain in ASCII form. It returns "" if it is not an address or its domain has no such
+// form.
 func (e *envelope) compared(address string) string {
 	local, host, ok := cutAddress(address)
 	if !ok {
@@ -48,13 +50,13 @@ func (e *envelope) compared(address string) string {
 		return ""
 	}
 	lower := strings.ToLower(local)
-	if lower == local && form == host { // as most are
+	if lower == local && form == host { // the common case
 		return address
 	}
 	return lower + "@" + form
 }
 
-// ascii is that of the message's forms.
+// ascii calls forms.ascii, with the forms created on first use.
 func (e *envelope) ascii(domain string) string {
 	if e.forms == nil {
 		e.forms = new(forms)

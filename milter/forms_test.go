@@ -21,7 +21,7 @@ func domesticRules() *rules {
 	}.withDefaults().rules
 }
 
-// judgedFor asks the rules for a message to these recipients, as a session does.
+// judgedFor applies the rules to a message to these recipients, like a session.
 func judgedFor(to ...string) (e *envelope, allowed []string, every string, d Decision) {
 	r := domesticRules()
 	e = &envelope{sender: "a@sender.example", recipients: to, count: uint32(len(to))}
@@ -50,8 +50,8 @@ func TestDomainsAreConvertedOnce(t *testing.T) {
 	}
 }
 
-// 10,000 recipients with a domain each: a bounded part is converted, and what is beyond it
-// matches neither a rule nor an override.
+// 10,000 recipients with a domain each: a bounded number of domains is converted. Those
+// beyond the bound match neither a rule nor an override.
 func TestConversionsAreBounded(t *testing.T) {
 	for _, size := range []int{2, 20, 250} {
 		to := make([]string, maxRecipients)
@@ -76,7 +76,7 @@ func TestConversionsAreBounded(t *testing.T) {
 		if allowed != nil || every != "" || d.Action != Reject {
 			t.Errorf("beyond the bound: allowed %v, all by %q, %s", allowed != nil, every, d.Action)
 		}
-		// All else is compared as ever.
+		// All other domains are compared as usual.
 		last[len(last)-2] = "a@plain.example"
 		if _, allowed, _, _ := judgedFor(last...); allowed == nil || allowed[len(allowed)-2] != "friends" {
 			t.Error("a domain in ASCII beyond the bound is not allowed")
@@ -84,7 +84,7 @@ func TestConversionsAreBounded(t *testing.T) {
 	}
 }
 
-// Within the bound forms are those of package idn, beyond it none.
+// Within the bound forms equal those of package idn; beyond it there is none.
 func TestFormsAsIDN(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var f forms

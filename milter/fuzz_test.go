@@ -8,9 +8,9 @@ import (
 	gomilter "github.com/emersion/go-milter"
 )
 
-// FuzzSession sends bytes after a proper offer. Whatever they are, the session
-// ends, no message keeps more than its limit, and the library had nothing to
-// log: its own panics and errors would show there.
+// FuzzSession sends arbitrary bytes after a proper offer. The session ends, no message
+// exceeds its limit, and the library logs nothing: its own panics and errors would appear
+// there.
 func FuzzSession(f *testing.F) {
 	dialogue := string(packet('C', "h\x004\x00\x19192.0.2.1\x00")) + string(packet('D', "Mi\x00Q\x00")) +
 		string(packet('M', "<s>\x00")) + string(packet('R', "<r>\x00")) + string(packet('L', "X-Spambloom\x00spam\x00")) +

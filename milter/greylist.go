@@ -5,12 +5,12 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// reasonGreylist is the reason for a clean message that is deferred.
+// reasonGreylist is the reason for deferring a clean message.
 const reasonGreylist = "greylist"
 
-// returned says that a message was deferred and is the retry, which counts no
-// further: it was counted before.
-func (s *Server) returned(msg *message, set signature.Set) bool {
+// isRetry reports whether a message is the retry of a deferred one, which was already
+// counted.
+func (s *Server) isRetry(msg *message, set signature.Set) bool {
 	if msg.options.GreylistFrom == 0 || !s.db.Returned(set, msg.sender, msg.audience()) {
 		return false
 	}
@@ -18,10 +18,10 @@ func (s *Server) returned(msg *message, set signature.Set) bool {
 	return true
 }
 
-// greylist defers a message once that would be delivered as clean, though many of its
-// kind come right now: by its retry it may be reported, or bulk. Its own recipients are
-// one of them, so that a letter to a whole office is not put off. A message of which one
-// recipient is allowed is not held up for the others.
+// greylist defers a clean message once if many copies of it arrive now: by its retry it may
+// be reported, or bulk. The copies for the message's own recipients count as one, so that a
+// letter to a whole office is not deferred. A message with an allowed recipient is not
+// delayed for the others.
 func (s *Server) greylist(d *Decision, msg *message, set signature.Set, e bloomdb.Evidence) {
 	delivered := d.Action == Accept || d.Action == Tag
 	from := msg.options.GreylistFrom

@@ -28,8 +28,8 @@ func openBurstDB(t *testing.T) *bloomdb.DB {
 	return db
 }
 
-// The fifth copy is put off once, its retry passes and is not counted, to whichever of
-// its recipients it comes first. A reload switches it on and off.
+// The fifth copy is deferred once. Its retry passes and is not counted, whichever recipient
+// it is for. A reload switches greylisting on and off.
 func TestGreylist(t *testing.T) {
 	off := Options{Policy: Policy{BulkThreshold: 8}}
 	on := off
@@ -77,13 +77,13 @@ func TestGreylist(t *testing.T) {
 	}
 }
 
-// logged are options whose log the bench reads.
+// logged returns options whose log the bench reads.
 func logged(b *bench, o Options) Options {
 	o.Log, o.Site = b.Server.options.Load().Log, "mx1"
 	return o
 }
 
-// Only mail that would be delivered as clean is put off.
+// Only mail that would be delivered as clean is deferred.
 func TestGreylistSpares(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -120,7 +120,7 @@ func TestGreylistSpares(t *testing.T) {
 	}
 }
 
-// A letter to a whole office is no burst, five of them are.
+// A letter to a whole office is not a burst; five of them are.
 func TestGreylistCountsOtherCopies(t *testing.T) {
 	b := start(t, Options{CountRecipients: true, CountNetworks: prefixes("127.0.0.0/8"), GreylistFrom: 5}, nil)
 	b.Server.db = openBurstDB(t)
@@ -141,7 +141,7 @@ func TestGreylistCountsOtherCopies(t *testing.T) {
 	}
 }
 
-// A message with a recipient who is allowed is not held up for the others.
+// A message with an allowed recipient is not delayed for the others.
 func TestGreylistAllowedRecipient(t *testing.T) {
 	db := openBurstDB(t)
 	b := start(t, Options{GreylistFrom: 5, Allow: []Allow{{Name: "boss", Recipients: []string{"boss@example.org"}}}}, nil)

@@ -7,26 +7,26 @@ import (
 	gomilter "github.com/emersion/go-milter"
 )
 
-// The headers this program adds. Copies that arrive with a message are forged
-// (or of another site, which comes to the same) and are removed.
+// The headers this program adds. Copies that arrive with a message are forged, or come from
+// another site; both are removed.
 const (
 	headerVerdict = "X-Spambloom"
 	headerFlag    = "X-Spam-Flag"
 )
 
-// forged counts the headers of ours that a message arrived with. A milter
-// addresses a header by its name and its number within that name.
+// forged counts the headers of ours that a message arrived with. A milter addresses a
+// header by its name and its number within that name.
 type forged struct{ verdict, flag int }
 
-// maxForged is how many of a name are removed. Postfix looks for each from the begin of
-// the message: 5,000 of them, a mail of 60 kB, take it ten seconds, and 20,000 more than a
-// minute before it gives up.
+// maxForged is the number of headers of one name that are removed. Postfix searches for
+// each from the beginning of the message. It takes ten seconds for 5,000 of them, a message
+// of 60 kB; with 20,000 more it gives up after more than a minute.
 const maxForged = 100
 
-// some says that not all are removed.
-func (f forged) some() bool { return max(f.verdict, f.flag) > maxForged }
+// exceedsLimit reports whether some of them are not removed.
+func (f forged) exceedsLimit() bool { return max(f.verdict, f.flag) > maxForged }
 
-func (f *forged) see(name string) {
+func (f *forged) note(name string) {
 	switch name = strings.TrimSpace(name); {
 	case strings.EqualFold(name, headerVerdict):
 		f.verdict++
@@ -35,8 +35,8 @@ func (f *forged) see(name string) {
 	}
 }
 
-// remove deletes from the last to the first: a deletion moves the numbers of
-// those behind it. Of too many it is the upper ones.
+// remove deletes from the last to the first, because a deletion renumbers those after it.
+// If there are more than maxForged, the upper ones are removed.
 func (f forged) remove(m *gomilter.Modifier) error {
 	for n := min(f.verdict, maxForged); n > 0; n-- {
 		if err := m.ChangeHeader(n, headerVerdict, ""); err != nil {
@@ -51,15 +51,15 @@ func (f forged) remove(m *gomilter.Modifier) error {
 	return nil
 }
 
-// modify asks the MTA for the changes to the message. Mail that is not delivered
-// needs none; Accept takes forged headers off and adds nothing, unless some stay: then
-// ours stands above them.
+// modify requests the changes to the message from the MTA. Mail that is not delivered needs
+// none. Accept removes forged headers and adds none, unless some remain: then ours is
+// inserted above them.
 func (d Decision) modify(m *gomilter.Modifier, msg *message) error {
 	switch d.Action {
 	case Reject, Tempfail, Discard:
 		return nil
 	}
-	if err := msg.forged.remove(m); err != nil || d.Action == Accept && !msg.forged.some() {
+	if err := msg.forged.remove(m); err != nil || d.Action == Accept && !msg.forged.exceedsLimit() {
 		return err
 	}
 	if d.Action == Quarantine {
@@ -76,7 +76,7 @@ func (d Decision) modify(m *gomilter.Modifier, msg *message) error {
 	return m.InsertHeader(0, headerVerdict, d.header(msg.options.Site))
 }
 
-// response is the last word on the message.
+// response returns the final answer for the message.
 func (d Decision) response() gomilter.Response {
 	switch d.Action {
 	case Reject:
@@ -89,13 +89,13 @@ func (d Decision) response() gomilter.Response {
 	return gomilter.RespContinue
 }
 
-// reply is an SMTP reply of our own. MTAs read it as a format: Postfix drops a
-// single %, Sendmail then replaces the whole text.
+// reply returns an SMTP reply of our own. MTAs read it as a format: Postfix drops a single
+// %, and Sendmail replaces the whole text.
 func reply(text string) gomilter.Response {
 	return sticky{gomilter.NewResponseStr(byte(gomilter.ActReplyCode), strings.ReplaceAll(text, "%", "%%"))}
 }
 
-// header is the value of X-Spambloom.
+// header returns the value of X-Spambloom.
 func (d Decision) header(site string) string {
 	site = printable(site)
 	if d.Reason != "" {
@@ -122,7 +122,7 @@ func (d Decision) header(site string) string {
 	return b.String()
 }
 
-// className is empty where no class is known.
+// className returns "" if no class is known.
 func (d Decision) className() string {
 	if !d.Class.Named() {
 		return ""
@@ -130,13 +130,13 @@ func (d Decision) className() string {
 	return d.Class.String()
 }
 
-// name is the short form for quarantine reasons and replies.
+// name returns the short form for quarantine reasons and replies.
 func (d Decision) name() string {
 	switch {
 	case d.Verdict == failed:
 		return "not judged"
 	case d.Reason == reasonGreylist:
-		return reasonGreylist // who gets it need not know of what
+		return reasonGreylist // the sender need not learn the verdict
 	case d.Reason != "":
 		return string(d.Verdict) + " " + d.Reason
 	case len(d.Signatures) > 0:
@@ -145,7 +145,7 @@ func (d Decision) name() string {
 	return string(d.Verdict)
 }
 
-// printable keeps a value within one parameter of one header line.
+// printable restricts a value to characters allowed in one parameter of one header line.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r <= ' ' || r >= 0x7f || r == ';' {

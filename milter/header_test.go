@@ -10,8 +10,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// A mail of thousands of forged fields costs the MTA no more than one of a hundred. Some
-// stay then, and our own stands above them, also where none would be added.
+// A mail with thousands of forged fields costs the MTA no more than one with a hundred. The
+// remaining ones stand below our own, which is added even if none would be otherwise.
 func TestManyForgedHeaders(t *testing.T) {
 	b := start(t, Options{}, func(judged) Decision { return Decision{Verdict: Clean, Action: Accept} })
 	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
@@ -44,8 +44,8 @@ func TestManyForgedHeaders(t *testing.T) {
 	}
 }
 
-// What a message and its connection keep of a long field and a long macro packet is
-// what they use of it: it is not booked.
+// A message and its connection keep only the parts of a long field and a long macro packet
+// that they use, because these are not booked.
 func TestLongTextIsNotKept(t *testing.T) {
 	s := NewServer(nil, Options{MaxMemory: 1, MaxMessage: 1})
 	before := heap()
@@ -65,7 +65,7 @@ func TestLongTextIsNotKept(t *testing.T) {
 	}
 }
 
-// heap is what is reachable, in bytes.
+// heap returns the reachable memory in bytes.
 func heap() int64 {
 	var stats runtime.MemStats
 	runtime.GC()
@@ -73,8 +73,8 @@ func heap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// A message goes by the options that were in force when it began, to its end; the next
-// one of the connection goes by those of the reload.
+// A message uses the options in force when it began, to its end. The connection's next
+// message uses the reloaded options.
 func TestReloadInTheMiddleOfAMessage(t *testing.T) {
 	before := Options{Site: "before", Policy: Policy{Spam: Reject}}
 	b := start(t, before, nil)
@@ -100,7 +100,7 @@ func TestReloadInTheMiddleOfAMessage(t *testing.T) {
 			m.must(m.Mail("sender@example.org", nil))
 			if i == 0 {
 				m.must(m.Rcpt("you@example.org", nil))
-				testenv.Eventually(t, "the begin of a message", func() bool { return b.held.Load() > 0 })
+				testenv.Eventually(t, "the beginning of a message", func() bool { return b.held.Load() > 0 })
 				b.Reload(after)
 			}
 			for _, line := range letter.header {

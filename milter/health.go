@@ -8,20 +8,21 @@ import (
 	"time"
 )
 
-// health is how judging goes: what Server.Fault tells, and whether judging is
+// health records how judging goes: what Server.Fault reports, and whether judging is
 // suspended.
 type health struct {
 	mu      sync.Mutex
 	breaker breaker
-	asked   time.Time         // when a message was to be judged last
-	failed  map[string]*spate // by cause; nobody adds or takes a cause away
+	asked   time.Time         // when a message last asked to be judged
+	failed  map[string]*spate // by cause; the keys never change
 }
 
-// causes are those of failures of ours.
+// causes lists the causes of our own failures.
 var causes = []string{causeOverload, causeError, causeDeadline}
 
-// quiet is how long Fault speaks of a breaker that no mail comes to try. A balancer or a
-// cluster that sends mail only to who is ready would else never send any again.
+// quiet is how long Fault reports an open breaker while no mail arrives to probe it.
+// Without this bound, a balancer or cluster that sends mail only to a ready host would
+// never send any again.
 const quiet = 5 * time.Minute
 
 func newHealth() *health {
@@ -32,10 +33,10 @@ func newHealth() *health {
 	return h
 }
 
-// Fault is why messages pass unjudged: judging is suspended, or within the last
-// minute many messages were not judged. It is nil if all is well, or if nobody knows
-// any more: no message came for five minutes, and a processor is free for one. Panics
-// and answers that the MTA refuses do not suspend judging, or a crafted message could.
+// Fault returns why messages pass unchecked: judging is suspended, or many messages were
+// not judged within the last minute. It returns nil if judging works, or if its state is
+// unknown: no message arrived for five minutes, and a processor is free for one. Panics and
+// answers that the MTA rejects do not suspend judging; otherwise a crafted message could.
 func (s *Server) Fault() error {
 	_, judging, _ := s.turns.state()
 	h := s.health
@@ -46,25 +47,25 @@ func (s *Server) Fault() error {
 		faults = append(faults, h.breaker.fault())
 	}
 	for _, cause := range causes {
-		if h.failed[cause].on(time.Now()) {
+		if h.failed[cause].isOn(time.Now()) {
 			faults = append(faults, spateError(cause))
 		}
 	}
 	return errors.Join(faults...)
 }
 
-// suspended says whether judging is.
-func (s *Server) suspended() bool {
+// isSuspended reports whether judging is suspended.
+func (s *Server) isSuspended() bool {
 	s.health.mu.Lock()
 	defer s.health.mu.Unlock()
 	return s.health.breaker.open
 }
 
 func spateError(cause string) error {
-	return fmt.Errorf("%d or more messages within a minute were not judged, cause %s", many, cause)
+	return fmt.Errorf("%d or more messages within a minute were not judged (cause: %s)", many, cause)
 }
 
-// admitted asks the breaker about a message.
+// admitted asks the breaker whether to judge a message, and whether as a probe.
 func (s *Server) admitted() (judge, probe bool) {
 	_, judging, _ := s.turns.state()
 	h := s.health
@@ -74,8 +75,8 @@ func (s *Server) admitted() (judge, probe bool) {
 	return h.breaker.admit(judging < s.turns.all)
 }
 
-// outcome tells the breaker what came of a message, and the log what came of the
-// breaker. Those who wait when it trips need not wait on.
+// outcome passes a message's outcome to the breaker, and logs when the breaker changes.
+// When it opens, messages that wait for their turn are refused.
 func (s *Server) outcome(probe bool, o outcome) {
 	h, now := s.health, time.Now()
 	h.mu.Lock()
@@ -86,23 +87,23 @@ func (s *Server) outcome(probe bool, o outcome) {
 	switch {
 	case !changed:
 	case open:
-		log.Error("judging is suspended, mail passes unjudged but for one message at a time", slog.String("reason", reason))
+		log.Error("judging suspended: mail passes unchecked, except for one probe message at a time", slog.String("reason", reason))
 		s.turns.refuseAll(errSuspended)
 	default:
-		log.Warn("messages are judged again", slog.Uint64("passed", passed), slog.String("suspended", now.Sub(since).Round(time.Millisecond).String()))
+		log.Warn("judging resumed", slog.Uint64("passed", passed), slog.String("suspended", now.Sub(since).Round(time.Millisecond).String()))
 	}
 }
 
-// failed notes a message that was not judged. Many of a cause make one log line.
+// failed records a message that was not judged. Many for one cause make one log line.
 func (s *Server) failed(log *slog.Logger, cause string) {
 	h, now := s.health, time.Now()
 	h.mu.Lock()
 	spate := h.failed[cause]
-	before := spate.on(now)
+	before := spate.isOn(now)
 	spate.add(now)
-	begins := !before && spate.on(now)
+	begins := !before && spate.isOn(now)
 	h.mu.Unlock()
 	if begins && s.spates[cause].allow() {
-		log.Error("many messages are not judged", slog.String("cause", cause), slog.Any("error", spateError(cause)))
+		log.Error("many messages were not judged", slog.String("cause", cause), slog.Any("error", spateError(cause)))
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// verdictOf is what the header of a message says, without the site.
+// verdictOf returns the message's header without the site.
 func verdictOf(t *testing.T, m *mta, msg mail) string {
 	t.Helper()
 	changes, answer := m.send(msg)
@@ -25,7 +25,7 @@ func verdictOf(t *testing.T, m *mta, msg mail) string {
 }
 
 // Judging hangs: the first messages pass at their deadlines, the others at once. When
-// it works again, three are tried, and all is well.
+// judging works again, three probes pass and it resumes.
 func TestJudgingIsSuspended(t *testing.T) { synctest.Test(t, judgingIsSuspended) }
 
 func judgingIsSuspended(t *testing.T) {
@@ -52,14 +52,14 @@ func judgingIsSuspended(t *testing.T) {
 		t.Errorf("breaker metric %v", n)
 	}
 	o := *b.options.Load()
-	o.JudgeTimeout = time.Hour // who waits now fails the test
+	o.JudgeTimeout = time.Hour // a message that waits now fails the test
 	b.Reload(o)
 	for range 3 {
 		if got := verdictOf(t, m, mail{body: "x"}); got != "failed; reason=overload" {
 			t.Errorf("while judging is suspended: %q", got)
 		}
 	}
-	if lines := b.log.lines(t, "judging is suspended, mail passes unjudged but for one message at a time"); len(lines) != 1 {
+	if lines := b.log.lines(t, "judging suspended: mail passes unchecked, except for one probe message at a time"); len(lines) != 1 {
 		t.Errorf("%d log lines of the trip", len(lines))
 	}
 	close(release)
@@ -75,13 +75,13 @@ func judgingIsSuspended(t *testing.T) {
 	if b.Fault() != nil || b.metric("spambloom_milter_breaker", "") != 0 {
 		t.Errorf("fault %v afterwards", b.Fault())
 	}
-	if lines := b.log.lines(t, "messages are judged again"); len(lines) != 1 || lines[0]["passed"] != 3. {
+	if lines := b.log.lines(t, "judging resumed"); len(lines) != 1 || lines[0]["passed"] != 3. {
 		t.Errorf("log of the close: %v", lines)
 	}
 }
 
-// Who gets no mail because it is not ready must become ready without mail: the next
-// messages try. While all processors are busy there is nothing to try with.
+// A site that gets no mail because it is not ready must become ready without mail: the next
+// messages are probes. While all processors are busy no probe is possible.
 func TestSuspendedWithoutMail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(nil, Options{})
@@ -100,7 +100,7 @@ func TestSuspendedWithoutMail(t *testing.T) {
 		time.Sleep(time.Second)
 		fault(false)
 		if !s.Load().Suspended {
-			t.Error("no longer suspended")
+			t.Error("judging is no longer suspended")
 		}
 		release := make(chan struct{})
 		for range s.turns.all {
@@ -111,7 +111,7 @@ func TestSuspendedWithoutMail(t *testing.T) {
 		synctest.Wait()
 		fault(false)
 		if judge, probe := s.admitted(); !judge || !probe {
-			t.Error("the next message does not try")
+			t.Error("the next message is not a probe")
 		}
 		fault(true)
 		s.outcome(true, notInTime)
@@ -119,7 +119,7 @@ func TestSuspendedWithoutMail(t *testing.T) {
 	})
 }
 
-// client is a session whose message is at its end, of an SMTP client of its own.
+// client is a session at the end of its message, from an SMTP client of its own.
 func client(s *Server, last byte) (*session, *message) {
 	x, msg := waiting(s, 1)
 	msg.client = netip.AddrFrom4([4]byte{192, 0, 2, last})
@@ -130,7 +130,7 @@ func client(s *Server, last byte) (*session, *message) {
 type tally struct {
 	mu    sync.Mutex
 	count map[string]int
-	slow  time.Duration // the longest wait for one that was judged
+	slow  time.Duration // the longest wait of a judged message
 }
 
 func (c *tally) add(d Decision, took time.Duration) {
@@ -145,7 +145,7 @@ func (c *tally) add(d Decision, took time.Duration) {
 	}
 }
 
-// Who waits when judging is suspended does not wait on.
+// Waiting messages are refused when judging is suspended.
 func TestSuspensionEndsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(nil, Options{})
@@ -167,7 +167,7 @@ func TestSuspensionEndsTheWait(t *testing.T) {
 	})
 }
 
-// One client sends costly mail by the hundred: it waits for itself. Others are
+// One client sends hundreds of costly messages and waits for itself. Other clients' mail is
 // judged soon, and judging is not suspended.
 func TestFloodOfOneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -197,7 +197,7 @@ func TestFloodOfOneClient(t *testing.T) {
 		}
 		all.Wait()
 		most := 3 * time.Second
-		if runtime.GOMAXPROCS(0) == 1 { // who comes during one turn of the flood waits for its next, too
+		if runtime.GOMAXPROCS(0) == 1 { // a message that arrives during one turn of the flood also waits for its next turn
 			most = 4 * time.Second
 		}
 		if others.count["clean"] != 60 || others.slow > most {
@@ -206,14 +206,14 @@ func TestFloodOfOneClient(t *testing.T) {
 		if flood.count["clean"] == 0 || flood.count["failedoverload"] == 0 || flood.count["faileddeadline"] > 0 {
 			t.Errorf("the flood: %v", flood.count)
 		}
-		if s.suspended() {
-			t.Error("one client has suspended judging")
+		if s.isSuspended() {
+			t.Error("one client suspended judging")
 		}
 	})
 }
 
-// Costly mail comes from more clients than can be judged: what is too much passes at
-// once, the rest is judged in time, and judging is not suspended.
+// Costly mail arrives from more clients than can be judged. The excess passes at once, the
+// rest is judged in time, and judging is not suspended.
 func TestFloodOfManyClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(nil, Options{})
@@ -235,8 +235,8 @@ func TestFloodOfManyClients(t *testing.T) {
 		if n := flood.count["clean"]; n < total*2/5 || n+flood.count["failedoverload"] != total {
 			t.Errorf("of %d messages: %v", total, flood.count)
 		}
-		if s.suspended() || s.Fault() == nil {
-			t.Errorf("suspended %v, fault %v", s.suspended(), s.Fault())
+		if s.isSuspended() || s.Fault() == nil {
+			t.Errorf("suspended %v, fault %v", s.isSuspended(), s.Fault())
 		}
 		time.Sleep(2 * time.Minute)
 		if fault := s.Fault(); fault != nil {
@@ -245,7 +245,7 @@ func TestFloodOfManyClients(t *testing.T) {
 	})
 }
 
-// Panics by the dozen are told, but whoever makes them does not switch the filter off.
+// Dozens of panics are reported, but a sender cannot switch the filter off with them.
 func TestPanicsDoNotSuspendJudging(t *testing.T) {
 	b := start(t, Options{}, decideBySubject)
 	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
@@ -254,10 +254,10 @@ func TestPanicsDoNotSuspendJudging(t *testing.T) {
 			t.Fatalf("a message with a panic: %q", got)
 		}
 	}
-	if fault := b.Fault(); fault == nil || !strings.Contains(fault.Error(), "cause error") {
+	if fault := b.Fault(); fault == nil || !strings.Contains(fault.Error(), "cause: error") {
 		t.Errorf("fault %v", fault)
 	}
-	if lines := b.log.lines(t, "many messages are not judged"); len(lines) != 1 || lines[0]["cause"] != "error" {
+	if lines := b.log.lines(t, "many messages were not judged"); len(lines) != 1 || lines[0]["cause"] != "error" {
 		t.Errorf("log %v", lines)
 	}
 	changes, _ := m.send(mail{header: []string{"Subject: tag"}})
@@ -294,7 +294,7 @@ func TestFailuresByCause(t *testing.T) {
 	}
 }
 
-// What a message failed of is where most of its time went.
+// The cause of a failure is where most of the message's time went.
 func TestTooLate(t *testing.T) {
 	const limit = time.Hour
 	for _, c := range []struct {

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// judge waits for the message's turn and its judgement, tells the MTA meanwhile that
-// work goes on, and gives up at the deadline. Judging is pure computing and cannot be
-// interrupted: past the deadline it goes on unheard, with the message's memory, and
-// Shutdown waits for it.
+// judge waits for the message's turn and its judgement, sends the MTA progress meanwhile,
+// and gives up at the deadline. Judging is pure computing and cannot be interrupted. Past
+// the deadline it continues with the message's memory and its result is dropped; Shutdown
+// waits for it.
 func (x *session) judge(msg *message) Decision {
 	s := x.server
 	judge, probe := s.admitted()
@@ -46,7 +46,7 @@ func (x *session) judge(msg *message) Decision {
 		case <-overtime:
 			overtime = nil
 			s.overran(msg)
-			if probe { // the next one need not wait for it
+			if probe { // the next probe need not wait for this one
 				s.outcome(probe, o)
 				probe = false
 			}
@@ -62,8 +62,9 @@ func (x *session) judge(msg *message) Decision {
 	}
 }
 
-// late is the decision about a message whose deadline has come, and whose fault that is.
-// If it is still judged, its memory stays booked until that ends, when abandoned is called.
+// late returns the decision about a message at its deadline, and whose fault that is. If
+// the message is still being judged, its memory stays booked until abandoned is called at
+// the end.
 func (s *Server) late(msg *message, turn *turn, asked time.Time, abandoned func()) (Decision, outcome) {
 	begun, running, ourFault := s.turns.leave(turn, abandoned)
 	cause, err := tooLate(asked, begun, turn.limit)
@@ -80,29 +81,29 @@ func (s *Server) late(msg *message, turn *turn, asked time.Time, abandoned func(
 }
 
 // errExpensive marks failures that the message itself caused.
-var errExpensive = errors.New("the message takes too long to sign")
+var errExpensive = errors.New("message takes too long to sign")
 
-// overran notes a message that is beyond its quantum. Its line in the log says what came
-// of it.
+// overran records a message that exceeded its quantum. The message's own log line reports
+// the outcome.
 func (s *Server) overran(msg *message) {
 	s.metrics.overtime.Inc()
 	if s.setBack.allow() {
-		msg.options.Log.Warn("a message takes long to sign: its sender is set back", "queue_id", msg.queueID,
+		msg.options.Log.Warn("message takes long to sign: its sender is set back", "queue_id", msg.queueID,
 			"client", msg.client.String(), "from", msg.sender, "size", msg.size)
 	}
 }
 
-// tooLate is the cause of a message's failure whose deadline has come: where most of
-// the time went, into judging, or into waiting. Begun is as turns.leave returns it.
+// tooLate returns the cause of a message's failure at its deadline: judging or waiting,
+// whichever took most of the time. Begun is as returned by turns.leave.
 func tooLate(asked, begun time.Time, limit time.Duration) (cause string, err error) {
 	if begun.IsZero() || time.Since(begun) < limit/2 {
-		return causeOverload, fmt.Errorf("no processor, or place to unpack the message, came free in time, within %v", limit)
+		return causeOverload, fmt.Errorf("no processor or unpacking slot became free within %v", limit)
 	}
 	waited := begun.Sub(asked).Round(time.Millisecond)
-	return causeDeadline, fmt.Errorf("no judgement after %v, %v of them waiting", limit, waited)
+	return causeDeadline, fmt.Errorf("no judgement after %v, %v of it spent waiting", limit, waited)
 }
 
-// guard makes a panic a failure of this one message.
+// guard turns a panic into a failure of this one message.
 func (s *Server) guard(msg *message) (d Decision) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -112,9 +113,8 @@ func (s *Server) guard(msg *message) (d Decision) {
 	return s.judge(msg)
 }
 
-// judgeMessage counts the message, then asks both questions about it: the copy
-// that reaches the bulk threshold is bulk itself. The retry of one that was deferred
-// was counted then.
+// judgeMessage counts the message before judging it, so that the copy that reaches the bulk
+// threshold is bulk itself. The retry of a deferred message was already counted.
 func (s *Server) judgeMessage(msg *message) Decision {
 	msg.stage.enterSigning()
 	content := msg.content()
@@ -129,13 +129,13 @@ func (s *Server) judgeMessage(msg *message) Decision {
 		return d
 	}
 	sightings := msg.sightings()
-	if s.returned(msg, set) {
+	if s.isRetry(msg, set) {
 		sightings = 0
 	}
 	if err := s.db.Count(set, sightings); err != nil {
 		s.metrics.failure("count")
 		if s.countFailed.allow() {
-			msg.options.Log.Error("count is not on disk", "error", err)
+			msg.options.Log.Error("count not written to disk", "error", err)
 		}
 	}
 	evidence := s.db.Judge(set)
@@ -151,21 +151,21 @@ func (s *Server) judgeMessage(msg *message) Decision {
 	return d
 }
 
-// Causes of failures of ours, as header, log and metric name them.
+// Causes of our own failures, as in header, log and metric.
 const (
-	causeOverload = "overload" // no processor or slot came free for it, or judging is suspended
-	causeError    = "error"    // a panic, or an answer that could not be given
+	causeOverload = "overload" // no processor or slot became free, or judging is suspended
+	causeError    = "error"    // a panic, or the answer could not be sent
 	causeDeadline = "deadline" // judging took longer than Options.JudgeTimeout
 )
 
-// panicked is what a recovered panic was about.
+// panicked is an error made from a recovered panic.
 type panicked struct {
 	value any
 	stack []byte
 }
 
-// Error shows the value only where the runtime made it: others may quote the message,
-// of which the log holds nothing. Where it came from is in the stack.
+// Error shows the value only if the runtime made it. Other values may quote the message,
+// and the log contains no message content. The stack shows where the panic occurred.
 func (p *panicked) Error() string {
 	if err, ok := p.value.(runtime.Error); ok {
 		return "panic: " + err.Error()
@@ -173,7 +173,7 @@ func (p *panicked) Error() string {
 	return fmt.Sprintf("panic: a value of type %T", p.value)
 }
 
-// failure is the decision about a message that cannot be judged.
+// failure returns the decision about a message that cannot be judged.
 func (o *Options) failure(cause string) Decision {
 	d := Decision{Verdict: failed, Action: Tag, Reason: cause}
 	tempfail := map[string]bool{
@@ -185,12 +185,12 @@ func (o *Options) failure(cause string) Decision {
 	return d
 }
 
-// fail logs and counts a failure of ours. Overload comes by the hundred and takes one
-// line a minute; the line of each such message says it too. What one recipient is
-// allowed is not deferred.
+// fail logs and counts a failure of our own. Overload affects hundreds of messages and gets
+// one line a minute; the log line of each message reports it too. A message with an allowed
+// recipient is not deferred.
 func (s *Server) fail(msg *message, cause string, err error) Decision {
 	s.metrics.failure(cause)
-	if !errors.Is(err, errExpensive) { // or a sender could make us look unready
+	if !errors.Is(err, errExpensive) { // or a sender could make this site look unready
 		s.failed(msg.options.Log, cause)
 	}
 	d := msg.options.failure(cause)

@@ -87,7 +87,7 @@ func TestReportedSpamIsTagged(t *testing.T) {
 	}
 	expect(13, header("clean", set.Counting[0], 19))
 	expect(1, header("bulk", set.Counting[0], 20))
-	want := ids(set.Signatures) + ",sketch:" // the exact ones, then what it is like
+	want := ids(set.Signatures) + ",sketch:" // the exact ones, then the sketch
 	if line := b.lines()[2]; !strings.HasPrefix(fmt.Sprint(line["ids"]), want) {
 		t.Errorf("ids %v, want %v", line["ids"], want)
 	}
@@ -131,7 +131,7 @@ func TestCountErrorCostsNoMail(t *testing.T) {
 			t.Errorf("changes %q", got)
 		}
 	}
-	if lines := b.log.lines(t, "count is not on disk"); len(lines) != 1 {
+	if lines := b.log.lines(t, "count not written to disk"); len(lines) != 1 {
 		t.Errorf("%d log lines, want one a minute", len(lines))
 	}
 	if n := b.metric("spambloom_milter_failures_total", "count"); n != 3 {
@@ -139,15 +139,15 @@ func TestCountErrorCostsNoMail(t *testing.T) {
 	}
 }
 
-// waiting is a session, without a connection's loop, whose message is at its end
-// and has n recipients.
+// waiting is a session, without a connection's loop, at the end of a message with n
+// recipients.
 func waiting(s *Server, n uint32) (*session, *message) {
 	x := newConn(&script{}, s).session
 	return x, &message{options: s.options.Load(), server: s, envelope: envelope{count: n, countsAll: s.options.Load().CountRecipients}}
 }
 
-// Many costly messages at once: as many are judged as there are processors, the
-// others wait in order, also beyond a sign of progress to their MTAs.
+// Many costly messages at once: as many are judged as there are processors. The others wait
+// in order, even beyond a progress packet to their MTAs.
 func TestMessagesAreJudgedInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		processors := runtime.GOMAXPROCS(0)
@@ -188,8 +188,8 @@ func TestMessagesAreJudgedInTurn(t *testing.T) {
 	})
 }
 
-// A message that gave up waiting costs no work, and those that held it up
-// cost nobody their turn.
+// A message that gave up waiting costs no work, and the messages that delayed it cost no
+// other message its turn.
 func TestWaitingEndsAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(nil, Options{})
@@ -214,7 +214,7 @@ func TestWaitingEndsAtTheDeadline(t *testing.T) {
 		close(release)
 		s.running.Wait()
 		if begun != runtime.GOMAXPROCS(0) {
-			t.Errorf("%d messages were judged, one of them unheard", begun)
+			t.Errorf("%d messages were judged, one of them abandoned", begun)
 		}
 		x, msg = waiting(s, 1)
 		if d := x.judge(msg); d.Verdict != Clean {
@@ -223,8 +223,8 @@ func TestWaitingEndsAtTheDeadline(t *testing.T) {
 	})
 }
 
-// Of a message without a signature the cut is the reason, where there was one:
-// the whole may have had content enough.
+// If a truncated message has no signature, truncation is the reason: the whole message may
+// have had enough content.
 func TestUnsignedReason(t *testing.T) {
 	b := start(t, Options{MaxMessage: 400}, nil)
 	b.Server.db = openDB(t)

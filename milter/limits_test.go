@@ -43,14 +43,14 @@ func TestConnectionsOfOneClient(t *testing.T) {
 	}
 	from(t, "127.0.0.2", b.addr).expectClosed() // this machine has many addresses
 	if c := b.admit("", remoteConn{addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}}); c == nil {
-		t.Error("somebody else is refused")
+		t.Error("another client is refused")
 	} else {
 		b.release(c)
 	}
 	if n, all := b.metric("spambloom_milter_refused_total", refusedClient), b.metric("spambloom_milter_refused_total", ""); n != 4 || all != 4 {
 		t.Errorf("refused metric %v, of all reasons %v", n, all)
 	}
-	lines := b.log.lines(t, "milter connection refused: as many are open as milter.max_connections_per_client allows")
+	lines := b.log.lines(t, "milter connection refused: limit milter.max_connections_per_client reached")
 	if len(lines) != 1 || !strings.HasPrefix(lines[0]["remote"].(string), "127.0.0.1:") {
 		t.Errorf("log %v", lines)
 	}
@@ -64,7 +64,7 @@ func TestConnectionsOfOneClient(t *testing.T) {
 	from(t, "127.0.0.1", b.addr).offer()
 }
 
-// A listener of both families tells an IPv4 address as an IPv6 one.
+// A listener for both families reports an IPv4 address as an IPv6 one.
 func TestClientOf(t *testing.T) {
 	for remote, want := range map[string]string{
 		"192.0.2.1:25": "192.0.2.1", "[::ffff:192.0.2.1]:26": "192.0.2.1", "[2001:db8::1]:25": "2001:db8::1", "[fe80::1%eth0]:25": "fe80::1",
@@ -76,7 +76,7 @@ func TestClientOf(t *testing.T) {
 	}
 }
 
-// remoteConn is a connection of which the address counts.
+// remoteConn is a connection with a given remote address.
 type remoteConn struct {
 	net.Conn
 	addr net.Addr
@@ -127,8 +127,8 @@ func TestUnixSocketIsOneClient(t *testing.T) {
 	}
 }
 
-// stalled are the states in which an MTA may fall silent: what it has sent, and the
-// stage that the server says.
+// stalled lists the states in which an MTA may fall silent: the data it has sent, and the
+// stage that the server reports.
 var stalled = []struct{ name, sent, stage string }{
 	{"before the offer", "", stageOffer},
 	{"in the first length", "\x00\x00", stageOffer},
@@ -168,8 +168,8 @@ func TestStalledClientsAreCut(t *testing.T) {
 	}
 }
 
-// A hundred clients that stall in the same state, whatever it is, cost others nothing:
-// no place, no memory that their mail needs, no turn.
+// A hundred clients that stall in the same state, whichever it is, cost others nothing: no
+// connection, no memory for their mail, no turn.
 func TestStalledClientsCostOnlyThemselves(t *testing.T) {
 	const n = 100
 	for _, state := range stalled {
@@ -197,8 +197,8 @@ func TestStalledClientsCostOnlyThemselves(t *testing.T) {
 	}
 }
 
-// An old connection is closed when it is between two messages, and the end of its
-// life comes an hour later, whatever trickles in.
+// An old connection is closed between two messages. An hour later it is closed in any case,
+// even if data still trickles in.
 func TestOldConnections(t *testing.T) {
 	field, mail, end := packet('L', "a\x00b\x00"), packet('M', "<s>\x00"), packet('E', "")
 	mta := &script{Reader: iotest.OneByteReader(bytes.NewReader(packets(mail, field, end)))}
@@ -239,7 +239,7 @@ func TestOldConnectionWithoutEnd(t *testing.T) {
 	w.send('M', "<s>\x00")
 	testenv.Eventually(t, "a message in flight", func() bool { return b.busyConns() == 1 })
 	o := *b.options.Load()
-	o.ConnectionTimeout = time.Nanosecond - overtime // which ends now, then
+	o.ConnectionTimeout = time.Nanosecond - overtime // the extra hour ends now, too
 	b.Reload(o)
 	w.send('L', "a\x00b\x00")
 	w.expectClosed()
@@ -247,8 +247,8 @@ func TestOldConnectionWithoutEnd(t *testing.T) {
 	testenv.Eventually(t, "the failure", func() bool { return b.metric("spambloom_milter_failures_total", "timeout") == 1 })
 }
 
-// A client may name any number of recipients. They count only if the options name the
-// MTA, or if it is on a unix socket.
+// A client may name any number of recipients. They count only if the options list the MTA,
+// or if it is on a unix socket.
 func TestRecipientsOfWhomCount(t *testing.T) {
 	networks := prefixes("192.0.2.0/24", "2001:db8::/32")
 	tcp := func(ip string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(ip), Port: 25} }
@@ -259,10 +259,10 @@ func TestRecipientsOfWhomCount(t *testing.T) {
 		remote   net.Addr
 		want     uint32
 	}{
-		{"TCP, nobody is named", true, nil, tcp("127.0.0.1"), 1},
+		{"TCP, no MTA is listed", true, nil, tcp("127.0.0.1"), 1},
 		{"TCP, another", true, networks, tcp("127.0.0.1"), 1},
 		{"TCP, named", true, networks, tcp("192.0.2.1"), 2000},
-		{"TCP, named as IPv6", true, networks, tcp("2001:db8::1"), 2000},
+		{"TCP, listed as IPv6", true, networks, tcp("2001:db8::1"), 2000},
 		{"TCP, mapped", true, networks, tcp("::ffff:192.0.2.1"), 2000},
 		{"unix", true, nil, &net.UnixAddr{}, 2000},
 		{"by message", false, networks, tcp("192.0.2.1"), 1},
@@ -282,8 +282,8 @@ func TestRecipientsOfWhomCount(t *testing.T) {
 	}
 }
 
-// The attack of shared/attacks: one message to 2,000, sent by a local user to the milter's
-// TCP port, made a newsletter bulk.
+// The attack of shared/attacks: a local user sent one message to 2,000 recipients to the
+// milter's TCP port, which made a newsletter bulk.
 func TestNewsletterIsNotMadeBulkByOneMessage(t *testing.T) {
 	b := start(t, Options{CountRecipients: true, Policy: Policy{BulkThreshold: 20}}, nil)
 	b.Server.db = openDB(t)
@@ -302,9 +302,9 @@ func TestNewsletterIsNotMadeBulkByOneMessage(t *testing.T) {
 
 // The attack of shared/attacks: a local user opens 1,000 idle connections to the TCP port,
 // from many addresses of this machine. MTAs on other machines and on a unix socket are
-// served.
+// still served.
 func TestIdleConnectionsOfALocalUser(t *testing.T) {
-	const perClient = 50 // of the default's proportion to all connections
+	const perClient = 50 // the default's share of all connections
 	b := start(t, Options{MaxConnections: 4 * perClient, MaxConnectionsPerClient: perClient}, clean)
 	for i := range 4 * perClient {
 		w := from(t, fmt.Sprintf("127.0.0.%d", 1+i%8), b.addr)

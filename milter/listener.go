@@ -10,15 +10,14 @@ import (
 	gomilter "github.com/emersion/go-milter"
 )
 
-// listener stands between a net.Listener and the library, whose Serve gives up
-// at any error of Accept, even one that passes (too many open files).
+// listener wraps a net.Listener for the library, whose Serve gives up at any error of
+// Accept, even a temporary one (too many open files).
 type listener struct {
 	net.Listener
 	name   string
 	server *Server
-	// accepted is the session of the connection that Accept returned last. The
-	// library calls Accept and NewMilter in turn from one goroutine; that is how
-	// session and connection come together.
+	// accepted is the session of the connection that Accept returned last. The library
+	// calls Accept and NewMilter alternately from one goroutine, so the two always match.
 	accepted *session
 }
 
@@ -47,11 +46,10 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// newMilter is called after each Accept, and only then: all responses of a
-// session are sticky.
+// newMilter is called only after Accept, because all responses of a session are sticky.
 func (l *listener) newMilter() gomilter.Milter { return l.accepted }
 
-// wait says false when ctx ended first.
+// wait returns false if ctx ended first.
 func wait(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -63,8 +61,8 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// throttle lets one log line a minute through, also after the clock was set back:
-// times of one process are compared by its monotonic clock.
+// throttle lets one log line a minute through. It uses the monotonic clock, so setting the
+// clock back has no effect.
 type throttle struct{ last atomic.Pointer[time.Time] }
 
 func (t *throttle) allow() bool {
@@ -72,7 +70,7 @@ func (t *throttle) allow() bool {
 	return (last == nil || now.Sub(*last) >= time.Minute) && t.last.CompareAndSwap(last, &now)
 }
 
-// throttles are one for each cause.
+// throttles returns a throttle for each cause.
 func throttles(causes ...string) map[string]*throttle {
 	all := make(map[string]*throttle)
 	for _, cause := range causes {

@@ -14,7 +14,7 @@ import (
 // fullDisk is a folder on a file system of its own with room for a megabyte.
 func fullDisk(t *testing.T) string { return disk(t, 1<<20) }
 
-// disk is a folder on a file system of its own with room for so many bytes.
+// disk is a folder on a file system of its own with room for n bytes.
 func disk(t *testing.T, bytes int) string {
 	t.Helper()
 	return testenv.SmallDisk(t, strconv.Itoa(bytes))
@@ -50,8 +50,7 @@ func noDescriptors(t *testing.T) {
 	}
 }
 
-// The disk of the temporary files is the one that reports are written to: bodies leave
-// room there.
+// The temporary files share the disk with reports, so bodies leave room there.
 func TestSpillLeavesRoomForReports(t *testing.T) {
 	const room = 1 << 20
 	folder := disk(t, spillReserve+room)
@@ -60,8 +59,8 @@ func TestSpillLeavesRoomForReports(t *testing.T) {
 	if spilled := b.Load().Spilled; spilled < room/2 || spilled > room+share {
 		t.Errorf("%d bytes in files, with room for %d", spilled, room)
 	}
-	lines := b.log.lines(t, "a message is judged on its begin only")
-	if len(lines) != 1 || !strings.Contains(fmt.Sprint(lines[0]), "256 are for reports") {
+	lines := b.log.lines(t, "message judged on its beginning only")
+	if len(lines) != 1 || !strings.Contains(fmt.Sprint(lines[0]), "256 MiB are reserved for reports") {
 		t.Errorf("log lines %v", lines)
 	}
 }

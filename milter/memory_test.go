@@ -14,7 +14,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// hog holds n bytes of a message that does not end.
+// hog holds n bytes of an unfinished message.
 func hog(t *testing.T, b *bench, n int) *wire {
 	t.Helper()
 	w := dialWire(t, b.addr, offerAll&^gomilter.OptSkip)
@@ -28,8 +28,8 @@ func hog(t *testing.T, b *bench, n int) *wire {
 	return w
 }
 
-// Messages that stop half-way hold what they sent, but all together no more than the
-// limit and a share for each. The share is enough for others' ordinary mail.
+// Messages that stop half-way hold what they sent, but together no more than the limit and
+// a share for each. The share is enough for ordinary mail of others.
 func TestMessagesInFlightAreBounded(t *testing.T) {
 	const limit = 1 << 20
 	b := start(t, Options{MaxMessage: limit, MaxMemory: limit}, clean)
@@ -63,8 +63,8 @@ func TestMessagesInFlightAreBounded(t *testing.T) {
 	}
 }
 
-// A packet longer than MTAs send takes memory as far as it has come, and is refused
-// where there is none.
+// A packet longer than MTAs send uses memory only for the bytes received, and is refused if
+// there is none.
 func TestLongPacketsAreBounded(t *testing.T) {
 	b := start(t, Options{MaxMemory: 1_300_000}, clean)
 	field := packet('L', "X-Long\x00"+strings.Repeat("x", 600_000)+"\x00")
@@ -78,9 +78,9 @@ func TestLongPacketsAreBounded(t *testing.T) {
 	refused := dialWire(t, b.addr, offerAll)
 	refused.Write(field[:len(field)-1]) // the server closes half-way
 	refused.expectClosed()
-	testenv.Eventually(t, "the count", func() bool { return b.metric("spambloom_milter_failures_total", "memory") == 1 })
+	testenv.Eventually(t, "the failure count", func() bool { return b.metric("spambloom_milter_failures_total", "memory") == 1 })
 	for range 5 {
-		dialWire(t, b.addr, offerAll).write(field[:packetHead+1]) // what is only claimed costs nothing
+		dialWire(t, b.addr, offerAll).write(field[:packetHead+1]) // a claimed length costs nothing
 	}
 	long[1].Close()
 	testenv.Eventually(t, "room", func() bool { return b.held.Load() < 600_000 })
@@ -94,7 +94,7 @@ func TestLongPacketsAreBounded(t *testing.T) {
 	testenv.Eventually(t, "room for all", func() bool { return b.held.Load() == 0 })
 }
 
-// lines of a body, of which each has another number.
+// numbered returns a body whose lines are numbered.
 func numbered(bytes int) string {
 	var body strings.Builder
 	for i := 0; body.Len() < bytes; i++ {
@@ -155,7 +155,7 @@ func openSpills(t *testing.T, folder string) (n int) {
 	return n
 }
 
-// All temporary files together have a bound as well.
+// All temporary files together are bounded as well.
 func TestSpilledBytesAreBounded(t *testing.T) {
 	const limit = 100_000
 	b := start(t, Options{MaxMessage: 5 * limit, MaxMemory: limit, SpillFolder: t.TempDir()}, clean)
@@ -170,7 +170,7 @@ func TestSpilledBytesAreBounded(t *testing.T) {
 	}
 }
 
-// Without a disk the message is judged on its begin, and the log says so once.
+// Without a disk the message is judged on its beginning, and the log reports it once.
 func TestSpillFails(t *testing.T) {
 	for name, folder := range map[string]func(*testing.T) string{
 		"no folder": func(t *testing.T) string { return filepath.Join(t.TempDir(), "away") },
@@ -197,15 +197,15 @@ func TestSpillFails(t *testing.T) {
 			if n := b.metric("spambloom_milter_failures_total", "spill"); n != 2 {
 				t.Errorf("failures metric %v", n)
 			}
-			if lines := b.log.lines(t, "a message is judged on its begin only"); len(lines) != 1 {
+			if lines := b.log.lines(t, "message judged on its beginning only"); len(lines) != 1 {
 				t.Errorf("%d log lines", len(lines))
 			}
 		})
 	}
 }
 
-// What cannot be read back is missing, no more; also when the message is given up
-// while it is read.
+// A part that cannot be read back is missing, and nothing else fails. This also holds if
+// the message is abandoned while it is read.
 func TestSpilledBodyIsLost(t *testing.T) {
 	b := start(t, Options{MaxMemory: share, SpillFolder: t.TempDir()}, clean)
 	m := &message{options: b.options.Load(), server: b.Server}
@@ -214,7 +214,7 @@ func TestSpilledBodyIsLost(t *testing.T) {
 	if c := m.content(); c.Truncated || len(c.Body) != 2*share {
 		t.Fatalf("%d bytes, truncated %v", len(c.Body), c.Truncated)
 	}
-	late := *m // as judge has it
+	late := *m // as in judge
 	m.release()
 	if c := late.content(); !c.Truncated || len(c.Body) != share {
 		t.Errorf("given up: %d bytes, truncated %v", len(c.Body), c.Truncated)
@@ -246,8 +246,8 @@ func TestTemporaryFileHasNoName(t *testing.T) {
 	}
 }
 
-// A message that a slow MTA sends is not cut by a reload, nor by what others hold
-// when it began before them.
+// A message from a slow MTA is not cut by a reload, nor by the memory that earlier messages
+// hold.
 func TestReloadOfMemory(t *testing.T) {
 	b := start(t, Options{}, clean)
 	w := hog(t, b, 200_000)

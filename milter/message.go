@@ -11,58 +11,58 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// fieldOverhead is charged for each header field beside its bytes, so that many
+// fieldOverhead is charged for each header field in addition to its bytes, so that many
 // tiny fields stay within MaxMessage too. Unit: bytes.
 const fieldOverhead = 64
 
-// smallChunk is the size below which a body chunk is joined to the one before:
-// MTAs send 64 KiB and a rest, and a client of tiny chunks must not take many
-// times their memory. Chunks are joined up to joined bytes. Unit: bytes.
+// smallChunk is the size below which a body chunk is joined to the previous one. MTAs send
+// 64 KiB and a rest; a client that sends tiny chunks must not use many times their memory.
+// Chunks are joined up to joined bytes. Unit: bytes.
 const (
 	smallChunk = 4 << 10
 	joined     = 64 << 10
 )
 
-// share is what each message may hold whatever the others do: the whole of most mail,
-// else its begin. Unit: bytes.
+// share is the memory each message may hold regardless of the others: the whole of most
+// mail, or else its beginning. Unit: bytes.
 const share = 64 << 10
 
-// Why a message is not kept to its end, as the metric names it.
+// Reasons for not keeping or judging a whole message; the metric uses these names.
 const (
 	overMessage = "message" // Options.MaxMessage
 	overMemory  = "memory"  // Options.MaxMemory, and the temporary files
-	overTurn    = "turn"    // its sender is set back; kept, but judged on its beginning
+	overTurn    = "turn"    // its sender is set back; the message is kept, but only its beginning is judged
 )
 
 // maxMessageID bounds the Message-ID in the log line. Unit: bytes.
 const maxMessageID = 256
 
-// maxAddress bounds an address of the envelope, in bytes; maxRecipients those that
-// are kept, and maxLogged those that the log names.
+// maxAddress bounds an address of the envelope, in bytes. maxRecipients bounds the
+// recipients that are kept, and maxLogged those that are logged.
 const (
 	maxAddress    = 320 // 64 + "@" + 255, RFC 5321, section 4.5.3.1
 	maxRecipients = 10_000
 	maxLogged     = 10
 )
 
-// bounded is an address or a name without what is beyond maxAddress, but for a byte that
-// shows it: what was cut off must not be taken for the whole.
+// bounded returns an address or name cut to maxAddress bytes, plus one byte that marks it
+// as truncated: a part must not be taken for the whole.
 func bounded(s string) string { return strings.Clone(s[:min(len(s), maxAddress+1)]) }
 
-// envelope is how a message came, as the policy sees it.
+// envelope describes how a message arrived, as far as the policy uses it.
 type envelope struct {
 	listener   string // name of the listener, as given to Server.Serve
 	client     netip.Addr
-	helo       string   // as the client calls itself
+	helo       string   // as given by the client
 	sender     string   // without <>; "" for a bounce
-	recipients []string // those that are kept, in their order
+	recipients []string // those kept, in order
 	count      uint32   // of all recipients
-	countsAll  bool     // each recipient is a sighting
-	forms      *forms   // of the domains in envelope and header; nil: none yet
+	countsAll  bool     // whether each recipient counts as a sighting
+	forms      *forms   // of the domains in envelope and header; nil until first used
 }
 
-// audience are the recipients, with "" for those that were not kept. It has at
-// least one element.
+// audience returns the recipients, with "" for all that were not kept. It has at least one
+// element.
 func (e *envelope) audience() []string {
 	if len(e.recipients) == 0 || uint32(len(e.recipients)) < e.count {
 		return append(slices.Clone(e.recipients), "")
@@ -70,9 +70,9 @@ func (e *envelope) audience() []string {
 	return e.recipients
 }
 
-// macros are the MTA's macros that matter here. MTAs send them piecemeal, a
-// packet before each stage; Postfix knows the queue id only after the first
-// recipient, Sendmail tells it only at MAIL. So they are merged over all stages.
+// macros are the MTA's macros used here. MTAs send a packet of them before each stage.
+// Postfix has the queue id only after the first recipient; Sendmail sends it only at
+// MAIL. Therefore the macros of all stages are merged.
 type macros struct {
 	queueID string // i
 	auth    string // {auth_authen}: the authenticated user
@@ -87,31 +87,31 @@ func (a *macros) merge(from map[string]string) {
 	}
 }
 
-// message is what a message brought from MAIL to the end of its body.
+// message is the content received from MAIL to the end of the body.
 type message struct {
 	macros
 	envelope
 	options *Options // those in force when it began
-	allowed []string // by which rule each recipient is allowed; nil: none is
+	allowed []string // the rule that allows each recipient; nil if none is allowed
 	id      string   // Message-ID
 	forged  forged
 
 	header   []signature.Field
 	body     [][]byte // the chunks as the library allocated them
-	rest     *spill   // what follows on them; nil: nothing
+	rest     *spill   // what follows body; nil: nothing
 	size     int64    // header and body bytes seen
 	kept     int64    // header and body bytes held, fieldOverhead included
-	oversize bool     // something was not kept
-	cut      bool     // of the header, too
-	booked   int64    // all that is booked in server.held: header, body, recipients
+	oversize bool     // part of the message was not kept
+	cut      bool     // part of the header was not kept
+	booked   int64    // all bytes booked in server.held: header, body, recipients
 	server   *Server
 
-	stage *stage // of its judgement; nil before
-	short bool   // it is judged on its first share bytes
+	stage *stage // of its judgement; nil before that
+	short bool   // only its first share bytes are judged
 }
 
-// book takes n bytes of the memory for all messages, if they are left or within the
-// message's share.
+// book reserves n bytes of the memory for all messages. It reports whether that many are
+// left or within the message's share.
 func (m *message) book(n int64) bool {
 	if held := &m.server.held; held.Add(n) > m.options.MaxMemory && m.booked+n > share {
 		held.Add(-n)
@@ -121,7 +121,7 @@ func (m *message) book(n int64) bool {
 	return true
 }
 
-// bookPart is book for as much of n bytes as there is.
+// bookPart reserves as much of n bytes as possible.
 func (m *message) bookPart(n int64) (booked int64) {
 	if m.book(n) {
 		return n
@@ -132,28 +132,28 @@ func (m *message) bookPart(n int64) (booked int64) {
 	return 0
 }
 
-// release gives back what the message held.
+// release frees what the message held.
 func (m *message) release() {
 	m.server.held.Add(-m.booked)
 	m.rest.close(&m.server.spilled)
 	m.disown()
 }
 
-// disown leaves what the message holds to a copy of it.
+// disown clears the message without freeing its content, which a copy of it now holds.
 func (m *message) disown() {
 	m.booked, m.kept, m.header, m.body, m.rest = 0, 0, nil, nil, nil
 }
 
-// addRecipient notes a recipient. One for which no memory is left is only counted.
+// addRecipient records a recipient. If no memory is left, the recipient is only counted.
 func (m *message) addRecipient(address string) {
 	m.count++
 	if len(address) <= maxAddress && len(m.recipients) < maxRecipients && m.book(int64(len(address))+fieldOverhead) {
-		m.recipients = append(m.recipients, strings.Clone(address)) // of a packet that may be much longer
+		m.recipients = append(m.recipients, strings.Clone(address)) // address is part of a packet that may be much longer
 	}
 }
 
-// skip is the reason why the message needs no judgement; "" for none. It may
-// come up at any stage; content is not kept from then on.
+// skip returns the reason for not judging the message, or "". The reason may arise at any
+// stage; from then on content is not kept.
 func (m *message) skip() (reason string) {
 	if m.options.SkipAuthenticated && m.auth != "" {
 		return reasonAuthenticated
@@ -168,10 +168,10 @@ func (m *message) skip() (reason string) {
 }
 
 func (m *message) addField(name, value string) {
-	m.forged.see(name)
+	m.forged.note(name)
 	if strings.EqualFold(name, "Message-ID") {
 		id := strings.TrimSpace(value)                        // it is often folded
-		m.id = strings.Clone(id[:min(len(id), maxMessageID)]) // of a value that may not be kept
+		m.id = strings.Clone(id[:min(len(id), maxMessageID)]) // value may not be kept
 	}
 	n := int64(len(name) + len(value))
 	m.size += n
@@ -194,8 +194,8 @@ func (m *message) addField(name, value string) {
 	m.header = append(m.header, signature.Field{Name: name, Value: value})
 }
 
-// wholeHeader is the header, or nil if a part of it is not there: a field that must
-// be the only one may have another behind it.
+// wholeHeader returns the header, or nil if part of it was not kept: a field that must be
+// the only one may occur again in the missing part.
 func (m *message) wholeHeader() []signature.Field {
 	if m.cut {
 		return nil
@@ -203,7 +203,7 @@ func (m *message) wholeHeader() []signature.Field {
 	return m.header
 }
 
-// addChunk says whether more of the body is of use.
+// addChunk reports whether more of the body is needed.
 func (m *message) addChunk(chunk []byte) (more bool) {
 	m.size += int64(len(chunk))
 	if m.oversize || m.skip() != "" {
@@ -211,7 +211,7 @@ func (m *message) addChunk(chunk []byte) (more bool) {
 	}
 	within := chunk[:min(int64(len(chunk)), m.options.MaxMessage-m.kept)]
 	n := 0
-	if m.rest == nil { // else it must stay in order
+	if m.rest == nil { // later chunks follow rest, to keep the order
 		n = int(m.bookPart(int64(len(within))))
 		m.hold(within[:n])
 	}
@@ -225,21 +225,21 @@ func (m *message) addChunk(chunk []byte) (more bool) {
 	return !m.oversize
 }
 
-// hold appends to the body in memory. Only what is booked is kept, but for 4 KiB a chunk.
+// hold appends to the body in memory. It keeps only booked bytes, apart from 4 KiB a chunk.
 func (m *message) hold(chunk []byte) {
 	last := len(m.body) - 1
 	switch {
 	case len(chunk) == 0:
 	case last >= 0 && len(chunk) < smallChunk && len(m.body[last])+len(chunk) <= joined:
 		m.body[last] = joinChunk(m.body[last], chunk)
-	case cap(chunk)-len(chunk) > smallChunk || len(chunk) < smallChunk: // of a longer packet
+	case cap(chunk)-len(chunk) > smallChunk || len(chunk) < smallChunk: // part of a longer packet
 		m.body = append(m.body, bytes.Clone(chunk))
 	default:
 		m.body = append(m.body, chunk)
 	}
 }
 
-// joinChunk is append that takes at most smallChunk bytes ahead.
+// joinChunk appends like append, but allocates at most smallChunk bytes ahead.
 func joinChunk(to, chunk []byte) []byte {
 	if n := len(to) + len(chunk); n > cap(to) {
 		to = append(make([]byte, 0, n+min(n, smallChunk)), to...)
@@ -247,7 +247,7 @@ func joinChunk(to, chunk []byte) []byte {
 	return append(to, chunk...)
 }
 
-// overflow notes that the message is not kept to its end.
+// overflow records that the end of the message is not kept.
 func (m *message) overflow(reason string) {
 	m.oversize = true
 	m.server.metrics.truncated.WithLabelValues(reason).Inc()
@@ -256,15 +256,15 @@ func (m *message) overflow(reason string) {
 	}
 }
 
-// content is the message for signature.Compute. A body of one chunk, which is
-// most mail, is not copied.
+// content returns the message for signature.Compute. A body of one chunk, as in most mail,
+// is not copied.
 func (m *message) content() signature.Message {
 	if m.short && m.kept > share {
 		return m.beginning()
 	}
 	c := signature.Message{Header: m.header, Truncated: m.oversize}
 	if m.rest != nil {
-		body, err := m.rest.behind(m.body)
+		body, err := m.rest.appendTo(m.body)
 		if err == nil {
 			c.Body = body
 			return c
@@ -280,7 +280,7 @@ func (m *message) content() signature.Message {
 	return c
 }
 
-// beginning is the first share bytes of the message. It reads no temporary file.
+// beginning returns the first share bytes of the message. It reads no temporary file.
 func (m *message) beginning() signature.Message {
 	c := signature.Message{Truncated: true}
 	left := share
@@ -297,7 +297,7 @@ func (m *message) beginning() signature.Message {
 	return c
 }
 
-// sightings is how often the message is counted.
+// sightings returns how many times the message is counted.
 func (m *message) sightings() uint32 {
 	if m.countsAll {
 		return max(1, m.count)
@@ -305,7 +305,7 @@ func (m *message) sightings() uint32 {
 	return 1
 }
 
-// log writes the message's one line.
+// log writes the one log line of the message.
 func (m *message) log(d Decision, took time.Duration) {
 	kinds, ids := make([]string, len(d.Signatures)), make([]string, len(d.Signatures))
 	for i, s := range d.Signatures {
@@ -333,7 +333,7 @@ func (m *message) log(d Decision, took time.Duration) {
 	if d.Policy != "" || len(d.Milder) > 0 {
 		attrs = append(attrs, slog.String("policy", d.policyName()), slog.String("mildest_of", strings.Join(d.Milder, ", ")))
 	}
-	if m.forged.some() {
+	if m.forged.exceedsLimit() {
 		attrs = append(attrs, slog.Int("forged", m.forged.verdict+m.forged.flag))
 	}
 	if d.Short {

@@ -8,10 +8,10 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// metrics are one server's. Causes of failures: overload, error, deadline (the
-// message was not judged or answered), count (its sighting is not on disk), spill
-// (its body could not be written to disk or read), protocol, timeout, memory,
-// connection (the MTA's side broke).
+// metrics are the metrics of one server. Causes of failures: overload, error, deadline (the
+// message was not judged or answered), count (its sighting was not written to disk), spill
+// (its body could not be written to disk or read), protocol, timeout, memory, connection
+// (the MTA closed or broke it).
 type metrics struct {
 	messages *prometheus.CounterVec // verdict
 	actions  *prometheus.CounterVec // action
@@ -36,7 +36,7 @@ func newMetrics() *metrics {
 		messages: vec("spambloom_messages_total", "Messages answered, by verdict.", "verdict"),
 		actions:  vec("spambloom_actions_total", "Messages answered, by action.", "action"),
 		skipped:  vec("spambloom_skipped_total", "Messages not judged on purpose, by reason.", "reason"),
-		limits: vec("spambloom_limits_total", "Messages of which a part did not count, by the limit it was beyond.", "limit",
+		limits: vec("spambloom_limits_total", "Messages of which only a part was used, by limit exceeded.", "limit",
 			signature.LimitNames()...),
 		failures: vec("spambloom_milter_failures_total", "Failures of messages and connections, by cause.", "cause",
 			append([]string{"count", "spill", "protocol", "timeout", "memory", "connection"}, causes...)...),
@@ -45,26 +45,26 @@ func newMetrics() *metrics {
 		judging: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "spambloom_judging_seconds", Help: "Time from end of message to the answer.",
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1, 5, 30}}),
-		greylisted: vec("spambloom_greylisted_total", "Messages deferred once, and those of them that came again.", "result",
+		greylisted: vec("spambloom_greylisted_total", "Messages deferred once, and their retries.", "result",
 			"deferred", "returned"),
 		connections: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "spambloom_milter_connections", Help: "Open connections of mail servers."}),
-		refused: vec("spambloom_milter_refused_total", "Connections closed at once, by the limit they were over.", "reason",
+		refused: vec("spambloom_milter_refused_total", "Connections closed at once, by limit exceeded.", "reason",
 			refusedConnections, refusedClient),
-		timeouts: vec("spambloom_milter_timeouts_total", "Connections closed because they were slow or old, by stage.", "stage",
+		timeouts: vec("spambloom_milter_timeouts_total", "Connections closed for being slow or old, by stage.", "stage",
 			stageOffer, stageIdle, stageEnvelope, stageContent, stagePacket, stageWrite, stageConnection),
-		truncated: vec("spambloom_milter_truncated_total", "Messages not kept or judged to their end, by the limit they were over.", "reason",
+		truncated: vec("spambloom_milter_truncated_total", "Messages not kept or judged as a whole, by limit exceeded.", "reason",
 			overMessage, overMemory, overTurn),
 		spilled: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "spambloom_milter_spilled_total", Help: "Messages whose body went to a temporary file."}),
+			Name: "spambloom_milter_spilled_total", Help: "Messages with a body in a temporary file."}),
 		overtime: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "spambloom_milter_overtime_total", Help: "Messages that took longer to sign than a turn lasts, whose senders were set back."}),
+			Name: "spambloom_milter_overtime_total", Help: "Messages that exceeded their turn while being signed; their senders were set back."}),
 	}
 	return t
 }
 
-// vec is a counter with a label. An alert wants each value that is known from the
-// first scrape on.
+// vec returns a counter with one label. It creates all known values at once, because alerts
+// need them from the first scrape on.
 func vec(name, help, label string, values ...string) *prometheus.CounterVec {
 	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
 	for _, value := range values {
@@ -88,23 +88,23 @@ func (t *metrics) message(m *message, d Decision, took time.Duration) {
 
 func (t *metrics) failure(cause string) { t.failures.WithLabelValues(cause).Inc() }
 
-// Load is what the server has to do at a moment. The names in JSON stay.
+// Load is the server's current load. The JSON names are stable.
 type Load struct {
 	Connections int   `json:"connections"` // of mail servers
-	Waiting     int   `json:"waiting"`     // messages at their end that wait for a processor
-	Judging     int   `json:"judging"`     // messages that are judged on a processor of their turn
-	Overtime    int   `json:"overtime"`    // messages that are judged beyond their turn
+	Waiting     int   `json:"waiting"`     // complete messages waiting for a processor
+	Judging     int   `json:"judging"`     // messages being judged within their turn
+	Overtime    int   `json:"overtime"`    // messages being judged beyond their turn
 	SetBack     int   `json:"set_back"`    // senders whose mail is judged after that of others
-	Memory      int64 `json:"memory"`      // bytes held of messages in flight
-	Packets     int64 `json:"packets"`     // bytes of packets that are read
+	Memory      int64 `json:"memory"`      // bytes held for messages in flight
+	Packets     int64 `json:"packets"`     // bytes of packets being read
 	Signing     int64 `json:"signing"`     // bytes booked for judging messages
-	Spilled     int64 `json:"spilled"`     // bytes of them in temporary files
-	Suspended   bool  `json:"suspended"`   // judging is, by the breaker
+	Spilled     int64 `json:"spilled"`     // bytes of messages in flight in temporary files
+	Suspended   bool  `json:"suspended"`   // judging is suspended by the breaker
 }
 
-// Load is that of now.
+// Load returns the current load.
 func (s *Server) Load() Load {
-	l := Load{Memory: s.held.Load(), Packets: s.packets.Load(), Spilled: s.spilled.Load(), Suspended: s.suspended()}
+	l := Load{Memory: s.held.Load(), Packets: s.packets.Load(), Spilled: s.spilled.Load(), Suspended: s.isSuspended()}
 	l.Waiting, l.Judging, l.Overtime = s.turns.state()
 	l.SetBack, l.Signing = s.turns.booked()
 	s.mu.Lock()
@@ -113,7 +113,7 @@ func (s *Server) Load() Load {
 	return l
 }
 
-// Collectors are the server's metrics, for a registry of the caller's.
+// Collectors returns the server's metrics, for a registry of the caller.
 func (s *Server) Collectors() []prometheus.Collector {
 	t := s.metrics
 	gauge := func(name, help string, value func(Load) float64) prometheus.Collector {
@@ -121,12 +121,12 @@ func (s *Server) Collectors() []prometheus.Collector {
 	}
 	return []prometheus.Collector{t.messages, t.actions, t.skipped, t.limits, t.failures, t.greylisted, t.bytes, t.judging,
 		t.connections, t.refused, t.timeouts, t.truncated, t.spilled, t.overtime,
-		gauge("spambloom_milter_waiting", "Messages that wait for a processor.", func(l Load) float64 { return float64(l.Waiting) }),
-		gauge("spambloom_milter_judging", "Messages that are judged.", func(l Load) float64 { return float64(l.Judging) }),
-		gauge("spambloom_milter_overtime", "Messages that are judged beyond their turn.", func(l Load) float64 { return float64(l.Overtime) }),
-		gauge("spambloom_milter_set_back", "Senders (clients, networks, envelope senders) that are set back.", func(l Load) float64 { return float64(l.SetBack) }),
-		gauge("spambloom_milter_memory_bytes", "Bytes held of messages in flight.", func(l Load) float64 { return float64(l.Memory) }),
-		gauge("spambloom_milter_packet_bytes", "Bytes of packets that are read.", func(l Load) float64 { return float64(l.Packets) }),
+		gauge("spambloom_milter_waiting", "Messages waiting for a processor.", func(l Load) float64 { return float64(l.Waiting) }),
+		gauge("spambloom_milter_judging", "Messages being judged.", func(l Load) float64 { return float64(l.Judging) }),
+		gauge("spambloom_milter_overtime", "Messages being judged beyond their turn.", func(l Load) float64 { return float64(l.Overtime) }),
+		gauge("spambloom_milter_set_back", "Senders (clients, networks, envelope senders) set back.", func(l Load) float64 { return float64(l.SetBack) }),
+		gauge("spambloom_milter_memory_bytes", "Bytes held for messages in flight.", func(l Load) float64 { return float64(l.Memory) }),
+		gauge("spambloom_milter_packet_bytes", "Bytes of packets being read.", func(l Load) float64 { return float64(l.Packets) }),
 		gauge("spambloom_milter_signing_bytes", "Bytes booked for judging messages.", func(l Load) float64 { return float64(l.Signing) }),
 		gauge("spambloom_milter_spilled_bytes", "Bytes of messages in flight in temporary files.", func(l Load) float64 { return float64(l.Spilled) }),
 		gauge("spambloom_milter_breaker", "1 while judging is suspended, else 0.", func(l Load) float64 {

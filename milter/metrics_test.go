@@ -10,7 +10,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Each limit is counted once for each message that it bit, under its own name.
+// Each limit is counted once for each message that reached it, under its own name.
 func TestLimitsAreCounted(t *testing.T) {
 	const metric = "spambloom_limits_total"
 	b := start(t, Options{}, func(j judged) Decision {
@@ -42,16 +42,16 @@ func TestLimitsAreCounted(t *testing.T) {
 	}
 }
 
-// What signing and judging bring about is counted, in mail that is signed and not.
+// Limits reached in signing and judging are counted, in mail with and without signatures.
 func TestLimitsOfJudgement(t *testing.T) {
 	db := openDB(t)
 	b := start(t, Options{}, nil)
 	b.Server.db = db
-	if err := db.Report(letter.set(), bloomdb.ClassOther); err != nil { // else nobody asks for groups
+	if err := db.Report(letter.set(), bloomdb.ClassOther); err != nil { // otherwise no group is looked up
 		t.Fatal(err)
 	}
 	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")
-	var cycle strings.Builder // the same words again and again, with others between
+	var cycle strings.Builder // the same words repeatedly, with others between them
 	for i := range 110 {
 		fmt.Fprintf(&cycle, "b%cd%cfeg ", 'a'+i%10, 'a'+i/10)
 	}

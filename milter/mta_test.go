@@ -24,13 +24,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// judged is what a test's judgement was called with.
+// judged records the arguments of a test's judgement.
 type judged struct {
 	content   signature.Message
 	sightings uint32
 }
 
-// bench is a running server, with its log and what it judged.
+// bench is a running server, with its log and the messages it judged.
 type bench struct {
 	*Server
 	t    testing.TB
@@ -41,8 +41,7 @@ type bench struct {
 	judged []judged
 }
 
-// start runs a server. Messages are judged by decide instead of the database if
-// it is not nil.
+// start runs a server. If decide is not nil, it judges messages instead of the database.
 func start(t testing.TB, o Options, decide func(judged) Decision) *bench {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -89,20 +88,20 @@ func startOn(t testing.TB, ln net.Listener, o Options, decide func(judged) Decis
 	return b
 }
 
-// clean is the decision of tests that look at something else.
+// clean is the decision in tests of something else.
 func clean(judged) Decision { return Decision{Verdict: Clean, Action: Tag} }
 
-// contents are the messages judged so far.
+// contents returns the messages judged so far.
 func (b *bench) contents() []judged {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.judged)
 }
 
-// lines are the log lines of messages so far.
+// lines returns the log lines of messages so far.
 func (b *bench) lines() []map[string]any { return b.log.lines(b.t, "message") }
 
-// logBuffer keeps JSON log lines.
+// logBuffer collects JSON log lines.
 type logBuffer struct{ testenv.Log }
 
 func (l *logBuffer) lines(t testing.TB, msg string) (found []map[string]any) {
@@ -119,8 +118,8 @@ func (l *logBuffer) lines(t testing.TB, msg string) (found []map[string]any) {
 	return found
 }
 
-// metric is the value of a counter, gauge or histogram count, summed over the
-// series that have the label value ("" for all).
+// metric returns the value of a counter, gauge or histogram count, summed over the series
+// with the label value ("" for all).
 func (b *bench) metric(name, label string) (sum float64) {
 	b.t.Helper()
 	r := prometheus.NewRegistry()
@@ -149,8 +148,8 @@ const (
 	offerNoNR = offerOld | gomilter.OptNoUnknown | gomilter.OptNoData | gomilter.OptSkip
 )
 
-// offering is a dialer whose connections offer protocol flags that go-milter's
-// client itself cannot offer.
+// offering is a dialer whose connections offer protocol flags that go-milter's client
+// cannot offer.
 type offering gomilter.OptProtocol
 
 func (o offering) Dial(network, addr string) (net.Conn, error) {
@@ -183,7 +182,7 @@ type mta struct {
 
 func dial(t testing.TB, network, addr string, offer gomilter.OptProtocol, client string) *mta {
 	t.Helper()
-	// go-milter's client takes SMFIR_SKIP for an error, so it must not offer it.
+	// go-milter's client treats SMFIR_SKIP as an error, so it must not offer it.
 	return dialBy(t, offering(offer&^gomilter.OptSkip), network, addr, client)
 }
 
@@ -222,7 +221,7 @@ type mail struct {
 	macros []string // sent before MAIL
 }
 
-// send returns what the server changes and its final answer.
+// send returns the server's changes and its final answer.
 func (m *mta) send(msg mail) ([]gomilter.ModifyAction, *gomilter.Action) {
 	m.t.Helper()
 	if msg.macros != nil {
@@ -246,7 +245,7 @@ func (m *mta) send(msg mail) ([]gomilter.ModifyAction, *gomilter.Action) {
 	return changes, action
 }
 
-// changed shows changes shortly: "+0 Name: value", "-2 Name", "hold reason".
+// changed formats changes briefly: "+0 Name: value", "-2 Name", "hold reason".
 func changed(changes []gomilter.ModifyAction) (short []string) {
 	for _, c := range changes {
 		index := string(rune('0' + c.HeaderIndex))
@@ -264,13 +263,13 @@ func changed(changes []gomilter.ModifyAction) (short []string) {
 	return short
 }
 
-// wire is an MTA that sends packets as the test likes.
+// wire is an MTA that sends arbitrary packets.
 type wire struct {
 	net.Conn
 	t testing.TB
 }
 
-// dialWire connects; with offer 0 it does not negotiate.
+// dialWire connects. If offer is 0, it does not negotiate.
 func dialWire(t testing.TB, addr string, offer gomilter.OptProtocol) *wire {
 	t.Helper()
 	nc, err := net.Dial("tcp", addr)
@@ -318,7 +317,7 @@ func (w *wire) receive() (code byte, data []byte, err error) {
 	return data[0], data[1:], nil
 }
 
-// expect reads as many answers as codes has letters.
+// expect reads one answer for each letter of codes.
 func (w *wire) expect(codes string) {
 	w.t.Helper()
 	for i := range codes {
@@ -332,7 +331,7 @@ func (w *wire) expect(codes string) {
 	}
 }
 
-// expectClosed reads until the server closes, and fails if it waits instead.
+// expectClosed reads until the server closes, and fails if the server waits instead.
 func (w *wire) expectClosed() {
 	w.t.Helper()
 	w.SetReadDeadline(time.Now().Add(testenv.Patience))

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Options say how messages are treated. The zero value of a field is its
+// Options determine how messages are treated. The zero value of a field stands for its
 // default.
 type Options struct {
 	Site string // this site's name in headers
@@ -15,46 +15,46 @@ type Options struct {
 	Policy     Policy // the general one
 	Overrides  []Override
 	Allow      []Allow
-	AuthservID string // of the MTA's own Authentication-Results fields; "": none is believed
+	AuthservID string // authserv-id of the MTA's own Authentication-Results fields; "": no field is trusted
 
-	LocalNetworks     []netip.Prefix // clients whose mail is not judged, as in Allow; a submission without an address is from 127.0.0.1
+	LocalNetworks     []netip.Prefix // clients whose mail is not judged, as in Allow; a submission without an address comes from 127.0.0.1
 	SkipAuthenticated bool           // mail of authenticated senders is not judged
-	CountRecipients   bool           // a message counts once for each recipient, else once
+	CountRecipients   bool           // a message counts once for each recipient; otherwise once
 
-	// CountNetworks are the MTAs that are believed about the number of recipients when they
-	// connect over TCP; messages of others count once. An MTA on a unix socket is always
-	// believed, as the mode of the socket decides who may connect.
+	// CountNetworks are the MTAs whose number of recipients is trusted when they connect
+	// over TCP; messages of other MTAs count once. An MTA on a unix socket is always
+	// trusted, because the mode of the socket decides who may connect.
 	CountNetworks []netip.Prefix
 
-	// GreylistFrom is how often this site must have seen a message lately, this copy
-	// included, for it to be deferred once; see bloomdb.DB.Defer. 0: none is.
+	// GreylistFrom is the number of recent sightings at this site, including this copy,
+	// from which a message is deferred once; see bloomdb.DB.Defer. 0: none is deferred.
 	GreylistFrom uint64
 
-	// MaxMessage is how many bytes of header and body are kept in memory; default
-	// 10 MiB. A longer message is judged on what was kept, or not at all if
-	// SkipOversize.
+	// MaxMessage is how many bytes of header and body are kept in memory; default 10 MiB.
+	// Of a longer message only the kept part is judged, or nothing if SkipOversize is set.
 	MaxMessage   int64
 	SkipOversize bool
 
-	// MaxMemory is how many bytes all messages in flight keep together; default 32
-	// times MaxMessage. Beyond it each message may still hold 64 KiB, which is all of
-	// most mail. What is longer goes to temporary files in SpillFolder, four times
-	// MaxMemory at most and as long as 256 MiB of its disk stay free, or where that is
-	// empty the message is treated like one over MaxMessage.
+	// MaxMemory is how many bytes all messages in flight may hold together; default 32
+	// times MaxMessage. Beyond it each message may still hold 64 KiB, which is enough for
+	// most mail. The rest goes to temporary files in SpillFolder: at most four times
+	// MaxMemory, and only while 256 MiB of that disk stay free. If SpillFolder is empty,
+	// the message is treated like one over MaxMessage.
 	MaxMemory   int64
 	SpillFolder string
 
-	// Tempfail says which messages that cannot be judged are answered 451, not passed.
+	// Tempfail selects the causes for which a message that cannot be judged is answered 451
+	// instead of passing.
 	Tempfail struct{ Overload, Error, Deadline bool }
 
-	MaxConnections          int // default 1000; more are closed at once
-	MaxConnectionsPerClient int // of one MTA's address, or of a unix socket; default no limit
+	MaxConnections          int // default 1000; further connections are closed at once
+	MaxConnectionsPerClient int // from one MTA address, or on one unix socket; default no limit
 
-	IdleTimeout       time.Duration // silence of the MTA between messages; default 2h, as with libmilter: an SMTP client may take long for its DATA
-	ContentTimeout    time.Duration // silence within header and body, and for the rest of any packet; default 5m
+	IdleTimeout       time.Duration // MTA silence between messages; default 2h, as in libmilter: an SMTP client may wait long before DATA
+	ContentTimeout    time.Duration // MTA silence within header and body, and within any packet; default 5m
 	WriteTimeout      time.Duration // default 30s
-	JudgeTimeout      time.Duration // from end of message to the verdict, waiting for a processor included; default 30s
-	ConnectionTimeout time.Duration // age at which a connection is closed as soon as it is between messages, or after an hour; default 24h
+	JudgeTimeout      time.Duration // from end of message to the verdict, including the wait for a processor; default 30s
+	ConnectionTimeout time.Duration // age at which a connection is closed between two messages, or an hour later in any case; default 24h
 
 	Log *slog.Logger // default: discard
 

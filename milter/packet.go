@@ -10,24 +10,24 @@ import (
 	gomilter "github.com/emersion/go-milter"
 )
 
-// maxPacket is the library's own limit for a packet's code and data; MTAs send
-// at most 64 KiB and some bytes. Unit: bytes.
+// maxPacket is the library's own limit on a packet's code and data. MTAs send little more
+// than 64 KiB. Unit: bytes.
 const maxPacket = 1 << 20
 
-// packetHead is the length field in front of each packet. Unit: bytes.
+// packetHead is the size of the length field before each packet. Unit: bytes.
 const packetHead = 4
 
-// Codes that the library has no name for.
+// Codes that the library does not name.
 const (
 	codeUnknown  gomilter.Code = 'U' // SMFIC_UNKNOWN: an SMTP command the MTA does not know
 	codeProgress gomilter.Code = 'p' // SMFIR_PROGRESS
 )
 
-// The actions a session uses and the protocol flags it likes, as in Sendmail's
-// libmilter/mfdef.h. A session answers only body chunks (to stop them early)
-// and the end of message; that spares about 20 round trips a message, and each
-// of them is 45 ms with Sendmail over TCP. OptNoDataReply is not among them: the
-// library answers DATA by itself.
+// The actions a session needs and the protocol flags it wants, as in Sendmail's
+// libmilter/mfdef.h. A session answers only body chunks (to stop them early) and the end of
+// message. That saves about 20 round trips a message, each of which takes 45 ms with
+// Sendmail over TCP. OptNoDataReply is not among them, because the library answers DATA by
+// itself.
 const (
 	neededActions  = gomilter.OptAddHeader | gomilter.OptChangeHeader | gomilter.OptQuarantine
 	wantedProtocol = gomilter.OptNoUnknown | gomilter.OptNoData | gomilter.OptSkip |
@@ -35,13 +35,13 @@ const (
 		gomilter.OptNoRcptReply | gomilter.OptNoHeaderReply | gomilter.OptNoEOHReply
 )
 
-// errProtocol marks what no MTA would send.
+// errProtocol marks packets that no MTA would send.
 var errProtocol = errors.New("milter protocol violated")
 
-// negotiate makes the answer to an MTA's offer (SMFIC_OPTNEG: version, actions,
-// protocol flags). The library would answer each offer alike. But Sendmail drops
-// a milter that wants more than was offered, and an MTA that does not know a
-// flag waits for ever for the reply that the flag leaves out.
+// negotiate returns the answer to an MTA's offer (SMFIC_OPTNEG: version, actions, protocol
+// flags). The library would answer every offer alike. But Sendmail drops a milter that
+// requests more than was offered, and an MTA that does not know a flag waits forever for
+// the reply that the flag suppresses.
 func negotiate(offer []byte) (protocol gomilter.OptProtocol, answer []byte, err error) {
 	const newest = 6
 	if len(offer) < 12 {
@@ -71,9 +71,9 @@ func appendPacket(dst []byte, code gomilter.Code, data ...uint32) []byte {
 	return dst
 }
 
-// repair checks a whole packet (length, code, data) before the library sees it,
-// and returns it in the form that the library reads rightly. What the library
-// would log and drop, or answer with a response of its own, is an error here.
+// repair checks a whole packet (length, code, data) before the library sees it, and returns
+// it in a form that the library parses correctly. It returns an error for a packet that the
+// library would log and drop, or answer with a response of its own.
 func repair(packet []byte) ([]byte, error) {
 	code, data := gomilter.Code(packet[packetHead]), packet[packetHead+1:]
 	switch code {
@@ -94,15 +94,15 @@ func repair(packet []byte) ([]byte, error) {
 	return packet, nil
 }
 
-// The macros that matter, as MTAs call them.
+// The macros in use, by the names that MTAs give them.
 const (
 	macroQueueID = "i"
 	macroAuth    = "{auth_authen}"
 )
 
-// repairMacros makes a packet of those macros that matter, each cut to what is kept of it:
-// the library keeps a map of all that a packet has, and one of 1 MiB may have 200,000. Of
-// a macro that stands there twice the last one counts, as with the library.
+// repairMacros returns a packet with only the macros in use, each cut to its maximum
+// length. The library keeps a map of all macros in a packet, and a packet of 1 MiB may
+// contain 200,000. The last value of a repeated macro counts, as in the library.
 func repairMacros(data []byte) []byte {
 	var queueID, auth []byte
 	rest, more := bytes.Trim(data[1:], "\x00"), true
@@ -133,9 +133,9 @@ func repairMacros(data []byte) []byte {
 	return packet
 }
 
-// repairConnect takes the tag off an address like IPv6:2001:db8::1, as Sendmail
-// writes it (anynet_ntop) and net.ParseIP does not read it: without an address
-// the client would be taken for a local one.
+// repairConnect removes the tag from an address like IPv6:2001:db8::1. Sendmail writes it
+// (anynet_ntop) and net.ParseIP does not parse it; without an address the client would be
+// taken for a local one.
 func repairConnect(packet []byte) ([]byte, error) {
 	const tag = "IPv6:"
 	host := bytes.IndexByte(packet[packetHead+1:], 0)
@@ -150,7 +150,7 @@ func repairConnect(packet []byte) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("%w: unknown address family %q", errProtocol, packet[family])
 	}
-	address := family + 3 // behind the port
+	address := family + 3 // after the port
 	if address > len(packet) {
 		return nil, fmt.Errorf("%w: connect packet without a port", errProtocol)
 	}
@@ -161,8 +161,8 @@ func repairConnect(packet []byte) ([]byte, error) {
 	return packet, nil
 }
 
-// repairHeader puts a blank in place of each NUL inside a value. The library
-// drops a header with such a NUL, and answers it even if no answer is due.
+// repairHeader replaces each NUL inside a value with a blank. The library drops a header
+// with such a NUL, and answers it even if no answer is due.
 func repairHeader(data []byte) error {
 	name := bytes.IndexByte(data, 0)
 	if name < 1 || data[len(data)-1] != 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// The MTA gets the replies it waits for and no others, for each flag alone:
-// otherwise one side waits for ever or reads a reply to something else.
+// The MTA gets exactly the replies it waits for, for each flag alone. Otherwise one side
+// waits forever, or takes a reply for another.
 func TestRepliesAsNegotiated(t *testing.T) {
 	stages := []struct {
 		code   byte
@@ -79,7 +79,7 @@ func TestUnknownCommandAndNewClient(t *testing.T) {
 	w.send('U', "FOO\x00")
 	w.expect("c")
 	w.send('M', "<s>\x00")
-	w.send('K', "") // forgets all of the first client
+	w.send('K', "") // forgets everything of the first client
 	w.send('C', "h\x004\x00\x19192.0.2.2\x00")
 	w.send('M', "<s>\x00")
 	w.send('E', "")

@@ -7,22 +7,22 @@ import (
 	"github.com/spambloom/spambloom/milter/idn"
 )
 
-// patterns finds what belongs to an address: "user@example.org" is that address,
-// "example.org" the addresses of that domain, ".example.org" those of the domain
-// and of all below it. The narrowest pattern wins. Patterns and addresses are in the
-// form that envelope.compared gives them, so that a domain is found in either of its forms.
+// patterns maps address patterns to values. "user@example.org" matches that address,
+// "example.org" the addresses of that domain, ".example.org" those of the domain and its
+// subdomains. The narrowest pattern wins. Patterns and addresses are in the form returned
+// by envelope.compared, so that a domain is found in either of its forms.
 type patterns[T any] map[string]T
 
-// add leaves a pattern out whose domain has no form: it matches nothing.
+// add ignores a pattern whose domain has no ASCII form: it would match nothing.
 func (p patterns[T]) add(pattern string, value T) {
 	if pattern, err := comparedPattern(pattern, idn.ASCII); err == nil {
 		p[pattern] = value
 	}
 }
 
-// find looks for the address itself, also without its "+detail", and for its
-// domain. Of each it is the zero value where there is none. It makes at most as many
-// look-ups as the domain has labels, and two.
+// find looks up the address itself, also without its "+detail", and its domain. Each result
+// is the zero value if there is none. It makes at most two look-ups more than the domain
+// has labels.
 func (p patterns[T]) find(address string) (exact, domain T) {
 	local, host, found := cutAddress(address)
 	if !found {
@@ -35,7 +35,8 @@ func (p patterns[T]) find(address string) (exact, domain T) {
 	return exact, p.domain(host)
 }
 
-// comparedPattern is a pattern in the form of envelope.compared, by one of idn's forms.
+// comparedPattern returns a pattern in the form of envelope.compared, using a form of
+// package idn.
 func comparedPattern(pattern string, form func(string) (string, error)) (string, error) {
 	before, host, _ := cutAddress(pattern)
 	switch {
@@ -50,7 +51,7 @@ func comparedPattern(pattern string, form func(string) (string, error)) (string,
 	return before + host, err
 }
 
-// domain looks for the domain, then for those above it.
+// domain looks up the domain, then its parents.
 func (p patterns[T]) domain(host string) (value T) {
 	value, found := p[host]
 	for labels := 0; !found && labels < maxLabels; labels++ {
@@ -65,10 +66,10 @@ func (p patterns[T]) domain(host string) (value T) {
 	return value
 }
 
-// maxLabels is what a domain name can have of labels (RFC 1035, section 2.3.4).
+// maxLabels is the maximum number of labels of a domain name (RFC 1035, section 2.3.4).
 const maxLabels = 127
 
-// cutAddress parts an address at its last "@".
+// cutAddress splits an address at its last "@".
 func cutAddress(address string) (local, host string, ok bool) {
 	at := strings.LastIndexByte(address, '@')
 	if at < 1 || at == len(address)-1 {
@@ -77,18 +78,18 @@ func cutAddress(address string) (local, host string, ok bool) {
 	return address[:at], address[at+1:], true
 }
 
-// ParsePattern checks an address pattern, and gives it in the form in which patterns
-// are compared: lower case, the domain in ASCII form ("xn--...").
+// ParsePattern checks an address pattern. It returns the pattern in the form used for
+// comparison: lower case, the domain in ASCII form ("xn--...").
 func ParsePattern(pattern string) (string, error) {
 	if _, _, ok := cutAddress(pattern); !ok && strings.Contains(pattern, "@") {
-		return "", fmt.Errorf("%q is no address", pattern)
+		return "", fmt.Errorf("%q is not an address", pattern)
 	}
 	if strings.ContainsFunc(pattern, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`<>,;"*`, r) }) {
 		return "", fmt.Errorf("%q is neither an address nor a domain", pattern)
 	}
 	form, err := comparedPattern(pattern, idn.Written)
 	if err != nil {
-		return "", fmt.Errorf("%q is not of a domain: %w", pattern, err)
+		return "", fmt.Errorf("%q does not contain a valid domain: %w", pattern, err)
 	}
 	host := form[strings.LastIndexByte(form, '@')+1:]
 	if host == form {

@@ -10,7 +10,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Verdict is what is thought of a message.
+// Verdict is the result of judging a message.
 type Verdict string
 
 // The verdicts.
@@ -19,28 +19,28 @@ const (
 	Bulk    Verdict = "bulk"    // seen at least Policy.BulkThreshold times
 	Clean   Verdict = "clean"   // judged, and neither of these
 	Allowed Verdict = "allowed" // an allow rule matched
-	Skipped Verdict = "skipped" // not judged on purpose; Decision.Reason says why
+	Skipped Verdict = "skipped" // deliberately not judged; Decision.Reason states why
 
-	// failed is no judgement: a panic or the deadline came first.
+	// failed is not a judgement: a panic or the deadline came first.
 	failed Verdict = "failed"
 )
 
-// Action is what is done with a message.
+// Action is the treatment of a message.
 type Action string
 
 // The actions.
 const (
-	Accept     Action = "accept"     // deliver without a header of ours
+	Accept     Action = "accept"     // deliver without adding headers
 	Tag        Action = "tag"        // deliver with headers
-	Quarantine Action = "quarantine" // headers, and into the MTA's hold queue
+	Quarantine Action = "quarantine" // add headers, and move to the MTA's hold queue
 	Reject     Action = "reject"     // 550 5.7.1
 	Tempfail   Action = "tempfail"   // 451 4.7.1
-	Discard    Action = "discard"    // accept and throw away
+	Discard    Action = "discard"    // accept and drop
 )
 
 var actions = []Action{Accept, Tag, Quarantine, Reject, Tempfail, Discard}
 
-// ParseAction reads an action's name. The error names what is allowed.
+// ParseAction parses an action's name. The error lists the valid names.
 func ParseAction(name string) (Action, error) {
 	if a := Action(name); slices.Contains(actions, a) {
 		return a, nil
@@ -48,12 +48,12 @@ func ParseAction(name string) (Action, error) {
 	return "", fmt.Errorf("unknown action %q, allowed are %q", name, actions)
 }
 
-// mildness orders the actions by what they do to a message that was wanted: tagged
-// it is delivered, held it is found again, deferred or refused its sender hears of
-// it, discarded nobody does.
+// mildness orders the actions by their effect on wanted mail. Tagged mail is delivered, and
+// held mail can be found. The sender of deferred or rejected mail is notified; nobody
+// learns of discarded mail.
 var mildness = map[Action]int{Accept: 0, Tag: 1, Quarantine: 2, Tempfail: 3, Reject: 4, Discard: 5}
 
-// atMostTag makes an action one that delivers.
+// atMostTag replaces an action that does not deliver with Tag.
 func (a Action) atMostTag() Action {
 	if mildness[a] > mildness[Tag] {
 		return Tag
@@ -61,22 +61,22 @@ func (a Action) atMostTag() Action {
 	return a
 }
 
-// severity orders the verdicts of a judged message.
+// severity orders the verdicts of judged messages.
 var severity = map[Verdict]int{Allowed: 0, Clean: 1, Bulk: 2, Spam: 3}
 
 // Reasons for Skipped.
 const (
 	reasonAuthenticated = "authenticated"
 	reasonLocal         = "local"
-	reasonOversize      = "oversize" // also: nothing can be signed of what was kept
+	reasonOversize      = "oversize" // also: nothing could be signed in the part that was kept
 	reasonLittle        = "too-little-content"
 )
 
-// reasonNever is the reason for Allowed: the message is on the never-list.
+// reasonNever is the reason for Allowed if the message is on the never-list.
 const reasonNever = "never"
 
-// skipped is the decision to not judge. Mail of authenticated senders and local
-// networks is mostly outgoing: it gets no header.
+// skipped returns the decision not to judge. Mail of authenticated senders and local
+// networks is mostly outgoing and gets no header.
 func skipped(reason string) Decision {
 	d := Decision{Verdict: Skipped, Action: Tag, Reason: reason}
 	if reason == reasonAuthenticated || reason == reasonLocal {
@@ -85,8 +85,8 @@ func skipped(reason string) Decision {
 	return d
 }
 
-// unsigned is the decision about a message without a signature. One that was cut
-// off may have had enough content: its size is the reason.
+// unsigned returns the decision about a message without a signature. A truncated message
+// may have had enough content, so its size is the reason.
 func unsigned(truncated bool) Decision {
 	if truncated {
 		return skipped(reasonOversize)
@@ -97,11 +97,11 @@ func unsigned(truncated bool) Decision {
 // Policy maps evidence to a verdict and its action.
 type Policy struct {
 	Spam, Bulk, Clean Action                   // "" means Tag
-	Classes           map[bloomdb.Class]Action // of spam that was reported as such; none or "" means as Spam
-	BulkThreshold     uint64                   // sightings from which a message is bulk; 0: never
+	Classes           map[bloomdb.Class]Action // for spam reported with that class; missing or "" means as Spam
+	BulkThreshold     uint64                   // sightings from which a message is bulk; 0 disables it
 }
 
-// over is p with the rest from below: what p leaves empty, below decides.
+// over returns p with its empty fields taken from below.
 func (p Policy) over(below Policy) Policy {
 	p.Spam, p.Bulk, p.Clean = cmp.Or(p.Spam, below.Spam), cmp.Or(p.Bulk, below.Bulk), cmp.Or(p.Clean, below.Clean)
 	p.BulkThreshold = cmp.Or(p.BulkThreshold, below.BulkThreshold)
@@ -123,30 +123,30 @@ func (p Policy) over(below Policy) Policy {
 type Decision struct {
 	Verdict    Verdict
 	Action     Action
-	Class      bloomdb.Class         // of spam; ClassOther where none is known
+	Class      bloomdb.Class         // of spam; ClassOther if unknown
 	Reason     string                // why it was skipped, allowed or failed; else ""
-	Signatures []signature.Signature // those that decided, the strongest first
+	Signatures []signature.Signature // the decisive ones, the strongest first
 	Count      uint64                // sightings, all sites summed
 	Sites      int                   // sites behind the verdict
 
-	// Of the first signature, where it is a sketch: the keys found, and how many of
-	// them are needed. Else both are 0.
+	// If the first signature is a sketch: the keys found, and the number needed. Otherwise
+	// both are 0.
 	Found, Need int
 
-	Votes int // sites that vote for it, of those that are heard by their votes
+	Votes int // sites that vote for it, among the sites with a vote
 
-	Limits signature.Limits // that bit while the message was signed and judged
-	Short  bool             // only its beginning was judged, as its sender is set back
+	Limits signature.Limits // reached while the message was signed and judged
+	Short  bool             // only its beginning was judged, because its sender is set back
 
-	// Of a message whose recipients have policies of their own: the one that decided,
-	// "" for the general one and "allow:NAME" for a rule that allows some of them, and
-	// those that would have done more to it.
+	// Set if recipients of the message have policies of their own. Policy is the decisive
+	// one: "" for the general policy, "allow:NAME" for a rule that allows some recipients.
+	// Milder lists the policies that would have been stricter.
 	Policy string
 	Milder []string
 }
 
-// Decide is pure: the same evidence gives the same decision. A message that is
-// not signed had too little content; it is never called spam or bulk.
+// Decide is pure: the same evidence gives the same decision. An unsigned message had too
+// little content and is never spam or bulk.
 func (p Policy) Decide(e bloomdb.Evidence, signed bool) Decision {
 	if !signed {
 		return unsigned(false)

@@ -70,7 +70,7 @@ func TestParseAction(t *testing.T) {
 	}
 	for _, name := range []string{"", "Tag", "bounce"} {
 		if _, err := ParseAction(name); err == nil || !strings.Contains(err.Error(), `"quarantine"`) {
-			t.Errorf("%q: error %v, must name what is allowed", name, err)
+			t.Errorf("%q: error %v, must list the valid names", name, err)
 		}
 	}
 }

@@ -2,9 +2,9 @@ package milter
 
 import "syscall"
 
-// quickAck lets the kernel acknowledge what comes next at once. The kernel
-// forgets the wish now and then, so it is made before each read that waits; if
-// it is not heard, packets are late and nothing else.
+// quickAck requests that the kernel acknowledge the next data at once. The kernel drops
+// this setting from time to time, so it is renewed before each read that waits. Without it
+// packets are only delayed.
 func quickAck(raw syscall.RawConn) {
 	raw.Control(func(fd uintptr) {
 		syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_QUICKACK, 1)

@@ -8,8 +8,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// Sendmail writes a packet in two pieces; without quick acknowledgement the
-// second waits some 40 ms for the first one's.
+// Sendmail writes a packet in two pieces. Without quick acknowledgement the second waits
+// some 40 ms for that of the first.
 func TestQuickAck(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -37,7 +37,7 @@ func TestQuickAck(t *testing.T) {
 		}
 		return on
 	}
-	off := func() { // as the kernel does by itself once it sees questions and answers
+	off := func() { // like the kernel when it detects request and response traffic
 		raw.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, syscall.TCP_QUICKACK, 0) })
 	}
 	c := newConn(nc, NewServer(nil, Options{}))

@@ -8,8 +8,8 @@ import (
 	gomilter "github.com/emersion/go-milter"
 )
 
-// With what a message is written, its verifier must not be made to write a pass. The
-// fields of the results are as OpenDKIM 2.11.0 and policyd-spf 3.0.4 write them then.
+// No part of a message may make its verifier write a pass. The results are those that
+// OpenDKIM 2.11.0 and policyd-spf 3.0.4 write in each case.
 func TestRepeatable(t *testing.T) {
 	const (
 		pass = "Authentication-Results: mx.example.test; dkim=pass header.d=bank.example header.i=@bank.example\n"
@@ -52,13 +52,13 @@ func TestRepeatable(t *testing.T) {
 				}
 			}
 			if got := authenticFrom(e, fields(pass+from+test.header), mx); (got != "") != test.want {
-				t.Errorf("%q is believed, want %v", got, test.want)
+				t.Errorf("%q is trusted, want %v", got, test.want)
 			}
 		})
 	}
 }
 
-// A session's name in HELO, and a sender that is longer than one can be, come to the rules.
+// The rules receive a session's HELO name and a sender longer than permitted.
 func TestEnvelopeOfSession(t *testing.T) {
 	db := openDB(t)
 	o := Options{AuthservID: mx, Allow: house, Policy: Policy{Spam: Reject}}
@@ -80,9 +80,9 @@ func TestEnvelopeOfSession(t *testing.T) {
 	m.must(m.Helo("x) ; dkim=pass header.d=bank.example (y"))
 	allowed("HELO with a comment's end", false, proven...)
 	m.must(m.Helo("client.example"))
-	allowed("plain again", true, proven...)
+	allowed("plain HELO again", true, proven...)
 
-	// Cut off at 320 or 321 bytes, the third and fourth would be of the rule's domain.
+	// Cut to 320 or 321 bytes, the third and fourth would belong to the rule's domain.
 	for sender, want := range map[string]string{
 		"x@list.example": "allow:senders",
 		strings.Repeat("x", maxAddress-len("@list.example")) + "@list.example":                "allow:senders",
@@ -103,7 +103,7 @@ func TestEnvelopeOfSession(t *testing.T) {
 	}
 }
 
-// A new client on the same connection has not said HELO, whatever the one before said.
+// A new client on the same connection has sent no HELO, whatever the previous client sent.
 func TestHeloOfClientBefore(t *testing.T) {
 	b := start(t, Options{AuthservID: mx, Allow: house}, clean)
 	w := dialWire(t, b.addr, offerAll)

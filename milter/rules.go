@@ -6,28 +6,27 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
-// Override is a policy for some mail only: that of a recipient, of a recipient's
-// domain, or of what comes in by a listener. What it leaves empty the next wider
-// one decides: recipient before domain before listener before the general policy,
-// key by key.
+// Override is a policy for part of the mail: that of a recipient, of a recipient's domain,
+// or that received by a listener. Each empty field is taken from the next wider policy:
+// recipient, domain, listener, general.
 type Override struct {
 	Name       string
-	Recipients []string // addresses; also with "+detail" behind the local part
-	Domains    []string // example.org: that domain; .example.org: it and all below
+	Recipients []string // addresses; they also match with "+detail" after the local part
+	Domains    []string // example.org: that domain; .example.org: the domain and its subdomains
 	Listeners  []string // names as given to Server.Serve
 	Policy     Policy
 }
 
-// rules are what the administrator wants, in a form that is quickly asked: the
-// general policy, its overrides, the allow rules and the local networks. They do not
-// change; a reload makes new ones. They are pure and safe for concurrent use.
+// rules are the administrator's settings indexed for look-ups: the general policy, its
+// overrides, the allow rules and the local networks. They never change; a reload creates
+// new ones. They are pure and safe for concurrent use.
 type rules struct {
 	general    Policy
 	listeners  map[string]*Override
 	recipients patterns[*Override]
 	allow      *allowRules
 	local      *networks // whose mail is not judged
-	counting   *networks // of MTAs whose recipients are counted
+	counting   *networks // MTAs whose recipients are counted
 }
 
 func newRules(o *Options) *rules {
@@ -51,13 +50,13 @@ func newRules(o *Options) *rules {
 	return r
 }
 
-// audience is recipients to whom the same policy applies.
+// audience identifies recipients with the same policy.
 type audience struct {
 	listener, domain, recipient *Override
-	allowed                     string // the rule, which does not allow all of the message's recipients; "": none
+	allowed                     string // the rule that allows these recipients, but not all of the message; "": none
 }
 
-// policy is what applies to the audience, and the name of its narrowest part.
+// policy returns the policy for the audience, and the name of its narrowest part.
 func (a audience) policy(general Policy) (name string, p Policy) {
 	p = general
 	for _, o := range []*Override{a.listener, a.domain, a.recipient} {
@@ -68,7 +67,7 @@ func (a audience) policy(general Policy) (name string, p Policy) {
 	return name, p
 }
 
-// audiences are the different ones among a message's recipients, in their order.
+// audiences returns the distinct audiences among a message's recipients, in their order.
 func (r *rules) audiences(e *envelope, allowed []string) (all []audience) {
 	seen := make(map[audience]bool)
 	for i, address := range e.audience() {
@@ -76,7 +75,7 @@ func (r *rules) audiences(e *envelope, allowed []string) (all []audience) {
 		if allowed != nil {
 			a.allowed = allowed[i]
 		}
-		if len(r.recipients) > 0 { // else its form is of no use
+		if len(r.recipients) > 0 { // otherwise the compared form is not needed
 			a.recipient, a.domain = r.recipients.find(e.compared(address))
 		}
 		if !seen[a] {
@@ -87,10 +86,10 @@ func (r *rules) audiences(e *envelope, allowed []string) (all []audience) {
 	return all
 }
 
-// decide asks the policy of each recipient. A message is delivered to all of them
-// or to none, so the mildest decision is that of the message. Of equally mild ones
-// it is the one with the least verdict: a header is read by all. Allowed says by
-// which rule each recipient is allowed; it is nil if none is.
+// decide applies the policy of each recipient. A message is delivered to all recipients or
+// to none, so the mildest decision applies to the message. Among equally mild decisions the
+// one with the least severe verdict wins, because all recipients see the header. Allowed
+// contains the rule that allows each recipient; it is nil if none is allowed.
 func (r *rules) decide(evidence bloomdb.Evidence, signed bool, e *envelope, allowed []string) Decision {
 	var best Decision
 	var others []Decision
@@ -101,7 +100,7 @@ func (r *rules) decide(evidence bloomdb.Evidence, signed bool, e *envelope, allo
 		if mild := d.Action.atMostTag(); a.allowed != "" && mild != d.Action {
 			d.Action, d.Policy = mild, reasonAllow+a.allowed
 		}
-		if i > 0 && !d.milder(best) {
+		if i > 0 && !d.isMilder(best) {
 			others = append(others, d)
 			continue
 		}
@@ -118,15 +117,15 @@ func (r *rules) decide(evidence bloomdb.Evidence, signed bool, e *envelope, allo
 	return best
 }
 
-// milder says whether d does less to the message than other.
-func (d Decision) milder(other Decision) bool {
+// isMilder reports whether d affects the message less than other.
+func (d Decision) isMilder(other Decision) bool {
 	if a, b := mildness[d.Action], mildness[other.Action]; a != b {
 		return a < b
 	}
 	return severity[d.Verdict] < severity[other.Verdict]
 }
 
-// policyName is how the log calls the policy that decided.
+// policyName returns the log's name for the decisive policy.
 func (d Decision) policyName() string {
 	if d.Policy == "" {
 		return "general"

@@ -11,7 +11,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
-// office has policies of all widths.
+// office has policies of every width.
 func office() *rules {
 	return Options{
 		Policy: Policy{Spam: Reject, BulkThreshold: 20, Classes: map[bloomdb.Class]Action{bloomdb.ClassPhish: Discard, bloomdb.ClassScam: Quarantine}},
@@ -34,7 +34,7 @@ func TestOverrides(t *testing.T) {
 		listener string
 		to       string
 		e        bloomdb.Evidence
-		want     string // policy verdict action; then what was milder than
+		want     string // policy verdict action; then the stricter ones
 	}{
 		{"general", "", "a@example.org", spam, "general spam reject"},
 		{"class", "", "a@example.org", phish, "general spam discard"},
@@ -75,7 +75,7 @@ func TestOverrides(t *testing.T) {
 	}
 }
 
-// Recipients that are not kept fall under the general policy.
+// Recipients that were not kept get the general policy.
 func TestRecipientsNotKept(t *testing.T) {
 	d := office().decide(bloomdb.Evidence{Listed: true}, true, &envelope{recipients: []string{"desk@desk.school.example"}, count: 2}, nil)
 	if d.Action != Tempfail || !slices.Equal(d.Milder, []string{"general spam reject"}) {
@@ -83,8 +83,8 @@ func TestRecipientsNotKept(t *testing.T) {
 	}
 }
 
-// What one recipient's policy says of a class is not said to the others: the rules are
-// those of all messages.
+// The action for a class in one recipient's policy must not leak into others': all messages
+// share the rules.
 func TestOverridesAreNotShared(t *testing.T) {
 	class := func(a Action) Policy {
 		return Policy{Classes: map[bloomdb.Class]Action{bloomdb.ClassMalware: a}}
@@ -101,8 +101,8 @@ func TestOverridesAreNotShared(t *testing.T) {
 	}
 }
 
-// A recipient that is allowed has the message delivered to all, but its verdict
-// stands: whoever adds a postmaster to the recipients of a spam hides nothing.
+// If a recipient is allowed, the message is delivered to all, but its verdict stands:
+// adding a postmaster to the recipients of a spam hides nothing.
 func TestAllowedRecipientAmongOthers(t *testing.T) {
 	e := &envelope{recipients: []string{"a@example.org", "b@example.org"}, count: 2}
 	d := office().decide(bloomdb.Evidence{Listed: true}, true, e, []string{"", "postmasters"})
@@ -119,8 +119,8 @@ func TestAllowedRecipientAmongOthers(t *testing.T) {
 	}
 }
 
-// The mildest decision does not depend on the order of the recipients, and no
-// recipient gets more done than its own policy says.
+// The mildest decision does not depend on the order of the recipients, and no recipient
+// gets a stricter action than its own policy demands.
 func TestMildestProperty(t *testing.T) {
 	all := []string{"a@example.org", "a@school.example", "a@desk.school.example", "abuse@school.example", "b@example.net"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -137,7 +137,7 @@ func TestMildestProperty(t *testing.T) {
 		}
 		d := decide(to...)
 		for _, one := range to {
-			if alone := decide(one); alone.milder(d) {
+			if alone := decide(one); alone.isMilder(d) {
 				t.Fatalf("%s alone: %v %v, together %v %v", one, alone.Verdict, alone.Action, d.Verdict, d.Action)
 			}
 		}
@@ -164,7 +164,7 @@ func TestParsePattern(t *testing.T) {
 		"\uff45xample.com", "a@example\u3002com", ".exam\u00adple.com", "ban\u212a.example", "b\xfccher.example", "xn--bcher-kv!.example",
 	} {
 		if form, err := ParsePattern(bad); err == nil {
-			t.Errorf("%q passes for the pattern %q", bad, form)
+			t.Errorf("%q is accepted as the pattern %q", bad, form)
 		}
 	}
 }

@@ -30,20 +30,20 @@ type Server struct {
 	drain   context.CancelFunc
 	closing atomic.Bool    // connections without a message in flight are closed
 	held    atomic.Int64   // bytes kept by all messages in flight
-	spilled atomic.Int64   // bytes of them in temporary files
-	packets atomic.Int64   // bytes of the packets that are read, unless they are in held
+	spilled atomic.Int64   // bytes of messages in flight in temporary files
+	packets atomic.Int64   // bytes of packets being read, except those in held
 	running sync.WaitGroup // Serve calls, sessions, judgements
 
-	mu        sync.Mutex // guards the three below; nothing is added to them once stop has ended
+	mu        sync.Mutex // guards the three below; nothing is added to them after stop
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
-	clients   map[string]int // connections of each; see clientOf
+	clients   map[string]int // number of connections; see clientOf
 
 	countFailed, acceptFailed, overloaded, spillFault, setBack throttle
 	refusing, broken, spates                                   map[string]*throttle // by cause
 }
 
-// NewServer makes a server that asks db and counts in it.
+// NewServer returns a server that judges and counts mail in db.
 func NewServer(db *bloomdb.DB, o Options) *Server {
 	s := &Server{
 		db:        db,
@@ -68,12 +68,11 @@ func NewServer(db *bloomdb.DB, o Options) *Server {
 // Reload sets new options. They apply from each connection's next message on.
 func (s *Server) Reload(o Options) { s.options.Store(o.withDefaults()) }
 
-// Serve accepts MTAs on ln until Shutdown, then returns nil. It closes ln. It
-// may run for several listeners at once. Overrides and allow rules know the listener
-// by its name.
+// Serve accepts MTAs on ln until Shutdown, then returns nil. It closes ln. Several calls
+// may run at once. Overrides and allow rules refer to the listener by name.
 func (s *Server) Serve(name string, ln net.Listener) error {
 	s.mu.Lock()
-	stopped := s.stopping()
+	stopped := s.isStopping()
 	if !stopped {
 		s.listeners[ln] = struct{}{}
 		s.running.Add(1)
@@ -89,24 +88,23 @@ func (s *Server) Serve(name string, ln net.Listener) error {
 	s.mu.Lock()
 	delete(s.listeners, ln)
 	s.mu.Unlock()
-	if s.stopping() {
+	if s.isStopping() {
 		return nil
 	}
 	return fmt.Errorf("milter: accept on %s: %w", ln.Addr(), err)
 }
 
-func (s *Server) stopping() bool { return s.stop.Err() != nil }
+func (s *Server) isStopping() bool { return s.stop.Err() != nil }
 
-// arriving is how long Shutdown goes on reading connections without a message in
-// flight: the begin of a message may have been sent and not been read, since MTAs
-// do not wait for answers to it.
+// arriving is how long Shutdown continues to read connections without a message in flight.
+// The beginning of a message may have been sent but not read, because MTAs do not wait for
+// answers to it.
 const arriving = 250 * time.Millisecond
 
-// Shutdown stops accepting, closes the connections without a message in flight
-// after a quarter of a second, lets the others finish their message, and cuts
-// what is left when ctx ends. It returns when all goroutines have ended: nil, or
-// ctx's error if it had to cut. An idle connection is an SMTP session that may go
-// on for minutes, so it is not waited for.
+// Shutdown stops accepting, closes the connections without a message in flight after a
+// quarter of a second, lets the others finish their message, and cuts the rest when ctx
+// ends. It returns when all goroutines have ended: nil, or ctx's error if it had to cut. It
+// does not wait for idle connections, because their SMTP sessions may last for minutes.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.drain()
@@ -148,14 +146,14 @@ func (s *Server) cut(match func(*conn) bool) {
 	}
 }
 
-// Why a connection is refused, as log and metric name it.
+// Reasons for refusing a connection, as in log and metric.
 const (
-	refusedConnections = "connections" // as many are open as Options.MaxConnections allows
-	refusedClient      = "client"      // its client has as many as Options.MaxConnectionsPerClient allows
+	refusedConnections = "connections" // Options.MaxConnections are open
+	refusedClient      = "client"      // its client has Options.MaxConnectionsPerClient open
 )
 
-// clientOf is whose connections are counted together: those from an MTA's address, all
-// from this machine over TCP, which has many addresses for that, or all on a unix socket.
+// clientOf returns the client under which a connection is counted: an MTA's address; this
+// machine, for all its addresses over TCP; or the path of a unix socket.
 func clientOf(nc net.Conn) string {
 	if a, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
 		addr := a.AddrPort().Addr().Unmap().WithZone("")
@@ -180,7 +178,7 @@ func (s *Server) admit(listener string, nc net.Conn) *conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.stopping():
+	case s.isStopping():
 		nc.Close()
 		return nil
 	case len(s.conns) >= o.MaxConnections:
@@ -200,17 +198,18 @@ func (s *Server) admit(listener string, nc net.Conn) *conn {
 	return c
 }
 
-// refuse closes a connection that is one too many. Who sees it closed finds it counted.
+// refuse counts, then closes a connection beyond a limit. A client that sees the connection
+// closed therefore finds it counted.
 func (s *Server) refuse(nc net.Conn, reason, key string, limit int) {
 	defer nc.Close()
 	s.metrics.refused.WithLabelValues(reason).Inc()
 	if s.refusing[reason].allow() {
-		s.options.Load().Log.Error("milter connection refused: as many are open as "+key+" allows",
+		s.options.Load().Log.Error("milter connection refused: limit "+key+" reached",
 			"limit", limit, "remote", nc.RemoteAddr().String())
 	}
 }
 
-// release is the end of a session, called from its goroutine.
+// release ends a session. It is called from the session's goroutine.
 func (s *Server) release(c *conn) {
 	c.session.drop()
 	c.dropBuffer()

@@ -22,7 +22,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// flaky fails its first Accepts as a process without free descriptors does.
+// flaky fails its first Accepts like a process without free descriptors.
 type flaky struct {
 	net.Listener
 	failures atomic.Int32
@@ -49,7 +49,7 @@ func TestAcceptIsTriedAgain(t *testing.T) {
 	}
 }
 
-// deaf is a listener whose Accept only fails.
+// deaf is a listener whose Accept always fails.
 type deaf struct{ net.Listener }
 
 func (deaf) Accept() (net.Conn, error) { return nil, syscall.EMFILE }
@@ -131,7 +131,7 @@ func TestShutdownFinishesMessagesInFlight(t *testing.T) {
 	b := start(t, Options{}, func(j judged) Decision { close(entered); <-release; return clean(j) })
 	idle := dialWire(t, b.addr, offerAll)
 	busy := dialWire(t, b.addr, offerAll)
-	half := dialWire(t, b.addr, offerAll) // goes on after Shutdown has begun
+	half := dialWire(t, b.addr, offerAll) // continues after Shutdown has begun
 	half.send('M', "<s>\x00")
 	testenv.Eventually(t, "a half message", func() bool { return b.busyConns() == 1 })
 	busy.send('M', "<s>\x00")
@@ -162,13 +162,13 @@ func TestShutdownFinishesMessagesInFlight(t *testing.T) {
 	}
 }
 
-// A message whose begin is on its way when Shutdown begins is finished too.
+// A message whose beginning is in transit when Shutdown begins is finished too.
 func TestShutdownHearsWhatArrives(t *testing.T) {
 	b := start(t, Options{}, clean)
 	w := dialWire(t, b.addr, offerAll)
 	down := make(chan error, 1)
 	go func() { down <- b.Shutdown(t.Context()) }()
-	testenv.Eventually(t, "Shutdown begins", b.stopping)
+	testenv.Eventually(t, "Shutdown begins", b.isStopping)
 	w.send('M', "<s>\x00")
 	w.send('E', "")
 	w.expect("ic")
@@ -212,7 +212,7 @@ func TestConnectionLimit(t *testing.T) {
 	if n := b.metric("spambloom_milter_refused_total", ""); n != 3 {
 		t.Errorf("refused metric %v", n)
 	}
-	if lines := b.log.lines(t, "milter connection refused: as many are open as milter.max_connections allows"); len(lines) != 1 {
+	if lines := b.log.lines(t, "milter connection refused: limit milter.max_connections reached"); len(lines) != 1 {
 		t.Errorf("%d log lines", len(lines))
 	}
 	first.send('Q', "")
@@ -238,7 +238,7 @@ func TestThousandConnections(t *testing.T) {
 			conns[i].send('B', strings.Repeat("x", 1000))
 		}
 	}
-	// All are open, and the daemon still works, with each on its own session.
+	// All are open, and the server still works, with each in its own session.
 	if open := b.metric("spambloom_milter_connections", ""); open != n {
 		t.Fatalf("%v connections open", open)
 	}
@@ -294,8 +294,8 @@ func TestClientThatDoesNotRead(t *testing.T) {
 	}
 }
 
-// Nothing that a client sends goes to the process-wide log, and each connection
-// costs only itself.
+// Nothing that a client sends goes to the process-wide log, and each connection affects
+// only itself.
 func TestGarbage(t *testing.T) {
 	var std bytes.Buffer
 	before := log.Writer()
@@ -360,8 +360,8 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// Whoever reaches the port can fill the metric, not the log; and one cause does
-// not hide another.
+// Anyone with access to the port can fill the metric, but not the log. One cause does not
+// hide another.
 func TestBrokenConnectionsAreLoggedOnceAMinute(t *testing.T) {
 	b := start(t, Options{}, clean)
 	for range 5 {
@@ -385,7 +385,7 @@ func TestBrokenConnectionsAreLoggedOnceAMinute(t *testing.T) {
 
 func TestLibrarysOwnClient(t *testing.T) {
 	b := start(t, Options{}, clean)
-	// Version 6 is asked for and answered, with flags of version 2.
+	// The offer is version 6 with flags of version 2; the answer is the same.
 	c := gomilter.NewClientWithOptions("tcp", b.addr, gomilter.ClientOptions{ActionMask: neededActions})
 	s, err := c.Session()
 	if err != nil {

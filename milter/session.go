@@ -12,7 +12,7 @@ import (
 	gomilter "github.com/emersion/go-milter"
 )
 
-// session is one MTA connection: at least one SMTP client, any number of its
+// session is one MTA connection: one or more SMTP clients, each with any number of
 // messages. The library calls its methods one after the other.
 type session struct {
 	conn     *conn
@@ -21,19 +21,19 @@ type session struct {
 	remote   net.Addr // of the MTA
 	client   netip.Addr
 	helo     string
-	macros   macros   // of connect and HELO: they hold for each message
+	macros   macros   // of connect and HELO; they apply to each message
 	msg      *message // nil between two messages
 }
 
-// sticky is a response after which the library keeps the session. It would
-// replace it after each accept, reject, tempfail or discard, and with it lose the
-// client's address and, for a rejected recipient, the rest of the message.
+// sticky is a response after which the library keeps the session. Without it the library
+// would replace the session after each accept, reject, tempfail or discard. That would lose
+// the client's address and, for a rejected recipient, the rest of the message.
 type sticky struct{ once gomilter.Response }
 
 func (r sticky) Response() *gomilter.Message { return r.once.Response() }
 func (sticky) Continue() bool                { return true }
 
-// next lets the MTA go on; it is silent if the MTA does not wait.
+// next lets the MTA continue. It sends nothing if the MTA does not wait.
 func (x *session) next(silent gomilter.OptProtocol) (gomilter.Response, error) {
 	if x.conn.protocol&silent != 0 {
 		return nil, nil
@@ -41,16 +41,16 @@ func (x *session) next(silent gomilter.OptProtocol) (gomilter.Response, error) {
 	return gomilter.RespContinue, nil
 }
 
-// collect takes what the library holds for the session, and empties its maps.
-// Otherwise headers pile up there from message to message (Sendmail never sends
-// ABORT), without limit, and a macro of one message shows in the next.
+// collect takes over what the library holds for the session, and empties its maps.
+// Otherwise headers would accumulate there without limit (Sendmail never sends ABORT), and
+// a macro of one message would appear in the next.
 func (x *session) collect(m *gomilter.Modifier, into *macros) {
 	into.merge(m.Macros)
 	clear(m.Macros)
 	clear(m.Headers)
 }
 
-// message is the one in flight. MAIL begins it.
+// message returns the message in flight, and creates it at MAIL.
 func (x *session) message(m *gomilter.Modifier) *message {
 	if x.msg == nil {
 		o := x.server.options.Load()
@@ -66,7 +66,7 @@ func (x *session) message(m *gomilter.Modifier) *message {
 	return x.msg
 }
 
-// drop forgets the message; the connection's data stay.
+// drop releases the message. The connection's data stay.
 func (x *session) drop() {
 	if x.msg != nil {
 		x.msg.release()
@@ -74,7 +74,7 @@ func (x *session) drop() {
 	}
 }
 
-// end drops the message and lets the connection be idle.
+// end drops the message and marks the connection as idle.
 func (x *session) end() {
 	x.drop()
 	x.conn.replied = true
@@ -107,8 +107,8 @@ func (x *session) Helo(name string, m *gomilter.Modifier) (gomilter.Response, er
 	return x.next(gomilter.OptNoHeloReply)
 }
 
-// MailFrom implements gomilter.Milter. It ends the message before, too, because
-// Sendmail sends no ABORT between two.
+// MailFrom implements gomilter.Milter. It also ends the previous message, because Sendmail
+// sends no ABORT between two messages.
 func (x *session) MailFrom(from string, m *gomilter.Modifier) (gomilter.Response, error) {
 	x.drop()
 	x.conn.content = false
@@ -129,8 +129,8 @@ func (x *session) Header(name, value string, m *gomilter.Modifier) (gomilter.Res
 	return x.next(gomilter.OptNoHeaderReply)
 }
 
-// Headers implements gomilter.Milter: the end of the header. The library's map is
-// of no use, it has lost order and spelling.
+// Headers implements gomilter.Milter: the end of the header. It ignores the library's map,
+// which has lost order and spelling.
 func (x *session) Headers(_ textproto.MIMEHeader, m *gomilter.Modifier) (gomilter.Response, error) {
 	x.conn.content = true
 	x.message(m)
@@ -151,9 +151,9 @@ func (x *session) Abort(*gomilter.Modifier) error {
 	return nil
 }
 
-// Body implements gomilter.Milter: the end of message. It returns no error and
-// lets no panic out. Both would end the connection, and Postfix then answers all
-// further mail of the SMTP session with 451.
+// Body implements gomilter.Milter: the end of message. It returns no error and recovers
+// every panic: both would end the connection, and Postfix would answer all further mail of
+// the SMTP session with 451.
 func (x *session) Body(m *gomilter.Modifier) (resp gomilter.Response, _ error) {
 	defer x.end()
 	msg := x.message(m)
@@ -165,7 +165,7 @@ func (x *session) Body(m *gomilter.Modifier) (resp gomilter.Response, _ error) {
 	return x.endOfMessage(msg, m), nil
 }
 
-// endOfMessage is the whole way of a message: judge, answer, log.
+// endOfMessage judges, answers and logs a message.
 func (x *session) endOfMessage(msg *message, m *gomilter.Modifier) gomilter.Response {
 	begun := time.Now()
 	d := x.decide(msg)
@@ -178,7 +178,7 @@ func (x *session) endOfMessage(msg *message, m *gomilter.Modifier) gomilter.Resp
 	return d.response()
 }
 
-// decide is what is thought of a message, and what is done with it.
+// decide returns the verdict on a message and the action.
 func (x *session) decide(msg *message) Decision {
 	if reason := msg.skip(); reason != "" {
 		return skipped(reason)

@@ -15,7 +15,7 @@ import (
 
 var someSignature = signature.Signature{Kind: signature.KindText, Digest: signature.Digest{0xab, 1, 2, 3, 4, 5, 6, 0xef}}
 
-// decideBySubject answers with the action named in the subject.
+// decideBySubject returns the action named in the subject.
 func decideBySubject(j judged) Decision {
 	d := Decision{Verdict: Spam, Signatures: []signature.Signature{someSignature}, Count: 12, Sites: 2}
 	for _, f := range j.content.Header {
@@ -45,11 +45,11 @@ func TestActions(t *testing.T) {
 		{Reject, nil, 'y', "550 5.7.1 Message refused: spam text:ab010203040506ef"},
 		{Tempfail, nil, 'y', "451 4.7.1 Try again later: spam text:ab010203040506ef"},
 	}
-	// All on one connection: go-milter forgets the session after each answer but
-	// "continue", and MTAs tell client and HELO only once.
+	// All on one connection: go-milter drops the session after each answer except
+	// "continue", and MTAs send client and HELO only once.
 	b := start(t, Options{}, decideBySubject)
 	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.7")
-	dial(t, "tcp", b.addr, offerAll, "192.0.2.8") // whose session it would get instead
+	dial(t, "tcp", b.addr, offerAll, "192.0.2.8") // the client of the session it would get instead
 	for _, test := range tests {
 		changes, answer := m.send(mail{header: []string{"Subject: " + string(test.action)}, body: "x"})
 		if got := changed(changes); !slices.Equal(got, test.changes) {
@@ -102,7 +102,7 @@ func TestForgedHeaders(t *testing.T) {
 			if got := changed(changes); !slices.Equal(got, removed) || answer.Code != 'c' {
 				t.Errorf("changes %q, answer %q", got, answer.Code)
 			}
-			// The numbers begin anew with each message, without an ABORT.
+			// The numbers restart with each message, without an ABORT.
 			changes, _ = m.send(mail{header: []string{"Subject: accept"}, body: "x", macros: test.macros})
 			if len(changes) > 0 {
 				t.Errorf("second message: changes %q", changed(changes))
@@ -146,7 +146,7 @@ func TestSkipped(t *testing.T) {
 				w.send('D', "M{auth_authen}\x00"+test.auth+"\x00")
 			}
 			w.send('M', "<s@example.org>\x00")
-			w.send('D', "Ri\x00Q1\x00") // a later stage's macros do not hide the earlier ones
+			w.send('D', "Ri\x00Q1\x00") // macros of a later stage do not hide earlier ones
 			w.send('R', "<r@example.org>\x00")
 			w.send('N', "")
 			w.send('E', "")
@@ -183,9 +183,9 @@ func TestMacros(t *testing.T) {
 	message("DMi\x00sendmail\x00{auth_authen}\x00\x00", "M<s>\x00", "DRr\x00x\x00", "R<r>\x00", "N")
 	message("M<s>\x00", "R<r>\x00", "N", "DEi\x00postfix\x00")
 	w.send('A', "")
-	message("M<s>\x00", "R<r>\x00", "N")                                       // no macros: none of the message before
-	message("DM{auth_authen}\x00alice\x00", "M<s>\x00", "R<r>\x00", "A")       // the abort forgets the sender
-	message("M<s>\x00", "R<r>\x00", "DNi\x00eoh\x00", "N", "DEx\x00later\x00") // kept over a later packet
+	message("M<s>\x00", "R<r>\x00", "N")                                       // no macros: none of the previous message
+	message("DM{auth_authen}\x00alice\x00", "M<s>\x00", "R<r>\x00", "A")       // the abort drops the sender
+	message("M<s>\x00", "R<r>\x00", "DNi\x00eoh\x00", "N", "DEx\x00later\x00") // kept beyond a later packet
 	want := []string{"sendmail ", "postfix ", " ", " ", "eoh "}
 	for i, line := range b.lines() {
 		if got := fmt.Sprintf("%s %s", line["queue_id"], line["reason"]); got != want[i] {
@@ -205,8 +205,8 @@ func TestMacros(t *testing.T) {
 	})
 }
 
-// The library keeps every header of a connection until an ABORT, which Sendmail
-// never sends, and every macro until the next macro packet.
+// The library keeps every header of a connection until an ABORT, which Sendmail never
+// sends, and every macro until the next macro packet.
 func TestSessionEmptiesTheLibrarysMaps(t *testing.T) {
 	s := NewServer(nil, Options{})
 	x := &session{conn: &conn{server: s}, server: s}
@@ -277,7 +277,7 @@ func TestFailureCostsOneMessage(t *testing.T) {
 			release, ln := make(chan struct{}), newMemoryListener()
 			b := startOn(t, ln, test.o, func(j judged) Decision {
 				switch {
-				case len(j.content.Header) == 0: // the message after
+				case len(j.content.Header) == 0: // the message after it
 				case test.cause == "error":
 					panic("by the test")
 				default:
@@ -313,8 +313,8 @@ func TestFailureCostsOneMessage(t *testing.T) {
 	}
 }
 
-// A panic in the session's own code, here a metric that is not there, must not end
-// the connection either.
+// A panic in the session's own code, here from a missing metric, must not end the
+// connection either.
 func TestPanicInSession(t *testing.T) {
 	b := start(t, Options{}, clean)
 	m := dial(t, "tcp", b.addr, offerAll, "192.0.2.1")

@@ -9,43 +9,44 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// setbacks are the senders whose mail costs more than its turn: clients, their networks
-// and senders of the envelope. A message that is beyond its quantum sets them back, as
-// long as it is judged and ten times as long afterwards, but ten minutes at most. Their
-// mail is then judged after that of others, and of large messages one at a time.
+// setbacks contains the senders whose mail exceeds its turn: clients, their networks and
+// envelope senders. A message beyond its quantum sets them back while it is judged and then
+// for ten times as long, at most ten minutes. Meanwhile their mail is judged after that of
+// others, and large messages one at a time.
 //
-// A sender of the envelope is easily forged; being set back costs nothing where
-// processors are free, and delays mail where they are not.
+// An envelope sender is easily forged. Being set back costs nothing while processors are
+// free; otherwise it delays mail.
 //
-// The caller holds turns.mu. The memory is bounded by the processors' time: an entry
-// costs a quantum and lasts ten minutes at most.
+// The caller holds turns.mu. The memory is bounded by the processors' time: an entry costs
+// a quantum and lasts ten minutes at most.
 type setbacks struct {
-	running map[identity]int       // their messages that are beyond their quantum
-	until   map[identity]time.Time // when their time is over
+	running map[identity]int       // number of their messages beyond their quantum
+	until   map[identity]time.Time // when the setback expires
 }
 
 const (
 	setbackFactor   = 10
 	longestSetback  = 10 * time.Minute
-	sweepSetbacksAt = 1000 // entries from which on those that are over are removed
+	sweepSetbacksAt = 1000 // number of entries from which expired ones are removed
 )
 
-// identity is what messages of one sender have in common: a network or a sender.
+// identity is a property shared by a sender's messages: a network or an envelope sender.
 type identity struct {
 	network netip.Prefix
 	sender  string
 }
 
 // Prefix lengths of the networks that are set back with a client, in bits. A site is
-// commonly assigned an IPv6 network of 48 bits (RFC 6177), which has 65,536 of 64 bits.
+// commonly assigned an IPv6 network of 48 bits (RFC 6177), which contains 65,536 of 64
+// bits.
 const (
 	networkBits4 = 24
 	networkBits6 = 48
 )
 
-// identitiesOf returns those of a message: the client's address, or IPv6 network of 64
-// bits, its IPv4 network of 24 bits or IPv6 network of 48 bits, and the sender of the
-// envelope unless it is a bounce.
+// identitiesOf returns the identities of a message: the client's address, or its IPv6
+// network of 64 bits; its IPv4 network of 24 bits, or IPv6 network of 48 bits; and the
+// envelope sender unless it is a bounce.
 func identitiesOf(client netip.Addr, sender string) []identity {
 	ids := []identity{{network: lineOf(client)}}
 	bits := networkBits4
@@ -53,7 +54,7 @@ func identitiesOf(client netip.Addr, sender string) []identity {
 		bits = networkBits6
 	}
 	if client.IsValid() {
-		network, _ := client.Prefix(bits) // of a valid address there is one
+		network, _ := client.Prefix(bits) // a valid address has one
 		ids = append(ids, identity{network: network})
 	}
 	if sender != "" {
@@ -73,7 +74,7 @@ func (s *setbacks) begin(ids []identity) {
 	}
 }
 
-// end notes what the message cost.
+// end charges the cost of the message to its senders.
 func (s *setbacks) end(ids []identity, now time.Time, cost time.Duration) {
 	until := now.Add(min(setbackFactor*cost, longestSetback))
 	if len(s.until) > sweepSetbacksAt {
@@ -115,7 +116,7 @@ func (s *setbacks) inOvertime(x *turn) bool {
 	return false
 }
 
-// count is the number of senders that are set back.
+// count returns the number of senders that are set back.
 func (s *setbacks) count(now time.Time) (n int) {
 	for id, t := range s.until {
 		if t.After(now) && s.running[id] == 0 {
@@ -125,12 +126,12 @@ func (s *setbacks) count(now time.Time) (n int) {
 	return n + len(s.running)
 }
 
-// work is the processors' time that judgements had, each of those that run at a time an
-// equal share. So a message does not cost its sender more because others run beside it.
+// work is the processor time used for judging. Judgements that run at the same time get
+// equal shares, so a message does not cost its sender more because others run beside it.
 type work struct {
 	running int           // judgements
-	at      time.Time     // when it was brought up to date
-	done    time.Duration // what a judgement had that has been there since the start
+	at      time.Time     // when done was last updated
+	done    time.Duration // processor time of a judgement that has run since the start
 }
 
 func (w *work) advance(now time.Time, processors int) {
@@ -143,10 +144,10 @@ func (w *work) advance(now time.Time, processors int) {
 func (w *work) begin(now time.Time, processors int) { w.advance(now, processors); w.running++ }
 func (w *work) end(now time.Time, processors int)   { w.advance(now, processors); w.running-- }
 
-// stage is where a judgement is: in signing, whose time depends on the message, or in
-// our own part, whose time does not: the database and the policies.
+// stage is the state of a judgement: signing, whose time depends on the message, or our own
+// part (the database and the policies), whose time does not.
 type stage struct {
-	ours   atomic.Pointer[time.Time] // since when it is in our part; nil: it is not
+	ours   atomic.Pointer[time.Time] // when it entered our part; nil while signing
 	unpack signature.Unpacking       // set when the message asks for its turn
 }
 
@@ -157,7 +158,7 @@ func (s *stage) enterOurs() {
 	s.ours.Store(&now)
 }
 
-// inOurs is how long the judgement has been in our part; 0 while the message is signed.
+// inOurs returns how long the judgement has been in our part, or 0 while it signs.
 func (s *stage) inOurs() time.Duration {
 	since := s.ours.Load()
 	if since == nil {

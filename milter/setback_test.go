@@ -11,13 +11,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// desk is turns in a bubble, and what was judged in its order.
+// desk is turns in a bubble, and the messages judged, in order.
 type desk struct {
 	*turns
 	judged []string // guarded by turns.mu
 }
 
-// order is what was judged since forget was called last.
+// order returns the messages judged since the last call of forget.
 func (d *desk) order() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -30,7 +30,7 @@ func (d *desk) forget() {
 	d.judged = nil
 }
 
-// inside returns the memory that is booked, and the free processors.
+// inside returns the booked memory and the free processors.
 func (d *desk) inside() (memory judgingMemory, free int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -41,19 +41,19 @@ func newDesk(processors int) *desk {
 	return &desk{turns: newTurns(processors, func(judge func()) { go judge() })}
 }
 
-// setBack is how many senders are.
+// setBack returns the number of set-back senders.
 func (d *desk) setBack() int {
 	n, _ := d.booked()
 	return n
 }
 
-// bookedNow is the memory for judging.
+// bookedNow returns the memory booked for judging.
 func (d *desk) bookedNow() int64 {
 	_, n := d.booked()
 	return n
 }
 
-// ask takes a place for a message that is signed for so long; "short" marks those
+// ask requests a turn for a message that is signed for that time. "short" marks messages
 // that are judged on their beginning.
 func (d *desk) ask(name, client, sender string, size int64, signing time.Duration) *turn {
 	at := new(stage)
@@ -75,8 +75,8 @@ func (d *desk) ask(name, client, sender string, size int64, signing time.Duratio
 	return x
 }
 
-// The sender of a message beyond its turn is set back with all that they have in common,
-// for ten times as long as it took: others go first.
+// The sender of a message beyond its turn is set back in all its identities, for ten times
+// the time taken: others go first.
 func TestSetBack(t *testing.T) {
 	for _, c := range []struct {
 		name, bomb, client, sender string
@@ -128,8 +128,8 @@ func TestSetBack(t *testing.T) {
 	}
 }
 
-// A message that could not begin within its quantum, as the machine was busy, is beyond its
-// turn like any other one that is signed for long.
+// A message that could not begin within its quantum because the machine was busy exceeds
+// its turn like any other that is signed for long.
 func TestLateBeginIsNoWayAround(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(1)
@@ -142,14 +142,14 @@ func TestLateBeginIsNoWayAround(t *testing.T) {
 		d.ask("other", "192.0.2.1", "", 1000, 0)
 		time.Sleep(time.Second)
 		if order := d.order(); !slices.Equal(order, []string{"other"}) || d.setBack() != 2 {
-			t.Errorf("meanwhile %v are judged, and %d are set back, want client and network", order, d.setBack())
+			t.Errorf("meanwhile judged %v, set back %d, want client and network", order, d.setBack())
 		}
 		time.Sleep(time.Minute)
 	})
 }
 
-// Of what is set back, one message in eight goes first, so that no load of others keeps it
-// from being judged.
+// One turn in eight goes to a set-back sender first, so that no load of others prevents its
+// mail from being judged.
 func TestSetBackIsJudgedUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(1)
@@ -168,8 +168,8 @@ func TestSetBackIsJudgedUnderLoad(t *testing.T) {
 	})
 }
 
-// A sender has one large message at a time beyond its turn. Its other large ones are
-// judged on their beginning once half of their time is over, its small ones at once.
+// A sender has one large message at a time beyond its turn. Its other large messages are
+// judged on their beginning once half of their time has passed, its small ones at once.
 func TestLargeMailOfOneSender(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(2)
@@ -189,13 +189,13 @@ func TestLargeMailOfOneSender(t *testing.T) {
 		time.Sleep(time.Hour)
 		d.ask("next", "198.51.100.1", "", 1<<20, 0)
 		if last := d.order()[len(d.order())-1]; last != "next" {
-			t.Errorf("after the bomb the last that is judged is %q", last)
+			t.Errorf("last message judged after the bomb: %q", last)
 		}
 	})
 }
 
-// Large messages that are beyond their turn take no memory that small ones need, and one
-// that takes more than there is has its turn alone.
+// Large messages beyond their turn use no memory that small ones need. A message that needs
+// more than the bound is judged alone.
 func TestJudgingMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(1)
@@ -231,8 +231,8 @@ type arrival struct {
 	signing, pause time.Duration
 }
 
-// Whatever comes, each message that is not refused is judged, within the bounds, and at
-// the end nothing is booked.
+// Every message that is not refused is judged within the bounds, and at the end nothing is
+// booked.
 func TestTurnsBounds(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		processors := rapid.IntRange(1, 3).Draw(rt, "processors")
@@ -252,7 +252,7 @@ func TestTurnsBounds(t *testing.T) {
 	})
 }
 
-// playTurns returns what is wrong.
+// playTurns returns a description of the fault, or "".
 func playTurns(processors int, mail []arrival) (fault string) {
 	d := newDesk(processors)
 	var all []*turn

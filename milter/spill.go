@@ -8,23 +8,23 @@ import (
 	"sync/atomic"
 )
 
-// spilledLimit is how many times Options.MaxMemory may be in temporary files: the
-// folder is that of the state, whose disk is not to be filled with bodies.
+// spilledLimit is the multiple of Options.MaxMemory allowed in temporary files. Their
+// folder is the state folder, and bodies must not fill its disk.
 const spilledLimit = 4
 
-// spillReserve is what bodies leave free on that disk, for the journal: without room
-// no report is accepted. Unit: bytes.
+// spillReserve is the space that bodies leave free on that disk for the journal: without
+// space no report is accepted. Unit: bytes.
 const spillReserve = 256 << 20
 
-// spill is the end of a body for which there was no memory, in a temporary file
-// without a name: a crash leaves nothing of it.
+// spill is the end of a body that did not fit into memory, in an unnamed temporary file. A
+// crash leaves nothing behind.
 type spill struct {
 	file *os.File
-	size int64 // bytes written whole
+	size int64 // bytes of complete writes
 }
 
-// spill appends to the body in the temporary file. It says false if that is not
-// wanted or does not work (no disk, no descriptor): the message is then cut there.
+// spill appends to the body in the temporary file. It returns false if that is disabled or
+// fails (no disk space, no descriptor); the message is then cut there.
 func (m *message) spill(chunk []byte) bool {
 	if m.options.SpillFolder == "" {
 		return false
@@ -44,10 +44,10 @@ func (m *message) spill(chunk []byte) bool {
 	return true
 }
 
-// write makes the file where there is none yet. Room is asked for each time, as others
-// write to the disk, too.
+// write creates the file if needed. It checks the free space each time, because others
+// write to the disk too.
 func (m *message) write(chunk []byte) error {
-	if err := roomToSpill(m.options.SpillFolder); err != nil {
+	if err := checkSpillRoom(m.options.SpillFolder); err != nil {
 		return fmt.Errorf("temporary file for a body: %w", err)
 	}
 	if m.rest == nil {
@@ -62,8 +62,8 @@ func (m *message) write(chunk []byte) error {
 	return err
 }
 
-// behind is the whole body, of which the begin is in memory.
-func (r *spill) behind(begin [][]byte) ([]byte, error) {
+// appendTo returns the whole body: begin, which is in memory, followed by the file.
+func (r *spill) appendTo(begin [][]byte) ([]byte, error) {
 	size := r.size
 	for _, chunk := range begin {
 		size += int64(len(chunk))
@@ -80,17 +80,17 @@ func (r *spill) behind(begin [][]byte) ([]byte, error) {
 	return body, nil
 }
 
-// close ends the file, and with it its content. A judgement that nobody waits for
-// any more may still read it, and fails.
+// close closes the file, which deletes its content. An abandoned judgement may still read
+// it, and then fails.
 func (r *spill) close(spilled *atomic.Int64) {
 	if r == nil {
 		return
 	}
 	spilled.Add(-r.size)
-	r.file.Close() // it is gone with its content, whatever Close says
+	r.file.Close() // the content is deleted whatever Close returns
 }
 
-// openTemporary makes a file in folder and takes its name away while it is empty.
+// openTemporary creates a file in folder and removes its name while it is empty.
 func openTemporary(folder string) (*os.File, error) {
 	file, err := os.CreateTemp(folder, ".spill-*") // mode 0600
 	if err != nil {
@@ -103,10 +103,10 @@ func openTemporary(folder string) (*os.File, error) {
 	return file, nil
 }
 
-// spillFailed counts and logs; the message is judged on what is in memory.
+// spillFailed counts and logs the error; the message is judged on the part in memory.
 func (s *Server) spillFailed(log *slog.Logger, err error) {
 	s.metrics.failure("spill")
 	if s.spillFault.allow() {
-		log.Error("a message is judged on its begin only", slog.Any("error", err))
+		log.Error("message judged on its beginning only", slog.Any("error", err))
 	}
 }

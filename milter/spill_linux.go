@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openNameless makes a file in folder that never has a name. Not every file system
-// can do that; there it has one as long as it is empty.
+// openNameless creates a file in folder that never has a name. If the file system cannot do
+// that, the file has a name while it is empty.
 func openNameless(folder string) (*os.File, error) {
 	file, err := os.OpenFile(folder, os.O_RDWR|unix.O_TMPFILE, 0o600)
 	if err != nil {
@@ -17,14 +17,15 @@ func openNameless(folder string) (*os.File, error) {
 	return file, nil
 }
 
-// roomToSpill fails where the disk of folder has no more free than spillReserve.
-func roomToSpill(folder string) error {
+// checkSpillRoom returns an error if the disk of folder has at most spillReserve bytes
+// free.
+func checkSpillRoom(folder string) error {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(folder, &disk); err != nil {
 		return fmt.Errorf("statfs %s: %w", folder, err)
 	}
 	if free := disk.Bavail * uint64(disk.Bsize); free <= spillReserve {
-		return fmt.Errorf("the disk of %s has %d MiB free, of which %d are for reports", folder, free>>20, spillReserve>>20)
+		return fmt.Errorf("the disk of %s has %d MiB free, but %d MiB are reserved for reports", folder, free>>20, spillReserve>>20)
 	}
 	return nil
 }

@@ -4,8 +4,8 @@ package milter
 
 import "os"
 
-// openNameless makes a file in folder that has a name only as long as it is empty.
+// openNameless creates a file in folder that has a name only while it is empty.
 func openNameless(folder string) (*os.File, error) { return openTemporary(folder) }
 
-// roomToSpill does not know.
-func roomToSpill(string) error { return nil }
+// checkSpillRoom does nothing on this system.
+func checkSpillRoom(string) error { return nil }

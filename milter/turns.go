@@ -15,12 +15,12 @@ import (
 // lines take turns. A client that sends many messages therefore waits for itself, and
 // delays a message of another client by one turn at most.
 //
-// A turn is short. A message that is still being signed after its quantum gives its
-// processor to the next message and goes on beside it (overtime). Its sender is set
-// back from then on; see setbacks. Expensive mail therefore never occupies the
-// processors of other mail, whatever signing costs and however many clients send it.
-// Only our own part of a judgement, which no message can make long, keeps its
-// processor. Unpacking needs a slot besides; see slots.
+// A turn is short. A message that is still being signed after its quantum yields its
+// processor to the next message and continues beside it (overtime). From then on its sender
+// is set back; see setbacks. Expensive mail therefore never occupies the processors of
+// other mail, whatever signing costs and however many clients send it. Only our own part of
+// a judgement, which no message can prolong, keeps its processor. Unpacking also needs a
+// slot; see slots.
 //
 // All methods are safe for concurrent use.
 type turns struct {
@@ -29,14 +29,14 @@ type turns struct {
 
 	mu      sync.Mutex
 	all     int // processors
-	free    int // those that judge nothing
+	free    int // idle processors
 	lines   map[netip.Prefix]*line
-	order   []*line       // each line once; the first one's turn is next
-	waiting int           // in all lines, but for the parked
-	parked  int           // in all lines, those that have begun and wait for a slot
-	late    int           // messages beyond their quantum, those that wait for a slot included
+	order   []*line       // each line once; the first one is next
+	waiting int           // in all lines, without parked ones
+	parked  int           // in all lines: those that have begun and wait for a slot
+	late    int           // messages beyond their quantum, including those that wait for a slot
 	granted int           // turns, modulo secondClass
-	limit   time.Duration // for a message, as asked last
+	limit   time.Duration // for a message, as most recently requested
 	mean    time.Duration // of the latest turns; see took
 	holding map[*turn]struct{}
 	judging judgingMemory
@@ -52,39 +52,39 @@ const (
 	// latestTurns is the number of recent turns averaged in turns.mean.
 	latestTurns = 32
 	// turnQuantum is how long a message may keep others from a processor. Ordinary mail
-	// takes a hundredth of it, and ten megabytes of attachments about as much.
+	// takes a hundredth of it; ten megabytes of attachments take about as much.
 	turnQuantum = 250 * time.Millisecond
-	// secondClass is how often a message whose sender is set back goes before those
-	// of others: once in so many turns, so that it is judged even under load.
+	// secondClass is the number of turns in which a message of a set-back sender precedes
+	// others once, so that it is judged even under load.
 	secondClass = 8
 )
 
-// line is the messages of one client that wait. It has at least one.
+// line is the queue of one client. It contains at least one message.
 type line struct {
 	client netip.Prefix
-	turns  []*turn // first those that have begun and wait for a slot
-	begun  int     // of them
-	given  int     // turns it got so far
+	turns  []*turn // those that have begun and wait for a slot come first
+	begun  int     // number of turns that have begun
+	given  int     // turns granted so far
 }
 
-// fresh is how many messages in the line have not begun.
+// fresh returns how many messages in the line have not begun.
 func (l *line) fresh() int { return len(l.turns) - l.begun }
 
-// network is what is commonly one customer's: a client's IPv4 address, or its IPv6 network
-// of 48 bits.
+// network returns the usual assignment to one customer: a client's IPv4 address, or its
+// IPv6 network of 48 bits.
 func (l *line) network() netip.Prefix {
 	if l.client.Addr().Is6() {
-		p, _ := l.client.Addr().Prefix(networkBits6) // of a valid address there is one
+		p, _ := l.client.Addr().Prefix(networkBits6) // a valid address has one
 		return p
 	}
 	return l.client
 }
 
-// request is what a message asks for.
+// request contains what a message needs for its turn.
 type request struct {
 	client netip.Addr
 	sender string        // of the envelope
-	size   int64         // bytes that are kept of the message
+	size   int64         // bytes kept of the message
 	limit  time.Duration // for waiting and judging
 	stage  *stage        // of the judgement; nil: all of it is our own part
 	judge  func(short bool)
@@ -94,28 +94,28 @@ type request struct {
 type turn struct {
 	request
 	ids      []identity
-	refused  chan struct{} // closed when the place is lost, for err
-	overtime chan struct{} // closed when the message is beyond its quantum
+	refused  chan struct{} // closed when the place is lost, with err set
+	overtime chan struct{} // closed when the message exceeds its quantum
 
 	// Guarded by turns.mu. err may be read without it once refused is closed.
 	err       error
-	line      *line         // where it waits; nil: not, or no longer
-	given     int           // line.given when it came
+	line      *line         // where it waits; nil: it does not wait
+	given     int           // line.given on arrival
 	starved   bool          // its line got no turn while it waited
 	short     bool          // only the beginning of the message is judged
-	begun     time.Time     // later by what it waited for slots; zero: not yet, or never
-	cost      time.Duration // of all judgements when it began, likewise; see work
+	begun     time.Time     // start, plus the time spent waiting for slots; zero: not begun
+	cost      time.Duration // work.done at the start, likewise adjusted
 	memory    int64         // booked for it
 	timer     *time.Timer   // of the quantum
 	over      bool          // overtime is closed
 	ended     bool
-	abandoned func() // what is to be done at the end; nil: the session still waits
+	abandoned func() // called at the end; nil: the session still waits
 	unpacking
 }
 
 var (
-	errNoRoom    = errors.New("more messages wait than can be judged in time")
-	errSuspended = errors.New("judging is suspended")
+	errNoRoom    = errors.New("more messages waiting than can be judged in time")
+	errSuspended = errors.New("judging suspended")
 )
 
 func newTurns(processors int, run func(func())) *turns {
@@ -123,19 +123,19 @@ func newTurns(processors int, run func(func())) *turns {
 		holding: make(map[*turn]struct{}), setbacks: newSetbacks()}
 }
 
-// lineOf is whose messages share a line: an IPv4 address, or an IPv6 network of 64
-// bits, which is what one host has at its disposal.
+// lineOf returns the network whose messages share a line: an IPv4 address, or an IPv6
+// network of 64 bits, which one host controls.
 func lineOf(client netip.Addr) netip.Prefix {
 	if client.Is6() {
-		p, _ := client.Prefix(64) // of a valid address there is one
+		p, _ := client.Prefix(64) // a valid address has one
 		return p
 	}
 	return netip.PrefixFrom(client, client.BitLen())
 }
 
-// ask runs r.judge in a goroutine of its own when it is the message's turn. If more
-// messages wait than can be judged in half of r.limit, the last message of the longest
-// line loses its place.
+// ask runs r.judge in a goroutine of its own when the message's turn comes. If more
+// messages wait than can be judged in half of r.limit, the last message of the longest line
+// is refused.
 func (t *turns) ask(r request) *turn {
 	if r.stage == nil {
 		r.stage = new(stage)
@@ -166,7 +166,7 @@ func (t *turns) lineFor(x *turn) *line {
 	return l
 }
 
-// fill gives the free processors to messages that wait. The caller holds mu.
+// fill gives the free processors to waiting messages. The caller holds mu.
 func (t *turns) fill() {
 	for t.free > 0 {
 		x := t.next(time.Now())
@@ -176,7 +176,7 @@ func (t *turns) fill() {
 		l := x.line
 		t.remove(x)
 		l.given++
-		if len(l.turns) > 0 { // to the end of the order
+		if len(l.turns) > 0 { // move to the end of the order
 			t.order = append(slices.DeleteFunc(t.order, func(m *line) bool { return m == l }), l)
 		}
 		t.granted = (t.granted + 1) % secondClass
@@ -188,15 +188,15 @@ func (t *turns) fill() {
 	}
 }
 
-// next returns the message whose turn it is: of those that may begin, one whose sender
-// is not set back, or once in a while one whose sender is. The caller holds mu.
+// next returns the message whose turn it is, among those that can begin. Senders that are
+// not set back come first, except for one turn in secondClass. The caller holds mu.
 func (t *turns) next(now time.Time) *turn {
 	preferSecond := t.granted == secondClass-1
 	var first, second *turn
 	for _, l := range t.order {
 		for _, x := range l.turns {
 			switch isSetBack := t.isSetBack(x, now); {
-			case isSetBack && second != nil, !isSetBack && first != nil, !t.mayBegin(x):
+			case isSetBack && second != nil, !isSetBack && first != nil, !t.canBegin(x):
 				continue
 			case isSetBack:
 				second = x
@@ -214,10 +214,10 @@ func (t *turns) next(now time.Time) *turn {
 	return second
 }
 
-// mayBegin reports whether there is memory for judging x, or a slot if it waits for one.
-// While another message of its sender is beyond its quantum, a large one waits: one sender
-// has one such message at a time. The caller holds mu.
-func (t *turns) mayBegin(x *turn) bool {
+// canBegin reports whether there is memory for judging x, or a slot if it waits for one. A
+// large message waits while another message of its sender is beyond its quantum: one sender
+// may have one such message at a time. The caller holds mu.
+func (t *turns) canBegin(x *turn) bool {
 	if !x.begun.IsZero() {
 		return t.hasSlot(x)
 	}
@@ -227,7 +227,7 @@ func (t *turns) mayBegin(x *turn) bool {
 	return t.judging.hasRoom(x.needs())
 }
 
-// needs is the memory for judging x.
+// needs returns the memory for judging x.
 func (x *turn) needs() int64 {
 	if x.short {
 		return signingMemory(min(x.size, share))
@@ -235,21 +235,21 @@ func (x *turn) needs() int64 {
 	return signingMemory(x.size)
 }
 
-// shed takes places away until there is room for all who wait. The caller holds mu.
+// shed refuses messages until all that wait can be judged in time. The caller holds mu.
 func (t *turns) shed() {
 	for t.waiting > t.room(t.limit) {
 		t.refuse(t.lastOfLongest(), errNoRoom)
 	}
 }
 
-// room is how many may wait. The caller holds mu.
+// room returns how many messages may wait. The caller holds mu.
 func (t *turns) room(limit time.Duration) int {
 	judged := int64(limit/2) / max(1, int64(t.mean)) * int64(t.all)
 	return int(min(max(int64(t.all), judged), math.MaxInt32))
 }
 
-// lastOfLongest is who came last in the longest line of the network that has the most
-// messages waiting; of several as long, in that which will wait longest. One customer may
+// lastOfLongest returns the last message of the longest line, in the network with the most
+// waiting messages. Among equals it picks the line that will wait longest. One customer may
 // have 65,536 lines in an IPv6 network, with a message in each. The caller holds mu.
 func (t *turns) lastOfLongest() *turn {
 	fresh := make(map[netip.Prefix]int, len(t.order))
@@ -283,16 +283,15 @@ func (t *turns) begin(x *turn) {
 	})
 }
 
-// overrun takes the processor away from a message that is still being signed after its
-// quantum.
+// overrun takes the processor from a message that is still being signed after its quantum.
 func (t *turns) overrun(x *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	inTime := time.Since(x.begun) < t.quantum // the timer is of before a wait for a slot
-	if x.ended || x.over || x.waits() || inTime {
+	inTime := time.Since(x.begun) < t.quantum // the timer was set before a wait for a slot
+	if x.ended || x.over || x.isWaiting() || inTime {
 		return
 	}
-	if x.stage.inOurs() > 0 { // on a busy machine it may not be signed yet
+	if x.stage.inOurs() > 0 { // on a busy machine signing may not have begun
 		x.timer.Reset(t.quantum)
 		return
 	}
@@ -307,7 +306,7 @@ func (t *turns) overrun(x *turn) {
 	t.fill()
 }
 
-// end frees x's processor and memory and gives them to the next one.
+// end frees x's processor and memory and gives them to the next message.
 func (t *turns) end(x *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -327,13 +326,13 @@ func (t *turns) end(x *turn) {
 		t.took(now.Sub(x.begun))
 		t.free++
 	}
-	t.shed() // it may have taken longer than was thought
+	t.shed() // x may have raised the mean
 	t.fill()
 }
 
-// took adds a turn to the mean. The longest of them are left out, as many as there
-// are processors: if the whole machine stands still for a moment, what is judged then
-// takes long, which says nothing of the next ones. The caller holds mu.
+// took adds a turn to the mean. The mean excludes the longest turns, as many as there are
+// processors: if the whole machine stalls for a moment, the turns of that moment are no
+// measure of the next ones. The caller holds mu.
 func (t *turns) took(d time.Duration) {
 	t.latest[t.taken%latestTurns] = d
 	t.taken++
@@ -348,8 +347,7 @@ func (t *turns) took(d time.Duration) {
 	t.mean = sum / time.Duration(n)
 }
 
-// remove takes x out of its line, and the line away if it is the last. The caller
-// holds mu.
+// remove removes x from its line, and the line once it is empty. The caller holds mu.
 func (t *turns) remove(x *turn) {
 	l := x.line
 	x.line, x.starved = nil, l.given == x.given
@@ -366,14 +364,14 @@ func (t *turns) remove(x *turn) {
 	}
 }
 
-// refuse takes x's place away. The caller holds mu.
+// refuse removes x from its line for err. The caller holds mu.
 func (t *turns) refuse(x *turn, err error) {
 	t.remove(x)
 	x.err = err
 	close(x.refused)
 }
 
-// refuseAll takes the place of every message that has not begun.
+// refuseAll refuses every message that has not begun.
 func (t *turns) refuseAll(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -385,7 +383,7 @@ func (t *turns) refuseAll(err error) {
 }
 
 // hurry lets a message that has waited for half of its time begin with less: only its
-// beginning is judged, which a sender that is set back has a turn for as well.
+// beginning is judged. A sender that is set back has a turn for that too.
 func (t *turns) hurry(x *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -395,11 +393,11 @@ func (t *turns) hurry(x *turn) {
 	}
 }
 
-// leave ends the session's wait for x, whose deadline has come. It returns when judging
-// began, later by what it waited for slots, zero for never; whether x is still judged, and
-// then abandoned is called at its end; and whether it is our own fault that there is no
-// judgement: x was long in our own part, or its client got no turn at all because messages
-// that are there hold all processors.
+// leave ends the session's wait for x, whose deadline has come. Begun is when judging
+// began, plus the time spent waiting for slots; zero for never. Running reports whether x
+// is still judged; abandoned is then called at its end. OurFault reports whether the site
+// is to blame: x was long in our own part, or its client got no turn because messages in
+// that part hold all processors.
 func (t *turns) leave(x *turn, abandoned func()) (begun time.Time, running, ourFault bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -415,21 +413,21 @@ func (t *turns) leave(x *turn, abandoned func()) (begun time.Time, running, ourF
 	case !begun.IsZero() && !x.ended:
 		running, ourFault = true, isStuck(x)
 		x.abandoned = abandoned
-		if x.waits() {
+		if x.isWaiting() {
 			begun = begun.Add(time.Since(x.since))
 		}
 	}
 	return begun, running, ourFault
 }
 
-// state is how many messages wait, are judged, and are beyond their quantum.
+// state returns how many messages wait, are judged, and are beyond their quantum.
 func (t *turns) state() (waiting, judging, overtime int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.waiting + t.parked, t.all - t.free, t.late
 }
 
-// booked is the number of senders that are set back, and the memory for judging.
+// booked returns the number of senders that are set back, and the memory for judging.
 func (t *turns) booked() (setBack int, memory int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// queue is turns with the names of the messages that were judged, in their order.
-// Each is judged until release is called.
+// queue is turns with the names of the judged messages, in order. Each is judged until
+// release is called.
 type queue struct {
 	*turns
 	judged []string
@@ -27,7 +27,7 @@ func newQueue(processors int) *queue {
 	return q
 }
 
-// ask takes a place for a message, called by the letter of its client and a number.
+// ask requests a turn for a message named by the letter of its client and a number.
 func (q *queue) ask(name string) *turn {
 	return q.askFor(netip.AddrFrom4([4]byte{192, 0, 2, name[0]}), name)
 }
@@ -43,7 +43,7 @@ func (q *queue) askFor(client netip.Addr, name string) *turn {
 	return x
 }
 
-// left is leave; starved is as noted when x left its line.
+// left is leave; starved is the value recorded when x left its line.
 func (q *queue) left(x *turn) (begun time.Time, starved bool) {
 	begun, _, _ = q.leave(x, func() {})
 	return begun, x.starved
@@ -66,7 +66,7 @@ func TestClientsTakeTurns(t *testing.T) {
 		{"one client", []string{"a1", "a2", "a3"}, []string{"a1", "a2", "a3"}},
 		{"a flood before another", []string{"a1", "a2", "a3", "a4", "a5", "b1", "b2"}, []string{"a1", "a2", "b1", "a3", "b2", "a4", "a5"}},
 		{"many clients", []string{"a1", "b1", "c1", "a2", "b2", "c2"}, []string{"a1", "b1", "c1", "a2", "b2", "c2"}},
-		{"who had his turn is last", []string{"a1", "a2", "b1", "c1", "a3"}, []string{"a1", "a2", "b1", "c1", "a3"}},
+		{"a client that had its turn is last", []string{"a1", "a2", "b1", "c1", "a3"}, []string{"a1", "a2", "b1", "c1", "a3"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -86,13 +86,13 @@ func TestClientsTakeTurns(t *testing.T) {
 	}
 }
 
-// Who leaves costs nobody a turn, and learns whether his client got none.
+// A message that leaves costs no other a turn, and reports whether its client got none.
 func TestLeavingALine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(1)
 		first, second, third, other := q.ask("a1"), q.ask("a2"), q.ask("a3"), q.ask("b1")
 		if begun, _ := q.left(first); begun.IsZero() {
-			t.Error("what is judged has not begun")
+			t.Error("a judged message has not begun")
 		}
 		if begun, starved := q.left(other); !begun.IsZero() || !starved {
 			t.Errorf("a client without a turn: begun %v, starved %v", begun, starved)
@@ -113,12 +113,12 @@ func TestLeavingALine(t *testing.T) {
 	})
 }
 
-// A customer's IPv6 network has a line for each of 65,536 hosts, but together they have no
-// more room than a client with one address.
+// A customer's IPv6 network has a line for each of 65,536 hosts. Together they have no more
+// room than a client with one address.
 func TestNoRoomByNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(1)
-		q.mean = 10 * time.Minute // and the limit is an hour: three have room
+		q.mean = 10 * time.Minute // the limit is an hour: there is room for three
 		var flood []*turn
 		for host := range byte(4) {
 			flood = append(flood, q.askFor(netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 7: host, 15: 1}), string('1'+rune(host))))
@@ -133,11 +133,12 @@ func TestNoRoomByNetwork(t *testing.T) {
 	})
 }
 
-// Beyond what can be judged in half of the limit, whoever has most loses his last.
+// Beyond what can be judged in half of the limit, the client with the most messages loses
+// its last one.
 func TestNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(1)
-		q.mean = 10 * time.Minute // and the limit is an hour: three have room
+		q.mean = 10 * time.Minute // the limit is an hour: there is room for three
 		refused := func(x *turn) bool {
 			select {
 			case <-x.refused:
@@ -150,15 +151,15 @@ func TestNoRoom(t *testing.T) {
 		waiting := []*turn{q.ask("a2"), q.ask("a3"), q.ask("a4")}
 		b := q.ask("b1")
 		if !refused(waiting[2]) || !errors.Is(waiting[2].err, errNoRoom) || refused(waiting[1]) || refused(b) {
-			t.Error("another one than the last of the longest line has lost its place")
+			t.Error("the refused message is not the last of the longest line")
 		}
 		c, d := q.ask("c1"), q.ask("d1")
 		if !refused(waiting[1]) || !refused(d) || refused(b) || refused(c) || refused(waiting[0]) {
-			t.Error("with lines as long as each other, the newest has no room")
+			t.Error("with lines of equal length, the newest has no room")
 		}
 		q.refuseAll(errSuspended)
 		if !refused(waiting[0]) || !refused(b) || !refused(c) || !errors.Is(c.err, errSuspended) {
-			t.Error("somebody still waits")
+			t.Error("a message still waits")
 		}
 		q.release()
 		if !slices.Equal(q.judged, []string{"a1"}) {
@@ -171,7 +172,7 @@ func TestRoomFollowsTheCost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newTurns(4, func(work func()) { go work() })
 		if q.room(30*time.Second) < 1e6 {
-			t.Error("without a judgement yet there is little room")
+			t.Error("before the first judgement there is little room")
 		}
 		for range 50 {
 			q.ask(request{limit: time.Minute, judge: func(bool) { time.Sleep(time.Second) }})
@@ -183,12 +184,12 @@ func TestRoomFollowsTheCost(t *testing.T) {
 			t.Errorf("four processors, a second each, in 15 s: room for %d", room)
 		}
 		if room := q.room(time.Second); room != 4 {
-			t.Errorf("where none can be judged in time there is room for %d", room)
+			t.Errorf("no message can be judged in time, but there is room for %d", room)
 		}
 	})
 }
 
-// A machine that stood still for a moment does not turn mail away afterwards.
+// A machine that stalled for a moment does not refuse mail afterwards.
 func TestStandstillLeavesRoom(t *testing.T) {
 	q := newTurns(4, nil)
 	for range 50 {
@@ -198,17 +199,17 @@ func TestStandstillLeavesRoom(t *testing.T) {
 		q.took(20 * time.Second)
 	}
 	if room := q.room(30 * time.Second); room < 20_000 {
-		t.Errorf("after four slow judgements behind fifty quick ones there is room for %d", room)
+		t.Errorf("after four slow judgements among fifty fast ones: room for %d", room)
 	}
 	for range latestTurns / 2 {
 		q.took(20 * time.Second)
 	}
 	if room := q.room(30 * time.Second); room > 8 {
-		t.Errorf("where judging has become slow there is room for %d", room)
+		t.Errorf("after judging became slow: room for %d", room)
 	}
 }
 
-// Who came while nobody knew what judging costs need not wait in vain.
+// Messages that arrive before the cost of judging is known need not wait in vain.
 func TestRoomIsMadeWhenJudgingIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newTurns(1, func(work func()) { go work() })
@@ -226,7 +227,7 @@ func TestRoomIsMadeWhenJudgingIsSlow(t *testing.T) {
 			default:
 			}
 		}
-		// The first showed that three more can be judged in half of the limit.
+		// The first judgement showed that three more can be judged in half of the limit.
 		if left, judging, _ := q.state(); refused != 26 || left != 0 || judging != 1 {
 			t.Errorf("%d were turned away, %d wait, %d are judged", refused, left, judging)
 		}
@@ -254,7 +255,7 @@ func TestLineOf(t *testing.T) {
 	}
 }
 
-// fairModel is turns without goroutines: it knows whose message is judged when.
+// fairModel is turns without goroutines: it computes whose message is judged when.
 type fairModel struct {
 	free    int
 	waiting map[int]int // messages of each client that wait
@@ -287,8 +288,8 @@ func (m *fairModel) end() {
 	m.begun = append(m.begun, client)
 }
 
-// Whatever comes in whatever order: as many are judged at a time as there are
-// processors, and clients that wait take turns.
+// For any arrivals, as many messages are judged at a time as there are processors, and
+// waiting clients take turns.
 func TestTurnsAsTheirModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		processors := rapid.IntRange(1, 3).Draw(t, "processors")
@@ -298,7 +299,7 @@ func TestTurnsAsTheirModel(t *testing.T) {
 		var mu sync.Mutex
 		var begun []int
 		var judged []chan struct{}
-		step := func() { // until the goroutines have come as far as the model
+		step := func() { // until the goroutines have caught up with the model
 			for {
 				_, judging, _ := q.state()
 				mu.Lock()

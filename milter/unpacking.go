@@ -8,47 +8,47 @@ import (
 )
 
 const (
-	// maxUnpacking is how many messages have a slot: decode images or unpack archives,
-	// with up to 64 MiB each, whatever their own size.
+	// maxUnpacking is the number of slots: messages that decode images or unpack archives
+	// at a time, with up to 64 MiB each, whatever their own size.
 	maxUnpacking = 4
-	// maxUnpackingLate is how many of them may be beyond their quantum.
+	// maxUnpackingLate is how many of them may be used by messages beyond their quantum.
 	maxUnpackingLate = 2
 )
 
-// slots are the places for messages that are unpacked. Waiting for one is no part of a
-// message's quantum, nor of what it costs its sender.
+// slots are the permits for unpacking. Waiting for one is not part of a message's quantum,
+// nor of its cost to its sender.
 //
-//   - Within its quantum a message has any slot that is free. If there is none, it gives
-//     its processor away and goes back to its client's line, to the front. Its next turn
+//   - Within its quantum a message may take any free slot. If there is none, it gives
+//     up its processor and returns to the front of its client's line. Its next turn
 //     gives it a processor and a slot.
-//   - A message whose quantum ends while it is unpacked goes on if fewer than
-//     maxUnpackingLate do that. Otherwise it is stopped, gives its slot back, and is
+//   - A message whose quantum ends while it is unpacked continues if fewer than
+//     maxUnpackingLate such messages do. Otherwise it is stopped, releases its slot, and is
 //     unpacked from the beginning later.
 //   - Beyond its quantum a message needs no processor and waits in the queue for one of
 //     maxUnpackingLate slots.
 //
-// So mail that takes long to unpack leaves at least two slots to other mail. A message
-// that has a slot waits for nothing, hence there is no deadlock. The caller holds
+// Mail that takes long to unpack therefore leaves at least two slots to other mail. A
+// message with a slot waits for nothing, so there is no deadlock. The caller holds
 // turns.mu.
 type slots struct {
-	used     int     // all
-	usedLate int     // by messages beyond their quantum, without those that were stopped
-	queue    []*turn // messages beyond their quantum that wait
+	used     int     // slots in use
+	usedLate int     // slots of messages beyond their quantum, without stopped ones
+	queue    []*turn // messages beyond their quantum, waiting
 }
 
-// unpacking is what a turn has of slots. Guarded by turns.mu.
+// unpacking is the slot state of a turn. Guarded by turns.mu.
 type unpacking struct {
-	stop     chan struct{} // closed if the slot is to be given back; nil: it has none
+	stop     chan struct{} // closed if the slot must be released; nil: it has none
 	isLate   bool          // counted in usedLate
-	since    time.Time     // when it began to wait for a slot; zero: it does not
-	sinceAll time.Duration // work.done then
-	granted  chan struct{} // closed when it has waited
+	since    time.Time     // when its wait for a slot began; zero: it does not wait
+	sinceAll time.Duration // work.done at that time
+	granted  chan struct{} // closed at the end of the wait
 }
 
-// waits reports whether it waits for a slot.
-func (u *unpacking) waits() bool { return !u.since.IsZero() }
+// isWaiting reports whether the turn waits for a slot.
+func (u *unpacking) isWaiting() bool { return !u.since.IsZero() }
 
-// unpack is signature.Unpacking for x: it waits for a slot.
+// unpack implements signature.Unpacking for x: it waits for a slot.
 func (t *turns) unpack(x *turn) (stop <-chan struct{}, done func()) {
 	done = func() { t.giveSlot(x) }
 	t.mu.Lock()
@@ -60,7 +60,7 @@ func (t *turns) unpack(x *turn) (stop <-chan struct{}, done func()) {
 	granted := t.park(x)
 	t.mu.Unlock()
 	<-granted
-	return x.stop, done // it does not change until done is called
+	return x.stop, done // it does not change before done is called
 }
 
 // hasSlot reports whether there is a slot for x. The caller holds mu.
@@ -68,7 +68,7 @@ func (t *turns) hasSlot(x *turn) bool {
 	return t.used < maxUnpacking && (!x.over || t.usedLate < maxUnpackingLate)
 }
 
-// takeSlot gives x a slot that is free. The caller holds mu.
+// takeSlot gives x a free slot. The caller holds mu.
 func (t *turns) takeSlot(x *turn) (stop chan struct{}) {
 	t.used++
 	if x.isLate = x.over; x.isLate {
@@ -78,7 +78,7 @@ func (t *turns) takeSlot(x *turn) (stop chan struct{}) {
 	return x.stop
 }
 
-// giveSlot takes x's slot back and gives it to a message that waits for one.
+// giveSlot releases x's slot and gives it to a waiting message.
 func (t *turns) giveSlot(x *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -87,7 +87,7 @@ func (t *turns) giveSlot(x *turn) {
 		t.usedLate--
 	}
 	x.stop, x.isLate = nil, false
-	t.fill() // first, as the queue is of expensive messages
+	t.fill() // first, because the queue contains expensive messages
 	if len(t.queue) > 0 && t.hasSlot(t.queue[0]) {
 		next := t.queue[0]
 		t.queue = t.queue[1:]
@@ -95,8 +95,8 @@ func (t *turns) giveSlot(x *turn) {
 	}
 }
 
-// holdLate counts the slot of x, whose quantum has ended, as one of those beyond their
-// quantum, or stops x if it is one too many. The caller holds mu.
+// holdLate counts the slot of x, whose quantum has ended, in usedLate. It stops x if there
+// are too many. The caller holds mu.
 func (t *turns) holdLate(x *turn) {
 	switch {
 	case x.stop == nil:
@@ -108,7 +108,7 @@ func (t *turns) holdLate(x *turn) {
 	}
 }
 
-// park lets x wait for a slot, and gives its processor away. The caller holds mu.
+// park makes x wait for a slot and releases its processor. The caller holds mu.
 func (t *turns) park(x *turn) (granted <-chan struct{}) {
 	now := time.Now()
 	t.work.end(now, t.all)
@@ -137,7 +137,7 @@ func (t *turns) resume(x *turn) {
 	x.timer = time.AfterFunc(t.quantum-time.Since(x.begun), func() { t.overrun(x) })
 }
 
-// unpark ends x's wait for a slot, which there is now. The caller holds mu.
+// unpark ends x's wait for a slot that is now free. The caller holds mu.
 func (t *turns) unpark(x *turn) {
 	now := time.Now()
 	t.work.begin(now, t.all)
@@ -148,9 +148,9 @@ func (t *turns) unpark(x *turn) {
 	close(x.granted)
 }
 
-// Sign is signature.Compute for other mail than that of MTAs, such as a trap's. It has no
-// turn, and its slot is one of those of messages beyond their quantum, so that it neither
-// takes more memory nor delays mail.
+// Sign is signature.Compute for mail that does not come from an MTA, such as a trap's. It
+// needs no turn, and its slot is one of those of messages beyond their quantum. Therefore
+// it neither takes more memory nor delays mail.
 func (s *Server) Sign(m signature.Message) signature.Set {
 	t, x := s.turns, &turn{over: true}
 	t.enter()
@@ -158,14 +158,14 @@ func (s *Server) Sign(m signature.Message) signature.Set {
 	return s.sign(m, func() (<-chan struct{}, func()) { return t.unpack(x) })
 }
 
-// enter counts work that has no turn.
+// enter counts work without a turn.
 func (t *turns) enter() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.work.begin(time.Now(), t.all)
 }
 
-// exit ends it.
+// exit ends work counted by enter.
 func (t *turns) exit() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

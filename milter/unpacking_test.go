@@ -22,24 +22,24 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// packedMail is a message of a test whose signing takes so long: before it is unpacked,
-// and unpacking it once.
+// packedMail is a test message with its signing time before it is unpacked, and for
+// unpacking it once.
 type packedMail struct {
 	client         string
 	before, unpack time.Duration
-	pause          time.Duration // until the next message comes
+	pause          time.Duration // until the next message arrives
 }
 
 // packing is turns in a bubble for such messages.
 type packing struct {
 	*turns
 	mu     sync.Mutex
-	inside map[*packedTurn]bool // those that have a slot
-	most   int                  // of these at a time
+	inside map[*packedTurn]bool // turns with a slot
+	most   int                  // at a time
 	ended  []*packedTurn
 }
 
-// packedTurn is what came of a message.
+// packedTurn is the outcome of a message.
 type packedTurn struct {
 	*turn
 	name    string
@@ -52,7 +52,7 @@ func newPacking(processors int) *packing {
 	return &packing{turns: newTurns(processors, func(judge func()) { go judge() }), inside: map[*packedTurn]bool{}}
 }
 
-// ask takes a place for a message that behaves as signature.ComputeWith does.
+// ask requests a turn for a message that behaves like signature.ComputeWith.
 func (p *packing) ask(name string, m packedMail) *packedTurn {
 	x, at := &packedTurn{name: name}, new(stage)
 	x.turn = p.turns.ask(request{
@@ -96,13 +96,13 @@ func (p *packing) attempt(x *packedTurn, at *stage, d time.Duration) (stopped bo
 	return stopped
 }
 
-// pass lets time pass until all that happens then has happened.
+// pass lets time pass until everything due has happened.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// names are the messages that are judged, in their order.
+// names returns the judged messages, in order.
 func (p *packing) names() (names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,7 +112,7 @@ func (p *packing) names() (names []string) {
 	return names
 }
 
-// occupied is how many slots and processors are, and how many messages wait for a slot.
+// occupied returns the slots and processors in use, and the messages waiting for a slot.
 type occupied struct{ used, late, free, parked, queued int }
 
 func (p *packing) occupied() occupied {
@@ -121,7 +121,7 @@ func (p *packing) occupied() occupied {
 	return occupied{p.used, p.usedLate, p.free, p.parked, len(p.queue)}
 }
 
-// setBackOf is for how long a client is set back from now on.
+// setBackOf returns for how long a client is still set back.
 func (p *packing) setBackOf(client string) time.Duration {
 	p.turns.mu.Lock()
 	defer p.turns.mu.Unlock()
@@ -132,8 +132,8 @@ func (p *packing) setBackOf(client string) time.Duration {
 	return max(0, time.Until(p.until[id]))
 }
 
-// Eight messages of eight senders that take ten seconds each to unpack: an innocent one
-// with an archive is judged meanwhile, in a turn of its own, and its sender is not charged.
+// Eight messages of eight senders take ten seconds each to unpack. An innocent one with an
+// archive is judged meanwhile, in a turn of its own, and its sender is not charged.
 func TestHostileArchives(t *testing.T) {
 	for _, processors := range []int{1, 2, 4, 8} {
 		t.Run(fmt.Sprint(processors), func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestHostileArchives(t *testing.T) {
 					hostile = append(hostile, p.ask("hostile", packedMail{client: fmt.Sprintf("198.51.%d.1", i), unpack: 10 * time.Second}))
 				}
 				early := p.ask("early", packedMail{client: "192.0.2.1", before: 10 * time.Millisecond, unpack: 100 * time.Millisecond})
-				pass(3 * time.Second) // for all to have their turn
+				pass(3 * time.Second) // for each to have its turn
 				if names := p.names(); len(names) != 1 || names[0] != "early" {
 					t.Errorf("after a round judged %v, want the innocent one", names)
 				}
@@ -176,8 +176,8 @@ func TestHostileArchives(t *testing.T) {
 	}
 }
 
-// A flood of archives of one client that are all within their quantum has one slot after
-// another, but by turns with another client's.
+// A flood of one client's archives, all within their quantum, uses one slot after another,
+// but alternates with another client's.
 func TestArchivesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacking(8)
@@ -198,8 +198,8 @@ func TestArchivesTakeTurns(t *testing.T) {
 	})
 }
 
-// A message that waits for a slot keeps its place when others are turned away. When it
-// leaves, leave reports to its session that it had begun.
+// A message that waits for a slot keeps its place when others are refused. When it leaves,
+// leave reports to its session that it had begun.
 func TestLeavingTheWaitForASlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacking(5)
@@ -226,13 +226,13 @@ func TestLeavingTheWaitForASlot(t *testing.T) {
 	})
 }
 
-// Whatever comes: all is judged, within the slots; beyond its quantum is what was signed
-// for so long, and nobody is charged for more than his own signing.
+// Every message is judged within the slots. Only messages that were signed for that long
+// are beyond their quantum, and no sender is charged for more than its own signing.
 func TestSlotsBounds(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		processors := rapid.IntRange(1, 8).Draw(rt, "processors")
 		ms := func(rt *rapid.T, most int, name string) time.Duration {
-			// Odd, so that no two things happen at once by chance.
+			// Odd, so that no two events coincide.
 			return time.Duration(rapid.IntRange(0, most).Draw(rt, name))*time.Millisecond + 7*time.Microsecond
 		}
 		mail := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) packedMail {
@@ -251,7 +251,7 @@ func TestSlotsBounds(t *testing.T) {
 	})
 }
 
-// playPacking returns what is wrong.
+// playPacking returns a description of the fault, or "".
 func playPacking(processors int, mail []packedMail) (fault string) {
 	p := newPacking(processors)
 	var all []*packedTurn
@@ -263,7 +263,7 @@ func playPacking(processors int, mail []packedMail) (fault string) {
 			fault = fmt.Sprintf("slots and processors %+v", o)
 		}
 		if o.used < maxUnpacking && (o.free > 0 && o.parked > 0 || o.late < maxUnpackingLate && o.queued > 0) {
-			fault = fmt.Sprintf("a message waits beside what it needs: %+v", o)
+			fault = fmt.Sprintf("a message waits although its resources are free: %+v", o)
 		}
 	}
 	pass(time.Hour)
@@ -304,7 +304,7 @@ func withArchive(t *testing.T) mail {
 	if err = cmp.Or(err, w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	// Of a kilobyte at least, or it would not be looked at.
+	// At least a kilobyte, or it would be ignored.
 	packed.Write(make([]byte, 2000))
 	return mail{
 		header: []string{"Subject: Your invoice", "Content-Type: multipart/mixed; boundary=b"},
@@ -313,8 +313,8 @@ func withArchive(t *testing.T) mail {
 	}
 }
 
-// The attack on one processor, by MTAs: six messages that are unpacked until the test
-// says so. Mail with an archive is judged beside them.
+// The attack on one processor, by MTAs: six messages are unpacked until the test ends it.
+// Mail with an archive is judged beside them.
 func TestArchivesBesideHostileOnes(t *testing.T) {
 	oneProcessor(t)
 	b := start(t, Options{JudgeTimeout: time.Hour}, nil)
@@ -348,11 +348,11 @@ func TestArchivesBesideHostileOnes(t *testing.T) {
 	inside := func() (used, late, waiting int) {
 		b.turns.mu.Lock()
 		defer b.turns.mu.Unlock()
-		b.turns.quantum = time.Hour // from now on: this is not about a slow machine
+		b.turns.quantum = time.Hour // from now on: this test must not depend on the machine's speed
 		return b.turns.used, b.turns.usedLate, len(b.turns.queue)
 	}
-	testenv.Eventually(t, "six that are beyond their quantum", func() bool { return b.Load().Overtime == 6 })
-	testenv.Eventually(t, "those that are stopped", func() bool { _, _, waiting := inside(); return waiting == 4 })
+	testenv.Eventually(t, "six messages beyond their quantum", func() bool { return b.Load().Overtime == 6 })
+	testenv.Eventually(t, "the stopped messages", func() bool { _, _, waiting := inside(); return waiting == 4 })
 	for i := range 5 {
 		changes, _ := dial(t, "tcp", b.addr, offerAll, fmt.Sprintf("192.0.2.%d", i)).send(innocent)
 		if !slices.ContainsFunc(changed(changes), func(c string) bool { return strings.HasPrefix(c, "+0 X-Spambloom: spam;") }) {
@@ -371,7 +371,7 @@ func TestArchivesBesideHostileOnes(t *testing.T) {
 	}
 }
 
-// Other mail of the daemon has the slots of expensive messages, and waits for them.
+// The daemon's other mail uses the slots of expensive messages, and waits for them.
 func TestSigningOtherMail(t *testing.T) {
 	content := withArchive(t)
 	set := content.set()

@@ -17,13 +17,13 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
-// attacker has the documented user's password and no key.
+// attacker has the documented user's password, but no key.
 type attacker struct {
 	t      *testing.T
 	client *Client
 	keys   *streams
 	sites  []string
-	rights []string // the commands that the user may give
+	rights []string // commands permitted to the user
 
 	given, refused atomic.Int64
 
@@ -31,7 +31,7 @@ type attacker struct {
 	work   sync.WaitGroup
 
 	mu     sync.Mutex
-	stolen [][]byte // genuine records, as Redis held them
+	stolen [][]byte // genuine records stored in Redis
 }
 
 func newAttacker(t *testing.T, f *federation) *attacker {
@@ -43,7 +43,7 @@ func newAttacker(t *testing.T, f *federation) *attacker {
 	for _, word := range aclLines(t, "")[0] {
 		if right, ok := strings.CutPrefix(word.(string), "+"); ok {
 			if a.command(rand.New(rand.NewPCG(1, 1)), right) == nil {
-				t.Fatalf("the user may give %s, and the attacker does not know how", right)
+				t.Fatalf("no attack is known for the permitted command %s", right)
 			}
 			a.rights = append(a.rights, right)
 		}
@@ -51,7 +51,7 @@ func newAttacker(t *testing.T, f *federation) *attacker {
 	return a
 }
 
-// begin lets so many of him loose.
+// begin starts that many attackers.
 func (a *attacker) begin(many int) {
 	ctx, cancel := context.WithCancel(a.t.Context())
 	a.cancel = cancel
@@ -67,8 +67,8 @@ func (a *attacker) leave() {
 	a.work.Wait()
 }
 
-// attack gives a command every few milliseconds, and stops now and then, so that the
-// sites get something done that can be spoilt.
+// attack sends a command every few milliseconds, and pauses now and then so that the sites
+// produce data to be spoilt.
 func (a *attacker) attack(ctx context.Context, r *rand.Rand) {
 	for ctx.Err() == nil {
 		if r.IntN(20) == 0 {
@@ -89,7 +89,7 @@ func (a *attacker) attack(ctx context.Context, r *rand.Rand) {
 	}
 }
 
-// steal takes genuine records out of Redis.
+// steal copies genuine records from Redis.
 func (a *attacker) steal(ctx context.Context, r *rand.Rand) {
 	site := a.sites[r.IntN(len(a.sites))]
 	var found [][]byte
@@ -119,7 +119,7 @@ func (a *attacker) steal(ctx context.Context, r *rand.Rand) {
 	}
 }
 
-// value is garbage, or a genuine record: whole, torn, cut, or with other numbers.
+// value returns garbage or a genuine record: whole, torn, truncated, or with other numbers.
 func (a *attacker) value(r *rand.Rand) []byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -136,7 +136,7 @@ func (a *attacker) value(r *rand.Rand) []byte {
 		record[r.IntN(len(record))] ^= 1 << r.IntN(8)
 	case 1:
 		record = record[:r.IntN(len(record))]
-	case 2: // the epoch and the numbers stand behind magic, version, type, key id and name
+	case 2: // epoch and numbers follow magic, version, type, key id and name
 		if at := 4 + 2 + 8; len(record) > at+1+64+32 {
 			record[at+1+min(int(record[at]), 64)+r.IntN(32)] = byte(r.Uint32())
 		}
@@ -144,7 +144,7 @@ func (a *attacker) value(r *rand.Rand) []byte {
 	return record
 }
 
-// key is any of the federation's, of a site or of all.
+// key returns a key of the federation, of one site or of all.
 func (a *attacker) key(r *rand.Rand) string {
 	site := a.site(r)
 	all := []string{a.keys.stream(site), a.keys.stream(site), a.keys.manifestKey(site), a.keys.slot(site, '0'),
@@ -152,7 +152,7 @@ func (a *attacker) key(r *rand.Rand) string {
 	return all[r.IntN(len(all))]
 }
 
-// site is one of the sites, or, seldom, none.
+// site returns the name of a site or, rarely, of none.
 func (a *attacker) site(r *rand.Rand) string {
 	if r.IntN(20) == 0 {
 		return fmt.Sprint("nobody", r.IntN(100))
@@ -160,7 +160,7 @@ func (a *attacker) site(r *rand.Rand) string {
 	return a.sites[r.IntN(len(a.sites))]
 }
 
-// id is one of a stream: the next one, far ahead, or anything.
+// id returns the next id of a stream, one far ahead, or an arbitrary one.
 func (a *attacker) id(r *rand.Rand) string {
 	now := uint64(time.Now().UnixMilli())
 	epochs := []uint64{now, now &^ 1, 1, math.MaxUint64, math.MaxUint64 - 2, r.Uint64()}
@@ -175,7 +175,7 @@ func (a *attacker) id(r *rand.Rand) string {
 	return Position{epochs[r.IntN(len(epochs))], seqs[r.IntN(len(seqs))]}.String()
 }
 
-// field is one of a hash: a site, or a chunk.
+// field returns a field of a hash: a site or a chunk.
 func (a *attacker) field(r *rand.Rand) string {
 	if r.IntN(2) == 0 {
 		return a.site(r)
@@ -183,7 +183,7 @@ func (a *attacker) field(r *rand.Rand) string {
 	return fmt.Sprint(r.IntN(3))
 }
 
-// spoil are scripts: what only a script can do in one step.
+// spoil contains scripts for changes that need a script to be atomic.
 var spoil = []string{
 	`return redis.call('RENAME', KEYS[1], KEYS[2])`,
 	`redis.call('UNLINK', KEYS[1]) return redis.call('SET', KEYS[1], ARGV[1])`,
@@ -192,7 +192,7 @@ var spoil = []string{
 	`return redis.call('XTRIM', KEYS[1], 'MAXLEN', 0)`,
 }
 
-// command makes one of a right; nil where there is no such right.
+// command returns a command that uses a permission, or nil if the permission is unknown.
 func (a *attacker) command(r *rand.Rand, right string) []any {
 	switch right {
 	case "eval":

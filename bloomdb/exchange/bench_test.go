@@ -10,7 +10,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// startPublisher is a site that publishes when it is told to.
+// startPublisher returns a site that publishes when called.
 func startPublisher(b *testing.B, url string) *publisher {
 	b.Helper()
 	db, err := bloomdb.Open(siteOptions(b.TempDir(), "a"))
@@ -21,7 +21,7 @@ func startPublisher(b *testing.B, url string) *publisher {
 	return newPublisher(New(db, dialed(b, url), bloomdb.KeyID(testKey), Options{}))
 }
 
-// publishMessages makes one delta of n counted messages.
+// publishMessages publishes one delta of n counted messages.
 func (p *publisher) publishMessages(b *testing.B, delta, n int) {
 	b.Helper()
 	for i := range n {
@@ -42,7 +42,7 @@ func BenchmarkPublish(b *testing.B) {
 	p := startPublisher(b, startRedis(b).url())
 	delta := 0
 	for b.Loop() {
-		p.publishMessages(b, delta%400, 20) // a filter for 10,000
+		p.publishMessages(b, delta%400, 20) // the filter is for 10,000
 		delta++
 	}
 }
@@ -71,8 +71,8 @@ func BenchmarkCatchUp(b *testing.B) {
 	b.ReportMetric(float64(20*deltas*b.N)/b.Elapsed().Seconds(), "messages/s")
 }
 
-// BenchmarkLatency: from the moment that a delta is made to the moment that
-// another site has applied it. A daemon adds up to Options.Interval before.
+// BenchmarkLatency measures the time from the creation of a delta until another site has
+// applied it. A daemon adds up to Options.Interval before.
 func BenchmarkLatency(b *testing.B) {
 	url := startRedis(b).url()
 	p := startPublisher(b, url)
@@ -98,11 +98,11 @@ func BenchmarkLatency(b *testing.B) {
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 }
 
-// BenchmarkNewSiteJoins: a new site reads what ten sites have learned in days, and in
-// weeks: 1,000,000 reported and 20,000,000 counted messages. Some minutes go by before
-// that begins.
+// BenchmarkNewSiteJoins: a new site reads the data that ten sites collected in days, and in
+// weeks: 1,000,000 reported and 20,000,000 counted messages. The preparation takes some
+// minutes.
 func BenchmarkNewSiteJoins(b *testing.B) {
-	for name, k := range map[string]knowledge{
+	for name, k := range map[string]dataset{
 		"days":  {sites: 10, reports: 1000, counted: 20_000},
 		"weeks": {sites: 10, reports: 100_000, counted: 2_000_000},
 	} {
@@ -124,7 +124,8 @@ func BenchmarkNewSiteJoins(b *testing.B) {
 	}
 }
 
-// processorTime is what this process has used. It is the same on a busy machine.
+// processorTime returns the CPU time of this process. It does not depend on the machine's
+// load.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage

@@ -9,10 +9,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// channelSubscription is a subscription to the channel in Redis. The client's own
-// Channel hides what matters here: it subscribes again in silence, drops news of a
-// slow reader, and never notices a link that swallows everything, for it does not
-// look for the answers to its pings.
+// channelSubscription is a subscription to the channel in Redis. The library's own Channel
+// is unsuitable: it resubscribes silently, drops messages for a slow reader, and never
+// notices a link that swallows everything, because it does not check for answers to its
+// pings.
 type channelSubscription struct {
 	client *Client
 	pubsub *redis.PubSub
@@ -22,7 +22,7 @@ type channelSubscription struct {
 func (s *streams) subscribe(ctx context.Context) (subscription, error) {
 	ps := s.redis.Subscribe(ctx)
 	c := &channelSubscription{client: s.redis, pubsub: ps}
-	c.stop = context.AfterFunc(ctx, func() { ps.Close() }) // ReceiveTimeout does not look at ctx
+	c.stop = context.AfterFunc(ctx, func() { ps.Close() }) // ReceiveTimeout does not observe ctx
 	var err error
 	c.client.own(ctx, func(ctx context.Context) { err = ps.Subscribe(ctx, s.channel()) })
 	if err != nil {

@@ -32,8 +32,8 @@ func joinSite(t testing.TB, o bloomdb.Options, url string, x Options) *site {
 	return joinWith(t, o, client, x)
 }
 
-// joinWith is startSite with the client and the exchange's options in the caller's
-// hands, and with the database's own work running as in a daemon.
+// joinWith is startSite with the client and the exchange's options chosen by the caller,
+// and with the database's periodic work running as in a daemon.
 func joinWith(t testing.TB, o bloomdb.Options, client *Client, x Options) *site {
 	t.Helper()
 	db, err := bloomdb.Open(o)
@@ -43,7 +43,7 @@ func joinWith(t testing.TB, o bloomdb.Options, client *Client, x Options) *site 
 	return runSite(t, db, client, x)
 }
 
-// runSite joins an open database.
+// runSite connects an open database.
 func runSite(t testing.TB, db *bloomdb.DB, client *Client, x Options) *site {
 	t.Helper()
 	s := &site{t: t, db: db, client: client, done: make(chan struct{})}
@@ -68,8 +68,8 @@ func runSite(t testing.TB, db *bloomdb.DB, client *Client, x Options) *site {
 	return s
 }
 
-// A Redis on another continent, and one that is overloaded: an answer takes 200 ms,
-// then 2 s. The daemon's own times must bear it.
+// Redis on another continent, and an overloaded one: an answer takes 200 ms, then 2 s. The
+// daemon's own timeouts must allow it.
 func TestSlowLink(t *testing.T) {
 	t.Parallel()
 	server := startRedis(t)
@@ -93,7 +93,7 @@ func TestSlowLink(t *testing.T) {
 	}
 }
 
-// Connections end in the midst of an answer, at places drawn by a seed.
+// Connections end in the middle of an answer, at random places.
 func TestCutAnywhere(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -108,7 +108,7 @@ func TestCutAnywhere(t *testing.T) {
 		linkA.Set(linkfault.Fault{CutAfter: after})
 		linkB.Set(linkfault.Fault{CutAfter: after / 2})
 		if i == 39 {
-			for _, s := range []*site{a, b} { // heartbeats bring it about, if nothing else did
+			for _, s := range []*site{a, b} { // at the latest heartbeats trigger it
 				testenv.Eventually(t, "a connection is cut", func() bool { return s.x.Status().LastError != "" })
 			}
 			linkA.Set(linkfault.Fault{})
@@ -118,7 +118,8 @@ func TestCutAnywhere(t *testing.T) {
 	expectNewcomer(t, server.url())
 }
 
-// Commands arrive, their answers do not: what is sent again must not stand twice.
+// Commands arrive, but their answers do not: a repeated command must not add a second
+// entry.
 func TestAnswersAreLost(t *testing.T) {
 	t.Parallel()
 	server := startRedis(t)
@@ -161,9 +162,9 @@ func TestHalfOpen(t *testing.T) {
 	expectNewcomer(t, server.url())
 }
 
-// The link is gone for more than a day, by the sites' clocks, while mail is counted
-// again and again. What waits is bounded by what is distinct: an absolute value
-// replaces the older one.
+// The link is down for more than a day, by the sites' clocks, while mail is counted again
+// and again. The waiting data is bounded by the number of distinct messages: an absolute
+// value replaces the earlier one.
 func TestAwayForADay(t *testing.T) {
 	t.Parallel()
 	server := startRedis(t)

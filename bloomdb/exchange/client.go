@@ -14,18 +14,18 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Client is a client of Redis whose Close waits. Any goroutine may use it.
+// Client is a Redis client whose Close waits. It is safe for concurrent use.
 type Client struct {
 	redis.UniversalClient
 	dialer *dialer
 	owner  string // value of the label ownerLabel
 }
 
-// ownerLabel is the label of all goroutines that a client has started.
+// ownerLabel is the label of all goroutines started by a client.
 const ownerLabel = "redis client"
 
-// The library's pauses take at most a second. A goroutine that is there after
-// endPatience is a defect, which must not keep a daemon from stopping.
+// The library sleeps for at most a second at a time. A goroutine still running after
+// endPatience is a defect, which must not prevent a daemon from stopping.
 const (
 	endTick     = 5 * time.Millisecond
 	endPatience = 30 * time.Second
@@ -33,7 +33,7 @@ const (
 
 var clients atomic.Int64
 
-// newClient makes a client. The library may start goroutines at once.
+// newClient returns a client. The library may start goroutines at once.
 func newClient(d *dialer, connect func() redis.UniversalClient) *Client {
 	c := &Client{dialer: d, owner: strconv.FormatInt(clients.Add(1), 10)}
 	c.own(context.Background(), func(context.Context) { c.UniversalClient = connect() })
@@ -41,23 +41,23 @@ func newClient(d *dialer, connect func() redis.UniversalClient) *Client {
 	return c
 }
 
-// own calls f. Close finds the goroutines that f starts, and those that they start.
+// own calls f. Close waits for the goroutines that f starts, directly or indirectly.
 func (c *Client) own(ctx context.Context, f func(context.Context)) {
 	pprof.Do(ctx, pprof.Labels(ownerLabel, c.owner), f)
 }
 
-// Close ends dials and connections, and returns when the library has no goroutine
-// left. It does not wait for commands of the caller's own goroutines, which fail.
+// Close ends dials and connections, and returns when no goroutine of the library is left.
+// It does not wait for commands in the caller's own goroutines, which fail.
 //
-// The library's Close does not wait. A goroutine that dials on behalf of a pool
-// (tryDial) may sleep for a second before it sees that the pool is closed, one that
-// reloads the nodes of a cluster for 200 ms, one that listens to a sentinel for
-// 100 ms. Nothing wakes them, and they do not report their end. Therefore every
-// goroutine of a client inherits its label, and Close asks the runtime for them.
+// The library's Close does not wait. A goroutine that dials for a pool (tryDial) may sleep
+// for a second before it sees that the pool is closed, one that reloads the nodes of a
+// cluster for 200 ms, one that listens to a sentinel for 100 ms. They cannot be woken and
+// do not report their end. Therefore every goroutine of a client inherits its label, and
+// Close looks for the label in the runtime's profile.
 func (c *Client) Close() error {
 	c.dialer.close() // first: the library's Close waits for the answer of a sentinel
 	err := c.UniversalClient.Close()
-	if errors.Is(err, net.ErrClosed) { // by the dialer, a line above
+	if errors.Is(err, net.ErrClosed) { // by the dialer, one line above
 		err = nil
 	}
 	tick := time.NewTicker(endTick)
@@ -69,14 +69,14 @@ func (c *Client) Close() error {
 			return err
 		}
 		if now := <-tick.C; now.After(deadline) {
-			return errors.Join(err, fmt.Errorf("redis client: still at work %v after it was closed: %s", endPatience, stack))
+			return errors.Join(err, fmt.Errorf("redis client: still running %v after Close: %s", endPatience, stack))
 		}
 	}
 }
 
-// working returns the stack of a library's goroutine that works for this client; empty:
-// there is none. Goroutines of package net that wait for a name server are left out: no
-// context ends the resolver of the system.
+// working returns the stack of a library goroutine that works for this client, or "". It
+// ignores goroutines of package net that wait for a name server: no context ends the
+// system's resolver.
 func (c *Client) working() string {
 	var profile bytes.Buffer
 	_ = pprof.Lookup("goroutine").WriteTo(&profile, 1) // a buffer does not fail
@@ -89,7 +89,7 @@ func (c *Client) working() string {
 	return ""
 }
 
-// ownHook has every command own the goroutines that it starts.
+// ownHook makes every command own the goroutines that it starts.
 type ownHook struct{ client *Client }
 
 func (h ownHook) DialHook(next redis.DialHook) redis.DialHook { return next }

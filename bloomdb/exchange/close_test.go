@@ -19,15 +19,15 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// The ways in which a Redis is away. Each returns the address of one.
+// The ways in which Redis can be unreachable. Each returns an address.
 var absences = map[string]func(t *testing.T) string{
-	// Nobody listens.
+	// Nothing listens.
 	"refuses": func(t *testing.T) string { return testenv.Local(testenv.Port(t)) },
-	// The connection is made, and nothing comes.
+	// The connection is established, and nothing is received.
 	"hangs": func(t *testing.T) string { return startFaulty(t, linkfault.Fault{Stall: true}) },
-	// The connection is made, and ends at once.
+	// The connection is established, and closed at once.
 	"hangs up": func(t *testing.T) string { return startFaulty(t, linkfault.Fault{Refuse: true}) },
-	// Not even the connection is made.
+	// The connection is not even established.
 	"swallows": startBlackHole,
 }
 
@@ -37,8 +37,8 @@ func startFaulty(t *testing.T, fault linkfault.Fault) string {
 	return link.Addr()
 }
 
-// startBlackHole returns an address whose packets are dropped: the kernel does so where
-// a listener accepts nobody and its queue is full.
+// startBlackHole returns an address whose packets are dropped. The kernel does so if a
+// listener does not accept and its queue is full.
 func startBlackHole(t *testing.T) string {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -67,12 +67,12 @@ func startBlackHole(t *testing.T) string {
 	return ""
 }
 
-// brief has the pool dial on its own after the first failure, and stops waiting for
-// answers soon, as Run returns no earlier.
+// brief makes the pool dial by itself after the first failure, and has a short timeout for
+// answers, because Run returns no earlier.
 const brief = "pool_size=1&read_timeout=500ms&write_timeout=500ms"
 
-// A daemon that is stopped while Redis is away leaves no goroutine of the client, for
-// every kind of client and at any moment.
+// A daemon stopped while Redis is unreachable leaves no goroutine of the client, for every
+// kind of client and at any time.
 func TestCloseWhileRedisIsAway(t *testing.T) {
 	var urls []string
 	for _, start := range absences {
@@ -93,7 +93,7 @@ func TestCloseWhileRedisIsAway(t *testing.T) {
 		for i, url := range urls {
 			s := startSite(t, t.TempDir(), fmt.Sprintf("site%d", i), url)
 			stopped.Go(func() {
-				time.Sleep(rand.N(400 * time.Millisecond)) // in the midst of whatever it does
+				time.Sleep(rand.N(400 * time.Millisecond)) // in the middle of any work
 				s.stop()
 			})
 		}
@@ -102,8 +102,8 @@ func TestCloseWhileRedisIsAway(t *testing.T) {
 	}
 }
 
-// The same holds where Redis was there, and is killed or hangs: a pool, the nodes of a
-// cluster and a sentinel are known, and goroutines look after them.
+// The same holds if Redis was reachable and is killed or hangs: goroutines then serve a
+// pool, the nodes of a cluster and a sentinel.
 func TestCloseWhenRedisIsGone(t *testing.T) {
 	var stopped sync.WaitGroup
 	for _, format := range []string{"redis://%[1]s?", "redis://%[1]s,%[1]s?", "redis://%[1]s,%[1]s?master_name=m&"} {
@@ -120,7 +120,7 @@ func TestCloseWhenRedisIsGone(t *testing.T) {
 					m.Close()
 					link.Reset()
 				}
-				time.Sleep(rand.N(400 * time.Millisecond)) // in the midst of whatever it does
+				time.Sleep(rand.N(400 * time.Millisecond)) // in the middle of any work
 				s.stop()
 			})
 		}
@@ -129,8 +129,8 @@ func TestCloseWhenRedisIsGone(t *testing.T) {
 	expectNoClient(t)
 }
 
-// A client that is closed while a connection is in use has no error to report, although
-// its dialer closes that connection before the library does.
+// A client closed while a connection is in use reports no error, although its dialer closes
+// that connection before the library does.
 func TestCloseWhileInUse(t *testing.T) {
 	m := miniredis.RunT(t)
 	c, err := Dial("redis://"+m.Addr(), DialOptions{})
@@ -149,8 +149,8 @@ func TestCloseWhileInUse(t *testing.T) {
 	}
 }
 
-// startLinkTo puts a proxy before a server, which also answers as a sentinel that
-// watches it.
+// startLinkTo puts a proxy before a server, which also answers as a sentinel that monitors
+// it.
 func startLinkTo(t *testing.T, m *miniredis.Miniredis, format string) (link *linkfault.Proxy, url string) {
 	t.Helper()
 	link, err := linkfault.Start("tcp", m.Addr())
@@ -172,13 +172,13 @@ func startLinkTo(t *testing.T, m *miniredis.Miniredis, format string) (link *lin
 	return link, fmt.Sprintf(format, link.Addr())
 }
 
-// expectNoClient fails where the library has a goroutine left. It runs alone.
+// expectNoClient fails if a goroutine of the library is left. It must run alone.
 func expectNoClient(t *testing.T) {
 	t.Helper()
 	buf := make([]byte, 4<<20)
 	for stack := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
 		if strings.Contains(stack, "github.com/redis/go-redis/") {
-			t.Errorf("it is left:\n%s", stack)
+			t.Errorf("goroutine left:\n%s", stack)
 		}
 	}
 }

@@ -16,25 +16,23 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// Timeouts where the URL has none. They bound how long Run takes to return from
-// a link that swallows everything.
+// Timeouts used if the URL sets none. They bound how long Run takes to return on a link
+// that swallows everything.
 const (
 	dialTimeout = 2 * time.Second
-	ioTimeout   = 3 * time.Second // the wait for one answer, or for one write
-	poolSize    = 4               // the publisher, the follower, and room
+	ioTimeout   = 3 * time.Second // for one answer, or for one write
+	poolSize    = 4               // the publisher, the follower, and one spare
 
-	// clusterReload is how old what is known of a cluster's nodes may be while
-	// commands are given. The client asks again by itself when a node sends it
-	// elsewhere, but not when a node is dead.
+	// clusterReload is the maximum age of a cluster's node list while commands are sent.
+	// The client reloads the list when a node redirects it, but not when a node is dead.
 	clusterReload = 2 * time.Second
 )
 
-// noRetries: our loops repeat what failed. A client that repeats on its own only
-// makes them wait longer.
+// noRetries disables the client's retries: our loops retry, and further retries would only
+// make them wait longer.
 const noRetries = -1
 
-// Dial makes a client from a URL. It does not connect; a Redis that is down is
-// found out by Run.
+// Dial returns a client for a URL. It does not connect; Run detects a Redis that is down.
 //
 //	redis://USER:PASSWORD@HOST:PORT/DB      one server; rediss:// with TLS
 //	unix:///PATH?db=N                       one server by its socket
@@ -42,9 +40,9 @@ const noRetries = -1
 //	redis://HOST:PORT,.../DB?master_name=M  sentinels; USER and PASSWORD are
 //	                                        theirs, ?username= and ?password= the server's
 //
-// The further parameters are those of redis.ParseURL, redis.ParseClusterURL and
-// redis.ParseFailoverURL. The files of the options are read now. No error tells
-// the password. The caller closes the client.
+// Further parameters are those of redis.ParseURL, redis.ParseClusterURL and
+// redis.ParseFailoverURL. Dial reads the files of the options. No error contains the
+// password. The caller closes the client.
 func Dial(rawURL string, o DialOptions) (*Client, error) {
 	if err := o.Check(); err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
@@ -56,11 +54,11 @@ func Dial(rawURL string, o DialOptions) (*Client, error) {
 	return c, nil
 }
 
-// errAmbiguous is the error of a URL whose parts are not certain. That of the library
-// may cite a part of the password.
+// errAmbiguous is the error for a URL that cannot be split with certainty. The library's
+// error might quote part of the password.
 var errAmbiguous = errors.New("cannot be read: the port must be a number; in user and password write @ as %40, / as %2F, : as %3A, # as %23, ? as %3F, % as %25")
 
-// withoutSecret returns the error of a URL, without anything that may be a password.
+// withoutSecret returns the error for a URL without any text that may be a password.
 func withoutSecret(err error, rawURL string) error {
 	first, more := splitHosts(rawURL)
 	u, parseErr := url.Parse(first)
@@ -95,7 +93,7 @@ func dial(rawURL string, files DialOptions) (*Client, error) {
 	}
 }
 
-// splitHosts takes the second and further hosts out of the URL's authority.
+// splitHosts removes the second and further hosts from the URL's authority.
 func splitHosts(rawURL string) (first string, more []string) {
 	scheme, rest, ok := strings.Cut(rawURL, "://")
 	if !ok || scheme == "unix" {
@@ -128,7 +126,7 @@ func dialCluster(u string, files DialOptions) (*Client, error) {
 		return nil, err
 	}
 	if o.TLSConfig != nil {
-		o.TLSConfig.ServerName = "" // every node by its own name
+		o.TLSConfig.ServerName = "" // each node's own name is used
 	}
 	o.ClusterStateReloadInterval = clusterReload
 	o.MaintNotificationsConfig = noMaintenance()
@@ -150,10 +148,10 @@ func dialSentinels(u string, files DialOptions) (*Client, error) {
 		client(files, func() redis.UniversalClient { return redis.NewFailoverClient(o) })
 }
 
-// shared are the options that clients of a server, a cluster and sentinels have alike: the
-// library has three types of them.
+// shared contains the options common to servers, clusters and sentinels, for which the
+// library has three types.
 type shared struct {
-	tls                 *tls.Config // nil: without
+	tls                 *tls.Config // nil: without TLS
 	dialer              *func(ctx context.Context, network, address string) (net.Conn, error)
 	dial, read, write   *time.Duration
 	pool                *int
@@ -161,7 +159,7 @@ type shared struct {
 	contexts, anonymous *bool
 }
 
-// client sets the options and makes the client.
+// client sets the options and creates the client.
 func (s shared) client(files DialOptions, connect func() redis.UniversalClient) (*Client, error) {
 	if err := files.apply(s.tls); err != nil {
 		return nil, err
@@ -172,21 +170,21 @@ func (s shared) client(files DialOptions, connect func() redis.UniversalClient) 
 	*s.pool = cmp.Or(*s.pool, poolSize)
 	*s.retries, *s.dials = noRetries, 1
 	*s.contexts = true
-	*s.anonymous = true // CLIENT SETINFO is a right more
+	*s.anonymous = true // CLIENT SETINFO needs another permission
 	d := newDialer(*s.dial, s.tls)
 	*s.dialer = d.dial
 	return newClient(d, connect), nil
 }
 
-// noMaintenance turns off a handshake command that only Redis' own cloud knows
-// and that a user with few rights may not give.
+// noMaintenance disables a handshake command that only Redis' own cloud supports and that
+// needs further permissions.
 func noMaintenance() *maintnotifications.Config {
 	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 }
 
-// Logger lets a command send the Redis client's own lines to slog, at level
-// debug: what matters of them Exchange logs itself. The client has one logger
-// for the whole process, so it is the command that sets it:
+// Logger sends the Redis client's own log lines to slog, at level debug. Exchange logs the
+// relevant ones itself. The client has one logger for the whole process, so the command
+// sets it:
 //
 //	redis.SetLogger(exchange.Logger{Log: log})
 type Logger struct{ Log *slog.Logger }

@@ -45,7 +45,7 @@ func TestDialCluster(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	if o.TLSConfig == nil || o.TLSConfig.ServerName != "" {
-		t.Error("every node is to be verified by its own name")
+		t.Error("every node must be verified by its own name")
 	}
 }
 

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// errClosed says that a client was closed before, or while, it dialled.
-var errClosed = errors.New("the client is closed")
+// errClosed means that a client was closed before or during a dial.
+var errClosed = errors.New("client is closed")
 
-// dialer makes the connections of one client, in the place of the library's own: that
-// one cannot be told to stop, and with TLS it does not look at its context.
+// dialer makes the connections of one client instead of the library's dialer, which cannot
+// be stopped and ignores its context with TLS.
 type dialer struct {
 	net net.Dialer
-	tls *tls.Config // nil: without
+	tls *tls.Config // nil: without TLS
 
-	ended context.Context // when the client is closed
+	ended context.Context // done when the client is closed
 	close context.CancelFunc
 }
 
-// keepAlive is that of the library's own dialer: a peer is dead after 45 s.
+// keepAlive equals that of the library's dialer: a dead peer is detected after 45 s.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 5 * time.Second, Count: 3}
 
 func newDialer(timeout time.Duration, c *tls.Config) *dialer {
@@ -31,8 +31,8 @@ func newDialer(timeout time.Duration, c *tls.Config) *dialer {
 	return d
 }
 
-// dial connects. The end of the client ends the dial, and later the connection, in the
-// midst of an answer too.
+// dial connects. Closing the client ends the dial, and later the connection, even in the
+// middle of an answer.
 func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if d.ended.Err() != nil {
 		return nil, errClosed
@@ -62,7 +62,7 @@ func (d *dialer) handshake(ctx context.Context, c *conn, address string) (net.Co
 		config = config.Clone()
 		config.ServerName = host
 	}
-	if d.net.Timeout > 0 { // the time of a dial includes the handshake
+	if d.net.Timeout > 0 { // the timeout includes the handshake
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, d.net.Timeout)
 		defer cancel()
@@ -75,10 +75,10 @@ func (d *dialer) handshake(ctx context.Context, c *conn, address string) (net.Co
 	return secured, nil
 }
 
-// conn is a connection that ends with its client.
+// conn is a connection that closes with its client.
 type conn struct {
 	net.Conn
-	forget func() bool // its end, where it was closed before
+	forget func() bool // undoes this if it is closed earlier
 }
 
 func (c *conn) Close() error {
@@ -86,8 +86,7 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// SyscallConn lets the library see whether an idle connection was closed by the other
-// side.
+// SyscallConn lets the library detect that the other side closed an idle connection.
 func (c *conn) SyscallConn() (syscall.RawConn, error) {
 	s, ok := c.Conn.(syscall.Conn)
 	if !ok {

@@ -1,46 +1,47 @@
-// Package exchange carries deltas between the sites of a federation through
-// Redis: the own ones out, the others' into the database.
+// Package exchange carries deltas between the sites of a federation through Redis: it
+// publishes this site's deltas, and applies those of other sites to the database.
 //
-// It owns the keys in Redis, the order in which records are published and
-// applied, and the connections' faults. It does not own what a record means, the
-// cursors, or what waits for the disk: those are package bloomdb's. Nothing here
-// stands on the way of a mail; with Redis down, mail flows and deltas wait.
+// It owns the keys in Redis, the order in which records are published and applied, and the
+// handling of connection faults. Package bloomdb owns the meaning of records, the cursors,
+// and the data waiting for the disk. The package never delays mail; while Redis is down,
+// mail flows and deltas wait.
 //
-// Redis pub/sub loses messages whenever a connection breaks, so it only carries
-// news fast. The record is a stream per site, whose entry ids are EPOCH-SEQ, so
-// that Redis itself refuses what is doubled or out of order, and beside it the
-// site's snapshot, for who comes too late for the stream.
+// Redis pub/sub loses messages whenever a connection breaks, so it only carries news
+// quickly. The authoritative record is one stream per site with entry ids EPOCH-SEQ, so
+// that Redis itself refuses duplicate and misordered entries. Beside it is the site's
+// snapshot, for sites that missed entries of the stream.
 //
 //	bloomdb.NextDelta   -> publisher -> one script: XADD to the own stream,
 //	bloomdb.NewSnapshot                  HSET tails, PUBLISH the delta
 //	                                 -> chunks, then one script: SET manifest,
 //	                                    HSET heads, XTRIM, UNLINK the old slot
 //	                                      |
-//	news -> subscriber -> follower -> bloomdb.Apply    nothing is missing: at once
-//	                      follower <- XREAD            anything else: from the stream
-//	                      follower <- manifest, chunks what the stream has not
+//	news -> subscriber -> follower -> bloomdb.Apply    no gap: at once
+//	                      follower <- XREAD            otherwise: from the stream
+//	                      follower <- manifest, chunks data missing from the stream
 //
-// Three goroutines, all owned by Run: the publisher (own stream, snapshots, votes,
-// heartbeats), the subscriber (the channel, and whether the link is alive), the
-// follower (the only one that applies). The follower reads a site's stream when the
-// site's head is past what was consumed: after news before which something is
-// missing, after every subscription and resubscription, after news were dropped
-// because the follower was busy, and in any case every half minute. What somebody
-// says without proof makes it look, never believe: only a heartbeat that was
-// verified makes a site known and tells where its stream should end, and only the
-// site's records move its cursor. The publisher treats its own stream alike: what it
-// has not signed is moved aside. What others have destroyed, a heartbeat asks for.
+// Run owns three goroutines: the publisher (own stream, snapshots, votes, heartbeats), the
+// subscriber (the channel, and whether the link is alive), and the follower (the only one
+// that applies). The follower reads a site's stream when the site's head is past its
+// cursor: after news that reveal a gap, after every subscription and resubscription, after
+// news were dropped because the follower was busy, and in any case every half minute.
 //
-// A report is published 100 ms after it was made, at most five times a second.
-// Counts wait a second, and in a flood up to a minute, the longer the more there is
-// to say: what is counted again meanwhile is told once.
+// An unproven claim makes the follower check, never believe. Only a verified heartbeat
+// makes a site known and determines where its stream should end, and only the site's
+// records move its cursor. The publisher treats its own stream alike: it moves aside
+// entries that it has not signed. To recover data destroyed by others, it requests
+// snapshots in its heartbeat.
 //
-// A site whose trust is vote is heard through its votes only, of one whose trust is
-// none or that is muted nothing is read. A site whose clock is more than an hour
-// ahead is left alone until it is not: what it published waits in its stream.
+// A report is published 100 ms after it was made, at most five times a second. Counts wait
+// a second, and in a flood up to a minute, depending on their amount: repeated counts in
+// that time are published once.
 //
-// Dial makes the client of Redis. The caller closes it after Run; Close returns when no
-// goroutine of the library is left, also where Redis is away.
+// Of a site with the trust "vote", only the votes are read. Of a site with the trust
+// "none", or a muted site, nothing is read. A site whose clock is more than an hour ahead
+// is paused until its clock is right; its deltas wait in its stream.
 //
-// FORMAT.md describes keys, entries, news and the rights a Redis user needs.
+// Dial returns the client of Redis. The caller closes it after Run. Close returns when no
+// goroutine of the library is left, even if Redis is down.
+//
+// FORMAT.md describes keys, entries, news and the permissions a Redis user needs.
 package exchange

@@ -6,8 +6,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// A site that was dropped is heard from anew: what its stream had before the drop is
-// read again, however short the time between.
+// A dropped site starts again: its stream from before the drop is read again, however short
+// the time in between.
 func TestDroppedSiteIsHeardAnew(t *testing.T) {
 	m, _ := startMini(t)
 	url := "redis://" + m.Addr()
@@ -20,13 +20,13 @@ func TestDroppedSiteIsHeardAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	if b.lists(mail("before %d", 0)) {
-		t.Error("what was dropped is listed")
+		t.Error("a dropped report is listed")
 	}
 	if err := b.db.Mute("a", false); err != nil {
 		t.Fatal(err)
 	}
 	b.awaitAll("before %d", 5)
 	a.report(mail("after"))
-	testenv.Eventually(t, "what comes after is heard", func() bool { return b.lists(mail("after")) })
+	testenv.Eventually(t, "the later report arrives", func() bool { return b.lists(mail("after")) })
 	awaitLevel(t, a, b)
 }

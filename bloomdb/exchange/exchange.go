@@ -10,30 +10,29 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
-// Options say how often and how much. Zero values mean the defaults.
+// Options set intervals and limits. A zero value means the default.
 type Options struct {
-	// Interval is how often counts are published at rest, and MaxInterval how often
-	// in a flood: between the two, the more there was to say the longer is the
-	// wait. Defaults 1 s and 60 s. Reports and revocations do not wait for it.
+	// Interval is how often counts are published at rest, MaxInterval how often in a flood.
+	// In between, the wait grows with the amount of data. Defaults 1 s and 60 s. Reports
+	// and revocations do not wait for it.
 	Interval    time.Duration
 	MaxInterval time.Duration
 
-	// Heartbeat is how often the head of the own stream is announced; default
-	// 2 s. A link that says nothing for three times as long is taken for dead.
+	// Heartbeat is how often the head of the own stream is announced; default 2 s. A link
+	// without any message for three times as long is considered dead.
 	Heartbeat time.Duration
 
-	// SnapshotLimit is how many bytes a snapshot may take in Redis, and while it is
-	// written twice as many; default 512 MiB. What has no place in it is left out,
-	// counts first.
+	// SnapshotLimit is how many bytes a snapshot may take in Redis, and twice as many while
+	// it is written; default 512 MiB. Data beyond the limit is omitted, counts first.
 	SnapshotLimit int64
 
-	// StreamLength is about how many deltas Redis keeps of this site at most;
-	// default 100,000. Most of the time it is fewer: what stands in the last two
-	// snapshots is trimmed away.
+	// StreamLength is about how many deltas Redis keeps of this site at most; default
+	// 100,000. Usually there are fewer, because the deltas contained in the last two
+	// snapshots are trimmed.
 	StreamLength int64
 
-	// SnapshotInterval is how often a snapshot is published although few deltas
-	// came since the last one; default 24 h.
+	// SnapshotInterval is how often a snapshot is published even if few deltas were
+	// published since the last one; default 24 h.
 	SnapshotInterval time.Duration
 
 	Log *slog.Logger // nil: discard
@@ -65,45 +64,45 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Exchange joins one database to its federation. Status and Collectors may be
-// used at any time by any goroutine.
+// Exchange connects one database to its federation. Status and Collectors are safe for
+// concurrent use at any time.
 type Exchange struct {
-	db      *bloomdb.DB
-	site    string // our own name
-	wire    wire
-	o       Options
-	log     *slog.Logger
-	metrics *metrics
-	link    link
-	quiet   limiter // keeps repeated refusals out of the log
+	db       *bloomdb.DB
+	site     string // this site's name
+	wire     wire
+	o        Options
+	log      *slog.Logger
+	metrics  *metrics
+	link     link
+	logLimit limiter // limits repeated log lines
 
-	spoke atomic.Int64 // when we last published, Unix nanoseconds; 0: not since the last fault
-	heard atomic.Int64 // when our own news last came back
+	publishedAt atomic.Int64 // when this site last published, Unix nanoseconds; 0: not since the last fault
+	echoedAt    atomic.Int64 // when this site's own news last came back, Unix nanoseconds
 
 	news   chan news     // subscriber to follower
 	resync chan struct{} // subscriber to follower: news may be missing
 
-	drops uint64 // by the database, that the follower knows of
+	drops uint64 // value of the database's Drops that the follower has handled
 
-	// past is a heartbeat of ours by which this site has said more than its folder knows
-	// of: subscriber to publisher.
-	past atomic.Pointer[bloomdb.Head]
-	// wanted is when another site last asked for our snapshot and votes, Unix
-	// nanoseconds: follower to publisher.
+	// newerOwn is a heartbeat of this site with a position newer than its folder. The
+	// subscriber sets it for the publisher.
+	newerOwn atomic.Pointer[bloomdb.Head]
+	// wanted is when another site last requested our snapshot and votes, Unix nanoseconds.
+	// The follower sets it for the publisher.
 	wanted atomic.Int64
 
-	// mu guards what Status tells: origins and what they hold, snapshot, moved, strangers.
-	// Of origins only the follower writes, under mu; it reads them without.
+	// mu guards the data of Status: origins and their fields, snapshot, moved, strangers.
+	// Only the follower writes origins, under mu; it reads them without mu.
 	mu        sync.Mutex
 	origins   map[string]*origin
-	snapshot  *Position       // of our own in Redis
-	moved     *Foreign        // nil: nothing was
-	strangers map[cause]int64 // refused, of no site that is known
+	snapshot  *Position       // position of our own in Redis
+	moved     *Foreign        // nil: never moved aside
+	strangers map[cause]int64 // refused records of unknown sites
 }
 
-// New makes an Exchange of a database that was opened with Options.Exchange. The
-// client remains the caller's to close, after Run. keyID is bloomdb.KeyID of the
-// federation's key: federations that share a Redis do not meet.
+// New returns an Exchange for a database opened with Options.Exchange. The caller closes
+// the client after Run. keyID is bloomdb.KeyID of the federation's key; it separates
+// federations that share a Redis.
 func New(db *bloomdb.DB, c *Client, keyID string, o Options) *Exchange {
 	return newExchange(db, newStreams(c, keyID), o)
 }
@@ -126,10 +125,9 @@ func newExchange(db *bloomdb.DB, w wire, o Options) *Exchange {
 	}
 }
 
-// Run exchanges until ctx ends and then returns nil. Faults of Redis are met with
-// patience, never with an error: they are in the log, in Status and in the
-// metrics. On a link that swallows everything it may return up to the client's
-// timeouts (5 s) late.
+// Run exchanges until ctx ends and then returns nil. Faults of Redis are retried, never
+// returned: they appear in the log, in Status and in the metrics. On a link that swallows
+// everything, Run may return late by up to the client's timeouts (5 s).
 func (x *Exchange) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { x.publish(ctx) })

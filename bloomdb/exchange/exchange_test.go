@@ -15,8 +15,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// Reports, revocations and counts of each site reach all others, and one that
-// joins later.
+// Reports, revocations and counts of each site reach all others, including one that joins
+// later.
 func TestSitesConverge(t *testing.T) {
 	for _, server := range []string{"miniredis", "redis"} {
 		t.Run(server, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestSitesConverge(t *testing.T) {
 			for _, s := range sites {
 				s.awaitAll("spam of b %d", n)
 				s.awaitAll("spam of c %d", n)
-				testenv.Eventually(t, "the revocation is known", func() bool { return !s.lists(mail("spam of a %d", 0)) && s.lists(mail("spam of a %d", n-1)) })
+				testenv.Eventually(t, "the revocation arrives", func() bool { return !s.lists(mail("spam of a %d", 0)) && s.lists(mail("spam of a %d", n-1)) })
 				for i := range n {
 					want := uint64(3 * (i + 1))
 					testenv.Eventually(t, "the counts of all sites add up", func() bool { return s.counts(mail("bulk %d", i)) >= want })
@@ -72,11 +72,11 @@ func TestSitesConverge(t *testing.T) {
 	}
 }
 
-// What status page and scraper see.
+// The data for the status page and for scrapers.
 func TestStatusAndMetrics(t *testing.T) {
 	server := startRedis(t)
 	b := joinSite(t, siteOptions(t.TempDir(), "b"), server.url(), calm)
-	b.awaitConnected() // and hears the first heartbeat of a
+	b.awaitConnected() // and receives the first heartbeat of a
 	a := joinSite(t, siteOptions(t.TempDir(), "a"), server.url(), calm)
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(b.x.Collectors()...)
@@ -84,8 +84,8 @@ func TestStatusAndMetrics(t *testing.T) {
 	testenv.Eventually(t, "the report arrives", func() bool { return b.lists(mail("x")) })
 	awaitLevel(t, a, b)
 	b.awaitConnected()
-	testenv.Eventually(t, "the position is told", func() bool { return b.of("a").Applied == a.x.Status().Published })
-	testenv.Eventually(t, "a heartbeat is heard", func() bool { return b.of("a").Heard != nil })
+	testenv.Eventually(t, "the position is reported", func() bool { return b.of("a").Applied == a.x.Status().Published })
+	testenv.Eventually(t, "a heartbeat arrives", func() bool { return b.of("a").Heard != nil })
 
 	text, err := json.Marshal(b.x.Status())
 	if err != nil {
@@ -120,8 +120,7 @@ func TestStatusAndMetrics(t *testing.T) {
 	}
 }
 
-// While all goes well, deltas are applied from the news, without reading the
-// streams.
+// In normal operation deltas are applied from the news, without reading the streams.
 func TestNewsSufficeInSequence(t *testing.T) {
 	server := startRedis(t)
 	a := joinSite(t, siteOptions(t.TempDir(), "a"), server.url(), calm)
@@ -173,7 +172,7 @@ func TestRestartGoesOnFromTheCursor(t *testing.T) {
 	}
 	a.report(mail("after"))
 	for _, m := range []string{"before", "meanwhile", "after"} {
-		testenv.Eventually(t, m+" is known", func() bool { return b.lists(mail("%s", m)) })
+		testenv.Eventually(t, m+" arrives", func() bool { return b.lists(mail("%s", m)) })
 	}
 	awaitLevel(t, a, b)
 	if st := b.of("a"); st.Gaps != 0 || st.Applied.Epoch != applied.Epoch {
@@ -181,28 +180,28 @@ func TestRestartGoesOnFromTheCursor(t *testing.T) {
 	}
 }
 
-// A site that lost its state folder comes back as a new life of its own: what
-// others hold of the old one stays.
+// A site that lost its state folder continues in a new epoch: other sites keep its data
+// from the old one.
 func TestLostStateFolder(t *testing.T) {
 	server, a, b := startPair(t)
-	a.report(mail("old life"))
-	testenv.Eventually(t, "the report arrives", func() bool { return b.lists(mail("old life")) })
+	a.report(mail("old epoch"))
+	testenv.Eventually(t, "the report arrives", func() bool { return b.lists(mail("old epoch")) })
 	awaitLevel(t, a, b)
 	old := b.of("a").Applied
 	a.stop()
 
 	a = startSite(t, t.TempDir(), "a", server.url())
-	a.report(mail("new life"))
-	testenv.Eventually(t, "the new life is heard", func() bool { return b.lists(mail("new life")) })
-	if !b.lists(mail("old life")) {
-		t.Error("the old life is forgotten")
+	a.report(mail("new epoch"))
+	testenv.Eventually(t, "the new epoch is received", func() bool { return b.lists(mail("new epoch")) })
+	if !b.lists(mail("old epoch")) {
+		t.Error("the old epoch is lost")
 	}
 	if st := b.of("a"); st.Applied.Epoch <= old.Epoch || st.Gaps != 0 {
 		t.Errorf("%+v after %v", st, old)
 	}
 }
 
-// A state folder restored from a backup is older than what was published.
+// A state folder restored from a backup is older than the published deltas.
 func TestRestoredBackup(t *testing.T) {
 	server := startRedis(t)
 	dir := t.TempDir()
@@ -222,15 +221,15 @@ func TestRestoredBackup(t *testing.T) {
 	a = startSite(t, backup, "a", server.url())
 	a.report(mail("after"))
 	for _, m := range []string{"saved", "after"} {
-		testenv.Eventually(t, m+" is known", func() bool { return b.lists(mail("%s", m)) })
+		testenv.Eventually(t, m+" arrives", func() bool { return b.lists(mail("%s", m)) })
 	}
 	b.awaitAll("lost %d", 5)
 	c := startSite(t, t.TempDir(), "c", server.url())
-	testenv.Eventually(t, "a new site knows it too", func() bool { return c.lists(mail("after")) && c.lists(mail("saved")) })
+	testenv.Eventually(t, "a new site receives it too", func() bool { return c.lists(mail("after")) && c.lists(mail("saved")) })
 }
 
-// Two daemons with one name would drown Redis in what they know, each publishing
-// all of it after every delta of the other. One of them keeps silent instead.
+// Two daemons with one name would flood Redis, each publishing all its data after every
+// delta of the other. One of them stops publishing instead.
 func TestTwoDaemonsWithOneName(t *testing.T) {
 	server := startRedis(t)
 	one := startSite(t, t.TempDir(), "a", server.url())
@@ -242,7 +241,7 @@ func TestTwoDaemonsWithOneName(t *testing.T) {
 	testenv.Eventually(t, "the first one notices", func() bool {
 		return strings.Contains(one.x.Status().LastError, errNameTaken.Error())
 	})
-	testenv.Eventually(t, "the second one has published", func() bool { // the first one may notice its heartbeat before
+	testenv.Eventually(t, "the second one has published", func() bool { // the first one may notice its heartbeat earlier
 		epoch, seq := two.db.Head()
 		end, err := two.keys().tail(t.Context(), "a")
 		return err == nil && seq > 0 && end.at == (Position{epoch, seq})
@@ -259,12 +258,12 @@ func TestTwoDaemonsWithOneName(t *testing.T) {
 		t.Errorf("the stream grew from %d to %d entries", before, after)
 	}
 	if one.x.Status().Connected {
-		t.Error("it calls itself connected")
+		t.Error("it reports being connected")
 	}
 }
 
-// A reader whose cursor was trimmed away goes on with what is left and says so,
-// until the site's next snapshot fills the gap.
+// A reader whose cursor was trimmed away continues with the remaining entries and reports a
+// gap, until the site's next snapshot fills it.
 func TestTrimmedStream(t *testing.T) {
 	server := startRedis(t)
 	dirA, dirB := t.TempDir(), t.TempDir()
@@ -272,7 +271,7 @@ func TestTrimmedStream(t *testing.T) {
 	a := joinSite(t, siteOptions(dirA, "a"), server.url(), rarely)
 	b := startSite(t, dirB, "b", server.url())
 	a.report(mail("first"))
-	testenv.Eventually(t, "it is known", func() bool { return b.lists(mail("first")) })
+	testenv.Eventually(t, "it arrives", func() bool { return b.lists(mail("first")) })
 	awaitLevel(t, a, b)
 	testenv.Eventually(t, "a has a snapshot", func() bool { return a.x.Status().Snapshot != nil })
 	b.stop()
@@ -287,10 +286,10 @@ func TestTrimmedStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	b = startSite(t, dirB, "b", server.url())
-	testenv.Eventually(t, "what is left is known", func() bool { return b.lists(mail("m %d", 19)) && b.lists(mail("m %d", 15)) })
-	testenv.Eventually(t, "the gap is told", func() bool { st := b.of("a"); return st.Gaps == 1 && st.Lag == 0 && st.Refused == nil })
+	testenv.Eventually(t, "the remaining entries arrive", func() bool { return b.lists(mail("m %d", 19)) && b.lists(mail("m %d", 15)) })
+	testenv.Eventually(t, "the gap is reported", func() bool { st := b.of("a"); return st.Gaps == 1 && st.Lag == 0 && st.Refused == nil })
 	if b.lists(mail("m %d", 14)) {
-		t.Error("what was trimmed came from somewhere")
+		t.Error("a trimmed report is listed")
 	}
 	a.report(mail("after"))
 	testenv.Eventually(t, "it goes on", func() bool { return b.lists(mail("after")) })
@@ -303,7 +302,7 @@ func TestTrimmedStream(t *testing.T) {
 	expectNoFault(t, a, b)
 }
 
-// Who comes late, to streams that were emptied, finds everything in the snapshots.
+// A site that joins late, with emptied streams, finds everything in the snapshots.
 func TestNewcomerReadsSnapshots(t *testing.T) {
 	server, a, b := startPair(t)
 	for i := range 40 {
@@ -340,7 +339,7 @@ func expectNoFault(t *testing.T, sites ...*site) {
 	}
 }
 
-// The rights that FORMAT.md asks for suffice, and news are heard under them.
+// The permissions listed in FORMAT.md suffice, and news are received with them.
 func TestLeastRights(t *testing.T) {
 	doc, err := os.ReadFile("FORMAT.md")
 	if err != nil {
@@ -373,13 +372,14 @@ func TestLeastRights(t *testing.T) {
 	a.stop()
 	a = startSite(t, t.TempDir(), "a", url)
 	a.report(mail("y"))
-	testenv.Eventually(t, "the next life's too", func() bool { return b.lists(mail("y")) })
+	testenv.Eventually(t, "that of the next run too", func() bool { return b.lists(mail("y")) })
 	if s := b.x.Status(); s.LastError != "" {
 		t.Error(s.LastError)
 	}
 }
 
-// Sites whose parameters differ refuse each other and go on with the rest.
+// Sites with different parameters refuse each other's deltas and continue with those of
+// others.
 func TestOtherParameters(t *testing.T) {
 	server, a, b := startPair(t)
 	o := siteOptions(t.TempDir(), "other")
@@ -394,15 +394,15 @@ func TestOtherParameters(t *testing.T) {
 	testenv.Eventually(t, "the other one refuses too", func() bool { return other.of("a").Refused[string(causeParameters)] > 0 })
 	testenv.Eventually(t, "it lags", func() bool { return b.of("other").Lag > 0 })
 	if st := b.of("other"); st.Applied != (Position{}) {
-		t.Errorf("what was refused counts as applied: %+v", st)
+		t.Errorf("refused deltas count as applied: %+v", st)
 	}
 	if b.lists(mail("other %d", 0)) {
 		t.Error("it was applied")
 	}
 }
 
-// A crash leaves numbers that no delta has, and refused deltas stand in the
-// stream: neither is a loss on the way. What was refused is wanted, though.
+// A crash leaves numbers without a delta, and the stream contains refused deltas: neither
+// is a gap. Refused deltas are still wanted, though.
 func TestNoFalseGaps(t *testing.T) {
 	server := startRedis(t)
 	dir := t.TempDir()
@@ -412,7 +412,7 @@ func TestNoFalseGaps(t *testing.T) {
 	o.Reports.Capacity *= 2
 	other := startSiteWith(t, o, server.url())
 	a.report(mail("one"))
-	testenv.Eventually(t, "one is known", func() bool { return b.lists(mail("one")) })
+	testenv.Eventually(t, "one arrives", func() bool { return b.lists(mail("one")) })
 	awaitLevel(t, a, b)
 	a.stop()
 
@@ -433,7 +433,7 @@ func TestNoFalseGaps(t *testing.T) {
 		t.Fatal(err)
 	}
 	a = startSite(t, dir, "a", server.url())
-	testenv.Eventually(t, "two is known", func() bool { return b.lists(mail("two")) })
+	testenv.Eventually(t, "two arrives", func() bool { return b.lists(mail("two")) })
 	for i := range 4 {
 		a.report(mail("report %d", i))
 		a.count(mail("counted %d", i), 3)

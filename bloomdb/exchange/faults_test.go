@@ -13,11 +13,11 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// impatient makes a client give up sooner than an administrator would want.
+// impatient makes a client give up earlier than useful in production.
 const impatient = "?read_timeout=500ms&write_timeout=500ms&dial_timeout=500ms"
 
-// traffic reports and counts at both sites while something happens, and then
-// waits until both know everything.
+// traffic reports and counts at both sites during a fault, and then waits until both have
+// received everything.
 func traffic(t *testing.T, a, b *site, happens func(i int)) {
 	t.Helper()
 	const n = 40
@@ -44,7 +44,7 @@ func traffic(t *testing.T, a, b *site, happens func(i int)) {
 	b.awaitConnected()
 }
 
-// expectNewcomer shows that the streams hold everything, not only the sites.
+// expectNewcomer checks that the streams contain everything, not only the sites.
 func expectNewcomer(t *testing.T, url string) {
 	t.Helper()
 	c := startSite(t, t.TempDir(), "newcomer", url)
@@ -58,7 +58,7 @@ func TestRedisDownAtStart(t *testing.T) {
 	server := startRedis(t)
 	server.kill()
 	a, b := startSites(t, server.url(), server.url())
-	testenv.Eventually(t, "the fault is told", func() bool { return a.x.Status().LastError != "" })
+	testenv.Eventually(t, "the fault is reported", func() bool { return a.x.Status().LastError != "" })
 	if st := a.x.Status(); st.Connected || st.LastErrorAt == nil {
 		t.Errorf("%+v", st)
 	}
@@ -89,7 +89,7 @@ func TestConnectionsKilledInALoop(t *testing.T) {
 	}
 }
 
-// SIGSTOP: the kernel still answers for Redis, so that only timeouts tell.
+// SIGSTOP: the kernel still answers for Redis, so that only timeouts reveal it.
 func TestRedisStopped(t *testing.T) {
 	t.Parallel()
 	server := startRedis(t)
@@ -145,13 +145,14 @@ func TestFlushAll(t *testing.T) {
 	})
 	expectNewcomer(t, server.url())
 
-	// In silence too: only the heartbeat can notice.
+	// Without traffic only the heartbeat can detect it.
 	awaitLevel(t, a, b)
 	c.FlushAll(t.Context())
 	expectNewcomer(t, server.url())
 }
 
-// OOM refuses the script. What waits is published when there is room again.
+// Redis refuses the script with OOM. The waiting data is published when there is memory
+// again.
 func TestRedisOutOfMemory(t *testing.T) {
 	t.Parallel()
 	server, a, b := startPair(t)
@@ -161,15 +162,15 @@ func TestRedisOutOfMemory(t *testing.T) {
 		switch i {
 		case 5:
 			c.ConfigSet(t.Context(), "maxmemory", "1")
-			testenv.Eventually(t, "the fault is told", func() bool { return strings.Contains(a.x.Status().LastError, "OOM") })
+			testenv.Eventually(t, "the fault is reported", func() bool { return strings.Contains(a.x.Status().LastError, "OOM") })
 		case 30:
 			c.ConfigSet(t.Context(), "maxmemory", "0")
 		}
 	})
 }
 
-// A link that swallows everything without a word, in both directions: first the
-// connections of the time (a firewall forgot them), then all of them.
+// A link that silently swallows everything in both directions: first on current connections
+// (a firewall dropped them), then on all.
 func TestBlackHole(t *testing.T) {
 	t.Parallel()
 	server := startRedis(t)
@@ -189,11 +190,11 @@ func TestBlackHole(t *testing.T) {
 	})
 
 	p.swallowAll()
-	a.stop() // Run returns, although nothing ever does
+	a.stop() // Run returns although no answer ever comes
 }
 
-// A site that was cut off misses news, and nobody will repeat them: it looks at
-// the streams as soon as it is back.
+// A site that was cut off misses news that are not repeated: it reads the streams as soon
+// as it is back.
 func TestSubscribedAgain(t *testing.T) {
 	t.Parallel()
 	server := startRedis(t)
@@ -210,11 +211,11 @@ func TestSubscribedAgain(t *testing.T) {
 		t.Fatal("the site was not cut off")
 	}
 	p.closed.Store(false)
-	testenv.Eventually(t, "it is known", func() bool { return b.lists(mail("missed")) })
+	testenv.Eventually(t, "it arrives", func() bool { return b.lists(mail("missed")) })
 }
 
-// A subscription to a Redis that answers, but that nobody publishes to any more
-// (a demoted primary): the own news do not come back.
+// A subscription to a Redis that answers, but that receives no messages any more (a demoted
+// primary): this site's own news do not come back.
 func TestSubscriptionAtTheWrongRedis(t *testing.T) {
 	t.Parallel()
 	primary, demoted := startRedis(t), startRedis(t)
@@ -233,18 +234,18 @@ func TestSubscriptionAtTheWrongRedis(t *testing.T) {
 	for {
 		select {
 		case got := <-err:
-			if !strings.Contains(got.Error(), "own news did not come back") {
+			if !strings.Contains(got.Error(), "own news have not come back") {
 				t.Fatal(got)
 			}
 			return
 		case <-time.After(20 * time.Millisecond):
-			x.spoke.Store(time.Now().UnixNano()) // published, elsewhere
+			x.publishedAt.Store(time.Now().UnixNano()) // published to another server
 		}
 	}
 }
 
-// A follower that is busy does not stop the subscriber, and misses nothing: it
-// is told to look at the streams.
+// A busy follower does not block the subscriber, and misses nothing: it is asked to read
+// the streams.
 func TestNewsAreDroppedNotQueuedForEver(t *testing.T) {
 	db := openDB(t, siteOptions(t.TempDir(), "a"))
 	x := &Exchange{site: "me", log: discard, metrics: newMetrics(), news: make(chan news, queuedNews), resync: make(chan struct{}, 1)}
@@ -253,7 +254,7 @@ func TestNewsAreDroppedNotQueuedForEver(t *testing.T) {
 	}
 	select {
 	case <-x.resync:
-		t.Fatal("asked to look at the streams too early")
+		t.Fatal("asked to read the streams too early")
 	default:
 	}
 	for range 3 {
@@ -265,7 +266,7 @@ func TestNewsAreDroppedNotQueuedForEver(t *testing.T) {
 	select {
 	case <-x.resync:
 	default:
-		t.Error("dropped news and told nobody")
+		t.Error("dropped news without a resync")
 	}
 }
 
@@ -318,7 +319,7 @@ func TestLink(t *testing.T) {
 		if l.connected() {
 			t.Errorf("connected before %s", p)
 		}
-		l.works(p)
+		l.succeeded(p)
 	}
 	if !l.connected() {
 		t.Error("not connected")
@@ -327,8 +328,8 @@ func TestLink(t *testing.T) {
 	if l.connected() || l.lastError != "read: gone" {
 		t.Error(l.lastError)
 	}
-	l.works(partRead)
+	l.succeeded(partRead)
 	if !l.connected() || l.lastError != "read: gone" {
-		t.Error("the last error is told also after it was overcome")
+		t.Error("the last error must be reported even after it was overcome")
 	}
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
-// floodedLog takes deltas, and while it takes one, more is to be told.
+// floodedLog accepts deltas, and while it does so, further data arrives.
 type floodedLog struct {
 	wire
 	happens            func(n int)
 	deltas, heartbeats int
-	room, cleared      int // chunks that are taken; how often a slot was emptied
+	room, cleared      int // chunks it still accepts; how often a slot was emptied
 }
 
 func (l *floodedLog) tail(context.Context, string) (streamEnd, error)  { return streamEnd{}, nil }
@@ -47,8 +47,8 @@ func (l *floodedLog) heartbeat(context.Context, string, []byte, Position, *place
 	return nil
 }
 
-// What comes while a delta is published waits for the next time, or a site with much
-// traffic would publish without end, a few cells at a time.
+// Data that arrives while a delta is published waits for the next time. Otherwise a site
+// with much traffic would publish without end, a few cells at a time.
 func TestFlood(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -85,7 +85,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// Where there are reports for many deltas, heartbeats come in between.
+// When there are reports for many deltas, heartbeats are sent in between.
 func TestHeartbeatAmongReports(t *testing.T) {
 	db := openDB(t, siteOptions(t.TempDir(), "a"))
 	s := &site{t: t, db: db}
@@ -103,7 +103,8 @@ func TestHeartbeatAmongReports(t *testing.T) {
 	}
 }
 
-// A snapshot for which there is no memory is given up at once, and for a while.
+// A snapshot for which there is no memory is abandoned at once, and not retried for a
+// while.
 func TestSnapshotWithoutRoom(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,10 +11,10 @@ import (
 // resyncPeriod is how often all heads are read even if nothing seems missing.
 const resyncPeriod = 30 * time.Second
 
-// follow applies the other sites' deltas: from the news where nothing is missing
-// before them, from the streams and snapshots otherwise. News and small batches of
-// whoever is behind take turns, by the chance of select and map, so that a site
-// with a long way to go does not hold up the others.
+// follow applies the other sites' deltas: from the news if there is no gap before them,
+// otherwise from the streams and snapshots. News and small batches of sites that are behind
+// take turns, by the random order of select and map, so that a site far behind does not
+// delay the others.
 func (x *Exchange) follow(ctx context.Context) {
 	every := time.NewTicker(resyncPeriod)
 	defer every.Stop()
@@ -22,11 +22,11 @@ func (x *Exchange) follow(ctx context.Context) {
 	close(ready)
 	var (
 		wait   backoff
-		paused <-chan time.Time // not nil after a failure
-		resync = true           // the heads are to be read
+		paused <-chan time.Time // nil unless a step failed
+		resync = true           // whether to read the heads
 	)
 	for {
-		var work <-chan struct{} // not nil where there is something to read
+		var work <-chan struct{} // nil if there is nothing to read
 		if paused == nil && (resync || x.anyWork()) {
 			work = ready
 		}
@@ -35,7 +35,7 @@ func (x *Exchange) follow(ctx context.Context) {
 			return
 		case n := <-x.news:
 			x.afterDrop()
-			x.hear(n)
+			x.receiveNews(n)
 		case <-x.resync:
 			resync = true
 		case <-every.C:
@@ -52,15 +52,15 @@ func (x *Exchange) follow(ctx context.Context) {
 				paused = time.After(wait.next())
 				continue
 			}
-			x.link.works(partRead)
+			x.link.succeeded(partRead)
 			wait.succeeded()
 			resync = false
 		}
 	}
 }
 
-// catchUp reads the heads, where asked to, and does one step of reading a site that
-// is behind.
+// catchUp reads the heads, if requested, and does one reading step for a site that is
+// behind.
 func (x *Exchange) catchUp(ctx context.Context, heads bool) error {
 	if heads {
 		if err := x.readHeads(ctx); err != nil {
@@ -77,7 +77,7 @@ func (x *Exchange) catchUp(ctx context.Context, heads bool) error {
 	return nil
 }
 
-// anyWork says whether a site has something to be read.
+// anyWork reports whether there is anything to read.
 func (x *Exchange) anyWork() bool {
 	now := time.Now()
 	for _, o := range x.origins {
@@ -88,80 +88,80 @@ func (x *Exchange) anyWork() bool {
 	return false
 }
 
-// readHeads reads what is kept of all sites, and has everything looked at again
-// that was found missing: Redis may be another one by now.
+// readHeads reads the stored heads of all sites. It retries everything found missing,
+// because Redis may have been replaced.
 func (x *Exchange) readHeads(ctx context.Context) error {
 	heads, bad, err := x.wire.heads(ctx)
 	if err != nil {
 		return err
 	}
 	if bad > 0 {
-		x.refuse(nil, causeNews, fmt.Errorf("%d of the heads are none", bad))
+		x.refuse(nil, causeNews, fmt.Errorf("%d invalid heads", bad))
 	}
 	tails := make(map[string]Position, len(heads))
 	for _, h := range heads {
 		if h.site != x.site {
-			x.hearKept(h)
+			x.receiveHead(h)
 			tails[h.site] = h.tail
 		}
 	}
-	for site, o := range x.origins { // also those that somebody has crowded out
-		x.lookAgain(o, tails[site])
+	for site, o := range x.origins { // including sites crowded out of the hash
+		x.reread(o, tails[site])
 	}
 	return nil
 }
 
-// hearKept takes a heartbeat that may have waited for long.
-func (x *Exchange) hearKept(h head) {
+// receiveHead handles a stored heartbeat, which may be old.
+func (x *Exchange) receiveHead(h head) {
 	record, err := bloomdb.DecodeHead(h.heartbeat)
 	if err != nil {
 		err = fmt.Errorf("head of %s: %w", h.site, err)
 	} else if record.Site != h.site {
-		err = fmt.Errorf("%w: the head of %s is that of %s", errOrigin, h.site, record.Site)
+		err = fmt.Errorf("%w: head of %s belongs to %s", errOrigin, h.site, record.Site)
 	}
 	if err != nil {
 		x.refuse(x.origins[h.site], causeOf(err), err)
 		return
 	}
-	x.hearHeartbeat(h.heartbeat, false)
+	x.receiveHeartbeat(h.heartbeat, false)
 }
 
-// lookAgain has a site's stream and snapshot read anew where something is missing.
-func (x *Exchange) lookAgain(o *origin, tail Position) {
+// reread makes the follower read a site's stream and snapshot again if data is missing.
+func (x *Exchange) reread(o *origin, tail Position) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	now := time.Now()
 	if o.looked, o.votesLooked = o.took, o.votes; now.Before(o.rest) {
 		return
 	}
-	// A stream that ends before what was consumed was made anew. What we passed
-	// over without applying it must not hide what comes now.
+	// A stream that ends before our cursor was recreated. Entries that we skipped without
+	// applying them must not hide new ones.
 	if o.from().after(tail) {
 		o.at, o.read = x.cursor(o.site), Position{}
 	}
-	if o.behind() {
+	if o.isBehind() {
 		o.read = Position{}
 	}
 	if tail.after(o.from()) {
 		o.claim = tail
 	}
-	o.dry = false
+	o.isExhausted = false
 	o.settle(now)
 }
 
-// hear takes one piece of news.
-func (x *Exchange) hear(n news) {
+// receiveNews handles one news message.
+func (x *Exchange) receiveNews(n news) {
 	if n.head.Type == bloomdb.RecordHeartbeat {
-		x.hearHeartbeat(n.record, true)
+		x.receiveHeartbeat(n.record, true)
 		return
 	}
 	o := x.origins[n.head.Site]
 	if o == nil {
-		return // its heartbeat comes, and then its stream is read
+		return // its stream is read after its next heartbeat
 	}
-	// What is refused here is left to the stream: anybody may have said this.
+	// The stream decides about a delta refused here: anyone could have sent this message.
 	at := Position{n.head.Epoch, n.head.Seq}
-	applied := x.listensTo(o) && at.Epoch == o.at.Epoch && n.head.Prev <= o.at.Seq && at.after(o.at) &&
+	applied := x.accepts(o) && at.Epoch == o.at.Epoch && n.head.Prev <= o.at.Seq && at.after(o.at) &&
 		x.apply(o.site, entry{at: at, size: len(n.record), record: n.record}, bloomdb.Next) == nil
 	now := time.Now()
 	x.mu.Lock()
@@ -175,14 +175,14 @@ func (x *Exchange) hear(n news) {
 	o.settle(now)
 }
 
-// listensTo says whether deltas of a site are applied at all.
-func (x *Exchange) listensTo(o *origin) bool {
-	return x.db.TrustOf(o.site) == bloomdb.TrustFull && !o.ahead() && !time.Now().Before(o.held) && !x.db.Muted(o.site)
+// accepts reports whether deltas of a site are applied at all.
+func (x *Exchange) accepts(o *origin) bool {
+	return x.db.TrustOf(o.site) == bloomdb.TrustFull && !o.isAhead() && !time.Now().Before(o.held) && !x.db.Muted(o.site)
 }
 
-// hearHeartbeat takes a site's word on where it stands. Live is what comes from the
-// channel: only of that the time tells whether a clock is behind.
-func (x *Exchange) hearHeartbeat(record []byte, live bool) {
+// receiveHeartbeat handles a site's heartbeat. Live is true for one from the channel: only
+// its arrival time shows whether a clock is behind.
+func (x *Exchange) receiveHeartbeat(record []byte, live bool) {
 	h, err := x.db.ReadHeartbeat(record)
 	if err != nil {
 		var o *origin
@@ -208,17 +208,16 @@ func (x *Exchange) hearHeartbeat(record []byte, live bool) {
 	o.settle(now)
 	x.mu.Unlock()
 	if !fresh {
-		return // anybody can say it again
+		return // anyone can repeat it
 	}
 	if skew > maxSkew || live && skew < -maxSkew {
-		x.refuse(o, causeClock, fmt.Errorf("%s: %w: it was made at %s, %s from now", h.Head, bloomdb.ErrClock,
+		x.refuse(o, causeClock, fmt.Errorf("%s: %w: made at %s, %s from now", h.Head, bloomdb.ErrClock,
 			h.Made.Format(time.RFC3339), skew.Round(time.Second)))
 	}
 }
 
-// takeHeartbeat notes what a heartbeat says. One that is older than what was heard
-// is a repetition, unless the site's clock was put back. It returns false for what was
-// heard before.
+// takeHeartbeat records a heartbeat. One older than the last is a repetition, unless the
+// site's clock was set back. It returns false for a repetition.
 func (o *origin) takeHeartbeat(h bloomdb.Heartbeat, record []byte, skew time.Duration, live bool) (fresh bool) {
 	if back := o.beat.Sub(h.Made); back > 0 && skew+back < time.Minute {
 		return false
@@ -226,17 +225,17 @@ func (o *origin) takeHeartbeat(h bloomdb.Heartbeat, record []byte, skew time.Dur
 	fresh = !h.Made.Equal(o.beat)
 	o.beat = h.Made
 	if live && fresh {
-		o.alive()
+		o.wake()
 	}
-	if live && fresh || skew > maxSkew || o.ahead() {
+	if live && fresh || skew > maxSkew || o.isAhead() {
 		o.skew = skew
 	}
 	o.place(Position{h.Epoch, h.Seq}, record, fresh)
-	o.votesSaid, o.snapshot = h.Votes, Position{}
+	o.votesAnnounced, o.snapshot = h.Votes, Position{}
 	if h.Snapshot > 0 {
 		o.snapshot = Position{h.Epoch, h.Snapshot}
 	} else {
-		o.looked = o.took // it may come back at the same place
+		o.looked = o.took // the next snapshot may have the same position
 	}
 	return fresh
 }

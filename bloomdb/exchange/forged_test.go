@@ -16,7 +16,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// forge adds an entry to a stream of the simulated log, as anybody may.
+// forge adds an entry to a stream of the simulated log, as anyone can.
 func (l *simLog) forge(site string, at Position, record []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -26,8 +26,8 @@ func (l *simLog) forge(site string, at Position, record []byte) {
 	l.keys.streams[site], l.keys.tails[site] = s, at
 }
 
-// Sixteen forged entries, one a minute, and then as many again: a site lives on in its
-// one life, and what is reported there is heard in each of these minutes.
+// Sixteen forged entries, one a minute, and then sixteen minutes without: the site stays in
+// its epoch, and its reports arrive in each of these minutes.
 func TestForgedEntriesMakeNoLives(t *testing.T) {
 	root := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestForgedEntriesMakeNoLives(t *testing.T) {
 		epoch, _ := a.db.Head()
 		for i := range 32 {
 			at := Position{epoch + uint64(i)<<32, uint64(i)}
-			if i%2 == 1 { // right behind the last one
+			if i%2 == 1 { // directly after the last one
 				at.Epoch, at.Seq = a.db.Head()
 				at.Seq++
 			}
@@ -54,14 +54,14 @@ func TestForgedEntriesMakeNoLives(t *testing.T) {
 			a.report(i)
 			time.Sleep(time.Minute)
 			if !b.db.Judge(mail("mail %d", i)).Listed {
-				t.Fatalf("what was reported in minute %d is not heard: %+v", i, b.x.Status())
+				t.Fatalf("the report of minute %d has not arrived: %+v", i, b.x.Status())
 			}
 		}
 		if now, _ := a.db.Head(); now != epoch {
 			t.Errorf("epoch %d became %d", epoch, now)
 		}
 		if held := b.db.Status().Sites[1:]; len(held) != 1 || held[0].Epoch != epoch {
-			t.Errorf("held are the lives %+v", held)
+			t.Errorf("held epochs %+v", held)
 		}
 		if moved := a.x.Status().MovedAside.times(); moved != 32 {
 			t.Errorf("moved aside %d times", moved)
@@ -69,8 +69,8 @@ func TestForgedEntriesMakeNoLives(t *testing.T) {
 	})
 }
 
-// The rows "epoch" and "lives": one XADD, and twenty; then a restart, then a new folder
-// and an emptied Redis.
+// The rows "epoch" and "lives": one XADD, and twenty; then a restart, then a new folder and
+// an emptied Redis.
 func TestForgedEpoch(t *testing.T) {
 	t.Parallel()
 	testenv.Program(t, "redis-server")
@@ -79,30 +79,30 @@ func TestForgedEpoch(t *testing.T) {
 	dir := t.TempDir()
 	m1, m2 := startSite(t, t.TempDir(), "m1", server.url()), startSite(t, dir, "m2", server.url())
 	m2.report(mail("before"))
-	testenv.Eventually(t, "it is heard", func() bool { return m1.lists(mail("before")) })
+	testenv.Eventually(t, "it arrives", func() bool { return m1.lists(mail("before")) })
 	epoch, _ := m2.db.Head()
 	const last = "18446744073709551613-1"
 	if err := c.XAdd(t.Context(), &redis.XAddArgs{Stream: m2.keys().stream("m2"), ID: last, Values: []any{"x", "y"}}).Err(); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Eventually(t, "it is named", func() bool {
+	testenv.Eventually(t, "it is reported", func() bool {
 		moved := m2.x.Status().MovedAside
 		return moved != nil && moved.Tail.String() == last
 	})
-	for i := range 20 { // the row "lives", as fast as it goes
+	for i := range 20 { // the row "lives", as fast as possible
 		id := fmt.Sprintf("%d-1", epoch+uint64(i+1)*1000)
 		if err := c.XAdd(t.Context(), &redis.XAddArgs{Stream: m2.keys().stream("m2"), ID: id, Values: []any{"x", "y"}}).Err(); err != nil {
 			t.Fatal(err)
 		}
 		m2.report(mail("after %d", i))
-		testenv.Eventually(t, "it is heard", func() bool { return m1.lists(mail("after %d", i)) })
+		testenv.Eventually(t, "it arrives", func() bool { return m1.lists(mail("after %d", i)) })
 	}
 	if held := m1.db.Status().Sites; len(held) != 2 {
-		t.Errorf("one life of m2 is held: %+v", held)
+		t.Errorf("want one epoch of m2, held: %+v", held)
 	}
 
 	m2.stop()
-	keys := newStreams(c, bloomdb.KeyID(testKey)) // a genuine record of m2, whose number is a time
+	keys := newStreams(c, bloomdb.KeyID(testKey)) // a genuine record of m2 whose number is a time
 	votes, err := keys.votes(t.Context(), "m2")
 	if err != nil || votes == nil {
 		t.Fatal(votes, err)
@@ -111,7 +111,7 @@ func TestForgedEpoch(t *testing.T) {
 	c.Set(t.Context(), keys.manifestKey("m2"), votes, 0)
 	m2 = startSite(t, dir, "m2", server.url())
 	m2.report(mail("restarted"))
-	testenv.Eventually(t, "it is heard", func() bool { return m1.lists(mail("restarted")) })
+	testenv.Eventually(t, "it arrives", func() bool { return m1.lists(mail("restarted")) })
 	if now, _ := m2.db.Head(); now != epoch || m1.of("m2").Applied.Epoch != epoch || m1.of("m2").Lag != 0 {
 		t.Errorf("epoch %d became %d, and %+v", epoch, now, m1.of("m2"))
 	}
@@ -119,12 +119,12 @@ func TestForgedEpoch(t *testing.T) {
 	c.FlushAll(t.Context())
 	m2 = startSite(t, t.TempDir(), "m2", server.url())
 	m2.report(mail("new folder"))
-	testenv.Eventually(t, "it is heard", func() bool { return m1.lists(mail("new folder")) })
+	testenv.Eventually(t, "it arrives", func() bool { return m1.lists(mail("new folder")) })
 }
 
-// Somebody destroys what a site has published while nobody looks: entries in the midst
-// of the stream, chunks, votes. Whoever misses them asks, and the site publishes all
-// again.
+// An attacker destroys a site's published data while no site reads: entries in the middle
+// of the stream, chunks, votes. A site that misses them requests them, and the site
+// publishes everything again.
 func TestDestroyedRecordsAreAskedFor(t *testing.T) {
 	t.Parallel()
 	testenv.Program(t, "redis-server")
@@ -135,7 +135,7 @@ func TestDestroyedRecordsAreAskedFor(t *testing.T) {
 	another := startSite(t, t.TempDir(), "c", server.url())
 	another.report(mail("of another site"))
 	a.report(mail("first"))
-	testenv.Eventually(t, "it is heard", func() bool { return b.lists(mail("first")) })
+	testenv.Eventually(t, "it arrives", func() bool { return b.lists(mail("first")) })
 	awaitLevel(t, a, b)
 	b.stop()
 	for i := range 5 {
@@ -154,7 +154,7 @@ func TestDestroyedRecordsAreAskedFor(t *testing.T) {
 		t.Fatal(batch, err)
 	}
 	c.Unlink(t.Context(), keys.stream("a"))
-	for i, e := range batch { // the same ids, and the genuine record at the end only
+	for i, e := range batch { // the same ids, and only at the end the genuine record
 		record := []byte("x")
 		if i == len(batch)-1 {
 			record = e.record
@@ -173,10 +173,10 @@ func TestDestroyedRecordsAreAskedFor(t *testing.T) {
 	b = startSite(t, dir, "b", server.url())
 	voter := withTrust(t, "voter", server.url(), bloomdb.Members{"a": {Trust: bloomdb.TrustVote}, "c": {Trust: bloomdb.TrustVote}})
 	again := func(s *site, ok bool) bool {
-		s.x.requestResync() // which happens every half minute
+		s.x.requestResync() // in production every half minute
 		return ok
 	}
-	testenv.Eventually(t, "all is known", func() bool { return again(b, b.listsAll("m %d", 5)) })
+	testenv.Eventually(t, "all reports arrive", func() bool { return again(b, b.listsAll("m %d", 5)) })
 	testenv.Eventually(t, "the votes are held", func() bool { return again(voter, voter.of("a").Votes > 0) })
 	testenv.Eventually(t, "nothing is missing", func() bool { st := b.of("a"); return st.Lag == 0 && st.Gaps == 0 })
 	if moved := a.x.Status().MovedAside; moved != nil {
@@ -184,7 +184,7 @@ func TestDestroyedRecordsAreAskedFor(t *testing.T) {
 	}
 }
 
-// Keys of another type, a site's own and those of all, are replaced.
+// Keys of another type are replaced, both a site's own and the common ones.
 func TestKeysOfAnotherType(t *testing.T) {
 	t.Parallel()
 	testenv.Program(t, "redis-server")
@@ -192,7 +192,7 @@ func TestKeysOfAnotherType(t *testing.T) {
 	c := dialed(t, server.url())
 	a, b := startSite(t, t.TempDir(), "a", server.url()), startSite(t, t.TempDir(), "b", server.url())
 	a.report(mail("first"))
-	testenv.Eventually(t, "it is heard", func() bool { return b.lists(mail("first")) })
+	testenv.Eventually(t, "it arrives", func() bool { return b.lists(mail("first")) })
 	keys := a.keys()
 	all := []string{keys.headsKey(), keys.tailsKey(), keys.votesKey()}
 	for _, site := range []string{"a", "b"} {
@@ -208,8 +208,8 @@ func TestKeysOfAnotherType(t *testing.T) {
 		}
 		a.report(mail("a %d", i))
 		b.report(mail("b %d", i))
-		testenv.Eventually(t, "it is heard", func() bool { return b.lists(mail("a %d", i)) && a.lists(mail("b %d", i)) })
-		testenv.Eventually(t, "the keys are what they were", func() bool {
+		testenv.Eventually(t, "it arrives", func() bool { return b.lists(mail("a %d", i)) && a.lists(mail("b %d", i)) })
+		testenv.Eventually(t, "the keys have their types again", func() bool {
 			for key, want := range map[string]string{keys.stream("a"): "stream", keys.headsKey(): "hash", keys.tailsKey(): "hash", keys.manifestKey("a"): "string"} {
 				if c.Type(t.Context(), key).Val() != want {
 					return false
@@ -223,7 +223,7 @@ func TestKeysOfAnotherType(t *testing.T) {
 	late.awaitAll("b %d", 2)
 }
 
-// Names that are none crowd the hash of heads: they are thrown out.
+// Invalid names crowd the hash of heads: they are removed.
 func TestCrowdOfHeads(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *streams) {
 		fields := make([]any, 0, 10*maxSites)
@@ -245,7 +245,7 @@ func TestCrowdOfHeads(t *testing.T) {
 	})
 }
 
-// A stream is moved aside only where it still ends as it was found.
+// A stream is moved aside only if its end has not changed.
 func TestReclaim(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *streams) {
 		mustPublish(t, s, delta("a", 5, 1, "one"), Position{})
@@ -270,7 +270,7 @@ func TestReclaim(t *testing.T) {
 	})
 }
 
-// A new signing key makes nobody a stranger in his own stream.
+// After a change of its signing key, a site still recognises its own stream.
 func TestOwnStreamAfterANewKey(t *testing.T) {
 	m, _ := startMini(t)
 	o := siteOptions(t.TempDir(), "a")
@@ -293,8 +293,8 @@ func TestOwnStreamAfterANewKey(t *testing.T) {
 	}
 }
 
-// Two daemons of one name with keys of their own, of which neither believes the other:
-// the first one keeps silent while the second one goes on.
+// Two daemons of one name with different keys, which do not trust each other: the first one
+// stops publishing while the second one continues.
 func TestTwoDaemonsWithKeysOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	testenv.Program(t, "redis-server")
@@ -318,17 +318,17 @@ func TestTwoDaemonsWithKeysOfTheirOwn(t *testing.T) {
 	})
 	testenv.Eventually(t, "the second one has published", func() bool { _, seq := two.db.Head(); return seq > 0 && two.x.Status().Connected })
 	if one.x.Status().MovedAside != nil {
-		t.Error("the first one took the stream away from a daemon that goes on")
+		t.Error("the first daemon moved the stream of an active one aside")
 	}
 }
 
-// stalled is a federation of b and of a site a that goes on from an older folder,
-// after a later one and all that Redis had of it were lost.
+// stalled returns a federation of b and of a site a that runs on an older folder, after a
+// later folder and all its data in Redis were lost.
 func stalled(t *testing.T, restartB bool) (a, b *site, later uint64, told *strings.Builder) {
 	testenv.Program(t, "redis-server")
 	server := startRedis(t)
 	older := t.TempDir()
-	startSite(t, older, "a", server.url()).stop() // it has said nothing yet
+	startSite(t, older, "a", server.url()).stop() // it has published nothing yet
 	told = new(strings.Builder)
 	log := slog.New(slog.NewTextHandler(told, nil))
 	dirB := t.TempDir()
@@ -342,9 +342,9 @@ func stalled(t *testing.T, restartB bool) (a, b *site, later uint64, told *strin
 	b = beginB()
 	a = startSite(t, t.TempDir(), "a", server.url())
 	a.report(mail("later folder"))
-	testenv.Eventually(t, "it is heard", func() bool { return b.lists(mail("later folder")) })
+	testenv.Eventually(t, "it arrives", func() bool { return b.lists(mail("later folder")) })
 	awaitLevel(t, a, b)
-	testenv.Eventually(t, "a heartbeat tells it", func() bool { return b.of("a").Heard != nil })
+	testenv.Eventually(t, "a heartbeat arrives", func() bool { return b.of("a").Heard != nil })
 	later, _ = a.db.Head()
 	a.stop()
 	if restartB {
@@ -370,12 +370,12 @@ func dialedOnce(t *testing.T, url string) *Client {
 	return c // the site closes it
 }
 
-// A site that goes on from an older folder, with a Redis that knows nothing of the later
-// one, is told by those who heard that, and begins its next life.
+// A site runs on an older folder, with a Redis without data of the later one. Sites that
+// received the later epoch notify it, and it begins its next epoch.
 func TestStaleSiteHeals(t *testing.T) {
 	t.Parallel()
 	a, b, later, told := stalled(t, false)
-	testenv.Eventually(t, "it is heard", func() bool { return b.lists(mail("older folder")) })
+	testenv.Eventually(t, "it arrives", func() bool { return b.lists(mail("older folder")) })
 	testenv.Eventually(t, "it is level", func() bool { st := b.of("a"); return st.Stale == nil && st.Lag == 0 })
 	if epoch, _ := a.db.Head(); epoch <= later {
 		t.Errorf("epoch %d is not after %d", epoch, later)
@@ -385,12 +385,12 @@ func TestStaleSiteHeals(t *testing.T) {
 	}
 	b.stop()
 	if !strings.Contains(told.String(), "site runs on an older state folder") {
-		t.Error("the log says nothing of it")
+		t.Error("the log does not report it")
 	}
 }
 
-// One that nobody can tell is shown, not as a site that has nothing to say. Dropping it
-// and hearing it again is the way out.
+// If no site can notify it, it is shown as stale. Dropping it and receiving it again is the
+// remedy.
 func TestStaleSiteIsShown(t *testing.T) {
 	t.Parallel()
 	a, b, later, _ := stalled(t, true)
@@ -400,7 +400,7 @@ func TestStaleSiteIsShown(t *testing.T) {
 		return st.Stale != nil && st.Stale.Epoch == epoch && st.Head.Epoch == later
 	})
 	if b.lists(mail("older folder")) {
-		t.Error("an older life was heard")
+		t.Error("a delta of a stale epoch was applied")
 	}
 	if err := b.db.Drop("a"); err != nil {
 		t.Fatal(err)
@@ -408,12 +408,11 @@ func TestStaleSiteIsShown(t *testing.T) {
 	if err := b.db.Mute("a", false); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Eventually(t, "it is heard", func() bool { return b.lists(mail("older folder")) })
+	testenv.Eventually(t, "it arrives", func() bool { return b.lists(mail("older folder")) })
 	testenv.Eventually(t, "it is level", func() bool { st := b.of("a"); return st.Stale == nil && st.Lag == 0 })
 }
 
-// Records of an earlier time, said again by somebody, neither make a site stale nor
-// begin a life.
+// Earlier records, replayed by anyone, neither make a site stale nor begin an epoch.
 func TestRepeatedRecordsChangeNothing(t *testing.T) {
 	t.Parallel()
 	testenv.Program(t, "redis-server")
@@ -422,7 +421,7 @@ func TestRepeatedRecordsChangeNothing(t *testing.T) {
 	old := startSite(t, t.TempDir(), "a", server.url())
 	b := startSite(t, t.TempDir(), "b", server.url())
 	old.report(mail("old"))
-	testenv.Eventually(t, "it is heard", func() bool { return b.lists(mail("old")) })
+	testenv.Eventually(t, "it arrives", func() bool { return b.lists(mail("old")) })
 	keys := old.keys()
 	testenv.Eventually(t, "there is a snapshot", func() bool { return old.x.Status().Snapshot != nil })
 	said, err := keys.head(t.Context(), "a")
@@ -435,7 +434,7 @@ func TestRepeatedRecordsChangeNothing(t *testing.T) {
 
 	a := startSite(t, t.TempDir(), "a", server.url())
 	a.report(mail("new"))
-	testenv.Eventually(t, "it is heard", func() bool { return b.lists(mail("new")) })
+	testenv.Eventually(t, "it arrives", func() bool { return b.lists(mail("new")) })
 	epoch, _ := a.db.Head()
 	for i := range 5 {
 		c.Publish(t.Context(), keys.channel(), said)

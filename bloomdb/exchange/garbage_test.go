@@ -11,7 +11,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// What others write into the keys is refused, counted, and holds up nobody.
+// Garbage in the keys is refused, counted, and delays no site.
 func TestGarbage(t *testing.T) {
 	server, a, b := startPair(t)
 	a.report(mail("first"))
@@ -64,7 +64,7 @@ func TestGarbage(t *testing.T) {
 	for _, want := range []cause{causeOversize, causeEntry, causeInvalid, causeOrigin} {
 		testenv.Eventually(t, "it is refused: "+string(want), func() bool { return b.of("evil").Refused[string(want)] > 0 })
 	}
-	testenv.Eventually(t, "the key that is no stream is refused", func() bool { return b.of("text").Refused[string(causeStream)] > 0 })
+	testenv.Eventually(t, "the key of another type is refused", func() bool { return b.of("text").Refused[string(causeStream)] > 0 })
 	testenv.Eventually(t, "names without proof are refused", func() bool {
 		refused := b.x.Status().Refused
 		return refused[string(causeNews)] > 0 && refused[string(causeOrigin)] > 0 && b.of("evil").Refused[string(causeFederation)] > 0
@@ -83,7 +83,7 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// What was passed over is not held against who comes later under that name.
+// Garbage skipped under a name does not affect a site that later uses that name.
 func TestGarbageIsDeleted(t *testing.T) {
 	server := startRedis(t)
 	b := startSite(t, t.TempDir(), "b", server.url())
@@ -95,18 +95,18 @@ func TestGarbageIsDeleted(t *testing.T) {
 	c.HSet(t.Context(), s.headsKey(), "a", member.Heartbeat(0, 0))
 	c.HSet(t.Context(), s.tailsKey(), "a", "9999999999999-7")
 	b.x.requestResync()
-	testenv.Eventually(t, "garbage is passed over", func() bool { return b.of("a").Refused[string(causeEntry)] == 1 })
+	testenv.Eventually(t, "garbage is skipped", func() bool { return b.of("a").Refused[string(causeEntry)] == 1 })
 
 	c.Del(t.Context(), s.stream("a"), s.headsKey(), s.tailsKey())
 	a := startSite(t, t.TempDir(), "a", server.url())
 	a.report(mail("x"))
 	testenv.Eventually(t, "it is published", func() bool { _, seq := a.db.Head(); return seq > 0 })
-	b.x.requestResync() // which happens every half minute
+	b.x.requestResync() // in production every half minute
 	testenv.Eventually(t, "the report arrives", func() bool { return b.lists(mail("x")) })
 }
 
-// Garbage in a site's own stream, up to the last id that there is, changes neither its
-// epoch nor its numbers: it is moved aside and named, and the site goes on.
+// Garbage in a site's own stream, up to the last possible id, changes neither its epoch nor
+// its numbers: it is moved aside and reported, and the site continues.
 func TestGarbageInTheOwnStream(t *testing.T) {
 	server := startRedis(t)
 	c := server.client()
@@ -132,7 +132,7 @@ func TestGarbageInTheOwnStream(t *testing.T) {
 			t.Errorf("after %s: %+v", id, moved)
 		}
 		if n := c.XLen(t.Context(), s.foreign("a")).Val(); n == 0 {
-			t.Error("what was moved aside is gone")
+			t.Error("the data moved aside has disappeared")
 		}
 	}
 	if now, _ := a.db.Head(); now != epoch || b.of("a").Applied.Epoch != epoch {

@@ -12,8 +12,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// All keys of a federation are on one node of a cluster, and its scripts run
-// there.
+// All keys of a federation are on one node of a cluster, and its scripts run there.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	port := testenv.Port(t)
@@ -36,8 +35,8 @@ func TestCluster(t *testing.T) {
 	expectNewcomer(t, url)
 }
 
-// When the primary dies, the sentinel's choice is followed, and what the new one
-// lacks is published again.
+// When the primary dies, the sentinel's choice is used, and data missing there is published
+// again.
 func TestSentinelFailover(t *testing.T) {
 	t.Parallel()
 	primary, replica, url := startReplicated(t)
@@ -57,7 +56,7 @@ func TestSentinelFailover(t *testing.T) {
 	expectNewcomer(t, url)
 }
 
-// startReplicated starts a primary, a replica and a sentinel, which know each other.
+// startReplicated starts a connected primary, replica and sentinel.
 func startReplicated(t *testing.T) (primary, replica *server, url string) {
 	t.Helper()
 	ports := []int{testenv.Port(t), testenv.Port(t), testenv.Port(t)}
@@ -68,8 +67,8 @@ func startReplicated(t *testing.T) (primary, replica *server, url string) {
 	replica = tcp(ports[1], "--replicaof", fmt.Sprintf("127.0.0.1 %d", ports[0]))
 	rc := replica.client()
 	defer rc.Close()
-	// A sentinel that comes before the link is up looks again after 10 s only,
-	// and once more 10 s later.
+	// A sentinel started before the link is up checks again only after 10 s, and then after
+	// another 10 s.
 	testenv.Eventually(t, "the replica follows the primary", func() bool {
 		return strings.Contains(rc.Info(t.Context(), "replication").Val(), "master_link_status:up")
 	})

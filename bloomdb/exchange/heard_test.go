@@ -10,8 +10,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
-// Who can write into the channel and has no key can't make a site that is gone look
-// alive, nor its clock look wrong.
+// A client that can write to the channel but has no key cannot make a dead site look alive,
+// nor its clock look wrong.
 func TestRepeatedNewsProveNoLife(t *testing.T) {
 	now := time.Now()
 	clocked := func(name string) *bloomdb.DB {
@@ -24,42 +24,42 @@ func TestRepeatedNewsProveNoLife(t *testing.T) {
 	earlier := a.Heartbeat(0, 0)
 	now = now.Add(time.Second)
 	last := a.Heartbeat(0, 0)
-	x.hearHeartbeat(earlier, true)
-	x.hearHeartbeat(last, true)
+	x.receiveHeartbeat(earlier, true)
+	x.receiveHeartbeat(last, true)
 	o := x.origins["a"]
 	if o == nil || o.heard.IsZero() {
-		t.Fatal("the site is not heard")
+		t.Fatal("no heartbeat of the site arrived")
 	}
 	o.heard = time.Time{}
 	now = now.Add(2 * time.Hour)
 	for _, record := range [][]byte{earlier, last} {
-		x.hearHeartbeat(record, true)
+		x.receiveHeartbeat(record, true)
 	}
 	epoch, _ := a.Head()
-	x.hear(news{head: bloomdb.Head{Type: bloomdb.RecordDelta, Site: "a", Epoch: epoch, Seq: 9}, record: []byte("forged")})
+	x.receiveNews(news{head: bloomdb.Head{Type: bloomdb.RecordDelta, Site: "a", Epoch: epoch, Seq: 9}, record: []byte("forged")})
 	if s := x.siteStatus(o, now); s.Heard != nil || s.Clock || len(s.Refused) > 0 {
-		t.Errorf("repeated and forged news are taken for the site's word: %+v", s)
+		t.Errorf("repeated and forged news were accepted: %+v", s)
 	}
-	x.hearHeartbeat(a.Heartbeat(0, 0), true)
+	x.receiveHeartbeat(a.Heartbeat(0, 0), true)
 	if s := x.siteStatus(o, now); s.Heard == nil {
-		t.Error("the site is back, and not heard")
+		t.Error("the site is back, but its heartbeat was not accepted")
 	}
 }
 
-// A part that comes and goes does not fill the log.
+// An intermittent part does not fill the log.
 func TestLinkThatFlaps(t *testing.T) {
 	var text strings.Builder
 	l := link{log: slog.New(slog.NewTextHandler(&text, nil))}
-	l.works(partPublish)
+	l.succeeded(partPublish)
 	for range 100 {
 		l.failed(partPublish, errors.New("gone"))
-		l.works(partPublish)
+		l.succeeded(partPublish)
 	}
-	if fails, works := strings.Count(text.String(), "exchange fails"), strings.Count(text.String(), "works again"); fails != 1 || works != 1 {
-		t.Errorf("told %d failures and %d times that it works again; want one each a minute", fails, works)
+	if fails, works := strings.Count(text.String(), "exchange failed"), strings.Count(text.String(), "exchange recovered"); fails != 1 || works != 1 {
+		t.Errorf("logged %d failures and %d recoveries, want one each a minute", fails, works)
 	}
 	l.failed(partRead, errors.New("gone"))
 	if !strings.Contains(text.String(), "part=read") {
-		t.Error("another part is told at once")
+		t.Error("another part must be logged at once")
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
-// Junk in the stream of a site that is gone is read a few times, not at each of the looks at
-// the heads, two a minute, whatever somebody claims to stand there. Once the site is back,
-// its stream is read at once.
+// Junk in the stream of a dead site is read a few times, not at each reading of the heads,
+// two a minute, whatever an attacker claims to be there. When the site is back, its stream
+// is read at once.
 func TestJunkOfADeadSite(t *testing.T) {
 	for name, c := range map[string]struct{ behind, claimed bool }{
-		"all was read before":                  {false, false},
-		"something is missing":                 {true, false},
-		"something is missing, and is claimed": {true, true},
+		"no gap":             {false, false},
+		"a gap":              {true, false},
+		"a gap, and a claim": {true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, b := openDB(t, siteOptions(t.TempDir(), "a")), openDB(t, siteOptions(t.TempDir(), "b"))
@@ -39,11 +39,11 @@ func readJunk(t *testing.T, a, b *bloomdb.DB, behind, claimed bool) {
 		stream.entries = append(stream.entries, entry{at: Position{d.Epoch + 1, i}, size: 4, record: []byte("junk")})
 	}
 	log.keys.streams["a"], log.keys.heads["a"] = stream, a.Heartbeat(0, 0)
-	log.keys.tails["a"] = Position{d.Epoch + 1, 5} // in the midst of it
+	log.keys.tails["a"] = Position{d.Epoch + 1, 5} // in the middle of it
 	const looks = 24 * 120
 	for i := range uint64(looks) {
 		if claimed && len(x.origins) > 0 {
-			x.hear(news{head: bloomdb.Head{Type: bloomdb.RecordDelta, Site: "a", Epoch: d.Epoch + 2, Seq: i}, record: []byte("forged")})
+			x.receiveNews(news{head: bloomdb.Head{Type: bloomdb.RecordDelta, Site: "a", Epoch: d.Epoch + 2, Seq: i}, record: []byte("forged")})
 		}
 		look(t, x)
 		time.Sleep(resyncPeriod)
@@ -65,9 +65,9 @@ func readJunk(t *testing.T, a, b *bloomdb.DB, behind, claimed bool) {
 	}
 	heartbeat := a.Heartbeat(0, 0)
 	log.keys.streams["a"], log.keys.heads["a"], log.keys.tails["a"] = stream, heartbeat, Position{next.Epoch, next.Seq}
-	x.hearHeartbeat(heartbeat, true)
+	x.receiveHeartbeat(heartbeat, true)
 	look(t, x)
 	if !b.Judge(mail("first")).Listed || !b.Judge(mail("second")).Listed {
-		t.Error("what the site publishes is not read when it is back")
+		t.Error("the stream of the site is not read when it is back")
 	}
 }

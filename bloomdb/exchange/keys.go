@@ -11,9 +11,8 @@ import (
 // entryField holds the record in a stream entry.
 const entryField = "delta"
 
-// streams are a federation's keys in Redis and the commands on them. All keys
-// have one hash tag, so that a cluster keeps them on one node and scripts may
-// touch them together.
+// streams contains a federation's keys in Redis and the commands on them. All keys have one
+// hash tag, so that a cluster stores them on one node and scripts may access them together.
 type streams struct {
 	redis *Client
 	tag   string
@@ -36,8 +35,8 @@ func (s *streams) slot(site string, slot byte) string {
 	return s.tag + ":snapshot:" + site + ":" + string(slot)
 }
 
-// failed names the key in an error of Redis. A key of another type is the fault of
-// who wrote it, and not of the way there.
+// failed adds the key to an error of Redis. A key of another type is the fault of another
+// client, not of the link.
 func failed(key string, err error) error {
 	switch text := err.Error(); {
 	case strings.Contains(text, "WRONGTYPE"):
@@ -126,7 +125,7 @@ func moved(key string, want Position, last string, err error) error {
 		return failed(key, err)
 	}
 	if last != want.String() {
-		return fmt.Errorf("%s: %w: it ends with %.60q, not %v", key, errMoved, last, want)
+		return fmt.Errorf("%s: %w: ends with %.60q, not %v", key, errMoved, last, want)
 	}
 	return nil
 }

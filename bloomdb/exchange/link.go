@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// Waits after a failure: doubled from the first to the last, each drawn between
-// half and the whole, so that the sites of a federation do not come back to a
-// restarted Redis in step.
+// Waits after a failure. They double from the first to the last, and each is drawn between
+// half and the whole, so that the sites of a federation do not reconnect to a restarted
+// Redis at the same time.
 const (
 	firstWait = 100 * time.Millisecond
 	lastWait  = 5 * time.Second
 )
 
-// backoff is the wait of one loop. The zero value is ready.
+// backoff is the wait of one loop. The zero value is ready for use.
 type backoff struct{ wait time.Duration }
 
-// next is how long to wait after one more failure.
+// next returns the wait after one more failure.
 func (b *backoff) next() time.Duration {
 	b.wait = min(max(2*b.wait, firstWait), lastWait)
 	return b.wait/2 + rand.N(b.wait/2)
 }
 
-// succeeded forgets earlier failures.
+// succeeded resets the wait.
 func (b *backoff) succeeded() { b.wait = 0 }
 
-// sleep returns false when ctx ends before d is over.
+// sleep returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -49,40 +49,40 @@ const (
 	partRead      part = "read"
 )
 
-// link is what is known of the way to Redis.
+// link is the state of the connection to Redis.
 type link struct {
 	log *slog.Logger
 
 	mu        sync.Mutex
 	up        map[part]bool // absent: not tried yet
-	told      map[part]bool // the log knows of the failure
-	quiet     limiter
+	isLogged  map[part]bool // the failure is in the log
+	logLimit  limiter
 	lastError string
 	lastFault time.Time
 }
 
-// works notes a success of a part.
-func (l *link) works(p part) {
+// succeeded records a success of a part.
+func (l *link) succeeded(p part) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.told[p] {
-		l.log.Info("exchange works again", "part", p)
-		delete(l.told, p)
+	if l.isLogged[p] {
+		l.log.Info("exchange recovered", "part", p)
+		delete(l.isLogged, p)
 	}
 	l.set(p, true)
 }
 
-// failed notes a failure of a part. The log hears of the first in a row, and of a part
-// that comes and goes once a minute.
+// failed records a failure of a part. It logs the first failure in a row, and at most one a
+// minute for an intermittent part.
 func (l *link) failed(p part, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.told[p] && l.quiet.allow(string(p)) {
-		l.log.Warn("exchange fails, will be tried again", "part", p, "error", err)
-		if l.told == nil {
-			l.told = make(map[part]bool)
+	if !l.isLogged[p] && l.logLimit.allow(string(p)) {
+		l.log.Warn("exchange failed, retrying", "part", p, "error", err)
+		if l.isLogged == nil {
+			l.isLogged = make(map[part]bool)
 		}
-		l.told[p] = true
+		l.isLogged[p] = true
 	}
 	l.set(p, false)
 	l.lastError, l.lastFault = string(p)+": "+err.Error(), time.Now()
@@ -101,13 +101,13 @@ func (l *link) connected() bool {
 	return l.up[partPublish] && l.up[partSubscribe] && l.up[partRead]
 }
 
-// limiter lets the same thing through once a minute.
+// limiter allows the same event once a minute.
 type limiter struct {
 	mu   sync.Mutex
 	last map[string]time.Time
 }
 
-// Bounds of limiter. Who invents names fills the table, not the memory.
+// Bounds of limiter. Invented names fill the table, not the memory.
 const (
 	limiterPeriod = time.Minute
 	limiterSize   = 4096

@@ -10,19 +10,19 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
-// loadTries is how often the reading of a snapshot begins again because the site
-// published the next one meanwhile.
+// loadTries is how often reading a snapshot is restarted because the site published the
+// next one meanwhile.
 const loadTries = 5
 
-// loading is a snapshot that is being read.
+// loading is a snapshot being read.
 type loading struct {
 	manifest bloomdb.Manifest
-	record   []byte // the manifest's
-	next     int    // chunk
+	record   []byte // of the manifest
+	next     int    // number of the next chunk
 	tries    int
 }
 
-// beginLoading looks at a site's snapshot, and begins to read it where it helps.
+// beginLoading checks a site's snapshot, and starts reading it if it helps.
 func (x *Exchange) beginLoading(ctx context.Context, o *origin) error {
 	record, err := x.wire.manifest(ctx, o.site)
 	if err != nil && !errors.Is(err, errNotOurs) {
@@ -33,7 +33,7 @@ func (x *Exchange) beginLoading(ctx context.Context, o *origin) error {
 	x.mu.Unlock()
 	l, err := x.readManifest(o, record, err)
 	switch {
-	case err != nil && holds(err):
+	case err != nil && isDeferrable(err):
 		x.hold(o, err, time.Now())
 	case err != nil:
 		x.refuse(o, causeOf(err), err)
@@ -46,7 +46,7 @@ func (x *Exchange) beginLoading(ctx context.Context, o *origin) error {
 	return nil
 }
 
-// readManifest returns the snapshot to be read, nil where it does not help.
+// readManifest returns the snapshot to read, or nil if it does not help.
 func (x *Exchange) readManifest(o *origin, record []byte, err error) (*loading, error) {
 	if err != nil || record == nil {
 		return nil, err
@@ -56,12 +56,12 @@ func (x *Exchange) readManifest(o *origin, record []byte, err error) (*loading, 
 		return nil, err
 	}
 	if m.Site != o.site {
-		return nil, fmt.Errorf("%w: the manifest of %s is %s", errOrigin, o.site, m.Head)
+		return nil, fmt.Errorf("%w: manifest of %s is %s", errOrigin, o.site, m.Head)
 	}
 	at := Position{m.Epoch, m.Seq}
 	switch {
 	case o.gap != (Position{}) && (at.Epoch != o.gap.Epoch || !at.after(o.at)):
-		return nil, nil // of another life, or too old
+		return nil, nil // stale epoch, or too old
 	case o.gap == (Position{}) && o.gaps == 0 && !at.after(o.at):
 		return nil, nil
 	}
@@ -74,7 +74,7 @@ func (x *Exchange) setLoading(o *origin, l *loading) {
 	o.loading = l
 }
 
-// giveUp goes on without a snapshot: what is missing is lost until there is one.
+// giveUp continues without a snapshot: the missing deltas are lost until there is one.
 func (x *Exchange) giveUp(o *origin) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -84,7 +84,7 @@ func (x *Exchange) giveUp(o *origin) {
 	}
 }
 
-// readChunk reads and joins the next chunk, and ends the reading after the last.
+// readChunk reads and joins the next chunk. After the last it finishes the snapshot.
 func (x *Exchange) readChunk(ctx context.Context, o *origin) error {
 	l := o.loading
 	if l.next == l.manifest.Chunks() {
@@ -96,17 +96,17 @@ func (x *Exchange) readChunk(ctx context.Context, o *origin) error {
 		return err
 	}
 	if err == nil && chunk == nil {
-		err = fmt.Errorf("chunk %d is not there", l.next)
+		err = fmt.Errorf("chunk %d is missing", l.next)
 	}
 	if err == nil {
 		err = x.db.ApplyChunk(l.manifest, l.next, chunk)
 	}
 	switch {
-	case holds(err):
-		x.setLoading(o, nil) // and look for it again then
+	case isDeferrable(err):
+		x.setLoading(o, nil) // check for it again afterwards
 		x.hold(o, err, time.Now())
 		return nil
-	case passable(err):
+	case isSkippable(err):
 		x.refuse(o, causeOf(err), err)
 	case err != nil:
 		return x.loadAgain(ctx, o, err)
@@ -117,14 +117,14 @@ func (x *Exchange) readChunk(ctx context.Context, o *origin) error {
 	return nil
 }
 
-// passable says that a record is what it should be and can't be joined here, as a
-// delta that is passed over.
-func passable(err error) bool {
+// isSkippable reports whether a valid record cannot be joined here, and is skipped like a
+// refused delta.
+func isSkippable(err error) bool {
 	return errors.Is(err, bloomdb.ErrParameters) || errors.Is(err, bloomdb.ErrFull) || errors.Is(err, bloomdb.ErrCapped)
 }
 
-// loadAgain begins anew where the site has published another snapshot meanwhile, and
-// gives up where the same one has a bad chunk.
+// loadAgain restarts if the site has published another snapshot meanwhile, and gives up if
+// the same one has a bad chunk.
 func (x *Exchange) loadAgain(ctx context.Context, o *origin, bad error) error {
 	record, err := x.wire.manifest(ctx, o.site)
 	if err != nil && !errors.Is(err, errNotOurs) {
@@ -149,7 +149,7 @@ func (x *Exchange) loadAgain(ctx context.Context, o *origin, bad error) error {
 	return nil
 }
 
-// finishLoading goes on in the stream behind the snapshot.
+// finishLoading continues in the stream after the snapshot.
 func (x *Exchange) finishLoading(o *origin) {
 	m := o.loading.manifest
 	if err := x.db.FinishSnapshot(m); err != nil {
@@ -161,11 +161,11 @@ func (x *Exchange) finishLoading(o *origin) {
 	at := Position{m.Epoch, m.Seq}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	o.loading, o.gap, o.dry = nil, Position{}, false
+	o.loading, o.gap, o.isExhausted = nil, Position{}, false
 	o.took, o.looked = at, later(o.looked, at)
 	o.moveTo(later(o.at, at))
 	o.head = later(o.head, at)
-	if o.refuses = x.db.Wanting(o.site); !o.refuses {
+	if o.isLatestRefused = x.db.Wanting(o.site); !o.isLatestRefused {
 		o.gaps = 0
 	}
 	o.settle(time.Now())

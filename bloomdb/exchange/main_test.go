@@ -8,8 +8,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain has more tests at work than there are processors, unless -parallel says how
-// many: most of them wait for their servers.
+// TestMain runs more tests at a time than there are processors, unless -parallel is given,
+// because most of them wait for their servers.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	given := false

@@ -6,7 +6,7 @@ import "github.com/prometheus/client_golang/prometheus"
 func (x *Exchange) Collectors() []prometheus.Collector {
 	return append(x.metrics.collectors(), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "spambloom_exchange_connected",
-		Help: "1 while news are heard and the last command to Redis succeeded.",
+		Help: "1 while news are received and the last command to Redis succeeded.",
 	}, func() float64 {
 		if x.link.connected() {
 			return 1
@@ -37,18 +37,18 @@ func newMetrics() *metrics {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "spambloom_exchange_" + name, Help: help}, labels)
 	}
 	return &metrics{
-		published:      counter("published_total", "Deltas of this site brought into its stream."),
+		published:      counter("published_total", "Deltas of this site added to its stream."),
 		publishedBytes: counter("published_bytes_total", "Bytes of these deltas."),
 		reconnects:     counter("resubscriptions_total", "Subscriptions given up after a fault."),
 		applied:        vec("applied_total", "Deltas of other sites applied.", "site"),
-		refused:        vec("refused_total", "News and deltas refused; the site is empty where it is not known.", "site", "cause"),
-		gaps:           vec("gaps_total", "Times that deltas were missing in a stream and no snapshot had them at once.", "site"),
+		refused:        vec("refused_total", "News and deltas refused; site is empty if unknown.", "site", "cause"),
+		gaps:           vec("gaps_total", "Gaps in a stream that no snapshot filled at once.", "site"),
 		snapshots:      counter("snapshots_published_total", "Snapshots of this site published."),
 		snapshotBytes: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "spambloom_exchange_snapshot_bytes", Help: "Bytes of this site's last snapshot in Redis.",
 		}),
-		foreign: counter("moved_aside_total", "Times that this site's stream ended with an entry that it did not sign, and was moved aside."),
-		loaded:  vec("snapshots_loaded_total", "Snapshots of other sites read to their end.", "site"),
+		foreign: counter("moved_aside_total", "Times this site's stream was moved aside because another client had written its end."),
+		loaded:  vec("snapshots_loaded_total", "Snapshots of other sites read completely.", "site"),
 	}
 }
 
@@ -57,16 +57,16 @@ func (m *metrics) collectors() []prometheus.Collector {
 		m.snapshots, m.snapshotBytes, m.loaded, m.foreign}
 }
 
-// What is read of every site when it is asked for.
+// Values read of every site at each scrape.
 var (
 	lagDesc = prometheus.NewDesc("spambloom_exchange_lag",
-		"Deltas that other sites published and this one has not applied.", []string{"site"}, nil)
+		"Deltas published by another site and not applied here.", []string{"site"}, nil)
 	lagSecondsDesc = prometheus.NewDesc("spambloom_exchange_lag_seconds",
-		"For how long something of a site has been waiting to be applied.", []string{"site"}, nil)
+		"Time for which data of a site has been waiting to be applied.", []string{"site"}, nil)
 	openGapsDesc = prometheus.NewDesc("spambloom_exchange_open_gaps",
-		"Times that deltas were missing which no snapshot has brought since.", []string{"site"}, nil)
+		"Gaps that no snapshot has filled since.", []string{"site"}, nil)
 	skewDesc = prometheus.NewDesc("spambloom_exchange_clock_skew_seconds",
-		"By how much a site's clock is ahead of ours; negative: behind.", []string{"site"}, nil)
+		"How far a site's clock is ahead of ours; negative if behind.", []string{"site"}, nil)
 )
 
 // lagCollector reads them.

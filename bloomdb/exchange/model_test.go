@@ -13,8 +13,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// The schedules of TestModel: in go test -short, in go test, and in make
-// soak. SPAMBLOOM_SEED=N runs one.
+// The number of schedules of TestModel: in go test -short, in go test, and in make soak.
+// SPAMBLOOM_SEED=N runs only that one.
 const (
 	modelSchedulesShort = 4
 	modelSchedules      = 24
@@ -24,12 +24,12 @@ const (
 	modelKeys           = 24
 )
 
-// Whatever happens to sites, links and Redis: when all is quiet again, every site
-// knows what was acknowledged at every site, and nothing else.
+// Whatever happens to sites, links and Redis: when all faults have ended, every site has
+// the data acknowledged at every site, and nothing else.
 //
-// Not in it: a site that is restored from a backup while Redis loses what it
-// published since. It gives its numbers a second time, and who has heard the first
-// ones does not hear the second.
+// Not covered: a site restored from a backup while Redis loses the deltas published since.
+// The site then reuses their numbers, and a site that received the first ones ignores the
+// second.
 func TestModel(t *testing.T) {
 	schedules, first := modelSchedules, rand.Uint64N(1<<40)
 	switch {
@@ -74,9 +74,9 @@ func runModel(t *testing.T, seed uint64) {
 	})
 }
 
-// memory is a folder in memory, unless TMPDIR says where folders of tests are. A schedule
-// opens some hundred databases, and a crash of a site is none of the machine: the model
-// shows nothing of the disk.
+// memory is a folder in memory, unless TMPDIR is set. A schedule opens some hundred
+// databases. A crash of a site is not one of the machine, so the model does not test the
+// disk.
 func memory() string {
 	const dir = "/dev/shm"
 	if info, err := os.Stat(dir); err == nil && info.IsDir() && os.Getenv("TMPDIR") == "" && syscall.Access(dir, 2|1) == nil {
@@ -91,8 +91,8 @@ type model struct {
 	random *rand.Rand
 	log    *simLog
 	sites  []*modelSite
-	saved  simKeys // what Redis would come back with
-	trims  bool    // streams lose deltas that no snapshot holds
+	saved  simKeys // the state that Redis would be restored to
+	trims  bool    // whether streams lose deltas that no snapshot contains
 	said   []string
 	began  time.Time
 }
@@ -102,7 +102,7 @@ func newModel(t *testing.T, seed uint64, root string) *model {
 	m := &model{t: t, random: random, log: newSimLog(rand.New(rand.NewPCG(seed, 1))), began: time.Now()}
 	m.log.lost, m.log.doubled, m.log.late = random.Float64()/2, random.Float64()/2, random.Float64()/2
 	m.saved = m.log.backup()
-	// Where deltas go that no snapshot holds, the next snapshot has to come soon.
+	// If deltas are lost that no snapshot contains, the next snapshot must come soon.
 	interval, length := 24*time.Hour, int64(100_000)
 	if m.trims = random.IntN(3) > 0; m.trims {
 		interval = []time.Duration{3 * time.Second, 30 * time.Second}[random.IntN(2)]
@@ -118,7 +118,7 @@ func newModel(t *testing.T, seed uint64, root string) *model {
 	return m
 }
 
-// say notes what is done, for who looks for a fault.
+// say records an action, for the analysis of a failure.
 func (m *model) say(format string, args ...any) {
 	m.said = append(m.said, fmt.Sprintf("%9.3f ", time.Since(m.began).Seconds())+fmt.Sprintf(format, args...))
 }
@@ -142,9 +142,8 @@ func (m *model) run() {
 	}
 }
 
-// quiet ends all faults and waits until the sites are level: for a site that waits a
-// minute since it thinks that its name is taken, twice, and for what is looked at
-// every half minute.
+// quiet ends all faults and waits until the sites are level. A site that considers its name
+// taken waits a minute, twice; further checks run every half minute.
 func (m *model) quiet() {
 	m.say("quiet")
 	m.log.mu.Lock()
@@ -172,7 +171,7 @@ func (m *model) quiet() {
 	}
 }
 
-// level says whether every site has heard all of every other one.
+// level reports whether every site has received all data of every other one.
 func (m *model) level() bool {
 	for _, s := range m.sites {
 		for _, of := range m.sites {
@@ -184,7 +183,7 @@ func (m *model) level() bool {
 	return true
 }
 
-// save has all sites saved: they are stopped and started.
+// save makes all sites save, by stopping and starting them.
 func (m *model) save() {
 	for _, s := range m.sites {
 		s.stop()
@@ -192,7 +191,7 @@ func (m *model) save() {
 	}
 }
 
-// step does one thing, and mostly what people do.
+// step performs one action, mostly an ordinary one.
 func (m *model) step() {
 	s := m.sites[m.random.IntN(len(m.sites))]
 	switch n := m.random.IntN(100); {
@@ -233,7 +232,7 @@ func (m *model) traffic(s *modelSite) {
 	time.Sleep(time.Duration(m.random.Int64N(int64(300 * time.Millisecond))))
 }
 
-// disturb is what happens to a site and its link.
+// disturb performs a fault of a site and its link.
 func (m *model) disturb(s *modelSite) {
 	if s.db == nil {
 		return
@@ -254,7 +253,7 @@ func (m *model) disturb(s *modelSite) {
 		m.say("%s crashes", s.name)
 		s.crash()
 	case 5:
-		m.say("%s crashes in the midst of a command", s.name)
+		m.say("%s crashes in the middle of a command", s.name)
 		s.wire.hang.Store(true)
 		time.Sleep(time.Duration(m.random.Int64N(int64(5 * time.Second))))
 		s.crash()
@@ -268,7 +267,7 @@ func (m *model) disturb(s *modelSite) {
 	}
 }
 
-// redis is what happens to Redis.
+// redis performs a fault of Redis.
 func (m *model) redis(s *modelSite) {
 	switch m.random.IntN(4) {
 	case 0:
@@ -291,15 +290,15 @@ func (m *model) redis(s *modelSite) {
 	}
 }
 
-// loseFolder takes a site's folder away, or puts a backup in its place, after all
-// others have heard all that it said and saved it.
+// loseFolder removes a site's folder, or replaces it with a backup, after all others have
+// received and saved all its data.
 func (m *model) loseFolder(s *modelSite) {
 	m.quiet()
 	m.save()
 	if m.random.IntN(2) == 0 {
 		m.say("%s loses its folder", s.name)
 		s.crash()
-		s.n++ // which is not there
+		s.n++ // a folder that does not exist
 		s.loses(newLife(), false, m.sites)
 		s.start()
 		return
@@ -319,5 +318,5 @@ func (m *model) loseFolder(s *modelSite) {
 	}
 	s.loses(then, true, m.sites)
 	s.start()
-	time.Sleep(5 * time.Second) // it finds its stream as it was
+	time.Sleep(5 * time.Second) // it finds its stream unchanged
 }

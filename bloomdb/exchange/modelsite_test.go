@@ -13,12 +13,12 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
-// life is what was reported, revoked and counted in one life of a state folder.
+// life contains the mails reported, revoked and counted in one epoch of a state folder.
 // Keys are numbers of mails.
 type life struct {
 	reported, revoked map[int]bool
-	// counted is how often at most, and sure how often at least. Between the two is
-	// what was counted recently: a crash may lose what is not on disk yet.
+	// counted is the maximum count, sure the minimum. The difference was counted recently:
+	// a crash may lose counts not yet on disk.
 	counted, sure, recent map[int]uint64
 }
 
@@ -30,7 +30,7 @@ func (l *life) clone() *life {
 	return &life{maps.Clone(l.reported), maps.Clone(l.revoked), maps.Clone(l.counted), maps.Clone(l.sure), maps.Clone(l.recent)}
 }
 
-// settle says that the counts so far are on disk.
+// settle records that the counts so far are on disk.
 func (l *life) settle() {
 	for key, n := range l.recent {
 		l.sure[key] += n
@@ -38,24 +38,24 @@ func (l *life) settle() {
 	clear(l.recent)
 }
 
-// pastLife is one that a site has lost, with its folder or since a backup.
+// pastLife is an epoch that ended with the loss of its folder or a restored backup.
 type pastLife struct {
 	*life
-	carried bool            // the next one began with a backup of it
+	carried bool            // the next epoch began with a backup of it
 	held    map[string]bool // the sites that have all of it, and have not lost their own folder since
 }
 
-// modelSite is a site, and what the model knows of it.
+// modelSite is a site with the model's state of it.
 type modelSite struct {
 	t    *testing.T
 	name string
 	root string // of its folders
-	n    int    // of the folder
+	n    int    // number of the current folder
 	log  *simLog
 	o    Options
 
 	wire   *simWire
-	db     *bloomdb.DB // nil: down
+	db     *bloomdb.DB // nil: stopped
 	x      *Exchange
 	cancel context.CancelFunc
 	done   *sync.WaitGroup
@@ -66,7 +66,7 @@ type modelSite struct {
 
 func (s *modelSite) dir() string { return filepath.Join(s.root, strconv.Itoa(s.n)) }
 
-// start is the start of a daemon.
+// start starts the daemon.
 func (s *modelSite) start() {
 	o := siteOptions(s.dir(), s.name)
 	o.Reports.Capacity, o.Counts.Capacity = 1000, 1000
@@ -82,7 +82,7 @@ func (s *modelSite) start() {
 	s.done.Go(func() { db.Run(ctx) })
 }
 
-// stop is SIGTERM.
+// stop stops it like SIGTERM.
 func (s *modelSite) stop() {
 	s.end()
 	s.life.settle()
@@ -97,8 +97,8 @@ func (s *modelSite) end() {
 	s.db = nil
 }
 
-// crash is kill -9: what stands in the folder at this moment is what is left. All
-// others are at rest then, in the midst of a command perhaps.
+// crash is kill -9: the next start uses the folder as it is now. Meanwhile the other
+// goroutines are at rest, perhaps in the middle of a command.
 func (s *modelSite) crash() {
 	synctest.Wait()
 	next := filepath.Join(s.root, strconv.Itoa(s.n+1))
@@ -106,7 +106,7 @@ func (s *modelSite) crash() {
 		s.t.Fatal(err)
 	}
 	clear(s.life.recent)
-	s.end() // which writes to the folder that is given up
+	s.end() // this writes to the abandoned folder
 	os.RemoveAll(s.dir())
 	s.n++
 }
@@ -133,37 +133,37 @@ func (s *modelSite) count(key int, n uint32) {
 	s.life.recent[key] += uint64(n)
 }
 
-// loses begins another life: with nothing, or with a backup that was made when next
-// was known. All others have all of the one that ends.
+// loses begins another epoch: empty, or with a backup made when the content was next. All
+// other sites have all data of the ending epoch.
 func (s *modelSite) loses(next *life, carried bool, others []*modelSite) {
 	held := make(map[string]bool)
 	for _, o := range others {
 		held[o.name] = o != s
 		for _, p := range o.past {
-			p.held[s.name] = false // it has to hear them again, if it can
+			p.held[s.name] = false // it has to receive them again, if possible
 		}
 	}
 	s.past = append(s.past, &pastLife{s.life, carried, held})
 	s.life = next
 }
 
-// expectation is what a site must know and may know of a mail.
+// expectation is the required and permitted state of a mail at a site.
 type expectation struct {
-	reported, revoked       bool // must be
+	reported, revoked       bool // required
 	mayReported, mayRevoked bool
 	least, most             uint64
 }
 
-// expects says what a site should know of a mail from the life and lives of
-// another one, or of its own.
+// expects returns the state that a site should have of a mail from the epochs of a site,
+// which may be itself.
 func (s *modelSite) expects(of *modelSite, key int, k *expectation) {
-	if s == of { // nobody tells a site what it told
+	if s == of { // a site does not receive its own data
 		k.learn(of.life, key, true)
 		k.least += of.life.sure[key]
 		k.most += of.life.counted[key]
 		return
 	}
-	most := uint64(0) // of a life and those it began with a backup of: the counts of one of them count
+	most := uint64(0) // counts of an epoch and of those restored into it count once
 	for _, p := range of.past {
 		k.learn(p.life, key, p.held[s.name])
 		most = max(most, p.counted[key])
@@ -188,7 +188,7 @@ func (k *expectation) learn(l *life, key int, must bool) {
 	k.revoked = k.revoked || must && l.revoked[key]
 }
 
-// check compares what the site knows with what it should.
+// check compares the site's data with the expectation.
 func (s *modelSite) check(sites []*modelSite, keys int) {
 	for key := range keys {
 		var k expectation
@@ -213,8 +213,8 @@ func (s *modelSite) check(sites []*modelSite, keys int) {
 	}
 }
 
-// checkPart compares what the site holds of another one's life with what that one
-// has: as many bits and cells, and nothing that is missing.
+// checkPart compares the site's copy of another site's epoch with the original: as many
+// bits and cells, and no gap.
 func (s *modelSite) checkPart(of *modelSite) {
 	if cells, own := s.cellsOf(of), of.db.Status().Sites[0].Cells; cells != own {
 		s.t.Errorf("%s holds %d bits and cells of %s, which has %d", s.name, cells, of.name, own)
@@ -226,7 +226,7 @@ func (s *modelSite) checkPart(of *modelSite) {
 	}
 }
 
-// level says that the site has heard all of another one, and that no gap waits for
+// level reports whether the site has received all data of another one, and no gap waits for
 // a snapshot.
 func (s *modelSite) level(of *modelSite) bool {
 	for _, o := range s.x.Status().Sites {
@@ -237,7 +237,7 @@ func (s *modelSite) level(of *modelSite) bool {
 	return false
 }
 
-// cellsOf is how many bits and cells the site holds of another one's life.
+// cellsOf returns how many bits and cells the site holds of another site's epoch.
 func (s *modelSite) cellsOf(of *modelSite) int64 {
 	epoch, _ := of.db.Head()
 	for _, held := range s.db.Status().Sites {

@@ -9,9 +9,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
-// Records of a newer version are passed over, and counted as such: they are no junk to the
-// administrator who reads the status. What the site publishes in a version that is known is
-// applied.
+// Records of a newer version are skipped and counted as such: the status does not show them
+// as junk. A site's records in a supported version are applied.
 func TestNewerRecords(t *testing.T) {
 	a, b := openDB(t, siteOptions(t.TempDir(), "a")), openDB(t, siteOptions(t.TempDir(), "b"))
 	synctest.Test(t, func(t *testing.T) { readNewer(t, a, b) })
@@ -31,7 +30,7 @@ func readNewer(t *testing.T, a, b *bloomdb.DB) {
 		log.keys.heads["a"], log.keys.tails["a"] = heartbeat, at
 		log.keys.streams["a"] = simStream{entries: []entry{{at: at, size: len(record), record: record}}}
 	}
-	// The site is not known yet, and then it is, with a delta of the newer version.
+	// First the site is unknown, then it is known, and sends a delta of the newer version.
 	write(newer(a.Heartbeat(0, 0)), newer(d.Data))
 	look(t, x)
 	if x.strangers[causeNewer] != 1 || len(x.origins) != 0 {
@@ -44,7 +43,7 @@ func readNewer(t *testing.T, a, b *bloomdb.DB) {
 		t.Errorf("refused %v", refused)
 	}
 	write(a.Heartbeat(0, 0), d.Data)
-	x.hearHeartbeat(a.Heartbeat(0, 0), true)
+	x.receiveHeartbeat(a.Heartbeat(0, 0), true)
 	look(t, x)
 	if !b.Judge(mail("first")).Listed {
 		t.Errorf("the delta is not applied, refused %v", refused)

@@ -8,7 +8,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
-// nextDelta reports something at a database and returns the delta.
+// nextDelta reports a mail in a database and returns the delta.
 func nextDelta(t testing.TB, db *bloomdb.DB, what string) bloomdb.Delta {
 	t.Helper()
 	if err := db.Report(mail("%s", what), bloomdb.ClassOther); err != nil {
@@ -21,7 +21,7 @@ func nextDelta(t testing.TB, db *bloomdb.DB, what string) bloomdb.Delta {
 	return d
 }
 
-// firstDelta begins the life of a database and returns its first delta, which counts as
+// firstDelta begins the epoch of a database and returns its first delta, marked as
 // published.
 func firstDelta(t testing.TB, db *bloomdb.DB) bloomdb.Delta {
 	t.Helper()
@@ -35,7 +35,7 @@ func firstDelta(t testing.TB, db *bloomdb.DB) bloomdb.Delta {
 	return d
 }
 
-// look lets an exchange read all that is new to it, as it does once in a while.
+// look makes an exchange read all new data, as it does periodically.
 func look(t testing.TB, x *Exchange) {
 	t.Helper()
 	for heads := true; heads || x.anyWork(); heads = false {
@@ -64,7 +64,7 @@ func TestNews(t *testing.T) {
 		{"empty", nil, 0},
 		{"garbage", []byte("garbage"), 0},
 		{"text", []byte("head a 1-1\n"), 0},
-		{"cut short", d.Data[:20], 0},
+		{"truncated", d.Data[:20], 0},
 		{"too large a heartbeat", append(bytes.Clone(heartbeat), make([]byte, maxHeartbeat)...), 0},
 		{"too large", append(bytes.Clone(d.Data), make([]byte, maxNews)...), 0},
 	} {
@@ -98,7 +98,7 @@ func FuzzNews(f *testing.F) {
 func FuzzPosition(f *testing.F) {
 	f.Fuzz(func(t *testing.T, id string) {
 		p, err := parsePosition(id)
-		if err == nil && p.String() != id { // what is accepted has one encoding
+		if err == nil && p.String() != id { // an accepted text has only one encoding
 			t.Fatalf("%q is also %q", id, p)
 		}
 		if err != nil && p != (Position{}) {

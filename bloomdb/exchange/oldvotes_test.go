@@ -9,9 +9,9 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// The voter asks a site for its votes unless the record in Redis is the one that the site's
-// heartbeat names, by life and stamp: it does not ask for that one again, even if it cannot
-// be used here. Anybody with write access may have put another record there.
+// The voter requests a site's votes unless the record in Redis has the epoch and stamp
+// announced in the site's heartbeat. It does not request that record again, even if it is
+// unusable here. Any client with write access may have put another record there.
 func TestWhichVotesAreAskedFor(t *testing.T) {
 	clock := time.Now().Add(-time.Minute)
 	speak := func(db *bloomdb.DB, name string) (votes, heartbeat []byte) {
@@ -37,7 +37,7 @@ func TestWhichVotesAreAskedFor(t *testing.T) {
 	latest, heartbeat := speak(db, "now")
 	for _, c := range []struct {
 		name    string
-		held    []byte // by the voter, from before
+		held    []byte // held by the voter before
 		found   []byte
 		foreign bool // the voter has another period
 		asks    bool
@@ -68,19 +68,19 @@ func TestWhichVotesAreAskedFor(t *testing.T) {
 			}
 			log.keys.votes["a"] = c.found
 			x := newExchange(voter, &simWire{log: log}, Options{})
-			x.hearHeartbeat(heartbeat, true)
+			x.receiveHeartbeat(heartbeat, true)
 			if err := x.readVotes(t.Context(), x.origins["a"]); err != nil {
 				t.Fatal(err)
 			}
-			if asks := len(x.missed()) > 0; asks != c.asks {
+			if asks := len(x.incompleteSites()) > 0; asks != c.asks {
 				t.Errorf("asks %v, want %v: %+v", asks, c.asks, x.Status().Sites)
 			}
 		})
 	}
 }
 
-// Somebody puts the votes of an earlier life in the place of those of now, and leaves. The
-// voter asks, and has what was reported meanwhile.
+// An attacker replaces the current votes with those of an earlier epoch, and leaves. The
+// voter requests them, and receives the later reports.
 func TestVotesOfAnEarlierLifeDoNotStay(t *testing.T) {
 	m, _ := startMini(t)
 	url := "redis://" + m.Addr()
@@ -90,7 +90,7 @@ func TestVotesOfAnEarlierLifeDoNotStay(t *testing.T) {
 		keys = a.keys()
 		return a
 	}
-	// published waits for votes that are not those of before.
+	// published waits for new votes.
 	published := func(before []byte) (votes []byte) {
 		testenv.Eventually(t, "votes are published", func() bool {
 			votes, _ = keys.votes(t.Context(), "a")
@@ -126,7 +126,7 @@ func TestVotesOfAnEarlierLifeDoNotStay(t *testing.T) {
 	}
 	knows := func(s *site, name string) {
 		testenv.Eventually(t, "the voter knows the "+name, func() bool {
-			s.x.requestResync() // which happens every half minute
+			s.x.requestResync() // in production every half minute
 			return s.lists(mail("%s", name))
 		})
 	}

@@ -8,116 +8,116 @@ import (
 )
 
 const (
-	// maxSites bounds what is remembered of names that come from outside.
+	// maxSites bounds the names from outside that are stored.
 	maxSites = 1024
-	// maxSkew is how far the clock of another site may be off.
+	// maxSkew is the permitted deviation of another site's clock.
 	maxSkew = time.Hour
-	// maxJunkPause is the longest pause until a stream that ends with foreign entries is
-	// read again, while its site shows no sign of life.
+	// maxJunkPause is the longest pause before a stream that ends with foreign entries is
+	// read again, unless its site publishes.
 	maxJunkPause = time.Hour
-	// holdPause is how long a site is left alone of which nothing can be read now.
+	// holdPause is how long a site is paused if its next record cannot be applied now.
 	holdPause = 30 * time.Second
 )
 
-// origin is what the follower knows of one other site.
+// origin is the follower's state for one other site.
 type origin struct {
 	site string
-	at   Position // the last delta consumed: applied, or the site's and refused
-	head Position // what the site itself says that it has published
+	at   Position // the last delta consumed: applied, or written by the site but refused
+	head Position // the last delta that the site claims to have published
 
-	// read is the id of the last foreign entry that was passed over. It is no cursor:
-	// at the end of the stream, reading goes back to at once (again), since the stream may
-	// have been replaced. A stream whose end was foreign is read again from rest on, the
-	// pause doubles each time; a sign of life of its site ends the pause.
-	read  Position
-	again bool
-	pause time.Duration
-	rest  time.Time
+	// read is the id of the last foreign entry that was skipped. It is not a cursor: at the
+	// end of the stream, reading restarts once from at (hasRestarted), because the stream
+	// may have been replaced. A stream that ended with foreign entries is read again from
+	// the time rest on. The pause doubles each time; a heartbeat or delta of the site ends
+	// it.
+	read         Position
+	hasRestarted bool
+	pause        time.Duration
+	rest         time.Time
 
-	// claim is what somebody says to stand in the stream, until it was looked for.
+	// claim is an unproven end of the stream, until it was checked.
 	claim Position
-	// dry says that the stream ends before head, so that only a snapshot helps, or
-	// more of the stream.
-	dry bool
-	// gap is the place before which deltas are missing, to be looked for in a
-	// snapshot; lost is the last one for which there was none.
+	// isExhausted means that the stream ends before head, so that only a snapshot, or a
+	// longer stream, helps.
+	isExhausted bool
+	// gap is the position before which deltas are missing and a snapshot is to be checked.
+	// lost is the last one that no snapshot filled.
 	gap, lost Position
-	// snapshot is up to where the site's snapshot reaches, as it says; looked is
-	// that of the last one looked at, took of the last one read to its end.
+	// snapshot is the position that the site announces for its snapshot, looked that of the
+	// last one checked, took that of the last one read completely.
 	snapshot, looked, took Position
-	loading                *loading // the snapshot that is being read; nil: none
+	loading                *loading // the snapshot being read; nil: none
 
-	// Stamps of votes: that of the site's, as it says, of the last ones looked at,
-	// and of those that are held.
-	votesSaid, votesLooked, votes uint64
+	// Stamps of votes: those announced by the site, those last checked, and those held.
+	votesAnnounced, votesLooked, votes uint64
 
-	// proof is the heartbeat with the largest position, which is proven. stale is the
-	// position of a later heartbeat that is smaller; zero: the site is not stale. proof is
-	// repeated in the news from tell on.
-	proof   []byte
-	proven  Position
-	stale   Position
-	tell    time.Time
-	refuses bool // what the site says to be its latest was refused: asking for it again is of no use
+	// proof is the verified heartbeat with the largest position, proven. stale is the
+	// position of a later heartbeat with a smaller position; zero: the site is not stale.
+	// proof is repeated in the news from repeatAt on.
+	proof           []byte
+	proven          Position
+	stale           Position
+	repeatAt        time.Time
+	isLatestRefused bool // the latest announced record was refused: requesting it again is useless
 
-	beat time.Time // by its clock, when it made its last heartbeat
+	beat time.Time // time of its last heartbeat, by its own clock
 	skew time.Duration
-	held time.Time // before this, nothing of it is read
+	held time.Time // nothing of it is read before this time
 
-	heard   time.Time // when its news last came
-	waiting time.Time // since when something waits to be applied; zero: nothing does
-	gaps    int64     // that no snapshot has filled
+	heard   time.Time // when its last news arrived
+	waiting time.Time // since when data has been waiting to be applied; zero: none waits
+	gaps    int64     // gaps that no snapshot has filled
 	refused map[cause]int64
 }
 
-// ahead says that the site's clock is too far ahead to take what it sends.
-func (o *origin) ahead() bool { return o.skew > maxSkew }
+// isAhead reports whether the site's clock is too far ahead to accept its records.
+func (o *origin) isAhead() bool { return o.skew > maxSkew }
 
-// behind says that the site has published what we have not consumed. A life in
-// which nothing was published yet has nothing to tell.
-func (o *origin) behind() bool { return o.head.Seq > 0 && o.head.after(o.at) }
+// isBehind reports whether the site has published deltas that were not consumed. An epoch
+// without deltas has none.
+func (o *origin) isBehind() bool { return o.head.Seq > 0 && o.head.after(o.at) }
 
-// unread says that the stream has, or may have, entries to be read.
-func (o *origin) unread() bool { return o.behind() && !o.dry || o.claim.after(o.from()) }
+// hasUnread reports whether the stream has, or may have, entries to be read.
+func (o *origin) hasUnread() bool { return o.isBehind() && !o.isExhausted || o.claim.after(o.from()) }
 
-// from is where the stream is to be read from.
+// from returns the position after which the stream is read.
 func (o *origin) from() Position { return later(o.at, o.read) }
 
-// atEnd notes that the stream has no more entries, whatever was said.
+// atEnd records that the stream has no more entries, whatever was claimed.
 func (o *origin) atEnd(now time.Time) {
 	o.claim = Position{}
-	if now.Before(o.rest) { // somebody has claimed that there is more
-		o.dry = o.dry || o.behind()
+	if now.Before(o.rest) { // an unproven claim of further entries
+		o.isExhausted = o.isExhausted || o.isBehind()
 		return
 	}
-	if o.behind() {
-		o.again = !o.again && o.read.after(o.at)
-		if o.dry = !o.again; o.again {
+	if o.isBehind() {
+		o.hasRestarted = !o.hasRestarted && o.read.after(o.at)
+		if o.isExhausted = !o.hasRestarted; o.hasRestarted {
 			o.read = Position{}
 		}
 	}
 }
 
-// tire begins or lengthens the pause, if the stream was read as far as is known and ended
+// extendPause starts or lengthens the pause if the stream was read completely and ended
 // with foreign entries.
-func (o *origin) tire(now time.Time) {
-	if now.Before(o.rest) || o.unread() || !o.read.after(o.at) {
+func (o *origin) extendPause(now time.Time) {
+	if now.Before(o.rest) || o.hasUnread() || !o.read.after(o.at) {
 		return
 	}
 	o.pause = min(max(2*o.pause, resyncPeriod), maxJunkPause)
 	o.rest = now.Add(o.pause)
 }
 
-// alive ends the pause: the site has published, or is about to.
-func (o *origin) alive() {
+// wake ends the pause: the site has published, or is about to.
+func (o *origin) wake() {
 	if o.rest.IsZero() {
 		return
 	}
 	o.pause, o.rest, o.read = 0, time.Time{}, Position{}
 }
 
-// wantsSnapshot says that the site's snapshot, one that was not looked at, may have
-// what the stream has not.
+// wantsSnapshot reports whether a snapshot that was not checked yet may contain data
+// missing from the stream.
 func (o *origin) wantsSnapshot() bool {
 	if o.gap != (Position{}) {
 		return true
@@ -125,21 +125,21 @@ func (o *origin) wantsSnapshot() bool {
 	if !o.snapshot.after(o.looked) {
 		return false
 	}
-	return o.dry && o.behind() && o.snapshot.after(o.at) || o.gaps > 0 && o.snapshot.Epoch == o.at.Epoch
+	return o.isExhausted && o.isBehind() && o.snapshot.after(o.at) || o.gaps > 0 && o.snapshot.Epoch == o.at.Epoch
 }
 
-// moveTo notes what was consumed. What is missing of a life that is over, nobody
-// will bring.
+// moveTo records the consumed position. Nobody will supply what is missing of a stale
+// epoch.
 func (o *origin) moveTo(at Position) {
 	if at.Epoch > o.at.Epoch {
-		o.gaps, o.refuses = 0, false
+		o.gaps, o.isLatestRefused = 0, false
 	}
 	o.at = at
-	o.alive()
+	o.wake()
 }
 
-// openGaps are the gaps that can still be filled: those of a life that is over, and
-// of which there will be no snapshot any more, are not told.
+// openGaps returns the gaps that can still be filled. Gaps of a stale epoch, for which
+// there will be no further snapshot, are not counted.
 func (o *origin) openGaps() int64 {
 	if o.head.Epoch > o.at.Epoch {
 		return 0
@@ -147,34 +147,34 @@ func (o *origin) openGaps() int64 {
 	return o.gaps
 }
 
-// settle notes since when something waits. It is called, under mu, after every
-// change of at and head.
+// settle records since when data waits. It is called, under mu, after every change of at
+// and head.
 func (o *origin) settle(now time.Time) {
 	switch {
-	case !o.behind():
+	case !o.isBehind():
 		o.waiting = time.Time{}
 	case o.waiting.IsZero():
 		o.waiting = now
 	}
 }
 
-// origin finds or makes what is known of a site that has proven to be one; nil for
-// ourselves and for names beyond maxSites.
+// origin returns the state of a proven site, creating it if needed. It returns nil for this
+// site and for names beyond maxSites.
 func (x *Exchange) origin(site string) *origin {
 	o := x.origins[site]
 	switch {
 	case o != nil || site == x.site:
 		return o
 	case len(x.origins) >= maxSites:
-		if x.quiet.allow("sites") {
-			x.log.Warn("too many sites, more are not heard", "limit", maxSites, "site", site)
+		if x.logLimit.allow("sites") {
+			x.log.Warn("too many sites: further ones are ignored", "limit", maxSites, "site", site)
 		}
 		return nil
 	}
 	at := x.cursor(site)
 	o = &origin{site: site, at: at, head: at, refused: make(map[cause]int64)}
 	if x.db.Wanting(site) {
-		o.gaps = 1 // or more; it was before the start
+		o.gaps = 1 // or more, from before the start
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -182,8 +182,8 @@ func (x *Exchange) origin(site string) *origin {
 	return o
 }
 
-// afterDrop begins anew with what the database holds, once a site was dropped: what
-// was consumed of it is gone. It returns false where nothing was dropped.
+// afterDrop resets the origins to the database's content after a site was dropped, which
+// removes its consumed data. It returns false if no site was dropped.
 func (x *Exchange) afterDrop() bool {
 	drops := x.db.Drops()
 	if drops == x.drops {
@@ -194,12 +194,12 @@ func (x *Exchange) afterDrop() bool {
 	defer x.mu.Unlock()
 	for _, o := range x.origins {
 		o.at, o.claim, o.gap, o.lost = x.cursor(o.site), Position{}, Position{}, Position{}
-		if o.at == (Position{}) { // dropped: its next heartbeat tells where it stands
+		if o.at == (Position{}) { // dropped: its next heartbeat gives its position
 			o.head, o.proof, o.proven, o.stale = Position{}, nil, Position{}, Position{}
 		}
-		o.alive()
-		o.read, o.again, o.refuses = Position{}, false, false
-		o.looked, o.took, o.loading, o.dry = Position{}, Position{}, nil, false
+		o.wake()
+		o.read, o.hasRestarted, o.isLatestRefused = Position{}, false, false
+		o.looked, o.took, o.loading, o.isExhausted = Position{}, Position{}, nil, false
 		o.votesLooked, o.votes, o.gaps = 0, 0, 0
 		if x.db.Wanting(o.site) {
 			o.gaps = 1
@@ -214,10 +214,10 @@ func (x *Exchange) cursor(site string) Position {
 	return Position{epoch, seq}
 }
 
-// task is a step of reading what a site has published.
+// task is one step of reading a site's published data.
 type task func(*Exchange, context.Context, *origin) error
 
-// work returns what is to be read of a site now; nil for nothing.
+// work returns the next step for a site, or nil if there is none.
 func (x *Exchange) work(o *origin, now time.Time) task {
 	if now.Before(o.held) {
 		return nil
@@ -225,16 +225,16 @@ func (x *Exchange) work(o *origin, now time.Time) task {
 	var t task
 	trust := x.db.TrustOf(o.site)
 	switch {
-	case trust != bloomdb.TrustNone && o.tells(now):
-		t = (*Exchange).tellPast
-	case trust == bloomdb.TrustVote && o.votesSaid != o.votesLooked:
+	case trust != bloomdb.TrustNone && o.canRepeat(now):
+		t = (*Exchange).repeatHeartbeat
+	case trust == bloomdb.TrustVote && o.votesAnnounced != o.votesLooked:
 		t = (*Exchange).readVotes
-	case trust != bloomdb.TrustFull || o.ahead():
+	case trust != bloomdb.TrustFull || o.isAhead():
 	case o.loading != nil:
 		t = (*Exchange).readChunk
 	case o.wantsSnapshot():
 		t = (*Exchange).beginLoading
-	case o.unread():
+	case o.hasUnread():
 		t = (*Exchange).readBatch
 	}
 	if t != nil && x.db.Muted(o.site) {

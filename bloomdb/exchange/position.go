@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Position is a place in a site's stream: the epoch and sequence number of a
-// delta. The zero Position stands before the first one.
+// Position is a place in a site's stream: the epoch and sequence number of a delta. The
+// zero Position is before the first one.
 type Position struct {
 	Epoch uint64 `json:"epoch"`
 	Seq   uint64 `json:"seq"`
 }
 
-// String gives the position as the id of its stream entry.
+// String returns the position as the id of its stream entry.
 func (p Position) String() string {
 	return strconv.FormatUint(p.Epoch, 10) + "-" + strconv.FormatUint(p.Seq, 10)
 }
 
-// parsePosition accepts exactly what String gives.
+// parsePosition accepts exactly the results of String.
 func parsePosition(s string) (Position, error) {
 	epoch, seq, _ := strings.Cut(s, "-")
 	e, errEpoch := strconv.ParseUint(epoch, 10, 64)
@@ -30,13 +30,13 @@ func parsePosition(s string) (Position, error) {
 	return p, nil
 }
 
-// after says whether p comes later in a stream than q.
+// after reports whether p comes later in a stream than q.
 func (p Position) after(q Position) bool {
 	return p.Epoch > q.Epoch || p.Epoch == q.Epoch && p.Seq > q.Seq
 }
 
-// lag counts the deltas up to head that are missing at p. Of an older epoch it
-// is not known how many there were.
+// lag returns the number of deltas up to head that are missing at p. How many an older
+// epoch had is unknown.
 func (p Position) lag(head Position) uint64 {
 	switch {
 	case !head.after(p):
@@ -48,7 +48,7 @@ func (p Position) lag(head Position) uint64 {
 	}
 }
 
-// later is the one of two positions that comes after the other.
+// later returns the later of two positions.
 func later(p, q Position) Position {
 	if q.after(p) {
 		return q

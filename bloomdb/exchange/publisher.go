@@ -9,20 +9,20 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
-// nameTakenWait is how long a site whose name another one uses keeps silent.
-// Both would publish all they know again and again.
+// nameTakenWait is how long a site stops publishing if another site uses its name.
+// Otherwise both would publish all their data again and again.
 const nameTakenWait = time.Minute
 
-// errNameTaken says that somebody else writes our stream.
-var errNameTaken = errors.New("another daemon publishes under this site's name: give each its own [site] name; what is reported here is kept, and tried again in a minute")
+// errNameTaken means that another daemon writes our stream.
+var errNameTaken = errors.New("another daemon publishes under this site's name: give each its own [site] name; reports made here are kept and retried in a minute")
 
-// publish brings this site's deltas into its stream, its snapshots and votes to
-// where others find them, and its head into the news.
+// publish publishes this site's deltas in its stream, its snapshots and votes, and its head
+// in the news.
 func (x *Exchange) publish(ctx context.Context) {
 	p := newPublisher(x)
 	var wait backoff
 	for ctx.Err() == nil {
-		p.lookForReports()
+		p.checkReports()
 		step := p.next(time.Now())
 		if step == nil {
 			p.rest(ctx)
@@ -33,15 +33,15 @@ func (x *Exchange) publish(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			x.link.works(partPublish)
+			x.link.succeeded(partPublish)
 			wait.succeeded()
 			continue
 		}
-		x.spoke.Store(0)
+		x.publishedAt.Store(0)
 		x.link.failed(partPublish, err)
 		after := wait.next()
 		if errors.Is(err, errNameTaken) {
-			x.log.Error("deltas stay here", "error", err)
+			x.log.Error("publishing stopped: another site uses this name", "error", err)
 			after = nameTakenWait
 		}
 		sleep(ctx, after)
@@ -52,34 +52,33 @@ func (x *Exchange) publish(ctx context.Context) {
 type publisher struct {
 	*Exchange
 	schedule schedule
-	resumed  bool     // tail is known, to us and to the database
-	started  bool     // it was once
-	tail     Position // where our stream ends
+	resumed  bool     // this site and the database know tail
+	started  bool     // resumed at least once
+	tail     Position // end of our stream
 
-	began    time.Time // by the clock that records are made with
-	taken    time.Time // when another daemon of this name made the last record of it that is known
+	began    time.Time // start, by the clock that stamps records
+	taken    time.Time // when another daemon of this name made its latest known record
 	sent     Position  // the last delta we tried to publish
 	counted  int       // bytes published since counts were due
 	reported bool      // the last step published reports
 
-	snapshot publishedSnapshot
-	writing  *snapshotWriting // nil: none
-	noRoom   time.Time        // before this, no snapshot is begun
-	begun    time.Time        // the last snapshot was
-	row      int              // snapshots begun one soon after the other
-	again    time.Time        // before this, no other one is begun
-	votes    uint64           // stamp of the votes in Redis; 0: none of this life
-	votesAt  time.Time
+	snapshot    publishedSnapshot
+	writing     *snapshotWriting // nil: none
+	noRoom      time.Time        // no snapshot is begun before this time
+	begun       time.Time        // when the last snapshot was begun
+	consecutive int              // snapshots begun shortly after one another
+	notBefore   time.Time        // no further snapshot is begun before this time
+	votes       uint64           // stamp of the votes in Redis; 0: none of this epoch
+	votesAt     time.Time
 }
 
 func newPublisher(x *Exchange) *publisher {
 	return &publisher{Exchange: x, began: x.db.Now(), schedule: schedule{least: x.o.Interval, most: x.o.MaxInterval}}
 }
 
-// next is what is to be done now; nil where all is done. What people reported goes
-// first, but a heartbeat does not wait for the end of many reports: it tells of the
-// deltas that the news does not carry. A snapshot is written where nothing else is to
-// do.
+// next returns the next step, or nil if none is due. Reports go first, but a heartbeat does
+// not wait for the end of many reports: it announces the deltas that the news does not
+// carry. A snapshot is written when nothing else is due.
 func (p *publisher) next(now time.Time) func(context.Context) error {
 	heartbeat := p.schedule.heartbeatDue(now)
 	switch {
@@ -95,7 +94,7 @@ func (p *publisher) next(now time.Time) func(context.Context) error {
 	return nil
 }
 
-// rest waits until something is to be done.
+// rest waits until a step is due.
 func (p *publisher) rest(ctx context.Context) {
 	t := time.NewTimer(time.Until(p.schedule.earliest()))
 	defer t.Stop()
@@ -107,8 +106,8 @@ func (p *publisher) rest(ctx context.Context) {
 	}
 }
 
-// lookForReports notices what rest would have.
-func (p *publisher) lookForReports() {
+// checkReports checks for new reports without waiting.
+func (p *publisher) checkReports() {
 	select {
 	case <-p.db.Changed():
 		p.schedule.reported(time.Now())
@@ -116,22 +115,22 @@ func (p *publisher) lookForReports() {
 	}
 }
 
-// take does one step. What fails is done again: the database gives the same
-// delta until it is told of its publication, and the stream takes none twice.
+// take does one step. A failed step is repeated: the database returns the same delta until
+// its publication is recorded, and the stream accepts none twice.
 func (p *publisher) take(ctx context.Context, step func(context.Context) error) error {
-	if p.past.Load() != nil {
+	if p.newerOwn.Load() != nil {
 		p.resumed = false
 	}
 	if !p.resumed {
 		if err := p.resume(ctx); err != nil {
 			return p.overcome(ctx, err)
 		}
-		step = p.beat // who has not been heard of is not read
+		step = p.beat // only sites with a heartbeat are read
 	}
 	return p.overcome(ctx, step(ctx))
 }
 
-// overcome does what can be done at once about a failure.
+// overcome handles failures with an immediate remedy.
 func (p *publisher) overcome(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, errMoved):
@@ -145,8 +144,8 @@ func (p *publisher) overcome(ctx context.Context, err error) error {
 	return err
 }
 
-// publishReports publishes one delta of what does not wait. What is reported
-// meanwhile comes with the next ones, after a pause.
+// publishReports publishes one delta of urgent changes. Reports made meanwhile follow with
+// the next ones, after a pause.
 func (p *publisher) publishReports(ctx context.Context) error {
 	p.reported = true
 	d, found, err := p.publishNext(ctx, false)
@@ -161,7 +160,7 @@ func (p *publisher) publishReports(ctx context.Context) error {
 	return nil
 }
 
-// publishCounts publishes one delta, of whatever waits.
+// publishCounts publishes one delta of all waiting changes.
 func (p *publisher) publishCounts(ctx context.Context) error {
 	d, _, err := p.publishNext(ctx, true)
 	if err != nil {
@@ -175,7 +174,7 @@ func (p *publisher) publishCounts(ctx context.Context) error {
 	return nil
 }
 
-// publishNext publishes one delta, if it finds one.
+// publishNext publishes one delta, if there is one.
 func (p *publisher) publishNext(ctx context.Context, all bool) (d bloomdb.Delta, found bool, err error) {
 	d, found, err = p.db.NextDelta(all)
 	if err != nil {
@@ -192,13 +191,13 @@ func (p *publisher) send(ctx context.Context, d bloomdb.Delta) error {
 	if err := p.wire.publish(ctx, d, p.tail, p.o.StreamLength); err != nil {
 		return err
 	}
-	p.spoke.Store(time.Now().UnixNano())
+	p.publishedAt.Store(time.Now().UnixNano())
 	p.tail = p.sent
 	if err := p.db.Published(d); err != nil {
 		return fmt.Errorf("delta %v: %w", p.sent, err)
 	}
 	if len(d.Data) > maxNews {
-		p.schedule.beat = time.Time{} // the news did not carry it: say that it is there
+		p.schedule.beat = time.Time{} // the news did not carry it: announce it
 	}
 	p.snapshot.deltas++
 	p.snapshot.since += int64(len(d.Data))
@@ -207,31 +206,31 @@ func (p *publisher) send(ctx context.Context, d bloomdb.Delta) error {
 	return nil
 }
 
-// beat announces where we stand. Before that it brings the votes up to date, and
-// begins a snapshot where one is due.
+// beat announces our position. Before that it updates the votes, and begins a snapshot if
+// one is due.
 func (p *publisher) beat(ctx context.Context) error {
 	p.reported = false
 	if err := p.publishVotes(ctx); err != nil {
 		return err
 	}
-	if p.writing == nil && p.snapshotDue(time.Now()) {
+	if p.writing == nil && p.isSnapshotDue(time.Now()) {
 		p.beginSnapshot()
 	}
 	err := p.wire.heartbeat(ctx, p.site, p.heartbeat(p.snapshot.seq), p.tail, p.snapshot.place)
 	if errors.Is(err, errSnapshotLost) {
 		p.snapshot = publishedSnapshot{}
 		p.setSnapshot(nil)
-		return nil // the next beat begins another one, and is due already
+		return nil // the next beat, already due, begins another one
 	}
 	if err != nil {
 		return err
 	}
 	now := time.Now()
-	p.spoke.Store(now.UnixNano())
+	p.publishedAt.Store(now.UnixNano())
 	p.schedule.beat = now.Add(p.o.Heartbeat)
 	return nil
 }
 
 func (p *publisher) heartbeat(snapshot uint64) []byte {
-	return p.db.Heartbeat(snapshot, p.votes, p.missed()...)
+	return p.db.Heartbeat(snapshot, p.votes, p.incompleteSites()...)
 }

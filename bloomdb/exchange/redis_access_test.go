@@ -16,8 +16,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// A wrong password is told, without itself, and tried again: the administrator puts
-// it right in Redis, and nothing was lost.
+// A wrong password is reported without the password, and retried: the administrator
+// corrects it in Redis, and nothing is lost.
 func TestPassword(t *testing.T) {
 	t.Parallel()
 	server := startRedis(t)
@@ -28,9 +28,9 @@ func TestPassword(t *testing.T) {
 	}
 	url := "unix://:geheim@" + server.socket()
 	a, b := startSites(t, url, url)
-	testenv.Eventually(t, "the fault is told", func() bool { return strings.Contains(a.x.Status().LastError, "WRONGPASS") })
+	testenv.Eventually(t, "the fault is reported", func() bool { return strings.Contains(a.x.Status().LastError, "WRONGPASS") })
 	if e := a.x.Status().LastError; strings.Contains(e, "geheim") {
-		t.Errorf("the password is told: %s", e)
+		t.Errorf("the error contains the password: %s", e)
 	}
 	traffic(t, a, b, func(i int) {
 		if i == 30 {
@@ -43,8 +43,7 @@ func TestPassword(t *testing.T) {
 	expectNewcomer(t, url)
 }
 
-// A Redis that is reached by TLS alone, with a certificate of a private CA, and that
-// wants one of its clients.
+// A Redis with TLS only, a certificate of a private CA, and required client certificates.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
@@ -65,18 +64,18 @@ func TestTLS(t *testing.T) {
 	one, two := join("one", files), join("two", files)
 	stranger := join("stranger", DialOptions{CA: newAuthority(t).path("ca.pem")})
 	traffic(t, one, two, func(int) {})
-	testenv.Eventually(t, "the wrong CA is named", func() bool {
+	testenv.Eventually(t, "the wrong CA is reported", func() bool {
 		return strings.Contains(stranger.x.Status().LastError, "certificate signed by unknown authority")
 	})
 	if stranger.x.Status().Connected {
-		t.Error("it believed a server of another CA")
+		t.Error("it trusted a server of another CA")
 	}
 	late := join("late", files)
 	late.awaitAll("spam of a %d", 40)
 }
 
-// aclLines are the commands that FORMAT.md tells an administrator to give: the first
-// makes the user, the second adds what a cluster needs.
+// aclLines are the commands that FORMAT.md gives to administrators: the first creates the
+// user, the second adds the permissions for a cluster.
 func aclLines(t *testing.T, password string) (lines [][]any) {
 	t.Helper()
 	doc, err := os.ReadFile("FORMAT.md")
@@ -96,8 +95,8 @@ func aclLines(t *testing.T, password string) (lines [][]any) {
 	return lines
 }
 
-// The documented rights are enough for a life with losses, and none of them is
-// there for nothing: what Redis counted is what the line allows.
+// The documented permissions suffice for operation with losses, and all of them are needed:
+// the commands counted by Redis are those of the line.
 func TestRightsAreThoseThatAreUsed(t *testing.T) {
 	t.Parallel()
 	server := startRedis(t)
@@ -115,7 +114,7 @@ func TestRightsAreThoseThatAreUsed(t *testing.T) {
 		switch i {
 		case 20:
 			admin.FlushAll(t.Context())
-		case 30: // somebody writes to a stream that is not his
+		case 30: // another client writes to the stream
 			admin.XAdd(t.Context(), &redis.XAddArgs{Stream: a.keys().stream("a"), ID: "18446744073709551613-1", Values: []any{"x", "y"}})
 		}
 	})
@@ -123,11 +122,11 @@ func TestRightsAreThoseThatAreUsed(t *testing.T) {
 	a.stop()
 	a = startSite(t, dir, "a", user)
 	a.report(mail("after"))
-	testenv.Eventually(t, "it goes on", func() bool { return b.lists(mail("after")) })
+	testenv.Eventually(t, "it continues", func() bool { return b.lists(mail("after")) })
 
 	expectNothingDenied(t, admin)
 	for _, unused := range unusedRights(t, admin, words) {
-		t.Errorf("the right %s is not used", unused)
+		t.Errorf("the permission %s is not used", unused)
 	}
 	expectForbidden(t, dialed(t, user+patient))
 }
@@ -140,12 +139,12 @@ func expectNothingDenied(t *testing.T, admin *Client) {
 	}
 }
 
-// onOccasion are commands that a short, busy life has no need of: a ping where all is
-// silent, a look at what stands there where a command came twice, and the trimming that
-// comes with a later snapshot.
+// onOccasion are commands that a short, busy run may not need: a ping without traffic, a
+// check of the existing entry after a repeated command, and the trimming after a later
+// snapshot.
 var onOccasion = []string{"+ping", "+xrevrange", "+xtrim"}
 
-// unusedRights are the commands of the line that nobody gave.
+// unusedRights returns the commands of the line that were not used.
 func unusedRights(t *testing.T, admin *Client, line []any) (unused []string) {
 	t.Helper()
 	stats := admin.Info(t.Context(), "commandstats").Val()
@@ -159,7 +158,7 @@ func unusedRights(t *testing.T, admin *Client, line []any) (unused []string) {
 	return unused
 }
 
-// expectForbidden shows what a stolen password does not give.
+// expectForbidden checks the limits of a stolen password.
 func expectForbidden(t *testing.T, user *Client) {
 	t.Helper()
 	for _, command := range [][]any{

@@ -13,16 +13,16 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// How long the attacker has: in go test, and where SPAMBLOOM_SOAK is set.
+// How long the attack lasts: in go test, and if SPAMBLOOM_SOAK is set.
 const (
 	attackTime     = 10 * time.Second
 	attackTimeSoak = 10 * time.Minute
 )
 
-// Somebody with the password of Redis and no key gives every command that its user may,
-// on every key, with records that are torn, forged, or taken from elsewhere. When he
-// has left, five sites know what five sites know that nobody disturbed, and hold nothing
-// in another life or under another name. They are restarted meanwhile, one by one.
+// A client with the password of Redis but no key sends every command permitted to its user,
+// on every key, with torn, forged or copied records. When it has left, five sites have the
+// same data as five undisturbed sites, and hold nothing in another epoch or under another
+// name. Meanwhile they are restarted one by one.
 func TestAttackerWithoutKey(t *testing.T) {
 	t.Parallel()
 	testenv.Program(t, "redis-server")
@@ -42,7 +42,7 @@ func TestAttackerWithoutKey(t *testing.T) {
 	}
 	a.leave()
 	left := time.Now()
-	disturbed.round() // a site is alive afterwards, too
+	disturbed.round() // a site also publishes afterwards
 
 	disturbed.settle()
 	healed := time.Since(left)
@@ -53,23 +53,23 @@ func TestAttackerWithoutKey(t *testing.T) {
 	}
 	quiet.settle()
 	for i, s := range disturbed.sites {
-		want := quiet.knowledge(i)
-		for j, got := range disturbed.knowledge(i) {
+		want := quiet.verdicts(i)
+		for j, got := range disturbed.verdicts(i) {
 			if got != want[j] {
 				t.Errorf("%s knows %s, and undisturbed %s", s.db.Status().Site, got, want[j])
 			}
 		}
 		disturbed.expectOneLife(i)
 		if e := s.x.Status().LastError; strings.Contains(e, errNameTaken.Error()) {
-			t.Errorf("%s was made to keep silent: %s", s.db.Status().Site, e)
+			t.Errorf("%s stopped publishing: %s", s.db.Status().Site, e)
 		}
 	}
-	t.Logf("%d commands, of which Redis refused %d; %d rounds of reports; the streams were moved aside %v times; all was known again after %v",
+	t.Logf("%d commands, of which Redis refused %d; %d rounds of reports; the streams were moved aside %v times; all data had arrived again after %v",
 		a.given.Load(), a.refused.Load(), disturbed.rounds, disturbed.moved(), healed.Round(time.Second))
 }
 
-// federation is five sites that name each other as peers, and meet as the documented
-// user of a Redis of their own.
+// federation is five sites that list each other as peers, and connect as the documented
+// user to a Redis of their own.
 type federation struct {
 	t      *testing.T
 	server *server
@@ -107,13 +107,13 @@ func newFederation(t *testing.T) *federation {
 	return f
 }
 
-// restart ends a site and begins it again with what it has on disk.
+// restart stops a site and starts it again with its data on disk.
 func (f *federation) restart(i int) {
 	f.sites[i].stop()
 	f.sites[i] = startSiteWith(f.t, f.opened[i], f.user)
 }
 
-// round is a report, a revocation and a few counts at every site, the same in every
+// round makes a report, a revocation and a few counts at every site, the same in every
 // federation.
 func (f *federation) round() {
 	for i, s := range f.sites {
@@ -126,8 +126,8 @@ func (f *federation) round() {
 	f.rounds++
 }
 
-// knowledge is what a site says of every message of the rounds.
-func (f *federation) knowledge(i int) (all []string) {
+// verdicts returns a site's verdict on every message of the rounds.
+func (f *federation) verdicts(i int) (all []string) {
 	for n := range f.rounds {
 		for of := range f.sites {
 			e := f.sites[i].db.Judge(mail("%d of %d", n, of))
@@ -140,7 +140,7 @@ func (f *federation) knowledge(i int) (all []string) {
 	return all
 }
 
-// settle waits until every site holds all of every other one.
+// settle waits until every site holds all data of every other one.
 func (f *federation) settle() {
 	f.t.Helper()
 	for i, s := range f.sites {
@@ -162,7 +162,7 @@ func (f *federation) settle() {
 	}
 }
 
-// cellsOf is how many bits and cells a database holds of a site's life.
+// cellsOf returns how many bits and cells a database holds of a site's epoch.
 func cellsOf(db *bloomdb.DB, site string, epoch uint64) int64 {
 	for _, s := range db.Status().Sites {
 		if s.Site == site && s.Epoch == epoch {
@@ -172,8 +172,8 @@ func cellsOf(db *bloomdb.DB, site string, epoch uint64) int64 {
 	return 0
 }
 
-// expectOneLife shows that a site lives in the epoch that it began in, and that it holds
-// the others in theirs and nothing else.
+// expectOneLife checks that a site is still in its first epoch, and that it holds the
+// others in their first epochs and nothing else.
 func (f *federation) expectOneLife(i int) {
 	f.t.Helper()
 	held := make(map[string][]uint64)
@@ -182,7 +182,7 @@ func (f *federation) expectOneLife(i int) {
 	}
 	for j, of := range f.sites {
 		if name := of.db.Status().Site; !slices.Equal(held[name], []uint64{f.epochs[j]}) {
-			f.t.Errorf("%s is held by m%d in the lives %v, and began in %d", name, i, held[name], f.epochs[j])
+			f.t.Errorf("%s is held by m%d in the epochs %v, but began in %d", name, i, held[name], f.epochs[j])
 		}
 	}
 	if len(held) != len(f.sites) {
@@ -190,7 +190,7 @@ func (f *federation) expectOneLife(i int) {
 	}
 }
 
-// moved is how often each site's stream was moved aside.
+// moved returns how often each site's stream was moved aside.
 func (f *federation) moved() (times []int64) {
 	for _, s := range f.sites {
 		times = append(times, s.x.Status().MovedAside.times())

@@ -37,8 +37,8 @@ func (n *node) do(args ...any) string {
 	return answer
 }
 
-// startCluster starts three nodes that share the slots, and a replica of the one
-// that holds the federation's keys.
+// startCluster starts three nodes that share the slots, and a replica of the node with the
+// federation's keys.
 func startCluster(t *testing.T, keyID string) (nodes []*node, url string, holder, replica *node) {
 	t.Helper()
 	nodes = []*node{startNode(t), startNode(t), startNode(t), startNode(t)}
@@ -68,7 +68,7 @@ func startCluster(t *testing.T, keyID string) (nodes []*node, url string, holder
 	return nodes, "redis://spambloom:geheim@" + strings.Join(addrs, ",") + impatient, holder, replica
 }
 
-// eventuallyAll waits until every node says so of the cluster.
+// eventuallyAll waits until every node reports this state of the cluster.
 func eventuallyAll(t *testing.T, nodes []*node, what string) {
 	t.Helper()
 	for _, n := range nodes {
@@ -78,12 +78,12 @@ func eventuallyAll(t *testing.T, nodes []*node, what string) {
 	}
 }
 
-// Three nodes: all keys of the federation are on one of them. When it dies, its
-// replica takes over.
+// Three nodes: one of them has all keys of the federation. When it dies, its replica takes
+// over.
 func TestClusterFailover(t *testing.T) {
 	t.Parallel()
 	nodes, url, holder, replica := startCluster(t, bloomdb.KeyID(testKey))
-	for _, n := range nodes { // each as the administrator set it up
+	for _, n := range nodes { // each as configured by the administrator
 		for _, line := range aclLines(t, "geheim") {
 			if err := n.client.Do(t.Context(), line...).Err(); err != nil {
 				t.Fatal(err)

@@ -12,23 +12,23 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// knowledge is what the ten sites of a federation hold, each a tenth of it.
-type knowledge struct {
+// dataset is the data of the ten sites of a federation, each with a tenth of it.
+type dataset struct {
 	sites            int
 	reports, counted int // of each site
 }
 
-// options are those of a member of such a federation.
-func (k knowledge) options(dir, name string) bloomdb.Options {
+// options returns the options of a member of such a federation.
+func (k dataset) options(dir, name string) bloomdb.Options {
 	o := siteOptions(dir, name)
-	o.Reports.Capacity = int64(max(10_000, 5*k.sites*k.reports)) // all stand in one generation of five
+	o.Reports.Capacity = int64(max(10_000, 5*k.sites*k.reports)) // all fit into one of five generations
 	o.Counts.Capacity = int64(max(10_000, k.counted))
 	return o
 }
 
-// publish makes one site, lets it know its part, and ends it when all of that is in
-// Redis, with a snapshot. The last delta may lack the heartbeat that announces it.
-func (k knowledge) publish(t testing.TB, url string, number int) {
+// publish starts one site, adds its part of the data, and stops it once all of that is in
+// Redis, with a snapshot. The heartbeat that announces the last delta may be missing.
+func (k dataset) publish(t testing.TB, url string, number int) {
 	t.Helper()
 	name := fmt.Sprintf("site%d", number)
 	db, err := bloomdb.Open(k.options(t.TempDir(), name))
@@ -49,8 +49,8 @@ func (k knowledge) publish(t testing.TB, url string, number int) {
 	})
 }
 
-// fill makes a site's part of the knowledge.
-func (k knowledge) fill(t testing.TB, db *bloomdb.DB, name string) {
+// fill adds a site's part of the data.
+func (k dataset) fill(t testing.TB, db *bloomdb.DB, name string) {
 	t.Helper()
 	const users = 64 // they share the disk's syncs
 	var filling sync.WaitGroup
@@ -71,8 +71,8 @@ func (k knowledge) fill(t testing.TB, db *bloomdb.DB, name string) {
 	filling.Wait()
 }
 
-// campaign is spam with as many signatures as a report is planned to have at most, and
-// a sketch of a long text. The first signature is that of mail.
+// campaign is spam with the maximum planned number of signatures for a report, and a sketch
+// of a long text. The first signature is that of mail.
 func campaign(site string, i int) signature.Set {
 	set := mail("spam %d of "+site, i)
 	for n := range 7 {
@@ -93,8 +93,8 @@ func campaign(site string, i int) signature.Set {
 	return set
 }
 
-// A site may end between a delta and the heartbeat that announces it. Who joins then
-// is not level before the stream has been read to its end.
+// A site may end between a delta and the heartbeat that announces it. A site that joins
+// then is not level until it has read the stream to its end.
 func TestLagCountsWhatNoHeartbeatAnnounced(t *testing.T) {
 	m, client := startMini(t)
 	a := newPublisher(newExchange(openDB(t, siteOptions(t.TempDir(), "a")), newStreams(client, "k"), Options{}))
@@ -107,7 +107,7 @@ func TestLagCountsWhatNoHeartbeatAnnounced(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := a.take(t.Context(), a.beat); err != nil { // which resumes
+	if err := a.take(t.Context(), a.beat); err != nil { // this resumes
 		t.Fatal(err)
 	}
 	const deltas = 3
@@ -134,10 +134,10 @@ func TestLagCountsWhatNoHeartbeatAnnounced(t *testing.T) {
 	}
 }
 
-// A site that joins a federation knows in a moment what that has learned in weeks:
-// by the sites' snapshots, and what came after them in their streams.
+// A site that joins a federation receives the data of weeks within moments: from the sites'
+// snapshots, and from the later deltas in their streams.
 func TestNewSiteJoins(t *testing.T) {
-	k := knowledge{sites: 10, reports: 50, counted: 3000}
+	k := dataset{sites: 10, reports: 50, counted: 3000}
 	url := startRedis(t).url()
 	for i := range k.sites {
 		k.publish(t, url, i)
@@ -145,16 +145,16 @@ func TestNewSiteJoins(t *testing.T) {
 	k.join(t, url).stop()
 }
 
-// join has a new site join, and checks what it knows once it is level.
-func (k knowledge) join(t testing.TB, url string) *site {
+// join makes a new site join, and checks its data once it is level.
+func (k dataset) join(t testing.TB, url string) *site {
 	t.Helper()
 	late := joinSite(t, k.options(t.TempDir(), "late"), url, Options{})
-	testenv.Eventually(t, "the new site is level", func() bool { return late.knows(k.sites) })
+	testenv.Eventually(t, "the new site is level", func() bool { return late.isLevelWith(k.sites) })
 	for i := range k.sites {
 		name := fmt.Sprintf("site%d", i)
 		for j := 0; j < k.reports; j += 1 + k.reports/50 {
 			if !late.lists(mail("spam %d of "+name, j)) {
-				t.Errorf("spam %d of %s is not known", j, name)
+				t.Errorf("spam %d of %s is not listed", j, name)
 			}
 		}
 		for j := 0; j < k.counted; j += 1 + k.counted/50 {
@@ -166,8 +166,8 @@ func (k knowledge) join(t testing.TB, url string) *site {
 	return late
 }
 
-// knows says whether a site is level with so many others.
-func (s *site) knows(others int) bool {
+// isLevelWith reports whether a site is level with that many others.
+func (s *site) isLevelWith(others int) bool {
 	sites := s.x.Status().Sites
 	for _, o := range sites {
 		if o.Lag > 0 || o.Loading != nil || o.Applied == (Position{}) || s.db.Wanting(o.Site) {

@@ -9,12 +9,12 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// usedMemory is how much Redis holds, in bytes.
+// usedMemory returns the memory used by Redis, in bytes.
 func usedMemory(t testing.TB, c *Client) int64 {
 	t.Helper()
 	found := regexp.MustCompile(`used_memory:(\d+)`).FindStringSubmatch(c.Info(t.Context(), "memory").Val())
 	if found == nil {
-		t.Fatal("Redis does not say what it holds")
+		t.Fatal("Redis does not report its memory")
 	}
 	n, err := strconv.ParseInt(found[1], 10, 64)
 	if err != nil {
@@ -23,8 +23,8 @@ func usedMemory(t testing.TB, c *Client) int64 {
 	return n
 }
 
-// Out of memory, Redis refuses what would be written; what stands in it is still
-// read, news are still heard, and everything is published when there is room.
+// Out of memory, Redis refuses writes. Existing data can still be read, news still arrive,
+// and everything is published when there is memory again.
 func TestOutOfMemoryIsReadOn(t *testing.T) {
 	t.Parallel()
 	server := startRedis(t, "--maxmemory-policy", "noeviction")
@@ -40,15 +40,15 @@ func TestOutOfMemoryIsReadOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.report(mail("during"))
-	testenv.Eventually(t, "the fault is told", func() bool { return strings.Contains(a.x.Status().LastError, "OOM") })
+	testenv.Eventually(t, "the fault is reported", func() bool { return strings.Contains(a.x.Status().LastError, "OOM") })
 
 	late := startSite(t, t.TempDir(), "late", server.url())
 	late.awaitAll("before %d", n)
 	if late.lists(mail("during")) || b.lists(mail("during")) {
-		t.Error("what Redis refused is known elsewhere")
+		t.Error("a refused report arrived at another site")
 	}
 	if !a.lists(mail("during")) {
-		t.Error("the report is not known where it was made")
+		t.Error("the report is not listed where it was made")
 	}
 	if err := c.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
 		t.Fatal(err)
@@ -60,8 +60,8 @@ func TestOutOfMemoryIsReadOn(t *testing.T) {
 	expectNewcomer(t, server.url())
 }
 
-// Room for a while, and again none: the limit stands a little above what is used,
-// as it does in a Redis that others fill too.
+// Memory is available at times: the limit is a little above the memory in use, as in a
+// Redis that others fill too.
 func TestMemoryAtItsLimit(t *testing.T) {
 	t.Parallel()
 	server := startRedis(t, "--maxmemory-policy", "noeviction")
@@ -90,8 +90,8 @@ func TestMemoryAtItsLimit(t *testing.T) {
 	expectNewcomer(t, server.url())
 }
 
-// Reports do not wait for a snapshot that Redis has no memory for: what is written of
-// it, now or before a crash, is given back.
+// Reports do not wait for a snapshot that does not fit into Redis: its partial data,
+// written now or before a crash, is removed.
 func TestReportsGoOnWithoutRoomForASnapshot(t *testing.T) {
 	t.Parallel()
 	server := startRedis(t, "--maxmemory-policy", "noeviction")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The primary takes writes that its replica never gets, and dies: Sentinel's choice
-// lacks them. They were confirmed to the sites, and must come back all the same.
+// The primary accepts writes that its replica never receives, and dies: Sentinel's choice
+// lacks them. They were confirmed to the sites, and must be published again.
 func TestFailoverLosesWrites(t *testing.T) {
 	t.Parallel()
 	primary, replica, url := startReplicated(t)
@@ -18,14 +18,15 @@ func TestFailoverLosesWrites(t *testing.T) {
 	a, b := startSites(t, url, url)
 	a.awaitConnected()
 	b.awaitConnected()
-	var had, got int64 // bytes of replication, at the primary's death
+	var had, got int64 // replicated bytes, at the primary's death
 	traffic(t, a, b, func(i int) {
 		switch i {
 		case 10:
 			replica.signal(syscall.SIGSTOP)
 			pc.ClientKillByFilter(t.Context(), "TYPE", "replica")
 		case 20:
-			// What is lost was applied elsewhere, and its sites think it published.
+			// The lost deltas were applied elsewhere, and their sites consider them
+			// published.
 			b.awaitAll("spam of a %d", 20)
 			had = replicated(t, pc)
 			primary.kill()
@@ -40,7 +41,7 @@ func TestFailoverLosesWrites(t *testing.T) {
 	expectNewcomer(t, url)
 }
 
-// replicated is how many bytes a server's replication has had.
+// replicated returns how many bytes a server has replicated.
 func replicated(t *testing.T, c *Client) int64 {
 	t.Helper()
 	found := regexp.MustCompile(`master_repl_offset:(\d+)`).FindStringSubmatch(c.Info(t.Context(), "replication").Val())

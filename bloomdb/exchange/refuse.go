@@ -6,27 +6,27 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
-// cause is why something was refused.
+// cause is the reason for a refusal.
 type cause string
 
 const (
 	causeNews       cause = "news"       // a message or a head that cannot be read
 	causeStream     cause = "stream"     // the key is of another type
-	causeEntry      cause = "entry"      // the entry holds no delta
-	causeOversize   cause = "oversize"   // over 1 MiB
-	causeOrigin     cause = "origin"     // another site's or another position's record
+	causeEntry      cause = "entry"      // the entry contains no delta
+	causeOversize   cause = "oversize"   // larger than 1 MiB
+	causeOrigin     cause = "origin"     // record of another site or position
 	causeFederation cause = "federation" // made under another key
 	causeParameters cause = "parameters" // made with other sizes or periods
-	causeFull       cause = "full"       // more than the filters are made for
-	causeCapped     cause = "capped"     // more than is taken of this site
+	causeFull       cause = "full"       // more data than the filters are made for
+	causeCapped     cause = "capped"     // more than is accepted from this site
 	causeMuted      cause = "muted"      // the site is muted
-	causeTrust      cause = "trust"      // filters of a site that is not heard in full
+	causeTrust      cause = "trust"      // filters of a site that is not fully trusted
 	causeStranger   cause = "stranger"   // no [[peer]] has that name
-	causeUnsigned   cause = "unsigned"   // not signed, or with a key that is not the site's
-	causeReplayed   cause = "replayed"   // of a life of the site that is over
-	causeClock      cause = "clock"      // of a clock that is off by more than an hour
+	causeUnsigned   cause = "unsigned"   // not signed, or not with the site's key
+	causeReplayed   cause = "replayed"   // from a stale epoch
+	causeClock      cause = "clock"      // the clock is off by more than an hour
 	causeNewer      cause = "newer"      // made by a newer version of spambloom
-	causeInvalid    cause = "invalid"    // torn or forged; the log says which
+	causeInvalid    cause = "invalid"    // torn or forged; see the log
 )
 
 func causeOf(err error) cause {
@@ -57,16 +57,15 @@ func causeOf(err error) cause {
 	return causeInvalid
 }
 
-// refuse counts what was refused and logs it once per site, cause and minute. The
-// site is nil where none is known: names that anybody can invent fill neither the
-// log nor the metrics.
+// refuse counts a refusal and logs it once per site, cause and minute. The site is nil if
+// unknown: names that anyone can invent fill neither the log nor the metrics.
 func (x *Exchange) refuse(o *origin, c cause, err error) {
 	site := ""
 	if o != nil {
 		site = o.site
 	}
 	x.metrics.refused.WithLabelValues(site, string(c)).Inc()
-	if x.quiet.allow(site + " " + string(c)) {
+	if x.logLimit.allow(site + " " + string(c)) {
 		x.log.Warn("refused", "site", site, "cause", c, "error", err)
 	}
 	x.mu.Lock()

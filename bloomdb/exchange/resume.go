@@ -9,16 +9,16 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
-// Foreign is what was found in the place of this site's stream and moved aside.
+// Foreign describes data found in the place of this site's stream and moved aside.
 type Foreign struct {
 	Times int64     `json:"times"` // since the start
 	At    time.Time `json:"at"`    // the last time
-	Tail  Position  `json:"tail"`  // the id with which the stream ended then
+	Tail  Position  `json:"tail"`  // last id of the stream at that time
 }
 
-// resume passes the end of this site's stream to the database, which then publishes
-// again what the stream lacks, and looks for this site's snapshot. An entry that this
-// site did not sign is not the end of its stream, whatever its id.
+// resume passes the end of this site's stream to the database, which then publishes again
+// what the stream lacks, and looks for this site's snapshot. An entry that this site did
+// not sign is not the end of its stream, whatever its id.
 func (p *publisher) resume(ctx context.Context) error {
 	end, err := p.wire.tail(ctx, p.site)
 	if err != nil {
@@ -34,7 +34,7 @@ func (p *publisher) resume(ctx context.Context) error {
 		}
 		proof, end = bloomdb.Head{}, streamEnd{}
 	}
-	if err := p.outlive(ctx, proof); err != nil {
+	if err := p.advanceEpoch(ctx, proof); err != nil {
 		return err
 	}
 	if err := p.db.Resume(end.at.Epoch, end.at.Seq); err != nil {
@@ -48,13 +48,13 @@ func (p *publisher) resume(ctx context.Context) error {
 	return nil
 }
 
-// errForeign is the error of a stream that another client has written to.
+// errForeign is returned for a stream that another client has written to.
 var errForeign = errors.New("last entry of the stream was not written by this site")
 
-// recognise returns the head of the last record of the stream if this site has made it.
-// The head is zero if only the database knows the end: the stream was emptied, or the
-// signing key was changed. Errors: bloomdb.ErrUnsigned, with the head, if another daemon
-// of this name made the record; errForeign.
+// recognise returns the head of the stream's last record if this site made it. The head is
+// zero if only the database records the end: the stream was emptied, or the signing key was
+// changed. Errors: bloomdb.ErrUnsigned, with the head, if another daemon of this name made
+// the record; errForeign.
 func (p *publisher) recognise(end streamEnd) (bloomdb.Head, error) {
 	epoch, seq := p.db.Tail()
 	known := !end.at.after(Position{epoch, seq})
@@ -76,8 +76,8 @@ func (p *publisher) recognise(end streamEnd) (bloomdb.Head, error) {
 	return h, err
 }
 
-// isRivalled reports whether another daemon of this name has made a record since the
-// last call that returned true. The argument is the time of the latest one known.
+// isRivalled reports whether another daemon of this name has made a record since the last
+// call that returned true. Made is the time of its latest known record.
 func (p *publisher) isRivalled(made time.Time) bool {
 	if !p.started || made.Before(p.began) || !made.After(p.taken) {
 		return false
@@ -92,7 +92,7 @@ func (p *publisher) moveAside(ctx context.Context, end Position, why error) erro
 		return err
 	}
 	p.metrics.foreign.Inc()
-	if p.quiet.allow("foreign") {
+	if p.logLimit.allow("foreign") {
 		p.log.Warn("another client wrote to this site's stream in Redis; it was moved aside and is published again",
 			"site", p.site, "tail", end.String(), "error", why)
 	}
@@ -109,18 +109,18 @@ func (f *Foreign) times() int64 {
 	return f.Times
 }
 
-// outlive looks for records of this site that are newer than its folder, which then is a
-// backup or was made anew. If there are any, the site begins the epoch after the newest
-// one. It returns errNameTaken if another daemon goes on making such records. The proof is
-// the head of the stream's last record, or zero.
-func (p *publisher) outlive(ctx context.Context, proof bloomdb.Head) error {
-	past := p.past.Load()
-	said, err := p.said(ctx, proof, past)
+// advanceEpoch looks for records of this site that are newer than its folder, which is then
+// a backup or was recreated. If there are any, the site begins the epoch after the newest
+// one. It returns errNameTaken if another daemon continues to make such records. The proof
+// is the head of the stream's last record, or zero.
+func (p *publisher) advanceEpoch(ctx context.Context, proof bloomdb.Head) error {
+	past := p.newerOwn.Load()
+	said, err := p.ownHeads(ctx, proof, past)
 	if err != nil {
 		return err
 	}
 	var last Position
-	var made time.Time // when the last record was made that is newer than the folder
+	var made time.Time // when the last record newer than the folder was made
 	for _, h := range said {
 		last = later(last, Position{h.Epoch, h.Seq})
 		if p.db.IsBeyond(h.Epoch, h.Seq) && h.Made.After(made) {
@@ -131,15 +131,15 @@ func (p *publisher) outlive(ctx context.Context, proof bloomdb.Head) error {
 		return fmt.Errorf("%s has published up to %v: %w", p.site, last, errNameTaken)
 	}
 	if err := p.db.Outlive(last.Epoch, last.Seq); err != nil {
-		return fmt.Errorf("life after %v: %w", last, err)
+		return fmt.Errorf("epoch after %v: %w", last, err)
 	}
-	p.past.CompareAndSwap(past, nil)
+	p.newerOwn.CompareAndSwap(past, nil)
 	return nil
 }
 
-// said returns the heads of this site's records: those given, and the heartbeat and the
-// manifest in Redis if this site signed them.
-func (p *publisher) said(ctx context.Context, proof bloomdb.Head, past *bloomdb.Head) ([]bloomdb.Head, error) {
+// ownHeads returns the heads of this site's records: the given ones, and those of the
+// heartbeat and the manifest in Redis if this site signed them.
+func (p *publisher) ownHeads(ctx context.Context, proof bloomdb.Head, past *bloomdb.Head) ([]bloomdb.Head, error) {
 	heads := []bloomdb.Head{proof}
 	if past != nil {
 		heads = append(heads, *past)
@@ -158,16 +158,16 @@ func (p *publisher) said(ctx context.Context, proof bloomdb.Head, past *bloomdb.
 	return heads, nil
 }
 
-// hearOwn takes news of this site: a record that comes back from Redis, or an earlier
+// receiveOwn handles news of this site: a record that comes back from Redis, or an earlier
 // heartbeat that other sites repeat because they hold a newer epoch of this site.
-func (x *Exchange) hearOwn(n news) {
+func (x *Exchange) receiveOwn(n news) {
 	h, err := x.db.OwnRecord(n.record, n.head.Type)
 	if err != nil {
 		x.refuse(nil, causeOf(err), err)
 		return
 	}
-	x.heard.Store(time.Now().UnixNano())
+	x.echoedAt.Store(time.Now().UnixNano())
 	if h.Type == bloomdb.RecordHeartbeat && x.db.IsBeyond(h.Epoch, h.Seq) {
-		x.past.Store(&h)
+		x.newerOwn.Store(&h)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// Somebody with the federation key has once spoken in a site's name, which has no key in any
-// [[peer]], and has left. The others take him for the site's latest life, until they drop it.
+// A daemon with the federation key has published in the name of a site without a key in any
+// [[peer]], and has left. The others take its epoch for the site's latest, until they drop it.
 func TestSiteIsHeardAfterARivalAndADrop(t *testing.T) {
 	m, _ := startMini(t)
 	url := "redis://" + m.Addr()
@@ -23,13 +23,13 @@ func TestSiteIsHeardAfterARivalAndADrop(t *testing.T) {
 	a := startSiteWith(t, genuine, url)
 	a.report(mail("before"))
 	for _, s := range []*site{b, c} {
-		testenv.Eventually(t, "it is heard", func() bool { return s.lists(mail("before")) })
+		testenv.Eventually(t, "it arrives", func() bool { return s.lists(mail("before")) })
 	}
 	a.stop()
 	rival := startSiteWith(t, signed(), url)
 	rival.report(mail("by the rival"))
 	for _, s := range []*site{b, c} {
-		testenv.Eventually(t, "the rival is heard", func() bool { return s.lists(mail("by the rival")) })
+		testenv.Eventually(t, "the rival's report arrives", func() bool { return s.lists(mail("by the rival")) })
 	}
 	rival.stop()
 
@@ -38,7 +38,7 @@ func TestSiteIsHeardAfterARivalAndADrop(t *testing.T) {
 	for _, s := range []*site{b, c} {
 		testenv.Eventually(t, "it is stale", func() bool { return s.of("a").Stale != nil })
 		if s.lists(mail("after")) {
-			t.Error("the site is heard without a drop")
+			t.Error("the site's deltas are applied without a drop")
 		}
 	}
 	for _, s := range []*site{b, c} {
@@ -48,13 +48,13 @@ func TestSiteIsHeardAfterARivalAndADrop(t *testing.T) {
 		if err := s.db.Mute("a", false); err != nil {
 			t.Fatal(err)
 		}
-		testenv.Eventually(t, "it is heard again", func() bool {
-			s.x.requestResync() // which happens every half minute
+		testenv.Eventually(t, "it arrives again", func() bool {
+			s.x.requestResync() // in production every half minute
 			return s.lists(mail("after"))
 		})
 	}
 	epoch, _ := a.db.Head()
 	if got := b.of("a").Applied.Epoch; got != epoch {
-		t.Errorf("epoch %d is heard, want %d", got, epoch)
+		t.Errorf("applied epoch %d, want %d", got, epoch)
 	}
 }

@@ -3,19 +3,19 @@ package exchange
 import "time"
 
 const (
-	// coalesce is how long a report waits for others that come with it, and
-	// reportPause the least time between two publications of reports: a delta costs
-	// some 200 bytes, and two writes of the disk.
+	// coalesce is how long a report waits for others made at the same time, and reportPause
+	// the least time between two publications of reports: a delta costs some 200 bytes and
+	// two disk writes.
 	coalesce    = 100 * time.Millisecond
 	reportPause = 200 * time.Millisecond
 
-	// countRate is how many bytes of counts a second are published without waiting
-	// longer. A site with 20 messages a second has less than 1 KiB; what is counted
-	// again while it waits is told once.
+	// countRate is how many bytes of counts a second are published without a longer wait. A
+	// site with 20 messages a second has less than 1 KiB. Counts repeated during the wait
+	// are published once.
 	countRate = 16 << 10
 )
 
-// schedule says when what is to be published. The zero times are long past.
+// schedule determines when data is published. The zero times are long past.
 type schedule struct {
 	least, most time.Duration // between publications of counts
 
@@ -25,7 +25,7 @@ type schedule struct {
 	beat        time.Time
 }
 
-// reported notes that a report waits.
+// reported records that a report waits.
 func (s *schedule) reported(now time.Time) {
 	if !s.reports.IsZero() {
 		return
@@ -44,20 +44,20 @@ func (s *schedule) heartbeatDue(now time.Time) bool { return !now.Before(s.beat)
 
 func (s *schedule) reportsDone() { s.reports = time.Time{} }
 
-// reportsAgain says that what waited is published, and that more may have come
-// meanwhile.
+// reportsAgain records that the waiting reports were published, and that further ones may
+// have arrived meanwhile.
 func (s *schedule) reportsAgain(now time.Time) {
 	s.reports, s.lastReports = now.Add(reportPause), now
 }
 
-// countsDone says that what waited is published, and how many bytes it took: the next time
-// is so far off that these were countRate.
+// countsDone records that the waiting counts were published, and their size. The next time
+// is chosen so that the rate is countRate.
 func (s *schedule) countsDone(now time.Time, bytes int) {
 	wait := time.Duration(bytes) * time.Second / countRate
 	s.counts = now.Add(min(max(wait, s.least), s.most))
 }
 
-// earliest is when something is due.
+// earliest returns the next time that data is due.
 func (s *schedule) earliest() time.Time {
 	first := s.counts
 	if s.beat.Before(first) {

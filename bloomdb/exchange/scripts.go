@@ -2,8 +2,8 @@ package exchange
 
 import "github.com/redis/go-redis/v9"
 
-// luaTail defines tail(key), the last id a stream ever had: an empty stream
-// still knows it, so XINFO and not XREVRANGE.
+// luaTail defines tail(key), the last id a stream ever had. It uses XINFO and not
+// XREVRANGE, because an empty stream still has that id.
 const luaTail = `
 local function tail(key)
   if redis.call('EXISTS', key) == 0 then return '0-0' end
@@ -14,8 +14,9 @@ local function tail(key)
 end
 `
 
-// tailScript returns the last id, how many entries stand under it (0 or 1), and the
-// record of that entry, empty where it holds something else or more than ARGV[1] bytes.
+// tailScript returns the last id, the number of its entries (0 or 1), and the record of
+// that entry. The record is empty if the entry contains something else or more than ARGV[1]
+// bytes.
 var tailScript = redis.NewScript(luaTail + `
 local last = tail(KEYS[1])
 local entry = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
@@ -26,9 +27,9 @@ if entry[1] ~= last or #field ~= 2 or field[1] ~= '` + entryField + `' or #field
 end
 return {last, 1, field[2]}`)
 
-// reclaimScript makes room for what belongs to this site. KEYS: stream, the place for
-// what is moved aside, manifest, and five hashes. The stream is moved if it ends with
-// ARGV[1] or is none.
+// reclaimScript frees this site's keys. KEYS: stream, destination for the moved data,
+// manifest, and five hashes. The stream is moved if it ends with ARGV[1] or is of another
+// type.
 var reclaimScript = redis.NewScript(luaTail + `
 local function isOther(key, want)
   local kind = redis.call('TYPE', key)
@@ -45,10 +46,9 @@ for i = 4, #KEYS do
 end
 return 0`)
 
-// publishScript adds one entry behind ARGV[2]. A command may reach Redis twice
-// (the answer was lost, the client tried again): then the entry stands there
-// already with the same record, and nothing is to do. It returns the id that
-// the stream ends with: ARGV[3] is success.
+// publishScript adds one entry after ARGV[2]. A command may reach Redis twice (the answer
+// was lost, the client retried). The entry then already exists with the same record, and
+// nothing changes. It returns the id of the stream's last entry: ARGV[3] means success.
 var publishScript = redis.NewScript(luaTail + `
 local site, before, id, record, length, channel, carried = unpack(ARGV)
 local last = tail(KEYS[1])
@@ -63,8 +63,8 @@ redis.call('HSET', KEYS[2], site, id)
 if carried == '1' then redis.call('PUBLISH', channel, record) end
 return id`)
 
-// heartbeatScript keeps and spreads a heartbeat, if the stream ends with ARGV[2]
-// and the keys of the snapshot, KEYS[4] and KEYS[5] where they are given, exist.
+// heartbeatScript stores and publishes a heartbeat if the stream ends with ARGV[2] and the
+// keys of the snapshot, KEYS[4] and KEYS[5] if given, exist.
 var heartbeatScript = redis.NewScript(luaTail + `
 local site, want, channel, record = unpack(ARGV)
 local last = tail(KEYS[1])
@@ -77,9 +77,9 @@ redis.call('HSET', KEYS[3], site, last)
 redis.call('PUBLISH', channel, record)
 return last`)
 
-// readScript returns the entries after ARGV[1] as {id, size of the record,
-// record}, the record empty where it is larger than ARGV[4]: what is too large
-// never leaves Redis. Size -1: the entry holds something else.
+// readScript returns the entries after ARGV[1] as {id, size of the record, record}. The
+// record is empty if it is larger than ARGV[4]: oversize data never leaves Redis. Size -1:
+// the entry contains something else.
 var readScript = redis.NewScript(`
 local after, entries, bytes, limit = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local batch, held = {}, 0
@@ -99,11 +99,10 @@ while #batch < entries and held < bytes do
 end
 return batch`)
 
-// headsScript returns SITE, heartbeat, end of the stream, ... of at most ARGV[1]
-// sites; what is too long to be one never leaves Redis, only the empty strings in
-// its place. Where there are four times as many, somebody has filled the hashes with
-// names that are none: they are removed, and every site writes its own again within
-// seconds.
+// headsScript returns SITE, heartbeat, end of the stream, ... of at most ARGV[1] sites.
+// Values too long to be valid never leave Redis; they are replaced by empty strings. If
+// there are four times as many, another client has filled the hashes with invented names:
+// the hashes are removed, and every site writes its own entry again within seconds.
 var headsScript = redis.NewScript(`
 local limit, heads = tonumber(ARGV[1]), {}
 if redis.call('HLEN', KEYS[1]) > 4 * limit then
@@ -125,8 +124,8 @@ for i, site in ipairs(redis.call('HKEYS', KEYS[1])) do
 end
 return heads`)
 
-// commitScript makes the chunks in a slot a snapshot, if all of them are there. It
-// returns how many there are. KEYS: manifest, slot, other slot, heads, stream.
+// commitScript turns the chunks in a slot into a snapshot if all of them exist. It returns
+// how many exist. KEYS: manifest, slot, other slot, heads, stream.
 var commitScript = redis.NewScript(`
 local site, chunks, manifest, heartbeat, channel, trim = unpack(ARGV)
 local found = redis.call('HLEN', KEYS[2])
@@ -140,8 +139,8 @@ end
 redis.call('UNLINK', KEYS[3])
 return found`)
 
-// fieldScript returns the size of a hash's field ARGV[1] and its value, or an empty
-// one where it is larger than ARGV[2]. Size 0: there is none.
+// fieldScript returns the size of a hash's field ARGV[1] and its value, or an empty value
+// if it is larger than ARGV[2]. Size 0: there is none.
 var fieldScript = redis.NewScript(`
 local size = redis.call('HSTRLEN', KEYS[1], ARGV[1])
 if size == 0 or size > tonumber(ARGV[2]) then return {size, ''} end

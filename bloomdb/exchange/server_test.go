@@ -20,7 +20,7 @@ import (
 
 var discard = slog.New(slog.DiscardHandler)
 
-// program is a process that ends with this one, also where this one is killed.
+// program is a process that ends with this one, even if this one is killed.
 type program struct {
 	*exec.Cmd
 	ended chan struct{}
@@ -38,7 +38,7 @@ func startProgram(t testing.TB, args ...string) *program {
 		err := p.Start()
 		started <- err
 		if err == nil {
-			_ = p.Wait() // it is killed
+			_ = p.Wait() // it was killed
 		}
 	}()
 	if err := <-started; err != nil {
@@ -57,7 +57,7 @@ type server struct {
 	t       testing.TB
 	dir     string
 	args    []string
-	running *program // nil: it is killed
+	running *program // nil: killed
 }
 
 // startRedis starts one, without persistence unless args say otherwise.
@@ -114,8 +114,8 @@ func (s *server) client() *Client {
 	return c
 }
 
-// proxy stands between a client and a Redis. It can swallow what passes, as a
-// firewall does that forgot the connection: nobody is told.
+// proxy stands between a client and a Redis. It can swallow data, like a firewall that
+// dropped the connection without notice.
 type proxy struct {
 	listener net.Listener
 	network  string
@@ -147,10 +147,10 @@ func startProxy(t testing.TB, network, target string) *proxy {
 
 func (p *proxy) url() string { return "redis://" + p.listener.Addr().String() }
 
-// swallow makes all connections of today deaf and mute; later ones work.
+// swallow makes all current connections drop their data; later ones work.
 func (p *proxy) swallow() { p.hole.Store(p.accepted.Load()) }
 
-// swallowAll does the same to later connections.
+// swallowAll also affects later connections.
 func (p *proxy) swallowAll() { p.hole.Store(1 << 62) }
 
 func (p *proxy) heal() { p.reset(); p.hole.Store(0) }
@@ -177,7 +177,7 @@ func (p *proxy) serve() {
 			continue
 		}
 		p.mu.Lock()
-		if p.closed.Load() { // under mu: reset sees all that came before
+		if p.closed.Load() { // under mu: reset sees all earlier connections
 			p.mu.Unlock()
 			c.Close()
 			up.Close()
@@ -207,15 +207,14 @@ func (p *proxy) copy(n int64, to, from net.Conn) {
 	}
 }
 
-// startMini starts a miniredis and a client of it.
+// startMini starts a miniredis and a client for it.
 func startMini(t testing.TB) (*miniredis.Miniredis, *Client) {
 	t.Helper()
 	m := miniredis.RunT(t)
 	return m, dialed(t, "redis://"+m.Addr()+patient)
 }
 
-// patient is for clients of the test itself: how fast the machine is, is not what they
-// find out.
+// patient is for clients of the test itself, which must not depend on the machine's speed.
 var patient = fmt.Sprintf("?read_timeout=%[1]v&write_timeout=%[1]v&pool_timeout=%[1]v", testenv.Patience)
 
 func dialed(t testing.TB, url string) *Client {

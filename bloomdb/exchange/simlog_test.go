@@ -11,20 +11,20 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
-// simLog is what the sites of a simulated federation share in the place of Redis.
-// It does what FORMAT.md says of keys and scripts, at once and in memory.
+// simLog replaces Redis for the sites of a simulated federation. It implements the keys and
+// scripts of FORMAT.md, at once and in memory.
 type simLog struct {
 	mu     sync.Mutex
 	random *rand.Rand
 	keys   simKeys
 	subs   map[*simSubscription]bool
 
-	// Chances that a message of the channel is lost, doubled, or late by up to
+	// Probabilities that a message of the channel is lost, duplicated, or delayed by up to
 	// ten seconds.
 	lost, doubled, late float64
 }
 
-// simKeys are the keys. What stands in them is never changed, only replaced.
+// simKeys are the keys. Their values are never changed, only replaced.
 type simKeys struct {
 	streams   map[string]simStream
 	heads     map[string][]byte
@@ -34,7 +34,7 @@ type simKeys struct {
 	votes     map[string][]byte
 }
 
-// simStream is a stream; it knows where it ends also when it is empty.
+// simStream is a stream; it has an end even if it is empty.
 type simStream struct {
 	entries []entry
 	tail    Position
@@ -63,7 +63,7 @@ func (k simKeys) clone() simKeys {
 	return c
 }
 
-// backup and restore are a Redis that saves now and then, and is restarted.
+// backup and restore simulate a Redis that saves now and then, and is restarted.
 func (l *simLog) backup() simKeys {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,7 +79,7 @@ func (l *simLog) restore(k simKeys) {
 	}
 }
 
-// trim leaves the last n entries of a stream.
+// trim keeps the last n entries of a stream.
 func (l *simLog) trim(site string, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,7 +88,7 @@ func (l *simLog) trim(site string, n int) {
 	l.keys.streams[site] = s
 }
 
-// chance draws. mu is held, here and below.
+// chance draws. The caller holds mu, here and below.
 func (l *simLog) chance(p float64) bool { return p > 0 && l.random.Float64() < p }
 
 func (l *simLog) publish(d bloomdb.Delta, before Position, length int) error {
@@ -139,7 +139,7 @@ func (l *simLog) commit(c commit) error {
 	return nil
 }
 
-// tail is how a stream ends.
+// tail returns the end of a stream.
 func (l *simLog) tail(site string) streamEnd {
 	s := l.keys.streams[site]
 	end := streamEnd{at: s.tail, empty: len(s.entries) == 0}
@@ -149,8 +149,7 @@ func (l *simLog) tail(site string) streamEnd {
 	return end
 }
 
-// read returns few entries at a time, so that the reading of several streams is
-// mixed.
+// read returns few entries at a time, so that reads of several streams interleave.
 func (l *simLog) read(site string, after Position) (batch []entry) {
 	for _, e := range l.keys.streams[site].entries {
 		if e.at.after(after) && len(batch) < 4 {

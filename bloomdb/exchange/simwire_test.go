@@ -9,13 +9,13 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
-// simWire is one site's way to the simulated log.
+// simWire is one site's connection to the simulated log.
 type simWire struct {
 	log  *simLog
-	cut  atomic.Bool // nothing passes
+	cut  atomic.Bool // no data passes
 	hang atomic.Bool // no answer comes any more
-	// unanswered is the chance in a thousand that a command is carried out, and
-	// its answer lost.
+	// unanswered is the probability, in thousandths, that a command is carried out but its
+	// answer is lost.
 	unanswered atomic.Int64
 }
 
@@ -23,8 +23,7 @@ var _ wire = (*simWire)(nil)
 
 var errTimeout = errors.New("i/o timeout")
 
-// do gives a command: it takes its time, and may fail before or after it had its
-// effect.
+// do sends a command: it takes some time, and may fail before or after it had its effect.
 func (w *simWire) do(ctx context.Context, command func(*simLog) error) error {
 	w.log.mu.Lock()
 	latency := time.Duration(w.log.random.Int64N(int64(20 * time.Millisecond)))
@@ -162,14 +161,14 @@ type simSubscription struct {
 	broken chan struct{}
 }
 
-// deliver brings a message, unless the link is cut.
+// deliver delivers a message, unless the link is cut.
 func (s *simSubscription) deliver(message []byte) {
 	if s.wire.cut.Load() {
 		return
 	}
 	select {
 	case s.events <- event{message: message}:
-	default: // a slow reader misses what is over the buffer
+	default: // a slow reader misses messages beyond the buffer
 	}
 }
 
@@ -188,7 +187,7 @@ func (s *simSubscription) receive(ctx context.Context, d time.Duration) (event, 
 	}
 }
 
-// ping is answered where the link is not cut.
+// ping is answered unless the link is cut.
 func (s *simSubscription) ping(context.Context) error {
 	if !s.wire.cut.Load() {
 		select {
@@ -199,7 +198,7 @@ func (s *simSubscription) ping(context.Context) error {
 	return nil
 }
 
-// breakOff ends the subscription from the other side. The log's mutex is held.
+// breakOff ends the subscription from the other side. The caller holds the log's mutex.
 func (s *simSubscription) breakOff() {
 	if !s.over.Swap(true) {
 		close(s.broken)

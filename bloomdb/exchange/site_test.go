@@ -15,7 +15,7 @@ import (
 
 var testKey = [32]byte{1, 2, 3}
 
-// site is a database with its exchange, as a daemon has them.
+// site is a database with its exchange, as in a daemon.
 type site struct {
 	t      testing.TB
 	db     *bloomdb.DB
@@ -34,13 +34,13 @@ func siteOptions(dir, name string) bloomdb.Options {
 	}
 }
 
-// startSite opens or reopens the site in dir and joins it to the Redis at url.
+// startSite opens or reopens the site in dir and connects it to the Redis at url.
 func startSite(t testing.TB, dir, name, url string) *site {
 	t.Helper()
 	return startSiteWith(t, siteOptions(dir, name), url)
 }
 
-// startSites starts the sites a and b, in new folders, each with its way to a Redis.
+// startSites starts the sites a and b, in new folders, each with its own link to Redis.
 func startSites(t testing.TB, urlA, urlB string) (a, b *site) {
 	t.Helper()
 	return startSite(t, t.TempDir(), "a", urlA), startSite(t, t.TempDir(), "b", urlB)
@@ -77,7 +77,7 @@ func startSiteWith(t testing.TB, o bloomdb.Options, url string) *site {
 	return s
 }
 
-// calm are options under which a slow machine does not take its link for dead.
+// calm are options with which a slow machine does not consider its link dead.
 var calm = Options{Interval: 20 * time.Millisecond, Heartbeat: testenv.Patience}
 
 // openDB opens a database without an exchange.
@@ -91,10 +91,10 @@ func openDB(t testing.TB, o bloomdb.Options) *bloomdb.DB {
 	return db
 }
 
-// keys are the federation's in Redis.
+// keys returns the federation's keys in Redis.
 func (s *site) keys() *streams { return s.x.wire.(*streams) }
 
-// stop ends the site as a daemon does, and checks its state.
+// stop stops the site like a daemon, and checks its state.
 func (s *site) stop() {
 	if s.client == nil {
 		return
@@ -111,7 +111,7 @@ func (s *site) stop() {
 	s.client = nil
 }
 
-// mail is the signatures of one of many different messages.
+// mail returns the signatures of one of many different messages.
 func mail(format string, args ...any) signature.Set {
 	sig := signature.Signature{Kind: signature.KindText}
 	sig.Digest = signature.Sum(sig.Kind, fmt.Appendf(nil, format, args...))
@@ -142,7 +142,7 @@ func (s *site) count(m signature.Set, n uint32) {
 func (s *site) lists(m signature.Set) bool    { return s.db.Judge(m).Listed }
 func (s *site) counts(m signature.Set) uint64 { return s.db.Judge(m).Count }
 
-// listsAll says whether all of n reported mails of a series are known.
+// listsAll reports whether all n mails of a series are listed.
 func (s *site) listsAll(series string, n int) bool {
 	for i := range n {
 		if !s.lists(mail(series, i)) {
@@ -152,7 +152,7 @@ func (s *site) listsAll(series string, n int) bool {
 	return true
 }
 
-// of is what the site's status says of another one.
+// of returns the site's status of another one.
 func (s *site) of(name string) SiteStatus {
 	for _, o := range s.x.Status().Sites {
 		if o.Site == name {
@@ -173,7 +173,7 @@ func (s *site) awaitConnected() {
 	testenv.Eventually(s.t, "the site is connected", func() bool { return s.x.Status().Connected })
 }
 
-// awaitLevel waits until every site has applied everything of every other one.
+// awaitLevel waits until every site has applied all deltas of every other one.
 func awaitLevel(t testing.TB, sites ...*site) {
 	t.Helper()
 	testenv.Eventually(t, "all sites are level", func() bool {

@@ -6,14 +6,14 @@ import (
 	"strconv"
 )
 
-// The slots of a site's snapshots. The manifest says which one holds the snapshot;
-// the other is empty, or what was written of the next one.
+// The slots of a site's snapshots. The manifest names the slot of the current snapshot. The
+// other is empty, or contains part of the next one.
 const (
 	firstSlot  = '0'
 	secondSlot = '1'
 )
 
-// otherSlot is the one that is not in use.
+// otherSlot returns the slot that is not in use.
 func otherSlot(slot byte) byte {
 	if slot == firstSlot {
 		return secondSlot
@@ -57,7 +57,7 @@ func (s *streams) commit(ctx context.Context, c commit) error {
 
 func (s *streams) manifest(ctx context.Context, site string) ([]byte, error) {
 	key := s.manifestKey(site)
-	data, err := s.redis.GetRange(ctx, key, 0, maxRecord).Bytes() // one byte more than may be
+	data, err := s.redis.GetRange(ctx, key, 0, maxRecord).Bytes() // one byte more than permitted
 	switch {
 	case err != nil:
 		return nil, failed(key, err)
@@ -84,7 +84,7 @@ func (s *streams) votes(ctx context.Context, site string) ([]byte, error) {
 	return s.field(ctx, s.votesKey(), site)
 }
 
-// field returns a record that stands in a hash; nil where there is none.
+// field returns a record in a hash, or nil if there is none.
 func (s *streams) field(ctx context.Context, key, field string) ([]byte, error) {
 	reply, err := fieldScript.Run(ctx, s.redis, []string{key}, field, maxRecord).Slice()
 	if err != nil {

@@ -29,7 +29,7 @@ func mustCommit(t *testing.T, s *streams, slot byte, chunks int, manifest string
 	}
 }
 
-// expectSlot says which chunks a slot holds; none: it does not exist.
+// expectSlot checks which chunks a slot contains; none: it does not exist.
 func expectSlot(t *testing.T, s *streams, slot byte, chunks ...string) {
 	t.Helper()
 	for i, want := range append(chunks, "") {
@@ -46,8 +46,8 @@ func expectManifest(t *testing.T, s *streams, want string) {
 	}
 }
 
-// A snapshot takes the place of the one before in one step, and the stream loses
-// what both hold.
+// A snapshot replaces the previous one in one step, and the stream loses the deltas that
+// both contain.
 func TestCommit(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *streams) {
 		var before Position
@@ -84,7 +84,7 @@ func TestCommit(t *testing.T) {
 	})
 }
 
-// What Redis lost is found out, before and after a snapshot stands.
+// Data lost in Redis is detected, before and after a snapshot is committed.
 func TestSnapshotLost(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *streams) {
 		ctx := t.Context()
@@ -119,7 +119,7 @@ func TestSnapshotLost(t *testing.T) {
 	})
 }
 
-// What is too large, or of another type, is refused and is no fault of Redis.
+// Data that is too large, or of another type, is refused and is not a fault of Redis.
 func TestRecordsAreNotBelieved(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *streams) {
 		ctx := t.Context()
@@ -130,11 +130,11 @@ func TestRecordsAreNotBelieved(t *testing.T) {
 		s.redis.HSet(ctx, s.manifestKey("b"), "not", "a string")
 		s.redis.XAdd(ctx, &redis.XAddArgs{Stream: s.slot("b", firstSlot), Values: []any{"no", "hash"}})
 		read := map[string]func() ([]byte, error){
-			"a manifest":          func() ([]byte, error) { return s.manifest(ctx, "a") },
-			"a chunk":             func() ([]byte, error) { return s.chunk(ctx, "a", firstSlot, 0) },
-			"votes":               func() ([]byte, error) { return s.votes(ctx, "a") },
-			"a manifest's hash":   func() ([]byte, error) { return s.manifest(ctx, "b") },
-			"a slot that is none": func() ([]byte, error) { return s.chunk(ctx, "b", firstSlot, 0) },
+			"a manifest":        func() ([]byte, error) { return s.manifest(ctx, "a") },
+			"a chunk":           func() ([]byte, error) { return s.chunk(ctx, "a", firstSlot, 0) },
+			"votes":             func() ([]byte, error) { return s.votes(ctx, "a") },
+			"a manifest's hash": func() ([]byte, error) { return s.manifest(ctx, "b") },
+			"an invalid slot":   func() ([]byte, error) { return s.chunk(ctx, "b", firstSlot, 0) },
 		}
 		for what, f := range read {
 			if data, err := f(); !errors.Is(err, errNotOurs) || data != nil {
@@ -148,7 +148,7 @@ func TestRecordsAreNotBelieved(t *testing.T) {
 			t.Errorf("votes %q, %v", votes, err)
 		}
 		if votes, err := s.votes(ctx, "c"); votes != nil || err != nil {
-			t.Errorf("nobody's votes: %q, %v", votes, err)
+			t.Errorf("votes that do not exist: %q, %v", votes, err)
 		}
 	})
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// spoiltLog is a log whose stream somebody writes to, so that a heartbeat now and then
-// finds another end.
+// spoiltLog is a log whose stream another client writes to, so that some heartbeats find
+// another end.
 type spoiltLog struct {
 	floodedLog
 	every   int // heartbeats; 0: never
@@ -17,7 +17,7 @@ type spoiltLog struct {
 	moved   int
 
 	manifestNow []byte
-	destroys    bool // the manifest, too
+	destroys    bool // also destroys the manifest
 }
 
 func (l *spoiltLog) manifest(context.Context, string) ([]byte, error) { return l.manifestNow, nil }
@@ -51,8 +51,8 @@ func (l *spoiltLog) commit(_ context.Context, c commit) error {
 	return nil
 }
 
-// Neither who asks for snapshots nor who spoils the stream makes a site publish all it
-// knows all the time: soon the next one comes every ten minutes.
+// Neither requests for snapshots nor a spoilt stream make a site publish all its data all
+// the time: soon snapshots come only every ten minutes.
 func TestSnapshotsOnDemandAreFew(t *testing.T) {
 	for _, tc := range []struct {
 		name        string
@@ -61,8 +61,8 @@ func TestSnapshotsOnDemandAreFew(t *testing.T) {
 		destroys    bool
 		least, most int // snapshots in an hour
 	}{
-		{"nobody asks", 0, false, false, 1, 1},
-		{"others ask all the time", 0, true, false, 6, 8},
+		{"no requests", 0, false, false, 1, 1},
+		{"constant requests", 0, true, false, 6, 8},
 		{"the stream is spoilt every ten seconds", 5, false, false, 1, 3},
 		{"the snapshot, too", 5, false, true, 10, 18},
 	} {

@@ -10,47 +10,46 @@ import (
 )
 
 const (
-	// A snapshot is published when the deltas since the last one have as many bytes
-	// as that, at least snapshotBytes, or when they are snapshotDeltas: who comes
-	// late reads at most twice what there is to know.
+	// A snapshot is published when the deltas since the last one have as many bytes as that
+	// one, but at least snapshotBytes, or when they number snapshotDeltas: a site that
+	// catches up reads at most twice the necessary data.
 	snapshotBytes  = 4 << 20
 	snapshotDeltas = 50_000
 
-	// votesPause is the least time between two publications of the votes, which are
-	// always told whole.
+	// votesPause is the least time between two publications of the votes, which are always
+	// published as a whole.
 	votesPause = time.Minute
 
 	// firstPause is half of the least time between two snapshots.
 	firstPause = 250 * time.Millisecond
 
-	// noRoomPause is how long no snapshot is begun after Redis had no memory left.
+	// noRoomPause is how long no snapshot is begun after Redis ran out of memory.
 	noRoomPause = 10 * time.Minute
 )
 
-// publishedSnapshot is what is known of our snapshot in Redis, and of what came
-// after it.
+// publishedSnapshot describes our snapshot in Redis, and the deltas after it.
 type publishedSnapshot struct {
-	place  *place   // nil: there is none
-	at     Position // of whatever life
-	seq    uint64   // of this life; 0: it is none of this life
-	made   time.Time
-	bytes  int64
-	deltas uint64 // published since
-	since  int64  // bytes of them, those of an earlier run left out
-	lacks  bool   // numbers that the stream does not have either
+	place        *place   // nil: there is none
+	at           Position // of any epoch
+	seq          uint64   // in this epoch; 0: it is not of this epoch
+	made         time.Time
+	bytes        int64
+	deltas       uint64 // published since
+	since        int64  // bytes of these deltas, without those of an earlier run
+	isIncomplete bool   // deltas are missing that the stream does not have either
 }
 
-// snapshotWriting is a snapshot that is being written.
+// snapshotWriting is a snapshot being written.
 type snapshotWriting struct {
 	writer  *bloomdb.SnapshotWriter
 	place   place
-	chunk   []byte // to be written next; nil: to be made
-	cleared bool   // the slot is empty of what was left behind
+	chunk   []byte // to be written next; nil: not created yet
+	cleared bool   // old data was removed from the slot
 	cut     bool   // it has reached the limit
 }
 
-// findSnapshot looks for our snapshot in Redis, beside a stream that ends with tail.
-// One that can't be read is none.
+// findSnapshot looks for our snapshot in Redis, for a stream that ends with tail. An
+// unreadable one counts as none.
 func (p *publisher) findSnapshot(ctx context.Context, tail Position) error {
 	p.snapshot = publishedSnapshot{}
 	p.setSnapshot(nil)
@@ -66,26 +65,26 @@ func (p *publisher) findSnapshot(ctx context.Context, tail Position) error {
 		return nil
 	}
 	p.snapshot = publishedSnapshot{place: &place{m.Slot, m.Chunks()}, at: Position{m.Epoch, m.Seq}, bytes: m.Bytes}
-	if now := time.Now(); m.Made.Before(now) { // else by a wrong clock: the next one is due
+	if now := time.Now(); m.Made.Before(now) { // otherwise the clock was wrong: the next one is due
 		p.snapshot.made = m.Made
 	}
 	if epoch, seq := p.db.Head(); epoch == m.Epoch && m.Seq <= seq {
 		p.snapshot.seq, p.snapshot.deltas = m.Seq, seq-m.Seq
-		p.snapshot.lacks = m.Seq < seq && (Position{epoch, seq}).after(tail) // Redis came back with older data
+		p.snapshot.isIncomplete = m.Seq < seq && (Position{epoch, seq}).after(tail) // Redis was restored from older data
 		p.setSnapshot(&p.snapshot.at)
 	}
 	return nil
 }
 
-// snapshotDue says whether it is time for the next one. A site that has published
-// nothing needs none.
-func (p *publisher) snapshotDue(now time.Time) bool {
+// isSnapshotDue reports whether to begin the next one. A site that has published nothing
+// needs none.
+func (p *publisher) isSnapshotDue(now time.Time) bool {
 	_, seq := p.db.Head()
 	s := &p.snapshot
 	switch {
-	case seq == 0, now.Before(p.noRoom), now.Before(p.again):
+	case seq == 0, now.Before(p.noRoom), now.Before(p.notBefore):
 		return false
-	case s.seq == 0 || s.lacks || p.db.SnapshotDue() || p.isWanted(s.made, now):
+	case s.seq == 0 || s.isIncomplete || p.db.SnapshotDue() || p.isWanted(s.made, now):
 		return true
 	case s.since > max(snapshotBytes, s.bytes) || s.deltas > snapshotDeltas:
 		return true
@@ -93,20 +92,21 @@ func (p *publisher) snapshotDue(now time.Time) bool {
 	return s.deltas > 0 && now.Sub(s.made) >= p.o.SnapshotInterval
 }
 
-// beginSnapshot begins to write one. The next one waits, twice as long each time: another
-// client that destroys one after the other does not make this site publish all the time.
+// beginSnapshot starts writing one. The pause until the next one doubles each time, so that
+// another client that keeps destroying snapshots does not make this site publish all the
+// time.
 func (p *publisher) beginSnapshot() {
 	now := time.Now()
 	if now.Sub(p.begun) > 2*wantPause {
-		p.row = 0
+		p.consecutive = 0
 	}
-	p.row++
+	p.consecutive++
 	p.begun = now
-	p.again = now.Add(min(firstPause<<min(p.row, 20), wantPause, p.o.SnapshotInterval))
+	p.notBefore = now.Add(min(firstPause<<min(p.consecutive, 20), wantPause, p.o.SnapshotInterval))
 	p.writing = &snapshotWriting{writer: p.db.NewSnapshot(), place: place{slot: p.unusedSlot()}}
 }
 
-// unusedSlot is the slot that no snapshot stands in.
+// unusedSlot returns the slot without the current snapshot.
 func (p *publisher) unusedSlot() byte {
 	if p.snapshot.place == nil {
 		return firstSlot
@@ -114,11 +114,11 @@ func (p *publisher) unusedSlot() byte {
 	return otherSlot(p.snapshot.place.slot)
 }
 
-// makeRoom gives back the memory of a snapshot that is not whole, of now or from
-// before a crash, since all sites' reports wait for it.
+// makeRoom frees the memory of an incomplete snapshot, from now or before a crash, because
+// the reports of all sites wait for memory.
 func (p *publisher) makeRoom(ctx context.Context) error {
 	if p.writing != nil {
-		p.log.Warn("Redis has no memory left: the snapshot that was being written is given up, and tried again later",
+		p.log.Warn("Redis is out of memory: the unfinished snapshot is removed, and retried later",
 			"chunks", p.writing.place.chunks, "bytes", p.writing.writer.Bytes(), "in", noRoomPause)
 	}
 	p.writing = nil
@@ -126,8 +126,8 @@ func (p *publisher) makeRoom(ctx context.Context) error {
 	return p.wire.clearSlot(ctx, p.site, p.unusedSlot())
 }
 
-// writeSnapshot does one step of writing: empties the slot, writes a chunk, or ends
-// with the manifest. A crash leaves chunks that no manifest names.
+// writeSnapshot does one step of writing: it empties the slot, writes a chunk, or ends with
+// the manifest. A crash leaves chunks that no manifest names.
 func (p *publisher) writeSnapshot(ctx context.Context) error {
 	w := p.writing
 	if !w.cleared {
@@ -152,12 +152,12 @@ func (p *publisher) writeSnapshot(ctx context.Context) error {
 	return nil
 }
 
-// nextChunk makes the next chunk; false at the end.
+// nextChunk creates the next chunk. It returns false at the end.
 func (p *publisher) nextChunk(w *snapshotWriting) (more bool, err error) {
 	if !w.cut && w.writer.Bytes() > p.o.SnapshotLimit-bloomdb.MaxDelta {
 		w.cut = true
 		w.writer.LeaveRest()
-		p.log.Warn("the snapshot has reached its limit in Redis, what is left has no place in it",
+		p.log.Warn("snapshot has reached its size limit in Redis: the rest is omitted",
 			"limit", p.o.SnapshotLimit, "chunks", w.place.chunks)
 	}
 	if w.chunk, more, err = w.writer.Next(); err != nil {
@@ -166,8 +166,8 @@ func (p *publisher) nextChunk(w *snapshotWriting) (more bool, err error) {
 	return more, nil
 }
 
-// commitSnapshot makes what was written the site's snapshot. The stream is trimmed
-// up to the one before, so that who is reading that one can go on behind it.
+// commitSnapshot makes the written data the site's snapshot. The stream is trimmed up to
+// the previous snapshot, so that a site still reading that one can continue after it.
 func (p *publisher) commitSnapshot(ctx context.Context) error {
 	w := p.writing
 	made := publishedSnapshot{place: &w.place, seq: w.writer.Seq(), made: time.Now(), bytes: w.writer.Bytes()}
@@ -178,7 +178,7 @@ func (p *publisher) commitSnapshot(ctx context.Context) error {
 		manifest: w.writer.Manifest(w.place.slot), heartbeat: p.heartbeat(made.seq),
 	})
 	if errors.Is(err, errSnapshotLost) {
-		p.writing = nil // Redis lost writes meanwhile; the next beat begins again
+		p.writing = nil // Redis lost writes; the next beat starts again
 		return nil
 	}
 	if err != nil {
@@ -194,14 +194,14 @@ func (p *publisher) commitSnapshot(ctx context.Context) error {
 	return nil
 }
 
-// setSnapshot tells Status where our snapshot stands.
+// setSnapshot sets the position of our snapshot for Status.
 func (x *Exchange) setSnapshot(at *Position) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.snapshot = at
 }
 
-// publishVotes publishes the votes, where they have changed.
+// publishVotes publishes the votes if they have changed.
 func (p *publisher) publishVotes(ctx context.Context) error {
 	now := time.Now()
 	changed := now.Sub(p.votesAt) >= votesPause && p.db.VotesStamp() != p.votes

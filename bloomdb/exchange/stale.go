@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// tellPause is the least time between two repetitions of a stale site's heartbeat.
-	tellPause = time.Minute
-	// wantPause is the least time between two snapshots that others have asked for, and
-	// the longest that a snapshot waits after another one.
+	// repeatPause is the least time between two repetitions of a stale site's heartbeat.
+	repeatPause = time.Minute
+	// wantPause is the least time between two snapshots requested by others, and the
+	// longest that a snapshot waits after another one.
 	wantPause = 10 * time.Minute
 )
 
@@ -32,50 +32,50 @@ func (o *origin) place(at Position, record []byte, fresh bool) {
 		o.stale = Position{}
 	}
 	if at.after(o.head) {
-		o.head, o.dry = at, false
-		o.alive()
+		o.head, o.isExhausted = at, false
+		o.wake()
 	}
 }
 
-// tells reports whether a newer heartbeat of a stale site is to be repeated now. After a
+// canRepeat reports whether to repeat a newer heartbeat of a stale site now. After a
 // restart, this site may have none.
-func (o *origin) tells(now time.Time) bool {
-	return o.stale != (Position{}) && o.proven.after(o.stale) && !now.Before(o.tell)
+func (o *origin) canRepeat(now time.Time) bool {
+	return o.stale != (Position{}) && o.proven.after(o.stale) && !now.Before(o.repeatAt)
 }
 
-// tellPast repeats the newest heartbeat of a stale site in the news. The site verifies
-// its own signature, and begins the epoch after.
-func (x *Exchange) tellPast(ctx context.Context, o *origin) error {
-	x.log.Warn("site runs on an older state folder, its deltas are refused; its newer heartbeat is repeated, so that it begins a new epoch",
+// repeatHeartbeat repeats the newest heartbeat of a stale site in the news. The site
+// verifies its own signature, and begins the epoch after it.
+func (x *Exchange) repeatHeartbeat(ctx context.Context, o *origin) error {
+	x.log.Warn("site runs on an older state folder and its deltas are refused; repeating its newer heartbeat, so that it begins a new epoch",
 		"site", o.site, "position", o.stale.String(), "known", o.proven.String())
 	x.mu.Lock()
-	o.tell = time.Now().Add(tellPause)
+	o.repeatAt = time.Now().Add(repeatPause)
 	x.mu.Unlock()
 	return x.wire.spread(ctx, o.proof)
 }
 
-// misses reports whether something of a site is missing here that its next snapshot or
-// votes would bring.
-func (x *Exchange) misses(o *origin, now time.Time) bool {
+// isIncomplete reports whether data of a site is missing here that its next snapshot or
+// votes would supply.
+func (x *Exchange) isIncomplete(o *origin, now time.Time) bool {
 	trust := x.db.TrustOf(o.site)
 	switch {
-	case x.db.Muted(o.site) || o.refuses || o.stale != (Position{}):
+	case x.db.Muted(o.site) || o.isLatestRefused || o.stale != (Position{}):
 		return false
 	case trust == bloomdb.TrustVote:
-		return o.votesSaid != 0 && o.votesLooked == o.votesSaid && o.votes != o.votesSaid
+		return o.votesAnnounced != 0 && o.votesLooked == o.votesAnnounced && o.votes != o.votesAnnounced
 	}
-	return trust == bloomdb.TrustFull && !o.ahead() && !now.Before(o.held) && o.loading == nil &&
-		(o.gaps > 0 || o.behind() && o.dry)
+	return trust == bloomdb.TrustFull && !o.isAhead() && !now.Before(o.held) && o.loading == nil &&
+		(o.gaps > 0 || o.isBehind() && o.isExhausted)
 }
 
-// missed lists the sites of which something is missing, in random order: a heartbeat has
+// incompleteSites returns the sites with missing data, in random order: a heartbeat has
 // room for 16 of them.
-func (x *Exchange) missed() (sites []string) {
+func (x *Exchange) incompleteSites() (sites []string) {
 	now := time.Now()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for site, o := range x.origins {
-		if x.misses(o, now) {
+		if x.isIncomplete(o, now) {
 			sites = append(sites, site)
 		}
 	}
@@ -83,8 +83,8 @@ func (x *Exchange) missed() (sites []string) {
 	return sites
 }
 
-// isWanted reports whether another site has asked, since the last publication, for what
-// was published then, and the pause since is over.
+// isWanted reports whether another site has requested the data since its last publication,
+// and the pause since then is over.
 func (x *Exchange) isWanted(published, now time.Time) bool {
 	asked := x.wanted.Load()
 	return asked > 0 && time.Unix(0, asked).After(published) && now.Sub(published) >= min(wantPause, x.o.SnapshotInterval)

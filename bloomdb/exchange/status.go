@@ -8,17 +8,17 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
-// Status is how the exchange stands.
+// Status is the state of the exchange.
 type Status struct {
-	// Connected: news are heard, and the last command to Redis succeeded.
+	// Connected means that news are received and the last command to Redis succeeded.
 	Connected bool `json:"connected"`
 
-	// LastError is the last fault, also after it was overcome.
+	// LastError is the last fault, even if it has been overcome.
 	LastError   string     `json:"last_error,omitempty"`
 	LastErrorAt *time.Time `json:"last_error_at,omitempty"`
 
-	// Published is the last own delta that went into the stream; Snapshot is up to
-	// which of them this site's snapshot in Redis reaches, nil where there is none.
+	// Published is the last own delta added to the stream. Snapshot is the last one
+	// included in this site's snapshot in Redis; nil if there is none.
 	Published Position  `json:"published"`
 	Snapshot  *Position `json:"snapshot,omitempty"`
 
@@ -27,33 +27,32 @@ type Status struct {
 
 	Sites []SiteStatus `json:"sites"` // the others, by name
 
-	// Refused counts, by cause, what was refused since the start of names that are
-	// no site's here.
+	// Refused counts the refusals of unknown names since the start, by cause.
 	Refused map[string]int64 `json:"refused,omitempty"`
 }
 
-// SiteStatus is how far one other site is followed.
+// SiteStatus is the state of following one other site.
 type SiteStatus struct {
 	Site    string   `json:"site"`
 	Trust   string   `json:"trust"`   // full, vote or none
-	Head    Position `json:"head"`    // the newest delta known to exist
+	Head    Position `json:"head"`    // the newest known delta
 	Applied Position `json:"applied"` // the newest delta in our database
 
-	// Lag is the number of deltas between the two. It is at least 1 while the stream
-	// goes on behind Head, by the word of Redis, and was not read to its end.
+	// Lag is the number of deltas between the two. It is at least 1 while the stream,
+	// according to Redis, continues after Head and was not read completely.
 	Lag uint64 `json:"lag"`
 
-	// LagSeconds is for how long something of the site has been waiting to be
-	// applied; 0 where nothing waits.
+	// LagSeconds is for how long data of the site has been waiting to be applied; 0 if none
+	// waits.
 	LagSeconds float64 `json:"lag_seconds"`
 
-	Heard    *time.Time `json:"heard,omitempty"`    // when its news last came
-	Snapshot *Position  `json:"snapshot,omitempty"` // up to where its snapshot reaches, as it says; nil: none
+	Heard    *time.Time `json:"heard,omitempty"`    // when its last news arrived
+	Snapshot *Position  `json:"snapshot,omitempty"` // position announced for its snapshot; nil: none
 	Loading  *Progress  `json:"loading,omitempty"`  // its snapshot is being read
 
-	// SkewSeconds is by how much the site's clock is ahead of ours; negative:
-	// behind. It has the time of the way in it. Clock: it is off by more than an
-	// hour. What a site sends that is ahead by so much is held back.
+	// SkewSeconds is how far the site's clock is ahead of ours, negative if behind,
+	// including the transmission time. Clock means that it is off by more than an hour.
+	// Records of a site that is ahead by that much are held back.
 	SkewSeconds float64 `json:"skew_seconds"`
 	Clock       bool    `json:"clock,omitempty"`
 
@@ -62,20 +61,20 @@ type SiteStatus struct {
 	Stale *Position `json:"stale,omitempty"`
 
 	Muted bool   `json:"muted,omitempty"` // nothing of it is read
-	Votes uint64 `json:"votes,omitempty"` // stamp of the votes held of it; 0: none
+	Votes uint64 `json:"votes,omitempty"` // stamp of its votes held here; 0: none
 
-	// Gaps is how often deltas were missing that no snapshot has brought since.
+	// Gaps is how often deltas were missing that no snapshot has supplied since.
 	Gaps    int64            `json:"gaps"`
 	Refused map[string]int64 `json:"refused,omitempty"` // records refused since the start, by cause
 }
 
-// Progress is how far a snapshot was read.
+// Progress is the progress of reading a snapshot.
 type Progress struct {
 	Chunks int `json:"chunks"`
 	Of     int `json:"of"`
 }
 
-// Status tells how the exchange stands now.
+// Status returns the current state of the exchange.
 func (x *Exchange) Status() Status {
 	s := Status{Connected: x.link.connected(), Sites: []SiteStatus{}}
 	s.Published.Epoch, s.Published.Seq = x.db.Head()
@@ -132,7 +131,7 @@ func (x *Exchange) siteStatus(o *origin, now time.Time) SiteStatus {
 	return s
 }
 
-// byName is nil where nothing was counted.
+// byName returns nil if nothing was counted.
 func byName(causes map[cause]int64) map[string]int64 {
 	if len(causes) == 0 {
 		return nil

@@ -9,11 +9,10 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
-// readBatch consumes the next entries of a site's stream, up to a place before
-// which something is missing.
+// readBatch consumes the next entries of a site's stream, up to a gap.
 func (x *Exchange) readBatch(ctx context.Context, o *origin) error {
 	batch, err := x.wire.read(ctx, o.site, o.from())
-	if errors.Is(err, errNotOurs) { // that key only, not Redis
+	if errors.Is(err, errNotOurs) { // only this key, not Redis
 		x.refuse(o, causeStream, err)
 		batch, err = nil, nil
 	}
@@ -26,7 +25,7 @@ func (x *Exchange) readBatch(ctx context.Context, o *origin) error {
 		if len(batch) == 0 {
 			o.atEnd(time.Now())
 		}
-		o.tire(time.Now())
+		o.extendPause(time.Now())
 	}()
 	for _, e := range batch {
 		if ctx.Err() != nil {
@@ -39,10 +38,10 @@ func (x *Exchange) readBatch(ctx context.Context, o *origin) error {
 	return nil
 }
 
-// consume applies an entry of the stream, or passes it over where it is refused. One
-// that the site has not written is no part of its stream: it moves nothing but the
-// reading. consume returns false where the entry has to wait: for what is missing before it, or
-// for better times.
+// consume applies an entry of the stream, or skips it if it is refused. An entry that the
+// site has not written is not part of its stream and moves only the reading position.
+// consume returns false if the entry must wait: for missing entries before it, or for a
+// later time.
 func (x *Exchange) consume(o *origin, e entry) bool {
 	now := time.Now()
 	order := bloomdb.Next
@@ -50,7 +49,7 @@ func (x *Exchange) consume(o *origin, e entry) bool {
 	if errors.Is(err, bloomdb.ErrGap) {
 		missing := Position{e.at.Epoch, e.prev()}
 		switch {
-		case !missing.after(o.at): // they were refused
+		case !missing.after(o.at): // the missing entries were refused
 			order = bloomdb.Skipped
 		case o.lost != missing:
 			o.gap = missing
@@ -60,7 +59,7 @@ func (x *Exchange) consume(o *origin, e entry) bool {
 		}
 		err = x.apply(o.site, e, order)
 	}
-	if holds(err) {
+	if isDeferrable(err) {
 		x.hold(o, fmt.Errorf("delta %v: %w", e.at, err), now)
 		return false
 	}
@@ -79,36 +78,37 @@ func (x *Exchange) consume(o *origin, e entry) bool {
 	}
 	o.settle(now)
 	if err == nil && order == bloomdb.Lost {
-		x.lose(o, e)
+		x.recordGap(o, e)
 	}
 	return true
 }
 
-// lose notes a gap that no snapshot fills now. mu is held.
-func (x *Exchange) lose(o *origin, e entry) {
+// recordGap records a gap that no snapshot fills now. The caller holds mu.
+func (x *Exchange) recordGap(o *origin, e entry) {
 	o.gaps++
 	x.metrics.gaps.WithLabelValues(o.site).Inc()
-	if x.quiet.allow("gap " + o.site) {
-		x.log.Warn("deltas are missing in the stream, and no snapshot has them so far",
+	if x.logLimit.allow("gap " + o.site) {
+		x.log.Warn("gap in the stream that no snapshot has filled so far",
 			"site", o.site, "up to", o.lost.String(), "next", e.at.String())
 	}
 }
 
-// holds says that an entry is not to be passed over: it can be applied later.
-func holds(err error) bool {
+// isDeferrable reports whether an entry must not be skipped because it can be applied
+// later.
+func isDeferrable(err error) bool {
 	return errors.Is(err, bloomdb.ErrClock) || errors.Is(err, bloomdb.ErrMuted)
 }
 
-// hold leaves a site alone for a while. Its snapshot may help meanwhile: it may have
-// been made by a better clock than a delta.
+// hold pauses a site for a while. Its snapshot may help meanwhile: it may have been made by
+// a better clock than a delta.
 func (x *Exchange) hold(o *origin, err error, now time.Time) {
 	x.refuse(o, causeOf(err), err)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	o.held, o.dry = now.Add(holdPause), true
+	o.held, o.isExhausted = now.Add(holdPause), true
 }
 
-// apply gives an entry to the database, if it belongs where it was found.
+// apply passes an entry to the database if it belongs where it was found.
 func (x *Exchange) apply(site string, e entry, order bloomdb.Order) error {
 	if err := checkEntry(site, e); err != nil {
 		return err
@@ -120,15 +120,15 @@ func (x *Exchange) apply(site string, e entry, order bloomdb.Order) error {
 	return nil
 }
 
-// Errors of records that the database never gets to see.
+// Errors of records that are not passed to the database.
 var (
-	errOversize = errors.New("the record is too large")
-	errOrigin   = errors.New("the record is not what its place says")
-	errEntry    = errors.New("the stream entry is not a delta")
+	errOversize = errors.New("record is too large")
+	errOrigin   = errors.New("record does not belong here")
+	errEntry    = errors.New("stream entry is not a delta")
 )
 
-// isForeign reports whether an error says that the site did not write what stands in
-// its place.
+// isForeign reports whether an error means that the site did not write the data in its
+// place.
 func isForeign(err error) bool {
 	for _, foreign := range []error{bloomdb.ErrUnverified, errOversize, errOrigin, errEntry, errNotOurs} {
 		if errors.Is(err, foreign) {
@@ -138,13 +138,13 @@ func isForeign(err error) bool {
 	return false
 }
 
-// checkEntry holds an entry against the place where it was found.
+// checkEntry checks an entry against the place where it was found.
 func checkEntry(site string, e entry) error {
 	switch {
 	case e.size <= 0:
 		return errEntry
 	case e.size > maxRecord:
-		return fmt.Errorf("%w: %d bytes, the limit is %d", errOversize, e.size, maxRecord)
+		return fmt.Errorf("%w: %d bytes, limit %d", errOversize, e.size, maxRecord)
 	}
 	h, err := bloomdb.DecodeHead(e.record)
 	if err != nil {
@@ -156,15 +156,15 @@ func checkEntry(site string, e entry) error {
 	return nil
 }
 
-// prev is the number before which, as the record says, nothing may be missing.
+// prev returns the number up to which, according to the record, nothing may be missing.
 func (e entry) prev() uint64 {
-	h, _ := bloomdb.DecodeHead(e.record) // it was checked
+	h, _ := bloomdb.DecodeHead(e.record) // already checked
 	return h.Prev
 }
 
-// readVotes fetches the votes of a site that is heard through them.
+// readVotes reads the votes of a site with the trust "vote".
 func (x *Exchange) readVotes(ctx context.Context, o *origin) error {
-	said := o.votesSaid
+	said := o.votesAnnounced
 	record, err := x.wire.votes(ctx, o.site)
 	if err != nil && !errors.Is(err, errNotOurs) {
 		return err
@@ -183,12 +183,12 @@ func (x *Exchange) readVotes(ctx context.Context, o *origin) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	epoch := o.proven.Epoch // in which the site speaks, unless it is stale
-	o.votesLooked = said    // also where it was refused: until there are others
-	// Anybody can put back an older record. It counts as not there, so that the site is asked.
-	o.refuses = errors.Is(err, bloomdb.ErrParameters) && h.Epoch == epoch && h.Seq == said
+	epoch := o.proven.Epoch // the site's current epoch, unless it is stale
+	o.votesLooked = said    // even if refused: until others are announced
+	// Anyone can put back an older record. It counts as missing, so that the site is asked.
+	o.isLatestRefused = errors.Is(err, bloomdb.ErrParameters) && h.Epoch == epoch && h.Seq == said
 	if err == nil && record != nil && h.Epoch >= epoch {
-		o.votes = h.Seq // which may be another one than was said
+		o.votes = h.Seq // may differ from the announced stamp
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
-// onBoth runs a test on miniredis and on a real Redis: the scripts must do the
-// same on both, or the fast tests would prove nothing.
+// onBoth runs a test on miniredis and on a real Redis: the scripts must behave alike on
+// both, or the fast tests would prove nothing.
 func onBoth(t *testing.T, test func(*testing.T, *streams)) {
 	t.Run("miniredis", func(t *testing.T) {
 		_, c := startMini(t)
@@ -52,7 +52,7 @@ func TestPublishTwiceIsOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustTail(t, s, "a", Position{})
-		for range 3 { // a client that repeats
+		for range 3 { // a client that retries
 			mustPublish(t, s, delta("a", 5, 1, "one\x00\r\n"), Position{})
 		}
 		mustTail(t, s, "a", Position{5, 1})
@@ -115,10 +115,10 @@ func TestPublishNoticesAMovedStream(t *testing.T) {
 			t.Errorf("the stream lost writes: %v", err)
 		}
 		if err := publish(delta("a", 5, 2, "2"), Position{5, 1}); !errors.Is(err, errMoved) {
-			t.Errorf("another record stands under the id: %v", err)
+			t.Errorf("another record has the id: %v", err)
 		}
 		if err := publish(delta("a", 4, 9, "nine"), Position{4, 8}); !errors.Is(err, errMoved) {
-			t.Errorf("another epoch was begun: %v", err)
+			t.Errorf("another epoch was started: %v", err)
 		}
 		if err := s.heartbeat(ctx, "a", []byte("x"), Position{5, 1}, nil); !errors.Is(err, errMoved) {
 			t.Errorf("heartbeat behind the stream: %v", err)
@@ -134,12 +134,12 @@ func TestPublishNoticesAMovedStream(t *testing.T) {
 			t.Errorf("publish after FLUSHALL: %v", err)
 		}
 		if n := s.redis.Exists(ctx, s.stream("a"), s.headsKey()).Val(); n != 0 {
-			t.Errorf("%d keys were written in spite of it", n)
+			t.Errorf("%d keys were written nevertheless", n)
 		}
 	})
 }
 
-// An administrator may empty a stream; its last id is still known.
+// An administrator may empty a stream; it still has its last id.
 func TestTailOfATrimmedStream(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *streams) {
 		mustPublish(t, s, delta("a", 5, 1, "one"), Position{})
@@ -161,7 +161,7 @@ func TestStreamIsTrimmed(t *testing.T) {
 		}
 		before = Position{1, seq}
 	}
-	// MAXLEN ~ cuts whole nodes, of 100 entries by default.
+	// MAXLEN ~ trims whole nodes, of 100 entries by default.
 	if n := s.redis.XLen(t.Context(), s.stream("a")).Val(); n < length || n > length+100 {
 		t.Fatalf("%d entries are kept, about %d were wanted", n, length)
 	}

@@ -9,20 +9,19 @@ import (
 	"github.com/spambloom/spambloom/bloomdb"
 )
 
-// queuedNews is how many news wait for the follower at most (4 MiB of them).
+// queuedNews is the maximum number of news waiting for the follower (4 MiB).
 const queuedNews = 64
 
-// news is one message of the channel: a delta or a heartbeat, whose head is proven
-// by nothing.
+// news is one message of the channel: a delta or a heartbeat. Its head is unproven.
 type news struct {
 	head   bloomdb.Head
 	record []byte
 }
 
-// decodeNews reads what a message says of itself. The record shares memory with it.
+// decodeNews decodes a message without verifying it. The record shares memory with it.
 func decodeNews(message []byte) (news, error) {
 	if len(message) > maxNews {
-		return news{}, fmt.Errorf("news of %d bytes: the limit is %d", len(message), maxNews)
+		return news{}, fmt.Errorf("news of %d bytes, limit %d", len(message), maxNews)
 	}
 	head, err := bloomdb.DecodeHead(message)
 	if err != nil {
@@ -32,10 +31,10 @@ func decodeNews(message []byte) (news, error) {
 	case bloomdb.RecordDelta:
 	case bloomdb.RecordHeartbeat:
 		if len(message) > maxHeartbeat {
-			return news{}, fmt.Errorf("news: %s of %d bytes: the limit is %d", head.Type, len(message), maxHeartbeat)
+			return news{}, fmt.Errorf("news: %s of %d bytes, limit %d", head.Type, len(message), maxHeartbeat)
 		}
 	default:
-		return news{}, fmt.Errorf("news: a %s, which is no news", head.Type)
+		return news{}, fmt.Errorf("news: unexpected record type %s", head.Type)
 	}
 	return news{head: head, record: message}, nil
 }
@@ -56,19 +55,19 @@ func (x *Exchange) subscribe(ctx context.Context) {
 	}
 }
 
-// listen hands on the news of one subscription until it fails.
+// listen passes on the news of one subscription until it fails.
 //
-// Every word that it was established means that news may have been lost before
-// it. A link is dead when a ping stays without any answer, or when what we publish
-// does not come back to us. (The second is how a subscription to a demoted Redis,
-// cut off from the new one, is found.)
+// Each confirmation of the subscription means that news may have been lost before it. A
+// link is dead if a ping gets no answer, or if our published news do not come back to us.
+// (The second case detects a subscription to a demoted Redis that is cut off from the new
+// one.)
 func (x *Exchange) listen(ctx context.Context, wait *backoff) error {
 	s, err := x.wire.subscribe(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	x.heard.Store(time.Now().UnixNano())
+	x.echoedAt.Store(time.Now().UnixNano())
 	pinged := false
 	for {
 		e, err := s.receive(ctx, x.o.Heartbeat*3/2)
@@ -85,29 +84,29 @@ func (x *Exchange) listen(ctx context.Context, wait *backoff) error {
 		}
 		if e.subscribed {
 			wait.succeeded()
-			x.link.works(partSubscribe)
+			x.link.succeeded(partSubscribe)
 			x.requestResync()
 		}
 		if e.message != nil {
 			x.receive(e.message)
 		}
 		if silent := x.silence(); silent > 3*x.o.Heartbeat {
-			return fmt.Errorf("own news did not come back for %v", silent.Round(time.Millisecond))
+			return fmt.Errorf("own news have not come back for %v", silent.Round(time.Millisecond))
 		}
 	}
 }
 
-// silence is how long our own news have not come back although Redis took them.
+// silence returns how long our own news have not come back although Redis accepted them.
 func (x *Exchange) silence() time.Duration {
-	spoke := x.spoke.Load()
+	spoke := x.publishedAt.Load()
 	if spoke == 0 {
 		return 0
 	}
-	return time.Duration(spoke - x.heard.Load())
+	return time.Duration(spoke - x.echoedAt.Load())
 }
 
-// receive decodes one message and queues it for the follower, or asks for the
-// streams to be looked at where the queue is full.
+// receive decodes one message and queues it for the follower. If the queue is full, it
+// requests a check of the streams.
 func (x *Exchange) receive(message []byte) {
 	n, err := decodeNews(message)
 	if err != nil {
@@ -119,7 +118,7 @@ func (x *Exchange) receive(message []byte) {
 		return
 	}
 	if n.head.Site == x.site {
-		x.hearOwn(n)
+		x.receiveOwn(n)
 		return
 	}
 	select {
@@ -129,10 +128,10 @@ func (x *Exchange) receive(message []byte) {
 	}
 }
 
-// requestResync tells the follower that news may be missing.
+// requestResync notifies the follower that news may be missing.
 func (x *Exchange) requestResync() {
 	select {
 	case x.resync <- struct{}{}:
-	default: // asked for already
+	default: // already requested
 	}
 }

@@ -9,26 +9,26 @@ import (
 	"os"
 )
 
-// DialOptions are what a URL cannot say of a link with TLS (rediss://): files in
-// PEM. The zero value trusts the system's CAs and shows no certificate.
+// DialOptions are the TLS settings that a URL (rediss://) cannot contain: files in PEM. The
+// zero value trusts the system's CAs and presents no certificate.
 type DialOptions struct {
-	CA   string // path of the CAs that sign the servers' certificates, instead of the system's
-	Cert string // path of the certificate that the servers ask for, with its chain
+	CA   string // path of the CAs that sign the servers' certificates; default the system's
+	Cert string // path of the certificate presented to the servers, with its chain
 	Key  string // path of its private key
 }
 
 // Check reads the files.
 func (o DialOptions) Check() error { return o.apply(&tls.Config{}) }
 
-// apply puts what the files hold into c, which is nil for a link without TLS.
+// apply sets the files' content in c, which is nil for a link without TLS.
 func (o DialOptions) apply(c *tls.Config) error {
 	switch {
 	case o == DialOptions{}:
 		return nil
 	case c == nil:
-		return errors.New("a CA or a certificate is of use with rediss:// only")
+		return errors.New("a CA or certificate requires rediss://")
 	case (o.Cert == "") != (o.Key == ""):
-		return errors.New("a certificate and its key go together: one of them is missing")
+		return errors.New("a certificate and its key are both required")
 	}
 	if o.CA != "" {
 		roots, err := readCAs(o.CA)
@@ -47,7 +47,7 @@ func (o DialOptions) apply(c *tls.Config) error {
 	return nil
 }
 
-// maxCAs bounds a file of CAs: all of Debian's are 220 kB.
+// maxCAs bounds a file of CAs: all of Debian's take 220 kB.
 const maxCAs = 4 << 20
 
 func readCAs(path string) (*x509.CertPool, error) {
@@ -62,7 +62,7 @@ func readCAs(path string) (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("ca %s: holds no certificate in PEM (-----BEGIN CERTIFICATE-----)", path)
+		return nil, fmt.Errorf("ca %s: contains no PEM certificate (-----BEGIN CERTIFICATE-----)", path)
 	}
 	return pool, nil
 }

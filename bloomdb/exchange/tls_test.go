@@ -73,8 +73,8 @@ func (a *authority) write(name, kind string, der []byte) {
 	}
 }
 
-// server listens with a certificate of this CA, wants one of the client, and
-// answers every command with PONG.
+// server listens with a certificate of this CA, requires one of the client, and answers
+// every command with PONG.
 func (a *authority) server() (address string) {
 	a.t.Helper()
 	a.issue("server", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
@@ -117,8 +117,8 @@ func (a *authority) server() (address string) {
 	return ln.Addr().String()
 }
 
-// A server of a private CA is believed with that CA alone, and hears those who
-// show a certificate.
+// A server of a private CA is trusted only with that CA, and accepts only clients with a
+// certificate.
 func TestDialWithPrivateCA(t *testing.T) {
 	a := newAuthority(t)
 	address := a.server()
@@ -146,7 +146,7 @@ func TestDialWithPrivateCA(t *testing.T) {
 	}
 }
 
-// Clusters and sentinels take the files too.
+// Clusters and sentinels use the files too.
 func TestDialGivesFilesToAll(t *testing.T) {
 	a := newAuthority(t)
 	o := DialOptions{CA: a.path("ca.pem")}
@@ -181,9 +181,9 @@ func TestDialRefusesFiles(t *testing.T) {
 		"no TLS":           {"redis://h", DialOptions{CA: a.path("ca.pem")}, "rediss://"},
 		"no TLS by socket": {"unix:///s", DialOptions{CA: a.path("ca.pem")}, "rediss://"},
 		"no CA":            {"rediss://h", DialOptions{CA: a.path("none.pem")}, "none.pem: no such file"},
-		"a key for a CA":   {"rediss://h", DialOptions{CA: a.path("ca.key")}, "ca.key: holds no certificate"},
-		"key is missing":   {"rediss://h", DialOptions{Cert: a.path("ca.pem")}, "go together"},
-		"certificate too":  {"rediss://h", DialOptions{Key: a.path("ca.key")}, "go together"},
+		"a key for a CA":   {"rediss://h", DialOptions{CA: a.path("ca.key")}, "ca.key: contains no PEM certificate"},
+		"key is missing":   {"rediss://h", DialOptions{Cert: a.path("ca.pem")}, "both required"},
+		"certificate too":  {"rediss://h", DialOptions{Key: a.path("ca.key")}, "both required"},
 		"key of another":   {"rediss://h", DialOptions{Cert: a.path("ca.pem"), Key: a.path("other.key")}, "private key does not match"},
 		"in a cluster":     {"rediss://h1:1,h2:2", DialOptions{CA: a.path("none.pem")}, "no such file"},
 		"in sentinels":     {"rediss://h1:1?master_name=m", DialOptions{CA: a.path("none.pem")}, "no such file"},

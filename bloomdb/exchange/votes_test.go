@@ -8,7 +8,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// withTrust starts a site that hears others as the members say.
+// withTrust starts a site with the given trust in other sites.
 func withTrust(t *testing.T, name, url string, members bloomdb.Members) *site {
 	t.Helper()
 	o := siteOptions(t.TempDir(), name)
@@ -16,8 +16,8 @@ func withTrust(t *testing.T, name, url string, members bloomdb.Members) *site {
 	return joinSite(t, o, url, Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond, SnapshotInterval: 100 * time.Millisecond})
 }
 
-// Of a site whose trust is vote only the votes are taken, of one whose trust is none
-// nothing, and a stranger is refused. Members are found beside all of them.
+// Of a site with the trust "vote" only the votes are read, of one with "none" nothing, and
+// a stranger is refused. Full members are received beside all of them.
 func TestTrust(t *testing.T) {
 	server := startRedis(t)
 	url := server.url()
@@ -35,17 +35,17 @@ func TestTrust(t *testing.T) {
 	vote, no := bloomdb.Member{Trust: bloomdb.TrustVote}, bloomdb.Member{Trust: bloomdb.TrustNone}
 	s := withTrust(t, "s", url, bloomdb.Members{"one": vote, "two": vote, "none": no, "full": {}})
 	s.report(mail("by s"))
-	testenv.Eventually(t, "the full member is heard", func() bool { return s.lists(mail("by full")) })
-	testenv.Eventually(t, "the votes are heard", func() bool { return s.of("one").Votes > 0 && s.of("two").Votes > 0 })
+	testenv.Eventually(t, "the full member's report arrives", func() bool { return s.lists(mail("by full")) })
+	testenv.Eventually(t, "the votes arrive", func() bool { return s.of("one").Votes > 0 && s.of("two").Votes > 0 })
 	testenv.Eventually(t, "the stranger is refused", func() bool { return s.x.Status().Refused[string(causeStranger)] > 0 })
-	testenv.Eventually(t, "none is known", func() bool { return s.of("none").Trust == "none" })
-	testenv.Eventually(t, "its own snapshot stands", func() bool { return s.x.Status().Snapshot != nil })
+	testenv.Eventually(t, "the site none is known", func() bool { return s.of("none").Trust == "none" })
+	testenv.Eventually(t, "its own snapshot exists", func() bool { return s.x.Status().Snapshot != nil })
 	for _, name := range []string{"one", "two", "none", "stranger"} {
 		if s.lists(mail("by %s", name)) {
 			t.Errorf("%s alone decided", name)
 		}
 		if st := s.of(name); st.Applied != (Position{}) || st.Lag != 0 {
-			t.Errorf("deltas were taken or awaited: %+v", st)
+			t.Errorf("deltas were applied or awaited: %+v", st)
 		}
 	}
 	if s.of("none").Votes != 0 || s.of("stranger").Site != "" {
@@ -53,12 +53,12 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// Of a muted site nothing is read, and it is seen how far it lags. When it is heard
-// again, nothing is missing.
+// Of a muted site nothing is read, and its lag is reported. After it is unmuted, nothing is
+// missing.
 func TestMuted(t *testing.T) {
 	_, a, b := startPair(t)
 	a.report(mail("before"))
-	testenv.Eventually(t, "it is heard", func() bool { return b.lists(mail("before")) })
+	testenv.Eventually(t, "it arrives", func() bool { return b.lists(mail("before")) })
 	if err := b.db.Mute("a", true); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestMuted(t *testing.T) {
 		testenv.Eventually(t, "it lags", func() bool { st := b.of("a"); return st.Muted && st.Lag > uint64(i) && st.LagSeconds > 0 })
 	}
 	if b.lists(mail("m 0")) {
-		t.Error("it was heard")
+		t.Error("its report arrived")
 	}
 	if err := b.db.Mute("a", false); err != nil {
 		t.Fatal(err)
@@ -77,8 +77,8 @@ func TestMuted(t *testing.T) {
 	expectNoFault(t, a, b)
 }
 
-// An hour and less of skew is tolerated. What is further ahead waits in its stream,
-// and nothing of it is lost.
+// An hour of skew is tolerated. Deltas of a site further ahead wait in its stream, and none
+// is lost.
 func TestClockSkew(t *testing.T) {
 	server := startRedis(t)
 	b := startSite(t, t.TempDir(), "b", server.url())
@@ -93,18 +93,18 @@ func TestClockSkew(t *testing.T) {
 	skewed("far", 2*time.Hour)
 	skewed("slow", -2*time.Hour)
 	for _, name := range []string{"ahead", "behind", "slow"} {
-		testenv.Eventually(t, name+" is heard", func() bool { return b.lists(mail("by %s", name)) })
+		testenv.Eventually(t, name+"'s report arrives", func() bool { return b.lists(mail("by %s", name)) })
 	}
-	testenv.Eventually(t, "those that are off are named", func() bool {
+	testenv.Eventually(t, "the wrong clocks are reported", func() bool {
 		return b.of("far").Clock && b.of("slow").Clock && b.of("far").Refused[string(causeClock)] > 0
 	})
-	testenv.Eventually(t, "its heartbeat is heard", func() bool { return b.of("ahead").SkewSeconds != 0 })
+	testenv.Eventually(t, "its heartbeat arrives", func() bool { return b.of("ahead").SkewSeconds != 0 })
 	if st := b.of("ahead"); st.Clock || st.SkewSeconds < 3500 || st.Refused != nil {
 		t.Errorf("%+v", st)
 	}
-	testenv.Eventually(t, "the far one waits", func() bool { st := b.of("far"); return st.Lag > 0 && st.LagSeconds > 0 })
+	testenv.Eventually(t, "the site far ahead waits", func() bool { st := b.of("far"); return st.Lag > 0 && st.LagSeconds > 0 })
 	if b.lists(mail("by far")) || b.of("far").Applied != (Position{}) {
-		t.Error("the far one was heard")
+		t.Error("a delta of the site far ahead was applied")
 	}
 	if st := b.of("slow"); st.SkewSeconds > -7000 {
 		t.Errorf("%+v", st)
@@ -114,5 +114,5 @@ func TestClockSkew(t *testing.T) {
 		o.Now = func() time.Time { return time.Now().Add(2 * time.Hour) }
 		return o
 	}(), server.url(), Options{})
-	testenv.Eventually(t, "who has that clock hears it", func() bool { return late.lists(mail("by far")) })
+	testenv.Eventually(t, "a site with that clock receives it", func() bool { return late.lists(mail("by far")) })
 }

@@ -5,13 +5,13 @@ import (
 	"sync/atomic"
 )
 
-// batchKeys is how many keys are asked at a time: enough to keep a core's 10 to
-// 16 line fetches busy, and so few that their lines stay in its first cache.
+// batchKeys is the number of keys looked up at a time: enough to keep a core's 10 to 16
+// line fetches busy, and few enough that their lines stay in its first-level cache.
 const batchKeys = 16
 
-// HasBatch appends the answers for many keys, those of Has, to dst. The lines of
-// several keys are fetched at the same time, so that a key costs a fraction of a
-// cache miss. Like Has it takes no locks.
+// HasBatch appends the results of Has for many keys to dst. It fetches the lines of several
+// keys at the same time, so that a key costs a fraction of a cache miss. Like Has it takes
+// no locks.
 func (b *Bits) HasBatch(keys []Hash, dst []bool) []bool {
 	if !b.begun.Load() {
 		return append(dst, make([]bool, len(keys))...)
@@ -28,9 +28,9 @@ func (b *Bits) HasBatch(keys []Hash, dst []bool) []bool {
 	return dst
 }
 
-// hasSome asks for at most batchKeys keys. In each of its two rounds, one for
-// each half of a key, it first touches the lines of all keys, then looks into
-// them. Only the keys found in the first round are asked in the second.
+// hasSome looks up at most batchKeys keys. It makes two rounds, one for each half of a key.
+// In each round it first touches the lines of all keys, then reads them. The second round
+// looks up only the keys found in the first.
 func (b *Bits) hasSome(keys []Hash, dst []bool) []bool {
 	var lines [batchKeys]uint64
 	var left [batchKeys]uint8 // the keys found so far
@@ -58,6 +58,6 @@ func (b *Bits) hasSome(keys []Hash, dst []bool) []bool {
 	return dst
 }
 
-// touch begins to fetch a line. The load is atomic so that the compiler keeps it
-// although nobody wants its value.
+// touch starts to fetch a line. The load is atomic so that the compiler keeps it although
+// its result is not used.
 func (b *Bits) touch(line uint64) { atomic.LoadUint64(&b.mem.w[line*lineWords]) }

@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// The figures to read are ratios: machines are noisy, and a lookup in a filter
-// that is larger than the caches cannot be cheaper than one cache miss. Each
-// benchmark takes its base and itself in turn, in samples so short that few are
-// interrupted, and reports the median and the quartiles of the ratios, beside the
-// least times. Take a thousand samples: -benchtime 1000x.
+// The relevant figures are ratios: machines are noisy, and a lookup in a filter larger than
+// the caches cannot be cheaper than one cache miss. Each benchmark alternates between a
+// base and the code under test, in samples so short that few are interrupted. It reports
+// the median and the quartiles of the ratios, and the least times. Take a thousand samples:
+// -benchtime 1000x.
 
 const (
 	gibLines   = 1 << 24 // 1 GiB
 	sampleKeys = 1 << 11 // keys of one sample
-	benchKeys  = 1 << 21 // keys in all: their lines are out of the caches when they come again
+	benchKeys  = 1 << 21 // keys in all: their lines have left the caches when they recur
 )
 
-// sample works on some keys and returns what it found, so that nothing of it is
-// left out.
+// sample works on some keys and returns a value that depends on all results, so that the
+// compiler removes none of it.
 type sample func(keys []Hash) uint64
 
 var sink uint64
 
-// compare runs base and work in turn on keys, one of each an iteration.
+// compare runs base and work alternately on keys, one of each an iteration.
 func compare(b *testing.B, keys []Hash, base, work sample) {
 	on := func(s sample, half int) func(i int) {
 		return func(i int) {
@@ -34,7 +34,7 @@ func compare(b *testing.B, keys []Hash, base, work sample) {
 		}
 	}
 	was, is, ratios := interleave(b.N, on(base, 0), on(work, 1))
-	b.ReportMetric(0, "ns/op") // the time of both says nothing
+	b.ReportMetric(0, "ns/op") // the time of both together means nothing
 	b.ReportMetric(was[0]/sampleKeys, "base-ns")
 	b.ReportMetric(is[0]/sampleKeys, "min-ns")
 	b.ReportMetric(ratios[len(ratios)/4], "ratio-q1")
@@ -42,8 +42,8 @@ func compare(b *testing.B, keys []Hash, base, work sample) {
 	b.ReportMetric(ratios[len(ratios)*3/4], "ratio-q3")
 }
 
-// interleave runs base and work in turn, n times each, and returns the times in
-// nanoseconds and work's as a multiple of base's just before, all ascending.
+// interleave runs base and work alternately, n times each. It returns the times in
+// nanoseconds and the ratio of work to the base just before it, all ascending.
 func interleave(n int, base, work func(i int)) (was, is, ratios []float64) {
 	for i := range n {
 		start := time.Now()
@@ -69,7 +69,7 @@ func hashes(seed uint64, n int) []Hash {
 	return keys
 }
 
-// gib is a filter of 1 GiB in which one bit in eight is set, as when it is full.
+// gib returns a filter of 1 GiB with one bit in eight set, as in a full filter.
 func gib(b *testing.B, shape BitsShape) *Bits {
 	f, err := NewBits(shape)
 	if err != nil {
@@ -83,7 +83,7 @@ func gib(b *testing.B, shape BitsShape) *Bits {
 	return f
 }
 
-// chased reads a line for each key; which one, the line before decides.
+// chased reads a line for each key. Each line determines the next.
 func chased(f *Bits) sample {
 	return func(keys []Hash) uint64 {
 		link := uint64(0)
@@ -94,8 +94,8 @@ func chased(f *Bits) sample {
 	}
 }
 
-// chasedTwo reads two lines for each key at the same time; which ones, those
-// before decide. It is the least that a present key in two lines can cost.
+// chasedTwo reads two lines for each key at the same time. Each pair determines the next.
+// This is the minimum cost of a present key in two lines.
 func chasedTwo(f *Bits) sample {
 	return func(keys []Hash) uint64 {
 		link := uint64(0)
@@ -119,7 +119,7 @@ func independent(f *Bits) sample {
 	}
 }
 
-// number is 1 for true, without a branch: so that what follows waits for it.
+// number returns 1 for true, without a branch, so that later code waits for the value.
 func number(b bool) uint64 {
 	var n uint64
 	if b {
@@ -128,12 +128,12 @@ func number(b bool) uint64 {
 	return n
 }
 
-// one asks for one key after the other: the next waits for the answer.
+// one looks up one key after another: each waits for the result of the previous one.
 func one(f *Bits) sample {
 	return func(keys []Hash) uint64 {
 		found := uint64(0)
 		for _, h := range keys {
-			wait := found >> 32 // always zero, which the processor cannot know
+			wait := found >> 32 // always zero, but the processor cannot know
 			found += number(f.has(h[0]^wait, h[1]^wait, h[2], h[3]))
 		}
 		return found
@@ -185,8 +185,8 @@ func BenchmarkBits(b *testing.B) {
 	}
 }
 
-// BenchmarkCounts has 2 billion cells in 1 GiB and 36 million keys, of which two
-// million are counted again.
+// BenchmarkCounts has 2 billion cells in 1 GiB and 36 million keys, of which two million
+// are counted again.
 func BenchmarkCounts(b *testing.B) {
 	c, err := NewCounts(CountsShape{Lines: gibLines})
 	if err != nil {

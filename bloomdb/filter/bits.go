@@ -7,20 +7,20 @@ import (
 	"sync/atomic"
 )
 
-// Bits is a Bloom filter in the blocked layout: a key's K bits stand in one line
-// or in two, which a lookup reads at the same time, so that it costs little more
-// than one cache miss. Readers take no locks; writers set bits with atomic OR. A
-// reader may miss a Set that is still running, never a completed one.
+// Bits is a Bloom filter in the blocked layout. A key's K bits are in one line, or in two
+// that a lookup reads at the same time, so that a lookup costs little more than one cache
+// miss. Readers take no locks; writers set bits with atomic OR. A reader may miss a Set
+// that is still running, but never a completed one.
 type Bits struct {
 	shape BitsShape
 	mem   *words
-	begun atomic.Bool // before the first bit is set, so that an empty filter answers without its memory
+	begun atomic.Bool // set before the first bit, so that lookups in an empty filter do not touch its memory
 
-	_    [64]byte // writers of ones leave the readers' cache line alone
+	_    [64]byte // keeps writes to ones off the readers' cache line
 	ones atomic.Int64
 }
 
-// NewBits makes an empty filter.
+// NewBits returns an empty filter.
 func NewBits(shape BitsShape) (*Bits, error) {
 	if err := shape.Valid(); err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func NewBits(shape BitsShape) (*Bits, error) {
 // Shape returns the geometry.
 func (b *Bits) Shape() BitsShape { return b.shape }
 
-// Ones is the number of set bits.
+// Ones returns the number of set bits.
 func (b *Bits) Ones() int64 { return b.ones.Load() }
 
 // Set adds a key.
@@ -52,8 +52,8 @@ func (b *Bits) Set(h Hash) {
 	b.ones.Add(fresh)
 }
 
-// SetCells sets the bits at the cells' positions, which must be below Shape().Size().
-// Others may read and write meanwhile.
+// SetCells sets the bits at the cells' positions, which must be below Shape().Size(). It
+// may run at the same time as other reads and writes.
 func (b *Bits) SetCells(cells []Cell) {
 	if len(cells) == 0 {
 		return
@@ -69,7 +69,7 @@ func (b *Bits) SetCells(cells []Cell) {
 	b.ones.Add(fresh)
 }
 
-// raise sets a bit, which is not counted yet, and says whether it was clear.
+// raise sets a bit without counting it, and reports whether it was clear.
 func (b *Bits) raise(pos uint64) bool {
 	w, bit := &b.mem.w[pos>>6], uint64(1)<<(pos&63)
 	return atomic.LoadUint64(w)&bit == 0 && atomic.OrUint64(w, bit)&bit == 0
@@ -87,8 +87,8 @@ func (b *Bits) Bit(pos uint64) bool {
 	return atomic.LoadUint64(&b.mem.w[pos>>6])>>(pos&63)&1 != 0
 }
 
-// Error is the chance, measured on the bits as they stand, that a key never
-// added is found. It reads the whole filter.
+// Error returns the probability, measured on the current bits, that a key never added is
+// found. It reads the whole filter.
 func (b *Bits) Error() float64 {
 	if b.Ones() == 0 {
 		return 0
@@ -101,7 +101,7 @@ func (b *Bits) Error() float64 {
 	return math.Pow(sum/float64(b.shape.Lines), float64(b.shape.span()))
 }
 
-// lineError is the chance that all probes of one line find ones: the product of
+// lineError returns the probability that all probes of one line find ones: the product of
 // the fills of its sections.
 func (b *Bits) lineError(line *[lineWords]uint64) float64 {
 	size := uint64(1) << b.shape.section()

@@ -5,14 +5,14 @@ import (
 	"math/bits"
 )
 
-// bitWriter writes bits from the highest bit of each byte on.
+// bitWriter writes bits, starting with the highest bit of each byte.
 type bitWriter struct {
 	dst []byte
 	acc uint64
 	n   uint // bits in acc, below 32 between calls
 }
 
-// bits writes the low n bits of v, which has no others.
+// bits writes the low n bits of v. All other bits of v are zero.
 func (w *bitWriter) bits(v uint64, n uint) {
 	for n > 32 {
 		w.bits(v>>32, n-32)
@@ -52,9 +52,9 @@ func (w *bitWriter) rice(v uint64, k uint) {
 	w.bits(v&(1<<k-1), k)
 }
 
-// cells writes gaps, the first from next on, and values, and returns the least
-// position of a cell behind these. It is rice and gamma in a loop that keeps its
-// state in registers.
+// cells writes the gaps, the first counted from next, and the values. It returns the lowest
+// position possible for a later cell. It is rice and gamma in one loop that keeps its state
+// in registers.
 func (w *bitWriter) cells(cells []Cell, next uint64, k uint, values bool) uint64 {
 	dst, acc, n := w.dst, w.acc, w.n
 	for _, c := range cells {
@@ -97,7 +97,7 @@ func (w *bitWriter) end() []byte {
 	return w.dst
 }
 
-// gamma writes v > 0 in Elias' code.
+// gamma writes v > 0 in Elias' gamma code.
 func (w *bitWriter) gamma(v uint32) {
 	n := uint(bits.Len32(v)) - 1
 	if n < 16 {
@@ -108,17 +108,16 @@ func (w *bitWriter) gamma(v uint32) {
 	w.bits(uint64(v)&(1<<n-1), n)
 }
 
-// bitReader reads what bitWriter wrote. Beyond the end it sets short and
-// returns zeros.
+// bitReader reads the output of bitWriter. Beyond the end it sets short and returns zeros.
 type bitReader struct {
 	src   []byte
-	at    int    // bytes of src that were taken into acc
-	acc   uint64 // the next n bits, highest first; what follows them are bits of src[at:] or zeros
+	at    int    // bytes of src taken into acc
+	acc   uint64 // the next n bits, highest first, followed by bits of src[at:] or zeros
 	n     uint
 	short bool
 }
 
-// fill takes as many whole bytes into acc as fit.
+// fill reads as many whole bytes into acc as fit.
 func (r *bitReader) fill() {
 	if len(r.src)-r.at >= 8 {
 		r.acc |= binary.BigEndian.Uint64(r.src[r.at:]) >> r.n
@@ -165,12 +164,12 @@ func (r *bitReader) unary() uint64 {
 	}
 }
 
-// rice reads what bitWriter.rice wrote.
+// rice reads a value written by bitWriter.rice.
 func (r *bitReader) rice(k uint) uint64 {
 	if r.n < 32 {
 		r.fill()
 	}
-	// The common case: all of it stands in acc.
+	// The common case: the whole value is in acc.
 	if q := uint(bits.LeadingZeros64(^r.acc)); q+1+k <= r.n {
 		v := uint64(q)<<k | r.acc<<(q+1)>>(64-k)
 		r.acc <<= q + 1 + k
@@ -180,11 +179,11 @@ func (r *bitReader) rice(k uint) uint64 {
 	return r.unary()<<k | r.bits(k)
 }
 
-// offset is how many bits of src were read.
+// offset returns the number of bits of src read.
 func (r *bitReader) offset() int { return r.at*8 - int(r.n) }
 
-// gamma reads what bitWriter.gamma wrote; 0 stands for a value above MaxValue, or
-// for an end.
+// gamma reads a value written by bitWriter.gamma. It returns 0 for a value above MaxValue,
+// and at the end.
 func (r *bitReader) gamma() uint32 {
 	l := r.unary()
 	if l == 0 && !r.short {
@@ -200,13 +199,13 @@ func (r *bitReader) gamma() uint32 {
 	return v
 }
 
-// rest is what follows the padded bits.
+// rest returns the bytes after the padded bits.
 func (r *bitReader) rest() []byte { return r.src[r.at-int(r.n/8):] }
 
-// padded says whether the bits up to the next full byte are zeros.
-func (r *bitReader) padded() bool { return r.n%8 == 0 || r.acc>>(64-r.n%8) == 0 }
+// isPadded reports whether the bits up to the next full byte are zeros.
+func (r *bitReader) isPadded() bool { return r.n%8 == 0 || r.acc>>(64-r.n%8) == 0 }
 
-// seek goes to a bit of src.
+// seek moves to a bit of src.
 func (r *bitReader) seek(bit uint64) {
 	r.at = int(bit / 8)
 	r.acc, r.n = 0, 0

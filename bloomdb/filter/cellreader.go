@@ -12,8 +12,8 @@ type cellReader struct {
 	bits   bitReader
 	k      uint
 	values bool
-	left   uint64 // cells to come
-	pos    uint64 // least position of the next one
+	left   uint64 // cells not decoded yet
+	pos    uint64 // lowest possible position of the next one
 	limit  uint64
 }
 
@@ -28,7 +28,7 @@ func newCellReader(data []byte, base, limit uint64, values bool) (r cellReader, 
 		return r, nil
 	}
 	if n > limit-base || n > uint64(len(data))*8 {
-		return r, fmt.Errorf("%d cells coded in %d bytes for %d positions", n, len(data), limit-base)
+		return r, fmt.Errorf("%d cells do not fit in %d bytes or %d positions", n, len(data), limit-base)
 	}
 	if r.k = uint(data[0]); r.k > 40 {
 		return r, fmt.Errorf("rice parameter %d, must be at most 40", r.k)
@@ -37,7 +37,8 @@ func newCellReader(data []byte, base, limit uint64, values bool) (r cellReader, 
 	return r, nil
 }
 
-// next decodes one cell; left must not be zero. Where it says false, err says why.
+// next decodes one cell; left must not be zero. If it returns false, err returns the
+// reason.
 func (r *cellReader) next() (Cell, bool) {
 	gap := r.bits.rice(r.k)
 	if r.bits.short || gap >= r.limit-r.pos {
@@ -54,15 +55,15 @@ func (r *cellReader) next() (Cell, bool) {
 	return c, true
 }
 
-// err says why next found no cell behind those before.
+// err returns why next found no further cell.
 func (r *cellReader) err() error {
-	return fmt.Errorf("%w, lead beyond position %d or have a value above %d, from position %d on", errCells, r.limit, MaxValue, r.pos)
+	return fmt.Errorf("%w, or exceed position %d or value %d, starting at position %d", errCells, r.limit, MaxValue, r.pos)
 }
 
-// appendTo decodes the next n cells, at most those that are left.
+// appendTo decodes the next n cells, or those left if fewer.
 func (r *cellReader) appendTo(dst []Cell, n uint64) ([]Cell, error) {
 	for n > 0 {
-		// Room for all at once only as far as the bytes that are there can fill it.
+		// Preallocate no more cells than the available bytes can contain.
 		dst = slices.Grow(dst, int(min(n, countBlock)))
 		got := r.run(dst[len(dst):len(dst)+int(min(n, countBlock))], r.limit)
 		dst = dst[:len(dst)+got]
@@ -79,8 +80,8 @@ func (r *cellReader) appendTo(dst []Cell, n uint64) ([]Cell, error) {
 	return dst, nil
 }
 
-// seek decodes up to the first cell at pos or later; its value is zero if there is
-// none.
+// seek decodes up to the first cell at or after pos. The value of the cell is zero if there
+// is none.
 func (r *cellReader) seek(pos uint64) Cell {
 	var buf [32]Cell
 	for r.left > 0 {
@@ -92,15 +93,15 @@ func (r *cellReader) seek(pos uint64) Cell {
 			continue
 		}
 		if c, ok := r.next(); !ok || c.Pos >= pos {
-			return c // not ok in our own code: Check proves it
+			return c // !ok only in a part coded by this program; Check detects it
 		}
 	}
 	return Cell{}
 }
 
-// run is next in a loop that keeps its state in registers. It decodes up to
-// the first cell at stop or later, or until dst is full, and leaves to next what is
-// not quite regular, or stands in the last eight bytes.
+// run is next in a loop that keeps its state in registers. It decodes up to the first cell
+// at stop or later, or until dst is full. It leaves irregular codes and the last eight
+// bytes to next.
 func (r *cellReader) run(dst []Cell, stop uint64) (n int) {
 	src, at, acc, have := r.bits.src, r.bits.at, r.bits.acc, r.bits.n
 	k, pos, limit, values := r.k, r.pos, r.limit, r.values
@@ -131,5 +132,5 @@ func (r *cellReader) run(dst []Cell, stop uint64) (n int) {
 	return n
 }
 
-// top is the top n bits of v, n below 64.
+// top returns the top n bits of v, n below 64.
 func top(v uint64, n uint) uint64 { return v >> 1 >> ((63 - n) & 63) }

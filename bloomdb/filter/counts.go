@@ -12,8 +12,8 @@ const (
 	countK     = 4   // cells a key
 	lineCells  = 128 // 4-bit cells of a line
 	wordCells  = 16
-	inPlace    = 14   // largest value a cell holds itself
-	escape     = 15   // the cell's value stands in the chunk's overflow table
+	inPlace    = 14   // largest value stored in the cell itself
+	escape     = 15   // the cell's value is in the chunk's overflow table
 	stripes    = 1024 // locks
 	chunkLines = countBlock / lineCells
 )
@@ -23,7 +23,7 @@ type CountsShape struct {
 	Lines uint64 // 64-byte lines of 128 cells
 }
 
-// Valid says what is wrong with a shape from outside.
+// Valid returns an error for an invalid shape from outside.
 func (s CountsShape) Valid() error {
 	if s.Lines < 1 || s.Lines > MaxLines {
 		return fmt.Errorf("%d lines, must be 1 to %d", s.Lines, MaxLines)
@@ -31,25 +31,25 @@ func (s CountsShape) Valid() error {
 	return nil
 }
 
-// Size is m, the number of cells.
+// Size returns m, the number of cells.
 func (s CountsShape) Size() uint64 { return s.Lines * lineCells }
 
-// SizeCounts is the shape for n distinct keys: eight cells a key. Of n such keys
-// about 0.8 % are then counted too high, by one mostly, of absent ones 3 % are
-// counted, and none is counted too low.
+// SizeCounts returns the shape for n distinct keys: eight cells a key. About 0.8 % of n
+// such keys are then counted too high, mostly by one; 3 % of absent keys have a count; no
+// key is counted too low.
 func SizeCounts(n float64) CountsShape {
 	lines := uint64(n*8/lineCells) + 1
 	lines = (lines + chunkLines - 1) / chunkLines * chunkLines
 	return CountsShape{Lines: min(lines, MaxLines)}
 }
 
-// Positions are a key's four cells, all in one line, each in a quarter of its
-// own: they are always distinct (heuristic H2, Yan & Cho section 3).
+// Positions returns a key's four cells, all in one line and each in its own quarter, so
+// that they are always distinct (heuristic H2, Yan & Cho section 3).
 func (s CountsShape) Positions(h Hash) [countK]uint64 {
 	return cellsOf(reduce(h[0], s.Lines), h[1])
 }
 
-// cellsOf are the four cells that a lane picks in a line.
+// cellsOf returns the four cells that a lane selects in a line.
 func cellsOf(line, lane uint64) (p [countK]uint64) {
 	for j := range p {
 		p[j] = line*lineCells + uint64(j)*(lineCells/countK) + lane>>(5*j)&31
@@ -57,14 +57,14 @@ func cellsOf(line, lane uint64) (p [countK]uint64) {
 	return p
 }
 
-// Counts is the refined counting filter (Yan & Cho section 3, heuristics H1 and
-// H2; H1 is also known as conservative update) in a split store: 4-bit cells
-// hold 0 to 14 themselves; 15 says that the value stands in the overflow table
-// of the cell's chunk of 4,096 cells. The paper's 3+1 bits are one flag bit; an
-// escape value takes less memory. Add and Raise lock the chunk, Count takes no
-// lock. A count is never too low, as long as no chunk has more than 512 cells
-// above 14; beyond that the cells of that chunk stay at 14, and Saturated
-// counts them.
+// Counts is the refined counting filter (Yan & Cho section 3, heuristics H1 and H2; H1 is
+// also known as conservative update) in a split store. 4-bit cells hold 0 to 14 themselves;
+// 15 means that the value is in the overflow table of the cell's chunk of 4,096 cells. The
+// paper uses 3+1 bits with one flag bit; an escape value takes less memory.
+//
+// Add and Raise lock the chunk, Count takes no lock. A count is never too low as long as no
+// chunk has more than 512 cells above 14. Beyond that the cells of that chunk stay at 14,
+// and Saturated counts them.
 type Counts struct {
 	shape   CountsShape
 	mem     *words
@@ -72,8 +72,8 @@ type Counts struct {
 	stripes []stripe
 }
 
-// stripe guards every 1,024th chunk and holds what is known about those. It has
-// a cache line of its own.
+// stripe guards every 1,024th chunk and contains the totals of those chunks. It has a cache
+// line of its own.
 type stripe struct {
 	sync.Mutex
 	used      int64 // cells above zero
@@ -83,7 +83,7 @@ type stripe struct {
 	_         [24]byte
 }
 
-// NewCounts makes an empty filter.
+// NewCounts returns an empty filter.
 func NewCounts(shape CountsShape) (*Counts, error) {
 	if err := shape.Valid(); err != nil {
 		return nil, err
@@ -103,22 +103,22 @@ func NewCounts(shape CountsShape) (*Counts, error) {
 // Shape returns the geometry.
 func (c *Counts) Shape() CountsShape { return c.shape }
 
-// Used is the number of cells above zero.
+// Used returns the number of cells above zero.
 func (c *Counts) Used() int64 { return c.sum(func(s *stripe) int64 { return s.used }) }
 
-// Saturated is how many raises were lost to a full overflow table.
+// Saturated returns how many raises were lost to a full overflow table.
 func (c *Counts) Saturated() int64 { return c.sum(func(s *stripe) int64 { return s.saturated }) }
 
-// Changes grows whenever a cell has changed.
+// Changes returns a number that grows with every change of a cell.
 func (c *Counts) Changes() int64 { return c.sum(func(s *stripe) int64 { return s.changes }) }
 
-// Bytes is the memory held: base, table pointers and overflow tables.
+// Bytes returns the memory held: base, table pointers and overflow tables.
 func (c *Counts) Bytes() int64 {
 	entries := c.sum(func(s *stripe) int64 { return s.entries })
 	return int64(c.shape.Lines)*lineWords*8 + int64(len(c.tables))*8 + entries*4
 }
 
-// sum takes each stripe's lock in turn, some tens of microseconds in all.
+// sum locks each stripe in turn, which takes some tens of microseconds in all.
 func (c *Counts) sum(of func(*stripe) int64) int64 {
 	total := int64(0)
 	for i := range c.stripes {
@@ -130,9 +130,9 @@ func (c *Counts) sum(of func(*stripe) int64) int64 {
 	return total
 }
 
-// Add counts a key d more times and returns its new count t: all its cells that
-// are below t = count+d are raised to t (H1). For every key Count is then at
-// least the number of its adds.
+// Add counts a key d more times and returns its new count t. It raises all cells of the key
+// that are below t = count+d to t (H1). A key's Count is therefore never below its number
+// of adds.
 func (c *Counts) Add(h Hash, d uint32) (t uint32) { return c.add(h[0], h[1], d) }
 
 func (c *Counts) add(h0, h1 uint64, d uint32) (t uint32) {
@@ -150,8 +150,8 @@ func (c *Counts) add(h0, h1 uint64, d uint32) (t uint32) {
 	return t
 }
 
-// Raise makes a key's count at least t. It is what Add did, told again: doing
-// it twice, or after later Adds, changes nothing.
+// Raise makes a key's count at least t. It repeats the effect of an Add: doing so twice, or
+// after later Adds, changes nothing.
 func (c *Counts) Raise(h Hash, t uint32) {
 	p := c.shape.Positions(h)
 	s := c.lock(p[0])
@@ -159,7 +159,7 @@ func (c *Counts) Raise(h Hash, t uint32) {
 	c.raise(s, p, min(t, MaxValue))
 }
 
-// RaiseCell joins one cell, pos < Shape().Size(): it becomes at least t.
+// RaiseCell joins one cell, pos < Shape().Size(): its value becomes at least t.
 func (c *Counts) RaiseCell(pos uint64, t uint32) {
 	s := c.lock(pos)
 	defer s.Unlock()
@@ -169,7 +169,7 @@ func (c *Counts) RaiseCell(pos uint64, t uint32) {
 	}
 }
 
-// Count is the least of a key's cells.
+// Count returns the least of a key's cells.
 func (c *Counts) Count(h Hash) uint32 { return c.count(h[0], h[1]) }
 
 func (c *Counts) count(h0, h1 uint64) uint32 {
@@ -191,8 +191,8 @@ func (c *Counts) line(i uint64) *[lineWords]uint64 {
 	return (*[lineWords]uint64)(c.mem.w[i*lineWords:])
 }
 
-// codes are the least and the greatest of the four codes that a lane picks in a
-// line; below 15, a code is the cell's value.
+// codes returns the least and the greatest of the four codes that a lane selects in a line.
+// A code below 15 is the cell's value.
 func (c *Counts) codes(line, lane uint64) (least, most uint32) {
 	w := c.line(line)
 	v0 := uint32(atomic.LoadUint64(&w[lane>>4&1])>>(lane%16*4)) & 15
@@ -203,7 +203,7 @@ func (c *Counts) codes(line, lane uint64) (least, most uint32) {
 	return min(v0, v1, v2, v3), max(v0, v1, v2, v3)
 }
 
-// raiseInPlace is raise for a t up to 14 where no cell has overflowed.
+// raiseInPlace is raise for t up to 14 and cells that have not overflowed.
 func (c *Counts) raiseInPlace(s *stripe, line, lane uint64, t uint32) {
 	defer runtime.KeepAlive(c.mem)
 	words := c.line(line)
@@ -244,8 +244,8 @@ func (c *Counts) Cell(pos uint64) uint32 {
 	return c.tables[pos/countBlock].Load().get(uint32(pos % countBlock))
 }
 
-// store writes a cell of a locked stripe. The overflow entry is written before
-// the cell says that there is one, so that a reader never misses it.
+// store writes a cell of a locked stripe. It writes the overflow entry before the cell
+// refers to it, so that a reader never misses it.
 func (c *Counts) store(s *stripe, pos uint64, v uint32) {
 	defer runtime.KeepAlive(c.mem)
 	code := uint64(v)
@@ -287,8 +287,7 @@ func (c *Counts) spill(s *stripe, pos uint64, v uint32) bool {
 	return true
 }
 
-// Block appends the non-zero cells of block i, ascending, as they stand at one
-// moment.
+// Block appends the non-zero cells of block i, ascending, as of one moment.
 func (c *Counts) Block(i uint64, dst []Cell) []Cell {
 	from := i * countBlock
 	mu := c.lock(from)

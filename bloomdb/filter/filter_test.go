@@ -35,8 +35,8 @@ func TestCountsShapesFromOutside(t *testing.T) {
 	}
 }
 
-// A count is never too low, and never above what an intuitive counting filter
-// would say (the sum over all keys that share each cell).
+// A count is never too low, and never above that of an intuitive counting filter (the sum
+// over all keys that share each cell).
 func TestCountsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := CountsShape{Lines: rapid.Uint64Range(1, 70).Draw(t, "lines")}
@@ -112,7 +112,7 @@ func TestCountsSaturate(t *testing.T) {
 		t.Errorf("count %d, want %d", got, MaxValue)
 	}
 	if got := c.Add(Hash{3, 4}, math.MaxUint32); got != MaxValue || c.Count(Hash{3, 4}) != MaxValue {
-		t.Errorf("more than a counter holds became %d, then %d", got, c.Count(Hash{3, 4}))
+		t.Errorf("a count beyond MaxValue became %d, then %d", got, c.Count(Hash{3, 4}))
 	}
 	r := seeded(t, 5)
 	for range 3000 { // one chunk of 4,096 cells, far more than 512 of them above 14
@@ -125,7 +125,7 @@ func TestCountsSaturate(t *testing.T) {
 		t.Errorf("%d bytes, must be at most %d", c.Bytes(), limit)
 	}
 	if got := c.Count(h); got != MaxValue {
-		t.Errorf("a count from before is %d", got)
+		t.Errorf("an earlier count is %d", got)
 	}
 }
 
@@ -188,8 +188,8 @@ func TestCellsRoundTrip(t *testing.T) {
 	})
 }
 
-// Coded bits never take more than one bit a position, and at low fill come close
-// to the entropy.
+// Coded bits never take more than one bit a position, and at low fill come close to the
+// entropy.
 func TestCellsSize(t *testing.T) {
 	r := seeded(t, 7)
 	for _, fill := range []float64{0.001, 0.01, 0.05, 0.2, 0.5, 0.9, 1} {
@@ -212,8 +212,7 @@ func TestCellsSize(t *testing.T) {
 	}
 }
 
-// A part is the map of maxima of what was merged, in whatever order and however
-// often.
+// A part is the map of maxima of the merged cells, in any order and with any repetition.
 func TestPartModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.Bool().Draw(t, "values")
@@ -266,8 +265,8 @@ func TestPartRefusesWhatWasNotPromised(t *testing.T) {
 	}
 }
 
-// Ten sites with a tenth of the reports each, held as parts, take less than
-// twice the memory of the one filter that their union needs.
+// Ten sites with a tenth of the reports each, held as parts, take less than twice the
+// memory of the one filter for their union.
 func TestPartsMemory(t *testing.T) {
 	r := seeded(t, 8)
 	const sites, keys = 10, 4000

@@ -19,8 +19,8 @@ type GeneralizedShape struct {
 	K0, K1 int    // resetting and setting hash functions, each at least 1, at most MaxGeneralizedK in all
 }
 
-// Valid says what is wrong with a shape from outside. With k0 = 0 the filter
-// would be a plain Bloom filter, whose errors have no bound.
+// Valid returns an error for an invalid shape from outside. With k0 = 0 the filter would be
+// a plain Bloom filter, whose error has no bound.
 func (s GeneralizedShape) Valid() error {
 	if s.K0 < 1 || s.K1 < 1 || s.K0 > MaxGeneralizedK || s.K1 > MaxGeneralizedK-s.K0 {
 		return fmt.Errorf("k0 is %d and k1 is %d, must be at least 1 each and at most %d together", s.K0, s.K1, MaxGeneralizedK)
@@ -31,16 +31,16 @@ func (s GeneralizedShape) Valid() error {
 	return nil
 }
 
-// String is the shape in the paper's symbols.
+// String returns the shape in the paper's symbols.
 func (s GeneralizedShape) String() string {
 	return fmt.Sprintf("m=%d k0=%d k1=%d", s.M, s.K0, s.K1)
 }
 
-// Positions appends the positions of a key to dst: k0 to reset, then k1 to set.
-// The first four are the lanes themselves, each further one a lane stirred anew.
-// Those of Hash.Sequence would not do: they are three numbers' multiples, so that
-// with a chance of about 1/m all setting ones coincide with resetting ones at
-// once, and such a key is found in any filter of zeros.
+// Positions appends the positions of a key to dst: k0 to reset, then k1 to set. The first
+// four are the lanes themselves, each further one a lane stirred again. Hash.Sequence is
+// unsuitable: its positions are multiples of three numbers, so that with probability about
+// 1/m all setting positions coincide with resetting ones, and such a key is found in any
+// filter of zeros.
 func (s GeneralizedShape) Positions(h Hash, dst []uint64) []uint64 {
 	for i := range s.K0 + s.K1 {
 		dst = append(dst, s.Position(h, i))
@@ -48,7 +48,7 @@ func (s GeneralizedShape) Positions(h Hash, dst []uint64) []uint64 {
 	return dst
 }
 
-// Position is the one of number i, from 0: those from K0 on are set.
+// Position returns position i, from 0. Positions from K0 on are set, the others reset.
 func (s GeneralizedShape) Position(h Hash, i int) uint64 {
 	lane := h[i%len(h)]
 	if turn := uint64(i / len(h)); turn > 0 {
@@ -57,24 +57,23 @@ func (s GeneralizedShape) Position(h Hash, i int) uint64 {
 	return reduce(lane, s.M)
 }
 
-// Rates are q0 and q1, the chances that one Insert resets and sets a given bit
+// Rates returns q0 and q1, the probabilities that one Insert resets and sets a given bit
 // (Eq. 4 and 5).
 func (s GeneralizedShape) Rates() (q0, q1 float64) {
-	miss := math.Log1p(-1 / float64(s.M)) // ln of the chance that one function misses the bit
+	miss := math.Log1p(-1 / float64(s.M)) // ln of the probability that one function misses the bit
 	q0 = -math.Expm1(float64(s.K0) * miss)
 	q1 = -math.Expm1(float64(s.K1)*miss) * math.Exp(float64(s.K0)*miss)
 	return q0, q1
 }
 
-// found is the chance that a key is found which was chosen without knowledge of the
-// bits, of which a share is zeros (Eq. 16).
+// found returns the probability of finding a key chosen without knowledge of the bits, if
+// zeros is the share of zeros (Eq. 16).
 func (s GeneralizedShape) found(zeros float64) float64 {
 	return math.Pow(zeros, float64(s.K0)) * math.Pow(1-zeros, float64(s.K1))
 }
 
-// FalsePositiveBound is F_p, the largest share of keys chosen without knowledge of
-// the bits that any bits at all can find (Eq. 19). See Generalized for what it does
-// not bound.
+// FalsePositiveBound returns F_p, the largest share of keys chosen without knowledge of the
+// bits that any bits can find (Eq. 19). For its limits see Generalized.
 func (s GeneralizedShape) FalsePositiveBound() float64 {
 	return s.found(float64(s.K0) / float64(s.K0+s.K1))
 }
@@ -87,42 +86,40 @@ func stir(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Generalized is a Bloom filter that cannot be saturated (Laufer, Velloso,
-// Duarte, "A Generalized Bloom Filter to Secure Distributed Network
-// Applications", 2011). A key sets the bits of its k1 functions h and then resets
-// those of its k0 functions g; where both name one bit, reset wins. It is found
-// when all its g bits are 0 and its h bits 1.
+// Generalized is a Bloom filter that cannot be saturated (Laufer, Velloso, Duarte, "A
+// Generalized Bloom Filter to Secure Distributed Network Applications", 2011). A key sets
+// the bits of its k1 functions h and then resets those of its k0 functions g; if both
+// select the same bit, reset wins. The key is found if all its g bits are 0 and its h bits
+// 1.
 //
 //	sender    Insert, Insert, ... -> AppendBinary
 //	receiver  DecodeGeneralized -> Plausible -> Has
 //
-// It is how a site is heard that is trusted by half: whatever bits it sends, all
-// ones or drawn at will, at most the share F_p of keys is found that were chosen
-// without knowledge of them (FalsePositiveBound, Eq. 19; 6.3 % at k0=k1=2, 0.4 %
-// at 4). So such a filter is asked as it came and for itself, one vote of several:
-// of v voters that know nothing of each other, q agree on such a key with the
-// chance C(v,q) F_p^q at most. It is never joined: the OR or AND of two is the
-// state of neither, and every key of both may be lost.
+// The filter carries the votes of a site that is not fully trusted. Whatever bits the site
+// sends, all ones or chosen at will, at most the share F_p of keys chosen without knowledge
+// of them is found (FalsePositiveBound, Eq. 19; 6.3 % at k0=k1=2, 0.4 % at 4). The filter
+// is therefore looked up by itself and unchanged, as one vote of several: of v independent
+// voters, q agree on such a key with probability at most C(v,q) F_p^q. It is never joined:
+// the OR or AND of two filters is the state of neither, and every key of both may be lost.
 //
-// What F_p does not bound: keys for which the bits were made. Who knows the
-// positions can choose bits that match m/6.4 of m/3.3 chosen keys at k0=k1=2,
-// m/13 at 4, against the m/155 and m/622 that honest Inserts keep at 5 % of
-// false negatives. It is the size m that bounds this, and the quorum that makes
-// it harmless. Nor is F_p exact where m is small: coinciding positions raise it
-// by a factor of up to 1 + (k0+k1)^2/(2m).
+// F_p does not bound keys for which the bits were made. A sender that knows the positions
+// can choose bits that match m/6.4 of m/3.3 chosen keys at k0=k1=2 and m/13 at 4, compared
+// with the m/155 and m/622 that honest Inserts keep at 5 % false negatives. The size m
+// bounds this, and the quorum makes it harmless. F_p is not exact for small m: coinciding
+// positions raise it by a factor of up to 1 + (k0+k1)^2/(2m).
 //
-// The price is memory and forgetting: the older a key, the surer it is lost
-// (Eq. 9 to 11). F_n (Eq. 22 to 24) bounds this for n later keys, not for any
-// number: in a steady state all old keys are lost but a share F_p. The filter thus
-// keeps what is recent, which suits a stream without end.
+// The price is memory and loss of old keys: the older a key, the more likely it is lost
+// (Eq. 9 to 11). F_n (Eq. 22 to 24) bounds this for n later keys, not for any number: in a
+// steady state all old keys are lost except a share F_p. The filter thus keeps recent keys,
+// which suits an endless stream.
 //
-// A key one of whose h positions is also one of its g positions could never be
-// found by the letter of the paper, as its reset bit is asked for a 1. Has leaves
-// out such an h position.
+// According to the paper, a key could never be found if one of its h positions is also one
+// of its g positions, because its reset bit would have to be 1. Has ignores such an h
+// position.
 //
-// Keys come as positions, first the k0 to reset, then the k1 to set, each below
-// m; mail's come from GeneralizedShape.Positions of a keyed Hash. Reads may run at the same time as each
-// other, but not as a write.
+// Keys are given as positions, first the k0 to reset, then the k1 to set, each below m. The
+// positions of mail come from GeneralizedShape.Positions of a keyed Hash. Reads may run at
+// the same time as each other, but not at the same time as a write.
 type Generalized struct {
 	shape    GeneralizedShape
 	words    []uint64
@@ -130,7 +127,7 @@ type Generalized struct {
 	inserted uint64
 }
 
-// NewGeneralized makes a filter of zeros (p0 = 1).
+// NewGeneralized returns a filter of zeros (p0 = 1).
 func NewGeneralized(shape GeneralizedShape) (*Generalized, error) {
 	if err := shape.Valid(); err != nil {
 		return nil, fmt.Errorf("generalized bloom filter: %w", err)
@@ -141,11 +138,10 @@ func NewGeneralized(shape GeneralizedShape) (*Generalized, error) {
 // Shape returns the geometry.
 func (g *Generalized) Shape() GeneralizedShape { return g.shape }
 
-// Ones is the number of set bits.
+// Ones returns the number of set bits.
 func (g *Generalized) Ones() uint64 { return g.ones }
 
-// Inserted is the number of Inserts. Of a decoded filter it is what the sender
-// says.
+// Inserted returns the number of Inserts. For a decoded filter it is the sender's claim.
 func (g *Generalized) Inserted() uint64 { return g.inserted }
 
 // Insert adds a key by its k0+k1 positions. Keys inserted before may be lost.
@@ -176,17 +172,17 @@ func (g *Generalized) reset(pos uint64) {
 	}
 }
 
-// Bit says whether a bit is set; its position must be below m.
+// Bit reports whether a bit is set; its position must be below m.
 func (g *Generalized) Bit(pos uint64) bool { return g.bit(pos) }
 
 func (g *Generalized) bit(pos uint64) bool { return g.words[pos>>6]>>(pos&63)&1 != 0 }
 
-// Has asks for a key by its k0+k1 positions. The key inserted last is always
-// found, one before less surely the older it is, any other with the chance Error,
+// Has looks up a key by its k0+k1 positions. The key inserted last is always found. An
+// earlier key is less likely found the older it is, and any other with probability Error
 // unless the bits were made for it.
 func (g *Generalized) Has(positions []uint64) bool {
 	resetting, setting := positions[:g.shape.K0], positions[g.shape.K0:g.shape.K0+g.shape.K1]
-	for _, pos := range setting { // first: ones are the rare ones, which most keys lack
+	for _, pos := range setting { // first, because ones are rare and most keys lack them
 		if !g.bit(pos) && !slices.Contains(resetting, pos) {
 			return false
 		}
@@ -199,23 +195,23 @@ func (g *Generalized) Has(positions []uint64) bool {
 	return true
 }
 
-// Error is the chance that a key is found which was chosen without knowledge of
-// the bits, from the bits as they stand: p^k0 (1-p)^k1 (Eq. 16), p being the
-// share of zeros. It is at most FalsePositiveBound.
+// Error returns the probability of finding a key chosen without knowledge of the bits, from
+// the current bits: p^k0 (1-p)^k1 (Eq. 16), where p is the share of zeros. It is at most
+// FalsePositiveBound.
 func (g *Generalized) Error() float64 {
 	return g.shape.found(1 - float64(g.ones)/float64(g.shape.M))
 }
 
-// Plausible is the first gate for a filter from outside that should have begun
-// with zeros: Inserts raise the share of ones towards k1/(k0+k1), never beyond. An
-// error says that there are more by six standard deviations, so no honest
-// history has led there. A filter made by hand can pass.
+// Plausible is the first check of a filter from outside that should have begun with zeros.
+// Inserts raise the share of ones towards k1/(k0+k1), never beyond it. Plausible returns an
+// error if there are more ones by six standard deviations, which no honest history
+// produces. A filter made by hand can pass.
 func (g *Generalized) Plausible() error {
 	m := float64(g.shape.M)
 	q0, q1 := g.shape.Rates()
 	steady := m * q1 / (q0 + q1)
 	if most := steady + 6*math.Sqrt(m)/2; float64(g.ones) > most {
-		return fmt.Errorf("generalized bloom filter %s has %d ones, inserts lead to %.0f and never beyond %.0f", g.shape, g.ones, steady, most)
+		return fmt.Errorf("generalized bloom filter %s has %d ones; inserts lead to %.0f and never beyond %.0f", g.shape, g.ones, steady, most)
 	}
 	return nil
 }

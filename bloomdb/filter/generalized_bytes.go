@@ -17,11 +17,11 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Bytes is the length of an encoded filter of this shape.
+// Bytes returns the length of an encoded filter of this shape.
 func (s GeneralizedShape) Bytes() int { return generalizedHead + int((s.M+7)/8) + crcBytes }
 
-// AppendBinary appends the filter's bytes to dst; FORMAT.md has the layout. It
-// never fails; the error is there for encoding.BinaryAppender.
+// AppendBinary appends the filter's bytes to dst; FORMAT.md has the layout. It never fails;
+// the error is required by encoding.BinaryAppender.
 func (g *Generalized) AppendBinary(dst []byte) ([]byte, error) {
 	from := len(dst)
 	dst = append(dst, generalizedMagic...)
@@ -38,17 +38,17 @@ func (g *Generalized) AppendBinary(dst []byte) ([]byte, error) {
 	return binary.BigEndian.AppendUint32(dst, crc32.Checksum(dst[from:], castagnoli)), nil
 }
 
-// DecodeGeneralized reads a filter that AppendBinary wrote and nothing else. It
-// must be of the shape want: a sender does not choose how large it is, nor how
-// many functions bound its errors. Errors name what is wrong, both shapes where
-// they differ. No memory is taken for a filter before all of it is checked.
+// DecodeGeneralized decodes a filter written by AppendBinary. It must have the shape want:
+// a sender chooses neither the filter's size nor the number of functions that bound its
+// errors. If the shapes differ, the error contains both. No memory is allocated for a
+// filter before all of it is checked.
 func DecodeGeneralized(data []byte, want GeneralizedShape) (*Generalized, error) {
 	shape, inserted, err := generalizedHeader(data)
 	if err != nil {
 		return nil, fmt.Errorf("generalized bloom filter: %w", err)
 	}
 	if shape != want {
-		return nil, fmt.Errorf("generalized bloom filter: it has %s, expected %s", shape, want)
+		return nil, fmt.Errorf("generalized bloom filter: shape is %s, expected %s", shape, want)
 	}
 	body, sum := data[:len(data)-crcBytes], binary.BigEndian.Uint32(data[len(data)-crcBytes:])
 	if got := crc32.Checksum(body, castagnoli); got != sum {
@@ -72,27 +72,27 @@ func DecodeGeneralized(data []byte, want GeneralizedShape) (*Generalized, error)
 	return g, nil
 }
 
-// ErrNewer is wrapped by the error for bytes of a format that is newer than this program.
+// ErrNewer is wrapped by errors for data in a format newer than this program.
 var ErrNewer = errors.New("made by a newer version of spambloom")
 
-// sumIsRight reports whether bytes end in their checksum.
-func sumIsRight(data []byte) bool {
+// hasValidSum reports whether data ends in its checksum.
+func hasValidSum(data []byte) bool {
 	at := len(data) - crcBytes
 	return crc32.Checksum(data[:at], castagnoli) == binary.BigEndian.Uint32(data[at:])
 }
 
 var errNotGeneralized = errors.New("bytes do not begin with " + generalizedMagic)
 
-// generalizedHeader reads the head and proves that all bytes it promises are
-// there and no more.
+// generalizedHeader reads the header and checks that the data has exactly the length it
+// announces.
 func generalizedHeader(data []byte) (shape GeneralizedShape, inserted uint64, err error) {
 	if len(data) < len(generalizedMagic) || string(data[:len(generalizedMagic)]) != generalizedMagic {
 		return shape, 0, errNotGeneralized
 	}
 	if len(data) < generalizedHead+crcBytes {
-		return shape, 0, fmt.Errorf("it is cut short at %d bytes", len(data))
+		return shape, 0, fmt.Errorf("truncated at %d bytes", len(data))
 	}
-	if v := data[4]; v > generalizedVersion && sumIsRight(data) {
+	if v := data[4]; v > generalizedVersion && hasValidSum(data) {
 		return shape, 0, fmt.Errorf("newer format (version %d; this program reads %d), %w", v, generalizedVersion, ErrNewer)
 	} else if v != generalizedVersion {
 		return shape, 0, fmt.Errorf("version %d, this program reads %d", v, generalizedVersion)
@@ -106,7 +106,7 @@ func generalizedHeader(data []byte) (shape GeneralizedShape, inserted uint64, er
 		return shape, 0, err
 	}
 	if len(data) != shape.Bytes() {
-		return shape, 0, fmt.Errorf("it has %d bytes, %s takes %d", len(data), shape, shape.Bytes())
+		return shape, 0, fmt.Errorf("has %d bytes, %s takes %d", len(data), shape, shape.Bytes())
 	}
 	return shape, binary.BigEndian.Uint64(data[17:]), nil
 }

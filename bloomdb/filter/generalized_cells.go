@@ -7,14 +7,13 @@ import (
 	"slices"
 )
 
-// Retract makes that a key is not found any more, by its k0+k1 positions, whether
-// it was inserted or not: its h bits are reset. The order of Inserts and Retracts
-// decides, and nothing else; telling all of them again from some point on, in their
-// order and to the last, leads to the same bits. It costs other keys less than an
-// Insert does: one that was inserted is lost with the chance k1^2/m.
+// Retract removes a key, given by its k0+k1 positions, whether it was inserted or not, by
+// resetting its h bits. Only the order of Inserts and Retracts matters: repeating all of
+// them from some point on, in order and to the last, leads to the same bits. It affects
+// other keys less than an Insert: an inserted key is lost with probability k1^2/m.
 func (g *Generalized) Retract(positions []uint64) {
 	resetting, setting := positions[:g.shape.K0], positions[g.shape.K0:g.shape.K0+g.shape.K1]
-	asked := false // an h bit is asked for that Has does not leave out
+	asked := false // whether Has looks at any h bit
 	for _, pos := range setting {
 		g.reset(pos)
 		asked = asked || !slices.Contains(resetting, pos)
@@ -24,8 +23,8 @@ func (g *Generalized) Retract(positions []uint64) {
 	}
 }
 
-// Cells appends the bits that are set, ascending: a filter with few of them is
-// shorter as coded cells.
+// Cells appends the set bits, ascending. A filter with few set bits is shorter as coded
+// cells.
 func (g *Generalized) Cells(dst []Cell) []Cell {
 	for i, w := range g.words {
 		for ; w != 0; w &= w - 1 {
@@ -35,14 +34,14 @@ func (g *Generalized) Cells(dst []Cell) []Cell {
 	return dst
 }
 
-// GeneralizedOf makes a filter of the bits that are set, ascending, each below m.
-// Inserted is what Inserted says.
+// GeneralizedOf returns a filter with the given bits set: ascending, each below m. Inserted
+// is the value that Inserted returns.
 func GeneralizedOf(shape GeneralizedShape, ones []Cell, inserted uint64) (*Generalized, error) {
 	if n := len(ones); n > 0 && ones[n-1].Pos >= shape.M {
-		return nil, fmt.Errorf("generalized bloom filter: bit %d is set of %s", ones[n-1].Pos, shape)
+		return nil, fmt.Errorf("generalized bloom filter: bit %d is set, beyond %s", ones[n-1].Pos, shape)
 	}
 	if !slices.IsSortedFunc(ones, func(a, b Cell) int { return int(int64(a.Pos) - int64(b.Pos)) }) {
-		return nil, errors.New("generalized bloom filter: bits are not in order")
+		return nil, errors.New("generalized bloom filter: bits are not ascending")
 	}
 	g, err := NewGeneralized(shape)
 	if err != nil {

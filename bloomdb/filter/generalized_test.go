@@ -52,8 +52,8 @@ func TestGeneralizedShape(t *testing.T) {
 	}
 }
 
-// The filter answers as a plain set of positions does that is changed and asked
-// by the paper's rules, and its bytes read back are the same filter.
+// The filter behaves like a plain set of positions that is changed and queried by the
+// paper's rules, and its decoded bytes are the same filter.
 func TestGeneralizedModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := GeneralizedShape{
@@ -115,7 +115,7 @@ func encodedIn(t *rapid.T, g *Generalized) []byte {
 	return b[len("before"):]
 }
 
-// By hand: (k0/(k0+k1))^k0 (k1/(k0+k1))^k1.
+// Calculated by hand: (k0/(k0+k1))^k0 (k1/(k0+k1))^k1.
 func TestFalsePositiveBound(t *testing.T) {
 	for _, tc := range []struct {
 		k0, k1 int
@@ -127,8 +127,8 @@ func TestFalsePositiveBound(t *testing.T) {
 	}
 }
 
-// All ones, all zeros, or half of each: keys that were not chosen for the bits
-// are found no more often than the bound says.
+// All ones, all zeros, or half of each: keys not chosen for the bits are found no more
+// often than the bound.
 func TestGeneralizedCannotBeSaturated(t *testing.T) {
 	r := seeded(t, 9)
 	shape := GeneralizedShape{M: 65536, K0: 2, K1: 2}
@@ -163,7 +163,7 @@ func TestGeneralizedCannotBeSaturated(t *testing.T) {
 	}
 }
 
-// resealed is the bytes with their checksum made right again.
+// resealed returns changed bytes with a corrected checksum.
 func resealed(b []byte, change func([]byte)) []byte {
 	b = bytes.Clone(b)
 	change(b)
@@ -190,10 +190,10 @@ func TestDecodeGeneralizedRefuses(t *testing.T) {
 		err  string
 	}{
 		{"empty", nil, shape, "do not begin with SBGN"},
-		{"head only", good[:20], shape, "cut short at 20 bytes"},
-		{"a byte less", good[:len(good)-1], shape, "it has 154 bytes, m=1003 k0=2 k1=3 takes 155"},
-		{"a byte more", append(bytes.Clone(good), 0), shape, "it has 156 bytes"},
-		{"another shape", good, other, "it has m=1003 k0=2 k1=3, expected m=1003 k0=2 k1=4"},
+		{"head only", good[:20], shape, "truncated at 20 bytes"},
+		{"a byte less", good[:len(good)-1], shape, "has 154 bytes, m=1003 k0=2 k1=3 takes 155"},
+		{"a byte more", append(bytes.Clone(good), 0), shape, "has 156 bytes"},
+		{"another shape", good, other, "shape is m=1003 k0=2 k1=3, expected m=1003 k0=2 k1=4"},
 		{"version", resealed(good, func(b []byte) { b[4] = 2 }), shape, "newer format (version 2; this program reads 1), made by a newer version of spambloom"},
 		{"version 0", resealed(good, func(b []byte) { b[4] = 0 }), shape, "version 0, this program reads 1"},
 		{"a flipped version", func() []byte { b := bytes.Clone(good); b[4] = 3; return b }(), shape, "version 3, this program reads 1"},
@@ -208,8 +208,8 @@ func TestDecodeGeneralizedRefuses(t *testing.T) {
 	}
 }
 
-// What decodes is what was encoded, byte by byte, and takes no more memory than
-// its bytes.
+// Decoded data equals the encoded filter, byte by byte, and takes no more memory than its
+// bytes.
 func FuzzDecodeGeneralized(f *testing.F) {
 	r := seeded(f, 11)
 	for _, shape := range []GeneralizedShape{{M: 64, K0: 1, K1: 1}, {M: 1003, K0: 2, K1: 3}, {M: 700, K0: 4, K1: 4}} {
@@ -229,7 +229,7 @@ func FuzzDecodeGeneralized(f *testing.F) {
 		shape, _, err := generalizedHeader(data)
 		if err != nil {
 			if g, err := DecodeGeneralized(data, shape); err == nil {
-				t.Fatalf("a bad head, and yet %+v", g.Shape())
+				t.Fatalf("a bad header, but decoded %+v", g.Shape())
 			}
 			return
 		}
@@ -246,9 +246,9 @@ func FuzzDecodeGeneralized(f *testing.F) {
 	})
 }
 
-// Positions are as good as drawn one by one: in a filter of zeros a key is found
-// only when all its setting positions are resetting ones too. By the multiples of
-// Hash.Sequence that is some 20 of a million keys here, by chance less than one.
+// Positions are as good as drawn individually: in a filter of zeros a key is found only if
+// all its setting positions are resetting ones too. With the multiples of Hash.Sequence
+// that affects some 20 of a million keys here, with independent positions less than one.
 func TestGeneralizedPositionsDoNotCoincide(t *testing.T) {
 	r := seeded(t, 13)
 	shape := GeneralizedShape{M: 16384, K0: 2, K1: 2}
@@ -271,10 +271,10 @@ func TestGeneralizedPositionsDoNotCoincide(t *testing.T) {
 	}
 }
 
-// A retracted key is not found, and what was told once and is told again from some
-// point on, in its order and to the last, leads to the same bits.
+// A retracted key is not found. Repeating changes from some point on, in order and to the
+// last, leads to the same bits.
 func TestGeneralizedRetract(t *testing.T) {
-	shape := GeneralizedShape{M: 64, K0: 2, K1: 3} // so small that keys are in each other's way
+	shape := GeneralizedShape{M: 64, K0: 2, K1: 3} // so small that keys collide
 	rapid.Check(t, func(t *rapid.T) {
 		type step struct {
 			key     []uint64
@@ -306,7 +306,7 @@ func TestGeneralizedRetract(t *testing.T) {
 			tell(s)
 		}
 		if got := g.Cells(nil); !slices.Equal(got, want) || uint64(len(got)) != g.Ones() {
-			t.Fatalf("told again: %v, were %v", got, want)
+			t.Fatalf("repeated: %v, were %v", got, want)
 		}
 		again, err := GeneralizedOf(shape, want, 7)
 		if err != nil || !slices.Equal(again.Cells(nil), want) || again.Inserted() != 7 {
@@ -321,14 +321,14 @@ func TestGeneralizedOfRefuses(t *testing.T) {
 		ones []Cell
 		want string
 	}{
-		{[]Cell{{Pos: 64, Value: 1}}, "bit 64 is set of m=64 k0=1 k1=1"},
-		{[]Cell{{Pos: 70, Value: 1}, {Pos: 3, Value: 1}}, "not in order"},
+		{[]Cell{{Pos: 64, Value: 1}}, "bit 64 is set, beyond m=64 k0=1 k1=1"},
+		{[]Cell{{Pos: 70, Value: 1}, {Pos: 3, Value: 1}}, "not ascending"},
 	} {
 		if _, err := GeneralizedOf(shape, tc.ones, 0); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%v: %v, want %q", tc.ones, err, tc.want)
 		}
 	}
 	if _, err := GeneralizedOf(GeneralizedShape{M: 64}, nil, 0); err == nil {
-		t.Error("a shape without functions was taken")
+		t.Error("a shape without functions was accepted")
 	}
 }

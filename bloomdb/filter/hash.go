@@ -5,12 +5,12 @@ import (
 	"math/bits"
 )
 
-// Hash is the source of all positions of one key: four independent 64-bit
-// lanes. It must come from a keyed hash. With a public one, a few crafted spams
-// can cover all the bits of a message chosen beforehand.
+// Hash is the source of all positions of one key: four independent 64-bit lanes. It must
+// come from a keyed hash. With a public one, a few crafted spams could cover all the bits
+// of a chosen message.
 type Hash [4]uint64
 
-// HashBytes cuts a 32-byte digest into the lanes, big-endian.
+// HashBytes splits a 32-byte digest into the lanes, big-endian.
 func HashBytes(d [32]byte) Hash {
 	var h Hash
 	for i := range h {
@@ -28,15 +28,15 @@ func (h Hash) Bytes() [32]byte {
 	return d
 }
 
-// Sequence is one key's positions h_1, h_2, ..., each from 0 to m-1: a call
-// returns the next one. It never ends.
+// Sequence is the endless sequence of one key's positions h_1, h_2, ..., each from 0 to
+// m-1. A call returns the next one.
 type Sequence func() uint64
 
-// Sequence is the key's endless sequence of positions from 0 to m-1, of which two
-// may be equal. They come from three lanes by triple hashing (a += b, b += c;
-// Dillinger & Manolios, "Bloom Filters in Probabilistic Verification", 2004). Double
-// hashing would leave an error of some 2n/m^2 that no k takes away; increments must
-// reach a lane's high bits, which are those that count.
+// Sequence returns the key's endless sequence of positions from 0 to m-1, of which two may
+// be equal. They come from three lanes by triple hashing (a += b, b += c; Dillinger &
+// Manolios, "Bloom Filters in Probabilistic Verification", 2004). Double hashing would
+// leave an error of some 2n/m^2 that no k reduces. Increments must reach the high bits of a
+// lane, because only those affect the position.
 func (h Hash) Sequence(m uint64) Sequence {
 	a, b, c := h[0], h[1], h[2]
 	return func() uint64 {
@@ -47,8 +47,8 @@ func (h Hash) Sequence(m uint64) Sequence {
 	}
 }
 
-// reduce maps a lane to 0..n-1 ("fastrange", Lemire 2019). Its bias is below
-// n/2^64, and n need not be a power of two.
+// reduce maps a lane to 0..n-1 ("fastrange", Lemire 2019). Its bias is below n/2^64, and n
+// need not be a power of two.
 func reduce(lane, n uint64) uint64 {
 	hi, _ := bits.Mul64(lane, n)
 	return hi

@@ -2,5 +2,5 @@
 
 package filter
 
-// wantHugePages has nothing to ask for: other systems decide by themselves.
+// wantHugePages does nothing: other systems decide by themselves.
 func wantHugePages([]byte) {}

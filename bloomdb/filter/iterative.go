@@ -14,12 +14,12 @@ const (
 // IterativeShape is the geometry and the limits of an Iterative filter.
 type IterativeShape struct {
 	M       uint64  // bits, 1 to 2^36
-	K       int     // positions that say whether a key is there, 1 to 64
+	K       int     // positions that determine whether a key is present, 1 to 64
 	Walk    int     // positions beyond the first K that a key may fill, 1 to 2^20
 	MaxFill float64 // share of ones at which counting stops, above 0 and below 1; the paper's is 1/2
 }
 
-// Valid says what is wrong with a shape.
+// Valid returns an error for an invalid shape.
 func (s IterativeShape) Valid() error {
 	if s.M < 1 || s.M > maxIterative {
 		return fmt.Errorf("m is %d, must be 1 to %d", s.M, uint64(maxIterative))
@@ -34,7 +34,7 @@ func (s IterativeShape) Valid() error {
 		return fmt.Errorf("fill limit is %v, must be above 0 and below 1", s.MaxFill)
 	}
 	if s.limit() < uint64(s.K) {
-		return fmt.Errorf("m is %d: with the fill limit %v not even one key of k=%d fits", s.M, s.MaxFill, s.K)
+		return fmt.Errorf("m is %d: too small for a single key of k=%d at the fill limit %v", s.M, s.K, s.MaxFill)
 	}
 	return nil
 }
@@ -42,41 +42,39 @@ func (s IterativeShape) Valid() error {
 // limit is the largest number of ones.
 func (s IterativeShape) limit() uint64 { return uint64(s.MaxFill * float64(s.M)) }
 
-// Bytes is the memory of a filter of this shape.
+// Bytes returns the memory of a filter of this shape.
 func (s IterativeShape) Bytes() int64 { return int64((s.M + 63) / 64 * 8) }
 
-// Iterative is a Bloom filter that also counts, in the same bits (Matsumoto,
-// Hazeyama, Kadobayashi, "Iterative Bloom Filter for Network Traffic Analysis").
-// A key has positions without end. Its first K are set when it is new; each
-// further time it is added, the first zero after them becomes a one. How often it
-// was added is read from the length of its run of ones.
+// Iterative is a Bloom filter that also counts, in the same bits (Matsumoto, Hazeyama,
+// Kadobayashi, "Iterative Bloom Filter for Network Traffic Analysis"). A key has an endless
+// sequence of positions. Its first K are set when it is new; each further Add sets the
+// first zero after them. The length of a key's run of ones gives its count.
 //
 //	new key      h1 .. hK          all set
 //	seen before  hK+1, hK+2, ...   walked to the first 0, which is set
-//	asked        h1, h2, ...       walked to the first 0: the run j; there when j >= K
+//	queried      h1, h2, ...       walked to the first 0: the run j; present if j >= K
 //
-// It needs no size for the largest count, and a repetition costs one bit; that
-// suits streams in which most keys are new. A key that is new but falsely found
-// is counted as one seen before. Nothing can be taken out, and filters cannot be
-// joined: a run of ones in an OR is nobody's count. A walk costs time in
-// proportion to the count, so Walk bounds it; keys beyond are only known to have
-// been added at least so often. With more ones than MaxFill (section 5.6.3)
-// errors and runs grow fast: the filter then takes no more, and says so.
+// It needs no size for the largest count, and a repetition costs one bit; that suits
+// streams in which most keys are new. A new key that is falsely found is counted as a
+// repetition. Keys cannot be removed, and filters cannot be joined: a run of ones in an OR
+// is not a count. A walk takes time in proportion to the count, so Walk bounds it; of keys
+// beyond that, only a minimum count is known. With more ones than MaxFill (section 5.6.3)
+// errors and runs grow fast. The filter then accepts no more keys, and reports so.
 //
-// The paper's Table 1 is silent on a key of whose first K bits only some are
-// set. It is taken as new: so Eq. 6 and 10 have it.
+// The paper's Table 1 does not cover a key with only some of its first K bits set. It is
+// treated as new, as in Eq. 6 and 10.
 //
-// One goroutine at a time may use it: the caller has the lock. An Add of a key
-// seen for the first time is K cache misses at most.
+// Only one goroutine at a time may use it: the caller holds a lock. Adding a key for the
+// first time costs at most K cache misses.
 type Iterative struct {
 	shape IterativeShape
 	words []uint64
 	ones  uint64
 	adds  uint64  // Adds while not full
-	walk  float64 // sum over those of 1/(1-p), p the fill each one met
+	walk  float64 // sum over those Adds of 1/(1-p), p being the fill at the time
 }
 
-// NewIterative makes an empty filter.
+// NewIterative returns an empty filter.
 func NewIterative(shape IterativeShape) (*Iterative, error) {
 	if err := shape.Valid(); err != nil {
 		return nil, fmt.Errorf("iterative bloom filter: %w", err)
@@ -84,13 +82,13 @@ func NewIterative(shape IterativeShape) (*Iterative, error) {
 	return &Iterative{shape: shape, words: make([]uint64, (shape.M+63)/64)}, nil
 }
 
-// Ones is the number of set bits.
+// Ones returns the number of set bits.
 func (f *Iterative) Ones() uint64 { return f.ones }
 
-// Fill is the share of set bits, p, from 0 to MaxFill.
+// Fill returns the share of set bits, p, from 0 to MaxFill.
 func (f *Iterative) Fill() float64 { return float64(f.ones) / float64(f.shape.M) }
 
-// Full says that one key more might pass MaxFill. Add then changes nothing.
+// Full reports whether another key might exceed MaxFill. Add then changes nothing.
 func (f *Iterative) Full() bool { return f.ones+uint64(f.shape.K) > f.shape.limit() }
 
 // Reset empties the filter.
@@ -99,9 +97,9 @@ func (f *Iterative) Reset() {
 	f.ones, f.adds, f.walk = 0, 0, 0
 }
 
-// Add counts a key once more, and says whether it could: it cannot when the
-// filter is full, or when the key's walk is at its end. seq must be at its
-// beginning, and give positions below M.
+// Add counts a key once more, and reports whether it could. It cannot if the filter is
+// full, or if the key's walk is at its end. seq must be at its beginning, with positions
+// below M.
 func (f *Iterative) Add(seq Sequence) bool {
 	if f.Full() {
 		return false
@@ -125,7 +123,7 @@ func (f *Iterative) Add(seq Sequence) bool {
 	return false
 }
 
-// setBit says whether the bit was clear.
+// setBit sets a bit and reports whether it was clear.
 func (f *Iterative) setBit(pos uint64) bool {
 	w, bit := &f.words[pos>>6], uint64(1)<<(pos&63)
 	if *w&bit != 0 {
@@ -136,24 +134,24 @@ func (f *Iterative) setBit(pos uint64) bool {
 	return true
 }
 
-// Estimate is what a key's run of ones says.
+// Estimate is the information in a key's run of ones.
 type Estimate struct {
 	Run     int     // j: ones from h_1 to the first zero, at most K+Walk
-	Found   bool    // j >= K: the key was added, or is found with the chance Fill^K
-	AtLeast bool    // the run ends where the walk must: the key was added at least so often
-	Count   float64 // how often it was added, corrected; 0 where not Found, else from 1
+	Found   bool    // j >= K: the key was added, or is falsely found with probability Fill^K
+	AtLeast bool    // the run ends at the end of the walk: Count is a minimum
+	Count   float64 // corrected number of Adds; 0 if not Found, otherwise at least 1
 }
 
-// Estimate asks how often a key was added while the filter was not full. seq must
-// be at its beginning.
+// Estimate estimates how often a key was added while the filter was not full. seq must be
+// at its beginning.
 //
-// Count takes from the ones beyond the first K those that stand there by chance,
-// P/(1-P) at the fill P of today, and divides the rest by the mean over all Adds
-// of 1/(1-p): the positions that each one walked, p being the fill it met. It
-// supposes that the key came as evenly as the others. For a key added a thousand
-// times it is true to about 2 % (one standard deviation). One added once reads
-// 1.2 to 1.35 on average, as there is no count below 1, and 5 or more with a chance
-// of some thousandths. Thresholds should be 5 and more.
+// Count subtracts from the ones beyond the first K those set by chance, P/(1-P) at the
+// current fill P. It divides the rest by the mean over all Adds of 1/(1-p): the positions
+// walked by each Add, p being the fill at the time. It assumes that the key arrived as
+// evenly as the others. For a key added a thousand times it is accurate to about 2 % (one
+// standard deviation). A key added once has an estimate of 1.2 to 1.35 on average, as there
+// is no count below 1, and of 5 or more with a probability of some thousandths. Thresholds
+// should be 5 or more.
 func (f *Iterative) Estimate(seq Sequence) Estimate {
 	most := f.shape.K + f.shape.Walk
 	e := Estimate{}
@@ -172,11 +170,10 @@ func (f *Iterative) Estimate(seq Sequence) Estimate {
 
 func (f *Iterative) bit(pos uint64) bool { return f.words[pos>>6]>>(pos&63)&1 != 0 }
 
-// SizeIterative is the number of bits with which a filter of k positions a key
-// has the given fill, above 0 and below 1, after so many Adds of so many distinct
-// keys, evenly mixed. With alpha = distinct/adds it is the solution of
-// dX/dt = alpha k (1-X/m) + (1-alpha). At fill 1/2 and k=5 it is 7.2 bits a key
-// when none repeats.
+// SizeIterative returns the number of bits with which a filter of k positions a key has the
+// given fill, above 0 and below 1, after that many Adds of that many distinct keys, evenly
+// mixed. With alpha = distinct/adds it is the solution of dX/dt = alpha k (1-X/m) +
+// (1-alpha). At fill 1/2 and k=5 it is 7.2 bits a key if no key repeats.
 func SizeIterative(distinct, adds float64, k int, fill float64) uint64 {
 	thrown := float64(k) * distinct
 	return uint64(math.Ceil(thrown / -math.Log1p(-fill/(1+(adds-distinct)/thrown))))

@@ -33,7 +33,7 @@ func TestIterativeShape(t *testing.T) {
 		{"fill limit is 0", func(s *IterativeShape) { s.MaxFill = 0 }},
 		{"fill limit is 1", func(s *IterativeShape) { s.MaxFill = 1 }},
 		{"fill limit is NaN", func(s *IterativeShape) { s.MaxFill = math.NaN() }},
-		{"m is 9: with the fill limit 0.5 not even one key of k=5 fits", func(s *IterativeShape) { s.M = 9 }},
+		{"m is 9: too small for a single key of k=5 at the fill limit 0.5", func(s *IterativeShape) { s.M = 9 }},
 	} {
 		shape := good
 		tc.change(&shape)
@@ -46,8 +46,7 @@ func TestIterativeShape(t *testing.T) {
 	}
 }
 
-// looped is a sequence that any generator could have given: its positions over
-// and over.
+// looped is a sequence that any generator could have produced: its positions repeatedly.
 func looped(positions []uint64) Sequence {
 	i := -1
 	return func() uint64 {
@@ -56,19 +55,19 @@ func looped(positions []uint64) Sequence {
 	}
 }
 
-// iterativeModel does what the paper's tables say, in a set of positions.
+// iterativeModel implements the paper's tables with a set of positions.
 type iterativeModel struct {
 	shape IterativeShape
 	ones  map[uint64]bool
-	adds  map[int]int // that a key's Add was taken for
-	walks []float64   // of each Add that met a filter with room: 1/(1-p)
+	adds  map[int]int // number of accepted Adds of each key
+	walks []float64   // 1/(1-p) for each Add to a filter that was not full
 }
 
 // fill is p.
 func (m *iterativeModel) fill() float64 { return float64(len(m.ones)) / float64(m.shape.M) }
 
-// count is the corrected estimate for a run: the ones beyond K, but for those that
-// follow by chance, by the mean walk.
+// count returns the corrected estimate for a run: the ones beyond K, minus those set by
+// chance, divided by the mean walk.
 func (m *iterativeModel) count(run int) float64 {
 	sum := 0.0
 	for _, walk := range m.walks {
@@ -78,7 +77,7 @@ func (m *iterativeModel) count(run int) float64 {
 	return max(1, 1+(float64(run-m.shape.K)-chance)/mean)
 }
 
-// add says whether the key could be counted.
+// add reports whether the key could be counted.
 func (m *iterativeModel) add(key int, positions []uint64) bool {
 	if float64(len(m.ones)+m.shape.K) > m.shape.MaxFill*float64(m.shape.M) {
 		return false
@@ -106,8 +105,8 @@ func (m *iterativeModel) add(key int, positions []uint64) bool {
 	return false
 }
 
-// The filter has the bits of the model, refuses what it must and nothing else,
-// and no run is shorter than the number of times its key was added.
+// The filter has the bits of the model and refuses the same keys. No run is shorter than
+// the number of times its key was added.
 func TestIterativeModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := IterativeShape{
@@ -150,7 +149,7 @@ func TestIterativeModel(t *testing.T) {
 				t.Fatalf("key %d was added %d times: %+v", key, n, e)
 			}
 			if !e.Found && e.Count != 0 {
-				t.Fatalf("key %d is not there: %+v", key, e)
+				t.Fatalf("key %d is not found: %+v", key, e)
 			}
 		}
 	})
@@ -170,10 +169,10 @@ func TestIterativeStopsAtItsLimit(t *testing.T) {
 			t.Fatalf("refused at %d ones of %d, then %d", ones, shape.M, f.Ones())
 		}
 	}
-	// About a thousand keys were planned for: the number of ones has a deviation
-	// of less than the root of m, which is a key for every three bits.
+	// Planned for about a thousand keys: the number of ones has a deviation of less than
+	// the root of m, which is a key for every three bits.
 	if d := math.Abs(float64(taken) - 1000); d > 4*math.Sqrt(float64(shape.M))/2.5 || f.adds != uint64(taken) {
-		t.Errorf("took %d keys, was planned for 1000; %d adds", taken, f.adds)
+		t.Errorf("accepted %d keys, planned for 1000; %d adds", taken, f.adds)
 	}
 	f.Reset()
 	if f.Full() || f.Ones() != 0 || f.adds != 0 || f.Estimate(hash(r).Sequence(shape.M)).Run != 0 {
@@ -181,8 +180,7 @@ func TestIterativeStopsAtItsLimit(t *testing.T) {
 	}
 }
 
-// A key that comes more often than its walk allows is known to have come at
-// least so often.
+// For a key that comes more often than its walk allows, the estimate is a minimum.
 func TestIterativeWalkEnds(t *testing.T) {
 	h := hash(seeded(t, 4))
 	shape := IterativeShape{M: 1 << 16, K: 5, Walk: 64, MaxFill: 0.5}
@@ -199,8 +197,8 @@ func TestIterativeWalkEnds(t *testing.T) {
 	}
 }
 
-// mixture adds distinct keys, one of them so many times more often, evenly mixed,
-// and returns the heavy one.
+// mixture adds distinct keys, one of them repeats times as often, evenly mixed, and returns
+// the frequent one.
 func mixture(r *rand.Rand, f *Iterative, distinct, repeats int) Hash {
 	heavy := hash(r)
 	order := make([]bool, distinct+repeats)
@@ -218,15 +216,15 @@ func mixture(r *rand.Rand, f *Iterative, distinct, repeats int) Hash {
 	return heavy
 }
 
-// expectedFill is the share of ones after so many Adds of so many distinct keys,
-// evenly mixed: what SizeIterative is the inverse of.
+// expectedFill returns the share of ones after that many Adds of that many distinct keys,
+// evenly mixed: the inverse of SizeIterative.
 func expectedFill(s IterativeShape, distinct, adds float64) float64 {
 	thrown := float64(s.K) * distinct
 	return min(1, (1+(adds-distinct)/thrown)*-math.Expm1(-thrown/float64(s.M)))
 }
 
-// The fill, the error and the estimate are what the docs say. Worked by hand: k=5,
-// m=7.2135 bits an Add, alpha 0.7: (3.8/3.5)(1-exp(-3.5/7.2135)) = 0.4173.
+// The fill, the error and the estimate agree with the documentation. Calculated by hand:
+// k=5, m=7.2135 bits an Add, alpha 0.7: (3.8/3.5)(1-exp(-3.5/7.2135)) = 0.4173.
 func TestIterativeAgainstItsFormulas(t *testing.T) {
 	r := seeded(t, 5)
 	const distinct, repeats, rounds = 7000, 3000, 8
@@ -276,8 +274,8 @@ func TestSizeIterativeIsTheInverse(t *testing.T) {
 	}
 }
 
-// A lane starts the sequence, the second one is its step, and the third the step of
-// that. Adding by it makes no garbage.
+// The first lane starts the sequence, the second is its step, and the third the step of the
+// second. Adding by a sequence allocates nothing.
 func TestSequence(t *testing.T) {
 	h := hash(seeded(t, 6))
 	seq := h.Sequence(1_000_003)

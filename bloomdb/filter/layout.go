@@ -11,24 +11,24 @@ const (
 	lineBits  = 512 // bits of a line
 )
 
-// BitsShape is the geometry of a Bits filter: the blocked layout of Putze,
-// Sanders, Singler (2007, section 3) in one or in two cache lines. Two filters
-// can be joined when their shapes and hash keys are equal.
+// BitsShape is the geometry of a Bits filter: the blocked layout of Putze, Sanders, Singler
+// (2007, section 3) in one or two cache lines. Two filters can be joined if their shapes
+// and hash keys are equal.
 //
-// A probe owns a section of its line, 1/(K/Span) of it, so a key's K bits are
-// always distinct (Yan & Cho 2006, heuristic H2). With 16 bits a key and k=8
-// the error is 6.4e-4 in two lines and 9.1e-4 in one, where a classic filter
-// has 5.7e-4; one line moves half the memory for a lookup.
+// Each probe has its own section of its line, 1/(K/Span) of it, so a key's K bits are
+// always distinct (Yan & Cho 2006, heuristic H2). With 16 bits a key and k=8 the error is
+// 6.4e-4 in two lines and 9.1e-4 in one, compared with 5.7e-4 in a classic filter. One line
+// moves half the memory for a lookup.
 type BitsShape struct {
 	Lines uint64 // 64-byte lines; m = 512*Lines
 	K     int    // bits a key: 4, 8 or 16
-	Span  int    // lines in which a key's bits stand: 1 or 2; 0 means 2
+	Span  int    // lines that contain a key's bits: 1 or 2; 0 means 2
 }
 
-// MaxLines bounds the size a shape from outside may claim: 8 GiB.
+// MaxLines bounds the size of a shape from outside: 8 GiB.
 const MaxLines = 1 << 27
 
-// Valid says what is wrong with a shape from outside.
+// Valid returns an error for an invalid shape from outside.
 func (s BitsShape) Valid() error {
 	if s.K != 4 && s.K != 8 && s.K != 16 {
 		return fmt.Errorf("k is %d, must be 4, 8 or 16", s.K)
@@ -42,7 +42,7 @@ func (s BitsShape) Valid() error {
 	return nil
 }
 
-// Equal says whether filters of both shapes have the same bits for a key.
+// Equal reports whether filters of both shapes use the same bits for a key.
 func (s BitsShape) Equal(t BitsShape) bool {
 	return s.Lines == t.Lines && s.K == t.K && s.span() == t.span()
 }
@@ -51,10 +51,10 @@ func (s BitsShape) String() string {
 	return fmt.Sprintf("%d lines, k=%d in %d", s.Lines, s.K, s.span())
 }
 
-// Size is m, the number of bits.
+// Size returns m, the number of bits.
 func (s BitsShape) Size() uint64 { return s.Lines * lineBits }
 
-// Bytes is the memory of a filter of this shape.
+// Bytes returns the memory of a filter of this shape.
 func (s BitsShape) Bytes() int64 { return int64(s.Lines) * lineWords * 8 }
 
 func (s BitsShape) span() int {
@@ -64,15 +64,15 @@ func (s BitsShape) span() int {
 	return 2
 }
 
-// section is the log2 of the bits in which one probe stands.
+// section returns log2 of the size of a probe's section in bits.
 func (s BitsShape) section() uint {
 	return uint(bits.TrailingZeros(lineBits) + s.span() - 1 - bits.TrailingZeros(uint(s.K)))
 }
 
-// lines are the two lines of a key, which are never the same, or its one line
-// twice. Half of the key's probes stand in sections 0 to K/2-1 of a, the others
-// in as many sections of b, of which `from` is the first. It takes the lanes one
-// by one, as all that is fast here does: an array is passed through memory.
+// lines returns the two lines of a key, which always differ, or its one line twice. Half of
+// the key's probes are in sections 0 to K/2-1 of a, the others in as many sections of b,
+// starting at section from. It takes the lanes individually, like all fast code here,
+// because an array is passed through memory.
 func (s BitsShape) lines(h0, h1 uint64) (a, b uint64, from int) {
 	a = reduce(h0, s.Lines)
 	if s.Span == 1 {
@@ -96,8 +96,8 @@ func (s BitsShape) Positions(h Hash, dst []uint64) []uint64 {
 	return s.positions(b, h[3], from, s.positions(a, h[2], 0, dst))
 }
 
-// positions appends those of half a key: each takes as many low bits of the
-// lane as its section has.
+// positions appends the positions of half a key. Each takes as many low bits of the lane as
+// its section needs.
 func (s BitsShape) positions(line, lane uint64, from int, dst []uint64) []uint64 {
 	sec := s.section()
 	for j := from; j < from+s.K/2; j++ {
@@ -107,23 +107,22 @@ func (s BitsShape) positions(line, lane uint64, from int, dst []uint64) []uint64
 	return dst
 }
 
-// Error is the chance that a key never added is found, with n keys in the
-// filter: the load of a line is Poisson with mean Span*n/Lines (Putze, Sanders,
-// Singler 2007, equation 3), and a probe finds its bit among the ones of the
-// section it owns.
+// Error returns the probability that a key never added is found, with n keys in the filter.
+// The load of a line is Poisson with mean Span*n/Lines (Putze, Sanders, Singler 2007,
+// equation 3), and a probe finds its bit among the ones of its section.
 func (s BitsShape) Error(n float64) float64 {
 	perLine := float64(s.K / s.span())
 	inLine := s.mixture(n, func(fill float64) float64 { return math.Pow(fill, perLine) })
 	return math.Pow(inLine, float64(s.span()))
 }
 
-// Fill is the expected share of ones with n keys in the filter.
+// Fill returns the expected share of ones with n keys in the filter.
 func (s BitsShape) Fill(n float64) float64 {
 	return s.mixture(n, func(fill float64) float64 { return fill })
 }
 
-// mixture is the mean over all lines of f(fill), with n keys in the filter: the
-// sum over x of Poisson(x; Span*n/Lines) * f(fill of a line with x keys).
+// mixture returns the mean over all lines of f(fill), with n keys in the filter: the sum
+// over x of Poisson(x; Span*n/Lines) * f(fill of a line with x keys).
 func (s BitsShape) mixture(n float64, f func(fill float64) float64) float64 {
 	load := float64(s.span()) * n / float64(s.Lines)
 	if load <= 0 {
@@ -139,9 +138,9 @@ func (s BitsShape) mixture(n float64, f func(fill float64) float64) float64 {
 	return sum
 }
 
-// Fit is the smallest shape with the K and Span of s that holds n keys at the
-// given error: the chance, between 1e-15 and 0.5, that a key never added is
-// found. What MaxLines cannot hold gets MaxLines.
+// Fit returns the smallest shape with the K and Span of s that holds n keys at the given
+// error: the probability, between 1e-15 and 0.5, that a key never added is found. If no
+// permitted size suffices, it returns MaxLines.
 func (s BitsShape) Fit(n, target float64) BitsShape {
 	lo, hi := uint64(s.span()), uint64(MaxLines)
 	for lo < hi {
@@ -156,7 +155,6 @@ func (s BitsShape) Fit(n, target float64) BitsShape {
 	return s
 }
 
-// SizeBits is Fit for k bits a key in two lines. At errors below 1e-6 a filter
-// with k=16 is smaller; one with k=8 has fewer ones, so that parts and deltas of
-// it are.
+// SizeBits is Fit for k bits a key in two lines. At errors below 1e-6 a filter with k=16 is
+// smaller. A filter with k=8 has fewer ones, so its parts and deltas are smaller.
 func SizeBits(n, target float64, k int) BitsShape { return BitsShape{K: k}.Fit(n, target) }

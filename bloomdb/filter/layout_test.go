@@ -23,7 +23,7 @@ func drawHash(t *rapid.T) Hash {
 	return Hash{lane.Draw(t, "h0"), lane.Draw(t, "h1"), lane.Draw(t, "h2"), lane.Draw(t, "h3")}
 }
 
-// formatPositions follows FORMAT.md to the letter.
+// formatPositions implements FORMAT.md literally.
 func formatPositions(s BitsShape, h Hash) []uint64 {
 	a, b := reduce(h[0], s.Lines), reduce(h[1], s.Lines)
 	if a == b {
@@ -45,8 +45,8 @@ func formatPositions(s BitsShape, h Hash) []uint64 {
 	return p
 }
 
-// A key's positions are those of FORMAT.md: K distinct ones, ascending, each in
-// a section of its own of one line or two.
+// A key's positions are those of FORMAT.md: K distinct ones, ascending, each in its own
+// section of one line or two.
 func TestPositions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape, h := drawShape(t), drawHash(t)
@@ -65,8 +65,8 @@ func TestPositions(t *testing.T) {
 	})
 }
 
-// Filters on disk keep their meaning: these positions were written by the
-// release that had the two-line layout only.
+// Filters on disk keep their meaning: these positions were written by the release that had
+// only the two-line layout.
 func TestPositionsAreThoseOnDisk(t *testing.T) {
 	h := Hash{0x0123456789abcdef, 0xfedcba9876543210, 0xdeadbeefcafef00d, 0x0f1e2d3c4b5a6978}
 	for _, tc := range []struct {
@@ -88,10 +88,9 @@ func TestPositionsAreThoseOnDisk(t *testing.T) {
 	}
 }
 
-// Error is the mean, over filters of n keys, of the error on their bits, within
-// four standard errors of as many draws; the share of absent keys found is the
-// error on the bits, and the ones are what Fill says, within four of a Poisson
-// draw.
+// Error is the mean error on the bits, over filters of n keys, within four standard errors.
+// The share of absent keys found is the error on the bits, and the ones are as predicted by
+// Fill, within four standard deviations of a Poisson draw.
 func TestBitsError(t *testing.T) {
 	for i, tc := range []struct {
 		shape  BitsShape
@@ -125,7 +124,7 @@ func TestBitsError(t *testing.T) {
 			onBits, expect := sum/filters, tc.shape.Error(keys)
 			sd := math.Sqrt((squares/filters - onBits*onBits) / (filters - 1))
 			t.Logf("%.4g found, %.4g (sd %.1g) on the bits, %.4g predicted", hits/tries/filters, onBits, sd, expect)
-			// 312 lines instead of many make the loads a little more even than Poisson
+			// With only 312 lines the loads are slightly more even than Poisson.
 			if math.Abs(onBits-expect) > 4*sd+0.004*expect {
 				t.Errorf("error on the bits %g, predicted %g, standard error %g", onBits, expect, sd)
 			}
@@ -140,9 +139,8 @@ func TestBitsError(t *testing.T) {
 	}
 }
 
-// The formulas against values worked out elsewhere, for 16 bits a key and k=8:
-// a Poisson sum with Lines to infinity, and the two lines' values of the release
-// before.
+// The formulas compared with values calculated elsewhere, for 16 bits a key and k=8: a
+// Poisson sum for infinite Lines, and the values for two lines of the previous release.
 func TestErrorFormula(t *testing.T) {
 	const many = 1_000_000
 	for _, tc := range []struct {
@@ -161,9 +159,8 @@ func TestErrorFormula(t *testing.T) {
 	}
 }
 
-// At 1e-6 the two-line layout takes about 31 bits a key with k=16 and 43 with
-// k=8; the classic filter of the best k would take 28.8. One line with k=8 takes
-// 51.9.
+// At 1e-6 the two-line layout takes about 31 bits a key with k=16 and 43 with k=8; the
+// classic filter with the best k would take 28.8. One line with k=8 takes 51.9.
 func TestFit(t *testing.T) {
 	for _, tc := range []struct {
 		target, min, max float64
@@ -205,8 +202,8 @@ func TestShapesFromOutside(t *testing.T) {
 	}
 }
 
-// Every key that was set is found, one by one and in a batch; the ones are those
-// of a map of positions, which also answers for keys that were not set.
+// Every key that was set is found, individually and in a batch. The ones equal those of a
+// map of positions, which also predicts the results for other keys.
 func TestBitsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := drawShape(t)
@@ -221,13 +218,13 @@ func TestBitsModel(t *testing.T) {
 			keys = append(keys, h, drawHash(t))
 			b.Set(h)
 			if !b.Has(h) {
-				t.Fatalf("%v was set and is not there", h)
+				t.Fatalf("%v was set but is not found", h)
 			}
 			for _, pos := range shape.Positions(h, nil) {
 				model[pos] = true
 			}
 		}
-		want := []bool{true} // what stands in dst stays
+		want := []bool{true} // existing content of dst stays
 		for _, h := range keys {
 			known := !slices.ContainsFunc(shape.Positions(h, nil), func(pos uint64) bool { return !model[pos] })
 			if b.Has(h) != known {
@@ -236,7 +233,7 @@ func TestBitsModel(t *testing.T) {
 			want = append(want, known)
 		}
 		if got := b.HasBatch(keys, []bool{true}); !slices.Equal(got, want) {
-			t.Fatalf("batch says %v, model %v", got, want)
+			t.Fatalf("batch returned %v, model %v", got, want)
 		}
 		var ones []uint64
 		for i := range Blocks(shape.Size(), false) {

@@ -8,18 +8,18 @@ import (
 	"slices"
 )
 
-// This file has the code of changed cells in a delta. A key's cells stand in one
-// or two lines, one in each section of them, so a line with changes is coded
-// together: its number, how many changed in each section, and where in the
-// section. A new key in a spam filter that is sized by Fit takes about 60 bits, of
-// which 48 say where its eight bits stand. FORMAT.md has the layout.
+// This file codes the changed cells in a delta. A key's cells are in one or two lines, one
+// in each section, so the changes of a line are coded together: its number, how many cells
+// changed in each section, and their positions in the section. A new key in a spam filter
+// sized by Fit takes about 60 bits, 48 of them for the positions of its eight bits.
+// FORMAT.md has the layout.
 
-// lineCode is what a code of lines depends on besides the cells.
+// lineCode contains the parameters of the code of lines.
 type lineCode struct {
 	lines    uint64
 	sections int  // of a line, at most 16
 	section  uint // log2 of a section's cells
-	values   bool // cells count
+	values   bool // cells have values
 }
 
 func (s BitsShape) lineCode() lineCode {
@@ -30,25 +30,24 @@ func (s CountsShape) lineCode() lineCode {
 	return lineCode{lines: s.Lines, sections: countK, section: 5, values: true}
 }
 
-// AppendLines codes bits of a filter of the given shape: cells must be ascending
-// and distinct, below s.Size(), and of value 1. Any set of bits can be coded; few
-// bits are taken by those of keys.
+// AppendLines codes bits of a filter of the given shape. Cells must be ascending and
+// distinct, below s.Size(), and of value 1. Any set of bits can be coded, but the code is
+// short for the bits of keys.
 func AppendLines(dst []byte, s BitsShape, cells []Cell) []byte {
 	return s.lineCode().append(dst, cells)
 }
 
-// DecodeLines appends the bits at the head of code to dst, ascending and distinct,
-// and returns what follows them. More than maxCells bits, and any code that
-// AppendLines does not make of these bits, are an error. A bit takes five bits of
-// code or more, so that no more than 1.6 len(code) bits come out. The shape must be
-// valid.
+// DecodeLines appends the bits at the beginning of code to dst, ascending and distinct, and
+// returns the data after them. It returns an error for more than maxCells bits, and for any
+// code that AppendLines does not produce for these bits. A bit takes at least five bits of
+// code, so the result has at most 1.6 len(code) bits. The shape must be valid.
 func DecodeLines(dst []Cell, code []byte, s BitsShape, maxCells int) (cells []Cell, rest []byte, err error) {
 	return s.lineCode().decode(dst, code, maxCells)
 }
 
-// AppendCountLines is AppendLines for counts, of values from 1 to MaxValue. The
-// changed cells of a line often have one value, which is then coded once: H1 raises
-// all cells of a key to the same.
+// AppendCountLines is AppendLines for counts, with values from 1 to MaxValue. The changed
+// cells of a line often have one value, which is then coded once, because H1 raises all
+// cells of a key to the same value.
 func AppendCountLines(dst []byte, s CountsShape, cells []Cell) []byte {
 	return s.lineCode().append(dst, cells)
 }
@@ -58,7 +57,7 @@ func DecodeCountLines(dst []Cell, code []byte, s CountsShape, maxCells int) (cel
 	return s.lineCode().decode(dst, code, maxCells)
 }
 
-// shift is the log2 of a line's cells.
+// shift returns log2 of a line's cells.
 func (l lineCode) shift() uint { return l.section + uint(bits.Len(uint(l.sections))) - 1 }
 
 func (l lineCode) append(dst []byte, cells []Cell) []byte {
@@ -82,7 +81,7 @@ func (l lineCode) append(dst []byte, cells []Cell) []byte {
 	return w.end()
 }
 
-// touched is the number of lines in which cells stand.
+// touched returns the number of lines that contain cells.
 func (l lineCode) touched(cells []Cell) (n uint64) {
 	for i, c := range cells {
 		if i == 0 || c.Pos>>l.shift() != cells[i-1].Pos>>l.shift() {
@@ -127,8 +126,8 @@ func (l lineCode) oneInEach(cells []Cell) bool {
 	return true
 }
 
-// appendCount writes a section's number of cells: the likeliest, 1, in one bit, 0
-// in two, 2 and more in one more bit each.
+// appendCount writes a section's number of cells: 1, the most likely, in one bit, 0 in two,
+// 2 and more in one more bit each.
 func appendCount(w *bitWriter, n uint64) {
 	switch n {
 	case 0:
@@ -150,7 +149,7 @@ func readCount(r *bitReader) uint64 {
 	}
 }
 
-// appendValues writes the values of a line's cells: once where all are the same.
+// appendValues writes the values of a line's cells, only once if they are all equal.
 func appendValues(w *bitWriter, cells []Cell) {
 	if sameValue(cells) {
 		w.bits(0, 1)
@@ -173,8 +172,8 @@ func sameValue(cells []Cell) bool {
 }
 
 var (
-	errLines = errors.New("coded lines are cut short")
-	errValue = fmt.Errorf("a value is cut short or above %d", MaxValue)
+	errLines = errors.New("coded lines are truncated")
+	errValue = fmt.Errorf("a value is truncated or above %d", MaxValue)
 )
 
 func (l lineCode) decode(dst []Cell, code []byte, maxCells int) (cells []Cell, rest []byte, err error) {
@@ -186,9 +185,9 @@ func (l lineCode) decode(dst []Cell, code []byte, maxCells int) (cells []Cell, r
 	if n == 0 {
 		return dst, r.src, nil
 	}
-	// A line takes a gap of one bit or more, its first bit, and a cell.
+	// A line takes at least one bit for its gap, its first bit, and a cell.
 	if n > l.lines || n > uint64(maxCells) || n > uint64(len(r.src))*8/uint64(l.section+2) {
-		return dst, nil, fmt.Errorf("%d of %d lines, at most %d cells, in %d bytes", n, l.lines, maxCells, len(r.src))
+		return dst, nil, fmt.Errorf("%d of %d lines, with at most %d cells, do not fit in %d bytes", n, l.lines, maxCells, len(r.src))
 	}
 	k := r.bits(8)
 	if k > 32 {
@@ -200,7 +199,7 @@ func (l lineCode) decode(dst []Cell, code []byte, maxCells int) (cells []Cell, r
 	for range n {
 		gap := r.rice(uint(k))
 		if r.short || gap >= l.lines-next {
-			return dst, nil, fmt.Errorf("%w or lead beyond line %d", errLines, l.lines)
+			return dst, nil, fmt.Errorf("%w or exceed line %d", errLines, l.lines)
 		}
 		line := next + gap
 		next = line + 1
@@ -208,8 +207,8 @@ func (l lineCode) decode(dst []Cell, code []byte, maxCells int) (cells []Cell, r
 			return dst, nil, fmt.Errorf("line %d: %w", line, err)
 		}
 	}
-	if best := riceParameter(next, n); uint64(best) != k || !r.padded() {
-		return dst, nil, fmt.Errorf("rice parameter %d, must be %d, or bits behind the last line", k, best)
+	if best := riceParameter(next, n); uint64(best) != k || !r.isPadded() {
+		return dst, nil, fmt.Errorf("rice parameter %d, must be %d, or bits after the last line", k, best)
 	}
 	return cells, r.rest(), nil
 }
@@ -221,7 +220,7 @@ func (l lineCode) decodeLine(r *bitReader, cells []Cell, line uint64, room int) 
 		return cells, err
 	}
 	if n > uint64(room) {
-		return cells, fmt.Errorf("%d cells where %d may come", n, room)
+		return cells, fmt.Errorf("%d cells, limit %d", n, room)
 	}
 	at := len(cells)
 	for j, n := range counts[:l.sections] {
@@ -229,7 +228,7 @@ func (l lineCode) decodeLine(r *bitReader, cells []Cell, line uint64, room int) 
 		for range n {
 			pos := line<<l.shift() | uint64(j)<<l.section | r.bits(l.section)
 			if pos < next {
-				return cells, fmt.Errorf("cell %d does not ascend", pos)
+				return cells, fmt.Errorf("cell %d is not ascending", pos)
 			}
 			cells = append(cells, Cell{Pos: pos, Value: 1})
 			next = pos + 1
@@ -244,7 +243,7 @@ func (l lineCode) decodeLine(r *bitReader, cells []Cell, line uint64, room int) 
 	return cells, err
 }
 
-// readCounts reads how many cells each section of a line has, and all together.
+// readCounts reads the number of cells in each section of a line, and returns their sum.
 func (l lineCode) readCounts(r *bitReader) (counts [16]uint64, n uint64, err error) {
 	if r.bits(1) == 0 {
 		for j := range l.sections {
@@ -262,7 +261,7 @@ func (l lineCode) readCounts(r *bitReader) (counts [16]uint64, n uint64, err err
 		}
 	}
 	if n == 0 || ones == l.sections {
-		return counts, 0, fmt.Errorf("%d cells, coded in a longer way than needed", n)
+		return counts, 0, fmt.Errorf("%d cells, not coded in the shortest form", n)
 	}
 	return counts, n, nil
 }
@@ -284,7 +283,7 @@ func readValues(r *bitReader, cells []Cell) error {
 			}
 		}
 		if sameValue(cells) {
-			return fmt.Errorf("%d equal values, coded in a longer way than needed", len(cells))
+			return fmt.Errorf("%d equal values, not coded in the shortest form", len(cells))
 		}
 	}
 	return nil

@@ -10,15 +10,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// lineShapes are all layouts that the code of lines knows.
+// lineShapes are all layouts of the code of lines.
 var lineShapes = []BitsShape{
 	{Lines: 40, K: 4, Span: 1}, {Lines: 40, K: 4, Span: 2},
 	{Lines: 40, K: 8, Span: 1}, {Lines: 40, K: 8, Span: 2},
 	{Lines: 40, K: 16, Span: 1}, {Lines: 40, K: 16, Span: 2},
 }
 
-// Any set of cells comes back, with what follows it, and no code that is cut
-// does. A code that decodes is the one that the writer makes.
+// Any set of cells is decoded again, with the data after it. A truncated code is not. A
+// code that decodes is the one that the writer produces.
 func TestLinesRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := rapid.SampledFrom(lineShapes).Draw(t, "shape").lineCode()
@@ -34,7 +34,7 @@ func TestLinesRoundTrip(t *testing.T) {
 		}
 		code = code[:len(code)-4]
 		if _, _, err := l.decode(nil, code, len(cells)-1); err == nil && len(cells) > 0 {
-			t.Fatal("more cells than may come, and no error")
+			t.Fatal("more cells than the limit, but no error")
 		}
 		for cut := range len(code) {
 			if got, _, err := l.decode(nil, code[:cut], len(cells)); err == nil {
@@ -44,7 +44,7 @@ func TestLinesRoundTrip(t *testing.T) {
 	})
 }
 
-// drawLineCells are cells of keys' kind, one in each section, and any others.
+// drawLineCells draws cells like those of keys, one in each section, and arbitrary ones.
 func drawLineCells(t *rapid.T, l lineCode) []Cell {
 	all := make(map[uint64]uint32)
 	value := rapid.Uint32Range(1, 1)
@@ -72,7 +72,7 @@ func ascending(all map[uint64]uint32) []Cell {
 	return cells
 }
 
-// Full lines, and the code of none.
+// Full lines, and the code of an empty set.
 func TestLinesFullAndEmpty(t *testing.T) {
 	for _, s := range lineShapes {
 		var cells []Cell
@@ -89,27 +89,27 @@ func TestLinesFullAndEmpty(t *testing.T) {
 	}
 }
 
-// Codes that the writer does not make. Lines of k=16 in one line have sections of
-// 32 bits, those of counts too, but four of them.
+// Codes that the writer does not produce. Lines of k=16 in one line have sections of 32
+// bits; so have lines of counts, which have four sections.
 func TestLinesRefuses(t *testing.T) {
 	shape := BitsShape{Lines: 40, K: 16, Span: 1}
 	for name, tc := range map[string]struct {
 		bits string
 		want string
 	}{
-		"nothing":                {"", "cut short"},
-		"number in two bytes":    {"10000000 00000000", "cut short"},
+		"nothing":                {"", "truncated"},
+		"number in two bytes":    {"10000000 00000000", "truncated"},
 		"more lines than shape":  {"00101001" + strings.Repeat("0", 999), "41 of 40 lines"},
 		"more lines than bytes":  {"00000100 00000000 00000000", "4 of 40 lines"},
 		"rice parameter":         {"00000001 00100001 00000000", "rice parameter 33"},
 		"other rice parameter":   {"00000001 00000010 000 1" + "0" + strings.Repeat("10", 15) + "00000", "must be 0"},
-		"beyond the last line":   {"00000001 00000101 1101 00000 00000000", "beyond line 40"},
-		"a line of nothing":      {"00000001 00000000 0 1" + strings.Repeat("10", 16), "longer way"},
-		"one in each, the long":  {"00000001 00000000 0 1" + strings.Repeat("0", 16) + strings.Repeat("00000", 16), "longer way"},
+		"beyond the last line":   {"00000001 00000101 1101 00000 00000000", "exceed line 40"},
+		"a line of nothing":      {"00000001 00000000 0 1" + strings.Repeat("10", 16), "shortest form"},
+		"one in each, the long":  {"00000001 00000000 0 1" + strings.Repeat("0", 16) + strings.Repeat("00000", 16), "shortest form"},
 		"33 cells in a section":  {"00000001 00000000 0 1" + strings.Repeat("1", 33) + strings.Repeat("0", 99), "33 cells in section 0"},
 		"not ascending":          {"00000001 00000000 0 1 110" + strings.Repeat("10", 15) + "00010 00010", "ascend"},
-		"bits behind the last":   {"00000001 00000000 0 1 0" + strings.Repeat("10", 15) + "00010 01", "behind"},
-		"more cells than wanted": {"00000001 00000000 0 0" + strings.Repeat("00000", 16), "16 cells where 15"},
+		"bits behind the last":   {"00000001 00000000 0 1 0" + strings.Repeat("10", 15) + "00010 01", "after"},
+		"more cells than wanted": {"00000001 00000000 0 0" + strings.Repeat("00000", 16), "16 cells, limit 15"},
 	} {
 		_, _, err := DecodeLines(nil, packBits(tc.bits), shape, 15)
 		if name == "one in each, the long" || name == "more lines than shape" || name == "33 cells in a section" {
@@ -131,7 +131,7 @@ func TestLinesRefuses(t *testing.T) {
 	}
 }
 
-// packBits are the given bits, padded with zeros.
+// packBits packs the given bits, padded with zeros.
 func packBits(bits string) []byte {
 	w := bitWriter{}
 	for _, b := range bits {
@@ -142,8 +142,8 @@ func packBits(bits string) []byte {
 	return w.end()
 }
 
-// The cost of a new signature in a spam filter of the default size: at most 64
-// bits with 1,000 or more of them in a delta, however full the filter is.
+// The cost of a new signature in a spam filter of the default size: at most 64 bits in a
+// delta with 1,000 or more of them, however full the filter is.
 func TestLinesSize(t *testing.T) {
 	r := seeded(t, 30)
 	spam := BitsShape{K: 8, Span: 1}.Fit(2_000_000, 1.25e-8)
@@ -166,8 +166,8 @@ func TestLinesSize(t *testing.T) {
 	}
 }
 
-// entropyOfLines is a lower bound of the bits a key takes: which lines, and where
-// in its section each of its cells stands; not which sections there are.
+// entropyOfLines returns a lower bound for the bits a key takes: which lines, and where in
+// its section each cell is; not which sections there are.
 func entropyOfLines(s BitsShape, cells, keys int) float64 {
 	share := float64(keys) / float64(s.Lines)
 	lines := (-share*math.Log2(share) - (1-share)*math.Log2(1-share)) / share
@@ -189,8 +189,8 @@ func freshBits(b *Bits, seed uint64, n int) []Cell {
 	return cells
 }
 
-// What a counted message takes in a delta of 15,000, four cells each, beside the
-// code of single cells: a quarter less at least.
+// The cost of a counted message in a delta of 15,000, four cells each, compared with the
+// code of single cells: at least a quarter less.
 func TestCountLinesSize(t *testing.T) {
 	r := seeded(t, 31)
 	shape := SizeCounts(20_000_000)
@@ -239,7 +239,7 @@ func FuzzDecodeLines(f *testing.F) {
 			}
 		}
 		if again := append(l.append(nil, cells), rest...); !slices.Equal(again, code) {
-			t.Fatalf("%d cells are coded as %x, came as %x", len(cells), again, code)
+			t.Fatalf("%d cells are coded as %x, were %x", len(cells), again, code)
 		}
 	})
 }

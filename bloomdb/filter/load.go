@@ -7,23 +7,22 @@ import (
 	"sync/atomic"
 )
 
-// Load is how many keys set a bit, as the filter itself lets it be estimated: the
-// v_A of Donnet, Baynat, Friedman (2006, section IV), for which no list of the
-// keys is kept.
+// Load is an estimate of how many keys set a bit, from the filter itself: the v_A of
+// Donnet, Baynat, Friedman (2006, section IV), for which no list of the keys is kept.
 type Load struct {
-	Keys   float64 // in expectation, if the one who asks was never added; at least 1
-	Others float64 // in expectation, beside the one who asks, if that one was added
+	Keys   float64 // expected keys, for a lookup of a key that was never added; at least 1
+	Others float64 // expected other keys, for a lookup of a key that was added
 }
 
-// LoadAt estimates the load of a set bit of the union of some filters, which have
-// one shape; nil ones are left out. A bit that is clear has no load.
+// LoadAt estimates the load of a set bit in the union of filters with one shape. Nil
+// filters are ignored. A clear bit has no load.
 //
-// Each of the m keys of a line sets one bit in each section of it. So all
-// sections together tell m (they are s bits each, a share p of them set: m =
-// ln(1-p)/ln(1-1/s), rounded), and in a section with n ones a bit that is set has m/n keys. Of two
-// bits of one line, therefore, the one in the fuller section carries less: where n
-// is small by chance, the same keys share fewer bits. A key that was added shares
-// its bit with 2(m-n)/m others, as m-n keys have met one that was there.
+// Each of the m keys of a line sets one bit in each of its sections. All sections together
+// therefore give m: with s bits each, a share p of them set, m = ln(1-p)/ln(1-1/s),
+// rounded. In a section with n ones, a set bit has m/n keys. Of two bits of one line, the
+// one in the fuller section thus has fewer keys: where n is small by chance, the same keys
+// share fewer bits. An added key shares its bit with 2(m-n)/m others, because m-n keys
+// found their bit set.
 func LoadAt(pos uint64, filters ...*Bits) Load {
 	var line [lineWords]uint64
 	section := uint64(0)
@@ -50,7 +49,7 @@ func LoadAt(pos uint64, filters ...*Bits) Load {
 	return Load{Keys: keys / ones, Others: 2 * (keys - ones) / keys}
 }
 
-// onesIn counts the ones from one bit of a line up to another.
+// onesIn counts the ones in a range of a line's bits.
 func onesIn(line *[lineWords]uint64, from, to uint64) int {
 	n := 0
 	for at := from; at < to; {

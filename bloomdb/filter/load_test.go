@@ -11,17 +11,16 @@ import (
 // randomHash draws a key's lanes.
 func randomHash(r *rand.Rand) Hash { return Hash{r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()} }
 
-// average is a mean with the deviation of that mean.
+// average is a mean with its standard deviation.
 type average struct{ n, sum, squares float64 }
 
 func (s *average) add(x float64)      { s.n++; s.sum += x; s.squares += x * x }
 func (s *average) mean() float64      { return s.sum / s.n }
 func (s *average) deviation() float64 { return math.Sqrt((s.squares/s.n - s.mean()*s.mean()) / s.n) }
 
-// The load of the bit that is chosen as the least one of a key's bits, estimated
-// and counted, on the union of two random filters. The estimate may be off by 3
-// deviations of the mean and 1.5 %, its own bias: it takes the likeliest number of
-// keys of a line for their mean.
+// The load of the least loaded bit of a key, estimated and counted, on the union of two
+// random filters. The estimate may be off by 3 deviations of the mean and by 1.5 %, its own
+// bias: it uses the most likely number of keys in a line instead of their mean.
 func TestLoadAtAgainstCountedKeys(t *testing.T) {
 	for _, shape := range []BitsShape{{Lines: 200, K: 8}, {Lines: 200, K: 16}, {Lines: 200, K: 4, Span: 1}} {
 		for _, perLine := range []float64{5, 13, 30} {
@@ -59,12 +58,12 @@ func near(t *testing.T, what string, guess float64, counted average) {
 	}
 }
 
-// countedFilters are two filters, and how many keys each bit of their union has.
+// countedFilters are two filters, with the number of keys for each bit of their union.
 type countedFilters struct {
 	a, b  *Bits
 	keys  map[uint64]int
 	added [][]uint64
-	odds  []float64 // summed up, of each line, that a probe of it succeeds
+	odds  []float64 // cumulative odds, for each line, that a probe of it succeeds
 }
 
 func newCountedFilters(t *testing.T, r *rand.Rand, shape BitsShape, n int) *countedFilters {
@@ -94,9 +93,9 @@ func newCountedFilters(t *testing.T, r *rand.Rand, shape BitsShape, n int) *coun
 	return f
 }
 
-// absentKey draws a key that was never added and is found in the union: two
-// lines (or one), each with the odds that a probe of all its sections succeeds, and in
-// each section of these any set bit.
+// absentKey draws a key that was never added but is found in the union: two lines (or one),
+// chosen by the odds that a probe of all their sections succeeds, and any set bit in each
+// section.
 func (f *countedFilters) absentKey(r *rand.Rand) (key []uint64) {
 	size := uint64(1) << f.a.shape.section()
 	for range f.a.shape.span() {
@@ -126,7 +125,7 @@ func (f *countedFilters) drawLine(r *rand.Rand) uint64 {
 	return uint64(at)
 }
 
-// setIn lists the set bits from one position up to another.
+// setIn returns the set bits in a range of positions.
 func (f *countedFilters) setIn(from, to uint64) (set []uint64) {
 	for pos := from; pos < to; pos++ {
 		if f.keys[pos] > 0 {
@@ -145,7 +144,7 @@ func (f *countedFilters) least(positions []uint64) (pos uint64, least Load) {
 	return pos, least
 }
 
-// emptiest is the bit that the fill of its section alone would choose.
+// emptiest returns the bit that would be chosen by the fill of its section alone.
 func (f *countedFilters) emptiest(positions []uint64) (pos uint64) {
 	size := uint64(1) << f.a.shape.section()
 	least := size + 1
@@ -173,7 +172,7 @@ func TestLoadAt(t *testing.T) {
 	for pos := range shape.Size() {
 		b.SetCells([]Cell{{pos, 1}})
 	}
-	// A full line: any number of keys may be in it. The bound holds the figure.
+	// A full line may contain any number of keys. The estimate must be bounded.
 	if l := LoadAt(5, b); l.Keys < 2 || l.Keys > 10 || math.IsNaN(l.Others) {
 		t.Errorf("a bit of a full line has the load %+v", l)
 	}

@@ -5,14 +5,13 @@ import (
 	"sync/atomic"
 )
 
-// Has asks for a key: true for every key that was added, and for another one
-// with the chance that Error tells.
+// Has looks up a key. It returns true for every added key, and for another key with
+// probability Error.
 func (b *Bits) Has(h Hash) bool { return b.has(h[0], h[1], h[2], h[3]) }
 
-// has looks at all bits of half a key without a branch between them: those
-// would be mispredicted. A key that is not there mostly ends with its first line
-// and costs one miss; where keys are there mostly, the processor foresees it and
-// fetches both lines at once.
+// has reads all bits of half a key without a branch between them, which would be
+// mispredicted. An absent key mostly ends with its first line and costs one miss. If most
+// keys are present, the processor predicts this and fetches both lines at once.
 func (b *Bits) has(h0, h1, h2, h3 uint64) bool {
 	if !b.begun.Load() {
 		return false
@@ -20,7 +19,7 @@ func (b *Bits) has(h0, h1, h2, h3 uint64) bool {
 	l0, l1, from := b.shape.lines(h0, h1)
 	var hit uint64
 	switch two := b.shape.Span != 1; {
-	case two && b.shape.K == 8: // these two, which the program uses, without calls
+	case two && b.shape.K == 8: // the two shapes in use, without calls
 		if hit = quarters(b.line(l0), h2); hit != 0 {
 			hit = quarters(b.line(l1), h3)
 		}
@@ -41,8 +40,8 @@ func (b *Bits) line(i uint64) *[lineWords]uint64 {
 	return (*[lineWords]uint64)(b.mem.w[i*lineWords:])
 }
 
-// probe is 1 where all bits of half a key are set, else 0: those that a lane
-// picks in K/2 sections of a line.
+// probe returns 1 if all bits of half a key are set, else 0: the bits that a lane selects
+// in K/2 sections of a line.
 func (b *Bits) probe(l, lane uint64, from int) uint64 {
 	line := b.line(l)
 	switch sec := b.shape.section(); {

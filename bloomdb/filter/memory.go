@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// words is zeroed memory outside the Go heap, on huge pages where the kernel
-// has them: a lookup in a large filter is one cache miss, and 4-KiB pages make
-// it half as slow again. Outside the heap it does not inflate the collector's
-// goal either. A page costs memory only once it is written.
+// words is zeroed memory outside the Go heap, on huge pages if the kernel supports them. A
+// lookup in a large filter is one cache miss, and 4-KiB pages make it half as slow again.
+// Memory outside the heap does not raise the collector's goal either. A page takes memory
+// only once it is written.
 //
-// The memory is given back when the words value is no longer reachable, so
-// methods that read w must keep the value alive until they are done with it.
+// The memory is freed when the words value is no longer reachable, so methods that read w
+// must keep the value alive until they are done.
 type words struct{ w []uint64 }
 
 func newWords(n uint64) (*words, error) {

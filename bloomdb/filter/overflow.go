@@ -10,9 +10,9 @@ const (
 	valueBits   = 20
 )
 
-// overflow is a chunk's table of values above 14: open addressing, a slot is a
-// 12-bit offset and the whole 20-bit value; zero is empty. One writer, who holds
-// the chunk's lock, and readers without.
+// overflow is a chunk's table of values above 14, with open addressing. A slot is a 12-bit
+// offset and the whole 20-bit value; zero is empty. The writer holds the chunk's lock;
+// readers take no lock.
 type overflow struct {
 	n     int
 	slots []uint32
@@ -26,7 +26,7 @@ func (t *overflow) get(offset uint32) uint32 {
 	for i, mask := t.slot(offset), uint32(len(t.slots)-1); ; i = (i + 1) & mask {
 		v := atomic.LoadUint32(&t.slots[i])
 		if v == 0 {
-			return inPlace // not reached: the entry is written before its cell's code
+			return inPlace // not reached: the entry is written before the code in its cell
 		}
 		if v>>valueBits == offset {
 			return v & MaxValue
@@ -34,7 +34,7 @@ func (t *overflow) get(offset uint32) uint32 {
 	}
 }
 
-// replace sets the value of an offset that is there.
+// replace sets the value of an existing offset.
 func (t *overflow) replace(offset, v uint32) bool {
 	for i, mask := t.slot(offset), uint32(len(t.slots)-1); t.slots[i] != 0; i = (i + 1) & mask {
 		if t.slots[i]>>valueBits == offset {
@@ -45,7 +45,7 @@ func (t *overflow) replace(offset, v uint32) bool {
 	return false
 }
 
-// insert adds an offset that is not there; a slot must be free.
+// insert adds a new offset; a slot must be free.
 func (t *overflow) insert(offset, v uint32) {
 	i, mask := t.slot(offset), uint32(len(t.slots)-1)
 	for t.slots[i] != 0 {
@@ -55,7 +55,7 @@ func (t *overflow) insert(offset, v uint32) {
 	t.n++
 }
 
-// grow copies to a table of twice the size; a nil table becomes one of 8 slots.
+// grow copies to a table of twice the size. For a nil table it returns one of 8 slots.
 func (t *overflow) grow() *overflow {
 	if t == nil {
 		return &overflow{slots: make([]uint32, 8)}

@@ -7,25 +7,24 @@ import (
 	"sync/atomic"
 )
 
-// Part is a filter as received from another site: the cells it has sent so far,
-// held block by block in coded form. It takes close to the least memory that
-// its content needs: about a tenth of a full filter for one that is a hundredth
-// full, and for bits little more than a full one. A lookup decodes some 64
-// cells of a block. Reads and merges may run at the same time.
+// Part is a filter received from another site: the cells received so far, held block by
+// block in coded form. It takes close to the minimum memory for its content: about a tenth
+// of a full filter for one that is a hundredth full, and for bits little more than a full
+// one. A lookup decodes some 64 cells of a block. Reads and merges may run at the same
+// time.
 type Part struct {
 	size   uint64
 	values bool
 	shift  uint // log2 of a block's cells
 
-	mu    sync.RWMutex // guards pages; what a partBlock refers to is never changed
+	mu    sync.RWMutex // guards pages; data that a partBlock refers to never changes
 	pages []partPage
 
 	cells atomic.Int64
 	bytes atomic.Int64
 }
 
-// NewPart makes an empty part of a filter of size cells; values says whether
-// its cells count or are bits.
+// NewPart returns an empty part of a filter of size cells. Values selects counts or bits.
 func NewPart(size uint64, values bool) *Part {
 	p := &Part{size: size, values: values, shift: uint(bits.TrailingZeros64(BlockSize(values)))}
 	p.pages = make([]partPage, (Blocks(size, values)+pageBlocks-1)/pageBlocks)
@@ -33,16 +32,16 @@ func NewPart(size uint64, values bool) *Part {
 	return p
 }
 
-// Size is the number of cells of the whole filter.
+// Size returns the number of cells of the whole filter.
 func (p *Part) Size() uint64 { return p.size }
 
-// Cells is the number of non-zero cells held.
+// Cells returns the number of non-zero cells held.
 func (p *Part) Cells() int64 { return p.cells.Load() }
 
-// Bytes is the memory held.
+// Bytes returns the memory held.
 func (p *Part) Bytes() int64 { return p.bytes.Load() }
 
-// bounds are the first position of a block, and the end of it.
+// bounds returns the first position of a block, and the position after its last.
 func (p *Part) bounds(block uint64) (from, limit uint64) {
 	from = block << p.shift
 	return from, min(from+1<<p.shift, p.size)
@@ -61,13 +60,12 @@ func (p *Part) load(block uint64) partBlock {
 func (p *Part) Block(i uint64, dst []Cell) []Cell {
 	b := p.load(i)
 	d := partDecoder{part: p}
-	dst, _ = d.all(&b, i, dst) // our own code; Check proves it
+	dst, _ = d.all(&b, i, dst) // coded by this program; Check detects an error
 	return dst
 }
 
-// Min is the least of the cells at the given positions, which decides how often
-// a key was counted, and whether all its bits are set. The positions must be
-// ascending, as those of a key are.
+// Min returns the least of the cells at the given positions, which is a key's count, or
+// whether all its bits are set. The positions must be ascending, like those of a key.
 func (p *Part) Min(positions []uint64) uint32 {
 	least := uint32(MaxValue)
 	var values [atOnce]uint32
@@ -90,8 +88,8 @@ func (p *Part) Min(positions []uint64) uint32 {
 	return least
 }
 
-// Merge joins cells, ascending and distinct, by maximum. An error means that
-// they are not what was promised, and that nothing was changed.
+// Merge joins cells, ascending and distinct, by maximum. It returns an error for invalid
+// cells and then changes nothing.
 func (p *Part) Merge(cells []Cell) error {
 	for i, c := range cells {
 		if c.Pos >= p.size || c.Value == 0 || c.Value > MaxValue || i > 0 && c.Pos <= cells[i-1].Pos {
@@ -113,8 +111,8 @@ func (p *Part) Merge(cells []Cell) error {
 	return nil
 }
 
-// mergeBlock joins a block's cells. A few cells go behind the block's others as
-// they are; it is coded anew when those take a quarter of what the code takes.
+// mergeBlock joins a block's cells. A few cells are appended to the block's others uncoded.
+// The block is coded again once these take a quarter of its code.
 func (p *Part) mergeBlock(d *partDecoder, block uint64, cells []Cell) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -163,8 +161,8 @@ func (p *Part) put(block uint64, b partBlock) {
 	*at = b
 }
 
-// join appends two ascending lists, merged, to dst; where both have a position, the
-// larger value stays. It is quick where b is short.
+// join appends two ascending lists, merged, to dst. If both contain a position, the larger
+// value is kept. It is fast for a short b.
 func join(dst, a, b []Cell) []Cell {
 	for _, c := range b {
 		n := 0
@@ -180,10 +178,10 @@ func join(dst, a, b []Cell) []Cell {
 	return append(dst, a...)
 }
 
-// Install joins a whole block as a snapshot has it, coded by AppendCells, and
-// appends its cells to dst, ascending. Where the part has nothing in that block,
-// the code is kept as it is, unless it is longer than that of AppendCells. An error
-// says what is wrong with the code, and nothing was changed.
+// Install joins a whole block from a snapshot, coded by AppendCells, and appends its cells
+// to dst, ascending. If the part has no cells in that block, it keeps the code as it is,
+// unless AppendCells would produce a shorter one. It returns an error for an invalid code
+// and then changes nothing.
 func (p *Part) Install(block uint64, code []byte, dst []Cell) (cells []Cell, err error) {
 	if block >= Blocks(p.size, p.values) {
 		return dst, fmt.Errorf("block %d of %d", block, Blocks(p.size, p.values))
@@ -199,7 +197,7 @@ func (p *Part) Install(block uint64, code []byte, dst []Cell) (cells []Cell, err
 	return cells, p.mergeBlock(&d, block, cells[len(dst):])
 }
 
-// install puts a block where there is none.
+// install stores a block if there is none yet, and reports whether it did.
 func (p *Part) install(block uint64, b partBlock) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -232,17 +230,17 @@ func (p *Part) Check() error {
 				return err
 			}
 			if len(got) != int(b.all) {
-				return fmt.Errorf("block %d has %d cells, says %d", block, len(got), b.all)
+				return fmt.Errorf("block %d contains %d cells, recorded %d", block, len(got), b.all)
 			}
 			if again := d.encode(got, block); len(b.late) == 0 && string(again.code) != string(b.code) {
-				return fmt.Errorf("block %d: its %d cells have another code", block, len(got))
+				return fmt.Errorf("block %d: %d cells have a different code", block, len(got))
 			}
 			cells += int64(len(got))
 			size += b.bytes()
 		}
 	}
 	if cells != p.Cells() || size != p.Bytes() {
-		return fmt.Errorf("part holds %d cells in %d bytes, its totals say %d in %d", cells, size, p.Cells(), p.Bytes())
+		return fmt.Errorf("part contains %d cells in %d bytes, recorded %d in %d", cells, size, p.Cells(), p.Bytes())
 	}
 	return nil
 }

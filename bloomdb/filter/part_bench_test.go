@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// BenchmarkPart has parts of the default size, a tenth and half full: of 20 million
+// BenchmarkPart uses parts of the default size, a tenth and half full: of 20 million
 // counted messages, of which 15 % came more than once, and of 2 million reported
 // signatures.
 func BenchmarkPart(b *testing.B) {
@@ -23,7 +23,7 @@ func BenchmarkPart(b *testing.B) {
 	}
 }
 
-// times is how often a message is counted: 85 % once, the rest with a heavy tail.
+// times returns how often a message is counted: 85 % once, the rest with a heavy tail.
 func times(r *rand.Rand) uint32 {
 	if r.IntN(100) < 85 {
 		return 1
@@ -103,7 +103,7 @@ func benchBitsPart(b *testing.B, held int) {
 	})
 }
 
-// benchFill merges all blocks, and says what that takes.
+// benchFill merges all blocks, and reports the cost.
 func benchFill(b *testing.B, p *Part, block func(uint64, []Cell) []Cell) {
 	var cells []Cell
 	for i := range Blocks(p.size, p.values) {
@@ -115,7 +115,7 @@ func benchFill(b *testing.B, p *Part, block func(uint64, []Cell) []Cell) {
 	b.Logf("%d cells in %.2f MB, %.2f bytes each", p.Cells(), float64(p.Bytes())/1e6, float64(p.Bytes())/float64(p.Cells()))
 }
 
-// benchInstall builds the part anew from the blocks of a snapshot.
+// benchInstall rebuilds the part from the blocks of a snapshot.
 func benchInstall(b *testing.B, p *Part) {
 	var codes [][]byte
 	var cells []Cell
@@ -166,8 +166,8 @@ func benchMerge(b *testing.B, p *Part, delta func() []Cell) {
 	}
 }
 
-// cpuTime is how long this thread ran, by the kernel's account, so that other work
-// on the machine does not count.
+// cpuTime returns this thread's running time according to the kernel, so that other work on
+// the machine does not count.
 func cpuTime(b *testing.B) time.Duration {
 	text, err := os.ReadFile("/proc/thread-self/schedstat")
 	if err != nil {
@@ -180,7 +180,7 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(ran)
 }
 
-// reportCPU holds the thread, and tells what an operation takes of it.
+// reportCPU locks the thread, and reports the CPU time of an operation.
 func reportCPU(b *testing.B) func() {
 	runtime.LockOSThread()
 	begun := cpuTime(b)

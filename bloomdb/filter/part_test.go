@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// partModel is a part beside the map of what it should hold.
+// partModel is a part with a map of its expected content.
 type partModel struct {
 	part  *Part
 	cells map[uint64]uint32
@@ -25,13 +25,13 @@ func (m *partModel) check(t *rapid.T) {
 		got = m.part.Block(i, got)
 	}
 	if !slices.Equal(got, ascending(m.cells)) {
-		t.Fatalf("%d cells, of which some are not those of the model", len(got))
+		t.Fatalf("%d cells, some of which differ from the model", len(got))
 	}
 }
 
-// A part is the map of maxima, with keys in few lines, so that blocks have many
-// cells, long gaps, and late cells over a long time. Snapshots of it, installed
-// block by block elsewhere, make the same part.
+// A part is the map of maxima, with keys in few lines, so that blocks have many cells, long
+// gaps, and late cells over a long time. Snapshots of it, installed block by block in
+// another part, make the same part.
 func TestPartOfKeysModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.Bool().Draw(t, "values")
@@ -130,8 +130,7 @@ func TestPartInstallRefuses(t *testing.T) {
 	}
 }
 
-// A block that was coded at greater length than needed takes no more memory than
-// another.
+// A block that was coded longer than needed takes no more memory than another.
 func TestPartInstallCodesAnew(t *testing.T) {
 	long := packBits("00000010 00100000 0" + strings.Repeat("0", 31) + "1 1 0 0" + strings.Repeat("0", 31) + "1 0")
 	short, want := NewPart(countBlock, true), NewPart(countBlock, true)
@@ -144,7 +143,7 @@ func TestPartInstallCodesAnew(t *testing.T) {
 	}
 }
 
-// Readers see every key that was merged before, whatever is merged meanwhile.
+// Readers see every key merged before, while others are merged.
 func TestPartParallel(t *testing.T) {
 	shape := CountsShape{Lines: 64}
 	p := NewPart(shape.Size(), true)

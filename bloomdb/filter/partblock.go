@@ -14,16 +14,16 @@ const (
 	blockBytes = 56 // of a partBlock
 
 	indexEvery = 64 // cells from one entry of a block's index to the next
-	atOnce     = 16 // positions that are looked up together
+	atOnce     = 16 // positions looked up together
 )
 
-// partPage is some blocks, those that have cells, in their order.
+// partPage contains the non-empty blocks of a range, in order.
 type partPage struct {
-	there  uint64 // a bit for each block
+	there  uint64 // one bit for each block that is present
 	blocks []partBlock
 }
 
-// at is block i of the page, nil where it has no cells.
+// at returns block i of the page, or nil if it has no cells.
 func (g *partPage) at(i uint64) *partBlock {
 	if g.there>>i&1 == 0 {
 		return nil
@@ -31,8 +31,8 @@ func (g *partPage) at(i uint64) *partBlock {
 	return &g.blocks[bits.OnesCount64(g.there&(1<<i-1))]
 }
 
-// insert makes an empty block i. Pages grow by little, since a part of a small
-// site has few blocks in each.
+// insert adds an empty block i. Pages grow in small steps, because a part of a small site
+// has few blocks in each.
 func (g *partPage) insert(i uint64) *partBlock {
 	if n := len(g.blocks); n == cap(g.blocks) {
 		grown := make([]partBlock, n, min(pageBlocks, n+max(2, n/4)))
@@ -46,32 +46,31 @@ func (g *partPage) insert(i uint64) *partBlock {
 
 func (g *partPage) bytes() int64 { return int64(cap(g.blocks)) * blockBytes }
 
-// partBlock is a block's cells: most of them coded, and those that came late.
+// partBlock contains a block's cells: most of them coded, and those that arrived late.
 type partBlock struct {
-	// code has an index and the bits of AppendCells. The index has an entry of 32
-	// bits, big-endian, for each 64th cell but the first: the position in the block
-	// from which the cell's gap counts, and the bit at which that stands.
+	// code consists of an index and the bits of AppendCells. The index has an entry of 32
+	// bits, big-endian, for each 64th cell except the first: the position in the block from
+	// which the cell's gap counts, and the bit where the gap begins.
 	code []byte
 
-	// late has cells in the order in which they came: of bits the position in the
-	// block, of counts that times 16 and the value, or 0 in its place and two words of
-	// value. One that is in the code too, or twice here, has its largest value.
+	// late contains cells in order of arrival: for bits, the position in the block; for
+	// counts, the position times 16 plus the value, or plus 0 followed by two words of
+	// value. A cell that is also in the code, or twice here, has the largest of its values.
 	late []uint16
 
-	all uint16 // cells, each once
+	all uint16 // distinct cells
 	n   uint16 // cells in the code
-	k   uint8  // their Rice parameter
+	k   uint8  // Rice parameter of the code
 }
 
 func (b *partBlock) empty() bool { return b.n == 0 }
 
 func (b *partBlock) bytes() int64 { return int64(cap(b.code)) + 2*int64(cap(b.late)) }
 
-// entries is the number of cells that the index knows.
+// entries returns the number of index entries.
 func (b *partBlock) entries() int { return max(int(b.n)-1, 0) / indexEvery }
 
-// lateLimit is how many words of late cells a block may have: a quarter of what the
-// code takes.
+// lateLimit returns how many words of late cells a block may have: a quarter of its code.
 func (b *partBlock) lateLimit() int {
 	if b.empty() {
 		return 0
@@ -79,8 +78,8 @@ func (b *partBlock) lateLimit() int {
 	return max(8, len(b.code)/8)
 }
 
-// withLate is late with more cells behind it, unless they are too many. Words that
-// others may be reading are not changed.
+// withLate returns late with more cells appended, unless there are too many. It does not
+// change words that others may be reading.
 func (b *partBlock) withLate(cells []Cell, values bool) ([]uint16, bool) {
 	need, mask := len(b.late), BlockSize(values)-1
 	for _, c := range cells {
@@ -109,10 +108,10 @@ func (b *partBlock) withLate(cells []Cell, values bool) ([]uint16, bool) {
 	return late, true
 }
 
-// inPlaceLate is the largest value that stands in one word with its position.
+// inPlaceLate is the largest value stored in one word with its position.
 const inPlaceLate = 15
 
-// lateCell reads the late cell at word i, and says where the next one stands.
+// lateCell reads the late cell at word i, and returns the index of the next one.
 func (b *partBlock) lateCell(i int, values bool) (pos uint16, value uint32, next int) {
 	w := b.late[i]
 	switch {
@@ -125,7 +124,7 @@ func (b *partBlock) lateCell(i int, values bool) (pos uint16, value uint32, next
 	}
 }
 
-// reader decodes the code from cell number 64*group on.
+// reader decodes the code, starting at cell number 64*group.
 func (p *Part) reader(b *partBlock, block uint64, group int) cellReader {
 	from, limit := p.bounds(block)
 	r := cellReader{k: uint(b.k), values: p.values, left: uint64(b.n), pos: from, limit: limit}
@@ -139,13 +138,13 @@ func (p *Part) reader(b *partBlock, block uint64, group int) cellReader {
 	return r
 }
 
-// entry reads one of the index.
+// entry reads an entry of the index.
 func (p *Part) entry(b *partBlock, i int) (pos, at uint64) {
 	v := uint64(binary.BigEndian.Uint32(b.code[4*i:]))
 	return v >> (32 - p.shift), v & (1<<(32-p.shift) - 1)
 }
 
-// group is the one in which a position of a block stands, if it is there.
+// group returns the group that contains a position of a block, if any does.
 func (p *Part) group(b *partBlock, pos uint64) int {
 	lo, hi := 0, b.entries()
 	for lo < hi {
@@ -159,14 +158,14 @@ func (p *Part) group(b *partBlock, pos uint64) int {
 	return lo
 }
 
-// read sets values, at most 16, to the cells at ascending positions of one block.
-// untilZero says that those behind the first zero don't matter.
+// read sets values, at most 16, to the cells at ascending positions of one block. With
+// untilZero, values after the first zero are undefined.
 func (p *Part) read(b *partBlock, block uint64, positions []uint64, values []uint32, untilZero bool) []uint32 {
 	from, _ := p.bounds(block)
 	p.readLate(b, from, positions, values)
 	group := p.group(b, positions[0]-from)
 	r := p.reader(b, block, group)
-	var c Cell // the last one decoded; none where its value is zero
+	var c Cell // the last one decoded; none if its value is zero
 	for i, pos := range positions {
 		if c.Value == 0 || c.Pos < pos {
 			if next := p.group(b, pos-from); next > group {
@@ -185,7 +184,7 @@ func (p *Part) read(b *partBlock, block uint64, positions []uint64, values []uin
 	return values
 }
 
-// readLate sets values to the largest of the late cells at each position, or 0.
+// readLate sets values to the largest late cell at each position, or 0.
 func (p *Part) readLate(b *partBlock, from uint64, positions []uint64, values []uint32) {
 	clear(values)
 	first := uint16(positions[0] - from)
@@ -204,15 +203,15 @@ func (p *Part) readLate(b *partBlock, from uint64, positions []uint64, values []
 	}
 }
 
-// partDecoder codes and decodes whole blocks of a part; its memory is used again.
+// partDecoder codes and decodes whole blocks of a part and reuses its memory.
 type partDecoder struct {
 	part                   *Part
 	old, late, few, joined []Cell
 	out                    []byte
 }
 
-// newer are the cells that are larger than the block's, and the number of those
-// that it does not have.
+// newer returns the cells that exceed the block's, and how many of them the block does not
+// contain.
 func (d *partDecoder) newer(b *partBlock, block uint64, cells []Cell) (fresh uint16, more []Cell) {
 	var positions [atOnce]uint64
 	var values [atOnce]uint32
@@ -233,7 +232,7 @@ func (d *partDecoder) newer(b *partBlock, block uint64, cells []Cell) (fresh uin
 	return fresh, d.few
 }
 
-// coded appends a block's cells but the late ones to dst, ascending.
+// coded appends a block's cells except the late ones to dst, ascending.
 func (d *partDecoder) coded(b *partBlock, block uint64, dst []Cell) ([]Cell, error) {
 	if b.empty() {
 		return dst, nil
@@ -244,7 +243,7 @@ func (d *partDecoder) coded(b *partBlock, block uint64, dst []Cell) ([]Cell, err
 	if err != nil {
 		return dst[:had], fmt.Errorf("block %d: %w", block, err)
 	}
-	if len(r.bits.rest()) > 0 || !r.bits.padded() {
+	if len(r.bits.rest()) > 0 || !r.bits.isPadded() {
 		return dst[:had], fmt.Errorf("block %d: %w", block, errBehind)
 	}
 	return dst, nil
@@ -264,7 +263,7 @@ func (d *partDecoder) all(b *partBlock, block uint64, dst []Cell) ([]Cell, error
 	return join(dst, old, d.late), nil
 }
 
-// sortLate sets d.late to the late cells, ascending, each once.
+// sortLate sets d.late to the late cells, ascending and distinct.
 func (d *partDecoder) sortLate(b *partBlock, block uint64) {
 	from, _ := d.part.bounds(block)
 	d.late = d.late[:0]
@@ -278,12 +277,12 @@ func (d *partDecoder) sortLate(b *partBlock, block uint64) {
 		if a.Pos != b.Pos {
 			return int(int64(a.Pos - b.Pos))
 		}
-		return int(b.Value) - int(a.Value) // the largest first: it stays
+		return int(b.Value) - int(a.Value) // the largest first: it is kept
 	})
 	d.late = slices.CompactFunc(d.late, func(a, b Cell) bool { return a.Pos == b.Pos })
 }
 
-// encode codes a block anew; there is at least one cell.
+// encode codes a block again; there is at least one cell.
 func (d *partDecoder) encode(cells []Cell, block uint64) partBlock {
 	from, _ := d.part.bounds(block)
 	b := partBlock{all: uint16(len(cells)), n: uint16(len(cells))}
@@ -308,11 +307,10 @@ func (p *Part) putEntry(index []byte, i int, pos, at uint64) {
 	binary.BigEndian.PutUint32(index[4*i:], uint32(pos<<(32-p.shift)|at))
 }
 
-var errBehind = fmt.Errorf("%w, or have bits behind them", errCells)
+var errBehind = fmt.Errorf("%w, or followed by further bits", errCells)
 
-// adopt reads a block that AppendCells coded, appends its cells to dst, and makes a
-// block of the code. That is empty where the code is another one than AppendCells
-// makes.
+// adopt reads a block coded by AppendCells, appends its cells to dst, and returns a block
+// with that code. The block is empty if AppendCells would produce a different code.
 func (d *partDecoder) adopt(code []byte, block uint64, dst []Cell) (cells []Cell, b partBlock, err error) {
 	from, limit := d.part.bounds(block)
 	r, err := newCellReader(code, from, limit, d.part.values)
@@ -338,7 +336,7 @@ func (d *partDecoder) adopt(code []byte, block uint64, dst []Cell) (cells []Cell
 		return dst, b, errBehind
 	}
 	n := uint64(len(cells) - had)
-	if best := riceParameter(r.pos-from, n); r.k != best || !r.bits.padded() {
+	if best := riceParameter(r.pos-from, n); r.k != best || !r.bits.isPadded() {
 		return cells, partBlock{}, nil
 	}
 	return cells, b, nil

@@ -2,10 +2,9 @@ package filter
 
 import "math"
 
-// Error is the chance, measured on the bits that are held, that a key never added is
-// found in a part of a filter of bits of the given shape; as Bits.Error of the whole
-// filter. It decodes all of the part, in some 15 ns a bit. A merge that runs at the
-// same time may be seen in part.
+// Error returns the probability, measured on the bits held, that a key never added is found
+// in a part of a filter of bits of the given shape, like Bits.Error for the whole filter.
+// It decodes the whole part, in some 15 ns a bit. It may see part of a concurrent merge.
 func (p *Part) Error(s BitsShape) float64 {
 	b := Bits{shape: s}
 	sum := 0.0

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A part errs as the filter of which it holds the bits.
+// A part has the same error as the filter with its bits.
 func TestPartError(t *testing.T) {
 	for _, s := range []BitsShape{{Lines: 700, K: 8, Span: 1}, {Lines: 700, K: 8}, {Lines: 3, K: 4, Span: 1}, {Lines: 700, K: 16}} {
 		b, err := NewBits(s)
@@ -33,7 +33,7 @@ func TestPartError(t *testing.T) {
 	}
 }
 
-// SetCells sets the bits that are named, and counts each once.
+// SetCells sets the given bits, and counts each once.
 func TestSetCells(t *testing.T) {
 	s := BitsShape{Lines: 50, K: 8, Span: 1}
 	b, want := mustBits(t, s), map[uint64]uint32{}

@@ -9,12 +9,12 @@ import (
 	"sync/atomic"
 )
 
-// rawValue is the length of a value above 14 behind a raw block of counts, in bytes.
+// rawValue is the length of a value above 14 after a raw block of counts, in bytes.
 const rawValue = 3
 
 var errRaw = errors.New("raw block has a wrong length")
 
-// RawCells checks a raw block of so many cells, of counts or of bits, and says how
+// RawCells checks a raw block of that many cells, of counts or of bits, and returns how
 // many of them are not zero. FORMAT.md has the layout.
 func RawCells(code []byte, cells uint64, values bool) (used int, err error) {
 	if !values {
@@ -39,7 +39,7 @@ func RawCells(code []byte, cells uint64, values bool) (used int, err error) {
 				return 0, errRaw
 			}
 			if v := rawAbove(above); v <= inPlace || v > MaxValue {
-				return 0, fmt.Errorf("raw block has %d where a value of %d to %d must be", v, escape, MaxValue)
+				return 0, fmt.Errorf("raw block has a value of %d, must be %d to %d", v, escape, MaxValue)
 			}
 			above = above[rawValue:]
 		}
@@ -50,8 +50,8 @@ func RawCells(code []byte, cells uint64, values bool) (used int, err error) {
 	return used, nil
 }
 
-// someBit has the lowest bit of each nibble of w that is not zero, allBits of each
-// that is 15.
+// someBit returns the lowest bit of each non-zero nibble of w, allBits of each nibble that
+// is 15.
 func someBit(w uint64) uint64 {
 	w |= w >> 2
 	return (w | w>>1) & 0x1111111111111111
@@ -64,8 +64,8 @@ func allBits(w uint64) uint64 {
 
 func rawAbove(b []byte) uint32 { return uint32(b[0])<<16 | uint32(b[1])<<8 | uint32(b[2]) }
 
-// AppendRaw appends block i as a raw block, and says how many of its cells are not
-// zero. Others may set bits meanwhile.
+// AppendRaw appends block i as a raw block, and returns how many of its cells are not zero.
+// Bits may be set meanwhile.
 func (b *Bits) AppendRaw(i uint64, dst []byte) (raw []byte, used int) {
 	defer runtime.KeepAlive(b.mem)
 	from := i * bitBlock
@@ -77,8 +77,8 @@ func (b *Bits) AppendRaw(i uint64, dst []byte) (raw []byte, used int) {
 	return dst, used
 }
 
-// OrRaw joins a raw block that RawCells found to be right for block i. Others may read
-// and set bits meanwhile.
+// OrRaw joins a raw block that RawCells accepted for block i. Bits may be read and set
+// meanwhile.
 func (b *Bits) OrRaw(i uint64, code []byte) {
 	defer runtime.KeepAlive(b.mem)
 	b.beginSet()
@@ -91,8 +91,8 @@ func (b *Bits) OrRaw(i uint64, code []byte) {
 	b.ones.Add(fresh)
 }
 
-// AppendRaw appends block i as a raw block, as it stands at one moment, and says how
-// many of its cells are not zero.
+// AppendRaw appends block i as a raw block, as of one moment, and returns how many of its
+// cells are not zero.
 func (c *Counts) AppendRaw(i uint64, dst []byte) (raw []byte, used int) {
 	from := i * countBlock
 	mu := c.lock(from)
@@ -113,8 +113,8 @@ func (c *Counts) AppendRaw(i uint64, dst []byte) (raw []byte, used int) {
 	return dst, used
 }
 
-// RaiseRaw joins a raw block that RawCells found to be right for block i: each cell
-// becomes at least what the block says.
+// RaiseRaw joins a raw block that RawCells accepted for block i: each cell becomes at least
+// its value in the block.
 func (c *Counts) RaiseRaw(i uint64, code []byte) {
 	from := i * countBlock
 	to := min(from+countBlock, c.shape.Size())
@@ -138,8 +138,8 @@ func (c *Counts) RaiseRaw(i uint64, code []byte) {
 	}
 }
 
-// raiseWord joins the cells of one word; above has the values behind its codes of 15,
-// and comes back without them.
+// raiseWord joins the cells of one word. above contains the values for its codes of 15;
+// those used are removed from the result.
 func (c *Counts) raiseWord(s *stripe, word, w uint64, above []byte) []byte {
 	for cells := someBit(w); cells != 0; cells &= cells - 1 {
 		shift := uint64(bits.TrailingZeros64(cells))

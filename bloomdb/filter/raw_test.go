@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// cellsIn lists what a filter holds.
+// cellsIn returns the content of a filter.
 func cellsIn(blocks uint64, block func(uint64, []Cell) []Cell) map[uint64]uint32 {
 	m := make(map[uint64]uint32)
 	for i := range blocks {
@@ -19,8 +19,8 @@ func cellsIn(blocks uint64, block func(uint64, []Cell) []Cell) map[uint64]uint32
 	return m
 }
 
-// Raw blocks of one filter joined into another one make each cell the greater of both,
-// say how many cells they have, and leave the other's own account right.
+// Joining raw blocks of one filter into another makes each cell the greater of both. The
+// blocks report their number of cells, and the other filter's totals stay correct.
 func TestRawJoins(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lines := rapid.Uint64Range(1, 150).Draw(t, "lines")
@@ -54,7 +54,7 @@ func TestRawJoins(t *testing.T) {
 				code, used := raw(i, nil)
 				cells := min(BlockSize(values), size-i*BlockSize(values))
 				if n, err := RawCells(code, cells, values); err != nil || n != used || used != len(block(i, nil)) {
-					t.Fatalf("block %d: %d cells, said to be %d, has %d: %v", i, n, used, len(block(i, nil)), err)
+					t.Fatalf("block %d: %d cells, reported %d, has %d: %v", i, n, used, len(block(i, nil)), err)
 				}
 				for _, c := range block(i, nil) {
 					have[c.Pos] = max(have[c.Pos], c.Value)
@@ -115,7 +115,7 @@ func TestRawRefuses(t *testing.T) {
 	}
 }
 
-// What is accepted is joined without a fault, and comes out as it went in.
+// Accepted data joins without a fault, and is written back unchanged.
 func FuzzRaw(f *testing.F) {
 	f.Add(make([]byte, 64), false)
 	f.Add(append(append([]byte{0xff, 0x21}, make([]byte, 62)...), 0, 0, 15, 15, 255, 255), true)

@@ -4,5 +4,5 @@ package main
 
 import "time"
 
-// clocks are those of the system, which the database takes by itself.
+// clocks returns nil: the database uses the system's clocks.
 func clocks() (now func() time.Time, elapsed func() time.Duration) { return nil, nil }

@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// clocks are moved by a file, for tests of a running daemon: Go does not ask libc for the
-// time, so that libfaketime does not reach it. The file named by SPAMBLOOM_CLOCK has two
-// durations: by how much the wall clock is ahead, and the monotonic clock. No released
-// program is built with this tag.
+// clocks are controlled by a file, for tests of a running daemon. Go does not ask libc for
+// the time, so libfaketime has no effect. The file named by SPAMBLOOM_CLOCK contains two
+// durations: how far the wall clock is ahead, and the monotonic clock. No released program
+// is built with this tag.
 func clocks() (now func() time.Time, elapsed func() time.Duration) {
 	start := time.Now()
 	moved := func(i int) time.Duration {
-		data, _ := os.ReadFile(os.Getenv("SPAMBLOOM_CLOCK")) // none: not moved
+		data, _ := os.ReadFile(os.Getenv("SPAMBLOOM_CLOCK")) // no file: no offset
 		fields := strings.Fields(string(data))
 		if len(fields) != 2 {
 			return 0
 		}
 		d, err := time.ParseDuration(fields[i])
 		if err != nil {
-			panic(err) // of the test
+			panic(err) // an error in the test
 		}
 		return d
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/version"
 )
 
-// databaseCollector shows the database's status to Prometheus. Generations are
-// labels; those that aged out are gone from the next scrape on.
+// databaseCollector exports the database's status to Prometheus. Generations are labels;
+// expired ones disappear at the next scrape.
 type databaseCollector struct{ db *bloomdb.DB }
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
@@ -19,23 +19,23 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 
 var (
 	buildInfo    = prometheus.NewDesc("spambloom_build_info", "Always 1; the version is in the label.", []string{"version"}, nil)
-	dbFill       = describe("filter_fill_ratio", "Share of bits or cells in use, all sites.", "filter", "generation")
-	dbError      = describe("filter_error_ratio", "Chance that one absent key is found.", "filter", "generation")
+	dbFill       = describe("filter_fill_ratio", "Share of bits or cells in use, for all sites.", "filter", "generation")
+	dbError      = describe("filter_error_ratio", "Probability that an absent key is found.", "filter", "generation")
 	dbFilterSize = describe("filter_memory_bytes", "Memory of one generation of a filter.", "filter", "generation")
 	dbMasked     = describe("masked_bits", "Bits hidden by retouches.", "generation")
-	dbLost       = describe("masked_listings_lost", "Estimate of reported signatures that masked bits hide.", "generation")
-	dbBurstFill  = describe("burst_fill_ratio", "Fill of the burst counter's fullest filter; it counts up to 0.5.")
+	dbLost       = describe("masked_listings_lost", "Estimated number of reported signatures hidden by masked bits.", "generation")
+	dbBurstFill  = describe("burst_fill_ratio", "Fill of the burst counter's fullest filter; it stops counting at 0.5.")
 	dbBurstSize  = describe("burst_memory_bytes", "Memory of the burst counter.")
 	dbNever      = describe("never_messages", "Messages on the never-list.")
-	dbSpared     = describe("never_spared_total", "Judgements of messages that the never-list kept from being called spam.")
+	dbSpared     = describe("never_spared_total", "Judgements that would have been spam without the never-list.")
 	dbMemory     = describe("memory_bytes", "Memory of all filters and parts.")
 	dbJournal    = describe("journal_bytes", "Size of the journal since the last snapshot.")
 	dbFault      = describe("journal_fault", "1 while the journal cannot be written.")
-	dbDamaged    = describe("damaged_files", "Damaged files that were set aside and not removed yet.")
-	dbClock      = describe("clock_jump_seconds", "By how much the clock is ahead while it is not believed; below 0: behind. 0: in order.")
-	dbPerMail    = describe("error_per_mail_ratio", "Chance that a message nobody reported is called spam.")
-	dbSequence   = describe("site_sequence", "Last delta made by this site, or applied of another.", "origin")
-	dbCells      = describe("site_cells", "Bits and cells held of a site.", "origin")
+	dbDamaged    = describe("damaged_files", "Damaged files set aside and not removed yet.")
+	dbClock      = describe("clock_jump_seconds", "How far the clock is ahead while it is not trusted; negative if behind, 0 if trusted.")
+	dbPerMail    = describe("error_per_mail_ratio", "Probability that an unreported message is judged spam.")
+	dbSequence   = describe("site_sequence", "Last delta made by this site, or applied from another.", "origin")
+	dbCells      = describe("site_cells", "Bits and cells held from a site.", "origin")
 	dbGaps       = describe("site_gaps_total", "Deltas of a site that were never seen.", "origin")
 )
 

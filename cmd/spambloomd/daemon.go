@@ -32,42 +32,41 @@ import (
 
 // service is the running daemon.
 type service struct {
-	started *settings // with which the parts were made
-	current *settings // after the last reload; only run and what it calls touch it
-	level   *slog.LevelVar
-	people  *pseudonyms
-	log     *slog.Logger
-	systemd *supervisor
+	started    *settings // used to create the parts
+	current    *settings // after the last reload; used only by run and its callees
+	level      *slog.LevelVar
+	pseudonyms *pseudonyms
+	log        *slog.Logger
+	systemd    *supervisor
 
-	listeners []string // names of the milter's
+	listeners []string // names of the milter's listeners
 
-	db       *bloomdb.DB
-	desk     *desk.Desk
-	policy   atomic.Pointer[milter.Policy] // for the control API; the milter has its own
-	milter   *milter.Server
-	control  *http.Server
-	door     *server.Door // of the control socket
-	access   *server.Access
-	remote   *server.Remote     // who is let in from other machines; nil: nobody
-	far      *http.Server       // for them; nil: none
-	http     *http.Server       // nil: none
-	exchange *exchange.Exchange // nil: none
-	previous *exchange.Exchange // under the previous federation key; nil: none
-	traps    map[string]*trap.Trap
-	redis    *exchange.Client // nil: none
+	db           *bloomdb.DB
+	desk         *desk.Desk
+	policy       atomic.Pointer[milter.Policy] // for the control API; the milter has its own copy
+	milter       *milter.Server
+	control      *http.Server
+	door         *server.Door // of the control socket
+	access       *server.Access
+	remote       *server.Remote     // access from other machines; nil: none
+	remoteServer *http.Server       // of remote; nil: none
+	http         *http.Server       // nil: none
+	exchange     *exchange.Exchange // nil: none
+	previous     *exchange.Exchange // for the previous federation key; nil: none
+	traps        map[string]*trap.Trap
+	redis        *exchange.Client // nil: none
 
-	serving atomic.Bool // between the start and the stop, for /readyz
+	serving atomic.Bool // between start and stop, for /readyz
 }
 
-// serve is the daemon's life: it returns after everything has ended, nil if a
-// signal asked for it.
+// serve runs the daemon. It returns after all parts have ended, nil if a signal ended it.
 func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err error) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 
-	level, people := new(slog.LevelVar), new(pseudonyms)
-	log := s.logger(stderr, level, people)
+	level, names := new(slog.LevelVar), new(pseudonyms)
+	log := s.logger(stderr, level, names)
 	log.LogAttrs(ctx, slog.LevelInfo, "config", append(s.Effective(),
 		slog.String("file", s.file), slog.String("state", s.data), slog.String("site", s.site), slog.String("version", version.String()))...)
 
@@ -78,7 +77,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, state.close()) }()
-	people.setKey(state.options.SigningKey.Seed())
+	names.setKey(state.options.SigningKey.Seed())
 	s.warnOfWhiteclnt(log)
 	sockets, err := listen(s, log)
 	if err != nil {
@@ -87,7 +86,7 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	defer sockets.close()
 
 	d := &service{
-		started: s, current: s, level: level, people: people, log: log, systemd: systemd, listeners: sockets.names(),
+		started: s, current: s, level: level, pseudonyms: names, log: log, systemd: systemd, listeners: sockets.names(),
 		db: state.db, desk: desk.New(state.db, state.reports, s.deskOptions(log)),
 	}
 	if err := d.assemble(sockets); err != nil {
@@ -97,8 +96,8 @@ func serve(ctx context.Context, s *settings, stdout, stderr io.Writer) (err erro
 	return d.run(ctx, hup, sockets)
 }
 
-// openKey makes the state folder and reads the federation's key, or makes it for
-// a new folder. State is of no use without the key that it was made with.
+// openKey creates the state folder and reads the federation's key, or creates it for a new
+// folder. Existing state is useless without its own key.
 func openKey(s *settings, log *slog.Logger) (key [32]byte, err error) {
 	if err := os.MkdirAll(s.data, 0o700); err != nil {
 		return key, &failure{exCantCreate, fmt.Errorf("state folder: %w", err)}
@@ -125,8 +124,8 @@ func openKey(s *settings, log *slog.Logger) (key [32]byte, err error) {
 	return key, nil
 }
 
-// makeOnce makes a key of either sort, unless another daemon that shares the file is
-// faster: then its key is the one.
+// makeOnce creates a key of either kind. If another daemon with the same file is faster, it
+// returns that daemon's key.
 func makeOnce[K any](path string, generate func() (K, error), write func(string, K) error, read func(string) (K, error)) (K, error) {
 	key, err := generate()
 	if err != nil {
@@ -138,7 +137,7 @@ func makeOnce[K any](path string, generate func() (K, error), write func(string,
 	return read(path)
 }
 
-// assemble makes the parts and joins them. Nothing runs yet.
+// assemble creates and connects the parts without running them.
 func (d *service) assemble(sockets *sockets) error {
 	s := d.started
 	policy := s.policy()
@@ -183,17 +182,17 @@ func (d *service) assemble(sockets *sockets) error {
 	return nil
 }
 
-// run serves until ctx ends or a part fails, then stops the parts in the order
-// in which they need each other: who brings mail and reports first, then the
-// exchange and the database's own work.
+// run serves until ctx ends or a part fails. It then stops the parts in the order of their
+// dependencies: first the sources of mail and reports, then the exchange and the database's
+// periodic work.
 func (d *service) run(ctx context.Context, hup <-chan os.Signal, sockets *sockets) error {
 	front, frontCtx := errgroup.WithContext(ctx)
 	for _, l := range sockets.milter {
 		front.Go(func() error { return d.milter.Serve(l.name, l.Listener) })
 	}
 	front.Go(func() error { return served(d.control.Serve(d.door.Listen(sockets.control))) })
-	if d.far != nil {
-		front.Go(func() error { return served(d.far.Serve(d.remote.Listen(sockets.remote))) })
+	if d.remoteServer != nil {
+		front.Go(func() error { return served(d.remoteServer.Serve(d.remote.Listen(sockets.remote))) })
 	}
 	if d.http != nil {
 		front.Go(func() error { return served(d.http.Serve(&newest{Listener: sockets.http, most: maxHTTP})) })
@@ -234,8 +233,8 @@ func (d *service) run(ctx context.Context, hup <-chan os.Signal, sockets *socket
 	return err
 }
 
-// stopFront ends the servers: no new connections; what is in flight has the
-// time of grace, then it is cut. Monitoring hears of the stop until all others have
+// stopFront stops the servers. They accept no new connections; work in flight may finish
+// within the time of grace, then it is cut off. Monitoring runs until all others have
 // ended.
 func (d *service) stopFront(grace time.Duration) {
 	d.systemd.stopping(grace)
@@ -245,14 +244,14 @@ func (d *service) stopFront(grace time.Duration) {
 	stop := func(name string, shutdown func(context.Context) error) {
 		stopping.Go(func() {
 			if err := shutdown(ctx); err != nil {
-				d.log.Warn("cut off at the stop", "server", name, "error", err)
+				d.log.Warn("connections cut off at shutdown", "server", name, "error", err)
 			}
 		})
 	}
 	stop("milter", d.milter.Shutdown)
 	stop("control", ending(d.control))
-	if d.far != nil {
-		stop("remote", ending(d.far))
+	if d.remoteServer != nil {
+		stop("remote", ending(d.remoteServer))
 	}
 	stopping.Wait()
 	if d.http != nil {
@@ -261,8 +260,8 @@ func (d *service) stopFront(grace time.Duration) {
 	stopping.Wait()
 }
 
-// ending is a server's Shutdown, which cuts the connections that are left then: somebody
-// who reads a backup slowly would else keep the ledger from being closed.
+// ending returns a server's Shutdown that finally cuts the remaining connections. Otherwise
+// a client that reads a backup slowly would prevent the ledger from being closed.
 func ending(s *http.Server) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := s.Shutdown(ctx)
@@ -273,7 +272,7 @@ func ending(s *http.Server) func(context.Context) error {
 	}
 }
 
-// served takes the error away with which a server says that it was stopped.
+// served drops the error by which a server reports its shutdown.
 func served(err error) error {
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
@@ -281,12 +280,11 @@ func served(err error) error {
 	return err
 }
 
-// judging is the status for systemd while all is well.
+// judging is the status for systemd during normal operation.
 const judging = "Judging mail"
 
-// hangups reloads the configuration at each SIGHUP, until the stop begins: a stop
-// that says it reloads would confuse systemd. A wrong configuration changes
-// nothing.
+// hangups reloads the configuration at each SIGHUP until the stop begins: a reload reported
+// during a stop would confuse systemd. An invalid configuration changes nothing.
 func (d *service) hangups(front, back context.Context, hup <-chan os.Signal) {
 	for {
 		select {
@@ -297,8 +295,8 @@ func (d *service) hangups(front, back context.Context, hup <-chan os.Signal) {
 		case <-hup:
 			d.systemd.reloading()
 			if err := d.reload(); err != nil {
-				d.log.Error("not reloaded, the configuration in use stays", "error", err)
-				d.systemd.ready("Judging mail with the configuration of before: the new one is wrong, see the log")
+				d.log.Error("reload failed, the previous configuration stays in use", "error", err)
+				d.systemd.ready("Running with the previous configuration; the new one is invalid (see the log)")
 				continue
 			}
 			d.systemd.ready(judging)
@@ -312,12 +310,12 @@ func (d *service) reload() error {
 		return err
 	}
 	if err := s.checkListeners(d.listeners); err != nil {
-		return fmt.Errorf("%w; others take a restart", err)
+		return fmt.Errorf("%w; other listeners need a restart", err)
 	}
 	live, _ := s.Changed(d.current.Config)
 	if !reflect.DeepEqual(s.whiteclnt, d.current.whiteclnt) {
 		s.warnOfWhiteclnt(d.log)
-		if !slices.Contains(live, "milter.whiteclnt") { // only what the file says
+		if !slices.Contains(live, "milter.whiteclnt") { // unless the file's key changed too
 			live = append(live, "milter.whiteclnt")
 		}
 	}
@@ -329,11 +327,11 @@ func (d *service) reload() error {
 	d.milter.Reload(s.milterOptions(d.started.site, d.log))
 	d.reloadTraps(s)
 	d.level.Set(s.logLevel())
-	d.people.on.Store(s.Log.Privacy)
+	d.pseudonyms.isOn.Store(s.Log.Privacy)
 	d.current = s
 	d.log.Info("reloaded", "changed", live)
 	if len(restart) > 0 {
-		d.log.Warn("changed keys that need a restart", "keys", restart)
+		d.log.Warn("changed keys need a restart", "keys", restart)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestEndingCuts: what is in flight when the time of grace is over is cut off.
+// TestEndingCuts: connections open at the end of the grace period are cut.
 func TestEndingCuts(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -18,7 +18,7 @@ func TestEndingCuts(t *testing.T) {
 	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		close(begun)
 		defer close(ended)
-		for piece := make([]byte, 1<<20); ; { // more than anybody reads
+		for piece := make([]byte, 1<<20); ; { // more than any client reads
 			if _, err := w.Write(piece); err != nil {
 				return
 			}
@@ -35,9 +35,9 @@ func TestEndingCuts(t *testing.T) {
 	}
 	<-begun
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // the time of grace is over
+	cancel() // the grace period is over
 	if err := ending(s)(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("the stop says %v", err)
+		t.Errorf("the shutdown returned %v", err)
 	}
 	<-ended
 	<-served

@@ -25,17 +25,17 @@ const (
 const exitCodes = `Exit codes:
   0   stopped by a signal
   64  wrong usage
-  65  what --restore was given is no whole backup
-  66  the file that --restore was given cannot be read
-  73  a socket or the state folder could not be made, or it is not empty for --restore
+  65  the file for --restore is not a complete backup
+  66  the file for --restore cannot be read
+  73  a socket or the state folder could not be created, or the folder is not empty for --restore
   74  the state folder is damaged or the disk failed
-  75  in use: the state folder or an address, by another process
+  75  the state folder or an address is in use by another process
   77  no permission
   78  wrong configuration
-A second signal during the stop ends it by that signal: 143 or 130 for a shell.`
+A second signal during the stop ends the process by that signal: 143 or 130 in a shell.`
 
-// errLostKey is state whose federation key is missing.
-var errLostKey = errors.New("the state folder was made with a key that is not there")
+// errLostKey is the error for state without its federation key.
+var errLostKey = errors.New("the federation key of the state folder is missing")
 
 // failure is an error with the exit code of the step that failed.
 type failure struct {
@@ -46,7 +46,7 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// exitCode is the one place where errors become exit codes.
+// exitCode is the only place that maps errors to exit codes.
 func exitCode(err error) int {
 	var f *failure
 	switch {
@@ -66,7 +66,7 @@ func exitCode(err error) int {
 	return exIOErr
 }
 
-// hint says what to do about the mistakes that are easily made.
+// hint returns advice for common mistakes.
 func hint(err error) string {
 	var f *failure
 	var damage *bloomdb.DamageError
@@ -74,11 +74,11 @@ func hint(err error) string {
 	case errors.Is(err, bloomdb.ErrLocked):
 		return "another spambloomd runs with this folder; stop it, or choose a folder with --data"
 	case errors.Is(err, bloomdb.ErrIdentity):
-		return "give the name, key and periods of before; to join with a new key, start with an empty state folder (this site's reports are forgotten)"
+		return "use the previous name, key and periods; to join with a new key, start with an empty state folder (this site's reports are lost)"
 	case errors.Is(err, backup.ErrNotEmpty):
-		return "move away what is there, or name another folder with --data; a backup is never joined with a state"
+		return "move the existing files away, or name another folder with --data; a backup is never merged with existing state"
 	case errors.Is(err, backup.ErrUnfinished):
-		return "wait for it if it is at work; if it was cut off, run spambloomd --restore again, or remove that folder to start without it"
+		return "wait if the restore is still running; if it was interrupted, run spambloomd --restore again, or remove that folder to start without it"
 	case errors.As(err, &f) && f.code == exData:
 		return "nothing was restored; take another backup"
 	case errors.Is(err, errLostKey):
@@ -86,9 +86,9 @@ func hint(err error) string {
 	case errors.Is(err, bloomdb.ErrNewer):
 		return "run the newer version of spambloom that wrote the file; --repair does not change it"
 	case errors.As(err, &damage), errors.Is(err, ledger.ErrDamaged), errors.Is(err, errDamagedKey):
-		return "run spambloomd --repair, with the flags of the daemon and as its user: it restores what journal and ledger hold, and says what is lost"
+		return "run spambloomd --repair, with the daemon's flags and as its user: it restores data from journal and ledger, and reports what is lost"
 	case errors.Is(err, ledger.ErrVersion):
-		return "run the version of spambloomd that made reports.db, which --repair does not change; or move it away and run --repair: what is listed stays listed, and who reported it is forgotten"
+		return "run the version of spambloomd that made reports.db, because --repair does not change it; or move the file away and run --repair: listed messages stay listed, but their reporters are lost"
 	case errors.Is(err, syscall.EADDRINUSE):
 		return "choose another address with --listen, --control or --http, or in the configuration"
 	case errors.As(err, &f) && f.code == exUsage:

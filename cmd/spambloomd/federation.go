@@ -19,7 +19,7 @@ func (s *settings) exchangeOptions(log *slog.Logger) exchange.Options {
 	return exchange.Options{SnapshotLimit: s.Redis.SnapshotLimit, Log: log}
 }
 
-// checkRedis reads the URL and the files that go with it.
+// checkRedis checks the URL and its files.
 func (s *settings) checkRedis() error {
 	if s.Redis.URL == "" {
 		return nil
@@ -42,7 +42,8 @@ func (s *settings) checkRedis() error {
 	return client.Close()
 }
 
-// readPeers settles who is heard, reads their keys, and finds this site among them.
+// readPeers determines the members of the federation, reads their keys, and finds this site
+// among them.
 func (s *settings) readPeers() error {
 	if len(s.Peers) == 0 {
 		return nil
@@ -67,13 +68,13 @@ func (s *settings) readPeers() error {
 			s.members[p.Name] = m
 		}
 	}
-	if key, err := bloomdb.ReadSigningKey(s.sign); err == nil && !s.repairing { // else the start makes it, or refuses it
+	if key, err := bloomdb.ReadSigningKey(s.sign); err == nil && !s.repairing { // otherwise the start creates or rejects it
 		errs = append(errs, s.checkOwnPeer(key))
 	}
 	return errors.Join(errs...)
 }
 
-// openSigningKey reads this site's own key, or makes it.
+// openSigningKey reads this site's own key, or creates it.
 func openSigningKey(s *settings, log *slog.Logger) (ed25519.PrivateKey, error) {
 	key, err := bloomdb.ReadSigningKey(s.sign)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -97,15 +98,15 @@ func openSigningKey(s *settings, log *slog.Logger) (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
-// checkOwnPeer finds a [[peer]] of this site's own name that is another site, and a
-// key of this site that is given to another name.
+// checkOwnPeer rejects a [[peer]] with this site's name but another key, and one with this
+// site's key but another name.
 func (s *settings) checkOwnPeer(key ed25519.PrivateKey) error {
 	own := bloomdb.PublicKey(key)
 	for i, p := range s.Peers {
 		ours := p.Key == own || p.NextKey == own
 		switch {
 		case p.Name == s.site && !ours:
-			return fmt.Errorf("%s: %q is this site's own name, and its key is %s; two sites of one name undo each other's work", s.WherePeer(i, "key"), p.Name, own)
+			return fmt.Errorf("%s: %q is this site's own name, and its key is %s; two sites with one name overwrite each other's work", s.WherePeer(i, "key"), p.Name, own)
 		case p.Name != s.site && ours:
 			return fmt.Errorf("%s: the key of %q is this site's own; each site has its own (spambloom keygen)", s.WherePeer(i, "key"), p.Name)
 		}

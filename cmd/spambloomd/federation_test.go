@@ -15,10 +15,10 @@ import (
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 )
 
-// otherKey is the public key of some other site.
+// otherKey is the public key of another site.
 const otherKey = "ed25519:GX9rI+FshTLGq8g4+s1eqmN5t8KA7pUzX4AZCV1GW/g="
 
-// signingKey makes a key file.
+// signingKey writes a key file.
 func signingKey(t *testing.T, dir string) (path, public string) {
 	t.Helper()
 	key, err := bloomdb.NewSigningKey()
@@ -32,7 +32,7 @@ func signingKey(t *testing.T, dir string) (path, public string) {
 	return path, bloomdb.PublicKey(key)
 }
 
-// pemFile makes a file with a certificate.
+// pemFile writes a file with a certificate.
 func pemFile(t *testing.T, dir string) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -47,7 +47,7 @@ func pemFile(t *testing.T, dir string) string {
 	return harness.Write(t, filepath.Join(dir, "ca.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
 }
 
-// A site may stand in its own list, so that all sites have the same one.
+// A site may appear in its own list, so that all sites can use the same one.
 func TestOwnPeerIsNoFault(t *testing.T) {
 	dir := t.TempDir()
 	sign, public := signingKey(t, dir)

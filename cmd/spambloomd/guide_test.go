@@ -19,8 +19,8 @@ import (
 	"github.com/spambloom/spambloom/reporting/server"
 )
 
-// What a newcomer copies from the guide is what the programs take: the configuration
-// is good, and the rights in Redis are those that are tested.
+// The examples of the guide work: the configuration is valid, and the Redis permissions are
+// those that are tested.
 func TestFederationGuide(t *testing.T) {
 	guide, err := os.ReadFile("../../contrib/federation.md")
 	if err != nil {
@@ -46,7 +46,7 @@ func TestFederationGuide(t *testing.T) {
 	}
 }
 
-// What the pages tell to write into spambloom.toml is good.
+// All examples for spambloom.toml are valid.
 func TestGuideConfigurations(t *testing.T) {
 	for _, page := range []string{"mailbox.md", "policy.md", "postfix.md"} {
 		text, err := os.ReadFile(filepath.Join(harness.Repository, "contrib", page))
@@ -62,7 +62,7 @@ func TestGuideConfigurations(t *testing.T) {
 				t.Error(err)
 			}
 			if strings.Contains(b[1], "[control]") || strings.Contains(b[1], "whiteclnt") {
-				continue // groups and files that are not on this machine
+				continue // groups and files that do not exist on this machine
 			}
 			if _, err := configured(t, b[1]); err != nil {
 				t.Error(page, err)
@@ -71,8 +71,8 @@ func TestGuideConfigurations(t *testing.T) {
 	}
 }
 
-// The certificate that the guide for mail stores makes is one that clients trust, and its
-// configuration is good.
+// Clients trust the certificate made by the guide for mail stores, and its configuration is
+// valid.
 func TestRemoteGuide(t *testing.T) {
 	dir := t.TempDir()
 	here := strings.NewReplacer("/etc/spambloom", dir, "mx1.example.org", "localhost")
@@ -82,7 +82,7 @@ func TestRemoteGuide(t *testing.T) {
 	}
 	_, err = exec.LookPath("openssl")
 	testenv.Need(t, err == nil, "openssl")
-	here = strings.NewReplacer("/etc/spambloom", ".", "mx1.example.org", "localhost") // the folder's name may hold a blank
+	here = strings.NewReplacer("/etc/spambloom", ".", "mx1.example.org", "localhost") // the folder's name may contain a blank
 	openssl := exec.Command("sh", "-c", here.Replace(harness.PageBlock(t, "remote.md", "openssl ")))
 	openssl.Dir = dir
 	if out, err := openssl.CombinedOutput(); err != nil {
@@ -102,7 +102,7 @@ func TestRemoteGuide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	api := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "{}") }) // that it is reached is enough
+	api := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "{}") }) // reaching it is sufficient
 	remoteServer, done := remote.NewServer(api), make(chan error)
 	go func() { done <- remoteServer.Serve(remote.Listen(ln)) }()
 	t.Cleanup(func() { remoteServer.Close(); <-done })

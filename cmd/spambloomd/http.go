@@ -19,17 +19,18 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 )
 
-// maxHTTP bounds the open connections of the HTTP listener; the oldest is closed for a
-// further one. Each takes a file descriptor, which the mail server's connections need.
+// maxHTTP bounds the open connections of the HTTP listener; another one closes the oldest.
+// Each uses a file descriptor, which the mail server's connections need.
 const maxHTTP = 64
 
-// newHTTP is the listener for monitoring:
+// newHTTP returns the server for monitoring:
 //
 //	/metrics   Prometheus
 //	/healthz   200 while the process answers at all
-//	/readyz    200 while it serves, mail is judged, and reports are taken and written, else 503 and
-//	           why; with 200, a line for each damaged file, each lockout, and a clock that jumped
-//	/          a page for people
+//	/readyz    200 while it serves, mail is judged, and reports are accepted and written; otherwise
+//	           503 and the reason. With 200, a line for each damaged file, each lockout, and a
+//	           clock that jumped
+//	/          a page for administrators
 //
 // It answers only for its own names.
 func (d *service) newHTTP() *http.Server {
@@ -49,7 +50,7 @@ func (d *service) newHTTP() *http.Server {
 	}
 }
 
-// registry holds the metrics of all parts, and those of the process.
+// registry contains the metrics of all parts and of the process.
 func (d *service) registry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -83,17 +84,17 @@ func (d *service) readyz(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, lockout, http.StatusServiceUnavailable)
 		return
 	}
-	// One user's lockout is no reason to take the daemon out of service, or any user could.
+	// One user's lockout must not take the daemon out of service, or any user could.
 	fmt.Fprintln(w, "ready")
 	for _, note := range d.notes(lockout) {
 		fmt.Fprintln(w, note)
 	}
 }
 
-// notes are what an administrator should know of a daemon that is ready.
+// notes returns notices for administrators about a daemon that is ready.
 func (d *service) notes(lockout string) (notes []string) {
 	if c := d.db.Clock(); c != nil {
-		notes = append(notes, fmt.Sprintf("clock: off by %s since %s, which is not believed",
+		notes = append(notes, fmt.Sprintf("clock: off by %s since %s, and not trusted",
 			time.Duration(c.Ahead*float64(time.Second)).Round(time.Second), c.Since.Format(time.RFC3339)))
 	}
 	for _, f := range d.db.DamagedFiles() {
@@ -110,13 +111,13 @@ func (d *service) notes(lockout string) (notes []string) {
 	return notes
 }
 
-// facts is what the daemon adds to the database's status.
+// facts is the daemon's addition to the database's status.
 type facts struct {
 	Milter   []string         `json:"milter"` // names of its listeners
 	Load     milter.Load      `json:"load"`
 	Fault    string           `json:"fault,omitempty"` // why mail is not judged
 	Exchange *exchange.Status `json:"exchange,omitempty"`
-	Previous *exchange.Status `json:"previous_exchange,omitempty"` // under the previous federation key
+	Previous *exchange.Status `json:"previous_exchange,omitempty"` // for the previous federation key
 
 	Traps map[string]trap.Status `json:"traps,omitempty"` // by name
 }
@@ -137,7 +138,7 @@ func (d *service) facts() facts {
 	return f
 }
 
-// pageFacts are what the page shows.
+// pageFacts is the data for the page.
 type pageFacts struct {
 	Version string
 	DB      bloomdb.Status
@@ -145,7 +146,7 @@ type pageFacts struct {
 	facts
 }
 
-// statusPage shows what `spambloom status` and `spambloom sites` print.
+// statusPage shows the output of `spambloom status` and `spambloom sites`.
 func (d *service) statusPage() http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -175,15 +176,15 @@ var page = template.Must(template.New("status").Funcs(template.FuncMap{
 table{border-collapse:collapse;margin:.5rem 0 1.5rem}td,th{padding:.15rem 1rem .15rem 0;text-align:left}
 th{border-bottom:1px solid #999;font-weight:600}td.n,th.n{text-align:right}.fault{color:#a00}</style>
 <h1>spambloom on {{.DB.Site}}</h1>
-<p>{{.Version}}. Federation {{.DB.KeyID}}. Filters hold {{mib .DB.Memory}}, the journal {{mib .DB.Journal}}.
-A message that nobody reported is called spam with a chance of {{rate .DB.ErrorPerMail}}.</p>
-{{with .DB.Previous}}<p>The federation key is rolled over: what was known under the one before,
-{{.KeyID}}, is asked as well, and its sites are heard. It may be left out from {{day $.DB.PreviousUntil}} on.</p>{{end}}
+<p>{{.Version}}. Federation {{.DB.KeyID}}. Filters use {{mib .DB.Memory}} of memory, the journal {{mib .DB.Journal}} of disk.
+An unreported message is judged spam with probability {{rate .DB.ErrorPerMail}}.</p>
+{{with .DB.Previous}}<p>The federation key is being rolled over. Data of the previous key,
+{{.KeyID}}, is still used, and its sites are still followed. It can be removed from {{day $.DB.PreviousUntil}} on.</p>{{end}}
 {{with .DB.Error}}<p class="fault">Reports cannot be written: {{.}}</p>{{end}}
-{{range .DB.Damaged}}<p class="fault">Damaged, and not used: {{.Name}}. Missing: {{.Cost}}.</p>{{end}}
+{{range .DB.Damaged}}<p class="fault">Damaged and not used: {{.Name}}. Missing: {{.Cost}}.</p>{{end}}
 {{with .Fault}}<p class="fault">Mail is not judged: {{.}}</p>{{end}}
-<p>{{with .Load}}Mail servers have {{.Connections}} connections; {{.Judging}} messages are judged, {{.Waiting}} wait.
-Messages in flight hold {{mib .Memory}}, and {{mib .Spilled}} in temporary files.{{end}}</p>
+<p>{{with .Load}}{{.Connections}} connections of mail servers; {{.Judging}} messages being judged, {{.Waiting}} waiting.
+Messages in flight use {{mib .Memory}} of memory, and {{mib .Spilled}} in temporary files.{{end}}</p>
 <h2>Filters</h2>
 <table><tr><th>filter<th>since<th class="n">fill<th class="n">error per key<th class="n">memory</tr>
 {{range .DB.Filters}}<tr><td>{{.Kind}}<td>{{day .Start}}<td class="n">{{percent .Fill}}<td class="n">{{rate .Error}}<td class="n">{{mib .Memory}}</tr>
@@ -191,7 +192,7 @@ Messages in flight hold {{mib .Memory}}, and {{mib .Spilled}} in temporary files
 <h2>Sites</h2>
 {{with .Exchange}}<p>{{if .Connected}}Connected to Redis.{{else}}<span class="fault">Not connected to Redis.</span>{{end}}
 {{if .LastError}}Last fault, {{second .LastErrorAt}}{{if .Connected}} (over){{end}}: {{.LastError}}{{end}}</p>{{end}}
-<table><tr><th>site<th>state<th>trust<th>last news<th class="n">behind by<th class="n">bits and cells<th class="n">memory<th class="n">share of errors<th class="n">gaps<th class="n">refused</tr>
+<table><tr><th>site<th>state<th>trust<th>last news<th class="n">lag<th class="n">bits and cells<th class="n">memory<th class="n">share of errors<th class="n">gaps<th class="n">refused</tr>
 {{range .Sites}}<tr><td>{{.Site}}<td>{{.State}}<td>{{.Trust}}{{if .Link}}<td>{{with .Heard}}{{second .}}{{else}}never{{end}}<td class="n">{{.Lag}}{{else}}<td><td>{{end}}<td class="n">{{.Cells}}<td class="n">{{mib .Memory}}<td class="n">{{percent .ErrorShare}}{{if .Link}}<td class="n">{{.Gaps}}<td class="n">{{sum .Refused}}{{else}}<td><td>{{end}}</tr>
 {{end}}</table>
 <p><a href="/metrics">metrics</a> <a href="/healthz">healthz</a> <a href="/readyz">readyz</a></p>

@@ -24,13 +24,14 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// monitored is a server with a database, as the HTTP listener sees it.
+// monitored is a server with a database, as used by the HTTP listener.
 func monitored(t *testing.T) (*service, http.Handler) {
 	d, _ := withDatabase(t, [32]byte{1}, nil)
 	return d, d.newHTTP().Handler
 }
 
-// withDatabase is a server with a small database under a key, and maybe a previous one.
+// withDatabase returns a server with a small database for a key, and possibly a previous
+// one.
 func withDatabase(t *testing.T, key [32]byte, previous *[32]byte) (*service, bloomdb.Options) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
@@ -50,7 +51,7 @@ func withDatabase(t *testing.T, key [32]byte, previous *[32]byte) (*service, blo
 	return &service{started: s, current: s, systemd: &supervisor{log: log}, log: log, db: db, desk: testDesk(t, db), door: server.NewDoor(server.DoorOptions{}), milter: milter.NewServer(db, s.milterOptions(s.site, log))}, o
 }
 
-// monitorGet asks as a local monitor does.
+// monitorGet sends a request like a local monitor.
 func monitorGet(path string) *http.Request {
 	r := httptest.NewRequest("GET", path, nil)
 	r.Host = "127.0.0.1:8898"
@@ -110,7 +111,7 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// Where no message is judged in time, monitoring hears of it, and why.
+// If no message is judged in time, monitoring reports this and the reason.
 func TestNotReadyWhileMailIsNotJudged(t *testing.T) {
 	d, h := monitored(t)
 	d.serving.Store(true)
@@ -124,7 +125,7 @@ func TestNotReadyWhileMailIsNotJudged(t *testing.T) {
 	}
 	served := make(chan error, 1)
 	go func() { served <- d.milter.Serve("", ln) }()
-	for range 100 { // of which chance may let some through
+	for range 100 { // some of which may be judged in time by chance
 		sendMilter(t, ln.Addr().String(), harness.Text())
 	}
 	for path, want := range map[string]string{
@@ -147,7 +148,7 @@ func TestNotReadyWhileMailIsNotJudged(t *testing.T) {
 	}
 }
 
-// sendMilter sends a message from a stranger's address, as an MTA does.
+// sendMilter sends a message from a foreign address, like an MTA.
 func sendMilter(t *testing.T, addr, body string) {
 	t.Helper()
 	c := gomilter.NewClientWithOptions("tcp", addr, gomilter.ClientOptions{ActionMask: 0x3f})
@@ -171,7 +172,7 @@ func sendMilter(t *testing.T, addr, body string) {
 	}
 }
 
-// The metrics and the page show what the database says of itself.
+// The metrics and the page show the status of the database.
 func TestStatusIsShown(t *testing.T) {
 	d, h := monitored(t)
 	set := signature.Compute(signature.Parse([]byte(harness.Message(harness.Text()))))
@@ -204,10 +205,10 @@ func TestStatusIsShown(t *testing.T) {
 	}
 }
 
-// crowd is a listener at which n clients wait already.
+// crowd is a listener with n waiting clients.
 type crowd chan net.Conn
 
-// newCrowd returns the clients' ends, too.
+// newCrowd also returns the clients' ends.
 func newCrowd(n int) (c crowd, clients []net.Conn) {
 	c = make(crowd, n)
 	for range n {
@@ -218,7 +219,7 @@ func newCrowd(n int) (c crowd, clients []net.Conn) {
 	return c, clients
 }
 
-// isOpen reports whether the other end of a pipe is.
+// isOpen reports whether the other end of a pipe is open.
 func isOpen(conn net.Conn) bool {
 	if conn.SetReadDeadline(time.Now()) != nil {
 		return false
@@ -238,8 +239,8 @@ func (c crowd) Close() error { close(c); return nil }
 
 func (crowd) Addr() net.Addr { return &net.UnixAddr{} }
 
-// Clients of the control API and of monitoring that connect and stay cannot use up the
-// file descriptors that the mail server's connections need, nor keep a new one out.
+// Clients of the control API and of monitoring that connect and stay can neither use up the
+// file descriptors needed for the mail server's connections, nor lock out a new client.
 func TestConnectionsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, _ := monitored(t)
@@ -276,8 +277,8 @@ func TestConnectionsAreLimited(t *testing.T) {
 	})
 }
 
-// A fault of the exchange stands on the page with its time, and as over once the
-// exchange is connected again.
+// The page shows a fault of the exchange with its time, and as over once the exchange is
+// connected again.
 func TestFaultIsDated(t *testing.T) {
 	at := time.Date(2026, 11, 21, 5, 4, 3, 0, time.UTC)
 	for connected, want := range map[bool]string{
@@ -292,8 +293,8 @@ func TestFaultIsDated(t *testing.T) {
 	}
 }
 
-// A peer that was never heard stands on the page beside one that was, as the exchange
-// sees it.
+// The page shows a peer that never published next to one that did, as reported by the
+// exchange.
 func TestSitesAreShown(t *testing.T) {
 	heard := time.Now()
 	links := linksOf([]exchange.SiteStatus{{

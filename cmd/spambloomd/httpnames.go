@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// httpNames are the names under which the HTTP listener answers, beside addresses: a
-// page that a browser loads from elsewhere could otherwise point its own name here and
-// read what stands on this port (DNS rebinding).
+// httpNames are the names for which the HTTP listener answers, besides addresses. Otherwise
+// a page loaded in a browser from elsewhere could point its own name at this host and read
+// this port (DNS rebinding).
 func (s *settings) httpNames() []string {
 	names := append([]string{"localhost", s.site}, s.HTTP.Names...)
 	if host, err := os.Hostname(); err == nil {
@@ -23,8 +23,8 @@ func (s *settings) httpNames() []string {
 	return names
 }
 
-// onlyFor answers requests whose Host is an address or one of the names, and refuses
-// others with 421 (RFC 9110, section 15.5.20).
+// onlyFor answers requests whose Host is an address or one of the names, and rejects others
+// with 421 (RFC 9110, section 15.5.20).
 func onlyFor(names []string, next http.Handler) http.Handler {
 	known := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -39,8 +39,8 @@ func onlyFor(names []string, next http.Handler) http.Handler {
 	})
 }
 
-// hostOf is the Host field without port, in lower case. It is empty for a client of
-// HTTP/1.0 that sends none, which no browser is.
+// hostOf returns the Host field without port, in lower case. It is empty for a client of
+// HTTP/1.0 that sends none; browsers always send one.
 func hostOf(field string) string {
 	host, _, err := net.SplitHostPort(field)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/trust"
 )
 
-// trustModel is how far reporters are believed.
+// trustModel returns the weights of reporters.
 func (s *settings) trustModel() trust.Model {
 	return trust.Model{
 		Quorum: s.Reports.Quorum, Newcomer: s.Reports.NewcomerWeight,
@@ -19,8 +19,8 @@ func (s *settings) trustModel() trust.Model {
 	}
 }
 
-// reportsPerMessage bounds the ledger: so many reports are kept for each message that the
-// filters are made for. A report takes some 2.7 kB of disk.
+// reportsPerMessage bounds the ledger: it keeps that many reports for each message of the
+// filters' capacity. A report takes some 2.7 kB of disk.
 const reportsPerMessage = 4
 
 // openLedger opens the ledger of reports in the state folder.

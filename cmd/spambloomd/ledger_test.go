@@ -19,7 +19,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/trust"
 )
 
-// testDesk is a desk with a ledger of its own.
+// testDesk returns a desk with a ledger of its own.
 func testDesk(t *testing.T, db *bloomdb.DB) *desk.Desk {
 	t.Helper()
 	l, err := ledger.Open(ledger.Options{Path: filepath.Join(t.TempDir(), "reports.db"), Model: trust.Default(), NoSync: true})
@@ -34,8 +34,8 @@ func testDesk(t *testing.T, db *bloomdb.DB) *desk.Desk {
 	return desk.New(db, l, desk.Options{})
 }
 
-// A ledger that is damaged, of another version or missing is named at the start, which is
-// refused with a hint. After a repair the daemon starts: what is listed does not depend on
+// A damaged or missing ledger, or one of another version, prevents the start, which names
+// it and prints a hint. After a repair the daemon starts: listed messages do not depend on
 // the ledger.
 func TestUnusableLedger(t *testing.T) {
 	dir := testenv.Dir(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/socket"
 )
 
-// sockets are all addresses that the daemon listens on. They are bound before
-// anything runs, so that an address in use is an error of the start.
+// sockets are all addresses that the daemon listens on. They are bound before anything
+// runs, so that an address in use is an error of the start.
 type sockets struct {
 	milter  []listener
 	control net.Listener
@@ -23,16 +23,16 @@ type sockets struct {
 	http    net.Listener // nil: none
 }
 
-// listener is a place where MTAs connect. Its name is the address as it is
-// configured, or systemd's name of the socket: policies and rules go by it.
+// listener accepts connections of MTAs. Its name, used in policies and rules, is the
+// configured address or systemd's name of the socket.
 type listener struct {
 	name string
 	net.Listener
 }
 
-// listen binds the addresses of the settings. Sockets that systemd hands over
-// (FileDescriptorName= control, remote, http, or anything else for the milter) take
-// the place of the settings' own.
+// listen binds the addresses of the settings. Sockets passed by systemd
+// (FileDescriptorName= control, remote, http, or any other name for the milter) replace
+// those of the settings.
 func listen(s *settings, log *slog.Logger) (_ *sockets, err error) {
 	l := new(sockets)
 	defer func() {
@@ -52,7 +52,7 @@ func listen(s *settings, log *slog.Logger) (_ *sockets, err error) {
 			l.milter = append(l.milter, listener{spec, ln})
 		}
 	}
-	if err := s.checkListeners(l.names()); err != nil { // of sockets that were handed over only now
+	if err := s.checkListeners(l.names()); err != nil { // the names of passed sockets are known only now
 		return nil, &failure{exConfig, err}
 	}
 	if l.control == nil {
@@ -66,8 +66,8 @@ func listen(s *settings, log *slog.Logger) (_ *sockets, err error) {
 		}
 	}
 	if l.remote != nil && s.Control.Remote == "" {
-		// Of whom to let in nothing was checked.
-		return nil, &failure{exConfig, fmt.Errorf("%s: is empty, but systemd hands over a socket named remote", s.Where("control.remote"))}
+		// No access from other machines was configured.
+		return nil, &failure{exConfig, fmt.Errorf("%s: is empty, but systemd passes a socket named remote", s.Where("control.remote"))}
 	}
 	if l.http == nil && s.HTTP.Listen != "" {
 		if l.http, err = bind(s, log, "http.listen", s.HTTP.Listen); err != nil {
@@ -77,19 +77,19 @@ func listen(s *settings, log *slog.Logger) (_ *sockets, err error) {
 	return l, nil
 }
 
-// checkAddresses finds an address that stands there twice. The second listener would
-// find it in use, "by another process". Where systemd hands over sockets, what is
-// configured is mostly not used: then it is not asked.
+// checkAddresses rejects duplicate addresses. Otherwise the second listener would find its
+// address in use, "by another process". It is not called if systemd passes sockets, which
+// mostly replace the configured ones.
 func (s *settings) checkAddresses() error {
 	var errs []error
 	seen := make(map[string]string)
 	check := func(key, spec string) {
 		network, address, err := socket.Parse(spec)
 		if err != nil || strings.HasSuffix(address, ":0") {
-			return // said elsewhere; any free port
+			return // reported elsewhere; any free port
 		}
 		if first, twice := seen[network+address]; twice {
-			errs = append(errs, fmt.Errorf("%s: %q is an address of %s already", s.Where(key), spec, first))
+			errs = append(errs, fmt.Errorf("%s: %q is already an address of %s", s.Where(key), spec, first))
 			return
 		}
 		seen[network+address] = key
@@ -105,10 +105,9 @@ func (s *settings) checkAddresses() error {
 	return errors.Join(errs...)
 }
 
-// bind listens on one address. It warns of a unix socket that the group it is
-// given to cannot get to.
+// bind listens on one address. It warns if the group of a unix socket cannot reach it.
 func bind(s *settings, log *slog.Logger, key, spec string) (net.Listener, error) {
-	// Owner and group; the folder of the socket may be stricter.
+	// Owner and group; the socket's folder may be stricter.
 	mode, group, groupKey := fs.FileMode(0o660), s.Control.Group, "control.group"
 	if key == "milter.listen" {
 		mode = s.Milter.SocketMode
@@ -122,14 +121,14 @@ func bind(s *settings, log *slog.Logger, key, spec string) (net.Listener, error)
 	}
 	if group != "" && ln.Addr().Network() == "unix" {
 		if err := socket.CheckWay(ln.Addr().String(), group); err != nil {
-			log.Warn("the group of "+groupKey+" cannot get to this socket: put it elsewhere, such as into /run/spambloom",
+			log.Warn("the group of "+groupKey+" cannot reach this socket: put it elsewhere, such as in /run/spambloom",
 				"key", key, "listen", spec, "error", err)
 		}
 	}
 	return ln, nil
 }
 
-// names are those by which policies and rules know the milter's.
+// names returns the milter's names for policies and rules.
 func (l *sockets) names() (names []string) {
 	for _, ln := range l.milter {
 		names = append(names, ln.name)
@@ -137,10 +136,10 @@ func (l *sockets) names() (names []string) {
 	return names
 }
 
-// adoptAll takes the sockets from systemd, and closes its descriptors of them.
+// adoptAll takes over the sockets passed by systemd, and closes the original descriptors.
 func (l *sockets) adoptAll(files []*os.File) (err error) {
 	for _, f := range files {
-		ln, listenErr := net.FileListener(f) // has a descriptor of its own
+		ln, listenErr := net.FileListener(f) // uses a duplicate of the descriptor
 		f.Close()
 		if listenErr != nil {
 			err = errors.Join(err, fmt.Errorf("%q is not a listening stream socket: %w", f.Name(), listenErr))
@@ -154,8 +153,8 @@ func (l *sockets) adoptAll(files []*os.File) (err error) {
 	return err
 }
 
-// adopt finds the place of a socket. Of the control socket and its like there is
-// one: a second one must not speak milter.
+// adopt stores a socket by its name. There may be only one named control, remote or http,
+// so that a second one is not served as a milter.
 func (l *sockets) adopt(name string, ln net.Listener) error {
 	var place *net.Listener
 	switch name {
@@ -170,14 +169,14 @@ func (l *sockets) adopt(name string, ln net.Listener) error {
 		return nil
 	}
 	if *place != nil {
-		return fmt.Errorf("two are named %q, there can be one", name)
+		return fmt.Errorf("two sockets are named %q; only one is allowed", name)
 	}
 	*place = ln
 	return nil
 }
 
-// close is for a start that fails; later the servers close what they serve, and
-// a second close does nothing.
+// close is for a failed start. Later the servers close their listeners, and a second close
+// does nothing.
 func (l *sockets) close() {
 	for _, ln := range l.milter {
 		ln.Close()
@@ -189,7 +188,7 @@ func (l *sockets) close() {
 	}
 }
 
-// attrs are the addresses as the log shows them.
+// attrs returns the addresses for the log.
 func (l *sockets) attrs() []any {
 	var milters []string
 	for _, ln := range l.milter {

@@ -1,7 +1,7 @@
 // Command spambloomd judges mail for an MTA. It owns the wiring: it reads the
-// configuration, opens the database, listens, and joins the packages that do
-// the work, none of which knows the others. It is the only writer of its state
-// folder; everything else talks to it through its sockets.
+// configuration, opens the database, listens, and connects the packages that do the work,
+// which do not import each other. It is the only writer of its state folder; other programs
+// use its sockets.
 //
 //	parse flags -> load config -> open database -> listen -> serve
 //	  SIGHUP   reload what can be reloaded
@@ -28,14 +28,13 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	// A second signal ends the process at once and by itself, so that who waits sees
-	// that it was no clean stop; nothing acknowledged is lost.
+	// A second signal ends the process at once and by itself, so that its parent sees an
+	// unclean stop. Nothing acknowledged is lost.
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is the whole program but for the process around it. It returns the exit
-// code.
+// run is the whole program except for the process around it. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	cmd := command(stdout, stderr)
 	cmd.SetArgs(args)
@@ -43,39 +42,40 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	cmd.SetErr(stderr)
 	err := cmd.ExecuteContext(ctx)
 	if err != nil {
-		complain(stderr, err)
+		printError(stderr, err)
 	}
 	return exitCode(err)
 }
 
-const help = `spambloomd judges mail for Postfix and Sendmail, as a milter: spam is what people
-reported, bulk is what was seen often, on this site and on all it is joined with.
+const help = `spambloomd judges mail for Postfix and Sendmail as a milter. Spam is mail that was
+reported; bulk is mail that was seen many times, on this site and on connected sites.
 
-Without -c it reads /etc/spambloom/spambloom.toml where that exists; without a
-file it listens on loopback only. The flags below override the file.
+Without -c it reads /etc/spambloom/spambloom.toml if that exists; without a file it
+listens on loopback only. The flags below override the file.
 
-A damaged file that costs no reports of this site is set aside as NAME.damaged, and the
-daemon starts without it. Other damage ends the start. Then --repair restores what the
-files, the journal and the ledger of reports still hold; give it the flags of the daemon.
+If a damaged file contains no reports of this site, the daemon sets it aside as
+NAME.damaged and starts without it. Other damage prevents the start. --repair then
+restores the data left in the files, the journal and the ledger of reports; give it the
+daemon's flags.
 
---restore takes a backup that spambloom backup has written. The state folder must be empty.
-All of it is checked before it counts: after a crash, nothing of it is there, or all.
+--restore restores a backup made by spambloom backup. The state folder must be empty. The
+backup is checked completely first: after a crash, all of it has been restored, or nothing.
 
-SIGHUP reloads the configuration, SIGTERM finishes messages in flight and stops. A
-second SIGTERM ends it at once: the MTA treats what was in flight by its rule for a
-milter that fails, and nothing that was acknowledged is lost.`
+SIGHUP reloads the configuration. SIGTERM finishes messages in flight and stops. A second
+SIGTERM stops at once: the MTA handles messages in flight by its rule for a failing
+milter, and nothing that was acknowledged is lost.`
 
 const files = `Environment:
-  STATE_DIRECTORY  the state folder, as systemd sets it; --data comes before it
+  STATE_DIRECTORY  the state folder, as set by systemd; --data overrides it
 
 Files:
-  /etc/spambloom/spambloom.toml      the configuration; every key is in the example
+  /etc/spambloom/spambloom.toml      the configuration; the example lists every key
   /var/lib/spambloom                 the state folder of root
   ./spambloom-data                   the state folder of other users
-  /var/lib/spambloom/spambloom.sock  the control socket, where [control] names no other`
+  /var/lib/spambloom/spambloom.sock  the control socket, unless [control] sets another`
 
-// flags are what the command line says. Empty values leave the word to the
-// configuration file.
+// flags contains the command line. An empty value means that the configuration file
+// decides.
 type flags struct {
 	config  string
 	test    bool
@@ -83,7 +83,7 @@ type flags struct {
 	restore string
 	data    string
 
-	// overrides of the configuration, by key
+	// overrides of configuration keys
 	listen                     []string
 	control, http, redis, site string
 }
@@ -94,6 +94,7 @@ func command(stdout, stderr io.Writer) *cobra.Command {
 		Use:               "spambloomd",
 		Short:             "mail filter daemon",
 		Long:              help + "\n\n" + exitCodes + "\n\n" + files,
+		Example:           "  spambloomd -t -c /etc/spambloom/spambloom.toml\n  spambloomd --data ./state --listen inet:8899@127.0.0.1",
 		Version:           version.Text("spambloomd"),
 		Args:              usageArgs,
 		SilenceErrors:     true,
@@ -105,7 +106,7 @@ func command(stdout, stderr io.Writer) *cobra.Command {
 				return err
 			}
 			if f.test {
-				return sayGood(stdout, stderr, s)
+				return printValid(stdout, stderr, s)
 			}
 			if f.restore != "" {
 				return restore(s, f.restore, cmd.InOrStdin(), stdout)
@@ -122,13 +123,13 @@ func command(stdout, stderr io.Writer) *cobra.Command {
 	fs.SortFlags = false
 	fs.StringVarP(&f.config, "config", "c", "", "configuration `FILE`")
 	fs.BoolVarP(&f.test, "test", "t", false, "test the configuration and exit with 0 or 78")
-	fs.BoolVar(&f.repair, "repair", false, "repair a damaged state folder, say what was lost, and exit")
+	fs.BoolVar(&f.repair, "repair", false, "repair a damaged state folder, report what was lost, and exit")
 	fs.StringVar(&f.restore, "restore", "", "restore a backup from `FILE`, or - for standard input, into an empty state folder, and exit")
 	fs.StringVar(&f.data, "data", "", "state `FOLDER`")
 	fs.StringArrayVar(&f.listen, "listen", nil, "milter `ADDRESS`, such as inet:8899@127.0.0.1 or unix:PATH; may be repeated")
 	fs.StringVar(&f.control, "control", "", "control socket, unix:`PATH`")
 	fs.StringVar(&f.http, "http", "", "`HOST:PORT` of metrics and health; empty for none")
-	fs.StringVar(&f.redis, "redis", "", "`URL` of the Redis that joins the sites; empty for none")
+	fs.StringVar(&f.redis, "redis", "", "`URL` of the Redis that connects the sites; empty for none")
 	fs.StringVar(&f.site, "site", "", "`NAME` of this site")
 	return cmd
 }
@@ -140,23 +141,23 @@ func usageArgs(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// sayGood ends -t.
-func sayGood(stdout, stderr io.Writer, s *settings) error {
-	for _, err := range s.passed {
+// printValid prints the result of -t.
+func printValid(stdout, stderr io.Writer, s *settings) error {
+	for _, err := range s.skipped {
 		fmt.Fprintf(stderr, "spambloomd: warning: %v\n", err)
 	}
 	memory, err := s.mostMemory()
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "%s is good\nat most %d MiB of memory and %d threads (in a unit: MemoryMax, TasksMax)\n",
+	_, err = fmt.Fprintf(stdout, "%s is valid\nat most %d MiB of memory and %d threads (in a unit: MemoryMax, TasksMax)\n",
 		cmp.Or(s.file, "the default configuration"), memory>>20, s.mostTasks())
 	return err
 }
 
-// complain writes an error in the voice of the commands, one line for each of
-// joined ones, and a hint where there is one.
-func complain(stderr io.Writer, err error) {
+// printError writes an error in the format of all commands, one line for each joined error,
+// and a hint if there is one.
+func printError(stderr io.Writer, err error) {
 	for line := range strings.Lines(err.Error()) {
 		fmt.Fprintf(stderr, "spambloomd: error: %s\n", strings.TrimSuffix(line, "\n"))
 	}

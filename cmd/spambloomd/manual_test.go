@@ -12,7 +12,7 @@ import (
 
 var updateManual = flag.Bool("update", false, "rewrite the man page")
 
-// The page in contrib is that of the help of today.
+// The page in contrib agrees with the current help.
 func TestManual(t *testing.T) {
 	pages, err := manual.Pages(command(io.Discard, io.Discard), "8", "spambloom(1)")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/config"
 )
 
-// The unit has the bounds of the default configuration, joined to others, and little more.
+// The unit has the limits of the default configuration, in a federation, and little more.
 func TestUnitBounds(t *testing.T) {
 	s := &settings{Config: config.Default(), data: t.TempDir(), site: "mx1"}
 	s.Redis.URL = "redis://db"

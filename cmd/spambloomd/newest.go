@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// newest bounds the open connections of a listener by closing the oldest one. A client
-// that asks at once is served, also while another one opens connections and keeps them:
-// nobody can tell such clients apart, as they share an address.
+// newest bounds the open connections of a listener by closing the oldest one. A client that
+// sends its request at once is served, even while another client opens connections and
+// keeps them: they share an address, so they cannot be told apart.
 type newest struct {
 	net.Listener
 	most int
@@ -21,7 +21,7 @@ type newestConn struct {
 	of *newest
 }
 
-// Accept returns the next connection, and closes the oldest where there are too many.
+// Accept returns the next connection, and closes the oldest if there are too many.
 func (l *newest) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
@@ -41,7 +41,7 @@ func (l *newest) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// Close closes the connection; a second time it does nothing but fail.
+// Close closes the connection; a second call only returns an error.
 func (c *newestConn) Close() error {
 	c.of.mu.Lock()
 	for i, other := range c.of.open {

@@ -13,9 +13,9 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/config"
 )
 
-// printNext tells somebody who starts the daemon by hand without a configuration
-// what to type next. Each line works as it stands, from the folder it was started
-// in. In the journal of a service nobody types.
+// printNext prints the next commands for a user who starts the daemon by hand without a
+// configuration. Each line works as printed, in the folder where the daemon was started. It
+// prints nothing in a service.
 func printNext(w io.Writer, s *settings) {
 	if logged, err := journal.StdoutIsJournalStream(); s.file != "" || err == nil && logged {
 		return
@@ -29,9 +29,9 @@ func printNext(w io.Writer, s *settings) {
 		message = "MESSAGE"
 	}
 	fmt.Fprintf(w, `
-spambloomd serves without a configuration file.
+spambloomd is running without a configuration file.
 Milter: %s. Redis: %s. State: %s.
-In another terminal, in this folder, type next:
+Next, in another terminal and in this folder:
 
   %[4]s sign %[5]s
   %[4]s report --control %[6]s %[5]s

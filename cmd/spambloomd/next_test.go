@@ -8,7 +8,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/internal/config"
 )
 
-// What is printed is true of the flags too, and gives no password away.
+// The printed commands respect the flags, and contain no password.
 func TestNextShowsRedis(t *testing.T) {
 	for flag, want := range map[string]string{
 		"": "Redis: none.",

@@ -12,29 +12,28 @@ import (
 )
 
 const (
-	// stopStep is between two notices of a stop that goes on.
+	// stopStep is the interval between two notices of a stop in progress.
 	stopStep = 5 * time.Second
-	// stopMargin is how long systemd waits for the next of them: a machine under
-	// load is late.
+	// stopMargin is how long systemd waits for the next notice, which is late on a busy
+	// machine.
 	stopMargin = 6 * stopStep
-	// closing bounds what comes after the time of grace: snapshots are written.
-	// Past it TimeoutStopSec= decides again, so that a disk that hangs does not
-	// hold up the stop for ever.
+	// closing bounds the time after the grace period, in which snapshots are written. After
+	// it TimeoutStopSec= applies again, so that a hanging disk does not delay the stop
+	// forever.
 	closing = 5 * time.Minute
 )
 
-// supervisor is systemd, which is told how the daemon is, where it started us:
-// see sd_notify(3). STATUS= is what `systemctl status` shows. The methods but
-// close may be called by several goroutines.
+// supervisor reports the daemon's state to systemd if systemd started it; see sd_notify(3).
+// `systemctl status` shows STATUS=. All methods except close are safe for concurrent use.
 type supervisor struct {
 	log    *slog.Logger
-	end    context.CancelFunc // of asking; nil: no stop has begun
+	end    context.CancelFunc // of the notices; nil: no stop has begun
 	asking sync.WaitGroup
 }
 
 func (v *supervisor) tell(lines ...string) {
 	if _, err := daemon.SdNotify(false, strings.Join(lines, "\n")); err != nil {
-		v.log.Warn("systemd was not told", "state", lines, "error", err)
+		v.log.Warn("systemd was not notified", "state", lines, "error", err)
 	}
 }
 
@@ -42,14 +41,14 @@ func (v *supervisor) ready(status string) {
 	v.tell(daemon.SdNotifyReady, "STATUS="+status)
 }
 
-// reloading has the time, by which systemd tells one reload from another
-// (Type=notify-reload). ready ends it.
+// reloading reports the start of a reload. It includes the time, by which systemd
+// distinguishes reloads (Type=notify-reload). ready ends it.
 func (v *supervisor) reloading() {
 	v.tell(daemon.SdNotifyReloading, daemon.SdNotifyMonotonicUsec(), "STATUS=Reloading the configuration")
 }
 
-// stopping asks for the time that the stop takes, beyond TimeoutStopSec= where
-// need be, until close.
+// stopping requests the time for the stop, beyond TimeoutStopSec= if necessary, until
+// close.
 func (v *supervisor) stopping(grace time.Duration) {
 	v.tell(daemon.SdNotifyStopping, fmt.Sprintf("STATUS=Finishing the messages in flight, for at most %v", grace))
 	ctx, end := context.WithTimeout(context.Background(), grace+closing)
@@ -68,7 +67,7 @@ func (v *supervisor) stopping(grace time.Duration) {
 	})
 }
 
-// close is the last of the daemon.
+// close is the daemon's last action.
 func (v *supervisor) close() {
 	if v.end != nil {
 		v.end()

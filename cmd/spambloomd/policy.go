@@ -13,7 +13,7 @@ import (
 	"github.com/spambloom/spambloom/milter/whiteclnt"
 )
 
-// policy is the general one: what [actions] and bulk.threshold say.
+// policy returns the general policy, from [actions] and bulk.threshold.
 func (s *settings) policy() milter.Policy {
 	a := s.Actions
 	return milter.Policy{
@@ -25,9 +25,9 @@ func (s *settings) policy() milter.Policy {
 	}
 }
 
-// overrides are the [[policy]] tables. What a table says of spam, it says of the
-// classes that it does not name as well: somebody whose spam is only tagged does not
-// expect phishing to be discarded, since [actions] says so.
+// overrides returns the [[policy]] tables. The action of a table for spam also applies to
+// the classes that it does not name: a recipient whose spam is only tagged does not expect
+// [actions] to discard phishing.
 func (s *settings) overrides() []milter.Override {
 	var list []milter.Override
 	for _, p := range s.Policies {
@@ -48,8 +48,8 @@ func (s *settings) overrides() []milter.Override {
 	return list
 }
 
-// classActions are what is done with spam of each class; of "", spam. What is left empty
-// is not in the map.
+// classActions returns the action for spam of each class; "" means as spam. Empty actions
+// are not in the map.
 func classActions(spam, phish, scam, malware, bulk string) map[bloomdb.Class]milter.Action {
 	actions := make(map[bloomdb.Class]milter.Action)
 	for class, action := range map[bloomdb.Class]string{
@@ -62,7 +62,7 @@ func classActions(spam, phish, scam, malware, bulk string) map[bloomdb.Class]mil
 	return actions
 }
 
-// allowRules are the [[allow]] tables.
+// allowRules returns the [[allow]] tables.
 func (s *settings) allowRules() []milter.Allow {
 	var list []milter.Allow
 	for _, a := range s.Allow {
@@ -79,7 +79,8 @@ func (s *settings) allowRules() []milter.Allow {
 	return list
 }
 
-// readWhiteclnt reads DCC's whitelist. Lines that no rule can say are kept for the log.
+// readWhiteclnt reads DCC's whitelist. It keeps the lines that no rule can express for the
+// log.
 func (s *settings) readWhiteclnt() error {
 	if s.Milter.Whiteclnt == "" {
 		return nil
@@ -91,19 +92,19 @@ func (s *settings) readWhiteclnt() error {
 	if s.Milter.AuthservID == "" && slices.ContainsFunc(rules, func(a milter.Allow) bool { return a.From != nil }) {
 		passed = append(passed, fmt.Errorf("%s: its from lines allow nothing without milter.authserv_id", s.Where("milter.whiteclnt")))
 	}
-	s.whiteclnt, s.passed = rules, passed
+	s.whiteclnt, s.skipped = rules, passed
 	return nil
 }
 
-// warnOfWhiteclnt says what of DCC's whitelist was not taken over.
+// warnOfWhiteclnt logs the skipped lines of DCC's whitelist.
 func (s *settings) warnOfWhiteclnt(log *slog.Logger) {
-	for _, err := range s.passed {
-		log.Warn("not taken over from milter.whiteclnt", "error", err)
+	for _, err := range s.skipped {
+		log.Warn("line of milter.whiteclnt skipped", "error", err)
 	}
 }
 
-// milterOptions are for the milter of that site, whose name does not change while it
-// runs.
+// milterOptions returns the milter's options for a site, whose name does not change while
+// it runs.
 func (s *settings) milterOptions(site string, log *slog.Logger) milter.Options {
 	m := s.Milter
 	o := milter.Options{
@@ -141,21 +142,21 @@ func (s *settings) milterOptions(site string, log *slog.Logger) milter.Options {
 	return o
 }
 
-// socketsHanded says whether systemd hands over sockets; taking them clears it.
+// socketsHanded reports whether systemd passes sockets. Taking them over clears it.
 func socketsHanded() bool { return os.Getenv("LISTEN_FDS") != "" }
 
-// checkListeners finds policies and rules for listeners that there are not, of those
-// named. Which names systemd gives to its sockets is known once they are taken.
+// checkListeners rejects policies and rules for listeners not in named. The names of
+// systemd's sockets are known only after they were taken over.
 func (s *settings) checkListeners(named []string) error {
-	of := "address of milter.listen"
+	of := "an address of milter.listen"
 	if s.handed {
-		of = "name of a milter's socket from systemd"
+		of = "a name of a milter's socket from systemd"
 	}
 	var errs []error
 	check := func(where string, listeners []string) {
 		for _, l := range listeners {
 			if !slices.Contains(named, l) {
-				errs = append(errs, fmt.Errorf("%s: %q is no %s; allowed: %q", where, l, of, named))
+				errs = append(errs, fmt.Errorf("%s: %q is not %s; allowed: %q", where, l, of, named))
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/spambloom/spambloom/milter"
 )
 
-// configured are the settings of a file with that text.
+// configured returns the settings of a file with that text.
 func configured(t *testing.T, text string) (*settings, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -21,9 +21,9 @@ func configured(t *testing.T, text string) (*settings, error) {
 	return newSettings(f, func(string) bool { return false })
 }
 
-// Each key that is about single messages reaches its place in the milter, and no other.
+// Each key for single messages sets its option of the milter, and no other.
 func TestKeysReachTheMilter(t *testing.T) {
-	const classes = "reports.classes = true\n" // or no action may be for one
+	const classes = "reports.classes = true\n" // otherwise no action may be configured for a class
 	class := func(c bloomdb.Class) func(*milter.Options) {
 		return func(o *milter.Options) { o.Policy.Classes = map[bloomdb.Class]milter.Action{c: "reject"} }
 	}
@@ -94,8 +94,8 @@ func TestFailureActions(t *testing.T) {
 	}
 }
 
-// What a policy says of spam holds for the classes that it does not name, whatever
-// [actions] says of them.
+// The action of a policy for spam applies to the classes that it does not name, whatever
+// [actions] sets for them.
 func TestPolicyTables(t *testing.T) {
 	s, err := configured(t, `[reports]
 classes = true
@@ -126,7 +126,7 @@ listeners = ["inet:8899@127.0.0.1"]
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.whiteclnt = []milter.Allow{{Name: "whiteclnt"}} // what stands in the configuration comes before
+	s.whiteclnt = []milter.Allow{{Name: "whiteclnt"}} // rules of the configuration come first
 	o := s.milterOptions("mx1", nil)
 	if want := (milter.Policy{
 		Spam: "quarantine", Bulk: "tag", Clean: "tag", BulkThreshold: 20,
@@ -154,12 +154,12 @@ listeners = ["inet:8899@127.0.0.1"]
 	}
 }
 
-// An address that stands there twice is no other process's fault.
+// A duplicate address is not reported as in use by another process.
 func TestAddressesTwice(t *testing.T) {
 	for text, want := range map[string]string{
-		"milter.listen = [\"inet:8899@127.0.0.1\", \"inet:127.0.0.1:8899\"]\n":       `:1: milter.listen: "inet:127.0.0.1:8899" is an address of milter.listen already`,
-		"http.listen = \"127.0.0.1:8899\"\n":                                         `:1: http.listen: "127.0.0.1:8899" is an address of milter.listen already`,
-		"milter.listen = [\"unix:/run/a.sock\"]\ncontrol.listen = \"/run/a.sock\"\n": `:2: control.listen: "/run/a.sock" is an address of milter.listen already`,
+		"milter.listen = [\"inet:8899@127.0.0.1\", \"inet:127.0.0.1:8899\"]\n":       `:1: milter.listen: "inet:127.0.0.1:8899" is already an address of milter.listen`,
+		"http.listen = \"127.0.0.1:8899\"\n":                                         `:1: http.listen: "127.0.0.1:8899" is already an address of milter.listen`,
+		"milter.listen = [\"unix:/run/a.sock\"]\ncontrol.listen = \"/run/a.sock\"\n": `:2: control.listen: "/run/a.sock" is already an address of milter.listen`,
 		"milter.listen = [\"inet:0@127.0.0.1\", \"inet:0@127.0.0.1\"]\n":             "",
 		"milter.listen = [\"inet:8899@127.0.0.1\", \"inet:8899@127.0.0.2\"]\n":       "",
 	} {
@@ -170,8 +170,8 @@ func TestAddressesTwice(t *testing.T) {
 	}
 }
 
-// A listener is named as milter.listen has it; names of systemd's sockets are known
-// to systemd only.
+// A listener is named as in milter.listen. The names of systemd's sockets are known only to
+// systemd.
 func TestListenersOfPolicies(t *testing.T) {
 	const text = `[[policy]]
 name = "submission"
@@ -187,8 +187,8 @@ listeners = [
 		t.Fatal("accepted")
 	}
 	for _, want := range []string{
-		`:3: policy.listeners: "submission" is no address of milter.listen; allowed: ["inet:8899@127.0.0.1"]`,
-		`:7: allow.listeners: "inet:8890@127.0.0.1" is no address of milter.listen`,
+		`:3: policy.listeners: "submission" is not an address of milter.listen; allowed: ["inet:8899@127.0.0.1"]`,
+		`:7: allow.listeners: "inet:8890@127.0.0.1" is not an address of milter.listen`,
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nlacks %s", err, want)
@@ -202,7 +202,7 @@ listeners = [
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("LISTEN_FDS", "") // as after they were taken
+	t.Setenv("LISTEN_FDS", "") // as after taking them over
 	if _, err := s.reload(); err != nil {
 		t.Error("at a reload:", err)
 	}

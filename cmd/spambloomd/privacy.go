@@ -14,24 +14,23 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// pseudonyms say by what people are called in the log: by their addresses, or where
-// log.privacy is true by pseudonyms. One address has one pseudonym, so that somebody
-// can be followed; it is made with a key of this site, so that nobody else can look up
-// whose it is. The zero value has no key yet. It is safe for concurrent use.
+// pseudonyms replaces addresses in the log with pseudonyms if log.privacy is true. One
+// address has one pseudonym, so that an administrator can follow one user. It is made with
+// a key of this site, so that nobody else can look up the address. The zero value has no
+// key yet. It is safe for concurrent use.
 type pseudonyms struct {
-	on    atomic.Bool
+	isOn  atomic.Bool
 	keyed atomic.Pointer[signature.Keyed]
 }
 
-// purposePseudonym keeps the pseudonyms apart from all else that is made with the
-// site's key.
+// purposePseudonym separates pseudonyms from other values made with the site's key.
 const purposePseudonym = "spambloom pseudonym 1\x00"
 
-// setKey takes a secret of this site, of 32 bytes.
+// setKey sets a secret of this site, of 32 bytes.
 func (p *pseudonyms) setKey(secret []byte) { p.keyed.Store(signature.NewKeyed(secret)) }
 
-// of is the pseudonym of an address or a name: "h:" and 12 hex digits. Spellings of the
-// same one have the same. Traps are no people, and keep their names.
+// of returns the pseudonym of an address or a name: "h:" and 12 hex digits. Spellings of
+// the same address have the same pseudonym. Traps keep their names.
 func (p *pseudonyms) of(name string) string {
 	if a, err := netip.ParseAddrPort(name); err == nil {
 		return fmt.Sprintf("%s:%d", p.of(a.Addr().String()), a.Port())
@@ -59,26 +58,25 @@ func cutLast(s string, c byte) (before, after string, found bool) {
 }
 
 var (
-	// personal are the keys of the log whose values say who somebody is, and nothing
-	// else. Message-IDs name senders' machines and often people, and can be looked up
-	// in other logs.
+	// personal are the log's keys whose values consist of a person's name or address.
+	// Message-IDs contain senders' machines and often addresses, and can be looked up in
+	// other logs.
 	personal = []string{"client", "from", "to", "message_id", "reporter", "by", "as", "of", "uid"}
-	// impersonal are keys whose values may look like addresses and are none of people:
-	// where this daemon listens, and files. The keys of the configuration are, too.
+	// impersonal are keys whose values may look like personal addresses but are not:
+	// listening addresses and files. Configuration keys are treated likewise.
 	impersonal = []string{"listener", "listen", "milter", "control", "http", "file", "state", "path", "folder", "maildir", "command", "version"}
-	// prose are keys of sentences, which may repeat a name that stands elsewhere in the
-	// line.
+	// prose are keys of sentences, which may repeat a name from elsewhere in the line.
 	prose = []string{"error", "reason"}
 
 	mailAddressIn = regexp.MustCompile(`(inet6?:)?(?:"[^"]*"|\\"[^"]*\\"|[^\s<>()\[\],;:="'\\]+)@(?:\[[^\]\s]*\]|[^\s<>()\[\],;:="'\\]+)`)
-	// slipIn finds a wrong value of a policy or rule, in an error: mostly an address
-	// with a slip of the pen.
+	// slipIn matches an invalid value of a policy or rule in an error: mostly a mistyped
+	// address.
 	slipIn      = regexp.MustCompile(`(: (?:policy|allow)\.\w+: )("(?:[^"\\]|\\.)*")`)
 	ipAddressIn = regexp.MustCompile(`[0-9A-Fa-f]*[:.][0-9A-Fa-f:.]+`)
 )
 
-// text is a text with pseudonyms in place of all mail and IP addresses in it. Those of
-// this machine for itself stay, as do addresses to listen on.
+// text replaces all mail and IP addresses in a text with pseudonyms. Loopback and listening
+// addresses stay.
 func (p *pseudonyms) text(s string) string {
 	s = slipIn.ReplaceAllStringFunc(s, func(found string) string {
 		parts := slipIn.FindStringSubmatch(found)
@@ -98,8 +96,8 @@ func (p *pseudonyms) text(s string) string {
 	return s
 }
 
-// ipAddress is a pseudonym if found is an IP address, perhaps with a port or the end
-// of a sentence behind it.
+// ipAddress returns a pseudonym if found is an IP address, possibly followed by a port or a
+// full stop.
 func (p *pseudonyms) ipAddress(found string) string {
 	address := strings.TrimRight(found, ".:")
 	a, err := netip.ParseAddr(address)
@@ -117,7 +115,7 @@ func (p *pseudonyms) ipAddress(found string) string {
 	return p.of(address) + rest
 }
 
-// attr is an attribute without addresses of people.
+// attr returns an attribute without personal addresses.
 func (p *pseudonyms) attr(a slog.Attr) slog.Attr {
 	a.Value = a.Value.Resolve()
 	switch {
@@ -132,7 +130,8 @@ func (p *pseudonyms) attr(a slog.Attr) slog.Attr {
 	return a
 }
 
-// each applies change to a text, to each of several, or to what else is written as text.
+// each applies change to a text, to each of several, or to the text form of any other
+// value.
 func each(v slog.Value, change func(string) string) slog.Value {
 	if list, ok := v.Any().([]string); ok {
 		changed := make([]string, len(list))
@@ -168,8 +167,8 @@ func (p *pseudonyms) attrs(list []slog.Attr) []slog.Attr {
 	return changed
 }
 
-// namesIn are the logins among the personal values of attributes; what has another form
-// is found by it.
+// namesIn returns the logins among the personal values of attributes. Values of other forms
+// are recognised by their form.
 func namesIn(names []string, list []slog.Attr) []string {
 	for _, a := range list {
 		v := a.Value.Resolve()
@@ -183,7 +182,7 @@ func namesIn(names []string, list []slog.Attr) []string {
 	return names
 }
 
-// sentence is a text of several words with pseudonyms in place of the names.
+// sentence replaces the names in a text of several words with pseudonyms.
 func (p *pseudonyms) sentence(s string, names []string) string {
 	if !strings.Contains(s, " ") {
 		return s
@@ -195,14 +194,15 @@ func (p *pseudonyms) sentence(s string, names []string) string {
 	return s
 }
 
-// handler writes lines with pseudonyms while they are wanted.
+// handler writes lines with pseudonyms while privacy is on.
 func (p *pseudonyms) handler(next slog.Handler) slog.Handler {
-	return &discreetHandler{people: p, open: next, discreet: next}
+	return &discreetHandler{pseudonyms: p, open: next, discreet: next}
 }
 
-// discreetHandler has what With adds in both forms, as a reload decides which is wanted.
+// discreetHandler keeps the attributes added by With in both forms, because a reload may
+// switch between them.
 type discreetHandler struct {
-	people         *pseudonyms
+	pseudonyms     *pseudonyms
 	open, discreet slog.Handler
 }
 
@@ -211,20 +211,20 @@ func (h *discreetHandler) Enabled(ctx context.Context, level slog.Level) bool {
 }
 
 func (h *discreetHandler) Handle(ctx context.Context, r slog.Record) error {
-	if !h.people.on.Load() {
+	if !h.pseudonyms.isOn.Load() {
 		return h.open.Handle(ctx, r)
 	}
 	attrs := make([]slog.Attr, 0, r.NumAttrs())
 	r.Attrs(func(a slog.Attr) bool { attrs = append(attrs, a); return true })
-	changed := slog.NewRecord(r.Time, r.Level, h.people.text(r.Message), r.PC)
-	changed.AddAttrs(h.people.attrs(attrs)...)
+	changed := slog.NewRecord(r.Time, r.Level, h.pseudonyms.text(r.Message), r.PC)
+	changed.AddAttrs(h.pseudonyms.attrs(attrs)...)
 	return h.discreet.Handle(ctx, changed)
 }
 
 func (h *discreetHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &discreetHandler{h.people, h.open.WithAttrs(attrs), h.discreet.WithAttrs(h.people.attrs(attrs))}
+	return &discreetHandler{h.pseudonyms, h.open.WithAttrs(attrs), h.discreet.WithAttrs(h.pseudonyms.attrs(attrs))}
 }
 
 func (h *discreetHandler) WithGroup(name string) slog.Handler {
-	return &discreetHandler{h.people, h.open.WithGroup(name), h.discreet.WithGroup(name)}
+	return &discreetHandler{h.pseudonyms, h.open.WithGroup(name), h.discreet.WithGroup(name)}
 }

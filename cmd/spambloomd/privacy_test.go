@@ -18,10 +18,10 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// discreet are pseudonyms in use, with a key of that byte.
+// discreet returns pseudonyms in use, with a key of that byte.
 func discreet(key byte) *pseudonyms {
 	p := new(pseudonyms)
-	p.on.Store(true)
+	p.isOn.Store(true)
 	p.setKey(bytes.Repeat([]byte{key}, 32))
 	return p
 }
@@ -94,8 +94,8 @@ type lateValue string
 
 func (v lateValue) LogValue() slog.Value { return slog.StringValue(string(v)) }
 
-// Whatever way an address takes into a line, it is replaced; what is no address stays,
-// and so do the types of JSON.
+// Every address in a line is replaced, however it got there; other text and the types of
+// JSON stay.
 func TestDiscreetLines(t *testing.T) {
 	p := discreet(1)
 	var out bytes.Buffer
@@ -137,15 +137,15 @@ func TestDiscreetLines(t *testing.T) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
 
-	p.on.Store(false) // as at a reload: also for what With has added before
+	p.isOn.Store(false) // as at a reload: also for attributes added by With before
 	log.Info("x", "client", "192.0.2.7")
 	if got, want := line(), map[string]any{"level": "INFO", "msg": "x", "federation": "ab12", "reporter": "anna", "trap": "t@example.org", "client": "192.0.2.7"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
 }
 
-// The configuration in the log keeps the addresses of machines: it is the
-// administrator's own.
+// The configuration in the log keeps the addresses of machines: it is the administrator's
+// own.
 func TestDiscreetConfiguration(t *testing.T) {
 	p := discreet(1)
 	c := config.Default()
@@ -156,7 +156,7 @@ func TestDiscreetConfiguration(t *testing.T) {
 	}
 }
 
-// A panic about a trapped message may be about what it says.
+// A panic caused by a trapped message may quote the message.
 func TestTrapPanicTellsNoContent(t *testing.T) {
 	raw := []byte("Subject: secret\r\n\r\n" + harness.Text())
 	for want, report := range map[string]func(signature.Set) error{
@@ -175,7 +175,7 @@ func BenchmarkDiscreetLine(b *testing.B) {
 	for name, on := range map[string]bool{"open": false, "discreet": true} {
 		b.Run(name, func(b *testing.B) {
 			p := discreet(1)
-			p.on.Store(on)
+			p.isOn.Store(on)
 			log := slog.New(p.handler(slog.NewTextHandler(io.Discard, nil)))
 			to := []string{"alice@example.org", "bob@example.org"}
 			for b.Loop() {

@@ -9,7 +9,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/server"
 )
 
-// checkRemote reads the address for other machines, and the files that go with it.
+// checkRemote checks the address for other machines, and its files.
 func (s *settings) checkRemote() error {
 	if s.Control.Remote == "" {
 		return nil
@@ -25,11 +25,11 @@ func (s *settings) checkRemote() error {
 		{"control.remote_cert", s.Control.RemoteCert}, {"control.remote_key", s.Control.RemoteKey},
 	} {
 		if k.path == "" {
-			return fmt.Errorf("%s: is empty, but control.remote wants one", s.Where(k.key))
+			return fmt.Errorf("%s: is empty, but control.remote needs one", s.Where(k.key))
 		}
 	}
 	if s.Control.RemoteClientsCA == "" && s.Control.RemoteTokens == "" {
-		return fmt.Errorf("%s: needs control.remote_clients_ca or control.remote_tokens: without, nobody is let in", s.Where("control.remote"))
+		return fmt.Errorf("%s: needs control.remote_clients_ca or control.remote_tokens; otherwise no client has access", s.Where("control.remote"))
 	}
 	if _, err := server.NewRemote(s.remoteOptions(), nil); err != nil {
 		return fmt.Errorf("%s: %w", s.Where("control.remote"), err)
@@ -44,22 +44,22 @@ func (s *settings) remoteOptions() server.RemoteOptions {
 	}
 }
 
-// openRemote makes the server for other machines, with the API that the control
-// socket has.
+// openRemote creates the server for other machines, with the same API as the control
+// socket.
 func (d *service) openRemote(api http.Handler) (err error) {
 	if d.remote, err = server.NewRemote(d.started.remoteOptions(), d.log); err != nil {
 		return &failure{exConfig, fmt.Errorf("%s: %w", d.started.Where("control.remote"), err)}
 	}
-	d.far = d.remote.NewServer(api)
+	d.remoteServer = d.remote.NewServer(api)
 	return nil
 }
 
-// reloadRemote reads certificates and tokens again. They were checked a moment ago.
+// reloadRemote reads certificates and tokens again. They have just been checked.
 func (d *service) reloadRemote(s *settings) {
 	if d.remote == nil || s.Control.Remote == "" { // switched on or off: needs a restart
 		return
 	}
 	if err := d.remote.Reload(s.remoteOptions()); err != nil {
-		d.log.Error("certificates and tokens of remote clients are not read again, those in use stay", "error", err)
+		d.log.Error("certificates and tokens of remote clients not reloaded, the previous ones stay in use", "error", err)
 	}
 }

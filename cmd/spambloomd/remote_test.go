@@ -10,7 +10,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// What is wrong with [control] remote is said before the start.
+// Errors in [control] remote are reported before the start.
 func TestRemoteSettings(t *testing.T) {
 	dir := testenv.Dir(t)
 	cert, key := harness.BorrowedCertificate(t, dir)
@@ -21,7 +21,7 @@ func TestRemoteSettings(t *testing.T) {
 		want string
 	}{
 		{fmt.Sprintf("remote = \"127.0.0.1:8897\"\nremote_cert = %q\nremote_key = %q\nremote_tokens = %q\n", cert, key, tokens), 0, ""},
-		{fmt.Sprintf("remote_cert = %q", "none"), 0, ""}, // of no matter: remote is empty
+		{fmt.Sprintf("remote_cert = %q", "none"), 0, ""}, // ignored: remote is empty
 		{"remote = \"8897\"", 78, `:2: control.remote: address "8897": want HOST:PORT`},
 		{"remote = \":8897\"", 78, "for all interfaces write 0.0.0.0"},
 		{"remote = \"unix:/run/remote\"", 78, "want HOST:PORT"},

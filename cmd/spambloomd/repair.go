@@ -13,10 +13,10 @@ import (
 	"github.com/spambloom/spambloom/reporting/ledger"
 )
 
-// repair restores the state folder of a daemon that refuses to start. It writes what it
-// did, and what is lost, and ends by opening the folder as the daemon does.
+// repair restores the state folder of a daemon that refuses to start. It prints its changes
+// and what is lost, and finally opens the folder like the daemon.
 //
-//	keys -> ledger -> database -> what the ledger holds, into the database -> start
+//	keys -> ledger -> database -> data of the ledger, into the database -> start
 func repair(s *settings, log *slog.Logger, stdout io.Writer) error {
 	if _, err := os.Stat(s.data); err != nil {
 		return &failure{exIOErr, fmt.Errorf("state folder: %w", err)}
@@ -30,7 +30,7 @@ func repair(s *settings, log *slog.Logger, stdout io.Writer) error {
 	return nil
 }
 
-// repairing is a repair at work.
+// repairing is a repair in progress.
 type repairing struct {
 	s    *settings
 	log  *slog.Logger
@@ -38,7 +38,7 @@ type repairing struct {
 	done int
 }
 
-// tell writes one thing that was done.
+// tell prints one change.
 func (r *repairing) tell(path, fault, did, lost string) {
 	r.done++
 	fmt.Fprintf(r.out, "%s: %s\n  %s\n", path, fault, did)
@@ -55,7 +55,7 @@ func (r *repairing) keys() error {
 		}
 		key, err := bloomdb.ReadKey(path)
 		if err = checkDamagedKey(r.s, path, key, err); !errors.Is(err, errDamagedKey) {
-			continue // the start says what else is wrong
+			continue // the start reports other faults
 		}
 		key, _ = bloomdb.MendKey(path, idsFor(r.s, path))
 		if err := bloomdb.ReplaceKey(path, key); err != nil {
@@ -90,19 +90,19 @@ func (r *repairing) ledger() error {
 		return &failure{exIOErr, err}
 	case len(done.Faults) > 0:
 		r.tell(o.Path, done.Faults[0].Error(),
-			fmt.Sprintf("copied %d reports of %d reporters into a new ledger, %d of them from pages that were cut off, and counted %d messages anew; %s is the old one",
+			fmt.Sprintf("copied %d reports of %d reporters into a new ledger, %d of them from detached pages, and recounted %d messages; %s is the old one",
 				done.Reports, done.Reporter, done.Rescued, done.Tallies, filepath.Base(done.Damaged)),
 			lostReports(done))
 	}
 	return nil
 }
 
-// lostReports says what a repair of the ledger has not found.
+// lostReports describes the reports that a repair of the ledger did not find.
 func lostReports(done ledger.Repaired) string {
 	if done.Unsure {
-		return "perhaps other reports: how many there were is not known. Reports that were deleted lately may be back"
+		return "possibly other reports: their number is unknown. Recently deleted reports may have returned"
 	}
-	return fmt.Sprintf("who reported what, in %d reports", done.Lost)
+	return fmt.Sprintf("the reporters of %d reports", done.Lost)
 }
 
 // database repairs filters, journal and identity, and restores from the ledger.
@@ -116,20 +116,21 @@ func (r *repairing) database() error {
 		return &failure{exIOErr, err}
 	}
 	for _, d := range done {
-		r.tell(d.Path, d.Fault, "took over what is whole", d.Lost)
+		r.tell(d.Path, d.Fault, "kept the undamaged data", d.Lost)
 	}
 	for _, f := range db.DamagedFiles() {
-		r.tell(f.Name, "damaged", "is not used any more; remove it when it is of no use to you", f.Cost)
+		r.tell(f.Name, "damaged", "no longer used; remove it when you no longer need it", f.Cost)
 	}
-	// Each time: an earlier repair may have mended the files, and not come so far.
+	// Each time, because an earlier repair may have been interrupted after mending the
+	// files.
 	if err = errors.Join(r.restore(db), db.Close()); err != nil {
 		return &failure{exIOErr, err}
 	}
 	return nil
 }
 
-// restore lists and revokes in the filters what stands in the ledger. What is there
-// already stays as it is.
+// restore lists and revokes in the filters the reports of the ledger. Existing entries
+// stay.
 func (r *repairing) restore(db *bloomdb.DB) error {
 	reports, err := openLedger(r.s, r.log)
 	if err != nil {
@@ -146,11 +147,11 @@ func (r *repairing) restore(db *bloomdb.DB) error {
 		}
 		return err
 	})
-	fmt.Fprintf(r.out, "restored from the ledger: %d reports that stand, %d revocations\n", listed, revoked)
+	fmt.Fprintf(r.out, "restored from the ledger: %d reports, %d revocations\n", listed, revoked)
 	return errors.Join(err, reports.Close())
 }
 
-// verify opens the folder as a start does, and reads all of it.
+// verify opens the folder like the daemon, and reads all of it.
 func (r *repairing) verify() error {
 	st, err := openState(r.s, r.log)
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// damagedSettings are those of a small daemon with its keys in the state folder.
+// damagedSettings are the settings of a small daemon with its keys in the state folder.
 func damagedSettings(dir string) *settings {
 	s := &settings{
 		Config: config.Default(), data: dir, site: "mx1",
@@ -35,7 +35,7 @@ func damagedSettings(dir string) *settings {
 	return s
 }
 
-// letterSet signs a letter of its own.
+// letterSet returns the signatures of a distinct letter.
 func letterSet(t *testing.T, name string) signature.Set {
 	t.Helper()
 	words := make([]string, 80)
@@ -51,7 +51,7 @@ func letterSet(t *testing.T, name string) signature.Set {
 }
 
 // damagedLife fills a state folder through the desk: "known" is reported, "fresh" is
-// reported and in the journal only, "innocent" is reported and revoked.
+// reported and only in the journal, "innocent" is reported and revoked.
 func damagedLife(t *testing.T, s *settings) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
@@ -70,9 +70,9 @@ func damagedLife(t *testing.T, s *settings) {
 			}
 		} else {
 			say(t, d.Report, letterSet(t, "fresh"))
-			say(t, d.Report, letterSet(t, "last")) // says that the one before was synced
+			say(t, d.Report, letterSet(t, "last")) // this shows that the previous report was synced
 			awaitListed(t, st.db, filepath.Join(s.data, "segments"))
-			copyTree(t, s.data, s.data+".crashed") // as a crash leaves it
+			copyTree(t, s.data, s.data+".crashed") // as after a crash
 		}
 		if err := st.close(); err != nil {
 			t.Fatal(err)
@@ -80,8 +80,8 @@ func damagedLife(t *testing.T, s *settings) {
 	}
 }
 
-// awaitListed runs the database until the lengths of the journal's segments are on disk,
-// which they are a second after the start, and then each minute.
+// awaitListed runs the database until the lengths of the journal's segments are on disk: a
+// second after the start, and then each minute.
 func awaitListed(t *testing.T, db *bloomdb.DB, path string) {
 	t.Helper()
 	before, err := os.ReadFile(path)
@@ -120,9 +120,9 @@ func copyTree(t *testing.T, from, to string) {
 	}
 }
 
-// Every file of the state folder, one flipped byte at each of 200 places in a soak: the
-// start opens the folder, or refuses, and --repair makes it whole. Either way what was reported
-// is spam, and what was revoked is not.
+// Every file of the state folder, with one byte flipped at each of 200 places in a soak.
+// The start either opens the folder, or refuses and --repair mends it. In both cases
+// reported mail is spam, and revoked mail is not.
 func TestEveryFlippedByteOfTheStateFolder(t *testing.T) {
 	root := ramRoot(t)
 	s := damagedSettings(filepath.Join(root, "good"))
@@ -168,7 +168,8 @@ func TestEveryFlippedByteOfTheStateFolder(t *testing.T) {
 	}
 }
 
-// ramRoot is a folder in memory where the machine has one: thousands of folders are synced.
+// ramRoot returns a folder in memory if the machine has one: thousands of folders are
+// synced.
 func ramRoot(t *testing.T) string {
 	root, err := os.MkdirTemp("/dev/shm", "spambloom-")
 	if err != nil {
@@ -211,8 +212,8 @@ func damagedStart(t *testing.T, s *settings, what, name string) string {
 }
 
 // Every file of the state folder is missing, empty, cut in half, replaced by another, or
-// cannot be read: the start opens the folder, or refuses, and --repair makes it whole. Only
-// a key that is gone cannot be made up.
+// unreadable. The start either opens the folder, or refuses and --repair mends it. Only a
+// missing key cannot be restored.
 func TestEveryFileOfTheStateFolder(t *testing.T) {
 	root := ramRoot(t)
 	s := damagedSettings(filepath.Join(root, "good"))
@@ -253,8 +254,8 @@ func TestEveryFileOfTheStateFolder(t *testing.T) {
 	t.Logf("%d files: %v", len(names), outcomes)
 }
 
-// A ledger that is gone is refused, though the filters are whole. After the repair, which
-// says what is lost, the loss stands in the status until it is acknowledged.
+// A missing ledger prevents the start, although the filters are intact. After the repair,
+// which reports what is lost, the status shows the loss until it is acknowledged.
 func TestLostLedger(t *testing.T) {
 	s := damagedSettings(t.TempDir())
 	damagedLife(t, s)
@@ -294,8 +295,8 @@ func TestLostLedger(t *testing.T) {
 	}
 }
 
-// A damaged file that is set aside is in the log, in the status and in /readyz, until it
-// is removed.
+// A damaged file that was set aside is reported in the log, in the status and in /readyz
+// until it is removed.
 func TestDamagedFileIsShown(t *testing.T) {
 	s := damagedSettings(t.TempDir())
 	damagedLife(t, s)
@@ -337,8 +338,8 @@ func TestDamagedFileIsShown(t *testing.T) {
 	}
 }
 
-// A repair that is interrupted behind the mended journal goes on in the next one: the
-// report that was lost with its half of the journal is restored from the ledger.
+// A repair that was interrupted after mending the journal is completed by the next one: the
+// report lost with half of the journal is restored from the ledger.
 func TestInterruptedRepairGoesOn(t *testing.T) {
 	root, log := t.TempDir(), slog.New(slog.DiscardHandler)
 	s := damagedSettings(filepath.Join(root, "good"))
@@ -391,8 +392,8 @@ func TestInterruptedRepairGoesOn(t *testing.T) {
 	}
 }
 
-// A file of a newer version is refused with a hint that does not name a repair, and a repair
-// refuses it and leaves it alone.
+// A file of a newer version prevents the start with a hint that does not suggest a repair.
+// A repair rejects it and does not change it.
 func TestNewerFileIsNoDamage(t *testing.T) {
 	s := damagedSettings(t.TempDir())
 	damagedLife(t, s)

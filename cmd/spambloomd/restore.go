@@ -12,8 +12,8 @@ import (
 	"github.com/spambloom/spambloom/reporting/ledger"
 )
 
-// restore restores a backup into the empty state folder, and says what it holds and what
-// the next start needs beside it.
+// restore restores a backup into the empty state folder. It prints the backup's content and
+// what the next start also needs.
 func restore(s *settings, path string, stdin io.Reader, stdout io.Writer) error {
 	in := stdin
 	if path != "-" {
@@ -30,12 +30,12 @@ func restore(s *settings, path string, stdin io.Reader, stdout io.Writer) error 
 	}
 	fmt.Fprintf(stdout, "%s: restored\n%s", s.data, sum)
 	if sum.Site != s.site {
-		fmt.Fprintf(stdout, "the state is of site %q, and the configuration names %q: start with site.name = %q; contrib/backup.md says how to rename a site\n",
+		fmt.Fprintf(stdout, "the state belongs to site %q, but the configuration names %q: start with site.name = %q; for renaming a site see contrib/backup.md\n",
 			sum.Site, s.site, sum.Site)
 	}
 	for _, key := range s.keyFiles() {
 		if _, err := os.Stat(key); errors.Is(err, fs.ErrNotExist) {
-			fmt.Fprintf(stdout, "%s is missing: bring it here before the start\n", key)
+			fmt.Fprintf(stdout, "%s is missing: copy it here before the start\n", key)
 		}
 	}
 	return nil
@@ -52,7 +52,7 @@ func restoreCode(err error) int {
 	return exIOErr
 }
 
-// keyFiles are the site's key files.
+// keyFiles returns the site's key files.
 func (s *settings) keyFiles() []string {
 	files := []string{s.key, s.sign}
 	if s.previousKey != "" {

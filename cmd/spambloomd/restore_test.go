@@ -14,7 +14,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/backup"
 )
 
-// backupOf is a backup of a small site, with its keys.
+// backupOf returns a backup of a small site, with its keys.
 func backupOf(t *testing.T) []byte {
 	t.Helper()
 	s := damagedSettings(filepath.Join(testenv.Dir(t), "state"))
@@ -31,8 +31,7 @@ func backupOf(t *testing.T) []byte {
 	return out.Bytes()
 }
 
-// The daemon refuses a backup that it cannot restore, with an exit code for each cause and
-// a hint.
+// The daemon rejects an invalid backup, with an exit code for each cause and a hint.
 func TestRestoreRefused(t *testing.T) {
 	data := backupOf(t)
 	dir := testenv.Dir(t)
@@ -81,7 +80,7 @@ func TestRestoreRefused(t *testing.T) {
 	}
 }
 
-// A restore says what the next start needs.
+// A restore prints what the next start needs.
 func TestRestoreSays(t *testing.T) {
 	data := backupOf(t)
 	dir := testenv.Dir(t)
@@ -95,8 +94,8 @@ federation_key = "`+filepath.Join(dir, "elsewhere.key")+`"
 	r := start(t, "-c", config, "--restore", file, "--data", state)
 	for _, want := range []string{
 		state + ": restored\nstate of mx1 as of ", "reporters: 1\n",
-		`the state is of site "mx1", and the configuration names "new": start with site.name = "mx1"`,
-		filepath.Join(dir, "elsewhere.key") + " is missing: bring it here before the start\n",
+		`the state belongs to site "mx1", but the configuration names "new": start with site.name = "mx1"`,
+		filepath.Join(dir, "elsewhere.key") + " is missing: copy it here before the start\n",
 	} {
 		if r.Code != 0 || !strings.Contains(r.Stdout, want) || r.Stderr != "" {
 			t.Errorf("%+v, want %q", r, want)

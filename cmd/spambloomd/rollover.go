@@ -11,8 +11,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/exchange"
 )
 
-// checkRollover finds what is wrong with the previous federation key. Beside one, the
-// key itself must be there: the sites share a new one, it is not made here.
+// checkRollover rejects an invalid previous federation key. If there is one, the key itself
+// must exist: the sites share a new key, which is not created here.
 func (s *settings) checkRollover() error {
 	if s.previousKey == "" {
 		return nil
@@ -24,11 +24,11 @@ func (s *settings) checkRollover() error {
 	key, err := bloomdb.ReadKey(s.key)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return fmt.Errorf("there is no key to roll over to: %w", err)
+		return fmt.Errorf("no key to roll over to: %w", err)
 	case err != nil:
 		return err
 	case key == before:
-		return fmt.Errorf("%s and %s hold the same key, %s", s.previousKey, s.key, bloomdb.KeyID(key))
+		return fmt.Errorf("%s and %s contain the same key, %s", s.previousKey, s.key, bloomdb.KeyID(key))
 	}
 	return nil
 }
@@ -48,8 +48,8 @@ func openPreviousKey(s *settings) (*[32]byte, error) {
 	return &key, nil
 }
 
-// joinPrevious gives the previous key's database an exchange of its own, with the
-// sites that have that key, through the same connections.
+// joinPrevious gives the previous key's database an exchange of its own, with the sites
+// that have that key, over the same connections.
 func (d *service) joinPrevious() {
 	if before := d.db.Previous(); before != nil {
 		id := before.Status().KeyID
@@ -57,8 +57,8 @@ func (d *service) joinPrevious() {
 	}
 }
 
-// registerDatabases adds the metrics of the database and its exchange. While there are
-// two of each, a label "key" has the id of the federation key.
+// registerDatabases adds the metrics of the database and its exchange. If there are two of
+// each, the label "key" contains the id of the federation key.
 func (d *service) registerDatabases(r *prometheus.Registry) {
 	register := func(r prometheus.Registerer, db *bloomdb.DB, x *exchange.Exchange) {
 		r.MustRegister(databaseCollector{db})

@@ -13,7 +13,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 )
 
-// What cannot be a roll-over is said before anything is touched.
+// An invalid roll-over is rejected before anything is changed.
 func TestWrongRollover(t *testing.T) {
 	one, two := harness.KeyFile(t, [32]byte{1}), harness.KeyFile(t, [32]byte{2})
 	for _, c := range []struct {
@@ -22,9 +22,9 @@ func TestWrongRollover(t *testing.T) {
 		want          string
 	}{
 		{two, one, 0, ""},
-		{one, one, 78, "hold the same key"},
+		{one, one, 78, "contain the same key"},
 		{two, one + "-gone", 78, "previous_federation_key: federation key: open"},
-		{two + "-gone", one, 78, "there is no key to roll over to"},
+		{two + "-gone", one, 78, "no key to roll over to"},
 		{two, harness.Write(t, filepath.Join(t.TempDir(), "short"), "1234"), 78, "must be 64 hex digits"},
 	} {
 		path := harness.Write(t, filepath.Join(t.TempDir(), "c.toml"), fmt.Sprintf("[site]\nfederation_key = %q\nprevious_federation_key = %q\n", c.key, c.previous))
@@ -34,7 +34,7 @@ func TestWrongRollover(t *testing.T) {
 	}
 }
 
-// Both databases have their metrics, and the page says that there are two.
+// Both databases have their metrics, and the page shows that there are two.
 func TestRolloverIsShown(t *testing.T) {
 	d, o := withDatabase(t, [32]byte{2}, &[32]byte{1})
 	client, err := exchange.Dial("redis://127.0.0.1:1/0", exchange.DialOptions{})
@@ -47,7 +47,7 @@ func TestRolloverIsShown(t *testing.T) {
 	d.joinPrevious()
 	h := d.newHTTP().Handler
 	for path, wants := range map[string][]string{
-		"/": {"The federation key is rolled over", bloomdb.KeyID(*o.PreviousKey)},
+		"/": {"The federation key is being rolled over", bloomdb.KeyID(*o.PreviousKey)},
 		"/metrics": {
 			fmt.Sprintf(`spambloom_exchange_connected{key="%s"} 0`, bloomdb.KeyID(o.Key)),
 			fmt.Sprintf(`spambloom_exchange_connected{key="%s"} 0`, bloomdb.KeyID(*o.PreviousKey)),

@@ -18,8 +18,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/server"
 )
 
-// settings are the configuration with the flags laid over it, and what follows
-// from both.
+// settings are the configuration with the flags applied, and values derived from both.
 type settings struct {
 	*config.Config
 	file string // "": no file was read
@@ -28,33 +27,33 @@ type settings struct {
 	key  string // file of the federation's key
 	sign string // file of this site's own key
 
-	previousKey string // file of the federation key before; "": none
+	previousKey string // file of the previous federation key; "": none
 
-	members bloomdb.Members // who is heard; nil: everybody
-	handed  bool            // sockets came from systemd
+	members bloomdb.Members // trusted sites; nil: all
+	handed  bool            // systemd passes sockets
 
-	repairing bool // --repair and --restore: key files may be damaged, or missing
+	repairing bool // --repair or --restore: key files may be damaged or missing
 
-	whiteclnt []milter.Allow // what DCC's whitelist allows
-	passed    []error        // what of it is not taken over
+	whiteclnt []milter.Allow // rules of DCC's whitelist
+	skipped   []error        // lines of it that were skipped
 
-	reload func() (*settings, error) // the same again from the file of now
+	reload func() (*settings, error) // reads the current file with the same flags
 }
 
-// newSettings reads the configuration and checks everything that can be checked
-// without touching anything. Changed tells whether a flag was given.
+// newSettings reads the configuration and checks everything that can be checked without
+// changing anything. Changed reports whether a flag was given.
 func newSettings(f flags, changed func(flag string) bool) (*settings, error) {
 	return makeSettings(f, changed, socketsHanded(), config.DefaultPath)
 }
 
-// makeSettings reads the file at usual where no other is named and there is one.
+// makeSettings reads the file at usual if no other is named and it exists.
 func makeSettings(f flags, changed func(flag string) bool, handed bool, usual string) (*settings, error) {
 	s := &settings{file: f.config, data: stateFolder(f.data), handed: handed, repairing: f.repair || f.restore != ""}
 	if err := s.load(usual); err != nil {
 		return nil, &failure{exConfig, err}
 	}
 	s.reload = func() (*settings, error) {
-		f.config = s.file // a file that has gone since is not one that never was
+		f.config = s.file // a file that disappeared must not count as never present
 		return makeSettings(f, changed, handed, usual)
 	}
 	for _, o := range []struct {
@@ -74,7 +73,7 @@ func makeSettings(f flags, changed func(flag string) bool, handed bool, usual st
 			return nil, &failure{exConfig, err}
 		}
 	}
-	host, _ := os.Hostname() // without one, the site is called "site"
+	host, _ := os.Hostname() // if it fails, the site is called "site"
 	s.site = cmp.Or(s.Site.Name, config.FitName(host))
 	s.key = cmp.Or(s.Site.FederationKey, filepath.Join(s.data, "federation.key"))
 	s.previousKey = s.Site.PreviousKey
@@ -88,7 +87,7 @@ func makeSettings(f flags, changed func(flag string) bool, handed bool, usual st
 	return s, nil
 }
 
-// load reads the file that was named, else the usual one, else none.
+// load reads the named file, otherwise the usual one if it exists.
 func (s *settings) load(usual string) (err error) {
 	if s.file != "" {
 		s.Config, err = config.Load(s.file)
@@ -103,8 +102,8 @@ func (s *settings) load(usual string) (err error) {
 	return err
 }
 
-// stateFolder is what --data says, else what systemd made for us, else where
-// the distribution has such things, for root, or below the working folder.
+// stateFolder returns the folder of --data, otherwise the one created by systemd, otherwise
+// the distribution's usual place for root, or one below the working folder.
 func stateFolder(flag string) string {
 	if flag != "" {
 		return flag
@@ -118,9 +117,9 @@ func stateFolder(flag string) string {
 	return "spambloom-data"
 }
 
-// controlSocket is where the socket is that nobody named: in the folder that
-// systemd made for such things, which others may enter, else in the state folder,
-// which they may not. The command spambloom looks in both.
+// controlSocket returns the default place of the socket: the runtime folder created by
+// systemd, which other users may enter; otherwise the state folder, which they may not. The
+// command spambloom looks in both.
 func (s *settings) controlSocket() string {
 	if made, _, _ := strings.Cut(os.Getenv("RUNTIME_DIRECTORY"), ":"); made != "" {
 		return filepath.Join(made, "control.sock")
@@ -128,7 +127,7 @@ func (s *settings) controlSocket() string {
 	return filepath.Join(s.data, "spambloom.sock")
 }
 
-// check finds what is wrong with values that the table of keys takes for text.
+// check rejects invalid values that the table of keys treats as text.
 func (s *settings) check() error {
 	var errs []error
 	fault := func(key string, err error) {
@@ -137,7 +136,7 @@ func (s *settings) check() error {
 		}
 	}
 	if len(s.Milter.Listen) == 0 {
-		fault("milter.listen", errors.New("no address; at least one is wanted"))
+		fault("milter.listen", errors.New("no address; at least one is required"))
 	}
 	for _, spec := range s.Milter.Listen {
 		_, _, err := socket.Parse(spec)
@@ -176,8 +175,8 @@ func (s *settings) check() error {
 	return errors.Join(append(errs, s.readWhiteclnt(), s.checkRemote(), s.checkRedis(), s.readPeers())...)
 }
 
-// checkKey takes a key that err calls missing for one that the start will make, if
-// its folder is there or made at the start with the state folder.
+// checkKey accepts a missing key that the start will create, if its folder exists or is
+// created with the state folder.
 func (s *settings) checkKey(path string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -189,7 +188,7 @@ func (s *settings) checkKey(path string, err error) error {
 	return nil
 }
 
-// within says whether path is folder or below it.
+// within reports whether path is folder or below it.
 func within(folder, path string) bool {
 	folder, folderErr := filepath.Abs(folder)
 	path, pathErr := filepath.Abs(path)
@@ -200,8 +199,8 @@ func within(folder, path string) bool {
 	return err == nil && filepath.IsLocal(rest)
 }
 
-// accessOptions say who may do what on a control socket of that group. A group that
-// has gone since the start has no number, and nobody in it.
+// accessOptions returns the permissions on a control socket of that group. A group deleted
+// since the start has no number and no members.
 func (s *settings) accessOptions(group string) server.AccessOptions {
 	gid, err := socket.LookupGroup(group)
 	if err != nil {
@@ -254,15 +253,15 @@ func (s *settings) domainOptions() bloomdb.DomainOptions {
 	return o
 }
 
-// logger writes lines to w, at a level and with pseudonyms that a reload can change.
-func (s *settings) logger(w io.Writer, level *slog.LevelVar, people *pseudonyms) *slog.Logger {
+// logger writes lines to w. A reload can change its level and its use of pseudonyms.
+func (s *settings) logger(w io.Writer, level *slog.LevelVar, names *pseudonyms) *slog.Logger {
 	level.Set(s.logLevel())
-	people.on.Store(s.Log.Privacy)
+	names.isOn.Store(s.Log.Privacy)
 	o := &slog.HandlerOptions{Level: level}
 	if s.Log.Format == "json" {
-		return slog.New(people.handler(slog.NewJSONHandler(w, o)))
+		return slog.New(names.handler(slog.NewJSONHandler(w, o)))
 	}
-	return slog.New(people.handler(slog.NewTextHandler(w, o)))
+	return slog.New(names.handler(slog.NewTextHandler(w, o)))
 }
 
 func (s *settings) logLevel() (level slog.Level) {

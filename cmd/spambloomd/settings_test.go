@@ -9,8 +9,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 )
 
-// A file that was read at the start and is away at a SIGHUP, as while an editor writes
-// it anew, must not turn all policies and rules off.
+// A file that was read at the start but is missing at a SIGHUP, for example while an editor
+// rewrites it, must not disable all policies and rules.
 func TestUsualFileAwayAtReload(t *testing.T) {
 	dir := t.TempDir()
 	usual := filepath.Join(dir, "spambloom.toml")
@@ -20,7 +20,7 @@ func TestUsualFileAwayAtReload(t *testing.T) {
 		t.Fatalf("without a file: %q, %v", s.file, err)
 	}
 	harness.Write(t, usual, "[actions]\nspam = \"reject\"\n")
-	for range 2 { // at the first it comes to be
+	for range 2 { // the file is created before the first
 		if s, err = s.reload(); err != nil || s.file != usual || s.Actions.Spam != "reject" {
 			t.Fatalf("%+v, %v", s, err)
 		}

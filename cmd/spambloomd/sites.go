@@ -8,7 +8,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 )
 
-// links says how far other sites are heard.
+// links returns the state of following other sites.
 func (d *service) links() []api.Link {
 	var followed []exchange.SiteStatus
 	for _, x := range []*exchange.Exchange{d.exchange, d.previous} {
@@ -19,7 +19,7 @@ func (d *service) links() []api.Link {
 	return linksOf(followed, d.started.members)
 }
 
-// strangers says what was refused of senders that did not prove to be a site.
+// strangers returns the refused records of senders that did not prove to be a site.
 func (d *service) strangers() map[string]int64 {
 	if d.exchange == nil {
 		return nil
@@ -27,8 +27,8 @@ func (d *service) strangers() map[string]int64 {
 	return d.exchange.Status().Refused
 }
 
-// linksOf are the sites that were heard of, and the peers that never were. Of a site
-// that has both federation keys, what is said first counts.
+// linksOf returns the sites that published, and the peers that never did. For a site with
+// both federation keys the first entry counts.
 func linksOf(followed []exchange.SiteStatus, members bloomdb.Members) []api.Link {
 	var links []api.Link
 	known := make(map[string]bool)
@@ -57,14 +57,13 @@ func linksOf(followed []exchange.SiteStatus, members bloomdb.Members) []api.Link
 var siteLabels = []string{"origin"}
 
 var (
-	siteMemory = prometheus.NewDesc("spambloom_site_memory_bytes", "Memory of what is held of a site.", siteLabels, nil)
-	siteFill   = prometheus.NewDesc("spambloom_site_fill_ratio", "Share of its caps that a site has used, in the fullest generation.", []string{"origin", "filter"}, nil)
-	siteError  = prometheus.NewDesc("spambloom_site_error_share_ratio", "A site's part in the chance that a message nobody reported is called spam.", siteLabels, nil)
+	siteMemory = prometheus.NewDesc("spambloom_site_memory_bytes", "Memory for the data of a site.", siteLabels, nil)
+	siteFill   = prometheus.NewDesc("spambloom_site_fill_ratio", "Share of its limits that a site has used, in the fullest generation.", []string{"origin", "filter"}, nil)
+	siteError  = prometheus.NewDesc("spambloom_site_error_share_ratio", "A site's share of the probability that an unreported message is judged spam.", siteLabels, nil)
 	siteState  = prometheus.NewDesc("spambloom_site_state", "Always 1; the state is in the label.", []string{"origin", "state"}, nil)
 )
 
-// siteCollector shows to Prometheus what `spambloom sites` prints and no other metric
-// has.
+// siteCollector exports the values of `spambloom sites` that no other metric contains.
 type siteCollector struct {
 	sites func() []api.Site
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// free are flags with which a start takes no address from anybody.
+// free are flags for a start that uses no fixed address.
 var free = []string{"--listen", "inet:0@127.0.0.1", "--http", "127.0.0.1:0"}
 
 // start runs the program in this process until it ends by itself.
@@ -30,8 +30,8 @@ func start(t *testing.T, args ...string) harness.Result {
 	return harness.Result{Code: code, Stdout: stdout.String(), Stderr: stderr.String()}
 }
 
-// A start that fails says why, in one line that names the thing, and its exit
-// code says what sort of failure it is.
+// A failed start prints one line with the cause and the object concerned. Its exit code
+// gives the kind of failure.
 func TestFailedStarts(t *testing.T) {
 	dir := testenv.Dir(t)
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
@@ -98,9 +98,9 @@ func TestFailedStarts(t *testing.T) {
 		{"bad Redis", []string{"-t", "-c", badRedis}, 78, []string{badRedis + ":2: redis.url: "}},
 		{"readable key", []string{"-t", "-c", openKey}, 78, []string{openKey + ":2: site.federation_key: ", "mode is 0644"}},
 		{"readable signing key", []string{"-t", "-c", openSign}, 78, []string{openSign + ":2: site.signing_key: ", "mode is 0644"}},
-		{"CA is none", []string{"-t", "-c", badCA}, 78, []string{badCA + ":3: redis.ca: ca " + file + ": holds no certificate"}},
-		{"CA without TLS", []string{"-t", "-c", plainCA}, 78, []string{plainCA + ":2: redis.url: ", "rediss:// only"}},
-		{"certificate without a key", []string{"-t", "-c", badPair}, 78, []string{badPair + ":3: redis.cert: ", "go together"}},
+		{"CA is none", []string{"-t", "-c", badCA}, 78, []string{badCA + ":3: redis.ca: ca " + file + ": contains no PEM certificate"}},
+		{"CA without TLS", []string{"-t", "-c", plainCA}, 78, []string{plainCA + ":2: redis.url: ", "requires rediss://"}},
+		{"certificate without a key", []string{"-t", "-c", badPair}, 78, []string{badPair + ":3: redis.cert: ", "both required"}},
 		{"bad key of a peer", []string{"-t", "-c", badPeer}, 78, []string{badPeer + `:6: peer.key: "ed25519:AAAA" is not a public key`}},
 		{"private key of a peer", []string{"-t", "-c", secretPeer}, 78, []string{secretPeer + ":6: peer.key: that is a private key"}},
 		{"peer of our name", []string{"-t", "-c", namesake}, 78, []string{namesake + `:6: peer.key: "mx1" is this site's own name, and its key is ` + public}},
@@ -112,7 +112,7 @@ func TestFailedStarts(t *testing.T) {
 		{"no such group of the milter", []string{"-t", "-c", badMilterGroup}, 78, []string{badMilterGroup + ":2: milter.group: there is no group \"no-such-group\""}},
 		{"state below a file", append([]string{"--data", file + "/state"}, free...), 73, []string{"state folder: ", file}},
 		{"no address", []string{"-c", config("[milter]\nlisten = []\n")}, 78, []string{":2: milter.listen: no address"}},
-		{"foreign address", []string{"--data", dir + "/s5", "--listen", "inet:0@192.0.2.1", "--http", ""}, 73, []string{"--listen: ", "192.0.2.1 is no address of this machine"}},
+		{"foreign address", []string{"--data", dir + "/s5", "--listen", "inet:0@192.0.2.1", "--http", ""}, 73, []string{"--listen: ", "192.0.2.1 is not an address of this machine"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := start(t, c.args...)
@@ -125,7 +125,7 @@ func TestFailedStarts(t *testing.T) {
 				}
 			}
 			if !strings.Contains(r.Stderr, "spambloomd: error: ") {
-				t.Errorf("not in the voice of the commands:\n%s", r.Stderr)
+				t.Errorf("not in the format of the commands:\n%s", r.Stderr)
 			}
 		})
 	}
@@ -134,7 +134,7 @@ func TestFailedStarts(t *testing.T) {
 func TestGoodTest(t *testing.T) {
 	dir := t.TempDir()
 	path := harness.Write(t, filepath.Join(dir, "good.toml"), "[site]\nname = \"mx1\"\n")
-	if r := start(t, "-t", "-c", path, "--data", dir+"/state"); r.Code != 0 || !strings.HasPrefix(r.Stdout, path+" is good\nat most ") {
+	if r := start(t, "-t", "-c", path, "--data", dir+"/state"); r.Code != 0 || !strings.HasPrefix(r.Stdout, path+" is valid\nat most ") {
 		t.Errorf("%+v", r)
 	}
 	if _, err := os.Stat(dir + "/state"); err == nil {
@@ -165,8 +165,7 @@ func TestHelpAndVersion(t *testing.T) {
 	}
 }
 
-// A second daemon does not get the folder of the first one, and a damaged file
-// in it is named.
+// A second daemon does not get the folder of the first one. A damaged file in it is named.
 func TestStateFolder(t *testing.T) {
 	dir := testenv.Dir(t)
 	args := append([]string{"--data", filepath.Join(dir, "state")}, free...)
@@ -189,7 +188,7 @@ func TestStateFolder(t *testing.T) {
 	if r := start(t, args...); r.Code != 74 || !strings.Contains(r.Stderr, identity) || !strings.Contains(r.Stderr, "hint: run spambloomd --repair") {
 		t.Errorf("%+v", r)
 	}
-	// As the hint says.
+	// Follow the hint.
 	if r := start(t, append(args, "--repair")...); r.Code != 0 || !strings.Contains(r.Stdout, identity) {
 		t.Errorf("%+v", r)
 	}
@@ -197,7 +196,7 @@ func TestStateFolder(t *testing.T) {
 	if code := run(repaired, args, io.Discard, call{"msg=ready", stopRepaired}); code != 0 {
 		t.Errorf("the repaired folder: exit code %d", code)
 	}
-	// Or with a new folder.
+	// Alternatively, use a new folder.
 	state, away := filepath.Join(dir, "state"), filepath.Join(dir, "away")
 	err := errors.Join(os.Rename(state, away), os.Mkdir(state, 0o700), os.Rename(filepath.Join(away, "federation.key"), filepath.Join(state, "federation.key")))
 	if err != nil {
@@ -209,7 +208,7 @@ func TestStateFolder(t *testing.T) {
 	}
 }
 
-// call is a log that calls a function at each line with a word.
+// call is a log that calls a function at each line that contains a word.
 type call struct {
 	word string
 	do   func()
@@ -222,7 +221,7 @@ func (c call) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Two daemons that start at once with one key file agree on one key.
+// Two daemons started at the same time with one key file agree on one key.
 func TestMakeKeyTogether(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "federation.key")
 	type made struct {
@@ -264,8 +263,8 @@ func TestStateFolderChoice(t *testing.T) {
 	}
 }
 
-// What the configuration allows at its ends, the database takes. Memory is not
-// touched before there are reports.
+// The database accepts the extremes of the configuration. Memory is not used before there
+// are reports.
 func TestExtremeSizes(t *testing.T) {
 	for _, text := range []string{
 		"[reports]\ncapacity = 10_000_000\nmax_error_per_mail = 1e-9\nkeep = 1\nperiod = \"8784h\"\n[bulk]\ncapacity = 1_000_000_000\nkeep = 31\nperiod = \"744h\"\n",
@@ -283,8 +282,7 @@ func TestExtremeSizes(t *testing.T) {
 	}
 }
 
-// State without the key that it was made with is of no use: no other key is made
-// in its place.
+// State without its own key is useless: no other key is created in its place.
 func TestLostKey(t *testing.T) {
 	data := t.TempDir()
 	db, err := bloomdb.Open(bloomdb.Options{Dir: data, Site: "mx1"})
@@ -315,7 +313,7 @@ func TestLostKey(t *testing.T) {
 	}
 }
 
-// writeKeyAt gives a folder the key of all zeros, with which TestLostKey made it.
+// writeKeyAt writes the key of all zeros, with which TestLostKey created the folder.
 func writeKeyAt(t *testing.T, dir string) string {
 	t.Helper()
 	if err := bloomdb.WriteKey(filepath.Join(dir, "federation.key"), [32]byte{}); err != nil {
@@ -324,8 +322,8 @@ func writeKeyAt(t *testing.T, dir string) string {
 	return dir
 }
 
-// Without a word about it the control socket is where systemd made a folder that
-// users of the group can enter.
+// By default the control socket is in the folder created by systemd that users of the group
+// may enter.
 func TestControlSocketChoice(t *testing.T) {
 	for _, c := range []struct{ runtime, flag, want string }{
 		{"", "", "unix:/data/spambloom.sock"},
@@ -341,7 +339,7 @@ func TestControlSocketChoice(t *testing.T) {
 	}
 }
 
-// A group that is let in at the socket but not at its folder is told so.
+// The daemon warns if a group may use the socket but not enter its folder.
 func TestClosedFolder(t *testing.T) {
 	dir := testenv.Dir(t)
 	path := harness.Write(t, filepath.Join(dir, "c.toml"), fmt.Sprintf("[control]\ngroup = \"%d\"\n", os.Getgid()))
@@ -359,7 +357,8 @@ func TestClosedFolder(t *testing.T) {
 	}
 }
 
-// A key where the start makes the folder is no fault, in whatever words.
+// A missing key in a folder that the start creates is not an error, however the path is
+// written.
 func TestKeyInStateFolder(t *testing.T) {
 	dir := t.TempDir()
 	path := harness.Write(t, filepath.Join(dir, "c.toml"), fmt.Sprintf("[site]\nfederation_key = %q\n", filepath.Join(dir, "a", "federation.key")))

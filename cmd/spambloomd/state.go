@@ -10,15 +10,14 @@ import (
 	"github.com/spambloom/spambloom/reporting/ledger"
 )
 
-// state is what the daemon keeps in its state folder, open: the only way to it for the
-// start and for --repair.
+// state is the open content of the state folder. The start and --repair use only this.
 type state struct {
 	options bloomdb.Options
 	db      *bloomdb.DB
 	reports *ledger.Ledger
 }
 
-// openState opens keys, database and ledger. It makes what is missing in a new folder.
+// openState opens keys, database and ledger. In a new folder it creates them.
 func openState(s *settings, log *slog.Logger) (*state, error) {
 	options, err := openKeys(s, log)
 	if err != nil {
@@ -38,7 +37,8 @@ func openState(s *settings, log *slog.Logger) (*state, error) {
 	return &state{options, db, reports}, nil
 }
 
-// openKeys makes the state folder and reads the keys: what the database is opened with.
+// openKeys creates the state folder and reads the keys, which are needed to open the
+// database.
 func openKeys(s *settings, log *slog.Logger) (options bloomdb.Options, err error) {
 	key, err := openKey(s, log)
 	if err != nil {
@@ -52,7 +52,7 @@ func openKeys(s *settings, log *slog.Logger) (options bloomdb.Options, err error
 	return options, err
 }
 
-// close ends both: the ledger first, whose decisions stand in the database.
+// close closes both: the ledger first, because the database records its decisions.
 func (st *state) close() error {
 	var err error
 	for _, e := range []error{st.reports.Close(), st.db.Close()} {
@@ -63,11 +63,11 @@ func (st *state) close() error {
 	return err
 }
 
-// errDamagedKey is a key file that differs in one byte from the key of the folder.
-var errDamagedKey = errors.New("the key file is damaged: one byte differs from the key that the state folder was made with")
+// errDamagedKey is the error for a key file that differs in one byte from the folder's key.
+var errDamagedKey = errors.New("key file is damaged: one byte differs from the key of the state folder")
 
-// checkDamagedKey returns errDamagedKey if a federation key cannot be read, or is not that
-// of the folder, and one changed byte makes it so.
+// checkDamagedKey returns errDamagedKey if a federation key cannot be read or is not that
+// of the folder, but would be with one byte changed.
 func checkDamagedKey(s *settings, path string, key [32]byte, err error) error {
 	ids := idsFor(s, path)
 	if err == nil && (len(ids) == 0 || slices.Contains(ids, bloomdb.KeyID(key))) {
@@ -79,8 +79,8 @@ func checkDamagedKey(s *settings, path string, key [32]byte, err error) error {
 	return err
 }
 
-// idsFor are the ids of the folder's keys that a key file may have: all but that of the
-// other key in a roll-over.
+// idsFor returns the ids of the folder's keys that a key file may contain: all except that
+// of the other key during a roll-over.
 func idsFor(s *settings, path string) []string {
 	ids := bloomdb.FolderKeys(s.data)
 	other := s.previousKey
@@ -97,8 +97,8 @@ func idsFor(s *settings, path string) []string {
 	return slices.DeleteFunc(ids, func(id string) bool { return id == bloomdb.KeyID(key) })
 }
 
-// checkDamagedSigningKey likewise, for this site's own key. A key that was changed on
-// purpose differs in more.
+// checkDamagedSigningKey does the same for this site's own key. A key changed on purpose
+// differs in more than one byte.
 func checkDamagedSigningKey(s *settings, public string, err error) error {
 	known := bloomdb.FolderSigners(s.data)
 	if err == nil && (len(known) == 0 || slices.Contains(known, public)) {

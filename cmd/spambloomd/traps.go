@@ -15,8 +15,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// newTraps makes the traps of the configuration, which report at the desk. The milter
-// signs for them, as it bounds the memory for that.
+// newTraps creates the traps of the configuration, which report at the desk. The milter
+// signs for them, because it bounds the memory for signing.
 func (d *service) newTraps() {
 	d.traps = make(map[string]*trap.Trap)
 	for _, t := range d.started.Traps {
@@ -30,7 +30,7 @@ func (d *service) newTraps() {
 		}
 		d.traps[t.Name] = trap.New(trap.Options{
 			Maildir:    t.Maildir,
-			MaxMessage: d.started.Milter.MaxMessage, // what the milter keeps of the copies
+			MaxMessage: d.started.Milter.MaxMessage, // the part of copies that the milter keeps
 			Log:        d.log.With("trap", t.Name),
 			Take: func(_ context.Context, raw []byte, truncated bool) error {
 				return reportTrapped(raw, truncated, d.milter.Sign, report)
@@ -39,16 +39,16 @@ func (d *service) newTraps() {
 	}
 }
 
-// reloadTraps gives the traps what the milter keeps of a message from now on: a report of
-// more or less than that might not match its copies.
+// reloadTraps gives the traps the milter's new message limit: a report of a longer or
+// shorter part might not match its copies.
 func (d *service) reloadTraps(s *settings) {
 	for _, t := range d.traps {
 		t.SetMaxMessage(s.Milter.MaxMessage)
 	}
 }
 
-// reportTrapped signs and reports a message. Nobody looked at it before: if it makes
-// us panic, that costs this one.
+// reportTrapped signs and reports a message. The message was not examined before, so a
+// panic costs only this one.
 func reportTrapped(raw []byte, truncated bool, sign func(signature.Message) signature.Set, report func(signature.Set) error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -68,8 +68,8 @@ func reportTrapped(raw []byte, truncated bool, sign func(signature.Message) sign
 	return err
 }
 
-// panicText is what the log may have of a panic: of a value that is not the runtime's
-// own, which may be content of the message, its type.
+// panicText returns the part of a panic that may be logged. A value not made by the runtime
+// may contain the message, so only its type is logged.
 func panicText(v any) string {
 	if err, ok := v.(runtime.Error); ok {
 		return err.Error()
@@ -77,7 +77,7 @@ func panicText(v any) string {
 	return fmt.Sprintf("a %T", v)
 }
 
-// trapStatus is how each trap stands; nil: there are none.
+// trapStatus returns the status of each trap; nil: there are none.
 func (d *service) trapStatus() map[string]trap.Status {
 	if len(d.traps) == 0 {
 		return nil
@@ -89,13 +89,13 @@ func (d *service) trapStatus() map[string]trap.Status {
 	return status
 }
 
-// trapCollector shows the traps to Prometheus.
+// trapCollector exports the status of the traps to Prometheus.
 type trapCollector struct{ status func() map[string]trap.Status }
 
 var (
-	trapMessages = prometheus.NewDesc("spambloom_trap_messages_total", "Messages of a spam trap that were reported (taken), or moved without (refused).", []string{"trap", "result"}, nil)
-	trapWaiting  = prometheus.NewDesc("spambloom_trap_waiting", "Messages that wait in a spam trap.", []string{"trap"}, nil)
-	trapFault    = prometheus.NewDesc("spambloom_trap_fault", "1 while the mail of a spam trap cannot be taken.", []string{"trap"}, nil)
+	trapMessages = prometheus.NewDesc("spambloom_trap_messages_total", "Messages of a spam trap that were reported (taken), or moved without a report (refused).", []string{"trap", "result"}, nil)
+	trapWaiting  = prometheus.NewDesc("spambloom_trap_waiting", "Messages waiting in a spam trap.", []string{"trap"}, nil)
+	trapFault    = prometheus.NewDesc("spambloom_trap_fault", "1 while the mail of a spam trap cannot be processed.", []string{"trap"}, nil)
 )
 
 func (trapCollector) Describe(ch chan<- *prometheus.Desc) {

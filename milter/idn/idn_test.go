@@ -25,7 +25,7 @@ func TestASCII(t *testing.T) {
 		"STRAẞE.example":            "xn--strae-oqa.example",
 		"Ꭰ.example":                 "xn--58d.example",
 		"שלום.1.example":            "xn--9dbne9b.1.example",
-		"example\u2044.com":         "xn--example-7d7c.com", // no letter, but mapped by nobody
+		"example\u2044.com":         "xn--example-7d7c.com", // not a letter, but never mapped
 		"a..b":                      "a..b",
 		"xn--":                      "xn--",
 		"\x00 <>":                   "\x00 <>",
@@ -37,7 +37,7 @@ func TestASCII(t *testing.T) {
 	}
 }
 
-// What other software takes for another name has no form.
+// Names that other software maps to another name have no form.
 func TestNotMapped(t *testing.T) {
 	for _, in := range []string{
 		"\uff45xample.com", "example\u3002com", "example\uff0ecom", "example\uff61com", "exam\u00adple.com", "ban\u212a.example",
@@ -74,8 +74,8 @@ func TestAmbiguous(t *testing.T) {
 	}
 }
 
-// FuzzASCII takes any text: its form is in ASCII and stays the same, and what stands for
-// it is the text itself, label for label, but for the case.
+// FuzzASCII converts arbitrary text: the form is in ASCII and stable, and converting it
+// back yields the text itself, label for label, except for its case.
 func FuzzASCII(f *testing.F) {
 	for _, seed := range []string{"Bücher.example", "почта.рф", "xn--bcher-kva.EXAMPLE", "STRAẞE.example", "\uff45xample\u3002com", "ban\u212a", "שלום.1.example", "b\xfccher"} {
 		f.Add(seed)

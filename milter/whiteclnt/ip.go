@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// parseIP reads a client of the type ip: an address, a block or a range. It is not
-// one if the value is a host name, or the type another.
+// parseIP parses the value of the type ip: an address, a block or a range. IsIP is false
+// for a host name or another type.
 func parseIP(kind, value string) (networks []netip.Prefix, isIP bool, err error) {
 	if kind != "ip" {
 		return nil, false, nil
@@ -31,24 +31,24 @@ func parseIP(kind, value string) (networks []netip.Prefix, isIP bool, err error)
 	high, err := netip.ParseAddr(value[end+1:])
 	low, high = low.Unmap(), high.Unmap()
 	if err != nil || high.Zone() != "" || low.BitLen() != high.BitLen() || high.Less(low) {
-		return nil, false, fmt.Errorf("%q is no range of addresses", value)
+		return nil, false, fmt.Errorf("%q is not a range of addresses", value)
 	}
 	return blocks(low, high), true, nil
 }
 
-// parseBlock reads an address with the length of its prefix.
+// parseBlock parses an address with a prefix length.
 func parseBlock(value string) (networks []netip.Prefix, isIP bool, err error) {
 	block, err := netip.ParsePrefix(value)
 	if err != nil || block.Bits() == 0 {
-		return nil, false, fmt.Errorf("%q is no block of addresses", value)
+		return nil, false, fmt.Errorf("%q is not a block of addresses", value)
 	}
 	if block.Masked() != block {
-		return nil, false, fmt.Errorf("%q does not begin at its boundary; that is %s", value, block.Masked())
+		return nil, false, fmt.Errorf("%q does not begin at its boundary; use %s", value, block.Masked())
 	}
 	return []netip.Prefix{block}, true, nil
 }
 
-// blocks are those that make up the range: at most two of each length.
+// blocks returns the blocks that make up the range: at most two of each length.
 func blocks(low, high netip.Addr) (networks []netip.Prefix) {
 	for low.IsValid() && !high.Less(low) { // Next of the last address is not valid
 		block := netip.PrefixFrom(low, low.BitLen())
@@ -64,7 +64,7 @@ func blocks(low, high netip.Addr) (networks []netip.Prefix) {
 	return networks
 }
 
-// last is the highest address of a block.
+// last returns the highest address of a block.
 func last(block netip.Prefix) netip.Addr {
 	bytes := block.Addr().AsSlice()
 	for bit := block.Bits(); bit < 8*len(bytes); bit++ {
@@ -74,8 +74,8 @@ func last(block netip.Prefix) netip.Addr {
 	return addr
 }
 
-// isHost says whether a text has the form of a host's name. The last label of one is
-// not a number: that is a mistyped address.
+// isHost reports whether a text has the form of a host name. Its last label must not be a
+// number: that would be a mistyped address.
 func isHost(text string) bool {
 	text = strings.TrimSuffix(text, ".")
 	top := text[strings.LastIndexByte(text, '.')+1:]

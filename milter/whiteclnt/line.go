@@ -10,27 +10,27 @@ import (
 	"github.com/spambloom/spambloom/milter"
 )
 
-// whitespace is what parts the words of a line.
+// whitespace separates the words of a line.
 const whitespace = " \t\r\n"
 
-// passedCounts are DCC's counts but ok, and why a line with them is passed over.
+// passedCounts maps DCC's counts other than ok to the reason for skipping their lines.
 var passedCounts = map[string]string{
-	"ok2":    "ok2 is half a word for a mail, and rules do not add up",
-	"many":   "a blacklist is not taken over",
-	"number": "a blacklist is not taken over",
-	"mx":     "for an MX of ours, see local_networks",
-	"mxdcc":  "for an MX of ours, see local_networks",
-	"submit": "for a client that submits, see local_networks",
+	"ok2":    "ok2 is half a vote for a message; rules cannot be added up",
+	"many":   "blacklists are not imported",
+	"number": "blacklists are not imported",
+	"mx":     "for an MX of your own, use local_networks",
+	"mxdcc":  "for an MX of your own, use local_networks",
+	"submit": "for a submitting client, use local_networks",
 }
 
-// types are DCC's types. Those of checksums come with hex only.
+// types are DCC's types. The types of checksums need hex.
 var types = []string{"ip", "env_from", "from", "env_to", "substitute", "message_id", "received", "body", "fuz1", "fuz2"}
 
-// line reads one line without the white space at its end.
+// line reads one line without trailing white space.
 func (r *reader) line(line string) error {
 	text := strings.TrimLeft(line, whitespace)
 	if len(line) > maxLine {
-		return fmt.Errorf("line of %d bytes, over %d", len(line), maxLine)
+		return fmt.Errorf("line of %d bytes, limit %d", len(line), maxLine)
 	}
 	if text == "" || text[0] == '#' {
 		return nil
@@ -42,7 +42,7 @@ func (r *reader) line(line string) error {
 	case strings.EqualFold(word, "option") && rest != "":
 		r.count = ""
 		return r.option(rest)
-	case text == line: // no white space before: it has a count
+	case text == line: // no leading white space: the line has a count
 		count, err := parseCount(word)
 		r.count, text = count, rest
 		if err != nil {
@@ -50,12 +50,12 @@ func (r *reader) line(line string) error {
 		}
 	}
 	if r.count == "" {
-		return errors.New("no count, and none before to go on with")
+		return errors.New("line without a count, and no earlier count applies")
 	}
 	return r.entry(text)
 }
 
-// cutWord parts the first word from the rest.
+// cutWord splits off the first word.
 func cutWord(s string) (word, rest string) {
 	end := strings.IndexAny(s, whitespace)
 	if end < 0 {
@@ -64,11 +64,10 @@ func cutWord(s string) (word, rest string) {
 	return s[:end], strings.TrimLeft(s[end:], whitespace)
 }
 
-// unreadable is the count of a line whose own is wrong. The lines that go on with it
-// are not wrong for that.
+// unreadable stands for an invalid count. Lines that continue such a line are not errors.
 const unreadable = "unreadable"
 
-// parseCount gives "number" for all of them.
+// parseCount returns "number" for all numbers.
 func parseCount(word string) (string, error) {
 	if n, err := strconv.ParseUint(word, 0, 64); err == nil && n > 0 {
 		return "number", nil
@@ -77,7 +76,7 @@ func parseCount(word string) (string, error) {
 	if count == "ok" || passedCounts[count] != "" && count != "number" {
 		return count, nil
 	}
-	return unreadable, fmt.Errorf("%q is no count: want ok, ok2, many, mx, mxdcc, submit or a number", word)
+	return unreadable, fmt.Errorf("invalid count %q: must be ok, ok2, many, mx, mxdcc, submit or a number", word)
 }
 
 // entry reads type and value.
@@ -92,11 +91,11 @@ func (r *reader) entry(text string) error {
 	case kind == "":
 		return errors.New("no type")
 	case !slices.Contains(types, name):
-		return fmt.Errorf("%q is no type: want ip, env_From, from, env_To, substitute, Message-ID or Received, or hex before the type of a checksum", kind)
+		return fmt.Errorf("unknown type %q: must be ip, env_From, from, env_To, substitute, Message-ID or Received, or hex before the type of a checksum", kind)
 	case value == "":
 		return fmt.Errorf("%s without a value", kind)
 	case name != "ip" && slices.Contains([]string{"mx", "mxdcc", "submit"}, r.count):
-		return fmt.Errorf("%s is for the type ip, not %s", r.count, kind)
+		return fmt.Errorf("count %s requires the type ip, not %s", r.count, kind)
 	case hex:
 		return r.checksum(name, value)
 	case slices.Contains([]string{"body", "fuz1", "fuz2"}, name):
@@ -105,8 +104,8 @@ func (r *reader) entry(text string) error {
 	return r.take(name, value)
 }
 
-// checksum passes over four groups of hexadecimal digits; of a substitute, the name of
-// its header may stand before.
+// checksum skips four groups of hexadecimal digits; for substitute, the name of its header
+// may precede them.
 func (r *reader) checksum(name, value string) error {
 	words := strings.Fields(value)
 	if name == "substitute" && len(words) == 5 {
@@ -114,14 +113,14 @@ func (r *reader) checksum(name, value string) error {
 	}
 	for _, word := range words {
 		if _, err := strconv.ParseUint(word, 16, 32); err != nil || len(words) != 4 {
-			return fmt.Errorf("%q is no checksum", value)
+			return fmt.Errorf("%q is not a checksum", value)
 		}
 	}
-	r.pass("checksums are not taken over")
+	r.pass("checksums are not imported")
 	return nil
 }
 
-// take makes a condition of the value, if there is one for it.
+// take turns the value into a condition, if there is one for it.
 func (r *reader) take(name, value string) error {
 	header := ""
 	if name == "substitute" {
@@ -141,7 +140,7 @@ func (r *reader) take(name, value string) error {
 	case isIP:
 		r.networks = append(r.networks, networks...)
 	case name == "ip":
-		r.pass("a host name; no request to the DNS is made")
+		r.pass("host names are not looked up in the DNS")
 	case name == "env_from" && bare(value) == "":
 		r.pass("the empty sender is never allowed")
 	case name == "env_from":
@@ -155,33 +154,33 @@ func (r *reader) take(name, value string) error {
 	case header == "list_id":
 		r.listID(value)
 	case header != "":
-		r.pass("no condition for this header")
+		r.pass("this header is not supported")
 	default:
-		r.pass("no condition for this type")
+		r.pass("this type is not supported")
 	}
 	return nil
 }
 
-// pattern adds to a list of patterns, if the value is one.
+// pattern adds the pattern to a list, unless it is empty.
 func (r *reader) pattern(list *[]string, pattern, value string) {
 	if pattern == "" {
-		r.pass(fmt.Sprintf("%q is no address as a rule has it", value))
+		r.pass(fmt.Sprintf("%q is not an address that a rule can use", value))
 		return
 	}
 	*list = append(*list, pattern)
 }
 
-// listID adds the id of a list.
+// listID adds a list's identifier.
 func (r *reader) listID(value string) {
 	id := strings.ToLower(strings.Trim(within(value), `'",`))
 	if id == "" || strings.ContainsAny(id, "<> \t") {
-		r.pass(fmt.Sprintf("%q is no id of a list", value))
+		r.pass(fmt.Sprintf("%q is not a list identifier", value))
 		return
 	}
 	r.listIDs = append(r.listIDs, id)
 }
 
-// cutHeader parts the header's name from the value of a substitute.
+// cutHeader splits the header's name from the value of a substitute.
 func cutHeader(value string) (header, rest string) {
 	end := strings.IndexAny(value, whitespace+":")
 	if end < 0 {
@@ -190,8 +189,8 @@ func cutHeader(value string) (header, rest string) {
 	return strings.ReplaceAll(strings.ToLower(value[:end]), "-", "_"), strings.TrimLeft(value[end+1:], whitespace)
 }
 
-// bare is a value as DCC compares it: without white space, brackets, quotes and commas,
-// and without dots at its end. It is in lower case once it is a pattern.
+// bare returns a value as DCC compares it: without white space, brackets, quotes and
+// commas, and without trailing dots. ParsePattern later converts it to lower case.
 func bare(value string) string {
 	value = strings.Map(func(c rune) rune {
 		if strings.ContainsRune(whitespace+`<>'",`, c) {
@@ -202,7 +201,7 @@ func bare(value string) string {
 	return strings.TrimRight(value, ".")
 }
 
-// within is what stands in the brackets, else the whole value.
+// within returns the text in brackets, or the whole value if there are none.
 func within(value string) string {
 	begin, end := strings.LastIndexByte(value, '<'), strings.LastIndexByte(value, '>')
 	if begin >= 0 && end == len(value)-1 && begin < end {
@@ -211,8 +210,8 @@ func within(value string) string {
 	return value
 }
 
-// address is the pattern of one address; "" if the text is none. A domain alone is
-// none: to DCC it is not the pattern of the domain's addresses either.
+// address returns the pattern of one address, or "" if the text is none. A domain alone is
+// not an address: in DCC it does not match the domain's addresses either.
 func address(text string) string {
 	pattern, err := milter.ParsePattern(text)
 	if err != nil || !strings.Contains(text, "@") {
@@ -221,7 +220,7 @@ func address(text string) string {
 	return pattern
 }
 
-// domain is the pattern of a domain, without those below; "" if the text is none.
+// domain returns the pattern of a domain without its subdomains, or "" if the text is none.
 func domain(text string) string {
 	pattern, err := milter.ParsePattern(text)
 	if err != nil || strings.Contains(text, "@") || strings.HasPrefix(text, ".") {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// options are DCC's, but those with a value.
+// options are DCC's options without a value.
 var options = []string{
 	"log-all", "log-normal", "log-subdirectory-day", "log-subdirectory-hour", "log-subdirectory-minute",
 	"greylist-on", "greylist-off", "greylist-ignore-spam-on", "greylist-ignore-spam-off", "greylist-log-on", "greylist-log-off",
@@ -16,13 +16,13 @@ var options = []string{
 	"spam-trap-discard", "spam-trap-discards", "spam-trap-reject", "spam-trap-rejects", "spam-trap-accept", "not-spam-trap",
 }
 
-// option passes over an option that DCC has.
+// option skips an option of DCC.
 func (r *reader) option(text string) error {
 	name, value := cutWord(strings.ToLower(text))
 	threshold := name == "threshold" && strings.Contains(value, ",")
 	if !threshold && (value != "" || !slices.Contains(options, name)) {
-		return fmt.Errorf("%q is no option", text)
+		return fmt.Errorf("unknown option %q", text)
 	}
-	r.pass("the option " + name + " is not ours")
+	r.pass("the option " + name + " is not supported")
 	return nil
 }

@@ -1,29 +1,28 @@
-// Package whiteclnt reads DCC's client whitelist as allow rules, so that who comes
-// from DCC (dccm, dccifd) keeps the file. It owns the file's syntax, as DCC 2.3.167
-// reads it, and which part of it is taken over. It does not own what a rule means:
-// that is package milter.
+// Package whiteclnt reads DCC's client whitelist as allow rules, so that sites that migrate
+// from DCC (dccm, dccifd) keep the file. It owns the file's syntax, as DCC 2.3.167 reads
+// it, and which part of it is imported. Package milter owns the meaning of a rule.
 //
-// A line has a count, a type and a value. A line that begins with white space has no
-// count: the one before holds. A "#" begins a comment line.
+// A line has a count, a type and a value. A line that begins with white space uses the
+// previous count. A "#" begins a comment line.
 //
 //	ok  ip 192.0.2.1               the client; also a block 192.0.2.0/24, which must
 //	                               begin at its boundary, or 192.0.2.1-192.0.2.9
 //	ok  env_From user@example.org  the envelope sender
-//	ok  from user@example.org      the header From; unlike with DCC it must be proven
-//	                               (milter.Options.AuthservID), and of "Name <user@...>"
-//	                               only the address counts
+//	ok  from user@example.org      the header From; unlike in DCC it must be proven
+//	                               (milter.Options.AuthservID), and only the address
+//	                               in "Name <user@...>" counts
 //	ok  env_To user@example.org    the recipient; also user+detail@example.org
-//	ok  substitute List-Id <id>    the list; only what stands within <> counts
+//	ok  substitute List-Id <id>    the list; only the text within <> counts
 //	ok  substitute mail_host name  the domain of the envelope sender
-//	include file                   once deep; from the folder of the first file, where
-//	                               DCC has its home folder
+//	include file                   one level deep; relative to the folder of the first
+//	                               file, where DCC has its home folder
 //
-// The rest of DCC's syntax is passed over with a warning, since an allow rule cannot
-// say it: the counts ok2, many and numbers (many is DCC's blacklist), mx, mxdcc and
-// submit (see milter.local_networks in the configuration), host names (no request to
-// the DNS is made), checksums (hex), the types Message-ID and Received, other headers
-// to substitute, the empty sender, and options. What DCC does not read either is an
-// error: the file is refused as a whole.
+// The rest of DCC's syntax is skipped with a warning, because an allow rule cannot express
+// it: the counts ok2, many and numbers (many is DCC's blacklist), mx, mxdcc and submit (see
+// milter.local_networks in the configuration), host names (no DNS request is made),
+// checksums (hex), the types Message-ID and Received, other headers in substitute, the
+// empty sender, and options. Anything that DCC does not read either is an error: the whole
+// file is rejected.
 package whiteclnt
 
 import (
@@ -38,22 +37,21 @@ import (
 	"github.com/spambloom/spambloom/milter"
 )
 
-// Name is what the rules are called: the reason of what they allow is
-// "allow:whiteclnt".
+// Name is the name of the rules: the reason of mail they allow is "allow:whiteclnt".
 const Name = "whiteclnt"
 
-// Bounds of a list, its included files together.
+// Bounds on a list, including its included files.
 const (
 	maxBytes = 16 << 20 // 100,000 lines have some 4 MiB
-	maxFiles = 16       // beside the first
-	maxLine  = 1023     // bytes; as DCC has it
-	maxNamed = 20       // errors, and warnings, that are named one by one
+	maxFiles = 16       // in addition to the first
+	maxLine  = 1023     // bytes; as in DCC
+	maxNamed = 20       // errors or warnings listed one by one
 )
 
-// Load reads the file and what it includes. The rules are one for each kind of
-// condition, in the order of the file within; none of an empty file. Warnings say
-// "file:line: why" of lines that were passed over, and the error the same of each line
-// that is wrong; of both the first 20, and how many more there are.
+// Load reads the file and its included files. It returns one rule for each kind of
+// condition, with values in the order of the file; none for an empty file. Warnings have
+// the form "file:line: why" for skipped lines. The error lists each invalid line in the
+// same form. Of both, the first 20 are listed, followed by the number of others.
 func Load(path string) (rules []milter.Allow, warnings []error, err error) {
 	r := reader{read: readFile, folder: filepath.Dir(path), left: maxBytes}
 	r.readAll(path, "")
@@ -79,22 +77,22 @@ func readFile(path string, limit int) ([]byte, error) {
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
 	if err == nil && len(text) > limit {
-		err = fmt.Errorf("%s: over %d MiB, with what it includes", path, maxBytes>>20)
+		err = fmt.Errorf("%s: over %d MiB, including its included files", path, maxBytes>>20)
 	}
 	return text, err
 }
 
-// reader is a list on its way.
+// reader is the state of reading a list.
 type reader struct {
 	read   func(path string, limit int) ([]byte, error)
 	folder string // of the first file
 	left   int    // bytes that may still be read
-	files  int    // included
+	files  int    // included so far
 
 	path     string // of the file being read
 	number   int    // of the line
-	included bool   // the file is
-	count    string // of the line before; "": none
+	included bool   // whether path is an included file
+	count    string // of the previous line; "": none
 
 	networks                           []netip.Prefix
 	senders, from, recipients, listIDs []string
@@ -102,7 +100,7 @@ type reader struct {
 	wrong, passed findings
 }
 
-// readAll reads one file. Where is the line that includes it, with ": " behind.
+// readAll reads one file. Where is the including line, followed by ": ".
 func (r *reader) readAll(path, where string) {
 	text, err := r.read(path, r.left)
 	if err != nil {
@@ -119,11 +117,11 @@ func (r *reader) readAll(path, where string) {
 	}
 }
 
-// here names the place of what was found.
+// here adds the file and line to an error.
 func (r *reader) here(err error) error { return fmt.Errorf("%s:%d: %w", r.path, r.number, err) }
 
-// pass notes that a line is not taken over.
-func (r *reader) pass(why string) { r.passed.add(r.here(errors.New("passed over: " + why))) }
+// pass records that a line is skipped.
+func (r *reader) pass(why string) { r.passed.add(r.here(errors.New("skipped: " + why))) }
 
 // include reads another file in the middle of the first.
 func (r *reader) include(name string) error {
@@ -136,7 +134,7 @@ func (r *reader) include(name string) error {
 	case r.included:
 		return errors.New("include in an included file")
 	case r.files == maxFiles:
-		return fmt.Errorf("more than %d files to include", maxFiles)
+		return fmt.Errorf("more than %d included files", maxFiles)
 	}
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(r.folder, name)
@@ -149,7 +147,7 @@ func (r *reader) include(name string) error {
 	return nil
 }
 
-// rules has one rule for each kind of condition: any of them allows a message.
+// rules returns one rule for each kind of condition: any of them allows a message.
 func (r *reader) rules() (rules []milter.Allow) {
 	for _, rule := range []milter.Allow{
 		{Networks: r.networks}, {Senders: r.senders}, {From: r.from}, {ListIDs: r.listIDs}, {Recipients: r.recipients},
@@ -162,7 +160,7 @@ func (r *reader) rules() (rules []milter.Allow) {
 	return rules
 }
 
-// findings are what was found, the first of it named.
+// findings are errors or warnings, the first of which are listed.
 type findings struct {
 	named []error
 	more  int

@@ -14,9 +14,9 @@ import (
 	"github.com/spambloom/spambloom/milter"
 )
 
-var update = flag.Bool("update", false, "write what the files are read as")
+var update = flag.Bool("update", false, "rewrite the .want files")
 
-// described is what a file was read as, a finding a line.
+// described returns the result of reading a file, one finding a line.
 func described(rules []milter.Allow, warnings []error, err error) string {
 	var b strings.Builder
 	for _, r := range rules {
@@ -37,7 +37,7 @@ func described(rules []milter.Allow, warnings []error, err error) string {
 	return b.String()
 }
 
-// Each file below testdata is read as the file of its name with ".want" says.
+// Each file below testdata must read as described in the file of its name with ".want".
 func TestFiles(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*/*")
 	if err != nil || len(paths) == 0 {
@@ -79,7 +79,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// Size and number of files are bounded, all of them together.
+// The size and number of files are bounded, for all of them together.
 func TestBounds(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -94,7 +94,7 @@ func TestBounds(t *testing.T) {
 		"one big file":   {"include big\n", ""},
 		"two big files":  {"include big\ninclude big\n", ":2: include: "},
 		"as many files":  {strings.Repeat("include none\n", maxFiles) + "\n", fmt.Sprintf(":%d: include: ", maxFiles)},
-		"too many files": {strings.Repeat("include small\n", maxFiles+1), fmt.Sprintf(":%d: more than %d files", maxFiles+1, maxFiles)},
+		"too many files": {strings.Repeat("include small\n", maxFiles+1), fmt.Sprintf(":%d: more than %d included files", maxFiles+1, maxFiles)},
 	} {
 		write("small", "")
 		_, _, err := Load(write("first", test.text))
@@ -104,7 +104,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// The blocks of a range hold its addresses, and no others.
+// The blocks of a range contain its addresses, and no others.
 func TestBlocks(t *testing.T) {
 	addr := func(n uint32) netip.Addr {
 		return netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
@@ -128,7 +128,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// A list of 100,000 lines, and who is on it.
+// A list of 100,000 lines, and mail that matches it.
 func BenchmarkLoad(b *testing.B) {
 	var text strings.Builder
 	for i := range 25_000 {
@@ -146,8 +146,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// FuzzRead reads any text: it ends, and what it gives are rules of this package with
-// conditions that a rule can have.
+// FuzzRead reads arbitrary text: reading ends, and its rules contain only valid conditions.
 func FuzzRead(f *testing.F) {
 	for _, path := range []string{"testdata/good/full", "testdata/good/passed", "testdata/good/counts", "testdata/good/includes", "testdata/bad/lines", "testdata/bad/more"} {
 		text, err := os.ReadFile(path)

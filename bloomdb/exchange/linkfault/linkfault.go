@@ -1,5 +1,5 @@
-// Package linkfault is a proxy for tests: it stands between a client and a server
-// and breaks the link between them in the ways in which networks do.
+// Package linkfault is a proxy for tests. It stands between a client and a server and
+// breaks their link in the ways networks do.
 package linkfault
 
 import (
@@ -8,30 +8,28 @@ import (
 	"time"
 )
 
-// Fault is what happens to all connections, present and later ones. The zero value
-// is a link that works.
+// Fault affects all connections, present and later ones. The zero value is a working link.
 type Fault struct {
-	// Refuse closes new connections at once, as a host does on which nobody
-	// listens.
+	// Refuse closes new connections at once, like a host without a listener.
 	Refuse bool
 
-	// Stall holds what is sent, both ways, until the fault is over. Nothing is
-	// lost then: a network that came back before TCP gave up.
+	// Stall holds data in both directions until the fault ends. Nothing is lost then: the
+	// network recovered before TCP gave up.
 	Stall bool
 
-	// StallDown is Stall for what the server sends only: commands arrive, their
-	// answers do not.
+	// StallDown is Stall only for data from the server: commands arrive, their answers do
+	// not.
 	StallDown bool
 
-	// Delay is how long every byte is on its way, each way.
+	// Delay is how long every byte takes in each direction.
 	Delay time.Duration
 
-	// CutAfter, if positive, resets every connection after so many more bytes from
-	// the server, wherever in an answer that is.
+	// CutAfter, if positive, resets every connection after that many further bytes from the
+	// server, wherever in an answer that is.
 	CutAfter int64
 }
 
-// Proxy passes connections on. Its methods may be called by any goroutine.
+// Proxy forwards connections. Its methods are safe for concurrent use.
 type Proxy struct {
 	listener net.Listener
 	network  string
@@ -47,8 +45,8 @@ type Proxy struct {
 	down    int64
 }
 
-// Start listens on a free port of loopback. Network and target are the server's,
-// as net.Dial takes them.
+// Start listens on a free port of loopback. Network and target are the server's, as for
+// net.Dial.
 func Start(network, target string) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -59,7 +57,7 @@ func Start(network, target string) (*Proxy, error) {
 	return p, nil
 }
 
-// Addr is HOST:PORT of the proxy.
+// Addr returns HOST:PORT of the proxy.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
 // Close ends the proxy and all its connections.
@@ -84,16 +82,16 @@ func (p *Proxy) Set(f Fault) {
 	}
 }
 
-// Reset ends all connections of now; both ends are told (RST).
+// Reset resets all current connections on both sides (RST).
 func (p *Proxy) Reset() {
 	for _, c := range p.take() {
 		c.end()
 	}
 }
 
-// HalfOpen ends all connections of now towards the server and tells the client
-// nothing: what it sends is swallowed, and no answer comes. So does a firewall
-// that forgot a connection, or a server whose power failed.
+// HalfOpen closes the server side of all current connections without notifying the client:
+// its data is swallowed, and no answer comes. A firewall that lost its state behaves like
+// this, or a server whose power failed.
 func (p *Proxy) HalfOpen() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,7 +101,7 @@ func (p *Proxy) HalfOpen() {
 	}
 }
 
-// Bytes says how much came from clients and from the server so far.
+// Bytes returns how many bytes clients and the server have sent so far.
 func (p *Proxy) Bytes() (up, down int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,7 +142,7 @@ func (p *Proxy) serve() {
 	}
 }
 
-// join passes on what two ends send, until one of them has ended.
+// join forwards data between two ends until one of them closes.
 func (p *Proxy) join(c *pair) {
 	p.mu.Lock()
 	if p.closed {

@@ -64,10 +64,10 @@ func start(t *testing.T) (*Proxy, func() *client) {
 	}
 }
 
-// moment is for how long silence is listened to.
+// moment is how long a test waits before it concludes that no answer comes.
 const moment = 300 * time.Millisecond
 
-// say sends a line and returns the answer, "" where none comes within a moment.
+// say sends a line and returns the answer, or "" if none comes within a moment.
 func (c *client) say(line string) (string, error) {
 	if _, err := c.Write([]byte(line + "\n")); err != nil {
 		return "", err
@@ -75,7 +75,7 @@ func (c *client) say(line string) (string, error) {
 	return c.hear(moment)
 }
 
-// fails sends a line to a connection that ends, and returns what comes before.
+// fails sends a line on a connection that ends, and returns the data received before.
 func (c *client) fails(line string) (string, error) {
 	if _, err := c.Write([]byte(line + "\n")); err != nil {
 		return "", err
@@ -100,7 +100,7 @@ func (c *client) want(line string) {
 		c.t.Fatal(err)
 	}
 	if got, err := c.hear(testenv.Patience); got != line || err != nil {
-		c.t.Errorf("said %q, heard %q, %v", line, got, err)
+		c.t.Errorf("sent %q, received %q, %v", line, got, err)
 	}
 }
 
@@ -121,10 +121,10 @@ func TestRefuse(t *testing.T) {
 	old.want("x")
 	p.Set(Fault{Refuse: true})
 	old.want("still here")
-	if c, err := net.Dial("tcp", p.Addr()); err == nil { // it may be closed already
+	if c, err := net.Dial("tcp", p.Addr()); err == nil { // it may already be closed
 		defer c.Close()
 		if got, err := io.ReadAll(c); len(got) > 0 {
-			t.Errorf("heard %q, %v", got, err)
+			t.Errorf("received %q, %v", got, err)
 		}
 	}
 	p.Set(Fault{})
@@ -139,11 +139,11 @@ func TestStallLosesNothing(t *testing.T) {
 			c.want("x")
 			p.Set(fault)
 			if got, err := c.say("held"); got != "" || err != nil {
-				t.Errorf("heard %q, %v", got, err)
+				t.Errorf("received %q, %v", got, err)
 			}
 			p.Set(Fault{})
 			if got, err := c.hear(testenv.Patience); got != "held" || err != nil {
-				t.Errorf("heard %q, %v", got, err)
+				t.Errorf("received %q, %v", got, err)
 			}
 		})
 	}
@@ -156,7 +156,7 @@ func TestDelay(t *testing.T) {
 	start := time.Now()
 	c.want("slow")
 	if took := time.Since(start); took < 400*time.Millisecond {
-		t.Errorf("there and back in %v", took)
+		t.Errorf("round trip in %v", took)
 	}
 	p.Set(Fault{})
 	c.want("fast")
@@ -168,9 +168,9 @@ func TestCut(t *testing.T) {
 	p.Set(Fault{CutAfter: 7})
 	c.want("12345")
 	if got, err := c.fails("12345"); got == "12345" || err == nil {
-		t.Errorf("heard %q, %v after the cut", got, err)
+		t.Errorf("received %q, %v after the cut", got, err)
 	}
-	dial().want("12345") // a new connection, with bytes of its own
+	dial().want("12345") // a new connection has its own count of bytes
 }
 
 func TestReset(t *testing.T) {
@@ -179,7 +179,7 @@ func TestReset(t *testing.T) {
 	c.want("x")
 	p.Reset()
 	if got, err := c.fails("x"); err == nil {
-		t.Errorf("heard %q", got)
+		t.Errorf("received %q", got)
 	}
 	dial().want("x")
 }
@@ -191,7 +191,7 @@ func TestHalfOpen(t *testing.T) {
 	p.HalfOpen()
 	for range 3 {
 		if got, err := c.say("anybody?"); got != "" || err != nil {
-			t.Errorf("heard %q, %v", got, err)
+			t.Errorf("received %q, %v", got, err)
 		}
 	}
 	dial().want("x")

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// pair is a client's connection and the one to the server that belongs to it.
+// pair is a client's connection with its connection to the server.
 type pair struct {
 	client, server net.Conn
 	ended          chan struct{}
 	once           sync.Once
 
-	deaf bool  // under Proxy.mu: the server's side is gone, the client is not told
-	left int64 // under Proxy.mu: bytes from the server until the cut, 0: no cut
+	deaf bool  // under Proxy.mu: the server's side is closed, but the client is not notified
+	left int64 // under Proxy.mu: bytes from the server until the cut; 0: no cut
 }
 
 // end resets both sides.
@@ -25,15 +25,15 @@ func (c *pair) end() {
 	})
 }
 
-// abort closes a connection; TCP tells the other end by a reset.
+// abort closes a connection with a reset.
 func abort(c net.Conn) {
 	if tcp, ok := c.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // it may have ended by itself
+		_ = tcp.SetLinger(0) // the connection may already be closed
 	}
 	c.Close()
 }
 
-// chunk is what was read at a time.
+// chunk is the data of one read.
 type chunk struct {
 	data []byte
 	at   time.Time
@@ -48,7 +48,7 @@ type direction struct {
 	chunks   chan chunk
 }
 
-// read queues what comes, so that a delay does not slow the stream down.
+// read queues incoming data, so that a delay does not reduce the throughput.
 func (d *direction) read() {
 	defer close(d.chunks)
 	for {
@@ -67,7 +67,7 @@ func (d *direction) read() {
 	}
 }
 
-// write passes on what was queued, when its time has come.
+// write forwards the queued data when it is due.
 func (d *direction) write() {
 	for c := range d.chunks {
 		if !d.hold(c) {
@@ -82,7 +82,7 @@ func (d *direction) write() {
 		}
 	}
 	if d.isDeaf() && d.down {
-		return // the client goes on, to nobody
+		return // the client continues, without a server
 	}
 	d.Proxy.mu.Lock()
 	delete(d.pairs, d.pair)
@@ -90,7 +90,7 @@ func (d *direction) write() {
 	d.end()
 }
 
-// hold waits until a chunk may pass; false: the connection has ended meanwhile.
+// hold waits until a chunk may pass. It returns false if the connection ends first.
 func (d *direction) hold(c chunk) bool {
 	for {
 		d.mu.Lock()
@@ -101,7 +101,7 @@ func (d *direction) hold(c chunk) bool {
 		if !stalled && wait <= 0 {
 			return true
 		}
-		var due <-chan time.Time // never, while it is stalled
+		var due <-chan time.Time // never, while stalled
 		if !stalled {
 			due = time.After(wait)
 		}
@@ -115,7 +115,7 @@ func (d *direction) hold(c chunk) bool {
 	}
 }
 
-// cut counts the bytes and shortens those with which the connection is to end.
+// cut counts the bytes and truncates the data after which the connection ends.
 func (d *direction) cut(data []byte) (rest []byte, last bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

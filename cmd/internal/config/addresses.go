@@ -11,23 +11,23 @@ import (
 	"github.com/spambloom/spambloom/milter/idn"
 )
 
-// Bounds of mail addresses (RFC 5321, section 4.5.3.1) and names (RFC 1035, section
-// 2.3.4). Unit: bytes.
+// Bounds on mail addresses (RFC 5321, section 4.5.3.1) and names (RFC 1035, section 2.3.4).
+// Unit: bytes.
 const (
 	maxLocal  = 64
 	maxDomain = 255
 	maxLabel  = 63
 )
 
-// listOf is a list of texts, each of which has a form: the function gives it in lower
-// case, or an error.
+// listOf is a list of texts of one form. The function returns a text in lower case, or an
+// error.
 func listOf(field func(*Config) *[]string, allowed string, form func(string) (string, error)) kind {
 	return kindOf(field, "a list of "+allowed, func(v any) ([]string, error) {
 		list, err := stringList(v)
 		if err != nil {
 			return nil, err
 		}
-		var formed []string // nil where the list is empty
+		var formed []string // nil for an empty list
 		for _, s := range list {
 			f, err := form(s)
 			if err != nil {
@@ -39,9 +39,9 @@ func listOf(field func(*Config) *[]string, allowed string, form func(string) (st
 	}, showTexts)
 }
 
-const patternsAllowed = `"user@example.org", "example.org" (that domain) and ".example.org" (it and all below)`
+const patternsAllowed = `"user@example.org", "example.org" (that domain) and ".example.org" (it and its subdomains)`
 
-// patterns are those of mail addresses.
+// patterns are patterns of mail addresses.
 func patterns(field func(*Config) *[]string) kind {
 	return listOf(field, patternsAllowed, func(s string) (string, error) {
 		if strings.Contains(s, "@") {
@@ -51,24 +51,24 @@ func patterns(field func(*Config) *[]string) kind {
 	})
 }
 
-// addresses are whole mail addresses.
+// addresses are complete mail addresses.
 func addresses(field func(*Config) *[]string) kind {
 	return listOf(field, `mail addresses such as "user@example.org"`, mailAddress)
 }
 
-// domains are the right sides of mail addresses.
+// domains are the domains of mail addresses.
 func domains(field func(*Config) *[]string) kind {
-	return listOf(field, `"example.org" (that domain) and ".example.org" (it and all below)`, domainPattern)
+	return listOf(field, `"example.org" (that domain) and ".example.org" (it and its subdomains)`, domainPattern)
 }
 
-// listIDs name mailing lists.
+// listIDs are identifiers of mailing lists.
 func listIDs(field func(*Config) *[]string) kind {
-	return listOf(field, `what stands between < and > of List-Id, such as "news.example.org"`, func(s string) (string, error) {
+	return listOf(field, `list identifiers (the text between < and > of List-Id) such as "news.example.org"`, func(s string) (string, error) {
 		if in := strings.Trim(s, "<>"); in != s && in != "" {
-			return "", fmt.Errorf("%s is not the id of a list: did you mean %q?", literal(s), in)
+			return "", fmt.Errorf("%s is not a list identifier: did you mean %q?", literal(s), in)
 		}
 		if len(s) > maxDomain || strings.ContainsFunc(s, notInName) {
-			return "", wrong(s, "the id of a list")
+			return "", wrong(s, "a list identifier")
 		}
 		return strings.ToLower(s), nil
 	})
@@ -76,7 +76,7 @@ func listIDs(field func(*Config) *[]string) kind {
 
 // listeners are addresses of the milter, or names of systemd's sockets.
 func listeners(field func(*Config) *[]string) kind {
-	return listOf(field, `addresses as milter.listen has them, or names of systemd's sockets`, func(s string) (string, error) {
+	return listOf(field, `addresses as in milter.listen, or names of systemd's sockets`, func(s string) (string, error) {
 		if strings.ContainsFunc(s, unicode.IsControl) {
 			return "", wrong(s, "a listener")
 		}
@@ -111,10 +111,10 @@ func domainPattern(s string) (string, error) {
 	return dot + host, nil
 }
 
-// errForm is what is wrong with a domain where a look at it says what.
-var errForm = errors.New("not the form of a domain")
+// errForm marks an error that is obvious from the domain itself.
+var errForm = errors.New("not a valid domain")
 
-// because adds the reason where it is not plain to see.
+// because adds the reason unless it is obvious.
 func because(fault, reason error) error {
 	if errors.Is(reason, errForm) {
 		return fault
@@ -122,9 +122,9 @@ func because(fault, reason error) error {
 	return fmt.Errorf("%w: %w", fault, reason)
 }
 
-// domain is the name in lower case and in its ASCII form, which the form with letters of
-// all scripts and mail with SMTPUTF8 have, too. A single label is a domain, such as
-// localhost.
+// domain returns the name in lower case and in its ASCII form, so that international
+// domains match in either form, also with SMTPUTF8. A single label, such as localhost, is a
+// domain.
 func domain(s string) (string, error) {
 	if s == "" || len(s) > maxDomain {
 		return "", errForm
@@ -151,14 +151,14 @@ func domain(s string) (string, error) {
 	return host, nil
 }
 
-// notInName says what has no place in a user's or a list's name without quotes.
+// notInName reports whether a character is not allowed in an unquoted user or list name.
 func notInName(r rune) bool {
 	return unicode.IsSpace(r) || unicode.IsControl(r) || r == unicode.ReplacementChar || strings.ContainsRune(`@<>()[]",;:\`, r)
 }
 
-// authservID is the first word of Authentication-Results (RFC 8601, section 2.2). Only
-// a token (RFC 2045, section 5.1) stands there without quotes, and the milter finds no
-// other.
+// authservID is the first word of Authentication-Results (RFC 8601, section 2.2). Only a
+// token (RFC 2045, section 5.1) may stand there without quotes, and the milter accepts
+// nothing else.
 func authservID(field func(*Config) *string) kind {
 	k := text(field, `a name such as "mx1.example.org"`)
 	parse := k.parse

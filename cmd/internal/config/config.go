@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// DefaultPath is where the daemon looks when it is not told otherwise.
+// DefaultPath is the file that the daemon reads by default.
 const DefaultPath = "/etc/spambloom/spambloom.toml"
 
-// maxFile bounds what is read of a configuration file, in bytes.
+// maxFile bounds the size of a configuration file, in bytes.
 const maxFile = 1 << 20
 
-// Config holds a valid value for every key. The fields are documented by the
-// table in keys.go, which is also contrib/spambloom.toml.
+// Config contains a valid value for every key. The fields are documented by the table in
+// keys.go, from which contrib/spambloom.toml is generated.
 type Config struct {
 	Site struct {
 		Name          string // "": the host name
@@ -38,7 +38,7 @@ type Config struct {
 		OnFailure                       string // accept, tempfail
 		OnOverload, OnError, OnDeadline string // "": as OnFailure
 
-		Group      string // "": that of Control
+		Group      string // "": Control.Group
 		SocketMode fs.FileMode
 
 		AuthservID string // "": none
@@ -66,7 +66,7 @@ type Config struct {
 		Keep          int64
 		Capacity      int64
 		Count         string     // recipients, messages
-		CountNetworks prefixList // of MTAs whose recipients count
+		CountNetworks prefixList // MTAs whose recipients count
 		Burst         time.Duration
 
 		Greylist     bool
@@ -94,7 +94,7 @@ type Config struct {
 	}
 	Redis struct {
 		URL           string // "": no exchange
-		CA            string // "": the system's
+		CA            string // "": the system's CAs
 		Cert, Key     string // "": none
 		SnapshotLimit int64  // bytes
 	}
@@ -103,14 +103,14 @@ type Config struct {
 	Allow    []Allow
 	Traps    []Trap
 	Control  struct {
-		Listen    string // "": the commands choose a place
+		Listen    string // "": chosen by the commands
 		Group     string // "": unchanged
 		Delegates []string
 
 		Remote                string // "": none
 		RemoteCert, RemoteKey string
-		RemoteClientsCA       string // "": no client has a certificate
-		RemoteTokens          string // "": no client has a token
+		RemoteClientsCA       string // "": no access by certificate
+		RemoteTokens          string // "": no access by token
 	}
 	HTTP struct {
 		Listen string // "": none
@@ -124,7 +124,7 @@ type Config struct {
 	where map[string]string // key -> "file:line: key" or "--flag", where it was set
 }
 
-// Peer is what one [[peer]] table says of another site.
+// Peer is one [[peer]] table, for another site.
 type Peer struct {
 	Name       string
 	Key        string // ed25519:BASE64; "": none
@@ -134,7 +134,7 @@ type Peer struct {
 	MaxCounts  int64  // 0: the default
 }
 
-// Policy is what one [[policy]] table says of some of the mail.
+// Policy is one [[policy]] table, for part of the mail.
 type Policy struct {
 	Name       string
 	Recipients []string // user@example.org, lower case
@@ -147,8 +147,8 @@ type Policy struct {
 	BulkThreshold int64 // 0: inherited
 }
 
-// Allow is what one [[allow]] table says of mail that passes. A condition that is empty
-// is not set.
+// Allow is one [[allow]] table, for mail that is always delivered. An empty condition is
+// not set.
 type Allow struct {
 	Name       string
 	Networks   []netip.Prefix // of the client
@@ -159,14 +159,14 @@ type Allow struct {
 	Listeners  []string       // as in Milter.Listen, or names of systemd's sockets
 }
 
-// Trap is what one [[trap]] table says of a Maildir whose mail is all spam.
+// Trap is one [[trap]] table, for a Maildir that receives only spam.
 type Trap struct {
 	Name    string
 	Maildir string // absolute
 	Class   string // phish, scam, malware, bulk, other
 }
 
-// Default is the configuration of an empty file.
+// Default returns the configuration of an empty file.
 func Default() *Config {
 	c := &Config{where: make(map[string]string)}
 	for _, k := range keys {
@@ -183,8 +183,8 @@ func (k key) setDefault(c *Config) {
 	}
 }
 
-// Load reads a file. Its error joins all that is wrong with the file, one line
-// each, in the form "file:line: key: what is wrong; allowed: ...".
+// Load reads a file. Its error joins all errors in the file, one line each, in the form
+// "file:line: key: error; allowed: ...".
 func Load(path string) (*Config, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -201,9 +201,9 @@ func Load(path string) (*Config, error) {
 	return parse(path, string(text))
 }
 
-// Override sets a key ("milter.listen") from outside the file, such as from a
-// flag, whose name it takes for its errors. The value is checked like the
-// file's: a string, or a []string for a list.
+// Override sets a key ("milter.listen") from outside the file, such as from a flag, whose
+// name is used in errors. The value is checked like that of the file: a string, or a
+// []string for a list.
 func (c *Config) Override(path, flag string, value any) error {
 	k := lookup(path)
 	if list, ok := value.([]string); ok {
@@ -220,7 +220,7 @@ func (c *Config) Override(path, flag string, value any) error {
 	return nil
 }
 
-// Where says where a key got its value, as the head of an error: "file:line:
+// Where returns the source of a key's value, as the beginning of an error: "file:line:
 // key", the name of a flag, or "default of key".
 func (c *Config) Where(path string) string {
 	if w, ok := c.where[path]; ok {
@@ -229,8 +229,8 @@ func (c *Config) Where(path string) string {
 	return "default of " + lookup(path).path()
 }
 
-// WherePeer is Where for a key of c.Peers[i]; of one that was not set, it is the
-// table's place.
+// WherePeer is Where for a key of c.Peers[i]. For a key that was not set, it returns the
+// place of the table.
 func (c *Config) WherePeer(i int, name string) string { return c.whereTable(peerSection, i, name) }
 
 // WherePolicy is WherePeer for c.Policies[i].
@@ -246,8 +246,9 @@ func (c *Config) whereTable(section string, i int, name string) string {
 	return c.where[tableKey(section, i, "")]
 }
 
-// Effective lists every key with its value, passwords taken out, for the log.
-// Tables of a list are named only: policies and rules hold addresses of people.
+// Effective returns every key with its value, for the log, without passwords. Of list
+// sections it contains only the names, because policies and rules contain personal
+// addresses.
 func (c *Config) Effective() []slog.Attr {
 	attrs := make([]slog.Attr, 0, len(keys))
 	for _, k := range keys {
@@ -262,7 +263,7 @@ func (c *Config) Effective() []slog.Attr {
 		slog.String(trapSection, joined(c.Traps, func(t Trap) string { return t.Name + " " + t.Maildir })))
 }
 
-// shown is the value of a key as a log may have it.
+// shown returns the value of a key for the log.
 func (c *Config) shown(k key) string {
 	if k.path() == "redis.url" {
 		return RedisShown(c.Redis.URL)
@@ -278,8 +279,8 @@ func joined[T any](list []T, show func(T) string) string {
 	return strings.Join(parts, ", ")
 }
 
-// Changed lists the keys whose values differ from old's: those that a running
-// daemon can take over, and those that need a restart.
+// Changed returns the keys whose values differ from old's: those that a running daemon can
+// apply, and those that need a restart.
 func (c *Config) Changed(old *Config) (live, restart []string) {
 	for _, k := range keys {
 		if isList(k.section) || reflect.DeepEqual(k.kind.get(c), k.kind.get(old)) {

@@ -35,8 +35,8 @@ func TestExampleFile(t *testing.T) {
 	}
 }
 
-// The example says what the defaults are, so reading it must give them, also
-// with the comment signs taken away.
+// The example shows the defaults, so reading it must yield them, even with the comment
+// signs removed.
 func TestExampleIsTheDefault(t *testing.T) {
 	c, err := parse("example", Example())
 	if err != nil {
@@ -144,7 +144,7 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// Every bad file dies for the reason that stands beside it.
+// Every bad file fails with the error in the file beside it.
 func TestBadFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/bad/*.toml")
 	if err != nil || len(files) < 20 {
@@ -178,7 +178,7 @@ func TestOverride(t *testing.T) {
 		t.Errorf("listen = %v from %s", c.Milter.Listen, c.Where("milter.listen"))
 	}
 	err := c.Override("site.name", "--site", "mx 1")
-	if err == nil || err.Error() != `--site: "mx 1" is not a site name; allowed: 1 to 64 of a-z A-Z 0-9 . _ -, no dot first` {
+	if err == nil || err.Error() != `--site: "mx 1" is not a site name; allowed: 1 to 64 of a-z A-Z 0-9 . _ -, not starting with a dot` {
 		t.Error(err)
 	}
 }
@@ -216,7 +216,7 @@ func TestEffectiveHidesPasswords(t *testing.T) {
 	}
 }
 
-// No error shows a password, however wrongly it is written.
+// No error shows a password, however badly it is written.
 func TestErrorsHidePasswords(t *testing.T) {
 	for _, text := range []string{
 		`url = ["redis://me:hunter2@db"]`,
@@ -312,7 +312,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// A file is read or refused, never worse; what is accepted can be shown.
+// A file is read or rejected, nothing worse. An accepted configuration can be shown.
 func FuzzParse(f *testing.F) {
 	f.Add(Example())
 	f.Add("peer.name = 1\n")
@@ -330,7 +330,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Each table of a list has its own lines, also for those who look later.
+// Each table of a list has its own lines, also in later errors.
 func TestPeers(t *testing.T) {
 	const text = `peer = 1 # a heading in a comment: [[peer]]
 `
@@ -365,7 +365,7 @@ max_reports = 1_000
 		name, want string
 	}{{0, "key", "f:5: peer.key"}, {0, "trust", "f:3: peer"}, {1, "key", "f:10: peer.key"}, {1, "max_counts", "f:7: peer"}} {
 		if got := c.WherePeer(p.i, p.name); got != p.want {
-			t.Errorf("%s of peer %d stands at %q, want %q", p.name, p.i, got, p.want)
+			t.Errorf("%s of peer %d is at %q, want %q", p.name, p.i, got, p.want)
 		}
 	}
 	if live, restart := c.Changed(Default()); live != nil || !slices.Equal(restart, []string{"site.name", "peer"}) {

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Example is the commented file with every key, its default and its
-// documentation: contrib/spambloom.toml. All keys are commented out, so that an
-// administrator's file says what differs.
+// Example returns contrib/spambloom.toml: a file with every key, its default and its
+// documentation. All keys are commented out, so that an administrator's file contains only
+// differences.
 func Example() string {
 	var b strings.Builder
 	b.WriteString("# spambloom.toml: the configuration of spambloomd, with every key and its default.\n" +
 		"# Durations are written like \"90m\" or \"24h\", sizes like \"10MiB\". Keys marked\n" +
-		"# [HUP] are taken over by a running daemon on SIGHUP; the others need a restart.\n" +
+		"# [HUP] are applied by a running daemon on SIGHUP; the others need a restart.\n" +
 		"# Check a changed file with: spambloomd -t -c FILE\n")
 	for _, s := range sections {
 		fmt.Fprintf(&b, "\n%s%s\n", commented(s.doc), heading(s.name))
@@ -26,8 +26,8 @@ func Example() string {
 	return b.String()
 }
 
-// heading opens a section. A table of a list stands in a comment, as it would be
-// one of the list.
+// heading returns the heading of a section. For a list section it is commented out,
+// because it would add a table.
 func heading(section string) string {
 	if isList(section) {
 		return "#[[" + section + "]]"
@@ -50,7 +50,7 @@ func commented(doc string) string {
 	return "# " + strings.ReplaceAll(doc, "\n", "\n# ") + "\n"
 }
 
-// literal writes a value as TOML has it.
+// literal formats a value as in TOML.
 func literal(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -73,8 +73,8 @@ func literal(v any) string {
 	}
 }
 
-// plain writes a value without TOML's quotes and brackets, for the log, which
-// has quotes of its own.
+// plain formats a value without TOML's quotes and brackets for the log, which adds its own
+// quotes.
 func plain(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -86,7 +86,7 @@ func plain(v any) string {
 	}
 }
 
-// grouped writes thousands apart from 10,000 on: 20_000_000.
+// grouped separates thousands from 10,000 on: 20_000_000.
 func grouped(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	if n < 10_000 {

@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// kind is a type of value: how it gets from the decoder's any into its field,
-// and back out for the example and the log.
+// kind is a type of value. It converts between the decoder's any and the field, in both
+// directions.
 type kind struct {
-	allowed string // ends every error
+	allowed string // the end of every error
 	parse   func(c *Config, v any) error
-	get     func(c *Config) any // as the decoder would give it
+	get     func(c *Config) any // as returned by the decoder
 }
 
-// set checks v and stores it. The error names v and what is allowed.
+// set checks v and stores it. The error contains v and the allowed values.
 func (k kind) set(c *Config, v any) error {
 	if err := k.parse(c, v); err != nil {
 		return fmt.Errorf("%w; allowed: %s", err, k.allowed)
@@ -30,7 +30,8 @@ func (k kind) set(c *Config, v any) error {
 
 func wrong(v any, what string) error { return fmt.Errorf("%s is not %s", literal(v), what) }
 
-// kindOf is the kind of a field that read takes from the decoder's any, and show gives back.
+// kindOf returns a kind. read converts the decoder's any for the field, and show converts
+// back.
 func kindOf[T any](field func(*Config) *T, allowed string, read func(v any) (T, error), show func(T) any) kind {
 	return kind{
 		allowed: allowed,
@@ -45,10 +46,10 @@ func kindOf[T any](field func(*Config) *T, allowed string, read func(v any) (T, 
 	}
 }
 
-// same shows a value that the decoder gives as it is.
+// same shows a value unchanged.
 func same[T any](v T) any { return v }
 
-// within refuses a value outside of the bounds; v is how it is written.
+// within rejects a value out of bounds; v is its text form.
 func within[N cmp.Ordered](n, least, most N, v any) (N, error) {
 	if n < least || n > most {
 		return n, fmt.Errorf("%s is out of range", literal(v))
@@ -60,10 +61,10 @@ func text(field func(*Config) *string, allowed string) kind {
 	return kindOf(field, allowed, func(v any) (string, error) {
 		s, ok := v.(string)
 		if !ok {
-			return "", wrong(v, "a text in quotes")
+			return "", wrong(v, "a quoted string")
 		}
 		if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-			return "", fmt.Errorf("%s holds a control character", literal(v))
+			return "", fmt.Errorf("%s contains a control character", literal(v))
 		}
 		return s, nil
 	}, same)
@@ -72,7 +73,7 @@ func text(field func(*Config) *string, allowed string) kind {
 func siteName(field func(*Config) *string) kind { return fitName(field, "a site name") }
 
 func fitName(field func(*Config) *string, what string) kind {
-	k := text(field, `1 to 64 of a-z A-Z 0-9 . _ -, no dot first`)
+	k := text(field, `1 to 64 of a-z A-Z 0-9 . _ -, not starting with a dot`)
 	parse := k.parse
 	k.parse = func(c *Config, v any) error {
 		if s, ok := v.(string); ok && s != "" && s != FitName(s) {
@@ -83,8 +84,8 @@ func fitName(field func(*Config) *string, what string) kind {
 	return k
 }
 
-// FitName makes a valid site name of any text, such as a host name: what is not
-// allowed becomes "-", what is too long is cut.
+// FitName turns any text, such as a host name, into a valid site name: it replaces
+// characters that are not allowed with "-" and truncates long names.
 func FitName(s string) string {
 	fit := strings.Map(func(r rune) rune {
 		switch {
@@ -128,9 +129,8 @@ func prefixes(field func(*Config) *prefixList) kind {
 	}, func(nets prefixList) any { return anyList(nets, netip.Prefix.String) })
 }
 
-// parseNetwork takes a prefix, or an address for the network of one host. Bits
-// behind the prefix are refused: they are a slip of the pen more often than
-// not.
+// parseNetwork parses a prefix, or an address as the network of one host. It rejects bits
+// after the prefix, which are mostly a typing error.
 func parseNetwork(s string) (netip.Prefix, error) {
 	if a, err := netip.ParseAddr(s); err == nil && a.Zone() == "" {
 		return netip.PrefixFrom(a, a.BitLen()), nil
@@ -149,7 +149,7 @@ func boolean(field func(*Config) *bool) kind {
 	return kindOf(field, "true, false", func(v any) (bool, error) {
 		b, ok := v.(bool)
 		if !ok {
-			return false, wrong(v, "a truth value")
+			return false, wrong(v, "a boolean")
 		}
 		return b, nil
 	}, same)
@@ -165,20 +165,20 @@ func choice(field func(*Config) *string, among ...string) kind {
 	}, same)
 }
 
-// choiceOrNone is a choice, or "" for what stands elsewhere.
+// choiceOrNone is a choice, or "" for an inherited value.
 func choiceOrNone(field func(*Config) *string, among ...string) kind {
 	k := choice(field, append([]string{""}, among...)...)
 	k.allowed = strings.Join(among, ", ")
 	return k
 }
 
-// mode is who may use a socket, in octal digits. Its owner always may.
+// mode is the mode of a socket in octal digits. Its owner always has access.
 func mode(field func(*Config) *fs.FileMode) kind {
 	return kindOf(field, `an octal mode in quotes from "0600" to "0777"`, func(v any) (fs.FileMode, error) {
 		s, _ := v.(string)
 		n, err := strconv.ParseUint(s, 8, 32)
 		if err != nil || n > 0o777 || n&0o600 != 0o600 {
-			return 0, wrong(v, "a mode of a socket")
+			return 0, wrong(v, "a socket mode")
 		}
 		return fs.FileMode(n), nil
 	}, func(m fs.FileMode) any { return fmt.Sprintf("%04o", m) })
@@ -216,7 +216,7 @@ func fraction(field func(*Config) *float64, least, most float64) kind {
 	}, same)
 }
 
-// weight is what reporters' words count, and what it takes of them.
+// weight is a weight of reporters, or a sum of weights.
 func weight(field func(*Config) *float64, least, most float64) kind {
 	k := fraction(field, least, most)
 	k.allowed = fmt.Sprintf("a number from %v to %v", least, most)
@@ -255,7 +255,7 @@ func durationOrNone(field func(*Config) *time.Duration, least, most time.Duratio
 	return k
 }
 
-// showDuration leaves out the zero minutes and seconds at the end.
+// showDuration omits trailing zero minutes and seconds.
 func showDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -267,7 +267,7 @@ func showDuration(d time.Duration) string {
 	return s
 }
 
-// units of sizes, the largest first.
+// units are the units of sizes, the largest first.
 var units = []struct {
 	name  string
 	bytes int64
@@ -318,7 +318,7 @@ func stringList(v any) ([]string, error) {
 	for _, e := range list {
 		s, ok := e.(string)
 		if !ok || s == "" {
-			return nil, wrong(e, "a text in quotes")
+			return nil, wrong(e, "a quoted string")
 		}
 		out = append(out, s)
 	}

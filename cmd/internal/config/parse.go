@@ -11,7 +11,7 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// parse reads the text of a file. Path only names the file in errors.
+// parse reads the text of a file. Path is used only in errors.
 func parse(path, input string) (*Config, error) {
 	var top map[string]toml.Primitive
 	md, err := toml.Decode(input, &top)
@@ -44,14 +44,14 @@ func parse(path, input string) (*Config, error) {
 	return f.config, f.err()
 }
 
-// file is one file while it is checked.
+// file is a file being checked.
 type file struct {
 	path   string
 	input  []string // lines
 	md     toml.MetaData
 	config *Config
 	lists  map[string][]table // by section
-	lines  map[string]int     // where keys outside of lists were set
+	lines  map[string]int     // of keys outside of lists
 	faults []fault
 }
 
@@ -60,7 +60,7 @@ type fault struct {
 	text string
 }
 
-// err joins the faults in the order of the file.
+// err joins the errors in the order of the file.
 func (f *file) err() error {
 	slices.SortStableFunc(f.faults, func(a, b fault) int { return cmp.Compare(a.line, b.line) })
 	var errs []error
@@ -80,7 +80,7 @@ func (f *file) section(name string, p toml.Primitive) {
 		case !known:
 			return unknown("section", name, sectionNames())
 		case !table:
-			return fmt.Errorf("is a section: write [%s] on a line of its own, and its keys below", name)
+			return fmt.Errorf("is a section: write [%s] on a line of its own, followed by its keys", name)
 		}
 		return nil
 	})
@@ -89,7 +89,7 @@ func (f *file) section(name string, p toml.Primitive) {
 	}
 	var values map[string]toml.Primitive
 	if f.md.PrimitiveDecode(p, &values) != nil {
-		return // not a table: said above
+		return // not a table: reported above
 	}
 	for _, k := range slices.Sorted(maps.Keys(values)) {
 		f.key(name, k, values[k])
@@ -103,7 +103,7 @@ func (f *file) key(section, name string, p toml.Primitive) {
 	f.config.where[path] = fmt.Sprintf("%s:%d: %s", f.path, line, path)
 }
 
-// setter sets a key, if there is one of that name.
+// setter returns a function that sets a key, if the key exists.
 func (f *file) setter(section, name string) func(any) error {
 	return func(v any) error {
 		if !slices.Contains(keyNames(section), name) {
@@ -113,8 +113,7 @@ func (f *file) setter(section, name string) func(any) error {
 	}
 }
 
-// visit hands the value of p to check, and takes note of its error with the
-// line on which the key stands.
+// visit passes the value of p to check, and records its error with the key's line.
 func (f *file) visit(path string, p toml.Primitive, check func(any) error) (line int) {
 	c := &checker{check: check}
 	line = f.line(p, c)
@@ -122,15 +121,15 @@ func (f *file) visit(path string, p toml.Primitive, check func(any) error) (line
 	return line
 }
 
-// fault takes note of an error, if it is one.
+// fault records an error, unless it is nil.
 func (f *file) fault(line int, path string, err error) {
 	if err != nil {
 		f.faults = append(f.faults, fault{line, fmt.Sprintf("%s:%d: %s: %v", f.path, line, path, err)})
 	}
 }
 
-// line is where p stands, seen by c. A table that only dotted keys speak of
-// stands where the first of them does.
+// line returns the line of p, found by c. The line of a table that exists only through
+// dotted keys is that of the first of them.
 func (f *file) line(p toml.Primitive, c *checker) int {
 	var pos toml.ParseError
 	if errors.As(f.md.PrimitiveDecode(p, c), &pos) && pos.Position.Line > 0 {
@@ -149,8 +148,8 @@ func (f *file) line(p toml.Primitive, c *checker) int {
 	return first
 }
 
-// checker sees one value. It always fails, since the decoder tells the line of
-// a value only in its errors.
+// checker receives one value. It always fails, because the decoder reports a value's line
+// only in errors.
 type checker struct {
 	check func(any) error
 	err   error
@@ -171,7 +170,7 @@ func sectionNames() []string {
 	return names
 }
 
-// headings are how sections are written.
+// headings returns the headings of the sections.
 func headings() []string {
 	var list []string
 	for _, name := range sectionNames() {
@@ -198,7 +197,7 @@ func unknown(what, name string, allowed []string) error {
 	return fmt.Errorf("unknown %s%s; allowed: %s", what, hint, strings.Join(allowed, ", "))
 }
 
-// nearest is the name that differs least from s, or "" where none is near.
+// nearest returns the name that differs least from s, or "" if none is similar.
 func nearest(s string, names []string) string {
 	best, least := "", max(2, len(s)/3)+1
 	for _, n := range names {
@@ -209,8 +208,8 @@ func nearest(s string, names []string) string {
 	return best
 }
 
-// distance is the Levenshtein distance. A key as long as a file must not cost
-// time: names are short, so that the first bytes are enough.
+// distance returns the Levenshtein distance. A key as long as a file must not take long.
+// Names are short, so the first bytes suffice.
 func distance(a, b string) int {
 	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
 	row := make([]int, len(b)+1)

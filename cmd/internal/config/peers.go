@@ -2,8 +2,7 @@ package config
 
 import "fmt"
 
-// checkPeers finds what is wrong between keys: names and keys that are missing, or
-// there twice.
+// checkPeers checks the relations between keys: missing or duplicate names and keys.
 func (f *file) checkPeers(tables []table) {
 	names, owners := make(map[string]int), make(map[string]int)
 	for i, t := range tables {
@@ -14,7 +13,7 @@ func (f *file) checkPeers(tables []table) {
 		if p.Name == "" && !t.bad["name"] {
 			wrong("name", "is missing; allowed: %s", lookup("peer.name").kind.allowed)
 		} else if first, ok := names[p.Name]; ok && p.Name != "" {
-			wrong("name", "%q is named before, on line %d; allowed: one table for each site", p.Name, tables[first].lineOf("name"))
+			wrong("name", "%q is already used on line %d; allowed: one table for each site", p.Name, tables[first].lineOf("name"))
 		} else {
 			names[p.Name] = i
 		}
@@ -23,7 +22,7 @@ func (f *file) checkPeers(tables []table) {
 		}
 		for _, k := range []struct{ name, value string }{{"key", p.Key}, {"next_key", p.NextKey}} {
 			if owner, ok := owners[k.value]; ok && k.value != "" {
-				wrong(k.name, "is a key of %q, too; allowed: a key of the site's own", f.config.Peers[owner].Name)
+				wrong(k.name, "is also a key of %q; allowed: a different key for each site", f.config.Peers[owner].Name)
 			}
 			owners[k.value] = i
 		}

@@ -12,12 +12,12 @@ const (
 	allowSection  = "allow"
 )
 
-// ofPolicy is a field of the last policy, which is the one that is read.
+// ofPolicy is a field of the last policy, which is the one being read.
 func ofPolicy[T any](field func(*Policy) *T) func(*Config) *T {
 	return func(c *Config) *T { return field(&c.Policies[len(c.Policies)-1]) }
 }
 
-// ofAllow is a field of the last rule, likewise.
+// ofAllow is a field of the last rule, which is the one being read.
 func ofAllow[T any](field func(*Allow) *T) func(*Config) *T {
 	return func(c *Config) *T { return field(&c.Allow[len(c.Allow)-1]) }
 }
@@ -28,28 +28,28 @@ var policyKeys = []key{
 		doc:  "Name of the policy, in the log."},
 	{section: policySection, name: "recipients", def: []any{}, example: []any{"abuse@example.org", "postmaster@example.org"}, live: true,
 		kind: addresses(ofPolicy(func(p *Policy) *[]string { return &p.Recipients })),
-		doc:  "Recipients that it is for."},
+		doc:  "Recipients of this policy."},
 	{section: policySection, name: "domains", def: []any{}, example: []any{"example.net", ".example.com"}, live: true,
 		kind: domains(ofPolicy(func(p *Policy) *[]string { return &p.Domains })),
-		doc:  "Domains of recipients that it is for: example.net is that domain, .example.com is\nexample.com and all below it, bücher.example also xn--bcher-kva.example."},
+		doc:  "Recipients' domains: example.net is that domain, .example.com is that domain\nand its subdomains, and bücher.example is also xn--bcher-kva.example."},
 	{section: policySection, name: "listeners", def: []any{}, example: []any{"inet:8899@127.0.0.1"}, live: true,
 		kind: listeners(ofPolicy(func(p *Policy) *[]string { return &p.Listeners })),
-		doc:  "Listeners that it is for, as milter.listen has them, or names of systemd's\nsockets."},
+		doc:  "Listeners of this policy, as in milter.listen, or names of systemd's sockets."},
 	{section: policySection, name: "spam", def: "", example: "tag", live: true,
 		kind: choiceOrNone(ofPolicy(func(p *Policy) *string { return &p.Spam }), actions...),
-		doc:  "What is done, as in [actions]. What is not said is inherited. spam also stands for\nthe four below where they are not said beside it."},
+		doc:  "Actions, as in [actions]. Missing keys are inherited. spam also applies to the\nfour below unless they are set here."},
 	{section: policySection, name: "spam_phish", def: "", live: true,
 		kind: choiceOrNone(ofPolicy(func(p *Policy) *string { return &p.SpamPhish }), actions...),
-		doc:  "Spam that was reported as phishing; it takes reports.classes, as do the three\nbelow."},
+		doc:  "Spam reported as phishing. Requires reports.classes, like the three below."},
 	{section: policySection, name: "spam_scam", def: "", live: true,
 		kind: choiceOrNone(ofPolicy(func(p *Policy) *string { return &p.SpamScam }), actions...),
-		doc:  "Spam that was reported as a scam."},
+		doc:  "Spam reported as a scam."},
 	{section: policySection, name: "spam_malware", def: "", live: true,
 		kind: choiceOrNone(ofPolicy(func(p *Policy) *string { return &p.SpamMalware }), actions...),
-		doc:  "Spam that was reported as malware."},
+		doc:  "Spam reported as malware."},
 	{section: policySection, name: "spam_bulk", def: "", live: true,
 		kind: choiceOrNone(ofPolicy(func(p *Policy) *string { return &p.SpamBulk }), actions...),
-		doc:  "Spam that was reported as unwanted bulk mail."},
+		doc:  "Spam reported as unwanted bulk mail."},
 	{section: policySection, name: "bulk", def: "", example: "accept", live: true,
 		kind: choiceOrNone(ofPolicy(func(p *Policy) *string { return &p.Bulk }), actions...),
 		doc:  "Seen at least bulk_threshold times."},
@@ -58,31 +58,31 @@ var policyKeys = []key{
 		doc:  "Everything else."},
 	{section: policySection, name: "bulk_threshold", def: int64(0), example: int64(100), live: true,
 		kind: threshold(ofPolicy(func(p *Policy) *int64 { return &p.BulkThreshold })),
-		doc:  "Sightings from which on a message is bulk. Default: inherited."},
+		doc:  "Number of sightings from which a message is bulk. Default: inherited."},
 }
 
 var allowKeys = []key{
 	{section: allowSection, name: "name", def: "", example: "partner", live: true,
 		kind: fitName(ofAllow(func(a *Allow) *string { return &a.Name }), "a name"),
-		doc:  "Name of the rule: the header and the log say reason=allow:NAME."},
+		doc:  "Name of the rule; header and log contain reason=allow:NAME."},
 	{section: allowSection, name: "networks", def: []any{}, example: []any{"192.0.2.0/24"}, live: true,
 		kind: prefixes(ofAllow(func(a *Allow) *prefixList { return &a.Networks })),
 		doc:  "Networks of the client that delivers the mail."},
 	{section: allowSection, name: "senders", def: []any{}, example: []any{"billing@example.com", "example.net"}, live: true,
 		kind: patterns(ofAllow(func(a *Allow) *[]string { return &a.Senders })),
-		doc:  "Envelope senders: user@example.org, example.org (that domain), .example.org (it and\nall below), with international domains in either form. Anybody can write any: set\nnetworks too, or take from."},
+		doc:  "Envelope senders: user@example.org, example.org (that domain), .example.org\n(it and its subdomains), with international domains in either form. Envelope\nsenders can be forged: set networks too, or use from."},
 	{section: allowSection, name: "from", def: []any{}, example: []any{".example.com"}, live: true,
 		kind: patterns(ofAllow(func(a *Allow) *[]string { return &a.From })),
-		doc:  "Addresses in the header From, likewise, where this site's own verifier says in\nAuthentication-Results that DKIM or SPF passed for their domain. It takes\nmilter.authserv_id."},
+		doc:  "Addresses in the header From, in the same forms, if this site's own verifier\nreports in Authentication-Results that DKIM or SPF passed for their domain.\nRequires milter.authserv_id."},
 	{section: allowSection, name: "list_ids", def: []any{}, example: []any{"news.example.org"}, live: true,
 		kind: listIDs(ofAllow(func(a *Allow) *[]string { return &a.ListIDs })),
-		doc:  "Mailing lists: what stands between < and > of List-Id. Anybody can write any."},
+		doc:  "Mailing lists: the text between < and > of List-Id. It can be forged."},
 	{section: allowSection, name: "recipients", def: []any{}, example: []any{"abuse@example.org"}, live: true,
 		kind: patterns(ofAllow(func(a *Allow) *[]string { return &a.Recipients })),
-		doc:  "Recipients: patterns as of senders. A message with other recipients too is judged,\nand at most tagged."},
+		doc:  "Recipients, in the same forms as senders. A message that also has other\nrecipients is judged, and tagged at most."},
 	{section: allowSection, name: "listeners", def: []any{}, example: []any{"inet:8899@127.0.0.1"}, live: true,
 		kind: listeners(ofAllow(func(a *Allow) *[]string { return &a.Listeners })),
-		doc:  "Listeners, as milter.listen has them, or names of systemd's sockets."},
+		doc:  "Listeners, as in milter.listen, or names of systemd's sockets."},
 }
 
 // threshold is bulk.threshold, or 0.
@@ -100,7 +100,7 @@ func threshold(field func(*Config) *int64) kind {
 	return k
 }
 
-// wrongIn notes what is wrong with a key of a table; of "", with the table.
+// wrongIn records an error in a key of a table, or in the table if name is "".
 func (f *file) wrongIn(t table, name, format string, args ...any) {
 	path := t.section
 	if name != "" {
@@ -109,13 +109,13 @@ func (f *file) wrongIn(t table, name, format string, args ...any) {
 	f.fault(t.lineOf(name), path, fmt.Errorf(format, args...))
 }
 
-// taken are the names that the log has for something else, by section.
+// taken are names that the log uses for something else, by section.
 var taken = map[string]struct{ name, by string }{
 	policySection: {"general", "[actions] with bulk.threshold"},
 	allowSection:  {"whiteclnt", "the lines of milter.whiteclnt"},
 }
 
-// names checks that each table has a name of its own.
+// names checks that each table has a unique name.
 func (f *file) names(tables []table, name func(i int) string) {
 	seen := make(map[string]table)
 	for i, t := range tables {
@@ -126,30 +126,30 @@ func (f *file) names(tables []table, name func(i int) string) {
 		case n == "":
 			f.wrongIn(t, "name", "is missing; allowed: %s", lookup(t.section+".name").kind.allowed)
 		case n == taken[t.section].name:
-			f.wrongIn(t, "name", "%q is what the log calls %s; allowed: another name", n, taken[t.section].by)
+			f.wrongIn(t, "name", "%q is reserved for %s; allowed: another name", n, taken[t.section].by)
 		case twice:
-			f.wrongIn(t, "name", "%q is named before, on line %d; allowed: a name of its own for each %s", n, first.lineOf("name"), what[t.section])
+			f.wrongIn(t, "name", "%q is already used on line %d; allowed: a unique name for each %s", n, first.lineOf("name"), what[t.section])
 		default:
 			seen[n] = t
 		}
 	}
 }
 
-// condition is a list by which a table matches mail.
+// condition is a list that selects the mail of a table.
 type condition struct {
 	name string
-	n    int // entries
+	n    int // number of entries
 }
 
-// conditions checks that a table has one, and none that stands there empty: a rule from
-// which the last entry was taken must not begin to match everything.
+// conditions checks that a table has a condition, and no empty one: a rule whose last entry
+// was removed must not match everything.
 func (f *file) conditions(t table, list ...condition) {
 	names, some := "", false
 	for _, c := range list {
 		if _, stands := t.lines[c.name]; stands {
 			some = true
 			if c.n == 0 && !t.bad[c.name] {
-				f.wrongIn(t, c.name, "is empty; allowed: %s; leave the key out where it is no condition", lookup(t.section+"."+c.name).kind.allowed)
+				f.wrongIn(t, c.name, "is empty; allowed: %s; remove the key if it is not a condition", lookup(t.section+"."+c.name).kind.allowed)
 			}
 		}
 		if names != "" {
@@ -162,11 +162,11 @@ func (f *file) conditions(t table, list ...condition) {
 	}
 }
 
-// checkPolicies finds what is wrong between keys: names, who is named in two
-// policies, and policies that match or say nothing.
+// checkPolicies checks the relations between keys: names, recipients listed in two
+// policies, and policies that match or change nothing.
 func (f *file) checkPolicies(tables []table) {
 	f.names(tables, func(i int) string { return f.config.Policies[i].Name })
-	seen := make(map[string]int) // lines
+	seen := make(map[string]int) // line numbers
 	for i, t := range tables {
 		p := f.config.Policies[i]
 		f.conditions(t, condition{"recipients", len(p.Recipients)}, condition{"domains", len(p.Domains)}, condition{"listeners", len(p.Listeners)})
@@ -176,30 +176,30 @@ func (f *file) checkPolicies(tables []table) {
 		}{{"recipients", p.Recipients}, {"domains", p.Domains}, {"listeners", p.Listeners}} {
 			for _, s := range c.list {
 				if line, ok := seen[c.name+" "+s]; ok {
-					f.wrongIn(t, c.name, "%q is named before, on line %d; allowed: one policy for each", s, line)
+					f.wrongIn(t, c.name, "%q is already in the policy on line %d; allowed: one policy for each", s, line)
 					continue
 				}
 				seen[c.name+" "+s] = t.lineOf(c.name)
 			}
 		}
-		f.says(t, p)
+		f.changesSomething(t, p)
 	}
 }
 
-// says checks that a policy changes something.
-func (f *file) says(t table, p Policy) {
+// changesSomething checks that a policy changes something.
+func (f *file) changesSomething(t table, p Policy) {
 	for name := range t.bad {
 		if t.bad[name] && !slices.Contains([]string{"name", "recipients", "domains", "listeners"}, name) {
-			return // it would
+			return // a rejected key would change something
 		}
 	}
 	if p.Spam+p.SpamPhish+p.SpamScam+p.SpamMalware+p.SpamBulk+p.Bulk+p.Clean == "" && p.BulkThreshold == 0 {
-		f.wrongIn(t, "", "says nothing; allowed: at least one of spam, spam_phish, spam_scam, spam_malware, spam_bulk, bulk, clean, bulk_threshold")
+		f.wrongIn(t, "", "changes nothing; allowed: at least one of spam, spam_phish, spam_scam, spam_malware, spam_bulk, bulk, clean, bulk_threshold")
 	}
 }
 
-// checkAllow finds what is wrong between keys: names, rules that match everything, and
-// those that need what is not there.
+// checkAllow checks the relations between keys: names, rules that match everything, and
+// rules that depend on an empty key.
 func (f *file) checkAllow(tables []table) {
 	f.names(tables, func(i int) string { return f.config.Allow[i].Name })
 	for i, t := range tables {
@@ -207,7 +207,7 @@ func (f *file) checkAllow(tables []table) {
 		f.conditions(t, condition{"networks", len(a.Networks)}, condition{"senders", len(a.Senders)}, condition{"from", len(a.From)},
 			condition{"list_ids", len(a.ListIDs)}, condition{"recipients", len(a.Recipients)}, condition{"listeners", len(a.Listeners)})
 		if len(a.From) > 0 && f.config.Milter.AuthservID == "" {
-			f.wrongIn(t, "from", "takes milter.authserv_id, which is empty; allowed: from with the name there that this site's own verifier writes into Authentication-Results")
+			f.wrongIn(t, "from", "requires milter.authserv_id, which is empty; set it to the name that this site's own verifier writes into Authentication-Results")
 		}
 	}
 }

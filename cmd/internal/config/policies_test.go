@@ -66,13 +66,13 @@ func TestPoliciesAndRules(t *testing.T) {
 		c.WhereAllow(0, "listeners"): "f:25: allow.listeners",
 	} {
 		if got != want {
-			t.Errorf("stands at %q, want %q", got, want)
+			t.Errorf("is at %q, want %q", got, want)
 		}
 	}
 }
 
-// Policies and rules are taken over by a running daemon, and the log names them
-// without the addresses in them.
+// A running daemon applies changed policies and rules, and the log lists them without their
+// addresses.
 func TestPoliciesAreLive(t *testing.T) {
 	c, err := parse("f", policies)
 	if err != nil {
@@ -97,13 +97,13 @@ func TestPoliciesAreLive(t *testing.T) {
 	}
 }
 
-// What is just as much as it may be is good.
+// Values at the limits are valid.
 func TestKeysThatJustAgree(t *testing.T) {
 	for _, text := range []string{
 		"[milter]\nmax_message = \"20MiB\"\nmax_memory = \"20MiB\"\n",
 		"[bulk]\ngreylist = true\ngreylist_from = 19\n",
 		"[bulk]\ngreylist = true\ngreylist_from = 20\n[[policy]]\nname = \"p\"\ndomains = [\"a.example\"]\nbulk_threshold = 21\n",
-		"[bulk]\ngreylist_from = 50\n", // which is not used
+		"[bulk]\ngreylist_from = 50\n", // unused
 		"[reports]\nclasses = true\n[actions]\nspam_scam = \"reject\"\n",
 	} {
 		if _, err := parse("f", text); err != nil {
@@ -112,8 +112,8 @@ func TestKeysThatJustAgree(t *testing.T) {
 	}
 }
 
-// Every key of the milter, of policies and of rules is taken over by a running daemon,
-// but for those of its sockets, which stand since the start.
+// A running daemon applies every key of the milter, of policies and of rules, except those
+// of its sockets, which are fixed at the start.
 func TestLiveKeys(t *testing.T) {
 	var restart []string
 	for _, k := range keys {

@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// What is wrong between keys of different sections, or of one that is no list: a key
-// that asks for what another one rules out does nothing, and nobody would notice.
+// These checks cover keys of different sections, or of one that is not a list. A key whose
+// condition another one excludes has no effect, and nobody would notice.
 
-// checkMemory finds messages that could never be kept.
+// checkMemory rejects a memory limit that is smaller than a message.
 func (f *file) checkMemory() {
 	m := f.config.Milter
 	if m.MaxMemory >= m.MaxMessage {
@@ -22,15 +22,15 @@ func (f *file) checkMemory() {
 	f.fault(f.lines[path], path, fmt.Errorf("max_memory is %s, less than max_message, which is %s", literal(showSize(m.MaxMemory)), literal(showSize(m.MaxMessage))))
 }
 
-// checkGreylist finds a greylist that defers nothing: what it counts, counts for the
-// threshold as well.
+// checkGreylist rejects a greylist that defers nothing: its sightings also count for the
+// threshold.
 func (f *file) checkGreylist() {
 	b := f.config.Bulk
 	if !b.Greylist {
 		return
 	}
 	if b.Burst == 0 {
-		f.fault(f.lines["bulk.greylist"], "bulk.greylist", fmt.Errorf("takes bulk.burst, which is \"0s\"; allowed: true with a burst of %q or more", "1m"))
+		f.fault(f.lines["bulk.greylist"], "bulk.greylist", fmt.Errorf("requires bulk.burst, which is \"0s\"; allowed: true with a burst of %q or more", "1m"))
 	}
 	highest := b.Threshold
 	for _, p := range f.config.Policies {
@@ -38,18 +38,18 @@ func (f *file) checkGreylist() {
 	}
 	if b.GreylistFrom >= highest {
 		line := cmp.Or(f.lines["bulk.greylist_from"], f.lines["bulk.greylist"])
-		f.fault(line, "bulk.greylist_from", fmt.Errorf("%s is not below the bulk threshold, which is %s: what comes so often is bulk already; allowed: less than that",
+		f.fault(line, "bulk.greylist_from", fmt.Errorf("%s is not below the bulk threshold, which is %s: such a message is already bulk; allowed: less than that",
 			literal(b.GreylistFrom), literal(highest)))
 	}
 }
 
-// checkClasses finds actions for classes of spam where no class is kept, and spam of
-// none is ever seen.
+// checkClasses rejects actions for classes of spam if classes are not kept, because such
+// spam never occurs.
 func (f *file) checkClasses(policies []table) {
 	if f.config.Reports.Classes {
 		return
 	}
-	why := errors.New("takes reports.classes, which is false: no spam has a class; allowed: with classes = true in [reports]")
+	why := errors.New("requires reports.classes, which is false: no spam has a class; allowed: with classes = true in [reports]")
 	check := func(section string, line func(name string) int, phish, scam, malware, bulk string) {
 		for _, k := range []struct{ name, action string }{
 			{"spam_phish", phish}, {"spam_scam", scam}, {"spam_malware", malware}, {"spam_bulk", bulk},

@@ -7,28 +7,28 @@ import (
 	"strings"
 )
 
-// hidden takes the place of a secret in logs and errors.
+// hidden replaces a secret in logs and errors.
 const hidden = "***"
 
-// redisURL is the kind of redis.url, which holds a password. No error shows its value.
+// redisURL is the kind of redis.url, which contains a password. No error shows its value.
 func redisURL(field func(*Config) *string) kind {
 	k := text(field, `a URL such as "redis://127.0.0.1:6379/0"`)
 	parse := k.parse
 	k.parse = func(c *Config, v any) error {
 		if _, isText := v.(string); !isText {
-			return errors.New("the value is not a text in quotes")
+			return errors.New("value is not a quoted string")
 		}
 		if parse(c, v) != nil {
-			return errors.New("the value holds a control character")
+			return errors.New("value contains a control character")
 		}
 		return nil
 	}
 	return k
 }
 
-// RedisShown is a Redis URL without user, password and parameters, for people to
-// read. A URL that cannot be taken apart with certainty, such as one with "@" or "/"
-// in its password, shows its scheme only.
+// RedisShown returns a Redis URL without user, password and parameters, for display. A URL
+// that cannot be split with certainty, such as one with "@" or "/" in its password, is
+// reduced to its scheme.
 func RedisShown(spec string) string {
 	if spec == "" {
 		return ""
@@ -37,7 +37,7 @@ func RedisShown(spec string) string {
 	if !found {
 		return hidden
 	}
-	// Several hosts are separated by commas, each with a user of its own perhaps.
+	// Several hosts are separated by commas, possibly each with its own user.
 	head, more, _ := strings.Cut(rest, ",")
 	u, err := url.Parse(scheme + "://" + head)
 	if err != nil || strings.Contains(u.Path+u.RawQuery+u.Fragment+more, "@") {
@@ -57,14 +57,14 @@ func RedisShown(spec string) string {
 	return scheme + "://" + user + u.Host + u.Path + hosts + query
 }
 
-// ofURL matches the line of the file that sets redis.url.
+// ofURL matches a line that sets redis.url.
 var ofURL = regexp.MustCompile(`^\s*(redis\s*\.\s*)?url\s*=|\{.*\burl\s*=`)
 
-// quoted is a part of the file in an error of the TOML decoder.
+// quoted matches quoted parts of the file in an error of the TOML decoder.
 var quoted = regexp.MustCompile(`'[^']*'|"[^"]*"|: .*`)
 
-// withoutSecret is the message of a syntax error on a line of the file, without what
-// may be a part of a password.
+// withoutSecret returns the message of a syntax error on a line, without any possible part
+// of a password.
 func withoutSecret(message, line string) string {
 	if !ofURL.MatchString(line) {
 		return message

@@ -9,9 +9,10 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// A section that is a list of tables: [[peer]], [[policy]], [[allow]], [[trap]].
+// This file handles sections that are lists of tables: [[peer]], [[policy]], [[allow]],
+// [[trap]].
 
-// lists add a table with nothing in it to the configuration, by section.
+// lists contains functions that add an empty table to the configuration, by section.
 var lists = map[string]func(*Config){
 	peerSection:   func(c *Config) { c.Peers = append(c.Peers, Peer{}) },
 	policySection: func(c *Config) { c.Policies = append(c.Policies, Policy{}) },
@@ -19,25 +20,25 @@ var lists = map[string]func(*Config){
 	trapSection:   func(c *Config) { c.Traps = append(c.Traps, Trap{}) },
 }
 
-// isList says that a section stands there once for each of something.
+// isList reports whether a section may occur several times.
 func isList(section string) bool { return lists[section] != nil }
 
-// tableKey is the name under which it is kept where a key of the table i of a section
-// stands; of "", where the table does.
+// tableKey returns the key in Config.where for a key of table i of a section, or for the
+// table if name is "".
 func tableKey(section string, i int, name string) string {
 	return fmt.Sprintf("%s[%d].%s", section, i, name)
 }
 
-// table is one of a list while it is checked.
+// table is one table of a list being checked.
 type table struct {
 	section string
 	i       int
 	line    int             // of its heading
 	lines   map[string]int  // of its keys
-	bad     map[string]bool // keys whose values were refused
+	bad     map[string]bool // keys with rejected values
 }
 
-// lineOf is where a key stands, or else its table.
+// lineOf returns the line of a key, or of its table if the key is not set.
 func (t table) lineOf(name string) int {
 	if line, ok := t.lines[name]; ok {
 		return line
@@ -54,7 +55,7 @@ func (f *file) tables(section string, p toml.Primitive) {
 	}
 	headings := f.tableHeadings(section)
 	for i, keys := range values {
-		t := table{section: section, i: i, line: f.line(p, &checker{check: func(any) error { return nil }})} // all in one line
+		t := table{section: section, i: i, line: f.line(p, &checker{check: func(any) error { return nil }})} // written in one line
 		if len(headings) == len(values) {
 			t.line = headings[i]
 		}
@@ -63,9 +64,9 @@ func (f *file) tables(section string, p toml.Primitive) {
 	}
 }
 
-// list takes a list of tables apart.
+// list splits a list of tables.
 func (f *file) list(section string, p toml.Primitive) (list []map[string]toml.Primitive, err error) {
-	errNoList := fmt.Errorf("is a list of tables: write [[%s]] on a line of its own, once for each %s, and its keys below", section, what[section])
+	errNoList := fmt.Errorf("is a list of tables: write [[%s]] on a line of its own, once for each %s, followed by its keys", section, what[section])
 	c := &checker{check: func(v any) error {
 		switch v := v.(type) {
 		case []map[string]any:
@@ -87,7 +88,7 @@ func (f *file) list(section string, p toml.Primitive) (list []map[string]toml.Pr
 	return list, f.md.PrimitiveDecode(p, &list)
 }
 
-// what a table of a list is about.
+// what maps a section to the subject of its tables.
 var what = map[string]string{peerSection: "site", policySection: "group", allowSection: "rule", trapSection: "Maildir"}
 
 var (
@@ -95,8 +96,8 @@ var (
 	anyKey     = regexp.MustCompile(`^\s*["']?(\w+)["']?\s*=`)
 )
 
-// tableHeadings are the lines of all headings of a list. The decoder knows one line
-// for each name, which in a list of tables is that of the last.
+// tableHeadings returns the lines of all headings of a list. The decoder returns only one
+// line for each name, which in a list of tables is that of the last.
 func (f *file) tableHeadings(section string) (lines []int) {
 	heading := regexp.MustCompile(`^\s*\[\[\s*["']?` + section + `["']?\s*\]\]`)
 	for i, text := range f.input {
@@ -107,7 +108,7 @@ func (f *file) tableHeadings(section string) (lines []int) {
 	return lines
 }
 
-// keysBelow are the lines of the keys of the table whose heading is on that line.
+// keysBelow returns the lines of the keys in the table with its heading on the given line.
 func (f *file) keysBelow(heading int) map[string]int {
 	lines := make(map[string]int)
 	for i := heading; i < len(f.input) && !anyHeading.MatchString(f.input[i]); i++ {

@@ -5,8 +5,7 @@ import (
 	"path/filepath"
 )
 
-// checkTraps finds what is wrong between keys: names and Maildirs that are missing, or
-// there twice.
+// checkTraps checks the relations between keys: missing or duplicate names and Maildirs.
 func (f *file) checkTraps(tables []table) {
 	names, maildirs := make(map[string]int), make(map[string]int)
 	for i, t := range tables {
@@ -21,24 +20,24 @@ func (f *file) checkTraps(tables []table) {
 			case value == "":
 				wrong(name, "is missing; allowed: %s", lookup(trapSection+"."+name).kind.allowed)
 			case ok:
-				wrong(name, "%q is named before, on line %d; allowed: %s", value, tables[first].lineOf(name), allowed)
+				wrong(name, "%q is already used on line %d; allowed: %s", value, tables[first].lineOf(name), allowed)
 			default:
 				seen[value] = i
 			}
 		}
-		once("name", trap.Name, names, "a name of its own for each trap")
+		once("name", trap.Name, names, "a unique name for each trap")
 		once("maildir", trap.Maildir, maildirs, "one table for each Maildir")
 	}
 }
 
-// folder is a text that is an absolute path, cleaned; empty for none.
+// folder is an absolute path, cleaned, or "" for none.
 func folder(field func(*Config) *string) kind {
-	k := text(field, `the path of a folder from the root on, such as "/var/mail/trap"`)
+	k := text(field, `an absolute path such as "/var/mail/trap"`)
 	parse := k.parse
 	k.parse = func(c *Config, v any) error {
 		if s, ok := v.(string); ok && s != "" {
 			if !filepath.IsAbs(s) {
-				return wrong(v, "a path from the root on")
+				return wrong(v, "an absolute path")
 			}
 			v = filepath.Clean(s)
 		}

@@ -20,12 +20,12 @@ import (
 
 const module = "github.com/spambloom/spambloom/"
 
-// repository is the root of the sources.
+// repository is the root of the source tree.
 var repository = os.DirFS("../../..")
 
-// allowed lists every package and all it may import of this module. milter,
-// reporting and bloomdb/exchange never import each other: they meet in the
-// database. Only commands know the configuration.
+// allowed lists every package with the packages of this module that it may import. milter,
+// reporting and bloomdb/exchange never import each other; they are connected by the
+// database. Only commands use the configuration.
 var allowed = map[string][]string{
 	"signature/work":    {},
 	"signature/ascii":   {},
@@ -76,7 +76,7 @@ var allowed = map[string][]string{
 
 	"cmd/testenv": {},
 
-	// The end-to-end tests, and what starts the real servers for them.
+	// The end-to-end tests, and the packages that start real servers for them.
 	"cmd/spambloomd/e2e/harness":    {"signature", "bloomdb", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/testenv"},
 	"cmd/spambloomd/e2e/mta":        {},
 	"cmd/spambloomd/e2e/mailbox":    {},
@@ -117,7 +117,7 @@ var allowed = map[string][]string{
 	"cmd/spambloom":  {"signature", "bloomdb", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "milter", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
 }
 
-// inTests may be imported by tests besides, and cmd/testenv by all of them.
+// inTests may also be imported by tests; cmd/testenv by all of them.
 var inTests = map[string][]string{
 	"signature":         {"signature/archive/archivetest", "signature/sketch/sketchtest"},
 	"signature/sketch":  {"signature/sketch/sketchtest"},
@@ -155,7 +155,7 @@ var inTests = map[string][]string{
 	"cmd/bloomlab/reputation":  {"cmd/bloomlab/labtest"},
 }
 
-// reserved imports belong to the packages that are listed, and to no others.
+// reserved imports are allowed only in the listed packages.
 var reserved = map[string][]string{
 	"github.com/emersion/go-milter":  {"milter"},
 	"github.com/emersion/go-message": {"signature/mail"},
@@ -177,7 +177,7 @@ var reserved = map[string][]string{
 	"github.com/prometheus/client_golang/prometheus/promauto": {},
 }
 
-// forbidden imports, by package: the database does not use a network.
+// forbidden imports, by package: the database does not use the network.
 var forbidden = map[string][]string{
 	"bloomdb":        {"net", "net/http", "os/exec"},
 	"bloomdb/filter": {"net", "net/http", "os", "os/exec"},
@@ -187,21 +187,21 @@ var forbidden = map[string][]string{
 // the same signatures everywhere.
 var impure = []string{"net", "net/http", "os", "os/exec", "time", "log/slog"}
 
-// commandsOnly are calls that decide for the whole process.
+// commandsOnly are calls that affect the whole process.
 var commandsOnly = []string{
 	"os.Exit", "os.Getenv", "os.LookupEnv", "os.Environ", "os.Args",
 	"slog.SetDefault", "signal.Notify", "signal.NotifyContext",
 	"prometheus.MustRegister", "prometheus.Register", "redis.SetLogger",
 }
 
-// topLevel is all that stands at the top, beside files that begin with a dot.
+// topLevel lists all entries at the top, besides files that begin with a dot.
 var topLevel = []string{
 	"cmd", "milter", "signature", "bloomdb", "reporting", "contrib",
 	"docker-compose.yml", "go.mod", "go.sum", "README.md",
 	"Makefile", "LICENSE", "CHANGELOG.md", "Dockerfile",
 }
 
-// made are folders with sources that are not ours, or none.
+// made are folders with foreign sources, or none.
 var made = []string{"bin", "spambloom-data"}
 
 // eachFile parses every Go source of the module.
@@ -273,7 +273,7 @@ func checkForeign(t *testing.T, name, pkg, imported string) {
 	}
 }
 
-// Digests are made in one file, so that the library can be changed there.
+// Digests are made in one file, so that only that file depends on the library.
 func TestDigestsInOneFile(t *testing.T) {
 	seen := false
 	eachFile(t, parser.ImportsOnly, func(name string, src []byte, _ *ast.File) {
@@ -290,8 +290,7 @@ func TestDigestsInOneFile(t *testing.T) {
 	}
 }
 
-// Libraries never exit, read flags or environment, or work before they are
-// asked.
+// Libraries never exit, read flags or the environment, or run code at initialisation.
 func TestLibrariesDecideNothing(t *testing.T) {
 	eachFile(t, 0, func(name string, _ []byte, file *ast.File) {
 		if strings.HasSuffix(name, "_test.go") {
@@ -313,7 +312,7 @@ func TestLibrariesDecideNothing(t *testing.T) {
 	})
 }
 
-// Loops wait for a context or a timer, never asleep and deaf.
+// Loops wait for a context or a timer; they never sleep uninterruptibly.
 func TestNobodySleeps(t *testing.T) {
 	eachFile(t, 0, func(name string, src []byte, _ *ast.File) {
 		if !strings.HasSuffix(name, "_test.go") && bytes.Contains(src, []byte("time.Sleep(")) {
@@ -330,8 +329,7 @@ func TestFileLength(t *testing.T) {
 	})
 }
 
-// What git does not know, such as the files that a profile leaves, is nobody's
-// matter.
+// Files unknown to git, such as those of a profile, are ignored.
 func TestTopLevel(t *testing.T) {
 	git := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	git.Dir = "../../.."
@@ -350,7 +348,7 @@ func TestTopLevel(t *testing.T) {
 	}
 }
 
-// link is a link to a file of the repository in Markdown.
+// link matches a link to a file of the repository in Markdown.
 var link = regexp.MustCompile(`\]\(([^):#]+)\)`)
 
 func TestDocumentsLinkToFiles(t *testing.T) {

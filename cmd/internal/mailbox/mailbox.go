@@ -1,10 +1,9 @@
-// Package mailbox reads messages from where people keep them: files, mboxes,
-// Maildirs, folders of these, and standard input. It owns finding and cutting
-// out raw messages; it does not look into them.
+// Package mailbox reads messages from files, mboxes, Maildirs, folders of these, and
+// standard input. It owns finding and extracting raw messages; it does not parse them.
 //
 //	name -> file, mbox, Maildir, folder or "-" -> Message, Message, error, Message, ...
 //
-// A fault costs one message or one file, never those after it.
+// An error affects one message or one file, never those after it.
 package mailbox
 
 import (
@@ -20,24 +19,24 @@ import (
 	"strings"
 )
 
-// MaxMessage bounds a message in bytes; of a larger one the beginning is kept.
+// MaxMessage bounds a message in bytes; only the beginning of a larger one is kept.
 const MaxMessage = 64 << 20
 
-// ErrEmpty is wrapped where a message has no bytes at all.
+// ErrEmpty is wrapped by the error for a message without any bytes.
 var ErrEmpty = errors.New("message of 0 bytes")
 
 // Message is one raw message. The reader does not keep or reuse Raw.
 type Message struct {
-	Name      string // the file's; in an mbox of several, FILE:N with N from 1
+	Name      string // of the file; in an mbox with several messages FILE:N, with N from 1
 	Raw       []byte
 	Truncated bool // Raw is only the beginning, MaxMessage bytes long
 }
 
-// Read yields the messages of names in order; "-" is standard input, no names
-// at all too. With an error stands the Name it is about, and what follows is
-// still read. Folders are read recursively, without what begins with a dot; of a
-// Maildir only cur and new are. A folder without any message is an error. The
-// iterator can be used once where it reads standard input.
+// Read yields the messages of names in order; "-" and an empty list mean standard input. An
+// error comes with the Name concerned, and reading continues after it. Folders are read
+// recursively, without entries that begin with a dot; of a Maildir only cur and new are
+// read. A folder without any message is an error. The iterator can be used once if it reads
+// standard input.
 func Read(names []string, stdin io.Reader) iter.Seq2[Message, error] {
 	if len(names) == 0 {
 		names = []string{"-"}
@@ -51,12 +50,11 @@ func Read(names []string, stdin io.Reader) iter.Seq2[Message, error] {
 	}
 }
 
-// readName reads one name; like all of the readers here it returns false when
-// yield does.
+// readName reads one name. Like all readers here it returns false when yield does.
 func readName(name string, stdin io.Reader, yield func(Message, error) bool) bool {
 	if name == "-" {
 		more := readStream("-", stdin, MaxMessage, yield)
-		// Whoever pipes a message in should not die of a closed pipe.
+		// A program that pipes a message in must not fail because of a closed pipe.
 		_, _ = io.Copy(io.Discard, stdin)
 		return more
 	}
@@ -88,7 +86,7 @@ func readFolder(root string, yield func(Message, error) bool) bool {
 		found = true
 		return yield(m, err)
 	}
-	// The function keeps all errors to itself, so WalkDir has none.
+	// The function returns no errors, so WalkDir returns none.
 	_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -100,10 +98,10 @@ func readFolder(root string, yield func(Message, error) bool) bool {
 			}
 		case entry.IsDir():
 			if entry.Name() == "tmp" && isMaildir(filepath.Dir(path)) {
-				return fs.SkipDir // mail on its way in
+				return fs.SkipDir // mail being delivered
 			}
 		case isMaildir(filepath.Dir(path)):
-			// Indices and lists of the IMAP server stand beside cur and new.
+			// The IMAP server's indices and lists are beside cur and new.
 		default:
 			more = readEntry(path, entry, see)
 		}
@@ -118,8 +116,8 @@ func readFolder(root string, yield func(Message, error) bool) bool {
 	return more
 }
 
-// readEntry reads a folder's entry if it is a file, or a link to one. Links to
-// folders are left alone: they may lead in a circle.
+// readEntry reads a folder's entry if it is a file, or a link to one. It ignores links to
+// folders, which may form a cycle.
 func readEntry(path string, entry fs.DirEntry, yield func(Message, error) bool) bool {
 	mode := entry.Type()
 	if mode&fs.ModeSymlink != 0 {
@@ -135,7 +133,7 @@ func readEntry(path string, entry fs.DirEntry, yield func(Message, error) bool) 
 	return readFile(path, yield)
 }
 
-// isMaildir tells a Maildir by its folders cur and new.
+// isMaildir recognises a Maildir by its folders cur and new.
 func isMaildir(dir string) bool {
 	for _, sub := range []string{"cur", "new"} {
 		if info, err := os.Stat(filepath.Join(dir, sub)); err != nil || !info.IsDir() {
@@ -145,8 +143,8 @@ func isMaildir(dir string) bool {
 	return true
 }
 
-// readStream reads a message, or an mbox if it begins as one. Of a message
-// longer than limit only so much is kept.
+// readStream reads a message, or an mbox if the input begins like one. It keeps at most
+// limit bytes of a message.
 func readStream(name string, r io.Reader, limit int, yield func(Message, error) bool) bool {
 	in := bufio.NewReaderSize(r, 64<<10)
 	begin, err := in.Peek(len(from))
@@ -173,7 +171,7 @@ func yieldMessage(m Message, yield func(Message, error) bool) bool {
 	return yield(m, nil)
 }
 
-// named adds the name to an error that lacks it.
+// named adds the name to an error that does not contain it.
 func named(name string, err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// got is what a reader yields, one line a message or error.
+// got returns what a reader yields, one line for each message or error.
 func got(read func(yield func(Message, error) bool)) []string {
 	var lines []string
 	read(func(m Message, err error) bool {
@@ -83,7 +83,7 @@ func TestLimit(t *testing.T) {
 	if lines := stream("f", mark+"A: b\n\n"+long+"\n\n"+mark+"C: d\n", 10); !slices.Equal(lines, want) {
 		t.Errorf("mbox: %q", lines)
 	}
-	// The middle of a long line is no beginning of a line.
+	// The middle of a long line is not the beginning of a line.
 	at := 64<<10 - len(mark) - len("A: b\n\n")
 	tricky := mark + "A: b\n\n" + strings.Repeat("z", at) + ">From " + mark
 	if lines := stream("f", tricky, 1<<20); len(lines) != 1 || !strings.Contains(lines[0], "z>From From a@") {
@@ -101,7 +101,7 @@ func TestBrokenStream(t *testing.T) {
 	}
 }
 
-// tree writes files, given as name and content, under a new folder.
+// tree writes files, given as name and content, in a new folder.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -117,7 +117,7 @@ func tree(t *testing.T, files map[string]string) string {
 	return root
 }
 
-// list reads names and gives what is yielded, with root taken away.
+// list reads names and returns what is yielded, with root removed.
 func list(root, stdin string, names ...string) []string {
 	lines := got(Read(names, strings.NewReader(stdin)))
 	for i := range lines {
@@ -161,14 +161,14 @@ func TestMaildir(t *testing.T) {
 		t.Errorf("\n got %q\nwant %q", lines, want)
 	}
 	want = []string{`cur/4.host:2, "D: 1\n"`, `new/5.host "E: 1\n"`}
-	junk := filepath.Join(root, ".Junk") // named, so its dot does not matter
+	junk := filepath.Join(root, ".Junk") // given by name, so its dot does not matter
 	if lines := list(junk, "", junk); !slices.Equal(lines, want) {
 		t.Errorf("\n got %q\nwant %q", lines, want)
 	}
 }
 
-// A folder in which no message is found is an error, not a silent nothing; one
-// with a broken message has had its error.
+// A folder without any message is an error; one with only a broken message has already had
+// its error.
 func TestEmptyFolder(t *testing.T) {
 	root := tree(t, map[string]string{
 		"empty/.hidden": "A: 1\n", "maildir/cur/.keep": "", "maildir/new/.keep": "", "maildir/subscriptions": "x",
@@ -211,7 +211,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Root may read everything, so a folder in the place of a file stands in.
+// Root can read everything, so a folder replaces a file here.
 func TestUnreadable(t *testing.T) {
 	var errs []error
 	readFile(t.TempDir(), func(_ Message, err error) bool { errs = append(errs, err); return true })
@@ -221,7 +221,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// Messages written as an mboxrd come back as they were.
+// Messages written as an mboxrd are read back unchanged.
 func TestMboxRoundTrip(t *testing.T) {
 	line := rapid.StringMatching(`(>{0,2}From |From a@b |[a-z: 0-9]{0,8})[a-z]{0,4}`)
 	rapid.Check(t, func(t *rapid.T) {
@@ -241,7 +241,7 @@ func TestMboxRoundTrip(t *testing.T) {
 			box.WriteString("\n")
 			want = append(want, raw)
 		}
-		want[len(want)-1] += "\n" // the last separator cannot be told from text
+		want[len(want)-1] += "\n" // the last separator cannot be distinguished from text
 		var raws []string
 		readStream("f", &box, MaxMessage, func(m Message, err error) bool {
 			if err != nil {
@@ -256,8 +256,8 @@ func TestMboxRoundTrip(t *testing.T) {
 	})
 }
 
-// FuzzMbox: every byte of every line but the postmarks is found again, in
-// bounds, whatever stands in the file.
+// FuzzMbox: every byte of every line except the postmarks is returned, within the limits,
+// for any content of the file.
 func FuzzMbox(f *testing.F) {
 	f.Add([]byte(mark+"A: b\n\n>From x\n\n"+mark), 100)
 	f.Fuzz(func(t *testing.T, data []byte, limit int) {
@@ -279,10 +279,10 @@ func FuzzMbox(f *testing.F) {
 	})
 }
 
-// Where a reader's buffer ends in the middle of a line, what follows is no quoted line.
+// If a reader's buffer ends in the middle of a line, the rest is not a quoted line.
 func TestQuotedInTheMiddle(t *testing.T) {
 	for _, length := range []int{64<<10 - 1, 64 << 10, 64<<10 + 1} {
-		// The reader's buffer of 64 KiB is full with this line's beginning.
+		// This line's beginning fills the reader's buffer of 64 KiB.
 		want := strings.Repeat("x", length) + ">From y\n"
 		lines := stream("f", mark+"A: b\n\n"+want, 1<<20)
 		if len(lines) != 1 || lines[0] != fmt.Sprintf("f %q", "A: b\n\n"+want) {
@@ -291,7 +291,7 @@ func TestQuotedInTheMiddle(t *testing.T) {
 	}
 }
 
-// Who stops reading leaves no one before a pipe that is closed.
+// A reader that stops early still drains the pipe.
 func TestStdinIsDrained(t *testing.T) {
 	in := strings.NewReader(mark + "A: b\n\nhi\n\n" + mark + "C: d\n\n" + strings.Repeat("ho\n", 100<<10))
 	for range Read(nil, in) {

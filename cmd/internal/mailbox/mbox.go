@@ -9,27 +9,27 @@ import (
 	"regexp"
 )
 
-// from begins the line that begins a message (RFC 4155, appendix A).
+// from is the beginning of the line before a message (RFC 4155, appendix A).
 var from = []byte("From ")
 
-// postmark is such a line as mail programs write it: an address and a date with
-// time and year. Old mboxes have unquoted lines of text that begin with "From "
-// after an empty one; those are no postmarks.
+// postmark matches such a line as written by mail programs: an address and a date with time
+// and year. In old mboxes, unquoted lines of text may begin with "From " after an empty
+// line; those are not postmarks.
 var postmark = regexp.MustCompile(`^From +\S.*\d\d?:\d\d.* \d{4}\b`)
 
-// quoted is a line of text that the writer of the mbox has quoted: once more in
-// an mboxrd, and only "From " itself in an mboxo.
+// quoted matches a line of text quoted by the writer of the mbox: with one more ">" in an
+// mboxrd, and only for "From " itself in an mboxo.
 var quoted = regexp.MustCompile(`^>+From `)
 
-// mbox cuts an mbox into messages, line by line.
+// mbox splits an mbox into messages, line by line.
 type mbox struct {
 	in    *bufio.Reader
-	limit int // bytes kept of a message
+	limit int // maximum bytes kept of a message
 
 	raw   []byte
 	cut   bool // raw reached the limit
-	blank bool // the line before was empty
-	start bool // the piece to come begins a line
+	blank bool // the previous line was empty
+	start bool // the next piece begins a line
 }
 
 func readMbox(name string, in *bufio.Reader, limit int, yield func(Message, error) bool) bool {
@@ -44,7 +44,7 @@ func readMbox(name string, in *bufio.Reader, limit int, yield func(Message, erro
 		}
 		m := Message{Name: fmt.Sprintf("%s:%d", name, n), Raw: box.raw, Truncated: box.cut}
 		if err != nil && n == 1 {
-			m.Name = name // a single message, as a delivery agent pipes it
+			m.Name = name // a single message, as piped by a delivery agent
 		}
 		if more := yieldMessage(m, yield); !more || err != nil {
 			return more
@@ -52,7 +52,7 @@ func readMbox(name string, in *bufio.Reader, limit int, yield func(Message, erro
 	}
 }
 
-// skipLine reads past the rest of a line.
+// skipLine discards the rest of a line.
 func (b *mbox) skipLine() error {
 	for {
 		_, err := b.in.ReadSlice('\n')
@@ -62,7 +62,7 @@ func (b *mbox) skipLine() error {
 	}
 }
 
-// next reads up to and with the next postmark, or to the end: io.EOF.
+// next reads up to and including the next postmark, or returns io.EOF at the end.
 func (b *mbox) next() error {
 	b.raw, b.cut, b.blank, b.start = nil, false, true, true
 	for {
@@ -73,8 +73,8 @@ func (b *mbox) next() error {
 				err = b.skipLine()
 			}
 			b.dropSeparator()
-			// An mbox that ends in a postmark has one more message, of 0 bytes,
-			// which the next call finds.
+			// An mbox that ends in a postmark has one more message of 0 bytes, which the
+			// next call finds.
 			if errors.Is(err, io.EOF) {
 				err = nil
 			}
@@ -89,7 +89,7 @@ func (b *mbox) next() error {
 	}
 }
 
-// add keeps a piece of a line, unquoted, as far as the limit allows.
+// add appends a piece of a line, unquoted, within the limit.
 func (b *mbox) add(piece []byte) {
 	if b.start && quoted.Match(piece) {
 		piece = piece[1:]
@@ -100,7 +100,7 @@ func (b *mbox) add(piece []byte) {
 	b.raw = append(b.raw, piece...)
 }
 
-// dropSeparator takes off the empty line that the mbox puts before a postmark.
+// dropSeparator removes the empty line before a postmark.
 func (b *mbox) dropSeparator() {
 	if b.cut {
 		return

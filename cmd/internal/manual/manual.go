@@ -14,22 +14,22 @@ import (
 
 // Page is one man page.
 type Page struct {
-	Name string // of the file: spambloom-report.1
+	Name string // file name, such as spambloom-report.1
 	Text []byte
 }
 
 // Pages returns the pages of a command and of all commands below it, in a section of the
-// manual. It changes their Long texts. also are pages of other commands, as name(section),
-// for SEE ALSO of the first page.
+// manual. It changes their Long texts. Also lists pages of other commands, as
+// name(section), for SEE ALSO of the first page.
 func Pages(root *cobra.Command, section string, also ...string) ([]Page, error) {
-	root.DisableAutoGenTag = true // it has a date
+	root.DisableAutoGenTag = true // it contains a date
 	root.InitDefaultCompletionCmd()
 	pages, err := tree(root, section)
 	if err != nil {
 		return nil, err
 	}
 	first := &pages[0]
-	between := ".SH SEE ALSO\n" // cobra begins it only for other pages of its own
+	between := ".SH SEE ALSO\n" // cobra adds it only for subcommands
 	if root.HasAvailableSubCommands() {
 		first.Text, between = bytes.TrimSpace(first.Text), ",\n"
 	}
@@ -40,7 +40,7 @@ func Pages(root *cobra.Command, section string, also ...string) ([]Page, error) 
 	return pages, nil
 }
 
-// tree returns the pages of a command and of those below it.
+// tree returns the pages of a command and its subcommands.
 func tree(cmd *cobra.Command, section string) ([]Page, error) {
 	cmd.Long = markdown(cmd.Long)
 	var page bytes.Buffer
@@ -63,15 +63,15 @@ func tree(cmd *cobra.Command, section string) ([]Page, error) {
 }
 
 var (
-	// option is a flag and what cobra shows of its default, before the flag's text.
+	// option is a flag with cobra's text for its default, before the flag's description.
 	option = regexp.MustCompile(`(?m)^(?:\.PP\n)?(\\fB-.*?)(?:=""|=\[\]|=0s?|\[=false\])?\n\t`)
-	// blank is an empty line that has no meaning: a request follows it.
+	// blank is a meaningless empty line before a request.
 	blank = regexp.MustCompile(`\n{2,}\.`)
-	// literal keeps characters that troff prints as others, so that examples can be copied.
+	// literal keeps characters that troff replaces, so that examples can be copied.
 	literal = strings.NewReplacer(`\fB--`, `\fB\-\-`, `\fB-`, `\fB\-`, "--", `\-\-`, "'", `\(aq`, "`", "\\`", "^", `\(ha`, "~", `\(ti`)
 )
 
-// mend takes the date out of a page, and keeps words whole and options a list.
+// mend removes the date from a page, prevents hyphenation, and formats options as a list.
 func mend(page string) string {
 	page = strings.Replace(page, `"Jan 0001"`, `""`, 1)
 	page = strings.Replace(page, ".SH NAME", ".nh\n.ad l\n.SH NAME", 1)
@@ -80,18 +80,18 @@ func mend(page string) string {
 }
 
 var (
-	// opening is the line that opens a section.
+	// opening is the first line of a section.
 	opening = regexp.MustCompile(`^([A-Z][a-z]+( [a-z]+)?):$`)
-	// item is the first line of a term of a list; lines with more blanks before them go on.
+	// item is the first line of a list entry; lines with deeper indentation continue it.
 	item = regexp.MustCompile(`^ {0,2}(\S+(?: \S+)*) {2,}(\S.*)$`)
-	// special are the characters that have a meaning in Markdown.
+	// special are the characters with a meaning in Markdown.
 	special = regexp.MustCompile("[\\\\`*_{}\\[\\]()#+.!:|&<>~-]")
 )
 
-// titles are the names of sections in man pages, where those differ.
+// titles are the names of sections in man pages where they differ.
 var titles = map[string]string{"Exit codes": "EXIT STATUS"}
 
-// markdown returns a Long text in the Markdown that cobra's generator reads.
+// markdown returns a Long text in the Markdown for cobra's generator.
 func markdown(long string) string {
 	var b strings.Builder
 	inList := false

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// toy is a command with all that a page can hold.
+// toy is a command with all features of a page.
 func toy() *cobra.Command {
 	root := &cobra.Command{Use: "toy", Short: "plays", Long: "Plays a game.\nAnd *more*.\n\nSecond <paragraph>.\n\nFiles:\n  ~/.toy  what it knows"}
 	root.PersistentFlags().String("board", "", "the `FILE` of the board")
@@ -44,7 +44,7 @@ func TestPages(t *testing.T) {
 	for _, p := range all {
 		pages[p.Name] = string(p.Text)
 	}
-	if len(pages) != 7 || pages["toy-old.6"] != "" || pages["toy-help.6"] != "" { // five are of completion
+	if len(pages) != 7 || pages["toy-old.6"] != "" || pages["toy-help.6"] != "" { // five are for completion
 		t.Errorf("%d pages", len(pages))
 	}
 	for name, wants := range map[string][]string{

@@ -7,24 +7,23 @@ import (
 	"syscall"
 )
 
-// ErrBusy is returned where another process delivers: it takes what was added
-// before it ends.
+// ErrBusy is returned while another process delivers. That process also delivers entries
+// added before it ends.
 var ErrBusy = errors.New("another process delivers what waits")
 
-// Fate is what became of an entry that was handed to the daemon.
+// Fate is the result of passing an entry to the daemon.
 type Fate int
 
 const (
-	Settled Fate = iota // the daemon took it, or will never take it
-	Later               // not now, nor what else waits of this reporter
-	Away                // the daemon takes nothing now
+	Settled Fate = iota // the daemon accepted it, or will never accept it
+	Later               // not now, nor other entries of this reporter
+	Away                // the daemon accepts nothing now
 )
 
-// Send hands an entry to the daemon.
+// Send passes an entry to the daemon.
 type Send func(context.Context, Entry) Fate
 
-// party is who must wait for whom: the order of what one reporter says to one daemon
-// is kept.
+// party identifies entries whose order is kept: those of one reporter for one daemon.
 type party struct{ control, reporter string }
 
 func partyOf(e Entry) party { return party{e.Control, e.Request.Reporter} }
@@ -33,17 +32,18 @@ func partyOf(e Entry) party { return party{e.Control, e.Request.Reporter} }
 type delivery struct {
 	q      *Queue
 	send   Send
-	tried  uint64         // entries up to this number were handed over, or passed over
-	behind map[party]bool // who waits since an entry of theirs does
+	tried  uint64         // entries up to this number were sent or skipped
+	behind map[party]bool // parties with an entry that must wait, so that their later ones wait too
 	away   map[string]bool
-	bad    error    // entries that cannot be read
-	owed   []uint64 // settled, but there was no room to write that
+	bad    error    // errors of unreadable entries
+	owed   []uint64 // settled entries that could not be recorded for lack of space
 }
 
-// Deliver hands all that waits to send, one after the other and the oldest first,
-// also what others add meanwhile. When ctx ends, the rest waits; send is to keep to
-// ctx itself. ErrBusy where another process is at it. An entry that cannot be read, as
-// a later version may write it, waits on and is an error in the end.
+// Deliver passes all waiting entries to send, one after another and the oldest first,
+// including those added meanwhile. When ctx ends, the others stay in the queue; send must
+// observe ctx itself. It returns ErrBusy if another process delivers. An unreadable entry,
+// such as one of a later version, stays in the queue and is returned as an error at the
+// end.
 func (q *Queue) Deliver(ctx context.Context, send Send) error {
 	if err := q.checkFolder(); err != nil {
 		return ignoreMissing(err)
@@ -70,10 +70,10 @@ func (q *Queue) Deliver(ctx context.Context, send Send) error {
 	}
 }
 
-// next reads what is to be handed over next. Where that is nothing, it cleans the
-// file up and gives the lock of the delivery back, by end. That happens under the lock
-// of the file: who added something and was told ErrBusy has it taken along, and who
-// adds later finds the lock of the delivery free.
+// next reads the entries to send next. If there are none, it cleans the file up and
+// releases the lock of the delivery by calling end. That happens under the lock of the
+// file. An entry whose adder received ErrBusy before is therefore included, and a later
+// adder finds the lock of the delivery free.
 func (d *delivery) next(ctx context.Context, end func()) (next []record, err error) {
 	err = d.q.change(func(f *file) error {
 		d.pay(f)
@@ -91,7 +91,7 @@ func (d *delivery) next(ctx context.Context, end func()) (next []record, err err
 	return next, err
 }
 
-// hand hands over one entry, if nothing stands before it.
+// hand sends one entry, unless an earlier one of its party waits.
 func (d *delivery) hand(ctx context.Context, r record) error {
 	d.tried = r.number
 	e, err := r.entry()
@@ -108,7 +108,7 @@ func (d *delivery) hand(ctx context.Context, r record) error {
 	case Away:
 		d.away[e.Control] = true
 	case Settled:
-		// A full disk is no reason to keep the rest: emptying the file takes no room.
+		// A full disk is no reason to keep the entry: emptying the file needs no space.
 		if err := d.q.settle(e.Number); errors.Is(err, syscall.ENOSPC) {
 			d.owed = append(d.owed, e.Number)
 		} else {
@@ -118,7 +118,8 @@ func (d *delivery) hand(ctx context.Context, r record) error {
 	return nil
 }
 
-// pay takes what is owed out of what waits, and writes it where there is room now.
+// pay removes the owed entries from the waiting ones, and records them if there is space
+// now.
 func (d *delivery) pay(f *file) {
 	d.owed = slices.DeleteFunc(d.owed, func(number uint64) bool {
 		r := record{kind: kindSettled, number: number}
@@ -130,16 +131,16 @@ func (d *delivery) pay(f *file) {
 	})
 }
 
-// settle notes that an entry does not wait any more. That is not synced: who loses
-// it to a crash hands the entry over again.
+// settle records that an entry no longer waits. The record is not synced: if a crash loses
+// it, the entry is sent again.
 func (q *Queue) settle(number uint64) error {
 	return q.change(func(f *file) error {
 		return f.append(record{kind: kindSettled, number: number})
 	})
 }
 
-// Behind tells whether something waits that reporter says to the daemon at control,
-// behind which more of it must wait.
+// Behind reports whether an entry of reporter for the daemon at control waits, so that
+// further ones must wait too.
 func (q *Queue) Behind(control, reporter string) (bool, error) {
 	waiting, err := q.List()
 	return slices.ContainsFunc(waiting, func(e Entry) bool { return partyOf(e) == party{control, reporter} }), err

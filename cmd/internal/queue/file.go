@@ -17,24 +17,24 @@ import (
 // The files of a queue's folder.
 const (
 	fileName     = "waiting"
-	newName      = "waiting.new" // while the file is written anew
+	newName      = "waiting.new" // while the file is rewritten
 	lockName     = "lock"        // held while the file is changed
 	deliveryName = "delivery"    // held by the process that delivers
 )
 
-// patience is how long the lock of the file is waited for: who holds it writes some
-// kilobytes and syncs them.
+// patience is the timeout for the lock of the file: its holder writes some kilobytes and
+// syncs them.
 const patience = 5 * time.Second
 
-// checkOwn refuses what belongs to somebody else, or is not what it should be: in a
-// folder that others can write, they could put their file in the place of ours.
+// checkOwn rejects files of other users, and unexpected file types: in a folder writable by
+// others, they could replace our file.
 func checkOwn(path string, info fs.FileInfo, folder bool) error {
 	own, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case folder && !info.IsDir():
-		return fmt.Errorf("queue %s: it is no folder, or a symbolic link", path)
+		return fmt.Errorf("queue %s: not a folder, or a symbolic link", path)
 	case !folder && !info.Mode().IsRegular():
-		return fmt.Errorf("queue %s: it is no regular file", path)
+		return fmt.Errorf("queue %s: not a regular file", path)
 	case !ok || int(own.Uid) != os.Geteuid():
 		return fmt.Errorf("queue %s: it belongs to another user", path)
 	case info.Mode().Perm()&0o022 != 0:
@@ -43,8 +43,8 @@ func checkOwn(path string, info fs.FileInfo, folder bool) error {
 	return nil
 }
 
-// checkFolder refuses a folder that is not this user's own; fs.ErrNotExist where
-// there is none.
+// checkFolder rejects a folder not owned by this user. It returns fs.ErrNotExist if there
+// is none.
 func (q *Queue) checkFolder() error {
 	info, err := os.Lstat(q.dir)
 	if err != nil {
@@ -53,7 +53,7 @@ func (q *Queue) checkFolder() error {
 	return checkOwn(q.dir, info, true)
 }
 
-// makeFolder makes the folder, where it is missing, so that it outlives a crash.
+// makeFolder creates the folder if it is missing, so that it survives a crash.
 func (q *Queue) makeFolder() error {
 	err := q.checkFolder()
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -80,8 +80,8 @@ func syncFolder(dir string) error {
 	return nil
 }
 
-// open opens a file of the folder, without following a link and without waiting for
-// the other end of a pipe.
+// open opens a file of the folder, without following a link and without waiting for the
+// other end of a pipe.
 func (q *Queue) open(name string, flags int) (*os.File, error) {
 	path := filepath.Join(q.dir, name)
 	f, err := os.OpenFile(path, flags|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
@@ -102,8 +102,8 @@ func (q *Queue) open(name string, flags int) (*os.File, error) {
 	return f, nil
 }
 
-// lock waits for one of the folder's locks; with wait false it takes it at once or
-// not at all. The folder exists.
+// lock waits for one of the folder's locks. If wait is false, it tries only once. The
+// folder must exist.
 func (q *Queue) lock(name string, wait bool) (unlock func(), ok bool, err error) {
 	path := filepath.Join(q.dir, name)
 	l := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW), flock.SetPermissions(0o600))
@@ -120,20 +120,20 @@ func (q *Queue) lock(name string, wait bool) (unlock func(), ok bool, err error)
 	if err != nil {
 		return nil, false, fmt.Errorf("lock queue %s: %w", path, err)
 	}
-	return func() { _ = l.Close() }, ok, nil // closing it cannot fail in a way that matters
+	return func() { _ = l.Close() }, ok, nil // an error here has no effect
 }
 
-// file is the queue's file, open under its lock.
+// file is the queue's file, open and locked.
 type file struct {
 	*os.File
 	contents
 	q *Queue
 }
 
-// known is what was in the file when this process was last done with it, which
-// holds as long as nobody changed the file.
+// known is the content of the file when this process last used it. It is valid while nobody
+// has changed the file.
 type known struct {
-	info fs.FileInfo // nil: nothing is known
+	info fs.FileInfo // nil: unknown
 	contents
 }
 
@@ -141,8 +141,8 @@ func (k known) holds(info fs.FileInfo) bool {
 	return k.info != nil && os.SameFile(k.info, info) && k.info.Size() == info.Size() && k.info.ModTime().Equal(info.ModTime())
 }
 
-// load opens the file, made where it is missing, and reads it where it is not known.
-// The caller holds the lock. What was torn off at the end is cut off.
+// load opens the file, creates it if it is missing, and reads it if its content is unknown.
+// It truncates a torn end. The caller holds the lock.
 func (q *Queue) load() (*file, error) {
 	f, err := q.open(fileName, os.O_RDWR|os.O_CREATE)
 	if err != nil {
@@ -164,7 +164,7 @@ func (q *Queue) load() (*file, error) {
 	return &file{f, c, q}, nil
 }
 
-// readAll reads what an open file holds, of size bytes.
+// readAll reads an open file of size bytes.
 func (q *Queue) readAll(f *os.File) (c contents, size int64, err error) {
 	most := q.maxFile()
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
@@ -172,7 +172,7 @@ func (q *Queue) readAll(f *os.File) (c contents, size int64, err error) {
 	case err != nil:
 		return c, 0, fmt.Errorf("read queue: %w", err)
 	case int64(len(data)) > most:
-		return c, 0, fmt.Errorf("queue %s: it is over %d bytes", f.Name(), most)
+		return c, 0, fmt.Errorf("queue %s: larger than %d bytes", f.Name(), most)
 	}
 	c, err = read(data)
 	var other *VersionError
@@ -186,8 +186,8 @@ func (q *Queue) readAll(f *os.File) (c contents, size int64, err error) {
 	return c, int64(len(data)), nil
 }
 
-// append writes records behind the last one, with the file's head before the first.
-// Where that fails, what was written of them is taken off again.
+// append writes records after the last one, preceded by the file's header if the file is
+// empty. After an error it removes the partly written records.
 func (f *file) append(records ...record) error {
 	var data []byte
 	if f.end == 0 {
@@ -197,7 +197,7 @@ func (f *file) append(records ...record) error {
 		data = r.appendTo(data)
 	}
 	if _, err := f.WriteAt(data, f.end); err != nil {
-		_ = f.Truncate(f.end) // the next one to come does it, too
+		_ = f.Truncate(f.end) // otherwise the next user truncates it
 		return fmt.Errorf("write queue: %w", err)
 	}
 	f.end += int64(len(data))
@@ -207,7 +207,7 @@ func (f *file) append(records ...record) error {
 	return nil
 }
 
-// close ends the work on the file, and keeps what is known of it.
+// close ends the use of the file, and keeps its known content.
 func (f *file) close() {
 	f.q.known = known{}
 	if info, err := f.Stat(); err == nil && info.Size() == f.end {
@@ -216,7 +216,7 @@ func (f *file) close() {
 	f.Close()
 }
 
-// sync makes what was appended durable.
+// sync makes the appended records durable.
 func (f *file) sync() error {
 	if err := f.File.Sync(); err != nil {
 		return fmt.Errorf("queue: sync %s: %w", f.Name(), err)
@@ -224,8 +224,8 @@ func (f *file) sync() error {
 	return syncFolder(f.q.dir)
 }
 
-// shrink takes what does not wait any more out of the file, where that is all, or
-// most of what is much. An error leaves the file as it was.
+// shrink removes settled entries from the file if that makes it empty, or most of it is
+// settled and it is large. After an error the file is unchanged.
 func (f *file) shrink() error {
 	dead := f.end - int64(len(fileHead)) - f.live
 	switch {
@@ -240,7 +240,7 @@ func (f *file) shrink() error {
 	return nil
 }
 
-// rewrite puts a file in the place of this one that has only what waits.
+// rewrite replaces the file with one that contains only waiting entries.
 func (f *file) rewrite() (err error) {
 	fresh, err := f.q.open(newName, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
 	if err != nil {

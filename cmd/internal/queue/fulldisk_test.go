@@ -11,8 +11,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// On a full disk nothing is said to wait that does not, what waits can be delivered,
-// and that makes room.
+// On a full disk, only entries on disk are reported as waiting. They can be delivered,
+// which frees space.
 func TestFullDisk(t *testing.T) {
 	disk := testenv.SmallDisk(t, "64k")
 	q := New(filepath.Join(disk, "queue"), Options{})
@@ -29,7 +29,7 @@ func TestFullDisk(t *testing.T) {
 			t.Fatalf("after %d entries: %v", len(want), err)
 		}
 		if n := count(t, New(q.Dir(), Options{})); n != len(want) {
-			t.Fatalf("%d said to wait, %d there", len(want), n)
+			t.Fatalf("%d reported as waiting, %d there", len(want), n)
 		}
 		if got := deliver(t, New(q.Dir(), Options{})); !slices.Equal(got, want) {
 			t.Fatalf("delivered %d of %d", len(got), len(want))

@@ -11,24 +11,23 @@ import (
 	"time"
 )
 
-// ErrFull is wrapped where no more can wait.
+// ErrFull is wrapped by the error for an entry beyond the queue's limits.
 var ErrFull = errors.New("the queue is full")
 
 // Options bound a queue.
 type Options struct {
-	Entries int   // that wait at once; 0: 1,000
-	Bytes   int64 // of the file; 0: 64 MiB
+	Entries int   // maximum number waiting; 0: 1,000
+	Bytes   int64 // maximum size of the file; 0: 64 MiB
 }
 
-// A program that speaks for others has one queue for all of them. What is said in the
-// name of one reporter may take a quarter of it, at least:
+// A program that reports for other users has one queue for all of them. Entries for one
+// reporter may take a quarter of it, and at least:
 const (
 	leastEntries = 16
 	leastBytes   = 1 << 20
 )
 
-// Queue is the queue in a folder. It is safe for concurrent use, also by several
-// processes.
+// Queue is the queue in a folder. It is safe for concurrent use, also by several processes.
 type Queue struct {
 	dir string
 	Options
@@ -37,10 +36,9 @@ type Queue struct {
 	known known      // guarded by mu
 }
 
-// New names the queue in the folder dir, which is not touched before there is
-// something to wait in it: then it is made, readable by this user only. A folder or
-// file of another user, a symbolic link, and one that others can write is refused by
-// every method.
+// New returns the queue in the folder dir. The folder is created with the first entry,
+// readable by this user only, and not touched before. Every method rejects a folder or file
+// of another user, a symbolic link, and one that others can write.
 func New(dir string, o Options) *Queue {
 	if o.Entries == 0 {
 		o.Entries = 1000
@@ -51,24 +49,24 @@ func New(dir string, o Options) *Queue {
 	return &Queue{dir: dir, Options: o}
 }
 
-// Dir is the folder.
+// Dir returns the folder.
 func (q *Queue) Dir() string { return q.dir }
 
-// maxFile is the most that a file of ours can have: Add keeps to Bytes, and
-// records that others are settled come behind that.
+// maxFile returns the maximum size of a valid file: Add keeps to Bytes, and the records of
+// settled entries follow.
 func (q *Queue) maxFile() int64 { return q.Bytes + int64(2*q.Entries*headSize) + 1<<20 }
 
-// Waiting is what waits in a queue.
+// Waiting describes the waiting entries of a queue.
 type Waiting struct {
 	Count  int       `json:"count"`
-	Since  time.Time `json:"since,omitzero"` // the oldest was made
+	Since  time.Time `json:"since,omitzero"` // time of the oldest
 	Bytes  int64     `json:"bytes,omitempty"`
-	Lost   int64     `json:"lost,omitempty"` // bytes of the file that were damaged, and passed over
+	Lost   int64     `json:"lost,omitempty"` // damaged bytes of the file, which were skipped
 	Folder string    `json:"folder,omitempty"`
 }
 
-// Waiting tells what waits. It takes no lock and changes nothing, so that of what is
-// being written it sees what is whole.
+// Waiting describes the waiting entries. It takes no lock and changes nothing, so it sees
+// only complete records of a write in progress.
 func (q *Queue) Waiting() (Waiting, error) {
 	w := Waiting{Folder: q.dir}
 	c, err := q.peek()
@@ -84,8 +82,8 @@ func (q *Queue) Waiting() (Waiting, error) {
 	return w, nil
 }
 
-// List reads the entries that wait, the oldest first, but for such as cannot be read. Like
-// Waiting it takes no lock.
+// List returns the waiting entries, the oldest first, without unreadable ones. Like Waiting
+// it takes no lock.
 func (q *Queue) List() ([]Entry, error) {
 	c, err := q.peek()
 	var entries []Entry
@@ -97,7 +95,7 @@ func (q *Queue) List() ([]Entry, error) {
 	return entries, err
 }
 
-// peek reads the file as it is; where there is none, nothing waits.
+// peek reads the file as it is. If there is none, nothing waits.
 func (q *Queue) peek() (contents, error) {
 	err := q.checkFolder()
 	if err != nil {
@@ -119,9 +117,9 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// Add lets an entry wait: when it returns nil, that is on disk, and it will be handed
-// to a send of Deliver. The entry's number is given by the queue. ErrFull where there
-// are too many, or they are too large; or too many of the entry's reporter, if it names one.
+// Add adds an entry. When it returns nil, the entry is on disk and Deliver will pass it to
+// send. The queue assigns the entry's number. It returns ErrFull if there are too many
+// entries, if they are too large, or if the entry's reporter, if set, has too many.
 func (q *Queue) Add(e Entry) error {
 	payload, err := json.Marshal(e)
 	if err != nil {
@@ -134,8 +132,8 @@ func (q *Queue) Add(e Entry) error {
 		return err
 	}
 	return q.change(func(f *file) error {
-		// Numbers grow also over a file that was emptied: what settles an entry can
-		// never mean a later one.
+		// Numbers also increase after the file was emptied: a record that settles an entry
+		// must never apply to a later one.
 		r := record{kindEntry, max(f.last+1, uint64(e.At.UnixMicro())), payload}
 		if err := cmp.Or(q.share(f, e, r.size()), q.room(f, r.size())); err != nil {
 			return err
@@ -147,7 +145,7 @@ func (q *Queue) Add(e Entry) error {
 	})
 }
 
-// share refuses what takes a named reporter over the part that one may have.
+// share rejects an entry that exceeds the share of its reporter.
 func (q *Queue) share(f *file, e Entry, size int64) error {
 	entries, bytes := max(q.Entries/4, leastEntries), max(q.Bytes/4, leastBytes)
 	if e.Request.Reporter == "" || len(f.waiting) < entries && f.live+size <= bytes {
@@ -165,7 +163,7 @@ func (q *Queue) share(f *file, e Entry, size int64) error {
 	return nil
 }
 
-// room refuses what is over the bounds.
+// room rejects an entry beyond the limits.
 func (q *Queue) room(f *file, size int64) error {
 	switch {
 	case len(f.waiting) >= q.Entries:
@@ -175,11 +173,11 @@ func (q *Queue) room(f *file, size int64) error {
 	case f.end+size <= q.Bytes:
 		return nil
 	}
-	// There would be room, but for what waits no more.
+	// There is room without the settled entries.
 	return f.rewrite()
 }
 
-// change does something to the file under its lock.
+// change changes the file under its lock.
 func (q *Queue) change(do func(*file) error) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

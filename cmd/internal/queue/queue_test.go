@@ -19,7 +19,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 )
 
-// entryOf is an entry that is told by its text.
+// entryOf returns an entry identified by its text.
 func entryOf(text, reporter string) Entry {
 	return Entry{
 		At: time.Date(2026, 11, 21, 18, 0, 0, 0, time.UTC), Verb: "report",
@@ -29,7 +29,7 @@ func entryOf(text, reporter string) Entry {
 
 func textOf(e Entry) string { return e.Request.Domains[0] }
 
-// newQueue is a queue in a folder that does not exist yet.
+// newQueue returns a queue in a folder that does not exist yet.
 func newQueue(t *testing.T, o Options) *Queue {
 	return New(filepath.Join(t.TempDir(), "state", "queue"), o)
 }
@@ -43,7 +43,7 @@ func add(t *testing.T, q *Queue, texts ...string) {
 	}
 }
 
-// deliver delivers all and returns the texts in the order of send.
+// deliver delivers all entries and returns the texts in the order of send.
 func deliver(t *testing.T, q *Queue) []string {
 	t.Helper()
 	got := []string{}
@@ -72,7 +72,7 @@ func TestQueue(t *testing.T) {
 		t.Errorf("delivered %v of nothing", got)
 	}
 	if _, err := os.Stat(q.Dir()); err == nil {
-		t.Error("asking made the folder")
+		t.Error("reading created the folder")
 	}
 	add(t, q, "a", "b", "c")
 	w, err := q.Waiting()
@@ -98,7 +98,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// What comes back is what was added.
+// Delivered entries equal the added ones.
 func TestEntryComesBack(t *testing.T) {
 	q := newQueue(t, Options{})
 	want := entryOf("x", "anna@example.org")
@@ -116,8 +116,8 @@ func TestEntryComesBack(t *testing.T) {
 	}
 }
 
-// A reporter whom the daemon slows down keeps nobody else waiting, and a daemon that
-// is away no other daemon; the order of each one's words is kept.
+// A reporter delayed by the daemon does not delay others, nor an unreachable daemon other
+// daemons. The order of each one's entries is kept.
 func TestFates(t *testing.T) {
 	q := newQueue(t, Options{})
 	for i, who := range []string{"anna", "bert", "anna", "carl", "bert"} {
@@ -153,7 +153,7 @@ func TestFates(t *testing.T) {
 		}
 	}
 	if behind, _ := q.Behind("unix:/other", "anna"); behind {
-		t.Error("what waits for one daemon stands before what is for another")
+		t.Error("entries for one daemon delay those for another")
 	}
 	send(nil)
 	if fmt.Sprint(got) != "[anna0 anna2]" || count(t, q) != 0 {
@@ -161,8 +161,8 @@ func TestFates(t *testing.T) {
 	}
 }
 
-// One reporter's entries leave room for those of others, also while the queue's owner
-// fills it.
+// One reporter's entries leave room for those of others, even while the queue's owner fills
+// it.
 func TestShare(t *testing.T) {
 	for name, test := range map[string]struct {
 		options Options
@@ -204,7 +204,7 @@ func TestBounds(t *testing.T) {
 	}
 	add(t, q, "c")
 
-	// What was settled makes room, though something still waits.
+	// Settled entries make room although others still wait.
 	q = newQueue(t, Options{Bytes: 900})
 	add(t, q, "a", "b", "c", "d")
 	large := entryOf(strings.Repeat("x", 300), "bert")
@@ -227,21 +227,21 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	if err := q.Add(entryOf(strings.Repeat("x", maxPayload), "anna")); err == nil {
-		t.Error("an entry over the bound is taken")
+		t.Error("an entry over the limit is accepted")
 	}
 }
 
-// The file belongs to this user, and to this version; all else is named, and left
-// as it is.
+// The file belongs to this user and has this version. Any other is named in the error, and
+// stays unchanged.
 func TestRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		make func(t *testing.T, dir string)
 		want string
 	}{
 		"version":   {func(t *testing.T, dir string) { write(t, dir, "spambloom queue 27\nwhatever") }, "newer format (version 27; this program reads 1), made by a newer version of spambloom"},
-		"version 0": {func(t *testing.T, dir string) { write(t, dir, "spambloom queue 0\nwhatever") }, "it is no queue of spambloom"},
-		"foreign":   {func(t *testing.T, dir string) { write(t, dir, "#!/bin/sh\n") }, "it is no queue of spambloom"},
-		"almost":    {func(t *testing.T, dir string) { write(t, dir, "spambloom queue one\n") }, "it is no queue of spambloom"},
+		"version 0": {func(t *testing.T, dir string) { write(t, dir, "spambloom queue 0\nwhatever") }, "not a spambloom queue"},
+		"foreign":   {func(t *testing.T, dir string) { write(t, dir, "#!/bin/sh\n") }, "not a spambloom queue"},
+		"almost":    {func(t *testing.T, dir string) { write(t, dir, "spambloom queue one\n") }, "not a spambloom queue"},
 		"link": {func(t *testing.T, dir string) {
 			write(t, dir, "")
 			must(t, os.Rename(filepath.Join(dir, fileName), filepath.Join(dir, "elsewhere")))
@@ -250,7 +250,7 @@ func TestRefused(t *testing.T) {
 		"pipe": {func(t *testing.T, dir string) {
 			must(t, os.MkdirAll(dir, 0o700))
 			must(t, syscall.Mkfifo(filepath.Join(dir, fileName), 0o600))
-		}, "it is no regular file"},
+		}, "not a regular file"},
 		"open to a group": {func(t *testing.T, dir string) {
 			write(t, dir, "")
 			must(t, os.Chmod(filepath.Join(dir, fileName), 0o620))
@@ -262,7 +262,7 @@ func TestRefused(t *testing.T) {
 		"folder is a link": {func(t *testing.T, dir string) {
 			must(t, os.MkdirAll(filepath.Dir(dir), 0o700))
 			must(t, os.Symlink(t.TempDir(), dir))
-		}, "it is no folder, or a symbolic link"},
+		}, "not a folder, or a symbolic link"},
 		"owner": {func(t *testing.T, dir string) {
 			testenv.Root(t)
 			write(t, dir, "")
@@ -288,7 +288,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A lock is a file of the folder, wherever a link of that name leads.
+// A lock is a file of the folder, wherever a link of that name points.
 func TestLockIsNoLink(t *testing.T) {
 	for _, name := range []string{lockName, deliveryName} {
 		q := newQueue(t, Options{})
@@ -303,8 +303,8 @@ func TestLockIsNoLink(t *testing.T) {
 	}
 }
 
-// What is added while the last entry is under way goes along, also where all were made
-// in the same moment.
+// An entry added while the last one is being sent is delivered too, even if all have the
+// same time.
 func TestAddedMeanwhile(t *testing.T) {
 	q := newQueue(t, Options{})
 	add(t, q, "a")
@@ -320,7 +320,7 @@ func TestAddedMeanwhile(t *testing.T) {
 	}
 }
 
-// regular is what the queue's file holds; a pipe would be waited for.
+// regular returns the content of the queue's file; reading a pipe would block.
 func regular(q *Queue) string {
 	path := filepath.Join(q.Dir(), fileName)
 	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
@@ -343,8 +343,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// Many processes add and deliver at once: each entry is sent, once where nobody dies,
-// and what is added while another one delivers is taken along.
+// Many processes add and deliver at once. Each entry is sent, once unless a process dies.
+// Entries added while another process delivers are included.
 func TestManyProcesses(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	dir := newQueue(t, Options{}).Dir()
@@ -360,7 +360,7 @@ func TestManyProcesses(t *testing.T) {
 	var all sync.WaitGroup
 	for p := range processes {
 		all.Go(func() {
-			q := New(dir, Options{}) // a lock of its own, as another process has
+			q := New(dir, Options{}) // with its own lock, like another process
 			for i := range each {
 				if err := q.Add(entryOf(fmt.Sprint(p, "-", i), "anna")); err != nil {
 					t.Error(err)
@@ -385,7 +385,7 @@ func TestManyProcesses(t *testing.T) {
 	}
 }
 
-// When the time is up, the rest waits, in its order.
+// When the time is over, the other entries keep waiting, in order.
 func TestDeliverEnds(t *testing.T) {
 	q := newQueue(t, Options{})
 	add(t, q, "a", "b", "c")
@@ -398,8 +398,8 @@ func TestDeliverEnds(t *testing.T) {
 	}
 }
 
-// An entry that cannot be read, as a later program may write it, waits on, is told,
-// and keeps nobody else waiting.
+// An unreadable entry, such as one of a later version, keeps waiting, is reported, and does
+// not delay others.
 func TestUnreadableEntry(t *testing.T) {
 	q := newQueue(t, Options{})
 	add(t, q, "a")

@@ -14,42 +14,43 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 )
 
-// Version is the version of the file's form that this program writes and reads.
+// Version is the version of the file format that this program writes and reads.
 const Version = 1
 
 const (
-	title      = "spambloom queue " // and the version, and a newline
+	title      = "spambloom queue " // followed by the version and a newline
 	maxTitle   = 32                 // bytes
 	headSize   = 28                 // bytes, of a record's head
-	maxPayload = 4 << 20            // bytes; the daemon takes requests of 2 MiB
+	maxPayload = 4 << 20            // bytes; the daemon accepts requests of 2 MiB
 )
 
-// fileHead is how a file of this version begins.
+// fileHead is the beginning of a file of this version.
 var fileHead = []byte(title + strconv.Itoa(Version) + "\n")
 
-// mark begins each record. JSON is UTF-8, which has no byte 0xff, so that no payload
-// has a mark in it.
+// mark begins each record. JSON is UTF-8, which has no byte 0xff, so no payload contains a
+// mark.
 var mark = []byte{0xff, 'S', 'B', 'Q'}
 
 type kind uint8
 
 const (
 	kindEntry   kind = 1 // payload: the Entry as JSON
-	kindSettled kind = 2 // no payload: the entry of that number does not wait any more
+	kindSettled kind = 2 // no payload: the entry of that number no longer waits
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Entry is a report or a revocation that waits for the daemon.
+// Entry is a report or a revocation waiting for the daemon.
 type Entry struct {
-	Number  uint64      `json:"-"` // later ones are larger; Add gives it
+	Number  uint64      `json:"-"` // increasing; assigned by Add
 	At      time.Time   `json:"at"`
 	Verb    string      `json:"verb"`              // report or revoke
-	Control string      `json:"control,omitempty"` // the daemon's socket; empty: where daemons have it
+	Control string      `json:"control,omitempty"` // the daemon's socket; empty: the default
 	Request api.Request `json:"request"`
 }
 
-// VersionError is a file of a newer version of this program: it is left alone.
+// VersionError is the error for a file of a newer version of this program, which stays
+// unchanged.
 type VersionError struct {
 	Path    string
 	Version string
@@ -59,17 +60,17 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("queue %s: newer format (version %s; this program reads %d), made by a newer version of spambloom", e.Path, e.Version, Version)
 }
 
-// errForeign is a file that no spambloom wrote.
-var errForeign = errors.New("it is no queue of spambloom")
+// errForeign is the error for a file not written by spambloom.
+var errForeign = errors.New("not a spambloom queue")
 
-// record is one record as it stands in the file.
+// record is one record of the file.
 type record struct {
 	kind    kind
 	number  uint64
 	payload []byte
 }
 
-// appendTo writes the record behind data.
+// appendTo appends the record to data.
 func (r record) appendTo(data []byte) []byte {
 	start := len(data)
 	data = append(data, mark...)
@@ -81,11 +82,11 @@ func (r record) appendTo(data []byte) []byte {
 	return append(data, r.payload...)
 }
 
-// size is what the record takes in the file.
+// size returns the size of the record in the file.
 func (r record) size() int64 { return int64(headSize + len(r.payload)) }
 
-// readRecord reads the record with which data begins; ok is false where none does
-// that is whole. The payload is a part of data.
+// readRecord reads the record at the beginning of data. Ok is false if there is no complete
+// record. The payload is a part of data.
 func readRecord(data []byte) (r record, ok bool) {
 	if len(data) < headSize || !bytes.HasPrefix(data, mark) ||
 		crc32.Checksum(data[:headSize-4], castagnoli) != binary.LittleEndian.Uint32(data[headSize-4:]) {
@@ -99,21 +100,21 @@ func readRecord(data []byte) (r record, ok bool) {
 	return r, crc32.Checksum(r.payload, castagnoli) == binary.LittleEndian.Uint32(data[20:])
 }
 
-// contents is what a file holds.
+// contents is the content of a file.
 type contents struct {
-	waiting []record // in the order of the file; payloads are parts of what was read
-	end     int64    // of the last whole record: what follows was torn off while it was written
-	live    int64    // bytes that waiting takes
-	lost    int64    // bytes between whole records that are none
+	waiting []record // in the order of the file; payloads share the memory of the file
+	end     int64    // of the last complete record; the rest is torn
+	live    int64    // size of the waiting entries
+	lost    int64    // bytes between complete records that belong to none
 	last    uint64   // the highest number
 }
 
-// read takes a file apart. A file that ends within its head or a record is one whose
-// writer was stopped: the rest of it is not in contents.end. An error is a
-// *VersionError without path, or errForeign.
+// read parses a file. The writer of a file that ends within its header or a record was
+// interrupted: the rest is beyond contents.end. Errors are a *VersionError without path,
+// and errForeign.
 func read(data []byte) (contents, error) {
 	c := contents{end: int64(len(fileHead))}
-	if bytes.HasPrefix(fileHead, data) { // none yet, or torn
+	if bytes.HasPrefix(fileHead, data) { // empty, or torn
 		c.end = 0
 		if len(data) == len(fileHead) {
 			c.end = int64(len(data))
@@ -137,7 +138,7 @@ func read(data []byte) (contents, error) {
 	return c, nil
 }
 
-// note takes account of the next record.
+// note adds the next record.
 func (c *contents) note(r record) {
 	c.last = max(c.last, r.number)
 	switch r.kind {
@@ -152,8 +153,7 @@ func (c *contents) note(r record) {
 	}
 }
 
-// findRecord returns where the first whole record at or after from begins, -1 for
-// none.
+// findRecord returns where the first complete record at or after from begins, or -1.
 func findRecord(data []byte, from int64) int64 {
 	for {
 		i := bytes.Index(data[from:], mark)
@@ -168,7 +168,7 @@ func findRecord(data []byte, from int64) int64 {
 	}
 }
 
-// stranger says what a file is that has another head.
+// stranger returns the error for a file with another header.
 func stranger(data []byte) error {
 	line, _, ok := bytes.Cut(data[:min(len(data), maxTitle)], []byte("\n"))
 	version, ours := bytes.CutPrefix(line, []byte(title))
@@ -181,7 +181,7 @@ func stranger(data []byte) error {
 	return &VersionError{Version: string(version)}
 }
 
-// entry reads an entry's payload.
+// entry decodes an entry's payload.
 func (r record) entry() (Entry, error) {
 	var e Entry
 	if err := json.Unmarshal(r.payload, &e); err != nil {

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// written is a file with three entries, of which the second is settled, and where
-// each of its records ends.
+// written returns a file with three entries, of which the second is settled, and the end of
+// each record.
 func written(t *testing.T) (data []byte, ends []int) {
 	t.Helper()
 	q := newQueue(t, Options{})
@@ -20,7 +20,7 @@ func written(t *testing.T) (data []byte, ends []int) {
 	add(t, q, "a", "b")
 	must(t, q.Deliver(t.Context(), func(context.Context, Entry) Fate {
 		if n++; n == 1 {
-			return Later // anna is slowed down
+			return Later // anna is delayed
 		}
 		return Settled
 	}))
@@ -48,13 +48,13 @@ func written(t *testing.T) (data []byte, ends []int) {
 	return data, ends
 }
 
-// wantOf is what waits when the first n records are whole.
+// wantOf returns the waiting entries if the first n records are complete.
 func wantOf(n int) []string {
 	return [][]string{{}, {"a"}, {"a", "b"}, {"a", "b", "c"}, {"a", "b"}, {"a", "b", "d"}}[n]
 }
 
-// A file that ends at any byte lacks the record that was being written, and nothing
-// else; what comes after is whole.
+// A file truncated at any byte lacks only the record being written. Later entries are
+// complete.
 func TestTornAnywhere(t *testing.T) {
 	data, ends := written(t)
 	dir := t.TempDir()
@@ -62,7 +62,7 @@ func TestTornAnywhere(t *testing.T) {
 	for _, rest := range []string{"", "\x00\x00\x00\x00\x00\x00\x00\x00", "\xffSBQ"} { // as some file systems leave it
 		for cut := range len(data) + 1 {
 			if rest != "" && (cut < len(fileHead) || cut%9 > 0) {
-				continue // that is no file of ours; each one is synced, which takes its time
+				continue // not a valid file; each one is synced, which takes time
 			}
 			must(t, os.WriteFile(filepath.Join(dir, fileName), append(slices.Clone(data[:cut]), rest...), 0o600))
 			whole := 0
@@ -81,8 +81,7 @@ func TestTornAnywhere(t *testing.T) {
 	}
 }
 
-// A byte that changes on the disk costs the record it is in; an entry that was
-// settled may come again.
+// A byte changed on disk destroys only its record; a settled entry may be sent again.
 func TestDamagedAnywhere(t *testing.T) {
 	data, ends := written(t)
 	dir := t.TempDir()
@@ -95,7 +94,7 @@ func TestDamagedAnywhere(t *testing.T) {
 		w, err := New(dir, Options{}).Waiting()
 		must(t, err)
 		if at < ends[3] && w.Lost == 0 {
-			t.Fatalf("byte %d: the damage is not told", at)
+			t.Fatalf("byte %d: the damage is not reported", at)
 		}
 		add(t, New(dir, Options{}), "new")
 		if got := deliver(t, New(dir, Options{})); !slices.Equal(got, append(want, "new")) {
@@ -104,8 +103,8 @@ func TestDamagedAnywhere(t *testing.T) {
 	}
 }
 
-// The queue against a list, under adding, deliveries that end anywhere, writers that
-// are killed in the middle of a record, and other processes.
+// The queue compared with a list, with additions, deliveries that end anywhere, writers
+// killed in the middle of a record, and other processes.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "queue")
@@ -134,7 +133,7 @@ func TestModel(t *testing.T) {
 					return
 				}
 				after, _ := os.ReadFile(path)
-				if len(after) <= len(before) { // the file was written anew: the entry is whole
+				if len(after) <= len(before) { // the file was rewritten: the entry is complete
 					model = append(model, "killed")
 					return
 				}
@@ -176,8 +175,8 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// FuzzRead: whatever stands in a file, all that is read of it lies in it, and what is
-// read of its whole part is the same again.
+// FuzzRead: for any content of a file, records lie within it, and reading the valid part
+// again gives the same result.
 func FuzzRead(f *testing.F) {
 	data := slices.Clone(fileHead)
 	data = record{kindEntry, 7, []byte(`{"verb":"report","request":{"signatures":[]}}`)}.appendTo(data)

@@ -6,40 +6,39 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Comparison is what a report of one message says about another. Unlike a database,
-// it never errs.
+// Comparison is the effect of a report of one message on another. Unlike a database, it has
+// no false positives.
 type Comparison struct {
-	Equal   []signature.Signature // that both have
-	Sketch  []Overlap             // for each kind of sketch that both have, the best pair
-	Domains []string              // that both link to
+	Equal   []signature.Signature // common to both
+	Sketch  []Overlap             // the best pair of each kind of sketch that both have
+	Domains []string              // common to both
 }
 
-// KeysTried is how many keys Compare tries: each is that of a possible federation.
-// Which features of a text are taken for its sketch, and so whether two texts that are
-// a little alike match, is decided by the federation's key.
+// KeysTried is the number of keys that Compare tries; each represents a possible
+// federation. The federation's key selects the features of a text for its sketch. It
+// thereby decides whether two texts with some similarity match.
 const KeysTried = 32
 
-// Overlap is how much of a reported sketch an asked one has.
+// Overlap is the part of a reported sketch that an asked one contains.
 type Overlap struct {
 	Kind signature.Kind
-	// Matches is under how many of the keys it is a match, and Weak under how many
-	// it is one where something else corroborates it, those included.
+	// Matches is the number of keys with a match. Weak is the number of keys with at least
+	// a weak match, which requires other evidence.
 	Matches, Weak int
-	// The middle one of what is found under the keys: Found of Of keys beside one
-	// anchor that both have, where Need make a match. Of is 0 where there mostly is
-	// no such anchor.
+	// The median of the results under the keys: Found of Of keys beside a common anchor,
+	// where Need make a match. Of is 0 if mostly there is no common anchor.
 	Found, Of, Need int
-	// Contained is the share of the reported features that the other has.
+	// Contained is the share of the reported features that the other sketch contains.
 	Contained float64
 }
 
-// Listed says that a match is more likely than not.
+// Listed reports whether a match is more likely than not.
 func (o Overlap) Listed() bool { return 2*o.Matches > KeysTried }
 
-// ListedWeakly says so of a match that something else corroborates.
+// ListedWeakly reports the same for a match with other evidence.
 func (o Overlap) ListedWeakly() bool { return 2*o.Weak > KeysTried }
 
-// Compare compares a message that is reported with one that is checked.
+// Compare compares a reported message with a checked one.
 func Compare(reported, asked signature.Set) Comparison {
 	c := Comparison{Domains: commonDomains(reported.ToReport(), asked)}
 	for _, s := range reported.Signatures {
@@ -55,7 +54,7 @@ func Compare(reported, asked signature.Set) Comparison {
 	return c
 }
 
-// commonDomains are the domains that both messages link to.
+// commonDomains returns the domains that both messages link to.
 func commonDomains(a, b signature.Set) []string {
 	var common []string
 	for _, d := range a.Domains {
@@ -66,7 +65,7 @@ func commonDomains(a, b signature.Set) []string {
 	return common
 }
 
-// best compares each sketch of a kind with each other one.
+// best compares all pairs of sketches of a kind.
 func best(kind signature.Kind, reported, asked []signature.Sketch) (most Overlap, ok bool) {
 	for _, r := range reported {
 		for _, a := range asked {
@@ -82,7 +81,7 @@ func best(kind signature.Kind, reported, asked []signature.Sketch) (most Overlap
 	return most, ok
 }
 
-// found is the best group under one key.
+// found is the best group for one key.
 type found struct{ found, of, need int }
 
 // overlap tries all keys.
@@ -105,8 +104,8 @@ func overlap(reported, asked signature.Sketch) Overlap {
 	return o
 }
 
-// match is the group that has most beyond its need, and the need of a weak match.
-// Of the reported groups, those are stored that come first.
+// match returns the group that exceeds its need by most, and the need of a weak match. The
+// first of the reported groups are stored.
 func match(reported, asked signature.Sketch, keyed func(uint64) uint64) (most found, weak int) {
 	stored := reported.Reported(keyed)
 	if reported.Kind == signature.KindSketch {
@@ -125,12 +124,12 @@ func match(reported, asked signature.Sketch, keyed func(uint64) uint64) (most fo
 		}
 	}
 	if most.found < 0 {
-		return found{need: 1 << 20}, 0 // behind all that have an anchor
+		return found{need: 1 << 20}, 0 // worse than any with an anchor
 	}
 	return most, weak
 }
 
-// common counts the different values that both have.
+// common counts the distinct values in both.
 func common(a, b []uint64) int {
 	in := make(map[uint64]bool, len(b))
 	for _, v := range b {
@@ -146,8 +145,8 @@ func common(a, b []uint64) int {
 	return n
 }
 
-// keyed is a hash under a key: the finaliser of SplitMix64 (Steele, Lea, Flood
-// 2014), twice. It stands in for the databases' secret one.
+// keyed is a keyed hash: the finaliser of SplitMix64 (Steele, Lea, Flood 2014), twice. It
+// replaces the databases' secret hash.
 func keyed(key uint64) func(uint64) uint64 {
 	seed := mix(key + 0x9e3779b97f4a7c15)
 	return func(x uint64) uint64 { return mix(mix(x^seed) + seed) }
@@ -159,8 +158,8 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// contained is the share of the different keys of a reported sketch that another
-// one has, 0 to 1.
+// contained returns the share of the distinct keys of a reported sketch that another one
+// contains, 0 to 1.
 func contained(reported, asked signature.Sketch) float64 {
 	keys, others := hashes(reported), hashes(asked)
 	if len(keys) == 0 {
@@ -169,7 +168,7 @@ func contained(reported, asked signature.Sketch) float64 {
 	return float64(common(keys, others)) / float64(len(keys))
 }
 
-// hashes are the different keys of a sketch, ascending.
+// hashes returns the distinct keys of a sketch, ascending.
 func hashes(s signature.Sketch) []uint64 {
 	keys := make([]uint64, len(s.Keys))
 	for i, k := range s.Keys {

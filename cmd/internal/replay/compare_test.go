@@ -10,8 +10,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// sketch has features numbered from..to-1, one a word; what stands at a place is
-// its number, so equal numbers are equal text.
+// sketch has features numbered from..to-1, one a word. The feature at a place is its
+// number, so equal numbers are equal text.
 func sketch(from, to int) signature.Sketch {
 	s := signature.Sketch{Kind: signature.KindSketch}
 	for n := from; n < to; n++ {
@@ -115,8 +115,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// What Compare says of real messages is what is seen: a copy with words in front
-// matches, another text does not.
+// Compare on real messages: a copy with words in front matches, another text does not.
 func TestMessages(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	write := func(words int) string {

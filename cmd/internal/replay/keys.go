@@ -2,9 +2,9 @@ package replay
 
 import "context"
 
-// KeyResult is what became of an archive under one federation's key. It decides
-// which parts of a reported text make its sketch, and so in which of the messages
-// that are like it in part they are found.
+// KeyResult is the result of an archive for one federation key. The key selects the parts
+// of a reported text for its sketch, and thereby in which partly similar messages they are
+// found.
 type KeyResult struct {
 	Seed    uint64 `json:"seed"`
 	Caught  int    `json:"caught"`
@@ -12,12 +12,12 @@ type KeyResult struct {
 	BulkHam int    `json:"bulk_ham"`
 }
 
-// RunKeys runs an archive under several keys, those of n seeds from Options.Seed
-// on. The result is that of the first one, with the sums of all in Keys, and with
-// the false positives of all, each once.
+// RunKeys runs an archive with the keys of n seeds from Options.Seed on. It returns the
+// result of the first, with the sums of all in Keys, and with the distinct false positives
+// of all.
 func RunKeys(ctx context.Context, messages []Message, o Options, n int, judged func()) (*Result, error) {
 	var result *Result
-	hits := make(map[string]int) // place among the false positives, by file
+	hits := make(map[string]int) // index in the false positives, by file
 	for i := range n {
 		r, err := Run(ctx, messages, o, judged)
 		if err != nil {

@@ -9,16 +9,16 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// earliest is the oldest time that is believed: there was hardly any mail before,
-// and broken clocks begin at 1970.
+// earliest is the oldest plausible time: there was hardly any mail before, and broken
+// clocks begin at 1970.
 var earliest = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// maxReceived is how many Received fields are looked at for a time.
+// maxReceived is how many Received fields are searched for a time.
 const maxReceived = 8
 
-// TimeOf is when a message arrived: the time of its newest Received field (RFC
-// 5322, section 3.6.7) that has one, else its Date. It is zero where neither is
-// between 1980 and latest. Date is the sender's word, and spam lies about it.
+// TimeOf returns when a message arrived: the time of its newest Received field (RFC 5322,
+// section 3.6.7) that has one, otherwise its Date. It returns zero if neither is between
+// 1980 and latest. Date is set by the sender, and often wrong in spam.
 func TimeOf(m signature.Message, latest time.Time) time.Time {
 	var date string
 	received := 0
@@ -37,13 +37,14 @@ func TimeOf(m signature.Message, latest time.Time) time.Time {
 	return parseTime(date, latest)
 }
 
-// parseTime reads a date-time of RFC 5322, also of the obsolete forms; zero where
-// it is none or not believed.
+// parseTime parses a date-time of RFC 5322, including obsolete forms. It returns zero if
+// the text is invalid or implausible.
 func parseTime(text string, latest time.Time) time.Time {
-	text = strings.Join(strings.Fields(text), " ") // folds
+	text = strings.Join(strings.Fields(text), " ") // removes folding
 	t, err := mail.ParseDate(text)
 	if err != nil {
-		// Comments that net/mail does not read, as "(Central European Time (summer))".
+		// Remove comments that net/mail does not parse, such as "(Central European Time
+		// (summer))".
 		text, _, _ = strings.Cut(text, "(")
 		if t, err = mail.ParseDate(strings.TrimSpace(text)); err != nil {
 			return time.Time{}
@@ -55,9 +56,9 @@ func parseTime(text string, latest time.Time) time.Time {
 	return t.UTC()
 }
 
-// Sort brings messages into the order of their times and says how many have
-// none. Those take the time of the message before them in the order given, or of
-// the first that has one; messages of one time keep their order.
+// Sort sorts messages by time and returns how many have none. Those take the time of the
+// previous message in the given order, or of the first that has one. Messages with equal
+// times keep their order.
 func Sort(messages []Message) (without int) {
 	var last time.Time
 	for _, m := range messages {

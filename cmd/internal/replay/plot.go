@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The plot's measures, in pixels.
+// The plot's dimensions, in pixels.
 const (
 	plotWidth, plotHeight = 800, 420
 	plotLeft, plotTop     = 64, 56
@@ -18,13 +18,12 @@ const (
 )
 
 const (
-	window    = 200 // spams over which the recent share is taken
+	window    = 200 // spams for the recent share
 	maxPoints = 2 * innerWidth
 )
 
-// Plot draws, as an SVG document, the share of spam that was caught over the
-// messages in their order: of all spam so far, and of the last 200. A red mark
-// stands where ham was hit.
+// Plot draws an SVG document with the share of spam caught over the messages in their
+// order: of all spam so far, and of the last 200. A red mark shows a false positive.
 func (r *Result) Plot(w io.Writer) error {
 	out := bufio.NewWriter(w) // keeps the first error for Flush
 	so, recent := r.shares()
@@ -67,20 +66,20 @@ func (r *Result) axes(out io.Writer) {
 		}
 		fmt.Fprintln(out)
 	}
-	fmt.Fprintf(out, `<text x="%d" y="%d" text-anchor="middle">messages, and when they came</text>`+"\n", plotLeft+innerWidth/2, plotHeight-8)
+	fmt.Fprintf(out, `<text x="%d" y="%d" text-anchor="middle">messages, and when they arrived</text>`+"\n", plotLeft+innerWidth/2, plotHeight-8)
 }
 
-// x is where a message stands.
+// x returns the horizontal position of a message.
 func (r *Result) x(i int) float64 {
 	return plotLeft + innerWidth*float64(i)/float64(max(1, len(r.outcomes)-1))
 }
 
 func y(share float64) float64 { return plotTop + innerHeight*(1-share) }
 
-// point is a place on the plot.
+// point is a point of the plot.
 type point struct{ x, y float64 }
 
-// shares are the two lines, in as many points as can be seen.
+// shares returns the two lines, with as many points as are visible.
 func (r *Result) shares() (so, recent []point) {
 	var spams []bool // whether each was caught
 	caught, lately := 0, 0

@@ -1,15 +1,14 @@
-// Package replay tries on mail at hand what reports would list; no daemon is asked.
-// Compare does so for two messages, exactly. Run takes an archive of mail, sorted into
-// spam and ham, through the pipeline that mail goes through, and counts what became of
-// it. The package owns the order of the messages, the simulated sites and reporters,
-// and the sums.
+// Package replay tests reports on existing mail, without a daemon. Compare does so for two
+// messages, exactly. Run passes an archive of mail, sorted into spam and ham, through the
+// same pipeline as live mail, and counts the results. The package owns the order of the
+// messages, the simulated sites and reporters, and the sums.
 //
 //	message -> a site's database: Count, Judge -> milter.Policy -> sums
 //	spam, some messages later -> Report -> that site -> deltas -> the other sites
 //
-// Signatures, filters, generations, journals and deltas are the real ones; only
-// Redis and the mail server are away. A site's clock shows the time of the message
-// that it has before it, so that reports age as they do in life.
+// Signatures, filters, generations, journals and deltas are the real ones; only Redis and
+// the mail server are absent. A site's clock shows the time of its current message, so that
+// reports expire as in production.
 package replay
 
 import (
@@ -28,27 +27,27 @@ import (
 type Message struct {
 	Name string
 	Spam bool
-	Time time.Time // when it arrived; zero: unknown
+	Time time.Time // of arrival; zero: unknown
 	Set  signature.Set
 }
 
-// Options say how an archive is run.
+// Options determine how an archive is run.
 type Options struct {
 	Dir   string // an empty folder for the state of the sites
-	Sites int    // among which the messages are dealt, 1 to MaxSites
-	Seed  uint64 // of all that is drawn
+	Sites int    // number of sites for the messages, 1 to MaxSites
+	Seed  uint64 // of all random choices
 
-	ReportAfter int     // messages that come between a spam and its report
-	ReportShare float64 // of the spam, 0 to 1: how much of it anybody reports
+	ReportAfter int     // number of messages between a spam and its report
+	ReportShare float64 // share of the spam that is reported, 0 to 1
 
-	Clock         bool   // the sites' clock follows the messages; else it stands still
+	Clock         bool   // the sites' clock follows the messages; otherwise it stands still
 	BulkThreshold uint64 // sightings from which a message is bulk; 0: never
 }
 
-// MaxSites bounds Options.Sites: each has filters of its own.
+// MaxSites bounds Options.Sites, because each has its own filters.
 const MaxSites = 64
 
-// Validate says which option is out of its range.
+// Validate returns an error for an option out of its range.
 func (o *Options) Validate() error {
 	switch {
 	case o.Sites < 1 || o.Sites > MaxSites:
@@ -61,7 +60,7 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// pendingReport is a report that somebody is going to make.
+// pendingReport is a report that will be made.
 type pendingReport struct {
 	due  int // before the message of this number
 	site *site
@@ -79,9 +78,9 @@ type run struct {
 	result   *Result
 }
 
-// Run judges messages in the order given, each before it is reported, and calls
-// judged after each. The same messages and options give the same result, but for
-// its times: filters err by their key, which is drawn from the seed as well.
+// Run judges messages in the given order, each before it is reported, and calls judged
+// after each. The same messages and options give the same result, except for its times: the
+// filters' false positives depend on their key, which is derived from the seed too.
 func Run(ctx context.Context, messages []Message, o Options, judged func()) (_ *Result, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -108,7 +107,7 @@ func Run(ctx context.Context, messages []Message, o Options, judged func()) (_ *
 	return r.result, nil
 }
 
-// next lets the reports come in that are due, and then a message.
+// next processes the due reports, and then a message.
 func (r *run) next(i int, m *Message) error {
 	if err := r.sites.advance(m.Time); err != nil {
 		return err
@@ -126,7 +125,7 @@ func (r *run) next(i int, m *Message) error {
 	return nil
 }
 
-// judge does what the milter does at the end of a message.
+// judge acts like the milter at the end of a message.
 func (r *run) judge(s *site, m *Message) error {
 	if len(m.Set.Signatures) == 0 {
 		r.result.add(m, r.policy.Decide(bloomdb.Evidence{}, false), bloomdb.Evidence{}, nil)
@@ -148,7 +147,7 @@ func (r *run) judge(s *site, m *Message) error {
 	return nil
 }
 
-// reportDue makes the reports that come before a message.
+// reportDue makes the reports due before a message.
 func (r *run) reportDue(i int) error {
 	for len(r.pending) > 0 && r.pending[0].due <= i {
 		p := r.pending[0]

@@ -17,13 +17,13 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// text is a set with one text signature.
+// text returns a set with one text signature.
 func text(content string) signature.Set {
 	s := []signature.Signature{{Kind: signature.KindText, Digest: signature.Sum(signature.KindText, []byte(content))}}
 	return signature.Set{Signatures: s, Counting: s}
 }
 
-// archive is messages an hour apart: "S" spam or "H" ham, then the content.
+// archive returns messages an hour apart: "S" spam or "H" ham, then the content.
 func archive(codes ...string) []Message {
 	messages := make([]Message, len(codes))
 	for i, code := range codes {
@@ -42,7 +42,7 @@ func options(dir string) Options {
 	return Options{Dir: dir, Sites: 1, ReportShare: 1, Clock: true, Seed: 1}
 }
 
-// stateFolder is in memory where there is such a place: databases sync each report.
+// stateFolder is in memory if possible, because databases sync each report.
 func stateFolder(t interface{ Fatal(...any) }) (dir string, remove func()) {
 	dir, err := os.MkdirTemp("/dev/shm", "replay")
 	if err != nil {
@@ -65,7 +65,7 @@ func runAll(t *testing.T, messages []Message, o Options) *Result {
 		t.Fatal(err)
 	}
 	if judged != len(messages) {
-		t.Errorf("%d of %d messages were told", judged, len(messages))
+		t.Errorf("%d of %d messages were announced", judged, len(messages))
 	}
 	if left, err := os.ReadDir(o.Dir); err != nil || len(left) > 0 {
 		t.Errorf("state is left: %v, %v", left, err)
@@ -116,8 +116,8 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// A report is heard by all sites for as long as its generation is kept, whoever
-// made it; so the number of sites changes nothing.
+// All sites list a report for as long as its generation is kept, whichever site made it.
+// The number of sites therefore changes nothing.
 func TestRunEqualsModel(t *testing.T) {
 	const keep = 5
 	week := func(at time.Time) int64 { return at.Unix() / int64(reportPeriod/time.Second) }
@@ -140,7 +140,7 @@ func TestRunEqualsModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reported := make(map[string]int64) // to the newest week
+		reported := make(map[string]int64) // until the newest week
 		for i, m := range messages {
 			now := week(m.Time)
 			if !o.Clock {
@@ -190,7 +190,7 @@ func TestNobodyReports(t *testing.T) {
 	}
 }
 
-// Databases are closed and opened again on the way; what they know stays.
+// Databases are closed and reopened meanwhile; their data stays.
 func TestLongArchive(t *testing.T) {
 	var codes []string
 	for i := range 60 {
@@ -235,7 +235,7 @@ func TestPlot(t *testing.T) {
 			t.Errorf("%d marks of hit ham, want %d", n, c.marks)
 		}
 		if strings.Contains(b.String(), "NaN") || strings.Contains(b.String(), "Inf") {
-			t.Errorf("%d messages: a number that is none", len(c.messages))
+			t.Errorf("%d messages: an invalid number", len(c.messages))
 		}
 		if err := r.Plot(full{}); !errors.Is(err, io.ErrShortWrite) {
 			t.Errorf("a full disk: %v", err)
@@ -243,12 +243,12 @@ func TestPlot(t *testing.T) {
 	}
 }
 
-// full is a disk without room.
+// full is a full disk.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 
-// The share of the last spams forgets the first ones.
+// The share of the last spams does not include the first ones.
 func TestShares(t *testing.T) {
 	r := newResult()
 	for i := range 3 * window {

@@ -5,11 +5,10 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// reported remembers the messages that were reported, which filters don't: it is
-// how a match is traced to the one that it is owed to, and how a match that is owed
-// to none, an error of a filter, is told.
+// reported records the reported messages, which filters do not. It traces a match to its
+// report, and recognises a match without one, which is a false positive of a filter.
 type reported struct {
-	exact    map[signature.Signature]*Message // of equal ones the first
+	exact    map[signature.Signature]*Message // the first of equal ones
 	messages []*Message
 }
 
@@ -30,11 +29,11 @@ func (r *reported) add(m *Message) {
 type Reason struct {
 	Kind     string  `json:"kind"`
 	ID       string  `json:"id"`
-	Reported string  `json:"reported,omitempty"` // the earlier message that it matches; none: a filter erred
-	Found    int     `json:"found,omitempty"`    // of a sketch: keys of one group that the filters have
-	Need     int     `json:"need,omitempty"`     // of a sketch: for a match
-	Likeness float64 `json:"likeness,omitempty"` // of a sketch: the share of the reported features that the message has
-	Domains  int     `json:"domains,omitempty"`  // of a link: reported messages that share a domain with it
+	Reported string  `json:"reported,omitempty"` // the earlier message that it matches; empty: a false positive of a filter
+	Found    int     `json:"found,omitempty"`    // for a sketch: keys of one group found in the filters
+	Need     int     `json:"need,omitempty"`     // for a sketch: needed for a match
+	Likeness float64 `json:"likeness,omitempty"` // for a sketch: the share of the reported features that the message contains
+	Domains  int     `json:"domains,omitempty"`  // for a link: reported messages with a common domain
 }
 
 // reasons traces the matches that list a message.
@@ -60,8 +59,8 @@ func (r *reported) reasons(set signature.Set, e bloomdb.Evidence) []Reason {
 	return reasons
 }
 
-// traceSketch names the message of whose sketch most is in the listed one. Which
-// groups of it are stored is the database's secret.
+// traceSketch finds the message whose sketch has most in common with the listed one. Which
+// of its groups are stored is the database's secret.
 func (r *reported) traceSketch(reason *Reason, set signature.Set, kind signature.Kind) {
 	for _, listed := range set.Sketches {
 		if listed.Kind != kind {
@@ -80,7 +79,7 @@ func (r *reported) traceSketch(reason *Reason, set signature.Set, kind signature
 	}
 }
 
-// traceDomain names the first message that has a domain in common.
+// traceDomain finds the first message with a common domain.
 func (r *reported) traceDomain(reason *Reason, set signature.Set) {
 	for _, m := range r.messages {
 		if len(commonDomains(m.Set, set)) == 0 {

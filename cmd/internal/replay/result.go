@@ -9,8 +9,8 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Result is what became of an archive. Caught means the verdict spam; bulk is a
-// verdict of its own.
+// Result is the result of an archive. Caught means the verdict spam; bulk is a separate
+// verdict.
 type Result struct {
 	Messages int `json:"messages"`
 	Spam     int `json:"spam"`
@@ -21,33 +21,33 @@ type Result struct {
 	Missed      int     `json:"missed"`       // the rest of the spam
 	HamHit      int     `json:"ham_hit"`      // ham with the verdict spam
 
-	BulkSpam     int `json:"bulk_spam"`     // of the missed: called bulk
-	BulkHam      int `json:"bulk_ham"`      // ham called bulk
+	BulkSpam     int `json:"bulk_spam"`     // of the missed: judged bulk
+	BulkHam      int `json:"bulk_ham"`      // ham judged bulk
 	UnsignedSpam int `json:"unsigned_spam"` // of the missed: too little content to sign
 	UnsignedHam  int `json:"unsigned_ham"`
 
-	Reported     int `json:"reported"`     // spam that was reported in time for some message
+	Reported     int `json:"reported"`     // spam reported before the last message
 	Unreportable int `json:"unreportable"` // too little content to report
 
 	Kinds []KindResult `json:"kinds"` // in the order of the kinds' numbers
 
-	FalsePositives []FalsePositive `json:"false_positives"` // in order; those of further keys behind
+	FalsePositives []FalsePositive `json:"false_positives"` // in order, followed by those of further keys
 	MissedFiles    []Miss          `json:"missed_files,omitempty"`
 
 	From         time.Time `json:"from,omitzero"`
 	To           time.Time `json:"to,omitzero"`
-	JudgeSeconds float64   `json:"judge_seconds"` // to judge, count, report and exchange
+	JudgeSeconds float64   `json:"judge_seconds"` // for judging, counting, reporting and exchanging
 
 	Keys []KeyResult `json:"keys,omitempty"` // of RunKeys
 
 	outcomes []outcome // in order, for the plot
 }
 
-// KindResult is what one kind of signature did. A message may be listed by several.
+// KindResult is the result of one kind of signature. Several kinds may list a message.
 type KindResult struct {
 	Kind   string `json:"kind"`
-	Caught int    `json:"caught"` // spam that it lists
-	Alone  int    `json:"alone"`  // of that: no other kind does
+	Caught int    `json:"caught"` // spam listed by it
+	Alone  int    `json:"alone"`  // spam listed by no other kind
 	HamHit int    `json:"ham_hit"`
 }
 
@@ -55,7 +55,7 @@ type KindResult struct {
 type FalsePositive struct {
 	File    string    `json:"file"`
 	Time    time.Time `json:"time,omitzero"`
-	Keys    int       `json:"keys"` // under so many it was hit
+	Keys    int       `json:"keys"` // number of keys with this false positive
 	Reasons []Reason  `json:"reasons"`
 }
 
@@ -71,7 +71,7 @@ type outcome struct {
 	spam, caught bool
 }
 
-// kinds are those that a result counts, in its order.
+// kinds are the kinds counted in a result, in its order.
 var kinds = []signature.Kind{signature.KindBody, signature.KindText, signature.KindAttachment, signature.KindSketch,
 	signature.KindImage, signature.KindDomain, signature.KindContent}
 
@@ -126,7 +126,7 @@ func (r *Result) addHam(m *Message, d milter.Decision, reasons []Reason) {
 	}
 }
 
-// addKinds counts the kinds that list a message, each once.
+// addKinds counts the distinct kinds that list a message.
 func (r *Result) addKinds(spam bool, e bloomdb.Evidence) {
 	var found []*KindResult
 	seen := make(map[signature.Kind]bool)

@@ -17,8 +17,8 @@ const (
 	countPeriod  = 24 * time.Hour
 
 	minCapacity = 1000
-	// exchangeEvery is after how many messages counts go to the other sites; reports
-	// go at once.
+	// exchangeEvery is the number of messages after which counts are sent to the other
+	// sites; reports are sent at once.
 	exchangeEvery = 64
 )
 
@@ -28,19 +28,19 @@ type site struct {
 	opt bloomdb.Options
 }
 
-// sites are those of a run, under one clock.
+// sites are the sites of a run, with a common clock.
 type sites struct {
 	all    []*site
 	follow bool // the clock follows the messages
 	now    time.Time
-	opened time.Time // by the clock
+	opened time.Time // time by the clock
 	order  []int     // in which a round of messages is dealt
-	news   bool      // reports that the other sites have not heard of
+	news   bool      // there are reports that the other sites have not received
 }
 
-// openSites makes the databases. Their filters have the sizes that an
-// administrator would give them for so much mail: errors are those of life, and
-// no memory is used for mail that does not come.
+// openSites creates the databases. Their filters have the sizes that an administrator would
+// choose for this amount of mail, so that error rates are realistic and no memory is
+// wasted.
 func openSites(messages []Message, o Options, random *rand.Rand) (*sites, error) {
 	s := &sites{follow: o.Clock, now: firstTime(messages)}
 	s.opened = s.now
@@ -74,7 +74,7 @@ func (s *site) open() (err error) {
 	return s.db.Resume(s.db.Head())
 }
 
-// firstTime is where the clock begins.
+// firstTime returns the initial time of the clock.
 func firstTime(messages []Message) time.Time {
 	if len(messages) > 0 && !messages[0].Time.IsZero() {
 		return messages[0].Time
@@ -82,9 +82,9 @@ func firstTime(messages []Message) time.Time {
 	return time.Date(2000, 1, 1, 12, 0, 0, 0, time.UTC)
 }
 
-// capacities are the reports over all generations, when each is like the fullest
-// one, and the messages of the fullest day. A report comes with a message, so a
-// week has no more reports than messages.
+// capacities returns the reports in all generations, if each is like the fullest one, and
+// the messages of the fullest day. Each report belongs to a message, so a week has no more
+// reports than messages.
 func capacities(messages []Message, clock bool) (reports, counts int64) {
 	weeks, days := make(map[int64]int64), make(map[int64]int64)
 	var spam int64
@@ -103,9 +103,8 @@ func capacities(messages []Message, clock bool) (reports, counts int64) {
 	return max(minCapacity, reportKeep*min(reports, spam)), max(minCapacity, counts)
 }
 
-// advance sets the clock. It never goes back. Databases hold what has aged out for
-// a while, by a clock of their own: they are closed and opened again before that
-// is much.
+// advance sets the clock, which never goes back. Databases keep expired data for a while by
+// a clock of their own: they are closed and opened again before that is much.
 func (s *sites) advance(t time.Time) error {
 	if !s.follow || !t.After(s.now) {
 		return nil
@@ -126,7 +125,7 @@ func (s *sites) advance(t time.Time) error {
 	return nil
 }
 
-// deal names the site at which a message arrives: each gets one of every round.
+// deal returns the site at which a message arrives: each gets one message of every round.
 func (s *sites) deal(i int, random *rand.Rand) *site {
 	at := i % len(s.order)
 	if at == 0 {
@@ -135,7 +134,7 @@ func (s *sites) deal(i int, random *rand.Rand) *site {
 	return s.all[s.order[at]]
 }
 
-// exchange brings each site's news to all others.
+// exchange passes each site's deltas to all others.
 func (s *sites) exchange(i int) error {
 	if len(s.all) == 1 || !s.news && i%exchangeEvery != 0 {
 		return nil

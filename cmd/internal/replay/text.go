@@ -5,18 +5,18 @@ import (
 	"unicode"
 )
 
-// Likeness is how much two texts have in common: as sets of shingles, which are
-// runs of three words.
+// Likeness is the similarity of two texts as sets of shingles, which are runs of three
+// words.
 type Likeness struct {
-	Jaccard float64 `json:"jaccard"` // common ones of all
-	AInB    float64 `json:"a_in_b"`  // common ones of those of the first text
-	BInA    float64 `json:"b_in_a"`  // and of those of the second
+	Jaccard float64 `json:"jaccard"` // share of common ones among all
+	AInB    float64 `json:"a_in_b"`  // share of the first text's shingles in the second
+	BInA    float64 `json:"b_in_a"`  // share of the second text's shingles in the first
 }
 
-// shingleWords is how many words make a shingle.
+// shingleWords is the number of words in a shingle.
 const shingleWords = 3
 
-// Texts compares two normalised texts. A text shorter than a shingle is one.
+// Texts compares two normalised texts. A text shorter than a shingle counts as one.
 func Texts(a, b string) Likeness {
 	x, y := shingles(a), shingles(b)
 	if len(x) == 0 || len(y) == 0 {
@@ -32,7 +32,7 @@ func Texts(a, b string) Likeness {
 	return Likeness{share(len(x) + len(y) - both), share(len(x)), share(len(y))}
 }
 
-// shingles are the different shingles of a text.
+// shingles returns the distinct shingles of a text.
 func shingles(text string) map[string]bool {
 	words := split(text)
 	set := make(map[string]bool)
@@ -44,13 +44,13 @@ func shingles(text string) map[string]bool {
 	return set
 }
 
-// split cuts a text into words, and what scripts without blanks have into characters.
+// split splits a text into words, and text in scripts without blanks into characters.
 func split(text string) []string {
 	var words []string
 	for _, w := range strings.Fields(text) {
 		begin := 0
 		for i, r := range w {
-			if !dense(r) {
+			if !isUnspaced(r) {
 				continue
 			}
 			if begin < i {
@@ -66,8 +66,8 @@ func split(text string) []string {
 	return words
 }
 
-// dense says that a character is of a script that writes no blanks between words.
-func dense(r rune) bool {
+// isUnspaced reports whether a character belongs to a script without blanks between words.
+func isUnspaced(r rune) bool {
 	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana,
 		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }

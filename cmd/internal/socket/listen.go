@@ -14,15 +14,14 @@ import (
 	"time"
 )
 
-// staleTimeout bounds the question whether somebody answers on a unix socket
-// that is already there.
+// staleTimeout is the timeout for checking whether a process answers on an existing unix
+// socket.
 const staleTimeout = 2 * time.Second
 
-// Listen listens on spec. A unix socket gets mode and, where group is not
-// empty, that group (a name or a number); for TCP both are without meaning. A
-// unix socket left behind by a process that died is replaced; one on which
-// somebody answers, and a file that is no socket, are left alone. Errors name
-// the spec; a port or path in use wraps syscall.EADDRINUSE.
+// Listen listens on spec. A unix socket gets mode and, unless group is empty, that group (a
+// name or a number); both are ignored for TCP. A unix socket left behind by a dead process
+// is replaced. A socket in use, or another file, stays unchanged. Errors contain the spec;
+// a port or path in use wraps syscall.EADDRINUSE.
 func Listen(spec string, mode fs.FileMode, group string) (net.Listener, error) {
 	network, address, err := Parse(spec)
 	if err != nil {
@@ -40,14 +39,14 @@ func Listen(spec string, mode fs.FileMode, group string) (net.Listener, error) {
 	return ln, nil
 }
 
-// inUse is syscall.EADDRINUSE in words of its own: the address stands before it,
-// and "address already in use" behind it would say the same again.
+// inUse is syscall.EADDRINUSE with its own text: the address precedes it, and "address
+// already in use" after it would repeat it.
 type inUse string
 
 func (e inUse) Error() string { return string(e) }
 func (inUse) Unwrap() error   { return syscall.EADDRINUSE }
 
-// explain puts the key fact of a failed TCP listen first.
+// explain puts the essential fact of a failed TCP listen first.
 func explain(address string, err error) error {
 	host, port, splitErr := net.SplitHostPort(address)
 	if splitErr != nil {
@@ -57,9 +56,9 @@ func explain(address string, err error) error {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return inUse("port in use by another process")
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return fmt.Errorf("%s is no address of this machine: %w", host, syscall.EADDRNOTAVAIL)
+		return fmt.Errorf("%s is not an address of this machine: %w", host, syscall.EADDRNOTAVAIL)
 	case errors.Is(err, syscall.EACCES):
-		return fmt.Errorf("no right to port %s; ports below 1024 need root or CAP_NET_BIND_SERVICE: %w", port, syscall.EACCES)
+		return fmt.Errorf("no permission for port %s; ports below 1024 need root or CAP_NET_BIND_SERVICE: %w", port, syscall.EACCES)
 	}
 	return err
 }
@@ -89,9 +88,9 @@ func listenUnix(path string, mode fs.FileMode, group string) (net.Listener, erro
 	return ln, nil
 }
 
-// bind makes the socket with mode 0, so that nobody gets in before grant has
-// run. Linux takes the mode from the unbound socket; elsewhere the call does
-// nothing and the umask decides for that moment.
+// bind creates the socket with mode 0, so that nobody can connect before grant has run.
+// Linux takes the mode from the unbound socket. Elsewhere the call has no effect and the
+// umask applies until then.
 func bind(path string) (net.Listener, error) {
 	closed := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		return c.Control(func(fd uintptr) { _ = syscall.Fchmod(int(fd), 0) })
@@ -109,7 +108,7 @@ func grant(path string, mode fs.FileMode, gid int) error {
 	return os.Chmod(path, mode)
 }
 
-// removeStale removes the socket at path when nobody answers on it.
+// removeStale removes the socket at path if no process answers on it.
 func removeStale(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,7 +118,7 @@ func removeStale(path string) error {
 		return err
 	}
 	if info.Mode().Type() != fs.ModeSocket {
-		return inUse("a file is there that is no socket")
+		return inUse("the file exists and is not a socket")
 	}
 	conn, err := net.DialTimeout("unix", path, staleTimeout)
 	if err == nil {
@@ -127,14 +126,14 @@ func removeStale(path string) error {
 		return inUse("socket in use by another process")
 	}
 	if !errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("socket %s exists, and whether it is in use cannot be told: %w", path, err)
+		return fmt.Errorf("socket %s exists, and checking whether it is in use failed: %w", path, err)
 	}
 	return os.Remove(path)
 }
 
-// CheckWay says which folder on the way to a unix socket a group may not enter:
-// the group of a socket is of no use to anybody who does not get to it. It judges
-// by owner and mode alone.
+// CheckWay returns an error for the first folder on the path of a unix socket that a group
+// may not enter: its group is useless for users who cannot reach the socket. It checks only
+// owner and mode.
 func CheckWay(path, group string) error {
 	gid, err := LookupGroup(group)
 	if err != nil {
@@ -161,8 +160,7 @@ func CheckWay(path, group string) error {
 	}
 }
 
-// LookupGroup gives the number of a group, which is a name or a number; -1 for
-// none.
+// LookupGroup returns the number of a group given by name or number; -1 for "".
 func LookupGroup(group string) (int, error) {
 	if group == "" {
 		return -1, nil

@@ -1,7 +1,6 @@
-// Package socket reads the addresses under which the commands listen and dial,
-// and listens on them. It owns the spelling of addresses and the care of unix
-// sockets in the file system (stale ones, mode, group). It does not own what is
-// spoken on a connection.
+// Package socket parses the addresses for listening and dialling, and listens on them. It
+// owns the syntax of addresses and the handling of unix sockets in the file system (stale
+// ones, mode, group). It does not own the protocols on a connection.
 //
 //	inet:8899@127.0.0.1      Sendmail's order
 //	inet:127.0.0.1:8899      Postfix's order
@@ -18,16 +17,16 @@ import (
 	"strings"
 )
 
-// maxPath is what fits in sockaddr_un of Linux beside the closing NUL.
+// maxPath is the longest path that fits into sockaddr_un of Linux with its closing NUL.
 const maxPath = 107
 
-// ErrForm is what Parse says of an address that has none of the forms. A caller
-// that wants less than all of them says it better.
+// ErrForm is returned by Parse for an address of an unknown form. A caller that accepts
+// fewer forms should return its own error.
 var ErrForm = errors.New("want inet:PORT@HOST, inet:HOST:PORT, inet6:PORT@[ADDR], unix:PATH or local:PATH")
 
-// Parse splits a spec into the network ("tcp4", "tcp6" or "unix") and the
-// address that package net takes. Port 0 is any free port; a host must always
-// be named, as an address of all interfaces is not to be had by forgetting one.
+// Parse splits a spec into the network ("tcp4", "tcp6" or "unix") and the address for
+// package net. Port 0 means any free port. A host is required, so that a forgotten host
+// does not mean all interfaces.
 func Parse(spec string) (network, address string, err error) {
 	network, address, err = parse(spec)
 	if err != nil {
@@ -36,7 +35,7 @@ func Parse(spec string) (network, address string, err error) {
 	return network, address, nil
 }
 
-// ParseUnix gives the path of an address that must be a unix socket's.
+// ParseUnix returns the path of an address that must be a unix socket.
 func ParseUnix(spec string) (path string, err error) {
 	scheme, _, _ := strings.Cut(spec, ":")
 	if scheme != "unix" && scheme != "local" && !strings.HasPrefix(spec, "/") {
@@ -68,9 +67,9 @@ func parseUnix(path string) (network, address string, err error) {
 	case path == "":
 		return "", "", errors.New("no path")
 	case len(path) > maxPath:
-		return "", "", fmt.Errorf("path of %d bytes; a unix socket's has at most %d", len(path), maxPath)
+		return "", "", fmt.Errorf("path of %d bytes, limit %d for a unix socket", len(path), maxPath)
 	case path[0] == '@' || strings.ContainsRune(path, 0):
-		// Abstract sockets have no owner and no mode: everybody could connect.
+		// Abstract sockets have no owner and no mode: any user could connect.
 		return "", "", errors.New("abstract unix sockets are not supported")
 	}
 	return "unix", path, nil
@@ -93,9 +92,9 @@ func parseInet(scheme, rest string) (network, address string, err error) {
 	case err != nil:
 		err = checkName(host)
 	case ip.Is4() && scheme == "inet6":
-		err = fmt.Errorf("%s is no IPv6 address", host)
+		err = fmt.Errorf("%s is not an IPv6 address", host)
 	case ip.Is6():
-		network = "tcp6" // Postfix too writes inet:[::1]:8899
+		network = "tcp6" // Postfix also writes inet:[::1]:8899
 	}
 	if err != nil {
 		return "", "", err
@@ -106,8 +105,8 @@ func parseInet(scheme, rest string) (network, address string, err error) {
 	return network, host + ":" + port, nil
 }
 
-// hostPort takes PORT@HOST and HOST:PORT apart; an IPv6 address stands in
-// brackets, which PORT@ADDR may leave out.
+// hostPort splits PORT@HOST and HOST:PORT. An IPv6 address must be in brackets, which are
+// optional in PORT@ADDR.
 func hostPort(s string) (host, port string, err error) {
 	port, host, at := strings.Cut(s, "@")
 	if !at {
@@ -117,7 +116,7 @@ func hostPort(s string) (host, port string, err error) {
 		}
 		host, port = s[:i], s[i+1:]
 		if strings.Contains(host, ":") && !strings.HasPrefix(host, "[") {
-			return "", "", errors.New("an IPv6 address stands in brackets: [ADDR]:PORT")
+			return "", "", errors.New("an IPv6 address must be in brackets: [ADDR]:PORT")
 		}
 	}
 	if inner, ok := strings.CutPrefix(host, "["); ok {
@@ -132,17 +131,17 @@ func hostPort(s string) (host, port string, err error) {
 	return host, port, nil
 }
 
-// checkName refuses what cannot be a host name, so that a slip of the pen is
-// not handed to the resolver.
+// checkName rejects invalid host names, so that a typing error is not passed to the
+// resolver.
 func checkName(host string) error {
 	for _, r := range host {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 		if !letter && !(r >= '0' && r <= '9') && !strings.ContainsRune("-._", r) {
-			return fmt.Errorf("host %q: %q cannot stand in a host name", host, r)
+			return fmt.Errorf("host %q: %q is not allowed in a host name", host, r)
 		}
 	}
 	if strings.Trim(host, "0123456789.") == "" {
-		return fmt.Errorf("%s is no IPv4 address", host)
+		return fmt.Errorf("%s is not an IPv4 address", host)
 	}
 	return nil
 }

@@ -54,11 +54,11 @@ func TestParseBad(t *testing.T) {
 		{"inet:65536@127.0.0.1", "from 0 to 65535"},
 		{"inet:-1@127.0.0.1", "from 0 to 65535"},
 		{"inet:127.0.0.1@8899", `port "127.0.0.1" is not a number`},
-		{"inet:8899@127.0.0.256", "no IPv4 address"},
-		{"inet:8899@mx 1", "cannot stand in a host name"},
-		{"inet:8899@a@b", "cannot stand in a host name"},
-		{"inet6:8899@127.0.0.1", "no IPv6 address"},
-		{"inet6:::1:8899", "stands in brackets"},
+		{"inet:8899@127.0.0.256", "not an IPv4 address"},
+		{"inet:8899@mx 1", "is not allowed in a host name"},
+		{"inet:8899@a@b", "is not allowed in a host name"},
+		{"inet6:8899@127.0.0.1", "not an IPv6 address"},
+		{"inet6:::1:8899", "must be in brackets"},
 		{"inet6:8899@[::1", "brackets are for"},
 		{"inet:8899@[127.0.0.1]", "brackets are for"},
 		{"unix:", "no path"},
@@ -91,7 +91,7 @@ func wantError(t *testing.T, spec, text string, is error) {
 		t.Fatalf("listening on %s succeeded", spec)
 	}
 	if strings.Count(err.Error(), "in use") > 1 {
-		t.Errorf("said twice: %v", err)
+		t.Errorf("stated twice: %v", err)
 	}
 	if !strings.Contains(err.Error(), text) || !strings.Contains(err.Error(), spec) || !errors.Is(err, is) {
 		t.Fatalf("error %q; want the spec, %q and %v", err, text, is)
@@ -105,7 +105,7 @@ func TestListenPortInUse(t *testing.T) {
 }
 
 func TestListenForeignAddress(t *testing.T) {
-	wantError(t, "inet:0@192.0.2.1", "no address of this machine", syscall.EADDRNOTAVAIL)
+	wantError(t, "inet:0@192.0.2.1", "not an address of this machine", syscall.EADDRNOTAVAIL)
 }
 
 func TestListenUnixModeAndGroup(t *testing.T) {
@@ -126,11 +126,11 @@ func TestListenUnixModeAndGroup(t *testing.T) {
 	}
 	ln.Close()
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the socket outlives its listener: %v", err)
+		t.Errorf("the socket still exists after its listener: %v", err)
 	}
 }
 
-// Before the group is set nobody but root may get in.
+// Before the group is set only root has access.
 func TestBindIsClosed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.sock")
 	ln, err := bind(path)
@@ -157,7 +157,7 @@ func TestListenUnknownGroup(t *testing.T) {
 func TestListenReplacesStaleSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.sock")
 	dead := listen(t, "unix:"+path).(*net.UnixListener)
-	dead.SetUnlinkOnClose(false) // as kill -9 leaves it
+	dead.SetUnlinkOnClose(false) // like after kill -9
 	dead.Close()
 	live := listen(t, "unix:"+path)
 	conn, err := net.Dial("unix", path)
@@ -184,7 +184,7 @@ func TestListenLeavesOtherFiles(t *testing.T) {
 	if err := os.WriteFile(path, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, "unix:"+path, "is no socket", syscall.EADDRINUSE)
+	wantError(t, "unix:"+path, "is not a socket", syscall.EADDRINUSE)
 	if data, err := os.ReadFile(path); err != nil || string(data) != "precious" {
 		t.Errorf("%q, %v", data, err)
 	}
@@ -207,7 +207,7 @@ func TestParseUnix(t *testing.T) {
 	}
 }
 
-// The way is open where each folder lets the group, or everybody else, in.
+// The path is open if each folder admits the group, or all users.
 func TestCheckWay(t *testing.T) {
 	top := testenv.Dir(t)
 	folder := filepath.Join(top, "folder")

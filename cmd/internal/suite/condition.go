@@ -13,17 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// condition is a way in which machines differ, and tests must not.
+// condition is a difference between machines that must not affect tests.
 type condition struct {
 	name string
-	exec string   // command under which the programs of the tests run, for -exec
+	exec string   // command that runs the test programs, for -exec
 	args []string // of go test
-	// begin changes the machine for one round, whose TMPDIR is dir, and returns what
-	// undoes it. Nil: nothing to change.
+	// begin changes the machine for one round, whose TMPDIR is dir, and returns a function
+	// that undoes the change. Nil: nothing to change.
 	begin func(ctx context.Context, dir string) (end func() error, err error)
 }
 
-// conditions are taken in turn.
+// conditions are used in turn.
 var conditions = []condition{
 	{name: "quiet"},
 	{name: "load on all cores", begin: burn},
@@ -37,7 +37,7 @@ var conditions = []condition{
 	{name: "race detector", args: []string{"-race"}},
 }
 
-// burn keeps all cores busy, as a second test run beside this one would.
+// burn keeps all cores busy, like a second test run at the same time.
 func burn(context.Context, string) (func() error, error) {
 	done := make(chan struct{})
 	var burning sync.WaitGroup
@@ -57,9 +57,9 @@ func burn(context.Context, string) (func() error, error) {
 	return func() error { close(done); burning.Wait(); return nil }, nil
 }
 
-// The slow disk is a file system in a file, limited to as many writes a second as an
-// old hard disk makes. A sync takes several. Where the limit cannot be set (cgroups of
-// version 2 have none for all processes), each write is synchronous instead.
+// The slow disk is a file system in a file, limited to the writes per second of an old hard
+// disk. A sync takes several. If the limit cannot be set (cgroups of version 2 have none
+// for all processes), each write is synchronous instead.
 const (
 	slowDisk   = 4 << 30 // bytes
 	slowWrites = 300     // a second
@@ -94,8 +94,8 @@ func mountSlow(ctx context.Context, dir string) (func() error, error) {
 	return end, nil
 }
 
-// slow limits the writes of the device that is mounted on dir. The limit outlives the
-// file system, on a device that others will get.
+// slow limits the writes of the device mounted on dir. The limit outlives the file system,
+// on a device that others will reuse.
 func slow(dir string) (undo func() error, err error) {
 	var stat unix.Stat_t
 	if err := unix.Stat(dir, &stat); err != nil {

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// flakes runs the suite round after round, each under another condition.
+// flakes runs the suite round after round, each in another condition.
 type flakes struct {
 	out    io.Writer
 	rounds int
 	logs   string
 	args   []string
 
-	failures map[string][]string // conditions under which a test failed, by its name
+	failures map[string][]string // conditions in which a test failed, by its name
 	ran      int
 	green    int // rounds since the last failure
 }
@@ -44,7 +44,7 @@ func (f *flakes) run(ctx context.Context) error {
 	return nil
 }
 
-// round runs the suite once, in a folder for temporary files of its own.
+// round runs the suite once, with its own folder for temporary files.
 func (f *flakes) round(ctx context.Context, number int, c condition) error {
 	dir, err := os.MkdirTemp("", "round-")
 	if err != nil {
@@ -68,8 +68,8 @@ func (f *flakes) round(ctx context.Context, number int, c condition) error {
 	}
 	begun := time.Now()
 	r := newReport(io.Discard)
-	// The compiler's temporary files stay where they are: on a slow disk only the tests
-	// are meant.
+	// The compiler's temporary files stay in place: only the tests should use the slow
+	// disk.
 	under := strings.TrimSpace("env 'TMPDIR=" + dir + "' " + c.exec)
 	err = goTest(ctx, slices.Concat([]string{"-exec", under}, c.args, f.args), r)
 	var exit *exec.ExitError
@@ -77,7 +77,7 @@ func (f *flakes) round(ctx context.Context, number int, c condition) error {
 		return errors.Join(ctx.Err(), err)
 	}
 	if err != nil && len(r.failed) == 0 {
-		r.failed["go test"] = err.Error() // it does not build, for example
+		r.failed["go test"] = err.Error() // for example, it does not build
 	}
 	maps.Copy(r.failed, leftIn(ctx, dir))
 	return f.note(number, c, r, time.Since(begun))
@@ -104,8 +104,8 @@ func (f *flakes) note(number int, c condition, r *report, took time.Duration) er
 // ending is how long a killed process may take to end.
 const ending = 10 * time.Second
 
-// leftIn names what a round left behind: processes that use its folder. Its files
-// go with the folder.
+// leftIn returns the processes that a round left behind and that use its folder. Its files
+// are removed with the folder.
 func leftIn(ctx context.Context, dir string) map[string]string {
 	ctx, cancel := context.WithTimeout(ctx, ending)
 	defer cancel()
@@ -122,7 +122,7 @@ func leftIn(ctx context.Context, dir string) map[string]string {
 	}
 }
 
-// processesIn finds the processes whose folder or command line names the folder.
+// processesIn returns the processes whose folder or command line contains the folder.
 func processesIn(dir string) map[string]string {
 	found := map[string]string{}
 	links, _ := filepath.Glob("/proc/[0-9]*/cwd") // none on a system without /proc

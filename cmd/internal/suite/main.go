@@ -1,17 +1,17 @@
-// Command suite runs the tests of this repository and reports on them. It belongs
-// to the Makefile and is not installed.
+// Command suite runs the tests of this repository and reports on them. It belongs to the
+// Makefile and is not installed.
 //
 //	go run ./cmd/internal/suite test [FLAGS AND PACKAGES OF go test]
 //	go run ./cmd/internal/suite flakes [--rounds N] [--logs DIR] -- [FLAGS AND PACKAGES OF go test]
 //
-// test prints what go test prints, the output of failed tests only, then how many
-// tests were skipped for want of what, and last a line of totals.
+// test prints the output of go test for failed tests only, then how many tests were skipped
+// for each missing requirement, and finally a line of totals.
 //
-// flakes runs the same tests again and again under changing conditions, and prints
-// each test that ever failed, with its rate and logs.
+// flakes repeats the same tests under changing conditions, and prints each test that ever
+// failed, with its rate and logs.
 //
-// Both exit with 1 where a test failed, 2 where the call is wrong, and like go test
-// otherwise.
+// Both exit with 1 if a test failed, 2 if the arguments are wrong, and otherwise like go
+// test.
 package main
 
 import (

@@ -19,7 +19,7 @@ type event struct {
 	Elapsed    float64 // seconds
 }
 
-// name is how a test is known in a run of several packages.
+// name identifies a test in a run of several packages.
 func (e event) name() string {
 	pkg := strings.TrimPrefix(e.Package, "github.com/spambloom/spambloom/")
 	if e.Test == "" {
@@ -28,15 +28,15 @@ func (e event) name() string {
 	return pkg + " " + e.Test
 }
 
-// report collects the events of one run. It prints the lines of packages as they
-// come, and the output of a test if it failed. One goroutine uses it.
+// report collects the events of one run. It prints the lines of packages at once, and the
+// output of failed tests. It is for one goroutine.
 type report struct {
 	out    io.Writer
-	output map[string]*strings.Builder // of tests that run, and of packages, by name
-	failed map[string]string           // output of what failed, by name
-	needs  map[string]int              // tests skipped, by what they need
+	output map[string]*strings.Builder // of running tests, and of packages, by name
+	failed map[string]string           // output of failures, by name
+	needs  map[string]int              // number of skipped tests, by requirement
 	passed int
-	// skipped counts all skipped tests, also those that name no need.
+	// skipped counts all skipped tests, including those without a requirement.
 	skipped int
 }
 
@@ -44,10 +44,10 @@ func newReport(out io.Writer) *report {
 	return &report{out: out, output: map[string]*strings.Builder{}, failed: map[string]string{}, needs: map[string]int{}}
 }
 
-// need is the line with which package testenv skips a test.
+// need matches the line with which package testenv skips a test.
 var need = regexp.MustCompile(`(?m)^\s+\S+\.go:\d+: needs (.+)$`)
 
-// packageLine is go test's last word on a package.
+// packageLine matches go test's last line for a package.
 var packageLine = regexp.MustCompile(`^(ok  |FAIL)\t`)
 
 func (r *report) add(e event) {
@@ -69,8 +69,8 @@ func (r *report) add(e event) {
 	}
 }
 
-// collect keeps the output of a test until its result is known. The last line of a
-// package is printed at once.
+// collect keeps the output of a test until its result is known. It prints the last line of
+// a package at once.
 func (r *report) collect(name string, e event) {
 	if e.Test == "" && packageLine.MatchString(e.Output) {
 		fmt.Fprint(r.out, e.Output)
@@ -93,9 +93,9 @@ func (r *report) skip(name, test string) {
 	}
 }
 
-// fail prints what a test said. A package fails with its tests; it is a failure of
-// its own where none of them failed: where TestMain finds a goroutine, or a panic
-// ends the process, whose text then belongs to a test that ran.
+// fail prints the output of a test. A package fails with its tests. It is a failure of its
+// own if none of them failed: TestMain found a goroutine, or a panic ended the process,
+// whose text then belongs to a running test.
 func (r *report) fail(name string, e event) {
 	output := r.take(name)
 	if e.Test == "" {
@@ -118,7 +118,7 @@ func (r *report) hasFailed(prefix string) bool {
 	return false
 }
 
-// unfinished takes the output of tests that never ended.
+// unfinished returns the output of tests that never ended.
 func (r *report) unfinished(prefix string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(r.output)) {
@@ -138,13 +138,13 @@ func (r *report) take(name string) string {
 	return b.String()
 }
 
-// finish prints what was skipped for want of what, and the totals in the last line.
+// finish prints the missing requirements, and the totals in the last line.
 func (r *report) finish() {
 	fmt.Fprint(r.out, r.missing())
 	fmt.Fprintf(r.out, "%d passed, %d failed, %d skipped\n", r.passed, len(r.failed), r.skipped)
 }
 
-// missing has a line for each need that was not met.
+// missing returns a line for each requirement that was not met.
 func (r *report) missing() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(r.needs)) {

@@ -12,12 +12,11 @@ import (
 	"time"
 )
 
-// longestLine bounds an event: a test that prints more in one line is cut there by
-// go test itself.
+// longestLine bounds an event: go test itself splits a longer line of output.
 const longestLine = 16 << 20
 
-// goTest runs go test with these arguments and hands its events on. An interrupt is passed to go test,
-// which ends its tests; what does not end then is killed.
+// goTest runs go test with these arguments and passes its events on. An interrupt is passed
+// to go test, which ends its tests; processes that do not end are killed.
 func goTest(ctx context.Context, args []string, report *report) error {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -37,8 +36,8 @@ func goTest(ctx context.Context, args []string, report *report) error {
 	return errors.Join(readErr, cmd.Wait())
 }
 
-// readEvents reads to the end. What is no event, such as an error of go itself, is
-// printed as it stands.
+// readEvents reads to the end. Lines that are not events, such as an error of go itself,
+// are printed unchanged.
 func readEvents(from io.Reader, report *report) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, longestLine)

@@ -11,7 +11,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// module makes a Go module with one test file, and goes there.
+// module creates a Go module with one test file, and changes to it.
 func module(t *testing.T, test string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -44,8 +44,8 @@ func expectLines(t *testing.T, out string, want ...string) {
 	}
 }
 
-// The last line has the totals; before it stand the needs that were not met, and
-// the output of what failed, and of nothing else.
+// The last line has the totals. Before it are the missing requirements, and only the output
+// of failures.
 func TestSuite(t *testing.T) {
 	testenv.Servers(t) // it compiles
 	module(t, `import "testing"
@@ -84,8 +84,7 @@ func TestSuiteSaysWhyNothingRan(t *testing.T) {
 	}
 }
 
-// A test that fails in every second round is named with its rate, and its output is
-// kept.
+// A test that fails in every second round is listed with its rate, and its output is kept.
 func TestFlakes(t *testing.T) {
 	testenv.Servers(t) // it compiles
 	module(t, `import (
@@ -116,7 +115,7 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// A server that a test forgot is a failure of its round.
+// A server that a test left running is a failure of its round.
 func TestFlakesFindsWhatIsLeft(t *testing.T) {
 	sleep, pidFile := testenv.Program(t, "sleep"), filepath.Join(t.TempDir(), "pid")
 	module(t, `import (

@@ -1,14 +1,14 @@
-// Package trap watches a spam trap: a Maildir whose mail is all spam. It owns finding
-// new mail, reading it within bounds, and marking it as taken; what is done with a
-// message is its owner's word.
+// Package trap watches a spam trap: a Maildir that receives only spam. It owns finding new
+// mail, reading it within limits, and marking it as processed. Its owner decides what is
+// done with a message.
 //
 //	new/ (and at the start cur/ without S) -> read -> Take -> cur/NAME:2,S
-//	                                          Take cannot now -> left there, tried again
+//	                                          Take fails temporarily -> stays, retried
 //
-// A file in cur/ with the flag S, seen, has been taken or refused: a restart does not
-// take it again, a mail program shows it, and a cron job may delete it. Nothing
-// outside of the Maildir is read or moved, whatever links point there. Only one
-// message at a time is in memory, and only some names.
+// A file in cur/ with the flag S, seen, has been taken or refused: a restart does not take
+// it again, a mail program shows it, and a cron job may delete it. Nothing outside the
+// Maildir is read or moved, wherever links point. Only one message and a limited number of
+// names are in memory at a time.
 package trap
 
 import (
@@ -41,36 +41,36 @@ var ErrRefused = errors.New("not taken")
 type Options struct {
 	Maildir string // absolute
 
-	// Take takes a message, of which there may be more than Raw. nil: it was taken.
-	// An error that wraps ErrRefused is about this message. All others are about what
-	// is behind Take, such as a full disk: the message stays, and is tried again.
+	// Take processes a message, which is truncated if longer than Raw. It returns nil if it
+	// took the message. An error that wraps ErrRefused concerns this message. Other errors
+	// concern the system, such as a full disk: the message stays and is retried.
 	Take func(ctx context.Context, raw []byte, truncated bool) error
 
-	MaxMessage int64        // bytes that are read of a message, until SetMaxMessage
+	MaxMessage int64        // maximum bytes read of a message, until SetMaxMessage
 	Log        *slog.Logger // nil: discard
 }
 
-// Status is what became of the mail in a trap since the start.
+// Status counts the mail in a trap since the start.
 type Status struct {
 	Taken   int64  `json:"taken"`
-	Refused int64  `json:"refused"`         // moved without having been taken; the log says why
-	Waiting int64  `json:"waiting"`         // in new/, at the last look
+	Refused int64  `json:"refused"`         // moved without being taken; see the log
+	Waiting int64  `json:"waiting"`         // in new/, at the last check
 	Fault   string `json:"error,omitempty"` // why mail waits
 }
 
-// Trap is one watched Maildir. Run is for one goroutine; Status and SetMaxMessage are
-// safe beside it.
+// Trap is one watched Maildir. Only one goroutine may call Run; Status and SetMaxMessage
+// may be called at the same time.
 type Trap struct {
 	Options
-	sorted     bool   // cur/ was looked through
-	stuck      string // path of a file that was done with and could not be moved
+	sorted     bool   // cur/ was checked
+	stuck      string // path of a processed file that could not be moved
 	maxMessage atomic.Int64
 
 	mu     sync.Mutex
 	status Status
 }
 
-// New returns a trap that nothing watches yet.
+// New returns a trap. Run starts watching.
 func New(o Options) *Trap {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -80,10 +80,10 @@ func New(o Options) *Trap {
 	return t
 }
 
-// SetMaxMessage bounds the messages that are read from now on, in bytes.
+// SetMaxMessage sets the limit for messages read from now on, in bytes.
 func (t *Trap) SetMaxMessage(bytes int64) { t.maxMessage.Store(bytes) }
 
-// Status is how the trap stands.
+// Status returns the status of the trap.
 func (t *Trap) Status() Status {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -96,8 +96,7 @@ func (t *Trap) update(change func(*Status)) {
 	change(&t.status)
 }
 
-// Run watches until ctx ends. A Maildir that is not there, or not to be read, is
-// waited for.
+// Run watches until ctx ends. It waits for a Maildir that is missing or unreadable.
 func (t *Trap) Run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -111,8 +110,8 @@ func (t *Trap) Run(ctx context.Context) {
 	}
 }
 
-// look takes what is there, and says when to look again. Each fault is logged once
-// until it is another, or over.
+// look processes new mail, and returns when to check again. Each fault is logged once,
+// until it changes or ends.
 func (t *Trap) look(ctx context.Context) time.Duration {
 	err := t.sweep(ctx)
 	if ctx.Err() != nil {
@@ -126,9 +125,9 @@ func (t *Trap) look(ctx context.Context) time.Duration {
 	t.update(func(s *Status) { s.Fault = text })
 	switch {
 	case err == nil && before != "":
-		t.Log.Info("spam trap works again", "maildir", t.Maildir)
+		t.Log.Info("spam trap recovered", "maildir", t.Maildir)
 	case text != before:
-		t.Log.Warn("spam trap waits", "maildir", t.Maildir, "error", err)
+		t.Log.Warn("spam trap suspended", "maildir", t.Maildir, "error", err)
 	}
 	if err != nil {
 		return retryAfter
@@ -136,11 +135,11 @@ func (t *Trap) look(ctx context.Context) time.Duration {
 	return pollEvery
 }
 
-// sweep takes all mail that is there. An error ends it: what is left would meet it, too.
+// sweep processes all mail. It stops at an error, because the rest would meet it too.
 func (t *Trap) sweep(ctx context.Context) error {
 	root, err := os.OpenRoot(t.Maildir)
 	if err != nil {
-		t.sorted = false // what comes back may be another one
+		t.sorted = false // another Maildir may appear
 		return err
 	}
 	defer root.Close()
@@ -148,7 +147,7 @@ func (t *Trap) sweep(ctx context.Context) error {
 		return err
 	}
 	if !t.sorted {
-		if err := t.sweepFolder(ctx, root, "cur", func(name string) bool { return !seen(name) }); err != nil {
+		if err := t.sweepFolder(ctx, root, "cur", func(name string) bool { return !hasSeenFlag(name) }); err != nil {
 			return err
 		}
 		t.sorted = true
@@ -163,7 +162,7 @@ func (t *Trap) sweep(ctx context.Context) error {
 	return t.count(root)
 }
 
-// count notes how much mail waits.
+// count records how much mail waits.
 func (t *Trap) count(root *os.Root) error {
 	n := int64(0)
 	err := names(root, "new", func(fs.DirEntry) error { n++; return nil })
@@ -171,7 +170,7 @@ func (t *Trap) count(root *os.Root) error {
 	return err
 }
 
-// sweepFolder takes the mail of new or cur that is wanted.
+// sweepFolder processes the wanted mail of new or cur.
 func (t *Trap) sweepFolder(ctx context.Context, root *os.Root, folder string, wanted func(name string) bool) error {
 	return names(root, folder, func(entry fs.DirEntry) error {
 		if err := ctx.Err(); err != nil {
@@ -184,8 +183,8 @@ func (t *Trap) sweepFolder(ctx context.Context, root *os.Root, folder string, wa
 	})
 }
 
-// names visits the messages of a folder, some names at a time. A message that is moved
-// meanwhile may or may not be visited.
+// names visits the messages of a folder, some names at a time. It may skip a message that
+// is moved meanwhile.
 func names(root *os.Root, folder string, visit func(fs.DirEntry) error) error {
 	dir, err := root.Open(folder)
 	if err != nil {
@@ -211,16 +210,16 @@ func names(root *os.Root, folder string, visit func(fs.DirEntry) error) error {
 	}
 }
 
-// message takes one message and marks it. Whatever is wrong with the message itself
-// costs only this one.
+// message processes one message and marks it. An error of the message itself affects only
+// this one.
 func (t *Trap) message(ctx context.Context, root *os.Root, path string) error {
 	raw, truncated, err := t.read(root, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // somebody was faster
+		return nil // another process was faster
 	}
 	if err == nil {
 		err = t.Take(ctx, raw, truncated)
-	} else if !transient(err) {
+	} else if !isTransient(err) {
 		err = fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	switch {
@@ -236,43 +235,43 @@ func (t *Trap) message(ctx context.Context, root *os.Root, path string) error {
 	return t.unstick(root)
 }
 
-// transient says that a file was not read for a fault of the machine, not its own.
-func transient(err error) bool {
+// isTransient reports whether reading a file failed because of the machine, not the file.
+func isTransient(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.EIO) ||
 		errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.ESTALE)
 }
 
-// unstick marks the file that was done with last, if that is still to do: nothing else
-// is taken before, or each look would take it once more.
+// unstick marks the last processed file if that failed before. Nothing else is processed
+// until then, or each check would take the file again.
 func (t *Trap) unstick(root *os.Root) error {
 	if t.stuck == "" {
 		return nil
 	}
 	name := filepath.Base(t.stuck)
 	err := root.Rename(t.stuck, "cur/"+withSeen(name))
-	if err == nil || errors.Is(err, fs.ErrNotExist) && gone(root, t.stuck) {
+	if err == nil || errors.Is(err, fs.ErrNotExist) && isMissing(root, t.stuck) {
 		t.stuck = ""
 		return nil
 	}
 	return err
 }
 
-// gone says that a path is not there, which others do not say of it.
-func gone(root *os.Root, path string) bool {
+// isMissing reports whether a path does not exist, as opposed to other errors.
+func isMissing(root *os.Root, path string) bool {
 	_, err := root.Lstat(path)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// read reads the beginning of a message, if it is a file of its own.
+// read reads the beginning of a message if it is a regular file.
 func (t *Trap) read(root *os.Root, path string) (raw []byte, truncated bool, err error) {
 	info, err := root.Lstat(path)
 	if err != nil {
 		return nil, false, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, false, fmt.Errorf("%s is no file", path)
+		return nil, false, fmt.Errorf("%s is not a file", path)
 	}
-	// What it is may have changed: a pipe must not hold us.
+	// The type may have changed: opening a pipe must not block.
 	f, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, false, err
@@ -282,7 +281,7 @@ func (t *Trap) read(root *os.Root, path string) (raw []byte, truncated bool, err
 		return nil, false, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, false, fmt.Errorf("%s is no file", path)
+		return nil, false, fmt.Errorf("%s is not a file", path)
 	}
 	limit := t.maxMessage.Load()
 	raw, err = io.ReadAll(io.LimitReader(f, limit+1))
@@ -292,22 +291,22 @@ func (t *Trap) read(root *os.Root, path string) (raw []byte, truncated bool, err
 	return raw, false, err
 }
 
-// infoMark begins the flags in a file name of cur (https://cr.yp.to/proto/maildir.html).
+// infoMark precedes the flags in a file name of cur (https://cr.yp.to/proto/maildir.html).
 const infoMark = ":2,"
 
-// seen says that a name has the flag S.
-func seen(name string) bool {
+// hasSeenFlag reports whether a name has the flag S.
+func hasSeenFlag(name string) bool {
 	_, flags, ok := strings.Cut(name, infoMark)
 	return ok && strings.Contains(flags, "S")
 }
 
-// withSeen is a name with the flag S, in ASCII order among the others.
+// withSeen returns a name with the flag S, in ASCII order among the others.
 func withSeen(name string) string {
 	base, flags, ok := strings.Cut(name, infoMark)
 	if !ok {
 		return name + infoMark + "S"
 	}
-	if seen(name) {
+	if hasSeenFlag(name) {
 		return name
 	}
 	at := strings.IndexFunc(flags, func(r rune) bool { return r > 'S' })

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// maildir is a new Maildir.
+// maildir creates a new Maildir.
 func maildir(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "trap")
@@ -50,7 +50,7 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-// list is what stands in a folder of the Maildir.
+// list returns the entries of a folder of the Maildir.
 func list(t *testing.T, dir, sub string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(dir, sub))
@@ -63,7 +63,7 @@ func list(t *testing.T, dir, sub string) (names []string) {
 	return names
 }
 
-// taker takes everything, unless told otherwise.
+// taker takes everything by default.
 type taker struct {
 	mu   sync.Mutex
 	got  []string
@@ -92,7 +92,7 @@ func (k *taker) take(_ context.Context, raw []byte, truncated bool) error {
 	return nil
 }
 
-// watched runs a trap in a bubble, whose clock goes on only when the trap waits.
+// watched runs a trap in a bubble, whose clock advances only while the trap waits.
 func watched(t *testing.T, dir string, k *taker, test func(trap *Trap, log *testenv.Log)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -108,13 +108,13 @@ func watched(t *testing.T, dir string, k *taker, test func(trap *Trap, log *test
 	})
 }
 
-// New mail is taken as it comes, and no second time, also by the next daemon.
+// New mail is taken at once, and only once, even by the next daemon.
 func TestTaken(t *testing.T) {
 	dir, k := maildir(t), new(taker)
 	put(t, dir+"/new/1", "one")
 	put(t, dir+"/new/.hidden", "no")
-	put(t, dir+"/cur/2:2,FT", "two")   // moved by a mail program before we saw it
-	put(t, dir+"/cur/3:2,RS", "three") // taken before
+	put(t, dir+"/cur/2:2,FT", "two")   // moved by a mail program before the trap saw it
+	put(t, dir+"/cur/3:2,RS", "three") // taken earlier
 	put(t, dir+"/tmp/4", "on its way")
 	watched(t, dir, k, func(trap *Trap, _ *testenv.Log) {
 		put(t, dir+"/new/5", "five")
@@ -149,8 +149,8 @@ func TestTaken(t *testing.T) {
 	}
 }
 
-// What is wrong with one message costs this one: it is moved, told once, and the rest
-// is taken.
+// An error in one message affects only this one: it is moved, logged once, and the others
+// are taken.
 func TestRefused(t *testing.T) {
 	dir := maildir(t)
 	secret := filepath.Join(filepath.Dir(dir), "secret")
@@ -181,7 +181,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		if n := strings.Count(log.String(), "not taken"); n != 7*2 { // in the message and in the error
-			t.Errorf("told %d times: %s", n, log)
+			t.Errorf("logged %d times: %s", n, log)
 		}
 	})
 	if !slices.Equal(k.got, []string{"good"}) {
@@ -195,8 +195,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// While it cannot be taken, as the disk is full, mail stays where it is; that is told
-// once, and it is taken when there is room.
+// While mail cannot be taken because the disk is full, it stays in place. That is logged
+// once, and the mail is taken when there is space.
 func TestWaits(t *testing.T) {
 	dir := maildir(t)
 	full := errors.New("no space left on device")
@@ -209,20 +209,19 @@ func TestWaits(t *testing.T) {
 		if s := trap.Status(); s != (Status{Waiting: 2, Fault: full.Error()}) {
 			t.Errorf("%+v", s)
 		}
-		if got := list(t, dir, "new"); len(got) != 2 || strings.Count(log.String(), "spam trap waits") != 1 {
+		if got := list(t, dir, "new"); len(got) != 2 || strings.Count(log.String(), "spam trap suspended") != 1 {
 			t.Errorf("new has %q; log: %s", got, log)
 		}
 		k.failWith(nil)
 		time.Sleep(retryAfter)
 		synctest.Wait()
-		if s := trap.Status(); s != (Status{Taken: 2}) || !strings.Contains(log.String(), "works again") {
+		if s := trap.Status(); s != (Status{Taken: 2}) || !strings.Contains(log.String(), "spam trap recovered") {
 			t.Errorf("%+v; log: %s", s, log)
 		}
 	})
 }
 
-// A Maildir that is not there is waited for, and another one in its place is looked
-// through from the start.
+// The trap waits for a missing Maildir, and checks a new one in its place from the start.
 func TestVanishes(t *testing.T) {
 	dir, k := maildir(t), new(taker)
 	watched(t, dir, k, func(trap *Trap, log *testenv.Log) {
@@ -231,7 +230,7 @@ func TestVanishes(t *testing.T) {
 		}
 		time.Sleep(2 * retryAfter)
 		synctest.Wait()
-		if s := trap.Status(); s.Fault == "" || strings.Count(log.String(), "spam trap waits") != 1 {
+		if s := trap.Status(); s.Fault == "" || strings.Count(log.String(), "spam trap suspended") != 1 {
 			t.Errorf("%+v; log: %s", s, log)
 		}
 		makeMaildir(t, dir)
@@ -245,7 +244,7 @@ func TestVanishes(t *testing.T) {
 	})
 }
 
-// A Maildir whose folder new leads elsewhere is not followed there.
+// If the folder new of a Maildir points elsewhere, it is not followed.
 func TestLinkedFolder(t *testing.T) {
 	dir, k := maildir(t), new(taker)
 	away := t.TempDir()
@@ -260,13 +259,13 @@ func TestLinkedFolder(t *testing.T) {
 	})
 }
 
-// A message that was taken and cannot be moved is not taken again and again.
+// A message that was taken but cannot be moved is not taken repeatedly.
 func TestCannotMove(t *testing.T) {
 	dir, k := maildir(t), new(taker)
 	for i := range 3 {
 		put(t, fmt.Sprintf("%s/new/%d", dir, i), "mail")
 	}
-	k.fail = func(string) error { return os.Rename(dir+"/cur", dir+"/gone") } // behind the first one's back
+	k.fail = func(string) error { return os.Rename(dir+"/cur", dir+"/gone") } // while the first one is processed
 	watched(t, dir, k, func(trap *Trap, _ *testenv.Log) {
 		k.failWith(nil)
 		time.Sleep(5 * retryAfter)
@@ -285,7 +284,7 @@ func TestCannotMove(t *testing.T) {
 	})
 }
 
-// Ten thousand messages at once are all taken, in the memory of a few.
+// Ten thousand messages at once are all taken, with the memory of a few.
 func TestBurst(t *testing.T) {
 	dir := maildir(t)
 	const mails = 10_000
@@ -314,7 +313,7 @@ func TestBurst(t *testing.T) {
 		t.Errorf("%d taken of %d", taken, mails)
 	}
 	if most > before.HeapAlloc+4<<20 {
-		t.Errorf("%d bytes while at work, %d before", most, before.HeapAlloc)
+		t.Errorf("%d bytes while running, %d before", most, before.HeapAlloc)
 	}
 }
 
@@ -322,7 +321,7 @@ func TestSeen(t *testing.T) {
 	for name, want := range map[string]string{
 		"1": "1:2,S", "1:2,": "1:2,S", "1:2,S": "1:2,S", "1:2,DF": "1:2,DFS", "1:2,RT": "1:2,RST", "1:2,FST": "1:2,FST", "1.S:1,S": "1.S:1,S:2,S",
 	} {
-		if got := withSeen(name); got != want || !seen(got) {
+		if got := withSeen(name); got != want || !hasSeenFlag(got) {
 			t.Errorf("%s becomes %s, want %s", name, got, want)
 		}
 	}

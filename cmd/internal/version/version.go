@@ -1,5 +1,4 @@
-// Package version knows which build of the program this is. It is the same for
-// all commands.
+// Package version identifies the build of the program. It is the same for all commands.
 package version
 
 import (
@@ -13,7 +12,7 @@ import (
 // -X github.com/spambloom/spambloom/cmd/internal/version.linked=v1.2.3.
 var linked string
 
-// String is the version, or what the build knows in its place.
+// String returns the version, or a substitute from the build information.
 func String() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		return cmp.Or(linked, info.Main.Version, "unknown")
@@ -21,7 +20,7 @@ func String() string {
 	return cmp.Or(linked, "unknown")
 }
 
-// Text is the line that a program prints about itself, without its end.
+// Text returns the line that a program prints for --version, without its newline.
 func Text(program string) string {
 	return fmt.Sprintf("%s %s (%s)", program, String(), runtime.Version())
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/spambloom/spambloom/reporting/api"
 )
 
-// killedAfter runs a program and kills it (SIGKILL) after a time. It returns the exit
-// code, -1 if it was killed, and how long it took.
+// killedAfter runs a program and kills it (SIGKILL) after a time. It returns the exit code,
+// -1 if it was killed, and how long it took.
 func killedAfter(t *testing.T, after time.Duration, name string, args ...string) (code int, took time.Duration, out string) {
 	t.Helper()
 	cmd := exec.Command(name, args...)
@@ -28,7 +28,7 @@ func killedAfter(t *testing.T, after time.Duration, name string, args ...string)
 		t.Fatal(err)
 	}
 	defer time.AfterFunc(after, func() { _ = cmd.Process.Kill() }).Stop()
-	_ = cmd.Wait() // killed, or ready before
+	_ = cmd.Wait() // killed, or finished before
 	return cmd.ProcessState.ExitCode(), time.Since(begun), output.String()
 }
 
@@ -41,12 +41,12 @@ type killTrial struct {
 	rounds int
 
 	acknowledged []api.Request
-	saved        int // of them, those that the last whole backup has at least
+	saved        int // number of these that the last complete backup contains at least
 }
 
-// A backup during which its command or the daemon is killed leaves the file of before, or
-// a whole new one; a restore that is killed leaves nothing that a daemon starts with, or
-// all of it.
+// If its command or the daemon is killed during a backup, the previous file or a complete
+// new one remains. A killed restore leaves either nothing that a daemon starts with, or
+// everything.
 func TestKillDuringBackup(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
@@ -91,13 +91,13 @@ func (k *killTrial) report(n int) {
 	}
 }
 
-// killDaemon kills the daemon while a backup is written, and starts it again. It reports
+// killDaemon kills the daemon while a backup is written, and restarts it. It reports
 // whether the backup was written.
 func (k *killTrial) killDaemon(after time.Duration, spambloom string) bool {
 	k.Helper()
 	var killing sync.WaitGroup
 	killing.Go(func() {
-		time.Sleep(after) // the moment is random: nothing waits for it
+		time.Sleep(after) // a random moment: nothing waits for it
 		_ = k.site.Cmd.Process.Kill()
 	})
 	code, _, _ := killedAfter(k.T, testenv.Patience, spambloom, "backup", k.file, "--control", k.site.Control)
@@ -107,8 +107,8 @@ func (k *killTrial) killDaemon(after time.Duration, spambloom string) bool {
 	return code == 0
 }
 
-// restore restores the backup on another machine, is killed, goes on as an administrator
-// would, and checks what is there. It returns what the kill left.
+// restore restores the backup on another machine, is killed, continues like an
+// administrator, and checks the result. It returns the outcome of the kill.
 func (k *killTrial) restore() (outcome string) {
 	k.Helper()
 	to := harness.NewSite(k.T, "one", filepath.Join(k.site.Dir, "..", "none"), "")

@@ -13,12 +13,12 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// A thousand clients that send garbage, stop in the middle or say nothing do
-// not keep the mail from its verdict once they are gone, nor harm the daemon.
+// A thousand clients send garbage, stop in the middle or send nothing. Afterwards mail gets
+// its verdict, and the daemon is unharmed.
 func TestThousandBadClients(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
-	s.Configure(t, "[milter]\n", "[milter]\nmax_connections_per_client = 0\n") // all are from loopback
+	s.Configure(t, "[milter]\n", "[milter]\nmax_connections_per_client = 0\n") // all connect from loopback
 	s.Start()
 	p := harness.StartPostfix(t, "one", s.Milter)
 	negotiate := append([]byte{0, 0, 0, 13, 'O'}, make([]byte, 12)...)
@@ -29,7 +29,7 @@ func TestThousandBadClients(t *testing.T) {
 		{0, 0, 0, 0},                     // a packet without a command
 		{0xff, 0xff, 0xff, 0xff, 'O'},    // a length of 4 GiB
 		negotiate[:7],                    // half a packet
-		negotiate,                        // and then silence
+		negotiate,                        // followed by silence
 		append(negotiate[:17:17], 0, 0, 0, 1, 'U'),
 		append(negotiate[:17:17], 0, 0, 0, 9, 'M', '<', 'a'), // stalled in MAIL
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 // The clock of a running daemon jumps through the periods of counts and reports, and the
-// daemon is started again meanwhile. Known spam stays spam, what is reported meanwhile can
-// be revoked, and status, /readyz and the log name the jump. One that lasts is believed.
+// daemon is restarted meanwhile. Known spam stays spam, reports made meanwhile can be
+// revoked, and status, /readyz and the log show the jump. A lasting jump is trusted.
 func TestClockJumpsOfADaemon(t *testing.T) {
 	testenv.Servers(t)
 	dir := testenv.Dir(t)
@@ -75,8 +75,8 @@ func TestClockJumpsOfADaemon(t *testing.T) {
 	want(0, "check", known)
 	elapsed += day
 	move(60 * day)
-	want(1, "check", known) // too old, by a clock that has lasted
+	want(1, "check", known) // too old by a clock that has been confirmed
 	if _, body := s.Get("/readyz"); body != "ready\n" {
-		t.Errorf("readyz, the jump is believed: %s", body)
+		t.Errorf("readyz, the jump is trusted: %s", body)
 	}
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
-// A daemon that is killed while users report loses no report that it has
-// acknowledged.
+// A daemon killed while users report loses no acknowledged report.
 func TestKillLosesNoReport(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
@@ -36,8 +35,8 @@ func TestKillLosesNoReport(t *testing.T) {
 	}
 }
 
-// reportUntilKilled reports from four clients at once, kills the daemon in the
-// middle of it, when about so many reports are acknowledged, and returns those.
+// reportUntilKilled reports from four clients at once, kills the daemon after about that
+// many acknowledged reports, and returns those.
 func reportUntilKilled(s *harness.Site, t *testing.T, enough int) (acknowledged []api.Request) {
 	t.Helper()
 	daemon := s.Client()

@@ -15,7 +15,7 @@ import (
 )
 
 // brokenKind builds the daemon with one signature kind that panics at a word. Its error
-// quotes the text, as those of many libraries do.
+// quotes the text, like those of many libraries.
 func brokenKind(t *testing.T, word string) (path string) {
 	t.Helper()
 	source := filepath.Join(harness.Repository, "signature/compute.go")
@@ -32,9 +32,10 @@ func brokenKind(t *testing.T, word string) (path string) {
 	return harness.ChangedProgram(t, "panics", "signature/compute.go", changed, "spambloomd")
 }
 
-// A signature kind that panics costs the judgement of this one message: it passes with
-// a header that says so, the log has the stack and nothing of the text, /metrics counts
-// it, and the next message on the same connection is judged and signed as ever.
+// A signature kind that panics prevents the judgement of this one message only. The message
+// passes with a header that reports it, the log contains the stack but not the text,
+// /metrics counts it, and the next message on the same connection is judged and signed as
+// usual.
 func TestPanicInSignatureKind(t *testing.T) {
 	t.Parallel()
 	const word = "saxophone"
@@ -65,7 +66,7 @@ func TestPanicInSignatureKind(t *testing.T) {
 		t.Errorf("with on_error = tempfail it is answered %+v", a)
 	}
 	if !s.Ready() {
-		t.Error("/readyz is not content")
+		t.Error("/readyz is not ready")
 	}
 	log := s.Log()
 	if strings.Count(log, `"message not judged"`) != 4 || !strings.Contains(log, "signature.panicAt") {

@@ -23,7 +23,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
-// connect makes a milter connection as an MTA of today does, up to HELO.
+// connect opens a milter connection like a current MTA, up to HELO.
 func connect(s *harness.Site, t *testing.T) *soakConn {
 	t.Helper()
 	c, err := dialSoak("tcp", s.Milter, soakOffers[0])
@@ -48,7 +48,7 @@ func (c *soakConn) mail(t *testing.T, body string) soakAnswer {
 	return a
 }
 
-// expectMail holds the verdict of a message on a connection of its own.
+// expectMail checks the verdict of a message on a separate connection.
 func expectMail(s *harness.Site, t *testing.T, body, want string) {
 	t.Helper()
 	c := connect(s, t)
@@ -58,8 +58,8 @@ func expectMail(s *harness.Site, t *testing.T, body, want string) {
 	}
 }
 
-// brokenDisk is a file system of its own that the kernel makes read-only at its first
-// error, as those of most servers are mounted.
+// brokenDisk is a separate file system that the kernel makes read-only at its first error,
+// like those of most servers.
 func brokenDisk(t *testing.T, dir string) (breakIt, mend func()) {
 	t.Helper()
 	mkfs, mount, losetup := testenv.Program(t, "mkfs.ext4"), testenv.Program(t, "mount"), testenv.Program(t, "losetup")
@@ -97,7 +97,7 @@ func brokenDisk(t *testing.T, dir string) (breakIt, mend func()) {
 			r := harness.Execute(t, "", losetup, "-j", image)
 			return r.Code == 0 && r.Stdout == ""
 		})
-		if r := harness.Execute(t, "", testenv.Program(t, "e2fsck"), "-fy", image); r.Code > 1 { // 1: it mended something
+		if r := harness.Execute(t, "", testenv.Program(t, "e2fsck"), "-fy", image); r.Code > 1 { // 1: it repaired something
 			t.Fatalf("%+v", r)
 		}
 		if !attach() {
@@ -107,10 +107,10 @@ func brokenDisk(t *testing.T, dir string) (breakIt, mend func()) {
 	return breakIt, mend
 }
 
-// A disk that becomes read-only in the middle, as the kernel makes it after an error:
-// mail is judged and tagged as before, reports and revocations are refused, /readyz and
-// the log say why. A start on it fails with a word. After the repair all that was
-// acknowledged is known.
+// A disk that becomes read-only during operation, as after an error: mail is judged and
+// tagged as before, reports and revocations are refused, and /readyz and the log state the
+// reason. A start on it fails with an error. After the repair all acknowledged reports are
+// listed.
 func TestReadOnlyDisk(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "mx1", filepath.Join(testenv.Dir(t), "key"), "")
@@ -143,7 +143,7 @@ func TestReadOnlyDisk(t *testing.T) {
 	if status, why := s.Get("/readyz"); status != 503 || !strings.Contains(why, "read-only file system") {
 		t.Errorf("/readyz: %d %s", status, why)
 	}
-	testenv.Eventually(t, "the log says so", func() bool { return strings.Contains(s.Log(), `"state cannot be written"`) })
+	testenv.Eventually(t, "the log reports it", func() bool { return strings.Contains(s.Log(), `"state cannot be written"`) })
 	if code := s.Stop(syscall.SIGTERM); code != 74 {
 		t.Errorf("a stop that cannot write its state has exit code %d, should be 74\n%s", code, s.Log())
 	}
@@ -157,12 +157,12 @@ func TestReadOnlyDisk(t *testing.T) {
 		expectMail(s, t, body, want)
 	}
 	if !s.Ready() {
-		t.Error("/readyz is not content after the repair")
+		t.Error("/readyz is not ready after the repair")
 	}
 }
 
-// Redis that is gone or does not answer costs no mail and no time: nothing on the way
-// of a message waits for it. The figures are shown, the bound is that of all tests.
+// A Redis that is down or does not answer costs no mail and no time: judging does not wait
+// for it. The figures are logged; the limit is that of all tests.
 func TestRedisAwayCostsMailNothing(t *testing.T) {
 	t.Parallel()
 	redis := harness.StartRedis(t)
@@ -192,7 +192,7 @@ func TestRedisAwayCostsMailNothing(t *testing.T) {
 			t.Errorf("%s: a report: %v", when, err)
 		}
 		if !s.Ready() {
-			t.Errorf("%s: /readyz is not content", when)
+			t.Errorf("%s: /readyz is not ready", when)
 		}
 		slices.Sort(took)
 		t.Logf("%s: a mail takes %v, at most %v", when, took[len(took)/2].Round(10*time.Microsecond), took[len(took)-1].Round(10*time.Microsecond))
@@ -220,15 +220,15 @@ func limitDescriptors(s *harness.Site, t *testing.T, more uint64) (before int) {
 	return before
 }
 
-// Descriptors that run out end nothing: connections that stand are served, reports are
-// taken, and what waits is served when descriptors are free again, on every socket. A
+// Running out of descriptors ends nothing: open connections are served and reports
+// accepted. Waiting connections are served on every socket once descriptors are free. A
 // reload that cannot open its file changes nothing.
 func TestDescriptorsRunOut(t *testing.T) {
 	t.Parallel()
 	testenv.Root(t)
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
 	daemon, known := s.Client(), harness.Text()
-	if _, err := client.Post(t.Context(), daemon, v1.Report, harness.Request(known)); err != nil { // its connection stays
+	if _, err := client.Post(t.Context(), daemon, v1.Report, harness.Request(known)); err != nil { // its connection stays open
 		t.Fatal(err)
 	}
 	before := quiet(s)
@@ -240,7 +240,7 @@ func TestDescriptorsRunOut(t *testing.T) {
 	control := strings.TrimPrefix(s.Control, "unix:")
 	for _, to := range [][2]string{{"tcp", s.Milter}, {"tcp", s.HTTP}, {"unix", control}} {
 		var waiting []net.Conn
-		for range 30 { // the kernel takes them; the daemon cannot
+		for range 30 { // the kernel accepts them; the daemon cannot
 			nc, err := net.DialTimeout(to[0], to[1], testenv.Patience)
 			if err != nil {
 				t.Fatal(err)
@@ -248,14 +248,14 @@ func TestDescriptorsRunOut(t *testing.T) {
 			waiting = append(waiting, nc)
 		}
 		if to[1] == s.Milter {
-			testenv.Eventually(t, "the log says so", func() bool { return strings.Contains(s.Log(), "too many open files") })
+			testenv.Eventually(t, "the log reports it", func() bool { return strings.Contains(s.Log(), "too many open files") })
 		}
 		expectService(s, t, conn, known)
 		for _, nc := range waiting {
 			nc.Close()
 		}
 		expectMail(s, t, known, "spam")
-		testenv.Eventually(t, "/readyz is content", s.Ready)
+		testenv.Eventually(t, "/readyz is ready", s.Ready)
 	}
 	if code := s.CLI("check", harness.Write(t, filepath.Join(s.Dir, "mail.eml"), harness.Message(known))).Code; code != 0 {
 		t.Errorf("check of a reported message: exit code %d", code)
@@ -269,17 +269,17 @@ func TestDescriptorsRunOut(t *testing.T) {
 	expectMail(s, t, known, "spam")
 }
 
-// expectService holds that what stands is served, with no descriptor free.
+// expectService checks that open connections are served with no descriptor free.
 func expectService(s *harness.Site, t *testing.T, conn *soakConn, known string) {
 	t.Helper()
 	if a := conn.mail(t, known); a.verdict() != "spam" {
-		t.Errorf("a connection that stood before: %+v", a)
+		t.Errorf("an open connection: %+v", a)
 	}
 	body := harness.Text()
 	if _, err := client.Post(t.Context(), s.Client(), v1.Report, harness.Request(body)); err != nil {
 		t.Errorf("a report: %v", err)
 	} else if a := conn.mail(t, body); a.verdict() != "spam" {
-		t.Errorf("it was acknowledged, and is answered %+v", a)
+		t.Errorf("an acknowledged report is answered %+v", a)
 	}
 	s.Reload(t, "too many open files")
 	if err := s.Cmd.Process.Signal(syscall.Signal(0)); errors.Is(err, os.ErrProcessDone) {

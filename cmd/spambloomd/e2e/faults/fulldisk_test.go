@@ -13,9 +13,9 @@ import (
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
-// A full disk: nothing is acknowledged, /readyz says why, and mail is judged and tagged
-// as before. Once there is room, reports are taken again and /readyz is content, without
-// a restart. What was acknowledged is never lost.
+// A full disk: nothing is acknowledged, /readyz states the reason, and mail is judged and
+// tagged as before. Once there is space, reports are accepted again and /readyz is ready,
+// without a restart. No acknowledged report is ever lost.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "mx1", filepath.Join(testenv.Dir(t), "key"), "")
@@ -50,11 +50,11 @@ func TestFullDisk(t *testing.T) {
 		filler := fill(t, state)
 		refuse := func() {
 			var refused error
-			for i := 0; i < 2000 && refused == nil; i++ { // what was set aside before is used up first
+			for i := 0; i < 2000 && refused == nil; i++ { // reserved space is used up first
 				refused = report()
 			}
 			if refused == nil || !strings.Contains(refused.Error(), "no space left on device") {
-				t.Fatalf("round %d: a full disk says %v", round, refused)
+				t.Fatalf("round %d: a report on a full disk: %v", round, refused)
 			}
 		}
 		refuse()
@@ -66,30 +66,30 @@ func TestFullDisk(t *testing.T) {
 		expectMail(s, t, acknowledged[len(acknowledged)-1], "spam")
 		expectMail(s, t, harness.Text(), "clean")
 		testenv.Eventually(t, "/readyz names the full disk", func() bool {
-			refuse() // the daemon may have found a little room by itself
+			refuse() // the daemon may have found some space by itself
 			status, why := s.Get("/readyz")
 			return status == 503 && strings.Contains(why, "no space left on device")
 		})
 		if err := os.Remove(filler); err != nil {
 			t.Fatal(err)
 		}
-		if round == 1 { // nobody reports: the daemon finds the room itself
-			testenv.Eventually(t, "/readyz is content", s.Ready)
+		if round == 1 { // without reports: the daemon notices the space by itself
+			testenv.Eventually(t, "/readyz is ready", s.Ready)
 		}
-		testenv.Eventually(t, "reports are taken again", func() bool { return report() == nil })
-		testenv.Eventually(t, "/readyz is content", s.Ready)
+		testenv.Eventually(t, "reports are accepted again", func() bool { return report() == nil })
+		testenv.Eventually(t, "/readyz is ready", s.Ready)
 	}
 	s.Stop(syscall.SIGKILL)
 	daemon = s.Start().Client()
 	for _, body := range acknowledged {
 		if v := harness.Verdict(t, daemon, harness.Request(body)); v != "spam" {
-			t.Errorf("after a kill -9, a report that was acknowledged is %s", v)
+			t.Errorf("after a kill -9, an acknowledged report is %s", v)
 		}
 	}
 	t.Logf("%d reports were acknowledged around three full disks", len(acknowledged))
 }
 
-// fill takes all room that is left in a folder.
+// fill uses all free space of a folder.
 func fill(t *testing.T, dir string) (path string) {
 	t.Helper()
 	path = filepath.Join(dir, "filler")

@@ -20,8 +20,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// resident is the memory of a process by the kernel's account: VmRSS is that of now,
-// VmHWM the most so far. Unit: bytes.
+// resident returns the memory of a process according to the kernel: VmRSS is the current
+// value, VmHWM the maximum so far. Unit: bytes.
 func resident(t *testing.T, pid int, field string) int64 {
 	t.Helper()
 	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
@@ -39,7 +39,7 @@ func resident(t *testing.T, pid int, field string) int64 {
 	return kB << 10
 }
 
-// imageBomb is a mail whose picture takes as many pixels as may be decoded.
+// imageBomb is a mail whose picture has the maximum number of pixels that are decoded.
 func imageBomb(t *testing.T) string {
 	t.Helper()
 	var picture bytes.Buffer
@@ -49,8 +49,8 @@ func imageBomb(t *testing.T) string {
 	return base64.StdEncoding.EncodeToString(append(picture.Bytes(), make([]byte, 20_000)...))
 }
 
-// worst are what 1,000 connections do to take memory, each way by as many of them; the
-// message does not end unless the way says so.
+// worst lists the ways in which 1,000 connections use memory, each way by the same number
+// of them. Their message does not end unless the way sends its end.
 func worst(t *testing.T) []func(c *soakConn) {
 	const packet = 60_000
 	mail := harness.MilterPacket('M', "<s@example.net>\x00")
@@ -103,8 +103,8 @@ func worst(t *testing.T) []func(c *soakConn) {
 	}
 }
 
-// statedMemory is the sum of the table "Memory" in contrib/policy.md, for the defaults.
-// Unit: bytes.
+// statedMemory returns the sum of the table "Memory" in contrib/policy.md, for the
+// defaults. Unit: bytes.
 func statedMemory(t *testing.T) (sum int64) {
 	t.Helper()
 	_, section, _ := strings.Cut(harness.GuidePage(t, "policy.md"), "### Memory")
@@ -123,14 +123,15 @@ func statedMemory(t *testing.T) (sum int64) {
 	return sum
 }
 
-// 1,000 connections that do their worst keep the daemon below milter.max_memory and the
-// constants of contrib/policy.md, by the kernel's account. Then mail is judged as before.
+// With 1,000 connections at their worst, the daemon stays below milter.max_memory plus the
+// constants of contrib/policy.md, according to the kernel. Afterwards mail is judged as
+// before.
 func TestMemoryOfThousandConnections(t *testing.T) {
 	testenv.Servers(t)
 	const maxMemory, connections = 64 << 20, 1000
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
 	s.Configure(t, "[milter]\n", "[milter]\nmax_memory = \"64MiB\"\nmax_connections = 1001\nmax_connections_per_client = 0\n")
-	s.Binary = harness.PlainProgram(t, "spambloomd") // the race detector takes memory of its own
+	s.Binary = harness.PlainProgram(t, "spambloomd") // the race detector uses memory of its own
 	s.Start()
 	pid := s.Cmd.Process.Pid
 	expectMail(s, t, harness.Text(), "clean")

@@ -19,19 +19,19 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// processState is what a process could leak.
+// processState is the state in which a process could leak resources.
 type processState struct {
 	goroutines  float64
-	descriptors []string // what each is of, sorted
-	heap        float64  // bytes of Go's heap that are in use
+	descriptors []string // type of each, sorted
+	heap        float64  // bytes of Go's heap in use
 }
 
 func (r *soakRun) metric(name string) float64 { return r.site.Metric(name) }
 
-// numbers differ from one descriptor to the next of its kind.
+// numbers are replaced, because they differ between descriptors of one type.
 var numbers = regexp.MustCompile(`[0-9]+`)
 
-// descriptors are what a process has open.
+// descriptors returns the open descriptors of a process.
 func descriptors(t testing.TB, pid int) (open []string) {
 	t.Helper()
 	dir := fmt.Sprintf("/proc/%d/fd", pid)
@@ -48,20 +48,20 @@ func descriptors(t testing.TB, pid int) (open []string) {
 	return open
 }
 
-// quiet is the daemon's state while nobody is connected but this question.
+// quiet returns the daemon's state while nothing is connected except this request.
 func quiet(s *harness.Site) (p processState) {
 	s.T.Helper()
 	if s.Reporter != nil {
-		s.Reporter.Close() // its connections are kept else
+		s.Reporter.Close() // otherwise its connections stay open
 	}
 	p.goroutines = s.Metric("go_goroutines")
 	p.descriptors = descriptors(s.T, s.Cmd.Process.Pid)
 	return p
 }
 
-// quiet is the state after each part of the daemon has worked once: some goroutines of
-// the runtime begin only then, and stay. Parts that have something to do now and then
-// make the number vary a little, so the most that is seen in a second counts.
+// quiet returns the state after each part of the daemon has worked once: some goroutines of
+// the runtime start only then, and stay. The number varies slightly with periodic work, so
+// the maximum over a second counts.
 func (r *soakRun) quiet() (most processState) {
 	r.t.Helper()
 	for i := range 4 {
@@ -75,7 +75,7 @@ func (r *soakRun) quiet() (most processState) {
 		r.t.Fatal(err)
 	}
 	r.hangUp(r.random(soakConns + 2))
-	testenv.Eventually(r.t, "the hangup is answered", func() bool { return r.log.reloaded() == r.hups })
+	testenv.Eventually(r.t, "the reload is logged", func() bool { return r.log.reloaded() == r.hups })
 	for range 10 {
 		if now := quiet(r.site); now.goroutines > most.goroutines || most.descriptors == nil {
 			most = now
@@ -86,10 +86,9 @@ func (r *soakRun) quiet() (most processState) {
 	return most
 }
 
-// settledHeap is what Go's heap holds while there is nothing to do, in bytes. The
-// garbage of a few collections is made of messages that are broken off, as no judgement
-// may use what pools keep: it is gone after two. The goal of a collection is twice what
-// the one before has left.
+// settledHeap returns the size of Go's heap at rest, in bytes. Aborted messages create the
+// garbage for a few collections: judging would reuse what pools keep, which is freed after
+// two. The goal of a collection is twice the heap after the previous one.
 func (r *soakRun) settledHeap() float64 {
 	r.t.Helper()
 	c, least := r.client(soakConns+2, nil), math.Inf(1)
@@ -98,7 +97,7 @@ func (r *soakRun) settledHeap() float64 {
 		r.t.Fatal(err)
 	}
 	defer conn.Close()
-	body := strings.Repeat("x", gomilter.MaxBodyChunk) // the most that is in use by that
+	body := strings.Repeat("x", gomilter.MaxBodyChunk) // the most used by that
 	late := time.Now().Add(testenv.Patience)
 	for end := r.metric("go_gc_duration_seconds_count") + 8; r.metric("go_gc_duration_seconds_count") < end; {
 		for range 20 {
@@ -116,27 +115,27 @@ func (r *soakRun) settledHeap() float64 {
 	return least
 }
 
-// heapSlack is how much more may be in use after the traffic: what the runtime and
-// maps keep of the most that there was at a time. Unit: bytes.
+// heapSlack is how much more may be in use after the traffic: memory that the runtime and
+// maps keep from the peak. Unit: bytes.
 const heapSlack = 3 << 20
 
-// expectNothingLeft holds that no more is open than before, and that no memory is held
-// for messages, reports, connections and reloads of the past.
+// expectNothingLeft checks that no more descriptors are open than before, and that no
+// memory is held for earlier messages, reports, connections and reloads.
 func (r *soakRun) expectNothingLeft(before processState) {
 	r.t.Helper()
 	expectNoMore(r.site, before)
 	heap := r.settledHeap()
 	for end := time.Now().Add(testenv.Patience); heap > before.heap+heapSlack && time.Now().Before(end); {
-		heap = r.settledHeap() // on a disk that stalls, the last reports are still being written
+		heap = r.settledHeap() // on a slow disk, the last reports are still being written
 	}
 	r.t.Logf("%.0f kB of heap in use, %.0f before", heap/1000, before.heap/1000)
 	if heap > before.heap+heapSlack {
-		r.t.Error("memory is left behind")
+		r.t.Error("memory leaked")
 	}
 }
 
-// few goroutines more are parts that have something to do just now. What is left behind
-// by connections comes by the dozen.
+// few is how many additional goroutines periodic work may explain. Leaks by connections
+// come in dozens.
 const few = 3
 
 func expectNoMore(s *harness.Site, before processState) {
@@ -149,11 +148,11 @@ func expectNoMore(s *harness.Site, before processState) {
 	s.T.Logf("%v goroutines, %v before; %d descriptors, %d before",
 		now.goroutines, before.goroutines, len(now.descriptors), len(before.descriptors))
 	if !less {
-		s.T.Errorf("left behind: descriptors%s, before%s", count(now.descriptors), count(before.descriptors))
+		s.T.Errorf("leaked: descriptors%s, before%s", count(now.descriptors), count(before.descriptors))
 	}
 }
 
-// count is how often each text is in the list.
+// count returns how often each text is in the list.
 func count(list []string) string {
 	times := map[string]int{}
 	for _, text := range list {

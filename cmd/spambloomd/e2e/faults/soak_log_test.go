@@ -14,14 +14,14 @@ import (
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 )
 
-// logTail reads a daemon's log while it grows. A long soak's log has hundreds of
-// megabytes, so no line is kept but those that are for an administrator.
+// logTail reads a daemon's log while it grows. The log of a long soak has hundreds of
+// megabytes, so only the lines for administrators are kept.
 type logTail struct {
 	mu      sync.Mutex // guards all below
 	message map[string]harness.MessageLine
 	twice   []string // queue ids with more than one line
 	reloads map[string]int
-	strange []string // lines that are no JSON: a panic or a data race
+	strange []string // lines that are not JSON: a panic or a data race
 	errors  []string // of level ERROR
 
 	stop  chan struct{}
@@ -94,14 +94,14 @@ func (l *logTail) line(text string) {
 			l.twice = append(l.twice, line.QueueID)
 		}
 		l.message[line.QueueID] = line.MessageLine
-	case line.Msg == "reloaded", strings.HasPrefix(line.Msg, "not reloaded"):
+	case line.Msg == "reloaded", strings.HasPrefix(line.Msg, "reload failed"):
 		l.reloads[line.Msg]++
 	case line.Level == "ERROR":
 		l.errors = append(l.errors, text)
 	}
 }
 
-// verdicts is how many messages got each.
+// verdicts returns the number of messages for each verdict.
 func (l *logTail) verdicts() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,7 +112,7 @@ func (l *logTail) verdicts() map[string]int {
 	return n
 }
 
-// reloaded is how many answers to a SIGHUP there were.
+// reloaded returns the number of answers to a SIGHUP.
 func (l *logTail) reloaded() (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,26 +19,26 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// soakCorpus is real mail; it is not part of the repository.
+// soakCorpus is real mail. It is not part of the repository.
 var soakCorpus = filepath.Join(harness.Repository, "../shared/corpora/spamassassin.tar.xz")
 
 // soakMail is one message.
 type soakMail struct {
-	id     string // its queue id, by which it is found in the log
+	id     string // its queue id, which identifies it in the log
 	header [][2]string
 	body   string
 	rcpts  int
-	want   string // its verdict; "": any but failed
+	want   string // its verdict; "": any except failed
 }
 
-// soakPost makes the mail. It is safe for concurrent use.
+// soakPost creates the mail. It is safe for concurrent use.
 type soakPost struct {
 	corpus    []signature.Message
-	campaigns []string // bodies that are sent again and again
+	campaigns []string // bodies that are sent repeatedly
 
 	mu       sync.Mutex // guards the two below
 	next     int
-	reported []string // bodies that are reported and stay so
+	reported []string // reported bodies that stay reported
 }
 
 func newSoakPost(t *testing.T, r *rand.Rand) *soakPost {
@@ -54,7 +54,7 @@ func newSoakPost(t *testing.T, r *rand.Rand) *soakPost {
 	return p
 }
 
-// readCorpus takes about n mails out of the archive, without unpacking it.
+// readCorpus reads about n mails from the archive, without unpacking it.
 func readCorpus(t *testing.T, r *rand.Rand, n int) (mails []signature.Message) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), testenv.Program(t, "xz"), "-dc", soakCorpus)
@@ -91,7 +91,7 @@ func readCorpus(t *testing.T, r *rand.Rand, n int) (mails []signature.Message) {
 	return mails
 }
 
-// draw makes a message of a kind that chance picks.
+// draw creates a message of a random kind.
 func (p *soakPost) draw(r *rand.Rand) *soakMail {
 	p.mu.Lock()
 	reported := len(p.reported)
@@ -102,7 +102,7 @@ func (p *soakPost) draw(r *rand.Rand) *soakMail {
 		mail := &soakMail{body: string(m.Body)}
 		for _, f := range m.Header {
 			if f.Name == "" || strings.Contains(f.Name+f.Value, "\x00") {
-				continue // no MTA shows such a field to a milter
+				continue // no MTA passes such a field to a milter
 			}
 			mail.header = append(mail.header, [2]string{f.Name, f.Value})
 		}
@@ -124,7 +124,7 @@ func (p *soakPost) draw(r *rand.Rand) *soakMail {
 	return p.plain(r, harness.Paragraph(r), "")
 }
 
-// plain is a message with the headers that the daemon's own tests sign.
+// plain returns a message with the headers used in the daemon's own tests.
 func (p *soakPost) plain(r *rand.Rand, body, want string) *soakMail {
 	m := &soakMail{body: body, want: want, header: [][2]string{
 		{"From", "someone@example.net"}, {"To", "you@example.test"}, {"Subject", "a letter"},
@@ -135,7 +135,8 @@ func (p *soakPost) plain(r *rand.Rand, body, want string) *soakMail {
 	return p.stamp(r, m)
 }
 
-// multipart has HTML, 8-bit text, and an attachment; now and then it lacks its end.
+// multipart returns a message with HTML, 8-bit text, and an attachment; sometimes its end
+// is missing.
 func (p *soakPost) multipart(r *rand.Rand) *soakMail {
 	file := make([]byte, 100+r.IntN(50_000))
 	for i := range file {
@@ -155,7 +156,7 @@ func (p *soakPost) multipart(r *rand.Rand) *soakMail {
 		{"MIME-Version", "1.0"}, {"Content-Type", `multipart/mixed; boundary="edge"`}}})
 }
 
-// stamp makes a message one of its own.
+// stamp makes a message unique.
 func (p *soakPost) stamp(r *rand.Rand, m *soakMail) *soakMail {
 	p.mu.Lock()
 	p.next++
@@ -172,7 +173,7 @@ func (p *soakPost) keep(body string) {
 	p.reported = append(p.reported, body)
 }
 
-// reportedOnes are the messages that are reported so far.
+// reportedOnes returns the messages reported so far.
 func (p *soakPost) reportedOnes() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

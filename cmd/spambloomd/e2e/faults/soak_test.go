@@ -17,29 +17,29 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// soakConns is how many milter connections there are at a time.
+// soakConns is the number of simultaneous milter connections.
 const soakConns = 200
 
-// plainSoak is a run whose daemon is without the race detector.
+// plainSoak is a run whose daemon has no race detector.
 var plainSoak = testenv.Soak() || harness.Figures
 
-// A mail server's worth of clients for some seconds, or half an hour: 200 connections on
-// TCP and a unix socket, of which some die, abort, stall or send garbage at any time,
-// while users report and revoke and the configuration changes every five seconds,
-// now and then into a wrong one.
+// The clients of a mail server for some seconds, or half an hour: 200 connections on TCP
+// and a unix socket. Some of them die, abort, stall or send garbage at any time. Meanwhile
+// users report and revoke, and the configuration changes every five seconds, sometimes to
+// an invalid one.
 //
-// Every message whose sender did not break off is answered once, as the action of the
-// moment wants it; a message that was reported is spam from the acknowledgement on.
-// Once all are gone, no goroutine, no descriptor and no memory is left of them.
+// Every message that its sender completed is answered once, with the current action. A
+// reported message is spam from the acknowledgement on. After all clients have
+// disconnected, no goroutine, no descriptor and no memory of them is left.
 //
-// What rises during a soak, and how far. Go's heap grows as long as there are more
-// messages in flight at a time than ever before; once all are gone, as much of it is in
-// use as at the begin. That is held to 1.5 MiB, which is 15 bytes a message in the long
-// form and 400 in the short one. Filters lie beside that heap, and take a page when the
-// first bit is set there, up to spambloom_db_memory_bytes. The ledger is a mapped file:
-// its pages, 3 kB a report, are the kernel's cache. The race detector keeps notes of all
-// memory that was ever in use, three times as large as that, and gives none back; so the
-// long form's daemon is without.
+// The limits of growth during a soak: Go's heap grows while more messages are in flight at
+// a time than ever before. After all have ended, as much of it is in use as at the
+// beginning. The limit is 1.5 MiB, which is 15 bytes a message in the long form and 400 in
+// the short one. Filters are outside that heap, and use a page once the first bit is set
+// there, up to spambloom_db_memory_bytes. The ledger is a mapped file: its pages, 3 kB a
+// report, are the kernel's cache. The race detector records all memory that was ever in
+// use, with three times that size, and frees none. Therefore the long form's daemon has no
+// race detector.
 func TestMailSoak(t *testing.T) {
 	t.Parallel()
 	seed, long := soakSeed(t), 8*time.Second
@@ -74,12 +74,12 @@ func TestMailSoak(t *testing.T) {
 	r.log.end(t)
 	r.expectAnswered()
 	r.expectLog()
-	if long >= time.Minute { // before, every new maximum of messages in flight shows
+	if long >= time.Minute { // earlier, every new maximum of messages in flight shows
 		memory.expectFlat(t)
 	}
 }
 
-// soakSeed is where chance begins.
+// soakSeed returns the seed of all random choices.
 func soakSeed(t *testing.T) uint64 {
 	text := os.Getenv("SPAMBLOOM_SEED")
 	if text == "" {
@@ -118,11 +118,11 @@ func startSoakRun(t *testing.T, seed uint64) *soakRun {
 	return r
 }
 
-// random is a source of its own for client i.
+// random returns a separate random source for client i.
 func (r *soakRun) random(i int) *rand.Rand { return rand.New(rand.NewPCG(r.seed, uint64(i))) }
 
-// configure draws a configuration. The first one is without changes that a test of
-// the start would not want.
+// configure draws a configuration. The first one has no changes that would disturb a test
+// of the start.
 func (r *soakRun) configure(random *rand.Rand, wrong bool) {
 	pick := func(values ...string) string { return values[random.IntN(len(values))] }
 	text := fmt.Sprintf(harness.SmallConfig, "one", filepath.Join(r.site.Dir, "federation.key"), "")
@@ -153,7 +153,7 @@ func (r *soakRun) configure(random *rand.Rand, wrong bool) {
 	}
 }
 
-// hangups changes the configuration every five seconds, in the end into a right one.
+// hangups changes the configuration every five seconds, finally to a valid one.
 func (r *soakRun) hangups(stopping <-chan struct{}) {
 	random, tick := r.random(soakConns+1), time.NewTicker(5*time.Second)
 	defer tick.Stop()
@@ -177,8 +177,8 @@ func (r *soakRun) hangUp(random *rand.Rand) {
 	}
 }
 
-// traffic runs all for a time, and on until enough has happened to show anything. It
-// measures the daemon's memory meanwhile.
+// traffic runs everything for a time, and longer until enough has happened. Meanwhile it
+// measures the daemon's memory.
 func (r *soakRun) traffic(long time.Duration) *memoryTrend {
 	stopping := make(chan struct{})
 	var all sync.WaitGroup
@@ -202,18 +202,18 @@ func (r *soakRun) traffic(long time.Duration) *memoryTrend {
 	}
 	close(stopping)
 	all.Wait()
-	testenv.Eventually(r.t, "all hangups are answered", func() bool { return r.log.reloaded() >= r.hups })
+	testenv.Eventually(r.t, "all reloads are logged", func() bool { return r.log.reloaded() >= r.hups })
 	return memory
 }
 
-// isEnough reports whether there were as many messages as connections, of each verdict.
+// isEnough reports whether there were as many messages as connections, with each verdict.
 func (r *soakRun) isEnough() bool {
 	verdicts := r.log.verdicts()
 	return r.book.whole() >= soakConns && verdicts["spam"] > 0 && verdicts["skipped"] > 0 && verdicts["clean"] > 0
 }
 
-// client is the one with a number: every second one is on the unix socket, every third
-// one in a network that is local now and then.
+// client returns the client with a number: every second one uses the unix socket, every
+// third one is in a network that is sometimes local.
 func (r *soakRun) client(i int, stopping <-chan struct{}) *soakClient {
 	c := &soakClient{post: r.post, book: r.book, random: r.random(i), network: "tcp", address: r.site.Milter,
 		host: fmt.Sprintf("192.0.2.%d", i%250), pace: 2 * time.Second, longest: 4 * time.Second, stopping: stopping}
@@ -235,7 +235,7 @@ func (r *soakRun) reporter(stopping <-chan struct{}) *soakReporter {
 	return u
 }
 
-// expectReported holds that each report is known, also with all traffic gone.
+// expectReported checks that each report is still listed after all traffic has ended.
 func (r *soakRun) expectReported() {
 	daemon := r.site.Client()
 	for _, body := range r.post.reportedOnes() {
@@ -245,7 +245,7 @@ func (r *soakRun) expectReported() {
 	}
 }
 
-// expectAnswered holds what the clients saw against the daemon's log.
+// expectAnswered compares the clients' answers with the daemon's log.
 func (r *soakRun) expectAnswered() {
 	whole, judged := 0, map[string]int{}
 	for id, sent := range r.book.sent {
@@ -259,18 +259,18 @@ func (r *soakRun) expectAnswered() {
 		whole++
 		switch a := sent.answer; {
 		case !logged:
-			r.t.Errorf("message %s was answered %+v, and is not in the log", id, a)
+			r.t.Errorf("message %s was answered %+v, but is not in the log", id, a)
 		case line.Verdict == "failed":
 			r.t.Errorf("message %s was not judged: %+v", id, line)
 		case a.action() != line.Action || a.header != "" && a.verdict() != line.Verdict:
-			r.t.Errorf("message %s was answered %+v, and the log says %+v", id, a, line)
+			r.t.Errorf("message %s was answered %+v, but logged %+v", id, a, line)
 		case sent.want != "" && sent.want != line.Verdict:
 			r.t.Errorf("message %s should be %s: %+v", id, sent.want, line)
 		}
 	}
 	for id := range r.log.message {
 		if _, known := r.book.sent[id]; !known {
-			r.t.Errorf("message %q was judged, and nobody sent it", id)
+			r.t.Errorf("message %q was judged, but not sent", id)
 		}
 	}
 	for _, err := range r.book.faults {
@@ -279,14 +279,14 @@ func (r *soakRun) expectAnswered() {
 	r.t.Logf("%d messages, %d of them to their end; verdicts %v; %d reports; turns %v",
 		len(r.book.sent), whole, judged, len(r.post.reportedOnes()), r.book.turns)
 	if whole < soakConns || judged["spam"] == 0 || judged["skipped"] == 0 || judged["clean"] == 0 {
-		r.t.Error("that is too little to show anything")
+		r.t.Error("too little traffic to show anything")
 	}
 }
 
-// expectLog holds that nothing is in it that should not be.
+// expectLog checks that the log has no unexpected entries.
 func (r *soakRun) expectLog() {
 	if len(r.log.strange) > 0 {
-		r.t.Errorf("beside the log:\n%s", strings.Join(r.log.strange, ""))
+		r.t.Errorf("outside the log:\n%s", strings.Join(r.log.strange, ""))
 	}
 	if len(r.log.twice) > 0 {
 		r.t.Errorf("messages with two lines: %v", r.log.twice)
@@ -300,10 +300,10 @@ func (r *soakRun) expectLog() {
 	}
 }
 
-// memoryTrend is how much memory a process has, over time.
+// memoryTrend is the memory of a process over time.
 type memoryTrend struct {
 	pid int
-	mib []float64 // resident, files that are mapped left out
+	mib []float64 // resident, without mapped files
 }
 
 func (m *memoryTrend) measure(t *testing.T) {
@@ -320,9 +320,9 @@ func (m *memoryTrend) measure(t *testing.T) {
 	m.mib = append(m.mib, float64((resident-mapped)*os.Getpagesize())/(1<<20))
 }
 
-// expectFlat holds that the last third has at most an eighth and 8 MiB more than the
-// second: the largest messages come by chance. With the race detector it is a quarter and
-// 32 MiB.
+// expectFlat checks that the last third has at most an eighth and 8 MiB more than the
+// second: the largest messages come by chance. With the race detector the limit is a
+// quarter and 32 MiB.
 func (m *memoryTrend) expectFlat(t *testing.T) {
 	t.Helper()
 	third := len(m.mib) / 3

@@ -16,18 +16,18 @@ import (
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
-// soakSent is one message that was sent to its end, or not.
+// soakSent is one message that was sent, completely or not.
 type soakSent struct {
-	whole  bool // its sender waited for the answer and got it
+	whole  bool // its sender waited for the answer and received it
 	answer soakAnswer
 	want   string // see soakMail
 }
 
-// soakBook is what all connections have seen. It is safe for concurrent use.
+// soakBook records the results of all connections. It is safe for concurrent use.
 type soakBook struct {
 	mu     sync.Mutex // guards all below
 	sent   map[string]soakSent
-	faults []error // of the daemon
+	faults []error // errors of the daemon
 	turns  map[string]int
 }
 
@@ -35,7 +35,7 @@ func newSoakBook() *soakBook {
 	return &soakBook{sent: map[string]soakSent{}, turns: map[string]int{}}
 }
 
-// broken enters a message whose sender does not wait for an answer.
+// broken records a message whose sender does not wait for an answer.
 func (b *soakBook) broken(m *soakMail) { b.enter(m, soakSent{}) }
 
 func (b *soakBook) enter(m *soakMail, s soakSent) {
@@ -44,7 +44,7 @@ func (b *soakBook) enter(m *soakMail, s soakSent) {
 	b.sent[m.id] = s
 }
 
-// whole is how many messages were sent to their end.
+// whole returns how many messages were sent completely.
 func (b *soakBook) whole() (n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -62,8 +62,8 @@ func (b *soakBook) fault(turn string, err error) {
 	b.faults = append(b.faults, fmt.Errorf("%s: %w", turn, err))
 }
 
-// soakClient is one MTA: it connects, sends some messages in one way or another, and
-// connects again.
+// soakClient is one MTA: it connects, sends some messages in various ways, and connects
+// again.
 type soakClient struct {
 	post     *soakPost
 	book     *soakBook
@@ -72,17 +72,17 @@ type soakClient struct {
 	address  string
 	host     string        // the SMTP client's address
 	pace     time.Duration // mean time between two turns
-	longest  time.Duration // stall
+	longest  time.Duration // maximum stall
 	stopping <-chan struct{}
 
-	mayBeLocal bool // the host's network is a local one now and then
+	mayBeLocal bool // the host's network is sometimes local
 }
 
-// soakTurn is something that a client does on a connection.
+// soakTurn is an action of a client on a connection.
 type soakTurn struct {
 	name  string
-	share int  // of a hundred turns
-	ends  bool // the connection
+	share int  // percentage of turns
+	ends  bool // it ends the connection
 	do    func(*soakClient, *soakConn) error
 }
 
@@ -97,7 +97,7 @@ var soakTurns = []soakTurn{
 	{"garbage", 6, true, (*soakClient).garbage},
 }
 
-// work goes on until it is told to stop. No message that it began is given up then.
+// work continues until it is stopped. It then completes the messages that it began.
 func (c *soakClient) work() {
 	for !c.wait(c.pace) {
 		if err := c.connection(); err != nil {
@@ -106,7 +106,7 @@ func (c *soakClient) work() {
 	}
 }
 
-// wait says whether it is time to stop.
+// wait reports whether it is time to stop.
 func (c *soakClient) wait(mean time.Duration) (stop bool) {
 	t := time.NewTimer(time.Duration(c.random.Int64N(int64(2 * mean))))
 	defer t.Stop()
@@ -118,7 +118,7 @@ func (c *soakClient) wait(mean time.Duration) (stop bool) {
 	}
 }
 
-// connection is one, with some turns on it.
+// connection performs some turns on one connection.
 func (c *soakClient) connection() error {
 	conn, err := dialSoak(c.network, c.address, soakOffers[c.random.IntN(len(soakOffers))])
 	if err != nil {
@@ -163,7 +163,7 @@ func (c *soakClient) draw() soakTurn {
 	panic("the shares are less than a hundred")
 }
 
-// send plays a message to its end.
+// send sends a whole message.
 func (c *soakClient) send(conn *soakConn, m *soakMail, pause func()) (soakAnswer, error) {
 	a, err := conn.play(m.steps(conn.silent), pause)
 	c.book.enter(m, soakSent{err == nil, a, c.wanted(m)})
@@ -173,8 +173,8 @@ func (c *soakClient) send(conn *soakConn, m *soakMail, pause func()) (soakAnswer
 	return a, err
 }
 
-// wanted is a message's verdict, where this client's network is not a local one now and
-// then.
+// wanted returns a message's expected verdict, unless this client's network is sometimes
+// local.
 func (c *soakClient) wanted(m *soakMail) string {
 	if c.mayBeLocal {
 		return ""
@@ -198,8 +198,8 @@ func (c *soakClient) stalled(conn *soakConn) error {
 	return err
 }
 
-// pipelined sends several messages at once, with an ABORT between them or, as Sendmail
-// does, without.
+// pipelined sends several messages at once, with an ABORT between them or, like Sendmail,
+// without.
 func (c *soakClient) pipelined(conn *soakConn) error {
 	var steps []soakStep
 	var mails []*soakMail
@@ -223,7 +223,7 @@ func (c *soakClient) pipelined(conn *soakConn) error {
 	return err
 }
 
-// part is the begin of a message, without its end.
+// part sends the beginning of a message, without its end.
 func (c *soakClient) part(conn *soakConn) (m *soakMail, steps []soakStep) {
 	m = c.post.draw(c.random)
 	steps = m.steps(conn.silent)
@@ -240,8 +240,8 @@ func (c *soakClient) aborted(conn *soakConn) error {
 	return conn.write(harness.MilterPacket(byte(gomilter.CodeAbort)))
 }
 
-// newClient says that another SMTP client follows, in the middle of a message or not,
-// and has an unknown SMTP command where the MTA may show it.
+// newClient announces another SMTP client, in the middle of a message or not, and sends an
+// unknown SMTP command where the MTA may do so.
 func (c *soakClient) newClient(conn *soakConn) error {
 	if c.random.IntN(2) == 0 {
 		m, steps := c.part(conn)
@@ -259,7 +259,7 @@ func (c *soakClient) newClient(conn *soakConn) error {
 	return err
 }
 
-// died breaks off between two packets or in the middle of one, with or without a word.
+// died disconnects between two packets or in the middle of one, with or without a reset.
 func (c *soakClient) died(conn *soakConn) error {
 	m, steps := c.part(conn)
 	c.book.broken(m)
@@ -293,7 +293,7 @@ func (c *soakClient) diedAtTheEnd(conn *soakConn) error {
 	return conn.Close()
 }
 
-// soakGarbage is what no MTA sends. The daemon hangs up.
+// soakGarbage is data that no MTA sends. The daemon hangs up.
 var soakGarbage = []string{"GET / HTTP/1.1\r\n\r\n", "\x00\x00\x00\x00", "\xff\xff\xff\xffB", "\x00\x10\x00\x01B",
 	"\x00\x00\x00\x01Z", "\x00\x00\x00\x03Lab", "\x00\x00\x00\x02Ch", "\x00\x00\x00\x05O\x00\x00\x00\x06", "\x00\x00\x00\x01D"}
 
@@ -309,8 +309,8 @@ func (c *soakClient) garbage(conn *soakConn) error {
 	return conn.ended()
 }
 
-// soakReporter is a user: what is reported is spam when it comes again, and what is
-// revoked is not.
+// soakReporter is a user. Reported mail is spam when it is sent again, and revoked mail is
+// not.
 type soakReporter struct {
 	*soakClient
 	site *harness.Site
@@ -342,8 +342,8 @@ func (u *soakReporter) turn(ctx context.Context) error {
 	return u.expect(body, "clean")
 }
 
-// expect sends a message on a connection of its own, and holds its verdict where the
-// action of the moment shows one.
+// expect sends a message on a separate connection, and checks its verdict if the current
+// action shows one.
 func (u *soakReporter) expect(body, want string) error {
 	conn, err := dialSoak(u.network, u.address, soakOffers[u.random.IntN(len(soakOffers))])
 	if err != nil {

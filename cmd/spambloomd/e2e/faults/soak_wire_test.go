@@ -18,22 +18,22 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// Commands that the library has no name for.
+// Commands that the library does not name.
 const (
 	soakUnknown   = gomilter.Code('U')
 	soakNewClient = gomilter.CodeQuitNewConn
 )
 
-// soakOffers are protocol flags as MTAs offer them: all of today, those of a version 2
-// milter, and those of between.
+// soakOffers are protocol flags offered by MTAs: all current ones, those of a version 2
+// milter, and intermediate ones.
 var soakOffers = []gomilter.OptProtocol{0x1fffff, 0x1fffff, 0x7f, 0x7f | gomilter.OptNoUnknown | gomilter.OptNoData | gomilter.OptSkip}
 
-// soakConn is an MTA's end of a milter connection, in raw packets: the library's client
-// cannot pipeline, and cannot break off in the middle of a packet.
+// soakConn is an MTA's end of a milter connection, in raw packets. The library's client
+// cannot pipeline, and cannot disconnect in the middle of a packet.
 type soakConn struct {
 	net.Conn
 	in     *bufio.Reader
-	silent gomilter.OptProtocol // which answers were agreed to be left out
+	silent gomilter.OptProtocol // suppressed answers
 }
 
 // dialSoak connects, and negotiates.
@@ -72,14 +72,14 @@ func (c *soakConn) negotiate(offer gomilter.OptProtocol) error {
 }
 
 func (c *soakConn) write(p []byte) error {
-	_ = c.SetWriteDeadline(time.Now().Add(testenv.Patience)) // an error shows in the write
+	_ = c.SetWriteDeadline(time.Now().Add(testenv.Patience)) // the write returns an error
 	_, err := c.Write(p)
 	return err
 }
 
 // receive reads one answer.
 func (c *soakConn) receive() (code byte, data []byte, err error) {
-	_ = c.SetReadDeadline(time.Now().Add(testenv.Patience)) // beyond the daemon's own for a judgement
+	_ = c.SetReadDeadline(time.Now().Add(testenv.Patience)) // longer than the daemon's own limit for judging
 	var head [4]byte
 	if _, err := io.ReadFull(c.in, head[:]); err != nil {
 		return 0, nil, err
@@ -93,14 +93,14 @@ func (c *soakConn) receive() (code byte, data []byte, err error) {
 	return p[0], p[1:], err
 }
 
-// ended holds that the daemon hangs up and has nothing more to say: an answer too many
-// would show here.
+// ended checks that the daemon hangs up without further data: a surplus answer would appear
+// here.
 func (c *soakConn) ended() error {
 	_ = c.SetReadDeadline(time.Now().Add(testenv.Patience))
 	rest, err := io.ReadAll(c.in)
 	var broken *net.OpError
 	if errors.As(err, &broken) && !broken.Timeout() {
-		err = nil // a reset: it hung up before it had read all
+		err = nil // a reset: it hung up before it had read everything
 	}
 	if err == nil && len(rest) > 0 {
 		err = fmt.Errorf("unexpected answers %q", rest)
@@ -108,12 +108,12 @@ func (c *soakConn) ended() error {
 	return err
 }
 
-// soakStep is one packet of a dialogue, and which answer to it is due.
+// soakStep is one packet of a dialogue, with the answer that is due.
 type soakStep struct {
 	code   gomilter.Code
 	packet []byte
-	silent gomilter.OptProtocol // is not answered where all of these were agreed
-	never  bool                 // is never answered
+	silent gomilter.OptProtocol // not answered if all of these were negotiated
+	never  bool                 // never answered
 }
 
 func newStep(code gomilter.Code, data string, silent gomilter.OptProtocol) soakStep {
@@ -124,7 +124,7 @@ func (s soakStep) due(agreed gomilter.OptProtocol) bool {
 	return !s.never && (s.silent == 0 || agreed&s.silent == 0)
 }
 
-// steps are what begins a session of an SMTP client.
+// soakGreeting returns the beginning of a session of an SMTP client.
 func soakGreeting(client string) []soakStep {
 	macros := soakStep{code: gomilter.CodeMacro, packet: harness.MilterPacket(byte(gomilter.CodeMacro), "Cj\x00mx.example\x00{daemon_name}\x00soak\x00"), never: true}
 	return []soakStep{macros,
@@ -132,7 +132,7 @@ func soakGreeting(client string) []soakStep {
 		newStep(gomilter.CodeHelo, "client.example\x00", gomilter.OptNoHeloReply)}
 }
 
-// steps are a message's packets from its macros to its end.
+// steps returns a message's packets from its macros to its end.
 func (m *soakMail) steps(agreed gomilter.OptProtocol) (steps []soakStep) {
 	steps = append(steps,
 		soakStep{code: gomilter.CodeMacro, packet: harness.MilterPacket(byte(gomilter.CodeMacro), "Mi\x00"+m.id+"\x00"), never: true},
@@ -153,21 +153,21 @@ func (m *soakMail) steps(agreed gomilter.OptProtocol) (steps []soakStep) {
 	return append(steps, newStep(gomilter.CodeEOB, "", 0))
 }
 
-// soakAnswer is what the end of a message was answered.
+// soakAnswer is the answer to the end of a message.
 type soakAnswer struct {
-	header string // X-Spambloom; "" where there is none
+	header string // X-Spambloom; "" if there is none
 	held   bool
 	reply  string // SMTP reply
 	code   byte
 }
 
-// verdict is that of the header; "" where there is none.
+// verdict returns the verdict in the header; "" if there is none.
 func (a soakAnswer) verdict() string {
 	verdict, _, _ := strings.Cut(a.header, ";")
 	return verdict
 }
 
-// action is what the answer amounts to.
+// action returns the action that the answer amounts to.
 func (a soakAnswer) action() string {
 	switch {
 	case a.code == 'd':
@@ -182,8 +182,7 @@ func (a soakAnswer) action() string {
 	return "accept"
 }
 
-// endOfMessage reads progress, changes, and the one last word. What does not belong
-// there is an error.
+// endOfMessage reads progress, changes, and the final answer. Any other packet is an error.
 func (c *soakConn) endOfMessage() (a soakAnswer, err error) {
 	for {
 		code, data, err := c.receive()
@@ -193,7 +192,7 @@ func (c *soakConn) endOfMessage() (a soakAnswer, err error) {
 		text := string(data)
 		switch gomilter.ModifyActCode(code) {
 		case 'p':
-		case gomilter.ActChangeHeader: // forged ones off
+		case gomilter.ActChangeHeader: // removal of forged headers
 		case gomilter.ActQuarantine:
 			a.held = true
 		case gomilter.ActInsertHeader:
@@ -211,7 +210,7 @@ func (c *soakConn) endOfMessage() (a soakAnswer, err error) {
 	}
 }
 
-// answer reads what is due for one step. The last one's has the verdict.
+// answer reads the answers due for one step. The last one contains the verdict.
 func (c *soakConn) answer(s soakStep) (a soakAnswer, skip bool, err error) {
 	switch {
 	case !s.due(c.silent):
@@ -228,7 +227,7 @@ func (c *soakConn) answer(s soakStep) (a soakAnswer, skip bool, err error) {
 	return a, skip, err
 }
 
-// play sends the steps one after the other, as an MTA does; pause is called before each.
+// play sends the steps one after another, like an MTA; pause is called before each.
 func (c *soakConn) play(steps []soakStep, pause func()) (a soakAnswer, err error) {
 	skipping := false
 	for _, s := range steps {
@@ -246,8 +245,8 @@ func (c *soakConn) play(steps []soakStep, pause func()) (a soakAnswer, err error
 	return a, nil
 }
 
-// pipeline sends the steps of several messages at once and reads the answers meanwhile.
-// It returns one answer for each end of message.
+// pipeline sends the steps of several messages at once and reads the answers meanwhile. It
+// returns one answer for each end of message.
 func (c *soakConn) pipeline(steps []soakStep) (answers []soakAnswer, err error) {
 	var all []byte
 	for _, s := range steps {
@@ -258,7 +257,7 @@ func (c *soakConn) pipeline(steps []soakStep) (answers []soakAnswer, err error) 
 	for _, s := range steps {
 		var a soakAnswer
 		if a, _, err = c.answer(s); err != nil {
-			c.Close() // for the writer
+			c.Close() // this ends the writer
 			break
 		}
 		if s.code == gomilter.CodeEOB {

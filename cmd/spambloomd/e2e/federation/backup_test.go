@@ -14,7 +14,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// lines are what a command prints as JSON, one object a line, without members that
+// lines returns the JSON output of a command, one object a line, without members that
 // differ between machines.
 func lines(s *harness.Site, without []string, args ...string) (list []string) {
 	s.T.Helper()
@@ -39,8 +39,8 @@ func lines(s *harness.Site, without []string, args ...string) (list []string) {
 	return list
 }
 
-// page runs a block of contrib/backup.md as it stands there, but for paths and for what
-// belongs to the system.
+// page runs a block of contrib/backup.md unchanged, except for paths and commands that
+// affect the system.
 func page(t *testing.T, first string, replace ...string) string {
 	t.Helper()
 	block := harness.PageBlock(t, "backup.md", first)
@@ -57,14 +57,14 @@ func page(t *testing.T, first string, replace ...string) string {
 	return r.Stdout
 }
 
-// moved is a site that reports, and what its users see of it.
+// moved is a site with reports, and its effect on its users.
 type moved struct {
 	*harness.Site
 	key, redis string // of the federation
 	files      []string
 }
 
-// newMoved starts mx1, on which something of everything was reported, and another site.
+// newMoved starts mx1, with a report of every kind, and another site.
 func newMoved(t *testing.T) (m *moved, other *harness.Site) {
 	redis := harness.StartRedis(t)
 	m = &moved{key: filepath.Join(testenv.Dir(t), "key"), redis: redis.URL()}
@@ -98,11 +98,11 @@ func (m *moved) must(args ...string) string {
 	return r.Stdout
 }
 
-// state is what the site answers.
+// state returns the site's answers.
 func (m *moved) state() [][]string {
 	return [][]string{
 		lines(m.Site, []string{"count", "sites", "site"}, append([]string{"check", "--json"}, m.files...)...),
-		lines(m.Site, []string{"weight"}, "reporters", "--json"), // which fades by the second
+		lines(m.Site, []string{"weight"}, "reporters", "--json"), // without members that change by the second
 		lines(m.Site, nil, "reports", "--json"),
 		lines(m.Site, nil, "never", "--list", "--json"),
 	}
@@ -124,27 +124,28 @@ func (m *moved) stop() {
 	}
 }
 
-// heardBy reports a message and waits until another site hears of it.
-func (m *moved) heardBy(other *harness.Site, what string) string {
+// expectReceived reports a message and waits until another site has received it.
+func (m *moved) expectReceived(other *harness.Site, what string) string {
 	m.T.Helper()
 	file := harness.Write(m.T, filepath.Join(m.Dir, what+".eml"), harness.Message(harness.Text()))
 	m.must("report", "--as", "anna", file)
-	testenv.Eventually(m.T, "the other site hears of it, "+what, func() bool { return other.CLI("check", file).Code == 0 })
+	testenv.Eventually(m.T, "the other site receives it, "+what, func() bool { return other.CLI("check", file).Code == 0 })
 	return file
 }
 
-// Back to yesterday's state, as the page says: all of the backup is there and nothing
-// since, other sites go on hearing the site, and its counts are not added twice.
+// Returning to yesterday's state as described on the page: everything in the backup and
+// nothing later exists, other sites continue to receive the site's deltas, and its counts
+// are not added twice.
 func TestRestoreYesterday(t *testing.T) {
 	t.Parallel()
 	m, other := newMoved(t)
-	m.heardBy(other, "before")
+	m.expectReceived(other, "before")
 	want := m.state()
 	tar := filepath.Join(m.Dir, "site.tar")
 	if out := m.must("backup", tar); !strings.Contains(out, ", reports: 7, reporters: 4\nnot in it: [\""+m.key+"\"]\n") {
 		t.Errorf("%s", out)
 	}
-	since := m.heardBy(other, "since")
+	since := m.expectReceived(other, "since")
 	m.stop()
 	state := filepath.Join(m.Dir, "state")
 	out := page(t, "systemctl stop spambloom\nmv ", "/var/lib/spambloom", state, "/var/backups/spambloom.tar", tar,
@@ -155,16 +156,16 @@ func TestRestoreYesterday(t *testing.T) {
 	m.Start()
 	m.wantState("restored", want)
 	if r := m.CLI("check", since); r.Code != 1 {
-		t.Errorf("what was reported since: %+v", r)
+		t.Errorf("later reports: %+v", r)
 	}
-	m.heardBy(other, "after")
+	m.expectReceived(other, "after")
 	if r := other.CLI("check", since); r.Code != 0 {
-		t.Errorf("the other site forgot what was reported since: %+v", r)
+		t.Errorf("the other site lost later reports: %+v", r)
 	}
 	testenv.Eventually(t, "no site is stale", func() bool {
 		return !strings.Contains(other.CLI("sites").Stdout+m.CLI("sites").Stdout, "stale")
 	})
-	// The same backup once more: the life that it begins is over, too.
+	// The same backup again: the epoch that it began has ended, too.
 	m.stop()
 	if err := os.RemoveAll(state); err != nil {
 		t.Fatal(err)
@@ -174,14 +175,15 @@ func TestRestoreYesterday(t *testing.T) {
 	}
 	m.Start()
 	m.wantState("restored again", want)
-	m.heardBy(other, "once more")
+	m.expectReceived(other, "once more")
 }
 
-// A site moves to another machine by its folder, as the page says, and is the same site.
+// A site moves to another machine with its folder, as described on the page, and keeps its
+// identity.
 func TestMove(t *testing.T) {
 	t.Parallel()
 	m, other := newMoved(t)
-	m.heardBy(other, "before")
+	m.expectReceived(other, "before")
 	want := m.state()
 	m.stop()
 	to := harness.NewSite(t, "mx1", m.key, m.redis)
@@ -190,34 +192,34 @@ func TestMove(t *testing.T) {
 	here := &moved{Site: to, files: m.files}
 	here.Start()
 	here.wantState("moved", want)
-	here.heardBy(other, "after")
+	here.expectReceived(other, "after")
 }
 
-// A site takes another name, as the page says: its reports, reporters and never-list stay,
-// and other sites hear it by that name.
+// A site is renamed as described on the page: its reports, reporters and never-list stay,
+// and other sites receive its deltas under the new name.
 func TestRename(t *testing.T) {
 	t.Parallel()
 	m, other := newMoved(t)
-	before := m.heardBy(other, "before")
+	before := m.expectReceived(other, "before")
 	want := m.state()
 	m.stop()
 	state := filepath.Join(m.Dir, "state")
 	page(t, "systemctl stop spambloom\ncd ", "/var/lib/spambloom", state)
 	m.Configure(t, `name = "mx1"`, `name = "mx9"`)
 	out := page(t, "runuser -u spambloom -- spambloomd --repair", "--data /var/lib/spambloom", "-c "+filepath.Join(m.Dir, "spambloom.toml")+" --data "+state)
-	if !strings.Contains(out, "restored from the ledger: 4 reports that stand, ") {
+	if !strings.Contains(out, "restored from the ledger: 4 reports, ") {
 		t.Errorf("%s", out)
 	}
 	m.Start()
 	m.wantState("renamed", want)
-	m.heardBy(other, "after")
+	m.expectReceived(other, "after")
 	if r := other.CLI("drop", "--yes", "mx1"); r.Code != 0 {
 		t.Fatalf("%+v", r)
 	}
-	testenv.Eventually(t, "the other site knows the reports by the new name", func() bool {
+	testenv.Eventually(t, "the other site receives the reports under the new name", func() bool {
 		return other.CLI("check", before).Code == 0 && other.CLI("check", m.files[0]).Code == 0
 	})
 	if r := other.CLI("check", m.files[2]); r.Code != 1 {
-		t.Errorf("what was taken back: %+v", r)
+		t.Errorf("a revoked message: %+v", r)
 	}
 }

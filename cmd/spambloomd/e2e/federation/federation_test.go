@@ -22,7 +22,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
-// federation is daemons that share a Redis, each behind a link of its own.
+// federation is a set of daemons that share a Redis, each over its own link.
 type federation struct {
 	t         *testing.T
 	random    *rand.Rand
@@ -33,7 +33,7 @@ type federation struct {
 	clients   []*client.Client
 	down      [][]outage // of each daemon
 	key       string     // file of the federation's key
-	deck      []int      // kinds of faults still to be drawn
+	deck      []int      // kinds of faults not drawn yet
 }
 
 func startFederation(t *testing.T, sites int, random *rand.Rand) *federation {
@@ -61,7 +61,7 @@ func (f *federation) start(i int) {
 	f.addresses[i].Store(&address)
 }
 
-// join adds a daemon that was not there before.
+// join adds a new daemon.
 func (f *federation) join(name string) {
 	f.t.Helper()
 	s := harness.NewSite(f.t, name, f.key, f.redis.URL()).Start()
@@ -69,14 +69,14 @@ func (f *federation) join(name string) {
 	f.clients = append(f.clients, s.Client())
 }
 
-// fault is something that can go wrong, and be put right again.
+// fault is a fault that can be caused and repaired.
 type fault struct {
 	name       string
-	target     string // has one fault at a time
+	target     string // has at most one fault at a time
 	begin, end func()
 }
 
-// draw picks a fault: each kind once before one comes again.
+// draw picks a fault; each kind occurs once before any recurs.
 func (f *federation) draw() fault {
 	if len(f.deck) == 0 {
 		f.deck = f.random.Perm(10)
@@ -118,7 +118,7 @@ func (f *federation) draw() fault {
 	}
 }
 
-// chaos draws faults for a time, several at once, and puts all right in the end.
+// chaos causes random faults for a time, several at once, and finally repairs all.
 func (f *federation) chaos(long time.Duration) (drawn map[string]int) {
 	f.t.Helper()
 	drawn = make(map[string]int)
@@ -153,12 +153,12 @@ func (f *federation) chaos(long time.Duration) (drawn map[string]int) {
 	return drawn
 }
 
-// Five daemons get mail and reports while they, Redis and the links between them
-// fail. After quiet every site knows every acknowledged report and revocation, and
-// all agree on the counts; so does one that joins only then.
+// Five daemons get mail and reports while they, Redis and the links between them fail. When
+// all faults have ended, every site lists every acknowledged report and revocation, and all
+// agree on the counts; so does a site that joins only then.
 //
-// Mails that a daemon acknowledged in its last second before kill -9 may be missing
-// in the counts, at every site alike; nothing else may, and nothing is invented.
+// Mails that a daemon acknowledged in its last second before kill -9 may be missing in the
+// counts, at every site alike. Nothing else may be missing, and nothing is invented.
 func TestFederationLosesNothing(t *testing.T) {
 	t.Parallel()
 	seed, long, pace := rand.Uint64(), 8*time.Second, 50*time.Millisecond
@@ -197,7 +197,7 @@ func TestFederationLosesNothing(t *testing.T) {
 	}
 }
 
-// expectAgreement waits for it, and holds it against the accounts.
+// expectAgreement waits for agreement, and compares it with the accounts.
 func (f *federation) expectAgreement(l *accounts) {
 	t := f.t
 	t.Helper()
@@ -205,7 +205,7 @@ func (f *federation) expectAgreement(l *accounts) {
 		open := l.reports
 		if !f.eventually(func() (err error) {
 			if open, err = wrong(t.Context(), c, open); err == nil && len(open) > 0 {
-				err = fmt.Errorf("%d of %d reports are not known, one of them should be %s", len(open), len(l.reports), open[0].verdict())
+				err = fmt.Errorf("%d of %d reports have not arrived, one of them should be %s", len(open), len(l.reports), open[0].verdict())
 			}
 			return err
 		}) {
@@ -228,7 +228,7 @@ func (f *federation) expectAgreement(l *accounts) {
 	}
 }
 
-// behind says what a site's status has to tell of the others when all is not well.
+// behind returns an error if a site's status reports a problem with the others.
 func behind(s *harness.Site, ctx context.Context) error {
 	status, err := client.Get(ctx, s.Client(), v1.Status)
 	if err != nil {
@@ -243,13 +243,13 @@ func behind(s *harness.Site, ctx context.Context) error {
 	}
 	for _, other := range daemon.Exchange.Sites {
 		if other.Lag > 0 || other.Gaps > 0 || len(other.Refused) > 0 {
-			return fmt.Errorf("%s says of %s: %+v", s.Name, other.Site, other)
+			return fmt.Errorf("%s reports about %s: %+v", s.Name, other.Site, other)
 		}
 	}
 	return nil
 }
 
-// eventually asks until there is no error, and says which there was in the end.
+// eventually repeats until there is no error, and reports the last one.
 func (f *federation) eventually(ask func() error) bool {
 	f.t.Helper()
 	deadline := time.After(testenv.Patience)

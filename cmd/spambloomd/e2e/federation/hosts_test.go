@@ -11,7 +11,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
-// startHosts starts daemons with names of their own on one key and one Redis.
+// startHosts starts daemons with distinct names, one key and one Redis.
 func startHosts(t *testing.T, redis *harness.Redis, names ...string) (clients []*client.Client) {
 	t.Helper()
 	key := filepath.Join(testenv.Dir(t), "key")
@@ -21,8 +21,8 @@ func startHosts(t *testing.T, redis *harness.Redis, names ...string) (clients []
 	return clients
 }
 
-// The mail exchangers of one site are members like others, each with its own name:
-// what a user reports on one of them acts on all.
+// The mail exchangers of one site are ordinary members, each with its own name: a report on
+// one of them affects all.
 func TestReportActsOnAllHosts(t *testing.T) {
 	t.Parallel()
 	hosts := startHosts(t, harness.StartRedis(t), "mx1", "mx2", "mx3")

@@ -11,7 +11,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
-// Two sites go on while Redis is away, and agree after it has come back.
+// Two sites continue while Redis is down, and agree after it has returned.
 func TestRedisAway(t *testing.T) {
 	t.Parallel()
 	redis := harness.StartRedis(t)
@@ -22,7 +22,7 @@ func TestRedisAway(t *testing.T) {
 	if testenv.Soak() {
 		away = time.Minute
 	}
-	seen := harness.Text() // by both sites, before, while and after
+	seen := harness.Text() // by both sites, before, during and after
 	traffic := func(p *harness.Postfix, s *harness.Site) (reported string) {
 		p.Send(harness.Message(seen))
 		reported = harness.Text()
@@ -49,7 +49,7 @@ func TestRedisAway(t *testing.T) {
 	for _, s := range []*harness.Site{a, b} {
 		testenv.Eventually(t, "site "+s.Name+" counts all sightings", func() bool { return s.Check(t, seen).Count == uint64(2*rounds) })
 		for body := range reports {
-			testenv.Eventually(t, "site "+s.Name+" knows all reports", func() bool { return s.Check(t, body).Verdict == "spam" })
+			testenv.Eventually(t, "site "+s.Name+" lists all reports", func() bool { return s.Check(t, body).Verdict == "spam" })
 		}
 	}
 	t.Logf("%d mails and reports while Redis was away for %v; agreed %v after it came back",
@@ -57,7 +57,7 @@ func TestRedisAway(t *testing.T) {
 	harness.ExpectVerdict(t, pa.Send(harness.Message(seen)), bulkFrom(2*rounds+1), 2*rounds+1, "a")
 }
 
-// bulkFrom is the verdict on an unreported message seen so often.
+// bulkFrom returns the verdict on an unreported message with that count.
 func bulkFrom(count int) string {
 	if count >= 50 { // threshold of SmallConfig
 		return "bulk"

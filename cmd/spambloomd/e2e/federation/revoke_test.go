@@ -13,7 +13,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
-// varied is a text in which some words are others: another copy of a campaign.
+// varied returns a text with some words replaced: another copy of a campaign.
 func varied(text string) string {
 	lines := strings.SplitAfter(text, "\r\n")
 	for i := range lines {
@@ -24,8 +24,8 @@ func varied(text string) string {
 	return strings.Join(lines, "")
 }
 
-// A revocation at one site brings a message back on all of them, and its
-// near-duplicates, which nobody reported and nobody revoked.
+// A revocation at one site makes a message clean on all of them, including its
+// near-duplicates that were neither reported nor revoked.
 func TestRevocationActsOnAllSites(t *testing.T) {
 	t.Parallel()
 	sites := startHosts(t, harness.StartRedis(t), "mx1", "mx2", "mx3")
@@ -52,7 +52,7 @@ func TestRevocationActsOnAllSites(t *testing.T) {
 			for c, copy := range copies {
 				asking.Go(func() {
 					for time.Since(begin) < testenv.Patience && harness.Verdict(t, site, copy) != "clean" {
-						time.Sleep(2 * time.Millisecond) // between two questions
+						time.Sleep(2 * time.Millisecond) // between two checks
 					}
 					times[s*len(copies)+c] = time.Since(begin)
 				})
@@ -63,7 +63,7 @@ func TestRevocationActsOnAllSites(t *testing.T) {
 	}
 	t.Logf("revocation at one site until clean at each: %s", harness.Quantiles(took))
 	bound := testenv.Patience
-	if harness.Figures { // without the race detector, and nothing beside it
+	if harness.Figures { // without the race detector and other load
 		bound = 2 * time.Second
 	}
 	for _, d := range took {

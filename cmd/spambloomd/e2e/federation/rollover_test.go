@@ -13,9 +13,9 @@ import (
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
-// Real daemons and a real Redis in the middle of a roll-over: a has the old key, b both,
-// c the new one. Everything that a and c report acts on b, and what b does on both; what
-// b knew before is known after.
+// Real daemons and a real Redis in the middle of a roll-over: a has the old key, b both, c
+// the new one. Reports by a and c affect b, and reports by b affect both. The earlier data
+// of b is kept.
 func TestRolloverOfDaemons(t *testing.T) {
 	t.Parallel()
 	redis := harness.StartRedis(t)
@@ -41,14 +41,14 @@ func TestRolloverOfDaemons(t *testing.T) {
 		knows []api.Request
 	}{{a, []api.Request{before, byA, byB}}, {b, []api.Request{before, byA, byB, byC}}, {c, []api.Request{byB, byC}}} {
 		for _, r := range s.knows {
-			testenv.Eventually(t, s.Name+" hears of a report", func() bool { return s.Lists(t, r) })
+			testenv.Eventually(t, s.Name+" receives a report", func() bool { return s.Lists(t, r) })
 		}
 	}
 	if _, err := client.Post(t.Context(), b.Client(), v1.Revoke, byB); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range []*harness.Site{a, b, c} {
-		testenv.Eventually(t, s.Name+" hears of a revocation", func() bool { return !s.Lists(t, byB) })
+		testenv.Eventually(t, s.Name+" receives a revocation", func() bool { return !s.Lists(t, byB) })
 	}
 
 	b.Stop(syscall.SIGTERM)
@@ -56,7 +56,7 @@ func TestRolloverOfDaemons(t *testing.T) {
 	b.Start()
 	harness.ExpectListed(t, b, []api.Request{byC})
 	if !strings.Contains(b.Log(), "may be removed") {
-		t.Error("nobody says that the old state may be removed")
+		t.Error("no site reports that the old state may be removed")
 	}
 	for _, s := range []*harness.Site{a, b, c} {
 		if code := s.Stop(syscall.SIGTERM); code != 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
-// campaign is a message that is sent again and again, to all sites.
+// campaign is a message sent repeatedly to all sites.
 type campaign struct {
 	body     string
 	request  api.Request
@@ -31,14 +31,14 @@ type sighting struct {
 	at   time.Time
 }
 
-// report is one acknowledged report, and what became of it.
+// report is one acknowledged report, and its later state.
 type report struct {
 	request api.Request
 	revoked bool // acknowledged
-	unclear bool // a revocation was tried and not acknowledged
+	unclear bool // a revocation was tried but not acknowledged
 }
 
-// accounts are what the daemons have acknowledged.
+// accounts records everything that the daemons have acknowledged.
 type accounts struct {
 	mu        sync.Mutex
 	campaigns []*campaign
@@ -47,21 +47,20 @@ type accounts struct {
 	refusals  []refusal
 }
 
-// syncing is an acknowledged report, which has everything before it in the site's
-// journal synced.
+// syncing is an acknowledged report. Everything before it is synced in the site's journal.
 type syncing struct {
 	site        int
 	sent, acked time.Time
 }
 
-// refusal is what a daemon did not answer.
+// refusal is an unanswered request to a daemon.
 type refusal struct {
 	site     int
 	from, to time.Time
 	err      error
 }
 
-// outage is the time between a kill -9 and the next start's end.
+// outage is the time from a kill -9 to the end of the next start.
 type outage struct{ killed, up time.Time }
 
 func newAccounts(r *rand.Rand, campaigns int) *accounts {
@@ -77,12 +76,12 @@ func newAccounts(r *rand.Rand, campaigns int) *accounts {
 type mailflow struct {
 	*accounts
 	site    int
-	address *atomic.Pointer[string] // of the milter; another one after each start
+	address *atomic.Pointer[string] // of the milter; it changes with each start
 	client  *client.Client
 	random  *rand.Rand
 }
 
-// work sends, reports and revokes at a given pace, until it is told to end.
+// work sends, reports and revokes at a given pace, until it is stopped.
 func (u *mailflow) work(ctx context.Context, pace time.Duration) {
 	tick := time.NewTicker(pace)
 	defer tick.Stop()
@@ -136,7 +135,7 @@ func (u *mailflow) report() error {
 	return nil
 }
 
-// revoke takes back what somebody reported, on whatever site.
+// revoke revokes a report made at any site.
 func (u *mailflow) revoke() error {
 	u.mu.Lock()
 	if len(u.reports) == 0 {
@@ -152,12 +151,12 @@ func (u *mailflow) revoke() error {
 		r.unclear = true
 		return err
 	}
-	// Of a report that has not arrived at this site yet, there is nothing to revoke.
+	// A report that has not arrived at this site cannot be revoked here.
 	r.revoked = r.revoked || !receipt.Idle
 	return nil
 }
 
-// verdict is what a message should be called, "" where nobody can know.
+// verdict returns the expected verdict of a message, "" if it is undetermined.
 func (r *report) verdict() string {
 	switch {
 	case r.revoked:
@@ -169,8 +168,7 @@ func (r *report) verdict() string {
 	}
 }
 
-// wrong are those of some reports that a site does not know as they were
-// acknowledged.
+// wrong returns the reports whose state at a site differs from the acknowledged one.
 func wrong(ctx context.Context, site *client.Client, reports []*report) (wrong []*report, err error) {
 	for _, r := range reports {
 		answer, err := client.Post(ctx, site, v1.Check, r.request)
@@ -184,7 +182,7 @@ func wrong(ctx context.Context, site *client.Client, reports []*report) (wrong [
 	return wrong, nil
 }
 
-// counts are the campaigns' counts as a site has them.
+// counts returns the campaigns' counts at a site.
 func (l *accounts) counts(ctx context.Context, site *client.Client) (counts []uint64, err error) {
 	for _, c := range l.campaigns {
 		answer, err := client.Post(ctx, site, v1.Check, c.request)
@@ -196,9 +194,9 @@ func (l *accounts) counts(ctx context.Context, site *client.Client) (counts []ui
 	return counts, nil
 }
 
-// durable is the time before which an acknowledged mail survives a kill -9 of a site.
-// The daemon syncs counts each second, which a busy disk delays; but all that comes
-// before an acknowledged report is synced with it.
+// durable returns the time before which an acknowledged mail survives a kill -9 of a site.
+// The daemon syncs counts each second, which a busy disk delays. But an acknowledged report
+// also syncs everything before it.
 func (l *accounts) durable(site int, killed time.Time) (until time.Time) {
 	for _, s := range l.syncs {
 		if s.site == site && s.acked.Before(killed) && s.sent.After(until) {
@@ -208,7 +206,7 @@ func (l *accounts) durable(site int, killed time.Time) (until time.Time) {
 	return until
 }
 
-// bounds are how often a campaign must and may have been counted.
+// bounds returns the minimum and maximum valid count of a campaign.
 func (l *accounts) bounds(c *campaign, down [][]outage) (least, most uint64) {
 	for _, s := range c.accepted {
 		lost := slices.ContainsFunc(down[s.site], func(o outage) bool {
@@ -221,7 +219,7 @@ func (l *accounts) bounds(c *campaign, down [][]outage) (least, most uint64) {
 	return least, c.tried
 }
 
-// expectService shows that mail and reports were taken whenever the daemon was there,
+// expectService checks that mail and reports were accepted whenever the daemon ran,
 // whatever happened to Redis and the links.
 func (l *accounts) expectService(t *testing.T, down [][]outage) {
 	t.Helper()
@@ -232,8 +230,7 @@ func (l *accounts) expectService(t *testing.T, down [][]outage) {
 	}
 }
 
-// expectCounts holds the counts on which all sites agree against what was
-// acknowledged.
+// expectCounts compares the counts on which all sites agree with the acknowledged mail.
 func (l *accounts) expectCounts(t *testing.T, counts []uint64, down [][]outage) {
 	t.Helper()
 	var accepted, counted, atLeast, tried uint64
@@ -251,7 +248,7 @@ func (l *accounts) expectCounts(t *testing.T, counts []uint64, down [][]outage) 
 
 var errDisagree = errors.New("sites disagree")
 
-// agreed asks all sites for the counts.
+// agreed returns the counts of all sites.
 func (l *accounts) agreed(ctx context.Context, sites []*client.Client) (counts []uint64, err error) {
 	for i, site := range sites {
 		own, err := l.counts(ctx, site)

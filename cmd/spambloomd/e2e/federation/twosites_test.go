@@ -13,7 +13,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
-// A report on one site is known on the other, and the counts of both add up.
+// A report on one site takes effect on the other, and the counts of both add up.
 func TestTwoSites(t *testing.T) {
 	t.Parallel()
 	redis := harness.StartRedis(t)
@@ -29,34 +29,34 @@ func TestTwoSites(t *testing.T) {
 	harness.ExpectVerdict(t, pa.Send(harness.Message(body)), "clean", 1, "a")
 	at := pa.Send(harness.Message(body))
 	harness.ExpectVerdict(t, at, "clean", 2, "a")
-	testenv.Eventually(t, "b has heard of both sightings", func() bool { return b.Check(t, body).Count == 2 })
+	testenv.Eventually(t, "b receives both sightings", func() bool { return b.Check(t, body).Count == 2 })
 	harness.ExpectVerdict(t, pb.Send(harness.Message(body)), "clean", 3, "b")
 
 	if r := a.CLI("report", "--class", "phish", at.Path); r.Code != 0 {
 		t.Fatalf("report: %+v", r)
 	}
-	testenv.Eventually(t, "b knows the report", func() bool { return b.Check(t, body).Class == bloomdb.ClassPhish })
+	testenv.Eventually(t, "b receives the report", func() bool { return b.Check(t, body).Class == bloomdb.ClassPhish })
 	tagged := pb.Send(harness.Message(body))
 	harness.ExpectVerdict(t, tagged, "spam", 4, "b")
 	if _, fields := tagged.Verdict(t); fields["class"] != "phish" {
 		t.Errorf("class of a mail reported as phish on another site: %v", fields)
 	}
-	testenv.Eventually(t, "a has heard of all sightings", func() bool { return a.Check(t, body).Count == 4 })
+	testenv.Eventually(t, "a receives all sightings", func() bool { return a.Check(t, body).Count == 4 })
 	harness.ExpectVerdict(t, pa.Send(harness.Message(body)), "spam", 5, "a")
 
 	if r := b.CLI("revoke", at.Path); r.Code != 0 {
 		t.Fatalf("revoke: %+v", r)
 	}
-	testenv.Eventually(t, "a knows the revocation", func() bool { return a.Check(t, body).Verdict == "clean" })
+	testenv.Eventually(t, "a receives the revocation", func() bool { return a.Check(t, body).Verdict == "clean" })
 	logLag(t, a, b)
 	if _, page := a.Get("/"); !strings.Contains(page, "Connected to Redis.") || !strings.Contains(page, "<td>b<td") {
 		t.Errorf("the page does not show the exchange with b:\n%s", page)
 	}
 }
 
-// logLag measures how long after its acknowledgement a report is known on the
-// other site. It is promised within two seconds; a loaded machine may be slower,
-// so the figure is shown and nothing asserted.
+// logLag measures the time from the acknowledgement of a report to its effect on the other
+// site. The promise is two seconds. A loaded machine may be slower, so the figure is logged
+// and not asserted.
 func logLag(t *testing.T, from, to *harness.Site) {
 	t.Helper()
 	var longest, sum time.Duration
@@ -68,10 +68,10 @@ func logLag(t *testing.T, from, to *harness.Site) {
 			t.Fatal(err)
 		}
 		reported := time.Now()
-		testenv.Eventually(t, "the other site knows the report", func() bool { return to.Check(t, body).Verdict == "spam" })
+		testenv.Eventually(t, "the other site receives the report", func() bool { return to.Check(t, body).Verdict == "spam" })
 		lag := time.Since(reported)
 		longest, sum = max(longest, lag), sum+lag
 	}
-	t.Logf("the other site knew a report %v after its acknowledgement on average, at most %v",
+	t.Logf("the other site received a report %v after its acknowledgement on average, at most %v",
 		(sum / reports).Round(time.Millisecond), longest.Round(time.Millisecond))
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
-// What contrib/benchmarks.md says of the way between two daemons.
+// The figures of contrib/benchmarks.md for the exchange between two daemons.
 func TestExchangeFigures(t *testing.T) {
 	redis := harness.StartRedis(t)
 	key := filepath.Join(testenv.Dir(t), "key")
@@ -27,7 +27,7 @@ func TestExchangeFigures(t *testing.T) {
 		var took []time.Duration
 		for i := range 200 {
 			took = append(took, harness.Spread(t, hosts[i%2], hosts[1-i%2:2-i%2], harness.Request(harness.Text()))...)
-			time.Sleep(time.Duration(random.IntN(400)) * time.Millisecond) // reports come when they come
+			time.Sleep(time.Duration(random.IntN(400)) * time.Millisecond) // reports come at random times
 		}
 		t.Logf("report at one site until spam at another: %s", harness.Quantiles(took))
 	})
@@ -53,7 +53,7 @@ func TestExchangeFigures(t *testing.T) {
 				}
 				<-tick.C
 			}
-			testenv.Eventually(t, "the other site counts them", func() bool { return b.Check(t, last).Count == 1 })
+			testenv.Eventually(t, "the other site receives the counts", func() bool { return b.Check(t, last).Count == 1 })
 			in2, out2 := traffic(redis, t)
 			t.Logf("%d different messages in %v: Redis reads %d bytes and writes %d, heartbeats and all",
 				messages, time.Since(begin).Round(time.Second), in2-in, out2-out)
@@ -61,7 +61,7 @@ func TestExchangeFigures(t *testing.T) {
 	}
 }
 
-// traffic is how many bytes Redis has read, and written, since its start.
+// traffic returns how many bytes Redis has read and written since its start.
 func traffic(r *harness.Redis, t *testing.T) (in, out int64) {
 	t.Helper()
 	info := harness.Execute(t, "", testenv.Program(t, "redis-cli"), "-p", strconv.Itoa(r.Port), "info", "stats").Stdout

@@ -2,9 +2,9 @@
 
 package figures
 
-// What is measured is a program of its own, as it is used: built without the race
-// detector, its state on disk. The load comes from this process, and its processor
-// time is told apart.
+// The measured program is separate and built as for production: without the race detector,
+// with its state on disk. This process generates the load, and its processor time is
+// measured separately.
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 )
 
-// logLoad shows what else the machine is doing. Figures of a busy one mean little.
+// logLoad logs the other load of the machine. Figures of a busy machine mean little.
 func logLoad(t *testing.T) {
 	t.Helper()
 	load, err := os.ReadFile("/proc/loadavg")
@@ -35,8 +35,8 @@ func logLoad(t *testing.T) {
 	t.Logf("load at the begin: %s", load)
 }
 
-// corpusMail is the mail of the archive that SPAMBLOOM_CORPUS names, in an order
-// that is the same each time. It is not part of the repository.
+// corpusMail returns the mail of the archive named by SPAMBLOOM_CORPUS, always in the same
+// order. It is not part of the repository.
 func corpusMail(t *testing.T) (mails [][]byte) {
 	t.Helper()
 	archive := os.Getenv("SPAMBLOOM_CORPUS")
@@ -55,7 +55,7 @@ func corpusMail(t *testing.T) (mails [][]byte) {
 			return err
 		}
 		mail, err := os.ReadFile(path)
-		if bytes.HasPrefix(mail, []byte("From ")) { // an mbox's line
+		if bytes.HasPrefix(mail, []byte("From ")) { // separator of an mbox
 			_, mail, _ = bytes.Cut(mail, []byte("\n"))
 		}
 		mails = append(mails, mail)
@@ -69,8 +69,8 @@ func corpusMail(t *testing.T) (mails [][]byte) {
 	return mails
 }
 
-// processTime is the processor time of a process and all that it started, ended
-// ones included where they were waited for. Its unit is a hundredth of a second.
+// processTime returns the processor time of a process and its children, including ended
+// ones that were waited for. Its resolution is a hundredth of a second.
 func processTime(t *testing.T, pid int) (sum time.Duration) {
 	t.Helper()
 	children := map[int][]int{}
@@ -82,7 +82,7 @@ func processTime(t *testing.T, pid int) (sum time.Duration) {
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			continue // has ended
+			continue // it has ended
 		}
 		id, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 		behindName := strings.LastIndexByte(string(text), ')')
@@ -104,12 +104,12 @@ func processTime(t *testing.T, pid int) (sum time.Duration) {
 	return sum
 }
 
-// loaded is what a load came to.
+// loaded is the result of a load.
 type loaded struct {
 	messages int
 	bytes    int64
 	wall     time.Duration
-	cpu      time.Duration   // of what is measured
+	cpu      time.Duration   // of the measured program
 	took     []time.Duration // from the end of message to the answer, ascending
 }
 
@@ -123,15 +123,15 @@ func (l loaded) at(q float64) float64 { return milliseconds(l.took[int(q*float64
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// target is a milter that is measured.
+// target is a measured milter.
 type target struct {
 	name, network, addr string
 	pid                 int
 	next                atomic.Int64 // of the mails
 }
 
-// load has n connections send mail after mail to a milter, for so long. Before
-// it begins, each has sent one.
+// load sends mail after mail to a milter over n connections for the given time. Before it
+// begins, each connection has sent one.
 func (g *target) load(t *testing.T, parcels []*harness.Parcel, n int, long time.Duration) (l loaded) {
 	t.Helper()
 	conns := make([]*harness.MilterConn, n)
@@ -155,7 +155,7 @@ func (g *target) load(t *testing.T, parcels []*harness.Parcel, n int, long time.
 	return l
 }
 
-// run goes on for so long; one mail each at least.
+// run continues for the given time, with at least one mail per connection.
 func (g *target) run(t *testing.T, conns []*harness.MilterConn, parcels []*harness.Parcel, long time.Duration) (took [][]time.Duration, size int64) {
 	t.Helper()
 	end := time.Now().Add(long)
@@ -186,7 +186,7 @@ func (g *target) run(t *testing.T, conns []*harness.MilterConn, parcels []*harne
 	return took, sum.Load()
 }
 
-// deliver sends a mail and says how long its end was waited for.
+// deliver sends a mail and returns the time of the final answer.
 func deliver(m *harness.MilterConn, p *harness.Parcel) (final byte, took time.Duration, err error) {
 	if err := m.Begin(p); err != nil {
 		return 0, 0, err
@@ -196,10 +196,10 @@ func deliver(m *harness.MilterConn, p *harness.Parcel) (final byte, took time.Du
 	return final, time.Since(begun), err
 }
 
-// ratios are what was measured side by side, pair by pair.
+// ratios are the results of paired measurements.
 type ratios []float64
 
-// String is the median with the least and the most.
+// String returns the median with the minimum and the maximum.
 func (r ratios) String() string {
 	r = slices.Clone(r)
 	slices.Sort(r)

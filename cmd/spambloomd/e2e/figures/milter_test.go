@@ -26,7 +26,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// figureSite is a daemon at its defaults, but that no client is local.
+// figureSite is a daemon with its defaults, except that no client is local.
 func figureSite(t *testing.T) (s *harness.Site, tcp, unix *target) {
 	t.Helper()
 	dir := testenv.Dir(t)
@@ -49,12 +49,12 @@ format = "json"
 	return s, &target{name: "spambloom", network: "tcp", addr: s.Milter, pid: pid}, &target{name: "spambloom", network: "unix", addr: path, pid: pid}
 }
 
-// What contrib/benchmarks.md says of the milter's socket.
+// The figures of contrib/benchmarks.md for the milter's socket.
 func TestMilterFigures(t *testing.T) {
 	logLoad(t)
 	parcels := corpusParcels(t)
 	s, tcp, unix := figureSite(t)
-	tcp.load(t, parcels, 2, 3*time.Second) // warm
+	tcp.load(t, parcels, 2, 3*time.Second) // warm-up
 	var table strings.Builder
 	fmt.Fprintln(&table, "| connections | socket | messages/s | MB/s | p50 ms | p99 ms | p99.9 ms | CPU ms a message |\n|---|---|---|---|---|---|---|---|")
 	for _, n := range []int{1, 20, 200} {
@@ -78,10 +78,9 @@ func corpusParcels(t *testing.T) (parcels []*harness.Parcel) {
 	return parcels
 }
 
-// The same mail through one Postfix, without a milter and with each, in turn:
-// first one way, then back, so that what drifts cancels out. Postfix takes the mail
-// into its queue, on disk, and discards it then. A milter that does nothing shows
-// what Postfix itself spends on having one.
+// The same mail through one Postfix, without a milter and with each, alternately in both
+// orders so that drift cancels out. Postfix stores the mail in its queue on disk, and then
+// discards it. An idle milter shows the cost of a milter to Postfix itself.
 func TestPostfixFigures(t *testing.T) {
 	logLoad(t)
 	mails := corpusMail(t)
@@ -95,7 +94,7 @@ func TestPostfixFigures(t *testing.T) {
 		ways = append(ways, way{name: "rspamd", target: theirs})
 	}
 	p := harness.NewPostfix(t)
-	// Mail that comes faster than it goes is not held for a second each.
+	// Mail that arrives faster than it is delivered is not delayed for a second each.
 	p.Extra = "\nsmtpd_milters =\nvirtual_transport = discard:\nin_flow_delay = 0\n"
 	p.Services = "discard unix - - n - - discard\n"
 	for i := range ways {
@@ -112,13 +111,14 @@ func TestPostfixFigures(t *testing.T) {
 	compare(p, t, slices.Clone(ways), mails, 20, 30) // the disk makes them differ more
 }
 
-// compare sends the same mail every way, with so many SMTP sessions at a time. One
-// leaves the processors idle while Postfix waits for the disk, twenty do not.
+// compare sends the same mail every way, with the given number of SMTP sessions. With one
+// session the processors are idle while Postfix waits for the disk, with twenty they are
+// not.
 func compare(p *harness.Postfix, t *testing.T, ways []way, mails [][]byte, sessions, rounds int) {
 	t.Helper()
 	const mailsEach = 400
 	for _, w := range ways {
-		w.send(t, mails[:100], sessions) // warm
+		w.send(t, mails[:100], sessions) // warm-up
 	}
 	measure(p, t, ways)
 	for round := range rounds {
@@ -141,20 +141,20 @@ func compare(p *harness.Postfix, t *testing.T, ways []way, mails [][]byte, sessi
 	t.Logf("%d sessions:\n%s", sessions, table(ways))
 }
 
-// way is an smtpd with a milter, or none, and what was measured of it.
+// way is an smtpd with a milter, or without, and its measurements.
 type way struct {
 	name, addr string
 	target     *target
 	rates, cpu []float64 // messages/s; ms a message
 
-	postfix    int       // process id of its master; 0: not yet measured
+	postfix    int       // process id of its master; 0: not measured yet
 	postfixCPU []float64 // ms a message, of all its processes
 }
 
-// measured says whether the milter is a process of its own.
+// measured reports whether the milter is a separate process.
 func (w *way) measured() bool { return w.target != nil && w.target.pid != 0 }
 
-// measure lets the processor time of Postfix be read, too.
+// measure enables reading the processor time of Postfix, too.
 func measure(p *harness.Postfix, t *testing.T, ways []way) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(p.Dir, "spool/pid/master.pid"))
@@ -170,7 +170,7 @@ func measure(p *harness.Postfix, t *testing.T, ways []way) {
 	}
 }
 
-// table has the medians of all ways.
+// table contains the medians of all ways.
 func table(ways []way) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, "| milter | messages/s | Postfix: CPU ms a message | milter: CPU ms a message |\n|---|---|---|---|")
@@ -184,7 +184,7 @@ func table(ways []way) string {
 	return b.String()
 }
 
-// send hands the mails over in as many sessions, each of which stays.
+// send sends the mails in that many sessions, each of which stays open.
 func (w *way) send(t *testing.T, mails [][]byte, sessions int) {
 	t.Helper()
 	spent := func() (milter, postfix time.Duration) {
@@ -226,9 +226,9 @@ func (w *way) send(t *testing.T, mails [][]byte, sessions int) {
 	w.postfixCPU = append(w.postfixCPU, milliseconds(postfixNow-postfix)/float64(len(mails)))
 }
 
-// idleMilter has our dialogue with the MTA without any work behind it: what a
-// milter costs Postfix by itself. It is part of this process. On TCP it would wait for
-// delayed acknowledgements, 22 messages/s in one session.
+// idleMilter performs our dialogue with the MTA without any work, which shows the basic
+// cost of a milter to Postfix. It runs in this process. On TCP it would wait for delayed
+// acknowledgements, with 22 messages/s in one session.
 func idleMilter(t *testing.T) *target {
 	t.Helper()
 	path := filepath.Join(testenv.Dir(t), "idle.sock")

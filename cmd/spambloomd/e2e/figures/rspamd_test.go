@@ -17,9 +17,9 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// rspamdConf has a proxy that speaks milter and scans by itself, on as many
-// processes as there are processors here, with one check, against a storage of its
-// own beside it. Nothing else runs: no rules, no other module, no Redis, no DNS.
+// rspamdConf runs a proxy that speaks milter and scans by itself, with as many processes as
+// there are processors, with one check, and with its own storage. Nothing else runs: no
+// rules, no other module, no Redis, no DNS.
 const rspamdConf = `
 options {
   pidfile = "%[1]s/pid";
@@ -61,7 +61,7 @@ fuzzy_check {
 }
 `
 
-// startRspamd is nil where rspamd is not installed.
+// startRspamd returns nil if rspamd is not installed.
 func startRspamd(t *testing.T) *target {
 	t.Helper()
 	program, err := exec.LookPath("rspamd")
@@ -85,7 +85,7 @@ func startRspamd(t *testing.T) *target {
 	}
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
-		_ = cmd.Wait()                          // its exit code says nothing here
+		_ = cmd.Wait()                          // its exit code is irrelevant
 		if t.Failed() {
 			log, _ := os.ReadFile(filepath.Join(dir, "log"))
 			t.Logf("rspamd:\n%s", log)
@@ -96,7 +96,7 @@ func startRspamd(t *testing.T) *target {
 	return g
 }
 
-// await waits until it answers. It takes its time for its tables.
+// await waits until it answers. Creating its tables takes some time.
 func (g *target) await(t *testing.T) {
 	t.Helper()
 	for end := time.Now().Add(testenv.Patience); ; time.Sleep(100 * time.Millisecond) {
@@ -111,7 +111,7 @@ func (g *target) await(t *testing.T) {
 	}
 }
 
-// The same mail to our milter and to rspamd's, in turn: messages for each second of
+// The same mail to our milter and to rspamd's, alternately: messages for each second of
 // processor time of all their processes.
 func TestRspamdFigures(t *testing.T) {
 	logLoad(t)
@@ -122,7 +122,7 @@ func TestRspamdFigures(t *testing.T) {
 	parcels := corpusParcels(t)
 	_, ours, _ := figureSite(t)
 	const rounds, conns, long = 6, 20, 5 * time.Second
-	ours.load(t, parcels, conns, long) // warm
+	ours.load(t, parcels, conns, long) // warm-up
 	theirs.load(t, parcels, conns, 3*long)
 	var table strings.Builder
 	fmt.Fprintln(&table, "| milter | messages/s | p50 ms | p99 ms | messages for each CPU second |\n|---|---|---|---|---|")

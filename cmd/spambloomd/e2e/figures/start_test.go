@@ -18,8 +18,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// fullConfig is that of a daemon that the test of the same name in bloomdb has made a
-// full state folder for.
+// fullConfig is the configuration of a daemon for the full state folder made by the test of
+// the same name in bloomdb.
 const fullConfig = `
 [site]
 name = "full"
@@ -29,8 +29,8 @@ listen = ["inet:0@127.0.0.1"]
 listen = ""
 `
 
-// What contrib/benchmarks.md says of the start with a full database: from exec to
-// READY=1, in the folders that make bench-start makes.
+// The figures of contrib/benchmarks.md for the start with a full database: from exec to
+// READY=1, in the folders made by make bench-start.
 func TestStartFigures(t *testing.T) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -65,7 +65,8 @@ type boot struct {
 	memory string        // resident
 }
 
-// startFull runs the daemon until it says READY=1 to where systemd would listen, and kills it.
+// startFull runs the daemon until it sends READY=1 to the socket, like systemd's, and kills
+// it.
 func startFull(t *testing.T, dir string, cold bool) boot {
 	t.Helper()
 	config := harness.Write(t, filepath.Join(t.TempDir(), "spambloom.toml"), fullConfig)
@@ -103,7 +104,7 @@ func startFull(t *testing.T, dir string, cold bool) boot {
 	return b
 }
 
-// usage is what the kernel knows of a process: processor time and resident memory.
+// usage returns processor time and resident memory of a process according to the kernel.
 func usage(t *testing.T, pid int) (cpu time.Duration, resident string) {
 	t.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -9,7 +9,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Client asks through the control socket. It connects anew after a restart.
+// Client uses the control socket. It reconnects after a restart.
 func (s *Site) Client() *client.Client {
 	s.T.Helper()
 	if s.Reporter != nil {
@@ -24,7 +24,7 @@ func (s *Site) Client() *client.Client {
 	return c
 }
 
-// Check asks the daemon through the control socket, without a process.
+// Check checks a message through the control socket, without a process.
 func (s *Site) Check(t testing.TB, body string) api.Answer {
 	t.Helper()
 	answer, err := client.Post(t.Context(), s.Client(), v1.Check, api.NewRequest(signature.Compute(signature.Parse([]byte(Message(body))))))
@@ -34,12 +34,12 @@ func (s *Site) Check(t testing.TB, body string) api.Answer {
 	return answer
 }
 
-// Request is a message's signatures as the command would send them.
+// Request returns a message's signatures as the command would send them.
 func Request(body string) api.Request {
 	return api.NewRequest(signature.Compute(signature.Parse([]byte(Message(body)))))
 }
 
-// ExpectListed asks for each message.
+// ExpectListed checks each message.
 func ExpectListed(t testing.TB, s *Site, reported []api.Request) {
 	t.Helper()
 	daemon := s.Client()

@@ -1,20 +1,20 @@
-// Package harness starts and stops the real programs and servers of the end-to-end
-// tests: Site is one spambloomd, Postfix, Sendmail, Dovecot and Redis are servers in
-// folders and on ports of their own. All of them end with their test, also when it is
-// killed. Message and Text make mail, Site.CLI and Execute run commands.
+// Package harness starts and stops the real programs and servers of the end-to-end tests.
+// Site is one spambloomd; Postfix, Sendmail, Dovecot and Redis are servers with their own
+// folders and ports. All of them end with their test, even if it is killed. Message and
+// Text create mail, Site.CLI and Execute run commands.
 //
-// The tests are sorted by what they test:
+// The tests are grouped by subject:
 //
 //	e2e/mta         mail through Postfix and Sendmail, policies, verifiers, logs
 //	e2e/mailbox     users: Dovecot, mutt, procmail, report addresses, traps, access
 //	e2e/federation  several sites and a Redis
 //	e2e/faults      kill -9, full and broken disks, bad clients, panics, the soak
-//	e2e/life        start, reload and stop, systemd, sockets that are handed over
-//	e2e/figures     what contrib/benchmarks.md says (tag figures; make bench-milter)
+//	e2e/life        start, reload and stop, systemd, sockets passed by systemd
+//	e2e/figures     the figures of contrib/benchmarks.md (tag figures; make bench-milter)
 //
-// A new mail case is a file in e2e/mta/testdata/mta, whose README has the commands; it
-// runs with Postfix and Sendmail, on TCP and on a unix socket. A test in Go has about
-// ten lines:
+// A new mail case is a file in e2e/mta/testdata/mta, whose README lists the commands; it
+// runs with Postfix and Sendmail, on TCP and on a unix socket. A test in Go has about ten
+// lines:
 //
 //	func TestReportedMailIsTagged(t *testing.T) {
 //		t.Parallel()
@@ -28,12 +28,11 @@
 //		harness.ExpectVerdict(t, p.Send(harness.Message(body)), "spam", 2, "one")
 //	}
 //
-// Each package has a TestMain that calls Main. The programs are built once for all of
-// them, with the race detector, and what a race detector finds fails the test. A test
-// whose machine lacks a server is skipped (see package testenv).
+// Each package has a TestMain that calls Main. The programs are built once for all
+// packages, with the race detector, and a detected race fails the test. A test whose
+// machine lacks a server is skipped (see package testenv).
 //
-// Waits end by an event, with the bound testenv.Patience, never by a guess of how long
-// something takes. A test that drives the queue of a mail server asks again until it
-// sees what it waits for: Postfix.Drive. Long forms of tests are for make soak
-// (testenv.Soak).
+// Waits end by an event, with the limit testenv.Patience, never after a guessed time. A
+// test that drives the queue of a mail server repeats its request until it sees the result:
+// Postfix.Drive. Long forms of tests are for make soak (testenv.Soak).
 package harness

@@ -1,7 +1,7 @@
 package harness
 
-// A real Dovecot with contrib/dovecot, in a folder and on a port of its own. This
-// file starts and stops it, and speaks IMAP to it.
+// A real Dovecot with contrib/dovecot, with its own folder and port. This file starts and
+// stops it, and speaks IMAP to it.
 
 import (
 	"bufio"
@@ -18,15 +18,14 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// Users and a group that every Debian has, in the places of those that are made on
-// a mail server.
+// Users and a group of every Debian, in place of those created on a mail server.
 const (
 	MailOwner    = "mail"   // vmail, the owner of the mailboxes
 	ReportUser   = "backup" // spambloom-report, the delegate
 	ControlGroup = "games"  // spambloom, the group of the control socket
 )
 
-// Dovecot is an own instance, with the mailboxes of example.test.
+// Dovecot is a separate instance, with the mailboxes of example.test.
 type Dovecot struct {
 	t       testing.TB
 	Dir     string
@@ -34,7 +33,7 @@ type Dovecot struct {
 	port    int
 	cmd     *exec.Cmd
 	ended   chan error
-	Paths   *strings.Replacer // from those in contrib to this instance's
+	Paths   *strings.Replacer // from the paths in contrib to this instance's
 	changes []string          // see NewDovecot
 }
 
@@ -94,8 +93,8 @@ protocol lda {
 !include %[1]s/90-spambloom.conf
 `
 
-// NewDovecot prepares an instance whose wrapper finds the daemon of s. The changes
-// are those to contrib/dovecot/90-spambloom.conf: an old text and the new one, in turn.
+// NewDovecot prepares an instance whose wrapper uses the daemon of s. Changes to
+// contrib/dovecot/90-spambloom.conf are pairs of an old and a new text.
 func NewDovecot(t testing.TB, s *Site, changes ...string) *Dovecot {
 	t.Helper()
 	testenv.Root(t)
@@ -126,8 +125,7 @@ func NewDovecot(t testing.TB, s *Site, changes ...string) *Dovecot {
 	return d
 }
 
-// Environment is what programs of this instance find instead of what a mail server
-// has in its usual places.
+// Environment replaces the usual paths of a mail server for programs of this instance.
 func (d *Dovecot) Environment(s *Site) []string {
 	return []string{"GORACE=" + os.Getenv("GORACE"), "SPAMBLOOM_CONTROL=" + s.Control,
 		"SPAMBLOOM_COMMAND=" + filepath.Join(d.Dir, "spambloom"), "SPAMBLOOM_QUEUE=" + filepath.Join(d.Dir, "home/queue")}
@@ -135,7 +133,7 @@ func (d *Dovecot) Environment(s *Site) []string {
 
 func (d *Dovecot) Conf() string { return filepath.Join(d.Dir, "dovecot.conf") }
 
-// copyCommand puts spambloom where the owner of the mailboxes may run it.
+// copyCommand copies spambloom to where the owner of the mailboxes may run it.
 func (d *Dovecot) copyCommand() string {
 	d.t.Helper()
 	path := filepath.Join(d.Dir, "spambloom")
@@ -145,7 +143,7 @@ func (d *Dovecot) copyCommand() string {
 	return path
 }
 
-// install runs the commands of contrib/mailbox.md that concern nothing but files.
+// install runs the commands of contrib/mailbox.md that only affect files.
 func (d *Dovecot) install() {
 	d.t.Helper()
 	commands := PageBlock(d.t, "mailbox.md", "useradd ") + PageBlock(d.t, "mailbox.md", "sievec ")
@@ -163,7 +161,7 @@ func (d *Dovecot) install() {
 	}
 }
 
-// edit does to the installed configuration what an administrator would.
+// edit changes the installed configuration like an administrator.
 func (d *Dovecot) edit() {
 	d.t.Helper()
 	path := filepath.Join(d.Dir, "90-spambloom.conf")
@@ -218,18 +216,18 @@ func (d *Dovecot) stop() {
 	}
 }
 
-// ExpectLog waits for a line: Dovecot answers a client before it writes.
+// ExpectLog waits for a line: Dovecot answers a client before it writes the log.
 func (d *Dovecot) ExpectLog(want string) {
 	d.t.Helper()
 	testenv.Eventually(d.t, "Dovecot's log has "+want, func() bool { return strings.Contains(d.Log(), want) })
 }
 
 func (d *Dovecot) Log() string {
-	text, _ := os.ReadFile(filepath.Join(d.Dir, "log")) // none where Dovecot did not start
+	text, _ := os.ReadFile(filepath.Join(d.Dir, "log")) // none if Dovecot did not start
 	return string(text)
 }
 
-// Deliver hands a mail to the user's local delivery, with a Sieve script.
+// Deliver passes a mail to the user's local delivery, with a Sieve script.
 func (d *Dovecot) Deliver(user, script, mail string, flags ...string) {
 	d.t.Helper()
 	home := filepath.Join(d.Dir, "mail", user)
@@ -244,7 +242,7 @@ func (d *Dovecot) Deliver(user, script, mail string, flags ...string) {
 	}
 }
 
-// Login connects as user, whose mailboxes exist from then on.
+// Login connects as user, which creates the user's mailboxes.
 func (d *Dovecot) Login(user string) *imap {
 	d.t.Helper()
 	conn, err := net.DialTimeout("tcp", d.addr(), testenv.Patience)

@@ -13,9 +13,9 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// CLI runs the command spambloom against this daemon. A report waits for the daemon
-// (--no-queue): on a slow machine it would be queued after some seconds, and what a
-// test expects of it would come later.
+// CLI runs the command spambloom for this daemon. A report waits for the daemon
+// (--no-queue): on a slow machine it would be queued after some seconds, and take effect
+// later than the test expects.
 func (s *Site) CLI(args ...string) Result {
 	s.T.Helper()
 	if args[0] == "report" || args[0] == "revoke" {
@@ -24,7 +24,7 @@ func (s *Site) CLI(args ...string) Result {
 	return Execute(s.T, "", Program(s.T, "spambloom"), append(args, "--control", s.Control)...)
 }
 
-// Result is how a program ended.
+// Result is the result of a program.
 type Result struct {
 	Code           int
 	Stdout, Stderr string
@@ -37,7 +37,7 @@ func Execute(t testing.TB, dir, name string, args ...string) Result {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
-	cmd.WaitDelay = testenv.Patience // a process of it may hold its output
+	cmd.WaitDelay = testenv.Patience // a child process may hold its output
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
@@ -51,8 +51,8 @@ func Execute(t testing.TB, dir, name string, args ...string) Result {
 	return Result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// StartChild starts a program that dies with this process, whatever ends it: a test
-// that is killed leaves no server behind.
+// StartChild starts a program that ends with this process in any case: a killed test leaves
+// no server behind.
 func StartChild(cmd *exec.Cmd) error {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}

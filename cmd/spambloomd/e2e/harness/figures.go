@@ -2,6 +2,6 @@
 
 package harness
 
-// Figures is true in a run that measures (tag figures): the programs are built as
-// they are used, without the race detector.
+// Figures is true in a measuring run (tag figures): the programs are built as for
+// production, without the race detector.
 const Figures = true

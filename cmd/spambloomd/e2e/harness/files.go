@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// BorrowedCertificate writes a certificate of 127.0.0.1 that signs itself, and its key.
+// BorrowedCertificate writes a self-signed certificate of 127.0.0.1, and its key.
 func BorrowedCertificate(t testing.TB, dir string) (cert, key string) {
 	t.Helper()
 	borrowed := httptest.NewTLSServer(http.NotFoundHandler())

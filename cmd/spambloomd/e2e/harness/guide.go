@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// GuidePage is a page in contrib.
+// GuidePage returns a page in contrib.
 func GuidePage(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(Repository, "contrib", name))
@@ -18,8 +18,8 @@ func GuidePage(t testing.TB, name string) string {
 	return string(text)
 }
 
-// PageBlock is the block of a page in contrib that begins with first, without what
-// it is indented by.
+// PageBlock returns the block of a page in contrib that begins with first, without its
+// indentation.
 func PageBlock(t testing.TB, name, first string) string {
 	t.Helper()
 	block := regexp.MustCompile("(?ms)^ *```[a-z]*\n *(" + regexp.QuoteMeta(first) + ".*?)^( *)```$").FindStringSubmatch(GuidePage(t, name))

@@ -14,8 +14,8 @@ import (
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
-// Spread reports one message at a site and returns how long it took until each of
-// the others called it spam.
+// Spread reports one message at a site and returns how long it took until each other site
+// judged it spam.
 func Spread(t testing.TB, from *client.Client, others []*client.Client, r api.Request) (took []time.Duration) {
 	t.Helper()
 	begin := time.Now()
@@ -47,7 +47,7 @@ func Spread(t testing.TB, from *client.Client, others []*client.Client, r api.Re
 	return took
 }
 
-// Quantiles names the middle and the worst of what was measured.
+// Quantiles formats the median and the maximum of measurements.
 func Quantiles(took []time.Duration) string {
 	slices.Sort(took)
 	at := func(q float64) time.Duration {

@@ -10,7 +10,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// Get asks the HTTP listener.
+// Get sends a request to the HTTP listener.
 func (s *Site) Get(path string) (status int, body string) {
 	s.T.Helper()
 	return httpGet(s.T, "http://"+s.HTTP+path)
@@ -31,13 +31,13 @@ func httpGet(t testing.TB, url string) (status int, body string) {
 	return response.StatusCode, string(text)
 }
 
-// Ready says whether /readyz does.
+// Ready reports whether /readyz returns 200.
 func (s *Site) Ready() bool {
 	status, _ := s.Get("/readyz")
 	return status == 200
 }
 
-// Metric is a value that /metrics shows, without labels; -1 where it is not.
+// Metric returns the value of an unlabelled metric, or -1 if it is missing.
 func (s *Site) Metric(name string) float64 {
 	s.T.Helper()
 	_, text := s.Get("/metrics")

@@ -32,8 +32,8 @@ func (c *imap) line() string {
 	return strings.TrimRight(line, "\r\n")
 }
 
-// Do gives a command, waits until it is completed, and returns what the server
-// said before. The test fails where the answer is not OK.
+// Do sends a command, waits until it is completed, and returns the server's earlier
+// responses. The test fails unless the answer is OK.
 func (c *imap) Do(command string) string {
 	c.t.Helper()
 	c.tag++
@@ -54,13 +54,13 @@ func (c *imap) Do(command string) string {
 	}
 }
 
-// Put appends a mail to a mailbox, as a mail program uploads one.
+// Put appends a mail to a mailbox, like a mail program.
 func (c *imap) Put(mailbox, mail string) {
 	c.t.Helper()
 	c.Do(fmt.Sprintf("APPEND %q {%d+}\r\n%s", mailbox, len(mail), mail))
 }
 
-// Empty deletes what is in a mailbox.
+// Empty deletes the mails of a mailbox.
 func (c *imap) Empty(mailbox string) {
 	c.t.Helper()
 	c.Do(fmt.Sprintf("SELECT %q", mailbox))
@@ -68,7 +68,7 @@ func (c *imap) Empty(mailbox string) {
 	c.Do("EXPUNGE")
 }
 
-// Count is how many mails a mailbox has.
+// Count returns the number of mails in a mailbox.
 func (c *imap) Count(mailbox string) int {
 	c.t.Helper()
 	var n int

@@ -17,7 +17,7 @@ func (s *Site) Log() string {
 	return string(text)
 }
 
-// MessageLine is spambloomd's line about a message.
+// MessageLine is spambloomd's log line for a message.
 type MessageLine struct {
 	Msg       string
 	QueueID   string `json:"queue_id"`
@@ -29,14 +29,13 @@ type MessageLine struct {
 	Count     int
 }
 
-// MessageLines are the lines about messages so far, with all their fields, in their
-// order.
+// MessageLines returns the lines for messages so far, with all their fields, in order.
 func (s *Site) MessageLines() (lines []map[string]any) {
 	s.T.Helper()
 	for text := range strings.Lines(s.Log()) {
 		var line map[string]any
 		if !strings.HasSuffix(text, "\n") {
-			break // it is being written
+			break // it is still being written
 		}
 		if err := json.Unmarshal([]byte(text), &line); err != nil {
 			s.T.Fatalf("%v: %s", err, text)
@@ -48,7 +47,7 @@ func (s *Site) MessageLines() (lines []map[string]any) {
 	return lines
 }
 
-// ReadyField is a text field of the line that says that the daemon is ready.
+// ReadyField returns a text field of the line that reports the daemon as ready.
 func (s *Site) ReadyField(t testing.TB, name string) string {
 	t.Helper()
 	for line := range strings.Lines(s.Log()) {
@@ -60,7 +59,7 @@ func (s *Site) ReadyField(t testing.TB, name string) string {
 	return ""
 }
 
-// Warnings are the lines of the log that are for an administrator.
+// Warnings returns the lines of the log for administrators.
 func (s *Site) Warnings() string {
 	var b strings.Builder
 	for line := range strings.Lines(s.Log()) {
@@ -71,7 +70,7 @@ func (s *Site) Warnings() string {
 	return b.String()
 }
 
-// JSONField is a text field of a line of the log, "" if it has none.
+// JSONField returns a text field of a log line, or "".
 func JSONField(t testing.TB, line, name string) string {
 	t.Helper()
 	var fields map[string]any

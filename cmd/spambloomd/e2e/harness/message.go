@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Message is a whole mail with body, headers of its own before the usual ones.
+// Message returns a whole mail with body, and extra headers before the usual ones.
 func Message(body string, extra ...string) string {
 	head := append(extra, "From: someone@example.net", "To: you@example.test", "Subject: a letter",
 		fmt.Sprintf("Message-ID: <%x@example.net>", rand.Uint64()), "MIME-Version: 1.0", "Content-Type: text/plain; charset=utf-8")
 	return strings.Join(head, "\r\n") + "\r\n\r\n" + body
 }
 
-// Text makes a paragraph of its own, long enough to be signed.
+// Text returns a unique paragraph, long enough to be signed.
 func Text() string {
 	var b strings.Builder
 	for i := range 90 {
@@ -27,7 +27,7 @@ func Text() string {
 	return b.String()
 }
 
-// Paragraph is text() from a source of its own.
+// Paragraph is Text with a given random source.
 func Paragraph(r *rand.Rand) string {
 	var b strings.Builder
 	for range 90 {
@@ -36,7 +36,7 @@ func Paragraph(r *rand.Rand) string {
 	return b.String()
 }
 
-// Words that differ from message to message, since digits do not count.
+// Words differ from message to message, because digits are ignored.
 var Words = strings.Fields(`apple basket candle dragon engine forest garden harbour
 	island jacket kettle ladder mirror needle orange pepper quarry ribbon saddle
 	tunnel umbrella valley window yellow zebra anchor bridge copper desert ember

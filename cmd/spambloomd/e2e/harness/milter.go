@@ -14,20 +14,20 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// MilterConn is one connection of an MTA to a milter, as Postfix has it: it offers all
-// that the protocol has (version 6), waits for no answer that the milter has said
-// it does not give, and begins each message but the first with an ABORT. It does
-// little by itself, since its work is part of what is measured.
+// MilterConn is one connection of an MTA to a milter, like that of Postfix. It offers the
+// whole protocol (version 6), does not wait for answers that the milter has suppressed, and
+// begins each message except the first with an ABORT. It does little work itself, because
+// its work is part of the measurement.
 type MilterConn struct {
 	net.Conn
 	In      *bufio.Reader
-	out     []byte // written, not sent
-	silent  uint32 // protocol flags that the milter asked for
+	out     []byte // written but not sent
+	silent  uint32 // protocol flags requested by the milter
 	aborted bool
 }
 
-// Deliver gives a daemon one mail as an MTA does. Without an error the daemon has
-// judged and counted it.
+// Deliver passes one mail to a daemon like an MTA. If it returns no error, the daemon has
+// judged and counted the mail.
 func Deliver(address, mail string) error {
 	m, err := DialMilter("tcp", address, "192.0.2.1")
 	if err != nil {
@@ -52,10 +52,10 @@ const (
 	noData        = 0x200 // the milter does not want DATA
 )
 
-// noReply are the flags by which a milter leaves out its answer to a command.
+// noReply are the flags by which a milter suppresses its answer to a command.
 var noReply = map[byte]uint32{'C': 0x1000, 'H': 0x2000, 'M': 0x4000, 'R': 0x8000, 'T': 0x10000, 'L': 0x80, 'N': 0x40000, 'B': 0x80000}
 
-// MilterPacket is a command as it goes over the wire.
+// MilterPacket returns a command in its wire format.
 func MilterPacket(code byte, data ...string) []byte {
 	n := 1
 	for _, d := range data {
@@ -68,7 +68,7 @@ func MilterPacket(code byte, data ...string) []byte {
 	return p
 }
 
-// DialMilter goes as far as HELO.
+// DialMilter connects and proceeds to HELO.
 func DialMilter(network, addr, client string) (*MilterConn, error) {
 	nc, err := net.DialTimeout(network, addr, testenv.Patience)
 	if err != nil {
@@ -115,10 +115,9 @@ func (m *MilterConn) command(code byte, packet []byte) error {
 	return err
 }
 
-// answer sends what is written and reads one packet, and on over those that say
-// that work goes on.
+// answer sends the written data and reads one packet, skipping progress packets.
 func (m *MilterConn) answer() (code byte, data []byte, err error) {
-	m.SetDeadline(time.Now().Add(testenv.Patience)) // an error shows below
+	m.SetDeadline(time.Now().Add(testenv.Patience)) // the read returns an error
 	if len(m.out) > 0 {
 		if _, err := m.Write(m.out); err != nil {
 			return 0, nil, err
@@ -144,16 +143,16 @@ func (m *MilterConn) answer() (code byte, data []byte, err error) {
 	}
 }
 
-// Parcel is a mail as packets, from MAIL to the last of its body.
+// Parcel is a mail as packets, from MAIL to the end of its body.
 type Parcel struct {
-	envelope, header []byte   // MAIL and RCPT, then the fields with the end of the header
-	fields           [][]byte // the same header for a milter that answers each
+	envelope, header []byte   // MAIL and RCPT; then the fields with the end of the header
+	fields           [][]byte // the same header for a milter that answers each field
 	chunks           [][]byte
 	Size             int
 }
 
-// NewParcel splits a mail as Postfix does: fields without the blank behind the
-// colon, body in chunks of at most 65,535 bytes with CRLF at the ends of lines.
+// NewParcel splits a mail like Postfix: fields without the blank after the colon, body in
+// chunks of at most 65,535 bytes with CRLF line ends.
 func NewParcel(mail []byte) *Parcel {
 	mail = bytes.ReplaceAll(mail, []byte("\r\n"), []byte("\n"))
 	head, body, _ := bytes.Cut(mail, []byte("\n\n"))
@@ -174,7 +173,7 @@ func NewParcel(mail []byte) *Parcel {
 	return p
 }
 
-// fields are the header's, each with its folded lines; what is none is left out.
+// fields returns the header's fields, each with its folded lines, without invalid ones.
 func fields(head string) (all []string) {
 	for line := range strings.Lines(head) {
 		line = strings.TrimSuffix(line, "\n")
@@ -190,8 +189,8 @@ func fields(head string) (all []string) {
 	return all
 }
 
-// Begin sends a mail but for its end. The packets that no answer comes to leave
-// with the next one that is waited for.
+// Begin sends a mail without its end. Packets without an answer are sent with the next one
+// that has one.
 func (m *MilterConn) Begin(p *Parcel) error {
 	if m.aborted {
 		m.out = append(m.out, MilterPacket('A')...)
@@ -236,7 +235,7 @@ func (m *MilterConn) header(p *Parcel) error {
 	return m.command('N', MilterPacket('N'))
 }
 
-// End is the end of the message: the last answer, and the header that is added.
+// End sends the end of the message. It returns the final answer, and the added headers.
 func (m *MilterConn) End() (final byte, added []string, err error) {
 	m.out = append(m.out, MilterPacket('E')...)
 	for {

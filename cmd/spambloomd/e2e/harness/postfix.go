@@ -21,8 +21,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// Postfix is an own instance of Postfix that delivers everything for
-// example.test to one Maildir.
+// Postfix is a separate instance of Postfix that delivers all mail for example.test to one
+// Maildir.
 type Postfix struct {
 	T       testing.TB
 	Dir     string
@@ -31,7 +31,7 @@ type Postfix struct {
 
 	Extra, Services string // more lines of main.cf and master.cf
 
-	process *os.Process // nil while it does not run
+	process *os.Process // nil while it is stopped
 	tether  *os.File    // see run
 	ended   chan error
 }
@@ -85,7 +85,7 @@ func StartPostfix(t testing.TB, site, milter string) *Postfix {
 	return NewPostfix(t).Start(site, "inet:"+milter, "n")
 }
 
-// NewPostfix makes the folders of an instance.
+// NewPostfix creates the folders of an instance.
 func NewPostfix(t testing.TB) *Postfix {
 	t.Helper()
 	testenv.Root(t)
@@ -104,7 +104,7 @@ func NewPostfix(t testing.TB) *Postfix {
 	return p
 }
 
-// makeQueues makes the folders of Postfix' queue, as postfix-files has them.
+// makeQueues creates the folders of Postfix' queue, as in postfix-files.
 func (p *Postfix) makeQueues() {
 	t := p.T
 	t.Helper()
@@ -132,8 +132,8 @@ func (p *Postfix) makeQueues() {
 	}
 }
 
-// Relaying makes an instance that keeps mail in its queue and tries again soon,
-// as long as the next one does not take it.
+// Relaying creates an instance that keeps mail in its queue and retries soon while the next
+// one does not accept it.
 func Relaying(t testing.TB, to *Postfix) *Postfix {
 	t.Helper()
 	p := NewPostfix(t)
@@ -152,8 +152,8 @@ default_destination_concurrency_failed_cohort_limit = 1000
 	return p.Start("relay", "inet:127.0.0.1:1", "n")
 }
 
-// Configure writes main.cf and master.cf. The milter is an address as main.cf has it;
-// chroot says whether smtpd runs in one, y or n.
+// Configure writes main.cf and master.cf. The milter is an address in the syntax of
+// main.cf; chroot is y or n, for smtpd.
 func (p *Postfix) Configure(site, milter, chroot string) {
 	t := p.T
 	t.Helper()
@@ -187,10 +187,10 @@ func (p *Postfix) Start(site, milter, chroot string) *Postfix {
 
 func (p *Postfix) etc() string { return filepath.Join(p.Dir, "etc") }
 
-// lastOfEach leaves the last of the lines that set a parameter, which is the one that
-// counts. Every process warns of the others as it starts, postlogd too: into its own
-// socket, where it waits for itself for ever if ten datagrams lie there
-// (net.unix.max_dgram_qlen; 3.7.11), and all that log wait with it.
+// lastOfEach keeps the last of the lines that set a parameter, which is the effective one.
+// Every process warns of the others at its start. postlogd does too: it writes into its own
+// socket, and blocks forever if ten datagrams are queued there (net.unix.max_dgram_qlen;
+// 3.7.11). All processes that log then wait for it.
 func lastOfEach(settings string) string {
 	last := map[string]string{}
 	for line := range strings.Lines(settings) {
@@ -226,7 +226,7 @@ func GroupID(t testing.TB, name string) int {
 	return id
 }
 
-// Queued returns the number of mails that are still to be delivered.
+// Queued returns the number of mails not delivered yet.
 func (p *Postfix) Queued() (n int) {
 	p.T.Helper()
 	for _, pattern := range []string{"maildrop/*", "incoming/*", "active/*", "deferred/*/*"} {
@@ -239,12 +239,12 @@ func (p *Postfix) Queued() (n int) {
 	return n
 }
 
-// Drive has the instance try all deferred mail again, once a second, until the answer
-// is yes, and fails the test after testenv.Patience.
+// Drive makes the instance retry all deferred mail once a second until ask returns true,
+// and fails the test after testenv.Patience.
 //
-// To ask for it once is not enough. A try that comes while the delivery agent still
-// holds the mail of the try before ends with "skipped, still being delivered"; then
-// nobody owns the mail until the queue manager starts again, which a reload makes it do.
+// A single retry is not enough. A retry while the delivery agent still holds the mail from
+// the previous one ends with "skipped, still being delivered". Then no process owns the
+// mail until the queue manager restarts, which a reload causes.
 func (p *Postfix) Drive(what string, ask func() bool) {
 	p.T.Helper()
 	var next time.Time
@@ -259,7 +259,7 @@ func (p *Postfix) Drive(what string, ask func() bool) {
 		next = time.Now().Add(time.Second)
 		if skipped := strings.Count(p.Log(), "skipped, still being delivered"); skipped > reloads {
 			reloads = skipped
-			_ = p.process.Signal(syscall.SIGHUP) // an end by itself shows in the log
+			_ = p.process.Signal(syscall.SIGHUP) // if it ended, the log shows it
 			return false
 		}
 		if r := Execute(p.T, "", testenv.Program(p.T, "postqueue"), "-c", p.etc(), "-f"); r.Code != 0 {
@@ -271,11 +271,11 @@ func (p *Postfix) Drive(what string, ask func() bool) {
 
 // Log returns the mail log so far.
 func (p *Postfix) Log() string {
-	text, _ := os.ReadFile(filepath.Join(p.Dir, "log/mail.log")) // none where Postfix did not start
+	text, _ := os.ReadFile(filepath.Join(p.Dir, "log/mail.log")) // none if Postfix did not start
 	return string(text)
 }
 
-// Idle says whether the queue holds nothing.
+// Idle reports whether the queue is empty.
 func (p *Postfix) Idle() bool {
 	for _, queue := range []string{"incoming", "active"} {
 		files, err := filepath.Glob(filepath.Join(p.Dir, "spool", queue, "*"))
@@ -286,7 +286,7 @@ func (p *Postfix) Idle() bool {
 	return true
 }
 
-// Send hands a mail over by SMTP and waits for its copy in the Maildir.
+// Send sends a mail by SMTP and waits for its copy in the Maildir.
 func (p *Postfix) Send(mail string) *Delivered {
 	p.T.Helper()
 	s := p.Begin()
@@ -294,15 +294,15 @@ func (p *Postfix) Send(mail string) *Delivered {
 	return s.End()
 }
 
-// transaction is a mail on its way: everything is sent but the end of its data.
+// transaction is a mail of which everything except the end of its data was sent.
 type transaction struct {
 	P      *Postfix
 	Client *smtp.Client
 	Data   *smtp.DataCommand
-	Token  string // a header field by which the mail is found
+	Token  string // a header field that identifies the mail
 }
 
-// Begin goes as far as DATA.
+// Begin proceeds to DATA.
 func (p *Postfix) Begin() *transaction {
 	p.T.Helper()
 	c, err := smtp.Dial(p.Addr)
@@ -335,7 +335,7 @@ func (s *transaction) Write(text string) {
 	}
 }
 
-// Close ends the data. The mail is in the queue then.
+// Close ends the data. The mail is then in the queue.
 func (s *transaction) Close() {
 	s.P.T.Helper()
 	if err := s.Data.Close(); err != nil {
@@ -358,8 +358,8 @@ func (s *transaction) End() *Delivered {
 	return d
 }
 
-// Offer hands a mail over by SMTP, to you@example.test where no other is named, and
-// returns the answer to its data, nil for yes.
+// Offer sends a mail by SMTP, by default to you@example.test, and returns the answer to its
+// data; nil if it was accepted.
 func (p *Postfix) Offer(mail, sender string, recipients ...string) *smtp.SMTPError {
 	p.T.Helper()
 	c, err := smtp.Dial(p.Addr)
@@ -423,7 +423,7 @@ func (d *Delivered) Verdict(t testing.TB) (verdict string, fields map[string]str
 	return parts[0], fields
 }
 
-// ExpectVerdict holds a delivered mail's header against what is wanted.
+// ExpectVerdict compares a delivered mail's header with the expected one.
 func ExpectVerdict(t testing.TB, d *Delivered, verdict string, count int, site string) {
 	t.Helper()
 	got, fields := d.Verdict(t)

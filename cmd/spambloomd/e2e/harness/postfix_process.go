@@ -12,8 +12,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// Restart runs the instance anew, with its files as they stand now: processes of before
-// a reload may still take a mail.
+// Restart restarts the instance with its current files: after a reload, earlier processes
+// may still accept a mail.
 func (p *Postfix) Restart() {
 	p.T.Helper()
 	p.Stop()
@@ -36,13 +36,13 @@ func (p *Postfix) await() {
 	})
 }
 
-// tethered becomes the master, and leaves behind a process, not its child, that ends it
-// when the pipe at descriptor 3 closes without a line: this process has died then. The
-// master changes its user, which takes back what StartChild asks for.
+// tethered becomes the master. It leaves a process behind, not its child, that ends the
+// master when the pipe at descriptor 3 closes without a line, because this process has
+// died. The master changes its user, which undoes the setting of StartChild.
 const tethered = `(sh -c 'read _ || kill $0' $$ <&3 3<&- >/dev/null 2>&1 &); exec "$0" "$@" 3<&-`
 
-// run starts the master process itself, in the foreground: it dies with the test. The
-// command postfix would write to the log first, and wait two seconds for the process
+// run starts the master process itself, in the foreground, so that it ends with the test.
+// The command postfix would write to the log first, and wait two seconds for the process
 // that reads it.
 func (p *Postfix) run() {
 	p.T.Helper()
@@ -76,9 +76,9 @@ func (p *Postfix) Stop() {
 		p.T.Errorf("Postfix does not stop:\n%s", p.Log())
 		_ = syscall.Kill(-p.process.Pid, syscall.SIGKILL)
 	}
-	<-p.ended // by a signal: that is no fault
-	// The master has a process group of its own. Its children end a moment later, and
-	// hold the port until then.
+	<-p.ended // ended by a signal, which is expected
+	// The master has its own process group. Its children end slightly later, and hold the
+	// port until then.
 	if !testenv.Becomes(func() bool { return syscall.Kill(-p.process.Pid, 0) == syscall.ESRCH }) {
 		p.T.Errorf("processes of Postfix do not end:\n%s", p.Log())
 	}
@@ -87,8 +87,8 @@ func (p *Postfix) Stop() {
 	p.tether.Close()
 }
 
-// UnixSite is a daemon with a unix socket below the spool of a Postfix that is yet
-// to start.
+// UnixSite returns a daemon with a unix socket below the spool of a Postfix that is not
+// started yet.
 func UnixSite(t testing.TB, name string) (*Site, *Postfix) {
 	t.Helper()
 	p := NewPostfix(t)

@@ -23,12 +23,11 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// Repository is the absolute path of the sources, the folder in which a newcomer
-// types commands.
+// Repository is the absolute path of the sources, where a newcomer runs commands.
 var Repository = repository()
 
 func repository() string {
-	dir, err := os.Getwd() // of a test: the folder of its package
+	dir, err := os.Getwd() // in a test, the folder of its package
 	for ; err == nil && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			return dir
@@ -37,17 +36,17 @@ func repository() string {
 	return "."
 }
 
-// bin is the folder with this process' own copies of the programs.
+// bin is the folder with this process's own copies of the programs.
 var bin string
 
-// Main is what TestMain of each package calls: it prepares the environment of all
-// programs that the tests start, runs the tests, and fails if a goroutine is left.
-// The result is the exit code.
+// Main is called by TestMain of each package. It prepares the environment of all programs
+// that the tests start, runs the tests, and fails if a goroutine is left. It returns the
+// exit code.
 func Main(m *testing.M) (code int) {
-	syscall.Umask(0o022) // servers with users of their own read the folders of the tests
+	syscall.Umask(0o022) // servers with other users read the folders of the tests
 	flag.Parse()
-	if !isSet("test.parallel") { // tests wait for their servers most of the time
-		flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0))) // a number is never refused
+	if !isSet("test.parallel") { // tests mostly wait for their servers
+		flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0))) // a number is always valid
 	}
 	dir, err := os.MkdirTemp(openTemp(), "spambloom-bin-")
 	if err == nil {
@@ -59,9 +58,9 @@ func Main(m *testing.M) (code int) {
 	}
 	defer os.RemoveAll(dir)
 	bin = dir
-	// The race detector makes a program wait a second at its end.
+	// The race detector makes a program wait for a second at its end.
 	os.Setenv("GORACE", "atexit_sleep_ms=0")
-	os.Setenv("SPAMBLOOM_QUEUE", filepath.Join(dir, "queue")) // not that of the user who runs the tests
+	os.Setenv("SPAMBLOOM_QUEUE", filepath.Join(dir, "queue")) // not the queue of the user who runs the tests
 	if code = m.Run(); code != 0 {
 		return code
 	}
@@ -77,8 +76,8 @@ func isSet(name string) (set bool) {
 	return set
 }
 
-// openTemp is a parent of temporary folders whose path has no blanks: it stands in
-// configurations of other programs.
+// openTemp returns a parent of temporary folders whose path contains no blanks, because it
+// is used in configurations of other programs.
 func openTemp() string {
 	if dir := os.TempDir(); !strings.ContainsAny(dir, " \t") {
 		return dir
@@ -86,8 +85,8 @@ func openTemp() string {
 	return "/tmp"
 }
 
-// Program returns the path of spambloomd or spambloom. They are built once, with the
-// race detector unless figures are measured. Other users may run them.
+// Program returns the path of spambloomd or spambloom. They are built once, with the race
+// detector unless figures are measured. Other users may run them.
 func Program(t testing.TB, name string) string {
 	t.Helper()
 	if Figures {
@@ -114,9 +113,9 @@ var (
 	})
 )
 
-// ChangedProgram is Program built with other text in place of one source file, named by
-// its path in the repository. The repository knows nothing of it. A name stands for the
-// change in the shared folder.
+// ChangedProgram is Program built with one source file, given by its path in the
+// repository, replaced by text. The repository does not change. The name of the change
+// identifies it in the shared folder.
 func ChangedProgram(t testing.TB, change, file, text, name string) string {
 	t.Helper()
 	testenv.Servers(t)
@@ -146,23 +145,23 @@ func built(t testing.TB, build func() (string, error), name string) string {
 	return filepath.Join(dir, name)
 }
 
-// always are flags that need no files.
+// always returns flags that need no files.
 func always(flags ...string) func(string) ([]string, error) {
 	return func(string) ([]string, error) { return flags, nil }
 }
 
-// build makes the programs, and returns the folder with the copies of this process:
-// a later build of another one does not change what runs. The build is shared by all
-// test processes of a repository: the second finds the programs up to date.
+// build builds the programs, and returns the folder with the copies of this process: a
+// later build by another one does not change them. All test processes of a repository share
+// the build, so the second finds the programs up to date.
 //
-// flags returns those of the compiler, and may write files for it into the folder.
+// flags returns the compiler's flags, and may write files for it into the folder.
 func build(kind string, flags func(shared string) ([]string, error), names ...string) (dir string, err error) {
 	dir = filepath.Join(bin, kind)
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return "", err
 	}
 	shared, unlock, err := sharedPrograms(kind)
-	if err != nil { // the cache cannot be written: build for this process alone
+	if err != nil { // the cache is not writable: build for this process alone
 		shared, unlock = dir, func() error { return nil }
 	}
 	more, err := flags(shared)
@@ -189,8 +188,7 @@ func build(kind string, flags func(shared string) ([]string, error), names ...st
 	return dir, errors.Join(err, unlock())
 }
 
-// sharedPrograms returns a folder in the user's cache that is this repository's, and
-// locks it.
+// sharedPrograms returns this repository's folder in the user's cache, and locks it.
 func sharedPrograms(kind string) (dir string, unlock func() error, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -206,8 +204,8 @@ func sharedPrograms(kind string) (dir string, unlock func() error, err error) {
 	return dir, lock.Unlock, lock.Lock()
 }
 
-// linkOrCopy makes to the same file as from, or a copy on another file system. The
-// compiler never writes into an existing program, it replaces it.
+// linkOrCopy makes a link to the file from, or a copy on another file system. The compiler
+// never writes into an existing program; it replaces it.
 func linkOrCopy(from, to string) error {
 	if os.Link(from, to) == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// Redis is an own Redis on a port of its own, with its data on disk.
+// Redis is a separate Redis with its own port, and its data on disk.
 type Redis struct {
 	t       testing.TB
 	command string
@@ -34,7 +34,7 @@ func StartRedis(t testing.TB) *Redis {
 
 func (r *Redis) URL() string { return fmt.Sprintf("redis://127.0.0.1:%d/0", r.Port) }
 
-// Start runs the server, also again after a stop, and waits until it answers.
+// Start runs the server, also after a stop, and waits until it answers.
 func (r *Redis) Start() {
 	r.t.Helper()
 	r.cmd = exec.Command(r.command, "--port", strconv.Itoa(r.Port), "--bind", "127.0.0.1",
@@ -62,7 +62,7 @@ func (r *Redis) Stop() {
 		return
 	}
 	_ = r.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
-	_ = r.cmd.Wait()                          // by a signal: that is no fault
+	_ = r.cmd.Wait()                          // ended by a signal, which is expected
 	r.cmd = nil
 }
 
@@ -73,7 +73,7 @@ func (r *Redis) Kill() {
 	r.cmd = nil
 }
 
-// Empty takes away what the server has on disk.
+// Empty deletes the server's data on disk.
 func (r *Redis) Empty() {
 	r.t.Helper()
 	entries, err := os.ReadDir(r.dir)

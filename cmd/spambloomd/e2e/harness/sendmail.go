@@ -18,21 +18,21 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// Sendmail is an own instance of Sendmail that hands everything for others to a
+// Sendmail is a separate instance of Sendmail that passes all mail for other hosts to a
 // folder.
 type Sendmail struct {
 	T       testing.TB
 	Dir     string
-	prefix  string // the usr in which the package is unpacked
+	prefix  string // the usr folder of the unpacked package
 	cmd     *exec.Cmd
 	ended   chan error
 	Port    int
 	Maildir string
 
-	Defines []string // what sendmail.mc gets besides
+	Defines []string // additional lines of sendmail.mc
 }
 
-// unpackedSendmail is the folder that the Makefile names, or would name.
+// unpackedSendmail returns the folder named by the Makefile.
 func unpackedSendmail() string {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -41,7 +41,7 @@ func unpackedSendmail() string {
 	return cmp.Or(os.Getenv("SPAMBLOOM_SENDMAIL"), filepath.Join(cache, "spambloom/sendmail"))
 }
 
-// NewSendmail makes the folders of an instance.
+// NewSendmail creates the folders of an instance.
 func NewSendmail(t testing.TB) *Sendmail {
 	t.Helper()
 	testenv.Root(t)
@@ -64,8 +64,8 @@ func NewSendmail(t testing.TB) *Sendmail {
 
 func (m *Sendmail) Program() string { return filepath.Join(m.prefix, "libexec/sendmail/sendmail") }
 
-// configure makes sendmail.cf for a milter at an address in Sendmail's notation.
-// Sendmail listens on ::1 too where that exists.
+// configure writes sendmail.cf for a milter at an address in Sendmail's syntax. Sendmail
+// also listens on ::1 if it exists.
 func (m *Sendmail) configure(milter string) {
 	m.T.Helper()
 	cf := filepath.Join(m.prefix, "share/sendmail/cf") + "/"
@@ -87,8 +87,8 @@ func (m *Sendmail) configure(milter string) {
 	Write(m.T, filepath.Join(m.Dir, "switch"), "hosts files\naliases files\n")
 }
 
-// AsHost runs a program under a host name of its own: Sendmail waits a minute for
-// one with a dot, and an address needs no DNS.
+// AsHost runs a program with its own host name: Sendmail waits a minute for a name with a
+// dot, and an address needs no DNS.
 func (m *Sendmail) AsHost(program string, args ...string) *exec.Cmd {
 	m.T.Helper()
 	return exec.Command(testenv.Program(m.T, "unshare"), append([]string{"--uts", "sh", "-c", `hostname 127.0.0.1 && exec "$0" "$@"`, program}, args...)...)
@@ -133,12 +133,12 @@ func (m *Sendmail) stop() {
 		return
 	}
 	for _, name := range []string{"log", "transcript"} {
-		text, _ := os.ReadFile(filepath.Join(m.Dir, name)) // missing where Sendmail came not so far
+		text, _ := os.ReadFile(filepath.Join(m.Dir, name)) // missing if Sendmail did not get that far
 		m.T.Logf("%s of Sendmail, its end:\n%s", name, text[max(0, len(text)-5000):])
 	}
 }
 
-// sink is the next hop. It keeps each mail as a file in a folder.
+// sink is the next hop. It stores each mail as a file in a folder.
 type sink string
 
 // startSink listens until the end of the test.

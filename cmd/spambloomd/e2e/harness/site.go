@@ -18,24 +18,24 @@ import (
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
-// Site is one spambloomd, running or about to.
+// Site is one spambloomd, running or not started yet.
 type Site struct {
 	T       testing.TB
-	Dir     string // has spambloom.toml, state/ and the log
+	Dir     string // contains spambloom.toml, state/ and the log
 	Name    string
-	Env     []string // beside that of the tests
-	Binary  string   // "": the daemon that all tests share
+	Env     []string // in addition to that of the tests
+	Binary  string   // "": the daemon shared by all tests
 	Cmd     *exec.Cmd
 	Ended   chan error
-	Milter  string // address, once it is ready
+	Milter  string // address, known once it is ready
 	HTTP    string
 	Control string // spec of the control socket
 
-	Reporter *client.Client // see client
+	Reporter *client.Client // see Client
 }
 
-// small filters make a daemon that starts at once. No network is local, so that
-// mail from the tests is judged.
+// Small filters make the daemon start at once. No network is local, so that mail from the
+// tests is judged.
 const SmallConfig = `
 [site]
 name = %q
@@ -86,7 +86,7 @@ func (s *Site) Start() *Site {
 	return s
 }
 
-// ReadReady takes the addresses out of the line that says so.
+// ReadReady extracts the addresses from the line that reports the daemon as ready.
 func (s *Site) ReadReady(log string) bool {
 	for line := range strings.Lines(log) {
 		var ready struct {
@@ -112,11 +112,11 @@ func (s *Site) ReadReady(log string) bool {
 	return false
 }
 
-// NoSignal only waits: a second SIGTERM would cut a stop short.
+// NoSignal only waits: a second SIGTERM would cut off a stop.
 const NoSignal = syscall.Signal(0)
 
-// Stop ends the daemon and returns its exit code, -1 for a signal. A second
-// Stop does nothing.
+// Stop ends the daemon and returns its exit code, -1 for a signal. A second Stop does
+// nothing.
 func (s *Site) Stop(signal syscall.Signal) int {
 	s.T.Helper()
 	if s.Cmd == nil {
@@ -142,7 +142,7 @@ func (s *Site) Stop(signal syscall.Signal) int {
 	}
 }
 
-// Reload sends SIGHUP and waits for the line that answers to it.
+// Reload sends SIGHUP and waits for the resulting line.
 func (s *Site) Reload(t testing.TB, answer string) {
 	t.Helper()
 	before := len(s.Log())
@@ -152,7 +152,7 @@ func (s *Site) Reload(t testing.TB, answer string) {
 	testenv.Eventually(t, "the log says "+answer, func() bool { return strings.Contains(s.Log()[before:], answer) })
 }
 
-// Configure replaces one text of the configuration by another.
+// Configure replaces one text of the configuration with another.
 func (s *Site) Configure(t testing.TB, old, new string) {
 	t.Helper()
 	path := filepath.Join(s.Dir, "spambloom.toml")
@@ -166,8 +166,8 @@ func (s *Site) Configure(t testing.TB, old, new string) {
 	Write(t, path, strings.Replace(string(text), old, new, 1))
 }
 
-// Overlay lays changes over the configuration: a key takes the place of the same
-// one, a table of an array comes to the others.
+// Overlay applies changes to the configuration: a key replaces the same key, a table of an
+// array is added to the others.
 func (s *Site) Overlay(t testing.TB, changes string) {
 	t.Helper()
 	path := filepath.Join(s.Dir, "spambloom.toml")
@@ -188,7 +188,7 @@ func Overlay(text, changes string) string {
 		case strings.HasPrefix(line, "["):
 			section = line
 			if strings.HasPrefix(line, "[[") {
-				section += strings.Repeat(" ", len(sections)) // of its own
+				section += strings.Repeat(" ", len(sections)) // unique
 			}
 			if _, known := keys[section]; !known {
 				sections = append(sections, section)

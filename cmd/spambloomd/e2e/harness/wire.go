@@ -13,7 +13,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// wire is an MTA that may say anything.
+// wire is an MTA that may send anything.
 type wire struct {
 	t testing.TB
 	net.Conn
@@ -33,7 +33,7 @@ func DialWire(t testing.TB, address string) *wire {
 	return w
 }
 
-// Letter is a mail as it comes over the wire.
+// Letter is a mail as received over the wire.
 type Letter struct {
 	Client, QueueID, From string
 	LetterTo              []string
@@ -41,7 +41,7 @@ type Letter struct {
 	Body                  string
 }
 
-// LetterTo is a mail from a stranger.
+// LetterTo returns a mail from a foreign sender.
 func LetterTo(body string, recipients ...string) Letter {
 	l := Letter{Client: "203.0.113.7", QueueID: "4QX", From: "<stranger@example.com>", Body: body}
 	for _, r := range recipients {
@@ -50,8 +50,8 @@ func LetterTo(body string, recipients ...string) Letter {
 	return l
 }
 
-// Send is a whole mail. It waits for the last word: what is done with it, and the
-// verdict with its fields; "" where it gets no header.
+// Send sends a whole mail. It waits for the final answer and returns the action and the
+// verdict with its fields; "" if there is no header.
 func (w *wire) Send(l Letter) (action, verdict string) {
 	w.t.Helper()
 	w.Begin(l)
@@ -77,7 +77,7 @@ func (w *wire) Begin(l Letter) {
 	w.Say('B', l.Body)
 }
 
-// Finish is send's for a mail that has begun.
+// Finish is Send for a mail that has begun.
 func (w *wire) Finish() (action, verdict string) {
 	w.t.Helper()
 	w.packet('E', "")
@@ -106,7 +106,7 @@ func (w *wire) Finish() (action, verdict string) {
 	}
 }
 
-// Say sends a packet and waits until the daemon goes on.
+// Say sends a packet and waits until the daemon continues.
 func (w *wire) Say(code byte, data string) {
 	w.t.Helper()
 	w.packet(code, data)
@@ -125,7 +125,7 @@ func (w *wire) packet(code byte, data string) {
 
 func (w *wire) answer() (code byte, data string) {
 	w.t.Helper()
-	w.SetDeadline(time.Now().Add(testenv.Patience)) // an error shows below
+	w.SetDeadline(time.Now().Add(testenv.Patience)) // the read returns an error
 	var head [5]byte
 	if _, err := io.ReadFull(w.in, head[:]); err != nil {
 		w.t.Fatal(err)

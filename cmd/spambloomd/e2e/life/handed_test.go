@@ -12,8 +12,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// A socket for other machines that systemd hands over is not served before the
-// configuration says whom to let in.
+// A socket for other machines passed by systemd is not served unless the configuration
+// defines the access.
 func TestRemoteSocketOfSystemd(t *testing.T) {
 	t.Parallel()
 	dir := testenv.Dir(t)
@@ -22,20 +22,20 @@ func TestRemoteSocketOfSystemd(t *testing.T) {
 	cmd.Env = append(os.Environ(), "LISTEN_FDS=1", "LISTEN_FDNAMES=remote")
 	cmd.ExtraFiles = []*os.File{handed}
 	out, _ := cmd.CombinedOutput()
-	if code := cmd.ProcessState.ExitCode(); code != 78 || !strings.Contains(string(out), "control.remote: is empty, but systemd hands over a socket named remote") {
+	if code := cmd.ProcessState.ExitCode(); code != 78 || !strings.Contains(string(out), "control.remote: is empty, but systemd passes a socket named remote") {
 		t.Errorf("exit code %d, want 78\n%s", code, out)
 	}
 }
 
-// A policy for a listener that systemd does not hand over would be without effect: that
-// is an error of the start, and on SIGHUP the rules of before stay.
+// A policy for a listener that systemd does not pass would have no effect. It is an error
+// at the start; on SIGHUP the previous rules stay.
 func TestListenersHandedOver(t *testing.T) {
 	t.Parallel()
 	dir := testenv.Dir(t)
 	addr, handed := handOver(t, "tcp", "127.0.0.1:0")
 	const policy = "[[policy]]\nname = \"p\"\nlisteners = [\"mx\"]\nclean = \"accept\"\n"
 	conf := harness.Write(t, filepath.Join(dir, "spambloom.toml"), strings.Replace(policy, "mx", "inet:8899@127.0.0.1", 1))
-	const want = `:3: policy.listeners: "inet:8899@127.0.0.1" is no name of a milter's socket from systemd; allowed: ["mx"]`
+	const want = `:3: policy.listeners: "inet:8899@127.0.0.1" is not a name of a milter's socket from systemd; allowed: ["mx"]`
 
 	command := func() *exec.Cmd {
 		cmd := exec.Command("sh", "-c", `LISTEN_PID=$$ exec "$0" "$@"`, harness.Program(t, "spambloomd"), "--http", "", "--data", filepath.Join(dir, "state"), "-c", conf)
@@ -59,7 +59,7 @@ func TestListenersHandedOver(t *testing.T) {
 	if err := harness.StartChild(cmd); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }) // both fail after a good end
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }) // both fail after a normal end
 	logged := func(text string) func() bool {
 		return func() bool {
 			all, err := os.ReadFile(log.Name())
@@ -77,7 +77,7 @@ func TestListenersHandedOver(t *testing.T) {
 	}
 	testenv.Eventually(t, "refused", logged(want))
 	if reason, verdict := harness.DialWire(t, addr).Send(harness.LetterTo(harness.Text(), "you@example.org")); verdict != "" {
-		t.Errorf("%q %q: the policy of before is to accept", reason, verdict)
+		t.Errorf("%q %q: the previous policy must accept", reason, verdict)
 	}
 	harness.Write(t, conf, policy+"bulk = \"accept\"\n")
 	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
@@ -92,8 +92,8 @@ func TestListenersHandedOver(t *testing.T) {
 	}
 }
 
-// A reload reaches the log and the answers to the command, too; what takes a restart,
-// such as the site's name in the header, does not come half.
+// A reload also affects the log and the answers to the command. Settings that need a
+// restart, such as the site's name in the header, do not change partly.
 func TestReloadReachesAllParts(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
@@ -120,7 +120,7 @@ func TestReloadReachesAllParts(t *testing.T) {
 	s.Configure(t, `name = "one"`, `name = "two"`)
 	s.Configure(t, "threshold = 50", "threshold = 2")
 	s.Configure(t, "[log]\n", "[log]\nlevel = \"warn\"\n")
-	s.Reload(t, `"changed keys that need a restart","keys":["site.name"]`)
+	s.Reload(t, `"changed keys need a restart","keys":["site.name"]`)
 	check("bulk")
 	send()
 	s.Configure(t, "level = \"warn\"", "level = \"info\"")

@@ -25,8 +25,8 @@ import (
 	"github.com/spambloom/spambloom/reporting/client"
 )
 
-// systemd's own tool hands over sockets of each kind. All that the configuration
-// has in their place is left alone: it could not be bound.
+// systemd's own tool passes sockets of each kind. The corresponding addresses of the
+// configuration are not used: they could not be bound.
 func TestSocketActivation(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
@@ -36,7 +36,7 @@ func TestSocketActivation(t *testing.T) {
 	s.Milter, s.HTTP, s.Control = fmt.Sprintf("127.0.0.1:%d", testenv.Port(t)), fmt.Sprintf("127.0.0.1:%d", testenv.Port(t)), "unix:"+control
 	activate(s, t, "mx-in:mx-out:control:http", s.Milter, milter, control, s.HTTP)
 
-	// The connection that starts the daemon is the first that it serves.
+	// The connection that starts the daemon is the first one served.
 	first := expectJudged(t, "unix", milter)
 	defer first.Close()
 	testenv.Eventually(t, "spambloomd is ready", func() bool { return s.ReadReady(s.Log()) })
@@ -52,7 +52,7 @@ func TestSocketActivation(t *testing.T) {
 	}
 	for _, path := range []string{milter, control} {
 		if _, err := os.Lstat(path); err != nil {
-			t.Errorf("a socket of systemd's is gone after the stop: %v", err)
+			t.Errorf("a socket of systemd is missing after the stop: %v", err)
 		}
 	}
 }
@@ -99,16 +99,16 @@ func expectJudged(t *testing.T, network, addr string) *harness.MilterConn {
 	return m
 }
 
-// What systemd hands over and the daemon cannot use is an error that names it: a
-// second control socket must not become a milter.
+// A passed socket that the daemon cannot use is an error that names it: a second control
+// socket must not become a milter.
 func TestSocketsOfNoUse(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		names, want string
 		datagram    bool
 	}{
-		{"control:control", `sockets from systemd: two are named "control"`, false},
-		{"control:remote", `control.remote: is empty, but systemd hands over a socket named remote`, false},
+		{"control:control", `sockets from systemd: two sockets are named "control"`, false},
+		{"control:remote", `control.remote: is empty, but systemd passes a socket named remote`, false},
 		{"control:mx", `sockets from systemd: "mx" is not a listening stream socket`, true},
 	} {
 		_, one := handOver(t, "tcp", "127.0.0.1:0")
@@ -124,7 +124,7 @@ func TestSocketsOfNoUse(t *testing.T) {
 			}
 			defer two.Close()
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience) // where it takes them after all
+		ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience) // in case it accepts them
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "sh", "-c", `LISTEN_PID=$$ exec "$0" "$@"`, harness.Program(t, "spambloomd"),
 			"--listen", "inet:0@127.0.0.1", "--http", "", "--data", filepath.Join(testenv.Dir(t), "state"))
@@ -137,8 +137,8 @@ func TestSocketsOfNoUse(t *testing.T) {
 	}
 }
 
-// What systemd is told of a life: each reload with its time, whether it took the
-// configuration, and that a stop takes longer.
+// The notices to systemd: each reload with its time and its result, and that a stop takes
+// longer.
 func TestNotices(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
@@ -163,9 +163,9 @@ func TestNotices(t *testing.T) {
 	expectStatus(t, expectNotice(t, notify, "READY=1"), "STATUS=Judging mail")
 
 	s.Configure(t, "threshold = 50", "threshold = 0")
-	s.Reload(t, `"not reloaded`)
+	s.Reload(t, `"reload failed`)
 	expectNotice(t, notify, "RELOADING=1")
-	expectStatus(t, expectNotice(t, notify, "READY=1"), "STATUS=Judging mail with the configuration of before: the new one is wrong, see the log")
+	expectStatus(t, expectNotice(t, notify, "READY=1"), "STATUS=Running with the previous configuration; the new one is invalid (see the log)")
 
 	m, err := harness.DialMilter("tcp", s.Milter, "192.0.2.1")
 	if err != nil {
@@ -180,7 +180,7 @@ func TestNotices(t *testing.T) {
 	for range 2 { // the message is still in flight
 		expectNotice(t, notify, "EXTEND_TIMEOUT_USEC=30000000")
 	}
-	if err := s.Cmd.Process.Signal(syscall.SIGHUP); err != nil { // neither a reload nor the end
+	if err := s.Cmd.Process.Signal(syscall.SIGHUP); err != nil { // causes neither a reload nor the end
 		t.Fatal(err)
 	}
 	if _, _, err := m.End(); err != nil {
@@ -194,11 +194,11 @@ func TestNotices(t *testing.T) {
 func expectStatus(t *testing.T, more []string, want string) {
 	t.Helper()
 	if len(more) != 1 || more[0] != want {
-		t.Errorf("systemd was told %q beside it, want %q", more, want)
+		t.Errorf("systemd also received %q, want %q", more, want)
 	}
 }
 
-// monotonic is the clock by which systemd orders reloads, in microseconds.
+// monotonic returns the clock by which systemd orders reloads, in microseconds.
 func monotonic(t *testing.T) int64 {
 	t.Helper()
 	var now unix.Timespec
@@ -208,8 +208,8 @@ func monotonic(t *testing.T) int64 {
 	return now.Nano() / 1000
 }
 
-// inFlight begins a message and waits until the daemon has read it: the answer to
-// a chunk of the body says so.
+// inFlight begins a message and waits until the daemon has read it: until the answer to a
+// chunk of the body.
 func inFlight(t *testing.T, m *harness.MilterConn) {
 	t.Helper()
 	if err := m.Begin(harness.NewParcel([]byte(harness.Message(harness.Text())))); err != nil {
@@ -217,9 +217,9 @@ func inFlight(t *testing.T, m *harness.MilterConn) {
 	}
 }
 
-// SIGTERM closes the connections without a message while another message is still
-// in flight; a second one ends the daemon at once, by the signal itself. What was
-// acknowledged until then is there at the next start.
+// SIGTERM closes the connections without a message while another message is still in
+// flight. A second one ends the daemon at once, by the signal itself. Everything
+// acknowledged before exists at the next start.
 func TestStopTwice(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
@@ -240,14 +240,14 @@ func TestStopTwice(t *testing.T) {
 	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	// The message in flight has an hour, which is longer than this waits.
+	// The message in flight has an hour, longer than this test waits.
 	idle.SetReadDeadline(time.Now().Add(testenv.Patience))
 	if _, err := idle.In.ReadByte(); err == nil || os.IsTimeout(err) {
 		t.Errorf("an idle connection is not closed at the stop: %v", err)
 	}
 	if conn, err := net.Dial("tcp", s.Milter); err == nil {
 		conn.Close()
-		t.Error("new connections are taken during the stop")
+		t.Error("new connections are accepted during the stop")
 	}
 	for path, want := range map[string]int{"/readyz": 503, "/healthz": 200, "/metrics": 200} {
 		if status, body := s.Get(path); status != want {
@@ -270,9 +270,9 @@ func TestStopTwice(t *testing.T) {
 	harness.ExpectListed(t, s, []api.Request{reported})
 }
 
-// The milter's unix sockets have the mode and group of the configuration, the
-// control socket its own. What the daemon finds in a socket's place it removes
-// only if it is a socket on which nobody answers.
+// The milter's unix sockets have the mode and group of the configuration, the control
+// socket its own. The daemon replaces an existing file only if it is a socket on which no
+// process answers.
 func TestMilterSocket(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
@@ -298,7 +298,7 @@ func TestMilterSocket(t *testing.T) {
 
 	s.Stop(syscall.SIGKILL)
 	if _, err := os.Lstat(path); err != nil {
-		t.Fatalf("kill -9 leaves no socket, so that this shows nothing: %v", err)
+		t.Fatalf("kill -9 left no socket, so the test shows nothing: %v", err)
 	}
 	s.Start()
 	expectJudged(t, "unix", path).Close()
@@ -306,16 +306,16 @@ func TestMilterSocket(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, s.Log())
 	}
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the socket outlives the daemon: %v", err)
+		t.Errorf("the socket still exists after the daemon: %v", err)
 	}
 	harness.Write(t, path, "precious")
-	expectRefusal(t, other, "a file is there that is no socket")
+	expectRefusal(t, other, "the file exists and is not a socket")
 	if text, err := os.ReadFile(path); err != nil || string(text) != "precious" {
 		t.Errorf("%q, %v", text, err)
 	}
 }
 
-// expectRefusal starts a daemon that cannot have its milter's address.
+// expectRefusal starts a daemon that cannot use its milter's address.
 func expectRefusal(t *testing.T, s *harness.Site, want string) {
 	t.Helper()
 	r := harness.Execute(t, "", harness.Program(t, "spambloomd"), "-c", filepath.Join(s.Dir, "spambloom.toml"), "--data", filepath.Join(s.Dir, "state"))
@@ -324,8 +324,8 @@ func expectRefusal(t *testing.T, s *harness.Site, want string) {
 	}
 }
 
-// A message that is not finished within the grace is cut, so that a stop has an
-// end; the MTA tries again later.
+// A message not finished within the grace period is cut off, so that a stop ends; the MTA
+// retries later.
 func TestGrace(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
@@ -343,9 +343,9 @@ func TestGrace(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, s.Log())
 	}
 	if _, _, err := m.End(); err == nil {
-		t.Error("an answer after the end of the grace")
+		t.Error("an answer after the grace period")
 	}
-	if !strings.Contains(s.Log(), `"cut off at the stop","server":"milter"`) {
-		t.Errorf("the log does not say that a message was cut:\n%s", s.Log())
+	if !strings.Contains(s.Log(), `"connections cut off at shutdown","server":"milter"`) {
+		t.Errorf("the log does not report that a message was cut off:\n%s", s.Log())
 	}
 }

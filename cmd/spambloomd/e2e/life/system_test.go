@@ -17,7 +17,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// What `make run` prints can be typed as it stands, from the repository.
+// The commands printed by `make run` work unchanged in the repository.
 func TestMakeRun(t *testing.T) {
 	t.Parallel()
 	_, err := os.Stat(config.DefaultPath)
@@ -63,8 +63,8 @@ func TestMakeRun(t *testing.T) {
 	}
 }
 
-// The daemon tells systemd when it is ready, reloads and stops, and takes the
-// sockets that systemd hands over.
+// The daemon notifies systemd when it is ready, reloads and stops, and uses the sockets
+// passed by systemd.
 func TestSystemd(t *testing.T) {
 	t.Parallel()
 	dir := testenv.Dir(t)
@@ -95,7 +95,7 @@ func TestSystemd(t *testing.T) {
 	if err := harness.StartChild(cmd); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }) // both fail after a good end
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }) // both fail after a normal end
 	expectNotice(t, notify, "READY=1")
 	conn, err := net.Dial("tcp", milter)
 	if err != nil {
@@ -118,11 +118,11 @@ func TestSystemd(t *testing.T) {
 		t.Error(err)
 	}
 	if printed, err := os.ReadFile(out.Name()); err != nil || len(printed) > 0 {
-		t.Errorf("in the journal stands what to type (%v):\n%s", err, printed)
+		t.Errorf("the journal contains the commands to type (%v):\n%s", err, printed)
 	}
 }
 
-// handOver listens like systemd and gives the file to inherit.
+// handOver listens like systemd and returns the file to inherit.
 func handOver(t *testing.T, network, address string) (addr string, file *os.File) {
 	t.Helper()
 	ln, err := net.Listen(network, address)
@@ -138,7 +138,7 @@ func handOver(t *testing.T, network, address string) (addr string, file *os.File
 	return ln.Addr().String(), file
 }
 
-// expectNotice returns the lines behind the one that is wanted.
+// expectNotice returns the lines after the wanted one.
 func expectNotice(t *testing.T, conn *net.UnixConn, want string) (more []string) {
 	t.Helper()
 	if err := conn.SetReadDeadline(time.Now().Add(testenv.Patience)); err != nil {
@@ -148,12 +148,12 @@ func expectNotice(t *testing.T, conn *net.UnixConn, want string) (more []string)
 	n, err := conn.Read(buffer)
 	notice := strings.Split(string(buffer[:n]), "\n")
 	if err != nil || notice[0] != want {
-		t.Fatalf("systemd was told %q (%v), want %q", notice, err, want)
+		t.Fatalf("systemd received %q (%v), want %q", notice, err, want)
 	}
 	return notice[1:]
 }
 
-// Debian's docker-compose reads the file, and it has the parts it promises.
+// Debian's docker-compose accepts the file, and it contains the documented parts.
 func TestComposeFile(t *testing.T) {
 	t.Parallel()
 	r := harness.Execute(t, harness.Repository, testenv.Program(t, "docker-compose"), "config")
@@ -167,8 +167,8 @@ func TestComposeFile(t *testing.T) {
 	}
 }
 
-// systemd reads the units without complaint. Programs that are not installed
-// here are no fault of them.
+// systemd accepts the units without complaint. Programs missing on this machine are not
+// errors of the units.
 func TestUnitFiles(t *testing.T) {
 	t.Parallel()
 	r := harness.Execute(t, harness.Repository, testenv.Program(t, "systemd-analyze"), "verify", "contrib/spambloom.service", "contrib/spambloom.socket")

@@ -19,12 +19,11 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// tokenLine is the header field by which a mail is told from all others.
+// tokenLine is the header field that identifies a mail.
 var tokenLine = regexp.MustCompile(`(?m)^X-Test: (\w+)\r?$`)
 
-// pour hands n mails over by SMTP, in that many sessions at once with up to five
-// mails each, and waits pause between two of a session. It returns the tokens of
-// those that were taken.
+// pour sends n mails by SMTP in parallel sessions with up to five mails each, and waits
+// pause between two mails of a session. It returns the tokens of the accepted mails.
 func pour(p *harness.Postfix, n, sessions int, pause time.Duration) (tokens []string) {
 	var mu sync.Mutex
 	var pouring sync.WaitGroup
@@ -49,7 +48,7 @@ func pour(p *harness.Postfix, n, sessions int, pause time.Duration) (tokens []st
 					mu.Unlock()
 				}
 				if i/sessions%5 == 4 {
-					c.Quit() // the mail is taken already
+					c.Quit() // the mail was already accepted
 					c = nil
 				}
 				time.Sleep(pause)
@@ -63,8 +62,7 @@ func pour(p *harness.Postfix, n, sessions int, pause time.Duration) (tokens []st
 	return tokens
 }
 
-// arrived counts the copies of each mail in the Maildir, and those without a
-// verdict.
+// arrived counts the copies of each mail in the Maildir, and those without a verdict.
 func arrived(p *harness.Postfix) (copies map[string]int, unjudged int) {
 	p.T.Helper()
 	copies = map[string]int{}
@@ -92,26 +90,26 @@ func arrived(p *harness.Postfix) (copies map[string]int, unjudged int) {
 	return copies, unjudged
 }
 
-// expectOnce holds that each mail is there, and none of them twice.
+// expectOnce checks that each mail arrived exactly once.
 func expectOnce(p *harness.Postfix, tokens []string) {
 	p.T.Helper()
 	copies, _ := arrived(p)
 	for _, token := range tokens {
 		if n := copies[token]; n != 1 {
-			p.T.Errorf("mail %s was taken and arrived %d times", token, n)
+			p.T.Errorf("mail %s was accepted and arrived %d times", token, n)
 		}
 	}
 }
 
-// haveArrived reports whether each mail is there.
+// haveArrived reports whether each mail has arrived.
 func haveArrived(p *harness.Postfix, tokens []string) bool {
 	copies, _ := arrived(p)
 	return !slices.ContainsFunc(tokens, func(token string) bool { return copies[token] == 0 })
 }
 
-// Restarts lose no mail: the MTA in front holds what is not taken. The daemon is
-// stopped and killed in turn while mail flows; every mail arrives once, and none
-// without a verdict.
+// Restarts lose no mail: the MTA in front keeps mail that is not accepted. The daemon is
+// stopped and killed alternately while mail flows. Every mail arrives once, and with a
+// verdict.
 func TestRestartsLoseNoMail(t *testing.T) {
 	t.Parallel()
 	mails, restarts := 150, 6
@@ -142,7 +140,7 @@ func TestRestartsLoseNoMail(t *testing.T) {
 	}
 	tokens := <-poured
 	relay.Drive("all mail arrives", func() bool { return haveArrived(p, tokens) })
-	testenv.Eventually(t, "nothing is held back", func() bool { return relay.Queued() == 0 }) // a second copy would be
+	testenv.Eventually(t, "no mail is left in the queue", func() bool { return relay.Queued() == 0 }) // a second copy would be
 	expectOnce(p, tokens)
 	copies, unjudged := arrived(p)
 	if unjudged > 0 {
@@ -150,12 +148,12 @@ func TestRestartsLoseNoMail(t *testing.T) {
 	}
 	deferred := strings.Count(relay.Log(), "status=deferred")
 	if deferred == 0 {
-		t.Error("no mail met a restart: this shows nothing")
+		t.Error("no mail met a restart, so the test shows nothing")
 	}
 	t.Logf("%d restarts, every second by kill -9: %d mails arrived, %d without a verdict, after %d deferrals", restarts, len(copies), unjudged, deferred)
 }
 
-// A reload in the middle of traffic drops no message and answers none twice.
+// A reload during traffic loses no message and answers none twice.
 func TestReloadsUnderTraffic(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
@@ -196,8 +194,8 @@ func TestReloadsUnderTraffic(t *testing.T) {
 	t.Logf("%d reloads, %d messages", reloads, direct*each+len(tokens))
 }
 
-// deliverAll sends n mails on one connection and wants a verdict on each. An
-// answer too many would be taken for that of the next mail, which has no header.
+// deliverAll sends n mails on one connection and expects a verdict on each. A surplus
+// answer would be taken for that of the next mail, which has no header.
 func deliverAll(t *testing.T, addr string, n int) {
 	m, err := harness.DialMilter("tcp", addr, "192.0.2.1")
 	if err != nil {
@@ -217,6 +215,6 @@ func deliverAll(t *testing.T, addr string, n int) {
 		}
 	}
 	if m.In.Buffered() > 0 {
-		t.Error("an answer too many")
+		t.Error("a surplus answer")
 	}
 }

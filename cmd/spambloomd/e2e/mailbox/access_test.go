@@ -16,8 +16,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// as runs the command spambloom against this daemon, as another user and with an
-// environment of its own.
+// as runs the command spambloom for this daemon, as another user and with its own
+// environment.
 func as(s *harness.Site, user *syscall.Credential, env []string, args ...string) harness.Result {
 	s.T.Helper()
 	ctx, cancel := context.WithTimeout(s.T.Context(), testenv.Patience)
@@ -36,8 +36,8 @@ func as(s *harness.Site, user *syscall.Credential, env []string, args ...string)
 	return harness.Result{Code: cmd.ProcessState.ExitCode(), Stdout: stdout.String(), Stderr: stderr.String()}
 }
 
-// Members of the group report in their own name only, others not at all; who becomes a
-// delegate speaks for others after a SIGHUP, and administrates nothing.
+// Members of the group report only in their own name, other users not at all. A new
+// delegate reports for others after a SIGHUP, and cannot administrate.
 func TestOtherUsers(t *testing.T) {
 	t.Parallel()
 	testenv.Root(t)
@@ -64,7 +64,7 @@ func TestOtherUsers(t *testing.T) {
 		t.Errorf("the log lacks the reporter:\n%s", s.Log())
 	}
 	expect(stranger, 77, "permission denied", "check", mail)
-	// A socket with the mode that systemd gives it lets everybody in.
+	// A socket with the mode set by systemd gives access to all users.
 	if err := os.Chmod(strings.TrimPrefix(s.Control, "unix:"), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -84,8 +84,8 @@ func TestOtherUsers(t *testing.T) {
 	}
 }
 
-// A mail store on another machine reports with its token; once its line is taken out of
-// the file, and the daemon told, it is out.
+// A mail store on another machine reports with its token. Once its line is removed from the
+// file and the daemon reloaded, it has no access.
 func TestMailStoreElsewhere(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
@@ -100,27 +100,27 @@ func TestMailStoreElsewhere(t *testing.T) {
 	s.Start()
 	address := s.ReadyField(t, "remote")
 	mail := harness.Write(t, filepath.Join(s.Dir, "mail.eml"), harness.Message(harness.Text()))
-	far := func(code int, stderr string, args ...string) {
+	remote := func(code int, stderr string, args ...string) {
 		t.Helper()
 		env := []string{"SPAMBLOOM_CONTROL=https://" + address, "SPAMBLOOM_CA=" + cert, "SPAMBLOOM_TOKEN=" + token}
 		if r := as(s, nil, env, args...); r.Code != code || !strings.Contains(r.Stderr, stderr) {
 			t.Errorf("%v: %+v; want %d with %q", args, r, code, stderr)
 		}
 	}
-	far(1, "", "check", mail)
-	far(0, "", "report", "--as", "anna@example.org", mail)
-	far(0, "", "check", mail)
-	far(77, "store1 may not do this", "never", mail)
+	remote(1, "", "check", mail)
+	remote(0, "", "report", "--as", "anna@example.org", mail)
+	remote(0, "", "check", mail)
+	remote(77, "store1 may not do this", "never", mail)
 	if !strings.Contains(s.Log(), `"reporter":"anna@example.org"`) || strings.Contains(s.Log(), token) {
 		t.Errorf("log:\n%s", s.Log())
 	}
 
 	harness.Write(t, tokens, "store1 "+token+"\n")
-	s.Reload(t, "line 1: holds a token") // and what was read before stays
-	far(0, "", "check", mail)
+	s.Reload(t, "line 1: holds a token") // the previous tokens stay
+	remote(0, "", "check", mail)
 	harness.Write(t, tokens, "# nobody\n")
 	s.Reload(t, `"reloaded"`)
-	far(77, "the token is none of those that are let in", "check", mail)
+	remote(77, "the token is none of those that are let in", "check", mail)
 	if _, metrics := s.Get("/metrics"); !strings.Contains(metrics, "\nspambloom_remote_refused_total{reason=\"name\"} 1\n") {
 		t.Errorf("metrics lack the refused client:\n%s", metrics)
 	}

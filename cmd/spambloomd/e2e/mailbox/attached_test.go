@@ -16,14 +16,14 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// What a sender attaches to a spam must not decide what a user's word lists.
+// An attachment added by a spammer must not change what a user's report lists.
 
 // carrying is a spam with a message attached to it.
 func carrying(spam, attached string) string {
 	return strings.Replace(attachedTo(spam, attached), "Subject: Fwd: this one", "Subject: You have won", 1)
 }
 
-// verdictOf asks for the verdict on a whole mail.
+// verdictOf returns the verdict on a whole mail.
 func verdictOf(s *harness.Site, mail string) string {
 	s.T.Helper()
 	answer, err := client.Post(s.T.Context(), s.Client(), v1.Check, api.NewRequest(signature.Compute(signature.Parse([]byte(mail)))))
@@ -33,9 +33,8 @@ func verdictOf(s *harness.Site, mail string) string {
 	return answer.Verdict
 }
 
-// Moved into Junk and out of it in a real Dovecot, the mail itself is reported and
-// revoked: neither an attached "ok" shields it, nor is a newsletter listed that it
-// carries.
+// Moving a mail into and out of Junk in a real Dovecot reports and revokes the mail itself:
+// an attached "ok" does not shield it, and a newsletter attached to it is not listed.
 func TestDovecotMessageInHand(t *testing.T) {
 	t.Parallel()
 	s := newMailSite(t).Start()
@@ -74,8 +73,8 @@ func feedbackOn(mail string) string {
 		"--x\r\nContent-Type: message/rfc822\r\n\r\n" + mail + "\r\n--x--\r\n"
 }
 
-// The address for feedback reports of contrib/postfix.md takes the message that is
-// complained about, and only from the networks that are let in.
+// The address for feedback reports of contrib/postfix.md accepts the message in the
+// complaint, but only from permitted networks.
 func TestFeedbackAddress(t *testing.T) {
 	t.Parallel()
 	h := startReportHost(t)
@@ -83,19 +82,19 @@ func TestFeedbackAddress(t *testing.T) {
 	h.installFeedback()
 	h.openFeedback("192.0.2.0/24")
 	if err := h.forward("", "complaints@example.test", feedbackOn(harness.Message(spam))); err == nil {
-		t.Error("a stranger's feedback report is taken")
+		t.Error("a feedback report from a foreign network is accepted")
 	}
 	h.openFeedback("127.0.0.0/8")
 	if err := h.forward("", "complaints@example.test", feedbackOn(harness.Message(spam))); err != nil {
 		t.Fatal(err)
 	}
-	h.heardOf("report feedback")
+	h.awaitReport("report feedback")
 	if got := h.s.Check(t, spam).Verdict; got != "spam" {
 		t.Errorf("the message complained about: %s", got)
 	}
 }
 
-// installFeedback makes the address for feedback reports of the guide.
+// installFeedback creates the address for feedback reports of the guide.
 func (h *reportHost) installFeedback() {
 	h.T.Helper()
 	etc := filepath.Join(h.Dir, "etc")
@@ -120,7 +119,7 @@ func (h *reportHost) installFeedback() {
 	}
 }
 
-// openFeedback lets a network write to that address.
+// openFeedback permits a network to write to that address.
 func (h *reportHost) openFeedback(network string) {
 	h.T.Helper()
 	block := strings.Replace(harness.PageBlock(h.T, "postfix.md", "192.0.2.0/24"), "192.0.2.0/24", network, 1)

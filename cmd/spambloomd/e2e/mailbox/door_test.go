@@ -21,7 +21,7 @@ import (
 )
 
 // dialAs connects to a socket as another user. Linux keeps credentials by thread: this
-// one takes others on, connects, and ends with its goroutine.
+// thread changes them, connects, and ends with its goroutine.
 func dialAs(t *testing.T, path string, uid int) net.Conn {
 	t.Helper()
 	type result struct {
@@ -46,8 +46,8 @@ func dialAs(t *testing.T, path string, uid int) net.Conn {
 	return r.conn
 }
 
-// 256 keep-alive connections of one unprivileged user hold up neither root's commands
-// nor another user's reports; the log and /readyz say whose they are.
+// 256 keep-alive connections of one unprivileged user delay neither root's commands nor
+// another user's reports; the log and /readyz report whose they are.
 func TestOneUserCannotHoldTheControlSocket(t *testing.T) {
 	t.Parallel()
 	testenv.Root(t)
@@ -57,7 +57,7 @@ func TestOneUserCannotHoldTheControlSocket(t *testing.T) {
 	s.Start()
 	command := harness.Program(t, "spambloom")
 	path := strings.TrimPrefix(s.Control, "unix:")
-	for name, mode := range map[string]os.FileMode{filepath.Dir(command): 0o755, s.Dir: 0o755, path: 0o666} { // as systemd's socket has it
+	for name, mode := range map[string]os.FileMode{filepath.Dir(command): 0o755, s.Dir: 0o755, path: 0o666} { // like systemd's socket
 		if err := os.Chmod(name, mode); err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestOneUserCannotHoldTheControlSocket(t *testing.T) {
 	for range 256 {
 		conn := dialAs(t, path, 64011)
 		conn.SetDeadline(time.Now().Add(testenv.Patience))
-		// A write fails where the daemon has closed the connection, and so does the read.
+		// A write, and the read, may fail because the daemon has closed the connection.
 		_, _ = io.WriteString(conn, "GET /v1/whoami HTTP/1.1\r\nHost: x\r\n\r\n")
 		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {

@@ -19,7 +19,7 @@ import (
 // anna is a user of the mail server.
 const anna = "anna@example.test"
 
-// newMailSite prepares a daemon to which ReportUser speaks for the users of the mail
+// newMailSite prepares a daemon at which ReportUser reports for the users of the mail
 // server.
 func newMailSite(t *testing.T) *harness.Site {
 	t.Helper()
@@ -30,14 +30,14 @@ func newMailSite(t *testing.T) *harness.Site {
 	return s
 }
 
-// words of the daemon's log about what was reported and revoked, since the last
-// call: one of "VERB REPORTER" for each.
-type heard struct {
+// reportLog reads the daemon's log entries about reports and revocations since the last
+// call: one "VERB REPORTER" for each.
+type reportLog struct {
 	s    *harness.Site
 	seen int
 }
 
-func (h *heard) news() (words []string) {
+func (h *reportLog) news() (words []string) {
 	h.s.T.Helper()
 	log := h.s.Log()
 	fresh := log[h.seen:]
@@ -54,21 +54,21 @@ func (h *heard) news() (words []string) {
 	return words
 }
 
-// expect holds the news against what is wanted; the move is complete by then, so
-// nothing more can come of it.
-func (h *heard) expect(after string, want ...string) {
+// expect compares the news with the expected ones. The move is complete by then, so no more
+// can follow.
+func (h *reportLog) expect(after string, want ...string) {
 	h.s.T.Helper()
 	if got := h.news(); !slices.Equal(got, want) {
 		h.s.T.Errorf("%s: %q, want %q", after, got, want)
 	}
 }
 
-// What users do in their mail programs, and what it says to the daemon.
+// Actions in users' mail programs, and the resulting reports.
 func TestDovecotMoves(t *testing.T) {
 	t.Parallel()
 	s := newMailSite(t).Start()
 	d := harness.NewDovecot(t, s).Start()
-	h := &heard{s: s}
+	h := &reportLog{s: s}
 	c := d.Login(anna)
 	body := harness.Text()
 	c.Put("INBOX", harness.Message(body))
@@ -110,7 +110,7 @@ func TestDovecotMoves(t *testing.T) {
 	}
 }
 
-// The one click: the next copy is spam, until the mail is moved back.
+// One click is enough: the next copy is spam, until the mail is moved back.
 func TestDovecotReportRevoke(t *testing.T) {
 	t.Parallel()
 	s := newMailSite(t).Start()
@@ -139,14 +139,14 @@ func TestDovecotReportRevoke(t *testing.T) {
 	}
 }
 
-// What the mail server files into Junk by itself, nobody has reported.
+// Mail that the server itself files into Junk is not reported.
 func TestDovecotDelivery(t *testing.T) {
 	t.Parallel()
 	s := newMailSite(t).Start()
 	d := harness.NewDovecot(t, s).Start()
-	h := &heard{s: s}
+	h := &reportLog{s: s}
 	c := d.Login(anna)
-	c.Put("INBOX", harness.Message(harness.Text())) // with it her home comes into being
+	c.Put("INBOX", harness.Message(harness.Text())) // this creates her home
 	d.Deliver(anna, sieveRule(t), harness.Message(harness.Text(), "X-Spam-Flag: YES"))
 	if n := c.Count("Junk"); n != 1 {
 		t.Errorf("%d mails in Junk, want the delivered one", n)
@@ -157,7 +157,7 @@ func TestDovecotDelivery(t *testing.T) {
 	h.expect("the user's word about it", "revoke "+anna)
 }
 
-// sieveRule is the one that contrib/postfix.md shows.
+// sieveRule returns the one in contrib/postfix.md.
 func sieveRule(t *testing.T) string {
 	t.Helper()
 	guide, err := os.ReadFile(filepath.Join(harness.Repository, "contrib/postfix.md"))
@@ -177,7 +177,7 @@ func TestDovecotKeywords(t *testing.T) {
 	t.Parallel()
 	s := newMailSite(t).Start()
 	d := harness.NewDovecot(t, s, "#imapsieve_mailbox3", "imapsieve_mailbox3").Start()
-	h := &heard{s: s}
+	h := &reportLog{s: s}
 	c := d.Login(anna)
 	c.Put("INBOX", harness.Message(harness.Text()))
 	c.Do("SELECT INBOX")
@@ -200,7 +200,7 @@ func TestDovecotKeywords(t *testing.T) {
 	}
 }
 
-// Whatever fails behind it, the move is done, and Dovecot's log says what failed.
+// Whatever fails afterwards, the move succeeds, and Dovecot's log reports the failure.
 func TestDovecotFailures(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -245,7 +245,7 @@ func TestDovecotFailures(t *testing.T) {
 	}
 }
 
-// What the command says beside "accepted" is in Dovecot's log, too.
+// Other output of the command besides "accepted" appears in Dovecot's log, too.
 func TestDovecotWrapper(t *testing.T) {
 	t.Parallel()
 	command := filepath.Join(t.TempDir(), "spambloom")
@@ -275,13 +275,13 @@ func TestDovecotWrapper(t *testing.T) {
 	}
 }
 
-// While the daemon is away the move is done, the report waits, and the line for cron
+// While the daemon is down the move succeeds, the report waits, and the line for cron
 // delivers it.
 func TestDovecotQueue(t *testing.T) {
 	t.Parallel()
 	s := newMailSite(t).Start()
 	d := harness.NewDovecot(t, s).Start()
-	h := &heard{s: s}
+	h := &reportLog{s: s}
 	c := d.Login(anna)
 	body := harness.Text()
 	c.Put("INBOX", harness.Message(body))
@@ -310,13 +310,13 @@ func TestDovecotQueue(t *testing.T) {
 	}
 }
 
-// Of many mails moved at once all are reported, also those after one that cannot
-// be. How long it takes is shown, as the mail program waits for it.
+// If many mails are moved at once all are reported, including those after one that cannot
+// be. The time is logged, because the mail program waits for it.
 func TestDovecotManyMails(t *testing.T) {
 	t.Parallel()
 	s := newMailSite(t).Start()
 	d := harness.NewDovecot(t, s).Start()
-	h := &heard{s: s}
+	h := &reportLog{s: s}
 	c := d.Login(anna)
 	const mails = 20
 	c.Put("INBOX", harness.Message("too short\r\n"))

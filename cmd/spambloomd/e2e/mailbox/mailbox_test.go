@@ -14,11 +14,11 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// What contrib/mailbox.md has beside Dovecot's Junk folder: each line is run with
-// the program that it is for.
+// The parts of contrib/mailbox.md besides Dovecot's Junk folder: each line is run with its
+// program.
 
-// shellUser prepares a home, and an environment in which the command is found and
-// finds the daemon.
+// shellUser prepares a home, and an environment in which the command is found and finds the
+// daemon.
 func shellUser(t *testing.T, s *harness.Site) (home string, env []string) {
 	t.Helper()
 	home = testenv.Dir(t)
@@ -46,7 +46,7 @@ func loginName(t *testing.T) string {
 	return u.Username
 }
 
-// unixMail is a message as it stands in a file: with the line ends of Unix.
+// unixMail is a message with the line ends of Unix.
 func unixMail(body string) string { return strings.ReplaceAll(harness.Message(body), "\r\n", "\n") }
 
 func TestMutt(t *testing.T) {
@@ -54,7 +54,7 @@ func TestMutt(t *testing.T) {
 	testenv.Program(t, "mutt")
 	testenv.Program(t, "script") // gives it a terminal
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
-	h := &heard{s: s}
+	h := &reportLog{s: s}
 	home, env := shellUser(t, s)
 	bodies := []string{harness.Text(), harness.Text()}
 	var mbox strings.Builder
@@ -81,7 +81,7 @@ func TestProcmail(t *testing.T) {
 	t.Parallel()
 	testenv.Program(t, "procmail")
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
-	h := &heard{s: s}
+	h := &reportLog{s: s}
 	home, env := shellUser(t, s)
 	rc := harness.Write(t, filepath.Join(home, "procmailrc"), "MAILDIR="+home+"\nDEFAULT=inbox/\nSHELL=/bin/sh\n"+
 		"PATH="+filepath.Dir(harness.Program(t, "spambloom"))+":/usr/bin:/bin\nSPAMBLOOM_CONTROL="+s.Control+"\n"+
@@ -101,12 +101,12 @@ func TestProcmail(t *testing.T) {
 	}
 }
 
-// The lines for Roundcube are run as its plugin does it: quoted values take the
-// places of %u and %f, and a shell runs them.
+// The lines for Roundcube are run as by its plugin: quoted values replace %u and %f, and a
+// shell runs them.
 func TestRoundcubeLines(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
-	h := &heard{s: s}
+	h := &reportLog{s: s}
 	home, env := shellUser(t, s)
 	mail := harness.Write(t, filepath.Join(home, "rcmSALearn"), harness.Message(harness.Text()))
 	for line := range strings.Lines(harness.PageBlock(t, "mailbox.md", "$config['markasjunk")) {
@@ -124,7 +124,7 @@ func TestRoundcubeLines(t *testing.T) {
 func TestDovecotTrap(t *testing.T) {
 	t.Parallel()
 	s := newMailSite(t).Start()
-	h := &heard{s: s}
+	h := &reportLog{s: s}
 	d := harness.NewDovecot(t, s, "  sieve_pipe_socket_dir", "  sieve_before = /etc/dovecot/sieve/trap.sieve\n  sieve_pipe_socket_dir").Start()
 	script := harness.Write(t, filepath.Join(d.Dir, "sieve/trap.sieve"), harness.PageBlock(t, "mailbox.md", `require ["copy", "envelope"`))
 	if err := os.Chmod(script, 0o644); err != nil {
@@ -133,14 +133,14 @@ func TestDovecotTrap(t *testing.T) {
 	if r := harness.Execute(t, "", "sievec", "-c", d.Conf(), script); r.Code != 0 {
 		t.Fatalf("sievec: %+v", r)
 	}
-	d.Login(anna).Put("INBOX", harness.Message(harness.Text())) // with it her home comes into being
+	d.Login(anna).Put("INBOX", harness.Message(harness.Text())) // this creates her home
 	d.Deliver(anna, "keep;", harness.Message(harness.Text()), "-a", anna)
 	h.expect("mail to a person")
 	d.Deliver(anna, "keep;", harness.Message(harness.Text()), "-a", "trap@example.org")
 	h.expect("mail to the trap", "report trap")
 }
 
-// Where users have mailboxes of their own uid, each speaks for themselves.
+// Users whose mailboxes have their own uid report for themselves.
 func TestDovecotSystemUsers(t *testing.T) {
 	t.Parallel()
 	s := newMailSite(t)
@@ -152,7 +152,7 @@ func TestDovecotSystemUsers(t *testing.T) {
 	}
 	service := string(conf[strings.Index(string(conf), "service spambloom-imap {"):])
 	d := harness.NewDovecot(t, s, "  sieve_pipe_socket_dir = .\n", "", service, harness.PageBlock(t, "mailbox.md", "plugin {\n  sieve_pipe_bin_dir"),
-		"vsz_limit = 4G", "vsz_limit = 0") // the race detector takes them all
+		"vsz_limit = 4G", "vsz_limit = 0") // the race detector needs it all
 	d.Start()
 	wrapper := filepath.Join(d.Dir, "lib/spambloom-imap")
 	script, err := os.ReadFile(wrapper)
@@ -160,10 +160,10 @@ func TestDovecotSystemUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	harness.Write(t, wrapper, strings.Replace(string(script), "set -u", "set -u\nexport "+strings.Join(d.Environment(s), " "), 1))
-	h := &heard{s: s}
+	h := &reportLog{s: s}
 	for _, test := range []struct{ login, want string }{
 		{harness.MailOwner, "report " + harness.MailOwner},
-		{anna, ""}, // another one's name
+		{anna, ""}, // another user's name
 	} {
 		c := d.Login(test.login)
 		c.Put("INBOX", harness.Message(harness.Text()))

@@ -15,12 +15,12 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// reportHost is a mail server with the report addresses of contrib/postfix.md: a
-// real Postfix, whose users log in by a real Dovecot.
+// reportHost is a mail server with the report addresses of contrib/postfix.md: a real
+// Postfix, whose users log in through a real Dovecot.
 type reportHost struct {
 	*harness.Postfix
 	s *harness.Site
-	h *heard
+	h *reportLog
 }
 
 func startReportHost(t *testing.T) *reportHost {
@@ -51,11 +51,11 @@ func startReportHost(t *testing.T) *reportHost {
 		}
 	}
 	p.Start("one", "inet:"+s.Milter, "n")
-	return &reportHost{p, s, &heard{s: s}}
+	return &reportHost{p, s, &reportLog{s: s}}
 }
 
-// forward sends a mail of a user to an address; login is empty for a client that
-// does not log in.
+// forward sends a mail of a user to an address; login is empty for a client that does not
+// log in.
 func (h *reportHost) forward(login, to, mail string) error {
 	h.T.Helper()
 	var c *smtp.Client
@@ -66,7 +66,7 @@ func (h *reportHost) forward(login, to, mail string) error {
 	})
 	defer c.Close()
 	steps := []func() error{
-		func() error { return c.Mail(anna) }, // anybody may say so
+		func() error { return c.Mail(anna) }, // any client may claim this
 		func() error { return c.Rcpt(to) },
 		func() error {
 			w, err := c.Data()
@@ -104,9 +104,9 @@ func attachedTo(letter string, messages ...string) string {
 	return b.String()
 }
 
-// heardOf waits for the next word that reached the daemon. Until then Postfix tries
-// deferred mail again.
-func (h *reportHost) heardOf(want string) {
+// awaitReport waits for the next report that reaches the daemon. Until then Postfix retries
+// deferred mail.
+func (h *reportHost) awaitReport(want string) {
 	h.T.Helper()
 	var words []string
 	h.Drive(want, func() bool {
@@ -114,12 +114,12 @@ func (h *reportHost) heardOf(want string) {
 		return len(words) > 0
 	})
 	if len(words) > 1 || words[0] != want {
-		h.T.Errorf("the daemon heard %q, want %q", words, want)
+		h.T.Errorf("the daemon received %q, want %q", words, want)
 	}
 }
 
-// A forwarded spam is reported, a mail forwarded to the other address revoked, in
-// the name as which the user logged in.
+// A forwarded spam is reported, and a mail forwarded to the other address is revoked, in
+// the name of the logged-in user.
 func TestReportAddress(t *testing.T) {
 	t.Parallel()
 	h := startReportHost(t)
@@ -132,7 +132,7 @@ func TestReportAddress(t *testing.T) {
 		if err := h.forward(mail.login, mail.to, attachedTo(letter, harness.Message(spam))); err != nil {
 			t.Fatal(err)
 		}
-		h.heardOf(mail.verb + " " + mail.login)
+		h.awaitReport(mail.verb + " " + mail.login)
 		if got := h.s.Check(t, spam).Verdict; got != mail.verdict {
 			t.Errorf("%s: the attached message is %s, want %s", mail.to, got, mail.verdict)
 		}
@@ -145,7 +145,8 @@ func TestReportAddress(t *testing.T) {
 	})
 }
 
-// What cannot be taken is refused at once, or returns to its sender with a sentence.
+// Mail that cannot be accepted is rejected at once, or returned to its sender with an
+// explanation.
 func TestReportAddressRefusals(t *testing.T) {
 	t.Parallel()
 	h := startReportHost(t)
@@ -171,7 +172,7 @@ func TestReportAddressRefusals(t *testing.T) {
 			}
 			said := regexp.MustCompile(`\s+`).ReplaceAllString(string(text), " ")
 			if !strings.Contains(said, "no message is attached") || !strings.Contains(said, "forward the message as an attachment") {
-				t.Errorf("the sender is not told what to do:\n%s", text)
+				t.Errorf("the bounce does not explain what to do:\n%s", text)
 			}
 			return true
 		})
@@ -181,11 +182,11 @@ func TestReportAddressRefusals(t *testing.T) {
 		return strings.Contains(h.Log(), "dsn=5.7.1, status=bounced (reports are accepted only from users who log in to send mail")
 	})
 	if got := h.h.news(); len(got) > 0 {
-		t.Errorf("the daemon heard %q", got)
+		t.Errorf("the daemon received %q", got)
 	}
 }
 
-// fromThisMachine hands a mail over as a local program does, in anna's name.
+// fromThisMachine sends a mail like a local program, in anna's name.
 func (h *reportHost) fromThisMachine(mail string) {
 	h.T.Helper()
 	path := harness.Write(h.T, filepath.Join(h.Dir, "letter"), strings.ReplaceAll(mail, "\r\n", "\n"))
@@ -195,7 +196,7 @@ func (h *reportHost) fromThisMachine(mail string) {
 	}
 }
 
-// While the daemon is away, mail to the addresses waits in Postfix' queue.
+// While the daemon is down, mail to the addresses waits in Postfix' queue.
 func TestReportAddressWaits(t *testing.T) {
 	t.Parallel()
 	h := startReportHost(t)
@@ -206,7 +207,7 @@ func TestReportAddressWaits(t *testing.T) {
 	}
 	testenv.Eventually(t, "the mail is deferred", func() bool { return strings.Contains(h.Log(), "status=deferred (") })
 	h.s.Start()
-	h.heardOf("report " + anna)
+	h.awaitReport("report " + anna)
 	if got := h.s.Check(t, spam).Verdict; got != "spam" {
 		t.Errorf("reported later: %s", got)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// Mail that comes into a spam trap is reported: its next copy is spam. A second daemon
-// with the same Maildir reports none of it again. A reload bounds what is read of a mail.
+// Mail in a spam trap is reported: its next copy is spam. A second daemon with the same
+// Maildir does not report it again. A reload changes how much of a mail is read.
 func TestTrap(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "mx1", "", "")
@@ -69,11 +69,11 @@ func TestTrap(t *testing.T) {
 		return err == nil && len(names) == 5
 	})
 	if _, metrics := s.Get("/metrics"); !taken(1) || !strings.Contains(metrics, `spambloom_trap_messages_total{result="refused",trap="lure"} 1`) {
-		t.Error("a mail is reported of which all text is behind the new max_message, or the other is not")
+		t.Error("a mail with all text beyond the new max_message was reported, or the other was not")
 	}
 }
 
-// What the page on traps says is what the programs take.
+// The page on traps agrees with the programs.
 func TestTrapGuide(t *testing.T) {
 	guide, err := os.ReadFile(filepath.Join(harness.Repository, "contrib/traps.md"))
 	if err != nil {
@@ -106,8 +106,8 @@ func TestTrapGuide(t *testing.T) {
 	}
 }
 
-// An archive that is interrupted says where to go on, and each of its messages is
-// reported once.
+// An interrupted archive prints where to continue, and each of its messages is reported
+// once.
 func TestArchiveInterrupted(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "mx1", "", "").Start()
@@ -138,7 +138,7 @@ func TestArchiveInterrupted(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// It ends while we write: the rest may be for nobody.
+		// It ends while we write: the rest may have no reader.
 		if _, err := feed.WriteString(raw); err != nil && i < 20 {
 			t.Fatal(err)
 		}

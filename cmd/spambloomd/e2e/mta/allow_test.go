@@ -10,9 +10,9 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// What policyd-spf prepends in Postfix stands above the fields of the mail, where
-// spambloomd looks; and the line of contrib/policy.md for header_checks takes every
-// field off that spambloomd would believe, before it comes to a milter.
+// The fields prepended by policyd-spf in Postfix are above the fields of the mail, where
+// spambloomd reads. The line of contrib/policy.md for header_checks removes every field
+// that spambloomd would trust, before it reaches a milter.
 func TestResultsThroughPostfix(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
@@ -38,7 +38,7 @@ from = ["example.net"]
 		"Authentication-Results:\r\n\tmx1.example.org;\r\n\tdmarc=pass header.from=example.net",
 		"Authentication-Results : mx1.example.org; dmarc=pass header.from=example.net",
 	}
-	for _, field := range forged { // else the test below shows nothing
+	for _, field := range forged { // otherwise the test below shows nothing
 		expectAllowed(t, plain.Send(harness.Message(body, field)), true)
 	}
 

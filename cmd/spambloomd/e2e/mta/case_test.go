@@ -1,6 +1,6 @@
 package mta
 
-// The commands of the cases in testdata/mta, whose README says what they do.
+// The commands of the cases in testdata/mta. Its README describes them.
 
 import (
 	"bytes"
@@ -22,13 +22,13 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// read is a file of the case, with LF at the ends of its lines.
+// read returns a file of the case, with LF line ends.
 func (c *mailCase) read(name string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(c.dir, name))
 	return string(text), err
 }
 
-// glob matches a text against a pattern in which * stands for anything.
+// glob matches a text with a pattern in which * stands for anything.
 func glob(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
 	for i, part := range parts {
@@ -37,8 +37,8 @@ func glob(pattern, text string) bool {
 	return regexp.MustCompile(`(?s)^` + strings.Join(parts, ".*") + `$`).MatchString(text)
 }
 
-// configure lays a file of the case over the configuration. $FIRST and $SECOND are
-// the listeners.
+// configure applies a file of the case to the configuration. $FIRST and $SECOND are the
+// listeners.
 func (c *mailCase) configure(name string) error {
 	changes, err := c.read(name)
 	if err == nil {
@@ -109,8 +109,8 @@ func (c *mailCase) awaitEnd([]string) error {
 	return nil
 }
 
-// grow repeats a line of a mail, its last one before the boundary that ends it,
-// until the mail has the size in bytes.
+// grow repeats a line of a mail, the last one before the boundary at its end, until the
+// mail has the size in bytes.
 func (c *mailCase) grow(args []string) error {
 	text, err := c.read(args[0])
 	if err != nil {
@@ -129,8 +129,8 @@ func (c *mailCase) grow(args []string) error {
 	return os.WriteFile(filepath.Join(c.dir, args[0]), []byte(text), 0o600)
 }
 
-// connect has an address of this machine, a listener's name and as=NAME as
-// arguments, in any order. A connection of the same name is closed before.
+// connect takes an address of this machine, a listener's name and as=NAME as arguments, in
+// any order. It first closes a connection of the same name.
 func (c *mailCase) connect(args []string) error {
 	from, to, name := "127.0.0.2", "smtp", ""
 	for _, arg := range args {
@@ -153,7 +153,7 @@ func (c *mailCase) connect(args []string) error {
 	return err
 }
 
-// on goes back to a connection of that name.
+// on returns to a connection of that name.
 func (c *mailCase) on(args []string) error {
 	c.smtp = c.open[args[0]]
 	if c.smtp == nil {
@@ -172,12 +172,12 @@ func (c *mailCase) login([]string) error {
 
 func (c *mailCase) offered(args []string) error {
 	if keyword, no := strings.CutPrefix(args[0], "no:"); c.smtp.offers(keyword) == no {
-		return fmt.Errorf("the server says:\n%s", c.smtp.hello)
+		return fmt.Errorf("the server replied:\n%s", c.smtp.hello)
 	}
 	return nil
 }
 
-// send has options, the file of a mail, and its recipients as arguments.
+// send takes options, the file of a mail, and its recipients as arguments.
 func (c *mailCase) send(args []string) error {
 	e := envelope{from: "someone@example.net"}
 	for ; len(args) > 0 && strings.HasPrefix(args[0], "-"); args = args[1:] {
@@ -222,7 +222,7 @@ func (c *mailCase) begin(args []string) error {
 	c.seen = false
 	ready, err := c.smtp.begin(envelope{from: "someone@example.net", rcpts: []string{"you@example.test"}})
 	if err == nil && !ready {
-		err = fmt.Errorf("the server says %q", c.smtp.replies)
+		err = fmt.Errorf("the server replied %q", c.smtp.replies)
 	}
 	if err != nil {
 		return err
@@ -245,19 +245,19 @@ func (c *mailCase) replies(args []string) error {
 		matches = glob(args[i]+"*", c.smtp.replies[i])
 	}
 	if !matches {
-		return fmt.Errorf("the server said %q", c.smtp.replies)
+		return fmt.Errorf("the server replied %q", c.smtp.replies)
 	}
 	return nil
 }
 
 func (c *mailCase) reply(args []string) error {
 	if last := c.smtp.replies[len(c.smtp.replies)-1]; !glob(args[0]+"*", last) {
-		return fmt.Errorf("the server said %q", last)
+		return fmt.Errorf("the server replied %q", last)
 	}
 	return nil
 }
 
-// submit is mail of a program on this machine.
+// submit sends mail of a program on this machine.
 func (c *mailCase) submit(args []string) error {
 	text, err := c.read(args[0])
 	if err != nil {
@@ -272,7 +272,7 @@ func (c *mailCase) submit(args []string) error {
 	return nil
 }
 
-// talk is a connection to a program on this machine.
+// talk opens a connection to a program on this machine.
 func (c *mailCase) talk([]string) error {
 	dialogue, err := talkSMTP(c.server.dialogue())
 	if err == nil {
@@ -284,7 +284,7 @@ func (c *mailCase) talk([]string) error {
 
 var messageID = regexp.MustCompile(`Message-ID: (<.*>)`)
 
-// messageIDOf is how the files of a mail are known.
+// messageIDOf returns the Message-ID that identifies the files of a mail.
 func (c *mailCase) messageIDOf(name string) (string, error) {
 	text, err := c.read(name)
 	if err != nil {
@@ -297,18 +297,18 @@ func (c *mailCase) messageIDOf(name string) (string, error) {
 	return id[1], nil
 }
 
-// among is a file, of those given, with the mail of that Message-ID.
+// among returns the given file that contains the mail with that Message-ID.
 func (c *mailCase) among(files []string, id string) (path, text string) {
 	for _, path := range files {
 		text, err := os.ReadFile(path)
-		if err == nil && bytes.Contains(text, []byte("Message-ID: "+id)) { // it may have moved on
+		if err == nil && bytes.Contains(text, []byte("Message-ID: "+id)) { // it may have been moved
 			return path, string(text)
 		}
 	}
 	return "", ""
 }
 
-// headers waits for a copy of a mail, and compares it. The copy then is a file of the
+// headers waits for a copy of a mail, and compares it. The copy then becomes a file of the
 // case, and no longer counts as delivered.
 func (c *mailCase) headers(args []string) error {
 	id, err := c.messageIDOf(args[0])
@@ -329,7 +329,7 @@ func (c *mailCase) headers(args []string) error {
 	got = strings.ReplaceAll(got, "\r\n", "\n")
 	_, sentBody, _ := strings.Cut(sent, "\n\n")
 	if _, body, _ := strings.Cut(got, "\n\n"); body != sentBody {
-		return fmt.Errorf("the body does not arrive as it was sent, %s", difference(body, sentBody))
+		return fmt.Errorf("the body was changed in transit, %s", difference(body, sentBody))
 	}
 	if err := compareHeaders(got, want); err != nil {
 		return err
@@ -344,7 +344,7 @@ func (c *mailCase) headers(args []string) error {
 	return os.Remove(path)
 }
 
-// difference shows where two texts part.
+// difference shows where two texts differ.
 func difference(got, want string) string {
 	at := 0
 	for at < min(len(got), len(want)) && got[at] == want[at] {
@@ -353,7 +353,7 @@ func difference(got, want string) string {
 	return fmt.Sprintf("%d bytes instead of %d, at byte %d: %.300q instead of %.300q", len(got), len(want), at, got[at:], want[at:])
 }
 
-// compareHeaders compares the fields of those names that want has, and of ours.
+// compareHeaders compares the fields of the names in want, and our own.
 func compareHeaders(got, want string) error {
 	names := map[string]bool{"x-spambloom": true, "x-spam-flag": true}
 	wanted := headerFields(want)
@@ -377,7 +377,7 @@ func compareHeaders(got, want string) error {
 	return nil
 }
 
-// headerFields are the fields of a header, each with its further lines.
+// headerFields returns the fields of a header, each with its continuation lines.
 func headerFields(header string) (fields []string) {
 	header, _, _ = strings.Cut(header, "\n\n")
 	for line := range strings.Lines(header) {
@@ -393,8 +393,7 @@ func headerFields(header string) (fields []string) {
 
 var receivedID = regexp.MustCompile(`\bid (\w+)`)
 
-// expectQueueID holds the log against the Received field, where the mail is in the
-// log.
+// expectQueueID compares the log with the Received field if the mail is in the log.
 func (c *mailCase) expectQueueID(delivered string) error {
 	if !c.seen {
 		return nil
@@ -421,7 +420,7 @@ func (c *mailCase) held(args []string) error {
 		return path != ""
 	})
 	if path, _ := c.among(c.server.copies(), id); path != "" {
-		return fmt.Errorf("it is delivered, too: %s", path)
+		return fmt.Errorf("it was also delivered: %s", path)
 	}
 	return nil
 }
@@ -431,7 +430,7 @@ func (c *mailCase) release([]string) error {
 	return nil
 }
 
-// gone waits until the mail server has nothing to do, and has no such mail.
+// gone waits until the mail server is idle, and does not contain such a mail.
 func (c *mailCase) gone(args []string) error {
 	id, err := c.messageIDOf(args[0])
 	if err != nil {
@@ -444,14 +443,14 @@ func (c *mailCase) gone(args []string) error {
 	return nil
 }
 
-// logged takes the first line about a mail that was not asked for.
+// logged takes the first line for a mail that was not checked yet.
 func (c *mailCase) logged(args []string) error {
 	id, err := c.messageIDOf(args[0])
 	if err != nil {
 		return err
 	}
 	var line map[string]any
-	testenv.Eventually(c.t, "the log has a line more", func() bool {
+	testenv.Eventually(c.t, "the log has another line", func() bool {
 		lines := c.site.MessageLines()
 		if len(lines) > c.lines {
 			line = lines[c.lines]
@@ -462,7 +461,7 @@ func (c *mailCase) logged(args []string) error {
 	c.seen = true
 	queueID, _ := line["queue_id"].(string)
 	if queueID == "" || c.ids[queueID] {
-		return fmt.Errorf("queue id %q, before there were %v", queueID, c.ids)
+		return fmt.Errorf("queue id %q, earlier ones %v", queueID, c.ids)
 	}
 	c.ids[queueID] = true
 	for _, want := range append(args[1:], "message_id="+id) {
@@ -481,7 +480,7 @@ func (c *mailCase) logSays(args []string) error {
 
 func (c *mailCase) logLacks(args []string) error {
 	if glob("*"+args[0]+"*", c.site.Log()) {
-		return fmt.Errorf("it says so:\n%s", c.site.Log())
+		return fmt.Errorf("the log contains it:\n%s", c.site.Log())
 	}
 	return nil
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// The fifth copy is put off; a real Postfix comes again with it, and then it passes and
-// is not counted again. A client sees 451 once, also when it then sends a copy to each
-// recipient alone. A reload switches it off.
+// The fifth copy is deferred. A real Postfix retries it; then it passes and is not counted
+// again. A client gets 451 only once, even if it then sends a copy to each recipient
+// separately. A reload switches greylisting off.
 func TestGreylistRetryPasses(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
@@ -37,7 +37,7 @@ func TestGreylistRetryPasses(t *testing.T) {
 	})
 	harness.ExpectVerdict(t, returned, "clean", 5, "one")
 	if log := away.Log(); !strings.Contains(log, "451 4.7.1 Try again later: greylist") || !strings.Contains(log, "status=deferred") {
-		t.Errorf("it was not put off:\n%s", log)
+		t.Errorf("it was not deferred:\n%s", log)
 	}
 	expectGreylisted(t, s, 1, 1)
 
@@ -64,11 +64,11 @@ func TestGreylistRetryPasses(t *testing.T) {
 	s.Configure(t, "greylist = true", "greylist = false")
 	s.Reload(t, `"msg":"reloaded"`)
 	if err := p.Offer(again, "fourth@example.net"); err != nil {
-		t.Errorf("put off after it was switched off: %v", err)
+		t.Errorf("deferred after greylisting was switched off: %v", err)
 	}
 }
 
-// expectGreylisted holds the metric against what is wanted.
+// expectGreylisted compares the metric with the expected value.
 func expectGreylisted(t *testing.T, s *harness.Site, deferred, returned int) {
 	t.Helper()
 	_, metrics := s.Get("/metrics")

@@ -13,8 +13,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// The main job on one site: a user reports what was delivered, the next copy is
-// tagged; the report is revoked, the next copy is clean again.
+// The main task on one site: a user reports a delivered mail, and the next copy is tagged;
+// the report is revoked, and the next copy is clean again.
 func TestMailReportRevoke(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
@@ -50,8 +50,7 @@ func TestMailReportRevoke(t *testing.T) {
 	}
 }
 
-// One line of the log a message, with the queue id by which the MTA's log knows
-// it.
+// Each message has one log line, with the queue id of the MTA's log.
 func expectLogLines(t *testing.T, s *harness.Site, p *harness.Postfix) {
 	t.Helper()
 	messages := 0
@@ -62,7 +61,7 @@ func expectLogLines(t *testing.T, s *harness.Site, p *harness.Postfix) {
 		messages++
 		id := harness.JSONField(t, line, "queue_id")
 		if id == "" || !strings.Contains(p.Log(), id) {
-			t.Errorf("Postfix does not know the queue id %q of %s", id, line)
+			t.Errorf("Postfix did not log the queue id %q of %s", id, line)
 		}
 	}
 	if messages != 5 {
@@ -70,8 +69,8 @@ func expectLogLines(t *testing.T, s *harness.Site, p *harness.Postfix) {
 	}
 }
 
-// The way that contrib/postfix.md shows for Debian: smtpd in its chroot, and the
-// milter's unix socket below it, given to Postfix' group.
+// The setup in contrib/postfix.md for Debian: smtpd in its chroot, and the milter's unix
+// socket inside it, with Postfix' group.
 func TestUnixSocketInChroot(t *testing.T) {
 	t.Parallel()
 	s, p := harness.UnixSite(t, "one")
@@ -86,8 +85,7 @@ func TestUnixSocketInChroot(t *testing.T) {
 	}
 }
 
-// SIGTERM lets the message in flight have its verdict; after that mail flows
-// without one.
+// SIGTERM lets the message in flight get its verdict; later mail passes without one.
 func TestStopFinishesMessage(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
@@ -109,8 +107,8 @@ func TestStopFinishesMessage(t *testing.T) {
 	}
 }
 
-// SIGHUP takes over actions, names what needs a restart, and survives a file
-// that is wrong.
+// SIGHUP applies new actions, reports keys that need a restart, and survives an invalid
+// file.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()
@@ -120,21 +118,21 @@ func TestReload(t *testing.T) {
 		t.Fatalf("report: %+v", r)
 	}
 	s.Configure(t, "[log]", "[actions]\nspam = \"delete\"\n[log]")
-	s.Reload(t, `"not reloaded`)
+	s.Reload(t, `"reload failed`)
 	s.Configure(t, "delete", "reject")
 	s.Configure(t, "threshold = 50", "threshold = 60\nkeep = 3")
 	s.Reload(t, `"reloaded"`)
 	for _, want := range []string{
 		`spambloom.toml:19: actions.spam: \"delete\" is not one of the choices`,
 		`"changed":["actions.spam","bulk.threshold"]`,
-		`"changed keys that need a restart","keys":["bulk.keep"]`,
+		`"changed keys need a restart","keys":["bulk.keep"]`,
 	} {
 		if !strings.Contains(s.Log(), want) {
 			t.Errorf("the log lacks %s:\n%s", want, s.Log())
 		}
 	}
 	s.Configure(t, "threshold = 60", "threshold = 70")
-	s.Reload(t, `"changed keys that need a restart","keys":["bulk.keep"]`) // still, until there is one
+	s.Reload(t, `"changed keys need a restart","keys":["bulk.keep"]`) // repeated until there is one
 	transaction := p.Begin()
 	transaction.Write(harness.Message(body))
 	var refusal *smtp.SMTPError

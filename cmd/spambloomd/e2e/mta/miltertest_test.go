@@ -17,7 +17,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// miltertestConfig gives each class of spam another action.
+// miltertestConfig sets a different action for each class of spam.
 const miltertestConfig = `
 [milter]
 listen = [%q]
@@ -31,10 +31,10 @@ spam_malware = "quarantine"
 spam_bulk = "discard"
 `
 
-// The milter as miltertest sees it, a client that shares no code with the mail
-// servers nor with us. The scripts are in testdata/miltertest. The mails beside them
-// are reported in the class that is their name. A line of a script that begins with
-// "-- log:" has fields of the daemon's next line about a message.
+// The milter as seen by miltertest, a client that shares no code with the mail servers or
+// with us. The scripts are in testdata/miltertest. The mails beside them are reported with
+// the class of their name. A script line that begins with "-- log:" contains fields of the
+// daemon's next line for a message.
 func TestMiltertest(t *testing.T) {
 	t.Parallel()
 	command := testenv.Program(t, "miltertest")
@@ -69,8 +69,8 @@ func TestMiltertest(t *testing.T) {
 	}
 }
 
-// reportClasses gives the scripts the id of what was reported, in a variable with
-// the class's name.
+// reportClasses gives the scripts the id of each reported mail, in a variable with the
+// class's name.
 func reportClasses(t *testing.T, s *harness.Site) (args []string) {
 	t.Helper()
 	for _, class := range bloomdb.Classes() {
@@ -89,7 +89,7 @@ func reportClasses(t *testing.T, s *harness.Site) (args []string) {
 	return args
 }
 
-// expectLogged holds the lines of the log since a script began against its comments.
+// expectLogged compares the lines of the log since a script began with its comments.
 func expectLogged(t *testing.T, s *harness.Site, before int, script string) {
 	t.Helper()
 	text, err := os.ReadFile(script)

@@ -1,9 +1,8 @@
 package mta
 
-// The same cases for both mail servers, with the milter on a unix socket and on
-// TCP. A case is a file in testdata/mta, whose README says how one is written. One
-// mail server serves all cases of its kind, one after the other; each case has a
-// daemon of its own.
+// The same cases for both mail servers, with the milter on a unix socket and on TCP. A case
+// is a file in testdata/mta, whose README describes the format. One mail server serves all
+// cases of its kind, one after another; each case has its own daemon.
 
 import (
 	"fmt"
@@ -21,19 +20,19 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// mailServer is a real MTA, Postfix or Sendmail, as the cases see it. Files of
-// mails hold their text, among other things perhaps.
+// mailServer is a real MTA, Postfix or Sendmail, for the cases. Files of mails contain
+// their text, and possibly more.
 type mailServer interface {
-	listener(name string) string         // address of one of its listeners; "" if it has no such
-	copies() []string                    // files of what is delivered
-	held() []string                      // files of what is in quarantine
-	waiting() []string                   // files of what is neither
-	release()                            // delivers what is in quarantine
+	listener(name string) string         // address of one of its listeners, or ""
+	copies() []string                    // files of delivered mail
+	held() []string                      // files of quarantined mail
+	waiting() []string                   // files of other mail
+	release()                            // delivers quarantined mail
 	command(from, rcpt string) *exec.Cmd // sendmail(1), which reads a mail
-	dialogue() *exec.Cmd                 // speaks SMTP with the program that starts it
+	dialogue() *exec.Cmd                 // speaks SMTP with its parent
 }
 
-// milterAddress is where a daemon listens, in the notation of spambloomd.
+// milterAddress is the address of a daemon, in the syntax of spambloomd.
 type milterAddress struct{ network, address string }
 
 func newMilterAddress(t *testing.T, network string) milterAddress {
@@ -51,20 +50,20 @@ func (a milterAddress) String() string {
 	return a.network + ":" + a.address
 }
 
-// postfix is the address as main.cf has it.
+// postfix returns the address in the syntax of main.cf.
 func (a milterAddress) postfix() string { return a.network + ":" + a.address }
 
-// milters are the two addresses at which a case's daemon listens.
+// milters are the two addresses of a case's daemon.
 type milters struct{ first, second milterAddress }
 
-// The users who can log in at the listener submission, with their password.
+// The users of the listener submission, with their password.
 const (
 	saslRealm    = "example.test"
 	saslUser     = "anna"
 	saslPassword = "secret"
 )
 
-// nobodyHere is a recipient that both mail servers of the cases refuse.
+// nobodyHere is a recipient that both mail servers of the cases reject.
 const nobodyHere = "nobody-here@example.test"
 
 func TestMTA(t *testing.T) {
@@ -86,7 +85,7 @@ func TestMTA(t *testing.T) {
 	}
 }
 
-// scriptT lets testscript run the cases of one mail server in turn.
+// scriptT makes testscript run the cases of one mail server one after another.
 type scriptT struct{ *testing.T }
 
 func (scriptT) Parallel() {}
@@ -154,8 +153,8 @@ func runCases(t *testing.T, kind, network string, m milters, server mailServer) 
 	})
 }
 
-// caseCommand makes a method a command of the scripts. The method gets the
-// arguments, of which there must be as many as least to most.
+// caseCommand turns a method into a command of the scripts. The method receives the
+// arguments, from least to most of them.
 func caseCommand(method func(c *mailCase, args []string) error, least, most int) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, negated bool, args []string) {
 		if negated || len(args) < least || len(args) > most {
@@ -165,7 +164,7 @@ func caseCommand(method func(c *mailCase, args []string) error, least, most int)
 	}
 }
 
-// mailCase is a case that runs: its daemon, and what is known of its mails.
+// mailCase is a running case: its daemon, and the state of its mails.
 type mailCase struct {
 	t       *testing.T
 	kind    string
@@ -175,14 +174,14 @@ type mailCase struct {
 	site    *harness.Site
 	dir     string
 	open    map[string]*smtpDialogue // by name
-	smtp    *smtpDialogue            // the one of these in use; nil before the first connect
+	smtp    *smtpDialogue            // the current one of these; nil before the first connect
 
-	lines int             // of the log about messages, that were asked for
+	lines int             // number of log lines for messages that were checked
 	ids   map[string]bool // queue ids in them
-	seen  bool            // the mail sent last was asked for
+	seen  bool            // the last mail was checked
 }
 
-// mailConfig is every daemon's in the cases; a case says what differs.
+// mailConfig is common to all daemons of the cases; a case only states differences.
 const mailConfig = `
 [milter]
 listen = [%q, %q]
@@ -198,7 +197,7 @@ count_networks = ["127.0.0.0/8", "::1/128"]
 func newMailCase(t *testing.T, kind, network string, m milters, server mailServer) *mailCase {
 	t.Helper()
 	for _, files := range []func() []string{server.copies, server.held, server.waiting} {
-		for _, path := range files() { // left by the case before
+		for _, path := range files() { // left by the previous case
 			if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 				t.Fatal(err)
 			}
@@ -214,14 +213,14 @@ func newMailCase(t *testing.T, kind, network string, m milters, server mailServe
 	return c
 }
 
-// end holds the log against what the case asked for: one line a message.
+// end compares the log with the case: one line for each message.
 func (c *mailCase) end() {
 	for _, dialogue := range c.open {
 		dialogue.close()
 	}
 	c.site.Stop(syscall.SIGTERM)
 	if lines := c.site.MessageLines(); len(lines) != c.lines && !c.t.Failed() {
-		c.t.Errorf("%d lines of the log about messages, the case asked for %d:\n%s", len(lines), c.lines, c.site.Log())
+		c.t.Errorf("%d log lines for messages, the case checked %d:\n%s", len(lines), c.lines, c.site.Log())
 	}
 	if c.t.Failed() {
 		c.t.Logf("log of spambloomd:\n%s", c.site.Log())

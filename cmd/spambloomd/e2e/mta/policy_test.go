@@ -15,8 +15,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// guided starts a daemon with the configuration of a block of contrib/policy.md, whose
-// ports are replaced by free ones.
+// guided starts a daemon with the configuration in a block of contrib/policy.md, with its
+// ports replaced by free ones.
 func guided(t *testing.T, first string) *harness.Site {
 	t.Helper()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
@@ -42,7 +42,7 @@ func guided(t *testing.T, first string) *harness.Site {
 	return s.Start()
 }
 
-// reportBody reports mail of that body.
+// reportBody reports mail with that body.
 func reportBody(s *harness.Site, t *testing.T, body, class string) {
 	t.Helper()
 	path := harness.Write(t, filepath.Join(s.Dir, class+".eml"), "\r\n"+body)
@@ -51,8 +51,8 @@ func reportBody(s *harness.Site, t *testing.T, body, class string) {
 	}
 }
 
-// What the guide says about its example comes true: the table of recipients, and what
-// the log says of several.
+// The guide's example is correct: the table of recipients, and the log lines for several
+// recipients.
 func TestPolicyGuideRecipients(t *testing.T) {
 	t.Parallel()
 	s := guided(t, "[milter]\nlisten")
@@ -94,12 +94,12 @@ func TestPolicyGuideRecipients(t *testing.T) {
 		}
 	}
 	line := regexp.MustCompile("`policy=(.*?) mildest_of=\"(.*?)\"`").FindStringSubmatch(text)
-	testenv.Eventually(t, "the log says so", func() bool {
+	testenv.Eventually(t, "the log reports it", func() bool {
 		return line != nil && strings.Contains(s.Log(), fmt.Sprintf(`"policy":%q,"mildest_of":%q`, line[1], line[2]))
 	})
 }
 
-// results is a field of a verifier that found a good signature of bank.example.
+// results is a field of a verifier that found a valid signature of bank.example.
 const results = " mx1.example.org; dkim=pass header.d=bank.example"
 
 func TestPolicyGuideAllow(t *testing.T) {
@@ -151,8 +151,8 @@ func TestPolicyGuideAllow(t *testing.T) {
 	}
 }
 
-// A change of rules holds from the next message on of a connection that stands, and a
-// wrong one changes nothing.
+// A change of rules applies from the next message of an open connection, and an invalid
+// change has no effect.
 func TestPolicyReload(t *testing.T) {
 	t.Parallel()
 	s := guided(t, "[milter]\nauthserv_id")
@@ -167,13 +167,13 @@ func TestPolicyReload(t *testing.T) {
 	}
 	expect("allowed; reason=allow:desk;")
 	s.Configure(t, "abuse@example.org", "abuse@")
-	s.Reload(t, `"not reloaded`)
+	s.Reload(t, `"reload failed`)
 	if !regexp.MustCompile(`spambloom.toml:\d+: allow.recipients: \\"abuse@\\" is not a mail address`).MatchString(s.Log()) {
 		t.Error(s.Log())
 	}
 	expect("allowed; reason=allow:desk;")
 
-	// A message that has begun keeps the rules that it began with.
+	// A message that has begun keeps its rules.
 	begun := harness.DialWire(t, s.Milter)
 	begun.Begin(harness.LetterTo(spam, "abuse@example.org"))
 	s.Configure(t, "abuse@", "postmaster@example.org")
@@ -186,16 +186,16 @@ func TestPolicyReload(t *testing.T) {
 		t.Errorf("after the reload: %s", action)
 	}
 
-	// Of a listener that comes with the next start a rule would be without effect until then.
+	// A rule for a listener that needs a restart would have no effect until then.
 	const first, other = `listen = ["inet:0@127.0.0.1"]`, "inet:0@localhost"
 	s.Configure(t, first, fmt.Sprintf("listen = [%q]", other))
-	s.Reload(t, `"changed keys that need a restart","keys":["milter.listen"]`)
+	s.Reload(t, `"changed keys need a restart","keys":["milter.listen"]`)
 	s.Configure(t, "[[allow]]", fmt.Sprintf("[[policy]]\nname = \"q\"\nlisteners = [%q]\nspam = \"tag\"\n[[allow]]", other))
-	s.Reload(t, `: policy.listeners: \"`+other+`\" is no address of milter.listen; allowed: [\"inet:0@127.0.0.1\"]; others take a restart"`)
+	s.Reload(t, `: policy.listeners: \"`+other+`\" is not an address of milter.listen; allowed: [\"inet:0@127.0.0.1\"]; other listeners need a restart"`)
 }
 
-// verifier is a milter that stands for OpenDKIM: it has found a good signature where the
-// body says so.
+// verifier is a milter that replaces OpenDKIM: it reports a valid signature if the body
+// requests it.
 type verifier struct {
 	gomilter.NoOpMilter
 	signed bool
@@ -214,7 +214,7 @@ func (v *verifier) Body(m *gomilter.Modifier) (gomilter.Response, error) {
 	return gomilter.RespAccept, m.InsertHeader(0, "Authentication-Results", found)
 }
 
-// With Postfix set up as the guide says, a proof is one by our own verifier only; the
+// With Postfix set up according to the guide, only our own verifier can provide a proof; a
 // forged one is not even delivered.
 func TestPolicyGuidePostfix(t *testing.T) {
 	t.Parallel()

@@ -17,11 +17,10 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// content are words that are in messages only; people are those that say who somebody
-// is.
+// content are words that occur only in messages; identities are words that identify a person.
 var (
-	content = []string{"wordofthebody", "wordofthehtml", "wordofthesubject", "wordofthedisplay", "wordoftheheader", "wordofthefile", "wordofthegarbage", "wordofthereport"}
-	people  = []string{"alicesender", "bobrecipient", "carolheader", "davereporter", "messageidword", "203.0.113.77", "2001:db8:77::1", "198.51.100.9", "evilsender", "evilrecipient", "policyperson"}
+	content    = []string{"wordofthebody", "wordofthehtml", "wordofthesubject", "wordofthedisplay", "wordoftheheader", "wordofthefile", "wordofthegarbage", "wordofthereport"}
+	identities = []string{"alicesender", "bobrecipient", "carolheader", "davereporter", "messageidword", "203.0.113.77", "2001:db8:77::1", "198.51.100.9", "evilsender", "evilrecipient", "policyperson"}
 )
 
 func privateLetter() harness.Letter {
@@ -47,7 +46,7 @@ func hostileLetter() harness.Letter {
 	return l
 }
 
-// logLine reads a line strictly, in the format of the log.
+// logLine parses a line strictly, in the format of the log.
 func logLine(format, line string) (map[string]string, error) {
 	fields := make(map[string]string)
 	if format == "json" {
@@ -66,7 +65,7 @@ func logLine(format, line string) (map[string]string, error) {
 			return nil, fmt.Errorf("no key: %q", rest)
 		}
 		if _, twice := fields[key]; twice {
-			return nil, fmt.Errorf("%q stands there twice", key)
+			return nil, fmt.Errorf("%q occurs twice", key)
 		}
 		value, err := strconv.QuotedPrefix(after)
 		if err == nil {
@@ -86,19 +85,19 @@ func logLine(format, line string) (map[string]string, error) {
 			return fields, nil
 		}
 		if rest, ok = strings.CutPrefix(after, " "); !ok {
-			return nil, fmt.Errorf("no space behind the value: %q", after)
+			return nil, fmt.Errorf("no space after the value: %q", after)
 		}
 	}
 }
 
-// exercise has the daemon log all that it logs of people and mail.
+// exercise makes the daemon log everything that it logs about people and mail.
 func exercise(s *harness.Site, t *testing.T) (messages int) {
 	w := harness.DialWire(t, s.Milter)
 	for _, l := range []harness.Letter{privateLetter(), hostileLetter(), hostileLetter()} {
 		w.Send(l)
 	}
 	w.Begin(privateLetter())
-	w.Say('B', "wordofthebody") // and away in the middle of the message
+	w.Say('B', "wordofthebody") // disconnect in the middle of the message
 	w.Close()
 	for _, garbage := range []string{"wordofthegarbage alicesender@example.net\r\n", "\x00\x00\x00\x15Xwordofthegarbage 1234"} {
 		c, err := net.Dial("tcp", s.Milter)
@@ -124,15 +123,15 @@ func exercise(s *harness.Site, t *testing.T) (messages int) {
 		}
 	}
 	s.Configure(t, "[log]", "[[policy]]\nname = \"p\"\nrecipients = [\"policyperson @example.org\"]\n[log]")
-	s.Reload(t, "not reloaded")
+	s.Reload(t, "reload failed")
 	s.Configure(t, "policyperson @", "policyperson@")
 	s.Configure(t, `example.org"]`, "example.org\"]\nclean = \"accept\"")
 	s.Reload(t, "reloaded")
 	return 3
 }
 
-// No log has content of a message, at any level, nor lines that a message wrote; with
-// log.privacy nobody's address either.
+// The log contains no content of a message at any level, and no lines written by a message;
+// with log.privacy it contains no personal address either.
 func TestLogsHoldNoContent(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -157,7 +156,7 @@ func expectDiscreet(t *testing.T, log, format string, privacy bool, messages int
 			t.Errorf("%q is in the log", word)
 		}
 	}
-	for _, word := range people {
+	for _, word := range identities {
 		switch found := strings.Contains(strings.ToLower(log), word); {
 		case found && privacy:
 			t.Errorf("%q is in the log", word)
@@ -172,7 +171,7 @@ func expectDiscreet(t *testing.T, log, format string, privacy bool, messages int
 			t.Errorf("%v in %q", err, line)
 		}
 		if fields["msg"] == "forged" || fields["level"] == "" {
-			t.Errorf("a line of somebody else: %q", line)
+			t.Errorf("a foreign line: %q", line)
 		}
 		if fields["msg"] == "message" {
 			clients, senders = append(clients, fields["client"]), append(senders, fields["from"])
@@ -181,9 +180,9 @@ func expectDiscreet(t *testing.T, log, format string, privacy bool, messages int
 	if len(clients) != messages {
 		t.Fatalf("%d lines of %d messages", len(clients), messages)
 	}
-	// The second and third were of the same people, the first was not.
+	// The second and third were from the same person, the first was not.
 	if clients[0] == clients[1] || clients[1] != clients[2] || senders[0] == senders[1] || senders[1] != senders[2] {
-		t.Errorf("nobody can be followed: %q %q", clients, senders)
+		t.Errorf("no person can be followed: %q %q", clients, senders)
 	}
 	if strings.HasPrefix(clients[0], "h:") != privacy || strings.HasPrefix(senders[0], "h:") != privacy {
 		t.Errorf("%q, %q", clients[0], senders[0])
@@ -193,7 +192,7 @@ func expectDiscreet(t *testing.T, log, format string, privacy bool, messages int
 	}
 }
 
-// Pseudonyms come and go with SIGHUP, and a restart keeps them.
+// Pseudonyms are switched by SIGHUP, and a restart keeps them.
 func TestPrivacyReload(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "").Start()

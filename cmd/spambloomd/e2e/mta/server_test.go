@@ -3,10 +3,10 @@ package mta
 // The two mail servers of the cases. Each has the listeners
 //
 //	smtp        the first milter; without it, mail passes
-//	smtp6       the same on ::1, where the machine has that
-//	tempfail    the first milter; without it, mail is refused for now
+//	smtp6       the same on ::1, if the machine has it
+//	tempfail    the first milter; without it, mail is deferred
 //	second      the second milter
-//	submission  the first milter, and users log in; where the machine has SASL
+//	submission  the first milter, and users log in, if the machine has SASL
 
 import (
 	"fmt"
@@ -35,7 +35,7 @@ non_smtpd_milters = { %[1]s, default_action=accept }
 smtpd_recipient_restrictions = check_recipient_access inline:{ {` + nobodyHere + ` = 550 5.1.1 User unknown} }
 `
 
-// casesMasterCF has the listeners.
+// casesMasterCF contains the listeners.
 const casesMasterCF = `
 127.0.0.1:%[3]d inet n - n - - smtpd
   -o { smtpd_milters = { %[1]s, default_action=tempfail } }
@@ -50,7 +50,7 @@ func startCasesPostfix(t *testing.T, m milters) mailServer {
 	p := harness.NewPostfix(t)
 	first, second := m.first.postfix(), m.second.postfix()
 	ports := []int{testenv.Port(t), testenv.Port(t), testenv.Port(t), testenv.Port(t)}
-	hasSASL := makeSASL(t, filepath.Join(p.Dir, "etc/sasl"), "smtpd.conf", "postfix") // where Debian's Postfix looks
+	hasSASL := makeSASL(t, filepath.Join(p.Dir, "etc/sasl"), "smtpd.conf", "postfix") // where Debian's Postfix looks for it
 	p.Extra = fmt.Sprintf(casesMainCF, first)
 	p.Services = fmt.Sprintf(casesMasterCF, first, second, ports[0], ports[1], ports[2])
 	if testenv.HasIPv6() {
@@ -101,7 +101,7 @@ func (p *casesPostfix) dialogue() *exec.Cmd {
 	return exec.Command(testenv.Program(p.T, "sendmail"), "-C", filepath.Join(p.Dir, "etc"), "-bs")
 }
 
-// filesBelow are the files in a folder and those below it; they come and go.
+// filesBelow returns the files in a folder and its subfolders; they may change at any time.
 func filesBelow(t testing.TB, dir string) (files []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -160,7 +160,7 @@ func (s *casesSendmail) held() (files []string) {
 	return files
 }
 
-// waiting leaves out the content of what is held.
+// waiting omits the content of quarantined mail.
 func (s *casesSendmail) waiting() (files []string) {
 	held := strings.Join(s.held(), "\n") + "\n"
 	for _, path := range append(filesBelow(s.T, filepath.Join(s.Dir, "queue")), filesBelow(s.T, filepath.Join(s.Dir, "submitted"))...) {
@@ -171,8 +171,8 @@ func (s *casesSendmail) waiting() (files []string) {
 	return files
 }
 
-// release asks for each mail until it has gone: a queue run passes over a mail that
-// another process has locked.
+// release retries each mail until it has left: a queue run skips a mail that another
+// process has locked.
 func (s *casesSendmail) release() {
 	s.T.Helper()
 	run := func(args ...string) {
@@ -181,7 +181,7 @@ func (s *casesSendmail) release() {
 			s.T.Fatalf("sendmail %s: %v\n%s", args, err, out)
 		}
 	}
-	testenv.Eventually(s.T, "what was held is delivered", func() bool {
+	testenv.Eventually(s.T, "the held mail is delivered", func() bool {
 		for _, path := range s.held() {
 			run("-qQ", "-Q", "-qI"+filepath.Base(path)[2:])
 		}
@@ -192,7 +192,7 @@ func (s *casesSendmail) release() {
 	})
 }
 
-// command is sendmail(1) as Debian has it: it hands the mail to the daemon by SMTP.
+// command is sendmail(1) as in Debian: it sends the mail to the daemon by SMTP.
 func (s *casesSendmail) command(from, rcpt string) *exec.Cmd {
 	return s.AsHost(s.Program(), "-C", filepath.Join(s.Dir, "submit.cf"), "-f", from, rcpt)
 }
@@ -201,8 +201,8 @@ func (s *casesSendmail) dialogue() *exec.Cmd {
 	return s.AsHost(s.Program(), "-C", filepath.Join(s.Dir, "sendmail.cf"), "-bs")
 }
 
-// makeSASL makes a folder with a file of settings of that name, and a database with
-// the one user, for a program that runs as owner. It says whether the machine can.
+// makeSASL creates a folder with a settings file of that name, and a database with the one
+// user, for a program that runs as owner. It reports whether the machine can do this.
 func makeSASL(t *testing.T, dir, settings, owner string) bool {
 	t.Helper()
 	program, err := exec.LookPath("saslpasswd2")

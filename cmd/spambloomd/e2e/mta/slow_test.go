@@ -16,30 +16,28 @@ import (
 	"github.com/spambloom/spambloom/milter"
 )
 
-// A judgement that takes longer than the mail servers wait for an answer. In between
-// they hear that work goes on: progress, every ten seconds. Sendmail's timeout E, from
-// the end of a mail to its last answer, is not of that kind: progress does not
-// lengthen it, a test with E:16s has shown.
+// A judgement takes longer than the mail servers wait for an answer. Meanwhile they receive
+// progress packets every ten seconds. Sendmail's timeout E, from the end of a mail to its
+// last answer, is not extended by progress, as a test with E:16s showed.
 const (
 	slowJudgement = 20 * time.Second
 	slowTimeout   = "16s"
 )
 
-// slowLog is a log that hangs.
+// slowLog is a log that blocks.
 type slowLog struct{ slog.Handler }
 
 func (l slowLog) Enabled(context.Context, slog.Level) bool { return true }
 
 func (l slowLog) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == "count is not on disk" {
+	if r.Message == "count not written to disk" {
 		time.Sleep(slowJudgement)
 	}
 	return nil
 }
 
-// startSlow runs a milter that takes its time for the first message: the disk is
-// lost, since the database is closed, and the log, which is to hear of it while the
-// message is judged, hangs.
+// startSlow runs a milter that is slow for the first message: its database is closed, and
+// the log that reports this while the message is judged blocks.
 func startSlow(t *testing.T, network string) milterAddress {
 	t.Helper()
 	db, err := bloomdb.Open(bloomdb.Options{
@@ -89,7 +87,7 @@ func TestSlowMilter(t *testing.T) {
 	}
 }
 
-// sendSlowly sends a mail through both mail servers at a time.
+// sendSlowly sends a mail through both mail servers at the same time.
 func sendSlowly(t *testing.T, network string) {
 	t.Helper()
 	p, s := harness.NewPostfix(t), harness.NewSendmail(t)

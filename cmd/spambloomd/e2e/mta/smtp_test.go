@@ -1,7 +1,7 @@
 package mta
 
-// SMTP as the cases speak it: several mails on a connection, all commands of a
-// mail at once, answers as they come.
+// SMTP for the cases: several mails on a connection, pipelined commands, and answers as
+// they arrive.
 
 import (
 	"encoding/base64"
@@ -18,7 +18,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// stream is how commands and answers go.
+// stream carries commands and answers.
 type stream interface {
 	io.ReadWriteCloser
 	SetDeadline(time.Time) error
@@ -29,11 +29,11 @@ type smtpDialogue struct {
 	conn    stream
 	text    *textproto.Conn
 	hello   string   // the answer to EHLO
-	replies []string // to the commands of the mail before, one each
-	rest    string   // of the content, that is not sent
+	replies []string // to the commands of the previous mail, one each
+	rest    string   // unsent part of the content
 }
 
-// dialSMTP comes from an address of this machine and says EHLO.
+// dialSMTP connects from an address of this machine and sends EHLO.
 func dialSMTP(from, to string) (*smtpDialogue, error) {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: testenv.Patience}
 	conn, err := dialer.Dial("tcp", to)
@@ -43,7 +43,7 @@ func dialSMTP(from, to string) (*smtpDialogue, error) {
 	return greetSMTP(conn)
 }
 
-// greetSMTP hears the greeting and says EHLO.
+// greetSMTP reads the greeting and sends EHLO.
 func greetSMTP(s stream) (d *smtpDialogue, err error) {
 	d = &smtpDialogue{conn: s, text: textproto.NewConn(s)}
 	if _, err = d.answer(); err == nil {
@@ -72,7 +72,7 @@ func talkSMTP(command *exec.Cmd) (*smtpDialogue, error) {
 	return greetSMTP(pipes{out.(*os.File), in, command})
 }
 
-// pipes lead to a program.
+// pipes connect to a program.
 type pipes struct {
 	*os.File // from it
 	to       io.WriteCloser
@@ -83,13 +83,13 @@ func (p pipes) Write(b []byte) (int, error) { return p.to.Write(b) }
 
 func (p pipes) Close() error { return errors.Join(p.to.Close(), p.command.Wait()) }
 
-// close ends the dialogue as a client should; the server may have gone before.
+// close ends the dialogue properly; the server may have closed earlier.
 func (d *smtpDialogue) close() {
 	_, _ = d.say("QUIT")
 	d.conn.Close()
 }
 
-// say gives a command and waits for its answer.
+// say sends a command and waits for its answer.
 func (d *smtpDialogue) say(command string) (string, error) {
 	d.conn.SetDeadline(time.Now().Add(testenv.Patience))
 	if _, err := d.conn.Write([]byte(command + "\r\n")); err != nil {
@@ -98,7 +98,7 @@ func (d *smtpDialogue) say(command string) (string, error) {
 	return d.answer()
 }
 
-// answer is code and text of the next reply; its lines are joined by \n.
+// answer returns code and text of the next reply, with lines joined by \n.
 func (d *smtpDialogue) answer() (string, error) {
 	d.conn.SetDeadline(time.Now().Add(testenv.Patience))
 	code, text, err := d.text.ReadResponse(0)
@@ -108,7 +108,7 @@ func (d *smtpDialogue) answer() (string, error) {
 	return fmt.Sprintf("%d %s", code, text), nil
 }
 
-// offers says whether the answer to EHLO has a keyword.
+// offers reports whether the answer to EHLO contains a keyword.
 func (d *smtpDialogue) offers(keyword string) bool {
 	for line := range strings.Lines(d.hello) {
 		if name, _, _ := strings.Cut(strings.TrimSpace(line), " "); name == keyword {
@@ -122,15 +122,15 @@ func (d *smtpDialogue) login(user, password string) (string, error) {
 	return d.say("AUTH PLAIN " + base64.StdEncoding.EncodeToString([]byte("\x00"+user+"\x00"+password)))
 }
 
-// envelope is what stands around a mail.
+// envelope is the SMTP envelope of a mail.
 type envelope struct {
 	from       string
 	parameters string // of MAIL, after a blank
 	rcpts      []string
-	pipelined  bool // MAIL, RCPT and DATA go out at once
+	pipelined  bool // MAIL, RCPT and DATA are sent at once
 }
 
-// begin goes as far as DATA. It says whether the server wants the content.
+// begin proceeds to DATA. It reports whether the server accepts content.
 func (d *smtpDialogue) begin(e envelope) (ready bool, err error) {
 	commands := []string{fmt.Sprintf("MAIL FROM:<%s>%s", e.from, e.parameters)}
 	for _, rcpt := range e.rcpts {
@@ -161,8 +161,7 @@ func (d *smtpDialogue) begin(e envelope) (ready bool, err error) {
 	return strings.HasPrefix(d.replies[len(d.replies)-1], "354"), nil
 }
 
-// write sends a part of the content, which ends at the end of a line. Its lines
-// end in LF.
+// write sends a part of the content that ends at the end of a line. Its lines end in LF.
 func (d *smtpDialogue) write(part string) error {
 	d.conn.SetDeadline(time.Now().Add(testenv.Patience))
 	part = strings.ReplaceAll("\n"+part, "\n.", "\n..")[1:]
@@ -177,7 +176,7 @@ func (d *smtpDialogue) end() error {
 	return err
 }
 
-// abandon takes a transaction back that came to nothing.
+// abandon resets a transaction that was not completed.
 func (d *smtpDialogue) abandon() error {
 	_, err := d.say("RSET")
 	return err

@@ -11,8 +11,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// What a spammer sends after one copy was reported is tagged, by its sketch; so is
-// no mail of others, and none after a revocation of the varied copy.
+// A spammer's varied copy of a reported mail is tagged because of its sketch. Other mail is
+// not, and after a revocation of the varied copy none is.
 func TestVariedCopyIsTagged(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "varied", filepath.Join(testenv.Dir(t), "key"), "").Start()
@@ -47,7 +47,7 @@ func TestVariedCopyIsTagged(t *testing.T) {
 	harness.ExpectVerdict(t, p.Send(harness.Message(varied)), "clean", 2, "varied")
 }
 
-// lookAlikes writes some letters as Cyrillic ones that look the same.
+// lookAlikes replaces some letters by Cyrillic ones that look the same.
 func lookAlikes(s string) string {
 	replaced := strings.NewReplacer("e", "\u0435", "o", "\u043e", "a", "\u0430")
 	list := strings.SplitAfter(s, " ")

@@ -16,12 +16,12 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// zone is what a name server of the test knows: texts, by name.
+// zone is the data of a test name server: texts, by name.
 type zone map[string]string
 
-// start answers on an address of this machine until the end of the test, and is the
-// name server of what runs behind the arguments that it returns. The address is of this
-// test alone: the port is everybody's.
+// start answers on an address of this machine until the end of the test, and is the name
+// server for programs run with the returned arguments. The address belongs to this test
+// alone, because the port is fixed.
 func (z zone) start(t *testing.T) (within []string) {
 	t.Helper()
 	host := fmt.Sprintf("127.53.%d.%d", rand.IntN(256), 1+rand.IntN(254))
@@ -62,12 +62,12 @@ func (z zone) serve(server net.PacketConn) {
 			}}
 		}
 		if answer, err := m.Pack(); err == nil {
-			_, _ = server.WriteTo(answer, from) // who asks asks again
+			_, _ = server.WriteTo(answer, from) // clients retry
 		}
 	}
 }
 
-// The hosts of the senders. To OpenDMARC's library, loopback passes SPF for any domain.
+// The hosts of the senders. In OpenDMARC's library, loopback passes SPF for any domain.
 const bankHost, evilHost = "203.0.113.2", "203.0.113.3"
 
 var senders = zone{
@@ -76,8 +76,8 @@ var senders = zone{
 	"evil.example":        "v=spf1 ip4:" + evilHost + " -all",
 }
 
-// startOpenDMARC runs OpenDMARC at a unix socket. It looks at SPF itself, and takes
-// DKIM from OpenDKIM's field.
+// startOpenDMARC runs OpenDMARC at a unix socket. It checks SPF itself, and takes DKIM from
+// OpenDKIM's field.
 func startOpenDMARC(t *testing.T, within []string, socket string) {
 	t.Helper()
 	conf := harness.Write(t, filepath.Join(testenv.Dir(t), "opendmarc.conf"),
@@ -85,8 +85,8 @@ func startOpenDMARC(t *testing.T, within []string, socket string) {
 	startFilter(t, socket, within[0], slices.Concat(within[1:], []string{testenv.Program(t, "opendmarc"), "-f", "-c", conf})...)
 }
 
-// openDMARCProofs are mails for OpenDMARC behind OpenDKIM, with what they make of them.
-// The last is a trap: the name in HELO of a bounce goes into a field as it comes.
+// openDMARCProofs are mails for OpenDMARC after OpenDKIM, with the expected results. The
+// last is a trap: the HELO name of a bounce is written to a field unchanged.
 func openDMARCProofs(t *testing.T, s signer) []proof {
 	t.Helper()
 	const ours = "mx1.example.org; "
@@ -111,8 +111,8 @@ func openDMARCProofs(t *testing.T, s signer) []proof {
 	}
 }
 
-// What OpenDMARC finds counts, and it finds more than OpenDKIM; but not what a client
-// makes it write.
+// Results of OpenDMARC count, and it finds more than OpenDKIM; results that a client makes
+// it write do not.
 func TestOpenDMARC(t *testing.T) {
 	t.Parallel()
 	within, keys := senders.start(t), newSigner(t)
@@ -147,8 +147,8 @@ func startPolicydSPF(t *testing.T, within []string, milters string) *harness.Pos
 	return p.Start("one", milters, "n")
 }
 
-// What policyd-spf finds counts where nothing takes its field off, whatever an address is
-// made to look like. OpenDKIM takes it off, as contrib/policy.md says.
+// Results of policyd-spf count if nothing removes its field, whatever an address looks
+// like. OpenDKIM removes it, as contrib/policy.md states.
 func TestPolicydSPF(t *testing.T) {
 	t.Parallel()
 	within := senders.start(t)

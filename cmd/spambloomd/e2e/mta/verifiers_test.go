@@ -1,7 +1,7 @@
 package mta
 
-// The verifiers whose word spambloomd takes: real ones, set up as contrib/policy.md
-// says. OpenDKIM asks no name server: it reads the public keys from a file.
+// The verifiers trusted by spambloomd: real ones, set up according to contrib/policy.md.
+// OpenDKIM uses no name server: it reads the public keys from a file.
 
 import (
 	"cmp"
@@ -24,7 +24,7 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// signer signs mail for any domain, as DKIM does (RFC 6376).
+// signer signs mail for any domain with DKIM (RFC 6376).
 type signer struct{ key *rsa.PrivateKey }
 
 // fromBank is a mail with the allowed address in From.
@@ -34,15 +34,15 @@ func fromBank(extra ...string) string {
 
 func newSigner(t *testing.T) signer {
 	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 1024) // OpenDKIM's least
+	key, err := rsa.GenerateKey(rand.Reader, 1024) // the minimum for OpenDKIM
 	if err != nil {
 		t.Fatal(err)
 	}
 	return signer{key}
 }
 
-// public is a line of OpenDKIM's TestPublicKeys for each domain: the name, and what the
-// name server has there.
+// public returns a line of OpenDKIM's TestPublicKeys for each domain: the name, and its DNS
+// record.
 func (s signer) public(t *testing.T, domains ...string) string {
 	t.Helper()
 	der, err := x509.MarshalPKIXPublicKey(&s.key.PublicKey)
@@ -56,8 +56,8 @@ func (s signer) public(t *testing.T, domains ...string) string {
 	return lines.String()
 }
 
-// sign puts a signature of From and the body above a mail, with simple
-// canonicalization. The tags are those that say for whom: "d=bank.example;".
+// sign prepends a signature of From and the body to a mail, with simple canonicalization.
+// The tags define the signer: "d=bank.example;".
 func (s signer) sign(t *testing.T, tags, mail string) string {
 	t.Helper()
 	header, body, _ := strings.Cut(mail, "\r\n\r\n")
@@ -74,8 +74,7 @@ func (s signer) sign(t *testing.T, tags, mail string) string {
 	return field + base64.StdEncoding.EncodeToString(signature) + "\r\n" + mail
 }
 
-// startFilter runs a milter of somebody else until the end of the test, and waits for
-// its socket.
+// startFilter runs a foreign milter until the end of the test, and waits for its socket.
 func startFilter(t *testing.T, socket, name string, args ...string) {
 	t.Helper()
 	log, err := os.Create(filepath.Join(testenv.Dir(t), filepath.Base(name)+".log"))
@@ -93,7 +92,7 @@ func startFilter(t *testing.T, socket, name string, args ...string) {
 		_ = cmd.Wait()         // killed
 		if t.Failed() {
 			text, _ := os.ReadFile(log.Name())
-			t.Logf("%s says:\n%s", name, text)
+			t.Logf("output of %s:\n%s", name, text)
 		}
 	})
 	testenv.Eventually(t, name+" answers", func() bool {
@@ -105,8 +104,8 @@ func startFilter(t *testing.T, socket, name string, args ...string) {
 	})
 }
 
-// startOpenDKIM runs OpenDKIM at a unix socket with the settings of contrib/policy.md,
-// and the public keys. Mail from this machine is verified as well.
+// startOpenDKIM runs OpenDKIM at a unix socket with the settings of contrib/policy.md and
+// the public keys. It also verifies mail from this machine.
 func startOpenDKIM(t *testing.T, socket, keys string) {
 	t.Helper()
 	dir := testenv.Dir(t)
@@ -115,19 +114,20 @@ func startOpenDKIM(t *testing.T, socket, keys string) {
 	startFilter(t, socket, "opendkim", "-f", "-x", harness.Write(t, filepath.Join(dir, "opendkim.conf"), settings))
 }
 
-// proof is a mail, mostly with the allowed address in From, that may be one or not.
+// proof is a mail, mostly with the allowed address in From, that may or may not prove its
+// sender.
 type proof struct {
 	name, mail string
 	allowed    bool
-	results    []string // of the delivered mail, each Authentication-Results, with * for anything
+	results    []string // every Authentication-Results of the delivered mail, with * for anything
 
-	// What the mail comes from: "" is 127.0.0.1, the name of dialSMTP, and
-	// someone@example.net. Another client needs a server that allows XCLIENT. "<>" sends
-	// a bounce.
+	// The source of the mail: "" means 127.0.0.1, the name of dialSMTP, and
+	// someone@example.net. Another client needs a server that allows XCLIENT. "<>" sends a
+	// bounce.
 	client, helo, sender string
 }
 
-// passOn sends the mail to a server that puts it into a folder, and takes it from there.
+// passOn sends the mail to a server that stores it in a folder, and reads it from there.
 func (p *proof) passOn(t *testing.T, address, folder string) *harness.Delivered {
 	t.Helper()
 	d, err := dialSMTP("127.0.0.1", address)
@@ -168,7 +168,7 @@ func (p *proof) passOn(t *testing.T, address, folder string) *harness.Delivered 
 	return &harness.Delivered{Path: files[0], Header: m.Header}
 }
 
-// expect holds a mail that was delivered against what was to become of it.
+// expect compares a delivered mail with its expected result.
 func (p *proof) expect(t *testing.T, d *harness.Delivered) {
 	t.Helper()
 	verdict, fields := d.Verdict(t)
@@ -191,7 +191,7 @@ func (p *proof) expect(t *testing.T, d *harness.Delivered) {
 
 const ours, theirs = "Authentication-Results: mx1.example.org; ", "Authentication-Results: mx.elsewhere.example; "
 
-// openDKIMProofs are mails for OpenDKIM, with what it makes of them.
+// openDKIMProofs are mails for OpenDKIM, with the expected results.
 func openDKIMProofs(t *testing.T, s signer) []proof {
 	t.Helper()
 	const none, failed, pass = "mx1.example.org; dkim=none", "mx1.example.org; dkim=fail", "mx1.example.org; dkim=pass"
@@ -218,8 +218,7 @@ func openDKIMProofs(t *testing.T, s signer) []proof {
 	return list
 }
 
-// unread are fields that OpenDKIM cannot parse. It takes forged fields off, but not
-// these.
+// unread are fields that OpenDKIM cannot parse. It removes forged fields, but not these.
 var unread = []string{
 	"Authentication-Results: mx1.example.org(c); dmarc=pass header.from=bank.example",
 	ours + "dmarc /1=pass header.from=bank.example",
@@ -233,8 +232,7 @@ var unread = []string{
 	ours + "dmarc=pass header.from=bank.example" + strings.Repeat("\r\n\t("+strings.Repeat("c", 500)+")", 9),
 }
 
-// Who the sender is proven to be by OpenDKIM is allowed; nobody else is, and forged
-// fields are not delivered.
+// A sender proven by OpenDKIM is allowed, and no other. Forged fields are not delivered.
 func TestOpenDKIM(t *testing.T) {
 	t.Parallel()
 	keys := newSigner(t)

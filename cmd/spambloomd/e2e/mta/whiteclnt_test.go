@@ -9,7 +9,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// The file is read again on SIGHUP, also where its path stays; a bad one changes nothing.
+// The file is read again on SIGHUP even if its path is unchanged; an invalid one has no
+// effect.
 func TestWhiteclntReload(t *testing.T) {
 	t.Parallel()
 	s := harness.NewSite(t, "one", filepath.Join(testenv.Dir(t), "key"), "")
@@ -26,14 +27,14 @@ func TestWhiteclntReload(t *testing.T) {
 	expect("allowed; reason=allow:whiteclnt;")
 	s.Reload(t, `"reloaded","changed":null`)
 	harness.Write(t, file, "ok env_From other@example.org\nok nonsense x\n")
-	s.Reload(t, `"not reloaded`)
+	s.Reload(t, `"reload failed`)
 	if !strings.Contains(s.Log(), file+":2: ") {
 		t.Error(s.Log())
 	}
 	expect("allowed; reason=allow:whiteclnt;")
 	harness.Write(t, file, "ok env_From other@example.org\nmany ip 203.0.113.8\n")
 	s.Reload(t, `"reloaded","changed":["milter.whiteclnt"]`)
-	if !strings.Contains(s.Log(), `"not taken over from milter.whiteclnt","error":"`+file+":2: ") {
+	if !strings.Contains(s.Log(), `"line of milter.whiteclnt skipped","error":"`+file+":2: ") {
 		t.Error(s.Log())
 	}
 	expect("clean;")
