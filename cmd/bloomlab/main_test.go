@@ -18,8 +18,8 @@ import (
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
-// program is bloomlab as it is built for use: under the race detector, which its
-// packages' tests have, the simulations take fifty times as long.
+// program is bloomlab without the race detector, with which the simulations take fifty
+// times as long. The tests of its packages use the detector.
 var program string
 
 func TestMain(m *testing.M) {
@@ -39,7 +39,7 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// experiments computes the catalogue once, which takes long under the race detector.
+// experiments computes the catalogue once, because this is slow under the race detector.
 var experiments = sync.OnceValue(catalog)
 
 func TestScripts(t *testing.T) {
@@ -61,11 +61,11 @@ func output(t *testing.T, args ...string) []byte {
 	return out
 }
 
-// Every experiment in short: its rows are within, its figures are drawn, and it
-// comes out the same for one worker and for three. Not asked the second time are those
-// of one trial, which at three rounds has one worker in any case, and of the long ones
-// about reputation all but the attacks: the trials of the others are made by the same
-// code, and their package runs it under the race detector.
+// Every experiment in short: its rows are within their tolerance, its figures are drawn,
+// and one worker gives the same results as three. The second run omits experiments with
+// one trial, which at three rounds has one worker in any case. Of the long experiments on
+// reputation it runs only the attacks: the same code makes the trials of the others, and
+// their package runs it under the race detector.
 func TestRunAll(t *testing.T) {
 	testenv.Servers(t)
 	t.Parallel()
@@ -141,8 +141,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// The full output is that of this program: the rows of a few experiments that are
-// quick at a thousand rounds are made again and found there.
+// RESULTS.txt is the output of this program: the test repeats a few experiments that are
+// quick at a thousand rounds, and finds their rows there.
 func TestResultsAreOurs(t *testing.T) {
 	results, err := os.ReadFile("RESULTS.txt")
 	if err != nil {

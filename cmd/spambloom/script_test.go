@@ -68,7 +68,7 @@ func TestScripts(t *testing.T) {
 			"fill":   cmdFill,
 			"fake":   cmdFake,
 			"log":    cmdLog,
-			"hear":   cmdHear,
+			"apply":  cmdApply,
 			"remote": cmdRemote,
 			"large":  cmdLarge,
 
@@ -207,8 +207,8 @@ func cmdCount(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(daemonOf(ts).db.Count(set, uint32(n)))
 }
 
-// cmdHear: hear SITE FILE applies a delta in which another site reports a message.
-func cmdHear(ts *testscript.TestScript, _ bool, args []string) {
+// cmdApply: apply SITE FILE applies a delta in which another site reports a message.
+func cmdApply(ts *testscript.TestScript, _ bool, args []string) {
 	d := daemonOf(ts)
 	o := smallOptions(filepath.Join(d.dir, args[0]), args[0])
 	o.Exchange = true

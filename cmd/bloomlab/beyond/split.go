@@ -97,7 +97,7 @@ func (t traffic) flat(width int) lab.Trial {
 const whySplit = "base, pointers, and tables of twice the size whenever they are three quarters full; 1 % for cells that keys share"
 
 // flag is the paper's store: 3 bits and a flag, and 32 bytes for each chunk's
-// table. Cells that hold 8 or more stand anywhere, so that a chunk has a Poisson
+// table. Cells that hold 8 or more are anywhere, so that a chunk has a Poisson
 // number of them.
 func (t traffic) flag() lab.Trial {
 	heavy := splitKeys * t.atLeast(8) * splitK / splitCells // hits of a cell
@@ -146,8 +146,8 @@ func (t traffic) counting(cells papers.Cells) lab.Round {
 	}
 }
 
-// escape is the program's own store: 4 bits, of which 15 says that the count stands
-// in the chunk's table, and 8 bytes for its pointer. A key's cells are all in one
+// escape is the program's own store: 4 bits, of which 15 means that the count is in the
+// chunk's table, and 8 bytes for the table's pointer. A key's cells are all in one
 // line, so that a chunk has a Poisson number of keys above 14.
 func (t traffic) escape() lab.Trial {
 	bits := 4 + 8.0*8/splitChunk + tableBits(splitKeys*t.atLeast(15)*splitChunk/splitCells, splitK, 8)

@@ -33,7 +33,7 @@ type main struct {
 
 // check is what a structure does with a positive of its main filter.
 type check struct {
-	cross *papers.CrossCheck // nil: a single filter, which has no more to ask
+	cross *papers.CrossCheck // nil: a single filter, without classes
 	out   int
 }
 

@@ -141,7 +141,7 @@ func (t table) estimate(s structure) estimate {
 // expected is the number of false positives by Eq. 3 or Eq. 31.
 func (t table) expected(s structure) float64 { return t.estimate(s).rate * float64(t.queries) }
 
-// What keeps a printed number away from Eq. 31.
+// Reasons why a printed number differs from Eq. 31.
 const (
 	noteCRC     = "CRC-64 with registers that start at 0 takes no notice of a string's leading zeros, so that strings of different lengths have one code and no size helps: see the last rows of crosscheck-table3"
 	noteSeeds   = "the rest is n*q/2^30, strings whose rand() has the same seed: see the rows below"

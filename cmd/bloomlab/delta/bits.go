@@ -12,7 +12,7 @@ import (
 
 const lineBits = 512
 
-// span is the number of lines in which a key's bits stand.
+// span is the number of lines with a key's bits.
 func span(s filter.BitsShape) int { return 2 - s.Span%2 }
 
 // sections are those of a line, of so many bits each.

@@ -54,7 +54,7 @@ func zstdBits(cells []filter.Cell, size uint64) float64 {
 	}
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
-		panic(err) // the options stand here
+		panic(err) // the options are constant
 	}
 	return 8 * float64(len(w.EncodeAll(bitmap, nil)))
 }

@@ -73,7 +73,7 @@ func (m model) walk() float64 {
 
 // extra is the mean length of the run of ones beyond the first k of a key that
 // came c times: a walk for each repetition, and for a first time that was falsely
-// taken for one; then the ones that stand there by chance.
+// taken for one; then the ones that are there by chance.
 func (m model) extra(c float64) float64 {
 	walks := m.mean(func(u, p float64) float64 {
 		first := firstOf(c, u)

@@ -79,14 +79,14 @@ func TestRowsSumUpTheRounds(t *testing.T) {
 		t.Errorf("drawn once for all rounds: %+v", once)
 	}
 	if rare.Measured != 1 || rare.Rounds < 150 || rare.Rounds > 250 {
-		t.Errorf("rounds that tell nothing are not counted: %+v", rare)
+		t.Errorf("rounds without a result are not counted: %+v", rare)
 	}
 	if computed.Rounds != 1 || !computed.Within || computed.Tolerance != 0 {
 		t.Errorf("a fixed trial has one round: %+v", computed)
 	}
 }
 
-// A trial whose rounds are dear has no more of them than it says.
+// A trial with expensive rounds has at most Most of them.
 func TestMostRounds(t *testing.T) {
 	e := Experiment{Name: "dear", Trials: []Trial{{
 		Most: 6, Cells: []Cell{{Name: "rounds", Paper: None}},

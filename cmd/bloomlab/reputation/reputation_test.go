@@ -13,7 +13,7 @@ import (
 
 const seed = 20261121
 
-// village is a world that takes no time.
+// village is a world that is simulated quickly.
 var village = scenario{users: 150, days: 28, liars: 0.3, mix: usual}
 
 func runTrials(t *testing.T, trials ...lab.Trial) []lab.Row {
@@ -23,8 +23,8 @@ func runTrials(t *testing.T, trials ...lab.Trial) []lab.Row {
 	return rows
 }
 
-// All ways to decide, in a village: shares are shares, nothing is listed by too few,
-// and where nobody lies, one needless report is not enough for two.
+// All settings, in a village: shares are within bounds, nothing is listed by too few
+// reporters, and without liars a higher quorum lists less.
 func TestVillage(t *testing.T) {
 	ways := sizeWays()
 	for _, q := range quorums {
@@ -46,7 +46,7 @@ func TestVillage(t *testing.T) {
 	}
 }
 
-// The ledger decides as the tally does, and a world as can be computed.
+// The ledger decides like the tally, and a world agrees with the computed values.
 func TestChecks(t *testing.T) {
 	runTrials(t, mistakesTrial(), ledgerTrial())
 }

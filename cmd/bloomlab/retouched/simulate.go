@@ -28,7 +28,7 @@ var (
 type variant struct {
 	name      string
 	selection papers.Selection
-	given     bool // v_B counts B, as the pseudo-code says; else all of F_P
+	given     bool // v_B counts B, as in the pseudo-code; else all of F_P
 	live      bool
 }
 
@@ -135,7 +135,7 @@ func (w *world) start(v variant, b keys, r *rand.Rand) *papers.Retouched {
 	return lab.Must(papers.NewRetouched(w.touched, how))
 }
 
-// retouch does a variant for all betas and tells of each what came out. Where v_B
+// retouch runs a variant for all betas and reports the result of each. Where v_B
 // counts all of F_P, a greater B only goes on from a smaller one.
 func (w *world) retouch(v variant, r *rand.Rand, tell func(beta int, f *papers.Retouched)) {
 	var f *papers.Retouched

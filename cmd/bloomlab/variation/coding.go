@@ -144,7 +144,7 @@ func splitParts(d *draw, m *Mail) bool {
 	return true
 }
 
-// addAlternative puts the message beside a plain text that says something else.
+// addAlternative puts the message beside a plain text with other content.
 func addAlternative(d *draw, m *Mail) bool {
 	texts := m.texts()
 	if len(texts) == 0 || len(d.from.Words) == 0 {

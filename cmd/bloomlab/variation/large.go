@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// shuffleParagraphs changes the order of a part's paragraphs. What stands between
-// them stays.
+// shuffleParagraphs changes the order of a part's paragraphs. The markup between them
+// is unchanged.
 func shuffleParagraphs(d *draw, m *Mail) bool {
 	changed := false
 	for _, p := range m.texts() {
@@ -34,8 +34,8 @@ func shuffleSentences(d *draw, m *Mail) bool {
 	})
 }
 
-// template makes a campaign in which a share of the words stands in sentences that
-// have several wordings, and each of them is another one in the copy.
+// template makes a campaign in which a share of the words is in sentences that have
+// several wordings. The copy has another wording of each.
 func template(share float64) func(*draw, *Mail) bool {
 	return func(d *draw, m *Mail) bool {
 		if len(d.from.Sentences) == 0 {

@@ -20,7 +20,7 @@ import (
 
 // Mail is a parsed message. Kinds do not change it; they work on copies.
 type Mail struct {
-	Name   string            // tells it from others, and is a part of the seed
+	Name   string            // identifies it, and is a part of the seed
 	Header []signature.Field // without what describes the body
 	Root   *Part
 }

@@ -72,7 +72,7 @@ func addFooter(d *draw, m *Mail) bool {
 	return m.appendAll(fmt.Sprintf("_______________________________________________\n%s mailing list\n%s@lists.example.org\nhttp://lists.example.org/mailman/listinfo/%s", list, list, list))
 }
 
-// salute begins with a name and says it twice more, after full stops.
+// salute begins with a name and repeats it twice, after full stops.
 func salute(d *draw, m *Mail) bool {
 	name := one(d, names)
 	m.editSentences(func(list []string) []string {

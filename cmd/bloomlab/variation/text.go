@@ -205,7 +205,7 @@ func (m *Mail) editSentences(edit func(list []string) []string) bool {
 	return changed
 }
 
-// paragraphs cuts a part's source into paragraphs and what stands between them.
+// paragraphs cuts a part's source into paragraphs and the markup between them.
 func (p *Part) paragraphs() (list []string, isText []bool) {
 	if p.Type != "text/html" {
 		separator := "\n\n"

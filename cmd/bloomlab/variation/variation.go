@@ -17,7 +17,7 @@ type Kind struct {
 	// where nobody was measured.
 	Peer string
 	Aim  float64 // percent that we want to catch; 0: a figure without an aim
-	// Same says that a reader sees the same text in the copy.
+	// Same is true if a reader sees the same text in the copy.
 	Same bool
 
 	base func(d *draw, m *Mail)      // makes the original that is reported; nil: the message as it is
