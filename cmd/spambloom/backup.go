@@ -137,12 +137,14 @@ func (m *markedWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// byteProgress shows the number of copied bytes on a terminal.
+// byteProgress shows the number of copied bytes on a terminal. Without an interval for the
+// spinner the bar starts no goroutine: its own reads what Write changes.
 func (c *cli) byteProgress(what string) *progressbar.ProgressBar {
-	if !isTerminal(c.stderr) {
-		return progressbar.DefaultBytesSilent(-1)
+	out := c.stderr
+	if !isTerminal(out) {
+		out = io.Discard
 	}
-	return progressbar.NewOptions64(-1, progressbar.OptionSetWriter(c.stderr),
+	return progressbar.NewOptions64(-1, progressbar.OptionSetWriter(out),
 		progressbar.OptionSetDescription(what), progressbar.OptionShowBytes(true),
 		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionSetSpinnerChangeInterval(0),
 		progressbar.OptionClearOnFinish())

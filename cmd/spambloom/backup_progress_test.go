@@ -1,0 +1,27 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Bytes that are counted slowly race with nothing: the bar has no goroutine of its own. (Its
+// default for outputs other than terminals has one, which looks ten times a second.)
+func TestByteProgressIsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &cli{stderr: new(bytes.Buffer)}
+		bar := c.byteProgress("backed up")
+		time.Sleep(time.Second)
+		if _, err := bar.Write(make([]byte, 100)); err != nil {
+			t.Fatal(err)
+		}
+		if now := bar.State().CurrentBytes; now != 100 {
+			t.Errorf("%v bytes", now)
+		}
+		if err := bar.Finish(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
