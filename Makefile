@@ -3,7 +3,7 @@
 # make quick   the tests that need neither real servers nor the race detector
 # make flakes  the whole suite again and again, each time under another condition: beside
 #              a load, on one core, on a slow disk, with the race detector, shuffled, ...;
-#              ROUNDS=10 PACKAGES=./...
+#              ROUNDS=10 PACKAGES=./... ONLY="slow disk"
 # make build   bin/spambloomd, bin/spambloom and bin/bloomlab
 # make bench   the benchmarks
 # make bench-exchange  the way between sites: latency, bytes, a new site joining
@@ -53,7 +53,7 @@ ROUNDS   ?= 10
 PACKAGES ?= ./...
 
 flakes: tools
-	$(SUITE) flakes --rounds $(ROUNDS) -- $(TESTING) $(PACKAGES)
+	$(SUITE) flakes --rounds $(ROUNDS) $(if $(ONLY),--only "$(ONLY)") -- $(TESTING) $(PACKAGES)
 
 check:
 	@unformatted=$$(gofmt -l .); \

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -37,6 +38,21 @@ var conditions = []condition{
 	{name: "race detector", args: []string{"-race"}},
 }
 
+// conditionsNamed returns the conditions with these names, or all of them for no names.
+func conditionsNamed(names []string) (used []condition, err error) {
+	for _, name := range names {
+		i := slices.IndexFunc(conditions, func(c condition) bool { return c.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("no condition is named %q", name)
+		}
+		used = append(used, conditions[i])
+	}
+	if len(used) == 0 {
+		return conditions, nil
+	}
+	return used, nil
+}
+
 // burn keeps all cores busy, like a second test run at the same time.
 func burn(context.Context, string) (func() error, error) {
 	done := make(chan struct{})
@@ -57,12 +73,13 @@ func burn(context.Context, string) (func() error, error) {
 	return func() error { close(done); burning.Wait(); return nil }, nil
 }
 
-// The slow disk is a file system in a file, limited to the writes per second of an old hard
-// disk. A sync takes several. If the limit cannot be set (cgroups of version 2 have none
-// for all processes), each write is synchronous instead.
+// The slow disk is a file system in a file, limited to the writes per second of a busy
+// disk, of which a sync takes several. With 300 a second a round took an hour. If the limit
+// cannot be set (cgroups of version 2 have none for all processes), each write is
+// synchronous instead.
 const (
 	slowDisk   = 4 << 30 // bytes
-	slowWrites = 300     // a second
+	slowWrites = 2000    // a second
 	throttle   = "/sys/fs/cgroup/blkio/blkio.throttle.write_iops_device"
 )
 

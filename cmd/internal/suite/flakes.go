@@ -18,6 +18,7 @@ import (
 type flakes struct {
 	out    io.Writer
 	rounds int
+	only   []string // names of the conditions to use; empty: all
 	logs   string
 	args   []string
 
@@ -29,11 +30,15 @@ type flakes struct {
 // run returns errFailed if any test failed in any round.
 func (f *flakes) run(ctx context.Context) error {
 	f.failures = map[string][]string{}
+	used, err := conditionsNamed(f.only)
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(f.logs, 0o755); err != nil {
 		return err
 	}
 	for i := range f.rounds {
-		if err := f.round(ctx, i, conditions[i%len(conditions)]); err != nil {
+		if err := f.round(ctx, i, used[i%len(used)]); err != nil {
 			return err
 		}
 	}

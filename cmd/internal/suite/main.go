@@ -2,7 +2,7 @@
 // Makefile and is not installed.
 //
 //	go run ./cmd/internal/suite test [FLAGS AND PACKAGES OF go test]
-//	go run ./cmd/internal/suite flakes [--rounds N] [--logs DIR] -- [FLAGS AND PACKAGES OF go test]
+//	go run ./cmd/internal/suite flakes [--rounds N] [--only CONDITION] [--logs DIR] -- [FLAGS AND PACKAGES OF go test]
 //
 // test prints the output of go test for failed tests only, then how many tests were skipped
 // for each missing requirement, and finally a line of totals.
@@ -35,7 +35,7 @@ func main() {
 	switch {
 	case err == nil:
 	case errors.Is(err, errUsage):
-		fmt.Fprintln(os.Stderr, "usage: suite test ARGS | suite flakes [--rounds N] [--logs DIR] -- ARGS; ARGS are those of go test")
+		fmt.Fprintln(os.Stderr, "usage: suite test ARGS | suite flakes [--rounds N] [--only CONDITION] [--logs DIR] -- ARGS; ARGS are those of go test")
 		os.Exit(2)
 	case errors.Is(err, errFailed):
 		os.Exit(1)
@@ -66,6 +66,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		f := flakes{out: out}
 		flags := pflag.NewFlagSet("flakes", pflag.ContinueOnError)
 		flags.IntVar(&f.rounds, "rounds", len(conditions), "runs, each under the next condition")
+		flags.StringArrayVar(&f.only, "only", nil, "a condition, by the name that a round prints; may be repeated")
 		flags.SetOutput(io.Discard) // main prints the usage
 		flags.StringVar(&f.logs, "logs", "bin/flakes", "folder for the output of failed tests")
 		if err := flags.Parse(args); err != nil {

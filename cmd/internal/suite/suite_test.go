@@ -113,6 +113,11 @@ func TestFirst(t *testing.T) {
 	if text, err := os.ReadFile(logs[0]); err != nil || !strings.Contains(string(text), "no marker") {
 		t.Errorf("%s: %v\n%s", logs[0], err, text)
 	}
+	out, _ = suite(t, "flakes", "--rounds", "2", "--only", "one core", "--logs", "logs", "--", "-count=1", ".")
+	expectLines(t, out, "round 1, one core: ", "round 2, one core: ")
+	if _, err := suite(t, "flakes", "--only", "warm"); err == nil || !strings.Contains(err.Error(), `no condition is named "warm"`) {
+		t.Errorf("an unknown condition: %v", err)
+	}
 }
 
 // A server that a test left running is a failure of its round.
