@@ -309,7 +309,7 @@ func unescapeAttribute(value []byte) []byte {
 		}
 		shown := string(value[:end])
 		if value[min(1, len(value)-1)] == '#' || isWhole || end == len(value) || value[end] != '=' {
-			shown = html.UnescapeString(shown)
+			shown = unescape(shown)
 		}
 		if !strings.HasPrefix(string(value), "&#") && utf8.RuneCountInString(shown) > 1 && shown[len(shown)-1] == value[end-1] {
 			shown = string(value[:end]) // only its beginning is a name, or nothing
@@ -331,10 +331,33 @@ func (m *markup) shown() []byte {
 		text = bytes.ReplaceAll(text, []byte{0}, []byte("\ufffd"))
 	}
 	if (m.rawElement == "" || m.rawElement == "textarea" || m.rawElement == "title") && bytes.IndexByte(text, '&') >= 0 {
-		text = []byte(html.UnescapeString(string(text)))
+		text = []byte(unescape(string(text)))
 	}
 	return text
 }
+
+// unescape is html.UnescapeString, which leaves a number of one digit without a semicolon
+// as it is. A zero before the digit prevents that.
+func unescape(text string) string {
+	if !strings.Contains(text, "&#") {
+		return html.UnescapeString(text)
+	}
+	var padded strings.Builder
+	for {
+		before, number, isFound := strings.Cut(text, "&#")
+		padded.WriteString(before)
+		if !isFound {
+			return html.UnescapeString(padded.String())
+		}
+		padded.WriteString("&#")
+		if len(number) > 0 && isDigit(number[0]) && (len(number) == 1 || !isDigit(number[1])) {
+			padded.WriteByte('0')
+		}
+		text = number
+	}
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // appendLines appends text with "\n" for each "\r\n" and "\r".
 func appendLines(dst, text []byte) []byte {
