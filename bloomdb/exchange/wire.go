@@ -32,7 +32,7 @@ var (
 	errSnapshotLost = errors.New("snapshot has disappeared from Redis")
 	// errNoRoom means that Redis has reached its maxmemory: it refuses writes, but answers
 	// reads.
-	errNoRoom = errors.New("Redis is out of memory")
+	errNoRoom = errors.New("out of memory at Redis")
 	// errNotOurs means that a key contains data of another type.
 	errNotOurs = errors.New("key contains other data")
 )

@@ -23,12 +23,12 @@ func brokenKind(t *testing.T, word string) (path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const call = "add(KindText, Sum(KindText, carried.marked(text)))"
+	const call = "add(digest.KindText, digest.Sum(digest.KindText, marked(carried, text)))"
 	if strings.Count(string(text), call) != 1 {
 		t.Fatalf("no %s in %s", call, source)
 	}
 	changed := strings.Replace(string(text), call, "panicAt(text)\n\t\t"+call, 1) +
-		fmt.Sprintf("\nfunc panicAt(text []byte) {\n\tif bytes.Contains(text, []byte(%q)) {\n\t\tpanic(\"cannot sign \" + string(text))\n\t}\n}\n", word)
+		fmt.Sprintf("\nfunc panicAt(text []byte) {\n\tif strings.Contains(string(text), %q) {\n\t\tpanic(\"cannot sign \" + string(text))\n\t}\n}\n", word)
 	return harness.ChangedProgram(t, "panics", "signature/compute.go", changed, "spambloomd")
 }
 
