@@ -174,11 +174,11 @@ func TestDecide(t *testing.T) {
 			want: Evidence{Listed: true, Sites: 1, Matches: []Match{{Signature: aBody}}, Spared: []Match{{Signature: anAttached}}},
 		},
 		"the most counted signature": {
-			facts: facts{counts: []siteCount{{0, 20, "a", 5}, {1, 20, "a", 2}, {1, 20, "b", 2}, {1, 21, "b", 2}}},
+			facts: facts{counts: []siteCount{{count: 5, gen: 20, site: "a"}, {number: 1, count: 2, gen: 20, site: "a"}, {number: 1, count: 2, gen: 20, site: "b"}, {number: 1, count: 2, gen: 21, site: "b"}}},
 			want:  Evidence{Count: 6, Sites: 2},
 		},
 		"counted and declared": {
-			facts: facts{counts: []siteCount{{0, 20, "a", 5}}, signatures: []signatureFacts{reportedIn(aBody, 9, "b", "c")}, never: coverage{message: true}},
+			facts: facts{counts: []siteCount{{count: 5, gen: 20, site: "a"}}, signatures: []signatureFacts{reportedIn(aBody, 9, "b", "c")}, never: coverage{message: true}},
 			want:  Evidence{Count: 5, Sites: 1, Never: true, Spared: []Match{{Signature: aBody}}},
 		},
 	} {
@@ -262,8 +262,8 @@ func TestUnite(t *testing.T) {
 			want: Evidence{Votes: 1},
 		},
 		"counted under both keys": {
-			a:    facts{counts: []siteCount{{0, 20, "a", 5}, {0, 20, "a", 1}, {0, 21, "b", 1}}}, // a in two lives
-			b:    facts{counts: []siteCount{{0, 20, "a", 4}, {0, 21, "b", 3}}},
+			a:    facts{counts: []siteCount{{count: 5, gen: 20, site: "a"}, {count: 1, gen: 20, site: "a"}, {count: 1, gen: 21, site: "b"}}}, // a in two lives
+			b:    facts{counts: []siteCount{{count: 4, gen: 20, site: "a"}, {count: 3, gen: 21, site: "b"}}},
 			want: Evidence{Count: 9, Sites: 2},
 		},
 		"declared under the other key": {
@@ -334,7 +334,7 @@ func drawFacts(t *rapid.T, name string) facts {
 		f.voters, f.vote = nil, votesPerMessage
 	}
 	for _, gen := range some(" counts") {
-		f.counts = append(f.counts, siteCount{0, gen, "a", rapid.Uint64Range(1, 9).Draw(t, name+" count")})
+		f.counts = append(f.counts, siteCount{count: rapid.Uint32Range(1, 9).Draw(t, name+" count"), gen: gen, site: "a"})
 	}
 	return f
 }

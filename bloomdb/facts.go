@@ -98,10 +98,10 @@ type messageFacts struct {
 // siteCount is how often a site counted one signature in one generation. A site may have
 // several of them, one for each life.
 type siteCount struct {
-	number int // of the signature in Set.Counting
+	number uint32 // of the signature in Set.Counting
+	count  uint32
 	gen    int64
 	site   string
-	count  uint64
 }
 
 // linkFacts are what is known of one link domain.

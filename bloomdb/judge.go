@@ -457,7 +457,7 @@ func (f *facts) mostCounted() (most uint64, sites int) {
 		var buf [16]string
 		number, n, names := f.counts[i].number, uint64(0), buf[:0]
 		for ; i < len(f.counts) && f.counts[i].number == number; i++ {
-			n += f.counts[i].count
+			n += uint64(f.counts[i].count)
 			names = append(names, f.counts[i].site)
 		}
 		if n > most {
