@@ -28,26 +28,21 @@ const (
 	Lost
 )
 
-// Apply joins another site's delta. Applying one twice, late or out of order
-// changes nothing. A record before which something is missing is refused with
-// ErrGap unless Order says otherwise, and nothing is changed. Own records are
-// ignored. ErrFederation, ErrStranger, ErrUnsigned, ErrTrust, ErrReplayed, ErrClock,
-// ErrParameters (both sides' values in the text), ErrFull, or an error that says
-// what is torn.
-func (ks *keyspace) Apply(data []byte, order Order) error {
-	d, err := ks.decodeDelta(data)
+// Apply joins another site's delta.
+func (ps *peers) Apply(data []byte, order Order) error {
+	d, err := ps.sealer.decodeDelta(data)
 	if err != nil {
 		return err
 	}
-	if d.Site == ks.opt.Site {
+	if d.Site == ps.opt.Site {
 		return nil
 	}
-	if err := ks.heardInFull(d.Site); err != nil {
+	if err := ps.sealer.heardInFull(d.Site); err != nil {
 		return fmt.Errorf("%s: %w", d, err)
 	}
-	ks.sitesMu.Lock()
-	defer ks.sitesMu.Unlock()
-	state, err := ks.stateOf(d.Head)
+	ps.sitesMu.Lock()
+	defer ps.sitesMu.Unlock()
+	state, err := ps.stateOf(d.Head)
 	if err != nil {
 		return err
 	}
@@ -57,8 +52,8 @@ func (ks *keyspace) Apply(data []byte, order Order) error {
 	if d.Prev > state.seq && order == Next {
 		return fmt.Errorf("%s: %w: it comes after %d, and %d was the last", d, ErrGap, d.Prev, state.seq)
 	}
-	d.sections = ks.joinable(d, state)
-	parts, err := ks.partsFor(d)
+	d.sections = ps.joinable(d, state)
+	parts, err := ps.partsFor(d)
 	if err != nil {
 		return fmt.Errorf("%s: %w", d, err)
 	}
@@ -74,15 +69,15 @@ func (ks *keyspace) Apply(data []byte, order Order) error {
 		state.miss(d.Prev, order)
 	}
 	state.seq = d.Seq
-	ks.sites[d.origin] = state
+	ps.sites[d.origin] = state
 	return nil
 }
 
 // partsLimit is how many bytes all parts may take: twice what this site's own
 // filters take when they are full, and never less than 256 MiB.
-func (ks *keyspace) partsLimit() int64 {
-	reports, counts := ks.opt.fullMemory()
-	return max(ks.leastParts, 2*(reports+counts))
+func (ps *peers) partsLimit() int64 {
+	reports, counts := ps.opt.fullMemory()
+	return max(ps.leastParts, 2*(reports+counts))
 }
 
 // partOf is where a section's cells go.
@@ -103,24 +98,24 @@ func (p *partOf) merge(cells []filter.Cell) error {
 
 // partsFor finds or makes the part for each section, nil for those that aged
 // out. Nothing is merged before all sections are known to be good.
-func (ks *keyspace) partsFor(d delta) ([]*partOf, error) {
+func (ps *peers) partsFor(d delta) ([]*partOf, error) {
 	if len(d.sections) == 0 {
 		return nil, nil
 	}
-	if err := ks.roomForParts(d.Site, sectionsNeed(d.sections)); err != nil {
+	if err := ps.roomForParts(d.Site, sectionsNeed(d.sections)); err != nil {
 		return nil, err
 	}
 	for _, s := range d.sections {
-		if err := ks.acceptable(d.origin, s); err != nil {
+		if err := ps.acceptable(d.origin, s); err != nil {
 			return nil, err
 		}
 	}
 	parts := make([]*partOf, len(d.sections))
 	for i, s := range d.sections {
-		if ks.aged(s.target) {
+		if ps.opt.aged(s.target) {
 			continue
 		}
-		p, err := ks.partFor(d.origin, s.target, s.shape)
+		p, err := ps.store.partFor(d.origin, s.target, s.shape)
 		if err != nil {
 			return nil, err
 		}
@@ -130,37 +125,37 @@ func (ks *keyspace) partsFor(d delta) ([]*partOf, error) {
 }
 
 // acceptable refuses a section that can't be joined.
-func (ks *keyspace) acceptable(o origin, s deltaSection) error {
+func (ps *peers) acceptable(o origin, s deltaSection) error {
 	what := fmt.Sprintf("%s generation %d", s.target.kind, s.target.gen)
-	if here := int64(ks.opt.period(s.target.kind) / time.Second); s.period != here {
+	if here := int64(ps.opt.period(s.target.kind) / time.Second); s.period != here {
 		return fmt.Errorf("%s: %w: period there %d s, here %d s", what, ErrParameters, s.period, here)
 	}
-	if ks.aged(s.target) {
+	if ps.opt.aged(s.target) {
 		return nil
 	}
-	if ks.early(s.target) {
-		return fmt.Errorf("%s begins %s: %w", what, ks.opt.start(s.target).Format(time.RFC3339), ErrClock)
+	if ps.opt.early(s.target) {
+		return fmt.Errorf("%s begins %s: %w", what, ps.opt.start(s.target).Format(time.RFC3339), ErrClock)
 	}
 	if s.target.kind == countFilter {
-		if g := ks.view.Load().count(s.target.gen); g != nil {
+		if g := ps.store.view.Load().count(s.target.gen); g != nil {
 			for _, p := range g.parts {
 				if p.origin == o && p.shape != s.shape {
 					return fmt.Errorf("%s: %w: %d lines, before %d", what, ErrParameters, s.shape.lines, p.shape.lines)
 				}
 			}
 		}
-		return ks.withinCap(what, o, s)
+		return ps.withinCap(what, o, s)
 	}
-	here := ks.shapeFor(s.target)
+	here := ps.store.shapeFor(s.target)
 	if bitsShape(here) != s.shape {
 		return fmt.Errorf("%s: %w (reports.capacity, keep and max_error_per_mail must be equal at all sites)", what, differs(s.shape, bitsShape(here)))
 	}
-	if err := ks.withinCap(what, o, s); err != nil {
+	if err := ps.withinCap(what, o, s); err != nil {
 		return err
 	}
-	g := ks.view.Load().report(s.target.gen)
+	g := ps.store.view.Load().report(s.target.gen)
 	if g == nil || g.listing(s.target.kind).others == nil {
-		return ks.fits(what, here, int64(len(s.cells)), s.target)
+		return ps.opt.fits(what, here, int64(len(s.cells)), s.target)
 	}
 	others := g.listing(s.target.kind).others
 	fresh := others.Ones()
@@ -169,7 +164,7 @@ func (ks *keyspace) acceptable(o origin, s deltaSection) error {
 			fresh++
 		}
 	}
-	return ks.fits(what, here, fresh, s.target)
+	return ps.opt.fits(what, here, fresh, s.target)
 }
 
 // partFor finds or makes an origin's part of a filter.
@@ -247,18 +242,18 @@ func findPart(parts *[]sitePart, o origin, kind filterKind, s shape) *filter.Par
 // joinable leaves out of a delta the sections of classes that can't be joined,
 // which is said once for each site: they cost nobody its reports. Where classes
 // are off, nobody wants them.
-func (ks *keyspace) joinable(d delta, state *siteState) []deltaSection {
+func (ps *peers) joinable(d delta, state *siteState) []deltaSection {
 	return slices.DeleteFunc(d.sections, func(s deltaSection) bool {
-		if ks.unwanted(s.target.kind) {
+		if ps.opt.unwanted(s.target.kind) {
 			return true
 		}
 		if s.target.kind != classFilter {
 			return false
 		}
-		err := ks.acceptable(d.origin, s)
+		err := ps.acceptable(d.origin, s)
 		if err != nil && !state.classesRefused {
 			state.classesRefused = true
-			ks.opt.Log.Warn("classes of another site's reports are not known here", "site", d.origin.site, "error", err)
+			ps.opt.Log.Warn("classes of another site's reports are not known here", "site", d.origin.site, "error", err)
 		}
 		return err != nil
 	})

@@ -59,7 +59,7 @@ type backedNever struct {
 // this one: the folder that is restored must not give a number twice that was given after
 // the backup. ErrClosed, or the disk's error. The caller calls Close.
 func (db *DB) Backup() (*Backup, error) {
-	if db.closed.Load() {
+	if db.ks.closed.Load() {
 		return nil, ErrClosed
 	}
 	b := new(Backup)
@@ -131,10 +131,10 @@ func (b *Backup) take(ks *keyspace, root string) error {
 			return err
 		}
 	}
-	list := encodeSegments(ks.keyID, sizes)
+	list := encodeSegments(ks.ring.keyID, sizes)
 	b.saved = append(b.saved, newBackupFile(filepath.Join(folder, segmentsFile), list))
 	for _, e := range ks.never.all() {
-		b.never = append(b.never, backedNever{folder, ks.keyID, e})
+		b.never = append(b.never, backedNever{folder, ks.ring.keyID, e})
 	}
 	return nil
 }

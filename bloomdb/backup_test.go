@@ -72,7 +72,7 @@ func checkLived(t *testing.T, db *DB) {
 	if got := db.Judge(message(8)).Count; got < 30 {
 		t.Errorf("message 8 counted %d times", got)
 	}
-	if g := db.view.Load().reports[0]; g.domains == nil || g.domains.Count(db.domainKeys("spam.example").campaigns) != 1 {
+	if g := db.ks.store.view.Load().reports[0]; g.domains == nil || g.domains.Count(db.ks.ring.domainKeys("spam.example").campaigns) != 1 {
 		t.Error("the campaign of a domain is not counted")
 	}
 }
@@ -125,9 +125,9 @@ func TestBackup(t *testing.T) {
 		c := newClock()
 		o := livedOptions(t.TempDir(), "mx1")
 		db := lived(t, o, c)
-		noError(t, db.journal.flush()) // counts are on disk after a second
+		noError(t, db.ks.journal.flush()) // counts are on disk after a second
 		if saved {
-			noError(t, db.save())
+			noError(t, db.ks.save())
 		}
 		b := mustBackup(t, db)
 		epoch, _ := db.Head()
@@ -137,9 +137,9 @@ func TestBackup(t *testing.T) {
 		}
 		c.add(100 * o.Reports.Period) // all of its files go
 		for range keepAged + 1 {
-			db.expire()
+			db.ks.expire()
 		}
-		noError(t, db.save())
+		noError(t, db.ks.save())
 
 		o.Dir = filepath.Join(t.TempDir(), "copy")
 		backedUp(t, b, o.Dir)
@@ -186,7 +186,7 @@ func TestBackupCutOff(t *testing.T) {
 	c := newClock()
 	o := livedOptions(t.TempDir(), "mx1")
 	db := lived(t, o, c)
-	noError(t, db.save())
+	noError(t, db.ks.save())
 	b := mustBackup(t, db)
 	whole := filepath.Join(t.TempDir(), "whole")
 	backedUp(t, b, whole)
@@ -215,7 +215,7 @@ func TestCheckFolder(t *testing.T) {
 	c := newClock()
 	o := livedOptions(t.TempDir(), "mx1")
 	db := lived(t, o, c)
-	noError(t, db.save())
+	noError(t, db.ks.save())
 	b := mustBackup(t, db)
 	dir := t.TempDir()
 	backedUp(t, b, dir)
@@ -261,7 +261,7 @@ func TestBackupWhileInUse(t *testing.T) {
 			for i := range n {
 				switch m := from + i; rapid.IntRange(0, 6).Draw(t, "do") {
 				case 0:
-					noError(t, db.save())
+					noError(t, db.ks.save())
 				case 1:
 					noError(t, db.Revoke(message(m)))
 					acknowledged[m] = false
@@ -296,7 +296,7 @@ func TestBackupWhileInUse(t *testing.T) {
 				default:
 				}
 				if err = db.Report(message(m), ClassOther); m%5 == 0 {
-					err = errors.Join(err, db.save())
+					err = errors.Join(err, db.ks.save())
 				}
 			}
 			done <- err

@@ -24,8 +24,8 @@ func BenchmarkJudge(b *testing.B) {
 	o.Reports = ReportOptions{Capacity: 12_700_000, Keep: 1}
 	o.Counts.Capacity = 20_000_000
 	db := openTest(b, o)
-	t := target{spamFilter, db.opt.generation(spamFilter, db.opt.Now())}
-	own, err := db.ownBits(t, db.spamShape)
+	t := target{spamFilter, db.ks.opt.generation(spamFilter, db.ks.opt.Now())}
+	own, err := db.ks.store.ownBits(t, db.ks.store.spamShape)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func BenchmarkBurst(b *testing.B) {
 	for name, again := range map[string]bool{"new": false, "seen 20 times": true} {
 		b.Run(name, func(b *testing.B) {
 			now, h := o.Now(), randomHash(r)
-			c, err := newBurstCounter(&o)
+			c, err := newBurstCounter(o.settings())
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -143,12 +143,12 @@ func BenchmarkResident(b *testing.B) {
 	}
 	b.ReportMetric(residentMB(b), "MB-start")
 	r := rand.New(rand.NewPCG(1, 2))
-	now := db.opt.Now()
-	for gen := range db.opt.Reports.Keep {
-		t := target{spamFilter, db.opt.generation(spamFilter, now) - int64(gen)}
+	now := db.ks.opt.Now()
+	for gen := range db.ks.opt.Reports.Keep {
+		t := target{spamFilter, db.ks.opt.generation(spamFilter, now) - int64(gen)}
 		for kind, keys := range map[filterKind]int{spamFilter: 1_600_000, revokedFilter: 200_000} {
 			t.kind = kind
-			own, err := db.ownBits(t, db.shapeFor(t))
+			own, err := db.ks.store.ownBits(t, db.ks.store.shapeFor(t))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -157,8 +157,8 @@ func BenchmarkResident(b *testing.B) {
 			}
 		}
 	}
-	for gen := range db.opt.Counts.Keep {
-		own, err := db.ownCounts(db.opt.generation(countFilter, now)-int64(gen), db.countsShape)
+	for gen := range db.ks.opt.Counts.Keep {
+		own, err := db.ks.store.ownCounts(db.ks.opt.generation(countFilter, now)-int64(gen), db.ks.store.countsShape)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -38,10 +38,11 @@ var (
 //
 // All methods are safe for concurrent use, except Close, which must be the last.
 type DB struct {
-	*keyspace             // under Options.Key
-	keys      []*keyspace // one or two, that one first; their locks are taken in this order
-	previous  *DB         // holds the second keyspace only; nil: there is none
-	lock      *flock.Flock
+	ks       *keyspace   // under Options.Key
+	keys     []*keyspace // one or two, that one first; their locks are taken in this order
+	previous *DB         // holds the second keyspace only; nil: there is none
+	lock     *flock.Flock
+	options  Options // as Open has completed them
 
 	burst    *burstCounter // nil: none
 	greylist greylist
@@ -76,14 +77,14 @@ func open(o Options, m *mending) (*DB, error) {
 		return nil, err
 	}
 	db.lock = lock
-	db.opt.keeper.watch(func() bool { return slices.ContainsFunc(db.keys, (*keyspace).holdsReports) })
+	db.ks.keeper.watch(func() bool { return slices.ContainsFunc(db.keys, (*keyspace).holdsReports) })
 	return db, nil
 }
 
 // openLocked reads the clock first: everything else depends on the time.
 func openLocked(o Options, m *mending) (*DB, error) {
-	o.keeper = newTimekeeper(&o)
-	err := refuseNewer(o.Dir)
+	o.keeper = newTimekeeper(o.Now, o.Elapsed, o.Log)
+	err := refuseNewer(o.Dir, fileForms)
 	if err == nil {
 		err = o.keeper.load(o.Dir)
 	}
@@ -93,11 +94,11 @@ func openLocked(o Options, m *mending) (*DB, error) {
 	o.Now = o.keeper.now
 	if o.mending = m; m != nil {
 		// Identities say which files belong to which key.
-		if err := m.mendIdentities(&o); err != nil {
+		if err := m.mendIdentities(o.settings(), KeyID(o.Key)); err != nil {
 			return nil, err
 		}
 	}
-	burst, err := newBurstCounter(&o)
+	burst, err := newBurstCounter(o.settings())
 	if err != nil {
 		return nil, err
 	}
@@ -105,9 +106,9 @@ func openLocked(o Options, m *mending) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{keyspace: keys[0], keys: keys, burst: burst}
+	db := &DB{ks: keys[0], keys: keys, burst: burst, options: o}
 	if len(keys) > 1 {
-		db.previous = &DB{keyspace: keys[1], keys: keys[1:]}
+		db.previous = &DB{ks: keys[1], keys: keys[1:]}
 	}
 	return db, nil
 }
@@ -143,12 +144,12 @@ func (db *DB) ready() error {
 // Close writes a snapshot and unlocks the folder. No other method may run at the
 // same time or follow, except those that only read the filters.
 func (db *DB) Close() error {
-	if db.closed.Load() {
+	if db.ks.closed.Load() {
 		return ErrClosed
 	}
 	err := db.all((*keyspace).close)
 	if db.lock != nil {
-		err = errors.Join(err, db.opt.keeper.write(true), db.lock.Unlock())
+		err = errors.Join(err, db.ks.keeper.write(true), db.lock.Unlock())
 	}
 	return err
 }
@@ -177,17 +178,17 @@ func (db *DB) Run(ctx context.Context) error {
 		switch {
 		case err != nil && err.Error() != fault:
 			fault = err.Error()
-			db.opt.Log.Error("state cannot be written", "error", err)
+			db.ks.opt.Log.Error("state cannot be written", "error", err)
 		case err == nil && fault != "":
 			fault = ""
-			db.opt.Log.Info("state can be written again")
+			db.ks.opt.Log.Info("state can be written again")
 		}
 	}
 }
 
 // maintain does the work of one second.
 func (db *DB) maintain() error {
-	return errors.Join(db.all((*keyspace).tick), db.opt.keeper.write(false))
+	return errors.Join(db.all((*keyspace).tick), db.ks.keeper.write(false))
 }
 
 // Fault returns what keeps this site's state from being written, while it lasts. It

@@ -72,7 +72,7 @@ type BurstStatus struct {
 }
 
 // burstShape is that of one sub-window's filter.
-func (o *Options) burstShape() filter.IterativeShape {
+func burstShape(o *settings) filter.IterativeShape {
 	steps := float64(o.Counts.Period) / float64(o.Counts.Burst/burstSteps)
 	distinct := math.Max(1000, burstPeak*float64(o.Counts.Capacity)/steps)
 	return filter.IterativeShape{
@@ -90,10 +90,10 @@ func (o *Options) validBurst() error {
 		return fmt.Errorf("burst window %s: must be 0, or whole seconds from %s to %s and at most the count period, %s",
 			w, leastBurst, mostBurst, o.Counts.Period)
 	}
-	if err := o.burstShape().Valid(); err != nil {
+	if err := burstShape(o.settings()).Valid(); err != nil {
 		return fmt.Errorf("burst window %s: %w", o.Counts.Burst, err)
 	}
-	if size := burstKept * o.burstShape().Bytes(); size > burstBytes {
+	if size := burstKept * burstShape(o.settings()).Bytes(); size > burstBytes {
 		return fmt.Errorf("burst window %s: it would take %d MiB at this count capacity and period, at most %d",
 			o.Counts.Burst, size>>20, burstBytes>>20)
 	}
@@ -101,11 +101,11 @@ func (o *Options) validBurst() error {
 }
 
 // newBurstCounter takes its memory at once. It is nil where the window is 0.
-func newBurstCounter(o *Options) (*burstCounter, error) {
+func newBurstCounter(o *settings) (*burstCounter, error) {
 	if o.Counts.Burst == 0 {
 		return nil, nil
 	}
-	return makeBurstCounter(o.Counts.Burst, o.burstShape(), o.Now())
+	return makeBurstCounter(o.Counts.Burst, burstShape(o), o.Now())
 }
 
 // makeBurstCounter makes an empty counter of any window and shape.

@@ -112,7 +112,7 @@ func TestBurstAtLeast(t *testing.T) {
 func TestBurstFull(t *testing.T) {
 	c := newClock()
 	db := openTest(t, burstOptions(t, c))
-	key := func(n int) filter.Hash { return db.countHash(message(n).Counting[0]) }
+	key := func(n int) filter.Hash { return db.ks.ring.countHash(message(n).Counting[0]) }
 	n := 0
 	for ; !burstOf(t, db, 1).Missed; n += 100 {
 		for i := range 100 {
@@ -144,7 +144,7 @@ func TestBurstFull(t *testing.T) {
 // at these shares of the time.
 func halfFull(t *testing.T, r *rand.Rand, db *DB, now time.Time, probes []filter.Hash, from, to float64) {
 	t.Helper()
-	all := 0.95 * float64(db.burst.shape.M) * math.Ln2 / burstK // about as many others as fit
+	all := 0.95 * float64(burstShape(db.ks.opt).M) * math.Ln2 / burstK // about as many others as fit
 	others, done := 0.0, 0
 	for ; db.burst.status(now).Fill < 0.499; others++ {
 		db.burst.add(randomHash(r), 1, now)
@@ -223,7 +223,7 @@ func TestBurstModel(t *testing.T) {
 		if err := o.complete(); err != nil {
 			rt.Fatal(err)
 		}
-		b, err := newBurstCounter(&o)
+		b, err := newBurstCounter(o.settings())
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -307,7 +307,7 @@ func TestBurstOptions(t *testing.T) {
 	if err := full.complete(); err != nil {
 		t.Fatal(err)
 	}
-	if b, err := newBurstCounter(&full); err != nil || b.bytes() < 1<<20 || b.bytes() > 3<<20 {
+	if b, err := newBurstCounter(full.settings()); err != nil || b.bytes() < 1<<20 || b.bytes() > 3<<20 {
 		t.Errorf("%d bytes at the default capacity, the page says 2 MiB", b.bytes())
 	} else {
 		t.Logf("%.2f MiB at the default capacity", float64(b.bytes())/(1<<20))

@@ -37,9 +37,12 @@ func (db *DB) checkEach(check func(*keyspace) error) (err error) {
 }
 
 // check is Check for one keyspace.
-func (ks *keyspace) check() error {
-	v := ks.view.Load()
-	err := errors.Join(v.checkOrder(), ks.checkFiles())
+func (ks *keyspace) check() error { return errors.Join(ks.store.check(), ks.checkFiles()) }
+
+// check holds the filters in memory against each other.
+func (st *store) check() error {
+	v := st.view.Load()
+	err := v.checkOrder()
 	for _, g := range v.reports {
 		for _, kind := range reportKinds {
 			if e := g.listing(kind).check(); e != nil {
@@ -152,7 +155,7 @@ func (ks *keyspace) checkFiles() error {
 		return err
 	}
 	_, err := readIdentity(ks.opt.Dir)
-	return errors.Join(err, checkFolder(ks.opt.Dir, ks.keyID, ks.checkVotes))
+	return errors.Join(err, readAll(ks.opt.Dir, ks.ring.keyID, ks.votes.checkVotes))
 }
 
 // CheckFolder reads every file of a state folder that no database has open, as Open would,
@@ -174,7 +177,7 @@ func CheckFolder(dir string) error {
 			err = errors.Join(err, e)
 			continue
 		}
-		err = errors.Join(err, id.checkFolder(folder))
+		err = errors.Join(err, checkKey(id, folder))
 	}
 	if !found {
 		return fmt.Errorf("%s is missing", identityPath(dir))
@@ -182,8 +185,8 @@ func CheckFolder(dir string) error {
 	return err
 }
 
-// checkFolder checks the files of one key, whose folder the identity is of.
-func (id identity) checkFolder(dir string) error {
+// checkKey checks the files of one key, whose folder the identity is of.
+func checkKey(id identity, dir string) error {
 	key, err := hex.DecodeString(id.KeyID)
 	if err != nil || len(key) != 8 {
 		return damaged(identityPath(dir), 0, fmt.Errorf("key id %q", id.KeyID))
@@ -193,7 +196,7 @@ func (id identity) checkFolder(dir string) error {
 			err = errors.Join(err, damaged(filepath.Join(dir, name), 0, errors.New("the file is missing")))
 		}
 	}
-	return errors.Join(err, checkFolder(dir, [8]byte(key), func(name string) error {
+	return errors.Join(err, readAll(dir, [8]byte(key), func(name string) error {
 		gen, ok := parseOwnVotesPath(name)
 		if !ok {
 			return nil
@@ -203,8 +206,8 @@ func (id identity) checkFolder(dir string) error {
 	}))
 }
 
-// checkFolder reads all files of one folder. Votes are checked by the caller's function.
-func checkFolder(dir string, keyID [8]byte, votes func(name string) error) error {
+// readAll reads all files of one folder. Votes are checked by the caller's function.
+func readAll(dir string, keyID [8]byte, votes func(name string) error) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("state folder: %w", err)

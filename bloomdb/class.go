@@ -108,9 +108,9 @@ type labels [namedClasses + 1]filter.Hash
 // labels derives them from the signature's positions in the spam filter, which
 // are all that the journal knows of it. One keyed digest serves all classes, a
 // lane each, since digests are what costs most when a message is judged.
-func (st *store) labels(h filter.Hash) (l labels) {
+func (r *ring) labels(h filter.Hash) (l labels) {
 	lanes := h.Bytes()
-	digest := filter.HashBytes(st.keyed.Sum(purposeClass, lanes[:]))
+	digest := filter.HashBytes(r.keyed.Sum(purposeClass, lanes[:]))
 	for c := ClassMalware; c.Named(); c++ {
 		l[c] = stretch(digest[c-1])
 	}
@@ -146,7 +146,7 @@ func (g *reportGeneration) reportedAs(label, h filter.Hash) bool {
 // gravest first.
 func (st *store) classesBySite(g *reportGeneration, h filter.Hash) map[string][]Class {
 	by := make(map[string][]Class)
-	l := st.labels(h)
+	l := st.ring.labels(h)
 	for c := ClassMalware; c.Named(); c++ {
 		if !g.classes.has(l[c]) {
 			continue
@@ -168,7 +168,7 @@ func (st *store) keptClass(c Class, gen int64) Class {
 	t := target{classFilter, gen}
 	own, err := st.ownBits(t, st.shapeFor(t))
 	if err == nil {
-		err = st.fits(fmt.Sprintf("class filter generation %d", gen), own.Shape(), own.Ones(), t)
+		err = st.opt.fits(fmt.Sprintf("class filter generation %d", gen), own.Shape(), own.Ones(), t)
 	}
 	if err != nil {
 		if st.classesLost.Swap(gen) != gen {

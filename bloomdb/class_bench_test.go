@@ -22,22 +22,22 @@ func classBench(b *testing.B, classes bool) *DB {
 	}
 	b.Cleanup(func() { crash(b, db) })
 	r := rand.New(rand.NewPCG(1, 2))
-	for gen := range db.opt.Reports.Keep {
-		g := db.opt.generation(spamFilter, db.opt.Now()) - int64(gen)
+	for gen := range db.ks.opt.Reports.Keep {
+		g := db.ks.opt.generation(spamFilter, db.ks.opt.Now()) - int64(gen)
 		for _, kind := range reportKinds[:] {
 			if kind == classFilter && !classes {
 				continue
 			}
 			t := target{kind, g}
-			own, err := db.ownBits(t, db.shapeFor(t))
+			own, err := db.ks.store.ownBits(t, db.ks.store.shapeFor(t))
 			if err != nil {
 				b.Fatal(err)
 			}
-			n := int(db.opt.keysPerGeneration())
+			n := int(db.ks.opt.keysPerGeneration())
 			if kind == revokedFilter {
 				n /= revokedShare
 			}
-			other, err := db.partFor(origin{"mx2", 2}, t, bitsShape(own.Shape()))
+			other, err := db.ks.store.partFor(origin{"mx2", 2}, t, bitsShape(own.Shape()))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -110,11 +110,11 @@ func BenchmarkJudgeClasses(b *testing.B) {
 
 // listUnsynced is Report without the journal.
 func listUnsynced(b *testing.B, db *DB, set signature.Set, class Class) {
-	r := record{target: target{spamFilter, db.opt.generation(spamFilter, db.opt.Now())}, class: class}
+	r := record{target: target{spamFilter, db.ks.opt.generation(spamFilter, db.ks.opt.Now())}, class: class}
 	for _, s := range set.Signatures {
-		r.hashes = append(r.hashes, db.reportHash(s))
+		r.hashes = append(r.hashes, db.ks.ring.reportHash(s))
 	}
-	if err := db.set(r, func(target, []uint64) {}); err != nil {
+	if err := db.ks.store.set(r, func(target, []uint64) {}); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -132,9 +132,9 @@ func BenchmarkClassMemory(b *testing.B) {
 	b.ReportMetric(float64(off.Status().Memory)/1e6, "status-MB-without")
 	b.ReportMetric(float64(on.Status().Memory)/1e6, "status-MB-with")
 	own, parts := 0.0, 0.0
-	for _, g := range on.view.Load().reports {
-		own += float64(g.classes.own.Shape().Bytes()) / 1e6
-		parts += float64(g.classes.parts[0].part.Bytes()) / 1e6
+	for _, g := range on.ks.store.view.Load().reports {
+		own += float64(g.listing(classFilter).own.Shape().Bytes()) / 1e6
+		parts += float64(g.listing(classFilter).parts[0].part.Bytes()) / 1e6
 	}
 	b.ReportMetric(own, "MB-class-filters-own")
 	b.ReportMetric(parts, "MB-class-parts")

@@ -91,7 +91,7 @@ func (w *classWorld) hear(site, from string) {
 
 func (w *classWorld) step(t *testing.T, site, other string) {
 	db := w.dbs[site]
-	f := fact{gen: db.opt.generation(spamFilter, w.clock.Now()), site: site, message: rapid.IntRange(0, 5).Draw(w.T, "message")}
+	f := fact{gen: db.ks.opt.generation(spamFilter, w.clock.Now()), site: site, message: rapid.IntRange(0, 5).Draw(w.T, "message")}
 	switch rapid.SampledFrom([]string{"report", "report", "report", "revoke", "exchange", "period", "save", "crash", "close"}).Draw(w.T, "what") {
 	case "report":
 		f.class = rapid.SampledFrom(Classes()).Draw(w.T, "class")
@@ -111,7 +111,7 @@ func (w *classWorld) step(t *testing.T, site, other string) {
 	case "period":
 		w.clock.add(time.Duration(rapid.IntRange(1, 3).Draw(w.T, "periods")) * 168 * time.Hour)
 	case "save":
-		if err := db.save(); err != nil {
+		if err := db.ks.save(); err != nil {
 			w.Fatal(err)
 		}
 	case "crash":
@@ -162,7 +162,7 @@ func TestClassesModel(t *testing.T) {
 
 func (w *classWorld) check() {
 	for site, db := range w.dbs {
-		oldest := db.opt.generation(spamFilter, db.opt.Now()) - int64(db.opt.Reports.Keep) + 1
+		oldest := db.ks.opt.generation(spamFilter, db.ks.opt.Now()) - int64(db.ks.opt.Reports.Keep) + 1
 		for n := range 6 {
 			listed, class, trails := w.model.judge(site, n, oldest)
 			e := db.Judge(message(n))

@@ -36,7 +36,7 @@ func wantClass(t testing.TB, db *DB, n int, want Class) {
 	t.Helper()
 	e := db.Judge(message(n))
 	if e.Class != want || len(e.Matches) > 0 && e.Matches[0].Class != want {
-		t.Errorf("site %s, message %d: class %s, matches %v, want %s", db.opt.Site, n, e.Class, e.Matches, want)
+		t.Errorf("site %s, message %d: class %s, matches %v, want %s", db.ks.opt.Site, n, e.Class, e.Matches, want)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestClassesSwitched(t *testing.T) {
 	mustReportAs(t, b, 2, ClassScam)
 	mustApply(t, db, drain(t, b)...)
 	wantClass(t, db, 2, ClassScam)
-	if err := db.save(); err != nil {
+	if err := db.ks.save(); err != nil {
 		t.Fatal(err)
 	}
 	mustReportAs(t, db, 3, ClassMalware) // this one stands in the journal only
@@ -211,7 +211,7 @@ func TestClassesOfOtherParameters(t *testing.T) {
 	o := classOptions(t.TempDir(), "a")
 	log := logTo(&o)
 	a, b := openTest(t, o), openTest(t, classOptions(t.TempDir(), "b"))
-	b.classShape.Lines += 7
+	b.ks.store.classShape.Lines += 7
 	for n := range 3 {
 		mustReportAs(t, b, n, ClassPhish)
 		mustApply(t, a, drain(t, b)...)
@@ -220,7 +220,7 @@ func TestClassesOfOtherParameters(t *testing.T) {
 		}
 		wantClass(t, a, n, ClassOther)
 	}
-	both := fmt.Sprintf("there %v, here %v", b.classShape, a.classShape)
+	both := fmt.Sprintf("there %v, here %v", b.ks.store.classShape, a.ks.store.classShape)
 	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "site=b") || !strings.Contains(text, both) {
 		t.Errorf("log %q, want one line with %q", text, both)
 	}
@@ -232,14 +232,14 @@ func TestClassWithoutReport(t *testing.T) {
 	mustReportAs(t, a, 1, ClassScam)
 	mustReportAs(t, b, 1, ClassMalware)
 	for _, d := range drain(t, b) { // the record with the spam bits gets lost
-		if got, err := b.decodeDelta(d.Data); err != nil || got.sections[0].target.kind == spamFilter {
+		if got, err := b.ks.sealer.decodeDelta(d.Data); err != nil || got.sections[0].target.kind == spamFilter {
 			continue
 		}
 		if err := a.Apply(d.Data, Skipped); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if g := a.view.Load().reports[0]; g.classes.others.Ones() == 0 {
+	if g := a.ks.store.view.Load().reports[0]; g.listing(classFilter).others.Ones() == 0 {
 		t.Fatal("nothing was applied")
 	}
 	wantClass(t, a, 1, ClassScam)
@@ -272,10 +272,10 @@ func TestClassesFull(t *testing.T) {
 // a full filter, four questions for each listing.
 func TestWrongLabels(t *testing.T) {
 	db := openTest(t, classOptions(t.TempDir(), "mx1"))
-	gen := db.opt.generation(spamFilter, db.opt.Now())
+	gen := db.ks.opt.generation(spamFilter, db.ks.opt.Now())
 	r := rand.New(rand.NewPCG(1, 2))
 	fill := func(kind filterKind, n int, keys func() filter.Hash) {
-		own, err := db.ownBits(target{kind, gen}, db.shapeFor(target{kind, gen}))
+		own, err := db.ks.store.ownBits(target{kind, gen}, db.ks.store.shapeFor(target{kind, gen}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -283,12 +283,12 @@ func TestWrongLabels(t *testing.T) {
 			own.Set(keys())
 		}
 	}
-	fill(classFilter, int(db.opt.keysPerGeneration()), func() filter.Hash { return randomHash(r) })
+	fill(classFilter, int(db.ks.opt.keysPerGeneration()), func() filter.Hash { return randomHash(r) })
 	const listed = 50_000
 	var keys []filter.Hash
 	fill(spamFilter, listed, func() filter.Hash { keys = append(keys, randomHash(r)); return keys[len(keys)-1] })
 	wrong := 0.0
-	q := question{ks: db.keyspace, view: db.current()}
+	q := question{ks: db.ks, view: db.ks.store.current()}
 	for _, h := range keys {
 		f := q.signature(signature.Signature{}, h, everywhere, true)
 		if m, _ := f.match(); m.Class.Named() {

@@ -21,7 +21,7 @@ func (c *clocks) boot(t *testing.T, db *DB, o Options, stop, wrong time.Duration
 // inOrder checks that the database goes by the clock.
 func (c *clocks) inOrder(t *testing.T, db *DB) {
 	t.Helper()
-	if off := db.Now().Sub(c.Now()); off.Abs() > maxSkew {
+	if off := db.ks.Now().Sub(c.Now()); off.Abs() > maxSkew {
 		t.Errorf("the time is off by %s (%+v)", off, db.Clock())
 	}
 }
@@ -217,13 +217,15 @@ func TestWithoutLastTime(t *testing.T) {
 // A stamp is read as it was written, with a guess and without; without one it has the
 // form that earlier versions read.
 func TestStampIsReadAsWritten(t *testing.T) {
-	at := newClock().Now().UTC().Truncate(time.Millisecond)
+	at := time.Date(2026, 3, 1, 12, 0, 0, 7e6, time.UTC)
 	for _, s := range []stamped{
 		{time: at}, {time: at, lasted: time.Hour, least: -3 * time.Hour},
 		{time: at, guess: 5 * time.Hour, ran: time.Minute},
 	} {
 		dir := t.TempDir()
-		must(t, os.WriteFile(filepath.Join(dir, clockFile), s.bytes(), 0o600))
+		if err := os.WriteFile(filepath.Join(dir, clockFile), s.bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		got, err := readStamp(dir)
 		if err != nil || got != s {
 			t.Errorf("read %+v (%v), want %+v", got, err, s)

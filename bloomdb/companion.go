@@ -9,14 +9,11 @@ import (
 )
 
 // RestsOn notes durably that a file beside the database holds what this site must not lose.
-// From then on Open refuses with a *DamageError if the file is missing or empty. The caller
-// has written the file.
-func (ks *keyspace) RestsOn(path string) error {
-	name, err := filepath.Rel(ks.opt.Dir, path)
+func (p *publisher) RestsOn(path string) error {
+	name, err := filepath.Rel(p.opt.Dir, path)
 	if err != nil {
 		return err
 	}
-	p := &ks.pub
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
 	if slices.Contains(p.id.Companions, name) {
@@ -26,7 +23,7 @@ func (ks *keyspace) RestsOn(path string) error {
 		return err
 	}
 	p.id.Companions, p.dirty = append(slices.Clone(p.id.Companions), name), true
-	return p.writeLocked(ks.opt.Dir, ks.opt.Now())
+	return p.writeLocked(p.opt.Dir, p.opt.Now())
 }
 
 // checkCompanions names the companions that are missing or empty. Repair goes on without
@@ -43,11 +40,11 @@ func (ks *keyspace) checkCompanions(id identity) (missing error) {
 		case errors.Is(err, fs.ErrNotExist):
 			err = errMissing
 		}
-		if ks.mending == nil {
+		if ks.files.mending == nil {
 			missing = errors.Join(missing, damaged(path, 0, err))
 			continue
 		}
-		if err := ks.mendMissing(path, err, "all that it held"); err != nil {
+		if err := ks.files.mendMissing(path, err, "all that it held"); err != nil {
 			return err
 		}
 	}

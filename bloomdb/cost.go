@@ -30,31 +30,28 @@ func latest(trails []Trail) int64 {
 	return n
 }
 
-// Cost is what a report of set, or a revocation, would take now of the room that one
-// generation has for its kind: from 0, where all of it stands there already, to 1 for
-// the whole. It is the greater of two parts: that of the signatures' filter, and that
-// of the sketches' filter, of which revocations have as small a part as of the other. A full
-// filter of sketches takes none, and costs nothing.
-func (st *store) Cost(set signature.Set, revoke bool) float64 {
-	kind, room, entries := spamFilter, st.opt.keysPerGeneration(), st.opt.sketchEntriesPerGeneration()
+// Cost is what a report of set, or a revocation, would take now of the room that one generation
+// has for its kind: from 0, where all of it stands there already, to 1 for the whole.
+func (ks *keyspace) Cost(set signature.Set, revoke bool) float64 {
+	kind, room, entries := spamFilter, ks.opt.keysPerGeneration(), ks.opt.sketchEntriesPerGeneration()
 	if revoke {
 		kind, room, entries = revokedFilter, room/revokedShare, entries/revokedShare
 		set.Sketches = evenAskOnly(set.Sketches)
 	}
-	t := target{kind, st.opt.generation(kind, st.opt.Now())}
-	g := st.view.Load().report(t.gen)
+	t := target{kind, ks.opt.generation(kind, ks.opt.Now())}
+	g := ks.store.view.Load().report(t.gen)
 	var keys []filter.Hash
-	for _, s := range slices.Concat(set.Signatures, st.domainSignatures(kind, set)) {
-		keys = append(keys, st.reportHash(s))
+	for _, s := range slices.Concat(set.Signatures, ks.domainSignatures(kind, set)) {
+		keys = append(keys, ks.ring.reportHash(s))
 	}
 	var own, sketches *filter.Bits
 	if g != nil {
 		own, sketches = g.listing(kind).own, g.sketches.own
 	}
 	cost := float64(absent(own, keys)) / room
-	full := sketches != nil && st.fits("sketch filter", sketches.Shape(), sketches.Ones(), target{sketchFilter, t.gen}) != nil
-	if !full && !st.unwanted(sketchFilter) {
-		seeds := st.entrySeeds(st.reported(set.Sketches), sketchListOf(kind), t.gen)
+	full := sketches != nil && ks.opt.fits("sketch filter", sketches.Shape(), sketches.Ones(), target{sketchFilter, t.gen}) != nil
+	if !full && !ks.opt.unwanted(sketchFilter) {
+		seeds := ks.sketches.entrySeeds(ks.sketches.reported(set.Sketches), sketchListOf(kind), t.gen)
 		cost = max(cost, float64(absent(sketches, stretchAll(seeds)))/entries)
 	}
 	return cost

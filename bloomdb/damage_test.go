@@ -27,7 +27,7 @@ func filled(t *testing.T, closed bool) string {
 	mustReportAs(t, other, 7, ClassScam)
 	mustCount(t, other, 7, 20)
 	mustApply(t, db, drain(t, other)...)
-	if err := db.save(); err != nil {
+	if err := db.ks.save(); err != nil {
 		t.Fatal(err)
 	}
 	mustReportAs(t, db, 1, ClassPhish)
@@ -38,7 +38,7 @@ func filled(t *testing.T, closed bool) string {
 			t.Fatal(err)
 		}
 	} else {
-		if err := db.journal.flush(); err != nil {
+		if err := db.ks.journal.flush(); err != nil {
 			t.Fatal(err)
 		}
 		crash(t, db)
@@ -69,7 +69,7 @@ func copyDir(t *testing.T, from, to string) {
 func TestDamagedSnapshot(t *testing.T) {
 	dir := filled(t, true)
 	work := t.TempDir()
-	keyID := func() [8]byte { db := openTest(t, small(t.TempDir())); return db.keyID }()
+	keyID := func() [8]byte { db := openTest(t, small(t.TempDir())); return db.ks.ring.keyID }()
 	for _, path := range append(files(t, dir, "*.snapshot"), identityPath(dir)) {
 		name := filepath.Base(path)
 		good, err := os.ReadFile(path)
@@ -242,7 +242,7 @@ func FuzzSnapshot(f *testing.F) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		readSnapshot(path, db.keyID, nil)
+		readSnapshot(path, db.ks.ring.keyID, nil)
 	})
 }
 

@@ -48,12 +48,13 @@ func testOptions(dir, site string) Options {
 // openTest opens a database that is checked when the test ends.
 func openTest(t testing.TB, o Options) *DB {
 	t.Helper()
+	o.newFile = newTestFile
 	db, err := Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if db.closed.Load() {
+		if db.ks.closed.Load() {
 			return
 		}
 		if err := db.Check(); err != nil {
@@ -69,8 +70,7 @@ func openTest(t testing.TB, o Options) *DB {
 // crash lets go of the folder as kill -9 does: nothing is flushed or written.
 func crash(t testing.TB, db *DB) {
 	t.Helper()
-	db.closed.Store(true)
-	db.journal.file.Close()
+	db.ks.closed.Store(true)
 	if err := db.lock.Unlock(); err != nil {
 		t.Fatal(err)
 	}
@@ -134,13 +134,13 @@ func TestReportRevokeJudge(t *testing.T) {
 	step("revoked in the later period", 1, false, 2)
 	c.add(5 * 168 * time.Hour)
 	step("aged out", 1, false, 0)
-	if len(db.view.Load().reports) == 0 {
+	if len(db.ks.store.view.Load().reports) == 0 {
 		t.Error("dropped at once: a clock that is wrong for a moment would destroy it")
 	}
 	for range keepAged {
-		db.expire()
+		db.ks.expire()
 	}
-	if n := len(db.view.Load().reports); n != 0 {
+	if n := len(db.ks.store.view.Load().reports); n != 0 {
 		t.Errorf("%d generations are held", n)
 	}
 }
@@ -238,12 +238,12 @@ func TestCrashLosesNothing(t *testing.T) {
 			mustCount(t, db, 1_000_000, 1)
 			n++
 			if round%2 == 1 && n%13 == 0 {
-				if err := db.save(); err != nil {
+				if err := db.ks.save(); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
-		if err := db.journal.flush(); err != nil { // what Run does each second
+		if err := db.ks.journal.flush(); err != nil { // what Run does each second
 			t.Fatal(err)
 		}
 		crash(t, db)
@@ -386,7 +386,7 @@ func TestParallel(t *testing.T) {
 	}
 	wg.Go(func() {
 		for range 5 {
-			if err := db.save(); err != nil {
+			if err := db.ks.save(); err != nil {
 				t.Error(err)
 			}
 			db.Status()

@@ -29,23 +29,23 @@ type delta struct {
 }
 
 // encodeDelta makes the record of a delta behind another one.
-func (ks *keyspace) encodeDelta(d Delta, prev uint64, sections []deltaSection) []byte {
+func (sl *sealer) encodeDelta(d Delta, prev uint64, sections []deltaSection) []byte {
 	b := binary.BigEndian.AppendUint16(nil, uint16(len(sections)))
 	for _, s := range sections {
-		b = ks.appendSectionHead(b, s.target, s.shape)
+		b = sl.opt.appendSectionHead(b, s.target, s.shape)
 		at := len(b)
 		b = s.appendCells(append(b, 0, 0, 0, 0))
 		binary.BigEndian.PutUint32(b[at:], uint32(len(b)-at-4))
 	}
-	h := Head{Type: RecordDelta, Site: d.Site, Epoch: d.Epoch, Seq: d.Seq, Prev: prev, Made: ks.opt.Now()}
-	return ks.encodeRecord(h, b)
+	h := Head{Type: RecordDelta, Site: d.Site, Epoch: d.Epoch, Seq: d.Seq, Prev: prev, Made: sl.opt.Now()}
+	return sl.encodeRecord(h, b)
 }
 
 // appendSectionHead codes which filter a section is of.
-func (ks *keyspace) appendSectionHead(b []byte, t target, s shape) []byte {
+func (o *settings) appendSectionHead(b []byte, t target, s shape) []byte {
 	b = append(b, byte(t.kind))
 	b = binary.BigEndian.AppendUint64(b, uint64(t.gen))
-	b = binary.BigEndian.AppendUint64(b, uint64(ks.opt.period(t.kind)/time.Second))
+	b = binary.BigEndian.AppendUint64(b, uint64(o.period(t.kind)/time.Second))
 	return s.appendTo(b)
 }
 
@@ -76,13 +76,13 @@ func decodeFilterHead(r *recordReader) (s deltaSection, err error) {
 }
 
 // decodeDelta checks and reads a whole record.
-func (ks *keyspace) decodeDelta(data []byte) (d delta, err error) {
-	h, body, err := ks.openRecord(data, RecordDelta)
+func (s *sealer) decodeDelta(data []byte) (d delta, err error) {
+	h, body, err := s.openRecord(data, RecordDelta)
 	if err != nil {
 		return d, err
 	}
 	d.Head, d.origin = h, h.origin()
-	if err := ks.checkClock(h); err != nil {
+	if err := s.checkClock(h); err != nil {
 		return d, err
 	}
 	if d.sections, err = decodeSections(&recordReader{b: body}); err != nil {

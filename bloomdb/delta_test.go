@@ -16,7 +16,7 @@ import (
 // drain takes all deltas a site has, as the exchange would.
 func drain(t testing.TB, db *DB) []Delta {
 	t.Helper()
-	if !db.pub.resumed {
+	if !db.ks.pub.isResumed() {
 		if err := db.Resume(db.Head()); err != nil {
 			t.Fatal(err)
 		}
@@ -61,10 +61,10 @@ func TestTwoSites(t *testing.T) {
 	mustApply(t, b, drain(t, a)...)
 	for _, db := range []*DB{a, b} {
 		if e := db.Judge(message(1)); !e.Listed || e.Sites != 2 || e.Count != 42 {
-			t.Errorf("site %s: %+v", db.opt.Site, e)
+			t.Errorf("site %s: %+v", db.ks.opt.Site, e)
 		}
 		if e := db.Judge(message(2)); !e.Listed || e.Sites != 1 || e.Matches[0].Sites[0] != "b" {
-			t.Errorf("site %s: %+v", db.opt.Site, e)
+			t.Errorf("site %s: %+v", db.ks.opt.Site, e)
 		}
 	}
 	if err := a.Revoke(message(2)); err != nil {
@@ -100,7 +100,7 @@ func TestPartsSurvive(t *testing.T) {
 	if e := a.Judge(message(1)); !e.Listed || e.Count != 100 {
 		t.Errorf("after a restart: %+v", e)
 	}
-	if epoch, seq := a.Cursor("b"); epoch != b.pub.epoch() || seq != 2 {
+	if epoch, seq := a.Cursor("b"); epoch != b.ks.pub.epoch() || seq != 2 {
 		t.Errorf("cursor %d-%d", epoch, seq)
 	}
 	mustReport(t, b, 2)
@@ -197,13 +197,13 @@ func TestTornDelta(t *testing.T) {
 // A member that sends all ones is refused: it may fill half of a generation.
 func TestAllOnes(t *testing.T) {
 	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
-	gen := b.opt.generation(spamFilter, b.opt.Now())
-	sec := deltaSection{target: target{spamFilter, gen}, shape: bitsShape(b.spamShape)}
+	gen := b.ks.opt.generation(spamFilter, b.ks.opt.Now())
+	sec := deltaSection{target: target{spamFilter, gen}, shape: bitsShape(b.ks.store.spamShape)}
 	for pos := range min(sec.shape.size(spamFilter), maxDeltaCells) {
 		sec.cells = append(sec.cells, filter.Cell{Pos: pos, Value: 1})
 	}
 	d := Delta{Site: "b", Epoch: 1, Seq: 1}
-	d.Data = b.encodeDelta(d, 0, []deltaSection{sec})
+	d.Data = b.ks.sealer.encodeDelta(d, 0, []deltaSection{sec})
 	if err := a.Apply(d.Data, Next); !errors.Is(err, ErrCapped) {
 		t.Errorf("all ones: %v, want ErrCapped", err)
 	}
@@ -269,7 +269,7 @@ func TestSitesConverge(t *testing.T) {
 				e := db.Judge(message(n))
 				if e.Listed != (listed[n] && !revoked[n]) || e.Count < counts[n] || e.Count > counts[n]+60 {
 					rt.Fatalf("site %s, message %d: listed %v, count %d; want %v and not %v, %d",
-						db.opt.Site, n, e.Listed, e.Count, listed[n], revoked[n], counts[n])
+						db.ks.opt.Site, n, e.Listed, e.Count, listed[n], revoked[n], counts[n])
 				}
 			}
 		}
@@ -301,10 +301,10 @@ func TestCountsPassWhereReportsAreRefused(t *testing.T) {
 func TestFarGeneration(t *testing.T) {
 	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
 	for ahead, want := range map[int64]error{1: nil, 2: ErrClock} {
-		gen := b.opt.generation(spamFilter, b.opt.Now()) + ahead
-		sec := deltaSection{target: target{spamFilter, gen}, shape: bitsShape(b.spamShape), cells: []filter.Cell{{Pos: 5, Value: 1}}}
+		gen := b.ks.opt.generation(spamFilter, b.ks.opt.Now()) + ahead
+		sec := deltaSection{target: target{spamFilter, gen}, shape: bitsShape(b.ks.store.spamShape), cells: []filter.Cell{{Pos: 5, Value: 1}}}
 		d := Delta{Site: "b", Epoch: 2, Seq: uint64(ahead)}
-		d.Data = b.encodeDelta(d, 0, []deltaSection{sec})
+		d.Data = b.ks.sealer.encodeDelta(d, 0, []deltaSection{sec})
 		if err := a.Apply(d.Data, Next); !errors.Is(err, want) {
 			t.Errorf("%d ahead: %v", ahead, err)
 		}
@@ -313,9 +313,9 @@ func TestFarGeneration(t *testing.T) {
 
 func TestRepeatedSections(t *testing.T) {
 	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
-	sec := deltaSection{target: target{spamFilter, b.opt.generation(spamFilter, b.opt.Now())}, shape: bitsShape(b.spamShape)}
+	sec := deltaSection{target: target{spamFilter, b.ks.opt.generation(spamFilter, b.ks.opt.Now())}, shape: bitsShape(b.ks.store.spamShape)}
 	d := Delta{Site: "b", Epoch: 2, Seq: 1}
-	d.Data = b.encodeDelta(d, 0, []deltaSection{sec, sec})
+	d.Data = b.ks.sealer.encodeDelta(d, 0, []deltaSection{sec, sec})
 	if err := a.Apply(d.Data, Next); err == nil || !strings.Contains(err.Error(), "stands after") {
 		t.Errorf("two sections of one filter: %v", err)
 	}
@@ -330,10 +330,10 @@ func TestBoundsOnMembers(t *testing.T) {
 	a := openTest(t, o)
 	send := func(site string, epoch uint64, sections ...deltaSection) error {
 		d := Delta{Site: site, Epoch: epoch, Seq: 1}
-		d.Data = a.encodeDelta(d, 0, sections)
+		d.Data = a.ks.sealer.encodeDelta(d, 0, sections)
 		return a.Apply(d.Data, Next)
 	}
-	a.leastParts = 64 << 20
+	a.ks.peers.leastParts = 64 << 20
 	for life := range uint64(maxLives) {
 		if err := send("b", 2+2*life); err != nil {
 			t.Fatal(err)
@@ -342,7 +342,7 @@ func TestBoundsOnMembers(t *testing.T) {
 	if err := send("b", 1000); !errors.Is(err, ErrFull) {
 		t.Errorf("one life too many: %v", err)
 	}
-	sec := deltaSection{target: target{countFilter, a.opt.generation(countFilter, c.Now())}, shape: countsShape(filter.CountsShape{Lines: filter.MaxLines})}
+	sec := deltaSection{target: target{countFilter, a.ks.opt.generation(countFilter, c.Now())}, shape: countsShape(filter.CountsShape{Lines: filter.MaxLines})}
 	for i := range uint64(maxDeltaCells) {
 		sec.cells = append(sec.cells, filter.Cell{Pos: i * filter.BlockSize(true) * 40, Value: 1})
 	}
@@ -358,7 +358,7 @@ func TestBoundsOnMembers(t *testing.T) {
 	}
 	c.add(400 * 24 * time.Hour)
 	for range keepAged {
-		a.expire()
+		a.ks.expire()
 	}
 	if n := len(a.Status().Sites); n != 1 {
 		t.Errorf("%d sites are remembered though nothing is held of them", n)

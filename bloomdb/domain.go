@@ -87,13 +87,13 @@ func (c domainCounts) isSpamOnly(campaigns int) bool {
 type domainKeys struct{ campaigns, sightings filter.Hash }
 
 // domainKeys takes two lanes of one keyed digest for each.
-func (st *store) domainKeys(domain string) domainKeys {
-	h := filter.HashBytes(st.keyed.Sum(purposeDomain, []byte(domain)))
+func (r *ring) domainKeys(domain string) domainKeys {
+	h := filter.HashBytes(r.keyed.Sum(purposeDomain, []byte(domain)))
 	return domainKeys{filter.Hash{h[0], h[1]}, filter.Hash{h[2], h[3]}}
 }
 
 // judgedDomains returns the domains of a message that can count against it.
-func (o *Options) judgedDomains(domains []string) []string {
+func (o *settings) judgedDomains(domains []string) []string {
 	var list []string
 	for _, d := range domains[:min(len(domains), maxSetDomains)] {
 		if !signature.WellKnown(d) && !slices.Contains(o.Domains.NeverAlone, d) {
@@ -108,8 +108,8 @@ const maxSetDomains = 16
 
 // domainSignatures returns the signatures of domains, which are listed and revoked with those
 // of the message.
-func (st *store) domainSignatures(kind filterKind, set signature.Set) []signature.Signature {
-	domains := st.opt.judgedDomains(set.Domains)
+func (ks *keyspace) domainSignatures(kind filterKind, set signature.Set) []signature.Signature {
+	domains := ks.opt.judgedDomains(set.Domains)
 	if kind == spamFilter {
 		domains = domains[:min(len(domains), reportedDomains)]
 	}
@@ -159,7 +159,7 @@ func (v *view) domain(k domainKeys) (c domainCounts) {
 // message would be one more, since it is not listed by the one before. Of a message without
 // domains to count it is false.
 func (db *DB) isCampaign(set signature.Set) bool {
-	if db.unwanted(domainFilter) || len(db.opt.judgedDomains(set.Domains)) == 0 {
+	if db.ks.opt.unwanted(domainFilter) || len(db.ks.opt.judgedDomains(set.Domains)) == 0 {
 		return false
 	}
 	return !slices.ContainsFunc(db.Judge(set).Matches, func(m Match) bool { return m.Signature.Kind != signature.KindDomain })
@@ -194,19 +194,19 @@ func (ks *keyspace) countListed(kind filterKind, set signature.Set, campaign boo
 
 func (ks *keyspace) addDomainCounts(set signature.Set, n uint32, key func(domainKeys) filter.Hash) error {
 	domains := ks.opt.judgedDomains(set.Domains)
-	if len(domains) == 0 || ks.unwanted(domainFilter) {
+	if len(domains) == 0 || ks.opt.unwanted(domainFilter) {
 		return nil
 	}
 	if ks.closed.Load() {
 		return ErrClosed
 	}
 	t := target{domainFilter, ks.opt.generation(domainFilter, ks.opt.Now())}
-	own, err := ks.ownDomains(t.gen, domainsShape())
+	own, err := ks.store.ownDomains(t.gen, domainsShape())
 	if err != nil {
 		return err
 	}
 	for _, d := range domains {
-		h := key(ks.domainKeys(d))
+		h := key(ks.ring.domainKeys(d))
 		at, e := ks.journal.append(record{target: t, hashes: []filter.Hash{h}, count: own.Add(h, min(n, filter.MaxValue))})
 		if e != nil {
 			err = e
@@ -238,11 +238,11 @@ type DomainTrace struct {
 // ExplainDomains traces the link domains of a message.
 func (db *DB) ExplainDomains(set signature.Set) []DomainTrace {
 	var buf [1]question
-	asked, p := db.ask(buf[:0], signature.Set{}), db.opt.policy()
+	asked, p := db.ask(buf[:0], signature.Set{}), db.policy()
 	var traces []DomainTrace
 	for _, d := range set.Domains[:min(len(set.Domains), maxSetDomains)] {
 		l := gatherLink(asked, d, true, p)
-		t := DomainTrace{Domain: d, Ignored: len(db.opt.judgedDomains([]string{d})) == 0, Campaigns: l.counts.campaigns, Sightings: l.counts.sightings}
+		t := DomainTrace{Domain: d, Ignored: len(db.ks.opt.judgedDomains([]string{d})) == 0, Campaigns: l.counts.campaigns, Sightings: l.counts.sightings}
 		t.Alone = !t.Ignored && l.isSpamOnly(p)
 		if m, ok := l.reports.match(); ok {
 			m.Domain = d

@@ -29,8 +29,8 @@ func TestSuspend(t *testing.T) {
 			if (db.Clock() == nil) != counted {
 				t.Errorf("%s: the clock's status is %+v", name, db.Clock())
 			}
-			if want := o.Now(); counted && !db.Now().Equal(want) {
-				t.Errorf("%s: it is %s, want %s", name, db.Now(), want)
+			if want := o.Now(); counted && !db.ks.Now().Equal(want) {
+				t.Errorf("%s: it is %s, want %s", name, db.ks.Now(), want)
 			}
 		})
 	}

@@ -11,7 +11,7 @@ import (
 // ErrClosed, or the disk's fault while it lasts. It writes nothing; after a fault of the
 // journal it checks whether that is over. A report that follows may still fail.
 func (db *DB) Reportable(set signature.Set) (signature.Set, error) {
-	err := db.writable(set)
+	err := db.ks.writable(set)
 	if err == nil {
 		set, err = db.reportable(set)
 	}
@@ -23,7 +23,7 @@ func (db *DB) Reportable(set signature.Set) (signature.Set, error) {
 
 // Revocable is Reportable for Revoke; it never returns ErrNever.
 func (db *DB) Revocable(set signature.Set) error {
-	if err := db.writable(set); err != nil {
+	if err := db.ks.writable(set); err != nil {
 		return err
 	}
 	return db.roomFor(revokedFilter)
@@ -34,12 +34,12 @@ func (db *DB) Revocable(set signature.Set) error {
 func (db *DB) roomFor(kind filterKind) error {
 	err := db.each(func(ks *keyspace) error {
 		t := target{kind, ks.opt.generation(kind, ks.opt.Now())}
-		g := ks.view.Load().report(t.gen)
+		g := ks.store.view.Load().report(t.gen)
 		if g == nil || g.listing(kind).own == nil {
 			return nil
 		}
 		own := g.listing(kind).own
-		return ks.fits(kind.String()+" filter", own.Shape(), own.Ones(), t)
+		return ks.opt.fits(kind.String()+" filter", own.Shape(), own.Ones(), t)
 	})
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (db *DB) Essence(set signature.Set) signature.Set {
 	for _, s := range set.Sketches[:min(len(set.Sketches), maxSketches)] {
 		var keyed []func(uint64) uint64
 		for _, ks := range db.keys {
-			if sip, ok := ks.sipKeys[s.Kind]; ok {
+			if sip, ok := ks.sketches.sipKeys[s.Kind]; ok {
 				keyed = append(keyed, sip.hash)
 			}
 		}
@@ -76,19 +76,9 @@ func (db *DB) Essence(set signature.Set) signature.Set {
 // leastKeys is how many keys of a text's sketch are its anchors.
 const leastKeys = 20
 
-// Anchors are keyed hashes by which reports are told to be about one thing. Of a text
-// they are its 20 smallest keys (a bottom-k sketch: Cohen and Kaplan, 2007), which are
-// those that a report of it stores, of an image the 6 anchors of its groups, of what is
-// only asked for none. Those of the essence are those of the whole. They go by the
-// federation's key, so that those of before a roll-over are others.
-//
-// Of 1,226 copies of 25 spams, varied in 51 ways, 75 % share AnchorsNeed of them with the
-// original, and 30 % of those whose template was filled in anew; of three or more
-// reporters, each anchor may be shared with another one. With 4 of 12 it would be 96 %;
-// but then one person who reports a text of which a third is known spam lists what the
-// rest of it is.
-func (st *store) Anchors(s signature.Sketch) []uint64 {
-	sip, ok := st.sipKeys[s.Kind]
+// Anchors are keyed hashes by which reports are told to be about one thing.
+func (ks *keyspace) Anchors(s signature.Sketch) []uint64 {
+	sip, ok := ks.sketches.sipKeys[s.Kind]
 	switch {
 	case !ok || s.AskOnly:
 		return nil
@@ -103,11 +93,9 @@ func (st *store) Anchors(s signature.Sketch) []uint64 {
 	return slices.Compact(anchors)
 }
 
-// AnchorsNeed is how many of a sketch's n anchors other reports must have, for it to be
-// listed by their word: all of an image's, and all but 4 of a text's. Then no group that
-// is stored says anything of other text that stands in the message beside: a match needs
-// 8 keys of it, and with a reported domain, which one reporter may name, 5.
-func (st *store) AnchorsNeed(kind signature.Kind, n int) int {
+// AnchorsNeed is how many of a sketch's n anchors other reports must have, for it to be listed by
+// their word: all of an image's, and all but 4 of a text's.
+func (ks *keyspace) AnchorsNeed(kind signature.Kind, n int) int {
 	if kind == signature.KindImage {
 		return n
 	}

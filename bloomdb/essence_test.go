@@ -3,8 +3,6 @@ package bloomdb
 import (
 	"errors"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
@@ -42,7 +40,7 @@ func TestReportableSaysWhatReportWould(t *testing.T) {
 				tt.before(t, db)
 			}
 			evidence := db.Judge(tt.set)
-			size := db.journal.bytesFrom(0)
+			size := db.ks.journal.bytesFrom(0)
 			taken, err := db.Reportable(tt.set)
 			if !errors.Is(err, tt.err) || err == nil && len(taken.Signatures) != tt.taken {
 				t.Errorf("reportable: %d signatures, %v; want %d, %v", len(taken.Signatures), err, tt.taken, tt.err)
@@ -50,7 +48,7 @@ func TestReportableSaysWhatReportWould(t *testing.T) {
 			if err := db.Revocable(tt.set); !errors.Is(err, tt.revokeErr) {
 				t.Errorf("revocable: %v, want %v", err, tt.revokeErr)
 			}
-			if db.journal.bytesFrom(0) != size || !reflect.DeepEqual(db.Judge(tt.set), evidence) {
+			if db.ks.journal.bytesFrom(0) != size || !reflect.DeepEqual(db.Judge(tt.set), evidence) {
 				t.Error("asking has changed something")
 			}
 			if err := db.Report(tt.set, ClassOther); !errors.Is(err, tt.err) {
@@ -66,12 +64,12 @@ func TestReportableSaysWhatReportWould(t *testing.T) {
 // fillOwn fills this site's filter of the present generation.
 func fillOwn(t testing.TB, db *DB, kind filterKind) {
 	t.Helper()
-	tg := target{kind, db.opt.generation(kind, db.opt.Now())}
-	own, err := db.ownBits(tg, db.shapeFor(tg))
+	tg := target{kind, db.ks.opt.generation(kind, db.ks.opt.Now())}
+	own, err := db.ks.store.ownBits(tg, db.ks.store.shapeFor(tg))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := uint64(0); own.Ones() <= db.fillLimit(kind, own.Shape()); n++ {
+	for n := uint64(0); own.Ones() <= db.ks.opt.fillLimit(kind, own.Shape()); n++ {
 		own.Set(stretch(n))
 	}
 }
@@ -93,19 +91,12 @@ func TestReportableAsksBothKeys(t *testing.T) {
 func TestReportableWhileDiskHasFault(t *testing.T) {
 	db := openTest(t, testOptions(t.TempDir(), "mx1"))
 	mustReport(t, db, 1)
-	db.journal.mu.Lock()
-	fault := db.journal.fail(errors.New("no room"))
-	db.journal.mu.Unlock()
-	blocked := filepath.Join(db.opt.Dir, filepath.Base(segmentPath("", db.journal.newest+1)))
-	if err := os.WriteFile(blocked, nil, 0o600); err != nil { // the repair's segment cannot be made
-		t.Fatal(err)
-	}
+	mend := breakDisk(t, db)
+	fault := db.Report(message(2), ClassOther)
 	if _, err := db.Reportable(message(2)); err == nil {
 		t.Errorf("reportable with the fault %v", fault)
 	}
-	if err := os.Remove(blocked); err != nil {
-		t.Fatal(err)
-	}
+	mend()
 	if _, err := db.Reportable(message(2)); err != nil {
 		t.Error(err)
 	}
@@ -172,7 +163,7 @@ func TestEssenceIsStoredTheSame(t *testing.T) {
 			}
 		}
 		for i, s := range essence.Sketches {
-			if got, want := db.Anchors(s), db.Anchors(set.Sketches[i]); !slices.Equal(got, want) {
+			if got, want := db.ks.Anchors(s), db.ks.Anchors(set.Sketches[i]); !slices.Equal(got, want) {
 				t.Fatalf("anchors %x of the essence, %x of the whole", got, want)
 			}
 		}
@@ -186,12 +177,16 @@ func TestEssenceIsStoredTheSame(t *testing.T) {
 
 // recordsOf are the records that a report or a revocation would write.
 func recordsOf(t *rapid.T, ks *keyspace, kind filterKind, set signature.Set, sketches []signature.Sketch) []record {
-	r, err := ks.newReport(target{kind, ks.opt.generation(kind, ks.opt.Now())}, set, ks.reported(sketches), ClassOther)
+	t2 := target{kind, ks.opt.generation(kind, ks.opt.Now())}
+	r := record{target: t2}
+	for _, s := range set.Signatures {
+		r.hashes = append(r.hashes, ks.ring.reportHash(s))
+	}
+	records, err := ks.sketches.sketchRecords(ks.sketches.reported(sketches), sketchListOf(kind), t2.gen)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.release()
-	return append([]record{r.signatures}, r.sketches...)
+	return append([]record{r}, records...)
 }
 
 // A revoked essence of a message that was only asked for takes the listing back.

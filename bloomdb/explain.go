@@ -32,19 +32,19 @@ type Trail struct {
 
 // Explain traces every signature of set, newest generation first.
 func (db *DB) Explain(set signature.Set) []Trace {
-	traces := db.explain(set)
+	traces := db.ks.explain(set)
 	for _, ks := range db.keys[1:] {
 		for i, t := range ks.explain(set) {
-			traces[i] = traces[i].unite(t)
+			traces[i] = uniteTraces(traces[i], t)
 		}
 	}
 	if db.burst == nil {
 		return traces
 	}
-	now := db.opt.Now()
+	now := db.ks.opt.Now()
 	for i, t := range traces {
 		if slices.Contains(set.Counting, t.Signature) {
-			burst := db.burst.ask(db.countHash(t.Signature), now)
+			burst := db.burst.ask(db.ks.ring.countHash(t.Signature), now)
 			traces[i].Burst = &burst
 		}
 	}
@@ -53,39 +53,39 @@ func (db *DB) Explain(set signature.Set) []Trace {
 
 // explain traces every signature in one keyspace.
 func (ks *keyspace) explain(set signature.Set) []Trace {
-	v := ks.current()
+	v := ks.store.current()
 	var traces []Trace
 	voted := voteKeys(set.Signatures)
 	for i, s := range set.Signatures {
 		t := Trace{Signature: s}
-		h := ks.reportHash(s)
+		h := ks.ring.reportHash(s)
 		for _, g := range v.reports {
 			t.Spam = append(t.Spam, ks.trails(spamFilter, g, h)...)
 			t.Revoked = append(t.Revoked, ks.trails(revokedFilter, g, h)...)
 		}
 		if slices.Contains(voted, i) {
-			t.Votes = ks.voteTrails(&v, h)
+			t.Votes = ks.votes.voteTrails(&v, h)
 		}
 		if slices.Contains(set.Counting, s) {
-			t.Counts = ks.countTrails(&v, ks.countHash(s))
+			t.Counts = ks.countTrails(&v, ks.ring.countHash(s))
 		}
 		traces = append(traces, t)
 	}
 	return traces
 }
 
-func (st *store) trails(kind filterKind, g *reportGeneration, h filter.Hash) []Trail {
+func (ks *keyspace) trails(kind filterKind, g *reportGeneration, h filter.Hash) []Trail {
 	var trails []Trail
 	l := g.listing(kind)
 	if !l.has(h) {
 		return nil
 	}
 	var classes map[string][]Class
-	if kind == spamFilter && st.opt.Reports.Classes {
-		classes = st.classesBySite(g, h)
+	if kind == spamFilter && ks.opt.Reports.Classes {
+		classes = ks.store.classesBySite(g, h)
 	}
-	for _, site := range l.sites(h, st.opt.Site) {
-		t := st.trail(target{kind, g.num}, site, 0)
+	for _, site := range l.sites(h, ks.opt.Site) {
+		t := ks.trail(target{kind, g.num}, site, 0)
 		t.Classes = classes[site]
 		t.Retouched = kind == spamFilter && g.mask.hides(h)
 		trails = append(trails, t)
@@ -93,32 +93,32 @@ func (st *store) trails(kind filterKind, g *reportGeneration, h filter.Hash) []T
 	return trails
 }
 
-func (st *store) countTrails(v *view, h filter.Hash) []Trail {
+func (ks *keyspace) countTrails(v *view, h filter.Hash) []Trail {
 	var trails []Trail
 	for _, g := range v.counts {
 		t := target{countFilter, g.num}
 		if c := g.ownCount(h); c > 0 {
-			trails = append(trails, st.trail(t, st.opt.Site, c))
+			trails = append(trails, ks.trail(t, ks.opt.Site, c))
 		}
 		for _, p := range g.countedParts {
 			if c := p.count(h); c > 0 {
-				trails = append(trails, st.trail(t, p.origin.site, c))
+				trails = append(trails, ks.trail(t, p.origin.site, c))
 			}
 		}
 	}
 	return trails
 }
 
-func (st *store) trail(t target, site string, count uint32) Trail {
-	return Trail{Site: site, Generation: t.gen, Start: st.opt.start(t), Count: uint64(count)}
+func (ks *keyspace) trail(t target, site string, count uint32) Trail {
+	return Trail{Site: site, Generation: t.gen, Start: ks.opt.start(t), Count: uint64(count)}
 }
 
-// unite returns the trace of both keyspaces. Of several counts of one site and generation
+// uniteTraces returns the trace of both keyspaces. Of several counts of one site and generation
 // the larger one holds: during a roll-over a site counts every message under both keys.
-func (t Trace) unite(o Trace) Trace {
-	t.Spam = sortedTrails(merged(t.Spam, o.Spam, Trail.isSame, (*Trail).join))
-	t.Revoked = sortedTrails(merged(t.Revoked, o.Revoked, Trail.isSame, (*Trail).join))
-	t.Counts = sortedTrails(merged(summed(t.Counts), summed(o.Counts), Trail.isSame, func(t *Trail, o Trail) { t.Count = max(t.Count, o.Count) }))
+func uniteTraces(t, o Trace) Trace {
+	t.Spam = sortedTrails(merged(t.Spam, o.Spam, isSameTrail, joinTrail))
+	t.Revoked = sortedTrails(merged(t.Revoked, o.Revoked, isSameTrail, joinTrail))
+	t.Counts = sortedTrails(merged(summed(t.Counts), summed(o.Counts), isSameTrail, func(t *Trail, o Trail) { t.Count = max(t.Count, o.Count) }))
 	t.Votes = merged(t.Votes, o.Votes, func(v, o VoteTrail) bool { return v.Site == o.Site }, func(v *VoteTrail, o VoteTrail) {
 		if o.Made.After(v.Made) {
 			*v = o
@@ -128,11 +128,11 @@ func (t Trace) unite(o Trace) Trace {
 	return t
 }
 
-// isSame reports whether two trails are of one site and generation.
-func (t Trail) isSame(o Trail) bool { return t.Site == o.Site && t.Generation == o.Generation }
+// isSameTrail reports whether two trails are of one site and generation.
+func isSameTrail(t, o Trail) bool { return t.Site == o.Site && t.Generation == o.Generation }
 
-// join adds what another trail of the same report has.
-func (t *Trail) join(o Trail) {
+// joinTrail adds what another trail of the same report has.
+func joinTrail(t *Trail, o Trail) {
 	t.Retouched = t.Retouched || o.Retouched
 	t.Classes = slices.Concat(t.Classes, o.Classes)
 	slices.Sort(t.Classes)
@@ -141,7 +141,7 @@ func (t *Trail) join(o Trail) {
 
 // summed adds up the counts of one site's lives in each generation.
 func summed(trails []Trail) []Trail {
-	return merged(nil, trails, Trail.isSame, func(t *Trail, o Trail) { t.Count += o.Count })
+	return merged(nil, trails, isSameTrail, func(t *Trail, o Trail) { t.Count += o.Count })
 }
 
 // sortedTrails sorts them: the newest generation first, then by site.

@@ -14,7 +14,9 @@ type policy struct {
 	campaigns int    // as DomainOptions.Campaigns
 }
 
-func (o *Options) policy() policy { return policy{o.Site, o.Votes, o.Domains.Campaigns} }
+func (db *DB) policy() policy {
+	return policy{db.ks.opt.Site, db.ks.opt.Votes, db.ks.opt.Domains.Campaigns}
+}
 
 // question is a message as one keyspace is asked about it, and what was gathered.
 type question struct {

@@ -2,6 +2,7 @@ package bloomdb
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -149,12 +150,12 @@ func readIdentity(dir string) (id identity, err error) {
 }
 
 // check compares the folder's identity with what the options say.
-func (id identity) check(o *Options) error {
-	switch path := identityPath(o.Dir); {
+func (id identity) check(o *settings, keyID [8]byte) error {
+	switch path, key := identityPath(o.Dir), hex.EncodeToString(keyID[:]); {
 	case id.Site != o.Site:
 		return fmt.Errorf("%s: %w: it is of site %q, the name given is %q", path, ErrIdentity, id.Site, o.Site)
-	case id.KeyID != KeyID(o.Key):
-		return fmt.Errorf("%s: %w: it was made under federation key %s, the key given is %s", path, ErrIdentity, id.KeyID, KeyID(o.Key))
+	case id.KeyID != key:
+		return fmt.Errorf("%s: %w: it was made under federation key %s, the key given is %s", path, ErrIdentity, id.KeyID, key)
 	case id.ReportPeriod != int64(o.Reports.Period.Seconds()):
 		return fmt.Errorf("%s: %w: the report period was %d s, the one given is %s", path, ErrIdentity, id.ReportPeriod, o.Reports.Period)
 	case id.CountPeriod != int64(o.Counts.Period.Seconds()):

@@ -8,26 +8,26 @@ import (
 
 // fits refuses to fill a bit filter so far that its error would grow beyond what
 // it was made for. It is also what stops a site that sends all ones.
-func (st *store) fits(what string, s filter.BitsShape, ones int64, t target) error {
-	if limit := st.fillLimit(t.kind, s); ones > limit {
+func (o *settings) fits(what string, s filter.BitsShape, ones int64, t target) error {
+	if limit := o.fillLimit(t.kind, s); ones > limit {
 		return fmt.Errorf("%s: %w: %d bits set, at most %d", what, ErrFull, ones, limit)
 	}
 	return nil
 }
 
 // fillLimit is the number of ones up to which a bit filter may be filled.
-func (st *store) fillLimit(kind filterKind, s filter.BitsShape) int64 {
-	return st.onesOf(kind, s, 1)
+func (o *settings) fillLimit(kind filterKind, s filter.BitsShape) int64 {
+	return o.onesOf(kind, s, 1)
 }
 
 // onesOf is the number of ones that a share of what a generation is planned for sets.
-func (st *store) onesOf(kind filterKind, s filter.BitsShape, share float64) int64 {
-	keys := st.opt.keysPerGeneration()
+func (o *settings) onesOf(kind filterKind, s filter.BitsShape, share float64) int64 {
+	keys := o.keysPerGeneration()
 	switch kind {
 	case revokedFilter:
 		keys /= revokedShare
 	case sketchFilter:
-		keys = st.opt.sketchEntriesPerGeneration()
+		keys = o.sketchEntriesPerGeneration()
 	}
 	return max(int64(s.Fill(share*keys)*float64(s.Size())), int64(4*s.K))
 }

@@ -70,7 +70,7 @@ var fileForms = []fileForm{journalForm, snapshotForm, segmentsForm.fileForm, mas
 // refuseNewer returns an error that wraps ErrNewer and names the first file of a state
 // folder that a newer version made. It comes before anything in the folder is set aside,
 // repaired or removed.
-func refuseNewer(dir string) error {
+func refuseNewer(dir string, forms []fileForm) error {
 	folders, err := keyFolders(dir)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func refuseNewer(dir string) error {
 			if strings.HasPrefix(e.Name(), ".") || strings.HasSuffix(e.Name(), damagedSuffix) {
 				continue
 			}
-			if err := checkNewer(filepath.Join(folder, e.Name())); err != nil {
+			if err := checkNewer(filepath.Join(folder, e.Name()), forms); err != nil {
 				return err
 			}
 		}
@@ -97,7 +97,7 @@ func refuseNewer(dir string) error {
 
 // checkNewer returns an error only for a file of a newer version: the loader names what
 // else is wrong with it.
-func checkNewer(path string) error {
+func checkNewer(path string, forms []fileForm) error {
 	file, _, err := openLegible(path)
 	if err != nil {
 		return nil
@@ -107,7 +107,7 @@ func checkNewer(path string) error {
 	if _, err := io.ReadFull(file, head[:]); err != nil {
 		return nil
 	}
-	for _, f := range fileForms {
+	for _, f := range forms {
 		if err := f.check(head[:], [8]byte{}); errors.Is(err, ErrNewer) {
 			return fmt.Errorf("%s: %w", path, err)
 		}

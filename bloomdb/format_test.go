@@ -6,12 +6,15 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // raised is a file of the next version: the number is one more, and what proves it is right.
@@ -25,11 +28,11 @@ func raised(t *testing.T, db *DB, data []byte) []byte {
 		fields["version"], fields["snapshots"] = 2, "all" // another type than in version 1
 		line, err := json.Marshal(fields)
 		must(t, err)
-		return append(append(line, '\n'), checksumLine(line)...)
-	case string(data[:4]) == recordMagic:
+		return append(append(line, '\n'), fmt.Sprintf("crc32c %08x\n", crc32.Checksum(line, castagnoli))...)
+	case string(data[:4]) == "SBRC":
 		data[4]++
-		mac := db.keyed.Sum(purposeRecord, data[:len(data)-macSize])
-		return append(data[:len(data)-macSize], mac[:]...)
+		mac := db.ks.ring.keyed.Sum(purposeRecord, data[:len(data)-32])
+		return append(data[:len(data)-32], mac[:]...)
 	}
 	for _, f := range fileForms {
 		if string(data[:8]) != f.magic {
@@ -60,7 +63,7 @@ func TestNewerFiles(t *testing.T) {
 	root := ramDir(t)
 	good, work := filepath.Join(root, "good"), filepath.Join(root, "work")
 	lifetime(t, good, false)
-	must(t, os.WriteFile(filepath.Join(good, clockFile), stamped{time: lifeOptions(good).Now()}.bytes(), 0o600))
+	must(t, os.WriteFile(filepath.Join(good, clockFile), stampOf(lifeOptions(good).Now()), 0o600))
 	key := openTest(t, lifeOptions(t.TempDir()))
 	missing := make(map[string]bool)
 	for _, f := range fileForms {
@@ -110,11 +113,11 @@ func TestNewerFileElsewhere(t *testing.T) {
 	dir := t.TempDir()
 	must(t, mustOpen(t, lifeOptions(dir)).Close())
 	newer := raised(t, nil, maskForm.begin([8]byte{9}))
-	must(t, os.WriteFile(maskPath(dir, 5)+damagedSuffix, newer, 0o600))
+	must(t, os.WriteFile(maskFiles.path(dir, 5)+damagedSuffix, newer, 0o600))
 	must(t, mustOpen(t, lifeOptions(dir)).Close())
 	folder := filepath.Join(dir, keyFolderPrefix+"0900000000000000")
 	must(t, os.Mkdir(folder, 0o700))
-	must(t, os.WriteFile(maskPath(folder, 5), newer, 0o600)) // which no identity names
+	must(t, os.WriteFile(maskFiles.path(folder, 5), newer, 0o600)) // which no identity names
 	if _, err := Open(lifeOptions(dir)); !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), folder) {
 		t.Error(err)
 	}
@@ -198,4 +201,10 @@ func TestNewerRecord(t *testing.T) {
 	if a.Judge(message(1)).Listed {
 		t.Error("a record of a newer version is used")
 	}
+}
+
+// stampOf is the file of a time without doubt.
+func stampOf(at time.Time) []byte {
+	b := binary.BigEndian.AppendUint64(clockForm.begin([8]byte{}), uint64(at.UnixMilli()))
+	return seal(append(b, make([]byte, 8+8)...))
 }

@@ -205,14 +205,14 @@ func (v *view) count(num int64) *countGeneration {
 }
 
 // period is the length of a kind's generations.
-func (o *Options) period(kind filterKind) time.Duration {
+func (o *settings) period(kind filterKind) time.Duration {
 	if kind == countFilter {
 		return o.Counts.Period
 	}
 	return o.Reports.Period
 }
 
-func (o *Options) keep(kind filterKind) int {
+func (o *settings) keep(kind filterKind) int {
 	if kind == countFilter {
 		return o.Counts.Keep
 	}
@@ -220,36 +220,36 @@ func (o *Options) keep(kind filterKind) int {
 }
 
 // generation is the number of the period in which t falls, counted from 1970.
-func (o *Options) generation(kind filterKind, t time.Time) int64 {
+func (o *settings) generation(kind filterKind, t time.Time) int64 {
 	return t.Unix() / int64(o.period(kind)/time.Second)
 }
 
-func (o *Options) start(t target) time.Time {
+func (o *settings) start(t target) time.Time {
 	return time.Unix(t.gen*int64(o.period(t.kind)/time.Second), 0).UTC()
 }
 
 // aged says that a generation is older than those kept. A generation of the
 // future is not: a clock set back must not destroy what is known.
-func (st *store) aged(t target) bool {
-	return t.gen <= st.opt.generation(t.kind, st.opt.Now())-int64(st.opt.keep(t.kind))
+func (o *settings) aged(t target) bool {
+	return t.gen <= o.generation(t.kind, o.Now())-int64(o.keep(t.kind))
 }
 
 // early says that a generation is further ahead than the clocks of sites may
 // differ: more than one period.
-func (st *store) early(t target) bool {
-	return t.gen > st.opt.generation(t.kind, st.opt.Now())+1
+func (o *settings) early(t target) bool {
+	return t.gen > o.generation(t.kind, o.Now())+1
 }
 
 // holdsReports reports whether there are reports, of any site.
 func (ks *keyspace) holdsReports() bool {
-	for _, g := range ks.view.Load().reports {
+	for _, g := range ks.store.view.Load().reports {
 		for _, kind := range reportKinds {
 			if l := g.listing(kind); l.own != nil || len(l.parts) > 0 {
 				return true
 			}
 		}
 	}
-	return len(ks.voters.all()) > 0
+	return len(ks.votes.voters.all()) > 0
 }
 
 // change makes a new view. edit may replace the slices' elements and must not
@@ -422,22 +422,22 @@ func (st *store) current() view {
 
 // expire drops the generations that aged out, when it has seen them at keepAged
 // calls in turn; Run calls it each second.
-func (ks *keyspace) expire() {
-	all, v := ks.view.Load(), ks.current()
+func (st *store) expire() (dropped bool) {
+	all, v := st.view.Load(), st.current()
 	if len(all.reports) == len(v.reports) && len(all.counts) == len(v.counts) {
-		ks.agedTicks = 0
-		return
+		st.agedTicks = 0
+		return false
 	}
-	if ks.agedTicks++; ks.agedTicks < keepAged {
-		return
+	if st.agedTicks++; st.agedTicks < keepAged {
+		return false
 	}
-	ks.agedTicks = 0
-	_ = ks.change(func(v *view) error {
-		v.reports = slices.DeleteFunc(v.reports, func(g *reportGeneration) bool { return ks.aged(target{spamFilter, g.num}) })
-		v.counts = slices.DeleteFunc(v.counts, func(g *countGeneration) bool { return ks.aged(target{countFilter, g.num}) })
+	st.agedTicks = 0
+	_ = st.change(func(v *view) error {
+		v.reports = slices.DeleteFunc(v.reports, func(g *reportGeneration) bool { return st.opt.aged(target{spamFilter, g.num}) })
+		v.counts = slices.DeleteFunc(v.counts, func(g *countGeneration) bool { return st.opt.aged(target{countFilter, g.num}) })
 		return nil
 	})
-	ks.forget()
+	return true
 }
 
 // allParts lists the other sites' parts of every filter.

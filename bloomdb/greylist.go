@@ -51,7 +51,7 @@ type greylist struct {
 
 // greylistShape is that of one sub-window's filter: it has room for each tuple twice,
 // as deferred and as returned.
-func (o *Options) greylistShape() filter.IterativeShape {
+func greylistShape(o *settings) filter.IterativeShape {
 	steps := float64(o.Counts.Period) / float64(greylistWindow/burstSteps)
 	tuples := min(greylistTuples, max(1000, float64(o.Counts.Capacity)/steps/greylistShare))
 	keys := math.Ceil(2 * tuples)
@@ -69,11 +69,11 @@ func (g *greylist) made() *burstCounter {
 }
 
 // start makes the ring where there is none.
-func (g *greylist) start(o *Options) *burstCounter {
+func (g *greylist) start(o *settings) *burstCounter {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.ring == nil {
-		g.ring, _ = makeBurstCounter(greylistWindow, o.greylistShape(), o.Now()) // no options give a shape that is wrong
+		g.ring, _ = makeBurstCounter(greylistWindow, greylistShape(o), o.Now()) // no options give a shape that is wrong
 	}
 	return g.ring
 }
@@ -97,7 +97,7 @@ func (db *DB) Returned(set signature.Set, sender string, recipients []string) bo
 		return false
 	}
 	returned := db.tuples(purposeReturned, set, sender, recipients)
-	now := db.opt.Now()
+	now := db.ks.opt.Now()
 	ring.mu.Lock()
 	defer ring.mu.Unlock()
 	ring.notice(now)
@@ -122,8 +122,8 @@ func (db *DB) Defer(set signature.Set, e Evidence, sender string, recipients []s
 	if from == 0 || db.burst == nil || e.Listed || e.Never || e.Count < from {
 		return false
 	}
-	now := db.opt.Now()
-	often := func(s signature.Signature) bool { return db.burst.ask(db.countHash(s), now).Count >= from }
+	now := db.ks.opt.Now()
+	often := func(s signature.Signature) bool { return db.burst.ask(db.ks.ring.countHash(s), now).Count >= from }
 	if !slices.ContainsFunc(set.Counting, often) {
 		return false
 	}
@@ -131,7 +131,7 @@ func (db *DB) Defer(set signature.Set, e Evidence, sender string, recipients []s
 	if len(deferred) == 0 {
 		return false
 	}
-	ring := db.greylist.start(&db.opt)
+	ring := db.greylist.start(db.ks.opt)
 	ring.mu.Lock()
 	defer ring.mu.Unlock()
 	ring.notice(now)
@@ -151,7 +151,7 @@ func (db *DB) tuples(purpose []byte, set signature.Set, sender string, recipient
 	}
 	parts = append(parts, []byte(sender), []byte{0}) // no address has a NUL: the protocol ends them by one
 	for _, r := range slices.Compact(slices.Sorted(slices.Values(recipients))) {
-		hashes = append(hashes, filter.HashBytes(db.keyed.Sum(append(parts, []byte(r))...)))
+		hashes = append(hashes, filter.HashBytes(db.ks.ring.keyed.Sum(append(parts, []byte(r))...)))
 	}
 	return hashes
 }

@@ -220,7 +220,7 @@ func TestGreylistFull(t *testing.T) {
 	if n < 1000 {
 		t.Errorf("full after %d tuples, made for 1000", n)
 	}
-	if s := db.Status().Greylist; s == nil || !s.Missed || s.Fill > 0.5 || s.Fill < 0.49 || s.Window != 4*3600 || s.Memory != db.greylist.ring.bytes() {
+	if s := db.Status().Greylist; s == nil || !s.Missed || s.Fill > 0.5 || s.Fill < 0.49 || s.Window != 4*3600 || s.Memory != db.greylist.made().bytes() {
 		t.Errorf("status %+v", s)
 	}
 	before := db.Judge(message(1)).Count
@@ -376,7 +376,7 @@ func TestGreylistModel(t *testing.T) {
 		}
 		c.add(5 * time.Hour)
 		for range keepAged {
-			db.expire()
+			db.ks.expire()
 		}
 	})
 }
@@ -391,7 +391,7 @@ func TestGreylistError(t *testing.T) {
 		if err := o.complete(); err != nil {
 			t.Fatal(err)
 		}
-		ring := new(greylist).startFor(t, &o)
+		ring := startRing(t, &o)
 		tuples := load.planned * float64(o.Counts.Capacity) / greylistShare
 		inStep := int(tuples * float64(greylistWindow/burstSteps) / float64(o.Counts.Period))
 		passed, last := 0, 0
@@ -400,7 +400,7 @@ func TestGreylistError(t *testing.T) {
 			for range inStep {
 				deferred, returned := randomHash(r), randomHash(r)
 				num := ring.number(c.Now())
-				if ring.has(deferred, num) || !ring.take([]filter.Hash{deferred}, num) {
+				if ring.count([]filter.Hash{deferred}, num) > 0 || !ring.take([]filter.Hash{deferred}, num) {
 					last++
 				}
 				ring.take([]filter.Hash{returned}, num)
@@ -417,9 +417,9 @@ func TestGreylistError(t *testing.T) {
 	}
 }
 
-func (g *greylist) startFor(t testing.TB, o *Options) *burstCounter {
+func startRing(t testing.TB, o *Options) *burstCounter {
 	t.Helper()
-	ring := g.start(o)
+	ring := new(greylist).start(o.settings())
 	if ring == nil {
 		t.Fatal("no ring")
 	}
@@ -437,7 +437,7 @@ func TestGreylistShape(t *testing.T) {
 		if err := o.complete(); err != nil {
 			t.Fatal(err)
 		}
-		shape := o.greylistShape()
+		shape := greylistShape(o.settings())
 		if err := shape.Valid(); err != nil {
 			t.Errorf("%+v: %v", o.Counts, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -20,13 +21,14 @@ func (l lsn) segment() uint32                  { return uint32(l >> 40) }
 // journal is the append-only log of own changes, in segments. A record that was
 // appended is open until done is called, when its change stands in the filters.
 type journal struct {
-	dir   string
-	keyID [8]byte
-	list  *segmentList
+	dir     string
+	keyID   [8]byte
+	list    *segmentList
+	newFile func(path string) (segmentFile, error)
 
 	mu      sync.Mutex // guards all below
 	applied *sync.Cond // an open record was done
-	file    *os.File
+	file    segmentFile
 	buf     *bufio.Writer
 	segment uint32
 	newest  uint32 // the highest segment number that was tried
@@ -40,6 +42,18 @@ type journal struct {
 	syncMu sync.Mutex // held by the one who syncs for all
 }
 
+// segmentFile is a file that a segment is written to: an *os.File, or in tests one that fails.
+type segmentFile interface {
+	io.WriteCloser
+	Sync() error
+	Truncate(size int64) error
+}
+
+// createFile makes a file that is not there yet.
+func createFile(path string) (segmentFile, error) {
+	return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+}
+
 func segmentPath(dir string, segment uint32) string {
 	return filepath.Join(dir, fmt.Sprintf("journal-%08d", segment))
 }
@@ -47,8 +61,11 @@ func segmentPath(dir string, segment uint32) string {
 // openJournal starts a new segment after the given ones, which are on disk as long as that,
 // and after the number that the identity knows. On a full disk the journal begins with that
 // fault.
-func openJournal(dir string, keyID [8]byte, older map[uint32]int64, known uint32) (*journal, error) {
-	j := &journal{dir: dir, keyID: keyID, open: make(map[lsn]struct{}), sizes: older, newest: known}
+func openJournal(dir string, keyID [8]byte, older map[uint32]int64, known uint32, newFile func(path string) (segmentFile, error)) (*journal, error) {
+	if newFile == nil {
+		newFile = createFile
+	}
+	j := &journal{dir: dir, keyID: keyID, newFile: newFile, open: make(map[lsn]struct{}), sizes: older, newest: known}
 	j.list = &segmentList{dir: dir, keyID: keyID, sizes: maps.Clone(older)}
 	j.applied = sync.NewCond(&j.mu)
 	for n := range older {
@@ -69,9 +86,9 @@ func openJournal(dir string, keyID [8]byte, older map[uint32]int64, known uint32
 
 // create makes a segment's file, syncs its header and the folder, and lists it. After an
 // error there is no file, unless the list may name it.
-func (j *journal) create(segment uint32) (*os.File, error) {
+func (j *journal) create(segment uint32) (segmentFile, error) {
 	path := segmentPath(j.dir, segment)
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	f, err := j.newFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
@@ -95,7 +112,7 @@ func (j *journal) create(segment uint32) (*os.File, error) {
 }
 
 // begin makes a created segment the one that is written. mu is held.
-func (j *journal) begin(f *os.File, segment uint32) {
+func (j *journal) begin(f segmentFile, segment uint32) {
 	j.file, j.buf, j.segment = f, bufio.NewWriterSize(f, 1<<18), segment
 	j.offset, j.onDisk = journalHeader, journalHeader
 }
@@ -169,7 +186,10 @@ func (j *journal) repair() error {
 }
 
 // cutFile shortens a file, durably.
-func cutFile(f *os.File, size int64) error {
+func cutFile(f interface {
+	Truncate(size int64) error
+	Sync() error
+}, size int64) error {
 	if err := f.Truncate(size); err != nil {
 		return err
 	}
@@ -303,7 +323,7 @@ func (j *journal) switchSegment() (lsn, error) {
 
 // replace begins a segment, then syncs and closes the one before. Who waits for
 // a record in that one waits for syncMu, which is held, like mu.
-func (j *journal) replace(fresh *os.File, segment uint32) {
+func (j *journal) replace(fresh segmentFile, segment uint32) {
 	old, number, size, synced := j.file, j.segment, j.offset, j.onDisk
 	j.sizes[number] = synced
 	j.begin(fresh, segment)

@@ -19,9 +19,9 @@ import (
 // the counts of one site the larger one holds.
 func (db *DB) Judge(set signature.Set) Evidence {
 	var buf [1]question
-	e := judge(db.ask(buf[:0], set), db.opt.policy())
+	e := judge(db.ask(buf[:0], set), db.policy())
 	if e.isSpared() {
-		db.never.spared.Add(1)
+		db.ks.never.spared.Add(1)
 	}
 	return e
 }
@@ -39,7 +39,7 @@ func judge(asked []question, p policy) Evidence {
 func (db *DB) ask(asked []question, set signature.Set) []question {
 	hasSketches, hasMasks := false, false
 	for _, ks := range db.keys {
-		asked = append(asked, question{ks: ks, view: ks.current(), facts: facts{set: set}})
+		asked = append(asked, question{ks: ks, view: ks.store.current(), facts: facts{set: set}})
 		v := &asked[len(asked)-1].view
 		hasSketches = hasSketches || len(set.Sketches) > 0 && v.hasSketches()
 		hasMasks = hasMasks || len(db.keys) > 1 && v.hasMasks()
@@ -50,10 +50,10 @@ func (db *DB) ask(asked []question, set signature.Set) []question {
 			q.many = make([]filter.Hash, len(set.Signatures))
 		}
 		for i, s := range set.Signatures {
-			q.hashes()[i] = q.ks.reportHash(s)
+			q.hashes()[i] = q.ks.ring.reportHash(s)
 		}
 		if hasSketches {
-			q.groups = q.ks.asked(set.Sketches)
+			q.groups = q.ks.sketches.asked(set.Sketches)
 		}
 	}
 	return asked
@@ -111,7 +111,7 @@ func (q *question) gather(f *hits) {
 		q.askMessage()
 	}
 	for i, s := range q.set.Counting {
-		q.counts = q.view.counted(q.counts, i, q.ks.countHash(s), q.ks.opt.Site)
+		q.counts = q.view.counted(q.counts, i, q.ks.ring.countHash(s), q.ks.opt.Site)
 	}
 	q.never = q.ks.never.covers(&q.set, q.hashes())
 }
@@ -146,7 +146,7 @@ func (q *question) signature(s signature.Signature, h filter.Hash, in span, clas
 			continue
 		}
 		if l == (labels{}) {
-			l = q.ks.labels(h)
+			l = q.ks.ring.labels(h)
 		}
 		if c := g.graverClass(&l, h, class); c != class {
 			class = c
@@ -170,7 +170,7 @@ func (q *question) sketch(s kindGroups) sketchFacts {
 			f.revoked = q.sketchRevoked(s)
 		}
 		best, isStrong := query.best(list)
-		f.matches = append(f.matches, sketchMatch{q.ks.sketchMatch(&query, list, best, g.num), isStrong})
+		f.matches = append(f.matches, sketchMatch{sketchMatchOf(q.ks, &query, list, best, g.num), isStrong})
 		if isStrong && g.num > max(f.revoked, q.message.revoked) && !q.isLayered && !slices.Contains(q.message.retouched, g.num) {
 			break
 		}
@@ -242,7 +242,7 @@ func gatherLinks(asked []question, isWeak bool, p policy) (links []linkFacts) {
 func gatherLink(asked []question, domain string, wantsReports bool, p policy) linkFacts {
 	l := linkFacts{domain: domain}
 	for i := range asked {
-		l.counts = l.counts.unite(asked[i].view.domain(asked[i].ks.domainKeys(domain)))
+		l.counts = l.counts.unite(asked[i].view.domain(asked[i].ks.ring.domainKeys(domain)))
 	}
 	isSpamOnly := l.counts.isSpamOnly(p.campaigns)
 	if !wantsReports && !isSpamOnly {
@@ -251,7 +251,7 @@ func gatherLink(asked []question, domain string, wantsReports bool, p policy) li
 	s := signature.DomainSignature(domain)
 	l.reports = signatureFacts{signature: s, revoked: neverRevoked}
 	for i := range asked {
-		q, h := &asked[i], asked[i].ks.reportHash(s)
+		q, h := &asked[i], asked[i].ks.ring.reportHash(s)
 		if wantsReports {
 			l.reports = l.reports.unite(q.signature(s, h, everywhere, false))
 		}
@@ -487,4 +487,18 @@ func (f *facts) spare(e *Evidence) {
 // isSpared reports whether the never-list has changed the verdict.
 func (e *Evidence) isSpared() bool {
 	return !e.Listed && slices.ContainsFunc(e.Spared, func(m Match) bool { return !m.Revoked })
+}
+
+// sketchMatchOf is the match by one overlap, with the sites whose reports make it, too.
+func sketchMatchOf(ks *keyspace, q *sketchQuery, list []overlap, best overlap, gen int64) Match {
+	g := q.groups[best.group]
+	m := Match{Signature: ks.sketches.anchorSignature(q.kind, g.Anchor), Generation: gen, Found: best.found, Need: enough(g), Keys: len(g.Keys)}
+	for _, o := range list {
+		if o.group == best.group && o.found >= min(best.found, m.Need) {
+			m.Sites = append(m.Sites, o.site)
+		}
+	}
+	slices.Sort(m.Sites)
+	m.Sites = slices.Compact(m.Sites)
+	return m
 }

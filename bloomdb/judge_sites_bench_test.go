@@ -24,7 +24,7 @@ func BenchmarkJudgeSites(b *testing.B) {
 		db := openTest(b, o)
 		r := rand.New(rand.NewPCG(1, 2))
 		for rank := 1; rank <= sites; rank++ {
-			for gen := range db.opt.Counts.Keep {
+			for gen := range db.ks.opt.Counts.Keep {
 				fillCounts(b, db, r, rank, int64(gen), largest/rank)
 			}
 		}
@@ -71,13 +71,13 @@ func fillCounts(b *testing.B, db *DB, r *rand.Rand, rank int, gen int64, message
 	for n := range messages {
 		h := randomHash(r)
 		if n < counted100 {
-			h = db.countHash(message(n).Counting[0])
+			h = db.ks.ring.countHash(message(n).Counting[0])
 		}
 		own.Add(h, 1)
 	}
 	shape := countsShape(own.Shape())
-	t := target{countFilter, db.opt.generation(countFilter, db.opt.Now()) - gen}
-	p, err := db.partFor(origin{fmt.Sprintf("site%d", rank), 1}, t, shape)
+	t := target{countFilter, db.ks.opt.generation(countFilter, db.ks.opt.Now()) - gen}
+	p, err := db.ks.store.partFor(origin{fmt.Sprintf("site%d", rank), 1}, t, shape)
 	if err != nil {
 		b.Fatal(err)
 	}

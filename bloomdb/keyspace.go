@@ -1,66 +1,61 @@
 package bloomdb
 
 import (
+	"crypto/ed25519"
 	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
 // keyspace is everything that this site holds under one federation key: the filters, and
 // with them files, journal, never-list, votes and the state of the exchange. No method of it
 // uses another keyspace.
 type keyspace struct {
-	store
-	never   *neverList
-	own     *ownVotes
-	voters  *voters
-	journal *journal
-	pub     publisher
-	closed  atomic.Bool
+	opt      *settings
+	ring     *ring
+	sealer   *sealer
+	store    *store
+	sketches *sketches
+	never    *neverList
+	votes    *votes
+	journal  *journal
+	pub      *publisher
+	peers    *peers
+	files    *fileSet
+	keeper   *timekeeper
+	newFile  func(path string) (segmentFile, error) // see Options
+	closed   atomic.Bool
 
-	agedTicks int // how often Run saw generations that aged out and are still held
-
-	drops      atomic.Uint64 // see Drops
-	sitesMu    sync.Mutex    // guards sites and uses; held while a delta is applied
-	sites      map[origin]*siteState
-	uses       map[siteTarget]*siteUse
-	leastParts int64 // see partsLimit
-	// blockCells are those of the last block that was installed; sitesMu guards them.
-	blockCells []filter.Cell
-
-	asideMu     sync.Mutex    // guards aside and domainsLost, and saved while Open reads files
-	aside       []DamagedFile // see DamagedFiles
-	domainsLost bool          // counts of link domains were damaged: they begin anew
-	mending     *mending      // while Repair opens the folder; else nil
-
-	snapshotMu sync.Mutex // one snapshot at a time; guards saved
-	saved      map[string]savedState
-	lastSave   time.Time // that succeeded, or the start
+	snapshotMu sync.Mutex // one snapshot at a time; guards files.saved
+	lastSave   time.Time  // that succeeded, or the start
 	triedSave  time.Time
 	// journalBase is the journal's size after the last snapshot.
 	journalBase atomic.Int64
+}
 
-	measured *measurements
+// config is what a keyspace is made of.
+type config struct {
+	settings   *settings
+	key        [32]byte
+	members    Members
+	signingKey ed25519.PrivateKey // nil: records prove membership only
+	keeper     *timekeeper
+	mending    *mending                               // nil: nothing is repaired
+	newFile    func(path string) (segmentFile, error) // of the journal; nil: of the operating system
 }
 
 // newKeyspace makes an empty keyspace.
-func newKeyspace(o Options) *keyspace {
-	ks := &keyspace{
-		sites:      make(map[origin]*siteState),
-		uses:       make(map[siteTarget]*siteUse),
-		saved:      make(map[string]savedState),
-		measured:   newMeasurements(),
-		lastSave:   o.Now(),
-		leastParts: minParts,
-		mending:    o.mending,
-		voters:     newVoters(),
-	}
-	ks.store.init(o)
-	ks.own = newOwnVotes(ks.votesKey(o.Site))
-	ks.never = newNeverList(newSipKey(ks.keyed.Sum(purposeNever)))
+func newKeyspace(o config) *keyspace {
+	opt, r := o.settings, newRing(o.key)
+	ks := &keyspace{opt: opt, ring: r, store: newStore(opt, r, o.members), keeper: o.keeper, newFile: o.newFile, lastSave: opt.Now()}
+	ks.sealer = &sealer{opt: opt, ring: r, members: o.members, signingKey: o.signingKey, witness: ks.witness}
+	ks.sketches = newSketches(ks.store)
+	ks.pub = &publisher{opt: opt, sealer: ks.sealer, store: ks.store}
+	ks.peers = newPeers(ks.sealer, ks.store, ks.pub)
+	ks.votes = newVotes(ks.sealer, ks.store)
+	ks.files = &fileSet{opt: opt, mending: o.mending, saved: make(map[string]savedState)}
+	ks.never = newNeverList(newSipKey(r.keyed.Sum(purposeNever)))
 	return ks
 }
 
@@ -73,10 +68,17 @@ func (ks *keyspace) close() error {
 	return errors.Join(err, ks.journal.close(), ks.pub.close(ks.opt.Dir))
 }
 
+// expire drops expired generations, and the cursors of sites of which nothing is held any more.
+func (ks *keyspace) expire() {
+	if ks.store.expire() {
+		ks.peers.forget()
+	}
+}
+
 // tick does the periodic work of one second.
 func (ks *keyspace) tick() error {
 	ks.expire()
-	ks.own.expire(ks.votesGeneration())
+	ks.votes.own.expire(ks.opt.votesGeneration())
 	ks.pub.compact()
 	err := errors.Join(ks.journal.flush(), ks.journal.list.raiseLater(ks.journal.durable, ks.opt.Now()),
 		ks.pub.write(ks.opt.Dir, ks.opt.Now()))
@@ -101,4 +103,4 @@ func (ks *keyspace) saveDue() bool {
 }
 
 // self is this site in its present life.
-func (ks *keyspace) self() origin { return origin{ks.opt.Site, ks.pub.epoch()} }
+func (p *publisher) self() origin { return origin{p.opt.Site, p.epoch()} }

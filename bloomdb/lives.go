@@ -31,13 +31,9 @@ const maxCarried = 64
 // those of one that did.
 func carriesOver(epoch, earlier uint64) bool { return epoch&1 == 1 && epoch-earlier <= maxCarried }
 
-// Resume tells, before the first NextDelta and after every reconnection, which
-// (epoch, seq) the stream of this site ends with (zeros: it is empty or gone).
-// Where the stream lacks what was published before, a snapshot is due. The caller has
-// checked that this site wrote that entry (OwnRecord), or that Tail knows it: an id in
-// Redis proves nothing.
-func (ks *keyspace) Resume(epoch, seq uint64) error {
-	p := &ks.pub
+// Resume tells, before the first NextDelta and after every reconnection, which (epoch, seq) the
+// stream of this site ends with (zeros: it is empty or gone).
+func (p *publisher) Resume(epoch, seq uint64) error {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
 	p.dirty = true
@@ -60,7 +56,7 @@ func (ks *keyspace) Resume(epoch, seq uint64) error {
 		p.leaveOut() // since the last start, changes may not have been kept
 	}
 	p.resumed = true
-	return p.writeLocked(ks.opt.Dir, ks.opt.Now())
+	return p.writeLocked(p.opt.Dir, p.opt.Now())
 }
 
 // isBeyond reports whether numbers were given that this folder does not know of: it is
@@ -86,19 +82,16 @@ func (id *identity) enter(epoch uint64) {
 	id.PublishedSeq, id.TailSeq, id.ReservedSeq, id.LeftSeq = 0, 0, 0, 0
 }
 
-// IsBeyond reports whether (epoch, seq), of a record of this site, is newer than this
-// folder: other sites hold an epoch or numbers that it does not continue.
-func (ks *keyspace) IsBeyond(epoch, seq uint64) bool {
-	ks.pub.deltaMu.Lock()
-	defer ks.pub.deltaMu.Unlock()
-	return ks.pub.isBeyond(epoch, seq)
+// IsBeyond reports whether (epoch, seq), of a record of this site, is newer than this folder:
+// other sites hold an epoch or numbers that it does not continue.
+func (p *publisher) IsBeyond(epoch, seq uint64) bool {
+	p.deltaMu.Lock()
+	defer p.deltaMu.Unlock()
+	return p.isBeyond(epoch, seq)
 }
 
-// Outlive takes note of a record of this site at (epoch, seq). If the folder has not given
-// that number, the site begins its next epoch, since others would refuse its records. The
-// caller has checked that this site made the record (OwnRecord).
-func (ks *keyspace) Outlive(epoch, seq uint64) error {
-	p := &ks.pub
+// Outlive takes note of a record of this site at (epoch, seq).
+func (p *publisher) Outlive(epoch, seq uint64) error {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
 	switch {
@@ -109,13 +102,13 @@ func (ks *keyspace) Outlive(epoch, seq uint64) error {
 	default:
 		return nil
 	}
-	return p.writeLocked(ks.opt.Dir, ks.opt.Now())
+	return p.writeLocked(p.opt.Dir, p.opt.Now())
 }
 
-// Tail is the (epoch, seq) with which the stream ended when this site published last;
-// seq 0: with nothing of this life.
-func (ks *keyspace) Tail() (epoch, seq uint64) {
-	ks.pub.deltaMu.Lock()
-	defer ks.pub.deltaMu.Unlock()
-	return ks.pub.id.Epoch, ks.pub.id.TailSeq
+// Tail is the (epoch, seq) with which the stream ended when this site published last; seq 0: with
+// nothing of this life.
+func (p *publisher) Tail() (epoch, seq uint64) {
+	p.deltaMu.Lock()
+	defer p.deltaMu.Unlock()
+	return p.id.Epoch, p.id.TailSeq
 }

@@ -109,7 +109,7 @@ func TestForgedRecordsChangeNothing(t *testing.T) {
 			}
 		}
 	}
-	if epoch, seq := b.Cursor("a"); epoch != 0 || seq != 0 || len(b.Status().Sites) != 1 || len(b.sites) != 0 {
+	if epoch, seq := b.Cursor("a"); epoch != 0 || seq != 0 || len(b.Status().Sites) != 1 || len(b.ks.peers.sites) != 0 {
 		t.Errorf("cursor %d-%d, held %+v", epoch, seq, b.Status().Sites)
 	}
 	mustApply(t, b, drain(t, forge(func(*Options) {}))...)
@@ -121,8 +121,8 @@ func TestForgedRecordsChangeNothing(t *testing.T) {
 // An epoch beyond all times is refused, whoever signed it: no later life would be left.
 func TestEpochBeyondAllTimes(t *testing.T) {
 	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
-	for epoch, ok := range map[uint64]bool{1: true, maxEpoch: true, maxEpoch + 1: false, math.MaxUint64: false} {
-		record := a.encodeRecord(Head{Type: RecordHeartbeat, Site: "a", Epoch: epoch, Made: a.Now()}, make([]byte, 16))
+	for epoch, ok := range map[uint64]bool{1: true, lastEpoch: true, lastEpoch + 1: false, math.MaxUint64: false} {
+		record := a.ks.sealer.encodeRecord(Head{Type: RecordHeartbeat, Site: "a", Epoch: epoch, Made: a.ks.Now()}, make([]byte, 16))
 		if _, err := b.ReadHeartbeat(record); (err == nil) != ok {
 			t.Errorf("epoch %d: %v", epoch, err)
 		}
@@ -139,7 +139,7 @@ func TestOutlive(t *testing.T) {
 			drain(t, a)
 		}
 		epoch, seq := a.Head()
-		reserved := a.pub.id.ReservedSeq
+		reserved := a.ks.pub.id.ReservedSeq
 		said := epoch + uint64(rapid.SampledFrom([]int64{-5, -1, 0, 1, 64, 1 << 30}).Draw(rt, "epoch"))
 		number := uint64(rapid.IntRange(0, 6).Draw(rt, "number"))
 		beyond := said > epoch || said == epoch && number > reserved
@@ -153,12 +153,12 @@ func TestOutlive(t *testing.T) {
 		}
 		now, head := a.Head()
 		switch {
-		case beyond && (now <= said || now > said+2 || !a.pub.id.Republish):
+		case beyond && (now <= said || now > said+2 || !a.ks.pub.id.Republish):
 			rt.Fatalf("epoch %d after %d-%d was said, was %d", now, said, number, epoch)
 		case !beyond && (now != epoch || head < seq || head > reserved):
 			rt.Fatalf("%d-%d after %d-%d was said, was %d-%d", now, head, said, number, epoch, seq)
 		}
-		on, err := readIdentity(a.opt.Dir)
+		on, err := readIdentity(a.ks.opt.Dir)
 		if err != nil || on.Epoch != now {
 			rt.Fatalf("on disk: %+v, %v", on, err)
 		}
@@ -217,14 +217,17 @@ func TestWants(t *testing.T) {
 		}
 		for db, want := range map[*DB]bool{b: tc.b, c: tc.c} {
 			if h, err := db.ReadHeartbeat(record); err != nil || h.WantsUs != want || h.Snapshot != 1 || h.Votes != 2 {
-				t.Errorf("%v, %s: %+v, %v", tc.wants, db.opt.Site, h, err)
+				t.Errorf("%v, %s: %+v, %v", tc.wants, db.ks.opt.Site, h, err)
 			}
 		}
 	}
-	for _, length := range []int{0, 15, 17, 23, 16 + 17*wantSize} {
-		record := a.encodeRecord(Head{Type: RecordHeartbeat, Site: "a", Epoch: 2, Made: a.Now()}, make([]byte, length))
+	for _, length := range []int{0, 15, 17, 23, 16 + 17*8} {
+		record := a.ks.sealer.encodeRecord(Head{Type: RecordHeartbeat, Site: "a", Epoch: 2, Made: a.ks.Now()}, make([]byte, length))
 		if _, err := b.ReadHeartbeat(record); err == nil {
 			t.Errorf("a body of %d bytes is taken", length)
 		}
 	}
 }
+
+// lastEpoch is the greatest epoch that a record may have.
+const lastEpoch = 1 << 53

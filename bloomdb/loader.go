@@ -10,7 +10,7 @@ import (
 
 // ownLoader fills this site's own filters.
 type ownLoader struct {
-	ks     *keyspace
+	store  *store
 	want   target
 	path   string
 	site   string // that the file says it is of
@@ -22,19 +22,19 @@ func (l *ownLoader) section(sec section) (err error) {
 	if sec.target != l.want || l.bits != nil || l.counts != nil {
 		return damaged(l.path, 0, fmt.Errorf("it holds %s generation %d", sec.target.kind, sec.target.gen))
 	}
-	if l.site != l.ks.opt.Site {
+	if l.site != l.store.opt.Site {
 		return damaged(l.path, 0, fmt.Errorf("it is of site %s", l.site))
 	}
-	if period := int64(l.ks.opt.period(sec.target.kind) / time.Second); sec.period != period {
+	if period := int64(l.store.opt.period(sec.target.kind) / time.Second); sec.period != period {
 		return fmt.Errorf("%w: period of %d s, here %d", ErrIdentity, sec.period, period)
 	}
 	switch sec.target.kind {
 	case domainFilter:
-		l.counts, err = l.ks.ownDomains(sec.target.gen, sec.shape.counts())
+		l.counts, err = l.store.ownDomains(sec.target.gen, sec.shape.counts())
 	case countFilter:
-		l.counts, err = l.ks.ownCounts(sec.target.gen, sec.shape.counts())
+		l.counts, err = l.store.ownCounts(sec.target.gen, sec.shape.counts())
 	default:
-		l.bits, err = l.ks.ownBits(sec.target, sec.shape.bits())
+		l.bits, err = l.store.ownBits(sec.target, sec.shape.bits())
 	}
 	return err
 }
@@ -61,7 +61,7 @@ func (l *ownLoader) raw(_ section, i uint64, code []byte) error {
 
 // siteLoader fills another site's parts.
 type siteLoader struct {
-	ks     *keyspace
+	store  *store
 	origin origin
 	part   *partOf
 }
@@ -70,13 +70,13 @@ func (l *siteLoader) section(sec section) (err error) {
 	if sec.target.kind == domainFilter {
 		return fmt.Errorf("counts of %s, which no site tells", sec.target.kind)
 	}
-	if period := int64(l.ks.opt.period(sec.target.kind) / time.Second); sec.period != period {
+	if period := int64(l.store.opt.period(sec.target.kind) / time.Second); sec.period != period {
 		return fmt.Errorf("period of %d s, here %d", sec.period, period)
 	}
-	if l.part = nil; l.ks.unwanted(sec.target.kind) {
+	if l.part = nil; l.store.opt.unwanted(sec.target.kind) {
 		return nil
 	}
-	l.part, err = l.ks.partFor(l.origin, sec.target, sec.shape)
+	l.part, err = l.store.partFor(l.origin, sec.target, sec.shape)
 	return err
 }
 

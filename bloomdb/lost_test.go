@@ -180,12 +180,13 @@ func TestSpareNumber(t *testing.T) {
 	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
 	mustReport(t, a, 1)
 	mustApply(t, b, drain(t, a)...)
-	a.pub.note(target{countFilter, 0}, []uint64{1}) // of a generation that is gone
-	if d := drain(t, a); len(d) != 0 || !a.pub.spare {
+	a.ks.pub.note(target{countFilter, 0}, []uint64{1}) // of a generation that is gone
+	d := drain(t, a)
+	if id, err := readIdentity(a.ks.opt.Dir); err != nil || len(d) != 0 || id.ReservedSeq <= id.PublishedSeq {
 		t.Fatalf("%d deltas, and no number is set aside", len(d))
 	}
 	mustReport(t, a, 2)
-	a.pub.lost = true // so that a number is left out
+	a.ks.pub.note(target{countFilter, 0}, make([]uint64, tooMany)) // so that a number is left out
 	left := drain(t, a)
 	publishSnapshot(t, a).take(t, b)
 	mustApply(t, b, left...)
@@ -213,7 +214,7 @@ func TestCrashBetweenDeltas(t *testing.T) {
 		if err := a.Published(d); err != nil {
 			t.Fatal(err)
 		}
-		if err := a.pub.close(o.Dir); err != nil { // the identity is written
+		if err := a.ks.pub.close(o.Dir); err != nil { // the identity is written
 			t.Fatal(err)
 		}
 		crash(t, a)
@@ -244,7 +245,7 @@ func TestReportWhileSnapshotIsWritten(t *testing.T) {
 	}
 	mustReport(t, a, 2)
 	for range 2 {
-		if err := a.save(); err != nil {
+		if err := a.ks.save(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -258,3 +259,6 @@ func TestReportWhileSnapshotIsWritten(t *testing.T) {
 		t.Error("a report made meanwhile is lost")
 	}
 }
+
+// tooMany is one position more than are kept for the next deltas.
+const tooMany = 4_000_001

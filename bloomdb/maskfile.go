@@ -68,12 +68,12 @@ func decodeMask(data []byte, keyID [8]byte, gen int64) ([]retouchedKey, error) {
 // that the identity does not name, the journal has it all; else a program that knows no
 // masks had the folder meanwhile, and own reports of that time would be hidden.
 func (ks *keyspace) loadMasks(entries []os.DirEntry, named []string) error {
-	return ks.loadGenerations(maskFiles, entries, named, func(path string, gen int64) error {
-		keys, err := readMask(path, ks.keyID, gen)
+	return ks.files.loadGenerations(maskFiles, entries, named, func(path string, gen int64) error {
+		keys, err := readMask(path, ks.ring.keyID, gen)
 		if err != nil {
 			return err
 		}
-		if err := ks.applyMasks([]record{{target: target{spamFilter, gen}, retouched: keys}}); err != nil {
+		if err := ks.store.applyMasks([]record{{target: target{spamFilter, gen}, retouched: keys}}); err != nil {
 			return fmt.Errorf("mask %s: %w", path, err)
 		}
 		return nil
@@ -81,17 +81,17 @@ func (ks *keyspace) loadMasks(entries []os.DirEntry, named []string) error {
 }
 
 // maskSnapshots lists the masks, one a file.
-func (ks *keyspace) maskSnapshots() []pendingSnapshot {
+func (st *store) maskSnapshots() []pendingSnapshot {
 	var list []pendingSnapshot
-	for _, g := range ks.view.Load().reports {
+	for _, g := range st.view.Load().reports {
 		if g.mask == nil {
 			continue
 		}
 		_, _, changes := g.mask.size()
 		list = append(list, pendingSnapshot{
-			path:  maskPath(ks.opt.Dir, g.num),
+			path:  maskPath(st.opt.Dir, g.num),
 			state: savedState{changes: changes + 1, sections: 1},
-			write: func(w io.Writer) error { return encodeMask(w, ks.keyID, g.num, g.mask.all()) },
+			write: func(w io.Writer) error { return encodeMask(w, st.ring.keyID, g.num, g.mask.all()) },
 		})
 	}
 	return list

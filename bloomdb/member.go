@@ -81,8 +81,8 @@ func (m Members) verify(site string, signed, signature []byte) error {
 }
 
 // TrustOf is how much a site's word counts here.
-func (ks *keyspace) TrustOf(site string) Trust {
-	if m, ok := ks.opt.Members.of(site); ok {
+func (s *sealer) TrustOf(site string) Trust {
+	if m, ok := s.members.of(site); ok {
 		return m.Trust
 	}
 	return TrustNone
@@ -90,8 +90,8 @@ func (ks *keyspace) TrustOf(site string) Trust {
 
 // heardInFull refuses the filters of a site that is not. Own records are only read,
 // never applied.
-func (ks *keyspace) heardInFull(site string) error {
-	if t := ks.TrustOf(site); t != TrustFull && site != ks.opt.Site {
+func (s *sealer) heardInFull(site string) error {
+	if t := s.TrustOf(site); t != TrustFull && site != s.opt.Site {
 		return fmt.Errorf("%w: its trust is %s", ErrTrust, t)
 	}
 	return nil
@@ -99,7 +99,7 @@ func (ks *keyspace) heardInFull(site string) error {
 
 // witness takes the time of a record as confirmation, if its site is fully trusted.
 func (ks *keyspace) witness(h Head) {
-	if h.Site != ks.opt.Site && ks.TrustOf(h.Site) == TrustFull && !ks.Muted(h.Site) {
-		ks.opt.keeper.witness(h.Made)
+	if h.Site != ks.opt.Site && ks.sealer.TrustOf(h.Site) == TrustFull && !ks.store.Muted(h.Site) {
+		ks.keeper.witness(h.Made)
 	}
 }

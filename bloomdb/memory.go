@@ -1,7 +1,7 @@
 package bloomdb
 
 // fullMemory is what this site's own filters take when they are full. Unit: bytes.
-func (o *Options) fullMemory() (reports, counts int64) {
+func (o *settings) fullMemory() (reports, counts int64) {
 	spam, revoked, class, sketch, count := o.spamShape(), o.revokedShape(), o.classShape(), o.sketchShape(), o.countsShape()
 	reports = spam.Bytes() + revoked.Bytes()
 	if o.Reports.Classes {
@@ -20,10 +20,10 @@ func (o Options) MostMemory() (int64, error) {
 	if err := o.complete(); err != nil {
 		return 0, err
 	}
-	reports, counts := o.fullMemory()
+	reports, counts := o.settings().fullMemory()
 	most := reports + counts + int64(domainsShape().Lines)*64*int64(o.Reports.Keep)
 	if o.Counts.Burst > 0 {
-		most += (burstSteps+1)*o.burstShape().Bytes() + o.greylistShape().Bytes()
+		most += (burstSteps+1)*burstShape(o.settings()).Bytes() + greylistShape(o.settings()).Bytes()
 	}
 	if o.Exchange {
 		most += max(minParts, 2*(reports+counts)) + reports

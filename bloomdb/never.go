@@ -240,7 +240,7 @@ func (db *DB) covers(set signature.Set) (c coverage) {
 	for _, ks := range db.keys {
 		hashes := make([]filter.Hash, len(set.Signatures))
 		for i, s := range set.Signatures {
-			hashes[i] = ks.reportHash(s)
+			hashes[i] = ks.ring.reportHash(s)
 		}
 		c = c.unite(ks.never.covers(&set, hashes))
 	}
@@ -287,7 +287,7 @@ func (l *neverList) keyed(s signature.Sketch) []uint64 {
 func (ks *keyspace) newEntry(set signature.Set, note string) *neverEntry {
 	e := &neverEntry{name: newShortID(set.Signatures[0]), at: ks.opt.Now().Unix(), note: note}
 	for _, s := range set.Signatures {
-		e.exact = append(e.exact, neverSignature{s.Kind, ks.reportHash(s)})
+		e.exact = append(e.exact, neverSignature{s.Kind, ks.ring.reportHash(s)})
 	}
 	for _, s := range ofMessage(set.Sketches) {
 		keys := ks.never.keyed(s)
@@ -310,7 +310,7 @@ func (ks *keyspace) newEntry(set signature.Set, note string) *neverEntry {
 // or a wrapped I/O error, after which nothing was declared. During a roll-over it may then
 // be declared under one key after a restart.
 func (db *DB) Never(set signature.Set, note string) (NeverEntry, error) {
-	if err := db.writable(set); err != nil {
+	if err := db.ks.writable(set); err != nil {
 		return NeverEntry{}, err
 	}
 	if err := CheckNote(note); err != nil {
@@ -319,7 +319,7 @@ func (db *DB) Never(set signature.Set, note string) (NeverEntry, error) {
 	var declared NeverEntry
 	err := db.update(func(ks *keyspace) (update, error) {
 		e, u, err := ks.prepareNever(set, note)
-		if ks == db.keyspace {
+		if ks == db.ks {
 			declared = e
 		}
 		return u, err
@@ -336,7 +336,7 @@ func (ks *keyspace) prepareNever(set signature.Set, note string) (NeverEntry, up
 	ks.never.changing.Lock()
 	e := ks.newEntry(set, note)
 	return e.public(), update{
-		write:   func() error { return writeNever(ks.opt.Dir, ks.keyID, e) },
+		write:   func() error { return writeNever(ks.opt.Dir, ks.ring.keyID, e) },
 		show:    func() error { ks.never.put(e); return nil },
 		release: ks.never.changing.Unlock,
 	}, ks.never.fits(e)
@@ -368,7 +368,7 @@ func CheckNote(note string) error {
 // error. When it returns nil, that is on disk. ErrNothing, ErrClosed, or a wrapped
 // I/O error.
 func (db *DB) Unnever(set signature.Set) ([]NeverEntry, error) {
-	if err := db.writable(set); err != nil {
+	if err := db.ks.writable(set); err != nil {
 		return nil, err
 	}
 	return db.unneverAll(func(ks *keyspace) ([]NeverEntry, error) { return ks.unneverSet(set) })
@@ -379,7 +379,7 @@ func (ks *keyspace) unneverSet(set signature.Set) ([]NeverEntry, error) {
 	asked := make(map[filter.Hash]bool)
 	for _, s := range set.Signatures {
 		if onlyParts || !isPart(s.Kind) {
-			asked[ks.reportHash(s)] = true
+			asked[ks.ring.reportHash(s)] = true
 		}
 	}
 	return ks.unnever(func(e *neverEntry) bool {
@@ -389,7 +389,7 @@ func (ks *keyspace) unneverSet(set signature.Set) ([]NeverEntry, error) {
 
 // UnneverID takes the entry of an id off the never-list; else as Unnever.
 func (db *DB) UnneverID(id string) ([]NeverEntry, error) {
-	if db.closed.Load() {
+	if db.ks.closed.Load() {
 		return nil, ErrClosed
 	}
 	return db.unneverAll(func(ks *keyspace) ([]NeverEntry, error) {

@@ -168,9 +168,9 @@ func (ks *keyspace) loadNever(entries []os.DirEntry) error {
 		if !isNeverPath(entry.Name()) {
 			continue
 		}
-		e, err := readNever(filepath.Join(ks.opt.Dir, entry.Name()), ks.keyID)
+		e, err := readNever(filepath.Join(ks.opt.Dir, entry.Name()), ks.ring.keyID)
 		if err != nil {
-			if err := ks.contain(err); err != nil {
+			if err := ks.files.contain(err); err != nil {
 				return err
 			}
 			continue

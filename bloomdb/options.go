@@ -35,8 +35,9 @@ type Options struct {
 	SigningKey ed25519.PrivateKey
 	Members    Members
 
-	mending *mending    // of Repair; nil: Open
-	keeper  *timekeeper // of Now, from Open on
+	mending *mending                               // of Repair; nil: Open
+	newFile func(path string) (segmentFile, error) // of the journal; nil: of the operating system
+	keeper  *timekeeper                            // of Now, from Open on
 
 	Log *slog.Logger     // nil: discard
 	Now func() time.Time // nil: time.Now
@@ -143,7 +144,7 @@ func (o *Options) validate() error {
 		return fmt.Errorf("keys per message %d: must be 1 to 256", r.KeysPerMessage)
 	case r.MaxErrorPerMail < 1e-12 || r.MaxErrorPerMail > 0.5:
 		return fmt.Errorf("error per mail %g: must be 1e-12 to 0.5", r.MaxErrorPerMail)
-	case max(o.spamShape().Lines, o.classShape().Lines, o.sketchShape().Lines) == filter.MaxLines || r.Capacity > 1<<40:
+	case max(o.settings().spamShape().Lines, o.settings().classShape().Lines, o.settings().sketchShape().Lines) == filter.MaxLines || r.Capacity > 1<<40:
 		return fmt.Errorf("report capacity %d: a generation would be larger than 8 GiB", r.Capacity)
 	case o.Votes < 1 || o.Votes > 64:
 		return fmt.Errorf("votes needed: %d; must be 1 to 64", o.Votes)
@@ -173,19 +174,19 @@ func ValidSite(name string) bool {
 const unevenness = 1.25
 
 // messagesPerGeneration is how many reported messages one generation holds.
-func (o *Options) messagesPerGeneration() float64 {
+func (o *settings) messagesPerGeneration() float64 {
 	return unevenness * float64(o.Reports.Capacity) / float64(o.Reports.Keep)
 }
 
 // keysPerGeneration is what one generation holds.
-func (o *Options) keysPerGeneration() float64 {
+func (o *settings) keysPerGeneration() float64 {
 	return unevenness * float64(o.Reports.Capacity) * float64(o.Reports.KeysPerMessage) / float64(o.Reports.Keep)
 }
 
 // lookupError is what one lookup in one filter may err, so that all lookups of
 // a mail together stay below the target: its signatures, in every generation,
 // in the own filter and in that of the others.
-func (o *Options) lookupError() float64 {
+func (o *settings) lookupError() float64 {
 	lookups := float64(o.Reports.KeysPerMessage) * float64(o.Reports.Keep) * 2
 	return o.Reports.MaxErrorPerMail / lookups
 }
@@ -193,31 +194,31 @@ func (o *Options) lookupError() float64 {
 // spamShape has a key's eight bits in one line: 114 bits of memory a key where two
 // lines take 82, for deltas of 60 bits a new signature where those have 76, and for one
 // cache miss, not two.
-func (o *Options) spamShape() filter.BitsShape {
+func (o *settings) spamShape() filter.BitsShape {
 	return filter.BitsShape{K: 8, Span: 1}.Fit(o.keysPerGeneration(), o.lookupError())
 }
 
-func (o *Options) revokedShape() filter.BitsShape {
+func (o *settings) revokedShape() filter.BitsShape {
 	return filter.SizeBits(o.keysPerGeneration()/revokedShare, revokedError/float64(o.Reports.Keep*2), 16)
 }
 
 // classShape holds every signature that is planned for under one class. Four bits
 // a pair, in one line, take 22 bits of memory a pair where eight in two take 15;
 // but deltas and parts have half as many ones, and a part is asked in one block.
-func (o *Options) classShape() filter.BitsShape {
+func (o *settings) classShape() filter.BitsShape {
 	return filter.BitsShape{K: 4, Span: 1}.Fit(o.keysPerGeneration(), classError)
 }
 
 // sketchEntriesPerGeneration is what the sketch filter of one generation holds: the
 // groups of its reports and of their revocations.
-func (o *Options) sketchEntriesPerGeneration() float64 {
+func (o *settings) sketchEntriesPerGeneration() float64 {
 	return unevenness * float64(o.Reports.Capacity) * plannedEntries / float64(o.Reports.Keep)
 }
 
-func (o *Options) sketchShape() filter.BitsShape {
+func (o *settings) sketchShape() filter.BitsShape {
 	return filter.BitsShape{K: 4, Span: 1}.Fit(o.sketchEntriesPerGeneration(), sketchKeyError)
 }
 
-func (o *Options) countsShape() filter.CountsShape {
+func (o *settings) countsShape() filter.CountsShape {
 	return filter.SizeCounts(float64(o.Counts.Capacity))
 }

@@ -7,12 +7,12 @@ import (
 
 // reportHash and countHash give a signature's positions, for those who have the
 // federation key only.
-func (st *store) reportHash(s signature.Signature) filter.Hash {
-	return filter.HashBytes(st.keyed.Sum(purposeReport, s.Digest[:]))
+func (r *ring) reportHash(s signature.Signature) filter.Hash {
+	return filter.HashBytes(r.keyed.Sum(purposeReport, s.Digest[:]))
 }
 
-func (st *store) countHash(s signature.Signature) filter.Hash {
-	return filter.HashBytes(st.keyed.Sum(purposeCount, s.Digest[:]))
+func (r *ring) countHash(s signature.Signature) filter.Hash {
+	return filter.HashBytes(r.keyed.Sum(purposeCount, s.Digest[:]))
 }
 
 // isOfMessage reports whether a signature stands for its message: that of the body or of the

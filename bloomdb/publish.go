@@ -26,6 +26,11 @@ const (
 // where. Where that would be too long, a number is left out, which receivers see,
 // and a snapshot tells them everything (SnapshotDue).
 type publisher struct {
+	opt     *settings
+	sealer  *sealer
+	store   *store
+	journal *journal // set once the journal is open
+
 	changed chan struct{} // a report waits in pending; one at most
 
 	mu        sync.Mutex // guards pending, total, compactAt and lost
@@ -71,17 +76,24 @@ func (p *publisher) begin(id identity, on bool) {
 
 // opened notes what the start has found: with which key records are signed from now on,
 // and where counts of link domains begin anew.
-func (p *publisher) opened(o *Options, begin lsn, domainsLost bool) {
+func (p *publisher) opened(begin lsn, domainsLost bool) {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
-	if o.SigningKey != nil {
-		if key := PublicKey(o.SigningKey); p.id.Signer != key {
+	if signing := p.sealer.signingKey; signing != nil {
+		if key := PublicKey(signing); p.id.Signer != key {
 			p.id.Signer, p.dirty = key, true
 		}
 	}
 	if domainsLost {
 		p.id.DomainsLSN, p.dirty = begin, true
 	}
+}
+
+// isResumed reports whether Resume was called.
+func (p *publisher) isResumed() bool {
+	p.deltaMu.Lock()
+	defer p.deltaMu.Unlock()
+	return p.resumed
 }
 
 func (p *publisher) epoch() uint64 {
@@ -116,7 +128,14 @@ func (p *publisher) note(t target, positions []uint64) {
 func (k filterKind) urgent() bool { return k != countFilter }
 
 // Changed receives when a report or a revocation waits to be published.
-func (ks *keyspace) Changed() <-chan struct{} { return ks.pub.changed }
+func (p *publisher) Changed() <-chan struct{} { return p.changed }
+
+// waiting returns how many positions are kept for the next deltas.
+func (p *publisher) waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.total
+}
 
 // compact sorts out positions that are pending more than once, in a long outage
 // most of them, while others may be noted. It does so each time their number has
@@ -208,19 +227,18 @@ func (p *publisher) writeLocked(dir string, now time.Time) error {
 // stands in snapshots. A journal that is too long is given up: a snapshot is due then.
 // While one is due, the journal is kept all the same: what is reported while that one is
 // being written may not be in it.
-func (ks *keyspace) keepFrom(begin lsn) (lsn, error) {
-	p := &ks.pub
+func (p *publisher) keepFrom(begin lsn) (lsn, error) {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
 	if !p.on {
-		return begin, p.writeLocked(ks.opt.Dir, ks.opt.Now())
+		return begin, p.writeLocked(p.opt.Dir, p.opt.Now())
 	}
-	if ks.journal.bytesFrom(p.id.PublishedLSN) > maxUnpublished {
+	if p.journal.bytesFrom(p.id.PublishedLSN) > maxUnpublished {
 		p.leaveOut()
-		return begin, p.writeLocked(ks.opt.Dir, ks.opt.Now())
+		return begin, p.writeLocked(p.opt.Dir, p.opt.Now())
 	}
 	// The identity on disk must not need what is dropped now.
-	return min(begin, p.id.PublishedLSN), p.writeLocked(ks.opt.Dir, ks.opt.Now())
+	return min(begin, p.id.PublishedLSN), p.writeLocked(p.opt.Dir, p.opt.Now())
 }
 
 // leaveOut gives a number to no delta: receivers see that something is missing, and
@@ -243,29 +261,26 @@ type Delta struct {
 // MaxDelta is the size in bytes that no record exceeds.
 const MaxDelta = 1 << 20
 
-// Head is the (epoch, seq) up to which this site has published: the number of the
-// last delta, or a later one that was left out.
-func (ks *keyspace) Head() (epoch, seq uint64) {
-	ks.pub.deltaMu.Lock()
-	defer ks.pub.deltaMu.Unlock()
-	return ks.pub.id.Epoch, ks.pub.id.PublishedSeq
+// Head is the (epoch, seq) up to which this site has published: the number of the last delta, or
+// a later one that was left out.
+func (p *publisher) Head() (epoch, seq uint64) {
+	p.deltaMu.Lock()
+	defer p.deltaMu.Unlock()
+	return p.id.Epoch, p.id.PublishedSeq
 }
 
-// NextDelta encodes what changed since the last one: reports and what goes with
-// them, and with all set counts too. It returns false when nothing changed, or
-// Resume was not yet called. The same delta is returned until Published is told, so
-// that a retry can neither lose nor double anything.
-func (ks *keyspace) NextDelta(all bool) (Delta, bool, error) {
-	p := &ks.pub
+// NextDelta encodes what changed since the last one: reports and what goes with them, and with
+// all set counts too.
+func (p *publisher) NextDelta(all bool) (Delta, bool, error) {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
 	if !p.resumed {
 		return Delta{}, false, nil
 	}
 	for p.flight == nil {
-		next := ks.gather(all)
+		next := p.gather(all)
 		if p.id.LeftSeq > p.leftWritten { // before a heartbeat tells of it
-			if err := p.writeLocked(ks.opt.Dir, ks.opt.Now()); err != nil {
+			if err := p.writeLocked(p.opt.Dir, p.opt.Now()); err != nil {
 				return Delta{}, false, err
 			}
 		}
@@ -275,15 +290,15 @@ func (ks *keyspace) NextDelta(all bool) (Delta, bool, error) {
 			}
 			return Delta{}, false, nil
 		}
-		d, err := ks.reserve() // first: what is taken must not be lost to an error
+		d, err := p.reserve() // first: what is taken must not be lost to an error
 		if err != nil {
 			return Delta{}, false, err
 		}
-		sections := ks.takeSections(next)
+		sections := p.takeSections(next)
 		if len(sections) == 0 {
 			continue // all of it aged out or was empty
 		}
-		if d.Data = ks.encodeDelta(d, p.id.PublishedSeq, sections); len(d.Data) > MaxDelta {
+		if d.Data = p.sealer.encodeDelta(d, p.id.PublishedSeq, sections); len(d.Data) > MaxDelta {
 			return Delta{}, false, fmt.Errorf("delta %d is %d bytes long, must be at most %d", d.Seq, len(d.Data), MaxDelta)
 		}
 		d.More = p.readyFrom(all) >= 0
@@ -292,7 +307,7 @@ func (ks *keyspace) NextDelta(all bool) (Delta, bool, error) {
 	}
 	// Counts wait for the disk here, not in Count: what others were told of must not
 	// be forgotten.
-	if err := ks.journal.flush(); err != nil {
+	if err := p.journal.flush(); err != nil {
 		return Delta{}, false, fmt.Errorf("delta %d: %w", p.flight.delta.Seq, err)
 	}
 	return p.flight.delta, true, nil
@@ -300,30 +315,28 @@ func (ks *keyspace) NextDelta(all bool) (Delta, bool, error) {
 
 // reserve gives the next delta its number, on disk before anybody sees it: were
 // it given twice, receivers would take the second delta for the first.
-func (ks *keyspace) reserve() (Delta, error) {
-	p := &ks.pub
+func (p *publisher) reserve() (Delta, error) {
 	if !p.spare {
 		p.id.ReservedSeq = max(p.id.ReservedSeq, p.id.PublishedSeq) + 1
-		if err := p.writeLocked(ks.opt.Dir, ks.opt.Now()); err != nil {
+		if err := p.writeLocked(p.opt.Dir, p.opt.Now()); err != nil {
 			p.id.ReservedSeq--
 			return Delta{}, err
 		}
 		p.spare = true
 	}
-	return Delta{Site: ks.opt.Site, Epoch: p.id.Epoch, Seq: p.id.ReservedSeq}, nil
+	return Delta{Site: p.opt.Site, Epoch: p.id.Epoch, Seq: p.id.ReservedSeq}, nil
 }
 
 // gather moves what is pending to ready, where that has nothing to publish, and
 // returns the place in it to go on from: -1 where nothing is to be published. What
 // is not urgent stays pending unless all is wanted. The mark is that of the last time
 // all was: before it, nothing is pending.
-func (ks *keyspace) gather(all bool) (next int) {
-	p := &ks.pub
+func (p *publisher) gather(all bool) (next int) {
 	if next := p.readyFrom(all); next >= 0 {
 		return next
 	}
-	mark := ks.journal.mark() // first: a record before it was noted before it
-	for t, positions := range p.take(all, ks.early) {
+	mark := p.journal.mark() // first: a record before it was noted before it
+	for t, positions := range p.take(all, p.opt.early) {
 		slices.Sort(positions)
 		p.ready = append(p.ready, changedCells{t, slices.Compact(positions)})
 	}
@@ -370,8 +383,7 @@ func (p *publisher) take(all bool, early func(target) bool) map[target][]uint64 
 // takeSections takes cells for one delta from a place in ready. Kinds never share a
 // delta: who must refuse the one, since its parameters differ, its site sent too much of
 // it, or it is not known there, is not to lose the other. A revocation least of all.
-func (ks *keyspace) takeSections(at int) []deltaSection {
-	p := &ks.pub
+func (p *publisher) takeSections(at int) []deltaSection {
 	var sections []deltaSection
 	kind := p.ready[at].target.kind
 	for room := maxDeltaCells; at < len(p.ready) && room > 0; {
@@ -380,7 +392,7 @@ func (ks *keyspace) takeSections(at int) []deltaSection {
 			break
 		}
 		n := min(room, len(next.positions))
-		if s, ok := ks.changedSection(next.target, next.positions[:n]); ok {
+		if s, ok := p.changedSection(next.target, next.positions[:n]); ok {
 			sections = append(sections, s)
 		}
 		room -= n
@@ -392,8 +404,8 @@ func (ks *keyspace) takeSections(at int) []deltaSection {
 }
 
 // changedSection reads the cells' values as they are now.
-func (st *store) changedSection(t target, positions []uint64) (deltaSection, bool) {
-	own, ok := st.ownFilter(t)
+func (p *publisher) changedSection(t target, positions []uint64) (deltaSection, bool) {
+	own, ok := p.store.ownFilter(t)
 	if !ok {
 		return deltaSection{}, false
 	}
@@ -444,10 +456,8 @@ func (st *store) ownFilter(t target) (f ownFilter, ok bool) {
 	return ownFilter{bitsShape(own.Shape()), bit, own.Block}, true
 }
 
-// Published says that the delta stands in the stream and need not be kept. It
-// changes nothing when it is not the one that NextDelta returned last.
-func (ks *keyspace) Published(d Delta) error {
-	p := &ks.pub
+// Published says that the delta stands in the stream and need not be kept.
+func (p *publisher) Published(d Delta) error {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
 	if p.flight == nil || p.flight.delta.Epoch != d.Epoch || p.flight.delta.Seq != d.Seq {

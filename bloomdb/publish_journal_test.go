@@ -58,10 +58,10 @@ func TestLostJournal(t *testing.T) {
 			db := mustOpen(t, o)
 			must(t, db.Resume(0, 0))
 			mustReport(t, db, 1)
-			must(t, db.save())
+			must(t, db.ks.save())
 			if mustReport(t, db, 2); c.published {
 				drain(t, db)
-				must(t, db.save())
+				must(t, db.ks.save())
 			}
 			if mustReport(t, db, 3); c.published {
 				drain(t, db)
@@ -77,18 +77,18 @@ func TestLostJournal(t *testing.T) {
 
 			for range 2 { // the loss is known over a crash, too
 				db = mustOpen(t, o)
-				if db.pub.id.Republish != c.due {
-					t.Errorf("a snapshot is due: %v, want %v", db.pub.id.Republish, c.due)
+				if db.ks.pub.id.Republish != c.due {
+					t.Errorf("a snapshot is due: %v, want %v", db.ks.pub.id.Republish, c.due)
 				}
-				if begin := db.journal.mark(); begin <= db.pub.id.PublishedLSN || begin <= db.pub.id.DomainsLSN {
-					t.Errorf("it begins at %x, published %x, domains %x", begin, db.pub.id.PublishedLSN, db.pub.id.DomainsLSN)
+				if begin := db.ks.journal.mark(); begin <= db.ks.pub.id.PublishedLSN || begin <= db.ks.pub.id.DomainsLSN {
+					t.Errorf("it begins at %x, published %x, domains %x", begin, db.ks.pub.id.PublishedLSN, db.ks.pub.id.DomainsLSN)
 				}
 				crash(t, db)
 			}
 			db = mustOpen(t, o)
 			must(t, db.Resume(db.Tail()))
 			mustReport(t, db, 4)
-			must(t, db.journal.flush())
+			must(t, db.ks.journal.flush())
 			crash(t, db)
 			db = mustOpen(t, o)
 			must(t, db.Resume(db.Tail()))

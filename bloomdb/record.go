@@ -79,11 +79,11 @@ const (
 // encodeRecord closes head and body with the site's signature, where it has a key,
 // and with the HMAC under the federation key, which proves membership and
 // wholeness.
-func (ks *keyspace) encodeRecord(h Head, body []byte) []byte {
+func (s *sealer) encodeRecord(h Head, body []byte) []byte {
 	b := make([]byte, 0, maxRecordHead+len(body)+ed25519.SignatureSize+recordTail)
 	b = append(b, recordMagic...)
 	b = append(b, recordVersion, byte(h.Type))
-	b = append(b, ks.keyID[:]...)
+	b = append(b, s.ring.keyID[:]...)
 	b = append(b, byte(len(h.Site)))
 	b = append(b, h.Site...)
 	for _, v := range []uint64{h.Epoch, h.Seq, h.Prev, uint64(h.Made.UnixMilli())} {
@@ -91,12 +91,12 @@ func (ks *keyspace) encodeRecord(h Head, body []byte) []byte {
 	}
 	b = append(b, body...)
 	signed := 0
-	if ks.opt.SigningKey != nil {
-		b = append(b, ed25519.Sign(ks.opt.SigningKey, b)...)
+	if s.signingKey != nil {
+		b = append(b, ed25519.Sign(s.signingKey, b)...)
 		signed = ed25519.SignatureSize
 	}
 	b = append(b, byte(signed))
-	mac := ks.keyed.Sum(purposeRecord, b)
+	mac := s.ring.keyed.Sum(purposeRecord, b)
 	return append(b, mac[:]...)
 }
 
@@ -183,8 +183,8 @@ func unverified(err error) error {
 // openRecord checks a record's envelope and returns its body, which shares memory
 // with data. Errors name the record and are ErrUnverified: ErrFederation, ErrStranger,
 // ErrUnsigned, or one that says what is torn.
-func (ks *keyspace) openRecord(data []byte, want RecordType) (h Head, body []byte, err error) {
-	h, body, err = ks.open(data)
+func (s *sealer) openRecord(data []byte, want RecordType) (h Head, body []byte, err error) {
+	h, body, err = s.open(data)
 	if err == nil && h.Type != want {
 		err = fmt.Errorf("%s: it should be a %s", h, want)
 	}
@@ -194,15 +194,13 @@ func (ks *keyspace) openRecord(data []byte, want RecordType) (h Head, body []byt
 	return h, body, nil
 }
 
-// OwnRecord returns the head of a record that this site has made, of a type: the number of
-// votes, for example, is no position. ErrUnsigned, with the head, means that a member of
-// the federation made it in this site's name: another daemon of this name, or this site
-// with an earlier signing key. All errors are ErrUnverified.
-func (ks *keyspace) OwnRecord(data []byte, want RecordType) (Head, error) {
-	h, _, err := ks.open(data)
+// OwnRecord returns the head of a record that this site has made, of a type: the number of votes,
+// for example, is no position.
+func (s *sealer) OwnRecord(data []byte, want RecordType) (Head, error) {
+	h, _, err := s.open(data)
 	switch {
 	case err != nil:
-	case h.Site != ks.opt.Site:
+	case h.Site != s.opt.Site:
 		err = fmt.Errorf("%s: it is not of this site", h)
 	case h.Type != want:
 		err = fmt.Errorf("%s: it should be a %s", h, want)
@@ -210,24 +208,24 @@ func (ks *keyspace) OwnRecord(data []byte, want RecordType) (Head, error) {
 	return h, unverified(err)
 }
 
-func (ks *keyspace) open(data []byte) (h Head, body []byte, err error) {
+func (s *sealer) open(data []byte) (h Head, body []byte, err error) {
 	if len(data) > MaxDelta {
 		return h, nil, fmt.Errorf("record of %d bytes, must be at most %d", len(data), MaxDelta)
 	}
 	r := &recordReader{b: data}
 	keyID, h, err := decodeHead(r)
-	if errors.Is(err, ErrNewer) && !ks.isAuthentic(data) {
+	if errors.Is(err, ErrNewer) && !s.isAuthentic(data) {
 		err = errNotAuthentic // a version without a valid signature proves nothing
 	}
 	if err != nil {
 		return h, nil, err
 	}
-	if [8]byte(keyID) != ks.keyID {
-		return h, nil, fmt.Errorf("%s: %w: made under key %x, here %x", h, ErrFederation, keyID, ks.keyID)
+	if [8]byte(keyID) != s.ring.keyID {
+		return h, nil, fmt.Errorf("%s: %w: made under key %x, here %x", h, ErrFederation, keyID, s.ring.keyID)
 	}
-	body, signature, err := ks.openTail(data, len(data)-len(r.b))
+	body, signature, err := s.openTail(data, len(data)-len(r.b))
 	if err == nil {
-		err = ks.verify(h.Site, data[:len(data)-recordTail-len(signature)], signature)
+		err = s.verify(h.Site, data[:len(data)-recordTail-len(signature)], signature)
 	}
 	if err != nil {
 		return h, nil, fmt.Errorf("%s: %w", h, err)
@@ -237,10 +235,10 @@ func (ks *keyspace) open(data []byte) (h Head, body []byte, err error) {
 
 // verify checks the signature of a record with a good HMAC: this site's with its own
 // key, whatever the members say.
-func (ks *keyspace) verify(site string, signed, signature []byte) error {
-	switch key := ks.opt.SigningKey; {
-	case site != ks.opt.Site:
-		return ks.opt.Members.verify(site, signed, signature)
+func (s *sealer) verify(site string, signed, signature []byte) error {
+	switch key := s.signingKey; {
+	case site != s.opt.Site:
+		return s.members.verify(site, signed, signature)
 	case key == nil:
 		return nil
 	case len(signature) == 0 || !ed25519.Verify(key.Public().(ed25519.PublicKey), signed, signature):
@@ -252,22 +250,22 @@ func (ks *keyspace) verify(site string, signed, signature []byte) error {
 var errNotAuthentic = errors.New("authentication code is wrong: torn, or not from a member")
 
 // isAuthentic reports whether a member made a record, of whatever version.
-func (ks *keyspace) isAuthentic(data []byte) bool {
+func (s *sealer) isAuthentic(data []byte) bool {
 	at := len(data) - macSize
 	if at < 0 {
 		return false
 	}
-	mac := ks.keyed.Sum(purposeRecord, data[:at])
+	mac := s.ring.keyed.Sum(purposeRecord, data[:at])
 	return hmac.Equal(mac[:], data[at:])
 }
 
 // openTail checks the HMAC and takes the record apart behind its head.
-func (ks *keyspace) openTail(data []byte, head int) (body, signature []byte, err error) {
+func (s *sealer) openTail(data []byte, head int) (body, signature []byte, err error) {
 	at := len(data) - recordTail
 	if at < head {
 		return nil, nil, errShort
 	}
-	if !ks.isAuthentic(data) {
+	if !s.isAuthentic(data) {
 		return nil, nil, errNotAuthentic
 	}
 	n := int(data[at])
@@ -282,9 +280,9 @@ func (ks *keyspace) openTail(data []byte, head int) (body, signature []byte, err
 
 // current refuses a record of a clock that is far ahead. One that is old may have
 // waited.
-func (ks *keyspace) checkClock(h Head) error {
-	ks.witness(h)
-	if ahead := h.Made.Sub(ks.opt.Now()); ahead > maxSkew {
+func (s *sealer) checkClock(h Head) error {
+	s.witness(h)
+	if ahead := h.Made.Sub(s.opt.Now()); ahead > maxSkew {
 		return fmt.Errorf("%s: %w: it was made at %s, %s from now", h, ErrClock, h.Made.Format(time.RFC3339), ahead.Round(time.Second))
 	}
 	return nil
@@ -293,8 +291,8 @@ func (ks *keyspace) checkClock(h Head) error {
 // Now is the time by the clock that this site's records are made with.
 func (ks *keyspace) Now() time.Time { return ks.opt.Now() }
 
-// head is that of a record which this site makes now.
-func (ks *keyspace) head(t RecordType) Head {
-	epoch, seq := ks.Head()
-	return Head{Type: t, Site: ks.opt.Site, Epoch: epoch, Seq: seq, Made: ks.opt.Now()}
+// recordHead is that of a record which this site makes now.
+func (p *publisher) recordHead(t RecordType) Head {
+	epoch, seq := p.Head()
+	return Head{Type: t, Site: p.opt.Site, Epoch: epoch, Seq: seq, Made: p.opt.Now()}
 }

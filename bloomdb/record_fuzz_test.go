@@ -19,17 +19,17 @@ func FuzzRecord(f *testing.F) {
 		if err != nil || !ok {
 			f.Fatal(ok, err)
 		}
-		f.Add(d.Data[:len(d.Data)-macSize])
+		f.Add(d.Data[:len(d.Data)-32])
 		b.Published(d)
 	}
 	p := publishSnapshot(f, b)
-	for _, record := range slices.Concat(p.chunks, [][]byte{p.manifest, b.Heartbeat(3, 4), []byte(recordMagic)}) {
-		f.Add(record[:max(len(record)-macSize, len(recordMagic))])
+	for _, record := range slices.Concat(p.chunks, [][]byte{p.manifest, b.Heartbeat(3, 4), []byte("SBRC")}) {
+		f.Add(record[:max(len(record)-32, len("SBRC"))])
 	}
 	a := openTest(f, small(f.TempDir()))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		a.Apply(body, Skipped)
-		mac := a.keyed.Sum(purposeRecord, body)
+		mac := a.ks.ring.keyed.Sum(purposeRecord, body)
 		record := append(body, mac[:]...)
 		h, unread := DecodeHead(record)
 		if err := a.Apply(record, Skipped); err == nil && (unread != nil || h.Type != RecordDelta) {

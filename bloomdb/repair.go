@@ -60,29 +60,29 @@ func (db *DB) Restore(set signature.Set, class Class, revoked bool, at time.Time
 	} else {
 		return false, nil // it is on the never-list
 	}
-	t := target{kind, db.opt.generation(kind, at)}
-	if db.aged(t) || db.early(t) {
+	t := target{kind, db.ks.opt.generation(kind, at)}
+	if db.ks.opt.aged(t) || db.ks.opt.early(t) {
 		return false, nil
 	}
 	return true, db.each(func(ks *keyspace) error { return ks.restore(t, set, class) })
 }
 
 func (ks *keyspace) restore(t target, set signature.Set, class Class) error {
-	r := record{target: t, class: ks.keptClass(class, t.gen)}
+	r := record{target: t, class: ks.store.keptClass(class, t.gen)}
 	for _, s := range slices.Concat(set.Signatures, ks.domainSignatures(t.kind, set)) {
-		r.hashes = append(r.hashes, ks.reportHash(s))
+		r.hashes = append(r.hashes, ks.ring.reportHash(s))
 	}
-	records, err := ks.sketchRecords(ks.reported(set.Sketches), sketchListOf(t.kind), t.gen)
+	records, err := ks.sketches.sketchRecords(ks.sketches.reported(set.Sketches), sketchListOf(t.kind), t.gen)
 	if err != nil {
 		return err
 	}
-	before := ks.ownBitsSet()
+	before := ks.store.ownBitsSet()
 	for _, r := range append(records, r) {
-		if err := ks.set(r, func(target, []uint64) {}); err != nil {
+		if err := ks.store.set(r, func(target, []uint64) {}); err != nil {
 			return err
 		}
 	}
-	if ks.ownBitsSet() == before {
+	if ks.store.ownBitsSet() == before {
 		return nil
 	}
 	return ks.pub.republish(ks.opt.Dir, ks.opt.Now())
@@ -128,7 +128,7 @@ func (ks *keyspace) mendSnapshot(l *ownLoader, err error) error {
 		data, body, found = nil, 0, false // whole, and of another filter: its blocks mean nothing here
 	}
 	if !found {
-		sec = section{target: l.want, shape: bitsShape(ks.shapeFor(l.want))}
+		sec = section{target: l.want, shape: bitsShape(ks.store.shapeFor(l.want))}
 	}
 	sec.period = int64(ks.opt.period(l.want.kind) / time.Second)
 	if l.bits == nil {
@@ -142,14 +142,14 @@ func (ks *keyspace) mendSnapshot(l *ownLoader, err error) error {
 	if err := keepDamaged(l.path); err != nil {
 		return fmt.Errorf("snapshot %s: %w", l.path, err)
 	}
-	ks.mending.note(l.path, damage.Error(), fmt.Sprintf("%d of %d bytes: %s", lost, length, costOf(filepath.Base(l.path))))
+	ks.files.mending.note(l.path, damage.Error(), fmt.Sprintf("%d of %d bytes: %s", lost, length, costOf(filepath.Base(l.path))))
 	return nil
 }
 
 // isOthers reports whether a snapshot is of another site or federation key.
 func (ks *keyspace) isOthers(path string) bool {
 	s, keyID, ok := snapshotHead(path)
-	return ok && (keyID != ks.keyID || s.origin.site != ks.opt.Site)
+	return ok && (keyID != ks.ring.keyID || s.origin.site != ks.opt.Site)
 }
 
 // sectionAt reads the head of the only section of an own snapshot, and where its blocks
@@ -215,9 +215,9 @@ func (ks *keyspace) mendSegment(path string, err error) error {
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
-	fresh := (&journal{keyID: ks.keyID}).header()
+	fresh := (&journal{keyID: ks.ring.keyID}).header()
 	lost := 0
-	if id, ok := journalKey(data); ok && id != ks.keyID {
+	if id, ok := journalKey(data); ok && id != ks.ring.keyID {
 		data, lost = nil, len(data) // another's: nothing of it means anything here
 	}
 	length := max(len(data), lost)
@@ -248,7 +248,7 @@ func (ks *keyspace) mendSegment(path string, err error) error {
 	if err := renameio.WriteFile(path, fresh, 0o600, renameio.WithTempDir(ks.opt.Dir)); err != nil {
 		return fmt.Errorf("journal %s: %w", path, err)
 	}
-	ks.mending.note(path, damage.Error(), fmt.Sprintf("%d of %d bytes: %s", lost, length, costOf(filepath.Base(path))))
+	ks.files.mending.note(path, damage.Error(), fmt.Sprintf("%d of %d bytes: %s", lost, length, costOf(filepath.Base(path))))
 	return syncDir(ks.opt.Dir)
 }
 
@@ -263,7 +263,7 @@ func journalKey(data []byte) (id [8]byte, ok bool) {
 
 // mendIdentities writes the identities anew that are damaged or missing: that of the
 // state folder, and those of the folders of later keys.
-func (m *mending) mendIdentities(o *Options) error {
+func (m *mending) mendIdentities(o *settings, keyID string) error {
 	folders, err := keyFolders(o.Dir)
 	if err != nil {
 		return err
@@ -278,7 +278,7 @@ func (m *mending) mendIdentities(o *Options) error {
 		if !gone && !errors.As(err, &damage) {
 			continue // Open says what else is wrong
 		}
-		if err := m.mendIdentity(o, folder, err); err != nil {
+		if err := m.mendIdentity(o, keyID, folder, err); err != nil {
 			return fmt.Errorf("%s: %w", identityPath(folder), err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
@@ -60,15 +61,15 @@ func lifetime(t *testing.T, dir string, closed bool) {
 	mustRetouch(t, db, 6)
 	mustNever(t, db, message(8), "our newsletter")
 	drain(t, db)
-	must(t, db.save())
+	must(t, db.ks.save())
 	mustReport(t, db, 2)
 	mustCount(t, db, 2, 3)
 	if closed {
 		must(t, db.Close())
 		return
 	}
-	must(t, db.journal.flush())
-	must(t, db.journal.list.raise(db.journal.durable())) // which is done once a minute
+	must(t, db.ks.journal.flush())
+	must(t, db.ks.journal.list.raiseLater(db.ks.journal.durable, db.ks.Now().Add(time.Hour))) // which is done once a minute
 	crash(t, db)
 }
 
@@ -187,7 +188,7 @@ func reopen(t *testing.T, db *DB, again bool) {
 		return
 	}
 	must(t, db.Close())
-	db, err := Open(db.opt)
+	db, err := Open(db.options)
 	must(t, err)
 	listed(t, db, 1, true)
 	listed(t, db, 2, true)
@@ -229,7 +230,7 @@ func TestRepairIdentities(t *testing.T) {
 			o := lifeOptions(t.TempDir())
 			before := openTest(t, o)
 			mustReport(t, before, 1)
-			epoch := before.pub.epoch()
+			epoch := before.ks.pub.epoch()
 			must(t, before.Mute("mx9", true))
 			must(t, before.Close())
 			o.PreviousKey, o.Key = &testKey, [32]byte{99}
@@ -246,7 +247,7 @@ func TestRepairIdentities(t *testing.T) {
 			if err != nil || len(done) != 1 {
 				t.Fatal(done, err)
 			}
-			if p := db.Previous(); p == nil || p.pub.epoch() != nextLife(epoch, true) || !p.pub.id.Republish {
+			if p := db.Previous(); p == nil || p.ks.pub.epoch() != nextLife(epoch, true) || !p.ks.pub.id.Republish {
 				t.Errorf("previous %v", p)
 			}
 			listed(t, db, 1, true)
@@ -276,7 +277,7 @@ func TestInterruptedRepairIsPublished(t *testing.T) {
 	db := mustOpen(t, o)
 	mustReport(t, db, 1)
 	mustReport(t, db, 2)
-	must(t, db.journal.flush())
+	must(t, db.ks.journal.flush())
 	crash(t, db)
 	due(t, o, false)
 	path := files(t, o.Dir, "journal-*")[0]

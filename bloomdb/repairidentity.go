@@ -19,9 +19,9 @@ import (
 // mendIdentity writes the identity of a folder from its other files. It begins a new
 // life, which carries the filters of the one before over: the numbers that were given to
 // deltas are lost.
-func (m *mending) mendIdentity(o *Options, folder string, fault error) error {
+func (m *mending) mendIdentity(o *settings, keyID, folder string, fault error) error {
 	id := identity{
-		Version: identityVersion, Site: o.Site, KeyID: KeyID(o.Key),
+		Version: identityVersion, Site: o.Site, KeyID: keyID,
 		ReportPeriod: int64(o.Reports.Period / time.Second),
 		CountPeriod:  int64(o.Counts.Period / time.Second),
 		Republish:    true,

@@ -18,7 +18,7 @@ const maxKeys = 256
 // Errors: ErrNothing, ErrNever, ErrFull, ErrClosed, or a wrapped I/O error, after which
 // nothing was listed; reporting it again does no harm.
 func (db *DB) Report(set signature.Set, class Class) error {
-	err := db.storable(set)
+	err := db.ks.storable(set)
 	if err == nil {
 		set, err = db.reportable(set)
 	}
@@ -32,7 +32,7 @@ func (db *DB) Report(set signature.Set, class Class) error {
 // near-duplicates by their sketches; durable like Report, with the same errors. An
 // exact listing of another message is not touched.
 func (db *DB) Revoke(set signature.Set) error {
-	if err := db.storable(set); err != nil {
+	if err := db.ks.storable(set); err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(set.Signatures, func(s signature.Signature) bool { return isOfMessage(s.Kind) }) {
@@ -67,7 +67,7 @@ func (ks *keyspace) prepareReport(kind filterKind, set signature.Set, class Clas
 			r.release()
 		}
 	}
-	groups := ks.reported(set.Sketches)
+	groups := ks.sketches.reported(set.Sketches)
 	for _, t := range ks.listTargets(kind) {
 		r, err := ks.newReport(t, set, groups, class)
 		if err != nil {
@@ -103,11 +103,11 @@ func (ks *keyspace) prepareReport(kind filterKind, set signature.Set, class Clas
 // listTargets returns the generations that a report or a revocation is written to: the
 // present one. A revocation is also written to the later ones that are held: they were
 // begun while the clock was ahead, and would outweigh it until their time has come.
-func (st *store) listTargets(kind filterKind) []target {
-	now := st.opt.generation(kind, st.opt.Now())
+func (ks *keyspace) listTargets(kind filterKind) []target {
+	now := ks.opt.generation(kind, ks.opt.Now())
 	targets := []target{{kind, now}}
 	if kind == revokedFilter {
-		for _, g := range st.view.Load().reports {
+		for _, g := range ks.store.view.Load().reports {
 			if g.num > now {
 				targets = append(targets, target{kind, g.num})
 			}
@@ -129,22 +129,22 @@ type report struct {
 
 // newReport makes the records. The caller calls release in the end.
 func (ks *keyspace) newReport(t target, set signature.Set, groups []kindGroups, class Class) (*report, error) {
-	own, err := ks.ownBits(t, ks.shapeFor(t))
+	own, err := ks.store.ownBits(t, ks.store.shapeFor(t))
 	if err != nil {
 		return nil, err
 	}
-	if err := ks.fits(t.kind.String()+" filter", own.Shape(), own.Ones(), t); err != nil {
+	if err := ks.opt.fits(t.kind.String()+" filter", own.Shape(), own.Ones(), t); err != nil {
 		return nil, err
 	}
-	r := &report{ks: ks, signatures: record{target: t, class: ks.keptClass(class, t.gen)}}
-	if r.sketches, err = ks.sketchRecords(groups, sketchListOf(t.kind), t.gen); err != nil {
+	r := &report{ks: ks, signatures: record{target: t, class: ks.store.keptClass(class, t.gen)}}
+	if r.sketches, err = ks.sketches.sketchRecords(groups, sketchListOf(t.kind), t.gen); err != nil {
 		return nil, err
 	}
 	for _, s := range slices.Concat(set.Signatures, ks.domainSignatures(t.kind, set)) {
-		r.signatures.hashes = append(r.signatures.hashes, ks.reportHash(s))
+		r.signatures.hashes = append(r.signatures.hashes, ks.ring.reportHash(s))
 	}
-	r.votes = ks.voteRecord(t.kind, set.Signatures, t.gen)
-	r.masks, r.unlock = ks.unmask(t, r.signatures.hashes)
+	r.votes = ks.votes.voteRecord(t.kind, set.Signatures, t.gen)
+	r.masks, r.unlock = ks.store.unmask(t, r.signatures.hashes)
 	return r, nil
 }
 
@@ -174,25 +174,25 @@ func (r *report) write() (err error) {
 // show sets the bits: those of the sketches first, so that a reader that finds the listing
 // finds them, too.
 func (r *report) show() error {
-	if err := r.ks.applyMasks(r.masks); err != nil {
+	if err := r.ks.store.applyMasks(r.masks); err != nil {
 		return err
 	}
 	for _, s := range r.sketches {
-		if err := r.ks.set(s, r.ks.pub.note); err != nil {
+		if err := r.ks.store.set(s, r.ks.pub.note); err != nil {
 			return err
 		}
 	}
-	if err := r.ks.set(r.signatures, r.ks.pub.note); err != nil {
+	if err := r.ks.store.set(r.signatures, r.ks.pub.note); err != nil {
 		return err
 	}
-	return r.ks.applyVotes(r.votes)
+	return r.ks.votes.applyVotes(r.votes)
 }
 
 // set sets the bits of a report or a revocation. It sets the class first, so that the class
 // of a listing is never missing. It calls done with the positions that it has set.
 func (st *store) set(r record, done func(t target, positions []uint64)) error {
 	if r.target.kind == sketchFilter {
-		if st.unwanted(sketchFilter) {
+		if st.opt.unwanted(sketchFilter) {
 			return nil
 		}
 		return st.setBits(r.target, stretchAll(r.seeds), done)
@@ -200,7 +200,7 @@ func (st *store) set(r record, done func(t target, positions []uint64)) error {
 	if r.class.Named() && st.opt.Reports.Classes {
 		labels := make([]filter.Hash, len(r.hashes))
 		for i, h := range r.hashes {
-			labels[i] = st.labels(h)[r.class]
+			labels[i] = st.ring.labels(h)[r.class]
 		}
 		if err := st.setBits(target{classFilter, r.target.gen}, labels, done); err != nil {
 			return err
@@ -252,16 +252,16 @@ func (db *DB) Count(set signature.Set, n uint32) error {
 	if n == 0 || len(set.Counting) == 0 {
 		return nil
 	}
-	if db.closed.Load() {
+	if db.ks.closed.Load() {
 		return ErrClosed
 	}
-	now := db.opt.Now()
+	now := db.ks.opt.Now()
 	return db.all(func(ks *keyspace) error {
 		hashes := make([]filter.Hash, 0, 8)
 		for _, s := range set.Counting {
-			hashes = append(hashes, ks.countHash(s))
+			hashes = append(hashes, ks.ring.countHash(s))
 		}
-		if ks == db.keyspace {
+		if ks == db.ks {
 			for _, h := range hashes {
 				db.burst.add(h, n, now)
 			}
@@ -273,7 +273,7 @@ func (db *DB) Count(set signature.Set, n uint32) error {
 // count adds n to the counts of some keys.
 func (ks *keyspace) count(hashes []filter.Hash, n uint32, now time.Time) error {
 	t := target{countFilter, ks.opt.generation(countFilter, now)}
-	own, err := ks.ownCounts(t.gen, ks.countsShape)
+	own, err := ks.store.ownCounts(t.gen, ks.store.countsShape)
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ type RetouchedListing struct {
 // When it returns nil, that is on disk. ErrNothing, ErrFull, ErrClosed, or a
 // wrapped I/O error, after which nothing was retouched.
 func (db *DB) Retouch(set signature.Set) (Retouching, error) {
-	if err := db.writable(set); err != nil {
+	if err := db.ks.writable(set); err != nil {
 		return Retouching{}, err
 	}
 	var sum Retouching
@@ -64,7 +64,7 @@ func (db *DB) Retouch(set signature.Set) (Retouching, error) {
 
 // PlanRetouch returns what Retouch would do, and does nothing. Errors as for Retouch.
 func (db *DB) PlanRetouch(set signature.Set) (Retouching, error) {
-	if err := db.writable(set); err != nil {
+	if err := db.ks.writable(set); err != nil {
 		return Retouching{}, err
 	}
 	var sum Retouching
@@ -82,13 +82,13 @@ func (db *DB) PlanRetouch(set signature.Set) (Retouching, error) {
 
 // prepareRetouch chooses the bits. Until release is called, nobody else changes masks.
 func (ks *keyspace) prepareRetouch(set signature.Set) (update, Retouching, error) {
-	ks.retouchMu.Lock()
+	ks.store.retouchMu.Lock()
 	var at lsn // of the records; 0: they are not in the journal
 	u := update{ready: ks.journal.ready, release: func() {
 		if at != 0 {
 			ks.journal.done(at)
 		}
-		ks.retouchMu.Unlock()
+		ks.store.retouchMu.Unlock()
 	}}
 	p, err := ks.planRetouch(set)
 	u.write = func() (err error) {
@@ -100,7 +100,7 @@ func (ks *keyspace) prepareRetouch(set signature.Set) (update, Retouching, error
 		}
 		return ks.journal.sync(at)
 	}
-	u.show = func() error { return ks.applyMasks(p.records) }
+	u.show = func() error { return ks.store.applyMasks(p.records) }
 	return u, p.Retouching, err
 }
 
@@ -129,15 +129,15 @@ func (r *Retouching) add(o Retouching) {
 }
 
 // planRetouch chooses the bits. retouchMu is held.
-func (st *store) planRetouch(set signature.Set) (p retouchPlan, err error) {
-	v := st.current()
-	now := st.opt.Now()
+func (ks *keyspace) planRetouch(set signature.Set) (p retouchPlan, err error) {
+	v := ks.store.current()
+	now := ks.opt.Now()
 	for i, g := range v.reports {
-		c := st.chooser(g)
+		c := ks.store.chooser(g)
 		var keys []retouchedKey
 		for _, s := range set.Signatures {
-			h := st.reportHash(s)
-			if !v.retouchable(i, h, st.opt.Site) {
+			h := ks.ring.reportHash(s)
+			if !v.retouchable(i, h, ks.opt.Site) {
 				continue
 			}
 			bit, load, ok := c.choose(h)
@@ -145,7 +145,7 @@ func (st *store) planRetouch(set signature.Set) (p retouchPlan, err error) {
 				continue // it can't be: nothing is forbidden
 			}
 			keys = append(keys, retouchedKey{h, bit, newShortID(s), now.Unix()})
-			p.Listings = append(p.Listings, RetouchedListing{s, g.num, st.opt.start(target{spamFilter, g.num}), load.Keys, load.Others})
+			p.Listings = append(p.Listings, RetouchedListing{s, g.num, ks.opt.start(target{spamFilter, g.num}), load.Keys, load.Others})
 			p.Loss += load.Keys
 			p.LossOfOthers += load.Others
 		}
@@ -306,15 +306,15 @@ func (db *DB) Retouched() []RetouchedKey {
 	return list
 }
 
-func (st *store) retouchedKeys() []RetouchedKey {
+func (ks *keyspace) retouchedKeys() []RetouchedKey {
 	var list []RetouchedKey
-	v := st.current()
+	v := ks.store.current()
 	for _, g := range v.reports {
 		if g.mask == nil {
 			continue
 		}
 		for _, k := range g.mask.all() {
-			list = append(list, RetouchedKey{k.name.String(), g.num, st.opt.start(target{spamFilter, g.num}), unixTime(k.at)})
+			list = append(list, RetouchedKey{k.name.String(), g.num, ks.opt.start(target{spamFilter, g.num}), unixTime(k.at)})
 		}
 	}
 	return list

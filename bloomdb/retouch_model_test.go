@@ -41,7 +41,7 @@ type retouchModel struct {
 }
 
 func (m *retouchModel) now() *generationModel {
-	num := m.opt.generation(spamFilter, m.clock.Now())
+	num := m.opt.settings().generation(spamFilter, m.clock.Now())
 	if m.generations[num] == nil {
 		m.generations[num] = &generationModel{
 			spam:      map[string]map[filter.Hash]bool{"a": {}, "b": {}},
@@ -54,7 +54,7 @@ func (m *retouchModel) now() *generationModel {
 
 // live lists the generations that are not aged out, newest first.
 func (m *retouchModel) live() (list []int64) {
-	newest := m.opt.generation(spamFilter, m.clock.Now())
+	newest := m.opt.settings().generation(spamFilter, m.clock.Now())
 	for num := range m.generations {
 		if num > newest-int64(m.opt.Reports.Keep) {
 			list = append(list, num)
@@ -84,18 +84,20 @@ func found(shape filter.BitsShape, sites map[string]map[filter.Hash]bool, h filt
 // hidden says whether a masked bit is one of a key's: the collateral.
 func (m *retouchModel) hidden(num int64, h filter.Hash) bool {
 	masked := m.masked(num)
-	return slices.ContainsFunc(m.db.spamShape.Positions(h, nil), func(pos uint64) bool { return masked[pos] != nil })
+	return slices.ContainsFunc(m.db.ks.store.spamShape.Positions(h, nil), func(pos uint64) bool { return masked[pos] != nil })
 }
 
 // masked are the database's masked bits, with the keys that rest on them.
 func (m *retouchModel) masked(num int64) map[uint64][]filter.Hash {
-	g := m.db.view.Load().report(num)
+	g := m.db.ks.store.view.Load().report(num)
 	if g == nil || g.mask == nil {
 		return nil
 	}
 	bits := map[uint64][]filter.Hash{}
-	for pos, keys := range g.mask.bits {
-		bits[pos] = slices.Clone(keys)
+	for _, pos := range g.mask.masked() {
+		for _, k := range g.mask.restingOn(map[uint64]bool{pos: true}) {
+			bits[pos] = append(bits[pos], k.hash)
+		}
 		slices.SortFunc(bits[pos], func(a, b filter.Hash) int { return slices.Compare(a[:], b[:]) })
 	}
 	return bits
@@ -105,8 +107,8 @@ func (m *retouchModel) listed(h filter.Hash) bool {
 	revoked := false
 	for _, num := range m.live() {
 		g := m.generations[num]
-		revoked = revoked || found(m.db.revokedShape, g.revoked, h)
-		if found(m.db.spamShape, g.spam, h) && !m.hidden(num, h) {
+		revoked = revoked || found(m.db.ks.store.revokedShape, g.revoked, h)
+		if found(m.db.ks.store.spamShape, g.spam, h) && !m.hidden(num, h) {
 			return !revoked
 		}
 	}
@@ -117,7 +119,7 @@ func (m *retouchModel) check(t *rapid.T) {
 	for n := range retouchMessages {
 		want := false
 		for _, s := range message(n).Signatures {
-			want = want || m.listed(m.db.reportHash(s))
+			want = want || m.listed(m.db.ks.ring.reportHash(s))
 		}
 		if got := m.db.Judge(message(n)).Listed; got != want {
 			t.Fatalf("message %d: listed %v, want %v", n, got, want)
@@ -128,7 +130,7 @@ func (m *retouchModel) check(t *rapid.T) {
 		for pos, keys := range m.masked(num) {
 			for _, h := range keys {
 				resting[h] = true
-				if !slices.Contains(m.db.spamShape.Positions(h, nil), pos) {
+				if !slices.Contains(m.db.ks.store.spamShape.Positions(h, nil), pos) {
 					t.Fatalf("generation %d: a key rests on bit %d, which is none of its own", num, pos)
 				}
 			}
@@ -191,18 +193,18 @@ func (m *retouchModel) add(rt *rapid.T, keys map[filter.Hash]bool, n int, err er
 		rt.Fatal(err)
 	}
 	for _, s := range message(n).Signatures {
-		keys[m.db.reportHash(s)] = true
+		keys[m.db.ks.ring.reportHash(s)] = true
 	}
 	return true
 }
 
 func (m *retouchModel) report(rt *rapid.T, n int) {
-	g, num := m.now(), m.opt.generation(spamFilter, m.clock.Now())
+	g, num := m.now(), m.opt.settings().generation(spamFilter, m.clock.Now())
 	if !m.add(rt, g.spam["a"], n, m.db.Report(message(n), ClassOther)) {
 		return
 	}
 	for _, s := range message(n).Signatures {
-		h := m.db.reportHash(s)
+		h := m.db.ks.ring.reportHash(s)
 		if delete(g.retouched, h); m.hidden(num, h) {
 			rt.Fatalf("message %d was reported here, and is hidden", n)
 		}
@@ -211,21 +213,21 @@ func (m *retouchModel) report(rt *rapid.T, n int) {
 
 // hear applies a delta in which the other site tells a message.
 func (m *retouchModel) hear(rt *rapid.T, kind filterKind, n int) {
-	shape, keys := m.db.spamShape, m.now().spam["b"]
+	shape, keys := m.db.ks.store.spamShape, m.now().spam["b"]
 	if kind == revokedFilter {
-		shape, keys = m.db.revokedShape, m.now().revoked["b"]
+		shape, keys = m.db.ks.store.revokedShape, m.now().revoked["b"]
 	}
-	sec := deltaSection{target: target{kind, m.opt.generation(kind, m.clock.Now())}, shape: bitsShape(shape)}
+	sec := deltaSection{target: target{kind, m.opt.settings().generation(kind, m.clock.Now())}, shape: bitsShape(shape)}
 	var positions []uint64
 	for _, s := range message(n).Signatures {
-		positions = shape.Positions(m.db.reportHash(s), positions)
+		positions = shape.Positions(m.db.ks.ring.reportHash(s), positions)
 	}
 	slices.Sort(positions)
 	for _, pos := range slices.Compact(positions) {
 		sec.cells = append(sec.cells, filter.Cell{Pos: pos, Value: 1})
 	}
 	d := Delta{Site: "b", Epoch: 2, Seq: uint64(len(m.sent)) + 1}
-	d.Data = m.db.encodeDelta(d, 0, []deltaSection{sec})
+	d.Data = m.db.ks.sealer.encodeDelta(d, 0, []deltaSection{sec})
 	if m.add(rt, keys, n, m.db.Apply(d.Data, Next)) {
 		m.sent = append(m.sent, d)
 	}
@@ -244,13 +246,13 @@ func (m *retouchModel) retouch(rt *rapid.T, n int) {
 		rt.Fatalf("planned %+v, done %+v", plan, done)
 	}
 	for _, s := range message(n).Signatures {
-		h := m.db.reportHash(s)
+		h := m.db.ks.ring.reportHash(s)
 		for _, num := range m.live() {
 			g := m.generations[num]
-			if found(m.db.revokedShape, g.revoked, h) {
+			if found(m.db.ks.store.revokedShape, g.revoked, h) {
 				break
 			}
-			if found(m.db.spamShape, g.spam, h) {
+			if found(m.db.ks.store.spamShape, g.spam, h) {
 				g.retouched[h] = true
 			}
 		}
@@ -267,7 +269,7 @@ func (m *retouchModel) rest(rt *rapid.T, what string) {
 	switch what {
 	case "":
 	case "save":
-		if err := m.db.save(); err != nil {
+		if err := m.db.ks.save(); err != nil {
 			rt.Fatal(err)
 		}
 	case "period":

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -137,7 +136,7 @@ func TestRetouchErrors(t *testing.T) {
 	mend()
 
 	// The bound is of keys in one generation.
-	m, err := db.maskOf(target{spamFilter, db.opt.generation(spamFilter, db.opt.Now())})
+	m, err := db.ks.store.maskOf(target{spamFilter, db.ks.opt.generation(spamFilter, db.ks.opt.Now())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +151,7 @@ func TestRetouchErrors(t *testing.T) {
 	if !db.Judge(message(1)).Listed {
 		t.Error("half of a message was retouched")
 	}
-	if err := db.save(); err != nil { // a full mask has a file, and that can be read
+	if err := db.ks.save(); err != nil { // a full mask has a file, and that can be read
 		t.Fatal(err)
 	}
 }
@@ -163,11 +162,11 @@ func TestRetouchOfTheSameBits(t *testing.T) {
 	db := openTest(t, testOptions(t.TempDir(), "mx1"))
 	mustReport(t, db, 1)
 	mustRetouch(t, db, 1)
-	now := target{spamFilter, db.opt.generation(spamFilter, db.opt.Now())}
-	m := db.view.Load().report(now.gen).mask
+	now := target{spamFilter, db.ks.opt.generation(spamFilter, db.ks.opt.Now())}
+	m := db.ks.store.view.Load().report(now.gen).mask
 	alike := m.all()[0].hash
 	alike[2] ^= 1 << 63 // above the bits that place it
-	records, release := db.unmask(now, []filter.Hash{alike})
+	records, release := db.ks.store.unmask(now, []filter.Hash{alike})
 	release()
 	if len(records) != 1 || len(records[0].retouched) != 1 || records[0].retouched[0].bit != takenBack {
 		t.Errorf("records %+v", records)
@@ -181,17 +180,20 @@ func TestReportThroughMask(t *testing.T) {
 	db := openTest(t, o)
 	mustReport(t, db, 1)
 	mustRetouch(t, db, 1)
-	rested := db.view.Load().report(db.opt.generation(spamFilter, db.opt.Now())).mask.masked()
+	rested := db.ks.store.view.Load().report(db.ks.opt.generation(spamFilter, db.ks.opt.Now())).mask.masked()
 	for _, pos := range rested {
 		n := 0
-		for !slices.Contains(db.spamShape.Positions(db.reportHash(oneKey(n).Signatures[0]), nil), pos) {
+		for !slices.Contains(db.ks.store.spamShape.Positions(db.ks.ring.reportHash(oneKey(n).Signatures[0]), nil), pos) {
 			n++
 		}
 		if err := db.Report(oneKey(n), ClassOther); err != nil {
 			t.Fatal(err)
 		}
 		for _, when := range []string{"at once", "after a crash"} {
-			m := db.view.Load().report(db.opt.generation(spamFilter, db.opt.Now())).mask
+			m, err := db.ks.store.maskOf(target{spamFilter, db.ks.opt.generation(spamFilter, db.ks.opt.Now())})
+			if err != nil {
+				t.Fatal(err)
+			}
 			if !db.Judge(oneKey(n)).Listed || db.Judge(message(1)).Listed {
 				t.Errorf("%s: want the report listed, and the message still retouched", when)
 			}
@@ -214,14 +216,14 @@ func newRetouchWorld(t *testing.T, n int) *retouchWorld {
 	o := testOptions(t.TempDir(), "mx1")
 	o.Reports = ReportOptions{Capacity: int64(n), KeysPerMessage: 1, Keep: 1, MaxErrorPerMail: 0.01}
 	w := &retouchWorld{db: openTest(t, o)}
-	now := target{spamFilter, w.db.opt.generation(spamFilter, w.db.opt.Now())}
-	own, err := w.db.ownBits(now, w.db.spamShape)
+	now := target{spamFilter, w.db.ks.opt.generation(spamFilter, w.db.ks.opt.Now())}
+	own, err := w.db.ks.store.ownBits(now, w.db.ks.store.spamShape)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range n {
 		set := oneKey(i)
-		own.Set(w.db.reportHash(set.Signatures[0]))
+		own.Set(w.db.ks.ring.reportHash(set.Signatures[0]))
 		w.keys = append(w.keys, set)
 	}
 	return w
@@ -302,7 +304,7 @@ func TestRetouchParallel(t *testing.T) {
 	}
 	wg.Go(func() {
 		for range 5 {
-			if err := db.save(); err != nil {
+			if err := db.ks.save(); err != nil {
 				t.Error(err)
 			}
 		}
@@ -325,7 +327,7 @@ func TestMaskDamage(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	path := maskPath(o.Dir, o.generationNow())
+	path := maskFiles.path(o.Dir, o.generationNow())
 	good, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -352,8 +354,8 @@ func TestMaskGoesWithItsGeneration(t *testing.T) {
 	db := openTest(t, o)
 	mustReport(t, db, 1)
 	mustRetouch(t, db, 1)
-	path := maskPath(o.Dir, db.opt.generation(spamFilter, c.Now()))
-	if err := db.save(); err != nil {
+	path := maskFiles.path(o.Dir, db.ks.opt.generation(spamFilter, c.Now()))
+	if err := db.ks.save(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); err != nil {
@@ -364,9 +366,9 @@ func TestMaskGoesWithItsGeneration(t *testing.T) {
 		t.Errorf("%+v is listed, and aged out", keys)
 	}
 	for range keepAged {
-		db.expire()
+		db.ks.expire()
 	}
-	if err := db.save(); err != nil {
+	if err := db.ks.save(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
@@ -383,8 +385,8 @@ func TestMaskNotNamed(t *testing.T) {
 	mustReport(t, db, 1)
 	mustReport(t, db, 2)
 	mustRetouch(t, db, 1)
-	for _, s := range db.maskSnapshots() { // as save does, which a crash then stops
-		if err := writeSnapshot(s.path, func(w io.Writer) error { return s.encode(w, db.keyID) }); err != nil {
+	for _, s := range db.ks.store.maskSnapshots() { // as save does, which a crash then stops
+		if err := writeSnapshot(s.path, s.write); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -393,10 +395,10 @@ func TestMaskNotNamed(t *testing.T) {
 	if db.Judge(message(1)).Listed || !db.Judge(message(2)).Listed {
 		t.Error("a retouch is lost, by a crash while its mask was written")
 	}
-	if err := db.save(); err != nil {
+	if err := db.ks.save(); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.pub.rests(o.Dir, []string{ownPath(o.Dir, target{spamFilter, o.generationNow()})}, db.opt.Now()); err != nil {
+	if err := db.ks.pub.rests(o.Dir, []string{ownPath(o.Dir, target{spamFilter, o.generationNow()})}, db.ks.opt.Now()); err != nil {
 		t.Fatal(err)
 	}
 	crash(t, db)
@@ -404,10 +406,10 @@ func TestMaskNotNamed(t *testing.T) {
 	if !db.Judge(message(1)).Listed {
 		t.Error("a mask that the identity does not name hides a report")
 	}
-	if err := db.save(); err != nil {
+	if err := db.ks.save(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(maskPath(o.Dir, o.generationNow())); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(maskFiles.path(o.Dir, o.generationNow())); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the mask's file: %v", err)
 	}
 }
@@ -415,7 +417,7 @@ func TestMaskNotNamed(t *testing.T) {
 func (o *Options) generationNow() int64 {
 	full := *o
 	_ = full.complete() // with the defaults
-	return full.generation(spamFilter, full.Now())
+	return full.settings().generation(spamFilter, full.Now())
 }
 
 func FuzzMask(f *testing.F) {

@@ -73,7 +73,7 @@ func TestNeverImageIsNotCorroborated(t *testing.T) {
 	if !db.Judge(weak).Listed {
 		t.Fatal("not listed before")
 	}
-	asked, p := db.ask(nil, weak), db.opt.policy()
+	asked, p := db.ask(nil, weak), db.policy()
 	f := gather(asked)
 	f.links = gatherLinks(asked, true, p)
 	if e := f.decide(p); !e.Listed {

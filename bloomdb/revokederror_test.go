@@ -27,7 +27,7 @@ func TestRevocationFiltersLoseNoReport(t *testing.T) {
 			t.Fatal(err)
 		}
 		filters := float64(2 * all.Reports.Keep) // this site's and those of all others
-		lost := asked * filters * all.revokedShape().Error(all.keysPerGeneration()/revokedShare)
+		lost := asked * filters * all.settings().revokedShape().Error(all.settings().keysPerGeneration()/revokedShare)
 		if lost > mostLost {
 			t.Errorf("%+v: of %d reported signatures, %.3g are lost, at most %g", o, asked, lost, mostLost)
 		}
@@ -49,7 +49,7 @@ func TestFullRevocationFiltersLoseNoReport(t *testing.T) {
 	revoked, expected := fillRevoked(t, db)
 	lost := 0
 	began := time.Now()
-	view := db.current()
+	view := db.ks.store.current()
 	for n := uint64(0); n < uint64(asked/scale); n += uint64(stride) {
 		h := stretch(mix(n ^ 0x5eed))
 		for _, g := range view.reports {
@@ -65,32 +65,32 @@ func TestFullRevocationFiltersLoseNoReport(t *testing.T) {
 		t.Errorf("%d of %d are lost; of %d, %.3g in expectation, at most %g", lost, asked/scale/stride, asked, expected*asked, mostLost)
 	}
 	crash(t, db) // no site has told what the filters of others hold here
-	comparePlain(t, revoked/(2*db.opt.Reports.Keep), scale)
+	comparePlain(t, revoked/(2*db.ks.opt.Reports.Keep), scale)
 }
 
 // fillRevoked fills the revocation filters of all kept generations, and says how many
 // keys they took and how likely they know another one.
 func fillRevoked(t *testing.T, db *DB) (keys int, chance float64) {
 	t.Helper()
-	newest := db.opt.generation(revokedFilter, db.opt.Now())
-	for gen := newest - int64(db.opt.Reports.Keep) + 1; gen <= newest; gen++ {
+	newest := db.ks.opt.generation(revokedFilter, db.ks.opt.Now())
+	for gen := newest - int64(db.ks.opt.Reports.Keep) + 1; gen <= newest; gen++ {
 		tg := target{revokedFilter, gen}
-		own, err := db.ownBits(tg, db.revokedShape)
+		own, err := db.ks.store.ownBits(tg, db.ks.store.revokedShape)
 		if err != nil {
 			t.Fatal(err)
 		}
-		others, err := filter.NewBits(db.revokedShape)
+		others, err := filter.NewBits(db.ks.store.revokedShape)
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = db.change(func(v *view) error {
+		err = db.ks.store.change(func(v *view) error {
 			return v.editReport(gen, func(g *reportGeneration) error { g.revoked.others = others; return nil })
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, b := range []*filter.Bits{own, others} {
-			for ; b.Ones() <= db.fillLimit(revokedFilter, b.Shape()); keys++ {
+			for ; b.Ones() <= db.ks.opt.fillLimit(revokedFilter, b.Shape()); keys++ {
 				b.Set(stretch(mix(uint64(gen)<<40 ^ uint64(i)<<36 ^ uint64(keys))))
 			}
 			chance += b.Error()

@@ -126,7 +126,7 @@ func openKeyspace(o Options, folder string) (*keyspace, error) {
 		}
 	}
 	o.Dir = folder
-	ks := newKeyspace(o)
+	ks := newKeyspace(config{o.settings(), o.Key, o.Members, o.SigningKey, o.keeper, o.mending, o.newFile})
 	return ks, ks.load()
 }
 
@@ -135,7 +135,7 @@ func openKeyspace(o Options, folder string) (*keyspace, error) {
 // the two changes.
 func uniteMuted(keys []*keyspace) error {
 	for _, from := range keys {
-		for _, m := range from.view.Load().trusted.muted {
+		for _, m := range from.store.view.Load().trusted.muted {
 			for _, ks := range keys {
 				if err := ks.takeMuted(m); err != nil {
 					return err

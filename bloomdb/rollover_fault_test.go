@@ -2,6 +2,7 @@ package bloomdb
 
 import (
 	"crypto/ed25519"
+	"encoding/hex"
 	"errors"
 	"slices"
 	"testing"
@@ -32,8 +33,8 @@ func TestFaultOfOneOfTwo(t *testing.T) {
 				t.Fatal("retouched without a disk")
 			}
 			for _, d := range db.keys {
-				if d.lists(message(2)) || !d.lists(message(1)) {
-					t.Errorf("%s shows what was refused", KeyID(d.opt.Key))
+				if lists(d, message(2)) || !lists(d, message(1)) {
+					t.Errorf("%s shows what was refused", hex.EncodeToString(d.ring.keyID[:]))
 				}
 			}
 			if db.Fault() == nil {
@@ -45,8 +46,8 @@ func TestFaultOfOneOfTwo(t *testing.T) {
 			db = openTest(t, o)
 			for _, d := range db.keys {
 				for n := 1; n <= 2; n++ {
-					if !d.lists(message(n)) {
-						t.Errorf("message %d is lost in %s", n, KeyID(d.opt.Key))
+					if !lists(d, message(n)) {
+						t.Errorf("message %d is lost in %s", n, hex.EncodeToString(d.ring.keyID[:]))
 					}
 				}
 			}
@@ -55,8 +56,8 @@ func TestFaultOfOneOfTwo(t *testing.T) {
 }
 
 // lists reports whether one keyspace alone lists all of a message's signatures.
-func (ks *keyspace) lists(set signature.Set) bool {
-	e := (&DB{keyspace: ks, keys: []*keyspace{ks}}).Judge(set)
+func lists(ks *keyspace, set signature.Set) bool {
+	e := (&DB{ks: ks, keys: []*keyspace{ks}}).Judge(set)
 	for _, s := range set.Signatures {
 		if !slices.ContainsFunc(e.Matches, func(m Match) bool { return m.Signature == s && !m.Revoked }) {
 			return false
@@ -176,8 +177,8 @@ func TestMutedAcrossKeys(t *testing.T) {
 	}
 	db = openTest(t, rolledOver(o))
 	for _, d := range db.keys {
-		if x, _ := d.view.Load().trusted.find("x"); !d.Muted("a") || !x.Dropped {
-			t.Errorf("under %s: a muted %v, x %+v", KeyID(d.opt.Key), d.Muted("a"), x)
+		if x, _ := d.store.view.Load().trusted.find("x"); !d.store.Muted("a") || !x.Dropped {
+			t.Errorf("under %s: a muted %v, x %+v", hex.EncodeToString(d.ring.keyID[:]), d.store.Muted("a"), x)
 		}
 	}
 	if err := db.Mute("a", false); err != nil {
@@ -187,8 +188,8 @@ func TestMutedAcrossKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, d := range db.keys {
-		if d.Muted("a") || !d.Muted("y") {
-			t.Errorf("under %s: a muted %v, y muted %v", KeyID(d.opt.Key), d.Muted("a"), d.Muted("y"))
+		if d.store.Muted("a") || !d.store.Muted("y") {
+			t.Errorf("under %s: a muted %v, y muted %v", hex.EncodeToString(d.ring.keyID[:]), d.store.Muted("a"), d.store.Muted("y"))
 		}
 	}
 }

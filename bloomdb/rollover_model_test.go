@@ -102,7 +102,7 @@ type rollingWorld struct {
 }
 
 func (w *rollingWorld) step(s *rollingSite) {
-	f := fact{gen: s.db.opt.generation(spamFilter, w.clock.Now()), site: s.name, message: rapid.IntRange(0, 3).Draw(w.T, "message")}
+	f := fact{gen: s.db.ks.opt.generation(spamFilter, w.clock.Now()), site: s.name, message: rapid.IntRange(0, 3).Draw(w.T, "message")}
 	switch rapid.SampledFrom([]string{"report", "report", "report", "revoke", "exchange", "exchange", "period", "save", "crash", "roll"}).Draw(w.T, "what") {
 	case "report":
 		mustReport(w.t, s.db, f.message)
@@ -118,7 +118,7 @@ func (w *rollingWorld) step(s *rollingSite) {
 	case "period":
 		w.clock.add(168 * time.Hour)
 	case "save":
-		if err := s.db.save(); err != nil {
+		if err := s.db.ks.save(); err != nil {
 			w.Fatal(err)
 		}
 	case "crash":
@@ -182,8 +182,7 @@ func (w *rollingWorld) publish(s *rollingSite) {
 func crashBoth(t testing.TB, db *DB) {
 	t.Helper()
 	if db.previous != nil {
-		db.previous.closed.Store(true)
-		db.previous.journal.file.Close()
+		db.previous.ks.closed.Store(true)
 	}
 	crash(t, db)
 }
@@ -212,7 +211,7 @@ func TestRolloverModel(t *testing.T) {
 			i := rapid.IntRange(0, 2).Draw(rt, "site")
 			w.step(w.sites[i])
 			for _, s := range w.sites {
-				oldest := s.db.opt.generation(spamFilter, w.clock.Now()) - int64(s.db.opt.Reports.Keep) + 1
+				oldest := s.db.ks.opt.generation(spamFilter, w.clock.Now()) - int64(s.db.ks.opt.Reports.Keep) + 1
 				for n := range 4 {
 					if got, want := s.db.Judge(message(n)).Listed, s.lists(n, oldest); got != want {
 						rt.Fatalf("site %s in phase %d lists %d: %v, want %v", s.name, s.phase, n, got, want)

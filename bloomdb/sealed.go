@@ -77,19 +77,19 @@ func (f generationFiles) parse(name string) (gen int64, ok bool) {
 // loadGenerations has the files among a folder's entries loaded. It passes over those that
 // the identity does not name: they were being written at a crash, or a program that does
 // not know them had the folder since.
-func (ks *keyspace) loadGenerations(f generationFiles, entries []os.DirEntry, named []string, load func(path string, gen int64) error) error {
+func (fl *fileSet) loadGenerations(f generationFiles, entries []os.DirEntry, named []string, load func(path string, gen int64) error) error {
 	for _, e := range entries {
 		gen, ok := f.parse(e.Name())
 		if !ok {
 			continue
 		}
-		path := f.path(ks.opt.Dir, gen)
-		ks.saved[path] = savedState{} // on disk, and to be written again or removed
+		path := f.path(fl.opt.Dir, gen)
+		fl.saved[path] = savedState{} // on disk, and to be written again or removed
 		if !slices.Contains(named, e.Name()) {
 			continue
 		}
 		if err := load(path, gen); err != nil {
-			if err := ks.contain(err); err != nil {
+			if err := fl.contain(err); err != nil {
 				return err
 			}
 		}

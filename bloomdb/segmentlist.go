@@ -139,11 +139,11 @@ func (ks *keyspace) listedSegments(id identity) (map[uint32]int64, error) {
 	if !slices.Contains(id.Snapshots, segmentsFile) {
 		return nil, nil
 	}
-	listed, err := readSegments(ks.opt.Dir, ks.keyID)
+	listed, err := readSegments(ks.opt.Dir, ks.ring.keyID)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // checkPresent has named it
 	}
-	return listed, ks.contain(err)
+	return listed, ks.files.contain(err)
 }
 
 // checkSegments names the listed segments that are not there. Repair goes on without them,
@@ -155,7 +155,7 @@ func (ks *keyspace) checkSegments(listed, present map[uint32]int64) (err error) 
 			continue
 		}
 		path := segmentPath(ks.opt.Dir, n)
-		if ks.mending == nil {
+		if ks.files.mending == nil {
 			err = errors.Join(err, damaged(path, 0, errMissing))
 			continue
 		}
@@ -174,15 +174,15 @@ func (ks *keyspace) mendSegmentGone(path string) error {
 	if err := ks.pub.republish(ks.opt.Dir, ks.opt.Now()); err != nil {
 		return err
 	}
-	return ks.mendMissing(path, errMissing, costOf(filepath.Base(path)))
+	return ks.files.mendMissing(path, errMissing, costOf(filepath.Base(path)))
 }
 
 // mendMissing gives a file up that is missing.
-func (ks *keyspace) mendMissing(path string, fault error, cost string) error {
+func (f *fileSet) mendMissing(path string, fault error, cost string) error {
 	if err := leaveMark(path); err != nil {
 		return err
 	}
-	ks.mending.note(path, fault.Error(), cost)
+	f.mending.note(path, fault.Error(), cost)
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
@@ -33,12 +34,12 @@ func TestCrashedSite(t *testing.T) {
 			must(t, db.Report(message(10*life+i), ClassOther))
 			fmt.Printf("acknowledged %d\n", 10*life+i)
 			if i == 1 {
-				must(t, db.save())
+				must(t, db.ks.save())
 				drain(t, db)
-				must(t, db.journal.list.raise(db.journal.durable()))
+				must(t, db.ks.journal.list.raiseLater(db.ks.journal.durable, db.ks.Now().Add(time.Hour)))
 			}
 		}
-		must(t, db.save())
+		must(t, db.ks.save())
 		must(t, db.Report(message(10*life+5), ClassOther))
 		fmt.Printf("acknowledged %d\n", 10*life+5)
 		must(t, db.Close())
@@ -127,12 +128,12 @@ func TestLostSegment(t *testing.T) {
 			o := small(ramDir(t))
 			db := mustOpen(t, o)
 			mustReport(t, db, 1)
-			must(t, db.save())
+			must(t, db.ks.save())
 			mustReport(t, db, 2)
 			mustReport(t, db, 3)
 			must(t, db.Resume(db.Tail()))
 			drain(t, db)
-			must(t, db.journal.list.raise(db.journal.durable()))
+			must(t, db.ks.journal.list.raiseLater(db.ks.journal.durable, db.ks.Now().Add(time.Hour)))
 			crash(t, db)
 			segments := files(t, o.Dir, "journal-*")
 			path := segments[len(segments)-1]
@@ -153,7 +154,7 @@ func TestLostSegment(t *testing.T) {
 				if got := db.DamagedFiles(); len(got) != 1 || got[0].Name != filepath.Base(path)+damagedSuffix {
 					t.Errorf("damaged: %v", got)
 				}
-				if !db.pub.id.Republish {
+				if !db.ks.pub.id.Republish {
 					t.Error("no snapshot is due")
 				}
 				for n := range 3 {
@@ -202,7 +203,7 @@ func TestTornTail(t *testing.T) {
 		db := mustOpen(t, o)
 		mustReport(t, db, 1)
 		if known {
-			must(t, db.journal.list.raise(db.journal.durable()))
+			must(t, db.ks.journal.list.raiseLater(db.ks.journal.durable, db.ks.Now().Add(time.Hour)))
 		}
 		crash(t, db)
 		path := files(t, o.Dir, "journal-*")[0]
@@ -238,7 +239,7 @@ func TestLostList(t *testing.T) {
 	db = mustOpen(t, o)
 	must(t, db.Close())
 
-	list := segmentList{dir: o.Dir, keyID: db.keyID}
+	list := segmentList{dir: o.Dir, keyID: db.ks.ring.keyID}
 	must(t, list.change(func(sizes map[uint32]int64) { sizes[999] = journalHeader }))
 	mustRefuse(t, o, "journal-00000999")
 	id, err := readIdentity(o.Dir)

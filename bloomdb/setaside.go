@@ -26,12 +26,12 @@ type DamagedFile struct {
 }
 
 // damagedFiles is DamagedFiles for one keyspace.
-func (ks *keyspace) damagedFiles() []DamagedFile {
-	ks.asideMu.Lock()
-	defer ks.asideMu.Unlock()
+func (fl *fileSet) damagedFiles() []DamagedFile {
+	fl.asideMu.Lock()
+	defer fl.asideMu.Unlock()
 	var present []DamagedFile
-	for _, f := range ks.aside {
-		_, err := os.Lstat(filepath.Join(ks.opt.Dir, f.Name))
+	for _, f := range fl.aside {
+		_, err := os.Lstat(filepath.Join(fl.opt.Dir, f.Name))
 		if err == nil || !strings.HasSuffix(f.Name, damagedSuffix) {
 			present = append(present, f)
 		}
@@ -43,35 +43,35 @@ func (ks *keyspace) damagedFiles() []DamagedFile {
 // ones, until they are removed. It is cheap.
 func (db *DB) DamagedFiles() (list []DamagedFile) {
 	for _, ks := range db.keys {
-		list = append(list, ks.damagedFiles()...)
+		list = append(list, ks.files.damagedFiles()...)
 	}
 	return list
 }
 
 // noteDamage adds a file to the list, once.
-func (ks *keyspace) noteDamage(name, cost string) {
-	ks.asideMu.Lock()
-	defer ks.asideMu.Unlock()
+func (fl *fileSet) noteDamage(name, cost string) {
+	fl.asideMu.Lock()
+	defer fl.asideMu.Unlock()
 	f := DamagedFile{Name: name, Cost: cost}
-	if !slices.Contains(ks.aside, f) {
-		ks.aside = append(ks.aside, f)
+	if !slices.Contains(fl.aside, f) {
+		fl.aside = append(fl.aside, f)
 	}
 }
 
 // noteLostDomains remembers that counts of link domains are lost.
-func (ks *keyspace) noteLostDomains(name string) {
+func (f *fileSet) noteLostDomains(name string) {
 	if t, own := parseOwnPath(name); own && t.kind == domainFilter {
-		ks.asideMu.Lock()
-		ks.domainsLost = true
-		ks.asideMu.Unlock()
+		f.asideMu.Lock()
+		f.domainsLost = true
+		f.asideMu.Unlock()
 	}
 }
 
 // findDamaged lists what earlier starts have set aside.
-func (ks *keyspace) findDamaged(entries []os.DirEntry) {
+func (f *fileSet) findDamaged(entries []os.DirEntry) {
 	for _, e := range entries {
 		if name, ok := strings.CutSuffix(e.Name(), damagedSuffix); ok {
-			ks.noteDamage(e.Name(), costOf(name))
+			f.noteDamage(e.Name(), costOf(name))
 		}
 	}
 }
@@ -115,7 +115,7 @@ func costOf(name string) string {
 	case isNeverPath(name):
 		return "one message of the never-list: declare it again with spambloom never"
 	case name == clockFile:
-		return "the time stamp by which a jump of the clock over a restart is seen"
+		return clockCost
 	case name == "identity":
 		return "which sites are muted, perhaps: look whether all still are"
 	case name == segmentsFile:
@@ -128,7 +128,7 @@ func costOf(name string) string {
 
 // contain sets a damaged file aside if its loss costs no reports of this site, and
 // returns nil. Any other error comes back.
-func (ks *keyspace) contain(err error) error {
+func (f *fileSet) contain(err error) error {
 	var damage *DamageError
 	if !errors.As(err, &damage) {
 		return err
@@ -143,42 +143,42 @@ func (ks *keyspace) contain(err error) error {
 	if err := syncDir(filepath.Dir(damage.Path)); err != nil {
 		return err
 	}
-	ks.asideMu.Lock()
-	delete(ks.saved, damage.Path)
-	ks.asideMu.Unlock()
-	ks.noteLostDomains(name)
-	ks.noteDamage(name+damagedSuffix, costOf(name))
-	ks.opt.Log.Error("a damaged file is set aside", "path", damage.Path+damagedSuffix, "cost", costOf(name), "error", err)
+	f.asideMu.Lock()
+	delete(f.saved, damage.Path)
+	f.asideMu.Unlock()
+	f.noteLostDomains(name)
+	f.noteDamage(name+damagedSuffix, costOf(name))
+	f.opt.Log.Error("a damaged file is set aside", "path", damage.Path+damagedSuffix, "cost", costOf(name), "error", err)
 	return nil
 }
 
 // missing takes note of a file that a snapshot named and that is gone. It is damage,
 // unless a start set the file aside and a crash came before the next snapshot.
-func (ks *keyspace) missing(name string, entries []os.DirEntry) error {
+func (f *fileSet) missing(name string, entries []os.DirEntry) error {
 	set := slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == name+damagedSuffix })
 	switch {
 	case expendable(name) && set:
-		ks.noteLostDomains(name)
+		f.noteLostDomains(name)
 		return nil
 	case expendable(name):
-		ks.noteLostDomains(name)
-		ks.noteDamage(name, costOf(name))
-		ks.opt.Log.Error("a file of the state folder is missing", "path", filepath.Join(ks.opt.Dir, name), "cost", costOf(name))
+		f.noteLostDomains(name)
+		f.noteDamage(name, costOf(name))
+		f.opt.Log.Error("a file of the state folder is missing", "path", filepath.Join(f.opt.Dir, name), "cost", costOf(name))
 		return nil
-	case ks.mending != nil:
-		return ks.mendMissing(filepath.Join(ks.opt.Dir, name), errMissing, costOf(name))
+	case f.mending != nil:
+		return f.mendMissing(filepath.Join(f.opt.Dir, name), errMissing, costOf(name))
 	}
-	return damaged(filepath.Join(ks.opt.Dir, name), 0, errMissing)
+	return damaged(filepath.Join(f.opt.Dir, name), 0, errMissing)
 }
 
 // dropDomains forgets all counts of link domains when those of one period are lost. What
 // is left would have campaigns without the sightings that make a domain ordinary. The
 // journal's records of before are not counted again either.
 func (ks *keyspace) dropDomains() error {
-	if !ks.domainsLost {
+	if !ks.files.domainsLost {
 		return nil
 	}
-	return ks.change(func(v *view) error {
+	return ks.store.change(func(v *view) error {
 		return v.editAll(func(g *reportGeneration) { g.domains = nil }, func(*countGeneration) {})
 	})
 }
@@ -187,8 +187,8 @@ func (ks *keyspace) dropDomains() error {
 // have come without the revocations behind them. Its stream is read from the begin.
 func (ks *keyspace) dropOrigin(o origin) error {
 	of := func(p sitePart) bool { return p.origin == o }
-	delete(ks.sites, o)
-	return ks.change(func(v *view) error {
+	delete(ks.peers.sites, o)
+	return ks.store.change(func(v *view) error {
 		return v.editAll(func(g *reportGeneration) {
 			for _, kind := range reportKinds {
 				g.listing(kind).dropParts(of, v.trusted)

@@ -77,14 +77,14 @@ func (v *trustedSites) with(m mutedSite, on bool) *trustedSites {
 
 // beginSites takes from the identity which sites are muted. It comes before any file
 // of another site is read.
-func (ks *keyspace) beginSites(id identity) error {
+func (ps *peers) beginSites(id identity) error {
 	for i, m := range id.Muted {
 		if !ValidSite(m.Site) || m.Site == id.Site || i >= maxMuted || i > 0 && id.Muted[i-1].Site >= m.Site {
-			return damaged(identityPath(ks.opt.Dir), 0, fmt.Errorf("muted site %d is %.80q", i, m.Site))
+			return damaged(identityPath(ps.opt.Dir), 0, fmt.Errorf("muted site %d is %.80q", i, m.Site))
 		}
 	}
-	return ks.change(func(v *view) error {
-		v.trusted = &trustedSites{ks.opt.Members, id.Muted}
+	return ps.store.change(func(v *view) error {
+		v.trusted = &trustedSites{ps.sealer.members, id.Muted}
 		return nil
 	})
 }
@@ -105,20 +105,23 @@ func (st *store) Muted(site string) bool {
 // done under both keys; after an error, it may have been under one, and should be
 // tried again.
 func (db *DB) Mute(site string, on bool) error {
-	if err := db.silenceable(site); err != nil {
+	if db.ks.closed.Load() {
+		return ErrClosed
+	}
+	if err := db.ks.peers.silenceable(site); err != nil {
 		return err
 	}
-	return db.each(func(ks *keyspace) error { return ks.setMuted(site, on) })
+	return db.each(func(ks *keyspace) error { return ks.peers.setMuted(site, on) })
 }
 
-func (ks *keyspace) setMuted(site string, on bool) error {
-	ks.sitesMu.Lock()
-	defer ks.sitesMu.Unlock()
+func (ps *peers) setMuted(site string, on bool) error {
+	ps.sitesMu.Lock()
+	defer ps.sitesMu.Unlock()
 	var err error
 	if on {
-		err = ks.mute(site)
+		err = ps.mute(site)
 	} else {
-		err = ks.unmute(site)
+		err = ps.unmute(site)
 	}
 	if err != nil {
 		return fmt.Errorf("mute %s: %w", site, err)
@@ -128,9 +131,9 @@ func (ks *keyspace) setMuted(site string, on bool) error {
 
 // takeMuted mutes and drops a site as another keyspace has it.
 func (ks *keyspace) takeMuted(m mutedSite) (err error) {
-	known, muted := ks.view.Load().trusted.find(m.Site)
+	known, muted := ks.store.view.Load().trusted.find(m.Site)
 	if !muted {
-		err = ks.setMuted(m.Site, true)
+		err = ks.peers.setMuted(m.Site, true)
 	}
 	if m.Dropped && !known.Dropped {
 		err = errors.Join(err, ks.dropSite(m.Site))
@@ -152,92 +155,100 @@ func (db *DB) Drop(site string) error {
 func (ks *keyspace) dropSite(site string) error {
 	ks.snapshotMu.Lock()
 	defer ks.snapshotMu.Unlock()
-	ks.sitesMu.Lock()
-	defer ks.sitesMu.Unlock()
-	if err := ks.drop(site); err != nil {
+	err := ks.peers.drop(site, func(lives []origin) {
+		for _, o := range lives {
+			delete(ks.files.saved, sitePath(ks.opt.Dir, o))
+		}
+		ks.votes.voters.drop(site)
+	})
+	if err != nil {
 		return fmt.Errorf("drop %s: %w", site, err)
 	}
-	ks.drops.Add(1)
 	return nil
 }
 
-// Drops counts the calls of Drop since the start. Who follows streams learns from it
-// that a cursor may have gone back to the beginning.
-func (ks *keyspace) Drops() uint64 { return ks.drops.Load() }
+// Drops counts the calls of Drop since the start.
+func (ps *peers) Drops() uint64 { return ps.drops.Load() }
 
-func (ks *keyspace) silenceable(site string) error {
+func (ps *peers) silenceable(site string) error {
 	switch {
-	case ks.closed.Load():
-		return ErrClosed
 	case !ValidSite(site):
 		return fmt.Errorf("site name %.80q: must be 1 to 64 characters of a-z A-Z 0-9 . _ -", site)
-	case site == ks.opt.Site:
+	case site == ps.opt.Site:
 		return fmt.Errorf("site %s is this one", site)
 	}
 	return nil
 }
 
 // mute is Mute of a site that may be muted already. sitesMu is held.
-func (ks *keyspace) mute(site string) error {
-	v := ks.view.Load().trusted
+func (ps *peers) mute(site string) error {
+	v := ps.store.view.Load().trusted
 	if _, muted := v.find(site); !muted {
 		if len(v.muted) >= maxMuted {
 			return fmt.Errorf("%d sites are muted, at most %d can be", len(v.muted), maxMuted)
 		}
-		v = v.with(mutedSite{Site: site, Since: ks.opt.Now().Unix()}, true)
-		if err := ks.pub.silence(ks.opt.Dir, v.muted, ""); err != nil {
+		v = v.with(mutedSite{Site: site, Since: ps.opt.Now().Unix()}, true)
+		if err := ps.pub.silence(ps.opt.Dir, v.muted, ""); err != nil {
 			return err
 		}
-		_ = ks.change(func(view *view) error { return view.setTrusted(v) })
+		_ = ps.store.change(func(view *view) error { return view.setTrusted(v) })
 	}
-	return ks.rejoin(site)
+	return ps.store.rejoin(site)
 }
 
 // unmute joins the site's bits before it has a say again. sitesMu is held.
-func (ks *keyspace) unmute(site string) error {
-	v := ks.view.Load().trusted
+func (ps *peers) unmute(site string) error {
+	v := ps.store.view.Load().trusted
 	m, muted := v.find(site)
 	if !muted {
 		return nil
 	}
 	if m.Dropped {
-		if err := ks.removeFiles(site); err != nil {
+		if err := ps.removeFiles(site); err != nil {
 			return err
 		}
 	}
 	next := v.with(m, false)
-	if err := ks.pub.silence(ks.opt.Dir, next.muted, ""); err != nil {
+	if err := ps.pub.silence(ps.opt.Dir, next.muted, ""); err != nil {
 		return err
 	}
 	if next.includes(site) {
-		ks.joinAgain(site)
+		ps.store.joinAgain(site)
 	}
-	return ks.change(func(v *view) error { return v.setTrusted(next) })
+	return ps.store.change(func(v *view) error { return v.setTrusted(next) })
 }
 
-// drop deletes what is held of a muted site. snapshotMu and sitesMu are held.
-func (ks *keyspace) drop(site string) error {
-	trusted := ks.view.Load().trusted
+// drop deletes what is held of a muted site. It calls forget with the site's lives before it
+// removes their files.
+func (ps *peers) drop(site string, forget func(lives []origin)) error {
+	ps.sitesMu.Lock()
+	defer ps.sitesMu.Unlock()
+	trusted := ps.store.view.Load().trusted
 	m, _ := trusted.find(site)
 	m.Site, m.Dropped = site, true
 	trusted = trusted.with(m, true)
-	if err := ks.pub.silence(ks.opt.Dir, trusted.muted, site); err != nil {
+	if err := ps.pub.silence(ps.opt.Dir, trusted.muted, site); err != nil {
 		return err
 	}
-	_ = ks.change(func(v *view) error {
+	_ = ps.store.change(func(v *view) error {
 		v.trusted = trusted
 		return v.dropParts(site)
 	})
-	for o := range ks.sites {
+	var lives []origin
+	for o := range ps.sites {
 		if o.site == site {
-			delete(ks.sites, o)
-			delete(ks.saved, sitePath(ks.opt.Dir, o))
+			delete(ps.sites, o)
+			lives = append(lives, o)
 		}
 	}
-	ks.voters.drop(site)
-	ks.forgetUses(site)
-	ks.measured.forgetSite(site)
-	return ks.removeFiles(site)
+	forget(lives)
+	ps.forgetUses(site)
+	ps.store.measured.forgetSite(site)
+	if err := ps.removeFiles(site); err != nil {
+		return err
+	}
+	ps.drops.Add(1)
+	return nil
 }
 
 // setTrusted sets, in every generation, which parts are looked up.
@@ -273,13 +284,13 @@ func isSiteFile(name, site string) bool {
 }
 
 // isDropped says whether a file is of a site that was dropped.
-func (ks *keyspace) isDropped(name string) bool {
-	return slices.ContainsFunc(ks.view.Load().trusted.muted, func(m mutedSite) bool { return m.Dropped && isSiteFile(name, m.Site) })
+func (st *store) isDropped(name string) bool {
+	return slices.ContainsFunc(st.view.Load().trusted.muted, func(m mutedSite) bool { return m.Dropped && isSiteFile(name, m.Site) })
 }
 
 // removeFiles deletes the files of a site of which nothing is held in memory.
-func (ks *keyspace) removeFiles(site string) error {
-	entries, err := os.ReadDir(ks.opt.Dir)
+func (ps *peers) removeFiles(site string) error {
+	entries, err := os.ReadDir(ps.opt.Dir)
 	if err != nil {
 		return fmt.Errorf("state folder: %w", err)
 	}
@@ -287,11 +298,11 @@ func (ks *keyspace) removeFiles(site string) error {
 		if !isSiteFile(e.Name(), site) {
 			continue
 		}
-		if e := os.Remove(filepath.Join(ks.opt.Dir, e.Name())); e != nil && !errors.Is(e, fs.ErrNotExist) {
+		if e := os.Remove(filepath.Join(ps.opt.Dir, e.Name())); e != nil && !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, e)
 		}
 	}
-	return errors.Join(err, syncDir(ks.opt.Dir))
+	return errors.Join(err, syncDir(ps.opt.Dir))
 }
 
 // editAll edits every generation; which parts have a say is settled anew.
@@ -338,8 +349,8 @@ func (v *view) dropParts(site string) error {
 // that have a say. The old ones are asked until the new ones are whole: since a listing
 // needs a site that has it, a site without a say lists nothing meanwhile. sitesMu is
 // held, so that no part changes.
-func (ks *keyspace) rejoin(site string) error {
-	for _, g := range ks.view.Load().reports {
+func (st *store) rejoin(site string) error {
+	for _, g := range st.view.Load().reports {
 		for _, kind := range reportKinds {
 			l, t := g.listing(kind), target{kind, g.num}
 			if !slices.ContainsFunc(l.parts, func(p sitePart) bool { return p.origin.site == site }) {
@@ -352,8 +363,8 @@ func (ks *keyspace) rejoin(site string) error {
 			for _, p := range l.trusted {
 				p.joinTo(others)
 			}
-			_ = ks.change(func(v *view) error { return v.replaceOthers(t, others) })
-			ks.measured.forgetJoined(t)
+			_ = st.change(func(v *view) error { return v.replaceOthers(t, others) })
+			st.measured.forgetJoined(t)
 		}
 	}
 	return nil

@@ -11,18 +11,18 @@ import (
 // the four have filled, and gives it its say back.
 func BenchmarkMute(b *testing.B) {
 	db := openTest(b, Options{Dir: b.TempDir(), Site: "a", Key: testKey, Now: newClock().Now})
-	t := target{spamFilter, db.opt.generation(spamFilter, db.opt.Now())}
+	t := target{spamFilter, db.ks.opt.generation(spamFilter, db.ks.opt.Now())}
 	r := rand.New(rand.NewPCG(1, 2))
-	keys := int(db.opt.keysPerGeneration()) / 4
+	keys := int(db.ks.opt.keysPerGeneration()) / 4
 	for _, site := range []string{"b", "c", "d", "e"} {
-		scratch, err := filter.NewBits(db.spamShape)
+		scratch, err := filter.NewBits(db.ks.store.spamShape)
 		if err != nil {
 			b.Fatal(err)
 		}
 		for range keys {
 			scratch.Set(randomHash(r))
 		}
-		p, err := db.partFor(origin{site, 2}, t, bitsShape(db.spamShape))
+		p, err := db.ks.store.partFor(origin{site, 2}, t, bitsShape(db.ks.store.spamShape))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -31,9 +31,9 @@ func BenchmarkMute(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		db.sites[origin{site, 2}] = &siteState{seq: 1}
+		db.ks.peers.sites[origin{site, 2}] = &siteState{seq: 1}
 	}
-	b.Logf("%d keys of each of 4 sites, filter of %d MiB", keys, db.spamShape.Bytes()>>20)
+	b.Logf("%d keys of each of 4 sites, filter of %d MiB", keys, db.ks.store.spamShape.Bytes()>>20)
 	for _, tc := range []struct {
 		name string
 		on   bool

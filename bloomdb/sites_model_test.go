@@ -42,7 +42,7 @@ func drawOp(t *rapid.T) siteOp {
 // goes by what is known when it is made, and is this site's own afterwards.
 func (w *siteWorld) do(db *DB, op siteOp) {
 	set := message(op.message)
-	if db.opt.Site != "a" {
+	if db.ks.opt.Site != "a" {
 		set = wordy(op.message, words(100*op.message, 60)...)
 	}
 	var err error
@@ -52,7 +52,7 @@ func (w *siteWorld) do(db *DB, op siteOp) {
 	case "revoke":
 		err = db.Revoke(set)
 	case "count":
-		err = errors.Join(db.Count(set, uint32(op.message)), db.journal.flush())
+		err = errors.Join(db.Count(set, uint32(op.message)), db.ks.journal.flush())
 	}
 	if err != nil {
 		w.Fatal(err)
@@ -70,7 +70,7 @@ func (w *siteWorld) open(site, dir string) *DB {
 }
 
 // reopen opens the database again, after what the test has done to it.
-func (w *siteWorld) reopen() { w.db = w.open("a", w.db.opt.Dir) }
+func (w *siteWorld) reopen() { w.db = w.open("a", w.db.ks.opt.Dir) }
 
 // hear applies what is new of a site. Of one that is muted all is refused.
 func (w *siteWorld) hear(site string) {
@@ -109,7 +109,7 @@ func (w *siteWorld) step() {
 	case "drop":
 		err = w.db.Drop(site)
 	case "save":
-		err = w.db.save()
+		err = w.db.ks.save()
 	case "close":
 		err = w.db.Close()
 		w.reopen()
@@ -159,9 +159,9 @@ func (w *siteWorld) check() {
 
 // sameStatus leaves out the sites that are muted and of which nothing is held.
 func (w *siteWorld) sameStatus(ref *DB) error {
-	muted := w.db.view.Load().trusted
-	defer func() { _ = w.db.change(func(v *view) error { v.trusted = muted; return nil }) }()
-	_ = w.db.change(func(v *view) error { v.trusted = &trustedSites{}; return nil })
+	muted := w.db.ks.store.view.Load().trusted
+	defer func() { _ = w.db.ks.store.change(func(v *view) error { v.trusted = muted; return nil }) }()
+	_ = w.db.ks.store.change(func(v *view) error { v.trusted = &trustedSites{}; return nil })
 	return sameStatus(w.db, ref)
 }
 

@@ -1,6 +1,7 @@
 package bloomdb
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -51,7 +52,7 @@ func sameAnswers(a, b *DB, messages ...int) error {
 // sameOthers compares the joined bits, every one of them.
 func sameOthers(a, b *DB) error {
 	nums := make(map[int64]bool)
-	for _, v := range []*view{a.view.Load(), b.view.Load()} {
+	for _, v := range []*view{a.ks.store.view.Load(), b.ks.store.view.Load()} {
 		for _, g := range v.reports {
 			nums[g.num] = true
 		}
@@ -59,7 +60,7 @@ func sameOthers(a, b *DB) error {
 	for num := range nums {
 		for _, kind := range reportKinds {
 			x, y := a.othersOf(kind, num), b.othersOf(kind, num)
-			shape := a.shapeFor(target{kind, num})
+			shape := a.ks.store.shapeFor(target{kind, num})
 			for i := range filter.Blocks(shape.Size(), false) {
 				if x, y := x(i), y(i); !reflect.DeepEqual(x, y) {
 					return fmt.Errorf("%s generation %d, block %d: %d bits of others, want %d", kind, num, i, len(x), len(y))
@@ -71,7 +72,7 @@ func sameOthers(a, b *DB) error {
 }
 
 func (db *DB) othersOf(kind filterKind, num int64) func(i uint64) []filter.Cell {
-	g := db.view.Load().report(num)
+	g := db.ks.store.view.Load().report(num)
 	if g == nil || g.listing(kind).others == nil {
 		return func(uint64) []filter.Cell { return nil }
 	}
@@ -94,7 +95,7 @@ func TestMute(t *testing.T) {
 	b, c := deltasOf(t, "b", 1, 2), deltasOf(t, "c", 2, 3)
 	all, onlyC := heardOf(t, b, c), heardOf(t, c)
 	db := heardOf(t, b, c)
-	if err := db.save(); err != nil {
+	if err := db.ks.save(); err != nil {
 		t.Fatal(err)
 	}
 	expect := func(what string, want *DB) {
@@ -110,7 +111,7 @@ func TestMute(t *testing.T) {
 	expect("muted", onlyC)
 	epoch, seq := db.Cursor("b")
 	later := Delta{Site: "b", Epoch: epoch, Seq: seq + 1}
-	later.Data = db.encodeDelta(later, seq, nil)
+	later.Data = db.ks.sealer.encodeDelta(later, seq, nil)
 	if err := db.Apply(later.Data, Next); !errors.Is(err, ErrMuted) {
 		t.Errorf("a muted site's record: %v", err)
 	}
@@ -118,19 +119,19 @@ func TestMute(t *testing.T) {
 		t.Errorf("the cursor went to %d-%d", e, s)
 	}
 	crash(t, db)
-	db = openTest(t, db.opt)
+	db = openTest(t, db.options)
 	expect("after a crash", onlyC)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	db = openTest(t, db.opt)
+	db = openTest(t, db.options)
 	expect("after a restart", onlyC)
 	if err := db.Mute("b", false); err != nil {
 		t.Fatal(err)
 	}
 	expect("unmuted", all)
 	crash(t, db)
-	db = openTest(t, db.opt)
+	db = openTest(t, db.options)
 	expect("unmuted, after a crash", all)
 	mustApply(t, db, later)
 }
@@ -140,7 +141,7 @@ func TestMute(t *testing.T) {
 func TestDrop(t *testing.T) {
 	b, c := deltasOf(t, "b", 1, 2, 5), deltasOf(t, "c", 2, 3)
 	never, db := heardOf(t, c), heardOf(t, b, c)
-	if err := errors.Join(db.save(), never.save()); err != nil {
+	if err := errors.Join(db.ks.save(), never.ks.save()); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Drop("b"); err != nil {
@@ -154,7 +155,7 @@ func TestDrop(t *testing.T) {
 		if err := sameStatus(db, never); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
-		if names, _ := filepath.Glob(filepath.Join(db.opt.Dir, "site-b-*")); len(names) > 0 {
+		if names, _ := filepath.Glob(filepath.Join(db.ks.opt.Dir, "site-b-*")); len(names) > 0 {
 			t.Errorf("%s: %v is there", what, names)
 		}
 		if err := db.Apply(b[0].Data, Next); !errors.Is(err, ErrMuted) {
@@ -163,12 +164,12 @@ func TestDrop(t *testing.T) {
 	}
 	expect("dropped")
 	crash(t, db)
-	db = openTest(t, db.opt)
+	db = openTest(t, db.options)
 	expect("after a crash")
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	db = openTest(t, db.opt)
+	db = openTest(t, db.options)
 	expect("after a restart")
 	if err := db.Mute("b", false); err != nil {
 		t.Fatal(err)
@@ -180,11 +181,11 @@ func TestDrop(t *testing.T) {
 	if err := sameAnswers(db, heardOf(t, b, c), 1, 2, 3, 5); err != nil {
 		t.Errorf("heard anew: %v", err)
 	}
-	if err := db.save(); err != nil {
+	if err := db.ks.save(); err != nil {
 		t.Fatal(err)
 	}
 	crash(t, db)
-	if err := sameAnswers(openTest(t, db.opt), heardOf(t, b, c), 1, 2, 3, 5); err != nil {
+	if err := sameAnswers(openTest(t, db.options), heardOf(t, b, c), 1, 2, 3, 5); err != nil {
 		t.Errorf("heard anew, after a crash: %v", err)
 	}
 }
@@ -216,11 +217,11 @@ func memory(s Status) int64 { return s.Memory - s.Votes.Memory }
 func TestDropCutShort(t *testing.T) {
 	b, c := deltasOf(t, "b", 1), deltasOf(t, "b-1", 2)
 	db := heardOf(t, b, c)
-	if err := db.save(); err != nil {
+	if err := db.ks.save(); err != nil {
 		t.Fatal(err)
 	}
-	name := filepath.Base(sitePath(db.opt.Dir, origin{"b", b[0].Epoch}))
-	data, err := os.ReadFile(filepath.Join(db.opt.Dir, name))
+	name := filepath.Base(sitePath(db.ks.opt.Dir, origin{"b", b[0].Epoch}))
+	data, err := os.ReadFile(filepath.Join(db.ks.opt.Dir, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,14 +229,14 @@ func TestDropCutShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	crash(t, db)
-	if err := os.WriteFile(filepath.Join(db.opt.Dir, name), data, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(db.ks.opt.Dir, name), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	db = openTest(t, db.opt)
+	db = openTest(t, db.options)
 	if err := sameAnswers(db, heardOf(t, c), 1, 2); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(filepath.Join(db.opt.Dir, name)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(db.ks.opt.Dir, name)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the file is still there: %v", err)
 	}
 }
@@ -272,16 +273,16 @@ func TestDamagedMuted(t *testing.T) {
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
-		id, err := readIdentity(db.opt.Dir)
+		id, err := readIdentity(db.ks.opt.Dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		id.Muted = muted
-		if err := id.write(db.opt.Dir); err != nil {
+		if err := id.write(db.ks.opt.Dir); err != nil {
 			t.Fatal(err)
 		}
 		var damage *DamageError
-		if _, err := Open(db.opt); !errors.As(err, &damage) {
+		if _, err := Open(db.options); !errors.As(err, &damage) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -306,7 +307,7 @@ func TestTrustTakenAway(t *testing.T) {
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
-		o := db.opt
+		o := db.options
 		o.Members = tc.members
 		db = openTest(t, o)
 		if err := sameAnswers(db, tc.want, 1, 2, 3); err != nil {
@@ -322,7 +323,7 @@ func TestTrustTakenAway(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		next := Delta{Site: "b", Epoch: b[0].Epoch, Seq: 100}
-		next.Data = db.encodeDelta(next, 0, nil)
+		next.Data = db.ks.sealer.encodeDelta(next, 0, nil)
 		if err := db.Apply(next.Data, Skipped); (err != nil) != (tc.trust != TrustFull) {
 			t.Errorf("%s: a record: %v", name, err)
 		}
@@ -383,7 +384,7 @@ func TestMutedSiteAges(t *testing.T) {
 	}
 	c.add(400 * 24 * time.Hour)
 	for range keepAged {
-		db.expire()
+		db.ks.expire()
 	}
 	if s := db.Status(); len(s.Filters) > 0 || len(s.Sites) != 2 || !s.Sites[1].Muted || s.Sites[1].Memory > 0 {
 		t.Errorf("status %+v", s)
@@ -398,7 +399,7 @@ func TestMutedSiteAges(t *testing.T) {
 func TestDropAndHearAgain(t *testing.T) {
 	b := deltasOf(t, "b", 1, 2)
 	db, never, all := heardOf(t, b), heardOf(t), heardOf(t, b)
-	if err := errors.Join(db.save(), db.Drop("b")); err != nil {
+	if err := errors.Join(db.ks.save(), db.Drop("b")); err != nil {
 		t.Fatal(err)
 	}
 	if err := sameStatus(db, never); err != nil {
@@ -408,11 +409,11 @@ func TestDropAndHearAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustApply(t, db, b...)
-	if err := db.save(); err != nil {
+	if err := db.ks.save(); err != nil {
 		t.Fatal(err)
 	}
 	crash(t, db)
-	if err := sameAnswers(openTest(t, db.opt), all, 1, 2); err != nil {
+	if err := sameAnswers(openTest(t, db.options), all, 1, 2); err != nil {
 		t.Error(err)
 	}
 }
@@ -429,9 +430,9 @@ func TestMutedAtRollOver(t *testing.T) {
 	o.Key, o.PreviousKey = [32]byte{7}, &before
 	db = openTest(t, o)
 	for _, d := range db.keys {
-		m, _ := d.view.Load().trusted.find("c")
-		if !d.Muted("b") || !m.Dropped {
-			t.Errorf("key %s: %+v", KeyID(d.opt.Key), d.view.Load().trusted.muted)
+		m, _ := d.store.view.Load().trusted.find("c")
+		if !d.store.Muted("b") || !m.Dropped {
+			t.Errorf("key %s: %+v", hex.EncodeToString(d.ring.keyID[:]), d.store.view.Load().trusted.muted)
 		}
 	}
 	if err := db.Mute("b", false); err != nil {
@@ -439,8 +440,7 @@ func TestMutedAtRollOver(t *testing.T) {
 	}
 	crash(t, db)
 	crashed := db.previous
-	crashed.closed.Store(true)
-	crashed.journal.file.Close()
+	crashed.ks.closed.Store(true)
 	db = openTest(t, o)
 	if db.Muted("b") || db.Previous().Muted("b") || !db.Muted("c") {
 		t.Error("unmuted, and muted again by a restart")

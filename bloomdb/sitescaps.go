@@ -41,31 +41,31 @@ type siteUse struct {
 }
 
 // siteCap is the number of bits or cells of a filter that a site may set.
-func (ks *keyspace) siteCap(site string, t target, s shape) int64 {
-	m, _ := ks.opt.Members.of(site)
+func (ps *peers) siteCap(site string, t target, s shape) int64 {
+	m, _ := ps.sealer.members.of(site)
 	if t.kind.counts() {
 		most := min(m.MaxCounts, maxCounted)
 		if most <= 0 {
-			most = max(leastCounted, defaultCounted*ks.opt.Counts.Capacity)
+			most = max(leastCounted, defaultCounted*ps.opt.Counts.Capacity)
 		}
 		return cellsPerMessage * most
 	}
 	share := defaultShare
 	if m.MaxReports > 0 {
-		share = min(1, float64(m.MaxReports)/ks.opt.messagesPerGeneration())
+		share = min(1, float64(m.MaxReports)/ps.opt.messagesPerGeneration())
 	}
-	return ks.onesOf(t.kind, s.bits(), share)
+	return ps.opt.onesOf(t.kind, s.bits(), share)
 }
 
 // withinCap refuses a section that would take its site over the cap. sitesMu is held.
-func (ks *keyspace) withinCap(what string, o origin, s deltaSection) error {
+func (ps *peers) withinCap(what string, o origin, s deltaSection) error {
 	name := siteTarget{o.site, s.target}
-	most := ks.siteCap(o.site, s.target, s.shape)
-	use := ks.uses[name]
+	most := ps.siteCap(o.site, s.target, s.shape)
+	use := ps.uses[name]
 	if use != nil && use.capped {
 		return fmt.Errorf("%s: %w: at most %d %s, and it sent more", what, ErrCapped, most, s.target.kind.unit())
 	}
-	lives := ks.livesOf(name)
+	lives := ps.livesOf(name)
 	held := held(lives)
 	if use != nil {
 		held -= use.overlap
@@ -73,7 +73,7 @@ func (ks *keyspace) withinCap(what string, o origin, s deltaSection) error {
 	if held+int64(len(s.cells)) <= most {
 		return nil
 	}
-	use = ks.useOf(name)
+	use = ps.useOf(name)
 	held = use.distinct(lives, s.target.kind, most)
 	if sent := held + fresh(lives, o, s); sent > most {
 		use.capped = true
@@ -92,9 +92,9 @@ func (k filterKind) unit() string {
 
 // livesOf are a site's parts of a filter: of counts without those that another life
 // has carried over.
-func (ks *keyspace) livesOf(name siteTarget) []sitePart {
+func (ps *peers) livesOf(name siteTarget) []sitePart {
 	var parts []sitePart
-	v := ks.view.Load()
+	v := ps.store.view.Load()
 	if name.target.kind.counts() {
 		if g := v.count(name.target.gen); g != nil {
 			parts = g.parts
@@ -181,35 +181,35 @@ func fresh(lives []sitePart, o origin, s deltaSection) int64 {
 
 // used is how much of its cap a site has used, 0 to 1, and whether it sent more.
 // sitesMu is held.
-func (ks *keyspace) used(name siteTarget, s shape) (share float64, capped bool) {
-	use, most := ks.useOf(name), ks.siteCap(name.site, name.target, s)
-	n := use.distinct(ks.livesOf(name), name.target.kind, most)
+func (ps *peers) used(name siteTarget, s shape) (share float64, capped bool) {
+	use, most := ps.useOf(name), ps.siteCap(name.site, name.target, s)
+	n := use.distinct(ps.livesOf(name), name.target.kind, most)
 	return min(1, float64(n)/float64(most)), use.capped
 }
 
-func (ks *keyspace) useOf(name siteTarget) *siteUse {
-	use := ks.uses[name]
+func (ps *peers) useOf(name siteTarget) *siteUse {
+	use := ps.uses[name]
 	if use == nil {
 		use = &siteUse{}
-		ks.uses[name] = use
+		ps.uses[name] = use
 	}
 	return use
 }
 
 // forgetUses forgets what a site has used. sitesMu is held.
-func (ks *keyspace) forgetUses(site string) {
-	for name := range ks.uses {
+func (ps *peers) forgetUses(site string) {
+	for name := range ps.uses {
 		if name.site == site {
-			delete(ks.uses, name)
+			delete(ps.uses, name)
 		}
 	}
 }
 
 // forgetAgedUses forgets what was used of generations that aged out. sitesMu is held.
-func (ks *keyspace) forgetAgedUses() {
-	for name := range ks.uses {
-		if ks.aged(name.target) {
-			delete(ks.uses, name)
+func (ps *peers) forgetAgedUses() {
+	for name := range ps.uses {
+		if ps.opt.aged(name.target) {
+			delete(ps.uses, name)
 		}
 	}
 }

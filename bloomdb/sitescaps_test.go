@@ -26,13 +26,13 @@ func newSender(t testing.TB) *sender {
 // send has a site tell n bits or cells from a position on.
 func (s *sender) send(to *DB, o origin, kind filterKind, from, n uint64) error {
 	shape := s.shape(kind)
-	sec := deltaSection{target: target{kind, s.db.opt.generation(kind, s.db.opt.Now())}, shape: shape}
+	sec := deltaSection{target: target{kind, s.db.ks.opt.generation(kind, s.db.ks.opt.Now())}, shape: shape}
 	for pos := from; pos < from+n; pos++ {
 		sec.cells = append(sec.cells, filter.Cell{Pos: pos, Value: 1})
 	}
 	s.seq[o]++
 	d := Delta{Site: o.site, Epoch: o.epoch, Seq: s.seq[o]}
-	d.Data = s.db.encodeDelta(d, 0, []deltaSection{sec})
+	d.Data = s.db.ks.sealer.encodeDelta(d, 0, []deltaSection{sec})
 	return to.Apply(d.Data, Skipped)
 }
 
@@ -44,8 +44,8 @@ func TestCaps(t *testing.T) {
 		o.Members = Members{"b": {MaxCounts: 100}, "c": {MaxCounts: 100}, "d": {MaxReports: 10, MaxCounts: 10}}
 		a, s := openTest(t, o), newSender(t)
 		t.Run(kind.String(), func(t *testing.T) {
-			now := target{kind, a.opt.generation(kind, a.opt.Now())}
-			most := uint64(a.siteCap("b", now, s.shape(kind)))
+			now := target{kind, a.ks.opt.generation(kind, a.ks.opt.Now())}
+			most := uint64(a.ks.peers.siteCap("b", now, s.shape(kind)))
 			b, c, d := origin{"b", 2}, origin{"c", 2}, origin{"d", 2}
 			if err := s.send(a, b, kind, 0, most-1); err != nil {
 				t.Fatal(err)
@@ -76,7 +76,7 @@ func TestCaps(t *testing.T) {
 			if err := s.send(a, c, kind, 5, most-1); err != nil {
 				t.Errorf("another site: %v", err)
 			}
-			small := uint64(a.siteCap("d", now, s.shape(kind)))
+			small := uint64(a.ks.peers.siteCap("d", now, s.shape(kind)))
 			if err := s.send(a, d, kind, 0, small+1); small >= most || !errors.Is(err, ErrCapped) {
 				t.Errorf("a site with a smaller cap, %d and not %d: %v", small, most, err)
 			}
@@ -87,21 +87,21 @@ func TestCaps(t *testing.T) {
 func (s *sender) shape(kind filterKind) shape {
 	switch kind {
 	case countFilter:
-		return countsShape(s.db.countsShape)
+		return countsShape(s.db.ks.store.countsShape)
 	case revokedFilter:
-		return bitsShape(s.db.revokedShape)
+		return bitsShape(s.db.ks.store.revokedShape)
 	case sketchFilter:
-		return bitsShape(s.db.sketchShape)
+		return bitsShape(s.db.ks.store.sketchShape)
 	}
-	return bitsShape(s.db.spamShape)
+	return bitsShape(s.db.ks.store.spamShape)
 }
 
 // One site, in however many lives, leaves half of a generation to the others. A life
 // that repeats an earlier one has not used the more for it.
 func TestCapOfLives(t *testing.T) {
 	a, s := openTest(t, testOptions(t.TempDir(), "a")), newSender(t)
-	now := target{spamFilter, a.opt.generation(spamFilter, a.opt.Now())}
-	most := uint64(a.siteCap("b", now, s.shape(spamFilter)))
+	now := target{spamFilter, a.ks.opt.generation(spamFilter, a.ks.opt.Now())}
+	most := uint64(a.ks.peers.siteCap("b", now, s.shape(spamFilter)))
 	for life := range uint64(5) {
 		if err := s.send(a, origin{"b", 2 + 2*life}, spamFilter, 0, most*3/4); err != nil {
 			t.Fatalf("life %d: %v", life, err)
@@ -119,7 +119,7 @@ func TestCapOfLives(t *testing.T) {
 	if accepted < most/10 || accepted > most/4 {
 		t.Errorf("%d bits more of %d", accepted, most)
 	}
-	g := a.view.Load().report(now.gen)
+	g := a.ks.store.view.Load().report(now.gen)
 	if ones := uint64(g.spam.others.Ones()); ones > most {
 		t.Errorf("one site has set %d bits, at most %d", ones, most)
 	}
@@ -135,21 +135,21 @@ func TestCapOfNextGeneration(t *testing.T) {
 	o.Now = c.Now
 	a, s := openTest(t, o), newSender(t)
 	b := origin{"b", 2}
-	most := uint64(a.siteCap("b", target{kind: spamFilter}, s.shape(spamFilter)))
+	most := uint64(a.ks.peers.siteCap("b", target{kind: spamFilter}, s.shape(spamFilter)))
 	if err := s.send(a, b, spamFilter, 0, most+1); !errors.Is(err, ErrCapped) {
 		t.Fatal(err)
 	}
 	c.add(168 * time.Hour)
-	s.db.opt.Now = c.Now
+	s.db.ks.opt.Now = c.Now
 	if err := s.send(a, b, spamFilter, 0, most); err != nil {
 		t.Error(err)
 	}
 	c.add(400 * 24 * time.Hour)
 	for range keepAged {
-		a.expire()
+		a.ks.expire()
 	}
-	if len(a.uses) > 0 {
-		t.Errorf("%d uses of generations that aged out are remembered", len(a.uses))
+	if len(a.ks.peers.uses) > 0 {
+		t.Errorf("%d uses of generations that aged out are remembered", len(a.ks.peers.uses))
 	}
 }
 
@@ -226,9 +226,9 @@ func TestSiteThatTakesAllMemory(t *testing.T) {
 	o := testOptions(t.TempDir(), "a")
 	o.Members = Members{"greedy": {MaxCounts: maxCounted}, "b": {}, "c": {}}
 	a, s := openTest(t, o), newSender(t)
-	a.leastParts = 16 << 20
+	a.ks.peers.leastParts = 16 << 20
 	sec := deltaSection{
-		target: target{countFilter, a.opt.generation(countFilter, a.opt.Now())},
+		target: target{countFilter, a.ks.opt.generation(countFilter, a.ks.opt.Now())},
 		shape:  countsShape(filter.CountsShape{Lines: filter.MaxLines}),
 	}
 	for i := range uint64(maxDeltaCells / 4) {
@@ -237,7 +237,7 @@ func TestSiteThatTakesAllMemory(t *testing.T) {
 	var err error
 	for seq := uint64(1); err == nil && seq < 40; seq++ {
 		d := Delta{Site: "greedy", Epoch: 2, Seq: seq}
-		d.Data = s.db.encodeDelta(d, 0, []deltaSection{sec})
+		d.Data = s.db.ks.sealer.encodeDelta(d, 0, []deltaSection{sec})
 		err = a.Apply(d.Data, Skipped)
 		for i := range sec.cells {
 			sec.cells[i].Pos += filter.BlockSize(true)
@@ -246,12 +246,12 @@ func TestSiteThatTakesAllMemory(t *testing.T) {
 	if !errors.Is(err, ErrFull) {
 		t.Fatalf("%d MiB: %v", a.Status().Memory>>20, err)
 	}
-	if st := a.Status().Sites[1]; st.Memory > a.partsLimit()/2 || st.Memory < a.partsLimit()/4 {
-		t.Errorf("one site has %d MiB of %d", st.Memory>>20, a.partsLimit()>>20)
+	if st := a.Status().Sites[1]; st.Memory > a.ks.peers.partsLimit()/2 || st.Memory < a.ks.peers.partsLimit()/4 {
+		t.Errorf("one site has %d MiB of %d", st.Memory>>20, a.ks.peers.partsLimit()>>20)
 	}
 	for _, site := range []string{"b", "c"} {
 		d := Delta{Site: site, Epoch: 2, Seq: 1}
-		d.Data = s.db.encodeDelta(d, 0, []deltaSection{sec})
+		d.Data = s.db.ks.sealer.encodeDelta(d, 0, []deltaSection{sec})
 		if err := a.Apply(d.Data, Next); err != nil {
 			t.Errorf("site %s: %v", site, err)
 		}

@@ -12,9 +12,9 @@ const (
 
 // roomForParts refuses a site's record that would make its parts, or those of all,
 // take too much memory.
-func (ks *keyspace) roomForParts(site string, need int64) error {
-	limit, total := ks.partsLimit(), int64(0)
-	for _, parts := range ks.view.Load().allParts() {
+func (ps *peers) roomForParts(site string, need int64) error {
+	limit, total := ps.partsLimit(), int64(0)
+	for _, parts := range ps.store.view.Load().allParts() {
 		for _, p := range parts {
 			total += p.part.Bytes()
 		}
@@ -22,19 +22,19 @@ func (ks *keyspace) roomForParts(site string, need int64) error {
 	if total+need <= limit/2 {
 		return nil
 	}
-	return ks.partsBytes(site).room(limit, site, need)
+	return ps.partsBytes(site).room(limit, site, need)
 }
 
 // partsBytes is the memory that each site's parts take. Sites that may come take
 // nothing yet: those named as members, and the one that asks.
-func (st *store) partsBytes(site string) memoryUse {
+func (ps *peers) partsBytes(site string) memoryUse {
 	use := memoryUse{site: 0}
-	for name, m := range st.opt.Members {
+	for name, m := range ps.sealer.members {
 		if m.Trust == TrustFull {
 			use[name] = 0
 		}
 	}
-	for _, parts := range st.view.Load().allParts() {
+	for _, parts := range ps.store.view.Load().allParts() {
 		for _, p := range parts {
 			use[p.origin.site] += p.part.Bytes()
 		}

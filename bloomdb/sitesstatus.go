@@ -34,10 +34,10 @@ type SiteStatus struct {
 
 // siteStatus lists this site, of which self tells what is held, and then all others by
 // name, the latest life first.
-func (ks *keyspace) siteStatus(v *view, self SiteStatus) []SiteStatus {
-	ks.sitesMu.Lock()
-	byOrigin := make(map[origin]*SiteStatus, len(ks.sites))
-	for o, s := range ks.sites {
+func (ps *peers) siteStatus(v *view, self SiteStatus) []SiteStatus {
+	ps.sitesMu.Lock()
+	byOrigin := make(map[origin]*SiteStatus, len(ps.sites))
+	for o, s := range ps.sites {
 		byOrigin[o] = &SiteStatus{Site: o.site, Epoch: o.epoch, Seq: s.seq, Gaps: s.gaps}
 	}
 	latest := make(map[string]*SiteStatus)
@@ -46,8 +46,8 @@ func (ks *keyspace) siteStatus(v *view, self SiteStatus) []SiteStatus {
 			latest[o.site] = s
 		}
 	}
-	ks.addFill(v, latest)
-	ks.sitesMu.Unlock()
+	ps.addFill(v, latest)
+	ps.sitesMu.Unlock()
 	for _, m := range v.trusted.muted {
 		if latest[m.Site] == nil {
 			byOrigin[origin{site: m.Site}] = &SiteStatus{Site: m.Site}
@@ -65,18 +65,18 @@ func (ks *keyspace) siteStatus(v *view, self SiteStatus) []SiteStatus {
 	list := []SiteStatus{self}
 	for _, s := range byOrigin {
 		m, muted := v.trusted.find(s.Site)
-		s.Trust, s.Muted, s.Dropped, s.Since = ks.TrustOf(s.Site).String(), muted, m.Dropped, m.Since
+		s.Trust, s.Muted, s.Dropped, s.Since = ps.sealer.TrustOf(s.Site).String(), muted, m.Dropped, m.Since
 		list = append(list, *s)
 	}
 	slices.SortFunc(list[1:], func(a, b SiteStatus) int {
 		return cmp.Or(cmp.Compare(a.Site, b.Site), cmp.Compare(b.Epoch, a.Epoch))
 	})
-	ks.addErrors(v, list)
+	ps.addErrors(v, list)
 	return list
 }
 
 // addFill says, for each site, how much of its caps it has used. sitesMu is held.
-func (ks *keyspace) addFill(v *view, sites map[string]*SiteStatus) {
+func (ps *peers) addFill(v *view, sites map[string]*SiteStatus) {
 	done := make(map[siteTarget]bool)
 	for t, parts := range v.allParts() {
 		for _, p := range parts {
@@ -86,7 +86,7 @@ func (ks *keyspace) addFill(v *view, sites map[string]*SiteStatus) {
 				continue
 			}
 			done[name] = true
-			share, capped := ks.used(name, p.shape)
+			share, capped := ps.used(name, p.shape)
 			if s.Fill == nil {
 				s.Fill = make(map[string]float64)
 			}
@@ -97,7 +97,7 @@ func (ks *keyspace) addFill(v *view, sites map[string]*SiteStatus) {
 }
 
 // addErrors says how often each site's spam filters err; this one is the first.
-func (ks *keyspace) addErrors(v *view, list []SiteStatus) {
+func (ps *peers) addErrors(v *view, list []SiteStatus) {
 	byOrigin := make(map[origin]*SiteStatus, len(list))
 	for i := range list {
 		byOrigin[origin{list[i].Site, list[i].Epoch}] = &list[i]
@@ -105,11 +105,11 @@ func (ks *keyspace) addErrors(v *view, list []SiteStatus) {
 	for _, g := range v.reports {
 		t := target{spamFilter, g.num}
 		if g.spam.own != nil {
-			list[0].Error += ks.measured.filter(measuredFilter{t, true}, g.spam.own)
+			list[0].Error += ps.store.measured.filter(measuredFilter{t, true}, g.spam.own)
 		}
 		for _, p := range g.spam.trusted {
 			if s := byOrigin[p.origin]; s != nil {
-				s.Error += ks.measured.part(t, p)
+				s.Error += ps.store.measured.part(t, p)
 			}
 		}
 	}

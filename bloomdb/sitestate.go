@@ -15,12 +15,12 @@ type siteState struct {
 	classesRefused bool // it was said that its classes can't be joined
 }
 
-// Cursor is the (epoch, seq) up to which a site is heard, in its latest life: the
-// number of the last delta applied, or the position of a snapshot. Zeros for none.
-func (ks *keyspace) Cursor(site string) (epoch, seq uint64) {
-	ks.sitesMu.Lock()
-	defer ks.sitesMu.Unlock()
-	o, state := ks.latest(site)
+// Cursor is the (epoch, seq) up to which a site is heard, in its latest life: the number of the
+// last delta applied, or the position of a snapshot.
+func (ps *peers) Cursor(site string) (epoch, seq uint64) {
+	ps.sitesMu.Lock()
+	defer ps.sitesMu.Unlock()
+	o, state := ps.latest(site)
 	if state == nil {
 		return 0, 0
 	}
@@ -29,8 +29,8 @@ func (ks *keyspace) Cursor(site string) (epoch, seq uint64) {
 
 // latest is a site's latest life of which something is known; nil for none. sitesMu
 // is held.
-func (ks *keyspace) latest(site string) (o origin, state *siteState) {
-	for known, s := range ks.sites {
+func (ps *peers) latest(site string) (o origin, state *siteState) {
+	for known, s := range ps.sites {
 		if known.site == site && known.epoch >= o.epoch {
 			o, state = known, s
 		}
@@ -40,31 +40,31 @@ func (ks *keyspace) latest(site string) (o origin, state *siteState) {
 
 // stateOf finds where we stand in a record's life, or makes it where there is room.
 // A life that another one has followed tells nothing new. sitesMu is held.
-func (ks *keyspace) stateOf(h Head) (*siteState, error) {
-	if ks.Muted(h.Site) {
+func (ps *peers) stateOf(h Head) (*siteState, error) {
+	if ps.store.Muted(h.Site) {
 		return nil, fmt.Errorf("%s: %w", h, ErrMuted)
 	}
-	if now, _ := ks.latest(h.Site); h.Epoch < now.epoch {
+	if now, _ := ps.latest(h.Site); h.Epoch < now.epoch {
 		return nil, fmt.Errorf("%s: %w: epoch %d has followed", h, ErrReplayed, now.epoch)
 	}
-	if state := ks.sites[h.origin()]; state != nil {
+	if state := ps.sites[h.origin()]; state != nil {
 		return state, nil
 	}
-	if err := ks.roomForSite(h.Site); err != nil {
+	if err := ps.roomForSite(h.Site); err != nil {
 		return nil, fmt.Errorf("%s: %w", h, err)
 	}
 	return &siteState{}, nil
 }
 
-func (ks *keyspace) roomForSite(site string) error {
+func (ps *peers) roomForSite(site string) error {
 	lives := 0
-	for o := range ks.sites {
+	for o := range ps.sites {
 		if o.site == site {
 			lives++
 		}
 	}
-	if len(ks.sites) >= maxOrigins || lives >= maxLives {
-		return fmt.Errorf("%w: %d sites are held, this one in %d lives", ErrFull, len(ks.sites), lives)
+	if len(ps.sites) >= maxOrigins || lives >= maxLives {
+		return fmt.Errorf("%w: %d sites are held, this one in %d lives", ErrFull, len(ps.sites), lives)
 	}
 	return nil
 }
@@ -82,23 +82,23 @@ func (s *siteState) miss(before uint64, order Order) {
 // forget drops the cursors of lives of which nothing is held any more, but for the
 // present ones of members that are named. Should one speak again, its stream is read from
 // its begin.
-func (ks *keyspace) forget() {
-	ks.sitesMu.Lock()
-	defer ks.sitesMu.Unlock()
+func (ps *peers) forget() {
+	ps.sitesMu.Lock()
+	defer ps.sitesMu.Unlock()
 	held := make(map[origin]bool)
-	for _, parts := range ks.view.Load().allParts() {
+	for _, parts := range ps.store.view.Load().allParts() {
 		for _, p := range parts {
 			held[p.origin] = true
 		}
 	}
 	present := make(map[string]uint64)
-	for o := range ks.sites {
+	for o := range ps.sites {
 		present[o.site] = max(present[o.site], o.epoch)
 	}
-	for o := range ks.sites {
-		if _, named := ks.opt.Members[o.site]; !held[o] && (!named || o.epoch < present[o.site]) {
-			delete(ks.sites, o)
+	for o := range ps.sites {
+		if _, named := ps.sealer.members[o.site]; !held[o] && (!named || o.epoch < present[o.site]) {
+			delete(ps.sites, o)
 		}
 	}
-	ks.forgetAgedUses()
+	ps.forgetAgedUses()
 }

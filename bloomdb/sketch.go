@@ -126,18 +126,18 @@ type kindGroups struct {
 }
 
 // reported and asked take the groups out of a message's sketches.
-func (st *store) reported(sketches []signature.Sketch) []kindGroups {
-	return st.groupsOf(sketches, signature.Sketch.Reported)
+func (sk *sketches) reported(sketches []signature.Sketch) []kindGroups {
+	return sk.groupsOf(sketches, signature.Sketch.Reported)
 }
 
-func (st *store) asked(sketches []signature.Sketch) []kindGroups {
-	return st.groupsOf(sketches, signature.Sketch.Asked)
+func (sk *sketches) asked(sketches []signature.Sketch) []kindGroups {
+	return sk.groupsOf(sketches, signature.Sketch.Asked)
 }
 
-func (st *store) groupsOf(sketches []signature.Sketch, groups func(s signature.Sketch, keyed func(uint64) uint64) []signature.Group) []kindGroups {
+func (sk *sketches) groupsOf(sketches []signature.Sketch, groups func(s signature.Sketch, keyed func(uint64) uint64) []signature.Group) []kindGroups {
 	var list []kindGroups
 	for i, s := range sketches[:min(len(sketches), maxSketches)] {
-		sip, ok := st.sipKeys[s.Kind]
+		sip, ok := sk.sipKeys[s.Kind]
 		if !ok {
 			continue
 		}
@@ -166,22 +166,22 @@ func ofMessage(sketches []signature.Sketch) []signature.Sketch {
 // sketchRecords are the journal records of a report's or a revocation's groups:
 // none where sketches are off, or where the generation's filter is full, which is
 // said once. A report is never refused for its sketch.
-func (st *store) sketchRecords(sketches []kindGroups, l sketchList, gen int64) ([]record, error) {
-	if len(sketches) == 0 || st.unwanted(sketchFilter) {
+func (sk *sketches) sketchRecords(sketches []kindGroups, l sketchList, gen int64) ([]record, error) {
+	if len(sketches) == 0 || sk.opt.unwanted(sketchFilter) {
 		return nil, nil
 	}
 	t := target{sketchFilter, gen}
-	own, err := st.ownBits(t, st.shapeFor(t))
+	own, err := sk.store.ownBits(t, sk.store.shapeFor(t))
 	if err != nil {
 		return nil, err
 	}
-	if err := st.fits(fmt.Sprintf("sketch filter generation %d", gen), own.Shape(), own.Ones(), t); err != nil {
-		if st.sketchesLost.Swap(gen) != gen {
-			st.opt.Log.Warn("reports are kept without their sketches", "error", err)
+	if err := sk.opt.fits(fmt.Sprintf("sketch filter generation %d", gen), own.Shape(), own.Ones(), t); err != nil {
+		if sk.sketchesLost.Swap(gen) != gen {
+			sk.opt.Log.Warn("reports are kept without their sketches", "error", err)
 		}
 		return nil, nil
 	}
-	if seeds := st.entrySeeds(sketches, l, gen); len(seeds) > 0 {
+	if seeds := sk.entrySeeds(sketches, l, gen); len(seeds) > 0 {
 		return []record{{target: t, seeds: seeds}}, nil
 	}
 	return nil, nil
@@ -189,10 +189,10 @@ func (st *store) sketchRecords(sketches []kindGroups, l sketchList, gen int64) (
 
 // entrySeeds lists what a report stores: for each group its anchor's copies and its
 // pairs. Groups that the bounds leave no room for are left out whole.
-func (st *store) entrySeeds(sketches []kindGroups, l sketchList, gen int64) []uint64 {
+func (sk *sketches) entrySeeds(sketches []kindGroups, l sketchList, gen int64) []uint64 {
 	var seeds []uint64
 	for _, s := range sketches {
-		for _, g := range st.chosen(s, l, gen) {
+		for _, g := range sk.chosen(s, l, gen) {
 			if len(g.Keys) > maxKeysPerGroup || len(seeds)+anchorCopies+len(g.Keys) > maxReportedKeys {
 				continue
 			}
@@ -214,8 +214,8 @@ func (st *store) entrySeeds(sketches []kindGroups, l sketchList, gen int64) []ui
 // told from the others, then the first ones. Where the site has stored nearly all keys
 // of one of them there, it has this very text, or one that differs by a word: a
 // campaign that is reported a thousand times stores its groups once.
-func (st *store) chosen(s kindGroups, l sketchList, gen int64) []signature.Group {
-	g := st.view.Load().report(gen)
+func (sk *sketches) chosen(s kindGroups, l sketchList, gen int64) []signature.Group {
+	g := sk.store.view.Load().report(gen)
 	if s.kind == signature.KindImage || len(s.groups) <= signature.StoredAnchors || g == nil {
 		return s.groups
 	}

@@ -20,18 +20,18 @@ func sketchBench(b *testing.B, sketches bool) *DB {
 	}
 	b.Cleanup(func() { crash(b, db) })
 	r := rand.New(rand.NewPCG(1, 2))
-	load := map[filterKind]int{spamFilter: int(db.opt.keysPerGeneration())}
+	load := map[filterKind]int{spamFilter: int(db.ks.opt.keysPerGeneration())}
 	if sketches {
-		load[sketchFilter] = int(db.opt.sketchEntriesPerGeneration() / unevenness)
+		load[sketchFilter] = int(db.ks.opt.sketchEntriesPerGeneration() / unevenness)
 	}
-	for gen := range db.opt.Reports.Keep {
+	for gen := range db.ks.opt.Reports.Keep {
 		for kind, n := range load {
-			t := target{kind, db.opt.generation(spamFilter, db.opt.Now()) - int64(gen)}
-			own, err := db.ownBits(t, db.shapeFor(t))
+			t := target{kind, db.ks.opt.generation(spamFilter, db.ks.opt.Now()) - int64(gen)}
+			own, err := db.ks.store.ownBits(t, db.ks.store.shapeFor(t))
 			if err != nil {
 				b.Fatal(err)
 			}
-			other, err := db.partFor(origin{"mx2", 2}, t, bitsShape(own.Shape()))
+			other, err := db.ks.store.partFor(origin{"mx2", 2}, t, bitsShape(own.Shape()))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -56,7 +56,7 @@ func BenchmarkJudgeSketch(b *testing.B) {
 		groups := 0
 		for n := range sets {
 			sets[n] = wordy(n, words(1_000_000*(n+1), size)...)
-			groups += len(dbs[1].asked(sets[n].Sketches)[0].groups)
+			groups += len(dbs[1].ks.sketches.asked(sets[n].Sketches)[0].groups)
 		}
 		b.Run(map[int]string{50: "words=50", 300: "words=300", 3000: "words=3000"}[size], func(b *testing.B) {
 			var took [2][]time.Duration

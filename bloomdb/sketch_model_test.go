@@ -77,7 +77,7 @@ func (w *sketchWorld) step(t *testing.T, site, other string) {
 	db := w.dbs[site]
 	switch what := rapid.SampledFrom([]string{"report", "report", "report", "revoke", "exchange", "period", "save", "crash", "close"}).Draw(w.T, "what"); what {
 	case "report", "revoke":
-		f := sketchFact{db.opt.generation(spamFilter, w.clock.Now()), site, what == "revoke", drawGroups(w.T)}
+		f := sketchFact{db.ks.opt.generation(spamFilter, w.clock.Now()), site, what == "revoke", drawGroups(w.T)}
 		kind := spamFilter
 		if f.revoked {
 			kind = revokedFilter
@@ -95,7 +95,7 @@ func (w *sketchWorld) step(t *testing.T, site, other string) {
 	case "period":
 		w.clock.add(time.Duration(rapid.IntRange(1, 3).Draw(w.T, "periods")) * 168 * time.Hour)
 	case "save":
-		if err := db.save(); err != nil {
+		if err := db.ks.save(); err != nil {
 			w.Fatal(err)
 		}
 	case "crash":
@@ -153,7 +153,7 @@ func TestSketchesModel(t *testing.T) {
 // ask compares a question's answer with the lists.
 func (w *sketchWorld) ask(site string, asked []signature.Group) {
 	db := w.dbs[site]
-	oldest := db.opt.generation(spamFilter, db.opt.Now()) - int64(db.opt.Reports.Keep) + 1
+	oldest := db.ks.opt.generation(spamFilter, db.ks.opt.Now()) - int64(db.ks.opt.Reports.Keep) + 1
 	facts := slices.DeleteFunc(slices.Clone(w.known[site]), func(f sketchFact) bool { return f.gen < oldest })
 	revoked := newest(facts, true, asked, 3)
 	strong, weak := newest(facts, false, asked, 3), newest(facts, false, asked, 2)
@@ -178,7 +178,7 @@ func (w *sketchWorld) checkMatch(site string, facts []sketchFact, asked []signat
 		gen = weak
 	}
 	for _, g := range asked {
-		if w.dbs[site].anchorSignature(signature.KindSketch, g.Anchor) != m.Signature || m.Keys != len(g.Keys) {
+		if w.dbs[site].ks.sketches.anchorSignature(signature.KindSketch, g.Anchor) != m.Signature || m.Keys != len(g.Keys) {
 			continue
 		}
 		most := 0

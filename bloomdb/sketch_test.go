@@ -129,18 +129,31 @@ func TestSketchRevoked(t *testing.T) {
 
 // judgeGroups judges a message that has nothing but groups that the test has made.
 func judgeGroups(db *DB, groups []kindGroups) Evidence {
-	q := question{ks: db.keyspace, view: db.current(), groups: groups}
-	return judge([]question{q}, db.opt.policy())
+	q := question{ks: db.ks, view: db.ks.store.current(), groups: groups}
+	return judge([]question{q}, db.policy())
 }
 
 // listGroups reports or revokes a message with groups that the test has made.
 func listGroups(db *DB, kind filterKind, set signature.Set, groups []kindGroups) error {
-	r, err := db.newReport(target{kind, db.opt.generation(kind, db.opt.Now())}, set, groups, ClassOther)
+	records, err := db.ks.sketches.sketchRecords(groups, sketchListOf(kind), db.ks.opt.generation(kind, db.ks.opt.Now()))
 	if err != nil {
 		return err
 	}
-	defer r.release()
-	return carryOut([]update{{write: r.write, show: r.show}})
+	at, err := db.ks.journal.append(records...)
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		if err := db.ks.store.set(r, db.ks.pub.note); err != nil {
+			return err
+		}
+	}
+	db.ks.journal.done(at)
+	set.Sketches = nil
+	if kind == revokedFilter {
+		return db.Revoke(set)
+	}
+	return db.Report(set, ClassOther)
 }
 
 // Only the union of two sites' reports has enough keys of a group: nobody reported
@@ -176,7 +189,7 @@ func TestSketchReportedTwice(t *testing.T) {
 	db := openTest(t, o)
 	set := wordy(1, words(0, 200)...)
 	mustReportSet(t, db, set)
-	own := db.view.Load().reports[0].sketches.own
+	own := db.ks.store.view.Load().reports[0].sketches.own
 	ones := own.Ones()
 	if most := int64(plannedEntries * 4); ones > most || ones < most/2 {
 		t.Errorf("a report sets %d bits, at most %d", ones, most)
@@ -204,7 +217,7 @@ func TestSketchesSwitched(t *testing.T) {
 	if !db.Judge(wordy(3, words(1000, 60)...)).Listed {
 		t.Error("the other site's report is not known")
 	}
-	if err := db.save(); err != nil {
+	if err := db.ks.save(); err != nil {
 		t.Fatal(err)
 	}
 	mustReportSet(t, db, wordy(4, words(2000, 60)...)) // stands in the journal only
@@ -261,7 +274,7 @@ func TestSketchParameters(t *testing.T) {
 	a := openTest(t, testOptions(t.TempDir(), "a"))
 	o := testOptions(t.TempDir(), "b")
 	b := openTest(t, o)
-	b.sketchShape.Lines += 2
+	b.ks.store.sketchShape.Lines += 2
 	mustReportSet(t, b, wordy(1, words(0, 60)...))
 	refused := 0
 	for _, d := range drain(t, b) {
@@ -284,8 +297,8 @@ func TestSketchFilterFull(t *testing.T) {
 	for n := range 5 {
 		mustReportSet(t, db, wordy(n, words(1000*n, 60)...))
 	}
-	own := db.view.Load().reports[0].sketches.own
-	for ; own.Ones() <= db.fillLimit(sketchFilter, own.Shape()); own.Set(stretch(uint64(own.Ones()))) {
+	own := db.ks.store.view.Load().reports[0].sketches.own
+	for ; own.Ones() <= db.ks.opt.fillLimit(sketchFilter, own.Shape()); own.Set(stretch(uint64(own.Ones()))) {
 	}
 	ones := own.Ones()
 	mustReportSet(t, db, wordy(9, words(9000, 60)...))
@@ -305,10 +318,10 @@ func TestNewerFilterKind(t *testing.T) {
 	dir := filled(t, true)
 	path := files(t, dir, "spam-*.snapshot")[0]
 	var file strings.Builder
-	s := snapshot{origin: origin{"mx1", 2}, sections: []section{{target: target{200, 1}, period: 1, shape: shape{2, 8, false}}}}
-	keyID := openTest(t, small(t.TempDir())).keyID
+	s := snapshot{origin: origin{"mx1", 2}, sections: []section{{target: target{200, 1}, period: 1, shape: bitsShape(filter.BitsShape{Lines: 2, K: 8})}}}
+	keyID := openTest(t, small(t.TempDir())).ks.ring.keyID
 	s.sections[0].block = nil
-	s.sections[0].shape.lines = 0
+	s.sections[0].shape = bitsShape(filter.BitsShape{K: 8})
 	if err := s.encode(&file, keyID); err != nil {
 		t.Fatal(err)
 	}
@@ -327,8 +340,8 @@ func TestSketchSizes(t *testing.T) {
 	if err := o.complete(); err != nil {
 		t.Fatal(err)
 	}
-	s := o.sketchShape()
-	full := o.sketchEntriesPerGeneration()
+	s := o.settings().sketchShape()
+	full := o.settings().sketchEntriesPerGeneration()
 	planned := full / unevenness
 	const revoked = 1 + 1.0/revokedShare
 	for _, tc := range []struct {

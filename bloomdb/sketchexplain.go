@@ -34,7 +34,7 @@ type SketchTrail struct {
 // ExplainSketches traces every sketch of set. An anchor of which no key is found is
 // left out: filters err.
 func (db *DB) ExplainSketches(set signature.Set) []SketchTrace {
-	traces := db.explainSketches(set)
+	traces := db.ks.explainSketches(set)
 	for _, ks := range db.keys[1:] {
 		traces = merged(traces, ks.explainSketches(set), func(t, o SketchTrace) bool { return t.number == o.number },
 			func(t *SketchTrace, o SketchTrace) {
@@ -59,24 +59,24 @@ func mergedSketchTrails(a, b []SketchTrail) []SketchTrail {
 	return trails
 }
 
-func (st *store) explainSketches(set signature.Set) []SketchTrace {
-	v := st.current()
+func (ks *keyspace) explainSketches(set signature.Set) []SketchTrace {
+	v := ks.store.current()
 	var traces []SketchTrace
-	for _, s := range st.asked(set.Sketches) {
+	for _, s := range ks.sketches.asked(set.Sketches) {
 		traces = append(traces, SketchTrace{
 			Kind: s.kind, Groups: len(s.groups), number: s.number,
-			Spam: st.sketchTrails(&v, s, reportedGroups), Revoked: st.sketchTrails(&v, s, revokedGroups),
+			Spam: ks.sketchTrails(&v, s, reportedGroups), Revoked: ks.sketchTrails(&v, s, revokedGroups),
 		})
 	}
 	return traces
 }
 
-func (st *store) sketchTrails(v *view, s kindGroups, l sketchList) []SketchTrail {
+func (ks *keyspace) sketchTrails(v *view, s kindGroups, l sketchList) []SketchTrail {
 	q := newSketchQuery(s, l)
 	var trails []SketchTrail
 	for _, g := range v.reports {
 		best := make(map[string]overlap)
-		for _, o := range q.overlaps(g, st.opt.Site, func(signature.Group) int { return 1 }, true) {
+		for _, o := range q.overlaps(g, ks.opt.Site, func(signature.Group) int { return 1 }, true) {
 			if o.found > best[o.site].found {
 				best[o.site] = o
 			}
@@ -85,8 +85,8 @@ func (st *store) sketchTrails(v *view, s kindGroups, l sketchList) []SketchTrail
 		for site, o := range best {
 			group := q.groups[o.group]
 			list = append(list, SketchTrail{
-				Site: site, Generation: g.num, Start: st.opt.start(target{sketchFilter, g.num}),
-				Anchor: st.anchorSignature(q.kind, group.Anchor), Found: o.found,
+				Site: site, Generation: g.num, Start: ks.opt.start(target{sketchFilter, g.num}),
+				Anchor: ks.sketches.anchorSignature(q.kind, group.Anchor), Found: o.found,
 				Need: enough(group), Weak: suffices(group), Keys: len(group.Keys),
 			})
 		}

@@ -204,24 +204,10 @@ func (q *sketchQuery) best(list []overlap) (best overlap, strong bool) {
 	return best, strong
 }
 
-// sketchMatch is the match by one overlap, with the sites whose reports make it, too.
-func (st *store) sketchMatch(q *sketchQuery, list []overlap, best overlap, gen int64) Match {
-	g := q.groups[best.group]
-	m := Match{Signature: st.anchorSignature(q.kind, g.Anchor), Generation: gen, Found: best.found, Need: enough(g), Keys: len(g.Keys)}
-	for _, o := range list {
-		if o.group == best.group && o.found >= min(best.found, m.Need) {
-			m.Sites = append(m.Sites, o.site)
-		}
-	}
-	slices.Sort(m.Sites)
-	m.Sites = slices.Compact(m.Sites)
-	return m
-}
-
 // anchorSignature is how a group is named: by its kind and, in the digest's first 8
 // bytes, a hash of its anchor that does not tell the anchor itself, which is keyed.
-func (st *store) anchorSignature(kind signature.Kind, anchor uint64) signature.Signature {
+func (sk *sketches) anchorSignature(kind signature.Kind, anchor uint64) signature.Signature {
 	s := signature.Signature{Kind: kind}
-	binary.BigEndian.PutUint64(s.Digest[:], st.sipKeys[kind].hash(anchor))
+	binary.BigEndian.PutUint64(s.Digest[:], sk.sipKeys[kind].hash(anchor))
 	return s
 }

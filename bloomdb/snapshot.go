@@ -72,6 +72,11 @@ func writeSnapshot(path string, encode func(w io.Writer) error) error {
 	return syncDir(filepath.Dir(path))
 }
 
+// writer returns a function that writes the snapshot.
+func (s snapshot) writer(keyID [8]byte) func(io.Writer) error {
+	return func(w io.Writer) error { return s.encode(w, keyID) }
+}
+
 func (s snapshot) encode(w io.Writer, keyID [8]byte) error {
 	if _, err := w.Write(snapshotForm.begin(keyID)); err != nil {
 		return err
@@ -300,7 +305,7 @@ func decodeBlocks(r *checkedReader, sec section, l loader) error {
 	var cells []filter.Cell
 	total := uint64(0)
 	for next := uint64(0); ; {
-		number, code, err := r.block()
+		number, code, err := readBlock(r)
 		if err != nil {
 			return err
 		}
@@ -329,8 +334,8 @@ func decodeBlocks(r *checkedReader, sec section, l loader) error {
 	}
 }
 
-// block reads a block's frame. What it returns is valid until the next read.
-func (c *checkedReader) block() (index uint32, code []byte, err error) {
+// readBlock reads a block's frame. What it returns is valid until the next read.
+func readBlock(c *checkedReader) (index uint32, code []byte, err error) {
 	head, err := c.more(8)
 	if err != nil {
 		return 0, nil, err

@@ -14,8 +14,7 @@ import (
 // contents are the cells of all of this site's own filters.
 func contents(db *DB) map[target]map[uint64]uint32 {
 	all := make(map[target]map[uint64]uint32)
-	for _, s := range db.ownSnapshots() {
-		sec := s.snapshot.sections[0]
+	for sec := range db.ks.store.ownSections() {
 		cells := make(map[uint64]uint32)
 		for i := range sec.shape.blocks(sec.target.kind) {
 			for _, c := range sec.block(i, nil) {
@@ -43,18 +42,18 @@ func TestSnapshotOfFullFilters(t *testing.T) {
 	want := contents(db)
 	coded := make(map[string][]byte)
 	raw := 0
-	for _, s := range db.ownSnapshots() {
-		for i := range s.snapshot.sections[0].shape.blocks(s.snapshot.sections[0].target.kind) {
-			if _, used := s.snapshot.sections[0].appendRaw(nil, i); used > 0 {
+	for sec := range db.ks.store.ownSections() {
+		for i := range sec.shape.blocks(sec.target.kind) {
+			if _, used := sec.appendRaw(nil, i); used > 0 {
 				raw++
 			}
 		}
-		s.snapshot.sections[0].raw = nil
+		sec.raw = nil
 		var file bytes.Buffer
-		if err := s.snapshot.encode(&file, db.keyID); err != nil {
+		if err := (snapshot{origin: db.ks.pub.self(), sections: []section{sec}}).encode(&file, db.ks.ring.keyID); err != nil {
 			t.Fatal(err)
 		}
-		coded[s.path] = file.Bytes()
+		coded[ownPath(o.Dir, sec.target)] = file.Bytes()
 	}
 	if raw == 0 {
 		t.Fatal("no block is full enough to be raw: this shows nothing")
@@ -92,7 +91,7 @@ func TestSnapshotRawOfAnotherSite(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := origin{"mx2", 7}
-	sec := section{target: target{countFilter, 5}, period: int64(db.opt.period(countFilter) / time.Second), shape: countsShape(filter.CountsShape{Lines: 1})}
+	sec := section{target: target{countFilter, 5}, period: int64(db.ks.opt.period(countFilter) / time.Second), shape: countsShape(filter.CountsShape{Lines: 1})}
 	sec.block = func(uint64, []filter.Cell) []filter.Cell { return nil }
 	for _, raw := range []bool{false, true} {
 		if raw {
@@ -101,7 +100,7 @@ func TestSnapshotRawOfAnotherSite(t *testing.T) {
 			}
 		}
 		var file bytes.Buffer
-		if err := (snapshot{origin: other, sections: []section{sec}}).encode(&file, db.keyID); err != nil {
+		if err := (snapshot{origin: other, sections: []section{sec}}).encode(&file, db.ks.ring.keyID); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(sitePath(dir, other), file.Bytes(), 0o600); err != nil {
@@ -136,13 +135,13 @@ func TestSnapshotRawDamage(t *testing.T) {
 		sec.raw = func(_ uint64, dst []byte) ([]byte, int) { return append(dst, tc.code...), 4 }
 		sec.block = func(uint64, []filter.Cell) []filter.Cell { return nil }
 		var file bytes.Buffer
-		if err := (snapshot{origin: origin{"mx1", 2}, sections: []section{sec}}).encode(&file, db.keyID); err != nil {
+		if err := (snapshot{origin: origin{"mx1", 2}, sections: []section{sec}}).encode(&file, db.ks.ring.keyID); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := readSnapshot(path, db.keyID, nil)
+		_, err := readSnapshot(path, db.ks.ring.keyID, nil)
 		if (err == nil) != tc.good {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -1,10 +1,12 @@
 package bloomdb
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -29,18 +31,9 @@ type savedState struct {
 
 // pendingSnapshot is a snapshot that may have to be written.
 type pendingSnapshot struct {
-	path     string
-	state    savedState
-	snapshot snapshot
-	write    func(w io.Writer) error // in the place of snapshot: a mask, or own votes
-}
-
-// encode writes the file.
-func (s pendingSnapshot) encode(w io.Writer, keyID [8]byte) error {
-	if s.write != nil {
-		return s.write(w)
-	}
-	return s.snapshot.encode(w, keyID)
+	path  string
+	state savedState
+	write func(w io.Writer) error
 }
 
 // load reads the state folder into an empty database: identity, snapshots,
@@ -52,12 +45,12 @@ func (ks *keyspace) load() error {
 		id, err = ks.begin()
 	}
 	if err == nil {
-		err = id.check(&ks.opt)
+		err = id.check(ks.opt, ks.ring.keyID)
 	}
 	if err != nil {
 		return err
 	}
-	if err := ks.beginSites(id); err != nil {
+	if err := ks.peers.beginSites(id); err != nil {
 		return err
 	}
 	ks.pub.begin(id, ks.opt.Exchange)
@@ -65,7 +58,7 @@ func (ks *keyspace) load() error {
 	if err != nil {
 		return fmt.Errorf("state folder: %w", err)
 	}
-	ks.findDamaged(entries)
+	ks.files.findDamaged(entries)
 	if err := errors.Join(ks.checkPresent(id, entries), ks.checkCompanions(id)); err != nil {
 		return err
 	}
@@ -89,7 +82,8 @@ func (ks *keyspace) load() error {
 	if err := ks.loadNever(entries); err != nil {
 		return err
 	}
-	if err := errors.Join(ks.loadOwnVotes(entries, id.Snapshots), ks.loadVotes(entries)); err != nil {
+	if err := errors.Join(ks.files.loadGenerations(ownVotesFiles, entries, id.Snapshots, ks.votes.loadOwn),
+		ks.votes.load(entries, ks.files.contain)); err != nil {
 		return err
 	}
 	if err := ks.replay(segments, listed); err != nil {
@@ -98,11 +92,12 @@ func (ks *keyspace) load() error {
 	if err := ks.missJournal(segments); err != nil {
 		return err
 	}
-	if ks.journal, err = openJournal(dir, ks.keyID, segments, id.segment()); err != nil {
+	if ks.journal, err = openJournal(dir, ks.ring.keyID, segments, id.segment(), ks.newFile); err != nil {
 		return err
 	}
-	ks.pub.opened(&ks.opt, ks.journal.mark(), ks.domainsLost)
-	if len(ks.damagedFiles()) > 0 {
+	ks.pub.journal = ks.journal
+	ks.pub.opened(ks.journal.mark(), ks.files.domainsLost)
+	if len(ks.files.damagedFiles()) > 0 {
 		ks.lastSave = ks.lastSave.Add(-saveInterval) // the identity must not name what was set aside
 	}
 	return nil
@@ -112,13 +107,13 @@ func (ks *keyspace) load() error {
 // a word.
 func (ks *keyspace) checkPresent(id identity, entries []os.DirEntry) error {
 	for _, name := range id.Snapshots {
-		if t, own := parseOwnPath(name); own && ks.unwanted(t.kind) {
+		if t, own := parseOwnPath(name); own && ks.opt.unwanted(t.kind) {
 			continue
 		}
 		if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == name }) {
 			continue
 		}
-		if err := ks.missing(name, entries); err != nil {
+		if err := ks.files.missing(name, entries); err != nil {
 			return err
 		}
 	}
@@ -127,9 +122,9 @@ func (ks *keyspace) checkPresent(id identity, entries []os.DirEntry) error {
 
 // unwanted says that what the folder holds of a kind is forgotten: classes, sketches
 // and counts of domains, where they are off now.
-func (st *store) unwanted(kind filterKind) bool {
-	return kind == classFilter && !st.opt.Reports.Classes || kind == sketchFilter && st.opt.Reports.NoSketches ||
-		kind == domainFilter && st.opt.Domains.Campaigns < 0
+func (o *settings) unwanted(kind filterKind) bool {
+	return kind == classFilter && !o.Reports.Classes || kind == sketchFilter && o.Reports.NoSketches ||
+		kind == domainFilter && o.Domains.Campaigns < 0
 }
 
 // begin makes the identity of a new folder. A folder with state but without an
@@ -148,13 +143,13 @@ func (ks *keyspace) begin() (identity, error) {
 		Version:      identityVersion,
 		Site:         ks.opt.Site,
 		Epoch:        newEpoch(ks.opt.Now()),
-		KeyID:        KeyID(ks.opt.Key),
+		KeyID:        hex.EncodeToString(ks.ring.keyID[:]),
 		ReportPeriod: int64(ks.opt.Reports.Period / time.Second),
 		CountPeriod:  int64(ks.opt.Counts.Period / time.Second),
 		Snapshots:    []string{segmentsFile},
 	}
 	// The list is written before the identity, which names it.
-	list := segmentList{dir: ks.opt.Dir, keyID: ks.keyID}
+	list := segmentList{dir: ks.opt.Dir, keyID: ks.ring.keyID}
 	if err := list.change(func(map[uint32]int64) {}); err != nil {
 		return id, err
 	}
@@ -200,24 +195,24 @@ func (ks *keyspace) loadFile(name string, segments map[uint32]int64) (t target, 
 	if !strings.HasSuffix(name, ".snapshot") {
 		return t, false, nil
 	}
-	if ks.isDropped(name) { // a crash kept its file from being removed
+	if ks.store.isDropped(name) { // a crash kept its file from being removed
 		return t, false, os.Remove(path)
 	}
-	ks.saved[path] = savedState{} // on disk, and to be written again or removed
+	ks.files.saved[path] = savedState{} // on disk, and to be written again or removed
 	if t, own = parseOwnPath(name); own {
-		return t, !ks.unwanted(t.kind), nil // the next snapshot removes what is unwanted
+		return t, !ks.opt.unwanted(t.kind), nil // the next snapshot removes what is unwanted
 	}
-	s, err := readSnapshot(path, ks.keyID, func(s *snapshot) loader { return &siteLoader{ks: ks, origin: s.origin} })
+	s, err := readSnapshot(path, ks.ring.keyID, func(s *snapshot) loader { return &siteLoader{store: ks.store, origin: s.origin} })
 	if err == nil {
 		err = ks.checkOrigin(path, t, s.origin)
 	}
 	if err != nil {
-		if err := ks.contain(err); err != nil {
+		if err := ks.files.contain(err); err != nil {
 			return t, false, err
 		}
 		return t, false, ks.dropOrigin(s.origin)
 	}
-	ks.sites[s.origin] = &siteState{seq: s.seq, gaps: s.gaps, hole: s.hole}
+	ks.peers.sites[s.origin] = &siteState{seq: s.seq, gaps: s.gaps, hole: s.hole}
 	return t, false, nil
 }
 
@@ -236,12 +231,12 @@ func isTemporary(name string) bool {
 
 // loadOwn reads one of this site's own filters.
 func (ks *keyspace) loadOwn(path string, t target) error {
-	own := &ownLoader{ks: ks, want: t, path: path}
-	s, err := readSnapshot(path, ks.keyID, func(s *snapshot) loader { own.site = s.origin.site; return own })
+	own := &ownLoader{store: ks.store, want: t, path: path}
+	s, err := readSnapshot(path, ks.ring.keyID, func(s *snapshot) loader { own.site = s.origin.site; return own })
 	if err == nil {
 		err = ks.checkOrigin(path, t, s.origin)
 	}
-	if err = ks.contain(err); err != nil && ks.mending != nil {
+	if err = ks.files.contain(err); err != nil && ks.files.mending != nil {
 		return ks.mendSnapshot(own, err)
 	}
 	return err
@@ -264,10 +259,10 @@ func (ks *keyspace) replay(segments, listed map[uint32]int64) error {
 		path := segmentPath(ks.opt.Dir, n)
 		last := i == len(order)-1
 		apply := func(at int64, r record) error { return ks.redo(makeLSN(n, at), r) }
-		size, torn, err := readSegment(path, ks.keyID, last, listed[n], apply)
-		if err != nil && ks.mending != nil {
+		size, torn, err := readSegment(path, ks.ring.keyID, last, listed[n], apply)
+		if err != nil && ks.files.mending != nil {
 			if err = ks.mendSegment(path, err); err == nil {
-				size, torn, err = readSegment(path, ks.keyID, last, 0, apply)
+				size, torn, err = readSegment(path, ks.ring.keyID, last, 0, apply)
 			}
 		}
 		if err != nil {
@@ -303,7 +298,7 @@ func (ks *keyspace) missJournal(segments map[uint32]int64) error {
 		return nil
 	}
 	path := segmentPath(ks.opt.Dir, max(id.segment(), newest+1))
-	if ks.mending != nil {
+	if ks.files.mending != nil {
 		return ks.mendSegmentGone(path)
 	}
 	return damaged(path, 0, fmt.Errorf("%w, or a later one", errMissing))
@@ -320,17 +315,17 @@ func cutPath(path string, size int64) error {
 // redo applies a record of the journal.
 func (ks *keyspace) redo(at lsn, r record) error {
 	if r.target.kind == domainFilter {
-		if ks.domainsLost || at < ks.pub.id.DomainsLSN {
+		if ks.files.domainsLost || at < ks.pub.id.DomainsLSN {
 			return nil
 		}
-		own, err := ks.ownDomains(r.target.gen, domainsShape())
-		if err == nil && !ks.unwanted(domainFilter) {
+		own, err := ks.store.ownDomains(r.target.gen, domainsShape())
+		if err == nil && !ks.opt.unwanted(domainFilter) {
 			own.Raise(r.hashes[0], r.count)
 		}
 		return err
 	}
 	if r.target.kind == countFilter {
-		own, err := ks.ownCounts(r.target.gen, ks.countsShape)
+		own, err := ks.store.ownCounts(r.target.gen, ks.store.countsShape)
 		if err != nil {
 			return err
 		}
@@ -341,11 +336,11 @@ func (ks *keyspace) redo(at lsn, r record) error {
 	}
 	switch {
 	case len(r.retouched) > 0:
-		return ks.applyMasks([]record{r})
+		return ks.store.applyMasks([]record{r})
 	case len(r.votes) > 0:
-		return ks.applyVotes([]record{r})
+		return ks.votes.applyVotes([]record{r})
 	}
-	return ks.set(r, func(t target, positions []uint64) { ks.pub.redo(at, t, positions) })
+	return ks.store.set(r, func(t target, positions []uint64) { ks.pub.redo(at, t, positions) })
 }
 
 // save writes what has changed since the last time, and removes the files of
@@ -359,30 +354,30 @@ func (ks *keyspace) save() error {
 		return err
 	}
 	live := make(map[string]savedState)
-	for _, s := range slices.Concat(ks.ownSnapshots(), ks.siteSnapshots(), ks.maskSnapshots(), ks.voteSnapshots()) {
+	for _, s := range slices.Concat(ks.store.ownSnapshots(ks.pub.self()), ks.peers.siteSnapshots(), ks.store.maskSnapshots(), ks.votes.voteSnapshots()) {
 		live[s.path] = s.state
-		if ks.saved[s.path] == s.state {
+		if ks.files.saved[s.path] == s.state {
 			continue
 		}
-		if err := writeSnapshot(s.path, func(w io.Writer) error { return s.encode(w, ks.keyID) }); err != nil {
+		if err := writeSnapshot(s.path, s.write); err != nil {
 			return err
 		}
-		ks.saved[s.path] = s.state
+		ks.files.saved[s.path] = s.state
 	}
 	if err := ks.pub.rests(ks.opt.Dir, append(slices.Sorted(maps.Keys(live)), segmentsFile), ks.opt.Now()); err != nil {
 		return err
 	}
-	for path := range ks.saved {
+	for path := range ks.files.saved {
 		if _, ok := live[path]; !ok {
 			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("snapshot: %w", err)
 			}
 		}
 	}
-	ks.saved, ks.lastSave = live, ks.opt.Now()
+	ks.files.saved, ks.lastSave = live, ks.opt.Now()
 	ks.journal.saved()
 	ks.journalBase.Store(ks.journal.bytesFrom(0))
-	keep, err := ks.keepFrom(begin)
+	keep, err := ks.pub.keepFrom(begin)
 	if err != nil {
 		return err
 	}
@@ -399,63 +394,74 @@ type ownCells interface {
 	AppendRaw(i uint64, dst []byte) (raw []byte, used int)
 }
 
-// ownSnapshots lists this site's own filters, one a file.
-func (ks *keyspace) ownSnapshots() []pendingSnapshot {
+// ownSnapshots lists this site's own filters, one a file. self is this site in its present
+// life.
+func (st *store) ownSnapshots(self origin) []pendingSnapshot {
 	var list []pendingSnapshot
-	add := func(t target, changes int64, s shape, own ownCells) {
-		sec := section{target: t, period: int64(ks.opt.period(t.kind) / time.Second), shape: s, block: own.Block, raw: own.AppendRaw}
+	for sec, changes := range st.ownSections() {
 		list = append(list, pendingSnapshot{
-			path:     ownPath(ks.opt.Dir, t),
-			state:    savedState{changes: changes + 1, sections: 1},
-			snapshot: snapshot{origin: ks.self(), sections: []section{sec}},
+			path:  ownPath(st.opt.Dir, sec.target),
+			state: savedState{changes: changes + 1, sections: 1},
+			write: snapshot{origin: self, sections: []section{sec}}.writer(st.ring.keyID),
 		})
 	}
-	v := ks.view.Load()
-	for _, g := range v.reports {
-		for _, kind := range reportKinds {
-			if own := g.listing(kind).own; own != nil {
-				add(target{kind, g.num}, own.Ones(), bitsShape(own.Shape()), own)
+	return list
+}
+
+// ownSections yields this site's own filters as sections of snapshots, and how often each was
+// changed.
+func (st *store) ownSections() iter.Seq2[section, int64] {
+	return func(yield func(section, int64) bool) {
+		going := true
+		add := func(t target, changes int64, s shape, own ownCells) {
+			period := int64(st.opt.period(t.kind) / time.Second)
+			going = going && yield(section{target: t, period: period, shape: s, block: own.Block, raw: own.AppendRaw}, changes)
+		}
+		v := st.view.Load()
+		for _, g := range v.reports {
+			for _, kind := range reportKinds {
+				if own := g.listing(kind).own; own != nil {
+					add(target{kind, g.num}, own.Ones(), bitsShape(own.Shape()), own)
+				}
+			}
+			if own := g.domains; own != nil {
+				add(target{domainFilter, g.num}, own.Changes(), countsShape(own.Shape()), own)
 			}
 		}
-		if own := g.domains; own != nil {
-			add(target{domainFilter, g.num}, own.Changes(), countsShape(own.Shape()), own)
+		for _, g := range v.counts {
+			if g.own != nil {
+				add(target{countFilter, g.num}, g.own.Changes(), countsShape(g.own.Shape()), g.own)
+			}
 		}
 	}
-	for _, g := range v.counts {
-		if g.own != nil {
-			add(target{countFilter, g.num}, g.own.Changes(), countsShape(g.own.Shape()), g.own)
-		}
-	}
-	return list
 }
 
 // siteSnapshots lists the other sites, with all parts of one in one file beside
 // its cursor. The cursor is read before the parts: they may tell more than it
 // says, never less.
-func (ks *keyspace) siteSnapshots() []pendingSnapshot {
-	ks.sitesMu.Lock()
-	files := make(map[origin]*pendingSnapshot, len(ks.sites))
-	for o, s := range ks.sites {
-		files[o] = &pendingSnapshot{
-			path:     sitePath(ks.opt.Dir, o),
-			state:    savedState{seq: s.seq, gaps: s.gaps},
-			snapshot: snapshot{origin: o, seq: s.seq, gaps: s.gaps, hole: s.hole},
-		}
+func (ps *peers) siteSnapshots() []pendingSnapshot {
+	ps.sitesMu.Lock()
+	sites := make(map[origin]*snapshot, len(ps.sites))
+	for o, s := range ps.sites {
+		sites[o] = &snapshot{origin: o, seq: s.seq, gaps: s.gaps, hole: s.hole}
 	}
-	ks.sitesMu.Unlock()
-	for t, parts := range ks.view.Load().allParts() {
+	ps.sitesMu.Unlock()
+	for t, parts := range ps.store.view.Load().allParts() {
 		for _, p := range parts {
-			if f := files[p.origin]; f != nil {
-				f.snapshot.sections = append(f.snapshot.sections, section{
-					target: t, period: int64(ks.opt.period(t.kind) / time.Second), shape: p.shape, block: p.part.Block,
+			if s := sites[p.origin]; s != nil {
+				s.sections = append(s.sections, section{
+					target: t, period: int64(ps.opt.period(t.kind) / time.Second), shape: p.shape, block: p.part.Block,
 				})
-				f.state.sections++
 			}
 		}
 	}
-	list := make([]pendingSnapshot, 0, len(files))
-	for _, f := range files {
-		list = append(list, *f)
+	list := make([]pendingSnapshot, 0, len(sites))
+	for o, s := range sites {
+		list = append(list, pendingSnapshot{
+			path:  sitePath(ps.opt.Dir, o),
+			state: savedState{seq: s.seq, gaps: s.gaps, sections: len(s.sections)},
+			write: s.writer(ps.sealer.ring.keyID),
+		})
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package bloomdb
 
 import (
+	"encoding/hex"
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
@@ -60,16 +61,16 @@ type FilterStatus struct {
 // Status is cheap enough for a scrape every few seconds: only filters that have
 // changed are measured again.
 func (db *DB) Status() Status {
-	s := db.status()
-	s.Clock = db.opt.keeper.status()
-	if s.Burst = db.burst.status(db.opt.Now()); s.Burst != nil {
+	s := db.ks.status()
+	s.Clock = db.ks.keeper.status()
+	if s.Burst = db.burst.status(db.ks.opt.Now()); s.Burst != nil {
 		s.Memory += s.Burst.Memory
 	}
-	if s.Greylist = db.greylist.status(db.opt.Now()); s.Greylist != nil {
+	if s.Greylist = db.greylist.status(db.ks.opt.Now()); s.Greylist != nil {
 		s.Memory += s.Greylist.Memory
 	}
 	if db.previous != nil {
-		before, until := db.previous.Status(), db.previousUntil()
+		before, until := db.previous.Status(), db.ks.previousUntil()
 		s.Previous, s.PreviousUntil = &before, &until
 		s.ErrorPerMail += before.ErrorPerMail
 	}
@@ -78,14 +79,14 @@ func (db *DB) Status() Status {
 
 // status describes one keyspace.
 func (ks *keyspace) status() Status {
-	v := ks.current()
-	epoch, seq := ks.Head()
-	s := Status{Site: ks.opt.Site, Epoch: epoch, KeyID: KeyID(ks.opt.Key), Journal: ks.journal.bytesFrom(0)}
-	s.Never, s.Votes, s.Damaged = ks.neverStatus(), ks.votesStatus(), ks.damagedFiles()
+	v := ks.store.current()
+	epoch, seq := ks.pub.Head()
+	s := Status{Site: ks.opt.Site, Epoch: epoch, KeyID: hex.EncodeToString(ks.ring.keyID[:]), Journal: ks.journal.bytesFrom(0)}
+	s.Never, s.Votes, s.Damaged = ks.neverStatus(), ks.votes.votesStatus(), ks.files.damagedFiles()
 	if err := ks.journal.lastFault(); err != nil {
 		s.Error = err.Error()
 	}
-	ks.measured.expire(ks.aged)
+	ks.store.measured.expire(ks.opt.aged)
 	self := SiteStatus{Site: ks.opt.Site, Epoch: epoch, Seq: seq}
 	for _, g := range v.reports {
 		for _, kind := range reportKinds {
@@ -115,7 +116,7 @@ func (ks *keyspace) status() Status {
 	for _, f := range s.Filters {
 		s.Memory += f.Memory
 	}
-	s.Sites = ks.siteStatus(&v, self)
+	s.Sites = ks.peers.siteStatus(&v, self)
 	return s
 }
 
@@ -129,7 +130,7 @@ func (ks *keyspace) listingStatus(t target, l *listing, self *SiteStatus) (f Fil
 			continue
 		}
 		f.Fill = max(f.Fill, float64(b.Ones())/float64(b.Shape().Size()))
-		f.Error += ks.measured.filter(measuredFilter{t, b == l.own}, b)
+		f.Error += ks.store.measured.filter(measuredFilter{t, b == l.own}, b)
 		f.Memory += b.Shape().Bytes()
 	}
 	if l.own != nil {
@@ -142,9 +143,9 @@ func (ks *keyspace) listingStatus(t target, l *listing, self *SiteStatus) (f Fil
 	return f, true
 }
 
-func (st *store) countStatus(g *countGeneration, self *SiteStatus) FilterStatus {
+func (ks *keyspace) countStatus(g *countGeneration, self *SiteStatus) FilterStatus {
 	t := target{countFilter, g.num}
-	f := FilterStatus{Kind: t.kind.String(), Generation: g.num, Start: st.opt.start(t)}
+	f := FilterStatus{Kind: t.kind.String(), Generation: g.num, Start: ks.opt.start(t)}
 	if g.own != nil {
 		f.Fill = float64(g.own.Used()) / float64(g.own.Shape().Size())
 		f.Memory, f.Saturated = g.own.Bytes(), g.own.Saturated()
@@ -159,9 +160,9 @@ func (st *store) countStatus(g *countGeneration, self *SiteStatus) FilterStatus 
 }
 
 // domainStatus describes a generation's counts of domains.
-func (st *store) domainStatus(g *reportGeneration, self *SiteStatus) FilterStatus {
+func (ks *keyspace) domainStatus(g *reportGeneration, self *SiteStatus) FilterStatus {
 	t := target{domainFilter, g.num}
-	f := FilterStatus{Kind: t.kind.String(), Generation: g.num, Start: st.opt.start(t)}
+	f := FilterStatus{Kind: t.kind.String(), Generation: g.num, Start: ks.opt.start(t)}
 	f.Fill = float64(g.domains.Used()) / float64(g.domains.Shape().Size())
 	f.Memory, f.Saturated = g.domains.Bytes(), g.domains.Saturated()
 	self.Cells += g.domains.Used()
@@ -189,7 +190,7 @@ func (ks *keyspace) sketchError(g *reportGeneration) float64 {
 	sum := 0.0
 	for _, b := range []*filter.Bits{g.sketches.own, g.sketches.others} {
 		if b != nil {
-			sum += matchError(ks.measured.filter(measuredFilter{target{sketchFilter, g.num}, b == g.sketches.own}, b))
+			sum += matchError(ks.store.measured.filter(measuredFilter{target{sketchFilter, g.num}, b == g.sketches.own}, b))
 		}
 	}
 	return sum

@@ -1,22 +1,18 @@
 package bloomdb
 
 import (
-	"encoding/hex"
 	"sync"
 	"sync/atomic"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
-	"github.com/spambloom/spambloom/signature"
 )
 
 // store is the filters under one federation key, in memory: those of this site, which only
 // it changes, and the parts of other sites. Positions are hashes under the key, so that
 // nothing in it can be looked up under another key. Readers take no lock but that of a mask.
 type store struct {
-	opt     Options
-	keyed   *signature.Keyed
-	keyID   [8]byte
-	sipKeys map[signature.Kind]sipKey // of the features of sketches
+	opt  *settings
+	ring *ring
 
 	// The shapes of new filters.
 	spamShape    filter.BitsShape
@@ -29,17 +25,19 @@ type store struct {
 	viewMu    sync.Mutex // serialises changes of the view's structure
 	retouchMu sync.Mutex // serialises changes of masks; taken before the journal's lock
 
-	classesLost  atomic.Int64 // the last generation whose class filter was full
-	sketchesLost atomic.Int64 // the last generation whose sketch filter was full
+	agedTicks   int          // how often expire saw generations that have expired and are still held
+	classesLost atomic.Int64 // the last generation whose class filter was full
+	measured    *measurements
 }
 
-// init makes an empty store of the zero value.
-func (st *store) init(o Options) {
-	st.opt, st.keyed = o, signature.NewKeyed(o.Key[:])
-	id, _ := hex.DecodeString(KeyID(o.Key))
-	st.keyID = [8]byte(id)
-	st.sipKeys = sketchSipKeys(st.keyed)
-	st.spamShape, st.revokedShape, st.countsShape = o.spamShape(), o.revokedShape(), o.countsShape()
-	st.classShape, st.sketchShape = o.classShape(), o.sketchShape()
-	st.view.Store(&view{trusted: &trustedSites{members: o.Members}})
+// newStore makes an empty store.
+func newStore(o *settings, r *ring, members Members) *store {
+	st := &store{
+		opt: o, ring: r,
+		spamShape: o.spamShape(), revokedShape: o.revokedShape(), countsShape: o.countsShape(),
+		classShape: o.classShape(), sketchShape: o.sketchShape(),
+		measured: newMeasurements(),
+	}
+	st.view.Store(&view{trusted: &trustedSites{members: members}})
+	return st
 }

@@ -85,8 +85,8 @@ type doubt struct {
 }
 
 // newTimekeeper begins with the wall clock's time.
-func newTimekeeper(o *Options) *timekeeper {
-	k := &timekeeper{wall: o.Now, elapsed: o.Elapsed, log: o.Log}
+func newTimekeeper(now func() time.Time, elapsed func() time.Duration, log *slog.Logger) *timekeeper {
+	k := &timekeeper{wall: now, elapsed: elapsed, log: log}
 	if k.anchor = k.wall().Round(0); k.elapsed != nil {
 		k.at = k.elapsed()
 	}
@@ -243,10 +243,13 @@ func (k *timekeeper) status() *ClockStatus {
 
 // Clock is a jump of the clock that is not believed; nil while the clock is in order. It
 // is cheap.
-func (db *DB) Clock() *ClockStatus { return db.opt.keeper.status() }
+func (db *DB) Clock() *ClockStatus { return db.ks.keeper.status() }
 
 // clockFile holds the last time on disk, how long a jump has lasted, and the guess.
 const clockFile = "clock"
+
+// clockCost is what is missing without that file.
+const clockCost = "the time stamp by which a jump of the clock over a restart is seen"
 
 // certainStamp is how many bytes of content there are without a guess.
 const certainStamp = 8 + 8 + 8
@@ -308,7 +311,7 @@ func (k *timekeeper) load(dir string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case errors.As(err, &damage):
-		k.log.Error("a damaged file is set aside", "path", damage.Path+damagedSuffix, "cost", costOf(clockFile), "error", err)
+		k.log.Error("a damaged file is set aside", "path", damage.Path+damagedSuffix, "cost", clockCost, "error", err)
 		return os.Rename(damage.Path, damage.Path+damagedSuffix)
 	case err != nil:
 		return err

@@ -116,8 +116,8 @@ func TestClockJumpForGood(t *testing.T) {
 	if s := db.Status().Clock; s != nil {
 		t.Errorf("not believed after a day: %+v", s)
 	}
-	if !db.Now().Equal(c.Now()) {
-		t.Errorf("the time is %s, the clock %s", db.Now(), c.Now())
+	if !db.ks.Now().Equal(c.Now()) {
+		t.Errorf("the time is %s, the clock %s", db.ks.Now(), c.Now())
 	}
 	maintainFor(t, db, c, time.Hour)
 	listed(t, db, 1, false)
@@ -126,8 +126,8 @@ func TestClockJumpForGood(t *testing.T) {
 
 	c.add(-60 * day) // it was wrong
 	maintainFor(t, db, c, confirmAfter+time.Hour)
-	if !db.Now().Equal(c.Now()) {
-		t.Errorf("the time is %s, the clock %s", db.Now(), c.Now())
+	if !db.ks.Now().Equal(c.Now()) {
+		t.Errorf("the time is %s, the clock %s", db.ks.Now(), c.Now())
 	}
 	listed(t, db, 2, true)
 	mustRevoke(t, db, 2)
@@ -144,12 +144,12 @@ func TestManySmallJumps(t *testing.T) {
 	c := newClocks()
 	db := openTest(t, c.options(t.TempDir()))
 	mustReport(t, db, 1)
-	begin := db.Now()
+	begin := db.ks.Now()
 	for range 10_000 {
 		c.add(maxSkew - time.Minute)
-		db.Now()
+		db.ks.Now()
 	}
-	if gained := db.Now().Sub(begin); gained > maxSkew {
+	if gained := db.ks.Now().Sub(begin); gained > maxSkew {
 		t.Errorf("gained %s", gained)
 	}
 	listed(t, db, 1, true)
@@ -182,8 +182,8 @@ func TestClockIsConfirmedBySites(t *testing.T) {
 	hear(fresh.Heartbeat(0, 0), true)
 	must(t, db.Mute("mx2", false))
 	hear(fresh.Heartbeat(0, 0), false)
-	if !db.Now().Equal(c.Now()) {
-		t.Errorf("the time is %s, the clock %s", db.Now(), c.Now())
+	if !db.ks.Now().Equal(c.Now()) {
+		t.Errorf("the time is %s, the clock %s", db.ks.Now(), c.Now())
 	}
 }
 

@@ -27,17 +27,17 @@ const (
 	incomplete    = 1 // flag of a manifest: not all filters are in the chunks
 )
 
-// SnapshotDue says that deltas do not tell other sites everything: a snapshot has to
-// be published.
-func (ks *keyspace) SnapshotDue() bool {
-	ks.pub.deltaMu.Lock()
-	defer ks.pub.deltaMu.Unlock()
-	return ks.pub.resumed && ks.pub.id.Republish
+// SnapshotDue says that deltas do not tell other sites everything: a snapshot has to be
+// published.
+func (p *publisher) SnapshotDue() bool {
+	p.deltaMu.Lock()
+	defer p.deltaMu.Unlock()
+	return p.resumed && p.id.Republish
 }
 
 // SnapshotWriter makes the chunks of this site's snapshot. It is for one goroutine.
 type SnapshotWriter struct {
-	ks      *keyspace
+	pub     *publisher
 	epoch   uint64
 	seq     uint64
 	targets []target
@@ -48,13 +48,12 @@ type SnapshotWriter struct {
 	cells   []filter.Cell
 }
 
-// NewSnapshot begins a snapshot of all own filters, at the position of now: reports
-// first, the newest generation first, counts last. Generations that others would
-// refuse, as this site's clock was wrong when they began, are not in it.
-func (ks *keyspace) NewSnapshot() *SnapshotWriter {
-	w := &SnapshotWriter{ks: ks, whole: true}
-	w.epoch, w.seq = ks.Head()
-	v := ks.current()
+// NewSnapshot begins a snapshot of all own filters, at the position of now: reports first, the
+// newest generation first, counts last.
+func (p *publisher) NewSnapshot() *SnapshotWriter {
+	w := &SnapshotWriter{pub: p, whole: true}
+	w.epoch, w.seq = p.Head()
+	v := p.store.current()
 	for _, g := range v.reports {
 		for _, kind := range reportKinds {
 			w.targets = append(w.targets, target{kind, g.num})
@@ -63,7 +62,7 @@ func (ks *keyspace) NewSnapshot() *SnapshotWriter {
 	for _, g := range v.counts {
 		w.targets = append(w.targets, target{countFilter, g.num})
 	}
-	w.targets = slices.DeleteFunc(w.targets, ks.early)
+	w.targets = slices.DeleteFunc(w.targets, p.opt.early)
 	return w
 }
 
@@ -87,11 +86,11 @@ func (w *SnapshotWriter) Next() (chunk []byte, ok bool, err error) {
 	if len(body) == empty {
 		return nil, false, nil
 	}
-	if err := w.ks.journal.flush(); err != nil {
+	if err := w.pub.journal.flush(); err != nil {
 		return nil, false, fmt.Errorf("snapshot: chunk %d: %w", len(w.digests), err)
 	}
-	h := Head{Type: RecordChunk, Site: w.ks.opt.Site, Epoch: w.epoch, Seq: w.seq, Made: w.ks.opt.Now()}
-	chunk = w.ks.encodeRecord(h, body)
+	h := Head{Type: RecordChunk, Site: w.pub.opt.Site, Epoch: w.epoch, Seq: w.seq, Made: w.pub.opt.Now()}
+	chunk = w.pub.sealer.encodeRecord(h, body)
 	w.bytes += int64(len(chunk))
 	w.digests = append(w.digests, chunkID(chunk))
 	return chunk, true, nil
@@ -108,12 +107,12 @@ func (w *SnapshotWriter) LeaveRest() {
 // for the next one.
 func (w *SnapshotWriter) section(body []byte) (_ []byte, full bool) {
 	t := w.targets[0]
-	own, ok := w.ks.ownFilter(t)
+	own, ok := w.pub.store.ownFilter(t)
 	if !ok {
 		return body, false
 	}
 	begin := len(body)
-	body = w.ks.appendSectionHead(body, t, own.shape)
+	body = w.pub.opt.appendSectionHead(body, t, own.shape)
 	length := len(body)
 	body = append(body, 0, 0, 0, 0)
 	first := len(body)
@@ -154,23 +153,19 @@ func (w *SnapshotWriter) Manifest(slot byte) []byte {
 	for _, d := range w.digests {
 		body = append(body, d[:]...)
 	}
-	h := Head{Type: RecordManifest, Site: w.ks.opt.Site, Epoch: w.epoch, Seq: w.seq, Made: w.ks.opt.Now()}
-	return w.ks.encodeRecord(h, body)
+	h := Head{Type: RecordManifest, Site: w.pub.opt.Site, Epoch: w.epoch, Seq: w.seq, Made: w.pub.opt.Now()}
+	return w.pub.sealer.encodeRecord(h, body)
 }
 
-// SnapshotPublished says that chunks and manifest are where others find them. Where
-// another number was left out meanwhile, the snapshot is still due. One that left
-// filters out serves all the same, as nothing better can be had. What waits to be
-// published goes on waiting: who follows the stream never reads the snapshot.
-func (ks *keyspace) SnapshotPublished(w *SnapshotWriter) error {
-	p := &ks.pub
+// SnapshotPublished says that chunks and manifest are where others find them.
+func (p *publisher) SnapshotPublished(w *SnapshotWriter) error {
 	p.deltaMu.Lock()
 	defer p.deltaMu.Unlock()
 	if w.epoch != p.id.Epoch || w.seq < p.id.LeftSeq {
 		return nil
 	}
 	p.id.Republish = false
-	return p.writeLocked(ks.opt.Dir, ks.opt.Now())
+	return p.writeLocked(p.opt.Dir, p.opt.Now())
 }
 
 // Manifest says of what a site's snapshot consists.
@@ -186,13 +181,13 @@ type Manifest struct {
 func (m *Manifest) Chunks() int { return len(m.ids) }
 
 // ReadManifest checks and reads a manifest, of a site that is heard in full.
-func (ks *keyspace) ReadManifest(data []byte) (m Manifest, err error) {
-	h, body, err := ks.openRecord(data, RecordManifest)
+func (s *sealer) ReadManifest(data []byte) (m Manifest, err error) {
+	h, body, err := s.openRecord(data, RecordManifest)
 	if err == nil {
-		err = ks.checkClock(h)
+		err = s.checkClock(h)
 	}
 	if err == nil {
-		err = ks.heardInFull(h.Site)
+		err = s.heardInFull(h.Site)
 	}
 	if err != nil {
 		return m, err
@@ -215,33 +210,31 @@ func (ks *keyspace) ReadManifest(data []byte) (m Manifest, err error) {
 	return m, nil
 }
 
-// ApplyChunk joins a manifest's chunk i. Chunks may come in any order and more than
-// once. Errors are those of Apply; a chunk of another snapshot is one. Sections that are
-// refused for ErrParameters, ErrFull or ErrCapped do not keep the others from being joined.
-func (ks *keyspace) ApplyChunk(m Manifest, i int, data []byte) error {
-	h, body, err := ks.openRecord(data, RecordChunk)
+// ApplyChunk joins a manifest's chunk i.
+func (ps *peers) ApplyChunk(m Manifest, i int, data []byte) error {
+	h, body, err := ps.sealer.openRecord(data, RecordChunk)
 	switch {
 	case err != nil:
 		return err
 	case h.origin() != m.origin() || h.Seq != m.Seq || i < 0 || i >= m.Chunks() || chunkID(data) != m.ids[i]:
 		return fmt.Errorf("%s: it is not chunk %d of %s", h, i, m)
-	case h.Site == ks.opt.Site:
+	case h.Site == ps.opt.Site:
 		return nil
 	}
 	r := &recordReader{b: body}
 	if n := int(r.u32()); n != i {
 		return fmt.Errorf("%s: chunk %d says that it is %d", h, i, n)
 	}
-	ks.sitesMu.Lock()
-	defer ks.sitesMu.Unlock()
-	state, err := ks.stateOf(h)
+	ps.sitesMu.Lock()
+	defer ps.sitesMu.Unlock()
+	state, err := ps.stateOf(h)
 	if err != nil {
 		return err
 	}
-	ks.sites[h.origin()] = state
+	ps.sites[h.origin()] = state
 	var refused error // of the sections that can't be joined here, the first
 	for len(r.b) > 0 {
-		err := ks.applyChunkSection(h.origin(), state, r)
+		err := ps.applyChunkSection(h.origin(), state, r)
 		if err != nil && !unjoinable(err) {
 			return fmt.Errorf("%s: chunk %d: %w", h, i, err)
 		}
@@ -261,7 +254,7 @@ func unjoinable(err error) bool {
 }
 
 // applyChunkSection reads and joins a section's blocks.
-func (ks *keyspace) applyChunkSection(o origin, state *siteState, r *recordReader) error {
+func (ps *peers) applyChunkSection(o origin, state *siteState, r *recordReader) error {
 	s, err := decodeSectionHead(r)
 	if err != nil {
 		return err
@@ -270,22 +263,22 @@ func (ks *keyspace) applyChunkSection(o origin, state *siteState, r *recordReade
 	if r.fail {
 		return errShort
 	}
-	if len(ks.joinable(delta{origin: o, sections: []deltaSection{s}}, state)) == 0 || ks.aged(s.target) {
+	if len(ps.joinable(delta{origin: o, sections: []deltaSection{s}}, state)) == 0 || ps.opt.aged(s.target) {
 		return nil
 	}
-	if err := ks.roomForParts(o.site, blocksNeed(*blocks)); err != nil {
+	if err := ps.roomForParts(o.site, blocksNeed(*blocks)); err != nil {
 		return err
 	}
-	if err := ks.acceptable(o, s); err != nil {
+	if err := ps.acceptable(o, s); err != nil {
 		return err
 	}
-	part, err := ks.partFor(o, s.target, s.shape)
+	part, err := ps.store.partFor(o, s.target, s.shape)
 	if err != nil {
 		return err
 	}
-	join := ks.joinBlock
-	if ks.roomy(o, s, claimedCells(*blocks)) {
-		join = ks.installBlock
+	join := ps.joinBlock
+	if ps.roomy(o, s, claimedCells(*blocks)) {
+		join = ps.installBlock
 	}
 	for next := uint64(0); len(blocks.b) > 0; {
 		index := uint64(blocks.u32())
@@ -317,32 +310,32 @@ func claimedCells(r recordReader) (n int64) {
 }
 
 // roomy says that a site may set n more cells of a filter, whatever these are.
-func (ks *keyspace) roomy(o origin, s deltaSection, n int64) bool {
+func (ps *peers) roomy(o origin, s deltaSection, n int64) bool {
 	name := siteTarget{o.site, s.target}
-	if use := ks.uses[name]; use != nil && use.capped || held(ks.livesOf(name))+n > ks.siteCap(o.site, s.target, s.shape) {
+	if use := ps.uses[name]; use != nil && use.capped || held(ps.livesOf(name))+n > ps.siteCap(o.site, s.target, s.shape) {
 		return false
 	}
 	if s.target.kind.counts() {
 		return true
 	}
 	ones := int64(0)
-	if g := ks.view.Load().report(s.target.gen); g != nil && g.listing(s.target.kind).others != nil {
+	if g := ps.store.view.Load().report(s.target.gen); g != nil && g.listing(s.target.kind).others != nil {
 		ones = g.listing(s.target.kind).others.Ones()
 	}
-	return ones+n <= ks.fillLimit(s.target.kind, s.shape.bits())
+	return ones+n <= ps.opt.fillLimit(s.target.kind, s.shape.bits())
 }
 
 // installBlock joins one block of a section for all of which there is room.
-func (ks *keyspace) installBlock(_ origin, _ deltaSection, part *partOf, index uint64, code []byte) (err error) {
-	ks.blockCells, err = part.part.Install(index, code, ks.blockCells[:0])
+func (ps *peers) installBlock(_ origin, _ deltaSection, part *partOf, index uint64, code []byte) (err error) {
+	ps.blockCells, err = part.part.Install(index, code, ps.blockCells[:0])
 	if err == nil && part.others != nil {
-		part.others.SetCells(ks.blockCells)
+		part.others.SetCells(ps.blockCells)
 	}
 	return err
 }
 
 // joinBlock joins one block, if there is room for its cells.
-func (ks *keyspace) joinBlock(o origin, s deltaSection, part *partOf, index uint64, code []byte) error {
+func (ps *peers) joinBlock(o origin, s deltaSection, part *partOf, index uint64, code []byte) error {
 	from, counts := index*s.target.kind.blockSize(), s.target.kind.counts()
 	cells, rest, err := filter.DecodeCells(nil, code, from, min(from+s.target.kind.blockSize(), s.shape.size(s.target.kind)), counts)
 	if err == nil {
@@ -352,22 +345,21 @@ func (ks *keyspace) joinBlock(o origin, s deltaSection, part *partOf, index uint
 		return err
 	}
 	s.cells = cells
-	if err := ks.acceptable(o, s); err != nil {
+	if err := ps.acceptable(o, s); err != nil {
 		return err
 	}
 	return part.merge(cells)
 }
 
-// FinishSnapshot says that all chunks of a manifest are joined: the cursor goes to
-// its position, and what was missing before it is there. What was refused of them, or
-// left out of the snapshot, is missing.
-func (ks *keyspace) FinishSnapshot(m Manifest) error {
-	if m.Site == ks.opt.Site {
+// FinishSnapshot says that all chunks of a manifest are joined: the cursor goes to its position,
+// and what was missing before it is there.
+func (ps *peers) FinishSnapshot(m Manifest) error {
+	if m.Site == ps.opt.Site {
 		return nil
 	}
-	ks.sitesMu.Lock()
-	defer ks.sitesMu.Unlock()
-	state, err := ks.stateOf(m.Head)
+	ps.sitesMu.Lock()
+	defer ps.sitesMu.Unlock()
+	state, err := ps.stateOf(m.Head)
 	if err != nil {
 		return err
 	}
@@ -378,15 +370,15 @@ func (ks *keyspace) FinishSnapshot(m Manifest) error {
 	case m.Seq >= state.hole:
 		state.gaps = 0
 	}
-	ks.sites[m.origin()] = state
+	ps.sites[m.origin()] = state
 	return nil
 }
 
-// Wanting says that deltas of a site's present life were lost or refused, and that no
-// snapshot has brought them back.
-func (ks *keyspace) Wanting(site string) bool {
-	ks.sitesMu.Lock()
-	defer ks.sitesMu.Unlock()
-	_, state := ks.latest(site)
+// Wanting says that deltas of a site's present life were lost or refused, and that no snapshot
+// has brought them back.
+func (ps *peers) Wanting(site string) bool {
+	ps.sitesMu.Lock()
+	defer ps.sitesMu.Unlock()
+	_, state := ps.latest(site)
 	return state != nil && state.gaps > 0
 }

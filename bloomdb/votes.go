@@ -79,8 +79,8 @@ func voteKeys(signatures []signature.Signature) []int {
 func voteSeed(site sipKey, h filter.Hash) uint64 { return site.hash(h[0]) }
 
 // votesKey is the key of a site's positions.
-func (st *store) votesKey(site string) sipKey {
-	return newSipKey(st.keyed.Sum(purposeVotes, []byte(site)))
+func (r *ring) votesKey(site string) sipKey {
+	return newSipKey(r.keyed.Sum(purposeVotes, []byte(site)))
 }
 
 // votePositions appends the positions of a key to dst.
@@ -91,15 +91,15 @@ func votePositions(seed uint64, dst []uint64) []uint64 {
 // voteRecord is what the journal keeps of a report or revocation for the site's own
 // votes; none where nothing of the message is voted by. While a revocation of this
 // generation stands, here or at a site that is heard in full, a report has no effect.
-func (ks *keyspace) voteRecord(kind filterKind, signatures []signature.Signature, gen int64) []record {
+func (vs *votes) voteRecord(kind filterKind, signatures []signature.Signature, gen int64) []record {
 	r := record{target: target{kind, gen}}
-	g := ks.view.Load().report(gen)
+	g := vs.store.view.Load().report(gen)
 	for _, i := range voteKeys(signatures) {
-		h := ks.reportHash(signatures[i])
+		h := vs.ring.reportHash(signatures[i])
 		if kind == spamFilter && g != nil && g.revoked.has(h) {
 			continue
 		}
-		r.votes = append(r.votes, voteSeed(ks.own.key, h))
+		r.votes = append(r.votes, voteSeed(vs.own.key, h))
 	}
 	if len(r.votes) == 0 {
 		return nil

@@ -27,7 +27,9 @@ type votesModel struct {
 	revoked map[int64]map[int]bool // by generation
 }
 
-func (m *votesModel) generation() int64 { return m.opt.generation(spamFilter, m.clock.Now()) }
+func (m *votesModel) generation() int64 {
+	return m.opt.settings().generation(spamFilter, m.clock.Now())
+}
 
 func (m *votesModel) open() {
 	db, err := Open(m.opt)
@@ -53,7 +55,7 @@ func (m *votesModel) tell(n int, revoked bool) {
 		}
 	}
 	for _, i := range voteKeys(message(n).Signatures) {
-		p := votePositions(voteSeed(m.db.own.key, m.db.reportHash(message(n).Signatures[i])), nil)
+		p := votePositions(voteSeed(m.db.ks.ring.votesKey(m.opt.Site), m.db.ks.ring.reportHash(message(n).Signatures[i])), nil)
 		for g, f := range m.filters {
 			switch {
 			case revoked:
@@ -77,11 +79,11 @@ func (m *votesModel) step(t *testing.T) {
 	case "period":
 		m.clock.add(time.Duration(rapid.IntRange(1, 3).Draw(m.T, "periods")) * 168 * time.Hour)
 		for range keepAged * rapid.IntRange(0, 1).Draw(m.T, "expired") {
-			m.db.expire()
-			m.db.own.expire(m.db.votesGeneration())
+			m.db.ks.expire()
+			m.db.ks.votes.own.expire(m.db.ks.opt.votesGeneration())
 		}
 	case "save":
-		if err := m.db.save(); err != nil {
+		if err := m.db.ks.save(); err != nil {
 			m.Fatal(err)
 		}
 	case "publish":
@@ -102,8 +104,14 @@ func (m *votesModel) step(t *testing.T) {
 func (m *votesModel) check() {
 	for _, gen := range []int64{m.generation() - 1, m.generation()} {
 		var got, want uint64
-		if f := m.db.own.filters[gen]; f != nil {
-			got = f.Ones()
+		body, _, err := m.db.ks.votes.own.body(gen, m.opt.Reports.Period)
+		if err != nil {
+			m.Fatal(err)
+		}
+		if v, err := decodeVotes(body); err != nil {
+			m.Fatal(err)
+		} else {
+			got = v.filter.Ones()
 		}
 		if f := m.filters[gen]; f != nil {
 			want = f.Ones()
@@ -120,7 +128,7 @@ func (m *votesModel) checkBits(gen int64) {
 	if f := m.filters[gen]; f != nil {
 		want = f.Cells(nil)
 	}
-	body, _, err := m.db.own.body(gen, m.opt.Reports.Period)
+	body, _, err := m.db.ks.votes.own.body(gen, m.opt.Reports.Period)
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -387,9 +395,14 @@ func FuzzVotes(f *testing.F) {
 // Both codings hold what they are given, at the border between them and beyond it.
 func TestVotesCodings(t *testing.T) {
 	for _, ones := range []uint64{0, maxVotesCells, maxVotesCells + 1} {
-		f := bitsAt(t, func(pos uint64) bool {
-			return pos%(votesShape.M/max(ones, 1)) == 0 && pos/(votesShape.M/max(ones, 1)) < ones
-		})
+		cells := make([]filter.Cell, ones)
+		for i := range cells {
+			cells[i] = filter.Cell{Pos: uint64(i) * (votesShape.M / ones), Value: 1}
+		}
+		f, err := filter.GeneralizedOf(votesShape, cells, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
 		data := appendVotes(nil, votesBody{2930, 604800, f})
 		v, err := decodeVotes(data)
 		if err != nil || f.Ones() != ones || v.filter.Ones() != ones || !slices.Equal(v.filter.Cells(nil), f.Cells(nil)) {

@@ -259,13 +259,13 @@ func TestHearVotesRefuses(t *testing.T) {
 	ahead.add(2 * time.Hour)
 	odd := func(h Head, body []byte) []byte {
 		h.Type, h.Site, h.Epoch = RecordVotes, "a", 2
-		return a.encodeRecord(h, body)
+		return a.ks.sealer.encodeRecord(h, body)
 	}
-	body, _, err := a.own.body(a.votesGeneration(), a.opt.Reports.Period)
+	body, _, err := a.ks.votes.own.body(a.ks.opt.votesGeneration(), a.ks.opt.Reports.Period)
 	if err != nil {
 		t.Fatal(err)
 	}
-	future, _, _ := a.own.body(a.votesGeneration()+1, a.opt.Reports.Period)
+	future, _, _ := a.ks.votes.own.body(a.ks.opt.votesGeneration()+1, a.ks.opt.Reports.Period)
 	for _, tc := range []struct {
 		name string
 		data []byte
@@ -279,7 +279,7 @@ func TestHearVotesRefuses(t *testing.T) {
 		{"period", mustVotes(t, daily), ErrParameters, "period there 86400 s, here 604800 s"},
 		{"torn", append(slices.Clone(good[:len(good)-1]), good[len(good)-1]^1), nil, "authentication code"},
 		{"short", good[:50], nil, "cut short"},
-		{"another record", a.encodeRecord(a.head(RecordHeartbeat), make([]byte, 16)), nil, "it should be a votes"},
+		{"another record", a.ks.sealer.encodeRecord(a.ks.pub.recordHead(RecordHeartbeat), make([]byte, 16)), nil, "it should be a votes"},
 		{"no body", odd(Head{Made: c.Now()}, nil), nil, "votes of 0 bytes"},
 		{"begins too late", odd(Head{Made: c.Now()}, future), nil, "begin with generation"},
 		{"made before it begins", odd(Head{Made: c.Now().Add(-400 * time.Hour)}, body), nil, "begin with generation"},

@@ -97,15 +97,15 @@ func decodeVotesCells(code []byte, inserted uint64) (*filter.Generalized, error)
 }
 
 // encodeOwnVotes is the file of one of this site's filters, without its checksum.
-func (ks *keyspace) encodeOwnVotes(gen int64) ([]byte, error) {
-	body, _, err := ks.own.body(gen, ks.opt.Reports.Period)
+func (vs *votes) encodeOwnVotes(gen int64) ([]byte, error) {
+	body, _, err := vs.own.body(gen, vs.opt.Reports.Period)
 	if err != nil {
 		return nil, err
 	}
-	ks.own.mu.Lock()
-	stamp := ks.own.stamp
-	ks.own.mu.Unlock()
-	b := binary.BigEndian.AppendUint64(ownVotesForm.begin(ks.keyID), stamp)
+	vs.own.mu.Lock()
+	stamp := vs.own.stamp
+	vs.own.mu.Unlock()
+	b := binary.BigEndian.AppendUint64(ownVotesForm.begin(vs.ring.keyID), stamp)
 	return append(b, body...), nil
 }
 

@@ -22,8 +22,8 @@ func votersNamed() (names []string) {
 
 // crafted is a record of votes that a member made by hand for some site.
 func crafted(db *DB, site string, stamp uint64, f *filter.Generalized) []byte {
-	h := Head{Type: RecordVotes, Site: site, Epoch: 2, Seq: stamp, Made: db.opt.Now()}
-	return db.encodeRecord(h, appendVotes(nil, votesBody{db.votesGeneration(), 604800, f}))
+	h := Head{Type: RecordVotes, Site: site, Epoch: 2, Seq: stamp, Made: db.ks.opt.Now()}
+	return db.ks.sealer.encodeRecord(h, appendVotes(nil, votesBody{db.ks.opt.votesGeneration(), 604800, f}))
 }
 
 func bitsAt(t testing.TB, one func(pos uint64) bool) *filter.Generalized {
@@ -106,7 +106,7 @@ func TestVotesAreBounded(t *testing.T) {
 		}
 		votes, listed := 0, 0
 		for range messages {
-			if n := votesOf(here.voters.all(), randomHash(r), randomHash(r)); n > 0 {
+			if n := votesOf(here.ks.votes.voters.all(), randomHash(r), randomHash(r)); n > 0 {
 				votes += n
 				if n >= votesNeeded {
 					listed++
@@ -140,7 +140,7 @@ func TestImplausibleVotes(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "4194304 ones") || !strings.Contains(err.Error(), "votes a") {
 		t.Errorf("all ones: %v", err)
 	}
-	v := voter{key: here.votesKey("a"), filter: ones}
+	v := voter{key: here.ks.ring.votesKey("a"), filter: ones}
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 1000 {
 		if v.has(randomHash(r)) {
@@ -186,7 +186,7 @@ func TestVotesForChosenMessages(t *testing.T) {
 		}
 		for n := range chosen {
 			for _, s := range message(n).Signatures {
-				f.Insert(votePositions(voteSeed(here.votesKey(site), here.reportHash(s)), nil))
+				f.Insert(votePositions(voteSeed(here.ks.ring.votesKey(site), here.ks.ring.reportHash(s)), nil))
 			}
 		}
 		if err := here.HearVotes(crafted(here, site, 1, f)); err != nil {

@@ -81,28 +81,22 @@ func (v *voters) without(site string) []*voter {
 	return slices.DeleteFunc(slices.Clone(v.all()), func(v *voter) bool { return v.head.Site == site })
 }
 
-// HearVotes takes another site's record of votes, of a site whose Trust is TrustVote,
-// in the place of the one before, which it keeps when this one is older. Own records
-// are ignored. ErrFederation, ErrStranger, ErrUnsigned, ErrClock, ErrParameters,
-// ErrReplayed, ErrMuted, or an error that says what is torn or implausible. After an I/O error
-// the votes count, and stand in memory only.
-func (ks *keyspace) HearVotes(data []byte) error {
-	if ks.closed.Load() {
-		return ErrClosed
-	}
-	v, err := ks.readVotes(data)
+// HearVotes takes another site's record of votes, of a site whose Trust is TrustVote, in the
+// place of the one before, which it keeps when this one is older.
+func (vs *votes) HearVotes(data []byte) error {
+	v, err := vs.readVotes(data)
 	if err != nil || v == nil {
 		return err
 	}
-	if err := ks.checkClock(v.head); err != nil {
+	if err := vs.sealer.checkClock(v.head); err != nil {
 		return err
 	}
-	ks.voters.changing.Lock()
-	defer ks.voters.changing.Unlock()
-	if ks.Muted(v.head.Site) {
+	vs.voters.changing.Lock()
+	defer vs.voters.changing.Unlock()
+	if vs.store.Muted(v.head.Site) {
 		return fmt.Errorf("%s: %w", v.head, ErrMuted)
 	}
-	if held := ks.voters.of(v.head.Site); held != nil {
+	if held := vs.voters.of(v.head.Site); held != nil {
 		switch {
 		case v.head.Epoch < held.head.Epoch:
 			return fmt.Errorf("%s: %w: epoch %d has followed", v.head, ErrReplayed, held.head.Epoch)
@@ -110,9 +104,9 @@ func (ks *keyspace) HearVotes(data []byte) error {
 			return nil
 		}
 	}
-	ks.voters.put(v)
-	path := votesPath(ks.opt.Dir, v.head.Site)
-	if err := renameio.WriteFile(path, data, 0o600, renameio.WithTempDir(ks.opt.Dir)); err != nil {
+	vs.voters.put(v)
+	path := votesPath(vs.opt.Dir, v.head.Site)
+	if err := renameio.WriteFile(path, data, 0o600, renameio.WithTempDir(vs.opt.Dir)); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
@@ -120,25 +114,25 @@ func (ks *keyspace) HearVotes(data []byte) error {
 
 // readVotes checks a record, all but whether it is newer than the one before. It
 // returns nil for an own one.
-func (ks *keyspace) readVotes(data []byte) (*voter, error) {
-	h, body, err := ks.openRecord(data, RecordVotes)
-	if err != nil || h.Site == ks.opt.Site {
+func (vs *votes) readVotes(data []byte) (*voter, error) {
+	h, body, err := vs.sealer.openRecord(data, RecordVotes)
+	if err != nil || h.Site == vs.opt.Site {
 		return nil, err
 	}
-	if t := ks.TrustOf(h.Site); t != TrustVote {
+	if t := vs.sealer.TrustOf(h.Site); t != TrustVote {
 		return nil, fmt.Errorf("%s: votes are not heard of this site: its trust is %s", h, t)
 	}
 	v, err := decodeVotes(body)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", h, err)
 	}
-	if here := int64(ks.opt.Reports.Period / time.Second); v.period != here {
+	if here := int64(vs.opt.Reports.Period / time.Second); v.period != here {
 		return nil, fmt.Errorf("%s: %w: period there %d s, here %d s", h, ErrParameters, v.period, here)
 	}
-	if made := ks.opt.generation(spamFilter, h.Made); v.gen >= made || v.gen < 0 {
+	if made := vs.opt.generation(spamFilter, h.Made); v.gen >= made || v.gen < 0 {
 		return nil, fmt.Errorf("%s: its votes begin with generation %d, it was made in %d", h, v.gen, made)
 	}
-	return &voter{h, v.gen, ks.votesKey(h.Site), v.filter}, nil
+	return &voter{h, v.gen, vs.ring.votesKey(h.Site), v.filter}, nil
 }
 
 // stale says that a site's votes are of long ago in a generation: it has been silent.
@@ -148,7 +142,7 @@ func (v *voter) stale(now int64) bool { return now-v.gen > votesHeard }
 // its signatures that one of them has.
 func (q *question) votes() (sites []string, best int) {
 	best = votesPerMessage
-	voters := q.ks.voters.all()
+	voters := q.ks.votes.voters.all()
 	if len(voters) == 0 {
 		return nil, best
 	}
@@ -174,12 +168,12 @@ type VoteTrail struct {
 }
 
 // voteTrails says which sites vote by a key, but not those that are muted.
-func (ks *keyspace) voteTrails(v *view, h filter.Hash) []VoteTrail {
+func (vs *votes) voteTrails(v *view, h filter.Hash) []VoteTrail {
 	var trails []VoteTrail
-	now := ks.opt.generation(spamFilter, ks.opt.Now())
-	for _, voter := range ks.voters.all() {
+	now := vs.opt.generation(spamFilter, vs.opt.Now())
+	for _, voter := range vs.voters.all() {
 		if voter.has(h) && !v.trusted.mutes(voter.head.Site) {
-			since := ks.opt.start(target{spamFilter, voter.gen})
+			since := vs.opt.start(target{spamFilter, voter.gen})
 			trails = append(trails, VoteTrail{voter.head.Site, since, voter.head.Made, voter.stale(now)})
 		}
 	}
@@ -192,16 +186,16 @@ func isVotesPath(name string) bool {
 	return strings.HasPrefix(name, "site-") && strings.HasSuffix(name, ".votes")
 }
 
-// loadVotes takes the records of other sites that the folder has. One that would not
+// load takes the records of other sites that the folder has. One that would not
 // be heard is removed: the trust in its site or its key may have changed. A damaged one
 // is set aside; the site publishes its votes again.
-func (ks *keyspace) loadVotes(entries []os.DirEntry) error {
+func (vs *votes) load(entries []os.DirEntry, contain func(error) error) error {
 	for _, e := range entries {
-		path := filepath.Join(ks.opt.Dir, e.Name())
+		path := filepath.Join(vs.opt.Dir, e.Name())
 		if !isVotesPath(e.Name()) {
 			continue
 		}
-		if ks.isDropped(e.Name()) { // a crash kept its file from being removed
+		if vs.store.isDropped(e.Name()) { // a crash kept its file from being removed
 			if err := os.Remove(path); err != nil {
 				return fmt.Errorf("votes: %w", err)
 			}
@@ -209,27 +203,27 @@ func (ks *keyspace) loadVotes(entries []os.DirEntry) error {
 		}
 		data, err := readBounded(path, MaxDelta)
 		if err == nil {
-			err = ks.prove(path, data)
+			err = vs.sealer.prove(path, data)
 		}
 		if err != nil {
-			if err := ks.contain(err); err != nil {
+			if err := contain(err); err != nil {
 				return err
 			}
 			continue
 		}
-		v, err := ks.readVotes(data)
+		v, err := vs.readVotes(data)
 		switch {
 		case err != nil || v == nil:
-			ks.opt.Log.Warn("votes of another site are forgotten", "path", path, "error", err)
+			vs.opt.Log.Warn("votes of another site are forgotten", "path", path, "error", err)
 			if err := os.Remove(path); err != nil {
 				return fmt.Errorf("votes: %w", err)
 			}
-		case path != votesPath(ks.opt.Dir, v.head.Site):
-			if err := ks.contain(damaged(path, 0, fmt.Errorf("it is of site %s", v.head.Site))); err != nil {
+		case path != votesPath(vs.opt.Dir, v.head.Site):
+			if err := contain(damaged(path, 0, fmt.Errorf("it is of site %s", v.head.Site))); err != nil {
 				return err
 			}
 		default:
-			ks.voters.put(v)
+			vs.voters.put(v)
 		}
 	}
 	return nil
@@ -237,14 +231,14 @@ func (ks *keyspace) loadVotes(entries []os.DirEntry) error {
 
 // prove returns an error unless a file's record is as a member of the federation made it:
 // a *DamageError, or one that wraps ErrNewer.
-func (ks *keyspace) prove(path string, data []byte) error {
-	if !ks.isAuthentic(data) {
+func (s *sealer) prove(path string, data []byte) error {
+	if !s.isAuthentic(data) {
 		return damaged(path, 0, errNotAuthentic)
 	}
 	r := &recordReader{b: data}
 	_, _, err := decodeHead(r)
 	if err == nil {
-		_, _, err = ks.openTail(data, len(data)-len(r.b))
+		_, _, err = s.openTail(data, len(data)-len(r.b))
 	}
 	if err != nil {
 		return damaged(path, 0, err)
@@ -253,10 +247,10 @@ func (ks *keyspace) prove(path string, data []byte) error {
 }
 
 // checkVotes reads a file of votes as Open would.
-func (ks *keyspace) checkVotes(name string) error {
-	path := filepath.Join(ks.opt.Dir, name)
+func (vs *votes) checkVotes(name string) error {
+	path := filepath.Join(vs.opt.Dir, name)
 	if gen, ok := parseOwnVotesPath(name); ok {
-		_, _, err := readOwnVotes(path, ks.keyID, gen, int64(ks.opt.Reports.Period/time.Second))
+		_, _, err := readOwnVotes(path, vs.ring.keyID, gen, int64(vs.opt.Reports.Period/time.Second))
 		return err
 	}
 	if !isVotesPath(name) {
@@ -264,7 +258,7 @@ func (ks *keyspace) checkVotes(name string) error {
 	}
 	data, err := readBounded(path, MaxDelta)
 	if err == nil {
-		_, err = ks.readVotes(data)
+		_, err = vs.readVotes(data)
 	}
 	if errors.Is(err, ErrNewer) {
 		return damaged(path, 0, err)

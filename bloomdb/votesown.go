@@ -3,7 +3,6 @@ package bloomdb
 import (
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 
@@ -62,9 +61,9 @@ func (o *ownVotes) apply(r record, now time.Time) error {
 }
 
 // applyVotes takes records of reports and revocations, in the order of the journal.
-func (ks *keyspace) applyVotes(records []record) error {
+func (vs *votes) applyVotes(records []record) error {
 	for _, r := range records {
-		if err := ks.own.apply(r, ks.opt.Now()); err != nil {
+		if err := vs.own.apply(r, vs.opt.Now()); err != nil {
 			return err
 		}
 	}
@@ -127,28 +126,25 @@ func (o *ownVotes) stampOf(gen int64, period time.Duration) uint64 {
 }
 
 // votesGeneration is the one with which what is published begins.
-func (ks *keyspace) votesGeneration() int64 { return ks.opt.generation(spamFilter, ks.opt.Now()) - 1 }
+func (o *settings) votesGeneration() int64 { return o.generation(spamFilter, o.Now()) - 1 }
 
 // Votes is this site's record of votes, at most 513 KiB, and the stamp that names its
-// state: another stamp, other votes. It grows, unless the clock is set back. ErrClosed.
-func (ks *keyspace) Votes() (data []byte, stamp uint64, err error) {
-	if ks.closed.Load() {
-		return nil, 0, ErrClosed
-	}
-	body, stamp, err := ks.own.body(ks.votesGeneration(), ks.opt.Reports.Period)
+// state: another stamp, other votes. It grows, unless the clock is set
+// back. The head is that of a record that the site makes now.
+func (vs *votes) Votes(h Head) (data []byte, stamp uint64, err error) {
+	body, stamp, err := vs.own.body(vs.opt.votesGeneration(), vs.opt.Reports.Period)
 	if err != nil {
 		return nil, 0, err
 	}
-	h := ks.head(RecordVotes)
 	h.Seq = stamp
-	return ks.encodeRecord(h, body), stamp, nil
+	return vs.sealer.encodeRecord(h, body), stamp, nil
 }
 
-// VotesStamp is the stamp that Votes would give. It is cheap.
-func (ks *keyspace) VotesStamp() uint64 {
-	ks.own.mu.Lock()
-	defer ks.own.mu.Unlock()
-	return ks.own.stampOf(ks.votesGeneration(), ks.opt.Reports.Period)
+// VotesStamp is the stamp that Votes would give.
+func (vs *votes) VotesStamp() uint64 {
+	vs.own.mu.Lock()
+	defer vs.own.mu.Unlock()
+	return vs.own.stampOf(vs.opt.votesGeneration(), vs.opt.Reports.Period)
 }
 
 var ownVotesFiles = generationFiles{"own-", ".votes"}
@@ -158,32 +154,30 @@ func ownVotesPath(dir string, gen int64) string { return ownVotesFiles.path(dir,
 // parseOwnVotesPath is the inverse of ownVotesPath.
 func parseOwnVotesPath(name string) (gen int64, ok bool) { return ownVotesFiles.parse(name) }
 
-// loadOwnVotes reads this site's filters. Of one that the identity does not name, the
+// loadOwn reads one of this site's filters. Of one that the identity does not name, the
 // journal has what can still be had.
-func (ks *keyspace) loadOwnVotes(entries []os.DirEntry, named []string) error {
-	return ks.loadGenerations(ownVotesFiles, entries, named, func(path string, gen int64) error {
-		v, stamp, err := readOwnVotes(path, ks.keyID, gen, int64(ks.opt.Reports.Period/time.Second))
-		if err != nil {
-			return err
-		}
-		ks.own.filters[gen] = v.filter
-		ks.own.stamp = max(ks.own.stamp, stamp)
-		return nil
-	})
+func (vs *votes) loadOwn(path string, gen int64) error {
+	v, stamp, err := readOwnVotes(path, vs.ring.keyID, gen, int64(vs.opt.Reports.Period/time.Second))
+	if err != nil {
+		return err
+	}
+	vs.own.filters[gen] = v.filter
+	vs.own.stamp = max(vs.own.stamp, stamp)
+	return nil
 }
 
 // voteSnapshots lists this site's filters, one a file.
-func (ks *keyspace) voteSnapshots() []pendingSnapshot {
-	o := ks.own
+func (vs *votes) voteSnapshots() []pendingSnapshot {
+	o := vs.own
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var list []pendingSnapshot
 	for gen := range o.filters {
 		list = append(list, pendingSnapshot{
-			path:  ownVotesPath(ks.opt.Dir, gen),
+			path:  ownVotesPath(vs.opt.Dir, gen),
 			state: savedState{changes: o.changes + 1, sections: 1},
 			write: func(w io.Writer) error {
-				b, err := ks.encodeOwnVotes(gen)
+				b, err := vs.encodeOwnVotes(gen)
 				if err != nil {
 					return err
 				}

@@ -27,36 +27,36 @@ type VoterStatus struct {
 	Error float64   `json:"error"` // chance that one absent key is found; at most 2^-16
 }
 
-func (ks *keyspace) votesStatus() VotesStatus {
-	s := VotesStatus{Needed: ks.opt.Votes, Own: ks.ownVoterStatus()}
-	now := ks.opt.generation(spamFilter, ks.opt.Now())
+func (vs *votes) votesStatus() VotesStatus {
+	s := VotesStatus{Needed: vs.opt.Votes, Own: vs.ownVoterStatus()}
+	now := vs.opt.generation(spamFilter, vs.opt.Now())
 	counting := 0
-	for _, v := range ks.voters.all() {
-		site := ks.voterStatus(v.head.Site, v.gen, v.filter)
-		site.Made, site.Stale, site.Muted = v.head.Made, v.stale(now), ks.Muted(v.head.Site)
+	for _, v := range vs.voters.all() {
+		site := vs.voterStatus(v.head.Site, v.gen, v.filter)
+		site.Made, site.Stale, site.Muted = v.head.Made, v.stale(now), vs.store.Muted(v.head.Site)
 		if !site.Stale && !site.Muted {
 			counting++
 		}
 		s.Sites = append(s.Sites, site)
 	}
 	s.Error = VotesError(counting, s.Needed)
-	ks.own.mu.Lock()
-	filters := len(ks.own.filters) + len(s.Sites)
-	ks.own.mu.Unlock()
+	vs.own.mu.Lock()
+	filters := len(vs.own.filters) + len(s.Sites)
+	vs.own.mu.Unlock()
 	s.Memory = int64(filters) * int64(votesShape.M/8)
 	return s
 }
 
-func (ks *keyspace) ownVoterStatus() VoterStatus {
-	ks.own.mu.Lock()
-	defer ks.own.mu.Unlock()
-	gen := ks.votesGeneration()
-	return ks.voterStatus(ks.opt.Site, gen, ks.own.filters[gen])
+func (vs *votes) ownVoterStatus() VoterStatus {
+	vs.own.mu.Lock()
+	defer vs.own.mu.Unlock()
+	gen := vs.opt.votesGeneration()
+	return vs.voterStatus(vs.opt.Site, gen, vs.own.filters[gen])
 }
 
 // voterStatus describes a filter; nil is an empty one.
-func (ks *keyspace) voterStatus(site string, gen int64, f *filter.Generalized) VoterStatus {
-	s := VoterStatus{Site: site, Since: ks.opt.start(target{spamFilter, gen})}
+func (vs *votes) voterStatus(site string, gen int64, f *filter.Generalized) VoterStatus {
+	s := VoterStatus{Site: site, Since: vs.opt.start(target{spamFilter, gen})}
 	if f != nil {
 		s.Keys, s.Fill, s.Error = f.Inserted(), float64(f.Ones())/float64(votesShape.M), f.Error()
 	}
