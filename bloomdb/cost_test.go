@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -17,14 +18,14 @@ func TestCostAddsUp(t *testing.T) {
 				if revoke {
 					return db.Revoke(set)
 				}
-				return db.Report(set, ClassOther)
+				return db.Report(set, layout.ClassOther)
 			}
 			sum := 0.0
 			for n := 0; ; n++ {
 				set := message(n)
 				cost := db.ks.Cost(set, revoke)
 				err := enter(set)
-				if errors.Is(err, ErrFull) {
+				if errors.Is(err, layout.ErrFull) {
 					break
 				}
 				if err != nil {

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb/journal"
 )
 
 // brokenFolders are those in which no segment of a journal can be written or cut.
@@ -14,7 +16,7 @@ var brokenFolders sync.Map
 // testFile is a segment's file on such a disk.
 type testFile struct{ *os.File }
 
-func newTestFile(path string) (segmentFile, error) {
+func newTestFile(path string) (journal.SegmentFile, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	return testFile{f}, err
 }
@@ -42,8 +44,8 @@ func (f testFile) Truncate(size int64) error {
 // until the function it returns is called.
 func breakDisk(t *testing.T, db *DB) (mend func()) {
 	t.Helper()
-	brokenFolders.Store(db.ks.opt.Dir, true)
-	mend = func() { brokenFolders.Delete(db.ks.opt.Dir) }
+	brokenFolders.Store(db.ks.Opt.Dir, true)
+	mend = func() { brokenFolders.Delete(db.ks.Opt.Dir) }
 	t.Cleanup(mend)
 	return mend
 }

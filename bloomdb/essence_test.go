@@ -9,6 +9,12 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/keyspace"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/never"
+	"github.com/spambloom/spambloom/bloomdb/sketch"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -25,14 +31,14 @@ func TestReportableSaysWhatReportWould(t *testing.T) {
 		taken     int // signatures
 	}{
 		{name: "anything", set: message(1), taken: 2},
-		{name: "nothing", set: signature.Set{}, err: ErrNothing, revokeErr: ErrNothing},
+		{name: "nothing", set: signature.Set{}, err: keyspace.ErrNothing, revokeErr: keyspace.ErrNothing},
 		{name: "reported already", before: func(t *testing.T, db *DB) { mustReport(t, db, 1) }, set: message(1), taken: 2},
-		{name: "declared", before: func(t *testing.T, db *DB) { mustNever(t, db, message(1), "") }, set: message(1), err: ErrNever},
+		{name: "declared", before: func(t *testing.T, db *DB) { mustNever(t, db, message(1), "") }, set: message(1), err: never.ErrNever},
 		{name: "a part is declared", before: func(t *testing.T, db *DB) {
 			mustNever(t, db, with(signature.Set{}, signature.KindAttachment, "terms"), "")
 		}, set: withPart, taken: 2},
-		{name: "full of reports", before: func(t *testing.T, db *DB) { fillOwn(t, db, spamFilter) }, set: message(1), err: ErrFull},
-		{name: "full of revocations", before: func(t *testing.T, db *DB) { fillOwn(t, db, revokedFilter) }, set: message(1), revokeErr: ErrFull, taken: 2},
+		{name: "full of reports", before: func(t *testing.T, db *DB) { fillOwn(t, db, layout.SpamFilter) }, set: message(1), err: layout.ErrFull},
+		{name: "full of revocations", before: func(t *testing.T, db *DB) { fillOwn(t, db, layout.RevokedFilter) }, set: message(1), revokeErr: layout.ErrFull, taken: 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			db := openTest(t, testOptions(t.TempDir(), "mx1"))
@@ -40,7 +46,7 @@ func TestReportableSaysWhatReportWould(t *testing.T) {
 				tt.before(t, db)
 			}
 			evidence := db.Judge(tt.set)
-			size := db.ks.journal.bytesFrom(0)
+			size := db.ks.Journal.BytesFrom(0)
 			taken, err := db.Reportable(tt.set)
 			if !errors.Is(err, tt.err) || err == nil && len(taken.Signatures) != tt.taken {
 				t.Errorf("reportable: %d signatures, %v; want %d, %v", len(taken.Signatures), err, tt.taken, tt.err)
@@ -48,10 +54,10 @@ func TestReportableSaysWhatReportWould(t *testing.T) {
 			if err := db.Revocable(tt.set); !errors.Is(err, tt.revokeErr) {
 				t.Errorf("revocable: %v, want %v", err, tt.revokeErr)
 			}
-			if db.ks.journal.bytesFrom(0) != size || !reflect.DeepEqual(db.Judge(tt.set), evidence) {
+			if db.ks.Journal.BytesFrom(0) != size || !reflect.DeepEqual(db.Judge(tt.set), evidence) {
 				t.Error("asking has changed something")
 			}
-			if err := db.Report(tt.set, ClassOther); !errors.Is(err, tt.err) {
+			if err := db.Report(tt.set, layout.ClassOther); !errors.Is(err, tt.err) {
 				t.Errorf("report: %v, want %v", err, tt.err)
 			}
 			if err := db.Revoke(tt.set); !errors.Is(err, tt.revokeErr) {
@@ -62,27 +68,27 @@ func TestReportableSaysWhatReportWould(t *testing.T) {
 }
 
 // fillOwn fills this site's filter of the present generation.
-func fillOwn(t testing.TB, db *DB, kind filterKind) {
+func fillOwn(t testing.TB, db *DB, kind layout.FilterKind) {
 	t.Helper()
-	tg := target{kind, db.ks.opt.generation(kind, db.ks.opt.Now())}
-	own, err := db.ks.store.ownBits(tg, db.ks.store.shapeFor(tg))
+	tg := layout.Target{Kind: kind, Gen: db.ks.Opt.Generation(kind, db.ks.Opt.Now())}
+	own, err := db.ks.Store.OwnBits(tg, db.ks.Store.ShapeFor(tg))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := uint64(0); own.Ones() <= db.ks.opt.fillLimit(kind, own.Shape()); n++ {
-		own.Set(stretch(n))
+	for n := uint64(0); own.Ones() <= db.ks.Opt.FillLimit(kind, own.Shape()); n++ {
+		own.Set(keyring.Stretch(n))
 	}
 }
 
 // The previous key's database has a say in it, too.
 func TestReportableAsksBothKeys(t *testing.T) {
 	db := openTest(t, rolledOver(testOptions(t.TempDir(), "mx1")))
-	fillOwn(t, db.Previous(), spamFilter)
-	fillOwn(t, db.Previous(), revokedFilter)
-	if _, err := db.Reportable(message(1)); !errors.Is(err, ErrFull) {
+	fillOwn(t, db.Previous(), layout.SpamFilter)
+	fillOwn(t, db.Previous(), layout.RevokedFilter)
+	if _, err := db.Reportable(message(1)); !errors.Is(err, layout.ErrFull) {
 		t.Errorf("reportable: %v", err)
 	}
-	if err := db.Revocable(message(1)); !errors.Is(err, ErrFull) {
+	if err := db.Revocable(message(1)); !errors.Is(err, layout.ErrFull) {
 		t.Errorf("revocable: %v", err)
 	}
 }
@@ -92,7 +98,7 @@ func TestReportableWhileDiskHasFault(t *testing.T) {
 	db := openTest(t, testOptions(t.TempDir(), "mx1"))
 	mustReport(t, db, 1)
 	mend := breakDisk(t, db)
-	fault := db.Report(message(2), ClassOther)
+	fault := db.Report(message(2), layout.ClassOther)
 	if _, err := db.Reportable(message(2)); err == nil {
 		t.Errorf("reportable with the fault %v", fault)
 	}
@@ -104,10 +110,10 @@ func TestReportableWhileDiskHasFault(t *testing.T) {
 		t.Error(err)
 	}
 	crash(t, db)
-	if _, err := db.Reportable(message(2)); !errors.Is(err, ErrClosed) {
+	if _, err := db.Reportable(message(2)); !errors.Is(err, layout.ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
-	if err := db.Revocable(message(2)); !errors.Is(err, ErrClosed) {
+	if err := db.Revocable(message(2)); !errors.Is(err, layout.ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
 }
@@ -152,9 +158,9 @@ func TestEssenceIsStoredTheSame(t *testing.T) {
 		}
 		essence := db.Essence(set)
 		for _, d := range db.keys {
-			for kind, sketches := range map[filterKind]func(signature.Set) []signature.Sketch{
-				spamFilter:    func(s signature.Set) []signature.Sketch { return s.Sketches },
-				revokedFilter: func(s signature.Set) []signature.Sketch { return evenAskOnly(s.Sketches) },
+			for kind, sketches := range map[layout.FilterKind]func(signature.Set) []signature.Sketch{
+				layout.SpamFilter:    func(s signature.Set) []signature.Sketch { return s.Sketches },
+				layout.RevokedFilter: func(s signature.Set) []signature.Sketch { return keyspace.EvenAskOnly(s.Sketches) },
 			} {
 				want, got := recordsOf(t, d, kind, set, sketches(set)), recordsOf(t, d, kind, essence, sketches(essence))
 				if !reflect.DeepEqual(got, want) {
@@ -168,7 +174,7 @@ func TestEssenceIsStoredTheSame(t *testing.T) {
 			}
 		}
 		if rapid.Bool().Draw(t, "report it") { // so that later ones choose other anchors
-			if err := db.Report(set, ClassOther); err != nil {
+			if err := db.Report(set, layout.ClassOther); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -176,17 +182,17 @@ func TestEssenceIsStoredTheSame(t *testing.T) {
 }
 
 // recordsOf are the records that a report or a revocation would write.
-func recordsOf(t *rapid.T, ks *keyspace, kind filterKind, set signature.Set, sketches []signature.Sketch) []record {
-	t2 := target{kind, ks.opt.generation(kind, ks.opt.Now())}
-	r := record{target: t2}
+func recordsOf(t *rapid.T, ks *keyspace.Keyspace, kind layout.FilterKind, set signature.Set, sketches []signature.Sketch) []journal.Record {
+	t2 := layout.Target{Kind: kind, Gen: ks.Opt.Generation(kind, ks.Opt.Now())}
+	r := journal.Record{Target: t2}
 	for _, s := range set.Signatures {
-		r.hashes = append(r.hashes, ks.ring.reportHash(s))
+		r.Hashes = append(r.Hashes, ks.Ring.ReportHash(s))
 	}
-	records, err := ks.sketches.sketchRecords(ks.sketches.reported(sketches), sketchListOf(kind), t2.gen)
+	records, err := ks.Sketches.SketchRecords(ks.Sketches.Reported(sketches), sketch.ListOf(kind), t2.Gen)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append([]record{r}, records...)
+	return append([]journal.Record{r}, records...)
 }
 
 // A revoked essence of a message that was only asked for takes the listing back.

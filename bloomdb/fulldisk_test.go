@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -40,7 +42,7 @@ func (w *diskWorld) report() error {
 	w.next++
 	n := w.next
 	w.mu.Unlock()
-	err := w.db.Report(message(n), Class(n%3))
+	err := w.db.Report(message(n), layout.Class(n%3))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err == nil {
@@ -94,7 +96,7 @@ func (w *diskWorld) refuseAll() {
 	_, reportable := w.db.Reportable(message(1))
 	for what, err := range map[string]error{
 		"revocation": w.db.Revoke(message(1)), "retouch": retouched, "never": declared,
-		"snapshot": w.db.ks.save(), "reportable": reportable, "revocable": w.db.Revocable(message(1)),
+		"snapshot": w.db.ks.Save(), "reportable": reportable, "revocable": w.db.Revocable(message(1)),
 	} {
 		if !errors.Is(err, syscall.ENOSPC) {
 			w.Errorf("%s on a full disk: %v", what, err)
@@ -156,7 +158,7 @@ func TestFullDisk(t *testing.T) {
 	w.db, w.refused = openTest(t, o), nil
 	w.check("after a crash")
 	for _, d := range deltas {
-		if err := mx2.Apply(d.Data, Lost); err != nil {
+		if err := mx2.Apply(d.Data, peers.Lost); err != nil {
 			t.Error(err)
 		}
 	}

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -21,7 +24,7 @@ func TestJournalFault(t *testing.T) {
 	mustReport(t, db, 1)
 	mend := breakDisk(t, db)
 	for _, n := range []int{2, 3} {
-		if err := db.Report(message(n), ClassOther); err == nil {
+		if err := db.Report(message(n), layout.ClassOther); err == nil {
 			t.Fatal("report was acknowledged without a disk")
 		}
 		if db.Judge(message(n)).Listed {
@@ -79,19 +82,19 @@ func TestHoles(t *testing.T) {
 		o := testOptions(t.TempDir(), "mx1")
 		db := openTest(t, o)
 		mustReport(t, db, 1)
-		j := db.ks.journal
-		n := slices.Max(slices.Collect(maps.Keys(j.durable())))
-		hole := j.durable()[n] // where the segment ends
+		j := db.ks.Journal
+		n := slices.Max(slices.Collect(maps.Keys(j.Durable())))
+		hole := j.Durable()[n] // where the segment ends
 		mustCount(t, db, 2, 1)
 		mustCount(t, db, 3, 1)
 		if synced {
-			if err := j.flush(); err != nil {
+			if err := j.Flush(); err != nil {
 				t.Fatal(err)
 			}
 		}
 		mustCount(t, db, 4, 1)
-		must(t, j.flush())
-		path := segmentPath(o.Dir, n)
+		must(t, j.Flush())
+		path := journal.SegmentPath(o.Dir, n)
 		crash(t, db)
 		data, _ := os.ReadFile(path)
 		clear(data[hole : hole+20])
@@ -117,7 +120,7 @@ func TestFailingSnapshots(t *testing.T) {
 	db := openTest(t, o)
 	mustReport(t, db, 1)
 	c.add(10 * time.Minute)
-	blocked := ownPath(o.Dir, target{spamFilter, o.withDefaults(t).settings().generation(spamFilter, c.Now())})
+	blocked := store.OwnPath(o.Dir, layout.Target{Kind: layout.SpamFilter, Gen: o.withDefaults(t).settings().Generation(layout.SpamFilter, c.Now())})
 	if err := os.MkdirAll(blocked+"/x", 0o700); err != nil { // a rename onto it fails
 		t.Fatal(err)
 	}
@@ -158,7 +161,7 @@ func TestStartOnFullDisk(t *testing.T) {
 	if !db.Judge(message(1)).Listed || db.Fault() == nil {
 		t.Errorf("listed %v, fault %v", db.Judge(message(1)).Listed, db.Fault())
 	}
-	if err := db.Report(message(2), ClassOther); !errors.Is(err, syscall.ENOSPC) {
+	if err := db.Report(message(2), layout.ClassOther); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("report on a full disk: %v", err)
 	}
 	mustRemove(t, ballast)

@@ -5,35 +5,37 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/peers"
 )
 
 // BenchmarkMute takes one of four sites out of a generation of default capacity that
 // the four have filled, and gives it its say back.
 func BenchmarkMute(b *testing.B) {
 	db := openTest(b, Options{Dir: b.TempDir(), Site: "a", Key: testKey, Now: newClock().Now})
-	t := target{spamFilter, db.ks.opt.generation(spamFilter, db.ks.opt.Now())}
+	t := layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Opt.Generation(layout.SpamFilter, db.ks.Opt.Now())}
 	r := rand.New(rand.NewPCG(1, 2))
-	keys := int(db.ks.opt.keysPerGeneration()) / 4
+	keys := int(db.ks.Opt.KeysPerGeneration()) / 4
 	for _, site := range []string{"b", "c", "d", "e"} {
-		scratch, err := filter.NewBits(db.ks.store.spamShape)
+		scratch, err := filter.NewBits(db.ks.Store.SpamShape)
 		if err != nil {
 			b.Fatal(err)
 		}
 		for range keys {
 			scratch.Set(randomHash(r))
 		}
-		p, err := db.ks.store.partFor(origin{site, 2}, t, bitsShape(db.ks.store.spamShape))
+		p, err := db.ks.Store.PartFor(layout.Origin{Site: site, Epoch: 2}, t, layout.BitsShape(db.ks.Store.SpamShape))
 		if err != nil {
 			b.Fatal(err)
 		}
 		for i := range filter.Blocks(scratch.Shape().Size(), false) {
-			if err := p.merge(scratch.Block(i, nil)); err != nil {
+			if err := p.Merge(scratch.Block(i, nil)); err != nil {
 				b.Fatal(err)
 			}
 		}
-		db.ks.peers.sites[origin{site, 2}] = &siteState{seq: 1}
+		db.ks.Peers.Sites[layout.Origin{Site: site, Epoch: 2}] = &peers.SiteState{Seq: 1}
 	}
-	b.Logf("%d keys of each of 4 sites, filter of %d MiB", keys, db.ks.store.spamShape.Bytes()>>20)
+	b.Logf("%d keys of each of 4 sites, filter of %d MiB", keys, db.ks.Store.SpamShape.Bytes()>>20)
 	for _, tc := range []struct {
 		name string
 		on   bool

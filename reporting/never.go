@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/never"
 )
 
 // NeverRequest declares a message, or takes the declaration back.
@@ -70,7 +71,7 @@ func readNever(r *http.Request) (Report, NeverRequest, error) {
 		if err = decodeObject(body, &n); err == nil {
 			report, err = n.Request.report()
 		}
-		return report, errors.Join(err, bloomdb.CheckNote(n.Note))
+		return report, errors.Join(err, never.CheckNote(n.Note))
 	})
 	return report, n, err
 }
@@ -100,7 +101,7 @@ func (h *handler) unnever(r *http.Request) (any, error) {
 	if n.Note != "" {
 		return nil, newProblem(http.StatusBadRequest, "a note goes with a declaration only")
 	}
-	if n.ID != "" && (len(report.Set.Signatures) > 0 || !bloomdb.IsNeverID(n.ID)) {
+	if n.ID != "" && (len(report.Set.Signatures) > 0 || !never.IsID(n.ID)) {
 		return nil, newProblem(http.StatusBadRequest, "id %.40q: want KIND:16 hex digits, and no signatures beside it", n.ID)
 	}
 	removed, err := h.desk.Unnever(report, n.ID)

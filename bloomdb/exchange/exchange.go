@@ -102,7 +102,7 @@ type Exchange struct {
 }
 
 // New makes an Exchange of a database that was opened with Options.Exchange. The
-// client remains the caller's to close, after Run. keyID is bloomdb.KeyID of the
+// client remains the caller's to close, after Run. keyID is keyring.ID of the
 // federation's key: federations that share a Redis do not meet.
 func New(db *bloomdb.DB, c *Client, keyID string, o Options) *Exchange {
 	return newExchange(db, newStreams(c, keyID), o)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/never"
 	"github.com/spambloom/spambloom/reporting"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -51,7 +51,7 @@ func (c *cli) neverCommand() *cobra.Command {
 			switch {
 			case flags.list:
 				return c.listNever(cmd.Context(), flags)
-			case flags.remove && len(names) > 0 && bloomdb.IsNeverID(names[0]):
+			case flags.remove && len(names) > 0 && never.IsID(names[0]):
 				return c.removeNeverIDs(cmd.Context(), names, flags)
 			}
 			return c.never(cmd.Context(), names, flags)
@@ -77,11 +77,11 @@ func (f *neverFlags) check(names []string) error {
 		return errors.New("--note goes with a declaration only")
 	}
 	for _, name := range names {
-		if f.remove && bloomdb.IsNeverID(name) != bloomdb.IsNeverID(names[0]) {
+		if f.remove && never.IsID(name) != never.IsID(names[0]) {
 			return errors.New("--remove takes FILEs or IDs, not both at once")
 		}
 	}
-	if err := bloomdb.CheckNote(f.note); err != nil {
+	if err := never.CheckNote(f.note); err != nil {
 		return fmt.Errorf("--note: %w", err)
 	}
 	if err := reporting.CheckReporter(f.reporter); err != nil {

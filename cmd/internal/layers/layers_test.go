@@ -25,15 +25,31 @@ var repository = os.DirFS("../../..")
 
 // allowed lists every package and all it may import of this module. milter,
 // reporting and bloomdb/exchange never import each other: they meet in the
-// database. Only commands know the configuration.
+// database. Only commands know the configuration. The packages below bloomdb stand in
+// the order of their imports.
 var allowed = map[string][]string{
 	"signature":         {"signature/picture", "signature/suffix"},
 	"signature/picture": {},
 	"signature/suffix":  {},
 	"bloomdb/filter":    {},
-	"bloomdb":           {"signature", "bloomdb/filter"},
+	"bloomdb/layout":    {"signature", "bloomdb/filter"},
+	"bloomdb/folder":    {"bloomdb/layout"},
+	"bloomdb/keyring":   {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder"},
+	"bloomdb/clock":     {"bloomdb/folder"},
+	"bloomdb/journal":   {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/clock"},
+	"bloomdb/wire":      {"bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/clock"},
+	"bloomdb/store":     {"bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/journal", "bloomdb/wire"},
+	"bloomdb/never":     {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/journal"},
+	"bloomdb/recent":    {"bloomdb/filter", "bloomdb/layout"},
+	"bloomdb/sketch":    {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/keyring", "bloomdb/journal", "bloomdb/store"},
+	"bloomdb/vote":      {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/journal", "bloomdb/wire", "bloomdb/store"},
+	"bloomdb/outbox":    {"bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/journal", "bloomdb/wire", "bloomdb/store"},
+	"bloomdb/peers":     {"bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/wire", "bloomdb/store", "bloomdb/outbox"},
+	"bloomdb/repair":    {"bloomdb/layout", "bloomdb/folder", "bloomdb/clock", "bloomdb/journal", "bloomdb/store", "bloomdb/never", "bloomdb/vote", "bloomdb/peers"},
+	"bloomdb/keyspace":  {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/clock", "bloomdb/journal", "bloomdb/wire", "bloomdb/store", "bloomdb/never", "bloomdb/recent", "bloomdb/sketch", "bloomdb/vote", "bloomdb/outbox", "bloomdb/peers", "bloomdb/repair"},
+	"bloomdb":           {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/clock", "bloomdb/journal", "bloomdb/wire", "bloomdb/store", "bloomdb/never", "bloomdb/recent", "bloomdb/sketch", "bloomdb/vote", "bloomdb/outbox", "bloomdb/peers", "bloomdb/repair", "bloomdb/keyspace"},
 	"bloomdb/exchange":  {"bloomdb"},
-	"reporting":         {"signature", "bloomdb", "reporting/ledger", "reporting/trust", "reporting/backup"},
+	"reporting":         {"signature", "bloomdb", "bloomdb/never", "reporting/ledger", "reporting/trust", "reporting/backup"},
 	"reporting/backup":  {"bloomdb", "reporting/ledger"},
 	"reporting/ledger":  {"signature", "reporting/trust"},
 	"reporting/trust":   {},
@@ -46,7 +62,7 @@ var allowed = map[string][]string{
 	"cmd/testenv": {},
 
 	// The end-to-end tests, and what starts the real servers for them.
-	"cmd/spambloomd/e2e/harness":    {"signature", "bloomdb", "reporting", "cmd/testenv"},
+	"cmd/spambloomd/e2e/harness":    {"signature", "bloomdb/keyring", "reporting", "cmd/testenv"},
 	"cmd/spambloomd/e2e/mta":        {},
 	"cmd/spambloomd/e2e/mailbox":    {},
 	"cmd/spambloomd/e2e/federation": {},
@@ -82,13 +98,13 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/variation":   {"signature"},
 	"cmd/bloomlab/replica":     {"signature", "bloomdb", "cmd/bloomlab/variation", "cmd/internal/mailbox"},
 
-	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/exchange", "reporting", "reporting/backup", "reporting/ledger", "reporting/trust", "milter", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
-	"cmd/spambloom":  {"signature", "bloomdb", "reporting", "reporting/backup", "milter", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
+	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "bloomdb/wire", "bloomdb/exchange", "reporting", "reporting/backup", "reporting/ledger", "reporting/trust", "milter", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
+	"cmd/spambloom":  {"signature", "bloomdb", "bloomdb/keyring", "bloomdb/never", "reporting", "reporting/backup", "milter", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
 }
 
 // inTests may be imported by tests besides, and cmd/testenv by all of them.
 var inTests = map[string][]string{
-	"bloomdb/exchange": {"signature", "bloomdb/exchange/linkfault"},
+	"bloomdb/exchange": {"signature", "bloomdb/keyring", "bloomdb/exchange/linkfault"},
 
 	"cmd/spambloomd":                {"cmd/internal/manual", "cmd/spambloomd/e2e/harness"},
 	"cmd/spambloomd/e2e/mta":        {"signature", "bloomdb", "reporting", "milter", "cmd/spambloomd/e2e/harness"},
