@@ -19,7 +19,7 @@ import (
 // the counts of one site the larger one holds.
 func (db *DB) Judge(set signature.Set) Evidence {
 	var buf [1]question
-	e := judge(db.ask(buf[:0], set), db.opt.policy())
+	e := judge(db.ask(buf[:], set), db.opt.policy())
 	if e.isSpared() {
 		db.never.spared.Add(1)
 	}
@@ -35,14 +35,18 @@ func judge(asked []question, p policy) Evidence {
 	return f.decide(p)
 }
 
-// ask appends the questions to all keyspaces.
-func (db *DB) ask(asked []question, set signature.Set) []question {
+// ask returns the questions to all keyspaces, in buf if that is long enough. It is empty.
+func (db *DB) ask(buf []question, set signature.Set) []question {
+	if len(buf) < len(db.keys) {
+		buf = make([]question, len(db.keys))
+	}
 	hasSketches, hasMasks := false, false
-	for _, ks := range db.keys {
-		asked = append(asked, question{ks: ks, view: ks.current(), facts: facts{set: set}})
-		v := &asked[len(asked)-1].view
-		hasSketches = hasSketches || len(set.Sketches) > 0 && v.hasSketches()
-		hasMasks = hasMasks || len(db.keys) > 1 && v.hasMasks()
+	asked := buf[:len(db.keys)]
+	for i, ks := range db.keys {
+		q := &asked[i]
+		q.ks, q.view, q.set = ks, ks.current(), set
+		hasSketches = hasSketches || len(set.Sketches) > 0 && q.view.hasSketches()
+		hasMasks = hasMasks || len(db.keys) > 1 && q.view.hasMasks()
 	}
 	for i := range asked {
 		q := &asked[i]
@@ -60,7 +64,7 @@ func (db *DB) ask(asked []question, set signature.Set) []question {
 }
 
 // gather asks all keyspaces. A first round of lookups finds what any of them may have.
-func gather(asked []question) facts {
+func gather(asked []question) *facts {
 	var buf [8]span
 	f := hits{signatures: buf[:0]}
 	for range asked[0].set.Signatures {
@@ -72,11 +76,11 @@ func gather(asked []question) facts {
 	for i := range asked {
 		asked[i].gather(&f)
 	}
-	united := asked[0].facts
-	for _, q := range asked[1:] {
-		united = unite(united, q.facts)
+	if len(asked) == 1 {
+		return &asked[0].facts
 	}
-	return united
+	united := unite(asked[0].facts, asked[1].facts)
+	return &united
 }
 
 // find adds what this keyspace may have.
@@ -454,7 +458,7 @@ func (l *linkFacts) isSpamOnly(p policy) bool {
 // mostCounted is the largest count of the counting signatures, and how many sites make it.
 func (f *facts) mostCounted() (most uint64, sites int) {
 	for i := 0; i < len(f.counts); {
-		var buf [16]string
+		var buf [32]string
 		number, n, names := f.counts[i].number, uint64(0), buf[:0]
 		for ; i < len(f.counts) && f.counts[i].number == number; i++ {
 			n += uint64(f.counts[i].count)

@@ -78,20 +78,19 @@ func (l *listing) partsWith(h filter.Hash) []string {
 // counted appends how often each site counted a key in each generation. The number is the
 // index of its signature.
 func (v *view) counted(counts []siteCount, number int, h filter.Hash, self string) []siteCount {
-	add := func(gen int64, site string, n uint32) {
-		if counts == nil {
-			counts = make([]siteCount, 0, 4)
-		}
-		counts = append(counts, siteCount{uint32(number), n, gen, site})
-	}
 	for _, g := range v.counts {
 		if c := g.ownCount(h); c > 0 {
-			add(g.num, self, c)
+			counts = append(counts, siteCount{uint32(number), c, g.num, self})
 		}
-		for _, p := range g.countedParts {
-			if c := p.count(h); c > 0 {
-				add(g.num, p.origin.site, c)
+		for i := range g.countedParts {
+			c := g.countedParts[i].count(h)
+			if c == 0 {
+				continue
 			}
+			if counts == nil {
+				counts = make([]siteCount, 0, 1+len(g.countedParts))
+			}
+			counts = append(counts, siteCount{uint32(number), c, g.num, g.countedParts[i].origin.site})
 		}
 	}
 	return counts
