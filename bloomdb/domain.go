@@ -63,7 +63,7 @@ type DomainTrace struct {
 // ExplainDomains traces the link domains of a message.
 func (db *DB) ExplainDomains(set signature.Set) []DomainTrace {
 	var buf [1]question
-	asked, p := db.ask(buf[:0], signature.Set{}), db.policy()
+	asked, p := db.ask(buf[:], signature.Set{}), db.policy()
 	var traces []DomainTrace
 	for _, d := range set.Domains[:min(len(set.Domains), layout.MaxSetDomains)] {
 		l := gatherLink(asked, d, true, p)

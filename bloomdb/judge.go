@@ -24,7 +24,7 @@ import (
 // the counts of one site the larger one holds.
 func (db *DB) Judge(set signature.Set) Evidence {
 	var buf [1]question
-	e := judge(db.ask(buf[:0], set), db.policy())
+	e := judge(db.ask(buf[:], set), db.policy())
 	if e.isSpared() {
 		db.ks.Never.Spared.Add(1)
 	}
@@ -40,14 +40,18 @@ func judge(asked []question, p policy) Evidence {
 	return f.decide(p)
 }
 
-// ask appends the questions to all keyspaces.
-func (db *DB) ask(asked []question, set signature.Set) []question {
+// ask returns the questions to all keyspaces, in buf if that is long enough. It is empty.
+func (db *DB) ask(buf []question, set signature.Set) []question {
+	if len(buf) < len(db.keys) {
+		buf = make([]question, len(db.keys))
+	}
 	hasSketches, hasMasks := false, false
-	for _, ks := range db.keys {
-		asked = append(asked, question{ks: ks, view: ks.Store.Current(), facts: facts{set: set}})
-		v := &asked[len(asked)-1].view
-		hasSketches = hasSketches || len(set.Sketches) > 0 && v.HasSketches()
-		hasMasks = hasMasks || len(db.keys) > 1 && v.HasMasks()
+	asked := buf[:len(db.keys)]
+	for i, ks := range db.keys {
+		q := &asked[i]
+		q.ks, q.view, q.set = ks, ks.Store.Current(), set
+		hasSketches = hasSketches || len(set.Sketches) > 0 && q.view.HasSketches()
+		hasMasks = hasMasks || len(db.keys) > 1 && q.view.HasMasks()
 	}
 	for i := range asked {
 		q := &asked[i]
@@ -65,7 +69,7 @@ func (db *DB) ask(asked []question, set signature.Set) []question {
 }
 
 // gather asks all keyspaces. A first round of lookups finds what any of them may have.
-func gather(asked []question) facts {
+func gather(asked []question) *facts {
 	var buf [8]store.Span
 	f := hits{signatures: buf[:0]}
 	for range asked[0].set.Signatures {
@@ -77,11 +81,11 @@ func gather(asked []question) facts {
 	for i := range asked {
 		asked[i].gather(&f)
 	}
-	united := asked[0].facts
-	for _, q := range asked[1:] {
-		united = unite(united, q.facts)
+	if len(asked) == 1 {
+		return &asked[0].facts
 	}
-	return united
+	united := unite(asked[0].facts, asked[1].facts)
+	return &united
 }
 
 // find adds what this keyspace may have.
@@ -455,7 +459,7 @@ func (l *linkFacts) isSpamOnly(p policy) bool {
 // mostCounted is the largest count of the counting signatures, and how many sites make it.
 func (f *facts) mostCounted() (most uint64, sites int) {
 	for i := 0; i < len(f.counts); {
-		var buf [16]string
+		var buf [32]string
 		number, n, names := f.counts[i].Number, uint64(0), buf[:0]
 		for ; i < len(f.counts) && f.counts[i].Number == number; i++ {
 			n += uint64(f.counts[i].Count)

@@ -78,20 +78,19 @@ func (l *Listing) partsWith(h filter.Hash) []string {
 // Counted appends how often each site counted a key in each generation. The number is the
 // index of its signature.
 func (v *View) Counted(counts []SiteCount, number int, h filter.Hash, self string) []SiteCount {
-	add := func(gen int64, site string, n uint32) {
-		if counts == nil {
-			counts = make([]SiteCount, 0, 4)
-		}
-		counts = append(counts, SiteCount{uint32(number), n, gen, site})
-	}
 	for _, g := range v.Counts {
 		if c := g.OwnCount(h); c > 0 {
-			add(g.Num, self, c)
+			counts = append(counts, SiteCount{uint32(number), c, g.Num, self})
 		}
-		for _, p := range g.CountedParts {
-			if c := p.Count(h); c > 0 {
-				add(g.Num, p.Origin.Site, c)
+		for i := range g.CountedParts {
+			c := g.CountedParts[i].Count(h)
+			if c == 0 {
+				continue
 			}
+			if counts == nil {
+				counts = make([]SiteCount, 0, 1+len(g.CountedParts))
+			}
+			counts = append(counts, SiteCount{uint32(number), c, g.Num, g.CountedParts[i].Origin.Site})
 		}
 	}
 	return counts
