@@ -31,9 +31,9 @@ type Keyspace struct {
 	Ring     *keyring.Ring
 	Sealer   *wire.Sealer
 	Store    *store.Store
-	Sketches *sketch.Keeper
+	Sketches *sketch.Index
 	Never    *never.List
-	Votes    *vote.Heard
+	Votes    *vote.Register
 	Journal  *journal.Log
 	Pub      *outbox.Outbox
 	Peers    *peers.Peers

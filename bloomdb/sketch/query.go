@@ -202,7 +202,7 @@ func (q *Query) Best(list []Overlap) (best Overlap, strong bool) {
 
 // AnchorSignature is how a group is named: by its kind and, in the digest's first 8
 // bytes, a hash of its anchor that does not tell the anchor itself, which is keyed.
-func (sk *Keeper) AnchorSignature(kind signature.Kind, anchor uint64) signature.Signature {
+func (sk *Index) AnchorSignature(kind signature.Kind, anchor uint64) signature.Signature {
 	s := signature.Signature{Kind: kind}
 	binary.BigEndian.PutUint64(s.Digest[:], sk.SipKeys[kind].Hash(anchor))
 	return s

@@ -94,15 +94,15 @@ type KindGroups struct {
 }
 
 // Reported and asked take the groups out of a message's sketches.
-func (sk *Keeper) Reported(sketches []signature.Sketch) []KindGroups {
+func (sk *Index) Reported(sketches []signature.Sketch) []KindGroups {
 	return sk.groupsOf(sketches, signature.Sketch.Reported)
 }
 
-func (sk *Keeper) Asked(sketches []signature.Sketch) []KindGroups {
+func (sk *Index) Asked(sketches []signature.Sketch) []KindGroups {
 	return sk.groupsOf(sketches, signature.Sketch.Asked)
 }
 
-func (sk *Keeper) groupsOf(sketches []signature.Sketch, groups func(s signature.Sketch, keyed func(uint64) uint64) []signature.Group) []KindGroups {
+func (sk *Index) groupsOf(sketches []signature.Sketch, groups func(s signature.Sketch, keyed func(uint64) uint64) []signature.Group) []KindGroups {
 	var list []KindGroups
 	for i, s := range sketches[:min(len(sketches), Max)] {
 		sip, ok := sk.SipKeys[s.Kind]
@@ -119,7 +119,7 @@ func (sk *Keeper) groupsOf(sketches []signature.Sketch, groups func(s signature.
 // SketchRecords are the journal records of a report's or a revocation's groups:
 // none where sketches are off, or where the generation's filter is full, which is
 // said once. A report is never refused for its sketch.
-func (sk *Keeper) SketchRecords(sketches []KindGroups, l List, gen int64) ([]journal.Record, error) {
+func (sk *Index) SketchRecords(sketches []KindGroups, l List, gen int64) ([]journal.Record, error) {
 	if len(sketches) == 0 || sk.opt.Unwanted(layout.SketchFilter) {
 		return nil, nil
 	}
@@ -142,7 +142,7 @@ func (sk *Keeper) SketchRecords(sketches []KindGroups, l List, gen int64) ([]jou
 
 // EntrySeeds lists what a report stores: for each group its anchor's copies and its
 // pairs. Groups that the bounds leave no room for are left out whole.
-func (sk *Keeper) EntrySeeds(sketches []KindGroups, l List, gen int64) []uint64 {
+func (sk *Index) EntrySeeds(sketches []KindGroups, l List, gen int64) []uint64 {
 	var seeds []uint64
 	for _, s := range sketches {
 		for _, g := range sk.chosen(s, l, gen) {
@@ -167,7 +167,7 @@ func (sk *Keeper) EntrySeeds(sketches []KindGroups, l List, gen int64) []uint64 
 // told from the others, then the first ones. Where the site has stored nearly all keys
 // of one of them there, it has this very text, or one that differs by a word: a
 // campaign that is reported a thousand times stores its groups once.
-func (sk *Keeper) chosen(s KindGroups, l List, gen int64) []signature.Group {
+func (sk *Index) chosen(s KindGroups, l List, gen int64) []signature.Group {
 	g := sk.store.View.Load().Report(gen)
 	if s.Kind == signature.KindImage || len(s.Groups) <= signature.StoredAnchors || g == nil {
 		return s.Groups
@@ -192,8 +192,8 @@ func (sk *Keeper) chosen(s KindGroups, l List, gen int64) []signature.Group {
 	return append(unused, used...)[:signature.StoredAnchors]
 }
 
-// Keeper makes the journal records of near-duplicates.
-type Keeper struct {
+// Index makes the journal records of near-duplicates.
+type Index struct {
 	opt   *layout.Settings
 	ring  *keyring.Ring
 	store *store.Store
@@ -203,6 +203,6 @@ type Keeper struct {
 	sketchesLost atomic.Int64 // the last generation whose sketch filter was full
 }
 
-func New(st *store.Store) *Keeper {
-	return &Keeper{opt: st.Opt, ring: st.Ring, store: st, SipKeys: sipKeys(st.Ring.Keyed)}
+func New(st *store.Store) *Index {
+	return &Index{opt: st.Opt, ring: st.Ring, store: st, SipKeys: sipKeys(st.Ring.Keyed)}
 }

@@ -87,7 +87,7 @@ func (v *voters) without(site string) []*Voter {
 
 // HearVotes takes another site's record of votes, of a site whose Trust is TrustVote, in the
 // place of the one before, which it keeps when this one is older.
-func (vs *Heard) HearVotes(data []byte) error {
+func (vs *Register) HearVotes(data []byte) error {
 	v, err := vs.readVotes(data)
 	if err != nil || v == nil {
 		return err
@@ -118,7 +118,7 @@ func (vs *Heard) HearVotes(data []byte) error {
 
 // readVotes checks a record, all but whether it is newer than the one before. It
 // returns nil for an own one.
-func (vs *Heard) readVotes(data []byte) (*Voter, error) {
+func (vs *Register) readVotes(data []byte) (*Voter, error) {
 	h, body, err := vs.sealer.OpenRecord(data, wire.RecordVotes)
 	if err != nil || h.Site == vs.opt.Site {
 		return nil, err
@@ -151,7 +151,7 @@ type Trail struct {
 }
 
 // VoteTrails says which sites vote by a key, but not those that are muted.
-func (vs *Heard) VoteTrails(v *store.View, h filter.Hash) []Trail {
+func (vs *Register) VoteTrails(v *store.View, h filter.Hash) []Trail {
 	var trails []Trail
 	now := vs.opt.Generation(layout.SpamFilter, vs.opt.Now())
 	for _, voter := range vs.Voters.All() {
@@ -166,7 +166,7 @@ func (vs *Heard) VoteTrails(v *store.View, h filter.Hash) []Trail {
 // Load takes the records of other sites that the folder has. One that would not
 // be heard is removed: the trust in its site or its key may have changed. A damaged one
 // is set aside; the site publishes its votes again.
-func (vs *Heard) Load(entries []os.DirEntry, contain func(error) error) error {
+func (vs *Register) Load(entries []os.DirEntry, contain func(error) error) error {
 	for _, e := range entries {
 		path := filepath.Join(vs.opt.Dir, e.Name())
 		if !store.IsVotesPath(e.Name()) {
@@ -207,7 +207,7 @@ func (vs *Heard) Load(entries []os.DirEntry, contain func(error) error) error {
 }
 
 // CheckVotes reads a file of votes as Open would.
-func (vs *Heard) CheckVotes(name string) error {
+func (vs *Register) CheckVotes(name string) error {
 	path := filepath.Join(vs.opt.Dir, name)
 	if gen, ok := ParseOwnVotesPath(name); ok {
 		_, _, err := wire.ReadOwnVotes(path, vs.ring.KeyID, gen, int64(vs.opt.Reports.Period/time.Second))

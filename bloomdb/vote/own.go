@@ -68,7 +68,7 @@ func (o *Own) apply(r journal.Record, now time.Time) error {
 }
 
 // ApplyVotes takes records of reports and revocations, in the order of the journal.
-func (vs *Heard) ApplyVotes(records []journal.Record) error {
+func (vs *Register) ApplyVotes(records []journal.Record) error {
 	for _, r := range records {
 		if err := vs.Own.apply(r, vs.opt.Now()); err != nil {
 			return err
@@ -135,7 +135,7 @@ func (o *Own) stampOf(gen int64, period time.Duration) uint64 {
 // Votes is this site's record of votes, at most 513 KiB, and the stamp that names its
 // state: another stamp, other votes. It grows, unless the clock is set
 // back. The head is that of a record that the site makes now.
-func (vs *Heard) Votes(h wire.Head) (data []byte, stamp uint64, err error) {
+func (vs *Register) Votes(h wire.Head) (data []byte, stamp uint64, err error) {
 	body, stamp, err := vs.Own.Body(vs.opt.VotesGeneration(), vs.opt.Reports.Period)
 	if err != nil {
 		return nil, 0, err
@@ -145,7 +145,7 @@ func (vs *Heard) Votes(h wire.Head) (data []byte, stamp uint64, err error) {
 }
 
 // VotesStamp is the stamp that Votes would give.
-func (vs *Heard) VotesStamp() uint64 {
+func (vs *Register) VotesStamp() uint64 {
 	vs.Own.mu.Lock()
 	defer vs.Own.mu.Unlock()
 	return vs.Own.stampOf(vs.opt.VotesGeneration(), vs.opt.Reports.Period)
@@ -160,7 +160,7 @@ func ParseOwnVotesPath(name string) (gen int64, ok bool) { return OwnVotesFiles.
 
 // LoadOwn reads one of this site's filters. Of one that the identity does not name, the
 // journal has what can still be had.
-func (vs *Heard) LoadOwn(path string, gen int64) error {
+func (vs *Register) LoadOwn(path string, gen int64) error {
 	v, stamp, err := wire.ReadOwnVotes(path, vs.ring.KeyID, gen, int64(vs.opt.Reports.Period/time.Second))
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func (vs *Heard) LoadOwn(path string, gen int64) error {
 }
 
 // VoteSnapshots lists this site's filters, one a file.
-func (vs *Heard) VoteSnapshots() []folder.Pending {
+func (vs *Register) VoteSnapshots() []folder.Pending {
 	o := vs.Own
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -193,7 +193,7 @@ func (vs *Heard) VoteSnapshots() []folder.Pending {
 }
 
 // encodeOwnVotes is the file of one of this site's filters, without its checksum.
-func (vs *Heard) encodeOwnVotes(gen int64) ([]byte, error) {
+func (vs *Register) encodeOwnVotes(gen int64) ([]byte, error) {
 	body, _, err := vs.Own.Body(gen, vs.opt.Reports.Period)
 	if err != nil {
 		return nil, err

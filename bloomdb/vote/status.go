@@ -29,7 +29,7 @@ type SiteStatus struct {
 	Error float64   `json:"error"` // chance that one absent key is found; at most 2^-16
 }
 
-func (vs *Heard) VotesStatus() Status {
+func (vs *Register) VotesStatus() Status {
 	s := Status{Needed: vs.opt.Votes, Own: vs.ownVoterStatus()}
 	now := vs.opt.Generation(layout.SpamFilter, vs.opt.Now())
 	counting := 0
@@ -49,7 +49,7 @@ func (vs *Heard) VotesStatus() Status {
 	return s
 }
 
-func (vs *Heard) ownVoterStatus() SiteStatus {
+func (vs *Register) ownVoterStatus() SiteStatus {
 	vs.Own.mu.Lock()
 	defer vs.Own.mu.Unlock()
 	gen := vs.opt.VotesGeneration()
@@ -57,7 +57,7 @@ func (vs *Heard) ownVoterStatus() SiteStatus {
 }
 
 // voterStatus describes a filter; nil is an empty one.
-func (vs *Heard) voterStatus(site string, gen int64, f *filter.Generalized) SiteStatus {
+func (vs *Register) voterStatus(site string, gen int64, f *filter.Generalized) SiteStatus {
 	s := SiteStatus{Site: site, Since: vs.opt.Start(layout.Target{Kind: layout.SpamFilter, Gen: gen})}
 	if f != nil {
 		s.Keys, s.Fill, s.Error = f.Inserted(), float64(f.Ones())/float64(wire.VotesShape.M), f.Error()

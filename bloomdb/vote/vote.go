@@ -7,8 +7,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// Heard is this site's votes and those of the sites that are trusted by vote.
-type Heard struct {
+// Register is this site's votes and those of the sites that are trusted by vote.
+type Register struct {
 	opt    *layout.Settings
 	ring   *keyring.Ring
 	sealer *wire.Sealer
@@ -17,6 +17,6 @@ type Heard struct {
 	Voters *voters
 }
 
-func New(s *wire.Sealer, st *store.Store) *Heard {
-	return &Heard{opt: s.Opt, ring: s.Ring, sealer: s, store: st, Own: NewOwn(s.Ring.VotesKey(s.Opt.Site)), Voters: newVoters()}
+func New(s *wire.Sealer, st *store.Store) *Register {
+	return &Register{opt: s.Opt, ring: s.Ring, sealer: s, store: st, Own: NewOwn(s.Ring.VotesKey(s.Opt.Site)), Voters: newVoters()}
 }

@@ -59,7 +59,7 @@ func Positions(seed uint64, dst []uint64) []uint64 {
 // VoteRecord is what the journal keeps of a report or revocation for the site's own
 // votes; none where nothing of the message is voted by. While a revocation of this
 // generation stands, here or at a site that is heard in full, a report has no effect.
-func (vs *Heard) VoteRecord(kind layout.FilterKind, signatures []signature.Signature, gen int64) []journal.Record {
+func (vs *Register) VoteRecord(kind layout.FilterKind, signatures []signature.Signature, gen int64) []journal.Record {
 	r := journal.Record{Target: layout.Target{Kind: kind, Gen: gen}}
 	g := vs.store.View.Load().Report(gen)
 	for _, i := range Keys(signatures) {
