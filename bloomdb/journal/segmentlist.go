@@ -46,7 +46,7 @@ type SegmentList struct {
 }
 
 // Change edits the list and writes it. It does nothing if the edit changes nothing. If an
-// error is returned, has reports whether the Change may be on disk.
+// error is returned, has reports whether the change may be on disk.
 func (l *SegmentList) Change(edit func(sizes map[uint32]int64)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

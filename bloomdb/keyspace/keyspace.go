@@ -25,7 +25,7 @@ import (
 
 // Keyspace is everything that this site holds under one federation key: the filters, and
 // with them files, journal, never-list, votes and the state of the exchange. No method of it
-// uses another Keyspace.
+// uses another keyspace.
 type Keyspace struct {
 	Opt      *layout.Settings
 	Ring     *keyring.Ring

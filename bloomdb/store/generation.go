@@ -77,7 +77,7 @@ func (v *View) Count(num int64) *CountGeneration {
 }
 
 // Change makes a new view. edit may replace the slices' elements and must not
-// Change what they point to; it runs under db.viewMu.
+// change what they point to; it runs under db.viewMu.
 func (st *Store) Change(edit func(v *View) error) error {
 	st.viewMu.Lock()
 	defer st.viewMu.Unlock()
