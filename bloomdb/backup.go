@@ -112,13 +112,13 @@ func (b *Backup) Close() (err error) {
 
 // take adds the files of one database.
 func (b *Backup) take(ks *keyspace.Keyspace, root string) error {
-	folder, err := filepath.Rel(root, ks.Opt.Dir)
+	folder, err := filepath.Rel(root, ks.Settings.Dir)
 	if err != nil {
 		return err
 	}
 	ks.SnapshotMu.Lock()
 	defer ks.SnapshotMu.Unlock()
-	entries, err := os.ReadDir(ks.Opt.Dir)
+	entries, err := os.ReadDir(ks.Settings.Dir)
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (b *Backup) add(list *[]BackupFile, root, name string, size int64) error {
 
 // takeIdentity adds the identity that is on disk, in its next life.
 func (b *Backup) takeIdentity(ks *keyspace.Keyspace, f string) error {
-	id, err := folder.ReadIdentity(ks.Opt.Dir)
+	id, err := folder.ReadIdentity(ks.Settings.Dir)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func BenchmarkJudge(b *testing.B) {
 	o.Reports = layout.ReportOptions{Capacity: 12_700_000, Keep: 1}
 	o.Counts.Capacity = 20_000_000
 	db := openTest(b, o)
-	t := layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Opt.Generation(layout.SpamFilter, db.ks.Opt.Now())}
+	t := layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now())}
 	own, err := db.ks.Store.OwnBits(t, db.ks.Store.SpamShape)
 	if err != nil {
 		b.Fatal(err)
@@ -145,10 +145,10 @@ func BenchmarkResident(b *testing.B) {
 	}
 	b.ReportMetric(residentMB(b), "MB-start")
 	r := rand.New(rand.NewPCG(1, 2))
-	now := db.ks.Opt.Now()
-	for gen := range db.ks.Opt.Reports.Keep {
-		t := layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Opt.Generation(layout.SpamFilter, now) - int64(gen)}
-		for kind, keys := range map[layout.FilterKind]int{layout.SpamFilter: 1_600_000, layout.RevokedFilter: 200_000} {
+	now := db.ks.Settings.Now()
+	for gen := range db.ks.Settings.Reports.Keep {
+		t := layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Settings.Generation(layout.SpamFilter, now) - int64(gen)}
+		for kind, keys := range map[layout.Kind]int{layout.SpamFilter: 1_600_000, layout.RevokedFilter: 200_000} {
 			t.Kind = kind
 			own, err := db.ks.Store.OwnBits(t, db.ks.Store.ShapeFor(t))
 			if err != nil {
@@ -159,8 +159,8 @@ func BenchmarkResident(b *testing.B) {
 			}
 		}
 	}
-	for gen := range db.ks.Opt.Counts.Keep {
-		own, err := db.ks.Store.OwnCounts(db.ks.Opt.Generation(layout.CountFilter, now)-int64(gen), db.ks.Store.CountsShape)
+	for gen := range db.ks.Settings.Counts.Keep {
+		own, err := db.ks.Store.OwnCounts(db.ks.Settings.Generation(layout.CountFilter, now)-int64(gen), db.ks.Store.CountsShape)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -172,10 +172,10 @@ func (db *DB) Run(ctx context.Context) error {
 		switch {
 		case err != nil && err.Error() != fault:
 			fault = err.Error()
-			db.ks.Opt.Log.Error("state cannot be written", "error", err)
+			db.ks.Settings.Log.Error("state cannot be written", "error", err)
 		case err == nil && fault != "":
 			fault = ""
-			db.ks.Opt.Log.Info("state can be written again")
+			db.ks.Settings.Log.Info("state can be written again")
 		}
 	}
 }

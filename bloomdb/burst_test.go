@@ -146,7 +146,7 @@ func TestBurstFull(t *testing.T) {
 // at these shares of the time.
 func halfFull(t *testing.T, r *rand.Rand, db *DB, now time.Time, probes []filter.Hash, from, to float64) {
 	t.Helper()
-	all := 0.95 * float64(recent.Shape(db.ks.Opt).M) * math.Ln2 / recent.K // about as many others as fit
+	all := 0.95 * float64(recent.Shape(db.ks.Settings).M) * math.Ln2 / recent.K // about as many others as fit
 	others, done := 0.0, 0
 	for ; db.burst.Status(now).Fill < 0.499; others++ {
 		db.burst.Add(randomHash(r), 1, now)

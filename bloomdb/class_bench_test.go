@@ -24,8 +24,8 @@ func classBench(b *testing.B, classes bool) *DB {
 	}
 	b.Cleanup(func() { crash(b, db) })
 	r := rand.New(rand.NewPCG(1, 2))
-	for gen := range db.ks.Opt.Reports.Keep {
-		g := db.ks.Opt.Generation(layout.SpamFilter, db.ks.Opt.Now()) - int64(gen)
+	for gen := range db.ks.Settings.Reports.Keep {
+		g := db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now()) - int64(gen)
 		for _, kind := range layout.ReportKinds[:] {
 			if kind == layout.ClassFilter && !classes {
 				continue
@@ -35,7 +35,7 @@ func classBench(b *testing.B, classes bool) *DB {
 			if err != nil {
 				b.Fatal(err)
 			}
-			n := int(db.ks.Opt.KeysPerGeneration())
+			n := int(db.ks.Settings.KeysPerGeneration())
 			if kind == layout.RevokedFilter {
 				n /= layout.RevokedShare
 			}
@@ -112,7 +112,7 @@ func BenchmarkJudgeClasses(b *testing.B) {
 
 // listUnsynced is Report without the journal.
 func listUnsynced(b *testing.B, db *DB, set signature.Set, class layout.Class) {
-	r := journal.Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Opt.Generation(layout.SpamFilter, db.ks.Opt.Now())}, Class: class}
+	r := journal.Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now())}, Class: class}
 	for _, s := range set.Signatures {
 		r.Hashes = append(r.Hashes, db.ks.Ring.ReportHash(s))
 	}

@@ -95,7 +95,7 @@ func (w *classWorld) hear(site, from string) {
 
 func (w *classWorld) step(t *testing.T, site, other string) {
 	db := w.dbs[site]
-	f := fact{gen: db.ks.Opt.Generation(layout.SpamFilter, w.clock.Now()), site: site, message: rapid.IntRange(0, 5).Draw(w.T, "message")}
+	f := fact{gen: db.ks.Settings.Generation(layout.SpamFilter, w.clock.Now()), site: site, message: rapid.IntRange(0, 5).Draw(w.T, "message")}
 	switch rapid.SampledFrom([]string{"report", "report", "report", "revoke", "exchange", "period", "save", "crash", "close"}).Draw(w.T, "what") {
 	case "report":
 		f.class = rapid.SampledFrom(layout.Classes()).Draw(w.T, "class")
@@ -166,7 +166,7 @@ func TestClassesModel(t *testing.T) {
 
 func (w *classWorld) check() {
 	for site, db := range w.dbs {
-		oldest := db.ks.Opt.Generation(layout.SpamFilter, db.ks.Opt.Now()) - int64(db.ks.Opt.Reports.Keep) + 1
+		oldest := db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now()) - int64(db.ks.Settings.Reports.Keep) + 1
 		for n := range 6 {
 			listed, class, trails := w.model.judge(site, n, oldest)
 			e := db.Judge(message(n))

@@ -41,7 +41,7 @@ func wantClass(t testing.TB, db *DB, n int, want layout.Class) {
 	t.Helper()
 	e := db.Judge(message(n))
 	if e.Class != want || len(e.Matches) > 0 && e.Matches[0].Class != want {
-		t.Errorf("site %s, message %d: class %s, matches %v, want %s", db.ks.Opt.Site, n, e.Class, e.Matches, want)
+		t.Errorf("site %s, message %d: class %s, matches %v, want %s", db.ks.Settings.Site, n, e.Class, e.Matches, want)
 	}
 }
 
@@ -277,9 +277,9 @@ func TestClassesFull(t *testing.T) {
 // a full filter, four questions for each listing.
 func TestWrongLabels(t *testing.T) {
 	db := openTest(t, classOptions(t.TempDir(), "mx1"))
-	gen := db.ks.Opt.Generation(layout.SpamFilter, db.ks.Opt.Now())
+	gen := db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now())
 	r := rand.New(rand.NewPCG(1, 2))
-	fill := func(kind layout.FilterKind, n int, keys func() filter.Hash) {
+	fill := func(kind layout.Kind, n int, keys func() filter.Hash) {
 		own, err := db.ks.Store.OwnBits(layout.Target{Kind: kind, Gen: gen}, db.ks.Store.ShapeFor(layout.Target{Kind: kind, Gen: gen}))
 		if err != nil {
 			t.Fatal(err)
@@ -288,7 +288,7 @@ func TestWrongLabels(t *testing.T) {
 			own.Set(keys())
 		}
 	}
-	fill(layout.ClassFilter, int(db.ks.Opt.KeysPerGeneration()), func() filter.Hash { return randomHash(r) })
+	fill(layout.ClassFilter, int(db.ks.Settings.KeysPerGeneration()), func() filter.Hash { return randomHash(r) })
 	const listed = 50_000
 	var keys []filter.Hash
 	fill(layout.SpamFilter, listed, func() filter.Hash { keys = append(keys, randomHash(r)); return keys[len(keys)-1] })

@@ -22,7 +22,7 @@ import (
 // drain takes all deltas a site has, as the exchange would.
 func drain(t testing.TB, db *DB) []wire.Delta {
 	t.Helper()
-	if !db.ks.Pub.IsResumed() {
+	if !db.ks.Outbox.IsResumed() {
 		if err := db.Resume(db.Head()); err != nil {
 			t.Fatal(err)
 		}
@@ -67,10 +67,10 @@ func TestTwoSites(t *testing.T) {
 	mustApply(t, b, drain(t, a)...)
 	for _, db := range []*DB{a, b} {
 		if e := db.Judge(message(1)); !e.Listed || e.Sites != 2 || e.Count != 42 {
-			t.Errorf("site %s: %+v", db.ks.Opt.Site, e)
+			t.Errorf("site %s: %+v", db.ks.Settings.Site, e)
 		}
 		if e := db.Judge(message(2)); !e.Listed || e.Sites != 1 || e.Matches[0].Sites[0] != "b" {
-			t.Errorf("site %s: %+v", db.ks.Opt.Site, e)
+			t.Errorf("site %s: %+v", db.ks.Settings.Site, e)
 		}
 	}
 	if err := a.Revoke(message(2)); err != nil {
@@ -106,7 +106,7 @@ func TestPartsSurvive(t *testing.T) {
 	if e := a.Judge(message(1)); !e.Listed || e.Count != 100 {
 		t.Errorf("after a restart: %+v", e)
 	}
-	if epoch, seq := a.Cursor("b"); epoch != b.ks.Pub.Epoch() || seq != 2 {
+	if epoch, seq := a.Cursor("b"); epoch != b.ks.Outbox.Epoch() || seq != 2 {
 		t.Errorf("cursor %d-%d", epoch, seq)
 	}
 	mustReport(t, b, 2)
@@ -203,7 +203,7 @@ func TestTornDelta(t *testing.T) {
 // A member that sends all ones is refused: it may fill half of a generation.
 func TestAllOnes(t *testing.T) {
 	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
-	gen := b.ks.Opt.Generation(layout.SpamFilter, b.ks.Opt.Now())
+	gen := b.ks.Settings.Generation(layout.SpamFilter, b.ks.Settings.Now())
 	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: gen}, Shape: layout.BitsShape(b.ks.Store.SpamShape)}
 	for pos := range min(sec.Shape.Size(layout.SpamFilter), outbox.MaxDeltaCells) {
 		sec.Cells = append(sec.Cells, filter.Cell{Pos: pos, Value: 1})
@@ -275,7 +275,7 @@ func TestSitesConverge(t *testing.T) {
 				e := db.Judge(message(n))
 				if e.Listed != (listed[n] && !revoked[n]) || e.Count < counts[n] || e.Count > counts[n]+60 {
 					rt.Fatalf("site %s, message %d: listed %v, count %d; want %v and not %v, %d",
-						db.ks.Opt.Site, n, e.Listed, e.Count, listed[n], revoked[n], counts[n])
+						db.ks.Settings.Site, n, e.Listed, e.Count, listed[n], revoked[n], counts[n])
 				}
 			}
 		}
@@ -307,7 +307,7 @@ func TestCountsPassWhereReportsAreRefused(t *testing.T) {
 func TestFarGeneration(t *testing.T) {
 	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
 	for ahead, want := range map[int64]error{1: nil, 2: layout.ErrClock} {
-		gen := b.ks.Opt.Generation(layout.SpamFilter, b.ks.Opt.Now()) + ahead
+		gen := b.ks.Settings.Generation(layout.SpamFilter, b.ks.Settings.Now()) + ahead
 		sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: gen}, Shape: layout.BitsShape(b.ks.Store.SpamShape), Cells: []filter.Cell{{Pos: 5, Value: 1}}}
 		d := wire.Delta{Site: "b", Epoch: 2, Seq: uint64(ahead)}
 		d.Data = b.ks.Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec})
@@ -319,7 +319,7 @@ func TestFarGeneration(t *testing.T) {
 
 func TestRepeatedSections(t *testing.T) {
 	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
-	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: b.ks.Opt.Generation(layout.SpamFilter, b.ks.Opt.Now())}, Shape: layout.BitsShape(b.ks.Store.SpamShape)}
+	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: b.ks.Settings.Generation(layout.SpamFilter, b.ks.Settings.Now())}, Shape: layout.BitsShape(b.ks.Store.SpamShape)}
 	d := wire.Delta{Site: "b", Epoch: 2, Seq: 1}
 	d.Data = b.ks.Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec, sec})
 	if err := a.Apply(d.Data, peers.Next); err == nil || !strings.Contains(err.Error(), "stands after") {
@@ -348,7 +348,7 @@ func TestBoundsOnMembers(t *testing.T) {
 	if err := send("b", 1000); !errors.Is(err, layout.ErrFull) {
 		t.Errorf("one life too many: %v", err)
 	}
-	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.CountFilter, Gen: a.ks.Opt.Generation(layout.CountFilter, c.Now())}, Shape: layout.CountsShape(filter.CountsShape{Lines: filter.MaxLines})}
+	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.CountFilter, Gen: a.ks.Settings.Generation(layout.CountFilter, c.Now())}, Shape: layout.CountsShape(filter.CountsShape{Lines: filter.MaxLines})}
 	for i := range uint64(outbox.MaxDeltaCells) {
 		sec.Cells = append(sec.Cells, filter.Cell{Pos: i * filter.BlockSize(true) * 40, Value: 1})
 	}

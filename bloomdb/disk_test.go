@@ -44,8 +44,8 @@ func (f testFile) Truncate(size int64) error {
 // until the function it returns is called.
 func breakDisk(t *testing.T, db *DB) (mend func()) {
 	t.Helper()
-	brokenFolders.Store(db.ks.Opt.Dir, true)
-	mend = func() { brokenFolders.Delete(db.ks.Opt.Dir) }
+	brokenFolders.Store(db.ks.Settings.Dir, true)
+	mend = func() { brokenFolders.Delete(db.ks.Settings.Dir) }
 	t.Cleanup(mend)
 	return mend
 }

@@ -32,7 +32,7 @@ func (q *question) countsDomains() bool {
 // message would be one more, since it is not listed by the one before. Of a message without
 // domains to count it is false.
 func (db *DB) isCampaign(set signature.Set) bool {
-	if db.ks.Opt.Unwanted(layout.DomainFilter) || len(db.ks.Opt.JudgedDomains(set.Domains)) == 0 {
+	if db.ks.Settings.Unwanted(layout.DomainFilter) || len(db.ks.Settings.JudgedDomains(set.Domains)) == 0 {
 		return false
 	}
 	return !slices.ContainsFunc(db.Judge(set).Matches, func(m Match) bool { return m.Signature.Kind != signature.KindDomain })
@@ -67,7 +67,7 @@ func (db *DB) ExplainDomains(set signature.Set) []DomainTrace {
 	var traces []DomainTrace
 	for _, d := range set.Domains[:min(len(set.Domains), layout.MaxSetDomains)] {
 		l := gatherLink(asked, d, true, p)
-		t := DomainTrace{Domain: d, Ignored: len(db.ks.Opt.JudgedDomains([]string{d})) == 0, Campaigns: l.counts.Campaigns, Sightings: l.counts.Sightings}
+		t := DomainTrace{Domain: d, Ignored: len(db.ks.Settings.JudgedDomains([]string{d})) == 0, Campaigns: l.counts.Campaigns, Sightings: l.counts.Sightings}
 		t.Alone = !t.Ignored && l.isSpamOnly(p)
 		if m, ok := l.reports.match(); ok {
 			m.Domain = d

@@ -32,15 +32,15 @@ func (db *DB) Revocable(set signature.Set) error {
 
 // roomFor returns why this site's filters of a kind cannot be changed now, under one of the
 // keys: the generation is full, or the disk has a fault.
-func (db *DB) roomFor(kind layout.FilterKind) error {
+func (db *DB) roomFor(kind layout.Kind) error {
 	err := db.each(func(ks *keyspace.Keyspace) error {
-		t := layout.Target{Kind: kind, Gen: ks.Opt.Generation(kind, ks.Opt.Now())}
+		t := layout.Target{Kind: kind, Gen: ks.Settings.Generation(kind, ks.Settings.Now())}
 		g := ks.Store.View.Load().Report(t.Gen)
 		if g == nil || g.Listing(kind).Own == nil {
 			return nil
 		}
 		own := g.Listing(kind).Own
-		return ks.Opt.Fits(kind.String()+" filter", own.Shape(), own.Ones(), t)
+		return ks.Settings.Fits(kind.String()+" filter", own.Shape(), own.Ones(), t)
 	})
 	if err != nil {
 		return err

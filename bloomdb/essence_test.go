@@ -68,14 +68,14 @@ func TestReportableSaysWhatReportWould(t *testing.T) {
 }
 
 // fillOwn fills this site's filter of the present generation.
-func fillOwn(t testing.TB, db *DB, kind layout.FilterKind) {
+func fillOwn(t testing.TB, db *DB, kind layout.Kind) {
 	t.Helper()
-	tg := layout.Target{Kind: kind, Gen: db.ks.Opt.Generation(kind, db.ks.Opt.Now())}
+	tg := layout.Target{Kind: kind, Gen: db.ks.Settings.Generation(kind, db.ks.Settings.Now())}
 	own, err := db.ks.Store.OwnBits(tg, db.ks.Store.ShapeFor(tg))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := uint64(0); own.Ones() <= db.ks.Opt.FillLimit(kind, own.Shape()); n++ {
+	for n := uint64(0); own.Ones() <= db.ks.Settings.FillLimit(kind, own.Shape()); n++ {
 		own.Set(keyring.Stretch(n))
 	}
 }
@@ -158,7 +158,7 @@ func TestEssenceIsStoredTheSame(t *testing.T) {
 		}
 		essence := db.Essence(set)
 		for _, d := range db.keys {
-			for kind, sketches := range map[layout.FilterKind]func(signature.Set) []signature.Sketch{
+			for kind, sketches := range map[layout.Kind]func(signature.Set) []signature.Sketch{
 				layout.SpamFilter:    func(s signature.Set) []signature.Sketch { return s.Sketches },
 				layout.RevokedFilter: func(s signature.Set) []signature.Sketch { return keyspace.EvenAskOnly(s.Sketches) },
 			} {
@@ -182,13 +182,13 @@ func TestEssenceIsStoredTheSame(t *testing.T) {
 }
 
 // recordsOf are the records that a report or a revocation would write.
-func recordsOf(t *rapid.T, ks *keyspace.Keyspace, kind layout.FilterKind, set signature.Set, sketches []signature.Sketch) []journal.Record {
-	t2 := layout.Target{Kind: kind, Gen: ks.Opt.Generation(kind, ks.Opt.Now())}
+func recordsOf(t *rapid.T, ks *keyspace.Keyspace, kind layout.Kind, set signature.Set, sketches []signature.Sketch) []journal.Record {
+	t2 := layout.Target{Kind: kind, Gen: ks.Settings.Generation(kind, ks.Settings.Now())}
 	r := journal.Record{Target: t2}
 	for _, s := range set.Signatures {
 		r.Hashes = append(r.Hashes, ks.Ring.ReportHash(s))
 	}
-	records, err := ks.Sketches.SketchRecords(ks.Sketches.Reported(sketches), sketch.ListOf(kind), t2.Gen)
+	records, err := ks.Sketches.Records(ks.Sketches.Reported(sketches), sketch.ListOf(kind), t2.Gen)
 	if err != nil {
 		t.Fatal(err)
 	}

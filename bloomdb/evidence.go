@@ -63,3 +63,7 @@ func reporters(matches []Match) int {
 	slices.Sort(sites)
 	return len(slices.Compact(sites))
 }
+
+// isOfMessage reports whether a signature stands for its message: that of the body or of the
+// text. That of an attachment does not.
+func isOfMessage(k signature.Kind) bool { return k == signature.KindBody || k == signature.KindText }

@@ -21,7 +21,7 @@ func (db *DB) Explain(set signature.Set) []keyspace.Trace {
 	if db.burst == nil {
 		return traces
 	}
-	now := db.ks.Opt.Now()
+	now := db.ks.Settings.Now()
 	for i, t := range traces {
 		if slices.Contains(set.Counting, t.Signature) {
 			burst := db.burst.Ask(db.ks.Ring.CountHash(t.Signature), now)

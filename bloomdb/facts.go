@@ -20,7 +20,7 @@ type policy struct {
 }
 
 func (db *DB) policy() policy {
-	return policy{db.ks.Opt.Site, db.ks.Opt.Votes, db.ks.Opt.Domains.Campaigns}
+	return policy{db.ks.Settings.Site, db.ks.Settings.Votes, db.ks.Settings.Domains.Campaigns}
 }
 
 // question is a message as one keyspace is asked about it, and what was gathered.

@@ -12,13 +12,13 @@ import (
 
 // Changed receives when a report or a revocation waits to be published.
 func (db *DB) Changed() <-chan struct{} {
-	return db.ks.Pub.Changed()
+	return db.ks.Outbox.Changed()
 }
 
 // Head is the (epoch, seq) up to which this site has published: the number of the
 // last delta, or a later one that was left out.
 func (db *DB) Head() (epoch, seq uint64) {
-	return db.ks.Pub.Head()
+	return db.ks.Outbox.Head()
 }
 
 // NextDelta encodes what changed since the last one: reports and what goes with
@@ -26,13 +26,13 @@ func (db *DB) Head() (epoch, seq uint64) {
 // Resume was not yet called. The same delta is returned until Published is told, so
 // that a retry can neither lose nor double anything.
 func (db *DB) NextDelta(all bool) (wire.Delta, bool, error) {
-	return db.ks.Pub.NextDelta(all)
+	return db.ks.Outbox.NextDelta(all)
 }
 
 // Published says that the delta stands in the stream and need not be kept. It
 // changes nothing when it is not the one that NextDelta returned last.
 func (db *DB) Published(d wire.Delta) error {
-	return db.ks.Pub.Published(d)
+	return db.ks.Outbox.Published(d)
 }
 
 // Resume tells, before the first NextDelta and after every reconnection, which
@@ -41,40 +41,40 @@ func (db *DB) Published(d wire.Delta) error {
 // checked that this site wrote that entry (OwnRecord), or that Tail knows it: an id in
 // Redis proves nothing.
 func (db *DB) Resume(epoch, seq uint64) error {
-	return db.ks.Pub.Resume(epoch, seq)
+	return db.ks.Outbox.Resume(epoch, seq)
 }
 
 // Tail is the (epoch, seq) with which the stream ended when this site published last;
 // seq 0: with nothing of this life.
 func (db *DB) Tail() (epoch, seq uint64) {
-	return db.ks.Pub.Tail()
+	return db.ks.Outbox.Tail()
 }
 
 // IsBeyond reports whether (epoch, seq), of a record of this site, is newer than this
 // folder: other sites hold an epoch or numbers that it does not continue.
 func (db *DB) IsBeyond(epoch, seq uint64) bool {
-	return db.ks.Pub.IsBeyond(epoch, seq)
+	return db.ks.Outbox.IsBeyond(epoch, seq)
 }
 
 // Outlive takes note of a record of this site at (epoch, seq). If the folder has not given
 // that number, the site begins its next epoch, since others would refuse its records. The
 // caller has checked that this site made the record (OwnRecord).
 func (db *DB) Outlive(epoch, seq uint64) error {
-	return db.ks.Pub.Outlive(epoch, seq)
+	return db.ks.Outbox.Outlive(epoch, seq)
 }
 
 // Heartbeat makes this site's: snapshot and votes are what stands in Redis, wants the
 // sites whose snapshot or votes this one misses. Of more than 16 the others wait for
 // their turn.
 func (db *DB) Heartbeat(snapshot, votes uint64, wants ...string) []byte {
-	return db.ks.Pub.Heartbeat(snapshot, votes, wants...)
+	return db.ks.Outbox.Heartbeat(snapshot, votes, wants...)
 }
 
 // NewSnapshot begins a snapshot of all own filters, at the position of now: reports
 // first, the newest generation first, counts last. Generations that others would
 // refuse, as this site's clock was wrong when they began, are not in it.
 func (db *DB) NewSnapshot() *outbox.SnapshotWriter {
-	return db.ks.Pub.NewSnapshot()
+	return db.ks.Outbox.NewSnapshot()
 }
 
 // SnapshotPublished says that chunks and manifest are where others find them. Where
@@ -82,20 +82,20 @@ func (db *DB) NewSnapshot() *outbox.SnapshotWriter {
 // filters out serves all the same, as nothing better can be had. What waits to be
 // published goes on waiting: who follows the stream never reads the snapshot.
 func (db *DB) SnapshotPublished(w *outbox.SnapshotWriter) error {
-	return db.ks.Pub.SnapshotPublished(w)
+	return db.ks.Outbox.SnapshotPublished(w)
 }
 
 // SnapshotDue says that deltas do not tell other sites everything: a snapshot has to
 // be published.
 func (db *DB) SnapshotDue() bool {
-	return db.ks.Pub.SnapshotDue()
+	return db.ks.Outbox.SnapshotDue()
 }
 
 // RestsOn notes durably that a file beside the database holds what this site must not lose.
 // From then on Open refuses with a *DamageError if the file is missing or empty. The caller
 // has written the file.
 func (db *DB) RestsOn(path string) error {
-	return db.ks.Pub.RestsOn(path)
+	return db.ks.Outbox.RestsOn(path)
 }
 
 // Apply joins another site's delta. Applying one twice, late or out of order
@@ -173,7 +173,7 @@ func (db *DB) HearVotes(data []byte) error {
 	if db.ks.Closed.Load() {
 		return layout.ErrClosed
 	}
-	return db.ks.Votes.HearVotes(data)
+	return db.ks.Votes.Hear(data)
 }
 
 // Votes is this site's record of votes, at most 513 KiB, and the stamp that names its
@@ -183,12 +183,12 @@ func (db *DB) Votes() (data []byte, stamp uint64, err error) {
 	if db.ks.Closed.Load() {
 		return nil, 0, layout.ErrClosed
 	}
-	return db.ks.Votes.Votes(db.ks.Pub.RecordHead(wire.RecordVotes))
+	return db.ks.Votes.Encode(db.ks.Outbox.RecordHead(wire.RecordVotes))
 }
 
 // VotesStamp is the stamp that Votes would give. It is cheap.
 func (db *DB) VotesStamp() uint64 {
-	return db.ks.Votes.VotesStamp()
+	return db.ks.Votes.Stamp()
 }
 
 // Muted says that a site is muted or dropped here.

@@ -26,7 +26,7 @@ func (db *DB) Returned(set signature.Set, sender string, recipients []string) bo
 		return false
 	}
 	returned := db.tuples(keyring.PurposeReturned, set, sender, recipients)
-	now := db.ks.Opt.Now()
+	now := db.ks.Settings.Now()
 	ring.Mu.Lock()
 	defer ring.Mu.Unlock()
 	ring.Notice(now)
@@ -51,7 +51,7 @@ func (db *DB) Defer(set signature.Set, e Evidence, sender string, recipients []s
 	if from == 0 || db.burst == nil || e.Listed || e.Never || e.Count < from {
 		return false
 	}
-	now := db.ks.Opt.Now()
+	now := db.ks.Settings.Now()
 	often := func(s signature.Signature) bool { return db.burst.Ask(db.ks.Ring.CountHash(s), now).Count >= from }
 	if !slices.ContainsFunc(set.Counting, often) {
 		return false
@@ -60,7 +60,7 @@ func (db *DB) Defer(set signature.Set, e Evidence, sender string, recipients []s
 	if len(deferred) == 0 {
 		return false
 	}
-	ring := db.greylist.Start(db.ks.Opt)
+	ring := db.greylist.Start(db.ks.Settings)
 	ring.Mu.Lock()
 	defer ring.Mu.Unlock()
 	ring.Notice(now)

@@ -108,7 +108,7 @@ func (q *question) find(f *hits) {
 func (q *question) gather(f *hits) {
 	for i, in := range f.signatures {
 		if !in.IsEmpty() {
-			q.signatures = append(q.signatures, q.signature(q.set.Signatures[i], q.hashes()[i], in, q.ks.Opt.Reports.Classes))
+			q.signatures = append(q.signatures, q.signature(q.set.Signatures[i], q.hashes()[i], in, q.ks.Settings.Reports.Classes))
 		}
 	}
 	for _, s := range q.groups {
@@ -116,11 +116,11 @@ func (q *question) gather(f *hits) {
 			q.sketches = append(q.sketches, sketchFacts{number: s.Number, revoked: q.sketchRevoked(s)})
 		}
 	}
-	if f.sketches != 0 || f.votes >= q.ks.Opt.Votes {
+	if f.sketches != 0 || f.votes >= q.ks.Settings.Votes {
 		q.askMessage()
 	}
 	for i, s := range q.set.Counting {
-		q.counts = q.view.Counted(q.counts, i, q.ks.Ring.CountHash(s), q.ks.Opt.Site)
+		q.counts = q.view.Counted(q.counts, i, q.ks.Ring.CountHash(s), q.ks.Settings.Site)
 	}
 	q.never = q.ks.Never.Covers(&q.set, q.hashes())
 }
@@ -147,7 +147,7 @@ func (q *question) signature(s signature.Signature, h filter.Hash, in store.Span
 		}
 		if len(f.listed) == 0 || q.isLayered {
 			// Where no site has all of its bits, several of them have together.
-			if sites := g.Spam.Sites(h, q.ks.Opt.Site); len(sites) > 0 {
+			if sites := g.Spam.Sites(h, q.ks.Settings.Site); len(sites) > 0 {
 				f.listed = append(f.listed, listedIn{g.Num, sites})
 			}
 		}
@@ -171,7 +171,7 @@ func (q *question) sketch(s sketch.KindGroups) sketchFacts {
 	f := sketchFacts{number: s.Number, revoked: neverRevoked}
 	query := sketch.NewQuery(s, sketch.ReportedGroups)
 	for _, g := range q.view.Reports {
-		list := query.Overlaps(g, q.ks.Opt.Site, sketch.Suffices, false)
+		list := query.Overlaps(g, q.ks.Settings.Site, sketch.Suffices, false)
 		if len(list) == 0 {
 			continue
 		}
@@ -198,7 +198,7 @@ func (q *question) sketchRevoked(s sketch.KindGroups) int64 {
 		if g.Num <= q.message.revoked {
 			break
 		}
-		if len(query.Overlaps(g, q.ks.Opt.Site, sketch.Enough, false)) > 0 {
+		if len(query.Overlaps(g, q.ks.Settings.Site, sketch.Enough, false)) > 0 {
 			return g.Num
 		}
 	}
@@ -238,7 +238,7 @@ func gatherLinks(asked []question, isWeak bool, p policy) (links []linkFacts) {
 	if !isWeak && !isCounted {
 		return nil
 	}
-	for _, d := range asked[0].ks.Opt.JudgedDomains(asked[0].set.Domains) {
+	for _, d := range asked[0].ks.Settings.JudgedDomains(asked[0].set.Domains) {
 		if l := gatherLink(asked, d, isWeak, p); isWeak || l.counts.IsSpamOnly(p.campaigns) {
 			links = append(links, l)
 		}

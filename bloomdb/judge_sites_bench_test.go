@@ -25,7 +25,7 @@ func BenchmarkJudgeSites(b *testing.B) {
 		db := openTest(b, o)
 		r := rand.New(rand.NewPCG(1, 2))
 		for rank := 1; rank <= sites; rank++ {
-			for gen := range db.ks.Opt.Counts.Keep {
+			for gen := range db.ks.Settings.Counts.Keep {
 				fillCounts(b, db, r, rank, int64(gen), largest/rank)
 			}
 		}
@@ -77,7 +77,7 @@ func fillCounts(b *testing.B, db *DB, r *rand.Rand, rank int, gen int64, message
 		own.Add(h, 1)
 	}
 	shape := layout.CountsShape(own.Shape())
-	t := layout.Target{Kind: layout.CountFilter, Gen: db.ks.Opt.Generation(layout.CountFilter, db.ks.Opt.Now()) - gen}
+	t := layout.Target{Kind: layout.CountFilter, Gen: db.ks.Settings.Generation(layout.CountFilter, db.ks.Settings.Now()) - gen}
 	p, err := db.ks.Store.PartFor(layout.Origin{Site: fmt.Sprintf("site%d", rank), Epoch: 1}, t, shape)
 	if err != nil {
 		b.Fatal(err)

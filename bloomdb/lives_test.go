@@ -113,7 +113,7 @@ func TestForgedRecordsChangeNothing(t *testing.T) {
 			}
 		}
 	}
-	if epoch, seq := b.Cursor("a"); epoch != 0 || seq != 0 || len(b.Status().Sites) != 1 || len(b.ks.Peers.Sites) != 0 {
+	if epoch, seq := b.Cursor("a"); epoch != 0 || seq != 0 || len(b.Status().Sites) != 1 {
 		t.Errorf("cursor %d-%d, held %+v", epoch, seq, b.Status().Sites)
 	}
 	mustApply(t, b, drain(t, forge(func(*Options) {}))...)
@@ -143,7 +143,7 @@ func TestOutlive(t *testing.T) {
 			drain(t, a)
 		}
 		epoch, seq := a.Head()
-		reserved := a.ks.Pub.ID.ReservedSeq
+		reserved := a.ks.Outbox.ID.ReservedSeq
 		said := epoch + uint64(rapid.SampledFrom([]int64{-5, -1, 0, 1, 64, 1 << 30}).Draw(rt, "epoch"))
 		number := uint64(rapid.IntRange(0, 6).Draw(rt, "number"))
 		beyond := said > epoch || said == epoch && number > reserved
@@ -157,12 +157,12 @@ func TestOutlive(t *testing.T) {
 		}
 		now, head := a.Head()
 		switch {
-		case beyond && (now <= said || now > said+2 || !a.ks.Pub.ID.Republish):
+		case beyond && (now <= said || now > said+2 || !a.ks.Outbox.ID.Republish):
 			rt.Fatalf("epoch %d after %d-%d was said, was %d", now, said, number, epoch)
 		case !beyond && (now != epoch || head < seq || head > reserved):
 			rt.Fatalf("%d-%d after %d-%d was said, was %d-%d", now, head, said, number, epoch, seq)
 		}
-		on, err := folder.ReadIdentity(a.ks.Opt.Dir)
+		on, err := folder.ReadIdentity(a.ks.Settings.Dir)
 		if err != nil || on.Epoch != now {
 			rt.Fatalf("on disk: %+v, %v", on, err)
 		}
@@ -221,7 +221,7 @@ func TestWants(t *testing.T) {
 		}
 		for db, want := range map[*DB]bool{b: tc.b, c: tc.c} {
 			if h, err := db.ReadHeartbeat(record); err != nil || h.WantsUs != want || h.Snapshot != 1 || h.Votes != 2 {
-				t.Errorf("%v, %s: %+v, %v", tc.wants, db.ks.Opt.Site, h, err)
+				t.Errorf("%v, %s: %+v, %v", tc.wants, db.ks.Settings.Site, h, err)
 			}
 		}
 	}

@@ -185,13 +185,13 @@ func TestSpareNumber(t *testing.T) {
 	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
 	mustReport(t, a, 1)
 	mustApply(t, b, drain(t, a)...)
-	a.ks.Pub.Note(layout.Target{Kind: layout.CountFilter, Gen: 0}, []uint64{1}) // of a generation that is gone
+	a.ks.Outbox.Note(layout.Target{Kind: layout.CountFilter, Gen: 0}, []uint64{1}) // of a generation that is gone
 	d := drain(t, a)
-	if id, err := folder.ReadIdentity(a.ks.Opt.Dir); err != nil || len(d) != 0 || id.ReservedSeq <= id.PublishedSeq {
+	if id, err := folder.ReadIdentity(a.ks.Settings.Dir); err != nil || len(d) != 0 || id.ReservedSeq <= id.PublishedSeq {
 		t.Fatalf("%d deltas, and no number is set aside", len(d))
 	}
 	mustReport(t, a, 2)
-	a.ks.Pub.Note(layout.Target{Kind: layout.CountFilter, Gen: 0}, make([]uint64, tooMany)) // so that a number is left out
+	a.ks.Outbox.Note(layout.Target{Kind: layout.CountFilter, Gen: 0}, make([]uint64, tooMany)) // so that a number is left out
 	left := drain(t, a)
 	publishSnapshot(t, a).take(t, b)
 	mustApply(t, b, left...)
@@ -219,7 +219,7 @@ func TestCrashBetweenDeltas(t *testing.T) {
 		if err := a.Published(d); err != nil {
 			t.Fatal(err)
 		}
-		if err := a.ks.Pub.Close(o.Dir); err != nil { // the identity is written
+		if err := a.ks.Outbox.Close(o.Dir); err != nil { // the identity is written
 			t.Fatal(err)
 		}
 		crash(t, a)

@@ -58,16 +58,16 @@ type Options struct {
 }
 
 func (o *Options) complete() error {
-	layout.Fill(&o.Reports.Period, 168*time.Hour)
-	layout.Fill(&o.Reports.Keep, 5)
-	layout.Fill(&o.Reports.Capacity, 1_000_000)
-	layout.Fill(&o.Reports.KeysPerMessage, 8)
-	layout.Fill(&o.Reports.MaxErrorPerMail, 1e-6)
-	layout.Fill(&o.Counts.Period, 24*time.Hour)
-	layout.Fill(&o.Counts.Keep, 2)
-	layout.Fill(&o.Counts.Capacity, 20_000_000)
-	layout.Fill(&o.Domains.Campaigns, defaultCampaigns)
-	layout.Fill(&o.Votes, vote.Needed)
+	fill(&o.Reports.Period, 168*time.Hour)
+	fill(&o.Reports.Keep, 5)
+	fill(&o.Reports.Capacity, 1_000_000)
+	fill(&o.Reports.KeysPerMessage, 8)
+	fill(&o.Reports.MaxErrorPerMail, 1e-6)
+	fill(&o.Counts.Period, 24*time.Hour)
+	fill(&o.Counts.Keep, 2)
+	fill(&o.Counts.Capacity, 20_000_000)
+	fill(&o.Domains.Campaigns, defaultCampaigns)
+	fill(&o.Votes, vote.Needed)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -153,4 +153,11 @@ func (o Options) MostMemory() (int64, error) {
 
 func (o *Options) settings() *layout.Settings {
 	return &layout.Settings{Dir: o.Dir, Site: o.Site, Reports: o.Reports, Counts: o.Counts, Domains: o.Domains, Votes: o.Votes, Exchange: o.Exchange, Log: o.Log, Now: o.Now}
+}
+
+func fill[T comparable](v *T, def T) {
+	var zero T
+	if *v == zero {
+		*v = def
+	}
 }

@@ -80,11 +80,11 @@ func TestLostJournal(t *testing.T) {
 
 			for range 2 { // the loss is known over a crash, too
 				db = mustOpen(t, o)
-				if db.ks.Pub.ID.Republish != c.due {
-					t.Errorf("a snapshot is due: %v, want %v", db.ks.Pub.ID.Republish, c.due)
+				if db.ks.Outbox.ID.Republish != c.due {
+					t.Errorf("a snapshot is due: %v, want %v", db.ks.Outbox.ID.Republish, c.due)
 				}
-				if begin := db.ks.Journal.Mark(); begin <= db.ks.Pub.ID.PublishedLSN || begin <= db.ks.Pub.ID.DomainsLSN {
-					t.Errorf("it begins at %x, published %x, domains %x", begin, db.ks.Pub.ID.PublishedLSN, db.ks.Pub.ID.DomainsLSN)
+				if begin := db.ks.Journal.Mark(); begin <= db.ks.Outbox.ID.PublishedLSN || begin <= db.ks.Outbox.ID.DomainsLSN {
+					t.Errorf("it begins at %x, published %x, domains %x", begin, db.ks.Outbox.ID.PublishedLSN, db.ks.Outbox.ID.DomainsLSN)
 				}
 				crash(t, db)
 			}

@@ -42,7 +42,7 @@ func TestPublishAcrossCrashes(t *testing.T) {
 					t.Fatal(err)
 				}
 			case 2:
-				db.ks.Pub.Close(o.Dir)
+				db.ks.Outbox.Close(o.Dir)
 			case 3:
 				d, ok, err := db.NextDelta(true)
 				if err != nil {
@@ -136,7 +136,7 @@ func TestPublishAgain(t *testing.T) {
 	}
 
 	// An older copy of the folder comes back, and the stream is ahead of it.
-	epoch := db.ks.Pub.Epoch()
+	epoch := db.ks.Outbox.Epoch()
 	if err := db.Resume(epoch+5, 9); err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestNumbersAreNotGivenAgain(t *testing.T) {
 		mustReport(t, a, n)
 		mustApply(t, b, drain(t, a)...)
 	}
-	epoch := a.ks.Pub.Epoch()
+	epoch := a.ks.Outbox.Epoch()
 	crash(t, a)
 	for _, tail := range []uint64{3, 0} {
 		a = openTest(t, o)
@@ -237,7 +237,7 @@ func TestLostStreamWithADeltaOnItsWay(t *testing.T) {
 	}
 	a.Published(d)
 	stream := []wire.Delta{d}
-	a.ks.Pub.Close(o.Dir)
+	a.ks.Outbox.Close(o.Dir)
 	crash(t, a) // before the rest is out
 	a = openTest(t, o)
 	if err := a.Resume(d.Epoch, d.Seq); err != nil {
@@ -271,9 +271,9 @@ func TestCompactPending(t *testing.T) {
 	for range times {
 		mustCount(t, a, 1, 1)
 	}
-	a.ks.Pub.Compact()
-	if a.ks.Pub.Waiting() != 4 {
-		t.Errorf("%d positions are pending for one message, want 4", a.ks.Pub.Waiting())
+	a.ks.Outbox.Compact()
+	if a.ks.Outbox.Waiting() != 4 {
+		t.Errorf("%d positions are pending for one message, want 4", a.ks.Outbox.Waiting())
 	}
 	b := openTest(t, testOptions(t.TempDir(), "b"))
 	mustApply(t, b, drain(t, a)...)

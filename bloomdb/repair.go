@@ -21,8 +21,8 @@ func (db *DB) Restore(set signature.Set, class layout.Class, revoked bool, at ti
 	} else {
 		return false, nil // it is on the never-list
 	}
-	t := layout.Target{Kind: kind, Gen: db.ks.Opt.Generation(kind, at)}
-	if db.ks.Opt.Aged(t) || db.ks.Opt.Early(t) {
+	t := layout.Target{Kind: kind, Gen: db.ks.Settings.Generation(kind, at)}
+	if db.ks.Settings.Aged(t) || db.ks.Settings.Early(t) {
 		return false, nil
 	}
 	return true, db.each(func(ks *keyspace.Keyspace) error { return ks.Restore(t, set, class) })

@@ -234,7 +234,7 @@ func TestRepairIdentities(t *testing.T) {
 			o := lifeOptions(t.TempDir())
 			before := openTest(t, o)
 			mustReport(t, before, 1)
-			epoch := before.ks.Pub.Epoch()
+			epoch := before.ks.Outbox.Epoch()
 			must(t, before.Mute("mx9", true))
 			must(t, before.Close())
 			o.PreviousKey, o.Key = &testKey, [32]byte{99}
@@ -251,7 +251,7 @@ func TestRepairIdentities(t *testing.T) {
 			if err != nil || len(done) != 1 {
 				t.Fatal(done, err)
 			}
-			if p := db.Previous(); p == nil || p.ks.Pub.Epoch() != folder.NextLife(epoch, true) || !p.ks.Pub.ID.Republish {
+			if p := db.Previous(); p == nil || p.ks.Outbox.Epoch() != folder.NextLife(epoch, true) || !p.ks.Outbox.ID.Republish {
 				t.Errorf("previous %v", p)
 			}
 			listed(t, db, 1, true)

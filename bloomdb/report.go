@@ -38,7 +38,7 @@ func (db *DB) Revoke(set signature.Set) error {
 }
 
 // list makes a report or a revocation in all keyspaces.
-func (db *DB) list(kind layout.FilterKind, set signature.Set, class layout.Class) error {
+func (db *DB) list(kind layout.Kind, set signature.Set, class layout.Class) error {
 	campaign := kind == layout.SpamFilter && db.isCampaign(set)
 	return db.update(func(ks *keyspace.Keyspace) (keyspace.Update, error) {
 		return ks.PrepareReport(kind, set, class, campaign)
@@ -55,7 +55,7 @@ func (db *DB) Count(set signature.Set, n uint32) error {
 	if db.ks.Closed.Load() {
 		return layout.ErrClosed
 	}
-	now := db.ks.Opt.Now()
+	now := db.ks.Settings.Now()
 	return db.all(func(ks *keyspace.Keyspace) error {
 		hashes := make([]filter.Hash, 0, 8)
 		for _, s := range set.Counting {

@@ -215,7 +215,7 @@ func (m *retouchModel) report(rt *rapid.T, n int) {
 }
 
 // hear applies a delta in which the other site tells a message.
-func (m *retouchModel) hear(rt *rapid.T, kind layout.FilterKind, n int) {
+func (m *retouchModel) hear(rt *rapid.T, kind layout.Kind, n int) {
 	shape, keys := m.db.ks.Store.SpamShape, m.now().spam["b"]
 	if kind == layout.RevokedFilter {
 		shape, keys = m.db.ks.Store.RevokedShape, m.now().revoked["b"]

@@ -141,7 +141,7 @@ func TestRetouchErrors(t *testing.T) {
 	mend()
 
 	// The bound is of keys in one generation.
-	m, err := db.ks.Store.MaskOf(layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Opt.Generation(layout.SpamFilter, db.ks.Opt.Now())})
+	m, err := db.ks.Store.MaskOf(layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestRetouchOfTheSameBits(t *testing.T) {
 	db := openTest(t, testOptions(t.TempDir(), "mx1"))
 	mustReport(t, db, 1)
 	mustRetouch(t, db, 1)
-	now := layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Opt.Generation(layout.SpamFilter, db.ks.Opt.Now())}
+	now := layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now())}
 	m := db.ks.Store.View.Load().Report(now.Gen).Mask
 	alike := m.All()[0].Hash
 	alike[2] ^= 1 << 63 // above the bits that place it
@@ -185,7 +185,7 @@ func TestReportThroughMask(t *testing.T) {
 	db := openTest(t, o)
 	mustReport(t, db, 1)
 	mustRetouch(t, db, 1)
-	rested := db.ks.Store.View.Load().Report(db.ks.Opt.Generation(layout.SpamFilter, db.ks.Opt.Now())).Mask.Masked()
+	rested := db.ks.Store.View.Load().Report(db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now())).Mask.Masked()
 	for _, pos := range rested {
 		n := 0
 		for !slices.Contains(db.ks.Store.SpamShape.Positions(db.ks.Ring.ReportHash(oneKey(n).Signatures[0]), nil), pos) {
@@ -195,7 +195,7 @@ func TestReportThroughMask(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, when := range []string{"at once", "after a crash"} {
-			m, err := db.ks.Store.MaskOf(layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Opt.Generation(layout.SpamFilter, db.ks.Opt.Now())})
+			m, err := db.ks.Store.MaskOf(layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now())})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -221,7 +221,7 @@ func newRetouchWorld(t *testing.T, n int) *retouchWorld {
 	o := testOptions(t.TempDir(), "mx1")
 	o.Reports = layout.ReportOptions{Capacity: int64(n), KeysPerMessage: 1, Keep: 1, MaxErrorPerMail: 0.01}
 	w := &retouchWorld{db: openTest(t, o)}
-	now := layout.Target{Kind: layout.SpamFilter, Gen: w.db.ks.Opt.Generation(layout.SpamFilter, w.db.ks.Opt.Now())}
+	now := layout.Target{Kind: layout.SpamFilter, Gen: w.db.ks.Settings.Generation(layout.SpamFilter, w.db.ks.Settings.Now())}
 	own, err := w.db.ks.Store.OwnBits(now, w.db.ks.Store.SpamShape)
 	if err != nil {
 		t.Fatal(err)
@@ -359,7 +359,7 @@ func TestMaskGoesWithItsGeneration(t *testing.T) {
 	db := openTest(t, o)
 	mustReport(t, db, 1)
 	mustRetouch(t, db, 1)
-	path := store.MaskFiles.Path(o.Dir, db.ks.Opt.Generation(layout.SpamFilter, c.Now()))
+	path := store.MaskFiles.Path(o.Dir, db.ks.Settings.Generation(layout.SpamFilter, c.Now()))
 	if err := db.ks.Save(); err != nil {
 		t.Fatal(err)
 	}
@@ -403,7 +403,7 @@ func TestMaskNotNamed(t *testing.T) {
 	if err := db.ks.Save(); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.ks.Pub.Rests(o.Dir, []string{store.OwnPath(o.Dir, layout.Target{Kind: layout.SpamFilter, Gen: o.generationNow()})}, db.ks.Opt.Now()); err != nil {
+	if err := db.ks.Outbox.Rests(o.Dir, []string{store.OwnPath(o.Dir, layout.Target{Kind: layout.SpamFilter, Gen: o.generationNow()})}, db.ks.Settings.Now()); err != nil {
 		t.Fatal(err)
 	}
 	crash(t, db)

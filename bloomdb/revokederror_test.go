@@ -68,15 +68,15 @@ func TestFullRevocationFiltersLoseNoReport(t *testing.T) {
 		t.Errorf("%d of %d are lost; of %d, %.3g in expectation, at most %g", lost, asked/scale/stride, asked, expected*asked, mostLost)
 	}
 	crash(t, db) // no site has told what the filters of others hold here
-	comparePlain(t, revoked/(2*db.ks.Opt.Reports.Keep), scale)
+	comparePlain(t, revoked/(2*db.ks.Settings.Reports.Keep), scale)
 }
 
 // fillRevoked fills the revocation filters of all kept generations, and says how many
 // keys they took and how likely they know another one.
 func fillRevoked(t *testing.T, db *DB) (keys int, chance float64) {
 	t.Helper()
-	newest := db.ks.Opt.Generation(layout.RevokedFilter, db.ks.Opt.Now())
-	for gen := newest - int64(db.ks.Opt.Reports.Keep) + 1; gen <= newest; gen++ {
+	newest := db.ks.Settings.Generation(layout.RevokedFilter, db.ks.Settings.Now())
+	for gen := newest - int64(db.ks.Settings.Reports.Keep) + 1; gen <= newest; gen++ {
 		tg := layout.Target{Kind: layout.RevokedFilter, Gen: gen}
 		own, err := db.ks.Store.OwnBits(tg, db.ks.Store.RevokedShape)
 		if err != nil {
@@ -93,7 +93,7 @@ func fillRevoked(t *testing.T, db *DB) (keys int, chance float64) {
 			t.Fatal(err)
 		}
 		for i, b := range []*filter.Bits{own, others} {
-			for ; b.Ones() <= db.ks.Opt.FillLimit(layout.RevokedFilter, b.Shape()); keys++ {
+			for ; b.Ones() <= db.ks.Settings.FillLimit(layout.RevokedFilter, b.Shape()); keys++ {
 				b.Set(keyring.Stretch(keyring.Mix(uint64(gen)<<40 ^ uint64(i)<<36 ^ uint64(keys))))
 			}
 			chance += b.Error()

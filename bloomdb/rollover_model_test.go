@@ -106,7 +106,7 @@ type rollingWorld struct {
 }
 
 func (w *rollingWorld) step(s *rollingSite) {
-	f := fact{gen: s.db.ks.Opt.Generation(layout.SpamFilter, w.clock.Now()), site: s.name, message: rapid.IntRange(0, 3).Draw(w.T, "message")}
+	f := fact{gen: s.db.ks.Settings.Generation(layout.SpamFilter, w.clock.Now()), site: s.name, message: rapid.IntRange(0, 3).Draw(w.T, "message")}
 	switch rapid.SampledFrom([]string{"report", "report", "report", "revoke", "exchange", "exchange", "period", "save", "crash", "roll"}).Draw(w.T, "what") {
 	case "report":
 		mustReport(w.t, s.db, f.message)
@@ -215,7 +215,7 @@ func TestRolloverModel(t *testing.T) {
 			i := rapid.IntRange(0, 2).Draw(rt, "site")
 			w.step(w.sites[i])
 			for _, s := range w.sites {
-				oldest := s.db.ks.Opt.Generation(layout.SpamFilter, w.clock.Now()) - int64(s.db.ks.Opt.Reports.Keep) + 1
+				oldest := s.db.ks.Settings.Generation(layout.SpamFilter, w.clock.Now()) - int64(s.db.ks.Settings.Reports.Keep) + 1
 				for n := range 4 {
 					if got, want := s.db.Judge(message(n)).Listed, s.lists(n, oldest); got != want {
 						rt.Fatalf("site %s in phase %d lists %d: %v, want %v", s.name, s.phase, n, got, want)

@@ -87,7 +87,7 @@ func TestRollingSitesHearEachOther(t *testing.T) {
 		}
 		e := w.db.Judge(message(4))
 		if len(e.Matches) != 2 || !slices.Equal(e.Matches[0].Sites, w.sites) || e.Sites != len(w.sites) {
-			t.Errorf("site %s: %+v, want one match of each signature by %v", w.db.ks.Opt.Site, e, w.sites)
+			t.Errorf("site %s: %+v, want one match of each signature by %v", w.db.ks.Settings.Site, e, w.sites)
 		}
 	}
 	if err := r.b.Revoke(message(4)); err != nil {
@@ -128,7 +128,7 @@ func TestNewestGenerationWinsAcrossKeys(t *testing.T) {
 	mustReport(t, r.a, 1)
 	r.exchange(t)
 	listed(t, r.b, 1, true)
-	if e := r.b.Judge(message(1)); len(e.Matches) != 2 || e.Matches[0].Generation != r.b.ks.Opt.Generation(layout.SpamFilter, c.Now()) {
+	if e := r.b.Judge(message(1)); len(e.Matches) != 2 || e.Matches[0].Generation != r.b.ks.Settings.Generation(layout.SpamFilter, c.Now()) {
 		t.Errorf("%+v", e)
 	}
 	if err := r.c.Revoke(message(1)); err != nil {
@@ -151,7 +151,7 @@ func TestCountsOfBothKeys(t *testing.T) {
 		sites int
 	}{{r.a, 13, 2}, {r.b, 513, 3}, {r.c, 510, 2}} {
 		if e := w.db.Judge(message(1)); e.Count != w.count || e.Sites != w.sites {
-			t.Errorf("site %s: %d by %d sites, want %d by %d", w.db.ks.Opt.Site, e.Count, e.Sites, w.count, w.sites)
+			t.Errorf("site %s: %d by %d sites, want %d by %d", w.db.ks.Settings.Site, e.Count, e.Sites, w.count, w.sites)
 		}
 	}
 	trace := r.b.Explain(message(1))[1]
@@ -177,7 +177,7 @@ func TestSketchesOfBothKeys(t *testing.T) {
 		want bool
 	}{{r.a, true}, {r.b, true}, {r.c, false}} {
 		if e := site.db.Judge(near(1000)); e.Listed != site.want {
-			t.Errorf("site %s: %+v", site.db.ks.Opt.Site, e)
+			t.Errorf("site %s: %+v", site.db.ks.Settings.Site, e)
 		}
 	}
 	mustReportSet(t, r.c, wordy(1, words(0, 60)...))

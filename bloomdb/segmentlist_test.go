@@ -157,7 +157,7 @@ func TestLostSegment(t *testing.T) {
 				if got := db.DamagedFiles(); len(got) != 1 || got[0].Name != filepath.Base(path)+folder.DamagedSuffix {
 					t.Errorf("damaged: %v", got)
 				}
-				if !db.ks.Pub.ID.Republish {
+				if !db.ks.Outbox.ID.Republish {
 					t.Error("no snapshot is due")
 				}
 				for n := range 3 {

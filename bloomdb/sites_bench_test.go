@@ -6,16 +6,15 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/layout"
-	"github.com/spambloom/spambloom/bloomdb/peers"
 )
 
 // BenchmarkMute takes one of four sites out of a generation of default capacity that
 // the four have filled, and gives it its say back.
 func BenchmarkMute(b *testing.B) {
 	db := openTest(b, Options{Dir: b.TempDir(), Site: "a", Key: testKey, Now: newClock().Now})
-	t := layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Opt.Generation(layout.SpamFilter, db.ks.Opt.Now())}
+	t := layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now())}
 	r := rand.New(rand.NewPCG(1, 2))
-	keys := int(db.ks.Opt.KeysPerGeneration()) / 4
+	keys := int(db.ks.Settings.KeysPerGeneration()) / 4
 	for _, site := range []string{"b", "c", "d", "e"} {
 		scratch, err := filter.NewBits(db.ks.Store.SpamShape)
 		if err != nil {
@@ -33,7 +32,7 @@ func BenchmarkMute(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		db.ks.Peers.Sites[layout.Origin{Site: site, Epoch: 2}] = &peers.SiteState{Seq: 1}
+		db.ks.Peers.Restore(layout.Origin{Site: site, Epoch: 2}, 1, 0, 0)
 	}
 	b.Logf("%d keys of each of 4 sites, filter of %d MiB", keys, db.ks.Store.SpamShape.Bytes()>>20)
 	for _, tc := range []struct {

@@ -47,7 +47,7 @@ func drawOp(t *rapid.T) siteOp {
 // goes by what is known when it is made, and is this site's own afterwards.
 func (w *siteWorld) do(db *DB, op siteOp) {
 	set := message(op.message)
-	if db.ks.Opt.Site != "a" {
+	if db.ks.Settings.Site != "a" {
 		set = wordy(op.message, words(100*op.message, 60)...)
 	}
 	var err error
@@ -75,7 +75,7 @@ func (w *siteWorld) open(site, dir string) *DB {
 }
 
 // reopen opens the database again, after what the test has done to it.
-func (w *siteWorld) reopen() { w.db = w.open("a", w.db.ks.Opt.Dir) }
+func (w *siteWorld) reopen() { w.db = w.open("a", w.db.ks.Settings.Dir) }
 
 // hear applies what is new of a site. Of one that is muted all is refused.
 func (w *siteWorld) hear(site string) {

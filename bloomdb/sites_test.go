@@ -77,7 +77,7 @@ func sameOthers(a, b *DB) error {
 	return nil
 }
 
-func (db *DB) othersOf(kind layout.FilterKind, num int64) func(i uint64) []filter.Cell {
+func (db *DB) othersOf(kind layout.Kind, num int64) func(i uint64) []filter.Cell {
 	g := db.ks.Store.View.Load().Report(num)
 	if g == nil || g.Listing(kind).Others == nil {
 		return func(uint64) []filter.Cell { return nil }
@@ -161,7 +161,7 @@ func TestDrop(t *testing.T) {
 		if err := sameStatus(db, never); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
-		if names, _ := filepath.Glob(filepath.Join(db.ks.Opt.Dir, "site-b-*")); len(names) > 0 {
+		if names, _ := filepath.Glob(filepath.Join(db.ks.Settings.Dir, "site-b-*")); len(names) > 0 {
 			t.Errorf("%s: %v is there", what, names)
 		}
 		if err := db.Apply(b[0].Data, peers.Next); !errors.Is(err, wire.ErrMuted) {
@@ -226,8 +226,8 @@ func TestDropCutShort(t *testing.T) {
 	if err := db.ks.Save(); err != nil {
 		t.Fatal(err)
 	}
-	name := filepath.Base(store.SitePath(db.ks.Opt.Dir, layout.Origin{Site: "b", Epoch: b[0].Epoch}))
-	data, err := os.ReadFile(filepath.Join(db.ks.Opt.Dir, name))
+	name := filepath.Base(store.SitePath(db.ks.Settings.Dir, layout.Origin{Site: "b", Epoch: b[0].Epoch}))
+	data, err := os.ReadFile(filepath.Join(db.ks.Settings.Dir, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,14 +235,14 @@ func TestDropCutShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	crash(t, db)
-	if err := os.WriteFile(filepath.Join(db.ks.Opt.Dir, name), data, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(db.ks.Settings.Dir, name), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	db = openTest(t, db.options)
 	if err := sameAnswers(db, heardOf(t, c), 1, 2); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(filepath.Join(db.ks.Opt.Dir, name)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(db.ks.Settings.Dir, name)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the file is still there: %v", err)
 	}
 }
@@ -279,12 +279,12 @@ func TestDamagedMuted(t *testing.T) {
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
-		id, err := folder.ReadIdentity(db.ks.Opt.Dir)
+		id, err := folder.ReadIdentity(db.ks.Settings.Dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		id.Muted = muted
-		if err := id.Write(db.ks.Opt.Dir); err != nil {
+		if err := id.Write(db.ks.Settings.Dir); err != nil {
 			t.Fatal(err)
 		}
 		var damage *folder.DamageError

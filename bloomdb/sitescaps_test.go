@@ -27,9 +27,9 @@ func newSender(t testing.TB) *sender {
 }
 
 // send has a site tell n bits or cells from a position on.
-func (s *sender) send(to *DB, o layout.Origin, kind layout.FilterKind, from, n uint64) error {
+func (s *sender) send(to *DB, o layout.Origin, kind layout.Kind, from, n uint64) error {
 	shape := s.shape(kind)
-	sec := wire.DeltaSection{Target: layout.Target{Kind: kind, Gen: s.db.ks.Opt.Generation(kind, s.db.ks.Opt.Now())}, Shape: shape}
+	sec := wire.DeltaSection{Target: layout.Target{Kind: kind, Gen: s.db.ks.Settings.Generation(kind, s.db.ks.Settings.Now())}, Shape: shape}
 	for pos := from; pos < from+n; pos++ {
 		sec.Cells = append(sec.Cells, filter.Cell{Pos: pos, Value: 1})
 	}
@@ -42,12 +42,12 @@ func (s *sender) send(to *DB, o layout.Origin, kind layout.FilterKind, from, n u
 // A site that sends more than its cap is refused, in this generation and kind of filter
 // and in no other, and the others find all the room they need.
 func TestCaps(t *testing.T) {
-	for _, kind := range []layout.FilterKind{layout.SpamFilter, layout.RevokedFilter, layout.SketchFilter, layout.CountFilter} {
+	for _, kind := range []layout.Kind{layout.SpamFilter, layout.RevokedFilter, layout.SketchFilter, layout.CountFilter} {
 		o := testOptions(t.TempDir(), "a")
 		o.Members = wire.Members{"b": {MaxCounts: 100}, "c": {MaxCounts: 100}, "d": {MaxReports: 10, MaxCounts: 10}}
 		a, s := openTest(t, o), newSender(t)
 		t.Run(kind.String(), func(t *testing.T) {
-			now := layout.Target{Kind: kind, Gen: a.ks.Opt.Generation(kind, a.ks.Opt.Now())}
+			now := layout.Target{Kind: kind, Gen: a.ks.Settings.Generation(kind, a.ks.Settings.Now())}
 			most := uint64(a.ks.Peers.SiteCap("b", now, s.shape(kind)))
 			b, c, d := layout.Origin{Site: "b", Epoch: 2}, layout.Origin{Site: "c", Epoch: 2}, layout.Origin{Site: "d", Epoch: 2}
 			if err := s.send(a, b, kind, 0, most-1); err != nil {
@@ -87,7 +87,7 @@ func TestCaps(t *testing.T) {
 	}
 }
 
-func (s *sender) shape(kind layout.FilterKind) layout.Shape {
+func (s *sender) shape(kind layout.Kind) layout.Shape {
 	switch kind {
 	case layout.CountFilter:
 		return layout.CountsShape(s.db.ks.Store.CountsShape)
@@ -103,7 +103,7 @@ func (s *sender) shape(kind layout.FilterKind) layout.Shape {
 // that repeats an earlier one has not used the more for it.
 func TestCapOfLives(t *testing.T) {
 	a, s := openTest(t, testOptions(t.TempDir(), "a")), newSender(t)
-	now := layout.Target{Kind: layout.SpamFilter, Gen: a.ks.Opt.Generation(layout.SpamFilter, a.ks.Opt.Now())}
+	now := layout.Target{Kind: layout.SpamFilter, Gen: a.ks.Settings.Generation(layout.SpamFilter, a.ks.Settings.Now())}
 	most := uint64(a.ks.Peers.SiteCap("b", now, s.shape(layout.SpamFilter)))
 	for life := range uint64(5) {
 		if err := s.send(a, layout.Origin{Site: "b", Epoch: 2 + 2*life}, layout.SpamFilter, 0, most*3/4); err != nil {
@@ -143,7 +143,7 @@ func TestCapOfNextGeneration(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.add(168 * time.Hour)
-	s.db.ks.Opt.Now = c.Now
+	s.db.ks.Settings.Now = c.Now
 	if err := s.send(a, b, layout.SpamFilter, 0, most); err != nil {
 		t.Error(err)
 	}
@@ -198,7 +198,7 @@ func TestSiteThatTakesAllMemory(t *testing.T) {
 	a, s := openTest(t, o), newSender(t)
 	a.ks.Peers.LeastParts = 16 << 20
 	sec := wire.DeltaSection{
-		Target: layout.Target{Kind: layout.CountFilter, Gen: a.ks.Opt.Generation(layout.CountFilter, a.ks.Opt.Now())},
+		Target: layout.Target{Kind: layout.CountFilter, Gen: a.ks.Settings.Generation(layout.CountFilter, a.ks.Settings.Now())},
 		Shape:  layout.CountsShape(filter.CountsShape{Lines: filter.MaxLines}),
 	}
 	for i := range uint64(outbox.MaxDeltaCells / 4) {

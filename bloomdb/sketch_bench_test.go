@@ -21,13 +21,13 @@ func sketchBench(b *testing.B, sketches bool) *DB {
 	}
 	b.Cleanup(func() { crash(b, db) })
 	r := rand.New(rand.NewPCG(1, 2))
-	load := map[layout.FilterKind]int{layout.SpamFilter: int(db.ks.Opt.KeysPerGeneration())}
+	load := map[layout.Kind]int{layout.SpamFilter: int(db.ks.Settings.KeysPerGeneration())}
 	if sketches {
-		load[layout.SketchFilter] = int(db.ks.Opt.SketchEntriesPerGeneration() / layout.Unevenness)
+		load[layout.SketchFilter] = int(db.ks.Settings.SketchEntriesPerGeneration() / layout.Unevenness)
 	}
-	for gen := range db.ks.Opt.Reports.Keep {
+	for gen := range db.ks.Settings.Reports.Keep {
 		for kind, n := range load {
-			t := layout.Target{Kind: kind, Gen: db.ks.Opt.Generation(layout.SpamFilter, db.ks.Opt.Now()) - int64(gen)}
+			t := layout.Target{Kind: kind, Gen: db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now()) - int64(gen)}
 			own, err := db.ks.Store.OwnBits(t, db.ks.Store.ShapeFor(t))
 			if err != nil {
 				b.Fatal(err)

@@ -81,7 +81,7 @@ func (w *sketchWorld) step(t *testing.T, site, other string) {
 	db := w.dbs[site]
 	switch what := rapid.SampledFrom([]string{"report", "report", "report", "revoke", "exchange", "period", "save", "crash", "close"}).Draw(w.T, "what"); what {
 	case "report", "revoke":
-		f := sketchFact{db.ks.Opt.Generation(layout.SpamFilter, w.clock.Now()), site, what == "revoke", drawGroups(w.T)}
+		f := sketchFact{db.ks.Settings.Generation(layout.SpamFilter, w.clock.Now()), site, what == "revoke", drawGroups(w.T)}
 		kind := layout.SpamFilter
 		if f.revoked {
 			kind = layout.RevokedFilter
@@ -157,7 +157,7 @@ func TestSketchesModel(t *testing.T) {
 // ask compares a question's answer with the lists.
 func (w *sketchWorld) ask(site string, asked []signature.Group) {
 	db := w.dbs[site]
-	oldest := db.ks.Opt.Generation(layout.SpamFilter, db.ks.Opt.Now()) - int64(db.ks.Opt.Reports.Keep) + 1
+	oldest := db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now()) - int64(db.ks.Settings.Reports.Keep) + 1
 	facts := slices.DeleteFunc(slices.Clone(w.known[site]), func(f sketchFact) bool { return f.gen < oldest })
 	revoked := newest(facts, true, asked, 3)
 	strong, weak := newest(facts, false, asked, 3), newest(facts, false, asked, 2)

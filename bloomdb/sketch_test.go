@@ -120,8 +120,8 @@ func judgeGroups(db *DB, groups []sketch.KindGroups) Evidence {
 }
 
 // listGroups reports or revokes a message with groups that the test has made.
-func listGroups(db *DB, kind layout.FilterKind, set signature.Set, groups []sketch.KindGroups) error {
-	records, err := db.ks.Sketches.SketchRecords(groups, sketch.ListOf(kind), db.ks.Opt.Generation(kind, db.ks.Opt.Now()))
+func listGroups(db *DB, kind layout.Kind, set signature.Set, groups []sketch.KindGroups) error {
+	records, err := db.ks.Sketches.Records(groups, sketch.ListOf(kind), db.ks.Settings.Generation(kind, db.ks.Settings.Now()))
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func listGroups(db *DB, kind layout.FilterKind, set signature.Set, groups []sket
 		return err
 	}
 	for _, r := range records {
-		if err := db.ks.Store.Set(r, db.ks.Pub.Note); err != nil {
+		if err := db.ks.Store.Set(r, db.ks.Outbox.Note); err != nil {
 			return err
 		}
 	}
@@ -284,7 +284,7 @@ func TestSketchFilterFull(t *testing.T) {
 		mustReportSet(t, db, wordy(n, words(1000*n, 60)...))
 	}
 	own := db.ks.Store.View.Load().Reports[0].Sketches.Own
-	for ; own.Ones() <= db.ks.Opt.FillLimit(layout.SketchFilter, own.Shape()); own.Set(keyring.Stretch(uint64(own.Ones()))) {
+	for ; own.Ones() <= db.ks.Settings.FillLimit(layout.SketchFilter, own.Shape()); own.Set(keyring.Stretch(uint64(own.Ones()))) {
 	}
 	ones := own.Ones()
 	mustReportSet(t, db, wordy(9, words(9000, 60)...))

@@ -52,7 +52,7 @@ func TestSnapshotOfFullFilters(t *testing.T) {
 		}
 		sec.Raw = nil
 		var file bytes.Buffer
-		if err := (store.Snapshot{Origin: db.ks.Pub.Self(), Sections: []store.Section{sec}}).Encode(&file, db.ks.Ring.KeyID); err != nil {
+		if err := (store.Snapshot{Origin: db.ks.Outbox.Self(), Sections: []store.Section{sec}}).Encode(&file, db.ks.Ring.KeyID); err != nil {
 			t.Fatal(err)
 		}
 		coded[store.OwnPath(o.Dir, sec.Target)] = file.Bytes()
@@ -93,7 +93,7 @@ func TestSnapshotRawOfAnotherSite(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := layout.Origin{Site: "mx2", Epoch: 7}
-	sec := store.Section{Target: layout.Target{Kind: layout.CountFilter, Gen: 5}, Period: int64(db.ks.Opt.Period(layout.CountFilter) / time.Second), Shape: layout.CountsShape(filter.CountsShape{Lines: 1})}
+	sec := store.Section{Target: layout.Target{Kind: layout.CountFilter, Gen: 5}, Period: int64(db.ks.Settings.Period(layout.CountFilter) / time.Second), Shape: layout.CountsShape(filter.CountsShape{Lines: 1})}
 	sec.Block = func(uint64, []filter.Cell) []filter.Cell { return nil }
 	for _, raw := range []bool{false, true} {
 		if raw {

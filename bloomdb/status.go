@@ -11,10 +11,10 @@ import (
 func (db *DB) Status() keyspace.Status {
 	s := db.ks.Status()
 	s.Clock = db.ks.Keeper.Status()
-	if s.Burst = db.burst.Status(db.ks.Opt.Now()); s.Burst != nil {
+	if s.Burst = db.burst.Status(db.ks.Settings.Now()); s.Burst != nil {
 		s.Memory += s.Burst.Memory
 	}
-	if s.Greylist = db.greylist.Status(db.ks.Opt.Now()); s.Greylist != nil {
+	if s.Greylist = db.greylist.Status(db.ks.Settings.Now()); s.Greylist != nil {
 		s.Memory += s.Greylist.Memory
 	}
 	if db.previous != nil {

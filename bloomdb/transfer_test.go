@@ -252,7 +252,7 @@ func TestSnapshotDue(t *testing.T) {
 		t.Errorf("the stream was lost: due %v, %v", a.SnapshotDue(), err)
 	}
 	w := a.NewSnapshot()
-	a.ks.Pub.Note(layout.Target{Kind: layout.CountFilter, Gen: 0}, make([]uint64, tooMany)) // so that a number is left out
+	a.ks.Outbox.Note(layout.Target{Kind: layout.CountFilter, Gen: 0}, make([]uint64, tooMany)) // so that a number is left out
 	if d := drain(t, a); len(d) != 0 {
 		t.Errorf("%d deltas of what was left out", len(d))
 	}

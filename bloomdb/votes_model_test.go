@@ -84,7 +84,7 @@ func (m *votesModel) step(t *testing.T) {
 		m.clock.add(time.Duration(rapid.IntRange(1, 3).Draw(m.T, "periods")) * 168 * time.Hour)
 		for range store.KeepAged * rapid.IntRange(0, 1).Draw(m.T, "expired") {
 			m.db.ks.Expire()
-			m.db.ks.Votes.Own.Expire(m.db.ks.Opt.VotesGeneration())
+			m.db.ks.Votes.Own.Expire(m.db.ks.Settings.VotesGeneration())
 		}
 	case "save":
 		if err := m.db.ks.Save(); err != nil {

@@ -263,11 +263,11 @@ func TestHearVotesRefuses(t *testing.T) {
 		h.Type, h.Site, h.Epoch = wire.RecordVotes, "a", 2
 		return a.ks.Sealer.EncodeRecord(h, body)
 	}
-	body, _, err := a.ks.Votes.Own.Body(a.ks.Opt.VotesGeneration(), a.ks.Opt.Reports.Period)
+	body, _, err := a.ks.Votes.Own.Body(a.ks.Settings.VotesGeneration(), a.ks.Settings.Reports.Period)
 	if err != nil {
 		t.Fatal(err)
 	}
-	future, _, _ := a.ks.Votes.Own.Body(a.ks.Opt.VotesGeneration()+1, a.ks.Opt.Reports.Period)
+	future, _, _ := a.ks.Votes.Own.Body(a.ks.Settings.VotesGeneration()+1, a.ks.Settings.Reports.Period)
 	for _, tc := range []struct {
 		name string
 		data []byte
@@ -281,7 +281,7 @@ func TestHearVotesRefuses(t *testing.T) {
 		{"period", mustVotes(t, daily), layout.ErrParameters, "period there 86400 s, here 604800 s"},
 		{"torn", append(slices.Clone(good[:len(good)-1]), good[len(good)-1]^1), nil, "authentication code"},
 		{"short", good[:50], nil, "cut short"},
-		{"another record", a.ks.Sealer.EncodeRecord(a.ks.Pub.RecordHead(wire.RecordHeartbeat), make([]byte, 16)), nil, "it should be a votes"},
+		{"another record", a.ks.Sealer.EncodeRecord(a.ks.Outbox.RecordHead(wire.RecordHeartbeat), make([]byte, 16)), nil, "it should be a votes"},
 		{"no body", odd(wire.Head{Made: c.Now()}, nil), nil, "votes of 0 bytes"},
 		{"begins too late", odd(wire.Head{Made: c.Now()}, future), nil, "begin with generation"},
 		{"made before it begins", odd(wire.Head{Made: c.Now().Add(-400 * time.Hour)}, body), nil, "begin with generation"},

@@ -27,8 +27,8 @@ func votersNamed() (names []string) {
 
 // crafted is a record of votes that a member made by hand for some site.
 func crafted(db *DB, site string, stamp uint64, f *filter.Generalized) []byte {
-	h := wire.Head{Type: wire.RecordVotes, Site: site, Epoch: 2, Seq: stamp, Made: db.ks.Opt.Now()}
-	return db.ks.Sealer.EncodeRecord(h, wire.AppendVotes(nil, wire.VotesBody{Gen: db.ks.Opt.VotesGeneration(), Period: 604800, Filter: f}))
+	h := wire.Head{Type: wire.RecordVotes, Site: site, Epoch: 2, Seq: stamp, Made: db.ks.Settings.Now()}
+	return db.ks.Sealer.EncodeRecord(h, wire.AppendVotes(nil, wire.VotesBody{Gen: db.ks.Settings.VotesGeneration(), Period: 604800, Filter: f}))
 }
 
 func bitsAt(t testing.TB, one func(pos uint64) bool) *filter.Generalized {

@@ -37,15 +37,15 @@ type Record struct {
 }
 
 // maskRecord stands in the place of a kind in a record of retouched keys.
-const maskRecord layout.FilterKind = 16
+const maskRecord layout.Kind = 16
 
 // votesRecord is such a place-holder for what a report or revocation does to the
 // site's own votes. It stands behind the report's record and is synced with it.
-const votesRecord layout.FilterKind = 17
+const votesRecord layout.Kind = 17
 
 // kind is the record's first byte. A report that names its class has the number
 // of the class filter, whose bits follow from its keys.
-func (r Record) kind() layout.FilterKind {
+func (r Record) kind() layout.Kind {
 	switch {
 	case len(r.Retouched) > 0:
 		return maskRecord
@@ -97,7 +97,7 @@ func AppendFrame(dst []byte, r Record, unsynced int64) []byte {
 
 // DecodeRecord reads a frame's body.
 func DecodeRecord(body []byte) (r Record, unsynced int64, err error) {
-	kind := layout.FilterKind(body[0])
+	kind := layout.Kind(body[0])
 	if r.Target.Kind = kind; kind == maskRecord || kind == votesRecord {
 		r.Target.Kind = layout.SpamFilter
 	}
@@ -250,7 +250,7 @@ func decodeVoteRecord(r Record, body []byte) (Record, error) {
 	if len(body) < 9 || len(body) > 1+8*VotesPerMessage || len(body)%8 != 1 {
 		return r, fmt.Errorf("%d bytes of votes, must be 1 and %d at most of 8 each", len(body), VotesPerMessage)
 	}
-	if r.Target.Kind = layout.FilterKind(body[0]); r.Target.Kind != layout.SpamFilter && r.Target.Kind != layout.RevokedFilter {
+	if r.Target.Kind = layout.Kind(body[0]); r.Target.Kind != layout.SpamFilter && r.Target.Kind != layout.RevokedFilter {
 		return r, fmt.Errorf("votes of kind %d, must be %d or %d", body[0], layout.SpamFilter, layout.RevokedFilter)
 	}
 	for b := range slices.Chunk(body[1:], 8) {

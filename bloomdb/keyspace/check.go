@@ -28,8 +28,8 @@ func (ks *Keyspace) CheckFiles() error {
 	if err := ks.Journal.Flush(); err != nil {
 		return err
 	}
-	_, err := folder.ReadIdentity(ks.Opt.Dir)
-	return errors.Join(err, ReadAll(ks.Opt.Dir, ks.Ring.KeyID, ks.Votes.CheckVotes))
+	_, err := folder.ReadIdentity(ks.Settings.Dir)
+	return errors.Join(err, ReadAll(ks.Settings.Dir, ks.Ring.KeyID, ks.Votes.CheckVotes))
 }
 
 // ReadAll reads all files of one folder. Votes are checked by the caller's function.

@@ -13,7 +13,7 @@ import (
 // them; an empty NAME.damaged keeps the loss in the status until it is removed.
 func (ks *Keyspace) checkCompanions(id folder.Identity) (missing error) {
 	for _, name := range id.Companions {
-		path := filepath.Join(ks.Opt.Dir, name)
+		path := filepath.Join(ks.Settings.Dir, name)
 		info, err := os.Stat(path)
 		switch {
 		case err == nil && info.Size() > 0:

@@ -25,12 +25,12 @@ func latest(trails []Trail) int64 {
 // Cost is what a report of set, or a revocation, would take now of the room that one generation
 // has for its kind: from 0, where all of it stands there already, to 1 for the whole.
 func (ks *Keyspace) Cost(set signature.Set, revoke bool) float64 {
-	kind, room, entries := layout.SpamFilter, ks.Opt.KeysPerGeneration(), ks.Opt.SketchEntriesPerGeneration()
+	kind, room, entries := layout.SpamFilter, ks.Settings.KeysPerGeneration(), ks.Settings.SketchEntriesPerGeneration()
 	if revoke {
 		kind, room, entries = layout.RevokedFilter, room/layout.RevokedShare, entries/layout.RevokedShare
 		set.Sketches = EvenAskOnly(set.Sketches)
 	}
-	t := layout.Target{Kind: kind, Gen: ks.Opt.Generation(kind, ks.Opt.Now())}
+	t := layout.Target{Kind: kind, Gen: ks.Settings.Generation(kind, ks.Settings.Now())}
 	g := ks.Store.View.Load().Report(t.Gen)
 	var keys []filter.Hash
 	for _, s := range slices.Concat(set.Signatures, ks.domainSignatures(kind, set)) {
@@ -41,8 +41,8 @@ func (ks *Keyspace) Cost(set signature.Set, revoke bool) float64 {
 		own, sketches = g.Listing(kind).Own, g.Sketches.Own
 	}
 	cost := float64(absent(own, keys)) / room
-	full := sketches != nil && ks.Opt.Fits("sketch filter", sketches.Shape(), sketches.Ones(), layout.Target{Kind: layout.SketchFilter, Gen: t.Gen}) != nil
-	if !full && !ks.Opt.Unwanted(layout.SketchFilter) {
+	full := sketches != nil && ks.Settings.Fits("sketch filter", sketches.Shape(), sketches.Ones(), layout.Target{Kind: layout.SketchFilter, Gen: t.Gen}) != nil
+	if !full && !ks.Settings.Unwanted(layout.SketchFilter) {
 		seeds := ks.Sketches.EntrySeeds(ks.Sketches.Reported(set.Sketches), sketch.ListOf(kind), t.Gen)
 		cost = max(cost, float64(absent(sketches, keyring.StretchAll(seeds)))/entries)
 	}

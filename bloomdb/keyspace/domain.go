@@ -16,8 +16,8 @@ const (
 
 // domainSignatures returns the signatures of domains, which are listed and revoked with those
 // of the message.
-func (ks *Keyspace) domainSignatures(kind layout.FilterKind, set signature.Set) []signature.Signature {
-	domains := ks.Opt.JudgedDomains(set.Domains)
+func (ks *Keyspace) domainSignatures(kind layout.Kind, set signature.Set) []signature.Signature {
+	domains := ks.Settings.JudgedDomains(set.Domains)
 	if kind == layout.SpamFilter {
 		domains = domains[:min(len(domains), reportedDomains)]
 	}
@@ -31,7 +31,7 @@ func (ks *Keyspace) domainSignatures(kind layout.FilterKind, set signature.Set) 
 
 // countListed counts the domains of a report that is a campaign, or of a revocation.
 // Either is on disk by now, so that a fault here is only logged.
-func (ks *Keyspace) countListed(kind layout.FilterKind, set signature.Set, campaign bool) {
+func (ks *Keyspace) countListed(kind layout.Kind, set signature.Set, campaign bool) {
 	var err error
 	switch {
 	case kind == layout.RevokedFilter:
@@ -40,19 +40,19 @@ func (ks *Keyspace) countListed(kind layout.FilterKind, set signature.Set, campa
 		err = ks.AddDomainCounts(set, 1, func(k keyring.DomainKeys) filter.Hash { return k.Campaigns })
 	}
 	if err != nil {
-		ks.Opt.Log.Warn("a report's link domains are not counted", "error", err)
+		ks.Settings.Log.Warn("a report's link domains are not counted", "error", err)
 	}
 }
 
 func (ks *Keyspace) AddDomainCounts(set signature.Set, n uint32, key func(keyring.DomainKeys) filter.Hash) error {
-	domains := ks.Opt.JudgedDomains(set.Domains)
-	if len(domains) == 0 || ks.Opt.Unwanted(layout.DomainFilter) {
+	domains := ks.Settings.JudgedDomains(set.Domains)
+	if len(domains) == 0 || ks.Settings.Unwanted(layout.DomainFilter) {
 		return nil
 	}
 	if ks.Closed.Load() {
 		return layout.ErrClosed
 	}
-	t := layout.Target{Kind: layout.DomainFilter, Gen: ks.Opt.Generation(layout.DomainFilter, ks.Opt.Now())}
+	t := layout.Target{Kind: layout.DomainFilter, Gen: ks.Settings.Generation(layout.DomainFilter, ks.Settings.Now())}
 	own, err := ks.Store.OwnDomains(t.Gen, store.DomainsShape())
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ func (ks *Keyspace) Explain(set signature.Set) []Trace {
 			t.Revoked = append(t.Revoked, ks.trails(layout.RevokedFilter, g, h)...)
 		}
 		if slices.Contains(voted, i) {
-			t.Votes = ks.Votes.VoteTrails(&v, h)
+			t.Votes = ks.Votes.Trails(&v, h)
 		}
 		if slices.Contains(set.Counting, s) {
 			t.Counts = ks.countTrails(&v, ks.Ring.CountHash(s))
@@ -55,17 +55,17 @@ func (ks *Keyspace) Explain(set signature.Set) []Trace {
 	return traces
 }
 
-func (ks *Keyspace) trails(kind layout.FilterKind, g *store.ReportGeneration, h filter.Hash) []Trail {
+func (ks *Keyspace) trails(kind layout.Kind, g *store.ReportGeneration, h filter.Hash) []Trail {
 	var trails []Trail
 	l := g.Listing(kind)
 	if !l.Has(h) {
 		return nil
 	}
 	var classes map[string][]layout.Class
-	if kind == layout.SpamFilter && ks.Opt.Reports.Classes {
+	if kind == layout.SpamFilter && ks.Settings.Reports.Classes {
 		classes = ks.Store.ClassesBySite(g, h)
 	}
-	for _, site := range l.Sites(h, ks.Opt.Site) {
+	for _, site := range l.Sites(h, ks.Settings.Site) {
 		t := ks.trail(layout.Target{Kind: kind, Gen: g.Num}, site, 0)
 		t.Classes = classes[site]
 		t.Retouched = kind == layout.SpamFilter && g.Mask.Hides(h)
@@ -79,7 +79,7 @@ func (ks *Keyspace) countTrails(v *store.View, h filter.Hash) []Trail {
 	for _, g := range v.Counts {
 		t := layout.Target{Kind: layout.CountFilter, Gen: g.Num}
 		if c := g.OwnCount(h); c > 0 {
-			trails = append(trails, ks.trail(t, ks.Opt.Site, c))
+			trails = append(trails, ks.trail(t, ks.Settings.Site, c))
 		}
 		for _, p := range g.CountedParts {
 			if c := p.Count(h); c > 0 {
@@ -91,5 +91,5 @@ func (ks *Keyspace) countTrails(v *store.View, h filter.Hash) []Trail {
 }
 
 func (ks *Keyspace) trail(t layout.Target, site string, count uint32) Trail {
-	return Trail{Site: site, Generation: t.Gen, Start: ks.Opt.Start(t), Count: uint64(count)}
+	return Trail{Site: site, Generation: t.Gen, Start: ks.Settings.Start(t), Count: uint64(count)}
 }

@@ -27,7 +27,7 @@ import (
 // with them files, journal, never-list, votes and the state of the exchange. No method of it
 // uses another keyspace.
 type Keyspace struct {
-	Opt      *layout.Settings
+	Settings *layout.Settings
 	Ring     *keyring.Ring
 	Sealer   *wire.Sealer
 	Store    *store.Store
@@ -35,7 +35,7 @@ type Keyspace struct {
 	Never    *never.List
 	Votes    *vote.Register
 	Journal  *journal.Log
-	Pub      *outbox.Outbox
+	Outbox   *outbox.Outbox
 	Peers    *peers.Peers
 	Files    *repair.Files
 	Keeper   *clock.Keeper
@@ -63,11 +63,11 @@ type Config struct {
 // New makes an empty keyspace.
 func New(o Config) *Keyspace {
 	opt, r := o.Settings, keyring.NewRing(o.Key)
-	ks := &Keyspace{Opt: opt, Ring: r, Store: store.New(opt, r, o.Members), Keeper: o.Keeper, newFile: o.NewFile, lastSave: opt.Now()}
+	ks := &Keyspace{Settings: opt, Ring: r, Store: store.New(opt, r, o.Members), Keeper: o.Keeper, newFile: o.NewFile, lastSave: opt.Now()}
 	ks.Sealer = &wire.Sealer{Opt: opt, Ring: r, Members: o.Members, SigningKey: o.SigningKey, Witness: ks.witness}
 	ks.Sketches = sketch.New(ks.Store)
-	ks.Pub = &outbox.Outbox{Opt: opt, Sealer: ks.Sealer, Store: ks.Store}
-	ks.Peers = peers.New(ks.Sealer, ks.Store, ks.Pub)
+	ks.Outbox = &outbox.Outbox{Opt: opt, Sealer: ks.Sealer, Store: ks.Store}
+	ks.Peers = peers.New(ks.Sealer, ks.Store, ks.Outbox)
 	ks.Votes = vote.New(ks.Sealer, ks.Store)
 	ks.Files = &repair.Files{Opt: opt, Mending: o.Mending, Saved: make(map[string]folder.Saved)}
 	ks.Never = never.New(keyring.NewSip(r.Keyed.Sum(keyring.PurposeNever)))
@@ -80,7 +80,7 @@ func (ks *Keyspace) Close() error {
 		return layout.ErrClosed
 	}
 	err := ks.Save()
-	return errors.Join(err, ks.Journal.Close(), ks.Pub.Close(ks.Opt.Dir))
+	return errors.Join(err, ks.Journal.Close(), ks.Outbox.Close(ks.Settings.Dir))
 }
 
 // Expire drops expired generations, and the cursors of sites of which nothing is held any more.
@@ -93,10 +93,10 @@ func (ks *Keyspace) Expire() {
 // Tick does the periodic work of one second.
 func (ks *Keyspace) Tick() error {
 	ks.Expire()
-	ks.Votes.Own.Expire(ks.Opt.VotesGeneration())
-	ks.Pub.Compact()
-	err := errors.Join(ks.Journal.Flush(), ks.Journal.List.RaiseLater(ks.Journal.Durable, ks.Opt.Now()),
-		ks.Pub.Write(ks.Opt.Dir, ks.Opt.Now()))
+	ks.Votes.Own.Expire(ks.Settings.VotesGeneration())
+	ks.Outbox.Compact()
+	err := errors.Join(ks.Journal.Flush(), ks.Journal.List.RaiseLater(ks.Journal.Durable, ks.Settings.Now()),
+		ks.Outbox.Write(ks.Settings.Dir, ks.Settings.Now()))
 	if ks.saveDue() {
 		err = errors.Join(err, ks.Save())
 	}
@@ -108,7 +108,7 @@ func (ks *Keyspace) Tick() error {
 func (ks *Keyspace) saveDue() bool {
 	ks.SnapshotMu.Lock()
 	defer ks.SnapshotMu.Unlock()
-	now := ks.Opt.Now()
+	now := ks.Settings.Now()
 	if wait := now.Sub(ks.triedSave); wait >= 0 && wait < saveRetry {
 		return false
 	}
@@ -141,13 +141,13 @@ func (ks *Keyspace) HoldsReports() bool {
 
 // witness takes the time of a record as confirmation, if its site is fully trusted.
 func (ks *Keyspace) witness(h wire.Head) {
-	if h.Site != ks.Opt.Site && ks.Sealer.TrustOf(h.Site) == wire.TrustFull && !ks.Store.Muted(h.Site) {
+	if h.Site != ks.Settings.Site && ks.Sealer.TrustOf(h.Site) == wire.TrustFull && !ks.Store.Muted(h.Site) {
 		ks.Keeper.Witness(h.Made)
 	}
 }
 
 // Now is the time by the clock that this site's records are made with.
-func (ks *Keyspace) Now() time.Time { return ks.Opt.Now() }
+func (ks *Keyspace) Now() time.Time { return ks.Settings.Now() }
 
 // TakeMuted mutes and drops a site as another keyspace has it.
 func (ks *Keyspace) TakeMuted(m folder.MutedSite) (err error) {
@@ -166,7 +166,7 @@ func (ks *Keyspace) DropSite(site string) error {
 	defer ks.SnapshotMu.Unlock()
 	err := ks.Peers.Drop(site, func(lives []layout.Origin) {
 		for _, o := range lives {
-			delete(ks.Files.Saved, store.SitePath(ks.Opt.Dir, o))
+			delete(ks.Files.Saved, store.SitePath(ks.Settings.Dir, o))
 		}
 		ks.Votes.Voters.Drop(site)
 	})

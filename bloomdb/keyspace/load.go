@@ -20,7 +20,6 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/journal"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/never"
-	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/bloomdb/vote"
 )
@@ -28,21 +27,21 @@ import (
 // Load reads the state folder into an empty database: identity, snapshots,
 // then the journal.
 func (ks *Keyspace) Load() error {
-	dir := ks.Opt.Dir
+	dir := ks.Settings.Dir
 	id, err := folder.ReadIdentity(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		id, err = ks.begin()
 	}
 	if err == nil {
-		err = id.Check(ks.Opt, ks.Ring.KeyID)
+		err = id.Check(ks.Settings, ks.Ring.KeyID)
 	}
 	if err != nil {
 		return err
 	}
-	if err := ks.Peers.BeginSites(id); err != nil {
+	if err := ks.Peers.Begin(id); err != nil {
 		return err
 	}
-	ks.Pub.Begin(id, ks.Opt.Exchange)
+	ks.Outbox.Begin(id, ks.Settings.Exchange)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("state folder: %w", err)
@@ -84,8 +83,8 @@ func (ks *Keyspace) Load() error {
 	if ks.Journal, err = journal.Open(dir, ks.Ring.KeyID, segments, id.Segment(), ks.newFile); err != nil {
 		return err
 	}
-	ks.Pub.Journal = ks.Journal
-	ks.Pub.Opened(ks.Journal.Mark(), ks.Files.DomainsLost)
+	ks.Outbox.Journal = ks.Journal
+	ks.Outbox.Opened(ks.Journal.Mark(), ks.Files.DomainsLost)
 	if len(ks.Files.DamagedFiles()) > 0 {
 		ks.lastSave = ks.lastSave.Add(-saveInterval) // the identity must not name what was set aside
 	}
@@ -96,7 +95,7 @@ func (ks *Keyspace) Load() error {
 // a word.
 func (ks *Keyspace) checkPresent(id folder.Identity, entries []os.DirEntry) error {
 	for _, name := range id.Snapshots {
-		if t, own := store.ParseOwnPath(name); own && ks.Opt.Unwanted(t.Kind) {
+		if t, own := store.ParseOwnPath(name); own && ks.Settings.Unwanted(t.Kind) {
 			continue
 		}
 		if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == name }) {
@@ -112,30 +111,30 @@ func (ks *Keyspace) checkPresent(id folder.Identity, entries []os.DirEntry) erro
 // begin makes the identity of a new folder. A folder with state but without an
 // identity has lost a file.
 func (ks *Keyspace) begin() (folder.Identity, error) {
-	entries, err := os.ReadDir(ks.Opt.Dir)
+	entries, err := os.ReadDir(ks.Settings.Dir)
 	if err != nil {
 		return folder.Identity{}, fmt.Errorf("state folder: %w", err)
 	}
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".snapshot") || strings.HasPrefix(e.Name(), "journal-") {
-			return folder.Identity{}, folder.Damaged(folder.IdentityPath(ks.Opt.Dir), 0, fmt.Errorf("identity is missing, but %s is there", e.Name()))
+			return folder.Identity{}, folder.Damaged(folder.IdentityPath(ks.Settings.Dir), 0, fmt.Errorf("identity is missing, but %s is there", e.Name()))
 		}
 	}
 	id := folder.Identity{
 		Version:      folder.IdentityVersion,
-		Site:         ks.Opt.Site,
-		Epoch:        folder.NewEpoch(ks.Opt.Now()),
+		Site:         ks.Settings.Site,
+		Epoch:        folder.NewEpoch(ks.Settings.Now()),
 		KeyID:        hex.EncodeToString(ks.Ring.KeyID[:]),
-		ReportPeriod: int64(ks.Opt.Reports.Period / time.Second),
-		CountPeriod:  int64(ks.Opt.Counts.Period / time.Second),
+		ReportPeriod: int64(ks.Settings.Reports.Period / time.Second),
+		CountPeriod:  int64(ks.Settings.Counts.Period / time.Second),
 		Snapshots:    []string{journal.SegmentsFile},
 	}
 	// The list is written before the identity, which names it.
-	list := journal.SegmentList{Dir: ks.Opt.Dir, KeyID: ks.Ring.KeyID}
+	list := journal.SegmentList{Dir: ks.Settings.Dir, KeyID: ks.Ring.KeyID}
 	if err := list.Change(func(map[uint32]int64) {}); err != nil {
 		return id, err
 	}
-	return id, id.Write(ks.Opt.Dir)
+	return id, id.Write(ks.Settings.Dir)
 }
 
 // loadFiles takes the folder's files. This site's own snapshots, which hold most of
@@ -148,7 +147,7 @@ func (ks *Keyspace) loadFiles(entries []os.DirEntry, segments map[uint32]int64) 
 			return err
 		}
 		if isOwn {
-			own[filepath.Join(ks.Opt.Dir, e.Name())] = t
+			own[filepath.Join(ks.Settings.Dir, e.Name())] = t
 		}
 	}
 	var reading errgroup.Group
@@ -163,7 +162,7 @@ func (ks *Keyspace) loadFiles(entries []os.DirEntry, segments map[uint32]int64) 
 // own is named, a journal segment noted, a temporary file of a crash removed, anything
 // else left alone.
 func (ks *Keyspace) loadFile(name string, segments map[uint32]int64) (t layout.Target, own bool, err error) {
-	path := filepath.Join(ks.Opt.Dir, name)
+	path := filepath.Join(ks.Settings.Dir, name)
 	if n, ok := strings.CutPrefix(name, "journal-"); ok {
 		num, err := strconv.ParseUint(n, 10, 32)
 		if err == nil {
@@ -182,7 +181,7 @@ func (ks *Keyspace) loadFile(name string, segments map[uint32]int64) (t layout.T
 	}
 	ks.Files.Saved[path] = folder.Saved{} // on disk, and to be written again or removed
 	if t, own = store.ParseOwnPath(name); own {
-		return t, !ks.Opt.Unwanted(t.Kind), nil // the next snapshot removes what is unwanted
+		return t, !ks.Settings.Unwanted(t.Kind), nil // the next snapshot removes what is unwanted
 	}
 	s, err := store.ReadSnapshot(path, ks.Ring.KeyID, func(s *store.Snapshot) store.Loader { return &store.SiteLoader{Store: ks.Store, Origin: s.Origin} })
 	if err == nil {
@@ -194,7 +193,7 @@ func (ks *Keyspace) loadFile(name string, segments map[uint32]int64) (t layout.T
 		}
 		return t, false, ks.dropOrigin(s.Origin)
 	}
-	ks.Peers.Sites[s.Origin] = &peers.SiteState{Seq: s.Seq, Gaps: s.Gaps, Hole: s.Hole}
+	ks.Peers.Restore(s.Origin, s.Seq, s.Gaps, s.Hole)
 	return t, false, nil
 }
 
@@ -226,8 +225,8 @@ func (ks *Keyspace) loadOwn(path string, t layout.Target) error {
 
 // checkOrigin compares a snapshot's name with what it holds.
 func (ks *Keyspace) checkOrigin(path string, t layout.Target, o layout.Origin) error {
-	own := path == store.OwnPath(ks.Opt.Dir, t)
-	if own == (o.Site == ks.Opt.Site) && (own || path == store.SitePath(ks.Opt.Dir, o)) {
+	own := path == store.OwnPath(ks.Settings.Dir, t)
+	if own == (o.Site == ks.Settings.Site) && (own || path == store.SitePath(ks.Settings.Dir, o)) {
 		return nil
 	}
 	return folder.Damaged(path, 0, fmt.Errorf("it is of site %s, epoch %d", o.Site, o.Epoch))
@@ -238,7 +237,7 @@ func (ks *Keyspace) checkOrigin(path string, t layout.Target, o layout.Origin) e
 func (ks *Keyspace) replay(segments, listed map[uint32]int64) error {
 	order := slices.Sorted(maps.Keys(segments))
 	for i, n := range order {
-		path := journal.SegmentPath(ks.Opt.Dir, n)
+		path := journal.SegmentPath(ks.Settings.Dir, n)
 		last := i == len(order)-1
 		apply := func(at int64, r journal.Record) error { return ks.redo(folder.MakeLSN(n, at), r) }
 		size, torn, err := journal.ReadSegment(path, ks.Ring.KeyID, last, listed[n], apply)
@@ -251,7 +250,7 @@ func (ks *Keyspace) replay(segments, listed map[uint32]int64) error {
 			return err
 		}
 		if torn > 0 {
-			ks.Opt.Log.Warn("journal ends in an unfinished record, as after a crash", "path", path, "offset", size, "bytes", torn)
+			ks.Settings.Log.Warn("journal ends in an unfinished record, as after a crash", "path", path, "offset", size, "bytes", torn)
 		}
 		if last { // what was read of it need not be on disk yet, and is listed as such
 			if err := folder.CutPath(path, size); err != nil {
@@ -271,7 +270,7 @@ func (ks *Keyspace) replay(segments, listed map[uint32]int64) error {
 // missJournal notices that a journal whose segments were not listed has lost its newest ones,
 // or all of them.
 func (ks *Keyspace) missJournal(segments map[uint32]int64) error {
-	newest, id := uint32(0), ks.Pub.ID
+	newest, id := uint32(0), ks.Outbox.ID
 	for n := range segments {
 		newest = max(newest, n)
 	}
@@ -279,7 +278,7 @@ func (ks *Keyspace) missJournal(segments map[uint32]int64) error {
 	if newest >= id.Segment() && (newest > 0 || !saved) {
 		return nil
 	}
-	path := journal.SegmentPath(ks.Opt.Dir, max(id.Segment(), newest+1))
+	path := journal.SegmentPath(ks.Settings.Dir, max(id.Segment(), newest+1))
 	if ks.Files.Mending != nil {
 		return ks.mendSegmentGone(path)
 	}
@@ -289,11 +288,11 @@ func (ks *Keyspace) missJournal(segments map[uint32]int64) error {
 // redo applies a record of the journal.
 func (ks *Keyspace) redo(at folder.LSN, r journal.Record) error {
 	if r.Target.Kind == layout.DomainFilter {
-		if ks.Files.DomainsLost || at < ks.Pub.ID.DomainsLSN {
+		if ks.Files.DomainsLost || at < ks.Outbox.ID.DomainsLSN {
 			return nil
 		}
 		own, err := ks.Store.OwnDomains(r.Target.Gen, store.DomainsShape())
-		if err == nil && !ks.Opt.Unwanted(layout.DomainFilter) {
+		if err == nil && !ks.Settings.Unwanted(layout.DomainFilter) {
 			own.Raise(r.Hashes[0], r.Count)
 		}
 		return err
@@ -305,16 +304,16 @@ func (ks *Keyspace) redo(at folder.LSN, r journal.Record) error {
 		}
 		own.Raise(r.Hashes[0], r.Count)
 		p := own.Shape().Positions(r.Hashes[0])
-		ks.Pub.Redo(at, r.Target, p[:])
+		ks.Outbox.Redo(at, r.Target, p[:])
 		return nil
 	}
 	switch {
 	case len(r.Retouched) > 0:
 		return ks.Store.ApplyMasks([]journal.Record{r})
 	case len(r.Votes) > 0:
-		return ks.Votes.ApplyVotes([]journal.Record{r})
+		return ks.Votes.Apply([]journal.Record{r})
 	}
-	return ks.Store.Set(r, func(t layout.Target, positions []uint64) { ks.Pub.Redo(at, t, positions) })
+	return ks.Store.Set(r, func(t layout.Target, positions []uint64) { ks.Outbox.Redo(at, t, positions) })
 }
 
 // Save writes what has changed since the last time, and removes the files of
@@ -322,13 +321,13 @@ func (ks *Keyspace) redo(at folder.LSN, r journal.Record) error {
 func (ks *Keyspace) Save() error {
 	ks.SnapshotMu.Lock()
 	defer ks.SnapshotMu.Unlock()
-	ks.triedSave = ks.Opt.Now()
+	ks.triedSave = ks.Settings.Now()
 	begin, err := ks.Journal.Rotate()
 	if err != nil {
 		return err
 	}
 	live := make(map[string]folder.Saved)
-	for _, s := range slices.Concat(ks.Store.OwnSnapshots(ks.Pub.Self()), ks.Peers.SiteSnapshots(), ks.Store.MaskSnapshots(), ks.Votes.VoteSnapshots()) {
+	for _, s := range slices.Concat(ks.Store.OwnSnapshots(ks.Outbox.Self()), ks.Peers.Snapshots(), ks.Store.MaskSnapshots(), ks.Votes.Snapshots()) {
 		live[s.Path] = s.State
 		if ks.Files.Saved[s.Path] == s.State {
 			continue
@@ -338,7 +337,7 @@ func (ks *Keyspace) Save() error {
 		}
 		ks.Files.Saved[s.Path] = s.State
 	}
-	if err := ks.Pub.Rests(ks.Opt.Dir, append(slices.Sorted(maps.Keys(live)), journal.SegmentsFile), ks.Opt.Now()); err != nil {
+	if err := ks.Outbox.Rests(ks.Settings.Dir, append(slices.Sorted(maps.Keys(live)), journal.SegmentsFile), ks.Settings.Now()); err != nil {
 		return err
 	}
 	for path := range ks.Files.Saved {
@@ -348,10 +347,10 @@ func (ks *Keyspace) Save() error {
 			}
 		}
 	}
-	ks.Files.Saved, ks.lastSave = live, ks.Opt.Now()
+	ks.Files.Saved, ks.lastSave = live, ks.Settings.Now()
 	ks.Journal.Saved()
 	ks.journalBase.Store(ks.Journal.BytesFrom(0))
-	keep, err := ks.Pub.KeepFrom(begin)
+	keep, err := ks.Outbox.KeepFrom(begin)
 	if err != nil {
 		return err
 	}
@@ -385,7 +384,7 @@ func (ks *Keyspace) loadNever(entries []os.DirEntry) error {
 		if !never.IsPath(entry.Name()) {
 			continue
 		}
-		e, err := never.Read(filepath.Join(ks.Opt.Dir, entry.Name()), ks.Ring.KeyID)
+		e, err := never.Read(filepath.Join(ks.Settings.Dir, entry.Name()), ks.Ring.KeyID)
 		if err != nil {
 			if err := ks.Files.Contain(err); err != nil {
 				return err
@@ -393,7 +392,7 @@ func (ks *Keyspace) loadNever(entries []os.DirEntry) error {
 			continue
 		}
 		if list = append(list, e); len(list) > never.Most {
-			return fmt.Errorf("%s: over %d messages on the never-list", ks.Opt.Dir, never.Most)
+			return fmt.Errorf("%s: over %d messages on the never-list", ks.Settings.Dir, never.Most)
 		}
 	}
 	ks.Never.Put(list...)

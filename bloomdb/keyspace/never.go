@@ -15,7 +15,7 @@ import (
 
 // newEntry writes a message as an entry.
 func (ks *Keyspace) newEntry(set signature.Set, note string) *never.Entry {
-	e := &never.Entry{Name: layout.NewShortID(set.Signatures[0]), At: ks.Opt.Now().Unix(), Note: note}
+	e := &never.Entry{Name: layout.NewShortID(set.Signatures[0]), At: ks.Settings.Now().Unix(), Note: note}
 	for _, s := range set.Signatures {
 		e.Exact = append(e.Exact, never.Signature{Kind: s.Kind, Hash: ks.Ring.ReportHash(s)})
 	}
@@ -34,7 +34,7 @@ func (ks *Keyspace) PrepareNever(set signature.Set, note string) (never.Declared
 	ks.Never.Changing.Lock()
 	e := ks.newEntry(set, note)
 	return e.Public(), Update{
-		Write:   func() error { return never.Write(ks.Opt.Dir, ks.Ring.KeyID, e) },
+		Write:   func() error { return never.Write(ks.Settings.Dir, ks.Ring.KeyID, e) },
 		Show:    func() error { ks.Never.Put(e); return nil },
 		Release: ks.Never.Changing.Unlock,
 	}, ks.Never.Fits(e)
@@ -61,7 +61,7 @@ func (ks *Keyspace) Unnever(chosen func(*never.Entry) bool) (removed []never.Dec
 		if !chosen(e) {
 			continue
 		}
-		if err = os.Remove(never.Path(ks.Opt.Dir, e.Name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err = os.Remove(never.Path(ks.Settings.Dir, e.Name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			err = fmt.Errorf("never-list: %w", err)
 			break
 		}
@@ -73,7 +73,7 @@ func (ks *Keyspace) Unnever(chosen func(*never.Entry) bool) (removed []never.Dec
 		return nil, err
 	}
 	ks.Never.Remove(names)
-	return removed, errors.Join(err, folder.SyncDir(ks.Opt.Dir))
+	return removed, errors.Join(err, folder.SyncDir(ks.Settings.Dir))
 }
 
 func (ks *Keyspace) neverStatus() NeverStatus {

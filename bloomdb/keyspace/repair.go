@@ -23,7 +23,7 @@ func (ks *Keyspace) Restore(t layout.Target, set signature.Set, class layout.Cla
 	for _, s := range slices.Concat(set.Signatures, ks.domainSignatures(t.Kind, set)) {
 		r.Hashes = append(r.Hashes, ks.Ring.ReportHash(s))
 	}
-	records, err := ks.Sketches.SketchRecords(ks.Sketches.Reported(set.Sketches), sketch.ListOf(t.Kind), t.Gen)
+	records, err := ks.Sketches.Records(ks.Sketches.Reported(set.Sketches), sketch.ListOf(t.Kind), t.Gen)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (ks *Keyspace) Restore(t layout.Target, set signature.Set, class layout.Cla
 	if ks.Store.OwnBitsSet() == before {
 		return nil
 	}
-	return ks.Pub.Republish(ks.Opt.Dir, ks.Opt.Now())
+	return ks.Outbox.Republish(ks.Settings.Dir, ks.Settings.Now())
 }
 
 // mendSnapshot reads the undamaged blocks of one of this site's own filters.
@@ -49,7 +49,7 @@ func (ks *Keyspace) mendSnapshot(l *store.OwnLoader, err error) error {
 	if err != nil {
 		return fmt.Errorf("snapshot: %w", err)
 	}
-	sec, body, found := repair.SectionAt(data, ks.Opt.Site)
+	sec, body, found := repair.SectionAt(data, ks.Settings.Site)
 	length := len(data)
 	if ks.isOthers(l.Path) || found && sec.Target != l.Want {
 		data, body, found = nil, 0, false // whole, and of another filter: its blocks mean nothing here
@@ -57,9 +57,9 @@ func (ks *Keyspace) mendSnapshot(l *store.OwnLoader, err error) error {
 	if !found {
 		sec = store.Section{Target: l.Want, Shape: layout.BitsShape(ks.Store.ShapeFor(l.Want))}
 	}
-	sec.Period = int64(ks.Opt.Period(l.Want.Kind) / time.Second)
+	sec.Period = int64(ks.Settings.Period(l.Want.Kind) / time.Second)
 	if l.Bits == nil {
-		l.Site = ks.Opt.Site
+		l.Site = ks.Settings.Site
 		if err := l.Section(sec); err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func (ks *Keyspace) mendSnapshot(l *store.OwnLoader, err error) error {
 // isOthers reports whether a snapshot is of another site or federation key.
 func (ks *Keyspace) isOthers(path string) bool {
 	s, keyID, ok := repair.SnapshotHead(path)
-	return ok && (keyID != ks.Ring.KeyID || s.Origin.Site != ks.Opt.Site)
+	return ok && (keyID != ks.Ring.KeyID || s.Origin.Site != ks.Settings.Site)
 }
 
 // mendSegment writes a segment of the journal anew, with the records that are whole.
@@ -113,17 +113,17 @@ func (ks *Keyspace) mendSegment(path string, err error) error {
 	}
 	// Places in the journal move. That is on disk first: where the repair is interrupted, the
 	// next one finds the journal whole.
-	if err := ks.Pub.Republish(ks.Opt.Dir, ks.Opt.Now()); err != nil {
+	if err := ks.Outbox.Republish(ks.Settings.Dir, ks.Settings.Now()); err != nil {
 		return err
 	}
 	if err := folder.KeepDamaged(path); err != nil {
 		return fmt.Errorf("journal %s: %w", path, err)
 	}
-	if err := renameio.WriteFile(path, fresh, 0o600, renameio.WithTempDir(ks.Opt.Dir)); err != nil {
+	if err := renameio.WriteFile(path, fresh, 0o600, renameio.WithTempDir(ks.Settings.Dir)); err != nil {
 		return fmt.Errorf("journal %s: %w", path, err)
 	}
 	ks.Files.Mending.Note(path, damage.Error(), fmt.Sprintf("%d of %d bytes: %s", lost, length, repair.CostOf(filepath.Base(path))))
-	return folder.SyncDir(ks.Opt.Dir)
+	return folder.SyncDir(ks.Settings.Dir)
 }
 
 // dropDomains forgets all counts of link domains when those of one period are lost. What
@@ -141,13 +141,6 @@ func (ks *Keyspace) dropDomains() error {
 // dropOrigin forgets what was read of another site's damaged file: its listings may
 // have come without the revocations behind them. Its stream is read from the begin.
 func (ks *Keyspace) dropOrigin(o layout.Origin) error {
-	of := func(p store.SitePart) bool { return p.Origin == o }
-	delete(ks.Peers.Sites, o)
-	return ks.Store.Change(func(v *store.View) error {
-		return v.EditAll(func(g *store.ReportGeneration) {
-			for _, kind := range layout.ReportKinds {
-				g.Listing(kind).DropParts(of, v.Trusted)
-			}
-		}, func(g *store.CountGeneration) { g.Parts = slices.DeleteFunc(g.Parts, of) })
-	})
+	ks.Peers.Unload(o)
+	return ks.Store.DropOrigin(o)
 }

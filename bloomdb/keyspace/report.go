@@ -27,7 +27,7 @@ func EvenAskOnly(sketches []signature.Sketch) []signature.Sketch {
 
 // PrepareReport makes the records of a report or a revocation, and checks that there is
 // room for them. A campaign's link domains are counted, see DomainOptions.
-func (ks *Keyspace) PrepareReport(kind layout.FilterKind, set signature.Set, class layout.Class, campaign bool) (Update, error) {
+func (ks *Keyspace) PrepareReport(kind layout.Kind, set signature.Set, class layout.Class, campaign bool) (Update, error) {
 	var reports []*report
 	release := func() {
 		for _, r := range reports {
@@ -70,8 +70,8 @@ func (ks *Keyspace) PrepareReport(kind layout.FilterKind, set signature.Set, cla
 // listTargets returns the generations that a report or a revocation is written to: the
 // present one. A revocation is also written to the later ones that are held: they were
 // begun while the clock was ahead, and would outweigh it until their time has come.
-func (ks *Keyspace) listTargets(kind layout.FilterKind) []layout.Target {
-	now := ks.Opt.Generation(kind, ks.Opt.Now())
+func (ks *Keyspace) listTargets(kind layout.Kind) []layout.Target {
+	now := ks.Settings.Generation(kind, ks.Settings.Now())
 	targets := []layout.Target{{Kind: kind, Gen: now}}
 	if kind == layout.RevokedFilter {
 		for _, g := range ks.Store.View.Load().Reports {
@@ -100,17 +100,17 @@ func (ks *Keyspace) newReport(t layout.Target, set signature.Set, groups []sketc
 	if err != nil {
 		return nil, err
 	}
-	if err := ks.Opt.Fits(t.Kind.String()+" filter", own.Shape(), own.Ones(), t); err != nil {
+	if err := ks.Settings.Fits(t.Kind.String()+" filter", own.Shape(), own.Ones(), t); err != nil {
 		return nil, err
 	}
 	r := &report{ks: ks, signatures: journal.Record{Target: t, Class: ks.Store.KeptClass(class, t.Gen)}}
-	if r.sketches, err = ks.Sketches.SketchRecords(groups, sketch.ListOf(t.Kind), t.Gen); err != nil {
+	if r.sketches, err = ks.Sketches.Records(groups, sketch.ListOf(t.Kind), t.Gen); err != nil {
 		return nil, err
 	}
 	for _, s := range slices.Concat(set.Signatures, ks.domainSignatures(t.Kind, set)) {
 		r.signatures.Hashes = append(r.signatures.Hashes, ks.Ring.ReportHash(s))
 	}
-	r.votes = ks.Votes.VoteRecord(t.Kind, set.Signatures, t.Gen)
+	r.votes = ks.Votes.Record(t.Kind, set.Signatures, t.Gen)
 	r.masks, r.unlock = ks.Store.Unmask(t, r.signatures.Hashes)
 	return r, nil
 }
@@ -145,14 +145,14 @@ func (r *report) show() error {
 		return err
 	}
 	for _, s := range r.sketches {
-		if err := r.ks.Store.Set(s, r.ks.Pub.Note); err != nil {
+		if err := r.ks.Store.Set(s, r.ks.Outbox.Note); err != nil {
 			return err
 		}
 	}
-	if err := r.ks.Store.Set(r.signatures, r.ks.Pub.Note); err != nil {
+	if err := r.ks.Store.Set(r.signatures, r.ks.Outbox.Note); err != nil {
 		return err
 	}
-	return r.ks.Votes.ApplyVotes(r.votes)
+	return r.ks.Votes.Apply(r.votes)
 }
 
 // Storable is writable for a set that was reportable before: of a message of which only
@@ -179,7 +179,7 @@ func (ks *Keyspace) Writable(set signature.Set) error {
 
 // Count adds n to the counts of some keys.
 func (ks *Keyspace) Count(hashes []filter.Hash, n uint32, now time.Time) error {
-	t := layout.Target{Kind: layout.CountFilter, Gen: ks.Opt.Generation(layout.CountFilter, now)}
+	t := layout.Target{Kind: layout.CountFilter, Gen: ks.Settings.Generation(layout.CountFilter, now)}
 	own, err := ks.Store.OwnCounts(t.Gen, ks.Store.CountsShape)
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func (ks *Keyspace) countKey(own *filter.Counts, t layout.Target, h filter.Hash,
 	reached := own.Add(h, n)
 	at, err := ks.Journal.Append(journal.Record{Target: t, Hashes: []filter.Hash{h}, Count: reached})
 	p := own.Shape().Positions(h)
-	ks.Pub.Note(t, p[:])
+	ks.Outbox.Note(t, p[:])
 	if err == nil {
 		ks.Journal.Done(at)
 	}

@@ -87,13 +87,13 @@ func (r *Retouching) Add(o Retouching) {
 // planRetouch chooses the bits. RetouchMu is held.
 func (ks *Keyspace) planRetouch(set signature.Set) (p retouchPlan, err error) {
 	v := ks.Store.Current()
-	now := ks.Opt.Now()
+	now := ks.Settings.Now()
 	for i, g := range v.Reports {
 		c := ks.Store.Chooser(g)
 		var keys []journal.RetouchedKey
 		for _, s := range set.Signatures {
 			h := ks.Ring.ReportHash(s)
-			if !v.Retouchable(i, h, ks.Opt.Site) {
+			if !v.Retouchable(i, h, ks.Settings.Site) {
 				continue
 			}
 			bit, load, ok := c.Choose(h)
@@ -101,7 +101,7 @@ func (ks *Keyspace) planRetouch(set signature.Set) (p retouchPlan, err error) {
 				continue // it can't be: nothing is forbidden
 			}
 			keys = append(keys, journal.RetouchedKey{Hash: h, Bit: bit, Name: layout.NewShortID(s), At: now.Unix()})
-			p.Listings = append(p.Listings, RetouchedListing{s, g.Num, ks.Opt.Start(layout.Target{Kind: layout.SpamFilter, Gen: g.Num}), load.Keys, load.Others})
+			p.Listings = append(p.Listings, RetouchedListing{s, g.Num, ks.Settings.Start(layout.Target{Kind: layout.SpamFilter, Gen: g.Num}), load.Keys, load.Others})
 			p.Loss += load.Keys
 			p.LossOfOthers += load.Others
 		}
@@ -142,7 +142,7 @@ func (ks *Keyspace) RetouchedKeys() []RetouchedKey {
 			continue
 		}
 		for _, k := range g.Mask.All() {
-			list = append(list, RetouchedKey{k.Name.String(), g.Num, ks.Opt.Start(layout.Target{Kind: layout.SpamFilter, Gen: g.Num}), layout.UnixTime(k.At)})
+			list = append(list, RetouchedKey{k.Name.String(), g.Num, ks.Settings.Start(layout.Target{Kind: layout.SpamFilter, Gen: g.Num}), layout.UnixTime(k.At)})
 		}
 	}
 	return list

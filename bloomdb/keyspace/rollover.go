@@ -16,9 +16,9 @@ import (
 // expires. The roll-over is when the current key's folder was made, in this life or an
 // earlier one.
 func (ks *Keyspace) PreviousUntil() time.Time {
-	made := time.UnixMilli(int64(min(ks.Pub.Epoch(), uint64(ks.Opt.Now().UnixMilli()))))
-	newest := ks.Opt.Generation(layout.SpamFilter, made)
-	return ks.Opt.Start(layout.Target{Kind: layout.SpamFilter, Gen: newest + int64(ks.Opt.Reports.Keep)})
+	made := time.UnixMilli(int64(min(ks.Outbox.Epoch(), uint64(ks.Settings.Now().UnixMilli()))))
+	newest := ks.Settings.Generation(layout.SpamFilter, made)
+	return ks.Settings.Start(layout.Target{Kind: layout.SpamFilter, Gen: newest + int64(ks.Settings.Reports.Keep)})
 }
 
 // NameUnused logs which keyspaces below a state folder belong to other keys, and how to
@@ -26,11 +26,11 @@ func (ks *Keyspace) PreviousUntil() time.Time {
 func (ks *Keyspace) NameUnused(dir string) {
 	say := func(f, command string) {
 		id, err := folder.ReadIdentity(f)
-		if err != nil || f == ks.Opt.Dir {
+		if err != nil || f == ks.Settings.Dir {
 			return
 		}
 		ks.WarnOfNever(f)
-		ks.Opt.Log.Info("the state of another federation key is not used any more and may be removed",
+		ks.Settings.Log.Info("the state of another federation key is not used any more and may be removed",
 			"folder", f, "federation", id.KeyID, "command", command)
 	}
 	say(dir, "cd "+shellWord(dir)+" && rm -f identity segments journal-* *.snapshot *.mask *.votes never-*")
@@ -65,7 +65,7 @@ func (ks *Keyspace) WarnOfNever(folder string) {
 		}
 	}
 	if n > 0 {
-		ks.Opt.Log.Warn("messages are on the never-list under the previous federation key only; declare them again with spambloom never",
+		ks.Settings.Log.Warn("messages are on the never-list under the previous federation key only; declare them again with spambloom never",
 			"messages", n, "folder", folder)
 	}
 }

@@ -19,7 +19,7 @@ func (ks *Keyspace) listedSegments(id folder.Identity) (map[uint32]int64, error)
 	if !slices.Contains(id.Snapshots, journal.SegmentsFile) {
 		return nil, nil
 	}
-	listed, err := journal.ReadSegments(ks.Opt.Dir, ks.Ring.KeyID)
+	listed, err := journal.ReadSegments(ks.Settings.Dir, ks.Ring.KeyID)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // checkPresent has named it
 	}
@@ -34,7 +34,7 @@ func (ks *Keyspace) checkSegments(listed, present map[uint32]int64) (err error) 
 		if _, ok := present[n]; ok {
 			continue
 		}
-		path := journal.SegmentPath(ks.Opt.Dir, n)
+		path := journal.SegmentPath(ks.Settings.Dir, n)
 		if ks.Files.Mending == nil {
 			err = errors.Join(err, folder.Damaged(path, 0, folder.ErrMissing))
 			continue
@@ -48,7 +48,7 @@ func (ks *Keyspace) checkSegments(listed, present map[uint32]int64) (err error) 
 
 // mendSegmentGone gives a segment up. Other sites are sent a snapshot then.
 func (ks *Keyspace) mendSegmentGone(path string) error {
-	if err := ks.Pub.Republish(ks.Opt.Dir, ks.Opt.Now()); err != nil {
+	if err := ks.Outbox.Republish(ks.Settings.Dir, ks.Settings.Now()); err != nil {
 		return err
 	}
 	return ks.Files.MendMissing(path, folder.ErrMissing, repair.CostOf(filepath.Base(path)))

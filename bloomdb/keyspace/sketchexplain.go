@@ -50,7 +50,7 @@ func (ks *Keyspace) sketchTrails(v *store.View, s sketch.KindGroups, l sketch.Li
 	var trails []SketchTrail
 	for _, g := range v.Reports {
 		best := make(map[string]sketch.Overlap)
-		for _, o := range q.Overlaps(g, ks.Opt.Site, func(signature.Group) int { return 1 }, true) {
+		for _, o := range q.Overlaps(g, ks.Settings.Site, func(signature.Group) int { return 1 }, true) {
 			if o.Found > best[o.Site].Found {
 				best[o.Site] = o
 			}
@@ -59,7 +59,7 @@ func (ks *Keyspace) sketchTrails(v *store.View, s sketch.KindGroups, l sketch.Li
 		for site, o := range best {
 			group := q.Groups[o.Group]
 			list = append(list, SketchTrail{
-				Site: site, Generation: g.Num, Start: ks.Opt.Start(layout.Target{Kind: layout.SketchFilter, Gen: g.Num}),
+				Site: site, Generation: g.Num, Start: ks.Settings.Start(layout.Target{Kind: layout.SketchFilter, Gen: g.Num}),
 				Anchor: ks.Sketches.AnchorSignature(q.Kind, group.Anchor), Found: o.Found,
 				Need: sketch.Enough(group), Weak: sketch.Suffices(group), Keys: len(group.Keys),
 			})

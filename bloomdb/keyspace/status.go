@@ -75,14 +75,14 @@ type FilterStatus struct {
 // Status describes one keyspace.
 func (ks *Keyspace) Status() Status {
 	v := ks.Store.Current()
-	epoch, seq := ks.Pub.Head()
-	s := Status{Site: ks.Opt.Site, Epoch: epoch, KeyID: hex.EncodeToString(ks.Ring.KeyID[:]), Journal: ks.Journal.BytesFrom(0)}
-	s.Never, s.Votes, s.Damaged = ks.neverStatus(), ks.Votes.VotesStatus(), ks.Files.DamagedFiles()
+	epoch, seq := ks.Outbox.Head()
+	s := Status{Site: ks.Settings.Site, Epoch: epoch, KeyID: hex.EncodeToString(ks.Ring.KeyID[:]), Journal: ks.Journal.BytesFrom(0)}
+	s.Never, s.Votes, s.Damaged = ks.neverStatus(), ks.Votes.Status(), ks.Files.DamagedFiles()
 	if err := ks.Journal.LastFault(); err != nil {
 		s.Error = err.Error()
 	}
-	ks.Store.Measured.Expire(ks.Opt.Aged)
-	self := peers.Status{Site: ks.Opt.Site, Epoch: epoch, Seq: seq}
+	ks.Store.Measured.Expire(ks.Settings.Aged)
+	self := peers.Status{Site: ks.Settings.Site, Epoch: epoch, Seq: seq}
 	for _, g := range v.Reports {
 		for _, kind := range layout.ReportKinds {
 			if f, ok := ks.listingStatus(layout.Target{Kind: kind, Gen: g.Num}, g.Listing(kind), &self); ok {
@@ -92,7 +92,7 @@ func (ks *Keyspace) Status() Status {
 				s.Filters = append(s.Filters, f)
 				switch kind {
 				case layout.SpamFilter:
-					s.ErrorPerMail += f.Error * float64(ks.Opt.Reports.KeysPerMessage)
+					s.ErrorPerMail += f.Error * float64(ks.Settings.Reports.KeysPerMessage)
 				case layout.SketchFilter:
 					s.ErrorPerMail += ks.sketchError(g)
 				}
@@ -111,7 +111,7 @@ func (ks *Keyspace) Status() Status {
 	for _, f := range s.Filters {
 		s.Memory += f.Memory
 	}
-	s.Sites = ks.Peers.SiteStatus(&v, self)
+	s.Sites = ks.Peers.Status(&v, self)
 	return s
 }
 
@@ -119,7 +119,7 @@ func (ks *Keyspace) listingStatus(t layout.Target, l *store.Listing, self *peers
 	if l.Own == nil && l.Others == nil {
 		return f, false
 	}
-	f = FilterStatus{Kind: t.Kind.String(), Generation: t.Gen, Start: ks.Opt.Start(t)}
+	f = FilterStatus{Kind: t.Kind.String(), Generation: t.Gen, Start: ks.Settings.Start(t)}
 	for _, b := range []*filter.Bits{l.Own, l.Others} {
 		if b == nil {
 			continue
@@ -140,7 +140,7 @@ func (ks *Keyspace) listingStatus(t layout.Target, l *store.Listing, self *peers
 
 func (ks *Keyspace) countStatus(g *store.CountGeneration, self *peers.Status) FilterStatus {
 	t := layout.Target{Kind: layout.CountFilter, Gen: g.Num}
-	f := FilterStatus{Kind: t.Kind.String(), Generation: g.Num, Start: ks.Opt.Start(t)}
+	f := FilterStatus{Kind: t.Kind.String(), Generation: g.Num, Start: ks.Settings.Start(t)}
 	if g.Own != nil {
 		f.Fill = float64(g.Own.Used()) / float64(g.Own.Shape().Size())
 		f.Memory, f.Saturated = g.Own.Bytes(), g.Own.Saturated()
@@ -157,7 +157,7 @@ func (ks *Keyspace) countStatus(g *store.CountGeneration, self *peers.Status) Fi
 // domainStatus describes a generation's counts of domains.
 func (ks *Keyspace) domainStatus(g *store.ReportGeneration, self *peers.Status) FilterStatus {
 	t := layout.Target{Kind: layout.DomainFilter, Gen: g.Num}
-	f := FilterStatus{Kind: t.Kind.String(), Generation: g.Num, Start: ks.Opt.Start(t)}
+	f := FilterStatus{Kind: t.Kind.String(), Generation: g.Num, Start: ks.Settings.Start(t)}
 	f.Fill = float64(g.Domains.Used()) / float64(g.Domains.Shape().Size())
 	f.Memory, f.Saturated = g.Domains.Bytes(), g.Domains.Saturated()
 	self.Cells += g.Domains.Used()

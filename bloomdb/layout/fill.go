@@ -16,12 +16,12 @@ func (o *Settings) Fits(what string, s filter.BitsShape, ones int64, t Target) e
 }
 
 // FillLimit is the number of ones up to which a bit filter may be filled.
-func (o *Settings) FillLimit(kind FilterKind, s filter.BitsShape) int64 {
+func (o *Settings) FillLimit(kind Kind, s filter.BitsShape) int64 {
 	return o.OnesOf(kind, s, 1)
 }
 
 // OnesOf is the number of ones that a share of what a generation is planned for sets.
-func (o *Settings) OnesOf(kind FilterKind, s filter.BitsShape, share float64) int64 {
+func (o *Settings) OnesOf(kind Kind, s filter.BitsShape, share float64) int64 {
 	keys := o.KeysPerGeneration()
 	switch kind {
 	case RevokedFilter:

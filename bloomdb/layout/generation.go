@@ -5,14 +5,14 @@ import (
 )
 
 // Period is the length of a kind's generations.
-func (o *Settings) Period(kind FilterKind) time.Duration {
+func (o *Settings) Period(kind Kind) time.Duration {
 	if kind == CountFilter {
 		return o.Counts.Period
 	}
 	return o.Reports.Period
 }
 
-func (o *Settings) Keep(kind FilterKind) int {
+func (o *Settings) Keep(kind Kind) int {
 	if kind == CountFilter {
 		return o.Counts.Keep
 	}
@@ -20,7 +20,7 @@ func (o *Settings) Keep(kind FilterKind) int {
 }
 
 // Generation is the number of the period in which t falls, counted from 1970.
-func (o *Settings) Generation(kind FilterKind, t time.Time) int64 {
+func (o *Settings) Generation(kind Kind, t time.Time) int64 {
 	return t.Unix() / int64(o.Period(kind)/time.Second)
 }
 

@@ -6,23 +6,23 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/filter"
 )
 
-// FilterKind is one of the filters of a generation.
-type FilterKind uint8
+// Kind is one of the filters of a generation.
+type Kind uint8
 
 // The numbers stand in snapshots and deltas.
 const (
-	SpamFilter    FilterKind = 1
-	RevokedFilter FilterKind = 2
-	CountFilter   FilterKind = 3
-	ClassFilter   FilterKind = 4
-	SketchFilter  FilterKind = 5
-	DomainFilter  FilterKind = 6 // counts; of this site only, in generations of reports
+	SpamFilter    Kind = 1
+	RevokedFilter Kind = 2
+	CountFilter   Kind = 3
+	ClassFilter   Kind = 4
+	SketchFilter  Kind = 5
+	DomainFilter  Kind = 6 // counts; of this site only, in generations of reports
 )
 
 // ReportKinds are the bit filters of a generation of reports.
-var ReportKinds = [...]FilterKind{SpamFilter, RevokedFilter, ClassFilter, SketchFilter}
+var ReportKinds = [...]Kind{SpamFilter, RevokedFilter, ClassFilter, SketchFilter}
 
-func (k FilterKind) String() string {
+func (k Kind) String() string {
 	switch k {
 	case SpamFilter:
 		return "spam"
@@ -41,21 +41,21 @@ func (k FilterKind) String() string {
 }
 
 // BlockSize is the number of cells that are coded together.
-func (k FilterKind) BlockSize() uint64 { return filter.BlockSize(k.Counts()) }
+func (k Kind) BlockSize() uint64 { return filter.BlockSize(k.Counts()) }
 
-func (k FilterKind) Valid() bool { return k >= SpamFilter && k <= DomainFilter }
+func (k Kind) Valid() bool { return k >= SpamFilter && k <= DomainFilter }
 
 // Counts says that the filter has counts, not bits.
-func (k FilterKind) Counts() bool { return k == CountFilter || k == DomainFilter }
+func (k Kind) Counts() bool { return k == CountFilter || k == DomainFilter }
 
 // Unknown is the error for a kind that is not valid.
-func (k FilterKind) Unknown() error {
+func (k Kind) Unknown() error {
 	return fmt.Errorf("filter kind %d, which this program does not know: %w", uint8(k), ErrNewer)
 }
 
 // Target names one filter of one generation.
 type Target struct {
-	Kind FilterKind
+	Kind Kind
 	Gen  int64
 }
 
@@ -71,10 +71,10 @@ type Origin struct {
 }
 
 // Urgent reports whether changes are published at once: all but counts.
-func (k FilterKind) Urgent() bool { return k != CountFilter }
+func (k Kind) Urgent() bool { return k != CountFilter }
 
 // Unit is what a filter is filled with.
-func (k FilterKind) Unit() string {
+func (k Kind) Unit() string {
 	if k.Counts() {
 		return "cells"
 	}

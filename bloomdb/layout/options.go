@@ -75,13 +75,6 @@ const revokedError = 1e-10
 // MaxCounted is how many messages a counting filter of 8 GiB holds.
 const MaxCounted int64 = filter.MaxLines * 16
 
-func Fill[T comparable](v *T, def T) {
-	var zero T
-	if *v == zero {
-		*v = def
-	}
-}
-
 // ValidSite says whether a site may have this name: 1 to 64 characters of a-z
 // A-Z 0-9 . _ -, no dot first.
 func ValidSite(name string) bool {
@@ -189,7 +182,7 @@ const (
 
 // Unwanted says that what the folder holds of a kind is forgotten: classes, sketches
 // and counts of domains, where they are off now.
-func (o *Settings) Unwanted(kind FilterKind) bool {
+func (o *Settings) Unwanted(kind Kind) bool {
 	return kind == ClassFilter && !o.Reports.Classes || kind == SketchFilter && o.Reports.NoSketches ||
 		kind == DomainFilter && o.Domains.Campaigns < 0
 }

@@ -52,18 +52,18 @@ func DecodeShape(lines uint64, k byte) Shape {
 	return Shape{lines, int(k &^ oneLineFlag), k&oneLineFlag != 0}
 }
 
-func (s Shape) Size(kind FilterKind) uint64 {
+func (s Shape) Size(kind Kind) uint64 {
 	if kind.Counts() {
 		return s.Counts().Size()
 	}
 	return s.Bits().Size()
 }
 
-func (s Shape) Blocks(kind FilterKind) uint64 {
+func (s Shape) Blocks(kind Kind) uint64 {
 	return filter.Blocks(s.Size(kind), kind.Counts())
 }
 
-func (s Shape) Valid(kind FilterKind) error {
+func (s Shape) Valid(kind Kind) error {
 	if !kind.Counts() {
 		return s.Bits().Valid()
 	}

@@ -48,11 +48,11 @@ func (ps *Peers) Apply(data []byte, order Order) error {
 	if err != nil {
 		return err
 	}
-	if d.Seq <= state.Seq {
+	if d.Seq <= state.seq {
 		return nil
 	}
-	if d.Prev > state.Seq && order == Next {
-		return fmt.Errorf("%s: %w: it comes after %d, and %d was the last", d, wire.ErrGap, d.Prev, state.Seq)
+	if d.Prev > state.seq && order == Next {
+		return fmt.Errorf("%s: %w: it comes after %d, and %d was the last", d, wire.ErrGap, d.Prev, state.seq)
 	}
 	d.Sections = ps.joinable(d, state)
 	parts, err := ps.partsFor(d)
@@ -67,11 +67,11 @@ func (ps *Peers) Apply(data []byte, order Order) error {
 			return fmt.Errorf("%s: %w", d, err)
 		}
 	}
-	if d.Prev > state.Seq {
+	if d.Prev > state.seq {
 		state.miss(d.Prev, order)
 	}
-	state.Seq = d.Seq
-	ps.Sites[d.Origin] = state
+	state.seq = d.Seq
+	ps.sites[d.Origin] = state
 	return nil
 }
 
@@ -156,7 +156,7 @@ func (ps *Peers) acceptable(o layout.Origin, s wire.DeltaSection) error {
 // joinable leaves out of a delta the sections of classes that can't be joined,
 // which is said once for each site: they cost nobody its reports. Where classes
 // are off, nobody wants them.
-func (ps *Peers) joinable(d wire.DeltaBody, state *SiteState) []wire.DeltaSection {
+func (ps *Peers) joinable(d wire.DeltaBody, state *state) []wire.DeltaSection {
 	return slices.DeleteFunc(d.Sections, func(s wire.DeltaSection) bool {
 		if ps.opt.Unwanted(s.Target.Kind) {
 			return true

@@ -115,7 +115,7 @@ func held(lives []store.SitePart) int64 {
 
 // distinct is how many cells the lives have together. Bits of several lives are
 // compared, which takes about 15 ns for each, when there are enough new ones.
-func (u *siteUse) distinct(lives []store.SitePart, kind layout.FilterKind, most int64) int64 {
+func (u *siteUse) distinct(lives []store.SitePart, kind layout.Kind, most int64) int64 {
 	n := held(lives)
 	if kind.Counts() || len(lives) < 2 {
 		return n

@@ -22,7 +22,7 @@ type Peers struct {
 
 	drops      atomic.Uint64 // see Drops
 	sitesMu    sync.Mutex    // guards sites and uses; held while a delta is applied
-	Sites      map[layout.Origin]*SiteState
+	sites      map[layout.Origin]*state
 	Uses       map[siteTarget]*siteUse
 	LeastParts int64 // see PartsLimit
 	// blockCells are those of the last block that was installed; sitesMu guards them.
@@ -32,6 +32,6 @@ type Peers struct {
 func New(s *wire.Sealer, st *store.Store, p *outbox.Outbox) *Peers {
 	return &Peers{
 		opt: s.Opt, sealer: s, store: st, pub: p,
-		Sites: make(map[layout.Origin]*SiteState), Uses: make(map[siteTarget]*siteUse), LeastParts: MinParts,
+		sites: make(map[layout.Origin]*state), Uses: make(map[siteTarget]*siteUse), LeastParts: MinParts,
 	}
 }

@@ -15,9 +15,9 @@ import (
 // MaxMuted bounds the sites that are muted at a time.
 const MaxMuted = maxOrigins
 
-// BeginSites takes from the identity which sites are muted. It comes before any file
+// Begin takes from the identity which sites are muted. It comes before any file
 // of another site is read.
-func (ps *Peers) BeginSites(id folder.Identity) error {
+func (ps *Peers) Begin(id folder.Identity) error {
 	for i, m := range id.Muted {
 		if !layout.ValidSite(m.Site) || m.Site == id.Site || i >= MaxMuted || i > 0 && id.Muted[i-1].Site >= m.Site {
 			return folder.Damaged(folder.IdentityPath(ps.opt.Dir), 0, fmt.Errorf("muted site %d is %.80q", i, m.Site))
@@ -112,9 +112,9 @@ func (ps *Peers) Drop(site string, forget func(lives []layout.Origin)) error {
 		return v.DropParts(site)
 	})
 	var lives []layout.Origin
-	for o := range ps.Sites {
+	for o := range ps.sites {
 		if o.Site == site {
-			delete(ps.Sites, o)
+			delete(ps.sites, o)
 			lives = append(lives, o)
 		}
 	}

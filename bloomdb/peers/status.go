@@ -36,13 +36,13 @@ type Status struct {
 	ErrorShare float64 `json:"error_share"`
 }
 
-// SiteStatus lists this site, of which self tells what is held, and then all others by
+// Status lists this site, of which self tells what is held, and then all others by
 // name, the latest life first.
-func (ps *Peers) SiteStatus(v *store.View, self Status) []Status {
+func (ps *Peers) Status(v *store.View, self Status) []Status {
 	ps.sitesMu.Lock()
-	byOrigin := make(map[layout.Origin]*Status, len(ps.Sites))
-	for o, s := range ps.Sites {
-		byOrigin[o] = &Status{Site: o.Site, Epoch: o.Epoch, Seq: s.Seq, Gaps: s.Gaps}
+	byOrigin := make(map[layout.Origin]*Status, len(ps.sites))
+	for o, s := range ps.sites {
+		byOrigin[o] = &Status{Site: o.Site, Epoch: o.Epoch, Seq: s.seq, Gaps: s.gaps}
 	}
 	latest := make(map[string]*Status)
 	for o, s := range byOrigin {

@@ -38,7 +38,7 @@ func (ps *Peers) ApplyChunk(m wire.Manifest, i int, data []byte) error {
 	if err != nil {
 		return err
 	}
-	ps.Sites[h.Origin()] = state
+	ps.sites[h.Origin()] = state
 	var refused error // of the sections that can't be joined here, the first
 	for len(r.B) > 0 {
 		err := ps.applyChunkSection(h.Origin(), state, r)
@@ -61,7 +61,7 @@ func unjoinable(err error) bool {
 }
 
 // applyChunkSection reads and joins a section's blocks.
-func (ps *Peers) applyChunkSection(o layout.Origin, state *SiteState, r *wire.RecordReader) error {
+func (ps *Peers) applyChunkSection(o layout.Origin, state *state, r *wire.RecordReader) error {
 	s, err := wire.DecodeSectionHead(r)
 	if err != nil {
 		return err
@@ -170,14 +170,14 @@ func (ps *Peers) FinishSnapshot(m wire.Manifest) error {
 	if err != nil {
 		return err
 	}
-	state.Seq = max(state.Seq, m.Seq)
+	state.seq = max(state.seq, m.Seq)
 	switch {
 	case state.refused || !m.Whole:
-		state.refused, state.Gaps, state.Hole = false, max(1, state.Gaps), max(state.Hole, m.Seq)
-	case m.Seq >= state.Hole:
-		state.Gaps = 0
+		state.refused, state.gaps, state.hole = false, max(1, state.gaps), max(state.hole, m.Seq)
+	case m.Seq >= state.hole:
+		state.gaps = 0
 	}
-	ps.Sites[m.Origin()] = state
+	ps.sites[m.Origin()] = state
 	return nil
 }
 
@@ -187,5 +187,5 @@ func (ps *Peers) Wanting(site string) bool {
 	ps.sitesMu.Lock()
 	defer ps.sitesMu.Unlock()
 	_, state := ps.latest(site)
-	return state != nil && state.Gaps > 0
+	return state != nil && state.gaps > 0
 }

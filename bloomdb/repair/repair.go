@@ -42,7 +42,7 @@ func SectionAt(data []byte, site string) (sec store.Section, body int, found boo
 		return sec, 0, false
 	}
 	head := data[at:]
-	sec.Target = layout.Target{Kind: layout.FilterKind(head[0]), Gen: int64(binary.BigEndian.Uint64(head[1:]))}
+	sec.Target = layout.Target{Kind: layout.Kind(head[0]), Gen: int64(binary.BigEndian.Uint64(head[1:]))}
 	sec.Shape = layout.DecodeShape(binary.BigEndian.Uint64(head[17:]), head[25])
 	return sec, at + size + 4, sec.Target.Kind.Valid() && sec.Shape.Valid(sec.Target.Kind) == nil
 }

@@ -57,7 +57,7 @@ const (
 	RevokedGroups  List = 0xc949d7c7509e6557
 )
 
-func ListOf(kind layout.FilterKind) List {
+func ListOf(kind layout.Kind) List {
 	if kind == layout.RevokedFilter {
 		return RevokedGroups
 	}
@@ -116,10 +116,10 @@ func (sk *Index) groupsOf(sketches []signature.Sketch, groups func(s signature.S
 	return list
 }
 
-// SketchRecords are the journal records of a report's or a revocation's groups:
+// Records are the journal records of a report's or a revocation's groups:
 // none where sketches are off, or where the generation's filter is full, which is
 // said once. A report is never refused for its sketch.
-func (sk *Index) SketchRecords(sketches []KindGroups, l List, gen int64) ([]journal.Record, error) {
+func (sk *Index) Records(sketches []KindGroups, l List, gen int64) ([]journal.Record, error) {
 	if len(sketches) == 0 || sk.opt.Unwanted(layout.SketchFilter) {
 		return nil, nil
 	}

@@ -46,7 +46,7 @@ type CountGeneration struct {
 }
 
 // Listing returns one of the bit filters of a generation.
-func (g *ReportGeneration) Listing(kind layout.FilterKind) *Listing {
+func (g *ReportGeneration) Listing(kind layout.Kind) *Listing {
 	switch kind {
 	case layout.RevokedFilter:
 		return &g.Revoked
@@ -233,7 +233,7 @@ const KeepAged = 600
 func (st *Store) Current() View {
 	v := *st.View.Load()
 	now := st.Opt.Now()
-	oldest := func(k layout.FilterKind) int64 { return st.Opt.Generation(k, now) - int64(st.Opt.Keep(k)) + 1 }
+	oldest := func(k layout.Kind) int64 { return st.Opt.Generation(k, now) - int64(st.Opt.Keep(k)) + 1 }
 	reports, counts := oldest(layout.SpamFilter), oldest(layout.CountFilter)
 	for len(v.Reports) > 0 && v.Reports[len(v.Reports)-1].Num < reports {
 		v.Reports = v.Reports[:len(v.Reports)-1]

@@ -84,7 +84,7 @@ func (v *View) partOf(o layout.Origin, t layout.Target, s layout.Shape) *PartOf 
 	return p
 }
 
-func findPart(parts *[]SitePart, o layout.Origin, kind layout.FilterKind, s layout.Shape) *filter.Part {
+func findPart(parts *[]SitePart, o layout.Origin, kind layout.Kind, s layout.Shape) *filter.Part {
 	for _, p := range *parts {
 		if p.Origin == o {
 			return p.Part

@@ -8,8 +8,8 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
-// DropParts takes parts out of a listing and joins those that are left anew.
-func (l *Listing) DropParts(of func(SitePart) bool, trusted *TrustedSites) {
+// dropParts takes parts out of a listing and joins those that are left anew.
+func (l *Listing) dropParts(of func(SitePart) bool, trusted *TrustedSites) {
 	if !slices.ContainsFunc(l.Parts, of) {
 		return
 	}
@@ -122,4 +122,16 @@ func (st *Store) JoinAgain(site string) {
 			}
 		}
 	}
+}
+
+// DropOrigin takes out the parts of a site in one of its lives, and joins the others anew.
+func (st *Store) DropOrigin(o layout.Origin) error {
+	of := func(p SitePart) bool { return p.Origin == o }
+	return st.Change(func(v *View) error {
+		return v.EditAll(func(g *ReportGeneration) {
+			for _, kind := range layout.ReportKinds {
+				g.Listing(kind).dropParts(of, v.Trusted)
+			}
+		}, func(g *CountGeneration) { g.Parts = slices.DeleteFunc(g.Parts, of) })
+	})
 }

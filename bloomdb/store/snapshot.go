@@ -217,7 +217,7 @@ func decodeSection(r *folder.CheckedReader, l Loader) error {
 		return err
 	}
 	sec := Section{
-		Target: layout.Target{Kind: layout.FilterKind(head[0]), Gen: int64(binary.BigEndian.Uint64(head[1:]))},
+		Target: layout.Target{Kind: layout.Kind(head[0]), Gen: int64(binary.BigEndian.Uint64(head[1:]))},
 		Period: int64(binary.BigEndian.Uint64(head[9:])),
 		Shape:  layout.DecodeShape(binary.BigEndian.Uint64(head[17:]), head[25]),
 	}

@@ -85,9 +85,9 @@ func (v *voters) without(site string) []*Voter {
 	return slices.DeleteFunc(slices.Clone(v.All()), func(v *Voter) bool { return v.Head.Site == site })
 }
 
-// HearVotes takes another site's record of votes, of a site whose Trust is TrustVote, in the
+// Hear takes another site's record of votes, of a site whose Trust is TrustVote, in the
 // place of the one before, which it keeps when this one is older.
-func (vs *Register) HearVotes(data []byte) error {
+func (vs *Register) Hear(data []byte) error {
 	v, err := vs.readVotes(data)
 	if err != nil || v == nil {
 		return err
@@ -150,8 +150,8 @@ type Trail struct {
 	Stale bool      // too long ago to count
 }
 
-// VoteTrails says which sites vote by a key, but not those that are muted.
-func (vs *Register) VoteTrails(v *store.View, h filter.Hash) []Trail {
+// Trails says which sites vote by a key, but not those that are muted.
+func (vs *Register) Trails(v *store.View, h filter.Hash) []Trail {
 	var trails []Trail
 	now := vs.opt.Generation(layout.SpamFilter, vs.opt.Now())
 	for _, voter := range vs.Voters.All() {

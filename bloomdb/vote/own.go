@@ -67,8 +67,8 @@ func (o *Own) apply(r journal.Record, now time.Time) error {
 	return nil
 }
 
-// ApplyVotes takes records of reports and revocations, in the order of the journal.
-func (vs *Register) ApplyVotes(records []journal.Record) error {
+// Apply takes records of reports and revocations, in the order of the journal.
+func (vs *Register) Apply(records []journal.Record) error {
 	for _, r := range records {
 		if err := vs.Own.apply(r, vs.opt.Now()); err != nil {
 			return err
@@ -132,10 +132,10 @@ func (o *Own) stampOf(gen int64, period time.Duration) uint64 {
 	return max(o.stamp, uint64(max(0, gen+1))*uint64(period/time.Millisecond))
 }
 
-// Votes is this site's record of votes, at most 513 KiB, and the stamp that names its
+// Encode is this site's record of votes, at most 513 KiB, and the stamp that names its
 // state: another stamp, other votes. It grows, unless the clock is set
 // back. The head is that of a record that the site makes now.
-func (vs *Register) Votes(h wire.Head) (data []byte, stamp uint64, err error) {
+func (vs *Register) Encode(h wire.Head) (data []byte, stamp uint64, err error) {
 	body, stamp, err := vs.Own.Body(vs.opt.VotesGeneration(), vs.opt.Reports.Period)
 	if err != nil {
 		return nil, 0, err
@@ -144,8 +144,8 @@ func (vs *Register) Votes(h wire.Head) (data []byte, stamp uint64, err error) {
 	return vs.sealer.EncodeRecord(h, body), stamp, nil
 }
 
-// VotesStamp is the stamp that Votes would give.
-func (vs *Register) VotesStamp() uint64 {
+// Stamp is the stamp that Votes would give.
+func (vs *Register) Stamp() uint64 {
 	vs.Own.mu.Lock()
 	defer vs.Own.mu.Unlock()
 	return vs.Own.stampOf(vs.opt.VotesGeneration(), vs.opt.Reports.Period)
@@ -170,8 +170,8 @@ func (vs *Register) LoadOwn(path string, gen int64) error {
 	return nil
 }
 
-// VoteSnapshots lists this site's filters, one a file.
-func (vs *Register) VoteSnapshots() []folder.Pending {
+// Snapshots lists this site's filters, one a file.
+func (vs *Register) Snapshots() []folder.Pending {
 	o := vs.Own
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -29,7 +29,7 @@ type SiteStatus struct {
 	Error float64   `json:"error"` // chance that one absent key is found; at most 2^-16
 }
 
-func (vs *Register) VotesStatus() Status {
+func (vs *Register) Status() Status {
 	s := Status{Needed: vs.opt.Votes, Own: vs.ownVoterStatus()}
 	now := vs.opt.Generation(layout.SpamFilter, vs.opt.Now())
 	counting := 0

@@ -56,10 +56,10 @@ func Positions(seed uint64, dst []uint64) []uint64 {
 	return wire.VotesShape.Positions(keyring.Stretch(seed), dst)
 }
 
-// VoteRecord is what the journal keeps of a report or revocation for the site's own
+// Record is what the journal keeps of a report or revocation for the site's own
 // votes; none where nothing of the message is voted by. While a revocation of this
 // generation stands, here or at a site that is heard in full, a report has no effect.
-func (vs *Register) VoteRecord(kind layout.FilterKind, signatures []signature.Signature, gen int64) []journal.Record {
+func (vs *Register) Record(kind layout.Kind, signatures []signature.Signature, gen int64) []journal.Record {
 	r := journal.Record{Target: layout.Target{Kind: kind, Gen: gen}}
 	g := vs.store.View.Load().Report(gen)
 	for _, i := range Keys(signatures) {

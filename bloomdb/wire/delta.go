@@ -53,7 +53,7 @@ func DecodeSectionHead(r *RecordReader) (s DeltaSection, err error) {
 
 // decodeFilterHead reads which filter of which generation a section is of.
 func decodeFilterHead(r *RecordReader) (s DeltaSection, err error) {
-	s.Target.Kind = layout.FilterKind(r.u8())
+	s.Target.Kind = layout.Kind(r.u8())
 	s.Target.Gen, s.Period = int64(r.u64()), int64(r.u64())
 	s.Shape = layout.DecodeShape(r.u64(), r.Take(1)[0])
 	switch {

@@ -21,7 +21,7 @@ func (q *question) votes() (sites []string, best int) {
 	for _, i := range vote.Keys(q.set.Signatures) {
 		keys = append(keys, q.hashes()[i])
 	}
-	now := q.ks.Opt.Generation(layout.SpamFilter, q.ks.Opt.Now())
+	now := q.ks.Settings.Generation(layout.SpamFilter, q.ks.Settings.Now())
 	for _, v := range voters {
 		if i := slices.IndexFunc(keys, v.Has); i >= 0 && !v.Stale(now) && !q.view.Trusted.Mutes(v.Head.Site) {
 			sites, best = append(sites, v.Head.Site), min(best, i)
