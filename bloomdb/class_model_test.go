@@ -27,7 +27,7 @@ type fact struct {
 // classModel is what a site should know: plain lists.
 type classModel struct{ known map[string][]fact }
 
-// judge says whether a message is listed at a site, as what, and what explain has
+// judge reports whether a message is listed at a site, as what, and what explain has
 // to name for each generation and reporting site.
 func (m *classModel) judge(site string, n int, oldest int64) (listed bool, class layout.Class, trails map[string]string) {
 	revoked := int64(math.MinInt64)

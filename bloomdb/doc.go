@@ -84,7 +84,7 @@
 // A signature is listed when some generation's spam filter has it and no
 // revocation filter of that generation or a newer one has it: the newest
 // generation wins, within one the revocation wins. So a message that was
-// revoked can be reported again in the next period. Generations that age out
+// revoked can be reported again in the next period. Generations that expire
 // are dropped whole, which bounds the life of a wrong listing. A listing that
 // stands is asked for its class, which names it and decides nothing.
 //
@@ -102,7 +102,7 @@
 // Retouch takes a signature out of a generation here and nowhere else: one of its
 // bits is masked, and what has a masked bit is not found (Donnet, Baynat, Friedman
 // 2006). The mask costs other signatures their listing, about one for each bit. It
-// stands until the site reports the signature itself, or its generation ages out.
+// stands until the site reports the signature itself, or its generation expires.
 // A message whose body or text is retouched in a generation is not listed by its
 // sketch there either. The sketch itself has no masked bits: what matches by one has
 // many keys in the filter. A message that is listed by its likeness alone is therefore
@@ -113,7 +113,7 @@
 // A site that is muted, or whose trust is not TrustFull, has no say: its parts are held
 // and asked by nobody, and the joined bits are made without it. Where a site's trust is
 // taken away in the options, what was heard of it before stays on disk that way until
-// its generations age out, and comes back with the trust. Drop deletes it at once.
+// its generations expire, and comes back with the trust. Drop deletes it at once.
 //
 // What a site may make us hold is capped: in each generation the bits or cells of
 // Member.MaxReports and MaxCounts messages, by default half of a generation of reports

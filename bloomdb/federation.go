@@ -85,7 +85,7 @@ func (db *DB) SnapshotPublished(w *outbox.SnapshotWriter) error {
 	return db.ks.Outbox.SnapshotPublished(w)
 }
 
-// SnapshotDue says that deltas do not tell other sites everything: a snapshot has to
+// SnapshotDue reports whether deltas do not tell other sites everything: a snapshot has to
 // be published.
 func (db *DB) SnapshotDue() bool {
 	return db.ks.Outbox.SnapshotDue()
@@ -122,7 +122,7 @@ func (db *DB) FinishSnapshot(m wire.Manifest) error {
 	return db.ks.Peers.FinishSnapshot(m)
 }
 
-// Wanting says that deltas of a site's present life were lost or refused, and that no
+// Wanting reports whether deltas of a site's present life were lost or refused, and that no
 // snapshot has brought them back.
 func (db *DB) Wanting(site string) bool {
 	return db.ks.Peers.Wanting(site)
@@ -191,7 +191,7 @@ func (db *DB) VotesStamp() uint64 {
 	return db.ks.Votes.Stamp()
 }
 
-// Muted says that a site is muted or dropped here.
+// Muted reports whether a site is muted or dropped here.
 func (db *DB) Muted(site string) bool {
 	return db.ks.Store.Muted(site)
 }

@@ -31,7 +31,7 @@ const (
 	fullCounts  = 20_000_000 // in each generation kept
 )
 
-// fullFolder has two state folders, made once a day, since counts age out: clean as a
+// fullFolder has two state folders, made once a day, since counts expire: clean as a
 // Close leaves it, killed as kill -9 does with the longest journal there is.
 func fullFolder(t *testing.T) (clean, killed string) {
 	t.Helper()

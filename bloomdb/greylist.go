@@ -9,7 +9,7 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Returned says that a message was deferred and now comes for the first time since, to
+// Returned reports whether a message was deferred and now comes for the first time since, to
 // all recipients or to some. Such a copy is no further sighting: who counts messages asks
 // this first and does not count it. Once it was said, further copies to any of these
 // recipients count again, so that nobody sends copies that don't.
@@ -34,7 +34,7 @@ func (db *DB) Returned(set signature.Set, sender string, recipients []string) bo
 	return ring.Count(deferred, num) == len(deferred) && ring.Count(returned, num) == 0 && ring.Take(returned, num)
 }
 
-// Defer says that a message should be put off once (SMTP code 451): this site saw it at
+// Defer reports whether a message should be put off once (SMTP code 451): this site saw it at
 // least from times within CountOptions.Burst, and e, which Judge has said of it after it
 // was counted, neither lists it nor names it as never spam. A recipient is deferred once
 // in four hours for one text of one sender, with whichever others; who asks defers the

@@ -55,7 +55,7 @@ func (m *retouchModel) now() *generationModel {
 	return m.generations[num]
 }
 
-// live lists the generations that are not aged out, newest first.
+// live lists the generations that are not expired, newest first.
 func (m *retouchModel) live() (list []int64) {
 	newest := m.opt.settings().Generation(layout.SpamFilter, m.clock.Now())
 	for num := range m.generations {
@@ -68,7 +68,7 @@ func (m *retouchModel) live() (list []int64) {
 	return list
 }
 
-// found says whether one site's keys together have all bits of a key.
+// found reports whether one site's keys together have all bits of a key.
 func found(shape filter.BitsShape, sites map[string]map[filter.Hash]bool, h filter.Hash) bool {
 	for _, keys := range sites {
 		set := map[uint64]bool{}
@@ -84,7 +84,7 @@ func found(shape filter.BitsShape, sites map[string]map[filter.Hash]bool, h filt
 	return false
 }
 
-// hidden says whether a masked bit is one of a key's: the collateral.
+// hidden reports whether a masked bit is one of a key's: the collateral.
 func (m *retouchModel) hidden(num int64, h filter.Hash) bool {
 	masked := m.masked(num)
 	return slices.ContainsFunc(m.db.ks.Store.SpamShape.Positions(h, nil), func(pos uint64) bool { return masked[pos] != nil })

@@ -351,7 +351,7 @@ func TestMaskDamage(t *testing.T) {
 	}
 }
 
-// A mask and its file go when the generation ages out.
+// A mask and its file go when the generation expires.
 func TestMaskGoesWithItsGeneration(t *testing.T) {
 	c := newClock()
 	o := testOptions(t.TempDir(), "mx1")

@@ -377,7 +377,7 @@ func TestJudgeWhileSitesAreMuted(t *testing.T) {
 	asking.Wait()
 }
 
-// A site that is muted while its generations age out is forgotten with them, and stays
+// A site that is muted while its generations expire is forgotten with them, and stays
 // muted.
 func TestMutedSiteAges(t *testing.T) {
 	c := newClock()

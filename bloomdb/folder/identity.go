@@ -131,7 +131,7 @@ func (id Identity) Check(o *layout.Settings, keyID [8]byte) error {
 	return nil
 }
 
-// HasState says whether a folder holds the state of a site, under whatever key.
+// HasState reports whether a folder holds the state of a site, under whatever key.
 func HasState(dir string) bool {
 	entries, _ := os.ReadDir(dir) // a folder that is not there holds none
 	return holdsIdentity(dir) || slices.ContainsFunc(entries, func(e os.DirEntry) bool {
@@ -171,7 +171,7 @@ func NextLife(epoch uint64, carries bool) uint64 {
 // are made at times that differ by more.
 const MaxCarried = 64
 
-// CarriesOver says that a life began with the filters of an earlier one, or with
+// CarriesOver reports whether a life began with the filters of an earlier one, or with
 // those of one that did.
 func CarriesOver(epoch, earlier uint64) bool { return epoch&1 == 1 && epoch-earlier <= MaxCarried }
 

@@ -107,7 +107,7 @@ func (j *Log) create(segment uint32) (SegmentFile, error) {
 	return f, nil
 }
 
-// begin makes a created segment the one that is written. mu is held.
+// begin makes a created segment the one that is written. The caller holds mu.
 func (j *Log) begin(f SegmentFile, segment uint32) {
 	j.file, j.buf, j.segment = f, bufio.NewWriterSize(f, 1<<18), segment
 	j.offset, j.onDisk = Header, Header
@@ -135,7 +135,7 @@ func (j *Log) Append(records ...Record) (folder.LSN, error) {
 	return at, nil
 }
 
-// Ready says whether a fault of before is over.
+// Ready reports whether a fault of before is over.
 func (j *Log) Ready() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -160,7 +160,7 @@ func (j *Log) fail(err error) error {
 }
 
 // repair ends a faulty segment at its last synced byte and starts a new one.
-// After a failed fsync nothing later in a file can be trusted. mu is held.
+// After a failed fsync nothing later in a file can be trusted. The caller holds mu.
 func (j *Log) repair() error {
 	if j.file != nil {
 		if err := folder.CutFile(j.file, j.onDisk); err != nil {
@@ -243,7 +243,7 @@ func (j *Log) Flush() error {
 	return err
 }
 
-// SnapshotDue says that changes stand in the filters and perhaps in no segment.
+// SnapshotDue reports whether changes stand in the filters and perhaps in no segment.
 func (j *Log) SnapshotDue() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

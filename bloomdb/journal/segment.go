@@ -204,7 +204,7 @@ func ReadSegment(path string, keyID [8]byte, last bool, least int64, apply func(
 	return int64(len(data)), 0, nil
 }
 
-// torn says that a segment ends before its header does, or is all zeros, which
+// torn reports whether a segment ends before its header does, or is all zeros, which
 // is what a crash leaves of a file that was never synced.
 func torn(data []byte) bool {
 	return len(data) < Header || len(bytes.Trim(data, "\x00")) == 0

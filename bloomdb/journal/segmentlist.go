@@ -35,7 +35,7 @@ const (
 var SegmentsForm = folder.SealedForm{FileForm: folder.FileForm{Name: "list of segments", Magic: "SBSEGS\r\n", Version: 1}, Most: maxSegments * segmentEntry}
 
 // SegmentList is the file as it is on disk. It is safe for concurrent use; nothing else is
-// locked while mu is held.
+// locked while The caller holds mu.
 type SegmentList struct {
 	Dir   string
 	KeyID [8]byte

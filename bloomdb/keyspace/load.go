@@ -197,7 +197,7 @@ func (ks *Keyspace) loadFile(name string, segments map[uint32]int64) (t layout.T
 	return t, false, nil
 }
 
-// isTemporary says that a file was being written when a crash came.
+// isTemporary reports whether a file was being written when a crash came.
 func isTemporary(name string) bool {
 	if !strings.HasPrefix(name, ".") {
 		return false
@@ -317,7 +317,7 @@ func (ks *Keyspace) redo(at folder.LSN, r journal.Record) error {
 }
 
 // Save writes what has changed since the last time, and removes the files of
-// generations that aged out and the journal that is no longer needed.
+// generations that expired and the journal that is no longer needed.
 func (ks *Keyspace) Save() error {
 	ks.SnapshotMu.Lock()
 	defer ks.SnapshotMu.Unlock()

@@ -46,7 +46,7 @@ type Status struct {
 
 	// Previous is the database under the previous federation key, while that is rolled
 	// over; it may be left out from PreviousUntil on, when what was reported before the
-	// roll-over has aged out.
+	// roll-over has expired.
 	Previous      *Status    `json:"previous,omitempty"`
 	PreviousUntil *time.Time `json:"previous_until,omitempty"`
 

@@ -66,7 +66,7 @@ func (c Class) String() string {
 	return fmt.Sprintf("class %d", uint8(c))
 }
 
-// Named says whether the class says anything: it is one, and not ClassOther.
+// Named reports whether the class says anything: it is one, and not ClassOther.
 func (c Class) Named() bool { return c > ClassOther && c <= NamedClasses }
 
 // ParseClass reads a class's name. The empty name is ClassOther.

@@ -28,13 +28,13 @@ func (o *Settings) Start(t Target) time.Time {
 	return time.Unix(t.Gen*int64(o.Period(t.Kind)/time.Second), 0).UTC()
 }
 
-// Aged says that a generation is older than those kept. A generation of the
+// Aged reports whether a generation is older than those kept. A generation of the
 // future is not: a clock set back must not destroy what is known.
 func (o *Settings) Aged(t Target) bool {
 	return t.Gen <= o.Generation(t.Kind, o.Now())-int64(o.Keep(t.Kind))
 }
 
-// Early says that a generation is further ahead than the clocks of sites may
+// Early reports whether a generation is further ahead than the clocks of sites may
 // differ: more than one period.
 func (o *Settings) Early(t Target) bool {
 	return t.Gen > o.Generation(t.Kind, o.Now())+1

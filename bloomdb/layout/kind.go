@@ -45,7 +45,7 @@ func (k Kind) BlockSize() uint64 { return filter.BlockSize(k.Counts()) }
 
 func (k Kind) Valid() bool { return k >= SpamFilter && k <= DomainFilter }
 
-// Counts says that the filter has counts, not bits.
+// Counts reports whether the filter has counts, not bits.
 func (k Kind) Counts() bool { return k == CountFilter || k == DomainFilter }
 
 // Unknown is the error for a kind that is not valid.

@@ -75,7 +75,7 @@ const revokedError = 1e-10
 // MaxCounted is how many messages a counting filter of 8 GiB holds.
 const MaxCounted int64 = filter.MaxLines * 16
 
-// ValidSite says whether a site may have this name: 1 to 64 characters of a-z
+// ValidSite reports whether a site may have this name: 1 to 64 characters of a-z
 // A-Z 0-9 . _ -, no dot first.
 func ValidSite(name string) bool {
 	if len(name) < 1 || len(name) > 64 || name[0] == '.' {
@@ -180,7 +180,7 @@ const (
 	sketchKeyError = 0.03                                         // of a full generation
 )
 
-// Unwanted says that what the folder holds of a kind is forgotten: classes, sketches
+// Unwanted reports whether what the folder holds of a kind is forgotten: classes, sketches
 // and counts of domains, where they are off now.
 func (o *Settings) Unwanted(kind Kind) bool {
 	return kind == ClassFilter && !o.Reports.Classes || kind == SketchFilter && o.Reports.NoSketches ||

@@ -175,7 +175,7 @@ func (l *List) Keyed(s signature.Sketch) []uint64 {
 	return slices.Compact(keys)
 }
 
-// Fits says whether there is room for an entry.
+// Fits reports whether there is room for an entry.
 func (l *List) Fits(e *Entry) error {
 	l.Mu.RLock()
 	defer l.Mu.RUnlock()

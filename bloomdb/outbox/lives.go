@@ -33,14 +33,14 @@ func (p *Outbox) Resume(epoch, seq uint64) error {
 }
 
 // isBeyond reports whether numbers were given that this folder does not know of: it is
-// a backup, or was made by a wrong clock. deltaMu is held.
+// a backup, or was made by a wrong clock. The caller holds deltaMu.
 func (p *Outbox) isBeyond(epoch, seq uint64) bool {
 	return epoch > p.ID.Epoch || epoch == p.ID.Epoch && seq > p.ID.ReservedSeq
 }
 
 // succeed begins the life after one that others hold. It carries that one over where
 // both began with the same folder; the life of another folder, which was made at another
-// time, holds what this one does not. deltaMu is held.
+// time, holds what this one does not. The caller holds deltaMu.
 func (p *Outbox) succeed(epoch uint64) {
 	related := epoch-p.ID.Epoch <= folder.MaxCarried
 	p.ID.Enter(folder.NextLife(epoch, related && p.ID.ReservedSeq > 0 || epoch == p.ID.Epoch))

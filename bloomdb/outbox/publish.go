@@ -24,7 +24,7 @@ const (
 	compactPending = 100_000 // positions from which on the pending ones are sorted out
 )
 
-// Outbox collects what other sites have not been told.
+// Outbox collects changes that have not been sent to other sites.
 //
 //	note -> pending -> ready -> NextDelta -> flight -> Published
 //
@@ -245,7 +245,7 @@ func (p *Outbox) KeepFrom(begin folder.LSN) (folder.LSN, error) {
 }
 
 // leaveOut gives a number to no delta: receivers see that something is missing, and
-// take the snapshot that is due from now on. deltaMu is held.
+// take the snapshot that is due from now on. The caller holds deltaMu.
 func (p *Outbox) leaveOut() {
 	p.ID.Republish, p.dirty = true, true
 	p.ID.ReservedSeq = max(p.ID.ReservedSeq, p.ID.PublishedSeq) + 1
@@ -344,14 +344,14 @@ func (p *Outbox) gather(all bool) (next int) {
 }
 
 // readyFrom is the first place in ready that has something to publish, -1 where none
-// has: of what is urgent, or of all. deltaMu is held.
+// has: of what is urgent, or of all. The caller holds deltaMu.
 func (p *Outbox) readyFrom(all bool) int {
 	return slices.IndexFunc(p.ready, func(c changedCells) bool { return all || c.target.Kind.Urgent() })
 }
 
 // take empties pending, of what is urgent or of all. What was reported while the clock
 // was far ahead waits for its time: others would hear nothing more of this site until
-// then. After a crash meanwhile, only snapshots tell it. deltaMu is held.
+// then. After a crash meanwhile, only snapshots tell it. The caller holds deltaMu.
 func (p *Outbox) take(all bool, early func(layout.Target) bool) map[layout.Target][]uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -420,7 +420,7 @@ func (p *Outbox) Published(d wire.Delta) error {
 	return nil
 }
 
-// confirm takes the delta in flight as published. deltaMu is held.
+// confirm takes the delta in flight as published. The caller holds deltaMu.
 func (p *Outbox) confirm() {
 	p.ID.TailSeq, p.dirty = p.flight.delta.Seq, true
 	p.ID.PublishedSeq = max(p.ID.PublishedSeq, p.ID.TailSeq)

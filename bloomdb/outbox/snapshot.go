@@ -11,7 +11,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// SnapshotDue says that deltas do not tell other sites everything: a snapshot has to be
+// SnapshotDue reports whether deltas do not tell other sites everything: a snapshot has to be
 // published.
 func (p *Outbox) SnapshotDue() bool {
 	p.deltaMu.Lock()

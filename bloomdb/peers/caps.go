@@ -55,7 +55,7 @@ func (ps *Peers) SiteCap(site string, t layout.Target, s layout.Shape) int64 {
 	return ps.opt.OnesOf(t.Kind, s.Bits(), share)
 }
 
-// withinCap refuses a section that would take its site over the cap. sitesMu is held.
+// withinCap refuses a section that would take its site over the cap. The caller holds sitesMu.
 func (ps *Peers) withinCap(what string, o layout.Origin, s wire.DeltaSection) error {
 	name := siteTarget{o.Site, s.Target}
 	most := ps.SiteCap(o.Site, s.Target, s.Shape)
@@ -170,7 +170,7 @@ func fresh(lives []store.SitePart, o layout.Origin, s wire.DeltaSection) int64 {
 }
 
 // used is how much of its cap a site has used, 0 to 1, and whether it sent more.
-// sitesMu is held.
+// The caller holds sitesMu.
 func (ps *Peers) used(name siteTarget, s layout.Shape) (share float64, capped bool) {
 	use, most := ps.useOf(name), ps.SiteCap(name.site, name.target, s)
 	n := use.distinct(ps.livesOf(name), name.target.Kind, most)
@@ -186,7 +186,7 @@ func (ps *Peers) useOf(name siteTarget) *siteUse {
 	return use
 }
 
-// forgetUses forgets what a site has used. sitesMu is held.
+// forgetUses forgets what a site has used. The caller holds sitesMu.
 func (ps *Peers) forgetUses(site string) {
 	for name := range ps.Uses {
 		if name.site == site {
@@ -195,7 +195,7 @@ func (ps *Peers) forgetUses(site string) {
 	}
 }
 
-// forgetAgedUses forgets what was used of generations that aged out. sitesMu is held.
+// forgetAgedUses forgets what was used of generations that expired. The caller holds sitesMu.
 func (ps *Peers) forgetAgedUses() {
 	for name := range ps.Uses {
 		if ps.opt.Aged(name.target) {

@@ -48,7 +48,7 @@ func (ps *Peers) partsBytes(site string) memoryUse {
 // memoryUse is how many bytes the parts of each site take, all known sites included.
 type memoryUse map[string]int64
 
-// room says whether a site may take need bytes more. Half of the limit is set apart in
+// room reports whether a site may take need bytes more. Half of the limit is set apart in
 // equal shares: what is in its share, a site can always have. The other half is for
 // whoever comes first, but no site may take more than half of the limit in all, unless
 // it is the only one. So all parts stay within the limit, whatever the sites send, and

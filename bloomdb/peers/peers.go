@@ -13,7 +13,7 @@ import (
 
 // Peers is where this site stands in the streams of other sites, and what each of them may
 // make it hold. sitesMu is held while a record is applied, and taken before the locks of
-// store and publisher.
+// store and outbox.
 type Peers struct {
 	opt    *layout.Settings
 	sealer *wire.Sealer

@@ -57,7 +57,7 @@ func (ps *Peers) Silenceable(site string) error {
 	return nil
 }
 
-// mute is Mute of a site that may be muted already. sitesMu is held.
+// mute is Mute of a site that may be muted already. The caller holds sitesMu.
 func (ps *Peers) mute(site string) error {
 	v := ps.store.View.Load().Trusted
 	if _, muted := v.Find(site); !muted {
@@ -73,7 +73,7 @@ func (ps *Peers) mute(site string) error {
 	return ps.store.Rejoin(site)
 }
 
-// unmute joins the site's bits before it has a say again. sitesMu is held.
+// unmute joins the site's bits before it has a say again. The caller holds sitesMu.
 func (ps *Peers) unmute(site string) error {
 	v := ps.store.View.Load().Trusted
 	m, muted := v.Find(site)

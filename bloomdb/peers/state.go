@@ -60,7 +60,7 @@ func (ps *Peers) latest(site string) (o layout.Origin, state *state) {
 }
 
 // stateOf finds where we stand in a record's life, or makes it where there is room.
-// A life that another one has followed tells nothing new. sitesMu is held.
+// A life that another one has followed tells nothing new. The caller holds sitesMu.
 func (ps *Peers) stateOf(h wire.Head) (*state, error) {
 	if ps.store.Muted(h.Site) {
 		return nil, fmt.Errorf("%s: %w", h, wire.ErrMuted)

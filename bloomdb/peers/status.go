@@ -79,7 +79,7 @@ func (ps *Peers) Status(v *store.View, self Status) []Status {
 	return list
 }
 
-// addFill says, for each site, how much of its caps it has used. sitesMu is held.
+// addFill says, for each site, how much of its caps it has used. The caller holds sitesMu.
 func (ps *Peers) addFill(v *store.View, sites map[string]*Status) {
 	done := make(map[siteTarget]bool)
 	for t, parts := range v.AllParts() {

@@ -54,7 +54,7 @@ func (ps *Peers) ApplyChunk(m wire.Manifest, i int, data []byte) error {
 	return nil
 }
 
-// unjoinable says that a section is what it should be and has no place here: what
+// unjoinable reports whether a section is what it should be and has no place here: what
 // stands beside it has.
 func unjoinable(err error) bool {
 	return errors.Is(err, layout.ErrParameters) || errors.Is(err, layout.ErrFull) || errors.Is(err, wire.ErrCapped)
@@ -116,7 +116,7 @@ func claimedCells(r wire.RecordReader) (n int64) {
 	return n
 }
 
-// roomy says that a site may set n more cells of a filter, whatever these are.
+// roomy reports whether a site may set n more cells of a filter, whatever these are.
 func (ps *Peers) roomy(o layout.Origin, s wire.DeltaSection, n int64) bool {
 	name := siteTarget{o.Site, s.Target}
 	if use := ps.Uses[name]; use != nil && use.capped || held(ps.livesOf(name))+n > ps.SiteCap(o.Site, s.Target, s.Shape) {
@@ -181,7 +181,7 @@ func (ps *Peers) FinishSnapshot(m wire.Manifest) error {
 	return nil
 }
 
-// Wanting says that deltas of a site's present life were lost or refused, and that no snapshot
+// Wanting reports whether deltas of a site's present life were lost or refused, and that no snapshot
 // has brought them back.
 func (ps *Peers) Wanting(site string) bool {
 	ps.sitesMu.Lock()

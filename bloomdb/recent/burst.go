@@ -123,7 +123,7 @@ func (b *Counter) Add(h filter.Hash, n uint32, now time.Time) {
 }
 
 // turn is the sub-window of that number, emptied if its place in the ring has come
-// again. mu is held.
+// again. The caller holds mu.
 func (b *Counter) turn(num int64) *step {
 	s := &b.ring[((num%Kept)+Kept)%Kept]
 	if s.num != num { // of the turn before, or of a clock that was set back
@@ -155,17 +155,17 @@ func (b *Counter) Ask(h filter.Hash, now time.Time) Burst {
 	return burst
 }
 
-// within says whether a sub-window is in the window that ends with another one.
+// within reports whether a sub-window is in the window that ends with another one.
 func (s *step) within(num int64) bool { return s.num > num-Kept && s.num <= num }
 
-// Notice makes now the start where the clock was set back to before it. mu is held.
+// Notice makes now the start where the clock was set back to before it. The caller holds mu.
 func (b *Counter) Notice(now time.Time) {
 	if now.Before(b.since) {
 		b.since = now.Round(0)
 	}
 }
 
-// covers is how far back the window goes. mu is held.
+// covers is how far back the window goes. The caller holds mu.
 func (b *Counter) covers(now time.Time) time.Duration {
 	oldest := time.Unix(0, (b.Number(now)-Kept+1)*int64(b.step))
 	if oldest.Before(b.since) {

@@ -80,7 +80,7 @@ func (g *Greylist) Start(o *layout.Settings) *Counter {
 
 func (g *Greylist) Status(now time.Time) *Status { return g.Made().Status(now) }
 
-// Count is how many of the keys are in the window. mu is held.
+// Count is how many of the keys are in the window. The caller holds mu.
 func (b *Counter) Count(keys []filter.Hash, num int64) (n int) {
 	for _, key := range keys {
 		if b.has(key, num) {
@@ -90,7 +90,7 @@ func (b *Counter) Count(keys []filter.Hash, num int64) (n int) {
 	return n
 }
 
-// has says whether a key is in the window. mu is held.
+// has reports whether a key is in the window. The caller holds mu.
 func (b *Counter) has(h filter.Hash, num int64) bool {
 	return slices.ContainsFunc(b.ring[:], func(s step) bool {
 		return s.within(num) && s.filter.Estimate(h.Sequence(b.shape.M)).Found
@@ -98,7 +98,7 @@ func (b *Counter) has(h filter.Hash, num int64) bool {
 }
 
 // Take adds keys that are not there, all or none. It cannot where the sub-window has no
-// room for them. mu is held.
+// room for them. The caller holds mu.
 func (b *Counter) Take(keys []filter.Hash, num int64) bool {
 	s := b.turn(num)
 	if ones := s.filter.Ones() + uint64(len(keys)*b.shape.K); float64(ones) > b.shape.MaxFill*float64(b.shape.M) {

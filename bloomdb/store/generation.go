@@ -77,7 +77,7 @@ func (v *View) Count(num int64) *CountGeneration {
 }
 
 // Change makes a new view. edit may replace the slices' elements and must not
-// change what they point to; it runs under db.viewMu.
+// change what they point to; it runs under viewMu.
 func (st *Store) Change(edit func(v *View) error) error {
 	st.viewMu.Lock()
 	defer st.viewMu.Unlock()
@@ -224,12 +224,12 @@ func (st *Store) ShapeFor(t layout.Target) filter.BitsShape {
 	return st.SpamShape
 }
 
-// KeepAged is for how many seconds a generation that aged out is held, out of
+// KeepAged is for how many seconds a generation that expired is held, out of
 // sight of Judge: a clock that is wrong for a moment must not destroy what is
 // known.
 const KeepAged = 600
 
-// Current is the view without what has aged out.
+// Current is the view without what has expired.
 func (st *Store) Current() View {
 	v := *st.View.Load()
 	now := st.Opt.Now()
@@ -244,7 +244,7 @@ func (st *Store) Current() View {
 	return v
 }
 
-// Expire drops the generations that aged out, when it has seen them at KeepAged
+// Expire drops the generations that expired, when it has seen them at KeepAged
 // calls in turn; Run calls it each second.
 func (st *Store) Expire() (dropped bool) {
 	all, v := st.View.Load(), st.Current()

@@ -116,7 +116,7 @@ func (c SiteCount) IsSame(o SiteCount) bool {
 	return c.Number == o.Number && c.Site == o.Site && c.Gen == o.Gen
 }
 
-// HasSketches says whether there is anything to ask for near-duplicates.
+// HasSketches reports whether there is anything to ask for near-duplicates.
 func (v *View) HasSketches() bool {
 	return slices.ContainsFunc(v.Reports, func(g *ReportGeneration) bool {
 		return g.Sketches.Own != nil || g.Sketches.Others != nil

@@ -32,7 +32,7 @@ func newMask(shape filter.BitsShape) *mask {
 	return &mask{shape: shape, keys: make(map[filter.Hash]journal.RetouchedKey), bits: make(map[uint64][]filter.Hash)}
 }
 
-// Hides says whether one of a key's bits is masked. A nil mask hides nothing.
+// Hides reports whether one of a key's bits is masked. A nil mask hides nothing.
 func (m *mask) Hides(h filter.Hash) bool {
 	if m == nil {
 		return false
@@ -44,7 +44,7 @@ func (m *mask) Hides(h filter.Hash) bool {
 	return slices.ContainsFunc(positions, func(pos uint64) bool { return len(m.bits[pos]) > 0 })
 }
 
-// Retouched says whether a key itself was retouched.
+// Retouched reports whether a key itself was retouched.
 func (m *mask) Retouched(h filter.Hash) bool {
 	if m == nil {
 		return false
@@ -55,7 +55,7 @@ func (m *mask) Retouched(h filter.Hash) bool {
 	return ok
 }
 
-// masks says whether a position is masked.
+// masks reports whether a position is masked.
 func (m *mask) masks(pos uint64) bool {
 	if m == nil {
 		return false
@@ -100,7 +100,7 @@ func (m *mask) Set(keys []journal.RetouchedKey) {
 	}
 }
 
-// remove gives a key's bit back, unless others rest on it. mu is held.
+// remove gives a key's bit back, unless others rest on it. The caller holds mu.
 func (m *mask) remove(h filter.Hash) {
 	k, ok := m.keys[h]
 	if !ok {

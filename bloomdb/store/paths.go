@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// IsSiteFile says whether a file holds the parts of a site, in whichever life, or its
+// IsSiteFile reports whether a file holds the parts of a site, in whichever life, or its
 // votes.
 func IsSiteFile(name, site string) bool {
 	if IsVotesPath(name) {

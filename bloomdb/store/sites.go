@@ -99,7 +99,7 @@ func (st *Store) Rejoin(site string) error {
 	return nil
 }
 
-// replaceOthers puts joined bits in a generation, unless it aged out meanwhile.
+// replaceOthers puts joined bits in a generation, unless it expired meanwhile.
 func (v *View) replaceOthers(t layout.Target, others *filter.Bits) error {
 	if v.Report(t.Gen) == nil {
 		return nil
@@ -110,7 +110,7 @@ func (v *View) replaceOthers(t layout.Target, others *filter.Bits) error {
 	})
 }
 
-// JoinAgain joins the bits of all of a site's parts. sitesMu is held.
+// JoinAgain joins the bits of all of a site's parts. The caller holds sitesMu.
 func (st *Store) JoinAgain(site string) {
 	for _, g := range st.View.Load().Reports {
 		for _, kind := range layout.ReportKinds {

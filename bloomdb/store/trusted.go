@@ -54,13 +54,13 @@ func (v *TrustedSites) With(m folder.MutedSite, on bool) *TrustedSites {
 	return &TrustedSites{v.Members, muted}
 }
 
-// Muted says that a site is muted or dropped here.
+// Muted reports whether a site is muted or dropped here.
 func (st *Store) Muted(site string) bool {
 	_, muted := st.View.Load().Trusted.Find(site)
 	return muted
 }
 
-// IsDropped says whether a file is of a site that was dropped.
+// IsDropped reports whether a file is of a site that was dropped.
 func (st *Store) IsDropped(name string) bool {
 	return slices.ContainsFunc(st.View.Load().Trusted.Muted, func(m folder.MutedSite) bool { return m.Dropped && IsSiteFile(name, m.Site) })
 }

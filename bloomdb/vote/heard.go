@@ -29,7 +29,7 @@ type Voter struct {
 	Filter *filter.Generalized
 }
 
-// Has says whether the site votes for a message with a key.
+// Has reports whether the site votes for a message with a key.
 func (v *Voter) Has(h filter.Hash) bool {
 	lanes := keyring.Stretch(Seed(v.Key, h))
 	if !v.Filter.Bit(wire.VotesShape.Position(lanes, wire.VotesShape.K0)) {
@@ -139,7 +139,7 @@ func (vs *Register) readVotes(data []byte) (*Voter, error) {
 	return &Voter{h, v.Gen, vs.ring.VotesKey(h.Site), v.Filter}, nil
 }
 
-// Stale says that a site's votes are of long ago in a generation: it has been silent.
+// Stale reports whether a site's votes are of long ago in a generation: it has been silent.
 func (v *Voter) Stale(now int64) bool { return now-v.gen > votesHeard }
 
 // Trail is one site's vote for a message by a signature.
