@@ -31,22 +31,7 @@ func crafted(db *DB, site string, stamp uint64, f *filter.Generalized) []byte {
 	return db.ks.Sealer.EncodeRecord(h, wire.AppendVotes(nil, wire.VotesBody{Gen: db.ks.Settings.VotesGeneration(), Period: 604800, Filter: f}))
 }
 
-func bitsAt(t testing.TB, one func(pos uint64) bool) *filter.Generalized {
-	t.Helper()
-	cells := make([]filter.Cell, 0, wire.VotesShape.M)
-	for pos := range wire.VotesShape.M {
-		if one(pos) {
-			cells = append(cells, filter.Cell{Pos: pos, Value: 1})
-		}
-	}
-	f, err := filter.GeneralizedOf(wire.VotesShape, cells, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
-// wordsAt is bitsAt for 64 bits at a time, of which position 0 is the lowest.
+// wordsAt makes a filter of words of 64 bits, of which position 0 is the lowest.
 func wordsAt(t testing.TB, word func(i uint64) uint64) *filter.Generalized {
 	t.Helper()
 	empty, err := filter.NewGeneralized(wire.VotesShape)

@@ -13,9 +13,7 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-const (
-	manifestFixed = 1 + 1 + 8 + 4
-)
+const ()
 
 // ApplyChunk joins a manifest's chunk i.
 func (ps *Peers) ApplyChunk(m wire.Manifest, i int, data []byte) error {
