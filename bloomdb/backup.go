@@ -12,6 +12,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/spambloom/spambloom/bloomdb/clock"
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/keyspace"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/never"
 )
 
 // Backup is the state folder at one time, as a crash at that time could have left it.
@@ -48,7 +55,7 @@ func newBackupFile(name string, data []byte) BackupFile {
 type backedNever struct {
 	folder string
 	keyID  [8]byte
-	entry  *neverEntry
+	entry  *never.Entry
 }
 
 // Backup takes all that this database has on disk at this moment; of the previous key's
@@ -59,14 +66,14 @@ type backedNever struct {
 // this one: the folder that is restored must not give a number twice that was given after
 // the backup. ErrClosed, or the disk's error. The caller calls Close.
 func (db *DB) Backup() (*Backup, error) {
-	if db.closed.Load() {
-		return nil, ErrClosed
+	if db.ks.Closed.Load() {
+		return nil, layout.ErrClosed
 	}
 	b := new(Backup)
 	root := filepath.Dir(db.lock.Path())
-	err := db.each(func(ks *keyspace) error { return b.take(ks, root) })
+	err := db.each(func(ks *keyspace.Keyspace) error { return b.take(ks, root) })
 	if err == nil {
-		err = b.add(&b.saved, root, clockFile, wholeFile)
+		err = b.add(&b.saved, root, clock.File, wholeFile)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("backup: %w", err), b.Close())
@@ -83,7 +90,7 @@ func (b *Backup) Files() iter.Seq[BackupFile] {
 			}
 		}
 		for _, n := range b.never {
-			if !yield(newBackupFile(neverPath(n.folder, n.entry.name), encodeNever(n.keyID, n.entry))) {
+			if !yield(newBackupFile(never.Path(n.folder, n.entry.Name), never.Encode(n.keyID, n.entry))) {
 				return
 			}
 		}
@@ -104,14 +111,14 @@ func (b *Backup) Close() (err error) {
 }
 
 // take adds the files of one database.
-func (b *Backup) take(ks *keyspace, root string) error {
-	folder, err := filepath.Rel(root, ks.opt.Dir)
+func (b *Backup) take(ks *keyspace.Keyspace, root string) error {
+	folder, err := filepath.Rel(root, ks.Settings.Dir)
 	if err != nil {
 		return err
 	}
-	ks.snapshotMu.Lock()
-	defer ks.snapshotMu.Unlock()
-	entries, err := os.ReadDir(ks.opt.Dir)
+	ks.SnapshotMu.Lock()
+	defer ks.SnapshotMu.Unlock()
+	entries, err := os.ReadDir(ks.Settings.Dir)
 	if err != nil {
 		return err
 	}
@@ -125,16 +132,16 @@ func (b *Backup) take(ks *keyspace, root string) error {
 	if err := b.takeIdentity(ks, folder); err != nil {
 		return err
 	}
-	sizes := ks.journal.durable()
+	sizes := ks.Journal.Durable()
 	for _, segment := range slices.Sorted(maps.Keys(sizes)) {
-		if err := b.add(&b.journal, root, segmentPath(folder, segment), sizes[segment]); err != nil {
+		if err := b.add(&b.journal, root, journal.SegmentPath(folder, segment), sizes[segment]); err != nil {
 			return err
 		}
 	}
-	list := encodeSegments(ks.keyID, sizes)
-	b.saved = append(b.saved, newBackupFile(filepath.Join(folder, segmentsFile), list))
-	for _, e := range ks.never.all() {
-		b.never = append(b.never, backedNever{folder, ks.keyID, e})
+	list := journal.EncodeSegments(ks.Ring.KeyID, sizes)
+	b.saved = append(b.saved, newBackupFile(filepath.Join(folder, journal.SegmentsFile), list))
+	for _, e := range ks.Never.All() {
+		b.never = append(b.never, backedNever{folder, ks.Ring.KeyID, e})
 	}
 	return nil
 }
@@ -174,16 +181,16 @@ func (b *Backup) add(list *[]BackupFile, root, name string, size int64) error {
 }
 
 // takeIdentity adds the identity that is on disk, in its next life.
-func (b *Backup) takeIdentity(ks *keyspace, folder string) error {
-	id, err := readIdentity(ks.opt.Dir)
+func (b *Backup) takeIdentity(ks *keyspace.Keyspace, f string) error {
+	id, err := folder.ReadIdentity(ks.Settings.Dir)
 	if err != nil {
 		return err
 	}
-	id.enter(nextLife(id.Epoch, true))
-	data, err := id.encode()
+	id.Enter(folder.NextLife(id.Epoch, true))
+	data, err := id.Encode()
 	if err != nil {
 		return err
 	}
-	b.identities = append(b.identities, newBackupFile(identityPath(folder), data))
+	b.identities = append(b.identities, newBackupFile(folder.IdentityPath(f), data))
 	return nil
 }

@@ -11,6 +11,13 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/never"
+	"github.com/spambloom/spambloom/bloomdb/repair"
+	"github.com/spambloom/spambloom/bloomdb/store"
 )
 
 // alone are the options of a site without an exchange.
@@ -20,11 +27,11 @@ func alone(o Options) Options {
 }
 
 // lived is a database with something of everything, over two generations.
-func lived(t testing.TB, o Options, c *clock) *DB {
+func lived(t testing.TB, o Options, c *wallClock) *DB {
 	t.Helper()
 	o.Now = c.Now
 	db := openTest(t, o)
-	mustReportAs(t, db, 1, ClassPhish)
+	mustReportAs(t, db, 1, layout.ClassPhish)
 	mustReport(t, db, 2)
 	c.add(o.Reports.Period)
 	mustReport(t, db, 3)
@@ -60,19 +67,19 @@ func checkLived(t *testing.T, db *DB) {
 	for n, want := range map[int]bool{1: true, 2: false, 3: true, 4: true, 6: false, 7: false, 9: false} {
 		listed(t, db, n, want)
 	}
-	if e := db.Judge(message(1)); e.Class != ClassPhish {
+	if e := db.Judge(message(1)); e.Class != layout.ClassPhish {
 		t.Errorf("class %s", e.Class)
 	}
 	if !db.Judge(wordy(50, words(0, 60)...)).Listed {
 		t.Error("a near-duplicate is not listed")
 	}
-	if err := db.Report(message(7), ClassOther); !errors.Is(err, ErrNever) {
+	if err := db.Report(message(7), layout.ClassOther); !errors.Is(err, never.ErrNever) {
 		t.Errorf("declared never to be spam, it is reported: %v", err)
 	}
 	if got := db.Judge(message(8)).Count; got < 30 {
 		t.Errorf("message 8 counted %d times", got)
 	}
-	if g := db.view.Load().reports[0]; g.domains == nil || g.domains.Count(db.domainKeys("spam.example").campaigns) != 1 {
+	if g := db.ks.Store.View.Load().Reports[0]; g.Domains == nil || g.Domains.Count(db.ks.Ring.DomainKeys("spam.example").Campaigns) != 1 {
 		t.Error("the campaign of a domain is not counted")
 	}
 }
@@ -125,9 +132,9 @@ func TestBackup(t *testing.T) {
 		c := newClock()
 		o := livedOptions(t.TempDir(), "mx1")
 		db := lived(t, o, c)
-		noError(t, db.journal.flush()) // counts are on disk after a second
+		noError(t, db.ks.Journal.Flush()) // counts are on disk after a second
 		if saved {
-			noError(t, db.save())
+			noError(t, db.ks.Save())
 		}
 		b := mustBackup(t, db)
 		epoch, _ := db.Head()
@@ -136,10 +143,10 @@ func TestBackup(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.add(100 * o.Reports.Period) // all of its files go
-		for range keepAged + 1 {
-			db.expire()
+		for range store.KeepAged + 1 {
+			db.ks.Expire()
 		}
-		noError(t, db.save())
+		noError(t, db.ks.Save())
 
 		o.Dir = filepath.Join(t.TempDir(), "copy")
 		backedUp(t, b, o.Dir)
@@ -152,7 +159,7 @@ func TestBackup(t *testing.T) {
 		copied := openTest(t, o)
 		checkLived(t, copied)
 		listed(t, copied, 20, false)
-		if e, seq := copied.Head(); e != epoch|1 || seq != 0 || !carriesOver(e, epoch) {
+		if e, seq := copied.Head(); e != epoch|1 || seq != 0 || !folder.CarriesOver(e, epoch) {
 			t.Errorf("the copy lives in epoch %d at %d, after %d", e, seq, epoch)
 		}
 	}
@@ -186,7 +193,7 @@ func TestBackupCutOff(t *testing.T) {
 	c := newClock()
 	o := livedOptions(t.TempDir(), "mx1")
 	db := lived(t, o, c)
-	noError(t, db.save())
+	noError(t, db.ks.Save())
 	b := mustBackup(t, db)
 	whole := filepath.Join(t.TempDir(), "whole")
 	backedUp(t, b, whole)
@@ -215,7 +222,7 @@ func TestCheckFolder(t *testing.T) {
 	c := newClock()
 	o := livedOptions(t.TempDir(), "mx1")
 	db := lived(t, o, c)
-	noError(t, db.save())
+	noError(t, db.ks.Save())
 	b := mustBackup(t, db)
 	dir := t.TempDir()
 	backedUp(t, b, dir)
@@ -227,15 +234,15 @@ func TestCheckFolder(t *testing.T) {
 		noError(t, err)
 		bad := slices.Clone(good)
 		bad[len(bad)/2] ^= 4
-		if len(bad) > journalHeader || !strings.HasPrefix(e.Name(), "journal-") {
+		if len(bad) > journal.Header || !strings.HasPrefix(e.Name(), "journal-") {
 			noError(t, os.WriteFile(path, bad, 0o600))
 			if err := CheckFolder(dir); (err == nil || !strings.Contains(err.Error(), e.Name())) && !strings.HasPrefix(e.Name(), "journal-") {
 				t.Errorf("%s is damaged: %v", e.Name(), err)
 			}
 		}
 		noError(t, os.Remove(path))
-		_, own := parseOwnPath(e.Name())
-		if err := CheckFolder(dir); (err == nil) == (own && !expendable(e.Name()) || e.Name() == "identity" || strings.HasPrefix(e.Name(), "journal-")) {
+		_, own := store.ParseOwnPath(e.Name())
+		if err := CheckFolder(dir); (err == nil) == (own && !repair.Expendable(e.Name()) || e.Name() == "identity" || strings.HasPrefix(e.Name(), "journal-")) {
 			t.Errorf("without %s: %v", e.Name(), err)
 		}
 		noError(t, os.WriteFile(path, good, 0o600))
@@ -261,7 +268,7 @@ func TestBackupWhileInUse(t *testing.T) {
 			for i := range n {
 				switch m := from + i; rapid.IntRange(0, 6).Draw(t, "do") {
 				case 0:
-					noError(t, db.save())
+					noError(t, db.ks.Save())
 				case 1:
 					noError(t, db.Revoke(message(m)))
 					acknowledged[m] = false
@@ -270,12 +277,12 @@ func TestBackupWhileInUse(t *testing.T) {
 					noError(t, err)
 					acknowledged[m] = false
 				case 3:
-					noError(t, db.Report(message(m), ClassOther))
+					noError(t, db.Report(message(m), layout.ClassOther))
 					_, err := db.Retouch(message(m))
 					noError(t, err)
 					acknowledged[m] = false
 				default:
-					noError(t, db.Report(message(m), ClassOther))
+					noError(t, db.Report(message(m), layout.ClassOther))
 					acknowledged[m] = true
 				}
 			}
@@ -295,8 +302,8 @@ func TestBackupWhileInUse(t *testing.T) {
 					return
 				default:
 				}
-				if err = db.Report(message(m), ClassOther); m%5 == 0 {
-					err = errors.Join(err, db.save())
+				if err = db.Report(message(m), layout.ClassOther); m%5 == 0 {
+					err = errors.Join(err, db.ks.Save())
 				}
 			}
 			done <- err

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/recent"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -21,11 +23,11 @@ func randomHash(r *rand.Rand) filter.Hash {
 // a database whose current spam filter has 1 GiB.
 func BenchmarkJudge(b *testing.B) {
 	o := testOptions(b.TempDir(), "mx1")
-	o.Reports = ReportOptions{Capacity: 12_700_000, Keep: 1}
+	o.Reports = layout.ReportOptions{Capacity: 12_700_000, Keep: 1}
 	o.Counts.Capacity = 20_000_000
 	db := openTest(b, o)
-	t := target{spamFilter, db.opt.generation(spamFilter, db.opt.Now())}
-	own, err := db.ownBits(t, db.spamShape)
+	t := layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now())}
+	own, err := db.ks.Store.OwnBits(t, db.ks.Store.SpamShape)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -112,7 +114,7 @@ func BenchmarkBurst(b *testing.B) {
 	for name, again := range map[string]bool{"new": false, "seen 20 times": true} {
 		b.Run(name, func(b *testing.B) {
 			now, h := o.Now(), randomHash(r)
-			c, err := newBurstCounter(&o)
+			c, err := recent.New(o.settings())
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -123,7 +125,7 @@ func BenchmarkBurst(b *testing.B) {
 				if i%100_000 == 0 {
 					now = now.Add(2 * time.Minute)
 				}
-				c.add(h, 1, now)
+				c.Add(h, 1, now)
 			}
 		})
 	}
@@ -136,19 +138,19 @@ func BenchmarkBurst(b *testing.B) {
 // version brings. Resident memory is the kernel's figure.
 func BenchmarkResident(b *testing.B) {
 	o := testOptions(b.TempDir(), "mx1")
-	o.Reports, o.Counts, o.Exchange = ReportOptions{}, CountOptions{}, false
+	o.Reports, o.Counts, o.Exchange = layout.ReportOptions{}, layout.CountOptions{}, false
 	db, err := Open(o)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.ReportMetric(residentMB(b), "MB-start")
 	r := rand.New(rand.NewPCG(1, 2))
-	now := db.opt.Now()
-	for gen := range db.opt.Reports.Keep {
-		t := target{spamFilter, db.opt.generation(spamFilter, now) - int64(gen)}
-		for kind, keys := range map[filterKind]int{spamFilter: 1_600_000, revokedFilter: 200_000} {
-			t.kind = kind
-			own, err := db.ownBits(t, db.shapeFor(t))
+	now := db.ks.Settings.Now()
+	for gen := range db.ks.Settings.Reports.Keep {
+		t := layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Settings.Generation(layout.SpamFilter, now) - int64(gen)}
+		for kind, keys := range map[layout.Kind]int{layout.SpamFilter: 1_600_000, layout.RevokedFilter: 200_000} {
+			t.Kind = kind
+			own, err := db.ks.Store.OwnBits(t, db.ks.Store.ShapeFor(t))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -157,8 +159,8 @@ func BenchmarkResident(b *testing.B) {
 			}
 		}
 	}
-	for gen := range db.opt.Counts.Keep {
-		own, err := db.ownCounts(db.opt.generation(countFilter, now)-int64(gen), db.countsShape)
+	for gen := range db.ks.Settings.Counts.Keep {
+		own, err := db.ks.Store.OwnCounts(db.ks.Settings.Generation(layout.CountFilter, now)-int64(gen), db.ks.Store.CountsShape)
 		if err != nil {
 			b.Fatal(err)
 		}

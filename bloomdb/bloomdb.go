@@ -10,25 +10,22 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/spambloom/spambloom/bloomdb/clock"
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/keyspace"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/never"
+	"github.com/spambloom/spambloom/bloomdb/recent"
+	"github.com/spambloom/spambloom/bloomdb/repair"
+	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
-// Errors a caller branches on.
 var (
-	ErrLocked     = errors.New("state folder is in use by another process")
-	ErrNothing    = errors.New("too little content to sign") // a Set without signatures
-	ErrFull       = errors.New("the generation's capacity is used up")
-	ErrClosed     = errors.New("database is closed")
-	ErrIdentity   = errors.New("another identity")   // Open: the folder is of another site, key or period
-	ErrParameters = errors.New("parameters differ")  // Apply: made with other sizes, periods or layouts
-	ErrFederation = errors.New("another federation") // Apply: made under another key
-	ErrGap        = errors.New("sequence gap")       // Apply: earlier deltas of the origin are missing
-
-	// Of records, beside these:
-	ErrStranger = errors.New("not a member here")
-	ErrUnsigned = errors.New("not signed by its site")
-	ErrTrust    = errors.New("not heard in full")
-	ErrReplayed = errors.New("of a life that is over")
-	ErrClock    = errors.New("the clocks differ")
+	ErrLocked = errors.New("state folder is in use by another process")
 )
 
 // DB is the database of one site. It holds a keyspace for each federation key: that of
@@ -38,13 +35,14 @@ var (
 //
 // All methods are safe for concurrent use, except Close, which must be the last.
 type DB struct {
-	*keyspace             // under Options.Key
-	keys      []*keyspace // one or two, that one first; their locks are taken in this order
-	previous  *DB         // holds the second keyspace only; nil: there is none
-	lock      *flock.Flock
+	ks       *keyspace.Keyspace   // under Options.Key
+	keys     []*keyspace.Keyspace // one or two, that one first; their locks are taken in this order
+	previous *DB                  // holds the second keyspace only; nil: there is none
+	lock     *flock.Flock
+	options  Options // as Open has completed them
 
-	burst    *burstCounter // nil: none
-	greylist greylist
+	burst    *recent.Counter // nil: none
+	greylist recent.Greylist
 }
 
 // Open locks Dir, validates all files in it and replays the journal. Its errors name the
@@ -57,7 +55,7 @@ type DB struct {
 func Open(o Options) (*DB, error) { return open(o, nil) }
 
 // open opens the folder, and repairs it if m is not nil.
-func open(o Options, m *mending) (*DB, error) {
+func open(o Options, m *repair.Mending) (*DB, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
@@ -76,28 +74,28 @@ func open(o Options, m *mending) (*DB, error) {
 		return nil, err
 	}
 	db.lock = lock
-	db.opt.keeper.watch(func() bool { return slices.ContainsFunc(db.keys, (*keyspace).holdsReports) })
+	db.ks.Keeper.Watch(func() bool { return slices.ContainsFunc(db.keys, (*keyspace.Keyspace).HoldsReports) })
 	return db, nil
 }
 
 // openLocked reads the clock first: everything else depends on the time.
-func openLocked(o Options, m *mending) (*DB, error) {
-	o.keeper = newTimekeeper(&o)
-	err := refuseNewer(o.Dir)
+func openLocked(o Options, m *repair.Mending) (*DB, error) {
+	o.keeper = clock.New(o.Now, o.Elapsed, o.Log)
+	err := folder.RefuseNewer(o.Dir, fileForms)
 	if err == nil {
-		err = o.keeper.load(o.Dir)
+		err = o.keeper.Load(o.Dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("state folder: %w", err)
 	}
-	o.Now = o.keeper.now
+	o.Now = o.keeper.Now
 	if o.mending = m; m != nil {
 		// Identities say which files belong to which key.
-		if err := m.mendIdentities(&o); err != nil {
+		if err := m.MendIdentities(o.settings(), keyring.ID(o.Key)); err != nil {
 			return nil, err
 		}
 	}
-	burst, err := newBurstCounter(&o)
+	burst, err := recent.New(o.settings())
 	if err != nil {
 		return nil, err
 	}
@@ -105,9 +103,9 @@ func openLocked(o Options, m *mending) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{keyspace: keys[0], keys: keys, burst: burst}
+	db := &DB{ks: keys[0], keys: keys, burst: burst, options: o}
 	if len(keys) > 1 {
-		db.previous = &DB{keyspace: keys[1], keys: keys[1:]}
+		db.previous = &DB{ks: keys[1], keys: keys[1:]}
 	}
 	return db, nil
 }
@@ -118,7 +116,7 @@ func openLocked(o Options, m *mending) (*DB, error) {
 func (db *DB) Previous() *DB { return db.previous }
 
 // each runs f for every keyspace and stops at the first error.
-func (db *DB) each(f func(*keyspace) error) error {
+func (db *DB) each(f func(*keyspace.Keyspace) error) error {
 	for _, ks := range db.keys {
 		if err := f(ks); err != nil {
 			return err
@@ -128,7 +126,7 @@ func (db *DB) each(f func(*keyspace) error) error {
 }
 
 // all runs f for every keyspace, whether or not it fails in one, and joins the errors.
-func (db *DB) all(f func(*keyspace) error) (err error) {
+func (db *DB) all(f func(*keyspace.Keyspace) error) (err error) {
 	for _, ks := range db.keys {
 		err = errors.Join(err, f(ks))
 	}
@@ -137,27 +135,24 @@ func (db *DB) all(f func(*keyspace) error) (err error) {
 
 // ready reports why the journal of a keyspace cannot be written, as far as is known.
 func (db *DB) ready() error {
-	return db.each(func(ks *keyspace) error { return ks.journal.ready() })
+	return db.each(func(ks *keyspace.Keyspace) error { return ks.Journal.Ready() })
 }
 
 // Close writes a snapshot and unlocks the folder. No other method may run at the
 // same time or follow, except those that only read the filters.
 func (db *DB) Close() error {
-	if db.closed.Load() {
-		return ErrClosed
+	if db.ks.Closed.Load() {
+		return layout.ErrClosed
 	}
-	err := db.all((*keyspace).close)
+	err := db.all((*keyspace.Keyspace).Close)
 	if db.lock != nil {
-		err = errors.Join(err, db.opt.keeper.write(true), db.lock.Unlock())
+		err = errors.Join(err, db.ks.Keeper.Write(true), db.lock.Unlock())
 	}
 	return err
 }
 
 const (
-	syncInterval    = time.Second
-	saveInterval    = 10 * time.Minute
-	saveRetry       = time.Minute
-	maxJournalBytes = 64 << 20 // a snapshot is made earlier when the journal is this long
+	syncInterval = time.Second
 )
 
 // Run does the periodic work until ctx ends, and then returns nil: counts to disk every
@@ -177,21 +172,36 @@ func (db *DB) Run(ctx context.Context) error {
 		switch {
 		case err != nil && err.Error() != fault:
 			fault = err.Error()
-			db.opt.Log.Error("state cannot be written", "error", err)
+			db.ks.Settings.Log.Error("state cannot be written", "error", err)
 		case err == nil && fault != "":
 			fault = ""
-			db.opt.Log.Info("state can be written again")
+			db.ks.Settings.Log.Info("state can be written again")
 		}
 	}
 }
 
 // maintain does the work of one second.
 func (db *DB) maintain() error {
-	return errors.Join(db.all((*keyspace).tick), db.opt.keeper.write(false))
+	return errors.Join(db.all((*keyspace.Keyspace).Tick), db.ks.Keeper.Write(false))
 }
 
 // Fault returns what keeps this site's state from being written, while it lasts. It
 // is cheap.
 func (db *DB) Fault() error {
-	return db.each(func(ks *keyspace) error { return ks.journal.lastFault() })
+	return db.each(func(ks *keyspace.Keyspace) error { return ks.Journal.LastFault() })
+}
+
+// fileForms are those of all binary files.
+var fileForms = []folder.FileForm{journal.Form, store.SnapshotForm, journal.SegmentsForm.FileForm, store.MaskForm.FileForm,
+	never.Form.FileForm, wire.OwnVotesForm.FileForm, clock.Form.FileForm}
+
+// Repair opens the database like Open and repairs what Open refuses. Of a damaged filter
+// or journal it takes every block and record whose checksum is right; an identity is made
+// anew. A damaged file is kept as NAME.damaged. Nothing is acknowledged twice or made up:
+// the caller restores what is lost by Restore, from the ledger of reports, and closes the
+// database, which writes all of it. Errors are those of Open, for what cannot be repaired.
+func Repair(o Options) (*DB, []repair.Repaired, error) {
+	m := new(repair.Mending)
+	db, err := open(o, m)
+	return db, m.Done, err
 }

@@ -12,9 +12,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/recent"
 )
 
-func burstOptions(t testing.TB, c *clock) Options {
+func burstOptions(t testing.TB, c *wallClock) Options {
 	o := testOptions(t.TempDir(), "mx1")
 	o.Counts.Burst = 10 * time.Minute
 	o.Now = c.Now
@@ -22,7 +24,7 @@ func burstOptions(t testing.TB, c *clock) Options {
 }
 
 // burstOf asks as explain does.
-func burstOf(t testing.TB, db *DB, n int) Burst {
+func burstOf(t testing.TB, db *DB, n int) recent.Burst {
 	t.Helper()
 	traces := db.Explain(message(n))
 	if traces[0].Burst != nil || traces[1].Burst == nil {
@@ -112,11 +114,11 @@ func TestBurstAtLeast(t *testing.T) {
 func TestBurstFull(t *testing.T) {
 	c := newClock()
 	db := openTest(t, burstOptions(t, c))
-	key := func(n int) filter.Hash { return db.countHash(message(n).Counting[0]) }
+	key := func(n int) filter.Hash { return db.ks.Ring.CountHash(message(n).Counting[0]) }
 	n := 0
 	for ; !burstOf(t, db, 1).Missed; n += 100 {
 		for i := range 100 {
-			db.burst.add(key(n+i), 1, c.Now())
+			db.burst.Add(key(n+i), 1, c.Now())
 		}
 		if n > 10_000 {
 			t.Fatal("room for ten times what it was made for")
@@ -125,7 +127,7 @@ func TestBurstFull(t *testing.T) {
 	if n < 1000 {
 		t.Errorf("full after %d keys, made for 1000 of which some come again", n)
 	}
-	if s := db.Status().Burst; !s.Missed || s.Fill > 0.5 || s.Fill < 0.49 || s.Memory != db.burst.bytes() || s.Window != 600 {
+	if s := db.Status().Burst; !s.Missed || s.Fill > 0.5 || s.Fill < 0.49 || s.Memory != db.burst.Bytes() || s.Window != 600 {
 		t.Errorf("status %+v", s)
 	}
 	c.add(2 * time.Minute)
@@ -144,12 +146,12 @@ func TestBurstFull(t *testing.T) {
 // at these shares of the time.
 func halfFull(t *testing.T, r *rand.Rand, db *DB, now time.Time, probes []filter.Hash, from, to float64) {
 	t.Helper()
-	all := 0.95 * float64(db.burst.shape.M) * math.Ln2 / burstK // about as many others as fit
+	all := 0.95 * float64(recent.Shape(db.ks.Settings).M) * math.Ln2 / recent.K // about as many others as fit
 	others, done := 0.0, 0
-	for ; db.burst.status(now).Fill < 0.499; others++ {
-		db.burst.add(randomHash(r), 1, now)
+	for ; db.burst.Status(now).Fill < 0.499; others++ {
+		db.burst.Add(randomHash(r), 1, now)
 		for ; done < len(probes) && others/all >= from+(to-from)*float64(done)/float64(len(probes)); done++ {
-			db.burst.add(probes[done], 1, now)
+			db.burst.Add(probes[done], 1, now)
 		}
 	}
 	if done < len(probes) {
@@ -190,7 +192,7 @@ func TestBurstError(t *testing.T) {
 		for i, count := range counts {
 			sum := 0.0
 			for _, h := range keys[i] {
-				sum += float64(db.burst.ask(h, c.Now()).Count)
+				sum += float64(db.burst.Ask(h, c.Now()).Count)
 			}
 			mean := sum / each
 			t.Logf("seen %d times between %.2f and %.2f: reads %.2f in the mean", count, when.from, when.to, mean)
@@ -201,7 +203,7 @@ func TestBurstError(t *testing.T) {
 		found := 0.0
 		const strangers = 20_000
 		for range strangers {
-			if db.burst.ask(randomHash(r), c.Now()).Count > 0 {
+			if db.burst.Ask(randomHash(r), c.Now()).Count > 0 {
 				found++
 			}
 		}
@@ -219,11 +221,11 @@ func TestBurstModel(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(rt *rapid.T) {
 		c := newClock()
-		o := Options{Dir: dir, Site: "mx1", Counts: CountOptions{Capacity: 50_000_000, Burst: 5 * time.Minute}, Now: c.Now}
+		o := Options{Dir: dir, Site: "mx1", Counts: layout.CountOptions{Capacity: 50_000_000, Burst: 5 * time.Minute}, Now: c.Now}
 		if err := o.complete(); err != nil {
 			rt.Fatal(err)
 		}
-		b, err := newBurstCounter(&o)
+		b, err := recent.New(o.settings())
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -239,18 +241,18 @@ func TestBurstModel(t *testing.T) {
 				c.add(time.Duration(rapid.IntRange(0, 200).Draw(rt, "seconds")) * time.Second)
 			}
 			n, times := rapid.IntRange(0, 9).Draw(rt, "key"), rapid.Uint32Range(1, 12).Draw(rt, "times")
-			b.add(key(n), times, c.Now())
-			seen[sighting{n, b.number(c.Now())}] += times
+			b.Add(key(n), times, c.Now())
+			seen[sighting{key: n, num: b.Number(c.Now())}] += times
 			for n := range 11 {
 				want, most, windows := 0.0, false, 0.0
 				for s, times := range seen {
-					if s.key == n && s.num > b.number(c.Now())-burstKept {
-						want += math.Min(float64(times), burstWalk)
-						most = most || times > burstWalk+1
+					if s.key == n && s.num > b.Number(c.Now())-recent.Kept {
+						want += math.Min(float64(times), recent.Walk)
+						most = most || times > recent.Walk+1
 						windows++
 					}
 				}
-				got := b.ask(key(n), c.Now())
+				got := b.Ask(key(n), c.Now())
 				if math.Abs(float64(got.Count)-want) > 2*windows+0.05*want || got.Missed || most && !got.AtLeast {
 					rt.Fatalf("key %d: %+v, want %g", n, got, want)
 				}
@@ -299,17 +301,17 @@ func TestBurstOptions(t *testing.T) {
 		}
 	}
 	large := testOptions(t.TempDir(), "mx1")
-	large.Counts = CountOptions{Burst: time.Hour, Period: time.Hour, Capacity: 1e9}
+	large.Counts = layout.CountOptions{Burst: time.Hour, Period: time.Hour, Capacity: 1e9}
 	if _, err := Open(large); err == nil || !strings.Contains(err.Error(), "burst window 1h0m0s: it would take 1") {
 		t.Errorf("a counter of many gigabytes: %v", err)
 	}
-	full := Options{Dir: "x", Site: "mx1", Counts: CountOptions{Burst: 10 * time.Minute}}
+	full := Options{Dir: "x", Site: "mx1", Counts: layout.CountOptions{Burst: 10 * time.Minute}}
 	if err := full.complete(); err != nil {
 		t.Fatal(err)
 	}
-	if b, err := newBurstCounter(&full); err != nil || b.bytes() < 1<<20 || b.bytes() > 3<<20 {
-		t.Errorf("%d bytes at the default capacity, the page says 2 MiB", b.bytes())
+	if b, err := recent.New(full.settings()); err != nil || b.Bytes() < 1<<20 || b.Bytes() > 3<<20 {
+		t.Errorf("%d bytes at the default capacity, the page says 2 MiB", b.Bytes())
 	} else {
-		t.Logf("%.2f MiB at the default capacity", float64(b.bytes())/(1<<20))
+		t.Logf("%.2f MiB at the default capacity", float64(b.Bytes())/(1<<20))
 	}
 }

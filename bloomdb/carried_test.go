@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -31,7 +32,7 @@ func TestCarriedIsNotListed(t *testing.T) {
 		db := openTest(t, testOptions(t.TempDir(), "mx1"))
 		for i := range 4 * defaultCampaigns {
 			spam := carries(fmt.Sprintf("Win money today %c http://192.0.2.1/", 'a'+i), how, newsletter)
-			if err := db.Report(spam, ClassOther); err != nil {
+			if err := db.Report(spam, layout.ClassOther); err != nil {
 				t.Fatal(err)
 			}
 			if !db.Judge(spam).Listed {
@@ -60,7 +61,7 @@ func TestCarriedNeverDoesNotShield(t *testing.T) {
 		db := openTest(t, testOptions(t.TempDir(), "mx1"))
 		mustNever(t, db, computed(newsletter), "")
 		spam := carries("Win money today", how, newsletter)
-		if err := db.Report(spam, ClassOther); err != nil {
+		if err := db.Report(spam, layout.ClassOther); err != nil {
 			t.Fatalf("%q: %v", how, err)
 		}
 		if e := db.Judge(spam); !e.Listed || e.Never {
@@ -76,7 +77,7 @@ func TestCarriedNeverDoesNotShield(t *testing.T) {
 func TestCarriedDomainIsRevoked(t *testing.T) {
 	db := openTest(t, testOptions(t.TempDir(), "mx1"))
 	for i := range defaultCampaigns {
-		if err := db.Report(linking(fmt.Sprint(i), "riverside-books.example.org"), ClassOther); err != nil {
+		if err := db.Report(linking(fmt.Sprint(i), "riverside-books.example.org"), layout.ClassOther); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -15,39 +17,39 @@ import (
 // held.
 func classBench(b *testing.B, classes bool) *DB {
 	o := testOptions(b.TempDir(), "mx1")
-	o.Reports, o.Exchange = ReportOptions{Classes: classes}, false
+	o.Reports, o.Exchange = layout.ReportOptions{Classes: classes}, false
 	db, err := Open(o)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { crash(b, db) })
 	r := rand.New(rand.NewPCG(1, 2))
-	for gen := range db.opt.Reports.Keep {
-		g := db.opt.generation(spamFilter, db.opt.Now()) - int64(gen)
-		for _, kind := range reportKinds[:] {
-			if kind == classFilter && !classes {
+	for gen := range db.ks.Settings.Reports.Keep {
+		g := db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now()) - int64(gen)
+		for _, kind := range layout.ReportKinds[:] {
+			if kind == layout.ClassFilter && !classes {
 				continue
 			}
-			t := target{kind, g}
-			own, err := db.ownBits(t, db.shapeFor(t))
+			t := layout.Target{Kind: kind, Gen: g}
+			own, err := db.ks.Store.OwnBits(t, db.ks.Store.ShapeFor(t))
 			if err != nil {
 				b.Fatal(err)
 			}
-			n := int(db.opt.keysPerGeneration())
-			if kind == revokedFilter {
-				n /= revokedShare
+			n := int(db.ks.Settings.KeysPerGeneration())
+			if kind == layout.RevokedFilter {
+				n /= layout.RevokedShare
 			}
-			other, err := db.partFor(origin{"mx2", 2}, t, bitsShape(own.Shape()))
+			other, err := db.ks.Store.PartFor(layout.Origin{Site: "mx2", Epoch: 2}, t, layout.BitsShape(own.Shape()))
 			if err != nil {
 				b.Fatal(err)
 			}
 			for i := range n {
 				own.Set(randomHash(r))
 				if i%10 == 0 {
-					other.others.Set(randomHash(r))
+					other.Others.Set(randomHash(r))
 				}
 			}
-			if err := fillPart(other.part, other.others); err != nil {
+			if err := fillPart(other.Part, other.Others); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -69,7 +71,7 @@ func fillPart(p *filter.Part, b *filter.Bits) error {
 // that does not, in turn, so that both see the same machine.
 func BenchmarkJudgeClasses(b *testing.B) {
 	dbs := [2]*DB{classBench(b, false), classBench(b, true)}
-	classes := map[string]Class{"listed": ClassOther, "scam": ClassScam, "malware": ClassMalware}
+	classes := map[string]layout.Class{"listed": layout.ClassOther, "scam": layout.ClassScam, "malware": layout.ClassMalware}
 	for i, name := range []string{"unknown", "listed", "scam", "malware"} {
 		sets := make([]signature.Set, 1000)
 		for n := range sets {
@@ -109,12 +111,12 @@ func BenchmarkJudgeClasses(b *testing.B) {
 }
 
 // listUnsynced is Report without the journal.
-func listUnsynced(b *testing.B, db *DB, set signature.Set, class Class) {
-	r := record{target: target{spamFilter, db.opt.generation(spamFilter, db.opt.Now())}, class: class}
+func listUnsynced(b *testing.B, db *DB, set signature.Set, class layout.Class) {
+	r := journal.Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now())}, Class: class}
 	for _, s := range set.Signatures {
-		r.hashes = append(r.hashes, db.reportHash(s))
+		r.Hashes = append(r.Hashes, db.ks.Ring.ReportHash(s))
 	}
-	if err := db.set(r, func(target, []uint64) {}); err != nil {
+	if err := db.ks.Store.Set(r, func(layout.Target, []uint64) {}); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -132,9 +134,9 @@ func BenchmarkClassMemory(b *testing.B) {
 	b.ReportMetric(float64(off.Status().Memory)/1e6, "status-MB-without")
 	b.ReportMetric(float64(on.Status().Memory)/1e6, "status-MB-with")
 	own, parts := 0.0, 0.0
-	for _, g := range on.view.Load().reports {
-		own += float64(g.classes.own.Shape().Bytes()) / 1e6
-		parts += float64(g.classes.parts[0].part.Bytes()) / 1e6
+	for _, g := range on.ks.Store.View.Load().Reports {
+		own += float64(g.Listing(layout.ClassFilter).Own.Shape().Bytes()) / 1e6
+		parts += float64(g.Listing(layout.ClassFilter).Parts[0].Part.Bytes()) / 1e6
 	}
 	b.ReportMetric(own, "MB-class-filters-own")
 	b.ReportMetric(parts, "MB-class-parts")

@@ -9,6 +9,10 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // fact is a report or a revocation in the model.
@@ -17,15 +21,15 @@ type fact struct {
 	message int
 	site    string
 	revoked bool
-	class   Class
+	class   layout.Class
 }
 
 // classModel is what a site should know: plain lists.
 type classModel struct{ known map[string][]fact }
 
-// judge says whether a message is listed at a site, as what, and what explain has
+// judge reports whether a message is listed at a site, as what, and what explain has
 // to name for each generation and reporting site.
-func (m *classModel) judge(site string, n int, oldest int64) (listed bool, class Class, trails map[string]string) {
+func (m *classModel) judge(site string, n int, oldest int64) (listed bool, class layout.Class, trails map[string]string) {
 	revoked := int64(math.MinInt64)
 	trails = make(map[string]string)
 	for _, f := range m.known[site] {
@@ -33,7 +37,7 @@ func (m *classModel) judge(site string, n int, oldest int64) (listed bool, class
 			revoked = max(revoked, f.gen)
 		}
 	}
-	named := make(map[string][]Class)
+	named := make(map[string][]layout.Class)
 	for _, f := range m.known[site] {
 		if f.message != n || f.revoked || f.gen < oldest {
 			continue
@@ -44,7 +48,7 @@ func (m *classModel) judge(site string, n int, oldest int64) (listed bool, class
 			named[at] = append(named[at], f.class)
 		}
 		if f.gen > revoked {
-			listed, class = true, gravest(class, f.class)
+			listed, class = true, layout.Gravest(class, f.class)
 		}
 	}
 	for at, classes := range named {
@@ -57,12 +61,12 @@ func (m *classModel) judge(site string, n int, oldest int64) (listed bool, class
 // classWorld is two sites that exchange deltas, beside their model.
 type classWorld struct {
 	*rapid.T
-	clock   *clock
+	clock   *wallClock
 	options map[string]Options
 	dbs     map[string]*DB
 	model   classModel
-	untold  map[string][]fact  // known to a site only
-	streams map[string][]Delta // all that a site has published
+	untold  map[string][]fact       // known to a site only
+	streams map[string][]wire.Delta // all that a site has published
 }
 
 func (w *classWorld) open(site string) {
@@ -83,7 +87,7 @@ func (w *classWorld) open(site string) {
 // hear applies another site's stream from the cursor on, as the exchange does.
 func (w *classWorld) hear(site, from string) {
 	for _, d := range w.streams[from] {
-		if err := w.dbs[site].Apply(d.Data, Skipped); err != nil {
+		if err := w.dbs[site].Apply(d.Data, peers.Skipped); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -91,10 +95,10 @@ func (w *classWorld) hear(site, from string) {
 
 func (w *classWorld) step(t *testing.T, site, other string) {
 	db := w.dbs[site]
-	f := fact{gen: db.opt.generation(spamFilter, w.clock.Now()), site: site, message: rapid.IntRange(0, 5).Draw(w.T, "message")}
+	f := fact{gen: db.ks.Settings.Generation(layout.SpamFilter, w.clock.Now()), site: site, message: rapid.IntRange(0, 5).Draw(w.T, "message")}
 	switch rapid.SampledFrom([]string{"report", "report", "report", "revoke", "exchange", "period", "save", "crash", "close"}).Draw(w.T, "what") {
 	case "report":
-		f.class = rapid.SampledFrom(Classes()).Draw(w.T, "class")
+		f.class = rapid.SampledFrom(layout.Classes()).Draw(w.T, "class")
 		mustReportAs(t, db, f.message, f.class)
 		w.model.known[site], w.untold[site] = append(w.model.known[site], f), append(w.untold[site], f)
 	case "revoke":
@@ -111,7 +115,7 @@ func (w *classWorld) step(t *testing.T, site, other string) {
 	case "period":
 		w.clock.add(time.Duration(rapid.IntRange(1, 3).Draw(w.T, "periods")) * 168 * time.Hour)
 	case "save":
-		if err := db.save(); err != nil {
+		if err := db.ks.Save(); err != nil {
 			w.Fatal(err)
 		}
 	case "crash":
@@ -133,7 +137,7 @@ func TestClassesModel(t *testing.T) {
 		w := classWorld{
 			T: rt, clock: newClock(), options: make(map[string]Options), dbs: make(map[string]*DB),
 			model:  classModel{known: make(map[string][]fact)},
-			untold: make(map[string][]fact), streams: make(map[string][]Delta),
+			untold: make(map[string][]fact), streams: make(map[string][]wire.Delta),
 		}
 		defer func() {
 			for _, db := range w.dbs {
@@ -162,7 +166,7 @@ func TestClassesModel(t *testing.T) {
 
 func (w *classWorld) check() {
 	for site, db := range w.dbs {
-		oldest := db.opt.generation(spamFilter, db.opt.Now()) - int64(db.opt.Reports.Keep) + 1
+		oldest := db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now()) - int64(db.ks.Settings.Reports.Keep) + 1
 		for n := range 6 {
 			listed, class, trails := w.model.judge(site, n, oldest)
 			e := db.Judge(message(n))

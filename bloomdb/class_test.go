@@ -16,6 +16,11 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/keyspace"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -25,18 +30,18 @@ func classOptions(dir, site string) Options {
 	return o
 }
 
-func mustReportAs(t testing.TB, db *DB, n int, c Class) {
+func mustReportAs(t testing.TB, db *DB, n int, c layout.Class) {
 	t.Helper()
 	if err := db.Report(message(n), c); err != nil {
 		t.Fatalf("report %d: %v", n, err)
 	}
 }
 
-func wantClass(t testing.TB, db *DB, n int, want Class) {
+func wantClass(t testing.TB, db *DB, n int, want layout.Class) {
 	t.Helper()
 	e := db.Judge(message(n))
 	if e.Class != want || len(e.Matches) > 0 && e.Matches[0].Class != want {
-		t.Errorf("site %s, message %d: class %s, matches %v, want %s", db.opt.Site, n, e.Class, e.Matches, want)
+		t.Errorf("site %s, message %d: class %s, matches %v, want %s", db.ks.Settings.Site, n, e.Class, e.Matches, want)
 	}
 }
 
@@ -51,24 +56,24 @@ func classFiles(t *testing.T, dir string) []string {
 }
 
 func TestClassNames(t *testing.T) {
-	for _, c := range Classes() {
+	for _, c := range layout.Classes() {
 		text, _ := c.MarshalText()
-		var back Class
+		var back layout.Class
 		if err := back.UnmarshalText(text); err != nil || back != c {
 			t.Errorf("%s is read as %s, %v", c, back, err)
 		}
 	}
-	if c, err := ParseClass(""); c != ClassOther || err != nil {
+	if c, err := layout.ParseClass(""); c != layout.ClassOther || err != nil {
 		t.Errorf("no name is %s, %v", c, err)
 	}
-	if _, err := ParseClass("Phish"); err == nil || !strings.Contains(err.Error(), "want one of [phish scam malware bulk other]") {
+	if _, err := layout.ParseClass("Phish"); err == nil || !strings.Contains(err.Error(), "want one of [phish scam malware bulk other]") {
 		t.Error(err)
 	}
-	for _, tc := range [][3]Class{
-		{ClassOther, ClassOther, ClassOther}, {ClassOther, ClassBulk, ClassBulk}, {ClassBulk, ClassOther, ClassBulk},
-		{ClassScam, ClassPhish, ClassPhish}, {ClassMalware, ClassPhish, ClassMalware}, {ClassScam, ClassBulk, ClassScam},
+	for _, tc := range [][3]layout.Class{
+		{layout.ClassOther, layout.ClassOther, layout.ClassOther}, {layout.ClassOther, layout.ClassBulk, layout.ClassBulk}, {layout.ClassBulk, layout.ClassOther, layout.ClassBulk},
+		{layout.ClassScam, layout.ClassPhish, layout.ClassPhish}, {layout.ClassMalware, layout.ClassPhish, layout.ClassMalware}, {layout.ClassScam, layout.ClassBulk, layout.ClassScam},
 	} {
-		if got := gravest(tc[0], tc[1]); got != tc[2] {
+		if got := layout.Gravest(tc[0], tc[1]); got != tc[2] {
 			t.Errorf("gravest of %s and %s is %s", tc[0], tc[1], got)
 		}
 	}
@@ -79,16 +84,16 @@ func TestClassNames(t *testing.T) {
 func TestClassesSurviveCrash(t *testing.T) {
 	o := classOptions(t.TempDir(), "mx1")
 	db := openTest(t, o)
-	mustReportAs(t, db, 1, ClassPhish)
-	mustReportAs(t, db, 2, ClassOther)
+	mustReportAs(t, db, 1, layout.ClassPhish)
+	mustReportAs(t, db, 2, layout.ClassOther)
 	crash(t, db)
 	db = openTest(t, o)
-	wantClass(t, db, 1, ClassPhish)
-	wantClass(t, db, 2, ClassOther)
+	wantClass(t, db, 1, layout.ClassPhish)
+	wantClass(t, db, 2, layout.ClassOther)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	wantClass(t, openTest(t, o), 1, ClassPhish)
+	wantClass(t, openTest(t, o), 1, layout.ClassPhish)
 }
 
 // Off, nothing of the classes is held, read or sent; on again, they begin anew. No
@@ -99,14 +104,14 @@ func TestClassesSwitched(t *testing.T) {
 	off.Reports.Classes = false
 	b := openTest(t, classOptions(t.TempDir(), "b"))
 	db := openTest(t, on)
-	mustReportAs(t, db, 1, ClassPhish)
-	mustReportAs(t, b, 2, ClassScam)
+	mustReportAs(t, db, 1, layout.ClassPhish)
+	mustReportAs(t, b, 2, layout.ClassScam)
 	mustApply(t, db, drain(t, b)...)
-	wantClass(t, db, 2, ClassScam)
-	if err := db.save(); err != nil {
+	wantClass(t, db, 2, layout.ClassScam)
+	if err := db.ks.Save(); err != nil {
 		t.Fatal(err)
 	}
-	mustReportAs(t, db, 3, ClassMalware) // this one stands in the journal only
+	mustReportAs(t, db, 3, layout.ClassMalware) // this one stands in the journal only
 	crash(t, db)
 
 	db = openTest(t, off)
@@ -114,9 +119,9 @@ func TestClassesSwitched(t *testing.T) {
 		if !db.Judge(message(n)).Listed {
 			t.Errorf("message %d is no longer listed", n)
 		}
-		wantClass(t, db, n, ClassOther)
+		wantClass(t, db, n, layout.ClassOther)
 	}
-	mustReportAs(t, db, 4, ClassBulk)
+	mustReportAs(t, db, 4, layout.ClassBulk)
 	drain(t, db) // or the journal keeps the records for other sites, and tells them again
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
@@ -130,10 +135,10 @@ func TestClassesSwitched(t *testing.T) {
 		if !db.Judge(message(n)).Listed {
 			t.Errorf("message %d is no longer listed", n)
 		}
-		wantClass(t, db, n, ClassOther)
+		wantClass(t, db, n, layout.ClassOther)
 	}
-	mustReportAs(t, db, 1, ClassPhish)
-	wantClass(t, db, 1, ClassPhish)
+	mustReportAs(t, db, 1, layout.ClassPhish)
+	wantClass(t, db, 1, layout.ClassPhish)
 }
 
 // A damaged class filter is set aside, as it costs names only; where classes are off, it
@@ -141,7 +146,7 @@ func TestClassesSwitched(t *testing.T) {
 func TestDamagedClasses(t *testing.T) {
 	o := classOptions(t.TempDir(), "mx1")
 	db := openTest(t, o)
-	mustReportAs(t, db, 1, ClassPhish)
+	mustReportAs(t, db, 1, layout.ClassPhish)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -177,26 +182,26 @@ func TestDamagedClasses(t *testing.T) {
 // nothing by its own account; the other way round there is no class to hear.
 func TestClassesIgnoredWhereOff(t *testing.T) {
 	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, classOptions(t.TempDir(), "b"))
-	mustReportAs(t, b, 1, ClassPhish)
+	mustReportAs(t, b, 1, layout.ClassPhish)
 	deltas := drain(t, b)
 	mustApply(t, a, deltas...)
 	if !a.Judge(message(1)).Listed {
 		t.Error("the report is not known")
 	}
-	wantClass(t, a, 1, ClassOther)
+	wantClass(t, a, 1, layout.ClassOther)
 	s := a.Status()
 	if _, seq := a.Cursor("b"); seq != deltas[len(deltas)-1].Seq || s.Sites[1].Gaps != 0 {
 		t.Errorf("at %d of %d, %d gaps", seq, deltas[len(deltas)-1].Seq, s.Sites[1].Gaps)
 	}
-	if slices.ContainsFunc(s.Filters, func(f FilterStatus) bool { return f.Kind == "classes" }) {
+	if slices.ContainsFunc(s.Filters, func(f keyspace.FilterStatus) bool { return f.Kind == "classes" }) {
 		t.Errorf("class filters are held: %+v", s.Filters)
 	}
-	mustReportAs(t, a, 2, ClassScam)
+	mustReportAs(t, a, 2, layout.ClassScam)
 	mustApply(t, b, drain(t, a)...)
 	if !b.Judge(message(2)).Listed {
 		t.Error("the report is not known")
 	}
-	wantClass(t, b, 2, ClassOther)
+	wantClass(t, b, 2, layout.ClassOther)
 }
 
 // logTo collects warnings.
@@ -211,16 +216,16 @@ func TestClassesOfOtherParameters(t *testing.T) {
 	o := classOptions(t.TempDir(), "a")
 	log := logTo(&o)
 	a, b := openTest(t, o), openTest(t, classOptions(t.TempDir(), "b"))
-	b.classShape.Lines += 7
+	b.ks.Store.ClassShape.Lines += 7
 	for n := range 3 {
-		mustReportAs(t, b, n, ClassPhish)
+		mustReportAs(t, b, n, layout.ClassPhish)
 		mustApply(t, a, drain(t, b)...)
 		if !a.Judge(message(n)).Listed {
 			t.Errorf("message %d is not listed", n)
 		}
-		wantClass(t, a, n, ClassOther)
+		wantClass(t, a, n, layout.ClassOther)
 	}
-	both := fmt.Sprintf("there %v, here %v", b.classShape, a.classShape)
+	both := fmt.Sprintf("there %v, here %v", b.ks.Store.ClassShape, a.ks.Store.ClassShape)
 	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "site=b") || !strings.Contains(text, both) {
 		t.Errorf("log %q, want one line with %q", text, both)
 	}
@@ -229,20 +234,20 @@ func TestClassesOfOtherParameters(t *testing.T) {
 // Who claims a class for what it did not report is not believed.
 func TestClassWithoutReport(t *testing.T) {
 	a, b := openTest(t, classOptions(t.TempDir(), "a")), openTest(t, classOptions(t.TempDir(), "b"))
-	mustReportAs(t, a, 1, ClassScam)
-	mustReportAs(t, b, 1, ClassMalware)
+	mustReportAs(t, a, 1, layout.ClassScam)
+	mustReportAs(t, b, 1, layout.ClassMalware)
 	for _, d := range drain(t, b) { // the record with the spam bits gets lost
-		if got, err := b.decodeDelta(d.Data); err != nil || got.sections[0].target.kind == spamFilter {
+		if got, err := b.ks.Sealer.DecodeDelta(d.Data); err != nil || got.Sections[0].Target.Kind == layout.SpamFilter {
 			continue
 		}
-		if err := a.Apply(d.Data, Skipped); err != nil {
+		if err := a.Apply(d.Data, peers.Skipped); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if g := a.view.Load().reports[0]; g.classes.others.Ones() == 0 {
+	if g := a.ks.Store.View.Load().Reports[0]; g.Listing(layout.ClassFilter).Others.Ones() == 0 {
 		t.Fatal("nothing was applied")
 	}
-	wantClass(t, a, 1, ClassScam)
+	wantClass(t, a, 1, layout.ClassScam)
 }
 
 // A full class filter costs the class, never the report.
@@ -253,10 +258,10 @@ func TestClassesFull(t *testing.T) {
 	db := openTest(t, o)
 	lost := 0
 	for n := range 150 {
-		for _, c := range []Class{ClassBulk, ClassScam, ClassPhish, ClassMalware} {
+		for _, c := range []layout.Class{layout.ClassBulk, layout.ClassScam, layout.ClassPhish, layout.ClassMalware} {
 			mustReportAs(t, db, n, c)
 		}
-		if db.Judge(message(n)).Class != ClassMalware {
+		if db.Judge(message(n)).Class != layout.ClassMalware {
 			lost++
 		}
 	}
@@ -268,14 +273,14 @@ func TestClassesFull(t *testing.T) {
 	}
 }
 
-// The label of a class that nobody named appears as often as classError says: in
+// The label of a class that nobody named appears as often as ClassError says: in
 // a full filter, four questions for each listing.
 func TestWrongLabels(t *testing.T) {
 	db := openTest(t, classOptions(t.TempDir(), "mx1"))
-	gen := db.opt.generation(spamFilter, db.opt.Now())
+	gen := db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now())
 	r := rand.New(rand.NewPCG(1, 2))
-	fill := func(kind filterKind, n int, keys func() filter.Hash) {
-		own, err := db.ownBits(target{kind, gen}, db.shapeFor(target{kind, gen}))
+	fill := func(kind layout.Kind, n int, keys func() filter.Hash) {
+		own, err := db.ks.Store.OwnBits(layout.Target{Kind: kind, Gen: gen}, db.ks.Store.ShapeFor(layout.Target{Kind: kind, Gen: gen}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -283,20 +288,20 @@ func TestWrongLabels(t *testing.T) {
 			own.Set(keys())
 		}
 	}
-	fill(classFilter, int(db.opt.keysPerGeneration()), func() filter.Hash { return randomHash(r) })
+	fill(layout.ClassFilter, int(db.ks.Settings.KeysPerGeneration()), func() filter.Hash { return randomHash(r) })
 	const listed = 50_000
 	var keys []filter.Hash
-	fill(spamFilter, listed, func() filter.Hash { keys = append(keys, randomHash(r)); return keys[len(keys)-1] })
+	fill(layout.SpamFilter, listed, func() filter.Hash { keys = append(keys, randomHash(r)); return keys[len(keys)-1] })
 	wrong := 0.0
-	q := question{ks: db.keyspace, view: db.current()}
+	q := question{ks: db.ks, view: db.ks.Store.Current()}
 	for _, h := range keys {
-		f := q.signature(signature.Signature{}, h, everywhere, true)
+		f := q.signature(signature.Signature{}, h, store.Everywhere, true)
 		if m, _ := f.match(); m.Class.Named() {
 			wrong++
 		}
 	}
 	// The filter's own draw spreads beside the questions': a tenth of the mean.
-	want := listed * namedClasses * classError
+	want := listed * layout.NamedClasses * layout.ClassError
 	if off := math.Abs(wrong - want); off > 4*math.Sqrt(want)+want/10 {
 		t.Errorf("%g of %d listings have a wrong label, want %g", wrong, listed, want)
 	}
@@ -311,7 +316,7 @@ func TestClassComesWithListing(t *testing.T) {
 	wg.Go(func() {
 		defer reported.Store(true)
 		for n := range messages {
-			if err := db.Report(message(n), ClassPhish); err != nil {
+			if err := db.Report(message(n), layout.ClassPhish); err != nil {
 				t.Error(err)
 			}
 		}
@@ -322,7 +327,7 @@ func TestClassComesWithListing(t *testing.T) {
 			last = reported.Load()
 			runtime.Gosched()
 		}
-		if !e.Listed || e.Class != ClassPhish {
+		if !e.Listed || e.Class != layout.ClassPhish {
 			t.Errorf("message %d: listed %v as %s", n, e.Listed, e.Class)
 		}
 	}
@@ -332,14 +337,14 @@ func TestClassComesWithListing(t *testing.T) {
 // When the stream was lost, the snapshot has everything live, classes too.
 func TestClassesRepublished(t *testing.T) {
 	b := openTest(t, classOptions(t.TempDir(), "b"))
-	mustReportAs(t, b, 1, ClassPhish)
+	mustReportAs(t, b, 1, layout.ClassPhish)
 	drain(t, b)
 	if err := b.Resume(0, 0); err != nil {
 		t.Fatal(err)
 	}
 	late := openTest(t, classOptions(t.TempDir(), "late"))
 	publishSnapshot(t, b).take(t, late)
-	wantClass(t, late, 1, ClassPhish)
+	wantClass(t, late, 1, layout.ClassPhish)
 }
 
 func TestClassRecord(t *testing.T) {
@@ -348,18 +353,18 @@ func TestClassRecord(t *testing.T) {
 		body []byte
 		want string // in the error
 	}{
-		"good":          {append([]byte{4, 10, 0, byte(ClassScam)}, keys...), ""},
+		"good":          {append([]byte{4, 10, 0, byte(layout.ClassScam)}, keys...), ""},
 		"no class":      {[]byte{4, 10, 0}, "no class"},
 		"other":         {append([]byte{4, 10, 0, 0}, keys...), "no class, or an unknown one"},
 		"unknown class": {append([]byte{4, 10, 0, 5}, keys...), "no class, or an unknown one"},
 		"no keys":       {[]byte{4, 10, 0, 2}, "0 bytes of keys"},
 		"half a key":    {append([]byte{4, 10, 0, 2}, keys[:40]...), "40 bytes of keys"},
 	} {
-		r, _, err := decodeRecord(tc.body)
+		r, _, err := journal.DecodeRecord(tc.body)
 		switch {
 		case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
 			t.Errorf("%s: %v", name, err)
-		case tc.want == "" && (err != nil || r.class != ClassScam || r.target != target{spamFilter, 5} || len(r.hashes) != 2):
+		case tc.want == "" && (err != nil || r.Class != layout.ClassScam || r.Target != layout.Target{Kind: layout.SpamFilter, Gen: 5} || len(r.Hashes) != 2):
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}
@@ -369,11 +374,11 @@ func TestClassRecord(t *testing.T) {
 // lists it names one.
 func TestRetouchedClass(t *testing.T) {
 	a, b := openTest(t, classOptions(t.TempDir(), "a")), openTest(t, classOptions(t.TempDir(), "b"))
-	mustReportAs(t, a, 1, ClassPhish)
+	mustReportAs(t, a, 1, layout.ClassPhish)
 	mustApply(t, b, drain(t, a)...)
 	mustRetouch(t, a, 1)
-	wantClass(t, a, 1, ClassOther)
-	wantClass(t, b, 1, ClassPhish)
-	mustReportAs(t, a, 1, ClassScam) // which takes the retouch back
-	wantClass(t, a, 1, ClassPhish)
+	wantClass(t, a, 1, layout.ClassOther)
+	wantClass(t, b, 1, layout.ClassPhish)
+	mustReportAs(t, a, 1, layout.ClassScam) // which takes the retouch back
+	wantClass(t, a, 1, layout.ClassPhish)
 }

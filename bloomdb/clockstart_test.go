@@ -1,11 +1,12 @@
 package bloomdb
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/clock"
 )
 
 // boot starts the daemon again on a machine that was off for stop, and whose clock is
@@ -21,7 +22,7 @@ func (c *clocks) boot(t *testing.T, db *DB, o Options, stop, wrong time.Duration
 // inOrder checks that the database goes by the clock.
 func (c *clocks) inOrder(t *testing.T, db *DB) {
 	t.Helper()
-	if off := db.Now().Sub(c.Now()); off.Abs() > maxSkew {
+	if off := db.ks.Now().Sub(c.Now()); off.Abs() > clock.MaxSkew {
 		t.Errorf("the time is off by %s (%+v)", off, db.Clock())
 	}
 }
@@ -133,7 +134,7 @@ func TestGuessOfStart(t *testing.T) {
 // A clock that goes ahead an hour after the start, and later, is doubted: a stop was over
 // by then.
 func TestClockAheadLongAfterStart(t *testing.T) {
-	for ran, doubted := range map[time.Duration]bool{time.Minute: false, settleAfter + time.Minute: true} {
+	for ran, doubted := range map[time.Duration]bool{time.Minute: false, clock.SettleAfter + time.Minute: true} {
 		c := newClocks()
 		o := c.options(t.TempDir())
 		db := openTest(t, o)
@@ -183,7 +184,7 @@ func TestNewFolderIsNewForADay(t *testing.T) {
 			must(t, db.Close())
 			db = openTest(t, o)
 		} else {
-			maintainFor(t, db, c, confirmAfter+time.Minute)
+			maintainFor(t, db, c, clock.ConfirmAfter+time.Minute)
 		}
 		c.add(60 * 24 * time.Hour)
 		if db.Clock() == nil {
@@ -204,35 +205,12 @@ func TestWithoutLastTime(t *testing.T) {
 		t.Error("believed")
 	}
 	must(t, db.Close())
-	must(t, os.Remove(filepath.Join(o.Dir, clockFile)))
+	must(t, os.Remove(filepath.Join(o.Dir, clock.File)))
 	db = openTest(t, o)
 	c.inOrder(t, db)
 	listed(t, db, 1, true)
 	c.add(60 * 24 * time.Hour)
 	if db.Clock() == nil {
 		t.Error("a jump is believed, and there are reports")
-	}
-}
-
-// A stamp is read as it was written, with a guess and without; without one it has the
-// form that earlier versions read.
-func TestStampIsReadAsWritten(t *testing.T) {
-	at := newClock().Now().UTC().Truncate(time.Millisecond)
-	for _, s := range []stamped{
-		{time: at}, {time: at, lasted: time.Hour, least: -3 * time.Hour},
-		{time: at, guess: 5 * time.Hour, ran: time.Minute},
-	} {
-		dir := t.TempDir()
-		must(t, os.WriteFile(filepath.Join(dir, clockFile), s.bytes(), 0o600))
-		got, err := readStamp(dir)
-		if err != nil || got != s {
-			t.Errorf("read %+v (%v), want %+v", got, err, s)
-		}
-		if size := len(s.bytes()); s.guess == 0 && size != fileHead+certainStamp+4 {
-			t.Errorf("%d bytes without a guess", size)
-		}
-		if !bytes.HasPrefix(s.bytes(), []byte("SBCLOCK\n\x00\x01")) {
-			t.Errorf("begins %q", s.bytes()[:10])
-		}
 	}
 }

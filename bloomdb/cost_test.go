@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -17,21 +18,21 @@ func TestCostAddsUp(t *testing.T) {
 				if revoke {
 					return db.Revoke(set)
 				}
-				return db.Report(set, ClassOther)
+				return db.Report(set, layout.ClassOther)
 			}
 			sum := 0.0
 			for n := 0; ; n++ {
 				set := message(n)
-				cost := db.Cost(set, revoke)
+				cost := db.ks.Cost(set, revoke)
 				err := enter(set)
-				if errors.Is(err, ErrFull) {
+				if errors.Is(err, layout.ErrFull) {
 					break
 				}
 				if err != nil {
 					t.Fatal(err)
 				}
-				if sum += cost; db.Cost(set, revoke) != 0 {
-					t.Fatalf("message %d costs %g once more", n, db.Cost(set, revoke))
+				if sum += cost; db.ks.Cost(set, revoke) != 0 {
+					t.Fatalf("message %d costs %g once more", n, db.ks.Cost(set, revoke))
 				}
 			}
 			if sum < 0.95 || sum > 1.05 {
@@ -45,11 +46,11 @@ func TestCostAddsUp(t *testing.T) {
 func TestCostOfSketches(t *testing.T) {
 	db := openTest(t, testOptions(t.TempDir(), "a"))
 	plain, sketched := message(1), wordy(1, words(0, 60)...)
-	if db.Cost(sketched, false) <= db.Cost(plain, false) {
-		t.Errorf("with a sketch %g, without %g", db.Cost(sketched, false), db.Cost(plain, false))
+	if db.ks.Cost(sketched, false) <= db.ks.Cost(plain, false) {
+		t.Errorf("with a sketch %g, without %g", db.ks.Cost(sketched, false), db.ks.Cost(plain, false))
 	}
 	mustReportSet(t, db, sketched)
-	if cost := db.Cost(sketched, false); cost != 0 {
+	if cost := db.ks.Cost(sketched, false); cost != 0 {
 		t.Errorf("once more: %g", cost)
 	}
 }

@@ -8,6 +8,11 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/repair"
+	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -24,13 +29,13 @@ func filled(t *testing.T, closed bool) string {
 	dir := t.TempDir()
 	db := openTest(t, small(dir))
 	other := openTest(t, func() Options { o := small(t.TempDir()); o.Site = "mx2"; return o }())
-	mustReportAs(t, other, 7, ClassScam)
+	mustReportAs(t, other, 7, layout.ClassScam)
 	mustCount(t, other, 7, 20)
 	mustApply(t, db, drain(t, other)...)
-	if err := db.save(); err != nil {
+	if err := db.ks.Save(); err != nil {
 		t.Fatal(err)
 	}
-	mustReportAs(t, db, 1, ClassPhish)
+	mustReportAs(t, db, 1, layout.ClassPhish)
 	mustReport(t, db, 2)
 	mustCount(t, db, 1, 30)
 	if closed {
@@ -38,7 +43,7 @@ func filled(t *testing.T, closed bool) string {
 			t.Fatal(err)
 		}
 	} else {
-		if err := db.journal.flush(); err != nil {
+		if err := db.ks.Journal.Flush(); err != nil {
 			t.Fatal(err)
 		}
 		crash(t, db)
@@ -69,8 +74,8 @@ func copyDir(t *testing.T, from, to string) {
 func TestDamagedSnapshot(t *testing.T) {
 	dir := filled(t, true)
 	work := t.TempDir()
-	keyID := func() [8]byte { db := openTest(t, small(t.TempDir())); return db.keyID }()
-	for _, path := range append(files(t, dir, "*.snapshot"), identityPath(dir)) {
+	keyID := func() [8]byte { db := openTest(t, small(t.TempDir())); return db.ks.Ring.KeyID }()
+	for _, path := range append(files(t, dir, "*.snapshot"), folder.IdentityPath(dir)) {
 		name := filepath.Base(path)
 		good, err := os.ReadFile(path)
 		if err != nil {
@@ -84,11 +89,11 @@ func TestDamagedSnapshot(t *testing.T) {
 			}
 			var err error
 			if name == "identity" {
-				_, err = readIdentity(work)
+				_, err = folder.ReadIdentity(work)
 			} else {
-				_, err = readSnapshot(bad, keyID, nil)
+				_, err = store.ReadSnapshot(bad, keyID, nil)
 			}
-			var damage *DamageError
+			var damage *folder.DamageError
 			if !errors.As(err, &damage) || damage.Path != bad || damage.Offset > int64(len(good)) {
 				t.Fatalf("%s %s at %d of %d: error %v", name, what, at, len(good), err)
 			}
@@ -112,7 +117,7 @@ func TestOpenNamesDamage(t *testing.T) {
 		bad := filepath.Join(work, name)
 		refused := func(says string) {
 			t.Helper()
-			if expendable(name) {
+			if repair.Expendable(name) {
 				mustSetAside(t, small(work), bad)
 				return
 			}
@@ -136,7 +141,7 @@ func TestOpenNamesDamage(t *testing.T) {
 		}
 	}
 	copyDir(t, dir, work)
-	os.Remove(identityPath(work))
+	os.Remove(folder.IdentityPath(work))
 	if _, err := Open(small(work)); err == nil || !strings.Contains(err.Error(), "identity is missing") {
 		t.Errorf("identity removed: %v", err)
 	}
@@ -153,7 +158,7 @@ func TestCutJournal(t *testing.T) {
 	for cut := 0; cut < len(good); cut += stride {
 		copyDir(t, dir, work)
 		os.WriteFile(filepath.Join(work, last), good[:cut], 0o600)
-		if cut < journalHeader {
+		if cut < journal.Header {
 			mustRefuse(t, small(work), last)
 			continue
 		}
@@ -190,7 +195,7 @@ func TestCutJournal(t *testing.T) {
 		bad[at] ^= 0x40
 		os.WriteFile(filepath.Join(work, last), bad, 0o600)
 		db, err := Open(small(work))
-		var damage *DamageError
+		var damage *folder.DamageError
 		if err != nil && !errors.As(err, &damage) {
 			t.Fatalf("byte %d flipped: %v", at, err)
 		}
@@ -229,7 +234,7 @@ func FuzzSnapshot(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	db.Report(message(1), ClassPhish)
+	db.Report(message(1), layout.ClassPhish)
 	db.Count(message(1), 99)
 	db.Close()
 	names, _ := filepath.Glob(filepath.Join(dir, "*.snapshot"))
@@ -242,18 +247,18 @@ func FuzzSnapshot(f *testing.F) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		readSnapshot(path, db.keyID, nil)
+		store.ReadSnapshot(path, db.ks.Ring.KeyID, nil)
 	})
 }
 
 func FuzzJournal(f *testing.F) {
-	j := journal{keyID: [8]byte{1}}
-	seg := j.header()
-	seg = appendFrame(seg, record{target: target{spamFilter, 2900}, hashes: hashesOf(message(1))}, 0)
-	seg = appendFrame(seg, record{target: target{spamFilter, 2900}, hashes: hashesOf(message(3)), class: ClassScam}, 0)
-	seg = appendFrame(seg, record{target: target{countFilter, -3}, hashes: hashesOf(message(2))[:1], count: 77}, 60)
-	seg = appendFrame(seg, record{target: target{spamFilter, 2900}, retouched: []retouchedKey{{hash: filter.Hash{1, 2, 3, 4}, bit: 7}}}, 0)
-	seg = appendFrame(seg, record{target: target{revokedFilter, 2900}, votes: []uint64{1, 2}}, 0)
+	j := journal.Log{KeyID: [8]byte{1}}
+	seg := j.Header()
+	seg = journal.AppendFrame(seg, journal.Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: 2900}, Hashes: hashesOf(message(1))}, 0)
+	seg = journal.AppendFrame(seg, journal.Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: 2900}, Hashes: hashesOf(message(3)), Class: layout.ClassScam}, 0)
+	seg = journal.AppendFrame(seg, journal.Record{Target: layout.Target{Kind: layout.CountFilter, Gen: -3}, Hashes: hashesOf(message(2))[:1], Count: 77}, 60)
+	seg = journal.AppendFrame(seg, journal.Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: 2900}, Retouched: []journal.RetouchedKey{{Hash: filter.Hash{1, 2, 3, 4}, Bit: 7}}}, 0)
+	seg = journal.AppendFrame(seg, journal.Record{Target: layout.Target{Kind: layout.RevokedFilter, Gen: 2900}, Votes: []uint64{1, 2}}, 0)
 	f.Add(seg)
 	f.Add(seg[:len(seg)-3])
 	path := filepath.Join(f.TempDir(), "journal")
@@ -262,7 +267,7 @@ func FuzzJournal(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, last := range []bool{true, false} {
-			size, torn, err := readSegment(path, [8]byte{1}, last, 0, func(int64, record) error { return nil })
+			size, torn, err := journal.ReadSegment(path, [8]byte{1}, last, 0, func(int64, journal.Record) error { return nil })
 			if err == nil && size+torn != int64(len(data)) {
 				t.Fatalf("%d and %d of %d bytes", size, torn, len(data))
 			}

@@ -1,15 +1,19 @@
 package bloomdb
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb/clock"
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/never"
+	"github.com/spambloom/spambloom/bloomdb/repair"
+	"github.com/spambloom/spambloom/bloomdb/store"
 )
 
 // damageKinds are what may come upon a file, beside a flipped byte. others is the file that
@@ -67,7 +71,7 @@ func damageOutcome(t *testing.T, dir, name, what string) string {
 	t.Helper()
 	db, err := Open(lifeOptions(dir))
 	if err != nil {
-		var damage *DamageError
+		var damage *folder.DamageError
 		if !errors.As(err, &damage) || filepath.Base(damage.Path) != name {
 			t.Fatalf("%s: %v", what, err)
 		}
@@ -77,11 +81,11 @@ func damageOutcome(t *testing.T, dir, name, what string) string {
 		}
 		now := lifeOptions(dir).Now()
 		for _, n := range []int{1, 2} {
-			if _, err := repaired.Restore(message(n), ClassOther, false, now); err != nil {
+			if _, err := repaired.Restore(message(n), layout.ClassOther, false, now); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := repaired.Restore(message(3), ClassOther, true, now); err != nil {
+		if _, err := repaired.Restore(message(3), layout.ClassOther, true, now); err != nil {
 			t.Fatal(err)
 		}
 		must(t, repaired.Close())
@@ -100,7 +104,7 @@ func damageOutcome(t *testing.T, dir, name, what string) string {
 			t.Errorf("%s: the loss is not shown", what)
 		}
 		return "opened"
-	case expendable(name):
+	case repair.Expendable(name):
 		return "set aside"
 	}
 	return "repaired"
@@ -108,7 +112,7 @@ func damageOutcome(t *testing.T, dir, name, what string) string {
 
 // forgettable are files whose absence nothing notices.
 func forgettable(name string) bool {
-	return name == "lock" || name == clockFile || isNeverPath(name) || isVotesPath(name)
+	return name == "lock" || name == clock.File || never.IsPath(name) || store.IsVotesPath(name)
 }
 
 // A filter that was replaced by another site's, another filter or another generation is not
@@ -134,8 +138,8 @@ func TestReplacedFilter(t *testing.T) {
 		}
 	}
 	copyDir(t, good, work)
-	must(t, damageKinds["of another"](identityPath(work), identityPath(other.Dir)))
-	if _, err := Open(lifeOptions(work)); !errors.Is(err, ErrIdentity) {
+	must(t, damageKinds["of another"](folder.IdentityPath(work), folder.IdentityPath(other.Dir)))
+	if _, err := Open(lifeOptions(work)); !errors.Is(err, layout.ErrIdentity) {
 		t.Errorf("another site's identity: %v", err)
 	}
 	db, done, err := Repair(lifeOptions(work))
@@ -144,41 +148,12 @@ func TestReplacedFilter(t *testing.T) {
 	}
 	listed(t, db, 1, true)
 	must(t, db.Close())
-	if _, err := os.Stat(identityPath(work) + damagedSuffix); err != nil {
+	if _, err := os.Stat(folder.IdentityPath(work) + folder.DamagedSuffix); err != nil {
 		t.Error(err)
 	}
 	o := lifeOptions(work)
 	o.Site = "mx8" // a name that was mistyped is no damage
-	if _, _, err := Repair(o); !errors.Is(err, ErrIdentity) {
+	if _, _, err := Repair(o); !errors.Is(err, layout.ErrIdentity) {
 		t.Errorf("under another name: %v", err)
 	}
-}
-
-// A repair uses all blocks that it can read of a file, even if others cannot be read.
-func TestSalvage(t *testing.T) {
-	data := bytes.Repeat([]byte("abcdefgh"), 4*legibleStep/8)
-	bad := int64(2*legibleStep + 5)
-	got := salvageFrom(failingReader{data, bad}, int64(len(data)))
-	want := slices.Clone(data)
-	clear(want[bad : 3*legibleStep])
-	if !bytes.Equal(got, want) {
-		t.Error("it differs")
-	}
-}
-
-// failingReader fails from a place to the end of its page.
-type failingReader struct {
-	data []byte
-	bad  int64
-}
-
-func (r failingReader) ReadAt(b []byte, at int64) (int, error) {
-	if at/legibleStep == r.bad/legibleStep {
-		return copy(b, r.data[at:r.bad]), syscall.EIO
-	}
-	n := copy(b, r.data[at:])
-	if n < len(b) {
-		return n, io.EOF
-	}
-	return n, nil
 }

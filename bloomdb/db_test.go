@@ -11,24 +11,28 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/keyspace"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/signature"
 )
 
-// clock is a time that the test sets.
-type clock struct {
+// wallClock is a time that the test sets.
+type wallClock struct {
 	mu  sync.Mutex
 	now time.Time
 }
 
-func newClock() *clock { return &clock{now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)} }
+func newClock() *wallClock { return &wallClock{now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)} }
 
-func (c *clock) Now() time.Time {
+func (c *wallClock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-func (c *clock) add(d time.Duration) {
+func (c *wallClock) add(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
@@ -39,8 +43,8 @@ var testKey = [32]byte{1, 2, 3}
 func testOptions(dir, site string) Options {
 	return Options{
 		Dir: dir, Site: site, Key: testKey, Exchange: true,
-		Reports: ReportOptions{Capacity: 2000},
-		Counts:  CountOptions{Capacity: 2000},
+		Reports: layout.ReportOptions{Capacity: 2000},
+		Counts:  layout.CountOptions{Capacity: 2000},
 		Now:     newClock().Now,
 	}
 }
@@ -48,12 +52,13 @@ func testOptions(dir, site string) Options {
 // openTest opens a database that is checked when the test ends.
 func openTest(t testing.TB, o Options) *DB {
 	t.Helper()
+	o.newFile = newTestFile
 	db, err := Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if db.closed.Load() {
+		if db.ks.Closed.Load() {
 			return
 		}
 		if err := db.Check(); err != nil {
@@ -69,8 +74,7 @@ func openTest(t testing.TB, o Options) *DB {
 // crash lets go of the folder as kill -9 does: nothing is flushed or written.
 func crash(t testing.TB, db *DB) {
 	t.Helper()
-	db.closed.Store(true)
-	db.journal.file.Close()
+	db.ks.Closed.Store(true)
 	if err := db.lock.Unlock(); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +91,7 @@ func message(n int) signature.Set {
 
 func mustReport(t testing.TB, db *DB, n int) {
 	t.Helper()
-	if err := db.Report(message(n), ClassOther); err != nil {
+	if err := db.Report(message(n), layout.ClassOther); err != nil {
 		t.Fatalf("report %d: %v", n, err)
 	}
 }
@@ -134,13 +138,13 @@ func TestReportRevokeJudge(t *testing.T) {
 	step("revoked in the later period", 1, false, 2)
 	c.add(5 * 168 * time.Hour)
 	step("aged out", 1, false, 0)
-	if len(db.view.Load().reports) == 0 {
+	if len(db.ks.Store.View.Load().Reports) == 0 {
 		t.Error("dropped at once: a clock that is wrong for a moment would destroy it")
 	}
-	for range keepAged {
-		db.expire()
+	for range store.KeepAged {
+		db.ks.Expire()
 	}
-	if n := len(db.view.Load().reports); n != 0 {
+	if n := len(db.ks.Store.View.Load().Reports); n != 0 {
 		t.Errorf("%d generations are held", n)
 	}
 }
@@ -182,10 +186,10 @@ func TestClockAheadForAMoment(t *testing.T) {
 
 func TestTooLittleToSign(t *testing.T) {
 	db := openTest(t, testOptions(t.TempDir(), "mx1"))
-	if err := db.Report(signature.Set{}, ClassOther); !errors.Is(err, ErrNothing) {
+	if err := db.Report(signature.Set{}, layout.ClassOther); !errors.Is(err, keyspace.ErrNothing) {
 		t.Errorf("report: %v, want ErrNothing", err)
 	}
-	if err := db.Revoke(signature.Set{}); !errors.Is(err, ErrNothing) {
+	if err := db.Revoke(signature.Set{}); !errors.Is(err, keyspace.ErrNothing) {
 		t.Errorf("revoke: %v, want ErrNothing", err)
 	}
 	if err := db.Count(signature.Set{}, 1); err != nil {
@@ -238,12 +242,12 @@ func TestCrashLosesNothing(t *testing.T) {
 			mustCount(t, db, 1_000_000, 1)
 			n++
 			if round%2 == 1 && n%13 == 0 {
-				if err := db.save(); err != nil {
+				if err := db.ks.Save(); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
-		if err := db.journal.flush(); err != nil { // what Run does each second
+		if err := db.ks.Journal.Flush(); err != nil { // what Run does each second
 			t.Fatal(err)
 		}
 		crash(t, db)
@@ -264,7 +268,7 @@ func TestCloseAndOpen(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Report(message(1), ClassOther); !errors.Is(err, ErrClosed) {
+	if err := db.Report(message(1), layout.ClassOther); !errors.Is(err, layout.ErrClosed) {
 		t.Errorf("report after close: %v", err)
 	}
 	db = openTest(t, o)
@@ -350,9 +354,9 @@ func TestFull(t *testing.T) {
 	var err error
 	n := 0
 	for ; n < 1000 && err == nil; n++ {
-		err = db.Report(message(n), ClassOther)
+		err = db.Report(message(n), layout.ClassOther)
 	}
-	if !errors.Is(err, ErrFull) {
+	if !errors.Is(err, layout.ErrFull) {
 		t.Fatalf("after %d reports: %v, want ErrFull", n, err)
 	}
 	if n < 40 { // 50 messages of 8 keys in 5 generations: 80 keys each
@@ -371,7 +375,7 @@ func TestParallel(t *testing.T) {
 	for w := range 4 {
 		wg.Go(func() {
 			for i := range 50 {
-				if err := db.Report(message(w*1000+i), ClassOther); err != nil {
+				if err := db.Report(message(w*1000+i), layout.ClassOther); err != nil {
 					t.Error(err)
 				}
 				for range 4 {
@@ -386,7 +390,7 @@ func TestParallel(t *testing.T) {
 	}
 	wg.Go(func() {
 		for range 5 {
-			if err := db.save(); err != nil {
+			if err := db.ks.Save(); err != nil {
 				t.Error(err)
 			}
 			db.Status()
@@ -428,17 +432,17 @@ func TestExplain(t *testing.T) {
 
 func TestKeyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "federation.key")
-	key, err := NewKey()
+	key, err := keyring.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteKey(path, key); err != nil {
+	if err := keyring.WriteKey(path, key); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteKey(path, key); !errors.Is(err, os.ErrExist) {
+	if err := keyring.WriteKey(path, key); !errors.Is(err, os.ErrExist) {
 		t.Errorf("second write: %v", err)
 	}
-	got, err := ReadKey(path)
+	got, err := keyring.ReadKey(path)
 	if err != nil || got != key {
 		t.Errorf("read: %v", err)
 	}
@@ -449,15 +453,15 @@ func TestKeyFile(t *testing.T) {
 	for name, text := range map[string]string{"empty": "", "short": "abcd\n", "no hex": strings.Repeat("zz", 32)} {
 		bad := filepath.Join(t.TempDir(), "key")
 		os.WriteFile(bad, []byte(text), 0o600)
-		if _, err := ReadKey(bad); err == nil || !strings.Contains(err.Error(), "64 hex digits") {
+		if _, err := keyring.ReadKey(bad); err == nil || !strings.Contains(err.Error(), "64 hex digits") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	os.Chmod(path, 0o644)
-	if _, err := ReadKey(path); err == nil || !strings.Contains(err.Error(), "0644") {
+	if _, err := keyring.ReadKey(path); err == nil || !strings.Contains(err.Error(), "0644") {
 		t.Errorf("readable by all: %v", err)
 	}
-	if id := KeyID(key); len(id) != 16 || strings.Contains(fmt.Sprintf("%x", key), id) {
+	if id := keyring.ID(key); len(id) != 16 || strings.Contains(fmt.Sprintf("%x", key), id) {
 		t.Errorf("key id %q", id)
 	}
 }

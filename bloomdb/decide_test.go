@@ -7,6 +7,10 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/never"
+	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -51,7 +55,7 @@ func near(s signature.Signature, gen int64, isStrong bool) sketchFacts {
 
 // campaigns are the facts of a domain that this site found in spam only.
 func campaigns(newest int64, reports signatureFacts) linkFacts {
-	return linkFacts{domain: "spam.example", counts: domainCounts{campaigns: 3, newest: newest}, reports: reports}
+	return linkFacts{domain: "spam.example", counts: store.DomainCounts{Campaigns: 3, Newest: newest}, reports: reports}
 }
 
 func decided(f facts) Evidence { return f.decide(testPolicy) }
@@ -59,7 +63,7 @@ func decided(f facts) Evidence { return f.decide(testPolicy) }
 // What is listed, and by what, follows from the facts alone.
 func TestDecide(t *testing.T) {
 	unreported := signatureFacts{signature: aDomain, revoked: neverRevoked}
-	ordinary := linkFacts{domain: "spam.example", counts: domainCounts{campaigns: 3, sightings: 30, newest: 9}, reports: reportedIn(aDomain, 9, "a")}
+	ordinary := linkFacts{domain: "spam.example", counts: store.DomainCounts{Campaigns: 3, Sightings: 30, Newest: 9}, reports: reportedIn(aDomain, 9, "a")}
 	for name, c := range map[string]struct {
 		facts facts
 		want  Evidence // Signature, Revoked, Votes and Domain of matches are compared, and all that is no match
@@ -91,11 +95,11 @@ func TestDecide(t *testing.T) {
 		},
 		"the gravest class of what stands": {
 			facts: facts{signatures: []signatureFacts{reportedIn(aBody, 9, "a").revokedIn(7).
-				as(classedIn{9, ClassBulk}, classedIn{8, ClassPhish}, classedIn{7, ClassMalware})}},
-			want: Evidence{Listed: true, Class: ClassPhish, Sites: 1, Matches: []Match{{Signature: aBody}}},
+				as(classedIn{9, layout.ClassBulk}, classedIn{8, layout.ClassPhish}, classedIn{7, layout.ClassMalware})}},
+			want: Evidence{Listed: true, Class: layout.ClassPhish, Sites: 1, Matches: []Match{{Signature: aBody}}},
 		},
 		"no class of what is revoked": {
-			facts: facts{signatures: []signatureFacts{reportedIn(aBody, 9, "a").revokedIn(9).as(classedIn{10, ClassPhish})}},
+			facts: facts{signatures: []signatureFacts{reportedIn(aBody, 9, "a").revokedIn(9).as(classedIn{10, layout.ClassPhish})}},
 			want:  Evidence{Matches: []Match{{Signature: aBody, Revoked: true}}},
 		},
 		"a near-duplicate": {
@@ -158,27 +162,27 @@ func TestDecide(t *testing.T) {
 			want:  Evidence{Weak: []Match{{Signature: aSketch}}},
 		},
 		"a domain beside a weak match that is declared": {
-			facts: facts{links: []linkFacts{ordinary}, sketches: []sketchFacts{near(anImage, 9, false)}, never: coverage{images: true}},
+			facts: facts{links: []linkFacts{ordinary}, sketches: []sketchFacts{near(anImage, 9, false)}, never: never.Coverage{Images: true}},
 		},
 		"declared": {
-			facts: facts{signatures: []signatureFacts{reportedIn(aBody, 9, "a")}, never: coverage{message: true}},
+			facts: facts{signatures: []signatureFacts{reportedIn(aBody, 9, "a")}, never: never.Coverage{Message: true}},
 			want:  Evidence{Never: true, Spared: []Match{{Signature: aBody}}},
 		},
 		"declared, with another attachment": {
-			facts: facts{signatures: []signatureFacts{reportedIn(aBody, 9, "a"), reportedIn(anAttached, 9, "b").as(classedIn{9, ClassMalware})}, never: coverage{message: true}},
-			want:  Evidence{Listed: true, Class: ClassMalware, Never: true, Sites: 1, Matches: []Match{{Signature: anAttached}}, Spared: []Match{{Signature: aBody}}},
+			facts: facts{signatures: []signatureFacts{reportedIn(aBody, 9, "a"), reportedIn(anAttached, 9, "b").as(classedIn{9, layout.ClassMalware})}, never: never.Coverage{Message: true}},
+			want:  Evidence{Listed: true, Class: layout.ClassMalware, Never: true, Sites: 1, Matches: []Match{{Signature: anAttached}}, Spared: []Match{{Signature: aBody}}},
 		},
 		"the attachment is declared": {
 			facts: facts{signatures: []signatureFacts{reportedIn(aBody, 9, "a"), reportedIn(anAttached, 9, "b")},
-				never: coverage{parts: map[signature.Signature]bool{anAttached: true}}},
+				never: never.Coverage{Parts: map[signature.Signature]bool{anAttached: true}}},
 			want: Evidence{Listed: true, Sites: 1, Matches: []Match{{Signature: aBody}}, Spared: []Match{{Signature: anAttached}}},
 		},
 		"the most counted signature": {
-			facts: facts{counts: []siteCount{{0, 20, "a", 5}, {1, 20, "a", 2}, {1, 20, "b", 2}, {1, 21, "b", 2}}},
+			facts: facts{counts: []store.SiteCount{{Count: 5, Gen: 20, Site: "a"}, {Number: 1, Count: 2, Gen: 20, Site: "a"}, {Number: 1, Count: 2, Gen: 20, Site: "b"}, {Number: 1, Count: 2, Gen: 21, Site: "b"}}},
 			want:  Evidence{Count: 6, Sites: 2},
 		},
 		"counted and declared": {
-			facts: facts{counts: []siteCount{{0, 20, "a", 5}}, signatures: []signatureFacts{reportedIn(aBody, 9, "b", "c")}, never: coverage{message: true}},
+			facts: facts{counts: []store.SiteCount{{Count: 5, Gen: 20, Site: "a"}}, signatures: []signatureFacts{reportedIn(aBody, 9, "b", "c")}, never: never.Coverage{Message: true}},
 			want:  Evidence{Count: 5, Sites: 1, Never: true, Spared: []Match{{Signature: aBody}}},
 		},
 	} {
@@ -241,8 +245,8 @@ func TestUnite(t *testing.T) {
 			a: of(reportedIn(aBody, 9, "a")), b: of(unknown([]signatureFacts{{signature: aBody}})[0].retouchedIn(9)),
 		},
 		"a class under the other key": {
-			a: of(reportedIn(aBody, 9, "a").as(classedIn{9, ClassBulk})), b: of(reportedIn(aBody, 8, "a").as(classedIn{8, ClassScam})),
-			want: Evidence{Listed: true, Class: ClassScam, Sites: 1, Matches: []Match{{Signature: aBody}}},
+			a: of(reportedIn(aBody, 9, "a").as(classedIn{9, layout.ClassBulk})), b: of(reportedIn(aBody, 8, "a").as(classedIn{8, layout.ClassScam})),
+			want: Evidence{Listed: true, Class: layout.ClassScam, Sites: 1, Matches: []Match{{Signature: aBody}}},
 		},
 		"a weak match, and a match under the other key": {
 			a: facts{sketches: []sketchFacts{near(aSketch, 9, false)}}, b: facts{sketches: []sketchFacts{near(aSketch, 8, true)}},
@@ -262,12 +266,12 @@ func TestUnite(t *testing.T) {
 			want: Evidence{Votes: 1},
 		},
 		"counted under both keys": {
-			a:    facts{counts: []siteCount{{0, 20, "a", 5}, {0, 20, "a", 1}, {0, 21, "b", 1}}}, // a in two lives
-			b:    facts{counts: []siteCount{{0, 20, "a", 4}, {0, 21, "b", 3}}},
+			a:    facts{counts: []store.SiteCount{{Count: 5, Gen: 20, Site: "a"}, {Count: 1, Gen: 20, Site: "a"}, {Count: 1, Gen: 21, Site: "b"}}}, // a in two lives
+			b:    facts{counts: []store.SiteCount{{Count: 4, Gen: 20, Site: "a"}, {Count: 3, Gen: 21, Site: "b"}}},
 			want: Evidence{Count: 9, Sites: 2},
 		},
 		"declared under the other key": {
-			a: of(reportedIn(aBody, 9, "a")), b: facts{signatures: unknown([]signatureFacts{{signature: aBody}}), never: coverage{message: true}},
+			a: of(reportedIn(aBody, 9, "a")), b: facts{signatures: unknown([]signatureFacts{{signature: aBody}}), never: never.Coverage{Message: true}},
 			want: Evidence{Never: true, Spared: []Match{{Signature: aBody}}},
 		},
 	} {
@@ -331,10 +335,10 @@ func drawFacts(t *rapid.T, name string) facts {
 	}
 	f.sketches = []sketchFacts{sketch}
 	if f.voters = names.Draw(t, name+" voters"); rapid.Bool().Draw(t, name+" no votes") {
-		f.voters, f.vote = nil, votesPerMessage
+		f.voters, f.vote = nil, journal.VotesPerMessage
 	}
 	for _, gen := range some(" counts") {
-		f.counts = append(f.counts, siteCount{0, gen, "a", rapid.Uint64Range(1, 9).Draw(t, name+" count")})
+		f.counts = append(f.counts, store.SiteCount{Count: rapid.Uint32Range(1, 9).Draw(t, name+" count"), Gen: gen, Site: "a"})
 	}
 	return f
 }

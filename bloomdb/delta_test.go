@@ -11,17 +11,23 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/outbox"
+	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // drain takes all deltas a site has, as the exchange would.
-func drain(t testing.TB, db *DB) []Delta {
+func drain(t testing.TB, db *DB) []wire.Delta {
 	t.Helper()
-	if !db.pub.resumed {
+	if !db.ks.Outbox.IsResumed() {
 		if err := db.Resume(db.Head()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var all []Delta
+	var all []wire.Delta
 	for {
 		d, ok, err := db.NextDelta(true)
 		if err != nil {
@@ -41,10 +47,10 @@ func drain(t testing.TB, db *DB) []Delta {
 	}
 }
 
-func mustApply(t testing.TB, db *DB, deltas ...Delta) {
+func mustApply(t testing.TB, db *DB, deltas ...wire.Delta) {
 	t.Helper()
 	for _, d := range deltas {
-		if err := db.Apply(d.Data, Next); err != nil {
+		if err := db.Apply(d.Data, peers.Next); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -61,10 +67,10 @@ func TestTwoSites(t *testing.T) {
 	mustApply(t, b, drain(t, a)...)
 	for _, db := range []*DB{a, b} {
 		if e := db.Judge(message(1)); !e.Listed || e.Sites != 2 || e.Count != 42 {
-			t.Errorf("site %s: %+v", db.opt.Site, e)
+			t.Errorf("site %s: %+v", db.ks.Settings.Site, e)
 		}
 		if e := db.Judge(message(2)); !e.Listed || e.Sites != 1 || e.Matches[0].Sites[0] != "b" {
-			t.Errorf("site %s: %+v", db.opt.Site, e)
+			t.Errorf("site %s: %+v", db.ks.Settings.Site, e)
 		}
 	}
 	if err := a.Revoke(message(2)); err != nil {
@@ -100,7 +106,7 @@ func TestPartsSurvive(t *testing.T) {
 	if e := a.Judge(message(1)); !e.Listed || e.Count != 100 {
 		t.Errorf("after a restart: %+v", e)
 	}
-	if epoch, seq := a.Cursor("b"); epoch != b.pub.epoch() || seq != 2 {
+	if epoch, seq := a.Cursor("b"); epoch != b.ks.Outbox.Epoch() || seq != 2 {
 		t.Errorf("cursor %d-%d", epoch, seq)
 	}
 	mustReport(t, b, 2)
@@ -112,26 +118,26 @@ func TestPartsSurvive(t *testing.T) {
 
 func TestSequence(t *testing.T) {
 	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
-	var d []Delta
+	var d []wire.Delta
 	for i := range 4 {
 		mustReport(t, b, i)
 		d = append(d, drain(t, b)...)
 	}
 	mustApply(t, a, d[0], d[0])
-	if err := a.Apply(d[2].Data, Next); !errors.Is(err, ErrGap) || !strings.Contains(err.Error(), "1 was the last") {
+	if err := a.Apply(d[2].Data, peers.Next); !errors.Is(err, wire.ErrGap) || !strings.Contains(err.Error(), "1 was the last") {
 		t.Errorf("gap: %v", err)
 	}
 	if a.Judge(message(2)).Listed {
 		t.Error("a refused delta was applied")
 	}
-	if err := a.Apply(d[2].Data, Lost); err != nil {
+	if err := a.Apply(d[2].Data, peers.Lost); err != nil {
 		t.Fatal(err)
 	}
 	mustApply(t, a, d[1]) // late: the cursor is past it, and nothing happens
 	if _, seq := a.Cursor("b"); seq != 3 || a.Status().Sites[1].Gaps != 1 {
 		t.Errorf("cursor %d, gaps %d", seq, a.Status().Sites[1].Gaps)
 	}
-	if err := b.Apply(d[0].Data, Next); err != nil {
+	if err := b.Apply(d[0].Data, peers.Next); err != nil {
 		t.Errorf("own record: %v", err)
 	}
 }
@@ -148,15 +154,15 @@ func TestRefusedDeltas(t *testing.T) {
 		want   error
 		text   string
 	}{
-		"another key":      {func(o *Options) { o.Key[9]++ }, ErrFederation, KeyID(testKey)},
-		"another capacity": {func(o *Options) { o.Reports.Capacity = 90_000 }, ErrParameters, "lines"},
-		"another period":   {func(o *Options) { o.Reports.Period = time.Hour }, ErrParameters, "604800 s"},
+		"another key":      {func(o *Options) { o.Key[9]++ }, wire.ErrFederation, keyring.ID(testKey)},
+		"another capacity": {func(o *Options) { o.Reports.Capacity = 90_000 }, layout.ErrParameters, "lines"},
+		"another period":   {func(o *Options) { o.Reports.Period = time.Hour }, layout.ErrParameters, "604800 s"},
 		"the future":       {func(o *Options) { c := newClock(); c.add(400 * time.Hour); o.Now = c.Now }, nil, "clocks differ"},
 	} {
 		b := open("b", tc.change)
 		mustReport(t, b, 1)
 		for _, d := range drain(t, b) {
-			err := a.Apply(d.Data, Next)
+			err := a.Apply(d.Data, peers.Next)
 			if err == nil || tc.want != nil && !errors.Is(err, tc.want) || !strings.Contains(err.Error(), tc.text) {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -180,12 +186,12 @@ func TestTornDelta(t *testing.T) {
 	mustCount(t, b, 1, 40)
 	d := drain(t, b)[0]
 	for cut := range d.Data {
-		if err := a.Apply(d.Data[:cut], Skipped); err == nil {
+		if err := a.Apply(d.Data[:cut], peers.Skipped); err == nil {
 			t.Fatalf("cut at %d: no error", cut)
 		}
 		torn := bytes.Clone(d.Data)
 		torn[cut] ^= 0x10
-		if err := a.Apply(torn, Skipped); err == nil {
+		if err := a.Apply(torn, peers.Skipped); err == nil {
 			t.Fatalf("byte %d flipped: no error", cut)
 		}
 	}
@@ -197,14 +203,14 @@ func TestTornDelta(t *testing.T) {
 // A member that sends all ones is refused: it may fill half of a generation.
 func TestAllOnes(t *testing.T) {
 	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
-	gen := b.opt.generation(spamFilter, b.opt.Now())
-	sec := deltaSection{target: target{spamFilter, gen}, shape: bitsShape(b.spamShape)}
-	for pos := range min(sec.shape.size(spamFilter), maxDeltaCells) {
-		sec.cells = append(sec.cells, filter.Cell{Pos: pos, Value: 1})
+	gen := b.ks.Settings.Generation(layout.SpamFilter, b.ks.Settings.Now())
+	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: gen}, Shape: layout.BitsShape(b.ks.Store.SpamShape)}
+	for pos := range min(sec.Shape.Size(layout.SpamFilter), outbox.MaxDeltaCells) {
+		sec.Cells = append(sec.Cells, filter.Cell{Pos: pos, Value: 1})
 	}
-	d := Delta{Site: "b", Epoch: 1, Seq: 1}
-	d.Data = b.encodeDelta(d, 0, []deltaSection{sec})
-	if err := a.Apply(d.Data, Next); !errors.Is(err, ErrCapped) {
+	d := wire.Delta{Site: "b", Epoch: 1, Seq: 1}
+	d.Data = b.ks.Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec})
+	if err := a.Apply(d.Data, peers.Next); !errors.Is(err, wire.ErrCapped) {
 		t.Errorf("all ones: %v, want ErrCapped", err)
 	}
 }
@@ -223,7 +229,7 @@ func TestSitesConverge(t *testing.T) {
 			dbs = append(dbs, db)
 			defer db.Close()
 		}
-		streams := make(map[int][]Delta)
+		streams := make(map[int][]wire.Delta)
 		counts := make(map[int]uint64)
 		listed, revoked := make(map[int]bool), make(map[int]bool)
 		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
@@ -246,8 +252,8 @@ func TestSitesConverge(t *testing.T) {
 			case "apply": // any record, in any order; gaps are refused
 				if s := streams[i]; len(s) > 0 {
 					d := s[rapid.IntRange(0, len(s)-1).Draw(rt, "record")]
-					err := dbs[rapid.IntRange(0, 2).Draw(rt, "to")].Apply(d.Data, Next)
-					if err != nil && !errors.Is(err, ErrGap) {
+					err := dbs[rapid.IntRange(0, 2).Draw(rt, "to")].Apply(d.Data, peers.Next)
+					if err != nil && !errors.Is(err, wire.ErrGap) {
 						rt.Fatal(err)
 					}
 				}
@@ -269,7 +275,7 @@ func TestSitesConverge(t *testing.T) {
 				e := db.Judge(message(n))
 				if e.Listed != (listed[n] && !revoked[n]) || e.Count < counts[n] || e.Count > counts[n]+60 {
 					rt.Fatalf("site %s, message %d: listed %v, count %d; want %v and not %v, %d",
-						db.opt.Site, n, e.Listed, e.Count, listed[n], revoked[n], counts[n])
+						db.ks.Settings.Site, n, e.Listed, e.Count, listed[n], revoked[n], counts[n])
 				}
 			}
 		}
@@ -286,7 +292,7 @@ func TestCountsPassWhereReportsAreRefused(t *testing.T) {
 	mustCount(t, b, 1, 30)
 	refused := 0
 	for _, d := range drain(t, b) {
-		if err := a.Apply(d.Data, Skipped); errors.Is(err, ErrParameters) {
+		if err := a.Apply(d.Data, peers.Skipped); errors.Is(err, layout.ErrParameters) {
 			refused++
 		} else if err != nil {
 			t.Fatal(err)
@@ -300,12 +306,12 @@ func TestCountsPassWhereReportsAreRefused(t *testing.T) {
 // A generation that is not to begin soon is refused, whatever the record's clock says.
 func TestFarGeneration(t *testing.T) {
 	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
-	for ahead, want := range map[int64]error{1: nil, 2: ErrClock} {
-		gen := b.opt.generation(spamFilter, b.opt.Now()) + ahead
-		sec := deltaSection{target: target{spamFilter, gen}, shape: bitsShape(b.spamShape), cells: []filter.Cell{{Pos: 5, Value: 1}}}
-		d := Delta{Site: "b", Epoch: 2, Seq: uint64(ahead)}
-		d.Data = b.encodeDelta(d, 0, []deltaSection{sec})
-		if err := a.Apply(d.Data, Next); !errors.Is(err, want) {
+	for ahead, want := range map[int64]error{1: nil, 2: layout.ErrClock} {
+		gen := b.ks.Settings.Generation(layout.SpamFilter, b.ks.Settings.Now()) + ahead
+		sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: gen}, Shape: layout.BitsShape(b.ks.Store.SpamShape), Cells: []filter.Cell{{Pos: 5, Value: 1}}}
+		d := wire.Delta{Site: "b", Epoch: 2, Seq: uint64(ahead)}
+		d.Data = b.ks.Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec})
+		if err := a.Apply(d.Data, peers.Next); !errors.Is(err, want) {
 			t.Errorf("%d ahead: %v", ahead, err)
 		}
 	}
@@ -313,10 +319,10 @@ func TestFarGeneration(t *testing.T) {
 
 func TestRepeatedSections(t *testing.T) {
 	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
-	sec := deltaSection{target: target{spamFilter, b.opt.generation(spamFilter, b.opt.Now())}, shape: bitsShape(b.spamShape)}
-	d := Delta{Site: "b", Epoch: 2, Seq: 1}
-	d.Data = b.encodeDelta(d, 0, []deltaSection{sec, sec})
-	if err := a.Apply(d.Data, Next); err == nil || !strings.Contains(err.Error(), "stands after") {
+	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.SpamFilter, Gen: b.ks.Settings.Generation(layout.SpamFilter, b.ks.Settings.Now())}, Shape: layout.BitsShape(b.ks.Store.SpamShape)}
+	d := wire.Delta{Site: "b", Epoch: 2, Seq: 1}
+	d.Data = b.ks.Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec, sec})
+	if err := a.Apply(d.Data, peers.Next); err == nil || !strings.Contains(err.Error(), "stands after") {
 		t.Errorf("two sections of one filter: %v", err)
 	}
 }
@@ -328,37 +334,37 @@ func TestBoundsOnMembers(t *testing.T) {
 	o := testOptions(t.TempDir(), "a")
 	o.Now = c.Now
 	a := openTest(t, o)
-	send := func(site string, epoch uint64, sections ...deltaSection) error {
-		d := Delta{Site: site, Epoch: epoch, Seq: 1}
-		d.Data = a.encodeDelta(d, 0, sections)
-		return a.Apply(d.Data, Next)
+	send := func(site string, epoch uint64, sections ...wire.DeltaSection) error {
+		d := wire.Delta{Site: site, Epoch: epoch, Seq: 1}
+		d.Data = a.ks.Sealer.EncodeDelta(d, 0, sections)
+		return a.Apply(d.Data, peers.Next)
 	}
-	a.leastParts = 64 << 20
-	for life := range uint64(maxLives) {
+	a.ks.Peers.LeastParts = 64 << 20
+	for life := range uint64(peers.MaxLives) {
 		if err := send("b", 2+2*life); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := send("b", 1000); !errors.Is(err, ErrFull) {
+	if err := send("b", 1000); !errors.Is(err, layout.ErrFull) {
 		t.Errorf("one life too many: %v", err)
 	}
-	sec := deltaSection{target: target{countFilter, a.opt.generation(countFilter, c.Now())}, shape: countsShape(filter.CountsShape{Lines: filter.MaxLines})}
-	for i := range uint64(maxDeltaCells) {
-		sec.cells = append(sec.cells, filter.Cell{Pos: i * filter.BlockSize(true) * 40, Value: 1})
+	sec := wire.DeltaSection{Target: layout.Target{Kind: layout.CountFilter, Gen: a.ks.Settings.Generation(layout.CountFilter, c.Now())}, Shape: layout.CountsShape(filter.CountsShape{Lines: filter.MaxLines})}
+	for i := range uint64(outbox.MaxDeltaCells) {
+		sec.Cells = append(sec.Cells, filter.Cell{Pos: i * filter.BlockSize(true) * 40, Value: 1})
 	}
 	var err error
 	for n := 0; n < 40 && err == nil; n++ {
-		for i := range sec.cells {
-			sec.cells[i].Pos += filter.BlockSize(true)
+		for i := range sec.Cells {
+			sec.Cells[i].Pos += filter.BlockSize(true)
 		}
 		err = send(fmt.Sprintf("c%d", n), 2, sec)
 	}
-	if !errors.Is(err, ErrFull) {
+	if !errors.Is(err, layout.ErrFull) {
 		t.Errorf("parts of %d MiB: %v", a.Status().Memory>>20, err)
 	}
 	c.add(400 * 24 * time.Hour)
-	for range keepAged {
-		a.expire()
+	for range store.KeepAged {
+		a.ks.Expire()
 	}
 	if n := len(a.Status().Sites); n != 1 {
 		t.Errorf("%d sites are remembered though nothing is held of them", n)
@@ -380,7 +386,7 @@ func TestLargeDelta(t *testing.T) {
 	total := 0
 	for _, d := range deltas {
 		total += len(d.Data)
-		if len(d.Data) > MaxDelta {
+		if len(d.Data) > wire.MaxDelta {
 			t.Errorf("delta of %d bytes", len(d.Data))
 		}
 	}

@@ -4,17 +4,67 @@
 // generations and their expiry, and the records of the exchange. It does no network I/O:
 // package exchange carries the records.
 //
-//	Report, Revoke  -> journal, fsync -> own bits        -> pending delta
-//	Retouch         -> journal, fsync -> the generation's mask, which is not published
-//	Count           -> own cells -> journal (each second) -> pending delta
-//	Apply           -> the origin's part, and the bits of all others joined
-//	Judge, Explain  <- own bits, others' bits, own cells, parts' cells: gather, unite, decide
-//	Run             -> journal fsync, new and aged-out generations, snapshots
-//	NextDelta       <- pending changes; Published lets the journal go
-//	NewSnapshot     <- own filters, for sites that missed deltas
-//	Votes           <- own recent reports, for sites that do not fully trust this one
-//	HearVotes       -> those of a site that is not fully trusted; Judge asks each one
-//	Backup          <- all files as they are at one time, to be copied while the database runs
+// DB unites what one or two keyspaces know. Everything below it is in packages of its own,
+// here in the order of their imports:
+//
+//	filter    the filters as data structures
+//	layout    kinds, generations, shapes, classes, sizes
+//	folder    files of the state folder, and its identity
+//	keyring   keys, and hashes under them
+//	clock     the time, without the jumps of the wall clock
+//	journal   the log of this site's own changes
+//	wire      records that go through Redis
+//	store     own filters, other sites' parts, masks, snapshots
+//	never     messages that are declared never to be spam
+//	recent    what was seen in the last minutes and hours
+//	sketch    near-duplicates
+//	vote      votes of this site and of others
+//	outbox    what other sites have not been sent
+//	peers     what other sites have sent
+//	repair    damaged files
+//	keyspace  all of it under one federation key
+//
+// The life of a report:
+//
+//	DB.Report              never      is it declared never to be spam?
+//	  isCampaign           bloomdb    Judge: is it the first report of its kind?
+//	  update               bloomdb    for each keyspace: prepare, write, show
+//	    PrepareReport      keyspace
+//	      Ring.ReportHash  keyring    positions of its signatures and domains
+//	      Index.Asked      sketch     entries of its near-duplicates
+//	      VoteRecord       vote       what it does to this site's votes
+//	      Unmask           store      retouches that would hide it
+//	    Append, Sync       journal    the records are on disk
+//	    Set, ApplyVotes    store      the bits are set; now it is listed
+//	      Note             outbox     and waits to be published
+//
+// The life of a mail:
+//
+//	DB.Judge               bloomdb
+//	  ask                  keyring    positions under each key
+//	  gather               store      which spam filter may have one? For most mail, that is all
+//	    overlaps           sketch     near-duplicates
+//	    votes              vote       sites that vote for it
+//	    Counted            store      how often each site saw it
+//	    Covers             never      what of it is declared
+//	  unite                bloomdb    the facts of two keyspaces
+//	  decide               bloomdb    the newest of listing and revocation; the never-list last
+//	DB.Count               keyspace   the message is counted: filter, then journal
+//	  Counter.Add          recent
+//
+// The life of a delta:
+//
+//	Note                   outbox     changed positions are pending
+//	NextDelta              outbox     a number is reserved in the identity, on disk
+//	  EncodeDelta          wire       cells, signature, HMAC
+//	                       exchange   Redis, another site
+//	DB.Apply               peers
+//	  DecodeDelta          wire       size, version, key, HMAC, signature of a member
+//	    Witness            clock      its time may confirm a jump of the clock
+//	  stateOf              peers      muted, stale, a gap?
+//	  acceptable           peers      same parameters, within the site's caps
+//	  PartFor, Merge       store      the origin's part, and the bits joined of all
+//	Published              outbox     the journal may be dropped up to here
 //
 // # State
 //
@@ -22,7 +72,7 @@
 // the spam filter and the revocation filter (Yan & Cho 2006, section 4), and the
 // refined counting filter (section 3). Where classes are kept, a fourth one holds
 // the classes of reports (type Class); where sketches are, a fifth one holds what
-// near-duplicates are told by (sketch.go). Of each the site has its own, which only
+// near-duplicates are told by (package sketch). Of each the site has its own, which only
 // it changes. Another site's filters are kept apart as compressed parts, so that
 // its influence can be told and taken away; for speed the bits of all other
 // sites are also joined in one filter by OR. Counts are never joined: a count is
@@ -34,7 +84,7 @@
 // A signature is listed when some generation's spam filter has it and no
 // revocation filter of that generation or a newer one has it: the newest
 // generation wins, within one the revocation wins. So a message that was
-// revoked can be reported again in the next period. Generations that age out
+// revoked can be reported again in the next period. Generations that expire
 // are dropped whole, which bounds the life of a wrong listing. A listing that
 // stands is asked for its class, which names it and decides nothing.
 //
@@ -52,7 +102,7 @@
 // Retouch takes a signature out of a generation here and nowhere else: one of its
 // bits is masked, and what has a masked bit is not found (Donnet, Baynat, Friedman
 // 2006). The mask costs other signatures their listing, about one for each bit. It
-// stands until the site reports the signature itself, or its generation ages out.
+// stands until the site reports the signature itself, or its generation expires.
 // A message whose body or text is retouched in a generation is not listed by its
 // sketch there either. The sketch itself has no masked bits: what matches by one has
 // many keys in the filter. A message that is listed by its likeness alone is therefore
@@ -63,7 +113,7 @@
 // A site that is muted, or whose trust is not TrustFull, has no say: its parts are held
 // and asked by nobody, and the joined bits are made without it. Where a site's trust is
 // taken away in the options, what was heard of it before stays on disk that way until
-// its generations age out, and comes back with the trust. Drop deletes it at once.
+// its generations expire, and comes back with the trust. Drop deletes it at once.
 //
 // What a site may make us hold is capped: in each generation the bits or cells of
 // Member.MaxReports and MaxCounts messages, by default half of a generation of reports
@@ -74,9 +124,9 @@
 // # Votes
 //
 // Of a site that is trusted by half (TrustVote) nothing is joined. It is heard through
-// the Generalized Bloom filter of its recent reports (votes.go): a message is listed
+// the Generalized Bloom filter of its recent reports (package vote): a message is listed
 // when Options.Votes such sites vote for it. The chance that they do for one that was
-// not chosen for their bits is bounded whatever they send: VotesError, 4.2e-8 for two of
+// not chosen for their bits is bounded whatever they send: vote.Error, 4.2e-8 for two of
 // ten. What they hold against it beforehand is not bounded. A member with the federation
 // key can vote for any mail it has a copy of, and as many of them as votes are needed
 // can list it. So they only list, and never hide: a revocation here or at a site that is
@@ -101,7 +151,7 @@
 //
 // A keyspace is everything that this site holds under one federation key: it has a folder
 // of its own and knows of no other key, since nothing held under one key can be looked up
-// under another. DB holds one of them, and two while the key is rolled over (rollover.go).
+// under another. DB holds one of them, and two while the key is rolled over (package keyspace).
 //
 // What is reported, revoked, retouched, declared, counted and muted here changes both:
 // prepared in both, written in both, then shown in both (update.go). Judge gathers the facts
@@ -112,8 +162,8 @@
 // Open logs how many messages that are.
 //
 // Locks: those of the first keyspace are taken before those of the second one. Within one
-// the order is never.changing, retouchMu, snapshotMu, sitesMu, voters.changing, the
-// publisher's deltaMu, the journal's syncMu and mu. All others are taken last. Judge takes
+// the order is never.Changing, store.RetouchMu, SnapshotMu, the locks of peers, vote, outbox and
+// journal. All others are taken last. Judge takes
 // only the read locks of the never-list and of masks.
 //
 // # Durability
@@ -126,7 +176,7 @@
 // # Damage and time
 //
 // A damaged file whose loss costs recall only is set aside, and the database opens
-// without it (setaside.go). Damage to own reports is refused; Repair restores what is
+// without it (package repair). Damage to own reports is refused; Repair restores what is
 // whole, and Restore what the caller holds elsewhere. The database goes by a time that a
-// jump of the wall clock does not move at once (timekeeper.go).
+// jump of the wall clock does not move at once (package clock).
 package bloomdb

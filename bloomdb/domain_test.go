@@ -10,6 +10,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -33,11 +36,11 @@ func TestDomainRule(t *testing.T) {
 		{0, 0, false}, {2, 2, false}, {3, 0, true}, {3, 3, true}, {3, 4, false}, {9, 10, false},
 		{10, 11, true}, {10, 12, false}, {100, 110, true}, {100, 111, false}, {1, 1000, false},
 	} {
-		if got := (domainCounts{campaigns: c.campaigns, sightings: c.sightings}).isSpamOnly(3); got != c.want {
+		if got := (store.DomainCounts{Campaigns: c.campaigns, Sightings: c.sightings}).IsSpamOnly(3); got != c.want {
 			t.Errorf("%d campaigns, %d sightings: %v", c.campaigns, c.sightings, got)
 		}
 	}
-	if (domainCounts{campaigns: 5}).isSpamOnly(-1) {
+	if (store.DomainCounts{Campaigns: 5}).IsSpamOnly(-1) {
 		t.Error("the rule is off, and lists")
 	}
 }
@@ -67,7 +70,7 @@ func reportCampaigns(t *testing.T, db *DB, name string, n int, domains ...string
 	for i := range n {
 		set := linking(fmt.Sprint(name, i), domains...)
 		see(t, db, set, 1)
-		if err := db.Report(set, ClassOther); err != nil {
+		if err := db.Report(set, layout.ClassOther); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -109,7 +112,7 @@ func TestDomainIsSpamsAlone(t *testing.T) {
 func TestOneMessageIsOneCampaign(t *testing.T) {
 	db := openTest(t, testOptions(t.TempDir(), "a"))
 	for range 10 {
-		if err := db.Report(linking("same", "spam.example"), ClassOther); err != nil {
+		if err := db.Report(linking("same", "spam.example"), layout.ClassOther); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -126,7 +129,7 @@ func TestReporterOfNewsletterListsNothing(t *testing.T) {
 		if see(t, db, issue, 2).Listed {
 			t.Fatalf("issue %d is listed before it was reported", i)
 		}
-		if err := db.Report(issue, ClassOther); err != nil {
+		if err := db.Report(issue, layout.ClassOther); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -222,7 +225,7 @@ func TestDomainRuleOff(t *testing.T) {
 	o.Domains.Campaigns = -1
 	db := openTest(t, o)
 	reportCampaigns(t, db, "spam", 5, "spam.example")
-	if db.Judge(linking("new", "spam.example")).Listed || db.view.Load().reports[0].domains != nil {
+	if db.Judge(linking("new", "spam.example")).Listed || db.ks.Store.View.Load().Reports[0].Domains != nil {
 		t.Error("it is off, and lists or counts")
 	}
 }
@@ -246,7 +249,7 @@ func TestDomainsAge(t *testing.T) {
 func TestDomainsSurvive(t *testing.T) {
 	for name, stop := range map[string]func(t *testing.T, db *DB){
 		"a crash": func(t *testing.T, db *DB) {
-			if err := db.journal.flush(); err != nil {
+			if err := db.ks.Journal.Flush(); err != nil {
 				t.Fatal(err)
 			}
 			crash(t, db)
@@ -309,10 +312,10 @@ func TestDomainsStayHere(t *testing.T) {
 func TestReportOfManySignaturesAndDomains(t *testing.T) {
 	db := openTest(t, testOptions(t.TempDir(), "a"))
 	set := linking("x", "a.example", "b.example", "c.example", "d.example", "e.example")
-	for i := len(set.Signatures); i < maxKeys; i++ {
+	for i := len(set.Signatures); i < journal.MaxKeys; i++ {
 		set.Signatures = append(set.Signatures, setOf(fmt.Sprint(i)).Signatures[0])
 	}
-	if err := db.Report(set, ClassOther); err != nil {
+	if err := db.Report(set, layout.ClassOther); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -349,7 +352,7 @@ func TestDomainModel(t *testing.T) {
 			}
 			switch rapid.IntRange(0, 5).Draw(t, "action") {
 			case 0, 1, 2:
-				step(db.Report(set, ClassOther))
+				step(db.Report(set, layout.ClassOther))
 				if !reported[n] {
 					campaigns[d]++
 				}
@@ -362,7 +365,7 @@ func TestDomainModel(t *testing.T) {
 			case 4:
 				step(db.Revoke(set))
 				revoked[n], taken[d] = true, true
-				sightings[d] += revokedSightings
+				sightings[d] += 10 // a revocation counts so often
 			case 5:
 				step(db.Close())
 				db, err = Open(o)

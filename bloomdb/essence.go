@@ -1,8 +1,9 @@
 package bloomdb
 
 import (
-	"slices"
-
+	"github.com/spambloom/spambloom/bloomdb/keyspace"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/sketch"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -11,35 +12,35 @@ import (
 // ErrClosed, or the disk's fault while it lasts. It writes nothing; after a fault of the
 // journal it checks whether that is over. A report that follows may still fail.
 func (db *DB) Reportable(set signature.Set) (signature.Set, error) {
-	err := db.writable(set)
+	err := db.ks.Writable(set)
 	if err == nil {
 		set, err = db.reportable(set)
 	}
 	if err == nil {
-		err = db.roomFor(spamFilter)
+		err = db.roomFor(layout.SpamFilter)
 	}
 	return set, err
 }
 
 // Revocable is Reportable for Revoke; it never returns ErrNever.
 func (db *DB) Revocable(set signature.Set) error {
-	if err := db.writable(set); err != nil {
+	if err := db.ks.Writable(set); err != nil {
 		return err
 	}
-	return db.roomFor(revokedFilter)
+	return db.roomFor(layout.RevokedFilter)
 }
 
 // roomFor returns why this site's filters of a kind cannot be changed now, under one of the
 // keys: the generation is full, or the disk has a fault.
-func (db *DB) roomFor(kind filterKind) error {
-	err := db.each(func(ks *keyspace) error {
-		t := target{kind, ks.opt.generation(kind, ks.opt.Now())}
-		g := ks.view.Load().report(t.gen)
-		if g == nil || g.listing(kind).own == nil {
+func (db *DB) roomFor(kind layout.Kind) error {
+	err := db.each(func(ks *keyspace.Keyspace) error {
+		t := layout.Target{Kind: kind, Gen: ks.Settings.Generation(kind, ks.Settings.Now())}
+		g := ks.Store.View.Load().Report(t.Gen)
+		if g == nil || g.Listing(kind).Own == nil {
 			return nil
 		}
-		own := g.listing(kind).own
-		return ks.fits(kind.String()+" filter", own.Shape(), own.Ones(), t)
+		own := g.Listing(kind).Own
+		return ks.Settings.Fits(kind.String()+" filter", own.Shape(), own.Ones(), t)
 	})
 	if err != nil {
 		return err
@@ -59,57 +60,16 @@ func (db *DB) roomFor(kind filterKind) error {
 // message (Never) may be taken, so that the whole set is to be asked of Reportable
 // first, and a near-duplicate of a reported one may be a campaign of its own.
 func (db *DB) Essence(set signature.Set) signature.Set {
-	sketches := make([]signature.Sketch, 0, min(len(set.Sketches), maxSketches))
-	for _, s := range set.Sketches[:min(len(set.Sketches), maxSketches)] {
+	sketches := make([]signature.Sketch, 0, min(len(set.Sketches), sketch.Max))
+	for _, s := range set.Sketches[:min(len(set.Sketches), sketch.Max)] {
 		var keyed []func(uint64) uint64
 		for _, ks := range db.keys {
-			if sip, ok := ks.sipKeys[s.Kind]; ok {
-				keyed = append(keyed, sip.hash)
+			if sip, ok := ks.Sketches.SipKeys[s.Kind]; ok {
+				keyed = append(keyed, sip.Hash)
 			}
 		}
 		sketches = append(sketches, s.Essence(keyed...))
 	}
 	set.Sketches = sketches
 	return set
-}
-
-// leastKeys is how many keys of a text's sketch are its anchors.
-const leastKeys = 20
-
-// Anchors are keyed hashes by which reports are told to be about one thing. Of a text
-// they are its 20 smallest keys (a bottom-k sketch: Cohen and Kaplan, 2007), which are
-// those that a report of it stores, of an image the 6 anchors of its groups, of what is
-// only asked for none. Those of the essence are those of the whole. They go by the
-// federation's key, so that those of before a roll-over are others.
-//
-// Of 1,226 copies of 25 spams, varied in 51 ways, 75 % share AnchorsNeed of them with the
-// original, and 30 % of those whose template was filled in anew; of three or more
-// reporters, each anchor may be shared with another one. With 4 of 12 it would be 96 %;
-// but then one person who reports a text of which a third is known spam lists what the
-// rest of it is.
-func (st *store) Anchors(s signature.Sketch) []uint64 {
-	sip, ok := st.sipKeys[s.Kind]
-	switch {
-	case !ok || s.AskOnly:
-		return nil
-	case s.Kind != signature.KindImage:
-		return s.LeastKeys(leastKeys, sip.hash)
-	}
-	var anchors []uint64
-	for _, g := range s.Reported(sip.hash) {
-		anchors = append(anchors, g.Anchor)
-	}
-	slices.Sort(anchors)
-	return slices.Compact(anchors)
-}
-
-// AnchorsNeed is how many of a sketch's n anchors other reports must have, for it to be
-// listed by their word: all of an image's, and all but 4 of a text's. Then no group that
-// is stored says anything of other text that stands in the message beside: a match needs
-// 8 keys of it, and with a reported domain, which one reporter may name, 5.
-func (st *store) AnchorsNeed(kind signature.Kind, n int) int {
-	if kind == signature.KindImage {
-		return n
-	}
-	return max(1, n-4)
 }

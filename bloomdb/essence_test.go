@@ -3,14 +3,18 @@ package bloomdb
 import (
 	"errors"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/keyspace"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/never"
+	"github.com/spambloom/spambloom/bloomdb/sketch"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -27,14 +31,14 @@ func TestReportableSaysWhatReportWould(t *testing.T) {
 		taken     int // signatures
 	}{
 		{name: "anything", set: message(1), taken: 2},
-		{name: "nothing", set: signature.Set{}, err: ErrNothing, revokeErr: ErrNothing},
+		{name: "nothing", set: signature.Set{}, err: keyspace.ErrNothing, revokeErr: keyspace.ErrNothing},
 		{name: "reported already", before: func(t *testing.T, db *DB) { mustReport(t, db, 1) }, set: message(1), taken: 2},
-		{name: "declared", before: func(t *testing.T, db *DB) { mustNever(t, db, message(1), "") }, set: message(1), err: ErrNever},
+		{name: "declared", before: func(t *testing.T, db *DB) { mustNever(t, db, message(1), "") }, set: message(1), err: never.ErrNever},
 		{name: "a part is declared", before: func(t *testing.T, db *DB) {
 			mustNever(t, db, with(signature.Set{}, signature.KindAttachment, "terms"), "")
 		}, set: withPart, taken: 2},
-		{name: "full of reports", before: func(t *testing.T, db *DB) { fillOwn(t, db, spamFilter) }, set: message(1), err: ErrFull},
-		{name: "full of revocations", before: func(t *testing.T, db *DB) { fillOwn(t, db, revokedFilter) }, set: message(1), revokeErr: ErrFull, taken: 2},
+		{name: "full of reports", before: func(t *testing.T, db *DB) { fillOwn(t, db, layout.SpamFilter) }, set: message(1), err: layout.ErrFull},
+		{name: "full of revocations", before: func(t *testing.T, db *DB) { fillOwn(t, db, layout.RevokedFilter) }, set: message(1), revokeErr: layout.ErrFull, taken: 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			db := openTest(t, testOptions(t.TempDir(), "mx1"))
@@ -42,7 +46,7 @@ func TestReportableSaysWhatReportWould(t *testing.T) {
 				tt.before(t, db)
 			}
 			evidence := db.Judge(tt.set)
-			size := db.journal.bytesFrom(0)
+			size := db.ks.Journal.BytesFrom(0)
 			taken, err := db.Reportable(tt.set)
 			if !errors.Is(err, tt.err) || err == nil && len(taken.Signatures) != tt.taken {
 				t.Errorf("reportable: %d signatures, %v; want %d, %v", len(taken.Signatures), err, tt.taken, tt.err)
@@ -50,10 +54,10 @@ func TestReportableSaysWhatReportWould(t *testing.T) {
 			if err := db.Revocable(tt.set); !errors.Is(err, tt.revokeErr) {
 				t.Errorf("revocable: %v, want %v", err, tt.revokeErr)
 			}
-			if db.journal.bytesFrom(0) != size || !reflect.DeepEqual(db.Judge(tt.set), evidence) {
+			if db.ks.Journal.BytesFrom(0) != size || !reflect.DeepEqual(db.Judge(tt.set), evidence) {
 				t.Error("asking has changed something")
 			}
-			if err := db.Report(tt.set, ClassOther); !errors.Is(err, tt.err) {
+			if err := db.Report(tt.set, layout.ClassOther); !errors.Is(err, tt.err) {
 				t.Errorf("report: %v, want %v", err, tt.err)
 			}
 			if err := db.Revoke(tt.set); !errors.Is(err, tt.revokeErr) {
@@ -64,27 +68,27 @@ func TestReportableSaysWhatReportWould(t *testing.T) {
 }
 
 // fillOwn fills this site's filter of the present generation.
-func fillOwn(t testing.TB, db *DB, kind filterKind) {
+func fillOwn(t testing.TB, db *DB, kind layout.Kind) {
 	t.Helper()
-	tg := target{kind, db.opt.generation(kind, db.opt.Now())}
-	own, err := db.ownBits(tg, db.shapeFor(tg))
+	tg := layout.Target{Kind: kind, Gen: db.ks.Settings.Generation(kind, db.ks.Settings.Now())}
+	own, err := db.ks.Store.OwnBits(tg, db.ks.Store.ShapeFor(tg))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := uint64(0); own.Ones() <= db.fillLimit(kind, own.Shape()); n++ {
-		own.Set(stretch(n))
+	for n := uint64(0); own.Ones() <= db.ks.Settings.FillLimit(kind, own.Shape()); n++ {
+		own.Set(keyring.Stretch(n))
 	}
 }
 
 // The previous key's database has a say in it, too.
 func TestReportableAsksBothKeys(t *testing.T) {
 	db := openTest(t, rolledOver(testOptions(t.TempDir(), "mx1")))
-	fillOwn(t, db.Previous(), spamFilter)
-	fillOwn(t, db.Previous(), revokedFilter)
-	if _, err := db.Reportable(message(1)); !errors.Is(err, ErrFull) {
+	fillOwn(t, db.Previous(), layout.SpamFilter)
+	fillOwn(t, db.Previous(), layout.RevokedFilter)
+	if _, err := db.Reportable(message(1)); !errors.Is(err, layout.ErrFull) {
 		t.Errorf("reportable: %v", err)
 	}
-	if err := db.Revocable(message(1)); !errors.Is(err, ErrFull) {
+	if err := db.Revocable(message(1)); !errors.Is(err, layout.ErrFull) {
 		t.Errorf("revocable: %v", err)
 	}
 }
@@ -93,19 +97,12 @@ func TestReportableAsksBothKeys(t *testing.T) {
 func TestReportableWhileDiskHasFault(t *testing.T) {
 	db := openTest(t, testOptions(t.TempDir(), "mx1"))
 	mustReport(t, db, 1)
-	db.journal.mu.Lock()
-	fault := db.journal.fail(errors.New("no room"))
-	db.journal.mu.Unlock()
-	blocked := filepath.Join(db.opt.Dir, filepath.Base(segmentPath("", db.journal.newest+1)))
-	if err := os.WriteFile(blocked, nil, 0o600); err != nil { // the repair's segment cannot be made
-		t.Fatal(err)
-	}
+	mend := breakDisk(t, db)
+	fault := db.Report(message(2), layout.ClassOther)
 	if _, err := db.Reportable(message(2)); err == nil {
 		t.Errorf("reportable with the fault %v", fault)
 	}
-	if err := os.Remove(blocked); err != nil {
-		t.Fatal(err)
-	}
+	mend()
 	if _, err := db.Reportable(message(2)); err != nil {
 		t.Error(err)
 	}
@@ -113,10 +110,10 @@ func TestReportableWhileDiskHasFault(t *testing.T) {
 		t.Error(err)
 	}
 	crash(t, db)
-	if _, err := db.Reportable(message(2)); !errors.Is(err, ErrClosed) {
+	if _, err := db.Reportable(message(2)); !errors.Is(err, layout.ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
-	if err := db.Revocable(message(2)); !errors.Is(err, ErrClosed) {
+	if err := db.Revocable(message(2)); !errors.Is(err, layout.ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
 }
@@ -161,9 +158,9 @@ func TestEssenceIsStoredTheSame(t *testing.T) {
 		}
 		essence := db.Essence(set)
 		for _, d := range db.keys {
-			for kind, sketches := range map[filterKind]func(signature.Set) []signature.Sketch{
-				spamFilter:    func(s signature.Set) []signature.Sketch { return s.Sketches },
-				revokedFilter: func(s signature.Set) []signature.Sketch { return evenAskOnly(s.Sketches) },
+			for kind, sketches := range map[layout.Kind]func(signature.Set) []signature.Sketch{
+				layout.SpamFilter:    func(s signature.Set) []signature.Sketch { return s.Sketches },
+				layout.RevokedFilter: func(s signature.Set) []signature.Sketch { return keyspace.EvenAskOnly(s.Sketches) },
 			} {
 				want, got := recordsOf(t, d, kind, set, sketches(set)), recordsOf(t, d, kind, essence, sketches(essence))
 				if !reflect.DeepEqual(got, want) {
@@ -172,12 +169,12 @@ func TestEssenceIsStoredTheSame(t *testing.T) {
 			}
 		}
 		for i, s := range essence.Sketches {
-			if got, want := db.Anchors(s), db.Anchors(set.Sketches[i]); !slices.Equal(got, want) {
+			if got, want := db.ks.Anchors(s), db.ks.Anchors(set.Sketches[i]); !slices.Equal(got, want) {
 				t.Fatalf("anchors %x of the essence, %x of the whole", got, want)
 			}
 		}
 		if rapid.Bool().Draw(t, "report it") { // so that later ones choose other anchors
-			if err := db.Report(set, ClassOther); err != nil {
+			if err := db.Report(set, layout.ClassOther); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -185,13 +182,17 @@ func TestEssenceIsStoredTheSame(t *testing.T) {
 }
 
 // recordsOf are the records that a report or a revocation would write.
-func recordsOf(t *rapid.T, ks *keyspace, kind filterKind, set signature.Set, sketches []signature.Sketch) []record {
-	r, err := ks.newReport(target{kind, ks.opt.generation(kind, ks.opt.Now())}, set, ks.reported(sketches), ClassOther)
+func recordsOf(t *rapid.T, ks *keyspace.Keyspace, kind layout.Kind, set signature.Set, sketches []signature.Sketch) []journal.Record {
+	t2 := layout.Target{Kind: kind, Gen: ks.Settings.Generation(kind, ks.Settings.Now())}
+	r := journal.Record{Target: t2}
+	for _, s := range set.Signatures {
+		r.Hashes = append(r.Hashes, ks.Ring.ReportHash(s))
+	}
+	records, err := ks.Sketches.Records(ks.Sketches.Reported(sketches), sketch.ListOf(kind), t2.Gen)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.release()
-	return append([]record{r.signatures}, r.sketches...)
+	return append([]journal.Record{r}, records...)
 }
 
 // A revoked essence of a message that was only asked for takes the listing back.

@@ -3,18 +3,19 @@ package bloomdb
 import (
 	"slices"
 
+	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/signature"
 )
 
 // Evidence is the answer to both questions about one message.
 type Evidence struct {
-	Listed  bool    // some signature was reported and not revoked
-	Class   Class   // the gravest of the matches that stand
-	Matches []Match // the signatures with a listing, revoked or not; those that stand first
-	Weak    []Match // sketches of which fewer keys were found than a match needs; none is revoked
-	Votes   int     // sites with TrustVote that vote for the message, see VotesError
-	Count   uint64  // how often the message was seen: the largest over its counting keys, all sites summed
-	Sites   int     // listed: sites that reported a signature; else sites that counted it
+	Listed  bool         // some signature was reported and not revoked
+	Class   layout.Class // the gravest of the matches that stand
+	Matches []Match      // the signatures with a listing, revoked or not; those that stand first
+	Weak    []Match      // sketches of which fewer keys were found than a match needs; none is revoked
+	Votes   int          // sites with TrustVote that vote for the message, see VotesError
+	Count   uint64       // how often the message was seen: the largest over its counting keys, all sites summed
+	Sites   int          // listed: sites that reported a signature; else sites that counted it
 
 	// Never reports whether the message is on the never-list. It is listed then only for an
 	// attachment that the declared message did not have.
@@ -29,9 +30,9 @@ type Evidence struct {
 type Match struct {
 	Signature  signature.Signature
 	Revoked    bool
-	Class      Class    // the gravest under which a listing that stands was reported
-	Generation int64    // the newest that lists it: number of the period since 1970
-	Sites      []string // that reported it in that generation
+	Class      layout.Class // the gravest under which a listing that stands was reported
+	Generation int64        // the newest that lists it: number of the period since 1970
+	Sites      []string     // that reported it in that generation
 
 	// Of a sketch, whose Signature has the anchor in its digest's first 8 bytes: the
 	// keys that were found of those asked for, and how many of them a match needs.
@@ -62,3 +63,7 @@ func reporters(matches []Match) int {
 	slices.Sort(sites)
 	return len(slices.Compact(sites))
 }
+
+// isOfMessage reports whether a signature stands for its message: that of the body or of the
+// text. That of an attachment does not.
+func isOfMessage(k signature.Kind) bool { return k == signature.KindBody || k == signature.KindText }

@@ -4,135 +4,53 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/keyspace"
+	"github.com/spambloom/spambloom/bloomdb/vote"
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Trace contains, for one signature, all reports, revocations, counts and votes.
-type Trace struct {
-	Signature signature.Signature
-	Spam      []Trail     // generations and sites that reported it, newest first
-	Revoked   []Trail     // that took it back
-	Counts    []Trail     // how often each site counted it; only for counting keys
-	Votes     []VoteTrail // sites that vote by it; only for a message's text and body
-	Burst     *Burst      // how often this site did in the last minutes; nil for other keys, and where CountOptions.Burst is 0
-}
-
-// Trail is one site's part of a Trace in one generation.
-type Trail struct {
-	Site       string
-	Generation int64
-	Start      time.Time // begin of the generation's period
-	Classes    []Class   // for Spam: as which the site reported it, the gravest first
-	Retouched  bool      // for Spam: a masked bit hides it from Judge
-	Count      uint64    // for Counts
-}
-
 // Explain traces every signature of set, newest generation first.
-func (db *DB) Explain(set signature.Set) []Trace {
-	traces := db.explain(set)
+func (db *DB) Explain(set signature.Set) []keyspace.Trace {
+	traces := db.ks.Explain(set)
 	for _, ks := range db.keys[1:] {
-		for i, t := range ks.explain(set) {
-			traces[i] = traces[i].unite(t)
+		for i, t := range ks.Explain(set) {
+			traces[i] = uniteTraces(traces[i], t)
 		}
 	}
 	if db.burst == nil {
 		return traces
 	}
-	now := db.opt.Now()
+	now := db.ks.Settings.Now()
 	for i, t := range traces {
 		if slices.Contains(set.Counting, t.Signature) {
-			burst := db.burst.ask(db.countHash(t.Signature), now)
+			burst := db.burst.Ask(db.ks.Ring.CountHash(t.Signature), now)
 			traces[i].Burst = &burst
 		}
 	}
 	return traces
 }
 
-// explain traces every signature in one keyspace.
-func (ks *keyspace) explain(set signature.Set) []Trace {
-	v := ks.current()
-	var traces []Trace
-	voted := voteKeys(set.Signatures)
-	for i, s := range set.Signatures {
-		t := Trace{Signature: s}
-		h := ks.reportHash(s)
-		for _, g := range v.reports {
-			t.Spam = append(t.Spam, ks.trails(spamFilter, g, h)...)
-			t.Revoked = append(t.Revoked, ks.trails(revokedFilter, g, h)...)
-		}
-		if slices.Contains(voted, i) {
-			t.Votes = ks.voteTrails(&v, h)
-		}
-		if slices.Contains(set.Counting, s) {
-			t.Counts = ks.countTrails(&v, ks.countHash(s))
-		}
-		traces = append(traces, t)
-	}
-	return traces
-}
-
-func (st *store) trails(kind filterKind, g *reportGeneration, h filter.Hash) []Trail {
-	var trails []Trail
-	l := g.listing(kind)
-	if !l.has(h) {
-		return nil
-	}
-	var classes map[string][]Class
-	if kind == spamFilter && st.opt.Reports.Classes {
-		classes = st.classesBySite(g, h)
-	}
-	for _, site := range l.sites(h, st.opt.Site) {
-		t := st.trail(target{kind, g.num}, site, 0)
-		t.Classes = classes[site]
-		t.Retouched = kind == spamFilter && g.mask.hides(h)
-		trails = append(trails, t)
-	}
-	return trails
-}
-
-func (st *store) countTrails(v *view, h filter.Hash) []Trail {
-	var trails []Trail
-	for _, g := range v.counts {
-		t := target{countFilter, g.num}
-		if c := g.ownCount(h); c > 0 {
-			trails = append(trails, st.trail(t, st.opt.Site, c))
-		}
-		for _, p := range g.countedParts {
-			if c := p.count(h); c > 0 {
-				trails = append(trails, st.trail(t, p.origin.site, c))
-			}
-		}
-	}
-	return trails
-}
-
-func (st *store) trail(t target, site string, count uint32) Trail {
-	return Trail{Site: site, Generation: t.gen, Start: st.opt.start(t), Count: uint64(count)}
-}
-
-// unite returns the trace of both keyspaces. Of several counts of one site and generation
+// uniteTraces returns the trace of both keyspaces. Of several counts of one site and generation
 // the larger one holds: during a roll-over a site counts every message under both keys.
-func (t Trace) unite(o Trace) Trace {
-	t.Spam = sortedTrails(merged(t.Spam, o.Spam, Trail.isSame, (*Trail).join))
-	t.Revoked = sortedTrails(merged(t.Revoked, o.Revoked, Trail.isSame, (*Trail).join))
-	t.Counts = sortedTrails(merged(summed(t.Counts), summed(o.Counts), Trail.isSame, func(t *Trail, o Trail) { t.Count = max(t.Count, o.Count) }))
-	t.Votes = merged(t.Votes, o.Votes, func(v, o VoteTrail) bool { return v.Site == o.Site }, func(v *VoteTrail, o VoteTrail) {
+func uniteTraces(t, o keyspace.Trace) keyspace.Trace {
+	t.Spam = sortedTrails(merged(t.Spam, o.Spam, isSameTrail, joinTrail))
+	t.Revoked = sortedTrails(merged(t.Revoked, o.Revoked, isSameTrail, joinTrail))
+	t.Counts = sortedTrails(merged(summed(t.Counts), summed(o.Counts), isSameTrail, func(t *keyspace.Trail, o keyspace.Trail) { t.Count = max(t.Count, o.Count) }))
+	t.Votes = merged(t.Votes, o.Votes, func(v, o vote.Trail) bool { return v.Site == o.Site }, func(v *vote.Trail, o vote.Trail) {
 		if o.Made.After(v.Made) {
 			*v = o
 		}
 	})
-	slices.SortFunc(t.Votes, func(v, o VoteTrail) int { return strings.Compare(v.Site, o.Site) })
+	slices.SortFunc(t.Votes, func(v, o vote.Trail) int { return strings.Compare(v.Site, o.Site) })
 	return t
 }
 
-// isSame reports whether two trails are of one site and generation.
-func (t Trail) isSame(o Trail) bool { return t.Site == o.Site && t.Generation == o.Generation }
+// isSameTrail reports whether two trails are of one site and generation.
+func isSameTrail(t, o keyspace.Trail) bool { return t.Site == o.Site && t.Generation == o.Generation }
 
-// join adds what another trail of the same report has.
-func (t *Trail) join(o Trail) {
+// joinTrail adds what another trail of the same report has.
+func joinTrail(t *keyspace.Trail, o keyspace.Trail) {
 	t.Retouched = t.Retouched || o.Retouched
 	t.Classes = slices.Concat(t.Classes, o.Classes)
 	slices.Sort(t.Classes)
@@ -140,13 +58,13 @@ func (t *Trail) join(o Trail) {
 }
 
 // summed adds up the counts of one site's lives in each generation.
-func summed(trails []Trail) []Trail {
-	return merged(nil, trails, Trail.isSame, func(t *Trail, o Trail) { t.Count += o.Count })
+func summed(trails []keyspace.Trail) []keyspace.Trail {
+	return merged(nil, trails, isSameTrail, func(t *keyspace.Trail, o keyspace.Trail) { t.Count += o.Count })
 }
 
 // sortedTrails sorts them: the newest generation first, then by site.
-func sortedTrails(trails []Trail) []Trail {
-	slices.SortFunc(trails, func(a, b Trail) int {
+func sortedTrails(trails []keyspace.Trail) []keyspace.Trail {
+	slices.SortFunc(trails, func(a, b keyspace.Trail) int {
 		return cmp.Or(cmp.Compare(b.Generation, a.Generation), strings.Compare(a.Site, b.Site))
 	})
 	return trails

@@ -4,6 +4,11 @@ import (
 	"math"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/keyspace"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/never"
+	"github.com/spambloom/spambloom/bloomdb/sketch"
+	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -14,13 +19,15 @@ type policy struct {
 	campaigns int    // as DomainOptions.Campaigns
 }
 
-func (o *Options) policy() policy { return policy{o.Site, o.Votes, o.Domains.Campaigns} }
+func (db *DB) policy() policy {
+	return policy{db.ks.Settings.Site, db.ks.Settings.Votes, db.ks.Settings.Domains.Campaigns}
+}
 
 // question is a message as one keyspace is asked about it, and what was gathered.
 type question struct {
-	ks     *keyspace
-	view   view
-	groups []kindGroups // of the set's sketches; none where no keyspace holds sketches
+	ks     *keyspace.Keyspace
+	view   store.View
+	groups []sketch.KindGroups // of the set's sketches; none where no keyspace holds sketches
 
 	// few or many are the positions of the set's signatures, see hashes.
 	few  [8]filter.Hash
@@ -46,14 +53,14 @@ func (q *question) hashes() []filter.Hash {
 // facts are what filters contain of one message.
 type facts struct {
 	set        signature.Set
-	signatures []signatureFacts // of those that some keyspace may list
-	sketches   []sketchFacts    // of those that match in some keyspace
-	message    messageFacts     // gathered where sketches or votes list it
-	voters     []string         // sites that vote for it
-	vote       int              // index in voteKeys of the best signature by which one does
-	counts     []siteCount      // of its counting signatures
-	links      []linkFacts      // gathered where nothing else lists it
-	never      coverage
+	signatures []signatureFacts  // of those that some keyspace may list
+	sketches   []sketchFacts     // of those that match in some keyspace
+	message    messageFacts      // gathered where sketches or votes list it
+	voters     []string          // sites that vote for it
+	vote       int               // index in Keys of the best signature by which one does
+	counts     []store.SiteCount // of its counting signatures
+	links      []linkFacts       // gathered where nothing else lists it
+	never      never.Coverage
 	limits     signature.Limits
 }
 
@@ -74,7 +81,7 @@ type listedIn struct {
 
 type classedIn struct {
 	gen   int64
-	class Class
+	class layout.Class
 }
 
 // sketchFacts are what is known of near-duplicates by one sketch.
@@ -95,19 +102,10 @@ type messageFacts struct {
 	retouched []int64 // generations in which it is retouched
 }
 
-// siteCount is how often a site counted one signature in one generation. A site may have
-// several of them, one for each life.
-type siteCount struct {
-	number int // of the signature in Set.Counting
-	gen    int64
-	site   string
-	count  uint64
-}
-
 // linkFacts are what is known of one link domain.
 type linkFacts struct {
 	domain  string
-	counts  domainCounts
+	counts  store.DomainCounts
 	reports signatureFacts // of the domain's signature
 }
 
@@ -116,7 +114,7 @@ const neverRevoked = math.MinInt64
 
 // hits are what any keyspace may have of a message. Nothing else is looked at closely.
 type hits struct {
-	signatures []span // of the set's signatures
-	sketches   uint64 // a bit for each number
+	signatures []store.Span // of the set's signatures
+	sketches   uint64       // a bit for each number
 	votes      int
 }

@@ -15,6 +15,10 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -27,7 +31,7 @@ const (
 	fullCounts  = 20_000_000 // in each generation kept
 )
 
-// fullFolder has two state folders, made once a day, since counts age out: clean as a
+// fullFolder has two state folders, made once a day, since counts expire: clean as a
 // Close leaves it, killed as kill -9 does with the longest journal there is.
 func fullFolder(t *testing.T) (clean, killed string) {
 	t.Helper()
@@ -65,7 +69,7 @@ func fullOptions(t testing.TB, dir string) Options {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := WriteKey(path, testKey); err != nil {
+		if err := keyring.WriteKey(path, testKey); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -101,27 +105,27 @@ func makeFull(t *testing.T, dir string) {
 		}
 		return all
 	}
-	done := func(target, []uint64) {}
-	now, o := db.opt.Now(), &db.opt
+	done := func(layout.Target, []uint64) {}
+	now, o := db.ks.Now(), db.ks.Settings
 	for n := range fullReports {
-		gen := o.generation(spamFilter, now) - int64(n%o.Reports.Keep)
-		spam := record{target: target{spamFilter, gen}, hashes: hashes(fullKeys)}
-		sketch := record{target: target{sketchFilter, gen}}
+		gen := o.Generation(layout.SpamFilter, now) - int64(n%o.Reports.Keep)
+		spam := journal.Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: gen}, Hashes: hashes(fullKeys)}
+		sketch := journal.Record{Target: layout.Target{Kind: layout.SketchFilter, Gen: gen}}
 		for range fullSeeds {
-			sketch.seeds = append(sketch.seeds, r.Uint64())
+			sketch.Seeds = append(sketch.Seeds, r.Uint64())
 		}
-		records := []record{spam, sketch}
-		if n%revokedShare == 0 {
-			records = append(records, record{target: target{revokedFilter, gen}, hashes: spam.hashes})
+		records := []journal.Record{spam, sketch}
+		if n%layout.RevokedShare == 0 {
+			records = append(records, journal.Record{Target: layout.Target{Kind: layout.RevokedFilter, Gen: gen}, Hashes: spam.Hashes})
 		}
 		for _, record := range records {
-			if err := db.set(record, done); err != nil {
+			if err := db.ks.Store.Set(record, done); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	for i := range o.Counts.Keep {
-		own, err := db.ownCounts(o.generation(countFilter, now)-int64(i), db.countsShape)
+		own, err := db.ks.Store.OwnCounts(o.Generation(layout.CountFilter, now)-int64(i), o.CountsShape())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,14 +160,14 @@ func makeKilled(t *testing.T, clean, killed string) {
 	copyFolder(t, clean, killed+".running")
 	db := openFull(t, killed+".running")
 	r := rand.New(rand.NewPCG(3, 4))
-	for !db.saveDue() {
+	for db.Status().Journal <= 64<<20 {
 		for range 10_000 {
 			if err := db.Count(countedSet(r), copies(r)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if err := db.journal.flush(); err != nil {
+	if err := db.ks.Journal.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("journal of %d bytes", db.Status().Journal)
@@ -202,8 +206,8 @@ func TestStartFigures(t *testing.T) {
 // measureSave writes a snapshot of all filters while messages are judged and counted.
 func measureSave(t *testing.T, db *DB) {
 	t.Helper()
-	for path := range db.saved {
-		db.saved[path] = savedState{} // as if all had changed
+	for path := range db.ks.Files.Saved {
+		db.ks.Files.Saved[path] = folder.Saved{} // as if all had changed
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var judging sync.WaitGroup
@@ -229,7 +233,7 @@ func measureSave(t *testing.T, db *DB) {
 	t.Logf("no snapshot: count and judge %s", quantiles(took))
 	judging.Go(func() { judge(ctx) })
 	begin := time.Now()
-	if err := db.save(); err != nil {
+	if err := db.ks.Save(); err != nil {
 		t.Error(err)
 	}
 	lasted := time.Since(begin)

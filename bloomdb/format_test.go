@@ -6,12 +6,24 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/clock"
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // raised is a file of the next version: the number is one more, and what proves it is right.
@@ -25,19 +37,19 @@ func raised(t *testing.T, db *DB, data []byte) []byte {
 		fields["version"], fields["snapshots"] = 2, "all" // another type than in version 1
 		line, err := json.Marshal(fields)
 		must(t, err)
-		return append(append(line, '\n'), checksumLine(line)...)
-	case string(data[:4]) == recordMagic:
+		return append(append(line, '\n'), fmt.Sprintf("crc32c %08x\n", crc32.Checksum(line, folder.Castagnoli))...)
+	case string(data[:4]) == "SBRC":
 		data[4]++
-		mac := db.keyed.Sum(purposeRecord, data[:len(data)-macSize])
-		return append(data[:len(data)-macSize], mac[:]...)
+		mac := db.ks.Ring.Keyed.Sum(keyring.PurposeRecord, data[:len(data)-32])
+		return append(data[:len(data)-32], mac[:]...)
 	}
 	for _, f := range fileForms {
-		if string(data[:8]) != f.magic {
+		if string(data[:8]) != f.Magic {
 			continue
 		}
-		binary.BigEndian.PutUint16(data[8:], f.version+1)
-		copy(data, seal(data[:fileHead-4]))
-		return seal(data[:len(data)-4]) // not of a journal or snapshot: a newer one may end as it likes
+		binary.BigEndian.PutUint16(data[8:], f.Version+1)
+		copy(data, folder.Seal(data[:folder.FileHead-4]))
+		return folder.Seal(data[:len(data)-4]) // not of a journal or snapshot: a newer one may end as it likes
 	}
 	return nil
 }
@@ -60,11 +72,11 @@ func TestNewerFiles(t *testing.T) {
 	root := ramDir(t)
 	good, work := filepath.Join(root, "good"), filepath.Join(root, "work")
 	lifetime(t, good, false)
-	must(t, os.WriteFile(filepath.Join(good, clockFile), stamped{time: lifeOptions(good).Now()}.bytes(), 0o600))
+	must(t, os.WriteFile(filepath.Join(good, clock.File), stampOf(lifeOptions(good).Now()), 0o600))
 	key := openTest(t, lifeOptions(t.TempDir()))
 	missing := make(map[string]bool)
 	for _, f := range fileForms {
-		missing[f.magic] = true
+		missing[f.Magic] = true
 	}
 	for _, name := range allFiles(t, good) {
 		data, err := os.ReadFile(filepath.Join(good, name))
@@ -75,7 +87,7 @@ func TestNewerFiles(t *testing.T) {
 			continue
 		}
 		delete(missing, string(data[:8]))
-		isRecord := isVotesPath(name)
+		isRecord := store.IsVotesPath(name)
 		for _, damage := range []bool{false, true} {
 			copyDir(t, good, work)
 			if damage && !isRecord { // only the key proves a record, when files are read
@@ -89,8 +101,8 @@ func TestNewerFiles(t *testing.T) {
 				"repair": func() error { _, _, err := Repair(lifeOptions(work)); return err },
 			} {
 				err := open()
-				var damaged *DamageError
-				if !errors.Is(err, ErrNewer) || errors.As(err, &damaged) || !strings.Contains(err.Error(), path) ||
+				var damaged *folder.DamageError
+				if !errors.Is(err, layout.ErrNewer) || errors.As(err, &damaged) || !strings.Contains(err.Error(), path) ||
 					!strings.Contains(err.Error(), "newer format (version 2; this program reads 1)") {
 					t.Errorf("%s: %s: %v", name, what, err)
 				}
@@ -109,13 +121,13 @@ func TestNewerFiles(t *testing.T) {
 func TestNewerFileElsewhere(t *testing.T) {
 	dir := t.TempDir()
 	must(t, mustOpen(t, lifeOptions(dir)).Close())
-	newer := raised(t, nil, maskForm.begin([8]byte{9}))
-	must(t, os.WriteFile(maskPath(dir, 5)+damagedSuffix, newer, 0o600))
+	newer := raised(t, nil, store.MaskForm.Begin([8]byte{9}))
+	must(t, os.WriteFile(store.MaskFiles.Path(dir, 5)+folder.DamagedSuffix, newer, 0o600))
 	must(t, mustOpen(t, lifeOptions(dir)).Close())
-	folder := filepath.Join(dir, keyFolderPrefix+"0900000000000000")
+	folder := filepath.Join(dir, folder.KeyFolderPrefix+"0900000000000000")
 	must(t, os.Mkdir(folder, 0o700))
-	must(t, os.WriteFile(maskPath(folder, 5), newer, 0o600)) // which no identity names
-	if _, err := Open(lifeOptions(dir)); !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), folder) {
+	must(t, os.WriteFile(store.MaskFiles.Path(folder, 5), newer, 0o600)) // which no identity names
+	if _, err := Open(lifeOptions(dir)); !errors.Is(err, layout.ErrNewer) || !strings.Contains(err.Error(), folder) {
 		t.Error(err)
 	}
 }
@@ -132,7 +144,7 @@ func TestFlippedVersion(t *testing.T) {
 		switch {
 		case name == "identity":
 			at = bytes.Index(data, []byte(`"version":1`)) + len(`"version":`)
-		case isVotesPath(name):
+		case store.IsVotesPath(name):
 			at = 4
 		}
 		data[at] ^= 2 // 3 in the place of 1, in text, too
@@ -150,12 +162,12 @@ func TestNewerKindInJournal(t *testing.T) {
 	path := slices.Max(files(t, dir, "journal-*"))
 	data, err := os.ReadFile(path)
 	must(t, err)
-	data[journalHeader+frameHeader+3] ^= 1 // and a record before it is damaged
-	data = appendFrame(data, record{target: target{200, 5}, hashes: hashesOf(message(1))}, 0)
+	data[journal.Header+journal.FrameHeader+3] ^= 1 // and a record before it is damaged
+	data = journal.AppendFrame(data, journal.Record{Target: layout.Target{Kind: 200, Gen: 5}, Hashes: hashesOf(message(1))}, 0)
 	must(t, os.WriteFile(path, data, 0o600))
 	_, _, err = Repair(lifeOptions(dir))
-	var damage *DamageError
-	if !errors.Is(err, ErrNewer) || errors.As(err, &damage) || !strings.Contains(err.Error(), path) {
+	var damage *folder.DamageError
+	if !errors.Is(err, layout.ErrNewer) || errors.As(err, &damage) || !strings.Contains(err.Error(), path) {
 		t.Error(err)
 	}
 	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, data) {
@@ -171,7 +183,7 @@ func TestNewerRecord(t *testing.T) {
 	o.SigningKey = private
 	b := openTest(t, o)
 	o = testOptions(t.TempDir(), "a")
-	o.Members = Members{"b": {Keys: []ed25519.PublicKey{private.Public().(ed25519.PublicKey)}}}
+	o.Members = wire.Members{"b": {Keys: []ed25519.PublicKey{private.Public().(ed25519.PublicKey)}}}
 	a := openTest(t, o)
 	mustReport(t, b, 1)
 	deltas := drain(t, b)
@@ -182,15 +194,15 @@ func TestNewerRecord(t *testing.T) {
 		forged[4]++
 		for i, read := range []func([]byte) error{
 			func(r []byte) error { _, err := a.ReadHeartbeat(r); return err },
-			func(r []byte) error { return a.Apply(r, Skipped) },
-			func(r []byte) error { _, err := b.OwnRecord(r, RecordHeartbeat); return err },
+			func(r []byte) error { return a.Apply(r, peers.Skipped) },
+			func(r []byte) error { _, err := b.OwnRecord(r, wire.RecordHeartbeat); return err },
 			a.HearVotes,
 		} {
-			if err := read(newer); !errors.Is(err, ErrNewer) || !errors.Is(err, ErrUnverified) ||
+			if err := read(newer); !errors.Is(err, layout.ErrNewer) || !errors.Is(err, wire.ErrUnverified) ||
 				!strings.Contains(err.Error(), "newer format (version 2; this program reads 1)") {
 				t.Errorf("%d: %v", i, err)
 			}
-			if err := read(forged); errors.Is(err, ErrNewer) || !errors.Is(err, ErrUnverified) {
+			if err := read(forged); errors.Is(err, layout.ErrNewer) || !errors.Is(err, wire.ErrUnverified) {
 				t.Errorf("%d: forged: %v", i, err)
 			}
 		}
@@ -198,4 +210,10 @@ func TestNewerRecord(t *testing.T) {
 	if a.Judge(message(1)).Listed {
 		t.Error("a record of a newer version is used")
 	}
+}
+
+// stampOf is the file of a time without doubt.
+func stampOf(at time.Time) []byte {
+	b := binary.BigEndian.AppendUint64(clock.Form.Begin([8]byte{}), uint64(at.UnixMilli()))
+	return folder.Seal(append(b, make([]byte, 8+8)...))
 }

@@ -7,7 +7,10 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -39,7 +42,7 @@ func (w *diskWorld) report() error {
 	w.next++
 	n := w.next
 	w.mu.Unlock()
-	err := w.db.Report(message(n), Class(n%3))
+	err := w.db.Report(message(n), layout.Class(n%3))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err == nil {
@@ -93,7 +96,7 @@ func (w *diskWorld) refuseAll() {
 	_, reportable := w.db.Reportable(message(1))
 	for what, err := range map[string]error{
 		"revocation": w.db.Revoke(message(1)), "retouch": retouched, "never": declared,
-		"snapshot": w.db.save(), "reportable": reportable, "revocable": w.db.Revocable(message(1)),
+		"snapshot": w.db.ks.Save(), "reportable": reportable, "revocable": w.db.Revocable(message(1)),
 	} {
 		if !errors.Is(err, syscall.ENOSPC) {
 			w.Errorf("%s on a full disk: %v", what, err)
@@ -126,7 +129,7 @@ func TestFullDisk(t *testing.T) {
 			}
 		}
 		if round%2 == 1 { // journal and snapshots differ in what they have
-			c.add(saveInterval)
+			c.add(10 * time.Minute)
 			if err := w.db.maintain(); err != nil {
 				t.Fatal(err)
 			}
@@ -136,13 +139,13 @@ func TestFullDisk(t *testing.T) {
 		w.check("on a full disk")
 		w.refuseAll()
 		w.check("after all was refused")
-		c.add(saveInterval)
+		c.add(10 * time.Minute)
 		if err := w.db.maintain(); err == nil {
 			t.Error("a full disk is no fault of maintenance")
 		}
 		mustRemove(t, ballast)
 		if round%3 == 2 { // the daemon's loop finds the room, or the next report does
-			c.add(saveRetry)
+			c.add(time.Minute)
 			if err := w.db.maintain(); err != nil || w.db.Fault() != nil {
 				t.Errorf("with room again: %v, fault %v", err, w.db.Fault())
 			}
@@ -155,7 +158,7 @@ func TestFullDisk(t *testing.T) {
 	w.db, w.refused = openTest(t, o), nil
 	w.check("after a crash")
 	for _, d := range deltas {
-		if err := mx2.Apply(d.Data, Lost); err != nil {
+		if err := mx2.Apply(d.Data, peers.Lost); err != nil {
 			t.Error(err)
 		}
 	}

@@ -12,6 +12,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/recent"
+	"github.com/spambloom/spambloom/bloomdb/store"
 )
 
 // arrive does with a message what the milter does, and says what it learned. The envelope
@@ -181,22 +184,22 @@ func TestGreylistMany(t *testing.T) {
 		}
 		return envelope[1:], last
 	}
-	tooMany, one := letter(-1, greylistRecipients+1)
+	tooMany, one := letter(-1, recent.MaxRecipients+1)
 	if deferred, _ := arrive(t, db, 1, tooMany, 5); deferred {
-		t.Errorf("put off for %d recipients", greylistRecipients+1)
+		t.Errorf("put off for %d recipients", recent.MaxRecipients+1)
 	}
 	if deferred, returned := arrive(t, db, 1, one, 5); !deferred || returned {
 		t.Errorf("one of them: deferred %v, returned %v", deferred, returned)
 	}
 	for n := range 100 {
-		all, last := letter(n, greylistRecipients)
+		all, last := letter(n, recent.MaxRecipients)
 		if deferred, _ := arrive(t, db, 1, all, 5); deferred {
 			if _, returned := arrive(t, db, 1, last, 5); !returned {
 				t.Fatalf("letter %d: the last recipient's retry is not known", n)
 			}
 			continue
 		}
-		if _, returned := arrive(t, db, 1, last, 5); returned || n < 1000/greylistRecipients {
+		if _, returned := arrive(t, db, 1, last, 5); returned || n < 1000/recent.MaxRecipients {
 			t.Errorf("full at letter %d; of it something is known: %v", n, returned)
 		}
 		return
@@ -220,7 +223,7 @@ func TestGreylistFull(t *testing.T) {
 	if n < 1000 {
 		t.Errorf("full after %d tuples, made for 1000", n)
 	}
-	if s := db.Status().Greylist; s == nil || !s.Missed || s.Fill > 0.5 || s.Fill < 0.49 || s.Window != 4*3600 || s.Memory != db.greylist.ring.bytes() {
+	if s := db.Status().Greylist; s == nil || !s.Missed || s.Fill > 0.5 || s.Fill < 0.49 || s.Window != 4*3600 || s.Memory != db.greylist.Made().Bytes() {
 		t.Errorf("status %+v", s)
 	}
 	before := db.Judge(message(1)).Count
@@ -287,7 +290,7 @@ func TestGreylistParallel(t *testing.T) {
 
 // greylistModel knows exactly what came when.
 type greylistModel struct {
-	c        *clock
+	c        *wallClock
 	seen     map[int][]time.Time  // sightings of a message
 	deferred map[string]time.Time // by message and recipient
 	returned map[string]time.Time
@@ -329,7 +332,7 @@ func TestGreylistModel(t *testing.T) {
 	c := newClock()
 	o := testOptions(t.TempDir(), "mx1")
 	o.Now = c.Now
-	o.Counts = CountOptions{Period: time.Hour, Keep: 3, Capacity: 500_000, Burst: 10 * time.Minute}
+	o.Counts = layout.CountOptions{Period: time.Hour, Keep: 3, Capacity: 500_000, Burst: 10 * time.Minute}
 	db := openTest(t, o)
 	next := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -375,8 +378,8 @@ func TestGreylistModel(t *testing.T) {
 			}
 		}
 		c.add(5 * time.Hour)
-		for range keepAged {
-			db.expire()
+		for range store.KeepAged {
+			db.ks.Expire()
 		}
 	})
 }
@@ -391,35 +394,35 @@ func TestGreylistError(t *testing.T) {
 		if err := o.complete(); err != nil {
 			t.Fatal(err)
 		}
-		ring := new(greylist).startFor(t, &o)
-		tuples := load.planned * float64(o.Counts.Capacity) / greylistShare
-		inStep := int(tuples * float64(greylistWindow/burstSteps) / float64(o.Counts.Period))
+		ring := startRing(t, &o)
+		tuples := load.planned * float64(o.Counts.Capacity) / recent.GreylistShare
+		inStep := int(tuples * float64(recent.GreylistWindow/recent.Steps) / float64(o.Counts.Period))
 		passed, last := 0, 0
-		for range burstKept {
+		for range recent.Kept {
 			last = 0
 			for range inStep {
 				deferred, returned := randomHash(r), randomHash(r)
-				num := ring.number(c.Now())
-				if ring.has(deferred, num) || !ring.take([]filter.Hash{deferred}, num) {
+				num := ring.Number(c.Now())
+				if ring.Count([]filter.Hash{deferred}, num) > 0 || !ring.Take([]filter.Hash{deferred}, num) {
 					last++
 				}
-				ring.take([]filter.Hash{returned}, num)
+				ring.Take([]filter.Hash{returned}, num)
 			}
 			passed += last
-			c.add(greylistWindow / burstSteps)
+			c.add(recent.GreylistWindow / recent.Steps)
 		}
 		share := float64(last) / float64(inStep)
 		t.Logf("load %g: %d tuples in 48 minutes, %.2f MiB, %.5f of the new ones pass at the window's end, %d in all",
-			load.planned, inStep, float64(ring.bytes())/(1<<20), share, passed)
+			load.planned, inStep, float64(ring.Bytes())/(1<<20), share, passed)
 		if share > load.most {
 			t.Errorf("load %g: %g of the new tuples pass undeferred", load.planned, share)
 		}
 	}
 }
 
-func (g *greylist) startFor(t testing.TB, o *Options) *burstCounter {
+func startRing(t testing.TB, o *Options) *recent.Counter {
 	t.Helper()
-	ring := g.start(o)
+	ring := new(recent.Greylist).Start(o.settings())
 	if ring == nil {
 		t.Fatal("no ring")
 	}
@@ -429,19 +432,19 @@ func (g *greylist) startFor(t testing.TB, o *Options) *burstCounter {
 // Whatever the options, the ring can be made, and stays small.
 func TestGreylistShape(t *testing.T) {
 	for _, o := range []Options{
-		{Counts: CountOptions{Capacity: 1}},
-		{Counts: CountOptions{Capacity: 20_000_000, Burst: 10 * time.Minute}},
-		{Counts: CountOptions{Capacity: maxCounted, Period: time.Second}},
+		{Counts: layout.CountOptions{Capacity: 1}},
+		{Counts: layout.CountOptions{Capacity: 20_000_000, Burst: 10 * time.Minute}},
+		{Counts: layout.CountOptions{Capacity: layout.MaxCounted, Period: time.Second}},
 	} {
 		o.Dir, o.Site = "x", "mx1"
 		if err := o.complete(); err != nil {
 			t.Fatal(err)
 		}
-		shape := o.greylistShape()
+		shape := recent.GreylistShape(o.settings())
 		if err := shape.Valid(); err != nil {
 			t.Errorf("%+v: %v", o.Counts, err)
 		}
-		size := burstKept * shape.Bytes()
+		size := recent.Kept * shape.Bytes()
 		t.Logf("capacity %d in %s: %.2f MiB", o.Counts.Capacity, o.Counts.Period, float64(size)/(1<<20))
 		if size > 100<<20 {
 			t.Errorf("%+v: %d MiB", o.Counts, size>>20)

@@ -2,35 +2,19 @@ package bloomdb
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
-
-// breakDisk makes all writes to the journal's segment fail, as on a full disk,
-// until the function it returns is called.
-func breakDisk(t *testing.T, db *DB) (mend func()) {
-	t.Helper()
-	j := db.journal
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	good := j.file
-	readOnly, err := os.Open(good.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	j.file = readOnly
-	j.buf.Reset(readOnly)
-	return func() {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		readOnly.Close()
-		j.file = good
-	}
-}
 
 // Reports that the disk does not take are refused, those acknowledged stay, and
 // all goes on when there is room again.
@@ -40,7 +24,7 @@ func TestJournalFault(t *testing.T) {
 	mustReport(t, db, 1)
 	mend := breakDisk(t, db)
 	for _, n := range []int{2, 3} {
-		if err := db.Report(message(n), ClassOther); err == nil {
+		if err := db.Report(message(n), layout.ClassOther); err == nil {
 			t.Fatal("report was acknowledged without a disk")
 		}
 		if db.Judge(message(n)).Listed {
@@ -91,40 +75,6 @@ func TestFaultWithoutTraffic(t *testing.T) {
 	}
 }
 
-// While one report waits for its fsync, another one's write fails and gives the
-// segment up: what was not synced is not acknowledged.
-func TestRepairDuringSync(t *testing.T) {
-	o := testOptions(t.TempDir(), "mx1")
-	db := openTest(t, o)
-	mustReport(t, db, 1)
-	j := db.journal
-	at, err := j.append(record{target: target{spamFilter, 2931}, hashes: hashesOf(message(2))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	j.syncMu.Lock() // as sync does, up to the moment in which the disk works
-	j.mu.Lock()
-	if err := j.buf.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	j.fail(os.ErrInvalid)
-	if err := j.repair(); err != nil {
-		t.Fatal(err)
-	}
-	j.mu.Unlock()
-	j.syncMu.Unlock()
-	if err := j.sync(at); err == nil {
-		t.Error("a record that was cut off was acknowledged")
-	}
-	j.done(at)
-	mustReport(t, db, 3)
-	crash(t, db)
-	db = openTest(t, o)
-	if !db.Judge(message(1)).Listed || !db.Judge(message(3)).Listed {
-		t.Error("an acknowledged report is lost")
-	}
-}
-
 // After a power failure pages that nobody synced may be missing while later ones
 // are there. That is no damage; a hole in what was synced is.
 func TestHoles(t *testing.T) {
@@ -132,18 +82,19 @@ func TestHoles(t *testing.T) {
 		o := testOptions(t.TempDir(), "mx1")
 		db := openTest(t, o)
 		mustReport(t, db, 1)
-		j := db.journal
-		hole := j.offset
+		j := db.ks.Journal
+		n := slices.Max(slices.Collect(maps.Keys(j.Durable())))
+		hole := j.Durable()[n] // where the segment ends
 		mustCount(t, db, 2, 1)
 		mustCount(t, db, 3, 1)
 		if synced {
-			if err := j.flush(); err != nil {
+			if err := j.Flush(); err != nil {
 				t.Fatal(err)
 			}
 		}
 		mustCount(t, db, 4, 1)
-		j.buf.Flush()
-		path := j.file.Name()
+		must(t, j.Flush())
+		path := journal.SegmentPath(o.Dir, n)
 		crash(t, db)
 		data, _ := os.ReadFile(path)
 		clear(data[hole : hole+20])
@@ -168,8 +119,8 @@ func TestFailingSnapshots(t *testing.T) {
 	o.Now = c.Now
 	db := openTest(t, o)
 	mustReport(t, db, 1)
-	c.add(saveInterval)
-	blocked := ownPath(o.Dir, target{spamFilter, o.withDefaults(t).generation(spamFilter, c.Now())})
+	c.add(10 * time.Minute)
+	blocked := store.OwnPath(o.Dir, layout.Target{Kind: layout.SpamFilter, Gen: o.withDefaults(t).settings().Generation(layout.SpamFilter, c.Now())})
 	if err := os.MkdirAll(blocked+"/x", 0o700); err != nil { // a rename onto it fails
 		t.Fatal(err)
 	}
@@ -181,7 +132,7 @@ func TestFailingSnapshots(t *testing.T) {
 		t.Errorf("%d segments after half a minute of failing snapshots", got)
 	}
 	os.RemoveAll(blocked)
-	c.add(saveRetry)
+	c.add(time.Minute)
 	if err := db.maintain(); err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +161,7 @@ func TestStartOnFullDisk(t *testing.T) {
 	if !db.Judge(message(1)).Listed || db.Fault() == nil {
 		t.Errorf("listed %v, fault %v", db.Judge(message(1)).Listed, db.Fault())
 	}
-	if err := db.Report(message(2), ClassOther); !errors.Is(err, syscall.ENOSPC) {
+	if err := db.Report(message(2), layout.ClassOther); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("report on a full disk: %v", err)
 	}
 	mustRemove(t, ballast)

@@ -5,6 +5,11 @@ import (
 	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/sketch"
+	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/vote"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -19,9 +24,9 @@ import (
 // the counts of one site the larger one holds.
 func (db *DB) Judge(set signature.Set) Evidence {
 	var buf [1]question
-	e := judge(db.ask(buf[:0], set), db.opt.policy())
+	e := judge(db.ask(buf[:], set), db.policy())
 	if e.isSpared() {
-		db.never.spared.Add(1)
+		db.ks.Never.Spared.Add(1)
 	}
 	return e
 }
@@ -35,14 +40,18 @@ func judge(asked []question, p policy) Evidence {
 	return f.decide(p)
 }
 
-// ask appends the questions to all keyspaces.
-func (db *DB) ask(asked []question, set signature.Set) []question {
+// ask returns the questions to all keyspaces, in buf if that is long enough. It is empty.
+func (db *DB) ask(buf []question, set signature.Set) []question {
+	if len(buf) < len(db.keys) {
+		buf = make([]question, len(db.keys))
+	}
 	hasSketches, hasMasks := false, false
-	for _, ks := range db.keys {
-		asked = append(asked, question{ks: ks, view: ks.current(), facts: facts{set: set}})
-		v := &asked[len(asked)-1].view
-		hasSketches = hasSketches || len(set.Sketches) > 0 && v.hasSketches()
-		hasMasks = hasMasks || len(db.keys) > 1 && v.hasMasks()
+	asked := buf[:len(db.keys)]
+	for i, ks := range db.keys {
+		q := &asked[i]
+		q.ks, q.view, q.set = ks, ks.Store.Current(), set
+		hasSketches = hasSketches || len(set.Sketches) > 0 && q.view.HasSketches()
+		hasMasks = hasMasks || len(db.keys) > 1 && q.view.HasMasks()
 	}
 	for i := range asked {
 		q := &asked[i]
@@ -50,21 +59,21 @@ func (db *DB) ask(asked []question, set signature.Set) []question {
 			q.many = make([]filter.Hash, len(set.Signatures))
 		}
 		for i, s := range set.Signatures {
-			q.hashes()[i] = q.ks.reportHash(s)
+			q.hashes()[i] = q.ks.Ring.ReportHash(s)
 		}
 		if hasSketches {
-			q.groups = q.ks.asked(set.Sketches)
+			q.groups = q.ks.Sketches.Asked(set.Sketches)
 		}
 	}
 	return asked
 }
 
 // gather asks all keyspaces. A first round of lookups finds what any of them may have.
-func gather(asked []question) facts {
-	var buf [8]span
+func gather(asked []question) *facts {
+	var buf [8]store.Span
 	f := hits{signatures: buf[:0]}
 	for range asked[0].set.Signatures {
-		f.signatures = append(f.signatures, nowhere)
+		f.signatures = append(f.signatures, store.Nowhere)
 	}
 	for i := range asked {
 		asked[i].find(&f)
@@ -72,23 +81,23 @@ func gather(asked []question) facts {
 	for i := range asked {
 		asked[i].gather(&f)
 	}
-	united := asked[0].facts
-	for _, q := range asked[1:] {
-		united = unite(united, q.facts)
+	if len(asked) == 1 {
+		return &asked[0].facts
 	}
-	return united
+	united := unite(asked[0].facts, asked[1].facts)
+	return &united
 }
 
 // find adds what this keyspace may have.
 func (q *question) find(f *hits) {
-	q.view.find(q.hashes(), f.signatures)
+	q.view.Find(q.hashes(), f.signatures)
 	for _, s := range q.groups {
-		if len(s.groups) >= signature.MaxAsked {
+		if len(s.Groups) >= signature.MaxAsked {
 			q.limits |= signature.LimitGroups
 		}
 		if sketch := q.sketch(s); len(sketch.matches) > 0 {
 			q.sketches = append(q.sketches, sketch)
-			f.sketches |= 1 << s.number
+			f.sketches |= 1 << s.Number
 		}
 	}
 	q.voters, q.vote = q.votes()
@@ -98,59 +107,59 @@ func (q *question) find(f *hits) {
 // gather looks closely at what was found in any keyspace.
 func (q *question) gather(f *hits) {
 	for i, in := range f.signatures {
-		if !in.isEmpty() {
-			q.signatures = append(q.signatures, q.signature(q.set.Signatures[i], q.hashes()[i], in, q.ks.opt.Reports.Classes))
+		if !in.IsEmpty() {
+			q.signatures = append(q.signatures, q.signature(q.set.Signatures[i], q.hashes()[i], in, q.ks.Settings.Reports.Classes))
 		}
 	}
 	for _, s := range q.groups {
-		if f.sketches&(1<<s.number) != 0 && !slices.ContainsFunc(q.sketches, func(o sketchFacts) bool { return o.number == s.number }) {
-			q.sketches = append(q.sketches, sketchFacts{number: s.number, revoked: q.sketchRevoked(s)})
+		if f.sketches&(1<<s.Number) != 0 && !slices.ContainsFunc(q.sketches, func(o sketchFacts) bool { return o.number == s.Number }) {
+			q.sketches = append(q.sketches, sketchFacts{number: s.Number, revoked: q.sketchRevoked(s)})
 		}
 	}
-	if f.sketches != 0 || f.votes >= q.ks.opt.Votes {
+	if f.sketches != 0 || f.votes >= q.ks.Settings.Votes {
 		q.askMessage()
 	}
 	for i, s := range q.set.Counting {
-		q.counts = q.view.counted(q.counts, i, q.ks.countHash(s), q.ks.opt.Site)
+		q.counts = q.view.Counted(q.counts, i, q.ks.Ring.CountHash(s), q.ks.Settings.Site)
 	}
-	q.never = q.ks.never.covers(&q.set, q.hashes())
+	q.never = q.ks.Never.Covers(&q.set, q.hashes())
 }
 
 // signature walks through the generations, newest first, down to the oldest one in which
 // any keyspace may list it. Without classes it stops at the newest listing: sites' parts
 // are slow.
-func (q *question) signature(s signature.Signature, h filter.Hash, in span, classes bool) signatureFacts {
+func (q *question) signature(s signature.Signature, h filter.Hash, in store.Span, classes bool) signatureFacts {
 	f := signatureFacts{signature: s, revoked: neverRevoked}
-	class := ClassOther
-	var l labels
-	for _, g := range q.view.reports {
-		if g.num < in.oldest || !q.isLayered && len(f.listed) > 0 && (!classes || f.revoked != neverRevoked) {
+	class := layout.ClassOther
+	var l keyring.Labels
+	for _, g := range q.view.Reports {
+		if g.Num < in.Oldest || !q.isLayered && len(f.listed) > 0 && (!classes || f.revoked != neverRevoked) {
 			break
 		}
-		if f.revoked == neverRevoked && g.revoked.has(h) {
-			f.revoked = g.num
+		if f.revoked == neverRevoked && g.Revoked.Has(h) {
+			f.revoked = g.Num
 		}
-		if q.isLayered && g.mask.retouched(h) {
-			f.retouched = append(f.retouched, g.num)
+		if q.isLayered && g.Mask.Retouched(h) {
+			f.retouched = append(f.retouched, g.Num)
 		}
-		if g.num > in.newest || !g.lists(h) {
+		if g.Num > in.Newest || !g.Lists(h) {
 			continue
 		}
 		if len(f.listed) == 0 || q.isLayered {
 			// Where no site has all of its bits, several of them have together.
-			if sites := g.spam.sites(h, q.ks.opt.Site); len(sites) > 0 {
-				f.listed = append(f.listed, listedIn{g.num, sites})
+			if sites := g.Spam.Sites(h, q.ks.Settings.Site); len(sites) > 0 {
+				f.listed = append(f.listed, listedIn{g.Num, sites})
 			}
 		}
 		if !classes || f.revoked != neverRevoked {
 			continue
 		}
-		if l == (labels{}) {
-			l = q.ks.labels(h)
+		if l == (keyring.Labels{}) {
+			l = q.ks.Ring.Labels(h)
 		}
-		if c := g.graverClass(&l, h, class); c != class {
+		if c := g.GraverClass(&l, h, class); c != class {
 			class = c
-			f.classes = append(f.classes, classedIn{g.num, c})
+			f.classes = append(f.classes, classedIn{g.Num, c})
 		}
 	}
 	return f
@@ -158,20 +167,20 @@ func (q *question) signature(s signature.Signature, h filter.Hash, in span, clas
 
 // sketch walks through the generations, newest first, down to the one whose match stands
 // if no other keyspace takes it back.
-func (q *question) sketch(s kindGroups) sketchFacts {
-	f := sketchFacts{number: s.number, revoked: neverRevoked}
-	query := newSketchQuery(s, reportedGroups)
-	for _, g := range q.view.reports {
-		list := query.overlaps(g, q.ks.opt.Site, suffices, false)
+func (q *question) sketch(s sketch.KindGroups) sketchFacts {
+	f := sketchFacts{number: s.Number, revoked: neverRevoked}
+	query := sketch.NewQuery(s, sketch.ReportedGroups)
+	for _, g := range q.view.Reports {
+		list := query.Overlaps(g, q.ks.Settings.Site, sketch.Suffices, false)
 		if len(list) == 0 {
 			continue
 		}
 		if len(f.matches) == 0 {
 			f.revoked = q.sketchRevoked(s)
 		}
-		best, isStrong := query.best(list)
-		f.matches = append(f.matches, sketchMatch{q.ks.sketchMatch(&query, list, best, g.num), isStrong})
-		if isStrong && g.num > max(f.revoked, q.message.revoked) && !q.isLayered && !slices.Contains(q.message.retouched, g.num) {
+		best, isStrong := query.Best(list)
+		f.matches = append(f.matches, sketchMatch{sketchMatchOf(q.ks, &query, list, best, g.Num), isStrong})
+		if isStrong && g.Num > max(f.revoked, q.message.revoked) && !q.isLayered && !slices.Contains(q.message.retouched, g.Num) {
 			break
 		}
 	}
@@ -182,15 +191,15 @@ func (q *question) sketch(s kindGroups) sketchFacts {
 // site's, enough of one of the message's groups, whichever it is. The groups of a revoked
 // message need not be those by which it was listed, which are of another message. Nothing
 // older than a revocation of the message itself is looked for.
-func (q *question) sketchRevoked(s kindGroups) int64 {
+func (q *question) sketchRevoked(s sketch.KindGroups) int64 {
 	q.askMessage()
-	query := newSketchQuery(s, revokedGroups)
-	for _, g := range q.view.reports {
-		if g.num <= q.message.revoked {
+	query := sketch.NewQuery(s, sketch.RevokedGroups)
+	for _, g := range q.view.Reports {
+		if g.Num <= q.message.revoked {
 			break
 		}
-		if len(query.overlaps(g, q.ks.opt.Site, enough, false)) > 0 {
-			return g.num
+		if len(query.Overlaps(g, q.ks.Settings.Site, sketch.Enough, false)) > 0 {
+			return g.Num
 		}
 	}
 	return neverRevoked
@@ -209,12 +218,12 @@ func (q *question) askMessage() {
 			hashes = append(hashes, q.hashes()[i])
 		}
 	}
-	for _, g := range q.view.reports {
-		if q.message.revoked == neverRevoked && slices.ContainsFunc(hashes, g.revoked.has) {
-			q.message.revoked = g.num
+	for _, g := range q.view.Reports {
+		if q.message.revoked == neverRevoked && slices.ContainsFunc(hashes, g.Revoked.Has) {
+			q.message.revoked = g.Num
 		}
-		if g.mask != nil && slices.ContainsFunc(hashes, g.mask.retouched) {
-			q.message.retouched = append(q.message.retouched, g.num)
+		if g.Mask != nil && slices.ContainsFunc(hashes, g.Mask.Retouched) {
+			q.message.retouched = append(q.message.retouched, g.Num)
 		}
 	}
 }
@@ -229,8 +238,8 @@ func gatherLinks(asked []question, isWeak bool, p policy) (links []linkFacts) {
 	if !isWeak && !isCounted {
 		return nil
 	}
-	for _, d := range asked[0].ks.opt.judgedDomains(asked[0].set.Domains) {
-		if l := gatherLink(asked, d, isWeak, p); isWeak || l.counts.isSpamOnly(p.campaigns) {
+	for _, d := range asked[0].ks.Settings.JudgedDomains(asked[0].set.Domains) {
+		if l := gatherLink(asked, d, isWeak, p); isWeak || l.counts.IsSpamOnly(p.campaigns) {
 			links = append(links, l)
 		}
 	}
@@ -242,21 +251,21 @@ func gatherLinks(asked []question, isWeak bool, p policy) (links []linkFacts) {
 func gatherLink(asked []question, domain string, wantsReports bool, p policy) linkFacts {
 	l := linkFacts{domain: domain}
 	for i := range asked {
-		l.counts = l.counts.unite(asked[i].view.domain(asked[i].ks.domainKeys(domain)))
+		l.counts = l.counts.Unite(asked[i].view.Domain(asked[i].ks.Ring.DomainKeys(domain)))
 	}
-	isSpamOnly := l.counts.isSpamOnly(p.campaigns)
+	isSpamOnly := l.counts.IsSpamOnly(p.campaigns)
 	if !wantsReports && !isSpamOnly {
 		return l
 	}
 	s := signature.DomainSignature(domain)
 	l.reports = signatureFacts{signature: s, revoked: neverRevoked}
 	for i := range asked {
-		q, h := &asked[i], asked[i].ks.reportHash(s)
+		q, h := &asked[i], asked[i].ks.Ring.ReportHash(s)
 		if wantsReports {
-			l.reports = l.reports.unite(q.signature(s, h, everywhere, false))
+			l.reports = l.reports.unite(q.signature(s, h, store.Everywhere, false))
 		}
 		if isSpamOnly { // revocations matter since the newest campaign
-			l.reports = l.reports.unite(q.signature(s, h, span{neverRevoked, l.counts.newest}, false))
+			l.reports = l.reports.unite(q.signature(s, h, store.Span{Newest: neverRevoked, Oldest: l.counts.Newest}, false))
 		}
 	}
 	return l
@@ -272,10 +281,10 @@ func unite(a, b facts) facts {
 		func(s *sketchFacts, o sketchFacts) { *s = s.unite(o) })
 	a.message = messageFacts{max(a.message.revoked, b.message.revoked), slices.Concat(a.message.retouched, b.message.retouched)}
 	a.voters, a.vote = mergedNames(a.voters, b.voters), min(a.vote, b.vote)
-	a.counts = merged(summedCounts(a.counts), summedCounts(b.counts), siteCount.isSame,
-		func(c *siteCount, o siteCount) { c.count = max(c.count, o.count) })
-	slices.SortStableFunc(a.counts, func(c, o siteCount) int { return cmp.Compare(c.number, o.number) })
-	a.never = a.never.unite(b.never)
+	a.counts = merged(summedCounts(a.counts), summedCounts(b.counts), store.SiteCount.IsSame,
+		func(c *store.SiteCount, o store.SiteCount) { c.Count = max(c.Count, o.Count) })
+	slices.SortStableFunc(a.counts, func(c, o store.SiteCount) int { return cmp.Compare(c.Number, o.Number) })
+	a.never = a.never.Unite(b.never)
 	a.limits |= b.limits
 	return a
 }
@@ -300,13 +309,9 @@ func (s sketchFacts) unite(o sketchFacts) sketchFacts {
 	return s
 }
 
-func (c siteCount) isSame(o siteCount) bool {
-	return c.number == o.number && c.site == o.site && c.gen == o.gen
-}
-
 // summedCounts adds up the counts of each site's lives.
-func summedCounts(counts []siteCount) []siteCount {
-	return merged(nil, counts, siteCount.isSame, func(c *siteCount, o siteCount) { c.count += o.count })
+func summedCounts(counts []store.SiteCount) []store.SiteCount {
+	return merged(nil, counts, store.SiteCount.IsSame, func(c *store.SiteCount, o store.SiteCount) { c.Count += o.Count })
 }
 
 // needsLinks reports whether link domains may list the message: nothing else does, revoked
@@ -340,7 +345,7 @@ func (f *facts) decide(p policy) Evidence {
 	e.Count, e.Sites = f.mostCounted()
 	for _, m := range e.Matches {
 		if !m.Revoked {
-			e.Listed, e.Class = true, gravest(e.Class, m.Class)
+			e.Listed, e.Class = true, layout.Gravest(e.Class, m.Class)
 		}
 	}
 	if e.Listed {
@@ -365,7 +370,7 @@ func (f *facts) matches(p policy) (matches []Match) {
 	if len(f.voters) < p.votes || slices.ContainsFunc(matches, func(m Match) bool { return !m.Revoked }) {
 		return matches
 	}
-	m := Match{Signature: f.set.Signatures[voteKeys(f.set.Signatures)[f.vote]], Sites: f.voters, Votes: true}
+	m := Match{Signature: f.set.Signatures[vote.Keys(f.set.Signatures)[f.vote]], Sites: f.voters, Votes: true}
 	m.Revoked = f.message.revoked != neverRevoked || len(f.message.retouched) > 0
 	return append(matches, m)
 }
@@ -374,7 +379,7 @@ func (f *facts) matches(p policy) (matches []Match) {
 // would make listings of them.
 func (f *facts) weak() (weak []Match) {
 	for i := range f.sketches {
-		if m, ok := f.sketches[i].match(f.message); ok && !m.isStrong && !f.never.spares(m.Signature) {
+		if m, ok := f.sketches[i].match(f.message); ok && !m.isStrong && !f.never.Spares(m.Signature) {
 			weak = append(weak, m.Match)
 		}
 	}
@@ -391,7 +396,7 @@ func (f *signatureFacts) match() (m Match, ok bool) {
 		m = Match{Signature: f.signature, Revoked: f.revoked >= l.gen, Generation: l.gen, Sites: l.sites}
 		for _, c := range f.classes {
 			if !m.Revoked && c.gen > f.revoked {
-				m.Class = gravest(m.Class, c.class)
+				m.Class = layout.Gravest(m.Class, c.class)
 			}
 		}
 		return m, true
@@ -432,7 +437,7 @@ func (s *sketchFacts) match(message messageFacts) (m sketchMatch, ok bool) {
 func (f *facts) matchesOfLinks(weak []Match, p policy) []Match {
 	for _, l := range f.links {
 		if l.isSpamOnly(p) {
-			return []Match{{Signature: l.reports.signature, Domain: l.domain, Generation: l.counts.newest, Sites: []string{p.site}}}
+			return []Match{{Signature: l.reports.signature, Domain: l.domain, Generation: l.counts.Newest, Sites: []string{p.site}}}
 		}
 	}
 	for i := range f.links {
@@ -445,20 +450,20 @@ func (f *facts) matchesOfLinks(weak []Match, p policy) []Match {
 	return nil
 }
 
-// isSpamOnly reports whether a domain lists messages alone: it was not revoked since it was
+// IsSpamOnly reports whether a domain lists messages alone: it was not revoked since it was
 // reported last.
 func (l *linkFacts) isSpamOnly(p policy) bool {
-	return l.counts.isSpamOnly(p.campaigns) && l.reports.revoked < l.counts.newest
+	return l.counts.IsSpamOnly(p.campaigns) && l.reports.revoked < l.counts.Newest
 }
 
 // mostCounted is the largest count of the counting signatures, and how many sites make it.
 func (f *facts) mostCounted() (most uint64, sites int) {
 	for i := 0; i < len(f.counts); {
-		var buf [16]string
-		number, n, names := f.counts[i].number, uint64(0), buf[:0]
-		for ; i < len(f.counts) && f.counts[i].number == number; i++ {
-			n += f.counts[i].count
-			names = append(names, f.counts[i].site)
+		var buf [32]string
+		number, n, names := f.counts[i].Number, uint64(0), buf[:0]
+		for ; i < len(f.counts) && f.counts[i].Number == number; i++ {
+			n += uint64(f.counts[i].Count)
+			names = append(names, f.counts[i].Site)
 		}
 		if n > most {
 			slices.Sort(names)
@@ -470,12 +475,12 @@ func (f *facts) mostCounted() (most uint64, sites int) {
 
 // spare takes out the matches that the never-list forbids.
 func (f *facts) spare(e *Evidence) {
-	if e.Never = f.never.message; f.never.isEmpty() {
+	if e.Never = f.never.Message; f.never.IsEmpty() {
 		return
 	}
 	var stand []Match
 	for _, m := range e.Matches {
-		if f.never.spares(m.Signature) {
+		if f.never.Spares(m.Signature) {
 			e.Spared = append(e.Spared, m)
 		} else {
 			stand = append(stand, m)

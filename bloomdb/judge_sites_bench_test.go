@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
 // BenchmarkJudgeSites asks about messages that nobody has seen, and about some that
@@ -24,7 +25,7 @@ func BenchmarkJudgeSites(b *testing.B) {
 		db := openTest(b, o)
 		r := rand.New(rand.NewPCG(1, 2))
 		for rank := 1; rank <= sites; rank++ {
-			for gen := range db.opt.Counts.Keep {
+			for gen := range db.ks.Settings.Counts.Keep {
 				fillCounts(b, db, r, rank, int64(gen), largest/rank)
 			}
 		}
@@ -71,20 +72,20 @@ func fillCounts(b *testing.B, db *DB, r *rand.Rand, rank int, gen int64, message
 	for n := range messages {
 		h := randomHash(r)
 		if n < counted100 {
-			h = db.countHash(message(n).Counting[0])
+			h = db.ks.Ring.CountHash(message(n).Counting[0])
 		}
 		own.Add(h, 1)
 	}
-	shape := countsShape(own.Shape())
-	t := target{countFilter, db.opt.generation(countFilter, db.opt.Now()) - gen}
-	p, err := db.partFor(origin{fmt.Sprintf("site%d", rank), 1}, t, shape)
+	shape := layout.CountsShape(own.Shape())
+	t := layout.Target{Kind: layout.CountFilter, Gen: db.ks.Settings.Generation(layout.CountFilter, db.ks.Settings.Now()) - gen}
+	p, err := db.ks.Store.PartFor(layout.Origin{Site: fmt.Sprintf("site%d", rank), Epoch: 1}, t, shape)
 	if err != nil {
 		b.Fatal(err)
 	}
 	var cells []filter.Cell
 	for i := range filter.Blocks(own.Shape().Size(), true) {
 		if cells = own.Block(i, cells[:0]); len(cells) > 0 {
-			if err := p.merge(cells); err != nil {
+			if err := p.Merge(cells); err != nil {
 				b.Fatal(err)
 			}
 		}

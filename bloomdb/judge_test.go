@@ -28,11 +28,11 @@ func TestJudgeManySignatures(t *testing.T) {
 		for _, db := range []*DB{a, b} {
 			e := db.Judge(set)
 			if e.Listed != (len(want) > 0) || len(e.Matches) != len(want) {
-				t.Fatalf("%s, %d messages: listed %v, %d matches, want %d", db.opt.Site, n, e.Listed, len(e.Matches), len(want))
+				t.Fatalf("%s, %d messages: listed %v, %d matches, want %d", db.ks.Settings.Site, n, e.Listed, len(e.Matches), len(want))
 			}
 			for i, m := range e.Matches {
 				if m.Signature != want[i] {
-					t.Errorf("%s, %d messages: match %d is %v, want %v", db.opt.Site, n, i, m.Signature, want[i])
+					t.Errorf("%s, %d messages: match %d is %v, want %v", db.ks.Settings.Site, n, i, m.Signature, want[i])
 				}
 			}
 		}

@@ -8,6 +8,10 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // A site knows its own records by its own key. A member can make one in its name, which
@@ -30,14 +34,14 @@ func TestOwnRecord(t *testing.T) {
 		verified bool
 	}{
 		{"own", options("a", unchanged), nil, true},
-		{"of another key", options("a", func(o *Options) { o.SigningKey = others }), ErrUnsigned, false},
-		{"not signed", options("a", func(o *Options) { o.SigningKey = nil }), ErrUnsigned, false},
-		{"of another site", options("b", unchanged), ErrUnverified, false},
-		{"of another federation", options("a", func(o *Options) { o.Key[0]++ }), ErrFederation, false},
+		{"of another key", options("a", func(o *Options) { o.SigningKey = others }), wire.ErrUnsigned, false},
+		{"not signed", options("a", func(o *Options) { o.SigningKey = nil }), wire.ErrUnsigned, false},
+		{"of another site", options("b", unchanged), wire.ErrUnverified, false},
+		{"of another federation", options("a", func(o *Options) { o.Key[0]++ }), wire.ErrFederation, false},
 	} {
 		record := tc.by.Heartbeat(0, 0)
-		h, err := a.OwnRecord(record, RecordHeartbeat)
-		if !errors.Is(err, tc.want) || errors.Is(err, ErrUnverified) == tc.verified {
+		h, err := a.OwnRecord(record, wire.RecordHeartbeat)
+		if !errors.Is(err, tc.want) || errors.Is(err, wire.ErrUnverified) == tc.verified {
 			t.Errorf("%s: %v", tc.name, err)
 		}
 		if epoch, _ := tc.by.Head(); tc.verified && h.Epoch != epoch {
@@ -45,7 +49,7 @@ func TestOwnRecord(t *testing.T) {
 		}
 		for at := range record {
 			record[at] ^= 1
-			if _, err := a.OwnRecord(record, RecordHeartbeat); !errors.Is(err, ErrUnverified) {
+			if _, err := a.OwnRecord(record, wire.RecordHeartbeat); !errors.Is(err, wire.ErrUnverified) {
 				t.Fatalf("%s, byte %d changed: %v", tc.name, at, err)
 			}
 			record[at] ^= 1
@@ -55,10 +59,10 @@ func TestOwnRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h, err := a.OwnRecord(votes, RecordHeartbeat); !errors.Is(err, ErrUnverified) {
+	if h, err := a.OwnRecord(votes, wire.RecordHeartbeat); !errors.Is(err, wire.ErrUnverified) {
 		t.Errorf("votes in the place of a heartbeat: %v, %v", h, err)
 	}
-	if h, err := a.OwnRecord(nil, RecordHeartbeat); err == nil {
+	if h, err := a.OwnRecord(nil, wire.RecordHeartbeat); err == nil {
 		t.Errorf("nothing is %v", h)
 	}
 }
@@ -69,7 +73,7 @@ func TestForgedRecordsChangeNothing(t *testing.T) {
 	public, private := newSigningKey(t)
 	_, others := newSigningKey(t)
 	bo := testOptions(t.TempDir(), "b")
-	bo.Members = Members{"a": {Keys: []ed25519.PublicKey{public}}}
+	bo.Members = wire.Members{"a": {Keys: []ed25519.PublicKey{public}}}
 	b := openTest(t, bo)
 	forge := func(change func(*Options)) *DB {
 		o := testOptions(t.TempDir(), "a")
@@ -94,22 +98,22 @@ func TestForgedRecordsChangeNothing(t *testing.T) {
 			record []byte
 			give   func([]byte) error
 		}{
-			"delta":     {deltas[0].Data, func(r []byte) error { return b.Apply(r, Lost) }},
+			"delta":     {deltas[0].Data, func(r []byte) error { return b.Apply(r, peers.Lost) }},
 			"manifest":  {p.manifest, func(r []byte) error { _, err := b.ReadManifest(r); return err }},
 			"chunk":     {p.chunks[0], func(r []byte) error { return b.ApplyChunk(m, 0, r) }},
 			"heartbeat": {heartbeat, func(r []byte) error { _, err := b.ReadHeartbeat(r); return err }},
-			"another":   {heartbeat, func(r []byte) error { return b.Apply(r, Lost) }},
+			"another":   {heartbeat, func(r []byte) error { return b.Apply(r, peers.Lost) }},
 		} {
 			record := append([]byte(nil), try.record...)
 			if name == "torn" {
 				record[len(record)-1] ^= 1
 			}
-			if err := try.give(record); !errors.Is(err, ErrUnverified) {
+			if err := try.give(record); !errors.Is(err, wire.ErrUnverified) {
 				t.Errorf("%s, %s: %v", name, what, err)
 			}
 		}
 	}
-	if epoch, seq := b.Cursor("a"); epoch != 0 || seq != 0 || len(b.Status().Sites) != 1 || len(b.sites) != 0 {
+	if epoch, seq := b.Cursor("a"); epoch != 0 || seq != 0 || len(b.Status().Sites) != 1 {
 		t.Errorf("cursor %d-%d, held %+v", epoch, seq, b.Status().Sites)
 	}
 	mustApply(t, b, drain(t, forge(func(*Options) {}))...)
@@ -121,8 +125,8 @@ func TestForgedRecordsChangeNothing(t *testing.T) {
 // An epoch beyond all times is refused, whoever signed it: no later life would be left.
 func TestEpochBeyondAllTimes(t *testing.T) {
 	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
-	for epoch, ok := range map[uint64]bool{1: true, maxEpoch: true, maxEpoch + 1: false, math.MaxUint64: false} {
-		record := a.encodeRecord(Head{Type: RecordHeartbeat, Site: "a", Epoch: epoch, Made: a.Now()}, make([]byte, 16))
+	for epoch, ok := range map[uint64]bool{1: true, lastEpoch: true, lastEpoch + 1: false, math.MaxUint64: false} {
+		record := a.ks.Sealer.EncodeRecord(wire.Head{Type: wire.RecordHeartbeat, Site: "a", Epoch: epoch, Made: a.ks.Now()}, make([]byte, 16))
 		if _, err := b.ReadHeartbeat(record); (err == nil) != ok {
 			t.Errorf("epoch %d: %v", epoch, err)
 		}
@@ -139,7 +143,7 @@ func TestOutlive(t *testing.T) {
 			drain(t, a)
 		}
 		epoch, seq := a.Head()
-		reserved := a.pub.id.ReservedSeq
+		reserved := a.ks.Outbox.ID.ReservedSeq
 		said := epoch + uint64(rapid.SampledFrom([]int64{-5, -1, 0, 1, 64, 1 << 30}).Draw(rt, "epoch"))
 		number := uint64(rapid.IntRange(0, 6).Draw(rt, "number"))
 		beyond := said > epoch || said == epoch && number > reserved
@@ -153,12 +157,12 @@ func TestOutlive(t *testing.T) {
 		}
 		now, head := a.Head()
 		switch {
-		case beyond && (now <= said || now > said+2 || !a.pub.id.Republish):
+		case beyond && (now <= said || now > said+2 || !a.ks.Outbox.ID.Republish):
 			rt.Fatalf("epoch %d after %d-%d was said, was %d", now, said, number, epoch)
 		case !beyond && (now != epoch || head < seq || head > reserved):
 			rt.Fatalf("%d-%d after %d-%d was said, was %d-%d", now, head, said, number, epoch, seq)
 		}
-		on, err := readIdentity(a.opt.Dir)
+		on, err := folder.ReadIdentity(a.ks.Settings.Dir)
 		if err != nil || on.Epoch != now {
 			rt.Fatalf("on disk: %+v, %v", on, err)
 		}
@@ -181,7 +185,7 @@ func TestLifeAfterAnotherFolder(t *testing.T) {
 	mustCount(t, newer, 2, 30)
 	mustApply(t, b, drain(t, newer)...)
 	mustCount(t, older, 2, 7)
-	if err := b.Apply(drain(t, older)[0].Data, Lost); !errors.Is(err, ErrReplayed) {
+	if err := b.Apply(drain(t, older)[0].Data, peers.Lost); !errors.Is(err, wire.ErrReplayed) {
 		t.Fatal(err)
 	}
 	if err := older.Outlive(newer.Head()); err != nil {
@@ -217,14 +221,17 @@ func TestWants(t *testing.T) {
 		}
 		for db, want := range map[*DB]bool{b: tc.b, c: tc.c} {
 			if h, err := db.ReadHeartbeat(record); err != nil || h.WantsUs != want || h.Snapshot != 1 || h.Votes != 2 {
-				t.Errorf("%v, %s: %+v, %v", tc.wants, db.opt.Site, h, err)
+				t.Errorf("%v, %s: %+v, %v", tc.wants, db.ks.Settings.Site, h, err)
 			}
 		}
 	}
-	for _, length := range []int{0, 15, 17, 23, 16 + 17*wantSize} {
-		record := a.encodeRecord(Head{Type: RecordHeartbeat, Site: "a", Epoch: 2, Made: a.Now()}, make([]byte, length))
+	for _, length := range []int{0, 15, 17, 23, 16 + 17*8} {
+		record := a.ks.Sealer.EncodeRecord(wire.Head{Type: wire.RecordHeartbeat, Site: "a", Epoch: 2, Made: a.ks.Now()}, make([]byte, length))
 		if _, err := b.ReadHeartbeat(record); err == nil {
 			t.Errorf("a body of %d bytes is taken", length)
 		}
 	}
 }
+
+// lastEpoch is the greatest epoch that a record may have.
+const lastEpoch = 1 << 53

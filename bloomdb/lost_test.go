@@ -4,6 +4,11 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // A snapshot does not stand for a delta: who follows the stream never reads it. What
@@ -28,7 +33,7 @@ func TestSnapshotIsNoDelta(t *testing.T) {
 // of which nothing is refused.
 func TestRefusedIsWanted(t *testing.T) {
 	ao := testOptions(t.TempDir(), "a")
-	ao.Members = Members{"b": {MaxReports: 1}}
+	ao.Members = wire.Members{"b": {MaxReports: 1}}
 	a, b := openTest(t, ao), openTest(t, testOptions(t.TempDir(), "b"))
 	for i := range 10 {
 		mustReport(t, b, i)
@@ -36,8 +41,8 @@ func TestRefusedIsWanted(t *testing.T) {
 	mustCount(t, b, 1, 7)
 	refused := 0
 	for _, d := range drain(t, b) {
-		err := a.Apply(d.Data, Skipped)
-		if err != nil && !errors.Is(err, ErrCapped) {
+		err := a.Apply(d.Data, peers.Skipped)
+		if err != nil && !errors.Is(err, wire.ErrCapped) {
 			t.Fatal(err)
 		}
 		if err != nil {
@@ -52,7 +57,7 @@ func TestRefusedIsWanted(t *testing.T) {
 	}
 	wanting(true)
 	p := publishSnapshot(t, b)
-	if err := p.takePassing(t, a); !errors.Is(err, ErrCapped) || refused != 1 {
+	if err := p.takePassing(t, a); !errors.Is(err, wire.ErrCapped) || refused != 1 {
 		t.Errorf("%d deltas were refused, the snapshot with %v", refused, err)
 	}
 	wanting(true)
@@ -89,7 +94,7 @@ func (p published) takePassing(t testing.TB, db *DB) (refused error) {
 func TestRevocationsOfACappedSite(t *testing.T) {
 	for _, by := range []string{"deltas", "snapshot"} {
 		ao := testOptions(t.TempDir(), "a")
-		ao.Members = Members{"b": {MaxReports: 2}}
+		ao.Members = wire.Members{"b": {MaxReports: 2}}
 		a, b := openTest(t, ao), openTest(t, testOptions(t.TempDir(), "b"))
 		mustReport(t, b, 0)
 		mustApply(t, a, drain(t, b)...)
@@ -108,10 +113,10 @@ func TestRevocationsOfACappedSite(t *testing.T) {
 			refused = publishSnapshot(t, b).takePassing(t, a)
 		} else {
 			for _, d := range deltas {
-				refused = errors.Join(refused, a.Apply(d.Data, Skipped))
+				refused = errors.Join(refused, a.Apply(d.Data, peers.Skipped))
 			}
 		}
-		if e := a.Judge(message(0)); !errors.Is(refused, ErrCapped) || e.Listed {
+		if e := a.Judge(message(0)); !errors.Is(refused, wire.ErrCapped) || e.Listed {
 			t.Errorf("by %s: refused with %v, judged %+v", by, refused, e)
 		}
 	}
@@ -180,12 +185,13 @@ func TestSpareNumber(t *testing.T) {
 	a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, testOptions(t.TempDir(), "b"))
 	mustReport(t, a, 1)
 	mustApply(t, b, drain(t, a)...)
-	a.pub.note(target{countFilter, 0}, []uint64{1}) // of a generation that is gone
-	if d := drain(t, a); len(d) != 0 || !a.pub.spare {
+	a.ks.Outbox.Note(layout.Target{Kind: layout.CountFilter, Gen: 0}, []uint64{1}) // of a generation that is gone
+	d := drain(t, a)
+	if id, err := folder.ReadIdentity(a.ks.Settings.Dir); err != nil || len(d) != 0 || id.ReservedSeq <= id.PublishedSeq {
 		t.Fatalf("%d deltas, and no number is set aside", len(d))
 	}
 	mustReport(t, a, 2)
-	a.pub.lost = true // so that a number is left out
+	a.ks.Outbox.Note(layout.Target{Kind: layout.CountFilter, Gen: 0}, make([]uint64, tooMany)) // so that a number is left out
 	left := drain(t, a)
 	publishSnapshot(t, a).take(t, b)
 	mustApply(t, b, left...)
@@ -213,7 +219,7 @@ func TestCrashBetweenDeltas(t *testing.T) {
 		if err := a.Published(d); err != nil {
 			t.Fatal(err)
 		}
-		if err := a.pub.close(o.Dir); err != nil { // the identity is written
+		if err := a.ks.Outbox.Close(o.Dir); err != nil { // the identity is written
 			t.Fatal(err)
 		}
 		crash(t, a)
@@ -244,7 +250,7 @@ func TestReportWhileSnapshotIsWritten(t *testing.T) {
 	}
 	mustReport(t, a, 2)
 	for range 2 {
-		if err := a.save(); err != nil {
+		if err := a.ks.Save(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -258,3 +264,6 @@ func TestReportWhileSnapshotIsWritten(t *testing.T) {
 		t.Error("a report made meanwhile is lost")
 	}
 }
+
+// tooMany is one position more than are kept for the next deltas.
+const tooMany = 4_000_001

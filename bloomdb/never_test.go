@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -12,6 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/keyspace"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/never"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -32,7 +35,7 @@ func sketched(set signature.Set, begin, end uint64) signature.Set {
 	return set
 }
 
-func mustNever(t *testing.T, db *DB, set signature.Set, note string) NeverEntry {
+func mustNever(t *testing.T, db *DB, set signature.Set, note string) never.Declared {
 	t.Helper()
 	e, err := db.Never(set, note)
 	if err != nil {
@@ -43,10 +46,10 @@ func mustNever(t *testing.T, db *DB, set signature.Set, note string) NeverEntry 
 
 func TestNeverRefuses(t *testing.T) {
 	db := openTest(t, testOptions(t.TempDir(), "mx1"))
-	if _, err := db.Never(signature.Set{}, ""); !errors.Is(err, ErrNothing) {
+	if _, err := db.Never(signature.Set{}, ""); !errors.Is(err, keyspace.ErrNothing) {
 		t.Errorf("no signatures: %v", err)
 	}
-	for _, note := range []string{strings.Repeat("n", maxNeverNote+1), "two\nlines", "\xff", "\x1b[1m"} {
+	for _, note := range []string{strings.Repeat("n", 200+1), "two\nlines", "\xff", "\x1b[1m"} {
 		if _, err := db.Never(message(1), note); err == nil {
 			t.Errorf("note %.20q is accepted", note)
 		}
@@ -72,7 +75,7 @@ func TestNeverSpares(t *testing.T) {
 		if e.Listed || !e.Never || len(e.Spared) != 2 || len(e.Matches) != 0 {
 			t.Errorf("message %d: %+v", n, e)
 		}
-		if err := db.Report(message(n), ClassOther); !errors.Is(err, ErrNever) {
+		if err := db.Report(message(n), layout.ClassOther); !errors.Is(err, never.ErrNever) {
 			t.Errorf("report of message %d: %v", n, err)
 		}
 	}
@@ -112,7 +115,7 @@ func TestNeverAttachments(t *testing.T) {
 		db := openTest(t, testOptions(t.TempDir(), "mx1"))
 		other := openTest(t, testOptions(t.TempDir(), "mx2"))
 		mustNever(t, db, terms(1), "")
-		if err := other.Report(tt.reported, ClassOther); err != nil {
+		if err := other.Report(tt.reported, layout.ClassOther); err != nil {
 			t.Fatal(err)
 		}
 		mustApply(t, db, drain(t, other)...)
@@ -128,10 +131,10 @@ func TestNeverReportLeavesPartsOut(t *testing.T) {
 	db := openTest(t, testOptions(t.TempDir(), "mx1"))
 	mustNever(t, db, with(message(1), signature.KindAttachment, "terms"), "")
 	only := with(signature.Set{}, signature.KindAttachment, "terms")
-	if err := db.Report(only, ClassOther); !errors.Is(err, ErrNever) {
+	if err := db.Report(only, layout.ClassOther); !errors.Is(err, never.ErrNever) {
 		t.Errorf("only the attachment: %v", err)
 	}
-	if err := db.Report(with(message(2), signature.KindAttachment, "terms"), ClassOther); err != nil {
+	if err := db.Report(with(message(2), signature.KindAttachment, "terms"), layout.ClassOther); err != nil {
 		t.Fatal(err)
 	}
 	if removed, err := db.Unnever(message(1)); err != nil || len(removed) != 1 {
@@ -160,11 +163,11 @@ func TestNeverSketch(t *testing.T) {
 		{"three times as much below", 0, 4 * size, false},
 		{"one in ten", 0, 10 * size, false},
 		{"unrelated", 5 * size, 6 * size, false},
-		{"a line of it", 0, minNeverKeys / 2, false},
+		{"a line of it", 0, 8 / 2, false},
 	} {
 		db := openTest(t, testOptions(t.TempDir(), "mx1"))
 		e := mustNever(t, db, sketched(message(1), 0, size), "")
-		if e.Keys != maxNeverKeys {
+		if e.Keys != never.MostKeys {
 			t.Fatalf("%d keys are kept", e.Keys)
 		}
 		if got := db.Judge(sketched(message(2), tt.begin, tt.end)); got.Never != tt.never {
@@ -176,7 +179,7 @@ func TestNeverSketch(t *testing.T) {
 	if !db.Judge(sketched(message(2), 0, 80)).Never || db.Judge(sketched(message(2), 0, 90)).Never {
 		t.Error("a short text is not told by half of its keys")
 	}
-	if err := db.Report(sketched(message(2), 0, 80), ClassOther); !errors.Is(err, ErrNever) {
+	if err := db.Report(sketched(message(2), 0, 80), layout.ClassOther); !errors.Is(err, never.ErrNever) {
 		t.Errorf("report of a near-duplicate: %v", err)
 	}
 }
@@ -204,7 +207,7 @@ func TestNeverDurable(t *testing.T) {
 
 	db = openTest(t, o)
 	list := db.NeverList()
-	if len(list) != 2 || !slices.Contains(list, first) || !slices.ContainsFunc(list, func(e NeverEntry) bool { return e.Note == "two, again" }) {
+	if len(list) != 2 || !slices.Contains(list, first) || !slices.ContainsFunc(list, func(e never.Declared) bool { return e.Note == "two, again" }) {
 		t.Fatalf("list %+v", list)
 	}
 	if !db.Judge(message(1)).Never || !db.Judge(sketched(message(3), 0, 50)).Never {
@@ -227,13 +230,13 @@ func TestNeverDurable(t *testing.T) {
 
 func TestNeverFull(t *testing.T) {
 	db := openTest(t, testOptions(t.TempDir(), "mx1"))
-	for n := range maxNever {
-		var name shortID
-		binary.BigEndian.PutUint64(name.id[:], uint64(n))
-		db.never.put(&neverEntry{name: name})
+	for n := range never.Most {
+		var name layout.ShortID
+		binary.BigEndian.PutUint64(name.ID[:], uint64(n))
+		db.ks.Never.Put(&never.Entry{Name: name})
 	}
-	if _, err := db.Never(message(1), ""); !errors.Is(err, ErrFull) {
-		t.Errorf("one more than %d: %v", maxNever, err)
+	if _, err := db.Never(message(1), ""); !errors.Is(err, layout.ErrFull) {
+		t.Errorf("one more than %d: %v", never.Most, err)
 	}
 }
 
@@ -254,8 +257,8 @@ func TestNeverDamaged(t *testing.T) {
 		if err := os.WriteFile(bad, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		var damage *DamageError
-		if _, err := readNever(bad, db.keyID); !errors.As(err, &damage) || damage.Path != bad {
+		var damage *folder.DamageError
+		if _, err := never.Read(bad, db.ks.Ring.KeyID); !errors.As(err, &damage) || damage.Path != bad {
 			t.Fatalf("%s: %v", what, err)
 		}
 	}
@@ -275,19 +278,4 @@ func TestNeverDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustSetAside(t, o, other)
-}
-
-// The fuzzer writes what stands between header and checksum, and these are right.
-func FuzzNever(f *testing.F) {
-	f.Fuzz(func(t *testing.T, entry []byte) {
-		data := append(neverForm.begin([8]byte{1}), entry...)
-		data = binary.BigEndian.AppendUint32(data, crc32.Checksum(data, castagnoli))
-		e, err := decodeNever(data, [8]byte{1})
-		if err != nil {
-			return
-		}
-		if got := encodeNever([8]byte{1}, e); string(got) != string(data) {
-			t.Fatalf("written again as %q", got)
-		}
-	})
 }

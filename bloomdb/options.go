@@ -7,7 +7,17 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb/clock"
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/recent"
+	"github.com/spambloom/spambloom/bloomdb/repair"
+	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/vote"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // Options say where a database stands and how large its filters are.
@@ -20,9 +30,9 @@ type Options struct {
 	// over and while reports made under it live; nil: none. See DB.Previous.
 	PreviousKey *[32]byte
 
-	Reports ReportOptions
-	Counts  CountOptions
-	Domains DomainOptions
+	Reports layout.ReportOptions
+	Counts  layout.CountOptions
+	Domains layout.DomainOptions
 
 	// Votes is how many sites must vote for a message to list it, of those that are
 	// heard by their votes (TrustVote): 1 to 64, default 2. See VotesError.
@@ -33,10 +43,11 @@ type Options struct {
 
 	// SigningKey signs this site's records; nil: they prove membership only.
 	SigningKey ed25519.PrivateKey
-	Members    Members
+	Members    wire.Members
 
-	mending *mending    // of Repair; nil: Open
-	keeper  *timekeeper // of Now, from Open on
+	mending *repair.Mending                                // of Repair; nil: Open
+	newFile func(path string) (journal.SegmentFile, error) // of the journal; nil: of the operating system
+	keeper  *clock.Keeper                                  // of Now, from Open on
 
 	Log *slog.Logger     // nil: discard
 	Now func() time.Time // nil: time.Now
@@ -45,52 +56,6 @@ type Options struct {
 	// of the system where Now is nil, too; else none, and Now is always believed.
 	Elapsed func() time.Duration
 }
-
-// ReportOptions size the spam and revocation filters. All sites of a federation
-// must have the same.
-type ReportOptions struct {
-	Period          time.Duration // length of a generation, UTC-aligned, whole seconds; default 168h
-	Keep            int           // generations kept, the current one included, 1 to 64; default 5
-	Capacity        int64         // reported messages over all kept generations and sites; default 1,000,000
-	KeysPerMessage  int           // signatures a message has at most, 1 to 256; default 8
-	MaxErrorPerMail float64       // chance that a message nobody reported is listed; default 1e-6
-
-	// Classes says to keep the classes of reports, and to hear those of other
-	// sites; sites may differ. Where it is switched off, the class filters are
-	// forgotten with the next snapshot. Switched on, classes are known of reports
-	// that come from then on, and of those that the journal still has.
-	Classes bool
-
-	// NoSketches says to keep no near-duplicates, and not to hear those of other
-	// sites; sites may differ. Where they are switched off, the sketch filters are
-	// forgotten with the next snapshot.
-	NoSketches bool
-}
-
-// CountOptions size this site's own counting filter. Sites may differ.
-type CountOptions struct {
-	Period   time.Duration // length of a generation; default 24h
-	Keep     int           // generations kept, 1 to 64; default 2
-	Capacity int64         // distinct messages in one period; default 20,000,000
-
-	// Burst is the window of the burst counter, which says how often a message was
-	// seen here in the last minutes: 1m to 1h and at most Period, in whole seconds.
-	// Default 0: none. It takes six times the memory for eight times the mean rate
-	// of Capacity: 2 MiB for 10m, 24h and 20,000,000. Without it, Defer defers nothing.
-	Burst time.Duration
-}
-
-// revokedShare is how many revocations are planned for: one in so many reports.
-const revokedShare = 8
-
-// revokedError is the chance that the revocation filters of all kept generations, this
-// site's and those of all others, full to their plan, know a signature that nobody
-// revoked. At 1e-10, ten million reported signatures lose 0.001 to them in expectation,
-// where one plain Bloom filter of 16 bits a key would lose about 5,700.
-const revokedError = 1e-10
-
-// maxCounted is how many messages a counting filter of 8 GiB holds.
-const maxCounted int64 = filter.MaxLines * 16
 
 func (o *Options) complete() error {
 	fill(&o.Reports.Period, 168*time.Hour)
@@ -102,24 +67,17 @@ func (o *Options) complete() error {
 	fill(&o.Counts.Keep, 2)
 	fill(&o.Counts.Capacity, 20_000_000)
 	fill(&o.Domains.Campaigns, defaultCampaigns)
-	fill(&o.Votes, votesNeeded)
+	fill(&o.Votes, vote.Needed)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 		if o.Elapsed == nil {
-			o.Elapsed = newElapsed(sinceBoot)
+			o.Elapsed = clock.NewElapsed(clock.SinceBoot)
 		}
 	}
 	return o.validate()
-}
-
-func fill[T comparable](v *T, def T) {
-	var zero T
-	if *v == zero {
-		*v = def
-	}
 }
 
 func (o *Options) validate() error {
@@ -127,10 +85,10 @@ func (o *Options) validate() error {
 	switch {
 	case o.Dir == "":
 		return errors.New("no state folder given")
-	case !ValidSite(o.Site):
+	case !layout.ValidSite(o.Site):
 		return fmt.Errorf("site name %q: must be 1 to 64 characters of a-z A-Z 0-9 . _ -", o.Site)
 	case o.PreviousKey != nil && *o.PreviousKey == o.Key:
-		return fmt.Errorf("the previous federation key is the key itself, %s", KeyID(o.Key))
+		return fmt.Errorf("the previous federation key is the key itself, %s", keyring.ID(o.Key))
 	case r.Period < time.Second || r.Period%time.Second != 0:
 		return fmt.Errorf("report period %s: must be whole seconds", r.Period)
 	case c.Period < time.Second || c.Period%time.Second != 0:
@@ -143,81 +101,63 @@ func (o *Options) validate() error {
 		return fmt.Errorf("keys per message %d: must be 1 to 256", r.KeysPerMessage)
 	case r.MaxErrorPerMail < 1e-12 || r.MaxErrorPerMail > 0.5:
 		return fmt.Errorf("error per mail %g: must be 1e-12 to 0.5", r.MaxErrorPerMail)
-	case max(o.spamShape().Lines, o.classShape().Lines, o.sketchShape().Lines) == filter.MaxLines || r.Capacity > 1<<40:
+	case max(o.settings().SpamShape().Lines, o.settings().ClassShape().Lines, o.settings().SketchShape().Lines) == filter.MaxLines || r.Capacity > 1<<40:
 		return fmt.Errorf("report capacity %d: a generation would be larger than 8 GiB", r.Capacity)
 	case o.Votes < 1 || o.Votes > 64:
 		return fmt.Errorf("votes needed: %d; must be 1 to 64", o.Votes)
-	case c.Capacity > maxCounted:
-		return fmt.Errorf("count capacity %d: must be at most %d", c.Capacity, maxCounted)
+	case c.Capacity > layout.MaxCounted:
+		return fmt.Errorf("count capacity %d: must be at most %d", c.Capacity, layout.MaxCounted)
 	}
 	return errors.Join(o.validBurst(), o.validDomains())
 }
 
-// ValidSite says whether a site may have this name: 1 to 64 characters of a-z
-// A-Z 0-9 . _ -, no dot first.
-func ValidSite(name string) bool {
-	if len(name) < 1 || len(name) > 64 || name[0] == '.' {
-		return false
+// validBurst says what is wrong with the window; 0 is off.
+func (o *Options) validBurst() error {
+	switch w := o.Counts.Burst; {
+	case w == 0:
+		return nil
+	case w < recent.Least || w > recent.Most || w > o.Counts.Period || w%time.Second != 0:
+		return fmt.Errorf("burst window %s: must be 0, or whole seconds from %s to %s and at most the count period, %s",
+			w, recent.Least, recent.Most, o.Counts.Period)
 	}
-	for _, c := range []byte(name) {
-		ok := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-'
-		if !ok {
-			return false
-		}
+	if err := recent.Shape(o.settings()).Valid(); err != nil {
+		return fmt.Errorf("burst window %s: %w", o.Counts.Burst, err)
 	}
-	return true
+	if size := recent.Kept * recent.Shape(o.settings()).Bytes(); size > recent.MaxBytes {
+		return fmt.Errorf("burst window %s: it would take %d MiB at this count capacity and period, at most %d",
+			o.Counts.Burst, size>>20, recent.MaxBytes>>20)
+	}
+	return nil
 }
 
-// unevenness is how much more than its share of the capacity a generation
-// holds, at the same error: periods differ.
-const unevenness = 1.25
-
-// messagesPerGeneration is how many reported messages one generation holds.
-func (o *Options) messagesPerGeneration() float64 {
-	return unevenness * float64(o.Reports.Capacity) / float64(o.Reports.Keep)
+// MostMemory is the most that filters of these options take: this site's own, and where
+// it is joined to others, their parts and the union of these. While a federation key is
+// rolled over, it is twice as much. Unit: bytes.
+func (o Options) MostMemory() (int64, error) {
+	if err := o.complete(); err != nil {
+		return 0, err
+	}
+	reports, counts := o.settings().FullMemory()
+	most := reports + counts + int64(store.DomainsShape().Lines)*64*int64(o.Reports.Keep)
+	if o.Counts.Burst > 0 {
+		most += (recent.Steps+1)*recent.Shape(o.settings()).Bytes() + recent.GreylistShape(o.settings()).Bytes()
+	}
+	if o.Exchange {
+		most += max(peers.MinParts, 2*(reports+counts)) + reports
+	}
+	if o.PreviousKey != nil {
+		most *= 2
+	}
+	return most, nil
 }
 
-// keysPerGeneration is what one generation holds.
-func (o *Options) keysPerGeneration() float64 {
-	return unevenness * float64(o.Reports.Capacity) * float64(o.Reports.KeysPerMessage) / float64(o.Reports.Keep)
+func (o *Options) settings() *layout.Settings {
+	return &layout.Settings{Dir: o.Dir, Site: o.Site, Reports: o.Reports, Counts: o.Counts, Domains: o.Domains, Votes: o.Votes, Exchange: o.Exchange, Log: o.Log, Now: o.Now}
 }
 
-// lookupError is what one lookup in one filter may err, so that all lookups of
-// a mail together stay below the target: its signatures, in every generation,
-// in the own filter and in that of the others.
-func (o *Options) lookupError() float64 {
-	lookups := float64(o.Reports.KeysPerMessage) * float64(o.Reports.Keep) * 2
-	return o.Reports.MaxErrorPerMail / lookups
-}
-
-// spamShape has a key's eight bits in one line: 114 bits of memory a key where two
-// lines take 82, for deltas of 60 bits a new signature where those have 76, and for one
-// cache miss, not two.
-func (o *Options) spamShape() filter.BitsShape {
-	return filter.BitsShape{K: 8, Span: 1}.Fit(o.keysPerGeneration(), o.lookupError())
-}
-
-func (o *Options) revokedShape() filter.BitsShape {
-	return filter.SizeBits(o.keysPerGeneration()/revokedShare, revokedError/float64(o.Reports.Keep*2), 16)
-}
-
-// classShape holds every signature that is planned for under one class. Four bits
-// a pair, in one line, take 22 bits of memory a pair where eight in two take 15;
-// but deltas and parts have half as many ones, and a part is asked in one block.
-func (o *Options) classShape() filter.BitsShape {
-	return filter.BitsShape{K: 4, Span: 1}.Fit(o.keysPerGeneration(), classError)
-}
-
-// sketchEntriesPerGeneration is what the sketch filter of one generation holds: the
-// groups of its reports and of their revocations.
-func (o *Options) sketchEntriesPerGeneration() float64 {
-	return unevenness * float64(o.Reports.Capacity) * plannedEntries / float64(o.Reports.Keep)
-}
-
-func (o *Options) sketchShape() filter.BitsShape {
-	return filter.BitsShape{K: 4, Span: 1}.Fit(o.sketchEntriesPerGeneration(), sketchKeyError)
-}
-
-func (o *Options) countsShape() filter.CountsShape {
-	return filter.SizeCounts(float64(o.Counts.Capacity))
+func fill[T comparable](v *T, def T) {
+	var zero T
+	if *v == zero {
+		*v = def
+	}
 }

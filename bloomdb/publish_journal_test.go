@@ -3,6 +3,9 @@ package bloomdb
 import (
 	"os"
 	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/peers"
 )
 
 // What other sites were told of is not forgotten here by a crash: their counts
@@ -45,10 +48,10 @@ func TestLostJournal(t *testing.T) {
 		}, true, true},
 		"all, and counts of domains begin anew": {func(t *testing.T, dir string, s []string) {
 			remove(t, dir, s)
-			id, err := readIdentity(dir)
+			id, err := folder.ReadIdentity(dir)
 			must(t, err)
-			id.DomainsLSN, id.PublishedLSN = makeLSN(40, 0), 0
-			must(t, id.write(dir))
+			id.DomainsLSN, id.PublishedLSN = folder.MakeLSN(40, 0), 0
+			must(t, id.Write(dir))
 		}, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -58,10 +61,10 @@ func TestLostJournal(t *testing.T) {
 			db := mustOpen(t, o)
 			must(t, db.Resume(0, 0))
 			mustReport(t, db, 1)
-			must(t, db.save())
+			must(t, db.ks.Save())
 			if mustReport(t, db, 2); c.published {
 				drain(t, db)
-				must(t, db.save())
+				must(t, db.ks.Save())
 			}
 			if mustReport(t, db, 3); c.published {
 				drain(t, db)
@@ -77,18 +80,18 @@ func TestLostJournal(t *testing.T) {
 
 			for range 2 { // the loss is known over a crash, too
 				db = mustOpen(t, o)
-				if db.pub.id.Republish != c.due {
-					t.Errorf("a snapshot is due: %v, want %v", db.pub.id.Republish, c.due)
+				if db.ks.Outbox.ID.Republish != c.due {
+					t.Errorf("a snapshot is due: %v, want %v", db.ks.Outbox.ID.Republish, c.due)
 				}
-				if begin := db.journal.mark(); begin <= db.pub.id.PublishedLSN || begin <= db.pub.id.DomainsLSN {
-					t.Errorf("it begins at %x, published %x, domains %x", begin, db.pub.id.PublishedLSN, db.pub.id.DomainsLSN)
+				if begin := db.ks.Journal.Mark(); begin <= db.ks.Outbox.ID.PublishedLSN || begin <= db.ks.Outbox.ID.DomainsLSN {
+					t.Errorf("it begins at %x, published %x, domains %x", begin, db.ks.Outbox.ID.PublishedLSN, db.ks.Outbox.ID.DomainsLSN)
 				}
 				crash(t, db)
 			}
 			db = mustOpen(t, o)
 			must(t, db.Resume(db.Tail()))
 			mustReport(t, db, 4)
-			must(t, db.journal.flush())
+			must(t, db.ks.Journal.Flush())
 			crash(t, db)
 			db = mustOpen(t, o)
 			must(t, db.Resume(db.Tail()))
@@ -97,7 +100,7 @@ func TestLostJournal(t *testing.T) {
 			}
 			other := openTest(t, func() Options { o := small(t.TempDir()); o.Site = "mx2"; return o }())
 			for _, d := range drain(t, db) {
-				must(t, other.Apply(d.Data, Lost))
+				must(t, other.Apply(d.Data, peers.Lost))
 			}
 			listed(t, other, 4, true) // reported behind the loss
 			listed(t, db, 1, true)

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -14,7 +16,7 @@ import (
 func TestPublishAcrossCrashes(t *testing.T) {
 	r := rand.New(rand.NewPCG(testenv.Seed(t), 0))
 	o := testOptions(t.TempDir(), "a")
-	var stream []Delta
+	var stream []wire.Delta
 	sent := func() (epoch, seq uint64) {
 		if len(stream) == 0 {
 			return 0, 0
@@ -36,11 +38,11 @@ func TestPublishAcrossCrashes(t *testing.T) {
 				mustReport(t, db, n)
 				n++
 			case 1:
-				if err := db.save(); err != nil {
+				if err := db.ks.Save(); err != nil {
 					t.Fatal(err)
 				}
 			case 2:
-				db.pub.close(o.Dir)
+				db.ks.Outbox.Close(o.Dir)
 			case 3:
 				d, ok, err := db.NextDelta(true)
 				if err != nil {
@@ -72,7 +74,7 @@ func TestPublishAcrossCrashes(t *testing.T) {
 	stream = append(stream, drain(t, db)...)
 	b := openTest(t, testOptions(t.TempDir(), "b"))
 	for _, d := range stream { // a crash leaves numbers that no delta has
-		if err := b.Apply(d.Data, Skipped); err != nil {
+		if err := b.Apply(d.Data, peers.Skipped); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -104,7 +106,7 @@ func TestPublishAgain(t *testing.T) {
 			t.Errorf("%s: no snapshot is due", what)
 		}
 		p := publishSnapshot(t, db)
-		if len(stream) > 0 && b.Apply(stream[0].Data, Next) == nil {
+		if len(stream) > 0 && b.Apply(stream[0].Data, peers.Next) == nil {
 			t.Errorf("%s: a new site does not see that something is missing", what)
 		}
 		p.take(t, b)
@@ -134,7 +136,7 @@ func TestPublishAgain(t *testing.T) {
 	}
 
 	// An older copy of the folder comes back, and the stream is ahead of it.
-	epoch := db.pub.epoch()
+	epoch := db.ks.Outbox.Epoch()
 	if err := db.Resume(epoch+5, 9); err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +168,7 @@ func TestLives(t *testing.T) {
 	publishSnapshot(t, a).take(t, b)
 	mustCount(t, a, 1, 3)
 	mustApply(t, b, drain(t, a)...)
-	if err := b.Apply(first[0].Data, Next); !errors.Is(err, ErrReplayed) {
+	if err := b.Apply(first[0].Data, peers.Next); !errors.Is(err, wire.ErrReplayed) {
 		t.Errorf("a record of the life before: %v", err)
 	}
 	if e := b.Judge(message(1)); e.Count != 13 {
@@ -194,7 +196,7 @@ func TestNumbersAreNotGivenAgain(t *testing.T) {
 		mustReport(t, a, n)
 		mustApply(t, b, drain(t, a)...)
 	}
-	epoch := a.pub.epoch()
+	epoch := a.ks.Outbox.Epoch()
 	crash(t, a)
 	for _, tail := range []uint64{3, 0} {
 		a = openTest(t, o)
@@ -206,7 +208,7 @@ func TestNumbersAreNotGivenAgain(t *testing.T) {
 			if _, seq := b.Cursor("a"); d.Seq <= seq {
 				t.Errorf("number %d given again, b has %d", d.Seq, seq)
 			}
-			if err := b.Apply(d.Data, Skipped); err != nil {
+			if err := b.Apply(d.Data, peers.Skipped); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -234,8 +236,8 @@ func TestLostStreamWithADeltaOnItsWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Published(d)
-	stream := []Delta{d}
-	a.pub.close(o.Dir)
+	stream := []wire.Delta{d}
+	a.ks.Outbox.Close(o.Dir)
 	crash(t, a) // before the rest is out
 	a = openTest(t, o)
 	if err := a.Resume(d.Epoch, d.Seq); err != nil {
@@ -248,7 +250,7 @@ func TestLostStreamWithADeltaOnItsWay(t *testing.T) {
 	}
 	publishSnapshot(t, a).take(t, b)
 	for _, d := range stream {
-		if err := b.Apply(d.Data, Skipped); err != nil {
+		if err := b.Apply(d.Data, peers.Skipped); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -265,13 +267,13 @@ func TestCompactPending(t *testing.T) {
 	if err := a.Resume(0, 0); err != nil {
 		t.Fatal(err)
 	}
-	const times = compactPending/4 + 10
+	const times = 100_000/4 + 10 // so many positions are sorted out
 	for range times {
 		mustCount(t, a, 1, 1)
 	}
-	a.pub.compact()
-	if a.pub.total != 4 {
-		t.Errorf("%d positions are pending for one message, want 4", a.pub.total)
+	a.ks.Outbox.Compact()
+	if a.ks.Outbox.Waiting() != 4 {
+		t.Errorf("%d positions are pending for one message, want 4", a.ks.Outbox.Waiting())
 	}
 	b := openTest(t, testOptions(t.TempDir(), "b"))
 	mustApply(t, b, drain(t, a)...)

@@ -3,6 +3,11 @@ package bloomdb
 import (
 	"slices"
 	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // FuzzRecord leaves the authentication code out of the way: it is made right for
@@ -11,7 +16,7 @@ func FuzzRecord(f *testing.F) {
 	o := small(f.TempDir())
 	o.Site = "b"
 	b := openTest(f, o)
-	b.Report(message(1), ClassPhish)
+	b.Report(message(1), layout.ClassPhish)
 	b.Count(message(1), 20)
 	b.Resume(0, 0)
 	for range 3 { // reports, counts, classes
@@ -19,30 +24,30 @@ func FuzzRecord(f *testing.F) {
 		if err != nil || !ok {
 			f.Fatal(ok, err)
 		}
-		f.Add(d.Data[:len(d.Data)-macSize])
+		f.Add(d.Data[:len(d.Data)-32])
 		b.Published(d)
 	}
 	p := publishSnapshot(f, b)
-	for _, record := range slices.Concat(p.chunks, [][]byte{p.manifest, b.Heartbeat(3, 4), []byte(recordMagic)}) {
-		f.Add(record[:max(len(record)-macSize, len(recordMagic))])
+	for _, record := range slices.Concat(p.chunks, [][]byte{p.manifest, b.Heartbeat(3, 4), []byte("SBRC")}) {
+		f.Add(record[:max(len(record)-32, len("SBRC"))])
 	}
 	a := openTest(f, small(f.TempDir()))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		a.Apply(body, Skipped)
-		mac := a.keyed.Sum(purposeRecord, body)
+		a.Apply(body, peers.Skipped)
+		mac := a.ks.Ring.Keyed.Sum(keyring.PurposeRecord, body)
 		record := append(body, mac[:]...)
-		h, unread := DecodeHead(record)
-		if err := a.Apply(record, Skipped); err == nil && (unread != nil || h.Type != RecordDelta) {
+		h, unread := wire.DecodeHead(record)
+		if err := a.Apply(record, peers.Skipped); err == nil && (unread != nil || h.Type != wire.RecordDelta) {
 			t.Fatalf("applied %s: %v", h, unread)
 		}
-		if m, err := a.ReadManifest(record); err == nil && (h.Type != RecordManifest || m.Chunks() > len(record)/chunkDigest) {
+		if m, err := a.ReadManifest(record); err == nil && (h.Type != wire.RecordManifest || m.Chunks() > len(record)/wire.ChunkDigest) {
 			t.Fatalf("%s is a manifest of %d chunks", h, m.Chunks())
 		}
-		if _, err := a.ReadHeartbeat(record); err == nil && h.Type != RecordHeartbeat {
+		if _, err := a.ReadHeartbeat(record); err == nil && h.Type != wire.RecordHeartbeat {
 			t.Fatalf("%s is a heartbeat", h)
 		}
-		m := Manifest{Head: h, ids: [][chunkDigest]byte{chunkID(record)}}
-		if err := a.ApplyChunk(m, 0, record); err == nil && h.Type != RecordChunk {
+		m := wire.Manifest{Head: h, IDs: [][wire.ChunkDigest]byte{wire.ChunkID(record)}}
+		if err := a.ApplyChunk(m, 0, record); err == nil && h.Type != wire.RecordChunk {
 			t.Fatalf("%s is a chunk", h)
 		}
 	})

@@ -6,6 +6,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 func newSigningKey(t testing.TB) (ed25519.PublicKey, ed25519.PrivateKey) {
@@ -23,29 +27,29 @@ func TestMembers(t *testing.T) {
 	next, nextPrivate := newSigningKey(t)
 	other, _ := newSigningKey(t)
 	for name, tc := range map[string]struct {
-		members Members
+		members wire.Members
 		sign    ed25519.PrivateKey
 		want    error
 	}{
 		"everybody":            {nil, nil, nil},
 		"everybody, signed":    {nil, private, nil},
-		"a peer without a key": {Members{"b": {}}, nil, nil},
-		"signed by the peer":   {Members{"b": {Keys: []ed25519.PublicKey{public}}}, private, nil},
-		"the old of two keys":  {Members{"b": {Keys: []ed25519.PublicKey{public, next}}}, private, nil},
-		"the new of two keys":  {Members{"b": {Keys: []ed25519.PublicKey{public, next}}}, nextPrivate, nil},
-		"a stranger":           {Members{"c": {}}, private, ErrStranger},
-		"nobody is a peer":     {Members{}, private, ErrStranger},
-		"unsigned":             {Members{"b": {Keys: []ed25519.PublicKey{public}}}, nil, ErrUnsigned},
-		"another key":          {Members{"b": {Keys: []ed25519.PublicKey{other}}}, private, ErrUnsigned},
-		"a vote":               {Members{"b": {Trust: TrustVote}}, private, ErrTrust},
-		"no trust":             {Members{"b": {Trust: TrustNone}}, private, ErrTrust},
+		"a peer without a key": {wire.Members{"b": {}}, nil, nil},
+		"signed by the peer":   {wire.Members{"b": {Keys: []ed25519.PublicKey{public}}}, private, nil},
+		"the old of two keys":  {wire.Members{"b": {Keys: []ed25519.PublicKey{public, next}}}, private, nil},
+		"the new of two keys":  {wire.Members{"b": {Keys: []ed25519.PublicKey{public, next}}}, nextPrivate, nil},
+		"a stranger":           {wire.Members{"c": {}}, private, wire.ErrStranger},
+		"nobody is a peer":     {wire.Members{}, private, wire.ErrStranger},
+		"unsigned":             {wire.Members{"b": {Keys: []ed25519.PublicKey{public}}}, nil, wire.ErrUnsigned},
+		"another key":          {wire.Members{"b": {Keys: []ed25519.PublicKey{other}}}, private, wire.ErrUnsigned},
+		"a vote":               {wire.Members{"b": {Trust: wire.TrustVote}}, private, wire.ErrTrust},
+		"no trust":             {wire.Members{"b": {Trust: wire.TrustNone}}, private, wire.ErrTrust},
 	} {
 		ao, bo := testOptions(t.TempDir(), "a"), testOptions(t.TempDir(), "b")
 		ao.Members, bo.SigningKey = tc.members, tc.sign
 		a, b := openTest(t, ao), openTest(t, bo)
 		mustReport(t, b, 1)
 		d := drain(t, b)[0]
-		err := a.Apply(d.Data, Next)
+		err := a.Apply(d.Data, peers.Next)
 		if !errors.Is(err, tc.want) || (err == nil) != a.Judge(message(1)).Listed {
 			t.Errorf("%s: %v, listed %v", name, err, a.Judge(message(1)).Listed)
 		}
@@ -74,14 +78,14 @@ func TestReplayedLife(t *testing.T) {
 	b = openTest(t, bo)
 	mustReport(t, b, 2)
 	mustApply(t, a, drain(t, b)...)
-	if err := a.Apply(old.Data, Next); !errors.Is(err, ErrReplayed) {
+	if err := a.Apply(old.Data, peers.Next); !errors.Is(err, wire.ErrReplayed) {
 		t.Errorf("delta: %v", err)
 	}
 	m, err := a.ReadManifest(oldSnapshot.manifest)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.ApplyChunk(m, 0, oldSnapshot.chunks[0]); !errors.Is(err, ErrReplayed) {
+	if err := a.ApplyChunk(m, 0, oldSnapshot.chunks[0]); !errors.Is(err, wire.ErrReplayed) {
 		t.Errorf("chunk: %v", err)
 	}
 	if !a.Judge(message(1)).Listed || !a.Judge(message(2)).Listed {
@@ -94,14 +98,14 @@ func TestClocks(t *testing.T) {
 	for _, tc := range []struct {
 		ahead time.Duration
 		want  error
-	}{{59 * time.Minute, nil}, {61 * time.Minute, ErrClock}, {-3 * time.Hour, nil}} {
+	}{{59 * time.Minute, nil}, {61 * time.Minute, layout.ErrClock}, {-3 * time.Hour, nil}} {
 		c := newClock()
 		c.add(tc.ahead)
 		bo := testOptions(t.TempDir(), "b")
 		bo.Now = c.Now
 		a, b := openTest(t, testOptions(t.TempDir(), "a")), openTest(t, bo)
 		mustReport(t, b, 1)
-		if err := a.Apply(drain(t, b)[0].Data, Next); !errors.Is(err, tc.want) {
+		if err := a.Apply(drain(t, b)[0].Data, peers.Next); !errors.Is(err, tc.want) {
 			t.Errorf("%s ahead: %v", tc.ahead, err)
 		}
 	}
@@ -111,7 +115,7 @@ func TestHeartbeat(t *testing.T) {
 	public, private := newSigningKey(t)
 	ao, bo := testOptions(t.TempDir(), "a"), testOptions(t.TempDir(), "b")
 	bo.SigningKey = private
-	ao.Members = Members{"b": {Keys: []ed25519.PublicKey{public}, Trust: TrustVote}}
+	ao.Members = wire.Members{"b": {Keys: []ed25519.PublicKey{public}, Trust: wire.TrustVote}}
 	a, b := openTest(t, ao), openTest(t, bo)
 	mustReport(t, b, 1)
 	drain(t, b)

@@ -8,7 +8,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -27,7 +32,7 @@ func ramDir(t *testing.T) string {
 func lifeOptions(dir string) Options {
 	o := small(dir)
 	o.Reports.Capacity, o.Votes = 40, 1
-	o.Members = Members{"mx2": {}, "mx3": {Trust: TrustVote}}
+	o.Members = wire.Members{"mx2": {}, "mx3": {Trust: wire.TrustVote}}
 	return o
 }
 
@@ -49,7 +54,7 @@ func lifetime(t *testing.T, dir string, closed bool) {
 			must(t, db.HearVotes(mustVotes(t, other)))
 		}
 	}
-	mustReportAs(t, db, 1, ClassPhish)
+	mustReportAs(t, db, 1, layout.ClassPhish)
 	mustReport(t, db, 3)
 	mustRevoke(t, db, 3)
 	mustCount(t, db, 1, 30)
@@ -60,15 +65,15 @@ func lifetime(t *testing.T, dir string, closed bool) {
 	mustRetouch(t, db, 6)
 	mustNever(t, db, message(8), "our newsletter")
 	drain(t, db)
-	must(t, db.save())
+	must(t, db.ks.Save())
 	mustReport(t, db, 2)
 	mustCount(t, db, 2, 3)
 	if closed {
 		must(t, db.Close())
 		return
 	}
-	must(t, db.journal.flush())
-	must(t, db.journal.list.raise(db.journal.durable())) // which is done once a minute
+	must(t, db.ks.Journal.Flush())
+	must(t, db.ks.Journal.List.RaiseLater(db.ks.Journal.Durable, db.ks.Now().Add(time.Hour))) // which is done once a minute
 	crash(t, db)
 }
 
@@ -157,7 +162,7 @@ func outcome(t *testing.T, dir, name string, at int, again bool) string {
 		reopen(t, db, again)
 		return "set aside"
 	}
-	var damage *DamageError
+	var damage *folder.DamageError
 	if !errors.As(err, &damage) || filepath.Base(damage.Path) != filepath.Base(name) {
 		t.Fatalf("%s, byte %d: %v", name, at, err)
 	}
@@ -167,11 +172,11 @@ func outcome(t *testing.T, dir, name string, at int, again bool) string {
 	}
 	now := lifeOptions(dir).Now()
 	for _, n := range []int{1, 2} {
-		if kept, err := db.Restore(message(n), ClassOther, false, now); err != nil || !kept {
+		if kept, err := db.Restore(message(n), layout.ClassOther, false, now); err != nil || !kept {
 			t.Fatalf("%s, byte %d: restore: %v, %v", name, at, kept, err)
 		}
 	}
-	if _, err := db.Restore(message(3), ClassOther, true, now); err != nil {
+	if _, err := db.Restore(message(3), layout.ClassOther, true, now); err != nil {
 		t.Fatal(err)
 	}
 	reopen(t, db, again)
@@ -187,7 +192,7 @@ func reopen(t *testing.T, db *DB, again bool) {
 		return
 	}
 	must(t, db.Close())
-	db, err := Open(db.opt)
+	db, err := Open(db.options)
 	must(t, err)
 	listed(t, db, 1, true)
 	listed(t, db, 2, true)
@@ -205,11 +210,11 @@ func mustSetAside(t *testing.T, o Options, path string) {
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
-	defer os.Remove(path + damagedSuffix) // of this try
+	defer os.Remove(path + folder.DamagedSuffix) // of this try
 	defer crash(t, db)
 	name := filepath.Base(path)
-	if !slices.ContainsFunc(db.DamagedFiles(), func(f DamagedFile) bool {
-		return (f.Name == name || f.Name == name+damagedSuffix) && f.Cost != ""
+	if !slices.ContainsFunc(db.DamagedFiles(), func(f folder.DamagedFile) bool {
+		return (f.Name == name || f.Name == name+folder.DamagedSuffix) && f.Cost != ""
 	}) {
 		t.Errorf("%s is not among %v", name, db.DamagedFiles())
 	}
@@ -229,7 +234,7 @@ func TestRepairIdentities(t *testing.T) {
 			o := lifeOptions(t.TempDir())
 			before := openTest(t, o)
 			mustReport(t, before, 1)
-			epoch := before.pub.epoch()
+			epoch := before.ks.Outbox.Epoch()
 			must(t, before.Mute("mx9", true))
 			must(t, before.Close())
 			o.PreviousKey, o.Key = &testKey, [32]byte{99}
@@ -237,7 +242,7 @@ func TestRepairIdentities(t *testing.T) {
 			mustReport(t, db, 2)
 			must(t, db.Close())
 
-			must(t, spoil(identityPath(o.Dir)))
+			must(t, spoil(folder.IdentityPath(o.Dir)))
 			if db, err := Open(o); err == nil {
 				db.Close()
 				t.Fatal("it opens")
@@ -246,7 +251,7 @@ func TestRepairIdentities(t *testing.T) {
 			if err != nil || len(done) != 1 {
 				t.Fatal(done, err)
 			}
-			if p := db.Previous(); p == nil || p.pub.epoch() != nextLife(epoch, true) || !p.pub.id.Republish {
+			if p := db.Previous(); p == nil || p.ks.Outbox.Epoch() != folder.NextLife(epoch, true) || !p.ks.Outbox.ID.Republish {
 				t.Errorf("previous %v", p)
 			}
 			listed(t, db, 1, true)
@@ -266,7 +271,7 @@ func TestRepairIdentities(t *testing.T) {
 func TestInterruptedRepairIsPublished(t *testing.T) {
 	due := func(t *testing.T, o Options, want bool) {
 		t.Helper()
-		id, err := readIdentity(o.Dir)
+		id, err := folder.ReadIdentity(o.Dir)
 		if must(t, err); id.Republish != want {
 			t.Errorf("a snapshot is due: %v, want %v", id.Republish, want)
 		}
@@ -276,14 +281,14 @@ func TestInterruptedRepairIsPublished(t *testing.T) {
 	db := mustOpen(t, o)
 	mustReport(t, db, 1)
 	mustReport(t, db, 2)
-	must(t, db.journal.flush())
+	must(t, db.ks.Journal.Flush())
 	crash(t, db)
 	due(t, o, false)
 	path := files(t, o.Dir, "journal-*")[0]
 	data, err := os.ReadFile(path)
 	must(t, err)
 	whole := slices.Clone(data)
-	data[journalHeader+20] ^= 1 // in the first record
+	data[journal.Header+20] ^= 1 // in the first record
 	must(t, os.WriteFile(path, data, 0o600))
 	db, done, err := Repair(o)
 	if must(t, err); len(done) != 1 {
@@ -294,10 +299,10 @@ func TestInterruptedRepairIsPublished(t *testing.T) {
 
 	// The same folder without damage: only what is not there yet has to be told.
 	must(t, os.WriteFile(path, whole, 0o600))
-	id, err := readIdentity(o.Dir)
+	id, err := folder.ReadIdentity(o.Dir)
 	must(t, err)
 	id.Republish = false
-	must(t, id.write(o.Dir))
+	must(t, id.Write(o.Dir))
 	for _, c := range []struct {
 		restored int
 		due      bool
@@ -306,7 +311,7 @@ func TestInterruptedRepairIsPublished(t *testing.T) {
 		if must(t, err); len(done) != 0 {
 			t.Fatal(done)
 		}
-		_, err = db.Restore(message(c.restored), ClassOther, false, o.Now())
+		_, err = db.Restore(message(c.restored), layout.ClassOther, false, o.Now())
 		must(t, err)
 		crash(t, db)
 		due(t, o, c.due)
@@ -321,7 +326,7 @@ func mustRefuse(t *testing.T, o Options, name string) {
 		db.Close()
 		t.Fatalf("it opens, without %s", name)
 	}
-	var damage *DamageError
+	var damage *folder.DamageError
 	if !errors.As(err, &damage) || !strings.HasPrefix(filepath.Base(damage.Path), name) {
 		t.Fatalf("it is refused, but %s is not named: %v", name, err)
 	}

@@ -10,13 +10,16 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // crowded are options under which keys share most of their bits: two lines for
 // 125 keys.
-func crowded(dir, site string, c *clock) Options {
+func crowded(dir, site string, c *wallClock) Options {
 	o := testOptions(dir, site)
-	o.Reports = ReportOptions{Capacity: 100, KeysPerMessage: 2, Keep: 2, MaxErrorPerMail: 0.5}
+	o.Reports = layout.ReportOptions{Capacity: 100, KeysPerMessage: 2, Keep: 2, MaxErrorPerMail: 0.5}
 	o.Now = c.Now
 	return o
 }
@@ -34,14 +37,14 @@ type generationModel struct {
 type retouchModel struct {
 	t           *testing.T
 	db          *DB
-	sent        []Delta // by the other site
+	sent        []wire.Delta // by the other site
 	opt         Options
-	clock       *clock
+	clock       *wallClock
 	generations map[int64]*generationModel
 }
 
 func (m *retouchModel) now() *generationModel {
-	num := m.opt.generation(spamFilter, m.clock.Now())
+	num := m.opt.settings().Generation(layout.SpamFilter, m.clock.Now())
 	if m.generations[num] == nil {
 		m.generations[num] = &generationModel{
 			spam:      map[string]map[filter.Hash]bool{"a": {}, "b": {}},
@@ -52,9 +55,9 @@ func (m *retouchModel) now() *generationModel {
 	return m.generations[num]
 }
 
-// live lists the generations that are not aged out, newest first.
+// live lists the generations that are not expired, newest first.
 func (m *retouchModel) live() (list []int64) {
-	newest := m.opt.generation(spamFilter, m.clock.Now())
+	newest := m.opt.settings().Generation(layout.SpamFilter, m.clock.Now())
 	for num := range m.generations {
 		if num > newest-int64(m.opt.Reports.Keep) {
 			list = append(list, num)
@@ -65,7 +68,7 @@ func (m *retouchModel) live() (list []int64) {
 	return list
 }
 
-// found says whether one site's keys together have all bits of a key.
+// found reports whether one site's keys together have all bits of a key.
 func found(shape filter.BitsShape, sites map[string]map[filter.Hash]bool, h filter.Hash) bool {
 	for _, keys := range sites {
 		set := map[uint64]bool{}
@@ -81,21 +84,23 @@ func found(shape filter.BitsShape, sites map[string]map[filter.Hash]bool, h filt
 	return false
 }
 
-// hidden says whether a masked bit is one of a key's: the collateral.
+// hidden reports whether a masked bit is one of a key's: the collateral.
 func (m *retouchModel) hidden(num int64, h filter.Hash) bool {
 	masked := m.masked(num)
-	return slices.ContainsFunc(m.db.spamShape.Positions(h, nil), func(pos uint64) bool { return masked[pos] != nil })
+	return slices.ContainsFunc(m.db.ks.Store.SpamShape.Positions(h, nil), func(pos uint64) bool { return masked[pos] != nil })
 }
 
 // masked are the database's masked bits, with the keys that rest on them.
 func (m *retouchModel) masked(num int64) map[uint64][]filter.Hash {
-	g := m.db.view.Load().report(num)
-	if g == nil || g.mask == nil {
+	g := m.db.ks.Store.View.Load().Report(num)
+	if g == nil || g.Mask == nil {
 		return nil
 	}
 	bits := map[uint64][]filter.Hash{}
-	for pos, keys := range g.mask.bits {
-		bits[pos] = slices.Clone(keys)
+	for _, pos := range g.Mask.Masked() {
+		for _, k := range g.Mask.RestingOn(map[uint64]bool{pos: true}) {
+			bits[pos] = append(bits[pos], k.Hash)
+		}
 		slices.SortFunc(bits[pos], func(a, b filter.Hash) int { return slices.Compare(a[:], b[:]) })
 	}
 	return bits
@@ -105,8 +110,8 @@ func (m *retouchModel) listed(h filter.Hash) bool {
 	revoked := false
 	for _, num := range m.live() {
 		g := m.generations[num]
-		revoked = revoked || found(m.db.revokedShape, g.revoked, h)
-		if found(m.db.spamShape, g.spam, h) && !m.hidden(num, h) {
+		revoked = revoked || found(m.db.ks.Store.RevokedShape, g.revoked, h)
+		if found(m.db.ks.Store.SpamShape, g.spam, h) && !m.hidden(num, h) {
 			return !revoked
 		}
 	}
@@ -117,7 +122,7 @@ func (m *retouchModel) check(t *rapid.T) {
 	for n := range retouchMessages {
 		want := false
 		for _, s := range message(n).Signatures {
-			want = want || m.listed(m.db.reportHash(s))
+			want = want || m.listed(m.db.ks.Ring.ReportHash(s))
 		}
 		if got := m.db.Judge(message(n)).Listed; got != want {
 			t.Fatalf("message %d: listed %v, want %v", n, got, want)
@@ -128,7 +133,7 @@ func (m *retouchModel) check(t *rapid.T) {
 		for pos, keys := range m.masked(num) {
 			for _, h := range keys {
 				resting[h] = true
-				if !slices.Contains(m.db.spamShape.Positions(h, nil), pos) {
+				if !slices.Contains(m.db.ks.Store.SpamShape.Positions(h, nil), pos) {
 					t.Fatalf("generation %d: a key rests on bit %d, which is none of its own", num, pos)
 				}
 			}
@@ -160,8 +165,8 @@ func TestRetouchModel(t *testing.T) {
 			"":             m.check,
 			"report":       func(rt *rapid.T) { m.report(rt, anyMessage.Draw(rt, "n")) },
 			"retouch":      func(rt *rapid.T) { m.retouch(rt, anyMessage.Draw(rt, "n")) },
-			"report there": func(rt *rapid.T) { m.hear(rt, spamFilter, anyMessage.Draw(rt, "n")) },
-			"revoke there": func(rt *rapid.T) { m.hear(rt, revokedFilter, rapid.IntRange(0, 2).Draw(rt, "n")) },
+			"report there": func(rt *rapid.T) { m.hear(rt, layout.SpamFilter, anyMessage.Draw(rt, "n")) },
+			"revoke there": func(rt *rapid.T) { m.hear(rt, layout.RevokedFilter, rapid.IntRange(0, 2).Draw(rt, "n")) },
 			"revoke": func(rt *rapid.T) {
 				n := rapid.IntRange(0, 2).Draw(rt, "n")
 				m.add(rt, m.now().revoked["a"], n, m.db.Revoke(message(n)))
@@ -184,25 +189,25 @@ func mustOpen(t *testing.T, o Options) *DB {
 
 // add notes a message's keys, unless it was refused for want of room.
 func (m *retouchModel) add(rt *rapid.T, keys map[filter.Hash]bool, n int, err error) (ok bool) {
-	if errors.Is(err, ErrFull) {
+	if errors.Is(err, layout.ErrFull) {
 		return false
 	}
 	if err != nil {
 		rt.Fatal(err)
 	}
 	for _, s := range message(n).Signatures {
-		keys[m.db.reportHash(s)] = true
+		keys[m.db.ks.Ring.ReportHash(s)] = true
 	}
 	return true
 }
 
 func (m *retouchModel) report(rt *rapid.T, n int) {
-	g, num := m.now(), m.opt.generation(spamFilter, m.clock.Now())
-	if !m.add(rt, g.spam["a"], n, m.db.Report(message(n), ClassOther)) {
+	g, num := m.now(), m.opt.settings().Generation(layout.SpamFilter, m.clock.Now())
+	if !m.add(rt, g.spam["a"], n, m.db.Report(message(n), layout.ClassOther)) {
 		return
 	}
 	for _, s := range message(n).Signatures {
-		h := m.db.reportHash(s)
+		h := m.db.ks.Ring.ReportHash(s)
 		if delete(g.retouched, h); m.hidden(num, h) {
 			rt.Fatalf("message %d was reported here, and is hidden", n)
 		}
@@ -210,23 +215,23 @@ func (m *retouchModel) report(rt *rapid.T, n int) {
 }
 
 // hear applies a delta in which the other site tells a message.
-func (m *retouchModel) hear(rt *rapid.T, kind filterKind, n int) {
-	shape, keys := m.db.spamShape, m.now().spam["b"]
-	if kind == revokedFilter {
-		shape, keys = m.db.revokedShape, m.now().revoked["b"]
+func (m *retouchModel) hear(rt *rapid.T, kind layout.Kind, n int) {
+	shape, keys := m.db.ks.Store.SpamShape, m.now().spam["b"]
+	if kind == layout.RevokedFilter {
+		shape, keys = m.db.ks.Store.RevokedShape, m.now().revoked["b"]
 	}
-	sec := deltaSection{target: target{kind, m.opt.generation(kind, m.clock.Now())}, shape: bitsShape(shape)}
+	sec := wire.DeltaSection{Target: layout.Target{Kind: kind, Gen: m.opt.settings().Generation(kind, m.clock.Now())}, Shape: layout.BitsShape(shape)}
 	var positions []uint64
 	for _, s := range message(n).Signatures {
-		positions = shape.Positions(m.db.reportHash(s), positions)
+		positions = shape.Positions(m.db.ks.Ring.ReportHash(s), positions)
 	}
 	slices.Sort(positions)
 	for _, pos := range slices.Compact(positions) {
-		sec.cells = append(sec.cells, filter.Cell{Pos: pos, Value: 1})
+		sec.Cells = append(sec.Cells, filter.Cell{Pos: pos, Value: 1})
 	}
-	d := Delta{Site: "b", Epoch: 2, Seq: uint64(len(m.sent)) + 1}
-	d.Data = m.db.encodeDelta(d, 0, []deltaSection{sec})
-	if m.add(rt, keys, n, m.db.Apply(d.Data, Next)) {
+	d := wire.Delta{Site: "b", Epoch: 2, Seq: uint64(len(m.sent)) + 1}
+	d.Data = m.db.ks.Sealer.EncodeDelta(d, 0, []wire.DeltaSection{sec})
+	if m.add(rt, keys, n, m.db.Apply(d.Data, peers.Next)) {
 		m.sent = append(m.sent, d)
 	}
 }
@@ -244,13 +249,13 @@ func (m *retouchModel) retouch(rt *rapid.T, n int) {
 		rt.Fatalf("planned %+v, done %+v", plan, done)
 	}
 	for _, s := range message(n).Signatures {
-		h := m.db.reportHash(s)
+		h := m.db.ks.Ring.ReportHash(s)
 		for _, num := range m.live() {
 			g := m.generations[num]
-			if found(m.db.revokedShape, g.revoked, h) {
+			if found(m.db.ks.Store.RevokedShape, g.revoked, h) {
 				break
 			}
-			if found(m.db.spamShape, g.spam, h) {
+			if found(m.db.ks.Store.SpamShape, g.spam, h) {
 				g.retouched[h] = true
 			}
 		}
@@ -267,7 +272,7 @@ func (m *retouchModel) rest(rt *rapid.T, what string) {
 	switch what {
 	case "":
 	case "save":
-		if err := m.db.save(); err != nil {
+		if err := m.db.ks.Save(); err != nil {
 			rt.Fatal(err)
 		}
 	case "period":

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -15,10 +14,15 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/keyspace"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/signature"
 )
 
-func mustRetouch(t testing.TB, db *DB, n int) Retouching {
+func mustRetouch(t testing.TB, db *DB, n int) keyspace.Retouching {
 	t.Helper()
 	r, err := db.Retouch(message(n))
 	if err != nil {
@@ -120,10 +124,10 @@ func TestRetouchHoldsInItsGenerations(t *testing.T) {
 
 func TestRetouchErrors(t *testing.T) {
 	db := openTest(t, testOptions(t.TempDir(), "mx1"))
-	if _, err := db.Retouch(signature.Set{}); !errors.Is(err, ErrNothing) {
+	if _, err := db.Retouch(signature.Set{}); !errors.Is(err, keyspace.ErrNothing) {
 		t.Errorf("no signatures: %v", err)
 	}
-	if _, err := db.PlanRetouch(signature.Set{Signatures: make([]signature.Signature, maxKeys+1)}); err == nil {
+	if _, err := db.PlanRetouch(signature.Set{Signatures: make([]signature.Signature, journal.MaxKeys+1)}); err == nil {
 		t.Error("a plan of too many signatures")
 	}
 	mustReport(t, db, 1)
@@ -137,22 +141,22 @@ func TestRetouchErrors(t *testing.T) {
 	mend()
 
 	// The bound is of keys in one generation.
-	m, err := db.maskOf(target{spamFilter, db.opt.generation(spamFilter, db.opt.Now())})
+	m, err := db.ks.Store.MaskOf(layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now())})
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := make([]retouchedKey, maxRetouched-1)
+	keys := make([]journal.RetouchedKey, store.MaxRetouched-1)
 	for i := range keys {
-		keys[i] = retouchedKey{hash: filter.Hash{uint64(i) << 40, 1, 2, 3}, name: shortID{kind: signature.KindText}}
+		keys[i] = journal.RetouchedKey{Hash: filter.Hash{uint64(i) << 40, 1, 2, 3}, Name: layout.ShortID{Kind: signature.KindText}}
 	}
-	m.set(keys)
-	if _, err := db.Retouch(message(1)); !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "65535 signatures are retouched, at most 65536") {
+	m.Set(keys)
+	if _, err := db.Retouch(message(1)); !errors.Is(err, layout.ErrFull) || !strings.Contains(err.Error(), "65535 signatures are retouched, at most 65536") {
 		t.Errorf("two more than fit: %v", err)
 	}
 	if !db.Judge(message(1)).Listed {
 		t.Error("half of a message was retouched")
 	}
-	if err := db.save(); err != nil { // a full mask has a file, and that can be read
+	if err := db.ks.Save(); err != nil { // a full mask has a file, and that can be read
 		t.Fatal(err)
 	}
 }
@@ -163,13 +167,13 @@ func TestRetouchOfTheSameBits(t *testing.T) {
 	db := openTest(t, testOptions(t.TempDir(), "mx1"))
 	mustReport(t, db, 1)
 	mustRetouch(t, db, 1)
-	now := target{spamFilter, db.opt.generation(spamFilter, db.opt.Now())}
-	m := db.view.Load().report(now.gen).mask
-	alike := m.all()[0].hash
+	now := layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now())}
+	m := db.ks.Store.View.Load().Report(now.Gen).Mask
+	alike := m.All()[0].Hash
 	alike[2] ^= 1 << 63 // above the bits that place it
-	records, release := db.unmask(now, []filter.Hash{alike})
+	records, release := db.ks.Store.Unmask(now, []filter.Hash{alike})
 	release()
-	if len(records) != 1 || len(records[0].retouched) != 1 || records[0].retouched[0].bit != takenBack {
+	if len(records) != 1 || len(records[0].Retouched) != 1 || records[0].Retouched[0].Bit != journal.TakenBack {
 		t.Errorf("records %+v", records)
 	}
 }
@@ -181,22 +185,25 @@ func TestReportThroughMask(t *testing.T) {
 	db := openTest(t, o)
 	mustReport(t, db, 1)
 	mustRetouch(t, db, 1)
-	rested := db.view.Load().report(db.opt.generation(spamFilter, db.opt.Now())).mask.masked()
+	rested := db.ks.Store.View.Load().Report(db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now())).Mask.Masked()
 	for _, pos := range rested {
 		n := 0
-		for !slices.Contains(db.spamShape.Positions(db.reportHash(oneKey(n).Signatures[0]), nil), pos) {
+		for !slices.Contains(db.ks.Store.SpamShape.Positions(db.ks.Ring.ReportHash(oneKey(n).Signatures[0]), nil), pos) {
 			n++
 		}
-		if err := db.Report(oneKey(n), ClassOther); err != nil {
+		if err := db.Report(oneKey(n), layout.ClassOther); err != nil {
 			t.Fatal(err)
 		}
 		for _, when := range []string{"at once", "after a crash"} {
-			m := db.view.Load().report(db.opt.generation(spamFilter, db.opt.Now())).mask
+			m, err := db.ks.Store.MaskOf(layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now())})
+			if err != nil {
+				t.Fatal(err)
+			}
 			if !db.Judge(oneKey(n)).Listed || db.Judge(message(1)).Listed {
 				t.Errorf("%s: want the report listed, and the message still retouched", when)
 			}
-			if bits := m.masked(); slices.Contains(bits, pos) || len(bits) != len(rested) || m.check() != nil {
-				t.Errorf("%s: masked %v, before %v: %v", when, bits, rested, m.check())
+			if bits := m.Masked(); slices.Contains(bits, pos) || len(bits) != len(rested) || m.Check() != nil {
+				t.Errorf("%s: masked %v, before %v: %v", when, bits, rested, m.Check())
 			}
 			crash(t, db)
 			db = openTest(t, o)
@@ -212,16 +219,16 @@ type retouchWorld struct {
 
 func newRetouchWorld(t *testing.T, n int) *retouchWorld {
 	o := testOptions(t.TempDir(), "mx1")
-	o.Reports = ReportOptions{Capacity: int64(n), KeysPerMessage: 1, Keep: 1, MaxErrorPerMail: 0.01}
+	o.Reports = layout.ReportOptions{Capacity: int64(n), KeysPerMessage: 1, Keep: 1, MaxErrorPerMail: 0.01}
 	w := &retouchWorld{db: openTest(t, o)}
-	now := target{spamFilter, w.db.opt.generation(spamFilter, w.db.opt.Now())}
-	own, err := w.db.ownBits(now, w.db.spamShape)
+	now := layout.Target{Kind: layout.SpamFilter, Gen: w.db.ks.Settings.Generation(layout.SpamFilter, w.db.ks.Settings.Now())}
+	own, err := w.db.ks.Store.OwnBits(now, w.db.ks.Store.SpamShape)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range n {
 		set := oneKey(i)
-		own.Set(w.db.reportHash(set.Signatures[0]))
+		own.Set(w.db.ks.Ring.ReportHash(set.Signatures[0]))
 		w.keys = append(w.keys, set)
 	}
 	return w
@@ -289,7 +296,7 @@ func TestRetouchParallel(t *testing.T) {
 		wg.Go(func() {
 			for i := range 15 {
 				n := (w + i) % 5
-				if err := db.Report(message(n), ClassOther); err != nil {
+				if err := db.Report(message(n), layout.ClassOther); err != nil {
 					t.Error(err)
 				}
 				if _, err := db.Retouch(message(n)); err != nil {
@@ -302,7 +309,7 @@ func TestRetouchParallel(t *testing.T) {
 	}
 	wg.Go(func() {
 		for range 5 {
-			if err := db.save(); err != nil {
+			if err := db.ks.Save(); err != nil {
 				t.Error(err)
 			}
 		}
@@ -325,7 +332,7 @@ func TestMaskDamage(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	path := maskPath(o.Dir, o.generationNow())
+	path := store.MaskFiles.Path(o.Dir, o.generationNow())
 	good, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -344,7 +351,7 @@ func TestMaskDamage(t *testing.T) {
 	}
 }
 
-// A mask and its file go when the generation ages out.
+// A mask and its file go when the generation expires.
 func TestMaskGoesWithItsGeneration(t *testing.T) {
 	c := newClock()
 	o := testOptions(t.TempDir(), "mx1")
@@ -352,8 +359,8 @@ func TestMaskGoesWithItsGeneration(t *testing.T) {
 	db := openTest(t, o)
 	mustReport(t, db, 1)
 	mustRetouch(t, db, 1)
-	path := maskPath(o.Dir, db.opt.generation(spamFilter, c.Now()))
-	if err := db.save(); err != nil {
+	path := store.MaskFiles.Path(o.Dir, db.ks.Settings.Generation(layout.SpamFilter, c.Now()))
+	if err := db.ks.Save(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); err != nil {
@@ -363,10 +370,10 @@ func TestMaskGoesWithItsGeneration(t *testing.T) {
 	if keys := db.Retouched(); len(keys) != 0 {
 		t.Errorf("%+v is listed, and aged out", keys)
 	}
-	for range keepAged {
-		db.expire()
+	for range store.KeepAged {
+		db.ks.Expire()
 	}
-	if err := db.save(); err != nil {
+	if err := db.ks.Save(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
@@ -383,8 +390,8 @@ func TestMaskNotNamed(t *testing.T) {
 	mustReport(t, db, 1)
 	mustReport(t, db, 2)
 	mustRetouch(t, db, 1)
-	for _, s := range db.maskSnapshots() { // as save does, which a crash then stops
-		if err := writeSnapshot(s.path, func(w io.Writer) error { return s.encode(w, db.keyID) }); err != nil {
+	for _, s := range db.ks.Store.MaskSnapshots() { // as save does, which a crash then stops
+		if err := folder.WriteSnapshot(s.Path, s.Write); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -393,10 +400,10 @@ func TestMaskNotNamed(t *testing.T) {
 	if db.Judge(message(1)).Listed || !db.Judge(message(2)).Listed {
 		t.Error("a retouch is lost, by a crash while its mask was written")
 	}
-	if err := db.save(); err != nil {
+	if err := db.ks.Save(); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.pub.rests(o.Dir, []string{ownPath(o.Dir, target{spamFilter, o.generationNow()})}, db.opt.Now()); err != nil {
+	if err := db.ks.Outbox.Rests(o.Dir, []string{store.OwnPath(o.Dir, layout.Target{Kind: layout.SpamFilter, Gen: o.generationNow()})}, db.ks.Settings.Now()); err != nil {
 		t.Fatal(err)
 	}
 	crash(t, db)
@@ -404,10 +411,10 @@ func TestMaskNotNamed(t *testing.T) {
 	if !db.Judge(message(1)).Listed {
 		t.Error("a mask that the identity does not name hides a report")
 	}
-	if err := db.save(); err != nil {
+	if err := db.ks.Save(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(maskPath(o.Dir, o.generationNow())); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(store.MaskFiles.Path(o.Dir, o.generationNow())); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the mask's file: %v", err)
 	}
 }
@@ -415,19 +422,5 @@ func TestMaskNotNamed(t *testing.T) {
 func (o *Options) generationNow() int64 {
 	full := *o
 	_ = full.complete() // with the defaults
-	return full.generation(spamFilter, full.Now())
-}
-
-func FuzzMask(f *testing.F) {
-	f.Fuzz(func(t *testing.T, data []byte) {
-		keys, err := decodeMask(data, [8]byte{1}, 2930)
-		if err != nil {
-			return
-		}
-		m := newMask(filter.BitsShape{Lines: 4, K: 8})
-		m.set(keys)
-		if m.set(keys); m.check() != nil || len(m.all()) > len(keys) {
-			t.Fatalf("%d keys make a mask of %d: %v", len(keys), len(m.all()), m.check())
-		}
-	})
+	return full.settings().Generation(layout.SpamFilter, full.Now())
 }

@@ -3,6 +3,7 @@ package bloomdb
 import (
 	"testing"
 
+	"github.com/spambloom/spambloom/bloomdb/never"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -73,13 +74,13 @@ func TestNeverImageIsNotCorroborated(t *testing.T) {
 	if !db.Judge(weak).Listed {
 		t.Fatal("not listed before")
 	}
-	asked, p := db.ask(nil, weak), db.opt.policy()
+	asked, p := db.ask(nil, weak), db.policy()
 	f := gather(asked)
 	f.links = gatherLinks(asked, true, p)
 	if e := f.decide(p); !e.Listed {
 		t.Fatalf("not listed by its domain: %+v", e)
 	}
-	f.never = coverage{images: true}
+	f.never = never.Coverage{Images: true}
 	f.sketches[0].matches[0].Signature.Kind = signature.KindImage
 	e := f.decide(p)
 	if e.Listed || len(e.Weak) > 0 || len(e.Matches) > 0 {

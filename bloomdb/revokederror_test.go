@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -18,7 +21,7 @@ const (
 )
 
 func TestRevocationFiltersLoseNoReport(t *testing.T) {
-	for _, o := range []ReportOptions{
+	for _, o := range []layout.ReportOptions{
 		{}, {Capacity: 1000}, {Capacity: 20_000_000}, {Keep: 1}, {Keep: 64, Period: 24 * time.Hour},
 		{KeysPerMessage: 1}, {MaxErrorPerMail: 0.5}, {MaxErrorPerMail: 1e-12},
 	} {
@@ -27,7 +30,7 @@ func TestRevocationFiltersLoseNoReport(t *testing.T) {
 			t.Fatal(err)
 		}
 		filters := float64(2 * all.Reports.Keep) // this site's and those of all others
-		lost := asked * filters * all.revokedShape().Error(all.keysPerGeneration()/revokedShare)
+		lost := asked * filters * all.settings().RevokedShape().Error(all.settings().KeysPerGeneration()/layout.RevokedShare)
 		if lost > mostLost {
 			t.Errorf("%+v: of %d reported signatures, %.3g are lost, at most %g", o, asked, lost, mostLost)
 		}
@@ -49,49 +52,49 @@ func TestFullRevocationFiltersLoseNoReport(t *testing.T) {
 	revoked, expected := fillRevoked(t, db)
 	lost := 0
 	began := time.Now()
-	view := db.current()
+	view := db.ks.Store.Current()
 	for n := uint64(0); n < uint64(asked/scale); n += uint64(stride) {
-		h := stretch(mix(n ^ 0x5eed))
-		for _, g := range view.reports {
-			if g.revoked.has(h) {
+		h := keyring.Stretch(keyring.Mix(n ^ 0x5eed))
+		for _, g := range view.Reports {
+			if g.Revoked.Has(h) {
 				lost++
 				break
 			}
 		}
 	}
 	t.Logf("%d signatures, %d generations with %d revoked in all: %d lost, %.2g expected from the bits; %.0f ns each",
-		asked/scale/stride, len(view.reports), revoked, lost, expected*asked, float64(time.Since(began).Nanoseconds())*float64(scale*stride)/asked)
+		asked/scale/stride, len(view.Reports), revoked, lost, expected*asked, float64(time.Since(began).Nanoseconds())*float64(scale*stride)/asked)
 	if lost > 0 || expected*asked > 1.2*mostLost || expected == 0 {
 		t.Errorf("%d of %d are lost; of %d, %.3g in expectation, at most %g", lost, asked/scale/stride, asked, expected*asked, mostLost)
 	}
 	crash(t, db) // no site has told what the filters of others hold here
-	comparePlain(t, revoked/(2*db.opt.Reports.Keep), scale)
+	comparePlain(t, revoked/(2*db.ks.Settings.Reports.Keep), scale)
 }
 
 // fillRevoked fills the revocation filters of all kept generations, and says how many
 // keys they took and how likely they know another one.
 func fillRevoked(t *testing.T, db *DB) (keys int, chance float64) {
 	t.Helper()
-	newest := db.opt.generation(revokedFilter, db.opt.Now())
-	for gen := newest - int64(db.opt.Reports.Keep) + 1; gen <= newest; gen++ {
-		tg := target{revokedFilter, gen}
-		own, err := db.ownBits(tg, db.revokedShape)
+	newest := db.ks.Settings.Generation(layout.RevokedFilter, db.ks.Settings.Now())
+	for gen := newest - int64(db.ks.Settings.Reports.Keep) + 1; gen <= newest; gen++ {
+		tg := layout.Target{Kind: layout.RevokedFilter, Gen: gen}
+		own, err := db.ks.Store.OwnBits(tg, db.ks.Store.RevokedShape)
 		if err != nil {
 			t.Fatal(err)
 		}
-		others, err := filter.NewBits(db.revokedShape)
+		others, err := filter.NewBits(db.ks.Store.RevokedShape)
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = db.change(func(v *view) error {
-			return v.editReport(gen, func(g *reportGeneration) error { g.revoked.others = others; return nil })
+		err = db.ks.Store.Change(func(v *store.View) error {
+			return v.EditReport(gen, func(g *store.ReportGeneration) error { g.Revoked.Others = others; return nil })
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, b := range []*filter.Bits{own, others} {
-			for ; b.Ones() <= db.fillLimit(revokedFilter, b.Shape()); keys++ {
-				b.Set(stretch(mix(uint64(gen)<<40 ^ uint64(i)<<36 ^ uint64(keys))))
+			for ; b.Ones() <= db.ks.Settings.FillLimit(layout.RevokedFilter, b.Shape()); keys++ {
+				b.Set(keyring.Stretch(keyring.Mix(uint64(gen)<<40 ^ uint64(i)<<36 ^ uint64(keys))))
 			}
 			chance += b.Error()
 		}
@@ -106,19 +109,19 @@ func comparePlain(t *testing.T, keys, scale int) {
 	plain := make([]bool, 16*keys)
 	at := func(n uint64) (positions [8]uint64) {
 		for i := range positions {
-			n = mix(n + 0x9e3779b97f4a7c15)
+			n = keyring.Mix(n + 0x9e3779b97f4a7c15)
 			positions[i], _ = bits.Mul64(n, uint64(len(plain)))
 		}
 		return positions
 	}
 	for n := range uint64(keys) {
-		for _, pos := range at(mix(n)) {
+		for _, pos := range at(keyring.Mix(n)) {
 			plain[pos] = true
 		}
 	}
 	lost := 0
 	for n := range uint64(asked / scale) {
-		positions := at(mix(n ^ 0x5eed0000000000))
+		positions := at(keyring.Mix(n ^ 0x5eed0000000000))
 		if !slices.ContainsFunc(positions[:], func(pos uint64) bool { return !plain[pos] }) {
 			lost++
 		}

@@ -2,11 +2,17 @@ package bloomdb
 
 import (
 	"crypto/ed25519"
+	"encoding/hex"
 	"errors"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/keyspace"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -22,7 +28,7 @@ func TestFaultOfOneOfTwo(t *testing.T) {
 			db := openTest(t, o)
 			mustReport(t, db, 1)
 			mend := breakDisk(t, faulty(db))
-			if err := db.Report(message(2), ClassOther); err == nil {
+			if err := db.Report(message(2), layout.ClassOther); err == nil {
 				t.Fatal("acknowledged without a disk")
 			}
 			if err := db.Revoke(message(1)); err == nil {
@@ -32,8 +38,8 @@ func TestFaultOfOneOfTwo(t *testing.T) {
 				t.Fatal("retouched without a disk")
 			}
 			for _, d := range db.keys {
-				if d.lists(message(2)) || !d.lists(message(1)) {
-					t.Errorf("%s shows what was refused", KeyID(d.opt.Key))
+				if lists(d, message(2)) || !lists(d, message(1)) {
+					t.Errorf("%s shows what was refused", hex.EncodeToString(d.Ring.KeyID[:]))
 				}
 			}
 			if db.Fault() == nil {
@@ -45,8 +51,8 @@ func TestFaultOfOneOfTwo(t *testing.T) {
 			db = openTest(t, o)
 			for _, d := range db.keys {
 				for n := 1; n <= 2; n++ {
-					if !d.lists(message(n)) {
-						t.Errorf("message %d is lost in %s", n, KeyID(d.opt.Key))
+					if !lists(d, message(n)) {
+						t.Errorf("message %d is lost in %s", n, hex.EncodeToString(d.Ring.KeyID[:]))
 					}
 				}
 			}
@@ -55,8 +61,8 @@ func TestFaultOfOneOfTwo(t *testing.T) {
 }
 
 // lists reports whether one keyspace alone lists all of a message's signatures.
-func (ks *keyspace) lists(set signature.Set) bool {
-	e := (&DB{keyspace: ks, keys: []*keyspace{ks}}).Judge(set)
+func lists(ks *keyspace.Keyspace, set signature.Set) bool {
+	e := (&DB{ks: ks, keys: []*keyspace.Keyspace{ks}}).Judge(set)
 	for _, s := range set.Signatures {
 		if !slices.ContainsFunc(e.Matches, func(m Match) bool { return m.Signature == s && !m.Revoked }) {
 			return false
@@ -72,7 +78,7 @@ func TestOneOfTwoIsFull(t *testing.T) {
 	db := openTest(t, o)
 	n := 0
 	for ; ; n++ {
-		if err := db.Report(message(n), ClassOther); errors.Is(err, ErrFull) {
+		if err := db.Report(message(n), layout.ClassOther); errors.Is(err, layout.ErrFull) {
 			break
 		} else if err != nil {
 			t.Fatal(err)
@@ -82,7 +88,7 @@ func TestOneOfTwoIsFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	db = openTest(t, rolledOver(o))
-	if err := db.Report(message(n), ClassOther); !errors.Is(err, ErrFull) {
+	if err := db.Report(message(n), layout.ClassOther); !errors.Is(err, layout.ErrFull) {
 		t.Fatalf("%v, want ErrFull", err)
 	}
 	if db.Judge(message(n)).Listed {
@@ -176,8 +182,8 @@ func TestMutedAcrossKeys(t *testing.T) {
 	}
 	db = openTest(t, rolledOver(o))
 	for _, d := range db.keys {
-		if x, _ := d.view.Load().trusted.find("x"); !d.Muted("a") || !x.Dropped {
-			t.Errorf("under %s: a muted %v, x %+v", KeyID(d.opt.Key), d.Muted("a"), x)
+		if x, _ := d.Store.View.Load().Trusted.Find("x"); !d.Store.Muted("a") || !x.Dropped {
+			t.Errorf("under %s: a muted %v, x %+v", hex.EncodeToString(d.Ring.KeyID[:]), d.Store.Muted("a"), x)
 		}
 	}
 	if err := db.Mute("a", false); err != nil {
@@ -187,8 +193,8 @@ func TestMutedAcrossKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, d := range db.keys {
-		if d.Muted("a") || !d.Muted("y") {
-			t.Errorf("under %s: a muted %v, y muted %v", KeyID(d.opt.Key), d.Muted("a"), d.Muted("y"))
+		if d.Store.Muted("a") || !d.Store.Muted("y") {
+			t.Errorf("under %s: a muted %v, y muted %v", hex.EncodeToString(d.Ring.KeyID[:]), d.Store.Muted("a"), d.Store.Muted("y"))
 		}
 	}
 }
@@ -198,7 +204,7 @@ func TestMutedAcrossKeys(t *testing.T) {
 func TestSiteChangesItsKey(t *testing.T) {
 	var keys []ed25519.PrivateKey
 	for range 3 {
-		key, err := NewSigningKey()
+		key, err := keyring.NewSigningKey()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,16 +212,16 @@ func TestSiteChangesItsKey(t *testing.T) {
 	}
 	public := func(i int) ed25519.PublicKey { return keys[i].Public().(ed25519.PublicKey) }
 	o := rolledOver(testOptions(t.TempDir(), "b"))
-	o.Members = Members{"a": {Keys: []ed25519.PublicKey{public(0), public(1)}}}
+	o.Members = wire.Members{"a": {Keys: []ed25519.PublicKey{public(0), public(1)}}}
 	b := openTest(t, o)
 	ao := rolledOver(testOptions(t.TempDir(), "a"))
-	for i, want := range []error{nil, nil, ErrUnsigned} {
+	for i, want := range []error{nil, nil, wire.ErrUnsigned} {
 		ao.SigningKey = keys[i]
 		a := openTest(t, ao)
 		mustReport(t, a, i)
 		for _, pair := range [][2]*DB{{a, b}, {a.Previous(), b.Previous()}} {
 			for _, d := range drain(t, pair[0]) {
-				if err := pair[1].Apply(d.Data, Next); !errors.Is(err, want) {
+				if err := pair[1].Apply(d.Data, peers.Next); !errors.Is(err, want) {
 					t.Errorf("key %d: %v, want %v", i, err, want)
 				}
 			}

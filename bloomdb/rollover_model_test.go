@@ -5,6 +5,10 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // rollingSite is a site somewhere in its roll-over: phase 0 has the old key, 1 both, 2
@@ -16,7 +20,7 @@ type rollingSite struct {
 	db      *DB
 	known   [2][]fact // under the old and under the new key
 	untold  [2][]fact
-	streams [2][]Delta
+	streams [2][]wire.Delta
 }
 
 func (s *rollingSite) keyed() Options {
@@ -65,7 +69,7 @@ func (s *rollingSite) hear(t *rapid.T, from *rollingSite) {
 	for key := range 2 {
 		if db := s.under(key); db != nil {
 			for _, d := range from.streams[key] {
-				if err := db.Apply(d.Data, Skipped); err != nil {
+				if err := db.Apply(d.Data, peers.Skipped); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -97,12 +101,12 @@ func (s *rollingSite) lists(message int, oldest int64) bool {
 type rollingWorld struct {
 	*rapid.T
 	t     *testing.T
-	clock *clock
+	clock *wallClock
 	sites []*rollingSite
 }
 
 func (w *rollingWorld) step(s *rollingSite) {
-	f := fact{gen: s.db.opt.generation(spamFilter, w.clock.Now()), site: s.name, message: rapid.IntRange(0, 3).Draw(w.T, "message")}
+	f := fact{gen: s.db.ks.Settings.Generation(layout.SpamFilter, w.clock.Now()), site: s.name, message: rapid.IntRange(0, 3).Draw(w.T, "message")}
 	switch rapid.SampledFrom([]string{"report", "report", "report", "revoke", "exchange", "exchange", "period", "save", "crash", "roll"}).Draw(w.T, "what") {
 	case "report":
 		mustReport(w.t, s.db, f.message)
@@ -118,7 +122,7 @@ func (w *rollingWorld) step(s *rollingSite) {
 	case "period":
 		w.clock.add(168 * time.Hour)
 	case "save":
-		if err := s.db.save(); err != nil {
+		if err := s.db.ks.Save(); err != nil {
 			w.Fatal(err)
 		}
 	case "crash":
@@ -182,8 +186,7 @@ func (w *rollingWorld) publish(s *rollingSite) {
 func crashBoth(t testing.TB, db *DB) {
 	t.Helper()
 	if db.previous != nil {
-		db.previous.closed.Store(true)
-		db.previous.journal.file.Close()
+		db.previous.ks.Closed.Store(true)
 	}
 	crash(t, db)
 }
@@ -212,7 +215,7 @@ func TestRolloverModel(t *testing.T) {
 			i := rapid.IntRange(0, 2).Draw(rt, "site")
 			w.step(w.sites[i])
 			for _, s := range w.sites {
-				oldest := s.db.opt.generation(spamFilter, w.clock.Now()) - int64(s.db.opt.Reports.Keep) + 1
+				oldest := s.db.ks.Settings.Generation(layout.SpamFilter, w.clock.Now()) - int64(s.db.ks.Settings.Reports.Keep) + 1
 				for n := range 4 {
 					if got, want := s.db.Judge(message(n)).Listed, s.lists(n, oldest); got != want {
 						rt.Fatalf("site %s in phase %d lists %d: %v, want %v", s.name, s.phase, n, got, want)

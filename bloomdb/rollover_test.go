@@ -11,6 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/never"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -83,7 +87,7 @@ func TestRollingSitesHearEachOther(t *testing.T) {
 		}
 		e := w.db.Judge(message(4))
 		if len(e.Matches) != 2 || !slices.Equal(e.Matches[0].Sites, w.sites) || e.Sites != len(w.sites) {
-			t.Errorf("site %s: %+v, want one match of each signature by %v", w.db.opt.Site, e, w.sites)
+			t.Errorf("site %s: %+v, want one match of each signature by %v", w.db.ks.Settings.Site, e, w.sites)
 		}
 	}
 	if err := r.b.Revoke(message(4)); err != nil {
@@ -124,7 +128,7 @@ func TestNewestGenerationWinsAcrossKeys(t *testing.T) {
 	mustReport(t, r.a, 1)
 	r.exchange(t)
 	listed(t, r.b, 1, true)
-	if e := r.b.Judge(message(1)); len(e.Matches) != 2 || e.Matches[0].Generation != r.b.opt.generation(spamFilter, c.Now()) {
+	if e := r.b.Judge(message(1)); len(e.Matches) != 2 || e.Matches[0].Generation != r.b.ks.Settings.Generation(layout.SpamFilter, c.Now()) {
 		t.Errorf("%+v", e)
 	}
 	if err := r.c.Revoke(message(1)); err != nil {
@@ -147,7 +151,7 @@ func TestCountsOfBothKeys(t *testing.T) {
 		sites int
 	}{{r.a, 13, 2}, {r.b, 513, 3}, {r.c, 510, 2}} {
 		if e := w.db.Judge(message(1)); e.Count != w.count || e.Sites != w.sites {
-			t.Errorf("site %s: %d by %d sites, want %d by %d", w.db.opt.Site, e.Count, e.Sites, w.count, w.sites)
+			t.Errorf("site %s: %d by %d sites, want %d by %d", w.db.ks.Settings.Site, e.Count, e.Sites, w.count, w.sites)
 		}
 	}
 	trace := r.b.Explain(message(1))[1]
@@ -173,7 +177,7 @@ func TestSketchesOfBothKeys(t *testing.T) {
 		want bool
 	}{{r.a, true}, {r.b, true}, {r.c, false}} {
 		if e := site.db.Judge(near(1000)); e.Listed != site.want {
-			t.Errorf("site %s: %+v", site.db.opt.Site, e)
+			t.Errorf("site %s: %+v", site.db.ks.Settings.Site, e)
 		}
 	}
 	mustReportSet(t, r.c, wordy(1, words(0, 60)...))
@@ -222,7 +226,7 @@ func TestNothingIsLostByRollingOver(t *testing.T) {
 		if e := db.Judge(message(1)); e.Count != 7 {
 			t.Errorf("count %d", e.Count)
 		}
-		if err := db.Report(message(3), ClassOther); !errors.Is(err, ErrNever) {
+		if err := db.Report(message(3), layout.ClassOther); !errors.Is(err, never.ErrNever) {
 			t.Errorf("a declared message is reported: %v", err)
 		}
 		mustReport(t, db, 4)
@@ -292,16 +296,16 @@ func TestKeysFindTheirFolders(t *testing.T) {
 	last := third(o)
 	last.PreviousKey, last.Log = nil, slog.New(slog.NewTextHandler(&log, nil))
 	run(last, 7, 6)
-	for _, command := range []string{"rm -f identity", "rm -r '" + keyFolder(o.Dir, KeyID(newKey))} {
+	for _, command := range []string{"rm -f identity", "rm -r '" + folder.KeyFolder(o.Dir, keyring.ID(newKey))} {
 		if !strings.Contains(log.String(), command) {
 			t.Errorf("%q is not in the log:\n%s", command, log.String())
 		}
 	}
-	if _, err := Open(Options{Dir: o.Dir, Site: "b", Key: [32]byte{4}}); !errors.Is(err, ErrIdentity) {
+	if _, err := Open(Options{Dir: o.Dir, Site: "b", Key: [32]byte{4}}); !errors.Is(err, layout.ErrIdentity) {
 		t.Errorf("a key that nothing was rolled over to: %v", err)
 	}
 	before := [32]byte{5}
-	if _, err := Open(Options{Dir: o.Dir, Site: "b", Key: [32]byte{4}, PreviousKey: &before}); !errors.Is(err, ErrIdentity) {
+	if _, err := Open(Options{Dir: o.Dir, Site: "b", Key: [32]byte{4}, PreviousKey: &before}); !errors.Is(err, layout.ErrIdentity) {
 		t.Errorf("two keys that nothing is of: %v", err)
 	}
 	if _, err := Open(Options{Dir: o.Dir, Site: "b", Key: newKey, PreviousKey: &newKey}); err == nil {
@@ -338,7 +342,7 @@ func TestOldStateRemoved(t *testing.T) {
 			}
 		}
 	}
-	if !HasState(o.Dir) {
+	if !folder.HasState(o.Dir) {
 		t.Error("the state folder is taken for an empty one")
 	}
 }

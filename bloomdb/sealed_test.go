@@ -7,16 +7,18 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb/folder"
 )
 
 func TestSealedForm(t *testing.T) {
-	form := sealedForm{fileForm: fileForm{"thing", "SBTHING\n", 3}, most: 5}
+	form := folder.SealedForm{FileForm: folder.FileForm{Name: "thing", Magic: "SBTHING\n", Version: 3}, Most: 5}
 	key := [8]byte{7}
 	file := func(change func(b []byte) []byte) []byte {
-		return seal(change(append(form.begin(key), "12345"...)))
+		return folder.Seal(change(append(form.Begin(key), "12345"...)))
 	}
 	head := func(i int, to byte) []byte { // with a right checksum
-		return file(func(b []byte) []byte { b[i] = to; return append(seal(b[:fileHead-4]), "12345"...) })
+		return file(func(b []byte) []byte { b[i] = to; return append(folder.Seal(b[:folder.FileHead-4]), "12345"...) })
 	}
 	same := func(b []byte) []byte { return b }
 	good := file(same)
@@ -25,10 +27,10 @@ func TestSealedForm(t *testing.T) {
 		want string // part of the error; "": none
 	}{
 		"good":                  {good, ""},
-		"empty":                 {seal(form.begin(key)), ""},
+		"empty":                 {folder.Seal(form.Begin(key)), ""},
 		"no bytes":              {nil, "file is cut short"},
-		"short":                 {seal(form.begin(key)[:17]), "file is cut short"},
-		"no content's checksum": {form.begin(key), "file is cut short"},
+		"short":                 {folder.Seal(form.Begin(key)[:17]), "file is cut short"},
+		"no content's checksum": {form.Begin(key), "file is cut short"},
 		"magic":                 {file(func(b []byte) []byte { b[0] = 'x'; return b }), "no thing: wrong magic"},
 		"version":               {head(9, 4), "newer format (version 4; this program reads 3), made by a newer version of spambloom"},
 		"version of two bytes":  {head(8, 1), "newer format (version 259; this program reads 3)"},
@@ -43,30 +45,30 @@ func TestSealedForm(t *testing.T) {
 			t.Fatal(err)
 		}
 		var data []byte
-		err := form.load(path, func(all []byte) error { data = all; return nil })
+		err := form.Load(path, func(all []byte) error { data = all; return nil })
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = form.open(data, key)
+		_, err = form.Open(data, key)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
-	if content, err := form.open(good, key); err != nil || string(content) != "12345" {
+	if content, err := form.Open(good, key); err != nil || string(content) != "12345" {
 		t.Errorf("%q, %v", content, err)
 	}
-	endless := sealedForm{fileForm: fileForm{name: "zeros"}, most: 100}
+	endless := folder.SealedForm{FileForm: folder.FileForm{Name: "zeros"}, Most: 100}
 	long := filepath.Join(t.TempDir(), "long")
 	if err := errors.Join(os.WriteFile(long, nil, 0o600), os.Truncate(long, 1<<40)); err != nil {
 		t.Fatal(err)
 	}
 	read := 0
 	count := func(data []byte) error { read = len(data); return nil }
-	if err := endless.load(long, count); err != nil || read > 200 {
+	if err := endless.Load(long, count); err != nil || read > 200 {
 		t.Errorf("of a file of a terabyte %d bytes, %v", read, err)
 	}
-	var damage *DamageError
-	if err := endless.load("/dev/zero", count); !errors.As(err, &damage) {
+	var damage *folder.DamageError
+	if err := endless.Load("/dev/zero", count); !errors.As(err, &damage) {
 		t.Errorf("of a device: %v", err)
 	}
 }

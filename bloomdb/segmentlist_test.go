@@ -11,7 +11,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -30,16 +34,16 @@ func TestCrashedSite(t *testing.T) {
 		db, err := Open(small(dir))
 		must(t, err)
 		for i := range 4 {
-			must(t, db.Report(message(10*life+i), ClassOther))
+			must(t, db.Report(message(10*life+i), layout.ClassOther))
 			fmt.Printf("acknowledged %d\n", 10*life+i)
 			if i == 1 {
-				must(t, db.save())
+				must(t, db.ks.Save())
 				drain(t, db)
-				must(t, db.journal.list.raise(db.journal.durable()))
+				must(t, db.ks.Journal.List.RaiseLater(db.ks.Journal.Durable, db.ks.Now().Add(time.Hour)))
 			}
 		}
-		must(t, db.save())
-		must(t, db.Report(message(10*life+5), ClassOther))
+		must(t, db.ks.Save())
+		must(t, db.Report(message(10*life+5), layout.ClassOther))
 		fmt.Printf("acknowledged %d\n", 10*life+5)
 		must(t, db.Close())
 	}
@@ -109,8 +113,8 @@ func TestLostSegment(t *testing.T) {
 	for name, spoil := range map[string]func(path string) error{
 		"missing":               os.Remove,
 		"empty":                 func(path string) error { return os.Truncate(path, 0) },
-		"cut in its header":     func(path string) error { return os.Truncate(path, journalHeader/2) },
-		"cut behind its header": func(path string) error { return os.Truncate(path, journalHeader) },
+		"cut in its header":     func(path string) error { return os.Truncate(path, journal.Header/2) },
+		"cut behind its header": func(path string) error { return os.Truncate(path, journal.Header) },
 		"cut in half": func(path string) error {
 			info, err := os.Stat(path)
 			return errors.Join(err, os.Truncate(path, info.Size()/2))
@@ -120,19 +124,19 @@ func TestLostSegment(t *testing.T) {
 			return errors.Join(err, os.WriteFile(path, make([]byte, info.Size()), 0o600))
 		},
 		"of another key": func(path string) error {
-			return os.WriteFile(path, (&journal{keyID: [8]byte{9}}).header(), 0o600)
+			return os.WriteFile(path, (&journal.Log{KeyID: [8]byte{9}}).Header(), 0o600)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := small(ramDir(t))
 			db := mustOpen(t, o)
 			mustReport(t, db, 1)
-			must(t, db.save())
+			must(t, db.ks.Save())
 			mustReport(t, db, 2)
 			mustReport(t, db, 3)
 			must(t, db.Resume(db.Tail()))
 			drain(t, db)
-			must(t, db.journal.list.raise(db.journal.durable()))
+			must(t, db.ks.Journal.List.RaiseLater(db.ks.Journal.Durable, db.ks.Now().Add(time.Hour)))
 			crash(t, db)
 			segments := files(t, o.Dir, "journal-*")
 			path := segments[len(segments)-1]
@@ -144,16 +148,16 @@ func TestLostSegment(t *testing.T) {
 				t.Fatal(done, err)
 			}
 			for _, n := range []int{2, 3} {
-				_, err := db.Restore(message(n), ClassOther, false, o.Now())
+				_, err := db.Restore(message(n), layout.ClassOther, false, o.Now())
 				must(t, err)
 			}
 			must(t, db.Close())
 			for range 2 {
 				db = mustOpen(t, o)
-				if got := db.DamagedFiles(); len(got) != 1 || got[0].Name != filepath.Base(path)+damagedSuffix {
+				if got := db.DamagedFiles(); len(got) != 1 || got[0].Name != filepath.Base(path)+folder.DamagedSuffix {
 					t.Errorf("damaged: %v", got)
 				}
-				if !db.pub.id.Republish {
+				if !db.ks.Outbox.ID.Republish {
 					t.Error("no snapshot is due")
 				}
 				for n := range 3 {
@@ -161,7 +165,7 @@ func TestLostSegment(t *testing.T) {
 				}
 				crash(t, db)
 			}
-			must(t, os.Remove(path+damagedSuffix))
+			must(t, os.Remove(path+folder.DamagedSuffix))
 			db = openTest(t, o)
 			if got := db.DamagedFiles(); len(got) > 0 {
 				t.Errorf("it is removed: %v", got)
@@ -202,11 +206,11 @@ func TestTornTail(t *testing.T) {
 		db := mustOpen(t, o)
 		mustReport(t, db, 1)
 		if known {
-			must(t, db.journal.list.raise(db.journal.durable()))
+			must(t, db.ks.Journal.List.RaiseLater(db.ks.Journal.Durable, db.ks.Now().Add(time.Hour)))
 		}
 		crash(t, db)
 		path := files(t, o.Dir, "journal-*")[0]
-		must(t, os.Truncate(path, journalHeader+20)) // in the first record
+		must(t, os.Truncate(path, journal.Header+20)) // in the first record
 		if known {
 			mustRefuse(t, o, filepath.Base(path))
 			continue
@@ -224,27 +228,27 @@ func TestLostList(t *testing.T) {
 	db := mustOpen(t, o)
 	mustReport(t, db, 1)
 	crash(t, db)
-	path := filepath.Join(o.Dir, segmentsFile)
+	path := filepath.Join(o.Dir, journal.SegmentsFile)
 	must(t, os.Truncate(path, 20))
-	for _, name := range []string{segmentsFile + damagedSuffix, segmentsFile} { // cut, then missing
+	for _, name := range []string{journal.SegmentsFile + folder.DamagedSuffix, journal.SegmentsFile} { // cut, then missing
 		db = mustOpen(t, o)
 		if got := db.DamagedFiles(); len(got) != 1 || got[0].Name != name {
 			t.Errorf("%s: %v", name, got)
 		}
 		listed(t, db, 1, true)
 		must(t, db.Close())
-		must(t, errors.Join(os.RemoveAll(path+damagedSuffix), os.Remove(path)))
+		must(t, errors.Join(os.RemoveAll(path+folder.DamagedSuffix), os.Remove(path)))
 	}
 	db = mustOpen(t, o)
 	must(t, db.Close())
 
-	list := segmentList{dir: o.Dir, keyID: db.keyID}
-	must(t, list.change(func(sizes map[uint32]int64) { sizes[999] = journalHeader }))
+	list := journal.SegmentList{Dir: o.Dir, KeyID: db.ks.Ring.KeyID}
+	must(t, list.Change(func(sizes map[uint32]int64) { sizes[999] = journal.Header }))
 	mustRefuse(t, o, "journal-00000999")
-	id, err := readIdentity(o.Dir)
+	id, err := folder.ReadIdentity(o.Dir)
 	must(t, err)
 	id.Snapshots = id.Snapshots[:len(id.Snapshots)-1]
-	must(t, id.write(o.Dir))
+	must(t, id.Write(o.Dir))
 	db = openTest(t, o)
 	listed(t, db, 1, true)
 }
@@ -273,7 +277,7 @@ func TestLostCompanion(t *testing.T) {
 		must(t, os.WriteFile(path, []byte("reports"), 0o600))
 		must(t, db.Close())
 		db = openTest(t, o)
-		if got := db.DamagedFiles(); len(got) != 1 || got[0].Name != "reports.db"+damagedSuffix {
+		if got := db.DamagedFiles(); len(got) != 1 || got[0].Name != "reports.db"+folder.DamagedSuffix {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -5,35 +5,36 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/layout"
 )
 
 // BenchmarkMute takes one of four sites out of a generation of default capacity that
 // the four have filled, and gives it its say back.
 func BenchmarkMute(b *testing.B) {
 	db := openTest(b, Options{Dir: b.TempDir(), Site: "a", Key: testKey, Now: newClock().Now})
-	t := target{spamFilter, db.opt.generation(spamFilter, db.opt.Now())}
+	t := layout.Target{Kind: layout.SpamFilter, Gen: db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now())}
 	r := rand.New(rand.NewPCG(1, 2))
-	keys := int(db.opt.keysPerGeneration()) / 4
+	keys := int(db.ks.Settings.KeysPerGeneration()) / 4
 	for _, site := range []string{"b", "c", "d", "e"} {
-		scratch, err := filter.NewBits(db.spamShape)
+		scratch, err := filter.NewBits(db.ks.Store.SpamShape)
 		if err != nil {
 			b.Fatal(err)
 		}
 		for range keys {
 			scratch.Set(randomHash(r))
 		}
-		p, err := db.partFor(origin{site, 2}, t, bitsShape(db.spamShape))
+		p, err := db.ks.Store.PartFor(layout.Origin{Site: site, Epoch: 2}, t, layout.BitsShape(db.ks.Store.SpamShape))
 		if err != nil {
 			b.Fatal(err)
 		}
 		for i := range filter.Blocks(scratch.Shape().Size(), false) {
-			if err := p.merge(scratch.Block(i, nil)); err != nil {
+			if err := p.Merge(scratch.Block(i, nil)); err != nil {
 				b.Fatal(err)
 			}
 		}
-		db.sites[origin{site, 2}] = &siteState{seq: 1}
+		db.ks.Peers.Restore(layout.Origin{Site: site, Epoch: 2}, 1, 0, 0)
 	}
-	b.Logf("%d keys of each of 4 sites, filter of %d MiB", keys, db.spamShape.Bytes()>>20)
+	b.Logf("%d keys of each of 4 sites, filter of %d MiB", keys, db.ks.Store.SpamShape.Bytes()>>20)
 	for _, tc := range []struct {
 		name string
 		on   bool

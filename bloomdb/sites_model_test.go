@@ -7,6 +7,11 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // siteWorld is a database that hears three sites, beside all it was told: what it says
@@ -15,11 +20,11 @@ import (
 type siteWorld struct {
 	*rapid.T
 	t       *testing.T
-	clock   *clock
+	clock   *wallClock
 	db      *DB
 	own     []siteOp
 	peers   map[string]*DB
-	streams map[string][]Delta // of all lives, in order
+	streams map[string][]wire.Delta // of all lives, in order
 }
 
 var peerNames = []string{"b", "c", "d"}
@@ -28,13 +33,13 @@ var peerNames = []string{"b", "c", "d"}
 type siteOp struct {
 	what    string
 	message int
-	class   Class
+	class   layout.Class
 }
 
 func drawOp(t *rapid.T) siteOp {
 	return siteOp{
 		rapid.SampledFrom([]string{"report", "report", "revoke", "count"}).Draw(t, "op"),
-		rapid.IntRange(1, 4).Draw(t, "message"), rapid.SampledFrom(Classes()).Draw(t, "class"),
+		rapid.IntRange(1, 4).Draw(t, "message"), rapid.SampledFrom(layout.Classes()).Draw(t, "class"),
 	}
 }
 
@@ -42,7 +47,7 @@ func drawOp(t *rapid.T) siteOp {
 // goes by what is known when it is made, and is this site's own afterwards.
 func (w *siteWorld) do(db *DB, op siteOp) {
 	set := message(op.message)
-	if db.opt.Site != "a" {
+	if db.ks.Settings.Site != "a" {
 		set = wordy(op.message, words(100*op.message, 60)...)
 	}
 	var err error
@@ -52,7 +57,7 @@ func (w *siteWorld) do(db *DB, op siteOp) {
 	case "revoke":
 		err = db.Revoke(set)
 	case "count":
-		err = errors.Join(db.Count(set, uint32(op.message)), db.journal.flush())
+		err = errors.Join(db.Count(set, uint32(op.message)), db.ks.Journal.Flush())
 	}
 	if err != nil {
 		w.Fatal(err)
@@ -70,7 +75,7 @@ func (w *siteWorld) open(site, dir string) *DB {
 }
 
 // reopen opens the database again, after what the test has done to it.
-func (w *siteWorld) reopen() { w.db = w.open("a", w.db.opt.Dir) }
+func (w *siteWorld) reopen() { w.db = w.open("a", w.db.ks.Settings.Dir) }
 
 // hear applies what is new of a site. Of one that is muted all is refused.
 func (w *siteWorld) hear(site string) {
@@ -79,8 +84,8 @@ func (w *siteWorld) hear(site string) {
 		if d.Epoch < epoch || d.Epoch == epoch && d.Seq <= seq {
 			continue
 		}
-		err := w.db.Apply(d.Data, Next)
-		if w.db.Muted(site) && !errors.Is(err, ErrMuted) || !w.db.Muted(site) && err != nil {
+		err := w.db.Apply(d.Data, peers.Next)
+		if w.db.Muted(site) && !errors.Is(err, wire.ErrMuted) || !w.db.Muted(site) && err != nil {
 			w.Fatalf("delta %s %d-%d: %v", site, d.Epoch, d.Seq, err)
 		}
 	}
@@ -109,7 +114,7 @@ func (w *siteWorld) step() {
 	case "drop":
 		err = w.db.Drop(site)
 	case "save":
-		err = w.db.save()
+		err = w.db.ks.Save()
 	case "close":
 		err = w.db.Close()
 		w.reopen()
@@ -159,9 +164,9 @@ func (w *siteWorld) check() {
 
 // sameStatus leaves out the sites that are muted and of which nothing is held.
 func (w *siteWorld) sameStatus(ref *DB) error {
-	muted := w.db.view.Load().trusted
-	defer func() { _ = w.db.change(func(v *view) error { v.trusted = muted; return nil }) }()
-	_ = w.db.change(func(v *view) error { v.trusted = &trustedSites{}; return nil })
+	muted := w.db.ks.Store.View.Load().Trusted
+	defer func() { _ = w.db.ks.Store.Change(func(v *store.View) error { v.Trusted = muted; return nil }) }()
+	_ = w.db.ks.Store.Change(func(v *store.View) error { v.Trusted = &store.TrustedSites{}; return nil })
 	return sameStatus(w.db, ref)
 }
 
@@ -170,7 +175,7 @@ func (w *siteWorld) sameStatus(ref *DB) error {
 // again is as one that always had.
 func TestSitesModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := siteWorld{T: rt, t: t, clock: newClock(), peers: make(map[string]*DB), streams: make(map[string][]Delta)}
+		w := siteWorld{T: rt, t: t, clock: newClock(), peers: make(map[string]*DB), streams: make(map[string][]wire.Delta)}
 		w.db = w.open("a", t.TempDir())
 		for _, site := range peerNames {
 			w.peers[site] = w.open(site, t.TempDir())

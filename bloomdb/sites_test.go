@@ -1,6 +1,7 @@
 package bloomdb
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -12,14 +13,20 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/keyspace"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // deltasOf has another site report and count messages, and takes what it publishes.
-func deltasOf(t testing.TB, site string, messages ...int) []Delta {
+func deltasOf(t testing.TB, site string, messages ...int) []wire.Delta {
 	t.Helper()
 	db := openTest(t, classOptions(t.TempDir(), site))
 	for _, n := range messages {
-		if err := db.Report(wordy(n, words(100*n, 60)...), ClassPhish); err != nil {
+		if err := db.Report(wordy(n, words(100*n, 60)...), layout.ClassPhish); err != nil {
 			t.Fatal(err)
 		}
 		mustCount(t, db, n, uint32(10+n))
@@ -51,15 +58,15 @@ func sameAnswers(a, b *DB, messages ...int) error {
 // sameOthers compares the joined bits, every one of them.
 func sameOthers(a, b *DB) error {
 	nums := make(map[int64]bool)
-	for _, v := range []*view{a.view.Load(), b.view.Load()} {
-		for _, g := range v.reports {
-			nums[g.num] = true
+	for _, v := range []*store.View{a.ks.Store.View.Load(), b.ks.Store.View.Load()} {
+		for _, g := range v.Reports {
+			nums[g.Num] = true
 		}
 	}
 	for num := range nums {
-		for _, kind := range reportKinds {
+		for _, kind := range layout.ReportKinds {
 			x, y := a.othersOf(kind, num), b.othersOf(kind, num)
-			shape := a.shapeFor(target{kind, num})
+			shape := a.ks.Store.ShapeFor(layout.Target{Kind: kind, Gen: num})
 			for i := range filter.Blocks(shape.Size(), false) {
 				if x, y := x(i), y(i); !reflect.DeepEqual(x, y) {
 					return fmt.Errorf("%s generation %d, block %d: %d bits of others, want %d", kind, num, i, len(x), len(y))
@@ -70,16 +77,16 @@ func sameOthers(a, b *DB) error {
 	return nil
 }
 
-func (db *DB) othersOf(kind filterKind, num int64) func(i uint64) []filter.Cell {
-	g := db.view.Load().report(num)
-	if g == nil || g.listing(kind).others == nil {
+func (db *DB) othersOf(kind layout.Kind, num int64) func(i uint64) []filter.Cell {
+	g := db.ks.Store.View.Load().Report(num)
+	if g == nil || g.Listing(kind).Others == nil {
 		return func(uint64) []filter.Cell { return nil }
 	}
-	return func(i uint64) []filter.Cell { return g.listing(kind).others.Block(i, nil) }
+	return func(i uint64) []filter.Cell { return g.Listing(kind).Others.Block(i, nil) }
 }
 
 // heardOf opens a database that has heard some deltas.
-func heardOf(t testing.TB, deltas ...[]Delta) *DB {
+func heardOf(t testing.TB, deltas ...[]wire.Delta) *DB {
 	t.Helper()
 	db := openTest(t, classOptions(t.TempDir(), "a"))
 	for _, d := range deltas {
@@ -94,7 +101,7 @@ func TestMute(t *testing.T) {
 	b, c := deltasOf(t, "b", 1, 2), deltasOf(t, "c", 2, 3)
 	all, onlyC := heardOf(t, b, c), heardOf(t, c)
 	db := heardOf(t, b, c)
-	if err := db.save(); err != nil {
+	if err := db.ks.Save(); err != nil {
 		t.Fatal(err)
 	}
 	expect := func(what string, want *DB) {
@@ -109,28 +116,28 @@ func TestMute(t *testing.T) {
 	}
 	expect("muted", onlyC)
 	epoch, seq := db.Cursor("b")
-	later := Delta{Site: "b", Epoch: epoch, Seq: seq + 1}
-	later.Data = db.encodeDelta(later, seq, nil)
-	if err := db.Apply(later.Data, Next); !errors.Is(err, ErrMuted) {
+	later := wire.Delta{Site: "b", Epoch: epoch, Seq: seq + 1}
+	later.Data = db.ks.Sealer.EncodeDelta(later, seq, nil)
+	if err := db.Apply(later.Data, peers.Next); !errors.Is(err, wire.ErrMuted) {
 		t.Errorf("a muted site's record: %v", err)
 	}
 	if e, s := db.Cursor("b"); e != epoch || s != seq {
 		t.Errorf("the cursor went to %d-%d", e, s)
 	}
 	crash(t, db)
-	db = openTest(t, db.opt)
+	db = openTest(t, db.options)
 	expect("after a crash", onlyC)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	db = openTest(t, db.opt)
+	db = openTest(t, db.options)
 	expect("after a restart", onlyC)
 	if err := db.Mute("b", false); err != nil {
 		t.Fatal(err)
 	}
 	expect("unmuted", all)
 	crash(t, db)
-	db = openTest(t, db.opt)
+	db = openTest(t, db.options)
 	expect("unmuted, after a crash", all)
 	mustApply(t, db, later)
 }
@@ -140,7 +147,7 @@ func TestMute(t *testing.T) {
 func TestDrop(t *testing.T) {
 	b, c := deltasOf(t, "b", 1, 2, 5), deltasOf(t, "c", 2, 3)
 	never, db := heardOf(t, c), heardOf(t, b, c)
-	if err := errors.Join(db.save(), never.save()); err != nil {
+	if err := errors.Join(db.ks.Save(), never.ks.Save()); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Drop("b"); err != nil {
@@ -154,21 +161,21 @@ func TestDrop(t *testing.T) {
 		if err := sameStatus(db, never); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
-		if names, _ := filepath.Glob(filepath.Join(db.opt.Dir, "site-b-*")); len(names) > 0 {
+		if names, _ := filepath.Glob(filepath.Join(db.ks.Settings.Dir, "site-b-*")); len(names) > 0 {
 			t.Errorf("%s: %v is there", what, names)
 		}
-		if err := db.Apply(b[0].Data, Next); !errors.Is(err, ErrMuted) {
+		if err := db.Apply(b[0].Data, peers.Next); !errors.Is(err, wire.ErrMuted) {
 			t.Errorf("%s: a record of it: %v", what, err)
 		}
 	}
 	expect("dropped")
 	crash(t, db)
-	db = openTest(t, db.opt)
+	db = openTest(t, db.options)
 	expect("after a crash")
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	db = openTest(t, db.opt)
+	db = openTest(t, db.options)
 	expect("after a restart")
 	if err := db.Mute("b", false); err != nil {
 		t.Fatal(err)
@@ -180,11 +187,11 @@ func TestDrop(t *testing.T) {
 	if err := sameAnswers(db, heardOf(t, b, c), 1, 2, 3, 5); err != nil {
 		t.Errorf("heard anew: %v", err)
 	}
-	if err := db.save(); err != nil {
+	if err := db.ks.Save(); err != nil {
 		t.Fatal(err)
 	}
 	crash(t, db)
-	if err := sameAnswers(openTest(t, db.opt), heardOf(t, b, c), 1, 2, 3, 5); err != nil {
+	if err := sameAnswers(openTest(t, db.options), heardOf(t, b, c), 1, 2, 3, 5); err != nil {
 		t.Errorf("heard anew, after a crash: %v", err)
 	}
 }
@@ -196,7 +203,7 @@ func sameStatus(a, b *DB) error {
 	if !reflect.DeepEqual(x.Filters, y.Filters) || memory(x) != memory(y) || x.ErrorPerMail != y.ErrorPerMail {
 		return fmt.Errorf("filters %+v, want %+v", x.Filters, y.Filters)
 	}
-	var sites []SiteStatus
+	var sites []peers.Status
 	for _, s := range x.Sites[1:] {
 		if !s.Dropped {
 			sites = append(sites, s)
@@ -210,17 +217,17 @@ func sameStatus(a, b *DB) error {
 
 // memory is without what this site votes for: a report under another's revocation is no
 // vote, and does not become one when that site is dropped.
-func memory(s Status) int64 { return s.Memory - s.Votes.Memory }
+func memory(s keyspace.Status) int64 { return s.Memory - s.Votes.Memory }
 
 // kill -9 after the identity says that a site is dropped, and before its file is gone.
 func TestDropCutShort(t *testing.T) {
 	b, c := deltasOf(t, "b", 1), deltasOf(t, "b-1", 2)
 	db := heardOf(t, b, c)
-	if err := db.save(); err != nil {
+	if err := db.ks.Save(); err != nil {
 		t.Fatal(err)
 	}
-	name := filepath.Base(sitePath(db.opt.Dir, origin{"b", b[0].Epoch}))
-	data, err := os.ReadFile(filepath.Join(db.opt.Dir, name))
+	name := filepath.Base(store.SitePath(db.ks.Settings.Dir, layout.Origin{Site: "b", Epoch: b[0].Epoch}))
+	data, err := os.ReadFile(filepath.Join(db.ks.Settings.Dir, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,14 +235,14 @@ func TestDropCutShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	crash(t, db)
-	if err := os.WriteFile(filepath.Join(db.opt.Dir, name), data, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(db.ks.Settings.Dir, name), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	db = openTest(t, db.opt)
+	db = openTest(t, db.options)
 	if err := sameAnswers(db, heardOf(t, c), 1, 2); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(filepath.Join(db.opt.Dir, name)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(db.ks.Settings.Dir, name)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the file is still there: %v", err)
 	}
 }
@@ -262,7 +269,7 @@ func TestSitesThatCannotBeMuted(t *testing.T) {
 
 // What is said of muted sites in a damaged or foreign identity is not believed.
 func TestDamagedMuted(t *testing.T) {
-	for name, muted := range map[string][]mutedSite{
+	for name, muted := range map[string][]folder.MutedSite{
 		"itself":      {{Site: "a"}},
 		"no name":     {{Site: "b/c"}},
 		"no order":    {{Site: "c"}, {Site: "b"}},
@@ -272,16 +279,16 @@ func TestDamagedMuted(t *testing.T) {
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
-		id, err := readIdentity(db.opt.Dir)
+		id, err := folder.ReadIdentity(db.ks.Settings.Dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		id.Muted = muted
-		if err := id.write(db.opt.Dir); err != nil {
+		if err := id.Write(db.ks.Settings.Dir); err != nil {
 			t.Fatal(err)
 		}
-		var damage *DamageError
-		if _, err := Open(db.opt); !errors.As(err, &damage) {
+		var damage *folder.DamageError
+		if _, err := Open(db.options); !errors.As(err, &damage) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -293,20 +300,20 @@ func TestTrustTakenAway(t *testing.T) {
 	b, c := deltasOf(t, "b", 1, 2), deltasOf(t, "c", 2, 3)
 	db, all, onlyC := heardOf(t, b, c), heardOf(t, b, c), heardOf(t, c)
 	for name, tc := range map[string]struct {
-		members Members
+		members wire.Members
 		want    *DB
-		trust   Trust
+		trust   wire.Trust
 	}{
-		"vote":     {Members{"b": {Trust: TrustVote}, "c": {}}, onlyC, TrustVote},
-		"none":     {Members{"b": {Trust: TrustNone}, "c": {}}, onlyC, TrustNone},
-		"stranger": {Members{"c": {}}, onlyC, TrustNone},
-		"full":     {Members{"b": {}, "c": {}}, all, TrustFull},
-		"no names": {nil, all, TrustFull},
+		"vote":     {wire.Members{"b": {Trust: wire.TrustVote}, "c": {}}, onlyC, wire.TrustVote},
+		"none":     {wire.Members{"b": {Trust: wire.TrustNone}, "c": {}}, onlyC, wire.TrustNone},
+		"stranger": {wire.Members{"c": {}}, onlyC, wire.TrustNone},
+		"full":     {wire.Members{"b": {}, "c": {}}, all, wire.TrustFull},
+		"no names": {nil, all, wire.TrustFull},
 	} {
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
-		o := db.opt
+		o := db.options
 		o.Members = tc.members
 		db = openTest(t, o)
 		if err := sameAnswers(db, tc.want, 1, 2, 3); err != nil {
@@ -321,9 +328,9 @@ func TestTrustTakenAway(t *testing.T) {
 		if err := db.Check(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		next := Delta{Site: "b", Epoch: b[0].Epoch, Seq: 100}
-		next.Data = db.encodeDelta(next, 0, nil)
-		if err := db.Apply(next.Data, Skipped); (err != nil) != (tc.trust != TrustFull) {
+		next := wire.Delta{Site: "b", Epoch: b[0].Epoch, Seq: 100}
+		next.Data = db.ks.Sealer.EncodeDelta(next, 0, nil)
+		if err := db.Apply(next.Data, peers.Skipped); (err != nil) != (tc.trust != wire.TrustFull) {
 			t.Errorf("%s: a record: %v", name, err)
 		}
 	}
@@ -370,7 +377,7 @@ func TestJudgeWhileSitesAreMuted(t *testing.T) {
 	asking.Wait()
 }
 
-// A site that is muted while its generations age out is forgotten with them, and stays
+// A site that is muted while its generations expire is forgotten with them, and stays
 // muted.
 func TestMutedSiteAges(t *testing.T) {
 	c := newClock()
@@ -382,8 +389,8 @@ func TestMutedSiteAges(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.add(400 * 24 * time.Hour)
-	for range keepAged {
-		db.expire()
+	for range store.KeepAged {
+		db.ks.Expire()
 	}
 	if s := db.Status(); len(s.Filters) > 0 || len(s.Sites) != 2 || !s.Sites[1].Muted || s.Sites[1].Memory > 0 {
 		t.Errorf("status %+v", s)
@@ -398,7 +405,7 @@ func TestMutedSiteAges(t *testing.T) {
 func TestDropAndHearAgain(t *testing.T) {
 	b := deltasOf(t, "b", 1, 2)
 	db, never, all := heardOf(t, b), heardOf(t), heardOf(t, b)
-	if err := errors.Join(db.save(), db.Drop("b")); err != nil {
+	if err := errors.Join(db.ks.Save(), db.Drop("b")); err != nil {
 		t.Fatal(err)
 	}
 	if err := sameStatus(db, never); err != nil {
@@ -408,11 +415,11 @@ func TestDropAndHearAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustApply(t, db, b...)
-	if err := db.save(); err != nil {
+	if err := db.ks.Save(); err != nil {
 		t.Fatal(err)
 	}
 	crash(t, db)
-	if err := sameAnswers(openTest(t, db.opt), all, 1, 2); err != nil {
+	if err := sameAnswers(openTest(t, db.options), all, 1, 2); err != nil {
 		t.Error(err)
 	}
 }
@@ -429,9 +436,9 @@ func TestMutedAtRollOver(t *testing.T) {
 	o.Key, o.PreviousKey = [32]byte{7}, &before
 	db = openTest(t, o)
 	for _, d := range db.keys {
-		m, _ := d.view.Load().trusted.find("c")
-		if !d.Muted("b") || !m.Dropped {
-			t.Errorf("key %s: %+v", KeyID(d.opt.Key), d.view.Load().trusted.muted)
+		m, _ := d.Store.View.Load().Trusted.Find("c")
+		if !d.Store.Muted("b") || !m.Dropped {
+			t.Errorf("key %s: %+v", hex.EncodeToString(d.Ring.KeyID[:]), d.Store.View.Load().Trusted.Muted)
 		}
 	}
 	if err := db.Mute("b", false); err != nil {
@@ -439,8 +446,7 @@ func TestMutedAtRollOver(t *testing.T) {
 	}
 	crash(t, db)
 	crashed := db.previous
-	crashed.closed.Store(true)
-	crashed.journal.file.Close()
+	crashed.ks.Closed.Store(true)
 	db = openTest(t, o)
 	if db.Muted("b") || db.Previous().Muted("b") || !db.Muted("c") {
 		t.Error("unmuted, and muted again by a restart")

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -13,32 +14,32 @@ import (
 // hold the planned load in each of the generations kept. The spam filters are as full.
 func sketchBench(b *testing.B, sketches bool) *DB {
 	o := testOptions(b.TempDir(), "mx1")
-	o.Reports, o.Exchange = ReportOptions{}, false
+	o.Reports, o.Exchange = layout.ReportOptions{}, false
 	db, err := Open(o)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { crash(b, db) })
 	r := rand.New(rand.NewPCG(1, 2))
-	load := map[filterKind]int{spamFilter: int(db.opt.keysPerGeneration())}
+	load := map[layout.Kind]int{layout.SpamFilter: int(db.ks.Settings.KeysPerGeneration())}
 	if sketches {
-		load[sketchFilter] = int(db.opt.sketchEntriesPerGeneration() / unevenness)
+		load[layout.SketchFilter] = int(db.ks.Settings.SketchEntriesPerGeneration() / layout.Unevenness)
 	}
-	for gen := range db.opt.Reports.Keep {
+	for gen := range db.ks.Settings.Reports.Keep {
 		for kind, n := range load {
-			t := target{kind, db.opt.generation(spamFilter, db.opt.Now()) - int64(gen)}
-			own, err := db.ownBits(t, db.shapeFor(t))
+			t := layout.Target{Kind: kind, Gen: db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now()) - int64(gen)}
+			own, err := db.ks.Store.OwnBits(t, db.ks.Store.ShapeFor(t))
 			if err != nil {
 				b.Fatal(err)
 			}
-			other, err := db.partFor(origin{"mx2", 2}, t, bitsShape(own.Shape()))
+			other, err := db.ks.Store.PartFor(layout.Origin{Site: "mx2", Epoch: 2}, t, layout.BitsShape(own.Shape()))
 			if err != nil {
 				b.Fatal(err)
 			}
 			for i := range n {
 				own.Set(randomHash(r))
-				if kind == sketchFilter || i%10 == 0 {
-					other.others.Set(randomHash(r))
+				if kind == layout.SketchFilter || i%10 == 0 {
+					other.Others.Set(randomHash(r))
 				}
 			}
 		}
@@ -56,7 +57,7 @@ func BenchmarkJudgeSketch(b *testing.B) {
 		groups := 0
 		for n := range sets {
 			sets[n] = wordy(n, words(1_000_000*(n+1), size)...)
-			groups += len(dbs[1].asked(sets[n].Sketches)[0].groups)
+			groups += len(dbs[1].ks.Sketches.Asked(sets[n].Sketches)[0].Groups)
 		}
 		b.Run(map[int]string{50: "words=50", 300: "words=300", 3000: "words=3000"}[size], func(b *testing.B) {
 			var took [2][]time.Duration

@@ -9,6 +9,10 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/sketch"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -34,9 +38,9 @@ func drawGroups(t *rapid.T) []signature.Group {
 	groups := make([]signature.Group, rapid.IntRange(1, 3).Draw(t, "groups"))
 	for i := range groups {
 		keys := rapid.SliceOfNDistinct(rapid.IntRange(1, 8), 1, 6, rapid.ID).Draw(t, "keys")
-		g := signature.Group{Anchor: mix(uint64(rapid.IntRange(1, 4).Draw(t, "anchor"))), Need: 3, Weak: 2}
+		g := signature.Group{Anchor: keyring.Mix(uint64(rapid.IntRange(1, 4).Draw(t, "anchor"))), Need: 3, Weak: 2}
 		for _, k := range keys {
-			g.Keys = append(g.Keys, mix(uint64(100+k)))
+			g.Keys = append(g.Keys, keyring.Mix(uint64(100+k)))
 		}
 		groups[i] = g
 	}
@@ -77,13 +81,13 @@ func (w *sketchWorld) step(t *testing.T, site, other string) {
 	db := w.dbs[site]
 	switch what := rapid.SampledFrom([]string{"report", "report", "report", "revoke", "exchange", "period", "save", "crash", "close"}).Draw(w.T, "what"); what {
 	case "report", "revoke":
-		f := sketchFact{db.opt.generation(spamFilter, w.clock.Now()), site, what == "revoke", drawGroups(w.T)}
-		kind := spamFilter
+		f := sketchFact{db.ks.Settings.Generation(layout.SpamFilter, w.clock.Now()), site, what == "revoke", drawGroups(w.T)}
+		kind := layout.SpamFilter
 		if f.revoked {
-			kind = revokedFilter
+			kind = layout.RevokedFilter
 		}
 		w.reports++
-		if err := listGroups(db, kind, message(w.reports), []kindGroups{{kind: signature.KindSketch, groups: f.groups}}); err != nil {
+		if err := listGroups(db, kind, message(w.reports), []sketch.KindGroups{{Kind: signature.KindSketch, Groups: f.groups}}); err != nil {
 			w.Fatal(err)
 		}
 		w.known[site], w.news[site] = append(w.known[site], f), append(w.news[site], f)
@@ -95,7 +99,7 @@ func (w *sketchWorld) step(t *testing.T, site, other string) {
 	case "period":
 		w.clock.add(time.Duration(rapid.IntRange(1, 3).Draw(w.T, "periods")) * 168 * time.Hour)
 	case "save":
-		if err := db.save(); err != nil {
+		if err := db.ks.Save(); err != nil {
 			w.Fatal(err)
 		}
 	case "crash":
@@ -119,7 +123,7 @@ func TestSketchesModel(t *testing.T) {
 		w := sketchWorld{
 			classWorld: classWorld{
 				T: rt, clock: newClock(), options: make(map[string]Options), dbs: make(map[string]*DB),
-				streams: make(map[string][]Delta),
+				streams: make(map[string][]wire.Delta),
 			},
 			known: make(map[string][]sketchFact), news: make(map[string][]sketchFact),
 		}
@@ -153,11 +157,11 @@ func TestSketchesModel(t *testing.T) {
 // ask compares a question's answer with the lists.
 func (w *sketchWorld) ask(site string, asked []signature.Group) {
 	db := w.dbs[site]
-	oldest := db.opt.generation(spamFilter, db.opt.Now()) - int64(db.opt.Reports.Keep) + 1
+	oldest := db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now()) - int64(db.ks.Settings.Reports.Keep) + 1
 	facts := slices.DeleteFunc(slices.Clone(w.known[site]), func(f sketchFact) bool { return f.gen < oldest })
 	revoked := newest(facts, true, asked, 3)
 	strong, weak := newest(facts, false, asked, 3), newest(facts, false, asked, 2)
-	e := judgeGroups(db, []kindGroups{{kind: signature.KindSketch, groups: asked}})
+	e := judgeGroups(db, []sketch.KindGroups{{Kind: signature.KindSketch, Groups: asked}})
 	listed := strong > revoked
 	onlyWeak := !listed && weak > revoked
 	overruled := !listed && !onlyWeak && strong > math.MinInt64
@@ -178,7 +182,7 @@ func (w *sketchWorld) checkMatch(site string, facts []sketchFact, asked []signat
 		gen = weak
 	}
 	for _, g := range asked {
-		if w.dbs[site].anchorSignature(signature.KindSketch, g.Anchor) != m.Signature || m.Keys != len(g.Keys) {
+		if w.dbs[site].ks.Sketches.AnchorSignature(signature.KindSketch, g.Anchor) != m.Signature || m.Keys != len(g.Keys) {
 			continue
 		}
 		most := 0

@@ -9,6 +9,11 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/sketch"
+	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -17,8 +22,8 @@ func wordy(n int, words ...int) signature.Set {
 	set := message(n)
 	s := signature.Sketch{Kind: signature.KindSketch}
 	for pos, w := range words {
-		s.Anchors = append(s.Anchors, signature.Feature{Hash: mix(uint64(2*w + 1)), Pos: uint32(pos)})
-		s.Keys = append(s.Keys, signature.Feature{Hash: mix(uint64(2*w + 2)), Pos: uint32(pos)})
+		s.Anchors = append(s.Anchors, signature.Feature{Hash: keyring.Mix(uint64(2*w + 1)), Pos: uint32(pos)})
+		s.Keys = append(s.Keys, signature.Feature{Hash: keyring.Mix(uint64(2*w + 2)), Pos: uint32(pos)})
 	}
 	set.Sketches = []signature.Sketch{s}
 	return set
@@ -35,7 +40,7 @@ func words(from, n int) []int {
 
 func mustReportSet(t testing.TB, db *DB, set signature.Set) {
 	t.Helper()
-	if err := db.Report(set, ClassOther); err != nil {
+	if err := db.Report(set, layout.ClassOther); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -65,25 +70,6 @@ func TestSketchLists(t *testing.T) {
 	}
 	if e := db.Judge(message(2)); e.Listed {
 		t.Error("a message without a sketch is listed")
-	}
-}
-
-// A revoked near-duplicate takes the sketch's listing of others back, and leaves
-// their exact ones. A revocation of the exact text takes back both.
-// An anchor counts where all its copies stand: else a full filter would have too many.
-func TestAnchorNeedsAllItsCopies(t *testing.T) {
-	for copies := range anchorCopies + 1 {
-		b, err := filter.NewBits(filter.BitsShape{Lines: 1024, K: 4, Span: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		q := newSketchQuery(kindGroups{kind: signature.KindSketch, groups: []signature.Group{{Anchor: 7}}}, reportedGroups)
-		for i := range copies {
-			b.Set(stretch(anchorSeed(q.seeds[0], i)))
-		}
-		if found := len(q.anchored(b, nil)) > 0; found != (copies == anchorCopies) {
-			t.Errorf("%d of %d copies: found %t", copies, anchorCopies, found)
-		}
 	}
 }
 
@@ -128,34 +114,47 @@ func TestSketchRevoked(t *testing.T) {
 }
 
 // judgeGroups judges a message that has nothing but groups that the test has made.
-func judgeGroups(db *DB, groups []kindGroups) Evidence {
-	q := question{ks: db.keyspace, view: db.current(), groups: groups}
-	return judge([]question{q}, db.opt.policy())
+func judgeGroups(db *DB, groups []sketch.KindGroups) Evidence {
+	q := question{ks: db.ks, view: db.ks.Store.Current(), groups: groups}
+	return judge([]question{q}, db.policy())
 }
 
 // listGroups reports or revokes a message with groups that the test has made.
-func listGroups(db *DB, kind filterKind, set signature.Set, groups []kindGroups) error {
-	r, err := db.newReport(target{kind, db.opt.generation(kind, db.opt.Now())}, set, groups, ClassOther)
+func listGroups(db *DB, kind layout.Kind, set signature.Set, groups []sketch.KindGroups) error {
+	records, err := db.ks.Sketches.Records(groups, sketch.ListOf(kind), db.ks.Settings.Generation(kind, db.ks.Settings.Now()))
 	if err != nil {
 		return err
 	}
-	defer r.release()
-	return carryOut([]update{{write: r.write, show: r.show}})
+	at, err := db.ks.Journal.Append(records...)
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		if err := db.ks.Store.Set(r, db.ks.Outbox.Note); err != nil {
+			return err
+		}
+	}
+	db.ks.Journal.Done(at)
+	set.Sketches = nil
+	if kind == layout.RevokedFilter {
+		return db.Revoke(set)
+	}
+	return db.Report(set, layout.ClassOther)
 }
 
 // Only the union of two sites' reports has enough keys of a group: nobody reported
 // such a message.
 func TestSketchOfOneSite(t *testing.T) {
-	group := func(keys ...uint64) []kindGroups {
-		return []kindGroups{{kind: signature.KindSketch, groups: []signature.Group{{Anchor: 77, Keys: keys, Need: 4, Weak: 3}}}}
+	group := func(keys ...uint64) []sketch.KindGroups {
+		return []sketch.KindGroups{{Kind: signature.KindSketch, Groups: []signature.Group{{Anchor: 77, Keys: keys, Need: 4, Weak: 3}}}}
 	}
 	db := openTest(t, testOptions(t.TempDir(), "mx1"))
-	for site, groups := range map[string][]kindGroups{"a": group(1, 2, 3), "b": group(4, 5, 6), "mx1": group(7, 8)} {
+	for site, groups := range map[string][]sketch.KindGroups{"a": group(1, 2, 3), "b": group(4, 5, 6), "mx1": group(7, 8)} {
 		from := db
 		if site != "mx1" {
 			from = openTest(t, testOptions(t.TempDir(), site))
 		}
-		if err := listGroups(from, spamFilter, message(1), groups); err != nil {
+		if err := listGroups(from, layout.SpamFilter, message(1), groups); err != nil {
 			t.Fatal(err)
 		}
 		if site != "mx1" {
@@ -176,9 +175,9 @@ func TestSketchReportedTwice(t *testing.T) {
 	db := openTest(t, o)
 	set := wordy(1, words(0, 200)...)
 	mustReportSet(t, db, set)
-	own := db.view.Load().reports[0].sketches.own
+	own := db.ks.Store.View.Load().Reports[0].Sketches.Own
 	ones := own.Ones()
-	if most := int64(plannedEntries * 4); ones > most || ones < most/2 {
+	if most := int64(layout.PlannedEntries * 4); ones > most || ones < most/2 {
 		t.Errorf("a report sets %d bits, at most %d", ones, most)
 	}
 	mustReportSet(t, db, set)
@@ -204,7 +203,7 @@ func TestSketchesSwitched(t *testing.T) {
 	if !db.Judge(wordy(3, words(1000, 60)...)).Listed {
 		t.Error("the other site's report is not known")
 	}
-	if err := db.save(); err != nil {
+	if err := db.ks.Save(); err != nil {
 		t.Fatal(err)
 	}
 	mustReportSet(t, db, wordy(4, words(2000, 60)...)) // stands in the journal only
@@ -261,12 +260,12 @@ func TestSketchParameters(t *testing.T) {
 	a := openTest(t, testOptions(t.TempDir(), "a"))
 	o := testOptions(t.TempDir(), "b")
 	b := openTest(t, o)
-	b.sketchShape.Lines += 2
+	b.ks.Store.SketchShape.Lines += 2
 	mustReportSet(t, b, wordy(1, words(0, 60)...))
 	refused := 0
 	for _, d := range drain(t, b) {
-		if err := a.Apply(d.Data, Skipped); err != nil {
-			if refused++; !errors.Is(err, ErrParameters) || !strings.Contains(err.Error(), "sketches generation") {
+		if err := a.Apply(d.Data, peers.Skipped); err != nil {
+			if refused++; !errors.Is(err, layout.ErrParameters) || !strings.Contains(err.Error(), "sketches generation") {
 				t.Error(err)
 			}
 		}
@@ -284,8 +283,8 @@ func TestSketchFilterFull(t *testing.T) {
 	for n := range 5 {
 		mustReportSet(t, db, wordy(n, words(1000*n, 60)...))
 	}
-	own := db.view.Load().reports[0].sketches.own
-	for ; own.Ones() <= db.fillLimit(sketchFilter, own.Shape()); own.Set(stretch(uint64(own.Ones()))) {
+	own := db.ks.Store.View.Load().Reports[0].Sketches.Own
+	for ; own.Ones() <= db.ks.Settings.FillLimit(layout.SketchFilter, own.Shape()); own.Set(keyring.Stretch(uint64(own.Ones()))) {
 	}
 	ones := own.Ones()
 	mustReportSet(t, db, wordy(9, words(9000, 60)...))
@@ -305,11 +304,11 @@ func TestNewerFilterKind(t *testing.T) {
 	dir := filled(t, true)
 	path := files(t, dir, "spam-*.snapshot")[0]
 	var file strings.Builder
-	s := snapshot{origin: origin{"mx1", 2}, sections: []section{{target: target{200, 1}, period: 1, shape: shape{2, 8, false}}}}
-	keyID := openTest(t, small(t.TempDir())).keyID
-	s.sections[0].block = nil
-	s.sections[0].shape.lines = 0
-	if err := s.encode(&file, keyID); err != nil {
+	s := store.Snapshot{Origin: layout.Origin{Site: "mx1", Epoch: 2}, Sections: []store.Section{{Target: layout.Target{Kind: 200, Gen: 1}, Period: 1, Shape: layout.BitsShape(filter.BitsShape{Lines: 2, K: 8})}}}
+	keyID := openTest(t, small(t.TempDir())).ks.Ring.KeyID
+	s.Sections[0].Block = nil
+	s.Sections[0].Shape = layout.BitsShape(filter.BitsShape{K: 8})
+	if err := s.Encode(&file, keyID); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(path, []byte(file.String()), 0o600); err != nil {
@@ -327,10 +326,10 @@ func TestSketchSizes(t *testing.T) {
 	if err := o.complete(); err != nil {
 		t.Fatal(err)
 	}
-	s := o.sketchShape()
-	full := o.sketchEntriesPerGeneration()
-	planned := full / unevenness
-	const revoked = 1 + 1.0/revokedShare
+	s := o.settings().SketchShape()
+	full := o.settings().SketchEntriesPerGeneration()
+	planned := full / layout.Unevenness
+	const revoked = 1 + 1.0/layout.RevokedShare
 	for _, tc := range []struct {
 		what      string
 		got, most float64
@@ -339,8 +338,8 @@ func TestSketchSizes(t *testing.T) {
 		{"error of a full generation", s.Error(full), 0.03},
 		{"error at the capacity", s.Error(planned), 0.0153},
 		{"error at the capacity, an eighth revoked", s.Error(planned * revoked), 0.022},
-		{"error a mail at the capacity, an eighth revoked", 10 * matchError(s.Error(planned*revoked)), 9e-9},
-		{"error a mail, all full", 10 * matchError(s.Error(full)), 3.1e-7},
+		{"error a mail at the capacity, an eighth revoked", 10 * sketch.MatchError(s.Error(planned*revoked)), 9e-9},
+		{"error a mail, all full", 10 * sketch.MatchError(s.Error(full)), 3.1e-7},
 	} {
 		if tc.got > tc.most || tc.got < tc.most*0.85 {
 			t.Errorf("%s: %.4g, said to be %.4g", tc.what, tc.got, tc.most)

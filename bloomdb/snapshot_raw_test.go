@@ -9,20 +9,21 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/store"
 )
 
 // contents are the cells of all of this site's own filters.
-func contents(db *DB) map[target]map[uint64]uint32 {
-	all := make(map[target]map[uint64]uint32)
-	for _, s := range db.ownSnapshots() {
-		sec := s.snapshot.sections[0]
+func contents(db *DB) map[layout.Target]map[uint64]uint32 {
+	all := make(map[layout.Target]map[uint64]uint32)
+	for sec := range db.ks.Store.OwnSections() {
 		cells := make(map[uint64]uint32)
-		for i := range sec.shape.blocks(sec.target.kind) {
-			for _, c := range sec.block(i, nil) {
+		for i := range sec.Shape.Blocks(sec.Target.Kind) {
+			for _, c := range sec.Block(i, nil) {
 				cells[c.Pos] = c.Value
 			}
 		}
-		all[sec.target] = cells
+		all[sec.Target] = cells
 	}
 	return all
 }
@@ -43,18 +44,18 @@ func TestSnapshotOfFullFilters(t *testing.T) {
 	want := contents(db)
 	coded := make(map[string][]byte)
 	raw := 0
-	for _, s := range db.ownSnapshots() {
-		for i := range s.snapshot.sections[0].shape.blocks(s.snapshot.sections[0].target.kind) {
-			if _, used := s.snapshot.sections[0].appendRaw(nil, i); used > 0 {
+	for sec := range db.ks.Store.OwnSections() {
+		for i := range sec.Shape.Blocks(sec.Target.Kind) {
+			if _, used := sec.AppendRaw(nil, i); used > 0 {
 				raw++
 			}
 		}
-		s.snapshot.sections[0].raw = nil
+		sec.Raw = nil
 		var file bytes.Buffer
-		if err := s.snapshot.encode(&file, db.keyID); err != nil {
+		if err := (store.Snapshot{Origin: db.ks.Outbox.Self(), Sections: []store.Section{sec}}).Encode(&file, db.ks.Ring.KeyID); err != nil {
 			t.Fatal(err)
 		}
-		coded[s.path] = file.Bytes()
+		coded[store.OwnPath(o.Dir, sec.Target)] = file.Bytes()
 	}
 	if raw == 0 {
 		t.Fatal("no block is full enough to be raw: this shows nothing")
@@ -72,7 +73,7 @@ func TestSnapshotOfFullFilters(t *testing.T) {
 		got := contents(db)
 		for t2, cells := range want {
 			if !maps.Equal(got[t2], cells) {
-				t.Errorf("%s of generation %d: %d cells, want %d", t2.kind, t2.gen, len(got[t2]), len(cells))
+				t.Errorf("%s of generation %d: %d cells, want %d", t2.Kind, t2.Gen, len(got[t2]), len(cells))
 			}
 		}
 		if len(got) != len(want) {
@@ -91,20 +92,20 @@ func TestSnapshotRawOfAnotherSite(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	other := origin{"mx2", 7}
-	sec := section{target: target{countFilter, 5}, period: int64(db.opt.period(countFilter) / time.Second), shape: countsShape(filter.CountsShape{Lines: 1})}
-	sec.block = func(uint64, []filter.Cell) []filter.Cell { return nil }
+	other := layout.Origin{Site: "mx2", Epoch: 7}
+	sec := store.Section{Target: layout.Target{Kind: layout.CountFilter, Gen: 5}, Period: int64(db.ks.Settings.Period(layout.CountFilter) / time.Second), Shape: layout.CountsShape(filter.CountsShape{Lines: 1})}
+	sec.Block = func(uint64, []filter.Cell) []filter.Cell { return nil }
 	for _, raw := range []bool{false, true} {
 		if raw {
-			sec.raw = func(_ uint64, dst []byte) ([]byte, int) {
+			sec.Raw = func(_ uint64, dst []byte) ([]byte, int) {
 				return append(append(dst, 0x21, 0x43), make([]byte, 62)...), 4
 			}
 		}
 		var file bytes.Buffer
-		if err := (snapshot{origin: other, sections: []section{sec}}).encode(&file, db.keyID); err != nil {
+		if err := (store.Snapshot{Origin: other, Sections: []store.Section{sec}}).Encode(&file, db.ks.Ring.KeyID); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(sitePath(dir, other), file.Bytes(), 0o600); err != nil {
+		if err := os.WriteFile(store.SitePath(dir, other), file.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		db, err := Open(testOptions(dir, "mx1"))
@@ -123,7 +124,7 @@ func TestSnapshotRawOfAnotherSite(t *testing.T) {
 func TestSnapshotRawDamage(t *testing.T) {
 	db := openTest(t, testOptions(t.TempDir(), "mx1"))
 	path := t.TempDir() + "/x.snapshot"
-	shape := countsShape(filter.CountsShape{Lines: 1})
+	shape := layout.CountsShape(filter.CountsShape{Lines: 1})
 	for name, tc := range map[string]struct {
 		code []byte
 		good bool
@@ -132,17 +133,17 @@ func TestSnapshotRawDamage(t *testing.T) {
 		"too short": {append([]byte{0x21, 0x43}, make([]byte, 54)...), false},
 		"too long":  {append([]byte{0x21, 0x43}, make([]byte, 64)...), false},
 	} {
-		sec := section{target: target{countFilter, 5}, period: 1, shape: shape}
-		sec.raw = func(_ uint64, dst []byte) ([]byte, int) { return append(dst, tc.code...), 4 }
-		sec.block = func(uint64, []filter.Cell) []filter.Cell { return nil }
+		sec := store.Section{Target: layout.Target{Kind: layout.CountFilter, Gen: 5}, Period: 1, Shape: shape}
+		sec.Raw = func(_ uint64, dst []byte) ([]byte, int) { return append(dst, tc.code...), 4 }
+		sec.Block = func(uint64, []filter.Cell) []filter.Cell { return nil }
 		var file bytes.Buffer
-		if err := (snapshot{origin: origin{"mx1", 2}, sections: []section{sec}}).encode(&file, db.keyID); err != nil {
+		if err := (store.Snapshot{Origin: layout.Origin{Site: "mx1", Epoch: 2}, Sections: []store.Section{sec}}).Encode(&file, db.ks.Ring.KeyID); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := readSnapshot(path, db.keyID, nil)
+		_, err := store.ReadSnapshot(path, db.ks.Ring.KeyID, nil)
 		if (err == nil) != tc.good {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -6,15 +6,18 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/clock"
+	"github.com/spambloom/spambloom/bloomdb/store"
 )
 
 // clocks are a wall clock that can jump and a monotonic one that cannot.
 type clocks struct {
-	*clock
+	*wallClock
 	elapsed time.Duration
 }
 
-func newClocks() *clocks { return &clocks{clock: newClock()} }
+func newClocks() *clocks { return &clocks{wallClock: newClock()} }
 
 // pass lets time pass on both.
 func (c *clocks) pass(d time.Duration) {
@@ -31,8 +34,8 @@ func (c *clocks) options(dir string) Options {
 // maintainFor does the work of a daemon that runs for so long.
 func maintainFor(t *testing.T, db *DB, c *clocks, d time.Duration) {
 	t.Helper()
-	for range keepAged + 1 {
-		c.pass(d / (keepAged + 1))
+	for range store.KeepAged + 1 {
+		c.pass(d / (store.KeepAged + 1))
 		must(t, db.maintain())
 	}
 }
@@ -69,7 +72,7 @@ func TestClockJumpForAWhile(t *testing.T) {
 				}
 			}
 			status := db.Status().Clock
-			if status == nil || status.Ahead*float64(jump) <= 0 || status.Believed.Sub(status.Since) != confirmAfter {
+			if status == nil || status.Ahead*float64(jump) <= 0 || status.Believed.Sub(status.Since) != clock.ConfirmAfter {
 				t.Errorf("status %+v after a jump of %s", status, jump)
 			}
 			mustReport(t, db, 2)
@@ -106,7 +109,7 @@ func TestClockJumpForGood(t *testing.T) {
 	db := openTest(t, o)
 	mustReport(t, db, 1)
 	c.add(60 * day)
-	maintainFor(t, db, c, confirmAfter-time.Hour)
+	maintainFor(t, db, c, clock.ConfirmAfter-time.Hour)
 	listed(t, db, 1, true)
 	for range 3 { // restarts do not begin the day anew
 		must(t, db.Close())
@@ -116,8 +119,8 @@ func TestClockJumpForGood(t *testing.T) {
 	if s := db.Status().Clock; s != nil {
 		t.Errorf("not believed after a day: %+v", s)
 	}
-	if !db.Now().Equal(c.Now()) {
-		t.Errorf("the time is %s, the clock %s", db.Now(), c.Now())
+	if !db.ks.Now().Equal(c.Now()) {
+		t.Errorf("the time is %s, the clock %s", db.ks.Now(), c.Now())
 	}
 	maintainFor(t, db, c, time.Hour)
 	listed(t, db, 1, false)
@@ -125,9 +128,9 @@ func TestClockJumpForGood(t *testing.T) {
 	mustReport(t, db, 3)
 
 	c.add(-60 * day) // it was wrong
-	maintainFor(t, db, c, confirmAfter+time.Hour)
-	if !db.Now().Equal(c.Now()) {
-		t.Errorf("the time is %s, the clock %s", db.Now(), c.Now())
+	maintainFor(t, db, c, clock.ConfirmAfter+time.Hour)
+	if !db.ks.Now().Equal(c.Now()) {
+		t.Errorf("the time is %s, the clock %s", db.ks.Now(), c.Now())
 	}
 	listed(t, db, 2, true)
 	mustRevoke(t, db, 2)
@@ -144,12 +147,12 @@ func TestManySmallJumps(t *testing.T) {
 	c := newClocks()
 	db := openTest(t, c.options(t.TempDir()))
 	mustReport(t, db, 1)
-	begin := db.Now()
+	begin := db.ks.Now()
 	for range 10_000 {
-		c.add(maxSkew - time.Minute)
-		db.Now()
+		c.add(clock.MaxSkew - time.Minute)
+		db.ks.Now()
 	}
-	if gained := db.Now().Sub(begin); gained > maxSkew {
+	if gained := db.ks.Now().Sub(begin); gained > clock.MaxSkew {
 		t.Errorf("gained %s", gained)
 	}
 	listed(t, db, 1, true)
@@ -182,8 +185,8 @@ func TestClockIsConfirmedBySites(t *testing.T) {
 	hear(fresh.Heartbeat(0, 0), true)
 	must(t, db.Mute("mx2", false))
 	hear(fresh.Heartbeat(0, 0), false)
-	if !db.Now().Equal(c.Now()) {
-		t.Errorf("the time is %s, the clock %s", db.Now(), c.Now())
+	if !db.ks.Now().Equal(c.Now()) {
+		t.Errorf("the time is %s, the clock %s", db.ks.Now(), c.Now())
 	}
 }
 
@@ -191,7 +194,7 @@ func TestClockIsConfirmedBySites(t *testing.T) {
 // the clock is doubted, until it has lasted.
 func TestStopIsNoJump(t *testing.T) {
 	for stop, doubted := range map[time.Duration]bool{
-		time.Minute: false, 10 * time.Hour: false, startGap - time.Hour: false, startGap + time.Hour: true, -2 * time.Hour: true,
+		time.Minute: false, 10 * time.Hour: false, clock.StartGap - time.Hour: false, clock.StartGap + time.Hour: true, -2 * time.Hour: true,
 	} {
 		c := newClocks()
 		o := c.options(t.TempDir())

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/vote"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // votersWith are so many sites that vote, each with a filter of as many reports.
@@ -14,12 +16,12 @@ func votersWith(b *testing.B, sites, reports int) *DB {
 	db := listener(b, newClock(), votersNamed()...)
 	r := rand.New(rand.NewPCG(7, 7))
 	for _, site := range votersNamed()[:sites] {
-		f, err := filter.NewGeneralized(votesShape)
+		f, err := filter.NewGeneralized(wire.VotesShape)
 		if err != nil {
 			b.Fatal(err)
 		}
 		for range 2 * reports {
-			f.Insert(votePositions(r.Uint64(), nil))
+			f.Insert(vote.Positions(r.Uint64(), nil))
 		}
 		if err := db.HearVotes(crafted(db, site, 1, f)); err != nil {
 			b.Fatal(err)
@@ -50,18 +52,18 @@ func BenchmarkJudgeVotes(b *testing.B) {
 func BenchmarkVotesRecord(b *testing.B) {
 	for _, reports := range []int{100, 1000, 4200, 100_000} {
 		b.Run(fmt.Sprintf("reports=%d", reports), func(b *testing.B) {
-			f, err := filter.NewGeneralized(votesShape)
+			f, err := filter.NewGeneralized(wire.VotesShape)
 			if err != nil {
 				b.Fatal(err)
 			}
 			r := rand.New(rand.NewPCG(7, 7))
 			for range 2 * reports {
-				f.Insert(votePositions(r.Uint64(), nil))
+				f.Insert(vote.Positions(r.Uint64(), nil))
 			}
 			var data []byte
 			for b.Loop() {
-				data = appendVotes(data[:0], votesBody{2930, 604800, f})
-				if _, err := decodeVotes(data); err != nil {
+				data = wire.AppendVotes(data[:0], wire.VotesBody{Gen: 2930, Period: 604800, Filter: f})
+				if _, err := wire.DecodeVotes(data); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -14,20 +14,26 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/vote"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // votesModel is a site beside filters that are told the same reports once, in order,
 // and that never see a disk.
 type votesModel struct {
 	*rapid.T
-	clock   *clock
+	clock   *wallClock
 	opt     Options
 	db      *DB
 	filters map[int64]*filter.Generalized
 	revoked map[int64]map[int]bool // by generation
 }
 
-func (m *votesModel) generation() int64 { return m.opt.generation(spamFilter, m.clock.Now()) }
+func (m *votesModel) generation() int64 {
+	return m.opt.settings().Generation(layout.SpamFilter, m.clock.Now())
+}
 
 func (m *votesModel) open() {
 	db, err := Open(m.opt)
@@ -48,12 +54,12 @@ func (m *votesModel) tell(n int, revoked bool) {
 	} else if !m.revoked[gen][n] {
 		for _, g := range []int64{gen - 1, gen} {
 			if m.filters[g] == nil {
-				m.filters[g], _ = filter.NewGeneralized(votesShape)
+				m.filters[g], _ = filter.NewGeneralized(wire.VotesShape)
 			}
 		}
 	}
-	for _, i := range voteKeys(message(n).Signatures) {
-		p := votePositions(voteSeed(m.db.own.key, m.db.reportHash(message(n).Signatures[i])), nil)
+	for _, i := range vote.Keys(message(n).Signatures) {
+		p := vote.Positions(vote.Seed(m.db.ks.Ring.VotesKey(m.opt.Site), m.db.ks.Ring.ReportHash(message(n).Signatures[i])), nil)
 		for g, f := range m.filters {
 			switch {
 			case revoked:
@@ -76,12 +82,12 @@ func (m *votesModel) step(t *testing.T) {
 		m.tell(n, true)
 	case "period":
 		m.clock.add(time.Duration(rapid.IntRange(1, 3).Draw(m.T, "periods")) * 168 * time.Hour)
-		for range keepAged * rapid.IntRange(0, 1).Draw(m.T, "expired") {
-			m.db.expire()
-			m.db.own.expire(m.db.votesGeneration())
+		for range store.KeepAged * rapid.IntRange(0, 1).Draw(m.T, "expired") {
+			m.db.ks.Expire()
+			m.db.ks.Votes.Own.Expire(m.db.ks.Settings.VotesGeneration())
 		}
 	case "save":
-		if err := m.db.save(); err != nil {
+		if err := m.db.ks.Save(); err != nil {
 			m.Fatal(err)
 		}
 	case "publish":
@@ -102,8 +108,14 @@ func (m *votesModel) step(t *testing.T) {
 func (m *votesModel) check() {
 	for _, gen := range []int64{m.generation() - 1, m.generation()} {
 		var got, want uint64
-		if f := m.db.own.filters[gen]; f != nil {
-			got = f.Ones()
+		body, _, err := m.db.ks.Votes.Own.Body(gen, m.opt.Reports.Period)
+		if err != nil {
+			m.Fatal(err)
+		}
+		if v, err := wire.DecodeVotes(body); err != nil {
+			m.Fatal(err)
+		} else {
+			got = v.Filter.Ones()
 		}
 		if f := m.filters[gen]; f != nil {
 			want = f.Ones()
@@ -120,15 +132,15 @@ func (m *votesModel) checkBits(gen int64) {
 	if f := m.filters[gen]; f != nil {
 		want = f.Cells(nil)
 	}
-	body, _, err := m.db.own.body(gen, m.opt.Reports.Period)
+	body, _, err := m.db.ks.Votes.Own.Body(gen, m.opt.Reports.Period)
 	if err != nil {
 		m.Fatal(err)
 	}
-	v, err := decodeVotes(body)
-	if err != nil || v.gen != gen {
-		m.Fatalf("votes that begin with %d: %d, %v", gen, v.gen, err)
+	v, err := wire.DecodeVotes(body)
+	if err != nil || v.Gen != gen {
+		m.Fatalf("votes that begin with %d: %d, %v", gen, v.Gen, err)
 	}
-	if got := v.filter.Cells(nil); !slices.Equal(got, want) {
+	if got := v.Filter.Cells(nil); !slices.Equal(got, want) {
 		m.Fatalf("votes that begin with %d: %d bits, want %d", gen, len(got), len(want))
 	}
 }
@@ -161,7 +173,7 @@ func TestVotesOfRefusedReport(t *testing.T) {
 	here, a := listener(t, c, "a"), member(t, c, "a")
 	mustReport(t, a, 1)
 	mend := breakDisk(t, a)
-	if err := a.Report(message(2), ClassOther); err == nil {
+	if err := a.Report(message(2), layout.ClassOther); err == nil {
 		t.Fatal("reported without a disk")
 	}
 	mend()
@@ -191,18 +203,18 @@ func TestHeardVotesLast(t *testing.T) {
 	if err := here.Close(); err != nil {
 		t.Fatal(err)
 	}
-	o.Members["b"] = Member{Trust: TrustNone}
+	o.Members["b"] = wire.Member{Trust: wire.TrustNone}
 	here = openTest(t, o)
 	if e := here.Judge(message(1)); e.Votes != 1 {
 		t.Errorf("after the trust in one was taken away: %d votes", e.Votes)
 	}
-	if _, err := os.Stat(votesPath(o.Dir, "b")); err == nil {
+	if _, err := os.Stat(store.VotesPath(o.Dir, "b")); err == nil {
 		t.Error("its file is there")
 	}
 	if err := here.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(votesPath(o.Dir, "a"), 100); err != nil {
+	if err := os.Truncate(store.VotesPath(o.Dir, "a"), 100); err != nil {
 		t.Fatal(err)
 	}
 	var log strings.Builder
@@ -272,7 +284,7 @@ func TestVotesOfMutedSite(t *testing.T) {
 	must(t, here.Mute("b", true))
 	step("one is muted", 1)
 	mustReport(t, b, 2)
-	if err := here.HearVotes(mustVotes(t, b)); !errors.Is(err, ErrMuted) {
+	if err := here.HearVotes(mustVotes(t, b)); !errors.Is(err, wire.ErrMuted) {
 		t.Errorf("heard of a muted site: %v", err)
 	}
 	must(t, here.Mute("b", false))
@@ -365,38 +377,21 @@ func TestVotesAtOnce(t *testing.T) {
 
 // Any body: what decodes is bounded, plausible, and the same when it is coded again.
 func FuzzVotes(f *testing.F) {
-	few, _ := filter.NewGeneralized(votesShape)
-	few.Insert(votePositions(7, nil))
-	f.Add(appendVotes(nil, votesBody{2930, 604800, few}))
+	few, _ := filter.NewGeneralized(wire.VotesShape)
+	few.Insert(vote.Positions(7, nil))
+	f.Add(wire.AppendVotes(nil, wire.VotesBody{Gen: 2930, Period: 604800, Filter: few}))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		v, err := decodeVotes(data)
+		v, err := wire.DecodeVotes(data)
 		if err != nil {
 			return
 		}
-		if err := v.filter.Plausible(); err != nil {
+		if err := v.Filter.Plausible(); err != nil {
 			t.Fatal(err)
 		}
-		again, err := decodeVotes(appendVotes(nil, v))
-		if err != nil || again.gen != v.gen || again.period != v.period || again.filter.Inserted() != v.filter.Inserted() ||
-			!slices.Equal(again.filter.Cells(nil), v.filter.Cells(nil)) {
+		again, err := wire.DecodeVotes(wire.AppendVotes(nil, v))
+		if err != nil || again.Gen != v.Gen || again.Period != v.Period || again.Filter.Inserted() != v.Filter.Inserted() ||
+			!slices.Equal(again.Filter.Cells(nil), v.Filter.Cells(nil)) {
 			t.Fatalf("decoded, coded and decoded: %v", err)
 		}
 	})
-}
-
-// Both codings hold what they are given, at the border between them and beyond it.
-func TestVotesCodings(t *testing.T) {
-	for _, ones := range []uint64{0, maxVotesCells, maxVotesCells + 1} {
-		f := bitsAt(t, func(pos uint64) bool {
-			return pos%(votesShape.M/max(ones, 1)) == 0 && pos/(votesShape.M/max(ones, 1)) < ones
-		})
-		data := appendVotes(nil, votesBody{2930, 604800, f})
-		v, err := decodeVotes(data)
-		if err != nil || f.Ones() != ones || v.filter.Ones() != ones || !slices.Equal(v.filter.Cells(nil), f.Cells(nil)) {
-			t.Errorf("%d ones, %d bytes: %v", ones, len(data), err)
-		}
-		if want := byte(votesAsCells); len(data) > maxVotesBody || ones <= maxVotesCells && data[36] != want {
-			t.Errorf("%d ones: %d bytes in coding %d", ones, len(data), data[36])
-		}
-	}
 }

@@ -7,26 +7,28 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/signature"
 )
 
 // listener is a site that hears others by their votes.
-func listener(t testing.TB, c *clock, voters ...string) *DB {
+func listener(t testing.TB, c *wallClock, voters ...string) *DB {
 	t.Helper()
 	return openTest(t, listenerOptions(t.TempDir(), c, voters...))
 }
 
-func listenerOptions(dir string, c *clock, voters ...string) Options {
+func listenerOptions(dir string, c *wallClock, voters ...string) Options {
 	o := testOptions(dir, "here")
-	o.Now, o.Members = c.Now, Members{"friend": {}}
+	o.Now, o.Members = c.Now, wire.Members{"friend": {}}
 	for _, site := range voters {
-		o.Members[site] = Member{Trust: TrustVote}
+		o.Members[site] = wire.Member{Trust: wire.TrustVote}
 	}
 	return o
 }
 
 // member is a site that votes.
-func member(t testing.TB, c *clock, site string) *DB {
+func member(t testing.TB, c *wallClock, site string) *DB {
 	t.Helper()
 	o := testOptions(t.TempDir(), site)
 	o.Now = c.Now
@@ -149,7 +151,7 @@ func TestVotesByTextOrBody(t *testing.T) {
 	file := sig(signature.KindAttachment, "x")
 	whole := signature.Set{Signatures: []signature.Signature{body, text, file}}
 	for _, db := range []*DB{a, b} {
-		if err := db.Report(whole, ClassOther); err != nil {
+		if err := db.Report(whole, layout.ClassOther); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -230,7 +232,7 @@ func TestVotesStamp(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := db.Votes(); !errors.Is(err, ErrClosed) {
+	if _, _, err := db.Votes(); !errors.Is(err, layout.ErrClosed) {
 		t.Errorf("closed: %v", err)
 	}
 	db = openTest(t, o)
@@ -257,32 +259,32 @@ func TestHearVotesRefuses(t *testing.T) {
 	foreign := openTest(t, o)
 	ahead := newClock()
 	ahead.add(2 * time.Hour)
-	odd := func(h Head, body []byte) []byte {
-		h.Type, h.Site, h.Epoch = RecordVotes, "a", 2
-		return a.encodeRecord(h, body)
+	odd := func(h wire.Head, body []byte) []byte {
+		h.Type, h.Site, h.Epoch = wire.RecordVotes, "a", 2
+		return a.ks.Sealer.EncodeRecord(h, body)
 	}
-	body, _, err := a.own.body(a.votesGeneration(), a.opt.Reports.Period)
+	body, _, err := a.ks.Votes.Own.Body(a.ks.Settings.VotesGeneration(), a.ks.Settings.Reports.Period)
 	if err != nil {
 		t.Fatal(err)
 	}
-	future, _, _ := a.own.body(a.votesGeneration()+1, a.opt.Reports.Period)
+	future, _, _ := a.ks.Votes.Own.Body(a.ks.Settings.VotesGeneration()+1, a.ks.Settings.Reports.Period)
 	for _, tc := range []struct {
 		name string
 		data []byte
 		is   error // or
 		says string
 	}{
-		{"federation", mustVotes(t, foreign), ErrFederation, ""},
-		{"stranger", mustVotes(t, member(t, c, "z")), ErrStranger, ""},
+		{"federation", mustVotes(t, foreign), wire.ErrFederation, ""},
+		{"stranger", mustVotes(t, member(t, c, "z")), wire.ErrStranger, ""},
 		{"heard in full", mustVotes(t, member(t, c, "friend")), nil, "its trust is full"},
-		{"clock", mustVotes(t, member(t, ahead, "a")), ErrClock, ""},
-		{"period", mustVotes(t, daily), ErrParameters, "period there 86400 s, here 604800 s"},
+		{"clock", mustVotes(t, member(t, ahead, "a")), layout.ErrClock, ""},
+		{"period", mustVotes(t, daily), layout.ErrParameters, "period there 86400 s, here 604800 s"},
 		{"torn", append(slices.Clone(good[:len(good)-1]), good[len(good)-1]^1), nil, "authentication code"},
 		{"short", good[:50], nil, "cut short"},
-		{"another record", a.encodeRecord(a.head(RecordHeartbeat), make([]byte, 16)), nil, "it should be a votes"},
-		{"no body", odd(Head{Made: c.Now()}, nil), nil, "votes of 0 bytes"},
-		{"begins too late", odd(Head{Made: c.Now()}, future), nil, "begin with generation"},
-		{"made before it begins", odd(Head{Made: c.Now().Add(-400 * time.Hour)}, body), nil, "begin with generation"},
+		{"another record", a.ks.Sealer.EncodeRecord(a.ks.Outbox.RecordHead(wire.RecordHeartbeat), make([]byte, 16)), nil, "it should be a votes"},
+		{"no body", odd(wire.Head{Made: c.Now()}, nil), nil, "votes of 0 bytes"},
+		{"begins too late", odd(wire.Head{Made: c.Now()}, future), nil, "begin with generation"},
+		{"made before it begins", odd(wire.Head{Made: c.Now().Add(-400 * time.Hour)}, body), nil, "begin with generation"},
 	} {
 		err := here.HearVotes(tc.data)
 		if err == nil || tc.is != nil && !errors.Is(err, tc.is) || !strings.Contains(err.Error(), tc.says) {
@@ -312,7 +314,7 @@ func TestHearVotesReplayed(t *testing.T) {
 	if here.Judge(message(1)).Votes != 0 {
 		t.Error("the site's new life has not reported it")
 	}
-	if err := here.HearVotes(mustVotes(t, a)); !errors.Is(err, ErrReplayed) {
+	if err := here.HearVotes(mustVotes(t, a)); !errors.Is(err, wire.ErrReplayed) {
 		t.Errorf("a life that is over: %v", err)
 	}
 }

@@ -10,6 +10,11 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/vote"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // votersNamed are names of ten sites.
@@ -22,39 +27,24 @@ func votersNamed() (names []string) {
 
 // crafted is a record of votes that a member made by hand for some site.
 func crafted(db *DB, site string, stamp uint64, f *filter.Generalized) []byte {
-	h := Head{Type: RecordVotes, Site: site, Epoch: 2, Seq: stamp, Made: db.opt.Now()}
-	return db.encodeRecord(h, appendVotes(nil, votesBody{db.votesGeneration(), 604800, f}))
+	h := wire.Head{Type: wire.RecordVotes, Site: site, Epoch: 2, Seq: stamp, Made: db.ks.Settings.Now()}
+	return db.ks.Sealer.EncodeRecord(h, wire.AppendVotes(nil, wire.VotesBody{Gen: db.ks.Settings.VotesGeneration(), Period: 604800, Filter: f}))
 }
 
-func bitsAt(t testing.TB, one func(pos uint64) bool) *filter.Generalized {
-	t.Helper()
-	cells := make([]filter.Cell, 0, votesShape.M)
-	for pos := range votesShape.M {
-		if one(pos) {
-			cells = append(cells, filter.Cell{Pos: pos, Value: 1})
-		}
-	}
-	f, err := filter.GeneralizedOf(votesShape, cells, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
-// wordsAt is bitsAt for 64 bits at a time, of which position 0 is the lowest.
+// wordsAt makes a filter of words of 64 bits, of which position 0 is the lowest.
 func wordsAt(t testing.TB, word func(i uint64) uint64) *filter.Generalized {
 	t.Helper()
-	empty, err := filter.NewGeneralized(votesShape)
+	empty, err := filter.NewGeneralized(wire.VotesShape)
 	if err != nil {
 		t.Fatal(err)
 	}
 	data, _ := empty.AppendBinary(nil)
 	data = data[:len(data)-4]
-	content := data[len(data)-int(votesShape.M/8):]
-	for i := range votesShape.M / 64 {
+	content := data[len(data)-int(wire.VotesShape.M/8):]
+	for i := range wire.VotesShape.M / 64 {
 		binary.LittleEndian.PutUint64(content[8*i:], word(i))
 	}
-	f, err := filter.DecodeGeneralized(seal(data), votesShape)
+	f, err := filter.DecodeGeneralized(folder.Seal(data), wire.VotesShape)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,12 +58,12 @@ func TestVotesAreBounded(t *testing.T) {
 	const seed = 17
 	r := rand.New(rand.NewPCG(seed, seed))
 	messages := 50_000 / stride
-	busy, err := filter.NewGeneralized(votesShape)
+	busy, err := filter.NewGeneralized(wire.VotesShape)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 100 * 2000 { // usual are 2,000 keys, of 1,000 reports in two periods
-		busy.Insert(votePositions(r.Uint64(), nil))
+		busy.Insert(vote.Positions(r.Uint64(), nil))
 	}
 	draw := func() *filter.Generalized { return wordsAt(t, func(uint64) uint64 { return r.Uint64() }) }
 	same := draw()
@@ -88,7 +78,7 @@ func TestVotesAreBounded(t *testing.T) {
 		{"half and half, all the same", same},
 		{"each second bit", wordsAt(t, func(uint64) uint64 { return 0xaaaaaaaaaaaaaaaa })},
 		{"the first half", wordsAt(t, func(i uint64) uint64 {
-			if i < votesShape.M/128 {
+			if i < wire.VotesShape.M/128 {
 				return math.MaxUint64
 			}
 			return 0
@@ -106,14 +96,14 @@ func TestVotesAreBounded(t *testing.T) {
 		}
 		votes, listed := 0, 0
 		for range messages {
-			if n := votesOf(here.voters.all(), randomHash(r), randomHash(r)); n > 0 {
+			if n := votesOf(here.ks.Votes.Voters.All(), randomHash(r), randomHash(r)); n > 0 {
 				votes += n
-				if n >= votesNeeded {
+				if n >= vote.Needed {
 					listed++
 				}
 			}
 		}
-		most := 10 * float64(messages) * votesPerMessage * votesShape.FalsePositiveBound()
+		most := 10 * float64(messages) * journal.VotesPerMessage * wire.VotesShape.FalsePositiveBound()
 		if t.Logf("%s: %d votes, at most %.0f expected; %d listed of %d", tc.name, votes, most, listed, messages); listed > 0 || float64(votes) > most+5*math.Sqrt(most) {
 			t.Errorf("%s: above the bound", tc.name)
 		}
@@ -121,9 +111,9 @@ func TestVotesAreBounded(t *testing.T) {
 }
 
 // votesOf counts the sites that vote by one of some keys.
-func votesOf(voters []*voter, keys ...filter.Hash) (n int) {
+func votesOf(voters []*vote.Voter, keys ...filter.Hash) (n int) {
 	for _, v := range voters {
-		if slices.ContainsFunc(keys, v.has) {
+		if slices.ContainsFunc(keys, v.Has) {
 			n++
 		}
 	}
@@ -140,10 +130,10 @@ func TestImplausibleVotes(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "4194304 ones") || !strings.Contains(err.Error(), "votes a") {
 		t.Errorf("all ones: %v", err)
 	}
-	v := voter{key: here.votesKey("a"), filter: ones}
+	v := vote.Voter{Key: here.ks.Ring.VotesKey("a"), Filter: ones}
 	r := rand.New(rand.NewPCG(3, 3))
 	for range 1000 {
-		if v.has(randomHash(r)) {
+		if v.Has(randomHash(r)) {
 			t.Fatal("found in all ones")
 		}
 	}
@@ -155,8 +145,8 @@ func TestVotesAtTheSamePositions(t *testing.T) {
 	const seed = 18
 	r := rand.New(rand.NewPCG(seed, seed))
 	f := wordsAt(t, func(uint64) uint64 { return r.Uint64() })
-	same := []*voter{{filter: f, key: sipKey{1, 2}}, {filter: f, key: sipKey{1, 2}}}
-	other := []*voter{{filter: f, key: sipKey{1, 2}}, {filter: f, key: sipKey{3, 4}}}
+	same := []*vote.Voter{{Filter: f, Key: keyring.Sip{1, 2}}, {Filter: f, Key: keyring.Sip{1, 2}}}
+	other := []*vote.Voter{{Filter: f, Key: keyring.Sip{1, 2}}, {Filter: f, Key: keyring.Sip{3, 4}}}
 	agreed, apart := 0, 0
 	messages := 500_000 / stride
 	for range messages {
@@ -180,13 +170,13 @@ func TestVotesForChosenMessages(t *testing.T) {
 	here := listener(t, c, votersNamed()...)
 	const chosen = 200
 	for i, site := range votersNamed()[:2] {
-		f, err := filter.NewGeneralized(votesShape)
+		f, err := filter.NewGeneralized(wire.VotesShape)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for n := range chosen {
 			for _, s := range message(n).Signatures {
-				f.Insert(votePositions(voteSeed(here.votesKey(site), here.reportHash(s)), nil))
+				f.Insert(vote.Positions(vote.Seed(here.ks.Ring.VotesKey(site), here.ks.Ring.ReportHash(s)), nil))
 			}
 		}
 		if err := here.HearVotes(crafted(here, site, 1, f)); err != nil {
@@ -212,7 +202,7 @@ func TestVotesError(t *testing.T) {
 	}{
 		{0, 2, 0}, {1, 2, 0}, {2, 2, 9.31e-10}, {10, 2, 4.19e-8}, {100, 2, 4.61e-6}, {100, 3, 4.6e-9}, {10, 1, 3.05e-4},
 	} {
-		if got := VotesError(tc.sites, tc.needed); math.Abs(got-tc.want) > 0.01*tc.want {
+		if got := vote.Error(tc.sites, tc.needed); math.Abs(got-tc.want) > 0.01*tc.want {
 			t.Errorf("%d sites, %d needed: %.3g, want %.3g", tc.sites, tc.needed, got, tc.want)
 		}
 	}
@@ -222,15 +212,15 @@ func TestVotesError(t *testing.T) {
 func TestVotesForget(t *testing.T) {
 	const seed = 19
 	r := rand.New(rand.NewPCG(seed, seed))
-	f, err := filter.NewGeneralized(votesShape)
+	f, err := filter.NewGeneralized(wire.VotesShape)
 	if err != nil {
 		t.Fatal(err)
 	}
 	reports := make([][2]uint64, 21_700)
 	for i := range reports {
 		reports[i] = [2]uint64{r.Uint64(), r.Uint64()}
-		f.Insert(votePositions(reports[i][0], nil))
-		f.Insert(votePositions(reports[i][1], nil))
+		f.Insert(vote.Positions(reports[i][0], nil))
+		f.Insert(vote.Positions(reports[i][1], nil))
 	}
 	for _, tc := range []struct {
 		after int
@@ -240,7 +230,7 @@ func TestVotesForget(t *testing.T) {
 		const window = 500 // reports around that age
 		for i := range window {
 			p := reports[len(reports)-1-tc.after+window/2-i]
-			if !f.Has(votePositions(p[0], nil)) && !f.Has(votePositions(p[1], nil)) {
+			if !f.Has(vote.Positions(p[0], nil)) && !f.Has(vote.Positions(p[1], nil)) {
 				lost++
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
 )
 
 // attacker has the documented user's password, but no key.
@@ -36,7 +37,7 @@ type attacker struct {
 
 func newAttacker(t *testing.T, f *federation) *attacker {
 	a := &attacker{t: t, client: dialed(t, f.user)}
-	a.keys = newStreams(a.client, bloomdb.KeyID(testKey))
+	a.keys = newStreams(a.client, keyring.ID(testKey))
 	for _, s := range f.sites {
 		a.sites = append(a.sites, s.db.Status().Site)
 	}

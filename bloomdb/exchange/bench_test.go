@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -18,7 +19,7 @@ func startPublisher(b *testing.B, url string) *publisher {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { db.Close() })
-	return newPublisher(New(db, dialed(b, url), bloomdb.KeyID(testKey), Options{}))
+	return newPublisher(New(db, dialed(b, url), keyring.ID(testKey), Options{}))
 }
 
 // publishMessages publishes one delta of n counted messages.

@@ -101,7 +101,7 @@ type Exchange struct {
 }
 
 // New returns an Exchange for a database opened with Options.Exchange. The caller closes
-// the client after Run. keyID is bloomdb.KeyID of the federation's key; it separates
+// the client after Run. keyID is keyring.ID of the federation's key; it separates
 // federations that share a Redis.
 func New(db *bloomdb.DB, c *Client, keyID string, o Options) *Exchange {
 	return newExchange(db, newStreams(c, keyID), o)

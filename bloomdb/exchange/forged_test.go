@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -102,7 +103,7 @@ func TestForgedEpoch(t *testing.T) {
 	}
 
 	m2.stop()
-	keys := newStreams(c, bloomdb.KeyID(testKey)) // a genuine record of m2 whose number is a time
+	keys := newStreams(c, keyring.ID(testKey)) // a genuine record of m2 whose number is a time
 	votes, err := keys.votes(t.Context(), "m2")
 	if err != nil || votes == nil {
 		t.Fatal(votes, err)
@@ -275,7 +276,7 @@ func TestOwnStreamAfterANewKey(t *testing.T) {
 	m, _ := startMini(t)
 	o := siteOptions(t.TempDir(), "a")
 	for i := range 3 {
-		key, err := bloomdb.NewSigningKey()
+		key, err := keyring.NewSigningKey()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -300,7 +301,7 @@ func TestTwoDaemonsWithKeysOfTheirOwn(t *testing.T) {
 	testenv.Program(t, "redis-server")
 	server := startRedis(t)
 	begin := func() *site {
-		key, err := bloomdb.NewSigningKey()
+		key, err := keyring.NewSigningKey()
 		if err != nil {
 			t.Fatal(err)
 		}

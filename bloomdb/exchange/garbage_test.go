@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -111,7 +111,7 @@ func TestGarbageInTheOwnStream(t *testing.T) {
 	server := startRedis(t)
 	c := server.client()
 	defer c.Close()
-	s := newStreams(c, bloomdb.KeyID(testKey))
+	s := newStreams(c, keyring.ID(testKey))
 	foul := func(id string) {
 		t.Helper()
 		if err := c.XAdd(t.Context(), &redis.XAddArgs{Stream: s.stream("a"), ID: id, Values: []any{"x", "y"}}).Err(); err != nil {

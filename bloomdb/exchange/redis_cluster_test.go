@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -82,7 +82,7 @@ func eventuallyAll(t *testing.T, nodes []*node, what string) {
 // over.
 func TestClusterFailover(t *testing.T) {
 	t.Parallel()
-	nodes, url, holder, replica := startCluster(t, bloomdb.KeyID(testKey))
+	nodes, url, holder, replica := startCluster(t, keyring.ID(testKey))
 	for _, n := range nodes { // each as configured by the administrator
 		for _, line := range aclLines(t, "geheim") {
 			if err := n.client.Do(t.Context(), line...).Err(); err != nil {

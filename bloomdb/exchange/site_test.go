@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/signature"
 )
@@ -64,7 +65,7 @@ func startSiteWith(t testing.TB, o bloomdb.Options, url string) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := New(db, client, bloomdb.KeyID(o.Key), Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond, SnapshotInterval: 100 * time.Millisecond})
+	x := New(db, client, keyring.ID(o.Key), Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond, SnapshotInterval: 100 * time.Millisecond})
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &site{t: t, db: db, x: x, client: client, cancel: cancel, done: make(chan struct{})}
 	go func() {

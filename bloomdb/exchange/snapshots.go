@@ -118,7 +118,7 @@ func (p *publisher) unusedSlot() byte {
 // the reports of all sites wait for memory.
 func (p *publisher) makeRoom(ctx context.Context) error {
 	if p.writing != nil {
-		p.log.Warn("out of memory at Redis: the unfinished snapshot is removed, and retried later",
+		p.log.Warn("Redis is out of memory: the unfinished snapshot is removed, and retried later",
 			"chunks", p.writing.place.chunks, "bytes", p.writing.writer.Bytes(), "in", noRoomPause)
 	}
 	p.writing = nil

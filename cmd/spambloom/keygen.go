@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/internal/config"
 )
 
@@ -77,31 +77,31 @@ func (c *cli) keygen(path string, flags keygenFlags) error {
 		return err
 	}
 	if flags.public != "" {
-		key, err := bloomdb.ReadSigningKey(flags.public)
+		key, err := keyring.ReadSigningKey(flags.public)
 		if err != nil {
 			return readFault(err)
 		}
-		return c.printPeer(site, bloomdb.PublicKey(key))
+		return c.printPeer(site, keyring.PublicKey(key))
 	}
-	key, err := bloomdb.NewSigningKey()
+	key, err := keyring.NewSigningKey()
 	if err != nil {
 		return err
 	}
-	if err := bloomdb.WriteSigningKey(path, key); err != nil {
+	if err := keyring.WriteSigningKey(path, key); err != nil {
 		return &createError{err}
 	}
-	return c.printPeer(site, bloomdb.PublicKey(key))
+	return c.printPeer(site, keyring.PublicKey(key))
 }
 
 func (c *cli) makeFederationKey(path string) error {
-	key, err := bloomdb.NewKey()
+	key, err := keyring.New()
 	if err != nil {
 		return err
 	}
-	if err := bloomdb.WriteKey(path, key); err != nil {
+	if err := keyring.WriteKey(path, key); err != nil {
 		return &createError{err}
 	}
-	return c.print(fmt.Sprintf("%s: federation key %s\n", path, bloomdb.KeyID(key)))
+	return c.print(fmt.Sprintf("%s: federation key %s\n", path, keyring.ID(key)))
 }
 
 // printPeer prints the table for the configuration of other sites.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/never"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/api/v1"
 	"github.com/spambloom/spambloom/reporting/client"
@@ -55,7 +55,7 @@ func (c *cli) neverCommand() *cobra.Command {
 			switch {
 			case flags.list:
 				return c.listNever(cmd.Context(), flags)
-			case flags.remove && len(names) > 0 && bloomdb.IsNeverID(names[0]):
+			case flags.remove && len(names) > 0 && never.IsID(names[0]):
 				return c.removeNeverIDs(cmd.Context(), names, flags)
 			}
 			return c.never(cmd.Context(), names, flags)
@@ -81,11 +81,11 @@ func (f *neverFlags) check(names []string) error {
 		return errors.New("--note is for declarations only, not for --remove or --list")
 	}
 	for _, name := range names {
-		if f.remove && bloomdb.IsNeverID(name) != bloomdb.IsNeverID(names[0]) {
+		if f.remove && never.IsID(name) != never.IsID(names[0]) {
 			return errors.New("--remove takes FILEs or IDs, not both at once")
 		}
 	}
-	if err := bloomdb.CheckNote(f.note); err != nil {
+	if err := never.CheckNote(f.note); err != nil {
 		return fmt.Errorf("--note: %w", err)
 	}
 	if err := api.CheckReporter(f.reporter); err != nil {

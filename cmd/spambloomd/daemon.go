@@ -22,6 +22,8 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/internal/trap"
 	"github.com/spambloom/spambloom/cmd/internal/version"
 	"github.com/spambloom/spambloom/milter"
@@ -105,17 +107,17 @@ func openKey(s *settings, log *slog.Logger) (key [32]byte, err error) {
 	if err := backup.Finish(s.data); err != nil {
 		return key, &failure{exIOErr, err}
 	}
-	key, err = bloomdb.ReadKey(s.key)
+	key, err = keyring.ReadKey(s.key)
 	if damage := checkDamagedKey(s, s.key, key, err); errors.Is(damage, errDamagedKey) {
 		return key, &failure{exIOErr, damage}
 	}
 	switch {
 	case !errors.Is(err, fs.ErrNotExist):
-	case bloomdb.HasState(s.data), s.previousKey != "":
+	case folder.HasState(s.data), s.previousKey != "":
 		err = fmt.Errorf("%w: %w", errLostKey, err)
 	default:
-		if key, err = makeOnce(s.key, bloomdb.NewKey, bloomdb.WriteKey, bloomdb.ReadKey); err == nil {
-			log.Info("federation key made", "path", s.key, "id", bloomdb.KeyID(key))
+		if key, err = makeOnce(s.key, keyring.New, keyring.WriteKey, keyring.ReadKey); err == nil {
+			log.Info("federation key made", "path", s.key, "id", keyring.ID(key))
 		}
 	}
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 func (s *settings) dialOptions() exchange.DialOptions {
@@ -51,14 +53,14 @@ func (s *settings) readPeers() error {
 	var errs []error
 	s.members = make(bloomdb.Members)
 	for i, p := range s.Peers {
-		trust, err := bloomdb.ParseTrust(p.Trust)
+		trust, err := wire.ParseTrust(p.Trust)
 		m := bloomdb.Member{Trust: trust, MaxReports: p.MaxReports, MaxCounts: p.MaxCounts}
 		errs = append(errs, err)
 		for _, k := range []struct{ name, value string }{{"key", p.Key}, {"next_key", p.NextKey}} {
 			if k.value == "" {
 				continue
 			}
-			key, err := bloomdb.ParsePublicKey(k.value)
+			key, err := keyring.ParsePublicKey(k.value)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("%s: %w", s.WherePeer(i, k.name), err))
 			}
@@ -68,7 +70,7 @@ func (s *settings) readPeers() error {
 			s.members[p.Name] = m
 		}
 	}
-	if key, err := bloomdb.ReadSigningKey(s.sign); err == nil && !s.repairing { // otherwise the start creates or rejects it
+	if key, err := keyring.ReadSigningKey(s.sign); err == nil && !s.repairing { // otherwise the start creates or rejects it
 		errs = append(errs, s.checkOwnPeer(key))
 	}
 	return errors.Join(errs...)
@@ -76,15 +78,15 @@ func (s *settings) readPeers() error {
 
 // openSigningKey reads this site's own key, or creates it.
 func openSigningKey(s *settings, log *slog.Logger) (ed25519.PrivateKey, error) {
-	key, err := bloomdb.ReadSigningKey(s.sign)
+	key, err := keyring.ReadSigningKey(s.sign)
 	if errors.Is(err, fs.ErrNotExist) {
-		if key, err = makeOnce(s.sign, bloomdb.NewSigningKey, bloomdb.WriteSigningKey, bloomdb.ReadSigningKey); err == nil {
-			log.Info("signing key made", "path", s.sign, "public", bloomdb.PublicKey(key))
+		if key, err = makeOnce(s.sign, keyring.NewSigningKey, keyring.WriteSigningKey, keyring.ReadSigningKey); err == nil {
+			log.Info("signing key made", "path", s.sign, "public", keyring.PublicKey(key))
 		}
 	}
 	public := ""
 	if err == nil {
-		public = bloomdb.PublicKey(key)
+		public = keyring.PublicKey(key)
 	}
 	if damage := checkDamagedSigningKey(s, public, err); errors.Is(damage, errDamagedKey) {
 		return nil, &failure{exIOErr, damage}
@@ -101,7 +103,7 @@ func openSigningKey(s *settings, log *slog.Logger) (ed25519.PrivateKey, error) {
 // checkOwnPeer rejects a [[peer]] with this site's name but another key, and one with this
 // site's key but another name.
 func (s *settings) checkOwnPeer(key ed25519.PrivateKey) error {
-	own := bloomdb.PublicKey(key)
+	own := keyring.PublicKey(key)
 	for i, p := range s.Peers {
 		ours := p.Key == own || p.NextKey == own
 		switch {

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 )
 
@@ -21,15 +21,15 @@ const otherKey = "ed25519:GX9rI+FshTLGq8g4+s1eqmN5t8KA7pUzX4AZCV1GW/g="
 // signingKey writes a key file.
 func signingKey(t *testing.T, dir string) (path, public string) {
 	t.Helper()
-	key, err := bloomdb.NewSigningKey()
+	key, err := keyring.NewSigningKey()
 	if err != nil {
 		t.Fatal(err)
 	}
 	path = filepath.Join(dir, "made.key")
-	if err := bloomdb.WriteSigningKey(path, key); err != nil {
+	if err := keyring.WriteSigningKey(path, key); err != nil {
 		t.Fatal(err)
 	}
-	return path, bloomdb.PublicKey(key)
+	return path, keyring.PublicKey(key)
 }
 
 // pemFile writes a file with a certificate.

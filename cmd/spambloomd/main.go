@@ -112,7 +112,7 @@ func command(stdout, stderr io.Writer) *cobra.Command {
 				return restore(s, f.restore, cmd.InOrStdin(), stdout)
 			}
 			if f.repair {
-				return repair(s, s.logger(stderr, new(slog.LevelVar), new(pseudonyms)), stdout)
+				return repairState(s, s.logger(stderr, new(slog.LevelVar), new(pseudonyms)), stdout)
 			}
 			return serve(cmd.Context(), s, stdout, stderr)
 		},

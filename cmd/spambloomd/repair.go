@@ -10,14 +10,16 @@ import (
 	"path/filepath"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/repair"
 	"github.com/spambloom/spambloom/reporting/ledger"
 )
 
-// repair restores the state folder of a daemon that refuses to start. It prints its changes
+// repairState restores the state folder of a daemon that refuses to start. It prints its changes
 // and what is lost, and finally opens the folder like the daemon.
 //
 //	keys -> ledger -> database -> data of the ledger, into the database -> start
-func repair(s *settings, log *slog.Logger, stdout io.Writer) error {
+func repairState(s *settings, log *slog.Logger, stdout io.Writer) error {
 	if _, err := os.Stat(s.data); err != nil {
 		return &failure{exIOErr, fmt.Errorf("state folder: %w", err)}
 	}
@@ -53,29 +55,29 @@ func (r *repairing) keys() error {
 		if path == "" {
 			continue
 		}
-		key, err := bloomdb.ReadKey(path)
+		key, err := keyring.ReadKey(path)
 		if err = checkDamagedKey(r.s, path, key, err); !errors.Is(err, errDamagedKey) {
 			continue // the start reports other faults
 		}
-		key, _ = bloomdb.MendKey(path, idsFor(r.s, path))
-		if err := bloomdb.ReplaceKey(path, key); err != nil {
+		key, _ = keyring.MendKey(path, idsFor(r.s, path))
+		if err := keyring.ReplaceKey(path, key); err != nil {
 			return &failure{exIOErr, err}
 		}
-		r.tell(path, "one byte was wrong", "the federation key is "+bloomdb.KeyID(key)+" again", "")
+		r.tell(path, "one byte was wrong", "the federation key is "+keyring.ID(key)+" again", "")
 	}
-	key, err := bloomdb.ReadSigningKey(r.s.sign)
+	key, err := keyring.ReadSigningKey(r.s.sign)
 	public := ""
 	if err == nil {
-		public = bloomdb.PublicKey(key)
+		public = keyring.PublicKey(key)
 	}
 	if err = checkDamagedSigningKey(r.s, public, err); !errors.Is(err, errDamagedKey) {
 		return nil
 	}
-	key, _ = bloomdb.MendSigningKey(r.s.sign, bloomdb.FolderSigners(r.s.data))
-	if err := bloomdb.ReplaceSigningKey(r.s.sign, key); err != nil {
+	key, _ = keyring.MendSigningKey(r.s.sign, repair.FolderSigners(r.s.data))
+	if err := keyring.ReplaceSigningKey(r.s.sign, key); err != nil {
 		return &failure{exIOErr, err}
 	}
-	r.tell(r.s.sign, "one byte was wrong", "the site's key is "+bloomdb.PublicKey(key)+" again", "")
+	r.tell(r.s.sign, "one byte was wrong", "the site's key is "+keyring.PublicKey(key)+" again", "")
 	return nil
 }
 

@@ -190,7 +190,7 @@ func damagedStart(t *testing.T, s *settings, what, name string) string {
 		}
 		outcome = "repaired"
 		var out bytes.Buffer
-		if err := repair(s, log, &out); err != nil || !strings.Contains(out.String(), name) {
+		if err := repairState(s, log, &out); err != nil || !strings.Contains(out.String(), name) {
 			t.Fatalf("%s: repair: %v\n%s", what, err, &out)
 		}
 		if st, err = openState(s, log); err != nil {
@@ -271,7 +271,7 @@ func TestLostLedger(t *testing.T) {
 		t.Errorf("%v, hint %q", err, hint(err))
 	}
 	var out bytes.Buffer
-	if err := repair(s, log, &out); err != nil || !strings.Contains(out.String(), "lost: all that it held") {
+	if err := repairState(s, log, &out); err != nil || !strings.Contains(out.String(), "lost: all that it held") {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	st, err := openState(s, log)
@@ -377,7 +377,7 @@ func TestInterruptedRepairGoesOn(t *testing.T) {
 	}
 
 	var out bytes.Buffer
-	if err := repair(killed, log, &out); err != nil {
+	if err := repairState(killed, log, &out); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	st, err := openState(killed, log)
@@ -410,7 +410,7 @@ func TestNewerFileIsNoDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = openState(s, log)
-	for what, err := range map[string]error{"start": err, "repair": repair(s, log, io.Discard)} {
+	for what, err := range map[string]error{"start": err, "repair": repairState(s, log, io.Discard)} {
 		if exitCode(err) != exIOErr || !errors.Is(err, bloomdb.ErrNewer) || !strings.Contains(err.Error(), path) ||
 			!strings.Contains(hint(err), "newer version of spambloom") {
 			t.Errorf("%s: exit %d, hint %q: %v", what, exitCode(err), hint(err), err)

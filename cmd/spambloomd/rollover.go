@@ -9,6 +9,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
 )
 
 // checkRollover rejects an invalid previous federation key. If there is one, the key itself
@@ -17,18 +18,18 @@ func (s *settings) checkRollover() error {
 	if s.previousKey == "" {
 		return nil
 	}
-	before, err := bloomdb.ReadKey(s.previousKey)
+	before, err := keyring.ReadKey(s.previousKey)
 	if err != nil {
 		return err
 	}
-	key, err := bloomdb.ReadKey(s.key)
+	key, err := keyring.ReadKey(s.key)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return fmt.Errorf("no key to roll over to: %w", err)
 	case err != nil:
 		return err
 	case key == before:
-		return fmt.Errorf("%s and %s contain the same key, %s", s.previousKey, s.key, bloomdb.KeyID(key))
+		return fmt.Errorf("%s and %s contain the same key, %s", s.previousKey, s.key, keyring.ID(key))
 	}
 	return nil
 }
@@ -38,7 +39,7 @@ func openPreviousKey(s *settings) (*[32]byte, error) {
 	if s.previousKey == "" {
 		return nil, nil
 	}
-	key, err := bloomdb.ReadKey(s.previousKey)
+	key, err := keyring.ReadKey(s.previousKey)
 	if damage := checkDamagedKey(s, s.previousKey, key, err); errors.Is(damage, errDamagedKey) {
 		return nil, &failure{exIOErr, damage}
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 )
 
@@ -43,15 +43,15 @@ func TestRolloverIsShown(t *testing.T) {
 	}
 	t.Cleanup(func() { client.Close() })
 	d.redis = client
-	d.exchange = exchange.New(d.db, client, bloomdb.KeyID(o.Key), d.started.exchangeOptions(d.log))
+	d.exchange = exchange.New(d.db, client, keyring.ID(o.Key), d.started.exchangeOptions(d.log))
 	d.joinPrevious()
 	h := d.newHTTP().Handler
 	for path, wants := range map[string][]string{
-		"/": {"The federation key is being rolled over", bloomdb.KeyID(*o.PreviousKey)},
+		"/": {"The federation key is being rolled over", keyring.ID(*o.PreviousKey)},
 		"/metrics": {
-			fmt.Sprintf(`spambloom_exchange_connected{key="%s"} 0`, bloomdb.KeyID(o.Key)),
-			fmt.Sprintf(`spambloom_exchange_connected{key="%s"} 0`, bloomdb.KeyID(*o.PreviousKey)),
-			fmt.Sprintf(`spambloom_db_journal_fault{key="%s"} 0`, bloomdb.KeyID(*o.PreviousKey)),
+			fmt.Sprintf(`spambloom_exchange_connected{key="%s"} 0`, keyring.ID(o.Key)),
+			fmt.Sprintf(`spambloom_exchange_connected{key="%s"} 0`, keyring.ID(*o.PreviousKey)),
+			fmt.Sprintf(`spambloom_db_journal_fault{key="%s"} 0`, keyring.ID(*o.PreviousKey)),
 		},
 	} {
 		w := httptest.NewRecorder()

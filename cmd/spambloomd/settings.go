@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/internal/socket"
 	"github.com/spambloom/spambloom/milter"
@@ -156,14 +157,14 @@ func (s *settings) check() error {
 		fault("http.listen", err)
 	}
 	if s.Site.FederationKey != "" && !s.repairing {
-		_, err := bloomdb.ReadKey(s.key)
+		_, err := keyring.ReadKey(s.key)
 		fault("site.federation_key", s.checkKey(s.key, err))
 	}
 	if !s.repairing {
 		fault("site.previous_federation_key", s.checkRollover())
 	}
 	if s.Site.SigningKey != "" && !s.repairing {
-		_, err := bloomdb.ReadSigningKey(s.sign)
+		_, err := keyring.ReadSigningKey(s.sign)
 		fault("site.signing_key", s.checkKey(s.sign, err))
 	}
 	if err := s.trustModel().Check(); err != nil {

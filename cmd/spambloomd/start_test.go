@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
@@ -231,7 +232,7 @@ func TestMakeKeyTogether(t *testing.T) {
 	all := make(chan made)
 	for range 20 {
 		go func() {
-			key, err := makeOnce(path, bloomdb.NewKey, bloomdb.WriteKey, bloomdb.ReadKey)
+			key, err := makeOnce(path, keyring.New, keyring.WriteKey, keyring.ReadKey)
 			all <- made{key, err}
 		}()
 	}
@@ -303,7 +304,7 @@ func TestLostKey(t *testing.T) {
 		t.Errorf("another name: exit %d: %s", r.Code, r.Stderr)
 	}
 	other := filepath.Join(t.TempDir(), "other.key")
-	if err := bloomdb.WriteKey(other, [32]byte{1, 2}); err != nil {
+	if err := keyring.WriteKey(other, [32]byte{1, 2}); err != nil {
 		t.Fatal(err)
 	}
 	// More than one byte differs: it is another key, not a damaged one.
@@ -316,7 +317,7 @@ func TestLostKey(t *testing.T) {
 // writeKeyAt writes the key of all zeros, with which TestLostKey created the folder.
 func writeKeyAt(t *testing.T, dir string) string {
 	t.Helper()
-	if err := bloomdb.WriteKey(filepath.Join(dir, "federation.key"), [32]byte{}); err != nil {
+	if err := keyring.WriteKey(filepath.Join(dir, "federation.key"), [32]byte{}); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/repair"
 	"github.com/spambloom/spambloom/reporting/ledger"
 )
 
@@ -70,10 +72,10 @@ var errDamagedKey = errors.New("key file is damaged: one byte differs from the k
 // of the folder, but would be with one byte changed.
 func checkDamagedKey(s *settings, path string, key [32]byte, err error) error {
 	ids := idsFor(s, path)
-	if err == nil && (len(ids) == 0 || slices.Contains(ids, bloomdb.KeyID(key))) {
+	if err == nil && (len(ids) == 0 || slices.Contains(ids, keyring.ID(key))) {
 		return nil
 	}
-	if _, ok := bloomdb.MendKey(path, ids); ok {
+	if _, ok := keyring.MendKey(path, ids); ok {
 		return fmt.Errorf("%s: %w", path, errDamagedKey)
 	}
 	return err
@@ -82,7 +84,7 @@ func checkDamagedKey(s *settings, path string, key [32]byte, err error) error {
 // idsFor returns the ids of the folder's keys that a key file may contain: all except that
 // of the other key during a roll-over.
 func idsFor(s *settings, path string) []string {
-	ids := bloomdb.FolderKeys(s.data)
+	ids := repair.FolderKeys(s.data)
 	other := s.previousKey
 	if path == other {
 		other = s.key
@@ -90,21 +92,21 @@ func idsFor(s *settings, path string) []string {
 	if other == "" {
 		return ids
 	}
-	key, err := bloomdb.ReadKey(other)
+	key, err := keyring.ReadKey(other)
 	if err != nil {
 		return ids
 	}
-	return slices.DeleteFunc(ids, func(id string) bool { return id == bloomdb.KeyID(key) })
+	return slices.DeleteFunc(ids, func(id string) bool { return id == keyring.ID(key) })
 }
 
 // checkDamagedSigningKey does the same for this site's own key. A key changed on purpose
 // differs in more than one byte.
 func checkDamagedSigningKey(s *settings, public string, err error) error {
-	known := bloomdb.FolderSigners(s.data)
+	known := repair.FolderSigners(s.data)
 	if err == nil && (len(known) == 0 || slices.Contains(known, public)) {
 		return nil
 	}
-	if _, ok := bloomdb.MendSigningKey(s.sign, known); ok {
+	if _, ok := keyring.MendSigningKey(s.sign, known); ok {
 		return fmt.Errorf("%s: %w", s.sign, errDamagedKey)
 	}
 	return err

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/never"
 	"github.com/spambloom/spambloom/reporting/api"
 	"github.com/spambloom/spambloom/reporting/desk"
 	"github.com/spambloom/spambloom/signature"
@@ -107,7 +107,7 @@ func (h *handler) retouchBy(c caller, q api.Request, retouch func(desk.Report) (
 // reporter's name.
 func (c caller) readNever(q api.NeverRequest) (desk.Report, error) {
 	set, err := q.Request.Read()
-	if err := errors.Join(err, bloomdb.CheckNote(q.Note)); err != nil {
+	if err := errors.Join(err, never.CheckNote(q.Note)); err != nil {
 		return desk.Report{}, badRequest(err)
 	}
 	return c.reportOf(set, q.Request)
@@ -135,7 +135,7 @@ func (h *handler) removeNever(c caller, q api.NeverRequest) (api.NeverList, erro
 		return api.NeverList{}, err
 	case q.Note != "":
 		return api.NeverList{}, api.NewProblem(http.StatusBadRequest, "a note goes with a declaration only")
-	case q.ID != "" && (len(report.Set.Signatures) > 0 || !bloomdb.IsNeverID(q.ID)):
+	case q.ID != "" && (len(report.Set.Signatures) > 0 || !never.IsID(q.ID)):
 		return api.NeverList{}, api.NewProblem(http.StatusBadRequest, "id %.40q: want KIND:16 hex digits, and no signatures beside it", q.ID)
 	}
 	list, err := h.desk.RemoveNever(report, q.ID)

@@ -25,7 +25,8 @@ var repository = os.DirFS("../../..")
 
 // allowed lists every package with the packages of this module that it may import. milter,
 // reporting and bloomdb/exchange never import each other; they are connected by the
-// database. Only commands use the configuration.
+// database. Only commands use the configuration. The packages below bloomdb stand in
+// the order of their imports.
 var allowed = map[string][]string{
 	"signature/work":    {},
 	"signature/ascii":   {},
@@ -47,7 +48,22 @@ var allowed = map[string][]string{
 	"signature/archive/archivetest": {},
 
 	"bloomdb/filter":   {},
-	"bloomdb":          {"signature", "bloomdb/filter"},
+	"bloomdb/layout":   {"signature", "bloomdb/filter"},
+	"bloomdb/folder":   {"bloomdb/layout"},
+	"bloomdb/keyring":  {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder"},
+	"bloomdb/clock":    {"bloomdb/folder"},
+	"bloomdb/journal":  {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/clock"},
+	"bloomdb/wire":     {"bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/clock"},
+	"bloomdb/store":    {"bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/journal", "bloomdb/wire"},
+	"bloomdb/never":    {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/journal"},
+	"bloomdb/recent":   {"bloomdb/filter", "bloomdb/layout"},
+	"bloomdb/sketch":   {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/keyring", "bloomdb/journal", "bloomdb/store"},
+	"bloomdb/vote":     {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/journal", "bloomdb/wire", "bloomdb/store"},
+	"bloomdb/outbox":   {"bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/journal", "bloomdb/wire", "bloomdb/store"},
+	"bloomdb/peers":    {"bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/wire", "bloomdb/store", "bloomdb/outbox"},
+	"bloomdb/repair":   {"bloomdb/layout", "bloomdb/folder", "bloomdb/clock", "bloomdb/journal", "bloomdb/store", "bloomdb/never", "bloomdb/vote", "bloomdb/peers"},
+	"bloomdb/keyspace": {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/clock", "bloomdb/journal", "bloomdb/wire", "bloomdb/store", "bloomdb/never", "bloomdb/recent", "bloomdb/sketch", "bloomdb/vote", "bloomdb/outbox", "bloomdb/peers", "bloomdb/repair"},
+	"bloomdb":          {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/clock", "bloomdb/journal", "bloomdb/wire", "bloomdb/store", "bloomdb/never", "bloomdb/recent", "bloomdb/sketch", "bloomdb/vote", "bloomdb/outbox", "bloomdb/peers", "bloomdb/repair", "bloomdb/keyspace"},
 	"bloomdb/exchange": {"bloomdb"},
 
 	// In the order of their imports: the daemon's side, and the client's.
@@ -66,7 +82,7 @@ var allowed = map[string][]string{
 	"reporting/client":          {"reporting/api", "reporting/api/v1", "reporting/credential"},
 	"reporting/desk":            {"signature", "bloomdb", "reporting/ledger", "reporting/backup", "reporting/api"},
 	"reporting/desk/desktest":   {"signature", "bloomdb", "reporting/ledger", "reporting/trust", "reporting/desk"},
-	"reporting/server":          {"signature", "bloomdb", "reporting/ledger", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/credential", "reporting/desk"},
+	"reporting/server":          {"signature", "bloomdb", "bloomdb/never", "reporting/ledger", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/credential", "reporting/desk"},
 
 	"milter":           {"signature", "signature/suffix", "bloomdb", "milter/idn"},
 	"milter/idn":       {},
@@ -77,7 +93,7 @@ var allowed = map[string][]string{
 	"cmd/testenv": {},
 
 	// The end-to-end tests, and the packages that start real servers for them.
-	"cmd/spambloomd/e2e/harness":    {"signature", "bloomdb", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/testenv"},
+	"cmd/spambloomd/e2e/harness":    {"signature", "bloomdb/keyring", "reporting/api", "reporting/api/v1", "reporting/client", "cmd/testenv"},
 	"cmd/spambloomd/e2e/mta":        {},
 	"cmd/spambloomd/e2e/mailbox":    {},
 	"cmd/spambloomd/e2e/federation": {},
@@ -113,8 +129,8 @@ var allowed = map[string][]string{
 	"cmd/bloomlab/variation":   {"signature"},
 	"cmd/bloomlab/replica":     {"signature", "bloomdb", "cmd/bloomlab/variation", "cmd/internal/mailbox"},
 
-	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/exchange", "reporting/backup", "reporting/ledger", "reporting/trust", "reporting/api", "reporting/desk", "reporting/server", "milter", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
-	"cmd/spambloom":  {"signature", "bloomdb", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "milter", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
+	"cmd/spambloomd": {"signature", "bloomdb", "bloomdb/folder", "bloomdb/keyring", "bloomdb/repair", "bloomdb/wire", "bloomdb/exchange", "reporting/backup", "reporting/ledger", "reporting/trust", "reporting/api", "reporting/desk", "reporting/server", "milter", "milter/whiteclnt", "cmd/internal/config", "cmd/internal/socket", "cmd/internal/trap", "cmd/internal/version"},
+	"cmd/spambloom":  {"signature", "bloomdb", "bloomdb/keyring", "bloomdb/never", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/client", "reporting/credential", "milter", "cmd/internal/config", "cmd/internal/mailbox", "cmd/internal/queue", "cmd/internal/replay", "cmd/internal/socket", "cmd/internal/version"},
 }
 
 // inTests may also be imported by tests; cmd/testenv by all of them.
@@ -125,7 +141,7 @@ var inTests = map[string][]string{
 	"signature/words":   {"signature/visible"},
 	"signature/archive": {"signature/archive/archivetest"},
 
-	"bloomdb/exchange": {"signature", "bloomdb/exchange/linkfault"},
+	"bloomdb/exchange": {"signature", "bloomdb/keyring", "bloomdb/exchange/linkfault"},
 
 	"cmd/spambloomd":                {"cmd/internal/manual", "cmd/spambloomd/e2e/harness", "reporting/client", "reporting/credential"},
 	"cmd/spambloomd/e2e/mta":        {"signature", "bloomdb", "reporting/api", "reporting/api/v1", "reporting/client", "milter", "cmd/spambloomd/e2e/harness"},

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/cmd/testenv"
 	"github.com/spambloom/spambloom/reporting/client"
 )
@@ -215,7 +215,7 @@ func Overlay(text, changes string) string {
 func KeyFile(t testing.TB, key [32]byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "federation.key")
-	if err := bloomdb.WriteKey(path, key); err != nil {
+	if err := keyring.WriteKey(path, key); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -1,0 +1,10 @@
+package clock
+
+import (
+	"time"
+)
+
+const (
+	// MaxSkew is how far the clocks of sites may differ.
+	MaxSkew = time.Hour
+)

@@ -1,0 +1,363 @@
+package clock
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/spambloom/spambloom/bloomdb/folder"
+)
+
+// A wall clock may jump: by a wrong battery, a wrong time server, a hand. Whatever expires
+// by one look at it is gone. The database therefore goes by a time of its own, which
+// follows the wall clock as long as that agrees with the monotonic clock:
+//
+//	in order   the wall clock is within MaxSkew of the last time plus what has elapsed
+//	doubted    it is not: time goes on by the monotonic clock alone
+//	believed   it stayed beyond for ConfirmAfter, or another site's record confirms it
+//
+// While the clock is doubted, reports stand in the generation in which they would stand
+// without the jump, nothing expires, and records have the right time. A restart is no
+// way around it: the last time is on disk (File), and a wall clock that is more than
+// StartGap beyond it at the start is doubted, as is one that is before it. A shutdown of
+// more than StartGap looks the same; then what is too old stays for another day.
+//
+// A start can't tell a stop of some hours from a clock that is some hours ahead. The time
+// that it adds is a guess until the daemon has run for ConfirmAfter, or another site's
+// record confirms it. A wall clock that goes back within the guess is believed at once,
+// and for SettleAfter a start one that goes ahead within StartGap: time servers correct a
+// clock some minutes after the start. The guess stands on disk, so that no later start
+// takes it as certain.
+//
+// A folder without reports and without a last time has nothing to lose: in its first
+// ConfirmAfter, the wall clock is followed in both directions until there is a report.
+const (
+	// ConfirmAfter is how long a jump must last until it is believed.
+	ConfirmAfter = 24 * time.Hour
+	// StartGap is how long a daemon may be stopped without a doubt.
+	StartGap = 72 * time.Hour
+	// SettleAfter is how long after a start the clock may still be put right.
+	SettleAfter = time.Hour
+	// anchorEvery bounds how fast many small jumps add up: MaxSkew in this time.
+	anchorEvery = time.Hour
+	// StampEvery is how often the time is written to disk.
+	StampEvery = time.Minute
+)
+
+// Keeper is the time that the database goes by. It is safe for concurrent use.
+type Keeper struct {
+	wall    func() time.Time
+	elapsed func() time.Duration // monotonic; nil: the wall clock is always believed
+	log     *slog.Logger
+	dir     string // state folder
+
+	mu     sync.Mutex // guards all below
+	anchor time.Time  // the time at anchored
+	at     time.Duration
+	begun  time.Duration // the start, by the monotonic clock
+	credit time.Duration // a jump ahead that is believed, for a stop of unknown length
+	guess  guess
+	doubt  doubt
+	stamp  time.Time // that is on disk
+
+	fresh bool        // there was no last time on disk, and there has been no report
+	holds func() bool // reports whether there are reports; nil: there are
+}
+
+// guess is the part of the time that a start added without proof. The zero value is none.
+type guess struct {
+	by    time.Duration // at most StartGap
+	since time.Duration // by the monotonic clock
+}
+
+// doubt is a jump that is not believed yet. The zero value is none.
+type doubt struct {
+	off   time.Duration // the wall clock is so far ahead; below 0: behind
+	least time.Duration // the smallest distance since it began
+	since time.Duration // by the monotonic clock
+	from  time.Time     // by the database's time
+}
+
+// New begins with the wall clock's time.
+func New(now func() time.Time, elapsed func() time.Duration, log *slog.Logger) *Keeper {
+	k := &Keeper{wall: now, elapsed: elapsed, log: log}
+	if k.anchor = k.wall().Round(0); k.elapsed != nil {
+		k.at = k.elapsed()
+	}
+	return k
+}
+
+// Now is the time.
+func (k *Keeper) Now() time.Time {
+	if k.elapsed == nil {
+		return k.wall()
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.look()
+}
+
+// look reads both clocks. The caller holds mu.
+func (k *Keeper) look() time.Time {
+	wall, at := k.wall(), k.elapsed()
+	expected := k.anchor.Add(at - k.at)
+	off := wall.Sub(expected)
+	k.confirm(at)
+	switch {
+	case off.Abs() <= MaxSkew:
+		k.settle(wall, at)
+		return wall
+	case off > 0 && off <= k.credit, off < 0 && k.guess.by > 0 && -off <= k.guess.by+MaxSkew:
+		k.revise(off, wall, at)
+		return wall
+	case k.isFresh(at):
+		k.log.Warn("the clock has jumped: it is believed, as there are no reports yet", "by", off)
+		k.believe(wall, at)
+		return wall
+	}
+	k.suspect(off, at, expected)
+	if at-k.doubt.since < ConfirmAfter {
+		return expected
+	}
+	k.log.Warn("the clock's jump has lasted, and is believed now", "by", k.doubt.least)
+	believed := expected.Add(k.doubt.least)
+	k.believe(believed, at)
+	return believed
+}
+
+// settle takes note of a wall clock that is in order.
+func (k *Keeper) settle(wall time.Time, at time.Duration) {
+	if k.doubt.off != 0 {
+		k.log.Warn("the clock is right again; nothing has expired by its jump", "was_off_by", k.doubt.off)
+		k.doubt = doubt{}
+	}
+	if at-k.at >= anchorEvery {
+		k.anchor, k.at = wall.Round(0), at
+	}
+}
+
+// confirm ends what holds only for some time after a start.
+func (k *Keeper) confirm(at time.Duration) {
+	if at-k.begun >= SettleAfter && k.doubt.off == 0 {
+		k.credit = 0
+	}
+	if at-k.guess.since >= ConfirmAfter {
+		k.guess = guess{}
+	}
+}
+
+// revise sets the time to a wall clock that is ahead within the credit, or back within
+// the guess. What is added makes the whole guess wait anew; no more than StartGap waits.
+func (k *Keeper) revise(off time.Duration, wall time.Time, at time.Duration) {
+	g, credit := k.guess, k.credit
+	if g.by = min(max(g.by+off, 0), StartGap); off > 0 {
+		g.since = at
+	} else {
+		k.log.Warn("the clock was put back to a time that is possible since the last start, and is believed", "by", off)
+	}
+	if credit > 0 {
+		credit = min(credit-off, StartGap)
+	}
+	k.believe(wall, at)
+	k.guess, k.credit = g, credit
+}
+
+// Watch names what reports whether there are reports. It is called with mu held, and must
+// not ask for the time.
+func (k *Keeper) Watch(holds func() bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.holds = holds
+}
+
+// isFresh reports whether there is nothing yet that could expire by a jump.
+func (k *Keeper) isFresh(at time.Duration) bool {
+	k.fresh = k.fresh && at-k.begun < ConfirmAfter && k.holds != nil && !k.holds()
+	return k.fresh
+}
+
+// believe sets the time, and takes it as certain.
+func (k *Keeper) believe(now time.Time, at time.Duration) {
+	k.anchor, k.at, k.credit, k.guess, k.doubt = now.Round(0), at, 0, guess{}, doubt{}
+}
+
+// suspect begins a doubt, or goes on with it. The span begins anew when the clock is off
+// in the other direction.
+func (k *Keeper) suspect(off, at time.Duration, now time.Time) {
+	if k.doubt.off == 0 || (k.doubt.off > 0) != (off > 0) {
+		k.doubt = doubt{off: off, least: off, since: at, from: now}
+		k.log.Error("the clock has jumped: it is not believed, and nothing expires by it",
+			"by", off, "time", now.UTC().Format(time.RFC3339), "believed_after", ConfirmAfter)
+	}
+	k.doubt.off = off
+	if off.Abs() < k.doubt.least.Abs() {
+		k.doubt.least = off
+	}
+}
+
+// Witness takes note of the time of another site's record, which is proven. A record can
+// be old, but is not made in the future: it confirms a clock that is ahead, and a guess.
+func (k *Keeper) Witness(made time.Time) {
+	if k == nil || k.elapsed == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if made.Sub(k.look()).Abs() <= MaxSkew {
+		k.guess = guess{}
+	}
+	wall := k.wall()
+	if k.doubt.off > 0 && made.Sub(wall).Abs() <= MaxSkew {
+		k.log.Warn("another site's time agrees with the clock, which is believed now", "by", k.doubt.off)
+		k.believe(wall, k.elapsed())
+	}
+}
+
+// Status describes a jump of the clock that is not believed.
+type Status struct {
+	Time     time.Time `json:"time"`          // that the database goes by
+	Ahead    float64   `json:"ahead_seconds"` // of the wall clock; below 0: it is behind
+	Since    time.Time `json:"since"`         // by Time
+	Believed time.Time `json:"believed"`      // by Time: when it will be, if it lasts
+}
+
+// Status is nil while the clock is in order.
+func (k *Keeper) Status() *Status {
+	if k == nil || k.elapsed == nil {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.look()
+	if k.doubt.off == 0 {
+		return nil
+	}
+	return &Status{now.UTC(), k.doubt.off.Seconds(), k.doubt.from.UTC(), k.doubt.from.Add(ConfirmAfter).UTC()}
+}
+
+// File holds the last time on disk, how long a jump has lasted, and the guess.
+const File = "clock"
+
+// Cost is what is missing without that file.
+const Cost = "the time stamp by which a jump of the clock over a restart is seen"
+
+// certainStamp is how many bytes of content there are without a guess.
+const certainStamp = 8 + 8 + 8
+
+var Form = folder.SealedForm{FileForm: folder.FileForm{Name: "time stamp", Magic: "SBCLOCK\n", Version: 1}, Most: certainStamp + 8 + 8}
+
+// stamped is what the file holds.
+type stamped struct {
+	time          time.Time
+	lasted, least time.Duration // of a doubt
+	guess, ran    time.Duration // the guess, and how long the daemon has run with it
+}
+
+// ReadStamp returns an error that wraps os.ErrNotExist for a new folder. Damage is a
+// *DamageError.
+func ReadStamp(dir string) (s stamped, err error) {
+	var body []byte
+	err = Form.Load(filepath.Join(dir, File), func(data []byte) (err error) {
+		body, err = Form.Open(data, [8]byte{})
+		if err == nil && len(body) != certainStamp && len(body) != Form.Most {
+			err = errors.New("file is cut short")
+		}
+		return err
+	})
+	if err != nil {
+		return s, err
+	}
+	number := func(i int) int64 { return int64(binary.BigEndian.Uint64(body[8*i:])) }
+	s = stamped{time: time.UnixMilli(number(0)).UTC(), lasted: time.Duration(number(1)), least: time.Duration(number(2))}
+	if len(body) > certainStamp {
+		s.guess, s.ran = time.Duration(number(3)), time.Duration(number(4))
+	}
+	return s, nil
+}
+
+// bytes is the file's content.
+func (s stamped) bytes() []byte {
+	b := binary.BigEndian.AppendUint64(Form.Begin([8]byte{}), uint64(s.time.UnixMilli()))
+	b = binary.BigEndian.AppendUint64(b, uint64(s.lasted))
+	b = binary.BigEndian.AppendUint64(b, uint64(s.least))
+	if s.guess > 0 {
+		b = binary.BigEndian.AppendUint64(b, uint64(s.guess))
+		b = binary.BigEndian.AppendUint64(b, uint64(s.ran))
+	}
+	return folder.Seal(b)
+}
+
+// Load takes the last time from the state folder. Without one, and if the file is
+// damaged, which sets it aside, the wall clock is believed.
+func (k *Keeper) Load(dir string) error {
+	k.dir = dir
+	if k.elapsed == nil {
+		return nil
+	}
+	k.begun, k.fresh = k.elapsed(), true
+	s, err := ReadStamp(dir)
+	var damage *folder.DamageError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.As(err, &damage):
+		k.log.Error("a damaged file is set aside", "path", damage.Path+folder.DamagedSuffix, "cost", Cost, "error", err)
+		return os.Rename(damage.Path, damage.Path+folder.DamagedSuffix)
+	case err != nil:
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.stamp, k.anchor, k.at, k.credit, k.fresh = s.time, s.time, k.begun, StartGap, false
+	if s.guess > 0 && s.guess <= StartGap && s.ran >= 0 && s.ran < ConfirmAfter {
+		k.guess = guess{s.guess, k.at - s.ran}
+	}
+	off := k.wall().Sub(k.stamp)
+	if s.lasted > 0 && s.lasted <= ConfirmAfter && off.Abs() > MaxSkew && (off > 0) == (s.least > 0) {
+		if s.least > 0 && s.least <= StartGap {
+			k.credit = 0 // else a restart would end the doubt
+		}
+		k.suspect(off, k.at-s.lasted, k.stamp.Add(-s.lasted))
+		k.doubt.least = s.least
+	}
+	k.look()
+	return nil
+}
+
+// Write brings the time to disk, where that is due.
+func (k *Keeper) Write(closing bool) error {
+	if k == nil || k.elapsed == nil {
+		return nil
+	}
+	k.mu.Lock()
+	s := stamped{time: k.look(), least: k.doubt.least}
+	at := k.elapsed()
+	if k.doubt.off != 0 {
+		s.lasted = max(1, at-k.doubt.since)
+	}
+	if s.guess = k.guess.by; s.guess > 0 {
+		s.ran = at - k.guess.since
+	}
+	k.isFresh(at)
+	due := closing || s.time.Sub(k.stamp).Abs() >= StampEvery
+	k.mu.Unlock()
+	if !due {
+		return nil
+	}
+	path := filepath.Join(k.dir, File)
+	if err := renameio.WriteFile(path, s.bytes(), 0o600, renameio.WithTempDir(k.dir)); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	k.mu.Lock()
+	k.stamp = s.time
+	k.mu.Unlock()
+	return nil
+}

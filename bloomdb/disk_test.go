@@ -1,0 +1,51 @@
+package bloomdb
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb/journal"
+)
+
+// brokenFolders are those in which no segment of a journal can be written or cut.
+var brokenFolders sync.Map
+
+// testFile is a segment's file on such a disk.
+type testFile struct{ *os.File }
+
+func newTestFile(path string) (journal.SegmentFile, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	return testFile{f}, err
+}
+
+func (f testFile) isBroken() bool {
+	_, broken := brokenFolders.Load(filepath.Dir(f.Name()))
+	return broken
+}
+
+func (f testFile) Write(b []byte) (int, error) {
+	if f.isBroken() {
+		return 0, syscall.EBADF
+	}
+	return f.File.Write(b)
+}
+
+func (f testFile) Truncate(size int64) error {
+	if f.isBroken() {
+		return syscall.EINVAL
+	}
+	return f.File.Truncate(size)
+}
+
+// breakDisk makes all writes to the journal's segment fail, as on a full disk,
+// until the function it returns is called.
+func breakDisk(t *testing.T, db *DB) (mend func()) {
+	t.Helper()
+	brokenFolders.Store(db.ks.Settings.Dir, true)
+	mend = func() { brokenFolders.Delete(db.ks.Settings.Dir) }
+	t.Cleanup(mend)
+	return mend
+}

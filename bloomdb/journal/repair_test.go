@@ -1,0 +1,70 @@
+package journal
+
+import (
+	"os"
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+)
+
+// While one report waits for its fsync, another one's write fails and gives the
+// segment up: what was not synced is not acknowledged.
+func TestRepairDuringSync(t *testing.T) {
+	dir, keyID := t.TempDir(), [8]byte{1}
+	j, err := Open(dir, keyID, make(map[uint32]int64), 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(n uint64) folder.LSN {
+		at, err := j.Append(Record{Target: layout.Target{Kind: layout.SpamFilter, Gen: 2931}, Hashes: []filter.Hash{{n, n, n, n}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	first := add(1)
+	if err := j.Sync(first); err != nil {
+		t.Fatal(err)
+	}
+	j.Done(first)
+	at := add(2)
+	j.syncMu.Lock() // as sync does, up to the moment in which the disk works
+	j.mu.Lock()
+	if err := j.buf.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	j.fail(os.ErrInvalid)
+	if err := j.repair(); err != nil {
+		t.Fatal(err)
+	}
+	j.mu.Unlock()
+	j.syncMu.Unlock()
+	if err := j.Sync(at); err == nil {
+		t.Error("a record that was cut off was acknowledged")
+	}
+	j.Done(at)
+	last := add(3)
+	if err := j.Sync(last); err != nil {
+		t.Fatal(err)
+	}
+	j.Done(last)
+	segments := j.Durable()
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	held := make(map[uint64]bool)
+	for n := range segments {
+		_, _, err := ReadSegment(SegmentPath(dir, n), keyID, false, 0, func(_ int64, r Record) error {
+			held[r.Hashes[0][0]] = true
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if !held[1] || !held[3] {
+		t.Error("an acknowledged report is lost")
+	}
+}

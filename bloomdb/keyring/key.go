@@ -1,0 +1,108 @@
+package keyring
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// The purposes of keyed digests. A digest made for one can't stand for another.
+var (
+	purposeReport = []byte("spambloom report 1")
+	purposeCount  = []byte("spambloom count 1")
+	purposeClass  = []byte("spambloom class 1")
+	PurposeSketch = []byte("spambloom sketch 1")
+	purposeDomain = []byte("spambloom domain 1")
+	PurposeRecord = []byte("spambloom record 1")
+	purposeID     = []byte("spambloom key id 1")
+	PurposeNever  = []byte("spambloom never 1")
+	purposeVotes  = []byte("spambloom votes 1") // and the site's name
+	PurposeWant   = []byte("spambloom want 1")  // and the site's name
+
+	PurposeDeferred = []byte("spambloom deferred 1") // in memory only
+	PurposeReturned = []byte("spambloom returned 1") // in memory only
+)
+
+// New makes a random federation key.
+func New() (key [32]byte, err error) {
+	_, err = rand.Read(key[:])
+	return key, err
+}
+
+// WriteKey writes a federation key as 64 hex digits on one line, mode 0600. The
+// file appears whole or not at all; one that is there is never replaced
+// (os.ErrExist).
+func WriteKey(path string, key [32]byte) error {
+	return writeKeyFile("federation key", path, hex.EncodeToString(key[:]))
+}
+
+// ReadKey reads what WriteKey wrote. A key that others may read is refused.
+func ReadKey(path string) (key [32]byte, err error) {
+	text, err := readKeyFile("federation key", path)
+	if err != nil {
+		return key, err
+	}
+	raw, err := hex.DecodeString(text)
+	if err != nil || len(raw) != len(key) {
+		return key, fmt.Errorf("federation key %s: must be 64 hex digits on one line", path)
+	}
+	return [32]byte(raw), nil
+}
+
+// writeKeyFile writes a secret of one line, mode 0600, whole or not at all. It
+// never replaces a file (os.ErrExist).
+func writeKeyFile(what, path, line string) error {
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-") // mode 0600
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", what, path, err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.WriteString(line + "\n")
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Link(f.Name(), path) // fails where path exists
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", what, path, err)
+	}
+	return folder.SyncDir(dir)
+}
+
+// readKeyFile reads a secret, without the blanks around it. One that others may
+// read is refused.
+func readKeyFile(what, path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", what, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", what, err)
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return "", fmt.Errorf("%s %s: mode is %04o, must be 0600 or less (chmod 600 %s)", what, path, mode, path)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, 1024))
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w", what, path, err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// ID names a federation key without giving it away: 16 hex digits.
+func ID(key [32]byte) string {
+	d := signature.NewKeyed(key[:]).Sum(purposeID)
+	return hex.EncodeToString(d[:8])
+}

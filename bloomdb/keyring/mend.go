@@ -1,0 +1,88 @@
+package keyring
+
+import (
+	"crypto/ed25519"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spambloom/spambloom/bloomdb/folder"
+)
+
+// MendKey finds the federation key that differs from a damaged key file in one byte and
+// has one of the ids; ok is false where there is none. It writes nothing.
+func MendKey(path string, ids []string) (key [32]byte, ok bool) {
+	mendFile(path, func(text string) bool {
+		raw, err := hex.DecodeString(text)
+		if err != nil || len(raw) != len(key) {
+			return false
+		}
+		key, ok = [32]byte(raw), slices.Contains(ids, ID([32]byte(raw)))
+		return ok
+	})
+	return key, ok
+}
+
+// MendSigningKey is MendKey for a site's own key and its public halves.
+func MendSigningKey(path string, public []string) (key ed25519.PrivateKey, ok bool) {
+	mendFile(path, func(text string) bool {
+		var err error
+		key, err = parseSigningKey(text)
+		ok = err == nil && slices.Contains(public, PublicKey(key))
+		return ok
+	})
+	return key, ok
+}
+
+// maxKeyFile is the length of the longest key file that is searched.
+const maxKeyFile = 256
+
+// mendFile tries a file's text, and each text that differs from it in one byte, until
+// one is right.
+func mendFile(path string, right func(text string) bool) {
+	data, err := os.ReadFile(path)
+	if err != nil || len(data) > maxKeyFile {
+		return
+	}
+	if right(strings.TrimSpace(string(data))) {
+		return
+	}
+	for i, was := range data {
+		for b := range 128 {
+			data[i] = byte(b)
+			if right(strings.TrimSpace(string(data))) {
+				return
+			}
+		}
+		data[i] = was
+	}
+}
+
+// ReplaceKey writes a federation key in the place of a damaged one.
+func ReplaceKey(path string, key [32]byte) error {
+	return replaceKeyFile(path, func(temp string) error { return WriteKey(temp, key) })
+}
+
+// ReplaceSigningKey likewise.
+func ReplaceSigningKey(path string, key ed25519.PrivateKey) error {
+	return replaceKeyFile(path, func(temp string) error { return WriteSigningKey(temp, key) })
+}
+
+// replaceKeyFile leaves no copy of the damaged key: it gives the key away.
+func replaceKeyFile(path string, write func(temp string) error) error {
+	temp := path + ".repaired"
+	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := write(temp); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return err
+	}
+	return folder.SyncDir(filepath.Dir(path))
+}

@@ -1,0 +1,87 @@
+package keyring
+
+import (
+	"encoding/hex"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// Labels are a signature's positions under each named class, by Class.
+type Labels [layout.NamedClasses + 1]filter.Hash
+
+// Labels derives them from the signature's positions in the spam filter, which
+// are all that the journal knows of it. One keyed digest serves all classes, a
+// lane each, since digests are what costs most when a message is judged.
+func (r *Ring) Labels(h filter.Hash) (l Labels) {
+	lanes := h.Bytes()
+	digest := filter.HashBytes(r.Keyed.Sum(purposeClass, lanes[:]))
+	for c := layout.ClassMalware; c.Named(); c++ {
+		l[c] = Stretch(digest[c-1])
+	}
+	return l
+}
+
+// Ring hashes under one federation key. It is safe for concurrent use.
+type Ring struct {
+	Keyed *signature.Keyed
+	KeyID [8]byte
+}
+
+func NewRing(key [32]byte) *Ring {
+	r := &Ring{Keyed: signature.NewKeyed(key[:])}
+	id, _ := hex.DecodeString(ID(key))
+	r.KeyID = [8]byte(id)
+	return r
+}
+
+// DomainKeys are the positions of a domain's two counts.
+type DomainKeys struct{ Campaigns, Sightings filter.Hash }
+
+// DomainKeys takes two lanes of one keyed digest for each.
+func (r *Ring) DomainKeys(domain string) DomainKeys {
+	h := filter.HashBytes(r.Keyed.Sum(purposeDomain, []byte(domain)))
+	return DomainKeys{filter.Hash{h[0], h[1]}, filter.Hash{h[2], h[3]}}
+}
+
+// ReportHash and CountHash give a signature's positions, for those who have the
+// federation key only.
+func (r *Ring) ReportHash(s signature.Signature) filter.Hash {
+	return filter.HashBytes(r.Keyed.Sum(purposeReport, s.Digest[:]))
+}
+
+func (r *Ring) CountHash(s signature.Signature) filter.Hash {
+	return filter.HashBytes(r.Keyed.Sum(purposeCount, s.Digest[:]))
+}
+
+// StretchAll makes positions of seeds.
+func StretchAll(seeds []uint64) []filter.Hash {
+	hashes := make([]filter.Hash, len(seeds))
+	for i, s := range seeds {
+		hashes[i] = Stretch(s)
+	}
+	return hashes
+}
+
+// Stretch makes four lanes of one: the first outputs of SplitMix64 (Steele, Lea,
+// Flood 2014).
+func Stretch(state uint64) (h filter.Hash) {
+	for i := range h {
+		state += 0x9e3779b97f4a7c15
+		h[i] = Mix(state)
+	}
+	return h
+}
+
+// Mix is the finaliser of SplitMix64.
+func Mix(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// VotesKey is the key of a site's positions.
+func (r *Ring) VotesKey(site string) Sip {
+	return NewSip(r.Keyed.Sum(purposeVotes, []byte(site)))
+}

@@ -1,0 +1,70 @@
+package keyspace
+
+import (
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/signature"
+)
+
+const (
+	reportedDomains  = 4  // of a message that a report lists
+	revokedSightings = 10 // of each domain of a message that is revoked
+)
+
+// domainSignatures returns the signatures of domains, which are listed and revoked with those
+// of the message.
+func (ks *Keyspace) domainSignatures(kind layout.Kind, set signature.Set) []signature.Signature {
+	domains := ks.Settings.JudgedDomains(set.Domains)
+	if kind == layout.SpamFilter {
+		domains = domains[:min(len(domains), reportedDomains)]
+	}
+	domains = domains[:min(len(domains), journal.MaxKeys-len(set.Signatures))]
+	signatures := make([]signature.Signature, len(domains))
+	for i, d := range domains {
+		signatures[i] = signature.DomainSignature(d)
+	}
+	return signatures
+}
+
+// countListed counts the domains of a report that is a campaign, or of a revocation.
+// Either is on disk by now, so that a fault here is only logged.
+func (ks *Keyspace) countListed(kind layout.Kind, set signature.Set, campaign bool) {
+	var err error
+	switch {
+	case kind == layout.RevokedFilter:
+		err = ks.AddDomainCounts(set, revokedSightings, func(k keyring.DomainKeys) filter.Hash { return k.Sightings })
+	case campaign:
+		err = ks.AddDomainCounts(set, 1, func(k keyring.DomainKeys) filter.Hash { return k.Campaigns })
+	}
+	if err != nil {
+		ks.Settings.Log.Warn("a report's link domains are not counted", "error", err)
+	}
+}
+
+func (ks *Keyspace) AddDomainCounts(set signature.Set, n uint32, key func(keyring.DomainKeys) filter.Hash) error {
+	domains := ks.Settings.JudgedDomains(set.Domains)
+	if len(domains) == 0 || ks.Settings.Unwanted(layout.DomainFilter) {
+		return nil
+	}
+	if ks.Closed.Load() {
+		return layout.ErrClosed
+	}
+	t := layout.Target{Kind: layout.DomainFilter, Gen: ks.Settings.Generation(layout.DomainFilter, ks.Settings.Now())}
+	own, err := ks.Store.OwnDomains(t.Gen, store.DomainsShape())
+	if err != nil {
+		return err
+	}
+	for _, d := range domains {
+		h := key(ks.Ring.DomainKeys(d))
+		at, e := ks.Journal.Append(journal.Record{Target: t, Hashes: []filter.Hash{h}, Count: own.Add(h, min(n, filter.MaxValue))})
+		if e != nil {
+			err = e
+			continue
+		}
+		ks.Journal.Done(at)
+	}
+	return err
+}

@@ -1,0 +1,46 @@
+package keyspace
+
+import (
+	"slices"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/sketch"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// absent is how many keys a filter lacks; nil lacks all.
+func absent(b *filter.Bits, keys []filter.Hash) int {
+	if b == nil {
+		return len(keys)
+	}
+	return len(keys) - sketch.Count(b.HasBatch(keys, nil))
+}
+
+// leastKeys is how many keys of a text's sketch are its anchors.
+const leastKeys = 20
+
+// Anchors are keyed hashes by which reports are told to be about one thing.
+func (ks *Keyspace) Anchors(s signature.Sketch) []uint64 {
+	sip, ok := ks.Sketches.SipKeys[s.Kind]
+	switch {
+	case !ok || s.AskOnly:
+		return nil
+	case s.Kind != signature.KindImage:
+		return s.LeastKeys(leastKeys, sip.Hash)
+	}
+	var anchors []uint64
+	for _, g := range s.Reported(sip.Hash) {
+		anchors = append(anchors, g.Anchor)
+	}
+	slices.Sort(anchors)
+	return slices.Compact(anchors)
+}
+
+// AnchorsNeed is how many of a sketch's n anchors other reports must have, for it to be listed by
+// their word: all of an image's, and all but 4 of a text's.
+func (ks *Keyspace) AnchorsNeed(kind signature.Kind, n int) int {
+	if kind == signature.KindImage {
+		return n
+	}
+	return max(1, n-4)
+}

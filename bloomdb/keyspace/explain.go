@@ -1,0 +1,95 @@
+package keyspace
+
+import (
+	"slices"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/recent"
+	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/vote"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// Trace contains, for one signature, all reports, revocations, counts and votes.
+type Trace struct {
+	Signature signature.Signature
+	Spam      []Trail       // generations and sites that reported it, newest first
+	Revoked   []Trail       // that took it back
+	Counts    []Trail       // how often each site counted it; only for counting keys
+	Votes     []vote.Trail  // sites that vote by it; only for a message's text and body
+	Burst     *recent.Burst // how often this site did in the last minutes; nil for other keys, and where CountOptions.Burst is 0
+}
+
+// Trail is one site's part of a Trace in one generation.
+type Trail struct {
+	Site       string
+	Generation int64
+	Start      time.Time      // begin of the generation's period
+	Classes    []layout.Class // for Spam: as which the site reported it, the gravest first
+	Retouched  bool           // for Spam: a masked bit hides it from Judge
+	Count      uint64         // for Counts
+}
+
+// Explain traces every signature in one keyspace.
+func (ks *Keyspace) Explain(set signature.Set) []Trace {
+	v := ks.Store.Current()
+	var traces []Trace
+	voted := vote.Keys(set.Signatures)
+	for i, s := range set.Signatures {
+		t := Trace{Signature: s}
+		h := ks.Ring.ReportHash(s)
+		for _, g := range v.Reports {
+			t.Spam = append(t.Spam, ks.trails(layout.SpamFilter, g, h)...)
+			t.Revoked = append(t.Revoked, ks.trails(layout.RevokedFilter, g, h)...)
+		}
+		if slices.Contains(voted, i) {
+			t.Votes = ks.Votes.Trails(&v, h)
+		}
+		if slices.Contains(set.Counting, s) {
+			t.Counts = ks.countTrails(&v, ks.Ring.CountHash(s))
+		}
+		traces = append(traces, t)
+	}
+	return traces
+}
+
+func (ks *Keyspace) trails(kind layout.Kind, g *store.ReportGeneration, h filter.Hash) []Trail {
+	var trails []Trail
+	l := g.Listing(kind)
+	if !l.Has(h) {
+		return nil
+	}
+	var classes map[string][]layout.Class
+	if kind == layout.SpamFilter && ks.Settings.Reports.Classes {
+		classes = ks.Store.ClassesBySite(g, h)
+	}
+	for _, site := range l.Sites(h, ks.Settings.Site) {
+		t := ks.trail(layout.Target{Kind: kind, Gen: g.Num}, site, 0)
+		t.Classes = classes[site]
+		t.Retouched = kind == layout.SpamFilter && g.Mask.Hides(h)
+		trails = append(trails, t)
+	}
+	return trails
+}
+
+func (ks *Keyspace) countTrails(v *store.View, h filter.Hash) []Trail {
+	var trails []Trail
+	for _, g := range v.Counts {
+		t := layout.Target{Kind: layout.CountFilter, Gen: g.Num}
+		if c := g.OwnCount(h); c > 0 {
+			trails = append(trails, ks.trail(t, ks.Settings.Site, c))
+		}
+		for _, p := range g.CountedParts {
+			if c := p.Count(h); c > 0 {
+				trails = append(trails, ks.trail(t, p.Origin.Site, c))
+			}
+		}
+	}
+	return trails
+}
+
+func (ks *Keyspace) trail(t layout.Target, site string, count uint32) Trail {
+	return Trail{Site: site, Generation: t.Gen, Start: ks.Settings.Start(t), Count: uint64(count)}
+}

@@ -1,0 +1,177 @@
+package keyspace
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/clock"
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/never"
+	"github.com/spambloom/spambloom/bloomdb/outbox"
+	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/repair"
+	"github.com/spambloom/spambloom/bloomdb/sketch"
+	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/vote"
+	"github.com/spambloom/spambloom/bloomdb/wire"
+)
+
+// Keyspace is everything that this site holds under one federation key: the filters, and
+// with them files, journal, never-list, votes and the state of the exchange. No method of it
+// uses another keyspace.
+type Keyspace struct {
+	Settings *layout.Settings
+	Ring     *keyring.Ring
+	Sealer   *wire.Sealer
+	Store    *store.Store
+	Sketches *sketch.Index
+	Never    *never.List
+	Votes    *vote.Register
+	Journal  *journal.Log
+	Outbox   *outbox.Outbox
+	Peers    *peers.Peers
+	Files    *repair.Files
+	Keeper   *clock.Keeper
+	newFile  func(path string) (journal.SegmentFile, error) // see Options
+	Closed   atomic.Bool
+
+	SnapshotMu sync.Mutex // one snapshot at a time; guards files.saved
+	lastSave   time.Time  // that succeeded, or the start
+	triedSave  time.Time
+	// journalBase is the journal's size after the last snapshot.
+	journalBase atomic.Int64
+}
+
+// Config is what a keyspace is made of.
+type Config struct {
+	Settings   *layout.Settings
+	Key        [32]byte
+	Members    wire.Members
+	SigningKey ed25519.PrivateKey // nil: records prove membership only
+	Keeper     *clock.Keeper
+	Mending    *repair.Mending                                // nil: nothing is repaired
+	NewFile    func(path string) (journal.SegmentFile, error) // of the journal; nil: of the operating system
+}
+
+// New makes an empty keyspace.
+func New(o Config) *Keyspace {
+	opt, r := o.Settings, keyring.NewRing(o.Key)
+	ks := &Keyspace{Settings: opt, Ring: r, Store: store.New(opt, r, o.Members), Keeper: o.Keeper, newFile: o.NewFile, lastSave: opt.Now()}
+	ks.Sealer = &wire.Sealer{Opt: opt, Ring: r, Members: o.Members, SigningKey: o.SigningKey, Witness: ks.witness}
+	ks.Sketches = sketch.New(ks.Store)
+	ks.Outbox = &outbox.Outbox{Opt: opt, Sealer: ks.Sealer, Store: ks.Store}
+	ks.Peers = peers.New(ks.Sealer, ks.Store, ks.Outbox)
+	ks.Votes = vote.New(ks.Sealer, ks.Store)
+	ks.Files = &repair.Files{Opt: opt, Mending: o.Mending, Saved: make(map[string]folder.Saved)}
+	ks.Never = never.New(keyring.NewSip(r.Keyed.Sum(keyring.PurposeNever)))
+	return ks
+}
+
+// Close writes a snapshot. ErrClosed if it was closed before.
+func (ks *Keyspace) Close() error {
+	if ks.Closed.Swap(true) {
+		return layout.ErrClosed
+	}
+	err := ks.Save()
+	return errors.Join(err, ks.Journal.Close(), ks.Outbox.Close(ks.Settings.Dir))
+}
+
+// Expire drops expired generations, and the cursors of sites of which nothing is held any more.
+func (ks *Keyspace) Expire() {
+	if ks.Store.Expire() {
+		ks.Peers.Forget()
+	}
+}
+
+// Tick does the periodic work of one second.
+func (ks *Keyspace) Tick() error {
+	ks.Expire()
+	ks.Votes.Own.Expire(ks.Settings.VotesGeneration())
+	ks.Outbox.Compact()
+	err := errors.Join(ks.Journal.Flush(), ks.Journal.List.RaiseLater(ks.Journal.Durable, ks.Settings.Now()),
+		ks.Outbox.Write(ks.Settings.Dir, ks.Settings.Now()))
+	if ks.saveDue() {
+		err = errors.Join(err, ks.Save())
+	}
+	return err
+}
+
+// saveDue reports whether it is time for snapshots: by the clock, by the journal's length,
+// or since a change is in no journal. After a failure it is true again in a minute.
+func (ks *Keyspace) saveDue() bool {
+	ks.SnapshotMu.Lock()
+	defer ks.SnapshotMu.Unlock()
+	now := ks.Settings.Now()
+	if wait := now.Sub(ks.triedSave); wait >= 0 && wait < saveRetry {
+		return false
+	}
+	age := now.Sub(ks.lastSave)
+	return age >= saveInterval || age < 0 || ks.Journal.SnapshotDue() ||
+		ks.Journal.BytesFrom(0)-ks.journalBase.Load() > maxJournalBytes
+}
+
+var (
+	ErrNothing = errors.New("too little content to sign") // a Set without signatures
+)
+
+const (
+	saveInterval    = 10 * time.Minute
+	saveRetry       = time.Minute
+	maxJournalBytes = 64 << 20 // a snapshot is made earlier when the journal is this long
+)
+
+// HoldsReports reports whether there are reports, of any site.
+func (ks *Keyspace) HoldsReports() bool {
+	for _, g := range ks.Store.View.Load().Reports {
+		for _, kind := range layout.ReportKinds {
+			if l := g.Listing(kind); l.Own != nil || len(l.Parts) > 0 {
+				return true
+			}
+		}
+	}
+	return len(ks.Votes.Voters.All()) > 0
+}
+
+// witness takes the time of a record as confirmation, if its site is fully trusted.
+func (ks *Keyspace) witness(h wire.Head) {
+	if h.Site != ks.Settings.Site && ks.Sealer.TrustOf(h.Site) == wire.TrustFull && !ks.Store.Muted(h.Site) {
+		ks.Keeper.Witness(h.Made)
+	}
+}
+
+// Now is the time by the clock that this site's records are made with.
+func (ks *Keyspace) Now() time.Time { return ks.Settings.Now() }
+
+// TakeMuted mutes and drops a site as another keyspace has it.
+func (ks *Keyspace) TakeMuted(m folder.MutedSite) (err error) {
+	known, muted := ks.Store.View.Load().Trusted.Find(m.Site)
+	if !muted {
+		err = ks.Peers.SetMuted(m.Site, true)
+	}
+	if m.Dropped && !known.Dropped {
+		err = errors.Join(err, ks.DropSite(m.Site))
+	}
+	return err
+}
+
+func (ks *Keyspace) DropSite(site string) error {
+	ks.SnapshotMu.Lock()
+	defer ks.SnapshotMu.Unlock()
+	err := ks.Peers.Drop(site, func(lives []layout.Origin) {
+		for _, o := range lives {
+			delete(ks.Files.Saved, store.SitePath(ks.Settings.Dir, o))
+		}
+		ks.Votes.Voters.Drop(site)
+	})
+	if err != nil {
+		return fmt.Errorf("drop %s: %w", site, err)
+	}
+	return nil
+}

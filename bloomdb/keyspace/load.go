@@ -1,0 +1,400 @@
+package keyspace
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/never"
+	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/vote"
+)
+
+// Load reads the state folder into an empty database: identity, snapshots,
+// then the journal.
+func (ks *Keyspace) Load() error {
+	dir := ks.Settings.Dir
+	id, err := folder.ReadIdentity(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		id, err = ks.begin()
+	}
+	if err == nil {
+		err = id.Check(ks.Settings, ks.Ring.KeyID)
+	}
+	if err != nil {
+		return err
+	}
+	if err := ks.Peers.Begin(id); err != nil {
+		return err
+	}
+	ks.Outbox.Begin(id, ks.Settings.Exchange)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("state folder: %w", err)
+	}
+	ks.Files.FindDamaged(entries)
+	if err := errors.Join(ks.checkPresent(id, entries), ks.checkCompanions(id)); err != nil {
+		return err
+	}
+	listed, err := ks.listedSegments(id)
+	if err != nil {
+		return err
+	}
+	segments := make(map[uint32]int64)
+	if err := ks.loadFiles(entries, segments); err != nil {
+		return err
+	}
+	if err := ks.checkSegments(listed, segments); err != nil {
+		return err
+	}
+	if err := ks.dropDomains(); err != nil {
+		return err
+	}
+	if err := ks.loadMasks(entries, id.Snapshots); err != nil {
+		return err
+	}
+	if err := ks.loadNever(entries); err != nil {
+		return err
+	}
+	if err := errors.Join(ks.Files.LoadGenerations(vote.OwnVotesFiles, entries, id.Snapshots, ks.Votes.LoadOwn),
+		ks.Votes.Load(entries, ks.Files.Contain)); err != nil {
+		return err
+	}
+	if err := ks.replay(segments, listed); err != nil {
+		return err
+	}
+	if err := ks.missJournal(segments); err != nil {
+		return err
+	}
+	if ks.Journal, err = journal.Open(dir, ks.Ring.KeyID, segments, id.Segment(), ks.newFile); err != nil {
+		return err
+	}
+	ks.Outbox.Journal = ks.Journal
+	ks.Outbox.Opened(ks.Journal.Mark(), ks.Files.DomainsLost)
+	if len(ks.Files.DamagedFiles()) > 0 {
+		ks.lastSave = ks.lastSave.Add(-saveInterval) // the identity must not name what was set aside
+	}
+	return nil
+}
+
+// checkPresent names a snapshot that is gone: what it held would be lost without
+// a word.
+func (ks *Keyspace) checkPresent(id folder.Identity, entries []os.DirEntry) error {
+	for _, name := range id.Snapshots {
+		if t, own := store.ParseOwnPath(name); own && ks.Settings.Unwanted(t.Kind) {
+			continue
+		}
+		if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == name }) {
+			continue
+		}
+		if err := ks.Files.Missing(name, entries); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin makes the identity of a new folder. A folder with state but without an
+// identity has lost a file.
+func (ks *Keyspace) begin() (folder.Identity, error) {
+	entries, err := os.ReadDir(ks.Settings.Dir)
+	if err != nil {
+		return folder.Identity{}, fmt.Errorf("state folder: %w", err)
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".snapshot") || strings.HasPrefix(e.Name(), "journal-") {
+			return folder.Identity{}, folder.Damaged(folder.IdentityPath(ks.Settings.Dir), 0, fmt.Errorf("identity is missing, but %s is there", e.Name()))
+		}
+	}
+	id := folder.Identity{
+		Version:      folder.IdentityVersion,
+		Site:         ks.Settings.Site,
+		Epoch:        folder.NewEpoch(ks.Settings.Now()),
+		KeyID:        hex.EncodeToString(ks.Ring.KeyID[:]),
+		ReportPeriod: int64(ks.Settings.Reports.Period / time.Second),
+		CountPeriod:  int64(ks.Settings.Counts.Period / time.Second),
+		Snapshots:    []string{journal.SegmentsFile},
+	}
+	// The list is written before the identity, which names it.
+	list := journal.SegmentList{Dir: ks.Settings.Dir, KeyID: ks.Ring.KeyID}
+	if err := list.Change(func(map[uint32]int64) {}); err != nil {
+		return id, err
+	}
+	return id, id.Write(ks.Settings.Dir)
+}
+
+// loadFiles takes the folder's files. This site's own snapshots, which hold most of
+// it, are read by as many goroutines as there are processors.
+func (ks *Keyspace) loadFiles(entries []os.DirEntry, segments map[uint32]int64) error {
+	own := make(map[string]layout.Target) // by path
+	for _, e := range entries {
+		t, isOwn, err := ks.loadFile(e.Name(), segments)
+		if err != nil {
+			return err
+		}
+		if isOwn {
+			own[filepath.Join(ks.Settings.Dir, e.Name())] = t
+		}
+	}
+	var reading errgroup.Group
+	reading.SetLimit(runtime.GOMAXPROCS(0))
+	for path, t := range own {
+		reading.Go(func() error { return ks.loadOwn(path, t) })
+	}
+	return reading.Wait()
+}
+
+// loadFile takes one file of the folder: another site's snapshot is read, one of our
+// own is named, a journal segment noted, a temporary file of a crash removed, anything
+// else left alone.
+func (ks *Keyspace) loadFile(name string, segments map[uint32]int64) (t layout.Target, own bool, err error) {
+	path := filepath.Join(ks.Settings.Dir, name)
+	if n, ok := strings.CutPrefix(name, "journal-"); ok {
+		num, err := strconv.ParseUint(n, 10, 32)
+		if err == nil {
+			segments[uint32(num)] = 0
+		}
+		return t, false, nil
+	}
+	if isTemporary(name) {
+		return t, false, os.Remove(path)
+	}
+	if !strings.HasSuffix(name, ".snapshot") {
+		return t, false, nil
+	}
+	if ks.Store.IsDropped(name) { // a crash kept its file from being removed
+		return t, false, os.Remove(path)
+	}
+	ks.Files.Saved[path] = folder.Saved{} // on disk, and to be written again or removed
+	if t, own = store.ParseOwnPath(name); own {
+		return t, !ks.Settings.Unwanted(t.Kind), nil // the next snapshot removes what is unwanted
+	}
+	s, err := store.ReadSnapshot(path, ks.Ring.KeyID, func(s *store.Snapshot) store.Loader { return &store.SiteLoader{Store: ks.Store, Origin: s.Origin} })
+	if err == nil {
+		err = ks.checkOrigin(path, t, s.Origin)
+	}
+	if err != nil {
+		if err := ks.Files.Contain(err); err != nil {
+			return t, false, err
+		}
+		return t, false, ks.dropOrigin(s.Origin)
+	}
+	ks.Peers.Restore(s.Origin, s.Seq, s.Gaps, s.Hole)
+	return t, false, nil
+}
+
+// isTemporary reports whether a file was being written when a crash came.
+func isTemporary(name string) bool {
+	if !strings.HasPrefix(name, ".") {
+		return false
+	}
+	for _, prefix := range []string{".identity", ".never-", ".clock", "." + journal.SegmentsFile} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return strings.Contains(name, ".snapshot") || strings.Contains(name, ".mask") || strings.Contains(name, ".votes")
+}
+
+// LoadOwn reads one of this site's own filters.
+func (ks *Keyspace) loadOwn(path string, t layout.Target) error {
+	own := &store.OwnLoader{Store: ks.Store, Want: t, Path: path}
+	s, err := store.ReadSnapshot(path, ks.Ring.KeyID, func(s *store.Snapshot) store.Loader { own.Site = s.Origin.Site; return own })
+	if err == nil {
+		err = ks.checkOrigin(path, t, s.Origin)
+	}
+	if err = ks.Files.Contain(err); err != nil && ks.Files.Mending != nil {
+		return ks.mendSnapshot(own, err)
+	}
+	return err
+}
+
+// checkOrigin compares a snapshot's name with what it holds.
+func (ks *Keyspace) checkOrigin(path string, t layout.Target, o layout.Origin) error {
+	own := path == store.OwnPath(ks.Settings.Dir, t)
+	if own == (o.Site == ks.Settings.Site) && (own || path == store.SitePath(ks.Settings.Dir, o)) {
+		return nil
+	}
+	return folder.Damaged(path, 0, fmt.Errorf("it is of site %s, epoch %d", o.Site, o.Epoch))
+}
+
+// replay applies the journal's segments in order, of which so much was on disk as is
+// listed. Their valid sizes come back in segments. A tail torn by a crash is cut off.
+func (ks *Keyspace) replay(segments, listed map[uint32]int64) error {
+	order := slices.Sorted(maps.Keys(segments))
+	for i, n := range order {
+		path := journal.SegmentPath(ks.Settings.Dir, n)
+		last := i == len(order)-1
+		apply := func(at int64, r journal.Record) error { return ks.redo(folder.MakeLSN(n, at), r) }
+		size, torn, err := journal.ReadSegment(path, ks.Ring.KeyID, last, listed[n], apply)
+		if err != nil && ks.Files.Mending != nil {
+			if err = ks.mendSegment(path, err); err == nil {
+				size, torn, err = journal.ReadSegment(path, ks.Ring.KeyID, last, 0, apply)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if torn > 0 {
+			ks.Settings.Log.Warn("journal ends in an unfinished record, as after a crash", "path", path, "offset", size, "bytes", torn)
+		}
+		if last { // what was read of it need not be on disk yet, and is listed as such
+			if err := folder.CutPath(path, size); err != nil {
+				return fmt.Errorf("journal: %w", err)
+			}
+		}
+		if segments[n] = size; size == 0 {
+			delete(segments, n)
+			if err := os.Remove(path); err != nil {
+				return fmt.Errorf("journal: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// missJournal notices that a journal whose segments were not listed has lost its newest ones,
+// or all of them.
+func (ks *Keyspace) missJournal(segments map[uint32]int64) error {
+	newest, id := uint32(0), ks.Outbox.ID
+	for n := range segments {
+		newest = max(newest, n)
+	}
+	saved := slices.ContainsFunc(id.Snapshots, func(name string) bool { return name != journal.SegmentsFile })
+	if newest >= id.Segment() && (newest > 0 || !saved) {
+		return nil
+	}
+	path := journal.SegmentPath(ks.Settings.Dir, max(id.Segment(), newest+1))
+	if ks.Files.Mending != nil {
+		return ks.mendSegmentGone(path)
+	}
+	return folder.Damaged(path, 0, fmt.Errorf("%w, or a later one", folder.ErrMissing))
+}
+
+// redo applies a record of the journal.
+func (ks *Keyspace) redo(at folder.LSN, r journal.Record) error {
+	if r.Target.Kind == layout.DomainFilter {
+		if ks.Files.DomainsLost || at < ks.Outbox.ID.DomainsLSN {
+			return nil
+		}
+		own, err := ks.Store.OwnDomains(r.Target.Gen, store.DomainsShape())
+		if err == nil && !ks.Settings.Unwanted(layout.DomainFilter) {
+			own.Raise(r.Hashes[0], r.Count)
+		}
+		return err
+	}
+	if r.Target.Kind == layout.CountFilter {
+		own, err := ks.Store.OwnCounts(r.Target.Gen, ks.Store.CountsShape)
+		if err != nil {
+			return err
+		}
+		own.Raise(r.Hashes[0], r.Count)
+		p := own.Shape().Positions(r.Hashes[0])
+		ks.Outbox.Redo(at, r.Target, p[:])
+		return nil
+	}
+	switch {
+	case len(r.Retouched) > 0:
+		return ks.Store.ApplyMasks([]journal.Record{r})
+	case len(r.Votes) > 0:
+		return ks.Votes.Apply([]journal.Record{r})
+	}
+	return ks.Store.Set(r, func(t layout.Target, positions []uint64) { ks.Outbox.Redo(at, t, positions) })
+}
+
+// Save writes what has changed since the last time, and removes the files of
+// generations that expired and the journal that is no longer needed.
+func (ks *Keyspace) Save() error {
+	ks.SnapshotMu.Lock()
+	defer ks.SnapshotMu.Unlock()
+	ks.triedSave = ks.Settings.Now()
+	begin, err := ks.Journal.Rotate()
+	if err != nil {
+		return err
+	}
+	live := make(map[string]folder.Saved)
+	for _, s := range slices.Concat(ks.Store.OwnSnapshots(ks.Outbox.Self()), ks.Peers.Snapshots(), ks.Store.MaskSnapshots(), ks.Votes.Snapshots()) {
+		live[s.Path] = s.State
+		if ks.Files.Saved[s.Path] == s.State {
+			continue
+		}
+		if err := folder.WriteSnapshot(s.Path, s.Write); err != nil {
+			return err
+		}
+		ks.Files.Saved[s.Path] = s.State
+	}
+	if err := ks.Outbox.Rests(ks.Settings.Dir, append(slices.Sorted(maps.Keys(live)), journal.SegmentsFile), ks.Settings.Now()); err != nil {
+		return err
+	}
+	for path := range ks.Files.Saved {
+		if _, ok := live[path]; !ok {
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("snapshot: %w", err)
+			}
+		}
+	}
+	ks.Files.Saved, ks.lastSave = live, ks.Settings.Now()
+	ks.Journal.Saved()
+	ks.journalBase.Store(ks.Journal.BytesFrom(0))
+	keep, err := ks.Outbox.KeepFrom(begin)
+	if err != nil {
+		return err
+	}
+	if err := ks.Journal.Drop(keep); err != nil {
+		return err
+	}
+	ks.journalBase.Store(ks.Journal.BytesFrom(0))
+	return nil
+}
+
+// loadMasks reads the masks of a folder, after its filters: those have the shape. Of one
+// that the identity does not name, the journal has it all; else a program that knows no
+// masks had the folder meanwhile, and own reports of that time would be hidden.
+func (ks *Keyspace) loadMasks(entries []os.DirEntry, named []string) error {
+	return ks.Files.LoadGenerations(store.MaskFiles, entries, named, func(path string, gen int64) error {
+		keys, err := store.ReadMask(path, ks.Ring.KeyID, gen)
+		if err != nil {
+			return err
+		}
+		if err := ks.Store.ApplyMasks([]journal.Record{{Target: layout.Target{Kind: layout.SpamFilter, Gen: gen}, Retouched: keys}}); err != nil {
+			return fmt.Errorf("mask %s: %w", path, err)
+		}
+		return nil
+	})
+}
+
+// loadNever reads the entries of a folder.
+func (ks *Keyspace) loadNever(entries []os.DirEntry) error {
+	var list []*never.Entry
+	for _, entry := range entries {
+		if !never.IsPath(entry.Name()) {
+			continue
+		}
+		e, err := never.Read(filepath.Join(ks.Settings.Dir, entry.Name()), ks.Ring.KeyID)
+		if err != nil {
+			if err := ks.Files.Contain(err); err != nil {
+				return err
+			}
+			continue
+		}
+		if list = append(list, e); len(list) > never.Most {
+			return fmt.Errorf("%s: over %d messages on the never-list", ks.Settings.Dir, never.Most)
+		}
+	}
+	ks.Never.Put(list...)
+	return nil
+}

@@ -1,0 +1,146 @@
+package keyspace
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/repair"
+	"github.com/spambloom/spambloom/bloomdb/sketch"
+	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/signature"
+)
+
+func (ks *Keyspace) Restore(t layout.Target, set signature.Set, class layout.Class) error {
+	r := journal.Record{Target: t, Class: ks.Store.KeptClass(class, t.Gen)}
+	for _, s := range slices.Concat(set.Signatures, ks.domainSignatures(t.Kind, set)) {
+		r.Hashes = append(r.Hashes, ks.Ring.ReportHash(s))
+	}
+	records, err := ks.Sketches.Records(ks.Sketches.Reported(set.Sketches), sketch.ListOf(t.Kind), t.Gen)
+	if err != nil {
+		return err
+	}
+	before := ks.Store.OwnBitsSet()
+	for _, r := range append(records, r) {
+		if err := ks.Store.Set(r, func(layout.Target, []uint64) {}); err != nil {
+			return err
+		}
+	}
+	if ks.Store.OwnBitsSet() == before {
+		return nil
+	}
+	return ks.Outbox.Republish(ks.Settings.Dir, ks.Settings.Now())
+}
+
+// mendSnapshot reads the undamaged blocks of one of this site's own filters.
+func (ks *Keyspace) mendSnapshot(l *store.OwnLoader, err error) error {
+	var damage *folder.DamageError
+	if !errors.As(err, &damage) {
+		return err
+	}
+	data, err := folder.Salvage(l.Path)
+	if err != nil {
+		return fmt.Errorf("snapshot: %w", err)
+	}
+	sec, body, found := repair.SectionAt(data, ks.Settings.Site)
+	length := len(data)
+	if ks.isOthers(l.Path) || found && sec.Target != l.Want {
+		data, body, found = nil, 0, false // whole, and of another filter: its blocks mean nothing here
+	}
+	if !found {
+		sec = store.Section{Target: l.Want, Shape: layout.BitsShape(ks.Store.ShapeFor(l.Want))}
+	}
+	sec.Period = int64(ks.Settings.Period(l.Want.Kind) / time.Second)
+	if l.Bits == nil {
+		l.Site = ks.Settings.Site
+		if err := l.Section(sec); err != nil {
+			return err
+		}
+	}
+	sec.Shape = layout.BitsShape(l.Bits.Shape())
+	lost := length - len(data) + repair.SalvageBlocks(data[body:], sec, l)
+	if err := folder.KeepDamaged(l.Path); err != nil {
+		return fmt.Errorf("snapshot %s: %w", l.Path, err)
+	}
+	ks.Files.Mending.Note(l.Path, damage.Error(), fmt.Sprintf("%d of %d bytes: %s", lost, length, repair.CostOf(filepath.Base(l.Path))))
+	return nil
+}
+
+// isOthers reports whether a snapshot is of another site or federation key.
+func (ks *Keyspace) isOthers(path string) bool {
+	s, keyID, ok := repair.SnapshotHead(path)
+	return ok && (keyID != ks.Ring.KeyID || s.Origin.Site != ks.Settings.Site)
+}
+
+// mendSegment writes a segment of the journal anew, with the records that are whole.
+func (ks *Keyspace) mendSegment(path string, err error) error {
+	var damage *folder.DamageError
+	if !errors.As(err, &damage) {
+		return err
+	}
+	data, err := folder.Salvage(path)
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	fresh := (&journal.Log{KeyID: ks.Ring.KeyID}).Header()
+	lost := 0
+	if id, ok := repair.JournalKey(data); ok && id != ks.Ring.KeyID {
+		data, lost = nil, len(data) // another's: nothing of it means anything here
+	}
+	length := max(len(data), lost)
+	for at := len(fresh); at < len(data); {
+		body, err := journal.FrameAt(data, at)
+		if err == nil {
+			_, _, err = journal.DecodeRecord(body)
+		}
+		if errors.Is(err, layout.ErrNewer) {
+			return folder.Damaged(path, int64(at), err)
+		}
+		if err != nil {
+			at, lost = at+1, lost+1
+			continue
+		}
+		end := at + journal.FrameHeader + len(body)
+		fresh = append(fresh, data[at:end]...)
+		at = end
+	}
+	// Places in the journal move. That is on disk first: where the repair is interrupted, the
+	// next one finds the journal whole.
+	if err := ks.Outbox.Republish(ks.Settings.Dir, ks.Settings.Now()); err != nil {
+		return err
+	}
+	if err := folder.KeepDamaged(path); err != nil {
+		return fmt.Errorf("journal %s: %w", path, err)
+	}
+	if err := renameio.WriteFile(path, fresh, 0o600, renameio.WithTempDir(ks.Settings.Dir)); err != nil {
+		return fmt.Errorf("journal %s: %w", path, err)
+	}
+	ks.Files.Mending.Note(path, damage.Error(), fmt.Sprintf("%d of %d bytes: %s", lost, length, repair.CostOf(filepath.Base(path))))
+	return folder.SyncDir(ks.Settings.Dir)
+}
+
+// dropDomains forgets all counts of link domains when those of one period are lost. What
+// is left would have campaigns without the sightings that make a domain ordinary. The
+// journal's records of before are not counted again either.
+func (ks *Keyspace) dropDomains() error {
+	if !ks.Files.DomainsLost {
+		return nil
+	}
+	return ks.Store.Change(func(v *store.View) error {
+		return v.EditAll(func(g *store.ReportGeneration) { g.Domains = nil }, func(*store.CountGeneration) {})
+	})
+}
+
+// dropOrigin forgets what was read of another site's damaged file: its listings may
+// have come without the revocations behind them. Its stream is read from the begin.
+func (ks *Keyspace) dropOrigin(o layout.Origin) error {
+	ks.Peers.Unload(o)
+	return ks.Store.DropOrigin(o)
+}

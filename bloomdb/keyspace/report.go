@@ -1,0 +1,204 @@
+package keyspace
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/sketch"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// EvenAskOnly are sketches that are reported, too. A message that was cut off may have
+// no signature of its text: what is only asked for can list it then, and nothing else
+// stands for a revocation of it.
+func EvenAskOnly(sketches []signature.Sketch) []signature.Sketch {
+	sketches = slices.Clone(sketches)
+	for i := range sketches {
+		sketches[i].AskOnly = false
+	}
+	return sketches
+}
+
+// PrepareReport makes the records of a report or a revocation, and checks that there is
+// room for them. A campaign's link domains are counted, see DomainOptions.
+func (ks *Keyspace) PrepareReport(kind layout.Kind, set signature.Set, class layout.Class, campaign bool) (Update, error) {
+	var reports []*report
+	release := func() {
+		for _, r := range reports {
+			r.release()
+		}
+	}
+	groups := ks.Sketches.Reported(set.Sketches)
+	for _, t := range ks.listTargets(kind) {
+		r, err := ks.newReport(t, set, groups, class)
+		if err != nil {
+			return Update{Release: release}, err
+		}
+		reports = append(reports, r)
+	}
+	return Update{
+		Ready: ks.Journal.Ready,
+		Write: func() error {
+			for _, r := range reports {
+				if err := r.write(); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		Show: func() error {
+			for i, r := range reports {
+				if err := r.show(); err != nil {
+					return err
+				}
+				if i == 0 {
+					ks.countListed(kind, set, campaign)
+				}
+			}
+			return nil
+		},
+		Release: release,
+	}, nil
+}
+
+// listTargets returns the generations that a report or a revocation is written to: the
+// present one. A revocation is also written to the later ones that are held: they were
+// begun while the clock was ahead, and would outweigh it until their time has come.
+func (ks *Keyspace) listTargets(kind layout.Kind) []layout.Target {
+	now := ks.Settings.Generation(kind, ks.Settings.Now())
+	targets := []layout.Target{{Kind: kind, Gen: now}}
+	if kind == layout.RevokedFilter {
+		for _, g := range ks.Store.View.Load().Reports {
+			if g.Num > now {
+				targets = append(targets, layout.Target{Kind: kind, Gen: g.Num})
+			}
+		}
+	}
+	return targets
+}
+
+// report is a report or a revocation in one generation of a keyspace.
+type report struct {
+	ks         *Keyspace
+	signatures journal.Record
+	sketches   []journal.Record
+	masks      []journal.Record
+	votes      []journal.Record
+	at         folder.LSN // in the journal; 0: it is not there
+	unlock     func()     // lets others change masks
+}
+
+// newReport makes the records. The caller calls release in the end.
+func (ks *Keyspace) newReport(t layout.Target, set signature.Set, groups []sketch.KindGroups, class layout.Class) (*report, error) {
+	own, err := ks.Store.OwnBits(t, ks.Store.ShapeFor(t))
+	if err != nil {
+		return nil, err
+	}
+	if err := ks.Settings.Fits(t.Kind.String()+" filter", own.Shape(), own.Ones(), t); err != nil {
+		return nil, err
+	}
+	r := &report{ks: ks, signatures: journal.Record{Target: t, Class: ks.Store.KeptClass(class, t.Gen)}}
+	if r.sketches, err = ks.Sketches.Records(groups, sketch.ListOf(t.Kind), t.Gen); err != nil {
+		return nil, err
+	}
+	for _, s := range slices.Concat(set.Signatures, ks.domainSignatures(t.Kind, set)) {
+		r.signatures.Hashes = append(r.signatures.Hashes, ks.Ring.ReportHash(s))
+	}
+	r.votes = ks.Votes.Record(t.Kind, set.Signatures, t.Gen)
+	r.masks, r.unlock = ks.Store.Unmask(t, r.signatures.Hashes)
+	return r, nil
+}
+
+// release ends the report, whether or not it was shown.
+func (r *report) release() {
+	if r.at != 0 {
+		r.ks.Journal.Done(r.at)
+	}
+	r.unlock()
+}
+
+// write returns when the records are on disk.
+func (r *report) write() (err error) {
+	var records []journal.Record
+	if len(r.signatures.Hashes) > 0 {
+		records = append(records, r.signatures)
+	}
+	if records = slices.Concat(records, r.sketches, r.masks, r.votes); len(records) == 0 {
+		return nil // its sketch is known
+	}
+	if r.at, err = r.ks.Journal.Append(records...); err != nil {
+		return err
+	}
+	return r.ks.Journal.Sync(r.at)
+}
+
+// show sets the bits: those of the sketches first, so that a reader that finds the listing
+// finds them, too.
+func (r *report) show() error {
+	if err := r.ks.Store.ApplyMasks(r.masks); err != nil {
+		return err
+	}
+	for _, s := range r.sketches {
+		if err := r.ks.Store.Set(s, r.ks.Outbox.Note); err != nil {
+			return err
+		}
+	}
+	if err := r.ks.Store.Set(r.signatures, r.ks.Outbox.Note); err != nil {
+		return err
+	}
+	return r.ks.Votes.Apply(r.votes)
+}
+
+// Storable is writable for a set that was reportable before: of a message of which only
+// near-duplicates were reported, it may contain the sketches alone.
+func (ks *Keyspace) Storable(set signature.Set) error {
+	if err := ks.Writable(set); !errors.Is(err, ErrNothing) || len(set.Sketches) == 0 {
+		return err
+	}
+	return nil
+}
+
+// Writable returns why a set cannot be written.
+func (ks *Keyspace) Writable(set signature.Set) error {
+	switch {
+	case ks.Closed.Load():
+		return layout.ErrClosed
+	case len(set.Signatures) == 0:
+		return ErrNothing
+	case len(set.Signatures) > journal.MaxKeys:
+		return fmt.Errorf("%d signatures in one report, must be at most %d", len(set.Signatures), journal.MaxKeys)
+	}
+	return nil
+}
+
+// Count adds n to the counts of some keys.
+func (ks *Keyspace) Count(hashes []filter.Hash, n uint32, now time.Time) error {
+	t := layout.Target{Kind: layout.CountFilter, Gen: ks.Settings.Generation(layout.CountFilter, now)}
+	own, err := ks.Store.OwnCounts(t.Gen, ks.Store.CountsShape)
+	if err != nil {
+		return err
+	}
+	for _, h := range hashes {
+		if e := ks.countKey(own, t, h, min(n, filter.MaxValue)); e != nil {
+			err = e
+		}
+	}
+	return err
+}
+
+func (ks *Keyspace) countKey(own *filter.Counts, t layout.Target, h filter.Hash, n uint32) error {
+	reached := own.Add(h, n)
+	at, err := ks.Journal.Append(journal.Record{Target: t, Hashes: []filter.Hash{h}, Count: reached})
+	p := own.Shape().Positions(h)
+	ks.Outbox.Note(t, p[:])
+	if err == nil {
+		ks.Journal.Done(at)
+	}
+	return err
+}

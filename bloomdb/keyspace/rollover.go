@@ -1,0 +1,71 @@
+package keyspace
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/never"
+)
+
+// PreviousUntil returns when the last generation of reports made before the roll-over
+// expires. The roll-over is when the current key's folder was made, in this life or an
+// earlier one.
+func (ks *Keyspace) PreviousUntil() time.Time {
+	made := time.UnixMilli(int64(min(ks.Outbox.Epoch(), uint64(ks.Settings.Now().UnixMilli()))))
+	newest := ks.Settings.Generation(layout.SpamFilter, made)
+	return ks.Settings.Start(layout.Target{Kind: layout.SpamFilter, Gen: newest + int64(ks.Settings.Reports.Keep)})
+}
+
+// NameUnused logs which keyspaces below a state folder belong to other keys, and how to
+// remove them. Nothing is removed here.
+func (ks *Keyspace) NameUnused(dir string) {
+	say := func(f, command string) {
+		id, err := folder.ReadIdentity(f)
+		if err != nil || f == ks.Settings.Dir {
+			return
+		}
+		ks.WarnOfNever(f)
+		ks.Settings.Log.Info("the state of another federation key is not used any more and may be removed",
+			"folder", f, "federation", id.KeyID, "command", command)
+	}
+	say(dir, "cd "+shellWord(dir)+" && rm -f identity segments journal-* *.snapshot *.mask *.votes never-*")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // Open has read it, and nothing depends on this
+	}
+	for _, e := range entries {
+		if e.IsDir() && strings.HasPrefix(e.Name(), folder.KeyFolderPrefix) {
+			folder := filepath.Join(dir, e.Name())
+			say(folder, "rm -r "+shellWord(folder))
+		}
+	}
+}
+
+// shellWord quotes a path for a shell.
+func shellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// WarnOfNever logs how many messages are on the never-list of another key's folder only.
+// Their hashes are of no use under this key, and they do not expire.
+func (ks *Keyspace) WarnOfNever(folder string) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return // as in NameUnused
+	}
+	n := 0
+	for _, e := range entries {
+		if never.IsPath(e.Name()) && !slices.ContainsFunc(ks.Never.All(), func(own *never.Entry) bool {
+			return filepath.Base(never.Path(folder, own.Name)) == e.Name()
+		}) {
+			n++
+		}
+	}
+	if n > 0 {
+		ks.Settings.Log.Warn("messages are on the never-list under the previous federation key only; declare them again with spambloom never",
+			"messages", n, "folder", folder)
+	}
+}

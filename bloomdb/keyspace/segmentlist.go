@@ -1,0 +1,55 @@
+package keyspace
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/repair"
+)
+
+// listedSegments reads the list, if the identity names it: a program that did not know it
+// may have had the folder since. A damaged list is set aside: only whether the journal is
+// whole is not known then.
+func (ks *Keyspace) listedSegments(id folder.Identity) (map[uint32]int64, error) {
+	if !slices.Contains(id.Snapshots, journal.SegmentsFile) {
+		return nil, nil
+	}
+	listed, err := journal.ReadSegments(ks.Settings.Dir, ks.Ring.KeyID)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // checkPresent has named it
+	}
+	return listed, ks.Files.Contain(err)
+}
+
+// checkSegments names the listed segments that are not there. Repair goes on without them,
+// and leaves an empty file in the place of each, NAME.damaged, which keeps the loss in the
+// status until it is removed.
+func (ks *Keyspace) checkSegments(listed, present map[uint32]int64) (err error) {
+	for _, n := range slices.Sorted(maps.Keys(listed)) {
+		if _, ok := present[n]; ok {
+			continue
+		}
+		path := journal.SegmentPath(ks.Settings.Dir, n)
+		if ks.Files.Mending == nil {
+			err = errors.Join(err, folder.Damaged(path, 0, folder.ErrMissing))
+			continue
+		}
+		if err := ks.mendSegmentGone(path); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// mendSegmentGone gives a segment up. Other sites are sent a snapshot then.
+func (ks *Keyspace) mendSegmentGone(path string) error {
+	if err := ks.Outbox.Republish(ks.Settings.Dir, ks.Settings.Now()); err != nil {
+		return err
+	}
+	return ks.Files.MendMissing(path, folder.ErrMissing, repair.CostOf(filepath.Base(path)))
+}

@@ -1,0 +1,71 @@
+package keyspace
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/sketch"
+	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// SketchTrace says, for one sketch of a message, what is known of near-duplicates.
+type SketchTrace struct {
+	Kind    signature.Kind
+	Groups  int           // that were asked for
+	Spam    []SketchTrail // reported groups with a key of it, newest generation first
+	Revoked []SketchTrail // revoked ones
+
+	Number int // of the sketch in its set
+}
+
+// SketchTrail is the best group of one site in one generation: the one of whose keys
+// the most are stored there with its anchor.
+type SketchTrail struct {
+	Site       string
+	Generation int64
+	Start      time.Time           // begin of the generation's period
+	Anchor     signature.Signature // names the group, see Match
+	Found      int                 // keys that are stored with the anchor
+	Need, Weak int                 // how many of them make a match, and a weak one
+	Keys       int                 // that were asked for
+}
+
+func (ks *Keyspace) ExplainSketches(set signature.Set) []SketchTrace {
+	v := ks.Store.Current()
+	var traces []SketchTrace
+	for _, s := range ks.Sketches.Asked(set.Sketches) {
+		traces = append(traces, SketchTrace{
+			Kind: s.Kind, Groups: len(s.Groups), Number: s.Number,
+			Spam: ks.sketchTrails(&v, s, sketch.ReportedGroups), Revoked: ks.sketchTrails(&v, s, sketch.RevokedGroups),
+		})
+	}
+	return traces
+}
+
+func (ks *Keyspace) sketchTrails(v *store.View, s sketch.KindGroups, l sketch.List) []SketchTrail {
+	q := sketch.NewQuery(s, l)
+	var trails []SketchTrail
+	for _, g := range v.Reports {
+		best := make(map[string]sketch.Overlap)
+		for _, o := range q.Overlaps(g, ks.Settings.Site, func(signature.Group) int { return 1 }, true) {
+			if o.Found > best[o.Site].Found {
+				best[o.Site] = o
+			}
+		}
+		var list []SketchTrail
+		for site, o := range best {
+			group := q.Groups[o.Group]
+			list = append(list, SketchTrail{
+				Site: site, Generation: g.Num, Start: ks.Settings.Start(layout.Target{Kind: layout.SketchFilter, Gen: g.Num}),
+				Anchor: ks.Sketches.AnchorSignature(q.Kind, group.Anchor), Found: o.Found,
+				Need: sketch.Enough(group), Weak: sketch.Suffices(group), Keys: len(group.Keys),
+			})
+		}
+		slices.SortFunc(list, func(a, b SketchTrail) int { return strings.Compare(a.Site, b.Site) })
+		trails = append(trails, list...)
+	}
+	return trails
+}

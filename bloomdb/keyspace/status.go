@@ -1,0 +1,192 @@
+package keyspace
+
+import (
+	"encoding/hex"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/clock"
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/recent"
+	"github.com/spambloom/spambloom/bloomdb/sketch"
+	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/vote"
+)
+
+// NeverStatus says how large the never-list is, and what it did since the start.
+type NeverStatus struct {
+	Entries int   `json:"entries"`
+	Spared  int64 `json:"spared"` // judgements of messages that would have been spam
+}
+
+// Status describes the database: what it holds, and how well it works.
+type Status struct {
+	Site    string         `json:"site"`
+	Epoch   uint64         `json:"epoch"`
+	KeyID   string         `json:"key_id"`
+	Filters []FilterStatus `json:"filters"`      // newest generation first
+	Sites   []peers.Status `json:"sites"`        // this site first
+	Memory  int64          `json:"memory_bytes"` // held for filters and parts
+	Journal int64          `json:"journal_bytes"`
+	Burst   *recent.Status `json:"burst,omitempty"` // nil: CountOptions.Burst is 0
+	// Greylist is what Defer remembers; nil before the first message that it might defer.
+	Greylist *recent.Status `json:"greylist,omitempty"`
+
+	Never NeverStatus `json:"never"`
+	Votes vote.Status `json:"votes"`
+	Error string      `json:"error,omitempty"` // the journal's fault, while it lasts
+
+	// Clock is a jump of the clock that is not believed; nil while the clock is in order.
+	Clock *clock.Status `json:"clock,omitempty"`
+
+	// Damaged are files that were set aside, until they are removed.
+	Damaged []folder.DamagedFile `json:"damaged,omitempty"`
+
+	// Previous is the database under the previous federation key, while that is rolled
+	// over; it may be left out from PreviousUntil on, when what was reported before the
+	// roll-over has expired.
+	Previous      *Status    `json:"previous,omitempty"`
+	PreviousUntil *time.Time `json:"previous_until,omitempty"`
+
+	// ErrorPerMail estimates, from the filters as they are, the chance that a
+	// message nobody reported, with as many signatures as planned for and a long text
+	// that is asked for near-duplicates, is listed; by the previous key's database, too.
+	ErrorPerMail float64 `json:"error_per_mail"`
+}
+
+// FilterStatus describes one generation of one filter, all sites together.
+type FilterStatus struct {
+	Kind       string    `json:"kind"` // spam, revoked, classes, sketches, domains, counts
+	Generation int64     `json:"generation"`
+	Start      time.Time `json:"start"`
+	Fill       float64   `json:"fill"`  // share of bits or cells in use; the fuller of own and others'
+	Error      float64   `json:"error"` // bits: chance that one absent key is found
+	Memory     int64     `json:"memory_bytes"`
+	Saturated  int64     `json:"saturated,omitempty"` // counts: raises lost to a full overflow table
+
+	// Masked is how many bits are hidden by retouches; spam only. Lost estimates how
+	// many reported signatures are no longer found for them.
+	Masked int64   `json:"masked,omitempty"`
+	Lost   float64 `json:"lost,omitempty"`
+}
+
+// Status describes one keyspace.
+func (ks *Keyspace) Status() Status {
+	v := ks.Store.Current()
+	epoch, seq := ks.Outbox.Head()
+	s := Status{Site: ks.Settings.Site, Epoch: epoch, KeyID: hex.EncodeToString(ks.Ring.KeyID[:]), Journal: ks.Journal.BytesFrom(0)}
+	s.Never, s.Votes, s.Damaged = ks.neverStatus(), ks.Votes.Status(), ks.Files.DamagedFiles()
+	if err := ks.Journal.LastFault(); err != nil {
+		s.Error = err.Error()
+	}
+	ks.Store.Measured.Expire(ks.Settings.Aged)
+	self := peers.Status{Site: ks.Settings.Site, Epoch: epoch, Seq: seq}
+	for _, g := range v.Reports {
+		for _, kind := range layout.ReportKinds {
+			if f, ok := ks.listingStatus(layout.Target{Kind: kind, Gen: g.Num}, g.Listing(kind), &self); ok {
+				if kind == layout.SpamFilter {
+					f.addMask(g)
+				}
+				s.Filters = append(s.Filters, f)
+				switch kind {
+				case layout.SpamFilter:
+					s.ErrorPerMail += f.Error * float64(ks.Settings.Reports.KeysPerMessage)
+				case layout.SketchFilter:
+					s.ErrorPerMail += ks.sketchError(g)
+				}
+			}
+		}
+	}
+	for _, g := range v.Reports {
+		if g.Domains != nil {
+			s.Filters = append(s.Filters, ks.domainStatus(g, &self))
+		}
+	}
+	for _, g := range v.Counts {
+		s.Filters = append(s.Filters, ks.countStatus(g, &self))
+	}
+	s.Memory += s.Votes.Memory
+	for _, f := range s.Filters {
+		s.Memory += f.Memory
+	}
+	s.Sites = ks.Peers.Status(&v, self)
+	return s
+}
+
+func (ks *Keyspace) listingStatus(t layout.Target, l *store.Listing, self *peers.Status) (f FilterStatus, ok bool) {
+	if l.Own == nil && l.Others == nil {
+		return f, false
+	}
+	f = FilterStatus{Kind: t.Kind.String(), Generation: t.Gen, Start: ks.Settings.Start(t)}
+	for _, b := range []*filter.Bits{l.Own, l.Others} {
+		if b == nil {
+			continue
+		}
+		f.Fill = max(f.Fill, float64(b.Ones())/float64(b.Shape().Size()))
+		f.Error += ks.Store.Measured.Filter(store.MeasuredFilter{Target: t, Own: b == l.Own}, b)
+		f.Memory += b.Shape().Bytes()
+	}
+	if l.Own != nil {
+		self.Cells += l.Own.Ones()
+		self.Memory += l.Own.Shape().Bytes()
+	}
+	for _, p := range l.Parts {
+		f.Memory += p.Part.Bytes()
+	}
+	return f, true
+}
+
+func (ks *Keyspace) countStatus(g *store.CountGeneration, self *peers.Status) FilterStatus {
+	t := layout.Target{Kind: layout.CountFilter, Gen: g.Num}
+	f := FilterStatus{Kind: t.Kind.String(), Generation: g.Num, Start: ks.Settings.Start(t)}
+	if g.Own != nil {
+		f.Fill = float64(g.Own.Used()) / float64(g.Own.Shape().Size())
+		f.Memory, f.Saturated = g.Own.Bytes(), g.Own.Saturated()
+		self.Cells += g.Own.Used()
+		self.Memory += g.Own.Bytes()
+	}
+	for _, p := range g.Parts {
+		f.Fill = max(f.Fill, float64(p.Part.Cells())/float64(p.Part.Size()))
+		f.Memory += p.Part.Bytes()
+	}
+	return f
+}
+
+// domainStatus describes a generation's counts of domains.
+func (ks *Keyspace) domainStatus(g *store.ReportGeneration, self *peers.Status) FilterStatus {
+	t := layout.Target{Kind: layout.DomainFilter, Gen: g.Num}
+	f := FilterStatus{Kind: t.Kind.String(), Generation: g.Num, Start: ks.Settings.Start(t)}
+	f.Fill = float64(g.Domains.Used()) / float64(g.Domains.Shape().Size())
+	f.Memory, f.Saturated = g.Domains.Bytes(), g.Domains.Saturated()
+	self.Cells += g.Domains.Used()
+	self.Memory += f.Memory
+	return f
+}
+
+// addMask adds a generation's mask to what is said of its spam filter. The loss is
+// estimated from the filter as it stands, and as if each retouched key had been
+// reported, which is the larger one of both.
+func (f *FilterStatus) addMask(g *store.ReportGeneration) {
+	if g.Mask == nil {
+		return
+	}
+	keys, bits, _ := g.Mask.Size()
+	f.Masked = int64(bits)
+	f.Memory += int64(keys) * store.MaskedBytes
+	for _, pos := range g.Mask.Masked() {
+		f.Lost += 1 + filter.LoadAt(pos, g.Spam.Own, g.Spam.Others).Others
+	}
+}
+
+// sketchError is MatchError of a generation's filters as they stand.
+func (ks *Keyspace) sketchError(g *store.ReportGeneration) float64 {
+	sum := 0.0
+	for _, b := range []*filter.Bits{g.Sketches.Own, g.Sketches.Others} {
+		if b != nil {
+			sum += sketch.MatchError(ks.Store.Measured.Filter(store.MeasuredFilter{Target: layout.Target{Kind: layout.SketchFilter, Gen: g.Num}, Own: b == g.Sketches.Own}, b))
+		}
+	}
+	return sum
+}

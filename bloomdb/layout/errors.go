@@ -1,0 +1,26 @@
+package layout
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+)
+
+var (
+	ErrFull       = errors.New("the generation's capacity is used up")
+	ErrClosed     = errors.New("database is closed")
+	ErrIdentity   = errors.New("another identity")  // Open: the folder is of another site, key or period
+	ErrParameters = errors.New("parameters differ") // Apply: made with other sizes, periods or layouts
+	ErrClock      = errors.New("the clocks differ")
+)
+
+// ErrNewer is wrapped by the error for a file or record whose version, or whose kind, is
+// newer than this program. It is never damage: nothing sets such a file aside, and Repair
+// refuses it.
+var ErrNewer = filter.ErrNewer
+
+// Newer is the error for a version that is higher than the one that is read.
+func Newer(version, reads int) error {
+	return fmt.Errorf("newer format (version %d; this program reads %d), %w", version, reads, ErrNewer)
+}

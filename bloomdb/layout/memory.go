@@ -1,0 +1,14 @@
+package layout
+
+// FullMemory is what this site's own filters take when they are full. Unit: bytes.
+func (o *Settings) FullMemory() (reports, counts int64) {
+	spam, revoked, class, sketch, count := o.SpamShape(), o.RevokedShape(), o.ClassShape(), o.SketchShape(), o.CountsShape()
+	reports = spam.Bytes() + revoked.Bytes()
+	if o.Reports.Classes {
+		reports += class.Bytes()
+	}
+	if !o.Reports.NoSketches {
+		reports += sketch.Bytes()
+	}
+	return reports * int64(o.Reports.Keep), int64(count.Lines) * 64 * int64(o.Counts.Keep)
+}

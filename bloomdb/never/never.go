@@ -1,0 +1,186 @@
+package never
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/signature"
+)
+
+func (e *Entry) Public() Declared {
+	p := Declared{ID: e.Name.String(), At: layout.UnixTime(e.At), Note: e.Note, Signatures: len(e.Exact)}
+	for _, s := range e.Sketches {
+		p.Keys += len(s.Keys)
+	}
+	return p
+}
+
+// rebuild makes the index of entries anew. The lock is held.
+func (l *List) rebuild(entries map[layout.ShortID]*Entry) {
+	l.Entries, l.exact, l.index = entries, make(map[filter.Hash]bool), make(map[uint64][]keptSketch)
+	for _, e := range entries {
+		l.enter(e)
+	}
+}
+
+// enter adds an entry to the index. The lock is held.
+func (l *List) enter(e *Entry) {
+	for _, s := range e.Exact {
+		l.exact[s.Hash] = true
+	}
+	for i := range e.Sketches {
+		s := &e.Sketches[i]
+		for _, key := range s.Keys {
+			if len(l.index[key]) < maxNeverSame {
+				l.index[key] = append(l.index[key], s)
+			}
+		}
+	}
+}
+
+// Put adds entries, or replaces those of the same name.
+func (l *List) Put(entries ...*Entry) {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	for _, e := range entries {
+		_, replaced := l.Entries[e.Name]
+		l.Entries[e.Name] = e
+		if replaced {
+			l.rebuild(l.Entries)
+		} else {
+			l.enter(e)
+		}
+	}
+}
+
+func (l *List) Remove(names []layout.ShortID) {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	for _, name := range names {
+		delete(l.Entries, name)
+	}
+	l.rebuild(l.Entries)
+}
+
+// All lists the entries, the one declared last first.
+func (l *List) All() []*Entry {
+	l.Mu.RLock()
+	defer l.Mu.RUnlock()
+	list := make([]*Entry, 0, len(l.Entries))
+	for _, e := range l.Entries {
+		list = append(list, e)
+	}
+	slices.SortFunc(list, func(a, b *Entry) int {
+		return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(a.Name.Kind, b.Name.Kind), slices.Compare(a.Name.ID[:], b.Name.ID[:]))
+	})
+	return list
+}
+
+// Spares reports whether a listing under s does not count.
+func (c *Coverage) Spares(s signature.Signature) bool {
+	switch {
+	case s.Kind == signature.KindImage:
+		return c.Images
+	case IsPart(s.Kind):
+		return c.Parts[s]
+	}
+	return c.Message
+}
+
+// IsEmpty reports whether nothing of the message is declared.
+func (c *Coverage) IsEmpty() bool { return !c.Message && !c.Images && len(c.Parts) == 0 }
+
+// Unite returns what is declared in one list or the other.
+func (c Coverage) Unite(o Coverage) Coverage {
+	parts := maps.Clone(c.Parts)
+	if parts == nil {
+		parts = o.Parts
+	} else {
+		maps.Copy(parts, o.Parts)
+	}
+	return Coverage{c.Message || o.Message, parts, c.Images || o.Images}
+}
+
+// Covers returns what of a message is declared: its exact signatures, of which hashes are
+// the positions, and where none of its text is, its sketch.
+func (l *List) Covers(set *signature.Set, hashes []filter.Hash) (c Coverage) {
+	l.Mu.RLock()
+	defer l.Mu.RUnlock()
+	if len(l.Entries) == 0 {
+		return c
+	}
+	for i, s := range set.Signatures {
+		switch {
+		case !l.exact[hashes[i]]:
+		case IsPart(s.Kind):
+			if c.Parts == nil {
+				c.Parts = make(map[signature.Signature]bool)
+			}
+			c.Parts[s] = true
+		default:
+			c.Message = true
+		}
+	}
+	of, declared := make(map[signature.Kind]int), make(map[signature.Kind]int)
+	for _, s := range OfMessage(set.Sketches) {
+		of[s.Kind]++
+		if l.hasSketch(s) {
+			declared[s.Kind]++
+		}
+	}
+	all := func(k signature.Kind) bool { return of[k] > 0 && declared[k] == of[k] }
+	// A spam that hides a declared text in itself is not spared: all readings must be it.
+	c.Message = c.Message || all(signature.KindSketch)
+	c.Images = all(signature.KindImage)
+	return c
+}
+
+// hasSketch tells whether at least half of a sketch's keys are those of one
+// declared sketch. It is half of the message that is asked about, not of the
+// declared one: who adds more text of his own than he copied is not spared. The
+// lock is held.
+func (l *List) hasSketch(asked signature.Sketch) bool {
+	keys := l.Keyed(asked)
+	shared := make(map[keptSketch]int)
+	for _, key := range keys {
+		for _, kept := range l.index[key] {
+			if kept.Kind == asked.Kind {
+				shared[kept]++
+			}
+		}
+	}
+	for kept, n := range shared {
+		comparable := len(keys)
+		if !kept.All {
+			comparable, _ = slices.BinarySearch(keys, kept.Keys[len(kept.Keys)-1]+1)
+		}
+		if n >= minNeverKeys && 2*n >= comparable {
+			return true
+		}
+	}
+	return false
+}
+
+// Keyed returns the keys of a sketch as they are kept: hashed, each once, ascending. Who reads the file and has no federation key cannot find words in it.
+func (l *List) Keyed(s signature.Sketch) []uint64 {
+	keys := make([]uint64, 0, len(s.Keys))
+	for _, f := range s.Keys {
+		keys = append(keys, l.key.Hash(f.Hash)>>1) // room for one more than the largest
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// Fits reports whether there is room for an entry.
+func (l *List) Fits(e *Entry) error {
+	l.Mu.RLock()
+	defer l.Mu.RUnlock()
+	if n := len(l.Entries); n >= Most && l.Entries[e.Name] == nil {
+		return fmt.Errorf("never-list: %w: it has %d messages, at most %d", layout.ErrFull, n, Most)
+	}
+	return nil
+}

@@ -1,0 +1,26 @@
+package outbox
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/spambloom/spambloom/bloomdb/folder"
+)
+
+// RestsOn notes durably that a file beside the database holds what this site must not lose.
+func (p *Outbox) RestsOn(path string) error {
+	name, err := filepath.Rel(p.Opt.Dir, path)
+	if err != nil {
+		return err
+	}
+	p.deltaMu.Lock()
+	defer p.deltaMu.Unlock()
+	if slices.Contains(p.ID.Companions, name) {
+		return nil
+	}
+	if err := folder.SyncDir(filepath.Dir(path)); err != nil {
+		return err
+	}
+	p.ID.Companions, p.dirty = append(slices.Clone(p.ID.Companions), name), true
+	return p.writeLocked(p.Opt.Dir, p.Opt.Now())
+}

@@ -1,0 +1,148 @@
+package outbox
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/wire"
+)
+
+// SnapshotDue reports whether deltas do not tell other sites everything: a snapshot has to be
+// published.
+func (p *Outbox) SnapshotDue() bool {
+	p.deltaMu.Lock()
+	defer p.deltaMu.Unlock()
+	return p.resumed && p.ID.Republish
+}
+
+// SnapshotWriter makes the chunks of this site's snapshot. It is for one goroutine.
+type SnapshotWriter struct {
+	pub     *Outbox
+	epoch   uint64
+	seq     uint64
+	targets []layout.Target
+	block   uint64 // of the first target, the next to be coded
+	whole   bool   // nothing was left out
+	bytes   int64
+	digests [][wire.ChunkDigest]byte
+	cells   []filter.Cell
+}
+
+// NewSnapshot begins a snapshot of all own filters, at the position of now: reports first, the
+// newest generation first, counts last.
+func (p *Outbox) NewSnapshot() *SnapshotWriter {
+	w := &SnapshotWriter{pub: p, whole: true}
+	w.epoch, w.seq = p.Head()
+	v := p.Store.Current()
+	for _, g := range v.Reports {
+		for _, kind := range layout.ReportKinds {
+			w.targets = append(w.targets, layout.Target{Kind: kind, Gen: g.Num})
+		}
+	}
+	for _, g := range v.Counts {
+		w.targets = append(w.targets, layout.Target{Kind: layout.CountFilter, Gen: g.Num})
+	}
+	w.targets = slices.DeleteFunc(w.targets, p.Opt.Early)
+	return w
+}
+
+// Seq is the position.
+func (w *SnapshotWriter) Seq() uint64 { return w.seq }
+
+// Bytes is how long the chunks so far are.
+func (w *SnapshotWriter) Bytes() int64 { return w.bytes }
+
+// Next makes the next chunk; false after the last one. Counts wait for the disk here:
+// what others were told of must not be forgotten. An error is the disk's.
+func (w *SnapshotWriter) Next() (chunk []byte, ok bool, err error) {
+	body := binary.BigEndian.AppendUint32(nil, uint32(len(w.digests)))
+	empty := len(body)
+	for full := false; len(w.targets) > 0 && !full; {
+		body, full = w.section(body)
+		if !full {
+			w.targets, w.block = w.targets[1:], 0
+		}
+	}
+	if len(body) == empty {
+		return nil, false, nil
+	}
+	if err := w.pub.Journal.Flush(); err != nil {
+		return nil, false, fmt.Errorf("snapshot: chunk %d: %w", len(w.digests), err)
+	}
+	h := wire.Head{Type: wire.RecordChunk, Site: w.pub.Opt.Site, Epoch: w.epoch, Seq: w.seq, Made: w.pub.Opt.Now()}
+	chunk = w.pub.Sealer.EncodeRecord(h, body)
+	w.bytes += int64(len(chunk))
+	w.digests = append(w.digests, wire.ChunkID(chunk))
+	return chunk, true, nil
+}
+
+// LeaveRest ends the snapshot with what has been coded so far: it would become too
+// large.
+func (w *SnapshotWriter) LeaveRest() {
+	w.whole = w.whole && len(w.targets) == 0
+	w.targets = nil
+}
+
+// section appends blocks of the first target; full says that the chunk has no room
+// for the next one.
+func (w *SnapshotWriter) section(body []byte) (_ []byte, full bool) {
+	t := w.targets[0]
+	own, ok := w.pub.Store.OwnFilter(t)
+	if !ok {
+		return body, false
+	}
+	begin := len(body)
+	body = w.pub.Opt.AppendSectionHead(body, t, own.Shape)
+	length := len(body)
+	body = append(body, 0, 0, 0, 0)
+	first := len(body)
+	for ; w.block < own.Shape.Blocks(t.Kind) && !full; w.block++ {
+		if w.cells = own.Block(w.block, w.cells[:0]); len(w.cells) == 0 {
+			continue
+		}
+		at := len(body)
+		body = store.AppendBlockHead(body, uint32(w.block))
+		body = filter.AppendCells(body, w.block*t.Kind.BlockSize(), w.cells, t.Kind.Counts())
+		binary.BigEndian.PutUint32(body[at+4:], uint32(len(body)-at-8))
+		if full = len(body) > wire.MaxChunkBody; full {
+			body = body[:at]
+			break
+		}
+	}
+	if len(body) == first {
+		return body[:begin], full
+	}
+	binary.BigEndian.PutUint32(body[length:], uint32(len(body)-first))
+	return body, full
+}
+
+// Manifest closes the snapshot after the last chunk. The slot says where the chunks
+// stand; it means nothing here.
+func (w *SnapshotWriter) Manifest(slot byte) []byte {
+	flags := byte(0)
+	if !w.whole {
+		flags = wire.Incomplete
+	}
+	body := binary.BigEndian.AppendUint64([]byte{slot, flags}, uint64(w.bytes))
+	body = binary.BigEndian.AppendUint32(body, uint32(len(w.digests)))
+	for _, d := range w.digests {
+		body = append(body, d[:]...)
+	}
+	h := wire.Head{Type: wire.RecordManifest, Site: w.pub.Opt.Site, Epoch: w.epoch, Seq: w.seq, Made: w.pub.Opt.Now()}
+	return w.pub.Sealer.EncodeRecord(h, body)
+}
+
+// SnapshotPublished says that chunks and manifest are where others find them.
+func (p *Outbox) SnapshotPublished(w *SnapshotWriter) error {
+	p.deltaMu.Lock()
+	defer p.deltaMu.Unlock()
+	if w.epoch != p.ID.Epoch || w.seq < p.ID.LeftSeq {
+		return nil
+	}
+	p.ID.Republish = false
+	return p.writeLocked(p.Opt.Dir, p.Opt.Now())
+}

@@ -1,0 +1,37 @@
+package peers
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/outbox"
+	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/wire"
+)
+
+// Peers is where this site stands in the streams of other sites, and what each of them may
+// make it hold. sitesMu is held while a record is applied, and taken before the locks of
+// store and outbox.
+type Peers struct {
+	opt    *layout.Settings
+	sealer *wire.Sealer
+	store  *store.Store
+	pub    *outbox.Outbox
+
+	drops      atomic.Uint64 // see Drops
+	sitesMu    sync.Mutex    // guards sites and uses; held while a delta is applied
+	sites      map[layout.Origin]*state
+	Uses       map[siteTarget]*siteUse
+	LeastParts int64 // see PartsLimit
+	// blockCells are those of the last block that was installed; sitesMu guards them.
+	blockCells []filter.Cell
+}
+
+func New(s *wire.Sealer, st *store.Store, p *outbox.Outbox) *Peers {
+	return &Peers{
+		opt: s.Opt, sealer: s, store: st, pub: p,
+		sites: make(map[layout.Origin]*state), Uses: make(map[siteTarget]*siteUse), LeastParts: MinParts,
+	}
+}

@@ -1,0 +1,129 @@
+package peers
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/wire"
+)
+
+// Status describes what is held of one origin: a site in one of its lives.
+type Status struct {
+	Site   string `json:"site"`
+	Epoch  uint64 `json:"epoch"` // 0: nothing is held of the site
+	Seq    uint64 `json:"seq"`   // this site: last delta published; others: last delta applied
+	Cells  int64  `json:"cells"` // bits and cells held
+	Memory int64  `json:"memory_bytes"`
+	Gaps   uint64 `json:"gaps"` // deltas that were lost on the way or refused
+
+	Trust   string `json:"trust"`                 // full, vote or none; this site: full
+	Muted   bool   `json:"muted"`                 // it has no say, see Mute
+	Dropped bool   `json:"dropped"`               // and nothing of it is held, see Drop
+	Since   int64  `json:"muted_since,omitempty"` // seconds since 1970
+
+	// Of other sites, in their latest life: Fill is the share of its cap, 0 to 1,
+	// that the site has used in the fullest generation, by kind of filter; Capped
+	// says that it sent more in a generation that is still kept.
+	Fill   map[string]float64 `json:"fill,omitempty"`
+	Capped bool               `json:"capped"`
+
+	// Error is the chance that a signature nobody reported is found among those the
+	// site has reported, in any generation; ErrorShare is its part, 0 to 1, in the sum
+	// of these chances over all sites. Both are 0 for a site that has no say.
+	Error      float64 `json:"error"`
+	ErrorShare float64 `json:"error_share"`
+}
+
+// Status lists this site, of which self tells what is held, and then all others by
+// name, the latest life first.
+func (ps *Peers) Status(v *store.View, self Status) []Status {
+	ps.sitesMu.Lock()
+	byOrigin := make(map[layout.Origin]*Status, len(ps.sites))
+	for o, s := range ps.sites {
+		byOrigin[o] = &Status{Site: o.Site, Epoch: o.Epoch, Seq: s.seq, Gaps: s.gaps}
+	}
+	latest := make(map[string]*Status)
+	for o, s := range byOrigin {
+		if l := latest[o.Site]; l == nil || l.Epoch < o.Epoch {
+			latest[o.Site] = s
+		}
+	}
+	ps.addFill(v, latest)
+	ps.sitesMu.Unlock()
+	for _, m := range v.Trusted.Muted {
+		if latest[m.Site] == nil {
+			byOrigin[layout.Origin{Site: m.Site}] = &Status{Site: m.Site}
+		}
+	}
+	for _, parts := range v.AllParts() {
+		for _, p := range parts {
+			if s := byOrigin[p.Origin]; s != nil {
+				s.Cells += p.Part.Cells()
+				s.Memory += p.Part.Bytes()
+			}
+		}
+	}
+	self.Trust = wire.TrustFull.String()
+	list := []Status{self}
+	for _, s := range byOrigin {
+		m, muted := v.Trusted.Find(s.Site)
+		s.Trust, s.Muted, s.Dropped, s.Since = ps.sealer.TrustOf(s.Site).String(), muted, m.Dropped, m.Since
+		list = append(list, *s)
+	}
+	slices.SortFunc(list[1:], func(a, b Status) int {
+		return cmp.Or(cmp.Compare(a.Site, b.Site), cmp.Compare(b.Epoch, a.Epoch))
+	})
+	ps.addErrors(v, list)
+	return list
+}
+
+// addFill says, for each site, how much of its caps it has used. The caller holds sitesMu.
+func (ps *Peers) addFill(v *store.View, sites map[string]*Status) {
+	done := make(map[siteTarget]bool)
+	for t, parts := range v.AllParts() {
+		for _, p := range parts {
+			name := siteTarget{p.Origin.Site, t}
+			s := sites[p.Origin.Site]
+			if s == nil || done[name] {
+				continue
+			}
+			done[name] = true
+			share, capped := ps.used(name, p.Shape)
+			if s.Fill == nil {
+				s.Fill = make(map[string]float64)
+			}
+			s.Fill[t.Kind.String()] = max(s.Fill[t.Kind.String()], share)
+			s.Capped = s.Capped || capped
+		}
+	}
+}
+
+// addErrors says how often each site's spam filters err; this one is the first.
+func (ps *Peers) addErrors(v *store.View, list []Status) {
+	byOrigin := make(map[layout.Origin]*Status, len(list))
+	for i := range list {
+		byOrigin[layout.Origin{Site: list[i].Site, Epoch: list[i].Epoch}] = &list[i]
+	}
+	for _, g := range v.Reports {
+		t := layout.Target{Kind: layout.SpamFilter, Gen: g.Num}
+		if g.Spam.Own != nil {
+			list[0].Error += ps.store.Measured.Filter(store.MeasuredFilter{Target: t, Own: true}, g.Spam.Own)
+		}
+		for _, p := range g.Spam.Trusted {
+			if s := byOrigin[p.Origin]; s != nil {
+				s.Error += ps.store.Measured.Part(t, p)
+			}
+		}
+	}
+	sum := 0.0
+	for _, s := range list {
+		sum += s.Error
+	}
+	for i := range list {
+		if sum > 0 {
+			list[i].ErrorShare = list[i].Error / sum
+		}
+	}
+}

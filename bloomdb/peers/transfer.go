@@ -1,0 +1,189 @@
+package peers
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/wire"
+)
+
+const ()
+
+// ApplyChunk joins a manifest's chunk i.
+func (ps *Peers) ApplyChunk(m wire.Manifest, i int, data []byte) error {
+	h, body, err := ps.sealer.OpenRecord(data, wire.RecordChunk)
+	switch {
+	case err != nil:
+		return err
+	case h.Origin() != m.Origin() || h.Seq != m.Seq || i < 0 || i >= m.Chunks() || wire.ChunkID(data) != m.IDs[i]:
+		return fmt.Errorf("%s: it is not chunk %d of %s", h, i, m)
+	case h.Site == ps.opt.Site:
+		return nil
+	}
+	r := &wire.RecordReader{B: body}
+	if n := int(r.U32()); n != i {
+		return fmt.Errorf("%s: chunk %d says that it is %d", h, i, n)
+	}
+	ps.sitesMu.Lock()
+	defer ps.sitesMu.Unlock()
+	state, err := ps.stateOf(h)
+	if err != nil {
+		return err
+	}
+	ps.sites[h.Origin()] = state
+	var refused error // of the sections that can't be joined here, the first
+	for len(r.B) > 0 {
+		err := ps.applyChunkSection(h.Origin(), state, r)
+		if err != nil && !unjoinable(err) {
+			return fmt.Errorf("%s: chunk %d: %w", h, i, err)
+		}
+		refused = cmp.Or(refused, err)
+	}
+	if refused != nil {
+		state.refused = true
+		return fmt.Errorf("%s: chunk %d: %w", h, i, refused)
+	}
+	return nil
+}
+
+// unjoinable reports whether a section is what it should be and has no place here: what
+// stands beside it has.
+func unjoinable(err error) bool {
+	return errors.Is(err, layout.ErrParameters) || errors.Is(err, layout.ErrFull) || errors.Is(err, wire.ErrCapped)
+}
+
+// applyChunkSection reads and joins a section's blocks.
+func (ps *Peers) applyChunkSection(o layout.Origin, state *state, r *wire.RecordReader) error {
+	s, err := wire.DecodeSectionHead(r)
+	if err != nil {
+		return err
+	}
+	blocks := &wire.RecordReader{B: r.Take(int(r.U32()))}
+	if r.Fail {
+		return wire.ErrShort
+	}
+	if len(ps.joinable(wire.DeltaBody{Origin: o, Sections: []wire.DeltaSection{s}}, state)) == 0 || ps.opt.Aged(s.Target) {
+		return nil
+	}
+	if err := ps.roomForParts(o.Site, blocksNeed(*blocks)); err != nil {
+		return err
+	}
+	if err := ps.acceptable(o, s); err != nil {
+		return err
+	}
+	part, err := ps.store.PartFor(o, s.Target, s.Shape)
+	if err != nil {
+		return err
+	}
+	join := ps.joinBlock
+	if ps.roomy(o, s, claimedCells(*blocks)) {
+		join = ps.installBlock
+	}
+	for next := uint64(0); len(blocks.B) > 0; {
+		index := uint64(blocks.U32())
+		code := blocks.Take(int(blocks.U32()))
+		if blocks.Fail || index < next || index >= s.Shape.Blocks(s.Target.Kind) || len(code) > store.MaxBlockCode {
+			return fmt.Errorf("%s generation %d: block %d of %d bytes after block %d", s.Target.Kind, s.Target.Gen, index, len(code), next)
+		}
+		err := join(o, s, part, index, code)
+		if s.Target.Kind == layout.ClassFilter && unjoinable(err) {
+			return nil // as joinable does
+		}
+		if err != nil {
+			return fmt.Errorf("%s generation %d: block %d: %w", s.Target.Kind, s.Target.Gen, index, err)
+		}
+		next = index + 1
+	}
+	return nil
+}
+
+// claimedCells is how many cells the coded blocks of a section say that they have,
+// which is no less than they have: what says less is refused.
+func claimedCells(r wire.RecordReader) (n int64) {
+	for len(r.B) > 0 && !r.Fail {
+		r.U32()
+		claimed, _ := binary.Uvarint(r.Take(int(r.U32())))
+		n += int64(min(claimed, 1<<20))
+	}
+	return n
+}
+
+// roomy reports whether a site may set n more cells of a filter, whatever these are.
+func (ps *Peers) roomy(o layout.Origin, s wire.DeltaSection, n int64) bool {
+	name := siteTarget{o.Site, s.Target}
+	if use := ps.Uses[name]; use != nil && use.capped || held(ps.livesOf(name))+n > ps.SiteCap(o.Site, s.Target, s.Shape) {
+		return false
+	}
+	if s.Target.Kind.Counts() {
+		return true
+	}
+	ones := int64(0)
+	if g := ps.store.View.Load().Report(s.Target.Gen); g != nil && g.Listing(s.Target.Kind).Others != nil {
+		ones = g.Listing(s.Target.Kind).Others.Ones()
+	}
+	return ones+n <= ps.opt.FillLimit(s.Target.Kind, s.Shape.Bits())
+}
+
+// installBlock joins one block of a section for all of which there is room.
+func (ps *Peers) installBlock(_ layout.Origin, _ wire.DeltaSection, part *store.PartOf, index uint64, code []byte) (err error) {
+	ps.blockCells, err = part.Part.Install(index, code, ps.blockCells[:0])
+	if err == nil && part.Others != nil {
+		part.Others.SetCells(ps.blockCells)
+	}
+	return err
+}
+
+// joinBlock joins one block, if there is room for its cells.
+func (ps *Peers) joinBlock(o layout.Origin, s wire.DeltaSection, part *store.PartOf, index uint64, code []byte) error {
+	from, counts := index*s.Target.Kind.BlockSize(), s.Target.Kind.Counts()
+	cells, rest, err := filter.DecodeCells(nil, code, from, min(from+s.Target.Kind.BlockSize(), s.Shape.Size(s.Target.Kind)), counts)
+	if err == nil {
+		err = folder.Trailing(rest)
+	}
+	if err != nil {
+		return err
+	}
+	s.Cells = cells
+	if err := ps.acceptable(o, s); err != nil {
+		return err
+	}
+	return part.Merge(cells)
+}
+
+// FinishSnapshot says that all chunks of a manifest are joined: the cursor goes to its position,
+// and what was missing before it is there.
+func (ps *Peers) FinishSnapshot(m wire.Manifest) error {
+	if m.Site == ps.opt.Site {
+		return nil
+	}
+	ps.sitesMu.Lock()
+	defer ps.sitesMu.Unlock()
+	state, err := ps.stateOf(m.Head)
+	if err != nil {
+		return err
+	}
+	state.seq = max(state.seq, m.Seq)
+	switch {
+	case state.refused || !m.Whole:
+		state.refused, state.gaps, state.hole = false, max(1, state.gaps), max(state.hole, m.Seq)
+	case m.Seq >= state.hole:
+		state.gaps = 0
+	}
+	ps.sites[m.Origin()] = state
+	return nil
+}
+
+// Wanting reports whether deltas of a site's present life were lost or refused, and that no snapshot
+// has brought them back.
+func (ps *Peers) Wanting(site string) bool {
+	ps.sitesMu.Lock()
+	defer ps.sitesMu.Unlock()
+	_, state := ps.latest(site)
+	return state != nil && state.gaps > 0
+}

@@ -1,0 +1,62 @@
+package repair
+
+import (
+	"strings"
+
+	"github.com/spambloom/spambloom/bloomdb/clock"
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/never"
+	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/vote"
+)
+
+// Expendable reports whether the loss of a file costs no reports of this site.
+func Expendable(name string) bool {
+	t, own := store.ParseOwnPath(name)
+	switch {
+	case own:
+		return t.Kind == layout.ClassFilter || t.Kind == layout.CountFilter || t.Kind == layout.DomainFilter
+	case strings.HasPrefix(name, "site-"), never.IsPath(name), name == clock.File, name == journal.SegmentsFile:
+		return true
+	}
+	_, votes := vote.ParseOwnVotesPath(name)
+	_, mask := store.ParseMaskPath(name)
+	return votes || mask
+}
+
+// CostOf describes what a file held.
+func CostOf(name string) string {
+	t, own := store.ParseOwnPath(name)
+	_, votes := vote.ParseOwnVotesPath(name)
+	_, mask := store.ParseMaskPath(name)
+	switch {
+	case own && t.Kind == layout.CountFilter:
+		return "how often this site saw messages in one period"
+	case own && t.Kind == layout.DomainFilter:
+		return "this site's counts of link domains"
+	case own && t.Kind == layout.ClassFilter:
+		return "the classes of this site's reports of one period"
+	case own:
+		return "reports and revocations of this site that neither journal nor ledger hold"
+	case votes:
+		return "some of this site's votes for sites that trust it by vote"
+	case mask:
+		return "the retouched messages of one period: retouch them again"
+	case store.IsVotesPath(name):
+		return "another site's votes, until it publishes them again"
+	case strings.HasPrefix(name, "site-"):
+		return "another site's reports and counts, until they are read again from Redis"
+	case never.IsPath(name):
+		return "one message of the never-list: declare it again with spambloom never"
+	case name == clock.File:
+		return clock.Cost
+	case name == "identity":
+		return "which sites are muted, perhaps: look whether all still are"
+	case name == journal.SegmentsFile:
+		return "whether the journal was whole at this start"
+	case strings.HasPrefix(name, "journal-"):
+		return "changes that no snapshot had yet; spambloomd --repair restores what the ledger holds of them"
+	}
+	return "what it held; spambloomd --repair has said how much of it"
+}

@@ -1,0 +1,192 @@
+package repair
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/vote"
+)
+
+// mendIdentity writes the identity of a folder from its other files. It begins a new
+// life, which carries the filters of the one before over: the numbers that were given to
+// deltas are lost.
+func (m *Mending) mendIdentity(o *layout.Settings, keyID, f string, fault error) error {
+	id := folder.Identity{
+		Version: folder.IdentityVersion, Site: o.Site, KeyID: keyID,
+		ReportPeriod: int64(o.Reports.Period / time.Second),
+		CountPeriod:  int64(o.Counts.Period / time.Second),
+		Republish:    true,
+	}
+	if keys := headKeys(f); len(keys) > 0 {
+		id.KeyID = keys[0]
+	}
+	if key, ok := strings.CutPrefix(filepath.Base(f), folder.KeyFolderPrefix); ok {
+		id.KeyID = key
+	}
+	entries, err := os.ReadDir(f)
+	if err != nil {
+		return err
+	}
+	epoch := uint64(0)
+	for _, e := range entries {
+		_, own := store.ParseOwnPath(e.Name())
+		_, votes := vote.ParseOwnVotesPath(e.Name())
+		_, mask := store.ParseMaskPath(e.Name())
+		if own || votes || mask || e.Name() == journal.SegmentsFile {
+			id.Snapshots = append(id.Snapshots, e.Name())
+		}
+		if own {
+			if s, _, ok := SnapshotHead(filepath.Join(f, e.Name())); ok {
+				epoch = max(epoch, s.Origin.Epoch)
+			}
+		}
+	}
+	if id.Epoch = folder.NextLife(epoch, true); epoch == 0 {
+		id.Epoch = folder.NewEpoch(o.Now())
+	}
+	path, lost := folder.IdentityPath(f), "how far changes were published, which is done anew; which sites are muted: mute them again"
+	if _, err := os.Lstat(path); err == nil {
+		data, err := folder.Salvage(path)
+		if err != nil {
+			return err
+		}
+		if id.Muted = legibleMuted(data, id.Site); len(id.Muted) > 0 {
+			lost = fmt.Sprintf("how far changes were published, which is done anew. Check who is muted; it may be incomplete: %s", mutedNames(id.Muted))
+		}
+		if err := folder.KeepDamaged(path); err != nil {
+			return err
+		}
+	} else if err := folder.LeaveMark(path); err != nil {
+		return err
+	}
+	m.Note(path, fault.Error(), lost)
+	return id.Write(f)
+}
+
+// isForeign reports whether an identity is of another site or key than all of the filters
+// beside it, which are of the site that is repaired.
+func isForeign(id folder.Identity, folder, site string) bool {
+	entries, _ := os.ReadDir(folder) // a folder that cannot be read has none
+	filters := 0
+	for _, e := range entries {
+		if _, own := store.ParseOwnPath(e.Name()); !own {
+			continue
+		}
+		s, keyID, ok := SnapshotHead(filepath.Join(folder, e.Name()))
+		switch {
+		case !ok:
+		case s.Origin.Site != site, id.Site == site && id.KeyID == hex.EncodeToString(keyID[:]):
+			return false
+		default:
+			filters++
+		}
+	}
+	return filters > 0
+}
+
+// legibleMuted are the muted sites of a damaged identity, as far as it can be read.
+func legibleMuted(data []byte, self string) []folder.MutedSite {
+	var id folder.Identity
+	line, _, _ := bytes.Cut(data, []byte("\n"))
+	if json.Unmarshal(line, &id) != nil {
+		return nil
+	}
+	muted := slices.DeleteFunc(id.Muted, func(m folder.MutedSite) bool { return !layout.ValidSite(m.Site) || m.Site == self })
+	slices.SortFunc(muted, func(a, b folder.MutedSite) int { return folder.CompareMuted(a, b.Site) })
+	muted = slices.CompactFunc(muted, func(a, b folder.MutedSite) bool { return a.Site == b.Site })
+	return muted[:min(len(muted), peers.MaxMuted)]
+}
+
+func mutedNames(muted []folder.MutedSite) string {
+	var names []string
+	for _, m := range muted {
+		names = append(names, m.Site)
+	}
+	return strings.Join(names, ", ")
+}
+
+// SnapshotHead reads the head of a snapshot under whatever key it was made.
+func SnapshotHead(path string) (s store.Snapshot, keyID [8]byte, ok bool) {
+	f, _, err := folder.OpenLegible(path)
+	if err != nil {
+		return s, keyID, false
+	}
+	defer f.Close()
+	in := bufio.NewReader(f)
+	start, err := in.Peek(18)
+	if err != nil {
+		return s, keyID, false
+	}
+	keyID = [8]byte(start[10:18])
+	s, _, err = store.DecodeSnapshotHead(&folder.CheckedReader{R: in}, keyID)
+	return s, keyID, err == nil
+}
+
+// headKeys are the ids of the federation keys under which journal and own filters of one
+// folder were made, each once.
+func headKeys(f string) (ids []string) {
+	entries, _ := os.ReadDir(f) // a folder that cannot be read has none
+	for _, e := range entries {
+		path := filepath.Join(f, e.Name())
+		var id [8]byte
+		ok := false
+		if strings.HasPrefix(e.Name(), "journal-") {
+			if data, err := folder.ReadLegible(path); err == nil {
+				id, ok = JournalKey(data)
+			}
+		} else if _, own := store.ParseOwnPath(e.Name()); own {
+			_, id, ok = SnapshotHead(path)
+		}
+		if text := hex.EncodeToString(id[:]); ok && !slices.Contains(ids, text) {
+			ids = append(ids, text)
+		}
+	}
+	return ids
+}
+
+// FolderKeys are the ids of the federation keys that the files of a state folder were
+// made under. It needs no key.
+func FolderKeys(dir string) (ids []string) {
+	folders, err := folder.KeyFolders(dir)
+	if err != nil {
+		return nil
+	}
+	for _, f := range folders {
+		id, err := folder.ReadIdentity(f)
+		if err == nil {
+			ids = append(ids, id.KeyID)
+			continue
+		}
+		ids = append(ids, headKeys(f)...)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// FolderSigners are the public keys, as PublicKey gives them, with which the site of a
+// state folder signed its records last.
+func FolderSigners(dir string) (keys []string) {
+	folders, err := folder.KeyFolders(dir)
+	if err != nil {
+		return nil
+	}
+	for _, f := range folders {
+		if id, err := folder.ReadIdentity(f); err == nil && id.Signer != "" {
+			keys = append(keys, id.Signer)
+		}
+	}
+	return keys
+}

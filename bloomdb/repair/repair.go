@@ -1,0 +1,120 @@
+package repair
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/store"
+)
+
+// Repaired is one thing that Repair did.
+type Repaired struct {
+	Path  string
+	Fault string // what was wrong with the file
+	Lost  string // what it held and may be gone; empty: nothing
+}
+
+// Mending collects what Repair does. It is safe for concurrent use.
+type Mending struct {
+	mu   sync.Mutex
+	Done []Repaired
+}
+
+func (m *Mending) Note(path, fault, lost string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.Done = append(m.Done, Repaired{path, fault, lost})
+}
+
+// SectionAt reads the head of the only section of an own snapshot, and where its blocks
+// begin. Where the head is damaged, all of the file is searched for blocks.
+func SectionAt(data []byte, site string) (sec store.Section, body int, found bool) {
+	const size = 1 + 3*8 + 1
+	at := folder.FileHead + 1 + len(site) + 4*8 + 4 + 4
+	if len(data) < at+size+4 || string(folder.Seal(slices.Clone(data[at:at+size]))) != string(data[at:at+size+4]) {
+		return sec, 0, false
+	}
+	head := data[at:]
+	sec.Target = layout.Target{Kind: layout.Kind(head[0]), Gen: int64(binary.BigEndian.Uint64(head[1:]))}
+	sec.Shape = layout.DecodeShape(binary.BigEndian.Uint64(head[17:]), head[25])
+	return sec, at + size + 4, sec.Target.Kind.Valid() && sec.Shape.Valid(sec.Target.Kind) == nil
+}
+
+// SalvageBlocks gives the loader every block whose checksum is right, and returns how
+// many bytes belong to none.
+func SalvageBlocks(data []byte, sec store.Section, l store.Loader) (lost int) {
+	for len(data) > 0 {
+		index, code, ok := blockAt(data, sec.Shape.Blocks(sec.Target.Kind))
+		if !ok {
+			data, lost = data[1:], lost+1
+			continue
+		}
+		var err error
+		switch number := uint64(index &^ store.RawBlock); {
+		case index == store.EndOfSection:
+		case index&store.RawBlock != 0:
+			_, err = store.DecodeRaw(sec, number, code, l)
+		default:
+			_, err = store.DecodeCoded(sec, number, code, nil, l)
+		}
+		if err != nil {
+			lost += len(code)
+		}
+		data = data[8+len(code)+4:]
+	}
+	return lost
+}
+
+// blockAt reads the block that begins here, if one does.
+func blockAt(data []byte, blocks uint64) (index uint32, code []byte, ok bool) {
+	if len(data) < 8+4 {
+		return 0, nil, false
+	}
+	index = binary.BigEndian.Uint32(data)
+	n := int(binary.BigEndian.Uint32(data[4:]))
+	if n > store.MaxBlockCode || len(data) < 8+n+4 || index != store.EndOfSection && uint64(index&^store.RawBlock) >= blocks {
+		return 0, nil, false
+	}
+	sealed := folder.Seal(slices.Clone(data[:8+n]))
+	return index, data[8 : 8+n], string(sealed) == string(data[:8+n+4])
+}
+
+// JournalKey is the id of the federation key in a segment's header, if that is whole.
+func JournalKey(data []byte) (id [8]byte, ok bool) {
+	if len(data) < journal.Header || string(data[:8]) != journal.Form.Magic {
+		return id, false
+	}
+	ok = string(folder.Seal(slices.Clone(data[:journal.Header-4]))) == string(data[:journal.Header])
+	return [8]byte(data[10:18]), ok
+}
+
+// MendIdentities writes the identities anew that are damaged or missing: that of the
+// state folder, and those of the folders of later keys.
+func (m *Mending) MendIdentities(o *layout.Settings, keyID string) error {
+	folders, err := folder.KeyFolders(o.Dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range folders {
+		id, err := folder.ReadIdentity(f)
+		if err == nil && isForeign(id, f, o.Site) {
+			err = folder.Damaged(folder.IdentityPath(f), 0, fmt.Errorf("it is of site %s, key %s, and the filters beside it are not", id.Site, id.KeyID))
+		}
+		var damage *folder.DamageError
+		gone := errors.Is(err, fs.ErrNotExist) && len(headKeys(f)) > 0
+		if !gone && !errors.As(err, &damage) {
+			continue // Open says what else is wrong
+		}
+		if err := m.mendIdentity(o, keyID, f, err); err != nil {
+			return fmt.Errorf("%s: %w", folder.IdentityPath(f), err)
+		}
+	}
+	return nil
+}

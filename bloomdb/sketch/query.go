@@ -1,0 +1,209 @@
+package sketch
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// Query is one sketch's groups as one list has them.
+type Query struct {
+	KindGroups
+	seeds   []uint64      // of each group
+	anchors []filter.Hash // of each group, the first copy
+}
+
+func NewQuery(s KindGroups, l List) Query {
+	q := Query{s, make([]uint64, len(s.Groups)), make([]filter.Hash, len(s.Groups))}
+	for i, g := range s.Groups {
+		q.seeds[i] = l.seed(g.Anchor)
+		q.anchors[i] = keyring.Stretch(anchorSeed(q.seeds[i], 0))
+	}
+	return q
+}
+
+// anchored appends the numbers of the groups whose anchor a filter has. All first
+// copies are asked at once, so that their cache misses overlap: for most mail that
+// is all there is to do.
+func (q *Query) anchored(b *filter.Bits, dst []int) []int {
+	if b == nil {
+		return dst
+	}
+	for i, ok := range b.HasBatch(q.anchors, make([]bool, 0, 512)) {
+		if ok && q.anchoredAt(i, b.Has) {
+			dst = append(dst, i)
+		}
+	}
+	return dst
+}
+
+// anchoredAt asks for the other copies of an anchor.
+func (q *Query) anchoredAt(i int, has func(filter.Hash) bool) bool {
+	for c := 1; c < layout.AnchorCopies; c++ {
+		if !has(keyring.Stretch(anchorSeed(q.seeds[i], c))) {
+			return false
+		}
+	}
+	return true
+}
+
+// pairs are the positions of a group's pairs.
+func (q *Query) pairs(i int) []filter.Hash {
+	keys := q.Groups[i].Keys
+	hashes := make([]filter.Hash, min(len(keys), maxKeysPerGroup))
+	for j := range hashes {
+		hashes[j] = keyring.Stretch(pairSeed(q.seeds[i], keys[j]))
+	}
+	return hashes
+}
+
+// candidate is a group whose anchor and some of whose keys a filter has: this site's
+// own, or that of all others, where it may be from several of them.
+type candidate struct{ group, found int }
+
+// candidates lists the groups of which this site or all others together have as many
+// keys as least says: the largest first.
+func (q *Query) candidates(g *store.ReportGeneration, least func(signature.Group) int) []candidate {
+	var list []candidate
+	for _, b := range []*filter.Bits{g.Sketches.Own, g.Sketches.Others} {
+		for _, i := range q.anchored(b, nil) {
+			if n := Count(b.HasBatch(q.pairs(i), nil)); n >= least(q.Groups[i]) {
+				list = append(list, candidate{i, n})
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.found, a.found) })
+	var seen []int
+	return slices.DeleteFunc(list, func(c candidate) bool {
+		again := slices.Contains(seen, c.group)
+		seen = append(seen, c.group)
+		return again
+	})
+}
+
+// Overlap is how many keys of a group one site has stored with its anchor.
+type Overlap struct {
+	Group int
+	Site  string
+	Found int
+}
+
+// Overlaps lists, for one generation, those of at least as many keys as least says.
+// Unless all are wanted, the first group that matches at some site is the last one:
+// other sites' parts are slow.
+func (q *Query) Overlaps(g *store.ReportGeneration, self string, least func(signature.Group) int, all bool) []Overlap {
+	var list []Overlap
+	for _, c := range q.candidates(g, least) {
+		matched := false
+		for _, o := range q.bySite(g, c.group, self) {
+			if o.Found >= least(q.Groups[c.group]) {
+				list = append(list, o)
+				matched = matched || o.Found >= Enough(q.Groups[c.group])
+			}
+		}
+		if matched && !all {
+			break
+		}
+	}
+	return list
+}
+
+// bySite says how much of a group each site has stored.
+func (q *Query) bySite(g *store.ReportGeneration, i int, self string) []Overlap {
+	l, pairs := &g.Sketches, q.pairs(i)
+	var list []Overlap
+	if l.Own != nil && l.Own.Has(q.anchors[i]) && q.anchoredAt(i, l.Own.Has) {
+		list = append(list, Overlap{i, self, Count(l.Own.HasBatch(pairs, nil))})
+	}
+	if l.Others == nil {
+		return list
+	}
+	pairs = where(pairs, l.Others.HasBatch(pairs, nil))
+	for _, p := range l.Trusted {
+		if n := q.inPart(p, i, pairs); n > 0 {
+			list = append(list, Overlap{i, p.Origin.Site, n})
+		}
+	}
+	return list
+}
+
+// inPart is how many of a group's pairs a part has, if it has the anchor.
+func (q *Query) inPart(p store.SitePart, i int, pairs []filter.Hash) int {
+	shape := p.Shape.Bits()
+	has := func(h filter.Hash) bool {
+		var buf [16]uint64
+		return p.Part.Min(shape.Positions(h, buf[:0])) > 0
+	}
+	if !has(q.anchors[i]) || !q.anchoredAt(i, has) {
+		return 0
+	}
+	n := 0
+	for _, h := range pairs {
+		if has(h) {
+			n++
+		}
+	}
+	return n
+}
+
+func Count(answers []bool) int {
+	n := 0
+	for _, ok := range answers {
+		if ok {
+			n++
+		}
+	}
+	return n
+}
+
+// where keeps the keys whose answer is yes.
+func where(keys []filter.Hash, answers []bool) []filter.Hash {
+	kept := keys[:0]
+	for i, ok := range answers {
+		if ok {
+			kept = append(kept, keys[i])
+		}
+	}
+	return kept
+}
+
+// Enough is how many keys of a group make a match, and suffices how many a weak one.
+// A group that needs none at all would match by its anchor alone, and never does.
+func Enough(g signature.Group) int {
+	if g.Need < 1 {
+		return maxKeysPerGroup + 1
+	}
+	return g.Need
+}
+
+func Suffices(g signature.Group) int {
+	if g.Weak < 1 {
+		return Enough(g)
+	}
+	return min(g.Weak, Enough(g))
+}
+
+// Best is the largest overlap that makes a match, else the largest.
+func (q *Query) Best(list []Overlap) (best Overlap, strong bool) {
+	for _, o := range list {
+		isStrong := o.Found >= Enough(q.Groups[o.Group])
+		if isStrong && !strong || isStrong == strong && o.Found > best.Found {
+			best, strong = o, isStrong
+		}
+	}
+	return best, strong
+}
+
+// AnchorSignature is how a group is named: by its kind and, in the digest's first 8
+// bytes, a hash of its anchor that does not tell the anchor itself, which is keyed.
+func (sk *Index) AnchorSignature(kind signature.Kind, anchor uint64) signature.Signature {
+	s := signature.Signature{Kind: kind}
+	binary.BigEndian.PutUint64(s.Digest[:], sk.SipKeys[kind].Hash(anchor))
+	return s
+}

@@ -1,0 +1,29 @@
+package sketch
+
+import (
+	"testing"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// A revoked near-duplicate takes the sketch's listing of others back, and leaves
+// their exact ones. A revocation of the exact text takes back both.
+// An anchor counts where all its copies stand: else a full filter would have too many.
+func TestAnchorNeedsAllItsCopies(t *testing.T) {
+	for copies := range layout.AnchorCopies + 1 {
+		b, err := filter.NewBits(filter.BitsShape{Lines: 1024, K: 4, Span: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := NewQuery(KindGroups{Kind: signature.KindSketch, Groups: []signature.Group{{Anchor: 7}}}, ReportedGroups)
+		for i := range copies {
+			b.Set(keyring.Stretch(anchorSeed(q.seeds[0], i)))
+		}
+		if found := len(q.anchored(b, nil)) > 0; found != (copies == layout.AnchorCopies) {
+			t.Errorf("%d of %d copies: found %t", copies, layout.AnchorCopies, found)
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package sketch
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/signature"
+)
+
+const (
+	Max             = 8
+	maxReportedKeys = 1000 // entries of one report: a journal record holds them
+	maxAskedGroups  = 2048 // of one sketch
+	maxKeysPerGroup = 256
+)
+
+// The message for which Status estimates the error: a long text.
+const (
+	typicalGroups = 300
+	typicalKeys   = 50
+	typicalNeed   = 8
+)
+
+// MatchError is the chance that such a message, which nobody reported, matches in one
+// filter with an error of p.
+func MatchError(p float64) float64 {
+	return typicalGroups * math.Pow(p, layout.AnchorCopies) * atLeast(typicalNeed, typicalKeys, p)
+}
+
+// atLeast is P(Binomial(n, p) >= t).
+func atLeast(t, n int, p float64) float64 {
+	if p >= 1 {
+		return 1
+	}
+	sum, term := 0.0, math.Pow(1-p, float64(n)) // of k hits
+	for k := range n + 1 {
+		if k >= t {
+			sum += term
+		}
+		term *= float64(n-k) / float64(k+1) * p / (1 - p)
+	}
+	return sum
+}
+
+// sketchLists are the lists that a sketch filter holds in one: their entries'
+// positions differ by these numbers, which are odd and of no other meaning.
+type List uint64
+
+const (
+	ReportedGroups List = 0x9ae16a3b2f90404f
+	RevokedGroups  List = 0xc949d7c7509e6557
+)
+
+func ListOf(kind layout.Kind) List {
+	if kind == layout.RevokedFilter {
+		return RevokedGroups
+	}
+	return ReportedGroups
+}
+
+// sipKeys derives, for each kind of sketch, the key under which its features
+// are hashed from the federation's key: with public hashes, a sender could choose
+// which features are taken, and a few crafted reports would match a message that was
+// chosen beforehand.
+func sipKeys(keyed *signature.Keyed) map[signature.Kind]keyring.Sip {
+	keys := make(map[signature.Kind]keyring.Sip)
+	for _, kind := range []signature.Kind{signature.KindSketch, signature.KindImage} {
+		keys[kind] = keyring.NewSip(keyed.Sum(keyring.PurposeSketch, []byte{byte(kind)}))
+	}
+	return keys
+}
+
+// seed is what the seeds of a group's entries are made of. Groups have keyed hashes,
+// so that what is mixed here is unknown to all who do not have the federation's key.
+func (l List) seed(anchor uint64) uint64 { return keyring.Mix(anchor ^ uint64(l)) }
+
+// anchorSeed and pairSeed are the seeds of an entry's positions, of which stretch
+// makes the lanes.
+func anchorSeed(seed uint64, i int) uint64 { return seed + uint64(i) }
+
+func pairSeed(seed uint64, key uint64) uint64 { return keyring.Mix(seed ^ key) }
+
+// KindGroups are the groups of one sketch.
+type KindGroups struct {
+	Kind   signature.Kind
+	Groups []signature.Group
+	Number int // of the sketch in its set
+}
+
+// Reported and asked take the groups out of a message's sketches.
+func (sk *Index) Reported(sketches []signature.Sketch) []KindGroups {
+	return sk.groupsOf(sketches, signature.Sketch.Reported)
+}
+
+func (sk *Index) Asked(sketches []signature.Sketch) []KindGroups {
+	return sk.groupsOf(sketches, signature.Sketch.Asked)
+}
+
+func (sk *Index) groupsOf(sketches []signature.Sketch, groups func(s signature.Sketch, keyed func(uint64) uint64) []signature.Group) []KindGroups {
+	var list []KindGroups
+	for i, s := range sketches[:min(len(sketches), Max)] {
+		sip, ok := sk.SipKeys[s.Kind]
+		if !ok {
+			continue
+		}
+		if g := groups(s, sip.Hash); len(g) > 0 {
+			list = append(list, KindGroups{s.Kind, g[:min(len(g), maxAskedGroups)], i})
+		}
+	}
+	return list
+}
+
+// Records are the journal records of a report's or a revocation's groups:
+// none where sketches are off, or where the generation's filter is full, which is
+// said once. A report is never refused for its sketch.
+func (sk *Index) Records(sketches []KindGroups, l List, gen int64) ([]journal.Record, error) {
+	if len(sketches) == 0 || sk.opt.Unwanted(layout.SketchFilter) {
+		return nil, nil
+	}
+	t := layout.Target{Kind: layout.SketchFilter, Gen: gen}
+	own, err := sk.store.OwnBits(t, sk.store.ShapeFor(t))
+	if err != nil {
+		return nil, err
+	}
+	if err := sk.opt.Fits(fmt.Sprintf("sketch filter generation %d", gen), own.Shape(), own.Ones(), t); err != nil {
+		if sk.sketchesLost.Swap(gen) != gen {
+			sk.opt.Log.Warn("reports are kept without their sketches", "error", err)
+		}
+		return nil, nil
+	}
+	if seeds := sk.EntrySeeds(sketches, l, gen); len(seeds) > 0 {
+		return []journal.Record{{Target: t, Seeds: seeds}}, nil
+	}
+	return nil, nil
+}
+
+// EntrySeeds lists what a report stores: for each group its anchor's copies and its
+// pairs. Groups that the bounds leave no room for are left out whole.
+func (sk *Index) EntrySeeds(sketches []KindGroups, l List, gen int64) []uint64 {
+	var seeds []uint64
+	for _, s := range sketches {
+		for _, g := range sk.chosen(s, l, gen) {
+			if len(g.Keys) > maxKeysPerGroup || len(seeds)+layout.AnchorCopies+len(g.Keys) > maxReportedKeys {
+				continue
+			}
+			seed := l.seed(g.Anchor)
+			for i := range layout.AnchorCopies {
+				seeds = append(seeds, anchorSeed(seed, i))
+			}
+			for _, key := range g.Keys {
+				seeds = append(seeds, pairSeed(seed, key))
+			}
+		}
+	}
+	slices.Sort(seeds)
+	return slices.Compact(seeds)
+}
+
+// chosen are the groups of a sketch that are stored in a generation, of those that it
+// offers: first those whose anchor nobody has stored there yet, so that each report is
+// told from the others, then the first ones. Where the site has stored nearly all keys
+// of one of them there, it has this very text, or one that differs by a word: a
+// campaign that is reported a thousand times stores its groups once.
+func (sk *Index) chosen(s KindGroups, l List, gen int64) []signature.Group {
+	g := sk.store.View.Load().Report(gen)
+	if s.Kind == signature.KindImage || len(s.Groups) <= signature.StoredAnchors || g == nil {
+		return s.Groups
+	}
+	q := NewQuery(s, l)
+	own := q.anchored(g.Sketches.Own, nil)
+	if slices.ContainsFunc(own, func(i int) bool {
+		pairs := q.pairs(i)
+		return Count(g.Sketches.Own.HasBatch(pairs, nil)) >= len(pairs)-len(pairs)/10
+	}) {
+		return nil
+	}
+	var unused, used []signature.Group
+	taken := q.anchored(g.Sketches.Others, own)
+	for i, group := range s.Groups {
+		if slices.Contains(taken, i) {
+			used = append(used, group)
+		} else {
+			unused = append(unused, group)
+		}
+	}
+	return append(unused, used...)[:signature.StoredAnchors]
+}
+
+// Index makes the journal records of near-duplicates.
+type Index struct {
+	opt   *layout.Settings
+	ring  *keyring.Ring
+	store *store.Store
+
+	SipKeys map[signature.Kind]keyring.Sip // of their features
+
+	sketchesLost atomic.Int64 // the last generation whose sketch filter was full
+}
+
+func New(st *store.Store) *Index {
+	return &Index{opt: st.Opt, ring: st.Ring, store: st, SipKeys: sipKeys(st.Ring.Keyed)}
+}

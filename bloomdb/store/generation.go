@@ -1,0 +1,283 @@
+package store
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+)
+
+// View is all that Judge sees. It is never changed: a change of its structure
+// makes a new one. The filters in it do change, and are safe for that.
+type View struct {
+	Reports []*ReportGeneration // newest first
+	Counts  []*CountGeneration  // newest first
+	Trusted *TrustedSites       // the sites whose parts are looked up
+}
+
+type ReportGeneration struct {
+	Num      int64
+	Spam     Listing
+	Revoked  Listing
+	classes  Listing        // of (class, signature) pairs; empty where classes are off
+	Sketches Listing        // of near-duplicates' groups, reported and revoked; empty where they are off
+	Domains  *filter.Counts // of link domains; nil before the first count
+	Mask     *mask          // over the spam listing; nil before the first retouch
+}
+
+// Listing is one bit filter of a generation in its three forms.
+type Listing struct {
+	Own     *filter.Bits // this site's; nil before its first key
+	Others  *filter.Bits // the bits of all trusted parts, joined; nil before the first part
+	Parts   []SitePart   // each other site's
+	Trusted []SitePart   // of trusted sites: only these are looked up
+}
+
+type CountGeneration struct {
+	Num   int64
+	Own   *filter.Counts // nil before the first count
+	Parts []SitePart
+	// CountedParts are those whose counts are added: of sites that have a say, all
+	// but the lives whose counts the next life carried over.
+	CountedParts []SitePart
+}
+
+// Listing returns one of the bit filters of a generation.
+func (g *ReportGeneration) Listing(kind layout.Kind) *Listing {
+	switch kind {
+	case layout.RevokedFilter:
+		return &g.Revoked
+	case layout.ClassFilter:
+		return &g.classes
+	case layout.SketchFilter:
+		return &g.Sketches
+	}
+	return &g.Spam
+}
+
+func (v *View) Report(num int64) *ReportGeneration {
+	for _, g := range v.Reports {
+		if g.Num == num {
+			return g
+		}
+	}
+	return nil
+}
+
+func (v *View) Count(num int64) *CountGeneration {
+	for _, g := range v.Counts {
+		if g.Num == num {
+			return g
+		}
+	}
+	return nil
+}
+
+// Change makes a new view. edit may replace the slices' elements and must not
+// change what they point to; it runs under viewMu.
+func (st *Store) Change(edit func(v *View) error) error {
+	st.viewMu.Lock()
+	defer st.viewMu.Unlock()
+	old := st.View.Load()
+	next := &View{Reports: slices.Clone(old.Reports), Counts: slices.Clone(old.Counts), Trusted: old.Trusted}
+	if err := edit(next); err != nil {
+		return err
+	}
+	st.View.Store(next)
+	return nil
+}
+
+// EditReport replaces (or adds) a generation by a copy that f may change.
+func (v *View) EditReport(num int64, f func(g *ReportGeneration) error) error {
+	i := slices.IndexFunc(v.Reports, func(g *ReportGeneration) bool { return g.Num <= num })
+	if i < 0 {
+		i = len(v.Reports)
+	}
+	g := ReportGeneration{Num: num}
+	if i < len(v.Reports) && v.Reports[i].Num == num {
+		g = *v.Reports[i]
+	} else {
+		v.Reports = slices.Insert(v.Reports, i, nil)
+	}
+	for _, kind := range layout.ReportKinds {
+		l := g.Listing(kind)
+		l.Parts = slices.Clone(l.Parts)
+	}
+	if err := f(&g); err != nil {
+		return err
+	}
+	for _, kind := range layout.ReportKinds {
+		l := g.Listing(kind)
+		l.Trusted = v.Trusted.only(l.Parts)
+	}
+	v.Reports[i] = &g
+	return nil
+}
+
+// editCount is EditReport for counting generations.
+func (v *View) editCount(num int64, f func(g *CountGeneration) error) error {
+	i := slices.IndexFunc(v.Counts, func(g *CountGeneration) bool { return g.Num <= num })
+	if i < 0 {
+		i = len(v.Counts)
+	}
+	g := CountGeneration{Num: num}
+	if i < len(v.Counts) && v.Counts[i].Num == num {
+		g = *v.Counts[i]
+	} else {
+		v.Counts = slices.Insert(v.Counts, i, nil)
+	}
+	g.Parts = slices.Clone(g.Parts)
+	if err := f(&g); err != nil {
+		return err
+	}
+	g.CountedParts = Counted(v.Trusted.only(g.Parts))
+	v.Counts[i] = &g
+	return nil
+}
+
+// Counted leaves out each life whose counts the same site's next life holds.
+func Counted(parts []SitePart) []SitePart {
+	lives := slices.Clone(parts)
+	slices.SortFunc(lives, func(a, b SitePart) int {
+		return cmp.Or(cmp.Compare(a.Origin.Site, b.Origin.Site), cmp.Compare(b.Origin.Epoch, a.Origin.Epoch))
+	})
+	var out []SitePart
+	for i, p := range lives {
+		carried := i > 0 && lives[i-1].Origin.Site == p.Origin.Site && folder.CarriesOver(lives[i-1].Origin.Epoch, p.Origin.Epoch)
+		if !carried {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// slot is where a view has a *T: in a generation G, which find finds and edit copies.
+type slot[G, T any] struct {
+	find func(*View, int64) *G
+	edit func(*View, int64, func(*G) error) error
+	in   func(*G) **T
+}
+
+// findOrMake returns what a generation has in a slot, made where missing.
+func findOrMake[G, T any](st *Store, gen int64, s slot[G, T], build func() (*T, error)) (made *T, err error) {
+	if g := s.find(st.View.Load(), gen); g != nil && *s.in(g) != nil {
+		return *s.in(g), nil
+	}
+	err = st.Change(func(v *View) error {
+		return s.edit(v, gen, func(g *G) (err error) {
+			at := s.in(g)
+			if *at == nil {
+				*at, err = build()
+			}
+			made = *at
+			return err
+		})
+	})
+	return made, err
+}
+
+// inReports is a slot of a generation of reports.
+func inReports[T any](in func(*ReportGeneration) **T) slot[ReportGeneration, T] {
+	return slot[ReportGeneration, T]{(*View).Report, (*View).EditReport, in}
+}
+
+// OwnBits returns this site's filter of a generation, made where missing with
+// the given shape.
+func (st *Store) OwnBits(t layout.Target, s filter.BitsShape) (*filter.Bits, error) {
+	in := func(g *ReportGeneration) **filter.Bits { return &g.Listing(t.Kind).Own }
+	return findOrMake(st, t.Gen, inReports(in), func() (*filter.Bits, error) { return filter.NewBits(s) })
+}
+
+// OwnCounts is OwnBits for the counting filter.
+func (st *Store) OwnCounts(gen int64, s filter.CountsShape) (*filter.Counts, error) {
+	in := func(g *CountGeneration) **filter.Counts { return &g.Own }
+	at := slot[CountGeneration, filter.Counts]{(*View).Count, (*View).editCount, in}
+	return findOrMake(st, gen, at, func() (*filter.Counts, error) { return filter.NewCounts(s) })
+}
+
+// ShapeFor is the shape of a bit filter in a generation: that of what is there
+// already, which may come from an earlier setting, else that of the options.
+func (st *Store) ShapeFor(t layout.Target) filter.BitsShape {
+	if g := st.View.Load().Report(t.Gen); g != nil {
+		l := g.Listing(t.Kind)
+		if l.Own != nil {
+			return l.Own.Shape()
+		}
+		if l.Others != nil {
+			return l.Others.Shape()
+		}
+		if t.Kind == layout.SpamFilter && g.Mask != nil {
+			return g.Mask.shape
+		}
+	}
+	switch t.Kind {
+	case layout.RevokedFilter:
+		return st.RevokedShape
+	case layout.ClassFilter:
+		return st.ClassShape
+	case layout.SketchFilter:
+		return st.SketchShape
+	}
+	return st.SpamShape
+}
+
+// KeepAged is for how many seconds a generation that expired is held, out of
+// sight of Judge: a clock that is wrong for a moment must not destroy what is
+// known.
+const KeepAged = 600
+
+// Current is the view without what has expired.
+func (st *Store) Current() View {
+	v := *st.View.Load()
+	now := st.Opt.Now()
+	oldest := func(k layout.Kind) int64 { return st.Opt.Generation(k, now) - int64(st.Opt.Keep(k)) + 1 }
+	reports, counts := oldest(layout.SpamFilter), oldest(layout.CountFilter)
+	for len(v.Reports) > 0 && v.Reports[len(v.Reports)-1].Num < reports {
+		v.Reports = v.Reports[:len(v.Reports)-1]
+	}
+	for len(v.Counts) > 0 && v.Counts[len(v.Counts)-1].Num < counts {
+		v.Counts = v.Counts[:len(v.Counts)-1]
+	}
+	return v
+}
+
+// Expire drops the generations that expired, when it has seen them at KeepAged
+// calls in turn; Run calls it each second.
+func (st *Store) Expire() (dropped bool) {
+	all, v := st.View.Load(), st.Current()
+	if len(all.Reports) == len(v.Reports) && len(all.Counts) == len(v.Counts) {
+		st.agedTicks = 0
+		return false
+	}
+	if st.agedTicks++; st.agedTicks < KeepAged {
+		return false
+	}
+	st.agedTicks = 0
+	_ = st.Change(func(v *View) error {
+		v.Reports = slices.DeleteFunc(v.Reports, func(g *ReportGeneration) bool { return st.Opt.Aged(layout.Target{Kind: layout.SpamFilter, Gen: g.Num}) })
+		v.Counts = slices.DeleteFunc(v.Counts, func(g *CountGeneration) bool { return st.Opt.Aged(layout.Target{Kind: layout.CountFilter, Gen: g.Num}) })
+		return nil
+	})
+	return true
+}
+
+// AllParts lists the other sites' parts of every filter.
+func (v *View) AllParts() iter.Seq2[layout.Target, []SitePart] {
+	return func(yield func(layout.Target, []SitePart) bool) {
+		for _, g := range v.Reports {
+			for _, kind := range layout.ReportKinds {
+				if !yield(layout.Target{Kind: kind, Gen: g.Num}, g.Listing(kind).Parts) {
+					return
+				}
+			}
+		}
+		for _, g := range v.Counts {
+			if !yield(layout.Target{Kind: layout.CountFilter, Gen: g.Num}, g.Parts) {
+				return
+			}
+		}
+	}
+}

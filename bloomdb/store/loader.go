@@ -1,0 +1,94 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+)
+
+// OwnLoader fills this site's own filters.
+type OwnLoader struct {
+	Store  *Store
+	Want   layout.Target
+	Path   string
+	Site   string // that the file says it is of
+	Bits   *filter.Bits
+	counts *filter.Counts
+}
+
+func (l *OwnLoader) Section(sec Section) (err error) {
+	if sec.Target != l.Want || l.Bits != nil || l.counts != nil {
+		return folder.Damaged(l.Path, 0, fmt.Errorf("it holds %s generation %d", sec.Target.Kind, sec.Target.Gen))
+	}
+	if l.Site != l.Store.Opt.Site {
+		return folder.Damaged(l.Path, 0, fmt.Errorf("it is of site %s", l.Site))
+	}
+	if period := int64(l.Store.Opt.Period(sec.Target.Kind) / time.Second); sec.Period != period {
+		return fmt.Errorf("%w: period of %d s, here %d", layout.ErrIdentity, sec.Period, period)
+	}
+	switch sec.Target.Kind {
+	case layout.DomainFilter:
+		l.counts, err = l.Store.OwnDomains(sec.Target.Gen, sec.Shape.Counts())
+	case layout.CountFilter:
+		l.counts, err = l.Store.OwnCounts(sec.Target.Gen, sec.Shape.Counts())
+	default:
+		l.Bits, err = l.Store.OwnBits(sec.Target, sec.Shape.Bits())
+	}
+	return err
+}
+
+func (l *OwnLoader) cells(_ Section, cells []filter.Cell) error {
+	if l.counts == nil {
+		l.Bits.SetCells(cells)
+		return nil
+	}
+	for _, c := range cells {
+		l.counts.RaiseCell(c.Pos, c.Value)
+	}
+	return nil
+}
+
+func (l *OwnLoader) raw(_ Section, i uint64, code []byte) error {
+	if l.counts != nil {
+		l.counts.RaiseRaw(i, code)
+	} else {
+		l.Bits.OrRaw(i, code)
+	}
+	return nil
+}
+
+// SiteLoader fills another site's parts.
+type SiteLoader struct {
+	Store  *Store
+	Origin layout.Origin
+	part   *PartOf
+}
+
+func (l *SiteLoader) Section(sec Section) (err error) {
+	if sec.Target.Kind == layout.DomainFilter {
+		return fmt.Errorf("counts of %s, which no site tells", sec.Target.Kind)
+	}
+	if period := int64(l.Store.Opt.Period(sec.Target.Kind) / time.Second); sec.Period != period {
+		return fmt.Errorf("period of %d s, here %d", sec.Period, period)
+	}
+	if l.part = nil; l.Store.Opt.Unwanted(sec.Target.Kind) {
+		return nil
+	}
+	l.part, err = l.Store.PartFor(l.Origin, sec.Target, sec.Shape)
+	return err
+}
+
+func (l *SiteLoader) cells(_ Section, cells []filter.Cell) error {
+	if l.part == nil {
+		return nil
+	}
+	return l.part.Merge(cells)
+}
+
+func (l *SiteLoader) raw(Section, uint64, []byte) error {
+	return errors.New("a raw block, which only this site's own filters have")
+}

@@ -1,0 +1,166 @@
+package store
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/journal"
+)
+
+// MaxRetouched bounds the keys that are retouched in one generation, and with
+// them its masked bits and the mask's memory.
+const MaxRetouched = 1 << 16
+
+// mask is what is cleared of a generation's spam filters, own and others', by AND
+// NOT when a key is found in them. The bits themselves stay, so that no delta can
+// bring a listing back, and a bit can be given back. Readers share its lock;
+// DB.RetouchMu is held by the one who changes it.
+type mask struct {
+	shape filter.BitsShape
+
+	mu      sync.RWMutex // guards all below
+	keys    map[filter.Hash]journal.RetouchedKey
+	bits    map[uint64][]filter.Hash // each masked position: the keys that rest on it
+	changes int64
+}
+
+func newMask(shape filter.BitsShape) *mask {
+	return &mask{shape: shape, keys: make(map[filter.Hash]journal.RetouchedKey), bits: make(map[uint64][]filter.Hash)}
+}
+
+// Hides reports whether one of a key's bits is masked. A nil mask hides nothing.
+func (m *mask) Hides(h filter.Hash) bool {
+	if m == nil {
+		return false
+	}
+	var buf [16]uint64
+	positions := m.shape.Positions(h, buf[:0])
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return slices.ContainsFunc(positions, func(pos uint64) bool { return len(m.bits[pos]) > 0 })
+}
+
+// Retouched reports whether a key itself was retouched.
+func (m *mask) Retouched(h filter.Hash) bool {
+	if m == nil {
+		return false
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	_, ok := m.keys[h]
+	return ok
+}
+
+// masks reports whether a position is masked.
+func (m *mask) masks(pos uint64) bool {
+	if m == nil {
+		return false
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return len(m.bits[pos]) > 0
+}
+
+// RestingOn lists the keys whose masked bit is one of some positions.
+func (m *mask) RestingOn(positions map[uint64]bool) []journal.RetouchedKey {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var keys []journal.RetouchedKey
+	for pos := range positions {
+		for _, h := range m.bits[pos] {
+			keys = append(keys, m.keys[h])
+		}
+	}
+	return keys
+}
+
+// position is that of a retouched key's masked bit. The bit's number holds for any
+// k, as a generation that was not yet in a snapshot may get another shape.
+func (m *mask) position(k journal.RetouchedKey) uint64 {
+	return m.shape.Positions(k.Hash, nil)[int(k.Bit)%m.shape.K]
+}
+
+// Set takes over what is said of some keys, in the place of what was said before.
+// Doing so twice changes nothing.
+func (m *mask) Set(keys []journal.RetouchedKey) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, k := range keys {
+		m.remove(k.Hash)
+		m.changes++
+		if k.Bit != journal.TakenBack {
+			pos := m.position(k)
+			m.keys[k.Hash] = k
+			m.bits[pos] = append(m.bits[pos], k.Hash)
+		}
+	}
+}
+
+// remove gives a key's bit back, unless others rest on it. The caller holds mu.
+func (m *mask) remove(h filter.Hash) {
+	k, ok := m.keys[h]
+	if !ok {
+		return
+	}
+	delete(m.keys, h)
+	pos := m.position(k)
+	rest := slices.DeleteFunc(m.bits[pos], func(other filter.Hash) bool { return other == h })
+	if m.bits[pos] = rest; len(rest) == 0 {
+		delete(m.bits, pos)
+	}
+}
+
+// All lists the keys, the one retouched last first. They are sorted without the
+// lock: a writer that waits for it keeps Judge waiting, too.
+func (m *mask) All() []journal.RetouchedKey {
+	m.mu.RLock()
+	keys := slices.AppendSeq(make([]journal.RetouchedKey, 0, len(m.keys)), maps.Values(m.keys))
+	m.mu.RUnlock()
+	slices.SortFunc(keys, func(a, b journal.RetouchedKey) int {
+		return cmp.Or(cmp.Compare(b.At, a.At), slices.Compare(a.Hash[:], b.Hash[:]))
+	})
+	return keys
+}
+
+// Masked lists the positions.
+func (m *mask) Masked() []uint64 {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	positions := make([]uint64, 0, len(m.bits))
+	for pos := range m.bits {
+		positions = append(positions, pos)
+	}
+	return positions
+}
+
+func (m *mask) Size() (keys, bits int, changes int64) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return len(m.keys), len(m.bits), m.changes
+}
+
+// MaskedBytes is what one retouched key takes in memory: two map entries.
+const MaskedBytes = 256
+
+// Check holds keys and bits against each other.
+func (m *mask) Check() error {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	resting := 0
+	for pos, keys := range m.bits {
+		for _, h := range keys {
+			if k, ok := m.keys[h]; !ok || m.position(k) != pos {
+				return fmt.Errorf("masked bit %d: no retouched key rests on it", pos)
+			}
+		}
+		resting += len(keys)
+	}
+	if resting != len(m.keys) || len(m.keys) > MaxRetouched {
+		return fmt.Errorf("%d retouched keys, %d of them rest on a masked bit, at most %d", len(m.keys), resting, MaxRetouched)
+	}
+	return nil
+}

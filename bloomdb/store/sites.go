@@ -1,0 +1,137 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+)
+
+// dropParts takes parts out of a listing and joins those that are left anew.
+func (l *Listing) dropParts(of func(SitePart) bool, trusted *TrustedSites) {
+	if !slices.ContainsFunc(l.Parts, of) {
+		return
+	}
+	shape := l.Others.Shape()
+	l.Others = nil
+	if l.Parts = slices.DeleteFunc(l.Parts, of); len(l.Parts) == 0 {
+		return
+	}
+	others, err := filter.NewBits(shape)
+	if err != nil {
+		panic(err) // the shape is that of a filter
+	}
+	for _, p := range trusted.only(l.Parts) {
+		p.joinTo(others)
+	}
+	l.Others = others
+}
+
+// SetTrusted sets, in every generation, which parts are looked up.
+func (v *View) SetTrusted(trusted *TrustedSites) error {
+	v.Trusted = trusted
+	return v.EditAll(func(*ReportGeneration) {}, func(*CountGeneration) {})
+}
+
+// EditAll edits every generation; which parts have a say is settled anew.
+func (v *View) EditAll(report func(*ReportGeneration), count func(*CountGeneration)) error {
+	for _, g := range slices.Clone(v.Reports) {
+		if err := v.EditReport(g.Num, func(g *ReportGeneration) error { report(g); return nil }); err != nil {
+			return err
+		}
+	}
+	for _, g := range slices.Clone(v.Counts) {
+		if err := v.editCount(g.Num, func(g *CountGeneration) error { count(g); return nil }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DropParts takes a site's parts out, and generations in which nothing else is. Its
+// bits must have been taken out of the joined ones.
+func (v *View) DropParts(site string) error {
+	of := func(p SitePart) bool { return p.Origin.Site == site }
+	empty := func(g *ReportGeneration) bool { return g.Mask == nil && g.Domains == nil }
+	err := v.EditAll(func(g *ReportGeneration) {
+		for _, kind := range layout.ReportKinds {
+			l := g.Listing(kind)
+			if l.Parts = slices.DeleteFunc(l.Parts, of); len(l.Parts) == 0 {
+				l.Others = nil
+			}
+		}
+	}, func(g *CountGeneration) { g.Parts = slices.DeleteFunc(g.Parts, of) })
+	v.Reports = slices.DeleteFunc(v.Reports, func(g *ReportGeneration) bool {
+		for _, kind := range layout.ReportKinds {
+			if l := g.Listing(kind); l.Own != nil || len(l.Parts) > 0 {
+				return false
+			}
+		}
+		return empty(g)
+	})
+	v.Counts = slices.DeleteFunc(v.Counts, func(g *CountGeneration) bool { return g.Own == nil && len(g.Parts) == 0 })
+	return err
+}
+
+// Rejoin makes the joined bits anew wherever a site had a share in them, of the parts
+// that have a say. The old ones are asked until the new ones are whole: since a listing
+// needs a site that has it, a site without a say lists nothing meanwhile. sitesMu is
+// held, so that no part changes.
+func (st *Store) Rejoin(site string) error {
+	for _, g := range st.View.Load().Reports {
+		for _, kind := range layout.ReportKinds {
+			l, t := g.Listing(kind), layout.Target{Kind: kind, Gen: g.Num}
+			if !slices.ContainsFunc(l.Parts, func(p SitePart) bool { return p.Origin.Site == site }) {
+				continue
+			}
+			others, err := filter.NewBits(l.Others.Shape())
+			if err != nil {
+				return fmt.Errorf("%s generation %d: %w", kind, g.Num, err)
+			}
+			for _, p := range l.Trusted {
+				p.joinTo(others)
+			}
+			_ = st.Change(func(v *View) error { return v.replaceOthers(t, others) })
+			st.Measured.forgetJoined(t)
+		}
+	}
+	return nil
+}
+
+// replaceOthers puts joined bits in a generation, unless it expired meanwhile.
+func (v *View) replaceOthers(t layout.Target, others *filter.Bits) error {
+	if v.Report(t.Gen) == nil {
+		return nil
+	}
+	return v.EditReport(t.Gen, func(g *ReportGeneration) error {
+		g.Listing(t.Kind).Others = others
+		return nil
+	})
+}
+
+// JoinAgain joins the bits of all of a site's parts. The caller holds sitesMu.
+func (st *Store) JoinAgain(site string) {
+	for _, g := range st.View.Load().Reports {
+		for _, kind := range layout.ReportKinds {
+			l := g.Listing(kind)
+			for _, p := range l.Parts {
+				if p.Origin.Site == site {
+					p.joinTo(l.Others)
+				}
+			}
+		}
+	}
+}
+
+// DropOrigin takes out the parts of a site in one of its lives, and joins the others anew.
+func (st *Store) DropOrigin(o layout.Origin) error {
+	of := func(p SitePart) bool { return p.Origin == o }
+	return st.Change(func(v *View) error {
+		return v.EditAll(func(g *ReportGeneration) {
+			for _, kind := range layout.ReportKinds {
+				g.Listing(kind).dropParts(of, v.Trusted)
+			}
+		}, func(g *CountGeneration) { g.Parts = slices.DeleteFunc(g.Parts, of) })
+	})
+}

@@ -1,0 +1,46 @@
+package store
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/wire"
+)
+
+// Store is the filters under one federation key, in memory: those of this site, which only
+// it changes, and the parts of other sites. Positions are hashes under the key, so that
+// nothing in it can be looked up under another key. Readers take no lock but that of a mask.
+type Store struct {
+	Opt  *layout.Settings
+	Ring *keyring.Ring
+
+	// The shapes of new filters.
+	SpamShape    filter.BitsShape
+	RevokedShape filter.BitsShape
+	CountsShape  filter.CountsShape
+	ClassShape   filter.BitsShape
+	SketchShape  filter.BitsShape
+
+	View      atomic.Pointer[View]
+	viewMu    sync.Mutex // serialises changes of the view's structure
+	RetouchMu sync.Mutex // serialises changes of masks; taken before the journal's lock
+
+	agedTicks   int          // how often expire saw generations that have expired and are still held
+	classesLost atomic.Int64 // the last generation whose class filter was full
+	Measured    *measurements
+}
+
+// New makes an empty store.
+func New(o *layout.Settings, r *keyring.Ring, members wire.Members) *Store {
+	st := &Store{
+		Opt: o, Ring: r,
+		SpamShape: o.SpamShape(), RevokedShape: o.RevokedShape(), CountsShape: o.CountsShape(),
+		ClassShape: o.ClassShape(), SketchShape: o.SketchShape(),
+		Measured: newMeasurements(),
+	}
+	st.View.Store(&View{Trusted: &TrustedSites{Members: members}})
+	return st
+}

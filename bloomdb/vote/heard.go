@@ -1,0 +1,227 @@
+package vote
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/wire"
+)
+
+// Voter is a site that is heard by its votes. It does not change.
+type Voter struct {
+	Head   wire.Head
+	gen    int64 // with which its filter begins
+	Key    keyring.Sip
+	Filter *filter.Generalized
+}
+
+// Has reports whether the site votes for a message with a key.
+func (v *Voter) Has(h filter.Hash) bool {
+	lanes := keyring.Stretch(Seed(v.Key, h))
+	if !v.Filter.Bit(wire.VotesShape.Position(lanes, wire.VotesShape.K0)) {
+		return false // most of them; two in a million of those that Has would find
+	}
+	var buf [16]uint64
+	return v.Filter.Has(wire.VotesShape.Positions(lanes, buf[:0]))
+}
+
+// voters are the sites that are heard by their votes. Readers take no lock.
+type voters struct {
+	changing sync.Mutex // serialises changes
+	list     atomic.Pointer[[]*Voter]
+}
+
+func newVoters() *voters {
+	v := new(voters)
+	v.list.Store(new([]*Voter))
+	return v
+}
+
+// All lists them by name.
+func (v *voters) All() []*Voter { return *v.list.Load() }
+
+// of returns what is held of a site; nil for nothing.
+func (v *voters) of(site string) *Voter {
+	for _, voter := range v.All() {
+		if voter.Head.Site == site {
+			return voter
+		}
+	}
+	return nil
+}
+
+// put replaces what is held of a site. The caller holds changing.
+func (v *voters) put(voter *Voter) {
+	all := append(v.without(voter.Head.Site), voter)
+	slices.SortFunc(all, byVoter)
+	v.list.Store(&all)
+}
+
+func byVoter(a, b *Voter) int { return cmp.Compare(a.Head.Site, b.Head.Site) }
+
+// Drop forgets a site, in memory. The site is muted, so that no votes of it follow.
+func (v *voters) Drop(site string) {
+	v.changing.Lock()
+	defer v.changing.Unlock()
+	all := v.without(site)
+	v.list.Store(&all)
+}
+
+func (v *voters) without(site string) []*Voter {
+	return slices.DeleteFunc(slices.Clone(v.All()), func(v *Voter) bool { return v.Head.Site == site })
+}
+
+// Hear takes another site's record of votes, of a site whose Trust is TrustVote, in the
+// place of the one before, which it keeps when this one is older.
+func (vs *Register) Hear(data []byte) error {
+	v, err := vs.readVotes(data)
+	if err != nil || v == nil {
+		return err
+	}
+	if err := vs.sealer.CheckClock(v.Head); err != nil {
+		return err
+	}
+	vs.Voters.changing.Lock()
+	defer vs.Voters.changing.Unlock()
+	if vs.store.Muted(v.Head.Site) {
+		return fmt.Errorf("%s: %w", v.Head, wire.ErrMuted)
+	}
+	if held := vs.Voters.of(v.Head.Site); held != nil {
+		switch {
+		case v.Head.Epoch < held.Head.Epoch:
+			return fmt.Errorf("%s: %w: epoch %d has followed", v.Head, wire.ErrReplayed, held.Head.Epoch)
+		case v.Head.Epoch == held.Head.Epoch && v.Head.Seq <= held.Head.Seq:
+			return nil
+		}
+	}
+	vs.Voters.put(v)
+	path := store.VotesPath(vs.opt.Dir, v.Head.Site)
+	if err := renameio.WriteFile(path, data, 0o600, renameio.WithTempDir(vs.opt.Dir)); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// readVotes checks a record, all but whether it is newer than the one before. It
+// returns nil for an own one.
+func (vs *Register) readVotes(data []byte) (*Voter, error) {
+	h, body, err := vs.sealer.OpenRecord(data, wire.RecordVotes)
+	if err != nil || h.Site == vs.opt.Site {
+		return nil, err
+	}
+	if t := vs.sealer.TrustOf(h.Site); t != wire.TrustVote {
+		return nil, fmt.Errorf("%s: votes are not heard of this site: its trust is %s", h, t)
+	}
+	v, err := wire.DecodeVotes(body)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", h, err)
+	}
+	if here := int64(vs.opt.Reports.Period / time.Second); v.Period != here {
+		return nil, fmt.Errorf("%s: %w: period there %d s, here %d s", h, layout.ErrParameters, v.Period, here)
+	}
+	if made := vs.opt.Generation(layout.SpamFilter, h.Made); v.Gen >= made || v.Gen < 0 {
+		return nil, fmt.Errorf("%s: its votes begin with generation %d, it was made in %d", h, v.Gen, made)
+	}
+	return &Voter{h, v.Gen, vs.ring.VotesKey(h.Site), v.Filter}, nil
+}
+
+// Stale reports whether a site's votes are of long ago in a generation: it has been silent.
+func (v *Voter) Stale(now int64) bool { return now-v.gen > votesHeard }
+
+// Trail is one site's vote for a message by a signature.
+type Trail struct {
+	Site  string
+	Since time.Time // its reports from then on are in the filter
+	Made  time.Time // when the site published it
+	Stale bool      // too long ago to count
+}
+
+// Trails says which sites vote by a key, but not those that are muted.
+func (vs *Register) Trails(v *store.View, h filter.Hash) []Trail {
+	var trails []Trail
+	now := vs.opt.Generation(layout.SpamFilter, vs.opt.Now())
+	for _, voter := range vs.Voters.All() {
+		if voter.Has(h) && !v.Trusted.Mutes(voter.Head.Site) {
+			since := vs.opt.Start(layout.Target{Kind: layout.SpamFilter, Gen: voter.gen})
+			trails = append(trails, Trail{voter.Head.Site, since, voter.Head.Made, voter.Stale(now)})
+		}
+	}
+	return trails
+}
+
+// Load takes the records of other sites that the folder has. One that would not
+// be heard is removed: the trust in its site or its key may have changed. A damaged one
+// is set aside; the site publishes its votes again.
+func (vs *Register) Load(entries []os.DirEntry, contain func(error) error) error {
+	for _, e := range entries {
+		path := filepath.Join(vs.opt.Dir, e.Name())
+		if !store.IsVotesPath(e.Name()) {
+			continue
+		}
+		if vs.store.IsDropped(e.Name()) { // a crash kept its file from being removed
+			if err := os.Remove(path); err != nil {
+				return fmt.Errorf("votes: %w", err)
+			}
+			continue
+		}
+		data, err := folder.ReadBounded(path, wire.MaxDelta)
+		if err == nil {
+			err = vs.sealer.Prove(path, data)
+		}
+		if err != nil {
+			if err := contain(err); err != nil {
+				return err
+			}
+			continue
+		}
+		v, err := vs.readVotes(data)
+		switch {
+		case err != nil || v == nil:
+			vs.opt.Log.Warn("votes of another site are forgotten", "path", path, "error", err)
+			if err := os.Remove(path); err != nil {
+				return fmt.Errorf("votes: %w", err)
+			}
+		case path != store.VotesPath(vs.opt.Dir, v.Head.Site):
+			if err := contain(folder.Damaged(path, 0, fmt.Errorf("it is of site %s", v.Head.Site))); err != nil {
+				return err
+			}
+		default:
+			vs.Voters.put(v)
+		}
+	}
+	return nil
+}
+
+// CheckVotes reads a file of votes as Open would.
+func (vs *Register) CheckVotes(name string) error {
+	path := filepath.Join(vs.opt.Dir, name)
+	if gen, ok := ParseOwnVotesPath(name); ok {
+		_, _, err := wire.ReadOwnVotes(path, vs.ring.KeyID, gen, int64(vs.opt.Reports.Period/time.Second))
+		return err
+	}
+	if !store.IsVotesPath(name) {
+		return nil
+	}
+	data, err := folder.ReadBounded(path, wire.MaxDelta)
+	if err == nil {
+		_, err = vs.readVotes(data)
+	}
+	if errors.Is(err, layout.ErrNewer) {
+		return folder.Damaged(path, 0, err)
+	}
+	return err
+}

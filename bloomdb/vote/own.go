@@ -1,0 +1,206 @@
+package vote
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/folder"
+	"github.com/spambloom/spambloom/bloomdb/journal"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/wire"
+)
+
+// Own are this site's recent reports. There is a filter for each generation
+// with which one may begin: what is published begins with the generation before the
+// current one, and its successor is being filled beside it. They take 512 KiB each.
+//
+// The order of reports and revocations decides what a filter holds. Each of them is a
+// sequence of bits set and reset that does not depend on the bits before. So a
+// snapshot may hold changes that the journal tells again: in the end every bit has
+// the value of the last record that names it. What two reports at the same moment do
+// to one bit depends on which is applied first. After a crash that is the order of
+// the journal, which is as good.
+type Own struct {
+	key keyring.Sip
+
+	mu      sync.Mutex
+	filters map[int64]*filter.Generalized // by the generation they begin with
+	stamp   uint64                        // of the last change: milliseconds since 1970, never twice the same
+	changes int64                         // since the start
+	aged    int                           // how often expire saw filters that aged out
+}
+
+func NewOwn(key keyring.Sip) *Own {
+	return &Own{key: key, filters: make(map[int64]*filter.Generalized)}
+}
+
+// apply takes a record of the journal.
+func (o *Own) apply(r journal.Record, now time.Time) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if r.Target.Kind == layout.SpamFilter {
+		for _, gen := range [...]int64{r.Target.Gen - 1, r.Target.Gen} {
+			if err := o.begin(gen); err != nil {
+				return err
+			}
+		}
+	}
+	var buf [16]uint64
+	for gen, f := range o.filters {
+		for _, seed := range r.Votes {
+			switch p := Positions(seed, buf[:0]); {
+			case r.Target.Kind == layout.RevokedFilter:
+				f.Retract(p)
+			case gen == r.Target.Gen || gen == r.Target.Gen-1:
+				f.Insert(p)
+			}
+		}
+	}
+	o.changes++
+	o.stamp = max(o.stamp+1, uint64(max(0, now.UnixMilli())))
+	return nil
+}
+
+// Apply takes records of reports and revocations, in the order of the journal.
+func (vs *Register) Apply(records []journal.Record) error {
+	for _, r := range records {
+		if err := vs.Own.apply(r, vs.opt.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin makes a filter. The lock is held.
+func (o *Own) begin(gen int64) error {
+	if o.filters[gen] != nil {
+		return nil
+	}
+	f, err := filter.NewGeneralized(wire.VotesShape)
+	if err != nil {
+		return fmt.Errorf("votes: %w", err)
+	}
+	o.filters[gen] = f
+	return nil
+}
+
+// Expire drops filters that begin before a generation, when it has seen them at
+// KeepAged calls in turn.
+func (o *Own) Expire(oldest int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	due := false
+	for gen := range o.filters {
+		due = due || gen < oldest
+	}
+	if !due {
+		o.aged = 0
+	} else if o.aged++; o.aged >= store.KeepAged {
+		o.aged = 0
+		for gen := range o.filters {
+			if gen < oldest {
+				delete(o.filters, gen)
+			}
+		}
+	}
+}
+
+// Body codes the filter that begins with a generation, empty where there is none,
+// and names its state: it changes with every report, and when the filter begins to be
+// what is published.
+func (o *Own) Body(gen int64, period time.Duration) (body []byte, stamp uint64, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f := o.filters[gen]
+	if f == nil {
+		if f, err = filter.NewGeneralized(wire.VotesShape); err != nil {
+			return nil, 0, err
+		}
+	}
+	return wire.AppendVotes(nil, wire.VotesBody{Gen: gen, Period: int64(period / time.Second), Filter: f}), o.stampOf(gen, period), nil
+}
+
+// stampOf is that of the filter that begins with a generation. It is published from
+// the begin of the next one on. The lock is held.
+func (o *Own) stampOf(gen int64, period time.Duration) uint64 {
+	return max(o.stamp, uint64(max(0, gen+1))*uint64(period/time.Millisecond))
+}
+
+// Encode is this site's record of votes, at most 513 KiB, and the stamp that names its
+// state: another stamp, other votes. It grows, unless the clock is set
+// back. The head is that of a record that the site makes now.
+func (vs *Register) Encode(h wire.Head) (data []byte, stamp uint64, err error) {
+	body, stamp, err := vs.Own.Body(vs.opt.VotesGeneration(), vs.opt.Reports.Period)
+	if err != nil {
+		return nil, 0, err
+	}
+	h.Seq = stamp
+	return vs.sealer.EncodeRecord(h, body), stamp, nil
+}
+
+// Stamp is the stamp that Votes would give.
+func (vs *Register) Stamp() uint64 {
+	vs.Own.mu.Lock()
+	defer vs.Own.mu.Unlock()
+	return vs.Own.stampOf(vs.opt.VotesGeneration(), vs.opt.Reports.Period)
+}
+
+var OwnVotesFiles = folder.GenerationFiles{Prefix: "own-", Suffix: ".votes"}
+
+func ownVotesPath(dir string, gen int64) string { return OwnVotesFiles.Path(dir, gen) }
+
+// ParseOwnVotesPath is the inverse of ownVotesPath.
+func ParseOwnVotesPath(name string) (gen int64, ok bool) { return OwnVotesFiles.Parse(name) }
+
+// LoadOwn reads one of this site's filters. Of one that the identity does not name, the
+// journal has what can still be had.
+func (vs *Register) LoadOwn(path string, gen int64) error {
+	v, stamp, err := wire.ReadOwnVotes(path, vs.ring.KeyID, gen, int64(vs.opt.Reports.Period/time.Second))
+	if err != nil {
+		return err
+	}
+	vs.Own.filters[gen] = v.Filter
+	vs.Own.stamp = max(vs.Own.stamp, stamp)
+	return nil
+}
+
+// Snapshots lists this site's filters, one a file.
+func (vs *Register) Snapshots() []folder.Pending {
+	o := vs.Own
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var list []folder.Pending
+	for gen := range o.filters {
+		list = append(list, folder.Pending{
+			Path:  ownVotesPath(vs.opt.Dir, gen),
+			State: folder.Saved{Changes: o.changes + 1, Sections: 1},
+			Write: func(w io.Writer) error {
+				b, err := vs.encodeOwnVotes(gen)
+				if err != nil {
+					return err
+				}
+				return folder.WriteChecked(w, b)
+			},
+		})
+	}
+	return list
+}
+
+// encodeOwnVotes is the file of one of this site's filters, without its checksum.
+func (vs *Register) encodeOwnVotes(gen int64) ([]byte, error) {
+	body, _, err := vs.Own.Body(gen, vs.opt.Reports.Period)
+	if err != nil {
+		return nil, err
+	}
+	vs.Own.mu.Lock()
+	stamp := vs.Own.stamp
+	vs.Own.mu.Unlock()
+	b := binary.BigEndian.AppendUint64(wire.OwnVotesForm.Begin(vs.ring.KeyID), stamp)
+	return append(b, body...), nil
+}

@@ -1,0 +1,119 @@
+package layers
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The bounds of a package: lines of code, which are those with more than a comment, and
+// exported names, of which methods and fields are none.
+const (
+	maxLines = 2000
+	maxNames = 60
+)
+
+// size is a bound of its own for a package, and why it has one.
+type size struct {
+	lines, names int
+	reason       string
+}
+
+// larger lists the packages that are over a bound.
+var larger = map[string]size{
+	"bloomdb":                    {2000, 90, "its callers need names of the packages below it, as aliases"},
+	"bloomdb/exchange":           {2800, 60, "one protocol with its recovery: publisher, subscriber and follower share the link"},
+	"bloomdb/filter":             {2300, 60, "four filters that share blocks, codings and hashes"},
+	"cmd/spambloom":              {4500, 60, "a file for each verb"},
+	"cmd/spambloomd":             {2500, 60, "wiring of all packages"},
+	"cmd/spambloomd/e2e/harness": {2100, 60, "starts all real servers for tests"},
+	"milter":                     {3600, 60, "sessions, policy and headers"},
+}
+
+// A package that grows past its bound has become two.
+func TestPackageSize(t *testing.T) {
+	lines, names := make(map[string]int), make(map[string]int)
+	eachFile(t, parser.SkipObjectResolution, func(name string, src []byte, file *ast.File) {
+		if strings.HasSuffix(name, "_test.go") {
+			return
+		}
+		lines[path.Dir(name)] += codeLines(src)
+		names[path.Dir(name)] += exportedNames(file)
+	})
+	for _, pkg := range slices.Sorted(maps.Keys(lines)) {
+		bound, isLarger := larger[pkg]
+		if !isLarger {
+			bound = size{lines: maxLines, names: maxNames}
+		}
+		if lines[pkg] > bound.lines {
+			t.Errorf("%s: %d lines of code, at most %d", pkg, lines[pkg], bound.lines)
+		}
+		if names[pkg] > bound.names {
+			t.Errorf("%s: %d exported names, at most %d", pkg, names[pkg], bound.names)
+		}
+		if isLarger && lines[pkg] <= maxLines && names[pkg] <= maxNames {
+			t.Errorf("%s: %d lines of code and %d exported names need no bound of their own", pkg, lines[pkg], names[pkg])
+		}
+	}
+	for pkg := range larger {
+		if lines[pkg] == 0 {
+			t.Errorf("there is no package %s", pkg)
+		}
+	}
+}
+
+// codeLines counts the lines on which a token of Go begins or ends.
+func codeLines(src []byte) int {
+	fset := token.NewFileSet()
+	file := fset.AddFile("", fset.Base(), len(src))
+	var s scanner.Scanner
+	s.Init(file, src, nil, 0)
+	lines := make(map[int]bool)
+	for {
+		pos, tok, text := s.Scan()
+		if tok == token.EOF {
+			return len(lines)
+		}
+		if tok == token.SEMICOLON && text == "\n" {
+			continue
+		}
+		for i := range 1 + strings.Count(text, "\n") {
+			lines[file.Line(pos)+i] = true
+		}
+	}
+}
+
+// exportedNames counts the names that a file declares for other packages.
+func exportedNames(file *ast.File) (n int) {
+	count := func(name *ast.Ident) {
+		if name.IsExported() {
+			n++
+		}
+	}
+	for _, d := range file.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil {
+				count(d.Name)
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					count(spec.Name)
+				case *ast.ValueSpec:
+					for _, name := range spec.Names {
+						count(name)
+					}
+				}
+			}
+		}
+	}
+	return n
+}
