@@ -20,7 +20,6 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
 	"github.com/spambloom/spambloom/bloomdb/peers"
-	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -290,13 +289,19 @@ func TestWrongLabels(t *testing.T) {
 	}
 	fill(layout.ClassFilter, int(db.ks.Settings.KeysPerGeneration()), func() filter.Hash { return randomHash(r) })
 	const listed = 50_000
-	var keys []filter.Hash
-	fill(layout.SpamFilter, listed, func() filter.Hash { keys = append(keys, randomHash(r)); return keys[len(keys)-1] })
+	var sets []signature.Set
+	fill(layout.SpamFilter, listed, func() filter.Hash {
+		body := message(len(sets)).Signatures[:1]
+		sets = append(sets, signature.Set{Signatures: body})
+		return db.ks.Ring.ReportHash(body[0])
+	})
 	wrong := 0.0
-	q := question{ks: db.ks, view: db.ks.Store.Current()}
-	for _, h := range keys {
-		f := q.signature(signature.Signature{}, h, store.Everywhere, true)
-		if m, _ := f.match(); m.Class.Named() {
+	for n, set := range sets {
+		e := db.Judge(set)
+		if len(e.Matches) != 1 {
+			t.Fatalf("message %d: %+v", n, e)
+		}
+		if e.Matches[0].Class.Named() {
 			wrong++
 		}
 	}

@@ -23,11 +23,12 @@
 //	peers     what other sites have sent
 //	repair    damaged files
 //	keyspace  all of it under one federation key
+//	judging   what a message is, by one keyspace or two
 //
 // The life of a report:
 //
 //	DB.Report              never      is it declared never to be spam?
-//	  isCampaign           bloomdb    Judge: is it the first report of its kind?
+//	  isCampaign           bloomdb    DB.Judge: is it the first report of its kind?
 //	  update               bloomdb    for each keyspace: prepare, write, show
 //	    PrepareReport      keyspace
 //	      Ring.ReportHash  keyring    positions of its signatures and domains
@@ -40,15 +41,15 @@
 //
 // The life of a mail:
 //
-//	DB.Judge               bloomdb
+//	DB.Judge               judging    Judge, with what the options say
 //	  ask                  keyring    positions under each key
 //	  gather               store      which spam filter may have one? For most mail, that is all
 //	    overlaps           sketch     near-duplicates
 //	    votes              vote       sites that vote for it
 //	    Counted            store      how often each site saw it
 //	    Covers             never      what of it is declared
-//	  unite                bloomdb    the facts of two keyspaces
-//	  decide               bloomdb    the newest of listing and revocation; the never-list last
+//	  unite                judging    the facts of two keyspaces
+//	  decide               judging    the newest of listing and revocation; the never-list last
 //	DB.Count               keyspace   the message is counted: filter, then journal
 //	  Counter.Add          recent
 //
@@ -155,7 +156,7 @@
 //
 // What is reported, revoked, retouched, declared, counted and muted here changes both:
 // prepared in both, written in both, then shown in both (update.go). Judge gathers the facts
-// of each, unites them and decides (judge.go): the newest generation wins across them, and
+// of each, unites them and decides (package judging): the newest generation wins across them, and
 // no site counts twice. Each is exchanged with the sites that have its key. The previous
 // keyspace can be removed when what was reported before has expired. Only the never-list
 // does not expire: what is declared under the previous key only must be declared again, and

@@ -100,8 +100,11 @@ func (db *DB) NeverList() []never.Declared {
 
 // uniteEntries adds the entries of messages that are not listed yet; the latest comes first.
 func uniteEntries(list, more []never.Declared) []never.Declared {
-	isSame := func(e, o never.Declared) bool { return e.ID == o.ID }
-	list = merged(list, more, isSame, func(*never.Declared, never.Declared) {})
+	for _, e := range more {
+		if !slices.ContainsFunc(list, func(o never.Declared) bool { return e.ID == o.ID }) {
+			list = append(list, e)
+		}
+	}
 	slices.SortStableFunc(list, func(a, b never.Declared) int { return b.At.Compare(a.At) })
 	return list
 }

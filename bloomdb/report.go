@@ -1,11 +1,10 @@
 package bloomdb
 
 import (
-	"slices"
-
 	"github.com/spambloom/spambloom/bloomdb/filter"
 	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/vote"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -31,7 +30,7 @@ func (db *DB) Revoke(set signature.Set) error {
 	if err := db.ks.Storable(set); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(set.Signatures, func(s signature.Signature) bool { return isOfMessage(s.Kind) }) {
+	if len(vote.Keys(set.Signatures)) == 0 {
 		set.Sketches = keyspace.EvenAskOnly(set.Sketches)
 	}
 	return db.list(layout.RevokedFilter, set, layout.ClassOther)

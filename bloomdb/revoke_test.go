@@ -3,7 +3,6 @@ package bloomdb
 import (
 	"testing"
 
-	"github.com/spambloom/spambloom/bloomdb/never"
 	"github.com/spambloom/spambloom/signature"
 )
 
@@ -58,32 +57,5 @@ func TestRevocationEndsListing(t *testing.T) {
 				t.Errorf("on the other site: %+v", e)
 			}
 		})
-	}
-}
-
-// A declared image that matches weakly is not listed by a domain beside it.
-func TestNeverImageIsNotCorroborated(t *testing.T) {
-	db := openTest(t, testOptions(t.TempDir(), "a"))
-	other := openTest(t, testOptions(t.TempDir(), "b"))
-	reported := wordy(1, words(0, 20)...)
-	reported.Domains = []string{"spam.example"}
-	mustReportSet(t, other, reported)
-	mustApply(t, db, drain(t, other)...)
-	weak := weaklyLike(t, db)
-	weak.Domains = []string{"spam.example"}
-	if !db.Judge(weak).Listed {
-		t.Fatal("not listed before")
-	}
-	asked, p := db.ask(nil, weak), db.policy()
-	f := gather(asked)
-	f.links = gatherLinks(asked, true, p)
-	if e := f.decide(p); !e.Listed {
-		t.Fatalf("not listed by its domain: %+v", e)
-	}
-	f.never = never.Coverage{Images: true}
-	f.sketches[0].matches[0].Signature.Kind = signature.KindImage
-	e := f.decide(p)
-	if e.Listed || len(e.Weak) > 0 || len(e.Matches) > 0 {
-		t.Errorf("%+v", e)
 	}
 }

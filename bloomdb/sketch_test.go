@@ -113,62 +113,6 @@ func TestSketchRevoked(t *testing.T) {
 	}
 }
 
-// judgeGroups judges a message that has nothing but groups that the test has made.
-func judgeGroups(db *DB, groups []sketch.KindGroups) Evidence {
-	q := question{ks: db.ks, view: db.ks.Store.Current(), groups: groups}
-	return judge([]question{q}, db.policy())
-}
-
-// listGroups reports or revokes a message with groups that the test has made.
-func listGroups(db *DB, kind layout.Kind, set signature.Set, groups []sketch.KindGroups) error {
-	records, err := db.ks.Sketches.Records(groups, sketch.ListOf(kind), db.ks.Settings.Generation(kind, db.ks.Settings.Now()))
-	if err != nil {
-		return err
-	}
-	at, err := db.ks.Journal.Append(records...)
-	if err != nil {
-		return err
-	}
-	for _, r := range records {
-		if err := db.ks.Store.Set(r, db.ks.Outbox.Note); err != nil {
-			return err
-		}
-	}
-	db.ks.Journal.Done(at)
-	set.Sketches = nil
-	if kind == layout.RevokedFilter {
-		return db.Revoke(set)
-	}
-	return db.Report(set, layout.ClassOther)
-}
-
-// Only the union of two sites' reports has enough keys of a group: nobody reported
-// such a message.
-func TestSketchOfOneSite(t *testing.T) {
-	group := func(keys ...uint64) []sketch.KindGroups {
-		return []sketch.KindGroups{{Kind: signature.KindSketch, Groups: []signature.Group{{Anchor: 77, Keys: keys, Need: 4, Weak: 3}}}}
-	}
-	db := openTest(t, testOptions(t.TempDir(), "mx1"))
-	for site, groups := range map[string][]sketch.KindGroups{"a": group(1, 2, 3), "b": group(4, 5, 6), "mx1": group(7, 8)} {
-		from := db
-		if site != "mx1" {
-			from = openTest(t, testOptions(t.TempDir(), site))
-		}
-		if err := listGroups(from, layout.SpamFilter, message(1), groups); err != nil {
-			t.Fatal(err)
-		}
-		if site != "mx1" {
-			mustApply(t, db, drain(t, from)...)
-		}
-	}
-	if e := judgeGroups(db, group(1, 2, 4, 5, 7, 8)); e.Listed || len(e.Weak) > 0 {
-		t.Errorf("two keys of each of three sites: %+v", e)
-	}
-	if e := judgeGroups(db, group(1, 2, 3, 4, 5)); e.Listed || len(e.Weak) != 1 || e.Weak[0].Sites[0] != "a" || e.Weak[0].Found != 3 {
-		t.Errorf("three keys of one site, two of another: %+v", e)
-	}
-}
-
 // Reported again and again, a message stores nothing more.
 func TestSketchReportedTwice(t *testing.T) {
 	o := testOptions(t.TempDir(), "mx1")

@@ -14,8 +14,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // attacker has the documented user's password, but no key.
@@ -169,7 +169,7 @@ func (a *attacker) id(r *rand.Rand) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.stolen) > 0 && r.IntN(2) == 0 {
-		if h, err := bloomdb.DecodeHead(a.stolen[r.IntN(len(a.stolen))]); err == nil {
+		if h, err := wire.DecodeHead(a.stolen[r.IntN(len(a.stolen))]); err == nil {
 			return Position{h.Epoch, h.Seq + uint64(r.IntN(3))}.String()
 		}
 	}

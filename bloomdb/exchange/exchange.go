@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // Options set intervals and limits. A zero value means the default.
@@ -69,7 +70,7 @@ func (o Options) withDefaults() Options {
 type Exchange struct {
 	db       *bloomdb.DB
 	site     string // this site's name
-	wire     wire
+	wire     transport
 	o        Options
 	log      *slog.Logger
 	metrics  *metrics
@@ -86,7 +87,7 @@ type Exchange struct {
 
 	// newerOwn is a heartbeat of this site with a position newer than its folder. The
 	// subscriber sets it for the publisher.
-	newerOwn atomic.Pointer[bloomdb.Head]
+	newerOwn atomic.Pointer[wire.Head]
 	// wanted is when another site last requested our snapshot and votes, Unix nanoseconds.
 	// The follower sets it for the publisher.
 	wanted atomic.Int64
@@ -107,7 +108,7 @@ func New(db *bloomdb.DB, c *Client, keyID string, o Options) *Exchange {
 	return newExchange(db, newStreams(c, keyID), o)
 }
 
-func newExchange(db *bloomdb.DB, w wire, o Options) *Exchange {
+func newExchange(db *bloomdb.DB, w transport, o Options) *Exchange {
 	o = o.withDefaults()
 	return &Exchange{
 		db:        db,

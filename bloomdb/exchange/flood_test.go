@@ -6,12 +6,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // floodedLog accepts deltas, and while it does so, further data arrives.
 type floodedLog struct {
-	wire
+	transport
 	happens            func(n int)
 	deltas, heartbeats int
 	room, cleared      int // chunks it still accepts; how often a slot was emptied
@@ -35,7 +35,7 @@ func (l *floodedLog) writeChunk(context.Context, string, byte, int, []byte) erro
 	return nil
 }
 
-func (l *floodedLog) publish(context.Context, bloomdb.Delta, Position, int64) error {
+func (l *floodedLog) publish(context.Context, wire.Delta, Position, int64) error {
 	l.deltas++
 	l.happens(l.deltas)
 	time.Sleep(time.Millisecond)

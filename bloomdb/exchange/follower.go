@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // resyncPeriod is how often all heads are read even if nothing seems missing.
@@ -113,7 +115,7 @@ func (x *Exchange) readHeads(ctx context.Context) error {
 
 // receiveHead handles a stored heartbeat, which may be old.
 func (x *Exchange) receiveHead(h head) {
-	record, err := bloomdb.DecodeHead(h.heartbeat)
+	record, err := wire.DecodeHead(h.heartbeat)
 	if err != nil {
 		err = fmt.Errorf("head of %s: %w", h.site, err)
 	} else if record.Site != h.site {
@@ -151,7 +153,7 @@ func (x *Exchange) reread(o *origin, tail Position) {
 
 // receiveNews handles one news message.
 func (x *Exchange) receiveNews(n news) {
-	if n.head.Type == bloomdb.RecordHeartbeat {
+	if n.head.Type == wire.RecordHeartbeat {
 		x.receiveHeartbeat(n.record, true)
 		return
 	}
@@ -162,7 +164,7 @@ func (x *Exchange) receiveNews(n news) {
 	// The stream decides about a delta refused here: anyone could have sent this message.
 	at := Position{n.head.Epoch, n.head.Seq}
 	applied := x.accepts(o) && at.Epoch == o.at.Epoch && n.head.Prev <= o.at.Seq && at.after(o.at) &&
-		x.apply(o.site, entry{at: at, size: len(n.record), record: n.record}, bloomdb.Next) == nil
+		x.apply(o.site, entry{at: at, size: len(n.record), record: n.record}, peers.Next) == nil
 	now := time.Now()
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -177,7 +179,7 @@ func (x *Exchange) receiveNews(n news) {
 
 // accepts reports whether deltas of a site are applied at all.
 func (x *Exchange) accepts(o *origin) bool {
-	return x.db.TrustOf(o.site) == bloomdb.TrustFull && !o.isAhead() && !time.Now().Before(o.held) && !x.db.Muted(o.site)
+	return x.db.TrustOf(o.site) == wire.TrustFull && !o.isAhead() && !time.Now().Before(o.held) && !x.db.Muted(o.site)
 }
 
 // receiveHeartbeat handles a site's heartbeat. Live is true for one from the channel: only
@@ -186,7 +188,7 @@ func (x *Exchange) receiveHeartbeat(record []byte, live bool) {
 	h, err := x.db.ReadHeartbeat(record)
 	if err != nil {
 		var o *origin
-		if said, headErr := bloomdb.DecodeHead(record); headErr == nil {
+		if said, headErr := wire.DecodeHead(record); headErr == nil {
 			o = x.origins[said.Site]
 		}
 		x.refuse(o, causeOf(err), err)
@@ -202,7 +204,7 @@ func (x *Exchange) receiveHeartbeat(record []byte, live bool) {
 	if fresh && live {
 		o.heard = now
 	}
-	if fresh && h.WantsUs && x.db.TrustOf(h.Site) != bloomdb.TrustNone {
+	if fresh && h.WantsUs && x.db.TrustOf(h.Site) != wire.TrustNone {
 		x.wanted.Store(now.UnixNano())
 	}
 	o.settle(now)
@@ -211,14 +213,14 @@ func (x *Exchange) receiveHeartbeat(record []byte, live bool) {
 		return // anyone can repeat it
 	}
 	if skew > maxSkew || live && skew < -maxSkew {
-		x.refuse(o, causeClock, fmt.Errorf("%s: %w: made at %s, %s from now", h.Head, bloomdb.ErrClock,
+		x.refuse(o, causeClock, fmt.Errorf("%s: %w: made at %s, %s from now", h.Head, layout.ErrClock,
 			h.Made.Format(time.RFC3339), skew.Round(time.Second)))
 	}
 }
 
 // takeHeartbeat records a heartbeat. One older than the last is a repetition, unless the
 // site's clock was set back. It returns false for a repetition.
-func (o *origin) takeHeartbeat(h bloomdb.Heartbeat, record []byte, skew time.Duration, live bool) (fresh bool) {
+func (o *origin) takeHeartbeat(h wire.Heartbeat, record []byte, skew time.Duration, live bool) (fresh bool) {
 	if back := o.beat.Sub(h.Made); back > 0 && skew+back < time.Minute {
 		return false
 	}

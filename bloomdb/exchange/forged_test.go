@@ -14,6 +14,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -172,7 +173,7 @@ func TestDestroyedRecordsAreAskedFor(t *testing.T) {
 	c.HSet(t.Context(), keys.votesKey(), "a", others)
 
 	b = startSite(t, dir, "b", server.url())
-	voter := withTrust(t, "voter", server.url(), bloomdb.Members{"a": {Trust: bloomdb.TrustVote}, "c": {Trust: bloomdb.TrustVote}})
+	voter := withTrust(t, "voter", server.url(), wire.Members{"a": {Trust: wire.TrustVote}, "c": {Trust: wire.TrustVote}})
 	again := func(s *site, ok bool) bool {
 		s.x.requestResync() // in production every half minute
 		return ok

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // A client that can write to the channel but has no key cannot make a dead site look alive,
@@ -36,7 +37,7 @@ func TestRepeatedNewsProveNoLife(t *testing.T) {
 		x.receiveHeartbeat(record, true)
 	}
 	epoch, _ := a.Head()
-	x.receiveNews(news{head: bloomdb.Head{Type: bloomdb.RecordDelta, Site: "a", Epoch: epoch, Seq: 9}, record: []byte("forged")})
+	x.receiveNews(news{head: wire.Head{Type: wire.RecordDelta, Site: "a", Epoch: epoch, Seq: 9}, record: []byte("forged")})
 	if s := x.siteStatus(o, now); s.Heard != nil || s.Clock || len(s.Refused) > 0 {
 		t.Errorf("repeated and forged news were accepted: %+v", s)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // Junk in the stream of a dead site is read a few times, not at each reading of the heads,
@@ -43,7 +44,7 @@ func readJunk(t *testing.T, a, b *bloomdb.DB, behind, claimed bool) {
 	const looks = 24 * 120
 	for i := range uint64(looks) {
 		if claimed && len(x.origins) > 0 {
-			x.receiveNews(news{head: bloomdb.Head{Type: bloomdb.RecordDelta, Site: "a", Epoch: d.Epoch + 2, Seq: i}, record: []byte("forged")})
+			x.receiveNews(news{head: wire.Head{Type: wire.RecordDelta, Site: "a", Epoch: d.Epoch + 2, Seq: i}, record: []byte("forged")})
 		}
 		look(t, x)
 		time.Sleep(resyncPeriod)
@@ -60,7 +61,7 @@ func readJunk(t *testing.T, a, b *bloomdb.DB, behind, claimed bool) {
 		t.Fatal(err)
 	}
 	stream = simStream{}
-	for _, d := range []bloomdb.Delta{d, next} {
+	for _, d := range []wire.Delta{d, next} {
 		stream.entries = append(stream.entries, entry{at: Position{d.Epoch, d.Seq}, size: len(d.Data), record: d.Data})
 	}
 	heartbeat := a.Heartbeat(0, 0)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // entryField holds the record in a stream entry.
@@ -18,7 +19,7 @@ type streams struct {
 	tag   string
 }
 
-var _ wire = (*streams)(nil)
+var _ transport = (*streams)(nil)
 
 func newStreams(c *Client, keyID string) *streams {
 	return &streams{redis: c, tag: "{spambloom:" + keyID + "}"}
@@ -93,7 +94,7 @@ func (s *streams) head(ctx context.Context, site string) ([]byte, error) {
 	return s.field(ctx, s.headsKey(), site)
 }
 
-func (s *streams) publish(ctx context.Context, d bloomdb.Delta, before Position, length int64) error {
+func (s *streams) publish(ctx context.Context, d wire.Delta, before Position, length int64) error {
 	at, carried := Position{d.Epoch, d.Seq}, 0
 	if len(d.Data) <= maxNews {
 		carried = 1

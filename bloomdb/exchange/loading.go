@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // loadTries is how often reading a snapshot is restarted because the site published the
@@ -16,7 +18,7 @@ const loadTries = 5
 
 // loading is a snapshot being read.
 type loading struct {
-	manifest bloomdb.Manifest
+	manifest wire.Manifest
 	record   []byte // of the manifest
 	next     int    // number of the next chunk
 	tries    int
@@ -120,7 +122,7 @@ func (x *Exchange) readChunk(ctx context.Context, o *origin) error {
 // isSkippable reports whether a valid record cannot be joined here, and is skipped like a
 // refused delta.
 func isSkippable(err error) bool {
-	return errors.Is(err, bloomdb.ErrParameters) || errors.Is(err, bloomdb.ErrFull) || errors.Is(err, bloomdb.ErrCapped)
+	return errors.Is(err, layout.ErrParameters) || errors.Is(err, bloomdb.ErrFull) || errors.Is(err, wire.ErrCapped)
 }
 
 // loadAgain restarts if the site has published another snapshot meanwhile, and gives up if

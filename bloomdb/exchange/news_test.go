@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // nextDelta reports a mail in a database and returns the delta.
-func nextDelta(t testing.TB, db *bloomdb.DB, what string) bloomdb.Delta {
+func nextDelta(t testing.TB, db *bloomdb.DB, what string) wire.Delta {
 	t.Helper()
 	if err := db.Report(mail("%s", what), bloomdb.ClassOther); err != nil {
 		t.Fatal(err)
@@ -23,7 +24,7 @@ func nextDelta(t testing.TB, db *bloomdb.DB, what string) bloomdb.Delta {
 
 // firstDelta begins the epoch of a database and returns its first delta, marked as
 // published.
-func firstDelta(t testing.TB, db *bloomdb.DB) bloomdb.Delta {
+func firstDelta(t testing.TB, db *bloomdb.DB) wire.Delta {
 	t.Helper()
 	if err := db.Resume(0, 0); err != nil {
 		t.Fatal(err)
@@ -56,10 +57,10 @@ func TestNews(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		message []byte
-		want    bloomdb.RecordType // 0: refused
+		want    wire.RecordType // 0: refused
 	}{
-		{"delta", d.Data, bloomdb.RecordDelta},
-		{"heartbeat", heartbeat, bloomdb.RecordHeartbeat},
+		{"delta", d.Data, wire.RecordDelta},
+		{"heartbeat", heartbeat, wire.RecordHeartbeat},
 		{"manifest", manifest, 0},
 		{"empty", nil, 0},
 		{"garbage", []byte("garbage"), 0},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -56,7 +57,7 @@ func TestWhichVotesAreAskedFor(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := siteOptions(t.TempDir(), "voter")
-			o.Members = bloomdb.Members{"a": {Trust: bloomdb.TrustVote}}
+			o.Members = wire.Members{"a": {Trust: wire.TrustVote}}
 			if c.foreign {
 				o.Reports.Period = 50 * time.Hour
 			}
@@ -121,7 +122,7 @@ func TestVotesOfAnEarlierLifeDoNotStay(t *testing.T) {
 
 	begin := func() *site {
 		o := siteOptions(voters, "voter")
-		o.Members, o.Votes = bloomdb.Members{"a": {Trust: bloomdb.TrustVote}}, 1
+		o.Members, o.Votes = wire.Members{"a": {Trust: wire.TrustVote}}, 1
 		return joinSite(t, o, url, Options{Interval: 20 * time.Millisecond, Heartbeat: 300 * time.Millisecond, SnapshotInterval: 100 * time.Millisecond})
 	}
 	knows := func(s *site, name string) {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 const (
@@ -225,11 +225,11 @@ func (x *Exchange) work(o *origin, now time.Time) task {
 	var t task
 	trust := x.db.TrustOf(o.site)
 	switch {
-	case trust != bloomdb.TrustNone && o.canRepeat(now):
+	case trust != wire.TrustNone && o.canRepeat(now):
 		t = (*Exchange).repeatHeartbeat
-	case trust == bloomdb.TrustVote && o.votesAnnounced != o.votesLooked:
+	case trust == wire.TrustVote && o.votesAnnounced != o.votesLooked:
 		t = (*Exchange).readVotes
-	case trust != bloomdb.TrustFull || o.isAhead():
+	case trust != wire.TrustFull || o.isAhead():
 	case o.loading != nil:
 		t = (*Exchange).readChunk
 	case o.wantsSnapshot():

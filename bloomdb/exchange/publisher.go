@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // nameTakenWait is how long a site stops publishing if another site uses its name.
@@ -175,7 +175,7 @@ func (p *publisher) publishCounts(ctx context.Context) error {
 }
 
 // publishNext publishes one delta, if there is one.
-func (p *publisher) publishNext(ctx context.Context, all bool) (d bloomdb.Delta, found bool, err error) {
+func (p *publisher) publishNext(ctx context.Context, all bool) (d wire.Delta, found bool, err error) {
 	d, found, err = p.db.NextDelta(all)
 	if err != nil {
 		return d, false, fmt.Errorf("next delta: %w", err)
@@ -186,7 +186,7 @@ func (p *publisher) publishNext(ctx context.Context, all bool) (d bloomdb.Delta,
 	return d, true, p.send(ctx, d)
 }
 
-func (p *publisher) send(ctx context.Context, d bloomdb.Delta) error {
+func (p *publisher) send(ctx context.Context, d wire.Delta) error {
 	p.sent = Position{d.Epoch, d.Seq}
 	if err := p.wire.publish(ctx, d, p.tail, p.o.StreamLength); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
@@ -88,7 +89,7 @@ func newFederation(t *testing.T) *federation {
 		t.Fatal(err)
 	}
 	f.user = "unix://spambloom:geheim@" + f.server.socket()
-	members := make(bloomdb.Members)
+	members := make(wire.Members)
 	for i := range 5 {
 		o := siteOptions(t.TempDir(), fmt.Sprintf("m%d", i))
 		public, private, err := ed25519.GenerateKey(nil)
@@ -96,7 +97,7 @@ func newFederation(t *testing.T) *federation {
 			t.Fatal(err)
 		}
 		o.SigningKey, o.Members = private, members
-		members[o.Site] = bloomdb.Member{Keys: []ed25519.PublicKey{public}}
+		members[o.Site] = wire.Member{Keys: []ed25519.PublicKey{public}}
 		f.opened = append(f.opened, o)
 	}
 	for _, o := range f.opened {

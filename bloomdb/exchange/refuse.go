@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // cause is the reason for a refusal.
@@ -34,16 +36,16 @@ func causeOf(err error) cause {
 		err   error
 		cause cause
 	}{
-		{bloomdb.ErrFederation, causeFederation},
-		{bloomdb.ErrParameters, causeParameters},
+		{wire.ErrFederation, causeFederation},
+		{layout.ErrParameters, causeParameters},
 		{bloomdb.ErrFull, causeFull},
-		{bloomdb.ErrCapped, causeCapped},
-		{bloomdb.ErrMuted, causeMuted},
-		{bloomdb.ErrTrust, causeTrust},
-		{bloomdb.ErrStranger, causeStranger},
-		{bloomdb.ErrUnsigned, causeUnsigned},
-		{bloomdb.ErrReplayed, causeReplayed},
-		{bloomdb.ErrClock, causeClock},
+		{wire.ErrCapped, causeCapped},
+		{wire.ErrMuted, causeMuted},
+		{wire.ErrTrust, causeTrust},
+		{wire.ErrStranger, causeStranger},
+		{wire.ErrUnsigned, causeUnsigned},
+		{wire.ErrReplayed, causeReplayed},
+		{layout.ErrClock, causeClock},
 		{bloomdb.ErrNewer, causeNewer},
 		{errOversize, causeOversize},
 		{errOrigin, causeOrigin},

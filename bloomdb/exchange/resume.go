@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // Foreign describes data found in the place of this site's stream and moved aside.
@@ -25,14 +25,14 @@ func (p *publisher) resume(ctx context.Context) error {
 		return err
 	}
 	proof, err := p.recognise(end)
-	if errors.Is(err, bloomdb.ErrUnsigned) && p.isRivalled(proof.Made) {
+	if errors.Is(err, wire.ErrUnsigned) && p.isRivalled(proof.Made) {
 		return fmt.Errorf("stream ends with %s: %w: %w", proof, err, errNameTaken)
 	}
 	if err != nil {
 		if err := p.moveAside(ctx, end.at, err); err != nil {
 			return err
 		}
-		proof, end = bloomdb.Head{}, streamEnd{}
+		proof, end = wire.Head{}, streamEnd{}
 	}
 	if err := p.advanceEpoch(ctx, proof); err != nil {
 		return err
@@ -53,25 +53,25 @@ var errForeign = errors.New("last entry of the stream was not written by this si
 
 // recognise returns the head of the stream's last record if this site made it. The head is
 // zero if only the database records the end: the stream was emptied, or the signing key was
-// changed. Errors: bloomdb.ErrUnsigned, with the head, if another daemon of this name made
+// changed. Errors: wire.ErrUnsigned, with the head, if another daemon of this name made
 // the record; errForeign.
-func (p *publisher) recognise(end streamEnd) (bloomdb.Head, error) {
+func (p *publisher) recognise(end streamEnd) (wire.Head, error) {
 	epoch, seq := p.db.Tail()
 	known := !end.at.after(Position{epoch, seq})
 	if end.empty || end.at == (Position{}) {
 		if known {
-			return bloomdb.Head{}, nil
+			return wire.Head{}, nil
 		}
-		return bloomdb.Head{}, errForeign
+		return wire.Head{}, errForeign
 	}
-	h, err := p.db.OwnRecord(end.record, bloomdb.RecordDelta)
+	h, err := p.db.OwnRecord(end.record, wire.RecordDelta)
 	switch {
-	case h.Type != bloomdb.RecordDelta || (Position{h.Epoch, h.Seq}) != end.at:
-		return bloomdb.Head{}, errForeign
-	case errors.Is(err, bloomdb.ErrUnsigned) && known:
-		return bloomdb.Head{}, nil
-	case err != nil && !errors.Is(err, bloomdb.ErrUnsigned):
-		return bloomdb.Head{}, fmt.Errorf("%w: %w", errForeign, err)
+	case h.Type != wire.RecordDelta || (Position{h.Epoch, h.Seq}) != end.at:
+		return wire.Head{}, errForeign
+	case errors.Is(err, wire.ErrUnsigned) && known:
+		return wire.Head{}, nil
+	case err != nil && !errors.Is(err, wire.ErrUnsigned):
+		return wire.Head{}, fmt.Errorf("%w: %w", errForeign, err)
 	}
 	return h, err
 }
@@ -113,7 +113,7 @@ func (f *Foreign) times() int64 {
 // a backup or was recreated. If there are any, the site begins the epoch after the newest
 // one. It returns errNameTaken if another daemon continues to make such records. The proof
 // is the head of the stream's last record, or zero.
-func (p *publisher) advanceEpoch(ctx context.Context, proof bloomdb.Head) error {
+func (p *publisher) advanceEpoch(ctx context.Context, proof wire.Head) error {
 	past := p.newerOwn.Load()
 	said, err := p.ownHeads(ctx, proof, past)
 	if err != nil {
@@ -139,13 +139,13 @@ func (p *publisher) advanceEpoch(ctx context.Context, proof bloomdb.Head) error 
 
 // ownHeads returns the heads of this site's records: the given ones, and those of the
 // heartbeat and the manifest in Redis if this site signed them.
-func (p *publisher) ownHeads(ctx context.Context, proof bloomdb.Head, past *bloomdb.Head) ([]bloomdb.Head, error) {
-	heads := []bloomdb.Head{proof}
+func (p *publisher) ownHeads(ctx context.Context, proof wire.Head, past *wire.Head) ([]wire.Head, error) {
+	heads := []wire.Head{proof}
 	if past != nil {
 		heads = append(heads, *past)
 	}
-	for kind, read := range map[bloomdb.RecordType]func(context.Context, string) ([]byte, error){
-		bloomdb.RecordHeartbeat: p.wire.head, bloomdb.RecordManifest: p.wire.manifest,
+	for kind, read := range map[wire.RecordType]func(context.Context, string) ([]byte, error){
+		wire.RecordHeartbeat: p.wire.head, wire.RecordManifest: p.wire.manifest,
 	} {
 		record, err := read(ctx, p.site)
 		if err != nil && !errors.Is(err, errNotOurs) {
@@ -167,7 +167,7 @@ func (x *Exchange) receiveOwn(n news) {
 		return
 	}
 	x.echoedAt.Store(time.Now().UnixNano())
-	if h.Type == bloomdb.RecordHeartbeat && x.db.IsBeyond(h.Epoch, h.Seq) {
+	if h.Type == wire.RecordHeartbeat && x.db.IsBeyond(h.Epoch, h.Seq) {
 		x.newerOwn.Store(&h)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // simLog replaces Redis for the sites of a simulated federation. It implements the keys and
@@ -91,7 +91,7 @@ func (l *simLog) trim(site string, n int) {
 // chance draws. The caller holds mu, here and below.
 func (l *simLog) chance(p float64) bool { return p > 0 && l.random.Float64() < p }
 
-func (l *simLog) publish(d bloomdb.Delta, before Position, length int) error {
+func (l *simLog) publish(d wire.Delta, before Position, length int) error {
 	at, s := Position{d.Epoch, d.Seq}, l.keys.streams[d.Site]
 	if n := len(s.entries); s.tail == at && n > 0 && bytes.Equal(s.entries[n-1].record, d.Data) {
 		return nil // the command came twice

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // simWire is one site's connection to the simulated log.
@@ -19,7 +19,7 @@ type simWire struct {
 	unanswered atomic.Int64
 }
 
-var _ wire = (*simWire)(nil)
+var _ transport = (*simWire)(nil)
 
 var errTimeout = errors.New("i/o timeout")
 
@@ -78,7 +78,7 @@ func (w *simWire) head(ctx context.Context, site string) (record []byte, err err
 	return record, err
 }
 
-func (w *simWire) publish(ctx context.Context, d bloomdb.Delta, before Position, length int64) error {
+func (w *simWire) publish(ctx context.Context, d wire.Delta, before Position, length int64) error {
 	return w.do(ctx, func(l *simLog) error { return l.publish(d, before, int(length)) })
 }
 

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/outbox"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 const (
@@ -41,7 +42,7 @@ type publishedSnapshot struct {
 
 // snapshotWriting is a snapshot being written.
 type snapshotWriting struct {
-	writer  *bloomdb.SnapshotWriter
+	writer  *outbox.SnapshotWriter
 	place   place
 	chunk   []byte // to be written next; nil: not created yet
 	cleared bool   // old data was removed from the slot
@@ -154,7 +155,7 @@ func (p *publisher) writeSnapshot(ctx context.Context) error {
 
 // nextChunk creates the next chunk. It returns false at the end.
 func (p *publisher) nextChunk(w *snapshotWriting) (more bool, err error) {
-	if !w.cut && w.writer.Bytes() > p.o.SnapshotLimit-bloomdb.MaxDelta {
+	if !w.cut && w.writer.Bytes() > p.o.SnapshotLimit-wire.MaxDelta {
 		w.cut = true
 		w.writer.LeaveRest()
 		p.log.Warn("snapshot has reached its size limit in Redis: the rest is omitted",

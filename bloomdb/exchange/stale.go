@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 const (
@@ -61,10 +61,10 @@ func (x *Exchange) isIncomplete(o *origin, now time.Time) bool {
 	switch {
 	case x.db.Muted(o.site) || o.isLatestRefused || o.stale != (Position{}):
 		return false
-	case trust == bloomdb.TrustVote:
+	case trust == wire.TrustVote:
 		return o.votesAnnounced != 0 && o.votesLooked == o.votesAnnounced && o.votes != o.votesAnnounced
 	}
-	return trust == bloomdb.TrustFull && !o.isAhead() && !now.Before(o.held) && o.loading == nil &&
+	return trust == wire.TrustFull && !o.isAhead() && !now.Before(o.held) && o.loading == nil &&
 		(o.gaps > 0 || o.isBehind() && o.isExhausted)
 }
 

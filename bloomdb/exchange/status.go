@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // Status is the state of the exchange.
@@ -106,7 +106,7 @@ func (x *Exchange) siteStatus(o *origin, now time.Time) SiteStatus {
 		SkewSeconds: o.skew.Round(time.Millisecond).Seconds(), Clock: o.skew.Abs() > maxSkew,
 		Gaps: o.openGaps(), Votes: o.votes, Refused: byName(o.refused),
 	}
-	if trust == bloomdb.TrustFull {
+	if trust == wire.TrustFull {
 		s.Lag = applied.lag(o.head)
 		if o.claim.after(o.at) {
 			s.Lag = max(s.Lag, 1)

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/peers"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // readBatch consumes the next entries of a site's stream, up to a gap.
@@ -44,18 +46,18 @@ func (x *Exchange) readBatch(ctx context.Context, o *origin) error {
 // later time.
 func (x *Exchange) consume(o *origin, e entry) bool {
 	now := time.Now()
-	order := bloomdb.Next
+	order := peers.Next
 	err := x.apply(o.site, e, order)
-	if errors.Is(err, bloomdb.ErrGap) {
+	if errors.Is(err, wire.ErrGap) {
 		missing := Position{e.at.Epoch, e.prev()}
 		switch {
 		case !missing.after(o.at): // the missing entries were refused
-			order = bloomdb.Skipped
+			order = peers.Skipped
 		case o.lost != missing:
 			o.gap = missing
 			return false
 		default:
-			order = bloomdb.Lost
+			order = peers.Lost
 		}
 		err = x.apply(o.site, e, order)
 	}
@@ -77,7 +79,7 @@ func (x *Exchange) consume(o *origin, e entry) bool {
 		o.head = later(o.head, e.at)
 	}
 	o.settle(now)
-	if err == nil && order == bloomdb.Lost {
+	if err == nil && order == peers.Lost {
 		x.recordGap(o, e)
 	}
 	return true
@@ -96,7 +98,7 @@ func (x *Exchange) recordGap(o *origin, e entry) {
 // isDeferrable reports whether an entry must not be skipped because it can be applied
 // later.
 func isDeferrable(err error) bool {
-	return errors.Is(err, bloomdb.ErrClock) || errors.Is(err, bloomdb.ErrMuted)
+	return errors.Is(err, layout.ErrClock) || errors.Is(err, wire.ErrMuted)
 }
 
 // hold pauses a site for a while. Its snapshot may help meanwhile: it may have been made by
@@ -109,7 +111,7 @@ func (x *Exchange) hold(o *origin, err error, now time.Time) {
 }
 
 // apply passes an entry to the database if it belongs where it was found.
-func (x *Exchange) apply(site string, e entry, order bloomdb.Order) error {
+func (x *Exchange) apply(site string, e entry, order peers.Order) error {
 	if err := checkEntry(site, e); err != nil {
 		return err
 	}
@@ -130,7 +132,7 @@ var (
 // isForeign reports whether an error means that the site did not write the data in its
 // place.
 func isForeign(err error) bool {
-	for _, foreign := range []error{bloomdb.ErrUnverified, errOversize, errOrigin, errEntry, errNotOurs} {
+	for _, foreign := range []error{wire.ErrUnverified, errOversize, errOrigin, errEntry, errNotOurs} {
 		if errors.Is(err, foreign) {
 			return true
 		}
@@ -146,11 +148,11 @@ func checkEntry(site string, e entry) error {
 	case e.size > maxRecord:
 		return fmt.Errorf("%w: %d bytes, limit %d", errOversize, e.size, maxRecord)
 	}
-	h, err := bloomdb.DecodeHead(e.record)
+	h, err := wire.DecodeHead(e.record)
 	if err != nil {
 		return err
 	}
-	if at := (Position{h.Epoch, h.Seq}); h.Type != bloomdb.RecordDelta || h.Site != site || at != e.at {
+	if at := (Position{h.Epoch, h.Seq}); h.Type != wire.RecordDelta || h.Site != site || at != e.at {
 		return fmt.Errorf("%w: it is %s", errOrigin, h)
 	}
 	return nil
@@ -158,7 +160,7 @@ func checkEntry(site string, e entry) error {
 
 // prev returns the number up to which, according to the record, nothing may be missing.
 func (e entry) prev() uint64 {
-	h, _ := bloomdb.DecodeHead(e.record) // already checked
+	h, _ := wire.DecodeHead(e.record) // already checked
 	return h.Prev
 }
 
@@ -169,9 +171,9 @@ func (x *Exchange) readVotes(ctx context.Context, o *origin) error {
 	if err != nil && !errors.Is(err, errNotOurs) {
 		return err
 	}
-	var h bloomdb.Head
+	var h wire.Head
 	if err == nil && record != nil {
-		if h, err = bloomdb.DecodeHead(record); err == nil && h.Site != o.site {
+		if h, err = wire.DecodeHead(record); err == nil && h.Site != o.site {
 			err = fmt.Errorf("%w: it is %s", errOrigin, h)
 		}
 		if err == nil {
@@ -186,7 +188,7 @@ func (x *Exchange) readVotes(ctx context.Context, o *origin) error {
 	epoch := o.proven.Epoch // the site's current epoch, unless it is stale
 	o.votesLooked = said    // even if refused: until others are announced
 	// Anyone can put back an older record. It counts as missing, so that the site is asked.
-	o.isLatestRefused = errors.Is(err, bloomdb.ErrParameters) && h.Epoch == epoch && h.Seq == said
+	o.isLatestRefused = errors.Is(err, layout.ErrParameters) && h.Epoch == epoch && h.Seq == said
 	if err == nil && record != nil && h.Epoch >= epoch {
 		o.votes = h.Seq // may differ from the announced stamp
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // onBoth runs a test on miniredis and on a real Redis: the scripts must behave alike on
@@ -25,11 +25,11 @@ func onBoth(t *testing.T, test func(*testing.T, *streams)) {
 	})
 }
 
-func delta(site string, epoch, seq uint64, record string) bloomdb.Delta {
-	return bloomdb.Delta{Site: site, Epoch: epoch, Seq: seq, Data: []byte(record)}
+func delta(site string, epoch, seq uint64, record string) wire.Delta {
+	return wire.Delta{Site: site, Epoch: epoch, Seq: seq, Data: []byte(record)}
 }
 
-func mustPublish(t *testing.T, s *streams, d bloomdb.Delta, before Position) {
+func mustPublish(t *testing.T, s *streams, d wire.Delta, before Position) {
 	t.Helper()
 	if err := s.publish(t.Context(), d, before, 1000); err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestLargeRecordIsNotCarried(t *testing.T) {
 func TestPublishNoticesAMovedStream(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *streams) {
 		ctx := t.Context()
-		publish := func(d bloomdb.Delta, before Position) error { return s.publish(ctx, d, before, 1000) }
+		publish := func(d wire.Delta, before Position) error { return s.publish(ctx, d, before, 1000) }
 		mustPublish(t, s, delta("a", 5, 1, "one"), Position{})
 		mustPublish(t, s, delta("a", 5, 2, "two"), Position{5, 1})
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // queuedNews is the maximum number of news waiting for the follower (4 MiB).
@@ -14,7 +15,7 @@ const queuedNews = 64
 
 // news is one message of the channel: a delta or a heartbeat. Its head is unproven.
 type news struct {
-	head   bloomdb.Head
+	head   wire.Head
 	record []byte
 }
 
@@ -23,13 +24,13 @@ func decodeNews(message []byte) (news, error) {
 	if len(message) > maxNews {
 		return news{}, fmt.Errorf("news of %d bytes, limit %d", len(message), maxNews)
 	}
-	head, err := bloomdb.DecodeHead(message)
+	head, err := wire.DecodeHead(message)
 	if err != nil {
 		return news{}, fmt.Errorf("news: %w", err)
 	}
 	switch head.Type {
-	case bloomdb.RecordDelta:
-	case bloomdb.RecordHeartbeat:
+	case wire.RecordDelta:
+	case wire.RecordHeartbeat:
 		if len(message) > maxHeartbeat {
 			return news{}, fmt.Errorf("news: %s of %d bytes, limit %d", head.Type, len(message), maxHeartbeat)
 		}

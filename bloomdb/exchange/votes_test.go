@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/cmd/testenv"
 )
 
 // withTrust starts a site with the given trust in other sites.
-func withTrust(t *testing.T, name, url string, members bloomdb.Members) *site {
+func withTrust(t *testing.T, name, url string, members wire.Members) *site {
 	t.Helper()
 	o := siteOptions(t.TempDir(), name)
 	o.Members = members
@@ -32,8 +33,8 @@ func TestTrust(t *testing.T) {
 	for _, s := range []*site{one, two, none, stranger, full} {
 		testenv.Eventually(t, "it is published", func() bool { st := s.x.Status(); return st.Snapshot != nil && st.Published.Seq > 0 })
 	}
-	vote, no := bloomdb.Member{Trust: bloomdb.TrustVote}, bloomdb.Member{Trust: bloomdb.TrustNone}
-	s := withTrust(t, "s", url, bloomdb.Members{"one": vote, "two": vote, "none": no, "full": {}})
+	vote, no := wire.Member{Trust: wire.TrustVote}, wire.Member{Trust: wire.TrustNone}
+	s := withTrust(t, "s", url, wire.Members{"one": vote, "two": vote, "none": no, "full": {}})
 	s.report(mail("by s"))
 	testenv.Eventually(t, "the full member's report arrives", func() bool { return s.lists(mail("by full")) })
 	testenv.Eventually(t, "the votes arrive", func() bool { return s.of("one").Votes > 0 && s.of("two").Votes > 0 })

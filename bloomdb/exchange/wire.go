@@ -5,14 +5,14 @@ import (
 	"errors"
 	"time"
 
-	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 )
 
 // Bounds on data from outside.
 const (
-	maxRecord    = bloomdb.MaxDelta // of any record
-	maxHeartbeat = 512              // of a heartbeat; the longest has 352 bytes
-	maxNews      = 64 << 10         // of a message in the channel: a delta or a heartbeat
+	maxRecord    = wire.MaxDelta // of any record
+	maxHeartbeat = 512           // of a heartbeat; the longest has 352 bytes
+	maxNews      = 64 << 10      // of a message in the channel: a delta or a heartbeat
 )
 
 // Bounds of one read from a stream. They limit the memory held and the time for which news
@@ -22,7 +22,7 @@ const (
 	batchBytes   = 512 << 10
 )
 
-// Errors of a wire. All others are faults of the link.
+// Errors of a transport. All others are faults of the link.
 var (
 	// errMoved means that a stream does not end where this site left it: Redis lost writes
 	// (restart, failover, FLUSHALL), or another client wrote.
@@ -37,10 +37,10 @@ var (
 	errNotOurs = errors.New("key contains other data")
 )
 
-// wire connects the sites: Redis, or a simulated log in tests. It does not interpret
+// transport connects the sites: Redis, or a simulated log in tests. It does not interpret
 // records, and anyone may have written what it returns. A command that failed may have been
 // carried out; every command may be repeated.
-type wire interface {
+type transport interface {
 	// tail returns the end of a site's stream, even if it was emptied since.
 	tail(ctx context.Context, site string) (streamEnd, error)
 	// reclaim moves a site's stream aside, to where it is not read, if it still ends with a
@@ -50,7 +50,7 @@ type wire interface {
 	// publish adds a delta to the stream of its site, which must end with before (else
 	// errMoved). If the delta is small enough, publish also sends it as news. About length
 	// deltas are kept at most.
-	publish(ctx context.Context, d bloomdb.Delta, before Position, length int64) error
+	publish(ctx context.Context, d wire.Delta, before Position, length int64) error
 	// heartbeat stores and sends the site's heartbeat. Its stream must end with tail (else
 	// errMoved), and the snapshot must exist (else errSnapshotLost); nil: there is none.
 	heartbeat(ctx context.Context, site string, record []byte, tail Position, s *place) error

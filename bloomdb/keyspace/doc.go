@@ -6,7 +6,7 @@
 //	PrepareReport, PrepareRetouch, PrepareNever -> Update: write, then show
 //	Save   snapshots of what has changed; then the journal before them is dropped
 //
-// It decides no verdict: package bloomdb does that from the facts of one or two keyspaces.
+// It decides no verdict: package judging does that from the facts of one or two keyspaces.
 // Locks: never.Changing, store.RetouchMu, SnapshotMu, those of peers, votes, outbox and
 // journal, in this order.
 package keyspace

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"log/slog"
 
-	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
 	"github.com/spambloom/spambloom/bloomdb/wire"
@@ -51,10 +50,10 @@ func (s *settings) readPeers() error {
 		return nil
 	}
 	var errs []error
-	s.members = make(bloomdb.Members)
+	s.members = make(wire.Members)
 	for i, p := range s.Peers {
 		trust, err := wire.ParseTrust(p.Trust)
-		m := bloomdb.Member{Trust: trust, MaxReports: p.MaxReports, MaxCounts: p.MaxCounts}
+		m := wire.Member{Trust: trust, MaxReports: p.MaxReports, MaxCounts: p.MaxCounts}
 		errs = append(errs, err)
 		for _, k := range []struct{ name, value string }{{"key", p.Key}, {"next_key", p.NextKey}} {
 			if k.value == "" {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/spambloomd/e2e/harness"
 	"github.com/spambloom/spambloom/milter"
@@ -300,7 +301,7 @@ func TestSitesAreShown(t *testing.T) {
 	links := linksOf([]exchange.SiteStatus{{
 		Site: "mx2", Lag: 7, LagSeconds: 3, Heard: &heard, Gaps: 2, Loading: &exchange.Progress{Chunks: 3, Of: 12},
 		Refused: map[string]int64{"unsigned": 4, "full": 1},
-	}}, bloomdb.Members{"mx2": {}, "mx3": {Trust: bloomdb.TrustVote}})
+	}}, wire.Members{"mx2": {}, "mx3": {Trust: wire.TrustVote}})
 	d, _ := monitored(t)
 	sites := testDesk(t, d.db).Sites(links)
 	var out strings.Builder

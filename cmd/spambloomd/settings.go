@@ -13,6 +13,7 @@ import (
 
 	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/cmd/internal/config"
 	"github.com/spambloom/spambloom/cmd/internal/socket"
 	"github.com/spambloom/spambloom/milter"
@@ -30,8 +31,8 @@ type settings struct {
 
 	previousKey string // file of the previous federation key; "": none
 
-	members bloomdb.Members // trusted sites; nil: all
-	handed  bool            // systemd passes sockets
+	members wire.Members // trusted sites; nil: all
+	handed  bool         // systemd passes sockets
 
 	repairing bool // --repair or --restore: key files may be damaged or missing
 

@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/spambloom/spambloom/bloomdb"
 	"github.com/spambloom/spambloom/bloomdb/exchange"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/reporting/api"
 )
 
@@ -29,7 +29,7 @@ func (d *service) strangers() map[string]int64 {
 
 // linksOf returns the sites that published, and the peers that never did. For a site with
 // both federation keys the first entry counts.
-func linksOf(followed []exchange.SiteStatus, members bloomdb.Members) []api.Link {
+func linksOf(followed []exchange.SiteStatus, members wire.Members) []api.Link {
 	var links []api.Link
 	known := make(map[string]bool)
 	for _, s := range followed {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spambloom/spambloom/bloomdb"
+	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/reporting/api"
 )
 
@@ -85,7 +86,7 @@ func (s *site) state(now time.Time) string {
 		return api.StateDropped
 	case s.muted:
 		return api.StateMuted
-	case s.Trust == bloomdb.TrustNone.String():
+	case s.Trust == wire.TrustNone.String():
 		return api.StateIgnored
 	case s.Link != nil && s.Clock:
 		return api.StateClock

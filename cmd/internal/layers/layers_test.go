@@ -63,8 +63,9 @@ var allowed = map[string][]string{
 	"bloomdb/peers":    {"bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/wire", "bloomdb/store", "bloomdb/outbox"},
 	"bloomdb/repair":   {"bloomdb/layout", "bloomdb/folder", "bloomdb/clock", "bloomdb/journal", "bloomdb/store", "bloomdb/never", "bloomdb/vote", "bloomdb/peers"},
 	"bloomdb/keyspace": {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/clock", "bloomdb/journal", "bloomdb/wire", "bloomdb/store", "bloomdb/never", "bloomdb/recent", "bloomdb/sketch", "bloomdb/vote", "bloomdb/outbox", "bloomdb/peers", "bloomdb/repair"},
-	"bloomdb":          {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/clock", "bloomdb/journal", "bloomdb/wire", "bloomdb/store", "bloomdb/never", "bloomdb/recent", "bloomdb/sketch", "bloomdb/vote", "bloomdb/outbox", "bloomdb/peers", "bloomdb/repair", "bloomdb/keyspace"},
-	"bloomdb/exchange": {"bloomdb"},
+	"bloomdb/judging":  {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/keyring", "bloomdb/journal", "bloomdb/store", "bloomdb/never", "bloomdb/sketch", "bloomdb/vote", "bloomdb/keyspace"},
+	"bloomdb":          {"signature", "bloomdb/filter", "bloomdb/layout", "bloomdb/folder", "bloomdb/keyring", "bloomdb/clock", "bloomdb/journal", "bloomdb/wire", "bloomdb/store", "bloomdb/never", "bloomdb/recent", "bloomdb/sketch", "bloomdb/vote", "bloomdb/outbox", "bloomdb/peers", "bloomdb/repair", "bloomdb/keyspace", "bloomdb/judging"},
+	"bloomdb/exchange": {"bloomdb/layout", "bloomdb/wire", "bloomdb/outbox", "bloomdb/peers", "bloomdb"},
 
 	// In the order of their imports: the daemon's side, and the client's.
 	"reporting":                 {},
@@ -80,7 +81,7 @@ var allowed = map[string][]string{
 	"reporting/api/v1":          {"reporting/api"},
 	"reporting/credential":      {"signature", "reporting/api"},
 	"reporting/client":          {"reporting/api", "reporting/api/v1", "reporting/credential"},
-	"reporting/desk":            {"signature", "bloomdb", "reporting/ledger", "reporting/backup", "reporting/api"},
+	"reporting/desk":            {"signature", "bloomdb", "bloomdb/wire", "reporting/ledger", "reporting/backup", "reporting/api"},
 	"reporting/desk/desktest":   {"signature", "bloomdb", "reporting/ledger", "reporting/trust", "reporting/desk"},
 	"reporting/server":          {"signature", "bloomdb", "bloomdb/never", "reporting/ledger", "reporting/backup", "reporting/api", "reporting/api/v1", "reporting/credential", "reporting/desk"},
 
@@ -141,6 +142,7 @@ var inTests = map[string][]string{
 	"signature/words":   {"signature/visible"},
 	"signature/archive": {"signature/archive/archivetest"},
 
+	"bloomdb/judging":  {"bloomdb/clock", "bloomdb/wire", "bloomdb/peers"},
 	"bloomdb/exchange": {"signature", "bloomdb/keyring", "bloomdb/exchange/linkfault"},
 
 	"cmd/spambloomd":                {"cmd/internal/manual", "cmd/spambloomd/e2e/harness", "reporting/client", "reporting/credential"},

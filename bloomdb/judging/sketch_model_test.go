@@ -1,4 +1,4 @@
-package bloomdb
+package judging
 
 import (
 	"fmt"
@@ -10,7 +10,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/keyspace"
 	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/peers"
 	"github.com/spambloom/spambloom/bloomdb/sketch"
 	"github.com/spambloom/spambloom/bloomdb/wire"
 	"github.com/spambloom/spambloom/signature"
@@ -27,10 +29,38 @@ type sketchFact struct {
 // sketchWorld is two sites that exchange deltas, beside plain lists of what each of
 // them should know.
 type sketchWorld struct {
-	classWorld
+	*rapid.T
+	clock   *wallClock
+	dirs    map[string]string
+	sites   map[string]*keyspace.Keyspace
+	streams map[string][]wire.Delta // all that a site has published
 	known   map[string][]sketchFact
 	news    map[string][]sketchFact // known to a site only
 	reports int
+}
+
+func (w *sketchWorld) open(site string) {
+	ks, err := load(w.dirs[site], site, w.clock.Now)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.sites[site] = ks
+	epoch, seq := uint64(0), uint64(0)
+	if s := w.streams[site]; len(s) > 0 {
+		epoch, seq = s[len(s)-1].Epoch, s[len(s)-1].Seq
+	}
+	if err := ks.Outbox.Resume(epoch, seq); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// hear applies another site's stream from the cursor on, as the exchange does.
+func (w *sketchWorld) hear(site, from string) {
+	for _, d := range w.streams[from] {
+		if err := w.sites[site].Peers.Apply(d.Data, peers.Skipped); err != nil {
+			w.Fatal(err)
+		}
+	}
 }
 
 // drawGroups draws groups of a small world of anchors and keys, so that they meet.
@@ -78,36 +108,36 @@ func newest(facts []sketchFact, revoked bool, asked []signature.Group, least int
 }
 
 func (w *sketchWorld) step(t *testing.T, site, other string) {
-	db := w.dbs[site]
+	ks := w.sites[site]
 	switch what := rapid.SampledFrom([]string{"report", "report", "report", "revoke", "exchange", "period", "save", "crash", "close"}).Draw(w.T, "what"); what {
 	case "report", "revoke":
-		f := sketchFact{db.ks.Settings.Generation(layout.SpamFilter, w.clock.Now()), site, what == "revoke", drawGroups(w.T)}
+		f := sketchFact{ks.Settings.Generation(layout.SpamFilter, w.clock.Now()), site, what == "revoke", drawGroups(w.T)}
 		kind := layout.SpamFilter
 		if f.revoked {
 			kind = layout.RevokedFilter
 		}
 		w.reports++
-		if err := listGroups(db, kind, message(w.reports), []sketch.KindGroups{{Kind: signature.KindSketch, Groups: f.groups}}); err != nil {
+		if err := listGroups(ks, kind, message(w.reports), []sketch.KindGroups{{Kind: signature.KindSketch, Groups: f.groups}}); err != nil {
 			w.Fatal(err)
 		}
 		w.known[site], w.news[site] = append(w.known[site], f), append(w.news[site], f)
 	case "exchange":
-		w.streams[site] = append(w.streams[site], drain(t, db)...)
+		w.streams[site] = append(w.streams[site], drain(t, ks)...)
 		w.hear(other, site)
 		w.known[other] = append(w.known[other], w.news[site]...)
 		w.news[site] = nil
 	case "period":
 		w.clock.add(time.Duration(rapid.IntRange(1, 3).Draw(w.T, "periods")) * 168 * time.Hour)
 	case "save":
-		if err := db.ks.Save(); err != nil {
+		if err := ks.Save(); err != nil {
 			w.Fatal(err)
 		}
 	case "crash":
-		crash(t, db)
+		ks.Closed.Store(true) // nothing is flushed or written
 		w.open(site)
 		w.hear(site, other)
 	case "close":
-		if err := db.Close(); err != nil {
+		if err := ks.Close(); err != nil {
 			w.Fatal(err)
 		}
 		w.open(site)
@@ -121,22 +151,18 @@ func (w *sketchWorld) step(t *testing.T, site, other string) {
 func TestSketchesModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := sketchWorld{
-			classWorld: classWorld{
-				T: rt, clock: newClock(), options: make(map[string]Options), dbs: make(map[string]*DB),
-				streams: make(map[string][]wire.Delta),
-			},
-			known: make(map[string][]sketchFact), news: make(map[string][]sketchFact),
+			T: rt, clock: newClock(), dirs: make(map[string]string), sites: make(map[string]*keyspace.Keyspace),
+			streams: make(map[string][]wire.Delta),
+			known:   make(map[string][]sketchFact), news: make(map[string][]sketchFact),
 		}
 		defer func() {
-			for _, db := range w.dbs {
-				db.Close()
+			for _, ks := range w.sites {
+				ks.Close()
 			}
 		}()
 		names := []string{"a", "b"}
 		for _, n := range names {
-			o := testOptions(t.TempDir(), n)
-			o.Now = w.clock.Now
-			w.options[n] = o
+			w.dirs[n] = t.TempDir()
 			w.open(n)
 		}
 		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
@@ -146,8 +172,8 @@ func TestSketchesModel(t *testing.T) {
 				w.ask(site, drawGroups(rt))
 			}
 		}
-		for _, db := range w.dbs {
-			if err := db.Check(); err != nil {
+		for _, ks := range w.sites {
+			if err := ks.Check(); err != nil {
 				rt.Fatal(err)
 			}
 		}
@@ -156,12 +182,12 @@ func TestSketchesModel(t *testing.T) {
 
 // ask compares a question's answer with the lists.
 func (w *sketchWorld) ask(site string, asked []signature.Group) {
-	db := w.dbs[site]
-	oldest := db.ks.Settings.Generation(layout.SpamFilter, db.ks.Settings.Now()) - int64(db.ks.Settings.Reports.Keep) + 1
+	ks := w.sites[site]
+	oldest := ks.Settings.Generation(layout.SpamFilter, ks.Settings.Now()) - int64(ks.Settings.Reports.Keep) + 1
 	facts := slices.DeleteFunc(slices.Clone(w.known[site]), func(f sketchFact) bool { return f.gen < oldest })
 	revoked := newest(facts, true, asked, 3)
 	strong, weak := newest(facts, false, asked, 3), newest(facts, false, asked, 2)
-	e := judgeGroups(db, []sketch.KindGroups{{Kind: signature.KindSketch, Groups: asked}})
+	e := judgeGroups(ks, []sketch.KindGroups{{Kind: signature.KindSketch, Groups: asked}})
 	listed := strong > revoked
 	onlyWeak := !listed && weak > revoked
 	overruled := !listed && !onlyWeak && strong > math.MinInt64
@@ -182,7 +208,7 @@ func (w *sketchWorld) checkMatch(site string, facts []sketchFact, asked []signat
 		gen = weak
 	}
 	for _, g := range asked {
-		if w.dbs[site].ks.Sketches.AnchorSignature(signature.KindSketch, g.Anchor) != m.Signature || m.Keys != len(g.Keys) {
+		if w.sites[site].Sketches.AnchorSignature(signature.KindSketch, g.Anchor) != m.Signature || m.Keys != len(g.Keys) {
 			continue
 		}
 		most := 0

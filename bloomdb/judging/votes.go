@@ -1,4 +1,4 @@
-package bloomdb
+package judging
 
 import (
 	"slices"

@@ -1,4 +1,4 @@
-package bloomdb
+package judging
 
 import (
 	"cmp"
@@ -12,9 +12,9 @@ import (
 
 // ExplainSketches traces every sketch of set. An anchor of which no key is found is
 // left out: filters err.
-func (db *DB) ExplainSketches(set signature.Set) []keyspace.SketchTrace {
-	traces := db.ks.ExplainSketches(set)
-	for _, ks := range db.keys[1:] {
+func ExplainSketches(keys []*keyspace.Keyspace, set signature.Set) []keyspace.SketchTrace {
+	traces := keys[0].ExplainSketches(set)
+	for _, ks := range keys[1:] {
 		traces = merged(traces, ks.ExplainSketches(set), func(t, o keyspace.SketchTrace) bool { return t.Number == o.Number },
 			func(t *keyspace.SketchTrace, o keyspace.SketchTrace) {
 				t.Groups = max(t.Groups, o.Groups)

@@ -1,4 +1,4 @@
-package bloomdb
+package judging
 
 import (
 	"math"
@@ -11,17 +11,6 @@ import (
 	"github.com/spambloom/spambloom/bloomdb/store"
 	"github.com/spambloom/spambloom/signature"
 )
-
-// policy is what decide goes by, beside the facts.
-type policy struct {
-	site      string // this one
-	votes     int    // as Options.Votes
-	campaigns int    // as DomainOptions.Campaigns
-}
-
-func (db *DB) policy() policy {
-	return policy{db.ks.Settings.Site, db.ks.Settings.Votes, db.ks.Settings.Domains.Campaigns}
-}
 
 // question is a message as one keyspace is asked about it, and what was gathered.
 type question struct {

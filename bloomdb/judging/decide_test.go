@@ -1,4 +1,4 @@
-package bloomdb
+package judging
 
 import (
 	"reflect"
@@ -23,7 +23,7 @@ var (
 	aSketch     = signature.Signature{Kind: signature.KindSketch, Digest: [32]byte{5}}
 	aDomain     = signature.DomainSignature("spam.example")
 	decidedSet  = signature.Set{Signatures: []signature.Signature{aBody, aText, anAttached}, Domains: []string{"spam.example"}}
-	testPolicy  = policy{site: "here", votes: 2, campaigns: 3}
+	testPolicy  = Policy{Site: "here", Votes: 2, Campaigns: 3}
 	testMessage = messageFacts{revoked: neverRevoked}
 )
 

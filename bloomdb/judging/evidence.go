@@ -1,4 +1,4 @@
-package bloomdb
+package judging
 
 import (
 	"slices"
@@ -13,7 +13,7 @@ type Evidence struct {
 	Class   layout.Class // the gravest of the matches that stand
 	Matches []Match      // the signatures with a listing, revoked or not; those that stand first
 	Weak    []Match      // sketches of which fewer keys were found than a match needs; none is revoked
-	Votes   int          // sites with TrustVote that vote for the message, see VotesError
+	Votes   int          // sites with wire.TrustVote that vote for the message, see vote.Error
 	Count   uint64       // how often the message was seen: the largest over its counting keys, all sites summed
 	Sites   int          // listed: sites that reported a signature; else sites that counted it
 
@@ -40,9 +40,14 @@ type Match struct {
 
 	Domain string // of a link; of signature.KindDomain only
 
-	// Votes reports whether it is listed by the votes of Sites, of which Options.Votes must
+	// Votes reports whether it is listed by the votes of Sites, of which Policy.Votes must
 	// agree. Votes have no generation: a revocation in any generation revokes the match.
 	Votes bool
+}
+
+// IsSpared reports whether only the never-list keeps the message from being listed.
+func (e *Evidence) IsSpared() bool {
+	return !e.Listed && slices.ContainsFunc(e.Spared, func(m Match) bool { return !m.Revoked })
 }
 
 func boolOrder(b bool) int {

@@ -1,4 +1,4 @@
-package bloomdb
+package judging
 
 import (
 	"cmp"
@@ -10,22 +10,12 @@ import (
 	"github.com/spambloom/spambloom/signature"
 )
 
-// Explain traces every signature of set, newest generation first.
-func (db *DB) Explain(set signature.Set) []keyspace.Trace {
-	traces := db.ks.Explain(set)
-	for _, ks := range db.keys[1:] {
+// Explain traces every signature of set, newest generation first. Bursts are not in it.
+func Explain(keys []*keyspace.Keyspace, set signature.Set) []keyspace.Trace {
+	traces := keys[0].Explain(set)
+	for _, ks := range keys[1:] {
 		for i, t := range ks.Explain(set) {
 			traces[i] = uniteTraces(traces[i], t)
-		}
-	}
-	if db.burst == nil {
-		return traces
-	}
-	now := db.ks.Settings.Now()
-	for i, t := range traces {
-		if slices.Contains(set.Counting, t.Signature) {
-			burst := db.burst.Ask(db.ks.Ring.CountHash(t.Signature), now)
-			traces[i].Burst = &burst
 		}
 	}
 	return traces

@@ -1,0 +1,488 @@
+package judging
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/spambloom/spambloom/bloomdb/filter"
+	"github.com/spambloom/spambloom/bloomdb/keyring"
+	"github.com/spambloom/spambloom/bloomdb/keyspace"
+	"github.com/spambloom/spambloom/bloomdb/layout"
+	"github.com/spambloom/spambloom/bloomdb/sketch"
+	"github.com/spambloom/spambloom/bloomdb/store"
+	"github.com/spambloom/spambloom/bloomdb/vote"
+	"github.com/spambloom/spambloom/signature"
+)
+
+// Judge looks a message up in the filters of one keyspace or of two. It does no I/O and
+// cannot fail.
+//
+//	gather  what the filters of one keyspace contain of the message; no rule is applied
+//	unite   the facts of two keyspaces, while the federation key is rolled over
+//	decide  what they mean; the never-list comes last
+//
+// Both keyspaces have the same periods, so that their generations can be compared. A site
+// that has both keys publishes everything twice: sites of one generation are united, and of
+// the counts of one site the larger one holds.
+func Judge(keys []*keyspace.Keyspace, set signature.Set, p Policy) Evidence {
+	var buf [1]question
+	return judge(ask(buf[:], keys, set), p)
+}
+
+// judge answers a question that is put to one keyspace or to two.
+func judge(asked []question, p Policy) Evidence {
+	f := gather(asked)
+	if f.needsLinks(p) {
+		f.links = gatherLinks(asked, len(f.weak()) > 0, p)
+	}
+	return f.decide(p)
+}
+
+// ask returns the questions to all keyspaces, in buf if that is long enough. It is empty.
+func ask(buf []question, keys []*keyspace.Keyspace, set signature.Set) []question {
+	if len(buf) < len(keys) {
+		buf = make([]question, len(keys))
+	}
+	hasSketches, hasMasks := false, false
+	asked := buf[:len(keys)]
+	for i, ks := range keys {
+		q := &asked[i]
+		q.ks, q.view, q.set = ks, ks.Store.Current(), set
+		hasSketches = hasSketches || len(set.Sketches) > 0 && q.view.HasSketches()
+		hasMasks = hasMasks || len(keys) > 1 && q.view.HasMasks()
+	}
+	for i := range asked {
+		q := &asked[i]
+		if q.isLayered = hasMasks; len(set.Signatures) > len(q.few) {
+			q.many = make([]filter.Hash, len(set.Signatures))
+		}
+		for i, s := range set.Signatures {
+			q.hashes()[i] = q.ks.Ring.ReportHash(s)
+		}
+		if hasSketches {
+			q.groups = q.ks.Sketches.Asked(set.Sketches)
+		}
+	}
+	return asked
+}
+
+// gather asks all keyspaces. A first round of lookups finds what any of them may have.
+func gather(asked []question) *facts {
+	var buf [8]store.Span
+	f := hits{signatures: buf[:0]}
+	for range asked[0].set.Signatures {
+		f.signatures = append(f.signatures, store.Nowhere)
+	}
+	for i := range asked {
+		asked[i].find(&f)
+	}
+	for i := range asked {
+		asked[i].gather(&f)
+	}
+	if len(asked) == 1 {
+		return &asked[0].facts
+	}
+	united := unite(asked[0].facts, asked[1].facts)
+	return &united
+}
+
+// find adds what this keyspace may have.
+func (q *question) find(f *hits) {
+	q.view.Find(q.hashes(), f.signatures)
+	for _, s := range q.groups {
+		if len(s.Groups) >= signature.MaxAsked {
+			q.limits |= signature.LimitGroups
+		}
+		if sketch := q.sketch(s); len(sketch.matches) > 0 {
+			q.sketches = append(q.sketches, sketch)
+			f.sketches |= 1 << s.Number
+		}
+	}
+	q.voters, q.vote = q.votes()
+	f.votes += len(q.voters)
+}
+
+// gather looks closely at what was found in any keyspace.
+func (q *question) gather(f *hits) {
+	for i, in := range f.signatures {
+		if !in.IsEmpty() {
+			q.signatures = append(q.signatures, q.signature(q.set.Signatures[i], q.hashes()[i], in, q.ks.Settings.Reports.Classes))
+		}
+	}
+	for _, s := range q.groups {
+		if f.sketches&(1<<s.Number) != 0 && !slices.ContainsFunc(q.sketches, func(o sketchFacts) bool { return o.number == s.Number }) {
+			q.sketches = append(q.sketches, sketchFacts{number: s.Number, revoked: q.sketchRevoked(s)})
+		}
+	}
+	if f.sketches != 0 || f.votes >= q.ks.Settings.Votes {
+		q.askMessage()
+	}
+	for i, s := range q.set.Counting {
+		q.counts = q.view.Counted(q.counts, i, q.ks.Ring.CountHash(s), q.ks.Settings.Site)
+	}
+	q.never = q.ks.Never.Covers(&q.set, q.hashes())
+}
+
+// signature walks through the generations, newest first, down to the oldest one in which
+// any keyspace may list it. Without classes it stops at the newest listing: sites' parts
+// are slow.
+func (q *question) signature(s signature.Signature, h filter.Hash, in store.Span, classes bool) signatureFacts {
+	f := signatureFacts{signature: s, revoked: neverRevoked}
+	class := layout.ClassOther
+	var l keyring.Labels
+	for _, g := range q.view.Reports {
+		if g.Num < in.Oldest || !q.isLayered && len(f.listed) > 0 && (!classes || f.revoked != neverRevoked) {
+			break
+		}
+		if f.revoked == neverRevoked && g.Revoked.Has(h) {
+			f.revoked = g.Num
+		}
+		if q.isLayered && g.Mask.Retouched(h) {
+			f.retouched = append(f.retouched, g.Num)
+		}
+		if g.Num > in.Newest || !g.Lists(h) {
+			continue
+		}
+		if len(f.listed) == 0 || q.isLayered {
+			// Where no site has all of its bits, several of them have together.
+			if sites := g.Spam.Sites(h, q.ks.Settings.Site); len(sites) > 0 {
+				f.listed = append(f.listed, listedIn{g.Num, sites})
+			}
+		}
+		if !classes || f.revoked != neverRevoked {
+			continue
+		}
+		if l == (keyring.Labels{}) {
+			l = q.ks.Ring.Labels(h)
+		}
+		if c := g.GraverClass(&l, h, class); c != class {
+			class = c
+			f.classes = append(f.classes, classedIn{g.Num, c})
+		}
+	}
+	return f
+}
+
+// sketch walks through the generations, newest first, down to the one whose match stands
+// if no other keyspace takes it back.
+func (q *question) sketch(s sketch.KindGroups) sketchFacts {
+	f := sketchFacts{number: s.Number, revoked: neverRevoked}
+	query := sketch.NewQuery(s, sketch.ReportedGroups)
+	for _, g := range q.view.Reports {
+		list := query.Overlaps(g, q.ks.Settings.Site, sketch.Suffices, false)
+		if len(list) == 0 {
+			continue
+		}
+		if len(f.matches) == 0 {
+			f.revoked = q.sketchRevoked(s)
+		}
+		best, isStrong := query.Best(list)
+		f.matches = append(f.matches, sketchMatch{sketchMatchOf(q.ks, &query, list, best, g.Num), isStrong})
+		if isStrong && g.Num > max(f.revoked, q.message.revoked) && !q.isLayered && !slices.Contains(q.message.retouched, g.Num) {
+			break
+		}
+	}
+	return f
+}
+
+// sketchRevoked is the newest generation with a revocation of a near-duplicate: of one
+// site's, enough of one of the message's groups, whichever it is. The groups of a revoked
+// message need not be those by which it was listed, which are of another message. Nothing
+// older than a revocation of the message itself is looked for.
+func (q *question) sketchRevoked(s sketch.KindGroups) int64 {
+	q.askMessage()
+	query := sketch.NewQuery(s, sketch.RevokedGroups)
+	for _, g := range q.view.Reports {
+		if g.Num <= q.message.revoked {
+			break
+		}
+		if len(query.Overlaps(g, q.ks.Settings.Site, sketch.Enough, false)) > 0 {
+			return g.Num
+		}
+	}
+	return neverRevoked
+}
+
+// askMessage gathers what speaks against a listing of the message itself, once.
+func (q *question) askMessage() {
+	if q.isMessageKnown {
+		return
+	}
+	q.isMessageKnown, q.message.revoked = true, neverRevoked
+	var buf [4]filter.Hash
+	hashes := buf[:0]
+	for i, s := range q.set.Signatures {
+		if isOfMessage(s.Kind) {
+			hashes = append(hashes, q.hashes()[i])
+		}
+	}
+	for _, g := range q.view.Reports {
+		if q.message.revoked == neverRevoked && slices.ContainsFunc(hashes, g.Revoked.Has) {
+			q.message.revoked = g.Num
+		}
+		if g.Mask != nil && slices.ContainsFunc(hashes, g.Mask.Retouched) {
+			q.message.retouched = append(q.message.retouched, g.Num)
+		}
+	}
+}
+
+// gatherLinks asks for the link domains that can list the message: those that are found in
+// spam only, and beside a weak match all that were reported.
+func gatherLinks(asked []question, isWeak bool, p Policy) (links []linkFacts) {
+	isCounted := false
+	for i := range asked {
+		isCounted = isCounted || p.Campaigns > 0 && asked[i].countsDomains()
+	}
+	if !isWeak && !isCounted {
+		return nil
+	}
+	for _, d := range asked[0].ks.Settings.JudgedDomains(asked[0].set.Domains) {
+		if l := gatherLink(asked, d, isWeak, p); isWeak || l.counts.IsSpamOnly(p.Campaigns) {
+			links = append(links, l)
+		}
+	}
+	return links
+}
+
+// gatherLink asks for one domain. Its reports are looked up if wantsReports is true, or if
+// this site found it in spam only.
+func gatherLink(asked []question, domain string, wantsReports bool, p Policy) linkFacts {
+	l := linkFacts{domain: domain}
+	for i := range asked {
+		l.counts = l.counts.Unite(asked[i].view.Domain(asked[i].ks.Ring.DomainKeys(domain)))
+	}
+	isSpamOnly := l.counts.IsSpamOnly(p.Campaigns)
+	if !wantsReports && !isSpamOnly {
+		return l
+	}
+	s := signature.DomainSignature(domain)
+	l.reports = signatureFacts{signature: s, revoked: neverRevoked}
+	for i := range asked {
+		q, h := &asked[i], asked[i].ks.Ring.ReportHash(s)
+		if wantsReports {
+			l.reports = l.reports.unite(q.signature(s, h, store.Everywhere, false))
+		}
+		if isSpamOnly { // revocations matter since the newest campaign
+			l.reports = l.reports.unite(q.signature(s, h, store.Span{Newest: neverRevoked, Oldest: l.counts.Newest}, false))
+		}
+	}
+	return l
+}
+
+// unite returns the facts of two keyspaces about one message.
+func unite(a, b facts) facts {
+	a.signatures = slices.Clone(a.signatures)
+	for i := range a.signatures { // of one message they are the same in all keyspaces
+		a.signatures[i] = a.signatures[i].unite(b.signatures[i])
+	}
+	a.sketches = merged(a.sketches, b.sketches, func(s, o sketchFacts) bool { return s.number == o.number },
+		func(s *sketchFacts, o sketchFacts) { *s = s.unite(o) })
+	a.message = messageFacts{max(a.message.revoked, b.message.revoked), slices.Concat(a.message.retouched, b.message.retouched)}
+	a.voters, a.vote = mergedNames(a.voters, b.voters), min(a.vote, b.vote)
+	a.counts = merged(summedCounts(a.counts), summedCounts(b.counts), store.SiteCount.IsSame,
+		func(c *store.SiteCount, o store.SiteCount) { c.Count = max(c.Count, o.Count) })
+	slices.SortStableFunc(a.counts, func(c, o store.SiteCount) int { return cmp.Compare(c.Number, o.Number) })
+	a.never = a.never.Unite(b.never)
+	a.limits |= b.limits
+	return a
+}
+
+func (f signatureFacts) unite(o signatureFacts) signatureFacts {
+	f.listed = merged(f.listed, o.listed, func(l, o listedIn) bool { return l.gen == o.gen },
+		func(l *listedIn, o listedIn) { l.sites = mergedNames(l.sites, o.sites) })
+	slices.SortFunc(f.listed, func(l, o listedIn) int { return cmp.Compare(o.gen, l.gen) })
+	f.revoked = max(f.revoked, o.revoked)
+	f.retouched = slices.Concat(f.retouched, o.retouched)
+	f.classes = slices.Concat(f.classes, o.classes)
+	return f
+}
+
+// unite keeps of two alike of one generation that of s.
+func (s sketchFacts) unite(o sketchFacts) sketchFacts {
+	s.matches = merged(s.matches, o.matches,
+		func(m, o sketchMatch) bool { return m.Generation == o.Generation && m.isStrong == o.isStrong },
+		func(m *sketchMatch, o sketchMatch) { m.Sites = mergedNames(m.Sites, o.Sites) })
+	slices.SortStableFunc(s.matches, func(m, o sketchMatch) int { return cmp.Compare(o.Generation, m.Generation) })
+	s.revoked = max(s.revoked, o.revoked)
+	return s
+}
+
+// summedCounts adds up the counts of each site's lives.
+func summedCounts(counts []store.SiteCount) []store.SiteCount {
+	return merged(nil, counts, store.SiteCount.IsSame, func(c *store.SiteCount, o store.SiteCount) { c.Count += o.Count })
+}
+
+// needsLinks reports whether link domains may list the message: nothing else does, revoked
+// or not.
+func (f *facts) needsLinks(p Policy) bool {
+	if len(f.set.Domains) == 0 || len(f.voters) >= p.Votes {
+		return false
+	}
+	for i := range f.signatures {
+		if _, ok := f.signatures[i].match(); ok {
+			return false
+		}
+	}
+	for i := range f.sketches {
+		if m, ok := f.sketches[i].match(f.message); ok && m.isStrong {
+			return false
+		}
+	}
+	return true
+}
+
+// decide applies the rules: a listing stands if it is newer than all revocations. Matches
+// that the never-list forbids are taken out last.
+func (f *facts) decide(p Policy) Evidence {
+	e := Evidence{Votes: len(f.voters), Matches: f.matches(p), Weak: f.weak(), Limits: f.limits}
+	if len(e.Matches) == 0 {
+		e.Matches = f.matchesOfLinks(e.Weak, p)
+	}
+	slices.SortStableFunc(e.Matches, func(a, b Match) int { return boolOrder(a.Revoked) - boolOrder(b.Revoked) })
+	f.spare(&e)
+	e.Count, e.Sites = f.mostCounted()
+	for _, m := range e.Matches {
+		if !m.Revoked {
+			e.Listed, e.Class = true, layout.Gravest(e.Class, m.Class)
+		}
+	}
+	if e.Listed {
+		e.Sites = reporters(e.Matches)
+	}
+	return e
+}
+
+// matches are those by the message's signatures and sketches, and by votes where nothing
+// else lists it. Revoked ones are among them.
+func (f *facts) matches(p Policy) (matches []Match) {
+	for i := range f.signatures {
+		if m, ok := f.signatures[i].match(); ok {
+			matches = append(matches, m)
+		}
+	}
+	for i := range f.sketches {
+		if m, ok := f.sketches[i].match(f.message); ok && m.isStrong {
+			matches = append(matches, m.Match)
+		}
+	}
+	if len(f.voters) < p.Votes || slices.ContainsFunc(matches, func(m Match) bool { return !m.Revoked }) {
+		return matches
+	}
+	m := Match{Signature: f.set.Signatures[vote.Keys(f.set.Signatures)[f.vote]], Sites: f.voters, Votes: true}
+	m.Revoked = f.message.revoked != neverRevoked || len(f.message.retouched) > 0
+	return append(matches, m)
+}
+
+// weak are the weak matches of sketches, without those that the never-list has: a domain
+// would make listings of them.
+func (f *facts) weak() (weak []Match) {
+	for i := range f.sketches {
+		if m, ok := f.sketches[i].match(f.message); ok && !m.isStrong && !f.never.Spares(m.Signature) {
+			weak = append(weak, m.Match)
+		}
+	}
+	return weak
+}
+
+// match is that by the newest listing in a generation in which the signature is not
+// retouched. A revocation in that generation or a newer one takes it back.
+func (f *signatureFacts) match() (m Match, ok bool) {
+	for _, l := range f.listed {
+		if slices.Contains(f.retouched, l.gen) {
+			continue
+		}
+		m = Match{Signature: f.signature, Revoked: f.revoked >= l.gen, Generation: l.gen, Sites: l.sites}
+		for _, c := range f.classes {
+			if !m.Revoked && c.gen > f.revoked {
+				m.Class = layout.Gravest(m.Class, c.class)
+			}
+		}
+		return m, true
+	}
+	return m, false
+}
+
+// match is the newest match that stands. Where there is none, it is the newest weak one that
+// does, or else the match that was revoked. A revocation of the message counts like one of a
+// near-duplicate, and a generation in which the message was retouched does not count.
+func (s *sketchFacts) match(message messageFacts) (m sketchMatch, ok bool) {
+	var weak, revoked *sketchMatch
+	since := max(s.revoked, message.revoked)
+	for i := range s.matches {
+		switch m := &s.matches[i]; {
+		case slices.Contains(message.retouched, m.Generation):
+		case m.isStrong && m.Generation > since:
+			return *m, true
+		case m.isStrong && revoked == nil:
+			revoked = m
+		case !m.isStrong && m.Generation > since && weak == nil:
+			weak = m
+		}
+	}
+	switch {
+	case weak != nil:
+		return *weak, true
+	case revoked != nil:
+		m = *revoked
+		m.Revoked = true
+		return m, true
+	}
+	return m, false
+}
+
+// matchesOfLinks are those by a link domain: one that is found in spam only, or else one that
+// was reported, beside a weak match.
+func (f *facts) matchesOfLinks(weak []Match, p Policy) []Match {
+	for _, l := range f.links {
+		if l.isSpamOnly(p) {
+			return []Match{{Signature: l.reports.signature, Domain: l.domain, Generation: l.counts.Newest, Sites: []string{p.Site}}}
+		}
+	}
+	for i := range f.links {
+		m, ok := f.links[i].reports.match()
+		m.Domain = f.links[i].domain
+		if ok && corroborates(m, weak) {
+			return []Match{weak[0], m}
+		}
+	}
+	return nil
+}
+
+// isSpamOnly reports whether a domain lists messages alone: it was not revoked since it was
+// reported last.
+func (l *linkFacts) isSpamOnly(p Policy) bool {
+	return l.counts.IsSpamOnly(p.Campaigns) && l.reports.revoked < l.counts.Newest
+}
+
+// mostCounted is the largest count of the counting signatures, and how many sites make it.
+func (f *facts) mostCounted() (most uint64, sites int) {
+	for i := 0; i < len(f.counts); {
+		var buf [32]string
+		number, n, names := f.counts[i].Number, uint64(0), buf[:0]
+		for ; i < len(f.counts) && f.counts[i].Number == number; i++ {
+			n += uint64(f.counts[i].Count)
+			names = append(names, f.counts[i].Site)
+		}
+		if n > most {
+			slices.Sort(names)
+			most, sites = n, len(slices.Compact(names))
+		}
+	}
+	return most, sites
+}
+
+// spare takes out the matches that the never-list forbids.
+func (f *facts) spare(e *Evidence) {
+	if e.Never = f.never.Message; f.never.IsEmpty() {
+		return
+	}
+	var stand []Match
+	for _, m := range e.Matches {
+		if f.never.Spares(m.Signature) {
+			e.Spared = append(e.Spared, m)
+		} else {
+			stand = append(stand, m)
+		}
+	}
+	e.Matches = stand
+}
