@@ -29,7 +29,6 @@ type size struct {
 var larger = map[string]size{
 	"bloomdb":                    {2000, 90, "its callers need names of the packages below it, as aliases"},
 	"bloomdb/exchange":           {2800, 60, "one protocol with its recovery: publisher, subscriber and follower share the link"},
-	"bloomdb/filter":             {2300, 60, "four filters that share blocks, codings and hashes"},
 	"cmd/spambloom":              {4500, 60, "a file for each verb"},
 	"cmd/spambloomd":             {2500, 60, "wiring of all packages"},
 	"cmd/spambloomd/e2e/harness": {2100, 60, "starts all real servers for tests"},
