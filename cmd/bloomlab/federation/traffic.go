@@ -169,7 +169,7 @@ func codeBytes(keys, lines, inLine, values float64) float64 {
 }
 
 // riceBits is what Rice's code takes for a gap between cells of which each is used
-// with a chance p, with the parameter that bloomdb/filter chooses.
+// with a chance p, with the parameter that bloomdb/filter/coded chooses.
 func riceBits(p float64) float64 {
 	k := 0
 	if mean := 0.69 / p; mean >= 1 {
